@@ -309,7 +309,7 @@ ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n
 
 static int64_t *copy_dims(Builder *b, const Type *t) {
   int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank + 1);
-  if (t->rank) memcpy(dim, t->dim, sizeof dim[0] * (size_t)t->rank);
+  (void)type_axes(t, dim);
   return dim;
 }
 

@@ -13,7 +13,10 @@ static uint64_t add_text(uint64_t h, const char *s) {
 
 uint64_t type_identity(uint64_t h, const Type *t) {
   h = add_int(add_int(h, t->dtype), t->rank);
-  return hash_bytes(h, t->dim, sizeof *t->dim * (size_t)t->rank);
+  h = hash_bytes(h, t->dim, sizeof *t->dim * (size_t)t->rank);
+  for (int i = 0; i < t->rank; i++)
+    if (type_extent(t, i)) h = add_text(add_int(h, i), t->extent[i]->name);
+  return h;
 }
 
 static uint64_t add_attrs(uint64_t h, const Op *op) {

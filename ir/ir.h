@@ -24,18 +24,47 @@ typedef enum Dtype {
   DTYPES
 } Dtype;
 
+/* An extent that is known when the program runs: n of `n <= 64`. Interned. */
+typedef struct Extent {
+  const char *name;
+  int64_t bound; /* 2 or more */
+  int index;     /* in the context */
+} Extent;
+
 typedef struct Type { /* interned: equality is == */
   Dtype dtype;
   int rank;
   int64_t numel;  /* product of dims; 1 for rank 0 */
   uint64_t bytes; /* numel times the dtype's size, in the logical row-major layout */
-  int64_t dim[];
+  /* by axis: the extent that the axis is a multiple of, NULL where it is static; NULL: all are */
+  const Extent *const *extent;
+  int64_t dim[]; /* of a bounded axis: at its bound, as numel, bytes and strides are */
 } Type;
 
 enum { SMALL_RANK = 8 }; /* up to this rank, scratch dims lie on the stack */
 /* NULL if the size overflows 2^62 bytes or a dim is negative: the caller reports it. */
 const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim);
 const Type *type_scalar(Ctx *c, Dtype dt);
+/* ---- bounded dimensions ---- */
+const Extent *extent_get(Ctx *c, const char *name, int64_t bound);
+/* The dim of a bounded axis as type_get takes it, in place of a number: so many times the extent. A
+   negative number, from which type_axis and axis_extent read it back. */
+int64_t axis_of_extent(const Extent *x, int64_t multiple);
+static inline bool axis_is_bounded(int64_t axis) { return axis <= -(INT64_C(1) << 32); }
+const Extent *axis_extent(Ctx *c, int64_t axis); /* NULL: it is static */
+int64_t axis_multiple(int64_t axis);             /* of a bounded one */
+const char *axis_str(Ctx *c, int64_t axis);      /* "64", "n", "4 n" */
+static inline const Extent *type_extent(const Type *t, int i) {
+  return t->extent ? t->extent[i] : NULL;
+}
+/* The dim as type_get takes it. */
+static inline int64_t type_axis(const Type *t, int i) {
+  const Extent *x = type_extent(t, i);
+  return x ? axis_of_extent(x, t->dim[i] / x->bound) : t->dim[i];
+}
+/* Fills `axis` with all of them. */
+const int64_t *type_axes(const Type *t, int64_t *axis);
+/* ---- */
 const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt);             /* same shape */
 const Type *type_with_extent(Ctx *c, const Type *t, int axis, int64_t n); /* of that one axis */
 const Type *type_stacked(Ctx *c, const Type *row, int64_t n); /* behind a new first axis */
@@ -43,6 +72,9 @@ const char *type_str(Ctx *c, const Type *t);                  /* "f32[64,256]", 
 /* numpy's broadcasting of two shapes; dtype is a's. NULL where they do not fit. */
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b);
 bool type_same_dims(const Type *a, const Type *b); /* whatever their dtypes */
+/* A reshape from one to the other moves no element, whatever the extents: each bounded axis is the
+   outermost of the axes that become others together. */
+bool type_same_elements(const Type *a, const Type *b);
 /* So many elements, and the last axis is the same: [M, N] and [B, T, N]. */
 bool type_same_rows(const Type *a, const Type *b);
 
@@ -287,6 +319,11 @@ int module_add_global(Module *m, Global g);
 Entry *entry_new(Module *m, const char *name,
                  Loc loc); /* with an empty body; not yet in m->entries */
 ValueId entry_add_input(Entry *e, const char *name, const Type *t);
+/* The extents of its inputs' axes, in the order of the inputs: how many, and the number of one, or
+   -1. */
+enum { ENTRY_EXTENTS = 8 };
+int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]);
+int entry_extent(const Entry *e, const Extent *x);
 
 /* An argument at the end of a block's list; type, name and layout are those of `like`. */
 ValueId block_add_arg(Entry *e, Block *b, Value like);
@@ -382,6 +419,7 @@ ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
 /* The same with the sums in f32 as the result, of half precisions; f32 operands are from tf32 ops.
  */
 ValueId build_matmul_narrow(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
+ValueId build_extent(Builder *b, const Extent *x); /* i32[] */
 ValueId build_load(Builder *b, int global);
 void build_store(Builder *b, int global, ValueId v);
 void build_return(Builder *b, const ValueId *v, const char *const *names, int n);

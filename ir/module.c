@@ -54,3 +54,25 @@ ValueId entry_add_input(Entry *e, const char *name, const Type *t) {
   name = name ? intern(e->module->ctx, name) : NULL;
   return block_add_arg(e, e->body, (Value){.type = t, .name = name});
 }
+
+int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]) {
+  int n = 0;
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    const Type *t = value_type(e, e->body->args.at[i]);
+    for (int k = 0; k < t->rank; k++) {
+      const Extent *x = type_extent(t, k);
+      int at = 0;
+      while (at < n && out[at] != x) at++;
+      if (x && at == n && n < ENTRY_EXTENTS) out[n++] = x;
+    }
+  }
+  return n;
+}
+
+int entry_extent(const Entry *e, const Extent *x) {
+  const Extent *all[ENTRY_EXTENTS];
+  int n = entry_extents(e, all);
+  for (int i = 0; i < n; i++)
+    if (all[i] == x) return i;
+  return -1;
+}

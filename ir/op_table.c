@@ -57,6 +57,7 @@ const Type *op_shape_of(Ctx *c, OpKind k, int result, const Type *const *types, 
                 .given = info->flags & OPF_TYPED ? given : NULL,
                 .why = why};
   const Type *t = info->shape(&in);
+  if (t) t = shape_bounded(&in, t);
   if (!t && !why[0]) snprintf(why, WHY_BYTES, "%s does not fit these operands", info->name);
   return t;
 }

@@ -40,9 +40,75 @@ typedef struct TypeKey {
 static bool type_equal(const void *entry, const void *key) {
   const Type *t = entry;
   const TypeKey *k = key;
-  return t->dtype == k->dtype && t->rank == k->rank &&
-         (k->rank == 0 || memcmp(t->dim, k->dim, sizeof k->dim[0] * (size_t)k->rank) == 0);
+  bool same = t->dtype == k->dtype && t->rank == k->rank;
+  for (int i = 0; same && i < k->rank; i++) same = type_axis(t, i) == k->dim[i];
+  return same;
 }
+
+/* ---- extents: the code of a bounded axis is -((index + 1) << 32) - multiple ---- */
+
+enum { EXTENT_SHIFT = 32 };
+
+typedef struct ExtentKey {
+  const char *name;
+  int64_t bound;
+} ExtentKey;
+
+static bool extent_equal(const void *entry, const void *key) {
+  const Extent *x = entry;
+  const ExtentKey *k = key;
+  return x->name == k->name && x->bound == k->bound;
+}
+
+const Extent *extent_get(Ctx *c, const char *name, int64_t bound) {
+  ExtentKey key = {intern(c, name), bound};
+  uint64_t hash = hash_word((uint64_t)(uintptr_t)key.name, (uint64_t)bound);
+  int index = (int)c->extents.entries.n;
+  void **entry = intern_entry(c, &c->extents, hash, extent_equal, &key);
+  if (!*entry) {
+    Extent *x = ARENA_NEW(c->arena, Extent);
+    *x = (Extent){key.name, bound, index};
+    *entry = x;
+  }
+  return *entry;
+}
+
+int64_t axis_of_extent(const Extent *x, int64_t multiple) {
+  return -(((int64_t)(x->index + 1) << EXTENT_SHIFT) + multiple);
+}
+
+int64_t axis_multiple(int64_t axis) { return -axis & (int64_t)UINT32_MAX; }
+
+const Extent *axis_extent(Ctx *c, int64_t axis) {
+  if (!axis_is_bounded(axis)) return NULL;
+  return c->extents.entries.at[(-axis >> EXTENT_SHIFT) - 1];
+}
+
+const char *axis_str(Ctx *c, int64_t axis) {
+  const Extent *x = axis_extent(c, axis);
+  int64_t k = x ? axis_multiple(axis) : 0;
+  if (!x) return intern_printf(c, "%lld", (long long)axis);
+  return k == 1 ? x->name : intern_printf(c, "%lld %s", (long long)k, x->name);
+}
+
+const int64_t *type_axes(const Type *t, int64_t *axis) {
+  for (int i = 0; i < t->rank; i++) axis[i] = type_axis(t, i);
+  return axis;
+}
+
+/* The dims at their bounds, and the extents; false if an axis is too long. */
+static bool decode(Ctx *c, const TypeKey *k, int64_t *dim, const Extent **extent) {
+  for (int i = 0; i < k->rank; i++) {
+    extent[i] = axis_extent(c, k->dim[i]);
+    dim[i] = k->dim[i];
+    if (extent[i] && __builtin_mul_overflow(axis_multiple(k->dim[i]), extent[i]->bound, &dim[i]))
+      return false;
+    if (extent[i] && (dim[i] == 0 || dim[i] > INT32_MAX)) return false;
+  }
+  return true;
+}
+
+/* ---- */
 
 /* The elements are counted at the size of the widest dtype, so that a conversion, and a tensor of
    indices of the same shape, can be addressed whenever the tensor itself can. Zero extents are left
@@ -66,9 +132,18 @@ static bool count_elements(const TypeKey *k, int64_t *numel, uint64_t *bytes) {
 
 const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim) {
   TypeKey key = {dt, rank, dim};
-  int64_t numel;
+  int64_t numel, small[SMALL_RANK], *at_bound = NULL;
+  const Extent **extent = NULL;
   uint64_t bytes;
-  if (rank < 0 || !count_elements(&key, &numel, &bytes)) return NULL;
+  if (rank < 0) return NULL;
+  for (int i = 0; i < rank && !extent; i++)
+    if (axis_is_bounded(dim[i])) extent = ARENA_ARRAY(c->arena, const Extent *, rank);
+  if (extent) {
+    at_bound = rank <= SMALL_RANK ? small : ARENA_ARRAY(c->arena, int64_t, rank);
+    if (!decode(c, &key, at_bound, extent)) return NULL;
+  }
+  const TypeKey bound = {dt, rank, extent ? at_bound : dim};
+  if (!count_elements(&bound, &numel, &bytes)) return NULL;
   size_t dim_bytes = sizeof dim[0] * (size_t)rank;
   uint64_t hash = hash_word(rank ? hash_bytes(HASH_START, dim, dim_bytes) : 0, dt);
   void **entry = intern_entry(c, &c->types, hash, type_equal, &key);
@@ -78,16 +153,11 @@ const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim) {
     t->rank = rank;
     t->numel = numel;
     t->bytes = bytes;
-    if (rank) memcpy(t->dim, dim, dim_bytes);
+    t->extent = extent;
+    if (rank) memcpy(t->dim, bound.dim, dim_bytes);
     *entry = t;
   }
   return *entry;
-}
-
-const Type *type_scalar(Ctx *c, Dtype dt) { return type_get(c, dt, 0, NULL); }
-
-const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt) {
-  return t->dtype == dt ? t : type_get(c, dt, t->rank, t->dim);
 }
 
 /* Room for n dims. */
@@ -95,29 +165,48 @@ static int64_t *dims_of(Ctx *c, int n, int64_t *small) {
   return n <= SMALL_RANK ? small : ARENA_ARRAY(c->arena, int64_t, n);
 }
 
+const Type *type_scalar(Ctx *c, Dtype dt) { return type_get(c, dt, 0, NULL); }
+
+const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt) {
+  int64_t small[SMALL_RANK];
+  return t->dtype == dt ? t : type_get(c, dt, t->rank, type_axes(t, dims_of(c, t->rank, small)));
+}
+
 const Type *type_with_extent(Ctx *c, const Type *t, int axis, int64_t n) {
   int64_t small[SMALL_RANK], *dim = dims_of(c, t->rank, small);
-  for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? n : t->dim[i];
+  for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? n : type_axis(t, i);
   return type_get(c, t->dtype, t->rank, dim);
 }
 
 const Type *type_stacked(Ctx *c, const Type *row, int64_t n) {
   int64_t small[SMALL_RANK], *dim = dims_of(c, row->rank + 1, small);
   dim[0] = n;
-  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
+  for (int i = 0; i < row->rank; i++) dim[i + 1] = type_axis(row, i);
   return type_get(c, row->dtype, row->rank + 1, dim);
 }
 
 const char *type_str(Ctx *c, const Type *t) {
   char small[256], *text = small;
   size_t size = 16 + (size_t)t->rank * 21, at; /* a dim has at most 19 digits and a comma */
+  for (int i = 0; i < t->rank; i++)
+    if (type_extent(t, i)) size += strlen(t->extent[i]->name) + 24;
   if (size > sizeof small)
     text = arena_alloc(c->arena, size);
   else
     size = sizeof small;
   at = (size_t)snprintf(text, size, "%s[", dtype_name(t->dtype));
-  for (int i = 0; i < t->rank; i++)
-    at += (size_t)snprintf(text + at, size - at, i ? ",%lld" : "%lld", (long long)t->dim[i]);
+  for (int i = 0; i < t->rank; i++) {
+    const Extent *x = type_extent(t, i);
+    const char *comma = i ? "," : "";
+    if (!x)
+      at += (size_t)snprintf(text + at, size - at, "%s%lld", comma, (long long)t->dim[i]);
+    else if (t->dim[i] == x->bound)
+      at +=
+          (size_t)snprintf(text + at, size - at, "%s%s<=%lld", comma, x->name, (long long)x->bound);
+    else
+      at += (size_t)snprintf(text + at, size - at, "%s%lld*%s<=%lld", comma,
+                             (long long)(t->dim[i] / x->bound), x->name, (long long)x->bound);
+  }
   text[at++] = ']';
   return intern_n(c, text, at);
 }
@@ -127,7 +216,8 @@ const Type *type_broadcast(Ctx *c, const Type *a, const Type *b) {
   int64_t small[SMALL_RANK];
   int64_t *dim = dims_of(c, rank, small);
   for (int i = 1; i <= rank; i++) { /* from the last axis */
-    int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1, y = i <= b->rank ? b->dim[b->rank - i] : 1;
+    int64_t x = i <= a->rank ? type_axis(a, a->rank - i) : 1;
+    int64_t y = i <= b->rank ? type_axis(b, b->rank - i) : 1;
     if (x != y && x != 1 && y != 1) return NULL;
     dim[rank - i] = x == 1 ? y : x;
   }
@@ -137,13 +227,35 @@ const Type *type_broadcast(Ctx *c, const Type *a, const Type *b) {
 bool type_same_dims(const Type *a, const Type *b) {
   if (a->rank != b->rank) return false;
   for (int i = 0; i < a->rank; i++)
-    if (a->dim[i] != b->dim[i]) return false;
+    if (type_axis(a, i) != type_axis(b, i)) return false;
   return true;
 }
 
+bool type_same_elements(const Type *a, const Type *b) {
+  if (a->numel != b->numel) return false;
+  if (!a->extent && !b->extent) return true;
+  if (a->numel == 0) return false;
+  for (int i = 0, k = 0;;) {
+    while (i < a->rank && a->dim[i] == 1) i++;
+    while (k < b->rank && b->dim[k] == 1) k++;
+    if (i == a->rank || k == b->rank) return i == a->rank && k == b->rank;
+    if (type_extent(a, i) != type_extent(b, k)) return false; /* the outermost of both */
+    int64_t x = a->dim[i++], y = b->dim[k++];
+    while (x != y) {
+      bool left = x < y;
+      if (left ? i == a->rank : k == b->rank) return false;
+      if (left ? type_extent(a, i) : type_extent(b, k)) return false;
+      if (left)
+        x *= a->dim[i++];
+      else
+        y *= b->dim[k++];
+    }
+  }
+}
+
 bool type_same_rows(const Type *a, const Type *b) {
-  return a->rank && b->rank && a->numel && a->numel == b->numel &&
-         a->dim[a->rank - 1] == b->dim[b->rank - 1];
+  return a->rank && b->rank && a->numel && a->numel == b->numel && type_same_elements(a, b) &&
+         type_axis(a, a->rank - 1) == type_axis(b, b->rank - 1);
 }
 
 /* ---- layouts ---- */

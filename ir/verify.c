@@ -145,6 +145,21 @@ static bool rule_attrs(Verifier *v, const Op *op) {
   return true;
 }
 
+/* Every extent is that of an input. */
+static bool rule_extents(Verifier *v, const Op *op) {
+  for (int i = 0; i < op->nresults; i++) {
+    const Type *t = value_type(v->e, op->results[i]);
+    for (int k = 0; k < t->rank; k++)
+      if (type_extent(t, k) && entry_extent(v->e, t->extent[k]) < 0)
+        return bad(v, op, "has extent %s, which no input of the entry has", t->extent[k]->name);
+  }
+  if (op->kind != OP_EXTENT) return true;
+  const Extent *x = extent_get(v->m->ctx, op->attr[AT_NAME].str, op->attr[AT_BOUND].i);
+  if (entry_extent(v->e, x) >= 0) return true;
+  return bad(v, op, "is %s of at most %lld, which no input of the entry has", x->name,
+             (long long)x->bound);
+}
+
 /* The value of a load or store has the global's type and layout. */
 static bool rule_global(Verifier *v, const Op *op) {
   if (op_info[op->kind].cls != CLASS_GLOBAL) return true;
@@ -242,8 +257,8 @@ static const Op *yield_of(const Verifier *v, const Block *b) {
 
 /* The type is [trips, …] of rows of the other. */
 static bool stacks(const Type *t, int64_t trips, const Type *row) {
-  bool same = t->dtype == row->dtype && t->rank == row->rank + 1 && t->dim[0] == trips;
-  for (int i = 0; same && i < row->rank; i++) same = t->dim[i + 1] == row->dim[i];
+  bool same = t->dtype == row->dtype && t->rank == row->rank + 1 && type_axis(t, 0) == trips;
+  for (int i = 0; same && i < row->rank; i++) same = type_axis(t, i + 1) == type_axis(row, i);
   return same;
 }
 
@@ -287,8 +302,9 @@ static bool rule_scan(Verifier *v, const Op *op) {
 }
 
 typedef bool OpRule(Verifier *v, const Op *op);
-static OpRule *const op_rules[] = {rule_counts, rule_uses,   rule_results, rule_attrs,  rule_shape,
-                                   rule_global, rule_return, rule_grad,    rule_kernel, rule_scan};
+static OpRule *const op_rules[] = {rule_counts, rule_uses,    rule_results, rule_attrs,
+                                   rule_shape,  rule_extents, rule_global,  rule_return,
+                                   rule_grad,   rule_kernel,  rule_scan};
 
 /* ---- blocks ---- */
 

@@ -40,7 +40,18 @@ typedef struct GcTensor {
   const int *order;      /* the axes of storage, outermost first; NULL: as they are numbered */
   const GcLimit *limits; /* of an input that indexes: of the elements of each row; NULL: none */
   int nlimits;
+  /* by axis: 1 + the number of the entry's extent that the axis is a multiple of, 0: it is static;
+     NULL: all are. `dims` are those at the bounds, as the storage has them */
+  const int *extents;
+  const int64_t *run_dims; /* the runtime's: of a run, of which the storage has room for more */
 } GcTensor;
+
+/* An extent that a run decides, from 1 to the bound. */
+enum { GC_EXTENTS = 8 }; /* of an entry, at most */
+typedef struct GcExtent {
+  const char *name;
+  int64_t bound;
+} GcExtent;
 
 typedef enum GcGlobalKind {
   GC_PARAM,    /* trained */
@@ -64,6 +75,7 @@ typedef struct GcEnv {
   uint64_t step; /* training: the program's step counter; otherwise the run's own count from 0 */
   char *work; /* CPU: GcProgram.work_bytes of the calling thread's own, 64-byte aligned; what lies
                  there is not kept from one launch to the next */
+  int32_t extents[GC_EXTENTS]; /* of the entry, in its order */
 } GcEnv;
 
 /* p[i]: address of argument i. Thread `t` of `nt` does its part of the work; a kernel never waits.
@@ -198,6 +210,8 @@ typedef struct GcEntry {
   uint64_t counts_bytes; /* of GC_COUNTS; 0: no step reads a count */
   int streams;           /* 0 is one */
   const char *assigns;   /* does not train, and assigns this global; NULL: it assigns none */
+  const GcExtent *extents;
+  int nextents;
 } GcEntry;
 
 typedef struct GcProgram {

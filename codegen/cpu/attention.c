@@ -10,6 +10,7 @@
 #include "codegen/print/attention.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
+#include "codegen/program/extent.h"
 #include "passes/plan.h"
 
 enum { BLOCK_ROWS = ATTENTION_ROWS };
@@ -459,8 +460,14 @@ void cpu_attention(Gen *g, const Group *gr) {
   k->flops = op_flops(gr->e, gr->op);
   p.s = attention_schedule(p.machine, &a->shape, k->flops);
   kernel_schedule(k, &attention_kind, &p.s, sizeof p.s);
-  kernel_units(k, p.s.units);
-  if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %lld;", (long long)p.s.all_units);
+  const char *all = arena_printf(g->a, "%lld", (long long)p.s.all_units);
+  if (group_is_bounded(gr)) { /* heads of queries in blocks; of gradients, heads of keys */
+    const Type *heads = value_type(gr->e, gr->in[a->grad ? a->k : a->q]);
+    all = dims_text(g, gr->e, heads, 0, heads->rank - 2);
+    if (!a->grad) all = text_product(g->a, all, arena_printf(g->a, "%lld", (long long)p.s.blocks));
+  }
+  kernel_units_of(k, p.s.units, all);
+  if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %s;", all);
   if (p.s.slices) {
     const int by_query[] = {a->q, a->dy, a->lse, a->delta};
     for (int i = 0; i < 4; i++)

@@ -11,6 +11,7 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
+#include "codegen/program/extent.h"
 
 typedef struct Conv {
   Gen *g;
@@ -244,17 +245,24 @@ void cpu_conv(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   k->flops = v.s.flops;
   kernel_schedule(k, &conv_kind, &v.s, sizeof v.s);
-  kernel_units(k, v.s.units);
+  bool bounded = type_extent(gr->domain, 0) != NULL;
+  const char *row_count = arena_printf(g->a, "%lld", (long long)v.s.row_count);
+  if (bounded)
+    row_count = text_product(g->a, dims_text(g, gr->e, gr->domain, 0, 1),
+                             arena_printf(g->a, "%lld", (long long)v.s.rows));
+  const char *panels = arena_printf(g->a, "%lld", (long long)(v.s.np * v.s.c.groups));
+  const char *all = text_product(g->a, row_count, panels);
+  kernel_units_of(k, v.s.units, !bounded ? "1" : v.s.by_rows ? row_count : all);
   if (k->units > 1 && v.s.by_rows && !v.s.blocks)
     cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, gr->domain->numel);
   const char *first = k->units > 1 ? "u0" : "0";
   text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(gr, v.op->operands[0]),
             group_arg(gr, v.op->operands[1]));
   if (v.s.epilogue) kernel_buffer(g, k, x, "f32", 4, "tile", v.s.buffer * v.s.nr);
-  long long rows = v.s.row_count, block = v.s.row_block;
+  long long block = v.s.row_block;
   const int outside = x->indent;
   if (v.s.by_rows) {
-    const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", rows);
+    const char *last = k->units > 1 ? "u1" : row_count;
     text_open(x, "for (long w0 = %s, w1; w0 < %s; w0 = w1) {", first, last);
     text_line(x, "w1 = w0 + %lld < %s ? w0 + %lld : %s;", block, last, block, last);
     if (v.s.c.groups > 1)
@@ -264,8 +272,10 @@ void cpu_conv(Gen *g, const Group *gr) {
   } else {
     text_open(x, "for (long w = %s; w < %s; w++) {", first,
               k->units > 1 ? "u1"
-                           : arena_printf(g->a, "%lld", rows * (long long)(v.s.np * v.s.c.groups)));
-    text_line(x, "const long u = w %% %lld, p = w / %lld;", rows, rows);
+              : bounded
+                  ? all
+                  : arena_printf(g->a, "%lld", (long long)(v.s.row_count * v.s.np * v.s.c.groups)));
+    text_line(x, "const long u = w %% %s, p = w / %s;", row_count, row_count);
     if (v.s.c.groups > 1) text_line(x, "const long g = p / %lld;", (long long)v.s.np);
     if (v.s.np > 1) text_line(x, "const long q = p %% %lld;", (long long)v.s.np);
   }

@@ -4,6 +4,7 @@
    a few neighbouring lines, whose sums are computed side by side, in f32 for halves. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 
 enum { LINES = 64 }; /* of a unit, at most */
 
@@ -18,10 +19,13 @@ void cpu_cumsum(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
-  kernel_units(k, t->numel < SERIAL_WORK ? 1 : units);
+  const char *all = arena_printf(g->a, "%lld", units); /* bounded: lines around the axis */
+  if (t->extent)
+    all = text_product(g->a, dims_text(g, gr->e, t, 0, axis), arena_printf(g->a, "%lld", blocks));
+  kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : units, all);
   k->flops = (uint64_t)t->numel;
   if (units == 0) return;
-  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", units);
+  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %s;", all);
   text_open(x, "for (long u = u0; u < u1; u++) {");
   text_line(x, "const long first = u / %lld * %lld + u %% %lld * %lld;", blocks, n * inner, blocks,
             lines);

@@ -358,7 +358,7 @@ void cpu_filter(Gen *g, const Group *gr) {
   if (f.s.block)
     kernel_buffer(g, k, x, "f32", 4, "tiles", f.s.block * window_chunk_pixels(c) * f.s.la);
   if (op_accumulator(f.op) >= 0) print_start(&f, x, first, last);
-  window_chunks(x, c);
+  window_chunks(g, gr->e, x, c);
   if (f.s.pack) text_line(x, "long packed = -1;");
   if (f.s.block) text_line(x, "long packed_x = -1;");
   text_open(x, "for (long u = %s; u < %s; u++) {", first, last);

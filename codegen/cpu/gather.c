@@ -5,6 +5,7 @@
    thread owns rows of the table and looks through all ids, or owns whole tables of many. */
 #include "codegen/print/gather.h"
 #include "codegen/cpu/cpu.h"
+#include "codegen/program/extent.h"
 
 /* Half precisions are summed in f32, in scratch. */
 uint64_t cpu_index_scratch(const Group *g) {
@@ -29,11 +30,11 @@ static void print_gather(Gen *g, const Group *gr) {
   uint64_t bytes = (uint64_t)s.row * (uint64_t)dtype_size(s.table->dtype);
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
-  kernel_units(k, s.out->numel < SERIAL_WORK ? 1 : ids->numel);
+  const char *all = dims_text(g, gr->e, ids, 0, ids->rank);
+  kernel_units_of(k, s.out->numel < SERIAL_WORK ? 1 : ids->numel, all);
   text_open(&k->text,
-            k->units == 1 ? "for (long i = 0; i < %lld; i++) {"
-                          : "for (long i = u0; i < u1; i++) {",
-            (long long)ids->numel);
+            k->units == 1 ? "for (long i = 0; i < %s; i++) {" : "for (long i = u0; i < u1; i++) {",
+            all);
   const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);",
                                    (unsigned long long)bytes, (unsigned long long)bytes);
   print_id(g, gr, &k->text, &s, intern_printf(g->ctx, "%s continue;", zero));
@@ -62,8 +63,10 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
-  kernel_units(k, out->numel + s.table->numel < SERIAL_WORK ? 1 : units);
-  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", (long long)units);
+  const char *all = arena_printf(g->a, "%lld", (long long)units); /* bounded: of many tables */
+  if (out->extent) all = dims_text(g, gr->e, s.ids, 0, (int)gr->root->attr[AT_BATCH].i);
+  kernel_units_of(k, out->numel + s.table->numel < SERIAL_WORK ? 1 : units, all);
+  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %s;", all);
   text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
   text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", width, width);
   const char *at = "id";
@@ -72,7 +75,7 @@ static void print_gather_grad(Gen *g, const Group *gr) {
               (long long)s.ids_each);
     at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
   } else {
-    text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)s.ids->numel);
+    text_open(x, "for (long i = 0; i < %s; i++) {", dims_text(g, gr->e, s.ids, 0, s.ids->rank));
   }
   print_id(g, gr, x, &s, "continue;");
   if (s.tables <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
@@ -135,11 +138,11 @@ static void print_one_hot(Gen *g, const Group *gr) {
   int64_t depth = gr->root->attr[AT_DEPTH].i;
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
-  kernel_units(k, out->numel < SERIAL_WORK ? 1 : ids->numel);
+  const char *all = dims_text(g, gr->e, ids, 0, ids->rank);
+  kernel_units_of(k, out->numel < SERIAL_WORK ? 1 : ids->numel, all);
   text_open(&k->text,
-            k->units == 1 ? "for (long i = 0; i < %lld; i++) {"
-                          : "for (long i = u0; i < u1; i++) {",
-            (long long)ids->numel);
+            k->units == 1 ? "for (long i = 0; i < %s; i++) {" : "for (long i = u0; i < u1; i++) {",
+            all);
   text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
   text_line(&k->text, "for (long j = 0; j < %lld; j++) out0[i * %lld + j] = %s;", (long long)depth,
             (long long)depth,

@@ -4,6 +4,7 @@
    output may lie in the bytes of an input. Values in panels are walked over their storage. */
 #include "codegen/schedule/map.h"
 #include "codegen/cpu/cpu.h"
+#include "codegen/program/extent.h"
 
 enum { BLOCK = MAP_BLOCK };
 
@@ -102,7 +103,7 @@ void cpu_map(Gen *g, const Group *gr) {
   bool in_order = true;
   if (storage) {
     p.storage = true;
-    loops[n++] = (Loop){storage, p.ncoords - 1};
+    loops[n++] = (Loop){storage, p.ncoords - 1, NULL};
     p.flat = "i";
     p.flat_level = 1;
   } else {
@@ -117,10 +118,15 @@ void cpu_map(Gen *g, const Group *gr) {
                     .work = work};
   MapSchedule s = map_schedule(&shape, n <= 1);
   kernel_schedule(k, &map_kind, &s, sizeof s);
-  kernel_units(k, s.units);
+  const char *outer_text = loops_text(&p, loops, n ? n - 1 : 0);
+  const char *inner_text = n ? loops_text(&p, loops + n - 1, 1) : "1";
+  bool by_row = s.split == MAP_ROWS, bounded = group_is_bounded(gr);
+  if (bounded)
+    kernel_units_of(k, s.units, by_row ? outer_text : text_ceil_div(g->a, inner_text, BLOCK));
+  else
+    kernel_units(k, s.units);
   int64_t units = s.units;
   if (n <= 1) {
-    int64_t size = s.inner;
     cpu_split_full(k, gr, l, units > 1, 0, units * BLOCK);
     if (n == 0) {
       stores(&p, 0);
@@ -128,10 +134,10 @@ void cpu_map(Gen *g, const Group *gr) {
       return;
     }
     p.nlevels = 2;
-    p.coord[loops[0].coord] = (Coord){p.coord[loops[0].coord].dim, "i", 1};
+    p.coord[loops[0].coord] = (Coord){p.coord[loops[0].coord].dim, "i", 1, NULL};
     stores(&p, 1);
     text_append(&k->text, p.level[0]);
-    const char *end = arena_printf(g->a, "%lld", (long long)size);
+    const char *end = inner_text;
     if (units > 1) {
       text_line(&k->text, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
       loop(&p, &k->text, 1, "i", arena_printf(g->a, "u0 * %d", BLOCK), "end");
@@ -152,7 +158,7 @@ void cpu_map(Gen *g, const Group *gr) {
   p.coord[loops[n - 1].coord].text = "j";
   p.coord[loops[n - 1].coord].level = 2;
   stores(&p, 2);
-  const char *end = arena_printf(g->a, "%lld", (long long)inner);
+  const char *end = inner_text;
   Text *row = p.level[1];
   if (by_column) {
     text_line(row, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
@@ -161,7 +167,7 @@ void cpu_map(Gen *g, const Group *gr) {
     loop(&p, row, 2, "j", "0", end);
   }
   text_append(&k->text, p.level[0]);
-  const char *rows = arena_printf(g->a, "%lld", (long long)outer);
+  const char *rows = outer_text;
   if (units == 1 || by_column)
     loop(&p, &k->text, 1, "u", "0", rows);
   else

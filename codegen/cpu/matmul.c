@@ -10,6 +10,7 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/product.h"
 #include "codegen/cpu/target.h"
+#include "codegen/program/extent.h"
 
 /* B is stored transposed: for the loops it is not where its panels are of that order. */
 static bool is_turned(const Group *g, const Op *mm) {
@@ -46,7 +47,9 @@ static int addend_of(const Group *g, const Op *mm, int64_t depth) {
 }
 
 /* What the printer of a group is to print. */
-static Product product_of(Arena *a, const Target *t, const Group *g) {
+static Product product_of(Gen *gen, const Group *g) {
+  Arena *a = gen->a;
+  const Target *t = gen->target;
   const Op *mm = g->root;
   const Value *va = product_value(g, mm->operands[0]), *vb = product_value(g, mm->operands[1]);
   const Type *c = product_value(g, mm->results[0])->type;
@@ -69,13 +72,20 @@ static Product product_of(Arena *a, const Target *t, const Group *g) {
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   p.s = product_schedule(&cpu_target(t)->machine, &shape);
   p.T = dtype_prefix(p.s.dt);
+  int row = c->rank - 2, k_axis = va->type->rank - (ta ? 2 : 1);
+  p.bounded_m = type_extent(c, row) != NULL;
+  p.bounded_k = type_extent(va->type, k_axis) != NULL;
+  p.batch = dims_text(gen, g->e, c, 0, row);
+  p.m = dims_text(gen, g->e, c, row, row + 1);
+  p.k = dims_text(gen, g->e, va->type, k_axis, k_axis + 1);
+  p.tiles = p.bounded_m ? "tiles" : arena_printf(a, "%lld", (long long)p.s.tiles);
   bool chained = p.s.k > DEPTH, by_rows = p.s.split == BY_ROWS, by_panel = p.s.split == BY_PANEL;
   p.arena = a;
   p.bt = p.s.batch > 1 ? "bt" : "0";
   p.k0 = chained ? "k0" : "0";
-  p.depth = chained ? "depth" : arena_printf(a, "%lld", (long long)p.s.k);
+  p.depth = chained ? "depth" : p.k;
   p.i0 = by_rows ? "u0" : "0";
-  p.i1 = by_rows ? "u1" : arena_printf(a, "%lld", (long long)p.s.tiles);
+  p.i1 = by_rows ? "u1" : p.tiles;
   p.g0 = by_panel ? "u0" : "0";
   p.g1 = by_panel ? "u1" : arena_printf(a, "%lld", (long long)p.s.np);
   return p;
@@ -173,7 +183,7 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
    too far apart for the hardware to know. */
 static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t width) {
   const Type *c = product_value(gr, gr->root->results[0])->type;
-  if (p->s.partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->s.k);
+  if (p->s.partial) text_open(x, "if (k0 + depth == %s) {", p->k);
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const long flat = %s;", flat_place(p, "m", "r"));
   text_line(x, "const long panel = (q * %lld + m + r) * %d;", (long long)p->s.m, p->s.nr);
@@ -194,7 +204,13 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
 
 static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool packs,
                         const char *call) {
-  if (p->s.low < p->s.tiles) {
+  if (p->bounded_m) { /* a batch of any size has tiles of any height */
+    text_open(x, "switch (rows) {");
+    for (int64_t r = 1; r <= product_tallest(&p->s); r++)
+      text_line(x, "case %lld: %s%s break;", (long long)r, tile_function(g, p, r, width, packs),
+                call);
+    text_close(x, "}");
+  } else if (p->s.low < p->s.tiles) {
     text_line(x, "if (rows == %lld) %s%s", (long long)p->s.rows,
               tile_function(g, p, p->s.rows, width, packs), call);
     text_line(x, "else %s%s", tile_function(g, p, p->s.rows + 1, width, packs), call);
@@ -242,9 +258,9 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
   if (p->s.prefetch) {
     product_prefetch(g, gr, x, p);
     const char *interval = intern_printf(g->ctx, "%lldL", (long long)(p->s.chain / p->s.prefetch));
-    if (p->s.k % p->s.chain) /* the last chain is shorter */
-      interval = intern_printf(g->ctx, "(depth < %lld ? 1 : depth / %lld)",
-                               (long long)p->s.prefetch, (long long)p->s.prefetch);
+    if (p->s.k % p->s.chain || p->bounded_k) /* the last chain is shorter */
+      interval = intern_printf(g->ctx, "(%s < %lld ? 1 : %s / %lld)", p->depth,
+                               (long long)p->s.prefetch, p->depth, (long long)p->s.prefetch);
     prefetch = intern_printf(g->ctx, "prefetch, %lldL, %s",
                              (long long)(p->s.tb || p->s.b_panels ? p->s.nr : p->s.n), interval);
   }
@@ -264,7 +280,7 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
   }
   print_calls(g, x, p, width, false, call);
   if (p->s.pack_first) text_close(x, "}");
-  if (p->s.partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->s.k);
+  if (p->s.partial) text_open(x, "if (k0 + depth == %s) {", p->k);
   if (p->s.epilogue) print_epilogue(g, gr, x, p, width);
   if (p->s.partial) text_close(x, "}");
 }
@@ -323,9 +339,8 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
 
 static void print_chain_loop(Text *x, const Product *p) {
   if (p->s.k <= DEPTH) return;
-  text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->s.k, DEPTH);
-  text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p->s.k, DEPTH,
-            (long long)p->s.k, DEPTH);
+  text_open(x, "for (long k0 = 0; k0 < %s; k0 += %d) {", p->k, DEPTH);
+  text_line(x, "const long depth = %s - k0 < %d ? %s - k0 : %d;", p->k, DEPTH, p->k, DEPTH);
 }
 
 /* A loop over blocks of `from` to `end`, from `start` up to `stop`, unless one block has all of
@@ -347,12 +362,18 @@ static const char *added(Arena *a, const char *x) {
 }
 
 void cpu_matmul(Gen *g, const Group *gr) {
-  Product p = product_of(g->a, g->target, gr);
+  Product p = product_of(g, gr);
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
   kernel_schedule(k, &product_kind, &p.s, sizeof p.s);
-  kernel_units(k, p.s.units);
+  if (p.bounded_m)
+    text_line(&k->head, "const long tiles = %s, each = %s / tiles, low = tiles - %s %% tiles;",
+              text_ceil_div(g->a, p.m, product_tallest(&p.s)), p.m, p.m);
+  kernel_units_of(k, p.s.units,
+                  p.s.split == BY_BATCH                 ? p.batch
+                  : p.s.split == BY_ROWS && p.bounded_m ? "tiles"
+                                                        : "1");
   k->flops = p.s.flops;
   const char *stored = dtype_storage(p.s.converted ? p.s.in : p.s.dt);
   int size = dtype_size(p.s.dt);
@@ -368,7 +389,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   else if (p.s.epilogue)
     kernel_buffer(g, k, x, p.T, size, "tile", product_tallest(&p.s) * p.s.nr);
   const char *first = p.s.split == BY_BATCH ? "u0" : "0", *end = "u1";
-  if (p.s.split != BY_BATCH) end = arena_printf(g->a, "%lld", (long long)p.s.batch);
+  if (p.s.split != BY_BATCH) end = p.batch;
   const int outside = x->indent;
   if (p.s.batch > 1) text_open(x, "for (long bt = %s; bt < %s; bt++) {", first, end);
   text_line(x, "const %s *A = (const %s *)in%d%s, *B = (const %s *)in%d%s;", stored, stored, p.a,

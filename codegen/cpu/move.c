@@ -2,6 +2,7 @@
    concat, pad. Contract: bits are kept as they are, and the tail of panels is zero; concat and pad
    have one layout, without panels, for operands and result: axes below are those of storage. */
 #include "codegen/cpu/cpu.h"
+#include "codegen/program/extent.h"
 
 enum { BLOCK = 64 }; /* elements of a unit */
 
@@ -15,19 +16,26 @@ static int64_t storage_elements(const Type *t, const Layout *l) {
 
 /* All of one layout: the storage, end to end. */
 static void copy_flat(Gen *g, Kernel *k, const Group *gr, int64_t n) {
-  (void)g;
   int64_t units = n < SERIAL_WORK ? 1 : (n + BLOCK - 1) / BLOCK;
+  const Type *t = value_type(gr->e, gr->in[0]);
+  const char *count = arena_printf(g->a, "%lld", (long long)n); /* bounded: the outermost axis */
+  int first = 0;                                                /* axis of more than one element */
+  while (first < t->rank && t->dim[first] == 1) first++;
+  bool outermost = !dims_bounded(t, first + 1, t->rank);
+  if (t->extent && outermost) count = dims_text(g, gr->e, t, 0, t->rank);
   uint64_t size = (uint64_t)dtype_size(value_type(gr->e, gr->in[0])->dtype);
-  kernel_units(k, units);
+  kernel_units_of(k, units, t->extent ? text_ceil_div(g->a, count, BLOCK) : "1");
   if (units > 1) {
     kernel_split_in(k, gr, 0, 1, 0, (uint64_t)(units * BLOCK) * size);
-    k->args[1].access.rows = 1;
+    k->args[1].access.rows = !t->extent;
     k->args[1].access.width = (uint64_t)(units * BLOCK) * size;
-    text_line(&k->text, "const long end = u1 * %d < %lld ? u1 * %d : %lld;", BLOCK, (long long)n,
-              BLOCK, (long long)n);
+    text_line(&k->text, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, count, BLOCK,
+              count);
     text_line(&k->text, "if (end > u0 * %d)", BLOCK);
     text_line(&k->text, "  memmove(out0 + u0 * %d, in0 + u0 * %d, (size_t)(end - u0 * %d) * %d);",
               BLOCK, BLOCK, BLOCK, (int)size);
+  } else if (t->extent) {
+    text_line(&k->text, "memmove(out0, in0, (size_t)(%s * %d));", count, (int)size);
   } else {
     text_line(&k->text, "memmove(out0, in0, %lld);", (long long)n * (long long)size);
   }
@@ -140,7 +148,8 @@ static void copy_panels(Gen *g, Kernel *k, const Type *t, const Layout *from_lay
 
 /* Axes that lie side by side in both orders are one; outermost first as the source lies. */
 typedef struct AxisRun {
-  int64_t n, from, to; /* elements; from one to the next on both sides */
+  int64_t n, from, to;  /* elements; from one to the next on both sides */
+  const Extent *extent; /* that n is a multiple of */
 } AxisRun;
 
 static int runs_of(Gen *g, const Type *t, const Layout *from, const Layout *to, AxisRun *run) {
@@ -152,10 +161,12 @@ static int runs_of(Gen *g, const Type *t, const Layout *from, const Layout *to, 
     int axis = layout_axis(from, i);
     if (t->dim[axis] == 1) continue;
     AxisRun *last = n ? &run[n - 1] : NULL;
-    if (last && last->from == x[axis] * t->dim[axis] && last->to == y[axis] * t->dim[axis])
-      *last = (AxisRun){last->n * t->dim[axis], x[axis], y[axis]};
+    const Extent *extent = type_extent(t, axis);
+    if (!extent && last && last->from == x[axis] * t->dim[axis] &&
+        last->to == y[axis] * t->dim[axis])
+      *last = (AxisRun){last->n * t->dim[axis], x[axis], y[axis], last->extent};
     else
-      run[n++] = (AxisRun){t->dim[axis], x[axis], y[axis]};
+      run[n++] = (AxisRun){t->dim[axis], x[axis], y[axis], extent};
   }
   return n;
 }
@@ -168,15 +179,19 @@ static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, cons
   AxisRun *run = ARENA_ARRAY(g->a, AxisRun, t->rank);
   int n = runs_of(g, t, from, to, run);
   Text *x = &k->text;
-  (void)gr;
-  bool matrices = t->dtype == DT_F32 && n >= 2 && n <= 3 && run[n - 2].to == 1;
+  bool matrices = t->dtype == DT_F32 && n >= 2 && n <= 3 && run[n - 2].to == 1 &&
+                  !run[n - 2].extent && !run[n - 1].extent;
   if (matrices) {
     gen_helper(g, intern_printf(g->ctx, "GC_PACK(f32)\n"));
     const AxisRun *r = &run[n - 2], *c = &run[n - 1];
     long long blocks = (c->n + ROWS - 1) / ROWS, count = n == 3 ? run[0].n : 1;
-    kernel_units(k, t->numel < SERIAL_WORK ? 1 : count * blocks);
+    const char *all = arena_printf(g->a, "%lld", count * blocks);
+    if (n == 3 && run[0].extent)
+      all = text_product(g->a, count_text(g, gr->e, run[0].n, run[0].extent),
+                         arena_printf(g->a, "%lld", blocks));
+    kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : count * blocks, all);
     if (k->units == 1)
-      text_open(x, "for (long u = 0; u < %lld; u++) {", count * blocks);
+      text_open(x, "for (long u = 0; u < %s; u++) {", all);
     else
       text_open(x, "for (long u = u0; u < u1; u++) {");
     text_line(x, "const long m = u / %lld, k = u %% %lld * %d;", blocks, blocks, ROWS);
@@ -189,13 +204,15 @@ static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, cons
     text_close(x, "}");
     return;
   }
-  kernel_units(k, t->numel < SERIAL_WORK || !n ? 1 : run[0].n);
+  kernel_units_of(k, t->numel < SERIAL_WORK || !n ? 1 : run[0].n,
+                  n ? count_text(g, gr->e, run[0].n, run[0].extent) : "1");
   const char *a = "0", *b = "0";
   for (int i = 0; i < n; i++) {
     if (i == 0 && k->units > 1)
       text_open(x, "for (long i0 = u0; i0 < u1; i0++) {");
     else
-      text_open(x, "for (long i%d = 0; i%d < %lld; i%d++) {", i, i, (long long)run[i].n, i);
+      text_open(x, "for (long i%d = 0; i%d < %s; i%d++) {", i, i,
+                count_text(g, gr->e, run[i].n, run[i].extent), i);
     a = arena_printf(g->a, "%s + i%d * %lld", a, i, (long long)run[i].from);
     b = arena_printf(g->a, "%s + i%d * %lld", b, i, (long long)run[i].to);
   }
@@ -239,14 +256,23 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
   long long outer = 1, total = 1, at = 0;
   for (int i = 0; i < axis; i++) outer *= dim[i];
   for (int i = axis; i < t->rank; i++) total *= dim[i];
-  kernel_units(k, t->numel < SERIAL_WORK ? 1 : outer);
+  const char *all = arena_printf(g->a, "%lld", outer); /* bounded: outermost in storage, too */
+  if (t->extent) {
+    const Type *dims = value_type(gr->e, gr->out[0]);
+    all = "1";
+    for (int i = 0; i < axis; i++) {
+      int a = layout_axis(layout_of(gr, gr->out[0]), i);
+      all = text_product(g->a, all, dims_text(g, gr->e, dims, a, a + 1));
+    }
+  }
+  kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : outer, all);
   int size = dtype_size(t->dtype);
   Text *x = &k->text;
   if (k->units > 1) {
     kernel_split_out(k, gr, 0, 1, 0, t->bytes);
     text_open(x, "for (long u = u0; u < u1; u++) {");
   } else {
-    text_open(x, "for (long u = 0; u < %lld; u++) {", outer);
+    text_open(x, "for (long u = 0; u < %s; u++) {", all);
   }
   for (int i = 0; i < gr->nin; i++) {
     long long block = 1;
@@ -268,13 +294,15 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   long long slab = 1; /* elements of the result at one index of axis 0 */
   for (int i = 1; i < t->rank; i++) slab *= dim[i];
   long long n0 = t->rank ? dim[0] : 1;
-  kernel_units(k, t->numel < SERIAL_WORK ? 1 : n0);
+  const char *all = arena_printf(g->a, "%lld", n0); /* bounded: axis 0 */
+  if (t->extent) all = dims_text(g, gr->e, t, 0, 1);
+  kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : n0, all);
   Text *x = &k->text;
   if (k->units > 1) {
     kernel_split_out(k, gr, 0, 1, 0, t->bytes);
     text_open(x, "for (long u = u0; u < u1; u++) {");
   } else {
-    text_open(x, "for (long u = 0; u < %lld; u++) {", n0);
+    text_open(x, "for (long u = 0; u < %s; u++) {", all);
   }
   const char *fill =
       scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE]));

@@ -8,6 +8,7 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 #include "ir/op/window.h"
 
 enum { CELL = POOL_CELL };
@@ -317,13 +318,15 @@ void cpu_pool(Gen *g, const Group *gr) {
   k->flops = op_flops(gr->e, gr->op);
   Pool p = pool_of(g, gr, x, k->flops);
   kernel_schedule(k, &pool_kind, &p.s, sizeof p.s);
-  kernel_units(k, p.s.units);
+  const char *all = text_product(g->a, dims_text(g, gr->e, t, 0, 1), dims_text(g, gr->e, t, 2, 3));
+  if (!type_extent(t, 0)) all = arena_printf(g->a, "%lld", (long long)p.s.all_units);
+  kernel_units_of(k, p.s.units, all);
   if (k->units > 1) cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, t->numel);
   text_line(x, "typedef long pos;");
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
-    text_open(x, "for (long u = 0; u < %lld; u++) {", (long long)p.s.all_units);
+    text_open(x, "for (long u = 0; u < %s; u++) {", all);
   text_line(x, "const long n = u / %lld, oy = u %% %lld;", (long long)t->dim[2],
             (long long)t->dim[2]);
   switch (p.s.taps) {

@@ -8,7 +8,9 @@ enum { PACK_AT_ONCE = 8 }; /* rows of A^T: so many places has the nearest cache 
 
 /* Tile i has `rows` rows from row m on. */
 void product_tile_rows(Text *x, const Product *p) {
-  if (p->s.low < p->s.tiles)
+  if (p->bounded_m)
+    text_line(x, "const long rows = i < low ? each : each + 1, m = %s;", product_row(p, "i"));
+  else if (p->s.low < p->s.tiles)
     text_line(x, "const long rows = i < %lld ? %lld : %lld, m = %s;", (long long)p->s.low,
               (long long)p->s.rows, (long long)p->s.rows + 1, product_row(p, "i"));
   else
@@ -16,6 +18,8 @@ void product_tile_rows(Text *x, const Product *p) {
 }
 
 const char *product_row(const Product *p, const char *tile) {
+  if (p->bounded_m && *tile != '0')
+    return arena_printf(p->arena, "%s * each + (%s > low ? %s - low : 0)", tile, tile, tile);
   const char *row = text_times(p->arena, tile, p->s.rows);
   if (p->s.low == p->s.tiles || *tile == '0') return row;
   return arena_printf(p->arena, "%s + (%s > %lld ? %s - %lld : 0)", row, tile, (long long)p->s.low,
@@ -81,7 +85,7 @@ void product_convert(Gen *g, Text *x, const Product *p) {
 void product_pack_a(Gen *g, Text *x, const Product *p) {
   const char *depth = p->depth;
   if (!p->s.chains && p->s.k > DEPTH) {
-    text_line(x, "enum { whole = %lld };", (long long)p->s.k);
+    text_line(x, p->bounded_k ? "const long whole = %s;" : "enum { whole = %s };", p->k);
     depth = "whole";
   }
   text_open(x, "for (long k1 = 0, k2; k1 < %s; k1 = k2) {", depth);

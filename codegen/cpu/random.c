@@ -2,6 +2,7 @@
    computed twice. Contract: the same numbers as the scalar text in maps, element by element
    (ir/eval/interp.h). The result lies in any layout, in panels if they have no tail. */
 #include "codegen/cpu/cpu.h"
+#include "codegen/program/extent.h"
 
 /* Where element number `at` of the type lies. */
 static const char *place_of(Gen *g, const Type *t, const Layout *l, const char *at) {
@@ -45,14 +46,18 @@ void cpu_random(Gen *g, const Group *gr) {
   Text *x = &k->text;
   kernel_args(g, k, gr);
   int64_t blocks = (out->numel + 3) / 4;
-  kernel_units(k, out->numel < SERIAL_WORK / 4 ? 1 : (blocks + 1023) / 1024);
+  const char *numel = dims_text(g, gr->e, out, 0, out->rank);
+  const char *count =
+      out->extent ? text_ceil_div(g->a, numel, 4) : arena_printf(g->a, "%lld", (long long)blocks);
+  kernel_units_of(k, out->numel < SERIAL_WORK / 4 ? 1 : (blocks + 1023) / 1024,
+                  out->extent ? text_ceil_div(g->a, count, 1024) : "1");
   const char *place = op->noperands ? "in0[0]" : NULL;
   text_line(x, "const uint64_t key = %s ^ env->seed;",
             random_key_text(g->a, op->attr[AT_KEY], op->attr[AT_DRAW], place));
   if (k->units == 1)
-    text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)blocks);
+    text_open(x, "for (long i = 0; i < %s; i++) {", count);
   else
-    text_open(x, "for (long i = u0 * 1024; i < u1 * 1024 && i < %lld; i++) {", (long long)blocks);
+    text_open(x, "for (long i = u0 * 1024; i < u1 * 1024 && i < %s; i++) {", count);
   text_line(x, "%s v[4];", dtype_compute(out->dtype));
   if (normal) {
     text_line(x, "%s(key, (uint64_t)i, env->step, v);", normals_helper(g, out->dtype));
@@ -61,9 +66,8 @@ void cpu_random(Gen *g, const Group *gr) {
     text_line(x, "philox(key, (uint64_t)i, env->step, w);");
     text_line(x, "for (int j = 0; j < 4; j++) v[j] = uniform_of_word(w[j]);");
   }
-  text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %lld; j++) out0[%s] = %s;",
-            (long long)out->numel, place_of(g, out, layout, "(i * 4 + j)"),
-            scalar_store(g->a, out->dtype, "v[j]"));
+  text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %s; j++) out0[%s] = %s;", numel,
+            place_of(g, out, layout, "(i * 4 + j)"), scalar_store(g->a, out->dtype, "v[j]"));
   text_close(x, "}");
   if (!layout && k->units > 1 && out->numel % 4096 == 0)
     kernel_split_out(k, gr, 0, 1, 0, out->bytes);

@@ -5,6 +5,7 @@
    and added in a second launch. Results have the kept shape and may lie over operands of it. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 
 enum { BLOCK = COLUMN_BLOCK };
 
@@ -67,7 +68,11 @@ typedef struct Reduce {
   Loop *kept, *reduced;
   int nkept, nreduced;
   ColumnsSchedule s;
+  /* at run time: reduced elements, columns, blocks of them, units of all, chunks of rows */
+  const char *rows, *columns, *blocks, *units, *chunks;
 } Reduce;
+
+static bool is_number(const char *text) { return text[0] >= '0' && text[0] <= '9'; }
 
 static Reduce reduce_of(Gen *g, const Group *gr) {
   Leaves leaves = {0};
@@ -89,6 +94,14 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
   shape.columns = r.nkept ? r.kept[r.nkept - 1].n : 1;
   shape.outer = r.nkept ? loops_count(r.kept, r.nkept - 1) : 1;
   r.s = columns_schedule(&shape);
+  r.rows = loops_text(p, r.reduced, r.nreduced);
+  r.columns = r.nkept ? loops_text(p, r.kept + r.nkept - 1, 1) : "1";
+  r.blocks = is_number(r.columns) ? arena_printf(g->a, "%lld", (long long)r.s.blocks)
+                                  : text_ceil_div(g->a, r.columns, BLOCK);
+  r.units = text_product(g->a, r.nkept ? loops_text(p, r.kept, r.nkept - 1) : "1", r.blocks);
+  if (is_number(r.units)) r.units = arena_printf(g->a, "%lld", (long long)r.s.all_units);
+  r.chunks = is_number(r.rows) ? arena_printf(g->a, "%lld", (long long)r.s.chunks)
+                               : text_ceil_div(g->a, r.rows, COL_CHUNK);
   return r;
 }
 
@@ -96,24 +109,26 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
 static void positions(Reduce *r) {
   Printer *p = &r->c.p;
   Text *unit = p->level[1];
-  if (r->nkept) p->coord[r->kept[r->nkept - 1].coord] = (Coord){r->s.columns, "j", 3};
+  if (r->nkept) p->coord[r->kept[r->nkept - 1].coord] = (Coord){r->s.columns, "j", 3, NULL};
   if (r->nkept > 1) {
     const char *o = "u";
     if (r->s.blocks > 1) {
-      text_line(unit, "const long o = u / %lld;", (long long)r->s.blocks);
+      text_line(unit, "const long o = u / %s;", r->blocks);
       o = "o";
     }
     printer_decode(p, r->kept, r->nkept - 1, o, "i", 1);
   }
   if (r->s.blocks > 1) {
-    text_line(unit, "const long j0 = u %% %lld * %d;", (long long)r->s.blocks, BLOCK);
-    if (r->s.columns % BLOCK)
-      text_line(unit, "const int w = %lld - j0 < %d ? (int)(%lld - j0) : %d;",
-                (long long)r->s.columns, BLOCK, (long long)r->s.columns, BLOCK);
+    text_line(unit, "const long j0 = u %% %s * %d;", r->blocks, BLOCK);
+    if (r->s.columns % BLOCK || !is_number(r->columns))
+      text_line(unit, "const int w = %s - j0 < %d ? (int)(%s - j0) : %d;", r->columns, BLOCK,
+                r->columns, BLOCK);
     else
       text_line(unit, "enum { w = %d };", BLOCK);
   } else {
-    text_line(unit, "enum { j0 = 0, w = %lld };", (long long)r->s.columns);
+    text_line(unit,
+              is_number(r->columns) ? "enum { j0 = 0, w = %s };" : "const long j0 = 0, w = %s;",
+              r->columns);
   }
 }
 
@@ -173,7 +188,7 @@ static void print_total(Reduce *r) {
 /* The whole of a block's columns; gives the name of their totals. */
 static const char *print_sums(Reduce *r) {
   Text *unit = r->c.p.level[1];
-  const char *rows = arena_printf(r->c.g->a, "%lld", (long long)r->s.rows);
+  const char *rows = r->rows;
   if (is_arg(r->root)) {
     text_line(unit, "GC_LANES %s acc[%d];", r->T, r->s.width);
     text_line(unit, "GC_LANES int32_t at[%d];", r->s.width);
@@ -233,21 +248,27 @@ static void finish(Reduce *r, Kernel *k, const char *from, const char *to) {
   text_close(&k->text, "}");
 }
 
+static void print_blocks(Reduce *r) {
+  text_line(r->c.p.level[1],
+            is_number(r->blocks) ? "enum { blocks = %s };" : "const long blocks = %s;", r->blocks);
+}
+
 /* Chunks of rows side by side, then their sums in order: the same as in one go. */
 static void print_split(Reduce *r, Kernel *k) {
   Gen *g = r->c.g;
   const Group *gr = r->c.gr;
-  long long chunks = r->s.chunks, units = r->s.all_units;
+  const char *units = r->units;
   const char *at = arena_printf(g->a, "%s * %lld + j0", r->s.blocks > 1 ? "(u / blocks)" : "u",
                                 (long long)r->s.columns);
-  kernel_units(k, r->s.units);
+  const char *all = text_product(g->a, r->chunks, units);
+  kernel_units_of(k, r->s.units, is_number(r->chunks) && is_number(units) ? "1" : all);
   Text *unit = r->c.p.level[1];
-  text_line(unit, "const long h = v / %lld, u = v %% %lld, r0 = h * %d;", units, units, COL_CHUNK);
-  text_line(unit, "enum { blocks = %lld };", (long long)r->s.blocks);
+  text_line(unit, "const long h = v / %s, u = v %% %s, r0 = h * %d;", units, units, COL_CHUNK);
+  print_blocks(r);
   positions(r);
   print_start(r, "acc", reduce_start(g, r->root->kind, r->dt, r->s.rows));
-  text_line(unit, "const long r1 = %lld - r0 < %d ? %lld : r0 + %d;", (long long)r->s.rows,
-            COL_CHUNK, (long long)r->s.rows, COL_CHUNK);
+  text_line(unit, "const long r1 = %s - r0 < %d ? %s : r0 + %d;", r->rows, COL_CHUNK, r->rows,
+            COL_CHUNK);
   accumulate(r, "r0", "r1");
   text_line(unit, "%s *part = (%s *)scratch + h * %lld + %s;", r->T, r->T,
             (long long)(r->s.outer * r->s.columns), at);
@@ -262,16 +283,16 @@ static void print_split(Reduce *r, Kernel *k) {
   kernel_units(k, 1);
   *r = reduce_of(g, gr);
   unit = r->c.p.level[1];
-  text_line(unit, "enum { blocks = %lld };", (long long)r->s.blocks);
+  print_blocks(r);
   positions(r);
   print_total(r);
-  text_open(unit, "for (long h = 0; h < %lld; h++) {", chunks);
+  text_open(unit, "for (long h = 0; h < %s; h++) {", r->chunks);
   text_line(unit, "const %s *part = (const %s *)scratch + h * %lld + %s;", r->T, r->T,
             (long long)(r->s.outer * r->s.columns), at);
   text_line(unit, "for (int l = 0; l < w; l++) total[l] += part[l];");
   text_close(unit, "}");
   print_results(r, "total[l]");
-  finish(r, k, "0", arena_printf(g->a, "%lld", units));
+  finish(r, k, "0", r->units);
 }
 
 void cpu_reduce(Gen *g, const Group *gr) {
@@ -284,11 +305,10 @@ void cpu_reduce(Gen *g, const Group *gr) {
     print_split(&r, k);
     return;
   }
-  kernel_units(k, r.s.units);
+  kernel_units_of(k, r.s.units, r.units);
   if (k->units > 1 && r.s.outer == 1 && r.nreduced <= 1 && r.s.columns % BLOCK == 0)
     split(&r.c, k, r.s.rows, r.s.columns);
   positions(&r);
   print_results(&r, print_sums(&r));
-  finish(&r, k, k->units > 1 ? "u0" : "0",
-         k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)r.s.all_units));
+  finish(&r, k, k->units > 1 ? "u0" : "0", k->units > 1 ? "u1" : r.units);
 }

@@ -9,6 +9,7 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 
 /* ---- long rows: chunks of a row are units, and a second launch puts them together ---- */
 
@@ -33,6 +34,7 @@ static RowsSchedule schedule_of(const Group *gr) {
                  .independent = rows_independent(gr)};
   int outer = op_outer_axes(gr->e, gr->root);
   for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
+  if (dims_bounded(gr->domain, outer, gr->domain->rank)) s.independent = false; /* one unit a row */
   for (int i = 0; i < gr->nin; i++) {
     const Layout *l = value_at(gr->e, gr->in[i])->layout;
     s.panels += l && l->nr;
@@ -190,6 +192,15 @@ typedef struct Sum {
   OpKind kind;
 } Sum;
 
+/* Elements of a row: a number, or a factor of extents. */
+static const char *row_length(const RowsPrinter *r) {
+  return dims_text(r->g, r->gr->e, r->gr->domain, r->outer, r->gr->domain->rank);
+}
+
+static bool row_bounded(const RowsPrinter *r) {
+  return dims_bounded(r->gr->domain, r->outer, r->gr->domain->rank);
+}
+
 /* Where the largest or the smallest is. */
 static void place_of_best(RowsPrinter *r, Parts *p, const Sum *y) {
   Gen *g = r->g;
@@ -222,6 +233,14 @@ static const char *sum_of_lanes(RowsPrinter *r, Parts *p, const Sum *y) {
   text_line(p->inner, "%s = %s;", lane, reduce_step(g, y->kind, lane, v));
   const char *sum =
       arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(y->dt), op_info[y->kind].name, s);
+  if (row_bounded(r)) { /* fewer elements than lanes: one after the other, as of a short row */
+    text_line(&p->end, "%s %s_f = %s;", T, s, reduce_start(g, y->kind, y->dt, r->c));
+    text_open(&p->end, "if (%s < %d) {", row_length(r), LANES);
+    text_line(&p->end, "for (int l = 0; l < %s; l++) %s_f = %s;", row_length(r), s,
+              reduce_step(g, y->kind, arena_printf(g->a, "%s_f", s), lane));
+    text_close(&p->end, "}");
+    sum = arena_printf(g->a, "(%s < %d ? %s_f : %s)", row_length(r), LANES, s, sum);
+  }
   if (p->split) return sum;
   if (p->chunks) {
     text_line(&p->before, "%s %s = %s;", T, acc, reduce_start(g, y->kind, y->dt, r->c));
@@ -241,7 +260,7 @@ static void sum_of_few(RowsPrinter *r, Parts *p, const Sum *y) {
   text_line(&p->before, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
   text_line(p->inner, "%s_t[l] = %s;", s, y->x);
   text_line(&p->after, "%s %s = %s;", T, acc, reduce_start(g, y->kind, y->dt, r->c));
-  text_line(&p->after, "for (int l = 0; l < %lld; l++) %s = %s;", (long long)r->c, acc,
+  text_line(&p->after, "for (int l = 0; l < %s; l++) %s = %s;", row_length(r), acc,
             reduce_step(g, y->kind, acc, arena_printf(g->a, "%s_t[l]", s)));
   text_line(&p->after, "const %s %s = %s;", T, s, acc);
 }
@@ -272,15 +291,16 @@ static void pass(RowsPrinter *r, Kernel *k, int number, const Loop *loop, int n,
   *r->p.level[2] = text_new(g->a, row->indent + 2);
   printer_drop(&r->p, 2);
   rows_name(r, loop, n);
-  long long c = r->c;
-  bool chunks = c > ROW_CHUNK;
+  long long most = r->c;
+  const char *c = row_length(r);
+  bool chunks = most > ROW_CHUNK;
   Parts p = {.before = text_new(g->a, row->indent),
              .start = text_new(g->a, row->indent + chunks),
              .inner = r->p.level[2],
              .tail = text_new(g->a, row->indent + chunks + 1),
              .end = text_new(g->a, row->indent + chunks),
              .after = text_new(g->a, row->indent),
-             .lanes = c >= LANES,
+             .lanes = most >= LANES,
              .chunks = chunks,
              .split = split};
   for (uint32_t i = 0; i < r->work.n; i++)
@@ -289,23 +309,23 @@ static void pass(RowsPrinter *r, Kernel *k, int number, const Loop *loop, int n,
   if (split)
     text_open(row, "{");
   else if (chunks)
-    text_open(row, "for (long b = 0; b < %lld; b += %d) {", c, ROW_CHUNK);
+    text_open(row, "for (long b = 0; b < %s; b += %d) {", c, ROW_CHUNK);
   if (chunks)
-    text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
+    text_line(row, "const long e = %s - b < %d ? %s : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
   if (split && r->s.copied) copy_chunks(r, k, row);
   text_append(row, &p.start);
   if (p.lanes) {
     if (chunks)
       text_open(row, "for (long c0 = b; c0 < e; c0 += %d) {", LANES);
     else
-      text_open(row, "for (long c0 = 0; c0 < %lld; c0 += %d) {", c, LANES);
-    if (c % LANES)
-      text_line(row, "const int w = %lld - c0 < %d ? (int)(%lld - c0) : %d;", c, LANES, c, LANES);
+      text_open(row, "for (long c0 = 0; c0 < %s; c0 += %d) {", c, LANES);
+    if (most % LANES || row_bounded(r))
+      text_line(row, "const int w = %s - c0 < %d ? (int)(%s - c0) : %d;", c, LANES, c, LANES);
     else
       text_line(row, "enum { w = %d };", LANES);
   } else {
     text_open(row, "{");
-    text_line(row, "enum { c0 = 0, w = %lld };", c);
+    text_line(row, row_bounded(r) ? "const long c0 = 0, w = %s;" : "enum { c0 = 0, w = %s };", c);
   }
   if (split) full_results(r);
   int open = open_elements(r, row, "c0", "w");
@@ -350,7 +370,7 @@ static void results(RowsPrinter *r, const Loop *inner, int ninner, bool full) {
   *r->p.level[2] = text_new(r->g->a, 3);
   rows_name(r, inner, ninner);
   if (full && full_results(r)) {
-    int open = open_elements(r, row, "0", arena_printf(r->g->a, "%lld", (long long)r->c));
+    int open = open_elements(r, row, "0", row_length(r));
     text_append(row, r->p.level[2]);
     while (open--) text_close(row, "}");
   }
@@ -414,10 +434,13 @@ void cpu_rows(Gen *g, const Group *gr) {
   Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
   start(&r, gr, outer, &nouter, inner, &ninner);
   int64_t rows = r.s.rows;
+  const char *rows_text = dims_text(g, gr->e, gr->domain, 0, r.outer);
   k->flops = (uint64_t)group_work(gr);
   kernel_schedule(k, &rows_kind, &r.s, sizeof r.s);
   if (r.s.split) {
-    kernel_units(k, r.s.units);
+    kernel_units_of(
+        k, r.s.units,
+        text_product(g->a, rows_text, arena_printf(g->a, "%lld", (long long)r.s.chunks)));
     text_line(r.p.level[1], "const long row = u / %lld, b = u %% %lld * %d;", (long long)r.s.chunks,
               (long long)r.s.chunks, ROW_CHUNK);
     if (nouter) printer_decode(&r.p, outer, nouter, "row", "i", 1);
@@ -433,11 +456,11 @@ void cpu_rows(Gen *g, const Group *gr) {
     combine_chunks(&r);
     rows_before(&r, r.npasses);
     results(&r, inner, ninner, false);
-    finish(&r, k, "0", arena_printf(g->a, "%lld", (long long)rows));
+    finish(&r, k, "0", rows_text);
     return;
   }
   bool parallel = r.s.units > 1;
-  kernel_units(k, r.s.units);
+  kernel_units_of(k, r.s.units, rows_text);
   if (parallel) {
     cpu_split_full(k, gr, cpu_domain_layout(gr), 1, 0, gr->domain->numel);
     split_row_level(k, gr, rows);
@@ -450,6 +473,5 @@ void cpu_rows(Gen *g, const Group *gr) {
     if (i < r.npasses) pass(&r, k, i, inner, ninner, false);
   }
   results(&r, inner, ninner, true);
-  finish(&r, k, parallel ? "u0" : "0",
-         parallel ? "u1" : arena_printf(g->a, "%lld", (long long)rows));
+  finish(&r, k, parallel ? "u0" : "0", parallel ? "u1" : rows_text);
 }

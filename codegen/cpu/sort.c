@@ -2,6 +2,7 @@
    scratch, so that the last merge ends in the result. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 
 uint64_t cpu_order_scratch(const Group *gr) {
   return gr->op->kind == OP_ARGSORT ? value_type(gr->e, gr->out[0])->bytes : 0;
@@ -15,9 +16,10 @@ static void sort(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
-  kernel_units(k, t->numel < SERIAL_WORK ? 1 : rows);
+  const char *all = dims_text(g, gr->e, t, 0, t->rank - 1);
+  kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : rows, all);
   if (rows == 0) return;
-  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", rows);
+  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %s;", all);
   text_open(x, "for (long u = u0; u < u1; u++) {");
   text_line(x, "const %s *row = in0 + u * %lld;", dtype_storage(t->dtype), n);
   text_line(x, "int32_t *from = %s + u * %lld, *to = %s + u * %lld;",

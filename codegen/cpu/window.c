@@ -3,6 +3,7 @@
    side by side (codegen/print/window.c) and finished by the epilogue. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
+#include "codegen/program/extent.h"
 #include "passes/plan.h"
 
 enum { COLUMNS = 256 };
@@ -63,14 +64,15 @@ void cpu_window(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
   long long rows = t->dim[0] * t->dim[1] * t->dim[2], columns = t->dim[3];
-  kernel_units(k, k->flops < SERIAL_WORK ? 1 : rows);
+  const char *all = dims_text(g, gr->e, t, 0, 3);
+  kernel_units_of(k, k->flops < SERIAL_WORK ? 1 : rows, all);
   if (k->units > 1) cpu_split_full(k, gr, NULL, 1, 0, t->numel);
   Text *x = &k->text;
   text_line(x, "typedef long pos;");
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
-    text_open(x, "for (long u = 0; u < %lld; u++) {", rows);
+    text_open(x, "for (long u = 0; u < %s; u++) {", all);
   text_line(x, "const long i0 = u / %lld, i1 = u / %lld %% %lld, i2 = u %% %lld;",
             (long long)(t->dim[1] * t->dim[2]), (long long)t->dim[2], (long long)t->dim[1],
             (long long)t->dim[2]);

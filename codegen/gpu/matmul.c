@@ -54,8 +54,8 @@ static Printer site(Gen *g, const Group *gr, const GridProduct *p) {
     lead[i].level = 1;
     stride *= c->dim[i];
   }
-  lead[c->rank - 2] = (Coord){c->dim[c->rank - 2], "row", 1};
-  s.coord[gr->domain->rank - 1] = (Coord){c->dim[c->rank - 1], "n", 1};
+  lead[c->rank - 2] = (Coord){c->dim[c->rank - 2], "row", 1, NULL};
+  s.coord[gr->domain->rank - 1] = (Coord){c->dim[c->rank - 1], "n", 1, NULL};
   if (gr->matrix)
     printer_leading(&s,
                     p->s.batch == 1

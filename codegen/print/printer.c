@@ -3,6 +3,7 @@
    the texts of the levels. Views are composed into index maps, so they cost nothing. Recomputation
    instead of storage where one value is wanted at two places: the same bits. */
 #include "codegen/print/printer.h"
+#include "codegen/program/extent.h"
 
 /* Coordinates behind those of the domain: of the product's own shape, but for the last axis, which
    is the domain's. */
@@ -86,7 +87,7 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
     return;
   }
   const Op *op = value_def(p->gr->e, v);
-  if (op->kind == OP_CONST) return;
+  if (op->kind == OP_CONST || op->kind == OP_EXTENT) return;
   if (op->kind == OP_IOTA) {
     row_major(t, stride);
     for (int i = 0; i < t->rank; i++) stride[i] = i == op->attr[AT_AXIS].i;
@@ -116,8 +117,9 @@ void leaves_result(Printer *p, int yield, const Axis *map, Leaves *out) {
   leaves_of(p, p->gr->yield[yield], map, out);
 }
 
-/* Axis a, and axis b further in, walk every leaf as one. */
+/* Axis a, and axis b further in, walk every leaf as one. Strides are the bound's. */
 static bool even(const Printer *p, const Leaves *l, int a, int b) {
+  if (p->coord[b].extent) return false;
   for (uint32_t i = 0; i < l->at.n; i++) {
     const int64_t *s = l->at.at[i].stride;
     if (s[a] != s[b] * p->coord[b].dim) return false;
@@ -133,9 +135,9 @@ int loops_over(Printer *p, const Leaves *l, const int *axes, int naxes, Loop *ou
     int64_t dim = p->coord[k].dim;
     if (dim == 1) continue;
     if (n && even(p, l, out[n - 1].coord, k))
-      out[n - 1] = (Loop){out[n - 1].n * dim, k};
+      out[n - 1] = (Loop){out[n - 1].n * dim, k, out[n - 1].extent};
     else
-      out[n++] = (Loop){dim, k};
+      out[n++] = (Loop){dim, k, p->coord[k].extent};
   }
   return n;
 }
@@ -146,12 +148,27 @@ int64_t loops_count(const Loop *l, int n) {
   return count;
 }
 
+const char *loops_text(const Printer *p, const Loop *l, int n) {
+  const char *text = "1";
+  int64_t fixed = 1;
+  for (int i = 0; i < n; i++) {
+    if (l[i].extent)
+      text = text_product(p->g->a, text, count_text(p->g, p->gr->e, l[i].n, l[i].extent));
+    else
+      fixed *= l[i].n;
+  }
+  return text_product(p->g->a, text, arena_printf(p->g->a, "%lld", (long long)fixed));
+}
+
 Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
   int rank = gr->domain->rank;
   Printer p = {.g = g, .gr = gr, .ncoords = rank + extra_coords(gr), .nlevels = levels};
   p.coord = ARENA_ARRAY(g->a, Coord, p.ncoords + 2); /* one more for an index that data gives */
-  for (int i = 0; i < p.ncoords; i++)
-    p.coord[i].dim = i < rank ? gr->domain->dim[i] : gr->matrix->dim[i - rank];
+  for (int i = 0; i < p.ncoords; i++) {
+    const Type *t = i < rank ? gr->domain : gr->matrix;
+    p.coord[i].dim = t->dim[i < rank ? i : i - rank];
+    p.coord[i].extent = type_extent(t, i < rank ? i : i - rank);
+  }
   p.level = ARENA_ARRAY(g->a, Text *, levels);
   for (int i = 0; i < levels; i++) {
     p.level[i] = ARENA_NEW(g->a, Text);
@@ -163,19 +180,18 @@ Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
 void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
                     int level) {
   const char *index = p->g->index ? p->g->index : "long";
-  int64_t inner = 1;
   for (int k = n - 1; k >= 0; k--) {
     Coord *c = &p->coord[loop[k].coord];
     c->level = level;
     c->text = n == 1 ? u : arena_printf(p->g->a, "%s%d", prefix, k);
     if (n == 1) return;
-    const char *div = inner == 1 ? u : arena_printf(p->g->a, "%s / %lld", u, (long long)inner);
+    const char *inner = loops_text(p, loop + k + 1, n - 1 - k);
+    const char *div = strcmp(inner, "1") == 0 ? u : arena_printf(p->g->a, "%s / %s", u, inner);
     if (k == 0)
       text_line(p->level[level], "const %s %s = %s;", index, c->text, div);
     else
-      text_line(p->level[level], "const %s %s = %s %% %lld;", index, c->text, div,
-                (long long)loop[k].n);
-    inner *= loop[k].n;
+      text_line(p->level[level], "const %s %s = %s %% %s;", index, c->text, div,
+                loops_text(p, loop + k, 1));
   }
 }
 
@@ -188,14 +204,12 @@ void printer_leading(Printer *p, const char *at, int level) {
   for (int i = 0; i < n; i++) axes[i] = i;
   Loop *loop = ARENA_ARRAY(a, Loop, n + 1);
   n = loops_over(p, &l, axes, n, loop);
-  int64_t inner = 1;
   for (int k = n - 1; k >= 0; k--) {
-    const char *text = at;
-    if (inner > 1) text = arena_printf(a, "%s / %lld", text, (long long)inner);
-    if (k) text = arena_printf(a, "%s %% %lld", text, (long long)loop[k].n);
+    const char *text = at, *inner = loops_text(p, loop + k + 1, n - 1 - k);
+    if (strcmp(inner, "1") != 0) text = arena_printf(a, "%s / %s", text, inner);
+    if (k) text = arena_printf(a, "%s %% %s", text, loops_text(p, loop + k, 1));
     p->coord[loop[k].coord].text = n > 1 ? arena_printf(a, "(%s)", text) : text;
     p->coord[loop[k].coord].level = level;
-    inner *= loop[k].n;
   }
 }
 
@@ -473,6 +487,9 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
     r = line(p, dt, scalar_load(a, dt, arena_printf(a, "in%d", arg), index), r.level);
   } else if (op->kind == OP_CONST) {
     return (Printed){scalar_literal(a, dt, op->attr[AT_VALUE]), 0};
+  } else if (op->kind == OP_EXTENT) {
+    const Extent *x = extent_get(p->g->ctx, op->attr[AT_NAME].str, op->attr[AT_BOUND].i);
+    r = line(p, dt, arena_printf(a, "(int32_t)%s", extent_name(p->g, e, x)), 0);
   } else if (op->kind == OP_IOTA) {
     const char *i = axis_text(p, map[op->attr[AT_AXIS].i], &r.level);
     r = line(p, dt, scalar_round_text(a, dt, arena_printf(a, "(%s)(%s)", dtype_compute(dt), i)),
@@ -520,7 +537,7 @@ static void epilogue_start(Gen *g, Text *x, const Group *gr, const EpilogueSite 
   p->coord = ARENA_ARRAY(g->a, Coord, p->ncoords + 1);
   for (int i = 0; i < p->ncoords; i++) {
     int64_t dim = i < s->shape->rank ? s->shape->dim[i] : gr->matrix->dim[i - s->shape->rank];
-    p->coord[i] = (Coord){.dim = dim, .text = s->coord[i], .level = 1};
+    p->coord[i] = (Coord){.dim = dim, .text = s->coord[i], .level = 1}; /* no loop is made here */
   }
   p->level = ARENA_ARRAY(g->a, Text *, 2);
   p->level[0] = &g->out.at[g->out.n - 1]->head;

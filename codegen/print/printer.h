@@ -10,6 +10,7 @@ typedef struct Coord { /* one axis of the domain */
   int64_t dim;
   const char *text; /* of its position; NULL where a later axis of the same loop stands for it */
   int level;        /* of the loop it belongs to: lines that need it go there */
+  const Extent *extent; /* dim is a multiple of it, at its bound; NULL: static */
 } Coord;
 
 typedef struct Seen {
@@ -91,13 +92,15 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out);
 void leaves_result(Printer *p, int yield, const Axis *map, Leaves *out);
 /* One loop over axes of the domain that every leaf walks evenly. */
 typedef struct Loop {
-  int64_t n;
-  int coord; /* the last of its axes: its text is the loop's variable */
+  int64_t n;            /* at the bound */
+  int coord;            /* the last of its axes: its text is the loop's variable */
+  const Extent *extent; /* of its first axis: n is a multiple of it; NULL: static */
 } Loop;
 /* The fewest loops over n axes of the domain, outermost first, axes of extent 1 left out; the texts
    of all those coordinates are NULL afterwards, for the caller to name the loops'. */
 int loops_over(Printer *p, const Leaves *l, const int *axes, int n, Loop *out);
-int64_t loops_count(const Loop *l, int n); /* iterations of all, nested */
+int64_t loops_count(const Loop *l, int n); /* iterations of all, nested; at the bounds */
+const char *loops_text(const Printer *p, const Loop *l, int n); /* at run time: a factor */
 
 /* The texts of all axes of the domain but the last, from that of the position among them: in so
    few parts as what the group reads and writes allows. */

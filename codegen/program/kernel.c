@@ -1,7 +1,7 @@
 /* Launches: their arguments, how threads share them, what they touch, and their names; see
    kernel.h. Contract: an argument list is inputs, outputs, then one scratch; everything is taken as
    touched whole until a printer says which slice a unit owns. */
-#include "codegen/program/gen.h"
+#include "codegen/program/extent.h"
 
 static const char *group_name(Gen *g, const Group *gr) {
   if (gr->op->kind == OP_KERNEL && gr->op->attr[0].str && *gr->op->attr[0].str)
@@ -73,6 +73,7 @@ static void declare(Kernel *k, Gen *g, const Type *t, bool in, int i, int at) {
 }
 
 void kernel_args(Gen *g, Kernel *k, const Group *gr) {
+  extent_declare(g, &k->head, gr);
   for (int i = 0; i < gr->nin; i++) {
     bool first = true; /* a value that several operands name is read through the first */
     for (int j = 0; j < i; j++) first = first && gr->arg[j] != gr->arg[i];
@@ -99,6 +100,16 @@ void kernel_buffer(Gen *g, Kernel *k, Text *x, const char *T, int size, const ch
   if (k->work > g->work) g->work = k->work;
 }
 
+void kernel_units_of(Kernel *k, int64_t most, const char *units) {
+  if (most == 1 || (units[0] >= '0' && units[0] <= '9')) {
+    kernel_units(k, most);
+    return;
+  }
+  k->units = most;
+  text_line(&k->text, "const long units = %s, u0 = units * t / nt, u1 = units * (t + 1) / nt;",
+            units);
+}
+
 void kernel_units(Kernel *k, int64_t units) {
   k->units = units;
   if (units == 1)
@@ -116,11 +127,13 @@ static void split(KernelArg *a, int64_t rows, uint64_t stride, uint64_t width) {
 
 void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
                      uint64_t width) {
+  if (group_is_bounded(gr)) return; /* units are other slices in each run */
   split(&k->args[i], rows, stride, width);
 }
 
 void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
                       uint64_t width) {
+  if (group_is_bounded(gr)) return;
   split(&k->args[gr->nin + i], rows, stride, width);
 }
 

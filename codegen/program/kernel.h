@@ -67,6 +67,8 @@ void kernel_print_schedule(FILE *f, const Gen *g, const Kernel *k, const char *f
 void kernel_args(Gen *g, Kernel *k, const Group *gr);
 /* Sets units and prints `const long u0 = …, u1 = …;`, or for one unit `if (t != 0) return;`. */
 void kernel_units(Kernel *k, int64_t units);
+/* The same of so many at the bounds of extents, and of a text at run time. */
+void kernel_units_of(Kernel *k, int64_t most, const char *units);
 /* The statements of its function; interned, so that equal kernels are found by the pointer. */
 const char *kernel_body(Gen *g, const Kernel *k);
 /* Another launch of the same group after it, with the same arguments: all of them read whole. */

@@ -15,8 +15,9 @@ static const char *const dtype_enum[DTYPES] = {
     [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",     [DT_I32] = "GC_I32", [DT_I64] = "GC_I64",
     [DT_F16] = "GC_F16",   [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
 
-static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, Address at,
-                   const InputLimits *limits) {
+/* e: whose extents the type has; NULL: it has none. */
+static void tensor(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
+                   Address at, const InputLimits *limits) {
   Text *x = &p->text;
   text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum[t->dtype], t->rank);
   if (t->rank) {
@@ -38,6 +39,12 @@ static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, 
   if (l && l->order) {
     text_add(x, ", .order = (const int[]){");
     for (int i = 0; i < l->order->n; i++) text_add(x, i ? ", %d" : "%d", (int)l->order->at[i]);
+    text_add(x, "}");
+  }
+  if (e && t->extent) {
+    text_add(x, ", .extents = (const int[]){");
+    for (int i = 0; i < t->rank; i++)
+      text_add(x, i ? ", %d" : "%d", type_extent(t, i) ? 1 + entry_extent(e, t->extent[i]) : 0);
     text_add(x, "}");
   }
   text_add(x, "}");
@@ -75,9 +82,10 @@ static const char *waits(Tables *p, const char *name, const Launch *l, int strea
   return arena_printf(a, ", .stream = %d, .after = %s, .nafter = %u", l->stream, name, l->after.n);
 }
 
-static void result(Tables *p, int arg, const char *name, const Type *t, const Layout *l) {
+static void result(Tables *p, const Entry *e, int arg, const char *name, const Type *t,
+                   const Layout *l) {
   text_add(&p->text, "  {%d, ", arg);
-  tensor(p, name ? name : "", t, l, (Address){.region = PLAN_ARENA}, NULL);
+  tensor(p, e, name ? name : "", t, l, (Address){.region = PLAN_ARENA}, NULL);
   text_add(&p->text, "},\n");
 }
 
@@ -96,9 +104,9 @@ static const char *results(Tables *p, const Entry *e, const char *name, const La
     if (!dtype_is_float(g ? g->type->dtype : v->type->dtype)) continue;
     if (!n++) text_add(&p->text, "static const GcResult %s[] = {\n", name);
     if (g)
-      result(p, k, g->path, g->type, g->layout);
+      result(p, NULL, k, g->path, g->type, g->layout);
     else
-      result(p, k, v->name, v->type, v->layout);
+      result(p, e, k, v->name, v->type, v->layout);
   }
   const char *backward = x->op->backward ? ", .backward = true" : "";
   if (!n) return backward;
@@ -184,7 +192,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     for (uint32_t i = 0; i < nin; i++) {
       const Value *v = value_at(e, e->body->args.at[i]);
       text_add(x, "  ");
-      tensor(p, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]), &uses->limits[i]);
+      tensor(p, e, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]),
+             &uses->limits[i]);
       text_add(x, ",\n");
     }
     text_add(x, "};\n");
@@ -197,11 +206,20 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     for (int i = 0; i < nout; i++) {
       const Value *v = value_at(e, outputs[i]);
       text_add(x, "  ");
-      tensor(p, names[i], v->type, v->layout, address_of(e, outputs[i]), NULL);
+      tensor(p, e, names[i], v->type, v->layout, address_of(e, outputs[i]), NULL);
       text_add(x, ",\n");
       bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
       if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;
     }
+    text_add(x, "};\n");
+  }
+  const Extent *extents[ENTRY_EXTENTS];
+  int nextents = entry_extents(e, extents);
+  if (nextents) {
+    text_add(x, "static const GcExtent %s_extents[] = {", id);
+    for (int i = 0; i < nextents; i++)
+      text_add(x, "%s{%s, %" PRId64 "}", i ? ", " : "", text_quoted(a, extents[i]->name),
+               extents[i]->bound);
     text_add(x, "};\n");
   }
   const Plan *plan = plan_of(e);
@@ -219,6 +237,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d, .counts_bytes = %" PRIu64,
              id, l.loops.n, l.depth, plan->counts_bytes);
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
+  if (nextents) text_add(row, ",\n   .extents = %s_extents, .nextents = %d", id, nextents);
   const char *path = e->training ? NULL : assigned(p->g->m, e, e->body);
   if (path) text_add(row, ",\n   .assigns = %s", text_quoted(a, path));
   text_add(row, "}");
@@ -243,7 +262,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     uint64_t bytes = 0;
     (void)layout_bytes(g->type, g->layout, &bytes);
     text_add(x, "  {");
-    tensor(p, g->path, g->type, g->layout,
+    tensor(p, NULL, g->path, g->type, g->layout,
            (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, NULL);
     text_add(x, ", %s},\n", kind[g->kind]);
   }

@@ -71,6 +71,7 @@ static void choose_tiles(Arena *a, const VectorMachine *m, ConvSchedule *v) {
   int64_t width = v->np == 1 ? v->width : v->nr, most = tile_rows(m, width);
   int64_t blocks = (v->n + most - 1) / most, along = 0, across = 0;
   if (v->n == 0 || v->n * v->rows < FEW_ROWS || v->columns > FEW_COLUMNS) return;
+  if (type_extent(v->c.x, 0)) return; /* a tile of images has a text for each number of them */
   for (int p = 0; p < v->nphases; p++) {
     const Phase *f = &v->phase[p];
     int64_t tiles = (f->n + most - 1) / most, i0 = 0;

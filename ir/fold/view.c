@@ -182,8 +182,11 @@ ValueId reduce_of_one(const Fold *f) {
   return f->n > 1 ? build2(f->b, OP_ADD, f->x[1], x) : x;
 }
 
-/* Elements behind each result; 0 where nothing is reduced to something. */
+/* Elements behind each result; 0 where nothing is reduced to something, or so many as a run
+ * decides.
+ */
 static int64_t reduced(const Fold *f) {
+  if (type_of(f, 0)->extent) return 0;
   return f->type->numel ? type_of(f, 0)->numel / f->type->numel : 0;
 }
 

@@ -126,7 +126,7 @@ static ValueId grouped(const Grouped *x, ValueId v, bool is_key) {
   Ctx *c = x->g->e->module->ctx;
   if (!x->groups) return v;
   int64_t *dim = ARENA_ARRAY(x->g->e->module->arena, int64_t, t->rank + 1);
-  memcpy(dim, t->dim, sizeof *dim * (size_t)(t->rank - 2));
+  (void)type_axes(t, dim);
   if (!is_key) dim[t->rank - 3] /= x->groups;
   dim[t->rank - 2] = is_key ? 1 : x->groups;
   dim[t->rank - 1] = t->dim[t->rank - 2];
@@ -146,7 +146,8 @@ static ValueId ungrouped(const Grouped *x, ValueId v, const Type *t, bool is_key
 static ValueId rows_over(const Grouped *x, ValueId v, ValueId like) {
   const Type *t = value_type(x->g->e, like);
   v = build_convert(x->g->b, v, t->dtype);
-  const Type *row = type_get(x->g->e->module->ctx, t->dtype, t->rank - 1, t->dim);
+  int64_t *lead = ARENA_ARRAY(x->g->e->module->arena, int64_t, t->rank);
+  const Type *row = type_get(x->g->e->module->ctx, t->dtype, t->rank - 1, type_axes(t, lead));
   return grad_over_last(x->g, build_reshape(x->g->b, v, row), t);
 }
 
@@ -170,7 +171,7 @@ static ValueId visible_keys(const Grouped *x, const Op *op, ValueId scores) {
     ValueId mask = op->operands[6];
     const Type *q = value_type(g->e, op->operands[1]);
     int64_t *dim = ARENA_ARRAY(g->e->module->arena, int64_t, q->rank + 1);
-    memcpy(dim, q->dim, sizeof *dim * (size_t)q->rank);
+    (void)type_axes(q, dim);
     dim[q->rank - 1] = t->dim[t->rank - 1];
     mask = build_broadcast(g->b, mask, type_get(c, DT_BOOL, q->rank, dim));
     mask = build_reshape(g->b, mask, bools);

@@ -45,11 +45,18 @@ static ValueId per_channel(Builder *b, ValueId v, const Type *t) {
   return build_unreduce(b, v, t, all_but_channels(ctx_of(b), t));
 }
 
-/* The number of elements along the axes. */
+/* The number of elements along the axes, at the bounds. */
 static double extent(const Type *t, const Ints *axes) {
   double n = 1;
   for (int i = 0; i < ints_n(axes); i++) n *= (double)t->dim[axes->at[i]];
   return n;
+}
+
+/* The number of elements along the axes as a value of type t; of bounded axes at run time. */
+static ValueId extent_value(Builder *b, const Type *of, const Ints *axes, const Type *t) {
+  if (!of->extent) return build_const(b, t, extent(of, axes));
+  ValueId n = build_count(b, of, axes ? axes->at : NULL, ints_n(axes));
+  return build_broadcast(b, build_convert(b, n, t->dtype), t);
 }
 
 /* x - mean(x), in the dtype of sums; the mean is the sum over n, as the language's mean is. */
@@ -59,7 +66,7 @@ static ValueId subtract_mean(Builder *b, ValueId x, const Ints *axes) {
   ValueId sum = build_reduce(b, OP_SUM, x, axes ? axes->at : NULL, ints_n(axes));
   const Type *kept = value_type(b->e, sum);
   double n = extent(t, axes);
-  ValueId mean = n == 1 ? sum : build2(b, OP_DIV, sum, build_const(b, kept, n));
+  ValueId mean = n == 1 ? sum : build2(b, OP_DIV, sum, extent_value(b, t, axes, kept));
   return build2(b, OP_SUB, x, build_unreduce(b, mean, t, axes));
 }
 
@@ -70,7 +77,7 @@ ValueId expand_variance(Builder *b, const Op *op, const ValueId *x) {
   ValueId sum = build_reduce(b, OP_SUM, build2(b, OP_MUL, centred, centred), axes ? axes->at : NULL,
                              ints_n(axes));
   double n = extent(t, axes);
-  if (n > 1) sum = build2(b, OP_DIV, sum, build_const(b, value_type(b->e, sum), n));
+  if (n > 1) sum = build2(b, OP_DIV, sum, extent_value(b, t, axes, value_type(b->e, sum)));
   return build_convert(b, sum, t->dtype);
 }
 
@@ -92,7 +99,17 @@ void grad_variance(GradCtx *g, const Op *op, ValueId dv) {
   ValueId centred = subtract_mean(g->b, x, axes);
   const Type *wide = value_type(g->e, centred);
   dv = build_convert(g->b, dv, wide->dtype);
-  ValueId each = build2(g->b, OP_MUL, dv, grad_const(g, dv, 2 / extent(t, axes)));
+  ValueId scale = NO_ID;
+  if (!t->extent) {
+    scale = grad_const(g, dv, 2 / extent(t, axes));
+  } else { /* the same quotient: of doubles, rounded once */
+    const Type *exact = type_scalar(g->b->m->ctx, DT_F64);
+    ValueId n = extent_value(g->b, t, axes, exact);
+    scale = build2(g->b, OP_DIV, build_const(g->b, exact, 2), n);
+    scale = build_convert(g->b, scale, wide->dtype);
+    scale = build_broadcast(g->b, scale, value_type(g->e, dv));
+  }
+  ValueId each = build2(g->b, OP_MUL, dv, scale);
   ValueId dx = build2(g->b, OP_MUL, build_unreduce(g->b, each, wide, axes), centred);
   grad_to(g, op, 0, build_convert(g->b, dx, t->dtype));
 }

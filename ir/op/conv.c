@@ -41,7 +41,7 @@ static const Type *conv_type(const ShapeIn *in, const Type *x, const Type *f) {
     return shape_wrong(in, "needs filters with taps, not %s", shape_str(in, f));
   const Ints *stride = in->attr[AT_STRIDE].ints, *pad = in->attr[AT_PAD].ints;
   const Ints *dilation = in->attr[AT_DILATION].ints;
-  int64_t dim[4] = {x->dim[0], f->dim[0]};
+  int64_t dim[4] = {type_axis(x, 0), f->dim[0]};
   for (int i = 0; i < 2; i++) {
     WindowAxis a = {.in = x->dim[2 + i],
                     .taps = f->dim[2 + i],

@@ -17,7 +17,7 @@ ValueId build_unreduce(Builder *b, ValueId v, const Type *t, const Ints *axes) {
   for (int i = 0, k = 0; i < t->rank; i++) {
     bool dropped = k < ints_n(axes) && axes->at[k] == i;
     k += dropped;
-    dim[i] = dropped ? 1 : t->dim[i];
+    dim[i] = dropped ? 1 : type_axis(t, i);
   }
   const Type *kept = type_get(c, value_type(b->e, v)->dtype, t->rank, dim);
   return build_broadcast(b, build_reshape(b, v, kept), type_with_dtype(c, t, kept->dtype));

@@ -25,6 +25,11 @@ const Type *shape_accumulator(const ShapeIn *in, const Type *t);
 bool shape_has_rows(const ShapeIn *in, const Type *t);
 /* An attribute list; NULL counts as empty. */
 static inline int ints_n(const Ints *l) { return l ? l->n : 0; }
+/* The result's type, which the op's rule has given at the bounds, with its bounded axes; NULL after
+   a reason if the op needs a static extent. */
+const Type *shape_bounded(const ShapeIn *in, const Type *y);
+/* The number of elements along these axes, i64[]: of a bounded axis at run time. */
+ValueId build_count(Builder *b, const Type *t, const int64_t *axes, int n);
 /* The list is ascending, without repeats, of axes of a tensor of this rank. */
 bool shape_axes(const ShapeIn *in, const Ints *axes, int rank);
 

@@ -43,7 +43,7 @@ static const Type *pool_type(const ShapeIn *in, const Type *x, Dtype dt) {
   if (is_average(in) ? !window_lists(in, AT_COUNT, "counted pad", 4, 0)
                      : !window_lists(in, AT_DILATION, "dilation", 2, 1))
     return NULL;
-  int64_t dim[4] = {x->dim[0], x->dim[1]};
+  int64_t dim[4] = {type_axis(x, 0), x->dim[1]};
   for (int i = 0; i < 2; i++) {
     WindowAxis a = {.in = x->dim[2 + i],
                     .taps = in->attr[AT_WINDOW].ints->at[i],

@@ -88,7 +88,7 @@ static ValueId shift(GradCtx *g, ValueId x, int64_t s, bool forth) {
                          [AT_LO].ints = forth ? by : zeros,
                          [AT_HI].ints = forth ? zeros : by,
                          [AT_INTERIOR].ints = zeros};
-  const Type *part = type_get(c, t->dtype, 2, (int64_t[2]){t->dim[0], t->dim[1] - s});
+  const Type *part = type_get(c, t->dtype, 2, (int64_t[2]){type_axis(t, 0), t->dim[1] - s});
   ValueId rest = build(g->b, OP_SLICE, &x, 1, cut, part);
   return build(g->b, OP_PAD, &rest, 1, pad, NULL);
 }
@@ -111,11 +111,13 @@ void grad_prod(GradCtx *g, const Op *op, ValueId dy) {
   int64_t *perm = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
   int64_t *back = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
   int64_t rows = 1, n = 1;
+  const Extent *extent = NULL;
   int kept = 0, dropped = t->rank - ints_n(axes);
   for (int i = 0, k = 0; i < t->rank; i++) {
     bool drop = k < ints_n(axes) && axes->at[k] == i;
     k += drop;
     *(drop ? &n : &rows) *= t->dim[i];
+    if (type_extent(t, i)) extent = type_extent(t, i); /* of one that is kept */
     back[i] = drop ? dropped++ : kept++;
     perm[back[i]] = i;
   }
@@ -123,7 +125,8 @@ void grad_prod(GradCtx *g, const Op *op, ValueId dy) {
   if (n > 1 && rows > 0) {
     ValueId moved = build_transpose(g->b, x, perm);
     const Type *order = value_type(g->e, moved);
-    ValueId flat = build_reshape(g->b, moved, type_get(c, t->dtype, 2, (int64_t[2]){rows, n}));
+    int64_t dim[2] = {extent ? axis_of_extent(extent, rows / extent->bound) : rows, n};
+    ValueId flat = build_reshape(g->b, moved, type_get(c, t->dtype, 2, dim));
     ValueId others =
         build2(g->b, OP_MUL, products_beside(g, flat, n, true), products_beside(g, flat, n, false));
     others = build_transpose(g->b, build_reshape(g->b, others, order), back);

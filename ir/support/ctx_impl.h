@@ -22,7 +22,7 @@ typedef struct Source {
 
 struct Ctx {
   Arena *arena;
-  InternTable strings, ints, types, layouts;
+  InternTable strings, ints, types, layouts, extents;
   VEC(Source) sources;
   FILE *stream;
   DiagnosticSink *sink; /* NULL: to the stream */

@@ -208,6 +208,35 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
   return true;
 }
 
+/* n<=64 or 4*n<=64, behind the number if there is one. */
+static bool bounded_axis(Reader *r, int64_t multiple, int64_t *out) {
+  Span name;
+  int64_t bound;
+  Loc loc = read_loc(r, r->p, 1);
+  if (!read_word(r, &name)) return FAIL(r, loc, "an extent is expected, not %s", read_found(r));
+  if (!read_expect(r, '<', "after an extent") || !read_expect(r, '=', "after '<'") ||
+      !read_integer(r, &bound))
+    return false;
+  if (bound < 2 || bound > INT32_MAX || multiple < 1 || multiple > INT32_MAX)
+    return FAIL(r, name.loc, "a bounded axis is 1 to 2147483647 times an extent of 2 or more");
+  *out = axis_of_extent(extent_get(r->c, intern_n(r->c, name.at, name.len), bound), multiple);
+  return true;
+}
+
+static bool read_axes(Reader *r, IntList *list) {
+  if (read_take(r, ']')) return true;
+  do {
+    int64_t v = 1;
+    read_blanks(r);
+    bool word = r->p < r->end && (isalpha((unsigned char)*r->p) || *r->p == '_');
+    if (!word && !read_integer(r, &v)) return false;
+    if (!word && v < 0) v = -1;
+    if ((word || read_take(r, '*')) && !bounded_axis(r, v, &v)) return false;
+    vec_push(r->scratch, list, v);
+  } while (read_take(r, ','));
+  return read_expect(r, ']', "after a list");
+}
+
 bool read_type(Reader *r, const Type **out, const Layout **layout) {
   Span w;
   Dtype dt;
@@ -217,7 +246,7 @@ bool read_type(Reader *r, const Type **out, const Layout **layout) {
     return FAIL(r, w.loc, "'%.*s' is not a dtype: f32, f64, f16, bf16, i32, i64, u8 or bool",
                 (int)w.len, w.at);
   IntList dim = {0};
-  if (!read_expect(r, '[', "after a dtype") || !read_integers(r, &dim)) return false;
+  if (!read_expect(r, '[', "after a dtype") || !read_axes(r, &dim)) return false;
   if (dim.n > INT16_MAX) return FAIL(r, w.loc, "a tensor of %u axes is too much", dim.n);
   *out = type_get(r->c, dt, (int)dim.n, dim.at);
   if (!*out) return FAIL(r, w.loc, "these dims make no type: negative, or more than 2^62 bytes");

@@ -397,6 +397,28 @@ static int plan_others(Compilation *r) {
   return code;
 }
 
+/* A target whose kernels take no run-time extents refuses an entry that has some. */
+static int check_extents(Compilation *r) {
+  for (uint32_t i = 0; i < r->m->entries.n; i++) {
+    const Entry *e = r->m->entries.at[i];
+    const Extent *extents[ENTRY_EXTENTS];
+    for (int k = 0; k < r->targets.n && entry_extents(e, extents); k++) {
+      const Backend *b = r->targets.part[k].backend;
+      r->passes.verify_each = true; /* what loses an extent on its way is found here */
+      if (b->extents && r->emit != EMIT_LIB) continue;
+      const char *what = b->extents ? "a library" : intern_printf(r->c, "the target %s", b->name);
+      diag(r->c, SEV_ERROR, e->loc, "entry %s has the extent %s, which %s does not take", e->name,
+           extents[0]->name, what);
+      const char *other =
+          b->extents ? "" : intern_printf(r->c, "--target=%s, or ", backend_host()->name);
+      diag(r->c, SEV_HINT, e->loc, "%swrite the number in place of %s <= %lld", other,
+           extents[0]->name, (long long)extents[0]->bound);
+      return EXIT_PROGRAM;
+    }
+  }
+  return EXIT_DONE;
+}
+
 static int run_passes(Compilation *r) {
   bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) ||
                     option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE) ||
@@ -570,7 +592,8 @@ static int compile(Compilation *r) {
     module_free(r->m);
     return EXIT_DONE;
   }
-  code = run_passes(r);
+  code = check_extents(r);
+  if (!code) code = run_passes(r);
   if (!code) code = print_looks(r);
   if (!code && !print_schedules(r)) code = EXIT_PROGRAM;
   if (!code) code = print_times_of_launches(r);

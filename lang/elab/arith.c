@@ -102,12 +102,13 @@ static bool unify(Elab *e, Val *v, int n, int first_value, Subject what, Loc loc
   bool literal_float = false, literal_bool = false;
   for (int i = 0; i < n; i++) {
     if (v[i].kind == VAL_ERROR) return false;
-    if (v[i].kind != VAL_TENSOR && !val_is_number(v[i]) && v[i].kind != VAL_BOOL) {
+    if (v[i].kind != VAL_TENSOR && !val_is_number(v[i]) && v[i].kind != VAL_BOOL &&
+        v[i].kind != VAL_EXTENT) {
       elab_fail(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
       return false;
     }
     if (i < first_value) continue;
-    literal_float |= v[i].kind == VAL_NUM;
+    literal_float |= v[i].kind == VAL_NUM || (v[i].kind == VAL_EXTENT && v[i].extent.real);
     literal_bool |= v[i].kind == VAL_BOOL;
     if (v[i].kind != VAL_TENSOR) continue;
     Dtype d = v[i].tensor.type->dtype;

@@ -6,6 +6,8 @@
 /* ---- type.c: types as written ---- */
 /* The type, all dims known; dtype where none is written: dt. NULL after an error. */
 const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt);
+/* Of an entry's input, f32 if not written: `n <= 64` declares an extent. */
+const Type *type_of_input(Elab *e, const TypeExpr *t);
 typedef struct CallSite CallSite;
 /* Checks v against t; a number matches a type without dims. bind: unbound lone names are bound to
    the dims. False after an error about `name`, an argument of the call s if that is not NULL. */

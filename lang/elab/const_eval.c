@@ -94,6 +94,7 @@ static Val float_binary(Elab *e, BinaryOp op, double a, double b, Loc loc) {
 }
 
 Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
+  if (l.kind == VAL_EXTENT || r.kind == VAL_EXTENT) return extent_binary(e, op, l, r, loc);
   if (l.kind == VAL_INT && r.kind == VAL_INT) return int_binary(e, op, l.i, r.i, loc);
   if (val_is_number(l) && val_is_number(r))
     return float_binary(e, op, val_number(l), val_number(r), loc);
@@ -110,6 +111,7 @@ static Val integral(double f, Loc loc) {
 }
 
 Val number_function(Elab *e, OpKind k, Val v, Loc loc) {
+  if (v.kind == VAL_EXTENT) return extent_function(e, k, v, loc);
   if (v.kind == VAL_INT) {
     if (k == OP_FLOOR || k == OP_CEIL || k == OP_ROUND) return v;
     if (k == OP_SIGN) return val_int((v.i > 0) - (v.i < 0), loc);

@@ -68,7 +68,7 @@ static Val unary(Elab *e, const Expr *x, Val v) {
       return elab_fail(e, x->loc, "'not' needs a bool, found %s", val_str(e, v));
     return build_checked(e, OP_NOT, &v, 1, NULL, NULL, "'not'", x->loc);
   }
-  if (val_is_number(v)) return number_function(e, OP_NEG, v, x->loc);
+  if (val_is_number(v) || v.kind == VAL_EXTENT) return number_function(e, OP_NEG, v, x->loc);
   if (v.kind != VAL_TENSOR)
     return elab_fail(e, x->loc, "'-' needs a number, found %s", val_str(e, v));
   return build_checked(e, OP_NEG, &v, 1, NULL, NULL, "'-'", x->loc);

@@ -105,6 +105,9 @@ static bool index_spec(Elab *e, const Index *ix, Val v, const Axis *a, IndexSpec
 }
 
 static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
+  if (a->number >= 0 && type_extent(a->of.tensor.type, a->number) &&
+      (ix->kind != INDEX_SLICE || ix->start || ix->stop || ix->step))
+    return elab_fail(e, ix->loc, "an index needs a static extent along %s", axis_text(e, a)), false;
   if (ix->kind == INDEX_SLICE) return slice_spec(e, ix, a, out);
   return index_spec(e, ix, elab_eval_one(e, ix->at), a, out);
 }
@@ -134,10 +137,10 @@ static Val apply_static(Elab *e, Val base, const IndexSpec *spec, Loc loc) {
     bool back = c->step < 0;
     start[i] = back ? c->start + (c->count - 1) * c->step : c->start;
     step[i] = back ? -c->step : c->step;
-    dim[i] = c->count;
+    dim[i] = type_extent(t, i) ? type_axis(t, i) : c->count;
     whole &= c->count == t->dim[i];
     if (back && c->count > 1) flip[flips++] = i;
-    if (!c->drop) left[kept++] = c->count;
+    if (!c->drop) left[kept++] = dim[i];
   }
   Val y = base;
   Builder *b = elab_at(e, loc);
@@ -164,7 +167,8 @@ static Val gather_at(Elab *e, Val x, int axis, Val id, Loc loc) {
   Attr attr[MAX_ATTRS] = {0};
   Builder *b = elab_at(e, loc);
   if (axis && !e->run->scan) {
-    const Type *ids = type_get(e->c, id.tensor.type->dtype, axis, t->dim);
+    int64_t *lead = ARENA_ARRAY(e->a, int64_t, t->rank);
+    const Type *ids = type_get(e->c, id.tensor.type->dtype, axis, type_axes(t, lead));
     in[1] = val_tensor(e, build_broadcast(b, id.tensor.id, ids));
     attr[AT_BATCH].i = axis;
   } else if (axis) {

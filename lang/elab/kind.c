@@ -100,7 +100,22 @@ static bool match_int(Elab *e, Subject p, Val *v, int64_t min) {
   return true;
 }
 
+/* The dims of a new tensor may be extents. */
+static bool match_dims(Elab *e, Subject p, Val *v) {
+  if (v->kind != VAL_LIST) return false;
+  bool any = false;
+  for (int i = 0; i < v->list->n; i++) {
+    Val x = v->list->at[i];
+    if (x.kind == VAL_EXTENT && !x.extent.axis) (void)val_is_known(e, x, what(e, p), NULL, p.loc);
+    any |= x.kind == VAL_EXTENT;
+    if (x.kind != VAL_EXTENT && !is_int(x, -1)) return false;
+  }
+  return any;
+}
+
 static bool match_ints(Elab *e, Subject p, Val *v, int64_t min) {
+  bool dims = p.t->kind == ARG_SHAPE || strcmp(p.name, "shape") == 0;
+  if (dims && match_dims(e, p, v)) return true;
   bool all = v->kind == VAL_LIST;
   for (int i = 0; all && i < v->list->n; i++) all = is_int(v->list->at[i], min);
   if (all) return true;
@@ -144,17 +159,22 @@ bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const Call
   bool fits = false;
   if (v->kind == VAL_ERROR) return false;
   switch (t->kind) {
-  case ARG_TENSOR: fits = v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL; break;
+  case ARG_TENSOR:
+    fits =
+        v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL || v->kind == VAL_EXTENT;
+    break;
   case ARG_LEAVES:
     fits = v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL ||
-           v->kind == VAL_TREE || v->kind == VAL_LIST;
+           v->kind == VAL_EXTENT || v->kind == VAL_TREE || v->kind == VAL_LIST;
     break;
   case ARG_FLOATS:
-    if (val_is_number(*v)) *v = val_to_const(e, *v, type_scalar(e->c, DT_F32), loc);
+    if (val_is_number(*v) || v->kind == VAL_EXTENT)
+      *v = val_to_const(e, *v, type_scalar(e->c, DT_F32), loc);
     fits = v->kind == VAL_TENSOR && dtype_is_float(v->tensor.type->dtype);
     break;
   case ARG_INDICES:
-    if (v->kind == VAL_INT) *v = val_to_tensor(e, *v, s ? s->f->name : name, loc);
+    if (v->kind == VAL_INT || v->kind == VAL_EXTENT)
+      *v = val_to_tensor(e, *v, s ? s->f->name : name, loc);
     fits = v->kind == VAL_TENSOR && dtype_is_int(v->tensor.type->dtype);
     break;
   case ARG_TENSORS: return match_tensors(e, p, v);

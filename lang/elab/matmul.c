@@ -33,15 +33,17 @@ static Val strip_transpose(Elab *e, Val v, bool *transposed) {
 
 static Val reshape_to(Elab *e, Val v, int rank, const int64_t *dim) {
   const Type *t = type_get(e->c, v.tensor.type->dtype, rank, dim);
+  if (t != v.tensor.type && (v.tensor.type->extent || t->extent))
+    return build_checked(e, OP_RESHAPE, &v, 1, NULL, t, "'@'", e->run->b->loc);
   return val_tensor(e, build_reshape(e->run->b, v.tensor.id, t));
 }
 
 static Val lead_broadcast(Elab *e, Val v, const Type *lead) {
   const Type *t = v.tensor.type;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, lead->rank + 2);
-  for (int i = 0; i < lead->rank; i++) dim[i] = lead->dim[i];
-  dim[lead->rank] = t->dim[t->rank - 2];
-  dim[lead->rank + 1] = t->dim[t->rank - 1];
+  for (int i = 0; i < lead->rank; i++) dim[i] = type_axis(lead, i);
+  dim[lead->rank] = type_axis(t, t->rank - 2);
+  dim[lead->rank + 1] = type_axis(t, t->rank - 1);
   const Type *want = type_get(e->c, t->dtype, lead->rank + 2, dim);
   return val_tensor(e, build_broadcast(e->run->b, v.tensor.id, want));
 }
@@ -73,6 +75,12 @@ static Val mixed(Elab *e, Val l, Val r, Loc loc) {
   return elab_trace(e);
 }
 
+/* The axes before the matrices. */
+static const Type *leading(Elab *e, const Type *t) {
+  int64_t *axis = ARENA_ARRAY(e->a, int64_t, t->rank);
+  return type_get(e->c, t->dtype, t->rank - 2, type_axes(t, axis));
+}
+
 Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
   Val v[2] = {l, r};
   for (int i = 0; i < 2; i++) {
@@ -99,20 +107,26 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
   elab_at(e, loc);
   /* Vectors become a row on the left, a column on the right, and lose that axis at the end. */
   bool row = tl->rank == 1, column = tr->rank == 1;
-  if (row) l = reshape_to(e, l, 2, (int64_t[]){1, tl->dim[0]});
-  if (column) r = reshape_to(e, r, 2, (int64_t[]){tr->dim[0], 1});
+  if (row) l = reshape_to(e, l, 2, (int64_t[]){1, type_axis(tl, 0)});
+  if (column) r = reshape_to(e, r, 2, (int64_t[]){type_axis(tr, 0), 1});
   bool ta = false, tb = false;
   l = strip_transpose(e, l, &ta);
   r = strip_transpose(e, r, &tb);
   tl = l.tensor.type;
   tr = r.tensor.type;
-  int64_t m = tl->dim[tl->rank - (ta ? 1 : 2)], k = tl->dim[tl->rank - (ta ? 2 : 1)];
-  int64_t n = tr->dim[tr->rank - (tb ? 2 : 1)];
-  const Type *lead = type_get(e->c, tl->dtype, tl->rank - 2, tl->dim);
+  int64_t m = type_axis(tl, tl->rank - (ta ? 1 : 2)), k = type_axis(tl, tl->rank - (ta ? 2 : 1));
+  int64_t n = type_axis(tr, tr->rank - (tb ? 2 : 1));
+  const Type *lead = leading(e, tl);
   if (tl->rank > 2 && tr->rank == 2 && !ta) {
-    l = reshape_to(e, l, 2, (int64_t[]){lead->numel * m, k});
+    Val rows = val_dim(m, loc);
+    for (int i = lead->rank; i-- > 0;)
+      rows = expr_binary(e, BIN_MUL, val_dim(type_axis(lead, i), loc), rows, loc);
+    const Ints *all = val_to_dims(e, rows, "the number of rows of '@'", loc);
+    if (!all) return error_value;
+    l = reshape_to(e, l, 2, (int64_t[]){all->at[0], k});
+    if (l.kind == VAL_ERROR) return l;
   } else {
-    const Type *other = type_get(e->c, tr->dtype, tr->rank - 2, tr->dim);
+    const Type *other = leading(e, tr);
     const Type *both = type_broadcast(e->c, lead, other);
     if (!both)
       return elab_fail(e, loc, "'@' cannot broadcast the leading axes of %s and %s",
@@ -127,7 +141,7 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
   if (y.kind == VAL_ERROR) return y;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, lead->rank + 2);
   int rank = 0;
-  for (; rank < lead->rank; rank++) dim[rank] = lead->dim[rank];
+  for (; rank < lead->rank; rank++) dim[rank] = type_axis(lead, rank);
   if (!row) dim[rank++] = m;
   if (!column) dim[rank++] = n;
   const Type *want = type_get(e->c, y.tensor.type->dtype, rank, dim);

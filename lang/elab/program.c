@@ -80,7 +80,7 @@ static void add_hyper(Elab *e, Top *t) {
 static void add_inputs(Elab *e, const Decl *d) {
   for (int i = 0; i < d->function.n; i++) {
     const Param *p = &d->function.params[i];
-    const Type *t = type_eval(e, p->type, DT_F32);
+    const Type *t = type_of_input(e, p->type);
     check_option(e, "an input", p->name);
     if (!t) {
       env_bind(e, p->name.name, error_value, -1, p->name.loc);

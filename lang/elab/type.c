@@ -7,7 +7,7 @@
 /* A dim whose expression was evaluated. */
 typedef struct Want {
   bool any;         /* "...": any leading dims */
-  int64_t n;        /* the extent, or -1: to be bound */
+  int64_t n;        /* the extent, as type_get takes it, or -1: to be bound */
   const char *name; /* a lone name, for binding and messages; else NULL */
   Loc bound;        /* where the name got its extent */
   Loc loc;
@@ -18,8 +18,9 @@ typedef VEC(Want) Wants;
 static bool free_name(Elab *e, const Expr *x) {
   Binding *b = env_find(e, e->frame->env, x->name);
   if (b)
-    return b->global >= 0 || (b->val.kind != VAL_INT && b->val.kind != VAL_NUM &&
-                              b->val.kind != VAL_LIST && b->val.kind != VAL_ERROR);
+    return b->global >= 0 ||
+           (b->val.kind != VAL_INT && b->val.kind != VAL_NUM && b->val.kind != VAL_LIST &&
+            b->val.kind != VAL_EXTENT && b->val.kind != VAL_ERROR);
   Top *t = top_find(e, x->name);
   return !t || t->decl->kind != DECL_LET;
 }
@@ -32,7 +33,8 @@ static void forget_value(Elab *e, const char *name) {
   if (t && t->decl->kind == DECL_LET) t->val = error_value;
 }
 
-static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
+/* bind: free names are bound to the argument's dims. input: `n <= 64` declares an extent. */
+static bool wants_of(Elab *e, const TypeExpr *t, bool bind, bool input, Wants *out) {
   bool ok = true, dots = false;
   for (int i = 0; i < t->n; i++) {
     const Dim *d = &t->dims[i];
@@ -57,11 +59,18 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
       ok = false;
       continue;
     }
+    if (input && extent_declared(e, d->expr, &w.n)) {
+      vec_push(e->a, out, w);
+      ok &= w.n != -1;
+      continue;
+    }
     Val v = elab_eval_one(e, d->expr);
     int list = v.kind == VAL_LIST ? v.list->n : 1;
     for (int k = 0; k < list; k++) {
       Val one = v.kind == VAL_LIST ? v.list->at[k] : v;
-      if (val_to_int(e, one, 1, "a dim", d->loc, &w.n)) {
+      bool bounded = one.kind == VAL_EXTENT && one.extent.axis;
+      if (bounded) w.n = one.extent.axis;
+      if (bounded || val_to_int(e, one, 1, "a dim", d->loc, &w.n)) {
         vec_push(e->a, out, w);
         continue;
       }
@@ -77,14 +86,14 @@ static Dtype dtype_of(const TypeExpr *t, Dtype dt) {
   return dt;
 }
 
-const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
+static const Type *eval_type(Elab *e, const TypeExpr *t, Dtype dt, bool input) {
   Wants w = {0};
   if (t->kind != ARG_TYPED) {
     elab_error(e, t->loc, "a dtype and a shape are needed here, not '%s'", arg_kind_word[t->kind]);
     elab_hint(e, "for example f32[64, 784]");
     return elab_trace(e), NULL;
   }
-  if (!wants_of(e, t, false, &w)) return NULL;
+  if (!wants_of(e, t, false, input, &w)) return NULL;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, w.n + 1);
   for (uint32_t i = 0; i < w.n; i++) {
     if (w.at[i].any)
@@ -96,6 +105,19 @@ const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
   return type;
 }
 
+const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
+  const Type *type = eval_type(e, t, dt, false);
+  for (int i = 0; type && i < type->rank; i++)
+    if (type_extent(type, i))
+      return elab_fail(e, t->dims[i < t->n ? i : 0].loc,
+                       "a dim of a param or state must be known at compile time, found %s",
+                       val_str(e, val_dim(type_axis(type, i), t->loc))),
+             NULL;
+  return type;
+}
+
+const Type *type_of_input(Elab *e, const TypeExpr *t) { return eval_type(e, t, DT_F32, true); }
+
 static void mismatch(Elab *e, const TypeExpr *t, Val v, const char *name, Loc loc, int axis,
                      const Want *w) {
   const Type *type = v.tensor.type;
@@ -103,12 +125,13 @@ static void mismatch(Elab *e, const TypeExpr *t, Val v, const char *name, Loc lo
   if (axis < 0)
     elab_error(e, loc, "%s is %s, but must be %s", name, type_str(e->c, type), written);
   else
-    elab_error(e, loc, "%s is %s, but must be %s: axis %d is %lld, not %lld", name,
-               type_str(e->c, type), written, axis, (long long)type->dim[axis], (long long)w->n);
+    elab_error(e, loc, "%s is %s, but must be %s: axis %d is %s, not %s", name,
+               type_str(e->c, type), written, axis, axis_str(e->c, type_axis(type, axis)),
+               axis_str(e->c, w->n));
   elab_note_tensor(e, name, v);
   elab_note(e, t->loc, "declared here");
   if (axis >= 0 && w->bound.line)
-    elab_note(e, w->bound, "%s is %lld since here", w->name, (long long)w->n);
+    elab_note(e, w->bound, "%s is %s since here", w->name, axis_str(e->c, w->n));
   elab_trace(e);
 }
 
@@ -132,7 +155,7 @@ bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name,
     elab_note(e, t->loc, "declared here");
     return elab_trace(e), false;
   }
-  if (!wants_of(e, t, bind, &w)) return false;
+  if (!wants_of(e, t, bind, false, &w)) return false;
   const Type *type = v->tensor.type;
   int dots = -1, n = (int)w.n, fixed = n;
   for (int i = 0; i < n; i++)
@@ -144,14 +167,15 @@ bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name,
     Want *want = &w.at[i];
     if (want->any) continue;
     int axis = dots >= 0 && i > dots ? type->rank - (n - i) : i;
-    Binding *b = want->n < 0 ? env_find(e, e->frame->env, want->name) : NULL;
-    if (b && b->val.kind == VAL_INT && b->global < 0) { /* bound by an earlier axis: f32[n, n] */
-      want->n = b->val.i;
+    Binding *b = want->n == -1 ? env_find(e, e->frame->env, want->name) : NULL;
+    bool dim = b && (b->val.kind == VAL_INT || (b->val.kind == VAL_EXTENT && b->val.extent.axis));
+    if (dim && b->global < 0) { /* bound by an earlier axis: f32[n, n] */
+      want->n = b->val.kind == VAL_INT ? b->val.i : b->val.extent.axis;
       want->bound = b->loc;
     }
-    if (want->n < 0) {
-      env_bind(e, want->name, val_int(type->dim[axis], want->loc), -1, loc);
-    } else if (want->n != type->dim[axis]) {
+    if (want->n == -1) {
+      env_bind(e, want->name, val_dim(type_axis(type, axis), want->loc), -1, loc);
+    } else if (want->n != type_axis(type, axis)) {
       mismatch(e, t, *v, name, loc, axis, want);
       return false;
     }

@@ -70,6 +70,7 @@ const char *val_str(Elab *e, Val v) {
   case VAL_INT: return intern_printf(e->c, "the number %lld", (long long)v.i);
   case VAL_NUM: return intern_printf(e->c, "the number %s", number_text(e, v.f));
   case VAL_BOOL: return v.b ? "true" : "false";
+  case VAL_EXTENT: return extent_str(e, v);
   case VAL_STR: return "a string";
   case VAL_DTYPE: return intern_printf(e->c, "the dtype %s", dtype_name(v.dtype));
   case VAL_LIST: return intern_printf(e->c, "a list of %d", v.list->n);
@@ -90,6 +91,8 @@ const char *val_canon(Elab *e, Val v) {
   case VAL_INT: return intern_printf(e->c, "%lld", (long long)v.i);
   case VAL_NUM: return number_text(e, v.f);
   case VAL_BOOL: return v.b ? "true" : "false";
+  case VAL_EXTENT:
+    return v.extent.axis ? axis_str(e->c, v.extent.axis) : intern_printf(e->c, "%%%u", v.extent.id);
   case VAL_STR: return intern_printf(e->c, "\"%s\"", v.str);
   case VAL_DTYPE: return dtype_name(v.dtype);
   case VAL_FUNC:
@@ -125,6 +128,7 @@ static bool int_fits(int64_t i, Dtype dt) {
 }
 
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
+  if (v.kind == VAL_EXTENT) return extent_tensor(e, v, t, loc);
   Builder *b = elab_at(e, loc);
   if (v.kind == VAL_BOOL) {
     if (t->dtype == DT_BOOL) return val_tensor(e, build_const_int(b, t, v.b));
@@ -155,6 +159,8 @@ Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc) {
     return val_to_const(e, v, type_scalar(e->c, DT_I32), loc);
   if (v.kind == VAL_INT) return val_to_const(e, v, type_scalar(e->c, DT_I64), loc);
   if (v.kind == VAL_NUM) return val_to_const(e, v, type_scalar(e->c, DT_F32), loc);
+  if (v.kind == VAL_EXTENT)
+    return extent_tensor(e, v, type_scalar(e->c, v.extent.real ? DT_F32 : DT_I32), loc);
   if (v.kind == VAL_BOOL) return val_to_const(e, v, type_scalar(e->c, DT_BOOL), loc);
   return elab_fail(e, loc, "%s needs a tensor, found %s", what, val_str(e, v));
 }
@@ -195,6 +201,11 @@ void val_hint_known(Elab *e, Val v, const char *hint) {
 }
 
 bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc) {
+  if (v.kind == VAL_EXTENT) {
+    elab_error(e, loc, "%s must be known at compile time, found %s", what, val_str(e, v));
+    if (hint) elab_hint(e, "%s", hint);
+    return elab_trace(e), false;
+  }
   if (v.kind != VAL_TENSOR) return true;
   elab_error(e, loc, "%s must be known at compile time, found a run-time value %s", what,
              val_str(e, v));
@@ -215,6 +226,20 @@ bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t 
            false;
   *out = v.i;
   return true;
+}
+
+const Ints *val_to_dims(Elab *e, Val v, const char *what, Loc loc) {
+  if (v.kind == VAL_ERROR) return NULL;
+  if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) v = val_list(e, VAL_LIST, &v, 1, v.loc);
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, v.list->n + 1);
+  for (int i = 0; i < v.list->n; i++) {
+    const Val *x = &v.list->at[i];
+    if (x->kind == VAL_EXTENT && x->extent.axis)
+      dim[i] = x->extent.axis;
+    else if (!val_to_int(e, *x, 1, what, loc, &dim[i]))
+      return NULL;
+  }
+  return intern_ints(e->c, dim, v.list->n);
 }
 
 const Ints *val_to_ints(Elab *e, Val v, int64_t min, const char *what, Loc loc) {

@@ -14,19 +14,20 @@ typedef struct TreeKeys TreeKeys;
 typedef struct Top Top;
 
 typedef enum ValKind {
-  VAL_ERROR, /* an error was reported */
-  VAL_NONE,  /* none: an optional argument that is missing */
-  VAL_VOID,  /* of a function without return; no expression may use it */
-  VAL_INT,   /* i: exact */
-  VAL_NUM,   /* f */
-  VAL_BOOL,  /* b */
-  VAL_STR,   /* str */
-  VAL_DTYPE, /* dtype */
-  VAL_LIST,  /* list */
-  VAL_TUPLE, /* list: the several results of a call */
-  VAL_TREE,  /* list: a value for each of its paths */
-  VAL_FUNC,  /* func */
-  VAL_TENSOR /* tensor */
+  VAL_ERROR,  /* an error was reported */
+  VAL_NONE,   /* none: an optional argument that is missing */
+  VAL_VOID,   /* of a function without return; no expression may use it */
+  VAL_INT,    /* i: exact */
+  VAL_NUM,    /* f */
+  VAL_BOOL,   /* b */
+  VAL_EXTENT, /* extent: a number that is known only when the program runs */
+  VAL_STR,    /* str */
+  VAL_DTYPE,  /* dtype */
+  VAL_LIST,   /* list */
+  VAL_TUPLE,  /* list: the several results of a call */
+  VAL_TREE,   /* list: a value for each of its paths */
+  VAL_FUNC,   /* func */
+  VAL_TENSOR  /* tensor */
 } ValKind;
 
 typedef struct Val {
@@ -46,6 +47,11 @@ typedef struct Val {
       const EntryBuilder *run; /* the entry that it belongs to */
       const char *path;        /* of the param or state whose value it is; else NULL */
     } tensor;
+    struct {
+      int64_t axis; /* as type_get takes it, where it is a multiple of one extent; else 0 */
+      ValueId id;   /* else: an i64[] of the entry, or an f64[] if it is real */
+      bool real;
+    } extent;
   };
 } Val;
 
@@ -92,6 +98,20 @@ Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
  * not fit. */
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
 Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
+/* ---- extent.c: VAL_EXTENT ---- */
+Val val_dim(int64_t axis, Loc loc); /* a dim of a type: a number or an extent */
+/* The number as a tensor of type t; error_value after an error where it does not fit. */
+Val extent_tensor(Elab *e, Val v, const Type *t, Loc loc);
+/* One of the operands is an extent, the other one a number or an extent. */
+Val extent_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
+Val extent_function(Elab *e, OpKind k, Val v, Loc loc);
+Val extent_best(Elab *e, OpKind k, Val a, Val b, Loc loc); /* OP_MIN, OP_MAX */
+Val extent_convert(Elab *e, Val v, Dtype dt, Loc loc);     /* f32(n) */
+const char *extent_str(Elab *e, Val v);                    /* for messages */
+/* x is `n <= 64`: binds n, and gives its axis, or -1 after an error. False: it is something else.
+ */
+bool extent_declared(Elab *e, const Expr *x, int64_t *axis);
+/* ---- */
 /* The hint after an error that v is not a compile-time value: that it comes from a hyper, if so;
    else the hint given, which may be NULL. */
 void val_hint_known(Elab *e, Val v, const char *hint);
@@ -99,6 +119,8 @@ void val_hint_known(Elab *e, Val v, const char *hint);
 bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc);
 /* A compile-time integer of at least `least`; false after an error. */
 bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t *out);
+/* The dims of a new tensor, as type_get takes them: extents, too; NULL after an error. */
+const Ints *val_to_dims(Elab *e, Val v, const char *what, Loc loc);
 /* A list of them, or one alone; the result is interned; NULL after an error. */
 const Ints *val_to_ints(Elab *e, Val v, int64_t min, const char *what, Loc loc);
 #endif

@@ -310,6 +310,7 @@ bool pass_autodiff(PassRun *r) {
   Entry *e;
   Precision saved;
   if (!precision_arg(r, "saved", &saved)) return false;
+  int errors = ctx_errors(r->m->ctx);
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     Diff d = {.r = r, .is_target = grad_targets(r->scratch, e)};
     bool any = d.is_target != NULL;
@@ -324,5 +325,5 @@ bool pass_autodiff(PassRun *r) {
     if (d.extra.n || (any && saved != PRECISION_F32)) clean(&d, e, saved);
     if (has_composites(e)) entry_rebuild(e, plain_each, r, false, false);
   }
-  return true;
+  return ctx_errors(r->m->ctx) == errors;
 }

@@ -96,6 +96,16 @@ static bool can_wait(ScanBack *s, const Block *b, SumTerm *t) {
   bool product = op->kind == OP_MATMUL && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
                  value_type(s->e, op->operands[0])->rank == 2;
   if (!is_rows(s, op, &t->sign, &t->from)) t->sign = 0;
+  const Type *depth = product ? value_type(s->e, op->operands[0]) : NULL;
+  if (depth && type_extent(depth, 0)) { /* all iterations' rows are no product's depth */
+    Ctx *c = s->e->module->ctx;
+    if (!ctx_errors(c))
+      diag(c, SEV_ERROR, op->loc,
+           "the gradient of this product in a loop needs a static extent: %s is known only at run "
+           "time",
+           type_extent(depth, 0)->name);
+    return false;
+  }
   if (!t->sign && !product && (op->kind != OP_SUM || op_accumulator(op) >= 0)) return false;
   bool all = true;
   for (int k = 0; k < read_of(t); k++) {

@@ -56,7 +56,8 @@ static int dropped_at(const Again *g, int j) {
 /* ---- building ---- */
 
 static const Type *row_type(Climb *w, const Type *t) {
-  return type_get(w->b->m->ctx, t->dtype, t->rank - 1, t->dim + 1);
+  int64_t *axis = ARENA_ARRAY(w->a, int64_t, t->rank);
+  return type_get(w->b->m->ctx, t->dtype, t->rank - 1, type_axes(t, axis) + 1);
 }
 
 static const Type *counts_type(Climb *w, int64_t n) {

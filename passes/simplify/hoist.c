@@ -146,8 +146,9 @@ static bool row_in_place(Hoist *h, const Op *scan, Op *op, uint32_t i, Block *ou
   Block made = {.op = body->op};
   builder_at(h->b, &made);
   builder_like(h->b, op);
-  ValueId ids =
-      build_broadcast(h->b, op->operands[1], type_get(h->e->module->ctx, id->dtype, axis, t->dim));
+  int64_t *lead = ARENA_ARRAY(h->r->scratch, int64_t, t->rank);
+  ValueId ids = build_broadcast(h->b, op->operands[1],
+                                type_get(h->e->module->ctx, id->dtype, axis, type_axes(t, lead)));
   for (uint32_t k = 0; k < made.ops.n; k++) {
     op_at(h->e, made.ops.at[k])->parent = body;
     vec_push(h->r->scratch, &h->ahead, (Ahead){i, made.ops.at[k]});

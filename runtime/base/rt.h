@@ -53,6 +53,10 @@ void float_text(char out[32], float v); /* the shortest that reads back as v */
 void elem_format(char out[40], const void *p, Elem type, uint64_t i);
 
 /* ---- tensor.c ---- */
+enum { RUN_RANK = 32 }; /* axes of a tensor whose dims a run decides, at most */
+/* The tensor as a run with these extents has it; its dims are put into `dims`. */
+GcTensor tensor_of_run(const GcEntry *e, const GcTensor *t, const int32_t *extents,
+                       int64_t dims[RUN_RANK]);
 uint64_t tensor_count(const GcTensor *t);     /* logical elements */
 uint64_t tensor_row_elems(const GcTensor *t); /* of one index of the first axis; 1 for rank 0 */
 uint64_t tensor_logical_bytes(const GcTensor *t);

@@ -5,15 +5,31 @@
 #include <stdio.h>
 #include <string.h>
 
+GcTensor tensor_of_run(const GcEntry *e, const GcTensor *t, const int32_t *extents,
+                       int64_t dims[RUN_RANK]) {
+  GcTensor now = *t;
+  if (!t->extents || t->rank > RUN_RANK) return now;
+  for (int i = 0; i < t->rank; i++) {
+    int k = t->extents[i] - 1;
+    dims[i] = k < 0 ? t->dims[i] : t->dims[i] / e->extents[k].bound * extents[k];
+  }
+  now.run_dims = dims;
+  return now;
+}
+
+static uint64_t dim(const GcTensor *t, int i) {
+  return (uint64_t)(t->run_dims ? t->run_dims[i] : t->dims[i]);
+}
+
 uint64_t tensor_count(const GcTensor *t) {
   uint64_t n = 1;
-  for (int i = 0; i < t->rank; i++) n *= (uint64_t)t->dims[i];
+  for (int i = 0; i < t->rank; i++) n *= dim(t, i);
   return n;
 }
 
 uint64_t tensor_row_elems(const GcTensor *t) {
   uint64_t n = 1;
-  for (int i = 1; i < t->rank; i++) n *= (uint64_t)t->dims[i];
+  for (int i = 1; i < t->rank; i++) n *= dim(t, i);
   return n;
 }
 
@@ -27,8 +43,8 @@ static uint64_t place(const GcTensor *t, uint64_t index) {
   for (int i = t->rank - 1; i >= 0; i--) {
     int axis = t->order ? t->order[i] : i;
     uint64_t below = 1;
-    for (int k = axis + 1; k < t->rank; k++) below *= (uint64_t)t->dims[k];
-    uint64_t x = index / below % (uint64_t)t->dims[axis];
+    for (int k = axis + 1; k < t->rank; k++) below *= dim(t, k);
+    uint64_t x = index / below % dim(t, axis);
     if (i == t->rank - 1 && t->panel > 0) {
       size = (uint64_t)t->panel;
       at = x % size;
@@ -44,7 +60,7 @@ static uint64_t place(const GcTensor *t, uint64_t index) {
 /* In pieces along the last logical axis: side by side in storage, or evenly apart. */
 static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint64_t n, char *flat,
                          bool get) {
-  uint64_t N = (uint64_t)t->dims[t->rank - 1], size = (uint64_t)elem_info[t->dtype].size;
+  uint64_t N = dim(t, t->rank - 1), size = (uint64_t)elem_info[t->dtype].size;
   bool fastest = !t->order || t->order[t->rank - 1] == t->rank - 1;
   while (n) {
     uint64_t j = first % N, run = N - j, from = place(t, first), step = 1;
@@ -66,7 +82,7 @@ static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint6
 
 void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t n, void *dst) {
   uint64_t size = (uint64_t)elem_info[t->dtype].size;
-  if (t->panel > 0 || t->order)
+  if (t->panel > 0 || t->order || t->run_dims)
     ordered_copy(t, (char *)storage, first, n, dst, true);
   else
     memcpy(dst, (const char *)storage + first * size, n * size);
@@ -75,7 +91,7 @@ void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t
 
 void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src) {
   uint64_t size = (uint64_t)elem_info[t->dtype].size;
-  if (t->panel > 0 || t->order)
+  if (t->panel > 0 || t->order || t->run_dims)
     ordered_copy(t, storage, first, n, (char *)src, false);
   else
     memcpy((char *)storage + first * size, src, n * size);
@@ -107,5 +123,6 @@ const GcLimit *tensor_out_of_range(const GcTensor *t, const Rows *rows, uint64_t
 }
 
 void tensor_type_text(const GcTensor *t, char *out, int size) {
-  dims_text((Elem)t->dtype, t->rank, (const uint64_t *)t->dims, out, size);
+  dims_text((Elem)t->dtype, t->rank, (const uint64_t *)(t->run_dims ? t->run_dims : t->dims), out,
+            size);
 }

@@ -336,10 +336,12 @@ static bool whole_given(Column *c, const char *text) {
   return true;
 }
 
-bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, Err *e) {
+bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, bool bounded,
+                 Err *e) {
   *c = (Column){.t = t, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
   if (!c->text) return err_set(e, EXIT_ENV, "no memory to read %s", text);
   c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
+  if (bounded) c->fixed = !t->extents;
   c->row_elems = c->fixed ? tensor_count(t) : tensor_row_elems(t);
   c->is_number = number_given(c, text);
   if (c->is_number) {

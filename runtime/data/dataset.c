@@ -18,7 +18,7 @@ static bool same_bytes(const Column *a, const Column *b) {
 
 /* Rows of the inputs must be as many; windows of one flat file only end where the last of them
  * does. */
-static bool agree(Dataset *d, Err *e) {
+static bool agree(Dataset *d, bool whole, Err *e) {
   Column *ref = NULL;
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
@@ -52,6 +52,8 @@ static bool agree(Dataset *d, Err *e) {
   }
   d->rows = ref ? ref->rows : d->batch;
   d->batches = ref ? d->rows / d->batch : 1;
+  if (ref && d->extent >= 0 && (!whole || !d->batches))
+    d->batches = (d->rows + d->batch - 1) / d->batch;
   if (d->batches == 0) {
     err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
             d->rows, d->batch);
@@ -98,17 +100,49 @@ static bool lay_out(Dataset *d, Err *e) {
   return ok ? true : err_set(e, EXIT_WRONG, "the data is too large for any machine");
 }
 
+uint64_t dataset_rows(const Dataset *d, uint64_t from, uint64_t to) {
+  uint64_t end = to * d->batch;
+  if (d->extent >= 0 && end > d->rows) end = d->rows;
+  return end - from * d->batch;
+}
+
+double dataset_weight(const Dataset *d, uint64_t from, uint64_t to) {
+  return (double)(d->extent < 0 ? to - from : dataset_rows(d, from, to));
+}
+
+/* The extent of the batch: that of the first axis of the first input that has one. Another axis
+   that a run decides is no row of a file. */
+static bool find_extent(Dataset *d, const GcEntry *entry, Err *e) {
+  d->extent = -1;
+  for (int i = 0; i < entry->ninputs && d->extent < 0; i++)
+    if (entry->inputs[i].extents) d->extent = entry->inputs[i].extents[0] - 1;
+  for (int i = 0; i < entry->ninputs; i++) {
+    const GcTensor *t = &entry->inputs[i];
+    for (int k = 0; t->extents && k < t->rank; k++)
+      if (t->extents[k] && (k || t->extents[k] - 1 != d->extent)) {
+        err_set(e, EXIT_USAGE, "%s: the extent %s of the input %s is no batch of rows", entry->name,
+                entry->extents[t->extents[k] - 1].name, t->name);
+        return err_hint(e,
+                        "the batch is the first axis of an input, and only it may have an extent");
+      }
+  }
+  if (d->extent >= 0) d->batch = (uint64_t)entry->extents[d->extent].bound;
+  return true;
+}
+
 bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle,
-                  Err *e) {
-  *d = (Dataset){.n = entry->ninputs, .batch = 1, .shuffled = shuffle};
+                  bool whole, Err *e) {
+  *d = (Dataset){.n = entry->ninputs, .batch = 1, .shuffled = shuffle, .extent = -1};
   d->columns = calloc((size_t)entry->ninputs + 1, sizeof *d->columns);
   if (!d->columns) return err_set(e, EXIT_ENV, "no memory for the inputs");
   for (int i = 0; i < d->n; i++) d->columns[i] = (Column){.leader = -1, .file = {.fd = -1}};
   for (int i = entry->ninputs - 1; i >= 0; i--)
     if (entry->inputs[i].rank > 0) d->batch = (uint64_t)entry->inputs[i].dims[0];
+  if (!find_extent(d, entry, e)) return false;
   for (int i = 0; i < d->n; i++)
-    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, e)) return false;
-  return agree(d, e) && lay_out(d, e);
+    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, d->extent >= 0, e))
+      return false;
+  return agree(d, whole, e) && lay_out(d, e);
 }
 
 static bool load_column(Dataset *d, Column *c, Err *e) {
@@ -228,7 +262,7 @@ bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
     if (c->is_number || elem_info[c->type].cls != ELEM_FLOATS) continue;
-    for (uint64_t r = 0; r < (c->fixed ? 1 : d->batch); r++) {
+    for (uint64_t r = 0; r < (c->fixed ? 1 : dataset_rows(d, batch, batch + 1)); r++) {
       uint64_t from = c->fixed ? 0 : row_at(d, batch, r) * c->step;
       for (uint64_t k = 0; k < c->row_elems; k++) {
         double v = elem_real(c->data, c->type, from + k);
@@ -256,8 +290,8 @@ static void fill_fixed(const Column *c, uint8_t *to) {
 }
 
 void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
-  uint64_t lo = d->batch * (uint64_t)t / (uint64_t)nt,
-           hi = d->batch * (uint64_t)(t + 1) / (uint64_t)nt;
+  uint64_t rows = dataset_rows(d, batch, batch + 1);
+  uint64_t lo = rows * (uint64_t)t / (uint64_t)nt, hi = rows * (uint64_t)(t + 1) / (uint64_t)nt;
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
     uint8_t *to = inputs + c->t->offset;

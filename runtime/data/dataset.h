@@ -34,7 +34,9 @@ typedef struct Column { /* one input and its file */
 typedef struct Dataset {
   Column *columns;
   int n;
-  uint64_t rows, batch, batches; /* batch: rows of one; batches: whole ones */
+  uint64_t rows, batch, batches; /* batch: rows of one, at most; batches: whole ones, and a shorter
+                                    last one where that has an extent of its own */
+  int extent;                    /* of the entry that is the batch's; -1: it is fixed */
   uint64_t bytes;                /* of the allocation */
   uint8_t *base;
   uint64_t order_offset;
@@ -42,8 +44,13 @@ typedef struct Dataset {
   bool shuffled, wide;
 } Dataset;
 
-/* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". */
-bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle, Err *e);
+/* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". whole: no batch is shorter. */
+bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle,
+                  bool whole, Err *e);
+/* Rows of batches [from, to): those that the program sees. */
+uint64_t dataset_rows(const Dataset *d, uint64_t from, uint64_t to);
+/* What a batch weighs in a mean over batches: its rows, or 1 where all batches have as many. */
+double dataset_weight(const Dataset *d, uint64_t from, uint64_t to);
 /* The file of an input; NULL: it was given as a number. */
 const char *dataset_path(const Dataset *d, int input);
 bool dataset_load(Dataset *d, Err *e);
@@ -72,5 +79,7 @@ void csv_close(Column *c);             /* gives the text back */
 void csv_free(Column *c);
 
 /* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */
-bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, Err *e);
+/* bounded: the batch has an extent, which only the inputs of rows have. */
+bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, bool bounded,
+                 Err *e);
 #endif

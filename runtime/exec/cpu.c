@@ -277,6 +277,7 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   EntryJob j = {.s = s, .x = x, .batch = q->batch};
   bool batch = q->batch != NO_BATCH;
   uint64_t mode = float_mode_set(); /* of the caller's thread, as workers have it */
+  if (batch && s->poison) memset(s->memory.region[GC_INPUTS], 0xFF, e->inputs_bytes);
   j.gather = batch && e->inputs_bytes >= GATHER_SERIAL && pool_size(s->pool) > 1;
   if (batch && !j.gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], q->batch, 0, 1);
   bool traced = s->trace && s->trace->entry == e;

@@ -79,7 +79,21 @@ bool session_close(Session *s, bool ours, Err *e) {
 
 /* ---- runs ---- */
 
-void session_run(Session *s, Exec *x, const RunRequest *q) { s->device->ops->run(s, x, q); }
+/* A batch of the data has its own number of rows; what has none leaves the extents as they are, at
+   first at their bounds. */
+static void set_extents(Session *s, const GcEntry *e, uint64_t batch) {
+  for (int i = 0; i < e->nextents; i++) {
+    int32_t *x = &s->env.extents[i], bound = (int32_t)e->extents[i].bound;
+    if (batch != NO_BATCH && s->data->extent == i)
+      *x = (int32_t)dataset_rows(s->data, batch, batch + 1);
+    if (*x < 1 || *x > bound) *x = bound;
+  }
+}
+
+void session_run(Session *s, Exec *x, const RunRequest *q) {
+  set_extents(s, x->entry, q->batch);
+  s->device->ops->run(s, x, q);
+}
 
 bool session_fault(Session *s, const GcEntry *entry, uint64_t batch) {
   if (s->err.code) return true; /* the device failed */

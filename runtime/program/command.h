@@ -149,8 +149,8 @@ int train_run(Command *cmd);
 int infer_run(Command *cmd);
 uint64_t infer_bytes(const GcEntry *e); /* of its tables */
 /* The mean of an output over the batches of a run: of the sum that average_add made. */
-void average_add(double *sum, double value);
-double average_of(double sum, uint64_t runs);
+void average_add(double *sum, double value, double weight);
+double average_of(double sum, double weight);
 int bench_run(Command *cmd);
 void info_version(void); /* the line that begins info, and is all of --version */
 int info_print(const Options *o, int threads, Err *e);

@@ -27,9 +27,9 @@ typedef struct Infer {
 
 uint64_t infer_bytes(const GcEntry *e) { return (uint64_t)e->noutputs * sizeof(Expected) + 256; }
 
-void average_add(double *sum, double value) { *sum += value; }
+void average_add(double *sum, double value, double weight) { *sum += value * weight; }
 
-double average_of(double sum, uint64_t runs) { return sum / (double)runs; }
+double average_of(double sum, double weight) { return sum / weight; }
 
 static bool averaged(const Command *cmd, const GcTensor *t) {
   return cmd->data.n && cmd->data.batch > 1 && t->rank == 0 &&
@@ -49,7 +49,19 @@ static bool begin_file(Infer *f, int i) {
     return err_set(&cmd->err, EXIT_WRONG, "%s: numpy has no arrays of %d axes", t->name, t->rank);
   int rank = t->rank ? t->rank : cmd->data.n || f->runs > 1;
   for (int k = 0; k < t->rank; k++) dims[k] = (uint64_t)t->dims[k];
-  if (!checked_mul(dims[0], rank ? f->runs : 1, &dims[0]))
+  for (int k = 1; t->extents && k < t->rank; k++) { /* a file has one extent there */
+    if (!t->extents[k]) continue;
+    uint64_t rows = dataset_rows(&cmd->data, 0, 1);
+    if (dataset_rows(&cmd->data, 0, f->runs) != f->runs * rows) {
+      err_set(&cmd->err, EXIT_WRONG, "%s: its axis %d is shorter in the last batch", t->name, k);
+      return err_hint(&cmd->err, "--drop-last leaves that batch out");
+    }
+    dims[k] = dims[k] / (uint64_t)cmd->entry->extents[t->extents[k] - 1].bound * rows;
+  }
+  if (t->extents && t->extents[0]) /* of each row of the data */
+    dims[0] = dims[0] / (uint64_t)cmd->entry->extents[t->extents[0] - 1].bound *
+              dataset_rows(&cmd->data, 0, cmd->data.batches);
+  else if (!checked_mul(dims[0], rank ? f->runs : 1, &dims[0]))
     return err_set(&cmd->err, EXIT_USAGE, "%s: too many rows", t->name);
   char head[2048];
   uint64_t n = npy_header(head, sizeof head, file_elem(t), rank, dims);
@@ -61,6 +73,25 @@ static bool write_piece(Command *cmd, int i, const GcTensor *t, uint64_t first, 
   elem_convert(cmd->session.stage + HALF, file_elem(t), cmd->session.stage, (Elem)t->dtype, n);
   return out_write(&cmd->outputs[i], cmd->session.stage + HALF,
                    n * (uint64_t)elem_info[file_elem(t)].size, &cmd->err);
+}
+
+/* Elements of an output in all runs; the last batch may be shorter. UINT64_MAX: too many. */
+static uint64_t elements_of_runs(const Infer *f, const GcTensor *t) {
+  const Command *cmd = f->cmd;
+  uint64_t all = 0, one;
+  int64_t dims[RUN_RANK];
+  if (!t->extents) return checked_mul(tensor_count(t), f->runs, &all) ? all : UINT64_MAX;
+  int32_t extents[GC_EXTENTS];
+  memcpy(extents, cmd->session.env.extents, sizeof extents);
+  for (int last = 0; last < 2; last++) {
+    extents[cmd->data.extent] =
+        (int32_t)dataset_rows(&cmd->data, last ? f->runs - 1 : 0, last ? f->runs : 1);
+    const GcTensor now = tensor_of_run(cmd->entry, t, extents, dims);
+    if (!checked_mul(tensor_count(&now), last ? 1 : f->runs - 1, &one) ||
+        !checked_add(all, one, &all))
+      return UINT64_MAX;
+  }
+  return all;
 }
 
 /* ---- --expect ---- */
@@ -78,11 +109,12 @@ static bool open_expected(Infer *f, int i) {
     return err_hint(&cmd->err, "write it with numpy.save, or with --%s FILE.npy", t->name);
   }
   if (!npy_parse(cmd->session.stage, n, &x->array, path, &cmd->err)) return false;
-  uint64_t need, bytes = x->array.count * (uint64_t)elem_info[x->array.type].size;
-  if (!checked_mul(tensor_count(t), f->runs, &need) || need != x->array.count) {
+  uint64_t need = elements_of_runs(f, t),
+           bytes = x->array.count * (uint64_t)elem_info[x->array.type].size;
+  if (need != x->array.count) {
     err_set(&cmd->err, EXIT_WRONG,
             "%s: holds %" PRIu64 " elements, but the run makes %" PRIu64 " of %s", path,
-            x->array.count, tensor_count(t) * f->runs, t->name);
+            x->array.count, need, t->name);
     return err_hint(&cmd->err, "the outputs of all batches are compared, one after the other");
   }
   if (x->file.size - x->array.header != bytes) {
@@ -164,7 +196,7 @@ static void print_rows(const Command *cmd, uint64_t run) {
   if (cmd->data.batch == 1)
     printf("[%" PRIu64 "] ", first);
   else
-    printf("[%" PRIu64 ":%" PRIu64 "] ", first, first + cmd->data.batch);
+    printf("[%" PRIu64 ":%" PRIu64 "] ", first, first + dataset_rows(&cmd->data, run, run + 1));
 }
 
 static bool take(Infer *f, uint64_t run) {
@@ -172,7 +204,9 @@ static bool take(Infer *f, uint64_t run) {
   const GcEntry *e = cmd->entry;
   bool text = cmd->options.given[OPT_TEXT];
   for (int i = 0; i < e->noutputs; i++) {
-    const GcTensor *t = &e->outputs[i];
+    int64_t dims[RUN_RANK];
+    const GcTensor now = tensor_of_run(e, &e->outputs[i], cmd->session.env.extents, dims),
+                   *t = &now;
     const OutputOption *o = &cmd->options.outputs[i];
     uint64_t all = tensor_count(t);
     for (uint64_t at = 0; at < all && (o->save || o->expect); at += ELEMS) {
@@ -182,7 +216,7 @@ static bool take(Infer *f, uint64_t run) {
     }
     if (o->text) print_text(f, t);
     if (averaged(cmd, t)) {
-      average_add(&cmd->sums[i], output_scalar(cmd, t));
+      average_add(&cmd->sums[i], output_scalar(cmd, t), dataset_weight(&cmd->data, run, run + 1));
     } else if (!text && !o->save && !o->expect) {
       print_rows(cmd, run);
       output_print(cmd, t);
@@ -230,10 +264,11 @@ static bool end(Infer *f) {
   if (cmd->options.given[OPT_TEXT]) fputc('\n', stdout);
   for (int i = 0; i < e->noutputs; i++) {
     if (averaged(cmd, &e->outputs[i]))
-      printf("%s = %.6g\n", e->outputs[i].name, average_of(cmd->sums[i], f->runs));
+      printf("%s = %.6g\n", e->outputs[i].name,
+             average_of(cmd->sums[i], dataset_weight(&cmd->data, 0, f->runs)));
     if (cmd->options.outputs[i].save && !out_commit(&cmd->outputs[i], &cmd->err)) return false;
   }
-  uint64_t rest = cmd->data.n ? cmd->data.rows - cmd->data.batches * cmd->data.batch : 0;
+  uint64_t rest = cmd->data.n ? cmd->data.rows - dataset_rows(&cmd->data, 0, cmd->data.batches) : 0;
   if (rest)
     note(cmd, "%" PRIu64 " of %" PRIu64 " rows were left out: they fill no batch of %" PRIu64, rest,
          cmd->data.rows, cmd->data.batch);

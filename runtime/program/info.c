@@ -91,6 +91,8 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   bool several = gc_program.next != NULL, here = ops->on_host;
   printf("\nentry %s%s%s%s\n", en->name, en->training ? " (training)" : "", several ? " on " : "",
          several ? p->target : "");
+  for (int i = 0; i < en->nextents; i++)
+    printf("  %-8s %-24s 1 to %" PRId64 "\n", "extent", en->extents[i].name, en->extents[i].bound);
   tensors("input", en->inputs, en->ninputs, -1);
   tensors("output", en->outputs, en->noutputs, en->training ? en->loss : -1);
   printf("  %d steps, %" PRIu64 " flops\n", en->nsteps, en->flops);

@@ -21,8 +21,10 @@ struct Watched {
 /* ---- values ---- */
 typedef void Visit(void *arg, double v, uint64_t at);
 
-static void go_through(Session *s, const GcTensor *t, const void *storage, Visit *visit,
-                       void *arg) {
+static void go_through(Session *s, const GcEntry *e, const GcTensor *planned, const void *storage,
+                       Visit *visit, void *arg) {
+  int64_t dims[RUN_RANK];
+  const GcTensor now = tensor_of_run(e, planned, s->env.extents, dims), *t = &now;
   uint64_t all = tensor_count(t), most = STAGE_BYTES / 8;
   for (uint64_t at = 0; at < all; at += most) {
     uint64_t n = all - at < most ? all - at : most;
@@ -90,14 +92,14 @@ static void inspect(void *arg, const GcEntry *e, int step, void *const *args) {
   const GcStep *x = &e->steps[step];
   for (int i = 0; i < x->nresults && cmd->options.given[OPT_FINITE] && !s->err.code; i++) {
     First f = {0};
-    go_through(s, &x->results[i].t, args[x->results[i].arg], find_bad, &f);
+    go_through(s, e, &x->results[i].t, args[x->results[i].arg], find_bad, &f);
     if (f.found) report(cmd, e, x, &x->results[i], &f);
   }
   for (int i = 0; i < cmd->inspection.n; i++) {
     Watched *w = &cmd->inspection.watched[i];
     const GcResult *r = &x->results[w->result];
     if (w->entry == e && w->step == step && is_now(cmd, w))
-      go_through(s, &r->t, args[r->arg], measure, w);
+      go_through(s, e, &r->t, args[r->arg], measure, w);
   }
 }
 

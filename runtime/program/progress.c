@@ -25,10 +25,12 @@ static void time_text(char out[32], double s) {
 static int averages(Command *cmd, const Position *p, char *out, int size) {
   const GcEntry *e = cmd->entry;
   int at = 0;
+  double weight = cmd->data.n ? dataset_weight(&cmd->data, p->batch - p->epoch_steps, p->batch)
+                              : (double)p->epoch_steps;
   for (int i = 0; i < e->noutputs && at < size; i++)
     if (tensor_count(&e->outputs[i]) == 1)
       at += snprintf(out + at, (size_t)(size - at), "  %.40s %.5g", e->outputs[i].name,
-                     cmd->sums[i] / (double)p->epoch_steps);
+                     average_of(cmd->sums[i], weight));
   return at < size ? at : size - 1;
 }
 

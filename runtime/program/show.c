@@ -34,8 +34,9 @@ static void print_axis(const Command *cmd, const GcTensor *t, int axis, uint64_t
     fputs(cell, stdout);
     return;
   }
-  uint64_t n = (uint64_t)t->dims[axis], stride = 1;
-  for (int i = axis + 1; i < t->rank; i++) stride *= (uint64_t)t->dims[i];
+  const int64_t *dims = t->run_dims ? t->run_dims : t->dims;
+  uint64_t n = (uint64_t)dims[axis], stride = 1;
+  for (int i = axis + 1; i < t->rank; i++) stride *= (uint64_t)dims[i];
   fputc('[', stdout);
   for (uint64_t i = 0; i < n; i++) {
     if (i && axis + 1 < t->rank)

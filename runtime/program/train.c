@@ -64,7 +64,8 @@ static bool one_step(Command *cmd, Position *p, uint64_t total) {
   if (!command_step(cmd, &q, batch) || !loss_ok(cmd, p, batch)) return false;
   for (int i = 0; i < e->noutputs; i++)
     if (tensor_count(&e->outputs[i]) == 1)
-      cmd->sums[i] += cmd->now[i] = output_scalar(cmd, &e->outputs[i]);
+      average_add(&cmd->sums[i], cmd->now[i] = output_scalar(cmd, &e->outputs[i]),
+                  cmd->data.n ? dataset_weight(&cmd->data, batch, batch + 1) : 1);
   p->done++, p->batch++, p->epoch_steps++;
   return true;
 }
@@ -105,6 +106,8 @@ static bool validates(const Command *cmd, const Position *p, uint64_t total, boo
   return cmd->held.entry && (validation_due(cmd, p->done, epoch) || p->done == total);
 }
 
+static uint64_t left_out(const Dataset *d) { return d->rows - dataset_rows(d, 0, d->batches); }
+
 int train_run(Command *cmd) {
   Position p = {0};
   Progress g;
@@ -117,13 +120,13 @@ int train_run(Command *cmd) {
     err_set(&cmd->err, EXIT_USAGE, "--epochs is beyond what can be counted");
     return EXIT_USAGE;
   }
-  if (cmd->data.n && cmd->data.rows % cmd->data.batch && total >= cmd->data.batches)
+  if (cmd->data.n && left_out(&cmd->data) && total >= cmd->data.batches)
     note(cmd, "each epoch leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
-         cmd->data.rows % cmd->data.batch, cmd->data.rows, cmd->data.batch);
+         left_out(&cmd->data), cmd->data.rows, cmd->data.batch);
   const Dataset *held = &cmd->held.data;
-  if (held->n && held->rows % held->batch)
+  if (held->n && left_out(held))
     note(cmd, "each validation leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
-         held->rows % held->batch, held->rows, held->batch);
+         left_out(held), held->rows, held->batch);
   if (p.done >= total && cmd->options.given[OPT_RESUME])
     note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
   if (cmd->entry->loss < 0)

@@ -84,7 +84,8 @@ bool validation_prepare(Command *cmd, Err *e) {
             v->name, h->entry->assigns);
     return err_hint(e, "name an entry that assigns no state");
   }
-  return choose_metric(cmd, e) && dataset_open(&h->data, h->entry, cmd->options.held, false, e);
+  return choose_metric(cmd, e) && dataset_open(&h->data, h->entry, cmd->options.held, false,
+                                               cmd->options.given[OPT_DROPLAST], e);
 }
 
 bool validation_takes(const GcEntry *v) {
@@ -121,10 +122,12 @@ static bool go_through(Command *cmd) {
     inspect_end(cmd);
     for (int i = 0; i < v->noutputs; i++)
       if (validation_measures(&v->outputs[i]))
-        average_add(&h->means[i], output_scalar(cmd, &v->outputs[i]));
+        average_add(&h->means[i], output_scalar(cmd, &v->outputs[i]),
+                    h->data.n ? dataset_weight(&h->data, run, run + 1) : 1);
   }
+  double weight = h->data.n ? dataset_weight(&h->data, 0, runs) : (double)runs;
   for (int i = 0; i < v->noutputs; i++)
-    h->means[i] = validation_measures(&v->outputs[i]) ? average_of(h->means[i], runs) : NAN;
+    h->means[i] = validation_measures(&v->outputs[i]) ? average_of(h->means[i], weight) : NAN;
   return true;
 }
 

@@ -111,7 +111,7 @@ static bool use_data(const char *path, const char *suffix) {
   const char *texts[] = {text};
   Dataset d;
   Err e = {0};
-  bool ok = dataset_open(&d, &entry, texts, true, &e);
+  bool ok = dataset_open(&d, &entry, texts, true, false, &e);
   if (ok && d.bytes > 1 << 20)
     fprintf(stderr, "%s asks for %llu bytes\n", text, (unsigned long long)d.bytes), abort();
   ok = ok && dataset_load(&d, &e);

@@ -186,6 +186,7 @@ static Val convert(Elab *e, const CallSite *s, Val v) {
     elab_at(e, loc);
     return val_convert(e, v, dt);
   }
+  if (v.kind == VAL_EXTENT) return extent_convert(e, v, dt, loc);
   if (v.kind == VAL_BOOL) v = val_int(v.b, v.loc);
   if (!val_is_number(v))
     return elab_fail(e, s->arg[0].loc, "%s cannot convert %s", dtype_name(dt), val_str(e, v));

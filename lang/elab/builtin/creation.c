@@ -12,7 +12,7 @@ const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt) {
     elab_hint(e, "only an initialiser knows its shape; elsewhere write shape = [n, …]");
     return elab_trace(e), NULL;
   }
-  const Ints *dims = val_to_ints(e, v, 1, "a dim", arg_loc(s, shape));
+  const Ints *dims = val_to_dims(e, v, "a dim", arg_loc(s, shape));
   const Type *t = dims ? type_get(e->c, dt, dims->n, dims->at) : NULL;
   if (dims && !t)
     elab_fail(e, arg_loc(s, shape), "a tensor of this shape has more bytes than can be addressed");
@@ -99,7 +99,7 @@ Val builtin_one_hot(BuiltinCall *s) {
   Elab *e = s->e;
   const Type *ids = arg(s, "ids").tensor.type;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, ids->rank + 1);
-  for (int i = 0; i < ids->rank; i++) dim[i] = ids->dim[i];
+  for (int i = 0; i < ids->rank; i++) dim[i] = type_axis(ids, i);
   dim[ids->rank] = arg(s, "n").i;
   const Type *t = type_get(e->c, arg(s, "dtype").dtype, ids->rank + 1, dim);
   if (!t)

@@ -13,7 +13,7 @@ static Val needs_float(BuiltinCall *s, Val v) {
 Val builtin_elementwise(BuiltinCall *s) {
   OpKind k = (OpKind)s->f->data;
   Val v = arg(s, "x");
-  if (val_is_number(v)) return number_function(s->e, k, v, s->loc);
+  if (val_is_number(v) || v.kind == VAL_EXTENT) return number_function(s->e, k, v, s->loc);
   if (v.kind == VAL_BOOL)
     return elab_fail(s->e, arg_loc(s, "x"), "%s needs a number, found %s", s->name,
                      val_str(s->e, v));
@@ -40,6 +40,10 @@ Val builtin_where(BuiltinCall *s) {
 
 Val min_or_max(Elab *e, OpKind k, Val a, Val b, const char *what, Loc loc) {
   if (a.kind != VAL_TENSOR && b.kind != VAL_TENSOR) {
+    bool numbers =
+        (a.kind == VAL_EXTENT || val_is_number(a)) && (b.kind == VAL_EXTENT || val_is_number(b));
+    if (numbers && (a.kind == VAL_EXTENT || b.kind == VAL_EXTENT))
+      return extent_best(e, k, a, b, loc);
     Val less = number_binary(e, BIN_LT, a, b, loc);
     if (less.kind == VAL_ERROR) return less;
     return less.b == (k == OP_MIN) ? a : b;

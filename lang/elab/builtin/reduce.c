@@ -102,12 +102,18 @@ Val builtin_reduce(BuiltinCall *s) {
 }
 
 static Val mean_over(BuiltinCall *s, Val x, const Ints *axes, bool keep) {
+  const Type *t = x.tensor.type;
   int64_t n = 1;
-  for (int i = 0; i < axes->n; i++) n *= x.tensor.type->dim[axes->at[i]];
+  Val count = val_int(1, s->loc); /* of run-time extents, too */
+  for (int i = 0; i < axes->n; i++) {
+    n *= t->dim[axes->at[i]];
+    count =
+        expr_binary(s->e, BIN_MUL, count, val_dim(type_axis(t, (int)axes->at[i]), s->loc), s->loc);
+  }
   Dtype dt = x.tensor.type->dtype;
   if (n == 1) return reduced(s, OP_SUM, x, axes, keep);
   Val sum = reduced(s, OP_SUM, val_convert(s->e, x, dtype_sum(dt)), axes, keep);
-  return val_convert(s->e, tensor_binary(s->e, BIN_DIV, sum, val_int(n, s->loc), s->loc), dt);
+  return val_convert(s->e, tensor_binary(s->e, BIN_DIV, sum, count, s->loc), dt);
 }
 
 /* mean, with data 1 the variance, with 2 its root */

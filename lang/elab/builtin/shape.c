@@ -12,7 +12,7 @@ static Val too_large(BuiltinCall *s) {
 static const char *shape_text(Elab *e, const int64_t *dim, int n) {
   const char *t = "[";
   for (int i = 0; i < n; i++)
-    t = intern_printf(e->c, "%s%s%lld", t, i ? ", " : "", (long long)dim[i]);
+    t = intern_printf(e->c, "%s%s%s", t, i ? ", " : "", axis_str(e->c, dim[i]));
   return intern_printf(e->c, "%s]", t);
 }
 
@@ -22,8 +22,19 @@ Val builtin_reshape(BuiltinCall *s) {
   if (x.kind == VAL_ERROR) return x;
   int n = arg(s, "shape").list->n, open = -1;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, n + 1), known = 1, numel = x.tensor.type->numel;
+  const Extent *rest = NULL; /* of x, that no dim of the shape has taken */
+  const Type *from = x.tensor.type;
+  for (int i = 0; i < from->rank && !rest; i++) rest = type_extent(from, i);
   for (int i = 0; i < n; i++) {
-    dim[i] = arg(s, "shape").list->at[i].i;
+    Val one = arg(s, "shape").list->at[i];
+    dim[i] = one.kind == VAL_EXTENT ? one.extent.axis : one.i;
+    if (axis_is_bounded(dim[i])) {
+      const Extent *x1 = axis_extent(e->c, dim[i]);
+      if (x1 == rest) rest = NULL;
+      if (__builtin_mul_overflow(known, axis_multiple(dim[i]) * x1->bound, &known))
+        return too_large(s);
+      continue;
+    }
     if (dim[i] == -1 && open >= 0)
       return elab_fail(e, arg_loc(s, "shape"), "only one dim of a new shape may be -1");
     if (dim[i] == -1)
@@ -36,7 +47,9 @@ Val builtin_reshape(BuiltinCall *s) {
       return too_large(s);
   }
   if (open >= 0 && numel % known == 0)
-    dim[open] = numel / known;
+    dim[open] = rest && numel / known % rest->bound == 0
+                    ? axis_of_extent(rest, numel / known / rest->bound)
+                    : numel / known;
   else if (open >= 0 || known != numel) {
     elab_error(e, arg_loc(s, "shape"), "%s with %lld elements cannot become %s%s", val_str(e, x),
                (long long)numel, shape_text(e, dim, n),
@@ -45,6 +58,10 @@ Val builtin_reshape(BuiltinCall *s) {
     return elab_trace(e);
   }
   const Type *t = type_get(e->c, x.tensor.type->dtype, n, dim);
+  if (from->extent || (t && t->extent)) {
+    if (t == from) return x;
+    return build_checked(e, OP_RESHAPE, &x, 1, NULL, t, s->name, s->loc);
+  }
   return val_tensor(e, build_reshape(elab_at(e, s->loc), x.tensor.id, t));
 }
 
@@ -81,7 +98,8 @@ Val builtin_broadcast(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
-  const Ints *dims = val_to_ints(e, arg(s, "shape"), 1, "a dim", arg_loc(s, "shape"));
+  const Ints *dims = val_to_dims(e, arg(s, "shape"), "a dim", arg_loc(s, "shape"));
+  if (!dims) return error_value;
   const Type *t = type_get(e->c, x.tensor.type->dtype, dims->n, dims->at);
   if (!t) return too_large(s);
   return build_checked(e, OP_BROADCAST, &x, 1, NULL, t, s->name, s->loc);
@@ -170,7 +188,7 @@ Val builtin_stack(BuiltinCall *s) {
     return elab_fail(e, arg_loc(s, "axis"), "stack cannot put a new axis %lld into %s",
                      (long long)arg(s, "axis").i, val_str(e, v[0]));
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
-  for (int i = 0; i <= t->rank; i++) dim[i] = i == axis ? 1 : t->dim[i > axis ? i - 1 : i];
+  for (int i = 0; i <= t->rank; i++) dim[i] = i == axis ? 1 : type_axis(t, i > axis ? i - 1 : i);
   const Type *one = type_get(e->c, t->dtype, t->rank + 1, dim);
   for (int i = 0; i < arg(s, "xs").list->n; i++) {
     if (v[i].tensor.type != t) {
@@ -198,6 +216,9 @@ Val builtin_split(BuiltinCall *s) {
   bool even = parts->n == 1;
   int n = parts->n;
   int64_t extent = t->dim[axis];
+  if (type_extent(t, (int)axis))
+    return elab_fail(e, s->loc, "split needs a static extent along axis %lld of %s",
+                     (long long)axis, val_str(e, x));
   if (even && (parts->at[0] > extent || extent % parts->at[0] != 0)) {
     elab_error(e, arg_loc(s, "n"), "axis %lld of %s cannot be split into %lld equal parts",
                (long long)axis, val_str(e, x), (long long)parts->at[0]);
@@ -216,7 +237,7 @@ Val builtin_split(BuiltinCall *s) {
   Val *out = ARENA_ARRAY(e->a, Val, n);
   int64_t *start = ARENA_ARRAY(e->a, int64_t, t->rank), *step = ARENA_ARRAY(e->a, int64_t, t->rank);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
-  for (int i = 0; i < t->rank; i++) step[i] = 1, dim[i] = t->dim[i];
+  for (int i = 0; i < t->rank; i++) step[i] = 1, dim[i] = type_axis(t, i);
   for (int i = 0; i < n; i++) {
     start[axis] = from;
     dim[axis] = even ? extent / n : parts->at[i];
@@ -243,7 +264,9 @@ Val builtin_reverse(BuiltinCall *s) {
 Val builtin_shape(BuiltinCall *s) {
   if (arg(s, "x").kind != VAL_TENSOR) return val_list(s->e, VAL_LIST, NULL, 0, s->loc);
   const Type *t = arg(s, "x").tensor.type;
-  return val_ints(s->e, t->dim, t->rank, s->loc);
+  Val *dim = ARENA_ARRAY(s->e->a, Val, t->rank + 1);
+  for (int i = 0; i < t->rank; i++) dim[i] = val_dim(type_axis(t, i), s->loc);
+  return val_list(s->e, VAL_LIST, dim, t->rank, s->loc);
 }
 
 Val builtin_rank(BuiltinCall *s) {
@@ -265,7 +288,7 @@ Val builtin_dim(BuiltinCall *s) {
   Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
   if (!arg_axis(s, "axis", x, &axis)) return error_value;
-  return val_int(x.tensor.type->dim[axis], s->loc);
+  return val_dim(type_axis(x.tensor.type, (int)axis), s->loc);
 }
 
 /* "1, 2, 4 and 8"; of many the first and the last. */
@@ -348,4 +371,7 @@ Val builtin_pair(BuiltinCall *s) {
   return val_list(s->e, VAL_LIST, two, 2, s->loc);
 }
 
-Val builtin_known(BuiltinCall *s) { return val_bool(arg(s, "x").kind != VAL_TENSOR, s->loc); }
+Val builtin_known(BuiltinCall *s) {
+  ValKind k = arg(s, "x").kind;
+  return val_bool(k != VAL_TENSOR && k != VAL_EXTENT, s->loc);
+}

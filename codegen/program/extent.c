@@ -1,0 +1,83 @@
+/* Counts at run time; see extent.h. */
+#include "codegen/program/extent.h"
+
+const char *extent_name(Gen *g, const Entry *e, const Extent *x) {
+  int slot = entry_extent(e, x);
+  if (slot < 0) gc_bug(g->ctx, "extent %s is of no input of entry %s", x->name, e->name);
+  return arena_printf(g->a, "extent%d", slot);
+}
+
+const char *text_product(Arena *a, const char *x, const char *y) {
+  if (strcmp(x, "1") == 0) return y;
+  return strcmp(y, "1") == 0 ? x : arena_printf(a, "(%s * %s)", x, y);
+}
+
+const char *text_ceil_div(Arena *a, const char *n, int64_t by) {
+  return by == 1 ? n
+                 : arena_printf(a, "((%s + %lld) / %lld)", n, (long long)(by - 1), (long long)by);
+}
+
+const char *count_text(Gen *g, const Entry *e, int64_t n, const Extent *x) {
+  if (!x) return arena_printf(g->a, "%lld", (long long)n);
+  return text_product(g->a, extent_name(g, e, x),
+                      arena_printf(g->a, "%lld", (long long)(n / x->bound)));
+}
+
+const char *dims_text(Gen *g, const Entry *e, const Type *t, int from, int to) {
+  int64_t fixed = 1;
+  const char *text = "1";
+  for (int i = from; i < to; i++) {
+    const Extent *x = type_extent(t, i);
+    fixed *= x ? t->dim[i] / x->bound : t->dim[i];
+    if (x) text = text_product(g->a, text, extent_name(g, e, x));
+  }
+  return text_product(g->a, text, arena_printf(g->a, "%lld", (long long)fixed));
+}
+
+bool dims_bounded(const Type *t, int from, int to) {
+  for (int i = from; i < to; i++)
+    if (type_extent(t, i)) return true;
+  return false;
+}
+
+typedef struct Used {
+  bool *slot; /* by number in the entry */
+  const Entry *e;
+  bool any;
+} Used;
+
+static void use(Used *u, const Extent *x) {
+  int slot = entry_extent(u->e, x);
+  u->any = true;
+  if (slot >= 0) u->slot[slot] = true;
+}
+
+static void use_type(Used *u, const Type *t) {
+  for (int i = 0; i < t->rank; i++)
+    if (type_extent(t, i)) use(u, t->extent[i]);
+}
+
+static void use_op(Used *u, Ctx *c, const Op *op) {
+  if (op->kind == OP_EXTENT) use(u, extent_get(c, op->attr[AT_NAME].str, op->attr[AT_BOUND].i));
+  for (int i = 0; i < op->noperands; i++) use_type(u, value_type(u->e, op->operands[i]));
+  for (int i = 0; i < op->nresults; i++) use_type(u, value_type(u->e, op->results[i]));
+}
+
+static bool used(const Group *gr, bool slot[ENTRY_EXTENTS]) {
+  Used u = {slot, gr->e, false};
+  for (int i = 0; i < gr->nops; i++) use_op(&u, gr->e->module->ctx, gr->ops[i]);
+  return u.any;
+}
+
+bool group_is_bounded(const Group *gr) {
+  bool slot[ENTRY_EXTENTS] = {false};
+  return used(gr, slot);
+}
+
+void extent_declare(Gen *g, Text *head, const Group *gr) {
+  (void)g;
+  bool slot[ENTRY_EXTENTS] = {false};
+  (void)used(gr, slot);
+  for (int i = 0; i < ENTRY_EXTENTS; i++)
+    if (slot[i]) text_line(head, "const long extent%d = env->extents[%d];", i, i);
+}

@@ -1,0 +1,20 @@
+/* Texts of counts that may depend on an extent known at run time: a number, or made of the names
+   that kernel_args declares, `extent0`, …, in the order of the entry's inputs. */
+#ifndef GC_CODEGEN_EXTENT_H
+#define GC_CODEGEN_EXTENT_H
+#include "codegen/program/gen.h"
+
+/* A name: the run-time value of the extent. */
+const char *extent_name(Gen *g, const Entry *e, const Extent *x);
+/* Factors: of a count that is n at the bound; of all elements along axes [from, to). */
+const char *count_text(Gen *g, const Entry *e, int64_t n, const Extent *x);
+const char *dims_text(Gen *g, const Entry *e, const Type *t, int from, int to);
+bool dims_bounded(const Type *t, int from, int to);
+/* x times y; n over `by`, rounded up. Factors of factors. */
+const char *text_product(Arena *a, const char *x, const char *y);
+const char *text_ceil_div(Arena *a, const char *n, int64_t by);
+/* Something in the group depends on an extent. */
+bool group_is_bounded(const Group *gr);
+/* `const long extent0 = env->extents[0];` of each that the group depends on. */
+void extent_declare(Gen *g, Text *head, const Group *gr);
+#endif

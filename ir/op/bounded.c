@@ -1,0 +1,304 @@
+/* Bounded dimensions: which axes of an op may be known only at run time, and what its result's axes
+   then are. Contract: the op's own rule has accepted the operands at their bounds; what is not
+   listed here is refused, with one line for the user. A target that prints an op finds no bounded
+   axis where this file allows none. */
+#include "ir/op/op.h"
+
+static bool has_bounded(const ShapeIn *in) {
+  for (int i = 0; i < in->n; i++)
+    if (in->type[i]->extent) return true;
+  return in->given && in->given->extent;
+}
+
+/* The first bounded axis, or -1. */
+static int first_bounded(const Type *t) {
+  for (int i = 0; i < t->rank; i++)
+    if (type_extent(t, i)) return i;
+  return -1;
+}
+
+static const Type *refused(const ShapeIn *in, const Type *t, int axis) {
+  const Extent *x = type_extent(t, axis);
+  return shape_wrong(in, "needs a static extent along axis %d of %s: %s is known only at run time",
+                     axis, shape_str(in, t), x->name);
+}
+
+static const Type *differ(const ShapeIn *in, const Type *a, const Type *b) {
+  return shape_wrong(in, "needs equal extents: %s against %s", shape_str(in, a), shape_str(in, b));
+}
+
+/* The result with these axes. */
+static const Type *with_axes(const ShapeIn *in, const Type *t, const int64_t *axis) {
+  return type_get(in->ctx, t->dtype, t->rank, axis);
+}
+
+/* Its first n axes are those of `of`, the others are static. */
+static const Type *leading_of(const ShapeIn *in, const Type *t, const Type *of, int n) {
+  int64_t small[SMALL_RANK], *axis = shape_dims(in, small, t->rank);
+  for (int i = 0; i < t->rank; i++) axis[i] = i < n ? type_axis(of, i) : t->dim[i];
+  return with_axes(in, t, axis);
+}
+
+/* No bounded axis but among the first n, and those are the same as in `of`. */
+static bool bounded_within(const ShapeIn *in, const Type *t, const Type *of, int n) {
+  for (int i = 0; i < t->rank; i++) {
+    if (i < n && i < of->rank && type_axis(t, i) != type_axis(of, i))
+      return differ(in, t, of), false;
+    if (i >= n && type_extent(t, i)) return refused(in, t, i), false;
+  }
+  return true;
+}
+
+/* An element's row-major number does not depend on the extents: what is bounded is outermost. */
+static bool numbered(const ShapeIn *in, const Type *t) {
+  bool outermost = true;
+  for (int i = 0; i < t->rank; i++) {
+    if (type_extent(t, i) && !outermost) return refused(in, t, i), false;
+    outermost &= t->dim[i] == 1;
+  }
+  return true;
+}
+
+/* ---- views ---- */
+
+static const Type *broadcasts(const ShapeIn *in) {
+  const Type *t = in->type[0], *to = in->given;
+  for (int i = 0, lead = to->rank - t->rank; i < t->rank; i++)
+    if (t->dim[i] != 1 && type_axis(t, i) != type_axis(to, lead + i)) return differ(in, t, to);
+  return to;
+}
+
+/* Bounded axes are taken whole. */
+static const Type *slices(const ShapeIn *in) {
+  const Type *t = in->type[0], *to = in->given;
+  for (int i = 0; i < t->rank; i++) {
+    if (!type_extent(t, i) && !type_extent(to, i)) continue;
+    if (type_axis(t, i) != type_axis(to, i) || in->attr[AT_STARTS].ints->at[i] ||
+        in->attr[AT_STEPS].ints->at[i] != 1)
+      return type_extent(t, i) ? refused(in, t, i) : refused(in, to, i);
+  }
+  return to;
+}
+
+static const Type *pads(const ShapeIn *in, const Type *y) {
+  const Type *t = in->type[0];
+  int64_t small[SMALL_RANK], *axis = shape_dims(in, small, t->rank);
+  if (!numbered(in, t)) return NULL;
+  for (int i = 0; i < t->rank; i++) {
+    bool whole = !in->attr[AT_LO].ints->at[i] && !in->attr[AT_HI].ints->at[i] &&
+                 !in->attr[AT_INTERIOR].ints->at[i];
+    if (type_extent(t, i) && !whole) return refused(in, t, i);
+    axis[i] = type_extent(t, i) ? type_axis(t, i) : y->dim[i];
+  }
+  return with_axes(in, y, axis);
+}
+
+static const Type *concats(const ShapeIn *in, const Type *y) {
+  int along = (int)in->attr[AT_AXIS].i;
+  int64_t small[SMALL_RANK], *axis = shape_dims(in, small, y->rank);
+  if (!numbered(in, in->type[0])) return NULL;
+  for (int k = 0; k < in->n; k++) {
+    if (type_extent(in->type[k], along)) return refused(in, in->type[k], along);
+    for (int i = 0; i < y->rank; i++)
+      if (i != along && type_axis(in->type[k], i) != type_axis(in->type[0], i))
+        return differ(in, in->type[0], in->type[k]);
+  }
+  for (int i = 0; i < y->rank; i++) axis[i] = i == along ? y->dim[i] : type_axis(in->type[0], i);
+  return with_axes(in, y, axis);
+}
+
+static const Type *permutes(const ShapeIn *in, const Type *y) {
+  int64_t small[SMALL_RANK], *axis = shape_dims(in, small, y->rank);
+  for (int i = 0; i < y->rank; i++)
+    axis[i] = type_axis(in->type[0], (int)in->attr[AT_PERM].ints->at[i]);
+  return with_axes(in, y, axis);
+}
+
+static const Type *reverses(const ShapeIn *in, const Type *y) {
+  const Ints *axes = in->attr[AT_AXES].ints;
+  for (int i = 0; i < ints_n(axes); i++)
+    if (type_extent(y, (int)axes->at[i])) return refused(in, y, (int)axes->at[i]);
+  return y;
+}
+
+/* ---- reductions, products ---- */
+
+/* The gradient of a product over an axis takes as many steps as it has bits. */
+static const Type *reduces(const ShapeIn *in, const Type *y) {
+  const Type *t = in->type[0];
+  bool arg = in->kind == OP_ARGMAX || in->kind == OP_ARGMIN;
+  const Ints *axes = arg ? NULL : in->attr[AT_AXES].ints;
+  int64_t small[SMALL_RANK], *axis = shape_dims(in, small, y->rank);
+  for (int i = 0, n = 0; i < t->rank; i++) {
+    bool reduced = arg && in->attr[AT_AXIS].i == i;
+    for (int k = 0; k < ints_n(axes); k++) reduced |= axes->at[k] == i;
+    if (reduced && in->kind == OP_PROD && type_extent(t, i)) return refused(in, t, i);
+    if (!reduced) axis[n++] = type_axis(t, i);
+  }
+  y = with_axes(in, y, axis);
+  return in->n > 1 ? shape_accumulator(in, y) : y;
+}
+
+static const Type *multiplies(const ShapeIn *in, const Type *y) {
+  const Type *a = in->type[0], *b = in->type[1];
+  bool ta = in->attr[AT_TA].i, tb = in->attr[AT_TB].i;
+  int r = y->rank;
+  int64_t small[SMALL_RANK], *axis = shape_dims(in, small, r);
+  bool outermost = true;
+  for (int i = 0; i < r - 2; i++) {
+    axis[i] = type_axis(a, i);
+    if (axis[i] != type_axis(b, i)) return differ(in, a, b);
+    if (type_extent(a, i) && !outermost) return refused(in, a, i);
+    outermost &= a->dim[i] == 1;
+  }
+  if (type_axis(a, ta ? r - 2 : r - 1) != type_axis(b, tb ? r - 1 : r - 2)) return differ(in, a, b);
+  axis[r - 2] = type_axis(a, ta ? r - 1 : r - 2);
+  axis[r - 1] = y->dim[r - 1];
+  if (type_extent(b, tb ? r - 2 : r - 1)) return refused(in, b, tb ? r - 2 : r - 1); /* columns */
+  return with_axes(in, y, axis);
+}
+
+/* ---- images, rows, attention: what is bounded is the batch ---- */
+
+static const Type *images(const ShapeIn *in, const Type *y) {
+  bool filters = in->kind == OP_CONV_FILTER_GRAD, second = filters;
+  second |= in->kind == OP_MAX_POOL_TAKE || in->kind == OP_MAX_POOL_GRAD;
+  for (int k = 0; k < in->n; k++)
+    if (!bounded_within(in, in->type[k], in->type[0], k == 0 || (k == 1 && second))) return NULL;
+  y = leading_of(in, y, in->type[0], !filters);
+  return in->given && y != in->given ? differ(in, y, in->given) : y;
+}
+
+static const Type *rows(const ShapeIn *in, const Type *y) {
+  const Type *full = in->type[in->kind == OP_XENT_GRAD];
+  for (int k = 0; k < in->n; k++)
+    if (!bounded_within(in, in->type[k], full, full->rank - 1)) return NULL;
+  return leading_of(in, y, full, full->rank - 1);
+}
+
+static const Type *attends(const ShapeIn *in, const Type *y) {
+  const Type *q = in->type[in->kind == OP_ATTENTION_GRAD];
+  if (!numbered(in, q)) return NULL;
+  for (int k = 0; k < in->n; k++)
+    if (!bounded_within(in, in->type[k], q, q->rank - 3)) return NULL;
+  return leading_of(in, y, q, q->rank - 3);
+}
+
+/* ---- indices ---- */
+
+/* Rows of a table are moved whole: the axes behind the rows may be bounded where the table is one.
+   The first operand is the table, or the gradients of the rows by id. */
+static const Type *rows_by_id(const ShapeIn *in, const Type *y, bool grad) {
+  const Type *moved = in->type[0], *ids = in->type[1];
+  int batch = (int)in->attr[AT_BATCH].i, before = grad ? ids->rank : batch;
+  int64_t small[SMALL_RANK], *axis = shape_dims(in, small, y->rank);
+  if (!numbered(in, ids)) return NULL;
+  for (int i = 0; i < before; i++)
+    if (type_axis(moved, i) != type_axis(ids, i)) return differ(in, moved, ids);
+  if (!grad && type_extent(moved, batch)) return refused(in, moved, batch);
+  int row = before + !grad, to = grad ? batch + 1 : ids->rank;
+  for (int i = row; i < moved->rank; i++)
+    if (type_extent(moved, i) && (batch || ids->extent)) return refused(in, moved, i);
+  for (int i = 0; i < y->rank; i++)
+    axis[i] = i >= to                          ? type_axis(moved, row + i - to)
+              : i < (grad ? batch : ids->rank) ? type_axis(ids, i)
+                                               : y->dim[i];
+  return with_axes(in, y, axis);
+}
+
+static const Type *one_hots(const ShapeIn *in) {
+  if (!numbered(in, in->type[0])) return NULL;
+  const Type *y = leading_of(in, in->given, in->type[0], in->type[0]->rank);
+  return y == in->given ? y : differ(in, y, in->given);
+}
+
+/* Along the axis everything is static. */
+static const Type *along(const ShapeIn *in, const Type *y, int axis) {
+  if (type_extent(in->type[0], axis)) return refused(in, in->type[0], axis);
+  return numbered(in, in->type[0]) ? y : NULL;
+}
+
+const Type *shape_bounded(const ShapeIn *in, const Type *y) {
+  if (!has_bounded(in)) return y;
+  switch ((int)op_info[in->kind].cls) {
+  case CLASS_ELEMENT: return op_info[in->kind].flags & OPF_POSITION && !numbered(in, y) ? NULL : y;
+  case CLASS_WINDOW: return images(in, y);
+  case CLASS_ROWS: return rows(in, y);
+  case CLASS_ATTENTION: return attends(in, y);
+  default: break;
+  }
+  switch ((int)in->kind) {
+  case OP_CONST:
+  case OP_IOTA:
+  case OP_COPY:
+  case OP_STOP_GRADIENT:
+  case OP_BATCH_NORM: return y;
+  case OP_RANDOM_UNIFORM:
+  case OP_RANDOM_NORMAL: return numbered(in, y) ? y : NULL;
+  case OP_RESHAPE:
+    if (type_same_elements(in->type[0], in->given)) return y;
+    return shape_wrong(in, "cannot make %s into %s: a bounded axis joins others from outside only",
+                       shape_str(in, in->type[0]), shape_str(in, in->given));
+  case OP_TRANSPOSE: return permutes(in, y);
+  case OP_BROADCAST: return broadcasts(in);
+  case OP_SLICE: return slices(in);
+  case OP_REVERSE: return reverses(in, y);
+  case OP_PAD: return pads(in, y);
+  case OP_CONCAT: return concats(in, y);
+  case OP_SUM:
+  case OP_PROD:
+  case OP_REDUCE_MAX:
+  case OP_REDUCE_MIN:
+  case OP_ARGMAX:
+  case OP_ARGMIN:
+  case OP_VARIANCE: return reduces(in, y);
+  case OP_MATMUL: return multiplies(in, y);
+  case OP_GATHER: return rows_by_id(in, y, false);
+  case OP_GATHER_GRAD: return rows_by_id(in, y, true);
+  case OP_ONE_HOT: return one_hots(in);
+  case OP_CUMSUM: return along(in, y, (int)in->attr[AT_AXIS].i);
+  case OP_ARGSORT: {
+    const Type *t = along(in, y, y->rank - 1);
+    return t ? leading_of(in, t, in->type[0], t->rank - 1) : NULL;
+  }
+  default: break;
+  }
+  for (int k = 0; k < in->n; k++)
+    if (in->type[k]->extent) return refused(in, in->type[k], first_bounded(in->type[k]));
+  return refused(in, in->given, first_bounded(in->given));
+}
+
+/* ---- the extent as a value ---- */
+
+const Type *shape_extent(const ShapeIn *in) {
+  const Type *t = type_scalar(in->ctx, DT_I32);
+  if (!in->attr[AT_NAME].str) return shape_wrong(in, "needs the name of an extent");
+  if (in->attr[AT_BOUND].i < 2 || in->attr[AT_BOUND].i > INT32_MAX)
+    return shape_wrong(in, "has a bound of 2 to 2147483647, not %lld",
+                       (long long)in->attr[AT_BOUND].i);
+  return in->given == t ? t : shape_wrong(in, "is an i32[]");
+}
+
+/* The interpreter evaluates at the bound. */
+void eval_extent(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = op->attr[AT_BOUND].i; }
+
+ValueId build_extent(Builder *b, const Extent *x) {
+  Attr attr[MAX_ATTRS] = {[AT_NAME] = {.str = x->name}, [AT_BOUND] = {.i = x->bound}};
+  return build(b, OP_EXTENT, NULL, 0, attr, type_scalar(b->m->ctx, DT_I32));
+}
+
+/* In integers, so that the count is exact. */
+ValueId build_count(Builder *b, const Type *t, const int64_t *axes, int n) {
+  const Type *count = type_scalar(b->m->ctx, DT_I64);
+  ValueId v = NO_ID;
+  int64_t fixed = 1;
+  for (int i = 0; i < n; i++) {
+    const Extent *x = type_extent(t, (int)axes[i]);
+    fixed *= x ? t->dim[axes[i]] / x->bound : t->dim[axes[i]];
+    if (!x) continue;
+    ValueId one = build_convert(b, build_extent(b, x), DT_I64);
+    v = v == NO_ID ? one : build2(b, OP_MUL, v, one);
+  }
+  if (v == NO_ID) return build_const_int(b, count, fixed);
+  return fixed == 1 ? v : build2(b, OP_MUL, v, build_const_int(b, count, fixed));
+}

@@ -1,0 +1,157 @@
+/* Extents that are known only when the program runs: what `n <= 64` declares in an entry's inputs,
+   and the numbers that follow from it. Contract: a multiple of one extent is a dim; any other
+   number is a scalar of the entry, an i64 or an f64, so that arithmetic on it rounds as
+   compile-time arithmetic does, and takes the dtype of the tensor that it meets, as a literal does.
+ */
+#include "lang/elab/elab_impl.h"
+
+Val val_dim(int64_t axis, Loc loc) {
+  if (!axis_is_bounded(axis)) return val_int(axis, loc);
+  Val v = {.kind = VAL_EXTENT, .loc = loc};
+  v.extent.axis = axis;
+  v.extent.id = NO_ID;
+  return v;
+}
+
+static Val computed(ValueId id, bool real, Loc loc) {
+  Val v = {.kind = VAL_EXTENT, .loc = loc};
+  v.extent.id = id;
+  v.extent.real = real;
+  return v;
+}
+
+static const Extent *extent_of(const Elab *e, Val v) {
+  return v.kind == VAL_EXTENT ? axis_extent(e->c, v.extent.axis) : NULL;
+}
+
+/* The number as an i64[] or f64[] where the builder stands; NO_ID after an error. */
+static ValueId scalar_of(Elab *e, Val v, bool real, Loc loc) {
+  Builder *b = elab_at(e, loc);
+  const Type *t = type_scalar(e->c, real ? DT_F64 : DT_I64);
+  if (v.kind == VAL_INT && !real) return build_const_int(b, t, v.i);
+  if (val_is_number(v)) return build_const(b, t, val_number(v));
+  if (e->run->kind != BUILD_ENTRY) {
+    elab_fail(e, loc, "%s is known only when an entry runs, not when params are initialised",
+              val_str(e, v));
+    return NO_ID;
+  }
+  ValueId id = v.extent.id;
+  const Extent *x = extent_of(e, v);
+  if (x) {
+    id = build_convert(b, build_extent(b, x), DT_I64);
+    int64_t k = axis_multiple(v.extent.axis);
+    if (k != 1) id = build2(b, OP_MUL, id, build_const_int(b, type_scalar(e->c, DT_I64), k));
+  }
+  return real ? build_convert(b, id, DT_F64) : id;
+}
+
+Val extent_tensor(Elab *e, Val v, const Type *t, Loc loc) {
+  if (v.extent.real && !dtype_is_float(t->dtype)) {
+    elab_error(e, loc, "%s is not an integer, but %s holds integers", val_str(e, v),
+               type_str(e->c, t));
+    elab_hint(e, "convert the integers with f32(x)");
+    return elab_trace(e);
+  }
+  ValueId id = scalar_of(e, v, v.extent.real, loc);
+  if (id == NO_ID) return error_value;
+  /* as a literal is rounded: from a double */
+  if (dtype_is_float(t->dtype)) id = build_convert(e->run->b, id, DT_F64);
+  id = build_convert(e->run->b, id, t->dtype);
+  return val_tensor(e, build_broadcast(e->run->b, id, t));
+}
+
+/* A multiple of an extent times or over a number, if that is one, too. */
+static bool stays_dim(Elab *e, BinaryOp op, Val l, Val r, Loc loc, Val *out) {
+  const Extent *x = extent_of(e, l), *y = extent_of(e, r);
+  int64_t a = x ? axis_multiple(l.extent.axis) : 0, b = y ? axis_multiple(r.extent.axis) : 0, k;
+  if (op == BIN_MUL && y && l.kind == VAL_INT) return stays_dim(e, op, r, l, loc, out);
+  if (!x) return false;
+  if (op == BIN_MUL && r.kind == VAL_INT && r.i > 0 && !__builtin_mul_overflow(a, r.i, &k) &&
+      k <= INT32_MAX)
+    return *out = val_dim(axis_of_extent(x, k), loc), true;
+  if (op == BIN_DIV && r.kind == VAL_INT && r.i > 0 && a % r.i == 0)
+    return *out = val_dim(axis_of_extent(x, a / r.i), loc), true;
+  if (op == BIN_DIV && x == y && a % b == 0) return *out = val_int(a / b, loc), true;
+  if (x == y && a == b && (op == BIN_EQ || op == BIN_NE))
+    return *out = val_bool(op == BIN_EQ, loc), true;
+  return false;
+}
+
+Val extent_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
+  static const OpKind kind[BIN_COUNT] = {
+      [BIN_ADD] = OP_ADD, [BIN_SUB] = OP_SUB, [BIN_MUL] = OP_MUL, [BIN_DIV] = OP_DIV,
+      [BIN_MOD] = OP_MOD, [BIN_EQ] = OP_EQ,   [BIN_NE] = OP_NE,   [BIN_LT] = OP_LT,
+      [BIN_LE] = OP_LE,   [BIN_GT] = OP_GT,   [BIN_GE] = OP_GE,
+  };
+  bool numbers =
+      (l.kind == VAL_EXTENT || val_is_number(l)) && (r.kind == VAL_EXTENT || val_is_number(r));
+  if (!numbers || !kind[op])
+    return elab_fail(e, loc, "'%s' is not defined for %s and %s", binary_spelling(op),
+                     val_str(e, l), val_str(e, r));
+  Val v;
+  if (stays_dim(e, op, l, r, loc, &v)) return v;
+  bool real = op == BIN_DIV || l.kind == VAL_NUM || r.kind == VAL_NUM ||
+              (l.kind == VAL_EXTENT && l.extent.real) || (r.kind == VAL_EXTENT && r.extent.real);
+  ValueId a = scalar_of(e, l, real, loc), b = scalar_of(e, r, real, loc);
+  if (a == NO_ID || b == NO_ID) return error_value;
+  ValueId y = build2(elab_at(e, loc), kind[op], a, b);
+  if (op_info[kind[op]].flags & OPF_BOOL_RESULT) return val_tensor(e, y);
+  return computed(y, real, loc);
+}
+
+Val extent_function(Elab *e, OpKind k, Val v, Loc loc) {
+  bool real = v.extent.real || !op_info[k].iexpr;
+  ValueId x = scalar_of(e, v, real, loc);
+  return x == NO_ID ? error_value : computed(build1(elab_at(e, loc), k, x), real, loc);
+}
+
+Val extent_best(Elab *e, OpKind k, Val a, Val b, Loc loc) {
+  bool real = a.kind == VAL_NUM || b.kind == VAL_NUM || (a.kind == VAL_EXTENT && a.extent.real) ||
+              (b.kind == VAL_EXTENT && b.extent.real);
+  ValueId x = scalar_of(e, a, real, loc), y = scalar_of(e, b, real, loc);
+  if (x == NO_ID || y == NO_ID) return error_value;
+  return computed(build2(elab_at(e, loc), k, x, y), real, loc);
+}
+
+Val extent_convert(Elab *e, Val v, Dtype dt, Loc loc) {
+  if (dt == DT_BOOL) return extent_tensor(e, v, type_scalar(e->c, DT_BOOL), loc);
+  if (!dtype_is_float(dt) && v.extent.real) {
+    ValueId x = scalar_of(e, v, true, loc);
+    return x == NO_ID ? error_value : computed(build_convert(e->run->b, x, DT_I64), false, loc);
+  }
+  if (!dtype_is_float(dt) || v.extent.real) return v;
+  ValueId x = scalar_of(e, v, true, loc);
+  return x == NO_ID ? error_value : computed(x, true, loc);
+}
+
+const char *extent_str(Elab *e, Val v) {
+  const Extent *x = extent_of(e, v);
+  if (!x) return "a number that is known at run time";
+  return intern_printf(e->c, "%s, which is known at run time", axis_str(e->c, v.extent.axis));
+}
+
+bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
+  if (x->kind != EX_BINARY || x->binary.op != BIN_LE || x->binary.left->kind != EX_NAME)
+    return false;
+  const char *name = x->binary.left->name;
+  *axis = -1;
+  int64_t bound;
+  Val v = elab_eval_one(e, x->binary.right);
+  if (!val_to_int(e, v, 1, "the bound of an extent", x->binary.right->loc, &bound)) return true;
+  if (bound > INT32_MAX) {
+    elab_fail(e, x->binary.right->loc, "the bound of an extent is at most 2147483647");
+    return true;
+  }
+  Binding *b = env_find(e, e->frame->env, name);
+  if (b) {
+    elab_error(e, x->binary.left->loc, "'%s' is bound already", name);
+    elab_note(e, b->loc, "here");
+    elab_hint(e, "a second axis of that extent is written %s", name);
+    elab_trace(e);
+    return true;
+  }
+  /* nothing is left to be known of an extent of 1 */
+  *axis = bound == 1 ? 1 : axis_of_extent(extent_get(e->c, name, bound), 1);
+  env_bind(e, name, val_dim(*axis, x->loc), -1, x->binary.left->loc);
+  return true;
+}

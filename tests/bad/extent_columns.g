@@ -1,0 +1,1 @@
+entry f(x : f32[n <= 8, 4]) { return y = x @ x' }

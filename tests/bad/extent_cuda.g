@@ -1,0 +1,2 @@
+# args: --target=cuda --emit=cuda
+entry f(x : f32[n <= 8, 4]) { return y = x * 2 }

@@ -1,0 +1,134 @@
+#!/bin/sh
+# Bounded dimensions: for each extent the bits of the program that is compiled for it, with dead bytes and rows
+# behind the extent poisoned, on one thread and on two; and files of any number of rows.
+. "$(dirname "$0")/common.sh"
+unoptimised 20
+
+# ---- one program for every class of op, with the extent n ----
+cat >ops.g <<'END'
+def heads(x) { return transpose(reshape(x, [dim(x, 0), 6, 2, 4]), [0, 2, 1, 3]) }
+entry rows(x : f32[n <= 9, 6, 8], ids : u8[n]) {
+  y = layernorm(x) as a
+  e = embed(ids, 3, 8) as e
+  q, k, v = split(linear(y, 24) as qkv, 3, axis = -1)
+  z = transpose(attention(heads(q), heads(k), heads(v), true), [0, 2, 1, 3])
+  s = softmax(x @ transpose(y, [0, 2, 1]))
+  return z, s, c = concat([e, x[:, 0]], axis = 1), p = pad(e, [0, 1], [0, 2]), o = one_hot(ids, 3), u = cumsum(x),
+         r = argsort(e), w = normal(shape = [n, 5]), t = transpose(e), m = argmax(x, axis = 0), top = max(x, axis = 0),
+         least = min(e), v = var(x, axis = [0, 2]), i = iota(8) + i32(n), part = reverse(x, axis = [1]), g = e * f32(n)
+}
+entry steps(x : f32[n <= 9, 6, 8]) {
+  h = zeros([n, 4])
+  hs = scan i in 0..6 {
+    h = rnn(x[:, i], h) as cell
+    yield h
+  }
+  return h, last = hs[5], mean = mean(hs)
+}
+END
+cat >dense.g <<'END'
+entry train(x : f32[n <= 9, 7], y : f32[n, 3]) {
+  h = dropout(gelu(linear(x, 70) as one), 0.2)
+  p = linear(h, 3) as two
+  loss = mean((p - y) ** 2)
+  minimize loss with adamw(0.01, clip = 1)
+  return loss, far = max(abs(p - y)), k = n
+}
+END
+cat >images.g <<'END'
+entry train(x : f32[n <= 5, 2, 9, 9], y : u8[n]) {
+  h = relu(bn(conv(x, 5, 3) as c) as b)
+  h = max_pool(h, 2) |> conv(6, 3, groups = 1) as d
+  h = avg_pool(relu(h), 2) |> conv(6, 3, groups = 6) as own
+  logits = linear(flatten(h), 3) as last
+  loss = mean(xent(logits, y))
+  minimize loss with sgd(0.1, momentum = 0.9)
+  return loss, accuracy = mean(argmax(logits) == y)
+}
+END
+# sums over many rows: chunks of 256, chains of 1,024, lanes of 64
+cat >long.g <<'END'
+entry train(x : f32[n <= 1300, 5], y : f32[n]) {
+  p = reshape(linear(x, 1) as w, [n])
+  loss = mean((p - y) ** 2)
+  minimize loss with sgd(0.1)
+  return loss, s = sum(p), m = mean(y) + mean(p * p)
+}
+entry sums(x : f32[n <= 1300, 5], y : f32[n]) { return s = sum(x, axis = 0), v = var(y), g = x' @ x, t = sum(x) }
+END
+
+files() { # the inputs of all entries, of N rows
+  "$mkdata" npy f32 "$1,6,8" 1 rows_x.npy && "$mkdata" npy u8 "$1" 2 rows_ids.npy && cp rows_x.npy steps_x.npy &&
+    "$mkdata" npy f32 "$1,7" 1 dense_x.npy && "$mkdata" npy f32 "$1,3" 2 dense_y.npy &&
+    "$mkdata" npy f32 "$1,2,9,9" 1 images_x.npy && "$mkdata" npy u8 "$1" 3 images_y.npy &&
+    "$mkdata" npy f32 "$1,5" 1 long_x.npy && "$mkdata" npy f32 "$1" 2 long_y.npy || fail 'no data could be made'
+}
+
+# outputs NAME...: options that write each output to OUT.NAME.npy
+outputs() { for name; do printf ' --%s OUT.%s.npy' "$name" "$name"; done; }
+
+# compare PROGRAM ENTRY EXTENT "OPTIONS" FILE...: what both programs write with these options are the same files
+compare() {
+  program=$1 entry=$2 options=$4 k=$3
+  shift 4
+  rm -f exact.* bounded.* # each program's own
+  run 0 "./$program-exact" "$entry" $(echo "$options" | sed 's/OUT/exact/g') --threads 1 --quiet
+  for how in '--poison --threads 2' '--threads 1'; do
+    run 0 "./$program" "$entry" $(echo "$options" | sed 's/OUT/bounded/g') $how --quiet
+    for name; do same "bounded.$name" "exact.$name" "$program $entry at $k, $how, $name"; done
+  done
+}
+
+exact() { # exact PROGRAM EXTENT: the same program with that number
+  { echo "let n = $2" && sed 's/n <= [0-9]*/n/g' "$1.g"; } >"$1-exact.g"
+  run 0 "$gc" "$1-exact.g" $level -o "$1-exact"
+}
+
+trained='--no-shuffle --epochs 3 --save OUT.safetensors'
+check() { # check PROGRAM EXTENT
+  exact "$1" "$2"
+  files "$2"
+  case $1 in
+  ops)
+    names="z s c p o u r w t m top least v i part g"
+    compare ops rows "$2" "--x rows_x.npy --ids rows_ids.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    compare ops steps "$2" "--x steps_x.npy$(outputs h last mean)" h.npy last.npy mean.npy
+    ;;
+  long)
+    compare long sums "$2" "--x long_x.npy --y long_y.npy$(outputs s v g t)" s.npy v.npy g.npy t.npy
+    compare long train "$2" "--x long_x.npy --y long_y.npy $trained" safetensors
+    ;;
+  *) compare "$1" train "$2" "--x $1_x.npy --y $1_y.npy $trained" safetensors ;;
+  esac
+}
+
+small='1 6' large='700'
+[ "${GC_TEST_LEVEL-}" = full ] && small='1 2 3 4 5' large='1 2 63 64 65 255 256 257 511 513 1023 1024 1025 1280 1300'
+levels=-O2
+[ "${GC_TEST_LEVEL-}" = full ] && levels='-O0 -O1 -O2 -O3'
+for level in $levels; do
+  for program in ops dense images long; do
+    run 0 "$gc" $program.g $level -o $program
+    extents=$small
+    [ $program = long ] && extents=$large
+    [ $program = images ] && extents=$(echo "$extents" | sed 's/6/3/')
+    for k in $extents; do check $program $k; done
+  done
+done
+
+# ---- files of any number of rows: the last batch is shorter, and every row counts once ----
+cat >count.g <<'END'
+entry count(x : f32[n <= 4]) { return m = mean(x), y = x * 2, sum = sum(x) }
+END
+run 0 "$gc" count.g -o count
+run 0 ./count info count
+holds out.txt 'extent   n                        1 to 4'
+"$mkdata" raw f32 10 1 x.raw && "$mkdata" npy f32 10 1 x.npy || fail 'no data could be made'
+run 0 ./count count --x x.npy --y y.npy --sum sums.npy
+holds out.txt 'm = -0.0234'
+[ $((($(wc -c <y.npy) - 40) % 64)) = 0 ] || fail 'y.npy is not a header of whole lines and ten rows'
+run 0 ./count count --x 'x.raw[0:9]' --y y.npy
+run 0 ./count count --x x.npy --y y.npy --drop-last
+holds out.txt '2 of 10 rows were left out'
+run 0 ./count count --x 'x.npy[0:3]' --drop-last
+finish
