@@ -217,7 +217,7 @@ while read -r name error; do at_most "$error" 1e-5 "the error of $name"; done <w
 for name in $(sed -n 's/^def \([a-z_0-9]*\)(.*/\1/p' "$here"/lang/prelude/*.g); do
   checks=$((checks + 1))
   cat p.g "$here/tests/e2e/cells.sh" "$here/tests/e2e/optimizers.sh" "$here/tests/e2e/adam.sh" "$here/tests/e2e/trees.sh" \
-    "$here/tests/e2e/functions.sh" |
+    "$here/tests/e2e/functions.sh" "$here/tests/e2e/images.sh" |
     grep -q "\(^\|[^a-z_0-9]\)$name(" || fail "nothing compares $name of the prelude with its formula"
 done
 finish
