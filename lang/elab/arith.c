@@ -1,6 +1,7 @@
 /* Tensor arithmetic: operands are brought to one dtype and shape, then one op is built.
-   Contract: broadcasts are ops of the IR. Integers of different widths become the wider one, and
-   floats do; an integer and a float are an error. A literal takes the dtype of the other operand.
+   Contract: broadcasts are ops of the IR. Integers of different widths become the wider one; floats
+   of different dtypes, or an integer and a float, are an error. A literal, and a number computed
+   from hypers, takes the dtype of the other operand.
  */
 #include "lang/elab/elab_impl.h"
 
@@ -19,32 +20,65 @@ static const char *subject_text(Elab *e, Subject s) {
   return s.infix ? intern_printf(e->c, "'%s'", s.name) : s.name;
 }
 
-/* The common dtype of two tensors; false if they have none. */
-static bool common_dtype(Dtype a, Dtype b, Dtype *out) {
+/* Floats mix in an optimizer alone: its states may be wider than the param. */
+bool common_dtype(const Elab *e, Dtype a, Dtype b, Dtype *out) {
   if (a == b) return *out = a, true;
   if (dtype_is_int(a) && dtype_is_int(b)) return *out = a > b ? a : b, true;
-  if (!dtype_is_float(a) || !dtype_is_float(b)) return false;
+  if (!dtype_is_float(a) || !dtype_is_float(b) || (!e->optimizer_path && !is_lenient(e)))
+    return false;
   if (dtype_size(a) == dtype_size(b)) return false; /* f16 and bf16 */
   return *out = dtype_size(a) > dtype_size(b) ? a : b, true;
 }
 
+/* A number that is computed from hypers, constants and the step counter alone: like a literal it
+   takes the other operand's dtype. `left` bounds the ops that are looked at. */
+static bool is_free(const Elab *e, ValueId v, int *left) {
+  const Op *op = value_def(e->run->entry, v);
+  if (!op || value_type(e->run->entry, v)->rank != 0 || --*left < 0) return false;
+  if (op->kind == OP_CONST) return true;
+  if (op->kind == OP_LOAD) {
+    const Global *g = &e->m->globals.at[op->attr[AT_GLOBAL].i];
+    return g->kind == GLOBAL_HYPER || strcmp(g->path, "step") == 0;
+  }
+  bool all = op_info[op->kind].cls == CLASS_ELEMENT;
+  for (int i = 0; all && i < op->noperands; i++) all = is_free(e, op->operands[i], left);
+  return all;
+}
+
+static bool is_free_float(const Elab *e, Val v) {
+  int left = 100; /* a schedule has about thirty */
+  return dtype_is_float(v.tensor.type->dtype) && is_free(e, v.tensor.id, &left);
+}
+
 static Val mixed(Elab *e, Val l, Val r, Subject what, Loc loc) {
-  Dtype a = l.tensor.type->dtype, b = r.tensor.type->dtype;
   elab_error(e, loc, "%s mixes %s and %s", subject_text(e, what), type_str(e->c, l.tensor.type),
              type_str(e->c, r.tensor.type));
   elab_note_tensor(e, "one", l);
   elab_note_tensor(e, "the other", r);
-  const Val *odd = dtype_is_float(a) ? &r : &l;
+  hint_mixed(e, l, r);
+  return elab_trace(e);
+}
+
+void hint_mixed(Elab *e, Val l, Val r) {
+  Dtype a = l.tensor.type->dtype, b = r.tensor.type->dtype;
+  bool floats = dtype_is_float(a) && dtype_is_float(b), narrow = dtype_size(a) < dtype_size(b);
+  const Val *odd = (floats ? !narrow : dtype_is_float(a)) ? &r : &l;
   const char *name = value_at(e->run->entry, odd->tensor.id)->name;
-  if (dtype_is_float(a) && dtype_is_float(b))
+  const char *param = l.tensor.path ? l.tensor.path : r.tensor.path;
+  if (floats && dtype_size(a) == dtype_size(b))
     elab_hint(e, "convert one of them with f32(x)");
+  else if (floats && param && e->frame->user.line)
+    elab_hint(e, "convert: %s(%s), or with %s(params()) { … } for weights in %s",
+              dtype_name(narrow ? b : a), name ? name : "x", dtype_name(narrow ? a : b),
+              dtype_name(narrow ? a : b));
+  else if (floats)
+    elab_hint(e, "convert: %s(%s)", dtype_name(narrow ? b : a), name ? name : "x");
   else if (dtype_is_float(a) || dtype_is_float(b))
     elab_hint(e, "convert the %s: %s(%s)",
               odd->tensor.type->dtype == DT_BOOL ? "bools" : "integers",
               dtype_name(dtype_is_float(a) ? a : b), name ? name : "x");
   else
     elab_hint(e, "convert the bools: %s(x)", dtype_name(a == DT_BOOL ? b : a));
-  return elab_trace(e);
 }
 
 static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, int i, int j,
@@ -112,11 +146,16 @@ static bool unify(Elab *e, Val *v, int n, int first_value, Subject what, Loc loc
     literal_bool |= v[i].kind == VAL_BOOL;
     if (v[i].kind != VAL_TENSOR) continue;
     Dtype d = v[i].tensor.type->dtype;
-    if (model < 0)
+    bool floats = model >= 0 && dtype_is_float(dt) && dtype_is_float(d);
+    if (model < 0) {
       dt = d;
-    else if (!common_dtype(dt, d, &dt))
-      return mixed(e, v[model], v[i], what, loc), false;
-    if (model < 0) model = i;
+      model = i;
+    } else if (!common_dtype(e, dt, d, &dt)) {
+      if (floats && is_free_float(e, v[i])) continue;
+      if (!floats || !is_free_float(e, v[model])) return mixed(e, v[model], v[i], what, loc), false;
+      dt = d;
+      model = i;
+    }
   }
   if (model < 0) dt = literal_bool ? DT_BOOL : literal_float ? DT_F32 : DT_I32;
   elab_at(e, loc);

@@ -46,12 +46,15 @@ struct Elab {
   int optimizer_param;        /* ... and the param itself */
   With *with;                 /* the innermost open block, or NULL */
   VEC(TreeUse) tree_uses;
-  bool last_pass;     /* entries are not elaborated again: a tree without leaves is an error */
-  bool callers_fault; /* errors are about an argument: the trace leaves the call out */
-  bool muted;         /* the last error was a repetition: its notes are not printed either */
-  int64_t unrolled;   /* iterations of all loops and inlined calls so far */
-  int depth;          /* of statements and expressions being evaluated */
-  int repeated;       /* errors that were not printed, since the same one had been */
+  /* Until the trees are known, blocks of with are read leniently: floats mix, and a tree without
+     leaves is no error. The pass that is kept is strict. */
+  bool strict, lenient; /* lenient: this pass has read such a block */
+  int lenient_blocks;   /* open ones */
+  bool callers_fault;   /* errors are about an argument: the trace leaves the call out */
+  bool muted;           /* the last error was a repetition: its notes are not printed either */
+  int64_t unrolled;     /* iterations of all loops and inlined calls so far */
+  int depth;            /* of statements and expressions being evaluated */
+  int repeated;         /* errors that were not printed, since the same one had been */
   VEC(Reported) reported;
   HashIndex reported_index;
 };
@@ -101,6 +104,9 @@ Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, cons
                   const char *what, Loc loc);
 /* A shape rule's reason without the op's name: the user may have written another word. */
 const char *without_op(OpKind k, const char *why);
+/* The common dtype of two tensors; false if they have none, which the hint then explains. */
+bool common_dtype(const Elab *e, Dtype a, Dtype b, Dtype *out);
+void hint_mixed(Elab *e, Val l, Val r);
 /* ---- matmul.c ---- */
 Val tensor_matmul(Elab *e, Val l, Val r, Loc loc);
 Val transpose_last(Elab *e, Val v);
@@ -114,6 +120,8 @@ void bind_name(Elab *e, Ident name, Val v);
 /* A bound of a for or scan; false after an error. */
 bool loop_bound(Elab *e, const Expr *x, int64_t min, const char *what, int64_t *out);
 /* ---- tree.c: trees of params and states ---- */
+/* Floats may mix here, since a param may have another dtype in the end. */
+bool is_lenient(const Elab *e);
 /* The path is `at` or below it; every path is at or below "". */
 bool path_is_below(const char *path, const char *at);
 /* The tree of all params or states at and below a path; error_value where there is none. */

@@ -60,18 +60,11 @@ static Val misfit(Elab *e, Val l, Val r, Loc loc) {
   return elab_trace(e);
 }
 
-static bool same_family(Dtype a, Dtype b) {
-  if (dtype_is_int(a) && dtype_is_int(b)) return true;
-  return dtype_is_float(a) && dtype_is_float(b) && dtype_size(a) != dtype_size(b);
-}
-
 static Val mixed(Elab *e, Val l, Val r, Loc loc) {
-  Val odd = dtype_is_float(l.tensor.type->dtype) ? r : l;
-  const char *name = value_at(e->run->entry, odd.tensor.id)->name;
   elab_error(e, loc, "'@' mixes %s and %s", val_str(e, l), val_str(e, r));
   elab_note_tensor(e, "left", l);
   elab_note_tensor(e, "right", r);
-  elab_hint(e, "convert: f32(%s)", name ? name : "x");
+  hint_mixed(e, l, r);
   return elab_trace(e);
 }
 
@@ -91,9 +84,9 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
     return elab_trace(e);
   }
   Dtype a = l.tensor.type->dtype, b = r.tensor.type->dtype;
-  if (a != b && !same_family(a, b)) return mixed(e, l, r, loc);
+  Dtype wide;
+  if (!common_dtype(e, a, b, &wide)) return mixed(e, l, r, loc);
   if (a != b) {
-    Dtype wide = dtype_size(a) > dtype_size(b) ? a : b;
     elab_at(e, loc);
     l = val_convert(e, l, wide);
     r = val_convert(e, r, wide);

@@ -155,6 +155,7 @@ static void elaborate_entries(Elab *e) {
   e->m->entries.n = 0;
   e->tree_uses.n = 0;
   e->unrolled = 0;
+  e->lenient = false;
   for (uint32_t i = 0; i < e->user.n; i++)
     if (e->user.at[i]->decl->kind == DECL_ENTRY) elaborate_entry(e, e->user.at[i]->decl);
 }
@@ -171,11 +172,12 @@ static void elaborate_all(Elab *e) {
       e->run = NULL;
     }
   int errors = elab_errors(e);
-  elaborate_entries(e);
-  for (uint32_t known = 0; elab_errors(e) == errors && !trees_are_whole(e);) {
-    e->last_pass = e->m->globals.n == known; /* it declared nothing: what a tree lacks is nowhere */
-    known = e->m->globals.n;
+  for (;;) {
+    uint32_t known = e->m->globals.n;
     elaborate_entries(e);
+    bool whole = trees_are_whole(e), grew = e->m->globals.n > known;
+    if (elab_errors(e) > errors || (whole && !e->lenient) || (e->strict && !grew)) return;
+    e->strict = whole || !grew; /* what a tree lacks is nowhere */
   }
 }
 

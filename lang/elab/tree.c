@@ -57,12 +57,12 @@ static int count_leaves(const Elab *e, GlobalKind kind, const char *below) {
   return n;
 }
 
-/* Records what a tree has. An empty one is an error_value, and reported in the last pass only. */
+/* Records what a tree has. An empty one is an error_value, and reported in a strict pass only. */
 static bool has_leaves(Elab *e, GlobalKind kind, const char *below, Loc loc) {
   int n = count_leaves(e, kind, below);
   const char *first = NULL;
   vec_push(e->a, &e->tree_uses, (TreeUse){kind, below, n});
-  if (n || !e->last_pass) return n > 0;
+  if (n || !e->strict) return n > 0;
   for (uint32_t i = 0; i < e->m->globals.n && !first; i++)
     if (is_in(e, i, kind, "")) first = e->m->globals.at[i].path;
   elab_error(e, loc, "there are no %s at or below \"%s\"", kind_word[kind], below);
@@ -282,6 +282,8 @@ void tree_bind(Elab *e, Ident name, int global) {
   env_bind(e, name.name, leaf, -1, name.loc);
 }
 
+bool is_lenient(const Elab *e) { return e->lenient_blocks > 0; }
+
 /* A frame of the same path: a call that was made before the block may be made again in it. */
 static void push_block(Elab *e, Loc loc) {
   Frame *outer = e->frame, *f = frame_push(e, "with", loc, outer->env, false);
@@ -312,10 +314,13 @@ void exec_with(Elab *e, const Stmt *s) {
   if (ok) {
     int errors = elab_errors(e);
     push_block(e, s->loc);
+    e->lenient |= !e->strict;
+    e->lenient_blocks += !e->strict;
     exec_body(e, &s->with.body);
+    e->lenient_blocks -= !e->strict;
     frame_pop(e);
     for (With *w = e->with; w != outer && elab_errors(e) == errors; w = w->up) {
-      if (w->read) continue;
+      if (w->read || !e->strict) continue;
       elab_error(e, w->tree.loc, "no call in this block reads the tree");
       elab_hint(e, "its paths are those of %s, from the entry inward: call the same function",
                 w->tree.list->keys->path[0]);

@@ -104,7 +104,7 @@ def bn(x : floats, momentum : fraction = 0.1, eps : fraction = 1e-5) {
   n = prod(shape(x)) / c
   m = mean(x, axis = axes)
   v = var(x, axis = axes)
-  running_mean := (1 - momentum) * running_mean + momentum * m
-  running_var := (1 - momentum) * running_var + momentum * n / max(n - 1, 1) * v
+  running_mean := (1 - momentum) * running_mean + momentum * f32(m)
+  running_var := (1 - momentum) * running_var + momentum * n / max(n - 1, 1) * f32(v)
   return batch_norm(x, m, v, g, b, eps)
 }

@@ -2,7 +2,7 @@
 # A literal takes the other operand's dtype, integers of two widths meet in the wider one, sums, running sums and
 # products of bytes and bools are in i32 and those of floats in their own dtype, the mean of bools is an f32.
 entry f(a : u8[3], b : i32[3], c : f16[3], d : f32[3]) {
-  return p = a + 1, q = a + b, r = c * 0.5, s = c + d, t = sum(a), u = mean(a == b), v = max(a, b)
+  return p = a + 1, q = a + b, r = c * 0.5, s = f32(c) + d, t = sum(a), u = mean(a == b), v = max(a, b)
 }
 
 # CHECK:      entry f(%a : u8[3], %b : i32[3], %c : f16[3], %d : f32[3])

@@ -110,8 +110,25 @@ Val op_of_arguments(BuiltinCall *s, OpKind k) {
   return build_checked(s->e, k, v, 2, NULL, NULL, s->name, s->loc);
 }
 
+/* Gives all floats among the arguments the widest dtype of them. */
+static void widen(Elab *e, Bound *bound, int n) {
+  Dtype wide = DT_BOOL;
+  for (int i = 0; i < n; i++) {
+    Dtype dt = bound[i].v.kind == VAL_TENSOR ? bound[i].v.tensor.type->dtype : DT_BOOL;
+    if (dtype_is_float(dt) && (!dtype_is_float(wide) || dtype_size(dt) > dtype_size(wide)))
+      wide = dt;
+  }
+  for (int i = 0; i < n; i++)
+    if (bound[i].v.kind == VAL_TENSOR && dtype_is_float(bound[i].v.tensor.type->dtype))
+      bound[i].v = val_convert(e, bound[i].v, wide);
+}
+
 static Val call_bound(Elab *e, const CallSite *s, Bound *bound) {
   const Decl *d = s->f->decl;
+  if (is_lenient(e)) {
+    elab_at(e, s->loc);
+    widen(e, bound, d->function.n);
+  }
   for (int i = 0; i < d->function.n; i++) {
     const Param *p = &d->function.params[i];
     if (!bind_match(e, s, p, &bound[i])) return error_value;
