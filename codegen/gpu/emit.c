@@ -19,7 +19,8 @@ static const GroupPrinters printers = {.map = cuda_map,
                                        .order = cuda_order,
                                        .index = cuda_index,
                                        .random = cuda_random,
-                                       .move = cuda_move};
+                                       .move = cuda_move,
+                                       .batch = cuda_batch};
 
 /* ---- kernels, one for equal texts ---- */
 
@@ -30,6 +31,7 @@ static const char *describe(Gen *g, const Launch *l, const Entry *e) {
   for (int i = 0; i < gr->nops; i++)
     text_add(&x, "%s%s", i ? " " : "", op_info[gr->ops[i]->kind].name);
   text_add(&x, ": %s", type_str(g->ctx, gr->domain));
+  if (l->kernel->parts) text_add(&x, ", %d at once", l->kernel->parts);
   return text_str(&x);
 }
 
@@ -75,21 +77,16 @@ static const char *body_of(CudaProgram *p, const Kernel *k, bool sm90a) {
                                        text_str(&head), text_str(&own), text_str(&text)));
 }
 
-static int function_of(CudaProgram *p, const Entry *e, const Launch *l, bool sm90a) {
+static CudaFunction function_new(CudaProgram *p, const Entry *e, const Launch *l, const char *name,
+                                 const char *body, bool sm90a) {
   const Kernel *k = l->kernel;
   Arena *a = p->g.a;
-  const char *body = body_of(p, k, sm90a);
-  for (uint32_t i = 0; i < p->functions.n; i++)
-    if (p->functions.at[i].body == body && same_launch(&p->functions.at[i], l)) {
-      p->functions.at[i].launches++;
-      p->functions.at[i].entries = kernel_entries(a, p->functions.at[i].entries, e);
-      return (int)i;
-    }
   CudaFunction f = {.kernel = k,
                     .launches = 1,
                     .entries = kernel_entries(a, NULL, e),
                     .entry = e,
                     .op = l->op,
+                    .name = name,
                     .body = body,
                     .nargs = k->nargs,
                     .block = k->block,
@@ -98,7 +95,6 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l, bool sm9
                     .grid = k->grid};
   f.rights = ARENA_ARRAY(a, uint8_t, k->nargs + 1);
   f.bytes = ARENA_ARRAY(a, uint64_t, k->nargs + 1);
-  f.name = arena_printf(a, "k%u", p->functions.n);
   f.what = describe(&p->g, l, e);
   Text x = text_new(a, 0);
   const char *min_blocks = k->min_blocks ? arena_printf(a, ", %d", k->min_blocks) : "";
@@ -114,6 +110,27 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l, bool sm9
   }
   text_add(&x, "const GcEnv *env, GcDeviceFault *fault%s) {", sm90a ? " GC_TENSOR_MAPS" : "");
   f.head = text_str(&x);
+  return f;
+}
+
+static int function_of(CudaProgram *p, const Entry *e, const Launch *l, bool sm90a) {
+  Arena *a = p->g.a;
+  const char *body = body_of(p, l->kernel, sm90a);
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    if (p->functions.at[i].body == body && same_launch(&p->functions.at[i], l)) {
+      p->functions.at[i].launches++;
+      p->functions.at[i].entries = kernel_entries(a, p->functions.at[i].entries, e);
+      return (int)i;
+    }
+  const char *name = arena_printf(a, "k%u", p->functions.n);
+  CudaFunction f = function_new(p, e, l, name, body, sm90a);
+  if (l->kernel->one) {
+    Launch part = *l; /* the first addresses are those of the first part */
+    part.kernel = (Kernel *)l->kernel->one;
+    CudaFunction *one = ARENA_NEW(a, CudaFunction);
+    *one = function_new(p, e, &part, name, body_of(p, part.kernel, false), false);
+    f.one = one;
+  }
   vec_push(a, &p->functions, f);
   return (int)p->functions.n - 1;
 }
@@ -214,6 +231,7 @@ static const char *launches_text(Arena *a, const CudaFunction *x) {
   const char *plain =
       arena_printf(a, "blocks=%lld threads=%d shared=%d", (long long)x->grid, x->block, x->shared);
   const KernelVariant *own = x->kernel->variant;
+  if (x->one) return arena_printf(a, "%s at_once=%d", plain, x->kernel->parts);
   if (!x->sm90a) return plain;
   return arena_printf(a, "%s sm_90a_blocks=%lld sm_90a_threads=%d sm_90a_shared=%d", plain,
                       (long long)own->grid, own->block, own->shared);

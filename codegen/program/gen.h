@@ -21,6 +21,9 @@ typedef struct GroupPrinters {
   PrintGroup *map, *rows, *reduce, *matmul, *window; /* reduce: COLS and REDUCE */
   PrintGroup *attention, *order, *index, *random;
   PrintGroup *move; /* all other single ops */
+  /* One kernel for n launches of one, whose blocks of threads it has; NULL: launches cost little.
+   */
+  Kernel *(*batch)(Gen *, const Kernel *const *, int n);
 } GroupPrinters;
 
 struct Gen {

@@ -46,6 +46,9 @@ typedef struct Kernel {
   const ScheduleKind *schedule_kind; /* NULL: elements are divided evenly */
   const void *schedule;
   const KernelVariant *variant; /* or NULL */
+  const struct Kernel *one; /* of a device: `parts` launches of this kernel are one (batch.c); NULL:
+                               it is one by itself */
+  int parts;
   int min_blocks; /* of a device: blocks that a multiprocessor must hold at the same time. 1 leaves
                      them all registers, so that nothing is spilled; 0: its compiler chooses */
 } Kernel;

@@ -44,6 +44,8 @@ typedef struct Launches {
   int streams;
 } Launches;
 
+/* Small launches of one kernel that do not depend on each other become one: batch.c. */
+void launches_batch(Gen *g, Launches *l);
 /* The launches of a planned entry. */
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out);
 /* Where a value of the entry's body lies. */

@@ -79,3 +79,4 @@ entry one_tap(x : f32[2, 32, 9, 8], w : f32[20, 32, 1, 1], y : f32[2, 20, 9, 8])
   z = f32(conv2d(f16(x), f16(w), 1, 0))
   return z, d = grad(sum(z * y), w)
 }
+entry at_once(x : f32[2000], y : f32[2000]) { return a = cumsum(x * 2)[7], b = x * x + 1, c = y * y + 1 } # one launch for two

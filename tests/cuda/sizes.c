@@ -53,7 +53,9 @@ static KernelForm *form_of(Session *s, const CudaFunction *f) {
   return &s->forms.at[s->forms.n - 1];
 }
 
+/* Of several launches in one, each: programs that are run have batches. */
 static void add_kernel(Session *s, const CudaFunction *f, Use use) {
+  if (f->one) f = f->one;
   KernelForm *form = form_of(s, f);
   s->kernels += use == AT_OWN_SIZE;
   form->run |= use == RUN_ELSEWHERE;

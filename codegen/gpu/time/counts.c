@@ -136,6 +136,13 @@ static void count(Counting *n) {
 }
 
 GpuCounts gpu_counts(Gen *g, const CudaFunction *f, const GpuDevice *d) {
+  if (f->one) {
+    GpuCounts c = gpu_counts(g, f->one, d);
+    double n = f->kernel->parts;
+    c.blocks *= n, c.bytes *= n, c.l2_bytes *= n, c.least_bytes *= n, c.least_flops *= n;
+    c.issue += (double)c.threads / WARP * (2 * log2(n) + f->one->nargs); /* of a switch */
+    return c;
+  }
   Counting n = {.g = g, .f = f, .d = d, .gr = group_of(g->a, f->entry, f->op)};
   n.c = (GpuCounts){.blocks = (double)f->grid,
                     .threads = f->block,
