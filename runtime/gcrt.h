@@ -44,6 +44,7 @@ typedef struct GcTensor {
      NULL: all are. `dims` are those at the bounds, as the storage has them */
   const int *extents;
   const int64_t *run_dims; /* the runtime's: of a run, of which the storage has room for more */
+  const struct GcTensor *planned; /* at run time: of what the tables have it is a copy; or NULL */
 } GcTensor;
 
 /* An extent that a run decides, from 1 to the bound. */

@@ -8,6 +8,7 @@
 GcTensor tensor_of_run(const GcEntry *e, const GcTensor *t, const int32_t *extents,
                        int64_t dims[RUN_RANK]) {
   GcTensor now = *t;
+  now.planned = t;
   if (!t->extents || t->rank > RUN_RANK) return now;
   for (int i = 0; i < t->rank; i++) {
     int k = t->extents[i] - 1;

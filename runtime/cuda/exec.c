@@ -228,6 +228,7 @@ static bool cuda_start(Session *s, Err *e) {
 
 static void *cuda_at(const Session *s, const GcTensor *t) {
   const Cuda *c = cuda_of(s);
+  if (t->planned) t = t->planned;
   for (int x = 0; x < c->nexecs; x++)
     for (int i = 0; c->execs[x]->slots && i < c->execs[x]->base.entry->noutputs; i++)
       if (t == &c->execs[x]->base.entry->outputs[i])
