@@ -217,6 +217,12 @@ static void check_outputs(Elab *e, const Stmt *s) {
         elab_hint(e, "give each its own name: return a = …, b = …");
         elab_trace(e);
       }
+    if (entry_body(e) && program_has_option(name)) {
+      elab_error(e, o->loc, "an output cannot be called '%s': every program has an option --%s",
+                 name, name);
+      elab_hint(e, "give it another name: return NAME = …");
+      elab_trace(e);
+    }
     if (entry_body(e)) vec_push(e->a, &e->frame->env->outputs, (Ident){name, o->loc});
   }
 }
