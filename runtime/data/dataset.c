@@ -3,9 +3,11 @@
    share are read once. Contract: elements keep the file's type in memory and are converted while a
    batch is gathered. */
 #include "runtime/data/dataset.h"
+#include <fcntl.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -84,7 +86,7 @@ static bool lay_out(Dataset *d, Err *e) {
   }
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
-    if (c->is_number || c->leader != i) continue;
+    if (c->is_number || c->leader != i || c->on_disk) continue;
     uint64_t bytes;
     c->data_offset = at;
     ok = ok && checked_mul(c->end - c->begin, (uint64_t)elem_info[c->type].size, &bytes) &&
@@ -128,6 +130,91 @@ static bool find_extent(Dataset *d, const GcEntry *entry, Err *e) {
   }
   if (d->extent >= 0) d->batch = (uint64_t)entry->extents[d->extent].bound;
   return true;
+}
+
+/* ---- rows that stay on disk ---- */
+struct DiskTrouble {
+  _Atomic int claimed, ready;
+  Err err;
+};
+
+static uint64_t bytes_of(const Column *c) {
+  return (c->end - c->begin) * (uint64_t)elem_info[c->type].size;
+}
+
+bool dataset_limit(Dataset *d, uint64_t bytes, Err *e) {
+  while (d->bytes > bytes) {
+    Column *largest = NULL;
+    for (int i = 0; i < d->n; i++) {
+      Column *c = &d->columns[i];
+      bool may = !c->is_number && !c->fixed && !c->csv && c->source.kind == SOURCE_PLAIN;
+      if (!may || c->on_disk || c->leader != i) continue;
+      if (!largest || bytes_of(c) > bytes_of(largest)) largest = c;
+    }
+    if (!largest) return true; /* what is left must be loaded */
+    for (int i = 0; i < d->n; i++)
+      if (&d->columns[d->columns[i].leader < 0 ? i : d->columns[i].leader] == largest)
+        d->columns[i].on_disk = true;
+    if (!lay_out(d, e)) return false;
+  }
+  return true;
+}
+
+/* Elements [first, first + n) of row r, as they are in the file but for their order of bytes. */
+static bool read_elements(const Column *c, uint64_t r, uint64_t first, uint64_t n, void *to,
+                          Err *e) {
+  uint64_t size = (uint64_t)elem_info[c->type].size;
+  uint64_t at = c->offset + (c->first + r) * c->step + first;
+  if (!source_read(&c->source, c->header + at * size, to, n * size, false, e)) return false;
+  if (c->big) elem_swap(to, (int)size, n);
+  return true;
+}
+
+/* A row in the file's type; `room` holds one. NULL after an error. */
+static const uint8_t *row_of(const Column *c, uint64_t r, uint8_t *room, Err *e) {
+  if (!c->on_disk) return c->data + r * c->step * (uint64_t)elem_info[c->type].size;
+  return read_elements(c, r, 0, c->row_elems, room, e) ? room : NULL;
+}
+
+static uint8_t *row_room(const Column *c) {
+  return malloc(c->row_elems * (uint64_t)elem_info[c->type].size + 1);
+}
+
+/* Converts a row to its place in a batch; by pieces, unless the types are the same. */
+static void fill_from_disk(const Dataset *d, const Column *c, uint64_t r, uint8_t *to) {
+  enum { PIECE = 2048 };
+  uint64_t piece[PIECE], size = (uint64_t)elem_info[c->t->dtype].size;
+  bool same = c->type == (Elem)c->t->dtype, ok = true;
+  Err e = {0};
+  if (same) ok = read_elements(c, r, 0, c->row_elems, to, &e);
+  for (uint64_t k = 0; ok && !same && k < c->row_elems; k += PIECE) {
+    uint64_t n = c->row_elems - k < PIECE ? c->row_elems - k : PIECE;
+    ok = read_elements(c, r, k, n, piece, &e);
+    if (ok) elem_convert(to + k * size, (Elem)c->t->dtype, piece, c->type, n);
+  }
+  if (ok || atomic_exchange(&d->trouble->claimed, 1)) return;
+  d->trouble->err = e;
+  atomic_store(&d->trouble->ready, 1);
+}
+
+bool dataset_trouble(const Dataset *d, Err *e) {
+  if (!d->trouble || !atomic_load(&d->trouble->ready)) return false;
+  *e = d->trouble->err;
+  return true;
+}
+
+static uint64_t row_at(const Dataset *d, uint64_t batch, uint64_t r);
+
+/* Tells the system which rows come next, so that it reads them while the program computes. */
+static void prefetch(const Dataset *d, const Column *c, uint64_t batch) {
+  uint64_t size = (uint64_t)elem_info[c->type].size, row = c->row_elems * size;
+  if (batch >= d->batches) return;
+  uint64_t rows = dataset_rows(d, batch, batch + 1), together = d->shuffled ? 1 : rows;
+  for (uint64_t r = 0; r < rows; r += together) {
+    uint64_t at = c->offset + (c->first + row_at(d, batch, r)) * c->step;
+    (void)posix_fadvise(c->file.fd, (off_t)(c->source.start + c->header + at * size),
+                        (off_t)((together - 1) * c->step * size + row), POSIX_FADV_WILLNEED);
+  }
 }
 
 bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle,
@@ -183,6 +270,34 @@ bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, E
                   c->t->name, limit - 1);
 }
 
+/* Every row of a column on disk that a check is about, one by one. */
+static bool check_disk(const Column *c, Err *e) {
+  uint64_t bad, row, size = (uint64_t)elem_info[c->type].size;
+  bool converts = c->type != (Elem)c->t->dtype && elem_info[c->t->dtype].cls != ELEM_FLOATS;
+  if (!converts && !c->t->nlimits) return true;
+  uint64_t most = 1 + (UINT64_C(1) << 20) / (c->step * size + 1), n;
+  uint8_t *room = malloc(((most - 1) * c->step + c->row_elems) * size + 1);
+  if (!room) return err_set(e, EXIT_ENV, "no memory to check %s", c->text);
+  bool ok = true;
+  for (uint64_t r = 0; ok && r < c->rows; r += n) {
+    n = c->rows - r < most ? c->rows - r : most;
+    uint64_t all = (n - 1) * c->step + c->row_elems;
+    int64_t value = 0;
+    ok = !file_interrupted(c->text, e) && read_elements(c, r, 0, all, room, e);
+    if (ok && !elem_check((Elem)c->t->dtype, room, c->type, all, &bad)) {
+      Column view = *c;
+      view.data = room, view.begin = c->offset + (c->first + r) * c->step;
+      view.end = view.begin + all;
+      ok = check_values(&view, e);
+    }
+    const Rows rows = {room, c->type, n, c->step};
+    const GcLimit *l = ok && c->t->nlimits ? tensor_out_of_range(c->t, &rows, &row, &value) : NULL;
+    if (l) ok = column_fault(c, c->first + r + row, value, l->limit, e);
+  }
+  free(room);
+  return ok;
+}
+
 /* Indexes are in range in every row, before the first step. */
 static bool check_limit(const Column *c, Err *e) {
   if (!c->t->nlimits) return true;
@@ -203,10 +318,15 @@ bool dataset_load(Dataset *d, Err *e) {
   }
   if (d->shuffled) d->order = d->base + d->order_offset;
   for (int i = 0; i < d->n; i++)
-    if (d->columns[i].leader == i && !load_column(d, &d->columns[i], e)) return false;
+    if (d->columns[i].leader == i && !d->columns[i].on_disk && !load_column(d, &d->columns[i], e))
+      return false;
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
     if (c->is_number) continue;
+    if (c->on_disk && !d->trouble) d->trouble = calloc(1, sizeof *d->trouble);
+    if (c->on_disk && !d->trouble) return err_set(e, EXIT_ENV, "no memory to read %s", c->text);
+    if (c->on_disk && !check_disk(c, e)) return false;
+    if (c->on_disk) continue;
     c->data = d->columns[c->leader].data;
     Column view = *c;
     view.begin = d->columns[c->leader].begin, view.end = d->columns[c->leader].end;
@@ -215,7 +335,7 @@ bool dataset_load(Dataset *d, Err *e) {
     file_close(&c->file);
   }
   for (int i = 0; i < d->n; i++)
-    if (!check_limit(&d->columns[i], e)) return false;
+    if (!d->columns[i].on_disk && !check_limit(&d->columns[i], e)) return false;
   dataset_order(d, 0, 0);
   return true;
 }
@@ -262,18 +382,23 @@ bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
     if (c->is_number || elem_info[c->type].cls != ELEM_FLOATS) continue;
+    uint8_t *room = c->on_disk ? row_room(c) : NULL;
     for (uint64_t r = 0; r < (c->fixed ? 1 : dataset_rows(d, batch, batch + 1)); r++) {
-      uint64_t from = c->fixed ? 0 : row_at(d, batch, r) * c->step;
-      for (uint64_t k = 0; k < c->row_elems; k++) {
-        double v = elem_real(c->data, c->type, from + k);
+      Err none = {0};
+      if (c->on_disk && !room) break;
+      const uint8_t *data = row_of(c, c->fixed ? 0 : row_at(d, batch, r), room, &none);
+      for (uint64_t k = 0; data && k < c->row_elems; k++) {
+        double v = elem_real(data, c->type, k);
         if (!isnan(v) && !(v > DBL_MAX)) continue; /* -inf is what masks are made of */
         err_hint(e,
                  "row %" PRIu64 " of the input %s (%s) holds %s: correct the file, or take other "
                  "rows with FILE[a:b]; nothing was saved, older files are as they were",
                  row_of_element(d, i, batch, r, k), c->t->name, c->text, isnan(v) ? "nan" : "inf");
+        free(room);
         return true;
       }
     }
+    free(room);
   }
   return false;
 }
@@ -301,7 +426,10 @@ void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, in
     }
     uint64_t from_row = c->step * (uint64_t)elem_info[c->type].size;
     uint64_t to_row = c->row_elems * (uint64_t)elem_info[c->t->dtype].size;
-    for (uint64_t r = lo; r < hi; r++)
+    if (c->on_disk && t == 0) prefetch(d, c, batch + 1);
+    for (uint64_t r = lo; r < hi && c->on_disk; r++)
+      fill_from_disk(d, c, row_at(d, batch, r), to + r * to_row);
+    for (uint64_t r = lo; r < hi && !c->on_disk; r++)
       elem_convert(to + r * to_row, (Elem)c->t->dtype, c->data + row_at(d, batch, r) * from_row,
                    c->type, c->row_elems);
   }
@@ -327,10 +455,14 @@ uint32_t dataset_sum(const Dataset *d) {
     }
     uint64_t size = (uint64_t)elem_info[c->type].size, n = c->fixed ? 1 : c->rows;
     uint64_t taken = n < ROWS ? n : ROWS;
-    for (uint64_t k = 0; k < taken; k++) {
+    uint8_t *room = c->on_disk ? row_room(c) : NULL;
+    for (uint64_t k = 0; k < taken && (room || !c->on_disk); k++) {
       uint64_t row = k + 1 == taken ? n - 1 : n / taken * k;
-      crc = sum_bytes(crc, c->data + row * c->step * size, c->row_elems * size);
+      Err none = {0};
+      const uint8_t *data = row_of(c, row, room, &none);
+      if (data) crc = sum_bytes(crc, data, c->row_elems * size);
     }
+    free(room);
   }
   return crc;
 }
@@ -343,6 +475,7 @@ void dataset_free(Dataset *d) {
     free(d->columns[i].member);
   }
   free(d->columns);
+  free(d->trouble);
   if (d->base) munmap(d->base, d->bytes);
   *d = (Dataset){0};
 }

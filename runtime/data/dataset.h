@@ -28,7 +28,8 @@ typedef struct Column { /* one input and its file */
   double number;        /* of a rank-0 input given as a number */
   int64_t whole;        /* the same of an input of integers or bools */
   bool is_number;
-  Csv *csv; /* NULL: the elements are as in the file */
+  bool on_disk; /* each batch is read from the file, which stays open */
+  Csv *csv;     /* NULL: the elements are as in the file */
 } Column;
 
 typedef struct Dataset {
@@ -42,6 +43,7 @@ typedef struct Dataset {
   uint64_t order_offset;
   void *order; /* shuffled rows, u32 or u64 each; part of the allocation */
   bool shuffled, wide;
+  struct DiskTrouble *trouble; /* of reading while the program runs; NULL: all is in memory */
 } Dataset;
 
 /* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". whole: no batch is shorter. */
@@ -53,7 +55,12 @@ uint64_t dataset_rows(const Dataset *d, uint64_t from, uint64_t to);
 double dataset_weight(const Dataset *d, uint64_t from, uint64_t to);
 /* The file of an input; NULL: it was given as a number. */
 const char *dataset_path(const Dataset *d, int input);
+/* Leaves on disk what is beyond so many bytes of memory, the largest files first; before the data
+   is loaded. Packed files and CSV are always loaded. */
+bool dataset_limit(Dataset *d, uint64_t bytes, Err *e);
 bool dataset_load(Dataset *d, Err *e);
+/* A batch could not be read since the data was loaded; false: all were. */
+bool dataset_trouble(const Dataset *d, Err *e);
 void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch);
 void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
 /* Reports that a row of the column's file holds an index that is out of range; false. */

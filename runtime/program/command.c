@@ -152,6 +152,7 @@ bool command_step(Command *cmd, const RunRequest *q, uint64_t batch) {
   Session *s = &cmd->session;
   inspect_begin(cmd, &cmd->data, batch);
   session_run(s, s->entries[0], q);
+  if (dataset_trouble(&cmd->data, &cmd->err)) return false;
   if (!session_fault(s, cmd->entry, batch)) {
     inspect_end(cmd);
     return true;
@@ -199,6 +200,34 @@ static bool check_words(const Command *cmd, Err *e) {
   return true;
 }
 
+/* --data-memory: 500M, 2G, or bytes. */
+static bool data_memory(const Options *o, uint64_t *bytes, Err *e) {
+  static const char units[] = "KMG";
+  const char *text = o->text[OPT_DATAMEMORY];
+  if (!o->given[OPT_DATAMEMORY]) {
+    *bytes = machine_memory(bytes) ? *bytes / 2 : UINT64_MAX;
+    return true;
+  }
+  size_t digits = strspn(text, "0123456789");
+  const char *unit = text[digits] ? strchr(units, text[digits]) : NULL;
+  bool ok = digits > 0 && digits < 19 && (!text[digits] || (unit && !text[digits + 1]));
+  *bytes = strtoull(text, NULL, 10);
+  ok = ok && checked_mul(*bytes, unit ? UINT64_C(1) << 10 * (unit - units + 1) : 1, bytes);
+  if (ok) return true;
+  err_set(e, EXIT_USAGE, "--data-memory %s is no size", text);
+  return err_hint(e, "write 500M or 2G; M is 2^20 bytes, G 2^30");
+}
+
+static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
+  if (!dataset_limit(d, *left, e)) return false;
+  *left -= d->bytes < *left ? d->bytes : *left;
+  for (int i = 0; i < d->n; i++)
+    if (d->columns[i].on_disk)
+      note(cmd, "%s: %" PRIu64 " rows stay on disk and are read batch by batch: see --data-memory",
+           d->columns[i].text, d->columns[i].rows);
+  return true;
+}
+
 static bool setup(Command *cmd, int threads) {
   Err *e = &cmd->err;
   Session *s = &cmd->session;
@@ -211,6 +240,10 @@ static bool setup(Command *cmd, int threads) {
   if (!dataset_open(&cmd->data, en, cmd->options.inputs, shuffle, cmd->options.given[OPT_DROPLAST],
                     e) ||
       !validation_prepare(cmd, e) || !prepare_files(cmd, e))
+    return false;
+  uint64_t left;
+  if (!data_memory(&cmd->options, &left, e) || !limit_data(cmd, &cmd->data, &left, e) ||
+      !limit_data(cmd, &cmd->held.data, &left, e))
     return false;
   const GcEntry *held = cmd->held.entry;
   cmd->entries[0] = *en;

@@ -119,6 +119,9 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   }
   line("runtime", s.total - shown, "tables and file buffers");
   line("total", s.total + own.pinned, "");
+  if (en->ninputs)
+    printf(
+        "  the data: rows of files, at most --data-memory; larger files are read batch by batch\n");
   return validation_info(p, en, threads, e);
 }
 

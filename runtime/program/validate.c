@@ -115,6 +115,7 @@ static bool go_through(Command *cmd) {
     s->env.step = run;
     inspect_begin(cmd, &h->data, batch);
     session_run(s, s->entries[1], &q);
+    if (dataset_trouble(&h->data, &cmd->err)) return false;
     if (session_fault(s, v, batch)) {
       cmd->err = s->err;
       return false;

@@ -178,7 +178,7 @@ says 1 'does not begin like such a file' predict --x bad.npy
 says 1 'is empty' predict --x empty
 says 1 'a directory' predict --x .
 truncate -s 4T sparse
-says 3 'this machine has' predict --x sparse
+says 3 'this machine has' predict --x sparse --data-memory 9000G
 says 1 'its header is empty' predict --x x.npy --load sparse
 mkfifo pipe
 says 1 'a pipe' predict --x pipe

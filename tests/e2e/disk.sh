@@ -1,0 +1,81 @@
+#!/bin/sh
+# Files beyond --data-memory stay on disk: the same bits, the same messages, and little memory.
+. "$(dirname "$0")/common.sh"
+unoptimised
+cat >net.g <<'G'
+let D = 6
+def net(x : f32[n, d], y : u8[n]) { return mean(xent(linear(x, 5), y)) }
+entry train(x : f32[8, D], y : u8[8], z : f32[8, 2], t : u8[8, 4], next : u8[8]) {
+  loss = net(x, y) + mean(z) + mean(xent(embed(t, 16, 16) |> sum(axis = 1), next))
+  minimize loss with sgd(0.1)
+  return loss
+}
+entry test(x : f32[8, D], y : u8[8]) { return loss = net(x, y) }
+entry big(x : f32[8, 196608]) { loss = mean(linear(x, 1) ** 2)
+  minimize loss with sgd(0.1)
+  return loss }
+G
+run 0 "$gc" net.g -o net
+"$mkdata" npy f32 90,6 1 x.npy && "$mkdata" npy i64 90 5 y.npy && "$mkdata" npy f64 90,2 3 z.npy && "$mkdata" npy u8 100 16 t.npy
+tail -c 100 t.npy >t.bin
+data="--x x.npy[2:90] --y y.npy[2:90] --z z.npy[2:90] --t t.bin:u8~1[2:90] --next t.bin:u8+4~1[2:90]"
+run 0 ./net train $data --epochs 5 --seed 3 --save memory.st --log memory.csv --checkpoint c.ck:20
+for extra in '' '--threads 2 --poison' '--no-shuffle'; do
+  run 0 ./net train $data --epochs 5 --seed 3 $extra --save memory.st
+  grep -q 'stay on disk' out.txt && fail 'small files stay on disk'
+  run 0 ./net train $data --epochs 5 --seed 3 $extra --save disk.st --data-memory 0
+  [ "$(grep -c 'rows stay on disk' out.txt)" = 5 ] || { fail 'not five inputs on disk'; cat out.txt; }
+  same memory.st disk.st "weights $extra"
+done
+run 0 ./net train $data --epochs 5 --seed 3 --save disk.st --data-memory 3000 # the largest: x alone
+[ "$(grep -c 'rows stay on disk' out.txt)" = 1 ] && grep -q '^note: x.npy: 88 rows stay' out.txt || { fail 'not x alone'; cat out.txt; }
+run 0 ./net train $data --epochs 5 --seed 3 --save memory.st
+same memory.st disk.st 'one file on disk'
+run 0 ./net train $data --steps 20 --seed 3 --checkpoint c.ck
+run 0 ./net train $data --epochs 5 --resume c.ck --data-memory 0 --save disk.st
+same memory.st disk.st 'resumed from disk'
+run 0 ./net test --x x.npy[10:26] --y y.npy[10:26] --load memory.st
+cp out.txt figure.txt
+run 0 ./net test --x x.npy[10:26] --y y.npy[10:26] --load memory.st --data-memory 1K --quiet
+same out.txt figure.txt 'the figure, both files below 1K'
+run 0 ./net test --x x.npy[10:26] --y y.npy[10:26] --load memory.st --data-memory 0 --quiet
+same out.txt figure.txt 'the figure from disk'
+
+# ---- what is wrong is said as of rows in memory ----
+for bad in high:7 wide:1000; do
+  python3 - "$bad" <<'P'
+import struct, sys
+name, value = sys.argv[1].split(":")
+raw = bytearray(open("y.npy", "rb").read())
+raw[-40 * 8:-39 * 8] = struct.pack("<q", int(value)) # row 50
+open(name + ".npy", "wb").write(raw)
+P
+done
+for memory in 0 1G; do
+  says 1 'high.npy: input row 50 holds 7, which is not below 5' ./net test --x x.npy --y high.npy --data-memory $memory
+  cp out.txt high.$memory
+  says 1 'wide.npy: element 50 (row 50) is 1000, which the input y (u8) cannot hold' ./net test --x x.npy --y wide.npy --data-memory $memory
+  cp out.txt wide.$memory
+done
+for what in high wide; do
+  grep 'error\|hint' $what.0 >a.txt && grep 'error\|hint' $what.1G >b.txt
+  same a.txt b.txt "the message of a file on disk: $what"
+done
+says 2 'error: --data-memory lots is no size' ./net test --x x.npy --y y.npy --data-memory lots
+holds out.txt 'hint: write 500M or 2G; M is 2^20 bytes, G 2^30'
+
+# ---- 3 GB in less than 200 MB ----
+run 0 python3 - <<'P'
+import resource, struct, subprocess
+rows = 4096
+head = ("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 196608), }" % rows).ljust(117) + "\n"
+with open("big.npy", "wb") as f:
+    f.write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head.encode())
+    f.truncate(10 + len(head) + rows * 196608 * 4) # a hole
+subprocess.run(["./net", "big", "--x", "big.npy", "--steps", "6", "--quiet", "--data-memory", "64M"], check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(used, "KB")
+assert used < 200 * 1024, used
+P
+rm -f big.npy
+finish
