@@ -161,6 +161,12 @@ static const Type *result_type(Builder *b, OpKind k, int result, const ValueId *
   }
   char why[WHY_BYTES];
   const Type *t = op_shape_of(b->m->ctx, k, result, types, n, attr, given, why);
+  bool bounded = given && given->extent;
+  for (int i = 0; i < n; i++) bounded |= types[i]->extent != NULL;
+  if (!t && bounded && (given || n)) { /* what needs a static extent: any type, after the error */
+    if (!ctx_errors(b->m->ctx)) diag(b->m->ctx, SEV_ERROR, b->loc, "%s", why);
+    return given ? given : types[0];
+  }
   if (!t)
     gc_bug(b->m->ctx, "building %s at %s in entry %s: %s", op_info[k].name,
            loc_str(b->m->ctx, b->loc), b->e->name, why);

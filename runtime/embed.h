@@ -17,6 +17,9 @@ void embed_close(GcModel *m); /* NULL is fine */
 /* Runs the entry once. Inputs and outputs in logical order, by index; a NULL output is not wanted.
  */
 bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *outputs);
+/* The same of an entry with extents, which are checked. */
+bool embed_run_of(GcModel *m, int entry, const int *extents, const void *const *inputs,
+                  void *const *outputs);
 bool embed_reset(GcModel *m, uint64_t seed); /* as embed_open leaves it, but for the hypers */
 bool embed_load(GcModel *m, const char *path);
 bool embed_save(GcModel *m, const char *path);

@@ -97,8 +97,10 @@ typedef struct LibraryParam {
 typedef struct LibraryFunction {
   const char *name; /* with the prefix */
   const Entry *entry;
-  int nparams, ninputs;
+  int nparams, ninputs, nextents;
   LibraryParam *param; /* inputs, then outputs */
+  const Extent *extent[ENTRY_EXTENTS];
+  const char *extent_name[ENTRY_EXTENTS];
 } LibraryFunction;
 
 typedef struct Hyper {
@@ -131,6 +133,9 @@ static void add_entry(Library *l, const Entry *e) {
   PublicNames local = {.a = l->a};
   vec_push(l->a, &local.at, "m");
   vec_push(l->a, &local.at, l->prefix);
+  f.nextents = entry_extents(e, f.extent);
+  for (int i = 0; i < f.nextents; i++)
+    f.extent_name[i] = name_new(&local, identifier(l->a, f.extent[i]->name), "extent");
   f.ninputs = (int)e->body->args.n;
   f.nparams = f.ninputs + nout;
   f.param = ARENA_ARRAY(l->a, LibraryParam, f.nparams + 1);
@@ -204,16 +209,23 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static const char *shape(Arena *a, const Type *t) {
+static const char *shape(const LibraryFunction *f, Arena *a, const Type *t) {
   Text x = text_new(a, 0);
   if (dtype_is_half(t->dtype)) text_add(&x, "%s", dtype_name(t->dtype));
-  for (int i = 0; i < t->rank; i++) text_add(&x, "%s%" PRId64, i ? ", " : "[", t->dim[i]);
+  for (int i = 0; i < t->rank; i++) {
+    const Extent *e = type_extent(t, i);
+    text_add(&x, "%s", i ? ", " : "[");
+    if (!e || t->dim[i] != e->bound)
+      text_add(&x, "%" PRId64 "%s", e ? t->dim[i] / e->bound : t->dim[i], e ? " " : "");
+    for (int k = 0; e && k < f->nextents; k++)
+      if (f->extent[k] == e) text_add(&x, "%s", f->extent_name[k]);
+  }
   if (t->rank) text_add(&x, "]");
   return text_str(&x);
 }
 
-static const char *parameter(Arena *a, const LibraryParam *p) {
-  const char *type = c_type[p->type->dtype], *note = shape(a, p->type);
+static const char *parameter(const LibraryFunction *f, Arena *a, const LibraryParam *p) {
+  const char *type = c_type[p->type->dtype], *note = shape(f, a, p->type);
   if (p->output || p->type->rank)
     type = arena_printf(a, "%s%s *", p->output ? "" : "const ", type);
   else
@@ -227,8 +239,11 @@ static const char *prototype(const Library *l, const LibraryFunction *f) {
   Text x = text_new(l->a, 0);
   text_add(&x, "bool %s(%s *m", f->name, l->prefix);
   int indent = (int)strlen(f->name) + 6;
+  for (int i = 0; i < f->nextents; i++)
+    text_add(&x, ",\n%*sint %s /* 1 to %" PRId64 " */", indent, "", f->extent_name[i],
+             f->extent[i]->bound);
   for (int i = 0; i < f->nparams; i++)
-    text_add(&x, ",\n%*s%s", indent, "", parameter(l->a, &f->param[i]));
+    text_add(&x, ",\n%*s%s", indent, "", parameter(f, l->a, &f->param[i]));
   text_add(&x, ")");
   return text_str(&x);
 }
@@ -357,7 +372,11 @@ static void print_source(const Library *l, FILE *f) {
             l->hypers.at[i].set, p, i, l->hypers.at[i].get, p, i);
   for (uint32_t i = 0; i < l->functions.n; i++) {
     const LibraryFunction *e = &l->functions.at[i];
-    fprintf(f, "\n%s {\n  return embed_run((GcModel *)m, %u, ", prototype(l, e), i);
+    fprintf(f, "\n%s {\n  return embed_run%s((GcModel *)m, %u, ", prototype(l, e),
+            e->nextents ? "_of" : "", i);
+    for (int k = 0; k < e->nextents; k++)
+      fprintf(f, "%s%s", k ? ", " : "(const int[]){", e->extent_name[k]);
+    if (e->nextents) fputs("}, ", f);
     print_array(f, "const void *const", e->param, e->ninputs);
     fputs(", ", f);
     print_array(f, "void *const", e->param + e->ninputs, e->nparams - e->ninputs);

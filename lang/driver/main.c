@@ -405,14 +405,11 @@ static int check_extents(Compilation *r) {
     for (int k = 0; k < r->targets.n && entry_extents(e, extents); k++) {
       const Backend *b = r->targets.part[k].backend;
       r->passes.verify_each = true; /* what loses an extent on its way is found here */
-      if (b->extents && r->emit != EMIT_LIB) continue;
-      const char *what = b->extents ? "a library" : intern_printf(r->c, "the target %s", b->name);
-      diag(r->c, SEV_ERROR, e->loc, "entry %s has the extent %s, which %s does not take", e->name,
-           extents[0]->name, what);
-      const char *other =
-          b->extents ? "" : intern_printf(r->c, "--target=%s, or ", backend_host()->name);
-      diag(r->c, SEV_HINT, e->loc, "%swrite the number in place of %s <= %lld", other,
-           extents[0]->name, (long long)extents[0]->bound);
+      if (b->extents) continue;
+      diag(r->c, SEV_ERROR, e->loc, "entry %s has the extent %s, which the target %s does not take",
+           e->name, extents[0]->name, b->name);
+      diag(r->c, SEV_HINT, e->loc, "--target=%s, or write the number in place of %s <= %lld",
+           backend_host()->name, extents[0]->name, (long long)extents[0]->bound);
       return EXIT_PROGRAM;
     }
   }

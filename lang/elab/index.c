@@ -208,7 +208,7 @@ static Val add_axes(Elab *e, Val y, const int *at, int n, Loc loc) {
   int rank = 0;
   for (int axis = 0, k = 0; axis <= t->rank; axis++) {
     for (; k < n && at[k] == axis; k++) dim[rank++] = 1;
-    if (axis < t->rank) dim[rank++] = t->dim[axis];
+    if (axis < t->rank) dim[rank++] = type_axis(t, axis);
   }
   return val_tensor(
       e, build_reshape(elab_at(e, loc), y.tensor.id, type_get(e->c, t->dtype, rank, dim)));

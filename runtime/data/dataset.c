@@ -124,8 +124,8 @@ static bool find_extent(Dataset *d, const GcEntry *entry, Err *e) {
       if (t->extents[k] && (k || t->extents[k] - 1 != d->extent)) {
         err_set(e, EXIT_USAGE, "%s: the extent %s of the input %s is no batch of rows", entry->name,
                 entry->extents[t->extents[k] - 1].name, t->name);
-        return err_hint(e,
-                        "the batch is the first axis of an input, and only it may have an extent");
+        return err_hint(e, "files give the extent of the batch alone, the first axis of an input; "
+                           "a library takes any");
       }
   }
   if (d->extent >= 0) d->batch = (uint64_t)entry->extents[d->extent].bound;

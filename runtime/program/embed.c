@@ -114,25 +114,46 @@ static bool put_hypers(GcModel *m) {
   return failed(m->message, &e, false);
 }
 
-static bool run(GcModel *m, int entry, const void *const *inputs, void *const *outputs) {
+static bool set_extents(GcModel *m, const GcEntry *e, const int *extents) {
+  for (int i = 0; i < e->nextents; i++) {
+    Err err = {0};
+    if (extents[i] < 1 || extents[i] > e->extents[i].bound) {
+      err_set(&err, EXIT_USAGE, "%s: %s is %d, which is not in 1 to %" PRId64, e->name,
+              e->extents[i].name, extents[i], e->extents[i].bound);
+      return failed(m->message, &err, false);
+    }
+  }
+  for (int i = 0; i < e->nextents; i++) m->session.env.extents[i] = extents[i];
+  return true;
+}
+
+static bool run(GcModel *m, int entry, const int *extents, const void *const *inputs,
+                void *const *outputs) {
   Session *s = &m->session;
   const GcEntry *e = &s->program->entries[entry];
+  int64_t dims[RUN_RANK];
   for (int i = 0; i < e->ninputs; i++) {
     if (inputs[i]) continue;
     Err err = {0};
     err_set(&err, EXIT_USAGE, "%s: the input %s is NULL", e->name, e->inputs[i].name);
     return failed(m->message, &err, false);
   }
-  for (int i = 0; i < e->ninputs; i++)
-    if (!check_limit(m, e, &e->inputs[i], inputs[i])) return false;
+  if (!set_extents(m, e, extents)) return false;
+  for (int i = 0; i < e->ninputs; i++) {
+    const GcTensor now = tensor_of_run(e, &e->inputs[i], s->env.extents, dims);
+    if (!check_limit(m, e, &now, inputs[i])) return false;
+  }
   if (!put_hypers(m)) return false;
-  for (int i = 0; i < e->ninputs; i++) put_input(s, &e->inputs[i], inputs[i]);
+  for (int i = 0; i < e->ninputs; i++) {
+    const GcTensor now = tensor_of_run(e, &e->inputs[i], s->env.extents, dims);
+    put_input(s, &now, inputs[i]);
+  }
   s->env.step = e->training && s->step ? (uint64_t)*s->step : m->calls[entry];
   m->calls[entry]++;
   session_run(s, s->entries[entry], &(RunRequest){.batch = NO_BATCH});
   if (session_fault(s, e, NO_BATCH)) return refuse_run(m);
   for (int i = 0; i < e->noutputs; i++) {
-    const GcTensor *t = &e->outputs[i];
+    const GcTensor now = tensor_of_run(e, &e->outputs[i], s->env.extents, dims), *t = &now;
     if (outputs[i]) tensor_get(t, session_at(s, t), 0, tensor_count(t), outputs[i]);
   }
   return true;
@@ -144,8 +165,13 @@ static bool draw(GcModel *m, uint64_t seed) {
   return session_initialize(&m->session, seed) || refuse_run(m);
 }
 
+bool embed_run_of(GcModel *m, int entry, const int *extents, const void *const *inputs,
+                  void *const *outputs) {
+  return begin(m) && end(m, run(m, entry, extents, inputs, outputs));
+}
+
 bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *outputs) {
-  return begin(m) && end(m, run(m, entry, inputs, outputs));
+  return embed_run_of(m, entry, NULL, inputs, outputs);
 }
 
 bool embed_reset(GcModel *m, uint64_t seed) {

@@ -131,4 +131,38 @@ run 0 ./count count --x 'x.raw[0:9]' --y y.npy
 run 0 ./count count --x x.npy --y y.npy --drop-last
 holds out.txt '2 of 10 rows were left out'
 run 0 ./count count --x 'x.npy[0:3]' --drop-last
+
+# ---- a library: the extent is an argument, checked, and arrays have the shape of the call ----
+cat >twice.g <<'END'
+entry twice(x : f32[n <= 4, 3], k : u8[n]) { return y = x * 2, m = mean(x), t = transpose(x), e = gather(iota(9), k), n }
+END
+cat >call.c <<'END'
+#include "twice.h"
+#include <stdio.h>
+int main(void) {
+  twice *m = twice_open(1, 0);
+  float x[12], y[12], mean, t[12];
+  uint8_t k[4] = {1, 2, 200, 4};
+  int32_t e[4], n;
+  for (int i = 0; i < 12; i++) x[i] = i;
+  for (int c = 0; c < 6; c++)
+    if (twice_twice(m, c, x, k, y, &mean, t, e, &n))
+      printf("%d: mean %g, y %g, t %g %g, e %d\n", n, mean, y[3 * n - 1], t[1], t[3 * n - 1], e[n - 1]);
+    else
+      printf("%s\n", twice_error(m));
+  twice_close(m);
+}
+END
+run 0 "$gc" twice.g --emit=lib -o libtwice.so
+run 0 cc call.c ./libtwice.so -Wl,-rpath,"$PWD" -o call
+run 0 ./call
+cat >want.txt <<'END'
+twice: n is 0, which is not in 1 to 4
+1: mean 1, y 4, t 1 2, e 1
+2: mean 2.5, y 10, t 3 5, e 2
+twice: row 2 of the input k holds 200, which is not in 0 to 8
+twice: row 2 of the input k holds 200, which is not in 0 to 8
+twice: n is 5, which is not in 1 to 4
+END
+same out.txt want.txt 'the calls of a library'
 finish

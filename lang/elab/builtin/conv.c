@@ -89,7 +89,7 @@ static Val with_row(BuiltinCall *s, Val x, bool with) {
   for (int i = 0; i < t->rank; i++) {
     if (with && i == t->rank - 1) dim[n++] = 1;
     if (!with && i == t->rank - 2) continue;
-    dim[n++] = t->dim[i];
+    dim[n++] = type_axis(t, i);
   }
   Val y = val_tensor(
       s->e, build_reshape(elab_at(s->e, s->loc), x.tensor.id, type_get(s->e->c, t->dtype, n, dim)));
@@ -237,7 +237,7 @@ Val builtin_conv_transpose(BuiltinCall *s) {
         s,
         intern_printf(c, "needs filters for %lld channels, not %lld: %s against %s",
                       (long long)x->dim[1], (long long)w->dim[0], type_str(c, x), type_str(c, w)));
-  dim[0] = x->dim[0];
+  dim[0] = type_axis(x, 0);
   if (__builtin_mul_overflow(w->dim[1], groups, &dim[1])) dim[1] = -1;
   for (int i = 0; i < AXES; i++) {
     const char *rows = i ? "columns" : "rows";

@@ -185,6 +185,8 @@ Val builtin_einsum(BuiltinCall *s) {
     Loc loc = i ? more->at[i - 1].loc : arg_loc(s, "x");
     m.in[i].x = val_to_tensor(e, i ? more->at[i - 1] : arg(s, "x"), s->name, loc);
     if (m.in[i].x.kind == VAL_ERROR) return error_value;
+    if (m.in[i].x.tensor.type->extent)
+      return elab_fail(e, loc, "einsum needs static extents, found %s", val_str(e, m.in[i].x));
     m.in[i].x.loc = loc;
     if (m.in[i].x.tensor.type->dtype == m.in[0].x.tensor.type->dtype) continue;
     elab_error(e, s->loc, "einsum needs tensors of one dtype: %s and %s", val_str(e, m.in[0].x),

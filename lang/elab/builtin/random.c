@@ -65,7 +65,7 @@ Val builtin_dropout(BuiltinCall *s) {
   Val in[2] = {arg(s, "x"), error_value};
   bool loop = r.offset != NO_ID;
   if (loop) {
-    const Type *offsets = type_get(e->c, DT_I32, t->rank, t->dim);
+    const Type *offsets = type_with_dtype(e->c, t, DT_I32);
     if (!offsets)
       return elab_fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
     in[1] = val_tensor(e, build(elab_at(e, s->loc), OP_BROADCAST, &r.offset, 1, NULL, offsets));

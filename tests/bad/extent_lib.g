@@ -1,2 +1,0 @@
-# args: --emit=lib
-entry f(x : f32[n <= 8, 4]) { return y = x * 2 }
