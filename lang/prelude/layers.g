@@ -3,9 +3,9 @@
 
 # ---- layers: their params and states have the path of the call, as in net.fc1.w ----
 
-# x @ w + b over the last axis
-def linear(x : [..., d], units : count, bias : flag = true) {
-  param w : f32[d, units] = glorot()
+# x @ w + b over the last axis; w begins with what the initialiser gives
+def linear(x : [..., d], units : count, bias : flag = true, init = glorot) {
+  param w : f32[d, units] = init()
   y = x @ w
   if bias {
     param b : f32[units] = zeros()
