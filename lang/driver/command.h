@@ -1,5 +1,6 @@
-/* What the files of the command share: main.c (the way through), front.c (from text to a module),
-   help.c (what gc says of itself), reproduce.c (what an internal error leaves behind). */
+/* What the files of the command share: main.c (the way through), settings.c (what is asked for),
+   front.c (from text to a module), help.c (what gc says of itself), reproduce.c (what an internal
+   error leaves behind). */
 #ifndef GC_LANG_COMMAND_H
 #define GC_LANG_COMMAND_H
 #include "codegen/codegen.h"

@@ -1,0 +1,50 @@
+/* A compilation by the command: its state, and what its options ask for (settings.c); main.c leads
+   it through the floors. */
+#ifndef GC_LANG_COMPILATION_H
+#define GC_LANG_COMPILATION_H
+#include "lang/driver/command.h"
+#include "passes/passes.h"
+
+/* How a kind of output is made: from which stage on, and by whom. */
+typedef enum Emit {
+  EMIT_NONE,
+  EMIT_EXE,
+  EMIT_LIB,
+  EMIT_FORM, /* a target's own */
+  EMIT_AST,
+  EMIT_IR,
+  EMIT_PLAN
+} Emit;
+
+typedef struct Compilation {
+  Ctx *c;
+  Options o;
+  Front front;
+  Emit emit;
+  const char *output; /* NULL: the standard output */
+  const char *pipeline;
+  PassOptions passes;
+  CodegenOptions codegen;
+  Targets targets;
+  const BackendForm *form; /* of EMIT_FORM */
+  CodegenPart *main;       /* of targets: whose plan is shown, and whose form is made */
+  const Program *prog;     /* of --emit=ast */
+  FILE *note;              /* of --pack: what is said once the rows are written */
+  Module *m;               /* of everything else */
+  double target_seconds, passes_seconds, codegen_seconds;
+} Compilation;
+
+/* ---- settings.c: each returns an exit code, and has said what is wrong ---- */
+int settings_options(Compilation *r);
+int settings_effort(Compilation *r);      /* of planning */
+int settings_output(Compilation *r);      /* what is made, and where it goes; after the targets */
+int settings_print_after(Compilation *r); /* --print-after names a pass of the pipeline, or all */
+/* What is read, and what is written: the output, what lies beside it, and what is looked at, where
+   the shell leads it to a file. */
+int settings_files(Compilation *r, bool looks);
+bool settings_wants_times(const Options *o); /* --stats=time[:DEVICE] */
+/* Whose model of time the device is for, and its name; NULL after a message. */
+const Backend *settings_timed_device(const Compilation *r, const char **name);
+/* "700", "700K", "1.5GB", "64MiB": K, M, G and T are powers of 1024. */
+bool settings_bytes(const char *s, uint64_t *out);
+#endif

@@ -1,0 +1,257 @@
+/* What a command line asks of a compilation: its output, passes, effort, limits and targets'
+   options. Contract: nothing has been read yet but the command line; what does not go together is
+   refused here, before anything is done. */
+#include "codegen/build/output.h"
+#include "lang/driver/compilation.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+  const char *name;
+  Emit emit;
+} emits[] = {
+    {"exe", EMIT_EXE}, {"lib", EMIT_LIB}, {"ast", EMIT_AST}, {"ir", EMIT_IR}, {"plan", EMIT_PLAN}};
+
+/* "--dump-plan=html -o page.html" means the plan, but -o names what is compiled. */
+static bool is_named_as_plan(const Options *o, const char *output) {
+  const char *form = option_value(o, OPT_DUMP_PLAN, NULL), *dot = strrchr(output, '.');
+  return form && dot && strcmp(dot + 1, form) == 0;
+}
+
+int settings_files(Compilation *r, bool looks) {
+  bool program = r->emit == EMIT_EXE || r->emit == EMIT_LIB, lib = r->emit == EMIT_LIB;
+  bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
+  bool screen = !r->output || strcmp(r->output, "-") == 0;
+  const char *out = r->output;
+  const char *input = intern_printf(r->c, "the input %s", r->o.input);
+  FileUse use[6 + BACKENDS];
+  int n = 0;
+  use[n++] = (FileUse){.option = input, .path = r->o.input};
+  use[n++] = (FileUse){.option = "gc itself", .path = "/proc/self/exe"};
+  if (looks || (screen && !program))
+    use[n++] =
+        (FileUse){"the standard output", "/proc/self/fd/1", .writes = true, .by_shell = true};
+  if (!screen) use[n++] = (FileUse){"the output", out, .writes = true};
+  if (lib) use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
+  for (int i = r->targets.n; temps && i-- > 0;)
+    use[n++] =
+        (FileUse){"--save-temps", codegen_saved_source(r->c, out, r->targets.part[i].backend),
+                  .writes = true};
+  if (temps && lib)
+    use[n++] = (FileUse){"--save-temps", codegen_saved_api(r->c, out), .writes = true};
+  return files_check(use, n);
+}
+
+bool settings_wants_times(const Options *o) {
+  return strncmp(option_value(o, OPT_STATS, ""), "time", 4) == 0;
+}
+
+const Backend *settings_timed_device(const Compilation *r, const char **name) {
+  const char *what = option_value(&r->o, OPT_STATS, ""), *list = "";
+  for (int i = 0; i < BACKENDS; i++) {
+    const char *const *devices = backends[i]->devices;
+    if (!devices) continue;
+    if (strcmp(what, "time") == 0) return *name = devices[0], backends[i];
+    for (int k = 0; devices[k]; k++) {
+      *name = devices[k];
+      if (strncmp(what, "time:", 5) == 0 && strcmp(what + 5, *name) == 0) return backends[i];
+      list = intern_printf(r->c, "%s, time:%s", list, *name);
+    }
+  }
+  usage_error("--stats takes no value, or time%s; not '%s'", list, what);
+  return NULL;
+}
+
+int settings_output(Compilation *r) {
+  const Options *o = &r->o;
+  bool only_looks = option_given(o, OPT_CHECK) || option_given(o, OPT_DUMP_PLAN) ||
+                    option_given(o, OPT_PRINT_LIVENESS) || option_given(o, OPT_MEMORY_CURVE) ||
+                    option_given(o, OPT_MEMORY_REPORT) || option_given(o, OPT_PRINT_SCHEDULES) ||
+                    settings_wants_times(o);
+  r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
+  const char *name = option_value(o, OPT_EMIT, NULL);
+  for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
+    if (strcmp(emits[i].name, name) == 0) r->emit = emits[i].emit;
+  const Backend *of_form = name ? backend_of_form(name, &r->form) : NULL;
+  if (of_form) r->emit = EMIT_FORM;
+  const Backend *first = targets_part(&r->targets, backend_host()) ? backend_host() : NULL;
+  r->main = of_form ? targets_part(&r->targets, of_form)
+            : first ? targets_part(&r->targets, first)
+                    : &r->targets.part[0];
+  r->output = option_value(o, OPT_OUTPUT, NULL);
+  bool library = r->emit == EMIT_LIB;
+  const char *what = library ? "library" : "executable";
+  if ((r->emit == EMIT_EXE || library) && !r->output) {
+    size_t n = strlen(o->input), name_at = 0;
+    for (size_t i = 0; i < n; i++)
+      if (o->input[i] == '/') name_at = i + 1;
+    bool named = n >= name_at + 3 && strcmp(o->input + n - 2, ".g") == 0;
+    if (!named && access(intern_printf(r->c, "%s.g", o->input), F_OK) == 0)
+      return usage_error("%s is not named NAME.g; did you mean %s.g?", o->input, o->input);
+    if (!named)
+      return usage_error(is_directory(o->input)
+                             ? "%s is a directory; gc compiles one file NAME.g"
+                             : "%s is not named NAME.g; if it is a program, name the %s with -o",
+                         o->input, what);
+    r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, o->input, library ? "lib" : "",
+                              (int)(n - 2 - name_at), o->input + name_at, library ? ".so" : "");
+  }
+  if (r->emit == EMIT_EXE && is_named_as_plan(o, r->output))
+    return usage_error("-o %s would be the executable, and the plan goes to the screen; for a file "
+                       "leave -o out and write >%s",
+                       r->output, r->output);
+  if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
+    return usage_error("an executable cannot go to the standard output");
+  if (library && !codegen_lib_name(r->c, r->output))
+    return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
+                       r->output);
+  if (r->form && r->form->image && r->main->narch != 1)
+    return usage_error("--emit=%s is for one architecture: --arch=%s", name,
+                       r->main->backend->one_arch);
+  if (r->form && r->form->binary && (!r->output || strcmp(r->output, "-") == 0))
+    return usage_error("a %s cannot go to the screen: name it with -o", name);
+  int code = settings_files(r, only_looks);
+  if (!code && (r->emit == EMIT_EXE || library) && !output_is_replaceable(r->output))
+    return usage_error("%s is no file that can be replaced; name the %s with -o", r->output, what);
+  return code;
+}
+
+/* ROOT/lib/gc for the command ROOT/bin/gc, in the build tree and where it is installed. */
+static const char *runtime_dir(Ctx *c) {
+  char *path = realpath("/proc/self/exe", NULL);
+  for (int up = 0; path && up < 2; up++) {
+    char *slash = strrchr(path, '/');
+    if (slash) *slash = 0;
+  }
+  const char *dir = intern_printf(c, "%s/lib/gc", path ? path : ".");
+  free(path);
+  return dir;
+}
+
+int settings_print_after(Compilation *r) {
+  const char *wanted = r->passes.print_after;
+  if (!wanted || strcmp(wanted, "all") == 0) return EXIT_DONE;
+  VEC(const char *) names = {0};
+  for (const char *p = r->pipeline; *p;) { /* "fold,share{match=16}": names end at , or { */
+    p += strspn(p, ", \t\n");
+    size_t n = strcspn(p, ",{ \t\n");
+    const char *name = intern_n(r->c, p, n);
+    if (strcmp(name, wanted) == 0) return EXIT_DONE;
+    vec_push(ctx_arena(r->c), &names, name);
+    p += n;
+    if (*p == '{') p += strcspn(p, "}");
+    p += *p == '}';
+  }
+  const char *near = nearest_name(r->c, wanted, names.at, (int)names.n);
+  return usage_error("--print-after: the pipeline has no pass '%s'%s%s%s", wanted,
+                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static int level(const Options *o) { return option_value(o, OPT_LEVEL, "2")[0] - '0'; }
+
+/* Seconds of searching: counted in steps, so any number gives the same plan everywhere. */
+int settings_effort(Compilation *r) {
+  const char *text = option_value(&r->o, OPT_PLAN_TIMEOUT, "1");
+  char *end;
+  r->passes.plan_seconds = strtod(text, &end);
+  if (end == text || *end || !(r->passes.plan_seconds >= 0 && r->passes.plan_seconds <= 1e6))
+    return usage_error("--plan-timeout takes a number of seconds from 0 to 1000000, not '%s'",
+                       text);
+  return EXIT_DONE;
+}
+
+bool settings_bytes(const char *s, uint64_t *out) {
+  static const char letters[] = "KMGT";
+  char *end;
+  double n = strtod(s, &end);
+  const char *letter = *end ? strchr(letters, *end) : NULL;
+  if (s[0] < '0' || s[0] > '9' || (*end && !letter)) return false;
+  for (int k = 0; letter && k <= letter - letters; k++) n *= 1024;
+  if (letter && *++end == 'i') end += end[1] == 'B';
+  if (letter && *end == 'B') end++;
+  if (*end || !(n >= 1) || n >= 0x1p62) return false;
+  *out = (uint64_t)n;
+  return letter || n == (double)*out;
+}
+
+/* A size, or a share: "50%". */
+static bool parse_limit(const char *s, MemoryLimit *out) {
+  char *end;
+  double n = strtod(s, &end);
+  if (strcmp(end, "%") != 0) return settings_bytes(s, &out->bytes);
+  out->share = n / 100;
+  return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
+}
+
+enum { MOST_STREAMS = 64, MOST_JOBS = 256 };
+
+/* A number from 1 to `most`, or 0 where it is none. */
+static int parse_count(const char *s, int most) {
+  char *end;
+  long n = strtol(s, &end, 10);
+  return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= most ? (int)n : 0;
+}
+
+/* The pipeline fits a program into a limit, and nothing in it decides otherwise later. */
+static bool keeps_limits(Ctx *c, const char *pipeline) {
+  size_t n;
+  const char *remat = passes_stage(pipeline, "remat", &n);
+  const char *share = remat ? passes_stage(remat + n + (remat[n] == ','), "share", &n) : NULL;
+  return share && !strstr(intern_n(c, share, n), "strategy");
+}
+
+int settings_options(Compilation *r) {
+  const Options *o = &r->o;
+  const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
+  const char *precision = option_value(o, OPT_PRECISION, "f32");
+  r->pipeline = option_given(o, OPT_PASSES)
+                    ? o->value[OPT_PASSES]
+                    : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
+  r->passes = (PassOptions){
+      .memory = option_value(o, OPT_MEMORY, "pack"),
+      .streams = parse_count(option_value(o, OPT_STREAMS, "1"), MOST_STREAMS),
+      .verify_each = option_given(o, OPT_VERIFY_EACH) || GC_VERIFY_EACH,
+      .time_passes = option_given(o, OPT_TIME_PASSES),
+      .stats = option_given(o, OPT_STATS) && !settings_wants_times(o),
+      .print_changed = option_given(o, OPT_PRINT_CHANGED),
+      .curve = option_given(o, OPT_MEMORY_CURVE) ? stdout : NULL,
+      .print_after = option_value(o, OPT_PRINT_AFTER, NULL),
+      .out = stderr,
+  };
+  if (option_given(o, OPT_REMARKS))
+    remark_parse(option_value(o, OPT_REMARKS, "all"), &r->passes.remarks);
+  r->codegen = (CodegenOptions){
+      .march = option_value(o, OPT_MARCH, NULL),
+      .version = GC_VERSION,
+      .runtime_dir = runtime_dir(r->c),
+      .level = level(o),
+      .jobs = parse_count(option_value(o, OPT_JOBS, "0"), MOST_JOBS),
+      .no_cache = option_given(o, OPT_NO_CACHE),
+      .save_temps = option_given(o, OPT_SAVE_TEMPS),
+      .verbose = option_given(o, OPT_VERBOSE),
+      .time = option_given(o, OPT_TIME_PASSES),
+      .stats = option_given(o, OPT_STATS) && !settings_wants_times(o),
+      .exact = option_given(o, OPT_EXACT),
+  };
+  r->front = (Front){.c = r->c, .o = o};
+  if (!r->passes.streams)
+    return usage_error("--streams takes a number from 1 to %d, not '%s'", MOST_STREAMS,
+                       option_value(o, OPT_STREAMS, ""));
+  if (option_given(o, OPT_JOBS) && !r->codegen.jobs)
+    return usage_error("--jobs takes a number from 1 to %d, not '%s'", MOST_JOBS,
+                       option_value(o, OPT_JOBS, ""));
+  if (limit && !parse_limit(limit, &r->passes.limit))
+    return usage_error(
+        "--memory-limit takes a size as 700M or 1.5G, or a share up to 100%% as 50%%, "
+        "not '%s'",
+        limit);
+  bool packs = strcmp(r->passes.memory, "pack") == 0;
+  if ((limit || r->passes.curve) && (!packs || !keeps_limits(r->c, r->pipeline)))
+    return usage_error("--memory-limit and --memory-curve are about --memory=pack%s",
+                       packs ? ", and need the passes remat and, behind it, share" : "");
+  if (option_given(o, OPT_MEMORY_REPORT) && (limit || !packs))
+    return usage_error("--memory-report compares the strategies itself, all without a limit");
+  return EXIT_DONE;
+}
