@@ -1,8 +1,9 @@
 /* Every op of the table that a GPU computes is in one of the programs given, as the passes leave
    them to make kernels of; that other tests run their kernels is the caller's to see to.
      covers FILE.g…
-   Not asked for: ops that no pass leaves (composites, those without arithmetic of their own), and
-   tf32, which only --precision=tf32 makes and products.c runs. */
+   Not asked for: ops that no pass leaves (composites, those without arithmetic of their own),
+   tf32, which only --precision=tf32 makes and products.c runs, and extent, which the target
+   refuses. */
 #include "codegen/gpu/gpu.h"
 #include "passes/passes.h"
 #include "tests/num/source.h"
@@ -18,7 +19,8 @@ static void mark(const Entry *e, const Block *b, bool *seen) {
 }
 
 static bool is_asked_for(OpKind k) {
-  return op_info[k].cls != CLASS_COMPOSITE && op_info[k].cls != CLASS_META && k != OP_TF32;
+  return op_info[k].cls != CLASS_COMPOSITE && op_info[k].cls != CLASS_META && k != OP_TF32 &&
+         k != OP_EXTENT;
 }
 
 int main(int argc, char **argv) {

@@ -78,3 +78,7 @@ entry underflow_depthwise(x : f32[2, 8, 4, 5], w : f32[8, 1, 1, 1]) {
   y = conv2d(x * 1e-30, w, groups = 8)
   return s = 1 / grad(sum(y * 1e-30), w)
 }
+entry quotients(i : i32[300], j : i32[300], u : u8[300]) {
+  odd = j % 9 * 2 + 1
+  return a = i // odd, b = i // -odd, c = u // 7
+}

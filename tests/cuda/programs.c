@@ -307,7 +307,8 @@ typedef struct Tally {
 /* Cubins take NVRTC longest: one file in three, or module of random programs, is compiled to them,
    others on each commit, but at the level full. */
 static DeviceKind kind_of(const Request *r, const char *what) {
-  const char *name = r->file ? strrchr(r->file, '/') : what; /* the folder differs by machine */
+  const char *slash = r->file ? strrchr(r->file, '/') : NULL; /* the folder differs by machine */
+  const char *name = slash ? slash : r->file ? r->file : what;
   return r->kind == DEVICE_NVRTC && !level_draws(name, 3) ? DEVICE_PTX : r->kind;
 }
 

@@ -1,6 +1,7 @@
 # RUN: split-file-14 %s %t
 # RUN: %gc --check-gradients train %t/right.g -D N=3 | FileCheck-14 --check-prefix=RIGHT %t/right.g
 # RUN: (%gc --check-gradients train %t/wrong.g || echo $?) 2>&1 | FileCheck-14 --check-prefix=WRONG %t/wrong.g
+# RUN: %gc --check-gradients train %t/kink.g | FileCheck-14 --check-prefix=KINK %t/kink.g
 # RUN: (%gc --check-gradients tran %t/right.g || echo $?) 2>&1 | grep -A1 "right.g has no entry 'tran'; it has train, test$" | grep -x 2
 # RUN: (%gc --check-gradients test %t/right.g || echo $?) 2>&1 | grep -A1 'entry test takes no gradient outside of a scan; an entry with minimize does$' | grep -x 2
 # RUN: (%gc --check-gradients train %t/right.g -O2 || echo $?) 2>&1 | grep -A1 'error: -O does not go with --check-gradients' | grep -x 2
@@ -33,6 +34,17 @@ entry train(x : f32[3]) {
   param half : f32[3] = const(0.7)
   param good : f32[3] = const(0.2)
   loss = sum(half * stop_gradient(half) * x + good * good)
+  minimize loss with sgd(0.1)
+  return loss
+}
+#--- kink.g
+# KINK: good {{.*}} differs by {{[0-9.]+e-(0[5-9]|1)}}
+# KINK-NEXT: half {{.*}} differs by {{.*}} at a kink, not checked
+# KINK: the gradients agree with finite differences, but for those at a kink of the loss
+entry train(x : f32[3]) {
+  param half : f32[3] = zeros()
+  param good : f32[3] = const(0.2)
+  loss = sum(relu(half) * x * x + good * good)
   minimize loss with sgd(0.1)
   return loss
 }

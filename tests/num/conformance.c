@@ -17,9 +17,10 @@
 
 /* Ops that are how a program is put together and have no value of their own: every entry ends in a
    return, groups are kernels that yield, and grad is expanded before there is code. A scan is as
-   its body is: random programs have loops. */
+   its body is: random programs have loops. An extent is what a run says (e2e/extents). */
 static bool structural(OpKind k) {
-  return k == OP_KERNEL || k == OP_YIELD || k == OP_RETURN || k == OP_GRAD || k == OP_SCAN;
+  return k == OP_KERNEL || k == OP_YIELD || k == OP_RETURN || k == OP_GRAD || k == OP_SCAN ||
+         k == OP_EXTENT;
 }
 
 /* ---- building ---- */

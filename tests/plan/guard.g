@@ -24,8 +24,8 @@ def embed(x) {
 entry penalty(x : f32[64, 100], y : f32[64, 100]) {
   m = 0.5 * x + 0.5 * y
   a = critic(x) as net
-  b = critic(y) as net
-  c = critic(m) as net
+  b = critic(y) as net shared
+  c = critic(m) as net shared
   g = grad(sum(c), m)
   loss = mean(b) - mean(a) + 10 * mean((sqrt(sum(g * g, axis = 1) + 1e-8) - 1) ** 2)
   minimize loss with adam(1e-3)
@@ -51,7 +51,7 @@ entry curvature(x : f32[64, 100], label : u8[64]) {
 # two inputs, one net
 entry twins(x : f32[128, 256], y : f32[128, 256], t : f32[128]) {
   u = embed(x) as twin
-  v = embed(y) as twin
+  v = embed(y) as twin shared
   loss = mse(sum(u * v, axis = 1), t)
   minimize loss with adam(1e-3)
   return loss

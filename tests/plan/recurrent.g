@@ -9,8 +9,8 @@ let T = 6
 entry train(x : f32[T, B, H], t : f32[B, H]) {
   h1, h2, c1, c2 = zeros([B, H]), zeros([B, H]), zeros([B, H]), zeros([B, H])
   for i in 0..T {
-    h1, c1 = lstm(x[i], h1, c1) as l1
-    h2, c2 = lstm(h1, h2, c2) as l2
+    h1, c1 = lstm(x[i], h1, c1) as l1 shared
+    h2, c2 = lstm(h1, h2, c2) as l2 shared
   }
   loss = mse(h2, t)
   minimize loss with sgd(0.1)
