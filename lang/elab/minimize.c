@@ -157,6 +157,7 @@ const char *const train_clause[TRAIN_CLAUSES] = {[TRAIN_CLIP] = "clip",
 typedef struct Training {
   Choice *opt;
   int n;
+  bool update;                  /* else minimize */
   Actual clause[TRAIN_CLAUSES]; /* VAL_NONE: not given */
 } Training;
 
@@ -164,6 +165,15 @@ static bool has_param(const Func *f, const char *name) {
   for (int i = 0; i < f->decl->function.n; i++)
     if (f->decl->function.params[i].name.name == name) return true;
   return false;
+}
+
+/* That the statement has the clause; TRAIN_CLAUSES: none of this name. */
+static bool has_clause(Elab *e, const Training *t, int k, const Ident *name) {
+  if (k != TRAIN_CLAUSES && k != (t->update ? TRAIN_ONLY : TRAIN_BY)) return true;
+  elab_error(e, name->loc, "%s has no clause '%s'", t->update ? "update" : "minimize", name->name);
+  elab_hint(e, t->update ? "its clauses are by, if, clip and accumulate"
+                         : "its clauses are if, clip, accumulate and only");
+  return elab_trace(e), false;
 }
 
 static bool set_clause(Elab *e, Training *t, TrainClause k, const Actual *a) {
@@ -181,7 +191,8 @@ static bool take_clauses(Elab *e, Choice *c, Training *t) {
     const char *name = intern(e->c, train_clause[k]);
     for (int i = 2; i < c->n + 2 && !has_param(c->f, name); i++) {
       if (c->arg[i].name.name != name) continue;
-      if (!set_clause(e, t, (TrainClause)k, &c->arg[i])) return false;
+      if (!has_clause(e, t, k, &c->arg[i].name) || !set_clause(e, t, (TrainClause)k, &c->arg[i]))
+        return false;
       memmove(&c->arg[i], &c->arg[i + 1], sizeof *c->arg * (size_t)(c->n + 1 - i));
       c->n--;
       break;
@@ -207,30 +218,22 @@ static bool read_optimizer(Elab *e, const Optimizer *o, Training *t) {
   return take_clauses(e, &t->opt[t->n++], t);
 }
 
-static bool read_clause(Elab *e, const Arg *a, bool update, Training *t) {
+static bool read_clause(Elab *e, const Arg *a, Training *t) {
   int k = 0;
   while (k < TRAIN_CLAUSES && strcmp(train_clause[k], a->name.name) != 0) k++;
   Val v = elab_eval_one(e, a->value);
-  if (k == TRAIN_CLAUSES || k == (update ? TRAIN_ONLY : TRAIN_BY)) {
-    elab_error(e, a->name.loc, "%s has no clause '%s'", update ? "update" : "minimize",
-               a->name.name);
-    elab_hint(e, update ? "its clauses are by, if, clip and accumulate"
-                        : "its clauses are if, clip, accumulate and only");
-    return elab_trace(e), false;
-  }
-  return v.kind != VAL_ERROR &&
+  return has_clause(e, t, k, &a->name) && v.kind != VAL_ERROR &&
          set_clause(e, t, (TrainClause)k, &(Actual){a->name, v, a->value->loc, -1});
 }
 
 static bool read_recipe(Elab *e, const Stmt *s, Training *t) {
   const Recipe *r = &s->train.recipe;
   Val none = {.kind = VAL_NONE};
-  *t = (Training){.opt = ARENA_ARRAY(e->a, Choice, r->n + 1)};
+  *t = (Training){.opt = ARENA_ARRAY(e->a, Choice, r->n + 1), .update = s->kind == ST_TRAIN};
   for (int i = 0; i < TRAIN_CLAUSES; i++) t->clause[i] = (Actual){.v = none, .loc = s->loc};
   bool ok = true;
   for (int i = 0; i < r->n; i++) ok &= read_optimizer(e, &r->at[i], t);
-  for (int i = 0; i < r->clauses.n; i++)
-    ok &= read_clause(e, &r->clauses.at[i], s->kind == ST_TRAIN, t);
+  for (int i = 0; i < r->clauses.n; i++) ok &= read_clause(e, &r->clauses.at[i], t);
   return ok;
 }
 

@@ -8,5 +8,6 @@ entry f(x : f32[4, 3]) {
   update params("net") with sgd(0.1), by = g, only = "net.fc"
   minimize loss with sgd(0.1), by = g
   minimize loss with sgd(0.1, clip = 1), clip = 1
+  update params("net") with sgd(0.1, only = "net.fc"), by = g
   return loss
 }
