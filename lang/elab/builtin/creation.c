@@ -77,6 +77,11 @@ Val builtin_arange(BuiltinCall *s) {
   const Type *t = type_get(e->c, DT_I32, 1, &(int64_t){(int64_t)n});
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
   Val x = build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc);
+  int64_t last;
+  if (whole &&
+      (__builtin_mul_overflow((int64_t)n - 1, by.i, &last) ||
+       __builtin_add_overflow(last, a.i, &last) || last != (int32_t)last || a.i != (int32_t)a.i))
+    return elab_fail(e, s->loc, "arange has elements that an i32 cannot hold");
   if (!whole) x = val_convert(e, x, DT_F32);
   if (val_number(by) != 1) x = tensor_binary(e, BIN_MUL, x, by, s->loc);
   return val_number(a) == 0 ? x : tensor_binary(e, BIN_ADD, x, a, s->loc);
