@@ -162,7 +162,7 @@ static bool not_found(const Command *cmd, const char *path, Err *e) {
   const GcEntry *en = cmd->entry;
   const GcGlobal *g = global_of(path);
   if (g && g->kind == GC_PARAM && en->training) {
-    err_set(e, EXIT_USAGE, "--watch %s: its gradient lies nowhere: a fused kernel uses it up",
+    err_set(e, EXIT_USAGE, "--watch %s: its gradient is not stored: a fused kernel consumes it",
             path);
     return err_hint(e, "compile with gc -O1, which fuses nothing");
   }

@@ -73,7 +73,7 @@ run 0 ./net train $rows --steps 2 --bad 1 --watch net.a.w --watch net.cell:2
 grep -q '^watch net.cell:2  step 1' out.txt && fail 'step 1 is even'
 
 # ---- refused ----
-says 2 'error: --watch net.a.w: its gradient lies nowhere: a fused kernel uses it up' ./fused train $rows --watch net.a.w
+says 2 'error: --watch net.a.w: its gradient is not stored: a fused kernel consumes it' ./fused train $rows --watch net.a.w
 holds out.txt 'hint: compile with gc -O1, which fuses nothing'
 says 2 'error: --watch net.z: train computes no value, layer or gradient of this name' ./fused train $rows --watch net.z
 holds out.txt 'hint: it has layers such as net.a, '

@@ -4,7 +4,7 @@
 #include "lang/elab/builtin/builtin.h"
 
 /* layer_norm and rms_norm; the data is the op */
-Val builtin_norm(BuiltinCall *s) {
+Val builtin_normalize(BuiltinCall *s) {
   Attr attr[MAX_ATTRS] = {[AT_EPS] = {.f = val_number(arg(s, "eps"))}};
   Val x = arg(s, "x");
   return build_checked(s->e, (OpKind)s->f->data, &x, 1, attr, NULL, s->name, s->loc);

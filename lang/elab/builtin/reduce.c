@@ -70,7 +70,7 @@ static bool all_floats(BuiltinCall *s, const Val *x, int n) {
   return true;
 }
 
-Val builtin_length(BuiltinCall *s) {
+Val builtin_norm(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = arg(s, "x"), square;
   const Ints *axes;
