@@ -17,6 +17,7 @@ def huber(y, target, delta = 1) {
 # spread over all classes, and labels equal to `ignore` do not count
 def cross_entropy(logits : floats, target : tensor, smoothing : fraction = 0, ignore = none) {
   if rank(target) == rank(logits) {
+    if ignore != none { return error("'ignore' of cross_entropy needs integer labels, not probabilities") }
     soft = (1 - smoothing) * target + smoothing / shape(logits)[-1]
     return -mean(sum(soft * log_softmax(logits), axis = -1))
   }
@@ -34,8 +35,8 @@ def kl(p, q) {
 
 # ---- log-sum-exp ----
 
-# log(sum(exp(x))) along axes, exact for large numbers
-def logsumexp(x, axis : ints = -1, keep : flag = false) {
+# log(sum(exp(x))) along axes, or of all elements, exact for large numbers
+def logsumexp(x, axis : ints = none, keep : flag = false) {
   m = stop_gradient(max(x, axis = axis, keep = true))
   m = where(abs(m) < inf, m, 0)
   y = m + log(sum(exp(x - m), axis = axis, keep = true))
@@ -52,7 +53,7 @@ def logaddexp(a, b) {
 # cumulative log(sum(exp(x))) along the last axis
 def logcumsumexp(x : [..., n]) {
   columns = transpose(reshape(x, [-1, n]))
-  y = where(columns[0] == columns[0], -inf, columns[0])  # of x's dtype
+  y = broadcast(type_as(-inf, x), shape(columns[0]))
   ys = scan i in 0..n {
     y = logaddexp(y, columns[i])
     yield y

@@ -2,9 +2,11 @@
 
 # cumulative product along an axis
 def cumprod(x : tensor, axis : int = -1) {
-  to = axis_to_front(rank(x), axis)
+  r, at = rank(x), axis % rank(x)
+  to = []                                     # the axes, this one and the first exchanged
+  for i in 0..r { to = to + [at if i == 0 else 0 if i == at else i] }
   rows = transpose(x, to)
-  y = rows[0] * 0 + 1
+  y = broadcast(type_as(1, x), shape(rows[0]))
   ys = scan i in 0..dim(rows, 0) {
     y = y * rows[i]
     yield y
@@ -12,19 +14,13 @@ def cumprod(x : tensor, axis : int = -1) {
   return transpose(ys, to)
 }
 
-# the order of r axes with this one and the first exchanged
-def axis_to_front(r : count, axis : int) {
-  at = axis % r
-  order = []
-  for i in 0..r { order = order + [at if i == 0 else 0 if i == at else i] }
-  return order
-}
-
-# x [V, D…] with row ids[i] replaced by y[i], for ids [I…] and y [I…, D…]; of equal ids the last counts
+# x [V, D…] with row ids[i] replaced by y[i], for ids [I…] and y [I…, D…]; of equal ids the last counts. Compares each id with
+# each of the V rows: scatter_add does not
 def scatter(x : tensor, ids : indices, y : tensor) {
   n, k = dim(x, 0), prod(shape(ids))
   row = shape(x)[1:] if rank(x) > 1 else []
-  last = max(where(iota(n)[:, none] == reshape(ids, [k]), iota(k), -1), axis = 1)
+  at = gather(iota(n), reshape(ids, [k]))     # the ids, checked as those of any gather
+  last = max(where(iota(n)[:, none] == at, iota(k), -1), axis = 1)
   hit = [n]                                   # the shape of last, with an axis of 1 for each of a row
   for d in 0..len(row) { hit = hit + [1] }
   new = gather(reshape(broadcast(y, shape(ids) + row), [k] + row), max(last, 0))

@@ -10,14 +10,15 @@ def triu(x : [..., n, m], k : int = 0) { return where(iota(m) - k >= iota(n)[:, 
 def resize(x : [n, c, h, w], size : ints, mode : string = "nearest") {
   rows, columns = pair(size)
   if mode == "bilinear" {
-    return einsum("ih,nchw,jw->ncij", tents(rows, h), x, tents(columns, w))
+    return einsum("ih,nchw,jw->ncij", type_as(interpolation(rows, h), x), x, type_as(interpolation(columns, w), x))
   }
+  if mode != "nearest" { return error("'mode' of resize must be \"nearest\" or \"bilinear\"") }
   y = gather(transpose(x, [2, 3, 0, 1]), iota(rows) * h // rows)
   return transpose(gather(transpose(y, [1, 0, 2, 3]), iota(columns) * w // columns), [2, 3, 1, 0])
 }
 
-# weights of linear interpolation: row i has those of n elements for element i of `to`
-def tents(to : count, n : count) {
+# weights [to, n] of linear interpolation: row i has those of the n elements for element i of `to`
+def interpolation(to : count, n : count) {
   at = clamp((f32(iota(to)) + 0.5) * (n / to) - 0.5, 0, n - 1)
   return max(1 - abs(at[:, none] - f32(iota(n))), 0)
 }

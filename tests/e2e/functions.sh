@@ -11,18 +11,20 @@ entry values(x : f32[4, 6]) {
   rows := stack([cumprod(x), cumprod(x, axis = 0), tril(x), triu(x, 1), tril(x, -1), scatter(x, ids(), 2 * x), rope(x, at = 3),
                  scatter(x, ids()[1:], -x[1:]), reshape(scatter(reshape(x, [24]), 5 * ids(), arange(0.5, 4.5)), [4, 6])])
   state few : f32[4, 4] = zeros()
-  few := stack([logsumexp(x), norm(x, axis = 1), std(x, axis = -1), f32(i32(4 * x) // 3)[:, 0]], axis = 1)
+  few := stack([logsumexp(x, axis = -1), norm(x, axis = 1), std(x, axis = -1), f32(i32(4 * x) // 3)[:, 0]], axis = 1)
   labels = i32(iota(4)) - 1
-  state losses : f32[11] = zeros()
-  losses := stack([cross_entropy(x, iota(4)), cross_entropy(x, labels, ignore = -1), cross_entropy(x, iota(4), smoothing = 0.3),
-                   cross_entropy(x, softmax(2 * x)), kl(x, 2 * x), logsumexp(x, axis = [0, 1]), norm(x), f32(finite(x)),
-                   f32(finite(x / sum(where(x > 9, x, 0)))),
-                   tents(5, 3)[1, 0], axis_to_front(3, -1)[0] + 0 * x[0, 0]])
   images = reshape(x, [1, 2, 3, 4])
-  state near : f32[1, 2, 5, 6] = zeros()
-  near := resize(images, [5, 6])
   state smooth : f32[1, 2, 5, 6] = zeros()
   smooth := resize(images, [5, 6], mode = "bilinear")
+  half = resize(f16(images), [5, 6], mode = "bilinear")
+  state losses : f32[13] = zeros()
+  losses := stack([cross_entropy(x, iota(4)), cross_entropy(x, labels, ignore = -1), cross_entropy(x, iota(4), smoothing = 0.3),
+                   cross_entropy(x, softmax(2 * x)), kl(x, 2 * x), logsumexp(x), norm(x), f32(finite(x)),
+                   f32(finite(x / sum(where(x > 9, x, 0)))),
+                   interpolation(5, 3)[1, 0], f32(finite(iota(4))),
+                   f32(cumprod(where(iota(2) == 0, inf, x[0, :2]))[0] == inf), f32(max(abs(f32(half) - smooth)) < 0.01)])
+  state near : f32[1, 2, 5, 6] = zeros()
+  near := resize(images, [5, 6])
   state normed : f32[1, 2, 3, 4] = zeros()
   normed := instancenorm(images, eps = 0.1) as inst
   state along : f32[2, 2, 6] = zeros()
@@ -31,6 +33,7 @@ entry values(x : f32[4, 6]) {
   counts := mean(f32(one_hot(categorical(broadcast(x[0], [4000, 6])), 6)), axis = 0)
   return y = x[:, none, 0, none, none]
 }
+entry put(x : f32[4, 6], ids : i32[2]) { return y = scatter(x, ids, x[:2]) }
 entry rates() {
   state rate : f32[S, 2] = zeros()
   rate := dynamic_update(rate, reshape(stack([wsd(2, 10, warmup = 2, decay = 4, least = 0.1), one_cycle(2, 10)]), [1, 2]), i32(step))
@@ -68,8 +71,10 @@ python3 - <<'END' || fail 'no data could be made'
 import random, struct
 random.seed(7)
 open("x.bin", "wb").write(struct.pack("<24f", *(random.uniform(-2, 2) for _ in range(24))))
+open("ids.bin", "wb").write(struct.pack("<2i", 1, 4))
 END
 run 0 ./f values --x x.bin --save values.safetensors --quiet
+says 1 'ids.bin' ./f put --x x.bin --ids ids.bin
 run 0 ./f attend --x x.bin --save attend.safetensors --quiet
 run 0 ./f rates --steps 12 --save rates.safetensors --quiet
 run 0 ./f factored --steps 5 --save factored.safetensors --quiet
@@ -114,7 +119,7 @@ worst("losses", w["losses"], [
     sum(ce(r, i) for i, r in enumerate(X)) / 4, sum(ce(r, i - 1) for i, r in enumerate(X) if i) / 3,
     sum(0.7 * ce(r, i) - 0.3 * sum(logs(r)) / 6 for i, r in enumerate(X)) / 4,
     -sum(sum(p * l for p, l in zip(soft(twice(r)), logs(r))) for r in X) / 4,
-    sum(sum(p * (a - b) for p, a, b in zip(soft(r), logs(r), logs(twice(r)))) for r in X) / 4, lse(x), size(x), 1, 0, 0.6, 2])
+    sum(sum(p * (a - b) for p, a, b in zip(soft(r), logs(r), logs(twice(r)))) for r in X) / 4, lse(x), size(x), 1, 0, 0.6, 1, 1, 1])
 image = [[x[12 * c + 4 * i:12 * c + 4 * i + 4] for i in range(3)] for c in range(2)]
 worst("nearest", w["near"], [image[c][i * 3 // 5][j * 4 // 6] for c in range(2) for i in range(5) for j in range(6)])
 def between(n, to, i):

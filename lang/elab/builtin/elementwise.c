@@ -26,6 +26,18 @@ Val builtin_unary_op(BuiltinCall *s) {
   return build_checked(s->e, (OpKind)s->f->data, &x, 1, NULL, NULL, s->name, s->loc);
 }
 
+/* A number becomes a scalar of the dtype. */
+Val builtin_type_as(BuiltinCall *s) {
+  Val like = arg_tensor(s, "like"), x = arg(s, "x");
+  if (like.kind == VAL_ERROR) return like;
+  Dtype dt = like.tensor.type->dtype;
+  if (x.kind != VAL_TENSOR) return val_to_const(s->e, x, type_scalar(s->e->c, dt), arg_loc(s, "x"));
+  return val_convert(s->e, x, dt);
+}
+
+/* In the prelude it is the user's call that is wrong. */
+Val builtin_error(BuiltinCall *s) { return elab_fail(s->e, s->loc, "%s", arg(s, "message").str); }
+
 Val builtin_where(BuiltinCall *s) {
   Elab *e = s->e;
   if (arg(s, "c").kind == VAL_BOOL) return arg(s, "c").b ? arg(s, "a") : arg(s, "b");
