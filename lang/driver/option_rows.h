@@ -12,6 +12,7 @@ typedef struct OptionRow {
   int pack; /* 0: compiling, 1: --pack, 2: both */
 } OptionRow;
 
+extern const char *const before_value[];     /* by form: between an option and its value */
 extern const OptionRow option_rows[OPTIONS]; /* by OptionId */
 
 /* Groups and options in the order of the table. */

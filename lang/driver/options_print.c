@@ -11,14 +11,15 @@ const OptionLine option_lines[OPTION_LINES] = {
 
 enum { HELP_COLUMN = 27, HELP_WIDTH = 100 };
 
+const char *const before_value[] = {[FORM_FLAG] = "",
+                                    [FORM_WORD] = " ",
+                                    [FORM_JOINED] = "=",
+                                    [FORM_MAYBE] = "[=",
+                                    [FORM_LEVEL] = ""};
+
 /* Prints an option as it is written; returns the width. */
 static int print_spelling(FILE *f, const OptionRow *r) {
-  static const char *const before[] = {[FORM_FLAG] = "",
-                                       [FORM_WORD] = " ",
-                                       [FORM_JOINED] = "=",
-                                       [FORM_MAYBE] = "[=",
-                                       [FORM_LEVEL] = ""};
-  return fprintf(f, "%s%s%s%s", r->spelling, before[r->form], r->value ? r->value : "",
+  return fprintf(f, "%s%s%s%s", r->spelling, before_value[r->form], r->value ? r->value : "",
                  r->form == FORM_MAYBE ? "]" : "");
 }
 

@@ -132,14 +132,9 @@ static void put_roff(FILE *f, const char *s) {
 }
 
 static void put_option(FILE *f, const OptionRow *r) {
-  static const char *const before[] = {[FORM_FLAG] = "",
-                                       [FORM_WORD] = " ",
-                                       [FORM_JOINED] = "=",
-                                       [FORM_MAYBE] = "[=",
-                                       [FORM_LEVEL] = ""};
   fputs(".TP\n\\fB", f);
   put_roff(f, r->spelling);
-  fprintf(f, "\\fR%s", before[r->form]);
+  fprintf(f, "\\fR%s", before_value[r->form]);
   if (r->value) fprintf(f, "\\fI%s\\fR", r->value);
   fputs(r->form == FORM_MAYBE ? "]\n" : "\n", f);
   put_roff(f, r->help);

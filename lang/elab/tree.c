@@ -284,7 +284,7 @@ void tree_bind(Elab *e, Ident name, int global) {
 
 bool is_lenient(const Elab *e) { return e->lenient_blocks > 0; }
 
-/* A frame of the same path: a call that was made before the block may be made again in it. */
+/* A frame of the same path: a call that stands before the block may stand in it, too. */
 static void push_block(Elab *e, Loc loc) {
   Frame *outer = e->frame, *f = frame_push(e, "with", loc, outer->env, false);
   f->path = outer->path;
