@@ -41,12 +41,15 @@ typedef struct Reader { /* a place in the text */
   Err *e;
 } Reader;
 
+static bool ends_in(const char *path, const char *end) {
+  size_t n = strlen(path), m = strlen(end);
+  return n > m && strcmp(path + n - m, end) == 0;
+}
+
+static bool has_tabs(const char *path) { return ends_in(path, ".tsv") || ends_in(path, ".tsv.gz"); }
+
 bool csv_is(const char *path) {
-  static const char *const ends[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz"};
-  size_t n = strlen(path);
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-    if (n > strlen(ends[i]) && strcmp(path + n - strlen(ends[i]), ends[i]) == 0) return true;
-  return false;
+  return has_tabs(path) || ends_in(path, ".csv") || ends_in(path, ".csv.gz");
 }
 
 /* ---- records ---- */
@@ -75,7 +78,15 @@ static bool field(Reader *r, Field *f) {
   return true;
 }
 
-/* The next record that is not blank, up to `most` fields; *n 0: there is none. */
+static bool is_end(const Reader *r) {
+  const Csv *v = r->c->csv;
+  uint64_t at = r->at;
+  while (at < v->size && (v->text[at] == '\n' || v->text[at] == '\r')) at++;
+  return at == v->size;
+}
+
+/* The next record, up to `most` fields; *n 0: there is none. A blank line is no record, but for an
+   empty field of a file of one column, unless only such lines follow. */
 static bool record(Reader *r, Field *fields, uint64_t most, uint64_t *n) {
   const Csv *v = r->c->csv;
   *n = 0;
@@ -96,6 +107,7 @@ static bool record(Reader *r, Field *fields, uint64_t most, uint64_t *n) {
     if (r->at < v->size && v->text[r->at] == '\n') r->at++;
     r->line++;
     if (*n > 1 || fields[0].n || fields[0].quoted) return true;
+    if (v->ncolumns == 1 && !is_end(r)) return true;
     *n = 0;
   }
   return true;
@@ -120,7 +132,7 @@ static bool row(Reader *r, Field *fields, bool *there) {
 
 /* ---- fields ---- */
 
-/* Without blanks around, as a string; false: it is too long for a number or a word. */
+/* Without blanks around, as a string; false: it is too long for a number or a word, or no text. */
 static bool plain(const Field *f, char out[WORD]) {
   uint64_t n = 0, from = 0, to = f->n;
   while (!f->quoted && from < to && (f->p[from] == ' ' || f->p[from] == '\t')) from++;
@@ -165,6 +177,13 @@ static bool wrong_field(const Reader *r, uint64_t column, const char *what, cons
   return err_hint(r->e, "%s", hint);
 }
 
+static bool no_word(const Reader *r, uint64_t column, const Field *f) {
+  if (memchr(f->p, 0, f->n))
+    return wrong_field(r, column, "the field has a byte 0 in it", "save the file as UTF-8 text");
+  return wrong_field(r, column, "the field has more than 255 bytes",
+                     "choose columns of numbers or labels with FILE:NAME,NAME");
+}
+
 static bool no_number(const Reader *r, uint64_t column, const char *s) {
   char what[400];
   if (!*s) return wrong_field(r, column, "the field is empty", "fill it in, or leave the line out");
@@ -204,7 +223,7 @@ static bool collect_words(Column *c, Err *e) {
     if (!row(&r, v->fields, &there)) return false;
     if (!there) break;
     const Field *f = &v->fields[v->chosen[0]];
-    if (!plain(f, word)) return no_number(&r, v->chosen[0], "a text of more than 255 bytes");
+    if (!plain(f, word)) return no_word(&r, v->chosen[0], f);
     if (!v->words && (!*word || whole_of(word, &number) || real_of(word, &(double){0})))
       return true; /* what is wrong about it is said when it is read */
     if (!v->words) v->words = calloc(WORDS, sizeof *v->words);
@@ -232,15 +251,39 @@ static bool list_words(Csv *v, char *list, Err *e) {
   return true;
 }
 
-bool csv_words(const Column *c, char *out, size_t size) {
-  const Csv *v = c->csv;
-  if (!v || !v->words || v->listed) return false;
-  size_t at = (size_t)snprintf(out, size, "%s: %s is ", c->text, v->name);
-  for (int i = 0; i < v->nwords && at < size; i++)
-    at += (size_t)snprintf(out + at, size - at, "%s%s = %d", i ? ", " : "", v->words[i], i);
-  if (at < size) at += (size_t)snprintf(out + at, size - at, "; elsewhere: FILE:%s=", v->name);
+/* The words that fit in so many bytes: "a = 0, b = 1"; how many they are. */
+static int name_words(const Csv *v, char *out, size_t size) {
+  char one[WORD + 20];
+  size_t at = 0;
+  *out = 0;
+  for (int i = 0; i < v->nwords; i++) {
+    size_t n = (size_t)snprintf(one, sizeof one, "%s%s = %d", i ? ", " : "", v->words[i], i);
+    if (at + n >= size) return i;
+    memcpy(out + at, one, n + 1), at += n;
+  }
+  return v->nwords;
+}
+
+static bool join_words(const Csv *v, char *out, size_t size) {
+  size_t at = 0;
   for (int i = 0; i < v->nwords && at < size; i++)
     at += (size_t)snprintf(out + at, size - at, "%s%s", i ? "|" : "", v->words[i]);
+  return at < size;
+}
+
+bool csv_words(const Column *c, char *out, size_t size) {
+  const Csv *v = c->csv;
+  char some[400], all[400];
+  if (!v || !v->words || v->listed) return false;
+  int n = name_words(v, some, sizeof some);
+  if (n == v->nwords && join_words(v, all, sizeof all))
+    snprintf(out, size, "%s: %.100s is %s; elsewhere: FILE:%.100s=%s", c->text, v->name, some,
+             v->name, all);
+  else
+    snprintf(out, size,
+             "%s: %.100s is %s%s and %d more in alphabetical order; elsewhere, list all of them: "
+             "FILE:%.100s=WORD|WORD",
+             c->text, v->name, some, n ? " …" : "", v->nwords - n, v->name);
   return true;
 }
 
@@ -279,6 +322,37 @@ static bool find_column(const Column *c, const char *name, uint64_t *out, Err *e
   return err_hint(e, "it has %s", all);
 }
 
+/* "a" or "b..d"; `taken` marks the columns that are chosen. */
+static bool choose_range(Column *c, char *w, bool *taken, Err *e) {
+  Csv *v = c->csv;
+  char *dots = strstr(w, ".."), name[WORD];
+  uint64_t from, to;
+  if (dots) *dots = 0;
+  if (!find_column(c, w, &from, e) || !find_column(c, dots ? dots + 2 : w, &to, e)) return false;
+  if (from > to) {
+    err_set(e, EXIT_WRONG, "%s: the range %.100s..%.100s runs backwards", c->text, w, dots + 2);
+    return err_hint(e, "write %.100s..%.100s: columns of a range have the order of the file",
+                    dots + 2, w);
+  }
+  for (; from <= to; from++) {
+    if (taken[from]) {
+      err_set(e, EXIT_WRONG, "%s: column %.100s is given twice", c->text, name_of(v, from, name));
+      return err_hint(e, "name each column once");
+    }
+    taken[from] = true, v->chosen[v->n++] = from;
+  }
+  return true;
+}
+
+static bool choose_listed(Column *c, char *text, Err *e) {
+  bool *taken = calloc(c->csv->ncolumns + 1, sizeof *taken), ok = true;
+  if (!taken) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
+  for (char *save = NULL, *w = strtok_r(text, ",", &save); ok && w; w = strtok_r(NULL, ",", &save))
+    ok = choose_range(c, w, taken, e);
+  free(taken);
+  return ok;
+}
+
 /* "a,b..d,e" or, of labels, "a=word|word". */
 static bool choose(Column *c, char *text, Err *e) {
   Csv *v = c->csv;
@@ -288,18 +362,7 @@ static bool choose(Column *c, char *text, Err *e) {
     for (; v->n < v->ncolumns; v->n++) v->chosen[v->n] = v->n;
   char *list = text ? strchr(text, '=') : NULL;
   if (list) *list++ = 0;
-  for (char *save = NULL, *w = text ? strtok_r(text, ",", &save) : NULL; w;
-       w = strtok_r(NULL, ",", &save)) {
-    char *dots = strstr(w, "..");
-    uint64_t from, to;
-    if (dots) *dots = 0;
-    if (!find_column(c, w, &from, e) || !find_column(c, dots ? dots + 2 : w, &to, e)) return false;
-    for (; from <= to; from++) {
-      if (v->n == v->ncolumns)
-        return err_set(e, EXIT_WRONG, "%s: a column is given twice", c->text);
-      v->chosen[v->n++] = from;
-    }
-  }
+  if (text && !choose_listed(c, text, e)) return false;
   if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS) return list_words(v, list, e);
   if (!list) return true;
   err_set(e, EXIT_WRONG, "%s: words stand for whole numbers, in an input of one column", c->text);
@@ -332,16 +395,21 @@ static bool read_header(Column *c, Err *e) {
   Reader r = {.c = c, .line = 1, .e = e};
   char word[WORD];
   double number;
+  uint64_t n;
   bool numbers = false;
   if (v->size >= 3 && memcmp(v->text, "\xEF\xBB\xBF", 3) == 0) r.at = 3;
+  for (; r.at < v->size && (v->text[r.at] == '\n' || v->text[r.at] == '\r'); r.at++)
+    r.line += v->text[r.at] == '\n';
   const char *line = v->text + r.at, *end = memchr(line, '\n', v->size - r.at);
-  size_t n = end ? (size_t)(end - line) : v->size - r.at;
-  v->separator = strstr(c->text, ".tsv") ? '\t' : ',';
-  if (v->separator == ',' && !memchr(line, ',', n) && memchr(line, ';', n)) v->separator = ';';
-  v->body = r.at, v->first_line = 1;
+  size_t length = end ? (size_t)(end - line) : v->size - r.at;
+  v->separator = has_tabs(c->text) ? '\t' : ',';
+  if (v->separator == ',' && !memchr(line, ',', length) && memchr(line, ';', length))
+    v->separator = ';';
+  v->body = r.at, v->first_line = r.line;
   v->fields = calloc(FIELDS, sizeof *v->fields);
   if (!v->fields) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
-  if (!record(&r, v->fields, FIELDS, &v->ncolumns)) return false;
+  if (!record(&r, v->fields, FIELDS, &n)) return false;
+  v->ncolumns = n;
   for (uint64_t i = 0; i < v->ncolumns; i++)
     numbers = numbers || (plain(&v->fields[i], word) && real_of(word, &number));
   if (numbers || !v->ncolumns) return true;
@@ -412,8 +480,8 @@ bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e) 
   for (uint64_t i = 0; i < first + rows; i++) {
     if (!row(&r, v->fields, &there)) return false;
     for (uint64_t k = 0; k < v->n && i >= first; k++) {
-      if (!plain(&v->fields[v->chosen[k]], s))
-        return no_number(&r, v->chosen[k], "a text of more than 255 bytes");
+      const Field *f = &v->fields[v->chosen[k]];
+      if (!plain(f, s)) return no_word(&r, v->chosen[k], f);
       if (!element(&r, v->chosen[k], s, to, (i - first) * v->n + k)) return false;
     }
   }

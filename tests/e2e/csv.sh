@@ -6,6 +6,7 @@ cat >net.g <<'G'
 entry same(x : f32[2, 3], kind : u8[2]) { return y = x, label = i32(kind) }
 entry one(v : f32[1]) { return w = v * 1 }
 entry whole(n : i64[1, 2]) { return m = n + 0 }
+entry codes(kind : u8[2]) { return label = i32(kind) }
 entry table(t : f64[4, 2], x : f32[3]) { return u = t, z = x * 1 }
 entry train(x : f32[2, 3], kind : u8[2]) {
   loss = mean(xent(linear(x, 3), kind))
@@ -75,6 +76,23 @@ wrong 'k\nred\n3\nred\nred\n' "line 3, column k: '3' is no whole number" 'number
 wrong 'k\n1\n2\nred\n3\n' "line 4, column k: 'red' is no whole number" 'numbers and words are mixed' $kinds
 wrong 'k\n1\n2\n300\n3\n' 'line 4, column k: 300 is beyond the input kind (u8)' 'correct the file, or declare the input with a wider type' $kinds
 wrong 'k\nred\ngreen\nblue\nred\n' "line 4, column k: 'blue' is none of the words that were listed" 'list all words' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green'
+wrong 'p\n1\n\n3\n\n' 'line 3, column p: the field is empty' 'fill it in' one --v bad.csv
+wrong 'p\nred\n\nred\n' 'line 3, column p: the field is empty' 'fill it in' same --x 'houses.csv:2..4[0:2]' --kind bad.csv
+wrong 'a,b,c\n1,2,3\n' 'the range c..b runs backwards' 'write b..c' one --v bad.csv:a,c..b
+wrong 'a,b,c\n1,2,3\n' 'column b is given twice' 'name each column once' same --x bad.csv:b,a..b --kind houses.csv:kind
+long=$(printf '%0300d' 0)
+wrong "a,b\n$long,2\n" 'line 2, column a: the field has more than 255 bytes' 'choose columns of numbers' one --v bad.csv:a
+wrong 'a,b\n1\0001,2\n' 'line 2, column a: the field has a byte 0 in it' 'save the file as UTF-8' one --v bad.csv:a
+printf '\n\n1\n3\n\n\n' >single.csv # blank lines around
+mkdir -p folder.tsv && cp plain.csv houses.csv folder.tsv
+run 0 ./net one --v single.csv --w w.npy
+reads w.npy f '1.0 3.0'
+run 0 ./net same --x folder.tsv/houses.csv:2..4 $kind --y y.npy
+reads y.npy f '10.5 2.0 -3.0 100.0 4.0 5.0 0.5 6.0 7.0 8.0 9.0 10.0'
+{ echo word; seq -f 'word%03g' 0 99; } >words.csv
+run 0 ./net codes --kind words.csv --label l.npy
+holds out.txt 'note: words.csv: word is word000 = 0, word001 = 1'
+grep -q ' … and [0-9]* more in alphabetical order; elsewhere, list all of them: FILE:word=WORD|WORD$' out.txt || { fail 'a long note has no end'; cat out.txt; }
 printf 'k\nred\ngreen\nred\nred\n' >two.csv
 says 1 'error: houses.csv and two.csv hold other words for the input kind' ./net train --x houses.csv:2..4 $kind --validate test --validate.x houses.csv:2..4 --validate.kind two.csv
 holds out.txt 'hint: list the words of both: FILE:NAME=WORD|WORD'
