@@ -2,13 +2,23 @@
    validation below one title, each named at its end with its last value. Contract: written whole,
    beside the old one; a scale is logarithmic where a positive series spans a factor of 50. */
 #include "runtime/program/command.h"
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char opening[] = "<svg class=\"gc-plot\"";
-enum { WIDTH = 800, LEFT = 70, RIGHT = 150, TOP = 30, HEIGHT = 190, BELOW = 40, LETTER = 15 };
+enum {
+  WIDTH = 800,
+  LEFT = 70,
+  RIGHT = 150,
+  TOP = 30,
+  HEIGHT = 190,
+  BELOW = 40,
+  LETTER = 15,
+  MOST_TICKS = 16
+};
 
 static bool is_plot(const uint8_t *p, uint64_t n) {
   return n >= sizeof opening - 1 && memcmp(p, opening, sizeof opening - 1) == 0;
@@ -59,6 +69,7 @@ static int output_of(const Command *cmd, const char *name) {
 }
 
 /* ---- axes ---- */
+static const double FINEST = 1e-7; /* of a value: less of it is not told apart on an axis */
 
 /* 1, 2 or 5 times a power of ten: about n of them in the range. */
 static double spacing(double range, int n) {
@@ -79,7 +90,8 @@ static void scale(Panel *p) {
   p->log = low > 0 && high > 50 * low;
   if (p->log) low = log10(low), high = log10(high);
   double margin = high > low ? 0.05 * (high - low) : fmax(0.5 * fabs(low), 1e-3);
-  p->low = low - margin, p->high = high + margin;
+  margin = fmax(margin, fmax(FINEST * fmax(fabs(low), fabs(high)), 1e-300));
+  p->low = fmax(low - margin, -DBL_MAX / 4), p->high = fmin(high + margin, DBL_MAX / 4);
 }
 
 static double x_of(const Panel *p, double step) {
@@ -88,15 +100,16 @@ static double x_of(const Panel *p, double step) {
 
 static double y_of(const Panel *p, double v) {
   if (p->log) v = v > 0 ? log10(v) : p->low;
-  return p->y + HEIGHT * (p->high - v) / (p->high - p->low);
+  v = fmin(fmax(v, p->low), p->high); /* the largest doubles are beyond every axis */
+  return p->y + HEIGHT * ((p->high - v) / (p->high - p->low));
 }
 
-static void tick_y(FILE *f, const Panel *p, double v) {
+static void tick_y(FILE *f, const Panel *p, double v, int digits) {
   double y = y_of(p, v);
   fprintf(f,
           "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"%d\" "
-          "y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n",
-          LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, v);
+          "y=\"%.1f\" text-anchor=\"end\">%.*g</text>\n",
+          LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, digits, v);
 }
 
 static void ticks(FILE *f, const Panel *p) {
@@ -106,13 +119,16 @@ static void ticks(FILE *f, const Panel *p) {
     for (double d = floor(p->low); d <= p->high; d += every)
       for (int i = 0; i < all; i++)
         if (d + log10(parts[i]) >= p->low && d + log10(parts[i]) <= p->high)
-          tick_y(f, p, parts[i] * pow(10, d));
+          tick_y(f, p, parts[i] * pow(10, d), 4);
   } else {
-    double by = spacing(p->high - p->low, 4);
-    for (double k = ceil(p->low / by); k * by <= p->high; k++) tick_y(f, p, k * by);
+    double by = spacing(p->high - p->low, 4), first = ceil(p->low / by);
+    double places = ceil(log10(fmax(fabs(p->low), fabs(p->high)) / by)) + 1;
+    int digits = (int)fmin(fmax(places, 4), 10);
+    for (int k = 0; k < MOST_TICKS && (first + k) * by <= p->high; k++)
+      tick_y(f, p, (first + k) * by, digits);
   }
   double by = fmax(spacing(p->steps, 6), 1);
-  for (double k = 0; k * by <= p->steps; k++)
+  for (int k = 0; k < MOST_TICKS && k * by <= p->steps; k++)
     fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f</text>\n", x_of(p, k * by),
             p->y + HEIGHT + LETTER, k * by);
   fprintf(f, "<text x=\"%d\" y=\"%d\">steps</text>\n", WIDTH - RIGHT + 8, p->y + HEIGHT + LETTER);

@@ -61,12 +61,13 @@ static void sparkline(const Command *cmd, int room, FILE *f) {
   double v[CELLS], low = INFINITY, high = -INFINITY;
   int n = cmd->entry->loss >= 0 ? history_cells(cmd, cmd->entry->loss, v, CELLS) : 0;
   if (n < 2 || room < n + 3) return;
-  for (int i = 0; i < n; i++) low = fmin(low, v[i]), high = fmax(high, v[i]);
-  fputs("  ", f);
   for (int i = 0; i < n; i++)
-    fputs(high > low && isfinite(v[i]) ? block[(int)(7.99 * (v[i] - low) / (high - low))]
-                                       : block[0],
-          f);
+    if (isfinite(v[i])) low = fmin(low, v[i] / 2), high = fmax(high, v[i] / 2);
+  fputs("  ", f);
+  for (int i = 0; i < n; i++) { /* halves: the range of doubles is none */
+    double level = 7.99 * ((v[i] / 2 - low) / (high - low));
+    fputs(block[isfinite(v[i]) && level > 0 ? (int)fmin(level, 7) : 0], f);
+  }
 }
 
 void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total) {
