@@ -44,7 +44,7 @@ typedef struct OutKind {
                                             NULL: what has the first bytes is gc's */
 } OutKind;
 extern const OutKind out_npy, out_weights, out_checkpoint, out_profile, out_log, out_plot;
-enum { OUT_HEAD = 32 }; /* bytes that `is` needs */
+enum { OUT_HEAD = 64 }; /* bytes that `is` needs */
 /* Nothing is there that would be lost: no regular file, an empty one, or one of the kind. */
 bool out_may_replace(const char *path, const OutKind *kind, Err *e);
 /* Finds out before any work whether the file can be written there, with `bytes` of room. */

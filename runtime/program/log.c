@@ -22,7 +22,37 @@ static bool is_log(const uint8_t *p, uint64_t n) {
   return begins(p, n, csv_begins) || begins(p, n, json_begins);
 }
 
-const OutKind out_log = {"a log of training", is_log, NULL};
+/* Behind the text `before`, a number with three digits behind its point, as seconds have. */
+static bool ends_in_seconds(const char *row, size_t n, const char *before, const char *after) {
+  size_t m = strlen(before), k = strlen(after), digits = 0;
+  if (n < k || memcmp(row + n - k, after, k) != 0) return false;
+  n -= k;
+  while (digits < n && row[n - 1 - digits] >= '0' && row[n - 1 - digits] <= '9') digits++;
+  if (digits != 3 || n < 5 || row[n - 4] != '.') return false;
+  for (n -= 4; n && row[n - 1] >= '0' && row[n - 1] <= '9';) n--;
+  return n >= m && memcmp(row + n - m, before, m) == 0;
+}
+
+/* Tables of others may begin with an epoch and a step: ours end with the seconds, in three digits.
+   What a run that was killed has left may be less than a row. */
+static const char *foreign(const File *f) {
+  static const char other[] = "a table that --log did not write", seconds[] = ",seconds";
+  char text[1 << 16];
+  Err none = {0};
+  uint64_t n = f->size < sizeof text ? f->size : sizeof text;
+  if (!file_read(f, 0, text, n, &none)) return other;
+  const char *end = memchr(text, '\n', n);
+  if (!end) return f->size < sizeof text ? NULL : other;
+  uint64_t first = (uint64_t)(end - text);
+  if (*text == '{') return ends_in_seconds(text, first, ",\"seconds\":", "}") ? NULL : other;
+  const uint64_t m = sizeof seconds - 1;
+  if (first < m || memcmp(end - m, seconds, m) != 0) return other;
+  const char *row = end + 1;
+  end = memchr(row, '\n', n - first - 1);
+  return !end || ends_in_seconds(row, (size_t)(end - row), ",", "") ? NULL : other;
+}
+
+const OutKind out_log = {"a log of training", is_log, foreign};
 
 static bool is_json(const char *path) {
   static const char *const ends[] = {".jsonl", ".ndjson", ".json"};
@@ -74,8 +104,21 @@ static bool next(const Command *cmd, Cell *c) {
   return false;
 }
 
+/* Whether a column of every row, or of a hyper, has this name. */
+static bool is_taken(const GcEntry *e, const char *name) {
+  static const char *const own[] = {"epoch", "step", "seconds"};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (strcmp(name, own[i]) == 0) return true;
+  for (int i = 0; i < gc_program.nhypers; i++)
+    if (strcmp(name, gc_program.hypers[i].name) == 0 && reads_hyper(e, i)) return true;
+  return false;
+}
+
 static void name_of(const Command *cmd, const Cell *c, char out[300]) {
-  const char *entry = c->kind == HELD ? cmd->held.entry->name : "";
+  const GcEntry *e = cmd->entry;
+  const char *entry = c->kind == HELD ? cmd->held.entry->name
+                      : c->kind == OUTPUT && is_taken(e, e->outputs[c->i].name) ? e->name
+                                                                                : "";
   const char *name = c->kind == OUTPUT  ? cmd->entry->outputs[c->i].name
                      : c->kind == HYPER ? gc_program.hypers[c->i].name
                                         : cmd->held.entry->outputs[c->i].name;
@@ -123,9 +166,20 @@ static long keep_rows(const Command *cmd, FILE *f, uint64_t done, bool json, Err
   size_t room = 0, size = 0;
   long at = 0;
   FILE *w = open_memstream(&wanted, &size);
-  if (w) header(cmd, w), fclose(w);
-  for (bool first = true; wanted && getline(&row, &room, f) > 0; first = false) {
+  if (w) header(cmd, w);
+  if (!w || fclose(w) != 0) {
+    free(wanted);
+    err_set(e, EXIT_ENV, "no memory for the header of a log");
+    return -1;
+  }
+  for (bool first = true; getline(&row, &room, f) > 0; first = false) {
     if (!strchr(row, '\n')) break;
+    if (first && json != (row_step(row) != UINT64_MAX && *row == '{')) {
+      err_set(e, EXIT_USAGE, "%s: is a log in another format", cmd->options.text[OPT_LOG]);
+      err_hint(e, "a log of JSON lines has a name that ends in .jsonl, .ndjson or .json");
+      at = -1;
+      break;
+    }
     if (first && !json && strcmp(row, wanted) != 0) {
       err_set(e, EXIT_USAGE, "%s: is a log with other columns", cmd->options.text[OPT_LOG]);
       err_hint(e, "give the options of the run that wrote it, or name another file");

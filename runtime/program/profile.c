@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char opening[] = "{\"traceEvents\": [\n";
+static const char opening[] = "{\"otherData\": {\"writer\": \"gc\"}, \"traceEvents\": [\n";
 
 static bool is_profile(const uint8_t *p, uint64_t n) {
   return n >= sizeof opening - 1 && memcmp(p, opening, sizeof opening - 1) == 0;
