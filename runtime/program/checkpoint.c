@@ -26,12 +26,13 @@ typedef enum Key {
   K_BEST,
   K_BEST_STEP,
   K_WAITED,
+  K_OWED,
   K_COUNT
 } Key;
 static const char *const keys[K_COUNT] = {
-    CHECKPOINT_KEY,   "gc.program", "gc.entry",     "gc.seed",  "gc.rows",
-    "gc.data",        "gc.shuffle", "gc.epoch",     "gc.batch", "gc.done",
-    "gc.epoch_steps", "gc.best",    "gc.best_step", "gc.waited"};
+    CHECKPOINT_KEY,   "gc.program", "gc.entry",     "gc.seed",   "gc.rows",
+    "gc.data",        "gc.shuffle", "gc.epoch",     "gc.batch",  "gc.done",
+    "gc.epoch_steps", "gc.best",    "gc.best_step", "gc.waited", "gc.validation_owed"};
 
 struct Metas {
   Meta *m;
@@ -116,6 +117,7 @@ bool checkpoint_write(Command *cmd, const Position *p, Err *e) {
   snprintf(ms->m[K_BEST].value, sizeof ms->m->value, "%a", cmd->held.entry ? cmd->held.best : NAN);
   put_number(&ms->m[K_BEST_STEP], cmd->held.best_step);
   put_number(&ms->m[K_WAITED], cmd->held.waited);
+  put_number(&ms->m[K_OWED], cmd->held.owed);
   for (int i = K_COUNT; i < ms->sums; i++)
     snprintf(ms->m[i].value, sizeof ms->m->value, "%a",
              (double)session_hypers(&cmd->session)[i - K_COUNT]);
@@ -175,14 +177,16 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
   free(mine);
   if (e->code) return false;
   Meta sum;
+  uint64_t owed = 0;
   weights_sum(&w, ms->m, ms->n, &sum);
   bool ok = strcmp(sum.value, ms->m[ms->n].value) == 0;
   if (ok)
     ok = get_number(&ms->m[K_EPOCH], &p->epoch) && get_number(&ms->m[K_BATCH], &p->batch) &&
          get_number(&ms->m[K_DONE], &p->done) && get_number(&ms->m[K_STEPS], &p->epoch_steps) &&
          get_number(&ms->m[K_BEST_STEP], &cmd->held.best_step) &&
-         get_number(&ms->m[K_WAITED], &cmd->held.waited) &&
+         get_number(&ms->m[K_WAITED], &cmd->held.waited) && get_number(&ms->m[K_OWED], &owed) &&
          (p->batch == 0 || p->batch < cmd->data.batches || cmd->data.n == 0);
+  cmd->held.owed = owed != 0;
   cmd->held.best = strtod(ms->m[K_BEST].value, NULL);
   for (int i = ms->sums; ok && i < ms->n; i++)
     cmd->sums[i - ms->sums] = strtod(ms->m[i].value, NULL);

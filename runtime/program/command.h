@@ -39,6 +39,7 @@ void cli_free(Options *o);
 
 typedef struct Metas Metas; /* checkpoint.c: the metadata of a checkpoint */
 
+/* ---- history.c: what a run's scalars were, in few points; for the sparkline and the plot ---- */
 typedef struct Point {
   double step, value; /* means of the values that it stands for */
 } Point;
@@ -66,9 +67,9 @@ typedef struct Validation {
   uint64_t best_step; /* of the validation that it is from */
   uint64_t waited;    /* validations since */
   bool saved;         /* --save has the weights of the best one */
+  bool owed;          /* a signal ended the one of the last step, which comes again on --resume */
 } Validation;
 
-/* ---- history.c: what a run's scalars were, in few points; for the sparkline and the plot ---- */
 /* ---- inspect.c: --check-finite and --watch ---- */
 typedef struct Watched Watched;
 typedef struct Inspection {
@@ -104,15 +105,17 @@ void command_free(Command *cmd);
 /* Runs the entry, whose inputs then hold that batch; false: cmd->err says why it failed. */
 bool command_step(Command *cmd, const RunRequest *q, uint64_t batch);
 
+/* ---- inspect.c ---- */
 bool inspect_prepare(Command *cmd, Err *e);
 /* Around a run of the command's entry or of the validating one. */
 void inspect_begin(Command *cmd, const Dataset *data, uint64_t batch);
 void inspect_end(Command *cmd);
 void inspect_free(Command *cmd);
 
-bool validation_prepare(Command *cmd,
-                        Err *e);         /* before the session: the entry, its files, the metric */
-bool validation_takes(const GcEntry *v); /* whether an entry can validate */
+/* ---- validate.c ---- */
+/* Before the session: the entry, its files, the metric. */
+bool validation_prepare(Command *cmd, Err *e);
+bool validation_takes(const GcEntry *v);     /* whether an entry can validate */
 bool validation_measures(const GcTensor *t); /* whether an output is a figure of it */
 bool validation_due(const Command *cmd, uint64_t done, bool epoch);
 /* Validates after so many steps. False: cmd->err says why it failed, or a signal came. */

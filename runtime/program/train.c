@@ -7,12 +7,23 @@
 #include <math.h>
 #include <string.h>
 
+enum { PLOT_SECONDS = 10 }; /* between two drawings: whoever watches a file looks that often */
+
+/* Reported; the run goes on. */
+static void say_failed(Command *cmd, const Err *e) {
+  err_print(cmd->name, e);
+  cmd->failed = e->code;
+}
+
+static void draw_plot(Command *cmd) {
+  Err e = {0};
+  if (!plot_write(cmd, &e)) say_failed(cmd, &e);
+}
+
 static void write_checkpoint(Command *cmd, const Position *p) {
   Err e = {0};
   if (session_download(&cmd->session, &e)) checkpoint_write(cmd, p, &e);
-  if (!e.code) return; /* or the device is lost, which has been said */
-  err_print(cmd->name, &e);
-  cmd->failed = e.code;
+  if (e.code) say_failed(cmd, &e); /* or the device is lost, which has been said */
 }
 
 static bool loss_ok(Command *cmd, const Position *p, uint64_t batch) {
@@ -83,7 +94,7 @@ static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool c
   Err e = {0};
   if (!cmd->options.given[OPT_SAVEBEST] || isnan(cmd->held.best)) save_weights(cmd, &e);
   if (!e.code) log_close(cmd, &e);
-  if (!e.code) plot_write(cmd, &e);
+  if (!e.code) draw_plot(cmd);
   if (e.code) {
     cmd->err = e;
     return e.code;
@@ -137,10 +148,14 @@ int train_run(Command *cmd) {
   if (!log_open(cmd, &p, &cmd->err)) return cmd->err.code;
   dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
   progress_start(cmd, &g, &p);
-  bool checkpointed = p.done > 0 && p.done >= total;
+  bool checkpointed = p.done > 0 && (p.done >= total || validation_ends(cmd)) && !cmd->held.owed;
+  if (cmd->held.owed && cmd->held.entry && !validation_run(cmd, p.done) && cmd->err.code)
+    return failed(cmd, &g);
   double plotted = clock_now();
-  while (p.done < total && (!signal_seen() || cmd->session.device->in_flight)) {
+  while (p.done < total && !validation_ends(cmd) &&
+         (!signal_seen() || cmd->session.device->in_flight)) {
     if (!one_step(cmd, &p, total)) return failed(cmd, &g);
+    cmd->held.owed = false;
     bool epoch = p.batch == p.batches;
     history_step(cmd, &p);
     progress_step(cmd, &g, &p, total);
@@ -155,13 +170,12 @@ int train_run(Command *cmd) {
       epoch_end(cmd, &p);
       if (p.done < total) dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
     }
-    if (epoch && clock_now() - plotted > 10 && p.done < total) {
-      if (!plot_write(cmd, &cmd->err)) return failed(cmd, &g);
+    if (clock_now() - plotted > PLOT_SECONDS && p.done < total) {
+      draw_plot(cmd);
       plotted = clock_now();
     }
     checkpointed = checkpoint_due(cmd, p.done, epoch);
     if (checkpointed) write_checkpoint(cmd, &p);
-    if (validation_ends(cmd)) break;
   }
   return finish(cmd, &g, &p, total, checkpointed);
 }

@@ -13,21 +13,33 @@ bool validation_measures(const GcTensor *t) {
 }
 
 /* ---- the metric ---- */
-static bool contains(const char *name, const char *const *parts, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (strstr(name, parts[i])) return true;
+
+/* Words of a name stand between underscores, with or without a number behind: top5_err. */
+static bool has_word(const char *name, const char *const *words, size_t n) {
+  for (size_t at = 0; name[at]; at += name[at] == '_') {
+    size_t all = strcspn(name + at, "_"), bare = all;
+    while (bare && name[at + bare - 1] >= '0' && name[at + bare - 1] <= '9') bare--;
+    for (size_t i = 0; i < n; i++) {
+      size_t m = strlen(words[i]);
+      if ((m == all || m == bare) && strncmp(name + at, words[i], m) == 0) return true;
+    }
+    at += all;
+  }
   return false;
 }
 
-static bool falls(const char *name) {
-  static const char *const parts[] = {"loss", "perplexity", "error", "nll", "mse", "mae", "xent"};
-  return contains(name, parts, sizeof parts / sizeof *parts);
-}
+#define HAS_WORD(name, words) has_word(name, words, sizeof words / sizeof *words)
 
-static bool rises(const char *name) {
-  static const char *const parts[] = {"acc", "f1",   "precision", "recall", "auc",
-                                      "iou", "psnr", "top",       "reward", "likelihood"};
-  return contains(name, parts, sizeof parts / sizeof *parts);
+/* -1: less is better; 1: more is; 0: the name does not say. */
+static int direction_of(const char *name) {
+  static const char *const falls[] = {"loss", "perplexity", "error", "err", "nll",
+                                      "mse",  "rmse",       "mae",   "xent"};
+  static const char *const rises[] = {"acc",    "accuracy", "f1",     "precision",
+                                      "recall", "auc",      "iou",    "miou",
+                                      "psnr",   "top",      "reward", "likelihood"};
+  static const char *const turns[] = {"neg", "negative", "minus", "no", "not"};
+  if (HAS_WORD(name, turns)) return 0;
+  return HAS_WORD(name, rises) - HAS_WORD(name, falls);
 }
 
 static bool no_metric(const GcEntry *v, const char *name, Err *e) {
@@ -59,14 +71,14 @@ static bool choose_metric(Command *cmd, Err *e) {
     return err_hint(e, "return one, such as accuracy = mean(argmax(logits) == label)");
   }
   name = v->outputs[chosen].name;
-  bool less = falls(name), more = !less && rises(name);
+  int direction = direction_of(name);
   bool chooses = cmd->options.given[OPT_SAVEBEST] || cmd->options.given[OPT_PATIENCE];
-  if (chooses && !sign && !less && !more) {
+  if (chooses && !sign && !direction) {
     err_set(e, EXIT_USAGE, "whether a better %s is higher or lower is not known", name);
     return err_hint(e, "write --save-best +%s if it rises, --save-best -%s if it falls", name,
                     name);
   }
-  cmd->held.metric = (Metric){chosen, sign ? sign == '-' : less};
+  cmd->held.metric = (Metric){chosen, sign ? sign == '-' : direction < 0};
   return true;
 }
 
@@ -142,7 +154,7 @@ static bool keep_best(Command *cmd) {
   if (!cmd->options.given[OPT_SAVEBEST]) return true;
   const Globals w = session_globals(&cmd->session);
   Err e = {0};
-  if (!session_download(&cmd->session, &e) || !weights_finite(&w, &e) ||
+  if (!session_download(&cmd->session, &e) ||
       !weights_write(&w, &cmd->save, choose_saved, NULL, 0, &e)) {
     cmd->err = e;
     return false;
@@ -167,6 +179,7 @@ bool validation_run(Command *cmd, uint64_t done) {
   s->data = &h->data;
   bool ok = go_through(cmd);
   s->data = &cmd->data;
+  h->owed = !ok;
   if (!ok) return false;
   h->at = done;
   history_validation(cmd, done);

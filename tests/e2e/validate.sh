@@ -133,6 +133,66 @@ holds broken.svg '</svg>'
 says 2 'error: log.csv: is not a plot of training, and would be replaced by one' $train --plot log.csv
 says 2 'error: new.svg: --log and --plot would both write this file' $train --plot new.svg --log new.svg
 
+# ---- a figure that moves by one bit, and one over the whole range of doubles, have axes ----
+cat >ends.g <<'G'
+hyper lr = 0.02
+entry train(x : f32[8, 6]) {
+  loss = mean(linear(x, 3) ** 2)
+  minimize loss with sgd(lr)
+  odd = f64(step % 2)
+  return loss, bit = 1 + 2.3e-16 * odd, all = 1.7e308 * (2 * odd - 1), lr = 2 * lr, step = odd, seconds = 2 * odd, top5_err = loss, stop_cost = loss
+}
+entry slow(x : f32[1, 6]) {
+  h = mean(x) + normal(shape = [180, 180])
+  w = linear(x, 3)
+  return loss = mean(w) + 1e-9 * mean(h @ h @ h), top5_err = mean(w), stop_cost = mean(w), top5_acc = mean(w), negative_likelihood = mean(w)
+}
+G
+run 0 "$gc" ends.g -o ends
+run 0 timeout -s KILL 20 ./ends train --x x.npy --epochs 1 --plot plot.svg --log taken.csv --quiet
+[ "$(grep -c '<polyline' plot.svg)" = 8 ] && [ "$(grep -c text-anchor=.end plot.svg)" -lt 80 ] || fail 'axes without end'
+grep -q 'nan\|inf' plot.svg && fail 'the plot has figures that are none'
+exactly "$(head -1 taken.csv)" epoch,step,loss,bit,all,train.lr,train.step,train.seconds,top5_err,stop_cost,lr,seconds 'columns that outputs, hypers and rows would share'
+
+# ---- whole words of a metric's name say whether it falls ----
+ends="./ends train --x x.npy[0:8] --validate slow --validate.x x.npy[0:2] --save m.st"
+for name in stop_cost negative_likelihood top5_err; do
+  says 2 "error: whether a better $name is higher or lower is not known" $ends --save-best $name
+done
+run 0 $ends --save-best top5_acc
+
+# ---- an early end stays one when it is resumed, and a validation that a signal ended comes again ----
+run 0 ./net train $rows --epochs 60 $held --validate test --patience 3 --checkpoint early.ck --seed 5
+done=$(grep -c '^epoch' out.txt)
+run 0 ./net train $rows --epochs 60 $held --validate test --patience 3 --resume early.ck --seed 5
+grep -q '^epoch' out.txt && { fail "training went on after its early end in epoch $done"; cat out.txt; }
+holds out.txt 'note: training ended early: 3 validations without a better loss'
+slow='--validate slow:1 --validate.x x.npy[0:30] --steps 4'
+run 0 ./ends train --x x.npy $slow
+grep '^slow' out.txt >whole.txt
+run 130 interrupted SIGINT first.st ./ends train --x x.npy $slow --save first.st --save-best --checkpoint owed.ck
+grep '^slow' out.txt >parts.txt
+run 0 ./ends train --x x.npy $slow --resume owed.ck
+grep '^slow' out.txt | sed 's/  best$//' >>parts.txt
+sed -i 's/  best$//' parts.txt
+same whole.txt parts.txt 'validations around a signal'
+
+# ---- a log of the other form is not continued, and what others wrote is not replaced ----
+cp part.csv form.jsonl
+says 2 'error: form.jsonl: is a log in another format' ./net train $rows --resume c.ck --epochs 4 $held --validate test:3 --log form.jsonl
+same part.csv form.jsonl 'a log of the other form'
+printf 'epoch,step,loss\n1,1,0.5\n' >mine.csv
+printf 'epoch,step,loss,seconds\n1,1,0.5,12\n' >mine2.csv
+printf '{"epoch":1,"loss":0.5}\n' >mine.jsonl
+for file in mine.csv mine2.csv mine.jsonl; do
+  cp $file kept
+  says 2 "error: $file: is a table that --log did not write, and would be replaced" $train --log $file
+  same $file kept "$file"
+done
+for file in log.csv log.jsonl; do run 0 $train --steps 1 --log $file --quiet; done
+printf '{"traceEvents": [\n]}\n' >mine.json
+says 2 'error: mine.json: is not a profile, and would be replaced by one' $train --profile mine.json
+
 # ---- refused ----
 says 2 'error: --validate test needs --validate.x FILE --validate.y FILE' $train --validate test
 says 2 'error: --validate test needs --validate.y FILE' $train --validate test --validate.x x.npy
