@@ -142,6 +142,12 @@ entry train(x : f32[8, 6]) {
   odd = f64(step % 2)
   return loss, bit = 1 + 2.3e-16 * odd, all = 1.7e308 * (2 * odd - 1), lr = 2 * lr, step = odd, seconds = 2 * odd, top5_err = loss, stop_cost = loss
 }
+entry wild(x : f32[1, 6]) {
+  h = mean(x) + normal(shape = [200, 200])
+  l = mean(linear(x, 3) ** 2)
+  minimize l with sgd(lr)
+  return loss = 1.7e308 * (2 * f64(step > 8) - 1), busy = sum(h @ h @ h, axis = 0)
+}
 entry slow(x : f32[1, 6]) {
   h = mean(x) + normal(shape = [180, 180])
   w = linear(x, 3)
@@ -153,6 +159,14 @@ run 0 timeout -s KILL 20 ./ends train --x x.npy --epochs 1 --plot plot.svg --log
 [ "$(grep -c '<polyline' plot.svg)" = 8 ] && [ "$(grep -c text-anchor=.end plot.svg)" -lt 80 ] || fail 'axes without end'
 grep -q 'nan\|inf' plot.svg && fail 'the plot has figures that are none'
 exactly "$(head -1 taken.csv)" epoch,step,loss,bit,all,train.lr,train.step,train.seconds,top5_err,stop_cost,lr,seconds 'columns that outputs, hypers and rows would share'
+
+run 3 $train --plot /dev/full --save full.st # reported, and the training is kept
+run 0 $train --save plain1.st
+same plain1.st full.st 'weights beside a plot that could not be written'
+checks=$((checks + 1)) # on a terminal, in blocks
+timeout -s KILL 30 python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
+  ./ends wild --x x.npy[0:40] --steps 120 </dev/null >out.txt 2>&1 || { fail 'a terminal'; cat out.txt; }
+grep -q '▁.*█' out.txt || { fail 'no course of the loss'; cat out.txt; }
 
 # ---- whole words of a metric's name say whether it falls ----
 ends="./ends train --x x.npy[0:8] --validate slow --validate.x x.npy[0:2] --save m.st"
