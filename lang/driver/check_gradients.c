@@ -232,11 +232,11 @@ static void check_one(Check *k, const Tensor *g, const Variable *by) {
   Slopes side = slopes(k, x, d, 0);
   double want = central(side), scale = sqrt(squares);
   if (fabs(want) > scale) scale = fabs(want);
-  double error = scale > 0 ? fabs(got - want) / scale : 0;
+  double error = scale == 0 ? 0 : fabs(got - want) / scale; /* NaN agrees with nothing */
   bool agrees = error <= TOLERANCE || (norm == 0 && fabs(want) <= STEP);
   /* where both sides have slopes of their own, as relu at 0, any gradient between is right */
-  bool kink =
-      !agrees && fabs(side.right - side.left) > 0.01 * fmax(fabs(side.left), fabs(side.right));
+  bool kink = !agrees && !isnan(error) &&
+              fabs(side.right - side.left) > 0.01 * fmax(fabs(side.left), fabs(side.right));
   printf("  %-32s %-20s norm %-11.4g differs by %.1e%s\n", by->path, type_str(k->f->c, g->type),
          sqrt(norm), error,
          agrees ? ""
@@ -264,6 +264,16 @@ static void check_op(Check *k, const char *entry) {
     }
   }
   printf("entry %s, loss %.6g on random inputs\n", entry, out[0].at[0].f);
+  if (!isfinite(out[0].at[0].f)) {
+    fflush(stdout);
+    diag(k->f->c, SEV_ERROR, (Loc){0}, "the loss of entry %s is not finite on random inputs",
+         entry);
+    diag(k->f->c, SEV_HINT, (Loc){0},
+         "limit what sqrt, log and division take; --check-finite of the program names the "
+         "operation");
+    k->differs = true;
+    return;
+  }
   for (int i = 0; i < k->n; i++) check_one(k, &out[i + 1], &k->by[i]);
 }
 

@@ -10,8 +10,9 @@
 #include "lang/syntax/tokens.h"
 
 /* ---- rpc.c ---- */
-/* The next message, NULL at the end of the input or where it is none (*wrong is then true). */
-json_t *rpc_read(FILE *in, bool *wrong);
+typedef enum RpcResult { RPC_MESSAGE, RPC_END, RPC_NO_FRAME, RPC_NO_JSON } RpcResult;
+/* The next message; behind RPC_NO_JSON the next one can be read, behind RPC_NO_FRAME none. */
+RpcResult rpc_read(FILE *in, json_t **message);
 void rpc_write(FILE *out, json_t *message); /* takes the reference */
 
 /* ---- document.c ---- */

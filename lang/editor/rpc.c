@@ -20,18 +20,17 @@ static long read_header(FILE *in) {
   return any ? -1 : 0;
 }
 
-json_t *rpc_read(FILE *in, bool *wrong) {
+RpcResult rpc_read(FILE *in, json_t **message) {
   long n = read_header(in);
-  *wrong = n < 0;
-  if (n <= 0) return NULL;
+  if (n <= 0) return n ? RPC_NO_FRAME : RPC_END;
   char *text = malloc((size_t)n);
   if (!text) out_of_memory();
-  json_t *message = NULL;
-  if (fread(text, 1, (size_t)n, in) == (size_t)n)
-    message = json_loadb(text, (size_t)n, JSON_ALLOW_NUL, NULL);
-  *wrong = !json_is_object(message);
+  bool whole = fread(text, 1, (size_t)n, in) == (size_t)n;
+  *message = whole ? json_loadb(text, (size_t)n, JSON_ALLOW_NUL, NULL) : NULL;
   free(text);
-  return message;
+  if (json_is_object(*message)) return RPC_MESSAGE;
+  json_decref(*message);
+  return whole ? RPC_NO_JSON : RPC_NO_FRAME;
 }
 
 void rpc_write(FILE *out, json_t *message) {

@@ -8,7 +8,12 @@
 #include <stdlib.h>
 
 /* The error codes of JSON-RPC and of the protocol */
-enum { NOT_FOUND = -32601, INVALID_REQUEST = -32600, NOT_INITIALIZED = -32002 };
+enum {
+  PARSE_ERROR = -32700,
+  NOT_FOUND = -32601,
+  INVALID_REQUEST = -32600,
+  NOT_INITIALIZED = -32002
+};
 
 typedef struct Server {
   FILE *in, *out;
@@ -257,20 +262,21 @@ static void take(Server *s, json_t *message) {
 
 int lsp_serve(FILE *in, FILE *out, PlanModule *plan) {
   Server s = {.in = in, .out = out, .plan = plan, .arena = arena_new()};
-  bool wrong = false;
+  RpcResult result = RPC_MESSAGE;
   setvbuf(in, NULL, _IONBF, 0); /* so that poll sees what waits */
-  while (!s.ended) {
+  while (!s.ended && (result == RPC_MESSAGE || result == RPC_NO_JSON)) {
+    json_t *message;
     analyse_changed(&s);
-    json_t *message = rpc_read(in, &wrong);
-    if (!message && !wrong) break;
-    if (!message) {
-      fprintf(stderr, "gc: error: --lsp: a message is no JSON-RPC with a Content-Length\n");
-      break;
-    }
+    result = rpc_read(in, &message);
+    if (result == RPC_NO_JSON) fail(&s, json_null(), PARSE_ERROR, "the message is no JSON object");
+    if (result != RPC_MESSAGE) continue;
     take(&s, message);
     json_decref(message);
   }
+  if (result == RPC_NO_FRAME)
+    fprintf(stderr, "gc: error: --lsp: a message is no JSON-RPC with a Content-Length\n");
   while (s.documents.n) document_free(s.documents.at[--s.documents.n]);
   arena_free(s.arena);
-  return wrong ? 2 : s.stopping || !s.ended ? 0 : 1; /* exit without shutdown is an error */
+  /* exit without shutdown is an error */
+  return result == RPC_NO_FRAME ? 2 : s.stopping || !s.ended ? 0 : 1;
 }

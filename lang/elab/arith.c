@@ -119,6 +119,7 @@ static void check_outer(Elab *e, const Val *v, int n, const Type *shape, Loc loc
   }
   if (!of[1]) return;
   const Type *a = of[0]->tensor.type, *b = of[1]->tensor.type;
+  if (!dtype_is_float(a->dtype) && !dtype_is_float(b->dtype)) return; /* indices are meant to */
   elab_warning(e, loc, "%s of %s and %s broadcasts them to %s, more elements than either has",
                e->frame->env->func->name, type_str(e->c, a), type_str(e->c, b),
                type_str(e->c, type_with_dtype(e->c, shape, a->dtype)));

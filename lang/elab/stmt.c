@@ -24,7 +24,23 @@ static void give_name(Elab *e, Val v, const char *name) {
   value->name = name;
 }
 
+/* Warns of "m = …" where m is a state: the name then means something else, and the state keeps its
+   value, which "m := …" changes. Of a param nothing is said: w = w / norm(w) is how weights are
+   normalized. */
+static void check_rebound(Elab *e, Ident name) {
+  const Binding *b = env_find(e, e->frame->env, name.name);
+  const Top *t = b || e->frame->env->func ? NULL : top_find(e, name.name);
+  bool state = b ? b->global >= 0 && e->m->globals.at[b->global].kind == GLOBAL_STATE
+                 : t && t->decl->kind == DECL_STATE;
+  if (!state || e->frame->env->prelude) return;
+  elab_warning(e, name.loc,
+               "'%s' is a state, and '=' binds the name to another value: the state stays as it is",
+               name.name);
+  elab_hint(e, "the state gets the value by %s := …", name.name);
+}
+
 void bind_name(Elab *e, Ident name, Val v) {
+  check_rebound(e, name);
   give_name(e, v, name.name);
   env_bind(e, name.name, v, -1, name.loc);
   saw_binding(e, name.loc, v, -1);

@@ -81,6 +81,10 @@ for id in '"a","result":{"capabilities"' '2,"error":{"code":-32601' '3,"result":
   '6,"result":null' '8,"result":null'; do
   holds out.txt "\"id\":$id"
 done
+broken() { message '{bad}'; message '[1]'; polite; }
+answers 0 broken
+holds out.txt '"id":null,"error":{"code":-32700'
+holds out.txt '"id":8,"result":null'
 answers 2 echo 'no message'
 holds out.txt 'a message is no JSON-RPC with a Content-Length'
 answers 0 true # the end of the input

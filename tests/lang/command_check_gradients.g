@@ -2,6 +2,7 @@
 # RUN: %gc --check-gradients train %t/right.g -D N=3 | FileCheck-14 --check-prefix=RIGHT %t/right.g
 # RUN: (%gc --check-gradients train %t/wrong.g || echo $?) 2>&1 | FileCheck-14 --check-prefix=WRONG %t/wrong.g
 # RUN: %gc --check-gradients train %t/kink.g | FileCheck-14 --check-prefix=KINK %t/kink.g
+# RUN: (%gc --check-gradients train %t/nan.g || echo $?) 2>&1 | FileCheck-14 --check-prefix=NAN %t/nan.g
 # RUN: (%gc --check-gradients tran %t/right.g || echo $?) 2>&1 | grep -A1 "right.g has no entry 'tran'; it has train, test$" | grep -x 2
 # RUN: (%gc --check-gradients test %t/right.g || echo $?) 2>&1 | grep -A1 'entry test takes no gradient outside of a scan; an entry with minimize does$' | grep -x 2
 # RUN: (%gc --check-gradients train %t/right.g -O2 || echo $?) 2>&1 | grep -A1 'error: -O does not go with --check-gradients' | grep -x 2
@@ -45,6 +46,14 @@ entry train(x : f32[3]) {
   param half : f32[3] = zeros()
   param good : f32[3] = const(0.2)
   loss = sum(relu(half) * x * x + good * good)
+  minimize loss with sgd(0.1)
+  return loss
+}
+#--- nan.g
+# NAN: error: the loss of entry train is not finite on random inputs
+# NAN: 1
+entry train(x : f32[8, 3]) {
+  loss = mean(sqrt(linear(x, 1) - 50))
   minimize loss with sgd(0.1)
   return loss
 }
