@@ -23,6 +23,7 @@ typedef enum Key {
   K_BATCH,
   K_DONE,
   K_STEPS,
+  K_METRIC,
   K_BEST,
   K_BEST_STEP,
   K_WAITED,
@@ -30,9 +31,9 @@ typedef enum Key {
   K_COUNT
 } Key;
 static const char *const keys[K_COUNT] = {
-    CHECKPOINT_KEY,   "gc.program", "gc.entry",     "gc.seed",   "gc.rows",
-    "gc.data",        "gc.shuffle", "gc.epoch",     "gc.batch",  "gc.done",
-    "gc.epoch_steps", "gc.best",    "gc.best_step", "gc.waited", "gc.validation_owed"};
+    CHECKPOINT_KEY, "gc.program",   "gc.entry",  "gc.seed",           "gc.rows",        "gc.data",
+    "gc.shuffle",   "gc.epoch",     "gc.batch",  "gc.done",           "gc.epoch_steps", "gc.metric",
+    "gc.best",      "gc.best_step", "gc.waited", "gc.validation_owed"};
 
 struct Metas {
   Meta *m;
@@ -90,13 +91,21 @@ static bool get_number(const Meta *m, uint64_t *v) {
   return m->value[0] >= '0' && m->value[0] <= '9' && *end == 0;
 }
 
+/* Names stand in the metadata as they are. */
+static void put_text(Meta *m, const char *text) {
+  snprintf(m->value, sizeof m->value, "%.63s", text);
+  for (char *c = m->value; *c; c++)
+    if (*c == '"' || *c == '\\' || (unsigned char)*c < 0x20) *c = '_';
+}
+
 /* What must be the same for the run that resumes. */
 static void identify(Command *cmd, Meta *m) {
-  put_number(&m[K_VERSION], 3);
+  put_number(&m[K_VERSION], 4);
   snprintf(m[K_PROGRAM].value, sizeof m->value, "%016" PRIx64, gc_program.hash);
-  snprintf(m[K_ENTRY].value, sizeof m->value, "%.63s", cmd->entry->name);
-  for (char *c = m[K_ENTRY].value; *c; c++)
-    if (*c == '"' || *c == '\\' || (unsigned char)*c < 0x20) *c = '_';
+  put_text(&m[K_ENTRY], cmd->entry->name);
+  char metric[256];
+  validation_metric(cmd, metric, sizeof metric);
+  put_text(&m[K_METRIC], metric);
   put_number(&m[K_SEED], cmd->session.env.seed);
   put_number(&m[K_ROWS], cmd->data.rows);
   if (!cmd->metas->data_known) cmd->metas->data = dataset_sum(&cmd->data);
@@ -174,6 +183,7 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
             need);
     err_hint(e, "%s", ties[i].hint);
   }
+  Meta metric = mine[K_METRIC];
   free(mine);
   if (e->code) return false;
   Meta sum;
@@ -190,6 +200,7 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
   cmd->held.best = strtod(ms->m[K_BEST].value, NULL);
   for (int i = ms->sums; ok && i < ms->n; i++)
     cmd->sums[i - ms->sums] = strtod(ms->m[i].value, NULL);
+  if (ok) validation_resume(cmd, ms->m[K_METRIC].value, metric.value);
   if (ok) return restore_hypers(cmd, ms, path, e);
   err_set(e, EXIT_WRONG, "%s: its checksum is wrong: the file is damaged", path);
   return err_hint(e, "resume from another checkpoint, or start again");

@@ -120,6 +120,11 @@ bool validation_measures(const GcTensor *t); /* whether an output is a figure of
 bool validation_due(const Command *cmd, uint64_t done, bool epoch);
 /* Validates after so many steps. False: cmd->err says why it failed, or a signal came. */
 bool validation_run(Command *cmd, uint64_t done);
+/* What the best figure is of, as "-test.loss" where less is better; empty: nothing validates. */
+void validation_metric(const Command *cmd, char *text, size_t size);
+/* Once the best figure is a checkpoint's: it begins anew if it is `was` and not `now`, or if --save
+   has no weights of it. */
+void validation_resume(Command *cmd, const char *was, const char *now);
 bool validation_ends(const Command *cmd); /* --patience is at its end */
 void validation_end(Command *cmd);        /* says which was the best */
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 bool validation_measures(const GcTensor *t) {
   return t->rank == 0 && elem_info[t->dtype].cls == ELEM_FLOATS;
@@ -191,18 +192,51 @@ bool validation_run(Command *cmd, uint64_t done) {
   return !best || keep_best(cmd);
 }
 
+void validation_metric(const Command *cmd, char *text, size_t size) {
+  const Validation *h = &cmd->held;
+  *text = 0;
+  if (h->entry)
+    snprintf(text, size, "%c%s.%s", h->metric.falls ? '-' : '+', h->entry->name,
+             h->entry->outputs[h->metric.output].name);
+}
+
+static bool holds_something(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
+}
+
+void validation_resume(Command *cmd, const char *was, const char *now) {
+  Validation *h = &cmd->held;
+  const char *from = cmd->options.text[OPT_RESUME];
+  bool keeps = cmd->options.given[OPT_SAVEBEST], other = strcmp(was, now) != 0;
+  if (!h->entry) return;
+  if (other) {
+    if (!isnan(h->best) && (keeps || cmd->options.given[OPT_PATIENCE]))
+      note(cmd, "%s: its best figure is of another metric (%s, here %s); the best begins anew",
+           from, was, now);
+    h->waited = 0;
+  } else if (keeps && !isnan(h->best) && !holds_something(cmd->save.path)) {
+    note(cmd,
+         "%s: has no weights of the best validation, that of step %" PRIu64
+         " of %s; the best begins anew",
+         cmd->save.path, h->best_step, from);
+    other = true;
+  }
+  if (other) h->best = NAN, h->best_step = 0;
+}
+
 bool validation_ends(const Command *cmd) {
   return cmd->options.given[OPT_PATIENCE] && cmd->held.waited >= cmd->options.count[OPT_PATIENCE];
 }
 
 void validation_end(Command *cmd) {
   const Validation *h = &cmd->held;
-  if (!h->entry || isnan(h->best)) return;
+  if (!h->entry) return;
   const char *name = h->entry->outputs[h->metric.output].name;
   if (validation_ends(cmd))
     note(cmd, "training ended early: %" PRIu64 " validation%s without a better %s", h->waited,
          h->waited == 1 ? "" : "s", name);
-  if (cmd->options.given[OPT_SAVEBEST])
+  if (cmd->options.given[OPT_SAVEBEST] && !isnan(h->best))
     note(cmd, "%s %s the weights of step %" PRIu64 ": %s %.6g", cmd->save.path,
          h->saved ? "has" : "keeps", h->best_step, name, h->best);
 }

@@ -86,6 +86,24 @@ holds out.txt 'has the weights of step 5: accuracy '
 says 1 'error: loss is infinite at step 2' $train $held --validate test:1 --save best.st --save-best=-middle --lr 1e15
 holds out.txt "hint: a smaller learning rate helps most often; --check-finite names the operation that made it, --watch PATH prints a value's statistics; best.st has the weights of step 1"
 
+# ---- a resumed best figure is one of the same metric, and --save has its weights; else the best begins anew ----
+again="./net train $rows --resume c.ck $held --validate test"
+run 0 $train --epochs 2 $held --validate test --save b1.st --save-best --checkpoint c.ck
+run 0 $again --epochs 3 --save b1.st --save-best accuracy
+holds out.txt 'note: c.ck: its best figure is of another metric (-test.loss, here +test.accuracy); the best begins anew'
+holds out.txt 'note: b1.st has the weights of step 15: accuracy '
+run 0 $again --epochs 3 --save gone.st --save-best
+holds out.txt 'note: gone.st: has no weights of the best validation, that of step '
+holds out.txt 'note: gone.st has the weights of step 15: loss '
+same b1.st gone.st 'the weights of one step'
+rm -f gone.st
+run 0 $again --epochs 2 --save gone.st --save-best
+holds out.txt 'note: weights saved to gone.st'
+grep -q 'keeps the weights' out.txt && fail 'weights that are not there'
+run 0 $again --epochs 2 --save b1.st --save-best
+grep -q 'begins anew' out.txt && fail 'the best figure is lost'
+holds out.txt 'note: b1.st keeps the weights of step '
+
 # ---- the log: CSV and JSON lines hold the same rows, validations to the last bit; resumed they are the same ----
 "$mkdata" npy f32 72,3 7 other.npy
 run 0 $train --epochs 4 $held --validate test:3 --log log.csv --plot plot.svg --quiet
