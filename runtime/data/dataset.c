@@ -54,11 +54,14 @@ static bool agree(Dataset *d, bool whole, Err *e) {
   }
   d->rows = ref ? ref->rows : d->batch;
   d->batches = ref ? d->rows / d->batch : 1;
-  if (ref && d->extent >= 0 && (!whole || !d->batches))
-    d->batches = (d->rows + d->batch - 1) / d->batch;
+  bool shorter = ref && d->extent >= 0;
+  if (shorter && !whole) d->batches = (d->rows + d->batch - 1) / d->batch;
   if (d->batches == 0) {
     err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
             d->rows, d->batch);
+    if (shorter && d->rows)
+      return err_hint(e,
+                      "--drop-last leaves the only batch out: give more rows, or no --drop-last");
     return err_hint(e, "give more rows, or compile the program with a smaller batch");
   }
   return true;

@@ -130,7 +130,8 @@ holds out.txt 'm = -0.0234'
 run 0 ./count count --x 'x.raw[0:9]' --y y.npy
 run 0 ./count count --x x.npy --y y.npy --drop-last
 holds out.txt '2 of 10 rows were left out'
-run 0 ./count count --x 'x.npy[0:3]' --drop-last
+says 1 'error: x.npy: has 3 rows, but one batch takes 4' ./count count --x 'x.npy[0:3]' --drop-last
+holds out.txt 'hint: --drop-last leaves the only batch out: give more rows, or no --drop-last'
 
 # ---- a library: the extent is an argument, checked, and arrays have the shape of the call ----
 cat >twice.g <<'END'
