@@ -283,9 +283,9 @@ typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_H
 typedef struct Global {
   GlobalKind kind;
   const char *path;     /* interned: "net.fc1.w"; a hyper's name */
-  const Type *type;     /* hypers are f32[] */
+  const Type *type;     /* of a hyper: one that hyper_holds takes */
   const Layout *layout; /* chosen by the pass layout for all entries; NULL row-major */
-  double value;         /* a hyper's default */
+  double value;         /* a hyper's default; of a bool 0 or 1 */
   Loc loc;
 } Global;
 
@@ -316,6 +316,10 @@ uint64_t type_identity(uint64_t h, const Type *t);
 uint64_t op_identity(uint64_t h, const Op *op);
 int module_find_global(const Module *m, const char *path); /* -1 if none */
 int module_add_global(Module *m, Global g);
+/* Whether a hyper may be of a type, a scalar of f32, i32 or bool, and the type holds a number: an
+   f32 rounds it. */
+bool hyper_is_type(const Type *t);
+bool hyper_holds(const Type *t, double value);
 Entry *entry_new(Module *m, const char *name,
                  Loc loc); /* with an empty body; not yet in m->entries */
 ValueId entry_add_input(Entry *e, const char *name, const Type *t);

@@ -29,6 +29,16 @@ int module_add_global(Module *m, Global g) {
   return (int)m->globals.n - 1;
 }
 
+bool hyper_is_type(const Type *t) {
+  return t->rank == 0 && (t->dtype == DT_F32 || t->dtype == DT_I32 || t->dtype == DT_BOOL);
+}
+
+bool hyper_holds(const Type *t, double value) {
+  if (t->dtype == DT_F32) return true;
+  if (t->dtype == DT_BOOL) return value == 0 || value == 1;
+  return value >= INT32_MIN && value <= INT32_MAX && value == (int32_t)value;
+}
+
 Entry *entry_new(Module *m, const char *name, Loc loc) {
   Entry *e = ARENA_NEW(m->arena, Entry);
   e->module = m;

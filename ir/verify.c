@@ -420,8 +420,12 @@ static void verify_globals(Verifier *v) {
       continue;
     }
     if (module_find_global(m, g->path) != (int)i) bad(v, NULL, "@%s is declared twice", g->path);
-    if (g->kind == GLOBAL_HYPER && g->type != type_scalar(c, DT_F32))
-      bad(v, NULL, "the hyperparameter @%s is %s, not f32[]", g->path, type_str(c, g->type));
+    if (g->kind == GLOBAL_HYPER && !hyper_is_type(g->type))
+      bad(v, NULL, "the hyperparameter @%s is %s, not f32[], i32[] or bool[]", g->path,
+          type_str(c, g->type));
+    else if (g->kind == GLOBAL_HYPER && !hyper_holds(g->type, g->value))
+      bad(v, NULL, "the hyperparameter @%s holds %g, which is not of %s", g->path, g->value,
+          type_str(c, g->type));
     if (!layout_fits(g->type, g->layout) || !layout_bytes(g->type, g->layout, &bytes))
       bad(v, NULL, "@%s of type %s has a layout that does not fit it", g->path,
           type_str(c, g->type));

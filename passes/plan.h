@@ -87,8 +87,8 @@ struct Plan {
   bool optimal;         /* arena_bytes = lower_bound_bytes, or proven by search */
 };
 
-/* Offsets of globals in their region and of hypers (4 bytes each, in order), common to all entries.
- */
+enum { HYPER_BYTES = 4 }; /* the place of one, whatever its type */
+/* Offsets of globals in their region and of hypers, in order, common to all entries. */
 typedef struct GlobalsPlan {
   uint64_t bytes;   /* of the region */
   uint64_t *offset; /* by global index */

@@ -23,8 +23,8 @@ bool embed_run_of(GcModel *m, int entry, const int *extents, const void *const *
 bool embed_reset(GcModel *m, uint64_t seed); /* as embed_open leaves it, but for the hypers */
 bool embed_load(GcModel *m, const char *path);
 bool embed_save(GcModel *m, const char *path);
-void embed_set_hyper(GcModel *m, int hyper, float value);
-float embed_hyper(const GcModel *m, int hyper);
+void embed_set_hyper(GcModel *m, int hyper, double value);
+double embed_hyper(const GcModel *m, int hyper);
 int embed_threads(const GcModel *m);
 const char *embed_device(const GcModel *m); /* its name, with its number; never NULL */
 uint64_t embed_bytes(void); /* of a model open on the CPU; 0: more than any machine has */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 9
+#define GCRT_ABI 10
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -17,7 +17,7 @@ typedef enum GcRegion {
   GC_GLOBALS, /* parameters and states, shared by all entries */
   GC_INPUTS,  /* the inputs of the entry that runs, filled by the runtime before each step */
   GC_ARENA,   /* everything else of the entry: temporaries, outputs, scratch */
-  GC_HYPERS,  /* run-time scalars, f32 each, in the order of GcProgram.hypers */
+  GC_HYPERS,  /* run-time scalars, 4 bytes each, in the order of GcProgram.hypers */
   GC_COUNTS,  /* the numbers 0, 1, 2 … as int32_t: iteration k of a loop reads number k */
   GC_REGIONS
 } GcRegion;
@@ -67,7 +67,8 @@ typedef struct GcGlobal {
 
 typedef struct GcHyper {
   const char *name;
-  float value; /* default */
+  GcDtype dtype; /* f32, i32 or bool */
+  double value;  /* default, which the type holds */
 } GcHyper;
 
 /* What a kernel sees beside its pointers. */

@@ -105,6 +105,7 @@ typedef struct LibraryFunction {
 
 typedef struct Hyper {
   const char *name, *set, *get; /* the last two with the prefix */
+  Dtype dtype;
   double value;
 } Hyper;
 
@@ -156,7 +157,7 @@ static void name_all(Library *l) {
   for (uint32_t i = 0; i < l->m->globals.n; i++) {
     const Global *g = &l->m->globals.at[i];
     if (g->kind != GLOBAL_HYPER) continue;
-    Hyper h = {.name = g->path, .value = g->value};
+    Hyper h = {.name = g->path, .dtype = g->type->dtype, .value = g->value};
     h.set = public_name(l, arena_printf(l->a, "set_%s", g->path), "hyper");
     h.get = public_name(l, arena_printf(l->a, "get_%s", g->path), "hyper");
     vec_push(l->a, &l->hypers, h);
@@ -315,6 +316,11 @@ static const char functions[] =
     "const char *$_device(const $ *m) { return embed_device((const GcModel *)m); }\n"
     "uint64_t $_bytes(void) { return embed_bytes(); }\n";
 
+static const char *hyper_text(Arena *a, const Hyper *h) {
+  if (h->dtype == DT_BOOL) return h->value ? "true" : "false";
+  return arena_printf(a, h->dtype == DT_I32 ? "%.0f" : "%.9g", h->value);
+}
+
 static void print_header(const Library *l, FILE *f) {
   const char *p = l->prefix;
   fprintf(f,
@@ -330,8 +336,9 @@ static void print_header(const Library *l, FILE *f) {
   if (l->hypers.n) fputs("\n/* ---- hypers: set at any time, read by the next call ---- */\n", f);
   for (uint32_t i = 0; i < l->hypers.n; i++) {
     const Hyper *h = &l->hypers.at[i];
-    fprintf(f, "void %s(%s *m, float value); /* %.9g at first */\nfloat %s(const %s *m);\n", h->set,
-            p, h->value, h->get, p);
+    const char *type = c_type[h->dtype];
+    fprintf(f, "void %s(%s *m, %s value); /* %s at first */\n%s %s(const %s *m);\n", h->set, p,
+            type, hyper_text(l->a, h), type, h->get, p);
   }
   for (uint32_t i = 0; i < l->functions.n; i++) {
     const LibraryFunction *e = &l->functions.at[i];
@@ -365,11 +372,13 @@ static void print_source(const Library *l, FILE *f) {
         "#include \"model.h\"\n#pragma GCC visibility pop\n\n",
         f);
   put(l, f, functions);
-  for (uint32_t i = 0; i < l->hypers.n; i++)
+  for (uint32_t i = 0; i < l->hypers.n; i++) {
+    const char *type = c_type[l->hypers.at[i].dtype];
     fprintf(f,
-            "void %s(%s *m, float value) { embed_set_hyper((GcModel *)m, %u, value); }\n"
-            "float %s(const %s *m) { return embed_hyper((const GcModel *)m, %u); }\n",
-            l->hypers.at[i].set, p, i, l->hypers.at[i].get, p, i);
+            "void %s(%s *m, %s value) { embed_set_hyper((GcModel *)m, %u, value); }\n"
+            "%s %s(const %s *m) { return (%s)embed_hyper((const GcModel *)m, %u); }\n",
+            l->hypers.at[i].set, p, type, i, type, l->hypers.at[i].get, p, type, i);
+  }
   for (uint32_t i = 0; i < l->functions.n; i++) {
     const LibraryFunction *e = &l->functions.at[i];
     fprintf(f, "\n%s {\n  return embed_run%s((GcModel *)m, %u, ", prototype(l, e),

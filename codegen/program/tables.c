@@ -245,6 +245,13 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
 
 /* ---- globals ---- */
 
+static void hyper_row(Tables *p, const Global *g, const char *before) {
+  Dtype dt = g->type->dtype;
+  Attr value = dtype_is_float(dt) ? (Attr){.f = g->value} : (Attr){.i = (int64_t)g->value};
+  text_add(&p->text, "%s{%s, %s, %s}", before, text_quoted(p->g->a, g->path), dtype_enum[dt],
+           scalar_literal(p->g->a, dt, value));
+}
+
 static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
   static const char *const kind[] = {[GLOBAL_PARAM] = "GC_PARAM",
                                      [GLOBAL_STATE] = "GC_STATE",
@@ -270,9 +277,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
   if (!*nhypers) return;
   text_add(x, "static const GcHyper hypers[] = {");
   for (uint32_t i = 0, n = 0; i < m->globals.n; i++)
-    if (m->globals.at[i].kind == GLOBAL_HYPER)
-      text_add(x, "%s{%s, %s}", n++ ? ", " : "", text_quoted(p->g->a, m->globals.at[i].path),
-               scalar_literal(p->g->a, DT_F32, (Attr){.f = m->globals.at[i].value}));
+    if (m->globals.at[i].kind == GLOBAL_HYPER) hyper_row(p, &m->globals.at[i], n++ ? ", " : "");
   text_add(x, "};\n");
 }
 

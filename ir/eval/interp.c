@@ -52,8 +52,10 @@ Interp *interp_new(Module *m, InterpMode mode, uint64_t seed) {
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
     it->globals[i] = tensor_new(a, g->type);
-    if (g->kind == GLOBAL_HYPER)
-      it->globals[i].at[0] = scalar_round((Scalar){.f = g->value}, g->type->dtype, mode);
+    if (g->kind != GLOBAL_HYPER) continue;
+    bool real = dtype_is_float(g->type->dtype);
+    Scalar value = real ? (Scalar){.f = g->value} : (Scalar){.i = (int64_t)g->value};
+    it->globals[i].at[0] = scalar_round(value, g->type->dtype, mode);
   }
   return it;
 }

@@ -185,6 +185,10 @@ static void print_global(Printer *p, const Global *g) {
   fprintf(p->f, "%s ", global_word[g->kind]);
   names_print(p->f, '@', g->path);
   if (g->kind == GLOBAL_HYPER) {
+    if (g->type->dtype != DT_F32) {
+      fputs(" : ", p->f);
+      print_type(p, g->type, NULL);
+    }
     fputs(" = ", p->f);
     print_float(p->f, g->value, DT_F64);
   } else {

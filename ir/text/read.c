@@ -5,7 +5,7 @@
 
      module   = "module" string { global | init | entry }
      global   = ("param" | "state" | "optimizer") "@" name ":" type [loc]
-              | "hyper" "@" name "=" number [loc]
+              | "hyper" "@" name [":" type] "=" number [loc]
      init     = "init" [loc] body
      entry    = "entry" (word | string) arguments ["training"] [loc] body
      arguments= "(" [ "%" name ":" type { "," "%" name ":" type } ] ")"
@@ -365,9 +365,15 @@ static bool global(Reader *r, GlobalKind kind) {
   if (!read_name(r, &g.path, &loc)) return false;
   if (module_find_global(r->m, g.path) >= 0) return FAIL(r, loc, "@%s is declared twice", g.path);
   if (kind == GLOBAL_HYPER) {
-    if (!read_expect(r, '=', "after a hyperparameter's name") || !read_number(r, &text, &number) ||
-        !read_to_float(r, text, number, &g.value))
+    if ((read_take(r, ':') && !read_type(r, &g.type, &g.layout)) ||
+        !read_expect(r, '=', "before a hyperparameter's default") ||
+        !read_number(r, &text, &number) || !read_to_float(r, text, number, &g.value))
       return false;
+    if (!hyper_is_type(g.type) || g.layout)
+      return FAIL(r, loc, "a hyperparameter is f32[], i32[] or bool[], not %s",
+                  type_str(r->c, g.type));
+    if (!hyper_holds(g.type, g.value))
+      return FAIL(r, number, "%s does not fit %s", text, type_str(r->c, g.type));
   } else if (!read_expect(r, ':', "after a global's path") || !read_type(r, &g.type, &g.layout)) {
     return false;
   }

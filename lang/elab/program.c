@@ -45,34 +45,60 @@ static void add_top(Elab *e, const Decl *d, bool prelude) {
     vec_push(e->a, &e->user, t);
 }
 
-static void add_hyper(Elab *e, Top *t) {
-  const Decl *d = t->decl;
+/* The type that a hyper is declared with; NULL: none. */
+static const Type *hyper_type(Elab *e, const Decl *d) {
+  const Type *t = d->type ? type_eval(e, d->type, DT_F32) : NULL;
+  if (!t || hyper_is_type(t)) return t;
+  elab_error(e, d->type->loc, "hyper %s is %s, but a hyper is a number of f32 or i32, or a bool",
+             d->name.name, type_str(e->c, t));
+  if (t->rank)
+    elab_hint(e, "values of a shape are an input or a param");
+  else
+    elab_hint(e, "convert it where it is used: %s(%s)", dtype_name(t->dtype), d->name.name);
+  return NULL;
+}
+
+/* Its default, and its type where *t is NULL. */
+static bool hyper_default(Elab *e, const Decl *d, const Type **t, double *value) {
+  Val v = elab_eval_one(e, d->value);
+  if (!*t) *t = type_scalar(e->c, v.kind == VAL_BOOL ? DT_BOOL : DT_F32);
+  Dtype dt = (*t)->dtype;
+  bool right = dt == DT_BOOL  ? v.kind == VAL_BOOL
+               : dt == DT_I32 ? v.kind == VAL_INT
+                              : val_is_number(v);
+  *value = v.kind == VAL_BOOL ? v.b : right ? val_number(v) : 0;
+  if (v.kind == VAL_ERROR) return false;
+  if (right && hyper_holds(*t, *value)) return true;
+  const char *what = dt == DT_BOOL  ? "true or false"
+                     : dt == DT_I32 ? "an integer of i32"
+                                    : "a number";
+  elab_fail(e, d->value->loc, "the default of hyper %s must be %s, found %s", d->name.name, what,
+            val_str(e, v));
+  return false;
+}
+
+static void add_hyper(Elab *e, Top *top) {
+  const Decl *d = top->decl;
   if (d->name.name == intern(e->c, "step")) {
     elab_error(e, d->name.loc, "step is the built-in counter of training steps");
     elab_hint(e, "choose another name");
     return;
   }
   check_option(e, "a hyper", d->name);
-  Frame top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
+  Frame frame = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
   e->run = &e->let;
-  e->frame = &top;
-  Val v = elab_eval_one(e, d->value);
-  if (v.kind != VAL_ERROR && !val_is_number(v)) {
-    elab_fail(e, d->value->loc, "the default of hyper %s must be a number, found %s", d->name.name,
-              val_str(e, v));
-    v = error_value;
-  }
+  e->frame = &frame;
+  const Type *t = hyper_type(e, d);
+  double value;
+  bool ok = (t || !d->type) && hyper_default(e, d, &t, &value);
   e->run = NULL;
   e->frame = NULL;
-  double value = val_is_number(v) ? val_number(v) : 0;
-  Global g = {.kind = GLOBAL_HYPER,
-              .path = d->name.name,
-              .type = type_scalar(e->c, DT_F32),
-              .value = value,
-              .loc = d->name.loc};
-  t->global = module_add_global(e->m, g);
-  while (e->info.n <= (uint32_t)t->global) vec_push(e->a, &e->info, (GlobalInfo){0});
-  e->info.at[t->global] = (GlobalInfo){d->name.loc, "", NULL, NO_ID};
+  if (!ok) return;
+  Global g = {
+      .kind = GLOBAL_HYPER, .path = d->name.name, .type = t, .value = value, .loc = d->name.loc};
+  top->global = module_add_global(e->m, g);
+  while (e->info.n <= (uint32_t)top->global) vec_push(e->a, &e->info, (GlobalInfo){0});
+  e->info.at[top->global] = (GlobalInfo){d->name.loc, "", NULL, NO_ID};
 }
 
 /* ---- entries ---- */

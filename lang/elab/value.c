@@ -193,7 +193,8 @@ void val_hint_known(Elab *e, Val v, const char *hint) {
   const Global *g = hyper_of(e, v);
   if (g) {
     elab_note(e, g->loc, "hyper %s is given when the program runs", g->path);
-    elab_hint(e, "a compile-time constant is a let: let %s = …, and gc -D %s=… overrides it",
+    elab_hint(e, "%sa compile-time constant is a let: let %s = …, and gc -D %s=… overrides it",
+              g->type->dtype == DT_BOOL ? "where(CONDITION, a, b) chooses between tensors; " : "",
               g->path, g->path);
   } else if (hint) {
     elab_hint(e, "%s", hint);

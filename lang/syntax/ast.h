@@ -287,7 +287,7 @@ typedef struct Param {
 
 typedef enum DeclKind {
   DECL_LET,   /* value */
-  DECL_HYPER, /* value */
+  DECL_HYPER, /* type, value */
   DECL_STATE, /* value: state NAME = like TREE */
   DECL_DEF,   /* function */
   DECL_ENTRY  /* function */
@@ -298,7 +298,10 @@ typedef struct Decl {
   Ident name;
   Loc loc; /* the head: from the keyword to the end of its first line, without "{" */
   union {
-    Expr *value;
+    struct {
+      Expr *value;
+      TypeExpr *type; /* NULL: that of the value */
+    };
     struct {
       Param *params;
       int n;

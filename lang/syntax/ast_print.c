@@ -292,7 +292,9 @@ void ast_print(FILE *f, const Program *prog) {
     switch (d->kind) {
     case DECL_LET:
     case DECL_HYPER:
-      fprintf(f, "%s %s = ", d->kind == DECL_LET ? "let" : "hyper", d->name.name);
+      fprintf(f, "%s %s", d->kind == DECL_LET ? "let" : "hyper", d->name.name);
+      print_type(f, d->type);
+      fputs(" = ", f);
       print_expr(f, d->value);
       break;
     case DECL_STATE:

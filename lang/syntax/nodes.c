@@ -363,15 +363,16 @@ Decl *make_tree_state(Parser *ps, StmtKind kind, Ident name, Expr *value, Loc lo
     parse_error(ps, loc, "a tree of params cannot be declared, only one of states");
     parse_note(ps, SEV_HINT, (Loc){0}, "write state %s = like …", name.name);
   }
-  return make_constant(ps, DECL_STATE, name, value, loc);
+  return make_constant(ps, DECL_STATE, name, NULL, value, loc);
 }
 
-Decl *make_constant(Parser *ps, DeclKind kind, Ident name, Expr *value, Loc loc) {
+Decl *make_constant(Parser *ps, DeclKind kind, Ident name, TypeExpr *type, Expr *value, Loc loc) {
   Decl *d = ARENA_NEW(ps->arena, Decl);
   d->kind = kind;
   d->name = name;
   d->loc = loc;
   d->value = value;
+  d->type = type;
   return d;
 }
 

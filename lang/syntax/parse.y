@@ -58,7 +58,7 @@ static void gc_parse_error(const Loc *loc, Parser *ps, const char *message) {
 %token ELLIPSIS "'...'" RANGE "'..'"
 
 %type <Decl *> decl
-%type <DeclKind> constant function
+%type <DeclKind> function
 %type <Params> params param_list
 %type <Param> param
 %type <TypeExpr *> type type_opt kind
@@ -107,12 +107,13 @@ junk: block
     | junk ELSE IF expr block
     ;
 
-decl: constant name '=' expr  { $$ = make_constant(ps, $1, $2, $4, loc_join(@1, @4)); }
+decl: LET name '=' expr  { $$ = make_constant(ps, DECL_LET, $2, NULL, $4, loc_join(@1, @4)); }
+    | HYPER name type_opt '=' expr
+        { $$ = make_constant(ps, DECL_HYPER, $2, $3, $5, loc_join(@1, @5)); }
     | variable name '=' LIKE expr  { $$ = make_tree_state(ps, $1, $2, $5, @$); }
     | function name '(' params ')' block
         { $$ = make_function(ps, $1, $2, $4, $6, loc_join(@1, @5)); }
     ;
-constant: LET { $$ = DECL_LET; } | HYPER { $$ = DECL_HYPER; } ;
 function: DEF { $$ = DECL_DEF; } | ENTRY { $$ = DECL_ENTRY; } ;
 
 params: %empty  { $$ = (Params){0}; }

@@ -131,7 +131,7 @@ Stmt *make_bare(Parser *ps, Expr *value);
 void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet);
 Decl *make_function(Parser *ps, DeclKind kind, Ident name, Params params, Body body, Loc loc);
 Decl *make_tree_state(Parser *ps, StmtKind kind, Ident name, Expr *value, Loc loc);
-Decl *make_constant(Parser *ps, DeclKind kind, Ident name, Expr *value, Loc loc);
+Decl *make_constant(Parser *ps, DeclKind kind, Ident name, TypeExpr *type, Expr *value, Loc loc);
 void nested_decl(Parser *ps, const Decl *d);
 void nested_use(Parser *ps, Loc loc);
 void stray_stmt(Parser *ps, const Stmt *s);

@@ -15,7 +15,7 @@ GlobalsPlan plan_globals(const Module *m, int align) {
     const Global *x = &m->globals.at[i];
     if (x->kind == GLOBAL_HYPER) {
       g.offset[i] = hypers;
-      hypers += sizeof(float);
+      hypers += HYPER_BYTES;
       continue;
     }
     g.offset[i] = g.bytes;

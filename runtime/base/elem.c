@@ -241,6 +241,15 @@ void float_text(char out[32], float v) {
   }
 }
 
+void hyper_text(char out[32], const GcHyper *h, double value) {
+  if (h->dtype == GC_F32)
+    float_text(out, (float)value);
+  else if (h->dtype == GC_BOOL)
+    snprintf(out, 32, "%s", value != 0 ? "true" : "false");
+  else
+    snprintf(out, 32, "%.0f", value);
+}
+
 void elem_format(char out[40], const void *p, Elem type, uint64_t i) {
   if (type == ELEM_BOOL) {
     snprintf(out, 40, "%s", elem_int(p, type, i) ? "true" : "false");

@@ -50,7 +50,8 @@ bool session_open(Session *s, const SessionPlan *p, Device *d, Err *e) {
   s->device = d;
   if (!session_sizes(p, &sizes, e) || !memory_map(&s->memory, &sizes, e) || !take_tables(s, e))
     return false;
-  for (int i = 0; i < p->program->nhypers; i++) session_hypers(s)[i] = p->program->hypers[i].value;
+  for (int i = 0; i < p->program->nhypers; i++)
+    session_set_hyper(s, i, p->program->hypers[i].value);
   for (int i = 0; p->ops->on_host && i < p->program->nglobals; i++)
     if (is_step_counter(&p->program->globals[i]))
       s->step = session_at(s, &p->program->globals[i].t);
@@ -135,7 +136,17 @@ void session_gather(Session *s, const GcEntry *entry, uint8_t *inputs, uint64_t 
 
 void *session_at(const Session *s, const GcTensor *t) { return s->device->ops->at(s, t); }
 
-float *session_hypers(const Session *s) { return (float *)(void *)s->memory.region[GC_HYPERS]; }
+static unsigned char *hyper_at(const Session *s, int hyper) {
+  return s->memory.region[GC_HYPERS] + 4 * hyper;
+}
+
+double session_hyper(const Session *s, int hyper) {
+  return elem_real(hyper_at(s, hyper), (Elem)s->program->hypers[hyper].dtype, 0);
+}
+
+void session_set_hyper(Session *s, int hyper, double value) {
+  elem_convert(hyper_at(s, hyper), (Elem)s->program->hypers[hyper].dtype, &value, ELEM_F64, 1);
+}
 
 bool session_upload_hypers(Session *s, Err *e) {
   const DeviceOps *ops = s->device->ops;

@@ -68,7 +68,9 @@ void session_fill(Session *s, const Exec *x, uint64_t batch);
 /* Gathers a batch, on as many threads as are worth it. */
 void session_gather(Session *s, const GcEntry *entry, uint8_t *inputs, uint64_t batch);
 void *session_at(const Session *s, const GcTensor *t); /* of a global, an input or an output */
-float *session_hypers(const Session *s);               /* the host's */
+/* By index; the host's, until they are uploaded. */
+double session_hyper(const Session *s, int hyper);
+void session_set_hyper(Session *s, int hyper, double value);
 bool session_upload_hypers(Session *s, Err *e);
 bool session_download(Session *s, Err *e);
 bool session_upload(Session *s, Err *e);

@@ -128,8 +128,7 @@ bool checkpoint_write(Command *cmd, const Position *p, Err *e) {
   put_number(&ms->m[K_WAITED], cmd->held.waited);
   put_number(&ms->m[K_OWED], cmd->held.owed);
   for (int i = K_COUNT; i < ms->sums; i++)
-    snprintf(ms->m[i].value, sizeof ms->m->value, "%a",
-             (double)session_hypers(&cmd->session)[i - K_COUNT]);
+    snprintf(ms->m[i].value, sizeof ms->m->value, "%a", session_hyper(&cmd->session, i - K_COUNT));
   for (int i = ms->sums; i < ms->n; i++)
     snprintf(ms->m[i].value, sizeof ms->m->value, "%a", cmd->sums[i - ms->sums]);
   return weights_write(&w, &cmd->checkpoint, choose_all, ms->m, ms->n + 1, e);
@@ -154,16 +153,16 @@ static const Tie ties[] = {
 static bool restore_hypers(Command *cmd, const Metas *ms, const char *path, Err *e) {
   bool changed = false;
   for (int i = 0; i < gc_program.nhypers; i++) {
-    float was = (float)strtod(ms->m[K_COUNT + i].value, NULL),
-          *now = &session_hypers(&cmd->session)[i];
-    if (memcmp(&was, now, sizeof was) == 0) continue;
+    const GcHyper *h = &gc_program.hypers[i];
+    double was = strtod(ms->m[K_COUNT + i].value, NULL), now = session_hyper(&cmd->session, i);
+    if (memcmp(&was, &now, sizeof was) == 0) continue;
     char from[32], to[32];
-    float_text(from, was), float_text(to, *now);
+    hyper_text(from, h, was), hyper_text(to, h, now);
     if (cmd->options.hyper_given[i])
-      note(cmd, "%s: it was written with --%s %s; training goes on with %s", path,
-           gc_program.hypers[i].name, from, to);
+      note(cmd, "%s: it was written with --%s %s; training goes on with %s", path, h->name, from,
+           to);
     else
-      *now = was, changed = true;
+      session_set_hyper(&cmd->session, i, was), changed = true;
   }
   return !changed || session_upload_hypers(&cmd->session, e);
 }

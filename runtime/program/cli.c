@@ -74,6 +74,14 @@ static bool parse_real(const char *s, double *out) {
   return end != s && *end == 0;
 }
 
+static bool parse_i32(const char *s, double *out) {
+  uint64_t n;
+  bool below = *s == '-';
+  if (!parse_count(s + below, 0, (uint64_t)INT32_MAX + below, &n)) return false;
+  *out = below ? -(double)n : (double)n;
+  return true;
+}
+
 static bool set_expect(Options *o, const char *value, Err *e) {
   const GcEntry *en = o->entry;
   const char *eq = strchr(value, '=');
@@ -244,14 +252,19 @@ static Named find_named(const GcEntry *en, const char *name) {
 }
 
 static bool set_hyper(Options *o, Named x, const char *value, Err *e) {
-  double v;
+  static const char *const needs[] = {[GC_BOOL] = "true or false",
+                                      [GC_I32] = "a whole number from -2147483648 to 2147483647",
+                                      [GC_F32] = "a number"};
+  double v = 0;
+  bool ok = false;
   if (o->hyper_given[x.i]) return cli_usage(e, "a hyper is given twice", x.bare);
-  if (!parse_real(value, &v) || !isfinite((float)v)) {
-    err_set(e, EXIT_USAGE, "--%s needs a number, not %s", x.bare, value);
-    return false;
-  }
+  GcDtype dt = gc_program.hypers[x.i].dtype;
+  if (dt == GC_BOOL) ok = (v = strcmp(value, "true") == 0) || strcmp(value, "false") == 0;
+  if (dt == GC_I32) ok = parse_i32(value, &v);
+  if (dt == GC_F32) ok = parse_real(value, &v) && isfinite((float)v);
+  if (!ok) return err_set(e, EXIT_USAGE, "--%s needs %s, not %s", x.bare, needs[dt], value);
   o->hyper_given[x.i] = true;
-  o->hypers[x.i] = (float)v;
+  o->hypers[x.i] = dt == GC_F32 ? (float)v : v;
   return true;
 }
 

@@ -61,10 +61,13 @@ void cli_help(const Options *o, const char *program) {
     for (int k = 0; k < en->ninputs; k++)
       help_tensor("input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
     for (int k = 0; k < gc_program.nhypers; k++) {
+      const GcHyper *h = &gc_program.hypers[k];
       char left[200], value[32];
-      snprintf(left, sizeof left, "--%s%s V", hyper_is_hidden(en, k) ? "hyper." : "",
-               gc_program.hypers[k].name);
-      float_text(value, gc_program.hypers[k].value);
+      snprintf(left, sizeof left, "--%s%s %s", hyper_is_hidden(en, k) ? "hyper." : "", h->name,
+               h->dtype == GC_BOOL  ? "true|false"
+               : h->dtype == GC_I32 ? "N"
+                                    : "V");
+      hyper_text(value, h, h->value);
       printf("  %-26s hyper (default %s)\n", left, value);
     }
     for (int k = 0; k < en->noutputs; k++) {

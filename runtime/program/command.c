@@ -267,7 +267,7 @@ static bool setup(Command *cmd, int threads) {
   if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
   if (held && !dataset_load(&cmd->held.data, e)) return false;
   if (!check_words(cmd, e)) return false;
-  memcpy(session_hypers(s), cmd->options.hypers, 4 * (size_t)gc_program.nhypers);
+  for (int i = 0; i < gc_program.nhypers; i++) session_set_hyper(s, i, cmd->options.hypers[i]);
   return session_start(s, threads, e);
 }
 

@@ -30,7 +30,7 @@ typedef struct Options {
   uint64_t validate_every; /* steps; 0: each epoch */
   const char **held;       /* by index of its inputs */
   OutputOption *outputs;
-  float *hypers;
+  double *hypers;
   bool *hyper_given; /* on the command line */
 } Options;
 bool cli_parse(Options *o, int argc, char **argv, Err *e);

@@ -306,14 +306,14 @@ bool embed_save(GcModel *m, const char *path) {
   return end(m, ok) || failed(m->message, &e, false);
 }
 
-void embed_set_hyper(GcModel *m, int hyper, float value) {
+void embed_set_hyper(GcModel *m, int hyper, double value) {
   if (!m) return;
-  session_hypers(&m->session)[hyper] = value;
+  session_set_hyper(&m->session, hyper, value);
   m->new_hypers = true;
 }
 
-float embed_hyper(const GcModel *m, int hyper) {
-  return m ? session_hypers(&m->session)[hyper] : 0;
+double embed_hyper(const GcModel *m, int hyper) {
+  return m ? session_hyper(&m->session, hyper) : 0;
 }
 
 int embed_threads(const GcModel *m) { return m ? pool_size(m->session.pool) : 0; }

@@ -178,9 +178,11 @@ int info_print(const Options *o, int threads, Err *e) {
   info_version();
   if (gc_program.nhypers) printf("\nhypers\n");
   for (int i = 0; i < gc_program.nhypers; i++) {
+    const GcHyper *h = &gc_program.hypers[i];
     char value[32];
-    float_text(value, gc_program.hypers[i].value);
-    printf("  --%-22s %s\n", gc_program.hypers[i].name, value);
+    hyper_text(value, h, h->value);
+    printf("  --%-22s %s", h->name, value);
+    printf(h->dtype == GC_F32 ? "\n" : "  %s\n", elem_info[h->dtype].name);
   }
   globals_info();
   for (p = &gc_program; p; p = p->next)

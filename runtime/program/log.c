@@ -130,7 +130,10 @@ static void value_of(const Command *cmd, const Cell *c, const Position *p, char 
   const GcTensor *t = c->kind == OUTPUT ? &cmd->entry->outputs[c->i] : NULL;
   *out = 0;
   if (c->kind == OUTPUT) snprintf(out, 40, t->dtype == GC_F64 ? "%.17g" : "%.9g", cmd->now[c->i]);
-  if (c->kind == HYPER) float_text(out, session_hypers(&cmd->session)[c->i]);
+  if (c->kind == HYPER && gc_program.hypers[c->i].dtype != GC_F32) /* a bool as outputs have it */
+    snprintf(out, 40, "%.0f", session_hyper(&cmd->session, c->i));
+  else if (c->kind == HYPER)
+    float_text(out, (float)session_hyper(&cmd->session, c->i));
   if (c->kind == HELD && cmd->held.at == p->done) snprintf(out, 40, "%.17g", cmd->held.means[c->i]);
 }
 

@@ -105,6 +105,11 @@ static void check_bits(void) {
   CHECK(net_reset(m, 1) && net_count(m, &n) && n == 1);
   bool b[4] = {true, false, true, true}, nb[4];
   CHECK(net_flip(m, b, nb) && !nb[0] && nb[1] && !nb[2] && !nb[3]);
+  net_set_by(m, INT32_MIN);
+  net_set_turned(m, false);
+  CHECK(net_get_by(m) == INT32_MIN && !net_get_turned(m));
+  CHECK(net_count(m, &n) && n == 1 + (int64_t)INT32_MIN);
+  CHECK(net_flip(m, b, nb) && nb[0] && !nb[1] && nb[2] && nb[3]);
   net_close(m);
   net_close(other);
   net_close(NULL);

@@ -7,6 +7,8 @@ cc=${CC:-cc}
 cat >net.g <<'END'
 let N = 16
 hyper lr = 0.01
+hyper by : i32 = 1
+hyper turned = true
 def net(x : f32[n, 12]) { return linear(relu(linear(x, 33) as fc1), 5) as fc2 }
 entry train(x : f32[N, 12], y : i32[N]) {
   z = net(x)
@@ -21,13 +23,13 @@ entry predict(x : f32[1, 12]) {
 entry noise(scale : f32) { return z = scale * normal(shape = [7]) }
 entry count() {
   state n : i64[] = zeros()
-  n := n + 1
+  n := n + by
   return n
 }
 entry flip(b : bool[4]) {
   state kept : bool[4] = full([4], false)
   kept := b
-  return b = not kept
+  return b = kept != turned
 }
 END
 run 0 "$gc" net.g -o net
@@ -67,6 +69,17 @@ same exe.bin p.bin 'predictions'
 run 0 ./net noise --scale one.npy --seed 7 --z z.npy --quiet
 tail -c 28 z.npy >exe.bin
 same exe.bin z.bin 'random numbers'
+
+./net count --steps 2 --by -2147483648 >out.txt
+holds out.txt 'n = -4294967296'
+./net count --help >out.txt
+holds out.txt '--by N                     hyper (default 1)'
+holds out.txt '--turned true|false        hyper (default true)'
+./net info count >out.txt
+holds out.txt '--by                     1  i32'
+says 2 '--by needs a whole number from -2147483648 to 2147483647, not 2147483648' ./net count --by 2147483648
+says 2 '--by needs a whole number from -2147483648 to 2147483647, not 1.5' ./net count --by 1.5
+says 2 '--turned needs true or false, not 1' ./net count --turned 1
 
 # ---- no allocation by a call ----
 if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then

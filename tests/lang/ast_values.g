@@ -13,6 +13,8 @@ let d = "a\\b \"c\" \n\t µ"
 let e = 5e-324
 # CHECK-NEXT: hyper lr = (-0.5)
 hyper lr = -0.5
+# CHECK-NEXT: hyper topk : i32 = 40
+hyper topk : i32 = 40
 # CHECK-NEXT: def f(x : f32[n, 3], y : [..., d], z : u8, k = [1, 2], m : bf16 = 3) {
 def f(x : f32[n, 3,], y : [..., d], z : u8, k = [1, 2], m : bf16[] = 3,) {
   # CHECK-NEXT: for i in 1 .. 3 {

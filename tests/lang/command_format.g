@@ -24,6 +24,7 @@ let the_long_name_of_a_list=[ 1,2,-3 , N- 1 ,4]   # longer than the column
 let other_name_of_a_list=[1,2,-3,N-1,55555]# next to it
 
 hyper lr = -1e-3
+hyper  topk :i32=40
 
 
 def f(x:[...,b,d],k:ints=(-1),...more){
@@ -57,6 +58,7 @@ let the_long_name_of_a_list = [1, 2, -3, N - 1, 4]   # longer than the column
 let other_name_of_a_list = [1, 2, -3, N - 1, 55555]  # next to it
 
 hyper lr = -1e-3
+hyper topk : i32 = 40
 
 def f(x : [..., b, d], k : ints = (-1), ...more) {
   # in a body

@@ -25,6 +25,12 @@ void gcrt_fault(int site, int64_t at, int64_t value, int64_t limit) {
 
 static const int dtype_bytes[] = {1, 1, 4, 8, 2, 2, 4, 8};
 
+static void hyper_write(unsigned char *p, const GcHyper *h) {
+  bool real = h->dtype == GC_F32;
+  scalar_write(p, (Dtype)h->dtype,
+               real ? (Scalar){.f = h->value} : (Scalar){.i = (int64_t)h->value});
+}
+
 /* Byte offset of logical element i, as gcrt.h describes the storage. */
 static size_t element(const GcTensor *t, int64_t i) {
   int64_t at = 0, size = 1;
@@ -112,7 +118,7 @@ Compiled *compiled_load(const char *object) {
   region_new(c, GC_COUNTS, counts);
   for (int i = 0; i < (int)(counts / 4); i++) memcpy(c->region[GC_COUNTS] + 4 * i, &i, 4);
   for (int i = 0; i < c->program->nhypers; i++)
-    memcpy(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i].value, 4);
+    hyper_write(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i]);
   return c;
 }
 

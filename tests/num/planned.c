@@ -389,7 +389,7 @@ static void machine_init(Machine *m) {
   const Plan *p = m->p;
   uint64_t hypers = 0;
   for (uint32_t i = 0; i < module->globals.n; i++)
-    hypers += module->globals.at[i].kind == GLOBAL_HYPER ? sizeof(float) : 0;
+    hypers += module->globals.at[i].kind == GLOBAL_HYPER ? HYPER_BYTES : 0;
   region_new(m, PLAN_ARENA, p->arena_bytes);
   region_new(m, PLAN_GLOBALS, m->globals.bytes);
   region_new(m, PLAN_INPUTS, p->inputs_bytes);

@@ -217,7 +217,7 @@ static const GcEntry entries[] = {
      .outputs_bytes = 8},
 };
 static const GcCheckSite sites[] = {{"handmade.g:1:1", "a label", "label", true, 0, 1, 1, B}};
-static const GcHyper hypers[] = {{"lr", 0.05F}};
+static const GcHyper hypers[] = {{"lr", GC_F32, 0.05F}};
 
 #ifndef MARCH
 #define MARCH ""

@@ -20,6 +20,8 @@ static const char *const good[] = {
     "optimizer @adamw.m : i32[]\n"
     "hyper @lr = 0.001 mlp.g:2:1\n"
     "hyper @huge = 1.7976931348623157e+308\n"
+    "hyper @topk : i32[] = -40 mlp.g:2:2\n"
+    "hyper @nesterov : bool[] = 1\n"
     "\n"
     "init mlp.g:1:1 {\n"
     "  %0 = random_normal {key = \"net.fc1.w\"} : f32[784,256] panels 64\n"
@@ -199,6 +201,9 @@ static const struct {
      "1:31: error: an order of axes names each axis of the type once"},
     {"module \"\" hyper @a = 1 hyper @a = 2", "1:30: error: @a is declared twice"},
     {"module \"\" hyper @a = 1x", "1:22: error: '1x' is not a number"},
+    {"module \"\" hyper @a : f64[] = 1",
+     "1:17: error: a hyperparameter is f32[], i32[] or bool[], not f64[]"},
+    {"module \"\" hyper @a : i32[] = 1.5", "1:30: error: 1.5 does not fit i32[]"},
     {"module \"\" hyper @a = 1 x.g:1:", "1:24: error: a location is written file:line:column"},
     {"module \"\" entry f() { return } entry f() { return }",
      "1:38: error: there are two entries f"},

@@ -152,6 +152,10 @@ static void init_input(D *d) { entry_add_input(d->m->init, "x", type_scalar(d->m
 static void global_path(D *d) { d->m->globals.at[1].path = d->m->globals.at[0].path; }
 static void global_type(D *d) { d->m->globals.at[1].type = NULL; }
 static void hyper_type(D *d) { d->m->globals.at[2].type = wrong_type(d); }
+static void hyper_value(D *d) {
+  d->m->globals.at[2].type = type_scalar(d->m->ctx, DT_BOOL);
+  d->m->globals.at[2].value = 2;
+}
 static void global_panels(D *d) { d->m->globals.at[2].layout = layout_panels(d->m->ctx, 8); }
 
 static const struct {
@@ -213,7 +217,8 @@ static const struct {
     D(init_input, "in entry init: init has inputs"),
     D(global_path, "@w is declared twice"),
     D(global_type, "global 1 has no path or no type"),
-    D(hyper_type, "the hyperparameter @lr is f64[], not f32[]"),
+    D(hyper_type, "the hyperparameter @lr is f64[], not f32[], i32[] or bool[]"),
+    D(hyper_value, "the hyperparameter @lr holds 2, which is not of bool[]"),
     D(global_panels, "@lr of type f32[] has a layout that does not fit it"),
 #undef D
 };
