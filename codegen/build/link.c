@@ -1,7 +1,8 @@
 /* From C source to an executable or a library: writes the source to a directory of its own, runs
    the C compiler on several files at a time, takes those from the cache that have been compiled
    before, links, and moves the result into place, so that `out` is whole or untouched. Contract:
-   libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime and zlib.
+   libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime and zlib,
+   libgcimages.a the decoders of images, for programs that ask for them.
    The same program gives the same bytes: no build id, no paths of this machine in the output. */
 #define _GNU_SOURCE
 #include "codegen/build/cache.h"
@@ -123,6 +124,10 @@ static const char *const *compile_words(Build *b, const Unit *u) {
   return w.at;
 }
 
+static const char *decoders(const Build *b) {
+  return intern_printf(b->c, "%s/libgcimages.a", b->o->runtime_dir);
+}
+
 static const char *const *link_words(Build *b, const char *library) {
   Words w = compiler_words(b);
   const char *name = strrchr(b->out, '/');
@@ -141,6 +146,10 @@ static const char *const *link_words(Build *b, const char *library) {
   for (const char *const *s = b->api ? shared : executable; *s; s++) vec_push(b->a, &w, *s);
   for (const char *const *s = always; *s; s++) vec_push(b->a, &w, *s);
   for (uint32_t i = 0; i < b->units.n; i++) vec_push(b->a, &w, b->units.at[i].object);
+  if (b->o->images) { /* whose table nothing else asks for by more than a weak symbol */
+    vec_push(b->a, &w, "-Wl,-u,gcrt_image_formats");
+    vec_push(b->a, &w, decoders(b));
+  }
   for (const char *const *s = end; *s; s++) vec_push(b->a, &w, *s);
   vec_push(b->a, &w, NULL);
   return w.at;
@@ -213,6 +222,15 @@ static bool compile_and_link(Build *b) {
       diag(b->c, SEV_NOTE, (Loc){0},
            "'%s' compiles for another machine: build gc with -DGC_CROSS=PREFIX for PREFIX-gcc",
            b->o->cc);
+    return false;
+  }
+  if (b->o->images && access(decoders(b), R_OK) != 0) {
+    diag(b->c, SEV_ERROR, (Loc){0},
+         "--images: this gc was built without libpng and libjpeg-turbo, or not for '%s'", b->o->cc);
+    diag(b->c, SEV_HINT, (Loc){0},
+         "'sh docs/install.sh' installs them (Debian: libpng-dev and libjpeg62-turbo-dev); then "
+         "configure and build gc again");
+    *b->code = 3;
     return false;
   }
   double start = clock_seconds();

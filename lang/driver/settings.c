@@ -104,6 +104,8 @@ int settings_output(Compilation *r) {
                        r->output, r->output);
   if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
     return usage_error("an executable cannot go to the standard output");
+  if (library && r->codegen.images)
+    return usage_error("--images is for executables; a library takes arrays");
   if (library && !codegen_lib_name(r->c, r->output))
     return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
                        r->output);
@@ -229,6 +231,7 @@ int settings_options(Compilation *r) {
       .level = level(o),
       .jobs = parse_count(option_value(o, OPT_JOBS, "0"), MOST_JOBS),
       .no_cache = option_given(o, OPT_NO_CACHE),
+      .images = option_given(o, OPT_IMAGES),
       .save_temps = option_given(o, OPT_SAVE_TEMPS),
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),

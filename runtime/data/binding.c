@@ -122,11 +122,8 @@ static bool is_text(const uint8_t *p, uint64_t n) {
 static bool is_decoded(const Column *c, const uint8_t *head, uint64_t n, Err *e) {
   static const struct {
     const char *magic, *what;
-  } formats[] = {{"\x89PNG\r\n\x1a\n", "a PNG image"},
-                 {"\xff\xd8\xff", "a JPEG image"},
-                 {"GIF89a", "a GIF image"},
-                 {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
-                 {"PAR1", "a Parquet file"}};
+  } formats[] = {
+      {"GIF89a", "a GIF image"}, {"\x89HDF\r\n\x1a\n", "an HDF5 file"}, {"PAR1", "a Parquet file"}};
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
     size_t length = strlen(formats[i].magic);
     if (n < length || memcmp(head, formats[i].magic, length) != 0) continue;
@@ -252,7 +249,19 @@ static bool is_safetensors(const uint8_t *head, uint64_t n, uint64_t bytes) {
          (head[9] == '"' || head[9] == '}' || head[9] == ' ' || head[9] == '\n');
 }
 
+static bool is_image(const uint8_t *head, uint64_t n) {
+  return (n >= 8 && memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0) ||
+         (n >= 3 && memcmp(head, "\xff\xd8\xff", 3) == 0);
+}
+
+static bool open_images(Column *c, const Suffixes *s, Err *e) {
+  if (!s->offset && !s->step && !s->type) return images_open(c, e);
+  err_set(e, EXIT_WRONG, "%s: holds images; +k, ~s and :type are for flat files", c->text);
+  return err_hint(e, "choose rows with %s[a:b]", c->text);
+}
+
 static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *columns, Err *e) {
+  if (images_are(c->text)) return open_images(c, s, e);
   if (!no_single_row(c->text, e) || !file_open(&c->file, c->text, e)) return false;
   c->source = (Source){.file = &c->file, .packed = c->file.size, .size = c->file.size};
   if (c->file.size == 0) {
@@ -261,6 +270,10 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *colu
   }
   uint64_t got;
   if (!source_head(&c->source, head, SOURCE_HEAD, &got, e)) return false;
+  if (!s->type && is_image(head, got)) {
+    file_close(&c->file);
+    return open_images(c, s, e);
+  }
   if (csv_is(c->text) && !s->type && !s->offset && !s->step) {
     bool packed = got > 2 && head[0] == 0x1F && head[1] == 0x8B;
     if (packed) c->source.kind = SOURCE_GZIP, c->source.size = SOURCE_UNKNOWN;
@@ -375,5 +388,7 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
                     "with .astype('%s')",
                     t->dtype == GC_BOOL ? "bool" : "int32");
   }
-  return choose_rows(c, &s, e);
+  if (!choose_rows(c, &s, e)) return false;
+  if (c->kept) c->kept = c->rows;
+  return true;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { FIELDS = 1 << 16, WORDS = 1000, WORD = 256 };
+enum { FIELDS = 1 << 16, WORDS = 1000 };
 
 typedef struct Field {
   const char *p;
@@ -29,10 +29,6 @@ struct Csv {
   uint64_t *chosen, n; /* columns of the input */
   uint64_t body;       /* where the records begin */
   uint64_t first_line; /* of them */
-  char **words;        /* NULL: the elements are numbers */
-  int nwords;
-  char name[WORD]; /* of their column */
-  bool listed;     /* the words were given */
 };
 
 typedef struct Reader { /* a place in the text */
@@ -197,102 +193,40 @@ static bool no_number(const Reader *r, uint64_t column, const char *s) {
 }
 
 /* ---- words ---- */
-static int by_word(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int find_word(const Csv *v, const char *word) {
-  for (int i = 0; i < v->nwords; i++)
-    if (strcmp(v->words[i], word) == 0) return i;
-  return -1;
-}
-
-static bool add_word(Csv *v, const char *word, Err *e) {
-  v->words[v->nwords] = strdup(word);
-  return v->words[v->nwords++] || err_set(e, EXIT_ENV, "no memory for the words of a column");
-}
-
 /* A column of integers that begins with a word holds words, numbered in their order. */
 static bool collect_words(Column *c, Err *e) {
   Csv *v = c->csv;
   char word[WORD];
   int64_t number;
   bool there = true;
-  if (v->words || v->n != 1 || elem_info[c->t->dtype].cls == ELEM_FLOATS) return true;
+  Words *words = &c->words;
+  if (words->listed || v->n != 1 || elem_info[c->t->dtype].cls == ELEM_FLOATS) return true;
   for (Reader r = body_of(c, e); there;) {
     if (!row(&r, v->fields, &there)) return false;
     if (!there) break;
     const Field *f = &v->fields[v->chosen[0]];
     if (!plain(f, word)) return no_word(&r, v->chosen[0], f);
-    if (!v->words && (!*word || whole_of(word, &number) || real_of(word, &(double){0})))
+    if (!words->n && (!*word || whole_of(word, &number) || real_of(word, &(double){0})))
       return true; /* what is wrong about it is said when it is read */
-    if (!v->words) v->words = calloc(WORDS, sizeof *v->words);
-    if (!v->words) return err_set(e, EXIT_ENV, "no memory for the words of a column");
     if (!*word) return no_number(&r, v->chosen[0], word);
     if (whole_of(word, &number)) return no_number(&r, v->chosen[0], word);
-    if (find_word(v, word) >= 0) continue;
-    if (v->nwords == WORDS)
+    if (words_find(words, word) >= 0) continue;
+    if (words->n == WORDS)
       return wrong_field(&r, v->chosen[0], "it has more than 1000 words",
                          "choose the column of the labels with FILE:NAME");
-    if (!add_word(v, word, e)) return false;
+    if (!words_add(words, word, e)) return false;
   }
-  (void)name_of(v, v->chosen[0], v->name);
-  if (v->words) qsort(v->words, (size_t)v->nwords, sizeof *v->words, by_word);
+  (void)name_of(v, v->chosen[0], words->name);
+  words_sort(words);
   return true;
 }
 
 /* "setosa|versicolor" behind the column's name. */
-static bool list_words(Csv *v, char *list, Err *e) {
-  v->words = calloc(WORDS, sizeof *v->words);
-  if (!v->words) return err_set(e, EXIT_ENV, "no memory for the words of a column");
-  v->listed = true;
+static bool list_words(Words *words, char *list, Err *e) {
+  words->listed = true;
   for (char *save = NULL, *w = strtok_r(list, "|", &save); w; w = strtok_r(NULL, "|", &save))
-    if (v->nwords == WORDS || !add_word(v, w, e)) return false;
+    if (!words_add(words, w, e)) return false;
   return true;
-}
-
-/* The words that fit in so many bytes: "a = 0, b = 1"; how many they are. */
-static int name_words(const Csv *v, char *out, size_t size) {
-  char one[WORD + 20];
-  size_t at = 0;
-  *out = 0;
-  for (int i = 0; i < v->nwords; i++) {
-    size_t n = (size_t)snprintf(one, sizeof one, "%s%s = %d", i ? ", " : "", v->words[i], i);
-    if (at + n >= size) return i;
-    memcpy(out + at, one, n + 1), at += n;
-  }
-  return v->nwords;
-}
-
-static bool join_words(const Csv *v, char *out, size_t size) {
-  size_t at = 0;
-  for (int i = 0; i < v->nwords && at < size; i++)
-    at += (size_t)snprintf(out + at, size - at, "%s%s", i ? "|" : "", v->words[i]);
-  return at < size;
-}
-
-bool csv_words(const Column *c, char *out, size_t size) {
-  const Csv *v = c->csv;
-  char some[400], all[400];
-  if (!v || !v->words || v->listed) return false;
-  int n = name_words(v, some, sizeof some);
-  if (n == v->nwords && join_words(v, all, sizeof all))
-    snprintf(out, size, "%s: %.100s is %s; elsewhere: FILE:%.100s=%s", c->text, v->name, some,
-             v->name, all);
-  else
-    snprintf(out, size,
-             "%s: %.100s is %s%s and %d more in alphabetical order; elsewhere, list all of them: "
-             "FILE:%.100s=WORD|WORD",
-             c->text, v->name, some, n ? " …" : "", v->nwords - n, v->name);
-  return true;
-}
-
-bool csv_same_words(const Column *a, const Column *b) {
-  const Csv *x = a->csv, *y = b->csv;
-  if (!x || !y || !x->words || !y->words) return true;
-  bool same = x->nwords == y->nwords;
-  for (int i = 0; same && i < x->nwords; i++) same = strcmp(x->words[i], y->words[i]) == 0;
-  return same;
 }
 
 /* ---- columns ---- */
@@ -363,7 +297,8 @@ static bool choose(Column *c, char *text, Err *e) {
   char *list = text ? strchr(text, '=') : NULL;
   if (list) *list++ = 0;
   if (text && !choose_listed(c, text, e)) return false;
-  if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS) return list_words(v, list, e);
+  if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS)
+    return list_words(&c->words, list, e);
   if (!list) return true;
   err_set(e, EXIT_WRONG, "%s: words stand for whole numbers, in an input of one column", c->text);
   return err_hint(e, "the input %s is not one: leave '=%.100s' out", c->t->name, list);
@@ -443,7 +378,6 @@ bool csv_open(Column *c, char *columns, Err *e) {
 
 static bool element(const Reader *r, uint64_t column, const char *s, void *to, uint64_t at) {
   const Column *c = r->c;
-  const Csv *v = c->csv;
   uint64_t size = (uint64_t)elem_info[c->type].size, bad;
   uint8_t *place = (uint8_t *)to + at * size;
   double real;
@@ -454,8 +388,8 @@ static bool element(const Reader *r, uint64_t column, const char *s, void *to, u
     elem_convert(place, c->type, &real, ELEM_F64, 1);
     return true;
   }
-  if (v->words) {
-    whole = find_word(v, s);
+  if (c->words.n || c->words.listed) {
+    whole = words_find(&c->words, s);
     if (whole < 0) {
       snprintf(what, sizeof what, "'%.200s' is none of the words that were listed", s);
       return wrong_field(r, column, what, "list all words: FILE:NAME=WORD|WORD");
@@ -500,8 +434,6 @@ void csv_free(Column *c) {
   Csv *v = c->csv;
   if (!v) return;
   csv_close(c);
-  for (int i = 0; i < v->nwords; i++) free(v->words[i]);
-  free(v->words);
   free(v->header);
   free(v->fields);
   free(v->chosen);

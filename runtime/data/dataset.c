@@ -72,6 +72,11 @@ const char *dataset_path(const Dataset *d, int input) {
   return c->is_number ? NULL : c->file.path;
 }
 
+static bool place(uint64_t bytes, uint64_t *offset, uint64_t *at) {
+  *offset = *at;
+  return checked_add(bytes, 64, &bytes) && checked_add(*at, align_up(bytes, 64), at);
+}
+
 static bool lay_out(Dataset *d, Err *e) {
   uint64_t at = 0;
   bool ok = true;
@@ -89,11 +94,11 @@ static bool lay_out(Dataset *d, Err *e) {
   }
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
-    if (c->is_number || c->leader != i || c->on_disk) continue;
     uint64_t bytes;
-    c->data_offset = at;
+    if (c->kept) ok = ok && place(images_bytes(c), &c->data_offset, &at);
+    if (c->is_number || c->leader != i || c->on_disk) continue;
     ok = ok && checked_mul(c->end - c->begin, (uint64_t)elem_info[c->type].size, &bytes) &&
-         checked_add(bytes, 64, &bytes) && checked_add(at, align_up(bytes, 64), &at);
+         place(bytes, &c->data_offset, &at);
   }
   uint64_t order = 0;
   d->wide = d->rows > UINT32_MAX;
@@ -145,16 +150,29 @@ static uint64_t bytes_of(const Column *c) {
   return (c->end - c->begin) * (uint64_t)elem_info[c->type].size;
 }
 
+/* Images that stay decoded: as many as there is room for. */
+static bool keep_fewer(Dataset *d, uint64_t bytes, Err *e) {
+  for (int i = 0; i < d->n && d->bytes > bytes; i++) {
+    Column *c = &d->columns[i];
+    if (!c->kept) continue;
+    uint64_t fewer = (d->bytes - bytes + c->row_elems) / (c->row_elems + 1);
+    c->kept -= fewer < c->kept ? fewer : c->kept;
+    if (!lay_out(d, e)) return false;
+  }
+  return true;
+}
+
 bool dataset_limit(Dataset *d, uint64_t bytes, Err *e) {
   while (d->bytes > bytes) {
     Column *largest = NULL;
     for (int i = 0; i < d->n; i++) {
       Column *c = &d->columns[i];
-      bool may = !c->is_number && !c->fixed && !c->csv && c->source.kind == SOURCE_PLAIN;
+      bool may =
+          !c->is_number && !c->fixed && !c->csv && !c->images && c->source.kind == SOURCE_PLAIN;
       if (!may || c->on_disk || c->leader != i) continue;
       if (!largest || bytes_of(c) > bytes_of(largest)) largest = c;
     }
-    if (!largest) return true; /* what is left must be loaded */
+    if (!largest) return keep_fewer(d, bytes, e); /* what is left must be loaded */
     for (int i = 0; i < d->n; i++)
       if (&d->columns[d->columns[i].leader < 0 ? i : d->columns[i].leader] == largest)
         d->columns[i].on_disk = true;
@@ -168,6 +186,12 @@ static bool read_elements(const Column *c, uint64_t r, uint64_t first, uint64_t 
                           Err *e) {
   uint64_t size = (uint64_t)elem_info[c->type].size;
   uint64_t at = c->offset + (c->first + r) * c->step + first;
+  bool ok = true;
+  if (c->images) { /* whole rows */
+    for (uint64_t k = 0; ok && k < n; k += c->row_elems)
+      ok = images_read(c, r + k / c->row_elems, (uint8_t *)to + k, e);
+    return ok;
+  }
   if (!source_read(&c->source, c->header + at * size, to, n * size, false, e)) return false;
   if (c->big) elem_swap(to, (int)size, n);
   return true;
@@ -189,7 +213,15 @@ static void fill_from_disk(const Dataset *d, const Column *c, uint64_t r, uint8_
   uint64_t piece[PIECE], size = (uint64_t)elem_info[c->t->dtype].size;
   bool same = c->type == (Elem)c->t->dtype, ok = true;
   Err e = {0};
-  if (same) ok = read_elements(c, r, 0, c->row_elems, to, &e);
+  if (c->images && !same) {
+    uint8_t *room = row_room(c);
+    ok = room ? read_elements(c, r, 0, c->row_elems, room, &e)
+              : err_set(&e, EXIT_ENV, "no memory to read %s", c->text);
+    if (ok) elem_convert(to, (Elem)c->t->dtype, room, c->type, c->row_elems);
+    free(room);
+    same = true;
+  } else if (same)
+    ok = read_elements(c, r, 0, c->row_elems, to, &e);
   for (uint64_t k = 0; ok && !same && k < c->row_elems; k += PIECE) {
     uint64_t n = c->row_elems - k < PIECE ? c->row_elems - k : PIECE;
     ok = read_elements(c, r, k, n, piece, &e);
@@ -211,7 +243,7 @@ static uint64_t row_at(const Dataset *d, uint64_t batch, uint64_t r);
 /* Tells the system which rows come next, so that it reads them while the program computes. */
 static void prefetch(const Dataset *d, const Column *c, uint64_t batch) {
   uint64_t size = (uint64_t)elem_info[c->type].size, row = c->row_elems * size;
-  if (batch >= d->batches) return;
+  if (batch >= d->batches || c->images) return;
   uint64_t rows = dataset_rows(d, batch, batch + 1), together = d->shuffled ? 1 : rows;
   for (uint64_t r = 0; r < rows; r += together) {
     uint64_t at = c->offset + (c->first + row_at(d, batch, r)) * c->step;
@@ -238,6 +270,11 @@ bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bo
 static bool load_column(Dataset *d, Column *c, Err *e) {
   uint64_t size = (uint64_t)elem_info[c->type].size, n = c->end - c->begin;
   uint8_t *to = d->base + c->data_offset;
+  if (c->images) {
+    images_labels(c, c->first, c->rows, (int32_t *)(void *)to);
+    c->data = to;
+    return true;
+  }
   if (c->csv) {
     uint64_t rows = c->fixed ? c->total / csv_columns(c) : c->rows;
     if (!csv_read(c, c->first, rows, to, e)) return false;
@@ -264,6 +301,15 @@ static bool check_values(const Column *c, Err *e) {
 }
 
 bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, Err *e) {
+  if (c->images && value >= 0 && value < c->words.n) {
+    err_set(e, EXIT_WRONG,
+            "%s: the class %.200s is number %" PRId64 ", which is not below %" PRId64, c->text,
+            c->words.at[value], value, limit);
+    return err_hint(e,
+                    "it has %d classes, and the input %s is of %" PRId64
+                    ": compile the program for as many, or give it fewer folders",
+                    c->words.n, c->t->name, limit);
+  }
   err_set(e, EXIT_WRONG,
           "%s: input row %" PRIu64 " holds %" PRId64 ", which is not below %" PRId64 "%s", c->text,
           row, value, limit, value < 0 ? " and not 0 or more" : "");
@@ -323,6 +369,8 @@ bool dataset_load(Dataset *d, Err *e) {
   for (int i = 0; i < d->n; i++)
     if (d->columns[i].leader == i && !d->columns[i].on_disk && !load_column(d, &d->columns[i], e))
       return false;
+  for (int i = 0; i < d->n; i++)
+    if (d->columns[i].kept) images_keep(&d->columns[i], d->base + d->columns[i].data_offset);
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
     if (c->is_number) continue;
@@ -406,12 +454,14 @@ bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
   return false;
 }
 
-static void fill_fixed(const Column *c, uint8_t *to) {
+static void fill_fixed(const Dataset *d, const Column *c, uint8_t *to) {
   if (c->is_number) {
     if (elem_info[c->t->dtype].cls == ELEM_FLOATS)
       elem_convert(to, (Elem)c->t->dtype, &c->number, ELEM_F64, 1);
     else
       elem_convert(to, (Elem)c->t->dtype, &c->whole, ELEM_I64, 1);
+  } else if (c->on_disk) {
+    fill_from_disk(d, c, 0, to);
   } else {
     elem_convert(to, (Elem)c->t->dtype, c->data, c->type, c->row_elems);
   }
@@ -424,7 +474,7 @@ void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, in
     const Column *c = &d->columns[i];
     uint8_t *to = inputs + c->t->offset;
     if (c->fixed) {
-      if (t == 0) fill_fixed(c, to);
+      if (t == 0) fill_fixed(d, c, to);
       continue;
     }
     uint64_t from_row = c->step * (uint64_t)elem_info[c->type].size;
@@ -474,6 +524,8 @@ void dataset_free(Dataset *d) {
   for (int i = 0; i < d->n && d->columns; i++) {
     file_close(&d->columns[i].file);
     csv_free(&d->columns[i]);
+    images_free(&d->columns[i]);
+    words_free(&d->columns[i].words);
     free(d->columns[i].text);
     free(d->columns[i].member);
   }

@@ -6,6 +6,15 @@
 #include "runtime/data/file.h"
 
 typedef struct Csv Csv;
+typedef struct Images Images;
+
+enum { WORD = 256 };   /* bytes of a label's word */
+typedef struct Words { /* labels that a file has as words */
+  char **at;           /* in the order of their numbers */
+  int n;
+  bool listed;     /* the user gave them */
+  char name[WORD]; /* of their column, or of the input */
+} Words;
 
 typedef struct Column { /* one input and its file */
   const GcTensor *t;
@@ -28,8 +37,11 @@ typedef struct Column { /* one input and its file */
   double number;        /* of a rank-0 input given as a number */
   int64_t whole;        /* the same of an input of integers or bools */
   bool is_number;
-  bool on_disk; /* each batch is read from the file, which stays open */
-  Csv *csv;     /* NULL: the elements are as in the file */
+  bool on_disk;   /* each batch is read from the file, which stays open */
+  Csv *csv;       /* NULL: the elements are as in the file */
+  Images *images; /* NULL: likewise */
+  uint64_t kept;  /* rows of images that stay decoded in memory, the first ones */
+  Words words;    /* of its labels; none: the elements are numbers */
 } Column;
 
 typedef struct Dataset {
@@ -78,12 +90,33 @@ bool csv_is(const char *path); /* by its name */
 /* Of an open file; `columns` is "NAME,NAME..NAME" or "NAME=WORD|WORD", cut into pieces, or NULL. */
 bool csv_open(Column *c, char *columns, Err *e);
 bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e);
-/* What its words stand for, unless the user said it; false: it has none. */
-bool csv_words(const Column *c, char *out, size_t size);
-bool csv_same_words(const Column *a, const Column *b);
 uint64_t csv_columns(const Column *c); /* that are chosen */
 void csv_close(Column *c);             /* gives the text back */
 void csv_free(Column *c);
+
+/* ---- words.c ---- */
+int words_find(const Words *w, const char *word); /* -1: it is none of them */
+bool words_add(Words *w, const char *word, Err *e);
+void words_sort(Words *w);
+bool words_same(const Words *a, const Words *b); /* or one has none */
+void words_free(Words *w);
+/* What a column's words stand for, unless the user said it; false: it has none. */
+bool words_note(const Column *c, char *out, size_t size);
+
+/* ---- images.c ---- */
+bool images_are(const char *path); /* a folder: its files are rows */
+/* Lists the images of a folder, or takes the file alone. An input of integers without further axes
+   is the labels: the numbers of the subfolders. */
+bool images_open(Column *c, Err *e);
+/* Row r of the chosen ones: u8, as the shape of the input has it. From any thread. */
+bool images_read(const Column *c, uint64_t r, uint8_t *to, Err *e);
+/* Memory of images_bytes, zeros, for the first `kept` rows. */
+void images_keep(const Column *c, uint8_t *memory);
+void images_labels(const Column *c, uint64_t first, uint64_t rows, int32_t *to);
+uint64_t images_bytes(const Column *c); /* of the memory that `kept` rows take */
+/* Hints at what else the folder has; false: nothing. */
+bool images_note(const Column *c, char *out, size_t size);
+void images_free(Column *c);
 
 /* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */
 /* bounded: the batch has an extent, which only the inputs of rows have. */

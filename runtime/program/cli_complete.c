@@ -1,10 +1,41 @@
 /* The command line as a whole: what options need of one another, and what the entry's inputs lack.
    Contract: the options have been read one by one; an Err of exit code 2. */
 #include "runtime/program/cli.h"
+#include <limits.h>
+#include <string.h>
+
+/* Of "FOLDER" or "FOLDER[a:b]". */
+static bool names_folder(const char *text) {
+  char path[PATH_MAX];
+  size_t n = strlen(text);
+  const char *open = n && text[n - 1] == ']' ? strrchr(text, '[') : NULL;
+  if (images_are(text)) return true;
+  if (!open || (size_t)(open - text) >= sizeof path) return false;
+  memcpy(path, text, (size_t)(open - text));
+  path[open - text] = 0;
+  return images_are(path);
+}
+
+/* A folder of images holds their labels, too: it fills the one input of integers that is missing.
+ */
+static void add_labels(const GcEntry *en, const char **inputs) {
+  int folder = -1, label = -1;
+  for (int i = 0; i < en->ninputs; i++) {
+    const GcTensor *t = &en->inputs[i];
+    bool whole = t->rank == 1 && t->dtype >= GC_U8 && t->dtype <= GC_I64;
+    if (!inputs[i] && (label >= 0 || !whole)) return;
+    if (!inputs[i]) label = i;
+    if (!inputs[i] || !names_folder(inputs[i])) continue;
+    if (folder >= 0) return;
+    folder = i;
+  }
+  if (folder >= 0 && label >= 0) inputs[label] = inputs[folder];
+}
 
 /* What --validate, --save-best and --patience need of one another. */
 static bool complete_validation(const Options *o, Err *e) {
   const GcEntry *v = o->validate;
+  if (v) add_labels(v, o->held);
   char missing[512] = "";
   int at = 0;
   for (int i = 0; v && i < v->ninputs && at < 400; i++)
@@ -66,15 +97,17 @@ bool cli_complete(const Options *o, Err *e) {
   }
   char missing[512] = "";
   int at = 0;
+  add_labels(en, o->inputs);
   for (int i = 0; i < en->ninputs && at < 400; i++)
     if (!o->inputs[i])
       at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--%.60s %s", at ? " " : "",
                      en->inputs[i].name, cli_input_value(&en->inputs[i]));
   if (at) {
     err_set(e, EXIT_USAGE, "%s needs %s", en->name, missing);
-    return err_hint(
-        e, "an input is an .npy, .npz or IDX file, or flat text; types are listed by %s --help",
-        en->name);
+    return err_hint(e,
+                    "an input is an .npy, .npz, .csv or IDX file, a folder of images, or flat "
+                    "text; types are listed by %s --help",
+                    en->name);
   }
   return complete_validation(o, e);
 }

@@ -188,10 +188,10 @@ static bool check_words(const Command *cmd, Err *e) {
   const GcEntry *v = cmd->held.entry;
   for (int i = 0; i < cmd->data.n; i++) {
     const Column *c = &cmd->data.columns[i];
-    if (csv_words(c, text, sizeof text)) note(cmd, "%s", text);
+    if (words_note(c, text, sizeof text)) note(cmd, "%s", text);
     for (int k = 0; v && k < v->ninputs; k++) {
       const Column *h = &cmd->held.data.columns[k];
-      if (strcmp(h->t->name, c->t->name) != 0 || csv_same_words(c, h)) continue;
+      if (strcmp(h->t->name, c->t->name) != 0 || words_same(&c->words, &h->words)) continue;
       err_set(e, EXIT_WRONG, "%s and %s hold other words for the input %s", c->text, h->text,
               c->t->name);
       return err_hint(e, "list the words of both: FILE:NAME=WORD|WORD, numbered from 0");
@@ -221,10 +221,19 @@ static bool data_memory(const Options *o, uint64_t *bytes, Err *e) {
 static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
   if (!dataset_limit(d, *left, e)) return false;
   *left -= d->bytes < *left ? d->bytes : *left;
-  for (int i = 0; i < d->n; i++)
-    if (d->columns[i].on_disk)
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
+    char text[400];
+    if (images_note(c, text, sizeof text)) note(cmd, "%s", text);
+    if (c->images && c->on_disk && c->kept < c->rows)
+      note(cmd,
+           "%s: %" PRIu64 " of %" PRIu64 " images are decoded anew in each epoch: see "
+           "--data-memory",
+           c->text, c->rows - c->kept, c->rows);
+    if (!c->images && c->on_disk)
       note(cmd, "%s: %" PRIu64 " rows stay on disk and are read batch by batch: see --data-memory",
-           d->columns[i].text, d->columns[i].rows);
+           c->text, c->rows);
+  }
   return true;
 }
 

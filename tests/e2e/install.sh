@@ -18,6 +18,7 @@ cat >wanted.txt <<'END_F'
 ./bin/graph-compiler
 ./lib/gc/embed.h
 ./lib/gc/gcrt.h
+./lib/gc/libgcimages.a
 ./lib/gc/libgcrt.a
 ./share/bash-completion/completions/graph-compiler
 ./share/fish/vendor_completions.d/graph-compiler.fish

@@ -162,7 +162,7 @@ says 1 'holds f32[100, 3], but the input x is f32[8, 4]' predict --x t.npy
 says 1 'real numbers are not rounded' classes --label f.npy
 says 1 'is text, but the input x needs f32' predict --x text.txt
 printf '\211PNG\r\n\032\n\001\000\001\000\001\000\001\000' >digit.png
-says 1 'digit.png: is a PNG image, which programs do not decode' classes --label digit.png
+says 1 'digit.png: is an image, which this program does not decode' classes --label digit.png
 says 1 'digit.png: input row 0 holds 137, which is not below 3' classes --label digit.png:u8
 cp t.npy 'odd+1'
 says 1 'holds f32[100, 3]' predict --x odd+1

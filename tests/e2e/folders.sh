@@ -1,0 +1,173 @@
+#!/bin/sh
+# Folders of images: classes, shapes, kinds of PNG and JPEG, memory; the weights are those of the same rows in one
+# array; and every wrong folder or file with its one message.
+. "$(dirname "$0")/common.sh"
+unoptimised
+mkimages=$(dirname "$mkdata")/runtime_mkimages
+[ -x "$mkimages" ] || { not_tested 'images: gc was built without libpng and libjpeg-turbo' && exit 77; }
+cat >net.g <<'G'
+entry gray(x : u8[1, 4, 6]) { return y = x }
+entry flat(x : u8[n <= 4, 16]) { return y = x, sum = sum(i32(x)) }
+entry planar(x : f32[1, 3, 5, 7]) { return y = x }
+entry last(x : u8[1, 5, 7, 3]) { return y = x }
+entry alone(s : f32[n <= 2], x : u8[3, 4, 4]) { return y = x, t = s }
+entry odd(x : u8[1, 5]) { return y = x }
+entry train(image : u8[4, 1, 6, 6], label : u8[4]) {
+  loss = mean(xent(linear(f32(flatten(image)) / 255, 3), label))
+  minimize loss with sgd(0.1)
+  return loss }
+entry test(image : u8[4, 1, 6, 6], label : i32[4]) { return loss = mean(xent(linear(f32(flatten(image)) / 255, 3), label)) }
+G
+run 0 "$gc" net.g --images -o net
+run 0 "$gc" net.g -o plain
+libraries=$(ldd ./net | sed -E 's/^[[:space:]]*([^ ]+).*/\1/; s#.*/##' | grep -vE '^(linux-vdso|linux-gate|ld-linux)' | sort | tr '\n' ' ')
+exactly "$libraries" 'libc.so.6 libm.so.6 ' 'libraries of a program that decodes images'
+grep -q 'libpng' plain && fail 'a program without --images holds decoders'
+grep -q 'libpng' net || fail 'a program with --images holds no libpng'
+numbers() { tail -c "$2" "$1" | od -An -v -tu1 | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'; } # numbers FILE COUNT
+picture() { "$mkimages" "$@" || fail "no picture: $*"; }
+
+# ---- kinds of files: one picture ----
+picture png color 7 5 9 color.png && picture png interlaced 7 5 9 lace.png && picture png alpha 7 5 9 alpha.png
+picture png deep 7 5 9 deep.png && picture png gray 6 4 9 gray.png && picture png palette 6 4 0 palette.png
+picture jpeg color 7 5 9 color.jpg && picture jpeg interlaced 7 5 9 lace.JPEG && picture jpeg gray 6 4 9 gray.jpg
+run 0 ./net planar --x color.png --y color.npy
+run 0 ./net last --x color.png --y last.npy
+for other in lace alpha; do
+  run 0 ./net planar --x $other.png --y other.npy
+  same color.npy other.npy "$other.png"
+done
+run 0 ./net gray --x gray.png --y gray.npy
+exactly "$(numbers gray.npy 24)" '9 42 75 109 172 205 19 52 85 119 182 215 29 62 95 129 192 225 39 72 105 139 202 235' 'gray.png'
+exactly "$(numbers last.npy 6)" '213 245 21 242 18 50' 'the last pixels of color.png, channels last'
+run 0 ./net gray --x gray.jpg --y near.npy
+python3 -c '
+a, b = (open(f, "rb").read()[-24:] for f in ("gray.npy", "near.npy"))
+assert max(abs(x - y) for x, y in zip(a, b)) < 12, (a, b)' || fail 'gray.jpg is another picture'
+for file in deep.png color.jpg lace.JPEG; do run 0 ./net planar --x $file --y other.npy; done
+run 0 ./net gray --x palette.png --y other.npy
+exactly "$(numbers other.npy 3)" '120 105 97' 'palette.png as gray'
+"$mkdata" npy f32 2 1 two.npy || fail "no data could be made"
+run 0 ./net alone --x color.png --s two.npy --y other.npy
+
+# ---- the largest centred part, resampled ----
+picture png gray 12 4 0 wide.png && picture png gray 8 8 0 even.png
+run 0 ./net flat --x wide.png --y other.npy # columns 4 to 7 as they are
+exactly "$(numbers other.npy 16)" '66 83 100 146 76 93 110 156 86 103 120 166 96 113 130 176' 'a centre crop'
+run 0 ./net flat --x even.png --y other.npy # each of two pixels and parts of their neighbours
+exactly "$(numbers other.npy 16)" '21 66 131 191 30 75 140 200 40 85 150 210 49 94 159 219' 'half the size'
+
+# ---- folders: rows by class and name ----
+mkdir -p pets/cat pets/dog pets/ant pets/.hidden
+for i in 1 2 10; do picture png gray 6 6 $((i * 5)) pets/cat/$i.png && picture jpeg color 9 6 $((40 + i)) pets/dog/$i.JPG; done
+picture png color 6 8 90 pets/ant/a.png && picture png gray 7 6 80 pets/ant/b.png
+echo notes >pets/cat/notes.txt
+run 0 ./net train --image pets/ --steps 2 --save a.st --seed 2
+holds out.txt 'note: pets: label is ant = 0, cat = 1, dog = 2'
+holds out.txt 'note: pets: 1 file not named .png, .jpg or .jpeg is left out'
+for options in '--label pets' '--data-memory 0' '--data-memory 120' '--threads 2 --poison'; do
+  run 0 ./net train --image pets/ --steps 2 --save b.st --seed 2 $options
+  same a.st b.st "weights with $options"
+done
+run 0 ./net train --image pets --steps 2 --data-memory 450
+grep -q 'note: pets: [1-7] of 8 images are decoded anew in each epoch: see --data-memory' out.txt || { fail 'no note on memory'; cat out.txt; }
+run 0 ./net train --image 'pets[4:8]' --steps 1 --validate test --validate.image 'pets/[0:4]'
+run 0 ./net test --image pets --load a.st
+
+# ---- the rows of an array ----
+images=$data/mnist/t10k-images-idx3-ubyte.gz labels=$data/mnist/t10k-labels-idx1-ubyte.gz
+if [ -r "$images" ] && [ -r "$labels" ]; then
+  rows=300 steps='--steps 9'
+  [ "${GC_TEST_LEVEL:-default}" = full ] && rows=10000 steps='--epochs 2'
+  "$mkimages" digits "$images" "$labels" 0 $rows digits || fail 'no digits'
+  [ "$(find digits -name '*.png' | wc -l)" = $rows ] || fail 'not all digits'
+  run 0 "$gc" "$here/docs/examples/lenet.g" --images -o lenet
+  run 0 ./lenet train --image digits.images --label digits.labels $steps --save array.st
+  run 0 ./lenet test --image digits.images --label digits.labels --load array.st --quiet
+  cp out.txt figure.txt
+  for options in '' '--threads 2 --data-memory 100K'; do
+    run 0 ./lenet train --image digits $steps --save folder.st $options
+    same array.st folder.st "weights of digits $options"
+    run 0 ./lenet test --image digits --load folder.st --quiet $options
+    same out.txt figure.txt "the accuracy on digits $options"
+  done
+else
+  not_tested 'a folder of real digits: set the CMake setting GC_SHARED_DATA'
+fi
+
+# ---- what is wrong ----
+wrong() { # wrong MESSAGE HINT ARGUMENTS...
+  message=$1 hint=$2
+  shift 2
+  says 1 "error: $message" ./net "$@"
+  holds out.txt "hint: $hint"
+}
+says 1 'error: pets: is a directory, and this program decodes no images' ./plain test --image pets
+holds out.txt 'hint: give a file; or, if images lie there, compile the program with gc --images'
+says 1 'error: color.png: is an image, which this program does not decode' ./plain planar --x color.png
+holds out.txt 'hint: compile it with gc --images; or, if the bytes of the file are meant, color.png:u8'
+wrong 'pets: holds images, but the input x is u8[1, 5]' 'an image is [H, W] or [1, H, W] (gray)' odd --x pets
+wrong 'pets: holds 8 images, but the input x has no batch axis' 'give one image' alone --x pets --s two.npy
+wrong 'color.png: holds images; +k, ~s and :type are for flat files' 'choose rows with color.png[a:b]' planar --x color.png+3
+wrong 'pets: rows 5 to 9 were asked for, but it has 8 rows' '[a:b] takes rows' test --image 'pets[5:9]'
+for n in 8 20 33 50 60; do
+  head -c $n color.png >short.png
+  run 1 ./net planar --x short.png
+  grep -q '^net: error: short.png: is damaged: ' out.txt || { fail "a PNG of $n bytes"; cat out.txt; }
+done
+for n in 3 20 200 600; do
+  head -c $n color.jpg >short.jpg
+  run 1 ./net planar --x short.jpg
+  grep -q '^net: error: short.jpg: is damaged: ' out.txt || { fail "a JPEG of $n bytes"; cat out.txt; }
+done
+picture jpeg cmyk 7 5 1 cmyk.jpg
+wrong 'cmyk.jpg: has CMYK colours; save it in RGB' 'remove the file, or write it again' planar --x cmyk.jpg
+python3 - <<'P'
+import struct, zlib
+def chunk(kind, data): return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+def png(name, w, h, body): # 16 bits a sample
+    open(name, "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, 16, 6, 0, 0, 0)) + chunk(b"IDAT", body) + chunk(b"IEND", b""))
+png("claims.png", 60000, 60000, zlib.compress(bytes(1 << 20)))
+png("little.png", 10000, 10000, zlib.compress(bytes(1 << 20)))
+png("longer.png", 70000, 1, b"")
+jpg = bytearray(open("color.jpg", "rb").read())
+at = jpg.index(b"\xff\xc0") + 5
+jpg[at:at + 4] = struct.pack(">HH", 60000, 2000)
+open("claims.jpg", "wb").write(jpg)
+jpg[at:at + 4] = struct.pack(">HH", 60000, 60000)
+open("large.jpg", "wb").write(jpg + bytes(8 << 20))
+P
+wrong 'claims.png: is damaged: it is cut short' 'remove the file' planar --x claims.png
+wrong 'little.png: is damaged: it is cut short' 'remove the file' planar --x little.png
+wrong 'longer.png: is damaged: ' 'remove the file' planar --x longer.png
+wrong 'claims.jpg: is damaged: it is cut short' 'remove the file' planar --x claims.jpg
+wrong 'large.jpg: has 60000 x 60000 pixels; at most 65535 a side and 134217728 in all are decoded' 'remove the file' planar --x large.jpg
+cp net.g pets/cat/a.png
+wrong 'pets/cat/a.png: is no PNG and no JPEG image' 'remove the file, or convert it' train --image pets --save none.st
+: >pets/cat/a.png
+wrong 'pets/cat/a.png: is no PNG and no JPEG image' 'remove the file' train --image pets --save none.st --threads 2 --data-memory 0
+absent none.st
+rm pets/cat/a.png
+mkdir pets/bee
+wrong 'pets/bee: has no images (.png, .jpg, .jpeg)' 'each folder in pets is a class: remove the folder, or fill it' test --image pets
+cp even.png pets/bee
+wrong "pets: the class dog is number 3, which is not below 3" 'it has 4 classes, and the input label is of 3' test --image pets
+mkdir pets/bee/more
+wrong 'pets/bee/more: is a folder within a class' 'images lie in pets/CLASS/ or, without classes, in a folder itself' test --image pets
+rm -r pets/bee && cp even.png pets/top.png
+wrong 'pets: has images beside folders: top.png and ' 'either all images lie in folders' test --image pets
+mkdir none bare
+wrong 'none: is a folder without images (.png, .jpg, .jpeg)' 'give a folder of images' gray --x none
+cp even.png bare
+wrong 'bare: has no folders, whose names would be the labels of label' 'sort the images into a folder for each class' train --image bare
+run 0 ./net gray --x bare
+
+# ---- gc without the libraries, and what does not link them ----
+build=$(dirname "$(dirname "$gc")")
+mkdir -p less/bin less/lib/gc && cp "$gc" less/bin/gc && cp "$build"/lib/gc/*.h "$build/lib/gc/libgcrt.a" less/lib/gc/
+says 3 'error: --images: this gc was built without libpng and libjpeg-turbo' less/bin/gc net.g --images -o less/net
+holds out.txt "hint: 'sh docs/install.sh' installs them (Debian: libpng-dev and libjpeg62-turbo-dev); then configure and build gc again"
+absent less/net
+run 0 less/bin/gc net.g -o less/net
+says 2 '--images is for executables; a library takes arrays' "$gc" net.g --images --emit=lib -o libnet.so
+finish
