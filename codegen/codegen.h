@@ -142,6 +142,11 @@ bool codegen_exe(CodegenPart *part, int n, CodegenOptions *o, const char *out, i
 /* The same as a shared library, with its header beside it: libNAME.so and NAME.h, both or neither.
  */
 bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
+/* A library with its Python module: DIR/libNAME.so and `out`, which is DIR/NAME.py; both or
+   neither. */
+bool codegen_python(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
+/* DIR/libNAME.so of DIR/NAME.py; NULL if `out` is no module that can be imported. */
+const char *codegen_module_library(Ctx *c, const char *out);
 /* NAME of DIR/libNAME.so; NULL if `out` is not named so. */
 const char *codegen_lib_name(Ctx *c, const char *out);
 /* The files that are written beside `out`: a library's header, and with save_temps the source of

@@ -1,214 +1,14 @@
 /* The C face of a model: a handle, a function for each entry with its tensors as typed pointers,
-   and what loads, saves and sets. Contract: every public name is PREFIX_something, and none of them
-   can be a keyword, a name of libc, or another of them: what would be gets an ending, as C users do
-   it. The functions only collect pointers: embed.h does the work. */
-#define _GNU_SOURCE
+   and what loads, saves and sets. Contract: the functions only collect pointers; embed.h does the
+   work. */
 #include "codegen/build/library.h"
 #include "codegen/text/text.h"
 
-#include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
-
-/* ---- names ---- */
-
-/* Words that C, C++ or their usual headers give another meaning; those of libc are in
- * libc_names.def.
- */
-static const char *const words[] = {"alignas",   "alignof",       "and",
-                                    "and_eq",    "asm",           "assert",
-                                    "auto",      "bitand",        "bitor",
-                                    "bool",      "break",         "case",
-                                    "catch",     "char",          "class",
-                                    "co_await",  "co_return",     "co_yield",
-                                    "compl",     "complex",       "concept",
-                                    "const",     "const_cast",    "consteval",
-                                    "constexpr", "constinit",     "continue",
-                                    "decltype",  "default",       "delete",
-                                    "do",        "double",        "dynamic_cast",
-                                    "else",      "enum",          "errno",
-                                    "explicit",  "export",        "extern",
-                                    "false",     "float",         "for",
-                                    "friend",    "goto",          "i386",
-                                    "if",        "imaginary",     "import",
-                                    "inline",    "int",           "linux",
-                                    "long",      "main",          "module",
-                                    "mutable",   "namespace",     "new",
-                                    "noexcept",  "not",           "not_eq",
-                                    "nullptr",   "operator",      "or",
-                                    "or_eq",     "private",       "protected",
-                                    "public",    "register",      "reinterpret_cast",
-                                    "requires",  "restrict",      "return",
-                                    "short",     "signed",        "sizeof",
-                                    "static",    "static_assert", "static_cast",
-                                    "std",       "struct",        "switch",
-                                    "template",  "this",          "thread_local",
-                                    "throw",     "true",          "try",
-                                    "typedef",   "typeid",        "typename",
-                                    "typeof",    "union",         "unix",
-                                    "unsigned",  "using",         "virtual",
-                                    "void",      "volatile",      "wchar_t",
-                                    "while",     "xor",           "xor_eq",
-                                    "DIR",       "EOF",           "FILE",
-                                    "I",         "INFINITY",      "NAN",
-                                    "NULL"};
-
-static bool is_word(const char *s) {
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcmp(words[i], s) == 0) return true;
-  size_t n = strlen(s);
-  return n > 2 && strcmp(s + n - 2, "_t") == 0; /* POSIX's types */
-}
-
-/* Letters, digits and _, not beginning with a digit or what C keeps for itself. */
-static const char *identifier(Arena *a, const char *s) {
-  bool letter = isalpha((unsigned char)*s) && (unsigned char)*s < 128;
-  return arena_printf(a, "%s%s", letter ? "" : "m", text_mangled(a, s));
-}
-
-typedef struct PublicNames {
-  Arena *a;
-  VEC(const char *) at;
-} PublicNames;
-
-static bool taken(const PublicNames *n, const char *s) {
-  for (uint32_t i = 0; i < n->at.n; i++)
-    if (strcmp(n->at.at[i], s) == 0) return true;
-  return false;
-}
-
-/* A name that is none yet: s, s_END, s_END_, … */
-static const char *name_new(PublicNames *n, const char *s, const char *end) {
-  const char *name = s;
-  if (taken(n, name) || is_word(name)) name = arena_printf(n->a, "%s_%s", s, end);
-  while (taken(n, name)) name = arena_printf(n->a, "%s_", name);
-  vec_push(n->a, &n->at, name);
-  return name;
-}
-
-/* ---- the functions ---- */
-
-typedef struct LibraryParam {
-  const char *name, *count; /* count: the macro's name; NULL of scalars */
-  const Type *type;
-  bool output;
-} LibraryParam;
-
-typedef struct LibraryFunction {
-  const char *name; /* with the prefix */
-  const Entry *entry;
-  int nparams, ninputs, nextents;
-  LibraryParam *param; /* inputs, then outputs */
-  const Extent *extent[ENTRY_EXTENTS];
-  const char *extent_name[ENTRY_EXTENTS];
-} LibraryFunction;
-
-typedef struct Hyper {
-  const char *name, *set, *get; /* the last two with the prefix */
-  Dtype dtype;
-  double value;
-} Hyper;
-
-typedef struct Library {
-  Arena *a;
-  const Module *m;
-  const CodegenOptions *o;
-  const char *prefix, *source, *file; /* the last two: names without folders */
-  PublicNames names;                  /* of all that is public */
-  VEC(LibraryFunction) functions;
-  VEC(Hyper) hypers;
-} Library;
-
-static const char *const verbs[] = {"open", "open_on", "close",   "error",  "load",
-                                    "save", "reset",   "threads", "device", "bytes"};
-
-static const char *public_name(Library *l, const char *s, const char *end) {
-  return name_new(&l->names, arena_printf(l->a, "%s_%s", l->prefix, identifier(l->a, s)), end);
-}
-
-static void add_entry(Library *l, const Entry *e) {
-  LibraryFunction f = {.name = public_name(l, e->name, "entry"), .entry = e};
-  const ValueId *outputs;
-  const char *const *output_names;
-  int nout = entry_outputs(e, &outputs, &output_names);
-  PublicNames local = {.a = l->a};
-  vec_push(l->a, &local.at, "m");
-  vec_push(l->a, &local.at, l->prefix);
-  f.nextents = entry_extents(e, f.extent);
-  for (int i = 0; i < f.nextents; i++)
-    f.extent_name[i] = name_new(&local, identifier(l->a, f.extent[i]->name), "extent");
-  f.ninputs = (int)e->body->args.n;
-  f.nparams = f.ninputs + nout;
-  f.param = ARENA_ARRAY(l->a, LibraryParam, f.nparams + 1);
-  for (int i = 0; i < f.nparams; i++) {
-    bool output = i >= f.ninputs;
-    ValueId v = output ? outputs[i - f.ninputs] : e->body->args.at[i];
-    const char *name = output ? output_names[i - f.ninputs] : value_at(e, v)->name;
-    f.param[i] = (LibraryParam){.type = value_type(e, v), .output = output};
-    f.param[i].name = name_new(&local, identifier(l->a, name ? name : "x"), output ? "out" : "in");
-  }
-  vec_push(l->a, &l->functions, f);
-}
-
-static void name_all(Library *l) {
-  l->names.at.n = l->functions.n = l->hypers.n = 0;
-  vec_push(l->a, &l->names.at, l->prefix);
-  for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) public_name(l, verbs[i], "");
-  for (uint32_t i = 0; i < l->m->globals.n; i++) {
-    const Global *g = &l->m->globals.at[i];
-    if (g->kind != GLOBAL_HYPER) continue;
-    Hyper h = {.name = g->path, .dtype = g->type->dtype, .value = g->value};
-    h.set = public_name(l, arena_printf(l->a, "set_%s", g->path), "hyper");
-    h.get = public_name(l, arena_printf(l->a, "get_%s", g->path), "hyper");
-    vec_push(l->a, &l->hypers, h);
-  }
-  for (uint32_t i = 0; i < l->m->entries.n; i++) add_entry(l, l->m->entries.at[i]);
-  for (uint32_t i = 0; i < l->functions.n; i++) {
-    LibraryFunction *f = &l->functions.at[i];
-    for (int k = 0; k < f->nparams; k++) {
-      LibraryParam *p = &f->param[k];
-      if (!p->type->rank) continue;
-      p->count = name_new(&l->names, arena_printf(l->a, "%s_%s_count", f->name, p->name), "of");
-    }
-  }
-}
-
-static const char *const libc_names[] = {
-#include "codegen/build/libc_names.def"
-};
-
-static int compare_names(const void *key, const void *name) {
-  return strcmp(key, *(const char *const *)name);
-}
-
-/* Whether libc or libm has one of the names: "exp.g", or "sem.g" with its sem_open. The list is the
-   same on every machine, and so are the names in a header. */
-static bool clashes(const Library *l) {
-  for (uint32_t i = 0; i < l->names.at.n; i++)
-    if (bsearch(l->names.at.at[i], libc_names, sizeof libc_names / sizeof *libc_names,
-                sizeof *libc_names, compare_names))
-      return true;
-  return is_word(l->prefix);
-}
-
-/* ---- text ---- */
 
 static const char *const c_type[DTYPES] = {
     [DT_BOOL] = "bool",    [DT_U8] = "uint8_t",    [DT_I32] = "int32_t", [DT_I64] = "int64_t",
     [DT_F16] = "uint16_t", [DT_BF16] = "uint16_t", [DT_F32] = "float",   [DT_F64] = "double"};
-
-/* Safe inside a comment. */
-static const char *plain(Arena *a, const char *s) {
-  Text x = text_new(a, 0);
-  for (; *s; s++)
-    text_add(&x, "%c", (unsigned char)*s < 32 || *s == '*' || *s == '\\' || *s == '?' ? '.' : *s);
-  return text_str(&x);
-}
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
 
 static const char *shape(const LibraryFunction *f, Arena *a, const Type *t) {
   Text x = text_new(a, 0);
@@ -321,7 +121,7 @@ static const char *hyper_text(Arena *a, const Hyper *h) {
   return arena_printf(a, h->dtype == DT_I32 ? "%.0f" : "%.9g", h->value);
 }
 
-static void print_header(const Library *l, FILE *f) {
+void library_print_header(const Library *l, FILE *f) {
   const char *p = l->prefix;
   fprintf(f,
           LIBRARY_MARK "%s from %s; do not edit.\n\n"
@@ -342,7 +142,7 @@ static void print_header(const Library *l, FILE *f) {
   }
   for (uint32_t i = 0; i < l->functions.n; i++) {
     const LibraryFunction *e = &l->functions.at[i];
-    fprintf(f, "\n/* ---- %s%s ---- */\n", plain(l->a, e->entry->name),
+    fprintf(f, "\n/* ---- %s%s ---- */\n", public_plain(l->a, e->entry->name),
             e->entry->training ? ": one step of training" : "");
     for (int k = 0; k < e->nparams; k++)
       if (e->param[k].count)
@@ -365,7 +165,7 @@ static void print_array(FILE *f, const char *type, const LibraryParam *p, int n)
   fputs("}", f);
 }
 
-static void print_source(const Library *l, FILE *f) {
+void library_print_source(const Library *l, FILE *f) {
   const char *p = l->prefix;
   fprintf(f, LIBRARY_MARK "%s. */\n", l->o->version ? l->o->version : "");
   fputs("#include \"embed.h\"\n#include <stddef.h>\n#pragma GCC visibility push(default)\n"
@@ -391,21 +191,4 @@ static void print_source(const Library *l, FILE *f) {
     print_array(f, "void *const", e->param + e->ninputs, e->nparams - e->ninputs);
     fputs(");\n}\n", f);
   }
-}
-
-void library_print(const Module *m, const CodegenOptions *o, const char *name, const char *out,
-                   FILE *header, FILE *source) {
-  Arena *a = arena_new();
-  Library l = {.a = a, .m = m, .o = o, .names = {.a = a}};
-  l.source = plain(a, base_name(m->source));
-  l.file = plain(a, base_name(out));
-  l.prefix = identifier(a, name);
-  name_all(&l);
-  if (clashes(&l)) {
-    l.prefix = arena_printf(a, "%s_model", l.prefix);
-    name_all(&l);
-  }
-  print_header(&l, header);
-  print_source(&l, source);
-  arena_free(a);
 }

@@ -1,11 +1,15 @@
-/* The C face of a model: its header, and the functions that the header declares. */
+/* The faces of a model as a library: its header with the functions that the header declares, and
+   the Python module that calls them. */
 #ifndef GC_CODEGEN_LIBRARY_H
 #define GC_CODEGEN_LIBRARY_H
-#include "codegen/codegen.h"
+#include "codegen/build/library_functions.h"
 
 /* Begins the header and the source of the functions: gc knows them by it (mark.c). */
 #define LIBRARY_MARK "/* Made by gc "
-/* `name`: of the library `out` without lib and .so. The source includes the header as "model.h". */
-void library_print(const Module *m, const CodegenOptions *o, const char *name, const char *out,
-                   FILE *header, FILE *source);
+void library_print_header(const Library *l, FILE *f);
+void library_print_source(const Library *l, FILE *f); /* includes the header as "model.h" */
+
+#define PYTHON_MARK "# Made by gc "
+/* A module that loads l->file from its own folder. */
+void python_print(const Library *l, FILE *f);
 #endif

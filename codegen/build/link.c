@@ -370,52 +370,49 @@ bool codegen_exe(CodegenPart *part, int n, CodegenOptions *o, const char *out, i
 
 /* ---- libraries ---- */
 
-const char *codegen_lib_name(Ctx *c, const char *out) {
-  const char *slash = strrchr(out, '/'), *s = slash ? slash + 1 : out;
-  size_t n = strlen(s);
-  if (n < 4 || strcmp(s + n - 3, ".so") != 0) return NULL;
-  bool lib = n > 6 && strncmp(s, "lib", 3) == 0;
-  return intern_printf(c, "%.*s", (int)(n - 3 - (lib ? 3 : 0)), lib ? s + 3 : s);
+/* A file of the folder of this run, written by `print`. */
+static bool write_face(Build *b, const Library *l, const char *path,
+                       void (*print)(const Library *l, FILE *f)) {
+  FILE *f = fopen(path, "w");
+  if (!f) return environment_error(b, "cannot write", path);
+  print(l, f);
+  return close_whole(b, f, path);
 }
 
-const char *codegen_header(Ctx *c, const char *out) {
-  const char *slash = strrchr(out, '/');
-  return intern_printf(c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out,
-                       codegen_lib_name(c, out));
+static Library library_of(Build *b, const CodegenPart *last) {
+  return library_functions(b->a, last->m, b->o, codegen_lib_name(b->c, b->out), b->out);
 }
 
-const char *codegen_saved_source(Ctx *c, const char *out, const Backend *b) {
-  return intern_printf(c, "%s%s", out, b->suffix);
+static bool make_library(Build *b, const Library *l, CodegenPart *part, int n, const char *model) {
+  b->api = file_in(b, "api.c");
+  return write_face(b, l, model, library_print_header) &&
+         write_face(b, l, b->api, library_print_source) && make(b, part, n);
 }
 
-const char *codegen_saved_api(Ctx *c, const char *out) { return intern_printf(c, "%s.api.c", out); }
-
-/* The header and the functions, into these files. */
-static bool write_api(Build *b, const Module *m, const char *name, const char *header,
-                      const char *api) {
-  FILE *h = fopen(header, "w");
-  if (!h) return environment_error(b, "cannot write", header);
-  FILE *f = fopen(api, "w");
-  if (!f) {
-    fclose(h);
-    return environment_error(b, "cannot write", api);
-  }
-  library_print(m, b->o, name, b->out, h, f);
-  bool ok = close_whole(b, h, header);
-  return close_whole(b, f, api) && ok;
+/* What goes beside the library, then the library. */
+static bool place_library(Build *b, const char *from, const char *to) {
+  return place(b, from, to, false) && place(b, b->binary, b->out, true) &&
+         (!b->o->save_temps || place(b, b->api, codegen_saved_api(b->c, b->out), false));
 }
 
 bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code) {
   Build b = build_of(part, o, out, code);
-  const Module *m = part[n - 1].m;
-  const char *name = codegen_lib_name(b.c, out);
-  const char *header = codegen_header(b.c, out);
   if (!begin(&b)) return false;
+  Library l = library_of(&b, &part[n - 1]);
   const char *model = file_in(&b, "model.h");
-  b.api = file_in(&b, "api.c");
-  bool ok = write_api(&b, m, name, model, b.api) && make(&b, part, n) &&
-            place(&b, model, header, false) && place(&b, b.binary, out, true);
-  if (ok && o->save_temps) ok = place(&b, b.api, codegen_saved_api(b.c, out), false);
+  bool ok =
+      make_library(&b, &l, part, n, model) && place_library(&b, model, codegen_header(b.c, out));
+  end(&b);
+  return ok;
+}
+
+bool codegen_python(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code) {
+  Build b = build_of(part, o, codegen_module_library(part->m->ctx, out), code);
+  if (!begin(&b)) return false;
+  Library l = library_of(&b, &part[n - 1]);
+  const char *module = file_in(&b, "model.py");
+  bool ok = make_library(&b, &l, part, n, file_in(&b, "model.h")) &&
+            write_face(&b, &l, module, python_print) && place_library(&b, module, out);
   end(&b);
   return ok;
 }

@@ -16,6 +16,7 @@ static const char note_owner[] = "gcrt";
 
 static const char *const marks[] = {
     LIBRARY_MARK,                 /* a library's header and its functions */
+    PYTHON_MARK,                  /* a library's Python module */
     "# Parsed by gc ",            /* --emit=ast */
     "module \"",                  /* --emit=ir */
     "{\"gc\": \"",                /* --emit=plan */

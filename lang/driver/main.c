@@ -97,7 +97,7 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
 /* What holds several targets has a plan for each, of a module of its own. */
 static int plan_others(Compilation *r) {
   int code = EXIT_DONE;
-  bool whole = r->emit == EMIT_EXE || r->emit == EMIT_LIB;
+  bool whole = settings_makes_program(r->emit);
   if (!whole && !option_given(&r->o, OPT_PRINT_SCHEDULES) && !settings_wants_times(&r->o))
     return code;
   for (int i = 0; i < r->targets.n && !code; i++) {
@@ -243,6 +243,9 @@ static int emit_module(Compilation *r) {
     break;
   case EMIT_LIB:
     ok = codegen_lib(r->targets.part, r->targets.n, &r->codegen, r->output, &code);
+    break;
+  case EMIT_PYTHON:
+    ok = codegen_python(r->targets.part, r->targets.n, &r->codegen, r->output, &code);
     break;
   case EMIT_FORM: code = emit_form(r); break;
   case EMIT_IR: code = emit_text(r, print_ir); break;

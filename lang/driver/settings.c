@@ -8,11 +8,27 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of --emit; before and after: the name of the .g file, where no -o gives the output's. */
 static const struct {
   const char *name;
   Emit emit;
-} emits[] = {
-    {"exe", EMIT_EXE}, {"lib", EMIT_LIB}, {"ast", EMIT_AST}, {"ir", EMIT_IR}, {"plan", EMIT_PLAN}};
+  const char *what, *before, *after; /* NULL: text, which goes to the screen */
+} emits[] = {{"exe", EMIT_EXE, "executable", "", ""},
+             {"lib", EMIT_LIB, "library", "lib", ".so"},
+             {"python", EMIT_PYTHON, "module", "", ".py"},
+             {"ast", EMIT_AST, NULL, NULL, NULL},
+             {"ir", EMIT_IR, NULL, NULL, NULL},
+             {"plan", EMIT_PLAN, NULL, NULL, NULL}};
+enum { EMITS = sizeof emits / sizeof emits[0] };
+
+Emit settings_emit(const Options *o) {
+  const char *name = option_value(o, OPT_EMIT, "exe");
+  for (int i = 0; i < EMITS; i++)
+    if (strcmp(emits[i].name, name) == 0) return emits[i].emit;
+  return EMIT_FORM;
+}
+
+bool settings_makes_program(Emit e) { return e == EMIT_EXE || e == EMIT_LIB || e == EMIT_PYTHON; }
 
 /* "--dump-plan=html -o page.html" means the plan, but -o names what is compiled. */
 static bool is_named_as_plan(const Options *o, const char *output) {
@@ -21,25 +37,28 @@ static bool is_named_as_plan(const Options *o, const char *output) {
 }
 
 int settings_files(Compilation *r, bool looks) {
-  bool program = r->emit == EMIT_EXE || r->emit == EMIT_LIB, lib = r->emit == EMIT_LIB;
+  bool program = settings_makes_program(r->emit), python = r->emit == EMIT_PYTHON;
   bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
   bool screen = !r->output || strcmp(r->output, "-") == 0;
-  const char *out = r->output;
+  const char *out = r->output, *module = NULL;
+  if (python) module = out, out = codegen_module_library(r->c, module);
   const char *input = intern_printf(r->c, "the input %s", r->o.input);
-  FileUse use[6 + BACKENDS];
+  FileUse use[7 + BACKENDS];
   int n = 0;
   use[n++] = (FileUse){.option = input, .path = r->o.input};
   use[n++] = (FileUse){.option = "gc itself", .path = "/proc/self/exe"};
   if (looks || (screen && !program))
     use[n++] =
         (FileUse){"the standard output", "/proc/self/fd/1", .writes = true, .by_shell = true};
-  if (!screen) use[n++] = (FileUse){"the output", out, .writes = true};
-  if (lib) use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
+  if (!screen) use[n++] = (FileUse){python ? "the library" : "the output", out, .writes = true};
+  if (python) use[n++] = (FileUse){"the module", module, .writes = true};
+  if (r->emit == EMIT_LIB)
+    use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
   for (int i = r->targets.n; temps && i-- > 0;)
     use[n++] =
         (FileUse){"--save-temps", codegen_saved_source(r->c, out, r->targets.part[i].backend),
                   .writes = true};
-  if (temps && lib)
+  if (temps && r->emit != EMIT_EXE)
     use[n++] = (FileUse){"--save-temps", codegen_saved_api(r->c, out), .writes = true};
   return files_check(use, n);
 }
@@ -64,59 +83,76 @@ const Backend *settings_timed_device(const Compilation *r, const char **name) {
   return NULL;
 }
 
+/* DIR/libNAME.so of DIR/NAME.g, and so on. */
+static int name_output(Compilation *r, const char *what, const char *before, const char *after) {
+  const char *input = r->o.input;
+  size_t n = strlen(input), name_at = 0;
+  for (size_t i = 0; i < n; i++)
+    if (input[i] == '/') name_at = i + 1;
+  bool named = n >= name_at + 3 && strcmp(input + n - 2, ".g") == 0;
+  if (!named && access(intern_printf(r->c, "%s.g", input), F_OK) == 0)
+    return usage_error("%s is not named NAME.g; did you mean %s.g?", input, input);
+  if (!named)
+    return usage_error(is_directory(input)
+                           ? "%s is a directory; gc compiles one file NAME.g"
+                           : "%s is not named NAME.g; if it is a program, name the %s with -o",
+                       input, what);
+  r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, input, before,
+                            (int)(n - 2 - name_at), input + name_at, after);
+  return EXIT_DONE;
+}
+
+/* What the C compiler makes has a file, and each kind a name of its own. */
+static int check_program_output(Compilation *r) {
+  int i = 0;
+  while (emits[i].emit != r->emit) i++;
+  int code = r->output ? EXIT_DONE : name_output(r, emits[i].what, emits[i].before, emits[i].after);
+  if (code) return code;
+  const char *out = r->output;
+  if (r->emit == EMIT_EXE && is_named_as_plan(&r->o, out))
+    return usage_error("-o %s would be the executable, and the plan goes to the screen; for a file "
+                       "leave -o out and write >%s",
+                       out, out);
+  if (r->emit == EMIT_EXE && strcmp(out, "-") == 0)
+    return usage_error("an executable cannot go to the standard output");
+  if (r->emit != EMIT_EXE && r->codegen.images)
+    return usage_error("--images is for executables; a library takes arrays");
+  if (r->emit == EMIT_LIB && !codegen_lib_name(r->c, out))
+    return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
+                       out);
+  if (r->emit == EMIT_PYTHON && !codegen_module_library(r->c, out))
+    return usage_error("a Python module is named NAME.py, with letters, digits and _ in NAME, so "
+                       "that it can be imported; not %s: name it with -o",
+                       out);
+  return EXIT_DONE;
+}
+
 int settings_output(Compilation *r) {
   const Options *o = &r->o;
   bool only_looks = option_given(o, OPT_CHECK) || option_given(o, OPT_DUMP_PLAN) ||
                     option_given(o, OPT_PRINT_LIVENESS) || option_given(o, OPT_MEMORY_CURVE) ||
                     option_given(o, OPT_MEMORY_REPORT) || option_given(o, OPT_PRINT_SCHEDULES) ||
                     settings_wants_times(o);
-  r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
+  r->emit = only_looks && !option_given(o, OPT_OUTPUT) && !option_given(o, OPT_EMIT)
+                ? EMIT_NONE
+                : settings_emit(o);
   const char *name = option_value(o, OPT_EMIT, NULL);
-  for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
-    if (strcmp(emits[i].name, name) == 0) r->emit = emits[i].emit;
   const Backend *of_form = name ? backend_of_form(name, &r->form) : NULL;
-  if (of_form) r->emit = EMIT_FORM;
   const Backend *first = targets_part(&r->targets, backend_host()) ? backend_host() : NULL;
   r->main = of_form ? targets_part(&r->targets, of_form)
             : first ? targets_part(&r->targets, first)
                     : &r->targets.part[0];
   r->output = option_value(o, OPT_OUTPUT, NULL);
-  bool library = r->emit == EMIT_LIB;
-  const char *what = library ? "library" : "executable";
-  if ((r->emit == EMIT_EXE || library) && !r->output) {
-    size_t n = strlen(o->input), name_at = 0;
-    for (size_t i = 0; i < n; i++)
-      if (o->input[i] == '/') name_at = i + 1;
-    bool named = n >= name_at + 3 && strcmp(o->input + n - 2, ".g") == 0;
-    if (!named && access(intern_printf(r->c, "%s.g", o->input), F_OK) == 0)
-      return usage_error("%s is not named NAME.g; did you mean %s.g?", o->input, o->input);
-    if (!named)
-      return usage_error(is_directory(o->input)
-                             ? "%s is a directory; gc compiles one file NAME.g"
-                             : "%s is not named NAME.g; if it is a program, name the %s with -o",
-                         o->input, what);
-    r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, o->input, library ? "lib" : "",
-                              (int)(n - 2 - name_at), o->input + name_at, library ? ".so" : "");
-  }
-  if (r->emit == EMIT_EXE && is_named_as_plan(o, r->output))
-    return usage_error("-o %s would be the executable, and the plan goes to the screen; for a file "
-                       "leave -o out and write >%s",
-                       r->output, r->output);
-  if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
-    return usage_error("an executable cannot go to the standard output");
-  if (library && r->codegen.images)
-    return usage_error("--images is for executables; a library takes arrays");
-  if (library && !codegen_lib_name(r->c, r->output))
-    return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
-                       r->output);
   if (r->form && r->form->image && r->main->narch != 1)
     return usage_error("--emit=%s is for one architecture: --arch=%s", name,
                        r->main->backend->one_arch);
   if (r->form && r->form->binary && (!r->output || strcmp(r->output, "-") == 0))
     return usage_error("a %s cannot go to the screen: name it with -o", name);
-  int code = settings_files(r, only_looks);
-  if (!code && (r->emit == EMIT_EXE || library) && !output_is_replaceable(r->output))
-    return usage_error("%s is no file that can be replaced; name the %s with -o", r->output, what);
+  int code = settings_makes_program(r->emit) ? check_program_output(r) : EXIT_DONE;
+  if (!code) code = settings_files(r, only_looks);
+  if (!code && settings_makes_program(r->emit) && !output_is_replaceable(r->output))
+    return usage_error("%s is no file that can be replaced; name the %s with -o", r->output,
+                       r->emit == EMIT_EXE ? "executable" : "library");
   return code;
 }
 

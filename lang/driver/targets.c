@@ -2,7 +2,7 @@
    Contract: whether a target's compiler knows an architecture is that compiler's to say. Without
    --target an executable is for this machine: for its processor, and for a device that it has. */
 #include "codegen/codegen.h"
-#include "lang/driver/command.h"
+#include "lang/driver/compilation.h"
 
 #include <string.h>
 
@@ -53,7 +53,7 @@ static const Backend *with_arch(const bool *chosen, bool all) {
 
 int targets_choose(Ctx *c, const Options *o, Targets *out) {
   const char *emit = option_value(o, OPT_EMIT, "exe"), *list = option_value(o, OPT_TARGET, NULL);
-  bool program = strcmp(emit, "exe") == 0 || strcmp(emit, "lib") == 0;
+  bool program = settings_makes_program(settings_emit(o));
   bool here = !list && !option_given(o, OPT_ARCH) && strcmp(emit, "exe") == 0;
   bool chosen[BACKENDS] = {false};
   const char *arch_here[BACKENDS] = {NULL};

@@ -1,0 +1,183 @@
+class Error(RuntimeError):
+    """What the library could not do, in its words."""
+
+
+class DLPack(Protocol):
+    """An array of another library, on the CPU."""
+
+    def __dlpack__(self, **options: Any) -> Any: ...
+
+
+Input = Union[ArrayLike, DLPack]
+_Result = TypeVar("_Result")
+_Self = TypeVar("_Self", bound="_Model")
+
+
+class _Tensor(NamedTuple):
+    name: str
+    dtype: np.dtype[Any]
+    shape: Tuple[Any, ...]  # a number, or (factor, index of an extent), for each axis
+    text: str  # "float32 [n, 784]"
+
+
+_c_types = {
+    "bool": ctypes.c_bool,
+    "uint8": ctypes.c_uint8,
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}  # halves are passed as their bits
+
+
+def _numbers(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Numbers of Python in the dtype; unchanged where they would lose their kind or value."""
+    array = np.asarray(value)
+    if np.can_cast(array.dtype, dtype, "same_kind") or dtype.kind == "V":
+        return array.astype(dtype)
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        cast = array.astype(dtype)
+        return cast if np.array_equal(cast, array) else array
+    return array
+
+
+def _array(value: Any, tensor: _Tensor) -> NDArray[Any]:
+    """The value as a dense array of the tensor's dtype; the same memory where it is one."""
+    if tensor.shape and isinstance(value, np.ndarray):
+        array = value
+    elif tensor.shape and hasattr(value, "__dlpack__"):
+        array = np.from_dlpack(value)
+    elif tensor.shape and hasattr(value, "__array__"):
+        array = np.asarray(value)
+    else:
+        array = _numbers(value, tensor.dtype)
+    bits = tensor.dtype == _bfloat16 and array.dtype == np.uint16
+    if array.dtype != tensor.dtype and not bits:
+        raise TypeError(f"{tensor.name} is {array.dtype}, not {tensor.dtype}; convert it first")
+    return np.asarray(array, order="C")
+
+
+class _Entry(Generic[_Result]):
+    """An entry's function, and what it takes and gives."""
+
+    def __init__(
+        self,
+        function: str,
+        extents: Tuple[str, ...],
+        inputs: Tuple[_Tensor, ...],
+        outputs: Tuple[_Tensor, ...],
+        result: Callable[..., _Result],
+    ):
+        self.function = getattr(_library, function)
+        self.extents, self.inputs, self.outputs, self.result = extents, inputs, outputs, result
+        self.function.restype = ctypes.c_bool
+        self.function.argtypes = [
+            ctypes.c_void_p,
+            *(ctypes.c_int for _ in extents),
+            *(ctypes.c_void_p if t.shape else _c_types.get(t.dtype.name, ctypes.c_uint16) for t in inputs),
+            *(ctypes.c_void_p for _ in outputs),
+        ]
+
+    def sizes(self, arrays: List[NDArray[Any]]) -> List[Any]:
+        """The extents, by the shapes of the inputs."""
+        sizes: List[Any] = [None] * len(self.extents)
+        for tensor, array in zip(self.inputs, arrays):
+            fits = array.ndim == len(tensor.shape)
+            for found, wanted in zip(array.shape, tensor.shape):
+                if isinstance(wanted, int):
+                    fits = fits and found == wanted
+                    continue
+                factor, extent = wanted
+                size, rest = divmod(found, factor)
+                fits = fits and not rest and sizes[extent] in (None, size)
+                if sizes[extent] is None:
+                    sizes[extent] = size
+            if not fits:
+                known = [f"{n} = {s}" for n, s in zip(self.extents, sizes) if s is not None and n in tensor.text]
+                where = f" where {', '.join(known)}" if known else ""
+                raise ValueError(f"{tensor.name} is {array.dtype} {list(array.shape)}, not {tensor.text}{where}")
+        return sizes
+
+    def run(self, model: _Model, values: Tuple[Any, ...]) -> _Result:
+        arrays = [_array(v, t) for v, t in zip(values, self.inputs)]
+        sizes = self.sizes(arrays)
+        results = [
+            np.empty([n if isinstance(n, int) else n[0] * sizes[n[1]] for n in t.shape], t.dtype)
+            for t in self.outputs
+        ]
+        bits = [a if a.dtype.name in _c_types else a.view(np.uint16) for a in arrays]
+        arguments = [a.ctypes.data if t.shape else a.item() for a, t in zip(bits, self.inputs)]
+        model._call(self.function, *sizes, *arguments, *(r.ctypes.data for r in results))
+        return self.result(*(r if r.ndim else r.item() for r in results))
+
+
+class _Model:
+    """Common to all models: a handle of the library."""
+
+    _handle: Optional[int] = None
+
+    def __init__(self, threads: int = 0, seed: int = 0, device: Optional[str] = None):
+        """Initial weights are drawn from the seed. threads: 0 stands for one for each core. device: as
+        the library's function open_on takes it; None is a GPU where the library and the machine have one."""
+        self._lock = threading.Lock()
+        name = None if device is None else os.fsencode(device)
+        self._handle = _open_on(name, threads, seed)
+        if not self._handle:
+            raise Error(_error(None).decode())
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        with self._lock:
+            if not self._handle:
+                raise Error("the model is closed")
+            if not function(self._handle, *arguments):
+                raise Error(_error(self._handle).decode())
+
+    def _ask(self, function: Any, *arguments: Any) -> Any:
+        with self._lock:
+            if not self._handle:
+                raise Error("the model is closed")
+            return function(self._handle, *arguments)
+
+    def close(self) -> None:
+        """Frees the memory and ends the threads. A with statement does it, too."""
+        if self._handle:
+            with self._lock:
+                _close(self._handle)
+                self._handle = None
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if _close and self._handle:
+            self.close()
+
+    def load(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Weights and states from a safetensors file. One that does not fit changes nothing."""
+        self._call(_load, os.fsencode(path))
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Weights and states as a safetensors file, whole or not at all."""
+        self._call(_save, os.fsencode(path))
+
+    def reset(self, seed: int = 0) -> None:
+        """New initial weights, states and optimizer. Hypers stay as they are."""
+        self._call(_reset, seed)
+
+    @property
+    def threads(self) -> int:
+        """The threads that a call works on."""
+        return int(self._ask(_threads))
+
+    @property
+    def device(self) -> str:
+        """Where the model is: the CPU, or a GPU with its number."""
+        return str(self._ask(_device).decode())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of memory that a model on the CPU takes."""
+        return int(_bytes())

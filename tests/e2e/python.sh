@@ -1,0 +1,173 @@
+#!/bin/sh
+# A model as a Python module: its results against the executable form bit for bit, arrays that are taken and refused,
+# names that Python reserves, extents by the shapes of the inputs, and what goes wrong.
+. "$(dirname "$0")/common.sh"
+unoptimised
+cat >net.g <<'END'
+let N = 16
+hyper lr = 0.01
+def net(x : f32[n, 12]) { return linear(relu(linear(x, 33) as fc1), 5) as fc2 }
+entry train(x : f32[N, 12], y : i32[N]) {
+  z = net(x)
+  loss = mean(xent(z, y))
+  minimize loss with adamw(lr)
+  return loss, hit = mean(argmax(z) == y)
+}
+entry predict(x : f32[rows <= 8, 12]) {
+  z = net(x)
+  return class = argmax(z), p = softmax(z)
+}
+END
+cat >odd.g <<'END'
+hyper property = 0.5
+entry score(x : f32[n <= 8, 3], scale : f32, k : i32, on : bool) { return sum = sum(x, [1]) * scale, k = k + 1, off = not on }
+entry halves(b : bf16[2], f : f16[2], s : f16) { return b = b * 2, f = f * s, s }
+entry load(lambda : f32[2], self : f32[2], class : u8[2]) { return value = lambda + self + property, class, total = sum(lambda) }
+entry Score(x : f32[2]) { return x }
+entry counts(x : i64[2, 3]) { return x = x + 1 }
+entry tick() {
+  state t : i64[] = zeros()
+  t := t + 1
+  return t
+}
+entry silent(x : f32) {
+  state kept : f32[] = zeros()
+  kept := x
+}
+hyper times : i32 = 3
+hyper on = true
+entry hypers(x : i32) { return y = where(on, x * times, x) }
+END
+run 0 "$gc" net.g -o net
+run 0 "$gc" net.g --emit=python
+[ -s libnet.so ] && [ -s net.py ] && [ ! -e net.h ] || fail 'not libnet.so and net.py beside the source'
+run 0 "$gc" odd.g --emit=python
+
+if python3 -c 'import numpy' 2>/dev/null; then
+  cat >use.py <<'END'
+import ctypes
+import threading
+from pathlib import Path
+
+import numpy as np
+
+import net
+import odd
+
+# ---- the bits of the executable ----
+x, y = np.load("x.npy"), np.load("y.npy").astype(np.int32)
+with net.Model(threads=2, seed=7) as m:
+    assert m.lr == np.float32(0.01) and m.threads <= 2 and m.device == "cpu" and m.bytes > 0
+    rows = len(x) // 16 * 16
+    for step in range(12):
+        at = step * 16 % rows
+        r = m.train(x[at:at + 16], y[at:at + 16])
+    assert r._fields == ("loss", "hit") and isinstance(r.loss, float)
+    m.save(Path("python.safetensors"))
+    np.save("p.npy", m.predict(x[:5]).p)
+    assert m.predict(x=x[:8]).class_out.shape == (8,)
+    threads = [threading.Thread(target=m.predict, args=(x[:3],)) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+
+
+def refused(kind, text, call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except kind as e:
+        assert text in str(e), f"{e}, not {text}"
+    else:
+        raise AssertionError(f"no error: {text}")
+
+
+class Other:
+    """An array of a library with DLPack."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+# ---- what is taken ----
+m = odd.Model(1)
+a = np.arange(12, dtype=np.float32).reshape(4, 3)
+for same in (a, a.tolist(), Other(a), np.asfortranarray(a), np.repeat(a, 2, 0)[::2]):
+    r = m.score(same, 2, np.int64(3), on=True)
+    assert r.sum.tolist() == [6, 24, 42, 60] and r.k == 4 and r.off is False
+assert m.counts([[1, 2, 3]] * 2).x.tolist() == [[2, 3, 4]] * 2
+h = m.halves(np.array([0x3f80, 0x4000], np.uint16), np.array([1, 2], np.float16), 2)
+assert h.b.view(np.uint16).tolist() == [0x4000, 0x4080] and h.f.tolist() == [2, 4] and h.s == 2
+assert m.tick().t == 1 and m.tick().t == 2
+m.save("s.safetensors")
+m.reset()
+assert m.tick().t == 1
+m.load("s.safetensors")
+assert m.tick().t == 3
+assert m.silent(1.5) is None
+
+# ---- names ----
+assert m.property_hyper == 0.5
+m.property_hyper = 2
+r = m.load_entry([1, 2], [3, 4], [5, 6])
+assert r.value_out.tolist() == [6, 8] and r.class_out.tolist() == [5, 6] and r.total == 3
+assert m.Score([1, 2])._fields == ("x",) and odd.Score is not odd.Score_result
+
+# ---- hypers by their dtype ----
+assert m.times == 3 and m.on is True and m.hypers(2).y == 6
+m.times, m.on = -7, True
+assert m.hypers(2).y == -14
+m.on = False
+assert m.on is False and m.hypers(2).y == 2
+refused((TypeError, ctypes.ArgumentError), "", setattr, m, "times", 1.5)
+
+# ---- what is refused ----
+refused(TypeError, "x is float64, not float32; convert it first", m.score, a.astype(np.float64), 1, 1, True)
+refused(TypeError, "k is float64, not int32", m.score, a, 1, 1.5, True)
+refused(TypeError, "on is int64, not bool", m.score, a, 1, 1, 1)
+refused(TypeError, "class_in is int64, not uint8", m.load_entry, [1, 2], [3, 4], [300, 1])
+refused(ValueError, "x is float32 [4, 2], not float32 [n, 3]", m.score, a[:, :2], 1, 1, True)
+refused(odd.Error, "n is 9, which is not in 1 to 8", m.score, np.ones((9, 3), np.float32), 1, 1, True)
+refused(odd.Error, "n is 0, which is not in 1 to 8", m.score, a[:0], 1, 1, True)
+refused(odd.Error, "none.safetensors", m.load, "none.safetensors")
+refused(odd.Error, "-1 threads", odd.Model, threads=-1)
+refused(odd.Error, "cuda:9", odd.Model, device="cuda:9")
+m.close()
+m.close()
+refused(odd.Error, "the model is closed", m.tick)
+END
+  cat >data.py <<'END'
+import numpy as np
+
+g = np.random.default_rng(1)
+np.save("x.npy", g.standard_normal((48, 12), np.float32))
+np.save("y.npy", g.integers(0, 5, 48, np.int32))
+END
+  run 0 python3 data.py
+  run 0 python3 use.py
+  run 0 ./net train --x x.npy --y y.npy --steps 12 --no-shuffle --seed 7 --save exe.safetensors --quiet
+  same exe.safetensors python.safetensors 'weights after 12 steps'
+  run 0 ./net predict --x 'x.npy[0:5]' --load exe.safetensors --p exe.npy --quiet
+  tail -c 100 exe.npy >exe.bin
+  tail -c 100 p.npy >p.bin
+  same exe.bin p.bin predictions
+else
+  not_tested 'the module in Python: python3 with numpy is missing'
+fi
+
+# ---- where it goes ----
+cp net.g 3d.g
+says 2 'a Python module is named NAME.py' "$gc" 3d.g --emit=python
+says 2 'not libnet.so: name it with -o' "$gc" net.g --emit=python -o libnet.so
+mkdir -p own dir/net.py
+echo 'mine = 1' >own/net.py
+says 2 'the module would replace own/net.py, which gc did not write' "$gc" net.g --emit=python -o own/net.py
+[ "$(ls own)" = net.py ] && [ "$(cat own/net.py)" = 'mine = 1' ] || fail 'the module of somebody else was touched'
+says 2 'the module would be dir/net.py, which is a directory' "$gc" net.g --emit=python -o dir/net.py
+run 0 "$gc" 3d.g --emit=python -o own/solid.py
+[ "$(ls own | tr '\n' ' ')" = 'libsolid.so net.py solid.py ' ] || fail 'not libsolid.so and solid.py'
+finish
