@@ -6,7 +6,9 @@
    its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
    bytes. If a product reads a value narrowed, sums and the whole backward pass read it narrowed,
    too: else both would be saved. It is narrowed at its definition, so that a loop reads a value
-   that was narrowed once. Convolutions round weights themselves, which need no copies then. */
+   that was narrowed once. Convolutions round weights themselves, which need no copies then. Of
+   element-wise ops on saved activations the backward pass saves no results, but computes them
+   again: of a gelu only its input is saved. */
 #include "passes/autodiff/precision.h"
 
 #include "passes/manager/pass_list.h"
@@ -17,6 +19,7 @@ typedef struct Narrow {
   ValueId *low;        /* by old value: narrowed, in the new entry; NO_ID: not yet */
   const Block **where; /* ... of a view: made for the readers in this block; NULL: for all */
   bool *product;       /* by old value: a product reads it, perhaps through views */
+  bool *again;         /* by old value: the backward pass computes it again; NULL: none */
   int64_t made;
 } Narrow;
 
@@ -36,6 +39,9 @@ static bool is_view(const Op *op) {
   return op && op_info[op->kind].cls == CLASS_VIEW && op->noperands == 1 && op->kind != OP_PAD &&
          op->kind != OP_COPY;
 }
+
+/* The same numbers beside others. */
+static bool is_concat(const Op *op) { return op && op->kind == OP_CONCAT; }
 
 static ValueId source_of(const Entry *e, ValueId v) {
   for (const Op *def = value_def(e, v); is_view(def); def = value_def(e, v)) v = def->operands[0];
@@ -101,12 +107,13 @@ static ValueId low_of(Narrow *n, Builder *b, ValueId v, const ValueId *map) {
        (def->kind == OP_CONVERT && dtype_is_half(value_type(n->old, def->operands[0])->dtype)));
   if (was_low || was_tf32) {
     n->low[v] = was_low ? map[def->operands[0]] : map[v];
-  } else if (is_view(def)) {
+  } else if (is_view(def) || is_concat(def)) {
     const Type *t = value_type(n->old, v);
     if (n->p == PRECISION_BF16) t = type_with_dtype(b->m->ctx, t, DT_BF16);
     b->name = NULL;
-    ValueId x = low_of(n, b, def->operands[0], map);
-    n->low[v] = build(b, def->kind, &x, 1, def->attr, t);
+    ValueId *x = ARENA_ARRAY(b->m->arena, ValueId, def->noperands);
+    for (int i = 0; i < def->noperands; i++) x[i] = low_of(n, b, def->operands[i], map);
+    n->low[v] = build(b, def->kind, x, def->noperands, def->attr, t);
     n->where[v] = b->b;
   } else {
     n->low[v] = narrowed(n, b, map[v]);
@@ -131,6 +138,15 @@ static void narrow_results(Narrow *n, Builder *b, const Op *op, const ValueId *m
     if (wanted[op->results[k]]) (void)low_of(n, b, op->results[k], map);
 }
 
+/* What the backward pass computes again, in f32, from what is saved. */
+static ValueId recomputed(Narrow *n, Builder *b, ValueId v, const ValueId *map);
+
+/* In f32, of an old value that is narrowed, or computed again. */
+static ValueId read_low(Narrow *n, Builder *b, ValueId v, const ValueId *map) {
+  if (n->again && n->again[source_of(n->old, v)]) return recomputed(n, b, v, map);
+  return build_convert(b, low_of(n, b, v, map), DT_F32);
+}
+
 /* Copies an op that reads those of its operands narrowed that `reads` says. */
 typedef bool ReadsLow(const void *data, const Op *op, int operand);
 static void copy_reading(Narrow *n, Builder *b, const Op *op, ValueId *map, ReadsLow *reads,
@@ -146,8 +162,7 @@ static void copy_reading(Narrow *n, Builder *b, const Op *op, ValueId *map, Read
   }
   for (int i = 0; i < many; i++) {
     if (!reads(data, op, i)) continue;
-    ValueId low = low_of(n, b, op->operands[i], map);
-    map[op->operands[i]] = build_convert(b, low, DT_F32);
+    map[op->operands[i]] = read_low(n, b, op->operands[i], map);
   }
   build_copy(b, n->old, op, map);
   for (int i = many; i-- > 0;) map[op->operands[i]] = kept[i];
@@ -189,6 +204,91 @@ static bool can_save(const Saved *s, const Entry *e, const bool *statistic, Valu
   return computed && !statistic[v] && (s->n.p == PRECISION_BF16 || s->n.product[v]);
 }
 
+/* A rounded operand changes the result by about as much as rounding the result would: not exp, not
+   a difference, not a quotient. */
+static bool keeps_errors_small(const Op *op) {
+  switch ((int)op->kind) {
+  case OP_ADD:
+  case OP_MUL:
+  case OP_NEG:
+  case OP_MAX:
+  case OP_MIN:
+  case OP_RELU:
+  case OP_TANH:
+  case OP_SIGMOID:
+  case OP_ERF: return true;
+  default: return false;
+  }
+}
+
+/* The operand that the op's result follows from alone, beside constants. */
+static ValueId only_operand(const Entry *e, const Op *op) {
+  ValueId only = NO_ID;
+  for (int k = 0; k < op->noperands; k++) {
+    const Op *def = value_def(e, source_of(e, op->operands[k]));
+    if (def && def->kind == OP_CONST) continue;
+    if (only != NO_ID && only != op->operands[k]) return NO_ID;
+    only = op->operands[k];
+  }
+  return only;
+}
+
+/* In place of two values that follow from a third, the third is saved: the input of a gelu. */
+static void save_common(Saved *s, Arena *a, const Entry *e, const bool *statistic,
+                        const bool *in_memory) {
+  int *follow = ARENA_ARRAY(a, int, e->values.n + 1);
+  for (uint32_t i = e->body->ops.n; i-- > 0;) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    ValueId v = op->nresults == 1 ? op->results[0] : NO_ID;
+    if (v != NO_ID && follow[v] > 1 && can_save(s, e, statistic, v)) s->keep[v] = true;
+    if (v == NO_ID || !s->keep[v] || !keeps_errors_small(op)) continue;
+    if (in_memory[v] || s->n.product[v]) continue;
+    ValueId x = only_operand(e, op);
+    if (x != NO_ID) follow[x]++;
+  }
+}
+
+/* Element-wise ops of the forward pass on what is saved anyway. */
+static void find_recomputed(Saved *s, Arena *a, const Entry *e, const bool *in_memory) {
+  enum { LONGEST = 24 }; /* ops that are computed again for one value */
+  int *ops = ARENA_ARRAY(a, int, e->values.n + 1);
+  s->n.again = ARENA_ARRAY(a, bool, e->values.n + 1);
+  for (uint32_t i = 0; i < e->body->ops.n; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    if (op->backward || op->nresults != 1 || !keeps_errors_small(op)) continue;
+    ValueId v = op->results[0];
+    if (!is_f32(e, v) || in_memory[v] || s->n.product[v]) continue;
+    bool can = true, saved = false;
+    ops[v] = 1;
+    for (int k = 0; k < op->noperands; k++) {
+      ValueId x = source_of(e, op->operands[k]);
+      const Op *def = value_def(e, x);
+      bool there = !def || op_info[def->kind].cls == CLASS_GLOBAL || def->kind == OP_CONST;
+      saved |= s->keep[x] || s->n.again[x];
+      can &= there || s->keep[x] || s->n.again[x];
+      ops[v] += s->n.again[x] ? ops[x] : 0;
+    }
+    if (!can || !saved || ops[v] > LONGEST) continue;
+    s->n.again[v] = true;
+    s->keep[v] = false;
+  }
+}
+
+static ValueId recomputed(Narrow *n, Builder *b, ValueId v, const ValueId *map) {
+  const Op *def = value_def(n->old, v);
+  ValueId source = source_of(n->old, v);
+  if (!n->again[source])
+    return n->low[source] == NO_ID ? map[v] : build_convert(b, low_of(n, b, v, map), DT_F32);
+  if (n->low[v] != NO_ID && n->where[v] == b->b) return n->low[v];
+  ValueId *x = ARENA_ARRAY(b->m->arena, ValueId, def->noperands);
+  for (int i = 0; i < def->noperands; i++) x[i] = recomputed(n, b, def->operands[i], map);
+  b->name = NULL;
+  ValueId y = build(b, def->kind, x, def->noperands, def->attr, value_type(n->old, v));
+  n->low[v] = y;
+  n->where[v] = b->b;
+  return y;
+}
+
 /* Logarithms of probabilities, and logits, lose too much: their errors are the results' relative
  * ones. */
 static bool needs_f32(const Op *op) {
@@ -200,22 +300,32 @@ Saved *saved_new(Arena *a, const Entry *e, Precision p) {
   *s = (Saved){.n = narrow_new(a, e, p)};
   s->keep = ARENA_ARRAY(a, bool, e->values.n + 1);
   const bool *statistic = find_statistics(a, e);
+  bool *in_memory = ARENA_ARRAY(a, bool, e->values.n + 1);
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
-    if (!op->backward || needs_f32(op) || op->nblocks) continue;
+    if (!op->backward) continue;
+    OpClass c = op_info[op->kind].cls;
+    bool elements = c == CLASS_ELEMENT || c == CLASS_REDUCE || c == CLASS_ROWS || is_view(op);
     for (int k = 0; k < op->noperands; k++) {
-      if (k == op_accumulator(op)) continue;
       ValueId v = source_of(e, op->operands[k]);
-      s->keep[v] |= can_save(s, e, statistic, v);
+      in_memory[v] |= !elements || needs_f32(op);
+      if (k != op_accumulator(op) && !needs_f32(op) && !op->nblocks)
+        s->keep[v] |= can_save(s, e, statistic, v);
     }
   }
+  if (p == PRECISION_BF16) save_common(s, a, e, statistic, in_memory);
+  if (p == PRECISION_BF16) find_recomputed(s, a, e, in_memory);
   return s;
+}
+
+static bool is_read_low(const Saved *s, ValueId v) {
+  return s->keep[v] || (s->n.again && s->n.again[v]);
 }
 
 static bool reads_saved(const void *data, const Op *op, int i) {
   const Saved *s = data;
   return op->backward && !needs_f32(op) && i != op_accumulator(op) &&
-         is_f32(s->n.old, op->operands[i]) && s->keep[source_of(s->n.old, op->operands[i])];
+         is_f32(s->n.old, op->operands[i]) && is_read_low(s, source_of(s->n.old, op->operands[i]));
 }
 
 void saved_copy(Saved *s, Builder *b, const Entry *old, const Op *op, ValueId *map) {

@@ -58,10 +58,13 @@ static bool goes_with_rows(const Fuse *f, const FusionGroup *producer, ValueId v
   return f->users[op->results[0]].n > 0 && is_stored(f, v);
 }
 
+/* By another op, perhaps through views that it copies. */
 static bool read_behind(const Fuse *f, ValueId v, uint32_t anchors, const Op *but) {
   for (uint32_t i = 0; i < f->users[v].n; i++) {
     const Op *user = f->users[v].at[i];
-    if (user != but && user->parent == f->block && f->anchors[user->id] >= anchors) return true;
+    if (user == but || user->parent != f->block) continue;
+    if (f->anchors[user->id] >= anchors) return true;
+    if (f->inlined[user->id] && read_behind(f, user->results[0], anchors, but)) return true;
   }
   return false;
 }
@@ -71,13 +74,18 @@ static bool read_behind(const Fuse *f, ValueId v, uint32_t anchors, const Op *bu
 static bool extends_live_ranges(const Fuse *f, const FusionGroup *a, ValueId v, uint32_t anchors) {
   uint64_t held = 0;
   bool far = false;
+  ValueList seen = {0};
   for (uint32_t i = 0; i < a->members.n; i++) {
     const Op *op = a->members.at[i];
     for (int k = 0; k < op->noperands; k++) {
       Source s = fuse_source(f, op->operands[k]);
       bool here = s.def && s.def->parent == f->block && op_info[s.def->kind].cls != CLASS_GLOBAL &&
                   !f->inlined[s.def->id] && f->unit[s.def->id] != a;
-      if (!here || read_behind(f, s.v, anchors, op)) continue;
+      bool counted = false;
+      for (uint32_t j = 0; j < seen.n; j++) counted |= seen.at[j] == s.v;
+      if (!here || counted) continue;
+      vec_push(f->a, &seen, s.v);
+      if (read_behind(f, s.v, anchors, op)) continue;
       held += value_type(f->e, s.v)->bytes;
       far |= f->anchors[s.def->id] + FAR_ANCHORS <= anchors;
     }

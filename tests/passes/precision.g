@@ -34,21 +34,31 @@ entry images(x : f32[2, 3, 8, 8], t : f32[2, 4, 8, 8]) {
   return y
 }
 
-# A weight is narrowed once; the layers are narrowed where they are made, and gelu's gradient reads them so.
+entry halves(x : f32[8, 16], t : f32[8, 4]) {
+  a, b = split(linear(x, 32) as p, 2, axis = -1)
+  y = (linear(a, 4) as q) + (linear(tanh(b), 4) as r)
+  minimize mse(y, t) with sgd(0.1)
+  return a
+}
+
+# A weight is narrowed once; the layers are narrowed where they are made, and of gelu only its input is
+# saved, narrowed, from which its gradient computes the rest again.
 # BF16-LABEL: entry train
 # BF16: %[[X:[a-z0-9.]+]] = convert %x : bf16[8,16]
 # BF16: %[[W:[a-z0-9.]+]] = load @a.w : f32[16,32]
 # BF16: %[[V:[a-z0-9.]+]] = convert %[[W]] : bf16[16,32]
 # BF16: %[[P:[a-z0-9.]+]] = matmul %[[X]], %[[V]] {wide = 1} : f32[8,32]
-# BF16: %[[E:[a-z0-9.]+]] = mul {{.*}} : f32[8,32] "gelu"
-# BF16: %[[L:[a-z0-9.]+]] = convert %[[E]] : bf16[8,32] "gelu"
+# BF16: %[[E:[a-z0-9.]+]] = add {{.*}} : f32[8,32] "a"
+# BF16: %[[L:[a-z0-9.]+]] = convert %[[E]] : bf16[8,32] "a"
 # BF16: mul %[[E]], {{.*}} : f32[8,32] "gelu"
+# BF16-NOT: convert {{.*}} : bf16[8,32] "gelu"
 # BF16: %[[H:[a-z0-9.]+]] = convert %h : bf16[8,32]
 # BF16: matmul %[[H]], %[[U:[a-z0-9.]+]] {wide = 1} : f32[8,4]
 # BF16: %[[D:[a-z0-9.]+]] = convert %d.y : bf16[8,4]
 # BF16: sum {{.*}} {axes = [0]} : f32[4] backward "b"
 # BF16: matmul %[[D]], %[[U]] {tb = 1, wide = 1} : f32[8,32]
 # BF16: convert %[[L]] : f32[8,32] backward "gelu"
+# BF16: erf {{.*}} backward "gelu"
 # BF16: matmul %[[X]], {{.*}} {ta = 1, wide = 1} : f32[16,32]
 # BF16: store @a.w
 
@@ -77,6 +87,11 @@ entry images(x : f32[2, 3, 8, 8], t : f32[2, 4, 8, 8]) {
 # BF16: conv_input_grad %[[D]], %e.w {{.*}} wide_result = 1, round_filters = 1} : f32[2,4,8,8] backward
 # BF16: conv_filter_grad %[[D]], %[[R]] {{.*}} wide_result = 1} : f32[4,4,3,3] backward
 # BF16: conv_filter_grad %{{[a-z0-9.]+}}, %[[X]] {{.*}} wide_result = 1} : f32[4,3,3,3] backward
+
+# A concatenation that products read narrowed joins narrowed parts.
+# BF16-LABEL: entry halves
+# BF16: concat {{.*}} : bf16[8,32] backward
+# BF16-NOT: concat
 
 # TF32-LABEL: entry train
 # TF32: %[[X:[a-z0-9.]+]] = tf32 %x : f32[8,16]
