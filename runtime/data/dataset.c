@@ -68,8 +68,8 @@ static bool agree(Dataset *d, bool whole, Err *e) {
 }
 
 const char *dataset_path(const Dataset *d, int input) {
-  const Column *c = &d->columns[input];
-  return c->is_number ? NULL : c->file.path;
+  const Column *c = input < d->n ? &d->columns[input] : NULL;
+  return !c || c->is_number ? NULL : c->file.path;
 }
 
 static bool place(uint64_t bytes, uint64_t *offset, uint64_t *at) {

@@ -74,6 +74,17 @@ static bool bench_alone(const Options *o, Err *e) {
   return err_hint(e, "--bench N times N steps on one batch and keeps nothing of them");
 }
 
+/* --steps 0 writes the initial weights, or those of --load. */
+static bool makes_no_step(const Options *o) {
+  return o->entry->training && o->given[OPT_STEPS] && o->count[OPT_STEPS] == 0;
+}
+
+bool cli_reads_no_data(const Options *o) {
+  bool any = o->given[OPT_RESUME] || o->given[OPT_CHECKPOINT]; /* which are tied to the data */
+  for (int i = 0; i < o->entry->ninputs; i++) any = any || o->inputs[i];
+  return makes_no_step(o) && !any;
+}
+
 bool cli_complete(const Options *o, Err *e) {
   const GcEntry *en = o->entry;
   if (o->given[OPT_EPOCHS] && o->given[OPT_STEPS]) {
@@ -95,10 +106,14 @@ bool cli_complete(const Options *o, Err *e) {
     cli_usage(e, "--steps: the entry runs over all rows of its files, once", NULL);
     return err_hint(e, "choose rows with FILE[a:b]");
   }
+  if (makes_no_step(o) && !o->given[OPT_SAVE] && !o->given[OPT_CHECKPOINT]) {
+    cli_usage(e, "--steps 0: nothing is trained, and no file is named for the weights", NULL);
+    return err_hint(e, "add --save FILE for the initial weights");
+  }
   char missing[512] = "";
   int at = 0;
-  add_labels(en, o->inputs);
-  for (int i = 0; i < en->ninputs && at < 400; i++)
+  if (!cli_reads_no_data(o)) add_labels(en, o->inputs);
+  for (int i = 0; i < en->ninputs && at < 400 && !cli_reads_no_data(o); i++)
     if (!o->inputs[i])
       at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--%.60s %s", at ? " " : "",
                      en->inputs[i].name, cli_input_value(&en->inputs[i]));

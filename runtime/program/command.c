@@ -246,8 +246,9 @@ static bool setup(Command *cmd, int threads) {
   signals_catch();
   const GcEntry *en = cmd->entry = &d->program->entries[cmd->options.entry - gc_program.entries];
   bool shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE];
-  if (!dataset_open(&cmd->data, en, cmd->options.inputs, shuffle, cmd->options.given[OPT_DROPLAST],
-                    e) ||
+  if ((!cli_reads_no_data(&cmd->options) &&
+       !dataset_open(&cmd->data, en, cmd->options.inputs, shuffle, cmd->options.given[OPT_DROPLAST],
+                     e)) ||
       !validation_prepare(cmd, e) || !prepare_files(cmd, e))
     return false;
   uint64_t left;

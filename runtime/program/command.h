@@ -34,6 +34,7 @@ typedef struct Options {
   bool *hyper_given; /* on the command line */
 } Options;
 bool cli_parse(Options *o, int argc, char **argv, Err *e);
+bool cli_reads_no_data(const Options *o); /* --steps 0 that names no input */
 void cli_help(const Options *o, const char *program);
 void cli_free(Options *o);
 

@@ -140,7 +140,7 @@ int train_run(Command *cmd) {
          left_out(held), held->rows, held->batch);
   if (p.done >= total && cmd->options.given[OPT_RESUME])
     note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
-  if (cmd->entry->loss < 0)
+  if (cmd->entry->loss < 0 && total)
     note(cmd,
          "%s returns no float scalar, so a loss that is not finite does not end the run; return "
          "the loss",

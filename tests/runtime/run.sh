@@ -53,6 +53,20 @@ run 0 'part of an epoch' train $data --steps 101 --checkpoint c.ckpt:20
 run 0 'nothing left' train $data --steps 50 --resume c.ckpt
 holds out.txt '101 steps are done already, 50 were asked for' 'nothing left'
 grep -q '^epoch\|rows/s' out.txt && { fail 'progress of no training:'; cat out.txt; }
+run 0 'initial weights' train --steps 0 --save initial.safetensors --seed 7
+run 0 'initial weights, with data' train $data --steps 0 --save none.safetensors --seed 7 --log none.csv --checkpoint none.ckpt
+same initial.safetensors none.safetensors 'initial weights'
+run 0 'from initial weights' train $data --steps 9 --load initial.safetensors --seed 7 --save from.safetensors
+run 0 'from no step' train $data --steps 9 --resume none.ckpt --save from2.safetensors
+run 0 'another seed' train $data --steps 9 --seed 7 --save from3.safetensors
+same from.safetensors from3.safetensors 'from initial weights'
+same from2.safetensors from3.safetensors 'a checkpoint of no step'
+run 0 'a copy' train --steps 0 --load w.safetensors --save copy.safetensors
+same w.safetensors copy.safetensors '--load and --save without a step'
+says 2 '--steps 0: nothing is trained, and no file is named for the weights' train $data --steps 0
+says 2 'train needs --target FILE' train --steps 0 --save copy.safetensors --x x.npy
+says 2 'train needs --x FILE --target FILE' train --steps 0 --save copy.safetensors --checkpoint none.ckpt
+says 2 '--steps needs a whole number from 1 on, not 0' generate --steps 0
 run 0 'resume in an epoch' train $data --epochs 30 --resume c.ckpt --save w5.safetensors
 same w.safetensors w5.safetensors 'resume in an epoch'
 run 0 'other seed' train $data --epochs 30 --seed 7 --save w6.safetensors
