@@ -81,6 +81,9 @@ static bool wrong(Elab *e, Subject p, Val v) {
   if (v.kind == VAL_TENSOR) elab_note_tensor(e, p.name, v);
   if ((p.t->kind == ARG_FLOATS || p.t->kind == ARG_INDICES) && v.kind == VAL_TENSOR)
     hint_conversion(e, p, v);
+  if (p.t->kind == ARG_FUNCTION && strcmp(p.name, "init") == 0)
+    elab_hint(e, "an initialiser is a name, as in init = he; with arguments: def small(shape) { "
+                 "return normal(std = 0.02, shape = shape) } and init = small");
   const char *shape = p.s && v.kind == VAL_LIST ? shape_argument(p.s) : NULL;
   if (shape) elab_hint(e, "name it: %s(%s = %s)", p.s->f->name, shape, source_slice(e, p.loc));
   return traced(e, p);
@@ -187,6 +190,7 @@ bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const Call
   case ARG_FLAG: fits = v->kind == VAL_BOOL; break;
   case ARG_DTYPE: fits = v->kind == VAL_DTYPE; break;
   case ARG_STRING: fits = v->kind == VAL_STR; break;
+  case ARG_FUNCTION: fits = v->kind == VAL_FUNC; break;
   case ARG_TYPED:
   case ARG_KINDS: gc_bug(e->c, "a kind of argument that is none");
   }

@@ -4,7 +4,7 @@
 # ---- layers: their params and states have the path of the call, as in net.fc1.w ----
 
 # x @ w + b over the last axis; w begins with what the initialiser gives
-def linear(x : [..., d], units : count, bias : flag = true, init = glorot) {
+def linear(x : [..., d], units : count, bias : flag = true, init : function = glorot) {
   param w : f32[d, units] = init()
   y = x @ w
   if bias {
@@ -14,9 +14,9 @@ def linear(x : [..., d], units : count, bias : flag = true, init = glorot) {
   return y
 }
 
-# embedding: row ids of a table of n rows of d elements
-def embed(ids : indices, n : count, d : count, std = 1) {
-  param w : f32[n, d] = normal(std = std)
+# embedding: row ids of a table of n rows of d elements, which begin normal with `std` or as `init` says
+def embed(ids : indices, n : count, d : count, std = 1, init : function = none) {
+  param w : f32[n, d] = normal(std = std) if init == none else init()
   return gather(w, ids)
 }
 
@@ -56,8 +56,8 @@ def instancenorm(x : floats, eps : fraction = 1e-5) {
 
 # `out` filters of k taps over sequences [N, C, L]; keeps the length at stride 1
 def conv1(x : [n, c, l], out : count, k : count, stride : count = 1, pad = "same", dilation : count = 1,
-          groups : count = 1, bias : flag = true) {
-  param w : f32[out, quotient(c, groups), k] = he()
+          groups : count = 1, bias : flag = true, init : function = he) {
+  param w : f32[out, quotient(c, groups), k] = init()
   y = conv1d(x, w, stride, pad, dilation, groups)
   if bias {
     param b : f32[out] = zeros()
@@ -68,8 +68,8 @@ def conv1(x : [n, c, l], out : count, k : count, stride : count = 1, pad = "same
 
 # `out` filters of k taps (or [rows, columns]) over images [N, C, H, W]; keeps the size at stride 1
 def conv(x : floats, out : count, k : ints, stride : ints = 1, pad = "same", dilation : ints = 1,
-         groups : count = 1, bias : flag = true) {
-  param w : f32[out, quotient(dim(x, 1), groups), pair(k)[0], pair(k)[1]] = he()
+         groups : count = 1, bias : flag = true, init : function = he) {
+  param w : f32[out, quotient(dim(x, 1), groups), pair(k)[0], pair(k)[1]] = init()
   y = conv2d(x, w, stride, pad, dilation, groups)
   if bias {
     param b : f32[out] = zeros()
@@ -80,8 +80,8 @@ def conv(x : floats, out : count, k : ints, stride : ints = 1, pad = "same", dil
 
 # transposed convolution with `out` output channels: an axis of n elements becomes (n - 1) stride - 2 pad + k
 def conv_transpose(x : floats, out : count, k : ints, stride : ints = 1, pad = 0, output_pad : ints = 0,
-                   dilation : ints = 1, groups : count = 1, bias : flag = true) {
-  param w : f32[dim(x, 1), quotient(out, groups), pair(k)[0], pair(k)[1]] = he()
+                   dilation : ints = 1, groups : count = 1, bias : flag = true, init : function = he) {
+  param w : f32[dim(x, 1), quotient(out, groups), pair(k)[0], pair(k)[1]] = init()
   y = conv_transpose2d(x, w, stride, pad, output_pad, dilation, groups)
   if bias {
     param b : f32[out] = zeros()

@@ -14,17 +14,19 @@ def cumprod(x : tensor, axis : int = -1) {
   return transpose(ys, to)
 }
 
-# x [V, D…] with row ids[i] replaced by y[i], for ids [I…] and y [I…, D…]; of equal ids the last counts. Compares each id with
-# each of the V rows: scatter_add does not
+# x [V, D…] with row ids[i] replaced by y[i], for ids [I…] and y [I…, D…]; of equal ids the last counts
 def scatter(x : tensor, ids : indices, y : tensor) {
   n, k = dim(x, 0), prod(shape(ids))
   row = shape(x)[1:] if rank(x) > 1 else []
   at = gather(iota(n), reshape(ids, [k]))     # the ids, checked as those of any gather
-  last = max(where(iota(n)[:, none] == at, iota(k), -1), axis = 1)
+  order = argsort(at)                         # equal ids keep their order
+  sorted = gather(at, order)
+  ends = sorted != gather(sorted, min(iota(k) + 1, k - 1)) or iota(k) == k - 1
+  last = scatter_add(zeros([n], i32), sorted, where(ends, order + 1, 0))
   hit = [n]                                   # the shape of last, with an axis of 1 for each of a row
   for d in 0..len(row) { hit = hit + [1] }
-  new = gather(reshape(broadcast(y, shape(ids) + row), [k] + row), max(last, 0))
-  return where(reshape(last >= 0, hit), new, x)
+  new = gather(reshape(broadcast(y, shape(ids) + row), [k] + row), max(last - 1, 0))
+  return where(reshape(last > 0, hit), new, x)
 }
 
 # one class for each row of logits [..., C], drawn by softmax(logits)

@@ -24,7 +24,7 @@ END
 export GC="$gc"
 cat >wanted.txt <<'END'
 diagnostics of net.g 0
-hover linear -> def linear(x : [..., d], units : count, bias : flag = true, init = glorot) | x @ w + b over the last axis; w begins with what the initialiser gives | linear : f32[4,8] | 128 bytes, in entry train, below `net`
+hover linear -> def linear(x : [..., d], units : count, bias : flag = true, init : function = glorot) | x @ w + b over the last axis; w begins with what the initialiser gives | linear : f32[4,8] | 128 bytes, in entry train, below `net`
 hover hidden -> hidden : f32[4,8] | 128 bytes, in entry train, below `net` | planned at byte 0 of the arena (448), alive from step 2 to 9 of 15
 hover loss -> loss : f32[] | 4 bytes, in entry train | planned at byte 320 of the arena (448), alive from step 5 to 15 of 15
 hover rate -> hyper rate = 0.1 | rate : f32[] | 4 bytes, `rate`, in entry train | planned at byte 0 of the hypers
