@@ -72,6 +72,8 @@ static Product product_of(Gen *gen, const Group *g) {
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   p.s = product_schedule(&cpu_target(t)->machine, &shape);
   p.T = dtype_prefix(p.s.dt);
+  p.a_type = p.s.pairs ? "i32" : p.T;
+  p.b_type = p.s.pairs ? "i32" : p.T;
   int row = c->rank - 2, k_axis = va->type->rank - (ta ? 2 : 1);
   p.bounded_m = type_extent(c, row) != NULL;
   p.bounded_k = type_extent(va->type, k_axis) != NULL;
@@ -95,32 +97,44 @@ static Product product_of(Gen *gen, const Group *g) {
    that packs reads B as it lies. */
 static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width,
                                  bool packs) {
-  int64_t li = p->s.ta ? 1 : p->s.converted ? p->s.chain : p->s.k;
+  int64_t li = p->s.ta ? 1 : p->s.converted ? product_steps(&p->s, p->s.chain) : p->s.k;
   int64_t lk = !p->s.ta ? 1 : p->s.pack_a || p->s.converted ? A_STRIDE : p->s.m;
   int64_t lb = !packs && (p->s.pack || p->s.b_panels) ? p->s.nr : p->s.n;
-  const char *of = intern_printf(g->ctx, "%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
+  bool reads_half = dtype_is_half(p->s.in) && !p->s.pack;
+  const char *kind = p->s.pairs   ? p->s.pack ? "paired" : "pairs"
+                     : reads_half ? dtype_name(p->s.in)
+                                  : p->T;
+  const char *of = intern_printf(g->ctx, "%s_%lldx%lld_a%lld_%lld_b%lld", kind, (long long)rows,
                                  (long long)width, (long long)li, (long long)lk, (long long)lb);
   const char *name = packs ? intern_printf(g->ctx, "tile_%s_to%d", of, p->s.nr)
                            : intern_printf(g->ctx, "tile_%s", of);
-  const char *shape =
-      intern_printf(g->ctx, "%s, %s, %lld, %lld, %lldL, %lldL, %lldL", name, p->T, (long long)rows,
-                    (long long)width, (long long)li, (long long)lk, (long long)lb);
+  const char *sizes = intern_printf(g->ctx, "%lld, %lld, %lldL, %lldL, %lldL", (long long)rows,
+                                    (long long)width, (long long)li, (long long)lk, (long long)lb);
+  if (p->s.pairs || reads_half) {
+    gen_helper(g, p->s.pairs ? intern_printf(g->ctx, "GC_TILE_%s(%s, %s)\n",
+                                             p->s.pack ? "PAIRED" : "PAIRS", name, sizes)
+                             : intern_printf(g->ctx, "GC_TILE_HALF(%s, load_%s, %s)\n", name, kind,
+                                             sizes));
+    return name;
+  }
+  const char *shape = intern_printf(g->ctx, "%s, %s, %s", name, p->T, sizes);
   gen_helper(g, packs ? intern_printf(g->ctx, "GC_TILE_PACKING(%s, %d)\n", shape, p->s.nr)
                       : intern_printf(g->ctx, "GC_TILE(%s)\n", shape));
   return name;
 }
 
 static void print_panel(Text *x, const Product *p) {
+  const char *stored = dtype_is_half(p->s.in) ? dtype_storage(p->s.in) : p->T;
   if (p->s.pack)
-    text_line(x, "%s%s *b = packed + %s * %s * %d;", p->s.pack_first ? "" : "const ", p->T,
-              text_minus(x->a, "q", p->g0), p->depth, p->s.nr);
+    text_line(x, "%s%s *b = packed + %s * %s * %d;", p->s.pack_first ? "" : "const ", p->b_type,
+              text_minus(x->a, "q", p->g0), product_steps_text(p), p->s.nr);
   else if (p->s.b_panels)
-    text_line(x, "const %s *b = B + %s;", p->T,
+    text_line(x, "const %s *b = B + %s;", stored,
               *p->k0 == '0'
                   ? text_times(x->a, "q", p->s.k * p->s.nr)
                   : arena_printf(x->a, "(q * %lld + k0) * %d", (long long)p->s.k, p->s.nr));
   else
-    text_line(x, "const %s *b = B + %s;", p->T,
+    text_line(x, "const %s *b = B + %s;", stored,
               text_plus(x->a, text_times(x->a, p->k0, p->s.n), text_times(x->a, "q", p->s.nr)));
 }
 
@@ -238,7 +252,7 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
               p->s.nr);
   else
     text_line(x, "%s *c = (%s *)out0 + %s;", p->T, p->T, flat_place(p, "m", NULL));
-  long long chain = p->s.chain;
+  long long chain = product_steps(&p->s, p->s.chain);
   const char *tile = text_minus(g->a, "i", p->i0);
   const char *in_pack =
       text_plus(g->a, text_times(g->a, tile, product_packed_depth(&p->s) * A_STRIDE),
@@ -313,8 +327,8 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
       else
         kernel_split_in(k, gr, i, rows, stride, width);
     }
-  if (p->s.converted || p->a == p->b) return;
-  uint64_t size = (uint64_t)dtype_size(p->s.dt), a = 0, b = 0;
+  if (p->a == p->b) return;
+  uint64_t size = (uint64_t)dtype_size(p->s.in), a = 0, b = 0;
   if (!layout_bytes(product_value(gr, gr->arg[p->a])->type, NULL, &a) ||
       !layout_bytes(product_value(gr, gr->arg[p->b])->type,
                     product_value(gr, gr->arg[p->b])->layout, &b))
@@ -377,9 +391,10 @@ void cpu_matmul(Gen *g, const Group *gr) {
   k->flops = p.s.flops;
   const char *stored = dtype_storage(p.s.converted ? p.s.in : p.s.dt);
   int size = dtype_size(p.s.dt);
-  if (p.s.pack) kernel_buffer(g, k, x, p.T, size, "packed", p.s.chain * p.s.nr * p.s.group);
+  const int64_t steps = product_steps(&p.s, p.s.chain);
+  if (p.s.pack) kernel_buffer(g, k, x, p.b_type, size, "packed", steps * p.s.nr * p.s.group);
   if (p.s.converted)
-    kernel_buffer(g, k, x, p.T, size, "packed_a", p.s.block * p.s.chain * A_STRIDE);
+    kernel_buffer(g, k, x, p.a_type, size, "packed_a", p.s.block * steps * A_STRIDE);
   if (p.s.pack_a)
     kernel_buffer(g, k, x, p.T, size, "packed_a",
                   p.s.block * product_packed_depth(&p.s) * A_STRIDE);
@@ -405,7 +420,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   print_block_loop(x, "g", p.s.np, p.s.group, &p.g0, &p.g1);
   if (!p.s.chains) print_chain_loop(x, &p);
   if (p.s.converted && p.s.k > DEPTH && !p.s.chains) product_convert_a(g, x, &p);
-  if (p.s.converted)
+  if (p.s.converted && !dtype_is_half(p.s.in))
     product_convert(g, x, &p);
   else if (p.s.pack && !p.s.pack_first)
     product_pack(g, gr, x, &p);

@@ -26,31 +26,54 @@ const char *product_row(const Product *p, const char *tile) {
                       tile, (long long)p->s.low);
 }
 
-/* Where panel q is packed. */
-static void print_packed(Text *x, const Product *p) {
-  text_line(x, "%s *to = packed + %s * %s * %d;", p->T, text_minus(x->a, "q", p->g0), p->depth,
-            p->s.nr);
+const char *product_steps_text(const Product *p) {
+  if (!p->s.pairs) return p->depth;
+  if (*p->depth < '0' || *p->depth > '9') return arena_printf(p->arena, "((%s + 1) / 2)", p->depth);
+  return arena_printf(p->arena, "%lld", (long long)product_steps(&p->s, p->s.k));
 }
 
-/* Packs columns of B^T from panel g0 on, for chain k0: panel after panel. */
+/* Where panel q is packed. */
+static void print_packed(Text *x, const Product *p) {
+  text_line(x, "%s *to = packed + %s * %s * %d;", p->b_type, text_minus(x->a, "q", p->g0),
+            product_steps_text(p), p->s.nr);
+}
+
+/* The function that packs rows of B, or columns of B^T. */
+static const char *pack_function(Gen *g, const Product *p) {
+  const char *turned = p->s.tb ? "_t" : "";
+  if (p->s.pairs) return arena_printf(g->a, "pairs_pack%s", turned);
+  bool half = dtype_is_half(p->s.in);
+  const char *T = half ? dtype_name(p->s.in) : p->T;
+  gen_helper(g, intern_printf(g->ctx, half ? "GC_PACK_HALF(%s)\n" : "GC_PACK(%s)\n", T));
+  return arena_printf(g->a, "pack%s_%s", turned, T);
+}
+
+/* Packs columns of B^T, or converts rows of B, from panel g0 on, for chain k0: panel after panel.
+ */
 void product_pack(Gen *g, const Group *gr, Text *x, const Product *p) {
   long long nr = p->s.nr, kk = p->s.k, n = p->s.n;
-  gen_helper(g, intern_printf(g->ctx, "GC_PACK(%s)\n", p->T));
+  const char *pack = pack_function(g, p);
   const Layout *l = product_value(gr, gr->arg[p->b])->layout;
   text_open(x, "for (long q = %s; q < %s; q++) {", p->g0, p->g1);
   print_packed(x, p);
   text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr,
             nr);
-  if (!l) {
-    text_line(x, "pack_t_%s(B + %s, %lld, to, %lld, %s, w);", p->T,
+  if (!p->s.tb) {
+    const char *at = p->s.b_panels
+                         ? arena_printf(g->a, "(q * %lld + %s) * %lld", kk, p->k0, nr)
+                         : text_plus(g->a, text_times(g->a, p->k0, n), text_times(g->a, "q", nr));
+    text_line(x, "%s(B + %s, %lld, to, %lld, %s, w);", pack, at, p->s.b_panels ? nr : n, nr,
+              p->depth);
+  } else if (!l) {
+    text_line(x, "%s(B + %s, %lld, to, %lld, %s, w);", pack,
               text_plus(g->a, text_times(g->a, "q", nr * kk), p->k0), kk, nr, p->depth);
   } else { /* stored [K/nr][N][nr]: the panels of the stored matrix run along this product's depth
             */
     const char *end = text_plus(g->a, p->k0, p->depth);
     text_open(x, "for (long k = %s; k < %s; k += %d) {", p->k0, end, l->nr);
     text_line(x, "const long d = %s - k < %d ? %s - k : %d;", end, l->nr, end, l->nr);
-    text_line(x, "pack_t_%s(B + k * %lld + q * %lld, %d, to + %s * %lld, %lld, d, w);", p->T, n,
-              nr * l->nr, l->nr, text_minus(g->a, "k", p->k0), nr, nr);
+    text_line(x, "%s(B + k * %lld + q * %lld, %d, to + %s * %lld, %lld, d, w);", pack, n,
+              nr * l->nr, l->nr, text_minus(g->a, "k", p->k0), p->s.pairs ? nr / 2 : nr, nr);
     text_close(x, "}");
   }
   text_close(x, "}");
@@ -60,7 +83,7 @@ static const char *loaded(Gen *g, const Product *p, const char *base, const char
   return intern_printf(g->ctx, "(%s)%s", p->T, scalar_load(g->a, p->s.in, base, index));
 }
 
-/* The same of a B in another dtype. */
+/* The same of bytes. */
 void product_convert(Gen *g, Text *x, const Product *p) {
   long long nr = p->s.nr, kk = p->s.k, n = p->s.n;
   text_open(x, "for (long q = %s; q < %s; q++) {", p->g0, p->g1);
@@ -81,48 +104,68 @@ void product_convert(Gen *g, Text *x, const Product *p) {
 
 /* The block's tiles of A^T, each [depth][A_STRIDE]; what a short tile leaves over is not used. Some
    rows of A at a time for all tiles: neighbours share cache lines, and rows a power of two apart
-   have few places in the cache. */
+   have few places in the cache. `each` packs row k, or with the next one, which is at `row`. */
+static void print_columns_of_a(Text *x, const Product *p, const char *depth, const char *row,
+                               const char *each) {
+  text_open(x, "for (long k1 = 0, k2; k1 < %s; k1 = k2) {", depth);
+  text_line(x, "k2 = k1 + %d < %s ? k1 + %d : %s;", PACK_AT_ONCE, depth, PACK_AT_ONCE, depth);
+  text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
+  product_tile_rows(x, p);
+  text_line(x, "(void)rows;");
+  text_open(x, "for (long k = k1; k < k2; k%s) {", p->s.pairs ? " += 2" : "++");
+  text_line(x, "__builtin_prefetch(%s + A_PREFETCH * %lld);", row, (long long)p->s.m);
+  text_line(x, "%s", each);
+  text_close(x, "}");
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
 void product_pack_a(Gen *g, Text *x, const Product *p) {
   const char *depth = p->depth;
   if (!p->s.chains && p->s.k > DEPTH) {
     text_line(x, p->bounded_k ? "const long whole = %s;" : "enum { whole = %s };", p->k);
     depth = "whole";
   }
-  text_open(x, "for (long k1 = 0, k2; k1 < %s; k1 = k2) {", depth);
-  text_line(x, "k2 = k1 + %d < %s ? k1 + %d : %s;", PACK_AT_ONCE, depth, PACK_AT_ONCE, depth);
-  text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
-  product_tile_rows(x, p);
-  text_line(x, "(void)rows;");
   const char *row = arena_printf(
       g->a, "A + %s + m", text_times(g->a, text_sum(g->a, "k", p->s.chains ? p->k0 : "0"), p->s.m));
-  text_open(x, "for (long k = k1; k < k2; k++) {");
-  text_line(x, "__builtin_prefetch(%s + A_PREFETCH * %lld);", row, (long long)p->s.m);
-  text_line(x, "__builtin_memcpy(packed_a + (%s * %lld + k) * %d, %s, %d * sizeof(%s));",
-            text_minus(g->a, "i", p->i0), (long long)product_packed_depth(&p->s), A_STRIDE, row,
-            A_STRIDE, p->T);
-  text_close(x, "}");
-  text_close(x, "}");
-  text_close(x, "}");
+  print_columns_of_a(
+      x, p, depth, row,
+      arena_printf(g->a, "__builtin_memcpy(packed_a + (%s * %lld + k) * %d, %s, %d * sizeof(%s));",
+                   text_minus(g->a, "i", p->i0), (long long)product_packed_depth(&p->s), A_STRIDE,
+                   row, A_STRIDE, p->T));
 }
 
 /* The block's rows of an A in another dtype, for chain k0: [row][chain], or as above of A^T. */
 void product_convert_a(Gen *g, Text *x, const Product *p) {
+  const char *tile = text_minus(g->a, "i", p->i0);
+  long long m = p->s.m, k = p->s.k, steps = product_steps(&p->s, p->s.chain);
+  if (p->s.ta) {
+    const char *at = arena_printf(g->a, "%s + m", text_times(g->a, text_sum(g->a, p->k0, "k"), m));
+    const char *row = arena_printf(g->a, "A + %s", at);
+    const char *each =
+        p->s.pairs
+            ? arena_printf(g->a,
+                           "pair_columns(%s, %lld, packed_a + (%s * %lld + k / 2) * %d, "
+                           "k + 1 < %s);",
+                           row, m, tile, steps, A_STRIDE, p->depth)
+            : arena_printf(g->a,
+                           "for (long r = 0; r < %d; r++) packed_a[(%s * %lld + k) * %d + r] "
+                           "= %s;",
+                           A_STRIDE, tile, steps, A_STRIDE,
+                           loaded(g, p, "A", arena_printf(g->a, "%s + r", at)));
+    print_columns_of_a(x, p, p->depth, row, each);
+    return;
+  }
+  const char *at = text_plus(g->a, arena_printf(g->a, "(m + r) * %lld", k), p->k0);
   text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
   product_tile_rows(x, p);
-  if (p->s.ta) {
-    const char *at =
-        arena_printf(g->a, "%s + m + r", text_times(g->a, text_sum(g->a, p->k0, "k"), p->s.m));
-    text_line(x, "for (long k = 0; k < %s; k++)", p->depth);
-    text_line(x, "  for (long r = 0; r < rows; r++)");
-    text_line(x, "    packed_a[(%s * %lld + k) * %d + r] = %s;", text_minus(g->a, "i", p->i0),
-              (long long)p->s.chain, A_STRIDE, loaded(g, p, "A", at));
+  text_line(x, "for (long r = 0; r < rows; r++)");
+  if (p->s.pairs) {
+    text_line(x, "  pair_row(A + %s, packed_a + (m - m0 + r) * %lld, %s);", at, steps, p->depth);
   } else {
-    const char *at =
-        arena_printf(g->a, "(m + r) * %lld + %s", (long long)p->s.k, text_plus(g->a, p->k0, "k"));
-    text_line(x, "for (long r = 0; r < rows; r++)");
     text_line(x, "  GC_IVDEP for (long k = 0; k < %s; k++)", p->depth);
-    text_line(x, "    packed_a[(m - m0 + r) * %lld + k] = %s;", (long long)p->s.chain,
-              loaded(g, p, "A", at));
+    text_line(x, "    packed_a[(m - m0 + r) * %lld + k] = %s;", steps,
+              loaded(g, p, "A", text_plus(g->a, at, "k")));
   }
   text_close(x, "}");
 }

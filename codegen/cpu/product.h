@@ -15,13 +15,16 @@ typedef struct Product {
      depth is known only then, and strides are those at the bound */
   const char *batch, *m, *k, *tiles;
   bool bounded_m, bounded_k;
-  const char *T; /* "f32": what the tile computes in */
-  int a, b;      /* inputs of the group */
-  int addend;    /* input that the product is added to, as it lies, and nothing else is done; -1 */
+  const char *T;               /* "f32": what the tile computes in */
+  const char *a_type, *b_type; /* of packed numbers; pairs are i32 */
+  int a, b;                    /* inputs of the group */
+  int addend; /* input that the product is added to, as it lies, and nothing else is done; -1 */
 } Product;
 
 static inline const Value *product_value(const Group *g, ValueId v) { return value_at(g->e, v); }
 
+/* Elements of a packed row of B or A: the depth, or its pairs. */
+const char *product_steps_text(const Product *p);
 /* Texts within a kernel. Packs columns of B^T, or converts B, from panel g0 to g1 for chain k0. */
 void product_pack(Gen *g, const Group *gr, Text *x, const Product *p);
 void product_convert(Gen *g, Text *x, const Product *p);

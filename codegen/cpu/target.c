@@ -12,7 +12,7 @@
 
 static int cpu_panel(const Target *t, Dtype dt) {
   const VectorMachine *m = &cpu_target(t)->machine;
-  return dt == DT_F32 ? m->vectors * machine_lanes(m, 4) : 0;
+  return dt == DT_F32 || dtype_is_half(dt) ? m->vectors * machine_lanes(m, 4) : 0;
 }
 
 /* As few panels as the tile's width allows, of equal widths. */
@@ -155,6 +155,7 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
                                    : 16,
                   .vectors = avx512 || arm ? 4 : 2,
                   .rows = 6,
+                  .pairs = strstr(macros, "#define __AVX512BF16__ ") != NULL,
                   .l2 = 1 << 20,
                   .l3 = 4 << 20},
       .features = features_of(a, macros),

@@ -19,19 +19,25 @@ enum {
   PREFETCH_MOST = 64,
   PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
   PACK_DEEP = 64,      /* the same where a panel has more rows than the first cache has lines */
+  PACK_TILES = 3,      /* of rows, where a tile that reads halves converts them itself */
   PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
   PACKED_A = 43 << 15, /* bytes of packed rows of A, in a thread's workspace: 256 deep rows */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
   PARTIAL_ROWS = 512   /* with sums kept apart, where an epilogue waits for the last chain */
 };
 
+/* Bytes of a number of A and of B as the loops read them, in pairs half of a pair. */
+static int a_size(const ProductSchedule *p) { return dtype_size(p->pairs ? p->in : p->dt); }
+static int b_size(const ProductSchedule *p) {
+  return dtype_size(p->pairs || !p->pack ? p->in : p->dt);
+}
+
 /* Rows of the next panel for each tile of a block to prefetch, as many as make the whole of it: a
    power of two, so that they lie in one panel of a B that is stored in panels the other way. Not
    beside a packed A, which fills the second cache, nor where all of B stays there. */
 static int64_t rows_to_prefetch(const VectorMachine *machine, const ProductShape *s,
                                 const ProductSchedule *p) {
-  if (p->converted || p->pack_a || p->group >= p->np ||
-      p->k * p->n * dtype_size(p->dt) <= machine->l2)
+  if (p->converted || p->pack_a || p->group >= p->np || p->k * p->n * b_size(p) <= machine->l2)
     return 0;
   if (p->tb && !s->b_panels && p->chain < p->k) return 0; /* no rows: columns that lie apart */
   int64_t rows = PREFETCH_LEAST;
@@ -58,8 +64,10 @@ static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int l
 
 static void choose_packing(ProductSchedule *p) {
   int size = dtype_size(p->dt);
-  p->pack = p->tb || p->converted ||
-            (!p->b_panels && p->m >= (p->k > 512 ? PACK_DEEP : PACK_ROWS) && p->np > 1);
+  bool far_rows = !p->b_panels && p->m >= (p->k > 512 ? PACK_DEEP : PACK_ROWS) && p->np > 1;
+  p->pack = p->tb || (p->pairs || !p->converted ? far_rows
+                      : dtype_is_half(p->in)    ? p->tiles >= PACK_TILES
+                                                : true);
   p->pack_first = p->pack && !p->tb && !p->converted;
   p->pack_a = !p->converted && p->ta && p->n > PACK_COLUMNS && p->k <= PACKED_DEPTH &&
               (p->k > 128 || (p->k > 16 && p->m * size % 512 == 0));
@@ -69,8 +77,8 @@ static void choose_packing(ProductSchedule *p) {
 
 static void choose_blocks(const VectorMachine *machine, ProductSchedule *p) {
   int64_t depth = p->chain ? p->chain : 1, tallest = product_tallest(p);
-  int size = dtype_size(p->dt);
-  p->group = machine->l2 / 4 / (size * p->nr * depth);
+  int size = a_size(p);
+  p->group = machine->l2 / 4 / (b_size(p) * p->nr * depth);
   if (p->group > p->np) p->group = p->np;
   if (p->group < 1) p->group = 1;
   int64_t block = machine->l3 / (size * depth); /* rows: B is packed once a block */
@@ -117,6 +125,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
                        .nr = s->panel};
   int lanes = machine_lanes(machine, dtype_size(p.dt));
   p.converted = p.dt != p.in;
+  p.pairs = p.in == DT_BF16 && machine->pairs;
   if (!p.nr) {
     p.nr = machine->vectors * lanes;
     if (p.n < p.nr) p.nr = (int)ceil_div(p.n > 0 ? p.n : 1, lanes) * lanes;
@@ -150,6 +159,7 @@ const ScheduleKind product_kind = {
                                        FIELD(pack_first),
                                        FIELD(pack_a),
                                        FIELD(converted),
+                                       FIELD(pairs),
                                        FIELD(block),
                                        FIELD(group),
                                        FIELD(prefetch),

@@ -29,7 +29,9 @@ typedef struct ProductSchedule {
   int64_t batch, m, n, k;
   bool ta, tb, b_panels, epilogue; /* as of the shape */
   Dtype in, dt;                    /* dt: that the tile computes in */
-  bool converted;                  /* operands are stored in another dtype */
+  bool converted;                  /* operands are stored in another dtype: A is converted when it
+                                      is packed, B there or as a tile reads it */
+  bool pairs;                      /* ... but bf16, which are multiplied in pairs of the depth */
   int nr;                          /* columns of a panel of the loop, and of B's or C's layout */
   int64_t np;                      /* panels */
   int64_t tiles;                   /* of rows: `low` of `rows`, then of rows + 1 */
@@ -53,6 +55,10 @@ typedef struct ProductSchedule {
 ProductSchedule product_schedule(const VectorMachine *machine, const ProductShape *s);
 extern const ScheduleKind product_kind;
 
+/* Elements of a packed row of `depth`. */
+static inline int64_t product_steps(const ProductSchedule *p, int64_t depth) {
+  return p->pairs ? ceil_div(depth, 2) : depth;
+}
 static inline int64_t product_packed_depth(const ProductSchedule *p) {
   return p->chains ? p->chain : p->k;
 }

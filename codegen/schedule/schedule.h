@@ -17,6 +17,7 @@ typedef struct VectorMachine {
   int vector;     /* bytes of a register */
   int vectors;    /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
   int rows;       /* rows of that tile */
+  bool pairs;     /* multiplies pairs of bf16 and adds both products to an f32 */
   int64_t l2, l3; /* bytes of a core's second cache, and of its share of the third */
 } VectorMachine;
 

@@ -96,7 +96,7 @@ entry halves(x : f32[8, 16], t : f32[8, 4]) {
 # TF32-LABEL: entry train
 # TF32: %[[X:[a-z0-9.]+]] = tf32 %x : f32[8,16]
 # TF32: matmul %[[X]], {{.*}} {tf32 = 1} : f32[8,32]
-# TF32-NOT: bf16
+# TF32-NOT: bf16[
 # TF32: attention {{.*}} : f32[4,32,16], f32[4,32]
 
 # TF32-LABEL: entry images

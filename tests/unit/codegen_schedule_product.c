@@ -60,6 +60,25 @@ static void decides_packing(void **state) {
   assert_false(product_schedule(&machines[AVX512], &s).pack); /* panels lie there already */
 }
 
+static void decides_how_halves_are_read(void **state) {
+  ProductShape s = {.batch = 1, .m = 1, .n = 768, .k = 768, .in = DT_F16};
+  ProductSchedule p = product_schedule(&machines[AVX2], &s);
+  assert_true(p.converted && !p.pack && !p.pairs); /* one row: converted as it is read */
+  s.m = 64;
+  assert_true(product_schedule(&machines[AVX2], &s).pack);
+  s.in = DT_BF16;
+  assert_false(product_schedule(&machines[AVX512], &s).pairs);
+  p = product_schedule(&machines[AVX512_BF16], &s);
+  assert_true(p.converted && p.pairs && p.pack); /* 64 rows deeper than the first cache */
+  s.b_panels = true, s.b_panel = s.panel = 64;
+  p = product_schedule(&machines[AVX512_BF16], &s);
+  assert_true(p.pairs && !p.pack); /* panels are read as they lie */
+  s.tb = true, s.b_panels = false, s.panel = 0;
+  assert_true(product_schedule(&machines[AVX512_BF16], &s).pack);
+  s.in = DT_F16;
+  assert_false(product_schedule(&machines[AVX512_BF16], &s).pairs);
+}
+
 static void check_product(const VectorMachine *m, const ProductShape *s) {
   ProductSchedule p = product_schedule(m, s);
   int size = dtype_size(p.dt), lanes = machine_lanes(m, size);
@@ -76,7 +95,8 @@ static void check_product(const VectorMachine *m, const ProductShape *s) {
   /* several panels are a group only while they stay in the second cache */
   assert_true(p.group == 1 || p.group * p.nr * deep * size <= m->l2);
   int64_t packed = p.pack_a || p.converted
-                       ? p.block * A_STRIDE * size * (p.pack_a ? product_packed_depth(&p) : deep)
+                       ? p.block * A_STRIDE * size *
+                             (p.pack_a ? product_packed_depth(&p) : product_steps(&p, deep))
                        : 0;
   assert_true(packed <= 2 << 20);
   assert_true(!p.pack_first || p.pack);
@@ -158,9 +178,10 @@ static void grid_covers_every_shape(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decides_tiles),   cmocka_unit_test(decides_units),
-      cmocka_unit_test(decides_packing), cmocka_unit_test(covers_every_shape),
-      cmocka_unit_test(decides_blocks),  cmocka_unit_test(grid_covers_every_shape),
+      cmocka_unit_test(decides_tiles),           cmocka_unit_test(decides_units),
+      cmocka_unit_test(decides_packing),         cmocka_unit_test(decides_how_halves_are_read),
+      cmocka_unit_test(covers_every_shape),      cmocka_unit_test(decides_blocks),
+      cmocka_unit_test(grid_covers_every_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

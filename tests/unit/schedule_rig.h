@@ -9,12 +9,14 @@
 // clang-format on
 #include "codegen/schedule/schedule.h"
 
-enum { AVX2, SMALL_CACHES, AVX512, NEON, MACHINES };
+enum { AVX2, SMALL_CACHES, AVX512, NEON, AVX512_BF16, MACHINES };
 static const VectorMachine machines[MACHINES] = {
     [AVX2] = {.vector = 32, .vectors = 2, .rows = 6, .l2 = 1 << 20, .l3 = 4 << 20},
     [SMALL_CACHES] = {.vector = 32, .vectors = 2, .rows = 6, .l2 = 256 << 10, .l3 = 2 << 20},
     [AVX512] = {.vector = 64, .vectors = 4, .rows = 6, .l2 = 1 << 20, .l3 = 4 << 20},
     [NEON] = {.vector = 16, .vectors = 4, .rows = 6, .l2 = 1 << 20, .l3 = 4 << 20},
+    [AVX512_BF16] =
+        {.vector = 64, .vectors = 4, .rows = 6, .pairs = true, .l2 = 1 << 20, .l3 = 4 << 20},
 };
 static const GridMachine grid = {
     .warp = 32, .block = 256, .blocks = 128, .shared = 99 << 10, .scratch = 4, .launch = 5e5};

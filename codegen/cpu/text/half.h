@@ -1,0 +1,222 @@
+/* Products of half precisions. Sums are f32, as the reference has them: one fma for each product of two numbers, in
+   order of depth. */
+/* section load_bf16 load_f16 GcHalves GcWords */
+/* A register of numbers from p on, as f32, which has them all. */
+typedef uint16_t GcHalves __attribute__((vector_size(VW * 2), may_alias));
+typedef uint32_t GcWords __attribute__((vector_size(VBYTES), may_alias));
+INL Vf32 load_bf16(const uint16_t *p) {
+  GcHalves h;
+  __builtin_memcpy(&h, p, sizeof h);
+  return (Vf32)(__builtin_convertvector(h, GcWords) << 16);
+}
+#if defined(GC_AVX512) || (defined(GC_AVX2) && defined(__F16C__))
+typedef short GcShorts __attribute__((vector_size(VW * 2), may_alias));
+INL Vf32 load_f16(const uint16_t *p) {
+  GcShorts h;
+  __builtin_memcpy(&h, p, sizeof h);
+#if defined(GC_AVX512)
+  return (Vf32)__builtin_ia32_vcvtph2ps512_mask(h, (Vf32){0}, -1, GC_ROUND_CURRENT);
+#else
+  return (Vf32)__builtin_ia32_vcvtph2ps256(h);
+#endif
+}
+#else
+INL Vf32 load_f16(const uint16_t *p) {
+  GC_LANES f32 x[VW];
+  Vf32 v;
+  for (int i = 0; i < VW; i++) x[i] = f16_to_f32(p[i]);
+  __builtin_memcpy(&v, x, sizeof v);
+  return v;
+}
+#endif
+/* section GC_TILE_STEPS GC_NOTHING: GC_TILE */
+/* As GC_TILE, of numbers that READ makes of b: STEP rows of b at a time, which ADD multiplies by as many of a's numbers.
+   LAST does so for the rows that are left over, and ORDER puts the sums where their columns are. */
+#define GC_TILE_STEPS(NAME, TA, TB, TV, R, W, LI, LK, LB, STEP, STEPS, SPLAT, READ, ADD, LAST, ORDER) \
+  static __attribute__((noinline)) void NAME(const TA *restrict a, const TB *restrict b,          \
+                                             f32 *c, long ldc, long depth, const f32 *c_in,       \
+                                             const TB *prefetch, long prefetch_stride, long interval) { \
+    enum { L = VW, NV = (W + L - 1) / L };                                                        \
+    Vf32 acc[R][NV];                                                                              \
+    TV v[NV];                                                                                     \
+    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (Vf32){0}; \
+    const long steps = STEPS;                                                                     \
+    const long part = prefetch ? (interval + STEP - 1) / STEP : depth < GC_SHALLOW ? 0 : steps / R; \
+    for (long k = 0, r = 0; k < steps;) {                                                         \
+      if (r < R) {                                                                                \
+        UNROLL for (int j = 0; j < W; j += 16) GC_PREFETCH(c, r * ldc + j, 1);                    \
+        if (c_in) UNROLL for (int j = 0; j < W; j += 16) GC_PREFETCH(c_in, r * ldc + j);          \
+      }                                                                                           \
+      if (prefetch) {                                                                             \
+        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(TB)) GC_PREFETCH(prefetch, j, 0, 2);  \
+        prefetch += prefetch_stride;                                                              \
+      }                                                                                           \
+      const bool more = ++r < R || prefetch;                                                      \
+      for (const long end = more && k + part < steps ? k + part : steps; k < end; k++, a += LK, b += LB * STEP) { \
+        READ(b, LB)                                                                               \
+        ADD(R, LI, SPLAT)                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    LAST(R, LI, SPLAT, ADD)                                                                       \
+    UNROLL for (int i = 0; i < R; i++) {                                                          \
+      ORDER(i)                                                                                    \
+      UNROLL for (int j = 0; j < NV; j++) {                                                       \
+        const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(f32);                    \
+        f32 *p = c + i * ldc + j * L;                                                             \
+        if (c_in) {                                                                               \
+          Vf32 in = {0};                                                                          \
+          __builtin_memcpy(&in, c_in + i * ldc + j * L, n);                                       \
+          acc[i][j] += in;                                                                        \
+        }                                                                                         \
+        __builtin_memcpy(p, &acc[i][j], n);                                                       \
+      }                                                                                           \
+    }                                                                                             \
+  }
+#define GC_NOTHING(...)
+/* section GC_TILE_HALF: vfma_f32 splat_f32 load_bf16 load_f16 */
+/* b as it is stored is converted register by register; a was converted when it was packed. */
+#define GC_READ_HALF_load_bf16(b, LB) UNROLL for (int j = 0; j < NV; j++) v[j] = load_bf16(b + j * L);
+#define GC_READ_HALF_load_f16(b, LB) UNROLL for (int j = 0; j < NV; j++) v[j] = load_f16(b + j * L);
+#define GC_ADD_HALF(R, LI, SPLAT)                                                                 \
+  UNROLL for (int i = 0; i < R; i++) {                                                            \
+    const Vf32 s = SPLAT(a[i * (long)LI]);                                                        \
+    UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], s, acc[i][j]);                 \
+  }
+#define GC_TILE_HALF(NAME, LOAD, R, W, LI, LK, LB)                                                \
+  GC_TILE_STEPS(NAME, f32, uint16_t, Vf32, R, W, LI, LK, LB, 1, depth, splat_f32, GC_READ_HALF_##LOAD, GC_ADD_HALF, \
+                GC_NOTHING, GC_NOTHING)
+/* section dot_bf16 GcPair GC_PAIR GC_SWAP_HALVES minus_zeros GC_16: splat_i32 GcHalves GC_TRANSPOSE */
+/* Two bf16 of the depth in 32 bits, the first one in the high half: vdpbf16ps adds the product of the high halves, then
+   that of the low ones, each by an fma that rounds to nearest even and flushes subnormals. So the sums have the bits of
+   a chain of fma in f32. The last one of an odd depth is beside 0 in a and -0 in b, whose product changes no sum. */
+INL Vf32 dot_bf16(Vi32 v, Vi32 s, Vf32 c) {
+  __asm__("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(v), "v"(s));
+  return c;
+}
+typedef i32 GcPair __attribute__((may_alias, aligned(2)));
+#define GC_SWAP_HALVES(x) ((x) << 16 | (x) >> 16)
+#define GC_PAIR(high, low) ((i32)((uint32_t)(high) << 16 | (low)))
+#define GC_16(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
+static const uint16_t minus_zeros[64] = {GC_16(0x8000), GC_16(0x8000), GC_16(0x8000), GC_16(0x8000)};
+/* section pair_row pair_columns */
+/* `depth` numbers of a row of A; eight of two rows of A^T, of the second one if there is one. */
+static __attribute__((noinline)) void pair_row(const uint16_t *restrict a, i32 *restrict p, long depth) {
+  const GcPair *from = (const GcPair *)a;
+  for (long k = 0; k < depth / 2; k++) p[k] = (i32)GC_SWAP_HALVES((uint32_t)from[k]);
+  if (depth % 2) p[depth / 2] = GC_PAIR(a[depth - 1], 0);
+}
+INL void pair_columns(const uint16_t *restrict a, long ld, i32 *restrict p, bool both) {
+  if (both)
+    UNROLL for (int r = 0; r < 8; r++) p[r] = GC_PAIR(a[r], a[ld + r]);
+  else
+    UNROLL for (int r = 0; r < 8; r++) p[r] = GC_PAIR(a[r], 0);
+}
+/* section GC_TILE_PAIRS GC_TILE_PAIRED: GC_TILE_STEPS dot_bf16 minus_zeros GC_SHUFFLE splat_i32 GcHalves */
+#define GC_ADD_PAIRS(R, LI, SPLAT)                                                                \
+  UNROLL for (int i = 0; i < R; i++) {                                                            \
+    const Vi32 s = SPLAT(a[i * (long)LI]);                                                        \
+    UNROLL for (int j = 0; j < NV; j++) acc[i][j] = dot_bf16(v[j], s, acc[i][j]);                 \
+  }
+/* b is packed in pairs. */
+#define GC_READ_PAIRED(b, LB) UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);
+#define GC_TILE_PAIRED(NAME, R, W, LI, LK, LB)                                                    \
+  GC_TILE_STEPS(NAME, i32, i32, Vi32, R, W, LI, LK, (LB / 2), 2, (depth + 1) / 2, splat_i32, GC_READ_PAIRED, GC_ADD_PAIRS, \
+                GC_NOTHING, GC_NOTHING)
+/* b as it is stored: two rows make two registers of pairs, in fours of columns that alternate between them, which the
+   sums are freed of at the end. */
+INL void zip_rows(Vi32 *v, const uint16_t *first, const uint16_t *second) {
+  Vi32 x, y;
+  __builtin_memcpy(&x, first, sizeof x);
+  __builtin_memcpy(&y, second, sizeof y);
+  __asm__("vpunpcklwd %2, %1, %0" : "=v"(v[0]) : "v"(y), "v"(x));
+  __asm__("vpunpckhwd %2, %1, %0" : "=v"(v[1]) : "v"(y), "v"(x));
+}
+INL Vi32 zip_half_rows(const uint16_t *first, const uint16_t *second) {
+  GcHalves x, y;
+  __builtin_memcpy(&x, first, sizeof x);
+  __builtin_memcpy(&y, second, sizeof y);
+  return (Vi32)(__builtin_convertvector(x, GcWords) << 16 | __builtin_convertvector(y, GcWords));
+}
+#define GC_ZIP(first, second)                                                                     \
+  UNROLL for (int j = 0; j + 1 < NV; j += 2) zip_rows(&v[j], first + j * L, second + j * L);      \
+  if (NV % 2) v[NV - 1] = zip_half_rows(first + (NV - 1) * L, second + (NV - 1) * L);
+#define GC_READ_PAIRS(b, LB) GC_ZIP((b), (b + LB))
+#define GC_LAST_PAIRS(R, LI, SPLAT, ADD)                                                          \
+  if (depth % 2) {                                                                                \
+    GC_ZIP(b, minus_zeros)                                                                        \
+    ADD(R, LI, SPLAT)                                                                             \
+  }
+#define GC_ORDER_PAIRS(i)                                                                         \
+  UNROLL for (int j = 0; j + 1 < NV; j += 2) {                                                    \
+    const Vf32 x = acc[i][j], y = acc[i][j + 1];                                                  \
+    acc[i][j] = GC_SHUFFLE(x, y, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);         \
+    acc[i][j + 1] = GC_SHUFFLE(x, y, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31); \
+  }
+#define GC_TILE_PAIRS(NAME, R, W, LI, LK, LB)                                                     \
+  GC_TILE_STEPS(NAME, i32, uint16_t, Vi32, R, W, LI, LK, LB, 2, depth / 2, splat_i32, GC_READ_PAIRS, GC_ADD_PAIRS, \
+                GC_LAST_PAIRS, GC_ORDER_PAIRS)
+/* section pairs_pack pairs_pack_t */
+/* Rows of b, `ld` apart, in pairs: p[k / 2][j] = b[k][j] and b[k + 1][j], j < w. */
+static __attribute__((noinline)) void pairs_pack(const uint16_t *restrict b, long ld, i32 *restrict p, long to, long depth,
+                                                 long w) {
+  for (long k = 0; k < depth; k += 2, b += 2 * ld, p += to) {
+    const uint16_t *next = k + 1 < depth ? b + ld : minus_zeros;
+    GC_PREFETCH(b, B_PREFETCH * ld);
+    GC_PREFETCH(b, B_PREFETCH * ld + 32);
+    GC_PREFETCH(b, (B_PREFETCH + 1) * ld);
+    GC_PREFETCH(b, (B_PREFETCH + 1) * ld + 32);
+    for (long j = 0; j < w; j++) p[j] = GC_PAIR(b[j], next[j]);
+  }
+}
+/* Columns of b, `ld` apart: p[k / 2][j] = b[j][k] and b[j][k + 1], in blocks of 16 pairs of 16 columns. */
+static __attribute__((noinline)) void pairs_pack_t(const uint16_t *restrict b, long ld, i32 *restrict p, long to,
+                                                   long depth, long w) {
+  long done = 0; /* of the depth, in blocks */
+  for (; done + 32 <= depth; done += 32)
+    for (long j = 0; j < w; j += 16) {
+      GC_LANES f32 block[16][16];
+      const long n = w - j < 16 ? w - j : 16;
+      for (long i = 0; i < 16; i++) {
+        GcWords x;
+        __builtin_memcpy(&x, b + (j + (i < n ? i : n - 1)) * ld + done, sizeof x);
+        x = GC_SWAP_HALVES(x);
+        __builtin_memcpy(block[i], &x, sizeof x);
+      }
+      transpose16_f32(block[0], 16, (f32 *)p + done / 2 * to + j, to);
+    }
+  for (long k = done; k < depth; k += 2)
+    for (long j = 0; j < w; j++)
+      p[k / 2 * to + j] = GC_PAIR(b[j * ld + k], k + 1 < depth ? b[j * ld + k + 1] : 0x8000);
+}
+/* section GC_PACK_HALF: load_bf16 load_f16 transpose16_f32 bf16_to_f32 f16_to_f32 */
+/* The same into f32: rows, and columns of b in blocks of 16. */
+#define GC_PACK_HALF(T)                                                                           \
+  static __attribute__((noinline)) void pack_##T(const uint16_t *restrict b, long ld, f32 *restrict p, long to, long depth, \
+                                                 long w) {                                        \
+    for (long k = 0; k < depth; k++, b += ld, p += to) {                                          \
+      GC_PREFETCH(b, B_PREFETCH * ld);                                                            \
+      GC_PREFETCH(b, B_PREFETCH * ld + 32);                                                       \
+      for (long j = 0; j < w; j += VW) {                                                          \
+        const Vf32 v = load_##T(b + j);                                                           \
+        __builtin_memcpy(p + j, &v, sizeof v);                                                    \
+      }                                                                                           \
+    }                                                                                             \
+  }                                                                                               \
+  static __attribute__((noinline)) void pack_t_##T(const uint16_t *restrict b, long ld, f32 *restrict p, long to, \
+                                                   long depth, long w) {                          \
+    const long wide = to % 16 ? w / 16 * 16 : w; /* blocks have 16 columns, also where fewer are left */ \
+    long done = 0;                                                                                \
+    for (; done + 16 <= depth; done += 16)                                                        \
+      for (long j = 0; j < wide; j += 16) {                                                       \
+        GC_LANES f32 block[16][16];                                                               \
+        const long n = w - j < 16 ? w - j : 16;                                                   \
+        for (long i = 0; i < 16; i++)                                                             \
+          for (long l = 0; l < 16; l += VW) {                                                     \
+            const Vf32 v = load_##T(b + (j + (i < n ? i : n - 1)) * ld + done + l);               \
+            __builtin_memcpy(&block[i][l], &v, sizeof v);                                         \
+          }                                                                                       \
+        transpose16_f32(block[0], 16, p + done * to + j, to);                                     \
+      }                                                                                           \
+    for (long k = 0; k < depth; k++)                                                              \
+      for (long j = k < done ? wide : 0; j < w; j++) p[k * to + j] = T##_to_f32(b[j * ld + k]);   \
+  }
