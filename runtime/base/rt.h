@@ -80,6 +80,11 @@ void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
 /* Uniform in [0, bound), no bias; *index counts the draws used. */
 uint64_t philox_below(uint64_t seed, uint64_t stream, uint64_t *index, uint64_t bound);
 
+/* ---- clock.c ---- */
+double clock_now(void);        /* seconds */
+uint64_t float_mode_set(void); /* of this thread, for kernels; returns what it was */
+void float_mode_restore(uint64_t old);
+
 /* ---- signals.c ---- */
 void signals_catch(void);
 int signal_seen(void); /* 0, SIGINT or SIGTERM */

@@ -1,8 +1,7 @@
-/* Binds a file to an input: cuts the suffixes off "FILE[a:b]+k~s:type", tells the format by
-   content, and settles rows, elements of a row and the type. A file of exactly the written name
-   wins over suffixes. Contract: reads headers only; sizes come from the program, the file has to
-   match them. */
-#include "runtime/data/dataset.h"
+/* Binds a file to an input: tells the format by content, and settles rows, elements of a row and
+   the type. Contract: reads headers only; sizes come from the program, the file has to match them.
+ */
+#include "runtime/data/binding.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,88 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef struct Suffixes {
-  bool range, offset, step, type;
-  int64_t from, to; /* of [a:b], negative ones from the end */
-  bool has_from, has_to;
-  uint64_t k, s;
-  Elem elem;
-} Suffixes;
-
-static bool parse_whole(const char *p, const char *end, uint64_t *out) {
-  uint64_t v = 0;
-  if (p == end) return false;
-  for (; p < end; p++)
-    if (*p < '0' || *p > '9' || !checked_mul(v, 10, &v) ||
-        !checked_add(v, (uint64_t)(*p - '0'), &v))
-      return false;
-  *out = v;
-  return v <= INT64_MAX;
-}
-
-static bool parse_bound(const char *p, const char *end, int64_t *out, bool *has) {
-  uint64_t v = 0;
-  bool minus = p < end && *p == '-';
-  *has = p < end;
-  if (p == end) return true;
-  if (!parse_whole(p + minus, end, &v)) return false;
-  *out = minus ? -(int64_t)v : (int64_t)v;
-  return true;
-}
-
-static bool cut_range(char *text, Suffixes *s) {
-  char *open = strrchr(text, '['), *end = text + strlen(text) - 1;
-  if (!open || open == text || s->range) return false;
-  char *colon = memchr(open, ':', (size_t)(end - open));
-  if (!colon || !parse_bound(open + 1, colon, &s->from, &s->has_from) ||
-      !parse_bound(colon + 1, end, &s->to, &s->has_to))
-    return false;
-  s->range = true;
-  *open = 0;
-  return true;
-}
-
-/* Cuts ":COLUMNS" off the name of a CSV file: what follows is the user's own. NULL: there is none.
- */
-static char *cut_columns(char *text, Suffixes *s) {
-  static const char *const ends[] = {".csv:", ".tsv:", ".csv.gz:", ".tsv.gz:"};
-  size_t n = strlen(text);
-  char *mark = NULL;
-  for (size_t i = 0; i < sizeof ends / sizeof *ends && !mark; i++)
-    if ((mark = strstr(text, ends[i]))) mark += strlen(ends[i]) - 1;
-  if (!mark || !mark[1]) return NULL;
-  if (text[n - 1] == ']') cut_range(text, s);
-  *mark = 0;
-  for (int i = 0; i < ELEM_COUNT; i++)
-    if (strcmp(mark + 1, elem_info[i].name) == 0) { /* its bytes are meant */
-      s->type = true, s->elem = (Elem)i;
-      return NULL;
-    }
-  return mark[1] ? mark + 1 : NULL;
-}
-
-/* Cuts the last suffix; false: there is none. */
-static bool cut(char *text, Suffixes *s) {
-  size_t n = strlen(text);
-  if (n && text[n - 1] == ']') return cut_range(text, s);
-  char *mark = text + n;
-  while (mark > text && *mark != '+' && *mark != '~' && *mark != ':' && *mark != '/') mark--;
-  if (mark == text || *mark == '/' || *mark == 0) return false;
-  if (*mark == '+' && !s->offset && parse_whole(mark + 1, text + n, &s->k)) {
-    s->offset = true;
-  } else if (*mark == '~' && !s->step && parse_whole(mark + 1, text + n, &s->s) && s->s > 0) {
-    s->step = true;
-  } else if (*mark == ':' && !s->type) {
-    for (int i = 0; i < ELEM_COUNT; i++)
-      if (strcmp(mark + 1, elem_info[i].name) == 0) s->type = true, s->elem = (Elem)i;
-    if (!s->type) return false;
-  } else {
-    return false;
-  }
-  *mark = 0;
-  return true;
-}
 
 static bool ends_with(const char *s, const char *end) {
   size_t n = strlen(s), m = strlen(end);
@@ -231,7 +148,7 @@ static bool no_single_row(const char *text, Err *e) {
   const char *open = strrchr(text, '[');
   char file[PATH_MAX];
   uint64_t row;
-  if (!open || text[n - 1] != ']' || !parse_whole(open + 1, text + n - 1, &row) ||
+  if (!open || text[n - 1] != ']' || !suffix_whole(open + 1, text + n - 1, &row) ||
       (size_t)(open - text) >= sizeof file || access(text, F_OK) == 0)
     return true;
   memcpy(file, text, (size_t)(open - text));
@@ -306,6 +223,15 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *colu
   return open_flat(c, s, head, got, e);
 }
 
+bool column_open_file(Column *c, const Suffixes *s, char *columns, Err *e) {
+  uint8_t *head = malloc(SOURCE_HEAD);
+  c->member = malloc(SOURCE_HEAD);
+  bool ok = head && c->member ? open_content(c, s, head, columns, e)
+                              : err_set(e, EXIT_ENV, "no memory to read %s", c->text);
+  free(head);
+  return ok;
+}
+
 static bool choose_rows(Column *c, const Suffixes *s, Err *e) {
   int64_t n = (int64_t)c->all_rows, from = 0, to = n;
   if (s->range) {
@@ -367,19 +293,11 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
     err_set(e, EXIT_USAGE, "the input %s cannot be %s", t->name, text);
     return err_hint(e, "its type is %s", elem_info[t->dtype].name);
   }
-  Suffixes s = {0};
-  char *columns = access(c->text, F_OK) != 0 ? cut_columns(c->text, &s) : NULL;
-  while (access(c->text, F_OK) != 0 && cut(c->text, &s)) {
-  }
-  uint8_t *head = malloc(SOURCE_HEAD);
-  c->member = malloc(SOURCE_HEAD);
-  if (!head || !c->member) {
-    free(head);
-    return err_set(e, EXIT_ENV, "no memory to read %s", text);
-  }
-  bool ok = open_content(c, &s, head, columns, e);
-  free(head);
-  if (!ok) return false;
+  Suffixes s;
+  char *columns;
+  suffixes_cut(c->text, &s, &columns);
+  if (parts_are(c->text) ? !parts_open(c, &s, columns, e) : !column_open_file(c, &s, columns, e))
+    return false;
   if (!elem_converts(c->type, (Elem)t->dtype)) {
     err_set(e, EXIT_WRONG, "%s: holds %s, but the input %s is %s", c->text, elem_info[c->type].name,
             t->name, elem_info[t->dtype].name);

@@ -422,6 +422,19 @@ bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e) 
   return true;
 }
 
+bool csv_same_columns(const Column *a, const Column *b, Err *e) {
+  const Csv *x = a->csv, *y = b->csv;
+  char one[WORD], other[WORD];
+  for (uint64_t i = 0; i < x->n; i++) {
+    if (strcmp(name_of(x, x->chosen[i], one), name_of(y, y->chosen[i], other)) == 0) continue;
+    err_set(e, EXIT_WRONG, "%s: has the column %.100s where %s has %.100s", b->text, other, a->text,
+            one);
+    return err_hint(
+        e, "files of a pattern have the same columns; choose them by name, FILE:NAME,NAME");
+  }
+  return true;
+}
+
 uint64_t csv_columns(const Column *c) { return c->csv->n; }
 
 void csv_close(Column *c) {

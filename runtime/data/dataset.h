@@ -7,6 +7,7 @@
 
 typedef struct Csv Csv;
 typedef struct Images Images;
+typedef struct Reader Reader;
 
 enum { WORD = 256 };   /* bytes of a label's word */
 typedef struct Words { /* labels that a file has as words */
@@ -37,11 +38,14 @@ typedef struct Column { /* one input and its file */
   double number;        /* of a rank-0 input given as a number */
   int64_t whole;        /* the same of an input of integers or bools */
   bool is_number;
-  bool on_disk;   /* each batch is read from the file, which stays open */
-  Csv *csv;       /* NULL: the elements are as in the file */
-  Images *images; /* NULL: likewise */
-  uint64_t kept;  /* rows of images that stay decoded in memory, the first ones */
-  Words words;    /* of its labels; none: the elements are numbers */
+  bool on_disk;         /* each batch is read from the file, which stays open */
+  Csv *csv;             /* NULL: the elements are as in the file */
+  Images *images;       /* NULL: likewise */
+  uint64_t kept;        /* rows of images that stay decoded in memory, the first ones */
+  Words words;          /* of its labels; none: the elements are numbers */
+  struct Column *parts; /* several files that are one; NULL: there is one file */
+  int nparts;
+  uint64_t before; /* of a part: rows of those before it */
 } Column;
 
 typedef struct Dataset {
@@ -55,7 +59,8 @@ typedef struct Dataset {
   uint64_t order_offset;
   void *order; /* shuffled rows, u32 or u64 each; part of the allocation */
   bool shuffled, wide;
-  struct DiskTrouble *trouble; /* of reading while the program runs; NULL: all is in memory */
+  Reader *reader;                       /* of rows that are not in memory; NULL: all are */
+  uint64_t reader_offset, reader_bytes; /* of the batch that is read ahead, in the allocation */
 } Dataset;
 
 /* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". whole: no batch is shorter. */
@@ -65,14 +70,20 @@ bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bo
 uint64_t dataset_rows(const Dataset *d, uint64_t from, uint64_t to);
 /* What a batch weighs in a mean over batches: its rows, or 1 where all batches have as many. */
 double dataset_weight(const Dataset *d, uint64_t from, uint64_t to);
-/* The file of an input; NULL: it was given as a number. */
-const char *dataset_path(const Dataset *d, int input);
+/* File k of an input; NULL: it has no more, or was given as a number. */
+const char *dataset_path(const Dataset *d, int input, int k);
 /* Leaves on disk what is beyond so many bytes of memory, the largest files first; before the data
    is loaded. Packed files and CSV are always loaded. */
 bool dataset_limit(Dataset *d, uint64_t bytes, Err *e);
 bool dataset_load(Dataset *d, Err *e);
 /* A batch could not be read since the data was loaded; false: all were. */
 bool dataset_trouble(const Dataset *d, Err *e);
+/* Bytes that reading ahead takes, at most, beside images that are being decoded. */
+uint64_t dataset_reader(const GcEntry *e);
+/* Seconds that runs waited for rows of a batch that the reader had not finished. */
+double dataset_waited(const Dataset *d);
+/* What would make the reader faster. */
+void dataset_slow(const Dataset *d, char *out, size_t size);
 void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch);
 void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
 /* Reports that a row of the column's file holds an index that is out of range; false. */
@@ -91,7 +102,9 @@ bool csv_is(const char *path); /* by its name */
 bool csv_open(Column *c, char *columns, Err *e);
 bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e);
 uint64_t csv_columns(const Column *c); /* that are chosen */
-void csv_close(Column *c);             /* gives the text back */
+/* Two files have columns of the same names; an error names one that differs. */
+bool csv_same_columns(const Column *a, const Column *b, Err *e);
+void csv_close(Column *c); /* gives the text back */
 void csv_free(Column *c);
 
 /* ---- words.c ---- */
@@ -108,6 +121,8 @@ bool images_are(const char *path); /* a folder: its files are rows */
 /* Lists the images of a folder, or takes the file alone. An input of integers without further axes
    is the labels: the numbers of the subfolders. */
 bool images_open(Column *c, Err *e);
+bool images_are_files(char *const *paths, size_t n); /* all by name */
+bool images_open_files(Column *c, char *const *paths, size_t n, Err *e);
 /* Row r of the chosen ones: u8, as the shape of the input has it. From any thread. */
 bool images_read(const Column *c, uint64_t r, uint8_t *to, Err *e);
 /* Memory of images_bytes, zeros, for the first `kept` rows. */

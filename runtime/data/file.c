@@ -27,9 +27,10 @@ bool file_open(File *f, const char *path, Err *e) {
   *f = (File){.path = path, .fd = -1};
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) {
-    bool missing = errno == ENOENT || errno == ENOTDIR;
+    bool missing = errno == ENOENT || errno == ENOTDIR, many = errno == EMFILE;
     err_set(e, missing ? EXIT_WRONG : EXIT_ENV, "%s: cannot be read: %s", path, strerror(errno));
     return err_hint(e, missing ? "check the path; this is looked up from the current directory"
+                       : many  ? "so many files are open; 'ulimit -n' raises the limit"
                                : "check the file's permissions");
   }
   struct stat st;

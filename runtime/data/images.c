@@ -224,17 +224,9 @@ static bool take_labels(Column *c, Err *e) {
   return true;
 }
 
-bool images_open(Column *c, Err *e) {
-  Images *m = c->images = calloc(1, sizeof *m);
-  if (!m) return no_memory(c, e);
-  size_t n = strlen(c->text);
-  c->file.path = c->text;
-  m->folder = images_are(c->text);
-  while (m->folder && n > 1 && c->text[n - 1] == '/') c->text[--n] = 0;
-  m->labels = m->folder && is_label(c);
-  if (!m->labels && !gcrt_image_formats) return no_decoders(c, e);
-  if (!m->labels && !find_shape(c, &m->shape)) return no_shape(c, e);
-  if (!(m->folder ? list_folder(c, e) : add_file(c, c->text, NO_CLASS, e))) return false;
+/* Of the list of images, whose order is settled. */
+static bool take_images(Column *c, Err *e) {
+  Images *m = c->images;
   c->all_rows = m->n;
   c->step = c->row_elems;
   c->total = m->n * c->row_elems;
@@ -246,6 +238,36 @@ bool images_open(Column *c, Err *e) {
   err_set(e, EXIT_WRONG, "%s: holds %" PRIu64 " images, but the input %s has no batch axis",
           c->text, m->n, c->t->name);
   return err_hint(e, "give one image");
+}
+
+static bool begin(Column *c, bool folder, Err *e) {
+  Images *m = c->images = calloc(1, sizeof *m);
+  if (!m) return no_memory(c, e);
+  c->file.path = c->text;
+  m->folder = folder;
+  m->labels = folder && is_label(c);
+  if (!m->labels && !gcrt_image_formats) return no_decoders(c, e);
+  return m->labels || find_shape(c, &m->shape) || no_shape(c, e);
+}
+
+bool images_open(Column *c, Err *e) {
+  if (!images_are(c->text)) return images_open_files(c, &c->text, 1, e);
+  size_t n = strlen(c->text);
+  while (n > 1 && c->text[n - 1] == '/') c->text[--n] = 0;
+  return begin(c, true, e) && list_folder(c, e) && take_images(c, e);
+}
+
+bool images_are_files(char *const *paths, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!has_image_name(paths[i])) return false;
+  return true;
+}
+
+bool images_open_files(Column *c, char *const *paths, size_t n, Err *e) {
+  if (!begin(c, false, e)) return false;
+  for (size_t i = 0; i < n; i++)
+    if (!add_file(c, paths[i], NO_CLASS, e)) return false;
+  return take_images(c, e);
 }
 
 /* ---- rows ---- */

@@ -44,7 +44,5 @@ void pool_run(Pool *p, PoolJob *job, void *arg);
 /* ours: false in the child of a fork, where the workers do not exist. */
 void pool_stop(Pool *p, bool ours);
 
-int cpus_available(void);      /* cores that this process may use */
-uint64_t float_mode_set(void); /* of this thread, for kernels; returns what it was */
-void float_mode_restore(uint64_t old);
+int cpus_available(void); /* cores that this process may use */
 #endif

@@ -1,7 +1,6 @@
 /* Records when each thread was in each kernel, for the last runs of an entry. Contract: see
    trace.h; a row is written by one thread alone. */
 #include "runtime/exec/trace.h"
-#include <time.h>
 
 enum { RUNS = 32 }; /* runs that are kept */
 
@@ -10,12 +9,6 @@ struct TraceRow { /* runs counts those begun */
   Span *spans; /* [RUNS][nsteps] */
   char apart[128 - 16];
 };
-
-double clock_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 uint64_t trace_bytes(const GcEntry *e, int rows) {
   return sizeof(Trace) + 256 +

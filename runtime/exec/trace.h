@@ -21,5 +21,4 @@ void trace_step(Trace *t, int row, int step, double from, double to);
 /* The runs that are kept, of those that a row has begun: [first, end). */
 void trace_runs(const Trace *t, int row, uint64_t *first, uint64_t *end);
 const Span *trace_span(const Trace *t, int row, uint64_t run, int step);
-double clock_now(void); /* seconds */
 #endif

@@ -308,7 +308,8 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   const char *arg = argv[*at];
   if (strncmp(arg, "--", 2) != 0 || !arg[2]) {
     cli_usage(e, "an option was expected", arg);
-    return err_hint(e, "options begin with --; files are given as --INPUT FILE");
+    return err_hint(e,
+                    "options begin with --; files are given as --INPUT FILE, a pattern in quotes");
   }
   char name[128];
   const char *eq = strchr(arg, '='), *value = NULL;

@@ -220,7 +220,8 @@ static bool data_memory(const Options *o, uint64_t *bytes, Err *e) {
 
 static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
   if (!dataset_limit(d, *left, e)) return false;
-  *left -= d->bytes < *left ? d->bytes : *left;
+  uint64_t taken = d->bytes - d->reader_bytes;
+  *left -= taken < *left ? taken : *left;
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
     char text[400];

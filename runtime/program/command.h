@@ -171,6 +171,7 @@ typedef struct Progress {
   bool terminal;
   double start, last; /* clock */
   uint64_t begin;     /* steps done before this process */
+  bool slow;          /* it has been said that the reader cannot keep up */
 } Progress;
 void progress_start(Command *cmd, Progress *g, const Position *p);
 void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total);

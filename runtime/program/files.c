@@ -56,22 +56,31 @@ static bool refuse(const FileUse *a, const FileUse *b, Err *e) {
   return err_hint(e, "what it writes needs a file of its own");
 }
 
+static size_t count_data(const Dataset *d) {
+  size_t n = 0;
+  for (int i = 0; i < d->n; i++)
+    for (int k = 0; dataset_path(d, i, k); k++) n++;
+  return n;
+}
+
+static void add_data(Files *f, const Dataset *d, const GcEntry *e) {
+  const char *path;
+  for (int i = 0; i < d->n; i++)
+    for (int k = 0; (path = dataset_path(d, i, k)); k++) add(f, e->inputs[i].name, path, false);
+}
+
 bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e) {
   const GcEntry *en = cmd->options.entry;
   const int single = 8; /* the options below, and the program */
   const Validation *held = &cmd->held;
-  size_t capacity = (size_t)single + (size_t)en->ninputs + 2 * (size_t)en->noutputs +
-                    (held->entry ? (size_t)held->entry->ninputs : 0);
+  size_t capacity = (size_t)single + count_data(&cmd->data) + 2 * (size_t)en->noutputs +
+                    (held->entry ? count_data(&held->data) : 0);
   Files f = {.at = calloc(capacity, sizeof *f.at)};
   if (!f.at) return err_set(e, EXIT_ENV, "no memory for the names of files");
   const char *const *text = cmd->options.text;
   add(&f, NULL, "/proc/self/exe", false);
-  for (int i = 0; i < en->ninputs; i++)
-    if (dataset_path(&cmd->data, i))
-      add(&f, en->inputs[i].name, dataset_path(&cmd->data, i), false);
-  for (int i = 0; held->entry && i < held->entry->ninputs; i++)
-    if (dataset_path(&held->data, i))
-      add(&f, held->entry->inputs[i].name, dataset_path(&held->data, i), false);
+  add_data(&f, &cmd->data, en);
+  if (held->entry) add_data(&f, &held->data, held->entry);
   if (load) add(&f, "load", load, false);
   if (text[OPT_RESUME]) add(&f, "resume", text[OPT_RESUME], false);
   for (int i = 0; i < en->noutputs; i++)

@@ -119,9 +119,11 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   }
   line("runtime", s.total - shown, "tables and file buffers");
   line("total", s.total + own.pinned, "");
-  if (en->ninputs)
+  if (en->ninputs) {
     printf(
         "  the data: rows of files, at most --data-memory; larger files are read batch by batch\n");
+    line("reader", dataset_reader(en), "if any is: the next batch, and a thread's stack");
+  }
   return validation_info(p, en, threads, e);
 }
 

@@ -36,12 +36,17 @@ static int averages(Command *cmd, const Position *p, char *out, int size) {
 
 /* The columns that it took. */
 static int line(Command *cmd, Progress *g, const Position *p, uint64_t total, FILE *f) {
-  char avg[400] = "", left[32], speed[48] = "";
+  char avg[400] = "", left[32], speed[80] = "";
   averages(cmd, p, avg, sizeof avg);
   double spent = clock_now() - g->start, done = (double)(p->done - g->begin);
   time_text(left, done > 0 ? spent / done * (double)(total - p->done) : 0);
   if (spent > 0 && cmd->data.n)
     snprintf(speed, sizeof speed, "  %.0f rows/s", done * (double)cmd->data.batch / spent);
+  double waited = spent > 0 ? 100 * dataset_waited(&cmd->data) / spent : 0;
+  if (waited >= 1 && cmd->data.n) {
+    size_t at = strlen(speed);
+    snprintf(speed + at, sizeof speed - at, "  reading %.0f %%", waited);
+  }
   uint64_t epochs = (total + p->batches - 1) / p->batches;
   uint64_t rest = total - (p->done - p->batch); /* steps from the epoch's first one on */
   return fprintf(f, "epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "/%" PRIu64 "%s%s  %s left",
@@ -92,6 +97,17 @@ void progress_clear(const Command *cmd, const Progress *g) {
   if (g->terminal && !cmd->options.given[OPT_QUIET]) fputs("\r\033[K", stderr);
 }
 
+/* Where the run waits for data for a tenth of its time, once; a moment is too short to judge. */
+static void say_slow(Command *cmd, Progress *g) {
+  double spent = clock_now() - g->start, waited = dataset_waited(&cmd->data);
+  char remedy[512];
+  if (g->slow || spent < 0.25 || waited * 10 < spent) return;
+  g->slow = true;
+  dataset_slow(&cmd->data, remedy, sizeof remedy);
+  note(cmd, "the reader cannot keep up: %.0f %% of the time was spent waiting for rows; %s",
+       100 * waited / spent, remedy);
+}
+
 void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total) {
   if (cmd->options.given[OPT_QUIET]) return;
   progress_clear(cmd, g);
@@ -105,5 +121,6 @@ void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total
     printf("  %.0f rows/s", (double)(p->done - g->begin) * (double)cmd->data.batch / t);
   printf("  %s\n", spent);
   fflush(stdout);
+  say_slow(cmd, g);
   g->last = clock_now();
 }

@@ -74,6 +74,22 @@ grep -q 'note: pets: [1-7] of 8 images are decoded anew in each epoch: see --dat
 run 0 ./net train --image 'pets[4:8]' --steps 1 --validate test --validate.image 'pets/[0:4]'
 run 0 ./net test --image pets --load a.st
 
+# ---- a reader that is too slow ----
+mkdir slow && for i in 1 2 3 4 5 6 7 8; do picture png color 1600 1200 $i slow/$i.png; done
+cat >slow.g <<'G'
+entry train(x : u8[1, 2, 2]) {
+  loss = mean(linear(f32(flatten(x)) / 255, 1) ** 2)
+  minimize loss with sgd(0.1)
+  return loss }
+G
+run 0 "$gc" slow.g --images -o slow.out
+run 0 ./slow.out train --x slow --epochs 4 --data-memory 0
+grep -q '^note: the reader cannot keep up: [0-9]* % of the time was spent waiting for rows; slow: --data-memory 1M keeps all images decoded' out.txt ||
+  { fail 'a slow reader is not noted'; cat out.txt; }
+[ "$(grep -c 'cannot keep up' out.txt)" = 1 ] || fail 'it is said more than once'
+run 0 ./slow.out info train
+grep -q '^  reader  *1,0[0-9,]*  if any is: the next batch, and a thread.s stack$' out.txt || { fail 'info has no reader'; cat out.txt; }
+
 # ---- the rows of an array ----
 images=$data/mnist/t10k-images-idx3-ubyte.gz labels=$data/mnist/t10k-labels-idx1-ubyte.gz
 if [ -r "$images" ] && [ -r "$labels" ]; then

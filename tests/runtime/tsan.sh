@@ -69,7 +69,7 @@ for streams in 1 2; do
   "$gc" wide.g -O2 --streams=$streams -march=x86-64 --emit=c -o wide$streams.c
   # shellcheck disable=SC2086
   "$cc" $flags -march=x86-64 wide$streams.c parts/*.o -o wide$streams -lz -lm -pthread
-  for options in '' '--profile trace.json' --poison '--bench 3'; do
+  for options in '' '--data-memory 0 --epochs 3' '--profile trace.json' --poison '--bench 3'; do
     # shellcheck disable=SC2086
     ./wide$streams train --x x.npy --t t.npy --threads 4 --quiet $options >out.txt 2>&1 ||
       { echo "FAILED: $streams streams, $options:"; head -60 out.txt; exit 1; }

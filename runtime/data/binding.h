@@ -1,0 +1,27 @@
+/* How a file is bound to an input: what stands behind its name, and what it then holds. */
+#ifndef GCRT_BINDING_H
+#define GCRT_BINDING_H
+#include "runtime/data/dataset.h"
+
+typedef struct Suffixes {
+  bool range, offset, step, type;
+  int64_t from, to; /* of [a:b], negative ones from the end */
+  bool has_from, has_to;
+  uint64_t k, s;
+  Elem elem;
+} Suffixes;
+
+/* ---- suffix.c ---- */
+/* Cuts all suffixes off the text, unless there is a file of that name; *columns: those of CSV, in
+   the text, or NULL. */
+void suffixes_cut(char *text, Suffixes *s, char **columns);
+bool suffix_whole(const char *p, const char *end, uint64_t *out);
+
+/* ---- binding.c ---- */
+/* One file, whose path is the column's text. */
+bool column_open_file(Column *c, const Suffixes *s, char *columns, Err *e);
+
+/* ---- parts.c: several files as one, by a pattern ---- */
+bool parts_are(const char *path);
+bool parts_open(Column *c, const Suffixes *s, const char *columns, Err *e);
+#endif

@@ -1,0 +1,119 @@
+/* Several files as one: a pattern with * or ? stands for all files that it matches, their rows one
+   after the other, in the order of their names, byte by byte. Contract: all have one type, and
+   words of labels are numbered over all of them; windows do not reach from one file into the next,
+   so that +k and ~s are refused. */
+#include "runtime/data/binding.h"
+#include "runtime/data/rows.h"
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool parts_are(const char *path) { return strpbrk(path, "*?") && access(path, F_OK) != 0; }
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool open_part(Column *c, const char *path, const Suffixes *s, const char *columns, Err *e) {
+  Column *p = &c->parts[c->nparts++];
+  const Column *first = &c->parts[0];
+  *p = (Column){.t = c->t,
+                .leader = -1,
+                .text = strdup(path),
+                .file = {.fd = -1},
+                .row_elems = c->row_elems,
+                .before = c->all_rows};
+  char *own = columns ? strdup(columns) : NULL;
+  bool ok = p->text && (own || !columns) ? column_open_file(p, s, own, e)
+                                         : err_set(e, EXIT_ENV, "no memory to read %s", path);
+  free(own);
+  if (!ok) return false;
+  if (p->images) {
+    err_set(e, EXIT_WRONG, "%s: is no array among %s", path, c->text);
+    return err_hint(e, "a pattern stands for images alone, or for other files alone");
+  }
+  if (p->type != first->type) {
+    err_set(e, EXIT_WRONG, "%s: holds %s, but %s holds %s", path, elem_info[p->type].name,
+            first->text, elem_info[first->type].name);
+    return err_hint(e, "files of a pattern have one type; convert one of them");
+  }
+  if (p->flat && p->total % c->row_elems) {
+    err_set(e, EXIT_WRONG,
+            "%s: has %" PRIu64 " elements, which is no whole number of rows of %" PRIu64, path,
+            p->total, c->row_elems);
+    return err_hint(e, "rows do not reach into the next file: join the files first");
+  }
+  if (p->csv && !csv_same_columns(first, p, e)) return false;
+  p->rows = p->all_rows;
+  c->all_rows += p->rows, c->total += p->total;
+  return true;
+}
+
+/* The words of all parts, and of each the numbers in this list. */
+static bool join_words(Column *c, Err *e) {
+  if (c->parts[0].words.listed) return true;
+  for (int k = 0; k < c->nparts; k++)
+    for (int i = 0; i < c->parts[k].words.n; i++)
+      if (words_find(&c->words, c->parts[k].words.at[i]) < 0 &&
+          !words_add(&c->words, c->parts[k].words.at[i], e))
+        return false;
+  words_sort(&c->words);
+  memcpy(c->words.name, c->parts[0].words.name, WORD);
+  for (int k = 0; k < c->nparts && c->words.n; k++) {
+    words_free(&c->parts[k].words);
+    for (int i = 0; i < c->words.n; i++)
+      if (!words_add(&c->parts[k].words, c->words.at[i], e)) return false;
+  }
+  return true;
+}
+
+static bool open_all(Column *c, char **paths, size_t n, const Suffixes *s, const char *columns,
+                     Err *e) {
+  if (images_are_files(paths, n)) return images_open_files(c, paths, n, e);
+  if (s->offset || s->step) {
+    err_set(e, EXIT_WRONG, "%s: +k and ~s are for one file", c->text);
+    return err_hint(e, "windows do not reach into the next file: join the files first");
+  }
+  if (c->fixed) {
+    err_set(e, EXIT_WRONG, "%s: matches %zu files, but the input %s has no batch axis", c->text, n,
+            c->t->name);
+    return err_hint(e, "give one file");
+  }
+  c->parts = calloc(n, sizeof *c->parts);
+  if (!c->parts) return err_set(e, EXIT_ENV, "no memory to read %s", c->text);
+  for (size_t i = 0; i < n; i++)
+    if (!open_part(c, paths[i], s, columns, e)) return false;
+  c->type = c->parts[0].type;
+  c->step = c->row_elems;
+  return join_words(c, e);
+}
+
+bool parts_open(Column *c, const Suffixes *s, const char *columns, Err *e) {
+  glob_t g = {0};
+  int found = glob(c->text, GLOB_NOSORT, NULL, &g);
+  bool ok = false;
+  c->file.path = c->text;
+  if (found == GLOB_NOMATCH) {
+    err_set(e, EXIT_WRONG, "%s: matches no file", c->text);
+    err_hint(
+        e, "* stands for any characters and ? for one; it is looked up from the current directory");
+  } else if (found) {
+    err_set(e, EXIT_ENV, "%s: no memory for the files that it matches", c->text);
+  } else {
+    qsort(g.gl_pathv, g.gl_pathc, sizeof *g.gl_pathv, by_name);
+    ok = open_all(c, g.gl_pathv, g.gl_pathc, s, columns, e);
+  }
+  globfree(&g);
+  return ok;
+}
+
+const Column *column_part(const Column *c, uint64_t *row) {
+  for (int k = 0; k < c->nparts; k++)
+    if (*row < c->parts[k].before + c->parts[k].rows) {
+      *row -= c->parts[k].before;
+      return &c->parts[k];
+    }
+  return c;
+}

@@ -1,0 +1,41 @@
+/* What the files of a dataset share of a column: its rows, and what is checked of them. */
+#ifndef GCRT_ROWS_H
+#define GCRT_ROWS_H
+#include "runtime/data/dataset.h"
+
+/* ---- rows.c ---- */
+/* Elements [first, first + n) of row r of the chosen ones, read from the file. */
+bool column_read(const Column *c, uint64_t r, uint64_t first, uint64_t n, void *to, Err *e);
+/* A row in the file's type; `room` of column_room holds one. NULL after an error. */
+const uint8_t *column_row(const Column *c, uint64_t r, uint8_t *room, Err *e);
+uint8_t *column_room(const Column *c);
+/* All that is to be in memory. */
+bool column_load(Column *c, uint8_t *to, Err *e);
+bool column_may_stay(const Column *c); /* on disk: rows are where a read finds them */
+/* Tells the system that these rows are read next. */
+void column_advise(const Column *c, uint64_t r, uint64_t rows);
+void column_close(Column *c); /* its files */
+void column_free(Column *c);
+
+/* ---- parts.c ---- */
+/* The file that a row is in, and which of its rows it is. */
+const Column *column_part(const Column *c, uint64_t *row);
+
+/* ---- check.c: before the first step ---- */
+bool column_check(const Column *c, Err *e);       /* elements in memory fit the input */
+bool column_check_limit(const Column *c, Err *e); /* and are indexes in range */
+bool column_check_disk(const Column *c, Err *e);  /* both, of rows that stay on disk */
+
+/* ---- reader.c ---- */
+/* A place for a batch that is read ahead, if columns are; false: it overflows. */
+bool reader_bytes(const Dataset *d, uint64_t *at, uint64_t *offset);
+bool reader_start(Dataset *d, uint8_t *memory, Err *e);
+void reader_stop(Dataset *d);
+void reader_pause(const Dataset *d); /* before the order of rows changes */
+void reader_begin(const Dataset *d, uint64_t batch);
+void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
+void reader_fixed(const Dataset *d, const Column *c, uint8_t *to);
+
+/* ---- dataset.c ---- */
+uint64_t dataset_at(const Dataset *d, uint64_t batch, uint64_t r); /* a row of the chosen ones */
+#endif

@@ -1,0 +1,86 @@
+/* What stands behind the name of a file: "FILE[a:b]+k~s:type" or, of CSV, "FILE:COLUMNS[a:b]". A
+   file of exactly the written name wins over suffixes. */
+#include "runtime/data/binding.h"
+#include <string.h>
+#include <unistd.h>
+
+bool suffix_whole(const char *p, const char *end, uint64_t *out) {
+  uint64_t v = 0;
+  if (p == end) return false;
+  for (; p < end; p++)
+    if (*p < '0' || *p > '9' || !checked_mul(v, 10, &v) ||
+        !checked_add(v, (uint64_t)(*p - '0'), &v))
+      return false;
+  *out = v;
+  return v <= INT64_MAX;
+}
+
+static bool parse_bound(const char *p, const char *end, int64_t *out, bool *has) {
+  uint64_t v = 0;
+  bool minus = p < end && *p == '-';
+  *has = p < end;
+  if (p == end) return true;
+  if (!suffix_whole(p + minus, end, &v)) return false;
+  *out = minus ? -(int64_t)v : (int64_t)v;
+  return true;
+}
+
+static bool cut_range(char *text, Suffixes *s) {
+  char *open = strrchr(text, '['), *end = text + strlen(text) - 1;
+  if (!open || open == text || s->range) return false;
+  char *colon = memchr(open, ':', (size_t)(end - open));
+  if (!colon || !parse_bound(open + 1, colon, &s->from, &s->has_from) ||
+      !parse_bound(colon + 1, end, &s->to, &s->has_to))
+    return false;
+  s->range = true;
+  *open = 0;
+  return true;
+}
+
+/* Cuts ":COLUMNS" off the name of a CSV file: what follows is the user's own. NULL: there is none.
+ */
+static char *cut_columns(char *text, Suffixes *s) {
+  static const char *const ends[] = {".csv:", ".tsv:", ".csv.gz:", ".tsv.gz:"};
+  size_t n = strlen(text);
+  char *mark = NULL;
+  for (size_t i = 0; i < sizeof ends / sizeof *ends && !mark; i++)
+    if ((mark = strstr(text, ends[i]))) mark += strlen(ends[i]) - 1;
+  if (!mark || !mark[1]) return NULL;
+  if (text[n - 1] == ']') cut_range(text, s);
+  *mark = 0;
+  for (int i = 0; i < ELEM_COUNT; i++)
+    if (strcmp(mark + 1, elem_info[i].name) == 0) { /* its bytes are meant */
+      s->type = true, s->elem = (Elem)i;
+      return NULL;
+    }
+  return mark[1] ? mark + 1 : NULL;
+}
+
+/* Cuts the last suffix; false: there is none. */
+static bool cut(char *text, Suffixes *s) {
+  size_t n = strlen(text);
+  if (n && text[n - 1] == ']') return cut_range(text, s);
+  char *mark = text + n;
+  while (mark > text && *mark != '+' && *mark != '~' && *mark != ':' && *mark != '/') mark--;
+  if (mark == text || *mark == '/' || *mark == 0) return false;
+  if (*mark == '+' && !s->offset && suffix_whole(mark + 1, text + n, &s->k)) {
+    s->offset = true;
+  } else if (*mark == '~' && !s->step && suffix_whole(mark + 1, text + n, &s->s) && s->s > 0) {
+    s->step = true;
+  } else if (*mark == ':' && !s->type) {
+    for (int i = 0; i < ELEM_COUNT; i++)
+      if (strcmp(mark + 1, elem_info[i].name) == 0) s->type = true, s->elem = (Elem)i;
+    if (!s->type) return false;
+  } else {
+    return false;
+  }
+  *mark = 0;
+  return true;
+}
+
+void suffixes_cut(char *text, Suffixes *s, char **columns) {
+  *s = (Suffixes){0};
+  *columns = access(text, F_OK) != 0 ? cut_columns(text, s) : NULL;
+  while (access(text, F_OK) != 0 && cut(text, s)) {
+  }
+}

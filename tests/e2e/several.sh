@@ -1,0 +1,107 @@
+#!/bin/sh
+# Several files as one input: the bits of the joined file, in memory and from disk; CSV with words over all files;
+# images; and every wrong pattern with its one message.
+. "$(dirname "$0")/common.sh"
+unoptimised
+cat >net.g <<'G'
+entry train(x : f32[4, 6], y : u8[4]) {
+  loss = mean(xent(linear(x, 5), y))
+  minimize loss with sgd(0.1)
+  return loss }
+entry same(x : f32[1, 6]) { return z = x * 1 }
+entry whole(y : f32[n <= 2, 6], x : f32[42]) { return z = x, w = y * 1 }
+entry codes(k : u8[1]) { return n = i32(k) }
+entry pair(v : f32[1, 2]) { return w = v * 1 }
+G
+run 0 "$gc" net.g -o net
+"$mkdata" npy f32 50,6 1 x.npy && "$mkdata" npy i64 50 5 y.npy || fail 'no data could be made'
+python3 - <<'P'
+import struct
+def read(name, row):
+    raw = open(name, "rb").read()
+    head = 10 + raw[8] + 256 * raw[9]
+    return raw[:head].decode("latin1"), [raw[head + i * row:head + (i + 1) * row] for i in range(50)]
+for name, row, tail in (("x", 24, ", 6"), ("y", 8, ",")):
+    head, rows = read(name + ".npy", row)
+    at = 0
+    for part, n in (("1", 7), ("10", 1), ("2", 30), ("3", 12)): # byte by byte 10 stands before 2
+        text = head[10:].replace("(50%s)" % tail, "(%d%s)" % (n, tail)).rstrip()
+        text = (text.ljust(117) + "\n").encode("latin1")
+        with open("%s-%s.npy" % (name, part), "wb") as f:
+            f.write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text + b"".join(rows[at:at + n]))
+        at += n
+    open(name + ".raw", "wb").write(b"".join(rows))
+P
+head -c 240 x.raw >flat-1.bin && tail -c 960 x.raw >flat-2.bin
+
+# ---- the same bits ----
+run 0 ./net train --x x.npy --y y.npy --epochs 3 --seed 2 --save one.st --checkpoint one.ck
+for options in '' '--data-memory 0' '--data-memory 0 --threads 2 --poison'; do
+  run 0 ./net train --x 'x-*.npy' --y 'y-?*.npy' --epochs 3 --seed 2 --save several.st $options
+  same one.st several.st "weights $options"
+done
+run 0 ./net train --x 'x-*.npy' --y 'y-*.npy' --epochs 4 --resume one.ck
+run 0 ./net same --x 'x.npy[5:41]' --z one.npy
+for options in '' '--data-memory 0'; do
+  for x in 'x-*.npy[5:41]' 'x-*.npy[5:-9]' 'flat-?.bin:f32[5:41]'; do
+    run 0 ./net same --x "$x" --z several.npy $options
+    same one.npy several.npy "rows of $x $options"
+  done
+done
+gzip -k x-2.npy && mkdir packed && mv x-2.npy.gz packed/b.gz && cp x-1.npy packed/a.gz # each is what it is
+run 0 ./net same --x 'packed/?.gz' --z several.npy
+
+# ---- CSV: words are numbered over all files ----
+printf 'a,b,kind\n1,2,red\n3,4,green\n' >t1.csv
+printf 'kind,b,a\ngreen,6,5\n' >t2.csv
+printf 'a,b,kind\n7,8,blue\n' >t3.csv
+array() { tail -c "$2" "$1" | od -An -v "$3" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'; }
+run 0 ./net codes --k 't?.csv:kind' --n n.npy
+holds out.txt 'note: t?.csv: kind is blue = 0, green = 1, red = 2; elsewhere: FILE:kind=blue|green|red'
+exactly "$(array n.npy 16 -td4)" '2 1 1 0' 'words of three files'
+run 0 ./net codes --k 't?.csv:kind=red|green|blue' --n n.npy
+exactly "$(array n.npy 16 -td4)" '0 1 1 2' 'words that are listed'
+run 0 ./net pair --v 't*.csv:a,b' --w w.npy
+exactly "$(array w.npy 32 -tfF | sed 's/\.0//g')" '1 2 3 4 5 6 7 8' 'columns by name'
+
+# ---- what is wrong ----
+wrong() { # wrong MESSAGE HINT ARGUMENTS...
+  message=$1 hint=$2
+  shift 2
+  says 1 "error: $message" ./net "$@"
+  holds out.txt "hint: $hint"
+}
+wrong 'z-*.npy: matches no file' '* stands for any characters and ? for one' same --x 'z-*.npy'
+wrong 'x-*.npy: +k and ~s are for one file' 'windows do not reach into the next file' same --x 'x-*.npy~1'
+wrong 'x-*.npy: matches 4 files, but the input x has no batch axis' 'give one file' whole --x 'x-*.npy' --y x.npy
+cp y-1.npy x-4.npy
+wrong 'x-4.npy: holds i64[7], but the input x is f32[1, 6]' 'the elements of a row' same --x 'x-*.npy'
+"$mkdata" npy f64 3,6 1 x-4.npy
+wrong 'x-4.npy: holds f64, but x-1.npy holds f32' 'files of a pattern have one type; convert one of them' same --x 'x-*.npy'
+head -c 100 x-1.npy >x-4.npy
+says 1 'error: x-4.npy: ' ./net same --x 'x-*.npy'
+rm x-4.npy
+wrong 'x-*.npy: rows 40 to 51 were asked for, but it has 50 rows' '[a:b] takes rows' same --x 'x-*.npy[40:51]'
+head -c 250 x.raw >flat-3.bin
+says 1 'error: flat-3.bin: has ' ./net same --x 'flat-*.bin:f32'
+head -c 256 x.raw >flat-3.bin
+wrong 'flat-3.bin: has 64 elements, which is no whole number of rows of 6' 'rows do not reach into the next file' same --x 'flat-*.bin:f32'
+wrong 't2.csv: has the column kind where t1.csv has a' 'files of a pattern have the same columns' pair --v 't?.csv:1..2'
+"$mkdata" npy i64 50 5 y.npy
+cp y-2.npy bad-1.npy && python3 - <<'P'
+raw = bytearray(open("y-2.npy", "rb").read())
+raw[-5 * 8] = 9
+open("bad-2.npy", "wb").write(raw)
+raw[-5 * 8 + 1] = 1
+open("bad-2.npz.npy", "wb").write(raw)
+P
+for memory in 0 1G; do
+  says 1 'bad-2.npy: input row 25 holds 9, which is not below 5' ./net train --x 'x-2*.npy' --y 'bad-2.npy' --data-memory $memory
+  says 1 'bad-2.npy: input row 25 holds 9, which is not below 5' ./net train --x 'x-[23]*y' --y 'bad-?.npy[14:56]' --data-memory $memory
+  says 1 'bad-2.npz.npy: element 25 (row 25) is 265, which the input k (u8) cannot hold' ./net codes --k 'bad-?.n*y' --data-memory $memory
+done
+says 2 'an option was expected' ./net same --x x-1.npy x-2.npy
+holds out.txt 'files are given as --INPUT FILE, a pattern in quotes'
+cp x-1.npy out-1.npy
+says 2 'error: out-1.npy: --z would overwrite what --x reads' ./net same --x 'out-?.npy' --z out-1.npy
+finish
