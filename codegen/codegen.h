@@ -75,7 +75,6 @@ typedef struct CodegenFiles {
 struct Backend {
   const char *name;   /* of --target, and of its Target */
   const char *suffix; /* of its source: ".c" */
-  bool extents;       /* kernels take extents that are known only at run time */
   const BackendForm *forms;
 
   /* ---- architectures: NULL for what has none ---- */

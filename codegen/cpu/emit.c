@@ -183,7 +183,6 @@ static const Target *target(Ctx *c, const CodegenPart *part, CodegenOptions *o) 
 const Backend backend_cpu = {
     .name = "cpu",
     .suffix = ".c",
-    .extents = true,
     .forms =
         (const BackendForm[]){{.name = "c", .begins = "/* ", .holds = ", compiled by gc "}, {0}},
     .target = target,

@@ -7,6 +7,7 @@
  */
 #include "codegen/print/attention.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/program/extent.h"
 #include "passes/plan.h"
 
 /* Declares the head h, the first of its block's `rows` rows, and the first column of the results.
@@ -91,11 +92,19 @@ static const char *operands(Gen *g, const Attention *a, const char *q_head, cons
                       of_head(g, a->lse, q_head, a->t), of_head(g, a->delta, q_head, a->t));
 }
 
+/* Blocks of heads behind those of this run. */
+static void leave_behind(Gen *g, Text *x, const Attention *a, int arg) {
+  const Type *t = value_type(a->gr->e, a->gr->in[arg]);
+  if (!dims_bounded(t, 0, t->rank - 2)) return;
+  text_line(x, "if (h >= %s) return;", dims_text(g, a->gr->e, t, 0, t->rank - 2));
+}
+
 static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
   Text *x = &k->text;
   start(g, k, a, s, false);
   k->grid = s->blocks;
   declare_block(x, s, "i0", s->rows, s->query_blocks, s->query_parts);
+  leave_behind(g, x, a, a->q);
   declare_params(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
@@ -114,6 +123,7 @@ static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSched
   start(g, k, a, s, true);
   k->grid = s->blocks_of_keys;
   declare_block(x, s, "j0", s->key_rows, s->key_blocks, s->key_parts);
+  leave_behind(g, x, a, a->k);
   declare_params(g, x, a, "0");
   const char *first = arena_printf(g->a, "h * %lld", group);
   const char *in = operands(g, a, first, "h");
@@ -132,6 +142,11 @@ void cuda_attention(Gen *g, const Group *gr) {
   Attention a = attention_of(gr);
   cuda_counts(g, gr->root, a.t, "queries");
   cuda_counts(g, gr->root, a.s, "keys");
+  const Type *q = value_type(gr->e, gr->in[a.q]);
+  for (int i = 0; i < gr->nin; i++) { /* of one row a query there is a number a row, too */
+    const Type *in = value_type(gr->e, gr->in[i]);
+    cuda_outermost(g, gr->root, in, in->rank < q->rank ? 1 : 2);
+  }
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);
   const CudaTarget *t = cuda_target(g->target);

@@ -4,6 +4,7 @@
    element before it writes it, so results may lie over them. */
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
+#include "codegen/program/extent.h"
 #include "codegen/schedule/grid_conv.h"
 
 static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) {
@@ -43,7 +44,8 @@ void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks) {
   text_line(x, "struct Geometry { enum { %s }; };", text_str(&line));
 }
 
-static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedule *s) {
+static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedule *s,
+                          const char *images) {
   const Type *t = gr->domain;
   Dtype out = value_type(gr->e, gr->root->results[0])->dtype;
   text_line(x, "#pragma unroll");
@@ -52,7 +54,10 @@ static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedu
   text_open(x, "for (int j = 0; j < %d; j++) {", s->tn);
   text_line(x, "const int m = m0 + Tile::row(i);");
   text_line(x, "const ConvPixel of = Source::place(n0 + Tile::col(j));");
-  text_line(x, "if (m >= %lld || !of.in) continue;", (long long)s->m);
+  if (images)
+    text_line(x, "if (m >= %lld || !of.in || of.n >= %s) continue;", (long long)s->m, images);
+  else
+    text_line(x, "if (m >= %lld || !of.in) continue;", (long long)s->m);
   text_line(x, "const %s i0 = of.n, i2 = of.y, j0 = of.x;", g->index);
   text_line(x, "const %s i1 = group * %lld + m;", g->index, (long long)s->m);
   text_line(x, "const %s u = ((i0 * %lld + i1) * %lld + i2) * %lld + j0;", g->index,
@@ -104,9 +109,12 @@ bool cuda_conv(Gen *g, const Group *gr) {
   text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", (long long)s.down,
             (long long)s.across, s.bn);
   text_line(x, "const int group = (int)(blockIdx.x / %lldu);", (long long)(s.down * s.across));
+  const char *images = type_extent(gr->domain, 0) ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL;
+  if (images) text_line(x, "if (Source::behind(n0, n0 + %d, %s)) return;", s.bn - 1, images);
   text_line(x, "%s acc[%d][%d];", dtype_compute(in), s.tm, s.tn);
-  text_line(x, "%s, in%d, in%d, group, m0, n0);", s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
-            group_arg(gr, op->operands[1]), group_arg(gr, op->operands[0]));
-  print_results(g, gr, x, &s);
+  text_line(x, "%s, in%d, in%d, group, m0, n0%s);",
+            s.tensor ? "Tile::run(acc, smem" : "tile.run(acc", group_arg(gr, op->operands[1]),
+            group_arg(gr, op->operands[0]), images ? arena_printf(g->a, ", %s", images) : "");
+  print_results(g, gr, x, &s, images);
   return true;
 }

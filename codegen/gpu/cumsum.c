@@ -5,11 +5,17 @@
 #include "codegen/schedule/cumsum.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
+
+/* A tile may have columns behind the last line. */
+static bool ends_within(const GridCumsumSchedule *s, const char *lines) {
+  return s->lines % s->width || !text_is_number(lines);
+}
 
 /* Opens a loop over the elements of a tile: row and column in it, line and place `at` of all. A
-   thread has the same elements each time. */
-static void open_tile(Gen *g, Text *x, const GridCumsumSchedule *s, long long inner,
-                      bool backward) {
+   thread has the same elements each time. lines: how many there are at run time. */
+static void open_tile(Gen *g, Text *x, const GridCumsumSchedule *s, long long inner, bool backward,
+                      const char *lines) {
   const char *I = g->index;
   int all = s->width * s->depth, each = (all + s->threads - 1) / s->threads;
   long long n = s->elements;
@@ -30,8 +36,8 @@ static void open_tile(Gen *g, Text *x, const GridCumsumSchedule *s, long long in
   Text in = text_new(g->a, 0);
   if (all % s->threads) text_add(&in, "m < %d", all);
   if (n % s->depth) text_add(&in, "%si0 + row < %lld", in.s.n ? " && " : "", n);
-  if (s->lines % s->width)
-    text_add(&in, "%sline0 + column < %lld", in.s.n ? " && " : "", (long long)s->lines);
+  if (ends_within(s, lines))
+    text_add(&in, "%sline0 + %s < %s", in.s.n ? " && " : "", s->width == 1 ? "0" : "column", lines);
   text_open(x, in.s.n ? "if (%s) {" : "{%s", text_str(&in));
   const char *i = backward ? arena_printf(g->a, "(%lld - i0 - row)", n - 1) : "(i0 + row)";
   text_line(x, s->width == 1 ? "const %s line = line0;" : "const %s line = line0 + column;", I);
@@ -73,6 +79,9 @@ void cuda_cumsum(Gen *g, const Group *gr) {
   kernel_schedule(k, &grid_cumsum_kind, &s, sizeof s);
   if (t->numel == 0) return;
   bool backward = op->attr[AT_BACKWARD].i;
+  const char *lines = arena_printf(g->a, "%lld", (long long)s.lines);
+  if (t->extent) /* outermost */
+    lines = text_product(g->a, dims_text(g, gr->e, t, 0, axis), arena_printf(g->a, "%lld", inner));
   bool once = s.depth >= n;
   text_line(x, "const %s line0 = (%s)blockIdx.x * %d;", I, I, s.width);
   text_line(x, "__shared__ %s tile[%d];", T, s.depth * grid_tile_stride(s.width));
@@ -81,15 +90,14 @@ void cuda_cumsum(Gen *g, const Group *gr) {
     text_line(x, "const %s i0 = 0;", I);
   else
     text_open(x, "for (%s i0 = 0; i0 < %lld; i0 += %d) {", I, n, s.depth);
-  open_tile(g, x, &s, inner, backward);
+  open_tile(g, x, &s, inner, backward, lines);
   text_line(x, "%s = %s;", element(g, &s, "row", "column"),
             scalar_load(g->a, t->dtype, "in0", "at"));
   close_tile(x);
   text_line(x, "block_sync();");
   text_open(x, "if ((int)threadIdx.x < %d%s) {", s.width,
-            s.lines % s.width
-                ? arena_printf(g->a, " && line0 + (int)threadIdx.x < %lld", (long long)s.lines)
-                : "");
+            ends_within(&s, lines) ? arena_printf(g->a, " && line0 + (int)threadIdx.x < %s", lines)
+                                   : "");
   text_line(x, "#pragma unroll 8");
   text_open(x,
             n % s.depth ? "for (int h = 0; h < %d && i0 + h < %lld; h++) {"
@@ -101,7 +109,7 @@ void cuda_cumsum(Gen *g, const Group *gr) {
   text_close(x, "}");
   text_close(x, "}");
   text_line(x, "block_sync();");
-  open_tile(g, x, &s, inner, backward);
+  open_tile(g, x, &s, inner, backward, lines);
   text_line(x, "out0[at] = %s;", scalar_store(g->a, t->dtype, element(g, &s, "row", "column")));
   close_tile(x);
   if (!once) text_close(x, "}");

@@ -46,15 +46,17 @@ static bool same_launch(const CudaFunction *f, const Launch *l) {
 
 enum {
   ENV_BYTES = 16,
+  BOUNDED_ENV_BYTES = 24 + 4 * ENTRY_EXTENTS,
   FAULT_BYTES = 32
-}; /* gcrt.h's GcEnv as far as device.h has it, and GcDeviceFault */
+}; /* gcrt.h's GcEnv as far as a kernel reads it, and GcDeviceFault */
 
 const char *cuda_buffers(Arena *a, const CudaFunction *f) {
   static const char *const right[] = {"none", "read", "write", "both"};
   Text x = text_new(a, 0);
   for (int i = 0; i < f->nargs; i++)
     text_add(&x, "p%d %s %" PRIu64 ", ", i, right[f->rights[i]], f->bytes[i]);
-  text_add(&x, "env read %d, fault both %d", ENV_BYTES, FAULT_BYTES);
+  text_add(&x, "env read %d, fault both %d", f->kernel->bounded ? BOUNDED_ENV_BYTES : ENV_BYTES,
+           FAULT_BYTES);
   return text_str(&x);
 }
 

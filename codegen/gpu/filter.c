@@ -7,6 +7,7 @@
    results may lie over them. */
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
+#include "codegen/program/extent.h"
 #include "codegen/schedule/grid_conv.h"
 
 typedef struct FilterGrad {
@@ -15,8 +16,18 @@ typedef struct FilterGrad {
   const Op *op;
   ConvGeom c;
   GridFilterSchedule s;
-  const char *T; /* that is computed in */
+  const char *T;      /* that is computed in */
+  const char *images; /* of this run; NULL: as many as the kernel is for */
 } FilterGrad;
+
+/* Chunks of this run. */
+static const char *chunks_text(const FilterGrad *f) {
+  Arena *a = f->g->a;
+  if (!f->images) return arena_printf(a, "%lld", (long long)f->s.chunks);
+  PixelChunks c = window_pixel_chunks(&f->c);
+  if (c.images > 1) return text_ceil_div(a, f->images, c.images);
+  return text_product(a, f->images, arena_printf(a, "%lld", (long long)(c.n / f->c.n)));
+}
 
 static bool is_narrow(const Group *gr) {
   return dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype) ||
@@ -116,9 +127,10 @@ static void print_tile(const FilterGrad *f, Text *x) {
 }
 
 static void print_run(const FilterGrad *f, Text *x, const char *chunk) {
-  text_line(x, "%s, in%d, in%d, group, m0, n0, %s);",
+  text_line(x, "%s, in%d, in%d, group, m0, n0, %s%s);",
             f->s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
-            group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]), chunk);
+            group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]), chunk,
+            f->images ? arena_printf(f->g->a, ", %s", f->images) : "");
 }
 
 /* A block adds all chunks of its tile. */
@@ -133,7 +145,7 @@ static void print_whole(const FilterGrad *f, Text *x) {
   }
   if (f->s.chunks > 1) {
     text_line(x, "#pragma unroll 1");
-    text_open(x, "for (int chunk = 0; chunk < %lld; chunk++) {", (long long)f->s.chunks);
+    text_open(x, "for (int chunk = 0; chunk < %s; chunk++) {", chunks_text(f));
   }
   print_run(f, x, f->s.chunks > 1 ? "chunk" : "0");
   if (add) {
@@ -163,6 +175,7 @@ static void print_chunk(const FilterGrad *f, Text *x, int64_t round) {
               (unsigned long long)f->s.next);
   else
     text_line(x, "const int chunk = part;");
+  if (f->images) text_line(x, "if (chunk >= %s) return;", chunks_text(f));
   print_run(f, x, "chunk");
   open_elements(f, x);
   text_line(x, "((%s *)scratch)[(%s)part * %lld + u] = acc[i][j];", f->T, f->g->index,
@@ -184,9 +197,15 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
   cuda_threads(f->g, k, numel, "u");
   text_line(x, "const %s *part = (const %s *)scratch + u;", f->T, f->T);
   text_line(x, "%s total = %s;", f->T, before ? before : "part[0]");
+  const char *all = arena_printf(f->g->a, "%lld", (long long)parts);
+  if (f->images) { /* of the chunks behind those of the rounds before */
+    all = "all";
+    text_line(x, "const %s all = smaller((%s)%lld, %s - (%s)%lld);", I, I, (long long)parts,
+              chunks_text(f), I, (long long)(round * f->s.parts));
+  }
   text_line(x, "#pragma unroll 8");
-  text_line(x, "for (%s h = %d; h < %lld; h++) total = total + part[h * %lld];", I, !before,
-            (long long)parts, numel);
+  text_line(x, "for (%s h = %d; h < %s; h++) total = total + part[h * %lld];", I, !before, all,
+            numel);
   if (round + 1 < f->s.rounds) {
     text_line(x, "%s[u] = total;", totals);
     text_line(x,
@@ -225,6 +244,7 @@ bool cuda_filter(Gen *g, const Group *gr) {
                   .op = gr->root,
                   .c = conv_geom(gr->e, gr->root),
                   .T = dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype)};
+  if (type_extent(f.c.x, 0)) f.images = dims_text(g, gr->e, f.c.x, 0, 1);
   f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, is_narrow(gr)));
   if (!f.s.bm) return false;
   Kernel *k = cuda_kernel(g, gr);

@@ -6,8 +6,26 @@
    through all of them, 32 at once. */
 #include "codegen/print/gather.h"
 #include "codegen/gpu/sort.h"
+#include "codegen/program/extent.h"
 #include "codegen/schedule/scatter.h"
 #include "passes/plan.h"
+
+static const char *integer(Gen *g, int64_t n) { return arena_printf(g->a, "%lld", (long long)n); }
+
+/* Tables of this run, and ids of each: one of them may be bounded. */
+static const char *tables_text(Gen *g, const Group *gr, const Gather *s) {
+  return dims_text(g, gr->e, s->ids, 0, (int)gr->root->attr[AT_BATCH].i);
+}
+
+static const char *ids_text(Gen *g, const Group *gr, const Gather *s) {
+  return dims_text(g, gr->e, s->ids, (int)gr->root->attr[AT_BATCH].i, s->ids->rank);
+}
+
+/* Threads of this run, `each` a table; NULL: their number is known. */
+static const char *threads_text(Gen *g, const Group *gr, const Gather *s, int64_t each) {
+  const char *tables = tables_text(g, gr, s);
+  return text_is_number(tables) ? NULL : text_product(g->a, tables, integer(g, each));
+}
 
 static void gather(Gen *g, const Group *gr) {
   const Gather s = gather_of(gr);
@@ -18,7 +36,9 @@ static void gather(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   int64_t parts = s.row / v;
-  cuda_threads(g, k, ids->numel * parts, "t");
+  const char *count = prefix_text(g, gr->e, ids);
+  if (!text_is_number(count)) count = text_product(g->a, count, integer(g, parts));
+  cuda_threads_of(g, k, ids->numel * parts, text_is_number(count) ? NULL : count, "t");
   const char *T = arena_printf(g->a, "Vec<%s, %d>", dtype_storage(out->dtype), v);
   text_line(x, "const %s i = t / %lld, j = t %% %lld * %d;", g->index, (long long)parts,
             (long long)parts, v);
@@ -43,23 +63,24 @@ static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
   int64_t depth = s.rows, row = s.row, many = s.tables, n = s.ids_each;
   int64_t parts = (row + WARP - 1) / WARP;
   Text *x = &k->text;
-  cuda_threads(g, k, many * depth * parts * WARP, "t"); /* whole warps leave */
+  cuda_threads_of(g, k, many * depth * parts * WARP, threads_text(g, gr, &s, depth * parts * WARP),
+                  "t"); /* whole warps leave */
   const char *T = dtype_compute(out->dtype), *own = "own", *reports = "u == 0";
-  const char *first = "0", *last = arena_printf(g->a, "%lld", (long long)n);
+  const char *first = "0", *ids_each = ids_text(g, gr, &s), *last = ids_each;
   text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);
   text_line(x, "const %s u = t / %d, own = u / %lld, j = u %% %lld * %d + lane;", g->index, WARP,
             (long long)parts, (long long)parts, WARP);
   if (many > 1) {
     text_line(x, "const %s row = own %% %lld, first = own / %lld * %lld;", g->index,
               (long long)depth, (long long)depth, (long long)n);
-    first = "first", own = "row", last = arena_printf(g->a, "first + %lld", (long long)n);
+    first = "first", own = "row", last = arena_printf(g->a, "first + %s", ids_each);
     reports = arena_printf(g->a, "u %% %lld == 0", (long long)(depth * parts));
   }
   text_line(x, "%s sum = 0;", T);
   text_open(x, "for (%s i0 = %s; i0 < %s; i0 += %d) {", g->index, first, last, WARP);
   text_line(x, "const %s i = i0 + lane;", g->index);
   text_line(x, "int64_t id = -1;");
-  text_open(x, n % WARP ? "if (i < %s) {" : "{", last);
+  text_open(x, n % WARP || !text_is_number(ids_each) ? "if (i < %s) {" : "{", last);
   text_line(x, "id = (int64_t)%s;",
             scalar_load(g->a, ids->dtype, arena_printf(g->a, "in%d", s.ids_arg), "i"));
   text_line(x, "if (%s && (id < 0 || id >= %lld)) %s", reports, (long long)depth,
@@ -92,14 +113,15 @@ uint64_t cuda_index_scratch(const CudaTarget *t, const Group *gr) {
 }
 
 /* Where the places of each row's ids begin in their order, and where the last one's end. */
-static void find_starts(Gen *g, Kernel *k, const Gather *s, const char *order, const char *starts) {
+static void find_starts(Gen *g, const Group *gr, Kernel *k, const Gather *s, const char *order,
+                        const char *starts) {
   const char *I = g->index;
   Text *x = &k->text;
   long long n = s->ids_each, all = s->rows + 1;
-  cuda_threads(g, k, s->tables * all, "t");
+  cuda_threads_of(g, k, s->tables * all, threads_text(g, gr, s, all), "t");
   text_line(x, "const %s first = t / %lld * %lld;", I, all, n);
   text_line(x, "const int64_t row = t %% %lld;", all);
-  text_line(x, "%s lo = 0, hi = %lld;", I, n);
+  text_line(x, "%s lo = 0, hi = %s;", I, ids_text(g, gr, s));
   text_open(x, "while (lo < hi) {");
   text_line(x, "const %s at = (lo + hi) / 2;", I);
   text_line(x, "const int64_t id = (int64_t)%s;",
@@ -111,11 +133,12 @@ static void find_starts(Gen *g, Kernel *k, const Gather *s, const char *order, c
   text_line(x, "(%s)[t] = (int)lo;", starts);
 }
 
-static void add_rows(Gen *g, Kernel *k, const Gather *s, const char *order, const char *starts) {
+static void add_rows(Gen *g, const Group *gr, Kernel *k, const Gather *s, const char *order,
+                     const char *starts) {
   const char *I = g->index, *T = dtype_compute(s->out->dtype);
   Text *x = &k->text;
   long long row = s->row, n = s->ids_each;
-  cuda_threads(g, k, s->out->numel, "t");
+  cuda_threads_of(g, k, s->out->numel, threads_text(g, gr, s, s->rows * row), "t");
   text_line(x, "const %s own = t / %lld, j = t %% %lld, table = own / %lld;", I, row, row,
             (long long)s->rows);
   text_line(x, "const int *starts = %s + own + table;", starts);
@@ -153,14 +176,16 @@ static void gather_grad(Gen *g, const Group *gr) {
                    g->a, "const int64_t id = (int64_t)key[i]; if (id < 0 || id >= %lld) %s",
                    (long long)s.rows, fault),
                .buffer = {order, other},
+               .rows = tables_text(g, gr, &s),
+               .elements = ids_text(g, gr, &s),
                .schedule = d.sort};
   sort_rows(g, gr, k, &sort);
   k = cuda_kernel_next(g, gr, "starts");
   kernel_schedule(k, &grid_scatter_kind, &d, sizeof d);
-  find_starts(g, k, &s, order, starts);
+  find_starts(g, gr, k, &s, order, starts);
   k = cuda_kernel_next(g, gr, "sums");
   kernel_schedule(k, &grid_scatter_kind, &d, sizeof d);
-  add_rows(g, k, &s, order, starts);
+  add_rows(g, gr, k, &s, order, starts);
 }
 
 /* Where the result lies over x, only y moves. */
@@ -194,7 +219,7 @@ static void one_hot(Gen *g, const Group *gr) {
   const Type *ids = value_type(gr->e, gr->in[0]), *out = value_type(gr->e, gr->out[0]);
   long long depth = gr->root->attr[AT_DEPTH].i;
   Kernel *k = cuda_kernel(g, gr);
-  cuda_threads(g, k, out->numel, "t");
+  cuda_threads_of(g, k, out->numel, prefix_text(g, gr->e, out), "t");
   text_line(&k->text, "const %s i = t / %lld, j = t %% %lld;", g->index, depth, depth);
   text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
   text_line(&k->text, "out0[t] = %s;",
@@ -202,7 +227,21 @@ static void one_hot(Gen *g, const Group *gr) {
                          arena_printf(g->a, "(%s)(j == id)", dtype_compute(out->dtype))));
 }
 
+/* Ids come first, and rows of tables are moved whole, at their bounds. */
+static void check_extents(Gen *g, const Group *gr) {
+  const Op *op = gr->root;
+  bool update = op->kind == OP_DYNAMIC_UPDATE, gather = op->kind == OP_GATHER;
+  for (int i = 0; i < gr->nin; i++) {
+    const Type *t = value_type(gr->e, gr->in[i]);
+    if (update || gr->in[i] != gr->in[group_arg(gr, op->operands[0])] || op->kind == OP_ONE_HOT)
+      cuda_outermost(g, op, t, update ? t->rank : 0);
+    else if (gather && type_extent(t, (int)op->attr[AT_BATCH].i))
+      cuda_outermost(g, op, t, t->rank);
+  }
+}
+
 void cuda_index(Gen *g, const Group *gr) {
+  check_extents(g, gr);
   if (gr->root->kind == OP_GATHER)
     gather(g, gr);
   else if (gr->root->kind == OP_DYNAMIC_UPDATE)

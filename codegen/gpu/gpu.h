@@ -51,6 +51,8 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix);
 /* One thread for each of n items in blocks of BLOCK; declares `var`, the thread's, and leaves the
  * rest. */
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var);
+/* The same of n items at the bounds of extents, and of `count`, a text, at run time. */
+void cuda_threads_of(Gen *g, Kernel *k, int64_t n, const char *count, const char *var);
 
 /* Whether products run on tensor cores; narrow: their operands are halves, or f32 with few bits. If
    only an old architecture prevents it, a note says so. */
@@ -60,6 +62,10 @@ const char *cuda_mma(Dtype dt);
 
 /* Refuses an op of which a kernel would count more than 2^31 - 1 of `what`. */
 void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what);
+
+/* Refuses an operand or a result of `op` whose elements of a run do not come first: a bounded axis
+   is to be the outermost one, of those before the last `inner`. */
+void cuda_outermost(Gen *g, const Op *op, const Type *t, int inner);
 
 /* How often a loop over elements is unrolled, at most: less for long bodies, whose registers would
  * spill. */

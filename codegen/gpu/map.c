@@ -15,17 +15,19 @@ void cuda_map(Gen *g, const Group *gr) {
     leaves_result(&p, i, printer_identity(&p, gr->yield[i]), &leaves);
   for (int i = 0; i < p.ncoords; i++) axes[i] = i;
   int n = loops_over(&p, &leaves, axes, p.ncoords, loops);
-  int64_t inner = n ? loops[n - 1].n : 1;
+  int64_t inner = n ? loop_unit(&loops[n - 1]) : 1; /* whatever the extent, vectors are whole */
   GridMapSchedule s = grid_map_schedule(loops_count(loops, n), cuda_width(gr, inner));
   int v = s.width;
   kernel_schedule(k, &grid_map_kind, &s, sizeof s);
   Text *body = p.level[1];
-  cuda_threads(g, k, s.threads, "t");
+  if (n) loops[n - 1].n /= v;
+  cuda_threads_of(g, k, s.threads, loops_text(&p, loops, n), "t");
   const char *base = "t";
   if (n > 1) {
-    text_line(body, "const %s u = t / %lld;", g->index, (long long)(inner / v));
+    const char *vectors = loops_text(&p, loops + n - 1, 1);
+    text_line(body, "const %s u = t / %s;", g->index, vectors);
     printer_decode(&p, loops, n - 1, "u", "i", 1);
-    base = arena_printf(g->a, "(t %% %lld)", (long long)(inner / v));
+    base = arena_printf(g->a, "(t %% %s)", vectors);
   }
   if (n && (n > 1 || v > 1)) {
     text_line(body, v > 1 ? "const %s j = %s * %d;" : "const %s j = %s;", g->index, base, v);

@@ -5,13 +5,18 @@
    fma as on the CPU. A thread reads the other operands of an element before it writes it, so
    results may lie over them. */
 #include "codegen/gpu/gpu.h"
+#include "codegen/program/extent.h"
 #include "codegen/schedule/product.h"
 
 typedef struct GridProduct {
   GridProductSchedule s;
-  bool rounded; /* the product itself is rounded to its dtype */
-  int a, b;     /* inputs of the group */
+  bool rounded;              /* the product itself is rounded to its dtype */
+  int a, b;                  /* inputs of the group */
+  const char *batch, *m, *k; /* how many of each at run time; columns are static */
 } GridProduct;
+
+static bool rows_bounded(const GridProduct *p) { return !text_is_number(p->m); }
+static bool depth_bounded(const GridProduct *p) { return !text_is_number(p->k); }
 
 /* Elements from one row to the next of an operand as it is stored. */
 static int64_t row_of(const Group *gr, ValueId v) {
@@ -23,10 +28,11 @@ static GridProduct product_of(Gen *g, const Group *gr) {
   const Op *mm = gr->root;
   const Type *a = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
   bool ta = mm->attr[AT_TA].i != 0;
+  int k_axis = a->rank - (ta ? 2 : 1);
   GridProductShape shape = {.batch = 1,
                             .m = c->dim[c->rank - 2],
                             .n = c->dim[c->rank - 1],
-                            .k = a->dim[a->rank - (ta ? 2 : 1)],
+                            .k = a->dim[k_axis],
                             .ta = ta,
                             .tb = mm->attr[AT_TB].i != 0,
                             .a_row = row_of(gr, mm->operands[0]),
@@ -37,7 +43,10 @@ static GridProduct product_of(Gen *g, const Group *gr) {
   return (GridProduct){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
                        .rounded = product_dtype(c->dtype) != c->dtype,
                        .a = group_arg(gr, mm->operands[0]),
-                       .b = group_arg(gr, mm->operands[1])};
+                       .b = group_arg(gr, mm->operands[1]),
+                       .batch = dims_text(g, gr->e, c, 0, c->rank - 2),
+                       .m = dims_text(g, gr->e, c, c->rank - 2, c->rank - 1),
+                       .k = dims_text(g, gr->e, a, k_axis, k_axis + 1)};
 }
 
 /* Positions of C: batch axes from bt, then row, then a column that the vector names. Another domain
@@ -57,11 +66,8 @@ static Printer site(Gen *g, const Group *gr, const GridProduct *p) {
   lead[c->rank - 2] = (Coord){c->dim[c->rank - 2], "row", 1, NULL};
   s.coord[gr->domain->rank - 1] = (Coord){c->dim[c->rank - 1], "n", 1, NULL};
   if (gr->matrix)
-    printer_leading(&s,
-                    p->s.batch == 1
-                        ? "row"
-                        : arena_printf(g->a, "((%s)bt * %lld + row)", g->index, (long long)p->s.m),
-                    1);
+    printer_leading(
+        &s, p->s.batch == 1 ? "row" : arena_printf(g->a, "((%s)bt * %s + row)", g->index, p->m), 1);
   return s;
 }
 
@@ -85,12 +91,13 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
     text_line(x, "const int n = n0 + Tile::col(q);");
   else
     text_line(x, "const int n = n0 + Tile::col(q * %d / %d) + q * %d %% %d;", v, vn, v, vn);
-  bool edge_m = p->s.m % p->s.bm, edge_n = p->s.n % p->s.bn;
+  bool edge_m = p->s.m % p->s.bm || rows_bounded(p), edge_n = p->s.n % p->s.bn;
   if (edge_m && edge_n)
-    text_open(x, "if (row < %lld && n < %lld) {", (long long)p->s.m, (long long)p->s.n);
-  else if (edge_m || edge_n)
-    text_open(x, edge_m ? "if (row < %lld) {" : "if (n < %lld) {",
-              (long long)(edge_m ? p->s.m : p->s.n));
+    text_open(x, "if (row < %s && n < %lld) {", p->m, (long long)p->s.n);
+  else if (edge_m)
+    text_open(x, "if (row < %s) {", p->m);
+  else if (edge_n)
+    text_open(x, "if (n < %lld) {", (long long)p->s.n);
   else
     text_open(x, "{");
   s.level[1]->indent = x->indent;
@@ -102,9 +109,12 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
   text_close(x, "}");
 }
 
-/* The last parameters of a tile, where rows are padded. */
+/* The last parameters of a tile, where rows are padded or the run decides how many there are. */
 static const char *padded_rows(Gen *g, const GridProduct *p) {
   const GridProductSchedule *s = &p->s;
+  if (s->tensor && (rows_bounded(p) || depth_bounded(p)))
+    return arena_printf(g->a, ", %lld, %lld, %s, %s", (long long)s->a_row, (long long)s->b_row,
+                        rows_bounded(p) ? "true" : "false", depth_bounded(p) ? "true" : "false");
   if (s->a_row == (s->ta ? s->m : s->k) && s->b_row == (s->tb ? s->k : s->n)) return "";
   return arena_printf(g->a, "%s, %lld, %lld", s->tensor ? "" : ", 1024", (long long)s->a_row,
                       (long long)s->b_row);
@@ -131,6 +141,7 @@ static KernelMap map_of(const GridProduct *p, int arg, int64_t row, int64_t edge
 /* The code for sm_90a, where the product is one for it. */
 static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *plain) {
   GridProduct p = *plain;
+  if (depth_bounded(plain)) return; /* a map copies what lies behind the extent, too */
   if (!wgmma_schedule(&plain->s, &p.s)) return;
   KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
   *own = (KernelVariant){
@@ -147,7 +158,13 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_line(x, "__shared__ uint64_t full[%d], empty[%d];", stages, stages);
   text_line(x, "Tile::start(full, empty);");
   text_open(x, "if (threadIdx.x < Tile::GROUP) {");
-  text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b);");
+  const char *behind = "";
+  if (rows_bounded(&p) || !text_is_number(p.batch))
+    behind = arena_printf(g->a, "bt >= %s || m0 >= %s", p.batch, p.m);
+  if (*behind)
+    text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b, %s, %s);", p.batch, p.m);
+  else
+    text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b);");
   text_line(x, "return;");
   text_close(x, "}");
   text_line(x, "registers_take<232>();");
@@ -155,6 +172,7 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_open(x, "for (int tile = (int)blockIdx.x; tile < Tile::TILES; tile += (int)gridDim.x) {");
   text_line(x, "int bt, m0, n0;");
   text_line(x, "Tile::tile_coords(tile, bt, m0, n0);");
+  if (*behind) text_line(x, "if (%s) continue;", behind);
   text_line(x, "f32 c[%d][%d];", p.s.tm, p.s.tn);
   text_line(x, "Tile::multiply(c, ring, full, empty, place);");
   store(g, gr, x, &p);
@@ -202,11 +220,15 @@ void cuda_matmul(Gen *g, const Group *gr) {
     text_line(x, "const int m0 = at / %lld * %d, n0 = at %% %lld * %d;", across, p.s.bm, across,
               p.s.bn);
   }
+  if (!text_is_number(p.batch)) text_line(x, "if (bt >= %s) return;", p.batch);
+  if (rows_bounded(&p)) text_line(x, "if (m0 >= %s) return;", p.m);
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
-  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, m0, n0);",
+  const char *counts = "";
+  if (rows_bounded(&p) || depth_bounded(&p)) counts = arena_printf(g->a, ", %s, %s", p.m, p.k);
+  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, m0, n0%s);",
             p.s.tensor ? "Tile::" : "tile.", p.s.tensor ? "smem, " : "", p.a,
             (long long)((p.s.ta ? p.s.k : p.s.m) * p.s.a_row), p.b,
-            (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0));
+            (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0), counts);
   store(g, gr, x, &p);
   print_sm90a(g, gr, k, &p);
 }

@@ -1,13 +1,18 @@
 /* Kernels that move elements and compute nothing: copies, stores to globals, concat, pad.
    Contract: bits are kept as they are; a thread writes one element, or 16 bytes of a copy. */
 #include "codegen/gpu/gpu.h"
+#include "codegen/program/extent.h"
 
 static void copy(Gen *g, Kernel *k, const Group *gr) {
   const Type *t = value_type(gr->e, gr->in[0]);
   uint64_t bytes = t->bytes;
   int unit = 16;
   while (bytes % (uint64_t)unit) unit /= 2;
-  cuda_threads(g, k, (int64_t)(bytes / (uint64_t)unit), "i");
+  const char *count = prefix_text(g, gr->e, t);
+  if (!text_is_number(count))
+    count = text_ceil_div(
+        g->a, text_product(g->a, count, arena_printf(g->a, "%d", dtype_size(t->dtype))), unit);
+  cuda_threads_of(g, k, (int64_t)(bytes / (uint64_t)unit), count, "i");
   text_line(&k->text, "((Vec<u8, %d> *)out0)[i] = ((const Vec<u8, %d> *)in0)[i];", unit, unit);
 }
 
@@ -16,7 +21,7 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
   int axis = (int)gr->op->attr[AT_AXIS].i;
   long long total = 1, at = 0;
   for (int i = axis; i < t->rank; i++) total *= t->dim[i];
-  cuda_threads(g, k, t->numel, "i");
+  cuda_threads_of(g, k, t->numel, prefix_text(g, gr->e, t), "i");
   Text *x = &k->text;
   text_line(x, "const %s u = i / %lld, r = i %% %lld;", g->index, total, total);
   text_line(x, "%s v;", dtype_storage(t->dtype));
@@ -38,7 +43,7 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   const Op *op = gr->op;
   const Type *t = value_type(gr->e, gr->out[0]), *f = value_type(gr->e, gr->in[0]);
   const Ints *lo = op->attr[AT_LO].ints, *interior = op->attr[AT_INTERIOR].ints;
-  cuda_threads(g, k, t->numel, "i");
+  cuda_threads_of(g, k, t->numel, prefix_text(g, gr->e, t), "i");
   Text *x = &k->text;
   text_line(x, "%s v = %s;", dtype_storage(t->dtype),
             scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE])));

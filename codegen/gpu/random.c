@@ -1,13 +1,16 @@
 /* Random ops as kernels of their own: a thread makes the four elements of a Philox block.
    Contract: the same numbers as on the CPU, element by element (ir/eval/interp.h). */
 #include "codegen/gpu/gpu.h"
+#include "codegen/program/extent.h"
 
 void cuda_random(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   const Type *out = value_type(gr->e, gr->out[0]);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
-  cuda_threads(g, k, (out->numel + 3) / 4, "i");
+  const char *count = prefix_text(g, gr->e, out);
+  bool bounded = !text_is_number(count);
+  cuda_threads_of(g, k, (out->numel + 3) / 4, bounded ? text_ceil_div(g->a, count, 4) : NULL, "i");
   text_line(x, "uint32_t w[4];");
   const char *place = op->noperands ? "in0[0]" : NULL;
   text_line(x, "philox(%s ^ env->seed, (uint64_t)i, env->step, w);",
@@ -19,11 +22,11 @@ void cuda_random(Gen *g, const Group *gr) {
                       ? arena_printf(g->a, "%s_normal_of_words(w, j)", dtype_prefix(out->dtype))
                       : "uniform_of_word(w[j])";
   text_line(x, "for (int j = 0; j < 4; j++) v.at[j] = %s;", scalar_store(g->a, out->dtype, f));
-  if (out->numel % 4 == 0) {
+  if (!bounded && out->numel % 4 == 0) {
     text_line(x, "*(Vec<%s, 4> *)(out0 + i * 4) = v;", T);
     return;
   }
   text_line(x, "#pragma unroll");
   text_line(x, "for (int j = 0; j < 4; j++)");
-  text_line(x, "  if (i * 4 + j < %lld) out0[i * 4 + j] = v.at[j];", (long long)out->numel);
+  text_line(x, "  if (i * 4 + j < %s) out0[i * 4 + j] = v.at[j];", count);
 }

@@ -8,6 +8,7 @@
    last barrier. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 
 typedef struct GridReduce {
   ColsPrinter c;
@@ -19,7 +20,15 @@ typedef struct GridReduce {
   Loop *kept, *reduced;
   int nkept, nreduced;
   GridColumnsSchedule s;
+  const char *rows, *columns; /* how many there are at run time, as positions */
 } GridReduce;
+
+static bool rows_bounded(const GridReduce *r) { return !text_is_number(r->rows); }
+static bool columns_bounded(const GridReduce *r) { return !text_is_number(r->columns); }
+/* Some columns of a block lie behind the last one. */
+static bool ragged(const GridReduce *r) {
+  return r->s.columns % r->s.width != 0 || columns_bounded(r);
+}
 
 static bool is_arg(const Op *root) { return root->kind == OP_ARGMAX || root->kind == OP_ARGMIN; }
 
@@ -63,6 +72,12 @@ uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr) {
   return schedule_of(t, gr, false).scratch;
 }
 
+/* n as a position. */
+static const char *number(const GridReduce *r, int64_t n) {
+  bool small = strcmp(r->c.g->index, "int") == 0;
+  return arena_printf(r->c.g->a, small ? "%lld" : "(int64_t)%lld", (long long)n);
+}
+
 static GridReduce reduce_of(Gen *g, const Group *gr) {
   Leaves leaves = {0};
   GridReduce r = {.c = cols_new(g, gr, 3, &leaves), .root = gr->root};
@@ -79,13 +94,19 @@ static GridReduce reduce_of(Gen *g, const Group *gr) {
   r.reduced = ARENA_ARRAY(g->a, Loop, r.c.nreduced + 1);
   r.nkept = loops_over(p, &leaves, r.c.kept, r.c.nkept, r.kept);
   r.nreduced = loops_over(p, &leaves, r.c.reduced, r.c.nreduced, r.reduced);
+  r.rows = loops_text(p, r.reduced, r.nreduced);
+  r.columns = loops_text(p, r.kept, r.nkept);
   return r;
 }
 
-/* n as a position. */
-static const char *number(const GridReduce *r, int64_t n) {
-  bool small = strcmp(r->c.g->index, "int") == 0;
-  return arena_printf(r->c.g->a, small ? "%lld" : "(int64_t)%lld", (long long)n);
+/* The last column of all. */
+static const char *last_column(const GridReduce *r) {
+  return columns_bounded(r) ? arena_printf(r->c.g->a, "%s - 1", r->columns)
+                            : number(r, r->s.columns - 1);
+}
+
+static const char *all_rows(const GridReduce *r) {
+  return rows_bounded(r) ? r->rows : number(r, r->s.rows);
 }
 
 /* ---- one column ---- */
@@ -151,14 +172,17 @@ static void a_thread(GridReduce *r, Kernel *k) {
   Gen *g = r->c.g;
   Printer *p = &r->c.p;
   Text *x = p->level[1];
-  cuda_threads(g, k, r->s.columns, "u");
+  cuda_threads_of(g, k, r->s.columns, r->columns, "u");
   if (r->nkept) printer_decode(p, r->kept, r->nkept, "u", "i", 1);
   const char *so_far = before(r);
   const char *value = element(r);
   step(r, p->level[2], value);
   declare(r, x);
   text_line(x, "#pragma unroll %d", cuda_unroll(r->c.gr, dtype_size(r->dt) == 1 ? 4 : 16));
-  text_open(x, "for (%s r = 0; r < %lld; r++) {", g->index, (long long)r->s.rows);
+  if (rows_bounded(r))
+    text_open(x, "for (%s r = 0; r < %s; r++) {", g->index, r->rows);
+  else
+    text_open(x, "for (%s r = 0; r < %lld; r++) {", g->index, (long long)r->s.rows);
   text_append(x, p->level[2]);
   text_close(x, "}");
   printer_drop(p, 2);
@@ -176,9 +200,10 @@ static void place(GridReduce *r, Kernel *k) {
                           ? arena_printf(r->c.g->a, " %% %lld", (long long)s->column_blocks)
                           : "";
   text_line(&k->text, "const %s j0 = (%s)blockIdx.x%s * %d;", I, I, block, s->width);
+  if (columns_bounded(r)) text_line(&k->text, "if (j0 >= %s) return;", r->columns);
   text_line(&k->text, "const %s own = j0 + (int)threadIdx.x %% %d;", I, s->width);
-  if (s->columns % s->width)
-    text_line(&k->text, "const %s u = smaller(own, %s);", I, number(r, s->columns - 1));
+  if (ragged(r))
+    text_line(&k->text, "const %s u = smaller(own, %s);", I, last_column(r));
   else
     text_line(&k->text, "const %s u = own;", I);
   if (r->nkept) printer_decode(&r->c.p, r->kept, r->nkept, "u", "i", 1);
@@ -188,7 +213,9 @@ static void place(GridReduce *r, Kernel *k) {
 static void leave(GridReduce *r) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
-  if (s->columns % s->width)
+  if (columns_bounded(r))
+    text_line(x, "if ((int)threadIdx.x >= %d || own >= %s) return;", s->width, r->columns);
+  else if (ragged(r))
     text_line(x, "if ((int)threadIdx.x >= %d || own >= %lld) return;", s->width,
               (long long)s->columns);
   else
@@ -205,6 +232,7 @@ typedef struct ColumnTile {
   Text before;      /* … and the lines that it needs, 2 deeper than the tile */
   int unroll;
   bool again; /* others follow */
+  bool ends;  /* the last tile may be shorter, whatever `rows` are */
 } ColumnTile;
 
 static int tile_indent(const GridReduce *r, int depth, int64_t most) {
@@ -219,7 +247,7 @@ static void tile(GridReduce *r, ColumnTile *t) {
   int stride = grid_tile_stride(s->width),
       all = t->depth * s->width; /* no two rows begin in one bank */
   int each = (all + s->threads - 1) / s->threads;
-  bool once = t->most <= t->depth, even = t->rows % t->depth == 0;
+  bool once = t->most <= t->depth, even = t->rows % t->depth == 0 && !t->ends;
   if (once)
     text_line(x, "const %s t0 = %s;", I, t->from);
   else
@@ -241,10 +269,8 @@ static void tile(GridReduce *r, ColumnTile *t) {
      together */
   text_line(x, even ? "const %s r = t0 + row;" : "const %s r = smaller(t0 + row, %s - 1);", I,
             t->to);
-  text_line(x,
-            s->columns % s->width ? "const %s j = smaller(j0 + column, %s);"
-                                  : "const %s j = j0 + column;",
-            I, number(r, s->columns - 1));
+  text_line(x, ragged(r) ? "const %s j = smaller(j0 + column, %s);" : "const %s j = j0 + column;",
+            I, last_column(r));
   text_append(x, &t->before);
   text_line(x, "part[row * %d + column] = %s;", stride, t->fill);
   text_close(x, "}");
@@ -286,7 +312,8 @@ static void elements(GridReduce *r, const char *from, const char *to, int64_t mo
                   .fill = value,
                   .before = *p->level[2],
                   .unroll = cuda_unroll(r->c.gr, 16),
-                  .again = s->chunks > 1 && !s->split};
+                  .again = s->chunks > 1 && !s->split,
+                  .ends = rows_bounded(r)};
   tile(r, &t);
   memcpy(p->coord, own, sizeof *own * (size_t)p->ncoords);
   printer_drop(p, 1);
@@ -296,7 +323,7 @@ static void elements(GridReduce *r, const char *from, const char *to, int64_t mo
 static void whole_columns(GridReduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
-  const char *I = r->c.g->index, *rows = number(r, r->s.rows);
+  const char *I = r->c.g->index, *rows = all_rows(r);
   place(r, k);
   share(r, s->depth);
   const char *so_far = before(r);
@@ -323,11 +350,12 @@ static void whole_columns(GridReduce *r, Kernel *k) {
 static void chunks(GridReduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
-  const char *I = r->c.g->index, *rows = number(r, r->s.rows);
+  const char *I = r->c.g->index, *rows = all_rows(r);
   place(r, k);
   share(r, s->depth);
   text_line(x, "const %s chunk = (%s)blockIdx.x / %lld, r0 = chunk * %d;", I, I,
             (long long)s->column_blocks, COL_CHUNK);
+  if (rows_bounded(r)) text_line(x, "if (r0 >= %s) return;", rows);
   text_line(x, "const %s e = smaller(r0 + %d, %s);", I, COL_CHUNK, rows);
   declare(r, x);
   elements(r, "r0", "e", COL_CHUNK);
@@ -348,7 +376,9 @@ static void combine(GridReduce *r, Kernel *k) {
                   .most = s->chunks,
                   .rows = s->chunks,
                   .from = "0",
-                  .to = number(r, s->chunks),
+                  .to = rows_bounded(r) ? text_ceil_div(r->c.g->a, r->rows, COL_CHUNK)
+                                        : number(r, s->chunks),
+                  .ends = rows_bounded(r),
                   .fill = arena_printf(r->c.g->a, "((const %s *)scratch)[r * %lld + j]", r->T,
                                        (long long)s->columns),
                   .before = text_new(r->c.g->a, 0),

@@ -6,6 +6,7 @@
    what the elements that it writes are made of. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 
 enum { WARPS = BLOCK / WARP };
 
@@ -13,7 +14,12 @@ typedef struct WarpRows {
   RowsPrinter r;
   ThreadGroup group;
   GridRowsSchedule s;
+  const char *rows, *c; /* how many there are at run time; elements of each */
 } WarpRows;
+
+static bool rows_bounded(const WarpRows *t) { return !text_is_number(t->rows); }
+/* Rows that may have few elements, or no second chunk. */
+static bool elements_bounded(const WarpRows *t) { return !text_is_number(t->c); }
 
 /* ---- what a group makes of its threads' parts ---- */
 
@@ -34,6 +40,29 @@ static const char *lanes_function(Gen *g, OpKind k, Dtype dt) {
                              T, name, T, T, reduce_step(g, k, "a", "b"), WARP / 2,
                              reduce_step(g, k, "a", "b")));
   return name;
+}
+
+/* Of a row whose length the run decides: of one with fewer elements than lanes each is a lane of
+   its own, and they follow each other as in a thread. */
+static const char *lanes_sum(WarpRows *t, OpKind k, Dtype dt, const char *lanes) {
+  Gen *g = t->r.g;
+  const char *T = dtype_compute(dt), *tree = lanes_function(g, k, dt);
+  if (!elements_bounded(t)) return arena_printf(g->a, "%s(%s)", tree, lanes);
+  const char *name = arena_printf(g->a, "%s_of", tree);
+  const char *v = "warp_at(i < 32 ? s[0] : s[1], i % 32)";
+  gen_helper(g, arena_printf(g->a,
+                             "INL %s %s(const %s *s, int64_t n) {\n"
+                             "  if (n >= %d) return %s(s);\n"
+                             "  %s a = %s;\n"
+                             "  for (int i = 0; i < (int)n; i++) {\n"
+                             "    const %s v = %s;\n"
+                             "    a = %s;\n"
+                             "  }\n"
+                             "  return a;\n"
+                             "}\n",
+                             T, name, T, LANES, tree, T, reduce_start(g, k, dt, 1), T, v,
+                             reduce_step(g, k, "a", "v")));
+  return arena_printf(g->a, "%s(%s, %s)", name, lanes, t->c);
 }
 
 /* Replaces (a, i) by (b, j) where that is better, or as good and further left; INT32_MAX: none. And
@@ -120,7 +149,7 @@ static void add_sum(WarpRows *t, const Work *w, const char *x, Texts *s) {
   const char *lane = arena_printf(g->a, "%s_s[h]", n);
   text_line(&s->start, "%s %s_s[2] = {%s, %s};", T, n, start, start);
   text_line(inner, "%s = %s;", lane, reduce_step(g, k, lane, v));
-  const char *sum = arena_printf(g->a, "%s(%s_s)", lanes_function(g, k, dt), n);
+  const char *sum = lanes_sum(t, k, dt, arena_printf(g->a, "%s_s", n));
   if (t->group == GROUP_WARP) {
     text_line(&s->after, "const %s %s = %s;", T, n, sum);
     return;
@@ -136,8 +165,7 @@ static void pass(WarpRows *t, int number, const Loop *loop, int n) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
-  long long c = r->c;
-  const char *I = g->index;
+  const char *I = g->index, *c = t->c;
   *r->p.level[2] = text_new(g->a, row->indent + 3);
   printer_drop(&r->p, 2);
   rows_name(r, loop, n);
@@ -157,27 +185,27 @@ static void pass(WarpRows *t, int number, const Loop *loop, int n) {
   text_append(row, &s.before);
   if (t->group == GROUP_THREAD) {
     text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 8));
-    text_open(row, "for (%s c = 0; c < %lld; c++) {", I, c);
+    text_open(row, "for (%s c = 0; c < %s; c++) {", I, c);
     text_append(row, r->p.level[2]);
     text_close(row, "}");
     text_append(row, &s.after);
     return;
   }
   if (t->group == GROUP_BLOCK) {
-    text_open(row, "for (int64_t b0 = 0; b0 < %lld; b0 += %d) {", c, WARPS * ROW_CHUNK);
-    text_line(row, "const int64_t b = b0 + warp * %d, e = %lld - b < %d ? %lld : b + %d;",
-              ROW_CHUNK, c, ROW_CHUNK, c, ROW_CHUNK);
+    text_open(row, "for (int64_t b0 = 0; b0 < %s; b0 += %d) {", c, WARPS * ROW_CHUNK);
+    text_line(row, "const int64_t b = b0 + warp * %d, e = %s - b < %d ? %s : b + %d;", ROW_CHUNK, c,
+              ROW_CHUNK, c, ROW_CHUNK);
   }
   text_append(row, &s.start);
   text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 4) > 2 ? 2 : 1);
   if (t->group == GROUP_BLOCK)
     text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", LANES);
   else
-    text_open(row, "for (%s c0 = 0; c0 < %lld; c0 += %d) {", I, c, LANES);
+    text_open(row, "for (%s c0 = 0; c0 < %s; c0 += %d) {", I, c, LANES);
   text_line(row, "#pragma unroll");
   text_open(row, "for (int h = 0; h < 2; h++) {");
   text_line(row, "const %s c = (%s)c0 + h * %d + lane;", I, I, WARP);
-  text_open(row, c % LANES ? "if (c < %lld) {" : "{", c);
+  text_open(row, r->c % LANES || elements_bounded(t) ? "if (c < %s) {" : "{", c);
   text_append(row, r->p.level[2]);
   text_close(row, "}");
   text_close(row, "}");
@@ -189,7 +217,7 @@ static void pass(WarpRows *t, int number, const Loop *loop, int n) {
     text_append(row, &s.share);
     text_close(row, "}");
     text_line(row, "block_sync();");
-    text_open(row, "for (int q = 0; q < %d && b0 + q * %d < %lld; q++) {", WARPS, ROW_CHUNK, c);
+    text_open(row, "for (int q = 0; q < %d && b0 + q * %d < %s; q++) {", WARPS, ROW_CHUNK, c);
     text_append(row, &s.join);
     text_close(row, "}");
     text_close(row, "}");
@@ -219,7 +247,7 @@ static void results(WarpRows *t, const Loop *inner, int ninner) {
   }
   printer_drop(p, 2);
   *p->level[2] = text_new(g->a, row->indent + 1);
-  int v = ninner == 1 ? cuda_width(gr, r->c) : 1;
+  int v = ninner == 1 ? cuda_width(gr, loop_unit(inner)) : 1;
   if (any) {
     if (ninner > 1) rows_name(r, inner, ninner);
     cuda_vector(p, ninner == 1 ? inner[0].coord : -1, "c", v, 2, full);
@@ -229,10 +257,10 @@ static void results(WarpRows *t, const Loop *inner, int ninner) {
   if (any) {
     const char *I = g->index;
     if (t->group == GROUP_THREAD)
-      text_open(row, "for (%s c = 0; c < %lld; c += %d) {", I, (long long)r->c, v);
+      text_open(row, "for (%s c = 0; c < %s; c += %d) {", I, t->c, v);
     else
-      text_open(row, "for (%s c = %s * %d; c < %lld; c += %d) {", I,
-                t->group == GROUP_WARP ? "lane" : "(int)threadIdx.x", v, (long long)r->c,
+      text_open(row, "for (%s c = %s * %d; c < %s; c += %d) {", I,
+                t->group == GROUP_WARP ? "lane" : "(int)threadIdx.x", v, t->c,
                 v * (t->group == GROUP_WARP ? WARP : BLOCK));
     text_append(row, p->level[2]);
     text_close(row, "}");
@@ -278,6 +306,16 @@ static const char *sum_of(const WarpRows *t, uint32_t work) {
                       (unsigned long long)(t->s.sums + work * (uint64_t)t->s.rows * PARTIAL));
 }
 
+static bool even_tiles(const WarpRows *t) {
+  return t->r.c % t->s.tile == 0 && !elements_bounded(t);
+}
+
+/* Blocks of rows or of chunks that this run has not. */
+static void leave_behind(const WarpRows *t, Text *x, const char *first) {
+  if (rows_bounded(t)) text_line(x, "if (u >= %s) return;", t->rows);
+  if (elements_bounded(t) && *first != '0') text_line(x, "if (%s >= %s) return;", first, t->c);
+}
+
 /* What a thread does for its elements of a tile. */
 typedef struct TileTexts {
   Text declare, read, write; /* read: the operands of all of them before anything is written */
@@ -292,8 +330,7 @@ static TileTexts tile_texts(WarpRows *t, const RowLoops *l) {
   bool *full = t->s.apply ? ARENA_ARRAY(g->a, bool, gr->nout + 1) : full_yields(r);
   TileTexts x = {0};
   for (int i = 0; i < gr->nout; i++) x.writes |= full[i];
-  int deep =
-      r->c % t->s.tile && x.writes; /* whole tiles and the last one have texts of their own */
+  int deep = !even_tiles(t) && x.writes; /* whole tiles and the last one have texts of their own */
   x.declare = text_new(g->a, p->level[1]->indent + deep);
   *p->level[2] = text_new(g->a, p->level[1]->indent + 2 + deep);
   printer_drop(p, 2);
@@ -350,7 +387,6 @@ static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
-  long long c = r->c;
   const char *I = g->index;
   k->grid = t->s.blocks;
   text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;",
@@ -359,22 +395,23 @@ static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
     text_line(&k->text, "const %s u = (%s)blockIdx.x / %lld;", I, I, (long long)t->s.chunks);
     text_line(&k->text, "const int64_t b = (int64_t)blockIdx.x %% %lld * %d;",
               (long long)t->s.chunks, ROW_CHUNK);
-    text_line(&k->text, "const int64_t e = smaller(b + %d, (i64)%lld);", ROW_CHUNK, c);
+    text_line(&k->text, "const int64_t e = smaller(b + %d, (i64)%s);", ROW_CHUNK, t->c);
   } else {
     text_line(&k->text, "const %s u = (%s)blockIdx.x;", I, I);
-    text_line(&k->text, "const int64_t b = 0, e = %lld;", c);
+    text_line(&k->text, "const int64_t b = 0, e = %s;", t->c);
   }
+  leave_behind(t, &k->text, t->s.chunks > 1 ? "b" : "0");
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    const char *T = dtype_compute(dt), *start = reduce_start(g, w->kind, dt, c);
+    const char *T = dtype_compute(dt), *start = reduce_start(g, w->kind, dt, r->c);
     text_line(row, "__shared__ %s %s_t[%d];", T, w->name, t->s.tile);
     text_line(row, "%s %s_s[2] = {%s, %s};", T, w->name, start, start);
   }
   text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", t->s.tile);
   TileTexts x = tile_texts(t, l);
-  bool even = c % t->s.tile == 0;
+  bool even = even_tiles(t);
   if (!even && x.writes) {
     text_open(row, "if (e - c0 >= %d) {", t->s.tile);
     tile(t, &x, true);
@@ -409,8 +446,8 @@ static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    text_line(row, "const %s %s = %s(%s_s);", dtype_compute(dt), w->name,
-              lanes_function(g, w->kind, dt), w->name);
+    text_line(row, "const %s %s = %s;", dtype_compute(dt), w->name,
+              lanes_sum(t, w->kind, dt, arena_printf(g->a, "%s_s", w->name)));
   }
   text_line(row, "if (lane != 0) return;");
 }
@@ -436,6 +473,7 @@ static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
   long long chunks = t->s.chunks, most = chunks < t->s.tile ? chunks : t->s.tile;
   k->grid = t->s.rows;
   text_line(&k->text, "const %s u = (%s)blockIdx.x;", g->index, g->index);
+  leave_behind(t, &k->text, "0");
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
   Text load = text_new(g->a, row->indent + 1 + (chunks > most)), join = load;
   for (uint32_t i = 0; i < r->work.n; i++) {
@@ -451,8 +489,10 @@ static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
     text_line(&join, "%s = %s;", n, reduce_step(g, w->kind, n, v));
   }
   bool once = chunks == most;
+  const char *all = text_ceil_div(g->a, t->c, ROW_CHUNK); /* chunks of this run */
   const char *end =
       arena_printf(g->a, chunks % most ? "%lld && b + q < %lld" : "%lld", most, chunks);
+  if (elements_bounded(t)) end = once ? all : arena_printf(g->a, "%lld && b + q < %s", most, all);
   if (!once) text_open(row, "for (int b = 0; b < %lld; b += %lld) {", chunks, most);
   text_open(row, "for (int q = (int)threadIdx.x; q < %s; q += %d) {", end, t->s.threads);
   text_append(row, &load);
@@ -486,13 +526,14 @@ static void apply(WarpRows *t, Kernel *k, const RowLoops *l) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
   const char *I = g->index;
-  int v = l->ninner == 1 ? cuda_width(r->gr, r->c) : 1;
+  int v = l->ninner == 1 ? cuda_width(r->gr, loop_unit(l->inner)) : 1;
   int64_t share = (int64_t)v * t->s.threads, parts = (r->c + share - 1) / share;
   k->grid = t->s.rows * parts;
   text_line(&k->text, "const %s u = (%s)blockIdx.x / %lld;", I, I, (long long)parts);
   text_line(&k->text, "const %s c = ((%s)blockIdx.x %% %lld * %d + (int)threadIdx.x) * %d;", I, I,
             (long long)parts, t->s.threads, v);
-  if (r->c % share) text_line(&k->text, "if (c >= %lld) return;", (long long)r->c);
+  if (r->c % share || elements_bounded(t)) text_line(&k->text, "if (c >= %s) return;", t->c);
+  leave_behind(t, &k->text, "0");
   reduced(t, l);
   printer_drop(&r->p, 2);
   *r->p.level[2] = text_new(g->a, 1);
@@ -539,7 +580,7 @@ static void in_chunks(WarpRows *t, Kernel *k, const RowLoops *first) {
     if (all) return;
     k = next(t, "results", &l);
     k->block = WARP;
-    cuda_threads(r->g, k, t->s.rows, "u");
+    cuda_threads_of(r->g, k, t->s.rows, t->rows, "u");
     reduced(t, &l);
   } else {
     rows_before(r, r->npasses);
@@ -575,6 +616,8 @@ void cuda_rows(Gen *g, const Group *gr) {
                       .number = "u"},
                 .s = schedule_of(cuda_target(g->target), gr)};
   RowsPrinter *r = &t.r;
+  t.rows = dims_text(g, gr->e, gr->domain, 0, r->outer);
+  t.c = dims_text(g, gr->e, gr->domain, r->outer, gr->domain->rank);
   RowLoops l = start(r);
   int64_t rows = t.s.rows;
   kernel_schedule(k, &grid_rows_kind, &t.s, sizeof t.s);
@@ -587,9 +630,10 @@ void cuda_rows(Gen *g, const Group *gr) {
     return;
   }
   if (t.group == GROUP_THREAD) {
-    cuda_threads(g, k, rows, "u");
+    cuda_threads_of(g, k, rows, t.rows, "u");
   } else if (t.group == GROUP_WARP) {
-    cuda_threads(g, k, rows * WARP, "t"); /* whole warps leave */
+    const char *threads = rows_bounded(&t) ? text_product(g->a, t.rows, "32") : NULL;
+    cuda_threads_of(g, k, rows * WARP, threads, "t"); /* whole warps leave */
     text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);
     text_line(x, "const %s u = t / %d;", g->index, WARP);
   } else {
@@ -597,6 +641,7 @@ void cuda_rows(Gen *g, const Group *gr) {
     text_line(x, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP,
               WARP);
     text_line(x, "const %s u = blockIdx.x;", g->index);
+    leave_behind(&t, x, "0");
   }
   if (l.nouter) printer_decode(&r->p, l.outer, l.nouter, "u", "i", 1);
   for (int i = 0; i <= r->npasses; i++) {

@@ -4,6 +4,7 @@
    the numbers alone, so no two ways of finding it differ. */
 #include "codegen/gpu/sort.h"
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 
 /* A step of merging: element i of w, whose runs are `run` long, goes to the variable `place`.
    order: where the element at a place is; key: its number. */
@@ -54,11 +55,13 @@ static void tiles(Gen *g, Kernel *k, const Sort *s, const char *to) {
     text_line(x, "const %s u = (%s)blockIdx.x / %lld * %lld;", I, I, (long long)d->tiles, n);
     text_line(x, "const %s tile = (%s)blockIdx.x %% %lld * %d;", I, I, (long long)d->tiles,
               d->tile);
-    text_line(x, "const int w = (int)smaller((%s)%d, (%s)%lld - tile);", I, d->tile, I, n);
+    text_line(x, "const int w = (int)smaller((%s)%d, (%s)%s - tile);", I, d->tile, I, s->elements);
   } else {
     text_line(x, "const %s u = (%s)blockIdx.x * %lld;", I, I, n);
-    text_line(x, "const int tile = 0, w = %lld;", n);
+    text_line(x, "const int tile = 0, w = %s;", s->elements);
   }
+  if (!text_is_number(s->rows)) text_line(x, "if (u >= %s * %lld) return;", s->rows, n);
+  if (d->tiles > 1 && !text_is_number(s->elements)) text_line(x, "if (w <= 0) return;");
   text_line(x, "__shared__ %s key[%d];", T, d->tile);
   text_line(x, "__shared__ int order[2][%d];", d->tile);
   text_open(x, "for (int i = (int)threadIdx.x; i < w; i += %d) {", d->threads);
@@ -91,13 +94,15 @@ static void runs(Gen *g, Kernel *k, const Sort *s, int64_t run, const char *from
   const char *I = g->index;
   Text *x = &k->text;
   long long n = d->elements;
-  cuda_threads(g, k, d->rows * d->elements, "t");
+  const char *count = text_product(g->a, s->rows, s->elements);
+  bool bounded = !text_is_number(s->rows) || !text_is_number(s->elements);
+  cuda_threads_of(g, k, d->rows * d->elements, bounded ? count : NULL, "t");
   text_line(x, "const %s i = t %% %lld, u = t - i;", I, n);
   text_line(x, "const int *from = %s + u;", from);
   const char *key = scalar_load(g->a, s->dt, arena_printf(g->a, "(%s + u)", s->in), "%s");
   merge(g, x, s,
         &(Merge){.i = "i",
-                 .w = arena_printf(g->a, "(%s)%lld", I, n),
+                 .w = arena_printf(g->a, "(%s)%s", I, s->elements),
                  .run = arena_printf(g->a, "(%s)%lld", I, (long long)run),
                  .order = "from[%s]",
                  .key = key});
@@ -138,6 +143,8 @@ void cuda_order(Gen *g, const Group *gr) {
             .descending = gr->root->attr[AT_DESCENDING].i,
             .in = "in0",
             .buffer = {"out0", "(int *)scratch"},
+            .rows = dims_text(g, gr->e, t, 0, t->rank - 1),
+            .elements = dims_text(g, gr->e, t, t->rank - 1, t->rank),
             .schedule = schedule_of(cuda_target(g->target), gr)};
   kernel_schedule(k, &grid_sort_kind, &s.schedule, sizeof s.schedule);
   if (t->numel == 0) return;

@@ -4,11 +4,13 @@
    vector; everything else is loaded one by one. The arena's and inputs' addresses are multiples of
    64 bytes. */
 #include "codegen/gpu/gpu.h"
+#include "codegen/program/extent.h"
 #include "codegen/schedule/map.h"
 
 /* ---- kernels ---- */
 
 static void declare(Gen *g, Kernel *k, const Group *gr) {
+  extent_declare(g, &k->head, gr);
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     bool in = i < gr->nin,
          first = true; /* a value that several operands name is read through the first */
@@ -29,15 +31,16 @@ static void declare(Gen *g, Kernel *k, const Group *gr) {
 
 enum { SMALL = 1 << 30 };
 
-/* Positions fit into 32 bits, and what a kernel adds to the last one. */
+/* Positions fit into 32 bits, and what a kernel adds to the last one; counts of threads that depend
+   on an extent, too. */
 static bool is_small(const Gen *g, const Group *gr) {
-  int64_t most = gr->domain->numel;
+  int64_t most = gr->domain->numel, limit = group_is_bounded(gr) ? SMALL / WARP : SMALL;
   if (g->opt->index64) return false;
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     const Type *t = value_type(gr->e, i < gr->nin ? gr->in[i] : gr->out[i - gr->nin]);
     if (t->numel > most) most = t->numel;
   }
-  return most < SMALL;
+  return most < limit;
 }
 
 static Kernel *start(Gen *g, const Group *gr, Kernel *k) {
@@ -55,12 +58,19 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix) {
 }
 
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var) {
+  cuda_threads_of(g, k, n, NULL, var);
+}
+
+void cuda_threads_of(Gen *g, Kernel *k, int64_t n, const char *count, const char *var) {
   k->grid = n ? (n + k->block - 1) / k->block : 1;
   /* There may be more threads than elements. Those leave before what no position changes is loaded:
      the first thread may write its element over it. */
   const char *I = n < SMALL ? g->index : "int64_t";
   text_line(&k->head, "const %s %s = (%s)blockIdx.x * %d + (int)threadIdx.x;", I, var, I, k->block);
-  if (n % k->block) text_line(&k->head, "if (%s >= %lld) return;", var, (long long)n);
+  if (count && !text_is_number(count))
+    text_line(&k->head, "if (%s >= %s) return;", var, count);
+  else if (n % k->block)
+    text_line(&k->head, "if (%s >= %lld) return;", var, (long long)n);
 }
 
 void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
@@ -68,6 +78,19 @@ void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
   g->refused = true;
   diag(g->ctx, SEV_ERROR, op->loc, "%s of %lld %s: a kernel of a GPU counts at most %d",
        op_info[op->kind].name, (long long)n, what, INT32_MAX);
+}
+
+void cuda_outermost(Gen *g, const Op *op, const Type *t, int inner) {
+  int first = 0;
+  while (first < t->rank && t->dim[first] == 1) first++;
+  for (int i = 0; i < t->rank && !g->refused; i++) {
+    if (!type_extent(t, i) || (i == first && i < t->rank - inner)) continue;
+    g->refused = true;
+    diag(g->ctx, SEV_ERROR, op->loc,
+         "%s of %s: a kernel of a GPU needs a static extent along axis %d: %s is known only at run "
+         "time",
+         op_info[op->kind].name, type_str(g->ctx, t), i, t->extent[i]->name);
+  }
 }
 
 bool cuda_on_tensor_cores(Gen *g, bool narrow) {

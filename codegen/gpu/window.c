@@ -5,6 +5,7 @@
    them. */
 #include "codegen/print/window.h"
 #include "codegen/gpu/gpu.h"
+#include "codegen/program/extent.h"
 #include "passes/plan.h"
 
 void cuda_window(Gen *g, const Group *gr) {
@@ -13,7 +14,7 @@ void cuda_window(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = op_flops(gr->e, gr->op);
-  cuda_threads(g, k, t->numel, "u");
+  cuda_threads_of(g, k, t->numel, prefix_text(g, gr->e, t), "u");
   const char *I = g->index;
   text_line(x, "typedef %s pos;", I);
   text_line(x, "const pos j0 = u %% %lld, i2 = u / %lld %% %lld;", (long long)t->dim[3],

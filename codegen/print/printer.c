@@ -148,6 +148,8 @@ int64_t loops_count(const Loop *l, int n) {
   return count;
 }
 
+int64_t loop_unit(const Loop *l) { return l->extent ? l->n / l->extent->bound : l->n; }
+
 const char *loops_text(const Printer *p, const Loop *l, int n) {
   const char *text = "1";
   int64_t fixed = 1;

@@ -100,6 +100,7 @@ typedef struct Loop {
    of all those coordinates are NULL afterwards, for the caller to name the loops'. */
 int loops_over(Printer *p, const Leaves *l, const int *axes, int n, Loop *out);
 int64_t loops_count(const Loop *l, int n); /* iterations of all, nested; at the bounds */
+int64_t loop_unit(const Loop *l);          /* whatever the extent, they are a multiple of it */
 const char *loops_text(const Printer *p, const Loop *l, int n); /* at run time: a factor */
 
 /* The texts of all axes of the domain but the last, from that of the position among them: in so

@@ -7,6 +7,8 @@ const char *extent_name(Gen *g, const Entry *e, const Extent *x) {
   return arena_printf(g->a, "extent%d", slot);
 }
 
+bool text_is_number(const char *count) { return count[0] >= '0' && count[0] <= '9'; }
+
 const char *text_product(Arena *a, const char *x, const char *y) {
   if (strcmp(x, "1") == 0) return y;
   return strcmp(y, "1") == 0 ? x : arena_printf(a, "(%s * %s)", x, y);
@@ -38,6 +40,13 @@ bool dims_bounded(const Type *t, int from, int to) {
   for (int i = from; i < to; i++)
     if (type_extent(t, i)) return true;
   return false;
+}
+
+const char *prefix_text(Gen *g, const Entry *e, const Type *t) {
+  int axis = 0;
+  while (axis < t->rank && t->dim[axis] == 1) axis++;
+  if (dims_bounded(t, axis + 1, t->rank)) return arena_printf(g->a, "%lld", (long long)t->numel);
+  return dims_text(g, e, t, 0, t->rank);
 }
 
 typedef struct Used {
@@ -75,9 +84,11 @@ bool group_is_bounded(const Group *gr) {
 }
 
 void extent_declare(Gen *g, Text *head, const Group *gr) {
-  (void)g;
   bool slot[ENTRY_EXTENTS] = {false};
   (void)used(gr, slot);
   for (int i = 0; i < ENTRY_EXTENTS; i++)
-    if (slot[i]) text_line(head, "const long extent%d = env->extents[%d];", i, i);
+    if (slot[i] && g->index)
+      text_line(head, "const %s extent%d = env_extent(env, %d);", g->index, i, i);
+    else if (slot[i])
+      text_line(head, "const long extent%d = env->extents[%d];", i, i);
 }

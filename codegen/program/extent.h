@@ -10,11 +10,16 @@ const char *extent_name(Gen *g, const Entry *e, const Extent *x);
 const char *count_text(Gen *g, const Entry *e, int64_t n, const Extent *x);
 const char *dims_text(Gen *g, const Entry *e, const Type *t, int from, int to);
 bool dims_bounded(const Type *t, int from, int to);
+bool text_is_number(const char *count); /* it depends on no extent */
 /* x times y; n over `by`, rounded up. Factors of factors. */
 const char *text_product(Arena *a, const char *x, const char *y);
 const char *text_ceil_div(Arena *a, const char *n, int64_t by);
+/* Elements from the first one on that hold all of a run: those of the outermost axis, if that alone
+   is bounded, else as many as at the bound. */
+const char *prefix_text(Gen *g, const Entry *e, const Type *t);
 /* Something in the group depends on an extent. */
 bool group_is_bounded(const Group *gr);
-/* `const long extent0 = env->extents[0];` of each that the group depends on. */
+/* `const long extent0 = env->extents[0];` of each that the group depends on; of a target that names
+   the type of its positions, by its function env_extent. */
 void extent_declare(Gen *g, Text *head, const Group *gr);
 #endif

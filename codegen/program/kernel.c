@@ -17,6 +17,7 @@ static Kernel *start(Gen *g, const Group *gr, const char *name) {
   k->head = text_new(g->a, 1);
   k->text = text_new(g->a, 1);
   k->units = 1;
+  k->bounded = group_is_bounded(gr);
   bool scratch = g->target->scratch_bytes(g->target, gr->e, gr->op) > 0;
   bool store = gr->op->kind == OP_STORE;
   k->args = ARENA_ARRAY(g->a, KernelArg, gr->nin + gr->nout + 2);

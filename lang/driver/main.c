@@ -111,23 +111,11 @@ static int plan_others(Compilation *r) {
   return code;
 }
 
-/* A target whose kernels take no run-time extents refuses an entry that has some. */
-static int check_extents(Compilation *r) {
-  for (uint32_t i = 0; i < r->m->entries.n; i++) {
-    const Entry *e = r->m->entries.at[i];
-    const Extent *extents[ENTRY_EXTENTS];
-    for (int k = 0; k < r->targets.n && entry_extents(e, extents); k++) {
-      const Backend *b = r->targets.part[k].backend;
-      r->passes.verify_each = true; /* what loses an extent on its way is found here */
-      if (b->extents) continue;
-      diag(r->c, SEV_ERROR, e->loc, "entry %s has the extent %s, which the target %s does not take",
-           e->name, extents[0]->name, b->name);
-      diag(r->c, SEV_HINT, e->loc, "--target=%s, or write the number in place of %s <= %lld",
-           backend_host()->name, extents[0]->name, (long long)extents[0]->bound);
-      return EXIT_PROGRAM;
-    }
-  }
-  return EXIT_DONE;
+/* What loses an extent on its way is found at the pass. */
+static void verify_extents(Compilation *r) {
+  const Extent *extents[ENTRY_EXTENTS];
+  for (uint32_t i = 0; i < r->m->entries.n; i++)
+    r->passes.verify_each |= entry_extents(r->m->entries.at[i], extents) > 0;
 }
 
 static int run_passes(Compilation *r) {
@@ -306,8 +294,8 @@ static int compile(Compilation *r) {
     module_free(r->m);
     return EXIT_DONE;
   }
-  code = check_extents(r);
-  if (!code) code = run_passes(r);
+  verify_extents(r);
+  code = run_passes(r);
   if (!code) code = print_looks(r);
   if (!code && !print_schedules(r)) code = EXIT_PROGRAM;
   if (!code) code = print_times_of_launches(r);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 enum { CAPTURE_THREAD = 1 };
+/* where env_extent of codegen/gpu/cuda/text/device.h reads */
+_Static_assert(offsetof(GcEnv, extents) == 24 && sizeof(GcEnv) <= INPUTS_AT, "GcEnv on the device");
 
 /* The parameters of a step in this iteration; the driver copies them as it takes the launch. NULL
    after a call that failed. */
@@ -150,7 +152,9 @@ static bool run_graph(Session *s, CudaExec *x, int q) {
 static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step) {
   Cuda *c = cuda_of(s);
   uint64_t inputs = x->base.entry->inputs_bytes;
-  *(GcEnv *)(void *)c->host_block[q] = (GcEnv){.seed = s->env.seed, .step = step};
+  GcEnv *env = (GcEnv *)(void *)c->host_block[q];
+  *env = (GcEnv){.seed = s->env.seed, .step = step};
+  session_extents(s, x->base.entry, batch, env->extents);
   if (batch != NO_BATCH) session_gather(s, x->base.entry, c->host_block[q] + INPUTS_AT, batch);
   if (!CUDA_CALL(c, MemcpyHtoDAsync, c->block[q], c->host_block[q],
                  inputs ? INPUTS_AT + inputs : sizeof(GcEnv), c->copy) ||

@@ -80,19 +80,17 @@ bool session_close(Session *s, bool ours, Err *e) {
 
 /* ---- runs ---- */
 
-/* A batch of the data has its own number of rows; what has none leaves the extents as they are, at
-   first at their bounds. */
-static void set_extents(Session *s, const GcEntry *e, uint64_t batch) {
+void session_extents(const Session *s, const GcEntry *e, uint64_t batch, int32_t *extents) {
   for (int i = 0; i < e->nextents; i++) {
-    int32_t *x = &s->env.extents[i], bound = (int32_t)e->extents[i].bound;
+    int32_t x = s->env.extents[i], bound = (int32_t)e->extents[i].bound;
     if (batch != NO_BATCH && s->data->extent == i)
-      *x = (int32_t)dataset_rows(s->data, batch, batch + 1);
-    if (*x < 1 || *x > bound) *x = bound;
+      x = (int32_t)dataset_rows(s->data, batch, batch + 1);
+    extents[i] = x < 1 || x > bound ? bound : x;
   }
 }
 
 void session_run(Session *s, Exec *x, const RunRequest *q) {
-  set_extents(s, x->entry, q->batch);
+  session_extents(s, x->entry, q->batch, s->env.extents);
   s->device->ops->run(s, x, q);
 }
 

@@ -1,8 +1,23 @@
 #!/bin/sh
 # Bounded dimensions: for each extent the bits of the program that is compiled for it, with dead bytes and rows
-# behind the extent poisoned, on one thread and on two; and files of any number of rows.
+# behind the extent poisoned, on one thread and on two; and files of any number of rows. With the folder of a driver as
+# a fifth argument: the same of the GPU's code, on the interpreter; the exact programs are the CPU's.
 . "$(dirname "$0")/common.sh"
 unoptimised 20
+fake=${5-} target=
+hows='--poison --threads 2
+--threads 1'
+[ -z "$fake" ] || {
+  target='--target=cuda,cpu --arch=sm_80'
+  hows='--device cuda --poison
+--device cuda'
+}
+if [ -n "$fake" ] && ! "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC '; then
+  not_tested 'extents on a GPU: there is no NVRTC'
+  [ -n "${GC_NO_SKIP-}" ] && exit 1
+  exit 77
+fi
+export LD_LIBRARY_PATH="$fake"
 
 # ---- one program for every class of op, with the extent n ----
 cat >ops.g <<'END'
@@ -57,10 +72,42 @@ entry train(x : f32[n <= 1300, 5], y : f32[n]) {
 entry sums(x : f32[n <= 1300, 5], y : f32[n]) { return s = sum(x, axis = 0), v = var(y), g = x' @ x, t = sum(x) }
 END
 
+# what a device does otherwise: rows in chunks, columns in parts, ids that are sorted, tables of a batch; tiles of pixels
+cat >wide.g <<'END'
+entry sums(x : f32[n <= 3000, 24], ids : u8[n], at : u8[n, 2]) {
+  param table : f32[40, 3] = normal(1)
+  w = sum(x, axis = 0)
+  return w, far = x - mean(x), total = sum(x * x), top = max(x, axis = 0), most = argmax(x, axis = 0), order = argsort(x[:, 0:4]),
+         run = cumsum(x, axis = 1), best = argmax(sum(x, axis = 1)), noise = normal(shape = [n, 3]),
+         picked = gather(table, ids), hot = one_hot(ids, 7), long = var(x), rms = sqrt(mean(x ** 2, axis = 0)),
+         dropped = dropout(x, 0.5), least = min(x), t = transpose(x), own = take_along(x, at, axis = 1)
+}
+entry train(ids : u8[n <= 3000], at : u8[n, 2], y : f32[n, 12]) {
+  p = embed(ids, 40, 12) as e
+  loss = mean((p - y) ** 2) + mean(take_along(p * y, at, axis = 1))
+  minimize loss with adam(0.1)
+  return loss
+}
+END
+cat >pictures.g <<'END'
+entry train(x : f32[n <= 9, 2, 20, 20], y : u8[n]) {
+  h = relu(bn(conv(x, 16, 3) as c) as b)
+  h = relu(conv(h, 16, 3, 2) as d)
+  h = relu(conv(h, 16, 3, 1, groups = 2) as own)
+  logits = linear(global_avg_pool(h), 3) as last
+  loss = mean(xent(logits, y))
+  minimize loss with sgd(0.1, momentum = 0.9)
+  return loss, accuracy = mean(argmax(logits) == y)
+}
+END
+
 files() { # the inputs of all entries, of N rows
   "$mkdata" npy f32 "$1,6,8" 1 rows_x.npy && "$mkdata" npy u8 "$1" 2 rows_ids.npy && cp rows_x.npy steps_x.npy &&
     "$mkdata" npy f32 "$1,7" 1 dense_x.npy && "$mkdata" npy f32 "$1,3" 2 dense_y.npy &&
     "$mkdata" npy f32 "$1,2,9,9" 1 images_x.npy && "$mkdata" npy u8 "$1" 3 images_y.npy &&
+    "$mkdata" npy f32 "$1,24" 1 wide_x.npy && "$mkdata" npy u8 "$1" 2 wide_ids.npy &&
+    "$mkdata" npy u8 "$1,2" 3 wide_at.npy && "$mkdata" npy f32 "$1,12" 4 wide_y.npy &&
+    "$mkdata" npy f32 "$1,2,20,20" 1 pictures_x.npy && cp images_y.npy pictures_y.npy &&
     "$mkdata" npy f32 "$1,5" 1 long_x.npy && "$mkdata" npy f32 "$1" 2 long_y.npy || fail 'no data could be made'
 }
 
@@ -73,10 +120,11 @@ compare() {
   shift 4
   rm -f exact.* bounded.* # each program's own
   run 0 "./$program-exact" "$entry" $(echo "$options" | sed 's/OUT/exact/g') --threads 1 --quiet
-  for how in '--poison --threads 2' '--threads 1'; do
+  echo "$hows" >hows
+  while read -r how; do
     run 0 "./$program" "$entry" $(echo "$options" | sed 's/OUT/bounded/g') $how --quiet
     for name; do same "bounded.$name" "exact.$name" "$program $entry at $k, $how, $name"; done
-  done
+  done <hows
 }
 
 exact() { # exact PROGRAM EXTENT: the same program with that number
@@ -98,23 +146,46 @@ check() { # check PROGRAM EXTENT
     compare long sums "$2" "--x long_x.npy --y long_y.npy$(outputs s v g t)" s.npy v.npy g.npy t.npy
     compare long train "$2" "--x long_x.npy --y long_y.npy $trained" safetensors
     ;;
+  wide)
+    names="w far total top most order run best noise picked hot long rms dropped least t own"
+    compare wide sums "$2" "--x wide_x.npy --ids wide_ids.npy --at wide_at.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    compare wide train "$2" "--ids wide_ids.npy --at wide_at.npy --y wide_y.npy $trained" safetensors
+    ;;
+  pictures) compare pictures train "$2" "--x pictures_x.npy --y pictures_y.npy --steps 1 --save OUT.safetensors" safetensors ;;
   *) compare "$1" train "$2" "--x $1_x.npy --y $1_y.npy $trained" safetensors ;;
   esac
 }
 
 small='1 6' large='700'
 [ "${GC_TEST_LEVEL-}" = full ] && small='1 2 3 4 5' large='1 2 63 64 65 255 256 257 511 513 1023 1024 1025 1280 1300'
-levels=-O2
+levels=-O2 programs='ops dense images long'
+[ "${GC_TEST_LEVEL-}" = full ] && programs="$programs wide pictures"
+if [ -n "$fake" ] && [ "${GC_TEST_LEVEL-}" != full ]; then
+  programs='ops dense'
+  for program in images long wide pictures; do is_drawn "extents of $program" 4 && programs="$programs $program"; done
+fi
 [ "${GC_TEST_LEVEL-}" = full ] && levels='-O0 -O1 -O2 -O3'
 for level in $levels; do
-  for program in ops dense images long; do
-    run 0 "$gc" $program.g $level -o $program
+  for program in $programs; do
+    run 0 "$gc" $program.g $level $target -o $program
     extents=$small
     [ $program = long ] && extents=$large
+    [ $program = wide ] && extents="1 ${large% *} 2700"
     [ $program = images ] && extents=$(echo "$extents" | sed 's/6/3/')
+    [ $program = pictures ] && extents=8
     for k in $extents; do check $program $k; done
   done
 done
+
+# ---- on a GPU the next batch is queued while one runs, with an extent of its own ----
+if [ -n "$fake" ]; then
+  files 20
+  for device in cpu cuda; do
+    run 0 ./dense train --x dense_x.npy --y dense_y.npy --epochs 2 --save $device.safetensors --device $device --quiet
+  done
+  same cuda.safetensors cpu.safetensors 'batches of 9, 9 and 2 rows'
+  finish
+fi
 
 # ---- files of any number of rows: the last batch is shorter, and every row counts once ----
 cat >count.g <<'END'

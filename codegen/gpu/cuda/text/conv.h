@@ -17,7 +17,7 @@ struct ConvPixel {
 template <typename G, typename I> struct ConvForward {
   enum {
     M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, SOURCE_COLS = G::W, SOURCE_AREA = G::H * G::W,
-    KH = G::KH, KW = G::KW, PIXELS = G::N * G::OH * G::OW,
+    KH = G::KH, KW = G::KW, IMAGES = G::N, PIXELS = G::N * G::OH * G::OW,
     FILTERS_IN_ORDER = 1 /* of channels and their taps */
   };
   INL_MEMBER ConvPixel place(int p) {
@@ -26,6 +26,8 @@ template <typename G, typename I> struct ConvForward {
   }
   /* may some pixel from `first` to `last` have the tap? */
   INL_MEMBER bool reaches(int first, int last, int tap) { return true; }
+  /* do all of them lie behind so many images? */
+  INL_MEMBER bool behind(int first, int last, int images) { return first / (ROWS * COLS) >= images; }
   INL_MEMBER I filter(int group, int m, int c, int tap) {
     return (((I)group * G::GOUT + m) * G::GIN + c) * (KH * KW) + tap;
   }
@@ -45,7 +47,7 @@ template <typename G, typename I> struct ConvForward {
 template <typename G, typename I> struct ConvInputGrad {
   enum {
     M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_COLS = G::OW, SOURCE_AREA = G::OH * G::OW,
-    KH = G::KH, KW = G::KW, PHASE_ROWS = (G::H + G::SH - 1) / G::SH, PHASE_COLS = (G::W + G::SW - 1) / G::SW, /* at most */
+    KH = G::KH, KW = G::KW, IMAGES = G::N, PHASE_ROWS = (G::H + G::SH - 1) / G::SH, PHASE_COLS = (G::W + G::SW - 1) / G::SW, /* at most */
     PHASE = G::N * PHASE_ROWS * PHASE_COLS, PIXELS = G::SH * G::SW * PHASE, FILTERS_IN_ORDER = 0
   };
   INL_MEMBER ConvPixel place(int p) {
@@ -60,6 +62,9 @@ template <typename G, typename I> struct ConvInputGrad {
     if (phase != last / PHASE) return true;
     return (phase / G::SW + G::PH - tap / G::KW * G::DH) % G::SH == 0 &&
            (phase % G::SW + G::PW - tap % G::KW * G::DW) % G::SW == 0;
+  }
+  INL_MEMBER bool behind(int first, int last, int images) {
+    return first / PHASE == last / PHASE && first % PHASE / (PHASE_ROWS * PHASE_COLS) >= images;
   }
   INL_MEMBER I filter(int group, int m, int c, int tap) {
     return (((I)group * G::GOUT + c) * G::GIN + m) * (KH * KW) + tap;
@@ -183,12 +188,14 @@ struct ConvTile {
         acc[i][j] = !MASKED || on[j] ? sum : acc[i][j];
       }
   }
-  /* acc: channels from m0 on of a group, pixels from n0 on */
+  /* acc: channels from m0 on of a group, pixels from n0 on, of so many images */
   __device__ __forceinline__ void run(T (&acc)[TM][TN], const typename A::Stored *filters,
-                                      const typename B::Stored *image, int group, int m0, int n0) {
+                                      const typename B::Stored *image, int group, int m0, int n0,
+                                      int images = C::IMAGES) {
     T ra[PA], rb[PB];
     bool on[TP];
-    const ConvPixel of = C::place(n0 + (int)threadIdx.x % BN); /* that this thread loads */
+    ConvPixel of = C::place(n0 + (int)threadIdx.x % BN); /* that this thread loads */
+    if (images != C::IMAGES) of.in = of.in && of.n < images;
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
@@ -245,8 +252,9 @@ template <typename G, typename I> struct ConvFilterGrad {
     return row >= 0 && row < G::H && col >= 0 && col < G::W;
   }
   INL_MEMBER int chunk_start(int chunk) { return chunk / PER_FRAME * G::FRAME + chunk % PER_FRAME * G::CHUNK; }
-  INL_MEMBER int chunk_end(int chunk) {
-    return smaller(chunk_start(chunk) + G::CHUNK, (chunk / PER_FRAME + 1) * G::FRAME);
+  INL_MEMBER int chunk_end(int chunk, int images) {
+    const int end = smaller(chunk_start(chunk) + G::CHUNK, (chunk / PER_FRAME + 1) * G::FRAME);
+    return images == G::N ? end : smaller(end, images * AREA);
   }
 };
 
@@ -325,11 +333,12 @@ struct ConvFilterTile {
       for (int i = 0; i < TM; i++) acc[i][j] = gemm_fma(va[i], vb[j], acc[i][j]);
     }
   }
-  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk; behind start(n0) */
+  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk of so many images; behind start(n0) */
   __device__ __forceinline__ void run(T (&acc)[TM][TN], const typename A::Stored *dy,
-                                      const typename B::Stored *image, int group, int m0, int n0, int chunk) {
+                                      const typename B::Stored *image, int group, int m0, int n0, int chunk,
+                                      int images = G::N) {
     T ra[PA], rb[PB];
-    const int end = C::chunk_end(chunk);
+    const int end = C::chunk_end(chunk, images);
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll

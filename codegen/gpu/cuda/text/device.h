@@ -86,6 +86,11 @@ INL void gc_fault(GcDeviceFault *fault, i32 site, int64_t at, int64_t value, int
   fault->limit = limit;
 }
 
+/* section env_extent */
+/* The run-time value of an extent of the entry. It comes with the step's seed, so that a captured graph serves every
+   extent: grids are those of the bound, and blocks behind the extent leave. */
+INL int env_extent(const GcEnv *env, int i) { return ((const i32 *)(env + 1))[2 + i]; /* behind the CPU's `work` */ }
+
 /* section smaller */
 INL i32 smaller(i32 a, i32 b) { return a < b ? a : b; }
 INL i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
@@ -109,6 +114,13 @@ INL i32 warp_first(i32 x) { return __shfl_sync(ALL, x, 0); }
 INL f64 warp_first(f64 x) { return __shfl_sync(ALL, x, 0); }
 INL i64 warp_first(i64 x) { return __shfl_sync(ALL, x, 0); }
 INL u8 warp_first(u8 x) { return (u8)__shfl_sync(ALL, (i32)x, 0); }
+/* section warp_at */
+/* what thread `i` of the warp has */
+INL f32 warp_at(f32 x, int i) { return __shfl_sync(ALL, x, i); }
+INL i32 warp_at(i32 x, int i) { return __shfl_sync(ALL, x, i); }
+INL f64 warp_at(f64 x, int i) { return __shfl_sync(ALL, x, i); }
+INL i64 warp_at(i64 x, int i) { return __shfl_sync(ALL, x, i); }
+INL u8 warp_at(u8 x, int i) { return (u8)__shfl_sync(ALL, (i32)x, i); }
 /* section warp_xor */
 /* what the thread has whose number differs in the bits of `by` */
 INL f32 warp_xor(f32 x, int by) { return __shfl_xor_sync(ALL, x, by); }

@@ -45,7 +45,7 @@ struct FromByte {
 };
 /* section Gemm */
 /* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. A_ROW, B_ROW:
-   elements from one stored row to the next. */
+   elements from one stored row to the next. `rows`, `depth`: M and K, or less at run time. */
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int BM,
           int BN, int TM, int TN, int DEPTH = 1024, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N>
 struct Gemm {
@@ -62,19 +62,19 @@ struct Gemm {
 
   /* A k-tile from global memory; threads side by side read elements side by side. */
   INL_MEMBER void load_global(T (&ra)[PA], T (&rb)[PB], const typename A::Stored *pa, const typename B::Stored *pb,
-                       int m0, int n0, int k0) {
+                       int m0, int n0, int k0, int rows, int depth) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int e = (int)threadIdx.x + p * THREADS;
       const int k = k0 + (TA ? e / BM : e % BK), m = m0 + (TA ? e % BM : e / BK);
-      const bool in = (M % BM == 0 || m < M) && (K % BK == 0 || k < K);
+      const bool in = ((M % BM == 0 && rows == M) || m < rows) && ((K % BK == 0 && depth == K) || k < depth);
       ra[p] = in ? A::get(pa[TA ? (I)k * A_ROW + m : (I)m * A_ROW + k]) : (T)0;
     }
 #pragma unroll
     for (int p = 0; p < PB; p++) {
       const int e = (int)threadIdx.x + p * THREADS;
       const int k = k0 + (TB ? e % BK : e / BN), n = n0 + (TB ? e / BK : e % BN);
-      const bool in = (N % BN == 0 || n < N) && (K % BK == 0 || k < K);
+      const bool in = (N % BN == 0 || n < N) && ((K % BK == 0 && depth == K) || k < depth);
       rb[p] = in ? B::get(pb[TB ? (I)n * B_ROW + k : (I)k * B_ROW + n]) : (T)0;
     }
   }
@@ -91,27 +91,27 @@ struct Gemm {
     }
   }
   __device__ __forceinline__ void run(T (&c)[TM][TN], const typename A::Stored *pa,
-                                      const typename B::Stored *pb, int m0, int n0) {
+                                      const typename B::Stored *pb, int m0, int n0, int rows = M, int depth = K) {
     T ra[PA], rb[PB], acc[TM][TN];
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) c[i][j] = 0;
-    if (K > 0) load_global(ra, rb, pa, pb, m0, n0, 0);
+    if (K > 0) load_global(ra, rb, pa, pb, m0, n0, 0, rows, depth);
     /* A chain after the other: sums that would end inside the loop over k-tiles cost registers. */
 #pragma unroll 1
-    for (int d0 = 0; d0 < K; d0 += DEPTH) {
+    for (int d0 = 0; d0 < depth; d0 += DEPTH) {
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) acc[i][j] = 0;
-      const int end = K - d0 < DEPTH ? K : d0 + DEPTH;
+      const int end = depth - d0 < DEPTH ? depth : d0 + DEPTH;
 #pragma unroll 1
       for (int k0 = d0; k0 < end; k0 += BK) {
         store_shared(ra, rb);
         block_sync();
-        if (k0 + BK < K) load_global(ra, rb, pa, pb, m0, n0, k0 + BK);
-        multiply(acc, k0);
+        if (k0 + BK < depth) load_global(ra, rb, pa, pb, m0, n0, k0 + BK, rows, depth);
+        multiply(acc, k0, depth);
         block_sync();
       }
 #pragma unroll
@@ -121,10 +121,10 @@ struct Gemm {
     }
   }
   /* adds the k-tile from k0 on */
-  __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int k0) {
+  __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int k0, int depth) {
 #pragma unroll
     for (int k = 0; k < BK; k++) {
-      if (K % BK == 0 || k0 + k < K) {
+      if ((K % BK == 0 && depth == K) || k0 + k < depth) {
         T va[TM], vb[TN];
 #pragma unroll
         for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];

@@ -100,9 +100,9 @@ template <int S, int EDGE, bool ACROSS> struct SmemTile {
 };
 
 /* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. COPY_A, COPY_B: bytes of a copy. A_ROW, B_ROW:
-   elements from one stored row to the next. */
+   elements from one stored row to the next. ANY_M, ANY_K: the run decides how many rows there are and how much depth. */
 template <typename I, typename E, int M, int N, int K, bool TA, bool TB, int BM, int BN, int WM, int WN,
-          int COPY_A, int COPY_B, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N>
+          int COPY_A, int COPY_B, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N, bool ANY_M = false, bool ANY_K = false>
 struct TensorTile {
   typedef typename E::Stored Stored;
   typedef SmemTile<sizeof(Stored), BM, TA> A;
@@ -114,7 +114,7 @@ struct TensorTile {
     TM = 2 * MI, TN = 2 * NI,  /* rows and columns of a thread */
     EARLY_FRAGMENTS = S == 2 || (!TA && TB), /* operands are read a step early; f32 across the depth lacks registers */
     STAGE = A::BYTES + B::BYTES, SHARED = STAGES * STAGE,
-    K_TILES = (K + DEPTH - 1) / DEPTH
+    ALL_M = M % BM == 0 && !ANY_M, ALL_N = N % BN == 0, ALL_K = K % DEPTH == 0 && !ANY_K /* in whole tiles */
   };
   INL_MEMBER int warp_m() { return (int)threadIdx.x / 32 / WARPS_N * WM; }
   INL_MEMBER int warp_n() { return (int)threadIdx.x / 32 % WARPS_N * WN; }
@@ -132,20 +132,21 @@ struct TensorTile {
     n0 = in / rows * BN;
   }
 
-  INL_MEMBER void load_async(char *stage, const char *a, const char *b, int m0, int n0, int k0) {
-    const int m = M - m0, n = N - n0, k = K - k0;
-    const bool parts_a = (TA ? M : K) * S % COPY_A != 0, parts_b = (TB ? K : N) * S % COPY_B != 0;
+  INL_MEMBER void load_async(char *stage, const char *a, const char *b, int m0, int n0, int k0, int rows, int depth) {
+    const int m = rows - m0, n = N - n0, k = depth - k0;
+    const bool parts_a = (TA ? ANY_M : ANY_K) || (TA ? M : K) * S % COPY_A != 0;
+    const bool parts_b = (TB && ANY_K) || (TB ? K : N) * S % COPY_B != 0;
     if (TA)
-      A::template load_async<I, THREADS, COPY_A, K % DEPTH == 0, M % BM == 0, parts_a>(
+      A::template load_async<I, THREADS, COPY_A, ALL_K, ALL_M, parts_a>(
           stage, a + ((I)k0 * A_ROW + m0) * S, (I)A_ROW, k, m * S);
     else
-      A::template load_async<I, THREADS, COPY_A, M % BM == 0, K % DEPTH == 0, parts_a>(
+      A::template load_async<I, THREADS, COPY_A, ALL_M, ALL_K, parts_a>(
           stage, a + ((I)m0 * A_ROW + k0) * S, (I)A_ROW, m, k * S);
     if (TB)
-      B::template load_async<I, THREADS, COPY_B, N % BN == 0, K % DEPTH == 0, parts_b>(
+      B::template load_async<I, THREADS, COPY_B, ALL_N, ALL_K, parts_b>(
           stage + A::BYTES, b + ((I)n0 * B_ROW + k0) * S, (I)B_ROW, n, k * S);
     else
-      B::template load_async<I, THREADS, COPY_B, K % DEPTH == 0, N % BN == 0, parts_b>(
+      B::template load_async<I, THREADS, COPY_B, ALL_K, ALL_N, parts_b>(
           stage + A::BYTES, b + ((I)k0 * B_ROW + n0) * S, (I)B_ROW, k, n * S);
   }
   INL_MEMBER void fragments(uint32_t (&fa)[MI][4], uint32_t (&fb)[NI / 2][4], const char *stage, int step) {
@@ -176,7 +177,9 @@ struct TensorTile {
     }
   }
   /* c: the block's part of the product that starts at row m0, column n0; `smem` has SHARED bytes. */
-  INL_MEMBER void run(f32 (&c)[TM][TN], char *smem, const Stored *pa, const Stored *pb, int m0, int n0) {
+  INL_MEMBER void run(f32 (&c)[TM][TN], char *smem, const Stored *pa, const Stored *pb, int m0, int n0,
+                      int rows = M, int depth = K) {
+    const int tiles = (depth + DEPTH - 1) / DEPTH;
     const char *a = (const char *)pa, *b = (const char *)pb;
     uint32_t fa[2][MI][4], fb[2][NI / 2][4];
 #pragma unroll
@@ -186,7 +189,7 @@ struct TensorTile {
     if (K == 0) return;
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
-      if (s < K_TILES) load_async(smem + s * STAGE, a, b, m0, n0, s * DEPTH);
+      if (s < tiles) load_async(smem + s * STAGE, a, b, m0, n0, s * DEPTH, rows, depth);
       async_commit();
     }
     async_wait<STAGES - 2>();
@@ -194,8 +197,8 @@ struct TensorTile {
     if (EARLY_FRAGMENTS) fragments(fa[0], fb[0], smem, 0);
     int now = 0, into = STAGES - 1; /* stages read and filled */
 #pragma unroll 1
-    for (int s = 0; s < K_TILES; s++) {
-      if (s + STAGES - 1 < K_TILES) load_async(smem + into * STAGE, a, b, m0, n0, (s + STAGES - 1) * DEPTH);
+    for (int s = 0; s < tiles; s++) {
+      if (s + STAGES - 1 < tiles) load_async(smem + into * STAGE, a, b, m0, n0, (s + STAGES - 1) * DEPTH, rows, depth);
       async_commit();
       into = now;
       if (EARLY_FRAGMENTS) {
@@ -209,7 +212,7 @@ struct TensorTile {
       block_sync();
       now = now + 1 == STAGES ? 0 : now + 1;
       if (!EARLY_FRAGMENTS) continue;
-      if (s + 1 < K_TILES) fragments(fa[0], fb[0], smem + now * STAGE, 0);
+      if (s + 1 < tiles) fragments(fa[0], fb[0], smem + now * STAGE, 0);
       multiply(c, fa[1], fb[1]);
     }
   }

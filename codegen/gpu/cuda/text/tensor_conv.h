@@ -54,14 +54,14 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
   INL_MEMBER int filter_row(int e) { return C::FILTERS_IN_ORDER ? e / CHUNKS : e % BM; }
   INL_MEMBER int filter_chunk(int e) { return C::FILTERS_IN_ORDER ? e % CHUNKS : e / BM; }
 
-  INL_MEMBER void fill_table(uint32_t *place, int n0) {
+  INL_MEMBER void fill_table(uint32_t *place, int n0, int images) {
     for (int e = (int)threadIdx.x; e < PLACES * BN; e += THREADS) {
       const int tap = e / BN % TAPS, channel = e / BN / TAPS;
       const ConvPixel of = C::place(n0 + e % BN);
       int row, col;
       const bool rows = C::row(of.y, tap / C::KW, row), cols = C::col(of.x, tap % C::KW, col);
       const uint32_t at = (uint32_t)(row * C::SOURCE_COLS + col + channel * C::SOURCE_AREA);
-      place[e] = of.in && rows && cols ? at : NOWHERE;
+      place[e] = of.in && (images == C::IMAGES || of.n < images) && rows && cols ? at : NOWHERE;
     }
   }
   INL_MEMBER void load_global(Filters (&ra)[PA], Chunk (&rb)[PB], const Filter *filters, const Stored *image,
@@ -124,9 +124,9 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
       *(Chunk *)(stage + A::BYTES + B::swizzle(e % BN, e / BN * 16)) = rb[p];
     }
   }
-  /* acc: channels from m0 on of a group, pixels from n0 on; `smem` has SHARED bytes. */
+  /* acc: channels from m0 on of a group, pixels from n0 on, of so many images; `smem` has SHARED bytes. */
   INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const Filter *filters, const Stored *image, int group, int m0,
-                      int n0) {
+                      int n0, int images = C::IMAGES) {
     uint32_t *place = (uint32_t *)(smem + 2 * STAGE);
     Filters ra[PA];
     Chunk rb[PB];
@@ -134,7 +134,7 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) acc[i][j] = 0;
-    fill_table(place, n0);
+    fill_table(place, n0, images);
     block_sync();
     int k0 = next_tile(0, n0), now = 0;
     if (k0 < K) load_global(ra, rb, filters, image, place, group, m0, n0, k0);
@@ -204,12 +204,13 @@ template <typename G, typename I, typename E, int BM, int BN, int WM, int WN> st
     for (int n = (int)threadIdx.x; n < BN; n += THREADS) column[n] = C::column(n0 + n);
     block_sync();
   }
-  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk; behind start; `smem` has SHARED bytes. */
+  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk of so many images; behind start; `smem` has SHARED
+     bytes. */
   INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const Stored *dy, const Stored *image, int group, int m0,
-                      int n0, int chunk) {
+                      int n0, int chunk, int images = G::N) {
     const Column *column = (const Column *)(smem + 2 * STAGE);
     Stored ra[PA], rb[PB];
-    const int end = C::chunk_end(chunk);
+    const int end = C::chunk_end(chunk, images);
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll

@@ -63,13 +63,15 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
   }
 
   /* The first warpgroup. */
-  INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const GcTensorMap *a, const GcTensorMap *b) {
+  INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const GcTensorMap *a, const GcTensorMap *b,
+                       int batch = BATCH, int rows = M) {
     registers_release<40>();
     if (threadIdx.x != 0) return;
     Place p = {0, 0};
     for (int tile = (int)blockIdx.x; tile < TILES; tile += (int)gridDim.x) {
       int bt, m0, n0;
       tile_coords(tile, bt, m0, n0);
+      if ((batch != BATCH && bt >= batch) || (rows != M && m0 >= rows)) continue; /* behind the extent */
 #pragma unroll 1
       for (int s = 0; s < K_TILES; s++, p.step()) {
         char *at = ring + p.stage * STAGE;
