@@ -177,6 +177,44 @@ for level in $levels; do
   done
 done
 
+# ---- on tensor cores the sums are those of the same kernels for that extent ----
+if [ -n "$fake" ] && [ "${GC_TEST_LEVEL-}" = full ]; then
+  cat >halves.g <<'END'
+entry train(x : f32[n <= 200, 128], y : f32[n, 64]) {
+  h = gelu(linear(x, 192) as one)
+  p = linear(h, 64) as two
+  loss = mean((p - y) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+def heads(x) { return transpose(reshape(x, [dim(x, 0), 24, 2, 16]), [0, 2, 1, 3]) }
+entry attend(x : f32[n <= 200, 24, 32]) {
+  q, k, v = split(linear(x, 96) as qkv, 3, axis = -1)
+  z = attention(heads(q), heads(k), heads(v), true)
+  s = x @ transpose(x, [0, 2, 1])
+  return z, s
+}
+END
+  for cc in 8.0 9.0; do
+    export FAKECUDA_CC=$cc
+    arch=$([ $cc = 8.0 ] && echo sm_80 || echo sm_90a)
+    run 0 "$gc" halves.g --precision=bf16 --target=cuda,cpu --arch=$arch -o halves
+    for k in 3 70 131; do
+      { echo "let n = $k" && sed 's/n <= 200/n/' halves.g; } >halves-exact.g
+      run 0 "$gc" halves-exact.g --precision=bf16 --target=cuda,cpu --arch=$arch -o halves-exact
+      "$mkdata" npy f32 $k,128 1 x.npy && "$mkdata" npy f32 $k,64 2 y.npy && "$mkdata" npy f32 $k,24,32 3 a.npy ||
+        fail 'no data could be made'
+      for p in halves halves-exact; do
+        poison=$([ $p = halves ] && echo --poison)
+        run 0 ./$p train --x x.npy --y y.npy --no-shuffle --epochs 2 --save $p.safetensors --device cuda --quiet $poison
+        run 0 ./$p attend --x a.npy --z $p.z.npy --s $p.s.npy --device cuda --quiet $poison
+      done
+      for file in safetensors z.npy s.npy; do same halves.$file halves-exact.$file "bf16 on $arch at $k"; done
+    done
+  done
+  unset FAKECUDA_CC
+fi
+
 # ---- on a GPU the next batch is queued while one runs, with an extent of its own ----
 if [ -n "$fake" ]; then
   files 20
