@@ -31,10 +31,11 @@ typedef struct CodegenOptions {
   bool images;              /* the executable decodes images: libgcimages.a is linked */
   int level;                /* 0..3, of gc */
   bool save_temps, verbose, time;
-  double cc_seconds; /* set: time spent in the C compiler and linker */
-  bool stats;        /* say what the kernels take of a device */
-  int failed;        /* set: exit code of a target that could not be made */
-  bool exact;        /* no tensor cores: sums have the host's order in every dtype */
+  double cc_seconds;   /* set: time spent in the C compiler and linker */
+  bool stats;          /* say what the kernels take of a device */
+  int failed;          /* set: exit code of a target that could not be made */
+  bool exact;          /* no tensor cores: sums have the host's order in every dtype */
+  const char *weights; /* a file of safetensors that goes into the program; NULL: none */
   bool index64; /* positions of 64 bits in every kernel of a device, as large values take them */
 } CodegenOptions;
 

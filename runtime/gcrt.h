@@ -245,6 +245,12 @@ typedef struct GcProgram {
    inputs are the same in all of them; offsets, panels, steps and totals are not. */
 extern const GcProgram gc_program;
 
+/* The file of safetensors that `gc --weights` put into the program; weak: there may be none. */
+typedef struct GcWeights {
+  const uint8_t *begin, *end;
+} GcWeights;
+extern const GcWeights gc_weights __attribute__((weak, visibility("hidden")));
+
 /* From a kernel, any thread: element `at` of the index at a site is `value`, not in [0, limit). The
    first report wins; the runtime says it and stops after the step. */
 void gcrt_fault(int site, int64_t at, int64_t value, int64_t limit);

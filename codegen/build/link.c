@@ -333,6 +333,30 @@ static bool save_source(Build *b, const CodegenPart *p) {
          place(b, whole, codegen_saved_source(b->c, b->out, p->backend), false);
 }
 
+/* The assembler takes the file as it is. Where gcc's code reaches 2 GB around itself, large data
+   stands behind all else; its addresses have 64 bits. */
+static const char *weights_source(Build *b, const char *file) {
+  const char *macros = b->o->cc_macros ? b->o->cc_macros : "";
+  bool large = strstr(macros, "#define __x86_64__ ") && !strstr(macros, "#define __clang__ ");
+  const char *quoted = "";
+  for (const char *p = file; *p; p++)
+    quoted = intern_printf(b->c, "%s%s%c", quoted, *p == '"' || *p == '\\' ? "\\" : "", *p);
+  return intern_printf(b->c,
+                       ".section %s\n.balign 64\nbegin:\n.incbin \"%s\"\nend:\n.byte 0\n"
+                       ".section .data.rel.ro,\"aw\"\n.balign 8\n"
+                       ".globl gc_weights\n.hidden gc_weights\ngc_weights: .quad begin, end\n"
+                       ".section .note.GNU-stack,\"\",%%progbits\n",
+                       large ? ".lrodata,\"al\"" : ".rodata", quoted);
+}
+
+static bool add_weights(Build *b) {
+  if (!b->o->weights) return true;
+  const char *source = file_in(b, "weights.s"), *text = weights_source(b, b->o->weights);
+  if (!write_text(b, source, text)) return false;
+  add_unit(b, source, NULL, NULL);
+  return true;
+}
+
 static bool make_part(Build *b, const CodegenPart *p) {
   return write_part(b, p) && (!b->o->save_temps || save_source(b, p));
 }
@@ -346,6 +370,7 @@ static bool make(Build *b, CodegenPart *part, int n) {
   bool ok = can_write(b) && make_part(b, &part[n - 1]);
   if (ok && b->api) add_unit(b, b->api, NULL, NULL);
   for (int i = 0; i < n - 1 && ok; i++) ok = make_part(b, &part[i]);
+  ok = ok && add_weights(b);
   return ok && compile_and_link(b);
 }
 

@@ -18,6 +18,7 @@ static const char *const marks[] = {
     LIBRARY_MARK,                 /* a library's header and its functions */
     PYTHON_MARK,                  /* a library's Python module */
     "# Parsed by gc ",            /* --emit=ast */
+    "# Imported by gc ",          /* --emit=g */
     "module \"",                  /* --emit=ir */
     "{\"gc\": \"",                /* --emit=plan */
     "id,lower,upper,size,offset", /* --pack */
@@ -31,6 +32,12 @@ static bool is_form(const char *text, const BackendForm *f) {
   const char *holds = f->holds ? strstr(text, f->holds) : text;
   return f->begins && begins(text, f->begins) && holds &&
          (size_t)(holds - text) <= strcspn(text, "\n");
+}
+
+/* Weights, as --emit=g and programs write them: behind the length of the header. */
+static bool is_weights_of_gc(const char *text, ssize_t n) {
+  static const char begin[] = "{\"__metadata__\":{\"format\":\"gc\"";
+  return n >= (ssize_t)(8 + sizeof begin - 1) && memcmp(text + 8, begin, sizeof begin - 1) == 0;
 }
 
 static bool is_text_of_gc(const char *text) {
@@ -84,7 +91,7 @@ bool output_is_own(const char *path) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t n = pread(fd, text, sizeof text - 1, 0);
-  bool own = n > 0 && (is_text_of_gc(text) || is_elf_of_gc(fd));
+  bool own = n > 0 && (is_text_of_gc(text) || is_weights_of_gc(text, n) || is_elf_of_gc(fd));
   close(fd);
   return own;
 }

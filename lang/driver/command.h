@@ -6,17 +6,24 @@
 #include "codegen/codegen.h"
 #include "ir/ir.h"
 #include "lang/driver/options.h"
+#include "lang/onnx/onnx.h"
 #include "lang/syntax/ast.h"
 
 enum { EXIT_DONE = 0, EXIT_PROGRAM = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
+typedef enum InputKind { INPUT_G, INPUT_IR, INPUT_ONNX } InputKind;
+InputKind input_kind(const Options *o);
+
 typedef struct Front {
   Ctx *c;
   const Options *o;
+  const OnnxProgram *onnx; /* once it has been imported */
   double parse_seconds, elaborate_seconds;
   bool elaborated; /* there is a module */
 } Front;
 
+/* An ONNX model as a program's text; NULL with the exit code in *code. */
+const OnnxProgram *front_import(Front *f, int *code);
 /* The input as a tree; NULL with the exit code in *code. */
 Program *front_parse(Front *f, int *code);
 /* The input as a module; NULL with the exit code in *code. */
@@ -31,6 +38,11 @@ typedef struct Targets {
 int targets_choose(Ctx *c, const Options *o, Targets *out);
 /* The part of a target; NULL: it is not built for. */
 CodegenPart *targets_part(Targets *t, const Backend *b);
+
+/* ---- weights.c ---- */
+/* Whether each tensor of a safetensors file is a param or state of the module, of its dtype and
+   shape; notes what the file does not have. Returns the exit code. */
+int weights_check(const Module *m, const char *path);
 
 /* --help, --version, --list-passes: true if one of them was given and answered. */
 bool help_answer(Ctx *c, const Options *o, int *code);

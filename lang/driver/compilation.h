@@ -12,6 +12,7 @@ typedef enum Emit {
   EMIT_LIB,
   EMIT_PYTHON,
   EMIT_FORM, /* a target's own */
+  EMIT_G,    /* the program of what is imported */
   EMIT_AST,
   EMIT_IR,
   EMIT_PLAN
@@ -45,6 +46,8 @@ bool settings_makes_program(Emit e); /* machine code that the C compiler makes: 
 /* What is read, and what is written: the output, what lies beside it, and what is looked at, where
    the shell leads it to a file. */
 int settings_files(Compilation *r, bool looks);
+/* model.safetensors of model.g; NULL of the screen. */
+const char *settings_weights_beside(Ctx *c, const char *output);
 bool settings_wants_times(const Options *o); /* --stats=time[:DEVICE] */
 /* Whose model of time the device is for, and its name; NULL after a message. */
 const Backend *settings_timed_device(const Compilation *r, const char **name);

@@ -5,11 +5,52 @@
 #include "lang/elab/elab.h"
 
 #include <errno.h>
+#include <stdlib.h>
+
+InputKind input_kind(const Options *o) {
+  const char *kind = option_value(o, OPT_LANGUAGE, NULL);
+  size_t n = strlen(o->input);
+  bool named = n > 5 && strcmp(o->input + n - 5, ".onnx") == 0;
+  if (!kind) return named ? INPUT_ONNX : INPUT_G;
+  return strcmp(kind, "ir") == 0 ? INPUT_IR : strcmp(kind, "onnx") == 0 ? INPUT_ONNX : INPUT_G;
+}
+
+const OnnxProgram *front_import(Front *f, int *code) {
+  const Options *o = f->o;
+  uint32_t n = o->defines.n;
+  OnnxDim *dims = ARENA_ARRAY(ctx_arena(f->c), OnnxDim, n + 1);
+  enum { MOST = 1 << 30 };
+  for (uint32_t i = 0; i < n && !f->onnx; i++) {
+    const Define *d = &o->defines.at[i];
+    char *end;
+    long long v = strtoll(d->value, &end, 10);
+    if (*end || v < 1 || v > MOST) {
+      *code = usage_error("-D %s: a dimension is a number from 1 to %d, not '%s'", d->name, MOST,
+                          d->value);
+      return NULL;
+    }
+    dims[i] = (OnnxDim){d->name, v, d->bound};
+  }
+  bool unreadable = false;
+  if (!f->onnx) f->onnx = onnx_import(f->c, o->input, dims, (int)n, &unreadable);
+  if (!f->onnx) *code = unreadable ? EXIT_USAGE : EXIT_PROGRAM;
+  return f->onnx;
+}
+
+static Program *parse_input(Front *f, bool *unreadable) {
+  int code = EXIT_DONE;
+  size_t n;
+  *unreadable = false;
+  if (input_kind(f->o) != INPUT_ONNX) return parse_file(f->c, f->o->input, unreadable);
+  if (!front_import(f, &code)) return *unreadable = code == EXIT_USAGE, NULL;
+  const char *text = onnx_text(f->onnx, &n);
+  return parse_text(f->c, f->o->input, text, n);
+}
 
 Program *front_parse(Front *f, int *code) {
   double start = clock_seconds();
   bool unreadable;
-  Program *prog = parse_file(f->c, f->o->input, &unreadable);
+  Program *prog = parse_input(f, &unreadable);
   f->parse_seconds = clock_seconds() - start;
   *code = prog ? EXIT_DONE : unreadable ? EXIT_USAGE : EXIT_PROGRAM;
   return prog;
@@ -35,6 +76,10 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
     if (prog->decls.at[i]->kind == DECL_LET) lets[n++] = prog->decls.at[i]->name.name;
   for (uint32_t i = 0; i < o->defines.n; i++) {
     const Define *d = &o->defines.at[i];
+    if (d->bound)
+      return !usage_error(
+          "-D '%s<=%s' bounds a dimension of an ONNX model; a program says it itself: %s <= %s",
+          d->name, d->value, d->name, d->value);
     const char *name = intern_n(f->c, d->name, strlen(d->name)); /* as this context spells it */
     bool known = false;
     for (int k = 0; k < n; k++) known |= lets[k] == name;
@@ -59,13 +104,14 @@ static Module *module_from_program(Front *f, int *code) {
   const Program *prog = front_parse(f, code);
   if (!prog) return NULL;
   DefineFlag *defines = ARENA_ARRAY(ctx_arena(f->c), DefineFlag, f->o->defines.n + 1);
-  if (!parse_defines(f, prog, defines)) {
+  int n = input_kind(f->o) == INPUT_ONNX ? 0 : (int)f->o->defines.n; /* those were dimensions */
+  if (n && !parse_defines(f, prog, defines)) {
     *code = EXIT_USAGE;
     return NULL;
   }
   double start = clock_seconds();
   const char *wrong = NULL;
-  ElabOptions eo = {.defines = defines, .n = (int)f->o->defines.n, .wrong = &wrong};
+  ElabOptions eo = {.defines = defines, .n = n, .wrong = &wrong};
   Module *m = elaborate(f->c, prog, &eo);
   f->elaborate_seconds = clock_seconds() - start;
   if (!m) *code = wrong ? EXIT_USAGE : EXIT_PROGRAM;
@@ -90,8 +136,8 @@ static Module *module_from_text(Front *f, int *code) {
 }
 
 Module *front_module(Front *f, int *code) {
-  bool is_text = strcmp(option_value(f->o, OPT_LANGUAGE, "g"), "ir") == 0;
-  Module *m = is_text ? module_from_text(f, code) : module_from_program(f, code);
+  Module *m =
+      input_kind(f->o) == INPUT_IR ? module_from_text(f, code) : module_from_program(f, code);
   f->elaborated = m != NULL;
   if (m) module_identify(m);
   return m;

@@ -2,6 +2,7 @@
    asked. Contract: exit codes 0 done, 1 the program is wrong, 2 the command line is wrong, 3 the
    environment is, 70 an internal error; what was wrong has been said once, and a failing run leaves
    no output. */
+#define _GNU_SOURCE
 #include "codegen/build/output.h"
 #include "codegen/codegen.h"
 #include "ir/support/clock.h"
@@ -10,11 +11,31 @@
 #include "lang/editor/editor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- the stages ---- */
+
+/* What is too large for that, as a file that is whole or not there. */
+static int output_stream(Compilation *r, const char *path, int (*print)(FILE *f, Compilation *r)) {
+  const char *part = intern_printf(r->c, "%s.part", path);
+  int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+  int code = f ? print(f, r) : EXIT_DONE;
+  errno = 0;
+  bool whole = f && fflush(f) == 0 && !ferror(f);
+  if (f) whole = fclose(f) == 0 && whole;
+  whole = whole && !code && rename(part, path) == 0;
+  if (!whole && !code) {
+    diag(r->c, SEV_ERROR, (Loc){0}, "cannot write '%s': %s", path, strerror(errno));
+    code = EXIT_ENVIRONMENT;
+  }
+  if (!whole && fd >= 0) unlink(part);
+  return code;
+}
 
 /* A text is made whole in memory before a byte of it is written; `print` returns an exit code. */
 static int emit_text(Compilation *r, int (*print)(FILE *f, Compilation *r)) {
@@ -212,6 +233,48 @@ static int print_looks(Compilation *r) {
   return EXIT_DONE;
 }
 
+/* ---- what is imported ---- */
+
+static int print_g(FILE *f, Compilation *r) {
+  size_t n;
+  const char *text = onnx_text(r->front.onnx, &n);
+  fwrite(text, 1, n, f);
+  return EXIT_DONE;
+}
+
+static int print_weights(FILE *f, Compilation *r) {
+  return onnx_write_weights(r->front.onnx, f) ? EXIT_DONE : EXIT_PROGRAM;
+}
+
+/* The program of an ONNX model, and its weights beside it. */
+static int emit_g(Compilation *r) {
+  int code = EXIT_DONE;
+  if (!front_import(&r->front, &code)) return code;
+  const char *weights = settings_weights_beside(r->c, r->output);
+  if (weights && onnx_has_weights(r->front.onnx)) code = output_stream(r, weights, print_weights);
+  return code ? code : emit_text(r, print_g);
+}
+
+/* A file without a name that holds the weights of an ONNX model, as the assembler takes it in. -1:
+   there are none, or the exit code says why. */
+static int imported_weights(Compilation *r, int *code) {
+  if (!r->front.onnx || !onnx_has_weights(r->front.onnx)) return -1;
+  const char *tmp = getenv("TMPDIR");
+  int fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  FILE *f = fd >= 0 ? fdopen(dup(fd), "w") : NULL;
+  if (f) *code = print_weights(f, r);
+  bool whole = f && fflush(f) == 0 && !ferror(f);
+  if (f) whole = fclose(f) == 0 && whole;
+  if (!whole && !*code) {
+    diag(r->c, SEV_ERROR, (Loc){0}, "cannot write the weights to a file in %s: %s",
+         tmp && *tmp ? tmp : "/tmp", strerror(errno));
+    *code = EXIT_ENVIRONMENT;
+  }
+  if (*code && fd >= 0) close(fd);
+  if (!*code) r->codegen.weights = intern_printf(r->c, "/proc/%ld/fd/%d", (long)getpid(), fd);
+  return *code ? -1 : fd;
+}
+
 static int emit_form(Compilation *r) {
   const char *bytes;
   size_t n;
@@ -225,6 +288,8 @@ static int emit_module(Compilation *r) {
   double start = clock_seconds();
   int code = EXIT_DONE;
   bool ok = true;
+  int weights = settings_makes_program(r->emit) ? imported_weights(r, &code) : -1;
+  if (code) return code;
   switch (r->emit) {
   case EMIT_EXE:
     ok = codegen_exe(r->targets.part, r->targets.n, &r->codegen, r->output, &code);
@@ -239,8 +304,10 @@ static int emit_module(Compilation *r) {
   case EMIT_IR: code = emit_text(r, print_ir); break;
   case EMIT_PLAN: code = emit_text(r, print_plan); break;
   case EMIT_AST:
+  case EMIT_G:
   case EMIT_NONE: break;
   }
+  if (weights >= 0) close(weights);
   if (!ok && code == EXIT_DONE) code = EXIT_PROGRAM;
   r->codegen_seconds = clock_seconds() - start;
   return code;
@@ -270,7 +337,7 @@ static int compile(Compilation *r) {
   if (option_given(&r->o, OPT_PASSES) && option_given(&r->o, OPT_PRECISION))
     return usage_error("--precision chooses passes, which --passes says itself: write "
                        "autodiff{saved=bf16},precision{products=bf16} there");
-  bool is_text = strcmp(option_value(&r->o, OPT_LANGUAGE, "g"), "ir") == 0;
+  bool is_text = input_kind(&r->o) == INPUT_IR;
   if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] &&
       !passes_check(r->c, r->pipeline, is_text))
     return EXIT_USAGE;
@@ -283,6 +350,7 @@ static int compile(Compilation *r) {
     r->prog = front_parse(&r->front, &code);
     return r->prog ? emit_text(r, print_ast) : code;
   }
+  if (r->emit == EMIT_G) return emit_g(r);
   r->m = front_module(&r->front, &code);
   if (!r->m) return code;
   if ((is_text || r->passes.verify_each) && !module_verify(r->m, NULL)) {
@@ -294,8 +362,9 @@ static int compile(Compilation *r) {
     module_free(r->m);
     return EXIT_DONE;
   }
+  if (r->codegen.weights) code = weights_check(r->m, r->codegen.weights);
   verify_extents(r);
-  code = run_passes(r);
+  if (!code) code = run_passes(r);
   if (!code) code = print_looks(r);
   if (!code && !print_schedules(r)) code = EXIT_PROGRAM;
   if (!code) code = print_times_of_launches(r);

@@ -9,7 +9,7 @@ static const char EMIT_KINDS[] = "exe|lib|python"
 #define BACKEND(id, emit) "|" emit
 #include "codegen/backends.def"
 #undef BACKEND
-                                 "|ast|ir|plan";
+                                 "|g|ast|ir|plan";
 static const char TARGET_LIST[] =
 #define BACKEND(id, emit) "|" #id
 #include "codegen/backends.def"
@@ -89,12 +89,14 @@ static bool check_value(Ctx *c, const OptionRow *r, const char *value) {
 static bool add_define(Ctx *c, Options *o, const char *text) {
   const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
   size_t n = strspn(text, letters);
-  if (n == 0 || (text[0] >= '0' && text[0] <= '9') || text[n] != '=' || !text[n + 1])
+  bool bound = text[n] == '<';
+  const char *value = text + n + bound + 1;
+  if (n == 0 || (text[0] >= '0' && text[0] <= '9') || text[n + bound] != '=' || !*value)
     return !usage_error("-D takes NAME=VALUE, not '%s'", text);
   const char *name = intern_n(c, text, n);
   for (uint32_t i = 0; i < o->defines.n; i++)
     if (o->defines.at[i].name == name) return !usage_error("-D %s is given twice", name);
-  vec_push(ctx_arena(c), &o->defines, (Define){name, text + n + 1});
+  vec_push(ctx_arena(c), &o->defines, (Define){name, value, bound});
   return true;
 }
 

@@ -15,6 +15,7 @@ typedef enum OptionId {
 
 typedef struct Define { /* -D NAME=V */
   const char *name, *value;
+  bool bound; /* -D 'NAME<=V' */
 } Define;
 
 typedef struct Options {

@@ -13,12 +13,11 @@ static const struct {
   const char *name;
   Emit emit;
   const char *what, *before, *after; /* NULL: text, which goes to the screen */
-} emits[] = {{"exe", EMIT_EXE, "executable", "", ""},
-             {"lib", EMIT_LIB, "library", "lib", ".so"},
-             {"python", EMIT_PYTHON, "module", "", ".py"},
-             {"ast", EMIT_AST, NULL, NULL, NULL},
-             {"ir", EMIT_IR, NULL, NULL, NULL},
-             {"plan", EMIT_PLAN, NULL, NULL, NULL}};
+} emits[] = {
+    {"exe", EMIT_EXE, "executable", "", ""},      {"lib", EMIT_LIB, "library", "lib", ".so"},
+    {"python", EMIT_PYTHON, "module", "", ".py"}, {"g", EMIT_G, NULL, NULL, NULL},
+    {"ast", EMIT_AST, NULL, NULL, NULL},          {"ir", EMIT_IR, NULL, NULL, NULL},
+    {"plan", EMIT_PLAN, NULL, NULL, NULL}};
 enum { EMITS = sizeof emits / sizeof emits[0] };
 
 Emit settings_emit(const Options *o) {
@@ -36,6 +35,13 @@ static bool is_named_as_plan(const Options *o, const char *output) {
   return form && dot && strcmp(dot + 1, form) == 0;
 }
 
+const char *settings_weights_beside(Ctx *c, const char *output) {
+  if (!output || strcmp(output, "-") == 0) return NULL;
+  size_t n = strlen(output);
+  if (n > 2 && strcmp(output + n - 2, ".g") == 0) n -= 2;
+  return intern_printf(c, "%.*s.safetensors", (int)n, output);
+}
+
 int settings_files(Compilation *r, bool looks) {
   bool program = settings_makes_program(r->emit), python = r->emit == EMIT_PYTHON;
   bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
@@ -43,7 +49,8 @@ int settings_files(Compilation *r, bool looks) {
   const char *out = r->output, *module = NULL;
   if (python) module = out, out = codegen_module_library(r->c, module);
   const char *input = intern_printf(r->c, "the input %s", r->o.input);
-  FileUse use[7 + BACKENDS];
+  const char *weights = option_value(&r->o, OPT_WEIGHTS, NULL);
+  FileUse use[9 + BACKENDS];
   int n = 0;
   use[n++] = (FileUse){.option = input, .path = r->o.input};
   use[n++] = (FileUse){.option = "gc itself", .path = "/proc/self/exe"};
@@ -52,6 +59,9 @@ int settings_files(Compilation *r, bool looks) {
         (FileUse){"the standard output", "/proc/self/fd/1", .writes = true, .by_shell = true};
   if (!screen) use[n++] = (FileUse){python ? "the library" : "the output", out, .writes = true};
   if (python) use[n++] = (FileUse){"the module", module, .writes = true};
+  if (weights) use[n++] = (FileUse){.option = "--weights", .path = weights};
+  if (r->emit == EMIT_G && !screen)
+    use[n++] = (FileUse){"the weights", settings_weights_beside(r->c, out), .writes = true};
   if (r->emit == EMIT_LIB)
     use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
   for (int i = r->targets.n; temps && i-- > 0;)
@@ -89,7 +99,9 @@ static int name_output(Compilation *r, const char *what, const char *before, con
   size_t n = strlen(input), name_at = 0;
   for (size_t i = 0; i < n; i++)
     if (input[i] == '/') name_at = i + 1;
-  bool named = n >= name_at + 3 && strcmp(input + n - 2, ".g") == 0;
+  const char *ending = input_kind(&r->o) == INPUT_ONNX ? ".onnx" : ".g";
+  size_t end = strlen(ending);
+  bool named = n > name_at + end && strcmp(input + n - end, ending) == 0;
   if (!named && access(intern_printf(r->c, "%s.g", input), F_OK) == 0)
     return usage_error("%s is not named NAME.g; did you mean %s.g?", input, input);
   if (!named)
@@ -98,7 +110,7 @@ static int name_output(Compilation *r, const char *what, const char *before, con
                            : "%s is not named NAME.g; if it is a program, name the %s with -o",
                        input, what);
   r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, input, before,
-                            (int)(n - 2 - name_at), input + name_at, after);
+                            (int)(n - end - name_at), input + name_at, after);
   return EXIT_DONE;
 }
 
@@ -143,6 +155,12 @@ int settings_output(Compilation *r) {
             : first ? targets_part(&r->targets, first)
                     : &r->targets.part[0];
   r->output = option_value(o, OPT_OUTPUT, NULL);
+  if (r->emit == EMIT_G && input_kind(o) != INPUT_ONNX)
+    return usage_error("--emit=g writes the program of an ONNX model; %s is none", o->input);
+  if (option_given(o, OPT_WEIGHTS) && input_kind(o) == INPUT_ONNX)
+    return usage_error("--weights does not go with an ONNX model, which has its own");
+  if (option_given(o, OPT_WEIGHTS) && !settings_makes_program(r->emit))
+    return usage_error("--weights goes into a program or a library");
   if (r->form && r->form->image && r->main->narch != 1)
     return usage_error("--emit=%s is for one architecture: --arch=%s", name,
                        r->main->backend->one_arch);
@@ -266,6 +284,7 @@ int settings_options(Compilation *r) {
       .runtime_dir = runtime_dir(r->c),
       .level = level(o),
       .jobs = parse_count(option_value(o, OPT_JOBS, "0"), MOST_JOBS),
+      .weights = option_value(o, OPT_WEIGHTS, NULL),
       .no_cache = option_given(o, OPT_NO_CACHE),
       .images = option_given(o, OPT_IMAGES),
       .save_temps = option_given(o, OPT_SAVE_TEMPS),

@@ -66,7 +66,11 @@ bool session_initialize(Session *s, uint64_t seed) {
   s->env = (GcEnv){.seed = seed};
   if (!s->init) return true;
   session_run(s, s->init, &(RunRequest){.batch = NO_BATCH});
-  return !session_fault(s, s->init->entry, NO_BATCH);
+  if (session_fault(s, s->init->entry, NO_BATCH)) return false;
+  if (!&gc_weights) return true;
+  const Globals w = session_globals(s);
+  return session_download(s, &s->err) && weights_read_own(&w, &s->err) &&
+         session_upload(s, &s->err);
 }
 
 bool session_close(Session *s, bool ours, Err *e) {

@@ -54,7 +54,8 @@ bool session_sizes(const SessionPlan *p, Sizes *s, Err *e);
 /* Owns the device from here on, also where it fails. */
 bool session_open(Session *s, const SessionPlan *p, Device *d, Err *e);
 bool session_start(Session *s, int threads, Err *e);
-/* Fills every global with its initial value; false: s->err says why. */
+/* Fills every global with its initial value, or with that of the program's own weights; false:
+ * s->err says why. */
 bool session_initialize(Session *s, uint64_t seed);
 /* ours: false in the child of a fork, which may touch neither threads nor device. False: a call of
    the device failed that none had reported. Closing again does nothing. */

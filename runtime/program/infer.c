@@ -248,7 +248,8 @@ static bool has_params(const GcProgram *p) {
 
 static bool begin(Infer *f) {
   const bool *given = f->cmd->options.given;
-  if (!given[OPT_LOAD] && !given[OPT_RESUME] && has_params(f->cmd->session.program))
+  const GcProgram *program = f->cmd->session.program;
+  if (!given[OPT_LOAD] && !given[OPT_RESUME] && has_params(program) && !weights_own_all(program))
     note(f->cmd, "without --load the parameters have their random initial values");
   for (int i = 0; i < f->cmd->entry->noutputs; i++) {
     const OutputOption *o = &f->cmd->options.outputs[i];

@@ -311,17 +311,51 @@ static const char *foreign_checkpoint(const File *f) { return foreign(f, choose_
 const OutKind out_weights = {"a safetensors file", safe_is, foreign_weights};
 const OutKind out_checkpoint = {"a safetensors file", safe_is, foreign_checkpoint};
 
+static bool read_file(const Globals *w, const File *f, const WeightsRequest *q, Err *e) {
+  SafeTable t;
+  if (!safe_open(&t, f, e)) return false;
+  Selection s = {f, &t, q};
+  bool ok = read_meta(&t, f->path, q->meta, q->nmeta, e) && compare_all(&t, f->path, q, e) &&
+            read_pieces(w, &s, true, check_piece, e) && read_pieces(w, &s, false, put_piece, e);
+  safe_free(&t);
+  return ok;
+}
+
 bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e) {
   File f;
-  SafeTable t;
   if (!file_open(&f, path, e)) return false;
-  bool ok = safe_open(&t, &f, e);
-  if (ok) {
-    Selection s = {&f, &t, q};
-    ok = read_meta(&t, path, q->meta, q->nmeta, e) && compare_all(&t, path, q, e) &&
-         read_pieces(w, &s, true, check_piece, e) && read_pieces(w, &s, false, put_piece, e);
-    safe_free(&t);
-  }
+  bool ok = read_file(w, &f, q, e);
   file_close(&f);
   return ok;
+}
+
+/* ---- the program's own: gc has compared them with its globals ---- */
+
+static bool own_file(File *f) {
+  if (!&gc_weights) return false;
+  *f = (File){.path = "the program's own weights",
+              .fd = -1,
+              .size = (uint64_t)(gc_weights.end - gc_weights.begin),
+              .memory = gc_weights.begin};
+  return true;
+}
+
+static bool choose_none(const GcGlobal *g, const void *arg) { return false; }
+
+bool weights_read_own(const Globals *w, Err *e) {
+  File f;
+  return !own_file(&f) ||
+         read_file(w, &f, &(WeightsRequest){.want = choose_all, .need = choose_none}, e);
+}
+
+bool weights_own_all(const GcProgram *program) {
+  File f;
+  SafeTable t;
+  Err none = {0};
+  if (!own_file(&f) || !safe_open(&t, &f, &none)) return false;
+  bool all = true;
+  for (int i = 0; i < program->nglobals; i++)
+    all &= program->globals[i].kind != GC_PARAM || safe_find(&t, program->globals[i].t.name);
+  safe_free(&t);
+  return all;
 }

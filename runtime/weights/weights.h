@@ -37,6 +37,10 @@ typedef struct WeightsRequest { /* what is read */
 } WeightsRequest;
 /* A file that does not fit changes nothing. */
 bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e);
+/* Of those that the program has in itself; nothing if there are none. */
+bool weights_read_own(const Globals *w, Err *e);
+/* Those have all parameters. */
+bool weights_own_all(const GcProgram *program);
 /* The checksum of all and the metadata, as the value of `sum`. */
 void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum);
 bool weights_finite(const Globals *w, Err *e); /* the parameters */

@@ -1,0 +1,247 @@
+/* Operators that work element by element.
+   Sources: https://onnx.ai/onnx/operators, opsets 7 and later. */
+#include "lang/onnx/graph.h"
+
+/* ---- one input ---- */
+
+/* %1$s is the input. */
+static const struct {
+  const char *op, *as;
+} unary[] = {
+    {"Abs", "abs(%1$s)"},
+    {"Neg", "-%1$s"},
+    {"Ceil", "ceil(%1$s)"},
+    {"Floor", "floor(%1$s)"},
+    {"Round", "round(%1$s)"},
+    {"Exp", "exp(%1$s)"},
+    {"Log", "log(%1$s)"},
+    {"Sqrt", "sqrt(%1$s)"},
+    {"Sin", "sin(%1$s)"},
+    {"Cos", "cos(%1$s)"},
+    {"Tan", "sin(%1$s) / cos(%1$s)"},
+    {"Tanh", "tanh(%1$s)"},
+    {"Sigmoid", "sigmoid(%1$s)"},
+    {"Erf", "erf(%1$s)"},
+    {"Relu", "relu(%1$s)"},
+    {"Sign", "sign(%1$s)"},
+    {"Not", "not %1$s"},
+    {"Reciprocal", "1 / %1$s"},
+    {"Softplus", "softplus(%1$s)"},
+    {"Softsign", "%1$s / (1 + abs(%1$s))"},
+    {"Mish", "%1$s * tanh(softplus(%1$s))"},
+    {"HardSwish", "%1$s * clamp(%1$s / 6 + 0.5, 0, 1)"},
+    {"Sinh", "(expm1(%1$s) - expm1(-%1$s)) / 2"},
+    {"Cosh", "(exp(%1$s) + exp(-%1$s)) / 2"},
+    {"Atanh", "0.5 * (log1p(%1$s) - log1p(-%1$s))"},
+    {"Acosh", "log(%1$s + sqrt(%1$s * %1$s - 1))"},
+    {"Asinh", "sign(%1$s) * log1p(abs(%1$s) + %1$s * %1$s / (1 + sqrt(%1$s * %1$s + 1)))"},
+};
+
+bool onnx_unary(Node *n) {
+  Tensor *x = input(n, 0);
+  const char *t = tensor_text(n, x);
+  for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
+    if (strcmp(unary[i].op, n->op) == 0) {
+      const char *s = "";
+      for (const char *p = unary[i].as; *p;) {
+        size_t k = strcspn(p, "%");
+        s = text(n, "%s%.*s%s", s, (int)k, p, p[k] ? t : "");
+        p += k + (p[k] ? 4 : 0);
+      }
+      return give(n, 0, x->type, &x->shape, s);
+    }
+  return refuse(n, "it has no counterpart");
+}
+
+bool onnx_identity(Node *n) { return give_same(n, 0, input(n, 0)); }
+
+/* Rounding towards zero is what conversions to integers do. */
+bool onnx_cast(Node *n) {
+  Tensor *x = input(n, 0), *like = input(n, 1);
+  int to = like ? like->type : (int)attr_int(n, "to", 0);
+  const ElemInfo *e = elem_of(to);
+  if (!e->gc) return refuse(n, "a conversion to element type %d, which gc does not have", to);
+  if (e->size != e->bytes && !is_float(x) && elem_of(x->type)->low >= e->low &&
+      elem_of(x->type)->high <= e->high)
+    return give(n, 0, to, &x->shape, text(n, "%s(%s)", e->gc, tensor_text(n, x)));
+  if (e->size != e->bytes) return refuse(n, "a conversion to %s, which gc does not have", e->onnx);
+  if (to == x->type) return give_same(n, 0, x);
+  if (to == ELEM_BOOL) return give(n, 0, to, &x->shape, text(n, "%s != 0", tensor_text(n, x)));
+  return give(n, 0, to, &x->shape, text(n, "%s(%s)", e->gc, tensor_text(n, x)));
+}
+
+bool onnx_is_nan(Node *n) {
+  const char *x = tensor_text(n, input(n, 0));
+  return give(n, 0, ELEM_BOOL, &input(n, 0)->shape, text(n, "%s != %s", x, x));
+}
+
+bool onnx_is_inf(Node *n) {
+  const char *x = tensor_text(n, input(n, 0)), *t = "";
+  if (attr_int(n, "detect_positive", 1)) t = text(n, "%s == inf", x);
+  if (attr_int(n, "detect_negative", 1)) t = text(n, "%s%s%s == -inf", t, *t ? " or " : "", x);
+  return give(n, 0, ELEM_BOOL, &input(n, 0)->shape, *t ? t : text(n, "%s < -inf", x));
+}
+
+bool onnx_dropout(Node *n) {
+  Tensor *ratio = input(n, 1), *training = input(n, 2), *x = input(n, 0);
+  Number is;
+  if (training && !(is_one_number(n->im, training, &is) && is.i == 0)) {
+    if (!is_one_number(n->im, training, &is)) return known_input(n, 2) != NULL;
+    Number r = {.f = 0.5};
+    if (ratio && !is_one_number(n->im, ratio, &r)) return known_input(n, 1) != NULL;
+    if (r.f != 0) return refuse(n, "random numbers: dropout of an inference");
+  }
+  if (!give_same(n, 0, x)) return false;
+  return give(n, 1, ELEM_BOOL, &x->shape, text(n, "full(%s, true)", shape_text(n->im, &x->shape)));
+}
+
+/* ---- activations with numbers ---- */
+
+bool onnx_activation(Node *n) {
+  Tensor *v = input(n, 0);
+  const char *x = tensor_text(n, v), *t = NULL;
+#define A(name, otherwise) real(n, attr_real(n, name, otherwise))
+  if (strcmp(n->op, "LeakyRelu") == 0)
+    t = text(n, "leaky_relu(%s, %s)", x, A("alpha", 0.01));
+  else if (strcmp(n->op, "Elu") == 0)
+    t = text(n, "elu(%s, %s)", x, A("alpha", 1));
+  else if (strcmp(n->op, "Celu") == 0)
+    t = text(n, "max(%s, 0) + min(%s * expm1(%s / %s), 0)", x, A("alpha", 1), x, A("alpha", 1));
+  else if (strcmp(n->op, "Selu") == 0)
+    t = text(n, "%s * elu(%s, %s)", A("gamma", 1.05070102214813232421875), x,
+             A("alpha", 1.67326319217681884765625));
+  else if (strcmp(n->op, "ThresholdedRelu") == 0)
+    t = text(n, "where(%s > %s, %s, 0)", x, A("alpha", 1), x);
+  else if (strcmp(n->op, "HardSigmoid") == 0)
+    t = text(n, "clamp(%s * %s + %s, 0, 1)", A("alpha", 0.2), x, A("beta", 0.5));
+  else if (strcmp(n->op, "Swish") == 0)
+    t = text(n, "%s * sigmoid(%s * %s)", x, A("alpha", 1), x);
+  else if (strcmp(n->op, "Gelu") == 0)
+    t = text(n, "gelu(%s, approx = %s)", x,
+             strcmp(attr_string(n, "approximate", "none"), "tanh") == 0 ? "true" : "false");
+  else if (strcmp(n->op, "Shrink") == 0 && is_float(v))
+    t = text(n, "where(%s < %s, %s + %s, where(%s > %s, %s - %s, 0))", x,
+             real(n, -attr_real(n, "lambd", 0.5)), x, A("bias", 0), x, A("lambd", 0.5), x,
+             A("bias", 0));
+#undef A
+  if (!t) return refuse(n, "arithmetic of integers with fractions");
+  return give(n, 0, v->type, &v->shape, t);
+}
+
+bool onnx_prelu(Node *n) {
+  Tensor *v = input(n, 0), *s = input(n, 1);
+  Shape out;
+  if (!shapes_broadcast(&v->shape, &s->shape, &out)) return refuse(n, "shapes that do not fit");
+  const char *x = tensor_text(n, v);
+  return give(n, 0, v->type, &out,
+              text(n, "where(%s < 0, %s * %s, %s)", x, operand(n, s, v), x, x));
+}
+
+bool onnx_clip(Node *n) {
+  Tensor *v = input(n, 0), *lo = input(n, 1), *hi = input(n, 2);
+  const char *t = text(n, "clamp(%s", tensor_text(n, v));
+  if (n->version < 11) {
+    if (attr_of(n, "min")) t = text(n, "%s, lo = %s", t, real(n, attr_real(n, "min", 0)));
+    if (attr_of(n, "max")) t = text(n, "%s, hi = %s", t, real(n, attr_real(n, "max", 0)));
+  }
+  if (lo) t = text(n, "%s, lo = %s", t, operand(n, lo, v));
+  if (hi) t = text(n, "%s, hi = %s", t, operand(n, hi, v));
+  return give(n, 0, v->type, &v->shape, text(n, "%s)", t));
+}
+
+/* ---- two inputs and more ---- */
+
+static const struct {
+  const char *op, *sign;
+  bool compares;
+} binary[] = {{"Add", "+", false},         {"Sub", "-", false},    {"Mul", "*", false},
+              {"Div", "/", false},         {"And", "and", true},   {"Or", "or", true},
+              {"Xor", "!=", true},         {"Equal", "==", true},  {"Less", "<", true},
+              {"LessOrEqual", "<=", true}, {"Greater", ">", true}, {"GreaterOrEqual", ">=", true}};
+
+/* Both as operands of a sign or a function of two; false after refusing. */
+static bool pair(Node *n, Tensor *a, Tensor *b, const char **x, const char **y, Shape *s) {
+  if (!shapes_broadcast(&a->shape, &b->shape, s)) return refuse(n, "shapes that do not fit");
+  Number one;
+  if (!a->name && (a->trained || !is_one_number(n->im, a, &one))) tensor_text(n, a);
+  if (!b->name && (b->trained || !is_one_number(n->im, b, &one))) tensor_text(n, b);
+  *x = operand(n, a, b);
+  *y = operand(n, b, a);
+  return true;
+}
+
+bool onnx_binary(Node *n) {
+  Tensor *a = input(n, 0), *b = input(n, 1);
+  const char *x, *y;
+  Shape s;
+  if (!pair(n, a, b, &x, &y, &s)) return false;
+  for (size_t i = 0; i < sizeof binary / sizeof *binary; i++) {
+    if (strcmp(binary[i].op, n->op) != 0) continue;
+    int type = binary[i].compares ? ELEM_BOOL : a->type;
+    const char *t = text(n, "%s %s %s", x, binary[i].sign, y);
+    if (strcmp(n->op, "Div") == 0 && !is_float(a)) { /* towards zero */
+      if (elem_of(a->type)->low == 0)
+        t = text(n, "%s // %s", x, y);
+      else
+        t = text(n, "sign(%s) * sign(%s) * (abs(%s) // abs(%s))", x, y, x, y);
+    }
+    return give(n, 0, type, &s, t);
+  }
+  return refuse(n, "it has no counterpart");
+}
+
+bool onnx_pow(Node *n) {
+  Tensor *a = input(n, 0), *b = input(n, 1);
+  const char *x, *y;
+  Shape s;
+  Number p;
+  if (!is_float(a)) return refuse(n, "powers of integers");
+  if (is_one_number(n->im, b, &p) && !b->trained && b->shape.rank <= a->shape.rank && a->name) {
+    if (!shapes_broadcast(&a->shape, &b->shape, &s)) return refuse(n, "shapes that do not fit");
+    const char *t = real(n, is_float(b) ? p.f : (double)p.i);
+    return give(n, 0, a->type, &s, text(n, "%s ** %s", a->name, t));
+  }
+  if (!pair(n, a, b, &x, &y, &s)) return false;
+  return give(n, 0, a->type, &s,
+              a->type == b->type ? text(n, "%s ** %s", x, y)
+                                 : text(n, "%s ** %s(%s)", x, elem_of(a->type)->gc, y));
+}
+
+bool onnx_mod(Node *n) {
+  Tensor *a = input(n, 0), *b = input(n, 1);
+  const char *x, *y;
+  Shape s;
+  if (!pair(n, a, b, &x, &y, &s)) return false;
+  return give(n, 0, a->type, &s,
+              attr_int(n, "fmod", 0) ? text(n, "sign(%s) * (abs(%s) %% abs(%s))", x, x, y)
+                                     : text(n, "%s %% %s", x, y));
+}
+
+/* Max, Min, Sum, Mean: of any number. */
+bool onnx_several(Node *n) {
+  Tensor *v = input(n, 0);
+  Shape s = v->shape;
+  const char *t = tensor_text(n, v);
+  bool extreme = strcmp(n->op, "Max") == 0 || strcmp(n->op, "Min") == 0;
+  for (int i = 1; i < n->nin; i++) {
+    Tensor *x = input(n, i);
+    if (!x || !shapes_broadcast(&s, &x->shape, &s)) return refuse(n, "shapes that do not fit");
+    const char *y = tensor_text(n, x);
+    t = extreme ? text(n, "%s(%s, %s)", strcmp(n->op, "Max") == 0 ? "max" : "min", t, y)
+                : text(n, "%s + %s", t, y);
+  }
+  if (strcmp(n->op, "Mean") == 0) t = text(n, "(%s) / %d", t, n->nin);
+  if (n->nin == 1) return give_same(n, 0, v);
+  return give(n, 0, v->type, &s, t);
+}
+
+bool onnx_where(Node *n) {
+  Tensor *c = input(n, 0), *a = input(n, 1), *b = input(n, 2);
+  Shape s;
+  if (!shapes_broadcast(&a->shape, &b->shape, &s) || !shapes_broadcast(&s, &c->shape, &s))
+    return refuse(n, "shapes that do not fit");
+  Shape both;
+  const char *x, *y;
+  if (!pair(n, a, b, &x, &y, &both)) return false;
+  return give(n, 0, a->type, &s, text(n, "where(%s, %s, %s)", tensor_text(n, c), x, y));
+}

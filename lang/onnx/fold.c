@@ -1,0 +1,509 @@
+/* Computes nodes whose inputs are known when gc compiles: arithmetic of shapes, of indices and of
+   masks. Contract: a bounded dimension stays one through moves, and through products and exact
+   quotients by numbers; trained tensors are never folded; results have at most MOST_KNOWN elements.
+   What is not here is translated, and computed by the program. */
+#include "ir/support/checked.h"
+#include "lang/onnx/graph.h"
+
+#include <math.h>
+
+static bool give_list(Node *n, int type, const Number *at, uint64_t count) {
+  const Shape s = {.rank = 1, .at = {{(int64_t)count, 0}}};
+  return give_known(n, 0, type, &s, at);
+}
+
+/* ---- what is known of any input ---- */
+
+static bool fold_shape(Node *n) {
+  Tensor *v = input(n, 0);
+  Number *x = ARENA_ARRAY(n->im->a, Number, MOST_RANK + 1);
+  int rank = v->shape.rank, from = (int)fmax(-rank, fmin(rank, (double)attr_int(n, "start", 0))),
+      to = (int)fmax(-rank, fmin(rank, (double)attr_int(n, "end", rank)));
+  if (from < 0) from += rank;
+  if (to < 0) to += rank;
+  uint64_t k = 0;
+  for (int i = from; i < to; i++) {
+    x[k].i = v->shape.at[i].n;
+    x[k++].symbol = v->shape.at[i].symbol;
+  }
+  return give_list(n, ELEM_I64, x, k);
+}
+
+static bool fold_size(Node *n) {
+  Axis d;
+  if (!dim_product(&input(n, 0)->shape, 0, input(n, 0)->shape.rank, &d)) return false;
+  Number *x = ARENA_NEW(n->im->a, Number);
+  *x = (Number){.i = d.n, .symbol = d.symbol};
+  return give_known(n, 0, ELEM_I64, &(Shape){0}, x);
+}
+
+/* ---- element by element ---- */
+
+static double rounded(int type, double x) {
+  return type == ELEM_F32 || type == ELEM_F16 || type == ELEM_BF16 ? (double)(float)x : x;
+}
+
+/* The index in an operand that is broadcast to s, of element k of s. */
+static uint64_t broadcast_at(const Shape *s, const Shape *x, uint64_t k) {
+  uint64_t at = 0, stride = 1;
+  for (int i = s->rank - 1; i >= 0; i--) {
+    uint64_t d = (uint64_t)s->at[i].n, place = k % d;
+    int axis = i - (s->rank - x->rank);
+    k /= d;
+    if (axis < 0) continue;
+    if (x->at[axis].n != 1) at += place * stride;
+    stride *= (uint64_t)x->at[axis].n;
+  }
+  return at;
+}
+
+typedef enum Binary {
+  ADD,
+  SUB,
+  MUL,
+  DIV,
+  MOD,
+  POW,
+  MIN,
+  MAX,
+  EQUAL,
+  LESS,
+  LESS_EQUAL,
+  GREATER,
+  GREATER_EQUAL,
+  AND,
+  OR,
+  XOR
+} Binary;
+static const struct {
+  const char *name;
+  Binary op;
+  bool compares;
+} binaries[] = {
+    {"Add", ADD, false},
+    {"Sub", SUB, false},
+    {"Mul", MUL, false},
+    {"Div", DIV, false},
+    {"Mod", MOD, false},
+    {"Pow", POW, false},
+    {"Min", MIN, false},
+    {"Max", MAX, false},
+    {"Equal", EQUAL, true},
+    {"Less", LESS, true},
+    {"LessOrEqual", LESS_EQUAL, true},
+    {"Greater", GREATER, true},
+    {"GreaterOrEqual", GREATER_EQUAL, true},
+    {"And", AND, true},
+    {"Or", OR, true},
+    {"Xor", XOR, true},
+};
+
+static double of_floats(Binary op, double a, double b) {
+  switch (op) {
+  case ADD: return a + b;
+  case SUB: return a - b;
+  case MUL: return a * b;
+  case DIV: return a / b;
+  case MOD: return fmod(a, b);
+  case POW: return pow(a, b);
+  case MIN: return a < b ? a : b;
+  case MAX: return a > b ? a : b;
+  case EQUAL: return a == b;
+  case LESS: return a < b;
+  case LESS_EQUAL: return a <= b;
+  case GREATER: return a > b;
+  case GREATER_EQUAL: return a >= b;
+  case AND:
+  case OR:
+  case XOR: break;
+  }
+  return 0;
+}
+
+static bool of_ints(Binary op, int64_t a, int64_t b, int64_t *out) {
+  switch (op) {
+  case ADD: return !__builtin_add_overflow(a, b, out);
+  case SUB: return !__builtin_sub_overflow(a, b, out);
+  case MUL: return !__builtin_mul_overflow(a, b, out);
+  case DIV:
+    if (!b || (a == INT64_MIN && b == -1)) return false;
+    *out = a / b;
+    return true;
+  case MOD: /* the sign of the divisor, as Python has it */
+    if (!b || b == -1) return *out = 0, b != 0;
+    *out = a % b;
+    if (*out && (*out < 0) != (b < 0)) *out += b;
+    return true;
+  case POW: {
+    double p = pow((double)a, (double)b);
+    *out = (int64_t)(fabs(p) < 0x1p62 ? p : 0);
+    return fabs(p) < 0x1p53;
+  }
+  case MIN: *out = a < b ? a : b; return true;
+  case MAX: *out = a > b ? a : b; return true;
+  case EQUAL: *out = a == b; return true;
+  case LESS: *out = a < b; return true;
+  case LESS_EQUAL: *out = a <= b; return true;
+  case GREATER: *out = a > b; return true;
+  case GREATER_EQUAL: *out = a >= b; return true;
+  case AND: *out = a && b; return true;
+  case OR: *out = a || b; return true;
+  case XOR: *out = !a != !b; return true;
+  }
+  return false;
+}
+
+/* With a bounded dimension: multiples stay, and no multiple of 1 or more is what asks whether a
+   dim is left open: -1, 0. */
+static bool of_symbols(Binary op, Number a, Number b, Number *out) {
+  bool both = a.symbol == b.symbol;
+  *out = (Number){.i = 0, .symbol = a.symbol ? a.symbol : b.symbol};
+  if (op == ADD && both) return out->i = a.i + b.i, true;
+  if (op == MUL && !both && !(a.symbol && b.symbol)) return out->i = a.i * b.i, out->i > 0;
+  if (op == DIV && a.symbol && !b.symbol && b.i > 0 && a.i % b.i == 0)
+    return out->i = a.i / b.i, true;
+  if (op == DIV && both && b.i > 0 && a.i % b.i == 0) return *out = (Number){.i = a.i / b.i}, true;
+  bool same = both && a.i == b.i;
+  bool apart = (!a.symbol && a.i <= 0) || (!b.symbol && b.i <= 0);
+  *out = (Number){.i = same};
+  return op == EQUAL && (same || apart);
+}
+
+static bool fold_binary(Node *n, int row) {
+  Tensor *a = input(n, 0), *b = input(n, 1);
+  Import *im = n->im;
+  Shape s;
+  uint64_t count;
+  if (!a || !b || n->nin != 2 || !shapes_broadcast(&a->shape, &b->shape, &s) ||
+      !shape_count(&s, &count) || count > MOST_KNOWN)
+    return false;
+  Number *x = ARENA_ARRAY(im->a, Number, count + 1);
+  int type = binaries[row].compares ? ELEM_BOOL : a->type;
+  for (uint64_t i = 0; i < count; i++) {
+    Number p = a->known[broadcast_at(&s, &a->shape, i)],
+           q = b->known[broadcast_at(&s, &b->shape, i)];
+    if (is_float(a)) {
+      double f = of_floats(binaries[row].op, p.f, is_float(b) ? q.f : (double)q.i);
+      if (type == ELEM_BOOL)
+        x[i].i = f != 0;
+      else
+        x[i].f = rounded(type, f);
+    } else if (is_float(b)) {
+      return false;
+    } else if (p.symbol || q.symbol) {
+      if (!of_symbols(binaries[row].op, p, q, &x[i])) return false;
+    } else if (!of_ints(binaries[row].op, p.i, q.i, &x[i].i)) {
+      return false;
+    }
+  }
+  return give_known(n, 0, type, &s, x);
+}
+
+static bool fold_unary(Node *n) {
+  static const char *const names[] = {"Neg",   "Abs",  "Not",        "Floor", "Ceil",
+                                      "Round", "Sqrt", "Reciprocal", "Exp",   "Log"};
+  const Tensor *v = input(n, 0);
+  uint64_t count;
+  size_t op = 0;
+  while (op < sizeof names / sizeof *names && strcmp(n->op, names[op]) != 0) op++;
+  if (op == sizeof names / sizeof *names || !shape_count(&v->shape, &count)) return false;
+  if (!is_float(v) && op > 2) return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
+  for (uint64_t i = 0; i < count; i++) {
+    const Number p = v->known[i];
+    if (p.symbol || p.i == INT64_MIN) return false;
+    x[i].i = op == 0 ? -p.i : op == 1 ? (p.i < 0 ? -p.i : p.i) : !p.i;
+    x[i].f = op == 0   ? -p.f
+             : op == 1 ? fabs(p.f)
+             : op == 3 ? floor(p.f)
+             : op == 4 ? ceil(p.f)
+             : op == 5 ? nearbyint(p.f)
+             : op == 6 ? sqrt(p.f)
+             : op == 7 ? 1 / p.f
+             : op == 8 ? exp(p.f)
+                       : log(p.f);
+    if (is_float(v))
+      x[i] = (Number){.f = rounded(v->type, x[i].f)};
+    else
+      x[i].f = 0;
+  }
+  return give_known(n, 0, v->type, &v->shape, x);
+}
+
+static bool fold_cast(Node *n) {
+  const Tensor *v = input(n, 0);
+  int to =
+      strcmp(n->op, "CastLike") == 0 && input(n, 1) ? input(n, 1)->type : (int)attr_int(n, "to", 0);
+  const ElemInfo *e = elem_of(to);
+  uint64_t count;
+  if (!e->gc || !shape_count(&v->shape, &count)) return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
+  for (uint64_t i = 0; i < count; i++) {
+    const Number p = v->known[i];
+    double f = is_float(v) ? p.f : (double)p.i;
+    if (e->is_float) {
+      if (p.symbol || to == ELEM_F16 || to == ELEM_BF16) return false;
+      x[i].f = rounded(to, f);
+    } else if (to == ELEM_BOOL) {
+      x[i].i = f != 0;
+    } else {
+      if (!(f >= e->low && f <= e->high) || fabs(f) >= 0x1p62) return false;
+      x[i] = (Number){.i = is_float(v) ? (int64_t)f : p.i, .symbol = p.symbol};
+    }
+  }
+  return give_known(n, 0, to, &v->shape, x);
+}
+
+static bool fold_where(Node *n) {
+  Tensor *c = input(n, 0), *a = input(n, 1), *b = input(n, 2);
+  Shape s;
+  uint64_t count;
+  if (!c || !a || !b || !shapes_broadcast(&a->shape, &b->shape, &s) ||
+      !shapes_broadcast(&s, &c->shape, &s) || !shape_count(&s, &count) || count > MOST_KNOWN)
+    return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
+  for (uint64_t i = 0; i < count; i++) {
+    Tensor *v = c->known[broadcast_at(&s, &c->shape, i)].i ? a : b;
+    x[i] = v->known[broadcast_at(&s, &v->shape, i)];
+  }
+  return give_known(n, 0, a->type, &s, x);
+}
+
+/* ---- moves ---- */
+
+static bool fold_concat(Node *n) {
+  int axis;
+  Shape s = input(n, 0)->shape;
+  if (!axis_from(n, attr_int(n, "axis", 0), s.rank, &axis)) return false;
+  uint64_t inner = 1, outer = 1, count, total = 0;
+  for (int i = 0; i < s.rank; i++)
+    *(i < axis ? &outer : &inner) *= i == axis ? 1 : (uint64_t)s.at[i].n;
+  for (int k = 0; k < n->nin; k++) {
+    const Tensor *v = input(n, k);
+    if (!v || v->shape.rank != s.rank || !shape_count(&v->shape, &count)) return false;
+    for (int i = 0; i < s.rank; i++)
+      if (i != axis && v->shape.at[i].n != s.at[i].n) return false;
+    total += (uint64_t)v->shape.at[axis].n;
+  }
+  s.at[axis].n = (int64_t)total;
+  if (!shape_count(&s, &count) || count > MOST_KNOWN) return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, count + 1), *to = x;
+  for (uint64_t o = 0; o < outer; o++)
+    for (int k = 0; k < n->nin; k++) {
+      uint64_t part = (uint64_t)input(n, k)->shape.at[axis].n * inner;
+      memcpy(to, input(n, k)->known + o * part, part * sizeof *x);
+      to += part;
+    }
+  return give_known(n, 0, input(n, 0)->type, &s, x);
+}
+
+/* Element k of an output of shape s, as strides and a start in the input say. */
+bool fold_strided(Node *n, const Shape *s, const int64_t *stride, int64_t start) {
+  uint64_t count;
+  if (!shape_count(s, &count) || count > MOST_KNOWN) return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
+  for (uint64_t k = 0; k < count; k++) {
+    int64_t at = start;
+    uint64_t rest = k;
+    for (int i = s->rank - 1; i >= 0; i--) {
+      at += (int64_t)(rest % (uint64_t)s->at[i].n) * stride[i];
+      rest /= (uint64_t)s->at[i].n;
+    }
+    x[k] = input(n, 0)->known[at];
+  }
+  return give_known(n, 0, input(n, 0)->type, s, x);
+}
+
+void strides_of(const Shape *s, int64_t *stride) {
+  int64_t at = 1;
+  for (int i = s->rank - 1; i >= 0; i--) stride[i] = at, at *= s->at[i].n;
+}
+
+static bool fold_transpose(Node *n) {
+  const Shape *s = &input(n, 0)->shape;
+  int64_t perm[2 * MOST_RANK], stride[MOST_RANK], moved[MOST_RANK];
+  int count;
+  Shape out = {.rank = s->rank};
+  if (!attr_ints(n, "perm", perm, &count)) {
+    count = s->rank;
+    for (int i = 0; i < count; i++) perm[i] = count - 1 - i;
+  }
+  if (count != s->rank) return false;
+  strides_of(s, stride);
+  for (int i = 0; i < count; i++) {
+    if (perm[i] < 0 || perm[i] >= count) return false;
+    out.at[i] = s->at[perm[i]];
+    moved[i] = stride[perm[i]];
+  }
+  return fold_strided(n, &out, moved, 0);
+}
+
+static bool fold_expand(Node *n) {
+  if (!input(n, 1)) return false;
+  const Shape *s = &input(n, 0)->shape;
+  const Number *to = input(n, 1)->known;
+  Shape want = {.rank = (int)input(n, 1)->shape.at[0].n}, out;
+  int64_t stride[MOST_RANK], moved[MOST_RANK] = {0};
+  if (want.rank > MOST_RANK || input(n, 1)->shape.rank != 1) return false;
+  for (int i = 0; i < want.rank; i++) want.at[i] = (Axis){to[i].i, to[i].symbol};
+  if (!shapes_broadcast(s, &want, &out)) return false;
+  strides_of(s, stride);
+  for (int i = 0; i < s->rank; i++) moved[out.rank - s->rank + i] = s->at[i].n == 1 ? 0 : stride[i];
+  return fold_strided(n, &out, moved, 0);
+}
+
+static bool fold_gather(Node *n) {
+  const Tensor *v = input(n, 0), *ids = input(n, 1);
+  int axis;
+  uint64_t count, each;
+  if (!ids || !axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis)) return false;
+  Shape s = {.rank = v->shape.rank - 1 + ids->shape.rank};
+  if (s.rank > MOST_RANK || !shape_count(&ids->shape, &each)) return false;
+  uint64_t inner = 1, size = (uint64_t)v->shape.at[axis].n;
+  for (int i = 0; i < s.rank; i++)
+    s.at[i] = i < axis                     ? v->shape.at[i]
+              : i < axis + ids->shape.rank ? ids->shape.at[i - axis]
+                                           : v->shape.at[i - ids->shape.rank + 1];
+  for (int i = axis + 1; i < v->shape.rank; i++) inner *= (uint64_t)v->shape.at[i].n;
+  if (!shape_count(&s, &count) || count > MOST_KNOWN) return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
+  for (uint64_t k = 0; k < count; k++) {
+    Number id = ids->known[k / inner % each];
+    int64_t at = id.i < 0 ? id.i + (int64_t)size : id.i;
+    if (id.symbol || at < 0 || at >= (int64_t)size) return false;
+    x[k] = v->known[(k / inner / each * size + (uint64_t)at) * inner + k % inner];
+  }
+  return give_known(n, 0, v->type, &s, x);
+}
+
+static bool is_scalar(const Tensor *v) {
+  uint64_t count;
+  return v && shape_count(&v->shape, &count) && count == 1;
+}
+
+static bool fold_range(Node *n) {
+  const Tensor *v = input(n, 0);
+  for (int i = 0; i < 3; i++)
+    if (!is_scalar(input(n, i))) return false;
+  Number a = v->known[0], b = input(n, 1)->known[0], d = input(n, 2)->known[0];
+  if (a.symbol || b.symbol || d.symbol) return false;
+  double from = is_float(v) ? a.f : (double)a.i, to = is_float(v) ? b.f : (double)b.i,
+         by = is_float(v) ? d.f : (double)d.i, size = by != 0 ? ceil((to - from) / by) : 0;
+  if (!(size >= 0 && size <= MOST_KNOWN)) return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, (uint64_t)size + 1);
+  for (int64_t i = 0; i < (int64_t)size; i++)
+    x[i] = is_float(v) ? (Number){.f = rounded(v->type, from + (double)i * by)}
+                       : (Number){.i = a.i + i * d.i};
+  return give_list(n, v->type, x, (uint64_t)size);
+}
+
+static bool fold_reduce(Node *n) {
+  const Tensor *v = input(n, 0);
+  uint64_t count;
+  int op = strcmp(n->op, "ReduceProd") == 0  ? 0
+           : strcmp(n->op, "ReduceSum") == 0 ? 1
+           : strcmp(n->op, "ReduceMax") == 0 ? 2
+                                             : 3;
+  if (v->shape.rank != 1 || is_float(v) || !shape_count(&v->shape, &count) || !count) return false;
+  Number *x = ARENA_NEW(n->im->a, Number);
+  *x = v->known[0];
+  for (uint64_t i = 1; i < count; i++) {
+    Number p = *x, q = v->known[i];
+    if (p.symbol || q.symbol) {
+      if (op != 0 || !of_symbols(MUL, p, q, x)) return false;
+    } else if (!of_ints(op == 0 ? MUL : op == 1 ? ADD : op == 2 ? MAX : MIN, p.i, q.i, &x->i)) {
+      return false;
+    }
+  }
+  const Shape s = {.rank = attr_int(n, "keepdims", 1) ? 1 : 0, .at = {{1, 0}}};
+  return give_known(n, 0, v->type, &s, x);
+}
+
+static bool fold_nonzero(Node *n) {
+  const Tensor *v = input(n, 0);
+  uint64_t count, found = 0;
+  if (!shape_count(&v->shape, &count)) return false;
+  for (uint64_t i = 0; i < count; i++)
+    found += is_float(v) ? v->known[i].f != 0 : v->known[i].i != 0;
+  int rank = v->shape.rank ? v->shape.rank : 1;
+  Number *x = ARENA_ARRAY(n->im->a, Number, (uint64_t)rank * found + 1);
+  uint64_t k = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    if (is_float(v) ? v->known[i].f == 0 : v->known[i].i == 0) continue;
+    uint64_t rest = i;
+    for (int axis = v->shape.rank - 1; axis >= 0; axis--) {
+      x[(uint64_t)axis * found + k].i = (int64_t)(rest % (uint64_t)v->shape.at[axis].n);
+      rest /= (uint64_t)v->shape.at[axis].n;
+    }
+    k++;
+  }
+  const Shape s = {.rank = 2, .at = {{rank, 0}, {(int64_t)found, 0}}};
+  return give_known(n, 0, ELEM_I64, &s, x);
+}
+
+static bool fold_constant_of_shape(Node *n) {
+  const Tensor *v = input(n, 0);
+  const Onnx__AttributeProto *a = attr_of(n, "value");
+  Shape s = {.rank = (int)v->shape.at[0].n};
+  Number one = {0};
+  int type = ELEM_F32;
+  uint64_t count;
+  Shape tensor;
+  const char *why;
+  if (v->shape.rank != 1 || s.rank > MOST_RANK) return false;
+  if (a && a->t) {
+    const Number *x = tensor_numbers(n->im, a->t, &why);
+    if (!x || !tensor_type(n->im, a->t, &type, &tensor, &why)) return false;
+    one = x[0];
+  }
+  for (int i = 0; i < s.rank; i++) s.at[i] = (Axis){v->known[i].i, v->known[i].symbol};
+  if (!shape_count(&s, &count) || count > MOST_KNOWN) return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
+  for (uint64_t i = 0; i < count; i++) x[i] = one;
+  return give_known(n, 0, type, &s, x);
+}
+
+/* ---- by name ---- */
+
+static const struct {
+  const char *name;
+  bool (*fold)(Node *n);
+} folds[] = {
+    {"Cast", fold_cast},           {"CastLike", fold_cast},
+    {"Where", fold_where},         {"Concat", fold_concat},
+    {"Transpose", fold_transpose}, {"Expand", fold_expand},
+    {"Gather", fold_gather},       {"Range", fold_range},
+    {"ReduceProd", fold_reduce},   {"ReduceSum", fold_reduce},
+    {"ReduceMax", fold_reduce},    {"ReduceMin", fold_reduce},
+    {"NonZero", fold_nonzero},     {"ConstantOfShape", fold_constant_of_shape},
+};
+
+static bool all_known(Node *n) {
+  for (int i = 0; i < n->nin; i++) {
+    Tensor *v = input(n, i);
+    uint64_t count;
+    if (!v) continue;
+    if (v->trained || v->missing || !shape_count(&v->shape, &count) || count > MOST_KNOWN ||
+        !known_of(n->im, v))
+      return false;
+  }
+  return n->nin > 0 && input(n, 0);
+}
+
+bool fold_node(Node *n) {
+  if (n->p->domain && *n->p->domain && strcmp(n->p->domain, "ai.onnx") != 0) return false;
+  if (n->nin > 0 && input(n, 0) && !input(n, 0)->missing) {
+    if (strcmp(n->op, "Shape") == 0) return fold_shape(n);
+    if (strcmp(n->op, "Size") == 0) return fold_size(n);
+  }
+  if (n->nout != 1 || !all_known(n)) return false;
+  uint32_t refused = n->im->refused.n;
+  bool done = false;
+  for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
+    if (strcmp(n->op, binaries[i].name) == 0) done = fold_binary(n, (int)i);
+  for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
+    if (strcmp(n->op, folds[i].name) == 0) done = folds[i].fold(n);
+  done = done || fold_unary(n);
+  n->im->refused.n = refused; /* what it is translated to may be fine */
+  return done;
+}

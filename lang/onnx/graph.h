@@ -1,0 +1,250 @@
+/* A graph on its way from ONNX to a program's text: values with types and shapes, nodes, and what
+   the translation of an operator is written with.
+   Contract: a function of an operator reads the node's inputs, and gives each output a type, a
+   shape and an expression; or refuses, with the reason. Shapes are numbers, or multiples of a
+   bounded dimension; memory is the context's. */
+#ifndef GC_LANG_ONNX_GRAPH_H
+#define GC_LANG_ONNX_GRAPH_H
+#include "ir/support/ctx.h"
+#include "ir/support/map.h"
+#include "lang/onnx/onnx.h"
+#include "onnx.pb-c.h"
+
+/* ---- element types: those of TensorProto.DataType ---- */
+typedef enum ElemType {
+  ELEM_NONE = 0,
+  ELEM_F32 = 1,
+  ELEM_U8 = 2,
+  ELEM_I8 = 3,
+  ELEM_U16 = 4,
+  ELEM_I16 = 5,
+  ELEM_I32 = 6,
+  ELEM_I64 = 7,
+  ELEM_BOOL = 9,
+  ELEM_F16 = 10,
+  ELEM_F64 = 11,
+  ELEM_U32 = 12,
+  ELEM_U64 = 13,
+  ELEM_BF16 = 16,
+  ELEM_TYPES = 32
+} ElemType;
+typedef struct ElemInfo {
+  const char *onnx; /* "float"; NULL: not read */
+  const char *gc;   /* dtype that holds its values; NULL: none */
+  const char *safe; /* of that dtype in safetensors */
+  int bytes;        /* in a file of ONNX */
+  int size;         /* in gc */
+  bool is_float;
+  double low, high; /* of integers */
+} ElemInfo;
+extern const ElemInfo elem_types[ELEM_TYPES];
+static inline const ElemInfo *elem_of(int type) {
+  return &elem_types[type > 0 && type < ELEM_TYPES ? type : 0];
+}
+
+/* ---- shapes ---- */
+enum { MOST_RANK = 16, MOST_SYMBOLS = 8, MOST_KNOWN = 1 << 16 };
+typedef struct Axis {
+  int64_t n;  /* a number, or so many times the symbol */
+  int symbol; /* 0: a number; else Import.symbols[symbol - 1] */
+} Axis;
+typedef struct Shape {
+  int rank;
+  Axis at[MOST_RANK];
+} Shape;
+typedef struct Symbol {
+  const char *name, *wish; /* in the program; as -D names it */
+  int64_t bound;
+} Symbol;
+
+/* An element that is known when gc compiles. */
+typedef struct Number {
+  double f;  /* of a float */
+  int64_t i; /* of an integer or bool; times the symbol */
+  int symbol;
+} Number;
+
+typedef struct Tensor {
+  const char *wish; /* its name in the graph */
+  const char *name; /* the variable that holds it; NULL: none yet */
+  int type;         /* ElemType */
+  Shape shape;
+  const Number *known;             /* its elements; NULL: see known_of */
+  const Onnx__TensorProto *tensor; /* of the file; NULL: none */
+  const char *path;      /* of the param or state that is to hold it; NULL: a variable's name */
+  const char *input;     /* of the graph, which it is made of; NULL: of none, or of several */
+  bool trained, missing; /* missing: its node was refused */
+} Tensor;
+
+typedef struct Import Import;
+typedef struct Node {
+  Import *im;
+  const Onnx__NodeProto *p;
+  const char *op;
+  int version; /* of its operator set */
+  Tensor **in; /* NULL: left out */
+  int nin;
+  Tensor **out; /* NULL: nobody wants it */
+  int nout;
+} Node;
+
+/* One that was refused, and why. */
+typedef struct Refusal {
+  const char *op, *why, *node;
+} Refusal;
+
+typedef struct Statement {
+  const char *text; /* "x = relu(y)" */
+  const char *note; /* the operator and the node's name */
+} Statement;
+
+/* A tensor that becomes a param or state. */
+typedef struct Weight {
+  const char *path;    /* "layer1.0.conv1.weight" */
+  const char *name;    /* the variable */
+  const Tensor *value; /* of a tensor, or of known numbers */
+  bool trained;
+} Weight;
+
+typedef struct Output {
+  const char *name; /* in the graph */
+  const char *text;
+} Output;
+
+enum { NAME_FUNCTION, NAME_WORD, NAME_VARIABLE };
+
+struct Import {
+  Ctx *c;
+  Arena *a;
+  const char *path; /* of the file */
+  const Onnx__ModelProto *model;
+  const OnnxDim *dims;
+  int ndims;
+  Symbol symbols[MOST_SYMBOLS];
+  int nsymbols;
+  Map values;       /* by interned name: index in value */
+  Map names, paths; /* that are taken; of names NAME_… */
+  Map needed;       /* names of values that an output depends on */
+  Map initializers; /* names of the graph's */
+  Map statistics;   /* names of running means and variances */
+  bool *used;       /* by dims: an input has it */
+  VEC(Tensor *) value;
+  VEC(Statement) statements;
+  VEC(Weight) weights;
+  VEC(Tensor *) inputs;
+  VEC(Output) outputs;
+  VEC(Refusal) refused;
+  const char *note; /* of the statements to come */
+  int depth;        /* of functions around the node */
+  bool failed;      /* a diagnostic was given */
+};
+
+/* ---- read.c ---- */
+/* NULL after a diagnostic. */
+const Onnx__ModelProto *model_read(Ctx *c, const char *path, bool *unreadable);
+
+/* ---- tensor.c: the elements of tensors ---- */
+/* Elements of a shape without symbols; false: it has some, or too many. */
+bool shape_count(const Shape *s, uint64_t *out);
+/* Reads a tensor's type and shape. False after refusing, with the reason in *why. */
+bool tensor_type(Import *im, const Onnx__TensorProto *t, int *type, Shape *s, const char **why);
+/* All elements as numbers; NULL with the reason in *why. */
+Number *tensor_numbers(Import *im, const Onnx__TensorProto *t, const char **why);
+/* The bytes of elements [at, at + n) as gc stores the type; false with the reason in *why. */
+bool tensor_bytes(Import *im, const Onnx__TensorProto *t, uint64_t at, uint64_t n, void *out,
+                  const char **why);
+bool tensor_check(Import *im, const Onnx__TensorProto *t, const char **why); /* data is there */
+void number_put(int type, Number x, void *out); /* as gc stores the type */
+uint16_t half_of(float x);
+
+/* ---- value.c ---- */
+Tensor *value_new(Import *im, int type, const Shape *s);
+Tensor *value_named(Import *im, const char *name); /* of the graph; NULL: there is none */
+void value_put(Import *im, const char *name, Tensor *v);
+/* Its elements; NULL: they are not known when gc compiles. */
+const Number *known_of(Import *im, Tensor *v);
+bool is_one_number(Import *im, Tensor *v, Number *out); /* all elements are equal */
+static inline bool is_float(const Tensor *v) { return elem_of(v->type)->is_float; }
+void names_reserve(Import *im);                     /* words and functions of the language */
+const char *name_new(Import *im, const char *wish); /* a variable's */
+const char *path_new(Import *im, const char *wish); /* a param's: "layer1.0.weight" */
+
+Shape shape_of(int rank, const int64_t *dims);
+bool dim_same(Axis a, Axis b);
+bool shape_same(const Shape *a, const Shape *b);
+/* numpy's broadcasting; false: they do not fit. */
+bool shapes_broadcast(const Shape *a, const Shape *b, Shape *out);
+bool dim_product(const Shape *s, int from, int to, Axis *out); /* false: of two symbols */
+const char *dim_text(Import *im, Axis d);
+const char *shape_text(Import *im, const Shape *s); /* "[n, 3, 224]" */
+
+/* ---- node.c: what functions of operators are written with ---- */
+bool refuse(Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *text(Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* An input as an operand: a variable. */
+const char *tensor_text(Node *n, Tensor *v);
+/* The same; a number where one element meets a tensor of at least its rank. */
+const char *operand(Node *n, Tensor *v, const Tensor *other);
+const char *number_text(Import *im, int type, Number x);
+const char *real(Node *n, double x);
+const char *ints_text(Node *n, const int64_t *at, int count); /* "[1, 2]" */
+const char *let(Node *n, const char *expression);             /* a variable for it */
+/* reshape(x, s) */
+const char *reshaped(Node *n, const char *x, const Shape *s);
+/* 0, 1, … along one axis of a tensor of this rank */
+const char *along(Node *n, int64_t count, int axis, int rank);
+static inline Tensor *input(const Node *n, int i) { return i < n->nin ? n->in[i] : NULL; }
+static inline Tensor *output(const Node *n, int i) { return i < n->nout ? n->out[i] : NULL; }
+
+/* Output i is this expression; true. */
+bool give(Node *n, int i, int type, const Shape *s, const char *expression);
+/* Output i is another value in this shape; true. */
+bool give_same(Node *n, int i, Tensor *v);
+bool give_known(Node *n, int i, int type, const Shape *s, const Number *at);
+
+/* Attributes, or what holds if they are not there. */
+int64_t attr_int(const Node *n, const char *name, int64_t otherwise);
+double attr_real(const Node *n, const char *name, double otherwise);
+const char *attr_string(const Node *n, const char *name, const char *otherwise);
+const Onnx__AttributeProto *attr_of(const Node *n, const char *name);
+/* A list of integers: false: there is none. At most MOST_RANK * 2. */
+bool attr_ints(const Node *n, const char *name, int64_t *at, int *count);
+/* Integers from an input, which gc must know when it compiles, or from an attribute of older
+   versions. *count is -1 where neither is there. False after refusing. */
+bool known_ints(Node *n, int in, const char *attribute, int64_t *at, int most, int *count);
+bool known_int(Node *n, int in, int64_t *out);
+const Number *known_input(Node *n, int in); /* NULL after refusing */
+/* An axis counted from the front; false after refusing. */
+bool axis_from(Node *n, int64_t axis, int rank, int *out);
+/* A dim as a number; false after refusing. */
+bool dim_number(Node *n, Axis d, int64_t *out);
+bool shape_numbers(Node *n, const Tensor *v, int64_t *at);
+
+/* ---- fold.c ---- */
+/* Computes a node whose inputs are known. False: it is left to be translated. */
+bool fold_node(Node *n);
+/* Output 0 of known numbers: element [i, j, …] is element start + i * stride[0] + j * stride[1] …
+   of input 0. False: too many. */
+bool fold_strided(Node *n, const Shape *s, const int64_t *stride, int64_t start);
+void strides_of(const Shape *s, int64_t *stride); /* row-major */
+
+/* ---- operators.c ---- */
+typedef bool OperatorFn(Node *n);
+typedef struct Operator {
+  const char *name;
+  OperatorFn *translate;
+  int least, most; /* inputs */
+} Operator;
+const Operator *operator_named(const char *name);
+const char *operator_missing(const char *name); /* why there is none, or NULL */
+#define OPERATOR(name, fn, least, most) OperatorFn fn;
+#include "lang/onnx/operators.def"
+#undef OPERATOR
+
+/* ---- print.c ---- */
+struct OnnxProgram {
+  Import *im;
+  const char *text;
+  size_t n;
+};
+#endif

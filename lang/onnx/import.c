@@ -1,0 +1,319 @@
+/* The way through a graph: inputs, tensors, nodes in order, outputs.
+   Contract: a node is translated once all that it reads has been; what no output needs is left out.
+   All operators that have no counterpart are found before the one error that lists them. */
+#include "lang/onnx/import.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+static bool fail(Import *im, const char *what) {
+  diag(im->c, SEV_ERROR, (Loc){0}, "%s: %s", im->path, what);
+  im->failed = true;
+  return false;
+}
+#define FAIL(im, ...) fail(im, arena_printf((im)->a, __VA_ARGS__))
+
+static bool is_in(const Import *im, const Map *names, const char *name) {
+  uint32_t i;
+  return map_get(names, intern(im->c, name), &i);
+}
+
+static void enter(Import *im, Map *names, const char *name) {
+  map_put(im->a, names, intern(im->c, name), 1);
+}
+
+static const char *or_empty(const char *s) { return s ? s : ""; }
+
+/* ---- inputs ---- */
+
+static const char *symbol_name(Import *im, const char *dim, const char *input, size_t axis) {
+  const char *wish = dim && *dim ? dim : arena_printf(im->a, "%s_%zu", input, axis);
+  char *name = arena_strdup(im->a, wish);
+  size_t k = 0;
+  for (size_t i = 0; name[i]; i++)
+    if (isascii((unsigned char)name[i]) && (isalnum((unsigned char)name[i]) || name[i] == '_'))
+      name[k++] = name[i];
+    else if (k && name[k - 1] != '_')
+      name[k++] = '_';
+  name[k] = 0;
+  return isdigit((unsigned char)name[0]) || !k ? arena_printf(im->a, "d%s", name) : name;
+}
+
+static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *out) {
+  for (int i = 0; i < im->nsymbols; i++)
+    if (strcmp(im->symbols[i].wish, name) == 0) return *out = (Axis){1, i + 1}, true;
+  for (int i = 0; i < im->ndims; i++) {
+    const OnnxDim *d = &im->dims[i];
+    if (strcmp(d->name, name) != 0) continue;
+    im->used[i] = true;
+    if (!d->bounded || d->n == 1) return *out = (Axis){d->n, 0}, true;
+    if (im->nsymbols == MOST_SYMBOLS)
+      return FAIL(im, "more than %d bounded dimensions", MOST_SYMBOLS);
+    im->symbols[im->nsymbols++] = (Symbol){name_new(im, name), name, d->n};
+    return *out = (Axis){1, im->nsymbols}, true;
+  }
+  FAIL(im, "the dimension %s of the input %s has no number", name, input);
+  diag(im->c, SEV_HINT, (Loc){0}, "-D %s=N, or -D '%s<=N' for every number from 1 to N", name,
+       name);
+  return false;
+}
+
+static bool add_input(Import *im, const Onnx__ValueInfoProto *p) {
+  const Onnx__TypeProto *t = p->type;
+  const char *name = or_empty(p->name);
+  Shape s = {0};
+  if (!t || !t->tensor_type) return FAIL(im, "the input %s is no tensor", name);
+  if (!elem_of(t->tensor_type->elem_type)->gc)
+    return FAIL(im, "the input %s has element type %d, which gc does not have", name,
+                t->tensor_type->elem_type);
+  if (!t->tensor_type->shape) return FAIL(im, "the input %s has no shape", name);
+  if (t->tensor_type->shape->n_dim > MOST_RANK)
+    return FAIL(im, "the input %s has more than %d axes", name, MOST_RANK);
+  s.rank = (int)t->tensor_type->shape->n_dim;
+  bool ok = true;
+  for (int i = 0; i < s.rank; i++) {
+    const Onnx__TensorShapeProto__Dimension *d = t->tensor_type->shape->dim[i];
+    if (!d->has_dim_value)
+      ok &= symbolic_dim(im, symbol_name(im, d->dim_param, name, (size_t)i), name, &s.at[i]);
+    else if (d->dim_value < 1 || d->dim_value > INT64_C(1) << 40)
+      return FAIL(im, "the input %s has an axis of %lld elements", name, (long long)d->dim_value);
+    else
+      s.at[i].n = d->dim_value;
+  }
+  Tensor *v = value_new(im, t->tensor_type->elem_type, &s);
+  v->wish = v->input = name;
+  if (value_named(im, name)) return FAIL(im, "the value %s is there twice", name);
+  value_put(im, name, v);
+  v->name = name_new(im, name);
+  vec_push(im->a, &im->inputs, v);
+  return ok;
+}
+
+static bool add_inputs(Import *im) {
+  const Onnx__GraphProto *g = im->model->graph;
+  bool ok = true;
+  for (size_t i = 0; i < g->n_input; i++)
+    if (!is_in(im, &im->initializers, or_empty(g->input[i]->name)))
+      ok &= add_input(im, g->input[i]);
+  for (int i = 0; i < im->ndims && ok; i++)
+    if (!im->used[i]) ok = FAIL(im, "no input has a dimension %s", im->dims[i].name);
+  return ok;
+}
+
+/* ---- tensors of the file ---- */
+
+static bool add_tensors(Import *im) {
+  const Onnx__GraphProto *g = im->model->graph;
+  if (g->n_sparse_initializer) return fail(im, "it holds sparse tensors, which gc does not have");
+  for (size_t i = 0; i < g->n_initializer; i++) {
+    const Onnx__TensorProto *t = g->initializer[i];
+    const char *name = or_empty(t->name), *why = NULL;
+    Shape s;
+    int type;
+    if (!is_in(im, &im->needed, name)) continue;
+    if (!tensor_type(im, t, &type, &s, &why) || !tensor_check(im, t, &why))
+      return FAIL(im, "%s: %s", name, why);
+    Tensor *v = value_new(im, type, &s);
+    v->wish = name;
+    v->tensor = t;
+    v->path = path_new(im, name);
+    v->trained = elem_of(type)->is_float && s.rank > 0 && !is_in(im, &im->statistics, name);
+    if (value_named(im, name)) return FAIL(im, "the value %s is there twice", name);
+    value_put(im, name, v);
+  }
+  return true;
+}
+
+/* ---- nodes ---- */
+
+/* What the outputs depend on; and running statistics, which are not trained. */
+static void mark_needed(Import *im) {
+  const Onnx__GraphProto *g = im->model->graph;
+  for (size_t i = 0; i < g->n_output; i++) enter(im, &im->needed, or_empty(g->output[i]->name));
+  for (size_t i = g->n_node; i-- > 0;) {
+    bool needed = false;
+    for (size_t k = 0; k < g->node[i]->n_output; k++)
+      needed |= is_in(im, &im->needed, g->node[i]->output[k]);
+    bool norm = g->node[i]->op_type && strcmp(g->node[i]->op_type, "BatchNormalization") == 0;
+    for (size_t k = 3; norm && k < g->node[i]->n_input; k++)
+      enter(im, &im->statistics, g->node[i]->input[k]);
+    for (size_t k = 0; needed && k < g->node[i]->n_input; k++)
+      enter(im, &im->needed, g->node[i]->input[k]);
+  }
+}
+
+static int64_t version_of(const Import *im, const char *domain) {
+  for (size_t i = 0; i < im->model->n_opset_import; i++) {
+    const Onnx__OperatorSetIdProto *o = im->model->opset_import[i];
+    if (strcmp(or_empty(o->domain), domain) == 0) return o->version;
+  }
+  return 0;
+}
+
+static const char *printable(Import *im, const char *s) {
+  char *t = arena_strdup(im->a, s);
+  for (char *p = t; *p; p++)
+    if ((unsigned char)*p < ' ' || *p == 127) *p = ' ';
+  return t;
+}
+
+/* The input of the graph that all inputs of a node are made of. */
+static const char *origin(const Node *n) {
+  const char *from = NULL;
+  for (int i = 0; i < n->nin; i++) {
+    const Tensor *v = n->in[i];
+    if (!v || (!v->input && !v->name)) continue;
+    if (!v->input || (from && from != v->input)) return NULL;
+    from = v->input;
+  }
+  return from;
+}
+
+static void translate(Node *n) {
+  Import *im = n->im;
+  const Operator *op = operator_named(n->op);
+  const char *domain = or_empty(n->p->domain);
+  if (*domain && strcmp(domain, "ai.onnx") != 0) {
+    refuse(n, "an operator of the domain %s", domain);
+    return;
+  }
+  uint32_t refused = im->refused.n;
+  for (int i = 0; i < n->nin; i++)
+    if (n->in[i] && n->in[i]->missing) {
+      if (!op) refuse(n, "%s", operator_missing(n->op));
+      for (int k = 0; k < n->nout; k++)
+        if (n->out[k]) n->out[k]->missing = true;
+      return;
+    }
+  if (fold_node(n)) return;
+  while (n->nin && !n->in[n->nin - 1]) n->nin--;
+  bool all = op && n->nin >= op->least && n->nin <= op->most;
+  for (int i = 0; all && i < op->least; i++) all = n->in[i] != NULL;
+  if (!op)
+    refuse(n, "%s", operator_missing(n->op));
+  else if (!all)
+    refuse(n, "%d inputs", n->nin);
+  else
+    op->translate(n);
+  const char *from = origin(n);
+  for (int k = 0; k < n->nout; k++) {
+    Tensor *v = n->out[k];
+    if (!v) continue;
+    if (im->refused.n == refused && !v->type) refuse(n, "its output %d", k);
+    v->missing = im->refused.n != refused;
+    if (!v->input && !v->known && !v->tensor) v->input = from;
+  }
+}
+
+static bool add_node(Import *im, const Onnx__NodeProto *p, int version) {
+  Node n = {im, p, or_empty(p->op_type), version, NULL, (int)p->n_input, NULL, (int)p->n_output};
+  if (p->n_input > 1 << 16 || p->n_output > 1 << 16)
+    return fail(im, "a node of more than 65536 inputs or outputs");
+  n.in = ARENA_ARRAY(im->a, Tensor *, n.nin + 1);
+  n.out = ARENA_ARRAY(im->a, Tensor *, n.nout + 1);
+  bool needed = false;
+  for (int i = 0; i < n.nout; i++) needed |= is_in(im, &im->needed, p->output[i]);
+  if (!needed) return true;
+  for (int i = 0; i < n.nin; i++) {
+    if (!*p->input[i]) continue;
+    n.in[i] = value_named(im, p->input[i]);
+    if (!n.in[i])
+      return FAIL(im, "the node %s (%s) reads %s, which nothing before it computes",
+                  or_empty(p->name), n.op, p->input[i]);
+  }
+  for (int i = 0; i < n.nout; i++) {
+    if (!*p->output[i]) continue;
+    if (value_named(im, p->output[i])) return FAIL(im, "the value %s is there twice", p->output[i]);
+    Tensor *v = value_new(im, ELEM_NONE, NULL);
+    v->wish = p->output[i];
+    value_put(im, p->output[i], v);
+    if (is_in(im, &im->needed, p->output[i]))
+      n.out[i] = v;
+    else
+      v->missing = true;
+  }
+  im->note = printable(im, *or_empty(p->name) ? arena_printf(im->a, "%s %s", n.op, p->name) : n.op);
+  translate(&n);
+  return true;
+}
+
+/* ---- what was refused ---- */
+
+static int by_operator(const void *a, const void *b) {
+  const Refusal *x = a, *y = b;
+  int order = strcmp(x->op, y->op);
+  return order ? order : strcmp(x->why, y->why);
+}
+
+/* One error, and a note for each operator and reason. */
+static bool report_refused(Import *im) {
+  if (!im->refused.n) return true;
+  Refusal *r = im->refused.at;
+  uint32_t n = im->refused.n, groups = 0;
+  qsort(r, n, sizeof *r, by_operator);
+  for (uint32_t i = 0; i < n; i++) groups += !i || by_operator(&r[i - 1], &r[i]) != 0;
+  diag(im->c, SEV_ERROR, (Loc){0}, "%s: %u node%s cannot be imported, for %u reason%s", im->path, n,
+       n == 1 ? "" : "s", groups, groups == 1 ? "" : "s");
+  for (uint32_t i = 0, end; i < n; i = end) {
+    const char *names = "";
+    enum { SHOWN = 8 };
+    for (end = i; end < n && by_operator(&r[i], &r[end]) == 0; end++)
+      if (end - i < SHOWN)
+        names =
+            arena_printf(im->a, "%s%s%s", names, end > i ? ", " : "", printable(im, r[end].node));
+    diag(im->c, SEV_NOTE, (Loc){0}, "%u x %s: %s: %s%s", end - i, printable(im, r[i].op), r[i].why,
+         names, end - i > SHOWN ? ", …" : "");
+  }
+  im->failed = true;
+  return false;
+}
+
+/* ---- outputs ---- */
+
+static bool add_outputs(Import *im) {
+  const Onnx__GraphProto *g = im->model->graph;
+  if (!g->n_output) return fail(im, "the graph has no outputs");
+  for (size_t i = 0; i < g->n_output; i++) {
+    const char *name = or_empty(g->output[i]->name);
+    Tensor *v = value_named(im, name);
+    if (!v) return FAIL(im, "the output %s is computed by no node", name);
+    if (v->missing) continue;
+    /* as a node that hands it on */
+    Onnx__NodeProto p = ONNX__NODE_PROTO__INIT;
+    p.name = (char *)name;
+    Tensor *out = value_new(im, v->type, &v->shape);
+    Node n = {im, &p, "output", 0, &v, 1, &out, 1};
+    uint64_t count;
+    if (shape_count(&v->shape, &count) && !count)
+      return FAIL(im, "the output %s has no elements", name);
+    vec_push(im->a, &im->outputs, (Output){name, tensor_text(&n, v)});
+  }
+  return true;
+}
+
+/* ---- all ---- */
+
+const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, int ndims,
+                               bool *unreadable) {
+  const Onnx__ModelProto *model = model_read(c, path, unreadable);
+  if (!model) return NULL;
+  Import *im = ARENA_NEW(ctx_arena(c), Import);
+  *im = (Import){
+      .c = c, .a = ctx_arena(c), .path = path, .model = model, .dims = dims, .ndims = ndims};
+  im->used = ARENA_ARRAY(im->a, bool, ndims + 1);
+  names_reserve(im);
+  int64_t version = version_of(im, "");
+  if (!version) version = version_of(im, "ai.onnx");
+  enum { OLDEST = 7 };
+  if (version < OLDEST)
+    return FAIL(im, "its operator set is %lld; 7 and later are read", (long long)version), NULL;
+  const Onnx__GraphProto *g = model->graph;
+  for (size_t i = 0; i < g->n_initializer; i++)
+    enter(im, &im->initializers, or_empty(g->initializer[i]->name));
+  mark_needed(im);
+  bool ok = add_tensors(im) && add_inputs(im);
+  for (size_t i = 0; ok && i < g->n_node; i++)
+    ok = add_node(im, g->node[i], (int)(version < 1000 ? version : 1000));
+  ok = ok && report_refused(im) && add_outputs(im) && report_refused(im);
+  return ok ? print_program(im, version) : NULL;
+}

@@ -1,0 +1,221 @@
+/* The program's text, and its weights as safetensors.
+   Contract: params and states stand in scopes of their paths, each scope once; the weights' names
+   are those paths below `net`, as every program of gc has them. */
+#include "ir/support/memfile.h"
+#include "lang/elab/elab.h"
+#include "lang/onnx/import.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* ---- params and states ---- */
+
+/* The length of the first scope of a path, "layer1.0" of "layer1.0.conv1.weight"; 0: there is none.
+ */
+static size_t scope_of(const char *path) {
+  size_t n = strcspn(path, ".");
+  if (!path[n]) return 0;
+  size_t digits = strspn(path + n + 1, "0123456789");
+  return digits && path[n + 1 + digits] == '.' ? n + 1 + digits : n;
+}
+
+static int by_path(const void *a, const void *b) {
+  const Weight *x = a, *y = b;
+  return strcmp(x->path, y->path);
+}
+
+static void indent(FILE *f, int depth) { fprintf(f, "%*s", 2 * depth, ""); }
+
+/* Weights [from, to) have the first `done` bytes of their paths in common, which are open. */
+static void print_weights(FILE *f, Import *im, uint32_t from, uint32_t to, size_t done, int depth) {
+  for (uint32_t i = from, end; i < to; i = end) {
+    const Weight *w = &im->weights.at[i];
+    const char *rest = w->path + done;
+    size_t n = scope_of(rest);
+    end = i + 1;
+    indent(f, depth);
+    if (!n) {
+      fprintf(f, "%s %s : %s%s = zeros()", w->trained ? "param" : "state", rest,
+              elem_of(w->value->type)->gc, shape_text(im, &w->value->shape));
+      fprintf(f, strcmp(rest, w->name) == 0 ? "\n" : "; %s = %s\n", w->name, rest);
+      continue;
+    }
+    while (end < to && strncmp(im->weights.at[end].path + done, rest, n + 1) == 0 &&
+           scope_of(im->weights.at[end].path + done) == n)
+      end++;
+    size_t name = strcspn(rest, ".");
+    if (name < n)
+      fprintf(f, "scope %.*s[%.*s] {\n", (int)name, rest, (int)(n - name - 1), rest + name + 1);
+    else
+      fprintf(f, "scope %.*s {\n", (int)n, rest);
+    print_weights(f, im, i, end, done + n + 1, depth + 1);
+    indent(f, depth);
+    fputs("}\n", f);
+  }
+}
+
+/* ---- def and entry ---- */
+
+static void print_type(FILE *f, Import *im, const Tensor *v, bool bounds, bool *seen) {
+  fputs(elem_of(v->type)->gc, f);
+  for (int i = 0; i < v->shape.rank; i++) {
+    Axis d = v->shape.at[i];
+    fprintf(f, "%s%s", i ? ", " : "[", dim_text(im, d));
+    if (d.symbol && bounds && !seen[d.symbol - 1]) {
+      fprintf(f, " <= %" PRId64, im->symbols[d.symbol - 1].bound);
+      seen[d.symbol - 1] = true;
+    }
+  }
+  if (v->shape.rank) fputc(']', f);
+}
+
+/* Of an option of the program. */
+static const char *option_name(Import *im, Map *taken, const char *wish) {
+  char *name = arena_strdup(im->a, wish);
+  size_t k = 0;
+  for (const char *p = wish; *p; p++)
+    if (isascii((unsigned char)*p) && (isalnum((unsigned char)*p) || *p == '_'))
+      name[k++] = *p;
+    else if (k && name[k - 1] != '_')
+      name[k++] = '_';
+  while (k > 1 && name[k - 1] == '_') k--;
+  name[k] = 0;
+  const char *base =
+      isdigit((unsigned char)name[0]) || !k ? arena_printf(im->a, "_%s", name) : name;
+  uint32_t what;
+  bool word = map_get(&im->names, intern(im->c, base), &what) && what == NAME_WORD;
+  if (program_has_option(base) || word) base = arena_printf(im->a, "%s_", base);
+  const char *try = intern(im->c, base);
+  for (int i = 2; map_get(taken, try, &what); i++) try = intern_printf(im->c, "%s_%d", base, i);
+  map_put(im->a, taken, try, 1);
+  return try;
+}
+
+static void print_net(FILE *f, Import *im) {
+  fputs("def net(", f);
+  for (uint32_t i = 0; i < im->inputs.n; i++) {
+    const Tensor *v = im->inputs.at[i];
+    fprintf(f, "%s%s : ", i ? ", " : "", v->name);
+    print_type(f, im, v, false, NULL);
+  }
+  fputs(") {\n", f);
+  print_weights(f, im, 0, im->weights.n, 0, 1);
+  for (uint32_t i = 0; i < im->statements.n; i++) {
+    const Statement *s = &im->statements.at[i];
+    fprintf(f, s->note ? "  %s  # %s\n" : "  %s\n", s->text, s->note);
+  }
+  for (uint32_t i = 0; i < im->outputs.n; i++)
+    fprintf(f, "%s%s", i ? ", " : "  return ", im->outputs.at[i].text);
+  fputs("\n}\n\n", f);
+}
+
+static void print_entry(FILE *f, Import *im) {
+  Map taken = {0}, outputs = {0};
+  bool seen[MOST_SYMBOLS] = {false};
+  const char *call = "";
+  fputs("entry predict(", f);
+  for (uint32_t i = 0; i < im->inputs.n; i++) {
+    const Tensor *v = im->inputs.at[i];
+    const char *name = option_name(im, &taken, v->wish);
+    fprintf(f, "%s%s : ", i ? ", " : "", name);
+    print_type(f, im, v, true, seen);
+    call = arena_printf(im->a, "%s%s%s", call, i ? ", " : "", name);
+  }
+  fputs(") {\n", f);
+  if (im->outputs.n == 1) {
+    fprintf(f, "  return %s = net(%s)\n}\n", option_name(im, &outputs, im->outputs.at[0].name),
+            call);
+    return;
+  }
+  for (uint32_t i = 0; i < im->outputs.n; i++) fprintf(f, "%so%u", i ? ", " : "  ", i);
+  fprintf(f, " = net(%s)\n  return ", call);
+  for (uint32_t i = 0; i < im->outputs.n; i++)
+    fprintf(f, "%s%s = o%u", i ? ", " : "", option_name(im, &outputs, im->outputs.at[i].name), i);
+  fputs("\n}\n", f);
+}
+
+const OnnxProgram *print_program(Import *im, int64_t version) {
+  MemFile m;
+  FILE *f = memfile_open(&m);
+  const char *slash = strrchr(im->path, '/');
+  if (im->weights.n) qsort(im->weights.at, im->weights.n, sizeof(Weight), by_path);
+  fprintf(f, "# Imported by gc " GC_VERSION " from ONNX: %s, opset %lld",
+          slash ? slash + 1 : im->path, (long long)version);
+  for (const char *p = im->model->producer_name; p && *p; p++) {
+    if (p == im->model->producer_name) fputs(", written by ", f);
+    if ((unsigned char)*p >= ' ' && (unsigned char)*p < 127) fputc(*p, f);
+  }
+  fputs("\n", f);
+  print_net(f, im);
+  print_entry(f, im);
+  memfile_close(&m);
+  OnnxProgram *p = ARENA_NEW(im->a, OnnxProgram);
+  *p = (OnnxProgram){im, arena_strdup(im->a, m.text), m.n};
+  memfile_free(&m);
+  return p;
+}
+
+const char *onnx_text(const OnnxProgram *p, size_t *n) { return *n = p->n, p->text; }
+
+/* ---- weights ---- */
+
+bool onnx_has_weights(const OnnxProgram *p) { return p->im->weights.n > 0; }
+
+/* Elements of a bounded dimension are none of a weight. */
+static uint64_t elements(const Tensor *v) {
+  uint64_t n = 0;
+  (void)shape_count(&v->shape, &n);
+  return n;
+}
+
+static void print_header(FILE *f, const Import *im) {
+  uint64_t at = 0;
+  fputs("{\"__metadata__\":{\"format\":\"gc\"}", f);
+  for (uint32_t i = 0; i < im->weights.n; i++) {
+    const Tensor *v = im->weights.at[i].value;
+    uint64_t bytes = elements(v) * (uint64_t)elem_of(v->type)->size;
+    fprintf(f, ",\"net.%s\":{\"dtype\":\"%s\",\"shape\":[", im->weights.at[i].path,
+            elem_of(v->type)->safe);
+    for (int k = 0; k < v->shape.rank; k++)
+      fprintf(f, "%s%" PRId64, k ? "," : "", v->shape.at[k].n);
+    fprintf(f, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", at, at + bytes);
+    at += bytes;
+  }
+  fputc('}', f);
+}
+
+static bool write_elements(FILE *f, Import *im, const Tensor *v, uint8_t *room, uint64_t most,
+                           const char **why) {
+  uint64_t all = elements(v), size = (uint64_t)elem_of(v->type)->size;
+  for (uint64_t at = 0; at < all; at += most) {
+    uint64_t n = all - at < most ? all - at : most;
+    if (v->tensor && !tensor_bytes(im, v->tensor, at, n, room, why)) return false;
+    for (uint64_t i = 0; !v->tensor && i < n; i++)
+      number_put(v->type, v->known[at + i], room + i * size);
+    if (fwrite(room, size, n, f) != n) return true; /* the caller sees ferror */
+  }
+  return true;
+}
+
+bool onnx_write_weights(const OnnxProgram *p, FILE *f) {
+  enum { AT_ONCE = 1 << 17 };
+  Import *im = p->im;
+  MemFile m;
+  print_header(memfile_open(&m), im);
+  memfile_close(&m);
+  uint64_t n = (m.n + 7) / 8 * 8;
+  uint8_t *room = malloc(AT_ONCE * 8);
+  if (!room) out_of_memory();
+  fwrite(&n, 8, 1, f);
+  fprintf(f, "%s%*s", m.text, (int)(n - m.n), "");
+  memfile_free(&m);
+  bool ok = true;
+  for (uint32_t i = 0; i < im->weights.n && ok; i++) {
+    const char *why = "";
+    ok = write_elements(f, im, im->weights.at[i].value, room, AT_ONCE, &why);
+    if (!ok) diag(im->c, SEV_ERROR, (Loc){0}, "%s: %s", im->path, why);
+  }
+  free(room);
+  return ok;
+}

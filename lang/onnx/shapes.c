@@ -1,0 +1,271 @@
+/* Operators that change shapes: reshape, cut, join, move axes.
+   Contract: what is known when gc compiles stays known. */
+#include "lang/onnx/graph.h"
+
+/* Output 0 is input 0 in another shape of as many elements. */
+bool give_reshaped(Node *n, const Shape *s) {
+  Tensor *v = input(n, 0);
+  Axis a, b;
+  if (!dim_product(&v->shape, 0, v->shape.rank, &a) || !dim_product(s, 0, s->rank, &b) ||
+      !dim_same(a, b))
+    return refuse(n, "a shape of another number of elements");
+  if (!v->name && !v->trained && known_of(n->im, v)) {
+    uint64_t count;
+    if (shape_count(s, &count) && count <= MOST_KNOWN)
+      return give_known(n, 0, v->type, s, v->known);
+  }
+  if (shape_same(&v->shape, s)) return give_same(n, 0, v);
+  return give(n, 0, v->type, s, reshaped(n, tensor_text(n, v), s));
+}
+
+bool onnx_constant(Node *n) {
+  const Onnx__AttributeProto *a = n->p->n_attribute ? n->p->attribute[0] : NULL;
+  Tensor *v = output(n, 0);
+  const char *why = NULL, *name = a && a->name ? a->name : "";
+  if (!v) return true;
+  if (strcmp(name, "value") == 0 && a->t) {
+    if (!tensor_type(n->im, a->t, &v->type, &v->shape, &why) || !tensor_check(n->im, a->t, &why))
+      return refuse(n, "%s", why);
+    v->tensor = a->t;
+    return true;
+  }
+  bool ints = strncmp(name, "value_int", 9) == 0, list = name[0] && name[strlen(name) - 1] == 's';
+  if (!ints && strncmp(name, "value_float", 11) != 0)
+    return refuse(n, "a constant that is no tensor of numbers");
+  size_t count = !list ? 1 : ints ? a->n_ints : a->n_floats;
+  if (count > MOST_KNOWN) return refuse(n, "a list of more than 65536 numbers");
+  Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
+  for (size_t i = 0; i < count; i++)
+    if (ints)
+      x[i].i = list ? a->ints[i] : a->i;
+    else
+      x[i].f = (double)(list ? a->floats[i] : a->f);
+  const Shape s = {.rank = list, .at = {{(int64_t)count, 0}}};
+  return give_known(n, 0, ints ? ELEM_I64 : ELEM_F32, &s, x);
+}
+
+/* The dims of a shape that is an input, bounded ones included. */
+static bool known_shape(Node *n, int in, Shape *s) {
+  const Number *x = known_input(n, in);
+  const Tensor *v = input(n, in);
+  if (!x) return false;
+  if (v->shape.rank != 1 || v->shape.at[0].n > MOST_RANK || is_float(v))
+    return refuse(n, "a shape that is no list of at most 16 integers");
+  s->rank = (int)v->shape.at[0].n;
+  for (int i = 0; i < s->rank; i++) s->at[i] = (Axis){x[i].i, x[i].symbol};
+  return true;
+}
+
+bool onnx_reshape(Node *n) {
+  const Shape *from = &input(n, 0)->shape;
+  Shape s = {0};
+  int64_t dims[2 * MOST_RANK];
+  int count, open = -1;
+  if (input(n, 1)) {
+    if (!known_shape(n, 1, &s)) return false;
+  } else if (attr_ints(n, "shape", dims, &count) && count <= MOST_RANK) {
+    s = shape_of(count, dims);
+  } else {
+    return refuse(n, "no shape");
+  }
+  for (int i = 0; i < s.rank; i++) {
+    if (s.at[i].n == 0 && !attr_int(n, "allowzero", 0)) {
+      if (i >= from->rank) return refuse(n, "a dimension of an axis that is not there");
+      s.at[i] = from->at[i];
+    }
+    if (s.at[i].n == -1 && !s.at[i].symbol) {
+      if (open >= 0) return refuse(n, "two open dimensions");
+      open = i;
+      s.at[i] = (Axis){1, 0};
+    }
+  }
+  if (open >= 0) {
+    Axis all, rest;
+    if (!dim_product(from, 0, from->rank, &all) || !dim_product(&s, 0, s.rank, &rest) || !rest.n ||
+        all.n % rest.n || (rest.symbol && rest.symbol != all.symbol))
+      return refuse(n, "a shape of another number of elements");
+    s.at[open] = (Axis){all.n / rest.n, rest.symbol ? 0 : all.symbol};
+  }
+  return give_reshaped(n, &s);
+}
+
+bool onnx_flatten(Node *n) {
+  const Shape *from = &input(n, 0)->shape;
+  Shape s = {.rank = 2};
+  int64_t axis = attr_int(n, "axis", 1);
+  if (axis < 0) axis += from->rank;
+  if (axis < 0 || axis > from->rank || !dim_product(from, 0, (int)axis, &s.at[0]) ||
+      !dim_product(from, (int)axis, from->rank, &s.at[1]))
+    return refuse(n, "an axis that its input does not have");
+  return give_reshaped(n, &s);
+}
+
+bool onnx_squeeze(Node *n) {
+  const Shape *from = &input(n, 0)->shape;
+  int64_t axes[2 * MOST_RANK];
+  int count, axis;
+  bool gone[MOST_RANK] = {false};
+  Shape s = {0};
+  if (!known_ints(n, 1, "axes", axes, MOST_RANK, &count)) return false;
+  for (int i = 0; i < count; i++) {
+    if (!axis_from(n, axes[i], from->rank, &axis)) return false;
+    gone[axis] = true;
+  }
+  for (int i = 0; i < from->rank; i++)
+    if (!(count < 0 ? from->at[i].n == 1 && !from->at[i].symbol : gone[i]))
+      s.at[s.rank++] = from->at[i];
+  return give_reshaped(n, &s);
+}
+
+bool onnx_unsqueeze(Node *n) {
+  const Shape *from = &input(n, 0)->shape;
+  int64_t axes[2 * MOST_RANK];
+  int count, axis, next = 0;
+  bool fresh[MOST_RANK] = {false};
+  if (!known_ints(n, 1, "axes", axes, MOST_RANK, &count)) return false;
+  Shape s = {.rank = from->rank + count};
+  if (count < 0 || s.rank > MOST_RANK) return refuse(n, "no axes, or too many");
+  for (int i = 0; i < count; i++) {
+    if (!axis_from(n, axes[i], s.rank, &axis)) return false;
+    if (fresh[axis]) return refuse(n, "an axis that is named twice");
+    fresh[axis] = true;
+  }
+  for (int i = 0; i < s.rank; i++) s.at[i] = fresh[i] ? (Axis){1, 0} : from->at[next++];
+  return give_reshaped(n, &s);
+}
+
+bool onnx_expand(Node *n) {
+  Tensor *v = input(n, 0);
+  Shape want, s;
+  if (!known_shape(n, 1, &want)) return false;
+  if (!shapes_broadcast(&v->shape, &want, &s)) return refuse(n, "shapes that do not fit");
+  if (shape_same(&s, &v->shape)) return give_same(n, 0, v);
+  return give(n, 0, v->type, &s,
+              text(n, "broadcast(%s, %s)", tensor_text(n, v), shape_text(n->im, &s)));
+}
+
+bool onnx_transpose(Node *n) {
+  Tensor *v = input(n, 0);
+  int64_t perm[2 * MOST_RANK];
+  int count = v->shape.rank;
+  bool seen[MOST_RANK] = {false};
+  Shape s = {.rank = count};
+  if (!attr_ints(n, "perm", perm, &count))
+    for (int i = 0; i < count; i++) perm[i] = count - 1 - i;
+  if (count != v->shape.rank) return refuse(n, "an order of other axes");
+  for (int i = 0; i < count; i++) {
+    if (perm[i] < 0 || perm[i] >= count || seen[perm[i]])
+      return refuse(n, "an order of other axes");
+    seen[perm[i]] = true;
+    s.at[i] = v->shape.at[perm[i]];
+  }
+  return give(n, 0, v->type, &s,
+              text(n, "transpose(%s, %s)", tensor_text(n, v), ints_text(n, perm, count)));
+}
+
+bool onnx_concat(Node *n) {
+  Tensor *v = input(n, 0);
+  int axis;
+  Shape s = v->shape;
+  const char *t = "";
+  if (!axis_from(n, attr_int(n, "axis", 1), s.rank, &axis)) return false;
+  s.at[axis] = (Axis){0, 0};
+  for (int i = 0; i < n->nin; i++) {
+    Tensor *x = input(n, i);
+    int64_t d;
+    if (!x || x->shape.rank != s.rank) return refuse(n, "shapes that do not fit");
+    if (n->nin > 1 && !dim_number(n, x->shape.at[axis], &d)) return false;
+    s.at[axis].n += x->shape.at[axis].n;
+    s.at[axis].symbol = x->shape.at[axis].symbol;
+    t = text(n, "%s%s%s", t, i ? ", " : "", tensor_text(n, x));
+  }
+  if (n->nin == 1) return give_same(n, 0, v);
+  return give(n, 0, v->type, &s, text(n, "concat([%s], axis = %d)", t, axis));
+}
+
+bool onnx_split(Node *n) {
+  Tensor *v = input(n, 0);
+  int axis, count;
+  int64_t *size = ARENA_ARRAY(n->im->a, int64_t, n->p->n_output + 2 * MOST_RANK), d;
+  int outputs = (int)n->p->n_output;
+  if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis) ||
+      !dim_number(n, v->shape.at[axis], &d) || !known_ints(n, 1, "split", size, outputs, &count))
+    return false;
+  if (count < 0) {
+    int64_t each = (d + outputs - 1) / outputs, left = d;
+    count = outputs;
+    for (int i = 0; i < count; i++, left -= each) size[i] = left < each ? left : each;
+  }
+  int64_t at = 0;
+  if (count != outputs) return refuse(n, "another number of parts than outputs");
+  for (int i = 0; i < count; i++) {
+    if (size[i] <= 0 || size[i] > d - at) return refuse(n, "parts that its input does not have");
+    const char *before = "";
+    Shape s = v->shape;
+    s.at[axis].n = size[i];
+    for (int k = 0; k < axis; k++) before = text(n, "%s:, ", before);
+    if (output(n, i) && !give(n, i, v->type, &s,
+                              text(n, "%s[%s%lld:%lld]", tensor_text(n, v), before, (long long)at,
+                                   (long long)(at + size[i]))))
+      return false;
+    at += size[i];
+  }
+  return true;
+}
+
+/* As Python's slice.indices. */
+static int64_t limited(int64_t x, int64_t d, bool down) {
+  if (x < 0) x = x < -d ? (down ? -1 : 0) : x + d;
+  int64_t last = down ? d - 1 : d;
+  return x > last ? last : x;
+}
+
+bool onnx_slice(Node *n) {
+  Tensor *v = input(n, 0);
+  int64_t from[2 * MOST_RANK], to[2 * MOST_RANK], axes[2 * MOST_RANK], steps[2 * MOST_RANK], d;
+  int count, ends, naxes, nsteps, axis;
+  bool old = n->version < 10;
+  if (!known_ints(n, 1, old ? "starts" : NULL, from, MOST_RANK, &count) ||
+      !known_ints(n, 2, old ? "ends" : NULL, to, MOST_RANK, &ends) ||
+      !known_ints(n, 3, old ? "axes" : NULL, axes, MOST_RANK, &naxes) ||
+      !known_ints(n, 4, NULL, steps, MOST_RANK, &nsteps))
+    return false;
+  Shape s = v->shape;
+  int64_t start[MOST_RANK] = {0}, step[MOST_RANK];
+  const char *part[MOST_RANK];
+  if (count < 0 || count != ends || (naxes >= 0 && naxes != count) ||
+      (nsteps >= 0 && nsteps != count) || (naxes < 0 && count > s.rank))
+    return refuse(n, "lists of different lengths");
+  for (int i = 0; i < s.rank; i++) part[i] = ":", step[i] = 1;
+  bool changes = false;
+  for (int i = 0; i < count; i++) {
+    if (!axis_from(n, naxes < 0 ? i : axes[i], s.rank, &axis)) return false;
+    int64_t by = nsteps < 0 ? 1 : steps[i];
+    if (by == 1 && from[i] == 0 && to[i] >= INT32_MAX)
+      continue; /* the whole axis, bounded or not */
+    if (!dim_number(n, v->shape.at[axis], &d)) return false;
+    if (!by) return refuse(n, "a step of 0");
+    if (by < -d) by = -d - 1;
+    if (by > d) by = d + 1;
+    int64_t a = limited(from[i], d, by < 0), b = limited(to[i], d, by < 0);
+    int64_t size = by > 0 ? (b - a + by - 1) / by : (b - a + by + 1) / by;
+    if (size < 0) size = 0;
+    s.at[axis].n = size, start[axis] = a, step[axis] = by;
+    part[axis] = by == 1 ? text(n, "%lld:%lld", (long long)a, (long long)b)
+                 : b < 0 ? text(n, "%lld::%lld", (long long)a, (long long)by)
+                         : text(n, "%lld:%lld:%lld", (long long)a, (long long)b, (long long)by);
+    changes = true;
+  }
+  if (!changes) return give_same(n, 0, v);
+  uint64_t all;
+  if (!v->name && !v->trained && shape_count(&v->shape, &all) && all <= MOST_KNOWN &&
+      known_of(n->im, v)) {
+    int64_t stride[MOST_RANK], at = 0;
+    strides_of(&v->shape, stride);
+    for (int i = 0; i < s.rank; i++) at += start[i] * stride[i], stride[i] *= step[i];
+    if (fold_strided(n, &s, stride, at)) return true;
+  }
+  const char *t = part[0];
+  for (int i = 1; i < s.rank; i++) t = text(n, "%s, %s", t, part[i]);
+  return give(n, 0, v->type, &s, text(n, "%s[%s]", tensor_text(n, v), t));
+}

@@ -1,0 +1,147 @@
+/* Convolutions and pools. Contract: pads of both ends are computed here, whatever auto_pad says.
+   Source: the formulas of https://onnx.ai/onnx/operators/onnx__Conv.html and onnx__MaxPool.html. */
+#include "lang/onnx/graph.h"
+
+typedef struct Window {
+  int rank;
+  int64_t kernel[MOST_RANK], stride[MOST_RANK], dilation[MOST_RANK];
+  int64_t before[MOST_RANK], after[MOST_RANK]; /* padding */
+  int64_t in[MOST_RANK], out[MOST_RANK];       /* extents of the image */
+  bool ceil;
+} Window;
+
+static bool attr_list(Node *n, const char *name, int count, int64_t otherwise, int64_t *at) {
+  int64_t list[2 * MOST_RANK];
+  int found;
+  for (int i = 0; i < count; i++) at[i] = otherwise;
+  if (!attr_of(n, name)) return true;
+  if (!attr_ints(n, name, list, &found) || found != count)
+    return refuse(n, "%s of another number of axes", name);
+  for (int i = 0; i < count; i++) {
+    if (list[i] < 0 || list[i] > INT32_MAX)
+      return refuse(n, "%s that are negative, or too large", name);
+    at[i] = list[i];
+  }
+  return true;
+}
+
+/* Everything but the kernel, which is there. */
+static bool window_of(Node *n, Window *w) {
+  const Shape *x = &input(n, 0)->shape;
+  const char *pad = attr_string(n, "auto_pad", "NOTSET");
+  int64_t pads[2 * MOST_RANK];
+  w->ceil = attr_int(n, "ceil_mode", 0) != 0;
+  if (w->rank < 1 || w->rank > 2 || x->rank != w->rank + 2)
+    return refuse(n, "windows over three axes and more");
+  if (!attr_list(n, "strides", w->rank, 1, w->stride) ||
+      !attr_list(n, "dilations", w->rank, 1, w->dilation) ||
+      !attr_list(n, "pads", 2 * w->rank, 0, pads))
+    return false;
+  for (int i = 0; i < w->rank; i++) {
+    if (!dim_number(n, x->at[i + 2], &w->in[i])) return false;
+    if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1)
+      return refuse(n, "a window without elements");
+    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    w->before[i] = pads[i], w->after[i] = pads[i + w->rank];
+    bool upper = strcmp(pad, "SAME_UPPER") == 0;
+    if (strcmp(pad, "VALID") == 0) w->before[i] = w->after[i] = 0;
+    if (upper || strcmp(pad, "SAME_LOWER") == 0) {
+      w->out[i] = (w->in[i] + w->stride[i] - 1) / w->stride[i];
+      int64_t need = (w->out[i] - 1) * w->stride[i] + span - w->in[i];
+      if (need < 0) need = 0;
+      w->before[i] = upper ? need / 2 : need - need / 2;
+      w->after[i] = need - w->before[i];
+      continue;
+    }
+    int64_t room = w->in[i] + w->before[i] + w->after[i] - span;
+    if (room < 0) return refuse(n, "a window that is larger than the image");
+    w->out[i] = room / w->stride[i] + 1;
+    /* a last window that begins behind the image does not count */
+    if (w->ceil && room % w->stride[i] && w->out[i] * w->stride[i] < w->in[i] + w->before[i])
+      w->out[i]++;
+  }
+  return true;
+}
+
+static const char *options(Node *n, const Window *w, bool dilation) {
+  const char *pads = "";
+  for (int i = 0; i < w->rank; i++)
+    pads = text(n, "%s%s%lld, %lld", pads, i ? ", " : "", (long long)w->before[i],
+                (long long)w->after[i]);
+  const char *t = text(n, "stride = %s, pad = [%s]", ints_text(n, w->stride, w->rank), pads);
+  return dilation ? text(n, "%s, dilation = %s", t, ints_text(n, w->dilation, w->rank)) : t;
+}
+
+static Shape windows_shape(const Window *w, Axis batch, int64_t channels) {
+  Shape s = {.rank = w->rank + 2, .at = {batch, {channels, 0}}};
+  for (int i = 0; i < w->rank; i++) s.at[i + 2].n = w->out[i];
+  return s;
+}
+
+/* One number for each channel, as [C, 1, …]. */
+const char *per_channel(Node *n, Tensor *v, int spatial) {
+  Shape s = {.rank = 1 + spatial, .at = {v->shape.at[0]}};
+  for (int i = 0; i < spatial; i++) s.at[i + 1].n = 1;
+  return reshaped(n, tensor_text(n, v), &s);
+}
+
+bool onnx_conv(Node *n) {
+  Tensor *x = input(n, 0), *f = input(n, 1), *b = input(n, 2);
+  Window w = {.rank = f->shape.rank - 2};
+  int64_t filters[MOST_RANK], groups = attr_int(n, "group", 1);
+  if (!shape_numbers(n, f, filters)) return false;
+  for (int i = 0; i < w.rank; i++) w.kernel[i] = filters[i + 2];
+  if (!window_of(n, &w)) return false;
+  Shape s = windows_shape(&w, x->shape.at[0], filters[0]);
+  const char *t = text(n, "%s(%s, %s, %s%s)", w.rank == 1 ? "conv1d" : "conv2d", tensor_text(n, x),
+                       tensor_text(n, f), options(n, &w, true),
+                       groups == 1 ? "" : text(n, ", groups = %lld", (long long)groups));
+  if (b) t = text(n, "%s + %s", t, per_channel(n, b, w.rank));
+  return give(n, 0, x->type, &s, t);
+}
+
+static bool pool_window(Node *n, Window *w) {
+  w->rank = input(n, 0)->shape.rank - 2;
+  if (w->rank < 1 || w->rank > 2) return refuse(n, "windows over three axes and more");
+  return attr_list(n, "kernel_shape", w->rank, 0, w->kernel) && window_of(n, w);
+}
+
+bool onnx_max_pool(Node *n) {
+  Tensor *x = input(n, 0);
+  Window w;
+  int64_t c;
+  if (output(n, 1)) return refuse(n, "the places of the largest as an output");
+  if (!pool_window(n, &w) || !dim_number(n, x->shape.at[1], &c)) return false;
+  Shape s = windows_shape(&w, x->shape.at[0], c);
+  return give(n, 0, x->type, &s,
+              text(n, "max_pool(%s, %s, %s%s)", tensor_text(n, x), ints_text(n, w.kernel, w.rank),
+                   options(n, &w, true), w.ceil ? ", ceil = true" : ""));
+}
+
+bool onnx_average_pool(Node *n) {
+  Tensor *x = input(n, 0);
+  Window w;
+  int64_t c;
+  if (!pool_window(n, &w) || !dim_number(n, x->shape.at[1], &c)) return false;
+  for (int i = 0; i < w.rank; i++)
+    if (w.dilation[i] > 1) return refuse(n, "an average over a window with holes");
+  Shape s = windows_shape(&w, x->shape.at[0], c);
+  return give(n, 0, x->type, &s,
+              text(n, "avg_pool(%s, %s, %s%s, count_include_pad = %s)", tensor_text(n, x),
+                   ints_text(n, w.kernel, w.rank), options(n, &w, false),
+                   w.ceil ? ", ceil = true" : "",
+                   attr_int(n, "count_include_pad", 0) ? "true" : "false"));
+}
+
+bool onnx_global_pool(Node *n) {
+  Tensor *x = input(n, 0);
+  Shape s = x->shape;
+  int64_t axes[MOST_RANK];
+  int count = s.rank - 2;
+  if (count < 1) return refuse(n, "no axes to pool over");
+  for (int i = 0; i < count; i++) axes[i] = i + 2, s.at[i + 2] = (Axis){1, 0};
+  return give(n, 0, x->type, &s,
+              text(n, "%s(%s, axis = %s, keep = true)",
+                   strcmp(n->op, "GlobalMaxPool") == 0 ? "max" : "mean", tensor_text(n, x),
+                   ints_text(n, axes, count)));
+}

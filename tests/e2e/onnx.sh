@@ -1,0 +1,124 @@
+#!/bin/sh
+# Models of ONNX as a user compiles them: numbers as a program written by hand computes them, weights in the program,
+# the text and the weights as files, bounded and fixed batches, what is refused. protoc-c makes the models of their texts.
+. "$(dirname "$0")/common.sh"
+encode() { protoc-c --proto_path="$here/lang/onnx" --encode=onnx.ModelProto onnx.proto >"$1" || fail "$1 could not be made"; }
+floats() { awk -v n="$1" -v s="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s%g", i ? ", " : "", ((i * 7 + s) % 13 - 6) / 8 }'; }
+tensor() { # tensor NAME DIMS COUNT SEED
+  echo "initializer { name: '$1' data_type: 1 dims: [$2] float_data: [$(floats "$3" "$4")] }"
+}
+
+encode cnn.onnx <<END
+producer_name: "a test" opset_import { version: 17 }
+graph {
+  name: "main_graph"
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_value: 2 } dim { dim_value: 6 } dim { dim_value: 6 } } } } }
+  output { name: "probabilities" type { tensor_type { elem_type: 1 } } }
+  $(tensor layer1.0.conv.weight '3, 2, 3, 3' 54 1) $(tensor layer1.0.conv.bias 3 3 2)
+  $(tensor layer1.0.bn.weight 3 3 5) $(tensor layer1.0.bn.bias 3 3 3) $(tensor layer1.0.bn.running_mean 3 3 4)
+  initializer { name: "layer1.0.bn.running_var" data_type: 1 dims: 3 float_data: [0.5, 1, 2] }
+  $(tensor fc.weight '4, 27' 108 9) $(tensor fc.bias 4 4 6)
+  initializer { name: "zero" data_type: 7 int64_data: 0 }
+  initializer { name: "axes" data_type: 7 dims: 1 int64_data: 0 }
+  initializer { name: "rest" data_type: 7 dims: 1 raw_data: "\\377\\377\\377\\377\\377\\377\\377\\377" }
+  node { op_type: "Conv" name: "/layer1/conv" input: ["x", "layer1.0.conv.weight", "layer1.0.conv.bias"] output: "/layer1/c" attribute { name: "pads" ints: [1, 1, 1, 1] } }
+  node { op_type: "BatchNormalization" input: ["/layer1/c", "layer1.0.bn.weight", "layer1.0.bn.bias", "layer1.0.bn.running_mean", "layer1.0.bn.running_var"] output: "b" }
+  node { op_type: "Relu" input: "b" output: "relu" }
+  node { op_type: "MaxPool" input: "relu" output: "pool" attribute { name: "kernel_shape" ints: [2, 2] } attribute { name: "strides" ints: [2, 2] } }
+  node { op_type: "Shape" input: "pool" output: "s" }
+  node { op_type: "Gather" input: ["s", "zero"] output: "s0" }
+  node { op_type: "Unsqueeze" input: ["s0", "axes"] output: "s1" }
+  node { op_type: "Concat" input: ["s1", "rest"] output: "s2" attribute { name: "axis" i: 0 } }
+  node { op_type: "Reshape" input: ["pool", "s2"] output: "flat" }
+  node { op_type: "Gemm" input: ["flat", "fc.weight", "fc.bias"] output: "y" attribute { name: "transB" i: 1 } }
+  node { op_type: "Softmax" input: "y" output: "probabilities" }
+}
+END
+cat >hand.g <<'END'
+def convolution(x) {
+  param weight : f32[3, 2, 3, 3] = zeros()
+  param bias : f32[3] = zeros()
+  return conv2d(x, weight, pad = 1) + reshape(bias, [3, 1, 1])
+}
+def norm(x) {
+  param weight : f32[3] = zeros()
+  param bias : f32[3] = zeros()
+  state running_mean : f32[3] = zeros()
+  state running_var : f32[3] = zeros()
+  return batch_norm(x, running_mean, running_var, weight, bias, 1e-5)
+}
+def dense(x) {
+  param weight : f32[4, 27] = zeros()
+  param bias : f32[4] = zeros()
+  return x @ weight' + bias
+}
+def net(x) {
+  scope layer1[0] { x = norm(convolution(x) as conv) as bn }
+  return softmax(dense(flatten(max_pool(relu(x), 2))) as fc)
+}
+entry predict(x : f32[5, 2, 6, 6]) { return probabilities = net(x) }
+END
+"$mkdata" npy f32 10,2,6,6 3 x.npy || fail 'no data could be made'
+
+# ---- the program and its weights as files; the weights in a program ----
+run 0 "$gc" cnn.onnx -D batch=5 --emit=g -o cnn.g
+holds cnn.g 'param weight : f32[3, 2, 3, 3] = zeros()'
+holds cnn.g '# Conv /layer1/conv'
+run 0 "$gc" cnn.onnx -D batch=5 --emit=g -o cnn.g # over its own files
+run 0 "$gc" hand.g --weights=cnn.safetensors -o hand
+run 0 ./hand predict --x x.npy --probabilities want.npy
+grep -q 'random initial values' out.txt && fail 'weights in the program are taken for random ones'
+run 0 "$gc" cnn.onnx -D batch=5
+run 0 ./cnn predict --x x.npy --expect want.npy
+run 0 ./cnn predict --x x.npy --expect want.npy --load cnn.safetensors
+
+# ---- any batch up to a bound ----
+run 0 "$gc" cnn.onnx -D 'batch<=4' -o bounded
+run 0 ./bounded predict --x x.npy --expect want.npy
+
+# ---- trained: the text as a part of another program, which has the weights from the start ----
+cat >tune.g <<'END'
+use "cnn.g"
+hyper lr = 1e-3
+entry train(x : f32[5, 2, 6, 6], label : i32[5]) {
+  loss = mean(-log(take_along(net(x), reshape(label, [5, 1]))))
+  minimize loss with sgd(lr)
+  return loss
+}
+END
+"$mkdata" npy i32 10 4 labels.npy || fail 'no data could be made'
+run 0 "$gc" tune.g --weights=cnn.safetensors -o tune
+run 0 ./tune predict --x x.npy --expect want.npy
+run 0 ./tune train --x x.npy --label labels.npy --epochs 2 --quiet --save tuned.safetensors
+run 0 ./cnn predict --x x.npy --load tuned.safetensors --probabilities tuned.npy
+
+# ---- what is refused ----
+says 1 'the dimension batch of the input x has no number' "$gc" cnn.onnx -o no
+holds out.txt "hint: -D batch=N, or -D 'batch<=N' for every number from 1 to N"
+says 1 'no input has a dimension bach' "$gc" cnn.onnx -D batch=2 -D bach=2 -o no
+says 2 "a dimension is a number from 1 to 1073741824, not 'all'" "$gc" cnn.onnx -D batch=all -o no
+says 2 'cannot read none.onnx' "$gc" none.onnx -o no
+says 2 'has its own' "$gc" cnn.onnx --weights=cnn.safetensors -o no
+says 2 'writes the program of an ONNX model' "$gc" hand.g --emit=g -o no.g
+says 1 'is damaged, or no model of ONNX' "$gc" -x onnx hand.g -o no
+says 1 'is no file of safetensors' "$gc" hand.g --weights=hand.g -o no
+sed 's/norm(convolution(x) as conv) as bn/convolution(x) as conv/' hand.g >other.g
+says 1 'has a tensor net.layer1.0.bn.bias, which the program does not have' "$gc" other.g --weights=cnn.safetensors -o no
+sed 's/param bias : f32\[4\]/param bias : f32[1]/' hand.g >other.g
+says 1 'has another type or shape of net.fc.bias, which is f32[1]' "$gc" other.g --weights=cnn.safetensors -o no
+absent no no.g
+encode bad.onnx <<'END'
+opset_import { version: 17 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } } } } }
+  output { name: "y" }
+  node { op_type: "NonZero" name: "first" input: "x" output: "a" }
+  node { op_type: "NonZero" name: "second" input: "a" output: "b" }
+  node { op_type: "Unheard" name: "third" input: "b" output: "c" }
+  node { op_type: "RandomNormalLike" name: "fourth" input: "c" output: "y" }
+}
+END
+says 1 'bad.onnx: 4 nodes cannot be imported, for 3 reasons' "$gc" bad.onnx -o no
+holds out.txt 'note: 2 x NonZero: a shape that depends on data: first, second'
+holds out.txt 'note: 1 x Unheard: it has no counterpart: third'
+finish
