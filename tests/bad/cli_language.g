@@ -1,3 +1,3 @@
-# args: -x onnx
+# args: -x csv
 # exit: 2
 let N = 3
