@@ -33,20 +33,23 @@ typedef struct Program {
 
 #define FMA_SUFFIX "_fma"
 
+static void add_launch(KernelFunction *f, Arena *a, const Entry *e, const Launch *l) {
+  f->launches++;
+  f->entries = kernel_entries(a, f->entries, e);
+  f->flops += l->flops;
+  f->bytes += l->bytes;
+}
+
 static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   Arena *a = p->g.a;
   const char *body = kernel_body(&p->g, l->kernel);
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (p->functions.at[i].body == body) {
-      p->functions.at[i].launches++;
-      p->functions.at[i].entries = kernel_entries(a, p->functions.at[i].entries, e);
+      add_launch(&p->functions.at[i], a, e, l);
       return p->functions.at[i].name;
     }
-  KernelFunction f = {.body = body,
-                      .launches = 1,
-                      .entries = kernel_entries(a, NULL, e),
-                      .hash = hash_of(body, strlen(body)),
-                      .kernel = l->kernel};
+  KernelFunction f = {.body = body, .hash = hash_of(body, strlen(body)), .kernel = l->kernel};
+  add_launch(&f, a, e, l);
   f.name = arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
   f.symbol = arena_printf(a, "gc_kernel%s_%016llx%016llx", p->fma ? FMA_SUFFIX : "",
                           (unsigned long long)f.hash.high, (unsigned long long)f.hash.low);
@@ -162,14 +165,23 @@ static bool cpu_files(const CodegenPart *part, const CodegenOptions *o, const ch
   return true;
 }
 
+/* "units=12 balance=0.75,… flops=… bytes=…": how evenly 8, 16, 64 and 128 threads share the work,
+   and what all launches compute, read and write. */
+static const char *shares_text(Arena *a, const KernelFunction *f) {
+  static const int threads[] = {8, 16, 64, 128};
+  const char *text = arena_printf(a, "units=%lld balance=", (long long)f->kernel->units);
+  for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
+    text = arena_printf(a, "%s%s%.2f", text, i ? "," : "", kernel_balance(f->kernel, threads[i]));
+  return arena_printf(a, "%s flops=%llu bytes=%llu", text, (unsigned long long)f->flops,
+                      (unsigned long long)f->bytes);
+}
+
 static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
   Program *p = program_of(part, o, a, false);
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const KernelFunction *x = &p->functions.at[i];
-    kernel_print_schedule(f, &p->g, x->kernel, x->name,
-                          arena_printf(a, "units=%lld", (long long)x->kernel->units), x->launches,
-                          x->entries);
+    kernel_print_schedule(f, &p->g, x->kernel, x->name, shares_text(a, x), x->launches, x->entries);
   }
   arena_free(a);
   return !ferror(f);

@@ -12,6 +12,7 @@ typedef struct KernelFunction {
   Hash hash;               /* of the body */
   const Kernel *kernel;    /* of the first launch */
   int launches;
+  uint64_t flops, bytes; /* of all launches: as of a Launch */
   const char *entries; /* "train,test": whose launches they are */
 } KernelFunction;
 typedef VEC(KernelFunction) KernelFunctions;

@@ -64,6 +64,11 @@ void kernel_print_schedule(FILE *f, const Gen *g, const Kernel *k, const char *f
           entries);
 }
 
+double kernel_balance(const Kernel *k, int threads) {
+  if (k->units > 1 && k->balance) return k->balance(k->schedule, threads);
+  return units_balance(k->units, threads);
+}
+
 int kernel_scratch_arg(const Kernel *k) {
   return k->nargs && k->args[k->nargs - 1].kind == ARG_SCRATCH ? k->nargs - 1 : -1;
 }

@@ -45,7 +45,9 @@ typedef struct Kernel {
   VEC(uint32_t) helpers;             /* of Gen: what it calls, in their order */
   const ScheduleKind *schedule_kind; /* NULL: elements are divided evenly */
   const void *schedule;
-  const KernelVariant *variant; /* or NULL */
+  double (*balance)(const void *schedule,
+                    int threads); /* as units_balance; NULL: units are equal */
+  const KernelVariant *variant;   /* or NULL */
   const struct Kernel *one; /* of a device: `parts` launches of this kernel are one (batch.c); NULL:
                                it is one by itself */
   int parts;
@@ -61,6 +63,8 @@ Kernel *kernel_new(Gen *g, const Group *gr);
 void kernel_schedule(Kernel *k, const ScheduleKind *kind, const void *schedule, size_t size);
 /* "train,test" for a kernel of these entries: the list with one more, whose launches come last. */
 const char *kernel_entries(Arena *a, const char *list, const Entry *e);
+/* The mean work of so many threads by that of the busiest one. */
+double kernel_balance(const Kernel *k, int threads);
 /* "TARGET k0_matmul matmul product m=64 … units=4 launches=1 entries=train": `function` is its name
    in the program, and `threads` how its launches are shared. */
 void kernel_print_schedule(FILE *f, const Gen *g, const Kernel *k, const char *function,

@@ -19,6 +19,11 @@ const char *schedule_text(Arena *a, const ScheduleKind *kind, const void *schedu
   return text;
 }
 
+double units_balance(int64_t units, int threads) {
+  int64_t most = ceil_div(units, threads);
+  return most ? (double)units / (double)most / threads : 1;
+}
+
 int panel_columns(const VectorMachine *m, int64_t n) {
   int64_t lanes = machine_lanes(m, 4), most = m->vectors * lanes, panels = ceil_div(n, most);
   return panels ? (int)(ceil_div(ceil_div(n, panels), lanes) * lanes) : 0;

@@ -69,6 +69,8 @@ const char *schedule_text(Arena *a, const ScheduleKind *kind, const void *schedu
 /* ---- common ---- */
 
 static inline int64_t ceil_div(int64_t n, int64_t of) { return of ? (n + of - 1) / of : 0; }
+/* Of so many equal units: the mean work of so many threads by that of the busiest one. */
+double units_balance(int64_t units, int threads);
 static inline int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
 /* Elements of `size` bytes in a register. */
 static inline int machine_lanes(const VectorMachine *m, int size) { return m->vector / size; }
