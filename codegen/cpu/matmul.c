@@ -80,16 +80,19 @@ static Product product_of(Gen *gen, const Group *g) {
   p.batch = dims_text(gen, g->e, c, 0, row);
   p.m = dims_text(gen, g->e, c, row, row + 1);
   p.k = dims_text(gen, g->e, va->type, k_axis, k_axis + 1);
-  p.tiles = p.bounded_m ? "tiles" : arena_printf(a, "%lld", (long long)p.s.tiles);
-  bool chained = p.s.k > DEPTH, by_rows = p.s.split == BY_ROWS, by_panel = p.s.split == BY_PANEL;
+  p.varies = p.bounded_m || product_varies(&p.s);
+  p.tiles = p.varies ? "tiles" : arena_printf(a, "%lld", (long long)p.s.tiles);
+  bool chained = p.s.k > DEPTH, shared = p.s.split != SERIAL;
   p.arena = a;
   p.bt = p.s.batch > 1 ? "bt" : "0";
   p.k0 = chained ? "k0" : "0";
   p.depth = chained ? "depth" : p.k;
-  p.i0 = by_rows ? "u0" : "0";
-  p.i1 = by_rows ? "u1" : p.tiles;
-  p.g0 = by_panel ? "u0" : "0";
-  p.g1 = by_panel ? "u1" : arena_printf(a, "%lld", (long long)p.s.np);
+  bool tiles = shared && (p.s.tiles > 1 || product_varies(&p.s));
+  p.i0 = tiles ? "tile0" : "0";
+  p.i1 = tiles ? "tile1" : p.tiles;
+  p.panel0 = shared && p.s.np > 1 ? "panel0" : "0";
+  p.panel1 = shared && p.s.np > 1 ? "panel1" : arena_printf(a, "%lld", (long long)p.s.np);
+  p.g0 = p.panel0, p.g1 = p.panel1;
   return p;
 }
 
@@ -218,9 +221,11 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
 
 static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool packs,
                         const char *call) {
-  if (p->bounded_m) { /* a batch of any size has tiles of any height */
+  /* a batch of any size has tiles of any height */
+  int64_t least = p->bounded_m ? 1 : p->varies ? p->s.least : p->s.rows;
+  if (least < p->s.rows) {
     text_open(x, "switch (rows) {");
-    for (int64_t r = 1; r <= product_tallest(&p->s); r++)
+    for (int64_t r = least; r <= product_tallest(&p->s); r++)
       text_line(x, "case %lld: %s%s break;", (long long)r, tile_function(g, p, r, width, packs),
                 call);
     text_close(x, "}");
@@ -299,56 +304,119 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
   if (p->s.partial) text_close(x, "}");
 }
 
-/* What each unit touches, for the barriers. */
-static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
-  const Type *c = product_value(gr, gr->root->results[0])->type;
+/* The slices of a value: `parts` of them, of each of `rows` rows. */
+typedef struct Slices {
+  int64_t rows;
+  uint64_t stride, width;
+} Slices;
+
+/* Of a value that is as large as C, or as a row of it; rows 0: threads share it otherwise. */
+static Slices slices_of(const Group *gr, const Product *p, const Value *v) {
+  const Type *c = product_value(gr, gr->root->results[0])->type, *t = v->type;
   bool even_rows = p->s.low == p->s.tiles, even_columns = p->s.n % p->s.nr == 0;
-  for (int out = 0; out < 2; out++)
-    for (int i = 0; i < (out ? gr->nout : gr->nin); i++) {
-      if (!out && (i == p->a || i == p->b)) continue;
-      const Value *v = product_value(gr, out ? gr->yield[i] : gr->arg[i]);
-      uint64_t size = (uint64_t)dtype_size(v->type->dtype), storage = 0;
-      if (!layout_bytes(v->type, v->layout, &storage)) continue;
-      int64_t rows = 0;
-      uint64_t stride = 0, width = storage;
-      bool full = v->type->rank == c->rank && v->type->numel == c->numel;
-      full |= gr->matrix && type_same_dims(v->type, gr->domain);
-      if (p->s.split == BY_BATCH && full) rows = 1;
-      if (p->s.split == BY_PANEL && full && v->layout) rows = 1;
-      if (p->s.split == BY_PANEL && full && !v->layout && even_columns)
-        rows = p->s.m, stride = width = (uint64_t)p->s.n * size;
-      if (p->s.split == BY_PANEL && v->type->rank >= 1 && v->type->numel == p->s.n &&
-          v->type->dim[v->type->rank - 1] == p->s.n && even_columns)
-        rows = 1; /* along the columns */
-      if (p->s.split == BY_ROWS && full && even_rows && (!v->layout || p->s.np == 1)) rows = 1;
-      if (!rows) continue;
-      if (out)
-        kernel_split_out(k, gr, i, rows, stride, width);
-      else
-        kernel_split_in(k, gr, i, rows, stride, width);
-    }
-  if (p->a == p->b) return;
-  uint64_t size = (uint64_t)dtype_size(p->s.in), a = 0, b = 0;
-  if (!layout_bytes(product_value(gr, gr->arg[p->a])->type, NULL, &a) ||
-      !layout_bytes(product_value(gr, gr->arg[p->b])->type,
-                    product_value(gr, gr->arg[p->b])->layout, &b))
-    return;
-  if (p->s.split == BY_BATCH) {
-    kernel_split_in(k, gr, p->a, 1, 0, a);
-    kernel_split_in(k, gr, p->b, 1, 0, b);
-  } else if (p->s.split == BY_ROWS && even_rows) {
-    if (p->s.ta)
-      kernel_split_in(k, gr, p->a, p->s.k, (uint64_t)p->s.m * size, (uint64_t)p->s.m * size);
-    else
-      kernel_split_in(k, gr, p->a, 1, 0, a);
-  } else if (p->s.split == BY_PANEL) {
-    if (p->s.b_panels && !p->s.tb)
-      kernel_split_in(k, gr, p->b, 1, 0, b);
-    else if (!p->s.tb && even_columns)
-      kernel_split_in(k, gr, p->b, p->s.k, (uint64_t)p->s.n * size, (uint64_t)p->s.n * size);
-    else if (p->s.tb && even_columns && !p->s.b_panels)
-      kernel_split_in(k, gr, p->b, 1, 0, b);
+  bool full = t->rank == c->rank && t->numel == c->numel;
+  full |= gr->matrix && type_same_dims(t, gr->domain);
+  bool along = t->rank >= 1 && t->numel == p->s.n && t->dim[t->rank - 1] == p->s.n;
+  uint64_t size = (uint64_t)dtype_size(t->dtype), storage = 0;
+  if (!layout_bytes(t, v->layout, &storage)) return (Slices){0};
+  Slices whole = {1, 0, storage}, none = {0};
+  if (p->s.batch > 1) return full ? whole : none;
+  if (p->s.split == BY_ROWS && full && even_rows) {
+    uint64_t panel = (uint64_t)(p->s.m * p->s.nr) * size;
+    return v->layout && p->s.np > 1 ? (Slices){p->s.np, panel, panel} : whole;
   }
+  if (p->s.split != BY_PANEL) return none;
+  if ((full && v->layout) || (along && even_columns)) return whole;
+  if (full && even_columns)
+    return (Slices){p->s.m, (uint64_t)p->s.n * size, (uint64_t)p->s.n * size};
+  return none;
+}
+
+static Slices slices_of_a(const Product *p, uint64_t bytes) {
+  uint64_t row = (uint64_t)(p->s.m * dtype_size(p->s.in));
+  if (p->s.batch > 1) return (Slices){1, 0, bytes};
+  if (p->s.split != BY_ROWS || p->s.low != p->s.tiles) return (Slices){0};
+  return p->s.ta ? (Slices){p->s.k, row, row} : (Slices){1, 0, bytes};
+}
+
+static Slices slices_of_b(const Product *p, uint64_t bytes) {
+  uint64_t row = (uint64_t)(p->s.n * dtype_size(p->s.in));
+  bool even_columns = p->s.n % p->s.nr == 0;
+  if (p->s.batch > 1) return (Slices){1, 0, bytes};
+  if (p->s.split != BY_PANEL) return (Slices){0};
+  if (p->s.b_panels) return p->s.tb ? (Slices){0} : (Slices){1, 0, bytes};
+  if (!even_columns) return (Slices){0};
+  return p->s.tb ? (Slices){1, 0, bytes} : (Slices){p->s.k, row, row};
+}
+
+/* What threads touch, for the barriers: their slices are whole where their number divides that of
+   the products, the panels or the tiles of rows. */
+static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
+  if (p->s.split == SERIAL) return;
+  int64_t parts = p->s.batch > 1 ? p->s.batch : p->s.split == BY_PANEL ? p->s.np : p->s.tiles;
+  for (int i = 0; i < gr->nin + gr->nout; i++) {
+    bool out = i >= gr->nin, a = i == p->a, b = i == p->b;
+    const Value *v = product_value(gr, out ? gr->yield[i - gr->nin] : gr->arg[i]);
+    Slices s = {0};
+    uint64_t bytes = 0;
+    if (!a && !b)
+      s = slices_of(gr, p, v);
+    else if (a != b && layout_bytes(v->type, a ? NULL : v->layout, &bytes))
+      s = a ? slices_of_a(p, bytes) : slices_of_b(p, bytes);
+    if (!s.rows) continue;
+    if (out)
+      kernel_split_out(k, gr, i - gr->nin, s.rows, s.stride, s.width);
+    else
+      kernel_split_in(k, gr, i, s.rows, s.stride, s.width);
+    if (parts != k->units) k->args[i].access.parts = parts;
+  }
+}
+
+/* `tiles` of rows where their number depends on that of threads or rows: tile i begins with row
+   i * step >> 32. */
+static void print_tiles(Gen *g, Kernel *k, const Product *p) {
+  Arena *a = g->a;
+  if (!p->varies) return;
+  const char *tiles = p->bounded_m ? text_ceil_div(a, p->m, product_tallest(&p->s))
+                                   : arena_printf(a, "%lld", (long long)p->s.tiles);
+  if (product_varies(&p->s))
+    tiles = arena_printf(a, "tiles_for(nt, %s, %s, %s / %lld, %d)",
+                         text_product(a, p->batch, arena_printf(a, "%lld", (long long)p->s.np)),
+                         tiles, p->m, (long long)p->s.least, ENOUGH_TILES);
+  text_line(&k->head, "const long tiles = %s;", tiles);
+  text_line(
+      &k->head,
+      "const uint64_t step = (((uint64_t)(%s) << 32) + (uint64_t)tiles - 1) / (uint64_t)tiles;",
+      p->m);
+}
+
+/* The units of a thread, u0 to u1, part by part: tiles tile0 to tile1 of panels panel0 to panel1 of
+   product bt. */
+static void print_parts(Gen *g, Text *x, Product *p) {
+  Arena *a = g->a;
+  const char *panels = arena_printf(a, "%lld", (long long)p->s.np);
+  bool by_rows = p->s.split == BY_ROWS, tiles = *p->i0 != '0', all = *p->g0 != '0';
+  if (p->s.batch == 1 && !(tiles && all)) { /* one part */
+    if (tiles) p->i0 = "u0", p->i1 = "u1";
+    if (all) p->g0 = p->panel0 = "u0", p->g1 = p->panel1 = "u1";
+    return;
+  }
+  const char *from = "u", *to = "u1";
+  text_open(x, "for (long u = u0, next; u < u1; u = next) {");
+  if (p->s.batch > 1) {
+    const char *each = text_product(a, panels, p->tiles);
+    text_line(x, "const long bt = u / (%s), first = bt * (%s);", each, each);
+    from = "u - first", to = "u1 - first";
+  }
+  text_line(x, "const GcRectangle part = rectangle_at(%s, %s, %s, %s);", from, to,
+            by_rows ? p->tiles : panels, by_rows ? panels : p->tiles);
+  if (tiles)
+    text_line(x, "const long tile0 = part.%s0, tile1 = part.%s1;", by_rows ? "row" : "column",
+              by_rows ? "row" : "column");
+  if (all)
+    text_line(x, "const long panel0 = part.%s0, panel1 = part.%s1;", by_rows ? "column" : "row",
+              by_rows ? "column" : "row");
+  text_line(x, "next = u + (part.row1 - part.row0) * (part.column1 - part.column0);");
 }
 
 static void print_chain_loop(Text *x, const Product *p) {
@@ -381,14 +449,11 @@ void cpu_matmul(Gen *g, const Group *gr) {
   Text *x = &k->text;
   kernel_args(g, k, gr);
   kernel_schedule(k, &product_kind, &p.s, sizeof p.s);
-  if (p.bounded_m)
-    text_line(&k->head, "const long tiles = %s, each = %s / tiles, low = tiles - %s %% tiles;",
-              text_ceil_div(g->a, p.m, product_tallest(&p.s)), p.m, p.m);
-  kernel_units_of(k, p.s.units,
-                  p.s.split == BY_BATCH                 ? p.batch
-                  : p.s.split == BY_ROWS && p.bounded_m ? "tiles"
-                                                        : "1");
+  print_tiles(g, k, &p);
+  const char *panels = arena_printf(g->a, "%lld", (long long)p.s.np);
+  kernel_units_of(k, p.s.units, text_product(g->a, text_product(g->a, p.batch, panels), p.tiles));
   k->flops = p.s.flops;
+  k->balance = product_balance;
   const char *stored = dtype_storage(p.s.converted ? p.s.in : p.s.dt);
   int size = dtype_size(p.s.dt);
   const int64_t steps = product_steps(&p.s, p.s.chain);
@@ -403,14 +468,16 @@ void cpu_matmul(Gen *g, const Group *gr) {
                   p.s.group * p.s.block * product_tallest(&p.s) * p.s.nr);
   else if (p.s.epilogue)
     kernel_buffer(g, k, x, p.T, size, "tile", product_tallest(&p.s) * p.s.nr);
-  const char *first = p.s.split == BY_BATCH ? "u0" : "0", *end = "u1";
-  if (p.s.split != BY_BATCH) end = p.batch;
   const int outside = x->indent;
-  if (p.s.batch > 1) text_open(x, "for (long bt = %s; bt < %s; bt++) {", first, end);
+  if (p.s.split != SERIAL)
+    print_parts(g, x, &p);
+  else if (p.s.batch > 1)
+    text_open(x, "for (long bt = 0; bt < %s; bt++) {", p.batch);
   text_line(x, "const %s *A = (const %s *)in%d%s, *B = (const %s *)in%d%s;", stored, stored, p.a,
             added(g->a, text_times(g->a, p.bt, p.s.m * p.s.k)), stored, p.b,
             added(g->a, text_times(g->a, p.bt, p.s.k * p.s.n)));
-  print_block_loop(x, "i", p.s.tiles, p.s.block, &p.i0, &p.i1);
+  print_block_loop(x, "i", p.s.split == SERIAL ? p.s.tiles : p.s.m / p.s.least, p.s.block, &p.i0,
+                   &p.i1);
   if (p.s.partial || (p.s.converted && !p.s.ta))
     text_line(x, "const long m0 = %s;", product_row(&p, p.i0));
   if (p.s.chains) print_chain_loop(x, &p);

@@ -8,8 +8,9 @@ enum { PACK_AT_ONCE = 8 }; /* rows of A^T: so many places has the nearest cache 
 
 /* Tile i has `rows` rows from row m on. */
 void product_tile_rows(Text *x, const Product *p) {
-  if (p->bounded_m)
-    text_line(x, "const long rows = i < low ? each : each + 1, m = %s;", product_row(p, "i"));
+  if (p->varies)
+    text_line(x, "const long m = %s, rows = %s - m;", product_row(p, "i"),
+              product_row(p, "(i + 1)"));
   else if (p->s.low < p->s.tiles)
     text_line(x, "const long rows = i < %lld ? %lld : %lld, m = %s;", (long long)p->s.low,
               (long long)p->s.rows, (long long)p->s.rows + 1, product_row(p, "i"));
@@ -18,8 +19,7 @@ void product_tile_rows(Text *x, const Product *p) {
 }
 
 const char *product_row(const Product *p, const char *tile) {
-  if (p->bounded_m && *tile != '0')
-    return arena_printf(p->arena, "%s * each + (%s > low ? %s - low : 0)", tile, tile, tile);
+  if (p->varies && *tile != '0') return arena_printf(p->arena, "(long)(%s * step >> 32)", tile);
   const char *row = text_times(p->arena, tile, p->s.rows);
   if (p->s.low == p->s.tiles || *tile == '0') return row;
   return arena_printf(p->arena, "%s + (%s > %lld ? %s - %lld : 0)", row, tile, (long long)p->s.low,
@@ -174,9 +174,7 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
 void product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p) {
   const Layout *l = product_value(gr, gr->arg[p->b])->layout;
   long long nr = p->s.nr, kk = p->s.k, n = p->s.n, group = p->s.group, prefetch = p->s.prefetch;
-  const char *first = p->s.split == BY_PANEL ? "u0" : "0";
-  const char *last =
-      p->s.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p->s.np);
+  const char *first = p->panel0, *last = p->panel1;
   text_line(x, "const long ahead = %s * %lld;", text_minus(g->a, "i", p->i0), prefetch);
   if (kk <= DEPTH)
     text_line(x, "const long q1 = q + %lld;", group);

@@ -9,13 +9,15 @@ typedef struct Product {
   ProductSchedule s;
   Arena *arena;
   /* names within the kernel, or what they would be where a loop has one iteration: the product of
-     the batch; the first of a chain's depth, and how many; first and end of tiles and of panels */
-  const char *bt, *k0, *depth, *i0, *i1, *g0, *g1;
+     the batch; the first of a chain's depth, and how many; first and end of tiles and of panels;
+     and of all panels of the thread */
+  const char *bt, *k0, *depth, *i0, *i1, *g0, *g1, *panel0, *panel1;
   /* counts at run time: products of the batch, rows, depth, tiles of rows; bounded: that of rows or
      depth is known only then, and strides are those at the bound */
   const char *batch, *m, *k, *tiles;
   bool bounded_m, bounded_k;
-  const char *T;               /* "f32": what the tile computes in */
+  bool varies;   /* tiles of rows are counted at run time, `tiles` of `step` rows >> 32 */
+  const char *T; /* "f32": what the tile computes in */
   const char *a_type, *b_type; /* of packed numbers; pairs are i32 */
   int a, b;                    /* inputs of the group */
   int addend; /* input that the product is added to, as it lies, and nothing else is done; -1 */

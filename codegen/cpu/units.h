@@ -13,7 +13,7 @@ typedef struct KernelFunction {
   const Kernel *kernel;    /* of the first launch */
   int launches;
   uint64_t flops, bytes; /* of all launches: as of a Launch */
-  const char *entries; /* "train,test": whose launches they are */
+  const char *entries;   /* "train,test": whose launches they are */
 } KernelFunction;
 typedef VEC(KernelFunction) KernelFunctions;
 

@@ -49,7 +49,8 @@ static int64_t hazard(const PendingAccess *a, const PendingAccess *b, int depth)
               a->at.offset + x->offset == b->at.offset + y->offset && a->units > 1 &&
               b->units > 1 && move_alike(&a->at, &b->at, depth);
   if (!same) return 1;
-  return a->units == b->units ? 0 : gcd(a->units, b->units);
+  int64_t n = x->parts ? x->parts : a->units, m = y->parts ? y->parts : b->units;
+  return n == m && !x->parts && !y->parts ? 0 : gcd(n, m);
 }
 
 static int64_t join(int64_t a, int64_t b) {

@@ -1,8 +1,8 @@
 /* Schedules of products; see product.h. Algorithm: blocks of A's rows, within them groups of B's
    panels that stay in the second cache while tiles of rows go by, each tile meeting the panels one
-   after the other (Goto and van de Geijn, 2008). Units are panels, or tiles where there are few
-   panels. The tiles are those measured at 96 to 98 % of the peak: 6 rows of 4 registers with 32
-   registers, of 2 with 16. */
+   after the other (Goto and van de Geijn, 2008). Units are tiles, in the order of
+   panels or of rows. The tiles are those measured at 96 to 98 % of the peak: 6 rows of 4 registers
+   with 32 registers, of 2 with 16. */
 #include "codegen/schedule/product.h"
 
 Dtype product_dtype(Dtype in) {
@@ -23,7 +23,8 @@ enum {
   PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
   PACKED_A = 43 << 15, /* bytes of packed rows of A, in a thread's workspace: 256 deep rows */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
-  PARTIAL_ROWS = 512   /* with sums kept apart, where an epilogue waits for the last chain */
+  PARTIAL_ROWS = 512,  /* with sums kept apart, where an epilogue waits for the last chain */
+  ENOUGH_UNITS = 512   /* tiles of all threads; with fewer, many threads have less tall ones */
 };
 
 /* Bytes of a number of A and of B as the loops read them, in pairs half of a pair. */
@@ -97,17 +98,49 @@ static void choose_blocks(const VectorMachine *machine, ProductSchedule *p) {
     p->chains = true;
 }
 
+/* Each thread packs the rows of A^T that it has a tile of, and the panels of B: it has few of the
+   longer side. */
 static void choose_units(ProductSchedule *p) {
+  int64_t others = p->batch * p->np, tallest = product_tallest(p);
   p->flops = 2 * (uint64_t)p->batch * (uint64_t)p->m * (uint64_t)p->n * (uint64_t)p->k;
-  if (p->flops / 2 < SERIAL_WORK * 4)
-    p->split = SERIAL, p->units = 1;
-  else if (p->batch > 1)
-    p->split = BY_BATCH, p->units = p->batch;
-  else if (p->np == 1 || (p->np < 4 && p->tiles >= 4 * p->np))
-    p->split = BY_ROWS, p->units = p->tiles;
-  else
-    p->split = BY_PANEL, p->units = p->np;
-  if (p->units == 1) p->split = SERIAL; /* one tile, though a deep one */
+  p->units = others * p->tiles;
+  bool rows = p->np < 4 && p->tiles >= 4 * p->np, a_is_long = p->pack_a && p->m >= p->n;
+  p->split = p->np == 1 || rows || a_is_long ? BY_ROWS : BY_PANEL;
+  if (p->flops / 2 < SERIAL_WORK * 4 || p->units <= 1) p->split = SERIAL, p->units = 1;
+  p->least = p->rows ? p->rows : 1;
+  while (p->least > tallest - tallest / 3 && others * (p->m / p->least) < ENOUGH_UNITS) p->least--;
+  if (product_varies(p) && p->block >= p->tiles) p->block = p->m / p->least; /* of all */
+}
+
+int64_t product_tiles(const ProductSchedule *p, int threads) {
+  if (!product_varies(p)) return p->tiles;
+  int64_t others = p->batch * p->np, share = ceil_div(others * p->tiles, threads);
+  if (share > ENOUGH_TILES) return p->tiles;
+  int64_t more = share * threads / others, most = p->m / p->least;
+  return more < most ? more : most;
+}
+
+/* Elements of C in the first n units. */
+static int64_t elements_of(const ProductSchedule *p, int64_t tiles, int64_t n) {
+  int64_t of_one = n % (p->np * tiles), whole = n / (p->np * tiles) * p->m * p->n;
+  bool by_rows = p->split == BY_ROWS;
+  int64_t tile = by_rows ? of_one / p->np : of_one % tiles;
+  int64_t panel = by_rows ? of_one % p->np : of_one / tiles;
+  int64_t rows = tile * p->m / tiles, next = (tile + 1) * p->m / tiles;
+  int64_t columns = panel * p->nr < p->n ? panel * p->nr : p->n;
+  if (by_rows) return whole + rows * p->n + (next - rows) * columns;
+  return whole + columns * p->m + rows * (p->n - columns < p->nr ? p->n - columns : p->nr);
+}
+
+double product_balance(const void *schedule, int threads) {
+  const ProductSchedule *p = schedule;
+  int64_t tiles = product_tiles(p, threads), units = p->batch * p->np * tiles, most = 0;
+  for (int t = 0; t < threads; t++) {
+    int64_t of = elements_of(p, tiles, units * (t + 1) / threads) -
+                 elements_of(p, tiles, units * t / threads);
+    if (of > most) most = of;
+  }
+  return most ? (double)(p->batch * p->m * p->n) / (double)most / threads : 1;
 }
 
 ProductSchedule product_schedule(const VectorMachine *machine, const ProductShape *s) {
@@ -140,8 +173,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
 }
 
 #define FIELD(f) SCHEDULE_FIELD(ProductSchedule, f)
-static const char *const splits[] = {
-    [BY_BATCH] = "batch", [BY_PANEL] = "panels", [BY_ROWS] = "rows", [SERIAL] = "none"};
+static const char *const splits[] = {[BY_PANEL] = "panels", [BY_ROWS] = "rows", [SERIAL] = "none"};
 const ScheduleKind product_kind = {
     "product", (const ScheduleField[]){FIELD(batch),
                                        FIELD(m),
@@ -152,6 +184,7 @@ const ScheduleKind product_kind = {
                                        FIELD(rows),
                                        FIELD(tiles),
                                        FIELD(low),
+                                       FIELD(least),
                                        FIELD(chain),
                                        FIELD(chains),
                                        FIELD(partial),

@@ -6,6 +6,7 @@
 
 enum {
   DEPTH = SUM_CHAIN, /* of one chain */
+  ENOUGH_TILES = 16, /* of a thread: one more or less does not count */
   A_STRIDE = 8       /* of packed rows of A: the tallest tile */
 };
 
@@ -23,7 +24,9 @@ typedef struct ProductShape {
 /* f32 of half precisions, i32 of bytes. */
 Dtype product_dtype(Dtype in);
 
-typedef enum ProductSplit { BY_BATCH, BY_PANEL, BY_ROWS, SERIAL } ProductSplit;
+/* Threads share tiles in their order: product after product of a batch, and in each of them tiles
+   of rows within a panel, or panels within a tile of rows. */
+typedef enum ProductSplit { BY_PANEL, BY_ROWS, SERIAL } ProductSplit;
 
 typedef struct ProductSchedule {
   int64_t batch, m, n, k;
@@ -36,6 +39,7 @@ typedef struct ProductSchedule {
   int64_t np;                      /* panels */
   int64_t tiles;                   /* of rows: `low` of `rows`, then of rows + 1 */
   int64_t rows, low;
+  int64_t least;   /* rows of a tile at least, where many threads cut more tiles */
   int64_t chain;   /* depth of a chain: the last one may be shorter */
   bool chains;     /* each chain goes through all of B before the next: C itself keeps the sums, and
                       what the chain reads of A stays in the cache */
@@ -48,7 +52,7 @@ typedef struct ProductSchedule {
   int64_t group;    /* panels that a tile of A meets, one after the other */
   int64_t prefetch; /* rows of the next panel that a tile prefetches, 0: none */
   ProductSplit split;
-  int64_t units;
+  int64_t units; /* tiles of rows times panels times batch; 1 where one thread does all */
   uint64_t flops;
 } ProductSchedule;
 
@@ -59,6 +63,15 @@ extern const ScheduleKind product_kind;
 static inline int64_t product_steps(const ProductSchedule *p, int64_t depth) {
   return p->pairs ? ceil_div(depth, 2) : depth;
 }
+/* Tiles of rows for so many threads: those of the schedule, or as many as the busiest thread has
+   time for, so that they are less tall. */
+int64_t product_tiles(const ProductSchedule *p, int threads);
+/* The number of tiles depends on that of threads. */
+static inline bool product_varies(const ProductSchedule *p) {
+  return p->split != SERIAL && p->m / p->least > p->tiles;
+}
+double product_balance(const void *schedule, int threads); /* as Kernel's */
+
 static inline int64_t product_packed_depth(const ProductSchedule *p) {
   return p->chains ? p->chain : p->k;
 }

@@ -20,7 +20,7 @@ entry f() {
 # CHECK-NEXT: depth
 # CHECK-NEXT: for (long g0
 # CHECK: k1 = q1 > q ? k0 : k0 + 1024;
-# CHECK-NEXT: q1 < u1 && k1 + ahead < 1100 && ahead < 1024 ? B + (q1 * 1100 + k1 + ahead) * 64 : NULL;
+# CHECK-NEXT: q1 < panel1 && k1 + ahead < 1100 && ahead < 1024 ? B + (q1 * 1100 + k1 + ahead) * 64 : NULL;
 # CHECK: _matmul{{.*}}(void
 # CHECK-NEXT: f32[256,320]
 # CHECK-NEXT: f32[320,2112]

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SLACK = 64, MAX_THREADS = 16 };
+enum { SLACK = 64, MAX_THREADS = 128 };
 
 static char *fault_text; /* the one global: generated kernels call gcrt_fault without a context */
 

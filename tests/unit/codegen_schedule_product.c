@@ -20,11 +20,11 @@ static void decides_tiles(void **state) {
   assert_false(p.chains || p.partial || p.pack_a);
   assert_true(p.pack && p.pack_first); /* 784 rows of a panel are more than the first cache has */
   assert_int_equal(p.split, BY_PANEL);
-  assert_int_equal(p.units, 4);
+  assert_int_equal(p.units, 44); /* of each panel */
   p = plain(AVX2, 64, 256, 784);
   assert_int_equal(p.nr, 16);
   assert_int_equal(p.np, 16);
-  assert_int_equal(p.units, 16);
+  assert_int_equal(p.units, 176);
 }
 
 static void decides_units(void **state) {
@@ -32,8 +32,39 @@ static void decides_units(void **state) {
   assert_int_equal(plain(AVX512, 4096, 10, 256).split, BY_ROWS); /* one panel */
   ProductShape s = {.batch = 48, .m = 64, .n = 64, .k = 64, .in = DT_F32};
   ProductSchedule p = product_schedule(&machines[AVX512], &s);
-  assert_int_equal(p.split, BY_BATCH);
-  assert_int_equal(p.units, 48);
+  assert_int_equal(p.units, 48 * 11);
+  s = (ProductShape){.batch = 1, .m = 3072, .n = 768, .k = 256, .ta = true, .in = DT_F32};
+  assert_int_equal(product_schedule(&machines[AVX512], &s).split, BY_ROWS); /* A^T is packed once */
+  s.m = 768, s.n = 3072;
+  assert_int_equal(product_schedule(&machines[AVX512], &s).split, BY_PANEL);
+}
+
+/* However many threads there are: tiles are the schedule's for one, and where they have a few tiles
+   each, less tall, so that none has much more than others. */
+static void shares_evenly(void **state) {
+  static const int threads[] = {1, 2, 3, 8, 16, 64, 96, 128};
+  for (int machine = 0; machine < MACHINES; machine++)
+    for (int i = 0; i < EXTENTS; i++)
+      for (int j = 0; j < EXTENTS; j++)
+        for (size_t k = 0; k < sizeof threads / sizeof *threads; k++) {
+          int nt = threads[k];
+          ProductSchedule p = plain(machine, extents[i], extents[j], 512);
+          int64_t tiles = product_tiles(&p, nt), most = ceil_div(p.m, tiles);
+          assert_true(tiles >= p.tiles && most <= product_tallest(&p) && p.m / tiles >= p.least);
+          double balance = product_balance(&p, nt);
+          assert_true(balance > 0 && balance < 1 + 1e-9);
+          if (nt == 1) assert_true(tiles == p.tiles && balance > 1 - 1e-9);
+          if (p.split != SERIAL && p.units >= 16 * nt && p.n % p.nr == 0)
+            assert_true(balance > 0.9); /* a tile more than others */
+        }
+  /* shapes of which a panel or a row of tiles for each thread would leave most of 64 without work
+   */
+  static const int64_t shapes[][2] = {
+      {256, 768}, {200, 1000}, {1536, 640}, {300, 2000}, {50257, 96}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    ProductSchedule p = plain(AVX512, shapes[i][0], shapes[i][1], 512);
+    assert_true(product_balance(&p, 64) >= 0.9);
+  }
 }
 
 static void decides_packing(void **state) {
@@ -102,9 +133,7 @@ static void check_product(const VectorMachine *m, const ProductShape *s) {
   assert_true(!p.pack_first || p.pack);
   assert_true(!(p.pack_a && p.converted));
   assert_true(!p.prefetch || (p.prefetch >= tall && p.chain / p.prefetch >= 1));
-  assert_true(p.split != BY_BATCH || p.units == s->batch);
-  assert_true(p.split != BY_PANEL || p.units == p.np);
-  assert_true(p.split != BY_ROWS || p.units == p.tiles);
+  assert_true(p.split == SERIAL || p.units == s->batch * p.np * p.tiles);
   assert_true((p.split == SERIAL) == (p.units == 1));
   assert_true(!p.partial || s->epilogue);
 }
@@ -178,10 +207,10 @@ static void grid_covers_every_shape(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decides_tiles),           cmocka_unit_test(decides_units),
-      cmocka_unit_test(decides_packing),         cmocka_unit_test(decides_how_halves_are_read),
-      cmocka_unit_test(covers_every_shape),      cmocka_unit_test(decides_blocks),
-      cmocka_unit_test(grid_covers_every_shape),
+      cmocka_unit_test(decides_tiles),   cmocka_unit_test(decides_units),
+      cmocka_unit_test(decides_packing), cmocka_unit_test(decides_how_halves_are_read),
+      cmocka_unit_test(shares_evenly),   cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_blocks),  cmocka_unit_test(grid_covers_every_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
