@@ -195,8 +195,10 @@ typedef struct ShapeIn {
   int n;
   const Type *const *type; /* of each operand */
   const Attr *attr;
-  const Type *given; /* OPF_TYPED: the wanted result; else NULL */
-  char *why;         /* WHY_BYTES */
+  const Type *given;  /* OPF_TYPED: the wanted result; else NULL */
+  const Type *wanted; /* the result that the caller has or asks for, if any: what decides where a
+                         rule leaves the choice of a bounded axis */
+  char *why;          /* WHY_BYTES */
 } ShapeIn;
 typedef const Type *ShapeFn(const ShapeIn *in);
 

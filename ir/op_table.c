@@ -55,6 +55,7 @@ const Type *op_shape_of(Ctx *c, OpKind k, int result, const Type *const *types, 
                 .type = types,
                 .attr = attr ? attr : none,
                 .given = info->flags & OPF_TYPED ? given : NULL,
+                .wanted = given,
                 .why = why};
   const Type *t = info->shape(&in);
   if (t) t = shape_bounded(&in, t);

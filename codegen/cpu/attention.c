@@ -21,7 +21,9 @@ typedef struct AttentionPrinter {
   Attention a;
   const VectorMachine *machine;
   AttentionSchedule s;
-  bool half; /* blocks are converted when they are loaded */
+  bool half;                        /* blocks are converted when they are loaded */
+  const char *rows, *keys, *blocks; /* texts: queries and keys of a head, blocks of its queries */
+  bool bounded_rows, bounded_keys;  /* those are known only at run time */
 } AttentionPrinter;
 
 typedef struct Buffer { /* for numbers, the thread's own or in scratch */
@@ -34,6 +36,7 @@ enum { MOST_BUFFERS = 8, BUFFER_ALIGN = 64 };
 
 typedef struct RowPanel { /* c [r, n] = a b, or added to it: rows i to i + r of up to `extent` */
   int64_t extent;
+  bool bounded;   /* extent is so only at its bound */
   const char *a;  /* text, where row i begins */
   int64_t li, lk; /* steps in a from row to row and along the depth */
   const char *b;
@@ -54,6 +57,7 @@ static void product_calls(AttentionPrinter *p, Text *x, const RowPanel *m, int64
                           const char *b, const char *c, const char *panels) {
   int64_t B = p->a.block, last = m->extent % B;
   bool height[BLOCK_ROWS + 1] = {false};
+  for (int h = 1; m->bounded && h <= BLOCK_ROWS; h++) height[h] = true;
   for (int i = 0; i < 2; i++) {
     int64_t rows = i ? last : m->extent < B ? m->extent : B;
     if (rows >= BLOCK_ROWS) height[BLOCK_ROWS] = true;
@@ -93,6 +97,7 @@ static void print_scores(AttentionPrinter *p, Text *x, const char *q, const char
   int64_t nr = panel_width(p, a->block);
   print_product(p, x,
                 &(RowPanel){.extent = a->t,
+                            .bounded = p->bounded_rows,
                             .a = arena_printf(p->g->a, "%s + i * %lld", q, (long long)width),
                             .li = width,
                             .lk = 1,
@@ -113,6 +118,7 @@ static void print_results(AttentionPrinter *p, Text *x, const char *weights, con
   int64_t nr = panel_width(p, width);
   print_product(p, x,
                 &(RowPanel){.extent = p->a.t,
+                            .bounded = p->bounded_rows,
                             .a = weights,
                             .li = p->a.block,
                             .lk = 1,
@@ -134,6 +140,7 @@ static void print_key_gradients(AttentionPrinter *p, Text *x, const char *weight
   print_product(
       p, x,
       &(RowPanel){.extent = p->a.s,
+                  .bounded = p->bounded_keys,
                   .a = arena_printf(p->g->a, "%s + from * %lld + i", weights, (long long)B),
                   .li = 1,
                   .lk = B,
@@ -201,8 +208,9 @@ static bool open_mask(AttentionPrinter *p, Text *x, const char *row) {
   const Attention *a = &p->a;
   long long B = a->block;
   Text some = text_new(p->g->a, 0);
-  if (a->s % B) text_add(&some, "cols < %lld", B);
-  if (a->causal) text_add(&some, "%si0 + i - j0 < %lld", a->s % B ? " || " : "", B - 1);
+  bool shorter = a->s % B || p->bounded_keys;
+  if (shorter) text_add(&some, "cols < %lld", B);
+  if (a->causal) text_add(&some, "%si0 + i - j0 < %lld", shorter ? " || " : "", B - 1);
   if (!a->masked && !some.s.n) return false;
   text_open(x, a->masked ? "{" : "if (%s) {", text_str(&some));
   text_open(x, "for (long m = 0; m < r; m++) {");
@@ -302,24 +310,21 @@ static void open_units(AttentionPrinter *p, Text *x) {
 static void print_attention(AttentionPrinter *p, Kernel *k) {
   const Attention *a = &p->a;
   Text *x = &k->text;
-  long long nb = p->s.blocks, B = a->block, e = a->e;
+  long long B = a->block, e = a->e;
   const char *T = a->T;
   gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
   buffer_for(p, x, "scores", BLOCK_ROWS * B);
   text_line(x, "%s row_max[%lld], row_sum[%lld];", T, B, B);
   open_units(p, x);
-  text_line(x, "const long h = u / %lld, i0 = u %% %lld * %lld;", nb, nb, B);
-  text_line(x, "const long rows = %lld - i0 < %lld ? %lld - i0 : %lld;", (long long)a->t, B,
-            (long long)a->t, B);
+  text_line(x, "const long h = u / %s, i0 = u %% %s * %lld;", p->blocks, p->blocks, B);
+  text_line(x, "const long rows = %s - i0 < %lld ? %s - i0 : %lld;", p->rows, B, p->rows, B);
   block_of(p, x, "q", a->q, arena_printf(p->g->a, "h * %lld + i0", (long long)a->t), "rows", a->d);
   text_line(
       x, "for (long r = 0; r < rows; r++) row_max[r] = -(%s)__builtin_inff(), row_sum[r] = 0;", T);
   text_line(x, "for (long l = 0; l < rows * %lld; l++) y[l] = 0;", e);
-  text_line(x, "const long end = %s;",
-            a->causal ? "i0 + rows" : arena_printf(p->g->a, "%lld", (long long)a->s));
+  text_line(x, "const long end = %s;", a->causal ? "i0 + rows" : p->keys);
   text_open(x, "for (long j0 = 0; j0 < end; j0 += %lld) {", B);
-  text_line(x, "const long cols = %lld - j0 < %lld ? %lld - j0 : %lld;", (long long)a->s, B,
-            (long long)a->s, B);
+  text_line(x, "const long cols = %s - j0 < %lld ? %s - j0 : %lld;", p->keys, B, p->keys, B);
   const char *at =
       arena_printf(p->g->a, "h / %lld * %lld + j0", (long long)a->group, (long long)a->s);
   block_of(p, x, "k", a->k, at, "cols", a->d);
@@ -384,6 +389,27 @@ static void store_block(AttentionPrinter *p, Text *x, const char *from, int out,
   text_close(x, "}");
 }
 
+/* All numbers of the queries that share the keys of head u: of a static extent side by side, else
+   head by head. */
+static const char *head_queries(const AttentionPrinter *p) {
+  const Attention *a = &p->a;
+  return p->bounded_rows
+             ? text_product(p->g->a, p->rows, arena_printf(p->g->a, "%lld", (long long)a->d))
+             : arena_printf(p->g->a, "%lld", (long long)(a->group * a->t * a->d));
+}
+
+static const char *head_offset(const AttentionPrinter *p) {
+  return p->bounded_rows ? arena_printf(p->g->a, "h * %lld + ", (long long)(p->a.t * p->a.d)) : "";
+}
+
+static void open_head_queries(const AttentionPrinter *p, Text *x) {
+  if (p->bounded_rows) text_open(x, "for (long h = 0; h < %lld; h++) {", (long long)p->a.group);
+}
+
+static void close_head_queries(const AttentionPrinter *p, Text *x) {
+  if (p->bounded_rows) text_close(x, "}");
+}
+
 static void print_gradients(AttentionPrinter *p, Kernel *k) {
   const Attention *a = &p->a;
   Text *x = &k->text;
@@ -395,9 +421,11 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   text_line(x, "%s *dq_all = (%s *)%s;", T, T, p->half ? "scratch" : "out0");
   open_units(p, x);
   text_line(x, "%s *dq_head = dq_all + u * %lld;", T, (long long)a->group * t * d);
-  text_line(x, "for (long l = 0; l < %lld; l++) dq_head[l] = 0;", (long long)a->group * t * d);
-  text_open(x, "for (long j0 = 0; j0 < %lld; j0 += %lld) {", s, B);
-  text_line(x, "const long cols = %lld - j0 < %lld ? %lld - j0 : %lld;", s, B, s, B);
+  open_head_queries(p, x);
+  text_line(x, "for (long l = 0; l < %s; l++) dq_head[%sl] = 0;", head_queries(p), head_offset(p));
+  close_head_queries(p, x);
+  text_open(x, "for (long j0 = 0; j0 < %s; j0 += %lld) {", p->keys, B);
+  text_line(x, "const long cols = %s - j0 < %lld ? %s - j0 : %lld;", p->keys, B, p->keys, B);
   block_of(p, x, "k", a->k, arena_printf(p->g->a, "u * %lld + j0", s), "cols", d);
   block_of(p, x, "v", a->v, arena_printf(p->g->a, "u * %lld + j0", s), "cols", e);
   pack(p, x, "k", "keys", d);
@@ -406,8 +434,8 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   sums_of_keys(p, x, "dv", 2, e);
   text_open(x, "for (long h = u * %lld; h < (u + 1) * %lld; h++) {", (long long)a->group,
             (long long)a->group);
-  text_open(x, "for (long i0 = %s; i0 < %lld; i0 += %lld) {", a->causal ? "j0" : "0", t, B);
-  text_line(x, "const long rows = %lld - i0 < %lld ? %lld - i0 : %lld;", t, B, t, B);
+  text_open(x, "for (long i0 = %s; i0 < %s; i0 += %lld) {", a->causal ? "j0" : "0", p->rows, B);
+  text_line(x, "const long rows = %s - i0 < %lld ? %s - i0 : %lld;", p->rows, B, p->rows, B);
   const char *at = arena_printf(p->g->a, "h * %lld + i0", t);
   block_of(p, x, "q", a->q, at, "rows", d);
   block_of(p, x, "dy", a->dy, at, "rows", e);
@@ -435,10 +463,13 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   store_block(p, x, "dk", 1, d);
   store_block(p, x, "dv", 2, e);
   text_close(x, "}");
-  if (p->half)
-    text_line(x, "for (long l = 0; l < %lld; l++) out0[u * %lld + l] = %s;",
-              (long long)a->group * t * d, (long long)a->group * t * d,
-              scalar_store(p->g->a, a->dt, "dq_head[l]"));
+  if (p->half) {
+    const char *sum = arena_printf(p->g->a, "dq_head[%sl]", head_offset(p));
+    open_head_queries(p, x);
+    text_line(x, "for (long l = 0; l < %s; l++) out0[u * %lld + %sl] = %s;", head_queries(p),
+              (long long)a->group * t * d, head_offset(p), scalar_store(p->g->a, a->dt, sum));
+    close_head_queries(p, x);
+  }
   text_close(x, "}");
 }
 
@@ -448,6 +479,18 @@ uint64_t cpu_attention_scratch(const Group *gr) {
   AttentionPrinter p = {.a = attention_of(gr)};
   p.half = p.a.compute != p.a.dt;
   return sums_bytes(&p.a) + (uint64_t)attention_units(&p.a.shape) * unit_bytes(&p);
+}
+
+static void count_rows(AttentionPrinter *p) {
+  const Group *gr = p->a.gr;
+  const Type *q = value_type(gr->e, gr->in[p->a.q]), *k = value_type(gr->e, gr->in[p->a.k]);
+  int row = q->rank - 2;
+  p->bounded_rows = type_extent(q, row) != NULL;
+  p->bounded_keys = type_extent(k, row) != NULL;
+  p->rows = dims_text(p->g, gr->e, q, row, row + 1);
+  p->keys = dims_text(p->g, gr->e, k, row, row + 1);
+  p->blocks = p->bounded_rows ? text_ceil_div(p->g->a, p->rows, p->a.block)
+                              : arena_printf(p->g->a, "%lld", (long long)p->s.blocks);
 }
 
 void cpu_attention(Gen *g, const Group *gr) {
@@ -461,10 +504,11 @@ void cpu_attention(Gen *g, const Group *gr) {
   p.s = attention_schedule(p.machine, &a->shape, k->flops);
   kernel_schedule(k, &attention_kind, &p.s, sizeof p.s);
   const char *all = arena_printf(g->a, "%lld", (long long)p.s.all_units);
+  count_rows(&p);
   if (group_is_bounded(gr)) { /* heads of queries in blocks; of gradients, heads of keys */
     const Type *heads = value_type(gr->e, gr->in[a->grad ? a->k : a->q]);
     all = dims_text(g, gr->e, heads, 0, heads->rank - 2);
-    if (!a->grad) all = text_product(g->a, all, arena_printf(g->a, "%lld", (long long)p.s.blocks));
+    if (!a->grad) all = text_product(g->a, all, p.blocks);
   }
   kernel_units_of(k, p.s.units, all);
   if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %s;", all);

@@ -14,12 +14,25 @@ uint64_t cpu_index_scratch(const Group *g) {
   return (uint64_t)gather_of(g).out->numel * 4;
 }
 
+/* Opens the loop over ids, each at i as they lie: by number u where inner axes are bounded. */
+static void open_ids(Gen *g, const Group *gr, Text *x, const Type *ids, const char *from,
+                     const char *to) {
+  const char *at = place_text(g, gr->e, ids, 0, ids->rank, "u");
+  bool side_by_side = strcmp(at, "u") == 0;
+  const char *i = side_by_side ? "i" : "u";
+  text_open(x, "for (long %s = %s; %s < %s; %s++) {", i, from, i, to, i);
+  if (!side_by_side) text_line(x, "const long i = %s;", at);
+}
+
 /* Loads id i and leaves it in `id`; `skip` runs for one out of range. */
 static void print_id(Gen *g, const Group *gr, Text *x, const Gather *s, const char *skip) {
   const char *base = arena_printf(g->a, "in%d", s->ids_arg);
   text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, s->ids->dtype, base, "i"));
-  text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)s->rows);
-  text_line(x, "%s", gen_fault(g, gr, gr->root, "an index", "i", "id", s->rows));
+  int batch = (int)gr->root->attr[AT_BATCH].i;
+  const Type *table = gr->root->kind == OP_GATHER_GRAD ? s->out : s->table;
+  const char *rows = count_text(g, gr->e, s->rows, type_extent(table, batch));
+  text_open(x, "if (__builtin_expect(id < 0 || id >= %s, 0)) {", rows);
+  text_line(x, "%s", gen_fault_below(g, gr, gr->root, "an index", "i", "id", rows));
   text_line(x, "%s", skip);
   text_close(x, "}");
 }
@@ -32,9 +45,7 @@ static void print_gather(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   const char *all = dims_text(g, gr->e, ids, 0, ids->rank);
   kernel_units_of(k, s.out->numel < SERIAL_WORK ? 1 : ids->numel, all);
-  text_open(&k->text,
-            k->units == 1 ? "for (long i = 0; i < %s; i++) {" : "for (long i = u0; i < u1; i++) {",
-            all);
+  open_ids(g, gr, &k->text, ids, k->units == 1 ? "0" : "u0", k->units == 1 ? all : "u1");
   const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);",
                                    (unsigned long long)bytes, (unsigned long long)bytes);
   print_id(g, gr, &k->text, &s, intern_printf(g->ctx, "%s continue;", zero));
@@ -63,20 +74,27 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
-  const char *all = arena_printf(g->a, "%lld", (long long)units); /* bounded: of many tables */
-  if (out->extent) all = dims_text(g, gr->e, s.ids, 0, (int)gr->root->attr[AT_BATCH].i);
+  int batch = (int)gr->root->attr[AT_BATCH].i;
+  const char *all = s.tables > 1 ? dims_text(g, gr->e, s.ids, 0, batch)
+                                 : count_text(g, gr->e, s.rows, type_extent(out, batch));
   kernel_units_of(k, out->numel + s.table->numel < SERIAL_WORK ? 1 : units, all);
   if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %s;", all);
   text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
-  text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", width, width);
-  const char *at = "id";
-  if (s.tables > 1) {
-    text_open(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) {", (long long)s.ids_each,
-              (long long)s.ids_each);
-    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
+  const char *table = s.tables > 1 ? place_text(g, gr->e, s.ids, 0, batch, "u") : "u";
+  bool apart = strcmp(table, "u") != 0; /* tables that do not lie side by side */
+  if (apart) {
+    text_open(x, "for (long u = u0; u < u1; u++) {");
+    text_line(x, "for (long i = 0; i < %lld; i++) sum[%s * %lld + i] = 0;", width, table, width);
+    text_close(x, "}");
   } else {
-    text_open(x, "for (long i = 0; i < %s; i++) {", dims_text(g, gr->e, s.ids, 0, s.ids->rank));
+    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", width, width);
   }
+  const char *at = "id", *each = dims_text(g, gr->e, s.ids, batch, s.ids->rank);
+  if (s.tables > 1)
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
+  open_ids(g, gr, x, s.ids, s.tables > 1 ? text_product(g->a, "u0", each) : "0",
+           s.tables > 1 ? text_product(g->a, "u1", each)
+                        : dims_text(g, gr->e, s.ids, 0, s.ids->rank));
   print_id(g, gr, x, &s, "continue;");
   if (s.tables <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
   text_line(x, "GC_BRANCH;");
@@ -85,7 +103,14 @@ static void print_gather_grad(Gen *g, const Group *gr) {
             scalar_load(g->a, s.table->dtype, arena_printf(g->a, "in%d", s.table_arg),
                         intern_printf(g->ctx, "i * %lld + j", (long long)s.row)));
   text_close(x, "}");
-  if (half)
+  if (half && apart) {
+    text_open(x, "for (long u = u0; u < u1; u++) {");
+    text_open(x, "for (long k = 0; k < %lld; k++) {", width);
+    text_line(x, "const long i = %s * %lld + k;", table, width);
+    text_line(x, "out0[i] = %s;", scalar_store(g->a, out->dtype, "sum[i]"));
+    text_close(x, "}");
+    text_close(x, "}");
+  } else if (half)
     text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", width, width,
               scalar_store(g->a, out->dtype, "sum[i]"));
   if (k->units > 1) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
@@ -108,7 +133,13 @@ static void print_update(Gen *g, const Group *gr) {
     else
       outer *= x->dim[a];
   }
-  long long all = x->dim[s.axis] * inner, part = y->dim[s.axis] * inner;
+  long long all = x->dim[s.axis] * inner, pitch = y->dim[s.axis] * inner;
+  const Extent *shorter = type_extent(y, s.axis);
+  const char *part = count_text(g, gr->e, pitch, shorter);
+  const char *starts = arena_printf(g->a, "%lld", (long long)s.starts);
+  if (shorter)
+    starts = arena_printf(g->a, "%lld - %s", (long long)x->dim[s.axis] + 1,
+                          count_text(g, gr->e, y->dim[s.axis], shorter));
   Kernel *k = kernel_new(g, gr);
   Text *t = &k->text;
   kernel_args(g, k, gr);
@@ -116,8 +147,8 @@ static void print_update(Gen *g, const Group *gr) {
   if (k->units == 1) text_line(t, "const long u0 = 0, u1 = %lld;", outer);
   text_line(t, "long at = (long)%s;",
             scalar_load(g->a, s.start->dtype, arena_printf(g->a, "in%d", s.start_arg), "0"));
-  text_open(t, "if (__builtin_expect(at < 0 || at >= %lld, 0)) {", (long long)s.starts);
-  text_line(t, "%s", gen_fault(g, gr, gr->root, "a start", "0", "at", s.starts));
+  text_open(t, "if (__builtin_expect(at < 0 || at >= %s, 0)) {", starts);
+  text_line(t, "%s", gen_fault_below(g, gr, gr->root, "a start", "0", "at", starts));
   text_line(t, "at = 0;");
   text_close(t, "}");
   text_line(t, "char *to = (char *)out0;");
@@ -125,7 +156,7 @@ static void print_update(Gen *g, const Group *gr) {
             s.y_arg);
   text_open(t, "for (long u = u0; u < u1; u++) {");
   text_line(t, "if (to != from) memcpy(to + u * %lld, from + u * %lld, %lld);", all, all, all);
-  text_line(t, "memcpy(to + u * %lld + at * %lld, part + u * %lld, %lld);", all, inner, part, part);
+  text_line(t, "memcpy(to + u * %lld + at * %lld, part + u * %lld, %s);", all, inner, pitch, part);
   text_close(t, "}");
   if (k->units == 1) return;
   kernel_split_in(k, gr, s.x_arg, 1, 0, x->bytes);
@@ -140,9 +171,7 @@ static void print_one_hot(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   const char *all = dims_text(g, gr->e, ids, 0, ids->rank);
   kernel_units_of(k, out->numel < SERIAL_WORK ? 1 : ids->numel, all);
-  text_open(&k->text,
-            k->units == 1 ? "for (long i = 0; i < %s; i++) {" : "for (long i = u0; i < u1; i++) {",
-            all);
+  open_ids(g, gr, &k->text, ids, k->units == 1 ? "0" : "u0", k->units == 1 ? all : "u1");
   text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
   text_line(&k->text, "for (long j = 0; j < %lld; j++) out0[i * %lld + j] = %s;", (long long)depth,
             (long long)depth,

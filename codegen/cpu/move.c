@@ -19,22 +19,21 @@ static void copy_flat(Gen *g, Kernel *k, const Group *gr, int64_t n) {
   int64_t units = n < SERIAL_WORK ? 1 : (n + BLOCK - 1) / BLOCK;
   const Type *t = value_type(gr->e, gr->in[0]);
   const char *count = arena_printf(g->a, "%lld", (long long)n); /* bounded: the outermost axis */
-  int first = 0;                                                /* axis of more than one element */
-  while (first < t->rank && t->dim[first] == 1) first++;
-  bool outermost = !dims_bounded(t, first + 1, t->rank);
-  if (t->extent && outermost) count = dims_text(g, gr->e, t, 0, t->rank);
+  const Layout *l = layout_of(gr, gr->in[0]);
+  bool bounded = t->extent && !(l && l->nr);
+  if (bounded) count = dims_text(g, gr->e, t, 0, t->rank);
   uint64_t size = (uint64_t)dtype_size(value_type(gr->e, gr->in[0])->dtype);
-  kernel_units_of(k, units, t->extent ? text_ceil_div(g->a, count, BLOCK) : "1");
+  kernel_units_of(k, units, bounded ? text_ceil_div(g->a, count, BLOCK) : "1");
   if (units > 1) {
     kernel_split_in(k, gr, 0, 1, 0, (uint64_t)(units * BLOCK) * size);
-    k->args[1].access.rows = !t->extent;
+    k->args[1].access.rows = !bounded;
     k->args[1].access.width = (uint64_t)(units * BLOCK) * size;
     text_line(&k->text, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, count, BLOCK,
               count);
     text_line(&k->text, "if (end > u0 * %d)", BLOCK);
     text_line(&k->text, "  memmove(out0 + u0 * %d, in0 + u0 * %d, (size_t)(end - u0 * %d) * %d);",
               BLOCK, BLOCK, BLOCK, (int)size);
-  } else if (t->extent) {
+  } else if (bounded) {
     text_line(&k->text, "memmove(out0, in0, (size_t)(%s * %d));", count, (int)size);
   } else {
     text_line(&k->text, "memmove(out0, in0, %lld);", (long long)n * (long long)size);
@@ -225,9 +224,12 @@ static void copy(Gen *g, Kernel *k, const Group *gr) {
   const Layout *from = layout_of(gr, gr->in[0]);
   const Layout *to = gr->op->kind == OP_STORE ? g->m->globals.at[gr->op->attr[AT_GLOBAL].i].layout
                                               : layout_of(gr, gr->out[0]);
-  if (layout_same(t, from, to))
+  int first = 0; /* axis of more than one element */
+  while (first < t->rank && t->dim[first] == 1) first++;
+  bool panels = (from && from->nr) || (to && to->nr);
+  if (layout_same(t, from, to) && (panels || !dims_bounded(t, first + 1, t->rank)))
     copy_flat(g, k, gr, storage_elements(t, from));
-  else if ((from && from->nr) || (to && to->nr))
+  else if (panels)
     copy_panels(g, k, t, from, to);
   else
     copy_ordered(g, k, gr, t, from, to);
@@ -248,6 +250,14 @@ static const int64_t *in_order(Gen *g, const Group *gr, ValueId v, const Ints *l
   return d;
 }
 
+/* The type with its axes in the order of storage. */
+static const Type *stored(Gen *g, const Group *gr, ValueId v) {
+  const Type *t = value_type(gr->e, v);
+  int64_t *axis = ARENA_ARRAY(g->a, int64_t, t->rank + 1);
+  for (int i = 0; i < t->rank; i++) axis[i] = type_axis(t, layout_axis(layout_of(gr, v), i));
+  return type_get(g->ctx, t->dtype, t->rank, axis);
+}
+
 static void concat(Gen *g, Kernel *k, const Group *gr) {
   const Type *t = value_type(gr->e, gr->out[0]);
   const int64_t *dim = dims_of(g, gr, gr->out[0]);
@@ -256,15 +266,9 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
   long long outer = 1, total = 1, at = 0;
   for (int i = 0; i < axis; i++) outer *= dim[i];
   for (int i = axis; i < t->rank; i++) total *= dim[i];
-  const char *all = arena_printf(g->a, "%lld", outer); /* bounded: outermost in storage, too */
-  if (t->extent) {
-    const Type *dims = value_type(gr->e, gr->out[0]);
-    all = "1";
-    for (int i = 0; i < axis; i++) {
-      int a = layout_axis(layout_of(gr, gr->out[0]), i);
-      all = text_product(g->a, all, dims_text(g, gr->e, dims, a, a + 1));
-    }
-  }
+  const Type *whole = stored(g, gr, gr->out[0]);
+  const char *all = dims_text(g, gr->e, whole, 0, axis),
+             *u = place_text(g, gr->e, whole, 0, axis, "u");
   kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : outer, all);
   int size = dtype_size(t->dtype);
   Text *x = &k->text;
@@ -278,11 +282,55 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
     long long block = 1;
     for (int d = axis; d < t->rank; d++) block *= dims_of(g, gr, gr->in[i])[d];
     int first = group_arg(gr, gr->arg[i]);
-    text_line(x, "memcpy(out0 + u * %lld + %lld, in%d + u * %lld, %lld);", total, at, first, block,
-              block * size);
+    text_line(x, "memcpy(out0 + %s * %lld + %lld, in%d + %s * %lld, %lld);", u, total, at, first, u,
+              block, block * size);
     at += block;
   }
   text_close(x, "}");
+}
+
+/* Axis by axis, since rows may be shorter than their stride. All axes are those of storage. */
+static void pad_bounded(Gen *g, Kernel *k, const Group *gr) {
+  const Op *op = gr->op;
+  const Type *t = stored(g, gr, gr->out[0]), *from = stored(g, gr, gr->in[0]);
+  const int64_t *lo = in_order(g, gr, gr->out[0], op->attr[AT_LO].ints);
+  const int64_t *gap = in_order(g, gr, gr->out[0], op->attr[AT_INTERIOR].ints);
+  int last = t->rank - 1, first = 0;
+  while (first < last && t->dim[first] == 1) first++;
+  kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : t->dim[first],
+                  dims_text(g, gr->e, t, first, first + 1));
+  if (k->units == 1)
+    text_line(&k->text, "const long u0 = 0, u1 = %s;", dims_text(g, gr->e, t, first, first + 1));
+  Text *x = &k->text;
+  int64_t to_stride = t->numel, from_stride = from->numel;
+  const char *inside = "", *to_at = "0", *from_at = "0";
+  for (int i = 0; i <= last; i++) {
+    const char *rows = dims_text(g, gr->e, t, i, i + 1), *n = dims_text(g, gr->e, from, i, i + 1);
+    to_stride /= t->dim[i], from_stride /= from->dim[i];
+    if (i == last && i > first) { /* a row: filled, then what is there of it */
+      text_line(x, "for (long j = 0; j < %s; j++) out0[%s + j] = %s;", rows, to_at,
+                scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE])));
+      text_line(
+          x, "for (long j = 0; j < (1%s ? %s : 0); j++) out0[%s + %lld + j * %lld] = in0[%s + j];",
+          inside, n, to_at, (long long)lo[i], (long long)gap[i] + 1, from_at);
+      continue;
+    }
+    const char *v = arena_printf(g->a, "i%d", i);
+    text_open(x, "for (long %s = %s; %s < %s; %s++) {", v, i == first ? "u0" : "0", v,
+              i == first ? "u1" : rows, v);
+    text_line(x, "const long from%d = (%s - %lld) / %lld;", i, v, (long long)lo[i],
+              (long long)gap[i] + 1);
+    inside =
+        arena_printf(g->a, "%s && %s >= %lld && (%s - %lld) %% %lld == 0 && from%d < %s", inside, v,
+                     (long long)lo[i], v, (long long)lo[i], (long long)gap[i] + 1, i, n);
+    to_at = arena_printf(g->a, "%s + %s * %lld", to_at, v, (long long)to_stride);
+    from_at = arena_printf(g->a, "%s + from%d * %lld", from_at, i, (long long)from_stride);
+    if (i == last)
+      text_line(x, "out0[%s] = 1%s ? in0[%s] : %s;", to_at, inside, from_at,
+                scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE])));
+  }
+  for (int i = 0; i <= last; i++)
+    if (i < last || i == first) text_close(x, "}");
 }
 
 static void pad(Gen *g, Kernel *k, const Group *gr) {
@@ -294,8 +342,7 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   long long slab = 1; /* elements of the result at one index of axis 0 */
   for (int i = 1; i < t->rank; i++) slab *= dim[i];
   long long n0 = t->rank ? dim[0] : 1;
-  const char *all = arena_printf(g->a, "%lld", n0); /* bounded: axis 0 */
-  if (t->extent) all = dims_text(g, gr->e, t, 0, 1);
+  const char *all = arena_printf(g->a, "%lld", n0);
   kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : n0, all);
   Text *x = &k->text;
   if (k->units > 1) {
@@ -334,6 +381,8 @@ void cpu_move(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   if (gr->op->kind == OP_CONCAT)
     concat(g, k, gr);
+  else if (gr->op->kind == OP_PAD && group_is_bounded(gr))
+    pad_bounded(g, k, gr);
   else if (gr->op->kind == OP_PAD)
     pad(g, k, gr);
   else

@@ -49,6 +49,28 @@ const char *prefix_text(Gen *g, const Entry *e, const Type *t) {
   return dims_text(g, e, t, 0, t->rank);
 }
 
+const char *place_text(Gen *g, const Entry *e, const Type *t, int from, int to, const char *at) {
+  Text sum = text_new(g->a, 0);
+  const char *inner = "1"; /* elements inside of the axes at hand, at run time … */
+  int64_t stride = 1;      /* … and at the bounds */
+  for (int end = to, i = to - 1; i >= from; i--) {
+    bool outermost = true; /* axes [i, end) lie side by side */
+    for (int k = from; k < i; k++) outermost &= t->dim[k] == 1;
+    if (!type_extent(t, i) && !outermost) continue;
+    const char *x = at, *plus = sum.s.n ? " + " : "";
+    if (outermost && !sum.s.n) return at;
+    if (strcmp(inner, "1") != 0) x = arena_printf(g->a, "%s / %s", x, inner);
+    if (!outermost) x = arena_printf(g->a, "%s %% %s", x, dims_text(g, e, t, i, end));
+    text_add(&sum, "%s%s", plus, x);
+    if (stride != 1) text_add(&sum, " * %lld", (long long)stride);
+    inner = text_product(g->a, inner, dims_text(g, e, t, i, end));
+    for (int k = i; k < end; k++) stride *= t->dim[k];
+    end = i;
+    if (outermost) break;
+  }
+  return sum.s.n ? arena_printf(g->a, "(%s)", text_str(&sum)) : at;
+}
+
 typedef struct Used {
   bool *slot; /* by number in the entry */
   const Entry *e;

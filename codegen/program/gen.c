@@ -77,8 +77,8 @@ static uint32_t site_of(Gen *g, const char *row) {
   return g->sites.n - 1;
 }
 
-const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
-                      const char *value, int64_t limit) {
+const char *gen_fault_below(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
+                            const char *value, const char *limit) {
   Arena *a = g->a;
   const IndexTrace *t = &g->uses->trace[op->id];
   const char *loc = text_quoted(a, op->loc.line ? loc_str(g->ctx, op->loc) : "");
@@ -88,6 +88,11 @@ const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, c
                        text_quoted(a, value_at(gr->e, gr->e->body->args.at[t->input])->name),
                        t->exact ? "true" : "false", (long long)t->first, (long long)t->step,
                        (long long)t->run, (long long)t->count);
-  return arena_printf(a, "%s%u, %s, %s, %lld);", g->fault, site_of(g, arena_printf(a, "%s}", row)),
-                      at, value, (long long)limit);
+  return arena_printf(a, "%s%u, %s, %s, %s);", g->fault, site_of(g, arena_printf(a, "%s}", row)),
+                      at, value, limit);
+}
+
+const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
+                      const char *value, int64_t limit) {
+  return gen_fault_below(g, gr, op, what, at, value, arena_printf(g->a, "%lld", (long long)limit));
 }

@@ -66,4 +66,7 @@ void gen_print_definitions(const Gen *g, Text *x);
    what it is, "a label". */
 const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
                       const char *value, int64_t limit);
+/* The same of a limit that is known at run time: its text. */
+const char *gen_fault_below(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
+                            const char *value, const char *limit);
 #endif

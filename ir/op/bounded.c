@@ -7,7 +7,9 @@
 static bool has_bounded(const ShapeIn *in) {
   for (int i = 0; i < in->n; i++)
     if (in->type[i]->extent) return true;
-  return in->given && in->given->extent;
+  if (in->given) return in->given->extent;
+  bool takes = in->kind == OP_PAD || in->kind == OP_GATHER_GRAD;
+  return takes && in->wanted && in->wanted->extent;
 }
 
 /* The first bounded axis, or -1. */
@@ -68,27 +70,33 @@ static const Type *broadcasts(const ShapeIn *in) {
   return to;
 }
 
-/* Bounded axes are taken whole. */
+/* Of a bounded axis all is taken, or the first; of a static one also from 0 on up to an extent. */
 static const Type *slices(const ShapeIn *in) {
   const Type *t = in->type[0], *to = in->given;
   for (int i = 0; i < t->rank; i++) {
     if (!type_extent(t, i) && !type_extent(to, i)) continue;
-    if (type_axis(t, i) != type_axis(to, i) || in->attr[AT_STARTS].ints->at[i] ||
-        in->attr[AT_STEPS].ints->at[i] != 1)
+    bool first = !type_extent(to, i) && to->dim[i] == 1; /* is always there */
+    bool fits = !type_extent(t, i) || type_axis(t, i) == type_axis(to, i) || first;
+    if (!fits || in->attr[AT_STARTS].ints->at[i] || in->attr[AT_STEPS].ints->at[i] != 1)
       return type_extent(t, i) ? refused(in, t, i) : refused(in, to, i);
   }
   return to;
 }
 
+/* Padding stands behind what a run has of an axis, up to the bound: that is static. The given type
+   says so where no room is added, or that a first element becomes a bounded axis. */
 static const Type *pads(const ShapeIn *in, const Type *y) {
-  const Type *t = in->type[0];
+  const Type *t = in->type[0], *to = in->wanted;
   int64_t small[SMALL_RANK], *axis = shape_dims(in, small, t->rank);
-  if (!numbered(in, t)) return NULL;
+  bool given = to && to->rank == y->rank && to->numel == y->numel;
   for (int i = 0; i < t->rank; i++) {
-    bool whole = !in->attr[AT_LO].ints->at[i] && !in->attr[AT_HI].ints->at[i] &&
-                 !in->attr[AT_INTERIOR].ints->at[i];
-    if (type_extent(t, i) && !whole) return refused(in, t, i);
-    axis[i] = type_extent(t, i) ? type_axis(t, i) : y->dim[i];
+    int64_t lo = in->attr[AT_LO].ints->at[i], gap = in->attr[AT_INTERIOR].ints->at[i];
+    bool whole = !lo && !in->attr[AT_HI].ints->at[i] && !gap;
+    if (type_extent(t, i) && gap) return refused(in, t, i);
+    axis[i] = type_extent(t, i) && whole ? type_axis(t, i) : y->dim[i];
+    if (!given || type_axis(to, i) == axis[i] || to->dim[i] != y->dim[i]) continue;
+    if (type_extent(to, i) && (type_extent(t, i) || lo + t->dim[i] > 1)) return refused(in, to, i);
+    axis[i] = type_axis(to, i);
   }
   return with_axes(in, y, axis);
 }
@@ -96,7 +104,6 @@ static const Type *pads(const ShapeIn *in, const Type *y) {
 static const Type *concats(const ShapeIn *in, const Type *y) {
   int along = (int)in->attr[AT_AXIS].i;
   int64_t small[SMALL_RANK], *axis = shape_dims(in, small, y->rank);
-  if (!numbered(in, in->type[0])) return NULL;
   for (int k = 0; k < in->n; k++) {
     if (type_extent(in->type[k], along)) return refused(in, in->type[k], along);
     for (int i = 0; i < y->rank; i++)
@@ -176,38 +183,76 @@ static const Type *rows(const ShapeIn *in, const Type *y) {
   return leading_of(in, y, full, full->rank - 1);
 }
 
+/* By the axis from the end; 1 if there is none. */
+static int64_t axis_from_end(const Type *t, int i) {
+  return i <= t->rank ? type_axis(t, t->rank - i) : 1;
+}
+
+/* Queries or keys: what is bounded are leading axes, which are those of the queries, and the rows.
+ */
+static bool attended(const ShapeIn *in, const Type *t, const Type *q) {
+  for (int i = 0; i < t->rank; i++) {
+    bool lead = i < q->rank - 3, row = i == q->rank - 2;
+    if (lead && type_axis(t, i) != type_axis(q, i)) return differ(in, t, q), false;
+    if (!lead && !row && type_extent(t, i)) return refused(in, t, i), false;
+  }
+  return true;
+}
+
 static const Type *attends(const ShapeIn *in, const Type *y) {
-  const Type *q = in->type[in->kind == OP_ATTENTION_GRAD];
-  if (!numbered(in, q)) return NULL;
-  for (int k = 0; k < in->n; k++)
-    if (!bounded_within(in, in->type[k], q, q->rank - 3)) return NULL;
-  return leading_of(in, y, q, q->rank - 3);
+  bool grad = in->kind == OP_ATTENTION_GRAD;
+  const Type *q = in->type[grad], *k = in->type[grad + 1], *v = in->type[grad + 2];
+  int lead = q->rank > 3 ? q->rank - 3 : 0, masked = grad ? 6 : 3;
+  if (!numbered(in, leading_of(in, q, q, lead))) return NULL;
+  for (int i = grad; i < grad + 3; i++)
+    if (!attended(in, in->type[i], q)) return NULL;
+  if (axis_from_end(k, 2) != axis_from_end(v, 2)) return differ(in, k, v);
+  if (in->attr[AT_CAUSAL].i && axis_from_end(q, 2) != axis_from_end(k, 2)) return differ(in, q, k);
+  for (int i = 0; grad && i < masked; i += i ? 1 : 4) /* dy, and the numbers a row */
+    if (!bounded_within(in, in->type[i], q, q->rank - 1)) return NULL;
+  const Type *mask = in->n > masked ? in->type[masked] : NULL;
+  for (int i = 1; mask && i <= mask->rank; i++) {
+    int64_t axis = axis_from_end(mask, i),
+            want = i == 1 ? axis_from_end(k, 2) : axis_from_end(q, i);
+    if (axis != 1 && axis != want) return differ(in, mask, i == 1 ? k : q);
+  }
+  if (grad) return in->type[1 + in->result];
+  return leading_of(in, y, q, q->rank - 1);
 }
 
 /* ---- indices ---- */
 
-/* Rows of a table are moved whole: the axes behind the rows may be bounded where the table is one.
-   The first operand is the table, or the gradients of the rows by id. */
+/* The part may be shorter at run time than at the bound. */
+static const Type *updates(const ShapeIn *in, const Type *y) {
+  const Type *x = in->type[0], *part = in->type[1];
+  for (int i = 0; i < x->rank; i++) {
+    if (type_extent(x, i)) return refused(in, x, i);
+    if (i != in->attr[AT_AXIS].i && type_extent(part, i)) return refused(in, part, i);
+  }
+  return y;
+}
+
+/* Rows of a table are moved whole, at their bounds. The first operand is the table, or the
+   gradients of the rows by id; the extent of a table of gradients is given with the type, if it has
+   one. */
 static const Type *rows_by_id(const ShapeIn *in, const Type *y, bool grad) {
   const Type *moved = in->type[0], *ids = in->type[1];
   int batch = (int)in->attr[AT_BATCH].i, before = grad ? ids->rank : batch;
   int64_t small[SMALL_RANK], *axis = shape_dims(in, small, y->rank);
-  if (!numbered(in, ids)) return NULL;
   for (int i = 0; i < before; i++)
     if (type_axis(moved, i) != type_axis(ids, i)) return differ(in, moved, ids);
-  if (!grad && type_extent(moved, batch)) return refused(in, moved, batch);
   int row = before + !grad, to = grad ? batch + 1 : ids->rank;
-  for (int i = row; i < moved->rank; i++)
-    if (type_extent(moved, i) && (batch || ids->extent)) return refused(in, moved, i);
   for (int i = 0; i < y->rank; i++)
     axis[i] = i >= to                          ? type_axis(moved, row + i - to)
               : i < (grad ? batch : ids->rank) ? type_axis(ids, i)
                                                : y->dim[i];
+  const Type *to_rows = grad ? in->wanted : NULL;
+  if (to_rows && to_rows->rank == y->rank && to_rows->dim[batch] == y->dim[batch])
+    axis[batch] = type_axis(to_rows, batch);
   return with_axes(in, y, axis);
 }
 
 static const Type *one_hots(const ShapeIn *in) {
-  if (!numbered(in, in->type[0])) return NULL;
   const Type *y = leading_of(in, in->given, in->type[0], in->type[0]->rank);
   return y == in->given ? y : differ(in, y, in->given);
 }
@@ -256,6 +301,7 @@ const Type *shape_bounded(const ShapeIn *in, const Type *y) {
   case OP_GATHER: return rows_by_id(in, y, false);
   case OP_GATHER_GRAD: return rows_by_id(in, y, true);
   case OP_ONE_HOT: return one_hots(in);
+  case OP_DYNAMIC_UPDATE: return updates(in, y);
   case OP_CUMSUM: return along(in, y, (int)in->attr[AT_AXIS].i);
   case OP_ARGSORT: {
     const Type *t = along(in, y, y->rank - 1);

@@ -76,7 +76,9 @@ void grad_gather(GradCtx *g, const Op *op, ValueId dy) {
   int64_t batch = op->attr[AT_BATCH].i;
   Attr attr[MAX_ATTRS] = {
       [AT_ROWS].i = value_type(g->e, op->operands[0])->dim[batch], [AT_BATCH].i = batch};
-  grad_to(g, op, 0, build(g->b, OP_GATHER_GRAD, in, 2, attr, NULL));
+  const Type *table = type_with_dtype(g->e->module->ctx, value_type(g->e, op->operands[0]),
+                                      value_type(g->e, dy)->dtype);
+  grad_to(g, op, 0, build(g->b, OP_GATHER_GRAD, in, 2, attr, table->extent ? table : NULL));
 }
 
 void grad_gather_grad(GradCtx *g, const Op *op, ValueId dz) {

@@ -185,7 +185,9 @@ void grad_slice(GradCtx *g, const Op *op, ValueId dy) {
   Attr attr[MAX_ATTRS] = {[AT_LO] = interned(g, t, lo),
                           [AT_HI] = interned(g, t, hi),
                           [AT_INTERIOR] = interned(g, t, inner)};
-  grad_to(g, op, 0, build(g->b, OP_PAD, &dy, 1, attr, NULL));
+  const Type *whole = type_with_dtype(g->e->module->ctx, t, part->dtype);
+  bool bounded = t->extent || part->extent;
+  grad_to(g, op, 0, build(g->b, OP_PAD, &dy, 1, attr, bounded ? whole : NULL));
 }
 
 static ValueId slice_to(GradCtx *g, ValueId x, const Type *t, const int64_t *starts,

@@ -8,6 +8,7 @@
    negative. */
 typedef struct IndexSpec {
   int64_t start, step, count;
+  int64_t axis; /* as type_get takes it, of a slice that ends at an extent; else 0 */
   bool drop;    /* a single index: the axis is dropped */
   bool dynamic; /* a single index that is a run-time value */
   Val index;
@@ -104,12 +105,35 @@ static bool index_spec(Elab *e, const Index *ix, Val v, const Axis *a, IndexSpec
   return true;
 }
 
+/* x[a:n] of as many elements as an extent says that is known at run time: a is 0. False: it is no
+   such slice; *ok is false after an error. */
+static bool bounded_slice(Elab *e, const Index *ix, const Axis *a, IndexSpec *out, bool *ok) {
+  if (a->number < 0 || ix->kind != INDEX_SLICE || !ix->stop || ix->step) return false;
+  Val stop = elab_eval_one(e, ix->stop);
+  if (stop.kind != VAL_EXTENT || !stop.extent.axis) return false;
+  const Extent *x = axis_extent(e->c, stop.extent.axis);
+  int64_t start = 0, n = x->bound * axis_multiple(stop.extent.axis);
+  *ok = !ix->start || bound(e, ix->start, &start);
+  if (*ok && (start || n > a->n)) {
+    elab_fail(e, ix->loc, "a slice that ends at %s begins at 0 of at least %lld elements",
+              axis_str(e->c, stop.extent.axis), (long long)n);
+    *ok = false;
+  }
+  *out = (IndexSpec){.axis = stop.extent.axis, .step = 1, .count = n};
+  return true;
+}
+
 static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
-  if (a->number >= 0 && type_extent(a->of.tensor.type, a->number) &&
-      (ix->kind != INDEX_SLICE || ix->start || ix->stop || ix->step))
+  bool bounded = a->number >= 0 && type_extent(a->of.tensor.type, a->number), ok = true;
+  if (!bounded && bounded_slice(e, ix, a, out, &ok)) return ok;
+  Val at = {0};
+  if (ix->kind != INDEX_SLICE) at = elab_eval_one(e, ix->at);
+  if (at.kind == VAL_EXTENT) at = val_to_tensor(e, at, "an index", ix->loc);
+  if (bounded && (ix->kind == INDEX_SLICE ? ix->start || ix->stop || ix->step
+                                          : at.kind != VAL_TENSOR && at.kind != VAL_ERROR))
     return elab_fail(e, ix->loc, "an index needs a static extent along %s", axis_text(e, a)), false;
   if (ix->kind == INDEX_SLICE) return slice_spec(e, ix, a, out);
-  return index_spec(e, ix, elab_eval_one(e, ix->at), a, out);
+  return index_spec(e, ix, at, a, out);
 }
 
 static Val index_list(Elab *e, const Expr *x, Val base) {
@@ -137,8 +161,8 @@ static Val apply_static(Elab *e, Val base, const IndexSpec *spec, Loc loc) {
     bool back = c->step < 0;
     start[i] = back ? c->start + (c->count - 1) * c->step : c->start;
     step[i] = back ? -c->step : c->step;
-    dim[i] = type_extent(t, i) ? type_axis(t, i) : c->count;
-    whole &= c->count == t->dim[i];
+    dim[i] = c->axis ? c->axis : type_extent(t, i) ? type_axis(t, i) : c->count;
+    whole &= !c->axis && c->count == t->dim[i];
     if (back && c->count > 1) flip[flips++] = i;
     if (!c->drop) left[kept++] = dim[i];
   }

@@ -183,6 +183,7 @@ bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const Call
   case ARG_TENSORS: return match_tensors(e, p, v);
   case ARG_INT: return match_int(e, p, v, INT64_MIN);
   case ARG_COUNT: return match_int(e, p, v, 1);
+  case ARG_EXTENT: return (v->kind == VAL_EXTENT && v->extent.axis) || match_int(e, p, v, 1);
   case ARG_INTS: return match_ints(e, p, v, INT64_MIN);
   case ARG_SHAPE: return match_ints(e, p, v, 1);
   case ARG_NUMBER: fits = val_is_number(*v); break;

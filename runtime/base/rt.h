@@ -58,7 +58,8 @@ enum { RUN_RANK = 32 }; /* axes of a tensor whose dims a run decides, at most */
 /* The tensor as a run with these extents has it; its dims are put into `dims`. */
 GcTensor tensor_of_run(const GcEntry *e, const GcTensor *t, const int32_t *extents,
                        int64_t dims[RUN_RANK]);
-uint64_t tensor_count(const GcTensor *t);     /* logical elements */
+uint64_t tensor_count(const GcTensor *t);                 /* logical elements */
+uint64_t tensor_place(const GcTensor *t, uint64_t index); /* in storage, of a logical element */
 uint64_t tensor_row_elems(const GcTensor *t); /* of one index of the first axis; 1 for rank 0 */
 uint64_t tensor_logical_bytes(const GcTensor *t);
 /* As others see it: NaN is one pattern, on every device. */

@@ -39,7 +39,7 @@ uint64_t tensor_logical_bytes(const GcTensor *t) {
 }
 
 /* Where logical element `index` lies, in elements. */
-static uint64_t place(const GcTensor *t, uint64_t index) {
+uint64_t tensor_place(const GcTensor *t, uint64_t index) {
   uint64_t at = 0, size = 1, panel = 0;
   for (int i = t->rank - 1; i >= 0; i--) {
     int axis = t->order ? t->order[i] : i;
@@ -64,11 +64,11 @@ static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint6
   uint64_t N = dim(t, t->rank - 1), size = (uint64_t)elem_info[t->dtype].size;
   bool fastest = !t->order || t->order[t->rank - 1] == t->rank - 1;
   while (n) {
-    uint64_t j = first % N, run = N - j, from = place(t, first), step = 1;
+    uint64_t j = first % N, run = N - j, from = tensor_place(t, first), step = 1;
     if (fastest && t->panel > 0 && run > (uint64_t)t->panel - j % (uint64_t)t->panel)
       run = (uint64_t)t->panel - j % (uint64_t)t->panel;
     if (run > n) run = n;
-    if (!fastest && run > 1) step = place(t, first + 1) - from;
+    if (!fastest && run > 1) step = tensor_place(t, first + 1) - from;
     uint64_t piece = step == 1 ? run : 1; /* elements side by side */
     for (uint64_t i = 0; i < run; i += piece, flat += piece * size) {
       char *at = storage + (from + i * step) * size;

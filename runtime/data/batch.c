@@ -2,7 +2,18 @@
    threads share the rows of a batch. Conversions take denormals for zero, as kernels do. */
 #include "runtime/data/rows.h"
 
-static void fill_fixed(const Dataset *d, const Column *c, uint8_t *to) {
+void column_put(const Column *c, uint8_t *inputs, uint64_t r, const uint8_t *from, Elem type) {
+  uint64_t to_size = (uint64_t)elem_info[c->t->dtype].size, size = (uint64_t)elem_info[type].size;
+  for (uint64_t k = 0; k < c->row_elems; k += c->piece) {
+    uint64_t at = r * c->row_elems + k;
+    if (c->t->run_dims) at = tensor_place(c->t, at);
+    elem_convert(inputs + c->t->offset + at * to_size, (Elem)c->t->dtype, from + k * size, type,
+                 c->piece);
+  }
+}
+
+static void fill_fixed(const Dataset *d, const Column *c, uint8_t *inputs) {
+  uint8_t *to = inputs + c->t->offset;
   if (c->is_number) {
     if (elem_info[c->t->dtype].cls == ELEM_FLOATS)
       elem_convert(to, (Elem)c->t->dtype, &c->number, ELEM_F64, 1);
@@ -11,7 +22,7 @@ static void fill_fixed(const Dataset *d, const Column *c, uint8_t *to) {
   } else if (c->on_disk) {
     reader_fixed(d, c, to);
   } else {
-    elem_convert(to, (Elem)c->t->dtype, c->data, c->type, c->row_elems);
+    column_put(c, inputs, 0, c->data, c->type);
   }
 }
 
@@ -21,14 +32,11 @@ void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, in
   uint64_t lo = rows * (uint64_t)t / (uint64_t)nt, hi = rows * (uint64_t)(t + 1) / (uint64_t)nt;
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
-    uint8_t *to = inputs + c->t->offset;
-    if (c->fixed && t == 0) fill_fixed(d, c, to);
+    if (c->fixed && t == 0) fill_fixed(d, c, inputs);
     if (c->fixed || c->on_disk) continue;
     uint64_t from_row = c->step * (uint64_t)elem_info[c->type].size;
-    uint64_t to_row = c->row_elems * (uint64_t)elem_info[c->t->dtype].size;
     for (uint64_t r = lo; r < hi; r++)
-      elem_convert(to + r * to_row, (Elem)c->t->dtype, c->data + dataset_at(d, batch, r) * from_row,
-                   c->type, c->row_elems);
+      column_put(c, inputs, r, c->data + dataset_at(d, batch, r) * from_row, c->type);
   }
   if (d->reader) reader_gather(d, inputs, batch, t, nt);
   float_mode_restore(mode);

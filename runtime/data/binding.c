@@ -82,6 +82,12 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
   }
   c->total = c->source.size / size;
   c->offset = s->offset ? s->k : 0;
+  if (c->extents) { /* the only row is all that there is; others are windows */
+    bool one = c->fixed || c->t->dims[0] == 1;
+    uint64_t rest = c->total > c->offset ? c->total - c->offset : 0;
+    if (one && !column_settle_count(c, c->extents, rest, e)) return false;
+    column_at_bounds(c, c->extents);
+  }
   c->step = s->step ? s->s : c->row_elems;
   if (c->total >= c->offset && c->total - c->offset >= c->row_elems)
     c->all_rows = (c->total - c->offset - c->row_elems) / c->step + 1;
@@ -118,6 +124,13 @@ static bool open_array(Column *c, const Suffixes *s, const Array *a, Err *e) {
     return err_hint(e, "the file is damaged or cut short; fetch or write it again");
   }
   c->type = a->type, c->big = a->big, c->header = a->header, c->total = a->count;
+  if (c->extents) {
+    uint64_t rows = c->fixed || !a->rank || !a->dims[0] ? 1 : a->dims[0];
+    bool same = a->rank == c->t->rank;
+    if (same ? !column_settle_dims(c, c->extents, a->rank, a->dims, e)
+             : !column_settle_count(c, c->extents, a->count / rows, e))
+      return false;
+  }
   if (c->fixed) {
     if (a->count != tensor_count(c->t)) return misfit(c, a, e);
     c->step = c->row_elems = a->count;
@@ -275,13 +288,16 @@ static bool whole_given(Column *c, const char *text) {
   return true;
 }
 
-bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, bool bounded,
+bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, FileExtents *x,
                  Err *e) {
   *c = (Column){.t = t, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
   if (!c->text) return err_set(e, EXIT_ENV, "no memory to read %s", text);
   c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
-  if (bounded) c->fixed = !t->extents;
+  if (x && x->batch >= 0) c->fixed = !t->extents || t->extents[0] - 1 != x->batch;
+  if (x && t->extents && t->extents[0] && t->extents[0] - 1 != x->batch) c->fixed = true;
+  if (column_has_extents(x, t)) c->extents = x;
   c->row_elems = c->fixed ? tensor_count(t) : tensor_row_elems(t);
+  c->piece = c->row_elems;
   c->is_number = number_given(c, text);
   if (c->is_number) {
     c->fixed = true;

@@ -370,6 +370,8 @@ bool csv_open(Column *c, char *columns, Err *e) {
       !collect_words(c, e))
     return false;
   c->total = c->all_rows * v->n;
+  if (c->extents && !column_settle_count(c, c->extents, c->fixed ? c->total : v->n, e))
+    return false;
   if (c->fixed ? c->total != c->row_elems : v->n != c->row_elems) return misfit(c, e);
   c->step = c->row_elems;
   if (c->fixed) c->all_rows = 1;

@@ -54,7 +54,7 @@ static bool agree(Dataset *d, bool whole, Err *e) {
   }
   d->rows = ref ? ref->rows : d->batch;
   d->batches = ref ? d->rows / d->batch : 1;
-  bool shorter = ref && d->extent >= 0;
+  bool shorter = ref && d->extents.batch >= 0;
   if (shorter && !whole) d->batches = (d->rows + d->batch - 1) / d->batch;
   if (d->batches == 0) {
     err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
@@ -116,32 +116,39 @@ static bool lay_out(Dataset *d, Err *e) {
 
 uint64_t dataset_rows(const Dataset *d, uint64_t from, uint64_t to) {
   uint64_t end = to * d->batch;
-  if (d->extent >= 0 && end > d->rows) end = d->rows;
+  if (d->extents.batch >= 0 && end > d->rows) end = d->rows;
   return end - from * d->batch;
 }
 
 double dataset_weight(const Dataset *d, uint64_t from, uint64_t to) {
-  return (double)(d->extent < 0 ? to - from : dataset_rows(d, from, to));
+  return (double)(d->extents.batch < 0 ? to - from : dataset_rows(d, from, to));
 }
 
-/* The extent of the batch: that of the first axis of the first input that has one. Another axis
-   that a run decides is no row of a file. */
-static bool find_extent(Dataset *d, const GcEntry *entry, Err *e) {
-  d->extent = -1;
-  for (int i = 0; i < entry->ninputs && d->extent < 0; i++)
-    if (entry->inputs[i].extents) d->extent = entry->inputs[i].extents[0] - 1;
-  for (int i = 0; i < entry->ninputs; i++) {
-    const GcTensor *t = &entry->inputs[i];
-    for (int k = 0; t->extents && k < t->rank; k++)
-      if (t->extents[k] && (k || t->extents[k] - 1 != d->extent)) {
-        err_set(e, EXIT_USAGE, "%s: the extent %s of the input %s is no batch of rows", entry->name,
-                entry->extents[t->extents[k] - 1].name, t->name);
-        return err_hint(e, "files give the extent of the batch alone, the first axis of an input; "
-                           "a library takes any");
-      }
+void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]) {
+  for (int i = 0; i < GC_EXTENTS; i++) {
+    if (d->extents.value[i]) out[i] = d->extents.value[i];
+    if (d->extents.batch == i) out[i] = (int32_t)dataset_rows(d, batch, batch + 1);
   }
-  if (d->extent >= 0) d->batch = (uint64_t)entry->extents[d->extent].bound;
-  return true;
+}
+
+static bool is_inner(const GcEntry *entry, int extent) {
+  for (int i = 0; i < entry->ninputs; i++)
+    for (int k = 1; entry->inputs[i].extents && k < entry->inputs[i].rank; k++)
+      if (entry->inputs[i].extents[k] - 1 == extent) return true;
+  return false;
+}
+
+/* The extent of the batch: the first input's that has one as its first axis, which is no inner
+   axis of any. */
+static void find_batch(Dataset *d, const GcEntry *entry) {
+  d->extents = (FileExtents){.entry = entry, .batch = -1};
+  for (int i = entry->ninputs - 1; i >= 0; i--) {
+    const GcTensor *t = &entry->inputs[i];
+    if (t->rank > 0) d->batch = (uint64_t)t->dims[0];
+    if (t->extents && t->extents[0] && !is_inner(entry, t->extents[0] - 1))
+      d->extents.batch = t->extents[0] - 1;
+  }
+  if (d->extents.batch >= 0) d->batch = (uint64_t)entry->extents[d->extents.batch].bound;
 }
 
 static uint64_t bytes_of(const Column *c) {
@@ -182,15 +189,13 @@ bool dataset_limit(Dataset *d, uint64_t bytes, Err *e) {
 
 bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle,
                   bool whole, Err *e) {
-  *d = (Dataset){.n = entry->ninputs, .batch = 1, .shuffled = shuffle, .extent = -1};
+  *d = (Dataset){.n = entry->ninputs, .batch = 1, .shuffled = shuffle};
   d->columns = calloc((size_t)entry->ninputs + 1, sizeof *d->columns);
   if (!d->columns) return err_set(e, EXIT_ENV, "no memory for the inputs");
   for (int i = 0; i < d->n; i++) d->columns[i] = (Column){.leader = -1, .file = {.fd = -1}};
-  for (int i = entry->ninputs - 1; i >= 0; i--)
-    if (entry->inputs[i].rank > 0) d->batch = (uint64_t)entry->inputs[i].dims[0];
-  if (!find_extent(d, entry, e)) return false;
+  find_batch(d, entry);
   for (int i = 0; i < d->n; i++)
-    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, d->extent >= 0, e))
+    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, &d->extents, e))
       return false;
   return agree(d, whole, e) && lay_out(d, e);
 }

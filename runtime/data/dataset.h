@@ -17,9 +17,23 @@ typedef struct Words { /* labels that a file has as words */
   char name[WORD]; /* of their column, or of the input */
 } Words;
 
+/* The extents that the files of an entry give, beside that of the batch: each is settled by the
+   first file that has such an axis, and all runs have it. */
+typedef struct FileExtents {
+  const GcEntry *entry;
+  int batch;                  /* the extent that is the batch's; -1: it is fixed */
+  int32_t value[GC_EXTENTS];  /* 0: not settled */
+  const char *by[GC_EXTENTS]; /* the file that has settled it */
+} FileExtents;
+
 typedef struct Column { /* one input and its file */
-  const GcTensor *t;
-  char *text; /* what the user wrote, its suffixes cut off: the path */
+  const GcTensor *t;    /* as declared; of a shorter one, as the runs have it: &run */
+  GcTensor run;
+  int64_t run_dims[RUN_RANK];
+  GcLimit run_limit;
+  FileExtents *extents; /* that the file may settle; NULL: it has none */
+  uint64_t piece;       /* elements of a row that lie side by side in the input, too */
+  char *text;           /* what the user wrote, its suffixes cut off: the path */
   char *member;
   File file;
   Source source;
@@ -53,8 +67,8 @@ typedef struct Dataset {
   int n;
   uint64_t rows, batch, batches; /* batch: rows of one, at most; batches: whole ones, and a shorter
                                     last one where that has an extent of its own */
-  int extent;                    /* of the entry that is the batch's; -1: it is fixed */
-  uint64_t bytes;                /* of the allocation */
+  FileExtents extents;
+  uint64_t bytes; /* of the allocation */
   uint8_t *base;
   uint64_t order_offset;
   void *order; /* shuffled rows, u32 or u64 each; part of the allocation */
@@ -66,6 +80,8 @@ typedef struct Dataset {
 /* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". whole: no batch is shorter. */
 bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle,
                   bool whole, Err *e);
+/* The entry's extents in the runs of a batch. */
+void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]);
 /* Rows of batches [from, to): those that the program sees. */
 uint64_t dataset_rows(const Dataset *d, uint64_t from, uint64_t to);
 /* What a batch weighs in a mean over batches: its rows, or 1 where all batches have as many. */
@@ -134,7 +150,17 @@ bool images_note(const Column *c, char *out, size_t size);
 void images_free(Column *c);
 
 /* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */
-/* bounded: the batch has an extent, which only the inputs of rows have. */
-bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, bool bounded,
+/* x: what a run decides of the shape, which the file may settle; NULL: nothing. */
+bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, FileExtents *x,
                  Err *e);
+
+/* ---- extents.c: the axes of files that are as long as a run has them ---- */
+/* The input has an axis beside the batch whose extent a run decides. */
+bool column_has_extents(const FileExtents *x, const GcTensor *t);
+/* Settles the extents of an array of such a shape, or of rows of so many elements. */
+bool column_settle_dims(Column *c, FileExtents *x, int rank, const uint64_t *dims, Err *e);
+bool column_settle_count(Column *c, FileExtents *x, uint64_t row, Err *e);
+/* The extents that no file has settled are at their bounds; the column has the shape of the runs.
+ */
+void column_at_bounds(Column *c, FileExtents *x);
 #endif

@@ -23,6 +23,7 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
                 .leader = -1,
                 .text = strdup(path),
                 .file = {.fd = -1},
+                .extents = c->extents,
                 .row_elems = c->row_elems,
                 .before = c->all_rows};
   char *own = columns ? strdup(columns) : NULL;
@@ -30,6 +31,7 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
                                          : err_set(e, EXIT_ENV, "no memory to read %s", path);
   free(own);
   if (!ok) return false;
+  if (c->extents) column_at_bounds(c, c->extents); /* the first file has settled them */
   if (p->images) {
     err_set(e, EXIT_WRONG, "%s: is no array among %s", path, c->text);
     return err_hint(e, "a pattern stands for images alone, or for other files alone");

@@ -249,8 +249,10 @@ void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
     uint64_t row = row_bytes(c);
-    if (is_read(c))
+    if (is_read(c) && !c->t->run_dims)
       memcpy(inputs + c->t->offset + lo * row, place_of(x, i) + lo * row, (hi - lo) * row);
+    for (uint64_t r = lo; is_read(c) && c->t->run_dims && r < hi; r++)
+      column_put(c, inputs, r, place_of(x, i) + r * row, (Elem)c->t->dtype);
   }
   if (atomic_fetch_add(&x->taken, 1) + 1 < nt) return;
   atomic_store(&x->taken, 0);

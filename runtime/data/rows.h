@@ -9,6 +9,8 @@ bool column_read(const Column *c, uint64_t r, uint64_t first, uint64_t n, void *
 /* A row in the file's type; `room` of column_room holds one. NULL after an error. */
 const uint8_t *column_row(const Column *c, uint64_t r, uint8_t *room, Err *e);
 uint8_t *column_room(const Column *c);
+/* Row r of a batch, which begins at `from` in this type, becomes the input's at its place. */
+void column_put(const Column *c, uint8_t *inputs, uint64_t r, const uint8_t *from, Elem type);
 /* All that is to be in memory. */
 bool column_load(Column *c, uint8_t *to, Err *e);
 bool column_may_stay(const Column *c); /* on disk: rows are where a read finds them */

@@ -85,11 +85,12 @@ bool session_close(Session *s, bool ours, Err *e) {
 /* ---- runs ---- */
 
 void session_extents(const Session *s, const GcEntry *e, uint64_t batch, int32_t *extents) {
+  int32_t now[GC_EXTENTS];
+  memcpy(now, s->env.extents, sizeof now);
+  if (batch != NO_BATCH) dataset_extents(s->data, batch, now);
   for (int i = 0; i < e->nextents; i++) {
-    int32_t x = s->env.extents[i], bound = (int32_t)e->extents[i].bound;
-    if (batch != NO_BATCH && s->data->extent == i)
-      x = (int32_t)dataset_rows(s->data, batch, batch + 1);
-    extents[i] = x < 1 || x > bound ? bound : x;
+    int32_t bound = (int32_t)e->extents[i].bound;
+    extents[i] = now[i] < 1 || now[i] > bound ? bound : now[i];
   }
 }
 

@@ -49,16 +49,18 @@ static bool begin_file(Infer *f, int i) {
     return err_set(&cmd->err, EXIT_WRONG, "%s: numpy has no arrays of %d axes", t->name, t->rank);
   int rank = t->rank ? t->rank : cmd->data.n || f->runs > 1;
   for (int k = 0; k < t->rank; k++) dims[k] = (uint64_t)t->dims[k];
-  for (int k = 1; t->extents && k < t->rank; k++) { /* a file has one extent there */
-    if (!t->extents[k]) continue;
-    uint64_t rows = dataset_rows(&cmd->data, 0, 1);
-    if (dataset_rows(&cmd->data, 0, f->runs) != f->runs * rows) {
+  const FileExtents *x = &cmd->data.extents;
+  for (int k = 0; t->extents && k < t->rank; k++) { /* a file has one extent there */
+    int slot = t->extents[k] - 1;
+    if (slot < 0 || (k == 0 && slot == x->batch)) continue;
+    uint64_t rows = slot == x->batch ? dataset_rows(&cmd->data, 0, 1) : (uint64_t)x->value[slot];
+    if (slot == x->batch && dataset_rows(&cmd->data, 0, f->runs) != f->runs * rows) {
       err_set(&cmd->err, EXIT_WRONG, "%s: its axis %d is shorter in the last batch", t->name, k);
       return err_hint(&cmd->err, "--drop-last leaves that batch out");
     }
-    dims[k] = dims[k] / (uint64_t)cmd->entry->extents[t->extents[k] - 1].bound * rows;
+    dims[k] = dims[k] / (uint64_t)cmd->entry->extents[slot].bound * rows;
   }
-  if (t->extents && t->extents[0]) /* of each row of the data */
+  if (t->extents && x->batch >= 0 && t->extents[0] - 1 == x->batch) /* of each row of the data */
     dims[0] = dims[0] / (uint64_t)cmd->entry->extents[t->extents[0] - 1].bound *
               dataset_rows(&cmd->data, 0, cmd->data.batches);
   else if (!checked_mul(dims[0], rank ? f->runs : 1, &dims[0]))
@@ -84,8 +86,7 @@ static uint64_t elements_of_runs(const Infer *f, const GcTensor *t) {
   int32_t extents[GC_EXTENTS];
   memcpy(extents, cmd->session.env.extents, sizeof extents);
   for (int last = 0; last < 2; last++) {
-    extents[cmd->data.extent] =
-        (int32_t)dataset_rows(&cmd->data, last ? f->runs - 1 : 0, last ? f->runs : 1);
+    dataset_extents(&cmd->data, last ? f->runs - 1 : 0, extents);
     const GcTensor now = tensor_of_run(cmd->entry, t, extents, dims);
     if (!checked_mul(tensor_count(&now), last ? 1 : f->runs - 1, &one) ||
         !checked_add(all, one, &all))

@@ -103,6 +103,33 @@ exactly() {
   [ "$1" = "$2" ] || fail "$3: $1, not $2"
 }
 
+# ---- bounded dimensions: a program and the one that is compiled for an extent ----
+
+hows='--poison --threads 2
+--threads 1'
+# outputs NAME...: options that write each output to OUT.NAME.npy
+outputs() { for name; do printf ' --%s OUT.%s.npy' "$name" "$name"; done; }
+
+exact() { # exact PROGRAM "n=3 t=5": the program PROGRAM-exact has these numbers, $level is how it is optimised
+  lets=$2 text=$(cat "$1.g")
+  for l in $2; do text=$(echo "$text" | sed "s/\b${l%=*} <= [0-9]*/${l%=*}/g"); done
+  { for l in $2; do echo "let $l"; done && echo "$text"; } >"$1-exact.g"
+  run 0 "$gc" "$1-exact.g" $level -o "$1-exact"
+}
+
+# compare PROGRAM ENTRY "OPTIONS" FILE...: what both programs write with these options are the same files
+compare() {
+  program=$1 entry=$2 options=$3
+  shift 3
+  rm -f exact.* bounded.* # each program's own
+  run 0 "./$program-exact" "$entry" $(echo "$options" | sed 's/OUT/exact/g') --threads 1 --quiet
+  echo "$hows" >hows
+  while read -r how; do
+    run 0 "./$program" "$entry" $(echo "$options" | sed 's/OUT/bounded/g') $how --quiet
+    for name; do same "bounded.$name" "exact.$name" "$program $entry at $lets, $how, $name"; done
+  done <hows
+}
+
 absent() { # absent FILE...: nothing of the kind is left behind
   checks=$((checks + 1))
   for file in "$@"; do [ ! -e "$file" ] || fail "$file was left behind"; done

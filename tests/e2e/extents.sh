@@ -111,48 +111,27 @@ files() { # the inputs of all entries, of N rows
     "$mkdata" npy f32 "$1,5" 1 long_x.npy && "$mkdata" npy f32 "$1" 2 long_y.npy || fail 'no data could be made'
 }
 
-# outputs NAME...: options that write each output to OUT.NAME.npy
-outputs() { for name; do printf ' --%s OUT.%s.npy' "$name" "$name"; done; }
-
-# compare PROGRAM ENTRY EXTENT "OPTIONS" FILE...: what both programs write with these options are the same files
-compare() {
-  program=$1 entry=$2 options=$4 k=$3
-  shift 4
-  rm -f exact.* bounded.* # each program's own
-  run 0 "./$program-exact" "$entry" $(echo "$options" | sed 's/OUT/exact/g') --threads 1 --quiet
-  echo "$hows" >hows
-  while read -r how; do
-    run 0 "./$program" "$entry" $(echo "$options" | sed 's/OUT/bounded/g') $how --quiet
-    for name; do same "bounded.$name" "exact.$name" "$program $entry at $k, $how, $name"; done
-  done <hows
-}
-
-exact() { # exact PROGRAM EXTENT: the same program with that number
-  { echo "let n = $2" && sed 's/n <= [0-9]*/n/g' "$1.g"; } >"$1-exact.g"
-  run 0 "$gc" "$1-exact.g" $level -o "$1-exact"
-}
-
 trained='--no-shuffle --epochs 3 --save OUT.safetensors'
 check() { # check PROGRAM EXTENT
-  exact "$1" "$2"
+  exact "$1" "n=$2"
   files "$2"
   case $1 in
   ops)
     names="z s c p o u r w t m top least v i part g"
-    compare ops rows "$2" "--x rows_x.npy --ids rows_ids.npy$(outputs $names)" $(printf '%s.npy ' $names)
-    compare ops steps "$2" "--x steps_x.npy$(outputs h last mean)" h.npy last.npy mean.npy
+    compare ops rows "--x rows_x.npy --ids rows_ids.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    compare ops steps "--x steps_x.npy$(outputs h last mean)" h.npy last.npy mean.npy
     ;;
   long)
-    compare long sums "$2" "--x long_x.npy --y long_y.npy$(outputs s v g t)" s.npy v.npy g.npy t.npy
-    compare long train "$2" "--x long_x.npy --y long_y.npy $trained" safetensors
+    compare long sums "--x long_x.npy --y long_y.npy$(outputs s v g t)" s.npy v.npy g.npy t.npy
+    compare long train "--x long_x.npy --y long_y.npy $trained" safetensors
     ;;
   wide)
     names="w far total top most order run best noise picked hot long rms dropped least t own"
-    compare wide sums "$2" "--x wide_x.npy --ids wide_ids.npy --at wide_at.npy$(outputs $names)" $(printf '%s.npy ' $names)
-    compare wide train "$2" "--ids wide_ids.npy --at wide_at.npy --y wide_y.npy $trained" safetensors
+    compare wide sums "--x wide_x.npy --ids wide_ids.npy --at wide_at.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    compare wide train "--ids wide_ids.npy --at wide_at.npy --y wide_y.npy $trained" safetensors
     ;;
-  pictures) compare pictures train "$2" "--x pictures_x.npy --y pictures_y.npy --steps 1 --save OUT.safetensors" safetensors ;;
-  *) compare "$1" train "$2" "--x $1_x.npy --y $1_y.npy $trained" safetensors ;;
+  pictures) compare pictures train "--x pictures_x.npy --y pictures_y.npy --steps 1 --save OUT.safetensors" safetensors ;;
+  *) compare "$1" train "--x $1_x.npy --y $1_y.npy $trained" safetensors ;;
   esac
 }
 

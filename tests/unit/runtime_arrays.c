@@ -108,7 +108,7 @@ static bool bind(const GcTensor *t, const char *suffix, uint64_t batch, Column *
   char text[128];
   snprintf(text, sizeof text, "%s%s", path, suffix);
   *e = (Err){0};
-  bool ok = column_open(c, t, text, batch, false, e);
+  bool ok = column_open(c, t, text, batch, NULL, e);
   file_close(&c->file);
   free(c->text);
   free(c->member);

@@ -89,7 +89,8 @@ Val builtin_arange(BuiltinCall *s) {
 
 Val builtin_causal(BuiltinCall *s) {
   Elab *e = s->e;
-  int64_t n = arg(s, "n").i, dim[2] = {n, n};
+  Val n = arg(s, "n");
+  int64_t axis = n.kind == VAL_EXTENT ? n.extent.axis : n.i, dim[2] = {axis, axis};
   const Type *t = type_get(e->c, DT_I32, 2, dim);
   if (!t)
     return elab_fail(e, arg_loc(s, "n"),
