@@ -189,6 +189,10 @@ const char *number_text(Import *im, int type, Number x);
 const char *real(Node *n, double x);
 const char *ints_text(Node *n, const int64_t *at, int count); /* "[1, 2]" */
 const char *let(Node *n, const char *expression);             /* a variable for it */
+/* Variables for both results of an expression. */
+void let_two(Node *n, const char *expression, const char **a, const char **b);
+/* Rows along an axis of x, of this rank, at ids of rank `more`. */
+const char *gathered(Node *n, const char *x, int rank, int axis, const char *ids, int more);
 /* reshape(x, s) */
 const char *reshaped(Node *n, const char *x, const Shape *s);
 /* 0, 1, … along one axis of a tensor of this rank */
@@ -214,11 +218,21 @@ bool attr_ints(const Node *n, const char *name, int64_t *at, int *count);
 bool known_ints(Node *n, int in, const char *attribute, int64_t *at, int most, int *count);
 bool known_int(Node *n, int in, int64_t *out);
 const Number *known_input(Node *n, int in); /* NULL after refusing */
+/* The dims of a shape that is an input, bounded ones included. */
+bool known_shape(Node *n, int in, Shape *s);
 /* An axis counted from the front; false after refusing. */
 bool axis_from(Node *n, int64_t axis, int rank, int *out);
 /* A dim as a number; false after refusing. */
 bool dim_number(Node *n, Axis d, int64_t *out);
 bool shape_numbers(Node *n, const Tensor *v, int64_t *at);
+
+/* ---- shared by families of operators ---- */
+/* Output 0 is input 0 in another shape of as many elements. */
+bool give_reshaped(Node *n, const Shape *s);
+/* One number for each channel, as [C, 1, …] with so many ones. */
+const char *per_channel(Node *n, Tensor *v, int spatial);
+/* Indices from 0 on, of an axis of this size, as gc takes them. */
+const char *positive(Node *n, Tensor *ids, int64_t size);
 
 /* ---- fold.c ---- */
 /* Computes a node whose inputs are known. False: it is left to be translated. */

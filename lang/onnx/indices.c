@@ -2,8 +2,9 @@
  */
 #include "lang/onnx/graph.h"
 
-/* Indices from 0 on, as gc takes them. */
-static const char *positive(Node *n, Tensor *ids, int64_t size) {
+#include <math.h>
+
+const char *positive(Node *n, Tensor *ids, int64_t size) {
   uint64_t count;
   const Number *x =
       shape_count(&ids->shape, &count) && count <= MOST_KNOWN ? known_of(n->im, ids) : NULL;
@@ -34,13 +35,138 @@ bool onnx_gather(Node *n) {
     return give(n, 0, v->type, &s,
                 text(n, "%s[%s%lld]", tensor_text(n, v), before, (long long)one.i));
   }
-  const char *at = positive(n, ids, size), *t = tensor_text(n, v);
-  if (axis == 0) return give(n, 0, v->type, &s, text(n, "gather(%s, %s)", t, at));
-  int64_t front[MOST_RANK], back[MOST_RANK];
-  for (int i = 0; i < rank; i++) front[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
-  /* the axes of ids come first, then the others */
-  for (int i = 0; i < s.rank; i++) back[i] = i < axis ? more + i : i < axis + more ? i - axis : i;
-  t = text(n, "transpose(gather(transpose(%s, %s), %s), %s)", t, ints_text(n, front, rank), at,
-           ints_text(n, back, s.rank));
-  return give(n, 0, v->type, &s, t);
+  return give(n, 0, v->type, &s,
+              gathered(n, tensor_text(n, v), rank, axis, positive(n, ids, size), more));
+}
+
+bool onnx_gather_elements(Node *n) {
+  Tensor *v = input(n, 0), *ids = input(n, 1);
+  int axis;
+  int64_t size;
+  if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis) ||
+      !dim_number(n, v->shape.at[axis], &size))
+    return false;
+  if (ids->shape.rank != v->shape.rank) return refuse(n, "shapes that do not fit");
+  const char *cut = "";
+  bool cuts = false;
+  for (int i = 0; i < v->shape.rank; i++) {
+    bool part = i != axis && !dim_same(ids->shape.at[i], v->shape.at[i]);
+    if (part &&
+        (ids->shape.at[i].symbol || v->shape.at[i].symbol || ids->shape.at[i].n > v->shape.at[i].n))
+      return refuse(n, "shapes that do not fit");
+    cuts |= part;
+    cut = text(n, "%s%s%s", cut, i ? ", " : "",
+               part ? text(n, "0:%lld", (long long)ids->shape.at[i].n) : ":");
+  }
+  const char *t = tensor_text(n, v);
+  if (cuts) t = text(n, "%s[%s]", t, cut);
+  return give(n, 0, v->type, &ids->shape,
+              text(n, "take_along(%s, %s, axis = %d)", t, positive(n, ids, size), axis));
+}
+
+/* Numbers of the rows [number, rest] of x that the last axis of ids names, from axis `batch` on. */
+static bool row_numbers(Node *n, Tensor *v, Tensor *ids, int batch, const char **at, Shape *rows) {
+  int last = ids->shape.rank - 1;
+  int64_t k, dims[MOST_RANK], count = 1;
+  if (last < batch || !dim_number(n, ids->shape.at[last], &k) || !shape_numbers(n, v, dims))
+    return false;
+  if (k < 1 || k + batch > v->shape.rank)
+    return refuse(n, "indices of more axes than its input has");
+  const char *t = tensor_text(n, ids), *sum = "";
+  for (int i = 0; i < batch + (int)k; i++) {
+    count *= dims[i];
+    const char *place = i < batch ? text(n, "i64(%s)", along(n, dims[i], i, last))
+                                  : text(n, "%s[..., %d]", t, i - batch);
+    if (i >= batch)
+      place = text(n, "where(%s < 0, %s + %lld, %s)", place, place, (long long)dims[i], place);
+    sum = i ? text(n, "(%s) * %lld + %s", sum, (long long)dims[i], place) : place;
+  }
+  *at = sum;
+  *rows = (Shape){.rank = 1, .at = {{count, 0}}};
+  for (int i = batch + (int)k; i < v->shape.rank; i++) rows->at[rows->rank++] = v->shape.at[i];
+  return true;
+}
+
+bool onnx_gather_nd(Node *n) {
+  Tensor *v = input(n, 0), *ids = input(n, 1);
+  int64_t batch = attr_int(n, "batch_dims", 0);
+  Shape rows, s = ids->shape;
+  const char *at;
+  if (batch < 0 || batch >= v->shape.rank || batch >= s.rank)
+    return refuse(n, "batch axes that are not there");
+  if (!row_numbers(n, v, ids, (int)batch, &at, &rows)) return false;
+  s.rank--;
+  if (s.rank + rows.rank - 1 > MOST_RANK) return refuse(n, "more than 16 axes");
+  for (int i = 1; i < rows.rank; i++) s.at[s.rank++] = rows.at[i];
+  return give(n, 0, v->type, &s,
+              text(n, "gather(%s, %s)", reshaped(n, tensor_text(n, v), &rows), at));
+}
+
+/* scatter_add, or scatter, which replaces rows: of equal ids the last counts. */
+static const char *scatter(Node *n, const char **why) {
+  const char *how = attr_string(n, "reduction", "none");
+  *why = strcmp(how, "add") != 0 && strcmp(how, "none") != 0
+             ? "writing by index with mul, min or max"
+             : NULL;
+  return strcmp(how, "add") == 0 ? "scatter_add" : "scatter";
+}
+
+bool onnx_scatter_nd(Node *n) {
+  Tensor *v = input(n, 0), *ids = input(n, 1), *updates = input(n, 2);
+  Shape rows, list = {.rank = 1};
+  const char *at, *why, *fn = scatter(n, &why);
+  if (why) return refuse(n, "%s", why);
+  if (!row_numbers(n, v, ids, 0, &at, &rows)) return false;
+  if (!dim_product(&ids->shape, 0, ids->shape.rank - 1, &list.at[0]))
+    return refuse(n, "two bounded dimensions");
+  Shape each = rows;
+  each.at[0] = list.at[0];
+  const char *t = text(n, "%s(%s, %s, %s)", fn, reshaped(n, tensor_text(n, v), &rows),
+                       reshaped(n, at, &list), reshaped(n, tensor_text(n, updates), &each));
+  return give(n, 0, v->type, &v->shape, reshaped(n, t, &v->shape));
+}
+
+bool onnx_scatter_elements(Node *n) {
+  Tensor *v = input(n, 0), *ids = input(n, 1), *updates = input(n, 2);
+  const char *why, *fn = scatter(n, &why), *flat = "";
+  int64_t dims[MOST_RANK], each[MOST_RANK], stride[MOST_RANK];
+  int axis, rank = v->shape.rank;
+  if (why) return refuse(n, "%s", why);
+  if (!axis_from(n, attr_int(n, "axis", 0), rank, &axis) || !shape_numbers(n, v, dims) ||
+      !shape_numbers(n, ids, each))
+    return false;
+  if (ids->shape.rank != rank || !shape_same(&ids->shape, &updates->shape))
+    return refuse(n, "shapes that do not fit");
+  strides_of(&v->shape, stride);
+  for (int i = 0; i < rank; i++) {
+    const char *at =
+        i == axis ? text(n, "i32(%s)", positive(n, ids, dims[i])) : along(n, each[i], i, rank);
+    flat = text(n, "%s%s%s * %lld", flat, i ? " + " : "", at, (long long)stride[i]);
+  }
+  const char *t = text(n, "%s(reshape(%s, [-1]), reshape(%s, [-1]), reshape(%s, [-1]))", fn,
+                       tensor_text(n, v), flat, tensor_text(n, updates));
+  return give(n, 0, v->type, &v->shape, reshaped(n, t, &v->shape));
+}
+
+bool onnx_one_hot(Node *n) {
+  Tensor *ids = input(n, 0), *values = input(n, 2);
+  int64_t depth;
+  int axis;
+  Shape s = {.rank = ids->shape.rank + 1}, one;
+  Number x;
+  if (!is_one_number(n->im, input(n, 1), &x))
+    return known_input(n, 1) && refuse(n, "several depths");
+  depth = is_float(input(n, 1)) ? (int64_t)fmax(-1, fmin(x.f, INT32_MAX)) : x.symbol ? 0 : x.i;
+  if (s.rank > MOST_RANK || depth < 1 || depth > INT32_MAX)
+    return refuse(n, "a depth that is no size");
+  if (!axis_from(n, attr_int(n, "axis", -1), s.rank, &axis)) return false;
+  for (int i = 0; i < s.rank; i++)
+    s.at[i] = i == axis ? (Axis){depth, 0} : ids->shape.at[i - (i > axis)];
+  one = s;
+  one.at[axis] = (Axis){1, 0};
+  const char *at = let(n, text(n, "i64(%s)", tensor_text(n, ids))), *v = tensor_text(n, values);
+  at =
+      reshaped(n, text(n, "i32(where(%s < 0, %s + %lld, %s))", at, at, (long long)depth, at), &one);
+  return give(n, 0, values->type, &s,
+              text(n, "where(%s == %s, %s[1], %s[0])", along(n, depth, axis, s.rank), at, v, v));
 }

@@ -73,6 +73,12 @@ const char *let(Node *n, const char *expression) {
   return name;
 }
 
+void let_two(Node *n, const char *expression, const char **a, const char **b) {
+  *a = name_new(n->im, n->out[0] ? n->out[0]->wish : "t");
+  *b = name_new(n->im, n->nout > 1 && n->out[1] ? n->out[1]->wish : "t");
+  statement(n->im, text(n, "%s, %s", *a, *b), expression);
+}
+
 /* x[i] = x[0] + i * step */
 static bool is_sequence(const Number *x, uint64_t n, int64_t *step) {
   if (n < 2 || x[0].symbol || __builtin_sub_overflow(x[1].i, x[0].i, step) || !*step) return false;
@@ -136,6 +142,17 @@ const char *along(Node *n, int64_t count, int axis, int rank) {
   Shape s = {.rank = rank};
   for (int i = 0; i < rank; i++) s.at[i].n = i == axis ? count : 1;
   return reshaped(n, text(n, "iota(%lld)", (long long)count), &s);
+}
+
+const char *gathered(Node *n, const char *x, int rank, int axis, const char *ids, int more) {
+  if (axis == 0) return text(n, "gather(%s, %s)", x, ids);
+  int64_t front[MOST_RANK], back[2 * MOST_RANK];
+  for (int i = 0; i < rank; i++) front[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
+  /* the axes of ids come first, then the others */
+  for (int i = 0; i < rank - 1 + more; i++)
+    back[i] = i < axis ? more + i : i < axis + more ? i - axis : i;
+  return text(n, "transpose(gather(transpose(%s, %s), %s), %s)", x, ints_text(n, front, rank), ids,
+              ints_text(n, back, rank - 1 + more));
 }
 
 /* ---- outputs ---- */

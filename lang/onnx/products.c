@@ -78,3 +78,56 @@ bool onnx_softmax(Node *n) {
   }
   return give(n, 0, x->type, &x->shape, text(n, "%s(%s, axis = %d)", name, t, axis));
 }
+
+/* The axes of a result follow from those of the operands by their letters. */
+bool onnx_einsum(Node *n) {
+  const char *spec = attr_string(n, "equation", ""), *p = spec;
+  Axis size[128] = {{0, 0}};
+  int times[128] = {0};
+  Shape dots = {0}, s = {0};
+  const char *list = "";
+  for (int i = 0; i < n->nin; i++) {
+    Tensor *v = input(n, i);
+    if (!v) return refuse(n, "an operand that is left out");
+    int letters = 0, axis = 0;
+    for (const char *q = p; *q && *q != ',' && *q != '-'; q++) letters += *q != '.' && *q != ' ';
+    for (; *p && *p != ',' && strncmp(p, "->", 2) != 0; p++) {
+      unsigned char c = (unsigned char)*p;
+      if (*p == ' ') continue;
+      if (*p == '.') {
+        if (strncmp(p, "...", 3) != 0 || v->shape.rank < letters)
+          return refuse(n, "an equation that does not fit");
+        Shape own = {.rank = v->shape.rank - letters};
+        for (int k = 0; k < own.rank; k++) own.at[k] = v->shape.at[axis++];
+        if (!shapes_broadcast(&dots, &own, &dots)) return refuse(n, "shapes that do not fit");
+        p += 2;
+        continue;
+      }
+      if (c >= 128 || axis >= v->shape.rank) return refuse(n, "an equation that does not fit");
+      if (!times[c]++ || size[c].n == 1) size[c] = v->shape.at[axis];
+      axis++;
+    }
+    if (axis != v->shape.rank) return refuse(n, "an equation that does not fit");
+    if (*p == ',') p++;
+    list = text(n, "%s, %s", list, tensor_text(n, v));
+  }
+  bool given = strncmp(p, "->", 2) == 0;
+  if (!given) {
+    s = dots;
+    for (int c = 0; c < 128; c++)
+      if (times[c] == 1 && s.rank < MOST_RANK) s.at[s.rank++] = size[c];
+  }
+  for (p += given ? 2 : 0; given && *p; p++) {
+    if (*p == ' ') continue;
+    if (strncmp(p, "...", 3) == 0) {
+      for (int k = 0; k < dots.rank && s.rank < MOST_RANK; k++) s.at[s.rank++] = dots.at[k];
+      p += 2;
+      continue;
+    }
+    if ((unsigned char)*p >= 128 || !times[(unsigned char)*p] || s.rank == MOST_RANK)
+      return refuse(n, "an equation that does not fit");
+    s.at[s.rank++] = size[(unsigned char)*p];
+  }
+  if (strpbrk(spec, "\"\\\n")) return refuse(n, "an equation that does not fit");
+  return give(n, 0, input(n, 0)->type, &s, text(n, "einsum(\"%s\"%s)", spec, list));
+}

@@ -2,7 +2,6 @@
    Contract: what is known when gc compiles stays known. */
 #include "lang/onnx/graph.h"
 
-/* Output 0 is input 0 in another shape of as many elements. */
 bool give_reshaped(Node *n, const Shape *s) {
   Tensor *v = input(n, 0);
   Axis a, b;
@@ -44,8 +43,7 @@ bool onnx_constant(Node *n) {
   return give_known(n, 0, ints ? ELEM_I64 : ELEM_F32, &s, x);
 }
 
-/* The dims of a shape that is an input, bounded ones included. */
-static bool known_shape(Node *n, int in, Shape *s) {
+bool known_shape(Node *n, int in, Shape *s) {
   const Number *x = known_input(n, in);
   const Tensor *v = input(n, in);
   if (!x) return false;

@@ -78,7 +78,6 @@ static Shape windows_shape(const Window *w, Axis batch, int64_t channels) {
   return s;
 }
 
-/* One number for each channel, as [C, 1, …]. */
 const char *per_channel(Node *n, Tensor *v, int spatial) {
   Shape s = {.rank = 1 + spatial, .at = {v->shape.at[0]}};
   for (int i = 0; i < spatial; i++) s.at[i + 1].n = 1;
@@ -144,4 +143,85 @@ bool onnx_global_pool(Node *n) {
               text(n, "%s(%s, axis = %s, keep = true)",
                    strcmp(n->op, "GlobalMaxPool") == 0 ? "max" : "mean", tensor_text(n, x),
                    ints_text(n, axes, count)));
+}
+
+bool onnx_lp_pool(Node *n) {
+  Tensor *x = input(n, 0);
+  Window w;
+  int64_t c, p = attr_int(n, "p", 2), count = 1;
+  if (!pool_window(n, &w) || !dim_number(n, x->shape.at[1], &c)) return false;
+  for (int i = 0; i < w.rank; i++) {
+    if (w.dilation[i] > 1) return refuse(n, "a sum over a window with holes");
+    count *= w.kernel[i];
+  }
+  if (w.ceil) return refuse(n, "a sum over a window that is cut off");
+  if (p < 1 || p > 1000) return refuse(n, "a norm of order %lld", (long long)p);
+  Shape s = windows_shape(&w, x->shape.at[0], c);
+  return give(n, 0, x->type, &s,
+              text(n, "(%lld * avg_pool(abs(%s) ** %lld, %s, %s)) ** %s", (long long)count,
+                   tensor_text(n, x), (long long)p, ints_text(n, w.kernel, w.rank),
+                   options(n, &w, false), real(n, 1 / (double)p)));
+}
+
+/* The pads follow from the size of the output where that is given, or the same as the input's. */
+static bool transposed_pads(Node *n, Window *w, int64_t *extra) {
+  const char *pad = attr_string(n, "auto_pad", "NOTSET");
+  int64_t shape[2 * MOST_RANK];
+  int count = 0;
+  bool lower = strcmp(pad, "SAME_LOWER") == 0, same = lower || strcmp(pad, "SAME_UPPER") == 0;
+  bool given = attr_ints(n, "output_shape", shape, &count);
+  if (given && count != w->rank && count != w->rank + 2)
+    return refuse(n, "an output_shape of other axes");
+  for (int i = 0; i < w->rank; i++) {
+    int64_t full = (w->in[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+    if (!given && !same) {
+      w->out[i] = full + extra[i] - w->before[i] - w->after[i];
+      continue;
+    }
+    w->out[i] = given ? shape[i + count - w->rank] : w->in[i] * w->stride[i];
+    int64_t total = full + extra[i] - w->out[i];
+    if (total < 0) extra[i] -= total, total = 0;
+    w->before[i] = lower ? total - total / 2 : total / 2;
+    w->after[i] = total - w->before[i];
+  }
+  return true;
+}
+
+bool onnx_conv_transpose(Node *n) {
+  Tensor *x = input(n, 0), *f = input(n, 1), *b = input(n, 2);
+  Window w = {.rank = f->shape.rank - 2};
+  int64_t filters[MOST_RANK], pads[2 * MOST_RANK], extra[MOST_RANK],
+      groups = attr_int(n, "group", 1);
+  if (w.rank < 1 || w.rank > 2 || x->shape.rank != w.rank + 2)
+    return refuse(n, "windows over three axes and more");
+  if (!shape_numbers(n, f, filters) || !attr_list(n, "strides", w.rank, 1, w.stride) ||
+      !attr_list(n, "dilations", w.rank, 1, w.dilation) ||
+      !attr_list(n, "pads", 2 * w.rank, 0, pads) ||
+      !attr_list(n, "output_padding", w.rank, 0, extra))
+    return false;
+  for (int i = 0; i < w.rank; i++) {
+    w.kernel[i] = filters[i + 2];
+    w.before[i] = pads[i], w.after[i] = pads[i + w.rank];
+    if (!dim_number(n, x->shape.at[i + 2], &w.in[i])) return false;
+    if (w.stride[i] < 1 || w.dilation[i] < 1) return refuse(n, "a window without elements");
+  }
+  if (groups < 1 || groups > INT32_MAX) return refuse(n, "no groups");
+  if (!transposed_pads(n, &w, extra)) return false;
+  Shape s = windows_shape(&w, x->shape.at[0], filters[1] * groups);
+  const char *images = tensor_text(n, x), *taps = tensor_text(n, f);
+  if (w.rank == 1) { /* as images of one row */
+    Shape row = {.rank = 4, .at = {x->shape.at[0], x->shape.at[1], {1, 0}, x->shape.at[2]}},
+          of = {.rank = 4, .at = {f->shape.at[0], f->shape.at[1], {1, 0}, f->shape.at[2]}};
+    images = reshaped(n, images, &row), taps = reshaped(n, taps, &of);
+    w.stride[1] = w.stride[0], w.dilation[1] = w.dilation[0], w.before[1] = w.before[0],
+    w.after[1] = w.after[0];
+    w.stride[0] = w.dilation[0] = 1, w.before[0] = w.after[0] = 0, extra[1] = extra[0],
+    extra[0] = 0;
+    w.rank = 2;
+  }
+  const char *t = text(n, "conv_transpose2d(%s, %s, %s, output_pad = %s, groups = %lld)", images,
+                       taps, options(n, &w, true), ints_text(n, extra, 2), (long long)groups);
+  t = reshaped(n, t, &s);
+  if (b) t = text(n, "%s + %s", t, per_channel(n, b, s.rank - 2));
+  return give(n, 0, x->type, &s, t);
 }

@@ -1,16 +1,18 @@
-"""Runs the onnx package's own tests of operators through gc.
+"""Runs the onnx package's own tests of operators through gc's importer.
 
     onnx_nodes.py BUILD [WORD…]          with words: only cases whose name holds one of them; failures are shown in full
 
-A case is a small graph with inputs and the outputs that are right. It becomes an entry of a .g file: each node by its
-function in onnx_ops.py, what depends on no input by ONNX's reference evaluator. Inputs that gc needs when it compiles
-(axes, shapes, counts) are taken as such. Many entries make one library, and every entry runs once. A case passes where
-types, shapes and numbers are right within the tolerance of the case. The end says for each reason how many cases do
-not apply. Exit code 1: one differs, or gc does not compile it.
+A case is a small model with inputs and the outputs that are right. `gc --emit=g` imports it; inputs that gc says it must
+know when it compiles become tensors of the file. The programs of many cases, with their functions and weights renamed,
+make one library, and every entry runs once. A case passes where types, shapes and numbers are right within the
+tolerance of the case. The end says for each reason how many cases do not apply. Exit code 1: one differs, or gc does not
+compile it.
 """
 import collections
 import ctypes
+import json
 import re
+import struct
 import subprocess
 import sys
 import warnings
@@ -20,196 +22,94 @@ import ml_dtypes
 import numpy as np
 import onnx
 from onnx.backend.test.case.node import collect_testcases
-from onnx.reference import ReferenceEvaluator
-
-import onnx_nets  # noqa: F401 fills OPS, as the next one does
-import onnx_ops  # noqa: F401
-from onnx_text import DTYPES, OPS, REASONS, NotHere, dtype
 
 A_FILE = 60  # entries; a file compiles in seconds
+SCALARS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int32": ctypes.c_int32, "bool": ctypes.c_bool,
+           "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "float16": ctypes.c_uint16, "bfloat16": ctypes.c_uint16}
+# What gc holds in a wider type.
+WIDER = {"int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
 
 
-class NeedsKnown(Exception):
-    """A value that gc must know when it compiles comes from these inputs."""
-
-
-class Value:
-    """value: what it is in this case's run; name: how gc calls it, None where it is known when gc compiles."""
-
-    def __init__(self, value, name=None, roots=frozenset()):
-        self.value, self.name, self.roots, self.case = np.asarray(value), name, roots, None
-
-    def __str__(self):
-        self.case.used.add(self.name) if self.name else self.case.literal(self)
-        return self.name
-
-    def __format__(self, spec):
-        return str(self)
-
-
-class Node:
-    """What a function of onnx_ops.py sees of a node. out: values of the outputs that are wanted; names: of all."""
-
-    def __init__(self, case, node, out):
-        self.case, self.op, self.out, self.names = case, node.op_type, out, list(node.output)
-        self.attrs = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-
-    def attr(self, name, default):
-        return self.attrs.get(name, default)
-
-    def known(self, x):
-        if x.name and x.roots:
-            raise NeedsKnown(x.roots)
-        return x.value
-
-    def let(self, text):
-        return self.case.define([text])[0]
-
-    def let2(self, text):
-        names = self.case.fresh(2)
-        self.case.lines.append(f"{names[0]}, {names[1]} = {text}")
-        return names
+class NotHere(Exception):
+    pass
 
 
 def as_array(x):
     """Of a tensor as the test package gives it."""
     if isinstance(x, onnx.TensorProto):
-        return onnx.numpy_helper.to_array(x)
-    if not isinstance(x, (np.ndarray, np.generic, float, int, bool)):
+        x = onnx.numpy_helper.to_array(x)
+    if not isinstance(x, (np.ndarray, np.generic, float, int, bool)) or np.asarray(x).dtype.kind in "OUS":
         raise NotHere("strings, sequences and optional values")
     return np.asarray(x)
 
 
 class Case:
-    """One test as the text of an entry."""
+    """One test, imported."""
 
-    def __init__(self, test):
-        self.test, self.model = test, test.model
-        graph = self.model.graph
-        inputs, outputs = test.data_sets[0]
-        named = [i for i in graph.input]
-        types = {i.name: i.type.WhichOneof("value") for i in [*graph.input, *graph.output]}
-        if any(t != "tensor_type" for t in types.values()):
+    def __init__(self, test, gc, work):
+        self.test, model = test, onnx.ModelProto()
+        model.CopyFrom(test.model)
+        graph, (inputs, outputs) = model.graph, test.data_sets[0]
+        if any(i.type.WhichOneof("value") != "tensor_type" for i in [*graph.input, *graph.output]):
             raise NotHere("strings, sequences and optional values")
-        self.inputs = {i.name: as_array(x) for i, x in zip(named, inputs)}
-        self.outputs = {o.name: as_array(x) for o, x in zip(graph.output, outputs)}
-        for x in [*self.inputs.values(), *self.outputs.values()]:
-            if x.dtype.kind in "OUS":
-                raise NotHere("strings, sequences and optional values")
-        known = set()
+        self.inputs = {i.name: as_array(x) for i, x in zip(graph.input, inputs)}
+        self.outputs = [as_array(x) for x in outputs]
+        for i in graph.input:  # the shapes of this run
+            t = i.type.tensor_type
+            del t.shape.dim[:]
+            for d in self.inputs[i.name].shape:
+                t.shape.dim.add().dim_value = d
         while True:
-            try:
-                self.translate(known)
+            onnx.save(model, work / "case.onnx")
+            done = subprocess.run([gc, work / "case.onnx", "--emit=g", "-o", work / "case.g"], capture_output=True, text=True)
+            if done.returncode == 0:
                 break
-            except NeedsKnown as need:
-                known |= need.args[0]
-        if not self.used:
-            raise NotHere("results that are known when gc compiles")
-        for x in [*self.arguments.values(), *self.outputs.values()]:
-            dtype(x)
-            if x.size == 0:
-                raise NotHere("tensors without elements")
-
-    def translate(self, known):
-        self.lines, self.used, self.arguments, self.count = [], set(), {}, 0
-        values = {"": None}
-        for name, x in self.inputs.items():
-            g = None if name in known else f"in{len(values)}"
-            values[name] = self.keep(Value(x, g, frozenset([name]) if g else frozenset()))
-            if g:
-                self.arguments[g] = x
-        for tensor in self.model.graph.initializer:
-            values[tensor.name] = self.keep(Value(onnx.numpy_helper.to_array(tensor)))
-        for node in self.model.graph.node:
-            self.node(node, values)
-        self.results = [values[name] for name in self.outputs]
-        for name, x in zip(self.outputs, self.results):
-            if x.name is None:
-                raise NotHere("results that are known when gc compiles")
-        self.returns = [str(x) for x in self.results]
-        self.arguments = {k: v for k, v in self.arguments.items() if k in self.used}
-
-    def keep(self, value):
-        value.case = self
-        return value
-
-    def fresh(self, count=1):
-        self.count += count
-        return [f"t{self.count - i}" for i in range(count)]
-
-    def define(self, texts):
-        names = self.fresh(len(texts))
-        self.lines += [f"{name} = {text}" for name, text in zip(names, texts)]
-        return names
-
-    def literal(self, x):
-        """A constant tensor is an input of the entry."""
-        x.name = f"k{len(self.arguments)}"
-        self.arguments[x.name] = x.value
-        self.used.add(x.name)
-
-    def node(self, node, values):
-        inputs = [values[i] for i in node.input]
-        roots = frozenset().union(*(x.roots for x in inputs if x))
-        if node.op_type in REASONS and (roots or node.op_type in ("If", "Loop")):
-            raise NotHere(REASONS[node.op_type])
-        if all(o in self.outputs or not o for o in node.output):
-            results = [self.outputs[o] for o in node.output if o]
-        else:
-            results = self.reference(node, [x.value if x else None for x in inputs])
-        if node.op_type in ("Shape", "Size"):
-            roots = frozenset()  # gc's shapes are static
-        if roots:
-            self.lines.append(f"# {node.op_type}")
-            self.emit(node, inputs, values, results, roots)
-        else:
-            for o, r in zip(filter(None, node.output), results):
-                values[o] = self.keep(Value(r))
-
-    def emit(self, node, inputs, values, results, roots):
-        if node.op_type not in OPS:
-            raise NotHere(f"no counterpart: {node.op_type}")
-        for x in [*(x.value for x in inputs if x), *results]:
-            if x.dtype.kind not in "iufbV" or x.dtype.name not in DTYPES:
+            if done.returncode != 1:
+                raise RuntimeError(f"exit code {done.returncode}: {done.stderr[-300:]}")
+            known = set(re.findall(r"depends on the graph's input (\S+):", done.stderr)) & set(self.inputs)
+            if not known:
+                raise NotHere(self.reason(done.stderr))
+            for name in known:
+                graph.initializer.append(onnx.numpy_helper.from_array(self.inputs.pop(name), name))
+                graph.input.remove(next(i for i in graph.input if i.name == name))
+        self.text = (work / "case.g").read_text()
+        weights = work / "case.safetensors"
+        self.weights = weights.read_bytes() if weights.exists() else None
+        weights.unlink(missing_ok=True)
+        for x in [*self.inputs.values(), *self.outputs]:
+            if WIDER.get(x.dtype.name, x.dtype.name) not in SCALARS:
                 raise NotHere(f"the element type {x.dtype.name}")
-            if x.size == 0 and x.dtype.kind != "i":  # integers may be axes that gc knows when it compiles
-                raise NotHere("tensors without elements")
-        while inputs and inputs[-1] is None:
-            inputs = inputs[:-1]
-        try:
-            texts = OPS[node.op_type](Node(self, node, results), *inputs)
-        except TypeError as e:
-            if "positional argument" in str(e):
-                raise NotHere(f"no counterpart: {node.op_type} with this number of inputs")
-            raise
-        if "" in node.output:
-            texts = [text for text, o in zip(texts, node.output) if o]
-        if len(texts) < len(results):
-            raise NotHere(f"no counterpart: {node.op_type} with this number of outputs")
-        for o, name, r in zip(filter(None, node.output), self.define(texts), results):
-            values[o] = self.keep(Value(r, name, roots))
 
-    def reference(self, node, inputs):
-        names = [f"i{i}" if x is not None else "" for i, x in enumerate(inputs)]
-        copy = onnx.NodeProto()
-        copy.CopyFrom(node)
-        del copy.input[:]
-        copy.input.extend(names)
-        infos = [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-                 for n, x in zip(names, inputs) if n]
-        outs = [onnx.ValueInfoProto(name=o) for o in node.output if o]
-        graph = onnx.helper.make_graph([copy], "one", infos, outs)
-        model = onnx.helper.make_model(graph, opset_imports=self.model.opset_import, ir_version=self.model.ir_version)
-        return [as_array(r) for r in
-                ReferenceEvaluator(model).run(None, {n: x for n, x in zip(names, inputs) if n})]
+    @staticmethod
+    def reason(text):
+        note = re.search(r"note: \d+ x (\S+): (.*): [^:]*$", text, re.M)
+        if not note:
+            last = re.search(r"error: [^:]*: (.*)", text)
+            return re.sub(r"the input \S+", "an input", last[1]) if last else text[-200:]
+        op, why = note[1], note[2]
+        return f"no counterpart: {op}" if why == "it has no counterpart" else re.sub(r"its (in|out)put \d+", r"an \1put", why)
 
-    def text(self, name):
-        def type_(x):
-            return f"{dtype(x)}[{', '.join(map(str, x.shape))}]" if x.ndim else dtype(x)
-        head = ", ".join(f"{k} : {type_(x)}" for k, x in self.arguments.items())
-        body = "".join(f"  {line}\n" for line in self.lines)
-        returns = ", ".join(f"o{i} = {r}" for i, r in enumerate(self.returns))
-        return f"# {self.test.name}\nentry {name}({head}) {{\n{body}  return {returns}\n}}\n"
+    def program(self, i):
+        return re.sub(r"\bnet\(", f"net{i}(", self.text).replace("entry predict(", f"entry e{i}(")
+
+    def tensors(self, i):
+        """Name, dtype, shape and bytes of each weight."""
+        if not self.weights:
+            return
+        size = struct.unpack("<Q", self.weights[:8])[0]
+        header, data = json.loads(self.weights[8 : 8 + size]), self.weights[8 + size :]
+        for name, x in header.items():
+            if name != "__metadata__":
+                yield name.replace("net.", f"net{i}.", 1), x["dtype"], x["shape"], data[slice(*x["data_offsets"])]
+
+
+def write_weights(path, tensors):
+    header, at = {}, 0
+    for name, dtype, shape, data in tensors:
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(t[3] for t in tensors))
 
 
 class Library:
@@ -224,13 +124,16 @@ class Library:
         self.cases = left
 
     def compile(self, cases):
-        first, text = [], ""
+        first, text, tensors = [], "", []
         for i, case in enumerate(cases):
             first.append(text.count("\n") + 1)
-            text += case.text(f"e{i}")
+            text += case.program(i)
+            tensors += case.tensors(i)
         self.path.write_text(text)
-        self.lib = self.path.with_name(f"lib{self.path.stem}.so")
-        done = subprocess.run([self.gc, self.path, "-O2", "--emit=lib", "-o", self.lib], capture_output=True, text=True)
+        self.lib, weights = self.path.with_name(f"lib{self.path.stem}.so"), self.path.with_suffix(".safetensors")
+        write_weights(weights, tensors)
+        command = [self.gc, self.path, "-O2", "--emit=lib", "-o", self.lib] + ([f"--weights={weights}"] if tensors else [])
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0:
             return True
         errors = re.findall(r"\.g:(\d+):\d+: error: (.*)", done.stderr)
@@ -263,21 +166,20 @@ class Library:
 
     @staticmethod
     def one(entry, model, case):
-        scalars = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int32": ctypes.c_int32, "bool": ctypes.c_bool,
-                   "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "float16": ctypes.c_uint16, "bfloat16": ctypes.c_uint16}
         arguments, alive = [], []
-        for x in case.arguments.values():
-            kind = scalars[x.dtype.name]
+        for x in case.inputs.values():
+            x = x.astype(WIDER.get(x.dtype.name, x.dtype))
+            kind = SCALARS[x.dtype.name]
             if x.ndim == 0:
                 arguments.append(kind(x.view(np.uint16).item() if kind is ctypes.c_uint16 else x.item()))
             else:
                 alive.append(np.ascontiguousarray(x))
                 arguments.append(alive[-1].ctypes.data_as(ctypes.c_void_p))
-        outputs = [np.empty(x.shape, x.dtype) for x in case.outputs.values()]
+        outputs = [np.empty(x.shape, WIDER.get(x.dtype.name, x.dtype)) for x in case.outputs]
         arguments += [o.ctypes.data_as(ctypes.c_void_p) for o in outputs]
         if not entry(model, *arguments):
             return "error"
-        for got, wanted in zip(outputs, case.outputs.values()):
+        for got, wanted in zip(outputs, case.outputs):
             if wanted.dtype.kind in "iub":
                 same = np.array_equal(got, wanted)
             else:
@@ -299,7 +201,7 @@ def main():
     cases, reasons = [], collections.defaultdict(list)
     for test in tests:
         try:
-            cases.append(Case(test))
+            cases.append(Case(test, build / "bin/gc", work))
         except NotHere as e:
             reasons[str(e)].append(test.name)
         except Exception as e:  # this script does not understand the case: a failure until it does
@@ -311,7 +213,7 @@ def main():
     for case, what in failed.items():
         print(f"FAILED {case.test.name}: {what}")
         if words:
-            print(case.text("entry_"))
+            print(case.text)
     print(f"onnx {onnx.__version__}: {len(tests)} cases; {len(cases) - len(failed)} pass, {len(failed)} fail, "
           f"{len(tests) - len(cases)} do not apply:\n\n| cases | for want of |\n|---|---|")
     none = [r for r in reasons if r.startswith("no counterpart")]
@@ -319,7 +221,7 @@ def main():
         names = sorted({r.removeprefix("no counterpart: ") for r in none})
         print(f"| {sum(len(reasons[r]) for r in none)} | an operator: {', '.join(names)} |")
     for reason in sorted((r for r in reasons if r not in none), key=lambda r: -len(reasons[r])):
-        print(f"| {len(reasons[reason])} | {reason} |")
+        print(f"| {len(reasons[reason])} | {reason} |" + (f" {' '.join(reasons[reason])}" if words else ""))
     bad = any(r.startswith("NOT UNDERSTOOD") for r in reasons)
     sys.exit(1 if failed or bad or not cases else 0)
 

@@ -1,0 +1,124 @@
+/* Reductions, cumulative sums, places of extremes. */
+#include "lang/onnx/graph.h"
+
+/* %x is the input, %a the arguments; `one` is what an element is without a reduction. */
+static const struct {
+  const char *op, *as, *one;
+} reductions[] = {
+    {"ReduceSum", "sum(%x%a)", "%x"},
+    {"ReduceMean", "mean(%x%a)", "%x"},
+    {"ReduceMax", "max(%x%a)", "%x"},
+    {"ReduceMin", "min(%x%a)", "%x"},
+    {"ReduceProd", "prod(%x%a)", "%x"},
+    {"ReduceL1", "sum(abs(%x)%a)", "abs(%x)"},
+    {"ReduceL2", "sqrt(sum(%x * %x%a))", "abs(%x)"},
+    {"ReduceSumSquare", "sum(%x * %x%a)", "%x * %x"},
+    {"ReduceLogSum", "log(sum(%x%a))", "log(%x)"},
+    {"ReduceLogSumExp", "logsumexp(%x%a)", "%x"},
+};
+
+static const char *filled(Node *n, const char *as, const char *x, const char *a) {
+  const char *t = "";
+  for (const char *p = as; *p;) {
+    size_t k = strcspn(p, "%");
+    t = text(n, "%s%.*s%s", t, (int)k, p, !p[k] ? "" : p[k + 1] == 'x' ? x : a);
+    p += k + (p[k] ? 2 : 0);
+  }
+  return t;
+}
+
+bool onnx_reduce(Node *n) {
+  Tensor *v = input(n, 0);
+  int64_t axes[2 * MOST_RANK];
+  int count, axis, row = 0;
+  bool keep = attr_int(n, "keepdims", 1) != 0, gone[MOST_RANK] = {false};
+  if (!known_ints(n, 1, "axes", axes, MOST_RANK, &count)) return false;
+  while (strcmp(reductions[row].op, n->op) != 0) row++;
+  const char *x = tensor_text(n, v);
+  if (count <= 0 && attr_int(n, "noop_with_empty_axes", 0))
+    return give(n, 0, v->type, &v->shape, filled(n, reductions[row].one, x, ""));
+  if (count <= 0)
+    for (count = 0; count < v->shape.rank; count++) axes[count] = count;
+  for (int i = 0; i < count; i++) {
+    if (!axis_from(n, axes[i], v->shape.rank, &axis)) return false;
+    axes[i] = axis;
+    gone[axis] = true;
+  }
+  Shape s = {0};
+  for (int i = 0; i < v->shape.rank; i++)
+    if (!gone[i] || keep) s.at[s.rank++] = gone[i] ? (Axis){1, 0} : v->shape.at[i];
+  if (!v->shape.rank) return give(n, 0, v->type, &s, filled(n, reductions[row].one, x, ""));
+  const char *t =
+      filled(n, reductions[row].as, x,
+             text(n, ", axis = %s, keep = %s", ints_text(n, axes, count), keep ? "true" : "false"));
+  if (!is_float(v) && (row == 1 || row > 7)) return refuse(n, "means and logarithms of integers");
+  if (v->type == ELEM_U8) t = text(n, "u8(%s)", t);
+  return give(n, 0, v->type, &s, t);
+}
+
+bool onnx_arg_extreme(Node *n) {
+  Tensor *v = input(n, 0);
+  int axis;
+  int64_t size;
+  const char *name = strcmp(n->op, "ArgMax") == 0 ? "argmax" : "argmin", *x = tensor_text(n, v);
+  if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis)) return false;
+  const char *t = text(n, "%s(%s, axis = %d)", name, x, axis);
+  if (attr_int(n, "select_last_index", 0)) {
+    if (!dim_number(n, v->shape.at[axis], &size)) return false;
+    t = text(n, "%lld - %s(reverse(%s, axis = %d), axis = %d)", (long long)size - 1, name, x, axis,
+             axis);
+  }
+  Shape s = v->shape;
+  if (attr_int(n, "keepdims", 1)) {
+    s.at[axis] = (Axis){1, 0};
+    return give(n, 0, ELEM_I64, &s, text(n, "i64(%s)", reshaped(n, t, &s)));
+  }
+  for (int i = axis; i + 1 < s.rank; i++) s.at[i] = s.at[i + 1];
+  s.rank--;
+  return give(n, 0, ELEM_I64, &s, text(n, "i64(%s)", t));
+}
+
+bool onnx_cumsum(Node *n) {
+  Tensor *v = input(n, 0);
+  int64_t given;
+  int axis;
+  if (!known_int(n, 1, &given) || !axis_from(n, given, v->shape.rank, &axis)) return false;
+  bool back = attr_int(n, "reverse", 0) != 0;
+  const char *x = tensor_text(n, v);
+  if (back) x = text(n, "reverse(%s, axis = %d)", x, axis);
+  const char *t = text(n, "cumsum(%s, axis = %d)", x, axis);
+  if (attr_int(n, "exclusive", 0)) t = text(n, "%s - %s", t, x);
+  if (back) t = text(n, "reverse(%s, axis = %d)", t, axis);
+  return give(n, 0, v->type, &v->shape, t);
+}
+
+bool onnx_topk(Node *n) {
+  Tensor *v = input(n, 0);
+  int64_t k, perm[MOST_RANK], back[MOST_RANK], size;
+  int axis, rank = v->shape.rank;
+  bool largest = attr_int(n, "largest", 1) != 0;
+  if (n->version < 10)
+    k = attr_int(n, "k", 0);
+  else if (!known_int(n, 1, &k))
+    return false;
+  if (!axis_from(n, attr_int(n, "axis", -1), rank, &axis) ||
+      !dim_number(n, v->shape.at[axis], &size))
+    return false;
+  if (k < 1 || k > size) return refuse(n, "another number of elements than its input has");
+  if (!largest && !is_float(v)) return refuse(n, "the smallest of integers");
+  for (int i = 0; i < rank; i++) perm[i] = i < axis ? i : i + 1 < rank ? i + 1 : axis;
+  for (int i = 0; i < rank; i++) back[perm[i]] = i;
+  bool moved = axis != rank - 1;
+  const char *x = tensor_text(n, v);
+  if (moved) x = text(n, "transpose(%s, %s)", x, ints_text(n, perm, rank));
+  const char *values, *ids;
+  let_two(n, text(n, "topk(%s%s, %lld)", largest ? "" : "-", x, (long long)k), &values, &ids);
+  if (moved) {
+    values = text(n, "transpose(%s, %s)", values, ints_text(n, back, rank));
+    ids = text(n, "transpose(%s, %s)", ids, ints_text(n, back, rank));
+  }
+  Shape s = v->shape;
+  s.at[axis].n = k;
+  return give(n, 0, v->type, &s, text(n, "%s%s", largest ? "" : "-", values)) &&
+         give(n, 1, ELEM_I64, &s, text(n, "i64(%s)", ids));
+}

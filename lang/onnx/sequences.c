@@ -1,0 +1,188 @@
+/* Attention and recurrent layers. */
+#include "lang/onnx/graph.h"
+
+/* ---- attention ---- */
+
+/* [b, t, heads * d] as [b, heads, t, d]; others as they are. */
+static bool to_heads(Node *n, Tensor *v, int64_t heads, const char **t, Shape *s) {
+  *t = tensor_text(n, v);
+  *s = v->shape;
+  if (s->rank == 4) return true;
+  if (s->rank != 3 || heads < 1 || s->at[2].symbol || s->at[2].n % heads)
+    return refuse(n, "heads that do not divide its input");
+  *t = let(n, text(n, "to_heads(%s, %lld)", *t, (long long)heads));
+  *s = (Shape){.rank = 4,
+               .at = {v->shape.at[0], {heads, 0}, v->shape.at[1], {v->shape.at[2].n / heads, 0}}};
+  return true;
+}
+
+bool onnx_attention(Node *n) {
+  Tensor *mask = input(n, 3), *keys = input(n, 4), *values = input(n, 5);
+  bool flat = input(n, 0)->shape.rank == 3, causal = attr_int(n, "is_causal", 0) != 0;
+  if (input(n, 6) || attr_real(n, "softcap", 0) != 0 || attr_int(n, "left_window_size", -1) >= 0 ||
+      attr_int(n, "right_window_size", -1) >= 0)
+    return refuse(n, "attention with a window, a cap, or lengths of its own");
+  if (output(n, 3)) return refuse(n, "scores of attention as an output");
+  if (mask && mask->type != ELEM_BOOL) return refuse(n, "attention with numbers as a mask");
+  const char *q, *k, *v;
+  Shape qs, ks, vs;
+  int64_t past = 0, queries, count, heads = attr_int(n, "q_num_heads", 0),
+          of_keys = attr_int(n, "kv_num_heads", 0);
+  if (!to_heads(n, input(n, 0), heads, &q, &qs) || !to_heads(n, input(n, 1), of_keys, &k, &ks) ||
+      !to_heads(n, input(n, 2), of_keys, &v, &vs) || !dim_number(n, qs.at[2], &queries))
+    return false;
+  if (keys && values) {
+    if (keys->shape.rank != 4 || !dim_number(n, keys->shape.at[2], &past))
+      return refuse(n, "a past that does not fit");
+    k = let(n, text(n, "concat([%s, %s], axis = 2)", tensor_text(n, keys), k));
+    v = let(n, text(n, "concat([%s, %s], axis = 2)", tensor_text(n, values), v));
+    ks.at[2].n += past, vs.at[2].n += past;
+  }
+  if (!dim_number(n, ks.at[2], &count)) return false;
+  const char *seen = mask ? tensor_text(n, mask) : "";
+  if (causal && (mask || queries != count)) {
+    const char *before =
+        text(n, "%s <= %s + %lld", along(n, count, 1, 2), along(n, queries, 0, 2), (long long)past);
+    seen = mask ? text(n, "(%s) and (%s)", seen, before) : before;
+    causal = false;
+  }
+  Shape s = qs;
+  s.at[3] = vs.at[3];
+  int64_t group = ks.at[1].symbol || qs.at[1].symbol || !ks.at[1].n ? 1 : qs.at[1].n / ks.at[1].n;
+  if (group > 1) { /* so many heads of queries to one of keys */
+    if (mask) return refuse(n, "groups of heads with a mask");
+    q = text(n, "reshape(%s, [-1, %lld, %lld, %lld, %lld])", q, (long long)ks.at[1].n,
+             (long long)group, (long long)queries, (long long)qs.at[3].n);
+    k = text(n, "reshape(%s, [-1, %lld, 1, %lld, %lld])", k, (long long)ks.at[1].n,
+             (long long)count, (long long)ks.at[3].n);
+    v = text(n, "reshape(%s, [-1, %lld, 1, %lld, %lld])", v, (long long)vs.at[1].n,
+             (long long)count, (long long)vs.at[3].n);
+  }
+  const char *t = text(n, "attention(%s, %s, %s, causal = %s", q, k, v, causal ? "true" : "false");
+  if (attr_real(n, "scale", 0) != 0)
+    t = text(n, "%s, scale = %s", t, real(n, attr_real(n, "scale", 0)));
+  t = *seen ? text(n, "%s, mask = %s)", t, let(n, seen)) : text(n, "%s)", t);
+  if (group > 1) t = reshaped(n, t, &s);
+  const Shape joined = {.rank = 3, .at = {s.at[0], s.at[2], {s.at[1].n * s.at[3].n, 0}}};
+  const char *pk = k, *pv = v;
+  if (!give(n, 0, input(n, 0)->type, flat ? &joined : &s, flat ? text(n, "from_heads(%s)", t) : t))
+    return false;
+  return give(n, 1, input(n, 0)->type, &ks, group > 1 ? reshaped(n, pk, &ks) : pk) &&
+         give(n, 2, input(n, 0)->type, &vs, group > 1 ? reshaped(n, pv, &vs) : pv);
+}
+
+/* ---- recurrent layers, unrolled ---- */
+
+typedef struct Layer {
+  Node *n;
+  int64_t steps, batch, size;
+  const char *x, *w, *r, *b, *peep; /* "" : none */
+  int kind;                         /* number of gates */
+  int direction;
+} Layer;
+
+/* Gate g of a weight, [d, g * size:(g + 1) * size]. */
+static const char *gate(const Layer *l, const char *weight, int g, const char *otherwise) {
+  if (!*weight) return otherwise;
+  return text(l->n, "%s[%d, %lld:%lld]", weight, l->direction, (long long)g * l->size,
+              (long long)(g + 1) * l->size);
+}
+
+static const char *from_x(const Layer *l, int g, int64_t t) {
+  return text(l->n, "%s[%lld] @ %s' + %s", l->x, (long long)t, gate(l, l->w, g, ""),
+              gate(l, l->b, g, "0"));
+}
+
+static const char *from_h(const Layer *l, int g, const char *h) {
+  return text(l->n, "(%s @ %s' + %s)", h, gate(l, l->r, g, ""), gate(l, l->b, g + l->kind, "0"));
+}
+
+static void step(const Layer *l, int64_t t, const char **h, const char **c) {
+  Node *n = l->n;
+  if (l->kind == 4) { /* input, output, forget, cell */
+    const char *i = let(n, text(n, "sigmoid(%s + %s + %s * %s)", from_x(l, 0, t), from_h(l, 0, *h),
+                                gate(l, l->peep, 0, "0"), *c));
+    const char *f = let(n, text(n, "sigmoid(%s + %s + %s * %s)", from_x(l, 2, t), from_h(l, 2, *h),
+                                gate(l, l->peep, 2, "0"), *c));
+    *c = let(n,
+             text(n, "%s * %s + %s * tanh(%s + %s)", f, *c, i, from_x(l, 3, t), from_h(l, 3, *h)));
+    *h = let(n, text(n, "sigmoid(%s + %s + %s * %s) * tanh(%s)", from_x(l, 1, t), from_h(l, 1, *h),
+                     gate(l, l->peep, 1, "0"), *c, *c));
+  } else if (l->kind == 3) { /* update, reset, hidden */
+    const char *z = let(n, text(n, "sigmoid(%s + %s)", from_x(l, 0, t), from_h(l, 0, *h)));
+    const char *r = let(n, text(n, "sigmoid(%s + %s)", from_x(l, 1, t), from_h(l, 1, *h)));
+    const char *fresh = attr_int(n, "linear_before_reset", 0)
+                            ? text(n, "tanh(%s + %s * %s)", from_x(l, 2, t), r, from_h(l, 2, *h))
+                            : text(n, "tanh(%s + (%s * %s) @ %s' + %s)", from_x(l, 2, t), r, *h,
+                                   gate(l, l->r, 2, ""), gate(l, l->b, 5, "0"));
+    *h = let(n, text(n, "(1 - %s) * %s + %s * %s", z, let(n, fresh), z, *h));
+  } else {
+    *h = let(n, text(n, "tanh(%s + %s)", from_x(l, 0, t), from_h(l, 0, *h)));
+  }
+}
+
+static const char *start(Node *n, Tensor *v, bool rows, const Layer *l) {
+  if (!v) return "";
+  const char *t = tensor_text(n, v);
+  return rows ? let(n, text(n, "transpose(%s, [1, 0, 2])", t)) : v->name ? t : let(n, t);
+}
+
+static const char *named(Node *n, Tensor *v) {
+  if (!v) return "";
+  const char *t = tensor_text(n, v);
+  return v->name ? t : let(n, t);
+}
+
+bool onnx_recurrent(Node *n) {
+  Tensor *x = input(n, 0), *r = input(n, 2);
+  Layer l = {.n = n, .kind = strcmp(n->op, "LSTM") == 0 ? 4 : strcmp(n->op, "GRU") == 0 ? 3 : 1};
+  bool rows = attr_int(n, "layout", 0) == 1, lstm = l.kind == 4; /* rows: the batch comes first */
+  const char *back = attr_string(n, "direction", "forward");
+  int64_t directions;
+  enum { MOST_STEPS = 1 << 12 };
+  if (input(n, 4) || (!lstm && n->nin > 6) || attr_of(n, "activations") || attr_of(n, "clip") ||
+      attr_int(n, "input_forget", 0))
+    return refuse(n, "recurrent layers with lengths or activations of their own");
+  if (x->shape.rank != 3 || r->shape.rank != 3) return refuse(n, "shapes that do not fit");
+  if (!dim_number(n, x->shape.at[rows], &l.steps) || !dim_number(n, x->shape.at[!rows], &l.batch) ||
+      !dim_number(n, r->shape.at[0], &directions) || !dim_number(n, r->shape.at[2], &l.size))
+    return false;
+  if (l.steps > MOST_STEPS || directions > 2) return refuse(n, "more than %d steps", MOST_STEPS);
+  l.x = rows ? let(n, text(n, "transpose(%s, [1, 0, 2])", tensor_text(n, x))) : named(n, x);
+  l.w = named(n, input(n, 1)), l.r = named(n, r), l.b = named(n, input(n, 3)),
+  l.peep = named(n, input(n, 7));
+  const char *h0 = start(n, input(n, 5), rows, &l),
+             *c0 = lstm ? start(n, input(n, 6), rows, &l) : "";
+  const char *sequences = "", *last = "", *cells = "";
+  for (int d = 0; d < directions; d++) {
+    bool down = strcmp(back, "reverse") == 0 || d == 1;
+    const char *zero = text(n, "zeros([%lld, %lld])", (long long)l.batch, (long long)l.size);
+    const char *h = *h0 ? text(n, "%s[%d]", h0, d) : zero,
+               *c = *c0 ? text(n, "%s[%d]", c0, d) : zero;
+    const char **at = ARENA_ARRAY(n->im->a, const char *, l.steps);
+    l.direction = d;
+    for (int64_t i = 0; i < l.steps; i++) {
+      int64_t t = down ? l.steps - 1 - i : i;
+      step(&l, t, &h, &c);
+      at[t] = h;
+    }
+    const char *list = "";
+    for (int64_t t = 0; t < l.steps; t++) list = text(n, "%s%s%s", list, t ? ", " : "", at[t]);
+    sequences = text(n, "%s%sstack([%s])", sequences, d ? ", " : "", list);
+    last = text(n, "%s%s%s", last, d ? ", " : "", h);
+    cells = text(n, "%s%s%s", cells, d ? ", " : "", c);
+  }
+  Axis dims = {directions, 0}, batch = {l.batch, 0}, size = {l.size, 0}, steps = {l.steps, 0};
+  Shape y = {.rank = 4, .at = {steps, dims, batch, size}},
+        end = {.rank = 3, .at = {dims, batch, size}};
+  const char *t = text(n, "stack([%s], axis = 1)", sequences), *e = text(n, "stack([%s])", last),
+             *f = text(n, "stack([%s])", cells);
+  if (rows) {
+    y = (Shape){.rank = 4, .at = {batch, steps, dims, size}},
+    end = (Shape){.rank = 3, .at = {batch, dims, size}};
+    t = text(n, "transpose(%s, [2, 0, 1, 3])", t), e = text(n, "transpose(%s, [1, 0, 2])", e),
+    f = text(n, "transpose(%s, [1, 0, 2])", f);
+  }
+  return give(n, 0, x->type, &y, t) && give(n, 1, x->type, &end, e) &&
+         (!lstm || give(n, 2, x->type, &end, f));
+}
