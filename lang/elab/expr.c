@@ -83,14 +83,17 @@ static Val expr_unary(Elab *e, const Expr *x) {
   return tree_of_leaves(e, v, leaf, x->loc);
 }
 
-Val not_a_bool(Elab *e, const Expr *test, Val found) {
+Val not_a_bool(Elab *e, const Expr *test, Val found, bool trains) {
   if (e->frame->user.line &&
       test->kind == EX_NAME) /* a condition of the prelude on an argument of its caller */
     elab_error(e, test->loc, "'%s' must be true or false, found %s", test->name, val_str(e, found));
   else
     elab_error(e, test->loc, "the condition of 'if' must be a compile-time bool, found %s",
                val_str(e, found));
-  if (found.kind == VAL_TENSOR)
+  if (found.kind == VAL_TENSOR && trains)
+    elab_hint(e, "a clause skips steps when the program runs: minimize loss with sgd(lr), if = %s",
+              source_slice(e, test->loc));
+  else if (found.kind == VAL_TENSOR)
     val_hint_known(e, found, "choose element by element with where(c, a, b)");
   return elab_trace(e);
 }
@@ -98,7 +101,7 @@ Val not_a_bool(Elab *e, const Expr *test, Val found) {
 static Val expr_cond(Elab *e, const Expr *x) {
   Val t = elab_eval_one(e, x->cond.test);
   if (t.kind == VAL_ERROR) return error_value;
-  if (t.kind != VAL_BOOL) return not_a_bool(e, x->cond.test, t);
+  if (t.kind != VAL_BOOL) return not_a_bool(e, x->cond.test, t, false);
   return elab_eval(e, t.b ? x->cond.then : x->cond.other);
 }
 

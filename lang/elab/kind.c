@@ -38,7 +38,8 @@ static const char *shape_argument(const CallSite *s) {
   return name;
 }
 
-/* Integers for floats while the call's integers are floats: its arguments change places. */
+/* Integers for floats while the call's integers, or a tensor of any dtype with one axis more, are
+   floats: its arguments change places. */
 static bool changes_places(Subject p, Val v) {
   ArgKind other = p.t->kind == ARG_FLOATS ? ARG_INDICES : ARG_FLOATS;
   const Decl *d = p.s ? p.s->f->decl : NULL;
@@ -46,8 +47,11 @@ static bool changes_places(Subject p, Val v) {
   for (int i = 0; i < d->function.n && i < p.s->n; i++) {
     const TypeExpr *t = d->function.params[i].type;
     const Val *given = &p.s->arg[i].v;
-    if (t && t->kind == other && !p.s->arg[i].name.name && given->kind == VAL_TENSOR &&
-        dtype_is_int(given->tensor.type->dtype) == (other == ARG_FLOATS))
+    if (!t || p.s->arg[i].name.name || given->kind != VAL_TENSOR ||
+        dtype_is_int(given->tensor.type->dtype) != (other == ARG_FLOATS))
+      continue;
+    bool any = t->kind == ARG_TENSOR && other == ARG_INDICES;
+    if (t->kind == other || (any && given->tensor.type->rank == v.tensor.type->rank + 1))
       return true;
   }
   return false;

@@ -187,7 +187,7 @@ static void exec_if(Elab *e, const Stmt *s) {
   Val t = elab_eval_one(e, s->branch.test);
   if (t.kind == VAL_ERROR) return;
   if (t.kind != VAL_BOOL) {
-    (void)not_a_bool(e, s->branch.test, t);
+    (void)not_a_bool(e, s->branch.test, t, body_has_minimize(&s->branch.then));
     return;
   }
   if (t.b)

@@ -137,6 +137,14 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
     parse_note(ps, SEV_HINT, (Loc){0}, "an optimizer follows: minimize loss with adamw(1e-3)");
     return true;
   }
+  static const char *const clauses[] = {"by", "clip", "only", "accumulate", NULL};
+  bool clause = f->name && expects(e, '+') && expects(e, NEWLINE) && one_of(f->name, clauses);
+  if (clause || (f->token == '=' && f->before && strcmp(f->before, "if") == 0)) {
+    parse_note(ps, SEV_HINT, (Loc){0},
+               "commas separate the clauses of minimize and update: with sgd(lr), %s = …",
+               clause ? f->name : "if");
+    return true;
+  }
   if (expects(e, RANGE) || (word && strcmp(word, "in") == 0)) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a loop counts: i in 0..n { … } runs for i = 0 to n - 1");
     return true;

@@ -35,6 +35,7 @@ static void add_labels(const GcEntry *en, const char **inputs) {
 /* What --validate, --save-best and --patience need of one another. */
 static bool complete_validation(const Options *o, Err *e) {
   const GcEntry *v = o->validate;
+  if (v && !validation_check(v, e)) return false;
   if (v) add_labels(v, o->held);
   char missing[512] = "";
   int at = 0;

@@ -74,8 +74,10 @@ void cli_help(const Options *o, const char *program) {
       if (en->training)
         help_tensor("output", &en->outputs[k], "", "", "");
       else
-        help_tensor("output", &en->outputs[k], output_is_hidden(en, k) ? "--output." : "--",
-                    " FILE.npy", ", else printed");
+        help_tensor(
+            "output", &en->outputs[k], output_is_hidden(en, k) ? "--output." : "--", " FILE.npy",
+            output_is_averaged(en, &en->outputs[k]) ? ", else the mean over batches is printed"
+                                                    : ", else printed");
     }
   }
   help_options(en);

@@ -86,7 +86,8 @@ static bool prepare_files(Command *cmd, Err *e) {
   if (!prepare_weights(cmd, e)) return false;
   const char *plot = cmd->options.text[OPT_PLOT];
   if (!log_prepare(cmd, e)) return false;
-  if (plot && !out_prepare(&cmd->plot, plot, &out_plot, 4096, e)) return false;
+  if (plot && (!plot_is_svg(plot, e) || !out_prepare(&cmd->plot, plot, &out_plot, 4096, e)))
+    return false;
   if (profile && !out_prepare(&cmd->profile, profile, &out_profile, 4096, e)) return false;
   cmd->outputs = calloc((size_t)en->noutputs + 1, sizeof *cmd->outputs);
   if (!cmd->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");

@@ -116,8 +116,9 @@ void inspect_free(Command *cmd);
 /* ---- validate.c ---- */
 /* Before the session: the entry, its files, the metric. */
 bool validation_prepare(Command *cmd, Err *e);
-bool validation_takes(const GcEntry *v);     /* whether an entry can validate */
-bool validation_measures(const GcTensor *t); /* whether an output is a figure of it */
+bool validation_takes(const GcEntry *v);         /* whether an entry can validate */
+bool validation_check(const GcEntry *v, Err *e); /* and why it cannot */
+bool validation_measures(const GcTensor *t);     /* whether an output is a figure of it */
 bool validation_due(const Command *cmd, uint64_t done, bool epoch);
 /* Validates after so many steps. False: cmd->err says why it failed, or a signal came. */
 bool validation_run(Command *cmd, uint64_t done);
@@ -157,6 +158,8 @@ bool profile_write(const Trace *t, OutFile *out, Err *e);
 int train_run(Command *cmd);
 int infer_run(Command *cmd);
 uint64_t infer_bytes(const GcEntry *e); /* of its tables */
+/* Whether an output of an entry that does not train is a mean over the batches of its files. */
+bool output_is_averaged(const GcEntry *e, const GcTensor *t);
 /* The mean of an output over the batches of a run: of the sum that average_add made. */
 void average_add(double *sum, double value, double weight);
 double average_of(double sum, double weight);
@@ -193,6 +196,7 @@ void history_validation(Command *cmd, uint64_t done);
 int history_cells(const Command *cmd, int output, double *cells, int n);
 
 /* ---- plot.c: --plot ---- */
+bool plot_is_svg(const char *path, Err *e); /* and not named as another kind of picture */
 bool plot_write(Command *cmd, Err *e);
 
 /* ---- show.c ---- */

@@ -32,8 +32,13 @@ void average_add(double *sum, double value, double weight) { *sum += value * wei
 double average_of(double sum, double weight) { return sum / weight; }
 
 static bool averaged(const Command *cmd, const GcTensor *t) {
-  return cmd->data.n && cmd->data.batch > 1 && t->rank == 0 &&
-         elem_info[t->dtype].cls == ELEM_FLOATS;
+  return cmd->data.n && cmd->data.batch > 1 && validation_measures(t);
+}
+
+bool output_is_averaged(const GcEntry *e, const GcTensor *t) {
+  int i = 0;
+  while (i < e->ninputs && e->inputs[i].rank == 0) i++;
+  return i < e->ninputs && e->inputs[i].dims[0] > 1 && validation_measures(t);
 }
 
 static Elem file_elem(const GcTensor *t) {
@@ -241,16 +246,28 @@ static bool loop(Infer *f) {
   return true;
 }
 
-static bool has_params(const GcProgram *p) {
+static bool reads(const GcEntry *e, const GcTensor *global) {
+  for (int s = 0; s < e->nsteps; s++)
+    for (int a = 0; a < e->steps[s].nargs; a++) {
+      const GcArg *x = &e->steps[s].args[a];
+      if (x->region == GC_GLOBALS && x->offset < global->offset + global->bytes &&
+          global->offset < x->offset + x->bytes)
+        return true;
+    }
+  return false;
+}
+
+static bool reads_params(const GcProgram *p, const GcEntry *e) {
   for (int i = 0; i < p->nglobals; i++)
-    if (p->globals[i].kind == GC_PARAM) return true;
+    if (p->globals[i].kind == GC_PARAM && reads(e, &p->globals[i].t)) return true;
   return false;
 }
 
 static bool begin(Infer *f) {
   const bool *given = f->cmd->options.given;
   const GcProgram *program = f->cmd->session.program;
-  if (!given[OPT_LOAD] && !given[OPT_RESUME] && has_params(program) && !weights_own_all(program))
+  if (!given[OPT_LOAD] && !given[OPT_RESUME] && reads_params(program, f->cmd->entry) &&
+      !weights_own_all(program))
     note(f->cmd, "without --load the parameters have their random initial values");
   for (int i = 0; i < f->cmd->entry->noutputs; i++) {
     const OutputOption *o = &f->cmd->options.outputs[i];
@@ -258,6 +275,21 @@ static bool begin(Infer *f) {
     if (o->save && !begin_file(f, i)) return false;
   }
   return true;
+}
+
+/* A sum or a maximum of all rows is not what a mean of batches gives. */
+static void say_means(const Infer *f) {
+  char names[300] = "";
+  size_t at = 0;
+  int n = 0;
+  for (int i = 0; i < f->cmd->entry->noutputs && f->runs > 1; i++) {
+    const GcTensor *t = &f->cmd->entry->outputs[i];
+    if (!averaged(f->cmd, t)) continue;
+    if (at < 200)
+      at += (size_t)snprintf(names + at, sizeof names - at, "%s%.60s", n ? ", " : "", t->name);
+    n++;
+  }
+  if (n) note(f->cmd, "%s: the mean%s over %" PRIu64 " batches", names, n > 1 ? "s" : "", f->runs);
 }
 
 static bool end(Infer *f) {
@@ -270,6 +302,7 @@ static bool end(Infer *f) {
              average_of(cmd->sums[i], dataset_weight(&cmd->data, 0, f->runs)));
     if (cmd->options.outputs[i].save && !out_commit(&cmd->outputs[i], &cmd->err)) return false;
   }
+  say_means(f);
   uint64_t rest = cmd->data.n ? cmd->data.rows - dataset_rows(&cmd->data, 0, cmd->data.batches) : 0;
   if (rest)
     note(cmd, "%" PRIu64 " of %" PRIu64 " rows were left out: they fill no batch of %" PRIu64, rest,

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char opening[] = "<svg class=\"gc-plot\"";
 enum {
@@ -213,6 +214,14 @@ static void panels(const Command *cmd, FILE *f) {
     n = at;
   }
   fputs("</svg>\n", f);
+}
+
+bool plot_is_svg(const char *path, Err *e) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+  if (!dot || !dot[1] || strcasecmp(dot, ".svg") == 0) return true;
+  err_set(e, EXIT_USAGE, "--plot %s: the plot is an SVG picture, not %s", path, dot);
+  return err_hint(e, "name it %.*s.svg; browsers show it, and rsvg-convert makes a PNG of it",
+                  (int)(dot - path), path);
 }
 
 bool plot_write(Command *cmd, Err *e) {

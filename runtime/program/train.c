@@ -140,6 +140,10 @@ int train_run(Command *cmd) {
          left_out(held), held->rows, held->batch);
   if (p.done >= total && cmd->options.given[OPT_RESUME])
     note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
+  else if (p.done && cmd->options.given[OPT_PLOT])
+    note(cmd,
+         "%s: begins at step %" PRIu64 ": a checkpoint holds no earlier values; --log keeps them",
+         cmd->plot.path, p.done + 1);
   if (cmd->entry->loss < 0 && total)
     note(cmd,
          "%s returns no float scalar, so a loss that is not finite does not end the run; return "

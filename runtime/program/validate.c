@@ -66,11 +66,7 @@ static bool choose_metric(Command *cmd, Err *e) {
     if (!validation_measures(&v->outputs[i])) continue;
     if (name ? strcmp(found, name) == 0 : chosen < 0 || strcmp(found, "loss") == 0) chosen = i;
   }
-  if (chosen < 0 && name) return no_metric(v, name, e);
-  if (chosen < 0) {
-    err_set(e, EXIT_USAGE, "--validate %s: the entry returns no float scalar", v->name);
-    return err_hint(e, "return one, such as accuracy = mean(argmax(logits) == label)");
-  }
+  if (chosen < 0) return no_metric(v, name, e);
   name = v->outputs[chosen].name;
   int direction = direction_of(name);
   bool chooses = cmd->options.given[OPT_SAVEBEST] || cmd->options.given[OPT_PATIENCE];
@@ -83,29 +79,37 @@ static bool choose_metric(Command *cmd, Err *e) {
   return true;
 }
 
+static bool has_figures(const GcEntry *v) {
+  for (int i = 0; i < v->noutputs; i++)
+    if (validation_measures(&v->outputs[i])) return true;
+  return false;
+}
+
+bool validation_check(const GcEntry *v, Err *e) {
+  if (v->training) {
+    err_set(e, EXIT_USAGE, "--validate %s: the entry trains", v->name);
+    return err_hint(e, "name an entry without minimize");
+  }
+  if (v->assigns) {
+    err_set(e, EXIT_USAGE, "--validate %s: the entry assigns %s, which would change the training",
+            v->name, v->assigns);
+    return err_hint(e, "name an entry that assigns no state");
+  }
+  if (has_figures(v)) return true;
+  err_set(e, EXIT_USAGE, "--validate %s: the entry returns no float scalar", v->name);
+  return err_hint(e, "return one, such as accuracy = mean(argmax(logits) == label)");
+}
+
 bool validation_prepare(Command *cmd, Err *e) {
   const GcEntry *v = cmd->options.validate;
   if (!v) return true;
   Validation *h = &cmd->held;
   h->entry = &cmd->session.device->program->entries[v - gc_program.entries];
-  if (v->training) {
-    err_set(e, EXIT_USAGE, "--validate %s: the entry trains", v->name);
-    return err_hint(e, "name an entry without minimize");
-  }
-  if (h->entry->assigns) {
-    err_set(e, EXIT_USAGE, "--validate %s: the entry assigns %s, which would change the training",
-            v->name, h->entry->assigns);
-    return err_hint(e, "name an entry that assigns no state");
-  }
   return choose_metric(cmd, e) && dataset_open(&h->data, h->entry, cmd->options.held, false,
                                                cmd->options.given[OPT_DROPLAST], e);
 }
 
-bool validation_takes(const GcEntry *v) {
-  bool measures = false;
-  for (int i = 0; i < v->noutputs; i++) measures = measures || validation_measures(&v->outputs[i]);
-  return measures && !v->training && !v->assigns;
-}
+bool validation_takes(const GcEntry *v) { return has_figures(v) && !v->training && !v->assigns; }
 
 /* ---- runs ---- */
 bool validation_due(const Command *cmd, uint64_t done, bool epoch) {

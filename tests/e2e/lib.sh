@@ -70,7 +70,8 @@ run 0 ./net noise --scale one.npy --seed 7 --z z.npy --quiet
 tail -c 28 z.npy >exe.bin
 same exe.bin z.bin 'random numbers'
 
-./net count --steps 2 --by -2147483648 >out.txt
+./net count --steps 2 --by -2147483648 >out.txt 2>err.txt
+[ -s err.txt ] && fail 'an entry without params speaks of them'
 holds out.txt 'n = -4294967296'
 ./net count --help >out.txt
 holds out.txt '--by N                     hyper (default 1)'

@@ -148,7 +148,19 @@ run 0 $train --steps 3000 --plot plot.svg --quiet # replaced; in at most 256 poi
 [ "$(grep -o ',' plot.svg | wc -l)" -lt 300 ] || fail 'the plot has too many points'
 says 1 'error: loss is' $train --lr 1e30 --plot broken.svg
 holds broken.svg '</svg>'
-says 2 'error: log.csv: is not a plot of training, and would be replaced by one' $train --plot log.csv
+cp log.csv log.svg
+says 2 'error: log.svg: is not a plot of training, and would be replaced by one' $train --plot log.svg
+says 2 'error: --plot net.v1/loss.png: the plot is an SVG picture, not .png' $train --plot net.v1/loss.png
+holds out.txt 'hint: name it net.v1/loss.svg; browsers show it, and rsvg-convert makes a PNG of it'
+run 0 ./net train $rows --resume c.ck --epochs 4 --plot late.svg
+grep -q '^note: late.svg: begins at step [0-9]*: a checkpoint holds no earlier values; --log keeps them$' out.txt || fail 'the plot of a resumed run'
+run 0 ./net test $test --load plain.st --p p.npy
+holds out.txt 'note: middle, accuracy, loss: the means over 3 batches'
+run 0 ./net test --x 'x.npy[40:50]' --y 'y.npy[40:50]' --load plain.st --p p.npy
+grep -q 'the mean' out.txt && fail 'the mean of one batch was named'
+run 0 ./net test --help
+holds out.txt '--loss FILE.npy            output f32[], else the mean over batches is printed'
+holds out.txt '--p FILE.npy               output f32[10, 3], else printed'
 says 2 'error: new.svg: --log and --plot would both write this file' $train --plot new.svg --log new.svg
 
 # ---- a figure that moves by one bit, and one over the whole range of doubles, have axes ----
@@ -234,8 +246,8 @@ says 2 'error: --validate test:5x: 5x is no number of steps' $train --validate t
 says 2 'error: --validate.x: no entry validates' $train $held
 says 2 'error: --validate.z: the entry test has no such input' $train --validate test --validate.z x.npy
 says 2 'error: an input of the validation is given twice: x' $train --validate test $held --validate.x x.npy
-says 2 'error: --validate train: the entry trains' $train --validate train $held
-says 2 'error: --validate count: the entry assigns seen, which would change the training' $train --validate count $held
+says 2 'error: --validate train: the entry trains' $train --validate train
+says 2 'error: --validate count: the entry assigns seen, which would change the training' $train --validate count
 says 2 'error: --validate predict: the entry returns no float scalar' $train --validate predict --validate.x x.npy
 says 2 'error: --save-best: nothing is validated' $train --save-best --save w.st
 says 2 'error: --patience: nothing is validated' $train --patience 3
