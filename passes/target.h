@@ -34,6 +34,7 @@ struct Target {
   uint64_t (*scratch_bytes)(const Target *t, const Entry *e, const Op *op);
   /* May this op join a fused group at all? The group's form is decided by passes/fuse/fuse.c. */
   bool (*can_fuse)(const Target *t, const Entry *e, const Op *op);
-  int max_fused_ops; /* in one kernel */
+  bool strided_attention; /* reads operands behind views, and stores results transposed */
+  int max_fused_ops;      /* in one kernel */
 };
 #endif

@@ -476,9 +476,12 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
 /* ---- the whole ---- */
 
 uint64_t cpu_attention_scratch(const Group *gr) {
-  AttentionPrinter p = {.a = attention_of(gr)};
+  Arena *a = arena_new();
+  AttentionPrinter p = {.a = attention_of(a, gr)};
   p.half = p.a.compute != p.a.dt;
-  return sums_bytes(&p.a) + (uint64_t)attention_units(&p.a.shape) * unit_bytes(&p);
+  uint64_t bytes = sums_bytes(&p.a) + (uint64_t)attention_units(&p.a.shape) * unit_bytes(&p);
+  arena_free(a);
+  return bytes;
 }
 
 static void count_rows(AttentionPrinter *p) {
@@ -494,7 +497,7 @@ static void count_rows(AttentionPrinter *p) {
 }
 
 void cpu_attention(Gen *g, const Group *gr) {
-  AttentionPrinter p = {.g = g, .a = attention_of(gr)};
+  AttentionPrinter p = {.g = g, .a = attention_of(g->a, gr)};
   const Attention *a = &p.a;
   p.machine = &cpu_target(g->target)->machine;
   p.half = a->compute != a->dt;

@@ -27,9 +27,59 @@ static void declare_block(Text *x, const GridAttentionSchedule *s, const char *r
   text_line(x, "const int first_column = 0;");
 }
 
+/* "(int64_t)(h) / 12 * 49152 + (int64_t)(h) % 12 * 64": where the head begins in what its rows lie
+   in, by the strides of the axes before them. */
+static const char *head_offset(Gen *g, const Type *t, const StridedView *at, const char *head) {
+  Text x = text_new(g->a, 0);
+  int64_t inner = 1;
+  for (int i = t->rank - 2; i-- > 0;) {
+    int64_t extent = t->dim[i], stride = at->stride[i];
+    if (extent == 1) continue;
+    while (i > 0 && (t->dim[i - 1] == 1 || at->stride[i - 1] == stride * extent)) /* as one axis */
+      extent *= t->dim[--i];
+    text_add(&x, " + (int64_t)(%s)", head);
+    if (inner > 1) text_add(&x, " / %lld", (long long)inner);
+    inner *= extent;
+    bool last = true;
+    for (int k = 0; k < i; k++) last &= t->dim[k] == 1;
+    if (!last) text_add(&x, " %% %lld", (long long)extent);
+    text_add(&x, " * %lld", (long long)stride);
+  }
+  if (at->offset) text_add(&x, " + %lld", (long long)at->offset);
+  return text_str(&x);
+}
+
+static int64_t row_stride(const Type *t, const StridedView *at) {
+  return t->dim[t->rank - 2] == 1 ? t->dim[t->rank - 1] : at->stride[t->rank - 2];
+}
+
+/* From head to head of those that share keys. */
+static int64_t head_stride(const Type *t, const StridedView *at) {
+  return t->rank < 3 ? 0 : at->stride[t->rank - 3];
+}
+
+/* Declares where rows lie. */
+static void declare_rows(Text *x, const Attention *a) {
+  const Entry *e = a->gr->e;
+  const Op *op = a->op;
+  const Type *q = value_type(e, op->operands[a->grad]),
+             *k = value_type(e, op->operands[a->grad + 1]);
+  const Type *v = value_type(e, op->operands[a->grad + 2]);
+  const Type *y = value_type(e, a->grad ? op->operands[0] : op->results[0]);
+  const StridedView *y_at = a->grad ? &a->dy_at : &a->result_at[0];
+  int64_t made[3] = {0};
+  for (int i = 0; a->grad && i < 3; i++)
+    made[i] = row_stride(value_type(e, op->results[i]), &a->result_at[i]);
+  text_line(x, "typedef AttentionRows<%lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld> Rows;",
+            (long long)row_stride(q, &a->q_at), (long long)row_stride(k, &a->k_at),
+            (long long)row_stride(v, &a->v_at), (long long)row_stride(y, y_at), (long long)made[0],
+            (long long)made[1], (long long)made[2], (long long)head_stride(q, &a->q_at),
+            (long long)head_stride(y, y_at));
+}
+
 static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttentionSchedule *s) {
-  text_line(x, "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %s, %lld> Block;", a->T,
-            cuda_converter(g, a->dt), (long long)a->t, (long long)a->s, (long long)a->d,
+  text_line(x, "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %s, %lld, Rows> Block;",
+            a->T, cuda_converter(g, a->dt), (long long)a->t, (long long)a->s, (long long)a->d,
             (long long)a->e, s->rows, a->causal ? "true" : "false", (long long)s->part);
   text_line(x, "__shared__ __align__(16) Block block;");
 }
@@ -38,13 +88,14 @@ static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttent
 static void tensor_instance(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
                             bool keys) {
   Text *x = &k->text;
-  text_line(x,
-            "typedef TensorAttention<%s, %lld, %lld, %lld, %lld, %d, %d, %d, %s, %lld, %d, %d> "
-            "Block;",
-            a->dt == DT_F16 ? "MmaF16" : "MmaBf16", (long long)a->t, (long long)a->s,
-            (long long)a->d, (long long)a->e, keys ? s->key_rows : s->rows,
-            keys ? s->key_step : s->step, keys ? s->key_tiles : s->tiles,
-            a->causal ? "true" : "false", (long long)s->part, s->copy_d, s->copy_e);
+  text_line(
+      x,
+      "typedef TensorAttention<%s, %lld, %lld, %lld, %lld, %d, %d, %d, %s, %lld, %d, %d, Rows> "
+      "Block;",
+      a->dt == DT_F16 ? "MmaF16" : "MmaBf16", (long long)a->t, (long long)a->s, (long long)a->d,
+      (long long)a->e, keys ? s->key_rows : s->rows, keys ? s->key_step : s->step,
+      keys ? s->key_tiles : s->tiles, a->causal ? "true" : "false", (long long)s->part, s->copy_d,
+      s->copy_e);
   text_line(x, "extern __shared__ __align__(128) char smem[];");
   text_line(x, "Block block = {smem};");
   k->block = keys ? s->key_threads : s->threads;
@@ -54,6 +105,7 @@ static void tensor_instance(Gen *g, Kernel *k, const Attention *a, const GridAtt
 /* Declares the template's instance. */
 static void start(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
                   bool keys) {
+  declare_rows(&k->text, a);
   if (s->tensor)
     tensor_instance(g, k, a, s, keys);
   else
@@ -78,18 +130,32 @@ static void declare_params(Gen *g, Text *x, const Attention *a, const char *head
             attention_mask_step(a));
 }
 
-/* "in0 + h * 4096": the head's part of an argument, of n numbers a head */
-static const char *of_head(Gen *g, int arg, const char *head, int64_t n) {
-  return arena_printf(g->a, "in%d + (int64_t)(%s) * %lld", arg, head, (long long)n);
+/* "in0 + (int64_t)(h) * 4096": the head's part of an operand */
+static const char *of_head(Gen *g, const Attention *a, int operand, int arg, const StridedView *at,
+                           const char *head) {
+  const Type *t = value_type(a->gr->e, a->op->operands[operand]);
+  return arena_printf(g->a, "in%d%s", arg, head_offset(g, t, at, head));
+}
+
+/* ... of what has a number a query */
+static const char *of_queries(Gen *g, const Attention *a, const char *name, const char *head) {
+  return arena_printf(g->a, "%s + (int64_t)(%s) * %lld", name, head, (long long)a->t);
+}
+
+/* ... of a result */
+static const char *result(Gen *g, const Attention *a, int k, const char *head) {
+  const Type *t = value_type(a->gr->e, a->op->results[k]);
+  return arena_printf(g->a, "out%d%s", a->result[k], head_offset(g, t, &a->result_at[k], head));
 }
 
 static const char *operands(Gen *g, const Attention *a, const char *q_head, const char *kv_head) {
-  const char *qkv =
-      arena_printf(g->a, "%s, %s, %s", of_head(g, a->q, q_head, a->t * a->d),
-                   of_head(g, a->k, kv_head, a->s * a->d), of_head(g, a->v, kv_head, a->s * a->e));
+  const char *qkv = arena_printf(g->a, "%s, %s, %s", of_head(g, a, a->grad, a->q, &a->q_at, q_head),
+                                 of_head(g, a, a->grad + 1, a->k, &a->k_at, kv_head),
+                                 of_head(g, a, a->grad + 2, a->v, &a->v_at, kv_head));
   if (!a->grad) return qkv;
-  return arena_printf(g->a, "%s, %s, %s, %s", qkv, of_head(g, a->dy, q_head, a->t * a->e),
-                      of_head(g, a->lse, q_head, a->t), of_head(g, a->delta, q_head, a->t));
+  return arena_printf(g->a, "%s, %s, %s, %s", qkv, of_head(g, a, 0, a->dy, &a->dy_at, q_head),
+                      of_queries(g, a, arena_printf(g->a, "in%d", a->lse), q_head),
+                      of_queries(g, a, arena_printf(g->a, "in%d", a->delta), q_head));
 }
 
 /* Blocks of heads behind those of this run. */
@@ -108,13 +174,10 @@ static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSc
   declare_params(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
-    text_line(x, "block.backward_q(%s, out0 + (int64_t)h * %lld, params, i0, first_column);", in,
-              (long long)(a->t * a->d));
+    text_line(x, "block.backward_q(%s, %s, params, i0, first_column);", in, result(g, a, 0, "h"));
   else
-    text_line(x,
-              "block.forward(%s, out0 + (int64_t)h * %lld, out1 + (int64_t)h * %lld, params, i0, "
-              "first_column);",
-              in, (long long)(a->t * a->e), (long long)a->t);
+    text_line(x, "block.forward(%s, %s, %s, params, i0, first_column);", in, result(g, a, 0, "h"),
+              of_queries(g, a, arena_printf(g->a, "out%d", a->result[1]), "h"));
 }
 
 static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
@@ -133,13 +196,12 @@ static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSched
                         mask_row(g, a, arena_printf(g->a, "%s + g", first)));
   text_line(
       x,
-      "block.backward_kv(%s, out1 + (int64_t)h * %lld, out2 + (int64_t)h * %lld, params, %lld, "
-      "j0, first_column, [=](int g) { return %s; });",
-      in, (long long)(a->s * a->d), (long long)(a->s * a->e), group, mask);
+      "block.backward_kv(%s, %s, %s, params, %lld, j0, first_column, [=](int g) { return %s; });",
+      in, result(g, a, 1, "h"), result(g, a, 2, "h"), group, mask);
 }
 
 void cuda_attention(Gen *g, const Group *gr) {
-  Attention a = attention_of(gr);
+  Attention a = attention_of(g->a, gr);
   cuda_counts(g, gr->root, a.t, "queries");
   cuda_counts(g, gr->root, a.s, "keys");
   const Type *q = value_type(gr->e, gr->in[a.q]);

@@ -37,6 +37,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .narrow_convs = true,
                   .scratch_bytes = cuda_scratch,
                   .can_fuse = gen_can_fuse,
+                  .strided_attention = true,
                   .max_fused_ops = 64};
   /* 128 blocks: about one for each multiprocessor of an A100 (108) or H100 (132), so that a
      schedule does not depend on the device. 99 KiB: what every architecture from sm_80 on grants a

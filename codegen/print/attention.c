@@ -1,13 +1,49 @@
 /* Attention, as far as it is the same for every target; see attention.h. */
 #include "codegen/print/attention.h"
 
-static const Type *type_at(const Attention *a, int arg) {
-  return value_type(a->gr->e, a->gr->in[arg]);
+static const Type *operand_type(const Attention *a, int i) {
+  return value_type(a->gr->e, a->op->operands[i]);
 }
+
+static const Type *mask_type(const Attention *a) { return operand_type(a, a->op->noperands - 1); }
 
 static int64_t dim_from_end(const Type *t, int i) { return i <= t->rank ? t->dim[t->rank - i] : 1; }
 
-Attention attention_of(const Group *gr) {
+/* ---- views ---- */
+
+static bool is_member(const void *data, const Op *op) {
+  const Group *gr = data;
+  for (int i = 0; gr->op->kind == OP_KERNEL && i < gr->nops; i++)
+    if (gr->ops[i] == op) return true;
+  return false;
+}
+
+/* The kernel's argument that the operand lies in. */
+static int source_of(Arena *arena, const Group *gr, int i, StridedView *at) {
+  *at = strided_source(arena, gr->e, is_member, gr, gr->root->operands[i]);
+  return group_arg(gr, at->of);
+}
+
+/* The kernel's result that the op's result k lies in. */
+static int target_of(Arena *arena, const Group *gr, int k, StridedView *at) {
+  enum { MOST = 3 };
+  const Op *readers[MOST];
+  int n = 0;
+  ValueId v = gr->root->results[k];
+  for (int i = 0; gr->op->kind == OP_KERNEL && i < gr->nops && n < MOST; i++)
+    for (int j = 0; j < gr->ops[i]->noperands; j++)
+      if (gr->ops[i]->operands[j] == v && n < MOST) {
+        readers[n++] = gr->ops[i];
+        v = gr->ops[i]->results[0];
+        break;
+      }
+  (void)strided_target(arena, gr->e, gr->root->results[k], readers, n, at);
+  for (int i = 0; i < gr->nout; i++)
+    if (gr->yield[i] == at->of) return i;
+  return -1;
+}
+
+Attention attention_of(Arena *arena, const Group *gr) {
   const Op *op = gr->root;
   bool grad = op->kind == OP_ATTENTION_GRAD;
   Attention a = {.gr = gr,
@@ -22,14 +58,18 @@ Attention attention_of(const Group *gr) {
                  .delta = -1,
                  .mask = -1};
   int arg[7]; /* a value that several operands name is one argument */
-  for (int i = 0; i < op->noperands; i++) arg[i] = group_arg(gr, op->operands[i]);
+  StridedView at[7];
+  for (int i = 0; i < op->noperands; i++) arg[i] = source_of(arena, gr, i, &at[i]);
+  for (int k = 0; k < op->nresults; k++) a.result[k] = target_of(arena, gr, k, &a.result_at[k]);
   a.q = arg[grad];
   a.k = arg[grad + 1];
   a.v = arg[grad + 2];
   if (grad) a.dy = arg[0], a.lse = arg[4], a.delta = arg[5];
   a.masked = op->noperands > (grad ? 6 : 3);
   if (a.masked) a.mask = arg[op->noperands - 1];
-  const Type *q = type_at(&a, a.q), *k = type_at(&a, a.k), *v = type_at(&a, a.v);
+  a.q_at = at[grad], a.k_at = at[grad + 1], a.v_at = at[grad + 2], a.dy_at = at[0];
+  const Type *q = operand_type(&a, grad), *k = operand_type(&a, grad + 1);
+  const Type *v = operand_type(&a, grad + 2);
   a.dt = q->dtype;
   a.compute = a.dt == DT_F64 ? DT_F64 : DT_F32;
   a.T = dtype_prefix(a.compute);
@@ -55,7 +95,7 @@ Attention attention_of(const Group *gr) {
 }
 
 const char *attention_mask_row(Gen *g, const Attention *a, const char *h, const char *row) {
-  const Type *m = type_at(a, a->mask), *q = type_at(a, a->q);
+  const Type *m = mask_type(a), *q = operand_type(a, a->grad);
   int64_t own = dim_from_end(m, 1), inner = 1;
   Text x = text_new(g->a, 0);
   text_add(&x, dim_from_end(m, 2) > 1 ? "(%s) * %lld" : "0", row, (long long)own);
@@ -72,12 +112,12 @@ const char *attention_mask_row(Gen *g, const Attention *a, const char *h, const 
 }
 
 int attention_mask_step(const Attention *a) {
-  return a->masked && dim_from_end(type_at(a, a->mask), 1) > 1;
+  return a->masked && dim_from_end(mask_type(a), 1) > 1;
 }
 
 int attention_mask_pitch(const Attention *a) {
-  const Type *m = type_at(a, a->masked ? a->mask : a->q);
-  return a->masked && dim_from_end(m, 2) > 1 ? (int)dim_from_end(m, 1) : 0;
+  if (!a->masked || dim_from_end(mask_type(a), 2) == 1) return 0;
+  return (int)dim_from_end(mask_type(a), 1);
 }
 
 const char *attention_scale(Gen *g, const Attention *a) {

@@ -6,6 +6,7 @@
 #define GC_CODEGEN_ATTENTION_H
 #include "codegen/program/gen.h"
 #include "codegen/schedule/attention.h"
+#include "passes/fuse/strided_view.h"
 
 typedef struct Attention {
   const Group *gr;
@@ -20,9 +21,13 @@ typedef struct Attention {
   int64_t block;                     /* queries and keys of a block, a power of two */
   bool long_heads;                   /* blocks are too large for a stack, or for registers */
   int dy, q, k, v, lse, delta, mask; /* arguments of the kernel; -1: none */
+  /* Where queries, keys, values and dy lie in their arguments, and the results in those of the
+     kernel; results[0..2]: their numbers */
+  StridedView q_at, k_at, v_at, dy_at, result_at[3];
+  int result[3];
 } Attention;
 
-Attention attention_of(const Group *gr);
+Attention attention_of(Arena *arena, const Group *gr);
 /* Where the row `row` of head `h` begins in the mask, and the step from key to key. */
 const char *attention_mask_row(Gen *g, const Attention *a, const char *h, const char *row);
 int attention_mask_step(const Attention *a);

@@ -42,12 +42,12 @@ static PrintGroup *printer_of(const GroupPrinters *p, const Group *gr) {
   case FORM_MATMUL: return p->matmul;
   case FORM_WINDOW: return p->window;
   case FORM_NONE: return NULL;
+  case FORM_ATTENTION: return p->attention;
   case FORM_SINGLE: break;
   }
   OpKind kind = gr->op->kind;
   if (kind == OP_RANDOM_UNIFORM || kind == OP_RANDOM_NORMAL) return p->random;
   switch ((int)op_info[kind].cls) {
-  case CLASS_ATTENTION: return p->attention;
   case CLASS_ORDER: return p->order;
   case CLASS_INDEX: return p->index;
   default: return p->move;

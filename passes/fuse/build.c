@@ -138,6 +138,22 @@ static void add_result(Fuse *f, const FusionGroup *u, KernelParts *p, ValueId v)
   vec_push(f->a, &p->results, v);
 }
 
+/* Attention stores all of its results, though nothing may read one. */
+static bool is_dead_result(const Fuse *f, const FusionGroup *u, ValueId v) {
+  return u->form == FORM_ATTENTION && value_def(f->e, v) == u->root && !f->users[v].n;
+}
+
+/* What attention reads, and the views between. */
+static void add_views(Fuse *f, KernelParts *p, ValueId v, ValueId of) {
+  const Op *def = value_def(f->e, v);
+  if (v == of) {
+    if (!has_value(p->args.at, p->args.n, v)) vec_push(f->a, &p->args, v);
+  } else if (!has_op(p, def)) {
+    add_views(f, p, def->operands[0], of);
+    vec_push(f->a, &p->ops, def);
+  }
+}
+
 static KernelParts parts_of(Fuse *f, const FusionGroup *u) {
   KernelParts p = {0};
   for (uint32_t i = 0; i < u->members.n;
@@ -145,11 +161,14 @@ static KernelParts parts_of(Fuse *f, const FusionGroup *u) {
     const Op *op = u->members.at[i];
     for (int k = 0; op_reads_memory(op) && k < op->noperands; k++)
       add_argument(f, u, &p, op->operands[k], true);
+    for (int k = 0; op == u->root && u->form == FORM_ATTENTION && k < op->noperands; k++)
+      add_views(f, &p, op->operands[k], fuse_strided(f, op, op->operands[k]));
   }
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
     bool swapped = is_swapped(f, u, op);
-    for (int k = 0; !op_reads_memory(op) && k < op->noperands; k++)
+    bool memory = op_reads_memory(op) || u->form == FORM_ATTENTION;
+    for (int k = 0; !memory && k < op->noperands; k++)
       add_argument(f, u, &p, op->operands[swapped ? 1 - k : k], false);
     vec_push(f->a, &p.ops, op);
   }
@@ -162,7 +181,8 @@ static KernelParts parts_of(Fuse *f, const FusionGroup *u) {
   }
   for (uint32_t i = 0; i < p.ops.n; i++)
     for (int k = 0; f->unit[p.ops.at[i]->id] == u && k < p.ops.at[i]->nresults; k++)
-      if (wanted_outside(f, u, p.ops.at[i]->results[k]))
+      if (wanted_outside(f, u, p.ops.at[i]->results[k]) ||
+          is_dead_result(f, u, p.ops.at[i]->results[k]))
         add_result(f, u, &p, p.ops.at[i]->results[k]);
   return p;
 }

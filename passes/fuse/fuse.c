@@ -4,6 +4,7 @@
    to one group, so nothing is computed twice. Groups never depend on each other in a cycle.
    Method: ops join the groups of their producers in program order where form and shapes allow, and
    a reshape that keeps a product's last axis joins the product, for the sake of what reads it;
+   views of attention's operands and transposes of its results join it where the target asks for it;
    then groups over the same rows of the same value, and groups of scalars, join side by side. Each
    body of a loop is grouped for itself; what it reads from outside comes in as it is. */
 #include "passes/fuse/fuse_impl.h"
@@ -14,8 +15,11 @@ static FusionGroup *group_new(Fuse *f, const Op *op) {
   FusionGroup *u = ARENA_NEW(f->a, FusionGroup);
   OpClass c = op_info[op->kind].cls;
   u->domain = value_type(f->e, op->results[0]);
-  u->form = c == CLASS_CONTRACT ? FORM_MATMUL : c == CLASS_WINDOW ? FORM_WINDOW : FORM_MAP;
-  if (fuse_memory_form(u->form)) u->root = op;
+  u->form = c == CLASS_CONTRACT    ? FORM_MATMUL
+            : c == CLASS_WINDOW    ? FORM_WINDOW
+            : c == CLASS_ATTENTION ? FORM_ATTENTION
+                                   : FORM_MAP;
+  if (fuse_memory_form(u->form) || u->form == FORM_ATTENTION) u->root = op;
   if (op_is_reduction(op)) {
     u->root = op;
     u->domain = value_type(f->e, op->operands[op_full_operand(op)]);
@@ -172,10 +176,15 @@ static void group(Fuse *f, const Block *block) {
     if (op->kind == OP_SCAN) group(f, op->blocks[0]);
   }
   f->block = block;
+  fuse_find_stores(f);
   fuse_order(f);
   if (f->in_order) fuse_live_bytes(f);
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
+    bool attention = op_info[op->kind].cls == CLASS_ATTENTION && fuse_is_strided(f);
+    if (attention || f->stores[op->id]) f->unit[op->id] = group_new(f, op);
+    if (f->stores[op->id]) join(f, f->unit[f->stores[op->id]->id], f->unit[op->id]);
+    if (attention || f->stores[op->id]) continue;
     if (!fuse_computes(op)) join_reshape(f, op);
     if (!fuse_is_core(f, op)) continue;
     f->unit[op->id] = group_new(f, op);
@@ -183,15 +192,18 @@ static void group(Fuse *f, const Block *block) {
   }
   join_beside(f);
   release_reshapes(f);
+  fuse_release_views(f);
 }
 
 static void fuse_entry(PassRun *r, Entry *e) {
   remarks_of(r, e);
+  fuse_share_transposes(r, e);
   Fuse f = {.r = r, .e = e, .a = r->scratch, .in_order = notes_of(e)->in_order};
   f.unit = ARENA_ARRAY(f.a, FusionGroup *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.inlined = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
+  f.stores = ARENA_ARRAY(f.a, const Op *, e->ops.n + 1);
   f.anchors = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.rank = ARENA_ARRAY(f.a, uint64_t, e->ops.n + 1);
   f.next = ARENA_ARRAY(f.a, OpId, e->ops.n + 1);

@@ -28,6 +28,7 @@ typedef struct Fuse {
   uint32_t *place;    /* by op: position in the text */
   uint32_t places;
   bool *inlined;           /* by op: it is copied into the groups that read it */
+  const Op **stores;       /* by op: the attention whose results it stores for it; or NULL */
   uint32_t *anchors;       /* by op: products, windows and loops on the longest way to it */
   VEC(const Op *) * users; /* by value: ops that read it */
   /* The order of groups and of ops in none, by the op that stands for each: acyclic.c */
@@ -46,6 +47,13 @@ typedef struct Fuse {
 
 /* It computes: a member that does not is a reshape between others. */
 static inline bool fuse_computes(const Op *op) { return op->kind != OP_RESHAPE; }
+
+/* Attention reads views, and stores its results where their readers want them. Not within the live
+   bytes of an order. */
+static inline bool fuse_is_strided(const Fuse *f) {
+  const Target *t = f->r->opt->target;
+  return t && t->strided_attention && !f->in_order;
+}
 
 static inline bool fuse_memory_form(Form f) { return f == FORM_MATMUL || f == FORM_WINDOW; }
 
@@ -71,6 +79,19 @@ const char *fuse_form_refuses(const Fuse *f, const FusionGroup *a, const FusionG
                               FusionGroup *out);
 /* Why a, which comes first, and b may not be one group; NULL: they may. */
 const char *fuse_refuses(Fuse *f, FusionGroup *a, FusionGroup *b);
+
+/* ---- attention.c ---- */
+/* Before fusion: what reads a result of attention beside its transpose reads that. */
+void fuse_share_transposes(PassRun *r, Entry *e);
+/* Before the block is grouped: what stores the results of attention for it, beginning with their
+   transposes. */
+void fuse_find_stores(Fuse *f);
+/* Where an operand of attention lies that views make: what they are views of; v itself: they are
+   not for its kernel. */
+ValueId fuse_strided(const Fuse *f, const Op *attention, ValueId v);
+/* Behind the grouping: views of operands that only attention reads are built in its kernels alone.
+ */
+void fuse_release_views(Fuse *f);
 
 /* ---- build.c ---- */
 void fuse_build(Fuse *f, Entry *e);

@@ -5,8 +5,8 @@
 #include "passes/fuse/kernel_form.h"
 
 const char *form_name(Form f) {
-  static const char *const name[] = {"none",   "map",    "rows",   "cols",
-                                     "reduce", "matmul", "window", "single"};
+  static const char *const name[] = {"none",   "map",    "rows",      "cols",  "reduce",
+                                     "matmul", "window", "attention", "single"};
   return name[f];
 }
 
@@ -126,8 +126,6 @@ static Form form_of(const Group *g) {
   case OP_DYNAMIC_UPDATE:
   case OP_CUMSUM:
   case OP_ARGSORT:
-  case OP_ATTENTION:
-  case OP_ATTENTION_GRAD:
   case OP_GATHER:
   case OP_GATHER_GRAD:
   case OP_ONE_HOT: return FORM_SINGLE;
@@ -138,6 +136,7 @@ static Form form_of(const Group *g) {
   if (!g->root) return FORM_MAP;
   if (g->root->kind == OP_MATMUL) return FORM_MATMUL;
   if (op_reads_memory(g->root)) return FORM_WINDOW;
+  if (op_info[g->root->kind].cls == CLASS_ATTENTION) return FORM_ATTENTION;
   int outer = op_outer_axes(e, g->root);
   if (outer >= 0) return FORM_ROWS;
   const Ints *axes = g->root->attr[AT_AXES].ints;
@@ -184,7 +183,8 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
   }
   for (int i = 0; i < g->nops; i++) {
     const Op *o = g->ops[i];
-    if (op_reads_memory(o) || (op_is_reduction(o) && !g->root)) g->root = o;
+    bool decides = op_reads_memory(o) || op_info[o->kind].cls == CLASS_ATTENTION;
+    if (decides || (op_is_reduction(o) && !g->root)) g->root = o;
   }
   g->form = form_of(g);
   if (g->form == FORM_NONE) {
@@ -194,7 +194,7 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
   if (g->form == FORM_SINGLE) g->root = op;
   if (g->root && (g->form == FORM_MATMUL || g->form == FORM_WINDOW))
     g->domain = value_type(e, g->root->results[0]);
-  else if (g->root && g->form != FORM_SINGLE)
+  else if (g->root && g->form != FORM_SINGLE && g->form != FORM_ATTENTION)
     g->domain = value_type(e, g->root->operands[op_full_operand(g->root)]);
   else if (g->nout)
     g->domain = value_type(e, g->yield[0]);

@@ -17,7 +17,9 @@ typedef enum Form {
   FORM_MATMUL, /* one matmul and element-wise work on its result's shape, and on one other shape
                   that a reshape gives it with the last axis kept */
   FORM_WINDOW, /* a convolution or a pool, and element-wise work on its result's shape */
-  FORM_SINGLE  /* an op that stands alone: concat, pad, gather_grad, … */
+  FORM_ATTENTION, /* attention or its gradient, alone or with views of its operands, and with
+                     transposes of its results and their concatenation: strided_view.h */
+  FORM_SINGLE     /* an op that stands alone: concat, pad, gather_grad, … */
 } Form;
 
 /* The group an op is: the members in order, the inner values that stand for its operands, and the

@@ -86,6 +86,8 @@ const char *fuse_form_refuses(const Fuse *f, const FusionGroup *a, const FusionG
   const FusionGroup *map = a->form == FORM_MAP ? a : b->form == FORM_MAP ? b : NULL;
   const FusionGroup *other = map == a ? b : a;
   *out = *other;
+  if (a->form == FORM_ATTENTION || b->form == FORM_ATTENTION)
+    return "attention is joined by views alone";
   if (!map) {
     if (a->form == FORM_ROWS && b->form == FORM_ROWS)
       return type_same_dims(a->domain, b->domain) && a->outer == b->outer

@@ -101,6 +101,7 @@ static LayoutConstraint ask_operand(const Images *m, const Op *op, int i) {
     if (is_moved(op)) return type_at(m, op->operands[i])->rank == 4 ? WANTS_SAME : WANTS_DEFAULT;
     return op->kind == OP_COPY ? WANTS_ANY : WANTS_DEFAULT;
   case FORM_NONE:
+  case FORM_ATTENTION:
   case FORM_ROWS:
   case FORM_MATMUL: break;
   }
@@ -147,7 +148,7 @@ static void look_inside(Images *m, const Op *op) {
 static bool is_flexible(const Images *m, const Op *op) {
   Form f = m->group[op->id]->form;
   return f == FORM_MAP || f == FORM_COLS || f == FORM_REDUCE || f == FORM_WINDOW ||
-         f == FORM_SINGLE;
+         f == FORM_ATTENTION || f == FORM_SINGLE;
 }
 
 static void look(Images *m, const Op *op) {

@@ -1,7 +1,7 @@
 /* Counts of attention and its gradients, on tensor cores and without; see counting.h. */
 #include "codegen/gpu/time/counting.h"
 
-#include "codegen/schedule/attention.h"
+#include "codegen/print/attention.h"
 
 #include <math.h>
 
@@ -20,6 +20,20 @@ enum {
 static const double AGAIN = 1.4;
 
 /* ---- attention ---- */
+
+/* Lines of a warp's copies of keys, or of queries in the second launch of gradients: rows that lie
+   apart fill no line together. */
+static double copied_lines(const Counting *n, const GridAttentionSchedule *s, bool keys,
+                           double copy) {
+  Attention a = attention_of(n->g->a, n->gr);
+  const StridedView *at = keys ? &a.q_at : &a.k_at;
+  const Type *t = value_type(n->gr->e, a.op->operands[a.grad + !keys]);
+  double bytes = WARP * copy, row = (double)s->d * 2, lines = ceil(bytes / LINE);
+  bool apart = t->dim[t->rank - 2] > 1 && at->stride[t->rank - 2] != s->d;
+  if (!apart) return lines;
+  double of_rows = bytes < row ? ceil(bytes / LINE) : bytes / row * ceil(row / LINE);
+  return of_rows > lines ? of_rows : lines;
+}
 
 static void count_tensor_attention(Counting *n, const GridAttentionSchedule *s, bool grad) {
   GpuCounts *c = &n->c;
@@ -50,7 +64,7 @@ static void count_tensor_attention(Counting *n, const GridAttentionSchedule *s, 
   c->special = steps * warps * scores;
   c->wavefronts = steps * (warps * matrices * MATRIX + copied / LINE);
   c->accesses = steps * (warps * (matrices + (grad ? 0 : mt * 4)) + copies);
-  c->lines = steps * copies * ceil(WARP * copy / LINE);
+  c->lines = steps * copies * copied_lines(n, s, keys, copy);
   c->waits = 2;
   c->chain = steps * (MMA_CLOCKS * (depth + nj / 2) + 4 * SHUFFLE_CLOCKS + SOFT_CLOCKS);
   c->registers = (int)(mt * (out * 4 + (grad ? 2 : 1) * nj * 4)) + GATHER_REGISTERS;

@@ -10,6 +10,12 @@ template <typename T> struct AttentionParams {
   const uint8_t *mask;          /* of the head, or null */
   int query_stride, key_stride; /* of the mask */
 };
+/* Elements from row to row of queries, keys, values, of results or the gradients with respect to them, and of the
+   gradients; from head to head of queries and of results. */
+template <int Q, int K, int V, int Y, int DQ, int DK, int DV, int64_t Q_HEAD, int64_t Y_HEAD> struct AttentionRows {
+  static const int q = Q, k = K, v = V, y = Y, dq = DQ, dk = DK, dv = DV;
+  static const int64_t q_head = Q_HEAD, y_head = Y_HEAD;
+};
 /* section FlashAttention attention_exp attention_log attention_store */
 INL f32 attention_exp(f32 x) { return f32_exp(x); }
 INL f64 attention_exp(f64 x) { return f64_exp(x); }
@@ -20,7 +26,7 @@ INL void attention_store(FromF16, uint16_t *to, f32 x) { *to = f16_store(x); }
 INL void attention_store(FromBf16, uint16_t *to, f32 x) { *to = bf16_store(x); }
 
 template <typename T, typename A, int TQ, int SK, int KEY_DIM, int VALUE_DIM, int B, bool CAUSAL,
-          int COLUMNS>
+          int COLUMNS, typename AT>
 struct FlashAttention {
   typedef typename A::Stored Stored;
   enum {
@@ -30,8 +36,10 @@ struct FlashAttention {
     KEY_TILES = ((KEY_DIM < COLUMNS ? KEY_DIM : COLUMNS) + B - 1) / B, /* tiles of B columns */
     VALUE_TILES = ((VALUE_DIM < COLUMNS ? VALUE_DIM : COLUMNS) + B - 1) / B
   };
-  typedef Gemm<int, T, A, A, TQ, SK, KEY_DIM, false, true, B, B, TM, TN, CHAIN> ScoreGemm; /* q k^T */
-  typedef Gemm<int, T, A, A, TQ, SK, VALUE_DIM, false, true, B, B, TM, TN, CHAIN> WeightGradGemm; /* dy v^T */
+  typedef Gemm<int, T, A, A, TQ, SK, KEY_DIM, false, true, B, B, TM, TN, CHAIN, AT::q, AT::k>
+      ScoreGemm; /* q k^T */
+  typedef Gemm<int, T, A, A, TQ, SK, VALUE_DIM, false, true, B, B, TM, TN, CHAIN, AT::y, AT::v>
+      WeightGradGemm; /* dy v^T */
   T s[B][B + 1], ds[B][B + 1];
   union {
     ScoreGemm scores;
@@ -94,8 +102,8 @@ struct FlashAttention {
       warp_sync();
     }
   }
-  /* y += op(a) b: a is a block in shared memory; b is rows of `width`. */
-  template <bool TRANSPOSE_A>
+  /* y += op(a) b: a is a block in shared memory; b is rows of `width`, ROW apart. */
+  template <bool TRANSPOSE_A, int ROW>
   __device__ __forceinline__ void multiply_add(T (&y)[TM][TN], const T (&a)[B][B + 1], const Stored *b,
                                         int width, int n0, int depth) {
     T acc[TM][TN];
@@ -108,7 +116,7 @@ struct FlashAttention {
       block_sync();
       for (int p = (int)threadIdx.x; p < BK * B; p += THREADS) {
         const int k = k0 + p / B, n = n0 + p % B;
-        smem.b[p / B][p % B] = k < depth && n < width ? A::get(b[(int64_t)k * width + n]) : (T)0;
+        smem.b[p / B][p % B] = k < depth && n < width ? A::get(b[(int64_t)k * ROW + n]) : (T)0;
       }
       block_sync();
 #pragma unroll 1
@@ -130,13 +138,13 @@ struct FlashAttention {
       for (int j = 0; j < TN; j++) y[i][j] = acc[i][j] + y[i][j];
   }
   /* one tile of B columns, of rows from row0 on */
-  INL_MEMBER void store(Stored *out, const T (&y)[TM][TN], int row0, int rows, int width, int n0) {
+  template <int ROW> INL_MEMBER void store(Stored *out, const T (&y)[TM][TN], int row0, int rows, int width, int n0) {
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++)
         if (row0 + row(i) < rows && n0 + col(j) < width)
-          attention_store(A(), out + (int64_t)(row0 + row(i)) * width + n0 + col(j), y[i][j]);
+          attention_store(A(), out + (int64_t)(row0 + row(i)) * ROW + n0 + col(j), y[i][j]);
   }
 
   /* q, k, v, y and lse of one head; the queries from i0 on */
@@ -167,7 +175,7 @@ struct FlashAttention {
         for (int i = 0; i < TM; i++)
 #pragma unroll
           for (int j = 0; j < TN; j++) y[n][i][j] = y[n][i][j] * row_rescale[row(i)];
-        multiply_add<false>(y[n], s, v + (int64_t)j0 * VALUE_DIM, VALUE_DIM, first_column + n * B,
+        multiply_add<false, AT::v>(y[n], s, v + (int64_t)j0 * AT::v, VALUE_DIM, first_column + n * B,
                             SK - j0 < B ? SK - j0 : B);
       }
     }
@@ -181,7 +189,7 @@ struct FlashAttention {
           const T l = row_sum[row(i)];
           y[n][i][j] = divide(y[n][i][j], l == 0 ? (T)1 : l);
         }
-      store(out, y[n], i0, TQ, VALUE_DIM, first_column + n * B);
+      store<AT::y>(out, y[n], i0, TQ, VALUE_DIM, first_column + n * B);
     }
     if (first_column > 0) return;
     for (int r = (int)threadIdx.x; r < B; r += THREADS)
@@ -232,13 +240,13 @@ struct FlashAttention {
       score_gradients(q, k, v, dy, lse, delta, params, i0, j0);
 #pragma unroll
       for (int n = 0; n < KEY_TILES; n++)
-        multiply_add<false>(y[n], ds, k + (int64_t)j0 * KEY_DIM, KEY_DIM, first_column + n * B,
+        multiply_add<false, AT::k>(y[n], ds, k + (int64_t)j0 * AT::k, KEY_DIM, first_column + n * B,
                             SK - j0 < B ? SK - j0 : B);
     }
 #pragma unroll
-    for (int n = 0; n < KEY_TILES; n++) store(dq, y[n], i0, TQ, KEY_DIM, first_column + n * B);
+    for (int n = 0; n < KEY_TILES; n++) store<AT::dq>(dq, y[n], i0, TQ, KEY_DIM, first_column + n * B);
   }
-  /* The gradients of one head of keys and values, from all `group` heads of queries, which follow each other.
+  /* The gradients of one head of keys and values, from all `group` heads of queries.
      mask_of(g) is the mask of the g-th of them. */
   template <typename Offset>
   __device__ __forceinline__ void backward_kv(const Stored *q, const Stored *k, const Stored *v,
@@ -266,18 +274,18 @@ struct FlashAttention {
 #pragma unroll 1
       for (int i0 = CAUSAL ? j0 : 0; i0 < TQ; i0 += B) {
         const int rows = TQ - i0 < B ? TQ - i0 : B;
-        score_gradients(q + at * KEY_DIM, k, v, dy + at * VALUE_DIM, lse + at, delta + at, head, i0, j0);
+        score_gradients(q + g * AT::q_head, k, v, dy + g * AT::y_head, lse + at, delta + at, head, i0, j0);
 #pragma unroll
         for (int n = 0; n < VALUE_TILES; n++)
-          multiply_add<true>(z[n], s, dy + (at + i0) * VALUE_DIM, VALUE_DIM, first_column + n * B, rows);
+          multiply_add<true, AT::y>(z[n], s, dy + (g * AT::y_head + (int64_t)i0 * AT::y), VALUE_DIM, first_column + n * B, rows);
 #pragma unroll
         for (int n = 0; n < KEY_TILES; n++)
-          multiply_add<true>(y[n], ds, q + (at + i0) * KEY_DIM, KEY_DIM, first_column + n * B, rows);
+          multiply_add<true, AT::q>(y[n], ds, q + (g * AT::q_head + (int64_t)i0 * AT::q), KEY_DIM, first_column + n * B, rows);
       }
     }
 #pragma unroll
-    for (int n = 0; n < KEY_TILES; n++) store(dk, y[n], j0, SK, KEY_DIM, first_column + n * B);
+    for (int n = 0; n < KEY_TILES; n++) store<AT::dk>(dk, y[n], j0, SK, KEY_DIM, first_column + n * B);
 #pragma unroll
-    for (int n = 0; n < VALUE_TILES; n++) store(dv, z[n], j0, SK, VALUE_DIM, first_column + n * B);
+    for (int n = 0; n < VALUE_TILES; n++) store<AT::dv>(dv, z[n], j0, SK, VALUE_DIM, first_column + n * B);
   }
 };

@@ -21,15 +21,15 @@ template <int ROWS, int WIDTH, int COPY, int THREADS> struct RowTile {
     PITCH = ROW_BYTES + 16,
     BYTES = ROWS * PITCH
   };
-  /* Begins copies of rows from `from` on, `rows` of which are inside; zeros follow. */
-  INL_MEMBER void load_async(char *to, const uint16_t *from, int rows) {
+  /* Begins copies of rows from `from` on, FROM_ROW elements apart, `rows` of which are inside; zeros follow. */
+  template <int FROM_ROW> INL_MEMBER void load_async(char *to, const uint16_t *from, int rows) {
     enum { PER_ROW = ROW_BYTES / COPY, COPIES = ROWS * PER_ROW };
 #pragma unroll 4
     for (int p = 0; p < (COPIES + THREADS - 1) / THREADS; p++) {
       const int e = (int)threadIdx.x + p * THREADS, row = e / PER_ROW, at = e % PER_ROW * COPY;
       if (COPIES % THREADS != 0 && e >= COPIES) break;
       const bool in = row < rows && (WIDTH % 16 == 0 || at < WIDTH * 2);
-      const char *source = (const char *)from + ((int64_t)row * (WIDTH * 2) + at);
+      const char *source = (const char *)from + ((int64_t)row * (FROM_ROW * 2) + at);
       char *target = to + row * PITCH + at;
       if (COPY < 4) /* too small to be asynchronous */
         *(uint16_t *)target = in ? *(const uint16_t *)source : 0;
@@ -54,7 +54,7 @@ template <int ROWS, int WIDTH, int COPY, int THREADS> struct RowTile {
 };
 
 template <typename E, int TQ, int SK, int DIM, int WIDE, int ROWS, int STEP, int MT, bool CAUSAL, int PART,
-          int COPY_D, int COPY_E>
+          int COPY_D, int COPY_E, typename AT>
 struct TensorAttention {
   typedef typename E::Stored Stored;
   enum {
@@ -88,8 +88,8 @@ struct TensorAttention {
 
   /* Begins copies of a step's keys and values, those from j0 on. */
   INL_MEMBER void load_keys(char *stage, const Stored *k, const Stored *v, int j0) {
-    StepD::load_async(stage, k + (int64_t)j0 * DIM, SK - j0);
-    StepE::load_async(stage + StepD::BYTES, v + (int64_t)j0 * WIDE, SK - j0);
+    StepD::template load_async<AT::k>(stage, k + (int64_t)j0 * AT::k, SK - j0);
+    StepE::template load_async<AT::v>(stage + StepD::BYTES, v + (int64_t)j0 * AT::v, SK - j0);
   }
   template <int N> INL_MEMBER void clear(f32 (&y)[MT][N][4]) {
 #pragma unroll
@@ -147,8 +147,8 @@ struct TensorAttention {
       }
     }
   }
-  /* y, times `by` of each of a thread's rows, to rows of `width` from row0 on, those below `rows`. */
-  template <int WIDTH, int N>
+  /* y, times `by` of each of a thread's rows, to rows of WIDTH, ROW apart, from row0 on, those below `rows`. */
+  template <int WIDTH, int ROW, int N>
   INL_MEMBER void store(Stored *out, const f32 (&y)[MT][N][4], const f32 (&by)[MT][2], int row0, int rows,
                         int first_column) {
 #pragma unroll
@@ -157,12 +157,12 @@ struct TensorAttention {
       for (int h = 0; h < 2; h++) {
         const int r = row0 + row(m, h);
         if (r >= rows) continue;
-        Stored *to = out + (int64_t)r * WIDTH;
+        Stored *to = out + (int64_t)r * ROW;
 #pragma unroll
         for (int n = 0; n < N; n++) {
           const int c = first_column + col(n);
           const uint32_t pair = E::pack(y[m][n][2 * h] * by[m][h], y[m][n][2 * h + 1] * by[m][h]);
-          if (WIDTH % 2 == 0) {
+          if (WIDTH % 2 == 0 && ROW % 2 == 0) {
             if (c < WIDTH) *(uint32_t *)(to + c) = pair;
           } else {
             if (c < WIDTH) to[c] = (Stored)pair;
@@ -211,7 +211,7 @@ struct TensorAttention {
     for (int m = 0; m < MT; m++)
 #pragma unroll
       for (int h = 0; h < 2; h++) row_max[m][h] = -__builtin_inff(), row_sum[m][h] = 0;
-    RowsD::load_async(own, q + (int64_t)i0 * DIM, TQ - i0);
+    RowsD::template load_async<AT::q>(own, q + (int64_t)i0 * AT::q, TQ - i0);
     load_keys(ring, k, v, 0);
     async_commit();
     int now = 0;
@@ -258,7 +258,7 @@ struct TensorAttention {
         if ((int)threadIdx.x % 4 == 0 && i < TQ)
           lse[i] = (row_max[m][h] == -__builtin_inff() ? 0.0f : row_max[m][h] * LN_2) + f32_log(sum);
       }
-    store<WIDE>(out, y, by, i0, TQ, 0);
+    store<WIDE, AT::y>(out, y, by, i0, TQ, 0);
   }
 
   /* s: from scores to weights; w: from the gradient with respect to weights to that with respect to
@@ -277,8 +277,8 @@ struct TensorAttention {
     const int end = CAUSAL && i0 + ROWS < SK ? i0 + ROWS : SK;
     f32 y[MT][DIMS][4], l[MT][2], d[MT][2], by[MT][2];
     clear(y);
-    RowsD::load_async(own_q, q + (int64_t)i0 * DIM, TQ - i0);
-    RowsE::load_async(own_dy, dy + (int64_t)i0 * WIDE, TQ - i0);
+    RowsD::template load_async<AT::q>(own_q, q + (int64_t)i0 * AT::q, TQ - i0);
+    RowsE::template load_async<AT::y>(own_dy, dy + (int64_t)i0 * AT::y, TQ - i0);
     load_keys(ring, k, v, 0);
     async_commit();
 #pragma unroll
@@ -313,10 +313,10 @@ struct TensorAttention {
                   !partial || is_visible(params, i0 + row(m, e / 2), j0 + col(j) + e % 2));
       accumulate<StepD, DIM_16>(y, w, stage, first_column);
     }
-    store<DIM>(dq, y, by, i0, TQ, first_column);
+    store<DIM, AT::dq>(dq, y, by, i0, TQ, first_column);
   }
 
-  /* Those of one head of keys, from all `group` heads of queries, which lie one behind the other; mask_of
+  /* Those of one head of keys, from all `group` heads of queries; mask_of
      gives the mask of the g-th of them. Rows of scores are keys here, columns queries. */
   template <typename MaskOf>
   __device__ __forceinline__ void backward_kv(const Stored *q, const Stored *k, const Stored *v, const Stored *dy,
@@ -334,17 +334,17 @@ struct TensorAttention {
       for (int h = 0; h < 2; h++) by[m][h] = params.scale, one[m][h] = 1;
     const auto load = [=](char *stage, int step) {
       const int i = start + step % blocks * STEP;
-      const int64_t at = (int64_t)(step / blocks) * TQ + i;
-      StepD::load_async(stage, q + at * DIM, TQ - i);
-      StepE::load_async(stage + StepD::BYTES, dy + at * WIDE, TQ - i);
+      const int64_t g = step / blocks, at = g * TQ + i;
+      StepD::template load_async<AT::q>(stage, q + (g * AT::q_head + (int64_t)i * AT::q), TQ - i);
+      StepE::template load_async<AT::y>(stage + StepD::BYTES, dy + (g * AT::y_head + (int64_t)i * AT::y), TQ - i);
       for (int p = (int)threadIdx.x; p < 2 * STEP; p += THREADS) {
         const f32 *from = p < STEP ? lse : delta;
         const bool in = i + p % STEP < TQ;
         async_copy<4>(stage + STATISTICS + 4 * p, in ? from + at + p % STEP : from, in ? 4 : 0);
       }
     };
-    RowsD::load_async(own_k, k + (int64_t)j0 * DIM, SK - j0);
-    RowsE::load_async(own_v, v + (int64_t)j0 * WIDE, SK - j0);
+    RowsD::template load_async<AT::k>(own_k, k + (int64_t)j0 * AT::k, SK - j0);
+    RowsE::template load_async<AT::v>(own_v, v + (int64_t)j0 * AT::v, SK - j0);
     load(ring, 0);
     async_commit();
     int now = 0;
@@ -380,7 +380,7 @@ struct TensorAttention {
       accumulate<StepE, WIDE_16>(z, s, stage + StepD::BYTES, first_column);
       accumulate<StepD, DIM_16>(y, w, stage, first_column);
     }
-    store<DIM>(dk, y, by, j0, SK, first_column);
-    store<WIDE>(dv, z, one, j0, SK, first_column);
+    store<DIM, AT::dk>(dk, y, by, j0, SK, first_column);
+    store<WIDE, AT::dv>(dv, z, one, j0, SK, first_column);
   }
 };
