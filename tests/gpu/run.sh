@@ -22,6 +22,11 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+if [ -n "$dry" ]; then
+  here=$root
+  . "$root/tests/optimised.sh"
+  unoptimised
+fi
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
 work=$(mktemp -d) && cd "$work" || exit 2
 trap 'rm -rf "$work"' EXIT
