@@ -123,10 +123,11 @@ bool checkpoint_write(Command *cmd, const Position *p, Err *e) {
   put_number(&ms->m[K_BATCH], p->batch);
   put_number(&ms->m[K_DONE], p->done);
   put_number(&ms->m[K_STEPS], p->epoch_steps);
-  snprintf(ms->m[K_BEST].value, sizeof ms->m->value, "%a", cmd->held.entry ? cmd->held.best : NAN);
-  put_number(&ms->m[K_BEST_STEP], cmd->held.best_step);
-  put_number(&ms->m[K_WAITED], cmd->held.waited);
-  put_number(&ms->m[K_OWED], cmd->held.owed);
+  snprintf(ms->m[K_BEST].value, sizeof ms->m->value, "%a",
+           cmd->validation.entry ? cmd->validation.best : NAN);
+  put_number(&ms->m[K_BEST_STEP], cmd->validation.best_step);
+  put_number(&ms->m[K_WAITED], cmd->validation.waited);
+  put_number(&ms->m[K_OWED], cmd->validation.owed);
   for (int i = K_COUNT; i < ms->sums; i++)
     snprintf(ms->m[i].value, sizeof ms->m->value, "%a", session_hyper(&cmd->session, i - K_COUNT));
   for (int i = ms->sums; i < ms->n; i++)
@@ -192,11 +193,12 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
   if (ok)
     ok = get_number(&ms->m[K_EPOCH], &p->epoch) && get_number(&ms->m[K_BATCH], &p->batch) &&
          get_number(&ms->m[K_DONE], &p->done) && get_number(&ms->m[K_STEPS], &p->epoch_steps) &&
-         get_number(&ms->m[K_BEST_STEP], &cmd->held.best_step) &&
-         get_number(&ms->m[K_WAITED], &cmd->held.waited) && get_number(&ms->m[K_OWED], &owed) &&
+         get_number(&ms->m[K_BEST_STEP], &cmd->validation.best_step) &&
+         get_number(&ms->m[K_WAITED], &cmd->validation.waited) &&
+         get_number(&ms->m[K_OWED], &owed) &&
          (p->batch == 0 || p->batch < cmd->data.batches || cmd->data.n == 0);
-  cmd->held.owed = owed != 0;
-  cmd->held.best = strtod(ms->m[K_BEST].value, NULL);
+  cmd->validation.owed = owed != 0;
+  cmd->validation.best = strtod(ms->m[K_BEST].value, NULL);
   for (int i = ms->sums; ok && i < ms->n; i++)
     cmd->sums[i - ms->sums] = strtod(ms->m[i].value, NULL);
   if (ok) validation_resume(cmd, ms->m[K_METRIC].value, metric.value);

@@ -153,13 +153,13 @@ static bool set_validate(Options *o, const char *value, Err *e) {
                     name, name);
   }
   if (!find_entry(&o->validate, name, e)) return false;
-  o->held = calloc((size_t)o->validate->ninputs + 1, sizeof *o->held);
-  return o->held || err_set(e, EXIT_ENV, "no memory for the command line");
+  o->validation_files = calloc((size_t)o->validate->ninputs + 1, sizeof *o->validation_files);
+  return o->validation_files || err_set(e, EXIT_ENV, "no memory for the command line");
 }
 
 /* --validate.NAME, which may stand before --validate ENTRY. */
-static bool set_held(Options *o, int argc, char **argv, const char *name, const char *value,
-                     Err *e) {
+static bool set_validation_file(Options *o, int argc, char **argv, const char *name,
+                                const char *value, Err *e) {
   const char *entry = NULL;
   for (int i = 2; i < argc; i++) {
     if (strcmp(argv[i], "--validate") == 0 && i + 1 < argc) entry = argv[i + 1];
@@ -176,8 +176,9 @@ static bool set_held(Options *o, int argc, char **argv, const char *name, const 
             o->validate->name);
     return err_hint(e, "the inputs are listed by %s --help", o->validate->name);
   }
-  if (o->held[i]) return cli_usage(e, "an input of the validation is given twice", name);
-  o->held[i] = value;
+  if (o->validation_files[i])
+    return cli_usage(e, "an input of the validation is given twice", name);
+  o->validation_files[i] = value;
   return true;
 }
 
@@ -328,7 +329,7 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   if (!value && *at + 1 < argc) value = argv[++*at];
   Named named = {0};
   if (o->entry && strncmp(name, "validate.", 9) == 0 && value && *value)
-    return set_held(o, argc, argv, name + 9, value, e);
+    return set_validation_file(o, argc, argv, name + 9, value, e);
   if (!known && !o->entry) return cli_usage(e, "unknown option", arg);
   if (!known) named = find_named(o->entry, name);
   if (!known && named.kind == NAMED_NOTHING) return unknown(o, name, e);
@@ -384,7 +385,7 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
 
 void cli_free(Options *o) {
   free(o->inputs);
-  free(o->held);
+  free(o->validation_files);
   free(o->outputs);
   free(o->hypers);
   free(o->hyper_given);

@@ -36,11 +36,11 @@ static void add_labels(const GcEntry *en, const char **inputs) {
 static bool complete_validation(const Options *o, Err *e) {
   const GcEntry *v = o->validate;
   if (v && !validation_check(v, e)) return false;
-  if (v) add_labels(v, o->held);
+  if (v) add_labels(v, o->validation_files);
   char missing[512] = "";
   int at = 0;
   for (int i = 0; v && i < v->ninputs && at < 400; i++)
-    if (!o->held[i])
+    if (!o->validation_files[i])
       at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--validate.%.60s %s",
                      at ? " " : "", v->inputs[i].name, cli_input_value(&v->inputs[i]));
   if (at) {

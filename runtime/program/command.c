@@ -186,12 +186,12 @@ static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
 /* What words stand for in a file, and the same in the file of the validation. */
 static bool check_words(const Command *cmd, Err *e) {
   char text[900];
-  const GcEntry *v = cmd->held.entry;
+  const GcEntry *v = cmd->validation.entry;
   for (int i = 0; i < cmd->data.n; i++) {
     const Column *c = &cmd->data.columns[i];
     if (words_note(c, text, sizeof text)) note(cmd, "%s", text);
     for (int k = 0; v && k < v->ninputs; k++) {
-      const Column *h = &cmd->held.data.columns[k];
+      const Column *h = &cmd->validation.data.columns[k];
       if (strcmp(h->t->name, c->t->name) != 0 || words_same(&c->words, &h->words)) continue;
       err_set(e, EXIT_WRONG, "%s and %s hold other words for the input %s", c->text, h->text,
               c->t->name);
@@ -255,17 +255,18 @@ static bool setup(Command *cmd, int threads) {
     return false;
   uint64_t left;
   if (!data_memory(&cmd->options, &left, e) || !limit_data(cmd, &cmd->data, &left, e) ||
-      !limit_data(cmd, &cmd->held.data, &left, e))
+      !limit_data(cmd, &cmd->validation.data, &left, e))
     return false;
-  const GcEntry *held = cmd->held.entry;
+  const GcEntry *validating = cmd->validation.entry;
   cmd->entries[0] = *en;
-  if (held) cmd->entries[1] = *held;
+  if (validating) cmd->entries[1] = *validating;
   const SessionPlan plan = {.program = d->program,
                             .ops = d->ops,
                             .entries = cmd->entries,
-                            .n = held ? 2 : 1,
+                            .n = validating ? 2 : 1,
                             .threads = threads,
-                            .tables = command_bytes(en) + (held ? command_bytes(held) : 0),
+                            .tables =
+                                command_bytes(en) + (validating ? command_bytes(validating) : 0),
                             .trace = cmd->options.given[OPT_PROFILE]};
   if (!session_open(s, &plan, d, e)) return false;
   s->data = &cmd->data;
@@ -275,9 +276,10 @@ static bool setup(Command *cmd, int threads) {
   cmd->sums = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
   cmd->now = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
   if (!history_take(cmd, e)) return false;
-  if (held) cmd->held.means = memory_take(&s->memory, 8 * (uint64_t)held->noutputs);
+  if (validating)
+    cmd->validation.means = memory_take(&s->memory, 8 * (uint64_t)validating->noutputs);
   if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
-  if (held && !dataset_load(&cmd->held.data, e)) return false;
+  if (validating && !dataset_load(&cmd->validation.data, e)) return false;
   if (!check_words(cmd, e)) return false;
   for (int i = 0; i < gc_program.nhypers; i++) session_set_hyper(s, i, cmd->options.hypers[i]);
   return session_start(s, threads, e);
@@ -287,7 +289,7 @@ void command_free(Command *cmd) {
   Err reported = {.code = EXIT_ENV}; /* what else fails says nothing new */
   session_close(&cmd->session, true, &reported);
   dataset_free(&cmd->data);
-  dataset_free(&cmd->held.data);
+  dataset_free(&cmd->validation.data);
   out_free(&cmd->save);
   out_free(&cmd->checkpoint);
   out_free(&cmd->profile);

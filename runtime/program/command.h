@@ -26,9 +26,9 @@ typedef struct Options {
   const char **inputs;   /* as written, by index of the entry's input */
   const char *watch[16]; /* PATH[:N] */
   int nwatch;
-  const GcEntry *validate; /* of gc_program, or NULL */
-  uint64_t validate_every; /* steps; 0: each epoch */
-  const char **held;       /* by index of its inputs */
+  const GcEntry *validate;       /* of gc_program, or NULL */
+  uint64_t validate_every;       /* steps; 0: each epoch */
+  const char **validation_files; /* by index of its inputs */
   OutputOption *outputs;
   double *hypers;
   bool *hyper_given; /* on the command line */
@@ -88,7 +88,7 @@ typedef struct Command {
   GcEntry entries[2];   /* of the session: the one that runs, and the one that validates it */
   const GcEntry *entry; /* that runs, of the session's program */
   Dataset data;
-  Validation held;
+  Validation validation;
   double *now;  /* of each output that is a scalar: its value in the last step */
   double *sums; /* of each output, over the epoch so far */
   OutFile save, checkpoint, profile, plot, *outputs;

@@ -72,15 +72,15 @@ static void add_data(Files *f, const Dataset *d, const GcEntry *e) {
 bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e) {
   const GcEntry *en = cmd->options.entry;
   const int single = 8; /* the options below, and the program */
-  const Validation *held = &cmd->held;
+  const Validation *validation = &cmd->validation;
   size_t capacity = (size_t)single + count_data(&cmd->data) + 2 * (size_t)en->noutputs +
-                    (held->entry ? count_data(&held->data) : 0);
+                    (validation->entry ? count_data(&validation->data) : 0);
   Files f = {.at = calloc(capacity, sizeof *f.at)};
   if (!f.at) return err_set(e, EXIT_ENV, "no memory for the names of files");
   const char *const *text = cmd->options.text;
   add(&f, NULL, "/proc/self/exe", false);
   add_data(&f, &cmd->data, en);
-  if (held->entry) add_data(&f, &held->data, held->entry);
+  if (validation->entry) add_data(&f, &validation->data, validation->entry);
   if (load) add(&f, "load", load, false);
   if (text[OPT_RESUME]) add(&f, "resume", text[OPT_RESUME], false);
   for (int i = 0; i < en->noutputs; i++)

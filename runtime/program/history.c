@@ -28,7 +28,7 @@ static Series **take(Memory *m, const GcEntry *e) {
 bool history_take(Command *cmd, Err *e) {
   Memory *m = &cmd->session.memory;
   cmd->history = take(m, cmd->entry);
-  if (cmd->held.entry) cmd->held.history = take(m, cmd->held.entry);
+  if (cmd->validation.entry) cmd->validation.history = take(m, cmd->validation.entry);
   return memory_sound(m, e);
 }
 
@@ -51,9 +51,9 @@ void history_step(Command *cmd, const Position *p) {
 }
 
 void history_validation(Command *cmd, uint64_t done) {
-  const GcEntry *v = cmd->held.entry;
+  const GcEntry *v = cmd->validation.entry;
   for (int i = 0; i < v->noutputs; i++)
-    if (cmd->held.history[i]) add(cmd->held.history[i], done, cmd->held.means[i]);
+    if (cmd->validation.history[i]) add(cmd->validation.history[i], done, cmd->validation.means[i]);
 }
 
 int history_cells(const Command *cmd, int output, double *cells, int n) {

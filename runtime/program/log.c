@@ -68,7 +68,7 @@ bool log_prepare(const Command *cmd, Err *e) {
 }
 
 /* ---- columns ---- */
-typedef enum CellKind { OUTPUT, HYPER, HELD, CELL_KINDS } CellKind;
+typedef enum CellKind { OUTPUT, HYPER, VALIDATED, CELL_KINDS } CellKind;
 typedef struct Cell { /* before the first: all 0 and i = -1 */
   CellKind kind;
   int i;
@@ -85,18 +85,18 @@ static bool reads_hyper(const GcEntry *e, int i) {
 }
 
 static bool has_cell(const Command *cmd, const Cell *c) {
-  const GcEntry *e = cmd->entry, *v = cmd->held.entry;
+  const GcEntry *e = cmd->entry, *v = cmd->validation.entry;
   switch (c->kind) {
   case OUTPUT: return tensor_count(&e->outputs[c->i]) == 1;
   case HYPER: return reads_hyper(e, c->i);
-  case HELD: return validation_measures(&v->outputs[c->i]);
+  case VALIDATED: return validation_measures(&v->outputs[c->i]);
   case CELL_KINDS: break;
   }
   return false;
 }
 
 static bool next(const Command *cmd, Cell *c) {
-  const GcEntry *e = cmd->entry, *v = cmd->held.entry;
+  const GcEntry *e = cmd->entry, *v = cmd->validation.entry;
   const int count[] = {e->noutputs, gc_program.nhypers, v ? v->noutputs : 0};
   for (; c->kind < CELL_KINDS; c->kind++, c->i = -1)
     while (++c->i < count[c->kind])
@@ -116,12 +116,12 @@ static bool is_taken(const GcEntry *e, const char *name) {
 
 static void name_of(const Command *cmd, const Cell *c, char out[300]) {
   const GcEntry *e = cmd->entry;
-  const char *entry = c->kind == HELD ? cmd->held.entry->name
+  const char *entry = c->kind == VALIDATED ? cmd->validation.entry->name
                       : c->kind == OUTPUT && is_taken(e, e->outputs[c->i].name) ? e->name
                                                                                 : "";
   const char *name = c->kind == OUTPUT  ? cmd->entry->outputs[c->i].name
                      : c->kind == HYPER ? gc_program.hypers[c->i].name
-                                        : cmd->held.entry->outputs[c->i].name;
+                                        : cmd->validation.entry->outputs[c->i].name;
   snprintf(out, 300, "%.120s%s%.120s", entry, *entry ? "." : "", name);
 }
 
@@ -134,7 +134,8 @@ static void value_of(const Command *cmd, const Cell *c, const Position *p, char 
     snprintf(out, 40, "%.0f", session_hyper(&cmd->session, c->i));
   else if (c->kind == HYPER)
     float_text(out, (float)session_hyper(&cmd->session, c->i));
-  if (c->kind == HELD && cmd->held.at == p->done) snprintf(out, 40, "%.17g", cmd->held.means[c->i]);
+  if (c->kind == VALIDATED && cmd->validation.at == p->done)
+    snprintf(out, 40, "%.17g", cmd->validation.means[c->i]);
 }
 
 static void header(const Command *cmd, FILE *f) {

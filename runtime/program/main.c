@@ -5,7 +5,7 @@
 
 int main(int argc, char **argv) {
   Command cmd = {.name = argc > 0 ? argv[0] : "program",
-                 .held = {.best = NAN},
+                 .validation = {.best = NAN},
                  .save = {.fd = -1},
                  .checkpoint = {.fd = -1},
                  .profile = {.fd = -1},

@@ -41,22 +41,22 @@ typedef struct Panel {
   int y;                   /* of its upper edge */
 } Panel;
 
-static Panel panel_of(const Command *cmd, int output, int held) {
-  const GcEntry *e = cmd->entry, *v = cmd->held.entry;
+static Panel panel_of(const Command *cmd, int output, int figure) {
+  const GcEntry *e = cmd->entry, *v = cmd->validation.entry;
   Panel p = {0};
   if (output >= 0) {
     p.title = e->outputs[output].name;
     p.lines[p.n++] = (Line){e->name, "#0a5fb4", cmd->history[output]};
   }
-  if (held >= 0) {
-    p.title = v->outputs[held].name;
-    p.lines[p.n++] = (Line){v->name, "#c2410c", cmd->held.history[held]};
+  if (figure >= 0) {
+    p.title = v->outputs[figure].name;
+    p.lines[p.n++] = (Line){v->name, "#c2410c", cmd->validation.history[figure]};
   }
   return p;
 }
 
-static int held_of(const Command *cmd, const char *name) {
-  const GcEntry *v = cmd->held.entry;
+static int figure_of(const Command *cmd, const char *name) {
+  const GcEntry *v = cmd->validation.entry;
   for (int i = 0; v && i < v->noutputs; i++)
     if (validation_measures(&v->outputs[i]) && (strcmp(v->outputs[i].name, name) == 0)) return i;
   return -1;
@@ -191,7 +191,7 @@ static void panel(FILE *f, Panel *p) {
 }
 
 static void panels(const Command *cmd, FILE *f) {
-  const GcEntry *e = cmd->entry, *v = cmd->held.entry;
+  const GcEntry *e = cmd->entry, *v = cmd->validation.entry;
   int n = 0;
   for (int pass = 0; pass < 2; pass++) { /* counts, then draws */
     int at = 0;
@@ -202,12 +202,12 @@ static void panels(const Command *cmd, FILE *f) {
               "height=\"100%%\" fill=\"white\"/>\n",
               opening, WIDTH, n * (TOP + HEIGHT + BELOW));
     for (int i = 0; i < e->noutputs + (v ? v->noutputs : 0); i++) {
-      int out = i < e->noutputs ? i : -1, held = i - e->noutputs;
+      int out = i < e->noutputs ? i : -1, figure = i - e->noutputs;
       if (out >= 0 && output_of(cmd, e->outputs[i].name) != i) continue;
-      if (out < 0 && (held_of(cmd, v->outputs[held].name) != held ||
-                      output_of(cmd, v->outputs[held].name) >= 0))
+      if (out < 0 && (figure_of(cmd, v->outputs[figure].name) != figure ||
+                      output_of(cmd, v->outputs[figure].name) >= 0))
         continue;
-      Panel p = panel_of(cmd, out, out < 0 ? held : held_of(cmd, e->outputs[i].name));
+      Panel p = panel_of(cmd, out, out < 0 ? figure : figure_of(cmd, e->outputs[i].name));
       p.y = at++ * (TOP + HEIGHT + BELOW) + TOP;
       if (pass) panel(f, &p);
     }

@@ -36,12 +36,12 @@ static bool loss_ok(Command *cmd, const Position *p, uint64_t batch) {
           "%s is %s at step %" PRIu64 " (epoch %" PRIu64 ", batch %" PRIu64 ")", t->name,
           isnan(loss) ? "nan" : "infinite", p->done + 1, p->epoch + 1, p->batch + 1);
   if (cmd->data.n && dataset_fault(&cmd->data, batch, &cmd->err)) return false;
-  if (cmd->held.saved)
+  if (cmd->validation.saved)
     return err_hint(&cmd->err,
                     "a smaller learning rate helps most often; --check-finite names the operation "
                     "that made it, --watch PATH prints a value's statistics; %s has the weights of "
                     "step %" PRIu64,
-                    cmd->save.path, cmd->held.best_step);
+                    cmd->save.path, cmd->validation.best_step);
   return err_hint(
       &cmd->err,
       "a smaller learning rate helps most often; --check-finite names the operation that made it, "
@@ -92,7 +92,7 @@ static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool c
   if (p->epoch_steps && p->done > g->begin) progress_epoch(cmd, g, p, total);
   if (cmd->options.given[OPT_CHECKPOINT] && !checkpointed) write_checkpoint(cmd, p);
   Err e = {0};
-  if (!cmd->options.given[OPT_SAVEBEST] || isnan(cmd->held.best)) save_weights(cmd, &e);
+  if (!cmd->options.given[OPT_SAVEBEST] || isnan(cmd->validation.best)) save_weights(cmd, &e);
   if (!e.code) log_close(cmd, &e);
   if (!e.code) draw_plot(cmd);
   if (e.code) {
@@ -114,7 +114,7 @@ static int failed(Command *cmd, const Progress *g) {
 
 /* After the last step, too: the weights that are saved have a figure. */
 static bool validates(const Command *cmd, const Position *p, uint64_t total, bool epoch) {
-  return cmd->held.entry && (validation_due(cmd, p->done, epoch) || p->done == total);
+  return cmd->validation.entry && (validation_due(cmd, p->done, epoch) || p->done == total);
 }
 
 static uint64_t left_out(const Dataset *d) { return d->rows - dataset_rows(d, 0, d->batches); }
@@ -134,10 +134,10 @@ int train_run(Command *cmd) {
   if (cmd->data.n && left_out(&cmd->data) && total >= cmd->data.batches)
     note(cmd, "each epoch leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
          left_out(&cmd->data), cmd->data.rows, cmd->data.batch);
-  const Dataset *held = &cmd->held.data;
-  if (held->n && left_out(held))
+  const Dataset *validated = &cmd->validation.data;
+  if (validated->n && left_out(validated))
     note(cmd, "each validation leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
-         left_out(held), held->rows, held->batch);
+         left_out(validated), validated->rows, validated->batch);
   if (p.done >= total && cmd->options.given[OPT_RESUME])
     note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
   else if (p.done && cmd->options.given[OPT_PLOT])
@@ -152,14 +152,16 @@ int train_run(Command *cmd) {
   if (!log_open(cmd, &p, &cmd->err)) return cmd->err.code;
   dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
   progress_start(cmd, &g, &p);
-  bool checkpointed = p.done > 0 && (p.done >= total || validation_ends(cmd)) && !cmd->held.owed;
-  if (cmd->held.owed && cmd->held.entry && !validation_run(cmd, p.done) && cmd->err.code)
+  bool checkpointed =
+      p.done > 0 && (p.done >= total || validation_ends(cmd)) && !cmd->validation.owed;
+  if (cmd->validation.owed && cmd->validation.entry && !validation_run(cmd, p.done) &&
+      cmd->err.code)
     return failed(cmd, &g);
   double plotted = clock_now();
   while (p.done < total && !validation_ends(cmd) &&
          (!signal_seen() || cmd->session.device->in_flight)) {
     if (!one_step(cmd, &p, total)) return failed(cmd, &g);
-    cmd->held.owed = false;
+    cmd->validation.owed = false;
     bool epoch = p.batch == p.batches;
     history_step(cmd, &p);
     progress_step(cmd, &g, &p, total);

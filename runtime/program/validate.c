@@ -56,7 +56,7 @@ static bool no_metric(const GcEntry *v, const char *name, Err *e) {
 
 /* The output named, or `loss`, or the first. */
 static bool choose_metric(Command *cmd, Err *e) {
-  const GcEntry *v = cmd->held.entry;
+  const GcEntry *v = cmd->validation.entry;
   const char *text = cmd->options.text[OPT_SAVEBEST];
   char sign = text && (*text == '-' || *text == '+') ? *text : 0;
   const char *name = text && *text ? text + (sign != 0) : NULL;
@@ -75,7 +75,7 @@ static bool choose_metric(Command *cmd, Err *e) {
     return err_hint(e, "write --save-best +%s if it rises, --save-best -%s if it falls", name,
                     name);
   }
-  cmd->held.metric = (Metric){chosen, sign ? sign == '-' : direction < 0};
+  cmd->validation.metric = (Metric){chosen, sign ? sign == '-' : direction < 0};
   return true;
 }
 
@@ -103,10 +103,10 @@ bool validation_check(const GcEntry *v, Err *e) {
 bool validation_prepare(Command *cmd, Err *e) {
   const GcEntry *v = cmd->options.validate;
   if (!v) return true;
-  Validation *h = &cmd->held;
+  Validation *h = &cmd->validation;
   h->entry = &cmd->session.device->program->entries[v - gc_program.entries];
-  return choose_metric(cmd, e) && dataset_open(&h->data, h->entry, cmd->options.held, false,
-                                               cmd->options.given[OPT_DROPLAST], e);
+  return choose_metric(cmd, e) && dataset_open(&h->data, h->entry, cmd->options.validation_files,
+                                               false, cmd->options.given[OPT_DROPLAST], e);
 }
 
 bool validation_takes(const GcEntry *v) { return has_figures(v) && !v->training && !v->assigns; }
@@ -114,12 +114,12 @@ bool validation_takes(const GcEntry *v) { return has_figures(v) && !v->training 
 /* ---- runs ---- */
 bool validation_due(const Command *cmd, uint64_t done, bool epoch) {
   uint64_t every = cmd->options.validate_every;
-  return cmd->held.entry && (every ? done % every == 0 : epoch);
+  return cmd->validation.entry && (every ? done % every == 0 : epoch);
 }
 
 static bool go_through(Command *cmd) {
   Session *s = &cmd->session;
-  Validation *h = &cmd->held;
+  Validation *h = &cmd->validation;
   const GcEntry *v = h->entry;
   uint64_t runs = h->data.n ? h->data.batches : 1;
   memset(h->means, 0, 8 * (size_t)v->noutputs);
@@ -164,11 +164,11 @@ static bool keep_best(Command *cmd) {
     cmd->err = e;
     return false;
   }
-  return cmd->held.saved = true;
+  return cmd->validation.saved = true;
 }
 
 static void print(Command *cmd, uint64_t done, bool best) {
-  const Validation *h = &cmd->held;
+  const Validation *h = &cmd->validation;
   if (cmd->options.given[OPT_QUIET]) return;
   printf("%s  step %" PRIu64, h->entry->name, done);
   for (int i = 0; i < h->entry->noutputs; i++)
@@ -180,7 +180,7 @@ static void print(Command *cmd, uint64_t done, bool best) {
 
 bool validation_run(Command *cmd, uint64_t done) {
   Session *s = &cmd->session;
-  Validation *h = &cmd->held;
+  Validation *h = &cmd->validation;
   s->data = &h->data;
   bool ok = go_through(cmd);
   s->data = &cmd->data;
@@ -197,7 +197,7 @@ bool validation_run(Command *cmd, uint64_t done) {
 }
 
 void validation_metric(const Command *cmd, char *text, size_t size) {
-  const Validation *h = &cmd->held;
+  const Validation *h = &cmd->validation;
   *text = 0;
   if (h->entry)
     snprintf(text, size, "%c%s.%s", h->metric.falls ? '-' : '+', h->entry->name,
@@ -210,7 +210,7 @@ static bool holds_something(const char *path) {
 }
 
 void validation_resume(Command *cmd, const char *was, const char *now) {
-  Validation *h = &cmd->held;
+  Validation *h = &cmd->validation;
   const char *from = cmd->options.text[OPT_RESUME];
   bool keeps = cmd->options.given[OPT_SAVEBEST], other = strcmp(was, now) != 0;
   if (!h->entry) return;
@@ -225,16 +225,22 @@ void validation_resume(Command *cmd, const char *was, const char *now) {
          " of %s; the best begins anew",
          cmd->save.path, h->best_step, from);
     other = true;
+  } else if (keeps && !isnan(h->best)) {
+    note(cmd,
+         "%s: is taken as the weights of the best validation so far, that of step %" PRIu64
+         " of %s",
+         cmd->save.path, h->best_step, from);
   }
   if (other) h->best = NAN, h->best_step = 0;
 }
 
 bool validation_ends(const Command *cmd) {
-  return cmd->options.given[OPT_PATIENCE] && cmd->held.waited >= cmd->options.count[OPT_PATIENCE];
+  return cmd->options.given[OPT_PATIENCE] &&
+         cmd->validation.waited >= cmd->options.count[OPT_PATIENCE];
 }
 
 void validation_end(Command *cmd) {
-  const Validation *h = &cmd->held;
+  const Validation *h = &cmd->validation;
   if (!h->entry) return;
   const char *name = h->entry->outputs[h->metric.output].name;
   if (validation_ends(cmd))

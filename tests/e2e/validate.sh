@@ -102,6 +102,7 @@ holds out.txt 'note: weights saved to gone.st'
 grep -q 'keeps the weights' out.txt && fail 'weights that are not there'
 run 0 $again --epochs 2 --save b1.st --save-best
 grep -q 'begins anew' out.txt && fail 'the best figure is lost'
+holds out.txt 'note: b1.st: is taken as the weights of the best validation so far, that of step '
 holds out.txt 'note: b1.st keeps the weights of step '
 
 # ---- the log: CSV and JSON lines hold the same rows, validations to the last bit; resumed they are the same ----
