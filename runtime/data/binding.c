@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static bool ends_with(const char *s, const char *end) {
@@ -190,6 +191,13 @@ static bool open_images(Column *c, const Suffixes *s, Err *e) {
   return err_hint(e, "choose rows with %s[a:b]", c->text);
 }
 
+/* Text whose bytes cannot be what an input of floats takes. */
+static bool is_table(const Column *c, const uint8_t *head, uint64_t n) {
+  size_t length = strlen(c->text);
+  bool text = length > 4 && strcasecmp(c->text + length - 4, ".txt") == 0 && is_text(head, n);
+  return text && elem_info[c->t->dtype].cls == ELEM_FLOATS;
+}
+
 static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *columns, Err *e) {
   if (images_are(c->text)) return open_images(c, s, e);
   if (!no_single_row(c->text, e) || !file_open(&c->file, c->text, e)) return false;
@@ -204,7 +212,8 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *colu
     file_close(&c->file);
     return open_images(c, s, e);
   }
-  if (csv_is(c->text) && !s->type && !s->offset && !s->step) {
+  bool flat = s->type || s->offset || s->step;
+  if (!flat && (columns || csv_is(c->text) || is_table(c, head, got))) {
     bool packed = got > 2 && head[0] == 0x1F && head[1] == 0x8B;
     if (packed) c->source.kind = SOURCE_GZIP, c->source.size = SOURCE_UNKNOWN;
     return csv_open(c, columns, e);
@@ -289,8 +298,8 @@ static bool whole_given(Column *c, const char *text) {
 }
 
 bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, FileExtents *x,
-                 Err *e) {
-  *c = (Column){.t = t, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
+                 const DataRequest *q, Err *e) {
+  *c = (Column){.t = t, .request = q, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
   if (!c->text) return err_set(e, EXIT_ENV, "no memory to read %s", text);
   c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
   if (x && x->batch >= 0) c->fixed = !t->extents || t->extents[0] - 1 != x->batch;

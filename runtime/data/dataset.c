@@ -187,17 +187,17 @@ bool dataset_limit(Dataset *d, uint64_t bytes, Err *e) {
   return true;
 }
 
-bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle,
-                  bool whole, Err *e) {
-  *d = (Dataset){.n = entry->ninputs, .batch = 1, .shuffled = shuffle};
+bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, const DataRequest *q,
+                  Err *e) {
+  *d = (Dataset){.n = entry->ninputs, .batch = 1, .shuffled = q->shuffle};
   d->columns = calloc((size_t)entry->ninputs + 1, sizeof *d->columns);
   if (!d->columns) return err_set(e, EXIT_ENV, "no memory for the inputs");
   for (int i = 0; i < d->n; i++) d->columns[i] = (Column){.leader = -1, .file = {.fd = -1}};
   find_batch(d, entry);
   for (int i = 0; i < d->n; i++)
-    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, &d->extents, e))
+    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, &d->extents, q, e))
       return false;
-  return agree(d, whole, e) && lay_out(d, e);
+  return agree(d, q->whole, e) && lay_out(d, e);
 }
 
 bool dataset_load(Dataset *d, Err *e) {

@@ -13,9 +13,25 @@ enum { WORD = 256 };   /* bytes of a label's word */
 typedef struct Words { /* labels that a file has as words */
   char **at;           /* in the order of their numbers */
   int n;
-  bool listed;     /* the user gave them */
-  char name[WORD]; /* of their column, or of the input */
+  bool listed;      /* the user gave them */
+  const char *from; /* the file of weights that has them; NULL: they are this file's own */
+  char name[WORD];  /* of their column, or of the input */
 } Words;
+typedef struct Labels { /* the words of inputs, by name of the input */
+  struct InputWords {
+    char *input;
+    Words words;
+  } * at;
+  int n;
+} Labels;
+
+typedef enum CsvHeader { HEADER_GUESSED, HEADER_YES, HEADER_NO } CsvHeader;
+typedef struct DataRequest { /* how files are read */
+  bool shuffle;
+  bool whole; /* no batch is shorter */
+  CsvHeader header;
+  const Labels *labels; /* that the weights have; or NULL */
+} DataRequest;
 
 /* The extents that the files of an entry give, beside that of the batch: each is settled by the
    first file that has such an axis, and all runs have it. */
@@ -59,7 +75,8 @@ typedef struct Column { /* one input and its file */
   Words words;          /* of its labels; none: the elements are numbers */
   struct Column *parts; /* several files that are one; NULL: there is one file */
   int nparts;
-  uint64_t before; /* of a part: rows of those before it */
+  const DataRequest *request; /* while it is opened */
+  uint64_t before;            /* of a part: rows of those before it */
 } Column;
 
 typedef struct Dataset {
@@ -77,9 +94,9 @@ typedef struct Dataset {
   uint64_t reader_offset, reader_bytes; /* of the batch that is read ahead, in the allocation */
 } Dataset;
 
-/* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". whole: no batch is shorter. */
-bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle,
-                  bool whole, Err *e);
+/* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". */
+bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, const DataRequest *q,
+                  Err *e);
 /* The entry's extents in the runs of a batch. */
 void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]);
 /* Rows of batches [from, to): those that the program sees. */
@@ -119,6 +136,8 @@ bool csv_open(Column *c, char *columns, Err *e);
 bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e);
 uint64_t csv_columns(const Column *c); /* that are chosen */
 /* Two files have columns of the same names; an error names one that differs. */
+/* Says whether the first line was taken as a header, where that is not sure; false: it is. */
+bool csv_note(const Column *c, char *out, size_t size);
 bool csv_same_columns(const Column *a, const Column *b, Err *e);
 void csv_close(Column *c); /* gives the text back */
 void csv_free(Column *c);
@@ -129,6 +148,13 @@ bool words_add(Words *w, const char *word, Err *e);
 void words_sort(Words *w);
 bool words_same(const Words *a, const Words *b); /* or one has none */
 void words_free(Words *w);
+bool words_hint(const Words *w, Err *e); /* lists those that weights have */
+bool words_copy(Words *to, const Words *from, Err *e);
+/* The words of an input; NULL: there are none. */
+const Words *labels_find(const Labels *l, const char *input);
+/* A copy of them, in the place of older ones. */
+bool labels_set(Labels *l, const char *input, const Words *w, Err *e);
+void labels_free(Labels *l);
 /* What a column's words stand for, unless the user said it; false: it has none. */
 bool words_note(const Column *c, char *out, size_t size);
 
@@ -152,7 +178,7 @@ void images_free(Column *c);
 /* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */
 /* x: what a run decides of the shape, which the file may settle; NULL: nothing. */
 bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, FileExtents *x,
-                 Err *e);
+                 const DataRequest *q, Err *e);
 
 /* ---- extents.c: the axes of files that are as long as a run has them ---- */
 /* The input has an axis beside the batch whose extent a run decides. */

@@ -210,6 +210,25 @@ static bool no_decoders(const Column *c, Err *e) {
                   c->text);
 }
 
+/* Those that weights have for the names of the classes. */
+static bool take_numbers(Column *c, const Words *known, Err *e) {
+  Images *m = c->images;
+  int number = 0;
+  for (uint32_t class = NO_CLASS, r = 0; r < m->n; r++) {
+    if (m->files[r].class != class) {
+      class = m->files[r].class;
+      number = words_find(known, m->classes.at[class]);
+    }
+    if (number < 0) {
+      err_set(e, EXIT_WRONG, "%s: the class %.200s is none of those that %.200s has for %s",
+              c->text, m->classes.at[class], known->from, c->t->name);
+      return words_hint(known, e);
+    }
+    m->files[r].class = (uint32_t)number;
+  }
+  return words_copy(&c->words, known, e);
+}
+
 /* The numbers of the classes, and their names. */
 static bool take_labels(Column *c, Err *e) {
   Images *m = c->images;
@@ -218,6 +237,8 @@ static bool take_labels(Column *c, Err *e) {
             c->t->name);
     return err_hint(e, "sort the images into a folder for each class");
   }
+  const Words *known = c->request ? labels_find(c->request->labels, c->t->name) : NULL;
+  if (known) return take_numbers(c, known, e);
   c->words = m->classes;
   m->classes = (Words){0};
   snprintf(c->words.name, WORD, "%s", c->t->name);
@@ -247,6 +268,7 @@ static bool begin(Column *c, bool folder, Err *e) {
   m->folder = folder;
   m->labels = folder && is_label(c);
   if (!m->labels && !gcrt_image_formats) return no_decoders(c, e);
+  if (c->extents) column_at_bounds(c, c->extents); /* images have any size */
   return m->labels || find_shape(c, &m->shape) || no_shape(c, e);
 }
 

@@ -25,6 +25,7 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
                 .file = {.fd = -1},
                 .extents = c->extents,
                 .row_elems = c->row_elems,
+                .request = c->request,
                 .before = c->all_rows};
   char *own = columns ? strdup(columns) : NULL;
   bool ok = p->text && (own || !columns) ? column_open_file(p, s, own, e)
@@ -55,7 +56,8 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
 
 /* The words of all parts, and of each the numbers in this list. */
 static bool join_words(Column *c, Err *e) {
-  if (c->parts[0].words.listed) return true;
+  const Words *first = &c->parts[0].words;
+  if (first->listed || first->from) return words_copy(&c->words, first, e);
   for (int k = 0; k < c->nparts; k++)
     for (int i = 0; i < c->parts[k].words.n; i++)
       if (words_find(&c->words, c->parts[k].words.at[i]) < 0 &&

@@ -40,19 +40,18 @@ static bool cut_range(char *text, Suffixes *s) {
 /* Cuts ":COLUMNS" off the name of a CSV file: what follows is the user's own. NULL: there is none.
  */
 static char *cut_columns(char *text, Suffixes *s) {
-  static const char *const ends[] = {".csv:", ".tsv:", ".csv.gz:", ".tsv.gz:"};
+  static const char *const ends[] = {".csv:", ".tsv:", ".txt:", ".csv.gz:", ".tsv.gz:", ".txt.gz:"};
   size_t n = strlen(text);
   char *mark = NULL;
   for (size_t i = 0; i < sizeof ends / sizeof *ends && !mark; i++)
-    if ((mark = strstr(text, ends[i]))) mark += strlen(ends[i]) - 1;
+    if ((mark = strcasestr(text, ends[i]))) mark += strlen(ends[i]) - 1;
   if (!mark || !mark[1]) return NULL;
+  size_t length = strcspn(mark + 1, "+~[");
+  for (int i = 0; i < ELEM_COUNT; i++) /* its bytes are meant */
+    if (strncmp(mark + 1, elem_info[i].name, length) == 0 && !elem_info[i].name[length])
+      return NULL;
   if (text[n - 1] == ']') cut_range(text, s);
   *mark = 0;
-  for (int i = 0; i < ELEM_COUNT; i++)
-    if (strcmp(mark + 1, elem_info[i].name) == 0) { /* its bytes are meant */
-      s->type = true, s->elem = (Elem)i;
-      return NULL;
-    }
   return mark[1] ? mark + 1 : NULL;
 }
 

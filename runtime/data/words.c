@@ -29,6 +29,14 @@ bool words_add(Words *w, const char *word, Err *e) {
   return w->at[w->n++] || err_set(e, EXIT_ENV, "no memory for the words of the labels");
 }
 
+bool words_copy(Words *to, const Words *from, Err *e) {
+  to->listed = from->listed, to->from = from->from;
+  memcpy(to->name, from->name, WORD);
+  for (int i = 0; i < from->n; i++)
+    if (!words_add(to, from->at[i], e)) return false;
+  return true;
+}
+
 void words_free(Words *w) {
   for (int i = 0; i < w->n; i++) free(w->at[i]);
   free(w->at);
@@ -58,10 +66,17 @@ static bool join_words(const Words *w, char *out, size_t size) {
   return at < size;
 }
 
+bool words_hint(const Words *w, Err *e) {
+  char some[400];
+  int n = name_words(w, some, sizeof some);
+  return err_hint(e, "it has %s%s; with ,scope=PATH its words are not taken over", some,
+                  n < w->n ? " …" : "");
+}
+
 bool words_note(const Column *c, char *out, size_t size) {
   const Words *w = &c->words;
   char some[400], all[400];
-  if (!w->n || w->listed) return false;
+  if (!w->n || w->listed || w->from) return false;
   int n = name_words(w, some, sizeof some);
   bool whole = n == w->n;
   if (c->images)
@@ -82,4 +97,33 @@ bool words_same(const Words *a, const Words *b) {
   bool same = a->n == b->n;
   for (int i = 0; same && i < a->n; i++) same = strcmp(a->at[i], b->at[i]) == 0;
   return same;
+}
+
+/* ---- of all inputs ---- */
+const Words *labels_find(const Labels *l, const char *input) {
+  for (int i = 0; l && i < l->n; i++)
+    if (strcmp(l->at[i].input, input) == 0) return &l->at[i].words;
+  return NULL;
+}
+
+bool labels_set(Labels *l, const char *input, const Words *w, Err *e) {
+  int i = 0;
+  while (i < l->n && strcmp(l->at[i].input, input) != 0) i++;
+  if (i == l->n) {
+    struct InputWords *more = realloc(l->at, ((size_t)l->n + 1) * sizeof *more);
+    if (more) l->at = more, l->at[l->n++] = (struct InputWords){.input = strdup(input)};
+    if (!more || !l->at[i].input)
+      return err_set(e, EXIT_ENV, "no memory for the words of the labels");
+  }
+  words_free(&l->at[i].words);
+  return words_copy(&l->at[i].words, w, e);
+}
+
+void labels_free(Labels *l) {
+  for (int i = 0; i < l->n; i++) {
+    free(l->at[i].input);
+    words_free(&l->at[i].words);
+  }
+  free(l->at);
+  *l = (Labels){0};
 }

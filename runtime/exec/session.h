@@ -38,6 +38,7 @@ struct Session {
   const int64_t *step; /* the program's step counter in the host's memory; NULL: it is not there */
   uint8_t *stage;      /* STAGE_BYTES */
   const Dataset *data; /* that batches are taken from */
+  const char *labels;  /* of labels_text, for files of weights; or NULL */
   Trace *trace;        /* NULL: none is recorded */
   bool poison;
   /* Called on thread 0 behind each step of a run of an entry, with the addresses of its arguments,

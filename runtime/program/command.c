@@ -183,24 +183,6 @@ uint64_t command_bytes(const GcEntry *e) { /* also of one that validates */
 
 static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
 
-/* What words stand for in a file, and the same in the file of the validation. */
-static bool check_words(const Command *cmd, Err *e) {
-  char text[900];
-  const GcEntry *v = cmd->validation.entry;
-  for (int i = 0; i < cmd->data.n; i++) {
-    const Column *c = &cmd->data.columns[i];
-    if (words_note(c, text, sizeof text)) note(cmd, "%s", text);
-    for (int k = 0; v && k < v->ninputs; k++) {
-      const Column *h = &cmd->validation.data.columns[k];
-      if (strcmp(h->t->name, c->t->name) != 0 || words_same(&c->words, &h->words)) continue;
-      err_set(e, EXIT_WRONG, "%s and %s hold other words for the input %s", c->text, h->text,
-              c->t->name);
-      return err_hint(e, "list the words of both: FILE:NAME=WORD|WORD, numbered from 0");
-    }
-  }
-  return true;
-}
-
 /* --data-memory: 500M, 2G, or bytes. */
 static bool data_memory(const Options *o, uint64_t *bytes, Err *e) {
   static const char units[] = "KMG";
@@ -247,11 +229,12 @@ static bool setup(Command *cmd, int threads) {
   s->device = d;
   signals_catch();
   const GcEntry *en = cmd->entry = &d->program->entries[cmd->options.entry - gc_program.entries];
-  bool shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE];
+  DataRequest q = {.shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE],
+                   .whole = cmd->options.given[OPT_DROPLAST]};
+  if (!labels_prepare(cmd, &q, e)) return false;
   if ((!cli_reads_no_data(&cmd->options) &&
-       !dataset_open(&cmd->data, en, cmd->options.inputs, shuffle, cmd->options.given[OPT_DROPLAST],
-                     e)) ||
-      !validation_prepare(cmd, e) || !prepare_files(cmd, e))
+       !dataset_open(&cmd->data, en, cmd->options.inputs, &q, e)) ||
+      !validation_prepare(cmd, &q, e) || !prepare_files(cmd, e))
     return false;
   uint64_t left;
   if (!data_memory(&cmd->options, &left, e) || !limit_data(cmd, &cmd->data, &left, e) ||
@@ -280,7 +263,7 @@ static bool setup(Command *cmd, int threads) {
     cmd->validation.means = memory_take(&s->memory, 8 * (uint64_t)validating->noutputs);
   if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
   if (validating && !dataset_load(&cmd->validation.data, e)) return false;
-  if (!check_words(cmd, e)) return false;
+  if (!labels_take(cmd, e)) return false;
   for (int i = 0; i < gc_program.nhypers; i++) session_set_hyper(s, i, cmd->options.hypers[i]);
   return session_start(s, threads, e);
 }
@@ -298,6 +281,7 @@ void command_free(Command *cmd) {
   free(cmd->outputs);
   checkpoint_free(cmd);
   inspect_free(cmd);
+  labels_release(cmd);
   cli_free(&cmd->options);
 }
 

@@ -98,6 +98,10 @@ typedef struct Command {
   Series **history; /* of each output that is a scalar; NULL for others */
   double started;   /* clock, of training */
   FILE *log;
+  Labels labels;      /* words of inputs: of the weights that are read, and of the files */
+  char *labels_text;  /* of them, for what is written */
+  const Words *words; /* of --words; NULL: it is not given */
+  int words_output;
   int failed; /* exit code of a failure that did not stop the run */
 } Command;
 /* The exit code; where cmd->err has one, nobody has printed it. */
@@ -115,7 +119,7 @@ void inspect_free(Command *cmd);
 
 /* ---- validate.c ---- */
 /* Before the session: the entry, its files, the metric. */
-bool validation_prepare(Command *cmd, Err *e);
+bool validation_prepare(Command *cmd, const DataRequest *q, Err *e);
 bool validation_takes(const GcEntry *v);         /* whether an entry can validate */
 bool validation_check(const GcEntry *v, Err *e); /* and why it cannot */
 bool validation_measures(const GcTensor *t);     /* whether an output is a figure of it */
@@ -129,6 +133,13 @@ void validation_metric(const Command *cmd, char *text, size_t size);
 void validation_resume(Command *cmd, const char *was, const char *now);
 bool validation_ends(const Command *cmd); /* --patience is at its end */
 void validation_end(Command *cmd);        /* says which was the best */
+
+/* ---- labels.c ---- */
+/* Before files are opened: what --load and --resume know, and --csv-header. */
+bool labels_prepare(Command *cmd, DataRequest *q, Err *e);
+/* Once they are: notes, and the words that are written with weights. */
+bool labels_take(Command *cmd, Err *e);
+void labels_release(Command *cmd);
 
 /* ---- files.c ---- */
 /* Whether no file that the command line has the run write is another one that it names;
@@ -201,7 +212,8 @@ bool plot_write(Command *cmd, Err *e);
 
 /* ---- show.c ---- */
 double output_scalar(const Command *cmd, const GcTensor *t);
-void output_print(Command *cmd, const GcTensor *t); /* name = values */
+/* name = values; integers as words, if there are any */
+void output_print(Command *cmd, const GcTensor *t, const Words *words);
 void note(const Command *cmd, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* unless --quiet */
 #endif

@@ -225,7 +225,7 @@ static bool take(Infer *f, uint64_t run) {
       average_add(&cmd->sums[i], output_scalar(cmd, t), dataset_weight(&cmd->data, run, run + 1));
     } else if (!text && !o->save && !o->expect) {
       print_rows(cmd, run);
-      output_print(cmd, t);
+      output_print(cmd, t, i == cmd->words_output ? cmd->words : NULL);
     }
   }
   return true;

@@ -100,13 +100,15 @@ bool validation_check(const GcEntry *v, Err *e) {
   return err_hint(e, "return one, such as accuracy = mean(argmax(logits) == label)");
 }
 
-bool validation_prepare(Command *cmd, Err *e) {
+bool validation_prepare(Command *cmd, const DataRequest *q, Err *e) {
   const GcEntry *v = cmd->options.validate;
   if (!v) return true;
   Validation *h = &cmd->validation;
   h->entry = &cmd->session.device->program->entries[v - gc_program.entries];
-  return choose_metric(cmd, e) && dataset_open(&h->data, h->entry, cmd->options.validation_files,
-                                               false, cmd->options.given[OPT_DROPLAST], e);
+  DataRequest request = *q;
+  request.shuffle = false;
+  return choose_metric(cmd, e) &&
+         dataset_open(&h->data, h->entry, cmd->options.validation_files, &request, e);
 }
 
 bool validation_takes(const GcEntry *v) { return has_figures(v) && !v->training && !v->assigns; }

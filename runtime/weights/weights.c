@@ -56,7 +56,8 @@ static void sink_put(TextSink *s, const char *p, uint64_t n) {
 static void sink_text(TextSink *s, const char *p) { sink_put(s, p, strlen(p)); }
 
 /* Where the value of the last metadata stands in it. */
-static uint64_t header(TextSink *s, GlobalChoice *choose, const Meta *meta, int nmeta) {
+static uint64_t header(TextSink *s, GlobalChoice *choose, const Meta *meta, int nmeta,
+                       const char *labels) {
   char line[512];
   uint64_t at = 0, value = 0;
   sink_text(s, "{\"__metadata__\":{\"format\":\"gc\"");
@@ -67,6 +68,7 @@ static uint64_t header(TextSink *s, GlobalChoice *choose, const Meta *meta, int 
     sink_text(s, meta[i].value);
     sink_text(s, "\"");
   }
+  if (labels) sink_text(s, labels);
   sink_text(s, "}");
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
@@ -144,10 +146,10 @@ bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, Meta *m
   Meta *sum = nmeta ? &meta[nmeta - 1] : NULL;
   if (out->direct && !sweep(w, choose, &all, e)) return false;
   if (sum) sum_metas(all.crc, meta, nmeta - 1, sum);
-  uint64_t value = header(&count, choose, meta, nmeta), n = count.n;
+  uint64_t value = header(&count, choose, meta, nmeta, w->labels), n = count.n;
   if (!out_begin(out, e)) return false;
   s.ok = out_write(out, &n, 8, e);
-  if (s.ok) header(&s, choose, meta, nmeta);
+  if (s.ok) header(&s, choose, meta, nmeta, w->labels);
   sink_flush(&s);
   all = (Sweep){.finite = !out->direct, .sum = sum && !out->direct, .out = out};
   if (!s.ok || !sweep(w, choose, &all, e)) return out_abort(out), false;

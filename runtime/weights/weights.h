@@ -3,12 +3,13 @@
    are written or read, and takes them back after. */
 #ifndef GCRT_WEIGHTS_H
 #define GCRT_WEIGHTS_H
-#include "runtime/data/file.h"
+#include "runtime/data/dataset.h"
 
 typedef struct Globals {
   const GcProgram *program;
-  uint8_t *base;  /* of the region GC_GLOBALS */
-  uint8_t *stage; /* STAGE_BYTES */
+  uint8_t *base;      /* of the region GC_GLOBALS */
+  uint8_t *stage;     /* STAGE_BYTES */
+  const char *labels; /* more metadata, of labels_text; or NULL */
 } Globals;
 
 /* The metadata that says that a file is a checkpoint. */
@@ -43,5 +44,13 @@ bool weights_read_own(const Globals *w, Err *e);
 bool weights_own_all(const GcProgram *program);
 /* The checksum of all and the metadata, as the value of `sum`. */
 void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum);
+
+/* ---- labels.c: the words of labels, in the metadata ---- */
+/* Adds those of a file; one that cannot be read adds none. `from` of them is the path given. */
+bool labels_read(Labels *l, const char *path, Err *e);
+/* Malloc'ed text, a part of the JSON of __metadata__. */
+bool labels_text(const Labels *l, char **text, Err *e);
+bool labels_storable(const Words *w); /* they are UTF-8 and of one line each */
+
 bool weights_finite(const Globals *w, Err *e); /* the parameters */
 #endif

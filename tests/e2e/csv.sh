@@ -98,4 +98,91 @@ says 1 'error: houses.csv and two.csv hold other words for the input kind' ./net
 holds out.txt 'hint: list the words of both: FILE:NAME=WORD|WORD'
 says 1 'error: houses.csv: words stand for whole numbers, in an input of one column' ./net one --v 'houses.csv:id=a|b'
 says 1 'is text, but the input v needs f32' ./net one --v houses.csv+1
+
+# ---- whether the first line is a header, and other names of tables ----
+printf '2019,2020,2021\n1,2,3\n4,5,6\n' >years.csv
+run 0 ./net same --x years.csv --kind 'houses.csv:kind[0:3]' --y y.npy
+holds out.txt 'note: years.csv: has no header, since its first line holds numbers; --csv-header yes reads it as one'
+run 0 ./net same --x years.csv --kind 'houses.csv:kind[0:2]' --csv-header yes --y y.npy
+reads y.npy f '1.0 2.0 3.0 4.0 5.0 6.0'
+grep -q 'has no header' out.txt && fail 'a note although the option is given'
+run 0 ./net same --x 'years.csv:2021,2019,2020' --kind 'houses.csv:kind[0:2]' --csv-header yes --y y.npy
+reads y.npy f '3.0 1.0 2.0 6.0 4.0 5.0'
+printf 'red\ngreen\n' >bare.csv
+says 1 'error: x has 2 rows (years.csv), but kind has 1 (bare.csv)' ./net same --x years.csv --kind bare.csv --csv-header yes
+run 1 ./net codes --kind bare.csv
+run 0 ./net codes --kind bare.csv --csv-header no --label l.npy
+reads l.npy i '1 0'
+cat bare.csv bare.csv >double.csv && sed -i 1i\word double.csv
+run 0 ./net codes --kind double.csv --label l.npy
+holds out.txt 'note: double.csv: its first line is taken as a header; --csv-header no reads it as a row'
+says 2 'error: --csv-header maybe: yes or no is expected' ./net codes --kind bare.csv --csv-header maybe
+cp houses.csv HOUSES.CSV && cp houses.csv houses.txt && cp pair.tsv pair.txt && gzip -c houses.csv >Packed.CSV.gz
+for x in HOUSES.CSV:2..4 houses.txt:2..4 houses.TXT:2..4 Packed.CSV.gz:2..4; do
+  [ "$x" = houses.TXT:2..4 ] && mv houses.txt houses.TXT
+  run 0 ./net same --x $x $kind --y y.npy
+  reads y.npy f '10.5 2.0 -3.0 100.0 4.0 5.0 0.5 6.0 7.0 8.0 9.0 10.0'
+done
+run 0 ./net one --v pair.txt:b --w w.npy # tabs
+reads w.npy f '2.0 -4.0 6.0'
+printf '5\n6.5\n' >numbers.txt # of floats, bytes cannot be meant
+run 0 ./net one --v numbers.txt --w w.npy
+reads w.npy f '5.0 6.5'
+printf 'ab' >text.txt
+for text in text.txt text.txt:u8 text.txt:u8~1; do
+  run 0 ./net codes --kind $text --label l.npy
+  reads l.npy i '97 98'
+done
+
+# ---- the numbers of words go with the weights ----
+run 0 ./net train --x houses.csv:2..4 $kind --epochs 2 --save words.st --checkpoint words.ck
+printf 'kind\nred\nred\ngreen\nred\n' >some.csv
+cat >guess.g <<'G'
+entry test(x : f32[2, 3], kind : u8[2]) {
+  logits = linear(x, 3)
+  return loss = mean(xent(logits, kind)), read = i32(kind), digit = argmax(logits), y = logits }
+entry train(x : f32[2, 3], kind : u8[2]) {
+  loss = mean(xent(linear(x, 3), kind))
+  minimize loss with sgd(0.1)
+  return loss }
+entry other(x : f32[2, 3], color : u8[2]) {
+  loss = mean(xent(linear(x, 3), color))
+  minimize loss with sgd(0.1)
+  return loss }
+G
+run 0 "$gc" guess.g -o guess
+run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --read l.npy
+reads l.npy i '2 2 1 2'
+run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words read
+grep -qx '\[0:2\] read = \[red red\]' out.txt && grep -qx '\[2:4\] read = \[green red\]' out.txt || { fail 'no words'; cat out.txt; }
+run 0 ./guess train --x houses.csv:2..4 --kind some.csv:kind --load words.st --save more.st
+run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load more.st --words digit=kind
+grep -q '^\[0:2\] digit = \[\(red\|green\|blue\) ' out.txt || { fail 'no words for digits'; cat out.txt; }
+run 0 ./net train --x houses.csv:2..4 $kind --epochs 3 --resume words.ck --save resumed.st
+run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load resumed.st --read l.npy
+reads l.npy i '2 2 1 2'
+printf 'kind\nred\npink\nred\ngreen\n' >new.csv
+says 1 "error: new.csv: line 3, column kind: 'pink' is none of the words that words.st has for kind" ./guess test --x houses.csv:2..4 --kind new.csv:kind --load words.st
+holds out.txt 'hint: it has blue = 0, green = 1, red = 2'
+run 0 ./guess test --x houses.csv:2..4 --kind 'new.csv:kind=red|green|pink' --load words.st --read l.npy
+reads l.npy i '0 2 0 1'
+holds out.txt 'note: new.csv: the words that are listed are not those of words.st'
+printf 'k\n"a\nb"\nc\nc\nc\n' >lines.csv
+run 0 ./net train --x houses.csv:2..4 --kind lines.csv --save lines.st
+holds out.txt 'note: lines.csv: its words are not UTF-8, or have line ends; weights are saved without them'
+printf 'k\nd\351j\340\nc\nc\nc\n' >latin.csv
+run 0 ./net train --x houses.csv:2..4 --kind latin.csv --save latin.st
+holds out.txt 'note: latin.csv: its words are not UTF-8'
+run 0 ./net test --x houses.csv:2..4 --kind latin.csv --load latin.st
+printf 'k\nd\303\251j\303\240 "vu"\nback\\slash\nc\nc\n' >utf.csv
+run 0 ./net train --x houses.csv:2..4 --kind utf.csv --save utf.st
+run 0 ./guess test --x houses.csv:2..4 --kind utf.csv --load utf.st --words read
+holds out.txt "[0:2] read = [$(printf 'd\303\251j\303\240') \"vu\" back\\slash]"
+says 2 'error: --words: no words of labels are known' ./guess test --x houses.csv:2..4 --kind some.csv:kind --words read
+says 2 'error: --words none: the entry has no such output' ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words none
+says 2 'error: --words y: the output does not hold whole numbers' ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words y
+says 2 'error: --words: the weights have no words for color' ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words read=color
+run 0 ./guess other --x houses.csv:2..4 --color some.csv --load words.st --save both.st
+says 2 'error: --words: words of which input are meant' ./guess test --x houses.csv:2..4 $kind --load both.st --words read
+holds out.txt 'hint: write --words OUTPUT=INPUT; the weights have words for color, kind'
 finish

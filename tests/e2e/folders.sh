@@ -25,6 +25,7 @@ exactly "$libraries" 'libc.so.6 libm.so.6 ' 'libraries of a program that decodes
 grep -q 'libpng' plain && fail 'a program without --images holds decoders'
 grep -q 'libpng' net || fail 'a program with --images holds no libpng'
 numbers() { tail -c "$2" "$1" | od -An -v -tu1 | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'; } # numbers FILE COUNT
+values() { tail -c +$(($(od -An -tu8 -N8 "$1") + 9)) "$1"; } # of weights, without the header, which has the words of a folder
 picture() { "$mkimages" "$@" || fail "no picture: $*"; }
 
 # ---- kinds of files: one picture ----
@@ -74,6 +75,17 @@ grep -q 'note: pets: [1-7] of 8 images are decoded anew in each epoch: see --dat
 run 0 ./net train --image 'pets[4:8]' --steps 1 --validate test --validate.image 'pets/[0:4]'
 run 0 ./net test --image pets --load a.st
 
+mkdir -p two/dog two/cat && cp pets/dog/*.JPG two/dog && cp pets/cat/1.png two/cat # other numbers of their own
+run 0 ./net train --image pets/ --steps 2 --label pets --load a.st --save b.st
+run 0 ./net test --image two --load b.st
+cp out.txt figure.txt
+mkdir two/ant && cp pets/ant/a.png two/ant
+run 0 ./net test --image 'two[1:5]' --load b.st # behind the ant: the same rows and, with it, numbers
+same out.txt figure.txt 'a figure of classes that are numbered by the weights'
+mkdir two/zoo && cp pets/ant/a.png two/zoo
+says 1 'error: two: the class zoo is none of those that b.st has for label' ./net test --image two --load b.st
+holds out.txt 'hint: it has ant = 0, cat = 1, dog = 2'
+
 # ---- a reader that is too slow ----
 mkdir slow && for i in 1 2 3 4 5 6 7 8; do picture png color 1600 1200 $i slow/$i.png; done
 cat >slow.g <<'G'
@@ -103,7 +115,8 @@ if [ -r "$images" ] && [ -r "$labels" ]; then
   cp out.txt figure.txt
   for options in '' '--threads 2 --data-memory 100K'; do
     run 0 ./lenet train --image digits $steps --save folder.st $options
-    same array.st folder.st "weights of digits $options"
+    for file in array folder; do values $file.st >$file.raw; done
+    same array.raw folder.raw "weights of digits $options"
     run 0 ./lenet test --image digits --load folder.st --quiet $options
     same out.txt figure.txt "the accuracy on digits $options"
   done

@@ -111,7 +111,7 @@ static bool use_data(const char *path, const char *suffix) {
   const char *texts[] = {text};
   Dataset d;
   Err e = {0};
-  bool ok = dataset_open(&d, &entry, texts, true, false, &e);
+  bool ok = dataset_open(&d, &entry, texts, &(DataRequest){.shuffle = true}, &e);
   static unsigned turn;
   if (ok && turn++ % 3 == 0) ok = dataset_limit(&d, 0, &e); /* rows stay on disk */
   if (ok && d.bytes > 1 << 20)

@@ -108,7 +108,7 @@ static bool bind(const GcTensor *t, const char *suffix, uint64_t batch, Column *
   char text[128];
   snprintf(text, sizeof text, "%s%s", path, suffix);
   *e = (Err){0};
-  bool ok = column_open(c, t, text, batch, NULL, e);
+  bool ok = column_open(c, t, text, batch, NULL, NULL, e);
   file_close(&c->file);
   free(c->text);
   free(c->member);
@@ -243,7 +243,7 @@ static bool zip_reads(const Zip *z, Err *e) {
   Dataset d;
   *e = (Err){0};
   put_file(z->b, z->n);
-  bool ok = dataset_open(&d, &entry, &text, false, false, e) && dataset_load(&d, e);
+  bool ok = dataset_open(&d, &entry, &text, &(DataRequest){0}, e) && dataset_load(&d, e);
   if (ok) {
     uint8_t in[2];
     dataset_gather(&d, in, 1, 0, 1);

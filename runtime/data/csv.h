@@ -1,0 +1,54 @@
+/* What the files of CSV share: a text, its records and fields, and the columns of an input. */
+#ifndef GCRT_CSV_H
+#define GCRT_CSV_H
+#include "runtime/data/dataset.h"
+
+enum { FIELDS = 1 << 16 /* of a record, at most */ };
+
+typedef struct Field {
+  const char *p;
+  uint64_t n;
+  bool quoted; /* without the quotes, doubled ones still doubled */
+} Field;
+
+struct Csv {
+  char *text;
+  uint64_t size, mapped;
+  char separator;
+  Field *header; /* NULL: columns are numbered */
+  Field *fields; /* of the record at hand */
+  uint64_t ncolumns;
+  uint64_t *chosen, n; /* columns of the input */
+  uint64_t body;       /* where the records begin */
+  uint64_t first_line; /* of them */
+  bool unsure;         /* whether the first line is a header */
+};
+
+typedef struct CsvReader { /* a place in the text */
+  const Column *c;
+  uint64_t at, line, begun; /* line of the next record and of the one at hand, from 1 */
+  Err *e;
+} CsvReader;
+
+/* ---- csv_text.c ---- */
+bool csv_has_tabs(const char *path); /* by its name */
+CsvReader csv_body(const Column *c, Err *e);
+/* The next record, up to `most` fields; *n 0: there is none. */
+bool csv_record(CsvReader *r, Field *fields, uint64_t most, uint64_t *n);
+/* One with as many fields as the first. */
+bool csv_row(CsvReader *r, Field *fields, bool *there);
+/* Without blanks around, as a string; false: it is too long for a number or a word, or no text. */
+bool csv_plain(const Field *f, char out[WORD]);
+bool csv_real(const char *s, double *v);
+bool csv_whole(const char *s, int64_t *v);
+const char *csv_name(const Csv *v, uint64_t column, char out[WORD]);
+/* Errors at a field of the record at hand; false. */
+bool csv_wrong_field(const CsvReader *r, uint64_t column, const char *what, const char *hint);
+bool csv_no_word(const CsvReader *r, uint64_t column, const Field *f);
+bool csv_no_number(const CsvReader *r, uint64_t column, const char *s);
+
+/* ---- csv_columns.c ---- */
+/* "a,b..d,e" or, of labels, "a=word|word"; NULL: all. */
+bool csv_choose(Column *c, char *text, Err *e);
+bool csv_misfit(const Column *c, Err *e); /* the chosen ones are not as many as a row has */
+#endif

@@ -1,0 +1,112 @@
+/* Columns of CSV files that an input takes, by name or number: "a,b..d,e", or "a=word|word" with
+   the words of labels. */
+#include "runtime/data/csv.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "setosa|versicolor" behind the column's name. */
+static bool list_words(Words *words, char *list, Err *e) {
+  words->listed = true;
+  for (char *save = NULL, *w = strtok_r(list, "|", &save); w; w = strtok_r(NULL, "|", &save))
+    if (!words_add(words, w, e)) return false;
+  return true;
+}
+
+static void all_names(const Csv *v, char *out, size_t size) {
+  char name[WORD];
+  size_t at = 0;
+  *out = 0;
+  for (uint64_t i = 0; i < v->ncolumns && at + 80 < size; i++)
+    at += (size_t)snprintf(out + at, size - at, "%s%.60s", i ? ", " : "", csv_name(v, i, name));
+}
+
+static bool find_column(const Column *c, const char *name, uint64_t *out, Err *e) {
+  const Csv *v = c->csv;
+  char other[WORD], all[400], *end;
+  uint64_t found = 0;
+  for (uint64_t i = v->ncolumns; i-- > 0;)
+    if (strcmp(csv_name(v, i, other), name) == 0) *out = i, found++;
+  if (found == 1) return true;
+  if (found > 1) {
+    err_set(e, EXIT_WRONG, "%s: %" PRIu64 " columns are called '%.100s'", c->text, found, name);
+    return err_hint(e, "choose by number: the first column is 1");
+  }
+  *out = strtoull(name, &end, 10) - 1;
+  if (*name >= '0' && *name <= '9' && !*end && *out < v->ncolumns) return true;
+  all_names(v, all, sizeof all);
+  err_set(e, EXIT_WRONG, "%s: has no column '%.100s'", c->text, name);
+  return err_hint(e, "it has %s", all);
+}
+
+/* "a" or "b..d"; `taken` marks the columns that are chosen. */
+static bool choose_range(Column *c, char *w, bool *taken, Err *e) {
+  Csv *v = c->csv;
+  char *dots = strstr(w, ".."), name[WORD];
+  uint64_t from, to;
+  if (dots) *dots = 0;
+  if (!find_column(c, w, &from, e) || !find_column(c, dots ? dots + 2 : w, &to, e)) return false;
+  if (from > to) {
+    err_set(e, EXIT_WRONG, "%s: the range %.100s..%.100s runs backwards", c->text, w, dots + 2);
+    return err_hint(e, "write %.100s..%.100s: columns of a range have the order of the file",
+                    dots + 2, w);
+  }
+  for (; from <= to; from++) {
+    if (taken[from]) {
+      err_set(e, EXIT_WRONG, "%s: column %.100s is given twice", c->text, csv_name(v, from, name));
+      return err_hint(e, "name each column once");
+    }
+    taken[from] = true, v->chosen[v->n++] = from;
+  }
+  return true;
+}
+
+static bool choose_listed(Column *c, char *text, Err *e) {
+  bool *taken = calloc(c->csv->ncolumns + 1, sizeof *taken), ok = true;
+  if (!taken) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
+  for (char *save = NULL, *w = strtok_r(text, ",", &save); ok && w; w = strtok_r(NULL, ",", &save))
+    ok = choose_range(c, w, taken, e);
+  free(taken);
+  return ok;
+}
+
+/* "a,b..d,e" or, of labels, "a=word|word". */
+bool csv_choose(Column *c, char *text, Err *e) {
+  Csv *v = c->csv;
+  v->chosen = calloc(v->ncolumns + 1, sizeof *v->chosen);
+  if (!v->chosen) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
+  if (!text)
+    for (; v->n < v->ncolumns; v->n++) v->chosen[v->n] = v->n;
+  char *list = text ? strchr(text, '=') : NULL;
+  if (list) *list++ = 0;
+  if (text && !choose_listed(c, text, e)) return false;
+  if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS)
+    return list_words(&c->words, list, e);
+  if (!list) return true;
+  err_set(e, EXIT_WRONG, "%s: words stand for whole numbers, in an input of one column", c->text);
+  return err_hint(e, "the input %s is not one: leave '=%.100s' out", c->t->name, list);
+}
+
+bool csv_misfit(const Column *c, Err *e) {
+  const Csv *v = c->csv;
+  char all[400], need[200];
+  all_names(v, all, sizeof all);
+  tensor_type_text(c->t, need, sizeof need);
+  err_set(e, EXIT_WRONG, "%s: %" PRIu64 " column%s %s chosen, but the input %s is %s", c->text,
+          v->n, v->n == 1 ? "" : "s", v->n == 1 ? "is" : "are", c->t->name, need);
+  return err_hint(e, "a row needs %" PRIu64 ": %s:NAME,NAME… chooses of %s", c->row_elems, c->text,
+                  all);
+}
+
+bool csv_same_columns(const Column *a, const Column *b, Err *e) {
+  const Csv *x = a->csv, *y = b->csv;
+  char one[WORD], other[WORD];
+  for (uint64_t i = 0; i < x->n; i++) {
+    if (strcmp(csv_name(x, x->chosen[i], one), csv_name(y, y->chosen[i], other)) == 0) continue;
+    err_set(e, EXIT_WRONG, "%s: has the column %.100s where %s has %.100s", b->text, other, a->text,
+            one);
+    return err_hint(
+        e, "files of a pattern have the same columns; choose them by name, FILE:NAME,NAME");
+  }
+  return true;
+}

@@ -1,0 +1,168 @@
+/* The text of CSV files: records and fields by RFC 4180. Fields in double quotes may hold
+   separators, line ends and doubled quotes. Contract: a place in the text is a CsvReader; messages
+   name line and column; a signal is heard between lines. */
+#include "runtime/data/csv.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static bool ends_in(const char *path, const char *end) {
+  size_t n = strlen(path), m = strlen(end);
+  return n > m && strcasecmp(path + n - m, end) == 0;
+}
+
+bool csv_has_tabs(const char *path) { return ends_in(path, ".tsv") || ends_in(path, ".tsv.gz"); }
+
+bool csv_is(const char *path) {
+  return csv_has_tabs(path) || ends_in(path, ".csv") || ends_in(path, ".csv.gz");
+}
+
+/* ---- records ---- */
+static bool unclosed(CsvReader *r) {
+  err_set(r->e, EXIT_WRONG, "%s: line %" PRIu64 ": a quote is not closed", r->c->text, r->begun);
+  return err_hint(r->e, "a quote within a field in quotes is written twice");
+}
+
+static bool field(CsvReader *r, Field *f) {
+  const Csv *v = r->c->csv;
+  const char *s = v->text, *end = s + v->size, *p = s + r->at;
+  *f = (Field){.p = p, .quoted = p < end && *p == '"'};
+  if (f->quoted) {
+    for (f->p = ++p; p < end && (*p != '"' || (p + 1 < end && p[1] == '"')); p++) {
+      if (*p == '"') p++;
+      if (*p == '\n') r->line++;
+    }
+    if (p >= end) return unclosed(r);
+    f->n = (uint64_t)(p++ - f->p);
+    if (p < end && *p != v->separator && *p != '\n' && *p != '\r') return unclosed(r);
+  } else {
+    while (p < end && *p != v->separator && *p != '\n' && *p != '\r') p++;
+    f->n = (uint64_t)(p - f->p);
+  }
+  r->at = (uint64_t)(p - s);
+  return true;
+}
+
+static bool is_end(const CsvReader *r) {
+  const Csv *v = r->c->csv;
+  uint64_t at = r->at;
+  while (at < v->size && (v->text[at] == '\n' || v->text[at] == '\r')) at++;
+  return at == v->size;
+}
+
+/* The next record, up to `most` fields; *n 0: there is none. A blank line is no record, but for an
+   empty field of a file of one column, unless only such lines follow. */
+bool csv_record(CsvReader *r, Field *fields, uint64_t most, uint64_t *n) {
+  const Csv *v = r->c->csv;
+  *n = 0;
+  while (r->at < v->size) {
+    r->begun = r->line;
+    if (r->line % 4096 == 0 && file_interrupted(r->c->text, r->e)) return false;
+    for (bool more = true; more;) {
+      if (*n == most) {
+        err_set(r->e, EXIT_WRONG, "%s: line %" PRIu64 " has more than %" PRIu64 " fields",
+                r->c->text, r->begun, most);
+        return err_hint(r->e, "a field with a separator in it needs quotes; correct the file");
+      }
+      if (!field(r, &fields[(*n)++])) return false;
+      more = r->at < v->size && v->text[r->at] == v->separator;
+      r->at += more;
+    }
+    if (r->at < v->size && v->text[r->at] == '\r') r->at++;
+    if (r->at < v->size && v->text[r->at] == '\n') r->at++;
+    r->line++;
+    if (*n > 1 || fields[0].n || fields[0].quoted) return true;
+    if (v->ncolumns == 1 && !is_end(r)) return true;
+    *n = 0;
+  }
+  return true;
+}
+
+CsvReader csv_body(const Column *c, Err *e) {
+  const Csv *v = c->csv;
+  return (CsvReader){.c = c, .at = v->body, .line = v->first_line, .e = e};
+}
+
+/* One with as many fields as the first. */
+bool csv_row(CsvReader *r, Field *fields, bool *there) {
+  const Csv *v = r->c->csv;
+  uint64_t n;
+  if (!csv_record(r, fields, FIELDS, &n)) return false;
+  *there = n > 0;
+  if (!n || n == v->ncolumns) return true;
+  err_set(r->e, EXIT_WRONG, "%s: line %" PRIu64 " has %" PRIu64 " field%s, but the first %" PRIu64,
+          r->c->text, r->begun, n, n == 1 ? "" : "s", v->ncolumns);
+  return err_hint(r->e, "a field with a separator in it needs quotes; correct the file");
+}
+
+/* ---- fields ---- */
+
+/* Without blanks around, as a string; false: it is too long for a number or a word, or no text. */
+bool csv_plain(const Field *f, char out[WORD]) {
+  uint64_t n = 0, from = 0, to = f->n;
+  while (!f->quoted && from < to && (f->p[from] == ' ' || f->p[from] == '\t')) from++;
+  while (!f->quoted && to > from && (f->p[to - 1] == ' ' || f->p[to - 1] == '\t')) to--;
+  for (uint64_t i = from; i < to; i++) {
+    if (n + 1 >= WORD || !f->p[i]) return false;
+    out[n++] = f->p[i];
+    if (f->quoted && f->p[i] == '"') i++;
+  }
+  out[n] = 0;
+  return true;
+}
+
+bool csv_real(const char *s, double *v) {
+  char *end;
+  if (!*s || strspn(s, "+-.0123456789eE") != strlen(s)) return false;
+  *v = strtod(s, &end);
+  return end != s && !*end && isfinite(*v);
+}
+
+bool csv_whole(const char *s, int64_t *v) {
+  char *end;
+  double d;
+  if (!csv_real(s, &d)) return false;
+  errno = 0;
+  *v = strtoll(s, &end, 10);
+  if (!*end && errno == 0) return true;
+  if (!(fabs(d) < 0x1p53) || d != trunc(d)) return false;
+  *v = (int64_t)d;
+  return true;
+}
+
+const char *csv_name(const Csv *v, uint64_t column, char out[WORD]) {
+  if (!v->header || !csv_plain(&v->header[column], out))
+    snprintf(out, WORD, "%" PRIu64, column + 1);
+  return out;
+}
+
+bool csv_wrong_field(const CsvReader *r, uint64_t column, const char *what, const char *hint) {
+  char name[WORD];
+  err_set(r->e, EXIT_WRONG, "%s: line %" PRIu64 ", column %.100s: %.300s", r->c->text, r->begun,
+          csv_name(r->c->csv, column, name), what);
+  return err_hint(r->e, "%s", hint);
+}
+
+bool csv_no_word(const CsvReader *r, uint64_t column, const Field *f) {
+  if (memchr(f->p, 0, f->n))
+    return csv_wrong_field(r, column, "the field has a byte 0 in it",
+                           "save the file as UTF-8 text");
+  return csv_wrong_field(r, column, "the field has more than 255 bytes",
+                         "choose columns of numbers or labels with FILE:NAME,NAME");
+}
+
+bool csv_no_number(const CsvReader *r, uint64_t column, const char *s) {
+  char what[400];
+  if (!*s)
+    return csv_wrong_field(r, column, "the field is empty", "fill it in, or leave the line out");
+  bool floats = elem_info[r->c->t->dtype].cls == ELEM_FLOATS;
+  snprintf(what, sizeof what, "'%.200s' is no %snumber", s, floats ? "" : "whole ");
+  return csv_wrong_field(r, column, what,
+                         floats ? "correct the file, or choose other columns with FILE:NAME,NAME; "
+                                  "words are numbered in an input of integers"
+                         : r->c->csv->n > 1 ? "words are numbered in an input of one column"
+                                            : "numbers and words are mixed in this column");
+}
