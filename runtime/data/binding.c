@@ -191,10 +191,12 @@ static bool open_images(Column *c, const Suffixes *s, Err *e) {
   return err_hint(e, "choose rows with %s[a:b]", c->text);
 }
 
-/* Text whose bytes cannot be what an input of floats takes. */
+/* Text of numbers alone, whose bytes cannot be what an input of floats takes. */
 static bool is_table(const Column *c, const uint8_t *head, uint64_t n) {
   size_t length = strlen(c->text);
-  bool text = length > 4 && strcasecmp(c->text + length - 4, ".txt") == 0 && is_text(head, n);
+  bool text = length > 4 && strcasecmp(c->text + length - 4, ".txt") == 0;
+  for (uint64_t i = 0; text && i < n; i++)
+    text = head[i] && strchr("0123456789+-.eE,;\t\r\n ", head[i]);
   return text && elem_info[c->t->dtype].cls == ELEM_FLOATS;
 }
 
