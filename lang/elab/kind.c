@@ -85,6 +85,8 @@ static bool wrong(Elab *e, Subject p, Val v) {
   if (v.kind == VAL_TENSOR) elab_note_tensor(e, p.name, v);
   if ((p.t->kind == ARG_FLOATS || p.t->kind == ARG_INDICES) && v.kind == VAL_TENSOR)
     hint_conversion(e, p, v);
+  if (p.t->kind == ARG_FLAG || p.t->kind == ARG_NUMBER || p.t->kind == ARG_FRACTION)
+    val_hint_known(e, v, NULL);
   if (p.t->kind == ARG_FUNCTION && strcmp(p.name, "init") == 0)
     elab_hint(e, "an initialiser is a name, as in init = he; with arguments: def small(shape) { "
                  "return normal(std = 0.02, shape = shape) } and init = small");

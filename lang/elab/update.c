@@ -58,13 +58,18 @@ static bool update_param(Elab *e, const Choice *c, const Trained *p) {
 
 /* Each param by the first optimizer whose condition holds; a param without one stays as it is. */
 static void update_params(Elab *e, const Training *t, const Trained *p, int count) {
+  int updated = 0;
   for (int i = 0; i < count; i++)
     for (int k = 0; k < t->n; k++) {
       const Choice *c = &t->opt[k];
       int holds = c->condition ? condition_holds(e, c->condition, p[i].global) : 1;
       if (holds < 0 || (holds && !update_param(e, c, &p[i]))) return;
+      updated += holds;
       if (holds) break;
     }
+  if (updated || !count || !t->n || !t->opt[0].condition) return;
+  elab_warning(e, t->opt[0].condition->loc, "no param meets a condition: nothing is trained");
+  elab_hint(e, "conditions are about the param p, as in rank(p) > 1");
 }
 
 static void record_updates(Elab *e, const Trained *p, int n, Loc loc) {
