@@ -86,7 +86,9 @@ bool onnx_cumsum(Node *n) {
   bool back = attr_int(n, "reverse", 0) != 0;
   const char *x = tensor_text(n, v);
   if (back) x = text(n, "reverse(%s, axis = %d)", x, axis);
-  const char *t = text(n, "cumsum(%s, axis = %d)", x, axis);
+  bool product = strcmp(n->op, "CumProd") == 0;
+  if (product && attr_int(n, "exclusive", 0)) return refuse(n, "products without the last factor");
+  const char *t = text(n, product ? "cumprod(%s, axis = %d)" : "cumsum(%s, axis = %d)", x, axis);
   if (attr_int(n, "exclusive", 0)) t = text(n, "%s - %s", t, x);
   if (back) t = text(n, "reverse(%s, axis = %d)", t, axis);
   return give(n, 0, v->type, &v->shape, t);
