@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the fuzzers, each for SECONDS; what they find stays in the current directory.
 # A text that found something goes, once that is mended, to corpus/, which tests replay.
-#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|shapes|loaders]
+#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|shapes|onnx|loaders]
 # Build with -DGC_SANITIZE=ON to see more.
 set -eu
 seconds=$1
@@ -26,6 +26,9 @@ if wants ir_text; then
 fi
 if wants shapes; then
   "$bin/fuzz_shapes" "$seconds" "$seed" "$root"/tests/fuzz/corpus/shapes/*.g || code=1
+fi
+if wants onnx; then
+  "$bin/fuzz_onnx" "$seconds" "$seed" "$root"/tests/fuzz/corpus/onnx/*.onnx || code=1
 fi
 if wants loaders; then
   "$bin/fuzz_loaders" "$seconds" "$seed" || code=1
