@@ -282,12 +282,19 @@ struct Entry {
 
 typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_HYPER } GlobalKind;
 
+/* The tensor of published weights that a param or state is read from: a name in a file. */
+typedef struct GlobalOrigin {
+  const char *name; /* interned; NULL: the path alone */
+  bool transposed;  /* the file has the matrix transposed */
+} GlobalOrigin;
+
 typedef struct Global {
   GlobalKind kind;
   const char *path;     /* interned: "net.fc1.w"; a hyper's name */
   const Type *type;     /* of a hyper: one that hyper_holds takes */
   const Layout *layout; /* chosen by the pass layout for all entries; NULL row-major */
   double value;         /* a hyper's default; of a bool 0 or 1 */
+  GlobalOrigin origin;
   Loc loc;
 } Global;
 

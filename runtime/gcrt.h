@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 10
+#define GCRT_ABI 11
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -63,6 +63,8 @@ typedef enum GcGlobalKind {
 typedef struct GcGlobal {
   GcTensor t;
   GcGlobalKind kind;
+  const char *origin; /* its name in published weights; NULL: the path alone */
+  bool transposed;    /* ... which have the matrix transposed */
 } GcGlobal;
 
 typedef struct GcHyper {

@@ -271,7 +271,9 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     text_add(x, "  {");
     tensor(p, NULL, g->path, g->type, g->layout,
            (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, NULL);
-    text_add(x, ", %s},\n", kind[g->kind]);
+    text_add(x, ", %s", kind[g->kind]);
+    if (g->origin.name) text_add(x, ", .origin = %s", text_quoted(p->g->a, g->origin.name));
+    text_add(x, "%s},\n", g->origin.transposed ? ", .transposed = true" : "");
   }
   if (*nglobals) text_add(x, "};\n");
   if (!*nhypers) return;

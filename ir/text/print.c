@@ -195,6 +195,11 @@ static void print_global(Printer *p, const Global *g) {
     fputs(" : ", p->f);
     print_type(p, g->type, g->layout);
   }
+  if (g->origin.name) {
+    fputs(" from ", p->f);
+    names_print_string(p->f, g->origin.name);
+    if (g->origin.transposed) fputs(" transposed", p->f);
+  }
   print_loc(p, g->loc);
   fputc('\n', p->f);
 }

@@ -377,6 +377,10 @@ static bool global(Reader *r, GlobalKind kind) {
   } else if (!read_expect(r, ':', "after a global's path") || !read_type(r, &g.type, &g.layout)) {
     return false;
   }
+  if (kind != GLOBAL_HYPER && flag(r, "from")) {
+    if (!read_string(r, &g.origin.name)) return false;
+    g.origin.transposed = flag(r, "transposed");
+  }
   if (!read_place(r, &g.loc)) return false;
   module_add_global(r->m, g);
   return true;

@@ -65,6 +65,9 @@ typedef struct GlobalInfo { /* beside module->globals, by index */
 /* ---- variable.c: params, states, hypers ---- */
 /* The error that the frame's call would declare the path a second time. */
 void global_declared_again(Elab *e, const Frame *f, const char *path);
+/* The name and the turn of `from "h.{l}.weight"'` for a param or state of type t; false after an
+   error. */
+bool origin_eval(Elab *e, const Origin *o, const Type *t, GlobalOrigin *out);
 void declare_variable(Elab *e, const Stmt *s);
 void assign_variable(Elab *e, const Stmt *s);
 ValueId *global_current(Elab *e, int global); /* NO_ID before the first use */

@@ -133,7 +133,11 @@ static Val eval_kind(Elab *e, const Expr *x) {
   case EX_INT: return val_int(x->integer, x->loc);
   case EX_FLOAT: return val_num(x->number, x->loc);
   case EX_BOOL: return val_bool(x->boolean, x->loc);
-  case EX_STRING: return (Val){.kind = VAL_STR, .loc = x->loc, .str = x->string.bytes};
+  case EX_STRING: {
+    const char *text = string_eval(e, x->string.bytes, x->loc);
+    return text || !x->string.bytes ? (Val){.kind = VAL_STR, .loc = x->loc, .str = text}
+                                    : error_value;
+  }
   case EX_NAME: return name_lookup(e, x->name, x->loc);
   case EX_DTYPE: {
     Val v = {.kind = VAL_DTYPE, .loc = x->loc};

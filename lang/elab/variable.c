@@ -300,8 +300,13 @@ static bool declared_twice(Elab *e, const Stmt *s) {
   return false;
 }
 
+static const char *origin_text(Elab *e, GlobalOrigin o) {
+  if (!o.name) return "no file";
+  return intern_printf(e->c, "\"%s\"%s", o.name, o.transposed ? "'" : "");
+}
+
 static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const char *init,
-                   const Stmt *s) {
+                   const GlobalOrigin *origin, const Stmt *s) {
   const Global *g = &e->m->globals.at[global];
   const GlobalInfo *info = &e->info.at[global];
   Loc loc = s->variable.name.loc;
@@ -311,6 +316,9 @@ static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const
   else if (type != g->type)
     elab_error(e, loc, "%s is %s here, but %s before", g->path, type_str(e->c, type),
                type_str(e->c, g->type));
+  else if (origin->name != g->origin.name || origin->transposed != g->origin.transposed)
+    elab_error(e, loc, "%s is from %s here, but from %s before", g->path, origin_text(e, *origin),
+               origin_text(e, g->origin));
   else if (init != info->init)
     elab_error(e, loc, "%s starts with %s here, but with %s before", g->path, init, info->init);
   else
@@ -357,13 +365,17 @@ static int declare(Elab *e, const Stmt *s) {
     elab_hint(e, "what is kept but not trained is a state");
     return elab_trace(e), -1;
   }
+  GlobalOrigin origin = {0};
+  if (s->variable.origin.name && !origin_eval(e, &s->variable.origin, type, &origin)) return -1;
   const char *canonical;
   Val init = initial_value(e, s->variable.init, path, type, &canonical);
   if (init.kind == VAL_ERROR) return -1;
   int global = module_find_global(e->m, path);
-  if (global >= 0) return agrees(e, global, kind, type, canonical, s) ? global : -1;
+  if (global >= 0) return agrees(e, global, kind, type, canonical, &origin, s) ? global : -1;
   Loc loc = e->frame->user.line ? e->frame->user : s->variable.name.loc;
-  return global_add(e, kind, path, init, canonical, loc);
+  global = global_add(e, kind, path, init, canonical, loc);
+  e->m->globals.at[global].origin = origin;
+  return global;
 }
 
 void declare_variable(Elab *e, const Stmt *s) {

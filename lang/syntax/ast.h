@@ -16,6 +16,13 @@ typedef struct Ident {
   Loc loc;
 } Ident;
 
+/* Of a param or state in published weights: from "h.{l}.weight"' */
+typedef struct Origin {
+  const char *name; /* with its braces; NULL: none */
+  Loc loc;
+  bool transposed;
+} Origin;
+
 /* ---- expressions ---- */
 
 /*            name  spelling */
@@ -242,6 +249,7 @@ struct Stmt {
       Ident name;
       TypeExpr *type; /* NULL: none */
       Expr *init;
+      Origin origin;
     } variable;
     struct {
       Idents targets; /* n == 0: the loop stands alone */

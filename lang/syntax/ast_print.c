@@ -224,6 +224,11 @@ static void print_stmt(FILE *f, const Stmt *s, int indent) {
     print_type(f, s->variable.type);
     fputs(" = ", f);
     print_expr(f, s->variable.init);
+    if (s->variable.origin.name) {
+      fputs(" from ", f);
+      print_string(f, s->variable.origin.name, strlen(s->variable.origin.name));
+      if (s->variable.origin.transposed) fputc('\'', f);
+    }
     break;
   case ST_FOR:
   case ST_SCAN:

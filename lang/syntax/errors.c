@@ -36,8 +36,8 @@ typedef struct Group {
 static const Group value_group = {
     "a value", 10, {INTEGER, FLOAT, BOOLEAN, STRING, NAME, DTYPE, '(', '[', '-', NOT}};
 static const Group operator_group = {
-    "an operator", 23, {'+', '-', '*', '/', '%', QUOTIENT, SHARED, '@', POW, PIPE, IF,  AND,
-                        OR,  AS,  EQ,  NE,  '<', LE,       '>',    GE,  '(', '[',  '\''}};
+    "an operator", 24, {'+', '-', '*', '/', '%', QUOTIENT, SHARED, FROM, '@', POW, PIPE, IF,
+                        AND, OR,  AS,  EQ,  NE,  '<',      LE,     '>',  GE,  '(', '[',  '\''}};
 static const Group statement_group = {"a statement",
                                       16,
                                       {RETURN, YIELD, PARAM, STATE, FOR, SCAN, IF, SCOPE, MINIMIZE,

@@ -174,7 +174,7 @@ static const char *source_text(Parser *ps, Loc loc);
 static bool is_word_char(char c);
 
 /* Words that are reserved only where no name can stand: "update T with" begins a statement, "like"
-   follows "=" and "shared" an instance name. */
+   follows "=", "shared" an instance name, and a string "from". */
 static int word_in_place(Parser *ps, const Token *t) {
   const Lexer *lx = ps->lex;
   int last = lx->found.kind;
@@ -187,6 +187,7 @@ static int word_in_place(Parser *ps, const Token *t) {
   if (strcmp(t->val.NAME, "like") == 0 && before_name && last == '=') return LIKE;
   if (strcmp(t->val.NAME, "shared") == 0 && !t->after_newline && (last == NAME || last == ']'))
     return SHARED;
+  if (strcmp(t->val.NAME, "from") == 0 && !t->after_newline && *next == '"') return FROM;
   return NAME;
 }
 

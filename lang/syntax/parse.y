@@ -52,13 +52,14 @@ static void gc_parse_error(const Loc *loc, Parser *ps, const char *message) {
 %token PARAM "'param'" STATE "'state'" FOR "'for'" SCAN "'scan'" IN "'in'"
 %token IF "'if'" ELSE "'else'" SCOPE "'scope'" MINIMIZE "'minimize'" WITH "'with'"
 %token RETURN "'return'" YIELD "'yield'" AND "'and'" OR "'or'" NOT "'not'" AS "'as'"
-%token TRAIN "'update'" LIKE "'like'" SHARED "'shared'"
+%token TRAIN "'update'" LIKE "'like'" SHARED "'shared'" FROM "'from'"
 %token PIPE "'|>'" POW "'**'" UPDATE "':='"
 %token QUOTIENT "'//'" EQ "'=='" NE "'!='" LE "'<='" GE "'>='"
 %token ELLIPSIS "'...'" RANGE "'..'"
 
 %type <Decl *> decl
 %type <DeclKind> function
+%type <Origin> origin
 %type <Params> params param_list
 %type <Param> param
 %type <TypeExpr *> type type_opt kind
@@ -168,9 +169,9 @@ stmt: names '=' exprs type_opt  { $$ = make_assign(ps, $1, $3, $4, @$); }
     | names '=' loop  { $$ = $3; $$->loop.targets = $1; $$->loc = loc_join(@1, $3->loc); }
     | name UPDATE expr
         { $$ = make_stmt(ps, ST_UPDATE, @$); $$->update.name = $1; $$->update.value = $3; }
-    | variable name ':' type '=' expr
+    | variable name ':' type '=' expr origin
         { $$ = make_stmt(ps, $1, @$); $$->variable.name = $2; $$->variable.type = $4;
-          $$->variable.init = $6; }
+          $$->variable.init = $6; $$->variable.origin = $7; }
     | loop
     | branch
     | SCOPE named block
@@ -184,6 +185,10 @@ stmt: names '=' exprs type_opt  { $$ = make_assign(ps, $1, $3, $4, @$); }
     | expr  { $$ = make_bare(ps, $1); }
     ;
 variable: PARAM { $$ = ST_PARAM; } | STATE { $$ = ST_STATE; } ;
+origin: %empty  { $$ = (Origin){0}; }
+      | FROM STRING  { $$ = (Origin){$2.bytes, @2, false}; }
+      | FROM STRING '\''  { $$ = (Origin){$2.bytes, @2, true}; }
+      ;
 
 recipe: optimizer  { $$ = (Recipe){0}; recipe_add(ps, &$$, $1); }
       | clause  { $$ = (Recipe){0}; args_add(ps, &$$.clauses, $1); }

@@ -194,6 +194,9 @@ void elem_convert(void *dst, Elem to, const void *src, Elem from, uint64_t n) {
     for (uint64_t i = 0; i < n; i++) ((float *)dst)[i] = ((const uint8_t *)src)[i];
   } else if (from == ELEM_U8 && to == ELEM_I32) { /* text */
     for (uint64_t i = 0; i < n; i++) ((int32_t *)dst)[i] = ((const uint8_t *)src)[i];
+  } else if (from == ELEM_BF16 && to == ELEM_F32) { /* published weights */
+    for (uint64_t i = 0; i < n; i++)
+      ((uint32_t *)dst)[i] = (uint32_t)((const uint16_t *)src)[i] << 16;
   } else if (elem_info[to].cls == ELEM_FLOATS) {
     for (uint64_t i = 0; i < n; i++) store_real(dst, to, i, elem_real(src, from, i));
   } else {

@@ -211,7 +211,8 @@ bool checkpoint_read(Command *cmd, Position *p, Err *e) {
   const char *path = cmd->options.text[OPT_RESUME];
   Metas *ms = cmd->metas;
   const Globals w = session_globals(&cmd->session);
-  const WeightsRequest q = {choose_all, choose_all, NULL, false, ms->m, ms->n + 1};
+  const WeightsRequest q = {
+      .want = choose_all, .need = choose_all, .meta = ms->m, .nmeta = ms->n + 1};
   if (session_download(&cmd->session, e) && weights_read(&w, path, &q, e) &&
       session_upload(&cmd->session, e))
     return settle(cmd, ms, p, path, e);

@@ -287,7 +287,7 @@ bool embed_load(GcModel *m, const char *path) {
   if (!path) err_set(&e, EXIT_USAGE, "the name of the file is NULL");
   Session *s = &m->session;
   const Globals w = session_globals(s);
-  const WeightsRequest q = {choose_saved, is_needed, NULL, false, NULL, 0};
+  const WeightsRequest q = {.want = choose_saved, .need = is_needed};
   bool ok =
       path && session_download(s, &e) && weights_read(&w, path, &q, &e) && session_upload(s, &e);
   return end(m, ok) || failed(m->message, &e, false);

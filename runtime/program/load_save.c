@@ -1,5 +1,6 @@
 /* --load and --save: the weights of a model, without what belongs to a training run. */
 #include "runtime/program/command.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,9 +41,16 @@ bool load_weights(Command *cmd, Err *e) {
     err_hint(e, "info lists the parameters");
   }
   const Globals w = session_globals(&cmd->session);
-  const WeightsRequest q = {in_scope, needed, scope, scope != NULL, NULL, 0};
+  uint64_t unread = 0;
+  const WeightsRequest q = {.want = in_scope,
+                            .need = needed,
+                            .arg = scope,
+                            .partial = scope != NULL,
+                            .unread = scope ? NULL : &unread};
   bool ok = any && session_download(&cmd->session, e) && weights_read(&w, path, &q, e) &&
             session_upload(&cmd->session, e);
+  if (ok && unread)
+    note(cmd, "%s: tensors that the program does not have, not read: %" PRIu64, path, unread);
   Err warning = {0};
   if (ok && !weights_finite(&w, &warning)) note(cmd, "%s: %s", path, warning.msg);
   free(path);

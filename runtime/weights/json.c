@@ -2,13 +2,15 @@
    decimal. Contract: see json.h; a lone surrogate, an overlong sequence, a control byte, a leading
    zero, a sign, a fraction or more than 64 bits is an error. Source: RFC 8259. */
 #include "runtime/weights/json.h"
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 bool json_fail(Json *j, const char *what) {
-  err_set(j->e, EXIT_WRONG, "%s: the header is wrong at byte %" PRIu64 ": %s", j->path,
-          j->shift + (uint64_t)(j->p - j->begin), what);
-  return err_hint(j->e, "the file is damaged or no safetensors file; save it again");
+  err_set(j->e, EXIT_WRONG, "%s: the %s is wrong at byte %" PRIu64 ": %s", j->path,
+          j->what ? j->what : "header", j->shift + (uint64_t)(j->p - j->begin), what);
+  return err_hint(j->e, j->what ? "the file is damaged; fetch it again"
+                                : "the file is damaged or no safetensors file; save it again");
 }
 
 static void blanks(Json *j) {
@@ -152,6 +154,32 @@ bool json_sizes(Json *j, uint64_t *out, int most, int *n) {
     ++*n;
   } while (json_take(j, ','));
   return json_expect(j, ']');
+}
+
+/* Brackets are counted, and need only close in number: what is skipped means nothing here. */
+bool json_skip(Json *j) {
+  uint64_t depth = 0;
+  do {
+    JsonText text;
+    blanks(j);
+    if (j->p >= j->end) return json_fail(j, "the text ends inside a value");
+    char c = *j->p;
+    if (c == '"') {
+      if (!json_string(j, &text)) return false;
+    } else if (c == '{' || c == '[') {
+      j->p++, depth++;
+    } else if (c == '}' || c == ']') {
+      if (!depth) return json_fail(j, "a value was expected");
+      j->p++, depth--;
+    } else if (depth && (c == ',' || c == ':')) {
+      j->p++;
+    } else {
+      const char *begin = j->p;
+      while (j->p < j->end && (isalnum((unsigned char)*j->p) || memchr("+-.", *j->p, 3))) j->p++;
+      if (j->p == begin) return json_fail(j, "a value was expected");
+    }
+  } while (depth);
+  return true;
 }
 
 bool json_end(Json *j) {

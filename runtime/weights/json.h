@@ -10,6 +10,7 @@ typedef struct Json {
   char *p, *end, *begin;
   const char *path; /* for messages */
   uint64_t shift;   /* of the buffer in the file, for offsets */
+  const char *what; /* "index": what is read, for messages; NULL: a safetensors header */
   Err *e;
 } Json;
 typedef struct JsonText { /* no zero byte at its end */
@@ -21,5 +22,6 @@ bool json_take(Json *j, char c);   /* skips blanks; true if c follows, and takes
 bool json_expect(Json *j, char c); /* fails otherwise */
 bool json_string(Json *j, JsonText *out);
 bool json_sizes(Json *j, uint64_t *out, int most, int *n);
-bool json_end(Json *j); /* only blanks follow */
+bool json_skip(Json *j); /* a value of any kind */
+bool json_end(Json *j);  /* only blanks follow */
 #endif

@@ -235,11 +235,11 @@ bool safe_open(SafeTable *t, const File *f, Err *e) {
   return ok;
 }
 
-const SafeEntry *safe_find(const SafeTable *t, const char *name) {
-  uint64_t lo = 0, hi = t->n, len = strlen(name);
+const SafeEntry *safe_find_text(const SafeTable *t, JsonText name) {
+  uint64_t lo = 0, hi = t->n;
   while (lo < hi) {
     uint64_t mid = lo + (hi - lo) / 2;
-    int c = compare(t->entries[mid].name, name, len);
+    int c = compare(t->entries[mid].name, name.s, name.n);
     if (c == 0) return &t->entries[mid];
     if (c < 0)
       lo = mid + 1;
@@ -247,6 +247,10 @@ const SafeEntry *safe_find(const SafeTable *t, const char *name) {
       hi = mid;
   }
   return NULL;
+}
+
+const SafeEntry *safe_find(const SafeTable *t, const char *name) {
+  return safe_find_text(t, (JsonText){(char *)name, strlen(name)});
 }
 
 const SafeMeta *safe_meta(const SafeTable *t, const char *key) {

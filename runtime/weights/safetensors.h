@@ -27,6 +27,7 @@ typedef struct SafeTable {
 } SafeTable;
 bool safe_is(const uint8_t *p, uint64_t n); /* by its first bytes */
 bool safe_open(SafeTable *t, const File *f, Err *e);
+const SafeEntry *safe_find_text(const SafeTable *t, JsonText name);
 const SafeEntry *safe_find(const SafeTable *t, const char *name);
 const SafeMeta *safe_meta(const SafeTable *t, const char *key);
 void safe_free(SafeTable *t);

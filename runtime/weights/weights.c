@@ -2,7 +2,7 @@
    Contract: names, types and shapes of the file must be the program's; nothing is stored before all
    of them have been compared, so that a file that does not fit changes nothing. */
 #include "runtime/weights/weights.h"
-#include "runtime/weights/safetensors.h"
+#include "runtime/weights/source.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,95 +172,87 @@ bool weights_finite(const Globals *w, Err *e) {
 }
 
 /* ---- reading ---- */
-static bool compare_global(const GcGlobal *g, const SafeEntry *x, const char *path, Err *e) {
-  bool same = x->type == (Elem)g->t.dtype && x->rank == g->t.rank;
-  for (int i = 0; same && i < x->rank; i++) same = x->dims[i] == (uint64_t)g->t.dims[i];
-  if (same) return true;
-  char need[200], found[200] = "a type of 8 bits";
-  tensor_type_text(&g->t, need, sizeof need);
-  if (x->type < ELEM_COUNT) dims_text(x->type, x->rank, x->dims, found, sizeof found);
-  err_set(e, EXIT_WRONG, "%s: %s is %s, but the program has %s", path, g->t.name, found, need);
-  return err_hint(e, "the file belongs to another model, or to another size of this one");
+static bool is_known(JsonText name) {
+  for (int i = 0; i < gc_program.nglobals; i++) {
+    const GcGlobal *g = &gc_program.globals[i];
+    if (text_is(name, g->t.name) || (g->origin && text_is(name, g->origin))) return true;
+  }
+  return false;
 }
 
-static const GcGlobal *find_global(JsonText name) {
-  for (int i = 0; i < gc_program.nglobals; i++)
-    if (text_is(name, gc_program.globals[i].t.name)) return &gc_program.globals[i];
-  return NULL;
+/* Published weights may hold more than the program reads, such as masks and other heads; they are
+   known to be meant by the names that the program has for them. */
+static bool may_hold_more(const WeightsSource *s, const WeightsRequest *q) {
+  bool named = false;
+  for (int i = 0; i < gc_program.nglobals; i++) named |= gc_program.globals[i].origin != NULL;
+  return q->partial || (s->published && named);
 }
 
-/* The tensor of a global; in a file of what lies below `scope` alone the scope may be left out. */
-static const SafeEntry *entry_of(const SafeTable *t, const char *name, const char *scope) {
-  const SafeEntry *x = safe_find(t, name);
-  size_t n = scope ? strlen(scope) : 0;
-  return x || !n || strncmp(name, scope, n) != 0 || name[n] != '.' ? x : safe_find(t, name + n + 1);
+static bool compare_rest(const WeightsSource *s, const WeightsRequest *q, Err *e) {
+  for (int p = 0; p < s->n; p++)
+    for (uint64_t i = 0; i < s->part[p].table.n; i++) {
+      JsonText name = s->part[p].table.entries[i].name;
+      if (is_known(name)) continue;
+      if (q->unread) ++*q->unread;
+      if (may_hold_more(s, q)) continue;
+      err_set(e, EXIT_WRONG, "%s: has a tensor %.*s, which the program does not have",
+              s->part[p].path, (int)(name.n < 200 ? name.n : 200), name.s);
+      return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
+                         "part of the weights");
+    }
+  return true;
 }
 
-static bool compare_all(const SafeTable *t, const char *path, const WeightsRequest *q, Err *e) {
+static bool compare_all(const WeightsSource *s, const WeightsRequest *q, Err *e) {
   int loaded = 0;
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
+    WeightsTensor x;
     if (!q->want(g, q->arg)) continue;
-    const SafeEntry *x = entry_of(t, g->t.name, q->partial ? q->arg : NULL);
-    if (x && !compare_global(g, x, path, e)) return false;
-    if (!x && q->need(g, q->arg)) {
-      err_set(e, EXIT_WRONG, "%s: has no tensor %s", path, g->t.name);
+    bool found = weights_find(s, g, q->partial ? q->arg : NULL, &x);
+    if (found && !weights_fits(s, &x, g, e)) return false;
+    if (!found && q->need(g, q->arg)) {
+      bool named = s->published && g->origin;
+      err_set(e, EXIT_WRONG, "%s: has no tensor %s%s%s", s->path, g->t.name, named ? " or " : "",
+              named ? g->origin : "");
       return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
                          "part of the weights");
     }
-    loaded += x != NULL;
+    loaded += found;
   }
-  for (uint64_t i = 0; !q->partial && i < t->n; i++)
-    if (!find_global(t->entries[i].name)) {
-      err_set(e, EXIT_WRONG, "%s: has a tensor %.*s, which the program does not have", path,
-              (int)(t->entries[i].name.n < 200 ? t->entries[i].name.n : 200), t->entries[i].name.s);
-      return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
-                         "part of the weights");
-    }
-  return loaded ? true : err_set(e, EXIT_WRONG, "%s: holds nothing that is to be read", path);
+  if (!compare_rest(s, q, e)) return false;
+  return loaded ? true : err_set(e, EXIT_WRONG, "%s: holds nothing that is to be read", s->path);
 }
-
-typedef struct Selection { /* of the globals, what is read from a file */
-  const File *file;
-  const SafeTable *table;
-  const WeightsRequest *request;
-} Selection;
-
-typedef bool PieceFn(const Globals *w, const Selection *s, const GcTensor *t, uint64_t at,
-                     uint64_t n, Err *e);
 
 /* Values are looked at before the first one is taken over, so that a refusal changes nothing. */
-static bool check_piece(const Globals *w, const Selection *s, const GcTensor *t, uint64_t at,
-                        uint64_t n, Err *e) {
-  for (uint64_t b = 0; b < n; b++)
-    if (w->stage[b] > 1)
-      return err_set(e, EXIT_WRONG, "%s: %s holds %d, which is no bool", s->file->path, t->name,
-                     w->stage[b]);
+static bool check_piece(void *to, const GcTensor *t, uint64_t at, uint64_t n, const void *data,
+                        Err *e) {
+  const char *path = to;
+  const uint8_t *b = data;
+  for (uint64_t i = 0; i < n; i++)
+    if (b[i] > 1)
+      return err_set(e, EXIT_WRONG, "%s: %s holds %d, which is no bool", path, t->name, b[i]);
   return true;
 }
 
-static bool put_piece(const Globals *w, const Selection *s, const GcTensor *t, uint64_t at,
-                      uint64_t n, Err *e) {
-  tensor_put(t, at_host(w, t), at, n, w->stage);
+static bool put_piece(void *to, const GcTensor *t, uint64_t at, uint64_t n, const void *data,
+                      Err *e) {
+  tensor_put(t, at_host(to, t), at, n, data);
   return true;
 }
 
-/* Each piece of the selected tensors, of bools alone or of all, in w->stage. */
-static bool read_pieces(const Globals *w, const Selection *s, bool bools, PieceFn *piece, Err *e) {
-  const WeightsRequest *q = s->request;
+/* The selected tensors, first looked at, then taken over. */
+static bool read_all(const Globals *w, const WeightsSource *s, const WeightsRequest *q, bool look,
+                     Err *e) {
   for (int i = 0; i < w->program->nglobals; i++) {
-    const GcTensor *t = &w->program->globals[i].t;
-    if (!q->want(&w->program->globals[i], q->arg) || (bools && t->dtype != GC_BOOL)) continue;
-    const SafeEntry *x = entry_of(s->table, t->name, q->partial ? q->arg : NULL);
-    if (!x) continue;
-    uint64_t all = tensor_count(t), step = chunk_elems(t),
-             size = (uint64_t)elem_info[t->dtype].size;
-    for (uint64_t at = 0; at < all; at += step) {
-      uint64_t k = all - at < step ? all - at : step;
-      if (!file_read(s->file, s->table->data + x->begin + at * size, w->stage, k * size, e) ||
-          !piece(w, s, t, at, k, e))
-        return false;
-    }
+    const GcGlobal *g = &w->program->globals[i];
+    WeightsTensor x;
+    if (!q->want(g, q->arg) || (look && g->t.dtype != GC_BOOL) ||
+        !weights_find(s, g, q->partial ? q->arg : NULL, &x))
+      continue;
+    if (look ? !weights_pieces(&x, &g->t, w->stage, check_piece, x.part->path, e)
+             : !weights_pieces(&x, &g->t, w->stage, put_piece, (void *)w, e))
+      return false;
   }
   return true;
 }
@@ -289,20 +281,19 @@ static bool read_meta(const SafeTable *t, const char *path, Meta *meta, int nmet
 
 /* A file of weights, or a checkpoint, that is no file of this program's tensors. */
 static const char *foreign(const File *f, GlobalChoice *choose, bool checkpoint) {
-  SafeTable t;
+  WeightsSource s;
   Err none = {0};
   const WeightsRequest all = {.want = choose, .need = choose};
-  if (!safe_open(&t, f, &none)) return "a damaged safetensors file";
-  const SafeMeta *format = safe_meta(&t, "format");
-  bool is_checkpoint = safe_meta(&t, CHECKPOINT_KEY) != NULL;
+  if (!weights_open(&s, f->path, &none)) return "a damaged safetensors file";
+  bool is_checkpoint = safe_meta(&s.part[0].table, CHECKPOINT_KEY) != NULL;
   const char *what = NULL;
-  if (!format || !text_is(format->value, "gc"))
+  if (s.published)
     what = "a safetensors file that gc did not write";
   else if (is_checkpoint != checkpoint)
     what = is_checkpoint ? "a checkpoint" : "a file of weights";
-  else if (!compare_all(&t, f->path, &all, &none))
+  else if (!compare_all(&s, &all, &none))
     what = "the file of another model, or of another size of this one";
-  safe_free(&t);
+  weights_close(&s);
   return what;
 }
 
@@ -313,51 +304,40 @@ static const char *foreign_checkpoint(const File *f) { return foreign(f, choose_
 const OutKind out_weights = {"a safetensors file", safe_is, foreign_weights};
 const OutKind out_checkpoint = {"a safetensors file", safe_is, foreign_checkpoint};
 
-static bool read_file(const Globals *w, const File *f, const WeightsRequest *q, Err *e) {
-  SafeTable t;
-  if (!safe_open(&t, f, e)) return false;
-  Selection s = {f, &t, q};
-  bool ok = read_meta(&t, f->path, q->meta, q->nmeta, e) && compare_all(&t, f->path, q, e) &&
-            read_pieces(w, &s, true, check_piece, e) && read_pieces(w, &s, false, put_piece, e);
-  safe_free(&t);
-  return ok;
+static bool read_source(const Globals *w, const WeightsSource *s, const WeightsRequest *q, Err *e) {
+  return read_meta(&s->part[0].table, s->path, q->meta, q->nmeta, e) && compare_all(s, q, e) &&
+         read_all(w, s, q, true, e) && read_all(w, s, q, false, e);
 }
 
 bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e) {
-  File f;
-  if (!file_open(&f, path, e)) return false;
-  bool ok = read_file(w, &f, q, e);
-  file_close(&f);
+  WeightsSource s;
+  if (!weights_open(&s, path, e)) return false;
+  bool ok = read_source(w, &s, q, e);
+  weights_close(&s);
   return ok;
 }
 
 /* ---- the program's own: gc has compared them with its globals ---- */
 
-static bool own_file(File *f) {
-  if (!&gc_weights) return false;
-  *f = (File){.path = "the program's own weights",
-              .fd = -1,
-              .size = (uint64_t)(gc_weights.end - gc_weights.begin),
-              .memory = gc_weights.begin};
-  return true;
-}
-
 static bool choose_none(const GcGlobal *g, const void *arg) { return false; }
 
 bool weights_read_own(const Globals *w, Err *e) {
-  File f;
-  return !own_file(&f) ||
-         read_file(w, &f, &(WeightsRequest){.want = choose_all, .need = choose_none}, e);
+  WeightsSource s;
+  if (!weights_are_own()) return true;
+  if (!weights_open_own(&s, e)) return false;
+  bool ok = read_source(w, &s, &(WeightsRequest){.want = choose_all, .need = choose_none}, e);
+  weights_close(&s);
+  return ok;
 }
 
 bool weights_own_all(const GcProgram *program) {
-  File f;
-  SafeTable t;
+  WeightsSource s;
+  WeightsTensor x;
   Err none = {0};
-  if (!own_file(&f) || !safe_open(&t, &f, &none)) return false;
+  if (!weights_are_own() || !weights_open_own(&s, &none)) return false;
   bool all = true;
   for (int i = 0; i < program->nglobals; i++)
-    all &= program->globals[i].kind != GC_PARAM || safe_find(&t, program->globals[i].t.name);
-  safe_free(&t);
+    all &= program->globals[i].kind != GC_PARAM || weights_find(&s, &program->globals[i], NULL, &x);
+  weights_close(&s);
   return all;
 }

@@ -35,8 +35,9 @@ typedef struct WeightsRequest { /* what is read */
   bool partial;                 /* what else is in the file is ignored; else it is an error */
   Meta *meta;
   int nmeta;
+  uint64_t *unread; /* gets the number of tensors that the program does not have; or NULL */
 } WeightsRequest;
-/* A file that does not fit changes nothing. */
+/* From a file, or a folder of published weights (source.h). What does not fit changes nothing. */
 bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e);
 /* Of those that the program has in itself; nothing if there are none. */
 bool weights_read_own(const Globals *w, Err *e);

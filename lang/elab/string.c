@@ -1,0 +1,66 @@
+/* Strings: {name} in one stands for an integer or a string that gc knows when it compiles, and the
+   names of tensors in published weights, as in `from "h.{l}.weight"'`. Contract: what is in braces
+   is a name alone, since a name in a file needs no arithmetic. */
+#include "lang/elab/elab_impl.h"
+#include "lang/elab/entry.h"
+#include "lang/elab/scope.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static void wrong(Elab *e, Loc loc, const char *what, const char *name) {
+  elab_error(e, loc, "{%s} %s", name, what);
+  elab_hint(e, "{l} in a string is the integer or string l, as in \"h.{l}.weight\"");
+  elab_trace(e);
+}
+
+/* What stands in braces, appended to the text. */
+static bool append(Elab *e, const char **text, const char *name, Loc loc) {
+  Val v = name_lookup(e, name, loc);
+  if (v.kind == VAL_STR)
+    *text = intern_printf(e->c, "%s%s", *text, v.str);
+  else if (v.kind == VAL_INT)
+    *text = intern_printf(e->c, "%s%lld", *text, (long long)v.i);
+  else if (v.kind != VAL_ERROR)
+    wrong(e, loc, "is neither an integer nor a string that gc knows when it compiles", name);
+  return v.kind == VAL_STR || v.kind == VAL_INT;
+}
+
+static bool is_name(const char *s, size_t n) {
+  if (!n || isdigit((unsigned char)*s)) return false;
+  for (size_t i = 0; i < n; i++)
+    if (!isalnum((unsigned char)s[i]) && s[i] != '_') return false;
+  return true;
+}
+
+const char *string_eval(Elab *e, const char *bytes, Loc loc) {
+  if (!bytes || !strpbrk(bytes, "{}")) return bytes;
+  const char *text = "";
+  for (const char *s = bytes; *s;) {
+    size_t n = strcspn(s, "{}");
+    text = intern_printf(e->c, "%s%.*s", text, (int)n, s);
+    s += n;
+    if (!*s) break;
+    size_t inside = *s == '{' ? strcspn(s + 1, "{}") : 0;
+    const char *name = intern_n(e->c, s + 1, inside);
+    if (*s != '{' || s[1 + inside] != '}' || !is_name(name, inside))
+      return wrong(e, loc, "is no name in braces", *s == '{' ? name : ""), NULL;
+    if (!append(e, &text, name, loc)) return NULL;
+    s += inside + 2;
+  }
+  return text;
+}
+
+bool origin_eval(Elab *e, const Origin *o, const Type *t, GlobalOrigin *out) {
+  const char *name = string_eval(e, o->name, o->loc);
+  *out = (GlobalOrigin){name ? intern(e->c, name) : NULL, o->transposed};
+  if (!name) return false;
+  if (!*name)
+    elab_error(e, o->loc, "the name of the tensor is empty");
+  else if (o->transposed && t->rank != 2)
+    elab_error(e, o->loc, "only a matrix is read transposed, not %s", type_str(e->c, t));
+  else
+    return true;
+  elab_trace(e);
+  return false;
+}

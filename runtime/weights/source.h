@@ -1,0 +1,42 @@
+/* Where weights are read from: a safetensors file, or a folder of published weights with one or
+   several of them (model.safetensors, or the parts that model.safetensors.index.json lists), and
+   how a tensor in it becomes a global's: by its path or its name there, transposed, converted.
+   Contract: nothing of the data is read before weights_piece. */
+#ifndef GCRT_WEIGHTS_SOURCE_H
+#define GCRT_WEIGHTS_SOURCE_H
+#include "runtime/weights/safetensors.h"
+
+typedef struct WeightsPart {
+  char *path; /* malloc'ed */
+  File file;
+  SafeTable table;
+} WeightsPart;
+typedef struct WeightsSource {
+  const char *path; /* as the user wrote it */
+  WeightsPart *part;
+  int n;
+  bool published; /* gc did not write it: floats of another dtype are converted */
+} WeightsSource;
+bool weights_open(WeightsSource *s, const char *path, Err *e);
+bool weights_are_own(void); /* the program has some in itself */
+bool weights_open_own(WeightsSource *s, Err *e);
+void weights_close(WeightsSource *s);
+
+typedef struct WeightsTensor {
+  const WeightsPart *part;
+  const SafeEntry *entry;
+  bool transposed; /* the file has [columns, rows] */
+} WeightsTensor;
+/* The tensor of a global. In a source of what lies below `scope` alone the scope may be left out;
+   NULL: all. */
+bool weights_find(const WeightsSource *s, const GcGlobal *g, const char *scope, WeightsTensor *out);
+/* Dtype and shape are the global's, or can become so. */
+bool weights_fits(const WeightsSource *s, const WeightsTensor *x, const GcGlobal *g, Err *e);
+
+/* What is done with elements [at, at + n) of t, in its own dtype and logical order. */
+typedef bool WeightsPiece(void *to, const GcTensor *t, uint64_t at, uint64_t n, const void *data,
+                          Err *e);
+/* All elements of the global's tensor, piece by piece, through a stage of STAGE_BYTES. */
+bool weights_pieces(const WeightsTensor *x, const GcTensor *t, uint8_t *stage, WeightsPiece *piece,
+                    void *to, Err *e);
+#endif

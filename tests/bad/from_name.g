@@ -1,0 +1,6 @@
+let L = 2.5
+def dense(x : [..., d]) {
+  param w : f32[d, 3] = zeros() from "layer.{L}.weight"
+  return x @ w
+}
+entry e(x : f32[2, 4]) { return y = dense(x) }
