@@ -252,22 +252,35 @@ void cpu_conv(Gen *g, const Group *gr) {
                              arena_printf(g->a, "%lld", (long long)v.s.rows));
   const char *panels = arena_printf(g->a, "%lld", (long long)(v.s.np * v.s.c.groups));
   const char *all = text_product(g->a, row_count, panels);
-  kernel_units_of(k, v.s.units, !bounded ? "1" : v.s.by_rows ? row_count : all);
-  if (k->units > 1 && v.s.by_rows && !v.s.blocks)
+  kernel_units_of(k, v.s.units, !bounded ? "1" : v.s.by_panels ? all : row_count);
+  const bool parts = v.s.by_rows && v.s.by_panels && k->units > 1;
+  if (k->units > 1 && v.s.by_rows && !v.s.blocks) {
     cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, gr->domain->numel);
+    for (int i = 0; parts && i < k->nargs; i++)
+      if (k->args[i].access.rows) k->args[i].access.parts = v.s.row_count;
+  }
   const char *first = k->units > 1 ? "u0" : "0";
   text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(gr, v.op->operands[0]),
             group_arg(gr, v.op->operands[1]));
   if (v.s.epilogue) kernel_buffer(g, k, x, "f32", 4, "tile", v.s.buffer * v.s.nr);
   long long block = v.s.row_block;
   const int outside = x->indent;
+  if (parts) { /* whole rows, or some panels of one */
+    text_open(x, "for (long w = u0, next; w < u1; w = next) {");
+    text_line(x, "const GcRectangle part = rectangle_at(w, u1, %s, %s);", row_count, panels);
+    text_line(x, "next = w + (part.row1 - part.row0) * (part.column1 - part.column0);");
+  }
   if (v.s.by_rows) {
     const char *last = k->units > 1 ? "u1" : row_count;
+    if (parts) first = "part.row0", last = "part.row1";
     text_open(x, "for (long w0 = %s, w1; w0 < %s; w0 = w1) {", first, last);
     text_line(x, "w1 = w0 + %lld < %s ? w0 + %lld : %s;", block, last, block, last);
     if (v.s.c.groups > 1)
       text_open(x, "for (long g = 0; g < %lld; g++) {", (long long)v.s.c.groups);
-    if (v.s.np > 1) text_open(x, "for (long q = 0; q < %lld; q++) {", (long long)v.s.np);
+    if (parts)
+      text_open(x, "for (long q = part.column0; q < part.column1; q++) {");
+    else if (v.s.np > 1)
+      text_open(x, "for (long q = 0; q < %lld; q++) {", (long long)v.s.np);
     text_open(x, "for (long u = w0; u < w1; u++) {");
   } else {
     text_open(x, "for (long w = %s; w < %s; w++) {", first,

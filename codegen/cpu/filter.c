@@ -11,6 +11,7 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
+#include "codegen/program/extent.h"
 
 typedef struct Filter {
   Gen *g;
@@ -53,11 +54,23 @@ uint64_t cpu_filter_scratch(const Group *gr) {
   return bytes;
 }
 
+/* The first row of a tile. Where their number depends on that of threads, `count` of them have
+   `step` rows >> 32. */
+static const char *row_text(const Filter *f, const char *tile) {
+  Arena *a = f->g->a;
+  if (filter_varies(&f->s)) return arena_printf(a, "(long)(%s * step >> 32)", tile);
+  return arena_printf(a, "%s * %lld + (%s > %lld ? %s - %lld : 0)", tile, (long long)f->s.rows,
+                      tile, (long long)f->s.low, tile, (long long)f->s.low);
+}
+
+static const char *tiles_text(const Filter *f) {
+  return filter_varies(&f->s) ? "count" : arena_printf(f->g->a, "%lld", (long long)f->s.tiles);
+}
+
 /* Declares m, the first row of tile k, and where its result lies. */
 static void print_place(const Filter *f, Text *x) {
   long long v = f->s.runs, r = f->s.c.h.taps;
-  text_line(x, "const long m = k * %lld + (k > %lld ? k - %lld : 0);", (long long)f->s.rows,
-            (long long)f->s.low, (long long)f->s.low);
+  text_line(x, "const long m = %s;", row_text(f, "k"));
   const char *row = arena_printf(f->g->a, "(r * %lld + v) * %lld + m", v, (long long)f->s.row);
   if (f->layout->nr)
     text_line(x, "f32 *c = sum + (q * %lld + %s) * %d;", r * v * (long long)f->s.row, row, f->s.nr);
@@ -68,11 +81,12 @@ static void print_place(const Filter *f, Text *x) {
 /* Where unit u lies: group g, panel q, filter row r, run v of channels, tile k: rows from m on. Of
    blocks of tiles, `few` from `block` on, each meets one panel after the other. */
 static void print_unit(const Filter *f, Text *x) {
-  long long t = f->s.tiles, v = f->s.runs, r = f->s.c.h.taps, q = f->s.np;
+  long long v = f->s.runs, r = f->s.c.h.taps, q = f->s.np;
+  const char *t = tiles_text(f);
   if (f->s.block) {
     text_line(x, "const long block = u / %lld * %lld;", (long long)f->s.block * q,
               (long long)f->s.block);
-    text_line(x, "const long few = %lld - block < %lld ? %lld - block : %lld;", t,
+    text_line(x, "const long few = %s - block < %lld ? %s - block : %lld;", t,
               (long long)f->s.block, t, (long long)f->s.block);
     text_line(x, "const long in = u - block * %lld, k = block + in %% few, q = in / few;", q);
     text_line(x, "const long v = 0, r = 0, g = 0, k0 = q * %d;", f->s.nr);
@@ -80,10 +94,10 @@ static void print_unit(const Filter *f, Text *x) {
     print_place(f, x);
     return;
   }
-  text_line(x, "const long k = u %% %lld, v = u / %lld %% %lld, r = u / %lld %% %lld;", t, t, v,
-            t * v, r);
-  text_line(x, "const long q = u / %lld %% %lld, g = u / %lld, k0 = g * %lld + q * %d;", t * v * r,
-            q, t * v * r * q, (long long)f->s.c.gout, f->s.nr);
+  text_line(x, "const long k = u %% %s, run = u / %s, v = run %% %lld, r = run / %lld %% %lld;", t,
+            t, v, v, r);
+  text_line(x, "const long q = run / %lld %% %lld, g = run / %lld, k0 = g * %lld + q * %d;", v * r,
+            q, v * r * q, (long long)f->s.c.gout, f->s.nr);
   print_place(f, x);
 }
 
@@ -125,6 +139,17 @@ static void print_call(const Filter *f, Text *x, int rows, int64_t width, int64_
 }
 
 static void print_rows(const Filter *f, Text *x, int64_t width, int64_t depth) {
+  if (filter_varies(&f->s)) {
+    text_open(x, "switch (%s - m) {", row_text(f, "(k + 1)"));
+    for (int64_t e = f->s.least; e <= f->s.rows + (f->s.low < f->s.tiles); e++) {
+      text_open(x, "case %lld: {", (long long)e);
+      print_call(f, x, (int)e, width, depth);
+      text_line(x, "break;");
+      text_close(x, "}");
+    }
+    text_close(x, "}");
+    return;
+  }
   if (f->s.low == f->s.tiles) {
     print_call(f, x, (int)f->s.rows, width, depth);
     return;
@@ -193,6 +218,10 @@ static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
 }
 
 static void print_row_tiles(const Filter *f, Text *x, int64_t width) {
+  if (filter_varies(&f->s)) { /* every pixel reaches all rows */
+    print_rows(f, x, width, f->s.c.w.out);
+    return;
+  }
   for (int64_t k = 0, end; k < f->s.tiles; k = end) {
     Tile t = row_tile(f, k, width);
     for (end = k + 1; end < f->s.tiles; end++) {
@@ -236,8 +265,7 @@ static void print_width(const Filter *f, Text *x) {
 /* e rows and w columns of the unit's tile. */
 static void print_extent(const Filter *f, Text *x) {
   int64_t tail = f->s.c.gout - (f->s.np - 1) * f->s.nr;
-  text_line(x, "const long e = k < %lld ? %lld : %lld;", (long long)f->s.low, (long long)f->s.rows,
-            (long long)f->s.rows + 1);
+  text_line(x, "const long e = %s - m;", row_text(f, "(k + 1)"));
   text_line(x, "const long w = q < %lld ? %d : %lld;", (long long)f->s.np - 1, f->s.nr,
             (long long)tail);
 }
@@ -301,8 +329,7 @@ static void print_block_of_x(const Filter *f, Text *x) {
   text_open(x, "for (long j = 0; j < %lld; j++, from += %lld, to += %lld) {",
             (long long)f->s.c.w.out, step, (long long)f->s.la);
   text_open(x, "for (long t = block; t < block + few; t++) {");
-  text_line(x, "const f32 *row = from + t * %lld + (t > %lld ? t - %lld : 0);",
-            (long long)f->s.rows, (long long)f->s.low, (long long)f->s.low);
+  text_line(x, "const f32 *row = from + (%s);", row_text(f, "t"));
   text_line(x, "GC_PREFETCH(row, %lld);", X_PREFETCH * step);
   text_line(x, "__builtin_memcpy(to + (t - block) * %lld, row, %lld * sizeof(f32));",
             (long long)(window_chunk_pixels(&f->s.c) * f->s.la), (long long)f->s.la);
@@ -338,9 +365,22 @@ void cpu_filter(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   k->flops = f.s.flops;
   kernel_schedule(k, &filter_kind, &f.s, sizeof f.s);
-  kernel_units(k, f.s.units);
+  if (filter_varies(&f.s)) {
+    text_line(&k->head, "const long count = tiles_for(nt, %lld, %lld, %lld, %d);",
+              (long long)(f.s.all_units / f.s.tiles), (long long)f.s.tiles,
+              (long long)(f.s.row / f.s.least), ENOUGH_TILES);
+    text_line(
+        &k->head,
+        "const uint64_t step = ((UINT64_C(%lld) << 32) + (uint64_t)count - 1) / (uint64_t)count;",
+        (long long)f.s.row);
+  }
+  kernel_units_of(k, f.s.units,
+                  text_product(g->a,
+                               arena_printf(g->a, "%lld", (long long)(f.s.all_units / f.s.tiles)),
+                               tiles_text(&f)));
+  k->balance = filter_balance;
   /* the tiles of one panel lie in their order */
-  if (k->units > 1 && f.s.low == f.s.tiles && !f.s.block &&
+  if (k->units > 1 && f.s.low == f.s.tiles && !filter_varies(&f.s) && !f.s.block &&
       (f.layout->nr || f.s.np * c->groups == 1))
     for (int i = 0; i < gr->nout; i++) {
       const Value *v = value_at(gr->e, gr->out[i]);

@@ -7,8 +7,6 @@
 #include "codegen/print/reduction.h"
 #include "codegen/program/extent.h"
 
-enum { BLOCK = COLUMN_BLOCK };
-
 static bool is_arg(const Op *root) { return root->kind == OP_ARGMAX || root->kind == OP_ARGMIN; }
 
 /* By the types of the group; columns and what lies around them where loops say which is which. */
@@ -97,7 +95,7 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
   r.rows = loops_text(p, r.reduced, r.nreduced);
   r.columns = r.nkept ? loops_text(p, r.kept + r.nkept - 1, 1) : "1";
   r.blocks = is_number(r.columns) ? arena_printf(g->a, "%lld", (long long)r.s.blocks)
-                                  : text_ceil_div(g->a, r.columns, BLOCK);
+                                  : text_ceil_div(g->a, r.columns, r.s.width);
   r.units = text_product(g->a, r.nkept ? loops_text(p, r.kept, r.nkept - 1) : "1", r.blocks);
   if (is_number(r.units)) r.units = arena_printf(g->a, "%lld", (long long)r.s.all_units);
   r.chunks = is_number(r.rows) ? arena_printf(g->a, "%lld", (long long)r.s.chunks)
@@ -119,12 +117,13 @@ static void positions(Reduce *r) {
     printer_decode(p, r->kept, r->nkept - 1, o, "i", 1);
   }
   if (r->s.blocks > 1) {
-    text_line(unit, "const long j0 = u %% %s * %d;", r->blocks, BLOCK);
-    if (r->s.columns % BLOCK || !is_number(r->columns))
-      text_line(unit, "const int w = %s - j0 < %d ? (int)(%s - j0) : %d;", r->columns, BLOCK,
-                r->columns, BLOCK);
+    int width = r->s.width;
+    text_line(unit, "const long j0 = u %% %s * %d;", r->blocks, width);
+    if (r->s.columns % width || !is_number(r->columns))
+      text_line(unit, "const int w = %s - j0 < %d ? (int)(%s - j0) : %d;", r->columns, width,
+                r->columns, width);
     else
-      text_line(unit, "enum { w = %d };", BLOCK);
+      text_line(unit, "enum { w = %d };", width);
   } else {
     text_line(unit,
               is_number(r->columns) ? "enum { j0 = 0, w = %s };" : "const long j0 = 0, w = %s;",
@@ -280,7 +279,8 @@ static void print_split(Reduce *r, Kernel *k) {
 
   k = kernel_next(g, gr, "combine");
   kernel_args(g, k, gr);
-  kernel_units(k, 1);
+  bool shared = r->s.chunks * r->s.columns * r->s.outer >= SERIAL_WORK;
+  kernel_units_of(k, shared ? r->s.all_units : 1, units);
   *r = reduce_of(g, gr);
   unit = r->c.p.level[1];
   print_blocks(r);
@@ -292,7 +292,8 @@ static void print_split(Reduce *r, Kernel *k) {
   text_line(unit, "for (int l = 0; l < w; l++) total[l] += part[l];");
   text_close(unit, "}");
   print_results(r, "total[l]");
-  finish(r, k, "0", r->units);
+  finish(r, k, shared ? "u0" : "0", shared ? "u1" : r->units);
+  kernel_unread(k, gr);
 }
 
 void cpu_reduce(Gen *g, const Group *gr) {
@@ -306,7 +307,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
     return;
   }
   kernel_units_of(k, r.s.units, r.units);
-  if (k->units > 1 && r.s.outer == 1 && r.nreduced <= 1 && r.s.columns % BLOCK == 0)
+  if (k->units > 1 && r.s.outer == 1 && r.nreduced <= 1 && r.s.columns % r.s.width == 0)
     split(&r.c, k, r.s.rows, r.s.columns);
   positions(&r);
   print_results(&r, print_sums(&r));

@@ -73,6 +73,20 @@ int kernel_scratch_arg(const Kernel *k) {
   return k->nargs && k->args[k->nargs - 1].kind == ARG_SCRATCH ? k->nargs - 1 : -1;
 }
 
+static bool names(const char *text, const char *name) {
+  size_t n = strlen(name);
+  for (const char *at = text; (at = strstr(at, name)) != NULL; at += n)
+    if (at[n] < '0' || at[n] > '9') return true;
+  return false;
+}
+
+void kernel_unread(Kernel *k, const Group *gr) {
+  Text text = k->text;
+  for (int i = 0; i < gr->nin; i++)
+    k->args[i].access.read =
+        names(text_str(&text), arena_printf(text.a, "in%d", group_arg(gr, gr->arg[i])));
+}
+
 static void declare(Kernel *k, Gen *g, const Type *t, bool in, int i, int at) {
   text_line(&k->head, "%s%s *%s%d = p[%d]; /* %s */", in ? "const " : "", dtype_storage(t->dtype),
             in ? "in" : "out", i, at, type_str(g->ctx, t));

@@ -43,6 +43,7 @@ static bool move_alike(const Address *a, const Address *b, int depth) {
 static int64_t hazard(const PendingAccess *a, const PendingAccess *b, int depth) {
   if (!overlap(&a->at, &b->at)) return 0;
   if (!a->access.write && !b->access.write) return 0;
+  if (!(a->access.write || a->access.read) || !(b->access.write || b->access.read)) return 0;
   const Access *x = &a->access, *y = &b->access;
   bool same = x->rows > 0 && x->rows == y->rows && x->width == y->width &&
               (x->rows == 1 || x->stride == y->stride) &&
@@ -288,7 +289,8 @@ static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64
   bool part = op->kind == OP_DYNAMIC_UPDATE && plan_moves(m->e, op) == MOVES_PART;
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
-    if (kernel->args[a].kind == ARG_SCRATCH) continue;
+    const Access *access = &kernel->args[a].access;
+    if (kernel->args[a].kind == ARG_SCRATCH || !(access->read || access->write)) continue;
     ValueId v = kernel->args[a].kind == ARG_VALUE ? kernel->args[a].value : NO_ID;
     if (part && v == op->operands[0]) continue; /* stays where it is */
     if (part && v == op->results[0]) v = op->operands[1];

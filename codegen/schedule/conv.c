@@ -5,8 +5,9 @@
 #include "codegen/schedule/window.h"
 
 enum {
-  FEW_ROWS = 16,   /* of the result: then panels are divided among threads, too */
-  FEW_COLUMNS = 64 /* of the result, at most, where a tile may be of several images */
+  FEW_ROWS = 16,     /* of the result: then panels are divided among threads, too */
+  ENOUGH_ROWS = 512, /* for many threads; of less they share panels of a row, too */
+  FEW_COLUMNS = 64   /* of the result, at most, where a tile may be of several images */
 };
 
 /* ---- tiles ---- */
@@ -101,7 +102,8 @@ static void choose_units(const VectorMachine *m, ConvSchedule *v) {
   v->flops = 2 * (uint64_t)(v->c.y->numel * v->c.gin * v->c.h.taps * v->c.w.taps);
   v->row_count = (v->blocks ? v->blocks : v->n) * v->rows;
   v->by_rows = v->blocks || v->row_count >= FEW_ROWS || panels == 1;
-  v->units = v->flops < SERIAL_WORK ? 1 : v->by_rows ? v->row_count : v->row_count * panels;
+  v->by_panels = !v->by_rows || (v->row_count < ENOUGH_ROWS && v->np > 1 && v->c.groups == 1);
+  v->units = v->flops < SERIAL_WORK ? 1 : v->by_panels ? v->row_count * panels : v->row_count;
   int64_t bytes = v->in_columns * v->from_channels * 4 * (v->blocks ? v->images : 1);
   v->row_block = m->l2 / 4 / (bytes ? bytes : 1);
   if (!v->row_block) v->row_block = 1;
@@ -163,5 +165,6 @@ const ScheduleKind conv_kind = {"conv", (const ScheduleField[]){FIELD(n),
                                                                 FIELD(once),
                                                                 FIELD(whole),
                                                                 FIELD(by_rows),
+                                                                FIELD(by_panels),
                                                                 FIELD(row_block),
                                                                 {0}}};

@@ -3,7 +3,10 @@
    pixels; see window.h. A unit is a tile of the result, whose thread goes over all pixels. */
 #include "codegen/schedule/window.h"
 
-enum { PACK_USES = 32 }; /* tiles of a panel of dy that pay for packing it */
+enum {
+  PACK_USES = 32,    /* tiles of a panel of dy that pay for packing it */
+  ENOUGH_UNITS = 512 /* for many threads; with fewer, many threads have less tall tiles */
+};
 
 /* Each pixel of y has one of x, which a tile for itself reads. */
 static void choose_block(const VectorMachine *m, FilterSchedule *f) {
@@ -55,7 +58,35 @@ FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape)
   f.flops = 2 * (uint64_t)(c->y->numel * c->gin * c->h.taps * c->w.taps);
   f.all_units = c->groups * f.np * c->h.taps * f.runs * f.tiles;
   f.units = f.flops < SERIAL_WORK ? 1 : f.all_units;
+  f.least = f.rows > 0 ? f.rows : 1;
+  if (!f.merged || all) /* tiles have the same runs of pixels */
+    while (f.least > most - most / 3 - 1 &&
+           f.all_units / f.tiles * (f.row / f.least) < ENOUGH_UNITS)
+      f.least--;
   return f;
+}
+
+int64_t filter_tiles(const FilterSchedule *f, int threads) {
+  return filter_varies(f) ? tiles_for(threads, f->all_units / f->tiles, f->tiles, f->row / f->least)
+                          : f->tiles;
+}
+
+/* Rows of the first n units. */
+static int64_t rows_of(const FilterSchedule *f, int64_t tiles, int64_t n) {
+  if (tiles != f->tiles || filter_varies(f)) return n / tiles * f->row + n % tiles * f->row / tiles;
+  int64_t k = n % tiles;
+  return n / tiles * f->row + k * f->rows + (k > f->low ? k - f->low : 0);
+}
+
+double filter_balance(const void *schedule, int threads) {
+  const FilterSchedule *f = schedule;
+  int64_t tiles = filter_tiles(f, threads), others = f->all_units / f->tiles, most = 0;
+  for (int t = 0; t < threads; t++) {
+    int64_t rows = rows_of(f, tiles, others * tiles * (t + 1) / threads) -
+                   rows_of(f, tiles, others * tiles * t / threads);
+    if (rows > most) most = rows;
+  }
+  return most ? (double)(others * f->row) / (double)most / threads : 1;
 }
 
 #define FIELD(f) SCHEDULE_FIELD(FilterSchedule, f)
@@ -67,6 +98,7 @@ const ScheduleKind filter_kind = {"filter", (const ScheduleField[]){FIELD(nr),
                                                                     FIELD(rows),
                                                                     FIELD(tiles),
                                                                     FIELD(low),
+                                                                    FIELD(least),
                                                                     FIELD(pack),
                                                                     FIELD(block),
                                                                     FIELD(la),

@@ -104,7 +104,7 @@ static void choose_units(ProductSchedule *p) {
   int64_t others = p->batch * p->np, tallest = product_tallest(p);
   p->flops = 2 * (uint64_t)p->batch * (uint64_t)p->m * (uint64_t)p->n * (uint64_t)p->k;
   p->units = others * p->tiles;
-  bool rows = p->np < 4 && p->tiles >= 4 * p->np, a_is_long = p->pack_a && p->m >= p->n;
+  bool rows = p->np < 4 && p->tiles >= 4 * p->np, a_is_long = p->pack_a && p->m > p->n;
   p->split = p->np == 1 || rows || a_is_long ? BY_ROWS : BY_PANEL;
   if (p->flops / 2 < SERIAL_WORK * 4 || p->units <= 1) p->split = SERIAL, p->units = 1;
   p->least = p->rows ? p->rows : 1;
@@ -114,10 +114,7 @@ static void choose_units(ProductSchedule *p) {
 
 int64_t product_tiles(const ProductSchedule *p, int threads) {
   if (!product_varies(p)) return p->tiles;
-  int64_t others = p->batch * p->np, share = ceil_div(others * p->tiles, threads);
-  if (share > ENOUGH_TILES) return p->tiles;
-  int64_t more = share * threads / others, most = p->m / p->least;
-  return more < most ? more : most;
+  return tiles_for(threads, p->batch * p->np, p->tiles, p->m / p->least);
 }
 
 /* Elements of C in the first n units. */

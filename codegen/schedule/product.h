@@ -6,7 +6,6 @@
 
 enum {
   DEPTH = SUM_CHAIN, /* of one chain */
-  ENOUGH_TILES = 16, /* of a thread: one more or less does not count */
   A_STRIDE = 8       /* of packed rows of A: the tallest tile */
 };
 

@@ -2,10 +2,12 @@
 #include "codegen/schedule/reduce.h"
 
 enum {
-  FEW_ROWS = 16,     /* of which threads would get one or none */
-  MOST_COPIED = 4,   /* chunks of operands that a thread has room for */
-  FEW_COLUMNS = 128, /* of which threads would get a block or two */
-  MANY_CHUNKS = 16   /* of rows, that pay for a launch that adds them up */
+  FEW_ROWS = 16,                   /* of which threads would get one or none */
+  SPLIT_WORK = 4 * SERIAL_WORK,    /* that pays for a launch that adds up chunks */
+  MOST_COPIED = 4,                 /* chunks of operands that a thread has room for */
+  FEW_COLUMNS = 64 * COLUMN_BLOCK, /* of which many threads would get a block or two */
+  NARROW = 16,                     /* columns of a block at least: a line of the cache */
+  ENOUGH_UNITS = 256               /* for many threads */
 };
 
 RowsSchedule rows_schedule(const RowsShape *s) {
@@ -92,14 +94,16 @@ ColumnsSchedule columns_schedule(const ColumnsShape *s) {
   ColumnsSchedule c = {.rows = s->rows,
                        .columns = s->columns,
                        .outer = s->outer,
-                       .blocks = ceil_div(s->columns, COLUMN_BLOCK),
+                       .width = COLUMN_BLOCK,
                        .chunks = 1};
   bool chunked = s->chunked && s->rows > COL_CHUNK;
-  c.width = c.blocks > 1 ? COLUMN_BLOCK : (int)s->columns;
-  if (c.width < 1) c.width = 1;
   if (chunked) c.chunks = ceil_div(s->rows, COL_CHUNK);
-  c.split = chunked && s->columns * s->outer <= FEW_COLUMNS && s->rows >= MANY_CHUNKS * COL_CHUNK &&
-            s->work >= SERIAL_WORK;
+  c.split = chunked && s->columns * s->outer < FEW_COLUMNS && s->work >= SPLIT_WORK;
+  while (c.split && c.width > NARROW &&
+         c.chunks * s->outer * ceil_div(s->columns, c.width) < ENOUGH_UNITS)
+    c.width /= 2;
+  c.blocks = ceil_div(s->columns, c.width);
+  if (c.blocks <= 1) c.width = s->columns > 1 ? (int)s->columns : 1;
   c.all_units = c.outer * c.blocks;
   c.units = c.split ? c.chunks * c.all_units : s->work < SERIAL_WORK ? 1 : c.all_units;
   return c;

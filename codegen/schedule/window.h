@@ -109,7 +109,8 @@ typedef struct ConvSchedule {
   int nspans;
   int64_t tile_rows; /* pixels of a tile, at most */
   uint64_t flops;
-  bool by_rows;      /* units are rows of the result; else rows of a panel */
+  bool by_rows;      /* units follow each other along the panels of a row; else down a panel */
+  bool by_panels;    /* units are rows of a panel; else rows of the result */
   int64_t row_count; /* of all images, or of blocks of them */
   int64_t row_block; /* by_rows: so many go by for each panel */
   int64_t units;
@@ -142,6 +143,7 @@ typedef struct FilterSchedule {
   int64_t runs; /* of channels in a filter row: 1 or one a column */
   int64_t row;  /* channels in such a run */
   int64_t tiles, rows, low; /* of a run: `low` of `rows`, then of rows + 1 */
+  int64_t least;            /* rows of a tile at least, where many threads cut more tiles */
   bool pack;                /* a panel of dy lies in a buffer while its tiles go over it */
   int64_t lb;               /* elements from pixel to pixel of dy, or of that buffer */
   int64_t block;            /* tiles of x that lie in a buffer while panels go over them, or 0 */
@@ -152,6 +154,12 @@ typedef struct FilterSchedule {
   int64_t all_units, units; /* tiles of the result; 1 where one thread does all of them */
 } FilterSchedule;
 
+/* Tiles of a run for so many threads, and whether their number depends on that of threads. */
+int64_t filter_tiles(const FilterSchedule *f, int threads);
+static inline bool filter_varies(const FilterSchedule *f) {
+  return f->units > 1 && f->row / f->least > f->tiles;
+}
+double filter_balance(const void *schedule, int threads); /* as a Kernel's */
 FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape);
 extern const ScheduleKind filter_kind;
 

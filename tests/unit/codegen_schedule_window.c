@@ -53,6 +53,10 @@ static void decides_convolutions(void **state) {
   assert_false(v.by_rows); /* few rows: threads share panels, too */
   assert_int_equal(v.units, 7 * 4);
   assert_true(v.once);
+  s.c = conv(20, 256, 256, 1, axis(7, 1, 1, 0, 1), axis(7, 1, 1, 0, 1));
+  v = conv_schedule(a, &machines[AVX512], &s);
+  assert_true(v.by_rows && v.by_panels); /* whole rows, or some panels of one */
+  assert_int_equal(v.units, 20 * 7 * 4);
   arena_free(a);
 }
 
@@ -68,6 +72,10 @@ static void decides_filters(void **state) {
   s.c = conv(64, 64, 64, 1, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1));
   f = filter_schedule(&machines[AVX512], &s);
   assert_true(!f.merged && f.runs == 3 && !f.block);
+  assert_int_equal(f.units, 90); /* for one thread; for 64 two less tall tiles each */
+  assert_int_equal(filter_tiles(&f, 1), 10);
+  assert_int_equal(filter_tiles(&f, 64), 14);
+  assert_true(filter_balance(&f, 64) >= 0.9);
 }
 
 static void decides_depthwise_and_pools(void **state) {
@@ -167,6 +175,11 @@ static void check_filter(const VectorMachine *m, const ConvGeom *g) {
   assert_true(!f.pack || f.chunk * f.nr * 4 <= m->l2 / 4);
   assert_true(!f.block || (f.block <= f.tiles && f.block * f.chunk * f.la * 4 <= m->l2));
   assert_true(f.units == 1 || f.units == f.all_units);
+  for (int threads = 1; threads <= 128; threads += 21) {
+    int64_t tiles = filter_tiles(&f, threads), rows = ceil_div(f.row, tiles);
+    assert_true(tiles >= f.tiles && rows <= tallest && f.row / tiles >= f.least);
+    assert_true(f.units == 1 || filter_balance(&f, threads) <= 1 + 1e-9);
+  }
 }
 
 static void covers_every_shape(void **state) {
