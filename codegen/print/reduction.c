@@ -155,7 +155,8 @@ bool rows_independent(const Group *gr) {
     if (!op_is_reduction(op)) {
       /* an element-wise op on the full shape that reads a reduction would need a second pass */
       if (op->kind == OP_BROADCAST && group_arg(gr, op->operands[0]) < 0 &&
-          op_info[value_def(gr->e, op->operands[0])->kind].cls != CLASS_LEAF)
+          op_info[value_def(gr->e, op->operands[0])->kind].cls != CLASS_LEAF &&
+          !op_is_count(gr->e, value_def(gr->e, op->operands[0])))
         return false;
       continue;
     }

@@ -52,10 +52,12 @@ static double extent(const Type *t, const Ints *axes) {
   return n;
 }
 
-/* The number of elements along the axes as a value of type t; of bounded axes at run time. */
+/* The number of elements along the axes as a value of type t; of bounded axes at run time, from a
+   double, as the language's mean has it, so that the two are one. */
 static ValueId extent_value(Builder *b, const Type *of, const Ints *axes, const Type *t) {
   if (!of->extent) return build_const(b, t, extent(of, axes));
   ValueId n = build_count(b, of, axes ? axes->at : NULL, ints_n(axes));
+  n = build_convert(b, n, DT_F64);
   return build_broadcast(b, build_convert(b, n, t->dtype), t);
 }
 

@@ -108,6 +108,23 @@ int op_outer_axes(const Entry *e, const Op *op) {
   return axes_before(t, op->attr[AT_AXES].ints);
 }
 
+/* ops: how many may still be looked at. */
+static bool is_count(const Entry *e, const Op *op, int *ops) {
+  const OpInfo *info = &op_info[op->kind];
+  if (op->kind == OP_CONST || op->kind == OP_EXTENT) return true;
+  if ((*ops)-- <= 0 || info->cls != CLASS_ELEMENT || info->flags & OPF_POSITION) return false;
+  for (int i = 0; i < op->noperands; i++) {
+    const Op *def = value_def(e, op->operands[i]);
+    if (!def || !is_count(e, def, ops)) return false;
+  }
+  return value_type(e, op->results[0])->rank == 0;
+}
+
+bool op_is_count(const Entry *e, const Op *op) {
+  int ops = 24; /* a mean's scale has ten */
+  return op->noperands && is_count(e, op, &ops);
+}
+
 static Form form_of(const Group *g) {
   const Entry *e = g->e;
   const Op *op = g->op;
@@ -151,6 +168,7 @@ static const Type *reshaped(const Group *g) {
   for (int i = 0; i < g->nops; i++) {
     const Op *op = g->ops[i];
     if (op_info[op->kind].cls != CLASS_ELEMENT || op_is_widening(g->e, op)) continue;
+    if (op_is_count(g->e, op)) continue;
     const Type *t = value_type(g->e, op->results[0]);
     if (!type_same_dims(t, own)) return t;
   }

@@ -80,4 +80,8 @@ int op_full_operand(const Op *op);
 int axes_before(const Type *t, const Ints *axes);
 /* The same of the axes that the op reduces. */
 int op_outer_axes(const Entry *e, const Op *op);
+/* A scalar of extents and constants alone, of few ops, as a count of elements is. Groups that read
+   it compute it themselves: as a member of one it would keep others from being one with what comes
+   before that. */
+bool op_is_count(const Entry *e, const Op *op);
 #endif

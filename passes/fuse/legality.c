@@ -10,16 +10,16 @@ bool fuse_is_core(const Fuse *f, const Op *op) {
   OpClass c = op_info[op->kind].cls;
   if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && !op_reads_memory(op))
     return false;
-  if (op_is_widening(f->e, op)) return false;
+  if (op_is_widening(f->e, op) || op_is_count(f->e, op)) return false;
   const Target *t = f->r->opt->target;
   return !t || !t->can_fuse || t->can_fuse(t, f->e, op);
 }
 
-/* Copied into the groups that read it: a constant, a ramp, a view that is an index map, a widening,
-   which would only be stored in more bytes. */
+/* Copied into the groups that read it: a constant, a count, a ramp, a view that is an index map, a
+   widening, which would only be stored in more bytes. */
 bool fuse_is_inline(const Fuse *f, const Op *op) {
   if (op->kind == OP_CONST || op->kind == OP_IOTA || op->kind == OP_EXTENT ||
-      op_is_widening(f->e, op))
+      op_is_widening(f->e, op) || op_is_count(f->e, op))
     return true;
   if (op_info[op->kind].cls != CLASS_VIEW || op->kind == OP_COPY || op->noperands != 1)
     return false;
@@ -40,7 +40,7 @@ FusionGroup *fuse_reshaped(const Fuse *f, const Op *op) {
 
 Source fuse_source(const Fuse *f, ValueId v) {
   Source s = {v, value_def(f->e, v), axes_identity(f->a, value_type(f->e, v)), false};
-  while (s.def && s.def->noperands && f->inlined[s.def->id]) {
+  while (s.def && s.def->noperands && f->inlined[s.def->id] && !op_is_count(f->e, s.def)) {
     if (!op_is_widening(f->e, s.def)) {
       s.map = axes_through(f->a, f->e, s.def, s.map);
       s.viewed = true;

@@ -28,9 +28,11 @@ entry rows(x : f32[n <= 9, 6, 8], ids : u8[n]) {
   q, k, v = split(linear(y, 24) as qkv, 3, axis = -1)
   z = transpose(attention(heads(q), heads(k), heads(v), true), [0, 2, 1, 3])
   s = softmax(x @ transpose(y, [0, 2, 1]))
+  param d : f32[8] = normal(1)
   return z, s, c = concat([e, x[:, 0]], axis = 1), p = pad(e, [0, 1], [0, 2]), o = one_hot(ids, 3), u = cumsum(x),
          r = argsort(e), w = normal(shape = [n, 5]), t = transpose(e), m = argmax(x, axis = 0), top = max(x, axis = 0),
-         least = min(e), v = var(x, axis = [0, 2]), i = iota(8) + i32(n), part = reverse(x, axis = [1]), g = e * f32(n)
+         least = min(e), v = var(x, axis = [0, 2]), i = iota(8) + i32(n), part = reverse(x, axis = [1]), g = e * f32(n),
+         d = reshape(d, [1, 8]) @ reshape(d, [8, 1]) / n
 }
 entry steps(x : f32[n <= 9, 6, 8]) {
   h = zeros([n, 4])
@@ -117,7 +119,7 @@ check() { # check PROGRAM EXTENT
   files "$2"
   case $1 in
   ops)
-    names="z s c p o u r w t m top least v i part g"
+    names="z s c p o u r w t m top least v i part g d"
     compare ops rows "--x rows_x.npy --ids rows_ids.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare ops steps "--x steps_x.npy$(outputs h last mean)" h.npy last.npy mean.npy
     ;;
