@@ -159,8 +159,8 @@ static const char *operands(Gen *g, const Attention *a, const char *q_head, cons
 }
 
 /* Blocks of heads behind those of this run. */
-static void leave_behind(Gen *g, Text *x, const Attention *a, int arg) {
-  const Type *t = value_type(a->gr->e, a->gr->in[arg]);
+static void leave_behind(Gen *g, Text *x, const Attention *a, int operand) {
+  const Type *t = value_type(a->gr->e, a->op->operands[operand]);
   if (!dims_bounded(t, 0, t->rank - 2)) return;
   text_line(x, "if (h >= %s) return;", dims_text(g, a->gr->e, t, 0, t->rank - 2));
 }
@@ -170,7 +170,7 @@ static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSc
   start(g, k, a, s, false);
   k->grid = s->blocks;
   declare_block(x, s, "i0", s->rows, s->query_blocks, s->query_parts);
-  leave_behind(g, x, a, a->q);
+  leave_behind(g, x, a, a->grad);
   declare_params(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
@@ -186,7 +186,7 @@ static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSched
   start(g, k, a, s, true);
   k->grid = s->blocks_of_keys;
   declare_block(x, s, "j0", s->key_rows, s->key_blocks, s->key_parts);
-  leave_behind(g, x, a, a->k);
+  leave_behind(g, x, a, a->grad + 1);
   declare_params(g, x, a, "0");
   const char *first = arena_printf(g->a, "h * %lld", group);
   const char *in = operands(g, a, first, "h");
@@ -204,10 +204,10 @@ void cuda_attention(Gen *g, const Group *gr) {
   Attention a = attention_of(g->a, gr);
   cuda_counts(g, gr->root, a.t, "queries");
   cuda_counts(g, gr->root, a.s, "keys");
-  const Type *q = value_type(gr->e, gr->in[a.q]);
-  for (int i = 0; i < gr->nin; i++) { /* of one row a query there is a number a row, too */
-    const Type *in = value_type(gr->e, gr->in[i]);
-    cuda_outermost(g, gr->root, in, in->rank < q->rank ? 1 : 2);
+  const Type *q = value_type(gr->e, a.op->operands[a.grad]);
+  for (int i = 0; i < a.op->noperands; i++) { /* there are numbers a query, too */
+    const Type *x = value_type(gr->e, a.op->operands[i]);
+    cuda_outermost(g, a.op, x, x->rank < q->rank ? 1 : 2);
   }
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);

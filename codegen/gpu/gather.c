@@ -45,8 +45,10 @@ static void gather(Gen *g, const Group *gr) {
   text_line(x, "const int64_t id = (int64_t)%s;",
             scalar_load(g->a, ids->dtype, arena_printf(g->a, "in%d", s.ids_arg), "i"));
   text_line(x, "%s x;", T);
-  text_open(x, "if (id < 0 || id >= %lld) {", rows);
-  text_line(x, "%s", gen_fault(g, gr, gr->root, "an index", "i", "id", rows));
+  const int axis = (int)gr->root->attr[AT_BATCH].i;
+  const char *limit = dims_text(g, gr->e, s.table, axis, axis + 1);
+  text_open(x, "if (id < 0 || id >= %s) {", limit);
+  text_line(x, "%s", gen_fault_below(g, gr, gr->root, "an index", "i", "id", limit));
   text_line(x, "#pragma unroll");
   text_line(x, "for (int l = 0; l < %d; l++) x.at[l] = 0;", v);
   x->indent--;
@@ -227,16 +229,14 @@ static void one_hot(Gen *g, const Group *gr) {
                          arena_printf(g->a, "(%s)(j == id)", dtype_compute(out->dtype))));
 }
 
-/* Ids come first, and rows of tables are moved whole, at their bounds. */
+/* Ids of a run come first; rows of tables are moved whole, at their bounds. */
 static void check_extents(Gen *g, const Group *gr) {
   const Op *op = gr->root;
-  bool update = op->kind == OP_DYNAMIC_UPDATE, gather = op->kind == OP_GATHER;
+  bool update = op->kind == OP_DYNAMIC_UPDATE;
   for (int i = 0; i < gr->nin; i++) {
     const Type *t = value_type(gr->e, gr->in[i]);
     if (update || gr->in[i] != gr->in[group_arg(gr, op->operands[0])] || op->kind == OP_ONE_HOT)
       cuda_outermost(g, op, t, update ? t->rank : 0);
-    else if (gather && type_extent(t, (int)op->attr[AT_BATCH].i))
-      cuda_outermost(g, op, t, t->rank);
   }
 }
 

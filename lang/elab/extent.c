@@ -130,7 +130,22 @@ const char *extent_str(Elab *e, Val v) {
   return intern_printf(e->c, "%s, which is known at run time", axis_str(e->c, v.extent.axis));
 }
 
+/* `n < 8`, which is no number either. */
+static bool wants_less(Elab *e, const Expr *x) {
+  if (x->kind != EX_BINARY || x->binary.op != BIN_LT || x->binary.left->kind != EX_NAME)
+    return false;
+  if (name_is_known(e, x->binary.left->name)) return false;
+  int64_t bound;
+  Val v = elab_eval_one(e, x->binary.right);
+  if (!val_to_int(e, v, 1, "the bound of an extent", x->binary.right->loc, &bound)) return true;
+  elab_error(e, x->loc, "the bound of an extent is one that it may have, after '<='");
+  elab_hint(e, "%s <= %lld", x->binary.left->name, (long long)(bound > 1 ? bound - 1 : 1));
+  elab_trace(e);
+  return true;
+}
+
 bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
+  if (wants_less(e, x)) return *axis = -1, true;
   if (x->kind != EX_BINARY || x->binary.op != BIN_LE || x->binary.left->kind != EX_NAME)
     return false;
   const char *name = x->binary.left->name;

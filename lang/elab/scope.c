@@ -143,12 +143,15 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
     elab_hint(e, "bind it before the loop; the loop then changes it");
   } else if (follows_slashes(e, loc)) {
     elab_hint(e, "a comment starts with '#'; '//' divides and rounds down");
-  } else if (hint_for_name(name)) {
+  } else if (hint_for_name(name) && !dim) {
     elab_hint(e, "%s", hint_for_name(name));
   } else if (near) {
     elab_hint(e, "did you mean '%s'?", near);
   } else if (dim) {
-    elab_hint(e, "a dim is a number or declared: let %s = 64", name);
+    elab_hint(e,
+              "a dim is a number or declared: let %s = 64; that of an input may be known at run "
+              "time: n <= 64",
+              name);
   }
   elab_trace(e);
 }
