@@ -102,8 +102,7 @@ static bool add_inputs(Import *im) {
 
 /* ---- tensors of the file ---- */
 
-static bool add_tensors(Import *im) {
-  const Onnx__GraphProto *g = im->model->graph;
+bool tensors_add(Import *im, const Onnx__GraphProto *g) {
   if (g->n_sparse_initializer) return fail(im, "it holds sparse tensors, which gc does not have");
   for (size_t i = 0; i < g->n_initializer; i++) {
     const Onnx__TensorProto *t = g->initializer[i];
@@ -139,16 +138,18 @@ static void mark_needed(Import *im) {
       enter(im, &im->statistics, g->node[i]->input[k]);
     for (size_t k = 0; needed && k < g->node[i]->n_input; k++)
       enter(im, &im->needed, g->node[i]->input[k]);
+    if (needed) subgraph_needs(im, g->node[i]);
   }
 }
 
-static int64_t version_of(const Import *im, const char *domain) {
-  for (size_t i = 0; i < im->model->n_opset_import; i++) {
-    const Onnx__OperatorSetIdProto *o = im->model->opset_import[i];
-    if (strcmp(or_empty(o->domain), domain) == 0) return o->version;
-  }
-  return 0;
+int64_t version_of(size_t n, Onnx__OperatorSetIdProto *const *at, const char *domain) {
+  int64_t version = 0;
+  for (size_t i = 0; i < n && !version; i++)
+    if (strcmp(or_empty(at[i]->domain), domain) == 0) version = at[i]->version;
+  return version < 1000 ? version : 1000;
 }
+
+void name_needed(Import *im, const char *name) { enter(im, &im->needed, name); }
 
 static const char *printable(Import *im, const char *s) {
   char *t = arena_strdup(im->a, s);
@@ -233,7 +234,15 @@ static bool add_node(Import *im, const Onnx__NodeProto *p, int version) {
       v->missing = true;
   }
   im->note = printable(im, *or_empty(p->name) ? arena_printf(im->a, "%s %s", n.op, p->name) : n.op);
-  translate(&n);
+  bool done = false;
+  if (!subgraph_inline(&n, &done)) return false;
+  if (!done) translate(&n);
+  return true;
+}
+
+bool nodes_add(Import *im, Onnx__NodeProto *const *at, size_t n, int version) {
+  for (size_t i = 0; i < n; i++)
+    if (!add_node(im, at[i], version)) return false;
   return true;
 }
 
@@ -302,8 +311,8 @@ const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, in
       .c = c, .a = ctx_arena(c), .path = path, .model = model, .dims = dims, .ndims = ndims};
   im->used = ARENA_ARRAY(im->a, bool, ndims + 1);
   names_reserve(im);
-  int64_t version = version_of(im, "");
-  if (!version) version = version_of(im, "ai.onnx");
+  int64_t version = version_of(model->n_opset_import, model->opset_import, "");
+  if (!version) version = version_of(model->n_opset_import, model->opset_import, "ai.onnx");
   enum { OLDEST = 7 };
   if (version < OLDEST)
     return FAIL(im, "its operator set is %lld; 7 and later are read", (long long)version), NULL;
@@ -311,9 +320,9 @@ const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, in
   for (size_t i = 0; i < g->n_initializer; i++)
     enter(im, &im->initializers, or_empty(g->initializer[i]->name));
   mark_needed(im);
-  bool ok = add_tensors(im) && add_inputs(im);
-  for (size_t i = 0; ok && i < g->n_node; i++)
-    ok = add_node(im, g->node[i], (int)(version < 1000 ? version : 1000));
+  functions_need(im);
+  bool ok = tensors_add(im, g) && add_inputs(im);
+  ok = ok && nodes_add(im, g->node, g->n_node, (int)version);
   ok = ok && report_refused(im) && add_outputs(im) && report_refused(im);
   return ok ? print_program(im, version) : NULL;
 }

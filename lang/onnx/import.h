@@ -3,6 +3,21 @@
 #define GC_LANG_ONNX_IMPORT_H
 #include "lang/onnx/graph.h"
 
+/* Nodes of the graph, or of one within a node, in their order. False after a diagnostic. */
+bool nodes_add(Import *im, Onnx__NodeProto *const *at, size_t n, int version);
+int64_t version_of(size_t n, Onnx__OperatorSetIdProto *const *at, const char *domain);
+/* Tensors of a graph, those that are needed. False after a diagnostic. */
+bool tensors_add(Import *im, const Onnx__GraphProto *g);
+void name_needed(Import *im, const char *name);
+
+/* ---- subgraphs.c ---- */
+/* A node that stands for others: If, where gc knows the condition, or a function of the model.
+ *done: it was one. False after a diagnostic. */
+bool subgraph_inline(Node *n, bool *done);
+/* What the graphs within a node, and the functions of the model, compute and read. */
+void subgraph_needs(Import *im, const Onnx__NodeProto *p);
+void functions_need(Import *im);
+
 /* The text of the program and its weights. */
 const OnnxProgram *print_program(Import *im, int64_t version);
 #endif

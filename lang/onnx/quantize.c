@@ -6,8 +6,13 @@
 static bool per_axis(Node *n, Tensor *v, const Shape *s, int64_t given, const char **t) {
   uint64_t count;
   int axis;
-  *t = tensor_text(n, v);
+  Number one;
   if (!shape_count(&v->shape, &count)) return refuse(n, "a scale of a bounded dimension");
+  if (!v->name && !v->trained && is_one_number(n->im, v, &one)) {
+    *t = number_text(n->im, v->type, one);
+    return true;
+  }
+  *t = tensor_text(n, v);
   if (count == 1) {
     if (v->shape.rank) *t = reshaped(n, *t, &(Shape){0});
     return true;

@@ -1,6 +1,8 @@
 /* Attention and recurrent layers. */
 #include "lang/onnx/graph.h"
 
+#include <math.h>
+
 /* ---- attention ---- */
 
 /* [b, t, heads * d] as [b, heads, t, d]; others as they are. */
@@ -16,59 +18,110 @@ static bool to_heads(Node *n, Tensor *v, int64_t heads, const char **t, Shape *s
   return true;
 }
 
+typedef struct Heads {
+  const char *q, *k, *v;
+  Shape qs, ks, vs; /* [b, heads, t, d] */
+  int64_t past, queries, count, group;
+  const char *scale; /* "" : 1 / sqrt(d) */
+} Heads;
+
+/* So many heads of queries to one of keys: as an axis of their own. */
+static void grouped(Node *n, Heads *h) {
+  h->group = h->ks.at[1].symbol || h->qs.at[1].symbol || !h->ks.at[1].n
+                 ? 1
+                 : h->qs.at[1].n / h->ks.at[1].n;
+  if (h->group < 2) return;
+  long long keys = (long long)h->ks.at[1].n, count = (long long)h->count;
+  h->q = text(n, "reshape(%s, [-1, %lld, %lld, %lld, %lld])", h->q, keys, (long long)h->group,
+              (long long)h->queries, (long long)h->qs.at[3].n);
+  h->k = text(n, "reshape(%s, [-1, %lld, 1, %lld, %lld])", h->k, keys, count,
+              (long long)h->ks.at[3].n);
+  h->v = text(n, "reshape(%s, [-1, %lld, 1, %lld, %lld])", h->v, keys, count,
+              (long long)h->vs.at[3].n);
+}
+
+/* With numbers as a mask, a cap, or scores as an output: step by step. */
+static bool attention_steps(Node *n, Heads *h, const char *before, const Shape *s, const char **y) {
+  Tensor *mask = input(n, 3);
+  double cap = attr_real(n, "softcap", 0);
+  int64_t mode = attr_int(n, "qk_matmul_output_mode", 0);
+  Shape scores = h->qs;
+  scores.at[3] = h->ks.at[2];
+  const char *scale =
+      *h->scale ? h->scale : text(n, "%s", real(n, 1 / sqrt((double)h->qs.at[3].n)));
+  const char *kt =
+      text(n, "transpose(%s, %s)", h->k, h->group > 1 ? "[0, 1, 2, 4, 3]" : "[0, 1, 3, 2]");
+  const char *t = text(n, "(%s @ %s) * %s", h->q, kt, scale);
+  t = let(n, h->group > 1 ? reshaped(n, t, &scores) : t);
+  const char *stage[4] = {t};
+  if (cap != 0) t = let(n, text(n, "%s * tanh(%s / %s)", real(n, cap), t, real(n, cap)));
+  stage[1] = t;
+  if (mask && mask->type == ELEM_BOOL)
+    t = let(n, text(n, "where(%s, %s, -inf)", tensor_text(n, mask), t));
+  else if (mask)
+    t = let(n, text(n, "%s + %s", t, tensor_text(n, mask)));
+  if (*before) t = let(n, text(n, "where(%s, %s, -inf)", before, t));
+  stage[2] = t;
+  const char *p = text(n, "softmax(%s)", t);
+  if (mask || *before) /* a query without keys gives 0 */
+    p = text(n, "where(max(%s, axis = -1, keep = true) == -inf, 0, %s)", t, p);
+  stage[3] = let(n, p);
+  Shape five = {.rank = 5,
+                .at = {h->ks.at[0], h->ks.at[1], {h->group, 0}, {h->queries, 0}, {h->count, 0}}};
+  *y = text(n, "%s @ %s", h->group > 1 ? reshaped(n, stage[3], &five) : stage[3], h->v);
+  if (h->group > 1) *y = reshaped(n, *y, s);
+  if (mode < 0 || mode > 3) return refuse(n, "another kind of scores");
+  return give(n, 3, input(n, 0)->type, &scores, stage[mode]);
+}
+
 bool onnx_attention(Node *n) {
   Tensor *mask = input(n, 3), *keys = input(n, 4), *values = input(n, 5);
   bool flat = input(n, 0)->shape.rank == 3, causal = attr_int(n, "is_causal", 0) != 0;
-  if (input(n, 6) || attr_real(n, "softcap", 0) != 0 || attr_int(n, "left_window_size", -1) >= 0 ||
+  if (input(n, 6) || attr_int(n, "left_window_size", -1) >= 0 ||
       attr_int(n, "right_window_size", -1) >= 0)
-    return refuse(n, "attention with a window, a cap, or lengths of its own");
-  if (output(n, 3)) return refuse(n, "scores of attention as an output");
-  if (mask && mask->type != ELEM_BOOL) return refuse(n, "attention with numbers as a mask");
-  const char *q, *k, *v;
-  Shape qs, ks, vs;
-  int64_t past = 0, queries, count, heads = attr_int(n, "q_num_heads", 0),
-          of_keys = attr_int(n, "kv_num_heads", 0);
-  if (!to_heads(n, input(n, 0), heads, &q, &qs) || !to_heads(n, input(n, 1), of_keys, &k, &ks) ||
-      !to_heads(n, input(n, 2), of_keys, &v, &vs) || !dim_number(n, qs.at[2], &queries))
+    return refuse(n, "attention with a window, or lengths of its own");
+  Heads h = {.scale = ""};
+  int64_t heads = attr_int(n, "q_num_heads", 0), of_keys = attr_int(n, "kv_num_heads", 0);
+  if (!to_heads(n, input(n, 0), heads, &h.q, &h.qs) ||
+      !to_heads(n, input(n, 1), of_keys, &h.k, &h.ks) ||
+      !to_heads(n, input(n, 2), of_keys, &h.v, &h.vs) || !dim_number(n, h.qs.at[2], &h.queries))
     return false;
   if (keys && values) {
-    if (keys->shape.rank != 4 || !dim_number(n, keys->shape.at[2], &past))
+    if (keys->shape.rank != 4 || !dim_number(n, keys->shape.at[2], &h.past))
       return refuse(n, "a past that does not fit");
-    k = let(n, text(n, "concat([%s, %s], axis = 2)", tensor_text(n, keys), k));
-    v = let(n, text(n, "concat([%s, %s], axis = 2)", tensor_text(n, values), v));
-    ks.at[2].n += past, vs.at[2].n += past;
+    h.k = let(n, text(n, "concat([%s, %s], axis = 2)", tensor_text(n, keys), h.k));
+    h.v = let(n, text(n, "concat([%s, %s], axis = 2)", tensor_text(n, values), h.v));
+    h.ks.at[2].n += h.past, h.vs.at[2].n += h.past;
   }
-  if (!dim_number(n, ks.at[2], &count)) return false;
-  const char *seen = mask ? tensor_text(n, mask) : "";
-  if (causal && (mask || queries != count)) {
-    const char *before =
-        text(n, "%s <= %s + %lld", along(n, count, 1, 2), along(n, queries, 0, 2), (long long)past);
-    seen = mask ? text(n, "(%s) and (%s)", seen, before) : before;
-    causal = false;
+  if (!dim_number(n, h.ks.at[2], &h.count)) return false;
+  if (attr_real(n, "scale", 0) != 0) h.scale = real(n, attr_real(n, "scale", 0));
+  const char *pk = h.k, *pv = h.v, *before = "", *t;
+  Shape s = h.qs, one,
+        mask_of = {.rank = 4, .at = {h.qs.at[0], h.qs.at[1], h.qs.at[2], h.ks.at[2]}};
+  s.at[3] = h.vs.at[3];
+  if (mask && (!shapes_broadcast(&mask_of, &mask->shape, &one) || !shape_same(&one, &mask_of)))
+    return refuse(n, "a mask of another shape");
+  grouped(n, &h);
+  bool steps = (mask && (mask->type != ELEM_BOOL || h.group > 1)) ||
+               attr_real(n, "softcap", 0) != 0 || output(n, 3);
+  if (causal && (mask || steps || h.queries != h.count))
+    before = text(n, "%s <= %s + %lld", along(n, h.count, 1, 2), along(n, h.queries, 0, 2),
+                  (long long)h.past);
+  if (steps) {
+    if (!attention_steps(n, &h, before, &s, &t)) return false;
+  } else {
+    const char *seen = mask ? tensor_text(n, mask) : "";
+    if (*before) seen = mask ? text(n, "(%s) and (%s)", seen, before) : before;
+    t = text(n, "attention(%s, %s, %s, causal = %s", h.q, h.k, h.v,
+             causal && !*before ? "true" : "false");
+    if (*h.scale) t = text(n, "%s, scale = %s", t, h.scale);
+    t = *seen ? text(n, "%s, mask = %s)", t, let(n, seen)) : text(n, "%s)", t);
+    if (h.group > 1) t = reshaped(n, t, &s);
   }
-  Shape s = qs;
-  s.at[3] = vs.at[3];
-  int64_t group = ks.at[1].symbol || qs.at[1].symbol || !ks.at[1].n ? 1 : qs.at[1].n / ks.at[1].n;
-  if (group > 1) { /* so many heads of queries to one of keys */
-    if (mask) return refuse(n, "groups of heads with a mask");
-    q = text(n, "reshape(%s, [-1, %lld, %lld, %lld, %lld])", q, (long long)ks.at[1].n,
-             (long long)group, (long long)queries, (long long)qs.at[3].n);
-    k = text(n, "reshape(%s, [-1, %lld, 1, %lld, %lld])", k, (long long)ks.at[1].n,
-             (long long)count, (long long)ks.at[3].n);
-    v = text(n, "reshape(%s, [-1, %lld, 1, %lld, %lld])", v, (long long)vs.at[1].n,
-             (long long)count, (long long)vs.at[3].n);
-  }
-  const char *t = text(n, "attention(%s, %s, %s, causal = %s", q, k, v, causal ? "true" : "false");
-  if (attr_real(n, "scale", 0) != 0)
-    t = text(n, "%s, scale = %s", t, real(n, attr_real(n, "scale", 0)));
-  t = *seen ? text(n, "%s, mask = %s)", t, let(n, seen)) : text(n, "%s)", t);
-  if (group > 1) t = reshaped(n, t, &s);
   const Shape joined = {.rank = 3, .at = {s.at[0], s.at[2], {s.at[1].n * s.at[3].n, 0}}};
-  const char *pk = k, *pv = v;
   if (!give(n, 0, input(n, 0)->type, flat ? &joined : &s, flat ? text(n, "from_heads(%s)", t) : t))
     return false;
-  return give(n, 1, input(n, 0)->type, &ks, group > 1 ? reshaped(n, pk, &ks) : pk) &&
-         give(n, 2, input(n, 0)->type, &vs, group > 1 ? reshaped(n, pv, &vs) : pv);
+  return give(n, 1, input(n, 0)->type, &h.ks, pk) && give(n, 2, input(n, 0)->type, &h.vs, pv);
 }
 
 /* ---- recurrent layers, unrolled ---- */

@@ -92,6 +92,55 @@ run 0 ./tune predict --x x.npy --expect want.npy
 run 0 ./tune train --x x.npy --label labels.npy --epochs 2 --quiet --save tuned.safetensors
 run 0 ./cnn predict --x x.npy --load tuned.safetensors --probabilities tuned.npy
 
+# ---- data in another file, a branch that is known, a function of the model, quantization ----
+external() { # external NAME LOCATION OFFSET
+  encode "$1" <<END
+opset_import { version: 18 } opset_import { domain: "own" version: 1 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 10 } dim { dim_value: 4 } } } } }
+  output { name: "y" } output { name: "q" }
+  initializer { name: "w" data_type: 1 dims: [4, 3] data_location: 1 external_data { key: "location" value: "$2" }
+    external_data { key: "offset" value: "$3" } external_data { key: "length" value: "48" } }
+  initializer { name: "yes" data_type: 9 int32_data: 1 }
+  initializer { name: "scale" data_type: 1 float_data: 0.25 } initializer { name: "zero" data_type: 3 int32_data: -3 }
+  node { op_type: "If" name: "choice" input: "yes" output: "s"
+    attribute { name: "then_branch" g: "$(encode_graph "node { op_type: 'MatMul' input: ['x', 'w'] output: 'm' } output { name: 'm' }")" }
+    attribute { name: "else_branch" g: "$(encode_graph "node { op_type: 'Unheard' input: 'x' output: 'u' } output { name: 'u' }")" } }
+  node { op_type: "Scaled" domain: "own" input: "s" output: "y" attribute { name: "alpha" f: 0.5 } }
+  node { op_type: "QuantizeLinear" input: ["y", "scale", "zero"] output: "i" }
+  node { op_type: "DequantizeLinear" input: ["i", "scale", "zero"] output: "q" }
+}
+functions { name: "Scaled" domain: "own" input: "a" output: "b" attribute: "alpha" opset_import { version: 18 }
+  node { op_type: "LeakyRelu" input: "a" output: "b" attribute { name: "alpha" ref_attr_name: "alpha" type: 1 } } }
+END
+}
+encode_graph() { # as bytes of a text of protobuf
+  printf '%s' "$1" | protoc-c --proto_path="$here/lang/onnx" --encode=onnx.GraphProto onnx.proto |
+    od -An -v -to1 | tr -d '\n' | sed 's/ /\\/g'
+}
+"$mkdata" raw f32 20 1 w.bin && "$mkdata" npy f32 10,4 1 four.npy || fail 'no data could be made'
+external data.onnx w.bin 16
+run 0 "$gc" data.onnx --emit=g -o data.g
+holds data.g 'b = leaky_relu(m, 0.5)  # LeakyRelu'
+cat >by_hand.g <<'END'
+def net(x : f32[10, 4]) {
+  param w : f32[4, 3] = zeros()
+  return leaky_relu(x @ w, 0.5)
+}
+entry predict(x : f32[10, 4]) {
+  y = net(x)
+  return y, q = clamp(round(y * 4), -125, 130) / 4
+}
+END
+run 0 "$gc" by_hand.g --weights=data.safetensors -o by_hand
+run 0 ./by_hand predict --x four.npy --y y.npy --q q.npy
+run 0 "$gc" data.onnx -o data
+run 0 ./data predict --x four.npy --expect y=y.npy --expect q=q.npy
+external data.onnx w.bin 40
+says 1 'w: external data behind the end of w.bin' "$gc" data.onnx -o no
+external data.onnx ../w.bin 0
+says 1 "w: external data outside of the model's folder" "$gc" data.onnx -o no
+
 # ---- what is refused ----
 says 1 'the dimension batch of the input x has no number' "$gc" cnn.onnx -o no
 holds out.txt "hint: -D batch=N, or -D 'batch<=N' for every number from 1 to N"

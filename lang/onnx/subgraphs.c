@@ -1,0 +1,147 @@
+/* Nodes that stand for others: If whose condition gc knows, and calls of the model's functions.
+   Contract: graphs within a node see the values around it; a function sees its inputs alone, and
+   its names are its own. They nest at most DEEPEST deep. */
+#include "lang/onnx/import.h"
+
+enum { DEEPEST = 32 };
+
+static void *take(void *arena, size_t n) { return arena_alloc(arena, n + 1); }
+
+static void keep(void *arena, void *p) {}
+
+static Onnx__GraphProto *graph_of(Import *im, const Onnx__AttributeProto *a) {
+  ProtobufCAllocator allocator = {take, keep, im->a};
+  return onnx__graph_proto__unpack(&allocator, a->g.len, a->g.data);
+}
+
+static void node_needs(Import *im, const Onnx__NodeProto *p, int depth) {
+  for (size_t k = 0; k < p->n_input; k++) name_needed(im, p->input[k]);
+  for (size_t k = 0; k < p->n_output; k++) name_needed(im, p->output[k]);
+  for (size_t i = 0; i < p->n_attribute && depth < DEEPEST; i++) {
+    const Onnx__GraphProto *g = p->attribute[i]->has_g ? graph_of(im, p->attribute[i]) : NULL;
+    for (size_t k = 0; g && k < g->n_node; k++) node_needs(im, g->node[k], depth + 1);
+    for (size_t k = 0; g && k < g->n_output; k++)
+      if (g->output[k]->name) name_needed(im, g->output[k]->name);
+  }
+}
+
+void subgraph_needs(Import *im, const Onnx__NodeProto *p) {
+  for (size_t i = 0; i < p->n_attribute; i++)
+    if (p->attribute[i]->has_g) {
+      node_needs(im, p, 0);
+      return;
+    }
+}
+
+void functions_need(Import *im) {
+  for (size_t i = 0; i < im->model->n_functions; i++) {
+    const Onnx__FunctionProto *f = im->model->functions[i];
+    for (size_t k = 0; k < f->n_node; k++) node_needs(im, f->node[k], 0);
+    for (size_t k = 0; k < f->n_output; k++) name_needed(im, f->output[k]);
+  }
+}
+
+/* The node's outputs are these values. */
+static void hand_on(Node *n, char *const *names, size_t count) {
+  for (int k = 0; k < n->nout; k++) {
+    Tensor *v = (size_t)k < count ? value_named(n->im, names[k]) : NULL;
+    if (!n->out[k]) continue;
+    if (!v || v->missing)
+      n->out[k]->missing = true;
+    else
+      give_same(n, k, v);
+  }
+}
+
+static bool inline_if(Node *n, bool *done) {
+  Tensor *c = input(n, 0);
+  uint64_t count;
+  const Number *x =
+      c && !c->missing && shape_count(&c->shape, &count) && count == 1 ? known_of(n->im, c) : NULL;
+  const Onnx__AttributeProto *a = x ? attr_of(n, x->i ? "then_branch" : "else_branch") : NULL;
+  const Onnx__GraphProto *g = a && a->has_g ? graph_of(n->im, a) : NULL;
+  if (!g) return true;
+  *done = true;
+  char **names = ARENA_ARRAY(n->im->a, char *, g->n_output + 1);
+  for (size_t i = 0; i < g->n_output; i++) names[i] = g->output[i]->name ? g->output[i]->name : "";
+  if (!tensors_add(n->im, g) || !nodes_add(n->im, g->node, g->n_node, n->version)) return false;
+  hand_on(n, names, g->n_output);
+  return true;
+}
+
+/* ---- functions ---- */
+
+/* The node of a function with the attributes of its call in the place of references to them. */
+static Onnx__NodeProto *with_attributes(Node *call, const Onnx__FunctionProto *f,
+                                        Onnx__NodeProto *p) {
+  Import *im = call->im;
+  Onnx__NodeProto *copy = ARENA_NEW(im->a, Onnx__NodeProto);
+  *copy = *p;
+  copy->attribute = ARENA_ARRAY(im->a, Onnx__AttributeProto *, p->n_attribute + 1);
+  copy->n_attribute = 0;
+  for (size_t i = 0; i < p->n_attribute; i++) {
+    const char *wanted = p->attribute[i]->ref_attr_name;
+    const Onnx__AttributeProto *a = wanted && *wanted ? attr_of(call, wanted) : p->attribute[i];
+    for (size_t k = 0; !a && k < f->n_attribute_proto; k++) /* its default */
+      if (f->attribute_proto[k]->name && strcmp(f->attribute_proto[k]->name, wanted) == 0)
+        a = f->attribute_proto[k];
+    if (!a) continue;
+    Onnx__AttributeProto *named = ARENA_NEW(im->a, Onnx__AttributeProto);
+    *named = *a;
+    named->name = p->attribute[i]->name;
+    copy->attribute[copy->n_attribute++] = named;
+  }
+  return copy;
+}
+
+static bool inline_function(Node *n, const Onnx__FunctionProto *f) {
+  Import *im = n->im;
+  Map outside = im->values;
+  im->values = (Map){0};
+  bool missing = false;
+  for (size_t i = 0; i < f->n_input; i++)
+    if (input(n, (int)i)) {
+      missing |= input(n, (int)i)->missing;
+      value_put(im, f->input[i], input(n, (int)i));
+    }
+  int64_t version = version_of(f->n_opset_import, f->opset_import, "");
+  bool ok = true;
+  for (size_t i = 0; i < f->n_node && ok && !missing; i++) {
+    Onnx__NodeProto *p = with_attributes(n, f, f->node[i]);
+    /* an input that the call leaves out is left out in the function */
+    p->input = ARENA_ARRAY(im->a, char *, p->n_input + 1);
+    for (size_t k = 0; k < p->n_input; k++) {
+      p->input[k] = f->node[i]->input[k];
+      for (size_t q = 0; q < f->n_input; q++)
+        if (!input(n, (int)q) && strcmp(f->input[q], p->input[k]) == 0) p->input[k] = "";
+    }
+    ok = nodes_add(im, &p, 1, (int)(version ? version : n->version));
+  }
+  if (ok) hand_on(n, f->output, missing ? 0 : f->n_output);
+  im->values = outside;
+  return ok;
+}
+
+bool subgraph_inline(Node *n, bool *done) {
+  Import *im = n->im;
+  const Onnx__FunctionProto *f = NULL;
+  const char *domain = n->p->domain ? n->p->domain : "";
+  for (size_t i = 0; i < im->model->n_functions && *domain && !f; i++) {
+    const Onnx__FunctionProto *g = im->model->functions[i];
+    if (g->name && g->domain && strcmp(g->name, n->op) == 0 && strcmp(g->domain, domain) == 0)
+      f = g;
+  }
+  bool is_if = !*domain && strcmp(n->op, "If") == 0;
+  if (!f && !is_if) return true;
+  if (im->depth == DEEPEST) {
+    *done = true;
+    refuse(n, "functions or branches within each other, more than %d deep", DEEPEST);
+    for (int k = 0; k < n->nout; k++)
+      if (n->out[k]) n->out[k]->missing = true;
+    return true;
+  }
+  im->depth++;
+  bool ok = f ? (*done = true, inline_function(n, f)) : inline_if(n, done);
+  im->depth--;
+  return ok;
+}
