@@ -101,7 +101,20 @@ static void down(const uint16_t *rows, const Axis *x, const Axis *y, const Image
   }
 }
 
+/* Of the shape's size. */
+static void copy(const Picture *p, const ImageShape *s, uint8_t *to) {
+  uint64_t n = (uint64_t)s->channels, all = (uint64_t)s->width * s->height;
+  for (uint64_t y = 0, i = 0; y < s->height; y++)
+    for (uint64_t x = 0; x < s->width; x++, i++)
+      for (uint64_t c = 0; c < n; c++)
+        to[s->planar ? c * all + i : i * n + c] = (uint8_t)sample(p, x, y, (int)c, s->channels);
+}
+
 bool picture_resample(const Picture *p, const ImageShape *s, uint8_t *to) {
+  if (p->width == s->width && p->height == s->height) {
+    copy(p, s, to);
+    return true;
+  }
   uint64_t w = p->width, h = p->height;
   if (w * s->height > h * s->width) /* too wide */
     w = (h * s->width * 2 + s->height) / (2 * (uint64_t)s->height);

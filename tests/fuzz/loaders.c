@@ -3,6 +3,7 @@
    accept what it then cannot gather. Build with sanitizers (GC_SANITIZE=ON) to see more. A seed
    always makes the same files, so that a finding repeats. */
 #include "runtime/data/dataset.h"
+#include "runtime/data/image.h"
 #include "runtime/weights/safetensors.h"
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,57 @@ static void seed_csv(Seeds *s) {
   memcpy(s->b, text, s->n = sizeof text - 1);
 }
 
+static void put_chunk(Seeds *s, const char *kind, const void *data, size_t n) {
+  for (int i = 24; i >= 0; i -= 8) s->b[s->n++] = (uint8_t)(n >> i);
+  memcpy(s->b + s->n, kind, 4);
+  if (n) memcpy(s->b + s->n + 4, data, n);
+  uint32_t crc = (uint32_t)crc32(0, s->b + s->n, (uInt)n + 4);
+  s->n += n + 4;
+  for (int i = 24; i >= 0; i -= 8) s->b[s->n++] = (uint8_t)(crc >> i);
+}
+
+static void seed_png(Seeds *s) {
+  static const uint8_t head[] = {0, 0, 0, 5, 0, 0, 0, 6, 8, 2, 0, 0, 0}; /* 5 x 6, RGB */
+  uint8_t rows[6 * 16] = {0}, packed[256];
+  uLongf n = sizeof packed;
+  for (size_t i = 0; i < sizeof rows; i++) rows[i] = (uint8_t)(i % 16 ? i * 7 : i / 16 % 5);
+  if (compress(packed, &n, rows, sizeof rows) != Z_OK) exit(2);
+  memcpy(s->b, "\x89PNG\r\n\x1a\n", s->n = 8);
+  put_chunk(s, "IHDR", head, sizeof head);
+  put_chunk(s, "tEXt", "a\0b", 3);
+  put_chunk(s, "IDAT", packed, n);
+  put_chunk(s, "IEND", NULL, 0);
+}
+
+/* Sums that are right again, so that what stands behind them is read. */
+static void mend_png(Seeds *s) {
+  for (size_t at = 8; at + 12 <= s->n;) {
+    size_t n = (size_t)s->b[at] << 24 | (size_t)s->b[at + 1] << 16 | (size_t)s->b[at + 2] << 8 |
+               s->b[at + 3];
+    if (n > s->n - at - 12) return;
+    uint32_t crc = (uint32_t)crc32(0, s->b + at + 4, (uInt)n + 4);
+    for (int i = 0; i < 4; i++) s->b[at + 8 + n + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
+    at += n + 12;
+  }
+}
+
+/* 8 x 8, gray: a quantization table of ones, one code for each alphabet, and one flat block. */
+static void seed_jpeg(Seeds *s) {
+  static const uint8_t frame[] = {0xFF, 0xC0, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0},
+                       dc[] = {0xFF, 0xC4, 0, 20, 0x00, 1, 0, 0, 0, 0, 0,
+                               0,    0,    0, 0,  0,    0, 0, 0, 0, 0, 0},
+                       ac[] = {0xFF, 0xC4, 0, 20, 0x10, 1, 0, 0, 0, 0, 0,
+                               0,    0,    0, 0,  0,    0, 0, 0, 0, 0, 0},
+                       scan[] = {0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0, 0x3F, 0xFF, 0xD9};
+  static const uint8_t begin[] = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
+  memcpy(s->b, begin, s->n = sizeof begin);
+  memset(s->b + s->n, 1, 64), s->n += 64;
+  memcpy(s->b + s->n, frame, sizeof frame), s->n += sizeof frame;
+  memcpy(s->b + s->n, dc, sizeof dc), s->n += sizeof dc;
+  memcpy(s->b + s->n, ac, sizeof ac), s->n += sizeof ac;
+  memcpy(s->b + s->n, scan, sizeof scan), s->n += sizeof scan;
+}
+
 static void seed_safetensors(Seeds *s) {
   static const char h[] = "{\"__metadata__\":{\"format\":\"gc\"},\"a\":{\"dtype\":\"F32\","
                           "\"shape\":[2,3],\"data_offsets\":[0,24]},"
@@ -102,8 +154,8 @@ static void mutate(Seeds *s, uint64_t *rng) {
   }
 }
 
-static bool use_data(const char *path, const char *suffix) {
-  const int64_t dims[] = {2, 4};
+static bool use_data(const char *path, const char *suffix, bool image) {
+  const int64_t dims[] = {image ? 1 : 2, 4};
   const GcTensor t = {.name = "x", .dtype = GC_F32, .rank = 2, .dims = dims};
   const GcEntry entry = {.inputs = &t, .ninputs = 1};
   char text[128];
@@ -143,9 +195,10 @@ static bool use_weights(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  static void (*const seeds[])(Seeds *) = {seed_npy, seed_idx,         seed_gzip,
-                                           seed_npz, seed_safetensors, seed_csv};
+  static void (*const seeds[])(Seeds *) = {seed_npy,         seed_idx, seed_gzip, seed_npz,
+                                           seed_safetensors, seed_csv, seed_png,  seed_jpeg};
   enum { KINDS = sizeof seeds / sizeof *seeds };
+  const unsigned kinds = gcrt_image_formats ? KINDS : KINDS - 2; /* images are last */
   char *unit = "";
   uint64_t most = argc > 1 ? strtoull(argv[1], &unit, 10) : 5;
   bool counted = *unit == 't';
@@ -158,29 +211,37 @@ int main(int argc, char **argv) {
   if (symlink(path, csv) != 0) return 2;
   time_t end = time(NULL) + (time_t)most;
   for (; counted ? runs < most : runs % 64 || time(NULL) < end; runs++) {
-    unsigned kind = (unsigned)(next(&rng) % KINDS);
+    unsigned kind = (unsigned)(next(&rng) % kinds);
+    if (kind > 5 && next(&rng) % 16) kind -= 6; /* each takes a thread that reads ahead */
     Seeds s = {0};
     seeds[kind](&s);
     if (runs >= KINDS * 4) mutate(&s, &rng); /* the first ones as they are */
+    if (kind == 6 && runs % 4) mend_png(&s);
     if (ftruncate(fd, 0) != 0 || pwrite(fd, s.b, s.n, 0) != (ssize_t)s.n) return 2;
     bool ok = kind == 4   ? use_weights(path)
-              : kind == 5 ? use_data(csv, runs % 5 == 0   ? ":u8"
-                                          : runs % 7 == 0 ? ":1..4[0:2]"
-                                                          : "")
-                          : use_data(path, runs % 5 == 0   ? ":u8"
-                                           : runs % 7 == 0 ? "[0:2]"
-                                                           : "");
+              : kind == 5 ? use_data(csv,
+                                     runs % 5 == 0   ? ":u8"
+                                     : runs % 7 == 0 ? ":1..4[0:2]"
+                                                     : "",
+                                     false)
+              : kind > 5  ? use_data(path, "", true)
+                          : use_data(path,
+                                    runs % 5 == 0   ? ":u8"
+                                     : runs % 7 == 0 ? "[0:2]"
+                                                     : "",
+                                     false);
     tried[kind]++, accepted[kind] += ok;
     if (runs < KINDS * 4 && !ok && runs % 5 != 0)
       fprintf(stderr, "a good file of kind %u was refused\n", kind), abort();
   }
-  static const char *const names[KINDS] = {"npy", "idx", "gzip", "npz", "safetensors", "csv"};
-  for (unsigned k = 0; k < KINDS; k++)
+  static const char *const names[KINDS] = {"npy",         "idx", "gzip", "npz",
+                                           "safetensors", "csv", "png",  "jpeg"};
+  for (unsigned k = 0; k < kinds; k++)
     printf("%-12s %8llu files, %8llu accepted\n", names[k], (unsigned long long)tried[k],
            (unsigned long long)accepted[k]);
   close(fd);
   unlink(csv);
-  for (unsigned k = 0; k < KINDS; k++)
+  for (unsigned k = 0; k < kinds; k++)
     if (accepted[k] < tried[k] / 100 || tried[k] - accepted[k] < tried[k] / 100 || tried[k] < 100) {
       printf("too few files of kind %s are accepted, or refused\n", names[k]);
       return 1;
