@@ -1,6 +1,7 @@
 # gpt.g: a character-level language model, a small transformer
 let B = 32                                    # windows of text in a step
 let T = 64                                    # characters of a window: the context
+let P = 1                                     # characters of a prompt, at most; more than 1 on the CPU alone
 let V = 128                                   # size of the vocabulary: ASCII
 let L = 4                                     # layers
 let H = 4                                     # heads
@@ -26,28 +27,35 @@ def qkv(x : [b, t, c], position) {
   return rotate(to_heads(q, H), position), rotate(to_heads(k, H), position), to_heads(v, H)
 }
 
-def attend(x, position) {
+# the keys and values of the last T rows; k and v are those of the rows from `at` on
+def remember(k, v, at) {
+  state keys : f32[1, H, T, C / H] = zeros()
+  state values : f32[1, H, T, C / H] = zeros()
+  keys := dynamic_update(keys, k, at, axis = 2)
+  values := dynamic_update(values, v, at, axis = 2)
+  return keys, values
+}
+
+def attend(x, position, cache) {
   q, k, v = qkv(x, position) as heads
+  if cache { old, new = remember(k, v, 0) as kv }
   return linear(from_heads(attention(q, k, v, causal = true)), C) as proj
 }
 
-# the same for one row at a time, with a KV cache of the last T rows
+# the same for one row at a time, with a KV cache
 def attend_next(x, at) {
   q, k, v = qkv(x, reshape(f32(at), [1])) as heads
-  state keys : f32[1, H, T, C / H] = zeros()
-  state values : f32[1, H, T, C / H] = zeros()
-  keys := dynamic_update(keys, k, at % T, axis = 2)
-  values := dynamic_update(values, v, at % T, axis = 2)
+  keys, values = remember(k, v, at % T) as kv
   return linear(from_heads(attention(q, keys, values, mask = iota(T) <= at)), C) as proj
 }
 
 def mlp(x) { return dropout(x |> linear(4 * C) as up |> gelu |> linear(C) as down, drop) }
 
-def text(c : u8[b, t]) {
+def text(c : u8[b, t], cache = false) {
   x = embed(known_chars(c), V, C, std = 0.1) as chars
   for l in 0..L {
     scope h[l] {
-      x = x + dropout(attend(rmsnorm(x) as n1, f32(iota(t))) as attn, drop)
+      x = x + dropout(attend(rmsnorm(x) as n1, f32(iota(t)), cache) as attn, drop)
       x = x + mlp(rmsnorm(x) as n2)
     }
   }
@@ -77,13 +85,27 @@ def next_char(c : u8[1, 1], at) {
   return linear(rmsnorm(x) as n, V) as out
 }
 
-# Each run samples one character and keeps it. The maximum of logits plus Gumbel noise, -log(-log(u)),
-# is a sample of softmax(logits); the temperature scales the noise, and at 0 the likeliest character is taken.
-entry write() {
+# A sample of softmax(logits): the maximum of logits plus Gumbel noise, -log(-log(u)). The temperature scales the
+# noise, and at 0 the likeliest character is taken.
+def sample(logits : f32[v]) {
+  return u8(argmax(logits - temperature * log(-log(uniform(1e-7, 1, shape = [v])))))
+}
+
+# Reads 1 to P characters at once into the KV cache, and samples the one behind them: `write` goes on from there.
+entry prompt(context : u8[1, n <= P]) {
   state last : u8[] = const(10)               # a line's end
   state at : i32[] = zeros()
-  logits = (next_char(reshape(last, [1, 1]), at) as gpt)[0, 0]
-  char = u8(argmax(logits - temperature * log(-log(uniform(1e-7, 1, shape = [V])))))
+  char = sample((text(context, cache = true) as gpt)[0, n - 1])
+  last := char
+  at := i32(n)
+  return char
+}
+
+# Each run samples one character and keeps it.
+entry write() {
+  state last : u8[] = const(10)
+  state at : i32[] = zeros()
+  char = sample((next_char(reshape(last, [1, 1]), at) as gpt)[0, 0])
   last := char
   at := at + 1
   return char

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 lightly_optimised
 prose 40000
-run 0 "$gc" "$here/docs/examples/gpt.g" -O2 -D L=2 -D C=64 -D T=32 -D B=8 -D drop=0 -o gpt
+run 0 "$gc" "$here/docs/examples/gpt.g" -O2 -D L=2 -D C=64 -D T=32 -D P=32 -D B=8 -D drop=0 -o gpt
 last() { sed -n '2,$p' log.csv | tail -20 | awk -F, '{s += $3} END {print s / NR}'; }
 
 # ---- row by row it computes what it computes at once ----
@@ -22,6 +22,21 @@ same a.safetensors b.safetensors 'the same weights on three threads'
 run 0 ./gpt write --load w.safetensors --steps 100 --text char --quiet
 size=$(wc -c <out.txt)
 [ "$size" = 100 ] || [ "$size" = 101 ] || fail "$size characters, not 100 (and perhaps a newline)"
+
+# ---- a prompt of any length: what is written behind it is the same, wherever it is cut ----
+printf 'The program' >prompt.txt
+run 0 ./gpt prompt --context prompt.txt --load w.safetensors --temperature 0 --save read.safetensors --text char --quiet
+head -c 1 out.txt >written.txt
+run 0 ./gpt write --load read.safetensors --temperature 0 --steps 12 --text char --quiet
+head -c 12 out.txt >>written.txt
+for length in 1 7; do
+  head -c $length written.txt | cat prompt.txt - >longer.txt
+  run 0 ./gpt prompt --context longer.txt --load w.safetensors --temperature 0 --text char --quiet
+  exactly "$(head -c 1 out.txt | od -An -tx1)" "$(tail -c +$((length + 1)) written.txt | head -c 1 | od -An -tx1)" \
+    "the character behind a prompt of $((11 + length))"
+done
+says 1 'error: text.txt: n of the input context would be 40000, which is not in 1 to 32' \
+  ./gpt prompt --context text.txt --load w.safetensors
 
 # ---- GPT-2, small, with its published names ----
 small='-D L=2 -D H=2 -D C=128 -D V=8192 -D N=16 -D T=16 -D B=2'
