@@ -23,7 +23,8 @@ struct Target {
    * panels. */
   int (*panel)(const Target *t, Dtype dt);
   /* Columns of a panel for the filters of convolutions of this dtype, which have so many; 0: no
-     panels; < 0: no such convolutions. NULL: images stay as the program has them. */
+     panels; < 0: no such convolutions. NULL: images stay as the program has them. Of a half
+     precision: for convolutions with f32 results, and their gradients by the images. */
   int (*filter_panel)(const Target *t, Dtype dt, int64_t columns);
   bool narrow_convs; /* convolutions read images of 2 bytes, and round filters on the way; else they
                         want f32 numbers that were rounded before */
@@ -37,4 +38,8 @@ struct Target {
   bool strided_attention; /* reads operands behind views, and stores results transposed */
   int max_fused_ops;      /* in one kernel */
 };
+
+/* The target's loops over pixels multiply the convolution's operands of half precision as they are,
+   and sum in f32. */
+bool conv_multiplies_halves(const Target *t, const Entry *e, const Op *op);
 #endif

@@ -1,13 +1,13 @@
-/* Prints convolutions of f32 images in NHWC, and their gradients with respect to the images, as
-   direct convolution without im2col, with an element-wise epilogue. A register tile of the result
-   is some pixels of one image row by a panel of channels. Its operands for one filter row are
-   contiguous, so the tile's loop over filter rows, columns and channels is the depth loop of a
-   product. Contract: filters lie in panels of the result's channels (passes/layout/images.c). Every
-   element is one chain of fma in the order of the filter's rows, columns and channels, without the
-   padding, as in print/window.c. Rows are clipped; at an image's sides each filter column has a
-   loop of its own over the pixels that it reaches. If image rows are short, a tile is one pixel of
-   several images, of which every filter column reaches all or none. With a stride, the gradient's
-   columns fall into as many phases, each with its own filter columns. */
+/* Prints convolutions of f32 or bf16 images in NHWC, and their gradients with respect to the
+   images, as direct convolution without im2col, with an element-wise epilogue. A register tile of
+   the result is some pixels of one image row by a panel of channels. Its operands for one filter
+   row are contiguous, so the tile's loop over filter rows, columns and channels is the depth loop
+   of a product. Contract: filters lie in panels of the result's channels (passes/layout/images.c).
+   Every element is one chain of fma in the order of the filter's rows, columns and channels,
+   without the padding, as in print/window.c. Rows are clipped; at an image's sides each filter
+   column has a loop of its own over the pixels that it reaches. If image rows are short, a tile is
+   one pixel of several images, of which every filter column reaches all or none. With a stride, the
+   gradient's columns fall into as many phases, each with its own filter columns. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
@@ -103,7 +103,7 @@ static const char *place_of(const Conv *v, const Phase *f, const char *i, int64_
 /* The tiles of a row of the result for one panel; those that are alike in one loop. */
 static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, int64_t a_step,
                         int64_t b_step) {
-  int most = tile_rows(v->machine, width);
+  int most = conv_tile_rows(v->machine, &v->s, width);
   int64_t ld = v->s.epilogue ? v->s.nr : v->s.to_channels;
   int64_t tiles = (f->n + most - 1) / most, i0 = 0;
   for (int64_t k = 0; k < tiles;) {
@@ -175,7 +175,7 @@ static void print_row(const Conv *v, Text *x, int64_t width) {
             text_plus(v->g->a, text_times(v->g->a, v->group, v->s.width),
                       text_times(v->g->a, v->panel, v->s.nr)));
   print_taps(v, x, &a_step, &b_step);
-  text_line(x, "const f32 *a = image + %s;",
+  text_line(x, "const %s *a = image + %s;", v->s.pairs ? "uint16_t" : "f32",
             text_plus(v->g->a,
                       arena_printf(v->g->a, "(n0 * %lld + row) * %lld", (long long)v->s.in_rows,
                                    (long long)(v->s.in_columns * v->s.from_channels)),
@@ -183,7 +183,7 @@ static void print_row(const Conv *v, Text *x, int64_t width) {
   int64_t group = v->s.c.groups == 1 ? 0 : v->s.back ? v->s.depth * v->s.lb : v->s.width;
   const char *panel = text_plus(v->g->a, text_times(v->g->a, v->group, group),
                                 text_times(v->g->a, v->panel, v->s.panel));
-  text_line(x, "const f32 *b = filter + %s;",
+  text_line(x, "const %s *b = filter + %s;", v->s.pairs ? "uint16_t" : "f32",
             text_plus(v->g->a, panel, text_times(v->g->a, "r0", v->s.c.w.taps * v->s.tap)));
   if (v->s.epilogue && (v->s.whole || v->s.blocks))
     text_line(x, "f32 *out = tile;");
@@ -229,7 +229,8 @@ static Conv conv_of(Gen *g, const Group *gr) {
   ConvShape shape = {.c = conv_geom(gr->e, op),
                      .back = op->kind == OP_CONV_INPUT_GRAD,
                      .panel = filter->layout ? filter->layout->nr : 0,
-                     .epilogue = gr->nops > 1};
+                     .epilogue = gr->nops > 1,
+                     .pairs = dtype_is_half(value_type(gr->e, op->operands[0])->dtype)};
   const VectorMachine *machine = &cpu_target(g->target)->machine;
   Conv v = {
       .g = g, .gr = gr, .op = op, .machine = machine, .s = conv_schedule(g->a, machine, &shape)};
@@ -260,8 +261,8 @@ void cpu_conv(Gen *g, const Group *gr) {
       if (k->args[i].access.rows) k->args[i].access.parts = v.s.row_count;
   }
   const char *first = k->units > 1 ? "u0" : "0";
-  text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(gr, v.op->operands[0]),
-            group_arg(gr, v.op->operands[1]));
+  text_line(x, "const %s *image = in%d, *filter = in%d;", v.s.pairs ? "uint16_t" : "f32",
+            group_arg(gr, v.op->operands[0]), group_arg(gr, v.op->operands[1]));
   if (v.s.epilogue) kernel_buffer(g, k, x, "f32", 4, "tile", v.s.buffer * v.s.nr);
   long long block = v.s.row_block;
   const int outside = x->indent;

@@ -17,8 +17,8 @@ static int cpu_panel(const Target *t, Dtype dt) {
 
 /* As few panels as the tile's width allows, of equal widths. */
 static int cpu_filter_panel(const Target *t, Dtype dt, int64_t columns) {
-  if (dt != DT_F32) return -1;
-  return columns <= cpu_panel(t, dt) ? 0 : panel_columns(&cpu_target(t)->machine, columns);
+  if (dt != DT_F32 && !(dt == DT_BF16 && cpu_target(t)->machine.pairs)) return -1;
+  return columns <= cpu_panel(t, DT_F32) ? 0 : panel_columns(&cpu_target(t)->machine, columns);
 }
 
 static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {

@@ -22,6 +22,32 @@ const char *tile_arguments(Gen *g, const Tile *t) {
                       (long long)t->lk, (long long)t->lb);
 }
 
+/* The same of pairs: two steps of the depth, or the last one of an odd depth. */
+static void print_pair(Text *x, const Tile *t, const TapRun *run, const char *second,
+                       const char *pair) {
+  text_line(x, "Vi32 v[NV];");
+  text_line(x, "GC_ZIP(q, %s)", second);
+  text_open(x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);
+  text_line(x, "const Vi32 s = %s;", arena_printf(x->a, pair, (long long)t->li));
+  text_line(x, "UNROLL for (int j = 0; j < NV; j++) acc[i][j] = dot_bf16(v[j], s, acc[i][j]);");
+  text_close(x, "}");
+}
+
+static void print_pairs(Text *x, const Tile *t, const TapRun *run, const char *depth,
+                        const char *lb) {
+  text_open(x, "for (long k = 0; k < %s / 2; k++, p += 2, q += 2 * %s) {", depth, lb);
+  print_pair(x, t, run, arena_printf(x->a, "(q + %s)", lb), "pair_at(p + i * %lldL)");
+  text_close(x, "}");
+  if (!tile_is_general(t) && run->depth % 2 == 0) return;
+  if (tile_is_general(t))
+    text_open(x, "if (depth %% 2) {");
+  else
+    text_open(x, "{");
+  print_pair(x, t, run, "minus_zeros", "splat_i32(GC_PAIR(p[i * %lldL], 0))");
+  text_line(x, "p++, q += %s;", lb);
+  text_close(x, "}");
+}
+
 /* The loop over a run's depth, for `rows` lo to hi of the tile. */
 static void print_run(Gen *g, Text *x, const Tile *t, const TapRun *run) {
   const char *depth = "depth", *lk = "lk", *lb = "lb";
@@ -36,6 +62,11 @@ static void print_run(Gen *g, Text *x, const Tile *t, const TapRun *run) {
     text_line(x, "UNROLL for (int i = %d; i < %d; i++) GC_PREFETCH(p, i * %lldL + %lldL);",
               (int)run->lo, (int)run->hi, (long long)t->li, (long long)t->next);
     depth = arena_printf(g->a, "%d", LINE);
+  }
+  if (t->pairs) {
+    print_pairs(x, t, run, depth, lb);
+    if (by_line) text_close(x, "}");
+    return;
   }
   text_open(x, "for (long k = 0; k < %s; k++, p += %s, q += %s) {", depth, lk, lb);
   text_line(x, "Vf32 v[NV];");
@@ -56,8 +87,8 @@ static void print_runs(Gen *g, Text *x, const Tile *t) {
   }
   for (const TapRun *run = t->run; run < t->run + t->nruns; run++) {
     text_open(x, "{");
-    text_line(x, "const f32 *p = ra + %lldL, *q = rb + %lldL;", (long long)run->a,
-              (long long)run->b);
+    text_line(x, "const %s *p = ra + %lldL, *q = rb + %lldL;", t->pairs ? "uint16_t" : "f32",
+              (long long)run->a, (long long)run->b);
     if (run->more) {
       text_line(x, "GC_ROLLED");
       text_open(x, "for (int i = 0; i <= %lld; i++, p += %lldL, q += %lldL) {",
@@ -79,12 +110,14 @@ const char *tile_function(Gen *g, const Tile *t) {
   text_line(&x, "  acc[i][j] = (Vf32){0};");
   if (t->prefetch) text_line(&x, "long prefetched = 0; /* rows of c */");
   text_open(&x, "for (long n = 0; n < images; n++, a += an, b += bn) {");
-  text_line(&x, "const f32 *ra = a, *rb = b;");
+  const char *T = t->pairs ? "uint16_t" : "f32";
+  text_line(&x, "const %s *ra = a, *rb = b;", T);
   text_open(&x, "for (long r = 0; r < rows; r++, ra += ar, rb += br) {");
   print_runs(g, &x, t);
   if (!t->nruns) text_line(&x, "(void)ra, (void)rb;");
   text_close(&x, "}");
   text_close(&x, "}");
+  if (t->pairs) text_line(&x, "UNROLL for (int i = 0; i < R; i++) { GC_ORDER_PAIRS(i) }");
   text_open(&x, "UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {");
   text_line(&x, "const unsigned long m = (W - j * L < L ? W - j * L : L) * sizeof(f32);");
   text_line(&x, "f32 *to = c + i * ldc + j * L;");
@@ -97,11 +130,12 @@ const char *tile_function(Gen *g, const Tile *t) {
   }
   text_line(&x, "__builtin_memcpy(to, &acc[i][j], m);");
   text_close(&x, "}");
-  const char *parameters = arena_printf(
-      g->a,
-      "const f32 *restrict a, long ar, long an, const f32 *restrict b, long br, "
-      "long bn,\n    f32 *restrict c, long ldc, long rows, long images%s%s",
-      tile_is_general(t) ? ", long depth, long lk, long lb" : "", t->adds ? ", int first" : "");
+  const char *parameters =
+      arena_printf(g->a,
+                   "const %s *restrict a, long ar, long an, const %s *restrict b, long br, "
+                   "long bn,\n    f32 *restrict c, long ldc, long rows, long images%s%s",
+                   T, T, tile_is_general(t) ? ", long depth, long lk, long lb" : "",
+                   t->adds ? ", int first" : "");
   return tile_helper(g, arena_printf(g->a, "window_%dx%lld", t->rows, (long long)t->width),
                      parameters, text_str(&x));
 }

@@ -41,8 +41,10 @@ static void (*pixel_printer(Gen *g, const Group *gr))(Gen *, const Group *) {
     return ok ? cpu_pool : NULL;
   }
   bool filters = op->kind == OP_CONV_FILTER_GRAD;
+  bool halves = conv_multiplies_halves(g->target, gr->e, op);
   if (value_type(gr->e, op->results[0])->dtype != DT_F32 ||
-      value_type(gr->e, op->operands[0])->dtype != DT_F32 || op->attr[AT_ROUND_FILTERS].i)
+      (value_type(gr->e, op->operands[0])->dtype != DT_F32 && !halves) ||
+      op->attr[AT_ROUND_FILTERS].i)
     return NULL;
   if (!is_pixels(g, gr, op->operands[0])) return NULL;
   if (filters ? !is_pixels(g, gr, op->operands[1])

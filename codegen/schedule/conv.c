@@ -15,8 +15,12 @@ enum {
 /* Prefetches as many rows of c with each filter row as make all of them at its end. */
 static Tile tile_new(const ConvSchedule *v, int rows, int64_t width) {
   int taps = (int)v->c.h.taps;
-  return (Tile){
-      .rows = rows, .width = width, .lb = v->lb, .lk = 1, .prefetch = (rows + taps - 1) / taps};
+  return (Tile){.rows = rows,
+                .width = width,
+                .lb = v->lb,
+                .lk = 1,
+                .pairs = v->pairs,
+                .prefetch = (rows + taps - 1) / taps};
 }
 
 /* Pixels [i0, i0 + rows) of a phase. */
@@ -67,9 +71,13 @@ static int64_t tile_cost(const VectorMachine *m, const Tile *t) {
   return cost;
 }
 
+int conv_tile_rows(const VectorMachine *m, const ConvSchedule *v, int64_t width) {
+  return v->pairs ? tile_pair_rows(m, width) : tile_rows(m, width);
+}
+
 /* Whether tiles go across images: where they are cheaper so, with what they read still cached. */
 static void choose_tiles(Arena *a, const VectorMachine *m, ConvSchedule *v) {
-  int64_t width = v->np == 1 ? v->width : v->nr, most = tile_rows(m, width);
+  int64_t width = v->np == 1 ? v->width : v->nr, most = conv_tile_rows(m, v, width);
   int64_t blocks = (v->n + most - 1) / most, along = 0, across = 0;
   if (v->n == 0 || v->n * v->rows < FEW_ROWS || v->columns > FEW_COLUMNS) return;
   if (type_extent(v->c.x, 0)) return; /* a tile of images has a text for each number of them */
@@ -108,7 +116,7 @@ static void choose_units(const VectorMachine *m, ConvSchedule *v) {
   v->row_block = m->l2 / 4 / (bytes ? bytes : 1);
   if (!v->row_block) v->row_block = 1;
   int64_t tail = v->width - (v->np - 1) * v->nr; /* the narrowest panel has the tallest tiles */
-  v->tile_rows = tile_rows(m, tail);
+  v->tile_rows = conv_tile_rows(m, v, tail);
   v->buffer = v->blocks ? v->images * v->columns : v->whole ? v->columns : v->tile_rows;
 }
 
@@ -118,6 +126,7 @@ ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *sh
   const Type *from = back ? c->y : c->x, *to = back ? c->x : c->y;
   ConvSchedule v = {.c = *c,
                     .back = back,
+                    .pairs = shape->pairs,
                     .n = c->n,
                     .rows = to->dim[2],
                     .columns = to->dim[3],
@@ -149,22 +158,10 @@ ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *sh
 }
 
 #define FIELD(f) SCHEDULE_FIELD(ConvSchedule, f)
-const ScheduleKind conv_kind = {"conv", (const ScheduleField[]){FIELD(n),
-                                                                FIELD(rows),
-                                                                FIELD(columns),
-                                                                FIELD(depth),
-                                                                FIELD(width),
-                                                                FIELD(back),
-                                                                FIELD(nr),
-                                                                FIELD(np),
-                                                                FIELD(tile_rows),
-                                                                FIELD(nphases),
-                                                                FIELD(blocks),
-                                                                FIELD(images),
-                                                                FIELD(low),
-                                                                FIELD(once),
-                                                                FIELD(whole),
-                                                                FIELD(by_rows),
-                                                                FIELD(by_panels),
-                                                                FIELD(row_block),
-                                                                {0}}};
+const ScheduleKind conv_kind = {
+    "conv",
+    (const ScheduleField[]){FIELD(n),       FIELD(rows),      FIELD(columns),   FIELD(depth),
+                            FIELD(width),   FIELD(back),      FIELD(pairs),     FIELD(nr),
+                            FIELD(np),      FIELD(tile_rows), FIELD(nphases),   FIELD(blocks),
+                            FIELD(images),  FIELD(low),       FIELD(once),      FIELD(whole),
+                            FIELD(by_rows), FIELD(by_panels), FIELD(row_block), {0}}};

@@ -11,6 +11,13 @@ int tile_rows(const VectorMachine *m, int64_t width) {
   return rows > 14 ? 14 : rows < 1 ? 1 : rows;
 }
 
+int tile_pair_rows(const VectorMachine *m, int64_t width) {
+  int64_t vectors = ceil_div(width, machine_lanes(m, 4)), registers = m->vectors == 4 ? 32 : 16;
+  if (vectors < 1) vectors = 1;
+  int rows = (int)((registers - 2 - vectors) / vectors); /* one is a pair, one stays free */
+  return rows > 14 ? 14 : rows < 1 ? 1 : rows;
+}
+
 void tile_add_run(Tile *t, int64_t a, int64_t b, int64_t depth, int64_t lo, int64_t hi) {
   TapRun *last = t->nruns ? &t->run[t->nruns - 1] : NULL;
   if (last && last->lo == lo && last->hi == hi) {

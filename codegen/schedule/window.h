@@ -61,6 +61,7 @@ typedef struct Tile {
   int64_t next;       /* the same where k lie side by side: from a's rows to the next tile's */
   int prefetch;       /* rows of c that are prefetched with each of `rows` */
   bool adds;          /* to what lies in c, but for the first sum */
+  bool pairs;         /* of bf16, which are multiplied two of the depth at once; lk is 1 */
   TapRun *run;        /* room for all */
   int nruns;
 } Tile;
@@ -69,6 +70,8 @@ typedef struct Tile {
 int tile_sums(const VectorMachine *m);
 /* The most rows of a tile so wide. */
 int tile_rows(const VectorMachine *m, int64_t width);
+/* The same of pairs, whose factors are made in registers. */
+int tile_pair_rows(const VectorMachine *m, int64_t width);
 /* Appends a run: one that goes on where the last one ends, or comes again as far behind it, is a
    part of that. */
 void tile_add_run(Tile *t, int64_t a, int64_t b, int64_t depth, int64_t lo, int64_t hi);
@@ -85,11 +88,12 @@ typedef struct ConvShape {
   bool back;     /* the gradient by the images */
   int panel;     /* columns of the panels that the filters lie in, or 0 */
   bool epilogue; /* element-wise work comes behind */
+  bool pairs;    /* operands are bf16, and pairs of channels are multiplied at once */
 } ConvShape;
 
 typedef struct ConvSchedule {
   ConvGeom c;
-  bool back;
+  bool back, pairs;
   int64_t n, rows, columns;           /* of the result */
   int64_t in_rows, in_columns;        /* of the source */
   int64_t from_channels, to_channels; /* all groups */
@@ -124,6 +128,8 @@ Tile conv_tile_along(Arena *a, const ConvSchedule *v, const Phase *f, int64_t i0
                      int64_t width);
 Tile conv_tile_across(Arena *a, const ConvSchedule *v, const Phase *span, int images,
                       int64_t width);
+/* The most pixels of a tile so wide. */
+int conv_tile_rows(const VectorMachine *m, const ConvSchedule *v, int64_t width);
 /* Tile k of so many that share `of` rows: they differ by one at most, so that none is short. */
 int conv_tile_size(int64_t k, int64_t tiles, int64_t of);
 

@@ -1,9 +1,11 @@
 /* Widen: for a target whose convolutions want f32, those of narrow operands become convolutions of
-   f32 numbers that were rounded before.
+   f32 numbers that were rounded before. Where the target multiplies halves, they keep them, and
+   read rounded filters.
    Contract: bits stay. Runs after the last cse, so that each reader has its own converted copy,
    which is short-lived: one for all would be held from the forward pass to the backward pass.
    Readers with at most one product or convolution between share one. Runs before fuse, which puts
    conversions into the kernels that make the operands. */
+#include "ir/op/window.h"
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -18,6 +20,15 @@ typedef struct Widen {
   Copy *copy;   /* by old value */
   int *anchors; /* by op: anchor ops before it in its entry */
 } Widen;
+
+bool conv_multiplies_halves(const Target *t, const Entry *e, const Op *op) {
+  Dtype in = value_type(e, op->operands[0])->dtype;
+  bool multiplies = op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD;
+  if (!multiplies || !dtype_is_half(in) || !t || !t->filter_panel || t->narrow_convs) return false;
+  if (value_type(e, op->results[0])->dtype != DT_F32 || t->filter_panel(t, in, 1) < 0) return false;
+  ConvGeom g = conv_geom(e, op);
+  return g.groups == 1 || g.gin > 1 || g.gout > 1; /* not depthwise */
+}
 
 static bool is_narrow_conv(const Op *op) {
   bool conv =
@@ -40,12 +51,18 @@ static void widen_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
     build_copy(b, old, op, map);
     return;
   }
+  bool stays = op->parent == old->body && conv_multiplies_halves(w->r->opt->target, old, op);
   enum { OPERANDS = 2 }; /* behind them an accumulator, which is f32 */
   ValueId in[OPERANDS + 1];
   for (int k = 0; k < op->noperands; k++) {
     ValueId v = op->operands[k];
     in[k] = map[v];
     if (k == OPERANDS) break;
+    if (stays && !(k == 1 && op->attr[AT_ROUND_FILTERS].i)) continue;
+    if (stays) {
+      in[k] = build_convert(b, map[v], value_type(old, op->operands[0])->dtype);
+      continue;
+    }
     Copy *c = &w->copy[v];
     if (c->block != b->b || w->anchors[op->id] - c->anchor >= FAR_ANCHORS)
       *c = (Copy){widened(b, old, op, k, map[v]), b->b, w->anchors[op->id]};
@@ -53,7 +70,8 @@ static void widen_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   }
   Attr attr[MAX_ATTRS];
   memcpy(attr, op->attr, sizeof attr);
-  attr[AT_WIDE_RESULT].i = attr[AT_ROUND_FILTERS].i = 0;
+  attr[AT_WIDE_RESULT].i = stays;
+  attr[AT_ROUND_FILTERS].i = 0;
   b->name = value_at(old, op->results[0])->name;
   map[op->results[0]] =
       build(b, op->kind, in, op->noperands, attr, value_type(old, op->results[0]));

@@ -67,7 +67,9 @@ static bool in_body(const Entry *e, const Op *op) {
 bool layout_is_fast(const Target *t, const Entry *e, const Op *op) {
   if (!is_conv(op) || !t || !t->filter_panel || !in_body(e, op)) return false;
   Dtype dt = value_type(e, op->results[0])->dtype;
-  return !op->attr[AT_ROUND_FILTERS].i && value_type(e, op->operands[0])->dtype == dt &&
+  if (op->attr[AT_ROUND_FILTERS].i) return false;
+  if (conv_multiplies_halves(t, e, op)) return true;
+  return value_type(e, op->operands[0])->dtype == dt && !dtype_is_half(dt) &&
          t->filter_panel(t, dt, 1) >= 0;
 }
 

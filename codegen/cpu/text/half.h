@@ -111,19 +111,9 @@ INL void pair_columns(const uint16_t *restrict a, long ld, i32 *restrict p, bool
   else
     UNROLL for (int r = 0; r < 8; r++) p[r] = GC_PAIR(a[r], 0);
 }
-/* section GC_TILE_PAIRS GC_TILE_PAIRED: GC_TILE_STEPS dot_bf16 minus_zeros GC_SHUFFLE splat_i32 GcHalves */
-#define GC_ADD_PAIRS(R, LI, SPLAT)                                                                \
-  UNROLL for (int i = 0; i < R; i++) {                                                            \
-    const Vi32 s = SPLAT(a[i * (long)LI]);                                                        \
-    UNROLL for (int j = 0; j < NV; j++) acc[i][j] = dot_bf16(v[j], s, acc[i][j]);                 \
-  }
-/* b is packed in pairs. */
-#define GC_READ_PAIRED(b, LB) UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);
-#define GC_TILE_PAIRED(NAME, R, W, LI, LK, LB)                                                    \
-  GC_TILE_STEPS(NAME, i32, i32, Vi32, R, W, LI, LK, (LB / 2), 2, (depth + 1) / 2, splat_i32, GC_READ_PAIRED, GC_ADD_PAIRS, \
-                GC_NOTHING, GC_NOTHING)
-/* b as it is stored: two rows make two registers of pairs, in fours of columns that alternate between them, which the
-   sums are freed of at the end. */
+/* section zip_rows zip_half_rows GC_ZIP GC_ORDER_PAIRS: dot_bf16 GcHalves GC_SHUFFLE */
+/* Two rows of b as they are stored make two registers of pairs, in fours of columns that alternate between them.
+   GC_ORDER_PAIRS puts the sums in the order of columns. */
 INL void zip_rows(Vi32 *v, const uint16_t *first, const uint16_t *second) {
   Vi32 x, y;
   __builtin_memcpy(&x, first, sizeof x);
@@ -140,17 +130,34 @@ INL Vi32 zip_half_rows(const uint16_t *first, const uint16_t *second) {
 #define GC_ZIP(first, second)                                                                     \
   UNROLL for (int j = 0; j + 1 < NV; j += 2) zip_rows(&v[j], first + j * L, second + j * L);      \
   if (NV % 2) v[NV - 1] = zip_half_rows(first + (NV - 1) * L, second + (NV - 1) * L);
-#define GC_READ_PAIRS(b, LB) GC_ZIP((b), (b + LB))
-#define GC_LAST_PAIRS(R, LI, SPLAT, ADD)                                                          \
-  if (depth % 2) {                                                                                \
-    GC_ZIP(b, minus_zeros)                                                                        \
-    ADD(R, LI, SPLAT)                                                                             \
-  }
 #define GC_ORDER_PAIRS(i)                                                                         \
   UNROLL for (int j = 0; j + 1 < NV; j += 2) {                                                    \
     const Vf32 x = acc[i][j], y = acc[i][j + 1];                                                  \
     acc[i][j] = GC_SHUFFLE(x, y, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);         \
     acc[i][j + 1] = GC_SHUFFLE(x, y, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31); \
+  }
+/* section pair_at */
+/* Two neighbours as a pair in every lane. */
+INL Vi32 pair_at(const uint16_t *a) {
+  const GcWords s = (GcWords)splat_i32(*(const GcPair *)a);
+  return (Vi32)GC_SWAP_HALVES(s);
+}
+/* section GC_TILE_PAIRS GC_TILE_PAIRED: GC_TILE_STEPS splat_i32 */
+#define GC_ADD_PAIRS(R, LI, SPLAT)                                                                \
+  UNROLL for (int i = 0; i < R; i++) {                                                            \
+    const Vi32 s = SPLAT(a[i * (long)LI]);                                                        \
+    UNROLL for (int j = 0; j < NV; j++) acc[i][j] = dot_bf16(v[j], s, acc[i][j]);                 \
+  }
+/* b is packed in pairs. */
+#define GC_READ_PAIRED(b, LB) UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);
+#define GC_TILE_PAIRED(NAME, R, W, LI, LK, LB)                                                    \
+  GC_TILE_STEPS(NAME, i32, i32, Vi32, R, W, LI, LK, (LB / 2), 2, (depth + 1) / 2, splat_i32, GC_READ_PAIRED, GC_ADD_PAIRS, \
+                GC_NOTHING, GC_NOTHING)
+#define GC_READ_PAIRS(b, LB) GC_ZIP((b), (b + LB))
+#define GC_LAST_PAIRS(R, LI, SPLAT, ADD)                                                          \
+  if (depth % 2) {                                                                                \
+    GC_ZIP(b, minus_zeros)                                                                        \
+    ADD(R, LI, SPLAT)                                                                             \
   }
 #define GC_TILE_PAIRS(NAME, R, W, LI, LK, LB)                                                     \
   GC_TILE_STEPS(NAME, i32, uint16_t, Vi32, R, W, LI, LK, LB, 2, depth / 2, splat_i32, GC_READ_PAIRS, GC_ADD_PAIRS, \
