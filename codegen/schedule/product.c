@@ -278,7 +278,7 @@ bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) 
   *out = *plain;
   out->bm = WGMMA_ROWS, out->tm = 2, out->side = 2;
   out->threads = WGMMA_THREADS, out->shared = WGMMA_RING;
-  for (int bn = WIDE; bn >= NARROW; bn /= 2) {
+  for (int bn = WIDE; bn >= NARROW; bn -= NARROW) {
     int64_t tiles = plain->batch * ceil_div(plain->m, WGMMA_ROWS) * ceil_div(plain->n, bn);
     if (tiles > INT32_MAX - WAVE) return false;
     const int64_t cost = ceil_div(tiles, WAVE) * (bn + STORE);

@@ -52,8 +52,10 @@ static const struct {
     {32, 32, DT_F16, 2, 128, 72, 64, true, true, false},
     {32, 32, DT_BF16, 1, 264, 64, 72, false, true, false},
     {32, 32, DT_F16, 1, 72, 136, 200, true, false, true},
+    {128, 128, DT_BF16, 90, 64, 192, 64, false, false, true}, /* tiles of 192 columns */
+    {128, 128, DT_F16, 90, 66, 184, 72, false, true, true},
 };
-enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 7 };
+enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 9 };
 
 /* y = relu(a b + bias), the product itself, and y in the dtype of a: one entry a row. */
 static void add_entry(Module *m, int i) {

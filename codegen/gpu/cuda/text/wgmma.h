@@ -12,11 +12,13 @@
 struct WgmmaBf16 {
   template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][16], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
   template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][32], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
+  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][48], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
   template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][64], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
 };
 struct WgmmaF16 {
   template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][16], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
   template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][32], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
+  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][48], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
   template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][64], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
 };
 
