@@ -135,25 +135,29 @@ static void find_starts(Gen *g, const Group *gr, Kernel *k, const Gather *s, con
   text_line(x, "(%s)[t] = (int)lo;", starts);
 }
 
-static void add_rows(Gen *g, const Group *gr, Kernel *k, const Gather *s, const char *order,
-                     const char *starts) {
+static void add_rows(Gen *g, const Group *gr, Kernel *k, const Gather *s, int width,
+                     const char *order, const char *starts) {
   const char *I = g->index, *T = dtype_compute(s->out->dtype);
   Text *x = &k->text;
-  long long row = s->row, n = s->ids_each;
-  cuda_threads_of(g, k, s->out->numel, threads_text(g, gr, s, s->rows * row), "t");
-  text_line(x, "const %s own = t / %lld, j = t %% %lld, table = own / %lld;", I, row, row,
+  long long row = s->row, n = s->ids_each, part = row / width;
+  cuda_threads_of(g, k, s->out->numel / width, threads_text(g, gr, s, s->rows * part), "t");
+  text_line(x, "const %s own = t / %lld, j = t %% %lld, table = own / %lld;", I, part, part,
             (long long)s->rows);
   text_line(x, "const int *starts = %s + own + table;", starts);
   text_line(x, "const int *order = %s + table * %lld;", order, n);
   text_line(x, "const int end = starts[1];");
-  text_line(x, "%s sum = 0;", T);
+  text_line(x, "%s sum[%d] = {0};", T, width);
   text_line(x, "#pragma unroll 4");
   text_open(x, "for (int i = starts[0]; i < end; i++) {");
   text_line(x, "const %s from = table * %lld + order[i];", I, n);
-  text_line(x, "sum += %s;",
-            scalar_load(g->a, s->table->dtype, "in0", arena_printf(g->a, "from * %lld + j", row)));
+  for (int l = 0; l < width; l++)
+    text_line(x, "sum[%d] += %s;", l,
+              scalar_load(g->a, s->table->dtype, "in0",
+                          arena_printf(g->a, "from * %lld + j + %lld", row, l * part)));
   text_close(x, "}");
-  text_line(x, "out0[t] = %s;", scalar_store(g->a, s->out->dtype, "sum"));
+  for (int l = 0; l < width; l++)
+    text_line(x, "out0[own * %lld + j + %lld] = %s;", row, l * part,
+              scalar_store(g->a, s->out->dtype, arena_printf(g->a, "sum[%d]", l)));
 }
 
 static void gather_grad(Gen *g, const Group *gr) {
@@ -187,7 +191,7 @@ static void gather_grad(Gen *g, const Group *gr) {
   find_starts(g, gr, k, &s, order, starts);
   k = cuda_kernel_next(g, gr, "sums");
   kernel_schedule(k, &grid_scatter_kind, &d, sizeof d);
-  add_rows(g, gr, k, &s, order, starts);
+  add_rows(g, gr, k, &s, d.width, order, starts);
 }
 
 /* Where the result lies over x, only y moves. */

@@ -5,10 +5,15 @@ GridScatterSchedule grid_scatter_schedule(const GridMachine *m, const GridScatte
   /* Ids that a warp looks through sooner than they are sorted: 16 times 32 of them, where a sort
      has 9 merges with a barrier each, and another launch. Chosen by count, not measured on a
      device. */
-  enum { FEW = 512 };
-  GridScatterSchedule r = {.tables = s->tables, .ids = s->ids, .rows = s->rows, .row = s->row};
+  enum { FEW = 512, WIDEST = 4, RESIDENT = 2048 /* threads of a multiprocessor */ };
+  GridScatterSchedule r = {
+      .tables = s->tables, .ids = s->ids, .rows = s->rows, .row = s->row, .width = 1};
   r.sorted = s->ids > FEW && s->tables * s->rows * s->row > 0;
   if (!r.sorted) return r;
+  /* A thread waits for three loads that follow from each other, however many elements it adds. */
+  while (r.width < WIDEST && s->row % (2 * r.width) == 0 &&
+         s->tables * s->rows * s->row / (2 * r.width) >= m->blocks * RESIDENT)
+    r.width *= 2;
   r.sort = grid_sort_schedule(m, s->tables, s->ids);
   r.order = (uint64_t)(s->tables * s->ids) * sizeof(int32_t);
   r.starts = (uint64_t)(s->tables * (s->rows + 1)) * sizeof(int32_t);
@@ -18,6 +23,7 @@ GridScatterSchedule grid_scatter_schedule(const GridMachine *m, const GridScatte
 
 #define FIELD(f) SCHEDULE_FIELD(GridScatterSchedule, f)
 const ScheduleKind grid_scatter_kind = {
-    "scatter", (const ScheduleField[]){
-                   FIELD(tables), FIELD(ids), FIELD(rows), FIELD(row), FIELD(sorted), {0}}};
+    "scatter",
+    (const ScheduleField[]){
+        FIELD(tables), FIELD(ids), FIELD(rows), FIELD(row), FIELD(sorted), FIELD(width), {0}}};
 #undef FIELD

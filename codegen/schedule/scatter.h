@@ -13,6 +13,7 @@ typedef struct GridScatterShape {
 typedef struct GridScatterSchedule {
   int64_t tables, ids, rows, row;
   bool sorted;
+  int width; /* then: elements of a row that a thread adds, equally far from each other */
   GridSortSchedule sort;
   uint64_t order,
       starts;       /* bytes of scratch: of one of two orders; of where each row's ids begin */

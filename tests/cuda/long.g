@@ -28,3 +28,4 @@ entry scaled(x : f32[3, 17000], y : f32[3, 17000]) {
 entry one_chunk(x : f32[70, 100], y : f32[90, 91], z : f32[91, 90], u : f32[5, 9000]) {
   return a = x / sqrt(sum(x * x)), b = (y + z') / (sum(abs(y)) + 1), c = sum(u, axis = 1) * 2
 }
+entry wide_table(t : f32[8192, 68], i : i32[600], w : f32[600, 68]) { return d = grad(sum(gather(t, i) * w), t) } # a thread adds two elements

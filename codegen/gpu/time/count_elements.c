@@ -286,8 +286,8 @@ void count_scatter(Counting *n, const void *schedule) {
   }
   if (counting_is_part(n, "sums")) {
     double own = ids / (double)s->rows;
-    c->issue = warps * (START + FIND_ROW + own * ADD_ROW);
-    c->lines = warps * (2 + own * 2);
+    c->issue = warps * (START + FIND_ROW + s->width * (1 + own * ADD_ROW));
+    c->lines = warps * (2 + s->width * (1 + own) + own);
     c->waits = 3;
     return;
   }
