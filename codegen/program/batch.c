@@ -8,7 +8,7 @@
 #include "codegen/program/launch.h"
 
 enum {
-  SMALL = 32,     /* blocks of a launch */
+  SMALL = 4096,   /* blocks of a launch; those of more take long beside the time of a launch */
   DISTANCE = 64,  /* launches that one may pass at a time */
   MOST_ARGS = 480 /* of 4,096 bytes of parameters, with those that every kernel has */
 };

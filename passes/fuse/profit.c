@@ -21,10 +21,11 @@ static bool others_read(const Fuse *f, ValueId v, const Op *op) {
 }
 
 /* Reductions compute it as a prologue, without bytes of its own, unless it is fused with an op that
-   they cannot join: a product or window, or, for reductions over columns, a value with other
-   readers. */
+   they cannot join: a product or window, sums over columns that others read as well, or, for
+   reductions over columns, a value with other readers. */
 static bool goes_with_sum(const Fuse *f, const FusionGroup *producer, ValueId v, const Op *op) {
   if (fuse_memory_form(producer->form)) return only_summed(f, op, false);
+  if (producer->form == FORM_COLS) return others_read(f, v, op) && only_summed(f, op, false);
   return producer->form == FORM_MAP && others_read(f, v, op) && only_summed(f, op, true);
 }
 
