@@ -345,9 +345,22 @@ ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t) {
   return build_reshape(b, y, t);
 }
 
+ValueId build_at_bound(Builder *b, ValueId x, int axis) {
+  const Type *t = value_type(b->e, x);
+  const Ints *none = by_axis(b, t, axis, 0, 0);
+  const Attr attr[MAX_ATTRS] = {
+      [AT_LO].ints = none, [AT_HI].ints = none, [AT_INTERIOR].ints = none};
+  return build(b, OP_PAD, &x, 1, attr, type_with_extent(b->m->ctx, t, axis, t->dim[axis]));
+}
+
 ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb) {
   Attr attr[MAX_ATTRS] = {[AT_TA] = {.i = ta}, [AT_TB] = {.i = tb}};
-  return build(b, OP_MATMUL, (ValueId[]){x, y}, 2, attr, NULL);
+  const Type *t = value_type(b->e, y);
+  int columns = t->rank - (tb ? 2 : 1);
+  if (!type_extent(t, columns)) return build(b, OP_MATMUL, (ValueId[]){x, y}, 2, attr, NULL);
+  ValueId v = build_at_bound(b, y, columns);
+  v = build(b, OP_MATMUL, (ValueId[]){x, v}, 2, attr, NULL);
+  return build_slice(b, v, t->rank - 1, 0, type_axis(t, columns));
 }
 
 ValueId build_matmul_narrow(Builder *b, ValueId x, ValueId y, bool ta, bool tb) {

@@ -428,6 +428,9 @@ ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes,
 ValueId build_reduce_keep(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n);
 /* Sums x down to type t, the inverse of broadcasting t to x's type. */
 ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t);
+/* x with zeros behind what a run has of a bounded axis, which is static then. */
+ValueId build_at_bound(Builder *b, ValueId x, int axis);
+/* Bounded columns of y are multiplied at their bound. */
 ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
 /* The same with the sums in f32 as the result, of half precisions; f32 operands are from tf32 ops.
  */

@@ -22,12 +22,16 @@ void cpu_cumsum(Gen *g, const Group *gr) {
   const char *all = arena_printf(g->a, "%lld", units); /* bounded: lines around the axis */
   if (t->extent)
     all = text_product(g->a, dims_text(g, gr->e, t, 0, axis), arena_printf(g->a, "%lld", blocks));
+  const char *length = dims_text(g, gr->e, t, axis, axis + 1);
+  const char *around = arena_printf(g->a, "u / %lld", blocks);
+  if (dims_bounded(t, 0, axis))
+    around = place_text(g, gr->e, t, 0, axis, arena_printf(g->a, "(%s)", around));
   kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : units, all);
   k->flops = (uint64_t)t->numel;
   if (units == 0) return;
   if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %s;", all);
   text_open(x, "for (long u = u0; u < u1; u++) {");
-  text_line(x, "const long first = u / %lld * %lld + u %% %lld * %lld;", blocks, n * inner, blocks,
+  text_line(x, "const long first = %s * %lld + u %% %lld * %lld;", around, n * inner, blocks,
             lines);
   const char *width = arena_printf(g->a, "%lld", lines);
   if (inner % lines) {
@@ -38,10 +42,10 @@ void cpu_cumsum(Gen *g, const Group *gr) {
   text_line(x, "GC_LANES %s sum[%lld];", dtype_compute(t->dtype), lines);
   text_line(x, "for (int j = 0; j < %lld; j++) sum[j] = %s;", lines,
             reduce_start(g, OP_SUM, t->dtype, n));
-  text_open(x, "for (long i = 0; i < %lld; i++) {", n);
-  const char *at =
-      arena_printf(g->a, "first + %s * %lld",
-                   op->attr[AT_BACKWARD].i ? arena_printf(g->a, "(%lld - i)", n - 1) : "i", inner);
+  text_open(x, "for (long i = 0; i < %s; i++) {", length);
+  const char *at = arena_printf(
+      g->a, "first + %s * %lld",
+      op->attr[AT_BACKWARD].i ? arena_printf(g->a, "(%s - 1 - i)", length) : "i", inner);
   text_line(x, "const long at = %s;", at);
   text_open(x, "GC_IVDEP for (long j = 0; j < %s; j++) {", width);
   text_line(x, "sum[j] += %s;", scalar_load(g->a, t->dtype, "in0", "at + j"));

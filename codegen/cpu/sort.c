@@ -17,18 +17,31 @@ static void sort(Gen *g, const Group *gr) {
   Text *x = &k->text;
   kernel_args(g, k, gr);
   const char *all = dims_text(g, gr->e, t, 0, t->rank - 1);
+  const char *length = dims_text(g, gr->e, t, t->rank - 1, t->rank);
+  bool bounded = type_extent(t, t->rank - 1) != NULL;
+  const char *row = place_text(g, gr->e, t, 0, t->rank - 1, "u");
   kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : rows, all);
   if (rows == 0) return;
   if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %s;", all);
   text_open(x, "for (long u = u0; u < u1; u++) {");
-  text_line(x, "const %s *row = in0 + u * %lld;", dtype_storage(t->dtype), n);
-  text_line(x, "int32_t *from = %s + u * %lld, *to = %s + u * %lld;",
-            odd ? "(int32_t *)scratch" : "out0", n, odd ? "out0" : "(int32_t *)scratch", n);
-  text_line(x, "for (long i = 0; i < %lld; i++) from[i] = (int32_t)i;", n);
-  text_open(x, "for (long run = 1; run < %lld; run *= 2) {", n);
-  text_open(x, "for (long first = 0; first < %lld; first += 2 * run) {", n);
-  text_line(x, "const long mid = first + run < %lld ? first + run : %lld;", n, n);
-  text_line(x, "const long end = mid + run < %lld ? mid + run : %lld;", n, n);
+  text_line(x, "const %s *row = in0 + %s * %lld;", dtype_storage(t->dtype), row, n);
+  text_line(x, "int32_t *from = %s + %s * %lld, *to = %s + %s * %lld;",
+            odd ? "(int32_t *)scratch" : "out0", row, n, odd ? "out0" : "(int32_t *)scratch", row,
+            n);
+  if (bounded) { /* the last merge of a run's number of them ends in the result */
+    text_line(x, "int merges = %d;", odd);
+    text_line(x, "for (long run = 1; run < %s; run *= 2) merges++;", length);
+    text_open(x, "if (merges %% 2) {");
+    text_line(x, "int32_t *const swap = from;");
+    text_line(x, "from = to;");
+    text_line(x, "to = swap;");
+    text_close(x, "}");
+  }
+  text_line(x, "for (long i = 0; i < %s; i++) from[i] = (int32_t)i;", length);
+  text_open(x, "for (long run = 1; run < %s; run *= 2) {", length);
+  text_open(x, "for (long first = 0; first < %s; first += 2 * run) {", length);
+  text_line(x, "const long mid = first + run < %s ? first + run : %s;", length, length);
+  text_line(x, "const long end = mid + run < %s ? mid + run : %s;", length, length);
   text_line(x, "long i = first, a = first, b = mid;");
   text_open(x, "while (a < mid && b < end) {");
   const char *T = dtype_compute(t->dtype);

@@ -72,6 +72,12 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
 }
 
 void cuda_move(Gen *g, const Group *gr) {
+  const Type *out = gr->nout ? value_type(gr->e, gr->out[0]) : NULL,
+             *in = value_type(gr->e, gr->in[0]);
+  if (gr->op->kind == OP_CONCAT || gr->op->kind == OP_PAD) cuda_outermost(g, gr->op, out, 0);
+  for (int i = 0; gr->op->kind == OP_PAD && i < in->rank; i++)
+    if (type_axis(in, i) != type_axis(out, i))
+      cuda_static(g, gr->op, type_extent(in, i) ? in : out, i);
   Kernel *k = cuda_kernel(g, gr);
   if (gr->op->kind == OP_CONCAT)
     concat(g, k, gr);

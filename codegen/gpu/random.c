@@ -6,6 +6,7 @@
 void cuda_random(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   const Type *out = value_type(gr->e, gr->out[0]);
+  cuda_outermost(g, op, out, 0);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   const char *count = prefix_text(g, gr->e, out);

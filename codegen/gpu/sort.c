@@ -133,6 +133,10 @@ uint64_t cuda_order_scratch(const CudaTarget *t, const Group *gr) {
 }
 
 void cuda_order(Gen *g, const Group *gr) {
+  const Type *sorted = value_type(gr->e, gr->in[0]);
+  bool sums = gr->root->kind == OP_CUMSUM;
+  cuda_outermost(g, gr->root, sorted, 0);
+  cuda_static(g, gr->root, sorted, sums ? (int)gr->root->attr[AT_AXIS].i : sorted->rank - 1);
   if (gr->root->kind == OP_CUMSUM) {
     cuda_cumsum(g, gr);
     return;

@@ -2,6 +2,7 @@
    Contract: the order in which elements are combined is fixed by the shape alone, and is the same
    on every target, so that a program gives the same bits wherever it runs. */
 #include "codegen/print/reduction.h"
+#include "codegen/program/extent.h"
 
 /* ---- steps ---- */
 
@@ -232,6 +233,11 @@ void rows_name(RowsPrinter *r, const Loop *loop, int n) {
   printer_decode(&r->p, loop, n, "c", "x", 2);
 }
 
+/* Elements of a row: a number, or a factor of extents. */
+static const char *row_text(const RowsPrinter *r) {
+  return dims_text(r->g, r->gr->e, r->gr->domain, r->outer, r->gr->domain->rank);
+}
+
 /* A label, checked, as soon as it can be computed: before pass `number`. */
 static void label(RowsPrinter *r, const Op *op, const char *name) {
   Printer *p = &r->p;
@@ -239,8 +245,8 @@ static void label(RowsPrinter *r, const Op *op, const char *name) {
   ValueId v = op->operands[op->noperands - 1];
   const char *read = printer_value(p, v, printer_identity(p, v)).text;
   text_line(row, "long %s = (long)%s;", name, read);
-  text_open(row, "if (%s < 0 || %s >= %lld) {", name, name, (long long)r->c);
-  text_line(row, "%s", gen_fault(r->g, r->gr, op, "a label", r->number, name, r->c));
+  text_open(row, "if (%s < 0 || %s >= %s) {", name, name, row_text(r));
+  text_line(row, "%s", gen_fault_below(r->g, r->gr, op, "a label", r->number, name, row_text(r)));
   text_line(row, "%s = 0;", name);
   text_close(row, "}");
   vec_push(r->g->a, &p->terms, (Term){op, ROLE_LABEL, name, 1});
@@ -274,8 +280,10 @@ static void row_term(RowsPrinter *r, const Op *op, Role role, const char *expr) 
 /* The sum over the number of elements. */
 static const char *row_mean(RowsPrinter *r, const Op *op, Role sum) {
   Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
-  const char *n =
-      scalar_literal(r->g->a, dt == DT_F64 ? DT_F64 : DT_F32, (Attr){.f = (double)r->c});
+  Dtype compute = dt == DT_F64 ? DT_F64 : DT_F32;
+  const char *n = scalar_literal(r->g->a, compute, (Attr){.f = (double)r->c});
+  if (dims_bounded(r->gr->domain, r->outer, r->gr->domain->rank))
+    n = arena_printf(r->g->a, "(%s)(%s)", dtype_compute(compute), row_text(r));
   return arena_printf(r->g->a, "divide(%s, %s)", printer_term(&r->p, op, sum)->text, n);
 }
 

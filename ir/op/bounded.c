@@ -179,8 +179,8 @@ static const Type *images(const ShapeIn *in, const Type *y) {
 static const Type *rows(const ShapeIn *in, const Type *y) {
   const Type *full = in->type[in->kind == OP_XENT_GRAD];
   for (int k = 0; k < in->n; k++)
-    if (!bounded_within(in, in->type[k], full, full->rank - 1)) return NULL;
-  return leading_of(in, y, full, full->rank - 1);
+    if (!bounded_within(in, in->type[k], full, full->rank)) return NULL;
+  return leading_of(in, y, full, full->rank < y->rank ? full->rank : y->rank);
 }
 
 /* By the axis from the end; 1 if there is none. */
@@ -257,12 +257,6 @@ static const Type *one_hots(const ShapeIn *in) {
   return y == in->given ? y : differ(in, y, in->given);
 }
 
-/* Along the axis everything is static. */
-static const Type *along(const ShapeIn *in, const Type *y, int axis) {
-  if (type_extent(in->type[0], axis)) return refused(in, in->type[0], axis);
-  return numbered(in, in->type[0]) ? y : NULL;
-}
-
 const Type *shape_bounded(const ShapeIn *in, const Type *y) {
   if (!has_bounded(in)) return y;
   switch ((int)op_info[in->kind].cls) {
@@ -302,11 +296,8 @@ const Type *shape_bounded(const ShapeIn *in, const Type *y) {
   case OP_GATHER_GRAD: return rows_by_id(in, y, true);
   case OP_ONE_HOT: return one_hots(in);
   case OP_DYNAMIC_UPDATE: return updates(in, y);
-  case OP_CUMSUM: return along(in, y, (int)in->attr[AT_AXIS].i);
-  case OP_ARGSORT: {
-    const Type *t = along(in, y, y->rank - 1);
-    return t ? leading_of(in, t, in->type[0], t->rank - 1) : NULL;
-  }
+  case OP_CUMSUM: return y;
+  case OP_ARGSORT: return leading_of(in, y, in->type[0], y->rank);
   default: break;
   }
   for (int k = 0; k < in->n; k++)

@@ -128,10 +128,20 @@ static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   if (!bounded && bounded_slice(e, ix, a, out, &ok)) return ok;
   Val at = {0};
   if (ix->kind != INDEX_SLICE) at = elab_eval_one(e, ix->at);
+  if (bounded && at.kind == VAL_INT && at.i == 0) { /* is always there */
+    *out = (IndexSpec){.step = 1, .count = 1, .drop = true};
+    return true;
+  }
+  if (bounded && at.kind == VAL_INT && at.i == -1)
+    at = extent_binary(e, BIN_SUB, val_dim(type_axis(a->of.tensor.type, a->number), ix->loc),
+                       val_int(1, ix->loc), ix->loc);
   if (at.kind == VAL_EXTENT) at = val_to_tensor(e, at, "an index", ix->loc);
   if (bounded && (ix->kind == INDEX_SLICE ? ix->start || ix->stop || ix->step
-                                          : at.kind != VAL_TENSOR && at.kind != VAL_ERROR))
-    return elab_fail(e, ix->loc, "an index needs a static extent along %s", axis_text(e, a)), false;
+                                          : at.kind != VAL_TENSOR && at.kind != VAL_ERROR)) {
+    elab_error(e, ix->loc, "an index needs a static extent along %s", axis_text(e, a));
+    elab_hint(e, "the first element is x[0], the last one x[-1]; gather(x, ids) takes others");
+    return elab_trace(e), false;
+  }
   if (ix->kind == INDEX_SLICE) return slice_spec(e, ix, a, out);
   return index_spec(e, ix, at, a, out);
 }
@@ -161,7 +171,7 @@ static Val apply_static(Elab *e, Val base, const IndexSpec *spec, Loc loc) {
     bool back = c->step < 0;
     start[i] = back ? c->start + (c->count - 1) * c->step : c->start;
     step[i] = back ? -c->step : c->step;
-    dim[i] = c->axis ? c->axis : type_extent(t, i) ? type_axis(t, i) : c->count;
+    dim[i] = c->axis ? c->axis : type_extent(t, i) && !c->drop ? type_axis(t, i) : c->count;
     whole &= !c->axis && c->count == t->dim[i];
     if (back && c->count > 1) flip[flips++] = i;
     if (!c->drop) left[kept++] = dim[i];

@@ -128,10 +128,16 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
     if (other != both) r = lead_broadcast(e, r, both);
     lead = both;
   }
+  tr = r.tensor.type;
+  int columns = tr->rank - (tb ? 2 : 1);
+  bool bounded = type_extent(tr, columns) != NULL;
+  if (bounded) r = val_tensor(e, build_at_bound(e->run->b, r.tensor.id, columns));
   Val pair[2] = {l, r};
   Attr attr[MAX_ATTRS] = {[AT_TA] = {.i = ta}, [AT_TB] = {.i = tb}};
   Val y = build_checked(e, OP_MATMUL, pair, 2, attr, NULL, "'@'", loc);
   if (y.kind == VAL_ERROR) return y;
+  int last = y.tensor.type->rank - 1;
+  if (bounded) y = val_tensor(e, build_slice(e->run->b, y.tensor.id, last, 0, n));
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, lead->rank + 2);
   int rank = 0;
   for (; rank < lead->rank; rank++) dim[rank] = type_axis(lead, rank);

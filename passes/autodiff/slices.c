@@ -35,7 +35,8 @@ static bool push_concat(Pieces *p, const Entry *e, const Op *op) {
 }
 
 /* Zeros around the operand, along one axis. */
-static bool is_margin(const Op *op, int *axis) {
+static bool is_margin(const Entry *e, const Op *op, int *axis) {
+  if (op && op->kind == OP_PAD && value_type(e, op->operands[0])->extent) return false;
   if (!op || op->kind != OP_PAD || op->attr[AT_VALUE].i != 0) return false;
   const Ints *lo = op->attr[AT_LO].ints, *hi = op->attr[AT_HI].ints;
   int axes = 0;
@@ -51,7 +52,7 @@ static bool take_apart(const Entry *e, ValueId sum, Pieces *p) {
   const Op *op = value_def(e, sum);
   int axis;
   if (op && op->kind == OP_CONCAT) return op->attr[AT_AXIS].i == p->axis && push_concat(p, e, op);
-  if (!is_margin(op, &axis) || axis != p->axis) return false;
+  if (!is_margin(e, op, &axis) || axis != p->axis) return false;
   ValueId x = op->operands[0];
   const Op *in = value_def(e, x);
   push(p, NO_ID, op->attr[AT_LO].ints->at[axis]);
@@ -98,7 +99,7 @@ ValueId diff_beside(Builder *b, ValueId sum, ValueId dv) {
   const Entry *e = b->e;
   const Op *op = value_def(e, dv);
   Pieces p = {0};
-  if (!is_margin(op, &p.axis) || !take_apart(e, sum, &p)) return NO_ID;
+  if (!is_margin(e, op, &p.axis) || !take_apart(e, sum, &p)) return NO_ID;
   ValueId x = op->operands[0];
   const Type *t = value_type(e, dv);
   if (!place_piece(&p, x, op->attr[AT_LO].ints->at[p.axis], value_type(e, x)->dim[p.axis]))

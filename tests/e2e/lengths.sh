@@ -32,17 +32,64 @@ entry train(id : u8[1, t <= 150], label : u8[1, t]) {
 }
 END
 
-small='1 67' large='1 67'
+# ---- along the axis: softmax, norms, sums, order, columns and depth of products, the first and the last element ----
+cat >rows.g <<'END'
+entry rows(x : f32[3, n <= 150], y : f32[3, n], m : f32[2, 5, n]) {
+  s = softmax(x)
+  ls = log_softmax(x * 2)
+  param g : f32[150] = ones()
+  ln = layernorm(transpose(x, [1, 0])) as a
+  c = cumsum(x, axis = 1)
+  d = cumsum(m, axis = 1)
+  o = argsort(x)
+  so = sort(m)
+  am = argmax(x)
+  mx = max(m, axis = -1)
+  sm = sum(m, axis = [0, 2])
+  lse = logsumexp(x, axis = 1)
+  v = var(m, axis = -1)
+  q = x' @ y
+  w = x @ y'
+  z = softmax(q) @ x'
+  k = concat([x, y], axis = 0)
+  p = pad(x, [1, 0], [0, 0])
+  i = f32(iota(n)) * 0.5
+  f = m[:, 2]
+  fi = x[:, 0]
+  la = x[:, -1]
+  gg = x * g[:n]
+  return s, ls, ln, c, d, o, so, am, mx, sm, lse, v, q, w, z, k, p, i, f, fi, la, gg
+}
+entry train(x : f32[3, n <= 150], y : f32[3, n]) {
+  param w : f32[3, 4] = normal()
+  param g : f32[150] = ones()
+  q = w' @ (x * g[:n])
+  a = softmax(q' @ q)
+  z = log_softmax(x @ a) 
+  loss = mean((z - y) ** 2) + mean(cumsum(z, axis = 1)) + sum(z[:, 0]) + sum(z[:, n - 1]) + mean(logsumexp(z, axis = 1))
+  minimize loss with sgd(0.01)
+  return loss
+}
+END
+
+large='1 67'
 [ "${GC_TEST_LEVEL-}" = full ] && large='1 2 5 6 7 63 64 65 127 128 129 149 150'
 levels=-O2
 [ "${GC_TEST_LEVEL-}" = full ] && levels='-O0 -O1 -O2 -O3'
 for level in $levels; do
   run 0 "$gc" one.g $level -o one
+  run 0 "$gc" rows.g $level -o rows
   for t in $large; do
     exact one "t=$t"
     "$mkdata" npy u8 "1,$t" 1 raw.npy && "$mkdata" npy u8 "1,$t" 2 label.npy || fail 'no data could be made'
     compare one prefill "--id raw.npy$(outputs logits next cache m i)" logits.npy next.npy cache.npy m.npy i.npy
     compare one train "--id raw.npy --label label.npy --epochs 3 --save OUT.safetensors" safetensors
+    exact rows "n=$t"
+    "$mkdata" npy f32 "3,$t" 1 x.npy && "$mkdata" npy f32 "3,$t" 2 y.npy && "$mkdata" npy f32 "2,5,$t" 3 m.npy ||
+      fail 'no data could be made'
+    names='s ls ln c d o so am mx sm lse v q w z k p i f fi la gg'
+    compare rows rows "--x x.npy --y y.npy --m m.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    compare rows train "--x x.npy --y y.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done
 done
 finish

@@ -1,1 +1,0 @@
-entry f(x : f32[n <= 8, 4]) { return y = x @ x' }

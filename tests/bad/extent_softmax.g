@@ -1,1 +1,0 @@
-entry f(x : f32[4, n <= 8]) { return y = softmax(x) }
