@@ -1,18 +1,20 @@
 #!/bin/sh
 # Compares gc with frameworks that nobody here wrote: PyTorch, JAX, and the onnx package's tests of operators.
-#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, onnx, memory; default: all
-# Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors from PyPI (about 6 GB, since
+#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, onnx, models, memory; default: all
+# Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors, for models also
+# torchvision, transformers and onnxruntime, from PyPI (about 6 GB, since
 # PyPI's torch brings CUDA's libraries along; PyTorch's own index of smaller wheels is tried first).
 # - training: each example of docs/examples trained 20 steps by gc and by PyTorch, losses and weights compared
 # - trees: seven trainings with trees of params (averages, groups, clipping, f16, adapters) for 20 steps by gc and PyTorch
 # - onnx: every case of the onnx package whose operators have a counterpart, compiled by gc and run
+# - models: nets of torchvision and transformers through ONNX: outputs beside ONNX Runtime's, 20 steps of training beside PyTorch's
 # - memory: what a training step of four large nets holds, by gc's plan, by PyTorch, by JAX; takes up to 12 GB
 # Exit code 1: something differs, or gc needs more memory. docs/results.md has what came out.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- training trees onnx memory
+[ $# -gt 0 ] || set -- training trees onnx models memory
 cmake -S "$root" -B "$build" >/dev/null
 cmake --build "$build" -j "$(nproc)" --target gc gcrt
 build=$(cd "$build" && pwd)
@@ -36,8 +38,13 @@ for part in "$@"; do
   training) "$python" "$root/tests/peers/training.py" "$build" || code=1 ;;
   trees) "$python" "$root/tests/peers/trees.py" "$build" || code=1 ;;
   onnx) "$python" "$root/tests/peers/onnx_nodes.py" "$build" || code=1 ;;
+  models)
+    "$python" -c 'import torchvision, transformers, onnxruntime, onnxscript' 2>/dev/null ||
+      "$python" -m pip install --quiet torchvision transformers onnxruntime onnxscript
+    "$python" "$root/tests/peers/onnx_models.py" "$build" || code=1
+    ;;
   memory) "$python" "$root/tests/peers/memory.py" "$build" || code=1 ;;
-  *) echo "run.sh: no part is called '$part': training, trees, onnx, memory" >&2 && exit 2 ;;
+  *) echo "run.sh: no part is called '$part': training, trees, onnx, models, memory" >&2 && exit 2 ;;
   esac
 done
 exit $code
