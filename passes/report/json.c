@@ -129,12 +129,27 @@ static void put_edges(FILE *f, const Plan *p) {
   fputs("],", f);
 }
 
+/* What a run may have fewer of than the plan is for. */
+static void put_extents(FILE *f, const Entry *e) {
+  const Extent *extents[ENTRY_EXTENTS];
+  int n = entry_extents(e, extents);
+  if (!n) return;
+  fputs("\"extents\": [", f);
+  for (int i = 0; i < n; i++) {
+    fputs(i ? ", {" : "{", f);
+    put_text(f, "name", extents[i]->name);
+    fprintf(f, ", \"bound\": %lld}", (long long)extents[i]->bound);
+  }
+  fputs("],\n   ", f);
+}
+
 static void put_entry(FILE *f, const Entry *e) {
   const Plan *p = plan_of(e);
   fputs("{", f);
   put_text(f, "name", e->name);
   fprintf(f, ", \"training\": %s, \"steps\": %d, \"streams\": %d,\n   ",
           e->training ? "true" : "false", p->nsteps, p->streams);
+  put_extents(f, e);
   put_bytes(f, "naive_bytes", p->naive_bytes);
   put_bytes(f, "inplace_bytes", p->inplace_bytes);
   put_bytes(f, "pool_bytes", p->pool_bytes);

@@ -23,11 +23,30 @@ static void line(const char *what, uint64_t n, const char *gloss) {
   printf("  %-14s %16s%s%s\n", what, b, *gloss ? "  " : "", gloss);
 }
 
+/* "u8[n <= 64, 784]": the shapes that it has in runs; a multiple is "4 n <= 256". */
+static void shapes_text(const GcEntry *en, const GcTensor *t, char *out, size_t size) {
+  tensor_type_text(t, out, size);
+  if (!t->extents) return;
+  size_t at = strcspn(out, "[");
+  for (int i = 0; i < t->rank && at < size; i++) {
+    const char *before = i ? ", " : "[";
+    const GcExtent *x = t->extents[i] ? &en->extents[t->extents[i] - 1] : NULL;
+    int64_t times = x ? t->dims[i] / x->bound : 0;
+    int n = !x ? snprintf(out + at, size - at, "%s%" PRId64, before, t->dims[i])
+            : times == 1
+                ? snprintf(out + at, size - at, "%s%s <= %" PRId64, before, x->name, x->bound)
+                : snprintf(out + at, size - at, "%s%" PRId64 " %s <= %" PRId64, before, times,
+                           x->name, t->dims[i]);
+    at += (size_t)n;
+  }
+  if (at < size) snprintf(out + at, size - at, "]");
+}
+
 /* `loss`: the one that must stay finite, or -1. */
-static void tensors(const char *title, const GcTensor *t, int n, int loss) {
+static void tensors(const char *title, const GcEntry *en, const GcTensor *t, int n, int loss) {
   char type[200];
   for (int i = 0; i < n; i++) {
-    tensor_type_text(&t[i], type, sizeof type);
+    shapes_text(en, &t[i], type, sizeof type);
     printf("  %-8s %-24s %s%s\n", title, t[i].name, type,
            i == loss ? "   a value that is not finite ends the run" : "");
   }
@@ -93,8 +112,8 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
          several ? p->target : "");
   for (int i = 0; i < en->nextents; i++)
     printf("  %-8s %-24s 1 to %" PRId64 "\n", "extent", en->extents[i].name, en->extents[i].bound);
-  tensors("input", en->inputs, en->ninputs, -1);
-  tensors("output", en->outputs, en->noutputs, en->training ? en->loss : -1);
+  tensors("input", en, en->inputs, en->ninputs, -1);
+  tensors("output", en, en->outputs, en->noutputs, en->training ? en->loss : -1);
   printf("  %d steps, %" PRIu64 " flops\n", en->nsteps, en->flops);
   printf("  bytes of its intermediate values\n");
   line("arena", en->arena_bytes, "as planned");

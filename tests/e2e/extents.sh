@@ -213,6 +213,9 @@ END
 run 0 "$gc" count.g -o count
 run 0 ./count info count
 holds out.txt 'extent   n                        1 to 4'
+holds out.txt 'f32[n <= 4]'
+"$gc" count.g --dump-plan=json >plan.json || fail 'no plan'
+holds plan.json '"extents": [{"name": "n", "bound": 4}],'
 "$mkdata" raw f32 10 1 x.raw && "$mkdata" npy f32 10 1 x.npy || fail 'no data could be made'
 run 0 ./count count --x x.npy --y y.npy --sum sums.npy
 holds out.txt 'm = -0.0234'
