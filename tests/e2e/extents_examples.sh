@@ -1,0 +1,58 @@
+#!/bin/sh
+# Every example with its batch as an extent: for each extent every entry that has the batch gives the bits of the
+# example compiled for it (-D). With the folder of a driver as a fifth argument: the same of the GPU's code, on the
+# interpreter. At the level full all examples, at 20 extents; else three of them, at two. lstm.g and seq2seq.g stay as
+# they are: their batch is not the outermost axis of what they read time by time, which products and concat refuse.
+. "$(dirname "$0")/common.sh"
+unoptimised 20
+fake=${5-} target= level=-O2 bound=5 extents='1 4' names='mnist gpt resnet20'
+hows='--threads 2'
+if [ -n "$fake" ]; then
+  "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' || { not_tested 'extents of examples on a GPU: there is no NVRTC' && exit 77; }
+  target='--target=cuda,cpu --arch=sm_80' hows='--device cuda --poison'
+fi
+export LD_LIBRARY_PATH="$fake"
+if [ "${GC_TEST_LEVEL-}" = full ]; then
+  bound=20 extents='1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20'
+  names='chars dcgan gpt gpt2 inception_bn lenet mnist resnet20 resnet50 vae vgg'
+fi
+
+# sizes NAME BATCH: options that make it small, and its batch this large
+sizes() { sed -n "s/^$1 //p" "$here/tests/cuda/small_examples" | tr ' ' '\n' | grep -v "^$2=" | sed 's/^/-D /' | tr '\n' ' '; }
+
+# bounded NAME BATCH: its entries' first dims of the batch are an extent, `rows`
+bounded() {
+  sed "/^entry [^{]*\[$2[],]/,/}\$/{
+    /^entry /s/\[$2\([],]\)/[rows <= $2\1/
+    s/\[$2\([],]\)/[rows\1/g
+  }" "$here/docs/examples/$1.g" >"$1.g"
+  grep -q 'rows <= ' "$1.g" || fail "$1.g has no batch that can be an extent"
+}
+
+# inputs ENTRY: makes a file of each input that info.txt names, and gives their options
+inputs() {
+  sed -n 's/^  input  *\([^ ]*\)  *\([a-z0-9]*\)\[\(.*\)\].*/\1 \2 \3/p' info.txt | tr -d ',' |
+    while read -r input dtype dims; do
+      "$mkdata" npy "$dtype" "$(echo "$dims" | tr ' ' ,)" 1 "$1.$input.npy" && printf ' --%s %s.%s.npy' "$input" "$1" "$input"
+    done
+}
+
+for example in $names; do
+  batch=$(sed -n 's/^let \([NB]\) = .*/\1/p' "$here/docs/examples/$example.g" | head -1) small=$(sizes "$example" "$batch")
+  bounded "$example" "$batch"
+  run 0 "$gc" "$example.g" $level $target -D "$batch=$bound" $small -o "$example"
+  wanted=$(sed -n 's/^entry \([a-z_]*\)(.*rows <= .*/\1/p' "$example.g")
+  for lets in $extents; do
+    run 0 "$gc" "$here/docs/examples/$example.g" $level --target=cpu -D "$batch=$lets" $small -o "$example-exact"
+    for one in $wanted; do
+      "./$example-exact" info "$one" >info.txt 2>/dev/null
+      if grep -q "^entry $one (training)" info.txt; then
+        compare "$example" "$one" "$(inputs "$one") --no-shuffle --epochs 2 --save OUT.safetensors" safetensors
+      else
+        results=$(sed -n 's/^  output  *\([^ ]*\) .*/\1/p' info.txt)
+        compare "$example" "$one" "$(inputs "$one")$(outputs $results)" $(printf '%s.npy ' $results)
+      fi
+    done
+  done
+done
+finish
