@@ -139,20 +139,23 @@ void product_pack_a(Gen *g, Text *x, const Product *p) {
 void product_convert_a(Gen *g, Text *x, const Product *p) {
   const char *tile = text_minus(g->a, "i", p->i0);
   long long m = p->s.m, k = p->s.k, steps = product_steps(&p->s, p->s.chain);
+  const char *half = dtype_is_half(p->s.in) && !p->s.pairs ? dtype_name(p->s.in) : NULL;
+  if (half) gen_helper(g, intern_printf(g->ctx, "GC_PACK_HALF_A(%s)\n", half));
   if (p->s.ta) {
     const char *at = arena_printf(g->a, "%s + m", text_times(g->a, text_sum(g->a, p->k0, "k"), m));
-    const char *row = arena_printf(g->a, "A + %s", at);
-    const char *each =
-        p->s.pairs
-            ? arena_printf(g->a,
-                           "pair_columns(%s, %lld, packed_a + (%s * %lld + k / 2) * %d, "
-                           "k + 1 < %s);",
-                           row, m, tile, steps, A_STRIDE, p->depth)
-            : arena_printf(g->a,
-                           "for (long r = 0; r < %d; r++) packed_a[(%s * %lld + k) * %d + r] "
-                           "= %s;",
-                           A_STRIDE, tile, steps, A_STRIDE,
-                           loaded(g, p, "A", arena_printf(g->a, "%s + r", at)));
+    const char *row = arena_printf(g->a, "A + %s", at), *each;
+    if (p->s.pairs)
+      each = arena_printf(g->a,
+                          "pair_columns(%s, %lld, packed_a + (%s * %lld + k / 2) * %d, "
+                          "k + 1 < %s);",
+                          row, m, tile, steps, A_STRIDE, p->depth);
+    else if (half)
+      each = arena_printf(g->a, "half_columns_%s(%s, packed_a + (%s * %lld + k) * %d);", half, row,
+                          tile, steps, A_STRIDE);
+    else
+      each = arena_printf(
+          g->a, "for (long r = 0; r < %d; r++) packed_a[(%s * %lld + k) * %d + r] = %s;", A_STRIDE,
+          tile, steps, A_STRIDE, loaded(g, p, "A", arena_printf(g->a, "%s + r", at)));
     print_columns_of_a(x, p, p->depth, row, each);
     return;
   }
@@ -160,8 +163,9 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
   text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
   product_tile_rows(x, p);
   text_line(x, "for (long r = 0; r < rows; r++)");
-  if (p->s.pairs) {
-    text_line(x, "  pair_row(A + %s, packed_a + (m - m0 + r) * %lld, %s);", at, steps, p->depth);
+  if (p->s.pairs || half) {
+    const char *pack = half ? arena_printf(g->a, "half_row_%s", half) : "pair_row";
+    text_line(x, "  %s(A + %s, packed_a + (m - m0 + r) * %lld, %s);", pack, at, steps, p->depth);
   } else {
     text_line(x, "  GC_IVDEP for (long k = 0; k < %s; k++)", p->depth);
     text_line(x, "    packed_a[(m - m0 + r) * %lld + k] = %s;", steps,

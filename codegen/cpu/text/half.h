@@ -195,6 +195,23 @@ static __attribute__((noinline)) void pairs_pack_t(const uint16_t *restrict b, l
     for (long j = 0; j < w; j++)
       p[k / 2 * to + j] = GC_PAIR(b[j * ld + k], k + 1 < depth ? b[j * ld + k + 1] : 0x8000);
 }
+/* section GC_PACK_HALF_A: load_bf16 load_f16 bf16_to_f32 f16_to_f32 */
+/* `depth` numbers of a row of A, or eight of a row of A^T, as f32. */
+#define GC_PACK_HALF_A(T)                                                                         \
+  static __attribute__((noinline)) void half_row_##T(const uint16_t *restrict a, f32 *restrict p, long depth) { \
+    long k = 0;                                                                                   \
+    for (; k + VW <= depth; k += VW) {                                                            \
+      const Vf32 v = load_##T(a + k);                                                             \
+      __builtin_memcpy(p + k, &v, sizeof v);                                                      \
+    }                                                                                             \
+    for (; k < depth; k++) p[k] = T##_to_f32(a[k]);                                               \
+  }                                                                                               \
+  INL void half_columns_##T(const uint16_t *restrict a, f32 *restrict p) {                        \
+    UNROLL for (int r = 0; r < 8; r += VW) {                                                      \
+      const Vf32 v = load_##T(a + r);                                                             \
+      __builtin_memcpy(p + r, &v, (VW < 8 ? VW : 8) * sizeof(f32));                               \
+    }                                                                                             \
+  }
 /* section GC_PACK_HALF: load_bf16 load_f16 transpose16_f32 bf16_to_f32 f16_to_f32 */
 /* The same into f32: rows, and columns of b in blocks of 16. */
 #define GC_PACK_HALF(T)                                                                           \
