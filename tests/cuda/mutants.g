@@ -38,11 +38,11 @@ entry learn(x : f32[20, 12], t : u8[20]) {
   minimize l with adamw(1e-2)
   return loss = l, top = max(h, axis = 1)
 }
-entry attend_halves(q : f32[2, 70, 20], k : f32[2, 150, 20], v : f32[2, 150, 34], w : f32[2, 70, 34]) {
+entry attend_halves(q : f32[2, 70, 20], k : f32[150, 2, 20], v : f32[150, 2, 34], w : f32[70, 2, 34]) { # views
   a = bf16(q)
   b = bf16(k)
   c = bf16(v)
-  y = attention(a, b, c)
+  y = transpose(attention(a, transpose(b, [1, 0, 2]), transpose(c, [1, 0, 2])), [1, 0, 2])
   dq, dk, dv = grad(sum(f32(y) * w), [a, b, c])
   return y = f32(y), dq = f32(dq), dk = f32(dk), dv = f32(dv)
 }

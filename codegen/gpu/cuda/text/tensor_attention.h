@@ -162,7 +162,7 @@ struct TensorAttention {
         for (int n = 0; n < N; n++) {
           const int c = first_column + col(n);
           const uint32_t pair = E::pack(y[m][n][2 * h] * by[m][h], y[m][n][2 * h + 1] * by[m][h]);
-          if (WIDTH % 2 == 0 && ROW % 2 == 0) {
+          if (WIDTH % 2 == 0) { /* so are ROW and where rows begin */
             if (c < WIDTH) *(uint32_t *)(to + c) = pair;
           } else {
             if (c < WIDTH) to[c] = (Stored)pair;
