@@ -92,5 +92,4 @@ int signal_seen(void); /* 0, SIGINT or SIGTERM */
 
 /* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */
 void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e);
-bool machine_memory(uint64_t *bytes); /* false: nobody knows */
 #endif

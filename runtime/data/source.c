@@ -2,6 +2,7 @@
    zip. Contract: unpacks straight to where the caller points, never more than was asked, with a
    window of 64 KB; `whole` demands that the data end exactly there and that length and checksum are
    right. */
+#include "runtime/base/machine.h"
 #include "runtime/data/file.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,9 +33,9 @@ typedef struct Unpack {
 static bool check_bomb(const Source *s, const Unpack *u, Err *e) {
   uint64_t have;
   const char *member = s->member ? s->member : "", *colon = s->member ? ": " : "";
-  if (machine_memory(&have) && u->out_n > have) {
+  if (machine_memory(&have, NULL) && u->out_n > have) {
     err_set(e, EXIT_ENV,
-            "%s%s%s: unpacks to more than the memory of this machine, %" PRIu64 " bytes",
+            "%s%s%s: unpacks to more than the memory that this process may use, %" PRIu64 " bytes",
             s->file->path, colon, member, have);
     return err_hint(e, "unpack it, and take fewer rows with FILE[a:b]");
   }

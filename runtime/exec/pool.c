@@ -4,23 +4,10 @@
 #include "runtime/exec/pool.h"
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-int cpus_available(void) {
-  int n = 0;
-  for (int cpus = 1024; cpus <= 1 << 20 && n == 0;
-       cpus *= 4) { /* a kernel may know more than cpu_set_t */
-    cpu_set_t *set = CPU_ALLOC((size_t)cpus);
-    if (set && sched_getaffinity(0, CPU_ALLOC_SIZE((size_t)cpus), set) == 0)
-      n = CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)cpus), set);
-    CPU_FREE(set);
-  }
-  return n > 0 ? n : 1;
-}
 
 static inline void pause_cpu(void) {
 #if defined __x86_64__ || defined __i386__
@@ -120,7 +107,7 @@ bool pool_start(Pool *p, int threads, Err *e) {
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   /* who is waited for may need this very core */
-  barrier_init(&p->barrier, n, n <= cpus_available() ? SPINS : 0);
+  barrier_init(&p->barrier, n, n <= cpus_at_once() ? SPINS : 0);
   pthread_mutex_unlock(&p->start);
   return true;
 }

@@ -3,7 +3,7 @@
    for. Signals stay with the caller's threads. Denormals are zero in every worker. */
 #ifndef GCRT_POOL_H
 #define GCRT_POOL_H
-#include "runtime/base/rt.h"
+#include "runtime/base/machine.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -44,5 +44,4 @@ void pool_run(Pool *p, PoolJob *job, void *arg);
 /* ours: false in the child of a fork, where the workers do not exist. */
 void pool_stop(Pool *p, bool ours);
 
-int cpus_available(void); /* cores that this process may use */
 #endif

@@ -21,7 +21,7 @@ static bool check_program(Err *e) {
 /* More threads than cores are slower, not wrong. */
 static bool choose_threads(const Options *o, int *threads, Err *e) {
   enum { MOST = 1024 }; /* on fewer cores: each has a stack, and all wait for the last one */
-  int here = cpus_available(), most = here > MOST ? here : MOST;
+  int here = cores_available(), most = here > MOST ? here : MOST;
   *threads = here;
   if (!o->given[OPT_THREADS]) return true;
   if (o->count[OPT_THREADS] > (uint64_t)most) {
@@ -188,7 +188,7 @@ static bool data_memory(const Options *o, uint64_t *bytes, Err *e) {
   static const char units[] = "KMG";
   const char *text = o->text[OPT_DATAMEMORY];
   if (!o->given[OPT_DATAMEMORY]) {
-    *bytes = machine_memory(bytes) ? *bytes / 2 : UINT64_MAX;
+    *bytes = machine_memory(bytes, NULL) ? *bytes / 2 : UINT64_MAX;
     return true;
   }
   size_t digits = strspn(text, "0123456789");

@@ -187,7 +187,7 @@ static SessionPlan plan_of(const DeviceKind *kind) {
                        .ops = kind->ops,
                        .entries = p->entries,
                        .n = p->nentries,
-                       .threads = cpus_available(),
+                       .threads = cores_available(),
                        .tables = (uint64_t)p->nentries * sizeof(uint64_t)};
 }
 
@@ -204,7 +204,7 @@ uint64_t embed_bytes(void) {
 
 /* Where steps run elsewhere, the host's part is one thread's. */
 static int threads_of(const DeviceKind *kind, int wanted) {
-  int here = cpus_available();
+  int here = cores_available();
   return !kind->ops->on_host ? 1 : wanted > 0 && wanted < here ? wanted : here;
 }
 

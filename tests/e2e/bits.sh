@@ -11,12 +11,50 @@ train="--image $images --label $labels"
 # ---- the same weights on any number of threads, also on more than there are cores ----
 run 0 "$gc" "$source" -O2 -o mnist
 run 0 ./mnist train $train --epochs 3 --seed 1 --save w.safetensors --threads 1
-for threads in 1 2 3 5; do
+for threads in 1 2 3 16; do
   run 0 ./mnist train $train --epochs 3 --seed 1 --save "w$threads.safetensors" --threads $threads
   same w.safetensors "w$threads.safetensors" "$threads threads"
 done
 run 0 ./mnist train $train --epochs 3 --seed 2 --save other.safetensors
 cmp -s w.safetensors other.safetensors && fail 'another seed gave the same weights'
+
+# ---- and on one CPU, or within the limits of control groups ----
+cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+run 0 taskset -c "$cpu" ./mnist train $train --epochs 3 --seed 1 --save one.safetensors --threads 16
+same w.safetensors one.safetensors 'one CPU'
+# in_group CONTROLLER FILE VALUE: makes a group, $folder, whose file has the value; fails where none can be made
+in_group() {
+  folder=/sys/fs/cgroup
+  [ ! -d "$folder/$1" ] || folder=$folder/$1
+  folder=$folder/gc-test-$$
+  mkdir "$folder" 2>group.txt || return 1
+  [ -w "$folder/$2" ] && echo "$3" 2>group.txt >"$folder/$2" && return 0
+  rmdir "$folder"
+  return 1
+}
+inside() { sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$folder" "$@"; }
+if in_group cpu cpu.cfs_quota_us 100000 || in_group cpu cpu.max '100000 100000'; then
+  run 0 inside ./mnist train $train --epochs 3 --seed 1 --save quota.safetensors --threads 16
+  same w.safetensors quota.safetensors 'a quota of one CPU'
+  run 0 inside ./mnist info train
+  mv out.txt quota.txt
+  run 0 ./mnist info train --threads 1
+  cmp -s quota.txt out.txt || fail 'a quota of one CPU is for one thread'
+  rmdir "$folder"
+else
+  not_tested 'a quota of CPUs: no control group can be made here'
+fi
+if in_group memory memory.limit_in_bytes 134217728 || in_group memory memory.max 134217728; then
+  echo 'entry f() {
+  state big : f32[50000000] = zeros()
+  return s = sum(big)
+}' >big.g
+  run 0 "$gc" big.g -o big
+  says 3 'bytes of memory, and the control group of this process has 134217728' inside ./big f
+  rmdir "$folder"
+else
+  not_tested 'a limit of memory: no control group can be made here'
+fi
 
 # ---- and from another compiler ----
 if command -v clang-16 >clang.txt; then

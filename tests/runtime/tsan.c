@@ -2,8 +2,10 @@
 #include "embed.h"
 #include <stdio.h>
 
-int __wrap_cpus_available(void);
-int __wrap_cpus_available(void) { return 4; }
+int __wrap_cores_available(void);
+int __wrap_cores_available(void) { return 4; }
+int __wrap_cpus_at_once(void);
+int __wrap_cpus_at_once(void) { return 4; }
 
 int main(void) {
   static float x[32 * 64], t[32 * 8], y[32 * 96], z[32 * 80];

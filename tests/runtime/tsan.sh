@@ -30,7 +30,7 @@ mkdir parts
 done
 build() { # build NAME: of NAME.c
   # shellcheck disable=SC2086
-  "$cc" $flags -march=x86-64 "$1.c" parts/*.o -o "$1" -lz -lm -pthread -Wl,--wrap=cpus_available
+  "$cc" $flags -march=x86-64 "$1.c" parts/*.o -o "$1" -lz -lm -pthread -Wl,--wrap=cores_available,--wrap=cpus_at_once
 }
 for streams in 1 2; do
   "$gc" net.g -O2 --streams=$streams -march=x86-64 --emit=c -o net$streams.c

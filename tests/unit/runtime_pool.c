@@ -1,5 +1,6 @@
 /* The thread pool: every thread runs every job, nobody passes a barrier early, and a counter is
    seen after what its thread did before; also where threads outnumber the cores and sleep. */
+#include "runtime/base/machine.h"
 #include "runtime/exec/pool.h"
 #include <setjmp.h>
 #include <signal.h>
@@ -70,7 +71,7 @@ static void run(int threads) {
   free(pool);
 }
 
-static int cores(void) { return cpus_available() < MOST / 2 ? cpus_available() : MOST / 2; }
+static int cores(void) { return cpus_at_once() < MOST / 2 ? cpus_at_once() : MOST / 2; }
 static void one(void **state) { run(1); }
 static void as_many_as_cores(void **state) { run(cores()); }
 static void more_than_cores(void **state) { run(cores() + 3); }
