@@ -44,6 +44,9 @@ CodegenPart *targets_part(Targets *t, const Backend *b);
    shape; notes what the file does not have. Returns the exit code. */
 int weights_check(const Module *m, const char *path);
 
+/* Adds what --config gives to the options' defines; false after a message. */
+bool config_read(Ctx *c, Options *o);
+
 /* --help, --version, --list-passes: true if one of them was given and answered. */
 bool help_answer(Ctx *c, const Options *o, int *code);
 

@@ -63,12 +63,15 @@ static bool has_hyper(const Program *prog, const char *name) {
 }
 
 static bool wrong_define(const Define *d) {
+  if (d->of_config)
+    return !usage_error("--config: %s is %s, which the let %s does not take", d->name, d->value,
+                        d->name);
   return !usage_error("-D %s takes a compile-time value, as in -D %s=128, not '%s'", d->name,
                       d->name, d->value);
 }
 
 /* Every -D must name a "let" of the program; their values in the order given. */
-static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
+static bool parse_defines(Front *f, const Program *prog, DefineFlag *out, int *count) {
   const Options *o = f->o;
   const char **lets = ARENA_ARRAY(ctx_arena(f->c), const char *, prog->decls.n + 1);
   int n = 0;
@@ -83,6 +86,7 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
     const char *name = intern_n(f->c, d->name, strlen(d->name)); /* as this context spells it */
     bool known = false;
     for (int k = 0; k < n; k++) known |= lets[k] == name;
+    if (!known && d->of_config) continue;
     if (!known) {
       const char *near = nearest_name(f->c, name, lets, n);
       if (has_hyper(prog, name))
@@ -95,7 +99,7 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
     }
     Expr *value = parse_value(f->c, intern_printf(f->c, "-D %s", d->name), d->value);
     if (!value) return wrong_define(d);
-    out[i] = (DefineFlag){name, value};
+    out[(*count)++] = (DefineFlag){name, value};
   }
   return true;
 }
@@ -104,8 +108,9 @@ static Module *module_from_program(Front *f, int *code) {
   const Program *prog = front_parse(f, code);
   if (!prog) return NULL;
   DefineFlag *defines = ARENA_ARRAY(ctx_arena(f->c), DefineFlag, f->o->defines.n + 1);
-  int n = input_kind(f->o) == INPUT_ONNX ? 0 : (int)f->o->defines.n; /* those were dimensions */
-  if (n && !parse_defines(f, prog, defines)) {
+  int n = 0;
+  bool lets = input_kind(f->o) != INPUT_ONNX; /* those were dimensions */
+  if (lets && !parse_defines(f, prog, defines, &n)) {
     *code = EXIT_USAGE;
     return NULL;
   }
@@ -115,8 +120,8 @@ static Module *module_from_program(Front *f, int *code) {
   Module *m = elaborate(f->c, prog, &eo);
   f->elaborate_seconds = clock_seconds() - start;
   if (!m) *code = wrong ? EXIT_USAGE : EXIT_PROGRAM;
-  for (int i = 0; !m && wrong && i < eo.n; i++)
-    if (defines[i].name == wrong) wrong_define(&f->o->defines.at[i]);
+  for (uint32_t i = 0; !m && wrong && i < f->o->defines.n; i++)
+    if (strcmp(f->o->defines.at[i].name, wrong) == 0) wrong_define(&f->o->defines.at[i]);
   return m;
 }
 

@@ -419,6 +419,7 @@ static int run(Compilation *r, int argc, char **argv) {
   if (strcmp(option_value(&r->o, OPT_DIAGNOSTICS, "text"), "json") == 0) diagnostics_as_json(r->c);
   if (option_given(&r->o, OPT_LSP)) return lsp_serve(stdin, stdout, plan_module);
   if (!r->o.input) return usage_error("no input file; see gc --help");
+  if (!config_read(r->c, &r->o)) return EXIT_USAGE;
   if (option_given(&r->o, OPT_FORMAT)) return format_command(&(Front){.c = r->c, .o = &r->o});
   const char *entry = option_value(&r->o, OPT_CHECK_GRADIENTS, NULL);
   if (entry) return check_gradients(&(Front){.c = r->c, .o = &r->o}, entry);

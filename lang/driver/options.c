@@ -96,7 +96,7 @@ static bool add_define(Ctx *c, Options *o, const char *text) {
   const char *name = intern_n(c, text, n);
   for (uint32_t i = 0; i < o->defines.n; i++)
     if (o->defines.at[i].name == name) return !usage_error("-D %s is given twice", name);
-  vec_push(ctx_arena(c), &o->defines, (Define){name, value, bound});
+  vec_push(ctx_arena(c), &o->defines, (Define){.name = name, .value = value, .bound = bound});
   return true;
 }
 

@@ -15,7 +15,8 @@ typedef enum OptionId {
 
 typedef struct Define { /* -D NAME=V */
   const char *name, *value;
-  bool bound; /* -D 'NAME<=V' */
+  bool bound;     /* -D 'NAME<=V' */
+  bool of_config; /* of --config: for a let of the name, if there is one */
 } Define;
 
 typedef struct Options {

@@ -52,8 +52,9 @@ void reproduce(void *data) {
     fprintf(stderr, " -x ir %s\n", path);
   } else {
     for (uint32_t i = 0; i < o->defines.n; i++)
-      fprintf(stderr, " -D '%s%s=%s'", o->defines.at[i].name, o->defines.at[i].bound ? "<" : "",
-              o->defines.at[i].value);
+      if (!o->defines.at[i].of_config)
+        fprintf(stderr, " -D '%s%s=%s'", o->defines.at[i].name, o->defines.at[i].bound ? "<" : "",
+                o->defines.at[i].value);
     fprintf(stderr, " -x %s %s\n",
             input_kind(o) == INPUT_ONNX ? "onnx" : option_value(o, OPT_LANGUAGE, "g"), o->input);
   }

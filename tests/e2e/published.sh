@@ -141,6 +141,31 @@ run 0 "${CC:-cc}" -I. use.c -o use -L. -lnet -Wl,-rpath,"$PWD"
 run 0 ./use
 holds out.txt 'empty: is a folder with neither model.safetensors nor model.safetensors.index.json'
 
+# ---- sizes by --config ----
+cat >sizes.g <<'END'
+let rows = 2
+let scale = 1.0
+let deep = false
+let kept = rows + 1
+let theta = 1
+entry e() { return y = full([rows, kept], scale * theta), z = full([1], 1.0 if deep else 0.0) }
+END
+printf '%s\n' '{"rows": 3, "scale": 2.5e0, "deep": true, "name": "x", "none": null, "list": [1], "inner": {"rows": 9, "theta": 4.0}}' >config.json
+run 0 "$gc" sizes.g --config=config.json -o sizes
+run 0 ./sizes e
+holds out.txt '[10 10 10 10]'
+holds out.txt 'z = [1]'
+run 0 "$gc" sizes.g --config=config.json -D rows=1 -D theta=2 --emit=ir --passes=
+holds out.txt 'f32[1,2]'
+says 2 'none.json' "$gc" sizes.g --config=none.json --check
+echo '{"rows": 3,' >broken.json
+says 2 '--config=broken.json: line 2' "$gc" sizes.g --config=broken.json --check
+echo '[3]' >list.json
+says 2 'is no JSON object' "$gc" sizes.g --config=list.json --check
+echo '{"rows": 2.5}' >half.json
+says 1 'rows' "$gc" sizes.g --config=half.json --check
+says 2 '--config is for the lets of a program in .g' "$gc" -x ir sizes.g --config=config.json
+
 # ---- what is refused ----
 says 1 'missing.safetensors: has no tensor block.1.fc.b or model.layers.1.fc.bias' ./net show --load missing.safetensors
 says 1 'turned.safetensors: model.layers.1.fc.weight is f32[2, 3], but the program has f32[2, 3], which it reads transposed' ./net show --load turned.safetensors

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Compares gc with frameworks that nobody here wrote: PyTorch, JAX, and the onnx package's tests of operators.
-#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, onnx, models, memory; default: all
+#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, onnx, models, memory; default: all
 # Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors, for models also
 # torchvision, transformers and onnxruntime, from PyPI (about 6 GB, since
 # PyPI's torch brings CUDA's libraries along; PyTorch's own index of smaller wheels is tried first).
 # - training: each example of docs/examples trained 20 steps by gc and by PyTorch, losses and weights compared
 # - trees: seven trainings with trees of params (averages, groups, clipping, f16, adapters) for 20 steps by gc and PyTorch
+# - llama: llama.g with the weights of small models of four families, as transformers saves them, and its results
 # - onnx: every case of the onnx package whose operators have a counterpart, compiled by gc and run
 # - models: nets of torchvision and transformers through ONNX: outputs beside ONNX Runtime's, 20 steps of training beside PyTorch's
 # - memory: what a training step of four large nets holds, by gc's plan, by PyTorch, by JAX; takes up to 12 GB
@@ -14,7 +15,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- training trees onnx models memory
+[ $# -gt 0 ] || set -- training trees llama onnx models memory
 cmake -S "$root" -B "$build" >/dev/null
 cmake --build "$build" -j "$(nproc)" --target gc gcrt
 build=$(cd "$build" && pwd)
@@ -37,6 +38,10 @@ for part in "$@"; do
   case $part in
   training) "$python" "$root/tests/peers/training.py" "$build" || code=1 ;;
   trees) "$python" "$root/tests/peers/trees.py" "$build" || code=1 ;;
+  llama)
+    "$python" -c 'import transformers' 2>/dev/null || "$python" -m pip install --quiet transformers
+    "$python" "$root/tests/peers/llama.py" "$build" || code=1
+    ;;
   onnx) "$python" "$root/tests/peers/onnx_nodes.py" "$build" || code=1 ;;
   models)
     "$python" -c 'import torchvision, transformers, onnxruntime, onnxscript' 2>/dev/null ||
@@ -44,7 +49,7 @@ for part in "$@"; do
     "$python" "$root/tests/peers/onnx_models.py" "$build" || code=1
     ;;
   memory) "$python" "$root/tests/peers/memory.py" "$build" || code=1 ;;
-  *) echo "run.sh: no part is called '$part': training, trees, onnx, models, memory" >&2 && exit 2 ;;
+  *) echo "run.sh: no part is called '$part': training, trees, llama, onnx, models, memory" >&2 && exit 2 ;;
   esac
 done
 exit $code

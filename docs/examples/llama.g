@@ -1,0 +1,78 @@
+# llama.g: language models of LLaMA's form (LLaMA 2 and 3, TinyLlama, SmolLM, Qwen 2.5). Compile-time values have the names
+# of a published config.json, params those of the published weights:
+#   gc llama.g -O2 --config FOLDER/config.json -D T=512 -o llama
+#   llama next --tokens ids.npy --load FOLDER --p p.npy
+let T = 64                                    # longest text, in tokens
+let B = 2                                     # texts in a training step
+let vocab_size = 256
+let hidden_size = 64
+let intermediate_size = 192
+let num_hidden_layers = 2
+let num_attention_heads = 4
+let num_key_value_heads = num_attention_heads  # fewer: each serves a group of heads
+let head_dim = hidden_size // num_attention_heads
+let rms_norm_eps = 1e-6
+let rope_theta = 10000
+let tie_word_embeddings = false               # the last layer is the table of embeddings
+let attention_bias = false                    # Qwen 2.5 has biases of q, k, v: -D attention_bias=true
+hyper lr = 3e-4
+
+def dense(x : [..., d], units, name, bias = false) {
+  param w : f32[d, units] = normal(std = 0.02) from "{name}.weight"'
+  y = x @ w
+  if bias {
+    param b : f32[units] = zeros() from "{name}.bias"
+    y = y + b
+  }
+  return y
+}
+
+def norm(x : [..., d], name) {
+  param g : f32[d] = ones() from "{name}.weight"
+  return rms_norm(x, rms_norm_eps) * g
+}
+
+def heads(x, n) { return transpose(reshape(x, [dim(x, 0), dim(x, 1), n, head_dim]), [0, 2, 1, 3]) }
+
+def attend(x : [b, t, c], name) {
+  group = num_attention_heads // num_key_value_heads
+  q = rope(heads(dense(x, num_attention_heads * head_dim, "{name}.q_proj", attention_bias) as q, num_attention_heads), rope_theta)
+  k = rope(heads(dense(x, num_key_value_heads * head_dim, "{name}.k_proj", attention_bias) as k, num_key_value_heads), rope_theta)
+  v = heads(dense(x, num_key_value_heads * head_dim, "{name}.v_proj", attention_bias) as v, num_key_value_heads)
+  q = reshape(q, [b, num_key_value_heads, group, t, head_dim])
+  y = reshape(attention(q, k[:, :, none], v[:, :, none], causal = true), [b, num_attention_heads, t, head_dim])
+  return dense(from_heads(y), c, "{name}.o_proj") as o
+}
+
+def mlp(x : [b, t, c], name) {
+  gate = silu(dense(x, intermediate_size, "{name}.gate_proj") as gate)
+  return dense(gate * (dense(x, intermediate_size, "{name}.up_proj") as up), c, "{name}.down_proj") as down
+}
+
+def llama(tokens) {
+  param embeddings : f32[vocab_size, hidden_size] = normal(std = 0.02) from "model.embed_tokens.weight"
+  x = gather(embeddings, tokens)
+  for l in 0..num_hidden_layers {
+    scope layers[l] {
+      x = x + attend(norm(x, "model.layers.{l}.input_layernorm") as n1, "model.layers.{l}.self_attn") as attn
+      x = x + mlp(norm(x, "model.layers.{l}.post_attention_layernorm") as n2, "model.layers.{l}.mlp") as mlp
+    }
+  }
+  x = norm(x, "model.norm") as n
+  if tie_word_embeddings { return x @ embeddings' }
+  return dense(x, vocab_size, "lm_head") as out
+}
+
+entry train(tokens : i32[B, T], next : i32[B, T]) {
+  loss = mean(xent(llama(tokens), next))
+  minimize loss with adamw(lr, b2 = 0.95, decay = 0.1, clip = 1)
+  return loss
+}
+
+entry loss(tokens : i32[1, t <= T], next : i32[1, t]) { return loss = mean(xent(llama(tokens), next)) }
+
+# the distribution of the token that follows
+entry next(tokens : i32[1, t <= T]) {
+  logits = llama(tokens)[:, t - 1]
+  return token = argmax(logits), logits
+}

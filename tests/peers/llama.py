@@ -1,0 +1,83 @@
+"""Language models of published form: docs/examples/llama.g beside the package transformers.
+
+    llama.py BUILD
+
+Small models with random weights of each family are saved as transformers saves them (config.json, safetensors in parts, in f32
+and bf16). gc compiles llama.g with --config and loads the folder; the distribution behind a text and 40 tokens that
+each model writes by taking the likeliest one must be those of transformers: the first within 1e-4 of the largest
+logit, the second equal. Exit code 1: one differs.
+"""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZE = dict(vocab_size=300, hidden_size=48, intermediate_size=100, num_hidden_layers=3, num_attention_heads=6, bos_token_id=1,
+            eos_token_id=2, max_position_embeddings=128)
+# name: configuration, class, dtype of the weights, further options of gc
+MODELS = {
+    "LLaMA 2": (LlamaConfig(**SIZE, tie_word_embeddings=False), LlamaForCausalLM, torch.float32, []),
+    "LLaMA 3, TinyLlama": (LlamaConfig(**SIZE, num_key_value_heads=2, rope_theta=500000.0, rms_norm_eps=1e-5,
+                                       tie_word_embeddings=False), LlamaForCausalLM, torch.bfloat16, []),
+    "SmolLM": (LlamaConfig(**SIZE, num_key_value_heads=3, rms_norm_eps=1e-5, tie_word_embeddings=True), LlamaForCausalLM,
+               torch.bfloat16, []),
+    "Qwen 2.5": (Qwen2Config(**SIZE, num_key_value_heads=2, rope_theta=1e6, tie_word_embeddings=True), Qwen2ForCausalLM,
+                 torch.bfloat16, ["-D", "attention_bias=true"]),
+}
+T, PROMPT, WRITTEN, LIMIT = 64, 23, 40, 1e-4
+
+
+def published(config, kind, dtype, folder):
+    """A model with random weights that the dtype holds, saved in the folder."""
+    torch.manual_seed(0)
+    model = kind(config).eval()
+    with torch.no_grad():
+        for p in model.parameters():
+            p.normal_(0, 0.3 if p.dim() > 1 else 1)
+            p.copy_(p.to(dtype))
+    state = {k: v.to(dtype) for k, v in model.state_dict().items()}
+    if config.tie_word_embeddings:
+        state.pop("lm_head.weight", None)
+    model.save_pretrained(folder, state_dict=state, max_shard_size="100KB")
+    return model
+
+
+def logits(program, folder, ids):
+    np.save(folder / "ids.npy", np.array([ids], np.int32))
+    subprocess.run([program, "next", "--tokens", "ids.npy", "--load", ".", "--logits", "logits.npy", "--quiet"], cwd=folder,
+                   check=True, capture_output=True)
+    return np.load(folder / "logits.npy")[0]
+
+
+def main():
+    gc, bad = Path(sys.argv[1]).resolve() / "bin/gc", 0
+    prompt = [int(i) for i in np.random.default_rng(1).integers(0, SIZE["vocab_size"], PROMPT)]
+    print(f"{'model':20} {'dtype':>9} {'logits':>9}  tokens")
+    for name, (config, kind, dtype, options) in MODELS.items():
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            model = published(config, kind, dtype, folder)
+            program = folder / "llama"
+            subprocess.run([gc, ROOT / "docs/examples/llama.g", f"--config={folder}/config.json", *options, "-D", f"T={T}", "-o",
+                            program], check=True)
+            with torch.no_grad():
+                want = model(torch.tensor([prompt])).logits[0, -1].numpy()
+                theirs = model.generate(torch.tensor([prompt]), max_new_tokens=WRITTEN, min_new_tokens=WRITTEN, do_sample=False,
+                                        eos_token_id=None, pad_token_id=0)[0, PROMPT:].tolist()
+            distance = np.abs(logits(program, folder, prompt) - want).max() / np.abs(want).max()
+            ours = list(prompt)
+            for _ in range(WRITTEN):
+                ours.append(int(logits(program, folder, ours).argmax()))
+            same = sum(a == b for a, b in zip(ours[PROMPT:], theirs))
+            wrong = distance > LIMIT or same < WRITTEN
+            bad += wrong
+            print(f"{name:20} {str(dtype)[6:]:>9} {distance:9.1e}  {same} of {WRITTEN}{'  DIFFERS' if wrong else ''}")
+    sys.exit(bad > 0)
+
+
+main()
