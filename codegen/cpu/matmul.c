@@ -368,7 +368,7 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
       kernel_split_out(k, gr, i - gr->nin, s.rows, s.stride, s.width);
     else
       kernel_split_in(k, gr, i, s.rows, s.stride, s.width);
-    if (parts != k->units) k->args[i].access.parts = parts;
+    if (parts != k->units || product_varies(&p->s)) k->args[i].access.parts = parts;
   }
 }
 
