@@ -414,6 +414,9 @@ ValueId build_const(Builder *b, const Type *t,
 ValueId build_const_int(Builder *b, const Type *t, int64_t v);
 ValueId build_convert(Builder *b, ValueId x, Dtype dt);        /* x itself if it is of that dtype */
 ValueId build_broadcast(Builder *b, ValueId x, const Type *t); /* numpy's rule; dtype must agree */
+/* A reshape between these types moves elements: build_reshape builds it of other ops. */
+bool reshape_moves(const Type *from, const Type *to);
+ValueId build_moved(Builder *b, ValueId x, const Type *to);
 ValueId build_reshape(Builder *b, ValueId x, const Type *t);
 /* n elements of an axis; zeros before and behind the elements of an axis. */
 ValueId build_slice(Builder *b, ValueId x, int axis, int64_t from, int64_t n);

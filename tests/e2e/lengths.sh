@@ -72,8 +72,37 @@ entry train(x : f32[3, n <= 150], y : f32[3, n]) {
 }
 END
 
+# ---- a batch of sequences, trained; and two bounded axes at once ----
+cat >batch.g <<'END'
+let H = 2
+def attend(x : [b, t, c]) {
+  q, k, v = split(linear(x, 3 * c) as qkv, 3, axis = -1)
+  return linear(from_heads(attention(to_heads(q, H), to_heads(k, H), to_heads(v, H), causal = true)), c) as proj
+}
+def text(id : u8[b, t]) {
+  x = embed(id, 9, 16) as e
+  x = x + attend(layernorm(x) as n1) as one
+  return linear(gelu(linear(rmsnorm(x) as n2, 40) as up), 9) as out
+}
+entry train(id : u8[4, t <= 40], label : u8[4, t]) {
+  logits = text(id) as lm
+  loss = mean(xent(logits, label))
+  minimize loss with adamw(0.01, clip = 1)
+  return loss, accuracy = mean(argmax(logits) == label)
+}
+entry both(id : u8[n <= 5, t <= 40]) {
+  logits = text(id) as lm
+  m = reshape(f32(id), [t, n])
+  return logits, p = softmax(logits), mean = mean(logits, axis = 1), all = max(logits), m
+}
+entry joins(x : f32[4, t <= 40, 6]) {
+  return y = reshape(x, [4 * t, 6]), z = reshape(x, [2, 2 * t, 6]), w = reshape(reshape(x, [4 * t, 6]), [4, t, 6]), v = reshape(x, [t, 24])
+}
+END
+
 large='1 67'
-[ "${GC_TEST_LEVEL-}" = full ] && large='1 2 5 6 7 63 64 65 127 128 129 149 150'
+short='17'
+[ "${GC_TEST_LEVEL-}" = full ] && short='1 2 17 39 40' large='1 2 5 6 7 63 64 65 127 128 129 149 150'
 levels=-O2
 [ "${GC_TEST_LEVEL-}" = full ] && levels='-O0 -O1 -O2 -O3'
 for level in $levels; do
@@ -90,6 +119,15 @@ for level in $levels; do
     names='s ls ln c d o so am mx sm lse v q w z k p i f fi la gg'
     compare rows rows "--x x.npy --y y.npy --m m.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare rows train "--x x.npy --y y.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
+  done
+  run 0 "$gc" batch.g $level -o batch
+  for t in $short; do
+    exact batch "n=3 t=$t"
+    "$mkdata" npy u8 "4,$t" 1 four.npy && "$mkdata" npy u8 "4,$t" 2 label.npy && "$mkdata" npy u8 "3,$t" 3 three.npy &&
+      "$mkdata" npy f32 "4,$t,6" 4 x.npy || fail 'no data could be made'
+    compare batch train "--id four.npy --label label.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
+    compare batch both "--id three.npy$(outputs logits p mean all m)" logits.npy p.npy mean.npy all.npy m.npy
+    compare batch joins "--x x.npy$(outputs y z w v)" y.npy z.npy w.npy v.npy
   done
 done
 finish
