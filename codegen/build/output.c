@@ -113,21 +113,44 @@ static bool give_name(Temporary *t) {
   return false;
 }
 
-bool output_replace(const char *path, const char *bytes, size_t n, bool program) {
-  Temporary t;
+static bool failed(const char *path) {
+  fprintf(stderr, "gc: error: cannot write %s: %s\n", path, strerror(errno));
+  return false;
+}
+
+/* Gives what was written its place, or drops it where it is not whole; false with errno set. */
+static bool place(Temporary *t, bool ok, bool program) {
   struct stat old;
   mode_t mask = umask(0);
   umask(mask);
   mode_t mode = (program ? 0777 : 0666) & ~mask;
-  bool ok = begin(&t, path);
-  if (ok && stat(t.path, &old) == 0) mode = (old.st_mode & 07777) | (program ? mode & 0111 : 0);
-  ok = ok && write_whole(t.fd, bytes, n) && fchmod(t.fd, mode) == 0 && fsync(t.fd) == 0;
-  ok = ok && (!t.unnamed || give_name(&t)) && rename(t.name, t.path) == 0;
+  if (ok && stat(t->path, &old) == 0) mode = (old.st_mode & 07777) | (program ? mode & 0111 : 0);
+  ok = ok && fchmod(t->fd, mode) == 0 && fsync(t->fd) == 0;
+  ok = ok && (!t->unnamed || give_name(t)) && rename(t->name, t->path) == 0;
   if (ok)
-    end(&t);
+    end(t);
   else
-    drop(&t);
+    drop(t);
   return ok;
+}
+
+bool output_replace(const char *path, const char *bytes, size_t n, bool program) {
+  Temporary t;
+  bool ok = begin(&t, path);
+  return place(&t, ok && write_whole(t.fd, bytes, n), program);
+}
+
+bool output_stream(const char *path, bool (*print)(FILE *f, void *arg), void *arg) {
+  Temporary t;
+  int fd = begin(&t, path) ? dup(t.fd) : -1;
+  FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+  if (!f && fd >= 0) close(fd);
+  if (f) errno = 0;
+  bool said = f && !print(f, arg), ok = f && !said && !ferror(f) && fflush(f) == 0;
+  int error = ok || errno ? errno : EIO;
+  if (f) fclose(f);
+  errno = error;
+  return place(&t, ok, false) || (!said && failed(path));
 }
 
 bool output_place(const char *from, const char *path, bool program) {
@@ -149,11 +172,6 @@ bool output_can_replace(const char *path) {
   bool ok = begin(&t, path);
   drop(&t);
   return ok;
-}
-
-static bool failed(const char *path) {
-  fprintf(stderr, "gc: error: cannot write %s: %s\n", path, strerror(errno));
-  return false;
 }
 
 static bool write_to(FILE *f, const char *text, size_t n) {

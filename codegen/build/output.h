@@ -3,12 +3,16 @@
 #define GC_CODEGEN_OUTPUT_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Replaces a file by these bytes in one step, behind symbolic links, which stay; an old file keeps
    its mode, a new one may be run if `program` says so. False with errno set; the old file is as it
    was. */
 bool output_replace(const char *path, const char *bytes, size_t n, bool program);
-/* The same with the bytes of another file. */
+/* The same with what `print` writes, as much as it is. False after a message: print's own where
+   that returns false. */
+bool output_stream(const char *path, bool (*print)(FILE *f, void *arg), void *arg);
+/* output_replace with the bytes of another file. */
 bool output_place(const char *from, const char *path, bool program);
 /* Whether a file can be created there; else errno is set. */
 bool output_can_replace(const char *path);

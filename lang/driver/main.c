@@ -19,24 +19,6 @@
 
 /* ---- the stages ---- */
 
-/* What is too large for that, as a file that is whole or not there. */
-static int output_stream(Compilation *r, const char *path, int (*print)(FILE *f, Compilation *r)) {
-  const char *part = intern_printf(r->c, "%s.part", path);
-  int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-  int code = f ? print(f, r) : EXIT_DONE;
-  errno = 0;
-  bool whole = f && fflush(f) == 0 && !ferror(f);
-  if (f) whole = fclose(f) == 0 && whole;
-  whole = whole && !code && rename(part, path) == 0;
-  if (!whole && !code) {
-    diag(r->c, SEV_ERROR, (Loc){0}, "cannot write '%s': %s", path, strerror(errno));
-    code = EXIT_ENVIRONMENT;
-  }
-  if (!whole && fd >= 0) unlink(part);
-  return code;
-}
-
 /* A text is made whole in memory before a byte of it is written; `print` returns an exit code. */
 static int emit_text(Compilation *r, int (*print)(FILE *f, Compilation *r)) {
   MemFile m;
@@ -242,8 +224,9 @@ static int print_g(FILE *f, Compilation *r) {
   return EXIT_DONE;
 }
 
-static int print_weights(FILE *f, Compilation *r) {
-  return onnx_write_weights(r->front.onnx, f) ? EXIT_DONE : EXIT_PROGRAM;
+/* Too large for the memory of a text. */
+static bool print_weights(FILE *f, void *r) {
+  return onnx_write_weights(((Compilation *)r)->front.onnx, f);
 }
 
 /* The program of an ONNX model, and its weights beside it. */
@@ -251,7 +234,8 @@ static int emit_g(Compilation *r) {
   int code = EXIT_DONE;
   if (!front_import(&r->front, &code)) return code;
   const char *weights = settings_weights_beside(r->c, r->output);
-  if (weights && onnx_has_weights(r->front.onnx)) code = output_stream(r, weights, print_weights);
+  if (weights && onnx_has_weights(r->front.onnx) && !output_stream(weights, print_weights, r))
+    code = ctx_errors(r->c) ? EXIT_PROGRAM : EXIT_ENVIRONMENT;
   return code ? code : emit_text(r, print_g);
 }
 
@@ -262,7 +246,7 @@ static int imported_weights(Compilation *r, int *code) {
   const char *tmp = getenv("TMPDIR");
   int fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   FILE *f = fd >= 0 ? fdopen(dup(fd), "w") : NULL;
-  if (f) *code = print_weights(f, r);
+  if (f && !print_weights(f, r)) *code = EXIT_PROGRAM;
   bool whole = f && fflush(f) == 0 && !ferror(f);
   if (f) whole = fclose(f) == 0 && whole;
   if (!whole && !*code) {

@@ -36,7 +36,7 @@ static bool is_named_as_plan(const Options *o, const char *output) {
 }
 
 const char *settings_weights_beside(Ctx *c, const char *output) {
-  if (!output || strcmp(output, "-") == 0) return NULL;
+  if (!output || strcmp(output, "-") == 0 || !output_is_replaceable(output)) return NULL;
   size_t n = strlen(output);
   if (n > 2 && strcmp(output + n - 2, ".g") == 0) n -= 2;
   return intern_printf(c, "%.*s.safetensors", (int)n, output);
@@ -49,7 +49,8 @@ int settings_files(Compilation *r, bool looks) {
   const char *out = r->output, *module = NULL;
   if (python) module = out, out = codegen_module_library(r->c, module);
   const char *input = intern_printf(r->c, "the input %s", r->o.input);
-  const char *weights = option_value(&r->o, OPT_WEIGHTS, NULL);
+  const char *weights = option_value(&r->o, OPT_WEIGHTS, NULL),
+             *beside = settings_weights_beside(r->c, out);
   FileUse use[9 + BACKENDS];
   int n = 0;
   use[n++] = (FileUse){.option = input, .path = r->o.input};
@@ -60,8 +61,8 @@ int settings_files(Compilation *r, bool looks) {
   if (!screen) use[n++] = (FileUse){python ? "the library" : "the output", out, .writes = true};
   if (python) use[n++] = (FileUse){"the module", module, .writes = true};
   if (weights) use[n++] = (FileUse){.option = "--weights", .path = weights};
-  if (r->emit == EMIT_G && !screen)
-    use[n++] = (FileUse){"the weights", settings_weights_beside(r->c, out), .writes = true};
+  if (r->emit == EMIT_G && beside)
+    use[n++] = (FileUse){"the weights", beside, .writes = true};
   if (r->emit == EMIT_LIB)
     use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
   for (int i = r->targets.n; temps && i-- > 0;)

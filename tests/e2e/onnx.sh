@@ -65,6 +65,11 @@ run 0 "$gc" cnn.onnx -D batch=5 --emit=g -o cnn.g
 holds cnn.g 'param weight : f32[3, 2, 3, 3] = zeros()'
 holds cnn.g '# Conv /layer1/conv'
 run 0 "$gc" cnn.onnx -D batch=5 --emit=g -o cnn.g # over its own files
+touch cnn.safetensors.part # nobody's
+run 0 "$gc" cnn.onnx -D batch=5 --emit=g -o cnn.g
+says 3 'cannot write nowhere/cnn.safetensors: No such file or directory' "$gc" cnn.onnx -D batch=5 --emit=g -o nowhere/cnn.g
+says 3 'cannot write full.safetensors: File too large' sh -c 'ulimit -f 1 && exec "$0" "$@"' "$gc" cnn.onnx -D batch=5 --emit=g -o full.g
+absent full.g full.safetensors
 run 0 "$gc" hand.g --weights=cnn.safetensors -o hand
 run 0 ./hand predict --x x.npy --probabilities want.npy
 grep -q 'random initial values' out.txt && fail 'weights in the program are taken for random ones'
