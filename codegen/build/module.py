@@ -33,12 +33,18 @@ _c_types = {
 def _numbers(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Numbers of Python in the dtype; unchanged where they would lose their kind or value."""
     array = np.asarray(value)
-    if np.can_cast(array.dtype, dtype, "same_kind") or dtype.kind == "V":
-        return array.astype(dtype)
     if array.dtype.kind in "iu" and dtype.kind in "iu":
         cast = array.astype(dtype)
         return cast if np.array_equal(cast, array) else array
+    if np.can_cast(array.dtype, dtype, "same_kind") or dtype.kind == "V":
+        return array.astype(dtype)
     return array
+
+
+def _int32(value: int) -> int:
+    if ctypes.c_int32(value).value != value:
+        raise OverflowError(f"{value} is not in int32")
+    return value
 
 
 def _array(value: Any, tensor: _Tensor) -> NDArray[Any]:

@@ -124,10 +124,15 @@ assert m.hypers(2).y == -14
 m.on = False
 assert m.on is False and m.hypers(2).y == 2
 refused((TypeError, ctypes.ArgumentError), "", setattr, m, "times", 1.5)
+for beyond in 2**31, -2**31 - 1, 2**40 + 5:
+    refused(OverflowError, f"{beyond} is not in int32", setattr, m, "times", beyond)
+m.times = -2**31
+assert m.times == -2**31
 
 # ---- what is refused ----
 refused(TypeError, "x is float64, not float32; convert it first", m.score, a.astype(np.float64), 1, 1, True)
 refused(TypeError, "k is float64, not int32", m.score, a, 1, 1.5, True)
+refused(TypeError, "k is int64, not int32", m.score, a, 1, 2**40 + 5, True)
 refused(TypeError, "on is int64, not bool", m.score, a, 1, 1, 1)
 refused(TypeError, "class_in is int64, not uint8", m.load_entry, [1, 2], [3, 4], [300, 1])
 refused(ValueError, "x is float32 [4, 2], not float32 [n, 3]", m.score, a[:, :2], 1, 1, True)
