@@ -6,10 +6,16 @@
 #include <string.h>
 
 /* "setosa|versicolor" behind the column's name. */
-static bool list_words(Words *words, char *list, Err *e) {
+static bool list_words(Column *c, char *list, Err *e) {
+  Words *words = &c->words;
   words->listed = true;
-  for (char *save = NULL, *w = strtok_r(list, "|", &save); w; w = strtok_r(NULL, "|", &save))
+  for (char *save = NULL, *w = strtok_r(list, "|", &save); w; w = strtok_r(NULL, "|", &save)) {
+    if (words_find(words, w) >= 0) {
+      err_set(e, EXIT_WRONG, "%s: the word '%.200s' is listed twice", c->text, w);
+      return err_hint(e, "a word has one number, its place in the list");
+    }
     if (!words_add(words, w, e)) return false;
+  }
   return true;
 }
 
@@ -81,7 +87,7 @@ bool csv_choose(Column *c, char *text, Err *e) {
   if (list) *list++ = 0;
   if (text && !choose_listed(c, text, e)) return false;
   if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS)
-    return list_words(&c->words, list, e);
+    return list_words(c, list, e);
   if (!list) return true;
   err_set(e, EXIT_WRONG, "%s: words stand for whole numbers, in an input of one column", c->text);
   return err_hint(e, "the input %s is not one: leave '=%.100s' out", c->t->name, list);

@@ -159,10 +159,18 @@ bool csv_no_number(const CsvReader *r, uint64_t column, const char *s) {
   if (!*s)
     return csv_wrong_field(r, column, "the field is empty", "fill it in, or leave the line out");
   bool floats = elem_info[r->c->t->dtype].cls == ELEM_FLOATS;
+  int64_t whole;
+  double real;
+  if (!floats && csv_whole(s, &whole)) {
+    snprintf(what, sizeof what, "'%.200s' is a number among words", s);
+    return csv_wrong_field(r, column, what, "a column of labels holds words alone, or numbers");
+  }
   snprintf(what, sizeof what, "'%.200s' is no %snumber", s, floats ? "" : "whole ");
   return csv_wrong_field(r, column, what,
                          floats ? "correct the file, or choose other columns with FILE:NAME,NAME; "
                                   "words are numbered in an input of integers"
+                         : csv_real(s, &real)
+                             ? "correct the file, or declare the input with a type of floats"
                          : r->c->csv->n > 1 ? "words are numbered in an input of one column"
                                             : "numbers and words are mixed in this column");
 }

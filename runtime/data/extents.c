@@ -22,7 +22,9 @@ static bool settle(Column *c, FileExtents *x, int slot, uint64_t value, Err *e) 
     err_set(e, EXIT_WRONG,
             "%s: %s of the input %s would be %" PRIu64 ", which is not in 1 to %" PRId64, c->text,
             extent->name, c->t->name, value, extent->bound);
-    return err_hint(e, "give a shorter file, or compile the program with a larger bound");
+    return err_hint(e, value < 1 ? "give a file with elements"
+                                 : "give a shorter file, or compile the program with a larger "
+                                   "bound");
   }
   if (x->value[slot] && (uint64_t)x->value[slot] != value) {
     err_set(e, EXIT_WRONG, "%s: %s of the input %s is %" PRIu64 ", but %d in %s", c->text,

@@ -69,13 +69,14 @@ wrong 'a,b\n1,2\n' "has no column 'c'" 'it has a, b' one --v bad.csv:c
 wrong 'a,b\n1,2\n' "has no column '3'" 'it has a, b' one --v bad.csv:3
 wrong 'a,a\n1,2\n' "2 columns are called 'a'" 'choose by number' one --v bad.csv:a
 wrong 'a,b\n1,2\n' '2 columns are chosen, but the input v is f32[1]' 'a row needs 1: bad.csv:NAME,NAME… chooses of a, b' one --v bad.csv
-wrong 'a,b\n1.5,2\n' "line 2, column a: '1.5' is no whole number" 'words are numbered in an input of one column' whole --n bad.csv
+wrong 'a,b\n1.5,2\n' "line 2, column a: '1.5' is no whole number" 'correct the file, or declare the input with a type of floats' whole --n bad.csv
 wrong 'a,b\n' 'has no rows for the input v' '' one --v bad.csv:a
 kinds='same --x houses.csv:2..4 --kind bad.csv:k'
-wrong 'k\nred\n3\nred\nred\n' "line 3, column k: '3' is no whole number" 'numbers and words are mixed' $kinds
+wrong 'k\nred\n3\nred\nred\n' "line 3, column k: '3' is a number among words" 'a column of labels holds words alone, or numbers' $kinds
 wrong 'k\n1\n2\nred\n3\n' "line 4, column k: 'red' is no whole number" 'numbers and words are mixed' $kinds
 wrong 'k\n1\n2\n300\n3\n' 'line 4, column k: 300 is beyond the input kind (u8)' 'correct the file, or declare the input with a wider type' $kinds
 wrong 'k\nred\ngreen\nblue\nred\n' "line 4, column k: 'blue' is none of the words that were listed" 'list all words' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green'
+wrong 'k\nred\n' "the word 'red' is listed twice" 'a word has one number, its place in the list' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green|red'
 wrong 'p\n1\n\n3\n\n' 'line 3, column p: the field is empty' 'fill it in' one --v bad.csv
 wrong 'p\nred\n\nred\n' 'line 3, column p: the field is empty' 'fill it in' same --x 'houses.csv:2..4[0:2]' --kind bad.csv
 wrong 'a,b,c\n1,2,3\n' 'the range c..b runs backwards' 'write b..c' one --v bad.csv:a,c..b
