@@ -1,10 +1,13 @@
 /* --weights: a file of safetensors beside the program that is to hold it.
-   Contract: only the header is read; the runtime reads the data, as strictly as --load does. */
+   Contract: only the header is read, by the rules of runtime/weights/source.h: what gc did not
+   write may have the names that `from` declares, and floats of another dtype. The runtime reads
+   the data. */
 #include "lang/driver/command.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static int wrong(const char *path, const char *what) {
   fprintf(stderr, "gc: error: --weights: %s %s\n", path, what);
@@ -31,56 +34,110 @@ static const char *safe_dtype(Dtype dt) {
   return names[dt];
 }
 
-static bool is_type(const json_t *x, const Type *t) {
+static bool is_float_name(const char *dtype) {
+  for (int d = 0; d < DTYPES; d++)
+    if (dtype_is_float((Dtype)d) && strcmp(dtype, safe_dtype((Dtype)d)) == 0) return true;
+  return false;
+}
+
+static bool is_type(const json_t *x, const Type *t, bool published, bool transposed) {
   const char *dtype = json_string_value(json_object_get(x, "dtype"));
   const json_t *shape = json_object_get(x, "shape");
-  bool same = dtype && strcmp(dtype, safe_dtype(t->dtype)) == 0 &&
+  bool same = dtype &&
+              (strcmp(dtype, safe_dtype(t->dtype)) == 0 ||
+               (published && dtype_is_float(t->dtype) && is_float_name(dtype))) &&
               json_array_size(shape) == (size_t)t->rank;
   for (int i = 0; same && i < t->rank; i++) {
     const json_t *d = json_array_get(shape, (size_t)i);
-    same = json_is_integer(d) && json_integer_value(d) == t->dim[i];
+    same = json_is_integer(d) && json_integer_value(d) == t->dim[transposed ? t->rank - 1 - i : i];
   }
   return same;
 }
 
-static int compare(const Module *m, json_t *header, const char *path) {
-  const char *name, *first = NULL;
+/* Of the file's first to last tensor there are as many bytes as the header says. */
+static bool is_whole(const json_t *header, uint64_t bytes) {
+  const char *name;
   json_t *x;
-  uint32_t found = 0, params = 0, missing = 0;
+  json_int_t end = 0;
+  json_object_foreach((json_t *)header, name, x) {
+    json_int_t to = json_integer_value(json_array_get(json_object_get(x, "data_offsets"), 1));
+    if (to > end) end = to;
+  }
+  return bytes == (uint64_t)end;
+}
+
+/* The name of a tensor that is read for the global; NULL: the file has none. */
+static const char *name_of(const Global *g, const json_t *header, bool published) {
+  if (published && g->origin.name && json_object_get(header, g->origin.name)) return g->origin.name;
+  return json_object_get(header, g->path) ? g->path : NULL;
+}
+
+static bool is_known(const Module *m, const char *name) {
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
-    if (g->kind == GLOBAL_HYPER) continue;
-    x = json_object_get(header, g->path);
-    if (x && !is_type(x, g->type))
-      return wrong(path, intern_printf(m->ctx, "has another type or shape of %s, which is %s",
-                                       g->path, type_str(m->ctx, g->type)));
-    found += x != NULL;
-    if (g->kind != GLOBAL_PARAM) continue;
-    params++;
-    if (!x && !missing++) first = g->path;
+    if (strcmp(g->path, name) == 0 || (g->origin.name && strcmp(g->origin.name, name) == 0))
+      return true;
   }
-  if (found < json_object_size(header) - (json_object_get(header, "__metadata__") != NULL))
-    json_object_foreach(header, name, x) {
-      bool known = strcmp(name, "__metadata__") == 0;
-      for (uint32_t i = 0; i < m->globals.n && !known; i++)
-        known = strcmp(m->globals.at[i].path, name) == 0;
-      if (!known)
-        return wrong(
-            path, intern_printf(m->ctx, "has a tensor %s, which the program does not have", name));
-    }
-  if (missing)
-    fprintf(stderr, "gc: note: %s has %u of %u params; %s%s keep%s their initial values\n", path,
-            params - missing, params, first, missing > 1 ? " and others" : "",
-            missing > 1 ? "" : "s");
+  return false;
+}
+
+/* Tensors that the program does not have are an error, but in published weights of a program that
+   has names for them. */
+static int compare_rest(const Module *m, json_t *header, const char *path, bool published) {
+  const char *name;
+  json_t *x;
+  bool named = false;
+  unsigned unread = 0;
+  for (uint32_t i = 0; i < m->globals.n; i++) named |= m->globals.at[i].origin.name != NULL;
+  json_object_foreach(header, name, x) {
+    if (strcmp(name, "__metadata__") == 0 || is_known(m, name)) continue;
+    if (!published || !named)
+      return wrong(path,
+                   intern_printf(m->ctx, "has a tensor %s, which the program does not have", name));
+    unread++;
+  }
+  if (unread)
+    fprintf(stderr, "gc: note: %s: tensors that the program does not have, not read: %u\n", path,
+            unread);
   return EXIT_DONE;
 }
 
+static int compare(const Module *m, json_t *header, const char *path) {
+  const char *first = NULL, *format = json_string_value(
+                                json_object_get(json_object_get(header, "__metadata__"), "format"));
+  bool published = !format || strcmp(format, "gc") != 0;
+  uint32_t params = 0, missing = 0;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    if (g->kind == GLOBAL_HYPER) continue;
+    const char *name = name_of(g, header, published);
+    bool transposed = g->origin.transposed && name == g->origin.name;
+    if (name && !is_type(json_object_get(header, name), g->type, published, transposed))
+      return wrong(path,
+                   intern_printf(m->ctx, "has another type or shape of %s, which is %s%s", name,
+                                 type_str(m->ctx, g->type), transposed ? ", read transposed" : ""));
+    if (g->kind != GLOBAL_PARAM) continue;
+    params++;
+    if (!name && !missing++) first = g->path;
+  }
+  int code = compare_rest(m, header, path, published);
+  if (!code && missing)
+    fprintf(stderr, "gc: note: %s has %u of %u params; %s%s keep%s their initial values\n", path,
+            params - missing, params, first, missing > 1 ? " and others" : "",
+            missing > 1 ? "" : "s");
+  return code;
+}
+
 int weights_check(const Module *m, const char *path) {
+  struct stat st;
   FILE *f = fopen(path, "rb");
   if (!f) return usage_error("--weights: cannot read %s: %s", path, strerror(errno));
   json_t *header = read_header(f);
+  uint64_t at = (uint64_t)ftello(f), size = fstat(fileno(f), &st) == 0 ? (uint64_t)st.st_size : at;
   fclose(f);
-  int code = header ? compare(m, header, path) : wrong(path, "is no file of safetensors");
+  int code = !header                        ? wrong(path, "is no file of safetensors")
+             : !is_whole(header, size - at) ? wrong(path, "is cut short, or damaged")
+                                            : compare(m, header, path);
   json_decref(header);
   return code;
 }

@@ -94,6 +94,18 @@ for source in all.safetensors parts single; do
   compare "what $source gives"
 done
 
+# ---- in the program ----
+run 0 "$gc" net.g --weights=all.safetensors -o filled
+holds out.txt 'note: all.safetensors: tensors that the program does not have, not read: 1'
+# shellcheck disable=SC2086
+run 0 ./filled show $outputs
+compare 'what the program holds'
+run 0 "$gc" net.g --weights=missing.safetensors -o no
+holds out.txt 'note: missing.safetensors has 7 of 8 params; block.1.fc.b keeps their initial values'
+says 1 'turned.safetensors has another type or shape of model.layers.1.fc.weight, which is f32[2,3], read transposed' "$gc" net.g --weights=turned.safetensors -o no
+head -c 70000 all.safetensors >short.safetensors
+says 1 'short.safetensors is cut short, or damaged' "$gc" net.g --weights=short.safetensors -o no
+
 # ---- gc's own file has the program's names, and is read by them alone ----
 cat >keep.g <<'END'
 use "net.g"
