@@ -8,8 +8,8 @@
 #include <ctype.h>
 #include <string.h>
 
-static void wrong(Elab *e, Loc loc, const char *what, const char *name) {
-  elab_error(e, loc, "{%s} %s", name, what);
+static void wrong(Elab *e, Loc loc, const char *braces, const char *what) {
+  elab_error(e, loc, "%s %s", braces, what);
   elab_hint(e, "{l} in a string is the integer or string l, as in \"h.{l}.weight\"");
   elab_trace(e);
 }
@@ -22,7 +22,8 @@ static bool append(Elab *e, const char **text, const char *name, Loc loc) {
   else if (v.kind == VAL_INT)
     *text = intern_printf(e->c, "%s%lld", *text, (long long)v.i);
   else if (v.kind != VAL_ERROR)
-    wrong(e, loc, "is neither an integer nor a string that gc knows when it compiles", name);
+    wrong(e, loc, intern_printf(e->c, "{%s}", name),
+          "is neither an integer nor a string that gc knows when it compiles");
   return v.kind == VAL_STR || v.kind == VAL_INT;
 }
 
@@ -43,8 +44,10 @@ const char *string_eval(Elab *e, const char *bytes, Loc loc) {
     if (!*s) break;
     size_t inside = *s == '{' ? strcspn(s + 1, "{}") : 0;
     const char *name = intern_n(e->c, s + 1, inside);
-    if (*s != '{' || s[1 + inside] != '}' || !is_name(name, inside))
-      return wrong(e, loc, "is no name in braces", *s == '{' ? name : ""), NULL;
+    if (*s != '{' || s[1 + inside] != '}')
+      return wrong(e, loc, *s == '{' ? "'{'" : "'}'", "stands alone in the string"), NULL;
+    if (!is_name(name, inside))
+      return wrong(e, loc, intern_printf(e->c, "{%s}", name), "is no name in braces"), NULL;
     if (!append(e, &text, name, loc)) return NULL;
     s += inside + 2;
   }
