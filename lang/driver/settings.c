@@ -61,8 +61,7 @@ int settings_files(Compilation *r, bool looks) {
   if (!screen) use[n++] = (FileUse){python ? "the library" : "the output", out, .writes = true};
   if (python) use[n++] = (FileUse){"the module", module, .writes = true};
   if (weights) use[n++] = (FileUse){.option = "--weights", .path = weights};
-  if (r->emit == EMIT_G && beside)
-    use[n++] = (FileUse){"the weights", beside, .writes = true};
+  if (r->emit == EMIT_G && beside) use[n++] = (FileUse){"the weights", beside, .writes = true};
   if (r->emit == EMIT_LIB)
     use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
   for (int i = r->targets.n; temps && i-- > 0;)

@@ -86,8 +86,7 @@ bool csv_choose(Column *c, char *text, Err *e) {
   char *list = text ? strchr(text, '=') : NULL;
   if (list) *list++ = 0;
   if (text && !choose_listed(c, text, e)) return false;
-  if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS)
-    return list_words(c, list, e);
+  if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS) return list_words(c, list, e);
   if (!list) return true;
   err_set(e, EXIT_WRONG, "%s: words stand for whole numbers, in an input of one column", c->text);
   return err_hint(e, "the input %s is not one: leave '=%.100s' out", c->t->name, list);
