@@ -1,9 +1,10 @@
 # llama.g: language models of LLaMA's form (LLaMA 2 and 3, TinyLlama, SmolLM, Qwen 2.5). Compile-time values have the names
 # of a published config.json, params those of the published weights:
-#   gc llama.g -O2 --config FOLDER/config.json -D T=512 -o llama
+#   gc llama.g -O2 --config FOLDER/config.json -D P=512 -o llama
 #   llama next --tokens ids.npy --load FOLDER --p p.npy
-let T = 64                                    # longest text, in tokens
 let B = 2                                     # texts in a training step
+let T = 64                                    # tokens of each of them
+let P = 1                                     # tokens of a text to read, at most; more than 1 on the CPU alone
 let vocab_size = 256
 let hidden_size = 64
 let intermediate_size = 192
@@ -69,10 +70,10 @@ entry train(tokens : i32[B, T], next : i32[B, T]) {
   return loss
 }
 
-entry loss(tokens : i32[1, t <= T], next : i32[1, t]) { return loss = mean(xent(llama(tokens), next)) }
+entry loss(tokens : i32[1, t <= P], next : i32[1, t]) { return loss = mean(xent(llama(tokens), next)) }
 
 # the distribution of the token that follows
-entry next(tokens : i32[1, t <= T]) {
+entry next(tokens : i32[1, t <= P]) {
   logits = llama(tokens)[:, t - 1]
   return token = argmax(logits), logits
 }

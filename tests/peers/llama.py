@@ -29,7 +29,7 @@ MODELS = {
     "Qwen 2.5": (Qwen2Config(**SIZE, num_key_value_heads=2, rope_theta=1e6, tie_word_embeddings=True), Qwen2ForCausalLM,
                  torch.bfloat16, ["-D", "attention_bias=true"]),
 }
-T, PROMPT, WRITTEN, LIMIT = 64, 23, 40, 1e-4
+P, PROMPT, WRITTEN, LIMIT = 64, 23, 40, 1e-4
 
 
 def published(config, kind, dtype, folder):
@@ -63,7 +63,7 @@ def main():
             folder = Path(temporary)
             model = published(config, kind, dtype, folder)
             program = folder / "llama"
-            subprocess.run([gc, ROOT / "docs/examples/llama.g", f"--config={folder}/config.json", *options, "-D", f"T={T}", "-o",
+            subprocess.run([gc, ROOT / "docs/examples/llama.g", f"--config={folder}/config.json", *options, "-D", f"P={P}", "-o",
                             program], check=True)
             with torch.no_grad():
                 want = model(torch.tensor([prompt])).logits[0, -1].numpy()
