@@ -7,9 +7,10 @@
 /* The options of a generated program that a name of the language can spell; a unit test holds the
    list against the runtime's table. */
 static const char *const program_options[] = {
-    "epochs",  "steps",  "save",  "load",  "checkpoint", "resume",   "seed",   "shuffle",
-    "log",     "expect", "rtol",  "atol",  "text",       "help",     "device", "threads",
-    "profile", "poison", "bench", "quiet", "validate",   "patience", "plot",   "watch"};
+    "epochs",   "steps",   "save",    "load",   "checkpoint", "resume", "seed",
+    "shuffle",  "log",     "expect",  "rtol",   "atol",       "text",   "help",
+    "device",   "threads", "profile", "poison", "bench",      "quiet",  "validate",
+    "patience", "plot",    "watch",   "words"};
 
 bool program_has_option(const char *name) {
   for (size_t i = 0; i < sizeof program_options / sizeof *program_options; i++)
