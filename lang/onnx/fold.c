@@ -39,10 +39,6 @@ static bool fold_size(Node *n) {
 
 /* ---- element by element ---- */
 
-static double rounded(int type, double x) {
-  return type == ELEM_F32 || type == ELEM_F16 || type == ELEM_BF16 ? (double)(float)x : x;
-}
-
 /* The index in an operand that is broadcast to s, of element k of s. */
 static uint64_t broadcast_at(const Shape *s, const Shape *x, uint64_t k) {
   uint64_t at = 0, stride = 1;
@@ -63,6 +59,7 @@ typedef enum Binary {
   MUL,
   DIV,
   MOD,
+  FMOD,
   POW,
   MIN,
   MAX,
@@ -104,7 +101,8 @@ static double of_floats(Binary op, double a, double b) {
   case SUB: return a - b;
   case MUL: return a * b;
   case DIV: return a / b;
-  case MOD: return fmod(a, b);
+  case MOD:
+  case FMOD: return fmod(a, b);
   case POW: return pow(a, b);
   case MIN: return a < b ? a : b;
   case MAX: return a > b ? a : b;
@@ -134,6 +132,9 @@ static bool of_ints(Binary op, int64_t a, int64_t b, int64_t *out) {
     *out = a % b;
     if (*out && (*out < 0) != (b < 0)) *out += b;
     return true;
+  case FMOD: /* that of the dividend, as C has it */
+    if (!b || b == -1) return *out = 0, b != 0;
+    return *out = a % b, true;
   case POW: {
     double p = pow((double)a, (double)b);
     *out = (int64_t)(fabs(p) < 0x1p62 ? p : 0);
@@ -179,21 +180,25 @@ static bool fold_binary(Node *n, int row) {
     return false;
   Number *x = ARENA_ARRAY(im->a, Number, count + 1);
   int type = binaries[row].compares ? ELEM_BOOL : a->type;
+  Binary op = binaries[row].op;
+  if (op == MOD && attr_int(n, "fmod", 0)) op = FMOD;
   for (uint64_t i = 0; i < count; i++) {
     Number p = a->known[broadcast_at(&s, &a->shape, i)],
            q = b->known[broadcast_at(&s, &b->shape, i)];
     if (is_float(a)) {
-      double f = of_floats(binaries[row].op, p.f, is_float(b) ? q.f : (double)q.i);
+      double f = of_floats(op, p.f, is_float(b) ? q.f : (double)q.i);
       if (type == ELEM_BOOL)
         x[i].i = f != 0;
       else
-        x[i].f = rounded(type, f);
+        x[i] = number_fit(type, (Number){.f = f});
     } else if (is_float(b)) {
       return false;
     } else if (p.symbol || q.symbol) {
-      if (!of_symbols(binaries[row].op, p, q, &x[i])) return false;
-    } else if (!of_ints(binaries[row].op, p.i, q.i, &x[i].i)) {
+      if (!of_symbols(op, p, q, &x[i])) return false;
+    } else if (!of_ints(op, p.i, q.i, &x[i].i)) {
       return false;
+    } else {
+      x[i] = number_fit(type, x[i]);
     }
   }
   return give_known(n, 0, type, &s, x);
@@ -222,10 +227,7 @@ static bool fold_unary(Node *n) {
              : op == 7 ? 1 / p.f
              : op == 8 ? exp(p.f)
                        : log(p.f);
-    if (is_float(v))
-      x[i] = (Number){.f = rounded(v->type, x[i].f)};
-    else
-      x[i].f = 0;
+    x[i] = number_fit(v->type, is_float(v) ? (Number){.f = x[i].f} : (Number){.i = x[i].i});
   }
   return give_known(n, 0, v->type, &v->shape, x);
 }
@@ -243,7 +245,7 @@ static bool fold_cast(Node *n) {
     double f = is_float(v) ? p.f : (double)p.i;
     if (e->is_float) {
       if (p.symbol || to == ELEM_F16 || to == ELEM_BF16) return false;
-      x[i].f = rounded(to, f);
+      x[i] = number_fit(to, (Number){.f = f});
     } else if (to == ELEM_BOOL) {
       x[i].i = f != 0;
     } else {
@@ -392,7 +394,7 @@ static bool fold_range(Node *n) {
   if (!(size >= 0 && size <= MOST_KNOWN)) return false;
   Number *x = ARENA_ARRAY(n->im->a, Number, (uint64_t)size + 1);
   for (int64_t i = 0; i < (int64_t)size; i++)
-    x[i] = is_float(v) ? (Number){.f = rounded(v->type, from + (double)i * by)}
+    x[i] = is_float(v) ? number_fit(v->type, (Number){.f = from + (double)i * by})
                        : (Number){.i = a.i + i * d.i};
   return give_list(n, v->type, x, (uint64_t)size);
 }

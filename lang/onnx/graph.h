@@ -122,12 +122,13 @@ struct Import {
   int ndims;
   Symbol symbols[MOST_SYMBOLS];
   int nsymbols;
-  Map values;       /* by interned name: index in value */
-  Map names, paths; /* that are taken; of names NAME_… */
-  Map needed;       /* names of values that an output depends on */
-  Map initializers; /* names of the graph's */
-  Map statistics;   /* names of running means and variances */
-  bool *used;       /* by dims: an input has it */
+  Map values;               /* by interned name: index in value */
+  Map names, paths;         /* that are taken; of names NAME_… */
+  Map next_name, next_path; /* the number to try behind a name that is taken */
+  Map needed;               /* names of values that an output depends on */
+  Map initializers;         /* names of the graph's */
+  Map statistics;           /* names of running means and variances */
+  bool *used;               /* by dims: an input has it */
   VEC(Tensor *) value;
   VEC(Statement) statements;
   VEC(Weight) weights;
@@ -136,6 +137,7 @@ struct Import {
   VEC(Refusal) refused;
   const char *note; /* of the statements to come */
   int depth;        /* of functions around the node */
+  uint32_t nodes;   /* that were taken, each as often as it is called */
   bool failed;      /* a diagnostic was given */
 };
 
@@ -155,12 +157,14 @@ bool tensor_bytes(Import *im, const Onnx__TensorProto *t, uint64_t at, uint64_t 
                   const char **why);
 bool tensor_check(Import *im, const Onnx__TensorProto *t, const char **why); /* data is there */
 void number_put(int type, Number x, void *out); /* as gc stores the type */
+Number number_fit(int type, Number x);          /* as the type has it: rounded, or wrapped around */
 uint16_t half_of(float x);
 
 /* ---- value.c ---- */
 Tensor *value_new(Import *im, int type, const Shape *s);
 Tensor *value_named(Import *im, const char *name); /* of the graph; NULL: there is none */
 void value_put(Import *im, const char *name, Tensor *v);
+void value_drop(Import *im, const char *name); /* behind the graph that it is of */
 /* Its elements; NULL: they are not known when gc compiles. */
 const Number *known_of(Import *im, Tensor *v);
 bool is_one_number(Import *im, Tensor *v, Number *out); /* all elements are equal */

@@ -208,8 +208,12 @@ static void translate(Node *n) {
 
 static bool add_node(Import *im, const Onnx__NodeProto *p, int version) {
   Node n = {im, p, or_empty(p->op_type), version, NULL, (int)p->n_input, NULL, (int)p->n_output};
+  enum { MOST_CALLED = 1 << 18 };
   if (p->n_input > 1 << 16 || p->n_output > 1 << 16)
     return fail(im, "a node of more than 65536 inputs or outputs");
+  im->nodes++;
+  if (im->depth && im->nodes > MOST_CALLED)
+    return FAIL(im, "functions that call functions come to more than %d nodes", MOST_CALLED);
   n.in = ARENA_ARRAY(im->a, Tensor *, n.nin + 1);
   n.out = ARENA_ARRAY(im->a, Tensor *, n.nout + 1);
   bool needed = false;

@@ -1,6 +1,6 @@
 /* Nodes that stand for others: If whose condition gc knows, and calls of the model's functions.
-   Contract: graphs within a node see the values around it; a function sees its inputs alone, and
-   its names are its own. They nest at most DEEPEST deep. */
+   Contract: graphs within a node see the values around it, and their own are dropped behind it; a
+   function sees its inputs alone, and its names are its own. They nest at most DEEPEST deep. */
 #include "lang/onnx/import.h"
 
 enum { DEEPEST = 32 };
@@ -66,6 +66,10 @@ static bool inline_if(Node *n, bool *done) {
   for (size_t i = 0; i < g->n_output; i++) names[i] = g->output[i]->name ? g->output[i]->name : "";
   if (!tensors_add(n->im, g) || !nodes_add(n->im, g->node, g->n_node, n->version)) return false;
   hand_on(n, names, g->n_output);
+  for (size_t i = 0; i < g->n_initializer; i++)
+    if (g->initializer[i]->name) value_drop(n->im, g->initializer[i]->name);
+  for (size_t i = 0; i < g->n_node; i++)
+    for (size_t k = 0; k < g->node[i]->n_output; k++) value_drop(n->im, g->node[i]->output[k]);
   return true;
 }
 

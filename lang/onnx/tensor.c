@@ -211,6 +211,27 @@ void number_put(int type, Number x, void *out) {
   }
 }
 
+Number number_fit(int type, Number x) {
+  switch ((ElemType)type) {
+  case ELEM_F32: x.f = (float)x.f; break;
+  case ELEM_F16: x.f = float_of_half(half_of((float)x.f)); break;
+  case ELEM_BF16: x.f = float_of_bits((uint32_t)bf16_of((float)x.f) << 16); break;
+  case ELEM_U8: x.i = (uint8_t)x.i; break;
+  case ELEM_I8: x.i = (int8_t)x.i; break;
+  case ELEM_U16: x.i = (uint16_t)x.i; break;
+  case ELEM_I16: x.i = (int16_t)x.i; break;
+  case ELEM_I32: x.i = (int32_t)x.i; break;
+  case ELEM_U32: x.i = (uint32_t)x.i; break;
+  case ELEM_F64:
+  case ELEM_I64:
+  case ELEM_U64:
+  case ELEM_BOOL:
+  case ELEM_NONE:
+  case ELEM_TYPES: break;
+  }
+  return x;
+}
+
 /* How many elements stand in the list that the type has in the schema. */
 static uint64_t listed(const Onnx__TensorProto *t) {
   switch ((ElemType)t->data_type) {

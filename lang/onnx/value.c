@@ -63,6 +63,8 @@ const char *shape_text(Import *im, const Shape *s) {
 
 /* ---- values ---- */
 
+enum { DROPPED = INT32_MAX };
+
 Tensor *value_new(Import *im, int type, const Shape *s) {
   Tensor *v = ARENA_NEW(im->a, Tensor);
   v->type = type;
@@ -73,7 +75,12 @@ Tensor *value_new(Import *im, int type, const Shape *s) {
 
 Tensor *value_named(Import *im, const char *name) {
   uint32_t i;
-  return map_get(&im->values, intern(im->c, name), &i) ? im->value.at[i] : NULL;
+  bool there = map_get(&im->values, intern(im->c, name), &i) && i != DROPPED;
+  return there ? im->value.at[i] : NULL;
+}
+
+void value_drop(Import *im, const char *name) {
+  map_put(im->a, &im->values, intern(im->c, name), DROPPED);
 }
 
 void value_put(Import *im, const char *name, Tensor *v) {
@@ -129,10 +136,12 @@ void names_reserve(Import *im) {
 }
 
 static const char *unique(Import *im, Map *taken, const char *name) {
-  const char *try = intern(im->c, name);
-  uint32_t used;
-  for (uint32_t i = 2; map_get(taken, try, &used); i++)
-    try = intern_printf(im->c, "%s_%u", name, i);
+  const char *try = intern(im->c, name), *first = try;
+  Map *next = taken == &im->names ? &im->next_name : &im->next_path;
+  uint32_t used, i = 2;
+  bool again = map_get(next, first, &i); /* all before it are taken */
+  for (; map_get(taken, try, &used); i++) try = intern_printf(im->c, "%s_%u", name, i);
+  if (again || try != first) map_put(im->a, next, first, i);
   map_put(im->a, taken, try, NAME_VARIABLE);
   return try;
 }

@@ -146,6 +146,39 @@ says 1 'w: external data behind the end of w.bin' "$gc" data.onnx -o no
 external data.onnx ../w.bin 0
 says 1 "w: external data outside of the model's folder" "$gc" data.onnx -o no
 
+# ---- integers that wrap around, a remainder of C, branches with equal names inside, functions that call functions ----
+branch() { encode_graph "node { op_type: 'Cast' input: '$1' output: 'c' attribute { name: 'to' i: 1 } } node { op_type: 'Add' input: ['x', 'c'] output: 'r$2' } output { name: 'r$2' }"; }
+encode known.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
+  output { name: "bytes" } output { name: "ints" } output { name: "rest" }
+  initializer { name: "yes" data_type: 9 int32_data: 1 }
+  initializer { name: "a" data_type: 2 dims: 3 int32_data: [200, 5, 0] } initializer { name: "b" data_type: 2 dims: 3 int32_data: [100, 6, 255] }
+  initializer { name: "high" data_type: 6 dims: 3 int32_data: [2147483647, 5, -2147483648] } initializer { name: "one" data_type: 6 int32_data: 1 }
+  initializer { name: "over" data_type: 7 dims: 3 int64_data: [-7, 7, -7] } initializer { name: "by" data_type: 7 dims: 3 int64_data: [3, -3, -3] }
+  node { op_type: "Add" input: ["a", "b"] output: "ab" }
+  node { op_type: "Add" input: ["high", "one"] output: "wrapped" }
+  node { op_type: "Mod" input: ["over", "by"] output: "m" attribute { name: "fmod" i: 1 } }
+  node { op_type: "If" input: "yes" output: "bytes" attribute { name: "then_branch" g: "$(branch ab 1)" } }
+  node { op_type: "If" input: "yes" output: "ints" attribute { name: "then_branch" g: "$(branch wrapped 2)" } }
+  node { op_type: "If" input: "yes" output: "rest" attribute { name: "then_branch" g: "$(branch m 3)" } }
+}
+END
+head -c 12 /dev/zero >zeros.bin
+run 0 "$gc" known.onnx -o known
+run 0 ./known predict --x zeros.bin:f32
+tr -d '\n' <out.txt >line.txt
+holds line.txt 'bytes = [44 11 255]ints = [-2.14748e+09 6 -2.14748e+09]rest = [-1 1 -1]'
+{
+  echo 'opset_import { version: 18 } opset_import { domain: "own" version: 1 } graph { input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } } output { name: "y" }'
+  echo 'node { op_type: "f1" domain: "own" input: "x" output: "y" } }'
+  for i in $(seq 1 24); do
+    echo "functions { name: 'f$i' domain: 'own' input: 'a' output: 'b' opset_import { domain: 'own' version: 1 } node { op_type: 'f$((i + 1))' domain: 'own' input: 'a' output: 'c' } node { op_type: 'f$((i + 1))' domain: 'own' input: 'c' output: 'b' } }"
+  done
+} | encode doubled.onnx
+says 1 'functions that call functions come to more than 262144 nodes' "$gc" doubled.onnx -o no
+
 # ---- what is refused ----
 says 1 'the dimension batch of the input x has no number' "$gc" cnn.onnx -o no
 holds out.txt "hint: -D batch=N, or -D 'batch<=N' for every number from 1 to N"
