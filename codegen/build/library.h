@@ -12,4 +12,6 @@ void library_print_source(const Library *l, FILE *f); /* includes the header as 
 #define PYTHON_MARK "# Made by gc "
 /* A module that loads l->file from its own folder. */
 void python_print(const Library *l, FILE *f);
+/* A module of this name can be imported, and hides none that it imports itself. */
+bool python_can_import(const char *name);
 #endif

@@ -127,7 +127,7 @@ class _Model:
         the library's function open_on takes it; None is a GPU where the library and the machine have one."""
         self._lock = threading.Lock()
         name = None if device is None else os.fsencode(device)
-        self._handle = _open_on(name, threads, seed)
+        self._handle = _open_on(name, _int32(threads), seed)
         if not self._handle:
             raise Error(_error(None).decode())
 
@@ -146,10 +146,13 @@ class _Model:
 
     def close(self) -> None:
         """Frees the memory and ends the threads. A with statement does it, too."""
-        if self._handle:
-            with self._lock:
+        with self._lock:
+            if self._handle:
                 _close(self._handle)
                 self._handle = None
+
+    def __getstate__(self) -> Any:
+        raise TypeError("a model cannot be copied or pickled; save its weights, and load them in another one")
 
     def __enter__(self: _Self) -> _Self:
         return self

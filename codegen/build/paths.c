@@ -1,4 +1,5 @@
 /* Names of what gc writes beside an output. Contract: see codegen.h. */
+#include "codegen/build/library.h"
 #include "codegen/codegen.h"
 
 #include <ctype.h>
@@ -29,5 +30,6 @@ const char *codegen_module_library(Ctx *c, const char *out) {
   bool named = n > 3 && strcmp(s + n - 3, ".py") == 0 && !isdigit((unsigned char)*s);
   for (size_t i = 0; named && i < n - 3; i++)
     named = (isalnum((unsigned char)s[i]) && (unsigned char)s[i] < 128) || s[i] == '_';
+  named = named && python_can_import(intern_n(c, s, n - 3));
   return named ? intern_printf(c, "%.*slib%.*s.so", (int)(s - out), out, (int)(n - 3), s) : NULL;
 }

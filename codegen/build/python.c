@@ -10,17 +10,30 @@
 
 extern const char python_text_module[];
 
+static bool is_one(const char *const *words, const char *s) {
+  while (*words && strcmp(*words, s) != 0) words++;
+  return *words;
+}
+
+static bool is_keyword(const char *s) {
+  static const char *const words[] = {
+      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield",    NULL};
+  return is_one(words, s);
+}
+
+bool python_can_import(const char *s) {
+  static const char *const needed[] = {"__future__", "ctypes",    "ml_dtypes", "numpy",
+                                       "os",         "threading", "typing",    NULL};
+  return !is_keyword(s) && !is_one(needed, s);
+}
+
 /* Keywords, names that each method takes, and what the class's body calls. */
 static bool is_reserved(const char *s) {
-  static const char *const words[] = {
-      "False",   "None",     "True",     "and",      "as",   "assert", "async",  "await",
-      "break",   "class",    "continue", "def",      "del",  "elif",   "else",   "except",
-      "finally", "for",      "from",     "global",   "if",   "import", "in",     "is",
-      "lambda",  "nonlocal", "not",      "or",       "pass", "raise",  "return", "try",
-      "while",   "with",     "yield",    "property", "self", "value"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcmp(words[i], s) == 0) return true;
-  return false;
+  static const char *const words[] = {"property", "self", "value", NULL};
+  return is_keyword(s) || is_one(words, s);
 }
 
 static const char *const py_dtype[DTYPES] = {

@@ -133,8 +133,8 @@ static int check_program_output(Compilation *r) {
     return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
                        out);
   if (r->emit == EMIT_PYTHON && !codegen_module_library(r->c, out))
-    return usage_error("a Python module is named NAME.py, with letters, digits and _ in NAME, so "
-                       "that it can be imported; not %s: name it with -o",
+    return usage_error("a Python module is named NAME.py, with letters, digits and _ in NAME, and "
+                       "as no keyword or module that it needs; not %s: name it with -o",
                        out);
   return EXIT_DONE;
 }

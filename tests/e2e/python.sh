@@ -45,7 +45,9 @@ run 0 "$gc" odd.g --emit=python
 
 if python3 -c 'import numpy' 2>/dev/null; then
   cat >use.py <<'END'
+import copy
 import ctypes
+import pickle
 import threading
 from pathlib import Path
 
@@ -126,6 +128,9 @@ assert m.on is False and m.hypers(2).y == 2
 refused((TypeError, ctypes.ArgumentError), "", setattr, m, "times", 1.5)
 for beyond in 2**31, -2**31 - 1, 2**40 + 5:
     refused(OverflowError, f"{beyond} is not in int32", setattr, m, "times", beyond)
+refused(OverflowError, "is not in int32", odd.Model, 2**32)
+for copied in copy.copy, copy.deepcopy, pickle.dumps:
+    refused(TypeError, "a model cannot be copied or pickled", copied, m)
 m.times = -2**31
 assert m.times == -2**31
 
@@ -167,6 +172,10 @@ fi
 # ---- where it goes ----
 cp net.g 3d.g
 says 2 'a Python module is named NAME.py' "$gc" 3d.g --emit=python
+for name in class numpy ctypes; do
+  says 2 "keyword or module that it needs; not $name.py" "$gc" net.g --emit=python -o $name.py
+  absent $name.py
+done
 says 2 'not libnet.so: name it with -o' "$gc" net.g --emit=python -o libnet.so
 mkdir -p own dir/net.py
 echo 'mine = 1' >own/net.py
