@@ -152,7 +152,7 @@ static void *reader_main(void *arg) {
   Reader *x = arg;
   float_mode_set();
   pthread_mutex_lock(&x->lock);
-  for (uint64_t last = x->job; !x->quit;) {
+  for (uint64_t last = 0; !x->quit;) {
     if (x->job == last || x->batch == NONE) {
       pthread_cond_wait(&x->wake, &x->lock);
       continue;
