@@ -34,7 +34,7 @@ same memory.st disk.st 'one file on disk'
 run 0 ./net train $data --steps 20 --seed 3 --checkpoint c.ck
 run 0 ./net train $data --epochs 5 --resume c.ck --data-memory 0 --save disk.st
 same memory.st disk.st 'resumed from disk'
-run 0 ./net test --x x.npy[10:26] --y y.npy[10:26] --load memory.st
+run 0 ./net test --x x.npy[10:26] --y y.npy[10:26] --load memory.st --quiet
 cp out.txt figure.txt
 run 0 ./net test --x x.npy[10:26] --y y.npy[10:26] --load memory.st --data-memory 1K --quiet
 same out.txt figure.txt 'the figure, both files below 1K'
