@@ -241,6 +241,14 @@ const char *positive(Node *n, Tensor *ids, int64_t size);
 /* ---- fold.c ---- */
 /* Computes a node whose inputs are known. False: it is left to be translated. */
 bool fold_node(Node *n);
+
+/* ---- fold_moves.c ---- */
+bool fold_concat(Node *n);
+bool fold_transpose(Node *n);
+bool fold_expand(Node *n);
+bool fold_gather(Node *n);
+bool fold_nonzero(Node *n);
+bool fold_constant_of_shape(Node *n);
 /* Output 0 of known numbers: element [i, j, …] is element start + i * stride[0] + j * stride[1] …
    of input 0. False: too many. */
 bool fold_strided(Node *n, const Shape *s, const int64_t *stride, int64_t start);
