@@ -303,6 +303,7 @@ static bool fold_reduce(Node *n) {
            : strcmp(n->op, "ReduceMax") == 0 ? 2
                                              : 3;
   if (v->shape.rank != 1 || is_float(v) || !shape_count(&v->shape, &count) || !count) return false;
+  if (attr_int(n, "noop_with_empty_axes", 0)) return false;
   Number *x = ARENA_NEW(n->im->a, Number);
   *x = v->known[0];
   for (uint64_t i = 1; i < count; i++) {
@@ -311,6 +312,8 @@ static bool fold_reduce(Node *n) {
       if (op != 0 || !of_symbols(MUL, p, q, x)) return false;
     } else if (!of_ints(op == 0 ? MUL : op == 1 ? ADD : op == 2 ? MAX : MIN, p.i, q.i, &x->i)) {
       return false;
+    } else {
+      *x = number_fit(v->type, *x);
     }
   }
   const Shape s = {.rank = attr_int(n, "keepdims", 1) ? 1 : 0, .at = {{1, 0}}};

@@ -158,7 +158,9 @@ graph {
   initializer { name: "high" data_type: 6 dims: 3 int32_data: [2147483647, 5, -2147483648] } initializer { name: "one" data_type: 6 int32_data: 1 }
   initializer { name: "over" data_type: 7 dims: 3 int64_data: [-7, 7, -7] } initializer { name: "by" data_type: 7 dims: 3 int64_data: [3, -3, -3] }
   node { op_type: "Add" input: ["a", "b"] output: "ab" }
-  node { op_type: "Add" input: ["high", "one"] output: "wrapped" }
+  initializer { name: "none" data_type: 7 dims: 0 }
+  node { op_type: "Add" input: ["high", "one"] output: "added" }
+  node { op_type: "ReduceSum" input: ["added", "none"] output: "wrapped" attribute { name: "noop_with_empty_axes" i: 1 } }
   node { op_type: "Mod" input: ["over", "by"] output: "m" attribute { name: "fmod" i: 1 } }
   node { op_type: "If" input: "yes" output: "bytes" attribute { name: "then_branch" g: "$(branch ab 1)" } }
   node { op_type: "If" input: "yes" output: "ints" attribute { name: "then_branch" g: "$(branch wrapped 2)" } }
