@@ -42,15 +42,20 @@ bool load_weights(Command *cmd, Err *e) {
   }
   const Globals w = session_globals(&cmd->session);
   uint64_t unread = 0;
+  Absent absent = {0};
   const WeightsRequest q = {.want = in_scope,
                             .need = needed,
                             .arg = scope,
                             .partial = scope != NULL,
-                            .unread = scope ? NULL : &unread};
+                            .unread = scope ? NULL : &unread,
+                            .absent = &absent};
   bool ok = any && session_download(&cmd->session, e) && weights_read(&w, path, &q, e) &&
             session_upload(&cmd->session, e);
   if (ok && unread)
     note(cmd, "%s: tensors that the program does not have, not read: %" PRIu64, path, unread);
+  if (ok && absent.n)
+    note(cmd, "%s: has no %s%s: initial values stay", path, absent.first->t.name,
+         absent.n > 1 ? " and others" : "");
   Err warning = {0};
   if (ok && !weights_finite(&w, &warning)) note(cmd, "%s: %s", path, warning.msg);
   free(path);

@@ -219,6 +219,7 @@ static bool compare_all(const WeightsSource *s, const WeightsRequest *q, Err *e)
                          "part of the weights");
     }
     loaded += found;
+    if (!found && q->absent && !q->absent->n++) q->absent->first = g;
   }
   if (!compare_rest(s, q, e)) return false;
   return loaded ? true : err_set(e, EXIT_WRONG, "%s: holds nothing that is to be read", s->path);

@@ -29,6 +29,10 @@ uint64_t weights_bytes(GlobalChoice *choose);
    last metadata, if there is any, gets the checksum. */
 bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, Meta *meta, int nmeta,
                    Err *e);
+typedef struct Absent { /* wanted globals that the file does not have */
+  const GcGlobal *first;
+  int n;
+} Absent;
 typedef struct WeightsRequest { /* what is read */
   GlobalChoice *want, *need;    /* need: must be in the file */
   const void *arg;              /* of both; where partial, the scope that they lie below */
@@ -36,6 +40,7 @@ typedef struct WeightsRequest { /* what is read */
   Meta *meta;
   int nmeta;
   uint64_t *unread; /* gets the number of tensors that the program does not have; or NULL */
+  Absent *absent;   /* gets what is wanted and not there; or NULL */
 } WeightsRequest;
 /* From a file, or a folder of published weights (source.h). What does not fit changes nothing. */
 bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e);

@@ -157,4 +157,23 @@ grep -q ' skipped 0 ' out.txt && fail 'no step was skipped'
 run 0 ./t averaged --load average.safetensors
 holds out.txt 'unlike = 0'
 grep -q 'moved = 0' out.txt && fail 'the average is the last weights'
+
+# weights of a net that has no averages yet: --load says that these are not what it read
+cat >plain.g <<'END'
+def net(x) { return linear(x, 2) as fc }
+entry train(x : f32[2, 3]) {
+  loss = mean(net(x) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+{ cat plain.g; echo 'state ema = like params("net")'; echo 'entry apply(x : f32[1, 3]) { with ema { y = net(x) }; return y }'; } >averaged.g
+sed -i 's/^  return loss/  ema := 0.9 * ema + 0.1 * params("net")\n&/' averaged.g
+run 0 "$gc" plain.g -o plain
+run 0 "$gc" averaged.g -o averaged
+run 0 ./plain train --steps 0 --save plain.safetensors
+run 0 ./averaged train --steps 0 --load plain.safetensors --save all.safetensors
+holds out.txt 'note: plain.safetensors: has no ema.net.fc.w and others: initial values stay'
+run 0 ./averaged train --steps 0 --load all.safetensors --save again.safetensors
+grep -q 'initial values' out.txt && fail 'the averages were read'
 finish
