@@ -34,9 +34,10 @@ static bool is_form(const char *text, const BackendForm *f) {
          (size_t)(holds - text) <= strcspn(text, "\n");
 }
 
-/* Weights, as --emit=g and programs write them: behind the length of the header. */
+/* Weights as --emit=g writes them, behind the length of the header; those of a program's --save are
+   the work of a training. */
 static bool is_weights_of_gc(const char *text, ssize_t n) {
-  static const char begin[] = "{\"__metadata__\":{\"format\":\"gc\"";
+  static const char begin[] = "{\"__metadata__\":{\"format\":\"gc\",\"gc.by\":\"import\"";
   return n >= (ssize_t)(8 + sizeof begin - 1) && memcmp(text + 8, begin, sizeof begin - 1) == 0;
 }
 

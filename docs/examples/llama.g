@@ -1,7 +1,7 @@
 # llama.g: language models of LLaMA's form (LLaMA 2 and 3, TinyLlama, SmolLM, Qwen 2.5). Compile-time values have the names
 # of a published config.json, params those of the published weights:
-#   gc llama.g -O2 --config FOLDER/config.json -D P=512 -o llama
-#   llama next --tokens ids.npy --load FOLDER --p p.npy
+#   gc llama.g -O2 --config=FOLDER/config.json -D P=512 -o llama
+#   llama next --tokens ids.npy --load FOLDER --logits logits.npy
 let B = 2                                     # texts in a training step
 let T = 64                                    # tokens of each of them
 let P = 1                                     # tokens of a text to read, at most; more than 1 on the CPU alone

@@ -104,13 +104,24 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out, int *c
   return true;
 }
 
+/* A config.json of which nothing is taken is most likely another model's. */
+static bool config_is_of_use(const Options *o, const DefineFlag *taken, int n) {
+  bool of_use = !option_given(o, OPT_CONFIG);
+  for (uint32_t i = 0; i < o->defines.n; i++)
+    for (int k = 0; k < n && o->defines.at[i].of_config; k++)
+      of_use |= strcmp(o->defines.at[i].name, taken[k].name) == 0;
+  return of_use || !usage_error("--config=%s: none of its numbers and flags has the name of a let "
+                                "of the program",
+                                option_value(o, OPT_CONFIG, ""));
+}
+
 static Module *module_from_program(Front *f, int *code) {
   const Program *prog = front_parse(f, code);
   if (!prog) return NULL;
   DefineFlag *defines = ARENA_ARRAY(ctx_arena(f->c), DefineFlag, f->o->defines.n + 1);
   int n = 0;
   bool lets = input_kind(f->o) != INPUT_ONNX; /* those were dimensions */
-  if (lets && !parse_defines(f, prog, defines, &n)) {
+  if (lets && !(parse_defines(f, prog, defines, &n) && config_is_of_use(f->o, defines, n))) {
     *code = EXIT_USAGE;
     return NULL;
   }

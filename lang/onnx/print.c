@@ -171,7 +171,7 @@ static uint64_t elements(const Tensor *v) {
 
 static void print_header(FILE *f, const Import *im) {
   uint64_t at = 0;
-  fputs("{\"__metadata__\":{\"format\":\"gc\"}", f);
+  fputs("{\"__metadata__\":{\"format\":\"gc\",\"gc.by\":\"import\"}", f);
   for (uint32_t i = 0; i < im->weights.n; i++) {
     const Tensor *v = im->weights.at[i].value;
     uint64_t bytes = elements(v) * (uint64_t)elem_of(v->type)->size;

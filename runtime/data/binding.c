@@ -36,20 +36,34 @@ static bool is_text(const uint8_t *p, uint64_t n) {
   return true;
 }
 
+/* "BM" alone would be two bytes of anybody's: the size of the file follows. */
+static bool is_bmp(const Column *c, const uint8_t *head, uint64_t n) {
+  uint64_t size = 0;
+  for (int i = 5; n >= 6 && i >= 2; i--) size = size << 8 | head[i];
+  return n >= 6 && head[0] == 'B' && head[1] == 'M' && size == c->file.size;
+}
+
 /* The bytes of some formats are no elements: an error names the format. */
 static bool is_decoded(const Column *c, const uint8_t *head, uint64_t n, Err *e) {
   static const struct {
     const char *magic, *what;
-  } formats[] = {
-      {"GIF89a", "a GIF image"}, {"\x89HDF\r\n\x1a\n", "an HDF5 file"}, {"PAR1", "a Parquet file"}};
-  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-    size_t length = strlen(formats[i].magic);
-    if (n < length || memcmp(head, formats[i].magic, length) != 0) continue;
-    err_set(e, EXIT_WRONG, "%s: is %s, which programs do not decode", c->text, formats[i].what);
-    return err_hint(e, "save its elements with numpy.save; or, if its bytes are meant, %s:u8",
-                    c->text);
-  }
-  return true;
+    uint64_t length;
+  } formats[] = {{"GIF87a", "a GIF image", 6},
+                 {"GIF89a", "a GIF image", 6},
+                 {"II*\0", "a TIFF image", 4},
+                 {"MM\0*", "a TIFF image", 4},
+                 {"\x89HDF\r\n\x1a\n", "an HDF5 file", 8},
+                 {"PAR1", "a Parquet file", 4}};
+  const char *what = is_bmp(c, head, n) ? "a BMP image" : NULL;
+  if (n >= 12 && memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WEBP", 4) == 0)
+    what = "a WebP image";
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    if (n >= formats[i].length && memcmp(head, formats[i].magic, formats[i].length) == 0)
+      what = formats[i].what;
+  if (!what) return true;
+  err_set(e, EXIT_WRONG, "%s: is %s, which programs do not decode", c->text, what);
+  return err_hint(e, "save its elements with numpy.save; or, if its bytes are meant, %s:u8",
+                  c->text);
 }
 
 /* The end of the last row that is chosen, in bytes; UINT64_MAX: that of the file, or beyond it. */

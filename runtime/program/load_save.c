@@ -41,7 +41,7 @@ bool load_weights(Command *cmd, Err *e) {
     err_hint(e, "info lists the parameters");
   }
   const Globals w = session_globals(&cmd->session);
-  uint64_t unread = 0;
+  Unread unread = {0};
   Absent absent = {0};
   const WeightsRequest q = {.want = in_scope,
                             .need = needed,
@@ -51,8 +51,9 @@ bool load_weights(Command *cmd, Err *e) {
                             .absent = &absent};
   bool ok = any && session_download(&cmd->session, e) && weights_read(&w, path, &q, e) &&
             session_upload(&cmd->session, e);
-  if (ok && unread)
-    note(cmd, "%s: tensors that the program does not have, not read: %" PRIu64, path, unread);
+  if (ok && unread.n)
+    note(cmd, "%s: tensors that the program does not have, not read: %" PRIu64 ", such as %s", path,
+         unread.n, unread.first);
   if (ok && absent.n)
     note(cmd, "%s: has no %s%s: initial values stay", path, absent.first->t.name,
          absent.n > 1 ? " and others" : "");

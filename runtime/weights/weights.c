@@ -193,7 +193,9 @@ static bool compare_rest(const WeightsSource *s, const WeightsRequest *q, Err *e
     for (uint64_t i = 0; i < s->part[p].table.n; i++) {
       JsonText name = s->part[p].table.entries[i].name;
       if (is_known(name)) continue;
-      if (q->unread) ++*q->unread;
+      if (q->unread && !q->unread->n++)
+        snprintf(q->unread->first, sizeof q->unread->first, "%.*s",
+                 (int)(name.n < 159 ? name.n : 159), name.s);
       if (may_hold_more(s, q)) continue;
       err_set(e, EXIT_WRONG, "%s: has a tensor %.*s, which the program does not have",
               s->part[p].path, (int)(name.n < 200 ? name.n : 200), name.s);

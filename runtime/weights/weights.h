@@ -29,6 +29,10 @@ uint64_t weights_bytes(GlobalChoice *choose);
    last metadata, if there is any, gets the checksum. */
 bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, Meta *meta, int nmeta,
                    Err *e);
+typedef struct Unread { /* tensors that the program does not have */
+  uint64_t n;
+  char first[160]; /* its name, cut where it is longer */
+} Unread;
 typedef struct Absent { /* wanted globals that the file does not have */
   const GcGlobal *first;
   int n;
@@ -39,8 +43,8 @@ typedef struct WeightsRequest { /* what is read */
   bool partial;                 /* what else is in the file is ignored; else it is an error */
   Meta *meta;
   int nmeta;
-  uint64_t *unread; /* gets the number of tensors that the program does not have; or NULL */
-  Absent *absent;   /* gets what is wanted and not there; or NULL */
+  Unread *unread; /* gets what the program does not have; or NULL */
+  Absent *absent; /* gets what is wanted and not there; or NULL */
 } WeightsRequest;
 /* From a file, or a folder of published weights (source.h). What does not fit changes nothing. */
 bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e);

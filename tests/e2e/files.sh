@@ -159,6 +159,13 @@ printf '\200\002\000\000\000\000\000\000{"w":' >damaged.st # 640 bytes of header
 says 1 'damaged.st: ' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load damaged.st; hinted
 grep -q 'pickle' out.txt && fail 'a damaged safetensors file is told from a pickle'
 
+# ---- images that programs do not decode are no rows of bytes ----
+for file in gif:'a GIF image:GIF87a' bmp:'a BMP image:BM\012\003\000\000' webp:'a WebP image:RIFF\000\000\000\000WEBP' tiff:'a TIFF image:II*\000'; do
+  { printf "${file##*:}" && head -c 784 /dev/zero; } | head -c 778 >picture
+  what=${file#*:}
+  says 1 "picture: is ${what%%:*}" ./mnist predict --image picture --load good.safetensors; hinted
+done
+
 # ---- a checkpoint is tied to what the training does, not to how it is written or to other entries ----
 cat >act.g <<'END'
 entry train(x : f32[4, 3]) {

@@ -95,6 +95,9 @@ END
 run 0 "$gc" tune.g --weights=cnn.safetensors -o tune
 run 0 ./tune predict --x x.npy --expect want.npy
 run 0 ./tune train --x x.npy --label labels.npy --epochs 2 --quiet --save tuned.safetensors
+cp tuned.safetensors kept.safetensors
+says 2 'the weights would replace tuned.safetensors, which gc did not write' "$gc" cnn.onnx -D batch=5 --emit=g -o tuned.g
+same kept.safetensors tuned.safetensors 'the work of a training'
 run 0 ./cnn predict --x x.npy --load tuned.safetensors --probabilities tuned.npy
 
 # ---- data in another file, a branch that is known, a function of the model, quantization ----
