@@ -83,7 +83,7 @@ static const char *loaded(Gen *g, const Product *p, const char *base, const char
   return intern_printf(g->ctx, "(%s)%s", p->T, scalar_load(g->a, p->s.in, base, index));
 }
 
-/* The same of bytes. */
+/* Packs a B of bytes, converted element by element. */
 void product_convert(Gen *g, Text *x, const Product *p) {
   long long nr = p->s.nr, kk = p->s.k, n = p->s.n;
   text_open(x, "for (long q = %s; q < %s; q++) {", p->g0, p->g1);

@@ -213,7 +213,7 @@ static __attribute__((noinline)) void pairs_pack_t(const uint16_t *restrict b, l
     }                                                                                             \
   }
 /* section GC_PACK_HALF: load_bf16 load_f16 transpose16_f32 bf16_to_f32 f16_to_f32 */
-/* The same into f32: rows, and columns of b in blocks of 16. */
+/* B of 16 bits packed as f32: by rows, and of a transposed B by columns in blocks of 16. */
 #define GC_PACK_HALF(T)                                                                           \
   static __attribute__((noinline)) void pack_##T(const uint16_t *restrict b, long ld, f32 *restrict p, long to, long depth, \
                                                  long w) {                                        \
