@@ -18,6 +18,7 @@ struct GcModel {
   uint64_t *calls; /* of each entry since the beginning */
   pid_t owner;
   bool new_hypers; /* the device has older ones */
+  char *labels;    /* of labels_text, for the files that it saves; or NULL */
   char device[sizeof((DeviceChoice *)0)->name];
   char message[MESSAGE];
 };
@@ -250,6 +251,19 @@ static bool prepare(GcModel *m, const char *device, int threads, uint64_t seed, 
   return ok;
 }
 
+/* What save writes beside the weights: the words of their labels. NULL: of the program's own. */
+static bool take_labels(GcModel *m, const char *path, Err *e) {
+  Labels l = {0};
+  char *text = NULL;
+  bool ok = (path ? labels_read(&l, path, e) : labels_read_own(&l, e)) &&
+            (!l.n || labels_text(&l, &text, e));
+  labels_free(&l);
+  if (!ok) return false;
+  free(m->labels);
+  m->session.labels = m->labels = text;
+  return true;
+}
+
 GcModel *embed_open(const char *device, int threads, uint64_t seed) {
   Err none = {0};
   GcModel *m = calloc(1, sizeof *m);
@@ -260,7 +274,7 @@ GcModel *embed_open(const char *device, int threads, uint64_t seed) {
   }
   m->owner = getpid();
   Err e = {0};
-  bool ok = prepare(m, device, threads, seed, &e);
+  bool ok = prepare(m, device, threads, seed, &e) && take_labels(m, NULL, &e);
   leave(m->session.device);
   if (ok) return m;
   if (e.code)
@@ -273,6 +287,7 @@ GcModel *embed_open(const char *device, int threads, uint64_t seed) {
 
 void embed_close(GcModel *m) {
   if (!m) return;
+  free(m->labels);
   undo(m);
   free(m);
 }
@@ -288,8 +303,8 @@ bool embed_load(GcModel *m, const char *path) {
   Session *s = &m->session;
   const Globals w = session_globals(s);
   const WeightsRequest q = {.want = choose_saved, .need = is_needed};
-  bool ok =
-      path && session_download(s, &e) && weights_read(&w, path, &q, &e) && session_upload(s, &e);
+  bool ok = path && session_download(s, &e) && weights_read(&w, path, &q, &e) &&
+            session_upload(s, &e) && take_labels(m, path, &e);
   return end(m, ok) || failed(m->message, &e, false);
 }
 

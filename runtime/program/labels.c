@@ -58,6 +58,7 @@ bool labels_prepare(Command *cmd, DataRequest *q, Err *e) {
   const Options *o = &cmd->options;
   const char *load = o->text[OPT_LOAD], *resume = o->text[OPT_RESUME];
   if (!header_of(o, &q->header, e)) return false;
+  if (!load && !resume && !labels_read_own(&cmd->labels, e)) return false;
   if (load && !strstr(load, ",scope=") && !labels_read(&cmd->labels, load, e)) return false;
   if (resume && !labels_read(&cmd->labels, resume, e)) return false;
   q->labels = &cmd->labels;

@@ -1,7 +1,7 @@
 /* The words of labels in files of weights and checkpoints, as metadata: "gc.words.INPUT" is the
    words of an input in the order of their numbers, a line each. Contract: what a file has there is
    read without its tensors; a damaged file has none, which whoever reads its tensors then says. */
-#include "runtime/weights/safetensors.h"
+#include "runtime/weights/source.h"
 #include "runtime/weights/weights.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,22 @@ static bool read_lines(Words *w, const SafeMeta *m, Err *e) {
   return ok;
 }
 
+static bool add_all(Labels *l, const SafeTable *t, const char *from, Err *e) {
+  bool ok = true;
+  for (uint64_t i = 0; ok && i < t->nmeta; i++) {
+    const SafeMeta *m = &t->meta[i];
+    char input[WORD];
+    size_t prefix = strlen(KEY), n = m->key.n - prefix;
+    if (m->key.n <= prefix || n >= WORD || memcmp(m->key.s, KEY, prefix) != 0) continue;
+    memcpy(input, m->key.s + prefix, n);
+    input[n] = 0;
+    Words w = {.from = from};
+    ok = read_lines(&w, m, e) && (!w.n || labels_set(l, input, &w, e));
+    words_free(&w);
+  }
+  return ok;
+}
+
 bool labels_read(Labels *l, const char *path, Err *e) {
   File f;
   SafeTable t;
@@ -31,20 +47,19 @@ bool labels_read(Labels *l, const char *path, Err *e) {
   bool ok = true;
   if (!file_open(&f, path, &none)) return true;
   if (safe_open(&t, &f, &none)) {
-    for (uint64_t i = 0; ok && i < t.nmeta; i++) {
-      const SafeMeta *m = &t.meta[i];
-      char input[WORD];
-      size_t prefix = strlen(KEY), n = m->key.n - prefix;
-      if (m->key.n <= prefix || n >= WORD || memcmp(m->key.s, KEY, prefix) != 0) continue;
-      memcpy(input, m->key.s + prefix, n);
-      input[n] = 0;
-      Words w = {.from = path};
-      ok = read_lines(&w, m, e) && (!w.n || labels_set(l, input, &w, e));
-      words_free(&w);
-    }
+    ok = add_all(l, &t, path, e);
     safe_free(&t);
   }
   file_close(&f);
+  return ok;
+}
+
+bool labels_read_own(Labels *l, Err *e) {
+  WeightsSource s;
+  Err none = {0};
+  if (!weights_are_own() || !weights_open_own(&s, &none)) return true;
+  bool ok = add_all(l, &s.part[0].table, "the program's own weights", e);
+  weights_close(&s);
   return ok;
 }
 

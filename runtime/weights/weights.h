@@ -58,6 +58,7 @@ void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum);
 /* ---- labels.c: the words of labels, in the metadata ---- */
 /* Adds those of a file; one that cannot be read adds none. `from` of them is the path given. */
 bool labels_read(Labels *l, const char *path, Err *e);
+bool labels_read_own(Labels *l, Err *e); /* of the weights that the program has in itself */
 /* Malloc'ed text, a part of the JSON of __metadata__. */
 bool labels_text(const Labels *l, char **text, Err *e);
 bool labels_storable(const Words *w); /* they are UTF-8 and of one line each */

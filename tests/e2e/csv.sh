@@ -156,6 +156,22 @@ run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --re
 reads l.npy i '2 2 1 2'
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words read
 grep -qx '\[0:2\] read = \[red red\]' out.txt && grep -qx '\[2:4\] read = \[green red\]' out.txt || { fail 'no words'; cat out.txt; }
+run 0 "$gc" guess.g --weights=words.st -o own # in the program, too
+run 0 ./own test --x houses.csv:2..4 --kind some.csv:kind --words read
+grep -qx '\[0:2\] read = \[red red\]' out.txt || { fail 'no words of the own weights'; cat out.txt; }
+run 0 "$gc" guess.g --emit=lib # a library keeps them
+cat >library.py <<'P'
+import ctypes
+lib = ctypes.CDLL("./libguess.so")
+lib.guess_open.restype = ctypes.c_void_p
+lib.guess_load.restype = lib.guess_save.restype = ctypes.c_bool
+m = ctypes.c_void_p(lib.guess_open(1, ctypes.c_uint64(1)))
+assert lib.guess_load(m, b"words.st") and lib.guess_save(m, b"library.st")
+lib.guess_close(m)
+P
+run 0 python3 library.py
+run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load library.st --words read
+grep -qx '\[0:2\] read = \[red red\]' out.txt || { fail 'no words behind a library'; cat out.txt; }
 run 0 ./guess train --x houses.csv:2..4 --kind some.csv:kind --load words.st --save more.st
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load more.st --words digit=kind
 grep -q '^\[0:2\] digit = \[\(red\|green\|blue\) ' out.txt || { fail 'no words for digits'; cat out.txt; }
