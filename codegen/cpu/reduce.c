@@ -292,7 +292,7 @@ static void print_split(Reduce *r, Kernel *k) {
   text_line(unit, "for (int l = 0; l < w; l++) total[l] += part[l];");
   text_close(unit, "}");
   print_results(r, "total[l]");
-  finish(r, k, shared ? "u0" : "0", shared ? "u1" : r->units);
+  finish(r, k, k->units > 1 ? "u0" : "0", k->units > 1 ? "u1" : r->units);
   kernel_unread(k, gr);
 }
 
