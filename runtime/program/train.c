@@ -22,6 +22,7 @@ static void draw_plot(Command *cmd) {
 
 static void write_checkpoint(Command *cmd, const Position *p) {
   Err e = {0};
+  if (cmd->log) fflush(cmd->log); /* a run that resumes has no gap in its log */
   if (session_download(&cmd->session, &e)) checkpoint_write(cmd, p, &e);
   if (e.code) say_failed(cmd, &e); /* or the device is lost, which has been said */
 }

@@ -15,8 +15,8 @@ same whole.safetensors resumed.safetensors 'resumed after 25 of 60 steps'
 # ---- kill -9 in the middle: what was written last is whole, and the run goes on from there ----
 # The kill comes at any moment, also while a checkpoint is written; how far the run came is read from the file.
 for pause in 0 0.13 0.37; do
-  rm -f k.ckpt*
-  ./chars train $rows --steps 1000000 --seed 5 --checkpoint k.ckpt:3 --quiet >killed.txt 2>&1 &
+  rm -f k.ckpt* k.csv
+  ./chars train $rows --steps 1000000 --seed 5 --checkpoint k.ckpt:3 --log k.csv --quiet >killed.txt 2>&1 &
   pid=$! tries=0
   while [ ! -s k.ckpt ] && [ $tries -lt 600 ]; do sleep 0.05; tries=$((tries + 1)); done
   sleep $pause
@@ -28,7 +28,8 @@ for pause in 0 0.13 0.37; do
   steps=$(done_steps k.ckpt)
   at_least "$steps" 3 'steps of the checkpoint'
   cp k.ckpt killed.ckpt
-  run 0 ./chars train $rows --steps $((steps + 5)) --resume killed.ckpt --save after_kill.safetensors --quiet --threads 1
+  run 0 ./chars train $rows --steps $((steps + 5)) --resume killed.ckpt --log k.csv --save after_kill.safetensors --quiet --threads 1
+  exactly "$(sed 1d k.csv | cut -d, -f2 | tr '\n' ' ')" "$(seq -s ' ' 1 $((steps + 5))) " 'the steps of the log'
   run 0 ./chars train $rows --steps $((steps + 5)) --seed 5 --save whole.safetensors --quiet
   same whole.safetensors after_kill.safetensors "resumed after kill -9 at step $steps"
 done
