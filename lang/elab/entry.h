@@ -68,6 +68,8 @@ void global_declared_again(Elab *e, const Frame *f, const char *path);
 /* The name and the turn of `from "h.{l}.weight"'` for a param or state of type t; false after an
    error. */
 bool origin_eval(Elab *e, const Origin *o, const Type *t, GlobalOrigin *out);
+/* Makes it the global's; warns where another global has it, too. */
+void origin_take(Elab *e, int global, const GlobalOrigin *o, Loc loc);
 void declare_variable(Elab *e, const Stmt *s);
 void assign_variable(Elab *e, const Stmt *s);
 ValueId *global_current(Elab *e, int global); /* NO_ID before the first use */

@@ -67,3 +67,16 @@ bool origin_eval(Elab *e, const Origin *o, const Type *t, GlobalOrigin *out) {
   elab_trace(e);
   return false;
 }
+
+void origin_take(Elab *e, int global, const GlobalOrigin *o, Loc loc) {
+  Global *own = &e->m->globals.at[global];
+  own->origin = *o;
+  for (int i = 0; i < global; i++) {
+    const Global *g = &e->m->globals.at[i];
+    if (g->origin.name != o->name) continue;
+    elab_warning(e, loc, "%s and %s are both read from \"%s\"", g->path, own->path, o->name);
+    elab_hint(e, "in a loop the name has the number: \"h.{l}.weight\"; for one tensor at both "
+                 "places declare one param");
+    return;
+  }
+}

@@ -374,7 +374,7 @@ static int declare(Elab *e, const Stmt *s) {
   if (global >= 0) return agrees(e, global, kind, type, canonical, &origin, s) ? global : -1;
   Loc loc = e->frame->user.line ? e->frame->user : s->variable.name.loc;
   global = global_add(e, kind, path, init, canonical, loc);
-  e->m->globals.at[global].origin = origin;
+  if (origin.name) origin_take(e, global, &origin, s->variable.origin.loc);
   return global;
 }
 
