@@ -98,7 +98,7 @@ END
 read -r planned informed total measured work <memory.txt
 echo "memory by the plan $planned, by info $informed and $total with all, by the process $measured"
 at_most "$(awk "BEGIN {d = $planned / $informed - 1; print d < 0 ? -d : d}")" 0.01 'the plan against info'
-# the workspace is for the products of any number of threads: one thread need not touch all of it
+# this run of one thread leaves the end of the workspace untouched, besides the buffer for files
 at_most "$(awk "BEGIN {d = $measured / $total - 1; print (d >= 0 ? d : $measured >= $total - $work ? 0 : -d)}")" 0.01 'the process against info'
 
 # ---- GPT-2 as it is: gradients are kept for their norm, and all else lies in the same bytes ----
