@@ -24,11 +24,13 @@ typedef enum Dtype {
   DTYPES
 } Dtype;
 
-/* An extent that is known when the program runs: n of `n <= 64`. Interned. */
+/* An extent that is known when the program runs: n of `n <= 64`, or a product of such. Interned. */
 typedef struct Extent {
-  const char *name;
-  int64_t bound; /* 2 or more */
-  int index;     /* in the context */
+  const char *name;                   /* of a product: "n * t" */
+  int64_t bound;                      /* 2 or more */
+  int index;                          /* in the context */
+  int nfactors;                       /* 1: itself */
+  const struct Extent *const *factor; /* in the order of their indices; one may be there twice */
 } Extent;
 
 typedef struct Type { /* interned: equality is == */
@@ -47,13 +49,19 @@ const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim);
 const Type *type_scalar(Ctx *c, Dtype dt);
 /* ---- bounded dimensions ---- */
 const Extent *extent_get(Ctx *c, const char *name, int64_t bound);
+enum { EXTENT_FACTORS = 8 };
+/* NULL if its bound is not below 2^31 or it has too many factors; if y is no factor of x. */
+const Extent *extent_product(Ctx *c, const Extent *x, const Extent *y);
+const Extent *extent_quotient(Ctx *c, const Extent *x, const Extent *y); /* of different extents */
 /* The dim of a bounded axis as type_get takes it, in place of a number: so many times the extent. A
    negative number, from which type_axis and axis_extent read it back. */
 int64_t axis_of_extent(const Extent *x, int64_t multiple);
 static inline bool axis_is_bounded(int64_t axis) { return axis <= -(INT64_C(1) << 32); }
 const Extent *axis_extent(Ctx *c, int64_t axis); /* NULL: it is static */
 int64_t axis_multiple(int64_t axis);             /* of a bounded one */
-const char *axis_str(Ctx *c, int64_t axis);      /* "64", "n", "4 n" */
+const char *axis_str(Ctx *c, int64_t axis);      /* "64", "n", "4 n * t" */
+/* The dim of two axes that are joined; 0: it is too large. */
+int64_t axis_product(Ctx *c, int64_t a, int64_t b);
 static inline const Extent *type_extent(const Type *t, int i) {
   return t->extent ? t->extent[i] : NULL;
 }
@@ -337,6 +345,8 @@ ValueId entry_add_input(Entry *e, const char *name, const Type *t);
 enum { ENTRY_EXTENTS = 8 };
 int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]);
 int entry_extent(const Entry *e, const Extent *x);
+/* All factors are extents of inputs. */
+bool entry_has_extent(const Entry *e, const Extent *x);
 
 /* An argument at the end of a block's list; type, name and layout are those of `like`. */
 ValueId block_add_arg(Entry *e, Block *b, Value like);

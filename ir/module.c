@@ -73,10 +73,16 @@ int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]) {
       const Extent *x = type_extent(t, k);
       int at = 0;
       while (at < n && out[at] != x) at++;
-      if (x && at == n && n < ENTRY_EXTENTS) out[n++] = x;
+      if (x && x->nfactors == 1 && at == n && n < ENTRY_EXTENTS) out[n++] = x;
     }
   }
   return n;
+}
+
+bool entry_has_extent(const Entry *e, const Extent *x) {
+  for (int i = 0; i < x->nfactors; i++)
+    if (entry_extent(e, x->factor[i]) < 0) return false;
+  return true;
 }
 
 int entry_extent(const Entry *e, const Extent *x) {

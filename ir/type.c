@@ -49,28 +49,65 @@ static bool type_equal(const void *entry, const void *key) {
 
 enum { EXTENT_SHIFT = 32 };
 
-typedef struct ExtentKey {
-  const char *name;
-  int64_t bound;
-} ExtentKey;
-
 static bool extent_equal(const void *entry, const void *key) {
-  const Extent *x = entry;
-  const ExtentKey *k = key;
-  return x->name == k->name && x->bound == k->bound;
+  const Extent *x = entry, *k = key;
+  bool same = x->name == k->name && x->bound == k->bound && x->nfactors == k->nfactors;
+  for (int i = 0; same && k->factor && i < k->nfactors; i++) same = x->factor[i] == k->factor[i];
+  return same;
 }
 
-const Extent *extent_get(Ctx *c, const char *name, int64_t bound) {
-  ExtentKey key = {intern(c, name), bound};
-  uint64_t hash = hash_word((uint64_t)(uintptr_t)key.name, (uint64_t)bound);
+/* key: without factors it is an extent of its own. */
+static const Extent *extent_of_key(Ctx *c, const Extent *key) {
+  uint64_t hash = hash_word((uint64_t)(uintptr_t)key->name, (uint64_t)key->bound);
   int index = (int)c->extents.entries.n;
-  void **entry = intern_entry(c, &c->extents, hash, extent_equal, &key);
+  void **entry = intern_entry(c, &c->extents, hash, extent_equal, key);
   if (!*entry) {
     Extent *x = ARENA_NEW(c->arena, Extent);
-    *x = (Extent){key.name, bound, index};
+    const Extent **factor = ARENA_ARRAY(c->arena, const Extent *, key->nfactors);
+    for (int i = 0; i < key->nfactors; i++) factor[i] = key->factor ? key->factor[i] : x;
+    *x = (Extent){key->name, key->bound, index, key->nfactors, factor};
     *entry = x;
   }
   return *entry;
+}
+
+const Extent *extent_get(Ctx *c, const char *name, int64_t bound) {
+  return extent_of_key(c, &(Extent){.name = intern(c, name), .bound = bound, .nfactors = 1});
+}
+
+static const Extent *extent_of_factors(Ctx *c, const Extent *const *factor, int n) {
+  if (n == 1) return factor[0];
+  Extent key = {.name = factor[0]->name, .bound = factor[0]->bound, .nfactors = n};
+  for (int i = 1; i < n; i++) {
+    key.name = intern_printf(c, "%s * %s", key.name, factor[i]->name);
+    key.bound *= factor[i]->bound;
+    if (key.bound > INT32_MAX) return NULL;
+  }
+  key.factor = factor;
+  return extent_of_key(c, &key);
+}
+
+const Extent *extent_product(Ctx *c, const Extent *x, const Extent *y) {
+  const Extent *all[EXTENT_FACTORS];
+  if (x->nfactors + y->nfactors > EXTENT_FACTORS) return NULL;
+  for (int i = 0, k = 0; i + k < x->nfactors + y->nfactors;) {
+    bool left = k == y->nfactors || (i < x->nfactors && x->factor[i]->index <= y->factor[k]->index);
+    all[i + k] = left ? x->factor[i] : y->factor[k];
+    left ? i++ : k++;
+  }
+  return extent_of_factors(c, all, x->nfactors + y->nfactors);
+}
+
+const Extent *extent_quotient(Ctx *c, const Extent *x, const Extent *y) {
+  const Extent *all[EXTENT_FACTORS];
+  int n = 0, k = 0;
+  for (int i = 0; i < x->nfactors; i++) {
+    if (k < y->nfactors && x->factor[i] == y->factor[k])
+      k++;
+    else
+      all[n++] = x->factor[i];
+  }
+  return n && k == y->nfactors ? extent_of_factors(c, all, n) : NULL;
 }
 
 int64_t axis_of_extent(const Extent *x, int64_t multiple) {
@@ -89,6 +126,15 @@ const char *axis_str(Ctx *c, int64_t axis) {
   int64_t k = x ? axis_multiple(axis) : 0;
   if (!x) return intern_printf(c, "%lld", (long long)axis);
   return k == 1 ? x->name : intern_printf(c, "%lld %s", (long long)k, x->name);
+}
+
+int64_t axis_product(Ctx *c, int64_t a, int64_t b) {
+  const Extent *x = axis_extent(c, a), *y = axis_extent(c, b);
+  int64_t n;
+  if (__builtin_mul_overflow(x ? axis_multiple(a) : a, y ? axis_multiple(b) : b, &n)) return 0;
+  if (!x && !y) return n;
+  const Extent *both = x && y ? extent_product(c, x, y) : x ? x : y;
+  return both && n > 0 && n <= INT32_MAX ? axis_of_extent(both, n) : 0;
 }
 
 const int64_t *type_axes(const Type *t, int64_t *axis) {
@@ -189,7 +235,8 @@ const char *type_str(Ctx *c, const Type *t) {
   char small[256], *text = small;
   size_t size = 16 + (size_t)t->rank * 21, at; /* a dim has at most 19 digits and a comma */
   for (int i = 0; i < t->rank; i++)
-    if (type_extent(t, i)) size += strlen(t->extent[i]->name) + 24;
+    for (int k = 0; type_extent(t, i) && k < t->extent[i]->nfactors; k++)
+      size += strlen(t->extent[i]->factor[k]->name) + 24;
   if (size > sizeof small)
     text = arena_alloc(c->arena, size);
   else
@@ -197,15 +244,15 @@ const char *type_str(Ctx *c, const Type *t) {
   at = (size_t)snprintf(text, size, "%s[", dtype_name(t->dtype));
   for (int i = 0; i < t->rank; i++) {
     const Extent *x = type_extent(t, i);
-    const char *comma = i ? "," : "";
-    if (!x)
-      at += (size_t)snprintf(text + at, size - at, "%s%lld", comma, (long long)t->dim[i]);
-    else if (t->dim[i] == x->bound)
-      at +=
-          (size_t)snprintf(text + at, size - at, "%s%s<=%lld", comma, x->name, (long long)x->bound);
-    else
-      at += (size_t)snprintf(text + at, size - at, "%s%lld*%s<=%lld", comma,
-                             (long long)(t->dim[i] / x->bound), x->name, (long long)x->bound);
+    const char *before = i ? "," : "";
+    if (!x || t->dim[i] != x->bound) {
+      at += (size_t)snprintf(text + at, size - at, "%s%lld", before,
+                             (long long)(x ? t->dim[i] / x->bound : t->dim[i]));
+      before = "*";
+    }
+    for (int k = 0; x && k < x->nfactors; k++, before = "*")
+      at += (size_t)snprintf(text + at, size - at, "%s%s<=%lld", before, x->factor[k]->name,
+                             (long long)x->factor[k]->bound);
   }
   text[at++] = ']';
   return intern_n(c, text, at);

@@ -145,12 +145,12 @@ static bool rule_attrs(Verifier *v, const Op *op) {
   return true;
 }
 
-/* Every extent is that of an input. */
+/* Every extent is that of an input. An axis of an input is a multiple of one. */
 static bool rule_extents(Verifier *v, const Op *op) {
   for (int i = 0; i < op->nresults; i++) {
     const Type *t = value_type(v->e, op->results[i]);
     for (int k = 0; k < t->rank; k++)
-      if (type_extent(t, k) && entry_extent(v->e, t->extent[k]) < 0)
+      if (type_extent(t, k) && !entry_has_extent(v->e, t->extent[k]))
         return bad(v, op, "has extent %s, which no input of the entry has", t->extent[k]->name);
   }
   if (op->kind != OP_EXTENT) return true;
@@ -391,6 +391,13 @@ static void verify_entry(Verifier *v, const Entry *e) {
   v->stamp = v->stamps = 1;
   v->block_depth = 0;
   v->min_depth = 0;
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    ValueId x = e->body->args.at[i];
+    const Type *t = x < e->values.n ? value_type(e, x) : NULL;
+    for (int k = 0; t && k < t->rank; k++)
+      if (type_extent(t, k) && t->extent[k]->nfactors > 1)
+        bad(v, NULL, "input %u has the product %s as an axis", i, t->extent[k]->name);
+  }
   verify_block(v, e->body, NULL);
   for (uint32_t i = 0; i < e->ops.n && v->ok; i++)
     if (!v->placed[i]) bad(v, op_at(e, i), "stands in no block");

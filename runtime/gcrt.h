@@ -40,9 +40,10 @@ typedef struct GcTensor {
   const int *order;      /* the axes of storage, outermost first; NULL: as they are numbered */
   const GcLimit *limits; /* of an input that indexes: of the elements of each row; NULL: none */
   int nlimits;
-  /* by axis: 1 + the number of the entry's extent that the axis is a multiple of, 0: it is static;
-     NULL: all are. `dims` are those at the bounds, as the storage has them */
-  const int *extents;
+  /* by axis: 1 + the number of the entry's extent that the axis is a multiple of, of each that it
+     is one of in four bits, 0: it is static; NULL: all are. An input has one of them an axis.
+     `dims` are those at the bounds, as the storage has them */
+  const uint32_t *extents;
   const int64_t *run_dims; /* the runtime's: of a run, of which the storage has room for more */
   const struct GcTensor *planned; /* at run time: of what the tables have it is a copy; or NULL */
 } GcTensor;

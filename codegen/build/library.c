@@ -18,8 +18,8 @@ static const char *shape(const LibraryFunction *f, Arena *a, const Type *t) {
     text_add(&x, "%s", i ? ", " : "[");
     if (!e || t->dim[i] != e->bound)
       text_add(&x, "%" PRId64 "%s", e ? t->dim[i] / e->bound : t->dim[i], e ? " " : "");
-    for (int k = 0; e && k < f->nextents; k++)
-      if (f->extent[k] == e) text_add(&x, "%s", f->extent_name[k]);
+    for (int k = 0; e && k < e->nfactors; k++)
+      text_add(&x, "%s%s", k ? " * " : "", f->extent_name[entry_extent(f->entry, e->factor[k])]);
   }
   if (t->rank) text_add(&x, "]");
   return text_str(&x);

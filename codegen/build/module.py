@@ -16,7 +16,7 @@ _Self = TypeVar("_Self", bound="_Model")
 class _Tensor(NamedTuple):
     name: str
     dtype: np.dtype[Any]
-    shape: Tuple[Any, ...]  # a number, or (factor, index of an extent), for each axis
+    shape: Tuple[Any, ...]  # a number, or (factor, indices of extents), for each axis; of an input one extent
     text: str  # "float32 [n, 784]"
 
 
@@ -108,7 +108,7 @@ class _Entry(Generic[_Result]):
         arrays = [_array(v, t) for v, t in zip(values, self.inputs)]
         sizes = self.sizes(arrays)
         results = [
-            np.empty([n if isinstance(n, int) else n[0] * sizes[n[1]] for n in t.shape], t.dtype)
+            np.empty([n if isinstance(n, int) else n[0] * prod(sizes[i] for i in n[1:]) for n in t.shape], t.dtype)
             for t in self.outputs
         ]
         bits = [a if a.dtype.name in _c_types else a.view(np.uint16) for a in arrays]

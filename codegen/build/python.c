@@ -51,23 +51,17 @@ static const char *dtype_of_array(Arena *a, Dtype d) {
   return d == DT_BF16 ? "NDArray[Any]" : arena_printf(a, "NDArray[%s]", py_dtype[d]);
 }
 
-static int extent_index(const LibraryFunction *f, const Type *t, int axis) {
-  const Extent *e = type_extent(t, axis);
-  for (int i = 0; e && i < f->nextents; i++)
-    if (f->extent[i] == e) return i;
-  return -1;
-}
-
 /* "float32 [n, 784]" */
 static const char *type_text(const LibraryFunction *f, Arena *a, const Type *t) {
   Text x = text_new(a, 0);
   text_add(&x, "%s", py_name[t->dtype]);
   for (int i = 0; i < t->rank; i++) {
-    int k = extent_index(f, t, i);
-    int64_t n = k < 0 ? t->dim[i] : t->dim[i] / f->extent[k]->bound;
+    const Extent *e = type_extent(t, i);
+    int64_t n = e ? t->dim[i] / e->bound : t->dim[i];
     text_add(&x, "%s", i ? ", " : " [");
-    if (k < 0 || n != 1) text_add(&x, "%" PRId64 "%s", n, k < 0 ? "" : " ");
-    if (k >= 0) text_add(&x, "%s", f->extent_name[k]);
+    if (!e || n != 1) text_add(&x, "%" PRId64 "%s", n, e ? " " : "");
+    for (int k = 0; e && k < e->nfactors; k++)
+      text_add(&x, "%s%s", k ? " * " : "", f->extent_name[entry_extent(f->entry, e->factor[k])]);
   }
   if (t->rank) text_add(&x, "]");
   return text_str(&x);
@@ -82,13 +76,12 @@ static const char *tuple(Arena *a, const char *items, int n) {
 static const char *shape_tuple(const LibraryFunction *f, Arena *a, const Type *t) {
   Text x = text_new(a, 0);
   for (int i = 0; i < t->rank; i++) {
-    int k = extent_index(f, t, i);
-    int64_t n = k < 0 ? t->dim[i] : t->dim[i] / f->extent[k]->bound;
-    const char *comma = i ? ", " : "";
-    if (k < 0)
-      text_add(&x, "%s%" PRId64, comma, n);
-    else
-      text_add(&x, "%s(%" PRId64 ", %d)", comma, n, k);
+    const Extent *e = type_extent(t, i);
+    int64_t n = e ? t->dim[i] / e->bound : t->dim[i];
+    text_add(&x, "%s%s%" PRId64, i ? ", " : "", e ? "(" : "", n);
+    for (int k = 0; e && k < e->nfactors; k++)
+      text_add(&x, ", %d", entry_extent(f->entry, e->factor[k]));
+    if (e) text_add(&x, ")");
   }
   return tuple(a, text_str(&x), t->rank);
 }
@@ -180,7 +173,7 @@ static void print_head(const PythonModule *p, FILE *f) {
       "installed,\n"
       "else their bits in uint16.\n\"\"\"\n\n"
       "from __future__ import annotations\n\n"
-      "import ctypes\nimport os\nimport threading\n"
+      "import ctypes\nimport os\nimport threading\nfrom math import prod\n"
       "from typing import Any, Callable, Generic, List, NamedTuple, Optional, Protocol, Tuple, "
       "TypeVar, Union\n\n"
       "import numpy as np\nfrom numpy.typing import ArrayLike, NDArray\n\n"

@@ -2,6 +2,10 @@
 #include "codegen/program/extent.h"
 
 const char *extent_name(Gen *g, const Entry *e, const Extent *x) {
+  const char *all = "1";
+  for (int i = 0; x->nfactors > 1 && i < x->nfactors; i++)
+    all = text_product(g->a, all, extent_name(g, e, x->factor[i]));
+  if (x->nfactors > 1) return all;
   int slot = entry_extent(e, x);
   if (slot < 0) gc_bug(g->ctx, "extent %s is of no input of entry %s", x->name, e->name);
   return arena_printf(g->a, "extent%d", slot);
@@ -78,9 +82,11 @@ typedef struct Used {
 } Used;
 
 static void use(Used *u, const Extent *x) {
-  int slot = entry_extent(u->e, x);
   u->any = true;
-  if (slot >= 0) u->slot[slot] = true;
+  for (int i = 0; i < x->nfactors; i++) {
+    int slot = entry_extent(u->e, x->factor[i]);
+    if (slot >= 0) u->slot[slot] = true;
+  }
 }
 
 static void use_type(Used *u, const Type *t) {

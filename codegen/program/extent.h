@@ -4,7 +4,7 @@
 #define GC_CODEGEN_EXTENT_H
 #include "codegen/program/gen.h"
 
-/* A name: the run-time value of the extent. */
+/* A factor: the run-time value of the extent. */
 const char *extent_name(Gen *g, const Entry *e, const Extent *x);
 /* Factors: of a count that is n at the bound; of all elements along axes [from, to). */
 const char *count_text(Gen *g, const Entry *e, int64_t n, const Extent *x);

@@ -42,9 +42,13 @@ static void tensor(Tables *p, const Entry *e, const char *name, const Type *t, c
     text_add(x, "}");
   }
   if (e && t->extent) {
-    text_add(x, ", .extents = (const int[]){");
-    for (int i = 0; i < t->rank; i++)
-      text_add(x, i ? ", %d" : "%d", type_extent(t, i) ? 1 + entry_extent(e, t->extent[i]) : 0);
+    text_add(x, ", .extents = (const uint32_t[]){");
+    for (int i = 0; i < t->rank; i++) {
+      uint32_t factors = 0;
+      for (int k = type_extent(t, i) ? t->extent[i]->nfactors : 0; k-- > 0;)
+        factors = factors << 4 | (uint32_t)(1 + entry_extent(e, t->extent[i]->factor[k]));
+      text_add(x, i ? ", %u" : "%u", factors);
+    }
     text_add(x, "}");
   }
   text_add(x, "}");

@@ -321,6 +321,12 @@ const Type *shape_extent(const ShapeIn *in) {
 void eval_extent(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = op->attr[AT_BOUND].i; }
 
 ValueId build_extent(Builder *b, const Extent *x) {
+  ValueId all = NO_ID;
+  for (int i = 0; x->nfactors > 1 && i < x->nfactors; i++) {
+    ValueId one = build_extent(b, x->factor[i]);
+    all = i ? build2(b, OP_MUL, all, one) : one;
+  }
+  if (all != NO_ID) return all;
   Attr attr[MAX_ATTRS] = {[AT_NAME] = {.str = x->name}, [AT_BOUND] = {.i = x->bound}};
   return build(b, OP_EXTENT, NULL, 0, attr, type_scalar(b->m->ctx, DT_I32));
 }

@@ -14,22 +14,26 @@ static int leading_axes(const Type *t, const Type *other) {
   return n;
 }
 
+/* How often the extent is a factor of the axes. */
 static int uses(const Type *t, const Extent *x) {
   int n = 0;
-  for (int i = 0; i < t->rank; i++) n += type_extent(t, i) == x;
+  for (int i = 0; i < t->rank; i++)
+    for (int k = 0; type_extent(t, i) && k < t->extent[i]->nfactors; k++)
+      n += t->extent[i]->factor[k] == x;
   return n;
+}
+
+static bool uses_no_more(const Type *a, const Type *b) {
+  for (int i = 0; i < a->rank; i++)
+    for (int k = 0; type_extent(a, i) && k < a->extent[i]->nfactors; k++)
+      if (uses(a, a->extent[i]->factor[k]) > uses(b, a->extent[i]->factor[k])) return false;
+  return true;
 }
 
 bool reshape_moves(const Type *from, const Type *to) {
   if (from->numel != to->numel || from->numel == 0 || from->numel > INT32_MAX) return false;
   if (from->dtype != to->dtype || type_same_elements(from, to)) return false;
-  for (int i = 0; i < from->rank; i++)
-    if (from->extent && from->extent[i] && uses(from, from->extent[i]) != uses(to, from->extent[i]))
-      return false;
-  for (int i = 0; i < to->rank; i++)
-    if (to->extent && to->extent[i] && uses(from, to->extent[i]) != uses(to, to->extent[i]))
-      return false;
-  return true;
+  return uses_no_more(from, to) && uses_no_more(to, from);
 }
 
 /* What a run has of axes [from, to), an i32[]. */

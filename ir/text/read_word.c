@@ -208,7 +208,7 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
   return true;
 }
 
-/* n<=64 or 4*n<=64, behind the number if there is one. */
+/* n<=64, 4*n<=64 or n<=64*t<=9, behind the number if there is one. */
 static bool bounded_axis(Reader *r, int64_t multiple, int64_t *out) {
   Span name;
   int64_t bound;
@@ -220,7 +220,11 @@ static bool bounded_axis(Reader *r, int64_t multiple, int64_t *out) {
   if (bound < 2 || bound > INT32_MAX || multiple < 1 || multiple > INT32_MAX)
     return FAIL(r, name.loc, "a bounded axis is 1 to 2147483647 times an extent of 2 or more");
   *out = axis_of_extent(extent_get(r->c, intern_n(r->c, name.at, name.len), bound), multiple);
-  return true;
+  int64_t rest;
+  if (!read_take(r, '*')) return true;
+  if (!bounded_axis(r, 1, &rest)) return false;
+  *out = axis_product(r->c, *out, rest);
+  return *out || FAIL(r, name.loc, "a product of extents is 1 to 2147483647");
 }
 
 static bool read_axes(Reader *r, IntList *list) {

@@ -66,12 +66,14 @@ static bool stays_dim(Elab *e, BinaryOp op, Val l, Val r, Loc loc, Val *out) {
   int64_t a = x ? axis_multiple(l.extent.axis) : 0, b = y ? axis_multiple(r.extent.axis) : 0, k;
   if (op == BIN_MUL && y && l.kind == VAL_INT) return stays_dim(e, op, r, l, loc, out);
   if (!x) return false;
-  if (op == BIN_MUL && r.kind == VAL_INT && r.i > 0 && !__builtin_mul_overflow(a, r.i, &k) &&
-      k <= INT32_MAX)
-    return *out = val_dim(axis_of_extent(x, k), loc), true;
+  int64_t other = y ? r.extent.axis : r.kind == VAL_INT ? r.i : 0;
+  if (op == BIN_MUL && (y || other > 0) && (k = axis_product(e->c, l.extent.axis, other)) != 0)
+    return *out = val_dim(k, loc), true;
   if (op == BIN_DIV && r.kind == VAL_INT && r.i > 0 && a % r.i == 0)
     return *out = val_dim(axis_of_extent(x, a / r.i), loc), true;
   if (op == BIN_DIV && x == y && a % b == 0) return *out = val_int(a / b, loc), true;
+  const Extent *rest = op == BIN_DIV && y && a % b == 0 ? extent_quotient(e->c, x, y) : NULL;
+  if (rest) return *out = val_dim(axis_of_extent(rest, a / b), loc), true;
   if (x == y && a == b && (op == BIN_EQ || op == BIN_NE))
     return *out = val_bool(op == BIN_EQ, loc), true;
   return false;

@@ -39,28 +39,6 @@ static Val reshape_to(Elab *e, Val v, int rank, const int64_t *dim) {
   return val_tensor(e, build_reshape(e->run->b, v.tensor.id, t));
 }
 
-/* Rows of two bounded axes are multiplied at the bound of the inner ones: their number is then that
-   of one extent. Sums of a gradient over so many rows would be others than those of the program
-   for the extents. */
-static bool rows_at_bound(Elab *e, Val *v, Loc loc) {
-  const Type *t = v->tensor.type;
-  int first = -1, bounded = 0;
-  for (int i = t->rank - 2; i >= 0; i--)
-    if (type_extent(t, i)) first = i, bounded++;
-  if (bounded < 2) return true;
-  if (e->run->training) {
-    elab_error(e, loc, "a trained '@' has rows of one bounded axis, but %s has two",
-               val_str(e, *v));
-    elab_hint(e, "give one of them a number, for example the batch");
-    return elab_trace(e), false;
-  }
-  ValueId x = v->tensor.id;
-  for (int i = first + 1; i < t->rank - 1; i++)
-    if (type_extent(t, i)) x = build_at_bound(elab_at(e, loc), x, i);
-  *v = val_tensor(e, x);
-  return true;
-}
-
 static Val lead_broadcast(Elab *e, Val v, const Type *lead) {
   const Type *t = v.tensor.type;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, lead->rank + 2);
@@ -128,9 +106,6 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
   bool ta = false, tb = false;
   l = strip_transpose(e, l, &ta);
   r = strip_transpose(e, r, &tb);
-  const Type *whole = l.tensor.type; /* of the left side */
-  if (whole->rank > 2 && r.tensor.type->rank == 2 && !ta && !rows_at_bound(e, &l, loc))
-    return error_value;
   tl = l.tensor.type;
   tr = r.tensor.type;
   int64_t m = type_axis(tl, tl->rank - (ta ? 1 : 2)), k = type_axis(tl, tl->rank - (ta ? 2 : 1));
@@ -171,8 +146,5 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
   if (!column) dim[rank++] = n;
   const Type *want = type_get(e->c, y.tensor.type->dtype, rank, dim);
   if (want != y.tensor.type) y = reshape_to(e, y, rank, dim);
-  for (int i = 0; y.kind == VAL_TENSOR && whole->rank > 2 && i < whole->rank - 1; i++)
-    if (tl != whole && type_axis(want, i) != type_axis(whole, i))
-      y = val_tensor(e, build_slice(e->run->b, y.tensor.id, i, 0, type_axis(whole, i)));
   return y;
 }

@@ -70,6 +70,14 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, bool input, Wants *o
       Val one = v.kind == VAL_LIST ? v.list->at[k] : v;
       bool bounded = one.kind == VAL_EXTENT && one.extent.axis;
       if (bounded) w.n = one.extent.axis;
+      if (bounded && input && axis_extent(e->c, w.n)->nfactors > 1) {
+        elab_error(e, d->loc, "a dim of an input is a multiple of one extent, found %s",
+                   axis_str(e->c, w.n));
+        elab_hint(e, "give each extent an axis of its own, and reshape");
+        elab_trace(e);
+        ok = false;
+        continue;
+      }
       if (bounded || val_to_int(e, one, 1, "a dim", d->loc, &w.n)) {
         vec_push(e->a, out, w);
         continue;

@@ -5,14 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+int64_t extents_product(const GcEntry *e, uint32_t extents, const int32_t *run) {
+  int64_t n = 1;
+  for (; extents; extents >>= 4) {
+    uint32_t k = (extents & 15) - 1;
+    n *= run ? run[k] : e->extents[k].bound;
+  }
+  return n;
+}
+
 GcTensor tensor_of_run(const GcEntry *e, const GcTensor *t, const int32_t *extents,
                        int64_t dims[RUN_RANK]) {
   GcTensor now = *t;
   now.planned = t;
   if (!t->extents || t->rank > RUN_RANK) return now;
   for (int i = 0; i < t->rank; i++) {
-    int k = t->extents[i] - 1;
-    dims[i] = k < 0 ? t->dims[i] : t->dims[i] / e->extents[k].bound * extents[k];
+    dims[i] = t->dims[i] / extents_product(e, t->extents[i], NULL) *
+              extents_product(e, t->extents[i], extents);
   }
   now.run_dims = dims;
   return now;

@@ -134,7 +134,7 @@ void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]) 
 static bool is_inner(const GcEntry *entry, int extent) {
   for (int i = 0; i < entry->ninputs; i++)
     for (int k = 1; entry->inputs[i].extents && k < entry->inputs[i].rank; k++)
-      if (entry->inputs[i].extents[k] - 1 == extent) return true;
+      if ((int)entry->inputs[i].extents[k] - 1 == extent) return true;
   return false;
 }
 
@@ -145,8 +145,8 @@ static void find_batch(Dataset *d, const GcEntry *entry) {
   for (int i = entry->ninputs - 1; i >= 0; i--) {
     const GcTensor *t = &entry->inputs[i];
     if (t->rank > 0) d->batch = (uint64_t)t->dims[0];
-    if (t->extents && t->extents[0] && !is_inner(entry, t->extents[0] - 1))
-      d->extents.batch = t->extents[0] - 1;
+    if (t->extents && t->extents[0] && !is_inner(entry, (int)t->extents[0] - 1))
+      d->extents.batch = (int)t->extents[0] - 1;
   }
   if (d->extents.batch >= 0) d->batch = (uint64_t)entry->extents[d->extents.batch].bound;
 }

@@ -6,7 +6,7 @@
 
 /* The extent of axis k, unless it is the batch's; -1: it is static. */
 static int extent_of(const FileExtents *x, const GcTensor *t, int k) {
-  int slot = x && t->extents ? t->extents[k] - 1 : -1;
+  int slot = x && t->extents ? (int)t->extents[k] - 1 : -1;
   return slot >= 0 && !(k == 0 && slot == x->batch) ? slot : -1;
 }
 

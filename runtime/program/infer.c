@@ -55,20 +55,23 @@ static bool begin_file(Infer *f, int i) {
   int rank = t->rank ? t->rank : cmd->data.n || f->runs > 1;
   for (int k = 0; k < t->rank; k++) dims[k] = (uint64_t)t->dims[k];
   const FileExtents *x = &cmd->data.extents;
+  bool by_rows = false; /* along the first axis it has something of each row of the data */
   for (int k = 0; t->extents && k < t->rank; k++) { /* a file has one extent there */
-    int slot = t->extents[k] - 1;
-    if (slot < 0 || (k == 0 && slot == x->batch)) continue;
-    uint64_t rows = slot == x->batch ? dataset_rows(&cmd->data, 0, 1) : (uint64_t)x->value[slot];
-    if (slot == x->batch && dataset_rows(&cmd->data, 0, f->runs) != f->runs * rows) {
-      err_set(&cmd->err, EXIT_WRONG, "%s: its axis %d is shorter in the last batch", t->name, k);
-      return err_hint(&cmd->err, "--drop-last leaves that batch out");
+    dims[k] /= (uint64_t)extents_product(cmd->entry, t->extents[k], NULL);
+    for (uint32_t left = t->extents[k]; left; left >>= 4) {
+      int slot = (int)(left & 15) - 1;
+      bool all = slot == x->batch && k == 0 && !by_rows;
+      uint64_t rows = slot == x->batch ? dataset_rows(&cmd->data, 0, all ? cmd->data.batches : 1)
+                                       : (uint64_t)x->value[slot];
+      if (slot == x->batch && !all && dataset_rows(&cmd->data, 0, f->runs) != f->runs * rows) {
+        err_set(&cmd->err, EXIT_WRONG, "%s: its axis %d is shorter in the last batch", t->name, k);
+        return err_hint(&cmd->err, "--drop-last leaves that batch out");
+      }
+      dims[k] *= rows;
+      by_rows |= all;
     }
-    dims[k] = dims[k] / (uint64_t)cmd->entry->extents[slot].bound * rows;
   }
-  if (t->extents && x->batch >= 0 && t->extents[0] - 1 == x->batch) /* of each row of the data */
-    dims[0] = dims[0] / (uint64_t)cmd->entry->extents[t->extents[0] - 1].bound *
-              dataset_rows(&cmd->data, 0, cmd->data.batches);
-  else if (!checked_mul(dims[0], rank ? f->runs : 1, &dims[0]))
+  if (!by_rows && !checked_mul(dims[0], rank ? f->runs : 1, &dims[0]))
     return err_set(&cmd->err, EXIT_USAGE, "%s: too many rows", t->name);
   char head[2048];
   uint64_t n = npy_header(head, sizeof head, file_elem(t), rank, dims);

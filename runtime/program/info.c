@@ -30,14 +30,17 @@ static void shapes_text(const GcEntry *en, const GcTensor *t, char *out, size_t 
   size_t at = strcspn(out, "[");
   for (int i = 0; i < t->rank && at < size; i++) {
     const char *before = i ? ", " : "[";
-    const GcExtent *x = t->extents[i] ? &en->extents[t->extents[i] - 1] : NULL;
-    int64_t times = x ? t->dims[i] / x->bound : 0;
-    int n = !x ? snprintf(out + at, size - at, "%s%" PRId64, before, t->dims[i])
-            : times == 1
-                ? snprintf(out + at, size - at, "%s%s <= %" PRId64, before, x->name, x->bound)
-                : snprintf(out + at, size - at, "%s%" PRId64 " %s <= %" PRId64, before, times,
-                           x->name, t->dims[i]);
-    at += (size_t)n;
+    uint32_t left = t->extents[i];
+    int64_t times = t->dims[i] / extents_product(en, left, NULL);
+    if (!left || times != 1) {
+      at += (size_t)snprintf(out + at, size - at, "%s%" PRId64, before, times);
+      before = " ";
+    }
+    for (; left && at < size; left >>= 4, before = " * ")
+      at +=
+          (size_t)snprintf(out + at, size - at, "%s%s", before, en->extents[(left & 15) - 1].name);
+    if (t->extents[i] && at < size)
+      at += (size_t)snprintf(out + at, size - at, " <= %" PRId64, t->dims[i]);
   }
   if (at < size) snprintf(out + at, size - at, "]");
 }

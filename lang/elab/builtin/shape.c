@@ -22,15 +22,20 @@ Val builtin_reshape(BuiltinCall *s) {
   if (x.kind == VAL_ERROR) return x;
   int n = arg(s, "shape").list->n, open = -1;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, n + 1), known = 1, numel = x.tensor.type->numel;
-  const Extent *rest = NULL; /* of x, that no dim of the shape has taken */
+  const Extent *rest = NULL; /* the product of those of x that no dim of the shape has taken */
   const Type *from = x.tensor.type;
-  for (int i = 0; i < from->rank && !rest; i++) rest = type_extent(from, i);
+  for (int i = 0; i < from->rank; i++) {
+    const Extent *one = type_extent(from, i);
+    if (one) rest = rest ? extent_product(e->c, rest, one) : one;
+    if (one && !rest) return too_large(s);
+  }
   for (int i = 0; i < n; i++) {
     Val one = arg(s, "shape").list->at[i];
     dim[i] = one.kind == VAL_EXTENT ? one.extent.axis : one.i;
     if (axis_is_bounded(dim[i])) {
       const Extent *x1 = axis_extent(e->c, dim[i]);
-      if (x1 == rest) rest = NULL;
+      const Extent *without = rest && x1 != rest ? extent_quotient(e->c, rest, x1) : NULL;
+      if (x1 == rest || without) rest = without;
       if (__builtin_mul_overflow(known, axis_multiple(dim[i]) * x1->bound, &known))
         return too_large(s);
       continue;
