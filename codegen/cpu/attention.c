@@ -3,10 +3,12 @@
    print/attention.h has the order of all sums. A block of scores lives in the thread's workspace
    alone. Blocks whose keys a causal mask hides are not computed; of the block on the diagonal, the
    keys that one of the six queries sees are. Threads share the blocks of queries. Of the gradients,
-   they share the heads of keys: one thread adds up all three in one order and computes each product
-   once. Methods: the running maximum is subtracted from scores, and earlier results are rescaled
-   when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Buffers of long heads lie in
-   scratch, a part for each unit, since threads may have small stacks. */
+   they share the heads of keys, as one thread computes each product once; where these are few, the
+   blocks of keys and those of queries, which compute the scores and their gradients for themselves.
+   The sums have one order in any case. Methods: the running maximum is subtracted from scores, and
+   earlier results are rescaled when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022).
+   Buffers of long heads lie in scratch, a part for each unit, since threads may have small stacks.
+ */
 #include "codegen/print/attention.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
@@ -298,11 +300,12 @@ static void open_units(AttentionPrinter *p, Text *x) {
   Buffer buffer[MOST_BUFFERS];
   int n = buffers_of(p, buffer);
   for (int i = 0; i < n && !p->a.long_heads; i++) buffer_for(p, x, buffer[i].name, buffer[i].n);
-  text_open(x, "for (long u = u0; u < u1; u++) {");
+  const char *unit = p->a.grad ? "unit" : "u";
+  text_open(x, "for (long %s = u0; %s < u1; %s++) {", unit, unit, unit);
   unsigned long long at = sums_bytes(&p->a), step = unit_bytes(p);
   for (int i = 0; i < n && p->a.long_heads; i++) {
-    text_line(x, "%s *const %s = (%s *)(scratch + %llu + (uint64_t)u * %llu);", p->a.T,
-              buffer[i].name, p->a.T, at, step);
+    text_line(x, "%s *const %s = (%s *)(scratch + %llu + (uint64_t)%s * %llu);", p->a.T,
+              buffer[i].name, p->a.T, at, unit, step);
     at += buffer_bytes(p, &buffer[i]);
   }
 }
@@ -355,6 +358,55 @@ static void print_attention(AttentionPrinter *p, Kernel *k) {
 
 /* ---- the gradients ---- */
 
+/* Declares the part of a unit: u is its head of keys, whose blocks from key0 to key1 meet the
+   queries from query0 to query1 of the heads h0 to h1. by_keys, by_queries: the gradients that it
+   adds up, all of them of a whole head. */
+static void declare_part(const AttentionPrinter *p, Text *x) {
+  const Attention *a = &p->a;
+  long long B = a->block, group = a->group;
+  text_line(x, "long u = unit, h0 = unit * %lld, h1 = h0 + %lld;", group, group);
+  text_line(x, "long key0 = 0, key1 = %s, query0 = 0, query1 = %s;", p->keys, p->rows);
+  if (!p->s.shared) return;
+  text_line(x, "const int by_keys = whole || unit < key_units, by_queries = whole || !by_keys;");
+  text_open(x, "if (!by_queries) {");
+  text_line(x, "u = unit / key_blocks, h0 = u * %lld, h1 = h0 + %lld;", group, group);
+  text_line(x, "key0 = (key_blocks - 1 - unit %% key_blocks) * %lld, key1 = key0 + 1;", B);
+  x->indent--;
+  text_open(x, "} else if (!by_keys) {");
+  text_line(x, "h0 = (unit - key_units) / %s, h1 = h0 + 1, u = h0 / %lld;", p->blocks, group);
+  text_line(x, "query0 = (unit - key_units) %% %s * %lld;", p->blocks, B);
+  text_line(x, "query1 = query1 - query0 < %lld ? query1 : query0 + %lld;", B, B);
+  if (a->causal) text_line(x, "key1 = key1 < query1 ? key1 : query1;");
+  text_close(x, "}");
+}
+
+/* Opens a block for one of the gradients, where not all are added up. */
+static void open_part(const AttentionPrinter *p, Text *x, const char *by) {
+  if (p->s.shared) text_open(x, "if (%s) {", by);
+}
+
+static void close_part(const AttentionPrinter *p, Text *x) {
+  if (p->s.shared) text_close(x, "}");
+}
+
+/* The numbers of the part's queries: zeros before the sum, or converted to the result behind it. */
+static void print_query_sums(AttentionPrinter *p, Text *x, bool store) {
+  long long t = p->a.t, d = p->a.d;
+  open_part(p, x, "by_queries");
+  text_open(x, "for (long h = h0; h < h1; h++) {");
+  text_open(
+      x,
+      "GC_IVDEP for (long l = (h * %lld + query0) * %lld; l < (h * %lld + query1) * %lld; l++) {",
+      t, d, t, d);
+  if (store)
+    text_line(x, "out0[l] = %s;", scalar_store(p->g->a, p->a.dt, "dq_all[l]"));
+  else
+    text_line(x, "dq_all[l] = 0;");
+  text_close(x, "}");
+  text_close(x, "}");
+  close_part(p, x);
+}
+
 static void print_softmax_grad(AttentionPrinter *p, Text *x) {
   const Attention *a = &p->a;
   long long B = a->block;
@@ -378,36 +430,19 @@ static void sums_of_keys(AttentionPrinter *p, Text *x, const char *name, int out
   else
     text_line(x, "%s *%s = (%s *)out%d + (u * %lld + j0) * %lld;", p->a.T, name, p->a.T, out,
               (long long)p->a.s, (long long)width);
+  open_part(p, x, "by_keys");
   text_line(x, "for (long l = 0; l < cols * %lld; l++) %s[l] = 0;", (long long)width, name);
+  close_part(p, x);
 }
 
 static void store_block(AttentionPrinter *p, Text *x, const char *from, int out, int64_t width) {
   if (!p->half) return;
+  open_part(p, x, "by_keys");
   text_open(x, "GC_IVDEP for (long l = 0; l < cols * %lld; l++) {", (long long)width);
   text_line(x, "out%d[(u * %lld + j0) * %lld + l] = %s;", out, (long long)p->a.s, (long long)width,
             scalar_store(p->g->a, p->a.dt, arena_printf(p->g->a, "%s[l]", from)));
   text_close(x, "}");
-}
-
-/* All numbers of the queries that share the keys of head u: of a static extent side by side, else
-   head by head. */
-static const char *head_queries(const AttentionPrinter *p) {
-  const Attention *a = &p->a;
-  return p->bounded_rows
-             ? text_product(p->g->a, p->rows, arena_printf(p->g->a, "%lld", (long long)a->d))
-             : arena_printf(p->g->a, "%lld", (long long)(a->group * a->t * a->d));
-}
-
-static const char *head_offset(const AttentionPrinter *p) {
-  return p->bounded_rows ? arena_printf(p->g->a, "h * %lld + ", (long long)(p->a.t * p->a.d)) : "";
-}
-
-static void open_head_queries(const AttentionPrinter *p, Text *x) {
-  if (p->bounded_rows) text_open(x, "for (long h = 0; h < %lld; h++) {", (long long)p->a.group);
-}
-
-static void close_head_queries(const AttentionPrinter *p, Text *x) {
-  if (p->bounded_rows) text_close(x, "}");
+  close_part(p, x);
 }
 
 static void print_gradients(AttentionPrinter *p, Kernel *k) {
@@ -420,11 +455,9 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   buffer_for(p, x, "grads", B * B);
   text_line(x, "%s *dq_all = (%s *)%s;", T, T, p->half ? "scratch" : "out0");
   open_units(p, x);
-  text_line(x, "%s *dq_head = dq_all + u * %lld;", T, (long long)a->group * t * d);
-  open_head_queries(p, x);
-  text_line(x, "for (long l = 0; l < %s; l++) dq_head[%sl] = 0;", head_queries(p), head_offset(p));
-  close_head_queries(p, x);
-  text_open(x, "for (long j0 = 0; j0 < %s; j0 += %lld) {", p->keys, B);
+  declare_part(p, x);
+  print_query_sums(p, x, false);
+  text_open(x, "for (long j0 = key0; j0 < key1; j0 += %lld) {", B);
   text_line(x, "const long cols = %s - j0 < %lld ? %s - j0 : %lld;", p->keys, B, p->keys, B);
   block_of(p, x, "k", a->k, arena_printf(p->g->a, "u * %lld + j0", s), "cols", d);
   block_of(p, x, "v", a->v, arena_printf(p->g->a, "u * %lld + j0", s), "cols", e);
@@ -432,9 +465,9 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   pack(p, x, "v", "values", e);
   sums_of_keys(p, x, "dk", 1, d);
   sums_of_keys(p, x, "dv", 2, e);
-  text_open(x, "for (long h = u * %lld; h < (u + 1) * %lld; h++) {", (long long)a->group,
-            (long long)a->group);
-  text_open(x, "for (long i0 = %s; i0 < %s; i0 += %lld) {", a->causal ? "j0" : "0", p->rows, B);
+  text_open(x, "for (long h = h0; h < h1; h++) {");
+  text_open(x, "for (long i0 = %s; i0 < query1; i0 += %lld) {",
+            a->causal ? "query0 < j0 ? j0 : query0" : "query0", B);
   text_line(x, "const long rows = %s - i0 < %lld ? %s - i0 : %lld;", p->rows, B, p->rows, B);
   const char *at = arena_printf(p->g->a, "h * %lld + i0", t);
   block_of(p, x, "q", a->q, at, "rows", d);
@@ -449,8 +482,11 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   print_scores(p, x, "q", "keys", to_scores, d);
   print_scores(p, x, "dy", "values", to_grads, e);
   print_softmax_grad(p, x);
+  open_part(p, x, "by_queries");
   print_results(p, x, to_grads, "k", "dq", d, false);
+  close_part(p, x);
   text_close(x, "}");
+  open_part(p, x, "by_keys");
   const char *const of_keys[2][3] = {{"scores", "dy", "dv"}, {"grads", "q", "dk"}};
   for (int i = 0; i < 2; i++) {
     open_row_panels(x, "cols");
@@ -458,18 +494,13 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
     print_key_gradients(p, x, of_keys[i][0], of_keys[i][1], of_keys[i][2], i ? d : e);
     text_close(x, "}");
   }
+  close_part(p, x);
   text_close(x, "}");
   text_close(x, "}");
   store_block(p, x, "dk", 1, d);
   store_block(p, x, "dv", 2, e);
   text_close(x, "}");
-  if (p->half) {
-    const char *sum = arena_printf(p->g->a, "dq_head[%sl]", head_offset(p));
-    open_head_queries(p, x);
-    text_line(x, "for (long l = 0; l < %s; l++) out0[u * %lld + %sl] = %s;", head_queries(p),
-              (long long)a->group * t * d, head_offset(p), scalar_store(p->g->a, a->dt, sum));
-    close_head_queries(p, x);
-  }
+  if (p->half) print_query_sums(p, x, true);
   text_close(x, "}");
 }
 
@@ -496,6 +527,35 @@ static void count_rows(AttentionPrinter *p) {
                               : arena_printf(p->g->a, "%lld", (long long)p->s.blocks);
 }
 
+/* Declares the thread's units where they do not take equal time. */
+static void print_shares(const AttentionPrinter *p, Kernel *k) {
+  const Attention *a = &p->a;
+  Arena *arena = p->g->a;
+  Text *x = &k->text;
+  const Type *of = value_type(a->gr->e, a->gr->in[a->grad ? a->k : a->q]);
+  const char *heads = dims_text(p->g, a->gr->e, of, 0, of->rank - 2);
+  k->units = p->s.units;
+  if (!a->grad) {
+    text_line(x, "const long heads = %s, blocks = %s;", heads, p->blocks);
+    text_line(x, "const long u0 = attention_share(t, nt, heads, blocks, 1);");
+    text_line(x, "const long u1 = attention_share(t + 1, nt, heads, blocks, 1);");
+    return;
+  }
+  long long group = a->group;
+  const char *key_blocks = p->bounded_keys
+                               ? text_ceil_div(arena, p->keys, a->block)
+                               : arena_printf(arena, "%lld", (long long)p->s.key_blocks);
+  text_line(x, "const long heads = %s, key_blocks = %s, query_blocks = %s * %lld;", heads,
+            key_blocks, p->blocks, group);
+  text_line(x, "const int whole = attention_grad_whole(nt, heads, key_blocks, query_blocks);");
+  text_line(x, "const long key_units = heads * key_blocks;");
+  for (int i = 0; i < 2; i++)
+    text_line(x,
+              "const long u%d = attention_grad_share(t + %d, nt, heads, key_blocks, query_blocks, "
+              "%lld, %d);",
+              i, i, group, a->causal);
+}
+
 void cpu_attention(Gen *g, const Group *gr) {
   AttentionPrinter p = {.g = g, .a = attention_of(g->a, gr)};
   const Attention *a = &p.a;
@@ -513,15 +573,21 @@ void cpu_attention(Gen *g, const Group *gr) {
     all = dims_text(g, gr->e, heads, 0, heads->rank - 2);
     if (!a->grad) all = text_product(g->a, all, p.blocks);
   }
-  kernel_units_of(k, p.s.units, all);
+  if (p.s.shared)
+    print_shares(&p, k);
+  else
+    kernel_units_of(k, p.s.units, all);
+  k->balance = attention_balance;
   if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %s;", all);
-  if (p.s.slices) {
+  if (p.s.parts > 1) {
     const int by_query[] = {a->q, a->dy, a->lse, a->delta};
     for (int i = 0; i < 4; i++)
       if (by_query[i] >= 0)
         kernel_split_in(k, gr, by_query[i], 1, 0, value_type(gr->e, gr->in[by_query[i]])->bytes);
     for (int i = 0; i < gr->nout; i++)
       kernel_split_out(k, gr, i, 1, 0, value_type(gr->e, gr->out[i])->bytes);
+    for (int i = 0; i < gr->nin + gr->nout; i++)
+      if (k->args[i].access.rows && p.s.parts != k->units) k->args[i].access.parts = p.s.parts;
   }
   if (a->grad)
     print_gradients(&p, k);

@@ -366,9 +366,9 @@ void cpu_filter(Gen *g, const Group *gr) {
   k->flops = f.s.flops;
   kernel_schedule(k, &filter_kind, &f.s, sizeof f.s);
   if (filter_varies(&f.s)) {
-    text_line(&k->head, "const long count = tiles_for(nt, %lld, %lld, %lld, %d);",
+    text_line(&k->head, "const long count = tiles_for(nt, %lld, %lld, %lld);",
               (long long)(f.s.all_units / f.s.tiles), (long long)f.s.tiles,
-              (long long)(f.s.row / f.s.least), ENOUGH_TILES);
+              (long long)(f.s.row / f.s.least));
     text_line(
         &k->head,
         "const uint64_t step = ((UINT64_C(%lld) << 32) + (uint64_t)count - 1) / (uint64_t)count;",

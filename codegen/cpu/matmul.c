@@ -380,9 +380,9 @@ static void print_tiles(Gen *g, Kernel *k, const Product *p) {
   const char *tiles = p->bounded_m ? text_ceil_div(a, p->m, product_tallest(&p->s))
                                    : arena_printf(a, "%lld", (long long)p->s.tiles);
   if (product_varies(&p->s))
-    tiles = arena_printf(a, "tiles_for(nt, %s, %s, %s / %lld, %d)",
+    tiles = arena_printf(a, "tiles_for(nt, %s, %s, %s / %lld)",
                          text_product(a, p->batch, arena_printf(a, "%lld", (long long)p->s.np)),
-                         tiles, p->m, (long long)p->s.least, ENOUGH_TILES);
+                         tiles, p->m, (long long)p->s.least);
   text_line(&k->head, "const long tiles = %s;", tiles);
   text_line(
       &k->head,

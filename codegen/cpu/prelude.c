@@ -1,13 +1,15 @@
 /* The library of the CPU's kernels: vectors, elementary functions, conversions, random numbers, the
-   tiles of products and of attention. The build embeds the files in text/ and shared/. */
+   tiles of products and of attention. how threads share units. The
+   build embeds the files in text/ and shared/, and schedule/shares.h. */
 #include "codegen/cpu/cpu.h"
 
-extern const char cpu_text_base[], shared_text_math[], shared_text_convert[], shared_text_random[],
-    cpu_text_gemm[], cpu_text_half[], cpu_text_attention[];
+extern const char cpu_text_base[], schedule_text_shares[], shared_text_math[],
+    shared_text_convert[], shared_text_random[], cpu_text_gemm[], cpu_text_half[],
+    cpu_text_attention[];
 
 const Sections *cpu_library(Arena *a) {
-  const char *const texts[] = {
-      cpu_text_base, shared_text_math, shared_text_convert, shared_text_random,
-      cpu_text_gemm, cpu_text_half,    cpu_text_attention,  NULL};
+  const char *const texts[] = {cpu_text_base,       schedule_text_shares, shared_text_math,
+                               shared_text_convert, shared_text_random,   cpu_text_gemm,
+                               cpu_text_half,       cpu_text_attention,   NULL};
   return sections_of(a, texts);
 }

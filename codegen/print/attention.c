@@ -80,6 +80,7 @@ Attention attention_of(Arena *arena, const Group *gr) {
   for (int i = 0; i < q->rank - 2; i++) a.heads *= q->dim[i];
   if (q->rank > 2) a.group = dim_from_end(q, 3) / dim_from_end(k, 3);
   a.shape = (AttentionShape){.grad = grad,
+                             .causal = a.causal,
                              .in = a.dt,
                              .compute = a.compute,
                              .heads = a.heads,

@@ -37,12 +37,54 @@ AttentionSchedule attention_schedule(const VectorMachine *m, const AttentionShap
                          .block = tile.block,
                          .long_heads = tile.long_heads,
                          .rows = ATTENTION_ROWS,
-                         .blocks = ceil_div(s->t, tile.block)};
+                         .blocks = ceil_div(s->t, tile.block),
+                         .key_blocks = ceil_div(s->s, tile.block),
+                         .grad = s->grad,
+                         .causal = s->causal};
   a.nr = attention_panel(m, s->compute, a.block);
+  a.shared = s->grad ? !a.long_heads : s->causal && a.blocks > 1;
   a.all_units = attention_units(s);
+  if (s->grad && a.shared) a.all_units = s->heads / s->group * a.key_blocks + s->heads * a.blocks;
   a.units = flops < SERIAL_WORK * 4 ? 1 : a.all_units;
-  a.slices = a.units > 1 && (s->grad || s->t % a.block == 0 || s->t < a.block);
+  if (a.units == 1) a.shared = false, a.all_units = attention_units(s);
+  if (a.units > 1 && (s->grad || s->t % a.block == 0 || s->t < a.block))
+    a.parts = s->grad ? s->heads / s->group : a.shared ? s->heads : a.all_units;
   return a;
+}
+
+/* Products of a block of queries by a block of keys that the first n units take. */
+static int64_t products_of(const AttentionSchedule *a, int threads, int64_t n) {
+  int64_t heads = a->heads / a->group, queries = a->blocks * a->group;
+  int64_t of_query = a->causal ? 0 : a->key_blocks;
+  int64_t keys = heads * a->key_blocks, sum = 0;
+  bool whole = attention_grad_whole(threads, heads, a->key_blocks, queries);
+  if (a->grad && whole)
+    return 5 * n * (a->causal ? (a->blocks + 1) * queries / 2 : queries * a->key_blocks);
+  for (int64_t u = 0; u < n; u++) {
+    bool of_keys = a->grad && u < keys;
+    int64_t i = of_keys ? u % a->key_blocks : (a->grad ? u - keys : u) % a->blocks;
+    int64_t blocks = a->causal ? i + 1 : of_query;
+    sum += !a->grad  ? 2 * blocks
+           : of_keys ? 4 * a->group * (a->causal ? blocks : a->blocks)
+                     : 3 * blocks;
+  }
+  return sum;
+}
+
+double attention_balance(const void *schedule, int threads) {
+  const AttentionSchedule *a = schedule;
+  if (!a->shared) return units_balance(a->all_units, threads);
+  int64_t heads = a->heads / a->group, queries = a->blocks * a->group, most = 0, end = 0;
+  for (int t = 0; t <= threads; t++) {
+    int64_t from = end;
+    end = a->grad
+              ? attention_grad_share(t, threads, heads, a->key_blocks, queries, a->group, a->causal)
+              : attention_share(t, threads, a->heads, a->blocks, a->causal);
+    int64_t of = products_of(a, threads, end) - products_of(a, threads, from);
+    if (of > most) most = of;
+  }
+  int64_t all = products_of(a, a->grad ? 1 : threads, a->grad ? heads : end);
+  return most ? (double)all / (double)most / threads : 1;
 }
 
 int attention_panel(const VectorMachine *m, Dtype compute, int64_t n) {
@@ -62,6 +104,8 @@ const ScheduleKind attention_kind = {"attention", (const ScheduleField[]){FIELD(
                                                                           FIELD(rows),
                                                                           FIELD(nr),
                                                                           FIELD(blocks),
+                                                                          FIELD(key_blocks),
+                                                                          FIELD(shared),
                                                                           {0}}};
 #undef FIELD
 

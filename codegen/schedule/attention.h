@@ -5,7 +5,7 @@
 #include "codegen/schedule/schedule.h"
 
 typedef struct AttentionShape {
-  bool grad;
+  bool grad, causal;
   Dtype in, compute;    /* of queries, keys and values; that sums are computed in */
   int64_t heads, group; /* of queries; how many of them share the keys of one head */
   int64_t t, s, d, e;   /* queries, keys, their length, that of values */
@@ -17,7 +17,7 @@ typedef struct AttentionTile {
 } AttentionTile;
 AttentionTile attention_tile(const AttentionShape *s);
 
-/* Blocks of queries of all heads; of gradients, heads of keys. */
+/* Blocks of queries of all heads; of gradients, heads of keys: each needs buffers. */
 int64_t attention_units(const AttentionShape *s);
 
 enum { ATTENTION_ROWS = 6 }; /* queries that go by at a time */
@@ -26,12 +26,16 @@ typedef struct AttentionSchedule {
   int64_t heads, group, t, s, d, e;
   int64_t block;
   bool long_heads;
-  int rows;       /* queries that go by at a time */
-  int nr;         /* columns of a panel of keys */
-  int64_t blocks; /* of queries */
+  int rows;                   /* queries that go by at a time */
+  int nr;                     /* columns of a panel of keys */
+  int64_t blocks, key_blocks; /* of a head's queries and keys */
+  bool grad, causal;          /* as of the shape */
+  bool shared;                /* attention_share or attention_grad_share says who has which units */
   int64_t all_units, units;
-  bool slices; /* units own equal slices of what has a row a query */
+  int64_t
+      parts; /* where threads divide them, they own slices of what has a row a query; 0: never */
 } AttentionSchedule;
+double attention_balance(const void *schedule, int threads); /* as Kernel's */
 
 /* Columns of a panel, of n columns of what is computed so. */
 int attention_panel(const VectorMachine *m, Dtype compute, int64_t n);

@@ -19,12 +19,6 @@ const char *schedule_text(Arena *a, const ScheduleKind *kind, const void *schedu
   return text;
 }
 
-int64_t tiles_for(int threads, int64_t others, int64_t tiles, int64_t most) {
-  int64_t share = ceil_div(others * tiles, threads), more = others ? share * threads / others : 0;
-  if (share > ENOUGH_TILES || more < tiles || most < tiles) return tiles;
-  return more < most ? more : most;
-}
-
 double units_balance(int64_t units, int threads) {
   int64_t most = ceil_div(units, threads);
   return most ? (double)units / (double)most / threads : 1;

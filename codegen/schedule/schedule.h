@@ -10,6 +10,11 @@
 
 #include <stddef.h>
 
+#ifndef INL
+#define INL static inline
+#endif
+#include "codegen/schedule/shares.h"
+
 /* ---- machines ---- */
 
 /* A processor whose cores have vector registers. */
@@ -69,10 +74,6 @@ const char *schedule_text(Arena *a, const ScheduleKind *kind, const void *schedu
 /* ---- common ---- */
 
 static inline int64_t ceil_div(int64_t n, int64_t of) { return of ? (n + of - 1) / of : 0; }
-enum { ENOUGH_TILES = 16 }; /* of a thread: one more or less does not count */
-/* Tiles of rows for so many threads, if there are `others` of each: at least `tiles`, or as many as
-   the busiest thread has time for, at most `most`, so that they have fewer rows. */
-int64_t tiles_for(int threads, int64_t others, int64_t tiles, int64_t most);
 /* Of so many equal units: the mean work of so many threads by that of the busiest one. */
 double units_balance(int64_t units, int threads);
 static inline int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }

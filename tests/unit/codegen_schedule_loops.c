@@ -272,7 +272,11 @@ static void decides_attention(void **state) {
   assert_int_equal(a.units, 12 * 16); /* blocks of queries of each head */
   assert_int_equal(a.nr, 64);
   s.grad = true;
-  assert_int_equal(attention_schedule(&machines[AVX512], &s, UINT64_MAX).units, 4); /* key heads */
+  a = attention_schedule(&machines[AVX512], &s, UINT64_MAX);
+  assert_true(a.shared);
+  assert_int_equal(a.parts, 4); /* heads of keys */
+  assert_int_equal(a.units, 4 * 16 + 12 * 16);
+  assert_int_equal(attention_schedule(&machines[AVX512], &s, 0).units, 1); /* little work */
   s = attention(DT_F64, 1024, 64, false);
   assert_int_equal(attention_tile(&s).block, 32);
   s = attention(DT_F32, 1024, 4096, false);
@@ -297,6 +301,45 @@ static void decides_attention_on_tensor_cores(void **state) {
   assert_false(grid_attention_schedule(&grid, &s, true).tensor); /* too long */
   s = attention(DT_F16, 1024, 33, true);
   assert_int_equal(grid_attention_schedule(&grid, &s, true).copy_d, 2);
+}
+
+/* Every unit is one thread's; threads that divide the heads have equal parts, whatever the mask;
+   and many threads have work for nearly all of them. */
+static void threads_share_attention(void **state) {
+  static const int threads[] = {1, 2, 3, 4, 7, 12, 64, 100, 1000};
+  for (int i = 0; i < EXTENTS; i++)
+    for (int kind = 0; kind < 4; kind++) {
+      AttentionShape s = attention(DT_F32, extents[i], 64, kind & 1);
+      s.causal = kind & 2;
+      AttentionSchedule a = attention_schedule(&machines[AVX512], &s, UINT64_MAX);
+      int64_t heads = s.grad ? 4 : 12, key_blocks = a.key_blocks, queries = 3 * a.blocks;
+      for (size_t n = 0; n < sizeof threads / sizeof *threads; n++) {
+        int nt = threads[n];
+        bool whole = attention_grad_whole(nt, 4, key_blocks, queries);
+        int64_t units = !s.grad ? 12 * a.blocks : whole ? 4 : a.all_units, last = 0;
+        for (int t = 0; t <= nt; t++) {
+          int64_t at = s.grad ? attention_grad_share(t, nt, 4, key_blocks, queries, 3, s.causal)
+                              : attention_share(t, nt, 12, a.blocks, s.causal);
+          assert_true(at >= last && (t || at == 0));
+          if (heads % nt == 0) assert_int_equal(at, units * t / nt);
+          last = at;
+        }
+        assert_int_equal(last, units);
+        double balance = attention_balance(&a, nt);
+        assert_true(balance > 0 && balance <= 1);
+        if (heads % nt == 0) assert_true(balance == 1);
+      }
+    }
+  AttentionShape s = attention(DT_F32, 1024, 64, true);
+  for (int causal = 0; causal < 2; causal++) {
+    s.causal = causal;
+    s.grad = false;
+    AttentionSchedule a = attention_schedule(&machines[AVX512], &s, UINT64_MAX);
+    assert_true(attention_balance(&a, 16) > 0.95 && attention_balance(&a, 64) > 0.7);
+    s.grad = true; /* 5 / 7, as the scores are computed twice, where few heads would give 4 / 64 */
+    a = attention_schedule(&machines[AVX512], &s, UINT64_MAX);
+    assert_true(attention_balance(&a, 16) > 0.6 && attention_balance(&a, 64) > 0.4);
+  }
 }
 
 static void attention_covers_every_shape(void **state) {
@@ -355,6 +398,7 @@ int main(void) {
       cmocka_unit_test(decides_attention),
       cmocka_unit_test(decides_attention_on_tensor_cores),
       cmocka_unit_test(attention_covers_every_shape),
+      cmocka_unit_test(threads_share_attention),
       cmocka_unit_test(fields_are_shown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

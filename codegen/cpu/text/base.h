@@ -61,14 +61,6 @@ INL GcRectangle rectangle_at(long u, long end, long rows, long columns) {
   if (c || !whole) return (GcRectangle){r, r + 1, c, end - u < columns - c ? c + (end - u) : columns};
   return (GcRectangle){r, whole < rows - r ? r + whole : rows, 0, columns};
 }
-/* section tiles_for */
-/* Tiles of rows of a product for nt threads, if there are `others` of each: at least `tiles`, or as many as the
-   busiest thread has time for, at most `most`, so that they are less tall. One more of many does not count. */
-INL long tiles_for(int nt, long others, long tiles, long most, long many) {
-  const long share = (others * tiles + nt - 1) / nt, more = share * nt / others;
-  if (share > many || more < tiles || most < tiles) return tiles;
-  return more < most ? more : most;
-}
 /* section vfma_f32 vfma_f64 splat_f32 splat_f64 */
 #if defined(GC_AVX512)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_ia32_vfmaddps512_mask(a, b, c, -1, GC_ROUND_CURRENT); }

@@ -1,0 +1,43 @@
+/* How threads share the units of a launch where their number decides it. One text for the compiler,
+   which prints the balance of schedules, and for programs, where it is library code. */
+/* section tiles_for */
+/* Tiles of rows for nt threads, if there are `others` of each: at least `tiles`, or as many as the
+   busiest thread has time for, at most `most`, so that they are less tall. One more of MANY does
+   not count. */
+INL long tiles_for(int nt, long others, long tiles, long most) {
+  enum { MANY = 16 };
+  const long share = (others * tiles + nt - 1) / nt, more = others ? share * nt / others : 0;
+  if (share > MANY || more < tiles || most < tiles) return tiles;
+  return more < most ? more : most;
+}
+/* section attention_share */
+/* The first unit of thread t of nt. Units are the blocks of `heads` heads, head by head. With a
+   causal mask block i of a head takes i + 1 times as long as block 0. */
+INL long attention_share(long t, long nt, long heads, long blocks, int causal) {
+  const long of_head = causal ? blocks * (blocks + 1) / 2 : blocks;
+  const long before = of_head * heads * t / nt; /* blocks' worth of time */
+  const long h = of_head ? before / of_head : 0, rest = of_head ? before % of_head : 0;
+  if (!causal) return h * blocks + rest;
+  long i = 0; /* up to its middle a block is the thread's before */
+  while (i * (i + 1) + i + 1 <= 2 * rest) i++;
+  return h * blocks + i;
+}
+/* section attention_grad_whole attention_grad_share: attention_share */
+/* Whether a thread takes all gradients of a head of keys at once. That is five products for each
+   block of queries and of keys. Else threads share the blocks of keys, for the gradients by keys
+   and values, and then those of queries, for that by queries: that is four and three products. The
+   busiest thread has whole heads, or its part of all products and one block more. */
+INL int attention_grad_whole(long nt, long heads, long key_blocks, long query_blocks) {
+  const long products = key_blocks * query_blocks;
+  return 5 * products * ((heads + nt - 1) / nt) <= 7 * products * heads / nt + 4 * query_blocks;
+}
+/* The first unit of thread t of nt: units are heads, or the blocks of keys of all heads and then
+   the blocks of queries of all heads. With a causal mask the last block of keys comes first.
+   query_blocks: those of all heads of queries that share a head of keys, `group` of them. */
+INL long attention_grad_share(long t, long nt, long heads, long key_blocks, long query_blocks,
+                              long group, int causal) {
+  if (attention_grad_whole(nt, heads, key_blocks, query_blocks)) return heads * t / nt;
+  if (7 * t < 4 * nt) return attention_share(7 * t, 4 * nt, heads, key_blocks, causal);
+  return heads * key_blocks +
+         attention_share(7 * t - 4 * nt, 3 * nt, heads * group, query_blocks / group, causal);
+}
