@@ -15,6 +15,7 @@
 typedef enum Dtype {
   DT_BOOL,
   DT_U8,
+  DT_I8,
   DT_I32,
   DT_I64,
   DT_F16,
@@ -95,6 +96,7 @@ bool dtype_parse(const char *s, Dtype *out);
 static inline bool dtype_is_float(Dtype dt) { return dt >= DT_F16 && dt <= DT_F64; }
 static inline bool dtype_is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
 static inline bool dtype_is_int(Dtype dt) { return dt >= DT_U8 && dt <= DT_I64; }
+static inline bool dtype_is_byte(Dtype dt) { return dt <= DT_I8; } /* bool is one, too */
 
 /* The memory layout of a value's elements; NULL is row-major. Interned. The axes are stored in
    `order`. With panels, the last of them is split into runs of nr, which are the outermost axis: a
@@ -217,8 +219,9 @@ typedef const Type *ShapeFn(const ShapeIn *in);
 typedef struct GradCtx GradCtx;
 typedef void GradFn(GradCtx *g, const Op *op, ValueId dy);
 
-/* The decomposition of a composite into primitive ops, on operands x, with op's attributes. */
-typedef ValueId ExpandFn(Builder *b, const Op *op, const ValueId *x);
+/* The decomposition of a composite into primitive ops, on operands x, with op's attributes, to a
+   result of this type. */
+typedef ValueId ExpandFn(Builder *b, const Op *op, const Type *to, const ValueId *x);
 
 /* Reference semantics; see interp.h. */
 typedef struct EvalCtx EvalCtx;
@@ -235,7 +238,7 @@ typedef struct OpInfo {
   ShapeFn *shape; /* NULL: the caller of build_op gives the types (regions, meta) */
   GradFn *grad;   /* NULL: no gradient flows (comparisons, indices, randoms) */
   EvalFn *eval;
-  ExpandFn *expand;  /* CLASS_COMPOSITE */
+  ExpandFn *expand;  /* CLASS_COMPOSITE, and contractions that not every target has */
   const char *expr;  /* CLASS_ELEMENT: scalar C text over a, b, c for floats; see ops.def */
   const char *iexpr; /* the same for integers and bool; NULL: not defined for them */
   const char *help;  /* one line for docs and --help=ops */

@@ -81,7 +81,7 @@ static bool check_row(FILE *f, int k) {
   bool meta = i->cls == CLASS_META || i->cls == CLASS_REGION;
   if (!i->shape && i->results != 0 && !meta) ok = complain(f, i->name, "has no shape rule");
   if (!i->eval && k != OP_GRAD) ok = complain(f, i->name, "cannot be evaluated");
-  if ((i->cls == CLASS_COMPOSITE) != (i->expand != NULL))
+  if (i->cls != CLASS_CONTRACT && (i->cls == CLASS_COMPOSITE) != (i->expand != NULL))
     ok = complain(f, i->name, "is a composite, or is made of ordinary ops, but not both");
   if (i->cls == CLASS_ELEMENT && !(i->flags & OPF_POSITION) && !i->expr && !i->iexpr)
     ok = complain(f, i->name, "is element-wise, but has no scalar text");

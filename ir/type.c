@@ -11,8 +11,9 @@ static const struct {
   const char *name;
   int size;
 } dtypes[DTYPES] = {
-    [DT_BOOL] = {"bool", 1}, [DT_U8] = {"u8", 1},     [DT_I32] = {"i32", 4}, [DT_I64] = {"i64", 8},
-    [DT_F16] = {"f16", 2},   [DT_BF16] = {"bf16", 2}, [DT_F32] = {"f32", 4}, [DT_F64] = {"f64", 8},
+    [DT_BOOL] = {"bool", 1}, [DT_U8] = {"u8", 1},   [DT_I8] = {"i8", 1},
+    [DT_I32] = {"i32", 4},   [DT_I64] = {"i64", 8}, [DT_F16] = {"f16", 2},
+    [DT_BF16] = {"bf16", 2}, [DT_F32] = {"f32", 4}, [DT_F64] = {"f64", 8},
 };
 
 int dtype_size(Dtype dt) { return dtypes[dt].size; }

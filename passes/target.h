@@ -35,6 +35,8 @@ struct Target {
   uint64_t (*scratch_bytes)(const Target *t, const Entry *e, const Op *op);
   /* May this op join a fused group at all? The group's form is decided by passes/fuse/fuse.c. */
   bool (*can_fuse)(const Target *t, const Entry *e, const Op *op);
+  /* It has a kernel for this product of a quantized matrix; NULL: for none. */
+  bool (*multiplies_quantized)(const Target *t, const Entry *e, const Op *op);
   bool strided_attention; /* reads operands behind views, and stores results transposed */
   int max_fused_ops;      /* in one kernel */
 };

@@ -10,7 +10,17 @@
 
 #define GCRT_ABI 11
 
-typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
+typedef enum GcDtype {
+  GC_BOOL,
+  GC_U8,
+  GC_I8,
+  GC_I32,
+  GC_I64,
+  GC_F16,
+  GC_BF16,
+  GC_F32,
+  GC_F64
+} GcDtype;
 
 /* The memory of a program. Sizes are known at compile time; `info` prints them. */
 typedef enum GcRegion {

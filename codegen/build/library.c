@@ -7,8 +7,9 @@
 #include <inttypes.h>
 
 static const char *const c_type[DTYPES] = {
-    [DT_BOOL] = "bool",    [DT_U8] = "uint8_t",    [DT_I32] = "int32_t", [DT_I64] = "int64_t",
-    [DT_F16] = "uint16_t", [DT_BF16] = "uint16_t", [DT_F32] = "float",   [DT_F64] = "double"};
+    [DT_BOOL] = "bool",     [DT_U8] = "uint8_t",  [DT_I8] = "int8_t",
+    [DT_I32] = "int32_t",   [DT_I64] = "int64_t", [DT_F16] = "uint16_t",
+    [DT_BF16] = "uint16_t", [DT_F32] = "float",   [DT_F64] = "double"};
 
 static const char *shape(const LibraryFunction *f, Arena *a, const Type *t) {
   Text x = text_new(a, 0);

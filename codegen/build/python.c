@@ -37,15 +37,17 @@ static bool is_reserved(const char *s) {
 }
 
 static const char *const py_dtype[DTYPES] = {
-    [DT_BOOL] = "np.bool_",  [DT_U8] = "np.uint8",    [DT_I32] = "np.int32",
-    [DT_I64] = "np.int64",   [DT_F16] = "np.float16", [DT_BF16] = "_bfloat16",
-    [DT_F32] = "np.float32", [DT_F64] = "np.float64"};
+    [DT_BOOL] = "np.bool_",  [DT_U8] = "np.uint8",    [DT_I8] = "np.int8",
+    [DT_I32] = "np.int32",   [DT_I64] = "np.int64",   [DT_F16] = "np.float16",
+    [DT_BF16] = "_bfloat16", [DT_F32] = "np.float32", [DT_F64] = "np.float64"};
 static const char *const py_name[DTYPES] = {
-    [DT_BOOL] = "bool",   [DT_U8] = "uint8",      [DT_I32] = "int32",   [DT_I64] = "int64",
-    [DT_F16] = "float16", [DT_BF16] = "bfloat16", [DT_F32] = "float32", [DT_F64] = "float64"};
+    [DT_BOOL] = "bool",     [DT_U8] = "uint8",    [DT_I8] = "int8",
+    [DT_I32] = "int32",     [DT_I64] = "int64",   [DT_F16] = "float16",
+    [DT_BF16] = "bfloat16", [DT_F32] = "float32", [DT_F64] = "float64"};
 static const char *const py_scalar[DTYPES] = {
-    [DT_BOOL] = "bool", [DT_U8] = "int",     [DT_I32] = "int",   [DT_I64] = "int",
-    [DT_F16] = "float", [DT_BF16] = "float", [DT_F32] = "float", [DT_F64] = "float"};
+    [DT_BOOL] = "bool",  [DT_U8] = "int",    [DT_I8] = "int",
+    [DT_I32] = "int",    [DT_I64] = "int",   [DT_F16] = "float",
+    [DT_BF16] = "float", [DT_F32] = "float", [DT_F64] = "float"};
 
 static const char *dtype_of_array(Arena *a, Dtype d) {
   return d == DT_BF16 ? "NDArray[Any]" : arena_printf(a, "NDArray[%s]", py_dtype[d]);

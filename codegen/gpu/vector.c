@@ -112,7 +112,8 @@ const char *cuda_converter(Gen *g, Dtype dt) {
   case DT_F16: return "FromF16";
   case DT_BF16: return "FromBf16";
   case DT_U8:
-  case DT_BOOL: return "FromByte";
+  case DT_BOOL: return "FromByte<u8>";
+  case DT_I8: return "FromByte<i8>";
   default: return arena_printf(g->a, "Identity<%s>", dtype_prefix(dt));
   }
 }

@@ -12,10 +12,14 @@ const char *reduce_start(Gen *g, OpKind k, Dtype dt, int64_t n) {
   case OP_PROD: return scalar_literal(g->a, dt, real ? (Attr){.f = 1} : (Attr){.i = 1});
   case OP_REDUCE_MAX:
     if (real) return scalar_literal(g->a, dt, (Attr){.f = -__builtin_inf()});
-    return dt == DT_I32 ? "INT32_MIN" : dt == DT_I64 ? "INT64_MIN" : "0";
+    return dt == DT_I32 ? "INT32_MIN" : dt == DT_I64 ? "INT64_MIN" : dt == DT_I8 ? "-128" : "0";
   case OP_REDUCE_MIN:
     if (real) return scalar_literal(g->a, dt, (Attr){.f = __builtin_inf()});
-    return dt == DT_I32 ? "INT32_MAX" : dt == DT_I64 ? "INT64_MAX" : dt == DT_BOOL ? "1" : "255";
+    return dt == DT_I32    ? "INT32_MAX"
+           : dt == DT_I64  ? "INT64_MAX"
+           : dt == DT_I8   ? "127"
+           : dt == DT_BOOL ? "1"
+                           : "255";
   default: return scalar_literal(g->a, dt, real && n > 0 ? (Attr){.f = -0.0} : (Attr){0});
   }
 }

@@ -292,7 +292,8 @@ static void walk(Walk *w, const Block *b) {
 static int64_t common_limit(const int64_t *limit, const Type *t, int64_t rows, int64_t stride) {
   int64_t all = 0;
   for (int64_t r = 0; r < rows; r++) all = limit[r * stride] > all ? limit[r * stride] : all;
-  return all == INT64_MAX || (t->dtype == DT_U8 && all > UINT8_MAX) ? 0 : all;
+  int64_t most = t->dtype == DT_U8 ? UINT8_MAX : t->dtype == DT_I8 ? INT8_MAX : INT64_MAX - 1;
+  return all > most ? 0 : all;
 }
 
 static InputLimits limits_of(Arena *a, const int64_t *limit, const Type *t) {

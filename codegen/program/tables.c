@@ -12,8 +12,9 @@ static const char *const region_name[] = {[PLAN_ARENA] = "GC_ARENA",
                                           [PLAN_COUNTS] = "GC_COUNTS"};
 
 static const char *const dtype_enum[DTYPES] = {
-    [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",     [DT_I32] = "GC_I32", [DT_I64] = "GC_I64",
-    [DT_F16] = "GC_F16",   [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
+    [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",   [DT_I8] = "GC_I8",
+    [DT_I32] = "GC_I32",   [DT_I64] = "GC_I64", [DT_F16] = "GC_F16",
+    [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
 
 /* e: whose extents the type has; NULL: it has none. */
 static void tensor(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,

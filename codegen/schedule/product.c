@@ -7,7 +7,7 @@
 
 Dtype product_dtype(Dtype in) {
   if (dtype_is_half(in)) return DT_F32;
-  return in == DT_U8 || in == DT_BOOL ? DT_I32 : in;
+  return dtype_is_byte(in) ? DT_I32 : in;
 }
 
 /* ---- a processor ---- */

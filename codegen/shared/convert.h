@@ -39,7 +39,7 @@ INL f32 f32_sticky(f64 x) {
   f64 ay = __builtin_fabs((f64)y), ax = __builtin_fabs(x);
   return x == x && ay != ax && !(b & 1) ? bits_f32(ay < ax ? b + 1 : b - 1) : y;
 }
-/* section FLOAT_TO_INT i32_from_f32 i32_from_f64 i64_from_f32 i64_from_f64 u8_from_f32 u8_from_f64 */
+/* section FLOAT_TO_INT i32_from_f32 i32_from_f64 i64_from_f32 i64_from_f64 u8_from_f32 u8_from_f64 i8_from_f32 i8_from_f64 */
 #define FLOAT_TO_INT(F, I, LO, HI, LIM)                                                           \
   INL I I##_from_##F(F x) { return x != x ? 0 : x >= (F)LIM ? HI : x <= (F)LO ? LO : (I)x; }
 FLOAT_TO_INT(f32, i32, INT32_MIN, INT32_MAX, 2147483648.0)
@@ -48,7 +48,9 @@ FLOAT_TO_INT(f32, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
 FLOAT_TO_INT(f64, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
 FLOAT_TO_INT(f32, u8, 0, 255, 256.0)
 FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
-/* section INT_FUNCTIONS i32_abs i32_mod i32_quotient i64_abs i64_mod i64_quotient */
+FLOAT_TO_INT(f32, i8, INT8_MIN, INT8_MAX, 128.0)
+FLOAT_TO_INT(f64, i8, INT8_MIN, INT8_MAX, 128.0)
+/* section INT_FUNCTIONS i8_abs i8_mod i8_quotient i32_abs i32_mod i32_quotient i64_abs i64_mod i64_quotient */
 #define INT_FUNCTIONS(I, U)                                                                       \
   INL I I##_abs(I a) { return a < 0 ? (I)(0 - (U)a) : a; }                                        \
   INL I I##_mod(I a, I b) { /* floor-mod; 0 where b is 0 */                                       \
@@ -62,6 +64,7 @@ FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
     I q = (I)(a / b);                                                                             \
     return (I)(q * b) != a && (I)(a ^ b) < 0 ? (I)(q - 1) : q;                                    \
   }
+INT_FUNCTIONS(i8, uint8_t)
 INT_FUNCTIONS(i32, uint32_t)
 INT_FUNCTIONS(i64, uint64_t)
 /* section u8_abs u8_mod u8_quotient */

@@ -9,9 +9,10 @@ static const struct {
   const char *storage, *compute, *prefix;
 } dtype_text[DTYPES] = {
     [DT_BOOL] = {"uint8_t", "uint8_t", "u8"}, [DT_U8] = {"uint8_t", "uint8_t", "u8"},
-    [DT_I32] = {"int32_t", "int32_t", "i32"}, [DT_I64] = {"int64_t", "int64_t", "i64"},
-    [DT_F16] = {"uint16_t", "float", "f32"},  [DT_BF16] = {"uint16_t", "float", "f32"},
-    [DT_F32] = {"float", "float", "f32"},     [DT_F64] = {"double", "double", "f64"},
+    [DT_I8] = {"int8_t", "int8_t", "i8"},     [DT_I32] = {"int32_t", "int32_t", "i32"},
+    [DT_I64] = {"int64_t", "int64_t", "i64"}, [DT_F16] = {"uint16_t", "float", "f32"},
+    [DT_BF16] = {"uint16_t", "float", "f32"}, [DT_F32] = {"float", "float", "f32"},
+    [DT_F64] = {"double", "double", "f64"},
 };
 
 const char *dtype_storage(Dtype dt) { return dtype_text[dt].storage; }

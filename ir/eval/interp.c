@@ -23,6 +23,7 @@ Scalar scalar_round(Scalar s, Dtype dt, InterpMode mode) {
   switch (dt) {
   case DT_BOOL: return (Scalar){.i = s.i != 0};
   case DT_U8: return (Scalar){.i = (uint8_t)s.i};
+  case DT_I8: return (Scalar){.i = (int8_t)s.i};
   case DT_I32: return (Scalar){.i = (int32_t)s.i};
   case DT_F16: return exact ? s : (Scalar){.f = round_float(s.f, 11, -24, 65504)};
   case DT_BF16: return exact ? s : (Scalar){.f = round_float(s.f, 8, -133, 0x1.FEp127)};

@@ -75,8 +75,9 @@ bool op_commutes(const Entry *e, const Op *op) {
 static bool embeds(Dtype a, Dtype b) {
   static const unsigned into[DTYPES] = {
 #define D(X) 1u << DT_##X
-      [DT_BOOL] = D(BOOL) | D(U8) | D(I32) | D(I64) | D(F16) | D(BF16) | D(F32) | D(F64),
+      [DT_BOOL] = D(BOOL) | D(U8) | D(I8) | D(I32) | D(I64) | D(F16) | D(BF16) | D(F32) | D(F64),
       [DT_U8] = D(U8) | D(I32) | D(I64) | D(F16) | D(BF16) | D(F32) | D(F64),
+      [DT_I8] = D(I8) | D(I32) | D(I64) | D(F16) | D(BF16) | D(F32) | D(F64),
       [DT_I32] = D(I32) | D(I64) | D(F64),
       [DT_I64] = D(I64),
       [DT_F16] = D(F16) | D(F32) | D(F64),
@@ -499,7 +500,8 @@ static FoldRule *const rules[OP_KINDS][MAX_RULES] = {
     [OP_REDUCE_MIN] = {reduce_of_one, extreme_of_const},
     [OP_ARGMAX] = {arg_trivial},
     [OP_ARGMIN] = {arg_trivial},
-    [OP_MATMUL] = {matmul_of_transpose},
+    [OP_MATMUL] = {matmul_of_transpose, matmul_of_dequantize},
+    [OP_GATHER] = {gather_of_dequantize},
     [OP_STOP_GRADIENT] = {view_of_const, stop_of_stop},
 };
 

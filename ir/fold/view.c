@@ -265,5 +265,30 @@ ValueId matmul_of_transpose(const Fold *f) {
   return NO_ID;
 }
 
+/* matmul(x, dequantize(q, s)) → quantized_matmul(x, q, s), where groups are along the depth: the
+   same products in the same order */
+ValueId matmul_of_dequantize(const Fold *f) {
+  const Op *d = fold_def(f, 1, OP_DEQUANTIZE);
+  if (!d || f->attr[AT_TA].i || f->attr[AT_WIDE].i || f->attr[AT_TF32].i) return NO_ID;
+  if (f->type->rank != 2 || type_of(f, 1)->extent || type_extent(type_of(f, 0), 1)) return NO_ID;
+  if (d->attr[AT_AXIS].i != f->attr[AT_TB].i) return NO_ID;
+  const ValueId x[] = {f->x[0], d->operands[0], d->operands[1]};
+  return build(f->b, OP_QUANTIZED_MATMUL, x, 3, d->attr, NULL);
+}
+
+/* gather(dequantize(q, s), ids) → dequantize(gather(q, ids), gather(s, ids)), where no group has
+   elements of several rows */
+ValueId gather_of_dequantize(const Fold *f) {
+  const Op *d = fold_def(f, 0, OP_DEQUANTIZE);
+  if (!d || f->attr[AT_BATCH].i || d->attr[AT_AXIS].i == 0 || f->type->extent) return NO_ID;
+  ValueId x[2];
+  for (int i = 0; i < 2; i++)
+    x[i] = build(f->b, OP_GATHER, (ValueId[]){d->operands[i], f->x[1]}, 2, f->attr, NULL);
+  Attr attr[MAX_ATTRS];
+  memcpy(attr, d->attr, sizeof attr);
+  attr[AT_AXIS].i += type_of(f, 1)->rank - 1;
+  return build(f->b, OP_DEQUANTIZE, x, 2, attr, f->type);
+}
+
 /* stop_gradient(stop_gradient(x)) → stop_gradient(x) */
 ValueId stop_of_stop(const Fold *f) { return fold_def(f, 0, OP_STOP_GRADIENT) ? f->x[0] : NO_ID; }

@@ -72,7 +72,8 @@ static ValueId subtract_mean(Builder *b, ValueId x, const Ints *axes) {
   return build2(b, OP_SUB, x, build_unreduce(b, mean, t, axes));
 }
 
-ValueId expand_variance(Builder *b, const Op *op, const ValueId *x) {
+ValueId expand_variance(Builder *b, const Op *op, const Type *to, const ValueId *x) {
+  (void)to;
   const Type *t = value_type(b->e, x[0]);
   const Ints *axes = op->attr[AT_AXES].ints;
   ValueId centred = subtract_mean(b, x[0], axes);
@@ -83,8 +84,8 @@ ValueId expand_variance(Builder *b, const Op *op, const ValueId *x) {
   return build_convert(b, sum, t->dtype);
 }
 
-ValueId expand_batch_norm(Builder *b, const Op *op, const ValueId *x) {
-  (void)op;
+ValueId expand_batch_norm(Builder *b, const Op *op, const Type *to, const ValueId *x) {
+  (void)op, (void)to;
   const Type *t = value_type(b->e, x[0]);
   ValueId y = build2(b, OP_SUB, x[0], per_channel(b, x[1], t));
   y = build2(b, OP_MUL, y, per_channel(b, x[2], t));

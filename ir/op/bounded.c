@@ -165,6 +165,14 @@ static const Type *multiplies(const ShapeIn *in, const Type *y) {
   return with_axes(in, y, axis);
 }
 
+/* The rows of x are; the depth, which groups divide, is static, as the matrix is. */
+static const Type *multiplies_quantized(const ShapeIn *in, const Type *y) {
+  for (int k = 0; k < in->n; k++)
+    for (int i = k == 0; i < in->type[k]->rank; i++)
+      if (type_extent(in->type[k], i)) return refused(in, in->type[k], i);
+  return leading_of(in, y, in->type[0], 1);
+}
+
 /* ---- images, rows, attention: what is bounded is the batch ---- */
 
 static const Type *images(const ShapeIn *in, const Type *y) {
@@ -293,6 +301,7 @@ const Type *shape_bounded(const ShapeIn *in, const Type *y) {
   case OP_ARGMIN:
   case OP_VARIANCE: return reduces(in, y);
   case OP_MATMUL: return multiplies(in, y);
+  case OP_QUANTIZED_MATMUL: return multiplies_quantized(in, y);
   case OP_GATHER: return rows_by_id(in, y, false);
   case OP_GATHER_GRAD: return rows_by_id(in, y, true);
   case OP_ONE_HOT: return one_hots(in);

@@ -287,8 +287,10 @@ static const struct {
 double element_of_number(OpKind k, double x) { return element_fn[k].on_floats(x, 0, 0); }
 
 static Scalar convert(Scalar s, Dtype from, Dtype to, InterpMode mode) {
-  static const int64_t lo[DTYPES] = {[DT_I32] = INT32_MIN, [DT_I64] = INT64_MIN};
-  static const int64_t hi[DTYPES] = {[DT_U8] = 255, [DT_I32] = INT32_MAX, [DT_I64] = INT64_MAX};
+  static const int64_t lo[DTYPES] = {
+      [DT_I8] = INT8_MIN, [DT_I32] = INT32_MIN, [DT_I64] = INT64_MIN};
+  static const int64_t hi[DTYPES] = {
+      [DT_U8] = 255, [DT_I8] = INT8_MAX, [DT_I32] = INT32_MAX, [DT_I64] = INT64_MAX};
   bool is_float = dtype_is_float(from);
   if (dtype_is_float(to)) {
     if (is_float) return s;

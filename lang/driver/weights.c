@@ -29,7 +29,7 @@ static json_t *read_header(FILE *f) {
 }
 
 static const char *safe_dtype(Dtype dt) {
-  static const char *const names[DTYPES] = {"BOOL", "U8",   "I32", "I64",
+  static const char *const names[DTYPES] = {"BOOL", "U8",   "I8",  "I32", "I64",
                                             "F16",  "BF16", "F32", "F64"};
   return names[dt];
 }

@@ -23,7 +23,10 @@ static const char *subject_text(Elab *e, Subject s) {
 /* Floats mix in an optimizer alone: its states may be wider than the param. */
 bool common_dtype(const Elab *e, Dtype a, Dtype b, Dtype *out) {
   if (a == b) return *out = a, true;
-  if (dtype_is_int(a) && dtype_is_int(b)) return *out = a > b ? a : b, true;
+  if (dtype_is_int(a) && dtype_is_int(b)) {
+    bool bytes = dtype_is_byte(a) && dtype_is_byte(b); /* u8 and i8 */
+    return *out = bytes ? DT_I32 : a > b ? a : b, true;
+  }
   if (!dtype_is_float(a) || !dtype_is_float(b) || (!e->optimizer_path && !is_lenient(e)))
     return false;
   if (dtype_size(a) == dtype_size(b)) return false; /* f16 and bf16 */

@@ -124,7 +124,10 @@ bool val_equal(Elab *e, Val a, Val b) {
 }
 
 static bool int_fits(int64_t i, Dtype dt) {
-  return dt == DT_U8 ? i >= 0 && i <= 255 : dt == DT_I32 ? i >= INT32_MIN && i <= INT32_MAX : true;
+  return dt == DT_U8    ? i >= 0 && i <= UINT8_MAX
+         : dt == DT_I8  ? i >= INT8_MIN && i <= INT8_MAX
+         : dt == DT_I32 ? i >= INT32_MIN && i <= INT32_MAX
+                        : true;
 }
 
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {

@@ -250,9 +250,10 @@ void syntax_error(Parser *ps, const int *token, const char *const *word, int n) 
     if (closer && f.opener.line && f.open != '{' && f.opener.line != f.loc.line)
       parse_note(ps, SEV_NOTE, f.opener, "this '%c' is still open", f.open);
     if (expects(e, DTYPE) && !expects(e, INTEGER))
-      parse_note(ps, SEV_HINT, (Loc){0},
-                 "a type is one of f32 f16 bf16 f64 i32 i64 u8 bool and a shape: f32[64, 784], or "
-                 "f32[shape(x)] for the shape of x");
+      parse_note(
+          ps, SEV_HINT, (Loc){0},
+          "a type is one of f32 f16 bf16 f64 i32 i64 u8 i8 bool and a shape: f32[64, 784], or "
+          "f32[shape(x)] for the shape of x");
     else if (!hint_missing(ps, e, &f))
       hint_keyword(ps, f.name && hint_for_keyword(f.name) ? f.name : f.before, outside);
   }

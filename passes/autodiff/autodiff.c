@@ -266,10 +266,18 @@ static void clean_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   map[op->results[0]] = v;
 }
 
-/* Composites served for their gradients alone: expands them into their parts. */
+/* Composites served for their gradients alone, and not every target has each contraction: what
+   expands the op into its parts, or NULL. */
+static ExpandFn *expansion(const PassRun *r, const Entry *e, const Op *op) {
+  const Target *t = r->opt->target;
+  bool kept = op->kind == OP_QUANTIZED_MATMUL && t && t->multiplies_quantized &&
+              t->multiplies_quantized(t, e, op);
+  return kept ? NULL : op_info[op->kind].expand;
+}
+
 static void plain_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   PassRun *r = data;
-  ExpandFn *made = op_info[op->kind].expand;
+  ExpandFn *made = expansion(r, old, op);
   if (!made) {
     build_copy(b, old, op, map);
     return;
@@ -277,16 +285,16 @@ static void plain_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   ValueId *x = ARENA_ARRAY(r->scratch, ValueId, op->noperands);
   for (int i = 0; i < op->noperands; i++) x[i] = map[op->operands[i]];
   place_at(b, op);
-  ValueId y = made(b, op, x);
+  ValueId y = made(b, op, value_type(old, op->results[0]), x);
   Value *value = value_at(b->e, y);
   if (!value->name) value->name = value_at(old, op->results[0])->name;
   map[op->results[0]] = y;
   r->changes++;
 }
 
-static bool has_composites(const Entry *e) {
+static bool has_composites(const PassRun *r, const Entry *e) {
   bool any = false;
-  for (uint32_t i = 0; i < e->ops.n && !any; i++) any = op_info[op_at(e, i)->kind].expand != NULL;
+  for (uint32_t i = 0; i < e->ops.n && !any; i++) any = expansion(r, e, op_at(e, i)) != NULL;
   return any;
 }
 
@@ -323,7 +331,7 @@ bool pass_autodiff(PassRun *r) {
       entry_rebuild(e, expand_each, &d, false, false);
     }
     if (d.extra.n || (any && saved != PRECISION_F32)) clean(&d, e, saved);
-    if (has_composites(e)) entry_rebuild(e, plain_each, r, false, false);
+    if (has_composites(r, e)) entry_rebuild(e, plain_each, r, false, false);
   }
   return ctx_errors(r->m->ctx) == errors;
 }

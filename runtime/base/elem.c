@@ -163,7 +163,8 @@ bool elem_check(Elem to, const void *src, Elem from, uint64_t n, uint64_t *bad) 
   if (to == ELEM_F64 && elem_info[from].size < 8) return true;
   if (to == ELEM_F32 && elem_info[from].size < 4) return true;
   int64_t lo = 0, hi = 1;
-  if (to == ELEM_U8) hi = 255;
+  if (to == ELEM_U8) hi = UINT8_MAX;
+  if (to == ELEM_I8) lo = INT8_MIN, hi = INT8_MAX;
   if (to == ELEM_I32) lo = INT32_MIN, hi = INT32_MAX;
   if (to == ELEM_I64) lo = INT64_MIN, hi = INT64_MAX;
   bool real = elem_info[to].cls == ELEM_FLOATS;

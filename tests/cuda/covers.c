@@ -19,8 +19,7 @@ static void mark(const Entry *e, const Block *b, bool *seen) {
 }
 
 static bool is_asked_for(OpKind k) {
-  return op_info[k].cls != CLASS_COMPOSITE && op_info[k].cls != CLASS_META && k != OP_TF32 &&
-         k != OP_EXTENT;
+  return !op_info[k].expand && op_info[k].cls != CLASS_META && k != OP_TF32 && k != OP_EXTENT;
 }
 
 int main(int argc, char **argv) {

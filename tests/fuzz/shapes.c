@@ -124,7 +124,7 @@ static void say_tensor(Call *c, uint64_t *rng, const char *kind) {
 static void say_argument(Call *c, uint64_t *rng, const char *kind) {
   static const char *const axes[] = {"0", "1", "-1", "-2", "[0, 1]", "[-1]", "4"};
   static const char *const numbers[] = {"0", "1", "0.5", "-1", "1e38"};
-  static const char *const dtypes[] = {"f32", "f16", "i32", "i64", "u8", "bool", "f64"};
+  static const char *const dtypes[] = {"f32", "f16", "i32", "i64", "u8", "i8", "bool", "f64"};
   static const char *const specs[] = {"\"ij,jk->ik\"", "\"ij->ji\"", "\"bij,bjk->bik\"",
                                       "\"i,j->ij\"", "\"ij,ij->\""};
   if (strcmp(kind, "int") == 0 || strcmp(kind, "axes") == 0)

@@ -23,6 +23,7 @@ Scalar scalar_read(const unsigned char *p, Dtype dt) {
   switch (dt) {
   case DT_BOOL:
   case DT_U8: s.i = *p; break;
+  case DT_I8: s.i = (int8_t)*p; break;
   case DT_I32: memcpy(&i, p, 4), s.i = i; break;
   case DT_I64: memcpy(&s.i, p, 8); break;
   case DT_F16:
@@ -57,7 +58,8 @@ void scalar_write(unsigned char *p, Dtype dt, Scalar s) {
   float f = (float)s.f;
   switch (dt) {
   case DT_BOOL:
-  case DT_U8: *p = (unsigned char)s.i; break;
+  case DT_U8:
+  case DT_I8: *p = (unsigned char)s.i; break;
   case DT_I32: memcpy(p, &i, 4); break;
   case DT_I64: memcpy(p, &s.i, 8); break;
   case DT_F16:

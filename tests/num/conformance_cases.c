@@ -64,8 +64,9 @@ static void operand(Case *c, Dtype dt, int rank, const int64_t *dim) {
 
 static void indices(Case *c, int rank, const int64_t *dim, int64_t limit) {
   c->limit[c->n] = limit;
-  operand(c, (Dtype[]){DT_U8, DT_I32, DT_I64}[limit > 255 ? 1 + below(c, 2) : below(c, 3)], rank,
-          dim);
+  int narrow = limit <= INT8_MAX ? 0 : limit <= UINT8_MAX ? 1 : 2;
+  static const Dtype dtypes[] = {DT_I8, DT_U8, DT_I32, DT_I64};
+  operand(c, dtypes[narrow + below(c, 4 - narrow)], rank, dim);
 }
 
 static const Ints *ints(Case *c, int n, const int64_t *at) { return intern_ints(c->ctx, at, n); }
@@ -494,6 +495,39 @@ static void spread_out(Case *c) {
     if (c->x[0].type->dim[i] == 0) c->attr[AT_AXES].ints = NULL, c->terms = 1;
 }
 
+/* Integers and scales of a matrix or more; the axis has any number of elements. */
+static void quantized(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 1, d), axis = (int)below(c, rank);
+  bool pairs = below(c, 2);
+  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
+  c->attr[AT_GROUP].i = c->size == 3 ? 32 : 1 + below(c, 9);
+  int64_t n = d[axis], groups = (n + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
+  if (c->kind == OP_DEQUANTIZE) {
+    c->given = type_of(c, c->dt, rank, d);
+    d[axis] = pairs ? (n + 1) / 2 : n;
+    operand(c, pairs ? DT_U8 : DT_I8, rank, d);
+  } else {
+    operand(c, c->dt, rank, d);
+  }
+  d[axis] = groups;
+  if (c->kind != OP_QUANTIZE_SCALE) operand(c, DT_BF16, rank, d);
+}
+
+static void quantized_product(Case *c) {
+  int64_t m = 1 + below(c, 9), n = 1 + below(c, c->size == 3 ? 300 : 99);
+  int64_t k = 1 + below(c, c->size == 3 ? 1500 : 99), axis = below(c, 2);
+  bool pairs = below(c, 2);
+  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
+  c->attr[AT_GROUP].i = below(c, 4) ? 32 : 1 + below(c, 40);
+  int64_t groups = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
+  int64_t stored = pairs ? (k + 1) / 2 : k;
+  operand(c, c->dt, 2, (int64_t[]){m, k});
+  operand(c, pairs ? DT_U8 : DT_I8, 2, axis ? (int64_t[]){n, stored} : (int64_t[]){stored, n});
+  operand(c, DT_BF16, 2, axis ? (int64_t[]){n, groups} : (int64_t[]){groups, n});
+  c->terms = k;
+}
+
 /* ---- the table ---- */
 
 const Row conformance_rows[OP_KINDS] = {
@@ -591,5 +625,9 @@ const Row conformance_rows[OP_KINDS] = {
     [OP_AVG_POOL_GRAD] = {pooled, MAGNITUDES, 2, 0, 2},
     [OP_VARIANCE] = {spread_out, ROWS, 4, 0, 2},
     [OP_BATCH_NORM] = {normed_images, ROWS, 8, 0, 2},
+    [OP_QUANTIZE_SCALE] = {quantized, EXACT, 0},
+    [OP_QUANTIZE] = {quantized, EXACT, 0},
+    [OP_DEQUANTIZE] = {quantized, EXACT, 0},
+    [OP_QUANTIZED_MATMUL] = {quantized_product, MAGNITUDES, 2, 0, 2},
     [OP_STOP_GRADIENT] = {unary, EXACT, 0},
 };

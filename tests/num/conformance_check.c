@@ -46,13 +46,26 @@ static bool equal(Dtype dt, Scalar a, Scalar b, double tol) {
   return fabs(a.f - b.f) <= tol;
 }
 
+/* Of a quantized integer, or of a pair of them, each of which stands plus 8. */
+static int64_t magnitude(int64_t q, Dtype dt) {
+  if (dt == DT_I8) return q < 0 ? -q : q;
+  int64_t lo = (q & 15) - 8, hi = (q >> 4) - 8;
+  lo = lo < 0 ? -lo : lo, hi = hi < 0 ? -hi : hi;
+  return (lo > 7 ? 7 : lo) + 8 + 16 * ((hi > 7 ? 7 : hi) + 8);
+}
+
 static void magnitudes(Case *c, Interp *it, Tensor *out) {
   Tensor in[8];
   for (int i = 0; i < c->n; i++) {
     in[i] = (Tensor){c->x[i].type, ARENA_ARRAY(c->m->arena, Scalar, c->x[i].type->numel + 1)};
-    for (int64_t j = 0; j < in[i].type->numel; j++)
-      in[i].at[j] =
-          dtype_is_float(in[i].type->dtype) ? (Scalar){.f = fabs(c->x[i].at[j].f)} : c->x[i].at[j];
+    Dtype dt = in[i].type->dtype;
+    bool quantized = c->kind == OP_QUANTIZED_MATMUL;
+    for (int64_t j = 0; j < in[i].type->numel; j++) {
+      Scalar x = c->x[i].at[j];
+      in[i].at[j] = dtype_is_float(dt) ? (Scalar){.f = fabs(x.f)}
+                    : quantized        ? (Scalar){.i = magnitude(x.i, dt)}
+                                       : x;
+    }
   }
   interp_run(it, c->e, in, out);
 }

@@ -36,7 +36,7 @@ Tensor *gradient_operand(Case *c, Dtype dt, int rank, const int64_t *dim) {
 }
 
 static Tensor *add_ids(Case *c, int rank, const int64_t *dim, int64_t limit) {
-  Tensor *t = gradient_operand(c, (Dtype[]){DT_U8, DT_I32, DT_I64}[below(c, 3)], rank, dim);
+  Tensor *t = gradient_operand(c, (Dtype[]){DT_U8, DT_I8, DT_I32, DT_I64}[below(c, 4)], rank, dim);
   for (int64_t i = 0; i < t->type->numel; i++) t->at[i].i = below(c, limit);
   return t;
 }
@@ -199,6 +199,39 @@ static void product(Case *c) {
   int64_t a[3] = {page, ta ? k : m, ta ? m : k}, b[3] = {page, tb ? n : k, tb ? k : n};
   gradient_operand(c, DT_F64, 2 + batch, a + !batch);
   gradient_operand(c, DT_F64, 2 + batch, b + !batch);
+}
+
+/* Integers are bytes of any bits. */
+static Tensor *add_bytes(Case *c, bool pairs, int rank, const int64_t *dim) {
+  Tensor *t = gradient_operand(c, pairs ? DT_U8 : DT_I8, rank, dim);
+  for (int64_t i = 0; i < t->type->numel; i++)
+    t->at[i].i = below(c, pairs ? 256 : 19) - (pairs ? 0 : 9);
+  return t;
+}
+
+static void dequantized(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 1, d), axis = (int)below(c, rank);
+  bool pairs = below(c, 2);
+  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
+  c->attr[AT_GROUP].i = 1 + below(c, 4);
+  c->given = type_get(c->r->c, DT_F64, rank, d);
+  int64_t n = d[axis];
+  d[axis] = pairs ? (n + 1) / 2 : n;
+  add_bytes(c, pairs, rank, d);
+  d[axis] = (n + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
+  gradient_operand(c, DT_F64, rank, d);
+}
+
+static void quantized_product(Case *c) {
+  int64_t m = 1 + below(c, 4), n = 1 + below(c, 4), k = 1 + below(c, 4), axis = below(c, 2);
+  bool pairs = below(c, 2);
+  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
+  c->attr[AT_GROUP].i = 1 + below(c, 4);
+  int64_t q = pairs ? (k + 1) / 2 : k, s = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
+  gradient_operand(c, DT_F64, 2, (int64_t[]){m, k});
+  add_bytes(c, pairs, 2, axis ? (int64_t[]){n, q} : (int64_t[]){q, n});
+  gradient_operand(c, DT_F64, 2, axis ? (int64_t[]){n, s} : (int64_t[]){s, n});
 }
 
 static void looked_up(Case *c) {
@@ -429,6 +462,8 @@ const Row gradient_rows[OP_KINDS] = {
     [OP_REDUCE_MAX] = {ladder, 0, 1},
     [OP_REDUCE_MIN] = {ladder, 0, 1},
     [OP_MATMUL] = {product, 0, 2},
+    [OP_DEQUANTIZE] = {dequantized, 0, 2},
+    [OP_QUANTIZED_MATMUL] = {quantized_product, 0, 2},
     [OP_GATHER] = {looked_up, 0, 2},
     [OP_GATHER_GRAD] = {summed_by_id, 0, 2},
     [OP_CUMSUM] = {running, 0, 2},

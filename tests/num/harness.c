@@ -23,8 +23,6 @@ void gcrt_fault(int site, int64_t at, int64_t value, int64_t limit) {
              site, (long long)value, (long long)limit);
 }
 
-static const int dtype_bytes[] = {1, 1, 4, 8, 2, 2, 4, 8};
-
 static void hyper_write(unsigned char *p, const GcHyper *h) {
   bool real = h->dtype == GC_F32;
   scalar_write(p, (Dtype)h->dtype,
@@ -49,7 +47,7 @@ static size_t element(const GcTensor *t, int64_t i) {
       size *= t->dims[axis];
     }
   }
-  return (size_t)at * (size_t)dtype_bytes[t->dtype];
+  return (size_t)at * (size_t)dtype_size((Dtype)t->dtype);
 }
 
 static int64_t count(const GcTensor *t) {
@@ -66,7 +64,7 @@ static bool is_row_major(const GcTensor *t) {
 
 static void get_all(Compiled *c, const GcTensor *t, Scalar *to) {
   const unsigned char *p = c->region[t->region] + t->offset;
-  const size_t size = (size_t)dtype_bytes[t->dtype];
+  const size_t size = (size_t)dtype_size((Dtype)t->dtype);
   const bool plain = is_row_major(t);
   for (int64_t i = 0, n = count(t); i < n; i++)
     to[i] = scalar_read(p + (plain ? (size_t)i * size : element(t, i)), (Dtype)t->dtype);
@@ -74,7 +72,7 @@ static void get_all(Compiled *c, const GcTensor *t, Scalar *to) {
 
 static void put_all(Compiled *c, const GcTensor *t, const Scalar *from) {
   unsigned char *p = c->region[t->region] + t->offset;
-  const size_t size = (size_t)dtype_bytes[t->dtype];
+  const size_t size = (size_t)dtype_size((Dtype)t->dtype);
   const bool plain = is_row_major(t);
   for (int64_t i = 0, n = count(t); i < n; i++)
     scalar_write(p + (plain ? (size_t)i * size : element(t, i)), (Dtype)t->dtype, from[i]);

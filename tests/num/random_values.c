@@ -25,7 +25,7 @@ Dtype gen_float(Gen *g) {
 }
 
 Dtype gen_int(Gen *g) {
-  if (g->o.narrow && chance(g, 40)) return chance(g, 50) ? DT_I64 : DT_U8;
+  if (g->o.narrow && chance(g, 40)) return (Dtype[]){DT_U8, DT_I8, DT_I64, DT_I64}[below(g, 4)];
   return DT_I32;
 }
 

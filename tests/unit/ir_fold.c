@@ -366,6 +366,29 @@ static void reductions(void **state) {
   close_entry(&t);
 }
 
+static void quantized_operands(void **state) {
+  (void)state;
+  T t = open_entry();
+  const int64_t k = 70, n = 4;
+  const Type *w = type_get(t.c, DT_F32, 2, (int64_t[]){n, k});
+  const Type *ids = type_get(t.c, DT_I32, 2, (int64_t[]){3, 2});
+  ValueId in[] = {entry_add_input(t.e, "in", type_get(t.c, DT_F32, 2, (int64_t[]){2, k})),
+                  entry_add_input(t.e, "q", type_get(t.c, DT_I8, 2, (int64_t[]){n, k})),
+                  entry_add_input(t.e, "s", type_get(t.c, DT_BF16, 2, (int64_t[]){n, 3})),
+                  entry_add_input(t.e, "ids", ids)};
+  Attr attr[MAX_ATTRS] = {[AT_AXIS].i = 1, [AT_BITS].i = 8, [AT_GROUP].i = 32};
+  ValueId d = build(t.b, OP_DEQUANTIZE, in + 1, 2, attr, w), of[] = {d, in[3]};
+  IS(build_matmul(t.b, in[0], d, false, true), "quantized_matmul(in, q, s)");
+  IS(build_matmul(t.b, d, in[0], false, true), "matmul(dequantize(q, s), in)");
+  IS(build(t.b, OP_GATHER, of, 2, NULL, NULL), "dequantize(gather(q, ids), gather(s, ids))");
+  attr[AT_AXIS].i = 0;
+  in[2] = entry_add_input(t.e, "r", type_get(t.c, DT_BF16, 2, (int64_t[]){1, k}));
+  of[0] = d = build(t.b, OP_DEQUANTIZE, in + 1, 2, attr, w);
+  IS(build_matmul(t.b, in[0], d, false, true), "matmul(in, dequantize(q, r))");
+  IS(build(t.b, OP_GATHER, of, 2, NULL, NULL), "gather(dequantize(q, r), ids)");
+  close_entry(&t);
+}
+
 static void matmul_flags(void **state) {
   (void)state;
   T t = open_entry();
@@ -500,10 +523,13 @@ static void same_bits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums),         cmocka_unit_test(products),     cmocka_unit_test(powers),
-      cmocka_unit_test(signs),        cmocka_unit_test(logic),        cmocka_unit_test(conversions),
-      cmocka_unit_test(constants),    cmocka_unit_test(views),        cmocka_unit_test(reductions),
-      cmocka_unit_test(matmul_flags), cmocka_unit_test(layouts_stay), cmocka_unit_test(same_bits),
+      cmocka_unit_test(sums),         cmocka_unit_test(products),
+      cmocka_unit_test(powers),       cmocka_unit_test(signs),
+      cmocka_unit_test(logic),        cmocka_unit_test(conversions),
+      cmocka_unit_test(constants),    cmocka_unit_test(views),
+      cmocka_unit_test(reductions),   cmocka_unit_test(quantized_operands),
+      cmocka_unit_test(matmul_flags), cmocka_unit_test(layouts_stay),
+      cmocka_unit_test(same_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

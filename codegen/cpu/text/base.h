@@ -43,6 +43,7 @@ enum { GC_ROUND_CURRENT = 4 }; /* the rounding mode of the thread */
 typedef float f32;
 typedef double f64;
 typedef uint8_t u8;
+typedef int8_t i8;
 typedef int32_t i32;
 typedef int64_t i64;
 typedef f32 Vf32 __attribute__((vector_size(VBYTES), may_alias));
@@ -50,6 +51,7 @@ typedef f64 Vf64 __attribute__((vector_size(VBYTES), may_alias));
 typedef i32 Vi32 __attribute__((vector_size(VBYTES), may_alias));
 typedef i64 Vi64 __attribute__((vector_size(VBYTES), may_alias));
 typedef u8 Vu8 __attribute__((vector_size(VBYTES), may_alias));
+typedef i8 Vi8 __attribute__((vector_size(VBYTES), may_alias));
 /* section rectangle_at GcRectangle */
 /* Of a grid of rows x columns units, numbered row by row, the largest rectangle that begins with unit u and ends
    before `end`: whole rows, or a part of one. */

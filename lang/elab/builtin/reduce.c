@@ -53,7 +53,7 @@ static Val sum_of_tree(BuiltinCall *s, Val tree) {
     if (x.kind == VAL_ERROR) return x;
     Dtype dt = x.tensor.type->dtype;
     elab_at(e, s->loc);
-    x = sum_of_all(e, dt == DT_BOOL || dt == DT_U8 ? val_convert(e, x, DT_I32) : x, s->loc);
+    x = sum_of_all(e, dtype_is_byte(dt) ? val_convert(e, x, DT_I32) : x, s->loc);
     total = i ? tensor_binary(e, BIN_ADD, total, x, s->loc) : x;
     if (total.kind == VAL_ERROR) return total;
   }
@@ -97,7 +97,7 @@ Val builtin_reduce(BuiltinCall *s) {
   if (x.kind == VAL_ERROR || !arg_axes(s, "axis", x, &axes)) return error_value;
   Dtype dt = x.tensor.type->dtype;
   elab_at(e, s->loc);
-  if (dt == DT_BOOL || dt == DT_U8) x = val_convert(e, x, DT_I32); /* a byte overflows at once */
+  if (dtype_is_byte(dt)) x = val_convert(e, x, DT_I32); /* a byte overflows at once */
   return reduced(s, (OpKind)s->f->data, x, axes, arg(s, "keep").b);
 }
 

@@ -22,7 +22,7 @@ Val builtin_cumsum(BuiltinCall *s) {
   if (!arg_axis(s, "axis", x, &axis)) return error_value;
   Dtype dt = x.tensor.type->dtype;
   elab_at(e, s->loc);
-  if (dt == DT_BOOL || dt == DT_U8) x = val_convert(e, x, DT_I32);
+  if (dtype_is_byte(dt)) x = val_convert(e, x, DT_I32);
   Attr attr[MAX_ATTRS] = {[AT_AXIS].i = axis};
   return build_checked(e, OP_CUMSUM, &x, 1, attr, NULL, s->name, s->loc);
 }

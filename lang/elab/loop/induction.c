@@ -85,6 +85,7 @@ static const IndexRange *range_of_op(Elab *e, const Op *op) {
     if (!x[i]->known) return &not_known;
   }
   Dtype dt = value_type(e->run->entry, op->results[0])->dtype;
+  if (dt == DT_I8) return range_between(e, INT8_MIN, INT8_MAX);
   if (dt != DT_I32 && dt != DT_I64) return range_between(e, 0, dt == DT_BOOL ? 1 : UINT8_MAX);
   bool both = x[0]->linear && x[1] && x[1]->linear;
   const IndexRange *nothing = linear_form(e, 0, 0);

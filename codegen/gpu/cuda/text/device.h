@@ -2,6 +2,7 @@
    is the hardware's own, each behind one primitive. Contract: this is the only text with instructions
    in it; the same bits come from the same operands on every GPU, and from f32 operands the same as on
    the CPU. Compiled without include directories, with --fmad=false --ftz=true. */
+typedef signed char int8_t;
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef int int32_t;
@@ -11,6 +12,7 @@ typedef unsigned long long uint64_t;
 typedef float f32;
 typedef double f64;
 typedef uint8_t u8;
+typedef int8_t i8;
 typedef int32_t i32;
 typedef int64_t i64;
 #define INT32_MAX 2147483647
@@ -109,11 +111,13 @@ INL i32 warp_down(i32 x, int by) { return __shfl_down_sync(ALL, x, by); }
 INL f64 warp_down(f64 x, int by) { return __shfl_down_sync(ALL, x, by); }
 INL i64 warp_down(i64 x, int by) { return __shfl_down_sync(ALL, x, by); }
 INL u8 warp_down(u8 x, int by) { return (u8)__shfl_down_sync(ALL, (i32)x, by); }
+INL i8 warp_down(i8 x, int by) { return (i8)__shfl_down_sync(ALL, (i32)x, by); }
 INL f32 warp_first(f32 x) { return __shfl_sync(ALL, x, 0); }
 INL i32 warp_first(i32 x) { return __shfl_sync(ALL, x, 0); }
 INL f64 warp_first(f64 x) { return __shfl_sync(ALL, x, 0); }
 INL i64 warp_first(i64 x) { return __shfl_sync(ALL, x, 0); }
 INL u8 warp_first(u8 x) { return (u8)__shfl_sync(ALL, (i32)x, 0); }
+INL i8 warp_first(i8 x) { return (i8)__shfl_sync(ALL, (i32)x, 0); }
 /* section warp_at */
 /* what thread `i` of the warp has */
 INL f32 warp_at(f32 x, int i) { return __shfl_sync(ALL, x, i); }
@@ -121,6 +125,7 @@ INL i32 warp_at(i32 x, int i) { return __shfl_sync(ALL, x, i); }
 INL f64 warp_at(f64 x, int i) { return __shfl_sync(ALL, x, i); }
 INL i64 warp_at(i64 x, int i) { return __shfl_sync(ALL, x, i); }
 INL u8 warp_at(u8 x, int i) { return (u8)__shfl_sync(ALL, (i32)x, i); }
+INL i8 warp_at(i8 x, int i) { return (i8)__shfl_sync(ALL, (i32)x, i); }
 /* section warp_xor */
 /* what the thread has whose number differs in the bits of `by` */
 INL f32 warp_xor(f32 x, int by) { return __shfl_xor_sync(ALL, x, by); }

@@ -39,9 +39,9 @@ struct RoundTf32 {
   INL_MEMBER f32 get(f32 x) { return f32_tf32(x); }
 };
 /* section FromByte */
-struct FromByte {
-  typedef u8 Stored;
-  INL_MEMBER i32 get(u8 x) { return x; }
+template <class T> struct FromByte {
+  typedef T Stored;
+  INL_MEMBER i32 get(T x) { return x; }
 };
 /* section Gemm */
 /* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. A_ROW, B_ROW:

@@ -1,0 +1,359 @@
+/* Quantized tensors: integers of 8 or 4 bits and a scale for each group of neighbours along one
+   axis. x is about q s. The scale is that of the group's largest magnitude m: -m / 2^(bits - 1),
+   with the sign that makes m the least integer, of which there is one more than of the largest.
+   Scales are bf16: they have the range of f32, and a product of a scale and an integer is exact.
+   Contract: `axis`, `bits` (8 or 4) and `group` mean the same in each of the ops; the last group
+   may be shorter. Integers of 8 bits are i8. Of 4 bits a u8 holds two neighbours along the axis,
+   the first in its low half, each plus 8. Integers have no gradient: for quantization-aware
+   training write x + stop_gradient(dequantize(…) - x). quantize_scale, quantize and dequantize are
+   composites. quantized_matmul is a product that reads the integers as they lie. */
+#include "ir/op/op.h"
+
+#include <math.h>
+
+/* ---- shapes ---- */
+
+static int64_t axis_of(const Attr *attr) { return attr[AT_AXIS].i; }
+static int64_t bits_of(const Attr *attr) { return attr[AT_BITS].i; }
+static int64_t group_of(const Attr *attr) { return attr[AT_GROUP].i; }
+static int64_t ceil_of(int64_t n, int64_t by) { return n / by + (n % by != 0); }
+static Dtype stored_dtype(const Attr *attr) { return bits_of(attr) == 8 ? DT_I8 : DT_U8; }
+
+/* Stored integers of n elements, and their groups. */
+static int64_t stored(const Attr *attr, int64_t n) { return ceil_of(n, 8 / bits_of(attr)); }
+static int64_t groups(const Attr *attr, int64_t n) { return ceil_of(n, group_of(attr)); }
+
+static bool has_groups(const ShapeIn *in, const Type *t) {
+  int64_t axis = axis_of(in->attr), bits = bits_of(in->attr);
+  if (bits != 8 && bits != 4)
+    return shape_wrong(in, "has integers of 8 or 4 bits, not %lld", (long long)bits), false;
+  if (group_of(in->attr) < 1)
+    return shape_wrong(in, "needs groups of 1 or more, not %lld", (long long)group_of(in->attr)),
+           false;
+  if (axis < 0 || axis >= t->rank)
+    return shape_wrong(in, "has no axis %lld in %s", (long long)axis, shape_str(in, t)), false;
+  return true;
+}
+
+static bool is_float(const ShapeIn *in, const Type *t) {
+  if (dtype_is_float(t->dtype)) return true;
+  shape_wrong(in, "needs floats, not %s: convert with f32(x)", shape_str(in, t));
+  return false;
+}
+
+/* The operand has t's dims, but n along the axis. */
+static bool has_dims(const ShapeIn *in, int operand, const char *what, const Type *t, Dtype dt,
+                     int64_t n) {
+  const Type *x = in->type[operand];
+  const Type *want =
+      type_with_extent(in->ctx, type_with_dtype(in->ctx, t, dt), (int)axis_of(in->attr), n);
+  if (x == want) return true;
+  shape_wrong(in, "of %s needs %s of type %s, not %s", shape_str(in, t), what, shape_str(in, want),
+              shape_str(in, x));
+  return false;
+}
+
+const Type *shape_quantize_scale(const ShapeIn *in) {
+  const Type *t = in->type[0];
+  if (!is_float(in, t) || !has_groups(in, t)) return NULL;
+  int axis = (int)axis_of(in->attr);
+  return type_with_extent(in->ctx, type_with_dtype(in->ctx, t, DT_BF16), axis,
+                          groups(in->attr, t->dim[axis]));
+}
+
+const Type *shape_quantize(const ShapeIn *in) {
+  const Type *t = in->type[0], *s = in->type[1];
+  if (!is_float(in, t) || !is_float(in, s) || !has_groups(in, t)) return NULL;
+  int axis = (int)axis_of(in->attr);
+  if (!has_dims(in, 1, "scales", t, s->dtype, groups(in->attr, t->dim[axis]))) return NULL;
+  return type_with_extent(in->ctx, type_with_dtype(in->ctx, t, stored_dtype(in->attr)), axis,
+                          stored(in->attr, t->dim[axis]));
+}
+
+const Type *shape_dequantize(const ShapeIn *in) {
+  const Type *t = in->given, *s = in->type[1];
+  if (!is_float(in, t) || !is_float(in, s) || !has_groups(in, t)) return NULL;
+  int64_t n = t->dim[axis_of(in->attr)];
+  return has_dims(in, 0, "integers", t, stored_dtype(in->attr), stored(in->attr, n)) &&
+                 has_dims(in, 1, "scales", t, s->dtype, groups(in->attr, n))
+             ? t
+             : NULL;
+}
+
+/* The dequantized right operand: [K, N], or [N, K] with axis 1. */
+static const Type *matrix_of(Ctx *c, const Attr *attr, const Type *x, const Type *q) {
+  int64_t axis = axis_of(attr), dim[2];
+  dim[axis] = x->dim[1], dim[!axis] = q->dim[!axis];
+  return type_get(c, x->dtype, 2, dim);
+}
+
+const Type *shape_quantized_matmul(const ShapeIn *in) {
+  const Type *x = in->type[0], *q = in->type[1], *s = in->type[2];
+  if (x->rank != 2 || q->rank != 2)
+    return shape_wrong(in, "needs two matrices: %s against %s", shape_str(in, x), shape_str(in, q));
+  if (!is_float(in, x) || !is_float(in, s) || !has_groups(in, q)) return NULL;
+  const Type *w = matrix_of(in->ctx, in->attr, x, q);
+  if (!w) return shape_wrong(in, "has a matrix with more bytes than can be addressed");
+  if (!has_dims(in, 1, "integers", w, stored_dtype(in->attr), stored(in->attr, x->dim[1])) ||
+      !has_dims(in, 2, "scales", w, s->dtype, groups(in->attr, x->dim[1])))
+    return NULL;
+  return shape_make(in, x->dtype, 2, (int64_t[]){x->dim[0], q->dim[!axis_of(in->attr)]});
+}
+
+/* ---- decomposition ---- */
+
+static Ctx *ctx_of(const Builder *b) { return b->e->module->ctx; }
+
+/* x with n elements along an axis, zeros behind those that it has, or the first of them. */
+static ValueId resized(Builder *b, ValueId x, int axis, int64_t n) {
+  int64_t has = value_type(b->e, x)->dim[axis];
+  return has < n ? build_pad(b, x, axis, 0, n - has) : has > n ? build_slice(b, x, axis, 0, n) : x;
+}
+
+/* An axis of n k elements as two, and two of them as one. */
+static ValueId split_axis(Builder *b, ValueId x, int axis, int64_t k) {
+  const Type *t = value_type(b->e, x);
+  int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank + 1);
+  for (int i = 0; i < t->rank; i++) dim[i + (i > axis)] = t->dim[i];
+  dim[axis] = t->dim[axis] / k, dim[axis + 1] = k;
+  return build_reshape(b, x, type_get(ctx_of(b), t->dtype, t->rank + 1, dim));
+}
+
+static ValueId merge_axes(Builder *b, ValueId x, int axis) {
+  const Type *t = value_type(b->e, x);
+  int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank);
+  for (int i = 0; i < t->rank; i++) dim[i - (i > axis)] = t->dim[i];
+  dim[axis] = t->dim[axis] * t->dim[axis + 1];
+  return build_reshape(b, x, type_get(ctx_of(b), t->dtype, t->rank - 1, dim));
+}
+
+/* The elements along the axis as [groups, group], zeros at the end. */
+static ValueId grouped(Builder *b, const Attr *attr, ValueId x) {
+  int axis = (int)axis_of(attr);
+  int64_t n = value_type(b->e, x)->dim[axis], group = group_of(attr);
+  if (group > n && n > 0) group = n; /* one group, which is not filled up */
+  return split_axis(b, resized(b, x, axis, ceil_of(n, group) * group), axis, group);
+}
+
+static ValueId ungrouped(Builder *b, const Attr *attr, ValueId x, int64_t n) {
+  int axis = (int)axis_of(attr);
+  return resized(b, merge_axes(b, x, axis), axis, n);
+}
+
+/* Scales, one for each of a group, in the shape and dtype of grouped elements. */
+static ValueId scales_of(Builder *b, const Attr *attr, ValueId s, ValueId x) {
+  const Type *t = value_type(b->e, x);
+  ValueId one = split_axis(b, build_convert(b, s, t->dtype), (int)axis_of(attr), 1);
+  return build_broadcast(b, one, t);
+}
+
+static ValueId number(Builder *b, ValueId like, double v) {
+  return build_const(b, value_type(b->e, like), v);
+}
+
+ValueId expand_quantize_scale(Builder *b, const Op *op, const Type *to, const ValueId *x) {
+  (void)to;
+  Dtype dt = dtype_sum(value_type(b->e, x[0])->dtype);
+  const int64_t axes[] = {axis_of(op->attr) + 1};
+  ValueId v = grouped(b, op->attr, build_convert(b, x[0], dt));
+  ValueId hi = build_reduce(b, OP_REDUCE_MAX, v, axes, 1);
+  ValueId lo = build_reduce(b, OP_REDUCE_MIN, v, axes, 1);
+  ValueId m = build3(b, OP_WHERE, build2(b, OP_GE, hi, build1(b, OP_NEG, lo)), hi, lo);
+  m = build2(b, OP_MUL, m, number(b, m, ldexp(1, 1 - (int)bits_of(op->attr))));
+  m = build2(b, OP_SUB, number(b, m, 0), m); /* never -0 */
+  return build_convert(b, m, DT_BF16);
+}
+
+/* Pairs along the axis in one byte. */
+static ValueId pack_pairs(Builder *b, ValueId q, int axis) {
+  int64_t n = value_type(b->e, q)->dim[axis];
+  ValueId pair = split_axis(b, resized(b, q, axis, n + n % 2), axis, 2);
+  ValueId lo = merge_axes(b, build_slice(b, pair, axis + 1, 0, 1), axis);
+  ValueId hi = merge_axes(b, build_slice(b, pair, axis + 1, 1, 1), axis);
+  ValueId y = build2(b, OP_ADD, lo, build2(b, OP_MUL, hi, number(b, hi, 16)));
+  return build_convert(b, build2(b, OP_ADD, y, number(b, y, 8 * 16 + 8)), DT_U8);
+}
+
+static ValueId unpack_pairs(Builder *b, ValueId q, int axis) {
+  ValueId by = build_const_int(b, value_type(b->e, q), 16);
+  ValueId half[] = {build2(b, OP_MOD, q, by), build2(b, OP_QUOTIENT, q, by)};
+  for (int i = 0; i < 2; i++) half[i] = split_axis(b, half[i], axis, 1);
+  return merge_axes(
+      b, build(b, OP_CONCAT, half, 2, (Attr[MAX_ATTRS]){[AT_AXIS].i = axis + 1}, NULL), axis);
+}
+
+ValueId expand_quantize(Builder *b, const Op *op, const Type *to, const ValueId *x) {
+  (void)to;
+  const Type *t = value_type(b->e, x[0]);
+  int axis = (int)axis_of(op->attr);
+  double end = ldexp(1, (int)bits_of(op->attr) - 1);
+  ValueId v = grouped(b, op->attr, build_convert(b, x[0], dtype_sum(t->dtype)));
+  ValueId s = scales_of(b, op->attr, x[1], v), zero = number(b, v, 0);
+  ValueId q = build1(b, OP_ROUND, build2(b, OP_DIV, v, s));
+  q = build2(b, OP_MIN, build2(b, OP_MAX, q, number(b, q, -end)), number(b, q, end - 1));
+  q = build3(b, OP_WHERE, build2(b, OP_EQ, s, zero), zero, q);
+  q = ungrouped(b, op->attr, build_convert(b, q, DT_I32), t->dim[axis]);
+  return bits_of(op->attr) == 8 ? build_convert(b, q, DT_I8) : pack_pairs(b, q, axis);
+}
+
+/* The integers as numbers of a dtype, n along the axis. */
+static ValueId numbers_of(Builder *b, const Attr *attr, ValueId q, Dtype dt, int64_t n) {
+  int axis = (int)axis_of(attr);
+  if (bits_of(attr) == 8) return build_convert(b, q, dt);
+  ValueId v = build_convert(b, resized(b, unpack_pairs(b, q, axis), axis, n), dt);
+  return build2(b, OP_SUB, v, number(b, v, 8));
+}
+
+static ValueId dequantized(Builder *b, const Attr *attr, ValueId q, ValueId s, const Type *t) {
+  int64_t n = t->dim[axis_of(attr)];
+  ValueId v = grouped(b, attr, numbers_of(b, attr, q, t->dtype, n));
+  return ungrouped(b, attr, build2(b, OP_MUL, v, scales_of(b, attr, s, v)), n);
+}
+
+ValueId expand_dequantize(Builder *b, const Op *op, const Type *to, const ValueId *x) {
+  return dequantized(b, op->attr, x[0], x[1], to);
+}
+
+ValueId expand_quantized_matmul(Builder *b, const Op *op, const Type *to, const ValueId *x) {
+  (void)to;
+  const Type *w = matrix_of(ctx_of(b), op->attr, value_type(b->e, x[0]), value_type(b->e, x[1]));
+  ValueId right = dequantized(b, op->attr, x[1], x[2], w);
+  return build_matmul(b, x[0], right, false, axis_of(op->attr) == 1);
+}
+
+/* ---- gradients ---- */
+
+/* Of a group's scale: the sum of dy q over the group. */
+static void grad_scales(GradCtx *g, const Op *op, int operand, ValueId q, ValueId dy) {
+  const Type *t = value_type(g->e, dy), *s = value_type(g->e, op->operands[operand]);
+  ValueId v = numbers_of(g->b, op->attr, q, t->dtype, t->dim[axis_of(op->attr)]);
+  v = grouped(g->b, op->attr, build2(g->b, OP_MUL, dy, v));
+  v = build_convert(g->b, v, dtype_sum(t->dtype));
+  const int64_t axes[] = {axis_of(op->attr) + 1};
+  v = build_reduce(g->b, OP_SUM, v, axes, 1);
+  grad_to(g, op, operand, build_convert(g->b, v, s->dtype));
+}
+
+void grad_dequantize(GradCtx *g, const Op *op, ValueId dy) {
+  if (grad_wants(g, op, 1)) grad_scales(g, op, 1, op->operands[0], dy);
+}
+
+void grad_quantized_matmul(GradCtx *g, const Op *op, ValueId dy) {
+  ValueId x = op->operands[0], q = op->operands[1], s = op->operands[2];
+  bool tb = axis_of(op->attr) == 1;
+  if (grad_wants(g, op, 0)) {
+    const Type *t = matrix_of(ctx_of(g->b), op->attr, value_type(g->e, x), value_type(g->e, q));
+    ValueId w = build(g->b, OP_DEQUANTIZE, (ValueId[]){q, s}, 2, op->attr, t);
+    grad_to(g, op, 0, build_matmul(g->b, dy, w, false, !tb));
+  }
+  if (!grad_wants(g, op, 2)) return;
+  ValueId dw = tb ? build_matmul(g->b, dy, x, true, false) : build_matmul(g->b, x, dy, true, false);
+  grad_scales(g, op, 2, q, dw);
+}
+
+/* ---- evaluation ---- */
+
+/* Where elements stand: n along the axis, `inner` apart. */
+typedef struct Lines {
+  int64_t n, inner, count;
+} Lines;
+
+static Lines lines_of(const Type *t, int64_t axis) {
+  Lines l = {.n = t->dim[axis], .inner = 1};
+  for (int i = (int)axis + 1; i < t->rank; i++) l.inner *= t->dim[i];
+  l.count = l.n ? t->numel / l.n : 0;
+  return l;
+}
+
+/* Element i of a line, where each line has n. */
+static int64_t place(const Lines *l, int64_t line, int64_t n, int64_t i) {
+  return (line / l->inner * n + i) * l->inner + line % l->inner;
+}
+
+static int64_t integer_at(const Attr *attr, const Lines *l, const Tensor *q, int64_t line,
+                          int64_t i) {
+  if (bits_of(attr) == 8) return q->at[place(l, line, l->n, i)].i;
+  int64_t byte = q->at[place(l, line, stored(attr, l->n), i / 2)].i;
+  return (i % 2 ? byte >> 4 : byte & 15) - 8;
+}
+
+static double scale_at(const Attr *attr, const Lines *l, const Tensor *s, int64_t line, int64_t i) {
+  return s->at[place(l, line, groups(attr, l->n), i / group_of(attr))].f;
+}
+
+void eval_quantize_scale(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0);
+  Tensor *y = eval_out(c, op);
+  Lines l = lines_of(x->type, axis_of(op->attr));
+  int64_t group = group_of(op->attr), of = groups(op->attr, l.n);
+  for (int64_t line = 0; line < l.count; line++)
+    for (int64_t k = 0; k < of; k++) {
+      double m = 0, hi = 0, lo = 0;
+      bool nan = false;
+      for (int64_t i = k * group; i < l.n && i - k * group < group; i++) {
+        m = x->at[place(&l, line, l.n, i)].f;
+        nan |= m != m;
+        hi = m > hi ? m : hi, lo = m < lo ? m : lo;
+      }
+      m = nan ? NAN : hi >= -lo ? hi : lo;
+      eval_set(c, y, place(&l, line, of, k), 0 - m / ldexp(1, (int)bits_of(op->attr) - 1));
+    }
+}
+
+/* The integer nearest to x / s, halves to even. */
+static int64_t quantized(EvalCtx *c, const Attr *attr, double x, double s, Dtype dt) {
+  double end = ldexp(1, (int)bits_of(attr) - 1);
+  double q = rint(scalar_round((Scalar){.f = x / s}, dt, c->it->mode).f);
+  if (s == 0 || q != q) return 0;
+  return (int64_t)(q < -end ? -end : q > end - 1 ? end - 1 : q);
+}
+
+void eval_quantize(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0), *s = eval_in(c, op, 1);
+  Tensor *y = eval_out(c, op);
+  Lines l = lines_of(x->type, axis_of(op->attr));
+  Dtype dt = dtype_sum(x->type->dtype);
+  bool pairs = bits_of(op->attr) == 4;
+  for (int64_t line = 0; line < l.count; line++)
+    for (int64_t i = 0; i < l.n + (pairs && l.n % 2); i++) {
+      int64_t q = 0;
+      if (i < l.n)
+        q = quantized(
+            c, op->attr, x->at[place(&l, line, l.n, i)].f,
+            scalar_round((Scalar){.f = scale_at(op->attr, &l, s, line, i)}, dt, c->it->mode).f, dt);
+      Scalar *to = &y->at[place(&l, line, stored(op->attr, l.n), pairs ? i / 2 : i)];
+      to->i = !pairs ? q : i % 2 ? to->i + 16 * (q + 8) : q + 8;
+    }
+}
+
+void eval_dequantize(EvalCtx *c, const Op *op) {
+  const Tensor *q = eval_in(c, op, 0), *s = eval_in(c, op, 1);
+  Tensor *y = eval_out(c, op);
+  Lines l = lines_of(y->type, axis_of(op->attr));
+  for (int64_t line = 0; line < l.count; line++)
+    for (int64_t i = 0; i < l.n; i++) {
+      Scalar scale = {.f = scale_at(op->attr, &l, s, line, i)};
+      scale = scalar_round(scale, y->type->dtype, c->it->mode);
+      eval_set(c, y, place(&l, line, l.n, i),
+               (double)integer_at(op->attr, &l, q, line, i) * scale.f);
+    }
+}
+
+void eval_quantized_matmul(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0), *q = eval_in(c, op, 1), *s = eval_in(c, op, 2);
+  Tensor *y = eval_out(c, op);
+  const Type *t = x->type;
+  const Type *w = matrix_of(c->it->m->ctx, op->attr, t, q->type);
+  Lines l = lines_of(w, axis_of(op->attr));
+  for (int64_t o = 0; o < y->type->numel; o++) {
+    int64_t row = o / y->type->dim[1], column = o % y->type->dim[1];
+    double sum = 0;
+    for (int64_t k = 0; k < t->dim[1]; k++) {
+      Scalar scale = {.f = scale_at(op->attr, &l, s, column, k)};
+      scale = scalar_round(scale, t->dtype, c->it->mode);
+      Scalar of = {.f = (double)integer_at(op->attr, &l, q, column, k) * scale.f};
+      sum += x->at[row * t->dim[1] + k].f * scalar_round(of, t->dtype, c->it->mode).f;
+    }
+    eval_set(c, y, o, sum);
+  }
+}
