@@ -22,6 +22,8 @@ static const char *const marks[] = {
     "module \"",                  /* --emit=ir */
     "{\"gc\": \"",                /* --emit=plan */
     "id,lower,upper,size,offset", /* --pack */
+    "\010\010\022\002gc\032",     /* --emit=onnx: its version, and the producer's name */
+    "Data of a model by gc ",     /* the file beside it */
 };
 
 static bool begins(const char *text, const char *with) {

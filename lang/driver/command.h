@@ -43,6 +43,11 @@ CodegenPart *targets_part(Targets *t, const Backend *b);
 /* Whether each tensor of a safetensors file is a param or state of the module, of its dtype and
    shape; notes what the file does not have. Returns the exit code. */
 int weights_check(const Module *m, const char *path);
+/* Such a file that has been checked; NULL with the exit code in *code. */
+typedef struct WeightsFile WeightsFile;
+WeightsFile *weights_open(const char *path, int *code);
+bool weights_read(void *file, const Global *g, OnnxTensor *out); /* see OnnxWeights */
+void weights_close(WeightsFile *w);                              /* NULL is allowed */
 
 /* Adds what --config gives to the options' defines; false after a message. */
 bool config_read(Ctx *c, Options *o);

@@ -13,6 +13,7 @@ typedef enum Emit {
   EMIT_PYTHON,
   EMIT_FORM, /* a target's own */
   EMIT_G,    /* the program of what is imported */
+  EMIT_ONNX,
   EMIT_AST,
   EMIT_IR,
   EMIT_PLAN
@@ -53,4 +54,13 @@ bool settings_wants_times(const Options *o); /* --stats=time[:DEVICE] */
 const Backend *settings_timed_device(const Compilation *r, const char **name);
 /* "700", "700K", "1.5GB", "64MiB": K, M, G and T are powers of 1024. */
 bool settings_bytes(const char *s, uint64_t *out);
+
+/* ---- onnx_files.c ---- */
+/* Those of --emit=g, where it writes a file. Returns the exit code. */
+int imported_weights_beside(Compilation *r);
+/* A file without a name that holds the weights of an ONNX model, as the assembler takes it in. -1:
+   there are none, or the exit code says why. */
+int imported_weights(Compilation *r, int *code);
+/* --emit=onnx; returns the exit code. */
+int emit_onnx(Compilation *r);
 #endif

@@ -224,39 +224,12 @@ static int print_g(FILE *f, Compilation *r) {
   return EXIT_DONE;
 }
 
-/* Too large for the memory of a text. */
-static bool print_weights(FILE *f, void *r) {
-  return onnx_write_weights(((Compilation *)r)->front.onnx, f);
-}
-
 /* The program of an ONNX model, and its weights beside it. */
 static int emit_g(Compilation *r) {
   int code = EXIT_DONE;
   if (!front_import(&r->front, &code)) return code;
-  const char *weights = settings_weights_beside(r->c, r->output);
-  if (weights && onnx_has_weights(r->front.onnx) && !output_stream(weights, print_weights, r))
-    code = ctx_errors(r->c) ? EXIT_PROGRAM : EXIT_ENVIRONMENT;
+  if (onnx_has_weights(r->front.onnx)) code = imported_weights_beside(r);
   return code ? code : emit_text(r, print_g);
-}
-
-/* A file without a name that holds the weights of an ONNX model, as the assembler takes it in. -1:
-   there are none, or the exit code says why. */
-static int imported_weights(Compilation *r, int *code) {
-  if (!r->front.onnx || !onnx_has_weights(r->front.onnx)) return -1;
-  const char *tmp = getenv("TMPDIR");
-  int fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  FILE *f = fd >= 0 ? fdopen(dup(fd), "w") : NULL;
-  if (f && !print_weights(f, r)) *code = EXIT_PROGRAM;
-  bool whole = f && fflush(f) == 0 && !ferror(f);
-  if (f) whole = fclose(f) == 0 && whole;
-  if (!whole && !*code) {
-    diag(r->c, SEV_ERROR, (Loc){0}, "cannot write the weights to a file in %s: %s",
-         tmp && *tmp ? tmp : "/tmp", strerror(errno));
-    *code = EXIT_ENVIRONMENT;
-  }
-  if (*code && fd >= 0) close(fd);
-  if (!*code) r->codegen.weights = intern_printf(r->c, "/proc/%ld/fd/%d", (long)getpid(), fd);
-  return *code ? -1 : fd;
 }
 
 static int emit_form(Compilation *r) {
@@ -289,6 +262,7 @@ static int emit_module(Compilation *r) {
   case EMIT_PLAN: code = emit_text(r, print_plan); break;
   case EMIT_AST:
   case EMIT_G:
+  case EMIT_ONNX:
   case EMIT_NONE: break;
   }
   if (weights >= 0) close(weights);
@@ -347,6 +321,11 @@ static int compile(Compilation *r) {
     return EXIT_DONE;
   }
   if (r->codegen.weights) code = weights_check(r->m, r->codegen.weights);
+  if (r->emit == EMIT_ONNX) {
+    if (!code) code = emit_onnx(r);
+    module_free(r->m);
+    return code;
+  }
   verify_extents(r);
   if (!code) code = run_passes(r);
   if (!code) code = print_looks(r);

@@ -9,7 +9,7 @@ static const char EMIT_KINDS[] = "exe|lib|python"
 #define BACKEND(id, emit) "|" emit
 #include "codegen/backends.def"
 #undef BACKEND
-                                 "|g|ast|ir|plan";
+                                 "|g|onnx|ast|ir|plan";
 static const char TARGET_LIST[] =
 #define BACKEND(id, emit) "|" #id
 #include "codegen/backends.def"
@@ -188,8 +188,14 @@ static bool goes_alone(const Options *o, OptionId id, OptionId also, OptionId or
   return true;
 }
 
+static bool two_files(const char *a, const char *b) {
+  return !usage_error("two input files, '%s' and '%s'; one program reads others with 'use'", a, b);
+}
+
 static bool check_together(const Options *o) {
   bool pack = option_given(o, OPT_PACK);
+  if (o->entry && strcmp(option_value(o, OPT_EMIT, ""), "onnx") != 0)
+    return two_files(o->input, o->entry);
   for (int i = 0; i < OPTIONS; i++) {
     if (!o->value[i] || option_rows[i].pack == 2 || option_rows[i].pack == pack) continue;
     return pack ? !usage_error("%s does not go with --pack", option_rows[i].spelling)
@@ -221,11 +227,10 @@ bool options_parse(Ctx *c, int argc, char **argv, Options *o) {
       if (!take_option(c, argc, argv, &i, o)) return false;
     } else if (!arg[0]) {
       return !usage_error("the name of the input file is empty");
-    } else if (o->input) {
-      return !usage_error("two input files, '%s' and '%s'; one program reads others with 'use'",
-                          o->input, arg);
+    } else if (o->entry) {
+      return two_files(o->input, arg);
     } else {
-      o->input = arg;
+      *(o->input ? &o->entry : &o->input) = arg;
     }
   }
   return check_together(o);

@@ -13,11 +13,14 @@ static const struct {
   const char *name;
   Emit emit;
   const char *what, *before, *after; /* NULL: text, which goes to the screen */
-} emits[] = {
-    {"exe", EMIT_EXE, "executable", "", ""},      {"lib", EMIT_LIB, "library", "lib", ".so"},
-    {"python", EMIT_PYTHON, "module", "", ".py"}, {"g", EMIT_G, NULL, NULL, NULL},
-    {"ast", EMIT_AST, NULL, NULL, NULL},          {"ir", EMIT_IR, NULL, NULL, NULL},
-    {"plan", EMIT_PLAN, NULL, NULL, NULL}};
+} emits[] = {{"exe", EMIT_EXE, "executable", "", ""},
+             {"lib", EMIT_LIB, "library", "lib", ".so"},
+             {"python", EMIT_PYTHON, "module", "", ".py"},
+             {"g", EMIT_G, NULL, NULL, NULL},
+             {"onnx", EMIT_ONNX, "model", "", ".onnx"},
+             {"ast", EMIT_AST, NULL, NULL, NULL},
+             {"ir", EMIT_IR, NULL, NULL, NULL},
+             {"plan", EMIT_PLAN, NULL, NULL, NULL}};
 enum { EMITS = sizeof emits / sizeof emits[0] };
 
 Emit settings_emit(const Options *o) {
@@ -114,7 +117,7 @@ static int name_output(Compilation *r, const char *what, const char *before, con
   return EXIT_DONE;
 }
 
-/* What the C compiler makes has a file, and each kind a name of its own. */
+/* What is no text has a file, and each kind a name of its own. */
 static int check_program_output(Compilation *r) {
   int i = 0;
   while (emits[i].emit != r->emit) i++;
@@ -125,8 +128,9 @@ static int check_program_output(Compilation *r) {
     return usage_error("-o %s would be the executable, and the plan goes to the screen; for a file "
                        "leave -o out and write >%s",
                        out, out);
-  if (r->emit == EMIT_EXE && strcmp(out, "-") == 0)
-    return usage_error("an executable cannot go to the standard output");
+  if ((r->emit == EMIT_EXE || r->emit == EMIT_ONNX) && strcmp(out, "-") == 0)
+    return usage_error("%s cannot go to the standard output",
+                       r->emit == EMIT_EXE ? "an executable" : "a model of ONNX");
   if (r->emit != EMIT_EXE && r->codegen.images)
     return usage_error("--images is for executables; a library takes arrays");
   if (r->emit == EMIT_LIB && !codegen_lib_name(r->c, out))
@@ -159,18 +163,21 @@ int settings_output(Compilation *r) {
     return usage_error("--emit=g writes the program of an ONNX model; %s is none", o->input);
   if (option_given(o, OPT_WEIGHTS) && input_kind(o) == INPUT_ONNX)
     return usage_error("--weights does not go with an ONNX model, which has its own");
-  if (option_given(o, OPT_WEIGHTS) && !settings_makes_program(r->emit))
-    return usage_error("--weights goes into a program or a library");
+  bool program = settings_makes_program(r->emit), file = program || r->emit == EMIT_ONNX;
+  if (option_given(o, OPT_WEIGHTS) && !file)
+    return usage_error("--weights goes into a program, a library or a model of ONNX");
   if (r->form && r->form->image && r->main->narch != 1)
     return usage_error("--emit=%s is for one architecture: --arch=%s", name,
                        r->main->backend->one_arch);
   if (r->form && r->form->binary && (!r->output || strcmp(r->output, "-") == 0))
     return usage_error("a %s cannot go to the screen: name it with -o", name);
-  int code = settings_makes_program(r->emit) ? check_program_output(r) : EXIT_DONE;
+  int code = file ? check_program_output(r) : EXIT_DONE;
   if (!code) code = settings_files(r, only_looks);
-  if (!code && settings_makes_program(r->emit) && !output_is_replaceable(r->output))
+  if (!code && file && !output_is_replaceable(r->output))
     return usage_error("%s is no file that can be replaced; name the %s with -o", r->output,
-                       r->emit == EMIT_EXE ? "executable" : "library");
+                       r->emit == EMIT_EXE    ? "executable"
+                       : r->emit == EMIT_ONNX ? "model"
+                                              : "library");
   return code;
 }
 

@@ -28,16 +28,29 @@ static json_t *read_header(FILE *f) {
   return NULL;
 }
 
+/* gc did not write it. */
+static bool is_published(const json_t *header) {
+  const char *format =
+      json_string_value(json_object_get(json_object_get(header, "__metadata__"), "format"));
+  return !format || strcmp(format, "gc") != 0;
+}
+
 static const char *safe_dtype(Dtype dt) {
   static const char *const names[DTYPES] = {"BOOL", "U8",   "I8",  "I32", "I64",
                                             "F16",  "BF16", "F32", "F64"};
   return names[dt];
 }
 
+/* DTYPES: it is none of gc's. */
+static Dtype dtype_named(const char *name) {
+  int d = 0;
+  while (d < DTYPES && strcmp(name, safe_dtype((Dtype)d)) != 0) d++;
+  return (Dtype)d;
+}
+
 static bool is_float_name(const char *dtype) {
-  for (int d = 0; d < DTYPES; d++)
-    if (dtype_is_float((Dtype)d) && strcmp(dtype, safe_dtype((Dtype)d)) == 0) return true;
-  return false;
+  Dtype d = dtype_named(dtype);
+  return d < DTYPES && dtype_is_float(d);
 }
 
 static bool is_type(const json_t *x, const Type *t, bool published, bool transposed) {
@@ -103,9 +116,8 @@ static int compare_rest(const Module *m, json_t *header, const char *path, bool 
 }
 
 static int compare(const Module *m, json_t *header, const char *path) {
-  const char *first = NULL, *format = json_string_value(
-                                json_object_get(json_object_get(header, "__metadata__"), "format"));
-  bool published = !format || strcmp(format, "gc") != 0;
+  const char *first = NULL;
+  bool published = is_published(header);
   uint32_t params = 0, missing = 0;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
@@ -140,4 +152,51 @@ int weights_check(const Module *m, const char *path) {
                                             : compare(m, header, path);
   json_decref(header);
   return code;
+}
+
+/* ---- the data ---- */
+
+struct WeightsFile {
+  const char *path;
+  FILE *f;
+  json_t *header;
+  uint64_t data; /* where it begins */
+};
+
+WeightsFile *weights_open(const char *path, int *code) {
+  WeightsFile *w = calloc(1, sizeof *w);
+  if (!w) out_of_memory();
+  *w = (WeightsFile){.path = path, .f = fopen(path, "rb")};
+  w->header = w->f ? read_header(w->f) : NULL;
+  if (w->header) {
+    w->data = (uint64_t)ftello(w->f);
+    return w;
+  }
+  *code = wrong(path, "is no file of safetensors");
+  weights_close(w);
+  return NULL;
+}
+
+void weights_close(WeightsFile *w) {
+  if (!w) return;
+  json_decref(w->header);
+  if (w->f) fclose(w->f);
+  free(w);
+}
+
+bool weights_read(void *file, const Global *g, OnnxTensor *out) {
+  const WeightsFile *w = file;
+  const char *name = name_of(g, w->header, is_published(w->header));
+  if (!name) return true;
+  const json_t *x = json_object_get(w->header, name), *at = json_object_get(x, "data_offsets");
+  out->dtype = dtype_named(json_string_value(json_object_get(x, "dtype")));
+  out->transposed = g->origin.transposed && name == g->origin.name;
+  uint64_t n = (uint64_t)g->type->numel * (uint64_t)dtype_size(out->dtype);
+  json_int_t from = json_integer_value(json_array_get(at, 0));
+  bool whole = from >= 0 && (uint64_t)(json_integer_value(json_array_get(at, 1)) - from) == n;
+  out->bytes = malloc(n + 1);
+  if (!out->bytes) out_of_memory();
+  whole = whole && fseeko(w->f, (off_t)(w->data + (uint64_t)from), SEEK_SET) == 0 &&
+          fread(out->bytes, 1, n, w->f) == n;
+  return whole || (wrong(w->path, "is cut short, or damaged"), false);
 }

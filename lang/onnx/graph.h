@@ -7,40 +7,9 @@
 #define GC_LANG_ONNX_GRAPH_H
 #include "ir/support/ctx.h"
 #include "ir/support/map.h"
+#include "lang/onnx/elem.h"
 #include "lang/onnx/onnx.h"
 #include "onnx.pb-c.h"
-
-/* ---- element types: those of TensorProto.DataType ---- */
-typedef enum ElemType {
-  ELEM_NONE = 0,
-  ELEM_F32 = 1,
-  ELEM_U8 = 2,
-  ELEM_I8 = 3,
-  ELEM_U16 = 4,
-  ELEM_I16 = 5,
-  ELEM_I32 = 6,
-  ELEM_I64 = 7,
-  ELEM_BOOL = 9,
-  ELEM_F16 = 10,
-  ELEM_F64 = 11,
-  ELEM_U32 = 12,
-  ELEM_U64 = 13,
-  ELEM_BF16 = 16,
-  ELEM_TYPES = 32
-} ElemType;
-typedef struct ElemInfo {
-  const char *onnx; /* "float"; NULL: not read */
-  const char *gc;   /* dtype that holds its values; NULL: none */
-  const char *safe; /* of that dtype in safetensors */
-  int bytes;        /* in a file of ONNX */
-  int size;         /* in gc */
-  bool is_float;
-  double low, high; /* of integers */
-} ElemInfo;
-extern const ElemInfo elem_types[ELEM_TYPES];
-static inline const ElemInfo *elem_of(int type) {
-  return &elem_types[type > 0 && type < ELEM_TYPES ? type : 0];
-}
 
 /* ---- shapes ---- */
 enum { MOST_RANK = 16, MOST_SYMBOLS = 8, MOST_KNOWN = 1 << 16 };
@@ -56,13 +25,6 @@ typedef struct Symbol {
   const char *name, *wish; /* in the program; as -D names it */
   int64_t bound;
 } Symbol;
-
-/* An element that is known when gc compiles. */
-typedef struct Number {
-  double f;  /* of a float */
-  int64_t i; /* of an integer or bool; times the symbol */
-  int symbol;
-} Number;
 
 typedef struct Tensor {
   const char *wish; /* its name in the graph */
@@ -156,9 +118,6 @@ Number *tensor_numbers(Import *im, const Onnx__TensorProto *t, const char **why)
 bool tensor_bytes(Import *im, const Onnx__TensorProto *t, uint64_t at, uint64_t n, void *out,
                   const char **why);
 bool tensor_check(Import *im, const Onnx__TensorProto *t, const char **why); /* data is there */
-void number_put(int type, Number x, void *out); /* as gc stores the type */
-Number number_fit(int type, Number x);          /* as the type has it: rounded, or wrapped around */
-uint16_t half_of(float x);
 
 /* ---- value.c ---- */
 Tensor *value_new(Import *im, int type, const Shape *s);

@@ -184,6 +184,7 @@ bool onnx_range(Node *n) {
   if (!a) return known_input(n, 0) != NULL;
   if (is_float(from) || a->i != 0 || a->symbol || d->i != 1 || d->symbol || !b->symbol)
     return refuse(n, "a number of elements that is not known when gc compiles");
-  return refuse(n, "the dimension %s must be a number here: -D %s=N",
-                n->im->symbols[b->symbol - 1].name, n->im->symbols[b->symbol - 1].name);
+  Shape s = {.rank = 1, .at = {{b->i, b->symbol}}};
+  return give(n, 0, from->type, &s,
+              text(n, "%s(iota(%s))", elem_of(from->type)->gc, dim_text(n->im, s.at[0])));
 }

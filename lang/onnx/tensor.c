@@ -155,7 +155,7 @@ static uint16_t bf16_of(float x) {
   return (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
 }
 
-static Number number_get(int type, const uint8_t *p) {
+Number number_get(int type, const uint8_t *p) {
   Number x = {0};
   union {
     int8_t i8;

@@ -100,6 +100,11 @@ holds out.txt 'note: all.safetensors: tensors that the program does not have, no
 # shellcheck disable=SC2086
 run 0 ./filled show $outputs
 compare 'what the program holds'
+run 0 "$gc" net.g --emit=onnx --weights=all.safetensors
+run 0 "$gc" net.onnx -o again
+# shellcheck disable=SC2086
+run 0 ./again predict $outputs
+compare 'what the model of ONNX holds'
 run 0 "$gc" net.g --weights=missing.safetensors -o no
 holds out.txt 'note: missing.safetensors has 7 of 8 params; block.1.fc.b keeps their initial values'
 says 1 'turned.safetensors has another type or shape of model.layers.1.fc.weight, which is f32[2,3], read transposed' "$gc" net.g --weights=turned.safetensors -o no

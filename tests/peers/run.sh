@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares gc with frameworks that nobody here wrote: PyTorch, JAX, and the onnx package's tests of operators.
-#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, onnx, models, memory; default: all
+#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, onnx, models, export, memory; default: all
 # Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors, for models also
 # torchvision, transformers and onnxruntime, from PyPI (about 6 GB, since
 # PyPI's torch brings CUDA's libraries along; PyTorch's own index of smaller wheels is tried first).
@@ -9,13 +9,14 @@
 # - llama: llama.g with the weights of small models of four families, as transformers saves them, and its results
 # - onnx: every case of the onnx package whose operators have a counterpart, compiled by gc and run
 # - models: nets of torchvision and transformers through ONNX: outputs beside ONNX Runtime's, 20 steps of training beside PyTorch's
+# - export: entries of the examples as models of ONNX: outputs beside ONNX Runtime's, and those of gc's import of the model
 # - memory: what a training step of four large nets holds, by gc's plan, by PyTorch, by JAX; takes up to 12 GB
 # Exit code 1: something differs, or gc needs more memory. docs/results.md has what came out.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- training trees llama onnx models memory
+[ $# -gt 0 ] || set -- training trees llama onnx models export memory
 cmake -S "$root" -B "$build" >/dev/null
 cmake --build "$build" -j "$(nproc)" --target gc gcrt
 build=$(cd "$build" && pwd)
@@ -48,8 +49,12 @@ for part in "$@"; do
       "$python" -m pip install --quiet torchvision transformers onnxruntime onnxscript
     "$python" "$root/tests/peers/onnx_models.py" "$build" || code=1
     ;;
+  export)
+    "$python" -c 'import onnxruntime' 2>/dev/null || "$python" -m pip install --quiet onnxruntime
+    "$python" "$root/tests/peers/onnx_export.py" "$build" || code=1
+    ;;
   memory) "$python" "$root/tests/peers/memory.py" "$build" || code=1 ;;
-  *) echo "run.sh: no part is called '$part': training, trees, llama, onnx, models, memory" >&2 && exit 2 ;;
+  *) echo "run.sh: no part is called '$part': training, trees, llama, onnx, models, export, memory" >&2 && exit 2 ;;
   esac
 done
 exit $code
