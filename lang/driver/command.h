@@ -14,16 +14,26 @@ enum { EXIT_DONE = 0, EXIT_PROGRAM = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 typedef enum InputKind { INPUT_G, INPUT_IR, INPUT_ONNX } InputKind;
 InputKind input_kind(const Options *o);
 
+typedef struct UsedModel {
+  const char *path, *name; /* interned */
+  const OnnxProgram *program;
+} UsedModel;
+
 typedef struct Front {
   Ctx *c;
   const Options *o;
   const OnnxProgram *onnx; /* once it has been imported */
+  VEC(UsedModel) models;   /* that the program uses: each once, by however many modules */
   double parse_seconds, elaborate_seconds;
   bool elaborated; /* there is a module */
 } Front;
 
 /* An ONNX model as a program's text; NULL with the exit code in *code. */
 const OnnxProgram *front_import(Front *f, int *code);
+/* ---- models.c ---- */
+/* A model as a def, for the parser; front is a Front, or NULL, which then keeps nothing of it. */
+const char *model_text(void *front, Ctx *c, const ModelUse *use);
+
 /* The input as a tree; NULL with the exit code in *code. */
 Program *front_parse(Front *f, int *code);
 /* The input as a module; NULL with the exit code in *code. */

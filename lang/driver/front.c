@@ -41,7 +41,10 @@ static Program *parse_input(Front *f, bool *unreadable) {
   int code = EXIT_DONE;
   size_t n;
   *unreadable = false;
-  if (input_kind(f->o) != INPUT_ONNX) return parse_file(f->c, f->o->input, unreadable);
+  if (input_kind(f->o) != INPUT_ONNX) {
+    const ModelReader models = {.read = model_text, .data = f};
+    return parse_file(f->c, f->o->input, &models, unreadable);
+  }
   if (!front_import(f, &code)) return *unreadable = code == EXIT_USAGE, NULL;
   const char *text = onnx_text(f->onnx, &n);
   return parse_text(f->c, f->o->input, text, n);

@@ -380,7 +380,8 @@ static int run(Compilation *r, int argc, char **argv) {
   if (!options_parse(r->c, argc, argv, &r->o)) return EXIT_USAGE;
   if (help_answer(r->c, &r->o, &code)) return code;
   if (strcmp(option_value(&r->o, OPT_DIAGNOSTICS, "text"), "json") == 0) diagnostics_as_json(r->c);
-  if (option_given(&r->o, OPT_LSP)) return lsp_serve(stdin, stdout, plan_module);
+  if (option_given(&r->o, OPT_LSP))
+    return lsp_serve(stdin, stdout, plan_module, &(ModelReader){.read = model_text});
   if (!r->o.input) return usage_error("no input file; see gc --help");
   if (!config_read(r->c, &r->o)) return EXIT_USAGE;
   if (option_given(&r->o, OPT_FORMAT)) return format_command(&(Front){.c = r->c, .o = &r->o});

@@ -11,9 +11,22 @@
 
 /* ---- import ---- */
 
-/* Too large for the memory of a text. */
-static bool print_weights(FILE *f, void *r) {
-  return onnx_write_weights(((Compilation *)r)->front.onnx, f);
+/* Too large for the memory of a text. Those of the model, or of all that the program uses. */
+static bool print_weights(FILE *f, void *arg) {
+  const Front *front = &((Compilation *)arg)->front;
+  uint32_t n = front->models.n;
+  const OnnxProgram **p = ARENA_ARRAY(ctx_arena(front->c), const OnnxProgram *, n + 1);
+  for (uint32_t i = 0; i < n; i++) p[i] = front->models.at[i].program;
+  if (front->onnx) p[n++] = front->onnx;
+  return onnx_write_weights(p, (int)n, f);
+}
+
+/* --weights is in place of what models have. */
+static bool has_weights(const Compilation *r) {
+  bool any = r->front.onnx && onnx_has_weights(r->front.onnx);
+  for (uint32_t i = 0; i < r->front.models.n; i++)
+    any |= onnx_has_weights(r->front.models.at[i].program);
+  return any && !option_given(&r->o, OPT_WEIGHTS);
 }
 
 static int failed(const Compilation *r) {
@@ -26,7 +39,7 @@ int imported_weights_beside(Compilation *r) {
 }
 
 int imported_weights(Compilation *r, int *code) {
-  if (!r->front.onnx || !onnx_has_weights(r->front.onnx)) return -1;
+  if (!has_weights(r)) return -1;
   const char *tmp = getenv("TMPDIR");
   int fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   FILE *f = fd >= 0 ? fdopen(dup(fd), "w") : NULL;

@@ -120,13 +120,13 @@ static void add_seen(void *data, const Seen *s) {
   if (s->at.file == a->file) vec_push(ctx_arena(a->c), &a->seen, *s);
 }
 
-static Analysis *analysis_new(const char *path, const char *text) {
+static Analysis *analysis_new(const char *path, const char *text, const ModelReader *models) {
   Analysis *a = calloc(1, sizeof *a);
   if (!a) out_of_memory();
   a->c = ctx_new();
   a->diagnostics = json_object();
   ctx_set_sink(a->c, add_diagnostic, a);
-  a->prog = parse_text(a->c, path, text, strlen(text));
+  a->prog = parse_document(a->c, path, text, strlen(text), models);
   if (a->prog) a->m = elaborate(a->c, a->prog, &(ElabOptions){.seen = add_seen, .data = a});
   return a;
 }
@@ -149,12 +149,13 @@ bool analysis_plan(Analysis *a, PlanModule *plan) {
 
 /* ---- a document ---- */
 
-Document *document_new(const char *uri, const char *text) {
+Document *document_new(const char *uri, const char *text, const ModelReader *models) {
   Document *d = calloc(1, sizeof *d);
   if (!d) out_of_memory();
   *d = (Document){.uri = copy_of(uri),
                   .path = path_of_uri(uri),
                   .text = copy_of(text),
+                  .models = models,
                   .published = json_object()};
   return d;
 }
@@ -183,7 +184,7 @@ void document_change(Document *d, const char *text) {
 
 Analysis *document_analysis(Document *d) {
   if (d->now) return d->now;
-  d->now = analysis_new(d->path, d->text);
+  d->now = analysis_new(d->path, d->text, d->models);
   if (d->now->prog) {
     analysis_free(d->good);
     d->good = d->now;

@@ -33,10 +33,11 @@ typedef struct Document {
   Analysis *now;     /* of the text; NULL: it has changed since */
   Analysis *good;    /* of the last text without syntax errors, which may be `now`; else NULL */
   bool is_published; /* what is said of the text */
+  const ModelReader *models;
   json_t *published; /* the URIs that have diagnostics of this document */
 } Document;
 
-Document *document_new(const char *uri, const char *text);
+Document *document_new(const char *uri, const char *text, const ModelReader *models);
 void document_free(Document *d);
 void document_change(Document *d, const char *text);
 /* The analysis of the text as it is. */

@@ -18,6 +18,7 @@ enum {
 typedef struct Server {
   FILE *in, *out;
   PlanModule *plan;
+  const ModelReader *models;
   Arena *arena;
   VEC(Document *) documents;
   bool initialized, stopping, ended;
@@ -85,7 +86,7 @@ static void did_open(Server *s, const json_t *params) {
   if (d)
     document_change(d, text);
   else
-    vec_push(s->arena, &s->documents, document_new(uri, text));
+    vec_push(s->arena, &s->documents, document_new(uri, text, s->models));
 }
 
 /* The server asks for whole texts; the last one counts. */
@@ -260,8 +261,8 @@ static void take(Server *s, json_t *message) {
     if (strcmp(method, notifications[i].method) == 0) notifications[i].take(s, params);
 }
 
-int lsp_serve(FILE *in, FILE *out, PlanModule *plan) {
-  Server s = {.in = in, .out = out, .plan = plan, .arena = arena_new()};
+int lsp_serve(FILE *in, FILE *out, PlanModule *plan, const ModelReader *models) {
+  Server s = {.in = in, .out = out, .plan = plan, .models = models, .arena = arena_new()};
   RpcResult result = RPC_MESSAGE;
   setvbuf(in, NULL, _IONBF, 0); /* so that poll sees what waits */
   while (!s.ended && (result == RPC_MESSAGE || result == RPC_NO_JSON)) {

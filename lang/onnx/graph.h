@@ -79,6 +79,9 @@ struct Import {
   Ctx *c;
   Arena *a;
   const char *path; /* of the file */
+  const char *def;  /* the name of the graph as a function */
+  bool used;        /* by a program: the def alone */
+  Loc at;           /* of the use */
   const Onnx__ModelProto *model;
   const OnnxDim *dims;
   int ndims;
@@ -90,7 +93,7 @@ struct Import {
   Map needed;               /* names of values that an output depends on */
   Map initializers;         /* names of the graph's */
   Map statistics;           /* names of running means and variances */
-  bool *used;               /* by dims: an input has it */
+  bool *has_dim;            /* by dims: an input does */
   VEC(Tensor *) value;
   VEC(Statement) statements;
   VEC(Weight) weights;
@@ -105,7 +108,7 @@ struct Import {
 
 /* ---- read.c ---- */
 /* NULL after a diagnostic. */
-const Onnx__ModelProto *model_read(Ctx *c, const char *path, bool *unreadable);
+const Onnx__ModelProto *model_read(Ctx *c, const char *path, Loc at, bool *unreadable);
 
 /* ---- tensor.c: the elements of tensors ---- */
 /* Elements of a shape without symbols; false: it has some, or too many. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static bool fail(Import *im, const char *what) {
-  diag(im->c, SEV_ERROR, (Loc){0}, "%s: %s", im->path, what);
+  diag(im->c, SEV_ERROR, im->at, "%s: %s", im->path, what);
   im->failed = true;
   return false;
 }
@@ -45,7 +45,7 @@ static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *
   for (int i = 0; i < im->ndims; i++) {
     const OnnxDim *d = &im->dims[i];
     if (strcmp(d->name, name) != 0) continue;
-    im->used[i] = true;
+    im->has_dim[i] = true;
     if (!d->bounded || d->n == 1) return *out = (Axis){d->n, 0}, true;
     if (im->nsymbols == MOST_SYMBOLS)
       return FAIL(im, "more than %d bounded dimensions", MOST_SYMBOLS);
@@ -53,8 +53,10 @@ static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *
     return *out = (Axis){1, im->nsymbols}, true;
   }
   FAIL(im, "the dimension %s of the input %s has no number", name, input);
-  diag(im->c, SEV_HINT, (Loc){0}, "-D %s=N, or -D '%s<=N' for every number from 1 to N", name,
-       name);
+  diag(im->c, SEV_HINT, (Loc){0},
+       im->used ? "as %3$s(%1$s = N), or as %3$s(%2$s <= N) for every number from 1 to N"
+                : "-D %s=N, or -D '%s<=N' for every number from 1 to N",
+       name, name, im->def);
   return false;
 }
 
@@ -96,7 +98,7 @@ static bool add_inputs(Import *im) {
     if (!is_in(im, &im->initializers, or_empty(g->input[i]->name)))
       ok &= add_input(im, g->input[i]);
   for (int i = 0; i < im->ndims && ok; i++)
-    if (!im->used[i]) ok = FAIL(im, "no input has a dimension %s", im->dims[i].name);
+    if (!im->has_dim[i]) ok = FAIL(im, "no input has a dimension %s", im->dims[i].name);
   return ok;
 }
 
@@ -265,7 +267,7 @@ static bool report_refused(Import *im) {
   uint32_t n = im->refused.n, groups = 0;
   qsort(r, n, sizeof *r, by_operator);
   for (uint32_t i = 0; i < n; i++) groups += !i || by_operator(&r[i - 1], &r[i]) != 0;
-  diag(im->c, SEV_ERROR, (Loc){0}, "%s: %u node%s cannot be imported, for %u reason%s", im->path, n,
+  diag(im->c, SEV_ERROR, im->at, "%s: %u node%s cannot be imported, for %u reason%s", im->path, n,
        n == 1 ? "" : "s", groups, groups == 1 ? "" : "s");
   for (uint32_t i = 0, end; i < n; i = end) {
     const char *names = "";
@@ -306,14 +308,14 @@ static bool add_outputs(Import *im) {
 
 /* ---- all ---- */
 
-const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, int ndims,
-                               bool *unreadable) {
-  const Onnx__ModelProto *model = model_read(c, path, unreadable);
+static const OnnxProgram *import(Import from, bool *unreadable) {
+  Ctx *c = from.c;
+  const Onnx__ModelProto *model = model_read(c, from.path, from.at, unreadable);
   if (!model) return NULL;
   Import *im = ARENA_NEW(ctx_arena(c), Import);
-  *im = (Import){
-      .c = c, .a = ctx_arena(c), .path = path, .model = model, .dims = dims, .ndims = ndims};
-  im->used = ARENA_ARRAY(im->a, bool, ndims + 1);
+  *im = from;
+  im->a = ctx_arena(c), im->model = model;
+  im->has_dim = ARENA_ARRAY(im->a, bool, im->ndims + 1);
   names_reserve(im);
   int64_t version = version_of(model->n_opset_import, model->opset_import, "");
   if (!version) version = version_of(model->n_opset_import, model->opset_import, "ai.onnx");
@@ -329,4 +331,19 @@ const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, in
   ok = ok && nodes_add(im, g->node, g->n_node, (int)version);
   ok = ok && report_refused(im) && add_outputs(im) && report_refused(im);
   return ok ? print_program(im, version) : NULL;
+}
+
+const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, int ndims,
+                               bool *unreadable) {
+  return import((Import){.c = c, .path = path, .def = "net", .dims = dims, .ndims = ndims},
+                unreadable);
+}
+
+const OnnxProgram *onnx_import_def(Ctx *c, const char *path, const char *name, const OnnxDim *dims,
+                                   int ndims, Loc at) {
+  bool unreadable;
+  return import(
+      (Import){
+          .c = c, .path = path, .def = name, .used = true, .dims = dims, .ndims = ndims, .at = at},
+      &unreadable);
 }

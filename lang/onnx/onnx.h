@@ -20,10 +20,15 @@ typedef struct OnnxDim {
 /* NULL after a diagnostic; *unreadable: the file could not be read at all. */
 const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, int ndims,
                                bool *unreadable);
+/* The def alone, by a name, for a program that uses it: its params and states are read `from` names
+   that begin with the def's. at: the place of the use. NULL after a diagnostic there. */
+const OnnxProgram *onnx_import_def(Ctx *c, const char *path, const char *name, const OnnxDim *dims,
+                                   int ndims, Loc at);
 const char *onnx_text(const OnnxProgram *p, size_t *n);
 bool onnx_has_weights(const OnnxProgram *p);
-/* Writes them as safetensors. False after a diagnostic, or with a write error in f. */
-bool onnx_write_weights(const OnnxProgram *p, FILE *f);
+/* Writes those of several models, of one kind of import, as safetensors. False after a diagnostic,
+   or with a write error in f. */
+bool onnx_write_weights(const OnnxProgram *const *p, int n, FILE *f);
 
 /* ---- export ---- */
 

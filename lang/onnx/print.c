@@ -38,6 +38,7 @@ static void print_weights(FILE *f, Import *im, uint32_t from, uint32_t to, size_
     if (!n) {
       fprintf(f, "%s %s : %s%s = zeros()", w->trained ? "param" : "state", rest,
               elem_of(w->value->type)->gc, shape_text(im, &w->value->shape));
+      if (im->used) fprintf(f, " from \"%s.%s\"", im->def, w->path);
       fprintf(f, strcmp(rest, w->name) == 0 ? "\n" : "; %s = %s\n", w->name, rest);
       continue;
     }
@@ -93,7 +94,7 @@ static const char *option_name(Import *im, Map *taken, const char *wish) {
 }
 
 static void print_net(FILE *f, Import *im) {
-  fputs("def net(", f);
+  fprintf(f, "def %s(", im->def);
   for (uint32_t i = 0; i < im->inputs.n; i++) {
     const Tensor *v = im->inputs.at[i];
     fprintf(f, "%s%s : ", i ? ", " : "", v->name);
@@ -148,7 +149,7 @@ const OnnxProgram *print_program(Import *im, int64_t version) {
   }
   fputs("\n", f);
   print_net(f, im);
-  print_entry(f, im);
+  if (!im->used) print_entry(f, im);
   memfile_close(&m);
   OnnxProgram *p = ARENA_NEW(im->a, OnnxProgram);
   *p = (OnnxProgram){im, arena_strdup(im->a, m.text), m.n};
@@ -169,19 +170,22 @@ static uint64_t elements(const Tensor *v) {
   return n;
 }
 
-static void print_header(FILE *f, const Import *im) {
+static void print_header(FILE *f, const OnnxProgram *const *p, int n) {
   uint64_t at = 0;
-  fputs("{\"__metadata__\":{\"format\":\"gc\",\"gc.by\":\"import\"}", f);
-  for (uint32_t i = 0; i < im->weights.n; i++) {
-    const Tensor *v = im->weights.at[i].value;
-    uint64_t bytes = elements(v) * (uint64_t)elem_of(v->type)->size;
-    fprintf(f, ",\"net.%s\":{\"dtype\":\"%s\",\"shape\":[", im->weights.at[i].path,
-            elem_of(v->type)->safe);
-    for (int k = 0; k < v->shape.rank; k++)
-      fprintf(f, "%s%" PRId64, k ? "," : "", v->shape.at[k].n);
-    fprintf(f, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", at, at + bytes);
-    at += bytes;
-  }
+  fprintf(f, "{\"__metadata__\":{\"format\":\"%s\",\"gc.by\":\"import\"}",
+          p[0]->im->used ? "onnx" : "gc");
+  for (int k = 0; k < n; k++)
+    for (uint32_t i = 0; i < p[k]->im->weights.n; i++) {
+      const Weight *w = &p[k]->im->weights.at[i];
+      const Tensor *v = w->value;
+      uint64_t bytes = elements(v) * (uint64_t)elem_of(v->type)->size;
+      fprintf(f, ",\"%s.%s\":{\"dtype\":\"%s\",\"shape\":[", p[k]->im->def, w->path,
+              elem_of(v->type)->safe);
+      for (int d = 0; d < v->shape.rank; d++)
+        fprintf(f, "%s%" PRId64, d ? "," : "", v->shape.at[d].n);
+      fprintf(f, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", at, at + bytes);
+      at += bytes;
+    }
   fputc('}', f);
 }
 
@@ -198,11 +202,10 @@ static bool write_elements(FILE *f, Import *im, const Tensor *v, uint8_t *room, 
   return true;
 }
 
-bool onnx_write_weights(const OnnxProgram *p, FILE *f) {
+bool onnx_write_weights(const OnnxProgram *const *p, int count, FILE *f) {
   enum { AT_ONCE = 1 << 17 };
-  Import *im = p->im;
   MemFile m;
-  print_header(memfile_open(&m), im);
+  print_header(memfile_open(&m), p, count);
   memfile_close(&m);
   uint64_t n = (m.n + 7) / 8 * 8;
   uint8_t *room = malloc(AT_ONCE * 8);
@@ -211,10 +214,13 @@ bool onnx_write_weights(const OnnxProgram *p, FILE *f) {
   fprintf(f, "%s%*s", m.text, (int)(n - m.n), "");
   memfile_free(&m);
   bool ok = true;
-  for (uint32_t i = 0; i < im->weights.n && ok; i++) {
-    const char *why = "";
-    ok = write_elements(f, im, im->weights.at[i].value, room, AT_ONCE, &why);
-    if (!ok) diag(im->c, SEV_ERROR, (Loc){0}, "%s: %s", im->path, why);
+  for (int k = 0; k < count && ok; k++) {
+    Import *im = p[k]->im;
+    for (uint32_t i = 0; i < im->weights.n && ok; i++) {
+      const char *why = "";
+      ok = write_elements(f, im, im->weights.at[i].value, room, AT_ONCE, &why);
+      if (!ok) diag(im->c, SEV_ERROR, im->at, "%s: %s", im->path, why);
+    }
   }
   free(room);
   return ok;

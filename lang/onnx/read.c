@@ -38,12 +38,12 @@ static uint8_t *read_whole(const char *path, size_t *n) {
   return bytes;
 }
 
-const Onnx__ModelProto *model_read(Ctx *c, const char *path, bool *unreadable) {
+const Onnx__ModelProto *model_read(Ctx *c, const char *path, Loc at, bool *unreadable) {
   size_t n;
   uint8_t *bytes = read_whole(path, &n);
   *unreadable = !bytes;
   if (!bytes) {
-    diag(c, SEV_ERROR, (Loc){0}, "cannot read %s: %s", path, strerror(errno));
+    diag(c, SEV_ERROR, at, "cannot read %s: %s", path, strerror(errno));
     return NULL;
   }
   ProtobufCAllocator allocator = {take, keep, ctx_arena(c)};
@@ -52,6 +52,6 @@ const Onnx__ModelProto *model_read(Ctx *c, const char *path, bool *unreadable) {
   const char *what = !m          ? "is damaged, or no model of ONNX"
                      : !m->graph ? "holds no graph of ONNX"
                                  : NULL;
-  if (what) diag(c, SEV_ERROR, (Loc){0}, "%s %s", path, what);
+  if (what) diag(c, SEV_ERROR, at, "%s %s", path, what);
   return what ? NULL : m;
 }

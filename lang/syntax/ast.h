@@ -324,11 +324,38 @@ typedef struct Program {
   VEC(Decl *) decls;
 } Program;
 
-/* Read a file (or a text with the name that its messages show) and all it uses. What is wrong has
-   been reported through diag; the result is then NULL. *unreadable says, where given, whether it is
-   the file at path itself that cannot be read. */
-Program *parse_file(Ctx *c, const char *path, bool *unreadable);
-Program *parse_text(Ctx *c, const char *name, const char *text, size_t len);
+/* A model that a program uses as a def: use "net.onnx" as net(batch = N, length <= 64) */
+typedef struct ModelDim {
+  Ident name;
+  int64_t n;
+  const char *let; /* interned; that gives the number; NULL: none */
+  bool bounded;
+} ModelDim;
+typedef struct ModelDims {
+  ModelDim *at;
+  int n;
+  uint32_t cap;
+} ModelDims;
+typedef struct ModelUse {
+  const char *path; /* of the file */
+  const char *name; /* of the def; interned */
+  ModelDims dims;
+  Loc loc;
+} ModelUse;
+/* Reads models for the parser, which knows nothing of their form: the text of a def with that name;
+   NULL after a diagnostic. */
+typedef struct ModelReader {
+  const char *(*read)(void *data, Ctx *c, const ModelUse *use);
+  void *data;
+} ModelReader;
+
+/* Read a file (or a text with the name that its messages show) and all it uses; models may be NULL:
+   a use of one is an error. What is wrong has been reported through diag; the result is then NULL.
+   *unreadable says, where given, whether it is the file at path itself that cannot be read. */
+Program *parse_file(Ctx *c, const char *path, const ModelReader *models, bool *unreadable);
+Program *parse_document(Ctx *c, const char *name, const char *text, size_t len,
+                        const ModelReader *models);
+Program *parse_text(Ctx *c, const char *name, const char *text, size_t len); /* without models */
 
 /* A constant as "gc -D NAME=V" takes it: an expression; NULL when it is wrong (reported). */
 Expr *parse_value(Ctx *c, const char *name, const char *text);

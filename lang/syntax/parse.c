@@ -97,38 +97,105 @@ static void read_file(ProgramReader *r, const char *path, Loc use) {
   parse_source(r, file, FILE_START);
 }
 
-void parse_use(Parser *ps, Text path, Loc loc) {
-  ProgramReader *r = ps->reader;
-  if (ps->stopped || !path.bytes) return;
+/* Relative to the using file; NULL after an error. */
+static const char *used_path(Parser *ps, Text path, Loc loc) {
+  if (ps->stopped || !path.bytes) return NULL;
   if (!path.n) {
     parse_error(ps, loc, "the name of a file is missing");
+    return NULL;
+  }
+  const char *user = ctx_source_name(ps->c, ps->file), *slash = strrchr(user, '/');
+  int dir = path.bytes[0] != '/' && slash ? (int)(slash - user) + 1 : 0;
+  return intern_printf(ps->c, "%.*s%.*s", dir, user, (int)path.n, path.bytes);
+}
+
+static bool is_model(const char *path) {
+  size_t n = strlen(path);
+  return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
+}
+
+void parse_use(Parser *ps, Text path, Loc loc) {
+  ProgramReader *r = ps->reader;
+  const char *whole = used_path(ps, path, loc);
+  if (!whole) return;
+  if (is_model(whole)) {
+    parse_error(ps, loc, "a model is used as a def, which needs a name");
+    parse_note(ps, SEV_HINT, (Loc){0}, "use \"%.*s\" as net", (int)path.n, path.bytes);
     return;
   }
   if (r->use_depth == MAX_USE_DEPTH) {
     parse_error(ps, loc, "files use each other more than %d deep", MAX_USE_DEPTH);
     return;
   }
-  const char *user = ctx_source_name(ps->c, ps->file), *slash = strrchr(user, '/');
-  int dir = path.bytes[0] != '/' && slash ? (int)(slash - user) + 1 : 0;
-  const char *whole = intern_printf(ps->c, "%.*s%.*s", dir, user, (int)path.n, path.bytes);
   r->use_depth++;
   read_file(r, whole, loc);
   r->use_depth--;
+}
+
+/* ---- models ---- */
+
+void parse_use_model(Parser *ps, Text path, Ident name, ModelDims dims, Loc loc) {
+  ProgramReader *r = ps->reader;
+  const char *whole = used_path(ps, path, loc);
+  if (!whole || !name.name) return;
+  if (!is_model(whole)) {
+    parse_error(ps, loc, "only a model, NAME.onnx, is used as a def");
+    parse_note(ps, SEV_HINT, (Loc){0}, "use \"%.*s\"", (int)path.n, path.bytes);
+    return;
+  }
+  for (int i = 0; i < dims.n; i++)
+    if (dims.at[i].n < 1) return; /* said */
+  if (!r->models) {
+    parse_error(ps, loc, "models are not read here");
+    return;
+  }
+  ModelUse use = {whole, name.name, dims, loc};
+  const char *text = r->models->read(r->models->data, ps->c, &use);
+  if (!text) {
+    r->failed = true;
+    return;
+  }
+  parse_source(r, ctx_add_source(ps->c, whole, text, strlen(text)), FILE_START);
+}
+
+void model_dims_add(Parser *ps, ModelDims *list, ModelDim dim) { vec_push(ps->arena, list, dim); }
+
+ModelDim model_dim(Parser *ps, Ident name, bool bounded, Expr *value) {
+  ModelDim d = {.name = name, .bounded = bounded};
+  const Program *prog = ps->reader->prog;
+  for (uint32_t i = prog->decls.n; value->kind == EX_NAME && i-- > 0;)
+    if (prog->decls.at[i]->kind == DECL_LET && prog->decls.at[i]->name.name == value->name) {
+      d.let = value->name;
+      value = prog->decls.at[i]->value;
+    }
+  if (value->kind == EX_INT && value->integer >= 1)
+    d.n = value->integer;
+  else
+    parse_error(ps, name.loc, "the dimension %s takes a number from 1 on, or a let of one",
+                name.name ? name.name : "");
+  return d;
 }
 
 static ProgramReader reader_new(Ctx *c) {
   return (ProgramReader){.c = c, .prog = ARENA_NEW(ctx_arena(c), Program)};
 }
 
-Program *parse_file(Ctx *c, const char *path, bool *unreadable) {
+Program *parse_file(Ctx *c, const char *path, const ModelReader *models, bool *unreadable) {
   ProgramReader r = reader_new(c);
+  r.models = models;
   read_file(&r, path, (Loc){0});
   if (unreadable) *unreadable = r.unreadable;
   return r.failed ? NULL : r.prog;
 }
 
 Program *parse_text(Ctx *c, const char *name, const char *text, size_t len) {
+  return parse_document(c, name, text, len, NULL);
+}
+
+Program *parse_document(Ctx *c, const char *name, const char *text, size_t len,
+                        const ModelReader *models) {
   ProgramReader r = reader_new(c);
+  r.models = models;
   r.prog->file = ctx_add_source(c, name, text, len);
   parse_source(&r, r.prog->file, FILE_START);
   return r.failed ? NULL : r.prog;

@@ -58,6 +58,8 @@ static void gc_parse_error(const Loc *loc, Parser *ps, const char *message) {
 %token ELLIPSIS "'...'" RANGE "'..'"
 
 %type <Decl *> decl
+%type <ModelDims> model_dims model_dim_list
+%type <ModelDim> model_dim
 %type <DeclKind> function
 %type <Origin> origin
 %type <Params> params param_list
@@ -97,10 +99,21 @@ start: FILE_START file
 file: %empty
     | file decl NEWLINE  { vec_push(ps->arena, &ps->reader->prog->decls, $2); }
     | file USE STRING NEWLINE  { parse_use(ps, $3, @3); }
+    | file USE STRING AS name model_dims NEWLINE  { parse_use_model(ps, $3, $5, $6, @3); }
     | file stmt NEWLINE  { stray_stmt(ps, $2); }
     | file error NEWLINE  { yyerrok; }
     | file error junk NEWLINE  { yyerrok; }
     ;
+
+model_dims: %empty  { $$ = (ModelDims){0}; }
+          | '(' model_dim_list ')'  { $$ = $2; }
+          ;
+model_dim_list: model_dim  { $$ = (ModelDims){0}; model_dims_add(ps, &$$, $1); }
+              | model_dim_list ',' model_dim  { $$ = $1; model_dims_add(ps, &$$, $3); }
+              ;
+model_dim: name '=' prim  { $$ = model_dim(ps, $1, false, $3); }
+         | name LE prim  { $$ = model_dim(ps, $1, true, $3); }
+         ;
 
 /* The blocks of what was not understood: read, so that what is wrong in them is reported. */
 junk: block

@@ -13,10 +13,11 @@ typedef union GC_PARSE_STYPE TokenValue; /* its members are declared in parse.y 
 typedef struct ProgramReader {
   Ctx *c;
   Program *prog;
-  VEC(const char *) seen; /* resolved paths, interned: each file is read once */
-  int use_depth;          /* files that wait for a used one to end */
-  bool failed;            /* an error was reported */
-  bool unreadable;        /* ... because the main file cannot be read */
+  VEC(const char *) seen;    /* resolved paths, interned: each file is read once */
+  int use_depth;             /* files that wait for a used one to end */
+  const ModelReader *models; /* may be NULL */
+  bool failed;               /* an error was reported */
+  bool unreadable;           /* ... because the main file cannot be read */
 } ProgramReader;
 
 /* Words of the scanner that the grammar never sees. */
@@ -159,4 +160,9 @@ void parse_error(Parser *ps, Loc loc, const char *fmt, ...) __attribute__((forma
 void parse_note(Parser *ps, Severity sev, Loc loc, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void parse_use(Parser *ps, Text path, Loc loc);
+/* As a def of a name, which has no text where there is none; with dims or without. */
+void parse_use_model(Parser *ps, Text path, Ident name, ModelDims dims, Loc loc);
+/* A dim that a literal gives, or a let before the use. */
+ModelDim model_dim(Parser *ps, Ident name, bool bounded, Expr *value);
+void model_dims_add(Parser *ps, ModelDims *list, ModelDim dim);
 #endif

@@ -100,6 +100,20 @@ says 2 'the weights would replace tuned.safetensors, which gc did not write' "$g
 same kept.safetensors tuned.safetensors 'the work of a training'
 run 0 ./cnn predict --x x.npy --load tuned.safetensors --probabilities tuned.npy
 
+# ---- the same with the model as a def: its weights are in the program; -D gives the let that a dimension is ----
+{ echo 'let N = 4' && echo 'use "cnn.onnx" as net(batch <= N)' && sed -e 1d -e 's/f32\[5,/f32[n <= N,/' -e 's/i32\[5\]/i32[n]/' -e 's/\[5, 1\]/[n, 1]/' tune.g; } >model.g
+cat >>model.g <<'END'
+entry predict(x : f32[n <= N, 2, 6, 6]) { return probabilities = net(x) }
+END
+run 0 "$gc" model.g -D N=5 -o model
+run 0 ./model predict --x x.npy --expect want.npy
+run 0 ./model train --x x.npy --label labels.npy --epochs 2 --quiet --save again.safetensors
+run 0 ./cnn predict --x x.npy --load again.safetensors --expect tuned.npy
+run 0 "$gc" model.g --weights=tuned.safetensors -o model
+run 0 ./model predict --x x.npy --expect tuned.npy
+run 0 "$gc" model.g --emit=onnx
+run 0 "$gc" model.onnx -D n=5 --check
+
 # ---- data in another file, a branch that is known, a function of the model, quantization ----
 external() { # external NAME LOCATION OFFSET
   encode "$1" <<END
@@ -198,6 +212,14 @@ sed 's/norm(convolution(x) as conv) as bn/convolution(x) as conv/' hand.g >other
 says 1 'has a tensor net.layer1.0.bn.bias, which the program does not have' "$gc" other.g --weights=cnn.safetensors -o no
 sed 's/param bias : f32\[4\]/param bias : f32[1]/' hand.g >other.g
 says 1 'has another type or shape of net.fc.bias, which is f32[1]' "$gc" other.g --weights=cnn.safetensors -o no
+use() { echo "use $1" >used.g && says 1 "$2" "$gc" used.g -o no; }
+use '"cnn.onnx" as net' 'used.g:1:5: error: cnn.onnx: the dimension batch of the input x has no number'
+holds out.txt 'hint: as net(batch = N), or as net(batch <= N) for every number from 1 to N'
+use '"cnn.onnx" as net(batch = M)' 'the dimension batch takes a number from 1 on, or a let of one'
+use '"cnn.onnx" as net(batch = 2, bach = 3)' 'no input has a dimension bach'
+use '"none.onnx" as net' 'used.g:1:5: error: cannot read none.onnx'
+use '"cnn.onnx"' 'a model is used as a def, which needs a name'
+use '"hand.g" as net' 'only a model, NAME.onnx, is used as a def'
 absent no no.g
 encode bad.onnx <<'END'
 opset_import { version: 17 }

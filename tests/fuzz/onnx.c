@@ -29,7 +29,7 @@ static int import(Ctx *c, const char *path) {
   FILE *nothing = fopen("/dev/null", "w");
   if (!nothing) exit(2);
   int errors = ctx_errors(c);
-  bool whole = onnx_write_weights(p, nothing);
+  bool whole = onnx_write_weights(&p, 1, nothing);
   fclose(nothing);
   if (!whole && ctx_errors(c) == errors) fuzz_wrong("weights are refused without a word");
   const char *text = onnx_text(p, &n);

@@ -27,7 +27,7 @@ Module *source_module(Ctx *c, const char *file, const char *const *define, int n
   size_t bytes = strlen(file);
   if (bytes > 3 && strcmp(file + bytes - 3, ".ir") == 0 && n == 0) return read_ir(c, file);
   bool unreadable;
-  Program *p = parse_file(c, file, &unreadable);
+  Program *p = parse_file(c, file, NULL, &unreadable);
   DefineFlag *flag = ARENA_ARRAY(ctx_arena(c), DefineFlag, n + 1);
   for (int i = 0; p && i < n; i++) {
     const char *equals = strchr(define[i], '=');

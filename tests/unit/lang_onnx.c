@@ -46,7 +46,7 @@ static MemFile weights_of(const char *folder, bool external) {
   const OnnxProgram *back = onnx_import(c, path, NULL, 0, &unreadable);
   assert_non_null(back);
   MemFile f;
-  assert_true(onnx_write_weights(back, memfile_open(&f)));
+  assert_true(onnx_write_weights(&back, 1, memfile_open(&f)));
   memfile_close(&f);
   unlink(path);
   module_free(m);

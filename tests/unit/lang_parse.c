@@ -103,7 +103,7 @@ static void a_wrong_text_gives_nothing(void **state) {
   assert_null(parse(c, "let a = 1 2\nlet b = 3 4\n"));
   assert_int_equal(ctx_errors(c), 2);
   bool unreadable = false;
-  assert_null(parse_file(c, "/nonexistent.g", &unreadable));
+  assert_null(parse_file(c, "/nonexistent.g", NULL, &unreadable));
   assert_true(unreadable);
   ctx_free(c);
 }

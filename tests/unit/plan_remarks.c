@@ -137,7 +137,7 @@ static void program_is_told(const char *file) {
   Ctx *c = ctx_new();
   CodegenOptions none = {0};
   bool unreadable;
-  Program *prog = parse_file(c, file, &unreadable);
+  Program *prog = parse_file(c, file, NULL, &unreadable);
   Module *m = prog ? elaborate(c, prog, &(ElabOptions){0}) : NULL;
   const Target *t = target_cpu(c, &none);
   if (!m || !t) fail_msg("%s cannot be read", file);

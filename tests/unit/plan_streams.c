@@ -160,7 +160,7 @@ static bool program_is_ordered(const char *file, int n) {
   Ctx *c = ctx_new();
   CodegenOptions o = {0};
   bool unreadable;
-  Program *prog = parse_file(c, file, &unreadable);
+  Program *prog = parse_file(c, file, NULL, &unreadable);
   ElabOptions none = {0};
   Module *m = prog ? elaborate(c, prog, &none) : NULL;
   const Target *t = target_cpu(c, &o);
