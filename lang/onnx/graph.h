@@ -36,6 +36,7 @@ typedef struct Tensor {
   const char *path;      /* of the param or state that is to hold it; NULL: a variable's name */
   const char *input;     /* of the graph, which it is made of; NULL: of none, or of several */
   bool trained, missing; /* missing: its node was refused */
+  bool counts;           /* iterations: it is not negative */
 } Tensor;
 
 typedef struct Import Import;
@@ -58,6 +59,7 @@ typedef struct Refusal {
 typedef struct Statement {
   const char *text; /* "x = relu(y)" */
   const char *note; /* the operator and the node's name */
+  int block;        /* loops around it */
 } Statement;
 
 /* A tensor that becomes a param or state. */
@@ -102,6 +104,7 @@ struct Import {
   VEC(Refusal) refused;
   const char *note; /* of the statements to come */
   int depth;        /* of functions around the node */
+  int block;        /* loops around it */
   uint32_t nodes;   /* that were taken, each as often as it is called */
   bool failed;      /* a diagnostic was given */
 };

@@ -14,6 +14,13 @@ void name_needed(Import *im, const char *name);
 /* A node that stands for others: If, where gc knows the condition, or a function of the model.
  *done: it was one. False after a diagnostic. */
 bool subgraph_inline(Node *n, bool *done);
+/* The graph in an attribute; NULL: there is none. */
+const Onnx__GraphProto *subgraph_of(Node *n, const char *attribute);
+void graph_drop(Import *im, const Onnx__GraphProto *g); /* what it names, behind it */
+void statement_add(Import *im, const char *text);
+/* ---- loops.c: false after a diagnostic; what cannot be imported is refused ---- */
+bool onnx_scan(Node *n);
+bool onnx_loop(Node *n);
 /* What the graphs within a node, and the functions of the model, compute and read. */
 void subgraph_needs(Import *im, const Onnx__NodeProto *p);
 void functions_need(Import *im);

@@ -8,7 +8,7 @@ const char *positive(Node *n, Tensor *ids, int64_t size) {
   uint64_t count;
   const Number *x =
       shape_count(&ids->shape, &count) && count <= MOST_KNOWN ? known_of(n->im, ids) : NULL;
-  bool negative = !x;
+  bool negative = !x && !ids->counts;
   for (uint64_t i = 0; x && i < count; i++) negative |= x[i].i < 0;
   const char *t = tensor_text(n, ids);
   return negative ? text(n, "where(%s < 0, %s + %lld, %s)", t, t, (long long)size, t) : t;

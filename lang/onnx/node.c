@@ -1,7 +1,7 @@
 /* What functions of operators are written with: texts of operands, statements, attributes, numbers
    that must be known. Contract: see graph.h; a text that is used twice is a variable or a number.
  */
-#include "lang/onnx/graph.h"
+#include "lang/onnx/import.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -61,10 +61,13 @@ const char *ints_text(Node *n, const int64_t *at, int count) {
 
 /* ---- operands ---- */
 
-static void statement(Import *im, const char *name, const char *expression) {
-  vec_push(im->a, &im->statements,
-           (Statement){arena_printf(im->a, "%s = %s", name, expression), im->note});
+void statement_add(Import *im, const char *words) {
+  vec_push(im->a, &im->statements, (Statement){words, im->note, im->block});
   im->note = NULL;
+}
+
+static void statement(Import *im, const char *name, const char *expression) {
+  statement_add(im, arena_printf(im->a, "%s = %s", name, expression));
 }
 
 const char *let(Node *n, const char *expression) {

@@ -22,7 +22,7 @@ static const struct {
     {"random numbers",
      " Bernoulli RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial "},
     {"a shape that depends on data", " Compress NonZero Unique NonMaxSuppression "},
-    {"control flow with bodies of its own", " If Loop Scan SequenceMap "},
+    {"control flow with bodies of its own", " If SequenceMap "},
     {"strings, sequences and optional values",
      " StringConcat StringNormalizer StringSplit RegexFullMatch SequenceInsert SequenceAt "
      "SequenceConstruct "

@@ -1,4 +1,5 @@
-/* Nodes that stand for others: If whose condition gc knows, and calls of the model's functions.
+/* Nodes that stand for others: If whose condition gc knows, loops, and calls of the model's
+   functions.
    Contract: graphs within a node see the values around it, and their own are dropped behind it; a
    function sees its inputs alone, and its names are its own. They nest at most DEEPEST deep. */
 #include "lang/onnx/import.h"
@@ -12,6 +13,18 @@ static void keep(void *arena, void *p) {}
 static Onnx__GraphProto *graph_of(Import *im, const Onnx__AttributeProto *a) {
   ProtobufCAllocator allocator = {take, keep, im->a};
   return onnx__graph_proto__unpack(&allocator, a->g.len, a->g.data);
+}
+
+const Onnx__GraphProto *subgraph_of(Node *n, const char *attribute) {
+  const Onnx__AttributeProto *a = attr_of(n, attribute);
+  return a && a->has_g ? graph_of(n->im, a) : NULL;
+}
+
+void graph_drop(Import *im, const Onnx__GraphProto *g) {
+  for (size_t i = 0; i < g->n_initializer; i++)
+    if (g->initializer[i]->name) value_drop(im, g->initializer[i]->name);
+  for (size_t i = 0; i < g->n_node; i++)
+    for (size_t k = 0; k < g->node[i]->n_output; k++) value_drop(im, g->node[i]->output[k]);
 }
 
 static void node_needs(Import *im, const Onnx__NodeProto *p, int depth) {
@@ -58,19 +71,26 @@ static bool inline_if(Node *n, bool *done) {
   uint64_t count;
   const Number *x =
       c && !c->missing && shape_count(&c->shape, &count) && count == 1 ? known_of(n->im, c) : NULL;
-  const Onnx__AttributeProto *a = x ? attr_of(n, x->i ? "then_branch" : "else_branch") : NULL;
-  const Onnx__GraphProto *g = a && a->has_g ? graph_of(n->im, a) : NULL;
+  const Onnx__GraphProto *g = x ? subgraph_of(n, x->i ? "then_branch" : "else_branch") : NULL;
   if (!g) return true;
   *done = true;
   char **names = ARENA_ARRAY(n->im->a, char *, g->n_output + 1);
   for (size_t i = 0; i < g->n_output; i++) names[i] = g->output[i]->name ? g->output[i]->name : "";
   if (!tensors_add(n->im, g) || !nodes_add(n->im, g->node, g->n_node, n->version)) return false;
   hand_on(n, names, g->n_output);
-  for (size_t i = 0; i < g->n_initializer; i++)
-    if (g->initializer[i]->name) value_drop(n->im, g->initializer[i]->name);
-  for (size_t i = 0; i < g->n_node; i++)
-    for (size_t k = 0; k < g->node[i]->n_output; k++) value_drop(n->im, g->node[i]->output[k]);
+  graph_drop(n->im, g);
   return true;
+}
+
+/* A loop that reads what was refused is not looked into. */
+static bool add_loop(Node *n) {
+  for (int i = 0; i < n->nin; i++)
+    if (n->in[i] && n->in[i]->missing) {
+      for (int k = 0; k < n->nout; k++)
+        if (n->out[k]) n->out[k]->missing = true;
+      return true;
+    }
+  return strcmp(n->op, "Scan") == 0 ? onnx_scan(n) : onnx_loop(n);
 }
 
 /* ---- functions ---- */
@@ -136,7 +156,8 @@ bool subgraph_inline(Node *n, bool *done) {
       f = g;
   }
   bool is_if = !*domain && strcmp(n->op, "If") == 0;
-  if (!f && !is_if) return true;
+  bool is_loop = !*domain && (strcmp(n->op, "Scan") == 0 || strcmp(n->op, "Loop") == 0);
+  if (!f && !is_if && !is_loop) return true;
   if (im->depth == DEEPEST) {
     *done = true;
     refuse(n, "functions or branches within each other, more than %d deep", DEEPEST);
@@ -145,7 +166,8 @@ bool subgraph_inline(Node *n, bool *done) {
     return true;
   }
   im->depth++;
-  bool ok = f ? (*done = true, inline_function(n, f)) : inline_if(n, done);
+  if (!is_if) *done = true;
+  bool ok = f ? inline_function(n, f) : is_loop ? add_loop(n) : inline_if(n, done);
   im->depth--;
   return ok;
 }

@@ -198,6 +198,58 @@ holds line.txt 'bytes = [44 11 255]ints = [-2.14748e+09 6 -2.14748e+09]rest = [-
 } | encode doubled.onnx
 says 1 'functions that call functions come to more than 262144 nodes' "$gc" doubled.onnx -o no
 
+# ---- loops: carries that change places, slices and stacks backwards, along other axes; a body that reads around it ----
+body() { # body NODES INPUTS OUTPUTS: of a loop
+  encode_graph "$1 $(for i in $2; do echo "input { name: '$i' }"; done) $(for i in $3; do echo "output { name: '$i' }"; done)"
+}
+loops() { # loops NAME CONDITION
+  encode "$1" <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim { dim_value: 3 } } } } }
+  input { name: "go" type { tensor_type { elem_type: 9 shape { } } } }
+  output { name: "a" } output { name: "b" } output { name: "rows" } output { name: "sum" } output { name: "late" }
+  initializer { name: "three" data_type: 7 int64_data: 3 } initializer { name: "half" data_type: 1 float_data: 0.5 }
+  initializer { name: "yes" data_type: 9 int32_data: 1 } initializer { name: "zeros" data_type: 1 dims: 4 float_data: [0, 0, 0, 0] }
+  node { op_type: "ReduceSum" input: "x" output: "first" attribute { name: "keepdims" i: 0 } }
+  node { op_type: "Loop" input: ["three", "$2", "first", "half"] output: ["a", "b", "rows"] attribute { name: "body" g: "$(body \
+    "node { op_type: 'Cast' input: 'k' output: 'kf' attribute { name: 'to' i: 1 } } node { op_type: 'Add' input: ['p', 'kf'] output: 'q2' }
+     node { op_type: 'Mul' input: ['q', 'half'] output: 'p2' } node { op_type: 'Gather' input: ['x', 'k'] output: 'row' }
+     node { op_type: 'Add' input: ['row', 'p'] output: 'out' } node { op_type: 'Identity' input: 'c' output: 'c2' }" 'k c p q' 'c2 p2 q2 out')" } }
+  node { op_type: "Scan" input: ["zeros", "x"] output: ["sum", "late"] attribute { name: "num_scan_inputs" i: 1 } attribute { name: "scan_input_axes" ints: 1 }
+    attribute { name: "scan_input_directions" ints: 1 } attribute { name: "scan_output_directions" ints: 1 } attribute { name: "scan_output_axes" ints: -1 }
+    attribute { name: "body" g: "$(body "node { op_type: 'Add' input: ['s', 'v'] output: 't' } node { op_type: 'Mul' input: ['t', 'half'] output: 'u' }" 's v' 't u')" } }
+}
+END
+}
+loops loops.onnx yes
+cat >loops.g <<'END'
+entry predict(x : f32[4, 3], go : bool[]) {
+  a, b = sum(x), full([], 0.5)
+  rows = for k in 0..3 {
+    p, q = b * 0.5, a + k
+    yield x[k] + a
+    a, b = p, q
+  }
+  s = zeros([4])
+  late = for k in 0..3 {
+    s = s + x[:, 2 - k]
+    yield s * 0.5
+  }
+  return a, b, rows, sum = s, late = reverse(late, axis = 0)'
+}
+END
+"$mkdata" npy f32 4,3 5 loop.npy && "$mkdata" npy bool 1 1 go.npy || fail 'no data could be made'
+run 0 "$gc" loops.g -o unrolled
+run 0 ./unrolled predict --x loop.npy --go go.npy --a a.npy --b b.npy --rows rows.npy --sum sum.npy --late late.npy
+run 0 "$gc" loops.onnx -o loops
+run 0 ./loops predict --x loop.npy --go go.npy --expect a=a.npy --expect b=b.npy --expect rows=rows.npy --expect sum=sum.npy --expect late=late.npy
+run 0 "$gc" loops.onnx --emit=g
+holds out.txt 'rows = scan k in 0..3 {'
+loops free.onnx go
+says 1 'free.onnx: 1 node cannot be imported, for 1 reason' "$gc" free.onnx -o no
+holds out.txt "note: 1 x Loop: its input 1 must be known when gc compiles, but depends on the graph's input go"
+
 # ---- what is refused ----
 says 1 'the dimension batch of the input x has no number' "$gc" cnn.onnx -o no
 holds out.txt "hint: -D batch=N, or -D 'batch<=N' for every number from 1 to N"

@@ -25,6 +25,14 @@ entry ops(x : f32[4, 6], y : f32[4, 6], i : i32[4, 6], b : u8[4, 6], image : f32
   t = reshape(image, [2, 4, 6, 7])
   q = reshape(x, [1, 2, 4, 3])
   first, second = topk(y, 2)
+  total = zeros([6])
+  other = x[0]
+  rows, halves = scan k in 0..4 {
+    mixed = total * 0.5 + x[k]
+    total = other + f32(k)
+    other = mixed
+    yield total, mixed[0:3] * y[k, 0:3]
+  }
   return unary = -x + sign(y) * exp(x) + log(a) + sqrt(a) + rsqrt(a) + sin(x) + cos(y) + tanh(x) + sigmoid(y) + erf(x),
     small = expm1(x * 1e-4) + log1p(y * 1e-4) + log1p(abs(y) * 1e30),
     rounded = floor(x * 3) + ceil(y * 3) + round(x * 5) + relu(y),
@@ -48,6 +56,7 @@ entry ops(x : f32[4, 6], y : f32[4, 6], i : i32[4, 6], b : u8[4, 6], image : f32
     cross = xent(x, i[:, 0] % 6),
     heads = attention(q, q[:, 0:1] * 0.5, q[:, 1:2], causal = true),
     seen = attention(q, q, q, mask = (q @ transpose(q, [0, 1, 3, 2])) > 0.1),
+    total, other, rows, halves,
     found = gather(x, ids) + one_hot(ids, 6, dtype = f32) * y[0:3], batches = gather(t[0], ids),
     summed = scatter_add(x, ids, y[0:3]), one = x[ids[0]]
 }
@@ -58,7 +67,7 @@ inputs='--x x.npy --y y.npy --i i.npy --b b.npy --image image.npy --ids ids.npy'
 run 0 "$gc" ops.g -o ops
 run 0 "$gc" ops.g --emit=onnx # the only entry, and the default name
 back ops ops '' unary small rounded real whole byte chosen moved spread reduced most added sorted first second product \
-  integers maps groups up pools normal cross heads seen found batches summed one
+  integers maps groups up pools normal cross heads seen found batches summed one total other rows halves
 
 # ---- bounded dimensions, weights of a file, a default that a hyper gives, several entries ----
 cat >net.g <<'END'

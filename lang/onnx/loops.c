@@ -1,0 +1,295 @@
+/* Scan, and Loop whose number of iterations gc knows, as loops of the program.
+   Contract: the body is translated once, between the statements that open and close the loop.
+   Carries are variables before the loop, which its body binds again; slices and the number of the
+   iteration are bound at the body's beginning; what is stacked is yielded at its end. */
+#include "lang/onnx/import.h"
+
+#include <stdlib.h>
+
+typedef struct Loop {
+  Node *n;
+  const Onnx__GraphProto *g;
+  int carries, slices, stacks; /* inputs of the graph, in this order; outputs but for slices */
+  int first_in, first_out;     /* of the graph's, before the carries */
+  int node_in;                 /* the node's input that is the first carry */
+  int64_t trips;
+  const int64_t *in_back, *out_back, *in_axis, *out_axis; /* by slice, by stack */
+  const char *k;                                          /* the induction variable */
+  const char **carry;
+} Loop;
+
+static const char *input_name(const Loop *l, int i) {
+  const char *name = l->g->input[i]->name;
+  return name ? name : "";
+}
+
+static bool mark_missing(Node *n) {
+  for (int k = 0; k < n->nout; k++)
+    if (n->out[k]) n->out[k]->missing = true;
+  return true;
+}
+
+/* A value that the body sees under a name. */
+static Tensor *bind(Loop *l, const char *graph_name, int type, const Shape *s,
+                    const char *variable) {
+  Tensor *v = value_new(l->n->im, type, s);
+  v->wish = graph_name, v->name = variable;
+  value_put(l->n->im, graph_name, v);
+  return v;
+}
+
+static const char *reversed_index(const Loop *l, bool back) {
+  return back ? text(l->n, "%lld - %s", (long long)l->trips - 1, l->k) : l->k;
+}
+
+/* The axis first, or from the first place. */
+static const char *axis_moved(Node *n, const char *x, int rank, int axis, bool to_front) {
+  int64_t perm[MOST_RANK];
+  if (!axis) return x;
+  for (int i = 0; i < rank; i++)
+    perm[i] = to_front ? (i == 0      ? axis
+                          : i <= axis ? i - 1
+                                      : i)
+                       : (i < axis    ? i + 1
+                          : i == axis ? 0
+                                      : i);
+  return text(n, "transpose(%s, %s)", x, ints_text(n, perm, rank));
+}
+
+static const char *variable(Node *n, const char *wish, const char *expression) {
+  const char *name = name_new(n->im, wish);
+  statement_add(n->im, text(n, "%s = %s", name, expression));
+  return name;
+}
+
+/* ---- before the loop ---- */
+
+static bool carries_begin(Loop *l) {
+  for (int i = 0; i < l->carries; i++) {
+    Tensor *v = input(l->n, l->node_in + i);
+    if (!v) return refuse(l->n, "a carry without a first value");
+    l->carry[i] = variable(l->n, input_name(l, l->first_in + i), tensor_text(l->n, v));
+    bind(l, input_name(l, l->first_in + i), v->type, &v->shape, l->carry[i]);
+  }
+  return true;
+}
+
+/* 0, 1, … */
+static bool is_count(Loop *l, Tensor *v) {
+  const Number *x =
+      v->shape.rank == 1 && !is_float(v) && v->type != ELEM_BOOL ? known_of(l->n->im, v) : NULL;
+  for (int64_t i = 0; x && i < l->trips; i++)
+    if (x[i].i != i || x[i].symbol) return false;
+  return x;
+}
+
+/* Variables whose rows are the slices; none for the number of the iteration. */
+static bool slices_begin(Loop *l, const char **rows) {
+  Node *n = l->n;
+  for (int i = 0; i < l->slices; i++) {
+    Tensor *v = input(n, l->node_in + l->carries + i);
+    int axis;
+    int64_t extent;
+    if (!v || !v->shape.rank) return refuse(n, "a slice of a scalar");
+    if (!axis_from(n, l->in_axis[i], v->shape.rank, &axis) ||
+        !dim_number(n, v->shape.at[axis], &extent))
+      return false;
+    if (i && extent != l->trips) return refuse(n, "slices of different numbers");
+    l->trips = extent;
+    if (!is_count(l, v))
+      rows[i] = variable(n, v->wish ? v->wish : "rows",
+                         axis_moved(n, tensor_text(n, v), v->shape.rank, axis, true));
+  }
+  return true;
+}
+
+/* ---- inside ---- */
+
+/* The number of the iteration, as an element of this type. */
+static void iteration_bind(Loop *l, const char *name, int type, const char *k) {
+  Shape scalar = {0};
+  const char *x = variable(l->n, name, text(l->n, "%s(%s)", elem_of(type)->gc, k));
+  bind(l, name, type, &scalar, x)->counts = true;
+}
+
+static void slices_bind(Loop *l, const char *const *rows) {
+  for (int i = 0; i < l->slices; i++) {
+    Tensor *v = input(l->n, l->node_in + l->carries + i);
+    const char *name = input_name(l, l->first_in + l->carries + i);
+    Shape s = {.rank = v->shape.rank - 1};
+    int axis = (int)(l->in_axis[i] < 0 ? l->in_axis[i] + v->shape.rank : l->in_axis[i]);
+    for (int k = 0; k < s.rank; k++) s.at[k] = v->shape.at[k + (k >= axis)];
+    const char *at = reversed_index(l, l->in_back[i]);
+    if (!rows[i]) {
+      iteration_bind(l, name, v->type, at);
+      continue;
+    }
+    const char *row = text(l->n, "%s[%s]", rows[i], at);
+    bind(l, name, v->type, &s, variable(l->n, name, row));
+  }
+}
+
+static Tensor *result(const Loop *l, int i) {
+  const char *name = l->g->output[i]->name;
+  Tensor *v = value_named(l->n->im, name ? name : "");
+  if (v && v->missing) return NULL;
+  if (!v) refuse(l->n, "its body does not compute its output %s", name ? name : "");
+  return v;
+}
+
+/* The yield, then the carries, all at once, since one may be another one's old value. */
+static bool body_end(Loop *l, Tensor **stack, int *stacks) {
+  Node *n = l->n;
+  const char *yields = "", *names = "", *values = "";
+  for (int i = 0; i < l->stacks; i++) {
+    stack[i] = NULL;
+    if (!output(n, l->carries + i)) continue;
+    if (!(stack[i] = result(l, l->first_out + l->carries + i))) return false;
+    const char *y = variable(n, "y", tensor_text(n, stack[i]));
+    yields = text(n, "%s%s%s", yields, (*stacks)++ ? ", " : "", y);
+  }
+  for (int i = 0; i < l->carries; i++) {
+    Tensor *v = result(l, l->first_out + i);
+    const Tensor *first = input(n, l->node_in + i);
+    if (!v) return false;
+    if (v->type != first->type || !shape_same(&v->shape, &first->shape))
+      return refuse(n, "a carry that changes its type or shape");
+    names = text(n, "%s%s%s", names, i ? ", " : "", l->carry[i]);
+    values = text(n, "%s%s%s", values, i ? ", " : "", tensor_text(n, v));
+  }
+  if (l->carries) statement_add(n->im, text(n, "%s = %s", names, values));
+  if (*stacks) statement_add(n->im, text(n, "yield %s", yields));
+  return true;
+}
+
+static void names_drop(Loop *l) {
+  Import *im = l->n->im;
+  for (size_t i = 0; i < l->g->n_input; i++) value_drop(im, input_name(l, (int)i));
+  graph_drop(im, l->g);
+}
+
+/* ---- behind the loop ---- */
+
+static bool results_give(Loop *l, Tensor *const *stack, const char *const *stacked) {
+  Node *n = l->n;
+  for (int i = 0; i < l->carries; i++) {
+    const Tensor *v = input(n, l->node_in + i);
+    if (!give(n, i, v->type, &v->shape, l->carry[i])) return false;
+  }
+  for (int i = 0; i < l->stacks; i++) {
+    if (!stack[i]) continue;
+    int axis, rank = stack[i]->shape.rank + 1;
+    if (rank > MOST_RANK || !axis_from(n, l->out_axis[i], rank, &axis)) return false;
+    Shape s = {.rank = rank};
+    for (int k = 0; k < rank; k++)
+      s.at[k] = k == axis ? (Axis){l->trips, 0} : stack[i]->shape.at[k - (k > axis)];
+    const char *y = stacked[i];
+    if (l->out_back[i]) y = text(n, "reverse(%s, axis = 0)", y);
+    if (!give(n, l->carries + i, stack[i]->type, &s, axis_moved(n, y, rank, axis, false)))
+      return false;
+  }
+  return true;
+}
+
+/* `extra` binds what else the body sees; `ends` checks what else it gives. */
+static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *)) {
+  Node *n = l->n;
+  Import *im = n->im;
+  uint32_t refused = im->refused.n;
+  const char **rows = ARENA_ARRAY(im->a, const char *, l->slices + 1);
+  const char **stacked = ARENA_ARRAY(im->a, const char *, l->stacks + 1);
+  Tensor **stack = ARENA_ARRAY(im->a, Tensor *, l->stacks + 1);
+  int stacks = 0;
+  l->carry = ARENA_ARRAY(im->a, const char *, l->carries + 1);
+  if (!slices_begin(l, rows)) return mark_missing(n);
+  if (l->trips < 1) return refuse(n, "a loop without iterations"), mark_missing(n);
+  if (!carries_begin(l)) return mark_missing(n);
+  l->k = name_new(im, "k");
+  uint32_t head = im->statements.n;
+  statement_add(im, ""); /* known behind the body */
+  im->block++;
+  slices_bind(l, rows);
+  if (extra) extra(l);
+  bool ok = tensors_add(im, l->g) && nodes_add(im, l->g->node, l->g->n_node, n->version);
+  bool all = ok && im->refused.n == refused && body_end(l, stack, &stacks) && (!ends || ends(l));
+  names_drop(l);
+  im->block--;
+  if (!all) return ok && mark_missing(n);
+  const char *targets = "";
+  for (int i = 0, k = 0; i < l->stacks; i++) {
+    if (!stack[i]) continue;
+    stacked[i] = name_new(im, output(n, l->carries + i)->wish);
+    targets = text(n, "%s%s%s", targets, k++ ? ", " : "", stacked[i]);
+  }
+  im->statements.at[head].text =
+      text(n, "%s%sscan %s in 0..%lld {", targets, stacks ? " = " : "", l->k, (long long)l->trips);
+  statement_add(im, "}");
+  return results_give(l, stack, stacked) || mark_missing(n);
+}
+
+/* ---- the operators ---- */
+
+static const int64_t *list(Node *n, const char *name, int count) {
+  int64_t *at = ARENA_ARRAY(n->im->a, int64_t, count + 2 * MOST_RANK);
+  int k = 0;
+  attr_ints(n, name, at, &k);
+  for (; k < count; k++) at[k] = 0;
+  return at;
+}
+
+static bool is_made_of(const Onnx__GraphProto *g, int in, int out) {
+  return g && (int64_t)g->n_input >= in && (int64_t)g->n_output >= out && g->n_input < 1 << 16 &&
+         g->n_output < 1 << 16;
+}
+
+bool onnx_scan(Node *n) {
+  const Onnx__GraphProto *g = subgraph_of(n, "body");
+  int64_t slices = attr_int(n, "num_scan_inputs", 0);
+  bool fits = slices >= 1 && slices <= n->nin && is_made_of(g, n->nin, n->nin - (int)slices);
+  if (n->version < 9) return refuse(n, "Scan of an operator set before 9"), mark_missing(n);
+  Loop l = {.n = n, .g = g, .slices = (int)slices, .carries = n->nin - (int)slices};
+  l.stacks = fits ? (int)g->n_output - l.carries : 0;
+  if (!fits || (int)g->n_input != n->nin || l.stacks > n->nout - l.carries || l.stacks < 0)
+    return refuse(n, "a body that does not fit"), mark_missing(n);
+  l.in_back = list(n, "scan_input_directions", l.slices);
+  l.out_back = list(n, "scan_output_directions", l.stacks);
+  l.in_axis = list(n, "scan_input_axes", l.slices);
+  l.out_axis = list(n, "scan_output_axes", l.stacks);
+  return loop_add(&l, NULL, NULL);
+}
+
+/* The condition that goes in is true, since the loop is not left before. */
+static void inputs_bind(Loop *l) {
+  Number *yes = ARENA_NEW(l->n->im->a, Number);
+  *yes = (Number){.i = 1};
+  Shape scalar = {0};
+  iteration_bind(l, input_name(l, 0), ELEM_I64, l->k);
+  bind(l, input_name(l, 1), ELEM_BOOL, &scalar, NULL)->known = yes;
+}
+
+static bool goes_on(Loop *l) {
+  Number x;
+  Tensor *v = result(l, 0);
+  if (!v) return false;
+  if (v->type == ELEM_BOOL && is_one_number(l->n->im, v, &x) && x.i) return true;
+  return refuse(l->n, "a condition that is not known when gc compiles");
+}
+
+bool onnx_loop(Node *n) {
+  const Onnx__GraphProto *g = subgraph_of(n, "body");
+  Loop l = {.n = n, .g = g, .carries = n->nin - 2, .first_in = 2, .first_out = 1, .node_in = 2};
+  if (n->nin < 2 || !is_made_of(g, n->nin, n->nin - 1) || (int)g->n_input != n->nin ||
+      (int)g->n_output - 1 < n->nout)
+    return refuse(n, "a body that does not fit"), mark_missing(n);
+  l.stacks = (int)g->n_output - 1 - l.carries;
+  l.out_back = l.out_axis = list(n, "", l.stacks);
+  if (!input(n, 0)) return refuse(n, "a loop without a number of iterations"), mark_missing(n);
+  enum { MOST_TRIPS = INT32_MAX };
+  if (!known_int(n, 0, &l.trips)) return mark_missing(n);
+  if (l.trips > MOST_TRIPS)
+    return refuse(n, "a loop that its condition alone ends"), mark_missing(n);
+  const Number *condition = input(n, 1) ? known_input(n, 1) : NULL;
+  if (input(n, 1) && !condition) return mark_missing(n);
+  if (condition && !condition->i) l.trips = 0;
+  return loop_add(&l, inputs_bind, goes_on);
+}
