@@ -102,8 +102,8 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
                                  bool packs) {
   int64_t li = p->s.ta ? 1 : p->s.converted ? product_steps(&p->s, p->s.chain) : p->s.k;
   int64_t lk = !p->s.ta ? 1 : p->s.pack_a || p->s.converted ? A_STRIDE : p->s.m;
-  int64_t lb = !packs && (p->s.pack || p->s.b_panels) ? p->s.nr : p->s.n;
-  bool reads_half = dtype_is_half(p->s.in) && !p->s.pack;
+  int64_t lb = p->s.b_panels || (p->s.pack && !packs) ? p->s.nr : p->s.n;
+  bool reads_half = dtype_is_half(p->s.in) && !p->s.pairs && (!p->s.pack || packs);
   const char *kind = p->s.pairs   ? p->s.pack ? "paired" : "pairs"
                      : reads_half ? dtype_name(p->s.in)
                                   : p->T;
@@ -113,16 +113,15 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
                            : intern_printf(g->ctx, "tile_%s", of);
   const char *sizes = intern_printf(g->ctx, "%lld, %lld, %lldL, %lldL, %lldL", (long long)rows,
                                     (long long)width, (long long)li, (long long)lk, (long long)lb);
-  if (p->s.pairs || reads_half) {
-    gen_helper(g, p->s.pairs ? intern_printf(g->ctx, "GC_TILE_%s(%s, %s)\n",
-                                             p->s.pack ? "PAIRED" : "PAIRS", name, sizes)
-                             : intern_printf(g->ctx, "GC_TILE_HALF(%s, load_%s, %s)\n", name, kind,
-                                             sizes));
+  if (p->s.pairs) {
+    gen_helper(g, intern_printf(g->ctx, "GC_TILE_%s(%s, %s)\n", p->s.pack ? "PAIRED" : "PAIRS",
+                                name, sizes));
     return name;
   }
-  const char *shape = intern_printf(g->ctx, "%s, %s, %s", name, p->T, sizes);
-  gen_helper(g, packs ? intern_printf(g->ctx, "GC_TILE_PACKING(%s, %d)\n", shape, p->s.nr)
-                      : intern_printf(g->ctx, "GC_TILE(%s)\n", shape));
+  const char *shape = intern_printf(g->ctx, "%s, %s, %s", name, kind, sizes);
+  const char *half = reads_half ? "_HALF" : "";
+  gen_helper(g, packs ? intern_printf(g->ctx, "GC_TILE%s_PACKING(%s, %d)\n", half, shape, p->s.nr)
+                      : intern_printf(g->ctx, "GC_TILE%s(%s)\n", half, shape));
   return name;
 }
 
@@ -173,6 +172,12 @@ static const char *flat_place(const Product *p, const char *row, const char *r) 
   return text_plus(a, text_times(a, of_all, p->s.n), "n");
 }
 
+/* The group is a product of halves, which is stored and no more; perhaps through a reshape. */
+static bool is_rounded_alone(const Group *g) {
+  return g->nops == 1 + (g->matrix != NULL) && g->nout == 1 &&
+         dtype_is_half(value_type(g->e, g->root->results[0])->dtype);
+}
+
 static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
   const Type *c = product_value(gr, gr->root->results[0])->type;
   text_open(x, "for (long r = 0; r < rows; r++) {");
@@ -180,6 +185,13 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
   text_line(x, "const long flat = %s;", flat_place(p, "row", NULL));
   text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "const %s *acc = c + r * %d;", p->T, p->s.nr);
+  if (is_rounded_alone(gr)) {
+    const Value *out = product_value(gr, gr->yield[0]);
+    text_line(x, "store_row_%s(out0 + %s, acc, %lld);", dtype_name(c->dtype),
+              out->layout ? "panel" : "flat", (long long)width);
+    text_close(x, "}");
+    return;
+  }
   text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
   EpilogueSite s = {.shape = gr->domain,
                     .coord = coordinates(g, gr, p, c),
@@ -287,9 +299,11 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
       intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, c_in, prefetch);
   if (p->s.epilogue) print_prefetches(x, gr, p, width);
   if (p->s.pack_first) {
-    long long n = p->s.n;
-    text_line(x, "const %s *from = B + %s;", p->T,
-              text_plus(g->a, text_times(g->a, p->k0, n), "n"));
+    const char *from = p->s.b_panels ? arena_printf(g->a, "(q * %lld + %s) * %d", (long long)p->s.k,
+                                                    p->k0, p->s.nr)
+                                     : text_plus(g->a, text_times(g->a, p->k0, p->s.n), "n");
+    text_line(x, "const %s *from = B + %s;", dtype_is_half(p->s.in) ? dtype_storage(p->s.in) : p->T,
+              from);
     text_open(x, "if (i == %s) {", p->i0);
     print_calls(g, x, p, width, true,
                 intern_printf(g->ctx, "(%s, from, c, %s, %s, %s, %s, b);", a, ld, p->depth, c_in,

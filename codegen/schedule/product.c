@@ -69,7 +69,8 @@ static void choose_packing(ProductSchedule *p) {
   p->pack = p->tb || (p->pairs || !p->converted ? far_rows
                       : dtype_is_half(p->in)    ? p->tiles >= PACK_TILES
                                                 : true);
-  p->pack_first = p->pack && !p->tb && !p->converted;
+  bool as_read = p->converted ? dtype_is_half(p->in) && !p->pairs : true;
+  p->pack_first = p->pack && !p->tb && as_read;
   p->pack_a = !p->converted && p->ta && p->n > PACK_COLUMNS && p->k <= PACKED_DEPTH &&
               (p->k > 128 || (p->k > 16 && p->m * size % 512 == 0));
   p->chains = p->pack_a && p->k > DEPTH && !p->epilogue;

@@ -18,18 +18,27 @@ INL f32 f16_to_f32(uint16_t h) {
   uint32_t b = e == 0 ? (uint32_t)f32_bits(sub) : norm;
   return bits_f32((i32)(sign | b));
 }
+/* In the high half of a word: gcc 12 would compute the low half with 16 bits, and not find vectors for the selects. */
 INL uint16_t f32_to_f16(f32 x) {
-  uint32_t b = (uint32_t)f32_bits(x), sign = b >> 16 & 0x8000, a = b & 0x7fffffffu;
-  uint32_t sub = (uint32_t)f32_bits(bits_f32((i32)a) + 0.5f) - 0x3f000000u; /* the adder rounds at 2^-24 */
-  uint32_t norm = (a - 0x38000000u + 0xfffu + (a >> 13 & 1)) >> 13;
+  uint32_t b = (uint32_t)f32_bits(x), a = b & 0x7fffffffu;
+  uint32_t sub = ((uint32_t)f32_bits(bits_f32((i32)a) + 0.5f) - 0x3f000000u) << 16; /* the adder rounds at 2^-24 */
+  uint32_t norm = (a - 0x38000000u + 0xfffu + (a >> 13 & 1)) << 3;
   uint32_t r = a < 0x38800000u ? sub : norm;
-  r = a >= 0x477ff000u ? 0x7c00u : r; /* rounds above 65504: infinite */
-  r = a > 0x7f800000u ? 0x7e00u : r;
-  return (uint16_t)(sign | r);
+  r = a >= 0x477ff000u ? 0x7c000000u : r; /* rounds above 65504: infinite */
+  r = a > 0x7f800000u ? 0x7e000000u : r;
+  return (uint16_t)(((b & 0x80000000u) | r) >> 16);
 }
 INL f32 f16_load(uint16_t h) { return f16_to_f32(h); }
 INL uint16_t f16_store(f32 x) { return f32_to_f16(x); }
-INL f32 f16_round(f32 x) { return f16_to_f32(f32_to_f16(x)); }
+INL f32 f16_round(f32 x) {
+  uint32_t b = (uint32_t)f32_bits(x), a = b & 0x7fffffffu;
+  uint32_t sub = (uint32_t)f32_bits(bits_f32((i32)a) + 0.5f - 0.5f);
+  uint32_t norm = (a + 0xfffu + (a >> 13 & 1)) & ~0x1fffu;
+  uint32_t r = a < 0x38800000u ? sub : norm;
+  r = a >= 0x477ff000u ? 0x7f800000u : r;
+  r = a > 0x7f800000u ? 0x7fc00000u : r;
+  return bits_f32((i32)((b & 0x80000000u) | r));
+}
 /* section f32_sticky */
 /* Rounds to odd: what is lost stays visible in the last bit, so that rounding on to a half precision
    gives what rounding x once would. */

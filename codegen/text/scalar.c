@@ -55,6 +55,5 @@ const char *scalar_store(Arena *a, Dtype dt, const char *value) {
 }
 
 const char *scalar_round_text(Arena *a, Dtype dt, const char *value) {
-  const char *n = dtype_name(dt);
-  return dtype_is_half(dt) ? arena_printf(a, "%s_to_f32(f32_to_%s(%s))", n, n, value) : value;
+  return dtype_is_half(dt) ? arena_printf(a, "%s_round(%s)", dtype_name(dt), value) : value;
 }

@@ -2,8 +2,8 @@
      forms FILE.g RUNTIME_DIR
    For each entry: -O0 on one thread is within a tolerance of the reference interpreter, and -O1 and
    -O2 on one, two, three and 67 threads, dead bytes poisoned or not, with every value row-major
-   or not, compiled for this machine, for AVX2 and for plain x86-64, give the same bits as -O0. An
-   output NAME=K has every bit of the output NAME.
+   or not, compiled for this machine, for AVX2, for AVX512_BF16 and for plain x86-64, give the same
+   bits as -O0. An output NAME=K has every bit of the output NAME.
  */
 #include "tests/level.h"
 #include "tests/num/compare.h"
@@ -32,7 +32,7 @@ static const Variant variants[] = {
     {"-O2 pack", "pack", 2, 1, false, NULL, "-O3", 0},
     {"-O2 pack, 2 threads, AVX2", "pack", 2, 2, true, NULL, "-O1", 1},
     {"-O2 pool, 3 threads, plain x86-64", "pool", 2, 3, false, NULL, "-O0", 2},
-    {"-O1 pack, 67 threads", "pack", 1, 67, true, NULL, "-O0", 0},
+    {"-O1 pack, 67 threads, pairs of bf16", "pack", 1, 67, true, NULL, "-O0", 3},
     {"row-major, 2 threads", "pack", 2, 2, false, plain, "-O0", 0},
 };
 

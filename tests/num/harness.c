@@ -122,8 +122,9 @@ Compiled *compiled_load(const char *object) {
 
 const char *harness_march(uint64_t k) {
 #ifdef __x86_64__
-  if (k % 3 == 2) return "x86-64";
-  if (k % 3 == 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (k % 4 == 3 && __builtin_cpu_supports("avx512bf16")) return "cooperlake";
+  if (k % 4 == 2) return "x86-64";
+  if (k % 4 == 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     return "x86-64-v3";
 #endif
   (void)k;

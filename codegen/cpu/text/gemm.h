@@ -16,7 +16,7 @@ enum { B_PREFETCH = 16 };
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
                                              T *c, long ldc, long depth, const T *c_in,           \
                                              const T *prefetch, long prefetch_stride, long interval) { \
-    GC_TILE_BODY(T, R, W, LI, LK, LB, GC_PACK_NONE)                                               \
+    GC_TILE_BODY(T, T, R, W, LI, LK, LB, GC_READ_PLAIN, GC_PACK_NONE)                             \
   }
 /* The same, and packs b: its rows are stored NR apart, as the panel that the other tiles read. Packing takes no time
    of its own, since it overlaps with the products. Rows of b are prefetched: the hardware prefetcher does not
@@ -26,14 +26,16 @@ enum { B_PREFETCH = 16 };
                                              T *c, long ldc, long depth, const T *c_in,           \
                                              const T *prefetch, long prefetch_stride, long interval, \
                                              T *restrict packed) {                                \
-    GC_TILE_BODY(T, R, W, LI, LK, LB, GC_PACK_ROW, NR)                                            \
+    GC_TILE_BODY(T, T, R, W, LI, LK, LB, GC_READ_PLAIN, GC_PACK_ROW, NR)                          \
   }
-#define GC_PACK_NONE(T, W, LB, ...)
-#define GC_PACK_ROW(T, W, LB, NR)                                                                 \
-      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(b, B_PREFETCH * (long)LB + j); \
+#define GC_READ_PLAIN(v, b) __builtin_memcpy(&v, b, VBYTES)
+#define GC_PACK_NONE(TB, W, LB, ...)
+#define GC_PACK_ROW(TB, W, LB, NR)                                                                \
+      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(TB)) GC_PREFETCH(b, B_PREFETCH * (long)LB + j); \
       UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(packed + j * L, &v[j], VBYTES);        \
       packed += NR;
-#define GC_TILE_BODY(T, R, W, LI, LK, LB, PACK, ...)                                              \
+/* b is of TB, and READ makes a register of T of it. */
+#define GC_TILE_BODY(T, TB, R, W, LI, LK, LB, READ, PACK, ...)                                    \
     enum { L = VBYTES / sizeof(T), NV = (W + L - 1) / L };                                        \
     V##T acc[R][NV];                                                                              \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
@@ -48,14 +50,14 @@ enum { B_PREFETCH = 16 };
         if (c_in) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c_in, r * ldc + j); \
       }                                                                                           \
       if (prefetch) {                                                                             \
-        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(prefetch, j, 0, 2);   \
+        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(TB)) GC_PREFETCH(prefetch, j, 0, 2);  \
         prefetch += prefetch_stride;                                                              \
       }                                                                                           \
       const bool more = ++r < R || prefetch;                                                      \
       for (const long end = more && k + part < depth ? k + part : depth; k < end; k++, a += LK, b += LB) { \
         V##T v[NV];                                                                               \
-        UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);           \
-        PACK(T, W, LB, ##__VA_ARGS__)                                                             \
+        UNROLL for (int j = 0; j < NV; j++) READ(v[j], b + j * L);                                \
+        PACK(TB, W, LB, ##__VA_ARGS__)                                                            \
         UNROLL for (int i = 0; i < R; i++) {                                                      \
           V##T s = splat_##T(a[i * (long)LI]);                                                    \
           UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_##T(v[j], s, acc[i][j]);           \

@@ -1,6 +1,6 @@
 /* Products of half precisions. Sums are f32, as the reference has them: one fma for each product of two numbers, in
    order of depth. */
-/* section load_bf16 load_f16 GcHalves GcWords */
+/* section load_bf16 load_f16 GcHalves GcWords GcShorts */
 /* A register of numbers from p on, as f32, which has them all. */
 typedef uint16_t GcHalves __attribute__((vector_size(VW * 2), may_alias));
 typedef uint32_t GcWords __attribute__((vector_size(VBYTES), may_alias));
@@ -73,18 +73,50 @@ INL Vf32 load_f16(const uint16_t *p) {
     }                                                                                             \
   }
 #define GC_NOTHING(...)
-/* section GC_TILE_HALF: vfma_f32 splat_f32 load_bf16 load_f16 */
+/* section GC_TILE_HALF GC_TILE_HALF_PACKING: GC_TILE load_bf16 load_f16 */
 /* b as it is stored is converted register by register; a was converted when it was packed. */
-#define GC_READ_HALF_load_bf16(b, LB) UNROLL for (int j = 0; j < NV; j++) v[j] = load_bf16(b + j * L);
-#define GC_READ_HALF_load_f16(b, LB) UNROLL for (int j = 0; j < NV; j++) v[j] = load_f16(b + j * L);
-#define GC_ADD_HALF(R, LI, SPLAT)                                                                 \
-  UNROLL for (int i = 0; i < R; i++) {                                                            \
-    const Vf32 s = SPLAT(a[i * (long)LI]);                                                        \
-    UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], s, acc[i][j]);                 \
+#define GC_READ_bf16(v, b) v = load_bf16(b)
+#define GC_READ_f16(v, b) v = load_f16(b)
+#define GC_TILE_HALF(NAME, DT, R, W, LI, LK, LB)                                                  \
+  static __attribute__((noinline)) void NAME(const f32 *restrict a, const uint16_t *restrict b,   \
+                                             f32 *c, long ldc, long depth, const f32 *c_in,       \
+                                             const uint16_t *prefetch, long prefetch_stride, long interval) { \
+    GC_TILE_BODY(f32, uint16_t, R, W, LI, LK, LB, GC_READ_##DT, GC_PACK_NONE)                     \
   }
-#define GC_TILE_HALF(NAME, LOAD, R, W, LI, LK, LB)                                                \
-  GC_TILE_STEPS(NAME, f32, uint16_t, Vf32, R, W, LI, LK, LB, 1, depth, splat_f32, GC_READ_HALF_##LOAD, GC_ADD_HALF, \
-                GC_NOTHING, GC_NOTHING)
+/* The same, and packs b as f32. */
+#define GC_TILE_HALF_PACKING(NAME, DT, R, W, LI, LK, LB, NR)                                      \
+  static __attribute__((noinline)) void NAME(const f32 *restrict a, const uint16_t *restrict b,   \
+                                             f32 *c, long ldc, long depth, const f32 *c_in,       \
+                                             const uint16_t *prefetch, long prefetch_stride, long interval, \
+                                             f32 *restrict packed) {                              \
+    GC_TILE_BODY(f32, uint16_t, R, W, LI, LK, LB, GC_READ_##DT, GC_PACK_ROW, NR)                  \
+  }
+/* section store_row_bf16 store_row_f16: f32_to_f16 f32_to_bf16 GcHalves GcWords GcShorts */
+/* n numbers of `from`, which is as long as registers, rounded. Instructions keep some bits of a NaN, so it is made the
+   one that f32_to_f16 makes. */
+INL void store_row_bf16(uint16_t *restrict to, const f32 *restrict from, long n) {
+  GC_IVDEP for (long j = 0; j < n; j++) to[j] = f32_to_bf16(from[j]);
+}
+#if defined(GC_AVX512) || (defined(GC_AVX2) && defined(__F16C__))
+INL void store_row_f16(uint16_t *restrict to, const f32 *restrict from, long n) {
+  UNROLL for (long j = 0; j < n; j += VW) {
+    Vf32 v;
+    __builtin_memcpy(&v, from + j, sizeof v);
+    const GcWords nan = (GcWords)(v != v), bits = (GcWords)v;
+    v = (Vf32)((bits & ~nan) | (((bits & 0x80000000u) | 0x7fc00000u) & nan));
+#if defined(GC_AVX512)
+    const GcHalves h = (GcHalves)__builtin_ia32_vcvtps2ph512_mask(v, 0, (GcShorts){0}, -1);
+#else
+    const GcHalves h = (GcHalves)__builtin_ia32_vcvtps2ph256(v, 0);
+#endif
+    __builtin_memcpy(to + j, &h, (n - j < VW ? n - j : VW) * sizeof *to);
+  }
+}
+#else
+INL void store_row_f16(uint16_t *restrict to, const f32 *restrict from, long n) {
+  GC_IVDEP for (long j = 0; j < n; j++) to[j] = f32_to_f16(from[j]);
+}
+#endif
 /* section dot_bf16 GcPair GC_PAIR GC_SWAP_HALVES minus_zeros GC_16: splat_i32 GcHalves GC_TRANSPOSE */
 /* Two bf16 of the depth in 32 bits, the first one in the high half: vdpbf16ps adds the product of the high halves, then
    that of the low ones, each by an fma that rounds to nearest even and flushes subnormals. So the sums have the bits of
