@@ -2,12 +2,13 @@
    time, with the micro-kernel and the online softmax of text/attention.h. Contract:
    print/attention.h has the order of all sums. A block of scores lives in the thread's workspace
    alone. Blocks whose keys a causal mask hides are not computed; of the block on the diagonal, the
-   keys that one of the six queries sees are. Threads share the blocks of queries. Of the gradients,
-   they share the heads of keys, as one thread computes each product once; where these are few, the
-   blocks of keys and those of queries, which compute the scores and their gradients for themselves.
-   The sums have one order in any case. Methods: the running maximum is subtracted from scores, and
-   earlier results are rescaled when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022).
-   Buffers of long heads lie in scratch, a part for each unit, since threads may have small stacks.
+   keys that one of the six queries sees are. Threads share the blocks of queries, and
+   pack a block of keys once for some of them. Of the gradients, they share the heads of keys, as
+   one thread computes each product once; where these are few, the blocks of keys and those of
+   queries, which compute the scores and their gradients for themselves. The sums have one order in
+   any case. Methods: the running maximum is subtracted from scores, and earlier results are
+   rescaled when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Buffers of long heads
+   lie in scratch, a part for each unit, since threads may have small stacks.
  */
 #include "codegen/print/attention.h"
 #include "codegen/cpu/cpu.h"
@@ -38,9 +39,10 @@ enum { MOST_BUFFERS = 8, BUFFER_ALIGN = 64 };
 
 typedef struct RowPanel { /* c [r, n] = a b, or added to it: rows i to i + r of up to `extent` */
   int64_t extent;
-  bool bounded;   /* extent is so only at its bound */
-  const char *a;  /* text, where row i begins */
-  int64_t li, lk; /* steps in a from row to row and along the depth */
+  bool bounded;     /* extent is so only at its bound */
+  int64_t together; /* the rows are those of up to so many blocks */
+  const char *a;    /* text, where row i begins */
+  int64_t li, lk;   /* steps in a from row to row and along the depth */
   const char *b;
   int64_t lb, panel_stride; /* steps in b along the depth and from panel to panel */
   int64_t n;
@@ -57,14 +59,16 @@ static int64_t panel_width(const AttentionPrinter *p, int64_t n) {
 
 static void product_calls(AttentionPrinter *p, Text *x, const RowPanel *m, int64_t width,
                           const char *b, const char *c, const char *panels) {
-  int64_t B = p->a.block, last = m->extent % B;
+  int64_t B = p->a.block, last = m->extent % B, whole = m->extent / B;
   bool height[BLOCK_ROWS + 1] = {false};
   for (int h = 1; m->bounded && h <= BLOCK_ROWS; h++) height[h] = true;
-  for (int i = 0; i < 2; i++) {
-    int64_t rows = i ? last : m->extent < B ? m->extent : B;
-    if (rows >= BLOCK_ROWS) height[BLOCK_ROWS] = true;
-    height[rows % BLOCK_ROWS] = true;
-  }
+  for (int64_t n = 0; n <= whole && n <= m->together; n++)
+    for (int i = 0; i < 2; i++) {
+      int64_t rows = n * B + (i ? last : 0);
+      if (i && n == m->together) continue;
+      if (rows >= BLOCK_ROWS) height[BLOCK_ROWS] = true;
+      height[rows % BLOCK_ROWS] = true;
+    }
   const char *other = "", *T = p->a.T;
   for (int h = BLOCK_ROWS; h > 0; h--) {
     if (!height[h]) continue;
@@ -100,6 +104,7 @@ static void print_scores(AttentionPrinter *p, Text *x, const char *q, const char
   print_product(p, x,
                 &(RowPanel){.extent = a->t,
                             .bounded = p->bounded_rows,
+                            .together = p->s.together,
                             .a = arena_printf(p->g->a, "%s + i * %lld", q, (long long)width),
                             .li = width,
                             .lk = 1,
@@ -121,6 +126,7 @@ static void print_results(AttentionPrinter *p, Text *x, const char *weights, con
   print_product(p, x,
                 &(RowPanel){.extent = p->a.t,
                             .bounded = p->bounded_rows,
+                            .together = p->s.together,
                             .a = weights,
                             .li = p->a.block,
                             .lk = 1,
@@ -143,6 +149,7 @@ static void print_key_gradients(AttentionPrinter *p, Text *x, const char *weight
       p, x,
       &(RowPanel){.extent = p->a.s,
                   .bounded = p->bounded_keys,
+                  .together = 1,
                   .a = arena_printf(p->g->a, "%s + from * %lld + i", weights, (long long)B),
                   .li = 1,
                   .lk = B,
@@ -168,11 +175,10 @@ static void block_of(AttentionPrinter *p, Text *x, const char *name, int arg, co
               (long long)width);
     return;
   }
-  text_open(x, "GC_IVDEP for (long l = 0; l < %s * %lld; l++) {", rows, (long long)width);
-  text_line(x, "%s_block[l] = %s;", name,
-            scalar_load(p->g->a, p->a.dt, base,
-                        arena_printf(p->g->a, "(%s) * %lld + l", at, (long long)width)));
-  text_close(x, "}");
+  const char *dt = dtype_name(p->a.dt);
+  gen_helper(p->g, arena_printf(p->g->a, "GC_PACK_HALF_A(%s)\n", dt));
+  text_line(x, "half_row_%s(%s + (%s) * %lld, %s_block, %s * %lld);", dt, base, at,
+            (long long)width, name, rows, (long long)width);
   text_line(x, "const %s *%s = %s_block;", T, name, name);
 }
 
@@ -192,8 +198,8 @@ static void pack(AttentionPrinter *p, Text *x, const char *from, const char *to,
   text_close(x, "}");
 }
 
-static void open_row_panels(Text *x, const char *rows) {
-  text_open(x, "for (long i = 0; i < %s; i += %d) {", rows, BLOCK_ROWS);
+static void open_row_panels(Text *x, const char *from, const char *rows) {
+  text_open(x, "for (long i = %s; i < %s; i += %d) {", from, rows, BLOCK_ROWS);
   text_line(x, "const long r = %s - i < %d ? %s - i : %d;", rows, BLOCK_ROWS, rows, BLOCK_ROWS);
 }
 
@@ -258,13 +264,13 @@ static void print_rows(AttentionPrinter *p, Text *x) {
 /* Buffers as long as queries, keys or values; returns how many. */
 static int buffers_of(const AttentionPrinter *p, Buffer *out) {
   const Attention *a = &p->a;
-  int64_t B = a->block, d = B * a->d, e = B * a->e;
+  int64_t B = a->block, d = B * a->d, e = B * a->e, of_queries = p->s.together;
   int64_t slack = 64; /* elements that a row block may read past its last row */
   int n = 0;
   out[n++] = (Buffer){"keys", d};
-  out[n++] = (Buffer){a->grad ? "values" : "y", e};
+  out[n++] = (Buffer){a->grad ? "values" : "y", of_queries * e};
   if (!p->half) return n;
-  out[n++] = (Buffer){"q_block", d + slack};
+  out[n++] = (Buffer){"q_block", of_queries * d + slack};
   out[n++] = (Buffer){"k_block", d + slack};
   out[n++] = (Buffer){"v_block", e + slack};
   if (!a->grad) return n;
@@ -301,7 +307,8 @@ static void open_units(AttentionPrinter *p, Text *x) {
   int n = buffers_of(p, buffer);
   for (int i = 0; i < n && !p->a.long_heads; i++) buffer_for(p, x, buffer[i].name, buffer[i].n);
   const char *unit = p->a.grad ? "unit" : "u";
-  text_open(x, "for (long %s = u0; %s < u1; %s++) {", unit, unit, unit);
+  text_open(x, p->a.grad ? "for (long unit = u0; unit < u1; unit++) {"
+                         : "for (long u = u0, next; u < u1; u = next) {");
   unsigned long long at = sums_bytes(&p->a), step = unit_bytes(p);
   for (int i = 0; i < n && p->a.long_heads; i++) {
     text_line(x, "%s *const %s = (%s *)(scratch + %llu + (uint64_t)%s * %llu);", p->a.T,
@@ -317,10 +324,16 @@ static void print_attention(AttentionPrinter *p, Kernel *k) {
   const char *T = a->T;
   gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
   buffer_for(p, x, "scores", BLOCK_ROWS * B);
-  text_line(x, "%s row_max[%lld], row_sum[%lld];", T, B, B);
+  text_line(x, "%s row_max[%lld], row_sum[%lld];", T, p->s.together * B, p->s.together * B);
   open_units(p, x);
-  text_line(x, "const long h = u / %s, i0 = u %% %s * %lld;", p->blocks, p->blocks, B);
-  text_line(x, "const long rows = %s - i0 < %lld ? %s - i0 : %lld;", p->rows, B, p->rows, B);
+  text_line(x, "const long h = u / %s, first = u %% %s, i0 = first * %lld;", p->blocks, p->blocks,
+            B);
+  text_line(x, "const long left = %s - first < u1 - u ? %s - first : u1 - u;", p->blocks,
+            p->blocks);
+  text_line(x, "next = u + (left < %lld ? left : %lld);", (long long)p->s.together,
+            (long long)p->s.together);
+  text_line(x, "const long most = (next - u) * %lld, rows = %s - i0 < most ? %s - i0 : most;", B,
+            p->rows, p->rows);
   block_of(p, x, "q", a->q, arena_printf(p->g->a, "h * %lld + i0", (long long)a->t), "rows", a->d);
   text_line(
       x, "for (long r = 0; r < rows; r++) row_max[r] = -(%s)__builtin_inff(), row_sum[r] = 0;", T);
@@ -333,7 +346,7 @@ static void print_attention(AttentionPrinter *p, Kernel *k) {
   block_of(p, x, "k", a->k, at, "cols", a->d);
   block_of(p, x, "v", a->v, at, "cols", a->e);
   pack(p, x, "k", "keys", a->d);
-  open_row_panels(x, "rows");
+  open_row_panels(x, a->causal ? "j0 < i0 ? 0 : j0 - i0" : "0", "rows");
   declare_visible(p, x);
   print_scores(p, x, "q", "keys", "scores", a->d);
   print_rows(p, x);
@@ -475,7 +488,7 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   text_line(x, "const %s *lse = (const %s *)in%d + %s;", T, T, a->lse, at);
   text_line(x, "const %s *delta = (const %s *)in%d + %s;", T, T, a->delta, at);
   text_line(x, "%s *dq = dq_all + (%s) * %lld;", T, at, d);
-  open_row_panels(x, "rows");
+  open_row_panels(x, "0", "rows");
   declare_visible(p, x);
   const char *to_scores = arena_printf(p->g->a, "scores + i * %lld", B);
   const char *to_grads = arena_printf(p->g->a, "grads + i * %lld", B);
@@ -489,7 +502,7 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   open_part(p, x, "by_keys");
   const char *const of_keys[2][3] = {{"scores", "dy", "dv"}, {"grads", "q", "dk"}};
   for (int i = 0; i < 2; i++) {
-    open_row_panels(x, "cols");
+    open_row_panels(x, "0", "cols");
     text_line(x, "const long from = %s;", a->causal ? "i0 == j0 ? i : 0" : "0");
     print_key_gradients(p, x, of_keys[i][0], of_keys[i][1], of_keys[i][2], i ? d : e);
     text_close(x, "}");
@@ -508,7 +521,7 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
 
 uint64_t cpu_attention_scratch(const Group *gr) {
   Arena *a = arena_new();
-  AttentionPrinter p = {.a = attention_of(a, gr)};
+  AttentionPrinter p = {.a = attention_of(a, gr), .s = {.together = 1}}; /* as of long heads */
   p.half = p.a.compute != p.a.dt;
   uint64_t bytes = sums_bytes(&p.a) + (uint64_t)attention_units(&p.a.shape) * unit_bytes(&p);
   arena_free(a);

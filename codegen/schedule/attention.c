@@ -25,6 +25,18 @@ int64_t attention_units(const AttentionShape *s) {
   return s->grad ? s->heads / s->group : s->heads * ceil_div(s->t, attention_tile(s).block);
 }
 
+/* Blocks of queries whose operands and results stay in the second cache beside a block of keys and
+   one of values, which lie in the first: a multiple of three, whose rows are whole row panels,
+   where there are so many. */
+static int64_t queries_together(const VectorMachine *m, const AttentionShape *s,
+                                const AttentionTile *tile) {
+  if (s->grad || tile->long_heads) return 1;
+  int64_t bytes = tile->block * (s->d + s->e) * dtype_size(s->compute);
+  int64_t most = bytes ? m->l2 / 4 / bytes : 1, blocks = ceil_div(s->t, tile->block);
+  if (most >= blocks) return blocks ? blocks : 1;
+  return most > 3 ? most / 3 * 3 : most < 1 ? 1 : most;
+}
+
 AttentionSchedule attention_schedule(const VectorMachine *m, const AttentionShape *s,
                                      uint64_t flops) {
   AttentionTile tile = attention_tile(s);
@@ -43,6 +55,7 @@ AttentionSchedule attention_schedule(const VectorMachine *m, const AttentionShap
                          .causal = s->causal};
   a.nr = attention_panel(m, s->compute, a.block);
   a.shared = s->grad ? !a.long_heads : s->causal && a.blocks > 1;
+  a.together = queries_together(m, s, &tile);
   a.all_units = attention_units(s);
   if (s->grad && a.shared) a.all_units = s->heads / s->group * a.key_blocks + s->heads * a.blocks;
   a.units = flops < SERIAL_WORK * 4 ? 1 : a.all_units;
@@ -106,6 +119,7 @@ const ScheduleKind attention_kind = {"attention", (const ScheduleField[]){FIELD(
                                                                           FIELD(blocks),
                                                                           FIELD(key_blocks),
                                                                           FIELD(shared),
+                                                                          FIELD(together),
                                                                           {0}}};
 #undef FIELD
 

@@ -29,6 +29,7 @@ typedef struct AttentionSchedule {
   int rows;                   /* queries that go by at a time */
   int nr;                     /* columns of a panel of keys */
   int64_t blocks, key_blocks; /* of a head's queries and keys */
+  int64_t together;           /* blocks of queries that a thread does with one packing of keys */
   bool grad, causal;          /* as of the shape */
   bool shared;                /* attention_share or attention_grad_share says who has which units */
   int64_t all_units, units;

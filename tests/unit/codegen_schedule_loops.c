@@ -271,6 +271,10 @@ static void decides_attention(void **state) {
   assert_int_equal(a.block, 64);
   assert_int_equal(a.units, 12 * 16); /* blocks of queries of each head */
   assert_int_equal(a.nr, 64);
+  assert_int_equal(a.together, 6); /* blocks of 32 KiB in a quarter of 1 MiB: whole row panels */
+  s.t = 200;
+  assert_int_equal(attention_schedule(&machines[AVX512], &s, UINT64_MAX).together, 4); /* all */
+  s.t = 1024;
   s.grad = true;
   a = attention_schedule(&machines[AVX512], &s, UINT64_MAX);
   assert_true(a.shared);

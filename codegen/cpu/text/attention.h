@@ -77,28 +77,63 @@ INL void vexp_f64(Vf64 *x, const int n) {
 }
 INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
 #undef EACH
-/* section GC_SOFTMAX: splat_f32 vmax_f32 vexp_down_f32 f32_exp_down f64_exp_down */
+/* section fold_max_f32 fold_max_f64 fold_sum_f32 fold_sum_f64: vmax_f32 vmax_f64 GC_FOURS */
+/* The maximum, or the sum, of a register's numbers, by a tree: the upper half joins the lower one until one is left. */
+#if defined(GC_AVX512)
+#define GC_FOLD(v, JOIN)                                                                          \
+  JOIN(GC_SHUFFLE(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7))                    \
+  JOIN(GC_SHUFFLE(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11))                    \
+  JOIN(GC_FOURS(v, v, 2, 3, 0, 1))                                                                \
+  JOIN(GC_FOURS(v, v, 1, 0, 3, 2))
+#elif defined(GC_AVX2)
+#define GC_FOLD(v, JOIN)                                                                          \
+  JOIN(GC_SHUFFLE(v, v, 4, 5, 6, 7, 0, 1, 2, 3))                                                  \
+  JOIN(GC_FOURS(v, v, 2, 3, 0, 1))                                                                \
+  JOIN(GC_FOURS(v, v, 1, 0, 3, 2))
+#endif
+#define GC_FOLD_ARRAY(T)                                                                          \
+  INL T fold_max_##T(V##T v) {                                                                    \
+    T l[VBYTES / sizeof(T)];                                                                      \
+    __builtin_memcpy(l, &v, sizeof l);                                                            \
+    UNROLL for (int h = VBYTES / sizeof(T) / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++)     \
+        l[c] = l[c + h] > l[c] ? l[c + h] : l[c];                                                 \
+    return l[0];                                                                                  \
+  }                                                                                               \
+  INL T fold_sum_##T(V##T v) {                                                                    \
+    T l[VBYTES / sizeof(T)];                                                                      \
+    __builtin_memcpy(l, &v, sizeof l);                                                            \
+    UNROLL for (int h = VBYTES / sizeof(T) / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) l[c] += l[c + h]; \
+    return l[0];                                                                                  \
+  }
+#ifdef GC_FOLD
+INL f32 fold_max_f32(Vf32 v) {
+#define GC_JOIN_MAX(x) v = vmax_f32(x, v);
+  GC_FOLD(v, GC_JOIN_MAX)
+  return v[0];
+}
+INL f32 fold_sum_f32(Vf32 v) {
+#define GC_JOIN_SUM(x) v += x;
+  GC_FOLD(v, GC_JOIN_SUM)
+  return v[0];
+}
+#else
+GC_FOLD_ARRAY(f32)
+#endif
+GC_FOLD_ARRAY(f64)
+/* section GC_SOFTMAX: splat_f32 vmax_f32 fold_max_f32 fold_sum_f32 vexp_down_f32 f32_exp_down f64_exp_down */
 /* Online softmax of rows of scores, each of B numbers in NV vectors, G of them at a time. Keys from `visible`
    on are masked in all rows. */
 #define GC_SOFTMAX(T, B, R)                                                                       \
   /* reduces the B numbers of t by a tree: the bits do not depend on the vectors */               \
   INL T row_max_##T##_##B(V##T *t) {                                                              \
-    enum { L = VBYTES / sizeof(T), NV = B / L };                                                  \
-    T l[L];                                                                                       \
-    UNROLL for (int h = NV / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++)                     \
+    UNROLL for (int h = B * sizeof(T) / VBYTES / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) \
         t[c] = vmax_##T(t[c + h], t[c]);                                                          \
-    __builtin_memcpy(l, t, sizeof l);                                                             \
-    UNROLL for (int h = L / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++)                      \
-        l[c] = l[c + h] > l[c] ? l[c + h] : l[c];                                                 \
-    return l[0];                                                                                  \
+    return fold_max_##T(t[0]);                                                                    \
   }                                                                                               \
   INL T row_sum_##T##_##B(V##T *t) {                                                              \
-    enum { L = VBYTES / sizeof(T), NV = B / L };                                                  \
-    T l[L];                                                                                       \
-    UNROLL for (int h = NV / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) t[c] += t[c + h];   \
-    __builtin_memcpy(l, t, sizeof l);                                                             \
-    UNROLL for (int h = L / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) l[c] += l[c + h];    \
-    return l[0];                                                                                  \
+    UNROLL for (int h = B * sizeof(T) / VBYTES / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) \
+        t[c] += t[c + h];                                                                         \
+    return fold_sum_##T(t[0]);                                                                    \
   }                                                                                               \
   /* Scores s, times scale, of up to R queries become weights exp(s - m), m the running maximum of a \
      query; rescale = exp(old m - m) is what its results and the running sum l are multiplied by. \

@@ -1,5 +1,5 @@
 /* Products. */
-/* section GC_TILE GC_TILE_PACKING GC_SHALLOW B_PREFETCH: vfma_f32 splat_f32 vfma_i32 splat_i32 */
+/* section GC_TILE GC_TILE_PACKING GC_TILE_BODY GC_PACK_NONE GC_PACK_ROW GC_SHALLOW B_PREFETCH: vfma_f32 splat_f32 vfma_i32 splat_i32 */
 /* One micro-kernel for all: R rows and W columns of C stay in registers while the depth runs; bounds are
    literals, so loops over rows and columns vanish. a is read as it lies (LI from row to row, LK from k to k), b by
    rows of at least W, LB apart. The last register of a row of b reads past W, up to a register past the end of a
@@ -77,7 +77,7 @@ enum { B_PREFETCH = 16 };
 /* section A_PREFETCH */
 /* Rows of A^T are prefetched so many rows before they are packed. */
 enum { A_PREFETCH = 16 };
-/* section GC_TRANSPOSE GC_SHUFFLE transpose16_f32 transpose16_f64 transpose16_i32 transpose16_i64 */
+/* section GC_TRANSPOSE GC_SHUFFLE GC_FOURS transpose16_f32 transpose16_f64 transpose16_i32 transpose16_i64 */
 #define GC_TRANSPOSE(T)                                                                           \
   INL void transpose16_##T(const T *restrict b, long ld, T *restrict p, long to) {                \
     for (long k = 0; k < 16; k++)                                                                 \

@@ -15,6 +15,11 @@ entry cache(x : f32[2, T, 8]) {
   return out, keys
 }
 
+# keys that are packed once for some blocks of queries, in other groups for other numbers of threads
+entry blocks(q : bf16[2, 2, 150, 24], k : bf16[2, 1, 150, 24], v : bf16[2, 1, 150, 40]) {
+  return y = attention(q, k, v, causal = true)
+}
+
 # what the net said last, or the truth, by chance
 entry sampling(tokens : i32[4, T]) {
   truth = abs(tokens) % 11
