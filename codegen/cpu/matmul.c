@@ -275,7 +275,8 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
       text_plus(g->a, text_times(g->a, tile, product_packed_depth(&p->s) * A_STRIDE),
                 p->s.chains ? "0" : text_times(g->a, p->k0, A_STRIDE));
   const char *a =
-      p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
+      p->s.convert_tile            ? "packed_a"
+      : p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
       : p->s.converted ? intern_printf(g->ctx, "packed_a + %s * %lld", tile, chain * A_STRIDE)
       : p->s.pack_a    ? intern_printf(g->ctx, "packed_a + %s", in_pack)
       : p->s.ta
@@ -473,7 +474,8 @@ void cpu_matmul(Gen *g, const Group *gr) {
   const int64_t steps = product_steps(&p.s, p.s.chain);
   if (p.s.pack) kernel_buffer(g, k, x, p.b_type, size, "packed", steps * p.s.nr * p.s.group);
   if (p.s.converted)
-    kernel_buffer(g, k, x, p.a_type, size, "packed_a", p.s.block * steps * A_STRIDE);
+    kernel_buffer(g, k, x, p.a_type, size, "packed_a",
+                  (p.s.convert_tile ? 1 : p.s.block) * steps * A_STRIDE);
   if (p.s.pack_a)
     kernel_buffer(g, k, x, p.T, size, "packed_a",
                   p.s.block * product_packed_depth(&p.s) * A_STRIDE);
@@ -492,12 +494,12 @@ void cpu_matmul(Gen *g, const Group *gr) {
             added(g->a, text_times(g->a, p.bt, p.s.k * p.s.n)));
   print_block_loop(x, "i", p.s.split == SERIAL ? p.s.tiles : p.s.m / p.s.least, p.s.block, &p.i0,
                    &p.i1);
-  if (p.s.partial || (p.s.converted && !p.s.ta))
+  if (p.s.partial || (p.s.converted && !p.s.ta && !p.s.convert_tile))
     text_line(x, "const long m0 = %s;", product_row(&p, p.i0));
   if (p.s.chains) print_chain_loop(x, &p);
   if (p.s.chains && p.s.converted) product_convert_a(g, x, &p);
   if (p.s.pack_a) product_pack_a(g, x, &p);
-  if (p.s.converted && p.s.k <= DEPTH) product_convert_a(g, x, &p);
+  if (p.s.converted && p.s.k <= DEPTH && !p.s.convert_tile) product_convert_a(g, x, &p);
   print_block_loop(x, "g", p.s.np, p.s.group, &p.g0, &p.g1);
   if (!p.s.chains) print_chain_loop(x, &p);
   if (p.s.converted && p.s.k > DEPTH && !p.s.chains) product_convert_a(g, x, &p);
@@ -507,6 +509,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
     product_pack(g, gr, x, &p);
   text_open(x, "for (long i = %s; i < %s; i++) {", p.i0, p.i1);
   product_tile_rows(x, &p);
+  if (p.s.convert_tile) product_convert_rows(g, x, &p, "r");
   text_open(x, "for (long q = %s; q < %s; q++) {", p.g0, p.g1);
   int64_t tail = p.s.n % p.s.nr;
   if (!tail) {

@@ -138,9 +138,9 @@ void product_pack_a(Gen *g, Text *x, const Product *p) {
 /* The block's rows of an A in another dtype, for chain k0: [row][chain], or as above of A^T. */
 void product_convert_a(Gen *g, Text *x, const Product *p) {
   const char *tile = text_minus(g->a, "i", p->i0);
-  long long m = p->s.m, k = p->s.k, steps = product_steps(&p->s, p->s.chain);
+  long long m = p->s.m, steps = product_steps(&p->s, p->s.chain);
   const char *half = dtype_is_half(p->s.in) && !p->s.pairs ? dtype_name(p->s.in) : NULL;
-  if (half) gen_helper(g, intern_printf(g->ctx, "GC_PACK_HALF_A(%s)\n", half));
+  if (half && p->s.ta) gen_helper(g, intern_printf(g->ctx, "GC_PACK_HALF_A(%s)\n", half));
   if (p->s.ta) {
     const char *at = arena_printf(g->a, "%s + m", text_times(g->a, text_sum(g->a, p->k0, "k"), m));
     const char *row = arena_printf(g->a, "A + %s", at), *each;
@@ -159,19 +159,28 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
     print_columns_of_a(x, p, p->depth, row, each);
     return;
   }
-  const char *at = text_plus(g->a, arena_printf(g->a, "(m + r) * %lld", k), p->k0);
   text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
   product_tile_rows(x, p);
+  product_convert_rows(g, x, p, "(m - m0 + r)");
+  text_close(x, "}");
+}
+
+void product_convert_rows(Gen *g, Text *x, const Product *p, const char *row) {
+  long long k = p->s.k, steps = product_steps(&p->s, p->s.chain);
+  const char *at = text_plus(g->a, arena_printf(g->a, "(m + r) * %lld", k), p->k0);
   text_line(x, "for (long r = 0; r < rows; r++)");
-  if (p->s.pairs || half) {
-    const char *pack = half ? arena_printf(g->a, "half_row_%s", half) : "pair_row";
-    text_line(x, "  %s(A + %s, packed_a + (m - m0 + r) * %lld, %s);", pack, at, steps, p->depth);
+  if (dtype_is_half(p->s.in)) {
+    const char *pack = "pair_row";
+    if (!p->s.pairs) {
+      gen_helper(g, intern_printf(g->ctx, "GC_PACK_HALF_A(%s)\n", dtype_name(p->s.in)));
+      pack = arena_printf(g->a, "half_row_%s", dtype_name(p->s.in));
+    }
+    text_line(x, "  %s(A + %s, packed_a + %s * %lld, %s);", pack, at, row, steps, p->depth);
   } else {
     text_line(x, "  GC_IVDEP for (long k = 0; k < %s; k++)", p->depth);
-    text_line(x, "    packed_a[(m - m0 + r) * %lld + k] = %s;", steps,
+    text_line(x, "    packed_a[%s * %lld + k] = %s;", row, steps,
               loaded(g, p, "A", text_plus(g->a, at, "k")));
   }
-  text_close(x, "}");
 }
 
 /* Rows that this tile prefetches, of the panel that the next group, or chain, has in its place. */

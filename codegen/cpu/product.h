@@ -33,6 +33,8 @@ void product_convert(Gen *g, Text *x, const Product *p);
 /* Packs, or converts, the rows of A that tiles i0 to i1 have. */
 void product_pack_a(Gen *g, Text *x, const Product *p);
 void product_convert_a(Gen *g, Text *x, const Product *p);
+/* ... or those of the tile at hand, row r of which goes to row `row` of packed_a. */
+void product_convert_rows(Gen *g, Text *x, const Product *p, const char *row);
 /* Declares `rows` and `m`, the first one, of tile i. */
 void product_tile_rows(Text *x, const Product *p);
 /* The first row of a tile. */

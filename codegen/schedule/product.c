@@ -86,9 +86,11 @@ static void choose_blocks(const VectorMachine *machine, ProductSchedule *p) {
   int64_t block = machine->l3 / (size * depth); /* rows: B is packed once a block */
   if (p->partial && block > PARTIAL_ROWS) block = PARTIAL_ROWS;
   p->block = tallest && block > tallest ? block / tallest : 1;
-  int64_t packed = p->pack_a      ? PACKED_A / (product_packed_depth(p) * A_STRIDE * size)
-                   : p->converted ? PACKED_A / (depth * A_STRIDE * size)
-                                  : p->block;
+  p->convert_tile =
+      p->converted && dtype_is_half(p->in) && !p->ta && p->k <= p->chain && p->group >= p->np;
+  int64_t packed = p->pack_a ? PACKED_A / (product_packed_depth(p) * A_STRIDE * size)
+                   : p->converted && !p->convert_tile ? PACKED_A / (depth * A_STRIDE * size)
+                                                      : p->block;
   if (p->block > packed) p->block = packed;
   if (p->tiles && p->block) { /* blocks of one size: each of them packs B */
     int64_t blocks = ceil_div(p->tiles, p->block);
@@ -191,6 +193,7 @@ const ScheduleKind product_kind = {
                                        FIELD(pack_a),
                                        FIELD(converted),
                                        FIELD(pairs),
+                                       FIELD(convert_tile),
                                        FIELD(block),
                                        FIELD(group),
                                        FIELD(prefetch),

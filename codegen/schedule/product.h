@@ -47,9 +47,11 @@ typedef struct ProductSchedule {
   bool pack_first; /* ... by the first tile that meets it, as it reads B */
   bool pack_a; /* A^T is packed tile by tile: as it lies, a tile would take a cache line for each of
                   its short rows, and these in few sets */
-  int64_t block;    /* tiles of a block of A */
-  int64_t group;    /* panels that a tile of A meets, one after the other */
-  int64_t prefetch; /* rows of the next panel that a tile prefetches, 0: none */
+  bool convert_tile; /* A's rows are converted tile by tile, as each of them meets all panels at
+                        once; else a block of them */
+  int64_t block;     /* tiles of a block of A */
+  int64_t group;     /* panels that a tile of A meets, one after the other */
+  int64_t prefetch;  /* rows of the next panel that a tile prefetches, 0: none */
   ProductSplit split;
   int64_t units; /* tiles of rows times panels times batch; 1 where one thread does all */
   uint64_t flops;

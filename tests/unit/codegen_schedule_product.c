@@ -77,6 +77,9 @@ static void decides_packing(void **state) {
   s = (ProductShape){.batch = 1, .m = 256, .n = 768, .k = 64, .in = DT_F16};
   p = product_schedule(&machines[AVX512], &s);
   assert_true(p.converted && p.pack && p.pack_first && !p.pack_a); /* by the tile that converts */
+  assert_true(p.convert_tile); /* a tile meets all twelve panels */
+  s.k = 768;
+  assert_false(product_schedule(&machines[AVX512], &s).convert_tile);
   assert_int_equal(p.dt, DT_F32);
   s = (ProductShape){.batch = 1, .m = 256, .n = 768, .k = 64, .tb = true, .in = DT_F32};
   assert_true(product_schedule(&machines[AVX512], &s).pack); /* columns of B^T are made panels */
@@ -126,12 +129,13 @@ static void check_product(const VectorMachine *m, const ProductShape *s) {
   /* several panels are a group only while they stay in the second cache */
   assert_true(p.group == 1 || p.group * p.nr * deep * size <= m->l2);
   int64_t packed = p.pack_a || p.converted
-                       ? p.block * A_STRIDE * size *
+                       ? (p.convert_tile ? 1 : p.block) * A_STRIDE * size *
                              (p.pack_a ? product_packed_depth(&p) : product_steps(&p, deep))
                        : 0;
   assert_true(packed <= 2 << 20);
   assert_true(!p.pack_first || p.pack);
   assert_true(!(p.pack_a && p.converted));
+  assert_true(!p.convert_tile || (p.converted && p.group == p.np && p.k <= DEPTH));
   assert_true(!p.prefetch || (p.prefetch >= tall && p.chain / p.prefetch >= 1));
   assert_true(p.split == SERIAL || p.units == s->batch * p.np * p.tiles);
   assert_true((p.split == SERIAL) == (p.units == 1));

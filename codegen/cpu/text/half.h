@@ -92,11 +92,23 @@ INL Vf32 load_f16(const uint16_t *p) {
     GC_TILE_BODY(f32, uint16_t, R, W, LI, LK, LB, GC_READ_##DT, GC_PACK_ROW, NR)                  \
   }
 /* section store_row_bf16 store_row_f16: f32_to_f16 f32_to_bf16 GcHalves GcWords GcShorts */
-/* n numbers of `from`, which is as long as registers, rounded. Instructions keep some bits of a NaN, so it is made the
-   one that f32_to_f16 makes. */
+/* n numbers of `from`, which is as long as registers, rounded. The instruction for f16 keeps some bits of a NaN, so it
+   is made the one that f32_to_f16 makes. */
+#ifdef __AVX512BF16__ /* which takes subnormal numbers for 0: there are none in results of an fma that flushes them */
+INL void store_row_bf16(uint16_t *restrict to, const f32 *restrict from, long n) {
+  UNROLL for (long j = 0; j < n; j += VW) {
+    Vf32 v;
+    GcHalves h;
+    __builtin_memcpy(&v, from + j, sizeof v);
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(h) : "v"(v));
+    __builtin_memcpy(to + j, &h, (n - j < VW ? n - j : VW) * sizeof *to);
+  }
+}
+#else
 INL void store_row_bf16(uint16_t *restrict to, const f32 *restrict from, long n) {
   GC_IVDEP for (long j = 0; j < n; j++) to[j] = f32_to_bf16(from[j]);
 }
+#endif
 #if defined(GC_AVX512) || (defined(GC_AVX2) && defined(__F16C__))
 INL void store_row_f16(uint16_t *restrict to, const f32 *restrict from, long n) {
   UNROLL for (long j = 0; j < n; j += VW) {
