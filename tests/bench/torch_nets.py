@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """One training step of docs/examples' convolutional nets in PyTorch, for tests/bench/run.sh.
 
-    OMP_NUM_THREADS=T torch_nets.py lenet|resnet20 SECONDS [contiguous] [compile]
+    OMP_NUM_THREADS=T torch_nets.py lenet|resnet20 SECONDS [contiguous] [compile] [autocast]
 
 Prints the median and the least time of a step in microseconds. The batch starts as bytes, as gc's does. Images lie
 [N, H, W, C] (channels_last), which is the faster of both formats for these nets, unless `contiguous` is given.
-What this version of PyTorch has is used: its fused optimizers, `compile` for torch.compile.
+What this version of PyTorch has is used: its fused optimizers, `compile` for torch.compile,
+`autocast` for bf16 where PyTorch takes it.
 """
 import sys
 import time
@@ -83,7 +84,9 @@ def main():
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        F.cross_entropy(forward(x), y).backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled="autocast" in sys.argv):
+            loss = F.cross_entropy(forward(x), y)
+        loss.backward()
         optimizer.step()
 
     step()  # compiles

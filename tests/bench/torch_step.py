@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """One training step of docs/examples' models in PyTorch, for tests/bench/run.sh.
 
-    OMP_NUM_THREADS=T torch_step.py mnist|chars|lstm|gpt|gpt2 SECONDS [compile]
+    OMP_NUM_THREADS=T torch_step.py mnist|chars|lstm|gpt|gpt2 SECONDS [compile] [autocast]
 
 Prints the median and the least time of a step in microseconds. The batch starts as integers, as gc's does.
-What this version of PyTorch has is used: fused attention, the fused AdamW, `compile` for torch.compile.
+What this version of PyTorch has is used: fused attention, the fused AdamW, `compile` for torch.compile,
+`autocast` for bf16 where PyTorch takes it.
 """
 import sys
 import time
@@ -30,7 +31,7 @@ def workload(which):
 
 
 def main():
-    which, seconds, compiled = sys.argv[1], float(sys.argv[2]), sys.argv[3:] == ["compile"]
+    which, seconds = sys.argv[1], float(sys.argv[2])
     torch.manual_seed(0)
     model, x, y, clip = workload(which)
     parameters = list(model.parameters())
@@ -38,12 +39,13 @@ def main():
         optimizer = torch.optim.AdamW(parameters, lr=1e-3, fused=True)
     except (TypeError, RuntimeError):
         optimizer = torch.optim.AdamW(parameters, lr=1e-3)
-    forward = torch.compile(model) if compiled else model
+    forward = torch.compile(model) if "compile" in sys.argv else model
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        logits = forward(x)
-        loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), y.reshape(-1))
+        with torch.autocast("cpu", torch.bfloat16, enabled="autocast" in sys.argv):
+            logits = forward(x)
+            loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), y.reshape(-1))
         loss.backward()
         if clip:
             torch.nn.utils.clip_grad_norm_(parameters, clip)
