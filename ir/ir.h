@@ -351,6 +351,24 @@ int entry_extent(const Entry *e, const Extent *x);
 /* All factors are extents of inputs. */
 bool entry_has_extent(const Entry *e, const Extent *x);
 
+/* How an output of batches makes that of all their rows. */
+typedef enum Aggregate {
+  AGGREGATE_NONE, /* it does not, or the output has an element of each row */
+  AGGREGATE_MEAN,
+  AGGREGATE_SUM,
+  AGGREGATE_MAX,
+  AGGREGATE_MIN,
+  AGGREGATE_EXP_MEAN, /* the exponential of a mean, or a power of a number above 1 */
+  AGGREGATE_RMS,      /* the root of a mean */
+  AGGREGATES
+} Aggregate;
+extern const char *const aggregate_name[AGGREGATES];
+/* Finds those of an entry that does not train, once its return stands there. */
+void entry_find_aggregates(Entry *e);
+/* "mean,each" has so many; -1: a word is none. The first n of them are written to `out`. */
+int aggregates_read(const char *list, Aggregate *out, int n);
+Aggregate output_aggregate(const Entry *e, int output);
+
 /* An argument at the end of a block's list; type, name and layout are those of `like`. */
 ValueId block_add_arg(Entry *e, Block *b, Value like);
 

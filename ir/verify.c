@@ -198,6 +198,9 @@ static bool rule_return(Verifier *v, const Op *op) {
   int n = names != NULL;
   for (const char *p = names; p && *p; p++) n += *p == ',';
   if (n != op->noperands) return bad(v, op, "returns %d values, but names %d", op->noperands, n);
+  const char *how = op->attr[AT_AGGREGATES].str;
+  if (how && aggregates_read(how, NULL, 0) != n)
+    return bad(v, op, "returns %d values, but \"%s\" are not so many aggregates", n, how);
   return true;
 }
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 11
+#define GCRT_ABI 12
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -37,6 +37,18 @@ typedef struct GcLimit {
   int64_t count, limit;
 } GcLimit;
 
+/* How an output of batches makes that of all their rows. */
+typedef enum GcAggregate {
+  GC_EACH, /* it does not, or it has an element of each row */
+  GC_MEAN,
+  GC_SUM,
+  GC_MAX,
+  GC_MIN,
+  GC_EXP_MEAN, /* the exponential of a mean */
+  GC_RMS,      /* the root of a mean */
+  GC_AGGREGATES
+} GcAggregate;
+
 typedef struct GcTensor {
   const char *name; /* input or output name, or a global's path */
   GcDtype dtype;
@@ -54,6 +66,7 @@ typedef struct GcTensor {
      is one of in four bits, 0: it is static; NULL: all are. An input has one of them an axis.
      `dims` are those at the bounds, as the storage has them */
   const uint32_t *extents;
+  GcAggregate aggregate;   /* of an output */
   const int64_t *run_dims; /* the runtime's: of a run, of which the storage has room for more */
   const struct GcTensor *planned; /* at run time: of what the tables have it is a copy; or NULL */
 } GcTensor;

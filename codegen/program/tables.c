@@ -11,14 +11,18 @@ static const char *const region_name[] = {[PLAN_ARENA] = "GC_ARENA",
                                           [PLAN_HYPERS] = "GC_HYPERS",
                                           [PLAN_COUNTS] = "GC_COUNTS"};
 
+static const char *const aggregate_enum[AGGREGATES] = {
+    [AGGREGATE_MEAN] = "GC_MEAN", [AGGREGATE_SUM] = "GC_SUM",           [AGGREGATE_MAX] = "GC_MAX",
+    [AGGREGATE_MIN] = "GC_MIN",   [AGGREGATE_EXP_MEAN] = "GC_EXP_MEAN", [AGGREGATE_RMS] = "GC_RMS"};
+
 static const char *const dtype_enum[DTYPES] = {
     [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",   [DT_I8] = "GC_I8",
     [DT_I32] = "GC_I32",   [DT_I64] = "GC_I64", [DT_F16] = "GC_F16",
     [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
 
 /* e: whose extents the type has; NULL: it has none. */
-static void tensor(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
-                   Address at, const InputLimits *limits) {
+static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
+                       Address at, const InputLimits *limits, const char *aggregate) {
   Text *x = &p->text;
   text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum[t->dtype], t->rank);
   if (t->rank) {
@@ -52,7 +56,13 @@ static void tensor(Tables *p, const Entry *e, const char *name, const Type *t, c
     }
     text_add(x, "}");
   }
+  if (aggregate) text_add(x, ", .aggregate = %s", aggregate);
   text_add(x, "}");
+}
+
+static void tensor(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
+                   Address at, const InputLimits *limits) {
+  tensor_row(p, e, name, t, l, at, limits, NULL);
 }
 
 static void strides(Text *x, const int64_t *stride, int depth) {
@@ -211,7 +221,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     for (int i = 0; i < nout; i++) {
       const Value *v = value_at(e, outputs[i]);
       text_add(x, "  ");
-      tensor(p, e, names[i], v->type, v->layout, address_of(e, outputs[i]), NULL);
+      tensor_row(p, e, names[i], v->type, v->layout, address_of(e, outputs[i]), NULL,
+                 e->training ? NULL : aggregate_enum[output_aggregate(e, i)]);
       text_add(x, ",\n");
       bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
       if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;

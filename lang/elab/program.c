@@ -145,6 +145,7 @@ static void finish_entry(Elab *e, const Decl *d) {
   }
   elab_store_all(e, loc);
   build_return(elab_at(e, loc), v, names, n);
+  entry_find_aggregates(e->run->entry);
 }
 
 static void elaborate_entry(Elab *e, const Decl *d) {

@@ -71,13 +71,15 @@ void cli_help(const Options *o, const char *program) {
       printf("  %-26s hyper (default %s)\n", left, value);
     }
     for (int k = 0; k < en->noutputs; k++) {
+      const GcTensor *t = &en->outputs[k];
+      char what[80] = ", else printed";
+      if (infer_aggregates(en, t))
+        snprintf(what, sizeof what, ", else the %s over batches is printed",
+                 aggregate_name(t->aggregate));
       if (en->training)
-        help_tensor("output", &en->outputs[k], "", "", "");
+        help_tensor("output", t, "", "", "");
       else
-        help_tensor(
-            "output", &en->outputs[k], output_is_hidden(en, k) ? "--output." : "--", " FILE.npy",
-            output_is_averaged(en, &en->outputs[k]) ? ", else the mean over batches is printed"
-                                                    : ", else printed");
+        help_tensor("output", t, output_is_hidden(en, k) ? "--output." : "--", " FILE.npy", what);
     }
   }
   help_options(en);

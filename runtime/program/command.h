@@ -134,6 +134,20 @@ void validation_resume(Command *cmd, const char *was, const char *now);
 bool validation_ends(const Command *cmd); /* --patience is at its end */
 void validation_end(Command *cmd);        /* says which was the best */
 
+/* ---- aggregate.c: an output of all rows from those of batches ---- */
+const char *aggregate_name(GcAggregate how);
+void aggregate_begin(GcAggregate how, double *all);
+void aggregate_add(GcAggregate how, double *all, double value, double weight);
+double aggregate_of(GcAggregate how, double all, double weight); /* of all that was added */
+/* It is an aggregate, or a float scalar, which is averaged else. */
+bool output_is_aggregated(const GcTensor *t);
+/* The same of each element of an output, of a run as the session has it; the last one leaves the
+   elements of aggregate_tensor(t) in place of the doubles. */
+void aggregate_add_array(const Session *s, const GcTensor *t, double *all, double weight);
+void aggregate_end_array(const GcTensor *t, double *all, double weight);
+GcTensor aggregate_tensor(const GcTensor *t);
+void aggregate_note(const Command *cmd, uint64_t runs); /* how outputs are aggregated */
+
 /* ---- labels.c ---- */
 /* Before files are opened: what --load and --resume know, and --csv-header. */
 bool labels_prepare(Command *cmd, DataRequest *q, Err *e);
@@ -169,11 +183,8 @@ bool profile_write(const Trace *t, OutFile *out, Err *e);
 int train_run(Command *cmd);
 int infer_run(Command *cmd);
 uint64_t infer_bytes(const GcEntry *e); /* of its tables */
-/* Whether an output of an entry that does not train is a mean over the batches of its files. */
-bool output_is_averaged(const GcEntry *e, const GcTensor *t);
-/* The mean of an output over the batches of a run: of the sum that average_add made. */
-void average_add(double *sum, double value, double weight);
-double average_of(double sum, double weight);
+/* Whether an output of an entry that does not train is printed once for all batches of files. */
+bool infer_aggregates(const GcEntry *e, const GcTensor *t);
 int bench_run(Command *cmd);
 void info_version(void); /* the line that begins info, and is all of --version */
 int info_print(const Options *o, int threads, Err *e);
@@ -213,7 +224,7 @@ bool plot_write(Command *cmd, Err *e);
 /* ---- show.c ---- */
 double output_scalar(const Command *cmd, const GcTensor *t);
 /* name = values; integers as words, if there are any */
-void output_print(Command *cmd, const GcTensor *t, const Words *words);
+void output_print(const GcTensor *t, const void *storage, const Words *words);
 void note(const Command *cmd, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* unless --quiet */
 #endif

@@ -1,7 +1,7 @@
 /* Entries that do not train: once over all rows, or N times where there are no inputs; outputs are
-   averaged, printed, written as .npy, shown as characters, or compared with a file. Contract: a
-   scalar float output is averaged over the batches of more than one row; files are streamed and
-   appear only when the run has ended well. */
+   aggregated, printed, written as .npy, shown as characters, or compared with a file. Contract:
+   batches of more than one row are aggregated, of scalars and arrays; a file holds a scalar of each
+   batch, and one array; files are streamed and appear only when the run has ended well. */
 #include "runtime/program/command.h"
 #include <inttypes.h>
 #include <math.h>
@@ -22,23 +22,46 @@ typedef struct Infer {
   Command *cmd;
   uint64_t runs;
   Expected *expected;
+  double **all; /* of an output that is aggregated: its elements; else NULL */
   bool tty;
 } Infer;
 
-uint64_t infer_bytes(const GcEntry *e) { return (uint64_t)e->noutputs * sizeof(Expected) + 256; }
-
-void average_add(double *sum, double value, double weight) { *sum += value * weight; }
-
-double average_of(double sum, double weight) { return sum / weight; }
-
-static bool averaged(const Command *cmd, const GcTensor *t) {
-  return cmd->data.n && cmd->data.batch > 1 && validation_measures(t);
-}
-
-bool output_is_averaged(const GcEntry *e, const GcTensor *t) {
+bool infer_aggregates(const GcEntry *e, const GcTensor *t) {
   int i = 0;
   while (i < e->ninputs && e->inputs[i].rank == 0) i++;
-  return i < e->ninputs && e->inputs[i].dims[0] > 1 && validation_measures(t);
+  return i < e->ninputs && e->inputs[i].dims[0] > 1 && output_is_aggregated(t);
+}
+
+uint64_t infer_bytes(const GcEntry *e) {
+  uint64_t n = (uint64_t)e->noutputs * (sizeof(Expected) + sizeof(double *)) + 384;
+  for (int i = 0; i < e->noutputs; i++)
+    if (infer_aggregates(e, &e->outputs[i])) n += 8 * tensor_count(&e->outputs[i]) + 128;
+  return n;
+}
+
+static bool take_aggregates(Infer *f) {
+  Command *cmd = f->cmd;
+  const GcEntry *e = cmd->entry;
+  f->all = memory_take(&cmd->session.memory, (uint64_t)e->noutputs * sizeof *f->all);
+  for (int i = 0; f->all && cmd->data.n && i < e->noutputs; i++) {
+    const GcTensor *t = &e->outputs[i];
+    uint64_t n = tensor_count(t);
+    if (!infer_aggregates(e, t)) continue;
+    f->all[i] = memory_take(&cmd->session.memory, 8 * n);
+    for (uint64_t k = 0; f->all[i] && k < n; k++) aggregate_begin(t->aggregate, &f->all[i][k]);
+  }
+  return memory_sound(&cmd->session.memory, &cmd->err);
+}
+
+/* An array of all rows, which a file has once. */
+static bool is_whole(const Infer *f, int i) {
+  return f->all[i] && f->cmd->entry->outputs[i].rank > 0;
+}
+
+/* An output as a run has it. */
+static GcTensor output_of_run(const Infer *f, int i, int64_t dims[RUN_RANK]) {
+  return tensor_of_run(f->cmd->entry, &f->cmd->entry->outputs[i], f->cmd->session.env.extents,
+                       dims);
 }
 
 static Elem file_elem(const GcTensor *t) {
@@ -49,6 +72,8 @@ static Elem file_elem(const GcTensor *t) {
 static bool begin_file(Infer *f, int i) {
   Command *cmd = f->cmd;
   const GcTensor *t = &cmd->entry->outputs[i];
+  const GcTensor once = aggregate_tensor(t);
+  Elem elem = file_elem(is_whole(f, i) ? &once : t);
   uint64_t dims[ARRAY_RANK] = {1};
   if (t->rank > ARRAY_RANK)
     return err_set(&cmd->err, EXIT_WRONG, "%s: numpy has no arrays of %d axes", t->name, t->rank);
@@ -71,15 +96,16 @@ static bool begin_file(Infer *f, int i) {
       by_rows |= all;
     }
   }
-  if (!by_rows && !checked_mul(dims[0], rank ? f->runs : 1, &dims[0]))
+  if (!by_rows && !checked_mul(dims[0], rank && !is_whole(f, i) ? f->runs : 1, &dims[0]))
     return err_set(&cmd->err, EXIT_USAGE, "%s: too many rows", t->name);
   char head[2048];
-  uint64_t n = npy_header(head, sizeof head, file_elem(t), rank, dims);
+  uint64_t n = npy_header(head, sizeof head, elem, rank, dims);
   return out_begin(&cmd->outputs[i], &cmd->err) && out_write(&cmd->outputs[i], head, n, &cmd->err);
 }
 
-static bool write_piece(Command *cmd, int i, const GcTensor *t, uint64_t first, uint64_t n) {
-  tensor_get(t, session_at(&cmd->session, t), first, n, cmd->session.stage);
+static bool write_piece(Command *cmd, int i, const GcTensor *t, const void *storage, uint64_t first,
+                        uint64_t n) {
+  tensor_get(t, storage, first, n, cmd->session.stage);
   elem_convert(cmd->session.stage + HALF, file_elem(t), cmd->session.stage, (Elem)t->dtype, n);
   return out_write(&cmd->outputs[i], cmd->session.stage + HALF,
                    n * (uint64_t)elem_info[file_elem(t)].size, &cmd->err);
@@ -118,7 +144,7 @@ static bool open_expected(Infer *f, int i) {
     return err_hint(&cmd->err, "write it with numpy.save, or with --%s FILE.npy", t->name);
   }
   if (!npy_parse(cmd->session.stage, n, &x->array, path, &cmd->err)) return false;
-  uint64_t need = elements_of_runs(f, t),
+  uint64_t need = is_whole(f, i) ? tensor_count(t) : elements_of_runs(f, t),
            bytes = x->array.count * (uint64_t)elem_info[x->array.type].size;
   if (need != x->array.count) {
     err_set(&cmd->err, EXIT_WRONG,
@@ -135,13 +161,13 @@ static bool open_expected(Infer *f, int i) {
   return true;
 }
 
-static bool compare_piece(Command *cmd, Expected *x, const GcTensor *t, uint64_t first,
-                          uint64_t n) {
+static bool compare_piece(Command *cmd, Expected *x, const GcTensor *t, const void *storage,
+                          uint64_t first, uint64_t n) {
   uint64_t size = (uint64_t)elem_info[x->array.type].size;
   uint8_t *want = cmd->session.stage + HALF;
   if (!file_read(&x->file, x->array.header + x->at * size, want, n * size, &cmd->err)) return false;
   if (x->array.big) elem_swap(want, (int)size, n);
-  tensor_get(t, session_at(&cmd->session, t), first, n, cmd->session.stage);
+  tensor_get(t, storage, first, n, cmd->session.stage);
   double rtol = cmd->options.given[OPT_RTOL] ? cmd->options.real[OPT_RTOL] : 1e-5,
          atol = cmd->options.given[OPT_ATOL] ? cmd->options.real[OPT_ATOL] : 1e-6;
   for (uint64_t i = 0; i < n; i++) {
@@ -208,27 +234,37 @@ static void print_rows(const Command *cmd, uint64_t run) {
     printf("[%" PRIu64 ":%" PRIu64 "] ", first, first + dataset_rows(&cmd->data, run, run + 1));
 }
 
+/* Into the output's file, and beside the one that it is compared with. */
+static bool put(Infer *f, int i, const GcTensor *t, const void *storage) {
+  Command *cmd = f->cmd;
+  const OutputOption *o = &cmd->options.outputs[i];
+  uint64_t all = tensor_count(t);
+  for (uint64_t at = 0; at < all && (o->save || o->expect); at += ELEMS) {
+    uint64_t n = all - at < ELEMS ? all - at : ELEMS;
+    if (o->save && !write_piece(cmd, i, t, storage, at, n)) return false;
+    if (o->expect && !compare_piece(cmd, &f->expected[i], t, storage, at, n)) return false;
+  }
+  return true;
+}
+
+static bool is_printed(const Infer *f, int i) {
+  const OutputOption *o = &f->cmd->options.outputs[i];
+  return !f->cmd->options.given[OPT_TEXT] && !o->save && !o->expect;
+}
+
 static bool take(Infer *f, uint64_t run) {
   Command *cmd = f->cmd;
-  const GcEntry *e = cmd->entry;
-  bool text = cmd->options.given[OPT_TEXT];
-  for (int i = 0; i < e->noutputs; i++) {
+  for (int i = 0; i < cmd->entry->noutputs; i++) {
     int64_t dims[RUN_RANK];
-    const GcTensor now = tensor_of_run(e, &e->outputs[i], cmd->session.env.extents, dims),
-                   *t = &now;
-    const OutputOption *o = &cmd->options.outputs[i];
-    uint64_t all = tensor_count(t);
-    for (uint64_t at = 0; at < all && (o->save || o->expect); at += ELEMS) {
-      uint64_t n = all - at < ELEMS ? all - at : ELEMS;
-      if (o->save && !write_piece(cmd, i, t, at, n)) return false;
-      if (o->expect && !compare_piece(cmd, &f->expected[i], t, at, n)) return false;
-    }
-    if (o->text) print_text(f, t);
-    if (averaged(cmd, t)) {
-      average_add(&cmd->sums[i], output_scalar(cmd, t), dataset_weight(&cmd->data, run, run + 1));
-    } else if (!text && !o->save && !o->expect) {
+    const GcTensor now = output_of_run(f, i, dims), *t = &now;
+    const void *storage = session_at(&cmd->session, t);
+    if (!is_whole(f, i) && !put(f, i, t, storage)) return false;
+    if (cmd->options.outputs[i].text) print_text(f, t);
+    if (f->all[i]) {
+      aggregate_add_array(&cmd->session, t, f->all[i], dataset_weight(&cmd->data, run, run + 1));
+    } else if (is_printed(f, i)) {
       print_rows(cmd, run);
-      output_print(cmd, t, i == cmd->words_output ? cmd->words : NULL);
+      output_print(t, storage, i == cmd->words_output ? cmd->words : NULL);
     }
   }
   return true;
@@ -280,19 +316,18 @@ static bool begin(Infer *f) {
   return true;
 }
 
-/* A sum or a maximum of all rows is not what a mean of batches gives. */
-static void say_means(const Infer *f) {
-  char names[300] = "";
-  size_t at = 0;
-  int n = 0;
-  for (int i = 0; i < f->cmd->entry->noutputs && f->runs > 1; i++) {
-    const GcTensor *t = &f->cmd->entry->outputs[i];
-    if (!averaged(f->cmd, t)) continue;
-    if (at < 200)
-      at += (size_t)snprintf(names + at, sizeof names - at, "%s%.60s", n ? ", " : "", t->name);
-    n++;
+static bool end_aggregate(Infer *f, int i) {
+  Command *cmd = f->cmd;
+  int64_t dims[RUN_RANK];
+  const GcTensor now = output_of_run(f, i, dims), all = aggregate_tensor(&now);
+  double weight = dataset_weight(&cmd->data, 0, f->runs);
+  if (!now.rank) {
+    printf("%s = %.6g\n", now.name, aggregate_of(now.aggregate, *f->all[i], weight));
+    return true;
   }
-  if (n) note(f->cmd, "%s: the mean%s over %" PRIu64 " batches", names, n > 1 ? "s" : "", f->runs);
+  aggregate_end_array(&now, f->all[i], weight);
+  if (is_printed(f, i)) output_print(&all, f->all[i], NULL);
+  return put(f, i, &all, f->all[i]);
 }
 
 static bool end(Infer *f) {
@@ -300,12 +335,10 @@ static bool end(Infer *f) {
   const GcEntry *e = cmd->entry;
   if (cmd->options.given[OPT_TEXT]) fputc('\n', stdout);
   for (int i = 0; i < e->noutputs; i++) {
-    if (averaged(cmd, &e->outputs[i]))
-      printf("%s = %.6g\n", e->outputs[i].name,
-             average_of(cmd->sums[i], dataset_weight(&cmd->data, 0, f->runs)));
+    if (f->all[i] && !end_aggregate(f, i)) return false;
     if (cmd->options.outputs[i].save && !out_commit(&cmd->outputs[i], &cmd->err)) return false;
   }
-  say_means(f);
+  aggregate_note(cmd, f->all && cmd->data.n && cmd->data.batch > 1 ? f->runs : 0);
   uint64_t rest = cmd->data.n ? cmd->data.rows - dataset_rows(&cmd->data, 0, cmd->data.batches) : 0;
   if (rest)
     note(cmd, "%" PRIu64 " of %" PRIu64 " rows were left out: they fill no batch of %" PRIu64, rest,
@@ -321,7 +354,7 @@ int infer_run(Command *cmd) {
                                                      : 1};
   f.tty = isatty(STDOUT_FILENO) != 0;
   f.expected = memory_take(&cmd->session.memory, (uint64_t)e->noutputs * sizeof *f.expected);
-  if (!memory_sound(&cmd->session.memory, &cmd->err)) return cmd->err.code;
+  if (!take_aggregates(&f)) return cmd->err.code;
   bool ok = begin(&f) && loop(&f);
   int sig = signal_seen();
   if (ok && !sig) ok = end(&f);

@@ -30,7 +30,7 @@ static int averages(Command *cmd, const Position *p, char *out, int size) {
   for (int i = 0; i < e->noutputs && at < size; i++)
     if (tensor_count(&e->outputs[i]) == 1)
       at += snprintf(out + at, (size_t)(size - at), "  %.40s %.5g", e->outputs[i].name,
-                     average_of(cmd->sums[i], weight));
+                     aggregate_of(GC_MEAN, cmd->sums[i], weight));
   return at < size ? at : size - 1;
 }
 

@@ -24,12 +24,12 @@ double output_scalar(const Command *cmd, const GcTensor *t) {
   return elem_real(session_at(&cmd->session, t), (Elem)t->dtype, 0);
 }
 
-static void print_axis(const Command *cmd, const GcTensor *t, int axis, uint64_t first, bool brief,
+static void print_axis(const GcTensor *t, const void *storage, int axis, uint64_t first, bool brief,
                        const Words *words) {
   char cell[40];
   if (axis == t->rank) {
     uint64_t one[1];
-    tensor_get(t, session_at(&cmd->session, t), first, 1, one);
+    tensor_get(t, storage, first, 1, one);
     int64_t number = -1;
     if (words) elem_convert(&number, ELEM_I64, one, (Elem)t->dtype, 1);
     elem_format(cell, one, (Elem)t->dtype, 0);
@@ -53,13 +53,13 @@ static void print_axis(const Command *cmd, const GcTensor *t, int axis, uint64_t
       i = n - EDGE - 1;
       continue;
     }
-    print_axis(cmd, t, axis + 1, first + i * stride, brief, words);
+    print_axis(t, storage, axis + 1, first + i * stride, brief, words);
   }
   fputc(']', stdout);
 }
 
-void output_print(Command *cmd, const GcTensor *t, const Words *words) {
+void output_print(const GcTensor *t, const void *storage, const Words *words) {
   printf("%s =%s", t->name, t->rank > 1 ? "\n" : " ");
-  print_axis(cmd, t, 0, 0, tensor_count(t) > LONG, words);
+  print_axis(t, storage, 0, 0, tensor_count(t) > LONG, words);
   fputc('\n', stdout);
 }

@@ -76,8 +76,8 @@ static bool one_step(Command *cmd, Position *p, uint64_t total) {
   if (!command_step(cmd, &q, batch) || !loss_ok(cmd, p, batch)) return false;
   for (int i = 0; i < e->noutputs; i++)
     if (tensor_count(&e->outputs[i]) == 1)
-      average_add(&cmd->sums[i], cmd->now[i] = output_scalar(cmd, &e->outputs[i]),
-                  cmd->data.n ? dataset_weight(&cmd->data, batch, batch + 1) : 1);
+      aggregate_add(GC_MEAN, &cmd->sums[i], cmd->now[i] = output_scalar(cmd, &e->outputs[i]),
+                    cmd->data.n ? dataset_weight(&cmd->data, batch, batch + 1) : 1);
   p->done++, p->batch++, p->epoch_steps++;
   return true;
 }

@@ -124,7 +124,7 @@ static bool go_through(Command *cmd) {
   Validation *h = &cmd->validation;
   const GcEntry *v = h->entry;
   uint64_t runs = h->data.n ? h->data.batches : 1;
-  memset(h->means, 0, 8 * (size_t)v->noutputs);
+  for (int i = 0; i < v->noutputs; i++) aggregate_begin(v->outputs[i].aggregate, &h->means[i]);
   for (uint64_t run = 0; run < runs; run++) {
     bool ends = signal_seen() != 0;
     if (ends && !s->device->in_flight) return false;
@@ -142,12 +142,14 @@ static bool go_through(Command *cmd) {
     inspect_end(cmd);
     for (int i = 0; i < v->noutputs; i++)
       if (validation_measures(&v->outputs[i]))
-        average_add(&h->means[i], output_scalar(cmd, &v->outputs[i]),
-                    h->data.n ? dataset_weight(&h->data, run, run + 1) : 1);
+        aggregate_add(v->outputs[i].aggregate, &h->means[i], output_scalar(cmd, &v->outputs[i]),
+                      h->data.n ? dataset_weight(&h->data, run, run + 1) : 1);
   }
   double weight = h->data.n ? dataset_weight(&h->data, 0, runs) : (double)runs;
   for (int i = 0; i < v->noutputs; i++)
-    h->means[i] = validation_measures(&v->outputs[i]) ? average_of(h->means[i], weight) : NAN;
+    h->means[i] = validation_measures(&v->outputs[i])
+                      ? aggregate_of(v->outputs[i].aggregate, h->means[i], weight)
+                      : NAN;
   return true;
 }
 

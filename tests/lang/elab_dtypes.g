@@ -24,7 +24,7 @@ entry f(a : u8[3], b : i32[3], c : f16[3], d : f32[3]) {
 # CHECK-NEXT:   %u = div %17, %18 : f32[]
 # CHECK-NEXT:   %20 = convert %a : i32[3]
 # CHECK-NEXT:   %v = max %20, %b : i32[3]
-# CHECK-NEXT:   return %p, %q, %r, %s, %t, %u, %v {names = "p,q,r,s,t,u,v"}
+# CHECK-NEXT:   return %p, %q, %r, %s, %t, %u, %v {names = "p,q,r,s,t,u,v", aggregates = "each,each,each,each,sum,mean,each"}
 
 entry g(a : u8[3], b : bool[3], c : bf16[3]) {
   return s = sum(b), p = prod(a), q = prod(b), r = cumsum(a), t = cumsum(b), u = cumsum(c)
@@ -42,4 +42,10 @@ entry g(a : u8[3], b : bool[3], c : bf16[3]) {
 # CHECK-NEXT:   %11 = convert %b : i32[3]
 # CHECK-NEXT:   %t = cumsum %11 : i32[3]
 # CHECK-NEXT:   %u = cumsum %c : bf16[3]
-# CHECK-NEXT:   return %s, %p, %q, %r, %t, %u {names = "s,p,q,r,t,u"}
+# CHECK-NEXT:   return %s, %p, %q, %r, %t, %u {names = "s,p,q,r,t,u", aggregates = "sum,each,each,each,each,each"}
+
+# integers and bools are finite
+entry whole(a : i32[4], b : bool[4]) { return p = isfinite(a), q = isfinite(b) }
+# CHECK: entry whole
+# CHECK: %number = convert %b : i32[4]
+# CHECK: %q = eq %{{[0-9]+}}, %{{[0-9]+}} : bool[4]

@@ -18,4 +18,4 @@ entry f(x : f32[2, 3]) {
 # CHECK-NEXT:   %down.w = load @down.w : f32[4,2] "down"
 # CHECK-NEXT:   %y.2 = matmul %6, %down.w : f32[2,2] "down"
 # CHECK-NEXT:   %y.3 = sum %y.2 {axes = [0]} : f32[2]
-# CHECK-NEXT:   return %y.3 {names = "y"}
+# CHECK-NEXT:   return %y.3 {names = "y", aggregates = "sum"}

@@ -380,5 +380,5 @@ Val builtin_pair(BuiltinCall *s) {
 
 Val builtin_known(BuiltinCall *s) {
   ValKind k = arg(s, "x").kind;
-  return val_bool(k != VAL_TENSOR && k != VAL_EXTENT, s->loc);
+  return val_bool(k != VAL_TENSOR && k != VAL_EXTENT && k != VAL_TREE, s->loc);
 }

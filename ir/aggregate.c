@@ -1,0 +1,459 @@
+/* How the outputs of an entry that runs batch after batch make those of all rows: the sum of a
+   batch's sums, the largest of its maxima, a mean weighted by rows. Contract: reads an entry as it
+   is elaborated, before any pass; an output is called an aggregate only if it is one, whatever the
+   rows are. Algorithm: one walk in the order of the ops gives each value a state: the same in all
+   batches, one value per row along an axis, an aggregate of such values, or something else, as a
+   norm over the batch or a quotient of two sums is. */
+#include "ir/ir.h"
+
+#include <math.h>
+
+typedef enum How {
+  SAME,   /* whatever the rows are */
+  BY_ROW, /* along `axis`, whose parts follow from the same parts of the batch, in order */
+  COUNT,  /* a multiple of the number of rows */
+  WHOLE,  /* an aggregate of rows */
+  OTHER   /* anything else */
+} How;
+typedef struct State {
+  How how;
+  int axis;
+  Aggregate aggregate;
+} State;
+
+typedef struct Walk {
+  const Entry *e;
+  State *of;            /* by value */
+  const Extent *extent; /* of the batch, or NULL: it has `rows` rows */
+  int64_t rows;
+} Walk;
+
+const char *const aggregate_name[AGGREGATES] = {
+    [AGGREGATE_NONE] = "each", [AGGREGATE_MEAN] = "mean", [AGGREGATE_SUM] = "sum",
+    [AGGREGATE_MAX] = "max",   [AGGREGATE_MIN] = "min",   [AGGREGATE_EXP_MEAN] = "exp-mean",
+    [AGGREGATE_RMS] = "rms"};
+
+static const State same = {SAME, 0, AGGREGATE_NONE}, other = {OTHER, 0, AGGREGATE_NONE};
+
+static State by_row(int axis) { return (State){BY_ROW, axis, AGGREGATE_NONE}; }
+static State whole(Aggregate a) { return (State){a ? WHOLE : OTHER, 0, a}; }
+static bool is(State s, Aggregate a) { return s.how == WHOLE && s.aggregate == a; }
+/* A sum of rows: of anything, or of ones. */
+static bool is_sum(State s) { return s.how == COUNT || is(s, AGGREGATE_SUM); }
+static bool is_extreme(State s) { return is(s, AGGREGATE_MAX) || is(s, AGGREGATE_MIN); }
+
+static State turned(State s) { /* of the negative */
+  if (s.how == COUNT) return whole(AGGREGATE_SUM);
+  if (is_extreme(s)) return whole(is(s, AGGREGATE_MAX) ? AGGREGATE_MIN : AGGREGATE_MAX);
+  return is_sum(s) || is(s, AGGREGATE_MEAN) ? s : other;
+}
+
+/* Every element is this number. */
+static bool constant(const Entry *e, ValueId v, double *number) {
+  const Op *op = value_def(e, v);
+  if (!op) return false;
+  if (op->kind == OP_BROADCAST || op->kind == OP_CONVERT || op->kind == OP_RESHAPE)
+    return constant(e, op->operands[0], number);
+  if (op->kind != OP_CONST) return false;
+  bool real = dtype_is_float(value_type(e, v)->dtype);
+  *number = real ? op->attr[AT_VALUE].f : (double)op->attr[AT_VALUE].i;
+  return true;
+}
+
+/* A sum over a multiple of the rows of a batch is a mean, or the multiple of one. */
+static bool counts_rows(const Walk *w, double k) {
+  double n = k / (double)w->rows, near = rint(n);
+  return !w->extent && near >= 1 && fabs(n - near) <= 1e-6 * near;
+}
+
+/* s times or over a value that is the same in all batches. */
+static State scaled(const Walk *w, State s, ValueId by, bool over) {
+  double k;
+  bool known = constant(w->e, by, &k);
+  if (s.how == COUNT) return over ? whole(AGGREGATE_SUM) : s;
+  if (is(s, AGGREGATE_MEAN)) return s;
+  if (is_sum(s)) return known && counts_rows(w, over ? k : 1 / k) ? whole(AGGREGATE_MEAN) : s;
+  if (!known || k == 0) return other;
+  return k > 0 ? s : turned(s);
+}
+
+static State sum_of(State x, State y) {
+  if (is_sum(x) && is_sum(y)) return whole(AGGREGATE_SUM);
+  if (y.how == SAME) return is(x, AGGREGATE_MEAN) || is_extreme(x) ? x : other;
+  if (x.how == SAME) return sum_of(y, x);
+  return is(x, AGGREGATE_MEAN) && is(y, AGGREGATE_MEAN) ? x : other;
+}
+
+/* A power of a number above 1, or the exponential. */
+static State power_of(State s) {
+  return is(s, AGGREGATE_MEAN) ? whole(AGGREGATE_EXP_MEAN) : is_extreme(s) ? s : other;
+}
+
+static State converted(const Walk *w, const Op *op, State s) {
+  Dtype from = value_type(w->e, op->operands[0])->dtype,
+        to = value_type(w->e, op->results[0])->dtype;
+  bool rounds = dtype_is_float(from) && !dtype_is_float(to);
+  return to == DT_BOOL || (rounds && !is_extreme(s)) ? other : s;
+}
+
+/* An element-wise op of which no operand is by rows, and one is an aggregate. */
+static State of_aggregates(const Walk *w, const Op *op) {
+  State x = w->of[op->operands[0]], y = op->noperands > 1 ? w->of[op->operands[1]] : same;
+  double base;
+  switch ((int)op->kind) {
+  case OP_NEG: return turned(x);
+  case OP_CONVERT: return converted(w, op, x);
+  case OP_ADD: return sum_of(x, y);
+  case OP_SUB: return y.how == SAME ? sum_of(x, y) : sum_of(x, turned(y));
+  case OP_MUL:
+    return x.how == SAME   ? scaled(w, y, op->operands[0], false)
+           : y.how == SAME ? scaled(w, x, op->operands[1], false)
+                           : other;
+  case OP_DIV:
+    if (y.how == COUNT && is_sum(x)) return whole(AGGREGATE_MEAN);
+    return y.how == SAME ? scaled(w, x, op->operands[1], true) : other;
+  case OP_MAX:
+  case OP_MIN: {
+    Aggregate a = op->kind == OP_MAX ? AGGREGATE_MAX : AGGREGATE_MIN;
+    bool fits = (x.how == SAME || is(x, a)) && (y.how == SAME || is(y, a));
+    return fits ? whole(a) : other;
+  }
+  case OP_EXP: return power_of(x);
+  case OP_POW:
+    return x.how == SAME && constant(w->e, op->operands[0], &base) && base > 1 ? power_of(y)
+                                                                               : other;
+  case OP_SQRT: return is(x, AGGREGATE_MEAN) ? whole(AGGREGATE_RMS) : is_extreme(x) ? x : other;
+  case OP_EXPM1:
+  case OP_LOG:
+  case OP_LOG1P:
+  case OP_LOG2:
+  case OP_TANH:
+  case OP_SIGMOID:
+  case OP_ERF:
+  case OP_RELU:
+  case OP_FLOOR:
+  case OP_CEIL:
+  case OP_ROUND: return is_extreme(x) ? x : other; /* they never fall */
+  default: return other;
+  }
+}
+
+/* ---- values by rows ---- */
+
+/* The operands that are by rows are so along one axis, and the others are the same in all batches:
+   that axis; -1 if not. */
+static int common_axis(const Walk *w, const Op *op) {
+  int axis = -1;
+  for (int i = 0; i < op->noperands; i++) {
+    State s = w->of[op->operands[i]];
+    if (s.how == SAME) continue;
+    if (s.how != BY_ROW || (axis >= 0 && axis != s.axis)) return -1;
+    axis = s.axis;
+  }
+  return axis;
+}
+
+/* The extent, of an axis, is a multiple of the batch's. */
+static bool has_batch(const Walk *w, const Extent *x) {
+  bool found = x == w->extent;
+  for (int i = 0; x && x->nfactors > 1 && i < x->nfactors; i++) found |= x->factor[i] == w->extent;
+  return found;
+}
+
+static bool holds_rows(const Walk *w, const Type *t, int axis) {
+  if (w->extent) return has_batch(w, type_extent(t, axis));
+  return t->dim[axis] > 0 && t->dim[axis] % w->rows == 0;
+}
+
+/* The axis of the result that begins where the operand's does, in row-major order. */
+static State reshaped(const Walk *w, const Op *op, int axis) {
+  const Type *x = value_type(w->e, op->operands[0]), *y = value_type(w->e, op->results[0]);
+  int64_t before = 1, have = 1;
+  for (int i = 0; i < axis; i++) before *= x->dim[i];
+  for (int i = 0; i < y->rank; i++) {
+    if (have == before && holds_rows(w, y, i)) return by_row(i);
+    have *= y->dim[i];
+  }
+  return other;
+}
+
+static bool has_axis(const Ints *axes, int axis) {
+  for (int i = 0; axes && i < axes->n; i++)
+    if (axes->at[i] == axis) return true;
+  return false;
+}
+
+static State view_of_rows(const Walk *w, const Op *op, int axis) {
+  const Type *x = value_type(w->e, op->operands[0]), *y = value_type(w->e, op->results[0]);
+  switch ((int)op->kind) {
+  case OP_COPY: return by_row(axis);
+  case OP_RESHAPE: return reshaped(w, op, axis);
+  case OP_TRANSPOSE:
+    for (int i = 0; i < y->rank; i++)
+      if (op->attr[AT_PERM].ints->at[i] == axis) return by_row(i);
+    return other;
+  case OP_BROADCAST: return by_row(axis + y->rank - x->rank);
+  case OP_REVERSE: return has_axis(op->attr[AT_AXES].ints, axis) ? other : by_row(axis);
+  case OP_CONCAT: return op->attr[AT_AXIS].i == axis ? other : by_row(axis);
+  case OP_SLICE:
+  case OP_PAD: return type_axis(x, axis) == type_axis(y, axis) ? by_row(axis) : other;
+  default: return other;
+  }
+}
+
+static Aggregate reduction(OpKind k) {
+  return k == OP_SUM          ? AGGREGATE_SUM
+         : k == OP_REDUCE_MAX ? AGGREGATE_MAX
+         : k == OP_REDUCE_MIN ? AGGREGATE_MIN
+                              : AGGREGATE_NONE;
+}
+
+static State reduced(const Op *op, int axis) {
+  if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN) {
+    int64_t at = op->attr[AT_AXIS].i;
+    return at == axis ? other : by_row(axis - (at < axis));
+  }
+  const Ints *axes = op->attr[AT_AXES].ints;
+  if (has_axis(axes, axis)) return whole(reduction(op->kind));
+  int before = 0;
+  for (int i = 0; axes && i < axes->n; i++) before += axes->at[i] < axis;
+  return by_row(axis - before);
+}
+
+static State product(const Walk *w, const Op *op) {
+  State s[2] = {w->of[op->operands[0]], w->of[op->operands[1]]};
+  int rank = value_type(w->e, op->operands[0])->rank, sums = 0;
+  int inner[2] = {op->attr[AT_TA].i ? rank - 2 : rank - 1, op->attr[AT_TB].i ? rank - 1 : rank - 2};
+  if (s[0].how == WHOLE || s[1].how == WHOLE) { /* linear in either */
+    State x = s[0].how == WHOLE ? s[0] : s[1], y = s[0].how == WHOLE ? s[1] : s[0];
+    return y.how == SAME && (is_sum(x) || is(x, AGGREGATE_MEAN)) ? x : other;
+  }
+  for (int i = 0; i < 2; i++) sums += s[i].how == BY_ROW && s[i].axis == inner[i];
+  bool both = s[0].how == BY_ROW && s[1].how == BY_ROW;
+  if (sums) return both && sums < 2 ? other : whole(AGGREGATE_SUM);
+  if (both) return s[0].axis == s[1].axis && s[0].axis < rank - 2 ? s[0] : other;
+  State x = s[0].how == BY_ROW ? s[0] : s[1];
+  if (x.axis < rank - 2) return x;
+  return by_row(s[0].how == BY_ROW ? rank - 2 : rank - 1);
+}
+
+static State indexed(const Walk *w, const Op *op) {
+  State table = w->of[op->operands[0]];
+  int axis = common_axis(w, op), batch = op->kind == OP_GATHER ? (int)op->attr[AT_BATCH].i : 0;
+  if (axis < 0) return other;
+  switch ((int)op->kind) {
+  case OP_ONE_HOT: return by_row(axis);
+  case OP_GATHER: {
+    State ids = w->of[op->operands[1]];
+    int inner =
+        value_type(w->e, op->operands[1])->rank - batch - 1; /* axes more than the table's */
+    if (axis < batch || table.how == SAME) return by_row(axis);
+    return ids.how == SAME && axis > batch ? by_row(axis + inner) : other;
+  }
+  case OP_DYNAMIC_UPDATE:
+    return axis != op->attr[AT_AXIS].i && w->of[op->operands[2]].how == SAME ? by_row(axis) : other;
+  default: return other;
+  }
+}
+
+static bool has_filters(const Op *op) {
+  return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
+}
+
+/* Only the first operand is by rows: filters and statistics are the same for all. */
+static bool rest_is_same(const Walk *w, const Op *op) {
+  for (int i = 1; i < op->noperands; i++)
+    if (w->of[op->operands[i]].how != SAME) return false;
+  return true;
+}
+
+static State of_rows(const Walk *w, const Op *op) {
+  const Type *x = value_type(w->e, op->operands[0]);
+  int axis = common_axis(w, op);
+  if (axis < 0 && op_info[op->kind].cls != CLASS_CONTRACT) return other;
+  switch ((int)op_info[op->kind].cls) {
+  case CLASS_ELEMENT: return by_row(axis);
+  case CLASS_VIEW: return view_of_rows(w, op, axis);
+  case CLASS_REDUCE: return op->noperands == 1 ? reduced(op, axis) : other;
+  case CLASS_CONTRACT: return product(w, op);
+  case CLASS_WINDOW:
+    return axis == 0 && (!has_filters(op) || rest_is_same(w, op)) ? by_row(0) : other;
+  case CLASS_COMPOSITE:
+    if (op->kind == OP_VARIANCE) return reduced(op, axis);
+    return axis == 0 && rest_is_same(w, op) ? by_row(0) : other;
+  case CLASS_ATTENTION: return axis < x->rank - 3 ? by_row(axis) : other;
+  case CLASS_INDEX: return indexed(w, op);
+  case CLASS_ORDER: {
+    bool along = op->kind == OP_ARGSORT ? axis == x->rank - 1 : axis == op->attr[AT_AXIS].i;
+    return along ? other : by_row(axis);
+  }
+  case CLASS_ROWS: return axis < x->rank - 1 ? by_row(axis) : other;
+  case CLASS_META: return op->kind == OP_STOP_GRADIENT ? by_row(axis) : other;
+  default: return other;
+  }
+}
+
+/* ---- all ops ---- */
+
+/* Of an aggregate or a count, when no element is by rows. */
+static State moved_or_reduced(const Walk *w, const Op *op) {
+  State s = w->of[op->operands[0]];
+  OpClass cls = op_info[op->kind].cls;
+  bool alone = op->noperands == 1;
+  if (cls == CLASS_ELEMENT) return of_aggregates(w, op);
+  if (cls == CLASS_CONTRACT) return product(w, op);
+  if (alone && ((cls == CLASS_VIEW && op->kind != OP_PAD) || op->kind == OP_STOP_GRADIENT))
+    return s;
+  if (!alone || cls != CLASS_REDUCE) return other;
+  if (op->kind == OP_SUM) return is_sum(s) || is(s, AGGREGATE_MEAN) ? s : other;
+  return is(s, reduction(op->kind)) ? s : other;
+}
+
+static void walk(Walk *w, const Block *b);
+
+static State joined(State x, State y) {
+  if (x.how == y.how && x.axis == y.axis && x.aggregate == y.aggregate) return x;
+  if (x.how == SAME && (y.how == BY_ROW || is(y, AGGREGATE_MEAN))) return y;
+  if (y.how == SAME && (x.how == BY_ROW || is(x, AGGREGATE_MEAN))) return x;
+  return other;
+}
+
+/* A slice of a stacked value, or a stack of such slices. */
+static State sliced(State s, int by) {
+  if (s.how != BY_ROW) return s;
+  return s.axis + by < 0 ? other : by_row(s.axis + by);
+}
+
+/* The carries are joined with what an iteration makes of them until they stay. */
+static void loop(Walk *w, const Op *op) {
+  const Block *b = op->blocks[0];
+  const Op *yield = op_at(w->e, b->ops.at[b->ops.n - 1]);
+  int carries = scan_carries(op);
+  w->of[b->args.at[0]] = same;
+  for (int i = 0; i < op->noperands; i++)
+    w->of[b->args.at[i + 1]] = sliced(w->of[op->operands[i]], i < carries ? 0 : -1);
+  for (bool again = true; again;) {
+    again = false;
+    walk(w, b);
+    for (int i = 0; i < carries; i++) {
+      State *s = &w->of[b->args.at[i + 1]], now = joined(*s, w->of[yield->operands[i]]);
+      again |= now.how != s->how || now.axis != s->axis || now.aggregate != s->aggregate;
+      *s = now;
+    }
+  }
+  for (int i = 0; i < op->nresults; i++)
+    w->of[op->results[i]] =
+        i < carries ? w->of[b->args.at[i + 1]] : sliced(w->of[yield->operands[i]], 1);
+}
+
+/* A global that the entry assigns is another in each batch. */
+static bool assigns(const Entry *e, int64_t global) {
+  for (uint32_t i = 0; i < e->ops.n; i++)
+    if (e->ops.at[i]->kind == OP_STORE && e->ops.at[i]->attr[AT_GLOBAL].i == global) return true;
+  return false;
+}
+
+static State state_of(const Walk *w, const Op *op) {
+  int how[OTHER + 1] = {0};
+  for (int i = 0; i < op->noperands; i++) how[w->of[op->operands[i]].how]++;
+  if (op->kind == OP_LOAD) return assigns(w->e, op->attr[AT_GLOBAL].i) ? other : same;
+  if (op->kind == OP_EXTENT && w->extent && op->attr[AT_NAME].str == w->extent->name)
+    return (State){COUNT, 0, AGGREGATE_NONE};
+  if (how[OTHER] || op->nblocks) return other;
+  if (how[SAME] == op->noperands) return op->kind == OP_GRAD ? other : same;
+  if (how[BY_ROW]) return of_rows(w, op);
+  return moved_or_reduced(w, op);
+}
+
+static void walk(Walk *w, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(w->e, b->ops.at[i]);
+    if (op->kind == OP_SCAN) {
+      loop(w, op);
+      continue;
+    }
+    State s = state_of(w, op);
+    for (int k = 0; k < op->nresults; k++) w->of[op->results[k]] = s;
+  }
+}
+
+/* The first axis of the first input that has one is the batch's, or the first extent of such an
+   axis that is no other axis of any input. */
+static bool is_inner(const Entry *e, const Extent *x) {
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    const Type *t = value_type(e, e->body->args.at[i]);
+    for (int k = 1; k < t->rank; k++)
+      if (type_extent(t, k) == x) return true;
+  }
+  return false;
+}
+
+static void find_batch(Walk *w) {
+  for (uint32_t i = w->e->body->args.n; i-- > 0;) {
+    const Type *t = value_type(w->e, w->e->body->args.at[i]);
+    const Extent *x = t->rank ? type_extent(t, 0) : NULL;
+    if (t->rank) w->rows = t->dim[0];
+    if (x && !is_inner(w->e, x)) w->extent = x;
+  }
+}
+
+static Aggregate default_of(const Type *t) {
+  return t->rank == 0 && dtype_is_float(t->dtype) ? AGGREGATE_MEAN : AGGREGATE_NONE;
+}
+
+static Aggregate of_output(State s, const Type *t) {
+  if (s.how == SAME) return default_of(t);
+  if (s.how == COUNT) return AGGREGATE_SUM;
+  return s.how == WHOLE ? s.aggregate : AGGREGATE_NONE;
+}
+
+void entry_find_aggregates(Entry *e) {
+  Module *m = e->module;
+  Arena *a = ctx_arena(m->ctx);
+  Walk w = {.e = e, .of = ARENA_ARRAY(a, State, e->values.n + 1)};
+  Op *end = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
+  find_batch(&w);
+  if (e->training || !end->noperands || (!w.extent && w.rows < 2)) return;
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    ValueId v = e->body->args.at[i];
+    const Type *t = value_type(e, v);
+    bool rows = t->rank && (w.extent ? type_extent(t, 0) == w.extent : t->dim[0] == w.rows);
+    w.of[v] = rows ? by_row(0) : same;
+  }
+  walk(&w, e->body);
+  bool usual = true;
+  const char *list = "";
+  for (int i = 0; i < end->noperands; i++) {
+    const Type *t = value_type(e, end->operands[i]);
+    Aggregate found = of_output(w.of[end->operands[i]], t);
+    usual = usual && found == default_of(t);
+    list = intern_printf(m->ctx, "%s%s%s", list, i ? "," : "", aggregate_name[found]);
+  }
+  if (!usual) end->attr[AT_AGGREGATES].str = list;
+}
+
+/* ---- what was found ---- */
+
+int aggregates_read(const char *list, Aggregate *out, int n) {
+  int found = 0;
+  for (const char *p = list; p; found++) {
+    size_t m = strcspn(p, ",");
+    int k = 0;
+    while (k < AGGREGATES &&
+           (strlen(aggregate_name[k]) != m || memcmp(aggregate_name[k], p, m) != 0))
+      k++;
+    if (k == AGGREGATES) return -1;
+    if (found < n) out[found] = (Aggregate)k;
+    p = p[m] ? p + m + 1 : NULL;
+  }
+  return found;
+}
+
+Aggregate output_aggregate(const Entry *e, int output) {
+  const Op *end = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
+  const char *list = end->attr[AT_AGGREGATES].str;
+  if (!list) return default_of(value_type(e, end->operands[output]));
+  Aggregate *all = ARENA_ARRAY(e->module->arena, Aggregate, end->noperands + 1);
+  (void)aggregates_read(list, all, end->noperands);
+  return all[output];
+}

@@ -1,0 +1,110 @@
+/* Outputs of all rows from those of batches: means, sums, maxima and minima, as the compiler has
+   found each output to be. Contract: means weigh a batch by its rows; sums of integers are exact up
+   to 2^53; NaN stays. A float scalar that is none of these is averaged, and a note says so. */
+#include "runtime/program/command.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Rule {
+  const char *name, *several; /* as help and notes call it */
+  double begin;
+  double (*enter)(double), (*leave)(double); /* around a mean; NULL: as it is */
+} Rule;
+
+static double square(double x) { return x * x; }
+
+static const Rule rules[GC_AGGREGATES] = {
+    [GC_EACH] = {"mean", "means", 0, NULL, NULL},
+    [GC_MEAN] = {"mean", "means", 0, NULL, NULL},
+    [GC_SUM] = {"sum", "sums", 0, NULL, NULL},
+    [GC_MAX] = {"maximum", "maxima", -INFINITY, NULL, NULL},
+    [GC_MIN] = {"minimum", "minima", INFINITY, NULL, NULL},
+    [GC_EXP_MEAN] = {"geometric mean", "geometric means", 0, log, exp},
+    [GC_RMS] = {"root mean square", "root mean squares", 0, square, sqrt},
+};
+
+const char *aggregate_name(GcAggregate how) { return rules[how].name; }
+
+void aggregate_begin(GcAggregate how, double *all) { *all = rules[how].begin; }
+
+void aggregate_add(GcAggregate how, double *all, double value, double weight) {
+  if (how == GC_MAX || how == GC_MIN) {
+    bool beyond = how == GC_MAX ? value > *all : value < *all;
+    if (beyond || isnan(value)) *all = value;
+    return;
+  }
+  if (rules[how].enter) value = rules[how].enter(value);
+  *all += how == GC_SUM ? value : value * weight;
+}
+
+double aggregate_of(GcAggregate how, double all, double weight) {
+  if (how == GC_SUM || how == GC_MAX || how == GC_MIN) return all;
+  return rules[how].leave ? rules[how].leave(all / weight) : all / weight;
+}
+
+bool output_is_aggregated(const GcTensor *t) {
+  return t->aggregate != GC_EACH || validation_measures(t);
+}
+
+/* ---- arrays ---- */
+
+/* Sums of integers outgrow their type. */
+static GcDtype dtype_of(const GcTensor *t) {
+  return t->aggregate == GC_SUM && elem_info[t->dtype].cls != ELEM_FLOATS ? GC_I64 : t->dtype;
+}
+
+GcTensor aggregate_tensor(const GcTensor *t) {
+  GcTensor all = {.name = t->name, .dtype = dtype_of(t), .rank = t->rank, .dims = t->dims};
+  all.run_dims = t->run_dims;
+  return all;
+}
+
+void aggregate_add_array(const Session *s, const GcTensor *t, double *all, double weight) {
+  uint64_t n = tensor_count(t);
+  for (uint64_t i = 0; i < n; i++) {
+    tensor_get(t, session_at(s, t), i, 1, s->stage);
+    aggregate_add(t->aggregate, &all[i], elem_real(s->stage, (Elem)t->dtype, 0), weight);
+  }
+}
+
+void aggregate_end_array(const GcTensor *t, double *all, double weight) {
+  Elem to = (Elem)dtype_of(t);
+  uint64_t n = tensor_count(t), size = (uint64_t)elem_info[to].size;
+  for (uint64_t i = 0; i < n; i++) { /* no element is larger than a double */
+    uint64_t one;
+    double value = aggregate_of(t->aggregate, all[i], weight);
+    int64_t whole = elem_info[to].cls == ELEM_FLOATS ? 0 : (int64_t)value;
+    if (elem_info[to].cls == ELEM_FLOATS)
+      elem_convert(&one, to, &value, ELEM_F64, 1);
+    else
+      elem_convert(&one, to, &whole, ELEM_I64, 1);
+    memcpy((uint8_t *)all + i * size, &one, size);
+  }
+}
+
+/* ---- notes ---- */
+
+static void say(const Command *cmd, GcAggregate how, uint64_t runs) {
+  char names[300] = "";
+  size_t at = 0;
+  int n = 0;
+  for (int i = 0; i < cmd->entry->noutputs; i++) {
+    const GcTensor *t = &cmd->entry->outputs[i];
+    if (t->aggregate != how || !output_is_aggregated(t)) continue;
+    if (at < 200)
+      at += (size_t)snprintf(names + at, sizeof names - at, "%s%.60s", n ? ", " : "", t->name);
+    n++;
+  }
+  if (n && how == GC_EACH)
+    note(cmd, "%s: the mean over %" PRIu64 " batches, which is not that of all rows at once", names,
+         runs);
+  else if (n)
+    note(cmd, "%s: the %s over %" PRIu64 " batches", names,
+         n > 1 ? rules[how].several : rules[how].name, runs);
+}
+
+void aggregate_note(const Command *cmd, uint64_t runs) {
+  for (int how = GC_EACH; how < GC_AGGREGATES && runs > 1; how++) say(cmd, (GcAggregate)how, runs);
+}
