@@ -86,6 +86,7 @@ const char *expand_to(Export *x, const char *v, const Type *t);
 const char *range_of(Export *x, const Type *t, int axis);
 Onnx__ValueInfoProto *value_info(Export *x, const char *name, const Type *t);
 int elem_of_dtype(Dtype dt);
+static inline bool is_small(Dtype dt) { return dtype_is_byte(dt) && dt != DT_BOOL; }
 
 /* ---- export.c ---- */
 const char *value_of(Export *x, ValueId v);

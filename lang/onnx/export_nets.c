@@ -20,7 +20,7 @@ static const char *last_two_swapped(Export *x, const char *v, int rank) {
 
 const char *export_matmul(Export *x, const Op *op, const char *onnx) {
   const Type *t = result_type(x, op, 0);
-  bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i, small = t->dtype == DT_U8;
+  bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i, small = is_small(t->dtype);
   Dtype dt = small ? DT_I32 : t->dtype;
   const char *a = converted(x, op, 0, dt), *b = converted(x, op, 1, dt), *y;
   if (t->rank == 2 && (ta || tb) && dtype_is_float(dt)) {
@@ -32,7 +32,7 @@ const char *export_matmul(Export *x, const Op *op, const char *onnx) {
   if (ta) a = last_two_swapped(x, a, t->rank);
   if (tb) b = last_two_swapped(x, b, t->rank);
   y = EMIT(x, "MatMul", a, b);
-  return small ? cast(x, y, DT_U8) : y;
+  return small ? cast(x, y, t->dtype) : y;
 }
 
 /* ---- windows ---- */
@@ -75,7 +75,7 @@ const char *export_conv_transpose(Export *x, const Op *op, const char *onnx) {
 const char *export_max_pool(Export *x, const Op *op, const char *onnx) {
   PoolGeom g = pool_geom(x->e, op);
   Dtype dt = g.x->dtype;
-  if (!dtype_is_float(dt) && dt != DT_U8)
+  if (!dtype_is_float(dt) && !is_small(dt))
     return without_counterpart(x, op, "the largest of windows of integers");
   const char *y = EMIT(x, "MaxPool", operand_of(x, op, 0));
   put_ints(x, "kernel_shape", (int64_t[]){g.h.taps, g.w.taps}, 2);
@@ -250,7 +250,7 @@ const char *export_attention(Export *x, const Op *op, const char *onnx) {
 
 static const char *ids_of(Export *x, const Op *op, int i) {
   const char *ids = operand_of(x, op, i);
-  return operand_type(x, op, i)->dtype == DT_U8 ? cast(x, ids, DT_I32) : ids;
+  return is_small(operand_type(x, op, i)->dtype) ? cast(x, ids, DT_I32) : ids;
 }
 
 const char *export_gather(Export *x, const Op *op, const char *onnx) {

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 
 int elem_of_dtype(Dtype dt) {
-  static const int elem[DTYPES] = {
-      [DT_BOOL] = ELEM_BOOL, [DT_U8] = ELEM_U8,     [DT_I32] = ELEM_I32, [DT_I64] = ELEM_I64,
-      [DT_F16] = ELEM_F16,   [DT_BF16] = ELEM_BF16, [DT_F32] = ELEM_F32, [DT_F64] = ELEM_F64};
+  static const int elem[DTYPES] = {[DT_BOOL] = ELEM_BOOL, [DT_U8] = ELEM_U8,   [DT_I8] = ELEM_I8,
+                                   [DT_I32] = ELEM_I32,   [DT_I64] = ELEM_I64, [DT_F16] = ELEM_F16,
+                                   [DT_BF16] = ELEM_BF16, [DT_F32] = ELEM_F32, [DT_F64] = ELEM_F64};
   return elem[dt];
 }
 

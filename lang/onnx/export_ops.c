@@ -1,5 +1,5 @@
-/* Export of element-wise ops, moves and reductions. Contract: see export.h. Arithmetic on u8, which
-   ONNX Runtime lacks in part, is that of i32, converted back: it wraps around as in u8. */
+/* Export of element-wise ops, moves and reductions. Contract: see export.h. Arithmetic on bytes,
+   which ONNX Runtime lacks in part, is that of i32, converted back: it wraps around as bytes do. */
 #include "lang/onnx/export.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static bool spans(const Type *t, const Type *const *from, int n) {
 enum { MOST_OPERANDS = 3 };
 
 static bool is_widened(const Op *op, const Type *t) {
-  return t->dtype == DT_U8 && op->kind != OP_WHERE;
+  return is_small(t->dtype) && op->kind != OP_WHERE;
 }
 
 /* Operands as ONNX broadcasts them. */
@@ -56,7 +56,7 @@ static void element_operands(Export *x, const Op *op, const char **in) {
 
 static const char *narrowed(Export *x, const Op *op, const char *y) {
   const Type *t = result_type(x, op, 0);
-  return is_widened(op, t) ? cast(x, y, DT_U8) : y;
+  return is_widened(op, t) ? cast(x, y, t->dtype) : y;
 }
 
 const char *export_element(Export *x, const Op *op, const char *onnx) {
@@ -268,7 +268,7 @@ const char *export_reduce(Export *x, const Op *op, const char *onnx) {
   const Ints *axes = op->attr[AT_AXES].ints;
   const Type *t = result_type(x, op, 0);
   const char *y = operand_of(x, op, 0);
-  bool small = t->dtype == DT_U8 || t->dtype == DT_BOOL;
+  bool small = dtype_is_byte(t->dtype);
   if (axes && axes->n) {
     if (small) y = cast(x, y, DT_I32);
     y = EMIT(x, onnx, y, int_list(x, axes->at, axes->n));
@@ -296,7 +296,7 @@ const char *export_variance(Export *x, const Op *op, const char *onnx) {
 
 /* Half precisions accumulate in f32. */
 const char *export_cumsum(Export *x, const Op *op, const char *onnx) {
-  Dtype dt = dtype_of(x, op), sum = dt == DT_U8 ? DT_I32 : dtype_sum(dt);
+  Dtype dt = dtype_of(x, op), sum = is_small(dt) ? DT_I32 : dtype_sum(dt);
   const char *y = operand_of(x, op, 0);
   if (sum != dt) y = cast(x, y, sum);
   y = EMIT(x, "CumSum", y, scalar(x, DT_I64, op->attr[AT_AXIS]));

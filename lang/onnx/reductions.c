@@ -52,7 +52,7 @@ bool onnx_reduce(Node *n) {
       filled(n, reductions[row].as, x,
              text(n, ", axis = %s, keep = %s", ints_text(n, axes, count), keep ? "true" : "false"));
   if (!is_float(v) && (row == 1 || row > 7)) return refuse(n, "means and logarithms of integers");
-  if (v->type == ELEM_U8) t = text(n, "u8(%s)", t);
+  if (v->type == ELEM_U8 || v->type == ELEM_I8) t = text(n, "%s(%s)", elem_of(v->type)->gc, t);
   return give(n, 0, v->type, &s, t);
 }
 

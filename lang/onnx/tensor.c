@@ -18,7 +18,7 @@ const ElemInfo elem_types[ELEM_TYPES] = {
     [ELEM_F16] = {"float16", "f16", "F16", 2, 2, true, 0, 0},
     [ELEM_BF16] = {"bfloat16", "bf16", "BF16", 2, 2, true, 0, 0},
     [ELEM_U8] = {"uint8", "u8", "U8", 1, 1, false, 0, 255},
-    [ELEM_I8] = {"int8", "i32", "I32", 1, 4, false, -128, 127},
+    [ELEM_I8] = {"int8", "i8", "I8", 1, 1, false, -128, 127},
     [ELEM_U16] = {"uint16", "i32", "I32", 2, 4, false, 0, 65535},
     [ELEM_I16] = {"int16", "i32", "I32", 2, 4, false, -32768, 32767},
     [ELEM_I32] = {"int32", "i32", "I32", 4, 4, false, INT32_MIN, INT32_MAX},
@@ -198,8 +198,8 @@ void number_put(int type, Number x, void *out) {
   case ELEM_F16: u16 = half_of(f), memcpy(out, &u16, 2); break;
   case ELEM_BF16: u16 = bf16_of(f), memcpy(out, &u16, 2); break;
   case ELEM_U8:
-  case ELEM_BOOL: *(uint8_t *)out = (uint8_t)x.i; break;
   case ELEM_I8:
+  case ELEM_BOOL: *(uint8_t *)out = (uint8_t)x.i; break;
   case ELEM_U16:
   case ELEM_I16:
   case ELEM_I32: memcpy(out, &i32, 4); break;

@@ -39,6 +39,7 @@ entry ops(x : f32[4, 6], y : f32[4, 6], i : i32[4, 6], b : u8[4, 6], image : f32
     real = x % 0.3 + y % -0.7 + a ** y + min(x, y) * max(x, 0.25),
     whole = i // 3 + i % 5 + i // (i % 2) + i % (i % 3) + min(i, 2) + i32(x * 3),
     byte = b * b + b // 7 + b % 5 + max(b, u8(100)) - min(b, u8(9)),
+    signed = i8(i) * i8(7) + i8(b) // i8(3) - max(i8(i), i8(5)), small_sums = sum(i8(i) * i8(9), axis = 1),
     chosen = where(x < y and not (i == 3) or b >= 5, x, y) + f32(i != 2) + f32(x <= 0.5) + f32(x > y),
     moved = concat([x'[1:5:2], reverse(y, axis = 0)'[0:2], pad(x[:, 1:3]', [0, 1], [0, 2])[:, 1:5]], axis = 0),
     spread = iota(6) * 2 + i,
@@ -66,7 +67,7 @@ END
 inputs='--x x.npy --y y.npy --i i.npy --b b.npy --image image.npy --ids ids.npy'
 run 0 "$gc" ops.g -o ops
 run 0 "$gc" ops.g --emit=onnx # the only entry, and the default name
-back ops ops '' unary small rounded real whole byte chosen moved spread reduced most added sorted first second product \
+back ops ops '' unary small rounded real whole byte signed small_sums chosen moved spread reduced most added sorted first second product \
   integers maps groups up pools normal cross heads seen found batches summed one total other rows halves
 
 # ---- bounded dimensions, weights of a file, a default that a hyper gives, several entries ----

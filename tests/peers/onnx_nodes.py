@@ -25,9 +25,9 @@ from onnx.backend.test.case.node import collect_testcases
 
 A_FILE = 60  # entries; a file compiles in seconds
 SCALARS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int32": ctypes.c_int32, "bool": ctypes.c_bool,
-           "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "float16": ctypes.c_uint16, "bfloat16": ctypes.c_uint16}
+           "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "int8": ctypes.c_int8, "float16": ctypes.c_uint16, "bfloat16": ctypes.c_uint16}
 # What gc holds in a wider type.
-WIDER = {"int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
+WIDER = {"int16": "int32", "uint16": "int32", "uint32": "int64"}
 
 
 class NotHere(Exception):
