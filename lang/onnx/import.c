@@ -36,7 +36,16 @@ static const char *symbol_name(Import *im, const char *dim, const char *input, s
     else if (k && name[k - 1] != '_')
       name[k++] = '_';
   name[k] = 0;
-  return isdigit((unsigned char)name[0]) || !k ? arena_printf(im->a, "d%s", name) : name;
+  if (isdigit((unsigned char)name[0]) || !k) name = arena_printf(im->a, "d%s", name);
+  /* one dimension has one name, and another dimension another one: "a-b" and "a_b" */
+  const char *whole = intern(im->c, wish), *own = intern(im->c, name);
+  uint32_t at;
+  for (int i = 2; map_get(&im->dim_names, own, &at) && im->dim_of.at[at] != whole; i++)
+    own = intern_printf(im->c, "%s_%d", name, i);
+  if (map_get(&im->dim_names, own, &at)) return own;
+  map_put(im->a, &im->dim_names, own, im->dim_of.n);
+  vec_push(im->a, &im->dim_of, whole);
+  return own;
 }
 
 static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *out) {

@@ -209,7 +209,8 @@ bool onnx_recurrent(Node *n) {
   const char *sequences = "", *last = "", *cells = "";
   for (int d = 0; d < directions; d++) {
     bool down = strcmp(back, "reverse") == 0 || d == 1;
-    const char *zero = text(n, "zeros([%lld, %lld])", (long long)l.batch, (long long)l.size);
+    const char *zero = text(n, "zeros([%lld, %lld], %s)", (long long)l.batch, (long long)l.size,
+                            elem_of(x->type)->gc);
     const char *h = *h0 ? text(n, "%s[%d]", h0, d) : zero,
                *c = *c0 ? text(n, "%s[%d]", c0, d) : zero;
     const char **at = ARENA_ARRAY(n->im->a, const char *, l.steps);

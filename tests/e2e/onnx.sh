@@ -250,6 +250,22 @@ loops free.onnx go
 says 1 'free.onnx: 1 node cannot be imported, for 1 reason' "$gc" free.onnx -o no
 holds out.txt "note: 1 x Loop: its input 1 must be known when gc compiles, but depends on the graph's input go"
 
+# ---- dimensions whose names differ in what no name holds; a recurrent layer of f64 that begins with zeros ----
+encode names.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 11 shape { dim { dim_param: "a-b" } dim { dim_param: "a_b" } dim { dim_param: "a-b" } } } } }
+  output { name: "h" }
+  $(tensor w '1, 3, 2' 6 1 | sed 's/data_type: 1 /data_type: 11 /; s/float_data/double_data/') $(tensor r '1, 3, 3' 9 2 | sed 's/data_type: 1 /data_type: 11 /; s/float_data/double_data/')
+  node { op_type: "RNN" input: ["x", "w", "r"] output: ["", "h"] }
+}
+END
+"$mkdata" npy f64 2,4,2 5 names.npy || fail 'no data could be made'
+run 0 "$gc" names.onnx -D a_b=2 -D a_b_2=4 -o names
+run 0 ./names predict --x names.npy --h h.npy
+run 0 "$gc" names.onnx -D a_b=2 -D a_b_2=4 --emit=g
+holds out.txt 'entry predict(x : f64[2, 4, 2])'
+
 # ---- what is refused ----
 says 1 'the dimension batch of the input x has no number' "$gc" cnn.onnx -o no
 holds out.txt "hint: -D batch=N, or -D 'batch<=N' for every number from 1 to N"
