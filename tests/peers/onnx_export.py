@@ -4,10 +4,13 @@
 
 For each entry: onnx.checker, then the outputs of the program, of ONNX Runtime, and of the exported model compiled by gc, on
 the same random inputs and weights. A bounded dimension is symbolic in the export; it is imported with a number. The table
-has the largest differences, as a share of the largest output. Exit code 1: one is above 1e-5, or an output of integers differs.
+has the largest differences, as a share of the largest output, and milliseconds of the fastest run on one thread, of several
+turns of both. Exit code 1: a difference is above 1e-5, or an output of integers differs.
 """
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +79,22 @@ def results(program, entry, given, names, work, *options):
     return [np.load(work / f"got.{name}.npy") for name in names]
 
 
+def milliseconds(program, entry, arguments, model, given, turns=3, count=20):
+    """The program's and ONNX Runtime's, in turn, since others may use the machine."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(model), options)
+    ours, theirs = [], []
+    for _ in range(turns):
+        bench = run(program, entry, *arguments, "--threads", 1, "--bench", count)
+        ours.append(float(re.search(r"least ([0-9.]+) us", bench)[1]) / 1e3)
+        for _ in range(count):
+            start = time.perf_counter()
+            session.run(None, given)
+            theirs.append(1e3 * (time.perf_counter() - start))
+    return min(ours), min(theirs)
+
+
 def one(gc, work, example, entry, options, most, sizes):
     for file in work.iterdir():
         file.unlink()
@@ -97,7 +116,9 @@ def one(gc, work, example, entry, options, most, sizes):
     difference = [max(apart(np.reshape(a, b.shape), b) for a, b in zip(got, wanted, strict=True)) for got in (theirs[: len(own)], back[: len(own)])]
     states = [apart(a, b) for a, b in zip(theirs[len(own) :], back[len(own) :], strict=True)]
     difference[1] = max([difference[1], *states])
-    print(f"| {example} {entry} | {difference[0]:.1e} | {difference[1]:.1e} |", flush=True)
+    inputs = [a for name in given if "." not in name for a in (f"--{name}", work / f"{name}.npy")]
+    ms = milliseconds(work / "program", entry, [*inputs, "--load", weights], model, given)
+    print(f"| {example} {entry} | {difference[0]:.1e} | {difference[1]:.1e} | {ms[0]:.3f} | {ms[1]:.3f} | {ms[1] / ms[0]:.2f} |", flush=True)
     return max(difference) <= LIMIT
 
 
@@ -105,7 +126,7 @@ def main():
     build, names = Path(sys.argv[1]).resolve(), sys.argv[2:]
     work = build / "peers-work" / "export"
     work.mkdir(parents=True, exist_ok=True)
-    print("| entry | ONNX Runtime | gc through ONNX |\n|---|---|---|")
+    print("| entry | ONNX Runtime | gc through ONNX | gc, ms | ONNX Runtime, ms | as fast |\n|---|---|---|---|---|---|")
     good = True
     for case in CASES:
         if names and case[0] not in names:
