@@ -110,52 +110,93 @@ bool machine_memory(uint64_t *bytes, bool *limited) {
 
 /* ---- cores ---- */
 
-/* The first of the CPUs of a core that the process may use stands for the core. "0,64" or "0-1". */
-int cores_of(const char *folder, const bool *cpus, int n) {
+/* How many CPUs of the same core that the process may use come before CPU i. "0,64" or "0-1". */
+static int rank_in_core(const char *folder, const bool *cpus, int i) {
   char path[PATH], text[TEXT];
-  int cores = 0;
-  for (int i = 0; i < n; i++) {
-    if (!cpus[i]) continue;
-    bool first = true;
-    snprintf(path, sizeof path, "%s/cpu%d/topology/thread_siblings_list", folder, i);
-    const char *at = read_text(path, text) ? text : "";
-    while (*at >= '0' && *at <= '9') {
-      char *end;
-      long from = strtol(at, &end, 10), to = *end == '-' ? strtol(end + 1, &end, 10) : from;
-      for (long k = from; k <= to && k < i; k++) first = first && !(k >= 0 && cpus[k]);
-      at = *end == ',' ? end + 1 : end;
-    }
-    cores += first;
+  int rank = 0;
+  snprintf(path, sizeof path, "%s/cpu%d/topology/thread_siblings_list", folder, i);
+  const char *at = read_text(path, text) ? text : "";
+  while (*at >= '0' && *at <= '9') {
+    char *end;
+    long from = strtol(at, &end, 10), to = *end == '-' ? strtol(end + 1, &end, 10) : from;
+    for (long k = from; k <= to && k < i; k++) rank += k >= 0 && cpus[k];
+    at = *end == ',' ? end + 1 : end;
+  }
+  return rank;
+}
+
+int cores_of(const char *folder, const bool *cpus, int n, int *order) {
+  int left = 0, cores = 0, done = 0;
+  for (int i = 0; i < n; i++) left += cpus[i];
+  for (int rank = 0; done < left; rank++) {
+    for (int i = 0; i < n; i++)
+      if (cpus[i] && rank_in_core(folder, cpus, i) == rank) order[done++] = i;
+    if (rank == 0) cores = done;
   }
   return cores;
 }
 
-/* CPUs of the process's affinity mask, or cores. */
-static int in_mask(bool cores) {
-  int n = 0;
-  for (int cpus = 1024; cpus <= 1 << 20 && n == 0;
-       cpus *= 4) { /* a kernel may know more than cpu_set_t */
-    size_t bytes = CPU_ALLOC_SIZE((size_t)cpus);
-    cpu_set_t *set = CPU_ALLOC((size_t)cpus);
-    bool *may = calloc((size_t)cpus, sizeof *may);
-    if (set && may && sched_getaffinity(0, bytes, set) == 0) {
-      for (int i = 0; i < cpus; i++) may[i] = CPU_ISSET_S((size_t)i, bytes, set);
-      n = cores ? cores_of("/sys/devices/system/cpu", may, cpus) : CPU_COUNT_S(bytes, set);
+bool cpus_list(CpuList *l) {
+  *l = (CpuList){0};
+  for (int most = 1024; most <= 1 << 20 && !l->n;
+       most *= 4) { /* a kernel may know more than cpu_set_t */
+    size_t bytes = CPU_ALLOC_SIZE((size_t)most);
+    cpu_set_t *set = CPU_ALLOC((size_t)most);
+    bool *may = calloc((size_t)most, sizeof *may);
+    int *order = calloc((size_t)most, sizeof *order);
+    if (set && may && order && sched_getaffinity(0, bytes, set) == 0) {
+      for (int i = 0; i < most; i++) may[i] = CPU_ISSET_S((size_t)i, bytes, set);
+      l->cpu = order, l->n = CPU_COUNT_S(bytes, set), l->most = most;
+      l->cores = cores_of("/sys/devices/system/cpu", may, most, order);
     }
+    if (!l->n) free(order);
     free(may);
     CPU_FREE(set);
   }
-  return n > 0 ? n : 1;
+  return l->n > 0;
+}
+
+void cpus_free(CpuList *l) {
+  free(l->cpu);
+  *l = (CpuList){0};
+}
+
+bool cpus_pin(const CpuList *l, pthread_t thread, int i) {
+  size_t bytes = CPU_ALLOC_SIZE((size_t)l->most);
+  cpu_set_t *set = CPU_ALLOC((size_t)l->most);
+  if (!set) return false;
+  CPU_ZERO_S(bytes, set);
+  CPU_SET_S((size_t)l->cpu[i % l->n], bytes, set);
+  bool ok = pthread_setaffinity_np(thread, bytes, set) == 0;
+  CPU_FREE(set);
+  return ok;
+}
+
+typedef struct Cpus { /* of the affinity mask, at least one */
+  int cores, all;
+} Cpus;
+
+static Cpus in_mask(void) {
+  CpuList l;
+  Cpus c = {1, 1};
+  if (cpus_list(&l)) c = (Cpus){l.cores, l.n};
+  cpus_free(&l);
+  return c;
 }
 
 int cores_available(void) {
-  int cores = in_mask(true);
+  int cores = in_mask().cores;
   double quota = group_cpus(&groups);
   return quota < cores ? (int)quota + ((int)quota < quota) : cores;
 }
 
 int cpus_at_once(void) {
-  int cpus = in_mask(false);
+  int cpus = in_mask().all;
   double quota = group_cpus(&groups);
   return quota < 1 ? 1 : quota < cpus ? (int)quota : cpus;
+}
+
+bool cpus_filled(int threads) {
+  Cpus c = in_mask();
+  return (threads == c.cores || threads == c.all) && group_cpus(&groups) >= threads;
 }

@@ -2,6 +2,7 @@
 #ifndef GCRT_MACHINE_H
 #define GCRT_MACHINE_H
 #include "runtime/base/rt.h"
+#include <pthread.h>
 
 /* Bytes that the process may use: the machine's, or fewer by the limit of a control group. False:
    nobody knows. */
@@ -13,6 +14,19 @@ int cores_available(void);
 /* So many threads run at the same time, on all CPUs of the mask and within the quota: more of them
    must not spin. */
 int cpus_at_once(void);
+/* Whether so many threads are one for each core of the mask, or for each CPU, within the quota:
+   then the scheduler has no better place for any of them. */
+bool cpus_filled(int threads);
+
+typedef struct CpuList { /* of the affinity mask: one of each core, then the second ones, … */
+  int *cpu;
+  int n, cores; /* CPUs, and cores that have them */
+  int most;     /* CPUs that a mask has room for */
+} CpuList;
+bool cpus_list(CpuList *l); /* false: nobody knows */
+void cpus_free(CpuList *l);
+/* The thread stays on CPU i of the list. False: the system does not allow it. */
+bool cpus_pin(const CpuList *l, pthread_t thread, int i);
 
 /* ---- by files, for tests ---- */
 
@@ -22,6 +36,7 @@ typedef struct GroupFiles {
 } GroupFiles;
 uint64_t group_memory(const GroupFiles *f); /* bytes; UINT64_MAX: no limit */
 double group_cpus(const GroupFiles *f);     /* of a quota; 1e9: none */
-/* Cores that have one of the CPUs; folder: "/sys/devices/system/cpu". */
-int cores_of(const char *folder, const bool *cpus, int n);
+/* Cores that have one of the CPUs, whose order is as in a CpuList; folder:
+   "/sys/devices/system/cpu". */
+int cores_of(const char *folder, const bool *cpus, int n, int *order);
 #endif

@@ -135,7 +135,7 @@ static GcEnv env_of(const Session *s, int t) {
 /* Of all threads, or of the group of them that has some of the streams. */
 static Context context_of(const EntryJob *j, int t, int nt, bool groups) {
   bool group = groups && j->x->streams;
-  Slot all = {&j->s->pool->barrier, t, nt};
+  Slot all = {j->s->pool->barrier, t, nt};
   return (Context){.job = j,
                    .env = env_of(j->s, t),
                    .who = t,
@@ -167,7 +167,7 @@ static bool enter(const Context *c, int step, int loop) {
   const CpuExec *x = c->job->x;
   if (loop >= 0 && x->streams) streams_leave_loop(x->streams, c->who, loop);
   if (loop >= 0 || (x->streams && !streams_enter(x->streams, c->who, step))) return false;
-  if (x->steps[step].wait) barrier_wait(c->slot.barrier);
+  if (x->steps[step].wait) barrier_wait(c->slot.barrier, c->slot.t);
   return true;
 }
 
@@ -206,10 +206,10 @@ static bool step_stopped(void *arg, int step, int loop, const int64_t *at) {
   const GcEntry *e = c->job->x->base.entry;
   const GcRange *dead = step < 0 ? e->loops[loop].dead : e->steps[step].dead;
   int n = step < 0 ? e->loops[loop].ndead : e->steps[step].ndead;
-  barrier_wait(&s->pool->barrier);
+  barrier_wait(s->pool->barrier, c->who);
   if (step >= 0) {
     call(c, step, at);
-    barrier_wait(&s->pool->barrier);
+    barrier_wait(s->pool->barrier, c->who);
   }
   if (s->inspect && c->who == 0 && step >= 0)
     s->inspect(s->inspect_arg, e, step, addresses(c, step, at));
@@ -223,7 +223,7 @@ static bool step_stopped(void *arg, int step, int loop, const int64_t *at) {
 static void gather_in_job(const EntryJob *j, int t, int nt) {
   if (!j->gather) return;
   dataset_gather(j->s->data, j->s->memory.region[GC_INPUTS], j->batch, t, nt);
-  barrier_wait(&j->s->pool->barrier);
+  barrier_wait(j->s->pool->barrier, t);
 }
 
 static void run_plain(void *arg, int t, int nt) {
@@ -235,11 +235,11 @@ static void run_plain(void *arg, int t, int nt) {
     walk(&c, step_plain);
     return;
   }
-  Barrier *all = &j->s->pool->barrier;
+  Barrier *all = j->s->pool->barrier;
   const GcEnv env = env_of(j->s, t);
   const ExecStep *x = j->x->steps, *end = x + e->nsteps;
   for (; x < end; x++) {
-    if (x->wait) barrier_wait(all);
+    if (x->wait) barrier_wait(all, t);
     x->kernel(x->args, &env, t, nt);
   }
 }

@@ -1,13 +1,30 @@
 /* A pool of pthreads, and a barrier that spins, then sleeps on a futex. Contract: see pool.h. Where
-   threads outnumber the cores they sleep at once; a spin would keep those from their work that are
-   waited for. The workers of a library sleep between calls, so that the host's threads run. */
+   threads outnumber the CPUs they sleep at once; a spin would keep those from their work that are
+   waited for. The workers of a library sleep between calls, so that the host's threads run.
+   The barrier is a combining tree with one flag (Mellor-Crummey and Scott, 1991): threads arrive at
+   leaves, the last one of each node at the node above, and the last one of all at the root, who
+   changes the generation that all wait for. With few threads the root is the one leaf.
+   Memory orders: an arrival is an acquire and a release on its node, so that the last one at a node
+   has seen what all below it did, and the root's last one what everyone did. The new generation is
+   a release, and who sees it acquires. A node's count is set to 0 before the arrival above, and so
+   before anyone leaves. Who falls asleep adds to `sleepers`, then looks once more; who changes the
+   word looks at `sleepers` behind that. Both pairs are sequentially consistent: one of the two sees
+   the other, and no wake-up is lost. */
 #include "runtime/exec/pool.h"
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum {
+  FLAT = 16,     /* threads that meet at one node */
+  FAN = 8,       /* of a node, where there are more */
+  SPIN = 100000, /* ns, about as long as falling asleep and waking up take on a busy machine */
+  MOST_SPINS = 1 << 16
+};
 
 static inline void pause_cpu(void) {
 #if defined __x86_64__ || defined __i386__
@@ -17,11 +34,52 @@ static inline void pause_cpu(void) {
 #endif
 }
 
-/* ---- barrier and counters ---- */
+/* A pause takes 10 to 150 cycles from one processor to the next. */
+static int spins_here(void) {
+  enum { PAUSES = 64, TRIES = 3 };
+  double least = 1;
+  for (int i = 0; i < TRIES; i++) { /* others may interrupt one */
+    double from = clock_now();
+    for (int k = 0; k < PAUSES; k++) pause_cpu();
+    double took = clock_now() - from;
+    if (took < least) least = took;
+  }
+  double spins = SPIN * 1e-9 * PAUSES / (least > 1e-9 ? least : 1e-9);
+  return spins < MOST_SPINS ? (int)spins : MOST_SPINS;
+}
+
+/* ---- the barrier ---- */
+
+static int above(int n) { return n <= FLAT ? 1 : (n + FAN - 1) / FAN; }
+
+uint64_t barrier_bytes(int n) {
+  uint64_t nodes = 0;
+  do nodes += (uint64_t)(n = above(n));
+  while (n > 1);
+  return sizeof(Barrier) + nodes * sizeof(BarrierNode);
+}
+
+/* Of n children of `nodes` nodes, the node of child i. */
+static inline int parent(int i, int n, int nodes) {
+  return nodes == 1 ? 0 : (int)((int64_t)i * nodes / n);
+}
 
 void barrier_init(Barrier *b, int n, int spins) {
   b->n = n;
   b->spins = spins;
+  b->leaves = above(n);
+  BarrierNode *below = NULL, *level = b->node;
+  for (int children = n, nodes;; children = nodes) {
+    nodes = above(children);
+    for (int k = 0; k < nodes; k++) level[k] = (BarrierNode){0};
+    for (int i = 0; i < children; i++) {
+      BarrierNode *up = &level[parent(i, children, nodes)];
+      up->n++;
+      if (below) below[i].up = up;
+    }
+    if (nodes == 1) return;
+    below = level, level += nodes;
+  }
 }
 
 static void wake(Barrier *b, _Atomic int *word) {
@@ -29,11 +87,13 @@ static void wake(Barrier *b, _Atomic int *word) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-void barrier_wait(Barrier *b) {
+void barrier_wait(Barrier *b, int t) {
   if (b->n == 1) return;
   int g = atomic_load_explicit(&b->generation, memory_order_relaxed);
-  if (atomic_fetch_add_explicit(&b->arrived, 1, memory_order_acq_rel) == b->n - 1) {
-    atomic_store_explicit(&b->arrived, 0, memory_order_relaxed);
+  BarrierNode *at = &b->node[parent(t, b->n, b->leaves)];
+  while (atomic_fetch_add_explicit(&at->arrived, 1, memory_order_acq_rel) == at->n - 1) {
+    atomic_store_explicit(&at->arrived, 0, memory_order_relaxed);
+    if ((at = at->up)) continue;
     /* An exchange, since qemu's translation of aarch64 lets the load in wake pass a store. */
     atomic_exchange(&b->generation, (int)((unsigned)g + 1));
     wake(b, &b->generation);
@@ -48,6 +108,8 @@ void barrier_wait(Barrier *b) {
     syscall(SYS_futex, &b->generation, FUTEX_WAIT_PRIVATE, g, NULL, NULL, 0);
   atomic_fetch_sub(&b->sleepers, 1);
 }
+
+/* ---- counters ---- */
 
 void counter_signal(Counter *c, Barrier *all, int at) {
   atomic_exchange(&c->at, at); /* in one order with the count of sleepers, as above */
@@ -77,25 +139,36 @@ static void *worker_main(void *arg) {
   const Worker *w = arg;
   Pool *p = w->pool;
   pthread_mutex_lock(&p->start);
-  int nt = p->barrier.n;
+  int nt = p->barrier->n;
   pthread_mutex_unlock(&p->start);
   float_mode_set();
   for (;;) {
-    barrier_wait(&p->barrier);
+    barrier_wait(p->barrier, w->t);
     if (!p->job) return NULL;
     p->job(p->arg, w->t, nt);
-    barrier_wait(&p->barrier);
+    barrier_wait(p->barrier, w->t);
   }
 }
 
-uint64_t pool_bytes(void) { return sizeof(Pool) + POOL_LINE; }
+static uint64_t head_bytes(void) { return (sizeof(Pool) + POOL_LINE - 1) / POOL_LINE * POOL_LINE; }
 
-bool pool_start(Pool *p, int threads, Err *e) {
-  enum { SPINS = 2000 };
+uint64_t pool_bytes(int threads) { return head_bytes() + barrier_bytes(threads) + POOL_LINE; }
+
+/* Where the system allows it; elsewhere threads are only slower. */
+static void pin_workers(Pool *p) {
+  CpuList cpus;
+  if (!cpus_list(&cpus)) return;
+  for (int i = 0; i < p->barrier->n - 1; i++)
+    cpus_pin(&cpus, p->workers[i].thread, p->workers[i].t);
+  cpus_free(&cpus);
+}
+
+bool pool_start(Pool *p, int threads, bool pin, Err *e) {
   *p = (Pool){.workers = calloc((size_t)threads, sizeof *p->workers)};
   if (!p->workers) return err_set(e, EXIT_ENV, "no memory for the threads");
   pthread_mutex_init(&p->start, NULL);
   pthread_mutex_lock(&p->start);
+  p->barrier = (Barrier *)(void *)((uint8_t *)p + head_bytes());
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -107,27 +180,28 @@ bool pool_start(Pool *p, int threads, Err *e) {
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   /* who is waited for may need this very core */
-  barrier_init(&p->barrier, n, n <= cpus_at_once() ? SPINS : 0);
+  barrier_init(p->barrier, n, n > 1 && n <= cpus_at_once() ? spins_here() : 0);
+  if (pin && n > 1) pin_workers(p);
   pthread_mutex_unlock(&p->start);
   return true;
 }
 
-int pool_size(const Pool *p) { return p->barrier.n ? p->barrier.n : 1; }
+int pool_size(const Pool *p) { return p->barrier ? p->barrier->n : 1; }
 
 void pool_run(Pool *p, PoolJob *job, void *arg) {
   p->job = job;
   p->arg = arg;
-  barrier_wait(&p->barrier);
-  job(arg, 0, p->barrier.n);
-  barrier_wait(&p->barrier);
+  barrier_wait(p->barrier, 0);
+  job(arg, 0, p->barrier->n);
+  barrier_wait(p->barrier, 0);
 }
 
 void pool_stop(Pool *p, bool ours) {
   if (!p || !p->workers) return;
   if (ours) {
     p->job = NULL;
-    barrier_wait(&p->barrier);
-    for (int i = 0; i < p->barrier.n - 1; i++) pthread_join(p->workers[i].thread, NULL);
+    barrier_wait(p->barrier, 0);
+    for (int i = 0; i < p->barrier->n - 1; i++) pthread_join(p->workers[i].thread, NULL);
     pthread_mutex_destroy(&p->start);
   }
   free(p->workers);

@@ -9,35 +9,48 @@
 
 enum { POOL_LINE = 128 }; /* pairs of cache lines are fetched together */
 
-typedef struct Barrier { /* of n threads */
+typedef struct BarrierNode { /* where some threads meet, or the last ones of some nodes */
   _Alignas(POOL_LINE) _Atomic int arrived;
+  int n;                  /* that it waits for */
+  struct BarrierNode *up; /* NULL: the root */
+} BarrierNode;
+
+/* What every thread does before the barrier is seen by every thread behind it. */
+typedef struct Barrier { /* of n threads */
   _Alignas(POOL_LINE) _Atomic int generation;
   _Alignas(POOL_LINE) _Atomic int sleepers; /* at the barrier, and at counters */
   _Alignas(POOL_LINE) int n;
-  int spins; /* of a thread before it sleeps */
+  int spins;  /* of a thread before it sleeps */
+  int leaves; /* nodes that threads arrive at, in equal parts */
+  BarrierNode node[];
 } Barrier;
+uint64_t barrier_bytes(int n);
+/* In barrier_bytes(n) that are zero and lie on a line. */
 void barrier_init(Barrier *b, int n, int spins);
-void barrier_wait(Barrier *b);
+void barrier_wait(Barrier *b, int t); /* t: the thread's number, 0 to n - 1 */
 
 typedef struct Counter { /* how far a thread is */
   _Alignas(POOL_LINE) _Atomic int at;
 } Counter;
-/* By its thread; the barrier is the one of all threads that may wait for it. */
+/* By its thread, whose work before is seen by those that waited for it; the barrier is the one of
+   all threads that may wait for it. */
 void counter_signal(Counter *c, Barrier *all, int at);
 void counter_wait(Counter *c, Barrier *all, int at); /* until it is there, or further */
 
 typedef void PoolJob(void *arg, int t, int nt);
 typedef struct Worker Worker;
 typedef struct Pool {
-  Barrier barrier; /* of all threads */
-  PoolJob *job;    /* NULL: the workers end */
+  Barrier *barrier; /* of all threads; NULL before pool_start */
+  PoolJob *job;     /* NULL: the workers end */
   void *arg;
-  Worker *workers;       /* threads 1 to barrier.n - 1 */
+  Worker *workers;       /* threads 1 to barrier->n - 1 */
   pthread_mutex_t start; /* held until the number of threads is settled */
 } Pool;
-uint64_t pool_bytes(void);
-/* Starts threads - 1 workers, or as many as the system gives. */
-bool pool_start(Pool *p, int threads, Err *e);
+uint64_t pool_bytes(int threads);
+/* Starts threads - 1 workers, or as many as the system gives, in the pool_bytes(threads) at p. pin:
+   each worker stays on a CPU of its own, of another core as long as there are; the caller's thread
+   does not, since threads that it starts would stay with it. */
+bool pool_start(Pool *p, int threads, bool pin, Err *e);
 int pool_size(const Pool *p); /* threads, the caller's included; 1 before pool_start */
 /* From thread 0, and from it alone: all threads run the job, then it goes on. */
 void pool_run(Pool *p, PoolJob *job, void *arg);

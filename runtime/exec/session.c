@@ -20,7 +20,8 @@ enum { GATHER_ALONE = 1 << 20 };
 bool session_sizes(const SessionPlan *p, Sizes *s, Err *e) {
   const GcEntry *init = p->program->init;
   bool here = p->ops->on_host;
-  uint64_t arena = 0, inputs = 0, tables = p->tables + STAGE_BYTES + pool_bytes() + MEMORY_PAGE;
+  uint64_t arena = 0, inputs = 0,
+           tables = p->tables + STAGE_BYTES + pool_bytes(p->threads) + MEMORY_PAGE;
   tables += (uint64_t)p->n * sizeof(Exec *);
   for (int i = init ? -1 : 0; i < p->n; i++) {
     const GcEntry *x = i < 0 ? init : &p->entries[i];
@@ -35,7 +36,7 @@ bool session_sizes(const SessionPlan *p, Sizes *s, Err *e) {
 
 static bool take_tables(Session *s, Err *e) {
   const SessionPlan *p = &s->plan;
-  s->pool = memory_take(&s->memory, pool_bytes());
+  s->pool = memory_take(&s->memory, pool_bytes(p->threads));
   s->stage = memory_take(&s->memory, STAGE_BYTES);
   s->entries = memory_take(&s->memory, (uint64_t)p->n * sizeof *s->entries);
   if (p->trace)
@@ -58,8 +59,8 @@ bool session_open(Session *s, const SessionPlan *p, Device *d, Err *e) {
   return p->ops->prepare(s, e);
 }
 
-bool session_start(Session *s, int threads, Err *e) {
-  return pool_start(s->pool, threads, e) && s->device->ops->start(s, e);
+bool session_start(Session *s, int threads, bool pin, Err *e) {
+  return pool_start(s->pool, threads, pin, e) && s->device->ops->start(s, e);
 }
 
 bool session_initialize(Session *s, uint64_t seed) {

@@ -54,7 +54,7 @@ struct Session {
 bool session_sizes(const SessionPlan *p, Sizes *s, Err *e);
 /* Owns the device from here on, also where it fails. */
 bool session_open(Session *s, const SessionPlan *p, Device *d, Err *e);
-bool session_start(Session *s, int threads, Err *e);
+bool session_start(Session *s, int threads, bool pin, Err *e); /* pin: as of pool_start */
 /* Fills every global with its initial value, or with that of the program's own weights; false:
  * s->err says why. */
 bool session_initialize(Session *s, uint64_t seed);

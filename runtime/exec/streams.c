@@ -31,7 +31,7 @@ static int most_groups(const GcEntry *e, int threads) {
 uint64_t streams_bytes(const GcEntry *e, int threads) {
   if (e->streams <= 1) return 0;
   uint64_t groups = (uint64_t)most_groups(e, threads);
-  return groups * (sizeof(Barrier) + POOL_LINE) + (uint64_t)threads * sizeof(Counter) +
+  return groups * (barrier_bytes(threads) + POOL_LINE) + (uint64_t)threads * sizeof(Counter) +
          sizeof(Streams) + groups * sizeof(Group) + (uint64_t)e->streams * sizeof(int) +
          (uint64_t)threads * sizeof(int) + (uint64_t)e->nsteps * sizeof(Signal) + 8 * POOL_LINE;
 }
@@ -44,7 +44,7 @@ Streams *streams_make(const GcEntry *e, Memory *m, int threads) {
   *s = (Streams){.entry = e};
   s->groups = memory_take(m, (uint64_t)groups * sizeof *s->groups);
   if (!s->groups) return NULL;
-  for (int k = 0; k < groups; k++) s->groups[k].barrier = memory_take(m, sizeof(Barrier));
+  for (int k = 0; k < groups; k++) s->groups[k].barrier = memory_take(m, barrier_bytes(threads));
   s->group_of_stream = memory_take(m, (uint64_t)e->streams * sizeof *s->group_of_stream);
   s->group_of_thread = memory_take(m, (uint64_t)threads * sizeof *s->group_of_thread);
   s->done = memory_take(m, (uint64_t)threads * sizeof *s->done);
@@ -61,7 +61,7 @@ static int group_of_step(const Streams *s, int step) {
 void streams_settle(Streams *s, Pool *pool) {
   const GcEntry *e = s->entry;
   int nt = pool_size(pool);
-  s->all = &pool->barrier;
+  s->all = pool->barrier;
   s->ngroups = most_groups(e, nt);
   for (int k = 0; k < e->streams; k++) s->group_of_stream[k] = k % s->ngroups;
   for (int k = 0, first = 0; k < s->ngroups; k++) { /* the first streams have the most work */

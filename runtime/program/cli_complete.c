@@ -127,3 +127,11 @@ bool cli_complete(const Options *o, Err *e) {
   }
   return complete_validation(o, e);
 }
+
+int cli_yes_or_no(const Options *o, int id, Err *e) {
+  const char *text = o->given[id] ? o->text[id] : "no";
+  bool yes = strcmp(text, "yes") == 0;
+  if (yes || strcmp(text, "no") == 0) return yes;
+  err_set(e, EXIT_USAGE, "--%s %s: yes or no is expected", cli_opts[id].name, text);
+  return -1;
+}

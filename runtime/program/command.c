@@ -18,6 +18,18 @@ static bool check_program(Err *e) {
   return true;
 }
 
+/* Whether workers stay where they are. By default, if the scheduler could not move them to an idle
+   core: a program that leaves some to others has to be moved out of their way. */
+static bool choose_pin(const Options *o, int threads, bool *pin, Err *e) {
+  int yes = cli_yes_or_no(o, OPT_PINTHREADS, e), here = cpus_at_once();
+  if (yes < 0) return false;
+  *pin = o->given[OPT_PINTHREADS] ? yes : cpus_filled(threads);
+  if (!*pin || threads <= here) return true;
+  err_set(e, EXIT_USAGE, "--pin-threads yes: %d threads have %d CPU%s", threads, here,
+          here == 1 ? "" : "s");
+  return err_hint(e, "--threads %d, or leave it to the system where they run", here);
+}
+
 /* More threads than cores are slower, not wrong. */
 static bool choose_threads(const Options *o, int *threads, Err *e) {
   enum { MOST = 1024 }; /* on fewer cores: each has a stack, and all wait for the last one */
@@ -221,7 +233,7 @@ static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
   return true;
 }
 
-static bool setup(Command *cmd, int threads) {
+static bool setup(Command *cmd, int threads, bool pin) {
   Err *e = &cmd->err;
   Session *s = &cmd->session;
   Device *d = choose_device(cmd, e);
@@ -265,7 +277,7 @@ static bool setup(Command *cmd, int threads) {
   if (validating && !dataset_load(&cmd->validation.data, e)) return false;
   if (!labels_take(cmd, e)) return false;
   for (int i = 0; i < gc_program.nhypers; i++) session_set_hyper(s, i, cmd->options.hypers[i]);
-  return session_start(s, threads, e);
+  return session_start(s, threads, pin, e);
 }
 
 void command_free(Command *cmd) {
@@ -298,9 +310,10 @@ int command_run(Command *cmd, int argc, char **argv) {
     return 0;
   }
   int threads;
-  if (!choose_threads(o, &threads, e)) return e->code;
+  bool pin;
+  if (!choose_threads(o, &threads, e) || !choose_pin(o, threads, &pin, e)) return e->code;
   if (o->info) return info_print(o, threads, e);
-  if (!setup(cmd, threads)) return e->code;
+  if (!setup(cmd, threads, pin)) return e->code;
   int code = drive(cmd);
   return session_close(&cmd->session, true, e) || code ? code : e->code;
 }

@@ -34,6 +34,8 @@ typedef struct Options {
   bool *hyper_given; /* on the command line */
 } Options;
 bool cli_parse(Options *o, int argc, char **argv, Err *e);
+/* Of an option whose value is yes or no: 1 or 0, also where it is not given; -1: it is neither. */
+int cli_yes_or_no(const Options *o, int id, Err *e);
 bool cli_reads_no_data(const Options *o); /* --steps 0 that names no input */
 void cli_help(const Options *o, const char *program);
 void cli_free(Options *o);

@@ -216,7 +216,8 @@ static bool prepare_on(GcModel *m, const DeviceChoice *c, int threads, uint64_t 
   s->device = c->kind->ops->open(plan.program, c->ordinal, DEVICE_HOST, e);
   if (!s->device || !session_open(s, &plan, s->device, e)) return false;
   m->calls = memory_take(&s->memory, (uint64_t)plan.n * sizeof *m->calls);
-  return memory_sound(&s->memory, e) && session_start(s, threads_of(c->kind, threads), e) &&
+  /* the host has threads of its own, and other models: where they run is its affair */
+  return memory_sound(&s->memory, e) && session_start(s, threads_of(c->kind, threads), false, e) &&
          draw(m, seed);
 }
 

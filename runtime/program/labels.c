@@ -6,12 +6,10 @@
 #include <string.h>
 
 static bool header_of(const Options *o, CsvHeader *h, Err *e) {
-  const char *text = o->text[OPT_CSVHEADER];
-  if (!o->given[OPT_CSVHEADER]) return true;
-  *h = strcmp(text, "yes") == 0 ? HEADER_YES : HEADER_NO;
-  if (*h == HEADER_YES || strcmp(text, "no") == 0) return true;
-  err_set(e, EXIT_USAGE, "--csv-header %s: yes or no is expected", text);
-  return err_hint(e, "without the option, a first line without numbers is a header");
+  int yes = cli_yes_or_no(o, OPT_CSVHEADER, e);
+  if (yes < 0) return err_hint(e, "without the option, a first line without numbers is a header");
+  if (o->given[OPT_CSVHEADER]) *h = yes ? HEADER_YES : HEADER_NO;
+  return true;
 }
 
 static bool no_words(const Labels *l, const char *wanted, Err *e) {

@@ -87,20 +87,27 @@ static void ignores_nonsense(void **state) {
 static void counts_cores(void **state) {
   bool all[] = {true, true, true, true, true, true},
        some[] = {false, true, true, false, true, true};
-  assert_int_equal(cores_of(ROOT, all, 6), 6); /* nobody knows of siblings */
+  int order[6];
+  assert_int_equal(cores_of(ROOT, all, 6, order), 6); /* nobody knows of siblings */
   static const char *const siblings[] = {"0,3", "1,4", "2,5", "0,3", "1,4", "2,5"};
   for (int i = 0; i < 6; i++) {
     char name[64];
     snprintf(name, sizeof name, "cpu%d/topology/thread_siblings_list", i);
     put(name, siblings[i]);
   }
-  assert_int_equal(cores_of(ROOT, all, 6), 3);
-  assert_int_equal(cores_of(ROOT, some, 6), 2); /* 1 and 4, 2 and 5 */
+  assert_int_equal(cores_of(ROOT, all, 6, order), 3);
+  for (int i = 0; i < 6; i++) assert_int_equal(order[i], i);
+  assert_int_equal(cores_of(ROOT, some, 6, order), 2); /* 1 and 4, 2 and 5 */
+  assert_true(order[0] == 1 && order[1] == 2 && order[2] == 4 && order[3] == 5);
   some[1] = some[2] = false;
-  assert_int_equal(cores_of(ROOT, some, 6), 2); /* 4 without 1, 5 without 2 */
+  assert_int_equal(cores_of(ROOT, some, 6, order), 2); /* 4 without 1, 5 without 2 */
   put("cpu1/topology/thread_siblings_list", "0-1\n");
   put("cpu0/topology/thread_siblings_list", "0-1\n");
-  assert_int_equal(cores_of(ROOT, all, 2), 1);
+  assert_int_equal(cores_of(ROOT, all, 2, order), 1);
+  put("cpu3/topology/thread_siblings_list", "2-3\n"); /* one of each core, then the others */
+  put("cpu2/topology/thread_siblings_list", "2-3\n");
+  assert_int_equal(cores_of(ROOT, all, 4, order), 2);
+  assert_true(order[0] == 0 && order[1] == 2 && order[2] == 1 && order[3] == 3);
 }
 
 static void respects_the_mask(void **state) {
@@ -113,6 +120,7 @@ static void respects_the_mask(void **state) {
   assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
   assert_int_equal(cores_available(), 1);
   assert_int_equal(cpus_at_once(), 1);
+  assert_false(cpus_filled(2)); /* two would be in each other's way */
   assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
   assert_true(cores_available() >= 1 && cores_available() <= CPU_COUNT(&before));
 }

@@ -2,6 +2,7 @@
    seen after what its thread did before; also where threads outnumber the cores and sleep. */
 #include "runtime/base/machine.h"
 #include "runtime/exec/pool.h"
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,31 +13,34 @@
 
 const GcProgram gc_program = {.abi = GCRT_ABI, .target = "cpu"};
 
-enum { MOST = 64, ROUNDS = 200 };
+enum { MOST = 512, ROUNDS = 200 };
 
 typedef struct Shared {
   Pool *pool;
   int64_t count[MOST]; /* each written by its thread alone, and read by others behind a barrier */
   Counter *done;
+  int rounds;
   _Atomic int wrong, runs;
 } Shared;
 
+/* Each thread looks at the counts of a few others: all of them are one further. */
 static void barriers(void *arg, int t, int nt) {
   Shared *s = arg;
   atomic_fetch_add(&s->runs, 1);
-  for (int round = 1; round <= ROUNDS; round++) {
+  int64_t before = s->count[t];
+  for (int round = 1; round <= s->rounds; round++) {
     s->count[t]++;
-    barrier_wait(&s->pool->barrier);
-    for (int i = 0; i < nt; i++)
-      if (s->count[i] % ROUNDS != round % ROUNDS) atomic_store(&s->wrong, 1);
-    barrier_wait(&s->pool->barrier);
+    barrier_wait(s->pool->barrier, t);
+    for (int i = t, k = 0; k < nt && k < 64; k++, i = (i + 7) % nt)
+      if (s->count[i] != before + round) atomic_store(&s->wrong, 1);
+    barrier_wait(s->pool->barrier, t);
   }
 }
 
 /* Each thread waits for the one before it: a chain, which counters alone order. */
 static void chain(void *arg, int t, int nt) {
   Shared *s = arg;
-  Barrier *all = &s->pool->barrier;
+  Barrier *all = s->pool->barrier;
   for (int round = 1; round <= ROUNDS; round++) {
     if (t > 0) counter_wait(&s->done[t - 1], all, round);
     if (t == 0 && round > 1) counter_wait(&s->done[nt - 1], all, round - 1);
@@ -52,29 +56,125 @@ static void *on_lines(size_t bytes) {
   return p;
 }
 
-static void run(int threads) {
+static Pool *start(int threads, bool pin) {
   Err e = {0};
-  Pool *pool = on_lines(sizeof *pool);
-  Shared s = {.pool = pool, .done = on_lines(MOST * sizeof *s.done)};
-  assert_true(pool_start(pool, threads, &e));
+  Pool *pool = on_lines(pool_bytes(threads));
+  assert_true(pool_start(pool, threads, pin, &e));
+  return pool;
+}
+
+static void end(Pool *pool) {
+  pool_stop(pool, true);
+  pool_stop(pool, true); /* does nothing */
+  free(pool);
+}
+
+static void run(int threads, int rounds) {
+  Pool *pool = start(threads, false);
+  Shared s = {.pool = pool, .rounds = rounds, .done = on_lines(MOST * sizeof *s.done)};
   int nt = pool_size(pool);
   assert_in_range(nt, 1, threads);
   for (int jobs = 0; jobs < 3; jobs++) pool_run(pool, barriers, &s);
   assert_int_equal(s.wrong, 0);
   assert_int_equal(s.runs, 3 * nt);
   memset(s.count, 0, sizeof s.count);
-  pool_run(pool, chain, &s);
-  assert_int_equal(s.count[0], nt * ROUNDS);
-  pool_stop(pool, true);
-  pool_stop(pool, true); /* does nothing */
+  if (threads < 64) pool_run(pool, chain, &s);
+  assert_int_equal(s.count[0], threads < 64 ? nt * ROUNDS : 0);
+  end(pool);
   free(s.done);
-  free(pool);
 }
 
-static int cores(void) { return cpus_at_once() < MOST / 2 ? cpus_at_once() : MOST / 2; }
-static void one(void **state) { run(1); }
-static void as_many_as_cores(void **state) { run(cores()); }
-static void more_than_cores(void **state) { run(cores() + 3); }
+static int cores(void) { return cpus_at_once() < 32 ? cpus_at_once() : 32; }
+static void one(void **state) { run(1, ROUNDS); }
+static void as_many_as_cores(void **state) { run(cores(), 20000); }
+static void more_than_cores(void **state) { run(cores() + 3, ROUNDS); }
+
+/* One node, two levels, three levels, and sizes that divide unevenly. */
+static void meet_in_a_tree(void **state) {
+  static const int threads[] = {16, 17, 23, 64, 65, 129};
+  for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) run(threads[i], 20);
+}
+
+/* Every thread arrives at a leaf, nodes have FAN children or a few less, and there is one root. */
+static void builds_a_tree(void **state) {
+  for (int n = 1; n <= 1024; n++) {
+    uint64_t bytes = barrier_bytes(n);
+    Barrier *b = on_lines(bytes + sizeof(BarrierNode));
+    BarrierNode *end = (BarrierNode *)(void *)((char *)b + bytes);
+    end->n = -1;
+    barrier_init(b, n, 0);
+    assert_int_equal(end->n, -1);
+    int arrivals = 0, roots = 0;
+    for (BarrierNode *x = b->node; x < end; x++) {
+      bool leaf = x - b->node < b->leaves;
+      assert_in_range(x->n, 1, 16);
+      if (leaf) arrivals += x->n;
+      roots += !x->up;
+      int children = 0;
+      for (BarrierNode *y = b->node; y < x; y++) children += y->up == x;
+      assert_true(leaf || children == x->n);
+    }
+    assert_int_equal(arrivals, n);
+    assert_int_equal(roots, 1);
+    assert_true(n > 16 || b->leaves == 1);
+    free(b);
+  }
+}
+
+/* ---- pinning ---- */
+
+typedef struct Places {
+  cpu_set_t of[MOST];
+} Places;
+
+static void place(void *arg, int t, int nt) {
+  Places *p = arg;
+  assert_int_equal(sched_getaffinity(0, sizeof p->of[t], &p->of[t]), 0);
+}
+
+/* Workers have a CPU each, all others than the first one's as far as they reach; the caller keeps
+   its mask, and without `pin` everyone does. */
+static void pins_workers(void **state) {
+  cpu_set_t mine;
+  assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+  int threads = cores(), taken = 0;
+  CpuList l;
+  assert_true(cpus_list(&l));
+  for (int pin = 0; pin < 2; pin++) {
+    static Places p;
+    Pool *pool = start(threads, pin);
+    pool_run(pool, place, &p);
+    for (int t = 0; t < threads; t++) {
+      if (!pin || t == 0) assert_true(CPU_EQUAL(&p.of[t], &mine));
+      if (!pin || t == 0) continue;
+      assert_int_equal(CPU_COUNT(&p.of[t]), 1);
+      assert_true(CPU_ISSET(l.cpu[t], &p.of[t]) && CPU_ISSET(l.cpu[t], &mine));
+      taken++;
+    }
+    end(pool);
+  }
+  assert_int_equal(taken, threads - 1);
+  cpus_free(&l);
+}
+
+/* All threads on one CPU, pinned or not, go on. */
+static void shares_one_cpu(void **state) {
+  cpu_set_t before, one;
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) first++;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  for (int pin = 0; pin < 2; pin++) {
+    Pool *pool = start(4, pin);
+    Shared s = {.pool = pool, .rounds = 50};
+    pool_run(pool, barriers, &s);
+    assert_int_equal(s.wrong, 0);
+    end(pool);
+  }
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
 
 /* Workers have the float mode of kernels, and signals stay with the caller's threads. */
 static void look(void *arg, int t, int nt) {
@@ -86,19 +186,21 @@ static void look(void *arg, int t, int nt) {
 }
 
 static void workers_are_prepared(void **state) {
-  Err e = {0};
   _Atomic int bad = 0;
-  Pool *pool = on_lines(sizeof *pool);
-  assert_true(pool_start(pool, 3, &e));
+  Pool *pool = start(3, false);
   pool_run(pool, look, &bad);
-  pool_stop(pool, true);
-  free(pool);
+  end(pool);
   assert_int_equal(bad, 0);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one), cmocka_unit_test(as_many_as_cores),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one),
+                                     cmocka_unit_test(as_many_as_cores),
                                      cmocka_unit_test(more_than_cores),
+                                     cmocka_unit_test(meet_in_a_tree),
+                                     cmocka_unit_test(builds_a_tree),
+                                     cmocka_unit_test(pins_workers),
+                                     cmocka_unit_test(shares_one_cpu),
                                      cmocka_unit_test(workers_are_prepared)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
