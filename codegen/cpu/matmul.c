@@ -492,8 +492,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   text_line(x, "const %s *A = (const %s *)in%d%s, *B = (const %s *)in%d%s;", stored, stored, p.a,
             added(g->a, text_times(g->a, p.bt, p.s.m * p.s.k)), stored, p.b,
             added(g->a, text_times(g->a, p.bt, p.s.k * p.s.n)));
-  print_block_loop(x, "i", p.s.split == SERIAL ? p.s.tiles : p.s.m / p.s.least, p.s.block, &p.i0,
-                   &p.i1);
+  print_block_loop(x, "i", product_most_tiles(&p.s), p.s.block, &p.i0, &p.i1);
   if (p.s.partial || (p.s.converted && !p.s.ta && !p.s.convert_tile))
     text_line(x, "const long m0 = %s;", product_row(&p, p.i0));
   if (p.s.chains) print_chain_loop(x, &p);

@@ -293,7 +293,7 @@ static void print_split(Reduce *r, Kernel *k) {
   text_close(unit, "}");
   print_results(r, "total[l]");
   finish(r, k, k->units > 1 ? "u0" : "0", k->units > 1 ? "u1" : r->units);
-  kernel_unread(k, gr);
+  kernel_touched(k, gr);
 }
 
 void cpu_reduce(Gen *g, const Group *gr) {

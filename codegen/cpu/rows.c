@@ -457,7 +457,7 @@ void cpu_rows(Gen *g, const Group *gr) {
     rows_before(&r, r.npasses);
     results(&r, inner, ninner, false);
     finish(&r, k, "0", rows_text);
-    kernel_unread(k, gr);
+    kernel_touched(k, gr);
     return;
   }
   bool parallel = r.s.units > 1;

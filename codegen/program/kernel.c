@@ -80,11 +80,13 @@ static bool names(const char *text, const char *name) {
   return false;
 }
 
-void kernel_unread(Kernel *k, const Group *gr) {
+void kernel_touched(Kernel *k, const Group *gr) {
   Text text = k->text;
   for (int i = 0; i < gr->nin; i++)
     k->args[i].access.read =
         names(text_str(&text), arena_printf(text.a, "in%d", group_arg(gr, gr->arg[i])));
+  for (int i = 0; i < gr->nout; i++)
+    k->args[gr->nin + i].access.write = names(text_str(&text), arena_printf(text.a, "out%d", i));
 }
 
 static void declare(Kernel *k, Gen *g, const Type *t, bool in, int i, int at) {

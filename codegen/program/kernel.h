@@ -86,8 +86,8 @@ Kernel *kernel_next(Gen *g, const Group *gr, const char *suffix);
    be near; others in env->work. */
 void kernel_buffer(Gen *g, Kernel *k, Text *x, const char *T, int size, const char *name,
                    int64_t count);
-/* Of a group's later launch: inputs that no statement names are not read. */
-void kernel_unread(Kernel *k, const Group *gr);
+/* Of a group's later launch: arguments that no statement names are neither read nor written. */
+void kernel_touched(Kernel *k, const Group *gr);
 int kernel_scratch_arg(const Kernel *k); /* index of the scratch argument, or -1 */
 /* The slice that a unit touches of input or output i. */
 void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,

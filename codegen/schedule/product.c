@@ -112,7 +112,12 @@ static void choose_units(ProductSchedule *p) {
   if (p->flops / 2 < SERIAL_WORK * 4 || p->units <= 1) p->split = SERIAL, p->units = 1;
   p->least = p->rows ? p->rows : 1;
   while (p->least > tallest - tallest / 3 && others * (p->m / p->least) < ENOUGH_UNITS) p->least--;
-  if (product_varies(p) && p->block >= p->tiles) p->block = p->m / p->least; /* of all */
+  if (p->block >= p->tiles) p->block = product_most_tiles(p);
+}
+
+int64_t product_most_tiles(const ProductSchedule *p) {
+  int64_t of_many = p->m / p->least < MANY_TILES ? p->m / p->least : MANY_TILES;
+  return product_varies(p) && of_many > p->tiles ? of_many : p->tiles;
 }
 
 int64_t product_tiles(const ProductSchedule *p, int threads) {

@@ -71,6 +71,8 @@ int64_t product_tiles(const ProductSchedule *p, int threads);
 static inline bool product_varies(const ProductSchedule *p) {
   return p->split != SERIAL && p->m / p->least > p->tiles;
 }
+/* Of a thread's part, for any number of threads. */
+int64_t product_most_tiles(const ProductSchedule *p);
 double product_balance(const void *schedule, int threads); /* as Kernel's */
 
 static inline int64_t product_packed_depth(const ProductSchedule *p) {

@@ -1,13 +1,13 @@
 /* How threads share the units of a launch where their number decides it. One text for the compiler,
    which prints the balance of schedules, and for programs, where it is library code. */
-/* section tiles_for */
+/* section tiles_for MANY_TILES */
 /* Tiles of rows for nt threads, if there are `others` of each: at least `tiles`, or as many as the
-   busiest thread has time for, at most `most`, so that they are less tall. One more of MANY does
-   not count. */
+   busiest thread has time for, at most `most`, so that they are less tall. One more of MANY_TILES
+   does not count: a thread has no more of them where there are more than `tiles`. */
+enum { MANY_TILES = 16 };
 INL long tiles_for(int nt, long others, long tiles, long most) {
-  enum { MANY = 16 };
   const long share = (others * tiles + nt - 1) / nt, more = others ? share * nt / others : 0;
-  if (share > MANY || more < tiles || most < tiles) return tiles;
+  if (share > MANY_TILES || more < tiles || most < tiles) return tiles;
   return more < most ? more : most;
 }
 /* section attention_share */
@@ -41,3 +41,7 @@ INL long attention_grad_share(long t, long nt, long heads, long key_blocks, long
   return heads * key_blocks +
          attention_share(7 * t - 4 * nt, 3 * nt, heads * group, query_blocks / group, causal);
 }
+/* section filter_apart */
+/* Whether threads share the chunks of a sum, too, and add these up in a second launch: where they
+   have too few units for their number, or so few that one more counts. */
+INL int filter_apart(long nt, long units) { return 4 * ((units + nt - 1) / nt) * nt > 5 * units; }

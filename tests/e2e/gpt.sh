@@ -93,13 +93,13 @@ while p.poll() is None:
     most = max(most, total)
     time.sleep(0.02)
 work = info.get("workspace", 0)  # of the one thread
-print(plan["globals_bytes"] + plan["entries"][0]["arena_bytes"] + work, info["globals"] + info["arena"] + work, info["total"], most, work)
+print(plan["globals_bytes"] + plan["entries"][0]["arena_bytes"] + work, info["globals"] + info["arena"] + work, info["total"], most)
 END
-read -r planned informed total measured work <memory.txt
+read -r planned informed total measured <memory.txt
 echo "memory by the plan $planned, by info $informed and $total with all, by the process $measured"
 at_most "$(awk "BEGIN {d = $planned / $informed - 1; print d < 0 ? -d : d}")" 0.01 'the plan against info'
-# this run of one thread leaves the end of the workspace untouched, besides the buffer for files
-at_most "$(awk "BEGIN {d = $measured / $total - 1; print (d >= 0 ? d : $measured >= $total - $work ? 0 : -d)}")" 0.01 'the process against info'
+# nothing of the workspace is for other numbers of threads: what is untouched is the buffer for files
+at_most "$(awk "BEGIN {d = $measured / $total - 1; print d < 0 ? -d : d}")" 0.01 'the process against info'
 
 # ---- GPT-2 as it is: gradients are kept for their norm, and all else lies in the same bytes ----
 "$gc" "$here/docs/examples/gpt2.g" -O2 --dump-plan=json --emit=plan -o /dev/null >whole.json || fail 'no plan of GPT-2'

@@ -51,6 +51,10 @@ static void shares_evenly(void **state) {
           ProductSchedule p = plain(machine, extents[i], extents[j], 512);
           int64_t tiles = product_tiles(&p, nt), most = ceil_div(p.m, tiles);
           assert_true(tiles >= p.tiles && most <= product_tallest(&p) && p.m / tiles >= p.least);
+          int64_t share = ceil_div(p.batch * p.np * tiles, nt);
+          assert_true(p.split == SERIAL || /* buffers have room for all tiles of a part */
+                      (share < tiles ? share : tiles) <= product_most_tiles(&p));
+          assert_true(p.block < p.tiles || p.block == product_most_tiles(&p));
           double balance = product_balance(&p, nt);
           assert_true(balance > 0 && balance < 1 + 1e-9);
           if (nt == 1) assert_true(tiles == p.tiles && balance > 1 - 1e-9);
