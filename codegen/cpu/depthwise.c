@@ -216,7 +216,7 @@ void cpu_depthwise(Gen *g, const Group *gr) {
   else
     text_line(x, "sum[flat + l] = in%d[flat + l];", group_arg(gr, gr->root->operands[start]));
   for (int i = 0; i < 3; i++) text_close(x, "}");
-  window_chunks(g, gr->e, x, &d.c);
+  window_chunks(g, gr->e, x, &d.c, "0", window_chunk_count(g, gr->e, &d.c));
   print_units(&d, x, first, last);
   print_groups(&d, x);
   print_taps(&d, x);

@@ -1,7 +1,8 @@
 /* Prints the gradient of a convolution with respect to its filters, for f32 images in NHWC. For one
    filter row and column it is a product, summed over pixels: channels of x by channels of dy.
    Contract: the filters' layout is that of the convolution (passes/layout/images.c). A unit is a
-   tile of the result; its thread goes over all pixels, so no sum crosses threads. Pixels come in
+   tile of the result, whose thread goes over all pixels. Where that leaves threads without work,
+   they share the chunks of pixels, too, and a second launch adds these up. Pixels come in
    chunks of whole rows of one image, or of whole images if they are small. Every element is one
    chain of fma per chunk, in the order of images, rows and columns; chunks are added in order, as
    in print/window.c. Blocking: a chunk's part of x and dy stays in the cache while tiles go over
@@ -32,9 +33,21 @@ static const Layout *layout_of(Ctx *c, const Group *gr) {
   return filter_layout(c, 0);
 }
 
+/* Of the gradient, in the layout that takes the most. */
+static uint64_t sum_bytes(const Group *gr, const ConvGeom *c) {
+  uint64_t bytes = c->f->bytes;
+  for (int i = 0; i < gr->nout; i++) {
+    uint64_t padded;
+    if (layout_bytes(c->f, value_at(gr->e, gr->out[i])->layout, &padded) && padded > bytes)
+      bytes = padded;
+  }
+  return bytes;
+}
+
 static Filter filter_of(Gen *g, const Group *gr) {
   const Layout *l = layout_of(g->ctx, gr);
   FilterShape shape = {.c = conv_geom(gr->e, gr->root), .panel = l->nr, .epilogue = gr->nops > 1};
+  shape.bytes = sum_bytes(gr, &shape.c);
   return (Filter){.g = g,
                   .gr = gr,
                   .op = gr->root,
@@ -42,16 +55,11 @@ static Filter filter_of(Gen *g, const Group *gr) {
                   .s = filter_schedule(&cpu_target(g->target)->machine, &shape)};
 }
 
+/* The sum, where an epilogue waits for it, and those of chunks behind it. */
 uint64_t cpu_filter_scratch(const Group *gr) {
-  if (gr->nops == 1) return 0;
   ConvGeom c = conv_geom(gr->e, gr->root);
-  uint64_t bytes = c.f->bytes;
-  for (int i = 0; i < gr->nout; i++) {
-    uint64_t padded;
-    if (layout_bytes(c.f, value_at(gr->e, gr->out[i])->layout, &padded) && padded > bytes)
-      bytes = padded;
-  }
-  return bytes;
+  uint64_t bytes = sum_bytes(gr, &c);
+  return ((uint64_t)filter_chunks(&c, bytes) + (gr->nops > 1)) * bytes;
 }
 
 /* The first row of a tile. Where their number depends on that of threads, `count` of them have
@@ -124,7 +132,9 @@ static void print_tile(const Filter *f, Text *x, const Tile *t) {
   text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images%s, %s);",
             tile_function(f->g, t), row, image, (long long)(f->s.c.w.out * f->s.lb),
             (long long)(f->s.c.h.out * f->s.c.w.out * f->s.lb), (long long)f->s.ld,
-            tile_arguments(f->g, t), op_accumulator(f->op) < 0 ? "h == 0" : "0");
+            tile_arguments(f->g, t),
+            arena_printf(f->g->a, "%s%s", f->s.chunks ? "apart || " : "",
+                         op_accumulator(f->op) < 0 ? "h == 0" : "0"));
 }
 
 /* ---- a filter column for itself ---- */
@@ -357,6 +367,99 @@ static void print_panel_of_dy(const Filter *f, Text *x) {
   text_close(x, "}");
 }
 
+/* Declares how many tiles there are where that depends on the number of threads. */
+static void print_tile_count(const Filter *f, Kernel *k) {
+  if (!filter_varies(&f->s)) return;
+  text_line(&k->head, "const long count = tiles_for(nt, %lld, %lld, %lld);",
+            (long long)(f->s.all_units / f->s.tiles), (long long)f->s.tiles,
+            (long long)(f->s.row / f->s.least));
+  text_line(&k->head,
+            "const uint64_t step = ((UINT64_C(%lld) << 32) + (uint64_t)count - 1) / "
+            "(uint64_t)count;",
+            (long long)f->s.row);
+}
+
+static const char *units_text(const Filter *f) {
+  Arena *a = f->g->a;
+  const char *others = arena_printf(a, "%lld", (long long)(f->s.all_units / f->s.tiles));
+  return text_product(a, others, tiles_text(f));
+}
+
+/* Where the sum lies, and sums of chunks, so many numbers after each other. */
+static const char *sum_text(const Filter *f) { return f->s.epilogue ? "scratch" : "out0"; }
+
+static void print_sums(const Filter *f, Text *x) {
+  uint64_t bytes = sum_bytes(f->gr, &f->s.c);
+  text_line(x, "f32 *all = (f32 *)%s, *partial = (f32 *)(scratch + %llu);", sum_text(f),
+            (unsigned long long)(f->s.epilogue ? bytes : 0));
+  text_line(x, "enum { size = %llu };", (unsigned long long)(bytes / sizeof(float)));
+  text_line(x, "const long units = %s, chunks = %s;", units_text(f),
+            window_chunk_count(f->g, f->gr->e, &f->s.c));
+  text_line(x, "const int apart = filter_apart(nt, units);");
+}
+
+/* Opens the loops over chunks and units of those that the thread has: the same units of all chunks,
+   or if they are apart, chunk after chunk of those of each. */
+static void open_chunks(const Filter *f, Kernel *k, const char *first, const char *last) {
+  Text *x = &k->text;
+  const ConvGeom *c = &f->s.c;
+  const Entry *e = f->gr->e;
+  if (f->s.chunks) {
+    text_line(x, "const long h0 = apart ? u0 / units : 0;");
+    text_line(x, "const long h1 = apart ? (u1 + units - 1) / units : chunks;");
+  }
+  window_chunks(f->g, e, x, c, f->s.chunks ? "h0" : "0",
+                f->s.chunks ? "h1" : window_chunk_count(f->g, e, c));
+  if (f->s.pack) text_line(x, "long packed = -1;");
+  if (f->s.block) text_line(x, "long packed_x = -1;");
+  if (f->s.chunks) {
+    text_line(x, "f32 *sum = apart ? partial + h * size : all;");
+    text_line(x, "const long done = apart ? h * units : 0, last = apart && u1 - done > units ? "
+                 "units : u1 - done;");
+    first = "(u0 > done ? u0 - done : 0)", last = "last";
+  }
+  text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
+}
+
+/* Behind a launch that summed chunks apart: adds them up in their order, and does the epilogue. */
+static void print_combine(Filter *f) {
+  Gen *g = f->g;
+  const Group *gr = f->gr;
+  Kernel *k = kernel_next(g, gr, "combine");
+  Text *x = &k->text;
+  int before = op_accumulator(f->op);
+  kernel_args(g, k, gr);
+  print_tile_count(f, k);
+  print_sums(f, x);
+  text_line(x, "if (!apart) return;");
+  if (f->s.all_units == 1) {
+    kernel_units(k, 1);
+    text_line(x, "const long u0 = 0, u1 = 1;");
+  } else {
+    k->units = f->s.all_units;
+    text_line(x, "const long u0 = units * t / nt, u1 = units * (t + 1) / nt;");
+  }
+  text_line(x, "f32 *sum = all;");
+  if (before >= 0)
+    text_line(x, "const f32 *before = in%d;", group_arg(gr, f->op->operands[before]));
+  text_open(x, "for (long u = u0; u < u1; u++) {");
+  print_unit(f, x);
+  text_open(x, "{");
+  print_extent(f, x);
+  text_open(x, "for (long i = 0; i < e; i++) {");
+  text_line(x, "f32 *to = c + i * %lld;", (long long)f->s.ld);
+  text_line(x, "const long place = to - sum;");
+  text_line(x, "for (long j = 0; j < w; j++) to[j] = %s;",
+            before >= 0 ? "before[place + j] + partial[place + j]" : "partial[place + j]");
+  text_line(x, "for (long h = 1; h < chunks; h++)");
+  text_line(x, "  GC_IVDEP for (long j = 0; j < w; j++) to[j] += partial[h * size + place + j];");
+  text_close(x, "}");
+  text_close(x, "}");
+  if (f->s.epilogue) print_epilogue(f, x);
+  text_close(x, "}");
+  kernel_touched(k, gr);
+}
+
 void cpu_filter(Gen *g, const Group *gr) {
   Filter f = filter_of(g, gr);
   const ConvGeom *c = &f.s.c;
@@ -365,22 +468,19 @@ void cpu_filter(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   k->flops = f.s.flops;
   kernel_schedule(k, &filter_kind, &f.s, sizeof f.s);
-  if (filter_varies(&f.s)) {
-    text_line(&k->head, "const long count = tiles_for(nt, %lld, %lld, %lld);",
-              (long long)(f.s.all_units / f.s.tiles), (long long)f.s.tiles,
-              (long long)(f.s.row / f.s.least));
-    text_line(
-        &k->head,
-        "const uint64_t step = ((UINT64_C(%lld) << 32) + (uint64_t)count - 1) / (uint64_t)count;",
-        (long long)f.s.row);
+  print_tile_count(&f, k);
+  if (f.s.chunks) {
+    print_sums(&f, x);
+    k->units = f.s.all_units * f.s.chunks;
+    text_line(x, "const long parts = apart ? units * chunks : units;");
+    text_line(x, "const long u0 = parts * t / nt, u1 = parts * (t + 1) / nt;");
+  } else {
+    kernel_units_of(k, f.s.units, units_text(&f));
+    text_line(x, "f32 *sum = (f32 *)%s;", sum_text(&f));
   }
-  kernel_units_of(k, f.s.units,
-                  text_product(g->a,
-                               arena_printf(g->a, "%lld", (long long)(f.s.all_units / f.s.tiles)),
-                               tiles_text(&f)));
   k->balance = filter_balance;
   /* the tiles of one panel lie in their order */
-  if (k->units > 1 && f.s.low == f.s.tiles && !filter_varies(&f.s) && !f.s.block &&
+  if (k->units > 1 && !f.s.chunks && f.s.low == f.s.tiles && !filter_varies(&f.s) && !f.s.block &&
       (f.layout->nr || f.s.np * c->groups == 1))
     for (int i = 0; i < gr->nout; i++) {
       const Value *v = value_at(gr->e, gr->out[i]);
@@ -391,17 +491,18 @@ void cpu_filter(Gen *g, const Group *gr) {
   text_line(x, "typedef long pos;");
   text_line(x, "const f32 *dy = in%d, *image = in%d;", group_arg(gr, f.op->operands[0]),
             group_arg(gr, f.op->operands[1]));
-  text_line(x, "f32 *sum = (f32 *)%s;", f.s.epilogue ? "scratch" : "out0");
   const char *first = k->units > 1 ? "u0" : "0";
   const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)f.s.all_units);
   if (f.s.pack) kernel_buffer(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.s.nr);
   if (f.s.block)
     kernel_buffer(g, k, x, "f32", 4, "tiles", f.s.block * window_chunk_pixels(c) * f.s.la);
-  if (op_accumulator(f.op) >= 0) print_start(&f, x, first, last);
-  window_chunks(g, gr->e, x, c);
-  if (f.s.pack) text_line(x, "long packed = -1;");
-  if (f.s.block) text_line(x, "long packed_x = -1;");
-  text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
+  if (op_accumulator(f.op) >= 0) {
+    if (f.s.chunks) text_open(x, "if (!apart) {");
+    if (f.s.chunks) text_line(x, "f32 *sum = all;");
+    print_start(&f, x, first, last);
+    if (f.s.chunks) text_close(x, "}");
+  }
+  open_chunks(&f, k, first, last);
   print_unit(&f, x);
   window_chunk_rows(x, c);
   if (f.s.pack) print_panel_of_dy(&f, x);
@@ -433,9 +534,13 @@ void cpu_filter(Gen *g, const Group *gr) {
   print_width(&f, x);
   text_close(x, "}");
   text_close(x, "}");
-  if (!f.s.epilogue) return;
-  text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
-  print_unit(&f, x);
-  print_epilogue(&f, x);
-  text_close(x, "}");
+  if (f.s.epilogue) {
+    if (f.s.chunks) text_line(x, "if (apart) return;");
+    if (f.s.chunks) text_line(x, "f32 *sum = all;");
+    text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
+    print_unit(&f, x);
+    print_epilogue(&f, x);
+    text_close(x, "}");
+  }
+  if (f.s.chunks) print_combine(&f);
 }

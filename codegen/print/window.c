@@ -128,15 +128,20 @@ static void conv_input_grad(const Window *w, const ConvGeom *g) {
 }
 
 /* Chunks of pixels of y: whole rows of one image, or whole images where they are small. */
-void window_chunks(Gen *gen, const Entry *e, Text *x, const ConvGeom *g) {
+const char *window_chunk_count(Gen *gen, const Entry *e, const ConvGeom *g) {
   PixelChunks c = window_pixel_chunks(g);
+  if (!type_extent(g->x, 0)) return arena_printf(gen->a, "%lld", (long long)c.n);
   const char *all = dims_text(gen, e, g->x, 0, 1); /* images */
-  long long of_image = (long long)(c.images > 1 ? 1 : ceil_div(g->h.out, c.rows));
-  const char *chunks = c.images > 1
-                           ? text_ceil_div(gen->a, all, c.images)
-                           : text_product(gen->a, all, arena_printf(gen->a, "%lld", of_image));
-  if (!type_extent(g->x, 0)) chunks = arena_printf(gen->a, "%lld", (long long)c.n);
-  text_open(x, "for (pos h = 0; h < %s; h++) {", chunks);
+  if (c.images > 1) return text_ceil_div(gen->a, all, c.images);
+  long long of_image = (long long)ceil_div(g->h.out, c.rows);
+  return text_product(gen->a, all, arena_printf(gen->a, "%lld", of_image));
+}
+
+void window_chunks(Gen *gen, const Entry *e, Text *x, const ConvGeom *g, const char *from,
+                   const char *to) {
+  PixelChunks c = window_pixel_chunks(g);
+  const char *all = dims_text(gen, e, g->x, 0, 1);
+  text_open(x, "for (pos h = %s; h < %s; h++) {", from, to);
   if (c.images > 1) {
     text_line(x, "const pos n0 = h * %lld, y0 = 0, y1 = %lld;", (long long)c.images,
               (long long)g->h.out);
@@ -179,7 +184,7 @@ static void conv_filter_grad(const Window *w, const ConvGeom *g) {
                                 (long long)g->gin, (long long)g->h.taps, (long long)g->w.taps)));
   else
     text_line(x, "%s total = 0;", w->T);
-  window_chunks(w->g, w->gr->e, x, g);
+  window_chunks(w->g, w->gr->e, x, g, "0", window_chunk_count(w->g, w->gr->e, g));
   window_chunk_rows(x, g);
   text_line(x, "%s part = 0;", w->T);
   text_open(x, "for (pos n = n0; n < n0 + images; n++) {");

@@ -27,7 +27,10 @@ void window_sums(const Window *w);
 /* The order of the gradient by the filters. The first opens the loop over chunks h: images
    [n0, n0 + images), rows [y0, y1) of y; the second says which of them tap row r has on the image:
    `rows` from y on. */
-void window_chunks(Gen *gen, const Entry *e, Text *x, const ConvGeom *g);
+/* Texts of their number, and a loop over them, h from `from` to `to`. */
+const char *window_chunk_count(Gen *gen, const Entry *e, const ConvGeom *g);
+void window_chunks(Gen *gen, const Entry *e, Text *x, const ConvGeom *g, const char *from,
+                   const char *to);
 void window_chunk_rows(Text *x, const ConvGeom *g);
 /* What the window of an avg_pool at (row, col) of the pooled image divides by. */
 const char *window_count_text(const Window *w, const PoolGeom *g, const char *row, const char *col);

@@ -4,8 +4,11 @@
 #include "codegen/schedule/window.h"
 
 enum {
-  PACK_USES = 32,    /* tiles of a panel of dy that pay for packing it */
-  ENOUGH_UNITS = 512 /* for many threads; with fewer, many threads have less tall tiles */
+  PACK_USES = 32,     /* tiles of a panel of dy that pay for packing it */
+  ENOUGH_UNITS = 512, /* for many threads; with fewer, many threads have less tall tiles */
+  FEW_TILES = 64,     /* that leave threads of a large machine without work, */
+  TILE = 6 * 64,      /* of the most elements that registers hold */
+  ROOM = 4            /* sums of chunks take at most 1 / ROOM of the operands' bytes */
 };
 
 /* Each pixel of y has one of x, which a tile for itself reads. */
@@ -23,6 +26,13 @@ static void choose_block(const VectorMachine *m, FilterSchedule *f) {
   f->block = ceil_div(f->tiles, blocks);
 }
 
+int64_t filter_chunks(const ConvGeom *c, uint64_t bytes) {
+  int64_t chunks = window_pixel_chunks(c).n;
+  uint64_t flops = 2 * (uint64_t)(c->y->numel * c->gin * c->h.taps * c->w.taps);
+  bool few = c->f->numel < FEW_TILES * TILE && chunks > 1 && flops / 2 >= SERIAL_WORK * 4;
+  return few && bytes <= (c->x->bytes + c->y->bytes) / ROOM / (uint64_t)chunks ? chunks : 0;
+}
+
 FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape) {
   const ConvGeom *c = &shape->c;
   const WindowAxis *w = &c->w;
@@ -30,7 +40,8 @@ FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape)
                       .nr = shape->panel,
                       .ld = shape->panel,
                       .epilogue = shape->epilogue,
-                      .chunk = window_chunk_pixels(c)};
+                      .chunk = window_chunk_pixels(c),
+                      .chunks = filter_chunks(c, shape->bytes)};
   if (!f.nr) {
     f.nr = panel_columns(m, c->gout);
     f.ld = c->cout;
@@ -81,6 +92,8 @@ static int64_t rows_of(const FilterSchedule *f, int64_t tiles, int64_t n) {
 double filter_balance(const void *schedule, int threads) {
   const FilterSchedule *f = schedule;
   int64_t tiles = filter_tiles(f, threads), others = f->all_units / f->tiles, most = 0;
+  if (f->chunks && filter_apart(threads, others * tiles))
+    return units_balance(others * tiles * f->chunks, threads);
   for (int t = 0; t < threads; t++) {
     int64_t rows = rows_of(f, tiles, others * tiles * (t + 1) / threads) -
                    rows_of(f, tiles, others * tiles * t / threads);
@@ -103,4 +116,5 @@ const ScheduleKind filter_kind = {"filter", (const ScheduleField[]){FIELD(nr),
                                                                     FIELD(block),
                                                                     FIELD(la),
                                                                     FIELD(chunk),
+                                                                    FIELD(chunks),
                                                                     {0}}};

@@ -137,7 +137,8 @@ int conv_tile_size(int64_t k, int64_t tiles, int64_t of);
 
 typedef struct FilterShape {
   ConvGeom c;
-  int panel; /* columns of the panels that the filters are wanted in, or 0 */
+  int panel;      /* columns of the panels that the filters are wanted in, or 0 */
+  uint64_t bytes; /* of a gradient as it is added up */
   bool epilogue;
 } FilterShape;
 
@@ -155,10 +156,15 @@ typedef struct FilterSchedule {
   int64_t block;            /* tiles of x that lie in a buffer while panels go over them, or 0 */
   int64_t la;               /* ... with so many elements from pixel to pixel */
   bool epilogue;
-  int64_t chunk; /* pixels of a chunk of sums, at most */
+  int64_t chunk;  /* pixels of a chunk of sums, at most */
+  int64_t chunks; /* that many threads may share, each with a sum in scratch; 0: they never do */
   uint64_t flops;
   int64_t all_units, units; /* tiles of the result; 1 where one thread does all of them */
 } FilterSchedule;
+
+/* Chunks of a gradient that scratch has room for the sums of, `bytes` each, or 0. Follows from the
+   shape alone. */
+int64_t filter_chunks(const ConvGeom *c, uint64_t bytes);
 
 /* Tiles of a run for so many threads, and whether their number depends on that of threads. */
 int64_t filter_tiles(const FilterSchedule *f, int threads);

@@ -76,6 +76,12 @@ static void decides_filters(void **state) {
   assert_int_equal(filter_tiles(&f, 1), 10);
   assert_int_equal(filter_tiles(&f, 64), 14);
   assert_true(filter_balance(&f, 64) >= 0.9);
+  assert_int_equal(f.chunks, 0); /* sums of chunks would take more than a quarter of the images */
+  s.c = conv(128, 16, 16, 1, axis(32, 3, 1, 1, 1), axis(32, 3, 1, 1, 1));
+  s.bytes = 9 * 16 * 16 * 4;
+  f = filter_schedule(&machines[AVX512], &s);
+  assert_int_equal(f.chunks, 256); /* two of an image: 9 tiles are few for 16 threads */
+  assert_true(!filter_apart(2, 9) && filter_apart(16, 9) && filter_balance(&f, 64) >= 0.9);
 }
 
 static void decides_depthwise_and_pools(void **state) {
@@ -167,7 +173,7 @@ static void check_conv(Arena *a, const VectorMachine *m, const ConvShape *s) {
 }
 
 static void check_filter(const VectorMachine *m, const ConvGeom *g) {
-  FilterShape s = {.c = *g};
+  FilterShape s = {.c = *g, .bytes = g->f->bytes};
   FilterSchedule f = filter_schedule(m, &s);
   int64_t vectors = ceil_div(f.nr, machine_lanes(m, 4)), tallest = f.rows + (f.low < f.tiles);
   assert_int_equal(f.low * f.rows + (f.tiles - f.low) * (f.rows + 1), f.row);
@@ -177,10 +183,13 @@ static void check_filter(const VectorMachine *m, const ConvGeom *g) {
   assert_true(!f.pack || f.chunk * f.nr * 4 <= m->l2 / 4);
   assert_true(!f.block || (f.block <= f.tiles && f.block * f.chunk * f.la * 4 <= m->l2));
   assert_true(f.units == 1 || f.units == f.all_units);
+  assert_true(f.chunks * (int64_t)s.bytes * 4 <= (int64_t)(g->x->bytes + g->y->bytes));
+  assert_true(!f.chunks || f.chunks == window_pixel_chunks(g).n);
   for (int threads = 1; threads <= 128; threads += 21) {
     int64_t tiles = filter_tiles(&f, threads), rows = ceil_div(f.row, tiles);
     assert_true(tiles >= f.tiles && rows <= tallest && f.row / tiles >= f.least);
     assert_true(f.units == 1 || filter_balance(&f, threads) <= 1 + 1e-9);
+    if (f.chunks) assert_true(filter_balance(&f, threads) > 0.5 || f.units * f.chunks < threads);
   }
 }
 
