@@ -8,17 +8,17 @@
 #include <string.h>
 
 typedef struct Rule {
-  const char *name, *several; /* as help and notes call it */
-  double begin;
+  const char *name, *several;                /* as help and notes call it */
+  double begin;                              /* of sums -0, the identity of addition: -0 stays */
   double (*enter)(double), (*leave)(double); /* around a mean; NULL: as it is */
 } Rule;
 
 static double square(double x) { return x * x; }
 
 static const Rule rules[GC_AGGREGATES] = {
-    [GC_EACH] = {"mean", "means", 0, NULL, NULL},
-    [GC_MEAN] = {"mean", "means", 0, NULL, NULL},
-    [GC_SUM] = {"sum", "sums", 0, NULL, NULL},
+    [GC_EACH] = {"mean", "means", -0.0, NULL, NULL},
+    [GC_MEAN] = {"mean", "means", -0.0, NULL, NULL},
+    [GC_SUM] = {"sum", "sums", -0.0, NULL, NULL},
     [GC_MAX] = {"maximum", "maxima", -INFINITY, NULL, NULL},
     [GC_MIN] = {"minimum", "minima", INFINITY, NULL, NULL},
     [GC_EXP_MEAN] = {"geometric mean", "geometric means", 0, log, exp},
