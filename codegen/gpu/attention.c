@@ -97,7 +97,7 @@ static void tensor_instance(Gen *g, Kernel *k, const Attention *a, const GridAtt
       keys ? s->key_tiles : s->tiles, a->causal ? "true" : "false", (long long)s->part, s->copy_d,
       s->copy_e);
   text_line(x, "extern __shared__ __align__(128) char smem[];");
-  text_line(x, "Block block = {smem};");
+  text_line(x, "Block block = {{}, smem};");
   k->block = keys ? s->key_threads : s->threads;
   k->shared = keys ? s->key_shared : s->shared;
 }
