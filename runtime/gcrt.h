@@ -117,15 +117,17 @@ typedef struct GcArg {
   const int64_t *stride;
 } GcArg;
 
-/* A tensor map that a kernel takes behind its other parameters: of an argument, row-major from its
-   first byte, its rows padded or not, and of a box in it that is copied at once; the contiguous
-   axis first. */
+/* A tensor map that a kernel takes behind its other parameters: of elements of an argument in up to
+   four axes, the contiguous one first, and of a box of them that is copied at once. Boxes of 2-byte
+   elements are swizzled in rows of 128 bytes. */
+enum { GC_MAP_AXES = 4 };
 typedef struct GcTensorMap {
   int arg;
-  GcDtype dtype;    /* of 2 bytes */
-  uint64_t size[3]; /* elements */
-  uint32_t box[3];
-  uint64_t row; /* elements from one row to the next */
+  GcDtype dtype;              /* of 2 bytes, or f32 */
+  uint64_t offset;            /* bytes from the argument's first to that of the first element */
+  uint64_t size[GC_MAP_AXES]; /* elements */
+  uint64_t stride[GC_MAP_AXES - 1]; /* bytes, of all axes but the first; ascending */
+  uint32_t box[GC_MAP_AXES];        /* elements */
 } GcTensorMap;
 
 /* A launch on a GPU. The kernel's parameters are device addresses: one for each argument, in order,

@@ -1,55 +1,95 @@
 /* Attention on the GPU. A block of threads computes a block of queries. Gradients take two
    launches, with respect to queries and with respect to keys and values, so that nothing is added
-   up across blocks. Halves go through tensor cores (TensorAttention of text/tensor_attention.h),
-   unless --exact forbids it or heads are too long; all else through FlashAttention of
-   text/attention.h.
+   up across blocks. Halves go through tensor cores (TensorAttention of text/tensor_attention.h; on
+   sm_90a attention_sm90a.c), unless --exact forbids it or heads are too long; all else through
+   FlashAttention of text/attention.h. The blocks of causal attention that have most to do come
+   first, so that multiprocessors end together (Graham, 1969); in bands of heads, so that what they
+   read stays in L2.
    Contract: the CPU's bits, except on tensor cores, where the shape alone gives the order of sums.
  */
-#include "codegen/print/attention.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/attention.h"
 #include "codegen/program/extent.h"
 #include "passes/plan.h"
 
+void cuda_attention_block(Text *x, const Attention *a, bool keys, const char *at, int64_t rows,
+                          int64_t blocks) {
+  const char *row = keys ? "j0" : "i0";
+  const long long heads = keys ? a->heads / a->group : a->heads,
+                  band = attention_band(&a->shape, keys);
+  if (!a->causal) {
+    text_line(x, "const int h = %s / %lld, %s = %s %% %lld * %lld;", at, (long long)blocks, row, at,
+              (long long)blocks, (long long)rows);
+    return;
+  }
+  if (band < heads)
+    text_line(x,
+              "const int band = %s / %lld, in = %s %% %lld, width = %lld - band * %lld < %lld ? "
+              "%lld - band * %lld : %lld;",
+              at, band * blocks, at, band * blocks, heads, band, band, heads, band, band);
+  else
+    text_line(x, "const int band = 0, in = %s, width = %lld;", at, heads);
+  text_line(x, "const int h = band * %lld + in %% width, %s = %s * %lld;", band, row,
+            keys ? "(in / width)"
+                 : arena_printf(x->a, "(%lld - in / width)", (long long)blocks - 1),
+            (long long)rows);
+}
+
 /* Declares the head h, the first of its block's `rows` rows, and the first column of the results.
  */
-static void declare_block(Text *x, const GridAttentionSchedule *s, const char *row, long long rows,
-                          long long blocks, long long parts) {
+static void declare_block(Text *x, const Attention *a, const GridAttentionSchedule *s, bool keys) {
+  const int64_t parts = keys ? s->key_parts : s->query_parts;
+  const char *at = "(int)blockIdx.x";
   if (parts > 1) {
     text_line(x,
               "const int at = (int)(blockIdx.x / %lldu), first_column = (int)(blockIdx.x %% %lldu) "
               "* %lld;",
-              parts, parts, (long long)s->part);
-    text_line(x, "const int h = at / %lld, %s = at %% %lld * %lld;", blocks, row, blocks, rows);
-    return;
+              (long long)parts, (long long)parts, (long long)s->part);
+    at = "at";
   }
-  text_line(x, "const int h = (int)(blockIdx.x / %lldu), %s = (int)(blockIdx.x %% %lldu) * %lld;",
-            blocks, row, blocks, rows);
-  text_line(x, "const int first_column = 0;");
+  cuda_attention_block(x, a, keys, at, keys ? s->key_rows : s->rows,
+                       keys ? s->key_blocks : s->query_blocks);
+  if (parts <= 1) text_line(x, "const int first_column = 0;");
+}
+
+HeadAxis *cuda_head_axes(Gen *g, const Type *t, const StridedView *at, int *n) {
+  HeadAxis *out = ARENA_ARRAY(g->a, HeadAxis, t->rank);
+  int64_t inner = 1;
+  *n = 0;
+  for (int i = t->rank - 2; i-- > 0;) {
+    HeadAxis x = {.inner = inner, .extent = t->dim[i], .stride = at->stride[i], .last = true};
+    if (x.extent == 1) continue;
+    while (i > 0 && (t->dim[i - 1] == 1 || at->stride[i - 1] == x.stride * x.extent)) /* as one */
+      x.extent *= t->dim[--i];
+    inner *= x.extent;
+    for (int k = 0; k < i; k++) x.last &= t->dim[k] == 1;
+    out[(*n)++] = x;
+  }
+  return out;
+}
+
+const char *cuda_head_index(Gen *g, const HeadAxis *axis, const char *head) {
+  Text x = text_new(g->a, 0);
+  text_add(&x, "%s", head);
+  if (axis->inner > 1) text_add(&x, " / %lld", (long long)axis->inner);
+  if (!axis->last) text_add(&x, " %% %lld", (long long)axis->extent);
+  return text_str(&x);
 }
 
 /* "(int64_t)(h) / 12 * 49152 + (int64_t)(h) % 12 * 64": where the head begins in what its rows lie
-   in, by the strides of the axes before them. */
+   in. */
 static const char *head_offset(Gen *g, const Type *t, const StridedView *at, const char *head) {
   Text x = text_new(g->a, 0);
-  int64_t inner = 1;
-  for (int i = t->rank - 2; i-- > 0;) {
-    int64_t extent = t->dim[i], stride = at->stride[i];
-    if (extent == 1) continue;
-    while (i > 0 && (t->dim[i - 1] == 1 || at->stride[i - 1] == stride * extent)) /* as one axis */
-      extent *= t->dim[--i];
-    text_add(&x, " + (int64_t)(%s)", head);
-    if (inner > 1) text_add(&x, " / %lld", (long long)inner);
-    inner *= extent;
-    bool last = true;
-    for (int k = 0; k < i; k++) last &= t->dim[k] == 1;
-    if (!last) text_add(&x, " %% %lld", (long long)extent);
-    text_add(&x, " * %lld", (long long)stride);
-  }
+  int n;
+  const HeadAxis *axis = cuda_head_axes(g, t, at, &n);
+  for (int i = 0; i < n; i++)
+    text_add(&x, " + %s * %lld",
+             cuda_head_index(g, &axis[i], arena_printf(g->a, "(int64_t)(%s)", head)),
+             (long long)axis[i].stride);
   if (at->offset) text_add(&x, " + %lld", (long long)at->offset);
   return text_str(&x);
 }
 
-static int64_t row_stride(const Type *t, const StridedView *at) {
+int64_t cuda_row_stride(const Type *t, const StridedView *at) {
   return t->dim[t->rank - 2] == 1 ? t->dim[t->rank - 1] : at->stride[t->rank - 2];
 }
 
@@ -58,8 +98,7 @@ static int64_t head_stride(const Type *t, const StridedView *at) {
   return t->rank < 3 ? 0 : at->stride[t->rank - 3];
 }
 
-/* Declares where rows lie. */
-static void declare_rows(Text *x, const Attention *a) {
+void cuda_attention_rows(Text *x, const Attention *a) {
   const Entry *e = a->gr->e;
   const Op *op = a->op;
   const Type *q = value_type(e, op->operands[a->grad]),
@@ -69,12 +108,12 @@ static void declare_rows(Text *x, const Attention *a) {
   const StridedView *y_at = a->grad ? &a->dy_at : &a->result_at[0];
   int64_t made[3] = {0};
   for (int i = 0; a->grad && i < 3; i++)
-    made[i] = row_stride(value_type(e, op->results[i]), &a->result_at[i]);
+    made[i] = cuda_row_stride(value_type(e, op->results[i]), &a->result_at[i]);
   text_line(x, "typedef AttentionRows<%lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld> Rows;",
-            (long long)row_stride(q, &a->q_at), (long long)row_stride(k, &a->k_at),
-            (long long)row_stride(v, &a->v_at), (long long)row_stride(y, y_at), (long long)made[0],
-            (long long)made[1], (long long)made[2], (long long)head_stride(q, &a->q_at),
-            (long long)head_stride(y, y_at));
+            (long long)cuda_row_stride(q, &a->q_at), (long long)cuda_row_stride(k, &a->k_at),
+            (long long)cuda_row_stride(v, &a->v_at), (long long)cuda_row_stride(y, y_at),
+            (long long)made[0], (long long)made[1], (long long)made[2],
+            (long long)head_stride(q, &a->q_at), (long long)head_stride(y, y_at));
 }
 
 static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttentionSchedule *s) {
@@ -105,7 +144,7 @@ static void tensor_instance(Gen *g, Kernel *k, const Attention *a, const GridAtt
 /* Declares the template's instance. */
 static void start(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
                   bool keys) {
-  declare_rows(&k->text, a);
+  cuda_attention_rows(&k->text, a);
   if (s->tensor)
     tensor_instance(g, k, a, s, keys);
   else
@@ -119,7 +158,7 @@ static const char *mask_row(Gen *g, const Attention *a, const char *head) {
   return attention_mask_row(g, a, arena_printf(g->a, "(int64_t)(%s)", head), "0");
 }
 
-static void declare_params(Gen *g, Text *x, const Attention *a, const char *head) {
+void cuda_attention_params(Gen *g, Text *x, const Attention *a, const char *head) {
   text_line(x, "AttentionParams<%s> params;", a->T);
   text_line(x, "params.scale = %s;", attention_scale(g, a));
   if (a->masked)
@@ -130,6 +169,14 @@ static void declare_params(Gen *g, Text *x, const Attention *a, const char *head
             attention_mask_step(a));
 }
 
+const char *cuda_masks(Gen *g, const Attention *a, const char *first) {
+  const char *mask = "(const uint8_t *)0";
+  if (a->masked)
+    mask = arena_printf(g->a, "in%d + %s", a->mask,
+                        mask_row(g, a, arena_printf(g->a, "%s + g", first)));
+  return arena_printf(g->a, "[=](int g) { return %s; }", mask);
+}
+
 /* "in0 + (int64_t)(h) * 4096": the head's part of an operand */
 static const char *of_head(Gen *g, const Attention *a, int operand, int arg, const StridedView *at,
                            const char *head) {
@@ -138,12 +185,12 @@ static const char *of_head(Gen *g, const Attention *a, int operand, int arg, con
 }
 
 /* ... of what has a number a query */
-static const char *of_queries(Gen *g, const Attention *a, const char *name, const char *head) {
+const char *cuda_of_queries(Gen *g, const Attention *a, const char *name, const char *head) {
   return arena_printf(g->a, "%s + (int64_t)(%s) * %lld", name, head, (long long)a->t);
 }
 
 /* ... of a result */
-static const char *result(Gen *g, const Attention *a, int k, const char *head) {
+const char *cuda_attention_result(Gen *g, const Attention *a, int k, const char *head) {
   const Type *t = value_type(a->gr->e, a->op->results[k]);
   return arena_printf(g->a, "out%d%s", a->result[k], head_offset(g, t, &a->result_at[k], head));
 }
@@ -154,12 +201,11 @@ static const char *operands(Gen *g, const Attention *a, const char *q_head, cons
                                  of_head(g, a, a->grad + 2, a->v, &a->v_at, kv_head));
   if (!a->grad) return qkv;
   return arena_printf(g->a, "%s, %s, %s, %s", qkv, of_head(g, a, 0, a->dy, &a->dy_at, q_head),
-                      of_queries(g, a, arena_printf(g->a, "in%d", a->lse), q_head),
-                      of_queries(g, a, arena_printf(g->a, "in%d", a->delta), q_head));
+                      cuda_of_queries(g, a, arena_printf(g->a, "in%d", a->lse), q_head),
+                      cuda_of_queries(g, a, arena_printf(g->a, "in%d", a->delta), q_head));
 }
 
-/* Blocks of heads behind those of this run. */
-static void leave_behind(Gen *g, Text *x, const Attention *a, int operand) {
+void cuda_leave_behind(Gen *g, Text *x, const Attention *a, int operand) {
   const Type *t = value_type(a->gr->e, a->op->operands[operand]);
   if (!dims_bounded(t, 0, t->rank - 2)) return;
   text_line(x, "if (h >= %s) return;", dims_text(g, a->gr->e, t, 0, t->rank - 2));
@@ -169,15 +215,17 @@ static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSc
   Text *x = &k->text;
   start(g, k, a, s, false);
   k->grid = s->blocks;
-  declare_block(x, s, "i0", s->rows, s->query_blocks, s->query_parts);
-  leave_behind(g, x, a, a->grad);
-  declare_params(g, x, a, "h");
+  declare_block(x, a, s, false);
+  cuda_leave_behind(g, x, a, a->grad);
+  cuda_attention_params(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
-    text_line(x, "block.backward_q(%s, %s, params, i0, first_column);", in, result(g, a, 0, "h"));
+    text_line(x, "block.backward_q(%s, %s, params, i0, first_column);", in,
+              cuda_attention_result(g, a, 0, "h"));
   else
-    text_line(x, "block.forward(%s, %s, %s, params, i0, first_column);", in, result(g, a, 0, "h"),
-              of_queries(g, a, arena_printf(g->a, "out%d", a->result[1]), "h"));
+    text_line(x, "block.forward(%s, %s, %s, params, i0, first_column);", in,
+              cuda_attention_result(g, a, 0, "h"),
+              cuda_of_queries(g, a, arena_printf(g->a, "out%d", a->result[1]), "h"));
 }
 
 static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
@@ -185,19 +233,14 @@ static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSched
   long long group = a->group;
   start(g, k, a, s, true);
   k->grid = s->blocks_of_keys;
-  declare_block(x, s, "j0", s->key_rows, s->key_blocks, s->key_parts);
-  leave_behind(g, x, a, a->grad + 1);
-  declare_params(g, x, a, "0");
+  declare_block(x, a, s, true);
+  cuda_leave_behind(g, x, a, a->grad + 1);
+  cuda_attention_params(g, x, a, "0");
   const char *first = arena_printf(g->a, "h * %lld", group);
   const char *in = operands(g, a, first, "h");
-  const char *mask = "(const uint8_t *)0";
-  if (a->masked)
-    mask = arena_printf(g->a, "in%d + %s", a->mask,
-                        mask_row(g, a, arena_printf(g->a, "%s + g", first)));
-  text_line(
-      x,
-      "block.backward_kv(%s, %s, %s, params, %lld, j0, first_column, [=](int g) { return %s; });",
-      in, result(g, a, 1, "h"), result(g, a, 2, "h"), group, mask);
+  text_line(x, "block.backward_kv(%s, %s, %s, params, %lld, j0, first_column, %s);", in,
+            cuda_attention_result(g, a, 1, "h"), cuda_attention_result(g, a, 2, "h"), group,
+            cuda_masks(g, a, first));
 }
 
 void cuda_attention(Gen *g, const Group *gr) {
@@ -218,5 +261,9 @@ void cuda_attention(Gen *g, const Group *gr) {
     ((CudaNotes *)g->own)->tensor_cores_off = true;
   }
   queries(g, k, &a, &s);
-  if (a.grad) keys(g, cuda_kernel_next(g, gr, "keys"), &a, &s);
+  if (s.tensor) cuda_attention_sm90a(g, k, &a, false);
+  if (!a.grad) return;
+  k = cuda_kernel_next(g, gr, "keys");
+  keys(g, k, &a, &s);
+  if (s.tensor) cuda_attention_sm90a(g, k, &a, true);
 }

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 
 extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[],
-    cuda_text_tensor_attention[], cuda_text_wgmma[], cuda_text_conv[], cuda_text_tensor_conv[],
-    shared_text_math[], shared_text_convert[], shared_text_random[];
+    cuda_text_tensor_attention[], cuda_text_wgmma[], cuda_text_wgmma_attention[], cuda_text_conv[],
+    cuda_text_tensor_conv[], shared_text_math[], shared_text_convert[], shared_text_random[];
 
 static const GroupPrinters printers = {.map = cuda_map,
                                        .rows = cuda_rows,
@@ -63,9 +63,10 @@ const char *cuda_buffers(Arena *a, const CudaFunction *f) {
 /* Tensor maps want addresses at multiples of 16 bytes, in every iteration. */
 static bool takes_maps(const Launch *l, int depth) {
   const KernelVariant *own = l->kernel->variant;
-  for (int i = 0; own && i < 2; i++) {
-    const Address *at = &l->args[own->map[i].arg];
-    if (at->offset % 16) return false;
+  for (int i = 0; own && i < own->maps; i++) {
+    const KernelMap *m = &own->map[i];
+    const Address *at = &l->args[m->arg];
+    if ((at->offset + (uint64_t)(m->offset * dtype_size(m->dtype))) % 16) return false;
     for (int d = 0; at->stride && d < depth; d++)
       if (at->stride[d] % 16) return false;
   }
@@ -100,17 +101,22 @@ static CudaFunction function_new(CudaProgram *p, const Entry *e, const Launch *l
   f.what = describe(&p->g, l, e);
   Text x = text_new(a, 0);
   const char *min_blocks = k->min_blocks ? arena_printf(a, ", %d", k->min_blocks) : "";
-  const char *block = sm90a ? arena_printf(a, "GC_EITHER(%d, %d, 1)", k->block, k->variant->block)
-                            : arena_printf(a, "%d", k->block);
-  text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%s%s) %s(", block, min_blocks,
-           f.name);
+  const char *bounds = arena_printf(a, "%d%s", k->block, min_blocks);
+  if (sm90a)
+    bounds = arena_printf(a, "GC_EITHER(%d, %d, %d)", k->block, k->variant->block,
+                          k->variant->min_blocks);
+  text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%s) %s(", bounds, f.name);
   for (int i = 0; i < k->nargs; i++) {
     const Access *at = &k->args[i].access;
     f.rights[i] = (uint8_t)((at->read ? 1 : 0) + (at->write ? 2 : 0));
     f.bytes[i] = l->args[i].bytes;
     text_add(&x, "%svoid *p%d, ", at->write ? "" : "const ", i);
   }
-  text_add(&x, "const GcEnv *env, GcDeviceFault *fault%s) {", sm90a ? " GC_TENSOR_MAPS" : "");
+  text_add(&x, "const GcEnv *env, GcDeviceFault *fault");
+  for (int i = 0; sm90a && i < k->variant->maps; i++)
+    text_add(&x, "%s, const __grid_constant__ GcTensorMap %s", i ? "" : " GC_EITHER(, ",
+             k->variant->map[i].name);
+  text_add(&x, "%s) {", sm90a ? ")" : "");
   f.head = text_str(&x);
   return f;
 }
@@ -143,14 +149,23 @@ static int64_t times_of(const Op *op) {
   return times;
 }
 
+static const char *map_dtype(Dtype dt) {
+  return dt == DT_F16 ? "GC_F16" : dt == DT_BF16 ? "GC_BF16" : "GC_F32";
+}
+
 /* Of variant 1, for sm_90a. */
 static void print_maps(Text *x, int id, const KernelVariant *own) {
   text_add(x, "static const GcTensorMap maps%d[] = {", id);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < own->maps; i++) {
     const KernelMap *m = &own->map[i];
-    text_add(x, "%s{%d, %s, {%" PRId64 ", %" PRId64 ", %" PRId64 "}, {%d, %d, %d}, %" PRId64 "}",
-             i ? ", " : "", m->arg, m->dtype == DT_F16 ? "GC_F16" : "GC_BF16", m->size[0],
-             m->size[1], m->size[2], (int)m->box[0], (int)m->box[1], (int)m->box[2], m->row);
+    const int bytes = dtype_size(m->dtype);
+    text_add(x, "%s{%d, %s, %" PRId64 ", {", i ? ", " : "", m->arg, map_dtype(m->dtype),
+             m->offset * bytes);
+    for (int d = 0; d < MAP_AXES; d++) text_add(x, "%s%" PRId64, d ? ", " : "", m->size[d]);
+    for (int d = 1; d < MAP_AXES; d++)
+      text_add(x, "%s%" PRId64, d > 1 ? ", " : "}, {", m->stride[d] * bytes);
+    for (int d = 0; d < MAP_AXES; d++) text_add(x, "%s%" PRId64, d ? ", " : "}, {", m->box[d]);
+    text_add(x, "}}");
   }
   text_add(x, "};\n");
 }
@@ -167,19 +182,27 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   text_add(&t->text, "static const GcLaunch launch%d[] = {{%d, %" PRId64 ", %d, %d}, ", id, f,
            k->grid, k->block, k->shared);
   if (sm90a)
-    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, maps%d, 2}};\n", f, k->variant->grid,
-             k->variant->block, k->variant->shared, id);
+    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, maps%d, %d}};\n", f, k->variant->grid,
+             k->variant->block, k->variant->shared, id, k->variant->maps);
   else
     text_add(&t->text, "{%d, %" PRId64 ", %d, %d}};\n", f, k->grid, k->block, k->shared);
   return (StepText){"NULL", arena_printf(p->g.a, "launch%d", id)};
 }
 
 const Sections *cuda_library(Arena *a) {
-  const char *const texts[] = {
-      cuda_text_device,   shared_text_math,      shared_text_convert,
-      shared_text_random, cuda_text_gemm,        cuda_text_tensor,
-      cuda_text_wgmma,    cuda_text_attention,   cuda_text_tensor_attention,
-      cuda_text_conv,     cuda_text_tensor_conv, NULL};
+  const char *const texts[] = {cuda_text_device,
+                               shared_text_math,
+                               shared_text_convert,
+                               shared_text_random,
+                               cuda_text_gemm,
+                               cuda_text_tensor,
+                               cuda_text_wgmma,
+                               cuda_text_attention,
+                               cuda_text_tensor_attention,
+                               cuda_text_wgmma_attention,
+                               cuda_text_conv,
+                               cuda_text_tensor_conv,
+                               NULL};
   return sections_of(a, texts);
 }
 

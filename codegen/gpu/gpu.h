@@ -28,20 +28,23 @@ typedef struct CudaNotes {
                           */
 } CudaNotes;
 
-/* A tensor map: of an argument, row-major from its first byte on, its rows padded or not, and of a
-   box in it that is copied at once. */
+/* A tensor map: of elements of an argument in axes, the contiguous one first, and of a box of them
+   that is copied at once. Lengths are in elements. */
+enum { MAP_AXES = 4, MOST_MAPS = 6 };
 typedef struct KernelMap {
+  const char *name; /* of the kernel's parameter */
   int arg;
   Dtype dtype;
-  int64_t size[3], box[3]; /* the contiguous axis first */
-  int64_t row;             /* elements from one row to the next */
+  int64_t offset;                                          /* of the first element */
+  int64_t size[MAP_AXES], stride[MAP_AXES], box[MAP_AXES]; /* strides ascend */
 } KernelMap;
-/* Code of its own for sm_90a, whose launches take two tensor maps. */
+/* Code of its own for sm_90a, whose launches take tensor maps. */
 struct KernelVariant {
   Text text;
   int64_t grid;
-  int block, shared;
-  KernelMap map[2];
+  int block, shared, min_blocks; /* min_blocks: as of a kernel */
+  KernelMap map[MOST_MAPS];
+  int maps;
 };
 
 /* kernel_new, with the arguments declared; the type of positions is chosen for the group. */

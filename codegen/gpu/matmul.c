@@ -130,12 +130,15 @@ static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
 }
 
 /* Maps of an operand stored [edge, k], or across: [k, edge]; see text/wgmma.h. */
-static KernelMap map_of(const GridProduct *p, int arg, int64_t row, int64_t edge, bool across,
-                        int64_t rows) {
-  KernelMap m = {.arg = arg, .dtype = p->s.in, .row = row};
-  m.size[0] = across ? edge : p->s.k, m.size[1] = across ? p->s.k : edge, m.size[2] = p->s.batch;
-  m.box[0] = WGMMA_DEPTH, m.box[1] = across ? WGMMA_DEPTH : rows, m.box[2] = 1;
-  return m;
+static KernelMap map_of(const GridProduct *p, const char *name, int arg, int64_t row, int64_t edge,
+                        bool across, int64_t rows) {
+  const int64_t down = across ? p->s.k : edge, all = row * down;
+  return (KernelMap){.name = name,
+                     .arg = arg,
+                     .dtype = p->s.in,
+                     .size = {across ? edge : p->s.k, down, p->s.batch, 1},
+                     .stride = {1, row, all, all * p->s.batch},
+                     .box = {WGMMA_DEPTH, across ? WGMMA_DEPTH : rows, 1, 1}};
 }
 
 /* The code for sm_90a, where the product is one for it. */
@@ -146,8 +149,9 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
   *own = (KernelVariant){
       .text = text_new(g->a, 1), .grid = p.s.blocks, .block = p.s.threads, .shared = p.s.shared};
-  own->map[0] = map_of(&p, p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm);
-  own->map[1] = map_of(&p, p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn);
+  own->min_blocks = 1, own->maps = 2;
+  own->map[0] = map_of(&p, "map_a", p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm);
+  own->map[1] = map_of(&p, "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn);
   Text *x = &own->text;
   const int stages = wgmma_stages(&p.s);
   text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d> Tile;",

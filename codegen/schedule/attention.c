@@ -245,6 +245,69 @@ GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const 
   return a;
 }
 
+int64_t attention_band(const AttentionShape *s, bool keys) {
+  enum { L2 = 16 << 20 }; /* bytes: less than half of an A100's or H100's */
+  int64_t heads = keys ? s->heads / s->group : s->heads;
+  int64_t bytes = (keys ? s->t * s->group : s->s) * (s->d + s->e) * dtype_size(s->in);
+  int64_t band = bytes > 0 ? L2 / bytes : heads;
+  return band < 1 ? 1 : band < heads ? band : heads;
+}
+
+/* ---- on sm_90a ---- */
+
+enum {
+  WARPGROUP = 128,  /* threads */
+  GROUP_ROWS = 64,  /* of a warpgroup: those of an instruction */
+  PIECE = 64,       /* halves of a row that lie side by side in shared memory */
+  WGMMA_LONG = 128, /* halves of a row: registers hold the sums of no more */
+  WGMMA_SHARED =
+      227 << 10, /* bytes of a block, all that a multiprocessor has but for a block's own KiB */
+  BLOCK_SHARED = 1 << 10, /* of the system's, and of mbarriers and alignment */
+  MOST_STAGES = 4,
+  LEAST_STAGES = 2,
+  /* Multiplications of mma.sync in those of wgmma: columns of zeros that fill a piece cost no more.
+   */
+  MMA_PERCENT = 62
+};
+
+static int64_t whole_pieces(int64_t n) { return ceil_div(n, PIECE) * PIECE; }
+
+static bool fills_pieces(int64_t n) { return whole_pieces(n) * MMA_PERCENT <= n * 100; }
+
+/* The ring has what `resident` blocks leave of a multiprocessor's shared memory, up to four stages.
+ */
+static int ring_stages(const AttentionShape *s, bool keys, int rows, int resident) {
+  int64_t row = (whole_pieces(s->d) + whole_pieces(s->e)) * 2;
+  int64_t own = rows * (s->grad ? row : whole_pieces(s->d) * 2);
+  int64_t stage = WGMMA_STEP * (row + (keys ? 8 : 0));
+  int64_t stages = ((WGMMA_SHARED + BLOCK_SHARED) / resident - 2 * BLOCK_SHARED - own) / stage;
+  return stages > MOST_STAGES ? MOST_STAGES : (int)stages;
+}
+
+/* Two warpgroups of a block share what is copied. Heads that give too few such blocks for all
+   multiprocessors have one, and a multiprocessor two blocks. By count, not measured on a device. */
+bool wgmma_attention_schedule(const GridMachine *machine, const AttentionShape *s, bool keys,
+                              WgmmaAttentionSchedule *out) {
+  int64_t rows = keys ? s->s : s->t, heads = keys ? s->heads / s->group : s->heads;
+  if (!dtype_is_half(s->in) || s->t < GROUP_ROWS || s->s < GROUP_ROWS || s->d > WGMMA_LONG ||
+      s->e > WGMMA_LONG || !fills_pieces(s->d) || !fills_pieces(s->e) ||
+      s->heads * s->t > INT32_MAX - WGMMA_STEP)
+    return false;
+  int groups = heads * ceil_div(rows, 2 * GROUP_ROWS) >= machine->blocks ? 2 : 1;
+  if (ring_stages(s, keys, groups * GROUP_ROWS, 3 - groups) < LEAST_STAGES) groups = 2;
+  *out = (WgmmaAttentionSchedule){.groups = groups,
+                                  .rows = groups * GROUP_ROWS,
+                                  .resident = 3 - groups,
+                                  .threads = (groups + 1) * WARPGROUP};
+  out->stages = ring_stages(s, keys, out->rows, out->resident);
+  int64_t row = (whole_pieces(s->d) + whole_pieces(s->e)) * 2;
+  out->shared = (int)(out->rows * (s->grad ? row : whole_pieces(s->d) * 2) +
+                      out->stages * WGMMA_STEP * (row + (keys ? 8 : 0)));
+  out->blocks_of_head = ceil_div(rows, out->rows);
+  out->blocks = heads * out->blocks_of_head;
+  return out->stages >= LEAST_STAGES;
+}
+
 #define FIELD(f) SCHEDULE_FIELD(GridAttentionSchedule, f)
 const ScheduleKind grid_attention_kind = {"attention", (const ScheduleField[]){FIELD(heads),
                                                                                FIELD(group),

@@ -61,8 +61,26 @@ typedef struct GridAttentionSchedule {
   int64_t blocks, blocks_of_keys;   /* of threads; of the second launch of gradients */
 } GridAttentionSchedule;
 
+/* Heads whose blocks come together where some blocks have more to do than others: what they read
+   fits L2. keys: of the launch by keys and values. */
+int64_t attention_band(const AttentionShape *s, bool keys);
+
 /* tensor: tensor cores may be used. They are, for halves of heads that are not too long. */
 GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const AttentionShape *s,
                                               bool tensor);
 extern const ScheduleKind grid_attention_kind;
+
+/* On sm_90a: a warpgroup copies, each of the others multiplies 64 rows by those of a step. */
+enum { WGMMA_STEP = 64 };
+typedef struct WgmmaAttentionSchedule {
+  int groups;          /* warpgroups that multiply */
+  int rows, stages;    /* of a block; of its ring */
+  int threads, shared; /* of a block */
+  int resident;        /* blocks that a multiprocessor is to hold */
+  int64_t blocks_of_head, blocks;
+} WgmmaAttentionSchedule;
+
+/* keys: of the launch by keys and values. False: heads that are too long or too short for it. */
+bool wgmma_attention_schedule(const GridMachine *machine, const AttentionShape *s, bool keys,
+                              WgmmaAttentionSchedule *out);
 #endif

@@ -40,15 +40,15 @@ static ParamCount count_params(const Cuda *c, const GcEntry *e) {
 
 bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
                       void **params) {
-  enum { F16 = 6, BF16 = 9, SWIZZLE_128 = 3, PROMOTE_128 = 2, BYTES = 2 };
-  static const uint32_t steps[3] = {1, 1, 1};
+  enum { F16 = 6, F32 = 7, BF16 = 9, SWIZZLE_128 = 3, PROMOTE_128 = 2 };
+  static const int types[] = {[GC_F16] = F16, [GC_BF16] = BF16, [GC_F32] = F32};
+  static const uint32_t steps[GC_MAP_AXES] = {1, 1, 1, 1};
   for (int i = 0; i < l->nmaps; i++) {
     const GcTensorMap *m = &l->maps[i];
-    const uint64_t row = m->row * BYTES, strides[2] = {row, row * m->size[1]};
     params[i] = maps + (size_t)TENSOR_MAP * (size_t)i;
-    if (!CUDA_CALL(c, TensorMapEncode, params[i], m->dtype == GC_F16 ? F16 : BF16, 3,
-                   address[m->arg], m->size, strides, m->box, steps, 0, SWIZZLE_128, PROMOTE_128,
-                   0))
+    if (!CUDA_CALL(c, TensorMapEncode, params[i], types[m->dtype], GC_MAP_AXES,
+                   address[m->arg] + m->offset, m->size, m->stride, m->box, steps, 0,
+                   m->dtype == GC_F32 ? 0 : SWIZZLE_128, PROMOTE_128, 0))
       return false;
   }
   return true;

@@ -83,13 +83,15 @@ static size_t add_maps(uint64_t *params, size_t at, const GcLaunch *l, void *con
   at = (at + 63) & ~(size_t)63;
   for (int i = 0; i < l->nmaps; i++, at += PTX_TENSOR_BYTES) {
     const GcTensorMap *m = &l->maps[i];
-    PtxTensor t = {.type = m->dtype == GC_F16 ? 6 : 9,
-                   .rank = 3,
-                   .address = (uintptr_t)p[m->arg],
-                   .step = {1, 1, 1},
-                   .swizzle = 3};
-    for (int d = 0; d < 3; d++) t.size[d] = m->size[d], t.box[d] = m->box[d];
-    t.stride[0] = 2 * m->row, t.stride[1] = t.stride[0] * m->size[1];
+    PtxTensor t = {.type = m->dtype == GC_F16   ? 6
+                           : m->dtype == GC_F32 ? 7
+                                                : 9,
+                   .rank = GC_MAP_AXES,
+                   .address = (uintptr_t)p[m->arg] + m->offset,
+                   .step = {1, 1, 1, 1},
+                   .swizzle = m->dtype == GC_F32 ? 0 : 3};
+    for (int d = 0; d < GC_MAP_AXES; d++) t.size[d] = m->size[d], t.box[d] = m->box[d];
+    for (int d = 0; d < GC_MAP_AXES - 1; d++) t.stride[d] = m->stride[d];
     const char *wrong = ptx_tensor_map(params + at / 8, &t);
     if (wrong) printf("a tensor map: %s\n", wrong);
   }
@@ -106,7 +108,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   GcDeviceFault fault = {.site = -1};
   if (s == d->head.left_out) return true;
   GcEnv own = *env;
-  _Alignas(64) uint64_t params[MAX_ARGS + 4 * PTX_TENSOR_BYTES / 8];
+  _Alignas(64) uint64_t params[MAX_ARGS + (MOST_MAPS + 1) * PTX_TENSOR_BYTES / 8];
   char names[MAX_ARGS][8];
   Buffers b = {.n = 0};
   for (int i = 0; i < s->nargs; i++) {

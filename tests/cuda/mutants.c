@@ -154,7 +154,7 @@ typedef struct Alone {
   int entry;                 /* the first one that launches it */
   char *ptx;                 /* before any edit; NULL: none was tried yet */
   const char *body;
-  Part part[7];
+  Part part[9];
   int parts;
 } Alone;
 
@@ -214,10 +214,14 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 0, "TensorTile<", "TensorTile");
   add_text(s, k, 1, "TensorTile<", "async_copy");
   add_text(s, k, 2, "FlashAttention<", "FlashAttention");
+  if (!cuda_variant(s->arch)) add_text(s, k, 7, "TensorAttention<", "AttentionScores");
   add_text(s, k, 4, "TensorAttention<", "TensorAttention");
   add_text(s, k, 5, "ConvTile<", "ConvTile");
   add_text(s, k, 3, "Gemm<", "Gemm");
-  if (cuda_variant(s->arch)) add_text(s, k, 6, "WgmmaTile<", "WgmmaTile");
+  if (!cuda_variant(s->arch)) return k->entry >= 0;
+  add_text(s, k, 6, "WgmmaTile<", "WgmmaTile");
+  add_text(s, k, 7, "WgmmaAttention<", "AttentionScores");
+  add_text(s, k, 8, "WgmmaAttention<", "WgmmaAttention");
   return k->entry >= 0;
 }
 

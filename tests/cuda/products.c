@@ -167,7 +167,7 @@ static int check_sm90a(const Compiled *c, const char *ptx, int i) {
   if (from && !to) to = from + strlen(from);
   if (!to || !has(from, to, "wgmma.mma_async.sync.aligned.m64n") || has(from, to, "mma.sync"))
     return wrong(i, "its PTX is not by wgmma");
-  return !has(from, to, "cp.async.bulk.tensor.3d") ? wrong(i, "its PTX has no TMA") : 0;
+  return !has(from, to, "cp.async.bulk.tensor.4d") ? wrong(i, "its PTX has no TMA") : 0;
 }
 
 /* ---- what it computes ---- */

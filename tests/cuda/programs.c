@@ -9,7 +9,7 @@
    nothing, so that small programs have large tiles and sums in several launches;
    --wide: all count so; --ptx: NVRTC makes PTX of them alone, for kernels at sizes at which no one
    has them; --precision=P: so, at another precision of products, bit for bit off tensor cores, and
-   on them but for the order of sums; --sm90a: those by wgmma, as an H100 runs them; --gpu: they run
+   on them but for the order of sums; --sm90a: by wgmma alone, as an H100 runs them; --gpu: they run
    on the driver that the loader finds instead;
    --clang: clang compiles them, but for entries with functions of f64, which it has none of. A run
    that compares nothing fails. Says "NOT TESTED" and exits with 77 where there is no NVRTC or
@@ -348,7 +348,7 @@ int main(int argc, char **argv) {
   Tally t = {0};
   for (uint64_t i = 0; i < r.modules; i++) {
     const uint64_t s = r.file ? r.first : level_case(r.first, i, r.modules);
-    test_module(&r, s, 0, &t);
+    if (!r.sm90a) test_module(&r, s, 0, &t);
     if (r.precision)
       test_module(&r, s, strcmp(r.precision, "bf16") == 0 ? BF16_PART : TF32_PART, &t);
   }

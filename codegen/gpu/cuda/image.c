@@ -41,8 +41,10 @@ static void declare(const CudaProgram *p, const char *arch, unsigned char **text
   text_add(&x, "%s\n", (const char *)*text);
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const CudaFunction *f = &p->functions.at[i];
-    text_add(&x, "// gc: %s: %s%s\n", f->name, cuda_buffers(p->g.a, f),
-             f->sm90a && cuda_variant(arch) ? ", map_a none 0, map_b none 0" : "");
+    const KernelVariant *own = f->sm90a && cuda_variant(arch) ? f->kernel->variant : NULL;
+    text_add(&x, "// gc: %s: %s", f->name, cuda_buffers(p->g.a, f));
+    for (int m = 0; own && m < own->maps; m++) text_add(&x, ", %s none 0", own->map[m].name);
+    text_add(&x, "\n");
   }
   *text = (unsigned char *)text_str(&x);
   *size = strlen((const char *)*text) + 1;

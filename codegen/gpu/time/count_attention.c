@@ -13,6 +13,8 @@ enum {
   SHUFFLE_CLOCKS =
       30,            /* of a shuffle and what waits for it; a row's maximum and sum take two each */
   SOFT_CLOCKS = 150, /* of the chain from a score to its weight */
+  WGMMA_STEPS = 2,   /* times that a warpgroup waits for its products in a step, each with */
+  WGMMA_CHAIN = 100, /* clocks: those of a k-tile of products, calibrated */
   LOADED = 3,        /* instructions of a multiplication whose operands are in shared memory */
   ROW_REGISTERS = 128 /* of a thread off tensor cores: a row's query and sums */
 };
@@ -45,7 +47,7 @@ static void count_tensor_attention(Counting *n, const GridAttentionSchedule *s, 
   if (causal) {
     double most = steps;
     steps = steps / 2 + rows / step / 2;
-    c->longest = most / steps;
+    c->longest = most / steps, c->last = ceil(rows / step) / steps;
   }
   double d = (double)ceil_div(s->d, 16), e = (double)ceil_div(s->e, 16), nj = step / 8;
   double dims = d * 2 < s->part / 8.0 ? d * 2 : s->part / 8.0;
@@ -73,6 +75,50 @@ static void count_tensor_attention(Counting *n, const GridAttentionSchedule *s, 
   c->bytes = c->least_bytes;
 }
 
+/* A warpgroup copies, each of the others multiplies 64 rows. */
+static void count_wgmma_attention(Counting *n, bool grad) {
+  GpuCounts *c = &n->c;
+  const Attention a = attention_of(n->g->a, n->gr);
+  const bool keys = counting_is_part(n, "keys");
+  WgmmaAttentionSchedule s;
+  if (!wgmma_attention_schedule(&cuda_target(n->g->target)->machine, &a.shape, keys, &s))
+    gc_bug(n->g->ctx, "attention for sm_90a has no schedule");
+  const double rows = 64, step = WGMMA_STEP, size = 2; /* of a warpgroup; bytes */
+  double others = (double)(keys ? a.t * a.group : a.s), steps = ceil(others / step);
+  if (a.causal) {
+    const double most = steps;
+    steps = steps / 2 + rows / step / 2;
+    c->longest = most / steps, c->last = s.groups / steps;
+  }
+  const double d = ceil((double)a.d / 64) * 64, e = ceil((double)a.e / 64) * 64;
+  const double deep_d = ceil((double)a.d / 16) * 16, deep_e = ceil((double)a.e / 16) * 16;
+  const double depth = grad ? deep_d + deep_e : deep_d;
+  const double out = !grad ? e : keys ? d + e : d; /* columns */
+  c->blocks = (double)s.blocks;
+  c->threads = s.threads;
+  c->shared = s.shared;
+  c->registers = (64 << 10) / (s.resident * s.threads);
+  const double groups = s.groups, warps = 4 * groups, scores = rows * step / 128; /* of a thread */
+  const double soft =
+      scores * (grad ? SOFT_GRAD : SOFT) + (grad ? 0 : out / 2 + RESCALE); /* of a thread */
+  c->wgmma = steps * groups * rows * step * (depth + out);
+  c->fma = steps * warps * soft;
+  c->issue = steps * warps * (soft + STEP + depth / 16 + step / 16 * out / 64) + warps * START;
+  c->special = steps * warps * scores;
+  /* the left operand of scores and both right operands are read from shared memory */
+  const double reads = ((rows + step) * depth + step * out) * size * groups;
+  const double copied = step * (d + e) * size + (keys ? 8 * step : 0);
+  c->wavefronts = steps * (reads + copied) / LINE;
+  c->accesses = steps * warps * (grad ? 0 : 2 * 4);
+  if (keys) c->accesses += steps * warps * scores / 2 * 2, c->wavefronts += steps * warps * scores;
+  c->parts = groups;
+  c->waits = 2;
+  c->covered = steps / (s.stages - 1);
+  c->chain = steps * (WGMMA_STEPS * WGMMA_CHAIN + (grad ? 0 : 4 * SHUFFLE_CLOCKS) + SOFT_CLOCKS);
+  c->l2_bytes = c->blocks * (steps * copied + groups * rows * (d + e) * size) + c->least_bytes;
+  c->bytes = c->least_bytes;
+}
+
 void count_attention(Counting *n, const void *schedule) {
   const GridAttentionSchedule *s = schedule;
   GpuCounts *c = &n->c;
@@ -81,6 +127,10 @@ void count_attention(Counting *n, const void *schedule) {
     double all = (double)op_flops(n->gr->e, n->gr->op); /* both launches compute scores */
     c->least_flops = all / 2;
     c->least_bytes /= 2;
+  }
+  if (n->f->sm90a && n->d->wgmma) {
+    count_wgmma_attention(n, grad);
+    return;
   }
   if (s->tensor) {
     count_tensor_attention(n, s, grad);

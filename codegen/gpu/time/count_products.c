@@ -235,7 +235,7 @@ static void count_tensor_conv(Counting *n, const GridConvSchedule *s) {
     ConvGeom g = conv_geom(n->gr->e, n->gr->root);
     double most = (double)(ceil_div(g.h.taps, g.h.stride) * ceil_div(g.w.taps, g.w.stride));
     k_tiles /= (double)(g.h.stride * g.w.stride);
-    n->c.longest = most * (double)s->channels / depth / k_tiles;
+    n->c.longest = n->c.last = most * (double)s->channels / depth / k_tiles;
   }
   double filters = whole ? s->bm * STAGE_ROW / 16.0 / WARP : s->bm * depth / WARP;
   double rounded = n->gr->root->attr[AT_ROUND_FILTERS].i ? s->bm * STAGE_ROW / 4 / WARP : 0;

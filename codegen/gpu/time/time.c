@@ -106,7 +106,7 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
     if (unit[i] > unit[most]) most = (GpuBound)i;
   double resident = t.resident > 1 ? t.resident : 1, parts = c->parts > 1 ? c->parts : 1;
   if (c->longest > 1) /* the last blocks leave multiprocessors idle */
-    blocks = fmax(blocks, c->blocks / d->sms + c->longest / 2);
+    blocks = fmax(fmax(blocks, c->longest), c->blocks / d->sms + c->last / 2);
   if (resident > blocks) resident = blocks;
   double work = together(unit);
   double wait = c->l2_waits * d->l2_latency + c->waits * d->latency + c->chain;

@@ -39,7 +39,8 @@ typedef struct GpuCounts {
   int threads, registers; /* of a block, of a thread */
   int shared;             /* bytes of a block */
   double parts;           /* of a block that do not wait for each other: its warps; 0: 1 */
-  double longest;         /* work of the block that has most, in that of the mean; 0: 1 */
+  /* work of the block that has most, and of those that begin last, in that of the mean; 0: 1 */
+  double longest, last;
   /* of a block */
   double mma, wgmma;      /* bf16 multiply-adds on tensor cores, by mma.sync and by wgmma; those of
                              tf32 count twice */

@@ -60,11 +60,9 @@ typedef int64_t i64;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define GC_SM90A 1
 #define GC_EITHER(other, ...) __VA_ARGS__
-#define GC_TENSOR_MAPS , const __grid_constant__ GcTensorMap map_a, const __grid_constant__ GcTensorMap map_b
 #else
 #define GC_SM90A 0
 #define GC_EITHER(other, ...) other
-#define GC_TENSOR_MAPS
 #endif
 
 /* The quotient, rounded once. By name: NVRTC 13.0 with --ftz=true takes x / 3 in f32 for x times the
@@ -203,14 +201,16 @@ INL f32 exp2_approximate(f32 x) {
   return r;
 }
 /* section mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait tensor_copy registers_release
-   registers_take wgmma_matrix wgmma_fence wgmma_commit wgmma_wait wgmma_bf16 wgmma_f16 */
+   registers_take wgmma_matrix wgmma_fence wgmma_commit wgmma_wait wgmma_hold wgmma_bf16 wgmma_f16 wgmma_bf16_left
+   wgmma_f16_left */
 /* ---- sm_90a: copies of boxes by tensor maps (TMA), and products of four warps at once (wgmma) ----
    mbarrier: ends a phase when `count` threads have arrived and all bytes that they announced; mbarrier_wait returns
    when the phase of this parity has ended. Its initialisation is seen by copies after mbarrier_fence, by threads after
-   a block_sync. tensor_copy: the box at elements x, y of matrix z, to a multiple of 128 bytes; zeros for what lies
+   a block_sync. tensor_copy: the box at an element of four axes, to a multiple of 128 bytes; zeros for what lies
    outside of the tensor. The swizzle is of 128 bytes, from multiples of 1024.
    wgmma: c += a b, or c = a b without `add`; thread t of the four warps has elements 8 j + 2 (t % 4) and the next one of
    rows t / 4 and t / 4 + 8, from row 16 (t / 32) on, in c[0] and c[1]. TA, TB: the operand is stored across the depth.
+   wgmma_left: a is in registers, each warp's 16 rows as of tensor_fma.
    wgmma_matrix: an operand in shared memory, with `piece` bytes from 64 elements across the depth to the next 64.
    Results are there after wgmma_wait<N> has left at most N committed groups open, and may not be touched before. */
 struct __align__(64) GcTensorMap {
@@ -231,9 +231,9 @@ INL void mbarrier_wait(uint64_t *b, int parity) {
   asm volatile("{\n.reg .pred done;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN;\n}"
                :: "r"(address_of_shared(b)), "r"(parity) : "memory");
 }
-INL void tensor_copy(void *to, const GcTensorMap *map, int x, int y, int z, uint64_t *b) {
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
-               :: "r"(address_of_shared(to)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(address_of_shared(b)) : "memory");
+INL void tensor_copy(void *to, const GcTensorMap *map, int x, int y, int z, int w, uint64_t *b) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
+               :: "r"(address_of_shared(to)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(address_of_shared(b)) : "memory");
 }
 template <int N> INL void registers_release() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
 template <int N> INL void registers_take() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
@@ -243,6 +243,16 @@ INL uint64_t wgmma_matrix(const void *at, int piece) {
 INL void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 INL void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> INL void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+/* The compiler moves nothing that touches these registers past this point: neither what comes before the fence of a
+   wgmma that takes them, nor what comes behind the wait for one. */
+template <int N> INL void wgmma_hold(f32 (&c)[2][N]) {
+#pragma unroll
+  for (int n = 0; n < 2 * N; n++) asm volatile("" : "+f"(c[n / N][n % N]) :: "memory");
+}
+template <int N> INL void wgmma_hold(uint32_t (&a)[N][4]) {
+#pragma unroll
+  for (int n = 0; n < 4 * N; n++) asm volatile("" : "+r"(a[n / 4][n % 4]) :: "memory");
+}
 #define WGMMA_4(j) "+f"(c[0][2 * (j)]), "+f"(c[0][2 * (j) + 1]), "+f"(c[1][2 * (j)]), "+f"(c[1][2 * (j) + 1])
 #define WGMMA_16(j) WGMMA_4(j), WGMMA_4(j + 1), WGMMA_4(j + 2), WGMMA_4(j + 3)
 #define WGMMA_32 WGMMA_16(0), WGMMA_16(4)
@@ -273,17 +283,26 @@ template <int N> INL void wgmma_wait() { asm volatile("wgmma.wait_group.sync.ali
   "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95," \
   "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111," \
   "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-/* SHAPE: columns and depth; R: sums of a thread; A, B, P, X, Y: the operands behind them */
+/* SHAPE: columns and depth; R: sums of a thread; A, B, P, X, Y: the operands behind them; AR: A in four registers, and
+   B and Y behind it */
 #define WGMMA(NAME, TYPE, SHAPE, R, TN, A, B, P, X, Y)                                                                       \
   template <int TA, int TB> INL void NAME(f32 (&c)[2][TN], uint64_t a, uint64_t b, int add) {                                \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P ", 0;\nwgmma.mma_async.sync.aligned.m64" SHAPE ".f32." TYPE "." TYPE \
                  " {" WGMMA_REGS_##R "}, " A ", " B ", p, 1, 1, " X ", " Y ";\n}"                                            \
                  : WGMMA_##R : "l"(a), "l"(b), "r"(add), "n"(TA), "n"(TB) : "memory");                                       \
   }
+#define WGMMA_LEFT(NAME, TYPE, SHAPE, R, TN, AR, B, Y)                                                                       \
+  template <int TB> INL void NAME##_left(f32 (&c)[2][TN], const uint32_t (&a)[4], uint64_t b) {                              \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64" SHAPE ".f32." TYPE "." TYPE      \
+                 " {" WGMMA_REGS_##R "}, {" AR "}, " B ", p, 1, 1, " Y ";\n}"                                                \
+                 : WGMMA_##R : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(TB) : "memory");                      \
+  }
 #define WGMMA_ALL(NAME, TYPE)                                                                  \
   WGMMA(NAME, TYPE, "n64k16", 32, 16, "%32", "%33", "%34", "%35", "%36")                       \
   WGMMA(NAME, TYPE, "n128k16", 64, 32, "%64", "%65", "%66", "%67", "%68")                      \
   WGMMA(NAME, TYPE, "n192k16", 96, 48, "%96", "%97", "%98", "%99", "%100")                     \
-  WGMMA(NAME, TYPE, "n256k16", 128, 64, "%128", "%129", "%130", "%131", "%132")
+  WGMMA(NAME, TYPE, "n256k16", 128, 64, "%128", "%129", "%130", "%131", "%132")                \
+  WGMMA_LEFT(NAME, TYPE, "n64k16", 32, 16, "%32, %33, %34, %35", "%36", "%37")                 \
+  WGMMA_LEFT(NAME, TYPE, "n128k16", 64, 32, "%64, %65, %66, %67", "%68", "%69")
 WGMMA_ALL(wgmma_bf16, "bf16")
 WGMMA_ALL(wgmma_f16, "f16")

@@ -8,20 +8,28 @@
    A k-tile is 128 bytes of the depth. An operand stored along the depth lies in shared memory as rows of 128 bytes; one
    stored across it as pieces of 64 elements of C's side, each with a row of 128 bytes for every step of the depth. Units
    of 16 bytes are swizzled in eight rows, by TMA and again by wgmma. */
-/* section WgmmaTile WgmmaBf16 WgmmaF16 */
+/* section WgmmaBf16 WgmmaF16 RingPlace */
 struct WgmmaBf16 {
-  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][16], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
-  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][32], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
-  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][48], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
-  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][64], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
+  typedef uint16_t Stored;
+  INL_MEMBER uint32_t pack(f32 low, f32 high) { return pack_bf16(low, high); }
+  template <int TA, int TB, int N> INL_MEMBER void fma(f32 (&c)[2][N], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
+  template <int TB, int N> INL_MEMBER void fma_left(f32 (&c)[2][N], const uint32_t (&a)[4], uint64_t b) { wgmma_bf16_left<TB>(c, a, b); }
 };
 struct WgmmaF16 {
-  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][16], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
-  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][32], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
-  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][48], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
-  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][64], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
+  typedef uint16_t Stored;
+  INL_MEMBER uint32_t pack(f32 low, f32 high) { return pack_f16(low, high); }
+  template <int TA, int TB, int N> INL_MEMBER void fma(f32 (&c)[2][N], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
+  template <int TB, int N> INL_MEMBER void fma_left(f32 (&c)[2][N], const uint32_t (&a)[4], uint64_t b) { wgmma_f16_left<TB>(c, a, b); }
+};
+/* Where a thread is in a ring: a stage, and the parity of its round. */
+template <int STAGES> struct RingPlace {
+  int stage, parity;
+  __device__ __forceinline__ void step() {
+    if (++stage == STAGES) stage = 0, parity ^= 1;
+  }
 };
 
+/* section WgmmaTile */
 /* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products. */
 template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES> struct WgmmaTile {
   enum {
@@ -31,13 +39,7 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
     K_TILES = (K + DEPTH - 1) / DEPTH,
     TILES_M = (M + BM - 1) / BM, TILES_N = (N + BN - 1) / BN, TILES = BATCH * TILES_M * TILES_N
   };
-  /* Where a thread is in the ring: a stage, and the parity of its round. */
-  struct Place {
-    int stage, parity;
-    __device__ __forceinline__ void step() {
-      if (++stage == STAGES) stage = 0, parity ^= 1;
-    }
-  };
+  typedef RingPlace<STAGES> Place;
   INL_MEMBER int row(int i) { return ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4; }
   /* the first column of group q of two */
   INL_MEMBER int col(int q) { return q * 8 + (int)threadIdx.x % 4 * 2; }
@@ -80,14 +82,14 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
         mbarrier_wait(empty + p.stage, p.parity ^ 1);
         mbarrier_expect(full + p.stage, STAGE);
         if (TA)
-          for (int i = 0; i < BM / 64; i++) tensor_copy(at + i * PIECE, a, m0 + 64 * i, s * DEPTH, bt, full + p.stage);
+          for (int i = 0; i < BM / 64; i++) tensor_copy(at + i * PIECE, a, m0 + 64 * i, s * DEPTH, bt, 0, full + p.stage);
         else
-          tensor_copy(at, a, s * DEPTH, m0, bt, full + p.stage);
+          tensor_copy(at, a, s * DEPTH, m0, bt, 0, full + p.stage);
         if (TB)
-          tensor_copy(at + A_BYTES, b, s * DEPTH, n0, bt, full + p.stage);
+          tensor_copy(at + A_BYTES, b, s * DEPTH, n0, bt, 0, full + p.stage);
         else
           for (int i = 0; i < BN / 64; i++)
-            tensor_copy(at + A_BYTES + i * PIECE, b, n0 + 64 * i, s * DEPTH, bt, full + p.stage);
+            tensor_copy(at + A_BYTES + i * PIECE, b, n0 + 64 * i, s * DEPTH, bt, 0, full + p.stage);
       }
     }
   }

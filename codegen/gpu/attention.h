@@ -1,0 +1,37 @@
+/* Shared by the printers of attention for GPUs: places of heads, of blocks and of masks. */
+#ifndef GC_CODEGEN_GPU_ATTENTION_H
+#define GC_CODEGEN_GPU_ATTENTION_H
+#include "codegen/gpu/gpu.h"
+#include "codegen/print/attention.h"
+
+/* An axis of heads, or several that lie as one. */
+typedef struct HeadAxis {
+  int64_t inner, extent, stride; /* heads of the axes inside; elements */
+  bool last;                     /* outermost */
+} HeadAxis;
+
+/* By the strides of the axes before the rows, the innermost first. In the arena. */
+HeadAxis *cuda_head_axes(Gen *g, const Type *t, const StridedView *at, int *n);
+/* "h / 12 % 4": where a head is along the axis. */
+const char *cuda_head_index(Gen *g, const HeadAxis *axis, const char *head);
+/* From row to row. */
+int64_t cuda_row_stride(const Type *t, const StridedView *at);
+
+/* Declares the head h and the first row, i0 or j0, of block `at`. */
+void cuda_attention_block(Text *x, const Attention *a, bool keys, const char *at, int64_t rows,
+                          int64_t blocks);
+/* Declares where rows lie: Rows. */
+void cuda_attention_rows(Text *x, const Attention *a);
+/* Declares `params`, with the mask of the head. */
+void cuda_attention_params(Gen *g, Text *x, const Attention *a, const char *head);
+/* Blocks of heads behind those of this run leave. */
+void cuda_leave_behind(Gen *g, Text *x, const Attention *a, int operand);
+/* Where the head begins: in what has a number a query, and in result k. */
+const char *cuda_of_queries(Gen *g, const Attention *a, const char *name, const char *head);
+const char *cuda_attention_result(Gen *g, const Attention *a, int k, const char *head);
+/* The mask of the g-th head from `first` on, a function of g. */
+const char *cuda_masks(Gen *g, const Attention *a, const char *first);
+
+/* The code for sm_90a, where the heads are for it; keys: of the launch by keys and values. */
+void cuda_attention_sm90a(Gen *g, Kernel *k, const Attention *a, bool keys);
+#endif
