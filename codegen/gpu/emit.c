@@ -105,6 +105,9 @@ static CudaFunction function_new(CudaProgram *p, const Entry *e, const Launch *l
   if (sm90a)
     bounds = arena_printf(a, "GC_EITHER(%d, %d, %d)", k->block, k->variant->block,
                           k->variant->min_blocks);
+  if (sm90a && k->variant->cluster > 1)
+    bounds =
+        arena_printf(a, "%s) GC_EITHER(, __cluster_dims__(%d, 1, 1)", bounds, k->variant->cluster);
   text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%s) %s(", bounds, f.name);
   for (int i = 0; i < k->nargs; i++) {
     const Access *at = &k->args[i].access;
@@ -258,8 +261,9 @@ static const char *launches_text(Arena *a, const CudaFunction *x) {
   const KernelVariant *own = x->kernel->variant;
   if (x->one) return arena_printf(a, "%s at_once=%d", plain, x->kernel->parts);
   if (!x->sm90a) return plain;
-  return arena_printf(a, "%s sm_90a_blocks=%lld sm_90a_threads=%d sm_90a_shared=%d", plain,
-                      (long long)own->grid, own->block, own->shared);
+  return arena_printf(a, "%s sm_90a_blocks=%lld sm_90a_threads=%d sm_90a_shared=%d%s", plain,
+                      (long long)own->grid, own->block, own->shared,
+                      own->cluster > 1 ? arena_printf(a, " sm_90a_cluster=%d", own->cluster) : "");
 }
 
 bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {

@@ -43,6 +43,7 @@ struct KernelVariant {
   Text text;
   int64_t grid;
   int block, shared, min_blocks; /* min_blocks: as of a kernel */
+  int cluster;                   /* blocks of a cluster, by which the grid is divisible; 0: 1 */
   KernelMap map[MOST_MAPS];
   int maps;
 };

@@ -39,6 +39,7 @@ static GridProduct product_of(Gen *g, const Group *gr) {
                             .b_row = row_of(gr, mm->operands[1]),
                             .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
+  shape.bounded = dims_bounded(c, 0, c->rank - 1);
   shape.tensor = cuda_on_tensor_cores(g, dtype_is_half(shape.in) || mm->attr[AT_TF32].i);
   return (GridProduct){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
                        .rounded = product_dtype(c->dtype) != c->dtype,
@@ -91,7 +92,8 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
     text_line(x, "const int n = n0 + Tile::col(q);");
   else
     text_line(x, "const int n = n0 + Tile::col(q * %d / %d) + q * %d %% %d;", v, vn, v, vn);
-  bool edge_m = p->s.m % p->s.bm || rows_bounded(p), edge_n = p->s.n % p->s.bn;
+  bool behind = p->s.cluster > 1 && ceil_div(p->s.m, p->s.bm) % p->s.cluster; /* whole tiles */
+  bool edge_m = p->s.m % p->s.bm || rows_bounded(p) || behind, edge_n = p->s.n % p->s.bn;
   if (edge_m && edge_n)
     text_open(x, "if (row < %s && n < %lld) {", p->m, (long long)p->s.n);
   else if (edge_m)
@@ -129,16 +131,17 @@ static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
   text_line(x, "extern __shared__ __align__(128) char smem[];");
 }
 
-/* Maps of an operand stored [edge, k], or across: [k, edge]; see text/wgmma.h. */
+/* Maps of an operand stored [edge, k], or across: [k, edge], whose boxes `parts` blocks share; see
+   text/wgmma.h. */
 static KernelMap map_of(const GridProduct *p, const char *name, int arg, int64_t row, int64_t edge,
-                        bool across, int64_t rows) {
+                        bool across, int64_t rows, int parts) {
   const int64_t down = across ? p->s.k : edge, all = row * down;
   return (KernelMap){.name = name,
                      .arg = arg,
                      .dtype = p->s.in,
                      .size = {across ? edge : p->s.k, down, p->s.batch, 1},
                      .stride = {1, row, all, all * p->s.batch},
-                     .box = {WGMMA_DEPTH, across ? WGMMA_DEPTH : rows, 1, 1}};
+                     .box = {WGMMA_DEPTH, (across ? WGMMA_DEPTH : rows) / parts, 1, 1}};
 }
 
 /* The code for sm_90a, where the product is one for it. */
@@ -149,15 +152,15 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
   *own = (KernelVariant){
       .text = text_new(g->a, 1), .grid = p.s.blocks, .block = p.s.threads, .shared = p.s.shared};
-  own->min_blocks = 1, own->maps = 2;
-  own->map[0] = map_of(&p, "map_a", p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm);
-  own->map[1] = map_of(&p, "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn);
+  own->min_blocks = 1, own->maps = 2, own->cluster = p.s.cluster;
+  own->map[0] = map_of(&p, "map_a", p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm, 1);
+  own->map[1] = map_of(&p, "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn, p.s.cluster);
   Text *x = &own->text;
   const int stages = wgmma_stages(&p.s);
-  text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d> Tile;",
+  text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d> Tile;",
             p.s.in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", (long long)p.s.batch, (long long)p.s.m,
             (long long)p.s.n, (long long)p.s.k, p.s.ta ? "true" : "false",
-            p.s.tb ? "true" : "false", p.s.bn, stages);
+            p.s.tb ? "true" : "false", p.s.bn, stages, p.s.cluster);
   text_line(x, "extern __shared__ __align__(1024) char ring[];");
   text_line(x, "__shared__ uint64_t full[%d], empty[%d];", stages, stages);
   text_line(x, "Tile::start(full, empty);");
@@ -169,8 +172,8 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
     text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b, %s, %s);", p.batch, p.m);
   else
     text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b);");
-  text_line(x, "return;");
-  text_close(x, "}");
+  text_close(x, "} else {");
+  x->indent++;
   text_line(x, "registers_take<232>();");
   text_line(x, "Tile::Place place = {0, 0};");
   text_open(x, "for (int tile = (int)blockIdx.x; tile < Tile::TILES; tile += (int)gridDim.x) {");
@@ -181,6 +184,8 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_line(x, "Tile::multiply(c, ring, full, empty, place);");
   store(g, gr, x, &p);
   text_close(x, "}");
+  text_close(x, "}");
+  text_line(x, "Tile::end();");
   k->variant = own;
 }
 

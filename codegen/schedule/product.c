@@ -259,6 +259,7 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .in = s->in,
                            .dt = product_dtype(s->in),
                            .tensor = s->tensor,
+                           .bounded = s->bounded,
                            .a_row = s->a_row,
                            .b_row = s->b_row,
                            .copy_a = copy_of(s->a_row, s->in),
@@ -273,30 +274,37 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
   return p;
 }
 
+int64_t wgmma_tiles(const GridProductSchedule *p) {
+  return p->batch * ceil_div(ceil_div(p->m, p->bm), p->cluster) * p->cluster *
+         ceil_div(p->n, p->bn);
+}
+
 /* The width of a tile: that with which the multiprocessors end first, if each has a tile at a time
-   and its time is that of its columns and of STORE more. By count, not measured on a device. WAVE:
-   multiprocessors of an H100, a number of the architecture's, so that a schedule does not
-   depend on the device. Tensor maps want rows that begin at
-   multiples of 16 bytes. */
+   and its time is that of its columns and of STORE more. Two blocks share B's k-tiles, which halves
+   what comes of B from L2, if the rows that fill the last pair cost no time. By count, not measured
+   on a device. WAVE: multiprocessors of an H100, a number of the architecture's, so that a schedule
+   does not depend on the device. Tensor maps want rows that begin at multiples of 16 bytes. */
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) {
-  enum { WAVE = 132, NARROW = 64, WIDE = 256, STORE = 32, ROW = 16 };
+  enum { WAVE = 132, NARROW = 64, WIDE = 256, STORE = 32, ROW = 16, PAIR = 2 };
   int64_t best = INT64_MAX;
   if (!plain->tensor || !dtype_is_half(plain->in) || plain->m < NARROW || plain->n < NARROW ||
       plain->k < WGMMA_DEPTH || plain->a_row * 2 % ROW || plain->b_row * 2 % ROW)
     return false;
-  *out = *plain;
-  out->bm = WGMMA_ROWS, out->tm = 2, out->side = 2;
-  out->threads = WGMMA_THREADS, out->shared = WGMMA_RING;
-  for (int bn = WIDE; bn >= NARROW; bn -= NARROW) {
-    int64_t tiles = plain->batch * ceil_div(plain->m, WGMMA_ROWS) * ceil_div(plain->n, bn);
-    if (tiles > INT32_MAX - WAVE) return false;
-    const int64_t cost = ceil_div(tiles, WAVE) * (bn + STORE);
-    if (cost >= best) continue;
-    best = cost;
-    out->bn = bn, out->tn = bn / 4;
-    out->across = ceil_div(plain->n, bn);
-    out->blocks = tiles < WAVE ? tiles : WAVE;
-  }
+  GridProductSchedule p = *plain;
+  p.bm = WGMMA_ROWS, p.tm = 2, p.side = 2;
+  p.threads = WGMMA_THREADS, p.shared = WGMMA_RING;
+  const int most = plain->bounded || plain->m <= WGMMA_ROWS ? 1 : PAIR;
+  for (p.cluster = most; p.cluster >= 1; p.cluster--)
+    for (p.bn = WIDE; p.bn >= NARROW; p.bn -= NARROW) {
+      const int64_t tiles = wgmma_tiles(&p), cost = ceil_div(tiles, WAVE) * (p.bn + STORE);
+      if (tiles > INT32_MAX - WAVE) return false;
+      if (cost >= best) continue;
+      best = cost;
+      p.tn = p.bn / 4;
+      p.across = ceil_div(p.n, p.bn);
+      p.blocks = tiles < WAVE ? tiles : WAVE;
+      *out = p;
+    }
   return true;
 }
 

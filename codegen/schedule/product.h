@@ -96,7 +96,8 @@ typedef struct GridProductShape {
   bool ta, tb;
   int64_t a_row, b_row; /* elements from one row to the next of an operand as it is stored */
   Dtype in;
-  bool tensor; /* on tensor cores */
+  bool tensor;  /* on tensor cores */
+  bool bounded; /* the run decides how many products or rows there are */
 } GridProductShape;
 
 typedef struct GridProductSchedule {
@@ -104,7 +105,7 @@ typedef struct GridProductSchedule {
   bool ta, tb;
   int64_t a_row, b_row; /* as of the shape */
   Dtype in, dt;         /* stored, computed */
-  bool tensor;          /* on tensor cores */
+  bool tensor, bounded; /* as of the shape */
   int bm, bn, tm, tn;   /* rows and columns of a block, of a thread */
   int wm, wn;           /* on tensor cores: of a warp */
   int copy_a, copy_b;   /* there: bytes of a copy to shared memory */
@@ -114,6 +115,8 @@ typedef struct GridProductSchedule {
   int threads;          /* of a block */
   int shared;           /* bytes of the operands in shared memory, for tensor cores */
   bool busy;            /* blocks enough for every multiprocessor */
+  int cluster;          /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
+                           another; 0 else */
 } GridProductSchedule;
 
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);
@@ -122,6 +125,8 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
 enum { WGMMA_ROWS = 128, WGMMA_DEPTH = 64, WGMMA_THREADS = 384, WGMMA_RING = 192 << 10 };
 /* False: it is not one for tensor maps, or too small. */
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out);
+/* Tiles of C, some of which may lie behind its last row. */
+int64_t wgmma_tiles(const GridProductSchedule *p);
 static inline int wgmma_stages(const GridProductSchedule *p) {
   return WGMMA_RING / (2 * WGMMA_DEPTH * (p->bm + p->bn));
 }

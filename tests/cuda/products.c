@@ -54,8 +54,10 @@ static const struct {
     {32, 32, DT_F16, 1, 72, 136, 200, true, false, true},
     {128, 128, DT_BF16, 90, 64, 192, 64, false, false, true}, /* tiles of 192 columns */
     {128, 128, DT_F16, 90, 66, 184, 72, false, true, true},
+    {128, 256, DT_BF16, 70, 136, 64, 72, false, false, true}, /* pairs of blocks with two tiles */
+    {32, 32, DT_BF16, 1, 384, 64, 72, true, false, false},    /* a tile behind the last row */
 };
-enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 9 };
+enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 11, TILE_ROWS_SM90A = 128 };
 
 /* y = relu(a b + bias), the product itself, and y in the dtype of a: one entry a row. */
 static void add_entry(Module *m, int i) {
@@ -167,7 +169,10 @@ static int check_sm90a(const Compiled *c, const char *ptx, int i) {
   if (from && !to) to = from + strlen(from);
   if (!to || !has(from, to, "wgmma.mma_async.sync.aligned.m64n") || has(from, to, "mma.sync"))
     return wrong(i, "its PTX is not by wgmma");
-  return !has(from, to, "cp.async.bulk.tensor.4d") ? wrong(i, "its PTX has no TMA") : 0;
+  if (!has(from, to, "cp.async.bulk.tensor.4d")) return wrong(i, "its PTX has no TMA");
+  return has(from, to, "multicast") != (rows[i].m > TILE_ROWS_SM90A)
+             ? wrong(i, "its blocks do not share copies, or do")
+             : 0;
 }
 
 /* ---- what it computes ---- */

@@ -100,7 +100,7 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
   GridProductSchedule p;
   if (!wgmma_schedule(plain, &p)) gc_bug(n->g->ctx, "a product for sm_90a has no schedule");
   double size = dtype_size(p.in), k_tiles = (double)ceil_div(p.k, WGMMA_DEPTH);
-  double tiles = (double)(p.batch * ceil_div(p.m, p.bm) * ceil_div(p.n, p.bn));
+  double tiles = (double)wgmma_tiles(&p);
   c->blocks = (double)p.blocks;
   c->threads = p.threads;
   c->shared = p.shared;
@@ -115,7 +115,8 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
   c->parts = 2;
   c->covered = each * k_tiles / (wgmma_stages(&p) - 1);
   c->chain = each * (k_tiles * WGMMA_CLOCKS + WGMMA_ENDS);
-  c->l2_bytes = tiles * (p.bm + p.bn) * k_tiles * row + c->least_bytes;
+  c->l2_bytes = tiles * (p.bm + (double)p.bn / p.cluster) * k_tiles * row + c->least_bytes;
+  c->received = tiles * (p.bm + p.bn) * k_tiles * row + c->least_bytes;
   double operands = (double)p.batch * (double)(p.m + p.n) * (double)p.k * size;
   c->bytes = (double)p.batch *
                  product_bytes(n, (double)p.m, (double)p.k, (double)p.n, p.bm, p.bn, size, 8) +

@@ -92,6 +92,7 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
   double tensor = c->mma / (d->tensor * d->mma / 100.0) + c->wgmma / d->tensor;
   double hertz = (tensor > 0 ? d->tensor_mhz : d->mhz) * 1e6;
   double loads = c->accesses * WARP / d->ldst;
+  double received = c->received > 0 ? c->received : c->l2_bytes;
   double blocks = ceil(c->blocks / d->sms); /* of the multiprocessor that has most */
   double unit[GPU_BOUNDS] = {
       [BOUND_TENSOR] = tensor,
@@ -100,7 +101,7 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
       [BOUND_ISSUE] = c->issue / SCHEDULERS,
       [BOUND_SHARED] = c->wavefronts > loads ? c->wavefronts : loads,
       [BOUND_LINES] = c->lines,
-      [BOUND_L2] = fmax(c->l2_bytes / (blocks * d->l2_rate), c->l2_bytes / c->blocks / SM_L2)};
+      [BOUND_L2] = fmax(c->l2_bytes / (blocks * d->l2_rate), received / c->blocks / SM_L2)};
   GpuBound most = BOUND_ISSUE;
   for (int i = 0; i < GPU_BOUNDS; i++)
     if (unit[i] > unit[most]) most = (GpuBound)i;

@@ -55,6 +55,7 @@ typedef struct GpuCounts {
   double chain;           /* clocks of dependent instructions, likewise */
   /* of the launch */
   double l2_bytes, bytes; /* through L2; from and to memory */
+  double received;        /* by the multiprocessors, of which a cluster's share some; 0: l2_bytes */
   /* what no launch could avoid */
   double least_flops; /* multiply-adds and other operations, a multiply-add counting two */
   double least_bytes; /* operands and results, once */

@@ -200,14 +200,15 @@ INL f32 exp2_approximate(f32 x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 }
-/* section mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait tensor_copy registers_release
+/* section mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait mbarrier_arrive_at cluster_sync cluster_rank tensor_copy tensor_copy_to registers_release
    registers_take wgmma_matrix wgmma_fence wgmma_commit wgmma_wait wgmma_hold wgmma_bf16 wgmma_f16 wgmma_bf16_left
    wgmma_f16_left */
 /* ---- sm_90a: copies of boxes by tensor maps (TMA), and products of four warps at once (wgmma) ----
    mbarrier: ends a phase when `count` threads have arrived and all bytes that they announced; mbarrier_wait returns
    when the phase of this parity has ended. Its initialisation is seen by copies after mbarrier_fence, by threads after
    a block_sync. tensor_copy: the box at an element of four axes, to a multiple of 128 bytes; zeros for what lies
-   outside of the tensor. The swizzle is of 128 bytes, from multiples of 1024.
+   outside of the tensor. The swizzle is of 128 bytes, from multiples of 1024. Blocks of a cluster (CTAs) run at the same time; cluster_sync is a
+   barrier of all their threads, and shared memory of a CTA may be told or written until it ends.
    wgmma: c += a b, or c = a b without `add`; thread t of the four warps has elements 8 j + 2 (t % 4) and the next one of
    rows t / 4 and t / 4 + 8, from row 16 (t / 32) on, in c[0] and c[1]. TA, TB: the operand is stored across the depth.
    wgmma_left: a is in registers, each warp's 16 rows as of tensor_fma.
@@ -227,6 +228,17 @@ INL void mbarrier_expect(uint64_t *b, int bytes) {
 INL void mbarrier_arrive(uint64_t *b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address_of_shared(b)) : "memory");
 }
+/* The same of CTA `cta` of the cluster. */
+INL void mbarrier_arrive_at(uint64_t *b, int cta) {
+  asm volatile("{\n.reg .b32 at;\nmapa.shared::cluster.u32 at, %0, %1;\nmbarrier.arrive.release.cluster.shared::cluster.b64 _, [at];\n}"
+               :: "r"(address_of_shared(b)), "r"(cta) : "memory");
+}
+INL void cluster_sync() { asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory"); }
+INL int cluster_rank() {
+  int rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
 INL void mbarrier_wait(uint64_t *b, int parity) {
   asm volatile("{\n.reg .pred done;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN;\n}"
                :: "r"(address_of_shared(b)), "r"(parity) : "memory");
@@ -234,6 +246,13 @@ INL void mbarrier_wait(uint64_t *b, int parity) {
 INL void tensor_copy(void *to, const GcTensorMap *map, int x, int y, int z, int w, uint64_t *b) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];"
                :: "r"(address_of_shared(to)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(address_of_shared(b)) : "memory");
+}
+/* To the same place of the CTAs of the mask, whose mbarriers at the same place are told. */
+INL void tensor_copy_to(int ctas, void *to, const GcTensorMap *map, int x, int y, int z, int w, uint64_t *b) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%2, %3, %4, %5}], [%6], %7;"
+               :: "r"(address_of_shared(to)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(address_of_shared(b)), "h"((short)ctas)
+               : "memory");
 }
 template <int N> INL void registers_release() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
 template <int N> INL void registers_take() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }

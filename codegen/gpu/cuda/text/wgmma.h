@@ -2,7 +2,8 @@
    to tile of BM x BN of C. The first warpgroup's first thread copies k-tiles of both operands into a ring of STAGES in
    shared memory by tensor maps (TMA); the other two multiply them (wgmma), 64 rows of C each, and do the work fused
    behind while the copies of the next tile run. Two mbarriers a stage say when it is full and when every warp has read
-   it. Contract: maps have the boxes of map_a and map_b; rows of A and B in memory are multiples of 16 bytes at
+   it. The CLUSTER blocks of a cluster have tiles of C above one another: each copies its part of B's k-tile to all of them
+   (multicast), when the warps of all have read the stage. Contract: maps have the boxes of map_a and map_b; rows of A and B in memory are multiples of 16 bytes at
    multiples of 16; what lies outside of a matrix counts as zero; an element of C is a sum along the depth in order.
 
    A k-tile is 128 bytes of the depth. An operand stored along the depth lies in shared memory as rows of 128 bytes; one
@@ -30,14 +31,16 @@ template <int STAGES> struct RingPlace {
 };
 
 /* section WgmmaTile */
-/* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products. */
-template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES> struct WgmmaTile {
+/* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products. Rows of tiles are a multiple of CLUSTER: the last
+   may lie behind C. */
+template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER> struct WgmmaTile {
   enum {
     BM = 128, DEPTH = 64, GROUP = 128, WARPS = 8,      /* WARPS that multiply */
     PIECE = DEPTH * 128,                               /* bytes of 64 elements of C's side */
     A_BYTES = BM * 128, STAGE = A_BYTES + BN * 128,
     K_TILES = (K + DEPTH - 1) / DEPTH,
-    TILES_M = (M + BM - 1) / BM, TILES_N = (N + BN - 1) / BN, TILES = BATCH * TILES_M * TILES_N
+    PART = 64 / CLUSTER,                               /* of 64 rows of B in memory, those that a block copies */
+    TILES_M = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * CLUSTER, TILES_N = (N + BN - 1) / BN, TILES = BATCH * TILES_M * TILES_N
   };
   typedef RingPlace<STAGES> Place;
   INL_MEMBER int row(int i) { return ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4; }
@@ -59,11 +62,30 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
     if (threadIdx.x == 0) {
       for (int i = 0; i < STAGES; i++) {
         mbarrier_init(full + i, 1);
-        mbarrier_init(empty + i, WARPS);
+        mbarrier_init(empty + i, WARPS * CLUSTER);
       }
       mbarrier_fence();
     }
     block_sync();
+    if (CLUSTER > 1) cluster_sync();
+  }
+  /* All threads, last: other blocks of the cluster copy to this one's shared memory, and tell its mbarriers. */
+  INL_MEMBER void end() {
+    if (CLUSTER > 1) cluster_sync();
+  }
+  /* A warp has read a stage. */
+  INL_MEMBER void release(uint64_t *stage) {
+    if (CLUSTER == 1)
+      mbarrier_arrive(stage);
+    else
+#pragma unroll
+      for (int i = 0; i < CLUSTER; i++) mbarrier_arrive_at(stage, i);
+  }
+  INL_MEMBER void copy_b(char *to, const GcTensorMap *b, int x, int y, int z, uint64_t *full) {
+    if (CLUSTER == 1)
+      tensor_copy(to, b, x, y, z, 0, full);
+    else
+      tensor_copy_to((1 << CLUSTER) - 1, to, b, x, y, z, 0, full);
   }
 
   /* The first warpgroup. */
@@ -71,6 +93,7 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
                        int batch = BATCH, int rows = M) {
     registers_release<40>();
     if (threadIdx.x != 0) return;
+    const int rank = CLUSTER > 1 ? cluster_rank() : 0;
     Place p = {0, 0};
     for (int tile = (int)blockIdx.x; tile < TILES; tile += (int)gridDim.x) {
       int bt, m0, n0;
@@ -85,11 +108,12 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
           for (int i = 0; i < BM / 64; i++) tensor_copy(at + i * PIECE, a, m0 + 64 * i, s * DEPTH, bt, 0, full + p.stage);
         else
           tensor_copy(at, a, s * DEPTH, m0, bt, 0, full + p.stage);
+        char *const own = at + A_BYTES + rank * (TB ? BN / 64 : 1) * PART * 128;
         if (TB)
-          tensor_copy(at + A_BYTES, b, s * DEPTH, n0, bt, 0, full + p.stage);
+          copy_b(own, b, s * DEPTH, n0 + rank * (BN / 64 * PART), bt, full + p.stage);
         else
           for (int i = 0; i < BN / 64; i++)
-            tensor_copy(at + A_BYTES + i * PIECE, b, n0 + 64 * i, s * DEPTH, bt, 0, full + p.stage);
+            copy_b(own + i * PIECE, b, n0 + 64 * i, s * DEPTH + rank * PART, bt, full + p.stage);
       }
     }
   }
@@ -110,10 +134,10 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
                                  s + i);
       wgmma_commit();
       wgmma_wait<1>();
-      if (leads && s > 0) mbarrier_arrive(last);
+      if (leads && s > 0) release(last);
       last = empty + p.stage;
     }
     wgmma_wait<0>();
-    if (leads) mbarrier_arrive(last);
+    if (leads) release(last);
   }
 };
