@@ -253,7 +253,7 @@ int64_t attention_band(const AttentionShape *s, bool keys) {
   return band < 1 ? 1 : band < heads ? band : heads;
 }
 
-/* ---- on sm_90a ---- */
+/* ---- by warpgroups ---- */
 
 enum {
   WARPGROUP = 128,  /* threads */

@@ -70,7 +70,7 @@ GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const 
                                               bool tensor);
 extern const ScheduleKind grid_attention_kind;
 
-/* On sm_90a: a warpgroup copies, each of the others multiplies 64 rows by those of a step. */
+/* By warpgroups: one copies, each of the others multiplies 64 rows by those of a step. */
 enum { WGMMA_STEP = 64 };
 typedef struct WgmmaAttentionSchedule {
   int groups;          /* warpgroups that multiply */
