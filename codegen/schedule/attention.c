@@ -263,6 +263,8 @@ enum {
   WGMMA_SHARED =
       227 << 10, /* bytes of a block, all that a multiprocessor has but for a block's own KiB */
   BLOCK_SHARED = 1 << 10, /* of the system's, and of mbarriers and alignment */
+  ONE_GROUP = 192, /* registers of a thread of 216 that one warpgroup of a block has; the others
+                      are for addresses and numbers of queries */
   MOST_STAGES = 4,
   LEAST_STAGES = 2,
   /* Multiplications of mma.sync in those of wgmma: columns of zeros that fill a piece cost no more.
@@ -284,8 +286,16 @@ static int ring_stages(const AttentionShape *s, bool keys, int rows, int residen
   return stages > MOST_STAGES ? MOST_STAGES : (int)stages;
 }
 
+/* Registers of a thread for sums, for scores of a step, and for them as left operands. */
+static int64_t wgmma_registers(const AttentionShape *s, bool keys) {
+  int64_t d = whole_pieces(s->d), e = whole_pieces(s->e);
+  int64_t sums = keys ? d + e : s->grad ? d : e;
+  return (sums + (s->grad ? 2 : 1) * WGMMA_STEP) / 2 + (keys ? 2 : 1) * WGMMA_STEP / 4;
+}
+
 /* Two warpgroups of a block share what is copied. Heads that give too few such blocks for all
-   multiprocessors have one, and a multiprocessor two blocks. By count, not measured on a device. */
+   multiprocessors have one, and a multiprocessor two blocks, if a thread's registers then suffice.
+   By count, not measured on a device. */
 bool wgmma_attention_schedule(const GridMachine *machine, const AttentionShape *s, bool keys,
                               WgmmaAttentionSchedule *out) {
   int64_t rows = keys ? s->s : s->t, heads = keys ? s->heads / s->group : s->heads;
@@ -294,7 +304,9 @@ bool wgmma_attention_schedule(const GridMachine *machine, const AttentionShape *
       s->heads * s->t > INT32_MAX - WGMMA_STEP)
     return false;
   int groups = heads * ceil_div(rows, 2 * GROUP_ROWS) >= machine->blocks ? 2 : 1;
-  if (ring_stages(s, keys, groups * GROUP_ROWS, 3 - groups) < LEAST_STAGES) groups = 2;
+  if (ring_stages(s, keys, groups * GROUP_ROWS, 3 - groups) < LEAST_STAGES ||
+      wgmma_registers(s, keys) > ONE_GROUP)
+    groups = 2;
   *out = (WgmmaAttentionSchedule){.groups = groups,
                                   .rows = groups * GROUP_ROWS,
                                   .resident = 3 - groups,

@@ -307,6 +307,28 @@ static void decides_attention_on_tensor_cores(void **state) {
   assert_int_equal(grid_attention_schedule(&grid, &s, true).copy_d, 2);
 }
 
+static void decides_attention_by_warpgroups(void **state) {
+  (void)state;
+  WgmmaAttentionSchedule w;
+  AttentionShape s = attention(DT_BF16, 1024, 64, true);
+  assert_true(wgmma_attention_schedule(&grid, &s, false, &w));
+  assert_true(w.groups == 1 && w.resident == 2 &&
+              w.blocks == 12 * 16); /* 96 blocks of 128 are few */
+  s.heads = 48;
+  assert_true(wgmma_attention_schedule(&grid, &s, false, &w) && w.groups == 2);
+  s = attention(DT_BF16, 64, 128, true); /* few blocks, but sums fill the registers of one group */
+  assert_true(wgmma_attention_schedule(&grid, &s, false, &w) && w.groups == 1);
+  assert_true(wgmma_attention_schedule(&grid, &s, true, &w) && w.groups == 2);
+  s = attention(DT_BF16, 63, 64, true), assert_false(wgmma_attention_schedule(&grid, &s, true, &w));
+  s = attention(DT_F32, 128, 64, true), assert_false(wgmma_attention_schedule(&grid, &s, true, &w));
+  s = attention(DT_F16, 128, 32, true), assert_false(wgmma_attention_schedule(&grid, &s, true, &w));
+  s = attention(DT_F16, 128, 136, true),
+  assert_false(wgmma_attention_schedule(&grid, &s, true, &w));
+  s = attention(DT_F16, 4096, 64, false); /* as many heads as 16 MB hold keys and values of */
+  s.heads = 60;
+  assert_int_equal(attention_band(&s, false), 16);
+}
+
 /* Every unit is one thread's; threads that divide the heads have equal parts, whatever the mask;
    and many threads have work for nearly all of them. */
 static void threads_share_attention(void **state) {
@@ -374,6 +396,13 @@ static void attention_covers_every_shape(void **state) {
         assert_in_range(g.key_shared, 1, grid.shared);
         assert_true(g.part % 16 == 0 && g.query_parts * g.part >= s.d);
         assert_true(s.d * 2 % g.copy_d == 0 && s.d * 2 % g.copy_e == 0);
+        WgmmaAttentionSchedule w;
+        for (int keys = 0; keys <= (int)s.grad; keys++) {
+          if (!wgmma_attention_schedule(&grid, &s, keys, &w)) continue;
+          const int64_t heads = keys ? s.heads / s.group : s.heads;
+          assert_true(w.blocks == heads * w.blocks_of_head && w.blocks_of_head * w.rows >= s.t);
+          assert_true(w.stages >= 2 && w.resident * (w.shared + 2048) <= 228 << 10);
+        }
       }
 }
 
@@ -401,6 +430,7 @@ int main(void) {
       cmocka_unit_test(covers_every_shape),
       cmocka_unit_test(decides_attention),
       cmocka_unit_test(decides_attention_on_tensor_cores),
+      cmocka_unit_test(decides_attention_by_warpgroups),
       cmocka_unit_test(attention_covers_every_shape),
       cmocka_unit_test(threads_share_attention),
       cmocka_unit_test(fields_are_shown),

@@ -193,6 +193,21 @@ static void decides_blocks(void **state) {
   assert_int_equal(p.copy_b, 16);
 }
 
+/* By warpgroups, two blocks share copies where the rows that fill the last pair cost no time. */
+static void decides_pairs_of_blocks(void **state) {
+  (void)state;
+  GridProductSchedule w, p = on_grid(4096, 4096, 4096, DT_BF16, true);
+  assert_true(wgmma_schedule(&p, &w) && w.cluster == 2 && w.blocks == 132 && w.bn == 256);
+  p = on_grid(384, 64, 768, DT_BF16, true); /* a fourth tile finds a multiprocessor without work */
+  assert_true(wgmma_schedule(&p, &w) && w.cluster == 2 && w.blocks == 4);
+  p = on_grid(128, 768, 768, DT_BF16, true);
+  assert_true(wgmma_schedule(&p, &w) && w.cluster == 1);
+  p = on_grid(384, 11264, 768, DT_BF16, true); /* a fourth row of tiles would take a second wave */
+  assert_true(wgmma_schedule(&p, &w) && w.cluster == 1 && wgmma_tiles(&w) == 132);
+  p = on_grid(4096, 4096, 4096, DT_BF16, true), p.bounded = true;
+  assert_true(wgmma_schedule(&p, &w) && w.cluster == 1);
+}
+
 static void grid_covers_every_shape(void **state) {
   for (int tensor = 0; tensor < 2; tensor++)
     for (int i = 0; i < EXTENTS; i++)
@@ -210,15 +225,20 @@ static void grid_covers_every_shape(void **state) {
           assert_true(p.tn % p.side == 0);
           assert_true(m * dtype_size(dt) % p.copy_a == 0 || 768 * dtype_size(dt) % p.copy_a == 0);
           assert_true(n * dtype_size(dt) % p.copy_b == 0);
+          GridProductSchedule w;
+          if (!wgmma_schedule(&p, &w)) continue;
+          assert_true(wgmma_tiles(&w) * w.bm * w.bn >= m * n && w.blocks <= wgmma_tiles(&w));
+          assert_true(wgmma_tiles(&w) % w.cluster == 0 && w.blocks % w.cluster == 0);
         }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decides_tiles),   cmocka_unit_test(decides_units),
-      cmocka_unit_test(decides_packing), cmocka_unit_test(decides_how_halves_are_read),
-      cmocka_unit_test(shares_evenly),   cmocka_unit_test(covers_every_shape),
-      cmocka_unit_test(decides_blocks),  cmocka_unit_test(grid_covers_every_shape),
+      cmocka_unit_test(decides_tiles),           cmocka_unit_test(decides_units),
+      cmocka_unit_test(decides_packing),         cmocka_unit_test(decides_how_halves_are_read),
+      cmocka_unit_test(shares_evenly),           cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_blocks),          cmocka_unit_test(decides_pairs_of_blocks),
+      cmocka_unit_test(grid_covers_every_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
