@@ -126,7 +126,11 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
     SMALL_BLOCK = 64, /* threads: two warps, so that few columns reach many multiprocessors */
     LITTLE = 1 << 16, /* elements that one launch does: two for each thread of 128 blocks of 256 */
     SHORT = 32,       /* rows that a thread walks alone, one load after the other */
-    SECTOR = 8        /* columns that share an access to memory: 32 bytes of f32 */
+    SECTOR = 8,       /* columns that share an access to memory: 32 bytes of f32 */
+    /* A block waits for each of its tiles: two of a multiprocessor take turns, where chunks are so
+       many that the time of another launch does not count. */
+    TURNS = 2,
+    MANY_CHUNKS = 8
   };
   GridColumnsSchedule c = {.rows = s->rows, .columns = s->columns, .along = s->along, .chunks = 1};
   if (s->chunked && s->rows > COL_CHUNK) c.chunks = ceil_div(s->rows, COL_CHUNK);
@@ -137,8 +141,8 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
   c.column_blocks = ceil_div(s->columns, c.width);
   if (!c.column_blocks) c.column_blocks = 1;
   if (c.tiled) c.depth = grid_tile_depth(COL_CHUNK, s->rows, c.width, s->size);
-  c.split =
-      c.tiled && c.chunks > 1 && c.column_blocks < m->blocks && s->rows * s->columns >= LITTLE;
+  int64_t enough = c.chunks < MANY_CHUNKS ? m->blocks : (int64_t)TURNS * m->blocks;
+  c.split = c.tiled && c.chunks > 1 && c.column_blocks < enough && s->rows * s->columns >= LITTLE;
   if (c.split) {
     c.combine_width = c.width < SECTOR ? c.width : SECTOR;
     c.combine_blocks = ceil_div(s->columns, c.combine_width);

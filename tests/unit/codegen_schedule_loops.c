@@ -92,7 +92,11 @@ static void decides_tiles(void **state) {
   c = grid_columns(4096, 768, true, false, 8); /* of f64 a tile has half the rows */
   assert_int_equal(c.depth, 64);
   assert_false(grid_columns(4096, 8192, true, false, 4).split); /* columns enough */
-  assert_false(grid_columns(600, 33, true, false, 4).split);    /* too little work */
+  assert_true(
+      grid_columns(4096, 4096, true, false, 4).split); /* one block of each multiprocessor waits */
+  assert_false(
+      grid_columns(1000, 4096, true, false, 4).split);       /* too few chunks for another launch */
+  assert_false(grid_columns(600, 33, true, false, 4).split); /* too little work */
   c = grid_columns(32 * 56 * 56, 64, true, true, 4); /* channels: threads go along the image */
   assert_true(c.along && c.split);
   assert_int_equal(c.blocks, 2 * 392);
