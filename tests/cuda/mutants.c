@@ -184,10 +184,12 @@ static void add_part(Alone *k, const char *from, size_t n) {
   if (from) k->part[k->parts++] = (Part){from, from + n};
 }
 
-/* A section that kernels may use is edited under the first kernel that does. */
+/* A section that kernels may use is edited under the first kernel that does; or, of functions that
+   each kernel uses one of, under all of them. */
+enum { UNDER_ALL = -1 };
 static void add_text(Subject *s, Alone *k, int text, const char *user, const char *name) {
-  if (s->taken[text] || !strstr(k->body, user)) return;
-  s->taken[text] = true;
+  if ((text != UNDER_ALL && s->taken[text]) || !strstr(k->body, user)) return;
+  if (text != UNDER_ALL) s->taken[text] = true;
   const char *all = sections_find(s->p->g.library, name, strlen(name))->text;
   add_part(k, strstr(k->source, all), strlen(all));
 }
@@ -221,7 +223,7 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   if (!cuda_variant(s->arch)) return k->entry >= 0;
   add_text(s, k, 6, "WgmmaTile<", "WgmmaTile");
   add_text(s, k, 7, "WgmmaAttention<", "AttentionScores");
-  add_text(s, k, 8, "WgmmaAttention<", "WgmmaAttention");
+  add_text(s, k, UNDER_ALL, "WgmmaAttention<", "WgmmaAttention");
   return k->entry >= 0;
 }
 
