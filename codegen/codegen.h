@@ -28,6 +28,7 @@ typedef struct CodegenOptions {
   const char *fma_features; /* ... the instruction sets of that */
   int jobs;                 /* C compilers at the same time; 0: one for each core */
   bool no_cache;            /* of compiled kernels */
+  bool tokens;              /* it reads tokenizers: libgctokens.a is linked */
   bool images;              /* the executable decodes images: libgcimages.a is linked */
   int level;                /* 0..3, of gc */
   bool save_temps, verbose, time;

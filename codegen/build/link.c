@@ -2,7 +2,8 @@
    the C compiler on several files at a time, takes those from the cache that have been compiled
    before, links, and moves the result into place, so that `out` is whole or untouched. Contract:
    libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime and zlib,
-   libgcimages.a the decoders of images, for programs that ask for them.
+   libgcimages.a the decoders of images and libgctokens.a the tokenizers, for programs that ask for
+   them.
    The same program gives the same bytes: no build id, no paths of this machine in the output. */
 #define _GNU_SOURCE
 #include "codegen/build/cache.h"
@@ -146,9 +147,14 @@ static const char *const *link_words(Build *b, const char *library) {
   for (const char *const *s = b->api ? shared : executable; *s; s++) vec_push(b->a, &w, *s);
   for (const char *const *s = always; *s; s++) vec_push(b->a, &w, *s);
   for (uint32_t i = 0; i < b->units.n; i++) vec_push(b->a, &w, b->units.at[i].object);
-  if (b->o->images) { /* whose table nothing else asks for by more than a weak symbol */
+  /* whose tables nothing else asks for by more than a weak symbol */
+  if (b->o->images) {
     vec_push(b->a, &w, "-Wl,-u,gcrt_image_formats");
     vec_push(b->a, &w, decoders(b));
+  }
+  if (b->o->tokens) {
+    vec_push(b->a, &w, "-Wl,-u,gcrt_tools");
+    vec_push(b->a, &w, intern_printf(b->c, "%s/libgctokens.a", b->o->runtime_dir));
   }
   for (const char *const *s = end; *s; s++) vec_push(b->a, &w, *s);
   vec_push(b->a, &w, NULL);

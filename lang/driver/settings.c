@@ -133,6 +133,8 @@ static int check_program_output(Compilation *r) {
                        r->emit == EMIT_EXE ? "an executable" : "a model of ONNX");
   if (r->emit != EMIT_EXE && r->codegen.images)
     return usage_error("--images is for executables; a library takes arrays");
+  if (r->emit != EMIT_EXE && r->codegen.tokens)
+    return usage_error("--tokens is for executables; a library takes arrays");
   if (r->emit == EMIT_LIB && !codegen_lib_name(r->c, out))
     return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
                        out);
@@ -294,6 +296,7 @@ int settings_options(Compilation *r) {
       .weights = option_value(o, OPT_WEIGHTS, NULL),
       .no_cache = option_given(o, OPT_NO_CACHE),
       .images = option_given(o, OPT_IMAGES),
+      .tokens = option_given(o, OPT_TOKENS),
       .save_temps = option_given(o, OPT_SAVE_TEMPS),
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),

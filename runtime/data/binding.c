@@ -76,6 +76,22 @@ static uint64_t asked_of(const Column *c, const Suffixes *s) {
   return ok ? n : UINT64_MAX;
 }
 
+/* Rows are windows of all elements, from element k on, s elements apart. */
+static bool take_windows(Column *c, const Suffixes *s, Err *e) {
+  c->offset = s->offset ? s->k : 0;
+  if (c->extents) { /* the only row is all that there is; others are windows */
+    bool one = c->fixed || c->t->dims[0] == 1;
+    uint64_t rest = c->total > c->offset ? c->total - c->offset : 0;
+    if (one && !column_settle_count(c, c->extents, rest, e)) return false;
+    column_at_bounds(c, c->extents);
+  }
+  c->step = s->step ? s->s : c->row_elems;
+  if (c->total >= c->offset && c->total - c->offset >= c->row_elems)
+    c->all_rows = (c->total - c->offset - c->row_elems) / c->step + 1;
+  if (c->fixed && c->all_rows) c->all_rows = 1;
+  return true;
+}
+
 static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_t got, Err *e) {
   Elem own = (Elem)c->t->dtype;
   c->flat = true;
@@ -96,18 +112,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
                     c->text);
   }
   c->total = c->source.size / size;
-  c->offset = s->offset ? s->k : 0;
-  if (c->extents) { /* the only row is all that there is; others are windows */
-    bool one = c->fixed || c->t->dims[0] == 1;
-    uint64_t rest = c->total > c->offset ? c->total - c->offset : 0;
-    if (one && !column_settle_count(c, c->extents, rest, e)) return false;
-    column_at_bounds(c, c->extents);
-  }
-  c->step = s->step ? s->s : c->row_elems;
-  if (c->total >= c->offset && c->total - c->offset >= c->row_elems)
-    c->all_rows = (c->total - c->offset - c->row_elems) / c->step + 1;
-  if (c->fixed && c->all_rows) c->all_rows = 1;
-  return true;
+  return take_windows(c, s, e);
 }
 
 static bool misfit(const Column *c, const Array *a, Err *e) {
@@ -121,9 +126,11 @@ static bool misfit(const Column *c, const Array *a, Err *e) {
              : "the elements of a row (all axes but the first) must be as many as the input's");
 }
 
-static bool open_array(Column *c, const Suffixes *s, const Array *a, Err *e) {
+/* sequence: an array of one axis may be taken in windows. */
+static bool open_array(Column *c, const Suffixes *s, const Array *a, bool sequence, Err *e) {
   uint64_t bytes = a->count * (uint64_t)elem_info[a->type].size, all;
-  if (s->offset || s->step || s->type) {
+  bool windows = sequence && (s->offset || s->step) && a->rank == 1;
+  if (s->type || ((s->offset || s->step) && !windows)) {
     err_set(e, EXIT_WRONG, "%s: has rows of its own; +k, ~s and :type are for flat files", c->text);
     return err_hint(e, "choose rows with %s[a:b]", c->text);
   }
@@ -139,6 +146,7 @@ static bool open_array(Column *c, const Suffixes *s, const Array *a, Err *e) {
     return err_hint(e, "the file is damaged or cut short; fetch or write it again");
   }
   c->type = a->type, c->big = a->big, c->header = a->header, c->total = a->count;
+  if (windows) return take_windows(c, s, e);
   if (c->extents) {
     uint64_t rows = c->fixed || !a->rank || !a->dims[0] ? 1 : a->dims[0];
     bool same = a->rank == c->t->rank;
@@ -250,13 +258,14 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *colu
     if (!source_head(&c->source, head, SOURCE_HEAD, &got, e)) return false;
   }
   Array a;
-  if (npy_is(head, got)) return npy_parse(head, got, &a, c->text, e) && open_array(c, s, &a, e);
+  if (npy_is(head, got))
+    return npy_parse(head, got, &a, c->text, e) && open_array(c, s, &a, true, e);
   if (archive) {
     err_set(e, EXIT_WRONG, "%s: its member %s is not an .npy array", c->text, c->member);
     return err_hint(e, "write it again with numpy.savez");
   }
   if (means_idx(c, s, head, got))
-    return idx_parse(head, got, &a, c->text, e) && open_array(c, s, &a, e);
+    return idx_parse(head, got, &a, c->text, e) && open_array(c, s, &a, false, e);
   if (c->source.kind == SOURCE_PLAIN && !name_agrees(c, head, got, e)) return false;
   return open_flat(c, s, head, got, e);
 }

@@ -1,5 +1,6 @@
 /* --help of a generated program and of its entries, from the rows of options.def. */
 #include "runtime/program/cli.h"
+#include "runtime/program/tools.h"
 #include <string.h>
 
 static void help_tensor(const char *title, const GcTensor *t, const char *before, const char *value,
@@ -45,9 +46,10 @@ void cli_help(const Options *o, const char *program) {
     printf("       %s ENTRY --INPUT FILE … [options]  runs an entry; ENTRY --help says "
            "more\n",
            program);
-    printf(
-        "       %s --version                       what it was compiled by, and for\n\nentries\n",
-        program);
+    printf("       %s --version                       what it was compiled by, and for\n", program);
+    for (const Tool *t = tools(); t->name; t++)
+      printf("       %s %s %s\n", program, t->name, t->usage);
+    printf("\nentries\n");
     for (int i = 0; i < gc_program.nentries; i++) {
       const GcEntry *x = &gc_program.entries[i];
       printf(x->ninputs || x->training ? "  %-14s" : "  %s", x->name);

@@ -3,6 +3,7 @@
    error; exit codes as in rt.h, and 128 + the signal's number where one ended the run. */
 #include "runtime/program/command.h"
 #include "runtime/program/devices.h"
+#include "runtime/program/tools.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +301,8 @@ void command_free(Command *cmd) {
 int command_run(Command *cmd, int argc, char **argv) {
   Err *e = &cmd->err;
   const Options *o = &cmd->options;
+  const Tool *tool = argc > 1 ? tool_find(argv[1]) : NULL;
+  if (tool && check_program(e)) return tool->run(cmd->name, argc - 2, argv + 2, e);
   if (!check_program(e) || !cli_parse(&cmd->options, argc, argv, e)) return e->code;
   if (o->help) {
     cli_help(o, cmd->name);

@@ -1,9 +1,11 @@
-/* Strict JSON for safetensors headers: UTF-8 is checked, escapes are undone in place, sizes are
-   decimal. Contract: see json.h; a lone surrogate, an overlong sequence, a control byte, a leading
-   zero, a sign, a fraction or more than 64 bits is an error. Source: RFC 8259. */
+/* Strict JSON for safetensors headers and tokenizers: UTF-8 is checked, escapes are undone in
+   place, sizes are decimal. Contract: see json.h; a lone surrogate, an overlong sequence, a control
+   byte, a leading zero, a sign, a fraction or more than 64 bits is an error. Source: RFC 8259. */
 #include "runtime/weights/json.h"
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool json_fail(Json *j, const char *what) {
@@ -17,9 +19,13 @@ static void blanks(Json *j) {
   while (j->p < j->end && (*j->p == ' ' || *j->p == '\n' || *j->p == '\t' || *j->p == '\r')) j->p++;
 }
 
-bool json_take(Json *j, char c) {
+bool json_sees(Json *j, char c) {
   blanks(j);
-  if (j->p >= j->end || *j->p != c) return false;
+  return j->p < j->end && *j->p == c;
+}
+
+bool json_take(Json *j, char c) {
+  if (!json_sees(j, c)) return false;
   j->p++;
   return true;
 }
@@ -85,7 +91,7 @@ static bool escape(Json *j, char **to) {
     j->p += 6;
     v = 0x10000 + ((v - 0xD800) << 10) + (low - 0xDC00);
   }
-  if (v == 0) return json_fail(j, "a zero character in a string");
+  if (v == 0 && !j->zeros) return json_fail(j, "a zero character in a string");
   *to = utf8_put(*to, (uint32_t)v);
   return true;
 }
@@ -142,6 +148,30 @@ static bool take_size(Json *j, uint64_t *out) {
     return json_fail(j, "a size is a whole number");
   *out = v;
   return true;
+}
+
+static bool digits(Json *j) {
+  const char *begin = j->p;
+  while (j->p < j->end && *j->p >= '0' && *j->p <= '9') j->p++;
+  return j->p > begin;
+}
+
+bool json_number(Json *j, double *out) {
+  blanks(j);
+  const char *begin = j->p;
+  if (j->p < j->end && *j->p == '-') j->p++;
+  const char *first = j->p;
+  bool ok = digits(j);
+  if (ok && *first == '0' && j->p > first + 1) return json_fail(j, "a number begins with 0");
+  if (ok && j->p < j->end && *j->p == '.') j->p++, ok = digits(j);
+  if (ok && j->p < j->end && (*j->p | 32) == 'e') {
+    j->p++;
+    if (j->p < j->end && (*j->p == '+' || *j->p == '-')) j->p++;
+    ok = digits(j);
+  }
+  if (!ok) return json_fail(j, "a value was expected");
+  *out = strtod(begin, NULL);
+  return isfinite(*out) ? true : json_fail(j, "a number beyond 64 bits");
 }
 
 bool json_sizes(Json *j, uint64_t *out, int most, int *n) {

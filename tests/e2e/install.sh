@@ -20,6 +20,7 @@ cat >wanted.txt <<'END_F'
 ./lib/gc/gcrt.h
 ./lib/gc/libgcimages.a
 ./lib/gc/libgcrt.a
+./lib/gc/libgctokens.a
 ./share/bash-completion/completions/graph-compiler
 ./share/fish/vendor_completions.d/graph-compiler.fish
 ./share/gc/gc.tmLanguage.json
