@@ -77,6 +77,7 @@ static bool parse(Tree *t, Json *j) {
     if (!first && !json_expect(j, ',')) return false;
     if (!value(t, j, &open, &last)) return false;
   }
+  t->node[0].child = 0; /* the root is nobody's child */
   return json_end(j);
 }
 
