@@ -2,9 +2,12 @@
 # of a published config.json, params those of the published weights:
 #   gc llama.g -O2 --config=FOLDER/config.json -D P=512 -o llama
 #   llama next --tokens ids.npy --load FOLDER --logits logits.npy
+#   gc llama.g -O2 --config=FOLDER/config.json -D P=64 --tokens -o llama
+#   llama chat --load FOLDER --prompt 'Once upon a time'
 let B = 2                                     # texts in a training step
 let T = 64                                    # tokens of each of them
 let P = 1                                     # tokens of a text to read, at most; more than 1 on the CPU alone
+let S = 2048                                  # tokens of a chat: what is read and what is written
 let vocab_size = 256
 let hidden_size = 64
 let intermediate_size = 192
@@ -35,14 +38,29 @@ def norm(x : [..., d], name) {
 
 def heads(x, n) { return transpose(reshape(x, [dim(x, 0), dim(x, 1), n, head_dim]), [0, 2, 1, 3]) }
 
-def attend(x : [b, t, c], name) {
+# the keys and values of a chat so far; k and v are those of the tokens from `at` on
+def remember(k, v, at) {
+  state keys : f32[1, num_key_value_heads, S, head_dim] = zeros()
+  state values : f32[1, num_key_value_heads, S, head_dim] = zeros()
+  keys := dynamic_update(keys, k, at, axis = 2)
+  values := dynamic_update(values, v, at, axis = 2)
+  return keys, values
+}
+
+# at: the first of the tokens is so far behind those that are in the cache; none: there is no cache
+def attend(x : [b, t, c], name, at : tensor = none) {
   group = num_attention_heads // num_key_value_heads
-  q = rope(heads(dense(x, num_attention_heads * head_dim, "{name}.q_proj", attention_bias) as q, num_attention_heads), rope_theta)
-  k = rope(heads(dense(x, num_key_value_heads * head_dim, "{name}.k_proj", attention_bias) as k, num_key_value_heads), rope_theta)
+  q = rope(heads(dense(x, num_attention_heads * head_dim, "{name}.q_proj", attention_bias) as q, num_attention_heads), rope_theta, 0 if at == none else at)
+  k = rope(heads(dense(x, num_key_value_heads * head_dim, "{name}.k_proj", attention_bias) as k, num_key_value_heads), rope_theta, 0 if at == none else at)
   v = heads(dense(x, num_key_value_heads * head_dim, "{name}.v_proj", attention_bias) as v, num_key_value_heads)
   q = reshape(q, [b, num_key_value_heads, group, t, head_dim])
-  y = reshape(attention(q, k[:, :, none], v[:, :, none], causal = true), [b, num_attention_heads, t, head_dim])
-  return dense(from_heads(y), c, "{name}.o_proj") as o
+  if at == none {
+    y = attention(q, k[:, :, none], v[:, :, none], causal = true)
+  } else {
+    keys, values = remember(k, v, at) as cache
+    y = attention(q, keys[:, :, none], values[:, :, none], mask = iota(S) <= (iota(t) + at)[:, none])
+  }
+  return dense(from_heads(reshape(y, [b, num_attention_heads, t, head_dim])), c, "{name}.o_proj") as o
 }
 
 def mlp(x : [b, t, c], name) {
@@ -50,12 +68,12 @@ def mlp(x : [b, t, c], name) {
   return dense(gate * (dense(x, intermediate_size, "{name}.up_proj") as up), c, "{name}.down_proj") as down
 }
 
-def llama(tokens) {
+def llama(tokens, at : tensor = none) {
   param embeddings : f32[vocab_size, hidden_size] = normal(std = 0.02) from "model.embed_tokens.weight"
   x = gather(embeddings, tokens)
   for l in 0..num_hidden_layers {
     scope layers[l] {
-      x = x + attend(norm(x, "model.layers.{l}.input_layernorm") as n1, "model.layers.{l}.self_attn") as attn
+      x = x + attend(norm(x, "model.layers.{l}.input_layernorm") as n1, "model.layers.{l}.self_attn", at) as attn
       x = x + mlp(norm(x, "model.layers.{l}.post_attention_layernorm") as n2, "model.layers.{l}.mlp") as mlp
     }
   }
@@ -76,4 +94,10 @@ entry loss(tokens : i32[1, t <= P], next : i32[1, t]) { return loss = mean(xent(
 entry next(tokens : i32[1, t <= P]) {
   logits = llama(tokens)[:, t - 1]
   return token = argmax(logits), logits
+}
+
+# The same of tokens that follow on `at` others, whose keys and values are kept: `chat` calls it. room: tokens that may follow
+entry read(tokens : i32[1, t <= P], at : i32[]) {
+  logits = llama(tokens, at)[:, t - 1]
+  return logits, room = where(at + t <= S - P, S - at - t, 0)
 }

@@ -98,7 +98,14 @@ static bool check_limit(GcModel *m, const GcEntry *e, const GcTensor *t, const v
   int64_t value;
   Err err = {0};
   Rows rows = {input, (Elem)t->dtype, tensor_count(t) / per, per};
-  const GcLimit *l = tensor_out_of_range(t, &rows, &row, &value);
+  GcTensor checked = *t;
+  GcLimit limit = {(int64_t)per, t->nlimits == 1 ? t->limits[0].limit : 0};
+  if (t->run_dims) { /* a shorter row has less; of several limits, kernels report what is out of
+                        range */
+    checked.limits = &limit;
+    checked.nlimits = t->nlimits == 1;
+  }
+  const GcLimit *l = tensor_out_of_range(&checked, &rows, &row, &value);
   if (!l) return true;
   err_set(&err, EXIT_WRONG,
           "%s: row %" PRIu64 " of the input %s holds %" PRId64 ", which is not in 0 to %" PRId64,

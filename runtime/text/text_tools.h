@@ -6,5 +6,6 @@
 #include "runtime/tokens/tokenizer.h"
 
 int tokenize_run(const char *program, int argc, char **argv, Err *e);
+int chat_run(const char *program, int argc, char **argv, Err *e);
 int detokenize_run(const char *program, int argc, char **argv, Err *e);
 #endif

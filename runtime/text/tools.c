@@ -3,4 +3,5 @@
 
 const Tool gcrt_tools[] = {{"tokenize", "TEXT… --tokenizer FILE.json -o FILE.npy", tokenize_run},
                            {"detokenize", "FILE.npy --tokenizer FILE.json", detokenize_run},
+                           {"chat", "[--load FOLDER] [--prompt TEXT]", chat_run},
                            {0}};

@@ -1,0 +1,304 @@
+/* The tool chat: a language model writes to the terminal what follows on a prompt, or answers line
+   by line. Contract: all files are read before the first token; the cache keeps what was read, so
+   that each token is read once; the answer ends at a token or string that ends it, after --tokens,
+   or where the model has no room for more. */
+#include "runtime/text/answer.h"
+#include "runtime/text/chat_model.h"
+#include "runtime/text/sample.h"
+#include "runtime/text/template.h"
+#include "runtime/text/text_tools.h"
+#include "runtime/tokens/tree.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Chat {
+  Tokenizer *tokenizer;
+  ChatModel model;
+  Sampling sampling;
+  Answer answer;
+  const Template *template;
+  const char *system;
+  Ids ids;       /* of the whole chat */
+  Ids ends;      /* tokens that end an answer */
+  Text text;     /* of a turn, and what is printed */
+  uint64_t most; /* tokens of an answer */
+  bool full;
+} Chat;
+
+static const Argument arguments[] = {
+    {.name = "--load",
+     .metavar = "FOLDER",
+     .kind = ARG_TEXT,
+     .help = "published weights, or a file of weights (default: those in the program)"},
+    {.name = "--tokenizer",
+     .metavar = "FILE.json",
+     .kind = ARG_TEXT,
+     .help = "a tokenizer.json (default: the one in the folder of --load)"},
+    {.name = "--prompt",
+     .metavar = "TEXT",
+     .kind = ARG_TEXT,
+     .help = "answer this text and end (default: read lines)"},
+    {.name = "--template",
+     .metavar = "NAME",
+     .kind = ARG_TEXT,
+     .help = "how turns are written: plain, chatml, llama2, llama3, zephyr (default: plain)"},
+    {.name = "--system",
+     .metavar = "TEXT",
+     .kind = ARG_TEXT,
+     .help = "instructions before the first turn"},
+    {.name = "--tokens",
+     .metavar = "N",
+     .kind = ARG_COUNT,
+     .least = 1,
+     .most = 1 << 30,
+     .help = "tokens of an answer, at most (default 256)"},
+    {.name = "--temperature",
+     .metavar = "X",
+     .kind = ARG_REAL,
+     .most = 100,
+     .help = "higher is more random; 0 takes the likeliest token (default 0.7)"},
+    {.name = "--top-k",
+     .metavar = "N",
+     .kind = ARG_COUNT,
+     .most = 1 << 30,
+     .help = "choose among the N likeliest tokens; 0: all (default 0)"},
+    {.name = "--top-p",
+     .metavar = "X",
+     .kind = ARG_REAL,
+     .most = 1,
+     .help = "choose among the likeliest tokens that have this probability together (default 1)"},
+    {.name = "--min-p",
+     .metavar = "X",
+     .kind = ARG_REAL,
+     .most = 1,
+     .help = "leave out tokens below this part of the likeliest one's probability (default 0)"},
+    {.name = "--repeat-penalty",
+     .metavar = "X",
+     .kind = ARG_REAL,
+     .least = 0.01,
+     .most = 100,
+     .help = "lowers the logits of tokens that were there (default 1: it does not)"},
+    {.name = "--stop",
+     .metavar = "TEXT",
+     .kind = ARG_LIST,
+     .help = "end an answer before this text; may be given several times"},
+    {.name = "--seed",
+     .metavar = "S",
+     .kind = ARG_COUNT,
+     .most = 9007199254740992.0,
+     .help = "of the random choices (default 0)"},
+    {.name = "--device",
+     .metavar = "cpu|cuda[:n]",
+     .kind = ARG_TEXT,
+     .help = "device (default: a GPU that the program has code for, else the CPU)"},
+    {.name = "--threads",
+     .metavar = "N",
+     .kind = ARG_COUNT,
+     .least = 1,
+     .most = 1024,
+     .help = "number of threads (default: one per core that the process may use)"},
+    {.name = NULL}};
+enum { ARGUMENTS = sizeof arguments / sizeof *arguments };
+
+static bool is_folder(const char *path) {
+  struct stat st;
+  return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static char *path_in(const char *folder, const char *name) {
+  size_t n = strlen(folder) + strlen(name) + 2;
+  char *path = malloc(n);
+  if (path) snprintf(path, n, "%s/%s", folder, name);
+  return path;
+}
+
+/* ---- what ends an answer ---- */
+
+static bool add_end(Chat *c, uint32_t id, Err *e) {
+  return id == NO_TOKEN || ids_add(&c->ends, id) ||
+         err_set(e, EXIT_ENV, "no memory for the answer");
+}
+
+/* eos_token_id of a published file, a number or several; a file that is not there has none. */
+static bool read_ends(Chat *c, const char *folder, const char *name, Err *e) {
+  Tree t;
+  char *path = path_in(folder, name);
+  struct stat st;
+  bool ok = path != NULL, there = path && stat(path, &st) == 0;
+  if (!path) err_set(e, EXIT_ENV, "no memory for a file name");
+  if (there && (ok = tree_read(&t, path, "configuration", 1 << 24, e))) {
+    const TreeNode *n = tree_get(&t, tree_root(&t), "eos_token_id");
+    const TreeNode *first = n->kind == TREE_LIST ? tree_child(&t, n) : n;
+    uint64_t id;
+    for (; ok && first && tree_has(first);
+         first = n->kind == TREE_LIST ? tree_next(&t, first) : NULL)
+      ok = tree_count(&t, first, TOKENS - 1, &id) && add_end(c, (uint32_t)id, e);
+    tree_free(&t);
+  }
+  free(path);
+  return ok;
+}
+
+static bool ends(const Chat *c, uint32_t id) {
+  for (uint64_t i = 0; i < c->ends.n; i++)
+    if (c->ends.at[i] == id) return true;
+  return false;
+}
+
+/* ---- turns ---- */
+
+static bool add_tokens(Chat *c, Slice text, bool around, Err *e) {
+  return tokenizer_encode(c->tokenizer, text, around, &c->ids, e);
+}
+
+/* What the model has not read of the chat. */
+static bool catch_up(Chat *c, Err *e) {
+  return chat_model_read(&c->model, c->ids.at + c->model.read, c->ids.n - c->model.read, &c->full,
+                         e);
+}
+
+static bool show(Chat *c, Err *e) {
+  fwrite(c->text.s, 1, c->text.n, stdout);
+  c->text.n = 0;
+  if (fflush(stdout) == 0) return true;
+  return err_set(e, EXIT_ENV, "the output could not be written: %s", strerror(errno));
+}
+
+static bool answer(Chat *c, Err *e) {
+  uint64_t first = c->ids.n;
+  bool stopped = false;
+  answer_begin(&c->answer);
+  c->text.n = 0;
+  while (!stopped && c->ids.n - first < c->most && !signal_seen()) {
+    uint32_t id;
+    if (!catch_up(c, e)) return false;
+    if (c->full) break;
+    if (!sample(&c->sampling, c->model.logits, c->model.size, &c->ids, &id) ||
+        !ids_add(&c->ids, id))
+      return err_set(e, EXIT_ENV, "no memory for the answer");
+    if (ends(c, id)) break;
+    if (!answer_more(&c->answer, &c->ids, first, &c->text, &stopped, e) || !show(c, e))
+      return false;
+  }
+  if (!stopped && !answer_end(&c->answer, &c->ids, first, &c->text, e)) return false;
+  if (!show(c, e)) return false;
+  putchar('\n');
+  if (c->full)
+    fprintf(stderr, "note: the model has no room for more than %" PRIu64 " tokens\n",
+            c->model.read);
+  return true;
+}
+
+static bool turn(Chat *c, Slice user, Err *e) {
+  bool first = c->ids.n == 0;
+  c->text.n = 0;
+  if (!first && !text_add(&c->text, c->template->answer_end, strlen(c->template->answer_end)))
+    return err_set(e, EXIT_ENV, "no memory for the chat");
+  /* an end that the model has written stands there once */
+  uint32_t last = first ? NO_TOKEN : c->ids.at[c->ids.n - 1];
+  if (!first && ends(c, last) && *c->template->stop) c->ids.n--;
+  if (!template_turn(c->template, c->system, first, user, &c->text))
+    return err_set(e, EXIT_ENV, "no memory for the chat");
+  if (!add_tokens(c, text_slice(&c->text), first, e)) return false;
+  if (!c->ids.n) return err_set(e, EXIT_USAGE, "the prompt has no tokens");
+  return answer(c, e);
+}
+
+static bool converse(Chat *c, Err *e) {
+  char *line = NULL;
+  size_t room = 0;
+  bool ok = true, terminal = isatty(STDIN_FILENO);
+  for (;;) {
+    if (terminal) printf("> ");
+    if (terminal) fflush(stdout);
+    ssize_t n = getline(&line, &room, stdin);
+    if (n <= 0 || signal_seen() || c->full) break;
+    if (line[n - 1] == '\n') n--;
+    if (n && !(ok = turn(c, (Slice){line, (uint64_t)n}, e))) break;
+  }
+  if (terminal) putchar('\n');
+  free(line);
+  return ok;
+}
+
+/* ---- the tool ---- */
+
+static double real_of(const Argument *list, const char *name, double missing) {
+  const Argument *x = argument(&(Arguments){.at = (Argument *)list}, name);
+  return x->given ? x->number : missing;
+}
+
+static uint64_t count_of(const Argument *list, const char *name, uint64_t missing) {
+  const Argument *x = argument(&(Arguments){.at = (Argument *)list}, name);
+  return x->given ? x->count : missing;
+}
+
+static const char *text_of(const Argument *list, const char *name) {
+  return argument(&(Arguments){.at = (Argument *)list}, name)->text;
+}
+
+static bool prepare(Chat *c, const Argument *list, Err *e) {
+  const char *load = text_of(list, "--load"), *tokenizer = text_of(list, "--tokenizer"),
+             *template = text_of(list, "--template");
+  const Argument *stop = argument(&(Arguments){.at = (Argument *)list}, "--stop");
+  char names[120];
+  if (!tokenizer && !is_folder(load)) {
+    err_set(e, EXIT_USAGE, "chat needs --tokenizer FILE.json");
+    return err_hint(e, "or a folder of published weights with one: --load FOLDER");
+  }
+  c->template = template_find(template ? template : "plain");
+  template_names(names, sizeof names);
+  if (!c->template)
+    return err_set(e, EXIT_USAGE, "--template is one of %s, not %s", names, template);
+  c->system = text_of(list, "--system");
+  c->most = count_of(list, "--tokens", 256);
+  c->sampling = (Sampling){.temperature = real_of(list, "--temperature", 0.7),
+                           .top_p = real_of(list, "--top-p", 1),
+                           .min_p = real_of(list, "--min-p", 0),
+                           .penalty = real_of(list, "--repeat-penalty", 1),
+                           .top_k = count_of(list, "--top-k", 0),
+                           .seed = count_of(list, "--seed", 0)};
+  char *path = tokenizer ? strdup(tokenizer) : path_in(load, "tokenizer.json");
+  c->tokenizer = path ? tokenizer_read(path, e) : NULL;
+  if (!path) err_set(e, EXIT_ENV, "no memory for a file name");
+  bool ok = c->tokenizer != NULL;
+  if (ok)
+    c->answer = (Answer){.tokenizer = c->tokenizer, .stops = stop->list, .nstops = stop->count};
+  if (ok && is_folder(load))
+    ok = read_ends(c, load, "generation_config.json", e) && read_ends(c, load, "config.json", e);
+  ok = ok && (!*c->template->stop ||
+              add_end(c, tokenizer_id(c->tokenizer, slice_of(c->template->stop)), e));
+  const ChatPlace place = {.device = text_of(list, "--device"),
+                           .threads = (int)count_of(list, "--threads", 0),
+                           .load = load};
+  ok = ok && chat_model_open(&c->model, &place, e);
+  if (ok) signals_catch();
+  free(path); /* the tokenizer has read it */
+  return ok;
+}
+
+int chat_run(const char *program, int argc, char **argv, Err *e) {
+  Chat c = {0};
+  Argument list[ARGUMENTS];
+  memcpy(list, arguments, sizeof list);
+  Arguments a = {.tool = "chat", .usage = tool_find("chat")->usage, .at = list};
+  int code;
+  if (!arguments_read(&a, program, argc, argv, &code, e)) return code;
+  if (a.nfiles) {
+    err_set(e, EXIT_USAGE, "chat takes no file: %s", a.files[0]);
+    return err_hint(e, "the prompt is given as --prompt TEXT, or line by line"), e->code;
+  }
+  const char *prompt = text_of(list, "--prompt");
+  bool ok = prepare(&c, list, e) && (prompt ? turn(&c, slice_of(prompt), e) : converse(&c, e));
+  chat_model_close(&c.model);
+  answer_free(&c.answer);
+  sampling_free(&c.sampling);
+  text_free(&c.text);
+  free(c.ids.at);
+  free(c.ends.at);
+  tokenizer_free(c.tokenizer);
+  return !ok ? e->code : signal_seen() ? 128 + signal_seen() : 0;
+}

@@ -1,0 +1,140 @@
+#!/bin/sh
+# The quickstart of published language models: from a folder with config.json, safetensors and tokenizer.json to a chat
+# in the terminal, with docs/examples/llama.g. The folder is made here, with random weights; plain Python computes the
+# same greedy text. Then chunks of all sizes, what ends an answer, sampling, and what is refused.
+. "$(dirname "$0")/common.sh"
+unoptimised
+mkdir model && cp "$here/tests/unit/tokens/smollm.json" model/tokenizer.json
+cat >model.py <<'END'
+import json, math, random, struct, sys
+V, C, F, L, H, K, eps, theta = 406, 24, 40, 2, 4, 2, 1e-5, 10000.0
+D = C // H
+random.seed(5)
+W = {}
+def make(name, *shape, std=0.4):
+    n = math.prod(shape)
+    W[name] = (shape, [struct.unpack("<f", struct.pack("<f", random.gauss(0, std) if len(shape) > 1 else 1 + random.gauss(0, 0.1)))[0] for _ in range(n)])
+make("model.embed_tokens.weight", V, C)
+for l in range(L):
+    p = f"model.layers.{l}."
+    for name, rows, columns in (("self_attn.q_proj", C, C), ("self_attn.k_proj", K * D, C), ("self_attn.v_proj", K * D, C), ("self_attn.o_proj", C, C),
+                                ("mlp.gate_proj", F, C), ("mlp.up_proj", F, C), ("mlp.down_proj", C, F)):
+        make(p + name + ".weight", rows, columns)
+    make(p + "input_layernorm.weight", C)
+    make(p + "post_attention_layernorm.weight", C)
+make("model.norm.weight", C)
+head, data = {"__metadata__": {"format": "pt"}}, b""
+for name, (shape, values) in W.items():
+    one = struct.pack("<%df" % len(values), *values)
+    head[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [len(data), len(data) + len(one)]}
+    data += one
+text = json.dumps(head).encode()
+open("model/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
+json.dump(dict(vocab_size=V, hidden_size=C, intermediate_size=F, num_hidden_layers=L, num_attention_heads=H, num_key_value_heads=K,
+               rms_norm_eps=eps, rope_theta=theta, tie_word_embeddings=True), open("model/config.json", "w"))
+
+def times(name, x):
+    (rows, columns), w = W[name + ".weight"]
+    return [sum(w[i * columns + j] * x[j] for j in range(columns)) for i in range(rows)]
+def norm(name, x):
+    scale = 1 / math.sqrt(sum(v * v for v in x) / len(x) + eps)
+    return [v * scale * g for v, g in zip(x, W[name + ".weight"][1])]
+def rope(x, at):
+    out = list(x)
+    for h in range(0, len(x), D):
+        for i in range(D // 2):
+            a, b = x[h + i], x[h + i + D // 2]
+            angle = at * theta ** (-2 * i / D)
+            out[h + i], out[h + i + D // 2] = a * math.cos(angle) - b * math.sin(angle), b * math.cos(angle) + a * math.sin(angle)
+    return out
+cache = [([], []) for _ in range(L)]
+def step(token, at):
+    x = W["model.embed_tokens.weight"][1][token * C:(token + 1) * C]
+    for l in range(L):
+        p = f"model.layers.{l}."
+        n = norm(p + "input_layernorm", x)
+        q, k, v = rope(times(p + "self_attn.q_proj", n), at), rope(times(p + "self_attn.k_proj", n), at), times(p + "self_attn.v_proj", n)
+        keys, values = cache[l]
+        keys.append(k), values.append(v)
+        y = []
+        for h in range(H):
+            g = h // (H // K) * D
+            s = [sum(q[h * D + i] * key[g + i] for i in range(D)) / math.sqrt(D) for key in keys]
+            e = [math.exp(a - max(s)) for a in s]
+            y += [sum(a * value[g + i] for a, value in zip(e, values)) / sum(e) for i in range(D)]
+        x = [a + b for a, b in zip(x, times(p + "self_attn.o_proj", y))]
+        n = norm(p + "post_attention_layernorm", x)
+        gate = [a / (1 + math.exp(-a)) for a in times(p + "mlp.gate_proj", n)]
+        x = [a + b for a, b in zip(x, times(p + "mlp.down_proj", [a * b for a, b in zip(gate, times(p + "mlp.up_proj", n))]))]
+    x = norm("model.norm", x)
+    table = W["model.embed_tokens.weight"][1]
+    return [sum(table[i * C + j] * x[j] for j in range(C)) for i in range(V)]
+def npy(name):
+    d = open(name, "rb").read()
+    n = 10 + struct.unpack("<H", d[8:10])[0]
+    return list(struct.unpack("<%dH" % ((len(d) - n) // 2), d[n:])), d[:n]
+if len(sys.argv) > 1:
+    ids, head = npy("prompt.npy")
+    for at, token in enumerate(ids):
+        logits = step(token, at)
+    written = []
+    while len(written) < 60:
+        written.append(max(range(V), key=lambda i: logits[i]))
+        logits = step(written[-1], len(ids) + len(written) - 1)
+    head = head.replace(b"(%d,)" % len(ids), b"(%d,)" % len(written))
+    open("written.npy", "wb").write(head[:-1].rstrip(b" ") + b" " * (len(head) - 1 - len(head[:-1].rstrip(b" "))) + b"\n" + struct.pack("<%dH" % len(written), *written))
+END
+python3 model.py || fail 'no model could be made'
+run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=8 -D S=96 --tokens -o llama
+prompt='Once upon a time there was a compiler, 🙂 and'
+printf %s "$prompt" >prompt.txt
+run 0 ./llama tokenize prompt.txt --tokenizer model/tokenizer.json -o prompt.npy
+python3 model.py text || fail 'Python'
+{ ./llama detokenize written.npy --tokenizer model/tokenizer.json && echo; } >want.txt || fail 'detokenize'
+./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat'
+same got.txt want.txt 'the greedy text'
+# one token at a time, and from the weights in the program
+run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D S=96 --tokens -o one
+./one chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat, P = 1'
+same got.txt want.txt 'the greedy text, read one token at a time'
+# an answer ends before a text, at a token that ends it, and where there is no room
+stop=$(python3 -c 'print(open("want.txt", errors="replace").read()[9:11])')
+./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 --stop "$stop" >got.txt || fail 'chat --stop'
+python3 - "$stop" <<'END' || fail 'the text before --stop'
+import sys
+want, got = open("want.txt", "rb").read(), open("got.txt", "rb").read()
+stop = sys.argv[1].encode("utf-8", "surrogateescape")
+assert got == want[:want.index(stop)] + b"\n", (got, want)
+END
+python3 - <<'END'
+import json, struct
+d = open("written.npy", "rb").read()
+ids = struct.unpack("<60H", d[-120:])
+json.dump({"eos_token_id": [1, ids[20]]}, open("model/generation_config.json", "w"))
+END
+./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt || fail 'chat to its end'
+[ "$(wc -c <got.txt)" -lt "$(wc -c <want.txt)" ] || fail 'no token ends the answer'
+rm model/generation_config.json
+./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 500 >got.txt 2>err.txt || fail 'chat without room'
+holds err.txt 'the model has no room for more than'
+# a draw depends on the seed; of one choice there is the greedy text
+for seed in 1 1 2; do ./llama chat --load model --prompt "$prompt" --temperature 2 --seed $seed --tokens 20 >seed$seed.txt.new || fail 'sampling'
+  [ ! -f seed$seed.txt ] || same seed$seed.txt.new seed$seed.txt 'the same seed'
+  mv seed$seed.txt.new seed$seed.txt; done
+cmp -s seed1.txt seed2.txt && fail 'two seeds give the same text'
+for one in '--top-k 1' '--top-p 0.000001' '--min-p 1'; do
+  # two words
+  # shellcheck disable=SC2086
+  ./llama chat --load model --prompt "$prompt" --temperature 1 $one --tokens 60 >got.txt || fail "chat $one"
+  same got.txt want.txt "the only choice of $one"
+done
+# a conversation, line by line, in a template
+printf 'hello\nmore\n' | ./llama chat --load model --template chatml --system 'Be kind.' --tokens 5 >got.txt || fail 'a conversation'
+says 2 '--template is one of plain, chatml, llama2, llama3, zephyr, not alpaca' ./llama chat --load model --template alpaca --prompt x
+says 2 '--temperature needs a number from 0 to 100, not warm' ./llama chat --load model --temperature warm
+says 2 'chat needs --tokenizer FILE.json' ./llama chat --load model/model.safetensors --prompt x
+says 1 'is not one of the model' ./llama chat --load model --tokenizer "$here/tests/unit/tokens/tinyllama.json" --prompt "$prompt"
+printf 'entry twice(x : f32[4]) { return y = x * 2 }\n' >net.g
+run 0 "$gc" net.g --tokens -o net
+says 2 'has no entry that reads a text token by token' ./net chat --tokenizer model/tokenizer.json --prompt x
+finish
