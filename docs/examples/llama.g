@@ -17,6 +17,16 @@ let num_key_value_heads = num_attention_heads  # fewer: each serves a group of h
 let head_dim = hidden_size // num_attention_heads
 let rms_norm_eps = 1e-6
 let rope_theta = 10000
+let type = "default"
+let rope_type = type                          # longer texts than in training: "linear", "llama3", "yarn"
+let factor = 1.0                              # … so many times as long
+let low_freq_factor = 1.0                     # of llama3: frequencies of fewer turns are divided, of more stay
+let high_freq_factor = 4.0
+let beta_fast = 32.0                          # of yarn: the same, the other way round
+let beta_slow = 1.0
+let max_position_embeddings = 2048
+let original_max_position_embeddings = max_position_embeddings
+let hidden_act = "silu"
 let tie_word_embeddings = false               # the last layer is the table of embeddings
 let attention_bias = false                    # Qwen 2.5 has biases of q, k, v: -D attention_bias=true
 hyper lr = 3e-4
@@ -36,6 +46,33 @@ def norm(x : [..., d], name) {
   return rms_norm(x, rms_norm_eps) * g
 }
 
+# The angle of a step of one token, of each pair of elements: those of slow turns are divided by the factor
+def frequencies() {
+  i = f32(iota(head_dim // 2))
+  plain = exp(i * (-2 * log(f32(rope_theta)) / head_dim))
+  if rope_type == "default" { return plain }
+  if rope_type == "linear" { return plain / factor }
+  turns = plain * (original_max_position_embeddings / 6.283185307179586)  # in the length of training
+  if rope_type == "llama3" {
+    kept = min(max((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0), 1)
+  } else if rope_type == "yarn" {
+    scale = head_dim / (2 * log(f32(rope_theta)))
+    first = max(floor(scale * log(f32(original_max_position_embeddings / (beta_fast * 6.283185307179586)))), 0)
+    last = min(-floor(-scale * log(f32(original_max_position_embeddings / (beta_slow * 6.283185307179586)))), head_dim - 1)
+    kept = 1 - min(max((i - first) / max(last - first, 0.001), 0), 1)
+  } else {
+    error("rope_type is one of default, linear, llama3, yarn")
+  }
+  return plain * (kept + (1 - kept) / factor)
+}
+
+# queries or keys, turned by their positions
+def turned(x, at) {
+  y = rope(x, at = 0 if at == none else at, frequency = frequencies())
+  if rope_type == "yarn" { return y * (0.1 * log(f32(factor)) + 1) }
+  return y
+}
+
 def heads(x, n) { return transpose(reshape(x, [dim(x, 0), dim(x, 1), n, head_dim]), [0, 2, 1, 3]) }
 
 # the keys and values of a chat so far; k and v are those of the tokens from `at` on
@@ -50,8 +87,8 @@ def remember(k, v, at) {
 # at: the first of the tokens is so far behind those that are in the cache; none: there is no cache
 def attend(x : [b, t, c], name, at : tensor = none) {
   group = num_attention_heads // num_key_value_heads
-  q = rope(heads(dense(x, num_attention_heads * head_dim, "{name}.q_proj", attention_bias) as q, num_attention_heads), rope_theta, 0 if at == none else at)
-  k = rope(heads(dense(x, num_key_value_heads * head_dim, "{name}.k_proj", attention_bias) as k, num_key_value_heads), rope_theta, 0 if at == none else at)
+  q = turned(heads(dense(x, num_attention_heads * head_dim, "{name}.q_proj", attention_bias) as q, num_attention_heads), at)
+  k = turned(heads(dense(x, num_key_value_heads * head_dim, "{name}.k_proj", attention_bias) as k, num_key_value_heads), at)
   v = heads(dense(x, num_key_value_heads * head_dim, "{name}.v_proj", attention_bias) as v, num_key_value_heads)
   q = reshape(q, [b, num_key_value_heads, group, t, head_dim])
   if at == none {
@@ -64,6 +101,7 @@ def attend(x : [b, t, c], name, at : tensor = none) {
 }
 
 def mlp(x : [b, t, c], name) {
+  if hidden_act != "silu" { error("hidden_act is silu in this program") }
   gate = silu(dense(x, intermediate_size, "{name}.gate_proj") as gate)
   return dense(gate * (dense(x, intermediate_size, "{name}.up_proj") as up), c, "{name}.down_proj") as down
 }

@@ -61,6 +61,8 @@ void weights_close(WeightsFile *w);                              /* NULL is allo
 
 /* Adds what --config gives to the options' defines; false after a message. */
 bool config_read(Ctx *c, Options *o);
+/* Warns of a value that no let takes, if results depend on it. */
+void config_warn(Ctx *c, const Options *o, const Define *d);
 
 /* --help, --version, --list-passes: true if one of them was given and answered. */
 bool help_answer(Ctx *c, const Options *o, int *code);

@@ -1,7 +1,7 @@
-/* gc --config: the numbers and flags of a JSON object, such as a published model's config.json, as
-   values of the lets of their names. Contract: a name that no let of the program has is none of
-   its business, and -D counts before the file; an object within gives the names that are not there
-   outside of it (newer files keep rope_theta in rope_parameters). */
+/* gc --config: the numbers, flags and words of a JSON object, such as a published model's
+   config.json, as values of the lets of their names. Contract: a name that no let of the program
+   has is none of its business, and -D counts before the file; an object within gives the names that
+   are not there outside of it (newer files keep rope_theta in rope_parameters). */
 #include "lang/driver/command.h"
 
 #include <jansson.h>
@@ -13,11 +13,16 @@ static bool is_defined(const Options *o, const char *name) {
   return false;
 }
 
-/* As the language writes it; NULL: neither a number nor a flag. */
+/* A string without what the language writes otherwise. */
+static bool is_word(const char *s) { return *s && !strpbrk(s, "\"\\{}\n"); }
+
+/* As the language writes it; NULL: it has no such values. */
 static const char *value_text(Ctx *c, const json_t *value) {
   if (json_is_boolean(value)) return json_is_true(value) ? "true" : "false";
   if (json_is_integer(value)) return intern_printf(c, "%lld", (long long)json_integer_value(value));
-  return json_is_real(value) ? intern_printf(c, "%.17g", json_real_value(value)) : NULL;
+  if (json_is_real(value)) return intern_printf(c, "%.17g", json_real_value(value));
+  bool word = json_is_string(value) && is_word(json_string_value(value));
+  return word ? intern_printf(c, "\"%s\"", json_string_value(value)) : NULL;
 }
 
 static void add_values(Ctx *c, Options *o, json_t *object) {
@@ -49,4 +54,55 @@ bool config_read(Ctx *c, Options *o) {
   }
   json_decref(object);
   return ok;
+}
+
+/* Keys that change what a model computes, and the values with which they do not. */
+static const struct {
+  const char *key, *neutral[4];
+} matters[] = {
+    {"hidden_act", {NULL}},
+    {"hidden_activation", {NULL}},
+    {"activation_function", {NULL}},
+    {"attention_bias", {"false"}},
+    {"mlp_bias", {"false"}},
+    {"qkv_bias", {"false"}},
+    {"rope_type", {"\"default\""}},
+    {"type", {"\"default\""}},
+    {"partial_rotary_factor", {"1", "1.0"}},
+    {"sliding_window", {"0"}},
+    {"use_sliding_window", {"false"}},
+    {"final_logit_softcapping", {NULL}},
+    {"attn_logit_softcapping", {NULL}},
+    {"query_pre_attn_scalar", {NULL}},
+    {"attention_multiplier", {NULL}},
+    {"embedding_multiplier", {"1", "1.0"}},
+    {"residual_multiplier", {"1", "1.0"}},
+    {"logits_scaling", {"1", "1.0"}},
+    {"logit_scale", {"1", "1.0"}},
+    {"num_local_experts", {NULL}},
+    {"num_experts", {NULL}},
+    {"clip_qkv", {NULL}},
+    {"use_qk_norm", {"false"}},
+};
+
+static const Define *find(const Options *o, const char *name) {
+  for (uint32_t i = 0; i < o->defines.n; i++)
+    if (strcmp(o->defines.at[i].name, name) == 0) return &o->defines.at[i];
+  return NULL;
+}
+
+void config_warn(Ctx *c, const Options *o, const Define *d) {
+  for (size_t i = 0; i < sizeof matters / sizeof *matters; i++) {
+    if (strcmp(matters[i].key, d->name) != 0) continue;
+    for (int k = 0; k < 4 && matters[i].neutral[k]; k++)
+      if (strcmp(matters[i].neutral[k], d->value) == 0) return;
+    const Define *used = find(o, "use_sliding_window");
+    bool off = strcmp(d->name, "sliding_window") == 0 && used && strcmp(used->value, "false") == 0;
+    if (off) return;
+    diag(c, SEV_WARNING, (Loc){0}, "--config: %s is %s, which the program does not read", d->name,
+         d->value);
+    diag(c, SEV_HINT, (Loc){0},
+         "results differ from the published model's; a 'let %s' of the program gets the value",
+         d->name);
+  }
 }

@@ -89,7 +89,10 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out, int *c
     const char *name = intern_n(f->c, d->name, strlen(d->name)); /* as this context spells it */
     bool known = false;
     for (int k = 0; k < n; k++) known |= lets[k] == name;
-    if (!known && d->of_config) continue;
+    if (!known && d->of_config) {
+      config_warn(f->c, o, d);
+      continue;
+    }
     if (!known) {
       const char *near = nearest_name(f->c, name, lets, n);
       if (has_hyper(prog, name))
@@ -113,7 +116,7 @@ static bool config_is_of_use(const Options *o, const DefineFlag *taken, int n) {
   for (uint32_t i = 0; i < o->defines.n; i++)
     for (int k = 0; k < n && o->defines.at[i].of_config; k++)
       of_use |= strcmp(o->defines.at[i].name, taken[k].name) == 0;
-  return of_use || !usage_error("--config=%s: none of its numbers and flags has the name of a let "
+  return of_use || !usage_error("--config=%s: nothing in it has the name of a let "
                                 "of the program",
                                 option_value(o, OPT_CONFIG, ""));
 }

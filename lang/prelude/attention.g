@@ -6,10 +6,11 @@ def to_heads(x : [b, t, c], heads : count) {
 }
 def from_heads(x : [b, heads, t, d]) { return reshape(transpose(x, [0, 2, 1, 3]), [b, t, heads * d]) }
 
-# rotary positions `at`, at + 1, …: rotates elements i and i + d / 2 of each row of x [..., t, d] by position / base ** (2 i / d)
-def rope(x : [..., t, d], base = 10000, at = 0) {
-  half = quotient(d, 2)
-  angle = f32(iota(t) + at)[:, none] * exp(f32(iota(half)) * (-2 * log(f32(base)) / d))
+# rotary positions `at`, at + 1, …: rotates elements i and i + d / 2 of each row of x [..., t, d] by position / base ** (2 i / d),
+# or by position * frequency[i]
+def rope(x : [..., t, d], base = 10000, at = 0, frequency : tensor = none) {
+  if frequency == none { frequency = exp(f32(iota(quotient(d, 2))) * (-2 * log(f32(base)) / d)) }
+  angle = f32(iota(t) + at)[:, none] * frequency
   a, b = split(x, 2, axis = -1)
   return concat([a * cos(angle) - b * sin(angle), b * cos(angle) + a * sin(angle)], axis = -1)
 }

@@ -9,6 +9,20 @@ cat >model.py <<'END'
 import json, math, random, struct, sys
 V, C, F, L, H, K, eps, theta = 406, 24, 40, 2, 4, 2, 1e-5, 10000.0
 D = C // H
+kind, factor, old, slow, fast = (sys.argv[1:] + ["default"])[0], 4.0, 16, 1.0, 32.0
+plain = [theta ** (-2 * i / D) for i in range(D // 2)]
+def longer(i, f):  # the published rules for texts longer than those in training
+    turns, low, high = old * f / (2 * math.pi), 1.0, 4.0
+    if kind == "linear": return f / factor
+    if kind == "llama3": return f / factor if turns < low else f if turns > high else f * ((turns - low) / (high - low) * (1 - 1 / factor) + 1 / factor)
+    if kind == "yarn":
+        place = lambda n: D * math.log(old / (n * 2 * math.pi)) / (2 * math.log(theta))
+        first, last = max(math.floor(place(fast)), 0), min(math.ceil(place(slow)), D - 1)
+        ramp = min(max((i - first) / max(last - first, 0.001), 0), 1)
+        return f / factor * ramp + f * (1 - ramp)
+    return f
+frequency = [longer(i, f) for i, f in enumerate(plain)]
+stretch = 0.1 * math.log(factor) + 1 if kind == "yarn" else 1
 random.seed(5)
 W = {}
 def make(name, *shape, std=0.4):
@@ -31,7 +45,9 @@ for name, (shape, values) in W.items():
 text = json.dumps(head).encode()
 open("model/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
 json.dump(dict(vocab_size=V, hidden_size=C, intermediate_size=F, num_hidden_layers=L, num_attention_heads=H, num_key_value_heads=K,
-               rms_norm_eps=eps, rope_theta=theta, tie_word_embeddings=True), open("model/config.json", "w"))
+               rms_norm_eps=eps, rope_theta=theta, tie_word_embeddings=True, hidden_act="silu", sliding_window=None,
+               **({} if kind == "default" else {"rope_scaling": {"type" if kind == "linear" else "rope_type": kind, "factor": factor, "low_freq_factor": 1.0,
+                   "high_freq_factor": 4.0, "original_max_position_embeddings": old}})), open("model/config.json", "w"))
 
 def times(name, x):
     (rows, columns), w = W[name + ".weight"]
@@ -43,8 +59,8 @@ def rope(x, at):
     out = list(x)
     for h in range(0, len(x), D):
         for i in range(D // 2):
-            a, b = x[h + i], x[h + i + D // 2]
-            angle = at * theta ** (-2 * i / D)
+            a, b = x[h + i] * stretch, x[h + i + D // 2] * stretch
+            angle = at * frequency[i]
             out[h + i], out[h + i + D // 2] = a * math.cos(angle) - b * math.sin(angle), b * math.cos(angle) + a * math.sin(angle)
     return out
 cache = [([], []) for _ in range(L)]
@@ -78,7 +94,7 @@ if len(sys.argv) > 1:
     for at, token in enumerate(ids):
         logits = step(token, at)
     written = []
-    while len(written) < 60:
+    while len(written) < (60 if kind == "default" else 20):
         written.append(max(range(V), key=lambda i: logits[i]))
         logits = step(written[-1], len(ids) + len(written) - 1)
     head = head.replace(b"(%d,)" % len(ids), b"(%d,)" % len(written))
@@ -89,7 +105,7 @@ run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=8 
 prompt='Once upon a time there was a compiler, 🙂 and'
 printf %s "$prompt" >prompt.txt
 run 0 ./llama tokenize prompt.txt --tokenizer model/tokenizer.json -o prompt.npy
-python3 model.py text || fail 'Python'
+python3 model.py default || fail 'Python'
 { ./llama detokenize written.npy --tokenizer model/tokenizer.json && echo; } >want.txt || fail 'detokenize'
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat'
 same got.txt want.txt 'the greedy text'
@@ -97,6 +113,20 @@ same got.txt want.txt 'the greedy text'
 run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D S=96 --tokens -o one
 ./one chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat, P = 1'
 same got.txt want.txt 'the greedy text, read one token at a time'
+# longer texts than in training: the angles of positions are others
+for kind in linear llama3 yarn; do
+  python3 model.py $kind || fail "Python, $kind"
+  { ./llama detokenize written.npy --tokenizer model/tokenizer.json && echo; } >want_$kind.txt
+  cmp -s want_$kind.txt want.txt && fail "$kind changes nothing"
+  run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=8 -D S=96 --tokens -o longer
+  ./longer chat --load model --prompt "$prompt" --temperature 0 --tokens 20 >got.txt 2>err.txt || fail "chat, $kind"
+  same got.txt want_$kind.txt "the greedy text, $kind"
+done
+python3 model.py default || fail 'Python'
+sed 's/null/64, "use_qk_norm": false/' model/config.json >warned.json
+run 0 "$gc" "$here/docs/examples/llama.g" --config=warned.json --check
+holds out.txt 'warning: --config: sliding_window is 64, which the program does not read'
+grep -q use_qk_norm out.txt && fail 'a key with its neutral value is warned of'
 # an answer ends before a text, at a token that ends it, and where there is no room
 stop=$(python3 -c 'print(open("want.txt", errors="replace").read()[9:11])')
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 --stop "$stop" >got.txt || fail 'chat --stop'

@@ -179,8 +179,8 @@ echo '{"rows": 3,' >broken.json
 says 2 '--config=broken.json: line 2' "$gc" sizes.g --config=broken.json --check
 echo '[3]' >list.json
 says 2 'is no JSON object' "$gc" sizes.g --config=list.json --check
-echo '{"rowz": 2, "name": {"scale": "2"}}' >other.json
-says 2 'none of its numbers and flags has the name of a let of the program' "$gc" sizes.g --config=other.json --check
+echo '{"rowz": 2, "name": {"scale": [2]}}' >other.json
+says 2 'nothing in it has the name of a let of the program' "$gc" sizes.g --config=other.json --check
 echo '{"rows": 2.5}' >half.json
 says 1 'rows' "$gc" sizes.g --config=half.json --check
 says 2 '--config is for the lets of a program in .g' "$gc" -x ir sizes.g --config=config.json
