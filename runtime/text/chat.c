@@ -91,9 +91,10 @@ static const Argument arguments[] = {
      .most = 9007199254740992.0,
      .help = "of the random choices (default 0)"},
     {.name = "--device",
-     .metavar = "cpu|cuda[:n]",
+     .metavar = "NAME",
      .kind = ARG_TEXT,
-     .help = "device (default: a GPU that the program has code for, else the CPU)"},
+     .help =
+         "device, as of the entries (default: a GPU that the program has code for, else the CPU)"},
     {.name = "--threads",
      .metavar = "N",
      .kind = ARG_COUNT,
