@@ -49,7 +49,7 @@ static bool leave_out(Slice s, Category category(uint32_t c), uint32_t mask, Tex
 }
 
 static bool run_accents(const Normal *n, Slice s, Text *out, Err *e) {
-  return leave_out(s, unicode_category, 1u << CAT_Mn | 1u << CAT_Mc | 1u << CAT_Me, out) ||
+  return leave_out(s, unicode_category_8, 1u << CAT_Mn | 1u << CAT_Mc | 1u << CAT_Me, out) ||
          no_memory(e);
 }
 

@@ -4,13 +4,14 @@
 
 Categories are those of the package unicodedata2, which has one version of Unicode for each of its own. Canonical forms
 are those of Unicode 9.0, and BERT's categories those of 8.0, which the package tokenizers has: perl says which characters
-these have. Lower case is Python's.
+these have, and the package which categories have changed since. Lower case is the package's.
 """
 import subprocess
 import sys
 from pathlib import Path
 
 import unicodedata2 as u
+from tokenizers import normalizers, pre_tokenizers
 
 CATEGORIES = ["Cn", "Cc", "Cf", "Co", "Cs", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn", "Nd", "Nl", "No", "Pc", "Pd", "Pe", "Pf",
               "Pi", "Po", "Ps", "Sc", "Sk", "Sm", "So", "Zl", "Zp", "Zs"]
@@ -73,9 +74,14 @@ def classes():
             yield f"C({first:#x},{c - 1:#x},{n})"
 
 
+def scalars():
+    return (c for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000)
+
+
 def lower():
     """Code points whose lower case is one other, in runs of one distance and stride; the only one with two is apart."""
-    todo = [(c, ord(chr(c).lower()) - c) for c in range(0x110000) if len(chr(c).lower()) == 1 and chr(c).lower() != chr(c)]
+    lowered = [(c, normalizers.Lowercase().normalize_str(chr(c))) for c in scalars()]
+    todo = [(c, ord(text) - c) for c, text in lowered if len(text) == 1 and text != chr(c)]
     i = 0
     while i < len(todo):
         first, distance = todo[i]
@@ -86,6 +92,21 @@ def lower():
             n += 1
         yield f"L({first:#x},{first + (n - 1) * stride:#x},{stride},{distance})"
         i += n
+
+
+def changed():
+    """Categories of Unicode 8.0 that are others today, as far as BERT's steps see them: marks and punctuation."""
+    old = present_in("8.0")
+    accents = normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
+    for c in scalars():
+        text = chr(c)
+        category = u.category(text) if c < 0x100 or text in old else "Cn"
+        mark, punctuation = accents.normalize_str(text) == "", not pre_tokenizers.Punctuation("removed").pre_tokenize_str(text)
+        ascii_symbol = c < 0x80 and category[0] == "S"
+        if mark != (category == "Mn"):
+            yield f"X({c:#x},{'Mn' if mark else 'Po' if punctuation else 'Mc'})"
+        elif punctuation != (category[0] == "P" or ascii_symbol):
+            yield f"X({c:#x},{'Po' if punctuation else 'So'})"
 
 
 def decompositions():
@@ -106,9 +127,9 @@ def compositions():
 
 folder = Path(sys.argv[1])
 (folder / "unicode.def").write_text(
-    HEAD + "R: a run of code points of a category begins. C: a run of a canonical\n   combining class. L: lower case is that far away. O: code points of Unicode 8.0. */\n"
+    HEAD + "R: a run of code points of a category begins. C: a run of a canonical\n   combining class. L: lower case is that far away. O: code points of Unicode 8.0. X: its\n   category there, where it has changed. */\n"
     "// clang-format off\n#ifdef R\n" + wrapped(categories()) + "#endif\n#ifdef C\n" + wrapped(classes()) + "#endif\n#ifdef L\n" +
-    wrapped(lower()) + "#endif\n#ifdef O\n" + wrapped(first_ones()) + "#endif\n")
+    wrapped(lower()) + "#endif\n#ifdef O\n" + wrapped(first_ones()) + "#endif\n#ifdef X\n" + wrapped(changed()) + "#endif\n")
 (folder / "canonical.def").write_text(
     HEAD + "D: a canonical decomposition of one step. P: a\n   pair and the code point that it composes to, in the order of pairs. */\n"
     "// clang-format off\n#ifdef D\n" + wrapped(f"D({c:#x},{a:#x},{b:#x})" for c, a, b in decompositions()) + "#endif\n#ifdef P\n" +

@@ -39,6 +39,11 @@ static const Old olds[] = {
 #include "runtime/tokens/unicode.def"
 #undef O
 };
+static const Run changed[] = {
+#define X(code, category) {code, CAT_##category},
+#include "runtime/tokens/unicode.def"
+#undef X
+};
 typedef struct Decomposition {
   uint32_t code, a, b; /* b = 0: there is one part */
 } Decomposition;
@@ -60,6 +65,7 @@ enum {
   CLASSES = sizeof classes / sizeof *classes,
   LOWERS = sizeof lowers / sizeof *lowers,
   OLDS = sizeof olds / sizeof *olds,
+  CHANGED = sizeof changed / sizeof *changed,
   DECOMPOSITIONS = sizeof decompositions / sizeof *decompositions,
   COMPOSITIONS = sizeof compositions / sizeof *compositions
 };
@@ -97,7 +103,14 @@ static int by_last(const void *code, const void *run) {
   return c < r[0] ? -1 : c > r[1];
 }
 
+static int by_first(const void *code, const void *run) {
+  uint32_t c = *(const uint32_t *)code, r = ((const Run *)run)->first;
+  return c < r ? -1 : c > r;
+}
+
 Category unicode_category_8(uint32_t c) {
+  const Run *x = c < 0x100 ? NULL : bsearch(&c, changed, CHANGED, sizeof *changed, by_first);
+  if (x) return (Category)x->category;
   bool old = c < 0x100 || bsearch(&c, olds, OLDS, sizeof *olds, by_last);
   return old ? unicode_category(c) : CAT_Cn;
 }
