@@ -36,25 +36,26 @@ static bool run_strip(const Normal *n, Slice s, Text *out, Err *e) {
   return text_add(out, s.s + begin, end - begin) || no_memory(e);
 }
 
-/* The characters whose categories are not these, of the text itself. */
-static bool leave_out(Slice s, Category category(uint32_t c), uint32_t mask, Text *out) {
+static bool is_nonspacing(uint32_t c) { return unicode_category_8(c) == CAT_Mn; }
+
+/* The characters that are not of a kind. */
+static bool leave_out(Slice s, bool is(uint32_t c), Text *out, Err *e) {
   uint64_t begin = 0, at = 0;
   while (at < s.n) {
     uint64_t here = at;
-    if (!(mask >> category(utf8_next(s, &at)) & 1)) continue;
-    if (!text_add(out, s.s + begin, here - begin)) return false;
+    if (!is(utf8_next(s, &at))) continue;
+    if (!text_add(out, s.s + begin, here - begin)) return no_memory(e);
     begin = at;
   }
-  return text_add(out, s.s + begin, s.n - begin);
+  return text_add(out, s.s + begin, s.n - begin) || no_memory(e);
 }
 
 static bool run_accents(const Normal *n, Slice s, Text *out, Err *e) {
-  return leave_out(s, unicode_category_8, 1u << CAT_Mn | 1u << CAT_Mc | 1u << CAT_Me, out) ||
-         no_memory(e);
+  return leave_out(s, unicode_is_mark, out, e);
 }
 
 static bool run_nonspacing(const Normal *n, Slice s, Text *out, Err *e) {
-  return leave_out(s, unicode_category_8, 1u << CAT_Mn, out) || no_memory(e);
+  return leave_out(s, is_nonspacing, out, e);
 }
 
 static bool run_bytes(const Normal *n, Slice s, Text *out, Err *e) {

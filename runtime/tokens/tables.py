@@ -94,6 +94,19 @@ def lower():
         i += n
 
 
+def marks():
+    """Runs of the combining marks that StripAccents leaves out."""
+    strip, first, last = normalizers.StripAccents(), None, None
+    for c in list(scalars()) + [0x110000]:
+        mark = c < 0x110000 and strip.normalize_str(chr(c)) == ""
+        if mark and first is None:
+            first = c
+        if not mark and first is not None:
+            yield f"M({first:#x},{last:#x})"
+            first = None
+        last = c
+
+
 def changed():
     """Categories of Unicode 8.0 that are others today, as far as BERT's steps see them: marks and punctuation."""
     old = present_in("8.0")
@@ -127,9 +140,9 @@ def compositions():
 
 folder = Path(sys.argv[1])
 (folder / "unicode.def").write_text(
-    HEAD + "R: a run of code points of a category begins. C: a run of a canonical\n   combining class. L: lower case is that far away. O: code points of Unicode 8.0. X: its\n   category there, where it has changed. */\n"
+    HEAD + "R: a run of code points of a category begins. C: a run of a canonical\n   combining class. L: lower case is that far away. O: code points of Unicode 8.0. X: its\n   category there, where it has changed. M: combining marks. */\n"
     "// clang-format off\n#ifdef R\n" + wrapped(categories()) + "#endif\n#ifdef C\n" + wrapped(classes()) + "#endif\n#ifdef L\n" +
-    wrapped(lower()) + "#endif\n#ifdef O\n" + wrapped(first_ones()) + "#endif\n#ifdef X\n" + wrapped(changed()) + "#endif\n")
+    wrapped(lower()) + "#endif\n#ifdef O\n" + wrapped(first_ones()) + "#endif\n#ifdef X\n" + wrapped(changed()) + "#endif\n#ifdef M\n" + wrapped(marks()) + "#endif\n")
 (folder / "canonical.def").write_text(
     HEAD + "D: a canonical decomposition of one step. P: a\n   pair and the code point that it composes to, in the order of pairs. */\n"
     "// clang-format off\n#ifdef D\n" + wrapped(f"D({c:#x},{a:#x},{b:#x})" for c, a, b in decompositions()) + "#endif\n#ifdef P\n" +

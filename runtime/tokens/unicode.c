@@ -39,6 +39,11 @@ static const Old olds[] = {
 #include "runtime/tokens/unicode.def"
 #undef O
 };
+static const Old marks[] = {
+#define M(first, last) {first, last},
+#include "runtime/tokens/unicode.def"
+#undef M
+};
 static const Run changed[] = {
 #define X(code, category) {code, CAT_##category},
 #include "runtime/tokens/unicode.def"
@@ -65,6 +70,7 @@ enum {
   CLASSES = sizeof classes / sizeof *classes,
   LOWERS = sizeof lowers / sizeof *lowers,
   OLDS = sizeof olds / sizeof *olds,
+  MARKS = sizeof marks / sizeof *marks,
   CHANGED = sizeof changed / sizeof *changed,
   DECOMPOSITIONS = sizeof decompositions / sizeof *decompositions,
   COMPOSITIONS = sizeof compositions / sizeof *compositions
@@ -101,6 +107,10 @@ static int by_last(const void *code, const void *run) {
   const uint32_t c = *(const uint32_t *)code;
   const uint32_t *r = run; /* ClassRun, LowerRun and Old begin with first and last */
   return c < r[0] ? -1 : c > r[1];
+}
+
+bool unicode_is_mark(uint32_t c) {
+  return c >= 0x300 && bsearch(&c, marks, MARKS, sizeof *marks, by_last);
 }
 
 static int by_first(const void *code, const void *run) {

@@ -42,6 +42,7 @@ typedef enum Category { /* in the order of their names */
 Category unicode_category(uint32_t c);
 /* The same in Unicode 8.0, which BERT's steps have in the package tokenizers. */
 Category unicode_category_8(uint32_t c);
+bool unicode_is_mark(uint32_t c); /* a combining mark */
 /* The categories of "L", "Lu" or "P" as bits; 0: there is none of that name. */
 uint32_t unicode_mask(const char *name, uint64_t n);
 bool unicode_is_space(uint32_t c); /* White_Space */
