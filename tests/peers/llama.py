@@ -5,7 +5,7 @@
 Small models with random weights of each family are saved as transformers saves them (config.json, safetensors in parts, in f32
 and bf16). gc compiles llama.g with --config and loads the folder; the distribution behind a text and 40 tokens that
 each model writes by taking the likeliest one must be those of transformers: the first within 1e-4 of the largest
-logit, the second equal. Exit code 1: one differs.
+logit, the second equal, and so must be the text of 200 tokens that `chat` writes. Exit code 1: one differs.
 """
 import subprocess
 import sys
@@ -14,11 +14,20 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZE = dict(vocab_size=300, hidden_size=48, intermediate_size=100, num_hidden_layers=3, num_attention_heads=6, bos_token_id=1,
-            eos_token_id=2, max_position_embeddings=128)
+TOKENIZER = Tokenizer.from_file(str(ROOT / "tests/unit/tokens/smollm.json"))
+SIZE = dict(vocab_size=TOKENIZER.get_vocab_size(), hidden_size=48, intermediate_size=100, num_hidden_layers=3, num_attention_heads=6, bos_token_id=1,
+            eos_token_id=2, max_position_embeddings=512)
+
+
+def longer(**rope):
+    """A model for texts longer than in training."""
+    return LlamaConfig(**SIZE, num_key_value_heads=2, tie_word_embeddings=True, rope_parameters=dict(rope_theta=10000.0, **rope))
+
+
 # name: configuration, class, dtype of the weights, further options of gc
 MODELS = {
     "LLaMA 2": (LlamaConfig(**SIZE, tie_word_embeddings=False), LlamaForCausalLM, torch.float32, []),
@@ -28,8 +37,13 @@ MODELS = {
                torch.bfloat16, []),
     "Qwen 2.5": (Qwen2Config(**SIZE, num_key_value_heads=2, rope_theta=1e6, tie_word_embeddings=True), Qwen2ForCausalLM,
                  torch.bfloat16, ["-D", "attention_bias=true"]),
+    "llama3 scaling": (longer(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                              original_max_position_embeddings=64), LlamaForCausalLM, torch.float32, []),
+    "yarn scaling": (longer(rope_type="yarn", factor=4.0, original_max_position_embeddings=128), LlamaForCausalLM, torch.float32, []),
+    "linear scaling": (longer(rope_type="linear", factor=4.0), LlamaForCausalLM, torch.float32, []),
 }
-P, PROMPT, WRITTEN, LIMIT = 64, 23, 40, 1e-4
+P, PROMPT, WRITTEN, LIMIT, CHAT = 64, 23, 40, 1e-4, 200
+TEXT = "Once upon a time there was a compiler, 🙂 and"
 
 
 def published(config, kind, dtype, folder):
@@ -54,29 +68,46 @@ def logits(program, folder, ids):
     return np.load(folder / "logits.npy")[0]
 
 
+def greedy(model, ids, n):
+    with torch.no_grad():
+        return model.generate(torch.tensor([ids]), max_new_tokens=n, min_new_tokens=n, do_sample=False, eos_token_id=None,
+                              pad_token_id=0)[0, len(ids):].tolist()
+
+
+def chats(program, model, folder):
+    """Whether `chat` writes the text of transformers' tokens, none of which ends it."""
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    (folder / "config.json").unlink()
+    TOKENIZER.save(str(folder / "tokenizer.json"))
+    want = TOKENIZER.decode(greedy(model, TOKENIZER.encode(TEXT).ids, CHAT))
+    got = subprocess.run([program, "chat", "--load", ".", "--prompt", TEXT, "--temperature", "0", "--tokens", str(CHAT)], cwd=folder,
+                         check=True, capture_output=True).stdout
+    return got == want.encode() + b"\n"
+
+
 def main():
     gc, bad = Path(sys.argv[1]).resolve() / "bin/gc", 0
     prompt = [int(i) for i in np.random.default_rng(1).integers(0, SIZE["vocab_size"], PROMPT)]
-    print(f"{'model':20} {'dtype':>9} {'logits':>9}  tokens")
+    print(f"{'model':20} {'dtype':>9} {'logits':>9}  tokens    chat")
     for name, (config, kind, dtype, options) in MODELS.items():
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             model = published(config, kind, dtype, folder)
             program = folder / "llama"
-            subprocess.run([gc, ROOT / "docs/examples/llama.g", f"--config={folder}/config.json", *options, "-D", f"P={P}", "-o",
-                            program], check=True)
+            subprocess.run([gc, ROOT / "docs/examples/llama.g", f"--config={folder}/config.json", *options, "-D", f"P={P}", "-D", "S=512",
+                            "--tokens", "-o", program], check=True)
             with torch.no_grad():
                 want = model(torch.tensor([prompt])).logits[0, -1].numpy()
-                theirs = model.generate(torch.tensor([prompt]), max_new_tokens=WRITTEN, min_new_tokens=WRITTEN, do_sample=False,
-                                        eos_token_id=None, pad_token_id=0)[0, PROMPT:].tolist()
+            theirs = greedy(model, prompt, WRITTEN)
             distance = np.abs(logits(program, folder, prompt) - want).max() / np.abs(want).max()
             ours = list(prompt)
             for _ in range(WRITTEN):
                 ours.append(int(logits(program, folder, ours).argmax()))
             same = sum(a == b for a, b in zip(ours[PROMPT:], theirs))
-            wrong = distance > LIMIT or same < WRITTEN
+            text = chats(program, model, folder)
+            wrong = distance > LIMIT or same < WRITTEN or not text
             bad += wrong
-            print(f"{name:20} {str(dtype)[6:]:>9} {distance:9.1e}  {same} of {WRITTEN}{'  DIFFERS' if wrong else ''}")
+            print(f"{name:20} {str(dtype)[6:]:>9} {distance:9.1e}  {same} of {WRITTEN}  {CHAT if text else 0} of {CHAT}{'  DIFFERS' if wrong else ''}")
     sys.exit(bad > 0)
 
 
