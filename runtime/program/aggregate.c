@@ -1,6 +1,7 @@
 /* Outputs of all rows from those of batches: means, sums, maxima and minima, as the compiler has
-   found each output to be. Contract: means weigh a batch by its rows; sums of integers are exact up
-   to 2^53; NaN stays. A float scalar that is none of these is averaged, and a note says so. */
+   found each output to be. Contract: means weigh a batch by its rows; integers are exact, their
+   sums modulo 2^64; NaN stays. A float scalar that is none of these is averaged, and a note says
+   so. */
 #include "runtime/program/command.h"
 #include <inttypes.h>
 #include <math.h>
@@ -50,9 +51,15 @@ bool output_is_aggregated(const GcTensor *t) {
 
 /* ---- arrays ---- */
 
-/* Sums of integers outgrow their type. */
+/* The type of a sum holds a batch's, not that of all rows. */
 static GcDtype dtype_of(const GcTensor *t) {
   return t->aggregate == GC_SUM && elem_info[t->dtype].cls != ELEM_FLOATS ? GC_I64 : t->dtype;
+}
+
+/* A double does not have all integers. */
+static bool is_whole(const GcTensor *t) {
+  bool mean = t->aggregate != GC_SUM && t->aggregate != GC_MAX && t->aggregate != GC_MIN;
+  return elem_info[t->dtype].cls != ELEM_FLOATS && !mean;
 }
 
 GcTensor aggregate_tensor(const GcTensor *t) {
@@ -61,25 +68,42 @@ GcTensor aggregate_tensor(const GcTensor *t) {
   return all;
 }
 
-void aggregate_add_array(const Session *s, const GcTensor *t, double *all, double weight) {
+void aggregate_begin_array(const GcTensor *t, Total *all) {
+  static const int64_t whole[GC_AGGREGATES] = {[GC_MAX] = INT64_MIN, [GC_MIN] = INT64_MAX};
+  uint64_t n = tensor_count(t);
+  for (uint64_t i = 0; i < n; i++)
+    if (is_whole(t))
+      all[i].whole = whole[t->aggregate];
+    else
+      aggregate_begin(t->aggregate, &all[i].real);
+}
+
+static int64_t add_whole(GcAggregate how, int64_t all, int64_t value) {
+  if (how == GC_SUM) return (int64_t)((uint64_t)all + (uint64_t)value);
+  return (how == GC_MAX ? value > all : value < all) ? value : all;
+}
+
+void aggregate_add_array(const Session *s, const GcTensor *t, Total *all, double weight) {
   uint64_t n = tensor_count(t);
   for (uint64_t i = 0; i < n; i++) {
+    int64_t value;
     tensor_get(t, session_at(s, t), i, 1, s->stage);
-    aggregate_add(t->aggregate, &all[i], elem_real(s->stage, (Elem)t->dtype, 0), weight);
+    if (is_whole(t)) {
+      elem_convert(&value, ELEM_I64, s->stage, (Elem)t->dtype, 1);
+      all[i].whole = add_whole(t->aggregate, all[i].whole, value);
+    } else {
+      aggregate_add(t->aggregate, &all[i].real, elem_real(s->stage, (Elem)t->dtype, 0), weight);
+    }
   }
 }
 
-void aggregate_end_array(const GcTensor *t, double *all, double weight) {
-  Elem to = (Elem)dtype_of(t);
+void aggregate_end_array(const GcTensor *t, Total *all, double weight) {
+  Elem to = (Elem)dtype_of(t), from = is_whole(t) ? ELEM_I64 : ELEM_F64;
   uint64_t n = tensor_count(t), size = (uint64_t)elem_info[to].size;
-  for (uint64_t i = 0; i < n; i++) { /* no element is larger than a double */
+  for (uint64_t i = 0; i < n; i++) { /* no element is larger than a total */
     uint64_t one;
-    double value = aggregate_of(t->aggregate, all[i], weight);
-    int64_t whole = elem_info[to].cls == ELEM_FLOATS ? 0 : (int64_t)value;
-    if (elem_info[to].cls == ELEM_FLOATS)
-      elem_convert(&one, to, &value, ELEM_F64, 1);
-    else
-      elem_convert(&one, to, &whole, ELEM_I64, 1);
+    if (!is_whole(t)) all[i].real = aggregate_of(t->aggregate, all[i].real, weight);
+    elem_convert(&one, to, &all[i], from, 1);
     memcpy((uint8_t *)all + i * size, &one, size);
   }
 }

@@ -143,10 +143,15 @@ void aggregate_add(GcAggregate how, double *all, double value, double weight);
 double aggregate_of(GcAggregate how, double all, double weight); /* of all that was added */
 /* It is an aggregate, or a float scalar, which is averaged else. */
 bool output_is_aggregated(const GcTensor *t);
+typedef union Total { /* of an element over batches: exact if the output is of integers */
+  double real;
+  int64_t whole;
+} Total;
 /* The same of each element of an output, of a run as the session has it; the last one leaves the
-   elements of aggregate_tensor(t) in place of the doubles. */
-void aggregate_add_array(const Session *s, const GcTensor *t, double *all, double weight);
-void aggregate_end_array(const GcTensor *t, double *all, double weight);
+   elements of aggregate_tensor(t) in place of the totals. */
+void aggregate_begin_array(const GcTensor *t, Total *all);
+void aggregate_add_array(const Session *s, const GcTensor *t, Total *all, double weight);
+void aggregate_end_array(const GcTensor *t, Total *all, double weight);
 GcTensor aggregate_tensor(const GcTensor *t);
 void aggregate_note(const Command *cmd, uint64_t runs); /* how outputs are aggregated */
 

@@ -22,7 +22,7 @@ typedef struct Infer {
   Command *cmd;
   uint64_t runs;
   Expected *expected;
-  double **all; /* of an output that is aggregated: its elements; else NULL */
+  Total **all; /* of an output that is aggregated: its elements; else NULL */
   bool tty;
 } Infer;
 
@@ -33,9 +33,10 @@ bool infer_aggregates(const GcEntry *e, const GcTensor *t) {
 }
 
 uint64_t infer_bytes(const GcEntry *e) {
-  uint64_t n = (uint64_t)e->noutputs * (sizeof(Expected) + sizeof(double *)) + 384;
+  uint64_t n = (uint64_t)e->noutputs * (sizeof(Expected) + sizeof(Total *)) + 384;
   for (int i = 0; i < e->noutputs; i++)
-    if (infer_aggregates(e, &e->outputs[i])) n += 8 * tensor_count(&e->outputs[i]) + 128;
+    if (infer_aggregates(e, &e->outputs[i]))
+      n += sizeof(Total) * tensor_count(&e->outputs[i]) + 128;
   return n;
 }
 
@@ -45,10 +46,9 @@ static bool take_aggregates(Infer *f) {
   f->all = memory_take(&cmd->session.memory, (uint64_t)e->noutputs * sizeof *f->all);
   for (int i = 0; f->all && cmd->data.n && i < e->noutputs; i++) {
     const GcTensor *t = &e->outputs[i];
-    uint64_t n = tensor_count(t);
     if (!infer_aggregates(e, t)) continue;
-    f->all[i] = memory_take(&cmd->session.memory, 8 * n);
-    for (uint64_t k = 0; f->all[i] && k < n; k++) aggregate_begin(t->aggregate, &f->all[i][k]);
+    f->all[i] = memory_take(&cmd->session.memory, sizeof(Total) * tensor_count(t));
+    if (f->all[i]) aggregate_begin_array(t, f->all[i]);
   }
   return memory_sound(&cmd->session.memory, &cmd->err);
 }
@@ -321,13 +321,13 @@ static bool end_aggregate(Infer *f, int i) {
   int64_t dims[RUN_RANK];
   const GcTensor now = output_of_run(f, i, dims), all = aggregate_tensor(&now);
   double weight = dataset_weight(&cmd->data, 0, f->runs);
-  if (!now.rank) {
-    printf("%s = %.6g\n", now.name, aggregate_of(now.aggregate, *f->all[i], weight));
+  if (!now.rank && elem_info[now.dtype].cls == ELEM_FLOATS) {
+    printf("%s = %.6g\n", now.name, aggregate_of(now.aggregate, f->all[i]->real, weight));
     return true;
   }
   aggregate_end_array(&now, f->all[i], weight);
-  if (is_printed(f, i)) output_print(&all, f->all[i], NULL);
-  return put(f, i, &all, f->all[i]);
+  if (!now.rank || is_printed(f, i)) output_print(&all, f->all[i], NULL);
+  return !is_whole(f, i) || put(f, i, &all, f->all[i]);
 }
 
 static bool end(Infer *f) {

@@ -70,6 +70,22 @@ run 0 ./any train --x x.npy --y y.npy --load w.st --steps 3 --validate test:3 --
 figures=$(sed -n 's/^test  step 3  loss \([^ ]*\)  total \([^ ]*\)  worst \([^ ]*\)  best \([^ ]*\)  ppl \([^ ]*\) .*/\1 \2 \3 \4 \5/p' out.txt)
 run 0 ./any test --x x.npy --y y.npy --load v.st --quiet
 exactly "$figures" "$(sed -n 's/^\(loss\|total\|worst\|best\|ppl\) = //p' out.txt | tr '\n' ' ' | sed 's/ $//')" 'figures of a validation'
+# ---- integers that no double has ----
+cat >whole.g <<'G'
+entry test(x : i64[n <= 2]) {
+  column = reshape(x, [dim(x, 0), 1])
+  return s = sum(x), high = max(x), low = min(x), ss = sum(column, axis = 0), highs = max(column, axis = 0), lows = min(column, axis = 0)
+}
+G
+run 0 "$gc" whole.g -o whole
+run 0 python3 - <<'P'
+import struct
+head = str({"descr": "<i8", "fortran_order": False, "shape": (3,)})
+rows = [2**63 - 2, 1, -(2**53) - 1]
+open("i.npy", "wb").write(b"\x93NUMPY\1\0" + struct.pack("<H", 118) + (head.ljust(117) + "\n").encode() + struct.pack("<3q", *rows))
+P
+run 0 ./whole test --x i.npy --quiet
+exactly "$(tr '\n' ' ' <out.txt)" 's = 9214364837600034814 high = 9223372036854775806 low = -9007199254740993 ss = [9214364837600034814] highs = [9223372036854775806] lows = [-9007199254740993] ' 'aggregates of integers'
 run 0 ./any test --help
 holds out.txt '--hits FILE.npy            output i32[], else the sum over batches is printed'
 finish
