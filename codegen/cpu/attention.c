@@ -8,8 +8,7 @@
    queries, which compute the scores and their gradients for themselves. The sums have one order in
    any case. Methods: the running maximum is subtracted from scores, and earlier results are
    rescaled when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Buffers of long heads
-   lie in scratch, a part for each unit, since threads may have small stacks.
- */
+   lie in scratch, a part for each unit, since threads may have small stacks. */
 #include "codegen/print/attention.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
@@ -324,7 +323,8 @@ static void print_attention(AttentionPrinter *p, Kernel *k) {
   const char *T = a->T;
   gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
   buffer_for(p, x, "scores", BLOCK_ROWS * B);
-  text_line(x, "%s row_max[%lld], row_sum[%lld];", T, p->s.together * B, p->s.together * B);
+  buffer_for(p, x, "row_max", p->s.together * B);
+  buffer_for(p, x, "row_sum", p->s.together * B);
   open_units(p, x);
   text_line(x, "const long h = u / %s, first = u %% %s, i0 = first * %lld;", p->blocks, p->blocks,
             B);

@@ -1,6 +1,6 @@
 /* The library of the CPU's kernels: vectors, elementary functions, conversions, random numbers, the
-   tiles of products and of attention. how threads share units. The
-   build embeds the files in text/ and shared/, and schedule/shares.h. */
+   tiles of products and of attention, and how threads share units. The build embeds the files in
+   text/ and shared/, and schedule/shares.h. */
 #include "codegen/cpu/cpu.h"
 
 extern const char cpu_text_base[], schedule_text_shares[], shared_text_math[],

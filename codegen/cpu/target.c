@@ -123,8 +123,7 @@ static const char *features_of(Arena *a, const char *macros) {
 
 /* vdpbf16ps does more than FMA in f32 does. From AVX512_FP16 on, Intel's processors have AMX for
    that and take two cycles for the instruction, half of FMA's rate (measured on one of the fifth
-   generation of Xeon); AMD's take one, or a half.
- */
+   generation of Xeon); AMD's take one, or a half. */
 static bool has_fast_pairs(const char *macros) {
   return strstr(macros, "#define __AVX512BF16__ ") &&
          (strstr(macros, "#define __znver") || !strstr(macros, "#define __AVX512FP16__ "));

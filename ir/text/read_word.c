@@ -208,8 +208,8 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
   return true;
 }
 
-/* n<=64, 4*n<=64 or n<=64*t<=9, behind the number if there is one. */
-static bool bounded_axis(Reader *r, int64_t multiple, int64_t *out) {
+/* n<=64 */
+static bool read_extent(Reader *r, const Extent **out) {
   Span name;
   int64_t bound;
   Loc loc = read_loc(r, r->p, 1);
@@ -217,14 +217,27 @@ static bool bounded_axis(Reader *r, int64_t multiple, int64_t *out) {
   if (!read_expect(r, '<', "after an extent") || !read_expect(r, '=', "after '<'") ||
       !read_integer(r, &bound))
     return false;
-  if (bound < 2 || bound > INT32_MAX || multiple < 1 || multiple > INT32_MAX)
-    return FAIL(r, name.loc, "a bounded axis is 1 to 2147483647 times an extent of 2 or more");
-  *out = axis_of_extent(extent_get(r->c, intern_n(r->c, name.at, name.len), bound), multiple);
-  int64_t rest;
-  if (!read_take(r, '*')) return true;
-  if (!bounded_axis(r, 1, &rest)) return false;
-  *out = axis_product(r->c, *out, rest);
-  return *out || FAIL(r, name.loc, "a product of extents is 1 to 2147483647");
+  if (bound < 2 || bound > INT32_MAX)
+    return FAIL(r, name.loc, "an extent is bounded by a number from 2 to 2147483647");
+  *out = extent_get(r->c, intern_n(r->c, name.at, name.len), bound);
+  return true;
+}
+
+/* n<=64, 4*n<=64 or n<=64*t<=9, behind the number if there is one. */
+static bool bounded_axis(Reader *r, int64_t multiple, int64_t *out) {
+  const Extent *x;
+  Loc loc = read_loc(r, r->p, 1);
+  if (!read_extent(r, &x)) return false;
+  if (multiple < 1 || multiple > INT32_MAX)
+    return FAIL(r, loc, "a bounded axis is 1 to 2147483647 times its extent");
+  *out = axis_of_extent(x, multiple);
+  while (read_take(r, '*')) {
+    if (!read_extent(r, &x)) return false;
+    *out = axis_product(r->c, *out, axis_of_extent(x, 1));
+    if (!*out)
+      return FAIL(r, loc, "a product of extents is 1 to 2147483647, of at most %d", EXTENT_FACTORS);
+  }
+  return true;
 }
 
 static bool read_axes(Reader *r, IntList *list) {
@@ -247,7 +260,7 @@ bool read_type(Reader *r, const Type **out, const Layout **layout) {
   if (!read_word(r, &w))
     return FAIL(r, read_loc(r, r->p, 1), "a type is expected, not %s", read_found(r));
   if (!dtype_parse(intern_n(r->c, w.at, w.len), &dt))
-    return FAIL(r, w.loc, "'%.*s' is not a dtype: f32, f64, f16, bf16, i32, i64, u8 or bool",
+    return FAIL(r, w.loc, "'%.*s' is not a dtype: f32, f64, f16, bf16, i32, i64, i8, u8 or bool",
                 (int)w.len, w.at);
   IntList dim = {0};
   if (!read_expect(r, '[', "after a dtype") || !read_axes(r, &dim)) return false;

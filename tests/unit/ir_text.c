@@ -188,7 +188,7 @@ static const struct {
     {"module \"\"\nfoo", "2:1: error: a global or an entry is expected, not 'foo'"},
     {"module \"\" param w", "1:17: error: '@' and a path are expected, not 'w'"},
     {"module \"\" param @w : f33[]", "1:22: error: 'f33' is not a dtype: f32, f64, f16, bf16, i32, "
-                                     "i64, u8 or bool"},
+                                     "i64, i8, u8 or bool"},
     {"module \"\" param @w : f32[-1]", "1:22: error: these dims make no type: negative, or more "
                                        "than 2^62 bytes"},
     {"module \"\" param @w : f32[99999999999999999999]",
@@ -199,6 +199,14 @@ static const struct {
      "1:31: error: an order of axes names each axis of the type once"},
     {"module \"\" param @w : f32[3,4] order [1]",
      "1:31: error: an order of axes names each axis of the type once"},
+    {"module \"\" entry f(%x : f32[n<=1]) { return }",
+     "1:28: error: an extent is bounded by a number from 2 to 2147483647"},
+    {"module \"\" entry f(%x : f32[0*n<=9]) { return }",
+     "1:30: error: a bounded axis is 1 to 2147483647 times its extent"},
+    {"module \"\" entry f(%x : f32[a<=9*b<=2147483647]) { return }",
+     "1:28: error: a product of extents is 1 to 2147483647, of at most 8"},
+    {"module \"\" entry f(%x : f32[a<=2*a<=2*a<=2*a<=2*a<=2*a<=2*a<=2*a<=2*a<=2]) { return }",
+     "1:28: error: a product of extents is 1 to 2147483647, of at most 8"},
     {"module \"\" hyper @a = 1 hyper @a = 2", "1:30: error: @a is declared twice"},
     {"module \"\" hyper @a = 1x", "1:22: error: '1x' is not a number"},
     {"module \"\" hyper @a : f64[] = 1",
