@@ -353,6 +353,23 @@ static bool assigns(const Entry *e, int64_t global) {
   return false;
 }
 
+static int batch_axes(const Walk *w, ValueId v) {
+  const Type *t = value_type(w->e, v);
+  int n = 0;
+  for (int i = 0; w->extent && i < t->rank; i++) n += has_batch(w, type_extent(t, i));
+  return n;
+}
+
+/* A reduction, or a product, along the batch's extent: what it makes of rows that are all the same,
+   or positions, depends on how many there are. */
+static bool depends_on_count(const Walk *w, const Op *op) {
+  OpClass cls = op_info[op->kind].cls;
+  int of_result = op->nresults ? batch_axes(w, op->results[0]) : 0;
+  bool found = false;
+  for (int i = 0; i < op->noperands; i++) found |= batch_axes(w, op->operands[i]) > of_result;
+  return found && (cls == CLASS_REDUCE || cls == CLASS_CONTRACT || op->kind == OP_VARIANCE);
+}
+
 static State state_of(const Walk *w, const Op *op) {
   int how[OTHER + 1] = {0};
   for (int i = 0; i < op->noperands; i++) how[w->of[op->operands[i]].how]++;
@@ -360,8 +377,9 @@ static State state_of(const Walk *w, const Op *op) {
   if (op->kind == OP_EXTENT && w->extent && op->attr[AT_NAME].str == w->extent->name)
     return (State){COUNT, 0, AGGREGATE_NONE};
   if (how[OTHER] || op->nblocks) return other;
-  if (how[SAME] == op->noperands) return op->kind == OP_GRAD ? other : same;
   if (how[BY_ROW]) return of_rows(w, op);
+  if (depends_on_count(w, op)) return other;
+  if (how[SAME] == op->noperands) return op->kind == OP_GRAD ? other : same;
   return moved_or_reduced(w, op);
 }
 

@@ -46,3 +46,9 @@ entry none(x : f32[N, 6], y : i32[N]) {
 # The usual: means of floats, and elements of rows. An entry that trains has no rows to aggregate over.
 entry usual(x : f32[N, 6], y : i32[N]) { return loss = mean(x), x = x + 1, five = 5.0, n = 3 }
 # CHECK: names = "loss,x,five,n"}
+# Sums over rows that are all the same, or over a batch's mean in each of its rows, depend on how many rows the batch has.
+entry same_rows(x : f32[n <= 8, 6], w : f32[6]) {
+  u = full([n, 6], 2.0)
+  return a = sum(full([n], 1.0)), b = sum(u * w), c = sum(u @ reshape(w, [6, 1])), d = sum(broadcast(mean(x), [n])), e = sum(x * u), f = mean(x + w)
+}
+# CHECK: names = "a,b,c,d,e,f", aggregates = "each,each,each,each,sum,mean"
