@@ -30,6 +30,7 @@ typedef struct CodegenOptions {
   bool no_cache;            /* of compiled kernels */
   bool tokens;              /* it reads tokenizers: libgctokens.a is linked */
   bool images;              /* the executable decodes images: libgcimages.a is linked */
+  bool mpi;                 /* ranks talk by MPI: linked by the words of $MPICC, else mpicc */
   int level;                /* 0..3, of gc */
   bool save_temps, verbose, time;
   double cc_seconds;   /* set: time spent in the C compiler and linker */

@@ -164,20 +164,21 @@ typedef void RebuildFn(Builder *b, const Entry *old, const Op *op, ValueId *map,
 
 /* The class of an op, for passes and targets. */
 typedef enum OpClass {
-  CLASS_LEAF,      /* without tensor operands: const, iota, random */
-  CLASS_GLOBAL,    /* load, store */
-  CLASS_ELEMENT,   /* same shape in and out, element by element */
-  CLASS_VIEW,      /* moves elements: reshape, transpose, broadcast, slice, … */
-  CLASS_REDUCE,    /* fewer elements out */
-  CLASS_CONTRACT,  /* matmul */
-  CLASS_ATTENTION, /* attention and its gradient */
-  CLASS_WINDOW,    /* windows over images: convolutions, pools */
-  CLASS_INDEX,     /* run-time indices: gather, scatter */
-  CLASS_ORDER,     /* sequential along one axis: cumsum, argsort */
-  CLASS_ROWS,      /* along the last axis, row by row: softmax, xent */
-  CLASS_COMPOSITE, /* has its own gradient rule; autodiff then decomposes it */
-  CLASS_REGION,    /* kernel, scan */
-  CLASS_META       /* grad, stop_gradient, yield, return: no arithmetic of their own */
+  CLASS_LEAF,       /* without tensor operands: const, iota, random */
+  CLASS_GLOBAL,     /* load, store */
+  CLASS_ELEMENT,    /* same shape in and out, element by element */
+  CLASS_VIEW,       /* moves elements: reshape, transpose, broadcast, slice, … */
+  CLASS_REDUCE,     /* fewer elements out */
+  CLASS_CONTRACT,   /* matmul */
+  CLASS_ATTENTION,  /* attention and its gradient */
+  CLASS_WINDOW,     /* windows over images: convolutions, pools */
+  CLASS_INDEX,      /* run-time indices: gather, scatter */
+  CLASS_ORDER,      /* sequential along one axis: cumsum, argsort */
+  CLASS_COLLECTIVE, /* communication between ranks */
+  CLASS_ROWS,       /* along the last axis, row by row: softmax, xent */
+  CLASS_COMPOSITE,  /* has its own gradient rule; autodiff then decomposes it */
+  CLASS_REGION,     /* kernel, scan */
+  CLASS_META        /* grad, stop_gradient, yield, return: no arithmetic of their own */
 } OpClass;
 
 typedef enum OpFlags {
@@ -282,6 +283,7 @@ struct Entry {
   Module *module;
   const char *name;
   bool training; /* has a minimize */
+  int ranks;     /* of a data-parallel program that share its batch; 0: each has the whole */
   Loc loc;
   Block *body; /* arguments are the inputs, named; ends with `return` */
   VEC(Op *) ops;

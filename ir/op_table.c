@@ -128,6 +128,9 @@ static const struct {
      "Blocked attention with online softmax; the score matrix is never stored."},
     {CLASS_INDEX, "Indexing", "Addresses come from data."},
     {CLASS_ORDER, "In order", "Sequential along one axis: cumulative sums and sorting."},
+    {CLASS_COLLECTIVE, "Collectives",
+     "Communication between the ranks of a data-parallel program, which the pass distribute "
+     "inserts."},
     {CLASS_ROWS, "Rows", "Along the last axis, row by row."},
     {CLASS_REGION, "Regions", "Ops with a nested block."},
     {CLASS_META, "Meta", "No arithmetic of their own."},

@@ -104,6 +104,8 @@ typedef struct GcEnv {
   char *work; /* CPU: GcProgram.work_bytes of the calling thread's own, 64-byte aligned; what lies
                  there is not kept from one launch to the next */
   int32_t extents[GC_EXTENTS]; /* of the entry, in its order */
+  int32_t first_row;           /* of the batch that this rank of a data-parallel program has */
+  const struct GcComm *comm;   /* CPU: through which collectives go; NULL: it is alone */
 } GcEnv;
 
 /* p[i]: address of argument i. Thread `t` of `nt` does its part of the work; a kernel never waits.
@@ -242,6 +244,7 @@ typedef struct GcEntry {
   const char *assigns;   /* does not train, and assigns this global; NULL: it assigns none */
   const GcExtent *extents;
   int nextents;
+  int ranks; /* that share its batch: the inputs have the rows of one; 0: each rank runs it whole */
 } GcEntry;
 
 typedef struct GcProgram {
@@ -278,6 +281,30 @@ typedef struct GcWeights {
   const uint8_t *begin, *end;
 } GcWeights;
 extern const GcWeights gc_weights __attribute__((weak, visibility("hidden")));
+
+/* ---- data parallelism: processes, the ranks, that share the batch of an entry ---- */
+
+/* How ranks talk. A function that fails says why and ends all ranks with exit code 3. All ranks
+   call the same functions in the same order, from the thread that opened it. */
+typedef struct GcComm GcComm;
+struct GcComm {
+  int rank, ranks; /* of this process, from 0; how many there are */
+  int local;       /* of them on this machine */
+  /* out = the sum of the n elements at `in` of all ranks, the same on each; out may be in. */
+  void (*sum)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
+  /* `outer` blocks of `bytes` of each rank: block o of rank r becomes block o * ranks + r of out.
+   */
+  void (*gather)(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes);
+  int (*max)(const GcComm *c, int value);  /* the largest of all ranks' */
+  void (*close)(const GcComm *c);          /* at the end of all of them */
+  void (*stop)(const GcComm *c, int code); /* at the end of this one: no other goes on */
+};
+/* Of a program that was compiled with --data-parallel; weak: others have none. A rank that no other
+   answers for so many seconds ends all. NULL: it has said why. */
+const GcComm *gcrt_comm_open(double timeout) __attribute__((weak));
+/* From kernels. */
+void gcrt_all_reduce(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt);
+void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes);
 
 /* From a kernel, any thread: element `at` of the index at a site is `value`, not in [0, limit). The
    first report wins; the runtime says it and stops after the step. */

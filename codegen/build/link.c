@@ -24,9 +24,12 @@
 typedef struct Unit {
   const char *source, *object;
   const char *march; /* in place of the program's, or NULL */
+  bool mpi;          /* includes the header of MPI */
   Hash key;          /* in the cache */
   bool cached;       /* may be: what it includes is known */
 } Unit;
+
+typedef VEC(const char *) Words;
 
 typedef struct Build {
   Ctx *c;
@@ -40,6 +43,7 @@ typedef struct Build {
   VEC(Unit) units;         /* in the order in which they are linked */
   Cache cache;
   char cache_path[CACHE_PATH];
+  Words mpi;          /* of the link line of MPI, behind the compiler's name */
   Hash compiler;      /* with its options and what all files include */
   ProcessGuard guard; /* from begin to end */
   int *code;
@@ -92,8 +96,6 @@ static void end(Build *b);
 
 /* ---- the C compiler ---- */
 
-typedef VEC(const char *) Words;
-
 /* The compiler, which may be several words, and what every call of it says. */
 static Words compiler_words(Build *b) {
   Words w = {0};
@@ -119,6 +121,7 @@ static Words compiler_words(Build *b) {
 static const char *const *compile_words(Build *b, const Unit *u) {
   Words w = compiler_words(b);
   if (u->march) vec_push(b->a, &w, intern_printf(b->c, "-march=%s", u->march));
+  for (uint32_t i = 0; u->mpi && i < b->mpi.n; i++) vec_push(b->a, &w, b->mpi.at[i]);
   const char *const more[] = {
       intern_printf(b->c, "-I%s", b->o->runtime_dir), "-c", u->source, "-o", u->object, NULL};
   for (size_t i = 0; i < sizeof more / sizeof *more; i++) vec_push(b->a, &w, more[i]);
@@ -156,6 +159,7 @@ static const char *const *link_words(Build *b, const char *library) {
     vec_push(b->a, &w, "-Wl,-u,gcrt_tools");
     vec_push(b->a, &w, intern_printf(b->c, "%s/libgctokens.a", b->o->runtime_dir));
   }
+  for (uint32_t i = 0; i < b->mpi.n; i++) vec_push(b->a, &w, b->mpi.at[i]);
   for (const char *const *s = end; *s; s++) vec_push(b->a, &w, *s);
   vec_push(b->a, &w, NULL);
   return w.at;
@@ -363,6 +367,35 @@ static bool add_weights(Build *b) {
   return true;
 }
 
+/* What mpicc would run, which is the same question to all implementations: "gcc -I… -L… -lmpi". */
+static bool add_mpi(Build *b) {
+  const char *mpicc = getenv("MPICC");
+  Words w = {0};
+  int status;
+  char *said = NULL;
+  if (!b->o->mpi) return true;
+  if (!mpicc || !*mpicc) mpicc = "mpicc";
+  codegen_cc_words(b->a, mpicc, &w.at, &w.n);
+  w.cap = w.n;
+  vec_push(b->a, &w, "-show");
+  vec_push(b->a, &w, NULL);
+  status = process_run(w.at, b->a, &said);
+  if (status != 0 || !said) {
+    diag(b->c, SEV_ERROR, (Loc){0},
+         "--data-parallel=mpi: '%s -show' does not say how MPI is linked", mpicc);
+    diag(b->c, SEV_HINT, (Loc){0},
+         "install an MPI (Debian: libopenmpi-dev or libmpich-dev), or set MPICC to its mpicc");
+    *b->code = 3;
+    return false;
+  }
+  codegen_cc_words(b->a, said, &w.at, &w.n);
+  w.cap = w.n;
+  for (uint32_t i = 1; i < w.n; i++) vec_push(b->a, &b->mpi, w.at[i]);
+  add_unit(b, intern_printf(b->c, "%s/mpi.c", b->o->runtime_dir), NULL, NULL);
+  b->units.at[b->units.n - 1].mpi = true;
+  return true;
+}
+
 static bool make_part(Build *b, const CodegenPart *p) {
   return write_part(b, p) && (!b->o->save_temps || save_source(b, p));
 }
@@ -376,7 +409,7 @@ static bool make(Build *b, CodegenPart *part, int n) {
   bool ok = can_write(b) && make_part(b, &part[n - 1]);
   if (ok && b->api) add_unit(b, b->api, NULL, NULL);
   for (int i = 0; i < n - 1 && ok; i++) ok = make_part(b, &part[i]);
-  ok = ok && add_weights(b);
+  ok = ok && add_weights(b) && add_mpi(b);
   return ok && compile_and_link(b);
 }
 

@@ -19,6 +19,7 @@ static const GroupPrinters printers = {.map = cpu_map,
                                        .order = cpu_order,
                                        .index = cpu_index,
                                        .random = cpu_random,
+                                       .collective = cpu_collective,
                                        .move = cpu_move};
 
 /* ---- functions, one for equal texts ---- */

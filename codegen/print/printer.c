@@ -462,8 +462,11 @@ static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
     level = deeper(level, draw.level);
   }
   const char *key = random_key_text(p->g->a, op->attr[AT_KEY], op->attr[AT_DRAW], place);
+  const char *at = strided(p, t, own, map, &level);
+  int64_t row = op->attr[AT_ROW_ELEMENTS].i;
+  if (row) at = arena_printf(p->g->a, "env_first_row(env) * %lld + %s", (long long)row, at);
   const char *call = arena_printf(p->g->a, "%s_random_uniform(%s, env, (uint64_t)(%s))",
-                                  dtype_prefix(compute), key, strided(p, t, own, map, &level));
+                                  dtype_prefix(compute), key, at);
   Printed u = line(p, compute, call, level);
   Printed y = line(p, compute,
                    arena_printf(p->g->a, "%s * %s", x.text,

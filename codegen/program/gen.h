@@ -20,6 +20,7 @@ typedef void PrintGroup(Gen *g, const Group *gr);
 typedef struct GroupPrinters {
   PrintGroup *map, *rows, *reduce, *matmul, *window; /* reduce: COLS and REDUCE */
   PrintGroup *attention, *order, *index, *random;
+  PrintGroup *collective;
   PrintGroup *move; /* all other single ops */
   /* One kernel for n launches of one, whose blocks of threads it has; NULL: launches cost little.
    */

@@ -253,6 +253,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d, .counts_bytes = %" PRIu64,
              id, l.loops.n, l.depth, plan->counts_bytes);
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
+  if (e->ranks) text_add(row, ",\n   .ranks = %d", e->ranks);
   if (nextents) text_add(row, ",\n   .extents = %s_extents, .nextents = %d", id, nextents);
   const char *path = e->training ? NULL : assigned(p->g->m, e, e->body);
   if (path) text_add(row, ",\n   .assigns = %s", text_quoted(a, path));

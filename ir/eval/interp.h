@@ -23,8 +23,11 @@ typedef struct Interp {
   Arena *arena; /* globals and results live here */
   InterpMode mode;
   uint64_t seed, step; /* of the random ops */
-  Tensor *globals; /* by index; hypers included; zero until the init entry ran or they are set */
-  char why[256];   /* after a failed run: "label 12 at row 3 is not below 10" */
+  Tensor *globals;   /* by index; hypers included; zero until the init entry ran or they are set */
+  int rank;          /* this interpreter's number among the ranks of its group */
+  int64_t first_row; /* of the batch that it has */
+  struct RankGroup *group; /* that it runs in; NULL: it is alone */
+  char why[256];           /* after a failed run: "label 12 at row 3 is not below 10" */
 } Interp;
 
 Interp *interp_new(Module *m, InterpMode mode, uint64_t seed);
@@ -32,6 +35,13 @@ void interp_free(Interp *it);
 /* Runs an entry: inputs by position, outputs (as many as it returns) are set to tensors of the
    interpreter's arena. Stores take effect at the end. False and `why` on a fault in the data. */
 bool interp_run(Interp *it, const Entry *e, const Tensor *inputs, Tensor *outputs);
+
+/* ---- ranks.c: a data-parallel program on virtual ranks ---- */
+/* Runs the entry on n interpreters of one module at the same time, each on a thread of its own;
+   inputs and outputs by rank, as interp_run has them. Collectives combine in the order of the
+   ranks. False if any failed: its `why` says it, the others' that a rank ended. */
+bool interp_run_ranks(Interp *const *it, int n, const Entry *e, const Tensor *const *inputs,
+                      Tensor *const *outputs);
 
 /* ---- for eval functions ---- */
 struct EvalCtx {
@@ -49,6 +59,11 @@ void eval_set(EvalCtx *c, Tensor *y, int64_t i, double v);
 void eval_round(EvalCtx *c, Tensor *y);
 /* Evaluates a nested block's ops, terminator included; its arguments are already bound. */
 void eval_block(EvalCtx *c, const Block *b);
+/* Waits until every rank of the group is here; the tensors of all, by rank, until ranks_leave.
+   NULL: one of them has ended with a fault. */
+const Tensor *const *ranks_meet(EvalCtx *c, const Tensor *mine);
+void ranks_leave(EvalCtx *c);
+int ranks_of(const EvalCtx *c); /* how many there are */
 /* A fault of the data: the run ends after this op. The first reason is kept. */
 void eval_fault(EvalCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Rounds to nearest even, overflows to infinity; wraps integers; makes bool 0 or 1. */

@@ -45,13 +45,14 @@ void eval_dropout(EvalCtx *c, const Op *op) {
   uint64_t draw = (uint64_t)op->attr[AT_DRAW].i;
   double keep = op->attr[AT_KEEP].f;
   uint32_t word[4] = {0};
+  int64_t first = c->it->first_row * op->attr[AT_ROW_ELEMENTS].i;
   for (int64_t i = 0; i < y->type->numel; i++) {
-    uint64_t p = (uint64_t)i / 4;
+    uint64_t at = (uint64_t)(first + i), p = at / 4;
     uint32_t counter[4] = {(uint32_t)p, (uint32_t)(p >> 32), (uint32_t)step,
                            (uint32_t)(step >> 32)};
     uint64_t key = random_key(hash, draw + (place ? (uint32_t)place->at[i].i : 0));
-    if (place || i % 4 == 0) philox4x32(c->it->seed ^ key, counter, word);
-    double v = unit(word[i % 4], 0) < keep ? x->at[i].f / keep : 0;
+    if (place || i == 0 || at % 4 == 0) philox4x32(c->it->seed ^ key, counter, word);
+    double v = unit(word[at % 4], 0) < keep ? x->at[i].f / keep : 0;
     y->at[i] = scalar_round((Scalar){.f = v}, y->type->dtype, c->it->mode);
   }
 }

@@ -169,6 +169,7 @@ static void print_entry(Printer *p, const Entry *e, bool init) {
       names_print_string(p->f, e->name);
     print_arguments(p, e, e->body);
     if (e->training) fputs(" training", p->f);
+    if (e->ranks) fprintf(p->f, " ranks %d", e->ranks);
   }
   print_loc(p, e->loc);
   fputs(" {\n", p->f);

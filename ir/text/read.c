@@ -7,7 +7,7 @@
      global   = ("param" | "state" | "optimizer") "@" name ":" type [loc]
               | "hyper" "@" name [":" type] "=" number [loc]
      init     = "init" [loc] body
-     entry    = "entry" (word | string) arguments ["training"] [loc] body
+     entry    = "entry" (word | string) arguments ["training"] ["ranks" integer] [loc] body
      arguments= "(" [ "%" name ":" type { "," "%" name ":" type } ] ")"
      body     = "{" { op } "}"
      op       = [ names "=" ] word [ "@" name [","] ] [ names ] [ "{" attr { "," attr } "}" ]
@@ -61,6 +61,18 @@ static bool flag(Reader *r, const char *word) {
     return true;
   r->p = before;
   return false;
+}
+
+/* Of an entry that is distributed: among how many. */
+static bool ranks(Reader *r, Entry *e) {
+  enum { MAX_RANKS = 1 << 20 };
+  int64_t n;
+  if (!flag(r, "ranks")) return true;
+  Loc loc = read_loc(r, r->p, 1);
+  if (!read_integer(r, &n)) return false;
+  if (n < 2 || n > MAX_RANKS) return FAIL(r, loc, "an entry has 2 to %d ranks", MAX_RANKS);
+  e->ranks = (int)n;
+  return true;
 }
 
 static bool operand(Reader *r, ValueId *out) {
@@ -343,6 +355,7 @@ static bool entry(Reader *r) {
   Entry *e = begin_entry(r, text);
   if (!arguments(r, e->body)) return false;
   e->training = flag(r, "training");
+  if (!ranks(r, e)) return false;
   if (!read_place(r, &e->loc) || !block(r, e->body, false)) return false;
   vec_push(r->m->arena, &r->m->entries, e);
   return true;

@@ -250,7 +250,7 @@ static bool parse_limit(const char *s, MemoryLimit *out) {
   return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
 }
 
-enum { MOST_STREAMS = 64, MOST_JOBS = 256 };
+enum { MOST_STREAMS = 64, MOST_JOBS = 256, MOST_RANKS = 1 << 16 };
 
 /* A number from 1 to `most`, or 0 where it is none. */
 static int parse_count(const char *s, int most) {
@@ -267,13 +267,45 @@ static bool keeps_limits(Ctx *c, const char *pipeline) {
   return share && !strstr(intern_n(c, share, n), "strategy");
 }
 
+/* How many processes share a batch. */
+static int settings_ranks(Compilation *r, int *ranks) {
+  const Options *o = &r->o;
+  bool parallel = option_given(o, OPT_DATA_PARALLEL);
+  const char *host = backend_host()->name;
+  *ranks = parse_count(option_value(o, OPT_RANKS, "1"), MOST_RANKS);
+  if (parallel != option_given(o, OPT_RANKS))
+    return usage_error(parallel
+                           ? "--data-parallel needs the number of processes: --ranks=N"
+                           : "--ranks says among how many processes --data-parallel=mpi splits a "
+                             "batch, which is not given");
+  if (!*ranks)
+    return usage_error("--ranks takes a number from 1 to %d, not '%s'", MOST_RANKS,
+                       option_value(o, OPT_RANKS, ""));
+  if (parallel && option_given(o, OPT_PASSES))
+    return usage_error("--data-parallel chooses passes, which --passes says itself: write "
+                       "autodiff,distribute{ranks=%d} there",
+                       *ranks);
+  if (parallel && option_given(o, OPT_STREAMS))
+    return usage_error("--data-parallel has one stream: all ranks communicate in one order");
+  if (parallel && option_given(o, OPT_EMIT) &&
+      (settings_emit(o) == EMIT_LIB || settings_emit(o) == EMIT_PYTHON))
+    return usage_error("--data-parallel is for executables, which mpirun starts");
+  if (parallel && option_given(o, OPT_TARGET) && strcmp(o->value[OPT_TARGET], host) != 0)
+    return usage_error("--data-parallel=mpi is for the target %s, not %s", host,
+                       o->value[OPT_TARGET]);
+  return EXIT_DONE;
+}
+
 int settings_options(Compilation *r) {
   const Options *o = &r->o;
   const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
   const char *precision = option_value(o, OPT_PRECISION, "f32");
+  int ranks, code = settings_ranks(r, &ranks);
+  if (code) return code;
   r->pipeline = option_given(o, OPT_PASSES)
                     ? o->value[OPT_PASSES]
                     : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
+  r->pipeline = passes_with_ranks(r->c, r->pipeline, ranks);
   r->passes = (PassOptions){
       .memory = option_value(o, OPT_MEMORY, "pack"),
       .streams = parse_count(option_value(o, OPT_STREAMS, "1"), MOST_STREAMS),
@@ -297,6 +329,7 @@ int settings_options(Compilation *r) {
       .no_cache = option_given(o, OPT_NO_CACHE),
       .images = option_given(o, OPT_IMAGES),
       .tokens = option_given(o, OPT_TOKENS),
+      .mpi = option_given(o, OPT_DATA_PARALLEL),
       .save_temps = option_given(o, OPT_SAVE_TEMPS),
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),

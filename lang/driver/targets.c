@@ -52,7 +52,9 @@ static const Backend *with_arch(const bool *chosen, bool all) {
 }
 
 int targets_choose(Ctx *c, const Options *o, Targets *out) {
-  const char *emit = option_value(o, OPT_EMIT, "exe"), *list = option_value(o, OPT_TARGET, NULL);
+  bool ranks = option_given(o, OPT_DATA_PARALLEL); /* which are the host's */
+  const char *emit = option_value(o, OPT_EMIT, "exe"),
+             *list = option_value(o, OPT_TARGET, ranks ? backend_host()->name : NULL);
   bool program = settings_makes_program(settings_emit(o));
   bool here = !list && !option_given(o, OPT_ARCH) && strcmp(emit, "exe") == 0;
   bool chosen[BACKENDS] = {false};

@@ -10,7 +10,7 @@ static const char *const program_options[] = {
     "epochs",   "steps",   "save",    "load",   "checkpoint", "resume", "seed",
     "shuffle",  "log",     "expect",  "rtol",   "atol",       "text",   "help",
     "device",   "threads", "profile", "poison", "bench",      "quiet",  "validate",
-    "patience", "plot",    "watch",   "words"};
+    "patience", "plot",    "watch",   "words",  "timeout"};
 
 bool program_has_option(const char *name) {
   for (size_t i = 0; i < sizeof program_options / sizeof *program_options; i++)

@@ -57,6 +57,7 @@ uint64_t op_flops(const Entry *e, const Op *op) {
     return op->kind == OP_SCAN ? (uint64_t)scan_trips(op) * sum : sum;
   case CLASS_LEAF:
   case CLASS_GLOBAL:
+  case CLASS_COLLECTIVE:
   case CLASS_VIEW:
   case CLASS_META: return 0;
   }

@@ -177,6 +177,10 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     return;
   default: break;
   }
+  if (op->kind == OP_ALL_REDUCE) { /* the storage of all ranks is combined, whatever its order */
+    element(l, base, op);
+    return;
+  }
   if (op_info[op->kind].cls == CLASS_ELEMENT && !(op_info[op->kind].flags & OPF_POSITION)) {
     element(l, base, op);
     return;

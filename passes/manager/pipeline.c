@@ -218,6 +218,16 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
                        behind, late);
 }
 
+/* Behind autodiff, and in front of what narrows: the text that follows differs with the precision.
+ */
+const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks) {
+  size_t n;
+  const char *at = ranks > 1 ? passes_giver(pipeline, HAS_NO_GRAD, &n) : NULL;
+  if (!at) return pipeline;
+  return intern_printf(c, "%.*s,distribute{ranks=%d}%s", (int)(at - pipeline + (ptrdiff_t)n),
+                       pipeline, ranks, at + n);
+}
+
 /* ---------------------------------------------------------------- running ---- */
 
 const char *passes_behind_layout(const char *pipeline) {

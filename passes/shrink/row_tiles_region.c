@@ -70,6 +70,7 @@ bool region_is_row_op(const Region *g, const Op *op) {
   case CLASS_COMPOSITE:
   case CLASS_ATTENTION:
   case CLASS_ORDER:
+  case CLASS_COLLECTIVE:
   case CLASS_REGION:
   case CLASS_META: return false;
   }

@@ -154,6 +154,7 @@ static bool wants_allow(Want *w, const Op *op, int result, int operand) {
     case CLASS_ATTENTION:
     case CLASS_INDEX:
     case CLASS_ORDER:
+    case CLASS_COLLECTIVE:
     case CLASS_REGION:
     case CLASS_META: want_all(w, x, ANYWHERE); break;
     }
@@ -197,6 +198,7 @@ bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
     return operand == last;
   }
   if (op->kind == OP_COPY || op_info[op->kind].cls == CLASS_ELEMENT) return true;
+  if (op->kind == OP_ALL_REDUCE) return true; /* the runtime sums in place */
   if (op_info[op->kind].cls != CLASS_ROWS || x->layout) return false;
   return x->type == y->type; /* every operand of the result's own shape is read row by row */
 }

@@ -28,7 +28,7 @@ static void fill_fixed(const Dataset *d, const Column *c, uint8_t *inputs) {
 
 void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
   uint64_t mode = float_mode_set();
-  uint64_t rows = dataset_rows(d, batch, batch + 1);
+  uint64_t first, rows = dataset_part(d, batch, &first);
   uint64_t lo = rows * (uint64_t)t / (uint64_t)nt, hi = rows * (uint64_t)(t + 1) / (uint64_t)nt;
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];

@@ -55,7 +55,7 @@ static bool agree(Dataset *d, bool whole, Err *e) {
   d->rows = ref ? ref->rows : d->batch;
   d->batches = ref ? d->rows / d->batch : 1;
   bool shorter = ref && d->extents.batch >= 0;
-  if (shorter && !whole) d->batches = (d->rows + d->batch - 1) / d->batch;
+  if (shorter && !whole && d->rows % d->batch >= d->ranks) d->batches++; /* each rank has a row */
   if (d->batches == 0) {
     err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
             d->rows, d->batch);
@@ -124,10 +124,18 @@ double dataset_weight(const Dataset *d, uint64_t from, uint64_t to) {
   return (double)(d->extents.batch < 0 ? to - from : dataset_rows(d, from, to));
 }
 
+/* Ranks have rows in their order, as many as others or one less. */
+uint64_t dataset_part(const Dataset *d, uint64_t batch, uint64_t *first) {
+  uint64_t rows = dataset_rows(d, batch, batch + 1);
+  *first = rows * d->rank / d->ranks;
+  return rows * (d->rank + 1) / d->ranks - *first;
+}
+
 void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]) {
+  uint64_t first;
   for (int i = 0; i < GC_EXTENTS; i++) {
     if (d->extents.value[i]) out[i] = d->extents.value[i];
-    if (d->extents.batch == i) out[i] = (int32_t)dataset_rows(d, batch, batch + 1);
+    if (d->extents.batch == i) out[i] = (int32_t)dataset_part(d, batch, &first);
   }
 }
 
@@ -140,7 +148,7 @@ static bool is_inner(const GcEntry *entry, int extent) {
 
 /* The extent of the batch: the first input's that has one as its first axis, which is no inner
    axis of any. */
-static void find_batch(Dataset *d, const GcEntry *entry) {
+static void find_batch(Dataset *d, const GcEntry *entry, int rank) {
   d->extents = (FileExtents){.entry = entry, .batch = -1};
   for (int i = entry->ninputs - 1; i >= 0; i--) {
     const GcTensor *t = &entry->inputs[i];
@@ -149,6 +157,11 @@ static void find_batch(Dataset *d, const GcEntry *entry) {
       d->extents.batch = (int)t->extents[0] - 1;
   }
   if (d->extents.batch >= 0) d->batch = (uint64_t)entry->extents[d->extents.batch].bound;
+  d->part = d->batch;
+  d->ranks = 1;
+  if (!entry->ranks) return;
+  d->rank = (uint64_t)rank, d->ranks = (uint64_t)entry->ranks;
+  d->batch *= d->ranks;
 }
 
 static uint64_t bytes_of(const Column *c) {
@@ -189,13 +202,13 @@ bool dataset_limit(Dataset *d, uint64_t bytes, Err *e) {
 
 bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, const DataRequest *q,
                   Err *e) {
-  *d = (Dataset){.n = entry->ninputs, .batch = 1, .shuffled = q->shuffle};
+  *d = (Dataset){.n = entry->ninputs, .batch = 1, .part = 1, .ranks = 1, .shuffled = q->shuffle};
   d->columns = calloc((size_t)entry->ninputs + 1, sizeof *d->columns);
   if (!d->columns) return err_set(e, EXIT_ENV, "no memory for the inputs");
   for (int i = 0; i < d->n; i++) d->columns[i] = (Column){.leader = -1, .file = {.fd = -1}};
-  find_batch(d, entry);
+  find_batch(d, entry, q->rank);
   for (int i = 0; i < d->n; i++)
-    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, &d->extents, q, e))
+    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->part, &d->extents, q, e))
       return false;
   return agree(d, q->whole, e) && lay_out(d, e);
 }
@@ -257,7 +270,9 @@ void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch) {
 }
 
 uint64_t dataset_at(const Dataset *d, uint64_t batch, uint64_t r) {
-  uint64_t i = batch * d->batch + r;
+  uint64_t first, i;
+  (void)dataset_part(d, batch, &first);
+  i = batch * d->batch + first + r;
   return d->shuffled ? order_get(d, i) : i;
 }
 

@@ -27,6 +27,7 @@ typedef struct Labels { /* the words of inputs, by name of the input */
 
 typedef enum CsvHeader { HEADER_GUESSED, HEADER_YES, HEADER_NO } CsvHeader;
 typedef struct DataRequest { /* how files are read */
+  int rank;                  /* of a data-parallel program, whose rows of each batch are taken */
   bool shuffle;
   bool whole; /* no batch is shorter */
   CsvHeader header;
@@ -84,6 +85,8 @@ typedef struct Dataset {
   int n;
   uint64_t rows, batch, batches; /* batch: rows of one, at most; batches: whole ones, and a shorter
                                     last one where that has an extent of its own */
+  uint64_t part; /* rows of a batch that this process takes, at most: one of the ranks */
+  uint64_t rank, ranks;
   FileExtents extents;
   uint64_t bytes; /* of the allocation */
   uint8_t *base;
@@ -99,7 +102,9 @@ bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, co
                   Err *e);
 /* The entry's extents in the runs of a batch. */
 void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]);
-/* Rows of batches [from, to): those that the program sees. */
+/* Rows of a batch that this process takes, and the first of them. */
+uint64_t dataset_part(const Dataset *d, uint64_t batch, uint64_t *first);
+/* Rows of batches [from, to): those that the program sees, on all of its ranks. */
 uint64_t dataset_rows(const Dataset *d, uint64_t from, uint64_t to);
 /* What a batch weighs in a mean over batches: its rows, or 1 where all batches have as many. */
 double dataset_weight(const Dataset *d, uint64_t from, uint64_t to);

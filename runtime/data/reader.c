@@ -70,7 +70,7 @@ bool reader_bytes(const Dataset *d, uint64_t *at, uint64_t *offset) {
   *offset = *at;
   for (int i = 0; i < d->n; i++)
     if (is_read(&d->columns[i]))
-      ok = ok && checked_mul(d->batch, row_bytes(&d->columns[i]), &n) && checked_add(n, 64, &n) &&
+      ok = ok && checked_mul(d->part, row_bytes(&d->columns[i]), &n) && checked_add(n, 64, &n) &&
            checked_add(*at, align_up(n, 64), at);
   return ok;
 }
@@ -79,7 +79,7 @@ static uint8_t *place_of(const Reader *x, int column) {
   uint8_t *at = x->memory;
   for (int i = 0; i < column; i++) {
     const Column *c = &x->data->columns[i];
-    if (is_read(c)) at += align_up(x->data->batch * row_bytes(c) + 64, 64);
+    if (is_read(c)) at += align_up(x->data->part * row_bytes(c) + 64, 64);
   }
   return at;
 }
@@ -138,7 +138,8 @@ static void settle(Reader *x) {
 
 static void ask(Reader *x, uint64_t batch, bool ahead) {
   x->batch = batch;
-  x->rows = dataset_rows(x->data, batch, batch + 1);
+  uint64_t first;
+  x->rows = dataset_part(x->data, batch, &first);
   x->ahead = ahead;
   x->failed_row = NONE;
   x->job = (x->job + 1) & (UINT64_MAX >> ROW_BITS);

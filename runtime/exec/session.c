@@ -64,7 +64,7 @@ bool session_start(Session *s, int threads, bool pin, Err *e) {
 }
 
 bool session_initialize(Session *s, uint64_t seed) {
-  s->env = (GcEnv){.seed = seed};
+  s->env = (GcEnv){.seed = seed, .comm = s->env.comm};
   if (!s->init) return true;
   session_run(s, s->init, &(RunRequest){.batch = NO_BATCH});
   if (session_fault(s, s->init->entry, NO_BATCH)) return false;
@@ -96,7 +96,10 @@ void session_extents(const Session *s, const GcEntry *e, uint64_t batch, int32_t
 }
 
 void session_run(Session *s, Exec *x, const RunRequest *q) {
+  uint64_t first = (uint64_t)s->env.first_row;
   session_extents(s, x->entry, q->batch, s->env.extents);
+  if (q->batch != NO_BATCH) (void)dataset_part(s->data, q->batch, &first);
+  s->env.first_row = (int32_t)first;
   s->device->ops->run(s, x, q);
 }
 

@@ -17,7 +17,7 @@ int bench_run(Command *cmd) {
   const GcEntry *e = cmd->entry;
   double *samples = (double *)(void *)cmd->session.stage;
   uint64_t n = cmd->options.count[OPT_BENCH], kept = 0;
-  for (uint64_t i = 0; i < n + WARM && !signal_seen(); i++) {
+  for (uint64_t i = 0; i < n + WARM && !command_signal(cmd); i++) {
     if (cmd->data.n && (cmd->session.device->ops->on_host || i == 0))
       session_fill(&cmd->session, cmd->session.entries[0], 0);
     cmd->session.env.step = cmd->session.step && e->training ? (uint64_t)*cmd->session.step : i;
@@ -28,7 +28,7 @@ int bench_run(Command *cmd) {
     if (!ok) return cmd->err.code;
     if (i >= WARM && kept < SAMPLES) samples[kept++] = to - from;
   }
-  if (!kept) return 128 + signal_seen();
+  if (!kept) return 128 + command_signal(cmd);
   qsort(samples, kept, sizeof *samples, compare);
   double median = samples[kept / 2], least = samples[0];
   char where[160];
@@ -37,5 +37,5 @@ int bench_run(Command *cmd) {
          " steps\n",
          e->name, median * 1e6, least * 1e6, median > 0 ? (double)e->flops / median * 1e-9 : 0,
          where, n);
-  return signal_seen() ? 128 + signal_seen() : 0;
+  return command_signal(cmd) ? 128 + command_signal(cmd) : 0;
 }

@@ -166,6 +166,7 @@ bool command_step(Command *cmd, const RunRequest *q, uint64_t batch) {
   Session *s = &cmd->session;
   inspect_begin(cmd, &cmd->data, batch);
   session_run(s, s->entries[0], q);
+  ranks_signal(cmd);
   if (dataset_trouble(&cmd->data, &cmd->err)) return false;
   if (!session_fault(s, cmd->entry, batch)) {
     inspect_end(cmd);
@@ -242,7 +243,8 @@ static bool setup(Command *cmd, int threads, bool pin) {
   s->device = d;
   signals_catch();
   const GcEntry *en = cmd->entry = &d->program->entries[cmd->options.entry - gc_program.entries];
-  DataRequest q = {.shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE],
+  DataRequest q = {.rank = cmd->comm ? cmd->comm->rank : 0,
+                   .shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE],
                    .whole = cmd->options.given[OPT_DROPLAST]};
   if (!labels_prepare(cmd, &q, e)) return false;
   if ((!cli_reads_no_data(&cmd->options) &&
@@ -266,6 +268,7 @@ static bool setup(Command *cmd, int threads, bool pin) {
                             .trace = cmd->options.given[OPT_PROFILE]};
   if (!session_open(s, &plan, d, e)) return false;
   s->data = &cmd->data;
+  s->env.comm = cmd->comm;
   s->poison = cmd->options.given[OPT_POISON];
   s->note = print_note, s->note_arg = cmd;
   if (!inspect_prepare(cmd, e)) return false;
@@ -303,6 +306,7 @@ int command_run(Command *cmd, int argc, char **argv) {
   const Options *o = &cmd->options;
   const Tool *tool = argc > 1 ? tool_find(argv[1]) : NULL;
   if (tool && check_program(e)) return tool->run(cmd->name, argc - 2, argv + 2, e);
+  ranks_begin(cmd);
   if (!check_program(e) || !cli_parse(&cmd->options, argc, argv, e)) return e->code;
   if (o->help) {
     cli_help(o, cmd->name);
@@ -316,7 +320,9 @@ int command_run(Command *cmd, int argc, char **argv) {
   bool pin;
   if (!choose_threads(o, &threads, e) || !choose_pin(o, threads, &pin, e)) return e->code;
   if (o->info) return info_print(o, threads, e);
-  if (!setup(cmd, threads, pin)) return e->code;
+  if (!ranks_open(cmd, e) ||
+      !ranks_agree(cmd, setup(cmd, ranks_threads(cmd, threads), pin && !ranks_near(cmd))))
+    return e->code;
   int code = drive(cmd);
   return session_close(&cmd->session, true, e) || code ? code : e->code;
 }

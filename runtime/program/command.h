@@ -104,13 +104,36 @@ typedef struct Command {
   char *labels_text;  /* of them, for what is written */
   const Words *words; /* of --words; NULL: it is not given */
   int words_output;
-  int failed; /* exit code of a failure that did not stop the run */
+  int failed;         /* exit code of a failure that did not stop the run */
+  const GcComm *comm; /* of several ranks; NULL: it is alone */
+  int signal;         /* the one that ends all ranks */
+  bool together;      /* what failed has failed on all ranks … */
+  bool mute;          /* … and another one says it */
+  char rank_name[300];
 } Command;
 /* The exit code; where cmd->err has one, nobody has printed it. */
 int command_run(Command *cmd, int argc, char **argv);
 void command_free(Command *cmd);
 /* Runs the entry, whose inputs then hold that batch; false: cmd->err says why it failed. */
 bool command_step(Command *cmd, const RunRequest *q, uint64_t batch);
+
+/* ---- ranks.c: a data-parallel program ---- */
+/* Before anything is read or printed. */
+void ranks_begin(Command *cmd);
+/* Before anything is prepared: of a program that has ranks, this process becomes one of them. */
+bool ranks_open(Command *cmd, Err *e);
+/* Whether all ranks are `ok`; else one of them says why. */
+bool ranks_agree(Command *cmd, bool ok);
+/* The error at hand is every rank's. */
+void ranks_fail(Command *cmd);
+/* After each step: a signal that any rank has seen is everyone's. */
+void ranks_signal(Command *cmd);
+int command_signal(const Command *cmd); /* that ends the run; 0: none */
+/* Of so many threads, those of one rank: the ranks of a machine share its cores. */
+int ranks_threads(const Command *cmd, int threads);
+bool ranks_near(
+    const Command *cmd); /* another rank is on this machine, and may want the same cores */
+void ranks_close(const Command *cmd, int code); /* ends the others, unless they end, too */
 
 /* ---- inspect.c ---- */
 bool inspect_prepare(Command *cmd, Err *e);

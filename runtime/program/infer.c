@@ -274,7 +274,7 @@ static bool loop(Infer *f) {
   Command *cmd = f->cmd;
   for (uint64_t run = 0; run < f->runs; run++) {
     uint64_t batch = cmd->data.n ? run : NO_BATCH;
-    bool ends = signal_seen() || ferror(stdout); /* nobody reads on: main reports it */
+    bool ends = command_signal(cmd) || ferror(stdout); /* nobody reads on: main reports it */
     if (ends && !cmd->session.device->in_flight) return true;
     cmd->session.env.step = run;
     const RunRequest q = {.batch = batch,
@@ -356,7 +356,7 @@ int infer_run(Command *cmd) {
   f.expected = memory_take(&cmd->session.memory, (uint64_t)e->noutputs * sizeof *f.expected);
   if (!take_aggregates(&f)) return cmd->err.code;
   bool ok = begin(&f) && loop(&f);
-  int sig = signal_seen();
+  int sig = command_signal(cmd);
   if (ok && !sig) ok = end(&f);
   for (int i = 0; i < e->noutputs; i++) {
     if (cmd->options.outputs[i].save) out_abort(&cmd->outputs[i]);

@@ -117,6 +117,10 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
     printf("  %-8s %-24s 1 to %" PRId64 "\n", "extent", en->extents[i].name, en->extents[i].bound);
   tensors("input", en, en->inputs, en->ninputs, -1);
   tensors("output", en, en->outputs, en->noutputs, en->training ? en->loss : -1);
+  if (en->ranks)
+    printf(
+        "  ranks    %-24d each has a share of the batch: rows, steps and bytes are those of one\n",
+        en->ranks);
   printf("  %d steps, %" PRIu64 " flops\n", en->nsteps, en->flops);
   printf("  bytes of its intermediate values\n");
   line("arena", en->arena_bytes, "as planned");

@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
   const char *slash = strrchr(cmd.name, '/');
   if (slash) cmd.name = slash + 1;
   int code = command_run(&cmd, argc, argv);
-  if (cmd.err.code) err_print(cmd.name, &cmd.err);
+  if (cmd.err.code && !cmd.mute) err_print(cmd.name, &cmd.err);
   command_free(&cmd);
   if (fflush(stdout) != 0 || ferror(stdout)) {
     Err e = {0};
@@ -21,5 +21,6 @@ int main(int argc, char **argv) {
     err_print(cmd.name, &e);
     if (code == 0) code = EXIT_ENV;
   }
+  ranks_close(&cmd, code);
   return code;
 }

@@ -33,6 +33,7 @@ static bool loss_ok(Command *cmd, const Position *p, uint64_t batch) {
   const GcTensor *t = &e->outputs[e->loss];
   double loss = output_scalar(cmd, t);
   if (isfinite(loss)) return true;
+  ranks_fail(cmd);
   err_set(&cmd->err, EXIT_WRONG,
           "%s is %s at step %" PRIu64 " (epoch %" PRIu64 ", batch %" PRIu64 ")", t->name,
           isnan(loss) ? "nan" : "infinite", p->done + 1, p->epoch + 1, p->batch + 1);
@@ -62,7 +63,7 @@ static bool checkpoint_due(const Command *cmd, uint64_t done, bool epoch) {
 
 /* Whether the step after the next one is sure, in this epoch, with nothing saved between. */
 static bool goes_on(const Command *cmd, const Position *p, uint64_t total) {
-  return p->done + 1 < total && p->batch + 1 < p->batches && !signal_seen() &&
+  return p->done + 1 < total && p->batch + 1 < p->batches && !command_signal(cmd) &&
          !checkpoint_due(cmd, p->done + 1, false) && !validation_due(cmd, p->done + 1, false);
 }
 
@@ -89,7 +90,7 @@ static void say_lost(const Command *cmd) {
 }
 
 static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool checkpointed) {
-  int sig = signal_seen();
+  int sig = command_signal(cmd);
   if (p->epoch_steps && p->done > g->begin) progress_epoch(cmd, g, p, total);
   if (cmd->options.given[OPT_CHECKPOINT] && !checkpointed) write_checkpoint(cmd, p);
   Err e = {0};
@@ -160,7 +161,7 @@ int train_run(Command *cmd) {
     return failed(cmd, &g);
   double plotted = clock_now();
   while (p.done < total && !validation_ends(cmd) &&
-         (!signal_seen() || cmd->session.device->in_flight)) {
+         (!command_signal(cmd) || cmd->session.device->in_flight)) {
     if (!one_step(cmd, &p, total)) return failed(cmd, &g);
     cmd->validation.owed = false;
     bool epoch = p.batch == p.batches;

@@ -126,7 +126,7 @@ static bool go_through(Command *cmd) {
   uint64_t runs = h->data.n ? h->data.batches : 1;
   for (int i = 0; i < v->noutputs; i++) aggregate_begin(v->outputs[i].aggregate, &h->means[i]);
   for (uint64_t run = 0; run < runs; run++) {
-    bool ends = signal_seen() != 0;
+    bool ends = command_signal(cmd) != 0;
     if (ends && !s->device->in_flight) return false;
     uint64_t batch = h->data.n ? run : NO_BATCH;
     const RunRequest q = {
@@ -134,6 +134,7 @@ static bool go_through(Command *cmd) {
     s->env.step = run;
     inspect_begin(cmd, &h->data, batch);
     session_run(s, s->entries[1], &q);
+    ranks_signal(cmd);
     if (dataset_trouble(&h->data, &cmd->err)) return false;
     if (session_fault(s, v, batch)) {
       cmd->err = s->err;

@@ -85,7 +85,10 @@ static int shape(Case *c, int least, int64_t dim[4]) {
       if (rank >= least) return rank;
     }
   }
-  if (c->size == 4) return dim[0] = 1013, 1;
+  if (c->size == 4) {
+    for (int i = 1; i < least; i++) dim[i] = 1;
+    return dim[0] = 1013, least > 1 ? least : 1;
+  }
   int rank = c->size == 0 ? least : least + (int)below(c, 5 - least);
   int64_t n = 1;
   for (int i = 0; i < rank; i++) {

@@ -319,7 +319,7 @@ static void run_device(Compiled *c, const Turns *w, const GcEnv *env) {
 
 GcEnv compiled_env(const Compiled *c, uint64_t seed, uint64_t step) {
   const uint64_t line = 64, bytes = (c->program->work_bytes + line) / line * line;
-  const GcEnv env = {seed, step, aligned_alloc(line, bytes), {0}};
+  const GcEnv env = {.seed = seed, .step = step, .work = aligned_alloc(line, bytes)};
   if (!env.work) abort();
   return env;
 }

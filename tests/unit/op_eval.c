@@ -224,6 +224,9 @@ static const struct {
     {OP_DYNAMIC_UPDATE, "i32[4] i32[2] i32[]", NULL, "0", "1,2,3,4;8,9;2", "1,2,8,9"},
     {OP_DYNAMIC_UPDATE, "i32[4] i32[2] u8[]", NULL, "0", "1,2,3,4;8,9;3",
      "!a part that starts at 3 leaves the axis of 4"},
+    {OP_FIRST_ROW, "", "i32[]", NULL, "", "0"}, /* of a process that is alone */
+    {OP_ALL_REDUCE, "f64[2]", NULL, NULL, "3,4", "3,4"},
+    {OP_ALL_GATHER, "i32[2]", "i32[2]", "0", "3,4", "3,4"},
     {OP_LAYER_NORM, "f64[2,2]", NULL, "0.25", "1,3,5,5",
      "-0.8944271909999159,0.8944271909999159,0,0"},
     {OP_RMS_NORM, "f64[1,2]", NULL, "0", "3,-3", "1,-1"},

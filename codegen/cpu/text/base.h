@@ -63,6 +63,9 @@ INL GcRectangle rectangle_at(long u, long end, long rows, long columns) {
   if (c || !whole) return (GcRectangle){r, r + 1, c, end - u < columns - c ? c + (end - u) : columns};
   return (GcRectangle){r, whole < rows - r ? r + whole : rows, 0, columns};
 }
+/* section env_first_row */
+INL long env_first_row(const GcEnv *env) { return env->first_row; }
+
 /* section vfma_f32 vfma_f64 splat_f32 splat_f64 */
 #if defined(GC_AVX512)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_ia32_vfmaddps512_mask(a, b, c, -1, GC_ROUND_CURRENT); }

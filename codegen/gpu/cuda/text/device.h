@@ -91,6 +91,10 @@ INL void gc_fault(GcDeviceFault *fault, i32 site, int64_t at, int64_t value, int
    extent: grids are those of the bound, and blocks behind the extent leave. */
 INL int env_extent(const GcEnv *env, int i) { return ((const i32 *)(env + 1))[2 + i]; /* behind the CPU's `work` */ }
 
+/* section env_first_row */
+/* The first row of the batch that this rank of a data-parallel program has; it lies behind the extents. */
+INL int64_t env_first_row(const GcEnv *env) { return ((const i32 *)(env + 1))[2 + 8]; }
+
 /* section smaller */
 INL i32 smaller(i32 a, i32 b) { return a < b ? a : b; }
 INL i64 smaller(i64 a, i64 b) { return a < b ? a : b; }

@@ -1,0 +1,73 @@
+/* Collectives: communication between the ranks of a data-parallel program (MPI Forum, MPI 4.1,
+   chapter 6). Contract: a rank waits in one until all others have reached it; the pass distribute
+   puts them where every rank does. They have no gradients: they are inserted behind autodiff. */
+#include "ir/op/op.h"
+
+const Type *shape_first_row(const ShapeIn *in) {
+  const Type *t = type_scalar(in->ctx, DT_I32);
+  return in->given == t ? t : shape_wrong(in, "is an i32[]");
+}
+
+const Type *shape_all_reduce(const ShapeIn *in) {
+  const Type *t = in->type[0];
+  bool sums = t->dtype == DT_F32 || t->dtype == DT_F64 || t->dtype == DT_I32 || t->dtype == DT_I64;
+  return sums ? t : shape_wrong(in, "adds f32, f64, i32 or i64, not %s", shape_str(in, t));
+}
+
+/* The ranks are as many as the result has parts. */
+const Type *shape_all_gather(const ShapeIn *in) {
+  const Type *t = in->type[0], *y = in->given;
+  int64_t axis = in->attr[AT_AXIS].i;
+  if (!y) return shape_given(in);
+  if (axis < 0 || axis >= t->rank || t->rank != y->rank || t->dtype != y->dtype)
+    return shape_wrong(in, "cannot make %s of %s along axis %lld", shape_str(in, y),
+                       shape_str(in, t), (long long)axis);
+  for (int i = 0; i < t->rank; i++)
+    if (i == axis ? t->dim[i] == 0 || y->dim[i] % t->dim[i] != 0 : y->dim[i] != t->dim[i])
+      return shape_wrong(in, "cannot make %s of %s along axis %lld", shape_str(in, y),
+                         shape_str(in, t), (long long)axis);
+  return y;
+}
+
+/* ---- evaluation ---- */
+
+void eval_first_row(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = c->it->first_row; }
+
+/* In the order of the ranks, each sum rounded. */
+void eval_all_reduce(EvalCtx *c, const Op *op) {
+  const Tensor *const *x = ranks_meet(c, eval_in(c, op, 0));
+  if (!x) return;
+  Tensor *y = eval_out(c, op);
+  Dtype dt = y->type->dtype;
+  for (int64_t i = 0; i < y->type->numel; i++) {
+    Scalar s = x[0]->at[i];
+    for (int r = 1; r < ranks_of(c); r++) {
+      Scalar more = x[r]->at[i];
+      if (dtype_is_float(dt))
+        s.f += more.f;
+      else
+        s.i = (int64_t)((uint64_t)s.i + (uint64_t)more.i);
+      s = scalar_round(s, dt, c->it->mode);
+    }
+    y->at[i] = s;
+  }
+  ranks_leave(c);
+}
+
+void eval_all_gather(EvalCtx *c, const Op *op) {
+  const Tensor *const *x = ranks_meet(c, eval_in(c, op, 0));
+  if (!x) return;
+  Tensor *y = eval_out(c, op);
+  int64_t axis = op->attr[AT_AXIS].i, outer = 1, part = 1;
+  const Type *t = x[0]->type;
+  if (y->type->dim[axis] != t->dim[axis] * ranks_of(c))
+    eval_fault(c, "all_gather makes %s of %d parts %s", type_str(c->it->m->ctx, y->type),
+               ranks_of(c), type_str(c->it->m->ctx, t));
+  for (int i = 0; i < axis; i++) outer *= t->dim[i];
+  for (int i = (int)axis; i < t->rank; i++) part *= t->dim[i];
+  for (int64_t o = 0; o < outer && !c->it->why[0]; o++)
+    for (int r = 0; r < ranks_of(c); r++)
+      memcpy(y->at + (o * ranks_of(c) + r) * part, x[r]->at + o * part,
+             sizeof(Scalar) * (size_t)part);
+  ranks_leave(c);
+}

@@ -1,0 +1,308 @@
+/* Builds what each rank runs: ops on the rank's rows, and a collective where an op wants another
+   placement than a value has. Contract: placements are those of placements.c. A value is brought to
+   a placement once; what a loop wants of values outside of it is made in front of the loop. */
+#include "passes/distribute/distribute_impl.h"
+
+typedef struct Made { /* of an old value: all of it, on every rank */
+  ValueId v;
+  const Block *in;
+} Made;
+
+typedef struct Build {
+  const Distribution *d;
+  Builder *b;
+  const Entry *old;
+  ValueId *map;         /* by old value: what a rank has */
+  Made *whole;          /* by old value */
+  const Extent *extent; /* of a rank's rows; NULL: they are static */
+  bool done, failed;
+} Build;
+
+static Ctx *ctx_of(const Build *c) { return c->b->m->ctx; }
+
+/* Of the batch that a rank has, at most. */
+static int64_t part_rows(const Distribution *d) { return (d->batch + d->ranks - 1) / d->ranks; }
+
+/* What a rank has of a value of type t. Of a batch with an extent the rank has an extent of its
+   own; what is replicated has all rows up to the bound. */
+static const Type *part_type(const Build *c, const Type *t, Placement p) {
+  const Distribution *d = c->d;
+  int64_t *axis = ARENA_ARRAY(d->a, int64_t, t->rank + 1);
+  for (int i = 0; i < t->rank; i++) {
+    bool here = p.kind == SHARDED && p.axis == i;
+    axis[i] = type_axis(t, i);
+    if (d->extent && type_extent(t, i) == d->extent)
+      axis[i] = here ? axis_of_extent(c->extent, t->dim[i] / d->batch) : t->dim[i];
+    else if (here)
+      axis[i] = t->dim[i] / d->ranks;
+  }
+  return type_get(ctx_of(c), t->dtype, t->rank, axis);
+}
+
+/* ---- to another placement ---- */
+
+static ValueId sum_over_ranks(Build *c, ValueId x) {
+  Dtype dt = value_type(c->b->e, x)->dtype;
+  if (!dtype_is_half(dt)) return build1(c->b, OP_ALL_REDUCE, x);
+  return build_convert(c->b, build1(c->b, OP_ALL_REDUCE, build_convert(c->b, x, DT_F32)), dt);
+}
+
+/* What an op has made as v: reduced, if that is where it is. */
+static ValueId reduced(Build *c, ValueId v, ValueId x, Placement made) {
+  if (made.kind != PARTIAL || !c->d->reduce[v]) return x;
+  c->b->name = value_at(c->old, v)->name;
+  x = sum_over_ranks(c, x);
+  c->b->name = NULL;
+  return x;
+}
+
+/* [outer, rows, inner] of a value of type t whose axis holds the batch; `part`: of a rank's rows.
+ */
+static const Type *blocks_type(const Build *c, const Type *t, Placement p, bool part) {
+  const Distribution *d = c->d;
+  int64_t outer = p.outer, inner = t->dim[p.axis] / (p.outer * d->batch);
+  for (int i = 0; i < p.axis; i++) outer *= t->dim[i];
+  for (int i = p.axis + 1; i < t->rank; i++) inner *= t->dim[i];
+  int64_t rows = !part ? d->batch : c->extent ? axis_of_extent(c->extent, 1) : part_rows(d);
+  int64_t dim[] = {outer, rows, inner};
+  return type_get(ctx_of(c), t->dtype, 3, dim);
+}
+
+static ValueId gather_rows(Build *c, ValueId x, const Type *t, Placement p) {
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 1}};
+  if (c->extent) {
+    if (!c->failed)
+      diag(
+          ctx_of(c), SEV_ERROR, c->b->loc,
+          "data parallelism: an op here needs all rows of the batch, whose extent %s is known only "
+          "at run time",
+          c->extent->name);
+    c->failed = true;
+    return build_const_int(c->b, part_type(c, t, (Placement){.kind = REPLICATED}), 0);
+  }
+  x = build_reshape(c->b, x, blocks_type(c, t, p, true));
+  x = build(c->b, OP_ALL_GATHER, &x, 1, attr, blocks_type(c, t, p, false));
+  return build_reshape(c->b, x, t);
+}
+
+/* The rank's rows of what every rank has. */
+static ValueId own_rows(Build *c, ValueId x, const Type *t, Placement p) {
+  static const int64_t turned[] = {1, 0, 2};
+  Builder *b = c->b;
+  int64_t rows = c->extent ? axis_of_extent(c->extent, 1) : part_rows(c->d);
+  const Type *ids = type_get(ctx_of(c), DT_I32, 1, &rows);
+  Attr along[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
+  ValueId from = build(b, OP_FIRST_ROW, NULL, 0, NULL, type_scalar(ctx_of(c), DT_I32));
+  ValueId id =
+      build2(b, OP_ADD, build(b, OP_IOTA, NULL, 0, along, ids), build_broadcast(b, from, ids));
+  if (c->extent) /* at the bound of its extent the last rank's rows may end behind the batch */
+    id = build2(b, OP_MIN, id, build_const_int(b, ids, c->d->batch - 1));
+  x = build_reshape(b, x, blocks_type(c, t, p, false));
+  x = build_transpose(b, x, turned);
+  x = build(b, OP_GATHER, (ValueId[]){x, id}, 2, NULL, NULL);
+  x = build_transpose(b, x, turned);
+  return build_reshape(b, x, part_type(c, t, p));
+}
+
+/* Constants and broadcasts are made as small as the part. */
+static ValueId small_leaf(Build *c, ValueId v, Placement p) {
+  const Op *op = value_def(c->old, v);
+  const Type *t = part_type(c, value_type(c->old, v), p);
+  if (op && op->kind == OP_CONST) return build(c->b, OP_CONST, NULL, 0, op->attr, t);
+  if (!op || op->kind != OP_BROADCAST) return NO_ID;
+  const Type *from = value_type(c->old, op->operands[0]);
+  int axis = p.axis - (t->rank - from->rank);
+  bool same = axis < 0 || from->dim[axis] == 1; /* along the batch */
+  bool here = c->d->at[op->operands[0]].kind == REPLICATED;
+  return same && here ? build_broadcast(c->b, c->map[op->operands[0]], t) : NO_ID;
+}
+
+/* The rank with the first row alone adds the value to the sum. */
+static ValueId as_summand(Build *c, ValueId v, ValueId x) {
+  Attr value;
+  const Type *t = value_type(c->old, v), *scalar = type_scalar(ctx_of(c), DT_I32);
+  if (value_const(c->b->e, x, &value) && value.i == 0) return x;
+  ValueId row = build(c->b, OP_FIRST_ROW, NULL, 0, NULL, scalar);
+  ValueId here = build2(c->b, OP_EQ, row, build_const_int(c->b, scalar, 0));
+  here = build_broadcast(c->b, here, type_with_dtype(ctx_of(c), t, DT_BOOL));
+  return build3(c->b, OP_WHERE, here, x, build_const(c->b, t, 0));
+}
+
+static bool is_around(const Block *outer, const Block *b) {
+  while (b && b != outer) b = b->op ? b->op->parent : NULL;
+  return b != NULL;
+}
+
+static ValueId whole_of(Build *c, ValueId v) {
+  Placement have = c->d->at[v];
+  Made *m = &c->whole[v];
+  if (have.kind == REPLICATED) return c->map[v];
+  if (m->v != NO_ID && is_around(m->in, c->b->b)) return m->v;
+  c->b->name = value_at(c->old, v)->name;
+  ValueId x = have.kind == PARTIAL ? sum_over_ranks(c, c->map[v])
+                                   : gather_rows(c, c->map[v], value_type(c->old, v), have);
+  c->b->name = NULL;
+  *m = (Made){x, c->b->b};
+  return x;
+}
+
+static ValueId at_placement(Build *c, ValueId v, Placement want) {
+  Placement have = c->d->at[v];
+  if (placement_same(have, want)) return c->map[v];
+  if (want.kind == REPLICATED) return whole_of(c, v);
+  if (want.kind == PARTIAL) return as_summand(c, v, whole_of(c, v));
+  ValueId leaf = have.kind == REPLICATED ? small_leaf(c, v, want) : NO_ID;
+  return leaf != NO_ID ? leaf : own_rows(c, whole_of(c, v), value_type(c->old, v), want);
+}
+
+/* ---- ops ---- */
+
+static void rule_of(const Build *c, const Op *op, Placement *want, Placement *get) {
+  Placement *have = ARENA_ARRAY(c->d->a, Placement, op->noperands + 1);
+  for (int i = 0; i < op->noperands; i++) have[i] = c->d->at[op->operands[i]];
+  placement_rule(c->d, op, have, want, get);
+}
+
+static void emit_op(Build *c, const Op *op) {
+  int n = op->noperands;
+  Arena *a = c->d->a;
+  Placement *want = ARENA_ARRAY(a, Placement, n + 1);
+  Placement *get = ARENA_ARRAY(a, Placement, op->nresults + 1);
+  ValueId *x = ARENA_ARRAY(a, ValueId, n + 1);
+  Attr attr[MAX_ATTRS];
+  memcpy(attr, op->attr, sizeof attr);
+  rule_of(c, op, want, get);
+  builder_like(c->b, op);
+  c->b->name = NULL;
+  for (int i = 0; i < n; i++) x[i] = at_placement(c, op->operands[i], want[i]);
+  if (op->nresults != 1) {
+    const Op *made = op->nresults ? build_several(c->b, op->kind, x, n, attr)
+                                  : build_op(c->b, op->kind, x, n, attr, NULL, 0);
+    for (int i = 0; i < op->nresults; i++) {
+      value_at(c->b->e, made->results[i])->name = value_at(c->old, op->results[i])->name;
+      c->map[op->results[i]] = reduced(c, op->results[i], made->results[i], get[i]);
+    }
+    return;
+  }
+  ValueId v = op->results[0];
+  const Type *t = part_type(c, value_type(c->old, v), get[0]);
+  if (op->kind == OP_DROPOUT && get[0].kind == SHARDED)
+    attr[AT_ROW_ELEMENTS].i = t->numel / part_rows(c->d);
+  if (op->kind == OP_EXTENT && c->extent && attr[AT_NAME].str == c->extent->name) {
+    attr[AT_BOUND].i = c->extent->bound; /* the ranks' rows, which are the batch's together */
+    get[0].kind = PARTIAL;
+  }
+  c->b->name = value_at(c->old, v)->name;
+  bool typed = op_info[op->kind].flags & OPF_TYPED;
+  c->map[v] = reduced(c, v, build(c->b, op->kind, x, n, attr, typed ? t : NULL), get[0]);
+}
+
+/* ---- loops ---- */
+
+static void emit_block(Build *c, const Block *b);
+
+/* A collective of what is the same in all iterations runs once. */
+static void make_outside(Build *c, const Op *scan, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(c->old, b->ops.at[i]);
+    for (int k = 0; k < op->nblocks; k++) make_outside(c, scan, op->blocks[k]);
+    if (op->nblocks) continue;
+    Placement *want = ARENA_ARRAY(c->d->a, Placement, op->noperands + 1);
+    Placement *get = ARENA_ARRAY(c->d->a, Placement, op->nresults + 1);
+    rule_of(c, op, want, get);
+    for (int k = 0; k < op->noperands; k++) {
+      ValueId v = op->operands[k];
+      const Block *home = value_block(c->old, v);
+      bool outside = !is_around(scan->blocks[0], home);
+      if (outside && !placement_same(want[k], c->d->at[v])) (void)whole_of(c, v);
+    }
+  }
+}
+
+static void emit_yield(Build *c, const Op *scan, const Op *yield) {
+  ValueId *x = ARENA_ARRAY(c->d->a, ValueId, yield->noperands + 1);
+  builder_like(c->b, yield);
+  for (int i = 0; i < yield->noperands; i++) {
+    ValueId v = yield->operands[i];
+    Placement to = c->d->at[i < scan_carries(scan) ? scan->blocks[0]->args.at[i + 1] : v];
+    x[i] = at_placement(c, v, to);
+  }
+  build_op(c->b, OP_YIELD, x, yield->noperands, NULL, NULL, 0);
+}
+
+static void emit_scan(Build *c, const Op *scan) {
+  Arena *a = c->d->a;
+  const Block *old = scan->blocks[0];
+  int carries = scan_carries(scan);
+  ValueId *x = ARENA_ARRAY(a, ValueId, scan->noperands + 1);
+  const Type **t = ARENA_ARRAY(a, const Type *, scan->nresults + 1);
+  builder_like(c->b, scan);
+  c->b->name = NULL;
+  make_outside(c, scan, old);
+  for (int i = 0; i < scan->noperands; i++) {
+    Placement arg = c->d->at[old->args.at[i + 1]];
+    x[i] = at_placement(c, scan->operands[i], i < carries ? arg : placement_stack(arg));
+  }
+  for (int i = 0; i < scan->nresults; i++) /* which a reduction leaves */
+    t[i] = part_type(c, value_type(c->old, scan->results[i]), c->d->at[scan->results[i]]);
+  Op *made = build_op(c->b, OP_SCAN, x, scan->noperands, scan->attr, t, scan->nresults);
+  for (int i = 0; i < scan->nresults; i++)
+    value_at(c->b->e, made->results[i])->name = value_at(c->old, scan->results[i])->name;
+  Block *outer = c->b->b;
+  builder_at(c->b, made->blocks[0]);
+  for (uint32_t i = 0; i < old->args.n; i++) {
+    ValueId v = old->args.at[i];
+    Value like = *value_at(c->old, v);
+    like.type = part_type(c, like.type, c->d->at[v]);
+    c->map[v] = block_add_arg(c->b->e, made->blocks[0], like);
+  }
+  emit_block(c, old);
+  builder_at(c->b, outer);
+  builder_like(c->b, scan);
+  const Op *yield = plan_yield(c->old, scan);
+  for (int i = 0; i < scan->nresults; i++) {
+    Placement is = c->d->at[i < carries ? old->args.at[i + 1] : yield->operands[i]];
+    c->map[scan->results[i]] = reduced(c, scan->results[i], made->results[i], is);
+  }
+}
+
+static void emit_block(Build *c, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(c->old, b->ops.at[i]);
+    if (op->kind == OP_SCAN)
+      emit_scan(c, op);
+    else if (op->kind == OP_YIELD)
+      emit_yield(c, b->op, op);
+    else
+      emit_op(c, op);
+  }
+}
+
+/* All of it at the first op: inputs have become smaller, and every value with them. */
+static void distribute_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Build *c = data;
+  (void)op;
+  if (c->done) return;
+  c->done = true;
+  c->b = b;
+  c->old = old;
+  c->map = map;
+  for (uint32_t i = 0; i < old->body->args.n; i++) {
+    ValueId v = old->body->args.at[i];
+    Value *input = value_at(b->e, map[v]);
+    input->type = part_type(c, input->type, c->d->at[v]);
+  }
+  emit_block(c, old->body);
+}
+
+bool distribute_build(const Distribution *d, Entry *e) {
+  const Entry before = *e;
+  Distribution own = *d;
+  own.e = &before;
+  Build c = {.d = &own, .whole = ARENA_ARRAY(d->a, Made, e->values.n + 1)};
+  for (uint32_t i = 0; i < e->values.n; i++) c.whole[i].v = NO_ID;
+  if (d->extent) c.extent = extent_get(e->module->ctx, d->extent->name, part_rows(d));
+  entry_rebuild(e, distribute_op, &c, true, true);
+  e->ranks = d->ranks;
+  return !c.failed;
+}

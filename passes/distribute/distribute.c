@@ -1,0 +1,78 @@
+/* Data parallelism: each of N processes, the ranks, runs the entry on its own rows of the batch,
+   and the sums that are over all rows go through collectives. Contract: runs behind autodiff and
+   before the program is cut, fused or laid out. The global batch is the program's: results are
+   those of one process within the order of summation. Losses, gradients and the statistics of batch
+   norm are of all rows; random numbers are those of the global row. Parameters and states are
+   replicated, so every rank does the same update.
+   Method: every value has a placement (rules.c): replicated, sharded along the batch, or a partial
+   sum. A product of activations and their gradients over the rows is a partial sum, and becomes a
+   gradient by an all-reduce where something needs it whole. Entries that return rows are left as
+   they are: every rank runs them whole. */
+#include "passes/distribute/distribute_impl.h"
+
+/* The batch is the first axis of the first input that has a bounded one, or of the first input. */
+static const Type *batch_of(const Entry *e) {
+  const Type *first = NULL;
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    const Type *t = value_type(e, e->body->args.at[i]);
+    if (t->rank > 0 && type_extent(t, 0)) return t;
+    if (t->rank > 0 && !first) first = t;
+  }
+  return first;
+}
+
+static bool returns_rows(const Distribution *d) {
+  const ValueId *outputs;
+  int n = entry_outputs(d->e, &outputs, NULL);
+  for (int i = 0; i < n; i++)
+    if (d->at[outputs[i]].kind == SHARDED) return true;
+  return false;
+}
+
+static void report(PassRun *r, const Entry *e) {
+  char bytes[32];
+  remarks_of(r, e);
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    if (op_info[op->kind].cls != CLASS_COLLECTIVE) continue;
+    remark(r, REMARK_COMM, "comm", op->loc, "%s of %s: %s bytes on each rank",
+           op_info[op->kind].name, type_str(r->m->ctx, value_type(e, op->results[0])),
+           plan_commas(bytes, value_type(e, op->results[0])->bytes));
+  }
+}
+
+static bool distribute_entry(PassRun *r, Entry *e, int ranks) {
+  Ctx *c = r->m->ctx;
+  const Type *t = batch_of(e);
+  int64_t batch = t ? t->dim[0] : 0;
+  const Extent *extent = t ? type_extent(t, 0) : NULL;
+  bool splits = extent ? extent->bound == batch && batch > ranks : batch > 0 && batch % ranks == 0;
+  if (e->ranks || (!e->training && !splits)) return true;
+  if (!t) {
+    diag(c, SEV_ERROR, e->loc, "the entry %s has no input with a batch to split among %d ranks",
+         e->name, ranks);
+    return false;
+  }
+  if (!splits) {
+    diag(c, SEV_ERROR, e->loc, "the batch of %s%lld of the entry %s cannot be split among %d ranks",
+         extent ? "at most " : "", (long long)batch, e->name, ranks);
+    diag(c, SEV_HINT, (Loc){0},
+         extent ? "each rank has rows: take a batch of more than %d"
+                : "ranks have equal shares: take a batch that is a multiple of %d",
+         ranks);
+    return false;
+  }
+  Distribution d = placements_of(r->scratch, e, batch, extent, ranks);
+  if (!e->training && returns_rows(&d)) return true;
+  if (!distribute_build(&d, e)) return false;
+  report(r, e);
+  r->changes++;
+  return true;
+}
+
+bool pass_distribute(PassRun *r) {
+  int64_t ranks = pass_arg_int(r, "ranks", 1);
+  for (uint32_t k = 0; ranks > 1 && k < r->m->entries.n; k++)
+    if (!distribute_entry(r, r->m->entries.at[k], (int)ranks)) return false;
+  return true;
+}

@@ -1,0 +1,51 @@
+/* Data parallelism: what each rank has of a value, and what an op asks of its operands. See
+   distribute.c. */
+#ifndef GC_PASSES_DISTRIBUTE_IMPL_H
+#define GC_PASSES_DISTRIBUTE_IMPL_H
+#include "passes/manager/pass_list.h"
+#include "passes/plan/plan_impl.h"
+
+/* The placement of a value on the ranks. Of an axis that is sharded a rank has every block of the
+   batch: seen as [outer, batch, inner], its own run of consecutive rows of the middle. */
+typedef enum PlacementKind {
+  REPLICATED, /* every rank has all of it */
+  SHARDED,    /* every rank has its rows of the batch */
+  PARTIAL     /* the value is the sum of what the ranks have */
+} PlacementKind;
+
+typedef struct Placement {
+  PlacementKind kind;
+  int axis;      /* SHARDED: which one holds the batch … */
+  int64_t outer; /* … and how many times */
+} Placement;
+
+static inline bool placement_same(Placement a, Placement b) {
+  return a.kind == b.kind && (a.kind != SHARDED || (a.axis == b.axis && a.outer == b.outer));
+}
+
+typedef struct Distribution {
+  Arena *a;
+  const Entry *e;
+  int ranks;
+  int64_t batch;        /* rows, at the bound */
+  const Extent *extent; /* of the batch; NULL: it is static */
+  Placement *at;        /* by value: where all that read it find it */
+  bool *reduce;         /* by value: it is made as a partial sum, and reduced at once */
+} Distribution;
+
+/* What the op takes and gives, if its operands are at `have`: `want`, by operand, and `get`, by
+   result. Ops with blocks are the caller's. */
+void placement_rule(const Distribution *d, const Op *op, const Placement *have, Placement *want,
+                    Placement *get);
+/* The placement of every value of the entry, of which the inputs along the batch are sharded. */
+Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
+                           int ranks);
+/* What an iteration has of operand i of a scan, and the scan of what an iteration yields as result
+   i. REPLICATED of a slice whose stack is sharded along the loop. */
+Placement placement_slice(Placement stack);
+Placement placement_stack(Placement slice);
+
+/* Builds the entry that every rank runs. False after a diagnostic: an op needs all rows of a batch
+   whose extent is known at run time. */
+bool distribute_build(const Distribution *d, Entry *e);
+#endif

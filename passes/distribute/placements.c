@@ -1,0 +1,172 @@
+/* The placement of every value, forward through the program. Contract: reads the IR alone. Loads,
+   constants and inputs that are not along the batch are replicated; the extent of the batch is the
+   sum of the rows that the ranks have. The carries of a loop are at the placement that an iteration
+   gives them back at, found by iterating; a carry that begins with zeros may begin as a partial
+   sum, so that gradients are summed over the ranks once, behind the loop. One whose placement does
+   not settle is replicated. */
+#include "passes/distribute/distribute_impl.h"
+
+Placement placement_slice(Placement stack) {
+  if (stack.kind != SHARDED) return stack;
+  if (stack.axis == 0) return (Placement){.kind = REPLICATED};
+  return (Placement){SHARDED, stack.axis - 1, stack.outer};
+}
+
+Placement placement_stack(Placement slice) {
+  if (slice.kind == SHARDED) slice.axis++;
+  return slice;
+}
+
+static void place_block(Distribution *d, const Block *b);
+
+static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PARTIAL};
+
+/* As it is made, or as it is behind its reduction. */
+static void place(Distribution *d, ValueId v, Placement p) {
+  d->at[v] = p.kind == PARTIAL && d->reduce[v] ? replicated : p;
+}
+
+static void place_plain(Distribution *d, const Op *op) {
+  Placement *have = ARENA_ARRAY(d->a, Placement, op->noperands + 1);
+  Placement *want = ARENA_ARRAY(d->a, Placement, op->noperands + 1);
+  Placement *get = ARENA_ARRAY(d->a, Placement, op->nresults + 1);
+  for (int i = 0; i < op->noperands; i++) have[i] = d->at[op->operands[i]];
+  placement_rule(d, op, have, want, get);
+  if (op->kind == OP_EXTENT && d->extent && op->attr[AT_NAME].str == d->extent->name)
+    get[0] = partial;
+  for (int i = 0; i < op->nresults; i++) place(d, op->results[i], get[i]);
+}
+
+/* ---- loops ---- */
+
+static bool begins_with_zeros(const Distribution *d, ValueId v) {
+  Attr value;
+  const Type *t = value_type(d->e, v);
+  if (!dtype_is_float(t->dtype)) return false;
+  for (const Op *def = value_def(d->e, v); def && def->kind == OP_BROADCAST;
+       def = value_def(d->e, v))
+    v = def->operands[0];
+  return value_const(d->e, v, &value) && value.f == 0;
+}
+
+static void place_arguments(Distribution *d, const Op *scan, const Placement *carry) {
+  const Block *b = scan->blocks[0];
+  d->at[b->args.at[0]] = replicated;
+  for (int i = 0; i < scan->noperands; i++)
+    d->at[b->args.at[i + 1]] =
+        i < scan_carries(scan) ? carry[i] : placement_slice(d->at[scan->operands[i]]);
+}
+
+/* One iteration more; false: the carries have come back as they were. */
+static bool settle(Distribution *d, const Op *scan, Placement *carry) {
+  const Op *yield = plan_yield(d->e, scan);
+  bool changed = false;
+  place_arguments(d, scan, carry);
+  place_block(d, scan->blocks[0]);
+  for (int i = 0; i < scan_carries(scan); i++) {
+    Placement next = d->at[yield->operands[i]];
+    if (next.kind == PARTIAL && d->reduce[scan->blocks[0]->args.at[i + 1]]) next = replicated;
+    changed |= !placement_same(carry[i], next);
+    carry[i] = next;
+  }
+  return changed;
+}
+
+static void place_scan(Distribution *d, const Op *scan) {
+  enum { ROUNDS = 4 };
+  int carries = scan_carries(scan);
+  Placement *carry = ARENA_ARRAY(d->a, Placement, carries + 1);
+  Placement *before = ARENA_ARRAY(d->a, Placement, carries + 1);
+  for (int i = 0; i < carries; i++)
+    carry[i] =
+        begins_with_zeros(d, scan->operands[i]) && !d->reduce[scan->blocks[0]->args.at[i + 1]]
+            ? partial
+            : d->at[scan->operands[i]];
+  for (int k = 0; k < ROUNDS; k++) {
+    memcpy(before, carry, sizeof *carry * (size_t)carries);
+    if (!settle(d, scan, carry)) break;
+  }
+  for (int i = 0; i < carries; i++)
+    if (!placement_same(carry[i], before[i])) carry[i] = replicated;
+  place_arguments(d, scan, carry);
+  place_block(d, scan->blocks[0]);
+  const Op *yield = plan_yield(d->e, scan);
+  for (int i = 0; i < scan->nresults; i++)
+    place(d, scan->results[i], i < carries ? carry[i] : placement_stack(d->at[yield->operands[i]]));
+}
+
+static void place_block(Distribution *d, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(d->e, b->ops.at[i]);
+    if (op->kind == OP_SCAN)
+      place_scan(d, op);
+    else
+      place_plain(d, op);
+  }
+}
+
+/* ---- where partial sums are reduced ---- */
+
+static void want_of(Distribution *d, const Op *op, Placement *want) {
+  Placement *have = ARENA_ARRAY(d->a, Placement, op->noperands + 1);
+  Placement *get = ARENA_ARRAY(d->a, Placement, op->nresults + 1);
+  for (int i = 0; i < op->noperands; i++) have[i] = d->at[op->operands[i]];
+  placement_rule(d, op, have, want, get);
+}
+
+static void count_readers(const Distribution *d, const Block *b, int *readers) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(d->e, b->ops.at[i]);
+    for (int k = 0; k < op->noperands; k++) readers[op->operands[k]]++;
+    for (int k = 0; k < op->nblocks; k++) count_readers(d, op->blocks[k], readers);
+  }
+}
+
+/* What several ops read would be reduced once for each of them. In a loop it would be so in every
+   iteration. */
+static bool reduce_shared(Distribution *d, const int *readers) {
+  bool more = false;
+  for (ValueId v = 0; v < d->e->values.n; v++) {
+    if (d->at[v].kind != PARTIAL || readers[v] < 2 || value_block(d->e, v) != d->e->body) continue;
+    more |= !d->reduce[v];
+    d->reduce[v] = true;
+  }
+  return more;
+}
+
+/* What one op wants whole is reduced where it is made, so that all read the one sum. */
+static bool reduce_early(Distribution *d, const Block *b) {
+  bool more = false;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(d->e, b->ops.at[i]);
+    Placement *want = ARENA_ARRAY(d->a, Placement, op->noperands + 1);
+    for (int k = 0; k < op->nblocks; k++) more |= reduce_early(d, op->blocks[k]);
+    if (op->nblocks || op->kind == OP_YIELD) continue;
+    want_of(d, op, want);
+    for (int k = 0; k < op->noperands; k++) {
+      ValueId v = op->operands[k];
+      if (d->at[v].kind != PARTIAL || want[k].kind == PARTIAL) continue;
+      more |= !d->reduce[v];
+      d->reduce[v] = true;
+    }
+  }
+  return more;
+}
+
+Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
+                           int ranks) {
+  Distribution d = {.a = a, .e = e, .ranks = ranks, .batch = batch, .extent = extent};
+  d.at = ARENA_ARRAY(a, Placement, e->values.n + 1);
+  d.reduce = ARENA_ARRAY(a, bool, e->values.n + 1);
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    ValueId v = e->body->args.at[i];
+    const Type *t = value_type(e, v);
+    bool along = t->rank > 0 && t->dim[0] == batch && type_extent(t, 0) == extent;
+    d.at[v] = along ? (Placement){SHARDED, 0, 1} : replicated;
+  }
+  int *readers = ARENA_ARRAY(a, int, e->values.n + 1);
+  count_readers(&d, e->body, readers);
+  do place_block(&d, e->body);
+  while (reduce_shared(&d, readers) || reduce_early(&d, e->body));
+  return d;
+}

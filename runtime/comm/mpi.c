@@ -1,0 +1,135 @@
+/* Ranks that talk by MPI (MPI 3.1: nonblocking collectives). gc --data-parallel=mpi compiles this
+   file beside a program, by the words of mpicc: the implementations of MPI have no common binary
+   interface. Contract: all calls come from the thread that called gcrt_comm_open
+   (MPI_THREAD_FUNNELED). A call that waits longer than the timeout, or fails, ends all ranks: where
+   one of them is gone, no other can go on. */
+#include "gcrt.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { ENVIRONMENT = 3 }; /* exit code */
+
+static double timeout; /* seconds */
+
+static void stop(const GcComm *c, int code) {
+  fflush(stdout);
+  MPI_Abort(MPI_COMM_WORLD, code);
+  _Exit(code);
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void check(const GcComm *c, int error) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length;
+  if (error == MPI_SUCCESS) return;
+  MPI_Error_string(error, text, &length);
+  fprintf(stderr, "rank %d: MPI failed: %s\n", c->rank, text);
+  stop(c, ENVIRONMENT);
+}
+
+/* Polls, and gives the processor away more and more: ranks may be more than processors. */
+static void wait_for(const GcComm *c, MPI_Request *q) {
+  enum { SPINS = 2000, YIELDS = 20000, NAP = 50000 /* ns */ };
+  double from = 0;
+  int done = 0;
+  for (long n = 0;; n++) {
+    check(c, MPI_Test(q, &done, MPI_STATUS_IGNORE));
+    if (done) return;
+    if (n < SPINS) continue;
+    if (n < YIELDS) {
+      sched_yield();
+      continue;
+    }
+    if (!from) from = now();
+    if (now() - from > timeout) {
+      fprintf(
+          stderr,
+          "rank %d: the other ranks have not answered for %g seconds: one of them has ended, or is "
+          "that much slower\nhint: --timeout S waits longer\n",
+          c->rank, timeout);
+      stop(c, ENVIRONMENT);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+  }
+}
+
+static MPI_Datatype type_of(GcDtype dt) {
+  switch (dt) {
+  case GC_F32: return MPI_FLOAT;
+  case GC_F64: return MPI_DOUBLE;
+  case GC_I32: return MPI_INT32_T;
+  default: return MPI_INT64_T;
+  }
+}
+
+static size_t size_of(GcDtype dt) { return dt == GC_F32 || dt == GC_I32 ? 4 : 8; }
+
+/* Counts of MPI are of type int. */
+static void sum(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt) {
+  enum { MOST = 1 << 28 };
+  for (int64_t at = 0; at < n; at += MOST) {
+    int count = n - at < MOST ? (int)(n - at) : MOST;
+    char *to = (char *)out + (size_t)at * size_of(dt);
+    const char *from = (const char *)in + (size_t)at * size_of(dt);
+    MPI_Request q;
+    check(c, MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, count, type_of(dt), MPI_SUM,
+                            MPI_COMM_WORLD, &q));
+    wait_for(c, &q);
+  }
+}
+
+static void gather(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes) {
+  MPI_Datatype block, strided, rank;
+  MPI_Request q;
+  if (bytes > INT_MAX || outer > INT_MAX || bytes * c->ranks > INT_MAX) {
+    fprintf(stderr, "rank %d: a tensor is too large to be gathered: blocks of %lld bytes\n",
+            c->rank, (long long)bytes);
+    stop(c, ENVIRONMENT);
+  }
+  check(c, MPI_Type_contiguous((int)bytes, MPI_BYTE, &block));
+  check(c, MPI_Type_vector((int)outer, 1, c->ranks, block, &strided));
+  check(c, MPI_Type_create_resized(strided, 0, (MPI_Aint)bytes, &rank));
+  check(c, MPI_Type_commit(&block));
+  check(c, MPI_Type_commit(&rank));
+  check(c, MPI_Iallgather(in, (int)outer, block, out, 1, rank, MPI_COMM_WORLD, &q));
+  wait_for(c, &q);
+  MPI_Type_free(&rank);
+  MPI_Type_free(&strided);
+  MPI_Type_free(&block);
+}
+
+static int max(const GcComm *c, int value) {
+  MPI_Request q;
+  int most = value;
+  check(c, MPI_Iallreduce(&value, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &q));
+  wait_for(c, &q);
+  return most;
+}
+
+static void close_all(const GcComm *c) { MPI_Finalize(); }
+
+const GcComm *gcrt_comm_open(double seconds) {
+  static GcComm c = {.sum = sum, .gather = gather, .max = max, .close = close_all, .stop = stop};
+  MPI_Comm here;
+  int threads;
+  timeout = seconds;
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS) return NULL;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, &c.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &c.ranks);
+  check(&c,
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c.rank, MPI_INFO_NULL, &here));
+  MPI_Comm_size(here, &c.local);
+  MPI_Comm_free(&here);
+  return &c;
+}

@@ -1,0 +1,106 @@
+/* A program on several ranks: processes that run one command, of which rank 0 speaks and writes.
+   Contract: a rank that fails while it prepares lets the others know, and the first of them says
+   why, once; one that fails later ends all. Signals end all ranks after the same step. */
+#include "runtime/program/command.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECONDS = 600 }; /* that a rank waits for others, by default */
+
+static int ranks_of(const GcProgram *p) {
+  int ranks = 0;
+  for (int i = 0; i < p->nentries; i++)
+    if (p->entries[i].ranks > ranks) ranks = p->entries[i].ranks;
+  return ranks;
+}
+
+/* What the others do not: print and write. */
+static void be_silent(Options *o) {
+  static const int writes[] = {OPT_SAVE, OPT_CHECKPOINT, OPT_LOG, OPT_PLOT, OPT_PROFILE};
+  for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+    o->given[writes[i]] = false;
+    o->text[writes[i]] = NULL;
+  }
+  for (int i = 0; i < o->entry->noutputs; i++) o->outputs[i].save = NULL;
+  o->given[OPT_QUIET] = true;
+}
+
+/* What mpirun and srun tell a process before MPI does: others than the first are silent from the
+ * start. */
+void ranks_begin(Command *cmd) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                                      "SLURM_PROCID"};
+  const char *rank = NULL;
+  for (size_t i = 0; i < sizeof names / sizeof *names && !rank && &gcrt_comm_open; i++)
+    rank = getenv(names[i]);
+  cmd->mute = rank && strcmp(rank, "0") != 0;
+  if (cmd->mute && !freopen("/dev/null", "w", stdout)) cmd->mute = false;
+}
+
+bool ranks_open(Command *cmd, Err *e) {
+  int ranks = ranks_of(&gc_program);
+  const Options *o = &cmd->options;
+  if (!&gcrt_comm_open) return true;
+  double seconds = o->given[OPT_TIMEOUT] ? (double)o->count[OPT_TIMEOUT] : SECONDS;
+  const GcComm *c = cmd->comm = gcrt_comm_open(seconds);
+  if (!c) return err_set(e, EXIT_ENV, "MPI does not start");
+  cmd->mute = false;
+  if (ranks && c->ranks != ranks) {
+    cmd->together = true;
+    cmd->mute = c->rank != 0;
+    err_set(e, EXIT_USAGE, "this program is for %d ranks, and %d run%s it", ranks, c->ranks,
+            c->ranks == 1 ? "s" : "");
+    if (c->ranks == 1)
+      return err_hint(e, "start it with mpirun -n %d, or compile it without --data-parallel",
+                      ranks);
+    return err_hint(e, "start it with mpirun -n %d, or compile it with gc --ranks=%d", ranks,
+                    c->ranks);
+  }
+  if (c->rank == 0) return true;
+  be_silent(&cmd->options);
+  snprintf(cmd->rank_name, sizeof cmd->rank_name, "%s (rank %d)", cmd->name, c->rank);
+  cmd->name = cmd->rank_name;
+  return freopen("/dev/null", "w", stdout) ||
+         err_set(e, EXIT_ENV, "rank %d: cannot open /dev/null", c->rank);
+}
+
+/* The first rank that failed speaks for all; its code is everyone's. */
+bool ranks_agree(Command *cmd, bool ok) {
+  const GcComm *c = cmd->comm;
+  enum { CODES = 256 };
+  if (!c) return ok;
+  int mine = ok ? 0 : (c->ranks - c->rank) * CODES + (cmd->err.code ? cmd->err.code : EXIT_ENV);
+  int first = c->max(c, mine);
+  if (!first) return true;
+  cmd->together = true;
+  cmd->mute = mine != first;
+  cmd->err.code = first % CODES;
+  return false;
+}
+
+void ranks_signal(Command *cmd) {
+  if (cmd->comm) cmd->signal = cmd->comm->max(cmd->comm, signal_seen());
+}
+
+int command_signal(const Command *cmd) { return cmd->comm ? cmd->signal : signal_seen(); }
+
+int ranks_threads(const Command *cmd, int threads) {
+  int local = cmd->comm ? cmd->comm->local : 1;
+  if (cmd->options.given[OPT_THREADS]) return threads;
+  return threads > local ? threads / local : 1;
+}
+
+bool ranks_near(const Command *cmd) { return cmd->comm && cmd->comm->local > 1; }
+
+void ranks_fail(Command *cmd) {
+  cmd->together = true;
+  cmd->mute = cmd->comm && cmd->comm->rank != 0;
+}
+
+void ranks_close(const Command *cmd, int code) {
+  const GcComm *c = cmd->comm;
+  if (!c) return;
+  if (code && !cmd->together && !cmd->signal) c->stop(c, code);
+  c->close(c);
+}

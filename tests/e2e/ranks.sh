@@ -1,0 +1,146 @@
+#!/bin/sh
+# Data parallelism over MPI, with each implementation that is here: ranks give the weights, figures and logs of one
+# process, also in a last batch that leaves a rank without rows; what goes wrong is said once, and no rank waits for
+# one that is gone.
+. "$(dirname "$0")/common.sh"
+unoptimised 20
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
+
+
+cat >net.g <<'END'
+let N = 8
+hyper lr = 1e-2
+def net(x) {
+  x = conv(reshape(x, [dim(x, 0), 1, 8, 8]), 4, 3, bias = false) as c |> bn as n |> relu |> global_avg_pool
+  return linear(dropout(x, 0.2), 3) as out
+}
+entry train(x : f32[n <= N, 64], label : u8[n]) {
+  y = net(x)
+  loss = mean(xent(y, label % 3))
+  minimize loss with adamw(lr, clip = 1)
+  return loss, accuracy = mean(argmax(y) == label % 3)
+}
+entry test(x : f32[n <= N, 64], label : u8[n]) { return loss = mean(xent(net(x), label % 3)) }
+entry predict(x : f32[n <= N, 64]) { return best = argmax(net(x)) }
+END
+cat >loop.g <<'END'
+let N = 4
+hyper lr = 0.1
+entry train(x : f32[N, 6, 5], t : f32[N, 3]) {
+  h = zeros([N, 7])
+  hs = scan i in 0..6 {
+    h = rnn(x[:, i], h) as cell
+    yield h
+  }
+  loss = mean((linear(transpose(hs, [1, 0, 2]), 3) as out - reshape(t, [N, 1, 3])) ** 2)
+  minimize loss with sgd(lr, momentum = 0.9)
+  return loss
+}
+END
+"$mkdata" npy f32 21,64 3 x.npy && "$mkdata" npy u8 21 4 label.npy || fail 'no data could be made'
+"$mkdata" npy f32 12,6,5 5 s.npy && "$mkdata" npy f32 12,3 6 t.npy || fail 'no data could be made'
+net='train --x x.npy --label label.npy'
+
+# Weights within so much of the largest of their tensor: sums are in another order, which adamw magnifies
+near() { # near FILE FILE BOUND WHAT
+  checks=$((checks + 1))
+  python3 - "$1" "$2" "$3" <<'END' || fail "$4: $1 and $2 differ"
+import sys, weights
+a, b = weights.weights(sys.argv[1]), weights.weights(sys.argv[2])
+off = max(max(abs(x - y) for x, y in zip(a[k], b[k])) / (max(map(abs, a[k])) + 1e-30) for k in a)
+print("off by", off)
+sys.exit(not (a.keys() == b.keys() and off <= float(sys.argv[3])))
+END
+}
+
+# figures FILE: a log without its times
+figures() { awk -F, '{ printf "%s,%s", $1, $2; for (i = 3; i < NF; i++) printf ",%.4g", $i; print "" }' "$1"; }
+
+run 0 "$gc" net.g --target=cpu -o net-1
+run 0 "$gc" loop.g --target=cpu -o loop-1
+# shellcheck disable=SC2086
+run 0 ./net-1 $net --epochs 2 --seed 5 --save net-1.safetensors --log net-1.csv
+run 0 ./loop-1 train --x s.npy --t t.npy --epochs 2 --save loop-1.safetensors
+run 0 ./net-1 test --x x.npy --label label.npy --load net-1.safetensors
+cp out.txt test-1.txt
+
+through() { # through MPICC MPIRUN
+  export MPICC="$1"
+  mpirun=$2
+  for n in 2 4; do
+    rm -f net-n.* loop-n.*
+    run 0 "$gc" net.g --data-parallel=mpi --ranks=$n -o net-n
+    run 0 "$gc" loop.g --data-parallel=mpi --ranks=$n -o loop-n
+    # shellcheck disable=SC2086
+    run 0 $mpirun -n $n ./net-n $net --epochs 2 --seed 5 --save net-n.safetensors --log net-n.csv --poison
+    grep -c 'epoch 2/2' out.txt >count.txt
+    exactly "$(cat count.txt)" 1 "$1, $n ranks: lines that say the last epoch"
+    near net-1.safetensors net-n.safetensors 1e-5 "$1, $n ranks"
+    figures net-1.csv >one.csv && figures net-n.csv >many.csv
+    same one.csv many.csv "$1, $n ranks: the log"
+    run 0 $mpirun -n $n ./loop-n train --x s.npy --t t.npy --epochs 2 --save loop-n.safetensors --threads 2
+    near loop-1.safetensors loop-n.safetensors 1e-6 "$1, $n ranks, a loop"
+    run 0 $mpirun -n $n ./net-n test --x x.npy --label label.npy --load net-1.safetensors
+    same test-1.txt out.txt "$1, $n ranks: an entry that tests"
+  done
+  # a checkpoint of one rank goes on in four
+  # shellcheck disable=SC2086
+  run 0 $mpirun -n 4 ./net-n $net --steps 2 --seed 5 --checkpoint half.safetensors
+  # shellcheck disable=SC2086
+  run 0 $mpirun -n 4 ./net-n $net --epochs 2 --seed 5 --resume half.safetensors --save resumed.safetensors
+  same net-n.safetensors resumed.safetensors "$1: resumed"
+  # every rank runs an entry that returns rows, and one prints them
+  run 0 $mpirun -n 4 ./net-n predict --x x.npy --load net-1.safetensors --best many.npy
+  run 0 ./net-1 predict --x x.npy --load net-1.safetensors --best one.npy
+  same one.npy many.npy "$1: predictions"
+
+  # shellcheck disable=SC2086
+  says 2 'this program is for 4 ranks, and 1 runs it' ./net-n $net
+  says 1 'nothing.npy: cannot be read' $mpirun -n 4 ./net-n train --x nothing.npy --label label.npy
+  # shellcheck disable=SC2086
+  says 1 'loss is ' $mpirun -n 4 ./net-n $net --epochs 9 --lr 1e30 --save never.safetensors
+  absent never.safetensors
+}
+
+# gone MPIRUN: a rank that is killed ends the others soon, and the last checkpoint is whole
+gone() {
+  rm -f kept.safetensors
+  # shellcheck disable=SC2086
+  $1 -n 4 ./net-n $net --epochs 1000000 --checkpoint kept.safetensors --timeout 2 --quiet >gone.txt 2>&1 &
+  job=$!
+  while [ ! -s kept.safetensors ]; do sleep 0.05; done
+  pkill -9 -n -f "net-n train --x x.npy --label label.npy --epochs 1000000"
+  for _ in $(seq 200); do kill -0 $job 2>/dev/null || break; sleep 0.05; done
+  checks=$((checks + 1))
+  if kill -0 $job 2>/dev/null; then
+    fail "ranks wait for one that is gone"
+    kill -9 $job
+  fi
+  wait $job && fail 'a killed rank is no failure'
+  # shellcheck disable=SC2086
+  run 0 $1 -n 4 ./net-n $net --steps 1 --resume kept.safetensors
+}
+
+tested=
+for mpi in openmpi mpich; do
+  if ! command -v "mpicc.$mpi" >/dev/null || ! command -v "mpirun.$mpi" >/dev/null; then
+    not_tested "data parallelism over $mpi: mpicc.$mpi or mpirun.$mpi is missing (sh docs/install.sh tests)"
+    continue
+  fi
+  tested=1
+  through "mpicc.$mpi" "mpirun.$mpi"
+  gone "mpirun.$mpi"
+done
+[ -z "$tested" ] && [ -n "${GC_NO_SKIP-}" ] && exit 1
+
+# ---- before anything runs ----
+says 3 "'./no-mpicc -show' does not say how MPI is linked" env MPICC=./no-mpicc "$gc" net.g --data-parallel=mpi --ranks=2 -o never
+says 1 'the batch of 4 of the entry train cannot be split among 3 ranks' "$gc" loop.g --data-parallel=mpi --ranks=3 -o never
+says 2 '--data-parallel needs the number of processes' "$gc" net.g --data-parallel=mpi -o never
+says 2 'which is not given' "$gc" net.g --ranks=2 -o never
+says 2 "--ranks takes a number" "$gc" net.g --data-parallel=mpi --ranks=0 -o never
+says 2 'one stream' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
+says 2 'for executables' "$gc" net.g --data-parallel=mpi --ranks=2 --emit=lib -o libnever.so
+says 2 'for the target cpu' "$gc" net.g --data-parallel=mpi --ranks=2 --target=cuda -o never
+absent never libnever.so
+finish

@@ -1,0 +1,185 @@
+/* Data parallelism on the reference interpreter: N virtual ranks, each with its rows of the batch,
+   give what one process gives. Contract: `ranks FILE.g [NAME=V …]` runs two steps of each training
+   entry in f64, alone and on 2 and 4 ranks, and compares outputs and globals; `ranks --random COUNT
+   [FIRST]` does so with random nets, whose entry is taken for one that trains. Exits with 1 after
+   saying what differs, and if no collective was needed in any. */
+#include "passes/passes.h"
+#include "tests/num/compare.h"
+#include "tests/num/random_nets.h"
+#include "tests/num/random_program.h"
+#include "tests/num/source.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STEPS = 2 };
+
+static const char alone[] = "gather-matmul,fold,cse,dce,autodiff,fold,cse,dce";
+
+typedef struct Results {
+  Arena *a;
+  int n; /* of a step, and the globals behind the last one */
+  Tensor *out;
+} Results;
+
+/* Whole numbers are few, so that they may be labels, but for those of images: pixels that hardly
+   differ make batch norm magnify what rounding does. */
+static Tensor *inputs_of(Arena *a, const Entry *e, uint64_t seed) {
+  Tensor *in = random_inputs(a, e, seed);
+  enum { PIXELS = 48 };
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    const Type *t = in[i].type;
+    bool image = t->rank && t->dim[0] && t->numel / t->dim[0] >= PIXELS;
+    for (int64_t k = 0; k < t->numel && !image && !dtype_is_float(t->dtype); k++)
+      in[i].at[k].i = in[i].at[k].i & 1;
+  }
+  return in;
+}
+
+/* The rank's rows of the inputs that the entry has less of. */
+static Tensor *rows_of(Arena *a, const Entry *e, const Tensor *whole, int rank) {
+  Tensor *in = ARENA_ARRAY(a, Tensor, e->body->args.n + 1);
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    const Type *t = value_type(e, e->body->args.at[i]);
+    bool part = t->numel != whole[i].type->numel;
+    in[i] = (Tensor){.type = t, .at = whole[i].at + (part ? rank * t->numel : 0)};
+  }
+  return in;
+}
+
+static bool failed(const char *what, const Interp *it) {
+  fprintf(stderr, "%s: %s\n", what, it->why);
+  return false;
+}
+
+static Interp *start(Module *m, uint64_t seed) {
+  Interp *it = interp_new(m, INTERP_F64, seed);
+  if (m->init) interp_run(it, m->init, NULL, NULL);
+  return it;
+}
+
+static void keep(Results *r, Interp *const *it, const Tensor *out, int n) {
+  for (int i = 0; i < n; i++) r->out[r->n++] = out[i];
+  if (it)
+    for (uint32_t g = 0; g < (*it)->m->globals.n; g++) r->out[r->n++] = (*it)->globals[g];
+  for (int i = 0; i < r->n; i++) { /* interpreters end before they are compared */
+    size_t bytes = sizeof(Scalar) * (size_t)r->out[i].type->numel;
+    r->out[i].at = memcpy(arena_alloc(r->a, bytes), r->out[i].at, bytes);
+  }
+}
+
+/* Entry k of the module on so many ranks, whose batch `whole` has the inputs of; of rank `who`. */
+static bool run(Module *m, uint32_t k, int ranks, const Entry *whole, uint64_t seed, int who,
+                Results *r) {
+  const Entry *e = m->entries.at[k];
+  int n = entry_outputs(e, NULL, NULL);
+  Arena *a = r->a = arena_new();
+  Interp **it = ARENA_ARRAY(a, Interp *, ranks);
+  const Tensor **in = ARENA_ARRAY(a, const Tensor *, ranks);
+  Tensor **out = ARENA_ARRAY(a, Tensor *, ranks);
+  bool ok = true;
+  r->out = ARENA_ARRAY(a, Tensor, STEPS * n + (int)m->globals.n + 1);
+  for (int i = 0; i < ranks; i++) it[i] = start(m, seed);
+  for (int s = 0; ok && s < STEPS; s++) {
+    const Tensor *all = inputs_of(a, whole, seed + (uint64_t)s);
+    for (int i = 0; i < ranks; i++) {
+      it[i]->step = (uint64_t)s;
+      in[i] = rows_of(a, e, all, i);
+      it[i]->first_row = i * value_type(e, e->body->args.at[0])->dim[0];
+      out[i] = ARENA_ARRAY(a, Tensor, n + 1);
+    }
+    ok = interp_run_ranks(it, ranks, e, in, out);
+    for (int i = 0; !ok && i < ranks; i++) failed(e->name, it[i]);
+    if (ok) keep(r, s + 1 == STEPS ? &it[who] : NULL, out[who], n);
+  }
+  for (int i = 0; i < ranks; i++) interp_free(it[i]);
+  return ok;
+}
+
+/* Sums in f64 in another order; a tensor's numbers may cancel. */
+static bool same(const char *what, const Results *x, const Results *y) {
+  for (int i = 0; i < x->n; i++) {
+    const Type *t = x->out[i].type;
+    double size = 0;
+    for (int64_t k = 0; k < t->numel && dtype_is_float(t->dtype); k++)
+      size = fmax(size, fabs(x->out[i].at[k].f));
+    for (int64_t k = 0; k < t->numel; k++) {
+      Scalar p = x->out[i].at[k], q = y->out[i].at[k];
+      bool real = dtype_is_float(t->dtype);
+      if (real ? p.f == q.f || (p.f != p.f && q.f != q.f) || fabs(p.f - q.f) <= 1e-9 * (size + 1e-6)
+               : p.i == q.i)
+        continue;
+      fprintf(stderr, "%s: result %d, element %lld: %.17g instead of %.17g\n", what, i,
+              (long long)k, real ? q.f : (double)q.i, real ? p.f : (double)p.i);
+      return false;
+    }
+  }
+  return true;
+}
+
+static long collectives;
+
+static bool prepare(Module *m, const char *pipeline) {
+  PassOptions o = {.verify_each = true};
+  return passes_run(m, pipeline, &o);
+}
+
+typedef Module *Make(Ctx *c, void *what);
+
+static bool check(Make *make, void *what, int ranks, uint64_t seed, const char *name) {
+  Ctx *c = ctx_new();
+  Module *one = make(c, what), *many = make(c, what);
+  const Entry *first = one->entries.at[0];
+  if (value_type(first, first->body->args.at[0])->dim[0] % ranks) { /* a random batch */
+    ctx_free(c);
+    return true;
+  }
+  char pipeline[200];
+  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d},fold,cse,dce", alone, ranks);
+  bool ok = prepare(one, alone) && prepare(many, pipeline);
+  for (uint32_t k = 0; ok && k < one->entries.n; k++) {
+    const Entry *e = one->entries.at[k], *d = many->entries.at[k];
+    if (!d->ranks || !e->training) continue;
+    for (uint32_t i = 0; i < d->ops.n; i++)
+      collectives += op_info[op_at(d, i)->kind].cls == CLASS_COLLECTIVE;
+    Results x = {0}, y = {0};
+    ok = run(one, k, 1, e, seed, 0, &x) &&
+         run(many, k, ranks, e, seed, (int)(seed % (uint64_t)ranks), &y) && same(name, &x, &y);
+    arena_free(x.a);
+    if (y.a) arena_free(y.a);
+  }
+  if (!ok) fprintf(stderr, "%s: %d ranks, seed %llu\n", name, ranks, (unsigned long long)seed);
+  ctx_free(c);
+  return ok;
+}
+
+typedef struct File {
+  const char *path;
+  const char *const *define;
+  int n;
+} File;
+
+static Module *make_file(Ctx *c, void *what) {
+  const File *f = what;
+  return source_module(c, f->path, f->define, f->n);
+}
+
+static Module *make_net(Ctx *c, void *what) {
+  Module *m = random_net(c, *(const uint64_t *)what);
+  m->entries.at[0]->training = true;
+  return m;
+}
+
+int main(int argc, char **argv) {
+  bool ok = argc > 1, random = ok && strcmp(argv[1], "--random") == 0;
+  uint64_t count = random && argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  uint64_t first = random && argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+  File f = {argv[1], (const char *const *)argv + 2, argc - 2};
+  for (uint64_t s = first; ok && s < first + count; s++)
+    for (int ranks = 2; ok && ranks <= 4; ranks += 2)
+      ok =
+          check(random ? make_net : make_file, random ? (void *)&s : (void *)&f, ranks, s, argv[1]);
+  if (ok && !collectives) fprintf(stderr, "no rank had to talk to another\n");
+  return ok && collectives ? 0 : 1;
+}
