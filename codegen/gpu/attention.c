@@ -2,10 +2,10 @@
    launches, with respect to queries and with respect to keys and values, so that nothing is added
    up across blocks. Halves go through tensor cores (TensorAttention of text/tensor_attention.h; on
    sm_90a attention_sm90a.c), unless --exact forbids it or heads are too long; all else through
-   FlashAttention of text/attention.h. The blocks of causal attention that have most to do come
-   first, so that multiprocessors end together (Graham, 1969); in bands of heads, so that what they
-   read stays in L2.
-   Contract: the CPU's bits, except on tensor cores, where the shape alone gives the order of sums.
+   FlashAttention of text/attention.h, and so do lengths that a run decides. The blocks of causal
+   attention that have most to do come first, so that multiprocessors end together (Graham, 1969);
+   in bands of heads, so that what they read stays in L2. Contract: the CPU's bits, except on tensor
+   cores, where the shape alone gives the order of sums.
  */
 #include "codegen/gpu/attention.h"
 #include "codegen/program/extent.h"
@@ -158,8 +158,16 @@ static const char *mask_row(Gen *g, const Attention *a, const char *head) {
   return attention_mask_row(g, a, arena_printf(g->a, "(int64_t)(%s)", head), "0");
 }
 
+/* Queries or keys of a head in this run; of operand number `operand`. */
+static const char *rows_text(Gen *g, const Attention *a, int operand) {
+  const Type *t = value_type(a->gr->e, a->op->operands[operand]);
+  return dims_text(g, a->gr->e, t, t->rank - 2, t->rank - 1);
+}
+
 void cuda_attention_params(Gen *g, Text *x, const Attention *a, const char *head) {
   text_line(x, "AttentionParams<%s> params;", a->T);
+  text_line(x, "params.queries = %s, params.keys = %s;", rows_text(g, a, a->grad),
+            rows_text(g, a, a->grad + 1));
   text_line(x, "params.scale = %s;", attention_scale(g, a));
   if (a->masked)
     text_line(x, "params.mask = in%d + %s;", a->mask, mask_row(g, a, head));
@@ -205,10 +213,12 @@ static const char *operands(Gen *g, const Attention *a, const char *q_head, cons
                       cuda_of_queries(g, a, arena_printf(g->a, "in%d", a->delta), q_head));
 }
 
-void cuda_leave_behind(Gen *g, Text *x, const Attention *a, int operand) {
+void cuda_leave_behind(Gen *g, Text *x, const Attention *a, int operand, const char *row) {
   const Type *t = value_type(a->gr->e, a->op->operands[operand]);
-  if (!dims_bounded(t, 0, t->rank - 2)) return;
-  text_line(x, "if (h >= %s) return;", dims_text(g, a->gr->e, t, 0, t->rank - 2));
+  if (dims_bounded(t, 0, t->rank - 2))
+    text_line(x, "if (h >= %s) return;", prefix_axes_text(g, a->gr->e, t, t->rank - 2));
+  if (type_extent(t, t->rank - 2))
+    text_line(x, "if (%s >= %s) return;", row, rows_text(g, a, operand));
 }
 
 static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
@@ -216,7 +226,7 @@ static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSc
   start(g, k, a, s, false);
   k->grid = s->blocks;
   declare_block(x, a, s, false);
-  cuda_leave_behind(g, x, a, a->grad);
+  cuda_leave_behind(g, x, a, a->grad, "i0");
   cuda_attention_params(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
@@ -234,7 +244,7 @@ static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSched
   start(g, k, a, s, true);
   k->grid = s->blocks_of_keys;
   declare_block(x, a, s, true);
-  cuda_leave_behind(g, x, a, a->grad + 1);
+  cuda_leave_behind(g, x, a, a->grad + 1, "j0");
   cuda_attention_params(g, x, a, "0");
   const char *first = arena_printf(g->a, "h * %lld", group);
   const char *in = operands(g, a, first, "h");
@@ -247,15 +257,14 @@ void cuda_attention(Gen *g, const Group *gr) {
   Attention a = attention_of(g->a, gr);
   cuda_counts(g, gr->root, a.t, "queries");
   cuda_counts(g, gr->root, a.s, "keys");
-  const Type *q = value_type(gr->e, a.op->operands[a.grad]);
-  for (int i = 0; i < a.op->noperands; i++) { /* there are numbers a query, too */
-    const Type *x = value_type(gr->e, a.op->operands[i]);
-    cuda_outermost(g, a.op, x, x->rank < q->rank ? 1 : 2);
-  }
+  const Type *q = value_type(gr->e, a.op->operands[a.grad]),
+             *kt = value_type(gr->e, a.op->operands[a.grad + 1]);
+  bool shorter = type_extent(q, q->rank - 2) || type_extent(kt, kt->rank - 2);
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);
   const CudaTarget *t = cuda_target(g->target);
-  GridAttentionSchedule s = grid_attention_schedule(&t->machine, &a.shape, !g->opt->exact);
+  GridAttentionSchedule s =
+      grid_attention_schedule(&t->machine, &a.shape, !g->opt->exact && !shorter);
   if (s.tensor && t->pre_sm80) {
     s = grid_attention_schedule(&t->machine, &a.shape, false);
     ((CudaNotes *)g->own)->tensor_cores_off = true;

@@ -25,7 +25,7 @@ void cuda_attention_rows(Text *x, const Attention *a);
 /* Declares `params`, with the mask of the head. */
 void cuda_attention_params(Gen *g, Text *x, const Attention *a, const char *head);
 /* Blocks of heads behind those of this run leave. */
-void cuda_leave_behind(Gen *g, Text *x, const Attention *a, int operand);
+void cuda_leave_behind(Gen *g, Text *x, const Attention *a, int operand, const char *row);
 /* Where the head begins: in what has a number a query, and in result k. */
 const char *cuda_of_queries(Gen *g, const Attention *a, const char *name, const char *head);
 const char *cuda_attention_result(Gen *g, const Attention *a, int k, const char *head);

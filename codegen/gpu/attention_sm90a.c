@@ -106,7 +106,7 @@ void cuda_attention_sm90a(Gen *g, Kernel *k, const Attention *a, bool keys) {
   Text *x = &v->text;
   print_instance(x, a, &s);
   cuda_attention_block(x, a, keys, "(int)blockIdx.x", s.rows, s.blocks_of_head);
-  cuda_leave_behind(g, x, a, a->grad + keys);
+  cuda_leave_behind(g, x, a, a->grad + keys, keys ? "j0" : "i0");
   cuda_attention_params(g, x, a, keys ? "0" : "h");
   const long long group = a->group;
   const char *lse = arena_printf(g->a, "in%d", a->lse),

@@ -80,8 +80,9 @@ void cuda_cumsum(Gen *g, const Group *gr) {
   if (t->numel == 0) return;
   bool backward = op->attr[AT_BACKWARD].i;
   const char *lines = arena_printf(g->a, "%lld", (long long)s.lines);
-  if (t->extent) /* outermost */
-    lines = text_product(g->a, dims_text(g, gr->e, t, 0, axis), arena_printf(g->a, "%lld", inner));
+  if (dims_bounded(t, 0, axis))
+    lines =
+        text_product(g->a, prefix_axes_text(g, gr->e, t, axis), arena_printf(g->a, "%lld", inner));
   bool once = s.depth >= n;
   text_line(x, "const %s line0 = (%s)blockIdx.x * %d;", I, I, s.width);
   text_line(x, "__shared__ %s tile[%d];", T, s.depth * grid_tile_stride(s.width));
@@ -91,8 +92,10 @@ void cuda_cumsum(Gen *g, const Group *gr) {
   else
     text_open(x, "for (%s i0 = 0; i0 < %lld; i0 += %d) {", I, n, s.depth);
   open_tile(g, x, &s, inner, backward, lines);
-  text_line(x, "%s = %s;", element(g, &s, "row", "column"),
-            scalar_load(g->a, t->dtype, "in0", "at"));
+  const char *load = scalar_load(g->a, t->dtype, "in0", "at");
+  const char *inside = inside_text(g, gr->e, t, "at");
+  if (inside) load = arena_printf(g->a, "%s ? %s : (%s)0", inside, load, T);
+  text_line(x, "%s = %s;", element(g, &s, "row", "column"), load);
   close_tile(x);
   text_line(x, "block_sync();");
   text_open(x, "if ((int)threadIdx.x < %d%s) {", s.width,

@@ -12,13 +12,31 @@
 
 static const char *integer(Gen *g, int64_t n) { return arena_printf(g->a, "%lld", (long long)n); }
 
-/* Tables of this run, and ids of each: one of them may be bounded. */
+/* Tables of this run, and ids of each: as many as hold all, where others lie between them. */
 static const char *tables_text(Gen *g, const Group *gr, const Gather *s) {
-  return dims_text(g, gr->e, s->ids, 0, (int)gr->root->attr[AT_BATCH].i);
+  return prefix_axes_text(g, gr->e, s->ids, (int)gr->root->attr[AT_BATCH].i);
 }
 
 static const char *ids_text(Gen *g, const Group *gr, const Gather *s) {
-  return dims_text(g, gr->e, s->ids, (int)gr->root->attr[AT_BATCH].i, s->ids->rank);
+  int batch = (int)gr->root->attr[AT_BATCH].i;
+  if (type_is_mixed(s->ids)) return integer(g, s->ids_each);
+  return dims_text(g, gr->e, s->ids, batch, s->ids->rank);
+}
+
+/* Id `at` of all, a factor; behind the last row of the table where it is not of this run. */
+static const char *load_id(Gen *g, const Group *gr, const char *at) {
+  const Gather s = gather_of(gr);
+  const char *inside = type_is_mixed(s.ids) ? inside_text(g, gr->e, s.ids, at) : NULL;
+  const char *id = scalar_load(g->a, s.ids->dtype, arena_printf(g->a, "in%d", s.ids_arg), at);
+  return inside ? arena_printf(g->a, "(%s ? (int64_t)%s : %lld)", inside, id, (long long)s.rows)
+                : id;
+}
+
+/* `id`, number `at`, is of this run and no row of the table. */
+static const char *is_wrong(Gen *g, const Group *gr, const Gather *s, const char *at) {
+  const char *inside = type_is_mixed(s->ids) ? inside_text(g, gr->e, s->ids, at) : NULL;
+  const char *wrong = arena_printf(g->a, "(id < 0 || id >= %lld)", (long long)s->rows);
+  return inside ? arena_printf(g->a, "%s && %s", wrong, inside) : wrong;
 }
 
 /* Threads of this run, `each` a table; NULL: their number is known. */
@@ -36,12 +54,13 @@ static void gather(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   int64_t parts = s.row / v;
-  const char *count = prefix_text(g, gr->e, ids);
+  const char *count = dims_text(g, gr->e, ids, 0, ids->rank); /* none behind an extent is read */
   if (!text_is_number(count)) count = text_product(g->a, count, integer(g, parts));
   cuda_threads_of(g, k, ids->numel * parts, text_is_number(count) ? NULL : count, "t");
+  const char *u = arena_printf(g->a, "(t / %lld)", (long long)parts);
   const char *T = arena_printf(g->a, "Vec<%s, %d>", dtype_storage(out->dtype), v);
-  text_line(x, "const %s i = t / %lld, j = t %% %lld * %d;", g->index, (long long)parts,
-            (long long)parts, v);
+  text_line(x, "const %s i = %s, j = t %% %lld * %d;", g->index,
+            place_text(g, gr->e, ids, 0, ids->rank, u), (long long)parts, v);
   text_line(x, "const int64_t id = (int64_t)%s;",
             scalar_load(g->a, ids->dtype, arena_printf(g->a, "in%d", s.ids_arg), "i"));
   text_line(x, "%s x;", T);
@@ -61,7 +80,7 @@ static void gather(Gen *g, const Group *gr) {
 }
 
 static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
-  const Type *ids = s.ids, *out = s.out;
+  const Type *out = s.out;
   int64_t depth = s.rows, row = s.row, many = s.tables, n = s.ids_each;
   int64_t parts = (row + WARP - 1) / WARP;
   Text *x = &k->text;
@@ -83,9 +102,8 @@ static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
   text_line(x, "const %s i = i0 + lane;", g->index);
   text_line(x, "int64_t id = -1;");
   text_open(x, n % WARP || !text_is_number(ids_each) ? "if (i < %s) {" : "{", last);
-  text_line(x, "id = (int64_t)%s;",
-            scalar_load(g->a, ids->dtype, arena_printf(g->a, "in%d", s.ids_arg), "i"));
-  text_line(x, "if (%s && (id < 0 || id >= %lld)) %s", reports, (long long)depth,
+  text_line(x, "id = (int64_t)%s;", load_id(g, gr, "i"));
+  text_line(x, "if (%s && %s) %s", reports, is_wrong(g, gr, &s, "i"),
             gen_fault(g, gr, gr->root, "an index", "i", "id", depth));
   text_close(x, "}");
   text_open(x, "for (uint32_t mine = warp_ballot(id == %s); mine; mine &= mine - 1) {", own);
@@ -126,9 +144,8 @@ static void find_starts(Gen *g, const Group *gr, Kernel *k, const Gather *s, con
   text_line(x, "%s lo = 0, hi = %s;", I, ids_text(g, gr, s));
   text_open(x, "while (lo < hi) {");
   text_line(x, "const %s at = (lo + hi) / 2;", I);
-  text_line(x, "const int64_t id = (int64_t)%s;",
-            scalar_load(g->a, s->ids->dtype, arena_printf(g->a, "in%d", s->ids_arg),
-                        arena_printf(g->a, "first + (%s)[first + at]", order)));
+  text_line(x, "const %s place = first + (%s)[first + at];", I, order);
+  text_line(x, "const int64_t id = (int64_t)%s;", load_id(g, gr, "place"));
   text_line(x, "if (id < row) lo = at + 1;");
   text_line(x, "else hi = at;");
   text_close(x, "}");
@@ -177,10 +194,9 @@ static void gather_grad(Gen *g, const Group *gr) {
       arena_printf(g->a, "(int *)(scratch + %llu)", (unsigned long long)(d.order + d.starts));
   const char *fault = gen_fault(g, gr, gr->root, "an index", "own", "id", s.rows);
   Sort sort = {.dt = s.ids->dtype,
-               .in = arena_printf(g->a, "in%d", s.ids_arg),
-               .check = arena_printf(
-                   g->a, "const int64_t id = (int64_t)key[i]; if (id < 0 || id >= %lld) %s",
-                   (long long)s.rows, fault),
+               .load = load_id,
+               .check = arena_printf(g->a, "const int64_t id = (int64_t)key[i]; if (%s) %s",
+                                     is_wrong(g, gr, &s, "own"), fault),
                .buffer = {order, other},
                .rows = tables_text(g, gr, &s),
                .elements = ids_text(g, gr, &s),
@@ -202,22 +218,28 @@ static void update(Gen *g, const Group *gr) {
   long long inner = 1;
   for (int i = s.axis + 1; i < x->rank; i++) inner *= x->dim[i];
   long long all = x->dim[s.axis] * inner, part = y->dim[s.axis] * inner;
+  const Extent *shorter = type_extent(y, s.axis);
+  const char *moved = count_text(g, gr->e, part, shorter), *starts = integer(g, s.starts);
+  if (shorter)
+    starts = arena_printf(g->a, "%lld - %s", (long long)x->dim[s.axis] + 1,
+                          count_text(g, gr->e, y->dim[s.axis], shorter));
   Kernel *k = cuda_kernel(g, gr);
   Text *t = &k->text;
   cuda_threads(g, k, in_place ? y->numel : x->numel, "t");
   text_line(t, "int64_t at = (int64_t)%s;",
             scalar_load(g->a, s.start->dtype, arena_printf(g->a, "in%d", s.start_arg), "0"));
-  text_open(t, "if (at < 0 || at >= %lld) {", (long long)s.starts);
-  text_line(t, "if (t == 0) %s", gen_fault(g, gr, gr->root, "a start", "0", "at", s.starts));
+  text_open(t, "if (at < 0 || at >= %s) {", starts);
+  text_line(t, "if (t == 0) %s", gen_fault_below(g, gr, gr->root, "a start", "0", "at", starts));
   text_line(t, "at = 0;");
   text_close(t, "}");
   if (in_place) {
+    if (shorter) text_line(t, "if (t %% %lld >= %s) return;", part, moved);
     text_line(t, "out0[t / %lld * %lld + at * %lld + t %% %lld] = in%d[t];", part, all, inner, part,
               s.y_arg);
     return;
   }
   text_line(t, "const int64_t u = t / %lld, j = t %% %lld - at * %lld;", all, all, inner);
-  text_line(t, "out0[t] = j >= 0 && j < %lld ? in%d[u * %lld + j] : in%d[t];", part, s.y_arg, part,
+  text_line(t, "out0[t] = j >= 0 && j < %s ? in%d[u * %lld + j] : in%d[t];", moved, s.y_arg, part,
             s.x_arg);
 }
 
@@ -225,7 +247,11 @@ static void one_hot(Gen *g, const Group *gr) {
   const Type *ids = value_type(gr->e, gr->in[0]), *out = value_type(gr->e, gr->out[0]);
   long long depth = gr->root->attr[AT_DEPTH].i;
   Kernel *k = cuda_kernel(g, gr);
-  cuda_threads_of(g, k, out->numel, prefix_text(g, gr->e, out), "t");
+  const char *count = dims_text(g, gr->e, out, 0, out->rank);
+  bool mixed = type_is_mixed(out);
+  cuda_threads_of(g, k, out->numel, count, mixed ? "u" : "t");
+  if (mixed)
+    text_line(&k->text, "const %s t = %s;", g->index, place_text(g, gr->e, out, 0, out->rank, "u"));
   text_line(&k->text, "const %s i = t / %lld, j = t %% %lld;", g->index, depth, depth);
   text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
   text_line(&k->text, "out0[t] = %s;",
@@ -233,19 +259,7 @@ static void one_hot(Gen *g, const Group *gr) {
                          arena_printf(g->a, "(%s)(j == id)", dtype_compute(out->dtype))));
 }
 
-/* Ids of a run come first; rows of tables are moved whole, at their bounds. */
-static void check_extents(Gen *g, const Group *gr) {
-  const Op *op = gr->root;
-  bool update = op->kind == OP_DYNAMIC_UPDATE;
-  for (int i = 0; i < gr->nin; i++) {
-    const Type *t = value_type(gr->e, gr->in[i]);
-    if (update || gr->in[i] != gr->in[group_arg(gr, op->operands[0])] || op->kind == OP_ONE_HOT)
-      cuda_outermost(g, op, t, update ? t->rank : 0);
-  }
-}
-
 void cuda_index(Gen *g, const Group *gr) {
-  check_extents(g, gr);
   if (gr->root->kind == OP_GATHER)
     gather(g, gr);
   else if (gr->root->kind == OP_DYNAMIC_UPDATE)

@@ -67,13 +67,6 @@ const char *cuda_mma(Dtype dt);
 /* Refuses an op of which a kernel would count more than 2^31 - 1 of `what`. */
 void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what);
 
-/* Refuses an operand or a result of `op` whose elements of a run do not come first: a bounded axis
-   is to be the outermost one, of those before the last `inner`. */
-void cuda_outermost(Gen *g, const Op *op, const Type *t, int inner);
-
-/* Refuses a bounded axis of which a kernel needs the bound. */
-void cuda_static(Gen *g, const Op *op, const Type *t, int axis);
-
 /* How often a loop over elements is unrolled, at most: less for long bodies, whose registers would
  * spill. */
 int cuda_unroll(const Group *gr, int most);

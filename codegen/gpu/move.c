@@ -3,8 +3,24 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/program/extent.h"
 
+/* Threads over the elements of a run; `i` is where one lies. */
+static void elements(Gen *g, Kernel *k, const Group *gr, const Type *t) {
+  const char *count = dims_text(g, gr->e, t, 0, t->rank);
+  if (!type_is_mixed(t)) {
+    cuda_threads_of(g, k, t->numel, count, "i");
+    return;
+  }
+  cuda_threads_of(g, k, t->numel, count, "n");
+  text_line(&k->text, "const %s i = %s;", g->index, place_text(g, gr->e, t, 0, t->rank, "n"));
+}
+
 static void copy(Gen *g, Kernel *k, const Group *gr) {
   const Type *t = value_type(gr->e, gr->in[0]);
+  if (type_is_mixed(t)) {
+    elements(g, k, gr, t);
+    text_line(&k->text, "out0[i] = in0[i];");
+    return;
+  }
   uint64_t bytes = t->bytes;
   int unit = 16;
   while (bytes % (uint64_t)unit) unit /= 2;
@@ -21,7 +37,7 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
   int axis = (int)gr->op->attr[AT_AXIS].i;
   long long total = 1, at = 0;
   for (int i = axis; i < t->rank; i++) total *= t->dim[i];
-  cuda_threads_of(g, k, t->numel, prefix_text(g, gr->e, t), "i");
+  elements(g, k, gr, t);
   Text *x = &k->text;
   text_line(x, "const %s u = i / %lld, r = i %% %lld;", g->index, total, total);
   text_line(x, "%s v;", dtype_storage(t->dtype));
@@ -43,7 +59,7 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   const Op *op = gr->op;
   const Type *t = value_type(gr->e, gr->out[0]), *f = value_type(gr->e, gr->in[0]);
   const Ints *lo = op->attr[AT_LO].ints, *interior = op->attr[AT_INTERIOR].ints;
-  cuda_threads_of(g, k, t->numel, prefix_text(g, gr->e, t), "i");
+  elements(g, k, gr, t);
   Text *x = &k->text;
   text_line(x, "%s v = %s;", dtype_storage(t->dtype),
             scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE])));
@@ -54,8 +70,10 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
     text_line(x, "const %s d%d = i / %lld %% %lld - %lld;", g->index, d, inner,
               (long long)t->dim[d], low);
     inner *= t->dim[d];
-    text_add(&inside, "%sd%d >= 0 && d%d < %lld", inside.s.n ? " && " : "", d, d,
-             (long long)(f->dim[d] - 1) * step + 1);
+    const char *end = arena_printf(g->a, "%lld", (long long)(f->dim[d] - 1) * step + 1);
+    if (type_extent(f, d)) /* zeros follow, up to the bound */
+      end = arena_printf(g->a, "(%s - 1) * %lld + 1", dims_text(g, gr->e, f, d, d + 1), step);
+    text_add(&inside, "%sd%d >= 0 && d%d < %s", inside.s.n ? " && " : "", d, d, end);
     if (step > 1) text_add(&inside, " && d%d %% %lld == 0", d, step);
   }
   inner = 1;
@@ -72,12 +90,6 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
 }
 
 void cuda_move(Gen *g, const Group *gr) {
-  const Type *out = gr->nout ? value_type(gr->e, gr->out[0]) : NULL,
-             *in = value_type(gr->e, gr->in[0]);
-  if (gr->op->kind == OP_CONCAT || gr->op->kind == OP_PAD) cuda_outermost(g, gr->op, out, 0);
-  for (int i = 0; gr->op->kind == OP_PAD && i < in->rank; i++)
-    if (type_axis(in, i) != type_axis(out, i))
-      cuda_static(g, gr->op, type_extent(in, i) ? in : out, i);
   Kernel *k = cuda_kernel(g, gr);
   if (gr->op->kind == OP_CONCAT)
     concat(g, k, gr);

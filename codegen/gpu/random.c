@@ -6,10 +6,9 @@
 void cuda_random(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   const Type *out = value_type(gr->e, gr->out[0]);
-  cuda_outermost(g, op, out, 0);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
-  const char *count = prefix_text(g, gr->e, out);
+  const char *count = dims_text(g, gr->e, out, 0, out->rank);
   bool bounded = !text_is_number(count);
   cuda_threads_of(g, k, (out->numel + 3) / 4, bounded ? text_ceil_div(g->a, count, 4) : NULL, "i");
   text_line(x, "uint32_t w[4];");
@@ -29,5 +28,6 @@ void cuda_random(Gen *g, const Group *gr) {
   }
   text_line(x, "#pragma unroll");
   text_line(x, "for (int j = 0; j < 4; j++)");
-  text_line(x, "  if (i * 4 + j < %s) out0[i * 4 + j] = v.at[j];", count);
+  text_line(x, "  if (i * 4 + j < %s) out0[%s] = v.at[j];", count,
+            place_text(g, gr->e, out, 0, out->rank, "(i * 4 + j)"));
 }

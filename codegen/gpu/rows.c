@@ -608,9 +608,6 @@ uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr) {
 }
 
 void cuda_rows(Gen *g, const Group *gr) {
-  for (int i = 0; i < gr->nops; i++) /* those that count the elements of their rows */
-    if (op_info[gr->ops[i]->kind].cls == CLASS_ROWS)
-      cuda_static(g, gr->ops[i], gr->domain, gr->domain->rank - 1);
   Kernel *k = cuda_kernel(g, gr);
   WarpRows t = {.r = {.g = g,
                       .gr = gr,

@@ -7,11 +7,12 @@
 typedef struct Sort {
   Dtype dt; /* of the numbers */
   bool descending;
-  const char *in;              /* the numbers, "in0" */
+  const char *in; /* the numbers, "in0" */
+  /* the number at an index of all, a factor; NULL: it lies there */
+  const char *(*load)(Gen *g, const Group *gr, const char *at);
   const char *check;           /* a statement for number `own` of all, key[i]; or NULL */
   const char *buffer[2];       /* of int: the result, and where there are merges another one */
-  const char *rows, *elements; /* of this run: one of them may be fewer than in the schedule, and
-                                  where there are fewer elements, there is one row */
+  const char *rows, *elements; /* of this run, which may be fewer than in the schedule */
   GridSortSchedule schedule;
 } Sort;
 

@@ -80,22 +80,6 @@ void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
        op_info[op->kind].name, (long long)n, what, INT32_MAX);
 }
 
-void cuda_static(Gen *g, const Op *op, const Type *t, int axis) {
-  if (!type_extent(t, axis) || g->refused) return;
-  g->refused = true;
-  diag(g->ctx, SEV_ERROR, op->loc,
-       "%s of %s: a kernel of a GPU needs a static extent along axis %d: %s is known only at run "
-       "time",
-       op_info[op->kind].name, type_str(g->ctx, t), axis, t->extent[axis]->name);
-}
-
-void cuda_outermost(Gen *g, const Op *op, const Type *t, int inner) {
-  int first = 0;
-  while (first < t->rank && t->dim[first] == 1) first++;
-  for (int i = 0; i < t->rank; i++)
-    if (i != first || i >= t->rank - inner) cuda_static(g, op, t, i);
-}
-
 bool cuda_on_tensor_cores(Gen *g, bool narrow) {
   if (!narrow || g->opt->exact) return false;
   bool has = !cuda_target(g->target)->pre_sm80;

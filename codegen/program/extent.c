@@ -46,11 +46,17 @@ bool dims_bounded(const Type *t, int from, int to) {
   return false;
 }
 
-const char *prefix_text(Gen *g, const Entry *e, const Type *t) {
+const char *prefix_axes_text(Gen *g, const Entry *e, const Type *t, int to) {
   int axis = 0;
-  while (axis < t->rank && t->dim[axis] == 1) axis++;
-  if (dims_bounded(t, axis + 1, t->rank)) return arena_printf(g->a, "%lld", (long long)t->numel);
-  return dims_text(g, e, t, 0, t->rank);
+  int64_t all = 1;
+  while (axis < to && t->dim[axis] == 1) axis++;
+  for (int i = 0; i < to; i++) all *= t->dim[i];
+  if (dims_bounded(t, axis + 1, to)) return arena_printf(g->a, "%lld", (long long)all);
+  return dims_text(g, e, t, 0, to);
+}
+
+const char *prefix_text(Gen *g, const Entry *e, const Type *t) {
+  return prefix_axes_text(g, e, t, t->rank);
 }
 
 const char *place_text(Gen *g, const Entry *e, const Type *t, int from, int to, const char *at) {
@@ -73,6 +79,24 @@ const char *place_text(Gen *g, const Entry *e, const Type *t, int from, int to, 
     if (outermost) break;
   }
   return sum.s.n ? arena_printf(g->a, "(%s)", text_str(&sum)) : at;
+}
+
+bool type_is_mixed(const Type *t) {
+  int first = 0;
+  while (first < t->rank && t->dim[first] == 1) first++;
+  return dims_bounded(t, first + 1, t->rank);
+}
+
+const char *inside_text(Gen *g, const Entry *e, const Type *t, const char *at) {
+  Text all = text_new(g->a, 0);
+  int64_t inner = t->numel;
+  for (int i = 0; i < t->rank; i++) {
+    if (t->dim[i]) inner /= t->dim[i];
+    if (!type_extent(t, i)) continue;
+    text_add(&all, "%s%s / %lld %% %lld < %s", all.s.n ? " && " : "", at, (long long)inner,
+             (long long)t->dim[i], dims_text(g, e, t, i, i + 1));
+  }
+  return all.s.n ? text_str(&all) : NULL;
 }
 
 typedef struct Used {

@@ -20,6 +20,12 @@ const char *text_ceil_div(Arena *a, const char *n, int64_t by);
 /* Elements from the first one on that hold all of a run: those of the outermost axis, if that alone
    is bounded, else as many as at the bound. */
 const char *prefix_text(Gen *g, const Entry *e, const Type *t);
+const char *prefix_axes_text(Gen *g, const Entry *e, const Type *t, int to); /* along [0, to) */
+/* Elements of a run do not come first, as prefix_text counts them: others lie between them. */
+bool type_is_mixed(const Type *t);
+/* A condition: element `at` (a factor) of a t, counted at the bounds, is one of the run; NULL: all
+   are. */
+const char *inside_text(Gen *g, const Entry *e, const Type *t, const char *at);
 /* Something in the group depends on an extent. */
 bool group_is_bounded(const Group *gr);
 /* `const long extent0 = env->extents[0];` of each that the group depends on; of a target that names

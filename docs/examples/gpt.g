@@ -1,7 +1,7 @@
 # gpt.g: a character-level language model, a small transformer
 let B = 32                                    # windows of text in a step
 let T = 64                                    # characters of a window: the context
-let P = 1                                     # characters of a prompt, at most; more than 1 on the CPU alone
+let P = T                                     # characters of a prompt, at most
 let V = 128                                   # size of the vocabulary: ASCII
 let L = 4                                     # layers
 let H = 4                                     # heads

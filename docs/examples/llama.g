@@ -6,7 +6,7 @@
 #   llama chat --load FOLDER --prompt 'Once upon a time'
 let B = 2                                     # texts in a training step
 let T = 64                                    # tokens of each of them
-let P = 1                                     # tokens of a text to read, at most; more than 1 on the CPU alone
+let P = T                                     # tokens of a text to read, at most
 let S = 2048                                  # tokens of a chat: what is read and what is written
 let vocab_size = 256
 let hidden_size = 64

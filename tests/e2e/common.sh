@@ -107,6 +107,21 @@ exactly() {
 
 hows='--poison --threads 2
 --threads 1'
+# on_gpu DRIVER: where the folder of a driver is given, `compare` runs the program by it, which `$target` compiles; the
+# exact one is the CPU's
+fake='' target=''
+on_gpu() {
+  fake=$1
+  export LD_LIBRARY_PATH="$fake"
+  [ -n "$fake" ] || return
+  target='--target=cuda,cpu --arch=sm_80'
+  hows='--device cuda --poison
+--device cuda'
+  "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' && return
+  not_tested 'extents on a GPU: there is no NVRTC'
+  [ -n "${GC_NO_SKIP-}" ] && exit 1
+  exit 77
+}
 # outputs NAME...: options that write each output to OUT.NAME.npy
 outputs() { for name; do printf ' --%s OUT.%s.npy' "$name" "$name"; done; }
 

@@ -4,20 +4,7 @@
 # a fifth argument: the same of the GPU's code, on the interpreter; the exact programs are the CPU's.
 . "$(dirname "$0")/common.sh"
 unoptimised 20
-fake=${5-} target=
-hows='--poison --threads 2
---threads 1'
-[ -z "$fake" ] || {
-  target='--target=cuda,cpu --arch=sm_80'
-  hows='--device cuda --poison
---device cuda'
-}
-if [ -n "$fake" ] && ! "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC '; then
-  not_tested 'extents on a GPU: there is no NVRTC'
-  [ -n "${GC_NO_SKIP-}" ] && exit 1
-  exit 77
-fi
-export LD_LIBRARY_PATH="$fake"
+on_gpu "${5-}"
 
 # ---- one program for every class of op, with the extent n ----
 cat >ops.g <<'END'

@@ -1,8 +1,10 @@
 #!/bin/sh
 # Bounded dimensions beyond the batch, as the length of a sequence: for each extent the bits of the program that is
-# compiled for it, with dead bytes and elements behind the extent poisoned; and files of any length.
+# compiled for it, with dead bytes and elements behind the extent poisoned; and files of any length. With a fifth
+# argument as of extents.sh: on a GPU.
 . "$(dirname "$0")/common.sh"
 unoptimised 20
+on_gpu "${5-}"
 
 # ---- one sequence: embeddings by id and by place, attention, its gradients, a row by a run-time number ----
 cat >one.g <<'END'
@@ -104,12 +106,13 @@ END
 
 large='1 67'
 short='17'
+[ -z "$fake" ] || large='67'
 [ "${GC_TEST_LEVEL-}" = full ] && short='1 2 17 39 40' large='1 2 5 6 7 63 64 65 127 128 129 149 150'
 levels=-O2
 [ "${GC_TEST_LEVEL-}" = full ] && levels='-O0 -O1 -O2 -O3'
 for level in $levels; do
-  run 0 "$gc" one.g $level -o one
-  run 0 "$gc" rows.g $level -o rows
+  run 0 "$gc" one.g $level $target -o one
+  run 0 "$gc" rows.g $level $target -o rows
   for t in $large; do
     exact one "t=$t"
     "$mkdata" npy u8 "1,$t" 1 raw.npy && "$mkdata" npy u8 "1,$t" 2 label.npy || fail 'no data could be made'
@@ -122,7 +125,7 @@ for level in $levels; do
     compare rows rows "--x x.npy --y y.npy --m m.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare rows train "--x x.npy --y y.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done
-  run 0 "$gc" batch.g $level -o batch
+  run 0 "$gc" batch.g $level $target -o batch
   for t in $short; do
     exact batch "n=3 t=$t"
     "$mkdata" npy u8 "3,$t" 2 label.npy && "$mkdata" npy u8 "3,$t" 3 three.npy &&
@@ -132,4 +135,12 @@ for level in $levels; do
     compare batch joins "--x x.npy$(outputs y z w v)" y.npy z.npy w.npy v.npy
   done
 done
+[ -z "$fake" ] || { # a prompt of any length, of an example
+  sed 's/n <= P/n <= 20/; s/^let T = .*/let T = 20/' "$here/docs/examples/gpt.g" >gpt.g
+  level='-O2 -D L=1 -D C=32 -D H=2 -D V=60'
+  run 0 "$gc" gpt.g $level $target -o gpt
+  exact gpt n=7
+  "$mkdata" npy u8 1,7 1 seven.npy || fail 'no data could be made'
+  compare gpt prompt "--context seven.npy --save OUT.safetensors" safetensors
+}
 finish

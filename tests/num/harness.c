@@ -325,7 +325,8 @@ GcEnv compiled_env(const Compiled *c, uint64_t seed, uint64_t step) {
 }
 
 static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
-  const GcEnv env = compiled_env(c, o->seed, o->step);
+  GcEnv env = compiled_env(c, o->seed, o->step);
+  for (int i = 0; i < e->nextents; i++) env.extents[i] = (int32_t)e->extents[i].bound;
   if (o->poison) memset(env.work, 0xff, c->program->work_bytes);
   if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
   Turns w = {.c = c, .e = e, .a = arena_new()};

@@ -1,12 +1,13 @@
 /* FlashAttention on CUDA cores: blocks of B queries by B keys, an online softmax (Milakov and Gimelshein,
    2018; Dao et al., 2022). Scores s, then weights exp(s - row_max), stay in shared memory, results in registers.
    Contract: the order of every sum is the CPU's (text/attention.h and text/gemm.h there).
-   TQ queries of KEY_DIM numbers, SK keys, values of VALUE_DIM. A block of 256 threads computes B queries; of the
+   TQ queries of KEY_DIM numbers, SK keys, values of VALUE_DIM: fewer of both where a run has fewer (AttentionParams). A block of 256 threads computes B queries; of the
    gradients with respect to keys and values, B keys. It computes at most COLUMNS columns of the results, from
    first_column on; blocks for other columns compute the scores again. */
 /* section AttentionParams */
 template <typename T> struct AttentionParams {
   T scale;                      /* of scores */
+  int queries, keys;            /* of this run: TQ and SK, or fewer */
   const uint8_t *mask;          /* of the head, or null */
   int query_stride, key_stride; /* of the mask */
 };
@@ -52,7 +53,7 @@ struct FlashAttention {
   INL_MEMBER int row(int i) { return ScoreGemm::row(i); }
   INL_MEMBER int col(int j) { return ScoreGemm::col(j / ScoreGemm::VN) + j % ScoreGemm::VN; }
   INL_MEMBER bool is_visible(const AttentionParams<T> &params, int i, int j) {
-    if (i >= TQ || j >= SK || (CAUSAL && j > i)) return false;
+    if (i >= params.queries || j >= params.keys || (CAUSAL && j > i)) return false;
     return !params.mask || params.mask[(int64_t)i * params.query_stride + j * params.key_stride] != 0;
   }
   __device__ __forceinline__ void store_tile(T (&to)[B][B + 1], const T (&c)[TM][TN]) {
@@ -160,11 +161,11 @@ struct FlashAttention {
 #pragma unroll
         for (int j = 0; j < TN; j++) y[n][i][j] = 0;
     for (int r = (int)threadIdx.x; r < B; r += THREADS) row_max[r] = none, row_sum[r] = 0;
-    const int end = CAUSAL ? (i0 + B < SK ? i0 + B : SK) : SK;
+    const int end = CAUSAL && i0 + B < params.keys ? i0 + B : params.keys;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += B) {
       block_sync();
-      smem.scores.run(c, q, k, i0, j0);
+      smem.scores.run(c, q, k, i0, j0, params.queries, KEY_DIM, params.keys);
       store_tile(s, c);
       block_sync();
       online_softmax(params, i0, j0);
@@ -176,7 +177,7 @@ struct FlashAttention {
 #pragma unroll
           for (int j = 0; j < TN; j++) y[n][i][j] = y[n][i][j] * row_rescale[row(i)];
         multiply_add<false, AT::v>(y[n], s, v + (int64_t)j0 * AT::v, VALUE_DIM, first_column + n * B,
-                            SK - j0 < B ? SK - j0 : B);
+                            params.keys - j0 < B ? params.keys - j0 : B);
       }
     }
     block_sync();
@@ -189,11 +190,11 @@ struct FlashAttention {
           const T l = row_sum[row(i)];
           y[n][i][j] = divide(y[n][i][j], l == 0 ? (T)1 : l);
         }
-      store<AT::y>(out, y[n], i0, TQ, VALUE_DIM, first_column + n * B);
+      store<AT::y>(out, y[n], i0, params.queries, VALUE_DIM, first_column + n * B);
     }
     if (first_column > 0) return;
     for (int r = (int)threadIdx.x; r < B; r += THREADS)
-      if (i0 + r < TQ)
+      if (i0 + r < params.queries)
         lse[i0 + r] = (row_max[r] == none ? (T)0 : row_max[r]) + attention_log(row_sum[r]);
   }
 
@@ -203,15 +204,15 @@ struct FlashAttention {
                                          const AttentionParams<T> &params, int i0, int j0) {
     T u[TM][TN];
     block_sync();
-    smem.scores.run(u, q, k, i0, j0);
+    smem.scores.run(u, q, k, i0, j0, params.queries, KEY_DIM, params.keys);
     store_tile(s, u);
     block_sync();
-    smem.weight_grads.run(u, dy, v, i0, j0);
+    smem.weight_grads.run(u, dy, v, i0, j0, params.queries, VALUE_DIM, params.keys);
     store_tile(ds, u);
 #pragma unroll 1
     for (int i = 0; i < TM; i++) {
       const int r = i0 + row(i);
-      const T l = r < TQ ? lse[r] : (T)0, d = r < TQ ? delta[r] : (T)0;
+      const T l = r < params.queries ? lse[r] : (T)0, d = r < params.queries ? delta[r] : (T)0;
 #pragma unroll 1
       for (int j = 0; j < TN; j++) {
         const T weight = attention_exp(s[row(i)][col(j)] * params.scale - l);
@@ -234,17 +235,17 @@ struct FlashAttention {
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) y[n][i][j] = 0;
-    const int end = CAUSAL ? (i0 + B < SK ? i0 + B : SK) : SK;
+    const int end = CAUSAL && i0 + B < params.keys ? i0 + B : params.keys;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += B) {
       score_gradients(q, k, v, dy, lse, delta, params, i0, j0);
 #pragma unroll
       for (int n = 0; n < KEY_TILES; n++)
         multiply_add<false, AT::k>(y[n], ds, k + (int64_t)j0 * AT::k, KEY_DIM, first_column + n * B,
-                            SK - j0 < B ? SK - j0 : B);
+                            params.keys - j0 < B ? params.keys - j0 : B);
     }
 #pragma unroll
-    for (int n = 0; n < KEY_TILES; n++) store<AT::dq>(dq, y[n], i0, TQ, KEY_DIM, first_column + n * B);
+    for (int n = 0; n < KEY_TILES; n++) store<AT::dq>(dq, y[n], i0, params.queries, KEY_DIM, first_column + n * B);
   }
   /* The gradients of one head of keys and values, from all `group` heads of queries.
      mask_of(g) is the mask of the g-th of them. */
@@ -272,8 +273,8 @@ struct FlashAttention {
       head.mask = mask_of(g);
       const int64_t at = (int64_t)g * TQ;
 #pragma unroll 1
-      for (int i0 = CAUSAL ? j0 : 0; i0 < TQ; i0 += B) {
-        const int rows = TQ - i0 < B ? TQ - i0 : B;
+      for (int i0 = CAUSAL ? j0 : 0; i0 < params.queries; i0 += B) {
+        const int rows = params.queries - i0 < B ? params.queries - i0 : B;
         score_gradients(q + g * AT::q_head, k, v, dy + g * AT::y_head, lse + at, delta + at, head, i0, j0);
 #pragma unroll
         for (int n = 0; n < VALUE_TILES; n++)
@@ -284,8 +285,8 @@ struct FlashAttention {
       }
     }
 #pragma unroll
-    for (int n = 0; n < KEY_TILES; n++) store<AT::dk>(dk, y[n], j0, SK, KEY_DIM, first_column + n * B);
+    for (int n = 0; n < KEY_TILES; n++) store<AT::dk>(dk, y[n], j0, params.keys, KEY_DIM, first_column + n * B);
 #pragma unroll
-    for (int n = 0; n < VALUE_TILES; n++) store<AT::dv>(dv, z[n], j0, SK, VALUE_DIM, first_column + n * B);
+    for (int n = 0; n < VALUE_TILES; n++) store<AT::dv>(dv, z[n], j0, params.keys, VALUE_DIM, first_column + n * B);
   }
 };

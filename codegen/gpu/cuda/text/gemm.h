@@ -45,7 +45,7 @@ template <class T> struct FromByte {
 };
 /* section Gemm */
 /* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. A_ROW, B_ROW:
-   elements from one stored row to the next. `rows`, `depth`: M and K, or less at run time. */
+   elements from one stored row to the next. `rows`, `depth`, `columns`: M, K and N, or less at run time. */
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int BM,
           int BN, int TM, int TN, int DEPTH = 1024, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N>
 struct Gemm {
@@ -62,7 +62,7 @@ struct Gemm {
 
   /* A k-tile from global memory; threads side by side read elements side by side. */
   INL_MEMBER void load_global(T (&ra)[PA], T (&rb)[PB], const typename A::Stored *pa, const typename B::Stored *pb,
-                       int m0, int n0, int k0, int rows, int depth) {
+                       int m0, int n0, int k0, int rows, int depth, int columns) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int e = (int)threadIdx.x + p * THREADS;
@@ -74,7 +74,7 @@ struct Gemm {
     for (int p = 0; p < PB; p++) {
       const int e = (int)threadIdx.x + p * THREADS;
       const int k = k0 + (TB ? e % BK : e / BN), n = n0 + (TB ? e / BK : e % BN);
-      const bool in = (N % BN == 0 || n < N) && ((K % BK == 0 && depth == K) || k < depth);
+      const bool in = ((N % BN == 0 && columns == N) || n < columns) && ((K % BK == 0 && depth == K) || k < depth);
       rb[p] = in ? B::get(pb[TB ? (I)n * B_ROW + k : (I)k * B_ROW + n]) : (T)0;
     }
   }
@@ -91,13 +91,13 @@ struct Gemm {
     }
   }
   __device__ __forceinline__ void run(T (&c)[TM][TN], const typename A::Stored *pa,
-                                      const typename B::Stored *pb, int m0, int n0, int rows = M, int depth = K) {
+                                      const typename B::Stored *pb, int m0, int n0, int rows = M, int depth = K, int columns = N) {
     T ra[PA], rb[PB], acc[TM][TN];
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) c[i][j] = 0;
-    if (K > 0) load_global(ra, rb, pa, pb, m0, n0, 0, rows, depth);
+    if (K > 0) load_global(ra, rb, pa, pb, m0, n0, 0, rows, depth, columns);
     /* A chain after the other: sums that would end inside the loop over k-tiles cost registers. */
 #pragma unroll 1
     for (int d0 = 0; d0 < depth; d0 += DEPTH) {
@@ -110,7 +110,7 @@ struct Gemm {
       for (int k0 = d0; k0 < end; k0 += BK) {
         store_shared(ra, rb);
         block_sync();
-        if (k0 + BK < depth) load_global(ra, rb, pa, pb, m0, n0, k0 + BK, rows, depth);
+        if (k0 + BK < depth) load_global(ra, rb, pa, pb, m0, n0, k0 + BK, rows, depth, columns);
         multiply(acc, k0, depth);
         block_sync();
       }
