@@ -14,7 +14,9 @@ typedef struct Words { /* labels that a file has as words */
   char **at;           /* in the order of their numbers */
   int n;
   bool listed;      /* the user gave them */
-  const char *from; /* the file of weights that has them; NULL: they are this file's own */
+  const char *from; /* the file of weights that has them, or the training's; NULL: they are this
+                       file's own */
+  bool of_data;     /* that is a training's file */
   char name[WORD];  /* of their column, or of the input */
 } Words;
 typedef struct Labels { /* the words of inputs, by name of the input */

@@ -30,7 +30,7 @@ bool words_add(Words *w, const char *word, Err *e) {
 }
 
 bool words_copy(Words *to, const Words *from, Err *e) {
-  to->listed = from->listed, to->from = from->from;
+  to->listed = from->listed, to->from = from->from, to->of_data = from->of_data;
   memcpy(to->name, from->name, WORD);
   for (int i = 0; i < from->n; i++)
     if (!words_add(to, from->at[i], e)) return false;
@@ -69,8 +69,9 @@ static bool join_words(const Words *w, char *out, size_t size) {
 bool words_hint(const Words *w, Err *e) {
   char some[400];
   int n = name_words(w, some, sizeof some);
-  return err_hint(e, "it has %s%s; with ,scope=PATH its words are not taken over", some,
-                  n < w->n ? " …" : "");
+  return err_hint(e, "it has %s%s%s", some, n < w->n ? " …" : "",
+                  w->of_data ? "; a validation has the training's numbers"
+                             : "; with ,scope=PATH its words are not taken over");
 }
 
 bool words_note(const Column *c, char *out, size_t size) {

@@ -63,9 +63,8 @@ static bool is_whole(const GcTensor *t) {
 }
 
 GcTensor aggregate_tensor(const GcTensor *t) {
-  GcTensor all = {.name = t->name, .dtype = dtype_of(t), .rank = t->rank, .dims = t->dims};
-  all.run_dims = t->run_dims;
-  return all;
+  const int64_t *dims = t->run_dims ? t->run_dims : t->dims; /* elements lie side by side */
+  return (GcTensor){.name = t->name, .dtype = dtype_of(t), .rank = t->rank, .dims = dims};
 }
 
 void aggregate_begin_array(const GcTensor *t, Total *all) {

@@ -181,6 +181,9 @@ void aggregate_note(const Command *cmd, uint64_t runs); /* how outputs are aggre
 /* ---- labels.c ---- */
 /* Before files are opened: what --load and --resume know, and --csv-header. */
 bool labels_prepare(Command *cmd, DataRequest *q, Err *e);
+/* The words that a validation's files have: those known and, of inputs of the same names, those of
+   the training's files, which are open. */
+bool labels_of_training(const Command *cmd, const Labels *known, Labels *out, Err *e);
 /* Once they are: notes, and the words that are written with weights. */
 bool labels_take(Command *cmd, Err *e);
 void labels_release(Command *cmd);
@@ -244,12 +247,16 @@ uint64_t history_bytes(const GcEntry *e);
 bool history_take(Command *cmd, Err *e); /* of the session's memory */
 void history_step(Command *cmd, const Position *p);
 void history_validation(Command *cmd, uint64_t done);
+/* All series as lines of text; and back, up to a step: false: there are none of this run. */
+void history_put(const Command *cmd, FILE *f);
+bool history_get(Command *cmd, const char *text, uint64_t done);
 /* The series of an output in at most n cells; how many. */
 int history_cells(const Command *cmd, int output, double *cells, int n);
 
 /* ---- plot.c: --plot ---- */
 bool plot_is_svg(const char *path, Err *e); /* and not named as another kind of picture */
 bool plot_write(Command *cmd, Err *e);
+void plot_resume(Command *cmd, const Position *p); /* goes on with an older plot */
 
 /* ---- show.c ---- */
 double output_scalar(const Command *cmd, const GcTensor *t);

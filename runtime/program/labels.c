@@ -63,6 +63,19 @@ bool labels_prepare(Command *cmd, DataRequest *q, Err *e) {
   return choose_words(cmd, e);
 }
 
+bool labels_of_training(const Command *cmd, const Labels *known, Labels *out, Err *e) {
+  for (int i = 0; known && i < known->n; i++)
+    if (!labels_set(out, known->at[i].input, &known->at[i].words, e)) return false;
+  for (int i = 0; i < cmd->data.n; i++) {
+    const Column *c = &cmd->data.columns[i];
+    if (!c->words.n || c->words.from) continue;
+    Words w = c->words; /* a view */
+    w.from = c->text, w.of_data = true, w.listed = false;
+    if (!labels_set(out, c->t->name, &w, e)) return false;
+  }
+  return true;
+}
+
 /* What words stand for in a file, and the same in the file of the validation. */
 static bool compare_words(const Command *cmd, const Column *c, Err *e) {
   const GcEntry *v = cmd->validation.entry;

@@ -1,6 +1,7 @@
 /* --plot: the history of a run as SVG, a panel for each scalar: the training's line and that of the
    validation below one title, each named at its end with its last value. Contract: written whole,
-   beside the old one; a scale is logarithmic where a positive series spans a factor of 50. */
+   beside the old one; a scale is logarithmic where a positive series spans a factor of 50; the
+   points stand in the file as text, too. */
 #include "runtime/program/command.h"
 #include <float.h>
 #include <inttypes.h>
@@ -201,6 +202,11 @@ static void panels(const Command *cmd, FILE *f) {
               "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" "
               "height=\"100%%\" fill=\"white\"/>\n",
               opening, WIDTH, n * (TOP + HEIGHT + BELOW));
+    if (pass) {
+      fputs("<metadata>\n", f);
+      history_put(cmd, f);
+      fputs("</metadata>\n", f);
+    }
     for (int i = 0; i < e->noutputs + (v ? v->noutputs : 0); i++) {
       int out = i < e->noutputs ? i : -1, figure = i - e->noutputs;
       if (out >= 0 && output_of(cmd, e->outputs[i].name) != i) continue;
@@ -237,4 +243,31 @@ bool plot_write(Command *cmd, Err *e) {
        out_commit(&cmd->plot, e);
   free(text);
   return ok;
+}
+
+/* The text of the file, malloc'ed; NULL: there is none that can be read. */
+static char *read_all(const char *path) {
+  enum { MOST = 1 << 24 };
+  File f;
+  Err none = {0};
+  if (!file_open(&f, path, &none)) return NULL;
+  char *text = f.size < MOST ? malloc(f.size + 1) : NULL;
+  if (text && !file_read(&f, 0, text, f.size, &none)) {
+    free(text);
+    text = NULL;
+  }
+  if (text) text[f.size] = 0;
+  file_close(&f);
+  return text;
+}
+
+void plot_resume(Command *cmd, const Position *p) {
+  if (!cmd->options.given[OPT_PLOT] || !p->done) return;
+  char *text = read_all(cmd->plot.path);
+  if (!text || !history_get(cmd, text, p->done))
+    note(cmd,
+         "%s: begins at step %" PRIu64 ", since it is no plot of this training yet; --log keeps "
+         "all steps",
+         cmd->plot.path, p->done + 1);
+  free(text);
 }

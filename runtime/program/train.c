@@ -142,10 +142,7 @@ int train_run(Command *cmd) {
          left_out(validated), validated->rows, validated->batch);
   if (p.done >= total && cmd->options.given[OPT_RESUME])
     note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
-  else if (p.done && cmd->options.given[OPT_PLOT])
-    note(cmd,
-         "%s: begins at step %" PRIu64 ": a checkpoint holds no earlier values; --log keeps them",
-         cmd->plot.path, p.done + 1);
+  plot_resume(cmd, &p);
   if (cmd->entry->loss < 0 && total)
     note(cmd,
          "%s returns no float scalar, so a loss that is not finite does not end the run; return "

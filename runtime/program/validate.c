@@ -105,10 +105,14 @@ bool validation_prepare(Command *cmd, const DataRequest *q, Err *e) {
   if (!v) return true;
   Validation *h = &cmd->validation;
   h->entry = &cmd->session.device->program->entries[v - gc_program.entries];
+  Labels labels = {0};
   DataRequest request = *q;
   request.shuffle = false;
-  return choose_metric(cmd, e) &&
-         dataset_open(&h->data, h->entry, cmd->options.validation_files, &request, e);
+  request.labels = &labels;
+  bool ok = choose_metric(cmd, e) && labels_of_training(cmd, q->labels, &labels, e) &&
+            dataset_open(&h->data, h->entry, cmd->options.validation_files, &request, e);
+  labels_free(&labels);
+  return ok;
 }
 
 bool validation_takes(const GcEntry *v) { return has_figures(v) && !v->training && !v->assigns; }

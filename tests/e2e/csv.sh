@@ -95,8 +95,14 @@ run 0 ./net codes --kind words.csv --label l.npy
 holds out.txt 'note: words.csv: word is word000 = 0, word001 = 1'
 grep -q ' … and [0-9]* more in alphabetical order; elsewhere, list all of them: FILE:word=WORD|WORD$' out.txt || { fail 'a long note has no end'; cat out.txt; }
 printf 'k\nred\ngreen\nred\nred\n' >two.csv
-says 1 'error: houses.csv and two.csv hold other words for the input kind' ./net train --x houses.csv:2..4 $kind --validate test --validate.x houses.csv:2..4 --validate.kind two.csv
-holds out.txt 'hint: list the words of both: FILE:NAME=WORD|WORD'
+validated="./net train --x houses.csv:2..4 $kind --no-shuffle --steps 1 --validate test --validate.x houses.csv:2..4 --validate.kind"
+run 0 $validated two.csv --save v.st # a part of the words: they have the numbers of the training
+figure=$(sed -n 's/^test  step 1  //p' out.txt)
+run 0 ./net test --x houses.csv:2..4 --kind 'two.csv:k=blue|green|red' --load v.st --quiet
+exactly "$figure" "$(sed 's/ =//' out.txt)" 'a validation of fewer words'
+printf 'k\nred\npink\nred\nred\n' >pink.csv
+says 1 "error: pink.csv: line 3, column k: 'pink' is none of the words that houses.csv has for kind" $validated pink.csv
+holds out.txt 'hint: it has blue = 0, green = 1, red = 2; a validation has the training'"'"'s numbers'
 says 1 'error: houses.csv: words stand for whole numbers, in an input of one column' ./net one --v 'houses.csv:id=a|b'
 says 1 'is text, but the input v needs f32' ./net one --v houses.csv+1
 

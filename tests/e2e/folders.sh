@@ -82,7 +82,11 @@ cp out.txt figure.txt
 mkdir two/ant && cp pets/ant/a.png two/ant
 run 0 ./net test --image 'two[1:5]' --load b.st # behind the ant: the same rows and, with it, numbers
 same out.txt figure.txt 'a figure of classes that are numbered by the weights'
+rm -r two/ant # a validation on a part of the classes: as the weights number them
+run 0 ./net train --image pets --steps 2 --label pets --load a.st --save b.st --validate test --validate.image two
+exactly "$(sed -n 's/^test  step 2  //p' out.txt)" "$(sed -n 's/ =//p' figure.txt | grep loss)" 'a validation on a part of the classes'
 mkdir two/zoo && cp pets/ant/a.png two/zoo
+says 1 'error: two: the class zoo is none of those that pets has for label' ./net train --image pets --steps 2 --validate test --validate.image two
 says 1 'error: two: the class zoo is none of those that b.st has for label' ./net test --image two --load b.st
 holds out.txt 'hint: it has ant = 0, cat = 1, dog = 2'
 

@@ -154,7 +154,14 @@ says 2 'error: log.svg: is not a plot of training, and would be replaced by one'
 says 2 'error: --plot net.v1/loss.png: the plot is an SVG picture, not .png' $train --plot net.v1/loss.png
 holds out.txt 'hint: name it net.v1/loss.svg; browsers show it, and rsvg-convert makes a PNG of it'
 run 0 ./net train $rows --resume c.ck --epochs 4 --plot late.svg
-grep -q '^note: late.svg: begins at step [0-9]*: a checkpoint holds no earlier values; --log keeps them$' out.txt || fail 'the plot of a resumed run'
+grep -q '^note: late.svg: begins at step [0-9]*, since it is no plot of this training yet; --log keeps all steps$' out.txt || fail 'the plot of a resumed run'
+run 0 $train --epochs 4 --plot whole.svg --quiet # one that was written later than the checkpoint goes on from there
+run 0 $train --steps 11 --checkpoint c.ck:7 --plot half.svg --quiet
+cp c.ck older.ck
+run 0 $train --steps 7 --checkpoint older.ck --quiet
+run 0 ./net train $rows --resume older.ck --epochs 4 --plot half.svg
+grep -q 'note: half.svg' out.txt && fail 'a plot that goes on'
+same whole.svg half.svg 'the plot of a run that was resumed'
 run 0 ./net test $test --load plain.st --p p.npy
 holds out.txt 'note: middle, accuracy, loss: the means over 3 batches'
 run 0 ./net test --x 'x.npy[40:50]' --y 'y.npy[40:50]' --load plain.st --p p.npy
