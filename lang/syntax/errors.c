@@ -205,7 +205,7 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
                f->word);
     return true;
   }
-  if (f->token == '\'' && expects(e, INTEGER)) {
+  if (f->token == '\'' && (expects(e, INTEGER) || (e.n == 1 && expects(e, STRING)))) {
     parse_error(ps, f->loc,
                 "expected a value, found a single quote; strings stand in double quotes");
     return true;

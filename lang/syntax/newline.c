@@ -187,7 +187,8 @@ static int word_in_place(Parser *ps, const Token *t) {
   if (strcmp(t->val.NAME, "like") == 0 && before_name && last == '=') return LIKE;
   if (strcmp(t->val.NAME, "shared") == 0 && !t->after_newline && (last == NAME || last == ']'))
     return SHARED;
-  if (strcmp(t->val.NAME, "from") == 0 && !t->after_newline && *next == '"') return FROM;
+  bool text = *next == '"' || (spaced && *next == '\''); /* an error names single quotes */
+  if (strcmp(t->val.NAME, "from") == 0 && !t->after_newline && text) return FROM;
   return NAME;
 }
 

@@ -101,11 +101,19 @@ static bool add_words(Command *cmd, const Dataset *d, Err *e) {
   return true;
 }
 
+/* The first input that reads the file: what is to be said of a file is said once. */
+static bool is_first(const Dataset *d, int i) {
+  for (int k = 0; k < i; k++)
+    if (!d->columns[k].is_number && strcmp(d->columns[k].text, d->columns[i].text) == 0)
+      return false;
+  return true;
+}
+
 bool labels_take(Command *cmd, Err *e) {
   char text[900];
   for (int i = 0; i < cmd->data.n; i++) {
     const Column *c = &cmd->data.columns[i];
-    if (csv_note(c, text, sizeof text)) note(cmd, "%s", text);
+    if (is_first(&cmd->data, i) && csv_note(c, text, sizeof text)) note(cmd, "%s", text);
     if (words_note(c, text, sizeof text)) note(cmd, "%s", text);
     const Words *known = labels_find(&cmd->labels, c->t->name);
     if (known && known->from && c->words.listed && !words_same(known, &c->words))

@@ -95,6 +95,9 @@ run 0 ./net codes --kind words.csv --label l.npy
 holds out.txt 'note: words.csv: word is word000 = 0, word001 = 1'
 grep -q ' … and [0-9]* more in alphabetical order; elsewhere, list all of them: FILE:word=WORD|WORD$' out.txt || { fail 'a long note has no end'; cat out.txt; }
 printf 'k\nred\ngreen\nred\nred\n' >two.csv
+printf '1,2,3,0\n4,5,6,1\n' >bare.csv
+run 0 ./net same --x bare.csv:1..3 --kind bare.csv:4
+exactly "$(grep -c 'note: bare.csv: has no header' out.txt)" 1 'notes of one file'
 validated="./net train --x houses.csv:2..4 $kind --no-shuffle --steps 1 --validate test --validate.x houses.csv:2..4 --validate.kind"
 run 0 $validated two.csv --save v.st # a part of the words: they have the numbers of the training
 figure=$(sed -n 's/^test  step 1  //p' out.txt)
