@@ -95,7 +95,8 @@ def sample(logits : f32[v]) {
 entry prompt(context : u8[1, n <= P]) {
   state last : u8[] = const(10)               # a line's end
   state at : i32[] = zeros()
-  char = sample((text(context, cache = true) as gpt)[0, n - 1])
+  fits = P <= T
+  char = sample((text(context, cache = true) as gpt)[0, n - 1]) if fits else error("a prompt of {P} characters is longer than T, {T}")
   last := char
   at := i32(n)
   return char

@@ -5,6 +5,7 @@
 lightly_optimised
 prose 40000
 run 0 "$gc" "$here/docs/examples/gpt.g" -O2 -D L=2 -D C=64 -D T=32 -D P=32 -D B=8 -D drop=0 -o gpt
+says 1 'error: a prompt of 33 characters is longer than T, 32' "$gc" --check "$here/docs/examples/gpt.g" -D T=32 -D P=33
 last() { sed -n '2,$p' log.csv | tail -20 | awk -F, '{s += $3} END {print s / NR}'; }
 
 # ---- row by row it computes what it computes at once ----
