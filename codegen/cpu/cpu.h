@@ -39,4 +39,6 @@ uint64_t cpu_index_scratch(const Group *gr);
    likewise; random_key itself.
  */
 const Sections *cpu_library(Arena *a);
+/* Its matrix is in groups that tiles can read. */
+bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op);
 #endif

@@ -15,7 +15,7 @@
 /* B is stored transposed: for the loops it is not where its panels are of that order. */
 static bool is_turned(const Group *g, const Op *mm) {
   const Layout *l = product_value(g, mm->operands[1])->layout;
-  return mm->attr[AT_TB].i && !(l && l->order);
+  return product_tb(mm) && !(l && l->order);
 }
 
 /* The panel width that a layout in the group prescribes: all of them agree, since they share N. */
@@ -42,7 +42,8 @@ static int addend_of(const Group *g, const Op *mm, int64_t depth) {
   int other = sum->operands[0] == last->results[0];
   int x = group_arg(g, sum->operands[other]);
   if (sum->operands[!other] != last->results[0] || x < 0) return -1;
-  if (x == group_arg(g, mm->operands[0]) || x == group_arg(g, mm->operands[1])) return -1;
+  for (int i = 0; i < mm->noperands; i++)
+    if (x == group_arg(g, mm->operands[i])) return -1;
   return product_value(g, g->arg[x])->layout == product_value(g, g->yield[0])->layout ? x : -1;
 }
 
@@ -53,10 +54,13 @@ static Product product_of(Gen *gen, const Group *g) {
   const Op *mm = g->root;
   const Value *va = product_value(g, mm->operands[0]), *vb = product_value(g, mm->operands[1]);
   const Type *c = product_value(g, mm->results[0])->type;
-  bool ta = mm->attr[AT_TA].i != 0, stored = product_dtype(c->dtype) == c->dtype;
+  bool ta = product_ta(mm), stored = product_dtype(c->dtype) == c->dtype;
   int64_t depth = va->type->dim[va->type->rank - (ta ? 2 : 1)];
+  bool quantized = mm->kind == OP_QUANTIZED_MATMUL;
   Product p = {.a = group_arg(g, mm->operands[0]),
                .b = group_arg(g, mm->operands[1]),
+               .scale = quantized ? group_arg(g, mm->operands[2]) : -1,
+               .scaled = quantized ? (int)mm->attr[AT_GROUP].i : 0,
                .addend = stored ? addend_of(g, mm, depth) : -1};
   ProductShape shape = {.batch = 1,
                         .m = c->dim[c->rank - 2],
@@ -65,6 +69,7 @@ static Product product_of(Gen *gen, const Group *g) {
                         .ta = ta,
                         .tb = is_turned(g, mm),
                         .in = va->type->dtype,
+                        .bits = quantized ? (int)mm->attr[AT_BITS].i : 0,
                         .b_panels = vb->layout != NULL,
                         .b_panel = vb->layout ? vb->layout->nr : 0,
                         .panel = layout_width(g, mm),
@@ -100,6 +105,7 @@ static Product product_of(Gen *gen, const Group *g) {
    that packs reads B as it lies. */
 static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width,
                                  bool packs) {
+  if (p->s.bits && !p->s.pack) return product_quantized_tile(g, p, rows, width);
   int64_t li = p->s.ta ? 1 : p->s.converted ? product_steps(&p->s, p->s.chain) : p->s.k;
   int64_t lk = !p->s.ta ? 1 : p->s.pack_a || p->s.converted ? A_STRIDE : p->s.m;
   int64_t lb = p->s.b_panels || (p->s.pack && !packs) ? p->s.nr : p->s.n;
@@ -126,6 +132,10 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
 }
 
 static void print_panel(Text *x, const Product *p) {
+  if (p->s.bits && !p->s.pack) {
+    product_quantized_panel(x, p);
+    return;
+  }
   const char *stored = dtype_is_half(p->s.in) ? dtype_storage(p->s.in) : p->T;
   if (p->s.pack)
     text_line(x, "%s%s *b = packed + %s * %s * %d;", p->s.pack_first ? "" : "const ", p->b_type,
@@ -220,7 +230,8 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     bool out = i >= gr->nin;
     ValueId v = out ? gr->yield[i - gr->nin] : gr->arg[i];
-    if (value_type(gr->e, v)->numel != c->numel || i == p->a || i == p->b) continue;
+    if (value_type(gr->e, v)->numel != c->numel || i == p->a || i == p->b || i == p->scale)
+      continue;
     if (!out && group_arg(gr, v) != i) continue;
     int size = dtype_size(value_type(gr->e, v)->dtype);
     for (int64_t j = 0; j < width; j += 64 / size)
@@ -296,6 +307,7 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
     prefetch = intern_printf(g->ctx, "prefetch, %lldL, %s",
                              (long long)(p->s.tb || p->s.b_panels ? p->s.nr : p->s.n), interval);
   }
+  if (p->s.bits && !p->s.pack) prefetch = "s";
   const char *call =
       intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, c_in, prefetch);
   if (p->s.epilogue) print_prefetches(x, gr, p, width);
@@ -360,7 +372,7 @@ static Slices slices_of_b(const Product *p, uint64_t bytes) {
   if (p->s.batch > 1) return (Slices){1, 0, bytes};
   if (p->s.split != BY_PANEL) return (Slices){0};
   if (p->s.b_panels) return p->s.tb ? (Slices){0} : (Slices){1, 0, bytes};
-  if (!even_columns) return (Slices){0};
+  if (!even_columns || p->s.bits) return (Slices){0};
   return p->s.tb ? (Slices){1, 0, bytes} : (Slices){p->s.k, row, row};
 }
 
@@ -370,7 +382,7 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
   if (p->s.split == SERIAL) return;
   int64_t parts = p->s.batch > 1 ? p->s.batch : p->s.split == BY_PANEL ? p->s.np : p->s.tiles;
   for (int i = 0; i < gr->nin + gr->nout; i++) {
-    bool out = i >= gr->nin, a = i == p->a, b = i == p->b;
+    bool out = i >= gr->nin, a = i == p->a, b = i == p->b || i == p->scale;
     const Value *v = product_value(gr, out ? gr->yield[i - gr->nin] : gr->arg[i]);
     Slices s = {0};
     uint64_t bytes = 0;
@@ -489,9 +501,12 @@ void cpu_matmul(Gen *g, const Group *gr) {
     print_parts(g, x, &p);
   else if (p.s.batch > 1)
     text_open(x, "for (long bt = 0; bt < %s; bt++) {", p.batch);
-  text_line(x, "const %s *A = (const %s *)in%d%s, *B = (const %s *)in%d%s;", stored, stored, p.a,
-            added(g->a, text_times(g->a, p.bt, p.s.m * p.s.k)), stored, p.b,
+  const char *stored_b = !p.s.bits ? stored : p.s.bits == 8 ? "int8_t" : "uint8_t";
+  text_line(x, "const %s *A = (const %s *)in%d%s;", stored, stored, p.a,
+            added(g->a, text_times(g->a, p.bt, p.s.m * p.s.k)));
+  text_line(x, "const %s *B = (const %s *)in%d%s;", stored_b, stored_b, p.b,
             added(g->a, text_times(g->a, p.bt, p.s.k * p.s.n)));
+  if (p.s.bits) text_line(x, "const uint16_t *S = (const uint16_t *)in%d;", p.scale);
   print_block_loop(x, "i", product_most_tiles(&p.s), p.s.block, &p.i0, &p.i1);
   if (p.s.partial || (p.s.converted && !p.s.ta && !p.s.convert_tile))
     text_line(x, "const long m0 = %s;", product_row(&p, p.i0));
@@ -502,7 +517,9 @@ void cpu_matmul(Gen *g, const Group *gr) {
   print_block_loop(x, "g", p.s.np, p.s.group, &p.g0, &p.g1);
   if (!p.s.chains) print_chain_loop(x, &p);
   if (p.s.converted && p.s.k > DEPTH && !p.s.chains) product_convert_a(g, x, &p);
-  if (p.s.converted && !dtype_is_half(p.s.in))
+  if (p.s.bits && p.s.pack)
+    product_dequantize(g, x, &p);
+  else if (p.s.converted && !dtype_is_half(p.s.in))
     product_convert(g, x, &p);
   else if (p.s.pack && !p.s.pack_first)
     product_pack(g, gr, x, &p);

@@ -156,6 +156,7 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
             .filter_panel = cpu_filter_panel,
             .scratch_bytes = cpu_scratch,
             .can_fuse = gen_can_fuse,
+            .multiplies_quantized = cpu_multiplies_quantized,
             .max_fused_ops = 64},
       .machine = {.vector = avx512 ? 64
                             : x86  ? 32

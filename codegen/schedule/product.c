@@ -30,6 +30,7 @@ enum {
 /* Bytes of a number of A and of B as the loops read them, in pairs half of a pair. */
 static int a_size(const ProductSchedule *p) { return dtype_size(p->pairs ? p->in : p->dt); }
 static int b_size(const ProductSchedule *p) {
+  if (p->bits && !p->pack) return 1;
   return dtype_size(p->pairs || !p->pack ? p->in : p->dt);
 }
 
@@ -38,7 +39,8 @@ static int b_size(const ProductSchedule *p) {
    beside a packed A, which fills the second cache, nor where all of B stays there. */
 static int64_t rows_to_prefetch(const VectorMachine *machine, const ProductShape *s,
                                 const ProductSchedule *p) {
-  if (p->converted || p->pack_a || p->group >= p->np || p->k * p->n * b_size(p) <= machine->l2)
+  if (p->converted || p->bits || p->pack_a || p->group >= p->np ||
+      p->k * p->n * b_size(p) <= machine->l2)
     return 0;
   if (p->tb && !s->b_panels && p->chain < p->k) return 0; /* no rows: columns that lie apart */
   int64_t rows = PREFETCH_LEAST;
@@ -66,10 +68,11 @@ static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int l
 static void choose_packing(ProductSchedule *p) {
   int size = dtype_size(p->dt);
   bool far_rows = !p->b_panels && p->m >= (p->k > 512 ? PACK_DEEP : PACK_ROWS) && p->np > 1;
-  p->pack = p->tb || (p->pairs || !p->converted ? far_rows
-                      : dtype_is_half(p->in)    ? p->tiles >= PACK_TILES
-                                                : true);
-  bool as_read = p->converted ? dtype_is_half(p->in) && !p->pairs : true;
+  p->pack = p->tb || (p->bits                     ? p->tiles >= PACK_TILES
+                      : p->pairs || !p->converted ? far_rows
+                      : dtype_is_half(p->in)      ? p->tiles >= PACK_TILES
+                                                  : true);
+  bool as_read = p->converted ? dtype_is_half(p->in) && !p->pairs : !p->bits;
   p->pack_first = p->pack && !p->tb && as_read;
   p->pack_a = !p->converted && p->ta && p->n > PACK_COLUMNS && p->k <= PACKED_DEPTH &&
               (p->k > 128 || (p->k > 16 && p->m * size % 512 == 0));
@@ -158,6 +161,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
                        .b_panels = s->b_panels,
                        .epilogue = s->epilogue,
                        .in = s->in,
+                       .bits = s->bits,
                        .dt = product_dtype(s->in),
                        .chain = s->k < DEPTH ? s->k : DEPTH,
                        .nr = s->panel};
@@ -199,6 +203,7 @@ const ScheduleKind product_kind = {
                                        FIELD(converted),
                                        FIELD(pairs),
                                        FIELD(convert_tile),
+                                       FIELD(bits),
                                        FIELD(block),
                                        FIELD(group),
                                        FIELD(prefetch),

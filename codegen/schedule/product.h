@@ -13,6 +13,7 @@ typedef struct ProductShape {
   int64_t batch, m, n, k;
   bool ta, tb; /* the operand is stored transposed; tb: B's panels, if any, are not of that order */
   Dtype in;    /* of the operands as they are stored */
+  int bits;    /* of B's integers, which are scaled; 0: it is not quantized */
   bool b_panels; /* B is stored in panels, of b_panel columns */
   int b_panel;
   int panel;     /* columns of the panels that operands or results lie in; 0: none do */
@@ -31,6 +32,8 @@ typedef struct ProductSchedule {
   int64_t batch, m, n, k;
   bool ta, tb, b_panels, epilogue; /* as of the shape */
   Dtype in, dt;                    /* dt: that the tile computes in */
+  int bits;                        /* as of the shape: a tile dequantizes B as it reads it, or B is
+                                      packed so */
   bool converted;                  /* operands are stored in another dtype: A is converted when it
                                       is packed, B there or as a tile reads it */
   bool pairs;                      /* ... but bf16, which are multiplied in pairs of the depth */

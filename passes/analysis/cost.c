@@ -29,7 +29,8 @@ uint64_t op_flops(const Entry *e, const Op *op) {
   }
   case CLASS_CONTRACT: {
     const Type *a = value_type(e, op->operands[0]);
-    int64_t k = a->dim[a->rank - (op->attr[AT_TA].i ? 2 : 1)];
+    bool ta = op->kind == OP_MATMUL && op->attr[AT_TA].i;
+    int64_t k = a->dim[a->rank - (ta ? 2 : 1)];
     return 2 * (uint64_t)k * numel(e, op->results[0]);
   }
   case CLASS_WINDOW: return window_flops(e, op);

@@ -154,7 +154,7 @@ static Form form_of(const Group *g) {
   default: break;
   }
   if (!g->root) return FORM_MAP;
-  if (g->root->kind == OP_MATMUL) return FORM_MATMUL;
+  if (op_info[g->root->kind].cls == CLASS_CONTRACT) return FORM_MATMUL;
   if (op_reads_memory(g->root)) return FORM_WINDOW;
   if (op_info[g->root->kind].cls == CLASS_ATTENTION) return FORM_ATTENTION;
   int outer = op_outer_axes(e, g->root);

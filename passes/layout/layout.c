@@ -52,8 +52,12 @@ static void unite(Layouts *l, uint32_t a, uint32_t b) {
 static void constrain_plain(Layouts *l, uint32_t x) { l->node[find(l, x)].plain = true; }
 
 const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns) {
+  return layout_matrix(c, target && target->panel ? target->panel(target, t->dtype) : 0, t,
+                       columns);
+}
+
+const Layout *layout_matrix(Ctx *c, int nr, const Type *t, int columns) {
   static const int64_t turned[] = {1, 0};
-  int nr = target && target->panel ? target->panel(target, t->dtype) : 0;
   if (!nr || t->rank != 2 || t->dim[columns] < nr) return NULL;
   int64_t padded = (t->dim[columns] + nr - 1) / nr * nr;
   if (padded - t->dim[columns] > t->dim[columns] / 4) return NULL;
@@ -152,6 +156,16 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     if (op->attr[AT_TB].i || value_type(e, op->operands[1])->rank != 2) return;
     want(l, base + op->operands[1], panels_of(l, value_type(e, op->operands[1])));
     return;
+  case OP_QUANTIZED_MATMUL: { /* in panels of the dtype that they are multiplied in */
+    const Target *t = l->r->opt->target;
+    int nr = t && t->panel ? t->panel(t, value_type(e, op->operands[0])->dtype) : 0;
+    constrain_plain(l, base + op->operands[0]);
+    for (int i = 1; i < 3; i++)
+      want(l, base + op->operands[i],
+           layout_matrix(l->m->ctx, nr, value_type(e, op->operands[i]), !op->attr[AT_AXIS].i));
+    unite(l, base + op->operands[1], base + op->operands[2]);
+    return;
+  }
   case OP_CONV:
   case OP_CONV_INPUT_GRAD:
   case OP_CONV_FILTER_GRAD:

@@ -62,7 +62,7 @@ static bool keeps_parts(const Micro *m, const Op *op) {
     return op->noperands == 1 && (!axes || !axes->n || axes->at[0] != 0);
   }
   case CLASS_ROWS: return operand_type(m, op, op_full_operand(op))->rank > 1;
-  case CLASS_CONTRACT: return x->rank > 2 || !op->attr[AT_TA].i;
+  case CLASS_CONTRACT: return x->rank > 2 || op->kind != OP_MATMUL || !op->attr[AT_TA].i;
   case CLASS_WINDOW: return op->kind != OP_CONV_FILTER_GRAD;
   case CLASS_INDEX:
     return op->kind == OP_ONE_HOT || (op->kind == OP_GATHER && !op->attr[AT_BATCH].i);

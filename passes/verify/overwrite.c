@@ -166,7 +166,7 @@ static bool wants_allow(Want *w, const Op *op, int result, int operand) {
 /* One element after the other, whatever shape it has before and behind. */
 static bool has_product(const Entry *e, const Op *op) {
   for (uint32_t i = 0; op->kind == OP_KERNEL && i < op->blocks[0]->ops.n; i++)
-    if (op_at(e, op->blocks[0]->ops.at[i])->kind == OP_MATMUL) return true;
+    if (op_info[op_at(e, op->blocks[0]->ops.at[i])->kind].cls == CLASS_CONTRACT) return true;
   return false;
 }
 
