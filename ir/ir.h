@@ -301,6 +301,14 @@ typedef struct GlobalOrigin {
   bool transposed;  /* the file has the matrix transposed */
 } GlobalOrigin;
 
+/* A param that has become integers and scales: what it was, as files have it. */
+typedef struct QuantizedGlobal {
+  const char *path;
+  const Type *type;
+  int axis, bits, group;
+  bool scales; /* the global is the scales; else the integers */
+} QuantizedGlobal;
+
 typedef struct Global {
   GlobalKind kind;
   const char *path;     /* interned: "net.fc1.w"; a hyper's name */
@@ -308,6 +316,7 @@ typedef struct Global {
   const Layout *layout; /* chosen by the pass layout for all entries; NULL row-major */
   double value;         /* a hyper's default; of a bool 0 or 1 */
   GlobalOrigin origin;
+  const QuantizedGlobal *quantized; /* or NULL */
   Loc loc;
 } Global;
 

@@ -52,7 +52,8 @@ typedef enum RemarkKind { /* names for --remarks=NAME are in remark_kind_names *
                           REMARK_STREAMS = 16,
                           REMARK_SAVED = 32,
                           REMARK_COMM = 64,
-                          REMARK_ALL = 127
+                          REMARK_QUANTIZE = 128,
+                          REMARK_ALL = 255
 } RemarkKind;
 bool remark_parse(const char *name, unsigned *out); /* "inplace", … or "all" */
 
@@ -99,9 +100,9 @@ const char *passes_behind_layout(const char *pipeline);
 /* A pipeline with one of the same passes for another precision of products: "f32", "tf32", "bf16".
  */
 const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision);
-/* The same for so many ranks; one or none: the pipeline itself. */
-const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks);
-void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */
+REMARK_COMM = 64,
+    REMARK_QUANTIZE = 128,
+    void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */
 /* Syntax and needs only; reports. IR may have been through a part of them. */
 bool passes_check(Ctx *c, const char *pipeline, bool is_ir);
 

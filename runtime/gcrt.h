@@ -84,11 +84,19 @@ typedef enum GcGlobalKind {
   GC_OPTIMIZER /* persistent, an optimizer's own: moments */
 } GcGlobalKind;
 
+/* A param that the compiler has made integers and scales of groups along an axis. */
+typedef struct GcQuantized {
+  GcTensor t; /* the floats, as files have them */
+  int axis, bits, group;
+  bool scales; /* the global is the scales */
+} GcQuantized;
+
 typedef struct GcGlobal {
   GcTensor t;
   GcGlobalKind kind;
-  const char *origin; /* its name in published weights; NULL: the path alone */
-  bool transposed;    /* ... which have the matrix transposed */
+  const char *origin;           /* its name in published weights; NULL: the path alone */
+  bool transposed;              /* ... which have the matrix transposed */
+  const GcQuantized *quantized; /* or NULL */
 } GcGlobal;
 
 typedef struct GcHyper {

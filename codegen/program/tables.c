@@ -269,6 +269,12 @@ static void hyper_row(Tables *p, const Global *g, const char *before) {
            scalar_literal(p->g->a, dt, value));
 }
 
+static void quantized_field(Tables *p, const QuantizedGlobal *q) {
+  text_add(&p->text, ", .quantized = &(const GcQuantized){");
+  tensor(p, NULL, q->path, q->type, NULL, (Address){.bytes = q->type->bytes}, NULL);
+  text_add(&p->text, ", %d, %d, %d, %s}", q->axis, q->bits, q->group, q->scales ? "true" : "false");
+}
+
 static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
   static const char *const kind[] = {[GLOBAL_PARAM] = "GC_PARAM",
                                      [GLOBAL_STATE] = "GC_STATE",
@@ -290,7 +296,9 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
            (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, NULL);
     text_add(x, ", %s", kind[g->kind]);
     if (g->origin.name) text_add(x, ", .origin = %s", text_quoted(p->g->a, g->origin.name));
-    text_add(x, "%s},\n", g->origin.transposed ? ", .transposed = true" : "");
+    if (g->origin.transposed) text_add(x, ", .transposed = true");
+    if (g->quantized) quantized_field(p, g->quantized);
+    text_add(x, "},\n");
   }
   if (*nglobals) text_add(x, "};\n");
   if (!*nhypers) return;

@@ -45,6 +45,16 @@ const char *settings_weights_beside(Ctx *c, const char *output) {
   return intern_printf(c, "%.*s.safetensors", (int)n, output);
 }
 
+/* The last word of "FILE,q8", or all of "q8", is how weights are quantized. */
+const char *settings_weights(Ctx *c, const Options *o, int *bits) {
+  const char *value = option_value(o, OPT_WEIGHTS, NULL);
+  const char *comma = value ? strrchr(value, ',') : NULL, *word = comma ? comma + 1 : value;
+  bool quantized = word && (strcmp(word, "q8") == 0 || strcmp(word, "q4") == 0);
+  if (bits) *bits = quantized ? word[1] - '0' : 0;
+  if (!quantized) return value;
+  return comma && comma > value ? intern_n(c, value, (size_t)(comma - value)) : NULL;
+}
+
 int settings_files(Compilation *r, bool looks) {
   bool program = settings_makes_program(r->emit), python = r->emit == EMIT_PYTHON;
   bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
@@ -52,7 +62,7 @@ int settings_files(Compilation *r, bool looks) {
   const char *out = r->output, *module = NULL;
   if (python) module = out, out = codegen_module_library(r->c, module);
   const char *input = intern_printf(r->c, "the input %s", r->o.input);
-  const char *weights = option_value(&r->o, OPT_WEIGHTS, NULL),
+  const char *weights = settings_weights(r->c, &r->o, NULL),
              *beside = settings_weights_beside(r->c, out);
   FileUse use[9 + BACKENDS];
   int n = 0;
@@ -163,11 +173,15 @@ int settings_output(Compilation *r) {
   r->output = option_value(o, OPT_OUTPUT, NULL);
   if (r->emit == EMIT_G && input_kind(o) != INPUT_ONNX)
     return usage_error("--emit=g writes the program of an ONNX model; %s is none", o->input);
-  if (option_given(o, OPT_WEIGHTS) && input_kind(o) == INPUT_ONNX)
+  int bits;
+  const char *weights = settings_weights(r->c, o, &bits);
+  if (weights && input_kind(o) == INPUT_ONNX)
     return usage_error("--weights does not go with an ONNX model, which has its own");
   bool program = settings_makes_program(r->emit), file = program || r->emit == EMIT_ONNX;
-  if (option_given(o, OPT_WEIGHTS) && !file)
+  if (weights && !file)
     return usage_error("--weights goes into a program, a library or a model of ONNX");
+  if (bits && r->emit == EMIT_ONNX)
+    return usage_error("--weights=q%d goes into a program or a library, not a model of ONNX", bits);
   if (r->form && r->form->image && r->main->narch != 1)
     return usage_error("--emit=%s is for one architecture: --arch=%s", name,
                        r->main->backend->one_arch);
@@ -306,6 +320,13 @@ int settings_options(Compilation *r) {
                     ? o->value[OPT_PASSES]
                     : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
   r->pipeline = passes_with_ranks(r->c, r->pipeline, ranks);
+  int bits;
+  (void)settings_weights(r->c, o, &bits);
+  if (bits && option_given(o, OPT_PASSES))
+    return usage_error("--weights=q%d chooses passes, which --passes says itself: write "
+                       "quantize-weights{bits=%d} there",
+                       bits, bits);
+  if (bits) r->pipeline = passes_with_quantized(r->c, r->pipeline, bits);
   r->passes = (PassOptions){
       .memory = option_value(o, OPT_MEMORY, "pack"),
       .streams = parse_count(option_value(o, OPT_STREAMS, "1"), MOST_STREAMS),
@@ -325,7 +346,7 @@ int settings_options(Compilation *r) {
       .runtime_dir = runtime_dir(r->c),
       .level = level(o),
       .jobs = parse_count(option_value(o, OPT_JOBS, "0"), MOST_JOBS),
-      .weights = option_value(o, OPT_WEIGHTS, NULL),
+      .weights = settings_weights(r->c, o, NULL),
       .no_cache = option_given(o, OPT_NO_CACHE),
       .images = option_given(o, OPT_IMAGES),
       .tokens = option_given(o, OPT_TOKENS),

@@ -228,6 +228,10 @@ const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks) {
                        pipeline, ranks, at + n);
 }
 
+const char *passes_with_quantized(Ctx *c, const char *pipeline, int bits) {
+  return intern_printf(c, "quantize-weights{bits=%d},%s", bits, pipeline);
+}
+
 /* ---------------------------------------------------------------- running ---- */
 
 const char *passes_behind_layout(const char *pipeline) {

@@ -9,9 +9,9 @@ static const struct {
   const char *name;
   unsigned bits;
 } remark_kind[] = {
-    {"inplace", REMARK_INPLACE}, {"share", REMARK_SHARE},     {"fuse", REMARK_FUSE},
-    {"remat", REMARK_REMAT},     {"streams", REMARK_STREAMS}, {"saved", REMARK_SAVED},
-    {"comm", REMARK_COMM},       {"all", REMARK_ALL},
+    {"inplace", REMARK_INPLACE}, {"share", REMARK_SHARE},       {"fuse", REMARK_FUSE},
+    {"remat", REMARK_REMAT},     {"streams", REMARK_STREAMS},   {"saved", REMARK_SAVED},
+    {"comm", REMARK_COMM},       {"quantize", REMARK_QUANTIZE}, {"all", REMARK_ALL},
 };
 
 bool remark_parse(const char *name, unsigned *out) {

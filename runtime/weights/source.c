@@ -189,8 +189,11 @@ static bool find_path(const WeightsSource *s, const char *path, const char *scop
 
 bool weights_find(const WeightsSource *s, const GcGlobal *g, const char *scope,
                   WeightsTensor *out) {
+  out->floats = false;
+  if (g->quantized && find_path(s, g->t.name, scope, out)) return true;
+  out->floats = g->quantized != NULL;
   if (s->published && find_origin(s, g, out)) return true;
-  return find_path(s, g->t.name, scope, out);
+  return find_path(s, g->quantized ? g->quantized->t.name : g->t.name, scope, out);
 }
 
 static bool is_float(Elem t) {
@@ -206,16 +209,17 @@ static bool has_shape(const SafeEntry *x, const GcTensor *t, bool transposed) {
 
 bool weights_fits(const WeightsSource *s, const WeightsTensor *x, const GcGlobal *g, Err *e) {
   const SafeEntry *in = x->entry;
-  bool dtype = in->type == (Elem)g->t.dtype ||
-               (s->published && is_float(in->type) && is_float((Elem)g->t.dtype));
-  if (dtype && has_shape(in, &g->t, x->transposed)) return true;
+  const GcTensor *t = x->floats ? &g->quantized->t : &g->t;
+  bool dtype = in->type == (Elem)t->dtype ||
+               (s->published && is_float(in->type) && is_float((Elem)t->dtype));
+  if (dtype && has_shape(in, t, x->transposed)) return true;
   char need[200], found[200] = "a type of 8 bits";
-  tensor_type_text(&g->t, need, sizeof need);
+  tensor_type_text(t, need, sizeof need);
   if (in->type < ELEM_COUNT) dims_text(in->type, in->rank, in->dims, found, sizeof found);
   err_set(e, EXIT_WRONG, "%s: %.*s is %s, but the program has %s%s", x->part->path,
           (int)(in->name.n < 200 ? in->name.n : 200), in->name.s, found, need,
           x->transposed ? ", which it reads transposed" : "");
-  if (dtype && g->origin && has_shape(in, &g->t, !x->transposed))
+  if (dtype && g->origin && has_shape(in, t, !x->transposed))
     return err_hint(e, x->transposed ? "it is not transposed in the file: leave out the ' behind "
                                        "the name"
                                      : "it is transposed in the file: from \"NAME\"'");

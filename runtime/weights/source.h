@@ -26,6 +26,7 @@ typedef struct WeightsTensor {
   const WeightsPart *part;
   const SafeEntry *entry;
   bool transposed; /* the file has [columns, rows] */
+  bool floats;     /* of a quantized global: to be quantized */
 } WeightsTensor;
 /* The tensor of a global. In a source of what lies below `scope` alone the scope may be left out;
    NULL: all. */
@@ -39,4 +40,7 @@ typedef bool WeightsPiece(void *to, const GcTensor *t, uint64_t at, uint64_t n, 
 /* All elements of the global's tensor, piece by piece, through a stage of STAGE_BYTES. */
 bool weights_pieces(const WeightsTensor *x, const GcTensor *t, uint8_t *stage, WeightsPiece *piece,
                     void *to, Err *e);
+/* The same of a global whose tensor is to be quantized, in one piece. */
+bool weights_quantize(const WeightsTensor *x, const GcGlobal *g, uint8_t *stage,
+                      WeightsPiece *piece, void *to, Err *e);
 #endif

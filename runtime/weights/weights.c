@@ -175,7 +175,9 @@ bool weights_finite(const Globals *w, Err *e) {
 static bool is_known(JsonText name) {
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
-    if (text_is(name, g->t.name) || (g->origin && text_is(name, g->origin))) return true;
+    if (text_is(name, g->t.name) || (g->origin && text_is(name, g->origin)) ||
+        (g->quantized && text_is(name, g->quantized->t.name)))
+      return true;
   }
   return false;
 }
@@ -215,7 +217,8 @@ static bool compare_all(const WeightsSource *s, const WeightsRequest *q, Err *e)
     if (found && !weights_fits(s, &x, g, e)) return false;
     if (!found && q->need(g, q->arg)) {
       bool named = s->published && g->origin;
-      err_set(e, EXIT_WRONG, "%s: has no tensor %s%s%s", s->path, g->t.name, named ? " or " : "",
+      const char *name = g->quantized ? g->quantized->t.name : g->t.name;
+      err_set(e, EXIT_WRONG, "%s: has no tensor %s%s%s", s->path, name, named ? " or " : "",
               named ? g->origin : "");
       return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
                          "part of the weights");
@@ -253,8 +256,9 @@ static bool read_all(const Globals *w, const WeightsSource *s, const WeightsRequ
     if (!q->want(g, q->arg) || (look && g->t.dtype != GC_BOOL) ||
         !weights_find(s, g, q->partial ? q->arg : NULL, &x))
       continue;
-    if (look ? !weights_pieces(&x, &g->t, w->stage, check_piece, x.part->path, e)
-             : !weights_pieces(&x, &g->t, w->stage, put_piece, (void *)w, e))
+    if (look       ? !weights_pieces(&x, &g->t, w->stage, check_piece, x.part->path, e)
+        : x.floats ? !weights_quantize(&x, g, w->stage, put_piece, (void *)w, e)
+                   : !weights_pieces(&x, &g->t, w->stage, put_piece, (void *)w, e))
       return false;
   }
   return true;

@@ -1,0 +1,201 @@
+/* Weight-only quantization: params of an inference program that only products and gathers read
+   become integers of 8 or 4 bits and a scale for each group along the depth of the products.
+   Contract: runs first. States of optimizers and hypers that no entry reads are left out. A param
+   `w` is replaced by `w.q8` or `w.q4` and `w.scale`. An entry reads dequantize of both, which
+   products absorb; init quantizes the initial value; the runtime quantizes floats that it loads.
+   Params that an entry stores or that anything else reads stay floats: the remark says why. */
+#include "passes/manager/pass_list.h"
+
+enum { GROUP = 32 };
+
+typedef struct Weight {
+  const char *why; /* it stays */
+  bool used[2];    /* as the right side of a product, by the axis that is its depth */
+  bool gathered;   /* rows of it */
+  bool quantized;
+  int axis, scale; /* scale: its global */
+  const Type *type;
+  Loc loc;
+} Weight;
+
+typedef struct Quantize {
+  PassRun *r;
+  Weight *w; /* by global */
+  int *to;   /* by global: its new index, -1: it is left out */
+  int bits;
+} Quantize;
+
+static int loaded(const Entry *e, ValueId v) {
+  const Op *op = value_def(e, v);
+  return op && op->kind == OP_LOAD ? (int)op->attr[AT_GLOBAL].i : -1;
+}
+
+static void stays(Weight *w, const Op *op, const char *why) {
+  if (!w->why) w->why = why, w->loc = op->loc;
+}
+
+static void look_at(Quantize *q, const Entry *e, const Op *op) {
+  if (op->kind == OP_STORE) stays(&q->w[op->attr[AT_GLOBAL].i], op, "the program changes it");
+  for (int k = 0; k < op->noperands; k++) {
+    int g = loaded(e, op->operands[k]);
+    Weight *w = g < 0 ? NULL : &q->w[g];
+    if (!w) continue;
+    bool product = op->kind == OP_MATMUL && k == 1 && value_type(e, op->operands[1])->rank == 2;
+    if (product)
+      w->used[op->attr[AT_TB].i != 0] = true;
+    else if (op->kind == OP_GATHER && k == 0 && !op->attr[AT_BATCH].i)
+      w->gathered = true;
+    else
+      stays(w, op, "more than products and gathers read it");
+  }
+}
+
+/* The elaboration leaves ops that nothing reads, such as the transpose of a product's operand. */
+static void look_into(Quantize *q, const Entry *e) {
+  bool *read = ARENA_ARRAY(q->r->scratch, bool, e->values.n + 1);
+  for (uint32_t i = 0; i < e->ops.n; i++)
+    for (int k = 0; k < op_at(e, i)->noperands; k++) read[op_at(e, i)->operands[k]] = true;
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    bool lives = op->nresults == 0;
+    for (int k = 0; k < op->nresults; k++) lives |= read[op->results[k]];
+    if (lives) look_at(q, e, op);
+  }
+}
+
+/* What a global becomes, if its type and its uses allow it. */
+static void decide(Quantize *q, const Global *g, Weight *w) {
+  bool used = w->used[0] || w->used[1] || w->gathered;
+  if (g->kind != GLOBAL_PARAM || g->type->dtype != DT_F32 || g->type->rank != 2 || !used) return;
+  w->axis = w->used[1] || w->gathered;
+  if (!w->why && w->axis && w->used[0]) w->why = "its groups would be along both axes";
+  if (!w->why && w->used[1] && w->gathered) /* it would be unpacked number by number */
+    w->why = "rows of it are gathered, and products read it in panels of columns";
+  if (!w->why && g->type->dim[w->axis] < GROUP) w->why = "its groups would be shorter than 32";
+  if (w->why)
+    remark(q->r, REMARK_QUANTIZE, "quantize-missed", w->loc.line ? w->loc : g->loc,
+           "%s stays %s: %s", g->path, type_str(q->r->m->ctx, g->type), w->why);
+  w->quantized = !w->why;
+}
+
+/* ---- the globals ---- */
+
+static void change_global(Quantize *q, Weight *w, int index) {
+  Module *m = q->r->m;
+  Ctx *c = m->ctx;
+  Global *g = &m->globals.at[index], scale = *g;
+  int64_t n = g->type->dim[w->axis], per = 8 / q->bits;
+  w->type = g->type;
+  QuantizedGlobal *of = ARENA_NEW(m->arena, QuantizedGlobal), *scales;
+  *of = (QuantizedGlobal){g->path, g->type, w->axis, q->bits, GROUP, false};
+  scales = ARENA_NEW(m->arena, QuantizedGlobal);
+  *scales = *of;
+  scales->scales = true;
+  g->quantized = of;
+  g->path = intern_printf(c, "%s.q%d", of->path, q->bits);
+  g->type = type_with_extent(c, type_with_dtype(c, g->type, q->bits == 8 ? DT_I8 : DT_U8), w->axis,
+                             (n + per - 1) / per);
+  map_put(m->arena, &m->by_path, g->path, (uint32_t)index);
+  scale.quantized = scales;
+  scale.path = intern_printf(c, "%s.scale", of->path);
+  scale.type =
+      type_with_extent(c, type_with_dtype(c, w->type, DT_BF16), w->axis, (n + GROUP - 1) / GROUP);
+  uint64_t bytes = g->type->bytes + scale.type->bytes;
+  remark(q->r, REMARK_QUANTIZE, "quantize", g->loc, "%s is %s with scales: %llu bytes of %llu",
+         of->path, type_str(c, g->type), (unsigned long long)bytes,
+         (unsigned long long)w->type->bytes);
+  w->scale = module_add_global(m, scale);
+}
+
+/* ---- what training alone has ---- */
+
+bool passes_leave_out_training(Module *m) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < m->entries.n; k++)
+    if (!m->entries.at[k]->training) m->entries.at[n++] = m->entries.at[k];
+  if (!n) {
+    diag(m->ctx, SEV_ERROR, m->entries.at[0]->loc,
+         "every entry trains, but quantized weights are for inference");
+    return false;
+  }
+  m->entries.n = n;
+  return true;
+}
+
+/* The new indices of the globals, without those that no entry has any more. */
+static void leave_out_globals(Quantize *q) {
+  Module *m = q->r->m;
+  bool *has = ARENA_ARRAY(q->r->scratch, bool, m->globals.n + 1);
+  for (uint32_t k = 0; k < m->entries.n; k++)
+    for (uint32_t i = 0; i < m->entries.at[k]->ops.n; i++) {
+      const Op *op = op_at(m->entries.at[k], i);
+      if (op->kind == OP_LOAD || op->kind == OP_STORE) has[op->attr[AT_GLOBAL].i] = true;
+    }
+  uint32_t n = 0;
+  m->by_path = (Map){0};
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    Global g = m->globals.at[i];
+    bool of_training = g.kind == GLOBAL_OPTIMIZER || g.kind == GLOBAL_HYPER;
+    q->to[i] = has[i] || !of_training ? (int)n : -1;
+    if (q->to[i] < 0) continue;
+    m->globals.at[n] = g;
+    map_put(m->arena, &m->by_path, g.path, n++);
+  }
+  m->globals.n = n;
+}
+
+/* ---- the entries ---- */
+
+static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  const Quantize *q = data;
+  bool moves = op->kind == OP_LOAD || op->kind == OP_STORE;
+  if (!moves) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  const Weight *w = &q->w[op->attr[AT_GLOBAL].i];
+  int index = q->to[op->attr[AT_GLOBAL].i];
+  if (index < 0) return; /* its initial value */
+  Attr attr[MAX_ATTRS] = {[AT_AXIS].i = w->axis, [AT_BITS].i = q->bits, [AT_GROUP].i = GROUP};
+  builder_like(b, op);
+  if (op->kind == OP_LOAD) {
+    ValueId v = build_load(b, index);
+    if (w->quantized)
+      v = build(b, OP_DEQUANTIZE, (ValueId[]){v, build_load(b, w->scale)}, 2, attr, w->type);
+    value_at(b->e, v)->name = value_at(old, op->results[0])->name;
+    map[op->results[0]] = v;
+    return;
+  }
+  ValueId x[] = {map[op->operands[0]], NO_ID};
+  if (!w->quantized) {
+    build_store(b, index, x[0]);
+    return;
+  }
+  x[1] = build(b, OP_QUANTIZE_SCALE, x, 1, attr, NULL);
+  build_store(b, index, build(b, OP_QUANTIZE, x, 2, attr, NULL));
+  build_store(b, w->scale, x[1]);
+}
+
+bool pass_quantize_weights(PassRun *r) {
+  Module *m = r->m;
+  Quantize q = {.r = r,
+                .w = ARENA_ARRAY(r->scratch, Weight, m->globals.n + 1),
+                .to = ARENA_ARRAY(r->scratch, int, m->globals.n + 1),
+                .bits = (int)pass_arg_int(r, "bits", 8)};
+  if (q.bits != 8 && q.bits != 4) {
+    diag(m->ctx, SEV_ERROR, (Loc){0}, "quantize-weights takes bits=8 or bits=4, not %d", q.bits);
+    return false;
+  }
+  uint32_t before = m->globals.n;
+  for (uint32_t k = 0; k < m->entries.n; k++) look_into(&q, m->entries.at[k]);
+  for (uint32_t i = 0; i < before; i++) decide(&q, &m->globals.at[i], &q.w[i]);
+  leave_out_globals(&q);
+  for (uint32_t i = 0; i < before; i++)
+    if (q.w[i].quantized) change_global(&q, &q.w[i], q.to[i]), r->changes++;
+  Entry *e;
+  for (uint32_t k = 0; (e = pass_entry(m, k)); k++) entry_rebuild(e, each, &q, false, true);
+  if (!r->changes)
+    diag(m->ctx, SEV_WARNING, (Loc){0},
+         "no param is quantized: none is a matrix of f32 that only products and gathers read");
+  return true;
+}

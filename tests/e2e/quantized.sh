@@ -1,0 +1,91 @@
+#!/bin/sh
+# --weights=q8 and q4: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
+# --load and in the program; results stay near those of floats; the quantized form is saved and loaded.
+. "$(dirname "$0")/common.sh"
+unoptimised
+cat >net.g <<'END'
+hyper lr = 0.1
+def net(id : i32[n]) {
+  param table : f32[50, 70] = normal(std = 0.5) from "table.weight"
+  param out : f32[50, 70] = normal(std = 0.5)
+  param tied : f32[50, 70] = normal(std = 0.5)
+  param bias : f32[70] = zeros()
+  x = relu(gather(table, id) + gather(tied, id) + bias)
+  x = relu(linear(x, 41) as fc1)
+  x = linear(x, 70) as fc2
+  return x @ out' + x @ tied'
+}
+entry train(id : i32[4], label : i32[4]) {
+  loss = mean(xent(net(id) as net, label))
+  minimize loss with adamw(lr)
+  return loss
+}
+entry predict(id : i32[4]) { return y = net(id) as net }
+END
+cat >op.g <<'END'
+let BITS = 8
+entry show(w : f32[41, 70], t : f32[50, 70], o : f32[50, 70]) {
+  a, b = quantize(w, bits = BITS)
+  c, d = quantize(t, bits = BITS, axis = 1)
+  e, f = quantize(o, bits = BITS, axis = 1)
+  return a, b, c, d, e, f
+}
+END
+cat >look.py <<'END'
+import json, struct, sys
+import numpy as np
+
+def read(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head, kinds = json.loads(data[8:8 + n]), {"F32": "f4", "I8": "i1", "U8": "u1", "BF16": "u2"}
+    return {k: np.frombuffer(data[8 + n:][slice(*v["data_offsets"])], kinds[v["dtype"]]).reshape(v["shape"])
+            for k, v in head.items() if k != "__metadata__"}
+
+if sys.argv[1] == "floats":
+    w = read(sys.argv[2])
+    np.save("w.npy", w["net.fc2.w"])
+    np.save("t.npy", w["net.table"])
+    np.save("o.npy", w["net.out"])
+    np.save("id.npy", np.array([3, 49, 0, 7], "i4"))
+    head, body = {"__metadata__": {"format": "pt"}}, b""
+    for name, x in w.items():
+        x = np.ascontiguousarray(x)
+        name = "table.weight" if name == "net.table" else name
+        head[name] = {"dtype": "F32", "shape": x.shape, "data_offsets": [len(body), len(body) + x.nbytes]}
+        body += x.tobytes()
+    text = json.dumps(head).encode()
+    open("published.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + body)
+elif sys.argv[1] == "integers":
+    q, bits = read(sys.argv[2]), sys.argv[3]
+    for out, name in (("a", "net.fc2.w.q"), ("c", "net.table.q"), ("e", "net.out.q")):
+        assert (np.load(out + ".npy") == q[name + bits]).all(), name
+    assert "net.fc2.w" not in q and "net.tied" in q and q["net.fc2.w.scale"].shape == (2, 70) and q["net.table.scale"].shape == (50, 3)
+else:
+    a, b = np.load(sys.argv[2]), np.load(sys.argv[3])
+    error = np.sqrt(((a - b) ** 2).mean() / (a ** 2).mean())
+    assert 1e-4 < error < float(sys.argv[4]), error
+END
+run 0 "$gc" net.g -o net
+run 0 ./net train --steps 0 --seed 5 --save w.safetensors
+run 0 python3 look.py floats w.safetensors
+run 0 ./net predict --id id.npy --load w.safetensors --output.y y.npy
+for bits in 8 4; do
+  run 0 "$gc" net.g --weights=q$bits -o net$bits
+  run 2 ./net$bits train
+  run 0 ./net$bits predict --id id.npy --load w.safetensors --output.y q.npy
+  run 0 ./net$bits predict --id id.npy --load w.safetensors --save q$bits.safetensors
+  run 0 "$gc" op.g -D BITS=$bits -o op
+  run 0 ./op show --w w.npy --t t.npy --o o.npy --output.a a.npy --output.c c.npy --output.e e.npy
+  run 0 python3 look.py integers q$bits.safetensors $bits
+  run 0 python3 look.py near y.npy q.npy $(test $bits = 8 && echo 0.02 || echo 0.25)
+  run 0 ./net$bits predict --id id.npy --load q$bits.safetensors --output.y again.npy
+  run 0 cmp q.npy again.npy
+  run 0 ./net$bits predict --id id.npy --load published.safetensors --output.y again.npy
+  run 0 cmp q.npy again.npy
+done
+run 0 "$gc" net.g --weights=w.safetensors,q4 -o own
+run 0 ./own predict --id id.npy --output.y again.npy
+run 0 cmp q.npy again.npy
+run 2 "$gc" net.g --weights=q8 --passes=layout -o own
+finish
