@@ -57,8 +57,8 @@ FLOAT_TO_INT(f32, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
 FLOAT_TO_INT(f64, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
 FLOAT_TO_INT(f32, u8, 0, 255, 256.0)
 FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
-FLOAT_TO_INT(f32, i8, INT8_MIN, INT8_MAX, 128.0)
-FLOAT_TO_INT(f64, i8, INT8_MIN, INT8_MAX, 128.0)
+FLOAT_TO_INT(f32, i8, -128, 127, 128.0)
+FLOAT_TO_INT(f64, i8, -128, 127, 128.0)
 /* section INT_FUNCTIONS i8_abs i8_mod i8_quotient i32_abs i32_mod i32_quotient i64_abs i64_mod i64_quotient */
 #define INT_FUNCTIONS(I, U)                                                                       \
   INL I I##_abs(I a) { return a < 0 ? (I)(0 - (U)a) : a; }                                        \
