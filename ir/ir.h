@@ -402,9 +402,13 @@ bool op_calls_function(OpKind k);
    order of its parts, so a sum in two steps has the bits of the whole if the first ends where a
    part ends. */
 int op_accumulator(const Op *op);
-/* Of a scan: how many carries it has, and how many iterations. */
+/* Of a scan: how many carries it has, and how many iterations, at the bound of the extent. */
 static inline int scan_carries(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
 static inline int64_t scan_trips(const Op *scan) { return scan->attr[AT_TRIPS].i; }
+/* The extent that the iterations are a multiple of; NULL: their number is static. */
+const Extent *scan_extent(const Entry *e, const Op *scan);
+/* The iterations as a dim of what is stacked. */
+int64_t scan_axis(const Entry *e, const Op *scan);
 
 /* ---------------------------------------------------------------- builder -- */
 
@@ -475,6 +479,8 @@ ValueId build_reduce_keep(Builder *b, OpKind k, ValueId x, const int64_t *axes, 
 ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t);
 /* x with zeros behind what a run has of a bounded axis, which is static then. */
 ValueId build_at_bound(Builder *b, ValueId x, int axis);
+/* The elements of an axis, which may be bounded, in the other order. */
+ValueId build_reversed(Builder *b, ValueId x, int axis);
 /* Bounded columns of y are multiplied at their bound. */
 ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
 /* The same with the sums in f32 as the result, of half precisions; f32 operands are from tf32 ops.

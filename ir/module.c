@@ -79,6 +79,19 @@ int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]) {
   return n;
 }
 
+const Extent *scan_extent(const Entry *e, const Op *scan) {
+  const Extent *all[ENTRY_EXTENTS];
+  int n = scan->attr[AT_EXTENT].str ? entry_extents(e, all) : 0;
+  for (int i = 0; i < n; i++)
+    if (all[i]->name == scan->attr[AT_EXTENT].str) return all[i];
+  return NULL;
+}
+
+int64_t scan_axis(const Entry *e, const Op *scan) {
+  const Extent *x = scan_extent(e, scan);
+  return x ? axis_of_extent(x, scan_trips(scan) / x->bound) : scan_trips(scan);
+}
+
 bool entry_has_extent(const Entry *e, const Extent *x) {
   for (int i = 0; i < x->nfactors; i++)
     if (entry_extent(e, x->factor[i]) < 0) return false;

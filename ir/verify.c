@@ -271,7 +271,7 @@ static bool scan_pair(Verifier *v, const Op *op, const char *what, ValueId outer
   if (outer >= v->e->values.n || inner >= v->e->values.n)
     return bad(v, op, "has a value that does not exist");
   const Value *x = value_at(v->e, outer), *y = value_at(v->e, inner);
-  bool fits = stacked ? stacks(x->type, op->attr[AT_TRIPS].i, y->type) && !x->layout && !y->layout
+  bool fits = stacked ? stacks(x->type, scan_axis(v->e, op), y->type) && !x->layout && !y->layout
                       : x->type == y->type && x->layout == y->layout;
   if (fits) return true;
   return bad(v, op, "has the %s %s of type %s, but %s is of type %s%s", what,
@@ -286,6 +286,10 @@ static bool rule_scan(Verifier *v, const Op *op) {
   int64_t trips = op->attr[AT_TRIPS].i, n = op->attr[AT_CARRIES].i;
   if (trips < 1 || trips > INT32_MAX)
     return bad(v, op, "makes %lld iterations; it makes 1 to 2^31 - 1", (long long)trips);
+  const Extent *x = scan_extent(v->e, op);
+  if (op->attr[AT_EXTENT].str && (!x || trips % x->bound))
+    return bad(v, op, "makes %lld iterations, which are no multiple of an extent %s of an input",
+               (long long)trips, op->attr[AT_EXTENT].str);
   if (n < 0 || n > op->noperands || n > op->nresults)
     return bad(v, op, "has %lld carries, but %d operands and %d results", (long long)n,
                op->noperands, op->nresults);

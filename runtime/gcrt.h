@@ -221,8 +221,9 @@ typedef struct GcStep {
   bool backward; /* it computes gradients */
 } GcStep;
 
-/* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way. Loops stand in the
-   order in which they begin, those around before those in them. */
+/* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way; with an extent, 1 +
+   its number, these are the trips at its bound. Loops stand in the order in which they begin, those
+   around before those in them. */
 typedef struct GcLoop {
   int first, end;
   int depth; /* loops around it */
@@ -230,6 +231,7 @@ typedef struct GcLoop {
   bool reverse;
   const GcRange *dead; /* after the last iteration, as of a step */
   int ndead;
+  uint32_t extent; /* 0: the trips are static */
 } GcLoop;
 
 typedef struct GcEntry {

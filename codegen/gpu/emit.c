@@ -156,6 +156,17 @@ static const char *map_dtype(Dtype dt) {
   return dt == DT_F16 ? "GC_F16" : dt == DT_BF16 ? "GC_BF16" : "GC_F32";
 }
 
+/* A captured graph has the launches of every iteration. */
+static void refuse_extents(CudaProgram *p, const Op *op) {
+  for (const Op *scan = op->parent->op; scan; scan = scan->parent->op) {
+    if (scan->kind != OP_SCAN || !scan->attr[AT_EXTENT].str || p->g.refused) continue;
+    p->g.refused = true;
+    diag(p->g.ctx, SEV_ERROR, scan->loc,
+         "a scan on a GPU needs a static number of iterations: %s is known only at run time",
+         scan->attr[AT_EXTENT].str);
+  }
+}
+
 /* Of variant 1, for sm_90a. */
 static void print_maps(Text *x, int id, const KernelVariant *own) {
   text_add(x, "static const GcTensorMap maps%d[] = {", id);
@@ -175,6 +186,7 @@ static void print_maps(Text *x, int id, const KernelVariant *own) {
 
 static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   CudaProgram *p = t->target;
+  refuse_extents(p, l->op);
   const bool sm90a = takes_maps(l, depth);
   int f = function_of(p, e, l, sm90a);
   const Kernel *k = l->kernel;

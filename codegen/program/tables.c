@@ -141,7 +141,7 @@ static const char *ranges(Tables *p, const char *name, const DeadRanges *dead) {
   return name;
 }
 
-static void loops(Tables *p, const char *id, const Launches *l) {
+static void loops(Tables *p, const Entry *e, const char *id, const Launches *l) {
   Arena *a = p->g->a;
   Text *x = &p->text;
   VEC(const char *) dead = {0};
@@ -151,9 +151,11 @@ static void loops(Tables *p, const char *id, const Launches *l) {
   text_add(x, "static const GcLoop %s_loops[] = {\n", id);
   for (uint32_t i = 0; i < l->loops.n; i++) {
     const LaunchLoop *at = &l->loops.at[i];
-    text_add(x, "  {%u, %u, %d, %d, %s, %s, %u},\n", at->first, at->end, at->depth,
+    const Extent *extent = scan_extent(e, at->scan);
+    text_add(x, "  {%u, %u, %d, %d, %s, %s, %u", at->first, at->end, at->depth,
              (int)scan_trips(at->scan), at->scan->attr[AT_REVERSE].i ? "true" : "false", dead.at[i],
              at->dead.n);
+    text_add(x, extent ? ", %d},\n" : "},\n", extent ? 1 + entry_extent(e, extent) : 0);
   }
   text_add(x, "};\n");
 }
@@ -187,7 +189,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     bool host = !run.at[i].launch && e != p->g->m->init;
     vec_push(a, &made, host ? results(p, e, arena_printf(a, "%s_r%u", id, i), &l, i) : "");
   }
-  loops(p, id, &l);
+  loops(p, e, id, &l);
   if (l.at.n) {
     text_add(x, "static const GcStep %s_steps[] = {\n", id);
     for (uint32_t i = 0; i < l.at.n; i++) {

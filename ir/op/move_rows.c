@@ -2,7 +2,7 @@
    [8 t, d], or leaves them. Rows lie apart by the bound in the one and by the extent in the other.
    Contract: both types have as many elements, whatever the extents. Built of other ops: the rows of
    x at its bounds are a table, which is gathered by the place of each row, counted at run time; so
-   gradients are the gather's. */
+   gradients are the gather's. A bounded axis in the other order is gathered as well. */
 #include "ir/op/op.h"
 
 /* The axes before those last ones that both have, which are static. */
@@ -41,6 +41,23 @@ static ValueId count_of(Builder *b, const Type *t, int from, int to) {
   int64_t *axes = ARENA_ARRAY(b->m->arena, int64_t, to - from + 1);
   for (int i = from; i < to; i++) axes[i - from] = i;
   return build_convert(b, build_count(b, t, axes, to - from), DT_I32);
+}
+
+ValueId build_reversed(Builder *b, ValueId x, int axis) {
+  Ctx *c = b->m->ctx;
+  const Type *t = value_type(b->e, x);
+  if (!type_extent(t, axis)) {
+    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(c, (int64_t[]){axis}, 1)}};
+    return build(b, OP_REVERSE, &x, 1, attr, NULL);
+  }
+  int64_t *axes = ARENA_ARRAY(b->m->arena, int64_t, t->rank);
+  const Type *ids = type_get(c, DT_I32, axis + 1, type_axes(t, axes));
+  ValueId last = build2(b, OP_SUB, count_of(b, t, axis, axis + 1),
+                        build_const_int(b, type_scalar(c, DT_I32), 1));
+  Attr along[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}}, by_row[MAX_ATTRS] = {[AT_BATCH] = {.i = axis}};
+  ValueId in[2] = {
+      x, build2(b, OP_SUB, build_broadcast(b, last, ids), build(b, OP_IOTA, NULL, 0, along, ids))};
+  return build(b, OP_GATHER, in, 2, by_row, NULL);
 }
 
 ValueId build_moved(Builder *b, ValueId x, const Type *to) {

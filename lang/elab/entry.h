@@ -11,6 +11,7 @@ typedef enum BuilderKind { BUILD_ENTRY, BUILD_INIT, BUILD_LET } BuilderKind;
 typedef struct KeyCount {
   const char *path;
   uint64_t n;
+  const Extent *after; /* a scan over it has drawn: n is that of its bound; or NULL */
 } KeyCount;
 
 /* The counter of a random op: its key and draw; in a loop an offset is added to the draw. */

@@ -84,7 +84,16 @@ void elab_store_all(Elab *e, Loc loc) {
 RandomKey draw_next(Elab *e) {
   const char *path = e->frame->path;
   uint32_t k = NAME_FIND(e, &e->run->key_index, &e->run->keys, path);
-  if (k == e->run->keys.n) vec_push(e->a, &e->run->keys, (KeyCount){path, 0});
+  if (k == e->run->keys.n) vec_push(e->a, &e->run->keys, (KeyCount){path, 0, NULL});
+  const Extent *after = e->run->keys.at[k].after;
+  if (after) {
+    elab_error(e, e->run->b->loc,
+               "the random numbers here would depend on %s, as many as the scan "
+               "before has drawn",
+               after->name);
+    elab_hint(e, "name the call, as in dropout(x, 0.1) as late: another path has its own numbers");
+    elab_trace(e);
+  }
   bool init = e->run->kind == BUILD_INIT;
   ValueId offset = e->run->scan ? scan_draw_offset(e, k) : NO_ID;
   return (RandomKey){init ? path : intern_printf(e->c, "%s#", path),

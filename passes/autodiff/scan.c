@@ -185,7 +185,7 @@ static ValueId slice_again(ScanBack *s, ValueId v, ValueId of) {
 }
 
 const Type *back_stack_type(const ScanBack *s, ValueId v) {
-  const Type *t = type_stacked(s->e->module->ctx, value_type(s->e, v), scan_trips(s->scan));
+  const Type *t = type_stacked(s->e->module->ctx, value_type(s->e, v), scan_axis(s->e, s->scan));
   if (!t) gc_bug(s->e->module->ctx, "a stack of more bytes than can be addressed");
   return t;
 }
@@ -384,8 +384,9 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   s.again = ARENA_NEW(m, Block);
   struct ConsTable *cons = g->b->cons;
   const bool *reached = find_reached(&s);
-  Attr attr[MAX_ATTRS] = {
-      [AT_TRIPS] = scan->attr[AT_TRIPS], [AT_REVERSE] = {.i = !scan->attr[AT_REVERSE].i}};
+  Attr attr[MAX_ATTRS] = {[AT_TRIPS] = scan->attr[AT_TRIPS],
+                          [AT_REVERSE] = {.i = !scan->attr[AT_REVERSE].i},
+                          [AT_EXTENT] = scan->attr[AT_EXTENT]};
   (void)block_add_arg(s.e, body, *value_at(s.e, scan->blocks[0]->args.at[0]));
   come_in(&s, body, reached);
   builder_at(g->b, body);

@@ -96,16 +96,6 @@ static bool can_wait(ScanBack *s, const Block *b, SumTerm *t) {
   bool product = op->kind == OP_MATMUL && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
                  value_type(s->e, op->operands[0])->rank == 2;
   if (!is_rows(s, op, &t->sign, &t->from)) t->sign = 0;
-  const Type *depth = product ? value_type(s->e, op->operands[0]) : NULL;
-  if (depth && type_extent(depth, 0)) { /* all iterations' rows are no product's depth */
-    Ctx *c = s->e->module->ctx;
-    if (!ctx_errors(c))
-      diag(c, SEV_ERROR, op->loc,
-           "the gradient of this product in a loop needs a static extent: %s is known only at run "
-           "time",
-           type_extent(depth, 0)->name);
-    return false;
-  }
   if (!t->sign && !product && (op->kind != OP_SUM || op_accumulator(op) >= 0)) return false;
   bool all = true;
   for (int k = 0; k < read_of(t); k++) {
@@ -181,7 +171,7 @@ static ValueId whole(ScanBack *s, const Op *back, ValueId v) {
     all = back_stack_of(s, x);
     if (all == NO_ID)
       all = op && back_is_row(s, op, &sign, &from)
-                ? rows_slice(s->g->b, op->operands[0], from, scan_trips(s->scan), sign)
+                ? rows_slice(s->g->b, op->operands[0], from, scan_axis(s->e, s->scan), sign)
                 : back_save(s, x);
   }
   return build_reshape(s->g->b, all, back_stack_type(s, v));
@@ -189,28 +179,26 @@ static ValueId whole(ScanBack *s, const Op *back, ValueId v) {
 
 /* The first two axes as one. */
 static ValueId rows(ScanBack *s, ValueId v) {
+  Ctx *c = s->e->module->ctx;
   const Type *t = value_type(s->e, v);
-  int64_t dim[2] = {t->dim[0] * t->dim[1], t->dim[2]};
-  return build_reshape(s->g->b, v, type_get(s->e->module->ctx, t->dtype, 2, dim));
+  int64_t dim[2] = {axis_product(c, type_axis(t, 0), type_axis(t, 1)), type_axis(t, 2)};
+  return build_reshape(s->g->b, v, type_get(c, t->dtype, 2, dim));
 }
 
 /* Stacked rows at their places in a table. */
-static ValueId placed(ScanBack *s, ValueId x, int64_t depth, int sign, int64_t from) {
+static ValueId placed(ScanBack *s, ValueId x, const Type *table, int sign, int64_t from) {
   Builder *b = s->g->b;
-  Ctx *c = s->e->module->ctx;
   const Type *t = value_type(s->e, x);
-  if (sign < 0) {
-    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(c, (int64_t[]){0}, 1)}};
-    x = build(b, OP_REVERSE, &x, 1, attr, NULL);
-  }
-  if (t->dim[0] == depth) return x;
-  return build_pad(b, x, 0, from, depth - from - t->dim[0]);
+  if (sign < 0) x = build_reversed(b, x, 0);
+  if (type_axis(t, 0) == type_axis(table, 0)) return x;
+  if (t->dim[0] == table->dim[0]) return build_at_bound(b, x, 0);
+  return build_pad(b, x, 0, from, table->dim[0] - from - t->dim[0]);
 }
 
 static ValueId sum_of_all(ScanBack *s, const Op *back, const SumTerm *t) {
   Builder *b = s->g->b;
   ValueId x = whole(s, back, t->x[0]);
-  if (t->sign) return placed(s, x, t->op->attr[AT_ROWS].i, t->sign, t->from);
+  if (t->sign) return placed(s, x, value_type(s->e, t->op->results[0]), t->sign, t->from);
   if (t->op->kind == OP_MATMUL) {
     ValueId both[] = {rows(s, x), rows(s, whole(s, back, t->x[1]))};
     return build(b, OP_MATMUL, both, 2, t->op->attr, NULL);

@@ -87,6 +87,7 @@ static bool reads_last(const Finder *f, LoopPair *p) {
 static double worth(const Finder *f, const Op *forward, const Op *backward) {
   LoopPair pair = {.forward = forward, .backward = backward};
   double bytes = 0;
+  if (forward->attr[AT_EXTENT].str) return 0; /* blocks of iterations are of a static number */
   bool turns = !forward->attr[AT_REVERSE].i != !backward->attr[AT_REVERSE].i;
   if (scan_trips(forward) != scan_trips(backward) || !turns || scan_trips(forward) < 2) return 0;
   for (int k = scan_carries(forward); k < forward->nresults; k++)

@@ -101,14 +101,14 @@ static void add_input(Hoist *h, Op *scan, ValueId x) {
 static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   Block *body = scan->blocks[0];
   int sign;
-  int64_t from, trips = scan_trips(scan);
+  int64_t from;
   if (!row_by_counter(h->e, scan, op, &sign, &from) || !can_go(h, body, op->operands[0]))
     return false;
   go(h, body, outer, op->operands[0]);
   Block made = {.op = outer->op};
   builder_at(h->b, &made);
   builder_like(h->b, op);
-  ValueId x = rows_slice(h->b, op->operands[0], from, trips, sign);
+  ValueId x = rows_slice(h->b, op->operands[0], from, scan_axis(h->e, scan), sign);
   for (uint32_t i = 0; i < made.ops.n; i++) {
     op_at(h->e, made.ops.at[i])->parent = outer;
     vec_push(h->r->scratch, &h->ops, made.ops.at[i]);

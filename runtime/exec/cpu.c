@@ -157,7 +157,11 @@ static void walk(Context *c, LoopVisit *visit) {
   const CpuExec *x = c->job->x;
   const GcEntry *e = x->base.entry;
   uint8_t *own = x->contexts + (uint64_t)c->who * x->context_bytes;
-  LoopWalk w = {.entry = e, .visit = visit, .arg = c, .at = (int64_t *)(void *)own};
+  LoopWalk w = {.entry = e,
+                .visit = visit,
+                .arg = c,
+                .at = (int64_t *)(void *)own,
+                .extents = c->env.extents};
   c->moved = (void **)(void *)(own + (uint64_t)e->depth * sizeof(int64_t));
   (void)loops_walk(&w);
 }

@@ -13,7 +13,8 @@ typedef struct LoopWalk {
   const GcEntry *entry;
   LoopVisit *visit;
   void *arg;
-  int64_t *at; /* entry->depth of them */
+  int64_t *at;            /* entry->depth of them */
+  const int32_t *extents; /* of the run */
 } LoopWalk;
 
 /* Steps [from, to), where `loop` is the first loop that can begin there. */
@@ -25,8 +26,10 @@ static inline bool loops_steps(const LoopWalk *w, int from, int to, int loop) {
       if (!w->visit(w->arg, from++, -1, w->at)) return false;
       continue;
     }
-    for (int k = 0; k < l->trips; k++) {
-      w->at[l->depth] = l->reverse ? l->trips - 1 - k : k;
+    int trips = l->trips;
+    if (l->extent) trips = trips / (int)e->extents[l->extent - 1].bound * w->extents[l->extent - 1];
+    for (int k = 0; k < trips; k++) {
+      w->at[l->depth] = l->reverse ? trips - 1 - k : k;
       if (!loops_steps(w, from, l->end, loop + 1)) return false;
     }
     if (!w->visit(w->arg, -1, loop, w->at)) return false;

@@ -1,7 +1,19 @@
-# args: --emit=c
-entry f(x : f32[n <= 8, 6, 4], y : f32[n, 5]) {
-  h = zeros([n, 5])
-  scan i in 0..6 { h = rnn(x[:, i], h) as cell }
-  minimize mse(h, y) with sgd(0.1)
-  return loss = mse(h, y)
+entry f(x : f32[n <= 8, t <= 6]) {
+  s = zeros([n])
+  scan i in 1..t { s = s + x[:, i] }
+  scan i in 0..t - 1 { s = s + x[:, i] }
+  scan i in 0..n * t { s = s + 1 }
+  return s
+}
+entry g(x : f32[n <= 8, t <= 6]) {
+  s = zeros([n])
+  scan i in 0..t { s = s + uniform(shape = [n]) }
+  return s, u = uniform(shape = [n])
+}
+entry h(x : f32[n <= 8, t <= 6]) {
+  s = zeros([n])
+  scan k in 0..3 {
+    scan i in 0..t { s = s + uniform(shape = [n]) }
+  }
+  return s
 }

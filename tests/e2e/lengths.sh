@@ -74,7 +74,7 @@ entry train(x : f32[3, n <= 150], y : f32[3, n]) {
 }
 END
 
-# ---- two bounded axes at once, trained with a mask, and their product as an axis ----
+# ---- two bounded axes at once, trained with a mask; their product as an axis; einsum and loops over a length ----
 cat >batch.g <<'END'
 let H = 2
 def attend(x : [b, t, c]) {
@@ -98,6 +98,27 @@ entry both(id : u8[n <= 5, t <= 40]) {
   m = reshape(f32(id), [t, n])
   return logits, p = softmax(logits), mean = mean(logits, axis = 1), all = max(logits), m, flat = reshape(logits, [-1, 9]),
          same = reshape(reshape(logits, [n * t, 9]), [n, -1, 9])
+}
+entry sums(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
+  return a = einsum("ntw,nt->nw", x, y[:, :, 0]), c = einsum("ntw,ntv->wv", x, y), d = einsum("ntw,nsw->nts", x, x), h = einsum("ntw,ntv->tvw", x, y)
+}
+# loops over the length, in both directions
+entry loops(x : f32[n <= 5, t <= 40, 210], y : f32[n, t, 5]) {
+  param place : f32[45, 5] = normal()
+  h, c, b, s = zeros([n, 5]), zeros([n, 5]), zeros([n, 5]), zeros([n, 5])
+  hs = scan i in 0..t {
+    h, c = lstm(x[:, i], h, c) as cell
+    s = s + (h * f32(i) + place[i]) * uniform(shape = [n, 5])
+    yield h
+  }
+  back = scan i in 0..t {
+    b = rnn(x[:, t - 1 - i], b) as back
+    yield b
+  }
+  p = linear(transpose(concat([hs, reverse(back, axis = 0)], axis = -1), [1, 0, 2]), 5) as out
+  loss = mse(p, y) + mean(s * s) + mean(hs[-1])
+  minimize loss with adam(0.1)
+  return loss
 }
 entry joins(x : f32[4, t <= 40, 6]) {
   return y = reshape(x, [4 * t, 6]), z = reshape(x, [2, 2 * t, 6]), w = reshape(reshape(x, [4 * t, 6]), [4, t, 6]), v = reshape(x, [t, 24])
@@ -132,6 +153,10 @@ for level in $levels; do
       "$mkdata" npy f32 "4,$t,6" 4 x.npy || fail 'no data could be made'
     compare batch train "--id three.npy --label label.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
     compare batch both "--id three.npy$(outputs logits p mean all m flat same)" logits.npy p.npy mean.npy all.npy m.npy flat.npy same.npy
+    "$mkdata" npy f32 "3,$t,6" 5 x3.npy && "$mkdata" npy f32 "3,$t,5" 6 y3.npy && "$mkdata" npy f32 "3,$t,210" 7 wide.npy ||
+      fail 'no data could be made'
+    compare batch sums "--x x3.npy --y y3.npy$(outputs a c d h)" a.npy c.npy d.npy h.npy
+    compare batch loops "--x wide.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
     compare batch joins "--x x.npy$(outputs y z w v)" y.npy z.npy w.npy v.npy
   done
 done

@@ -50,21 +50,27 @@ static ValueId ordered(Einsum *m, ValueId v, const char *from, const char *to) {
   return build_transpose(elab_at(m->s->e, m->s->loc), v, perm);
 }
 
-static int64_t extent(const Einsum *m, const char *axes) {
+/* The dim of these axes as one; 0: it is too large. */
+static int64_t joined(const Einsum *m, const char *axes) {
   int64_t n = 1;
-  for (; *axes; axes++) n *= m->dim[(int)*axes];
+  for (; *axes && n; axes++) n = axis_product(m->s->e->c, n, m->axis[(int)*axes]);
   return n;
 }
 
-/* The side as [batch, rows, columns], each some letters. */
+/* The side as [batch, rows, columns], each some letters; NO_ID after an error. */
 static ValueId as_matrices(Einsum *m, int side, const char *batch, const char *rows,
                            const char *columns) {
   Elab *e = m->s->e;
   const Side *x = &m->in[side];
   const char *order = arena_printf(e->a, "%s%s%s", batch, rows, columns);
   ValueId v = ordered(m, x->x.tensor.id, x->axis, order);
-  int64_t dim[3] = {extent(m, batch), extent(m, rows), extent(m, columns)};
-  return build_reshape(elab_at(e, m->s->loc), v, type_get(e->c, x->x.tensor.type->dtype, 3, dim));
+  int64_t dim[3] = {joined(m, batch), joined(m, rows), joined(m, columns)};
+  const Type *t = type_get(e->c, x->x.tensor.type->dtype, 3, dim);
+  if (!t || (!x->x.tensor.type->numel != (!dim[0] || !dim[1] || !dim[2])))
+    return elab_fail(e, m->s->loc, "einsum joins axes of %s to more than 2147483647",
+                     val_str(e, x->x)),
+           NO_ID;
+  return build_reshape(elab_at(e, m->s->loc), v, t);
 }
 
 /* The product replaces the first operand, and the last tensor the second. False after an error. */
@@ -79,12 +85,13 @@ static bool multiply(Einsum *m, int a, int b) {
   const char *have = arena_printf(e->a, "%s%s%s", batch, rows, columns);
   int64_t dim[MAX_AXES];
   int rank = (int)strlen(have);
-  for (int i = 0; i < rank; i++) dim[i] = m->dim[(int)have[i]];
+  for (int i = 0; i < rank; i++) dim[i] = m->axis[(int)have[i]];
   const Type *t = type_get(e->c, to->x.tensor.type->dtype, rank, dim);
   if (!t)
     return elab_fail(e, m->s->loc, "einsum makes a tensor of more bytes than can be addressed"),
            false;
   ValueId x = as_matrices(m, a, batch, rows, depth), y = as_matrices(m, b, batch, depth, columns);
+  if (x == NO_ID || y == NO_ID) return false;
   ValueId z = build_matmul(elab_at(e, m->s->loc), x, y, false, false);
   to->x = val_tensor(e, build_reshape(elab_at(e, m->s->loc), z, t));
   memcpy(to->axis, have, (size_t)rank + 1);
@@ -94,11 +101,16 @@ static bool multiply(Einsum *m, int a, int b) {
 
 /* ---- the order of products ---- */
 
-/* Multiplications in the product of tensors with these letters. */
+static double at_bound(const Einsum *m, int letter) {
+  const Extent *x = axis_extent(m->s->e->c, m->axis[letter]);
+  return x ? (double)axis_multiple(m->axis[letter]) * (double)x->bound : (double)m->axis[letter];
+}
+
+/* Multiplications in the product of tensors with these letters, at the bounds. */
 static double work(const Einsum *m, const bool *letter) {
   double n = 1;
   for (int c = 0; c < LETTERS; c++)
-    if (letter[c]) n *= (double)m->dim[c];
+    if (letter[c]) n *= at_bound(m, c);
   return n;
 }
 
@@ -185,8 +197,6 @@ Val builtin_einsum(BuiltinCall *s) {
     Loc loc = i ? more->at[i - 1].loc : arg_loc(s, "x");
     m.in[i].x = val_to_tensor(e, i ? more->at[i - 1] : arg(s, "x"), s->name, loc);
     if (m.in[i].x.kind == VAL_ERROR) return error_value;
-    if (m.in[i].x.tensor.type->extent)
-      return elab_fail(e, loc, "einsum needs static extents, found %s", val_str(e, m.in[i].x));
     m.in[i].x.loc = loc;
     if (m.in[i].x.tensor.type->dtype == m.in[0].x.tensor.type->dtype) continue;
     elab_error(e, s->loc, "einsum needs tensors of one dtype: %s and %s", val_str(e, m.in[0].x),

@@ -22,7 +22,7 @@ typedef struct Einsum {
   Side *in;
   int n;
   char out[MAX_AXES + 1];
-  int64_t dim[LETTERS]; /* by letter; 0: not met, or no elements */
+  int64_t axis[LETTERS]; /* by letter, as type_get takes it; 0: not met, or no elements */
 } Einsum;
 
 static inline bool einsum_has(const char *axes, char c) { return c && strchr(axes, c) != NULL; }

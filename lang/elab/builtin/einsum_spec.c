@@ -106,9 +106,13 @@ static bool take_diagonal(Einsum *m, Side *x, char c, int64_t n) {
   int64_t perm[MAX_AXES], dim[MAX_AXES], start[MAX_AXES] = {0}, step[MAX_AXES];
   int rest = 0, times = 0;
   for (int i = 0; i < t->rank; i++)
-    if (x->axis[i] != c) perm[rest] = i, dim[rest++] = t->dim[i];
+    if (x->axis[i] != c) perm[rest] = i, dim[rest++] = type_axis(t, i);
   for (int i = 0; i < t->rank; i++) {
     if (x->axis[i] != c) continue;
+    if (type_extent(t, i))
+      return elab_fail(e, x->x.loc, "a diagonal needs a static extent along axis '%c' of %s", c,
+                       val_str(e, x->x)),
+             false;
     if (t->dim[i] != n)
       return elab_fail(e, x->x.loc, "axis '%c' is %lld and %lld in \"%s\"", c, (long long)n,
                        (long long)t->dim[i], x->written),
@@ -156,9 +160,9 @@ static void drop_single(Einsum *m, Side *x) {
   int n = 0;
   for (int i = 0; i < t->rank; i++) {
     char c = x->axis[i];
-    if (!is_letter(c) && t->dim[i] != m->dim[(int)c]) continue;
+    if (!is_letter(c) && type_axis(t, i) != m->axis[(int)c]) continue;
     x->axis[n] = c;
-    dim[n++] = t->dim[i];
+    dim[n++] = type_axis(t, i);
   }
   x->axis[n] = 0;
   if (n == t->rank) return;
@@ -176,18 +180,20 @@ static bool read_dims(Einsum *m) {
     const char *axes = m->in[i].axis;
     for (int k = 0; k < t->rank; k++) {
       int c = (unsigned char)axes[k];
-      bool met = first[c] != NULL, differs = met && m->dim[c] != t->dim[k];
+      int64_t axis = type_axis(t, k);
+      bool met = first[c] != NULL, differs = met && m->axis[c] != axis;
+      const char *was = axis_str(e->c, m->axis[c]), *is = axis_str(e->c, axis);
       if (differs && is_letter((char)c))
-        return elab_fail(e, m->s->loc, "axis '%c' is %lld in \"%s\" and %lld in \"%s\"", c,
-                         (long long)m->dim[c], first[c], (long long)t->dim[k], m->in[i].written),
+        return elab_fail(e, m->s->loc, "axis '%c' is %s in \"%s\" and %s in \"%s\"", c, was,
+                         first[c], is, m->in[i].written),
                false;
-      if (differs && t->dim[k] != 1 && m->dim[c] != 1)
-        return elab_fail(e, m->s->loc, "an axis of \"...\" is %lld in \"%s\" and %lld in \"%s\"",
-                         (long long)m->dim[c], first[c], (long long)t->dim[k], m->in[i].written),
+      if (differs && axis != 1 && m->axis[c] != 1)
+        return elab_fail(e, m->s->loc, "an axis of \"...\" is %s in \"%s\" and %s in \"%s\"", was,
+                         first[c], is, m->in[i].written),
                false;
-      if (differs && t->dim[k] == 1) continue;
+      if (differs && axis == 1) continue;
       if (!met || differs) first[c] = m->in[i].written;
-      m->dim[c] = t->dim[k];
+      m->axis[c] = axis;
     }
   }
   for (const char *p = m->out; *p; p++)

@@ -263,8 +263,17 @@ Val builtin_reverse(BuiltinCall *s) {
   if (x.kind == VAL_ERROR) return x;
   const Ints *axes;
   if (!arg_axes(s, "axis", x, &axes)) return error_value;
-  if (axes->n == 0) return x;
-  Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = axes}};
+  int64_t *fixed = ARENA_ARRAY(e->a, int64_t, axes->n + 1);
+  int n = 0;
+  for (int i = 0; i < axes->n; i++) {
+    int axis = (int)axes->at[i];
+    if (type_extent(x.tensor.type, axis))
+      x = val_tensor(e, build_reversed(elab_at(e, s->loc), x.tensor.id, axis));
+    else
+      fixed[n++] = axis;
+  }
+  if (n == 0) return x;
+  Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(e->c, fixed, n)}};
   return build_checked(e, OP_REVERSE, &x, 1, attr, NULL, s->name, s->loc);
 }
 

@@ -33,7 +33,8 @@ typedef struct InvariantCall {
 /* An open scan: its body is being read. */
 struct ScanLevel {
   ScanLevel *up;
-  int64_t trips;
+  int64_t trips;        /* at the bound of the extent */
+  const Extent *extent; /* that they are a multiple of; NULL: they are static */
   Block *block, *outer;
   VEC(Capture) captures;
   Map capture_at;       /* from an argument to its capture */

@@ -6,10 +6,11 @@
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
 
-static ScanLevel *level_begin(Elab *e, const char *counter, int64_t trips) {
+static ScanLevel *level_begin(Elab *e, const char *counter, int64_t trips, const Extent *extent) {
   ScanLevel *l = ARENA_NEW(e->a, ScanLevel);
   l->up = e->run->scan;
   l->trips = trips;
+  l->extent = extent;
   l->block = ARENA_NEW(e->m->arena, Block);
   l->outer = e->run->b->b;
   (void)block_add_arg(e->run->entry, l->block,
@@ -90,6 +91,12 @@ static void define_draw_offsets(Elab *e, ScanLevel *l, int64_t trips, ValueId *b
     if (d->outer != NO_ID) n = build2(b, OP_ADD, n, d->outer);
     by[d->arg] = n;
     count->n = d->from + (uint64_t)trips * each;
+    if (l->extent && d->outer == NO_ID) count->after = l->extent;
+    if (!l->extent || d->outer == NO_ID) continue;
+    elab_error(e, b->loc, "random numbers in a scan to %s within another scan would depend on it",
+               l->extent->name);
+    elab_hint(e, "draw them before the loops, of all iterations");
+    elab_trace(e);
   }
 }
 
@@ -239,11 +246,14 @@ static Op *build_scan(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
     type[n] = value_type(en, s->arg);
     yield[n++] = s->next;
   }
-  Attr attr[MAX_ATTRS] = {[AT_TRIPS] = {.i = trips}, [AT_CARRIES] = {.i = n}};
+  Attr attr[MAX_ATTRS] = {[AT_TRIPS] = {.i = trips},
+                          [AT_CARRIES] = {.i = n},
+                          [AT_EXTENT] = {.str = l->extent ? l->extent->name : NULL}};
+  int64_t axis = l->extent ? axis_of_extent(l->extent, trips / l->extent->bound) : trips;
   uint32_t carries = n;
   for (uint32_t i = 0; i < l->stacked.n; i++) {
     yield[n] = l->stacked.at[i];
-    type[n] = type_stacked(e->c, value_type(en, yield[n]), trips);
+    type[n] = type_stacked(e->c, value_type(en, yield[n]), axis);
     if (!type[n++])
       return elab_fail(e, loc, "what the scan stacks has more bytes than can be addressed"), NULL;
   }
@@ -335,11 +345,32 @@ static void find_carries(Elab *e, ScanLevel *l, Env *env, const OuterNames *o) {
   }
 }
 
-static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to) {
+/* 0..n, or 0..2 * n: *to is the number at the bound. */
+static bool extent_bound(Elab *e, Val v, const Stmt *s, int64_t from, int64_t *to,
+                         const Extent **extent) {
+  const Extent *x = axis_extent(e->c, v.extent.axis);
+  if (from || !x || x->nfactors > 1) {
+    elab_error(e, s->loop.to->loc,
+               "the end of a scan is known at compile time, or a multiple of one extent with the "
+               "start 0");
+    elab_hint(e, "scan to the whole extent, and keep what was: where(condition, new, old)");
+    return elab_trace(e), false;
+  }
+  *extent = x;
+  *to = x->bound * axis_multiple(v.extent.axis);
+  return true;
+}
+
+static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to, const Extent **extent) {
   if (e->run->kind != BUILD_ENTRY)
     return elab_fail(e, s->loc, "a scan runs in an entry, not at compile time"), false;
   bool ok = loop_bound(e, s->loop.from, INT32_MIN, "the start of a scan", from);
-  ok &= loop_bound(e, s->loop.to, INT32_MIN, "the end of a scan", to);
+  Val end = elab_eval_one(e, s->loop.to);
+  if (end.kind == VAL_EXTENT)
+    ok = ok && extent_bound(e, end, s, *from, to, extent);
+  else
+    ok &= val_is_known(e, end, "the end of a scan", NULL, s->loop.to->loc) &&
+          val_to_int(e, end, INT32_MIN, "the end of a scan", s->loop.to->loc, to);
   if (ok && (*from > INT32_MAX || *to > INT32_MAX || *to - *from > INT32_MAX))
     return elab_fail(e, s->loc, "the counter of a scan is an i32: %lld..%lld is too far",
                      (long long)*from, (long long)*to),
@@ -360,10 +391,11 @@ static bool is_unchanged(Elab *e, Val inside, Val now) {
 }
 
 /* False after an error: names are as before the loop, but unknown if the body assigns them. */
-static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stacked) {
+static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, const Extent *extent,
+                 Val *stacked) {
   Env *env = e->frame->env;
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
-  ScanLevel *l = level_begin(e, s->loop.var.name, trips);
+  ScanLevel *l = level_begin(e, s->loop.var.name, trips, extent);
   OuterNames o = capture_names(e, l, env, &s->loop.body);
   int errors = elab_errors(e);
   bool ok = read_body(e, l, s, from, &yields);
@@ -387,9 +419,11 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stack
 
 void exec_scan(Elab *e, const Stmt *s) {
   int64_t from = 0, to = 0;
+  const Extent *extent = NULL;
   int n = s->loop.targets.n;
   Val *stacked = ARENA_ARRAY(e->a, Val, n + 1);
   for (int k = 0; k < n; k++) stacked[k] = error_value;
-  if (bounds(e, s, &from, &to) && to > from) (void)scan(e, s, from, to - from, stacked);
+  if (bounds(e, s, &from, &to, &extent) && to > from)
+    (void)scan(e, s, from, to - from, extent, stacked);
   for (int k = 0; k < n; k++) bind_name(e, s->loop.targets.at[k], stacked[k]);
 }
