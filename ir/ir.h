@@ -76,6 +76,9 @@ const int64_t *type_axes(const Type *t, int64_t *axis);
 /* ---- */
 const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt);             /* same shape */
 const Type *type_with_extent(Ctx *c, const Type *t, int axis, int64_t n); /* of that one axis */
+/* The axes up to the last bounded one as one, which a run has side by side; the type itself if what
+   is bounded is the outermost axis; NULL if the axis is too long. */
+const Type *type_joined(Ctx *c, const Type *t);
 const Type *type_stacked(Ctx *c, const Type *row, int64_t n); /* behind a new first axis */
 const char *type_str(Ctx *c, const Type *t);                  /* "f32[64,256]", "f32[]"; interned */
 /* numpy's broadcasting of two shapes; dtype is a's. NULL where they do not fit. */
@@ -479,8 +482,12 @@ ValueId build_reduce_keep(Builder *b, OpKind k, ValueId x, const int64_t *axes, 
 ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t);
 /* x with zeros behind what a run has of a bounded axis, which is static then. */
 ValueId build_at_bound(Builder *b, ValueId x, int axis);
-/* The elements of an axis, which may be bounded, in the other order. */
+/* Along axes that may be bounded: the elements of an axis in the other order; so many elements, as
+   type_get takes them, from `from` times the axis' extent on; parts one after the other, which are
+   multiples of one extent. */
 ValueId build_reversed(Builder *b, ValueId x, int axis);
+ValueId build_part_of(Builder *b, ValueId x, int axis, int64_t from, int64_t n);
+ValueId build_joined(Builder *b, const ValueId *x, int n, int axis);
 /* Bounded columns of y are multiplied at their bound. */
 ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
 /* The same with the sums in f32 as the result, of half precisions; f32 operands are from tf32 ops.

@@ -46,98 +46,6 @@ static bool type_equal(const void *entry, const void *key) {
   return same;
 }
 
-/* ---- extents: the code of a bounded axis is -((index + 1) << 32) - multiple ---- */
-
-enum { EXTENT_SHIFT = 32 };
-
-static bool extent_equal(const void *entry, const void *key) {
-  const Extent *x = entry, *k = key;
-  bool same = x->name == k->name && x->bound == k->bound && x->nfactors == k->nfactors;
-  for (int i = 0; same && k->factor && i < k->nfactors; i++) same = x->factor[i] == k->factor[i];
-  return same;
-}
-
-/* key: without factors it is an extent of its own. */
-static const Extent *extent_of_key(Ctx *c, const Extent *key) {
-  uint64_t hash = hash_word((uint64_t)(uintptr_t)key->name, (uint64_t)key->bound);
-  int index = (int)c->extents.entries.n;
-  void **entry = intern_entry(c, &c->extents, hash, extent_equal, key);
-  if (!*entry) {
-    Extent *x = ARENA_NEW(c->arena, Extent);
-    const Extent **factor = ARENA_ARRAY(c->arena, const Extent *, key->nfactors);
-    for (int i = 0; i < key->nfactors; i++) factor[i] = key->factor ? key->factor[i] : x;
-    *x = (Extent){key->name, key->bound, index, key->nfactors, factor};
-    *entry = x;
-  }
-  return *entry;
-}
-
-const Extent *extent_get(Ctx *c, const char *name, int64_t bound) {
-  return extent_of_key(c, &(Extent){.name = intern(c, name), .bound = bound, .nfactors = 1});
-}
-
-static const Extent *extent_of_factors(Ctx *c, const Extent *const *factor, int n) {
-  if (n == 1) return factor[0];
-  Extent key = {.name = factor[0]->name, .bound = factor[0]->bound, .nfactors = n};
-  for (int i = 1; i < n; i++) {
-    key.name = intern_printf(c, "%s * %s", key.name, factor[i]->name);
-    key.bound *= factor[i]->bound;
-    if (key.bound > INT32_MAX) return NULL;
-  }
-  key.factor = factor;
-  return extent_of_key(c, &key);
-}
-
-const Extent *extent_product(Ctx *c, const Extent *x, const Extent *y) {
-  const Extent *all[EXTENT_FACTORS];
-  if (x->nfactors + y->nfactors > EXTENT_FACTORS) return NULL;
-  for (int i = 0, k = 0; i + k < x->nfactors + y->nfactors;) {
-    bool left = k == y->nfactors || (i < x->nfactors && x->factor[i]->index <= y->factor[k]->index);
-    all[i + k] = left ? x->factor[i] : y->factor[k];
-    left ? i++ : k++;
-  }
-  return extent_of_factors(c, all, x->nfactors + y->nfactors);
-}
-
-const Extent *extent_quotient(Ctx *c, const Extent *x, const Extent *y) {
-  const Extent *all[EXTENT_FACTORS];
-  int n = 0, k = 0;
-  for (int i = 0; i < x->nfactors; i++) {
-    if (k < y->nfactors && x->factor[i] == y->factor[k])
-      k++;
-    else
-      all[n++] = x->factor[i];
-  }
-  return n && k == y->nfactors ? extent_of_factors(c, all, n) : NULL;
-}
-
-int64_t axis_of_extent(const Extent *x, int64_t multiple) {
-  return -(((int64_t)(x->index + 1) << EXTENT_SHIFT) + multiple);
-}
-
-int64_t axis_multiple(int64_t axis) { return -axis & (int64_t)UINT32_MAX; }
-
-const Extent *axis_extent(Ctx *c, int64_t axis) {
-  if (!axis_is_bounded(axis)) return NULL;
-  return c->extents.entries.at[(-axis >> EXTENT_SHIFT) - 1];
-}
-
-const char *axis_str(Ctx *c, int64_t axis) {
-  const Extent *x = axis_extent(c, axis);
-  int64_t k = x ? axis_multiple(axis) : 0;
-  if (!x) return intern_printf(c, "%lld", (long long)axis);
-  return k == 1 ? x->name : intern_printf(c, "%lld %s", (long long)k, x->name);
-}
-
-int64_t axis_product(Ctx *c, int64_t a, int64_t b) {
-  const Extent *x = axis_extent(c, a), *y = axis_extent(c, b);
-  int64_t n;
-  if (__builtin_mul_overflow(x ? axis_multiple(a) : a, y ? axis_multiple(b) : b, &n)) return 0;
-  if (!x && !y) return n;
-  const Extent *both = x && y ? extent_product(c, x, y) : x ? x : y;
-  return both && n > 0 && n <= INT32_MAX ? axis_of_extent(both, n) : 0;
-}
-
 const int64_t *type_axes(const Type *t, int64_t *axis) {
   for (int i = 0; i < t->rank; i++) axis[i] = type_axis(t, i);
   return axis;
@@ -223,6 +131,19 @@ const Type *type_with_extent(Ctx *c, const Type *t, int axis, int64_t n) {
   int64_t small[SMALL_RANK], *dim = dims_of(c, t->rank, small);
   for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? n : type_axis(t, i);
   return type_get(c, t->dtype, t->rank, dim);
+}
+
+const Type *type_joined(Ctx *c, const Type *t) {
+  int64_t small[SMALL_RANK], *dim = dims_of(c, t->rank + 1, small), all = 1;
+  int last = -1, first = 0, n = 0;
+  while (first < t->rank && t->dim[first] == 1) first++;
+  for (int i = first + 1; i < t->rank; i++)
+    if (type_extent(t, i)) last = i;
+  if (last < 0) return t;
+  for (int i = 0; i <= last && all; i++) all = axis_product(c, all, type_axis(t, i));
+  dim[n++] = all;
+  for (int i = last + 1; i < t->rank; i++) dim[n++] = type_axis(t, i);
+  return all ? type_get(c, t->dtype, n, dim) : NULL;
 }
 
 const Type *type_stacked(Ctx *c, const Type *row, int64_t n) {

@@ -70,14 +70,15 @@ static const Type *broadcasts(const ShapeIn *in) {
   return to;
 }
 
-/* Of a bounded axis all is taken, or the first; of a static one also from 0 on up to an extent. */
+/* Of a bounded axis all is taken, or the first; of a static one also as many as an extent. */
 static const Type *slices(const ShapeIn *in) {
   const Type *t = in->type[0], *to = in->given;
   for (int i = 0; i < t->rank; i++) {
     if (!type_extent(t, i) && !type_extent(to, i)) continue;
     bool first = !type_extent(to, i) && to->dim[i] == 1; /* is always there */
     bool fits = !type_extent(t, i) || type_axis(t, i) == type_axis(to, i) || first;
-    if (!fits || in->attr[AT_STARTS].ints->at[i] || in->attr[AT_STEPS].ints->at[i] != 1)
+    bool from_start = !type_extent(t, i) || !in->attr[AT_STARTS].ints->at[i];
+    if (!fits || !from_start || in->attr[AT_STEPS].ints->at[i] != 1)
       return type_extent(t, i) ? refused(in, t, i) : refused(in, to, i);
   }
   return to;

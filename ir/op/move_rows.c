@@ -2,7 +2,8 @@
    [8 t, d], or leaves them. Rows lie apart by the bound in the one and by the extent in the other.
    Contract: both types have as many elements, whatever the extents. Built of other ops: the rows of
    x at its bounds are a table, which is gathered by the place of each row, counted at run time; so
-   gradients are the gather's. A bounded axis in the other order is gathered as well. */
+   gradients are the gather's. Parts of a bounded axis, joined ones, and the other order are
+   gathered as well. */
 #include "ir/op/op.h"
 
 /* The axes before those last ones that both have, which are static. */
@@ -43,21 +44,74 @@ static ValueId count_of(Builder *b, const Type *t, int from, int to) {
   return build_convert(b, build_count(b, t, axes, to - from), DT_I32);
 }
 
+/* Elements of an axis by their numbers, an i32[n]. */
+static ValueId picked(Builder *b, ValueId x, int axis, ValueId at) {
+  const Type *t = value_type(b->e, x);
+  int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank);
+  for (int i = 0; i < axis; i++) dim[i] = type_axis(t, i);
+  dim[axis] = type_axis(value_type(b->e, at), 0);
+  const Type *ids = type_get(b->m->ctx, DT_I32, axis + 1, dim);
+  ValueId in[2] = {x, build_broadcast(b, at, ids)};
+  return build(b, OP_GATHER, in, 2, (Attr[MAX_ATTRS]){[AT_BATCH] = {.i = axis}}, NULL);
+}
+
+/* 0, 1, … along an axis of its own. */
+static ValueId numbers(Builder *b, int64_t axis) {
+  return build(b, OP_IOTA, NULL, 0, (Attr[MAX_ATTRS]){[AT_AXIS] = {.i = 0}},
+               type_get(b->m->ctx, DT_I32, 1, &axis));
+}
+
+static ValueId like(Builder *b, ValueId scalar, ValueId x) {
+  return build_broadcast(b, scalar, value_type(b->e, x));
+}
+
+static ValueId number(Builder *b, int64_t n) {
+  return build_const_int(b, type_scalar(b->m->ctx, DT_I32), n);
+}
+
 ValueId build_reversed(Builder *b, ValueId x, int axis) {
-  Ctx *c = b->m->ctx;
   const Type *t = value_type(b->e, x);
   if (!type_extent(t, axis)) {
-    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(c, (int64_t[]){axis}, 1)}};
+    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(b->m->ctx, (int64_t[]){axis}, 1)}};
     return build(b, OP_REVERSE, &x, 1, attr, NULL);
   }
-  int64_t *axes = ARENA_ARRAY(b->m->arena, int64_t, t->rank);
-  const Type *ids = type_get(c, DT_I32, axis + 1, type_axes(t, axes));
-  ValueId last = build2(b, OP_SUB, count_of(b, t, axis, axis + 1),
-                        build_const_int(b, type_scalar(c, DT_I32), 1));
-  Attr along[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}}, by_row[MAX_ATTRS] = {[AT_BATCH] = {.i = axis}};
-  ValueId in[2] = {
-      x, build2(b, OP_SUB, build_broadcast(b, last, ids), build(b, OP_IOTA, NULL, 0, along, ids))};
-  return build(b, OP_GATHER, in, 2, by_row, NULL);
+  ValueId i = numbers(b, type_axis(t, axis));
+  ValueId last = build2(b, OP_SUB, count_of(b, t, axis, axis + 1), number(b, 1));
+  return picked(b, x, axis, build2(b, OP_SUB, like(b, last, i), i));
+}
+
+ValueId build_part_of(Builder *b, ValueId x, int axis, int64_t from, int64_t n) {
+  ValueId i = numbers(b, n);
+  if (from) {
+    ValueId one = build_extent(b, type_extent(value_type(b->e, x), axis));
+    i = build2(b, OP_ADD, i, like(b, build2(b, OP_MUL, one, number(b, from)), i));
+  }
+  return picked(b, x, axis, i);
+}
+
+/* The parts at their bounds are a table: behind each part its numbers go on by what the bound is
+   above what a run has. */
+ValueId build_joined(Builder *b, const ValueId *x, int n, int axis) {
+  const Extent *extent = type_extent(value_type(b->e, x[0]), axis);
+  ValueId *at_bound = ARENA_ARRAY(b->m->arena, ValueId, n), one = build_extent(b, extent);
+  ValueId missing = build2(b, OP_SUB, number(b, extent->bound), one);
+  int64_t all = 0, before = 0;
+  for (int k = 0; k < n; k++) {
+    at_bound[k] = build_at_bound(b, x[k], axis);
+    all += value_type(b->e, x[k])->dim[axis] / extent->bound;
+  }
+  ValueId i = numbers(b, axis_of_extent(extent, all)), at = i;
+  for (int k = 0; k + 1 < n; k++) {
+    int64_t times = value_type(b->e, x[k])->dim[axis] / extent->bound;
+    before += times;
+    ValueId end = build2(b, OP_MUL, one, number(b, before));
+    ValueId by = build2(b, OP_MUL, missing, number(b, times));
+    ValueId behind = build2(b, OP_GE, i, like(b, end, i));
+    at = build2(b, OP_ADD, at,
+                build3(b, OP_WHERE, behind, like(b, by, i), like(b, number(b, 0), i)));
+  }
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}};
+  return picked(b, build(b, OP_CONCAT, at_bound, n, attr, NULL), axis, at);
 }
 
 ValueId build_moved(Builder *b, ValueId x, const Type *to) {

@@ -75,7 +75,11 @@ static bool normalize_index(Elab *e, const Index *ix, const Axis *a, Val *index)
   ValueId k = index->tensor.id;
   if (n > INT32_MAX) k = build_convert(b, k, DT_I64);
   const Type *t = value_type(e->run->entry, k);
-  ValueId from_end = build2(b, OP_ADD, k, build_const_int(b, t, n));
+  ValueId all = build_const_int(b, t, n);
+  if (type_extent(a->of.tensor.type, a->number))
+    all = extent_tensor(e, val_dim(type_axis(a->of.tensor.type, a->number), ix->loc), t, ix->loc)
+              .tensor.id;
+  ValueId from_end = build2(b, OP_ADD, k, all);
   if (c->hi >= 0) {
     ValueId negative = build2(b, OP_LT, k, build_const_int(b, t, 0));
     from_end = build(b, OP_WHERE, (ValueId[]){negative, from_end, k}, 3, NULL, NULL);
@@ -123,6 +127,39 @@ static bool bounded_slice(Elab *e, const Index *ix, const Axis *a, IndexSpec *ou
   return true;
 }
 
+/* 0 or a multiple of the extent; what is omitted stays. */
+static bool multiple_of(Elab *e, const Expr *x, const Extent *extent, int64_t *out) {
+  if (!x) return true;
+  Val v = elab_eval_one(e, x);
+  if (v.kind == VAL_INT && v.i == 0) return *out = 0, true;
+  if (v.kind != VAL_EXTENT || axis_extent(e->c, v.extent.axis) != extent) return false;
+  *out = axis_multiple(v.extent.axis);
+  return true;
+}
+
+/* x[a:b] along a bounded axis, where a and b are multiples of its extent, and x[::-1]: base becomes
+   that part. False: it is no such index. */
+static bool bounded_part(Elab *e, const Index *ix, int axis, Val *base) {
+  const Type *t = base->tensor.type;
+  const Extent *x = type_extent(t, axis);
+  if (!x || ix->kind != INDEX_SLICE || !(ix->start || ix->stop || ix->step)) return false;
+  int64_t step = 1, from = 0, all = t->dim[axis] / x->bound, to = all;
+  if (ix->step && !bound(e, ix->step, &step)) return false;
+  bool turned = step == -1 && !ix->start && !ix->stop;
+  if (!turned && (step != 1 || !multiple_of(e, ix->start, x, &from) ||
+                  !multiple_of(e, ix->stop, x, &to) || from >= to || to > all))
+    return false;
+  Builder *b = elab_at(e, ix->loc);
+  ValueId v = base->tensor.id;
+  if (turned || from || to < all)
+    v = turned ? build_reversed(b, v, axis)
+               : build_part_of(b, v, axis, from, axis_of_extent(x, to - from));
+  Loc loc = base->loc;
+  *base = val_tensor(e, v);
+  base->loc = loc;
+  return true;
+}
+
 static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   bool bounded = a->number >= 0 && type_extent(a->of.tensor.type, a->number), ok = true;
   if (!bounded && bounded_slice(e, ix, a, out, &ok)) return ok;
@@ -139,7 +176,8 @@ static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   if (bounded && (ix->kind == INDEX_SLICE ? ix->start || ix->stop || ix->step
                                           : at.kind != VAL_TENSOR && at.kind != VAL_ERROR)) {
     elab_error(e, ix->loc, "an index needs a static extent along %s", axis_text(e, a));
-    elab_hint(e, "the first element is x[0], the last one x[-1]; gather(x, ids) takes others");
+    elab_hint(e, "it takes x[0], x[-1], x[::-1], and of [2 * n] x[:n] and x[n:]; gather(x, ids) "
+                 "takes others");
     return elab_trace(e), false;
   }
   if (ix->kind == INDEX_SLICE) return slice_spec(e, ix, a, out);
@@ -282,7 +320,12 @@ Val expr_index(Elab *e, const Expr *x) {
         spec[axis] = (IndexSpec){.step = 1, .count = t->dim[axis]};
       continue;
     }
-    ok &= axis_spec(e, ix, &(Axis){base, axis, t->dim[axis]}, &spec[axis]);
+    if (bounded_part(e, ix, axis, &base)) {
+      t = base.tensor.type;
+      spec[axis] = (IndexSpec){.step = 1, .count = t->dim[axis]};
+    } else {
+      ok &= axis_spec(e, ix, &(Axis){base, axis, t->dim[axis]}, &spec[axis]);
+    }
     kept += !spec[axis].drop && !spec[axis].dynamic;
     axis++;
   }

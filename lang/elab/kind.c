@@ -193,6 +193,7 @@ bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const Call
   case ARG_INTS: return match_ints(e, p, v, INT64_MIN);
   case ARG_SHAPE: return match_ints(e, p, v, 1);
   case ARG_NUMBER: fits = val_is_number(*v); break;
+  case ARG_LIMIT: fits = val_is_number(*v) || (v->kind == VAL_EXTENT && v->extent.axis); break;
   case ARG_FRACTION: return match_fraction(e, p, *v);
   case ARG_FLAG: fits = v->kind == VAL_BOOL; break;
   case ARG_DTYPE: fits = v->kind == VAL_DTYPE; break;

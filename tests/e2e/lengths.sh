@@ -102,6 +102,25 @@ entry both(id : u8[n <= 5, t <= 40]) {
 entry sums(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
   return a = einsum("ntw,nt->nw", x, y[:, :, 0]), c = einsum("ntw,ntv->wv", x, y), d = einsum("ntw,nsw->nts", x, x), h = einsum("ntw,ntv->tvw", x, y)
 }
+# parts of bounded axes, joined ones, and random numbers of any shape
+entry moves(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
+  both = concat([x, x * 2, x], axis = 1)
+  pair = concat([x, -x])
+  u, v = split(pair, 2)
+  return a = arange(t), both, pair, u, v, back = x[:, ::-1], part = both[:, t : 2 * t], first = both[:, :t], noise = normal(shape = [n, t, 3]),
+         flip = uniform(shape = [3, n, t])
+}
+entry drops(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
+  h = dropout(linear(x, 9) as one, 0.3)
+  z = linear(concat([h, h[:, ::-1]], axis = 1), 5) as two
+  p = dropout(z[:, t:] + z[:, :t], 0.1)
+  tail = (concat([p, 2 * p]) * uniform(shape = [2 * n, t, 5]))[n:]
+  s = zeros([n, 5])
+  scan i in 0..t { s = s * 0.5 + p[:, i - 1] + dropout(p[:, i], 0.5) }
+  loss = mean((p - y) ** 2) + mean(tail) + mean(s)
+  minimize loss with sgd(0.1)
+  return loss
+}
 # loops over the length, in both directions
 entry loops(x : f32[n <= 5, t <= 40, 210], y : f32[n, t, 5]) {
   param place : f32[45, 5] = normal()
@@ -156,6 +175,9 @@ for level in $levels; do
     "$mkdata" npy f32 "3,$t,6" 5 x3.npy && "$mkdata" npy f32 "3,$t,5" 6 y3.npy && "$mkdata" npy f32 "3,$t,210" 7 wide.npy ||
       fail 'no data could be made'
     compare batch sums "--x x3.npy --y y3.npy$(outputs a c d h)" a.npy c.npy d.npy h.npy
+    names='a both pair u v back part first noise flip'
+    compare batch moves "--x x3.npy --y y3.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    compare batch drops "--x x3.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
     compare batch loops "--x wide.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
     compare batch joins "--x x.npy$(outputs y z w v)" y.npy z.npy w.npy v.npy
   done

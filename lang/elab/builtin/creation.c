@@ -69,6 +69,13 @@ Val builtin_arange(BuiltinCall *s) {
   Val a = one ? val_int(0, s->loc) : arg(s, "a"), b = arg(s, one ? "a" : "b"), by = arg(s, "step");
   bool whole = a.kind == VAL_INT && b.kind == VAL_INT && by.kind == VAL_INT;
   if (val_number(by) == 0) return elab_fail(e, arg_loc(s, "step"), "the step must not be 0");
+  if (a.kind == VAL_EXTENT || b.kind == VAL_EXTENT) {
+    if (a.kind != VAL_INT || a.i != 0 || by.kind != VAL_INT || by.i != 1)
+      return elab_fail(e, s->loc, "arange to an extent begins at 0 and has the step 1");
+    const Type *to = type_get(e->c, DT_I32, 1, &b.extent.axis);
+    return build_checked(e, OP_IOTA, NULL, 0, (Attr[MAX_ATTRS]){[AT_AXIS] = {.i = 0}}, to, s->name,
+                         s->loc);
+  }
   double n = ceil((val_number(b) - val_number(a)) / val_number(by));
   if (!(n >= 1) || n > INT32_MAX)
     return elab_fail(e, s->loc,

@@ -7,17 +7,27 @@ static Dtype float_dtype(const Elab *e) {
   return e->init_shape && dtype_is_float(e->init_dtype) ? e->init_dtype : DT_F32;
 }
 
+static Val too_long(BuiltinCall *s, const Type *t) {
+  return elab_fail(s->e, s->loc,
+                   "%s of %s has axes that are more than 2147483647 elements together", s->name,
+                   type_str(s->e->c, t));
+}
+
 static Val random_tensor(BuiltinCall *s, OpKind k) {
   Elab *e = s->e;
   if (e->run->kind == BUILD_LET)
     return elab_fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
   const Type *t = type_of_shape(s, "shape", float_dtype(e));
   if (!t) return error_value;
+  const Type *joined = type_joined(e->c, t); /* numbers count what a run has */
+  if (!joined) return too_long(s, t);
   RandomKey r = draw_next(e);
   Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
   bool loop = r.offset != NO_ID;
   Val offset = loop ? val_tensor(e, r.offset) : error_value;
-  return build_checked(e, k, &offset, loop, attr, t, s->name, s->loc);
+  Val y = build_checked(e, k, &offset, loop, attr, joined, s->name, s->loc);
+  if (y.kind == VAL_ERROR || joined == t) return y;
+  return val_tensor(e, build_reshape(elab_at(e, s->loc), y.tensor.id, t));
 }
 
 /* x * scale + shift, where scale 1 and shift 0 leave no op. */
@@ -61,8 +71,10 @@ Val builtin_dropout(BuiltinCall *s) {
   RandomKey r = draw_next(e);
   Attr attr[MAX_ATTRS] = {
       [AT_KEEP] = {.f = 1 - p}, [AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
-  const Type *t = arg(s, "x").tensor.type;
+  const Type *whole = arg(s, "x").tensor.type, *t = type_joined(e->c, whole);
+  if (!t) return too_long(s, whole);
   Val in[2] = {arg(s, "x"), error_value};
+  if (t != whole) in[0] = val_tensor(e, build_reshape(elab_at(e, s->loc), in[0].tensor.id, t));
   bool loop = r.offset != NO_ID;
   if (loop) {
     const Type *offsets = type_with_dtype(e->c, t, DT_I32);
@@ -70,5 +82,7 @@ Val builtin_dropout(BuiltinCall *s) {
       return elab_fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
     in[1] = val_tensor(e, build(elab_at(e, s->loc), OP_BROADCAST, &r.offset, 1, NULL, offsets));
   }
-  return build_checked(e, OP_DROPOUT, in, 1 + loop, attr, NULL, s->name, s->loc);
+  Val y = build_checked(e, OP_DROPOUT, in, 1 + loop, attr, NULL, s->name, s->loc);
+  if (y.kind == VAL_ERROR || t == whole) return y;
+  return val_tensor(e, build_reshape(elab_at(e, s->loc), y.tensor.id, whole));
 }

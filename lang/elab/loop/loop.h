@@ -55,10 +55,12 @@ struct IndexRange {
   int64_t *by; /* from the outermost on */
 };
 
-/* ---- loop/scan.c ---- */
+/* ---- loop/scan.c, loop/draws.c ---- */
 void exec_scan(Elab *e, const Stmt *s);
 /* The draws of earlier iterations of all loops, which are added to the number of a draw. */
 ValueId scan_draw_offset(Elab *e, uint32_t key);
+/* The offsets of the loop's draws, by its counter: by[argument] is the value of each. */
+void scan_define_draws(Elab *e, ScanLevel *l, int64_t trips, ValueId *by);
 /* In a scan: captures a global at its first use. */
 ValueId scan_read_global(Elab *e, int global, Loc loc);
 /* What a value of the scan `from`, NULL: of the entry, is in the body of the scan l within it. */

@@ -64,42 +64,6 @@ ValueId scan_capture(Elab *e, ScanLevel *l, const ScanLevel *from, ValueId v) {
   return l == from ? v : capture_value(e, l, scan_capture(e, l->up, from, v), -1, true);
 }
 
-/* ---- random numbers ---- */
-
-static ValueId draw_offset(Elab *e, ScanLevel *l, uint32_t key) {
-  for (uint32_t i = 0; i < l->draws.n; i++)
-    if (l->draws.at[i].key == key) return l->draws.at[i].arg;
-  ValueId outer = l->up ? draw_offset(e, l->up, key) : NO_ID;
-  ValueId arg = block_add_arg(e->run->entry, l->block, (Value){.type = type_scalar(e->c, DT_I32)});
-  vec_push(e->a, &l->draws, (DrawOffset){arg, key, e->run->keys.at[key].n, outer});
-  return arg;
-}
-
-ValueId scan_draw_offset(Elab *e, uint32_t key) { return draw_offset(e, e->run->scan, key); }
-
-/* The offset is the draws of one iteration times the earlier iterations, plus that of the loop
-   around. After the loop the path's counter stands at the draws of all iterations. */
-static void define_draw_offsets(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
-  Builder *b = e->run->b;
-  for (uint32_t i = 0; i < l->draws.n; i++) {
-    const DrawOffset *d = &l->draws.at[i];
-    KeyCount *count = &e->run->keys.at[d->key];
-    uint64_t each = count->n - d->from;
-    ValueId n = l->block->args.at[0];
-    const Type *t = value_type(e->run->entry, n);
-    if (each != 1) n = build2(b, OP_MUL, n, build_const_int(b, t, (int32_t)(uint32_t)each));
-    if (d->outer != NO_ID) n = build2(b, OP_ADD, n, d->outer);
-    by[d->arg] = n;
-    count->n = d->from + (uint64_t)trips * each;
-    if (l->extent && d->outer == NO_ID) count->after = l->extent;
-    if (!l->extent || d->outer == NO_ID) continue;
-    elab_error(e, b->loc, "random numbers in a scan to %s within another scan would depend on it",
-               l->extent->name);
-    elab_hint(e, "draw them before the loops, of all iterations");
-    elab_trace(e);
-  }
-}
-
 /* Captures that a grad of the body differentiates by: one copy for each outer value. */
 static void copy_grad_targets(Elab *e, ScanLevel *l, ValueId *by) {
   Builder *b = e->run->b;
@@ -121,7 +85,7 @@ static void insert_prologue(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
   Builder *b = e->run->b;
   Block *front = ARENA_NEW(e->m->arena, Block);
   builder_at(b, front);
-  define_draw_offsets(e, l, trips, by);
+  scan_define_draws(e, l, trips, by);
   copy_grad_targets(e, l, by);
   for (uint32_t i = 0; i < l->block->ops.n; i++)
     vec_push(e->m->arena, &front->ops, l->block->ops.at[i]);
@@ -369,7 +333,9 @@ static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to, const Ext
   if (end.kind == VAL_EXTENT)
     ok = ok && extent_bound(e, end, s, *from, to, extent);
   else
-    ok &= val_is_known(e, end, "the end of a scan", NULL, s->loop.to->loc) &&
+    ok &= val_is_known(e, end, "the end of a scan",
+                       "loop to the most that it may be, and keep what was: where(i < n, new, old)",
+                       s->loop.to->loc) &&
           val_to_int(e, end, INT32_MIN, "the end of a scan", s->loop.to->loc, to);
   if (ok && (*from > INT32_MAX || *to > INT32_MAX || *to - *from > INT32_MAX))
     return elab_fail(e, s->loc, "the counter of a scan is an i32: %lld..%lld is too far",
