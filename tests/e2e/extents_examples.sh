@@ -1,12 +1,14 @@
 #!/bin/sh
 # Every example with its batch as an extent: for each extent every entry that has the batch gives the bits of the
 # example compiled for it (-D). With the folder of a driver as a fifth argument: the same of the GPU's code, on the
-# interpreter. At the level full all examples, at 20 extents; else three of them, at two. lstm.g and seq2seq.g stay as
-# they are: their batch is not the outermost axis of what they read time by time, which products and concat refuse.
+# interpreter. At the level full all examples, at 20 extents; else some of them, at two. lstm.g and seq2seq.g have their
+# batch behind the time, which a GPU refuses; seq2seq.g's weights have gradients that are added up in the loop at the
+# bound, and behind it at small extents (docs/language.md), so its training is not compared.
 . "$(dirname "$0")/common.sh"
 unoptimised 20
 fake=${5-} target= level=-O2 bound=5 extents='1 4' names='mnist gpt resnet20'
 hows='--threads 2'
+[ -n "$fake" ] || names="$names lstm"
 if [ -n "$fake" ]; then
   "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' || { not_tested 'extents of examples on a GPU: there is no NVRTC' && exit 77; }
   target='--target=cuda,cpu --arch=sm_80' hows='--device cuda --poison'
@@ -15,6 +17,7 @@ export LD_LIBRARY_PATH="$fake"
 if [ "${GC_TEST_LEVEL-}" = full ]; then
   bound=20 extents='1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20'
   names='chars dcgan gpt gpt2 inception_bn lenet mnist resnet20 resnet50 vae vgg'
+  [ -n "$fake" ] || names="$names lstm seq2seq"
 fi
 
 # sizes NAME BATCH: options that make it small, and its batch this large
@@ -45,6 +48,7 @@ for example in $names; do
   for lets in $extents; do
     run 0 "$gc" "$here/docs/examples/$example.g" $level --target=cpu -D "$batch=$lets" $small -o "$example-exact"
     for one in $wanted; do
+      [ "$example $one" = 'seq2seq train' ] && continue
       "./$example-exact" info "$one" >info.txt 2>/dev/null
       if grep -q "^entry $one (training)" info.txt; then
         compare "$example" "$one" "$(inputs "$one") --no-shuffle --epochs 2 --save OUT.safetensors" safetensors
