@@ -100,9 +100,11 @@ const char *passes_behind_layout(const char *pipeline);
 /* A pipeline with one of the same passes for another precision of products: "f32", "tf32", "bf16".
  */
 const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision);
-REMARK_COMM = 64,
-    REMARK_QUANTIZE = 128,
-    void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */
+/* The same for so many ranks; one or none: the pipeline itself. */
+const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks);
+/* The same for a program that holds the matrices of its products in so many bits. */
+const char *passes_with_quantized(Ctx *c, const char *pipeline, int bits);
+void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */
 /* Syntax and needs only; reports. IR may have been through a part of them. */
 bool passes_check(Ctx *c, const char *pipeline, bool is_ir);
 
