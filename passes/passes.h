@@ -104,6 +104,8 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
 const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks);
 /* The same for a program that holds the matrices of its products in so many bits. */
 const char *passes_with_quantized(Ctx *c, const char *pipeline, int bits);
+/* Leaves out the entries that train, as they change what is quantized; an error where all do. */
+bool passes_leave_out_training(Module *m);
 void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */
 /* Syntax and needs only; reports. IR may have been through a part of them. */
 bool passes_check(Ctx *c, const char *pipeline, bool is_ir);
