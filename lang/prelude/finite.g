@@ -2,7 +2,7 @@
 
 # false for NaN, inf and -inf; true for integers and bools
 def isfinite(x) {
-  number = x if known(x) else prod(x, axis = [])   # of no axes: bools become integers
+  number = x if known(x) else prod(x, axis = [])  # of no axes: bools become integers
   return number - number == 0
 }
 

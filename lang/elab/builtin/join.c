@@ -1,6 +1,6 @@
 /* Built-in functions that join tensors along an axis and take them apart: concat, stack, split.
-   Contract: numpy's rules. Along a bounded axis parts are multiples of its extent, so that their sum
-   is a dim; ir/op/move_rows.c moves them. */
+   Contract: numpy's rules. Along a bounded axis parts are multiples of its extent, so that their
+   sum is a dim; ir/op/move_rows.c moves them. */
 #include "lang/elab/builtin/builtin.h"
 
 /* The tensors of a list with one dtype, as arithmetic would give them. */
