@@ -10,15 +10,40 @@
    they are: every rank runs them whole. */
 #include "passes/distribute/distribute_impl.h"
 
-/* The batch is the first axis of the first input that has a bounded one, or of the first input. */
+static bool is_inner(const Entry *e, const Extent *extent) {
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    const Type *t = value_type(e, e->body->args.at[i]);
+    for (int k = 1; k < t->rank; k++)
+      if (type_extent(t, k) == extent) return true;
+  }
+  return false;
+}
+
+/* The batch is the first axis of the first input that has a bounded one there which is no inner
+   axis of any, or of the first input: the same that programs find (runtime/data/dataset.c). */
 static const Type *batch_of(const Entry *e) {
   const Type *first = NULL;
   for (uint32_t i = 0; i < e->body->args.n; i++) {
     const Type *t = value_type(e, e->body->args.at[i]);
-    if (t->rank > 0 && type_extent(t, 0)) return t;
+    if (t->rank > 0 && type_extent(t, 0) && !is_inner(e, type_extent(t, 0))) return t;
     if (t->rank > 0 && !first) first = t;
   }
   return first;
+}
+
+/* Programs know an input that has no rows of the batch by its first axis. */
+static bool tells_inputs_apart(const Entry *e, int64_t batch, const Extent *extent, int ranks) {
+  for (uint32_t i = 0; i < e->body->args.n && !extent; i++) {
+    const Value *v = value_at(e, e->body->args.at[i]);
+    if (v->type->rank == 0 || v->type->dim[0] != batch / ranks) continue;
+    diag(
+        e->module->ctx, SEV_ERROR, e->loc,
+        "the input %s of the entry %s has %lld rows, as the share of each of %d ranks in the batch",
+        v->name, e->name, (long long)v->type->dim[0], ranks);
+    diag(e->module->ctx, SEV_HINT, (Loc){0}, "take another batch, or another number of ranks");
+    return false;
+  }
+  return true;
 }
 
 static bool returns_rows(const Distribution *d) {
@@ -64,6 +89,7 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks) {
   }
   Distribution d = placements_of(r->scratch, e, batch, extent, ranks);
   if (!e->training && returns_rows(&d)) return true;
+  if (!tells_inputs_apart(e, batch, extent, ranks)) return false;
   if (!distribute_build(&d, e)) return false;
   report(r, e);
   r->changes++;

@@ -144,5 +144,22 @@ says 2 "--ranks takes a number" "$gc" net.g --data-parallel=mpi --ranks=0 -o nev
 says 2 'one stream' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
 says 2 'for executables' "$gc" net.g --data-parallel=mpi --ranks=2 --emit=lib -o libnever.so
 says 2 'for the target cpu' "$gc" net.g --data-parallel=mpi --ranks=2 --target=cuda -o never
+cat >share.g <<'END'
+entry train(x : f32[8, 3], t : f32[4, 3]) {
+  loss = mean(linear(x, 3) ** 2) + mean(t ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+says 1 'the input t of the entry train has 4 rows, as the share of each of 2 ranks' "$gc" share.g --data-parallel=mpi --ranks=2 -o never
+cat >inner.g <<'END'
+entry train(pos : f32[t <= 6, 3], x : f32[n <= 8, t]) {
+  loss = mean(linear(x @ pos, 3) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+run 0 "$gc" inner.g --data-parallel=mpi --ranks=2 --emit=ir -o inner.ir
+holds inner.ir 'x : f32[n<=4,t<=6]'
 absent never libnever.so
 finish
