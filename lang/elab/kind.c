@@ -109,13 +109,19 @@ static bool match_int(Elab *e, Subject p, Val *v, int64_t min) {
   return true;
 }
 
-/* The dims of a new tensor may be extents. */
-static bool match_dims(Elab *e, Subject p, Val *v) {
+/* The dims of a new tensor may be extents. failed: one is a number of the run that is no dim, and
+   an error was reported. */
+static bool match_dims(Elab *e, Subject p, const Val *v, bool *failed) {
+  *failed = false;
   if (v->kind != VAL_LIST) return false;
   bool any = false;
   for (int i = 0; i < v->list->n; i++) {
     Val x = v->list->at[i];
-    if (x.kind == VAL_EXTENT && !x.extent.axis) (void)val_is_known(e, x, what(e, p), NULL, p.loc);
+    if (x.kind == VAL_EXTENT && !x.extent.axis)
+      *failed = !val_is_known(e, x, what(e, p),
+                              "a dim is an extent, or a product of extents and integers below 2^31",
+                              p.loc);
+    if (*failed) return false;
     any |= x.kind == VAL_EXTENT;
     if (x.kind != VAL_EXTENT && !is_int(x, -1)) return false;
   }
@@ -124,7 +130,9 @@ static bool match_dims(Elab *e, Subject p, Val *v) {
 
 static bool match_ints(Elab *e, Subject p, Val *v, int64_t min) {
   bool dims = p.t->kind == ARG_SHAPE || strcmp(p.name, "shape") == 0;
-  if (dims && match_dims(e, p, v)) return true;
+  bool failed = false;
+  if (dims && match_dims(e, p, v, &failed)) return true;
+  if (failed) return false;
   bool all = v->kind == VAL_LIST;
   for (int i = 0; all && i < v->list->n; i++) all = is_int(v->list->at[i], min);
   if (all) return true;

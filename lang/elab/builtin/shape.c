@@ -51,11 +51,12 @@ Val builtin_reshape(BuiltinCall *s) {
     else if (__builtin_mul_overflow(known, dim[i], &known))
       return too_large(s);
   }
-  if (open >= 0 && numel % known == 0)
-    dim[open] = rest && numel / known % rest->bound == 0
-                    ? axis_of_extent(rest, numel / known / rest->bound)
-                    : numel / known;
-  else if (open >= 0 || known != numel) {
+  if (open >= 0 && numel % known == 0) {
+    const bool bounded = rest && numel / known % rest->bound == 0;
+    const int64_t left = bounded ? numel / known / rest->bound : numel / known;
+    if (bounded && left > INT32_MAX) return too_large(s);
+    dim[open] = bounded ? axis_of_extent(rest, left) : left;
+  } else if (open >= 0 || known != numel) {
     elab_error(e, arg_loc(s, "shape"), "%s with %lld elements cannot become %s%s", val_str(e, x),
                (long long)numel, shape_text(e, dim, n),
                open < 0 ? intern_printf(e->c, " with %lld", (long long)known) : "");
