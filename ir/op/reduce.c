@@ -76,20 +76,21 @@ static void grad_extreme(GradCtx *g, const Op *op, ValueId dy) {
 void grad_reduce_max(GradCtx *g, const Op *op, ValueId dy) { grad_extreme(g, op, dy); }
 void grad_reduce_min(GradCtx *g, const Op *op, ValueId dy) { grad_extreme(g, op, dy); }
 
-/* x [R, N] moved by s along its last axis, forth or back, with ones where nothing comes from. */
+/* x moved by s along its last axis, forth or back, with ones where nothing comes from. */
 static ValueId shift(GradCtx *g, ValueId x, int64_t s, bool forth) {
   Ctx *c = g->e->module->ctx;
   const Type *t = value_type(g->e, x);
-  const Ints *zeros = intern_ints(c, (int64_t[2]){0, 0}, 2);
-  const Ints *by = intern_ints(c, (int64_t[2]){0, s}, 2);
-  Attr cut[MAX_ATTRS] = {[AT_STARTS].ints = forth ? zeros : by,
-                         [AT_STEPS].ints = intern_ints(c, (int64_t[2]){1, 1}, 2)};
+  int last = t->rank - 1;
+  int64_t *by = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank);
+  for (int i = 0; i < t->rank; i++) by[i] = 0;
+  const Ints *zeros = intern_ints(c, by, t->rank);
+  by[last] = s;
+  const Ints *moved = intern_ints(c, by, t->rank);
   Attr pad[MAX_ATTRS] = {[AT_VALUE].f = 1,
-                         [AT_LO].ints = forth ? by : zeros,
-                         [AT_HI].ints = forth ? zeros : by,
+                         [AT_LO].ints = forth ? moved : zeros,
+                         [AT_HI].ints = forth ? zeros : moved,
                          [AT_INTERIOR].ints = zeros};
-  const Type *part = type_get(c, t->dtype, 2, (int64_t[2]){type_axis(t, 0), t->dim[1] - s});
-  ValueId rest = build(g->b, OP_SLICE, &x, 1, cut, part);
+  ValueId rest = build_slice(g->b, x, last, forth ? 0 : s, t->dim[last] - s);
   return build(g->b, OP_PAD, &rest, 1, pad, NULL);
 }
 
@@ -107,17 +108,16 @@ void grad_prod(GradCtx *g, const Op *op, ValueId dy) {
   ValueId x = op->operands[0];
   const Type *t = value_type(g->e, x);
   const Ints *axes = op->attr[AT_AXES].ints;
-  /* the reduced axes last, as one */
+  /* The reduced axes last, as one. The others before it, likewise; bounded ones stay as they are.
+   */
   int64_t *perm = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
   int64_t *back = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
   int64_t rows = 1, n = 1;
-  const Extent *extent = NULL;
   int kept = 0, dropped = t->rank - ints_n(axes);
   for (int i = 0, k = 0; i < t->rank; i++) {
     bool drop = k < ints_n(axes) && axes->at[k] == i;
     k += drop;
     *(drop ? &n : &rows) *= t->dim[i];
-    if (type_extent(t, i)) extent = type_extent(t, i); /* of one that is kept */
     back[i] = drop ? dropped++ : kept++;
     perm[back[i]] = i;
   }
@@ -125,8 +125,12 @@ void grad_prod(GradCtx *g, const Op *op, ValueId dy) {
   if (n > 1 && rows > 0) {
     ValueId moved = build_transpose(g->b, x, perm);
     const Type *order = value_type(g->e, moved);
-    int64_t dim[2] = {extent ? axis_of_extent(extent, rows / extent->bound) : rows, n};
-    ValueId flat = build_reshape(g->b, moved, type_get(c, t->dtype, 2, dim));
+    int64_t *dim = ARENA_ARRAY(g->e->module->arena, int64_t, kept + 2);
+    int before = order->extent ? kept : 1;
+    dim[0] = rows;
+    for (int i = 0; order->extent && i < kept; i++) dim[i] = type_axis(order, i);
+    dim[before] = n;
+    ValueId flat = build_reshape(g->b, moved, type_get(c, t->dtype, before + 1, dim));
     ValueId others =
         build2(g->b, OP_MUL, products_beside(g, flat, n, true), products_beside(g, flat, n, false));
     others = build_transpose(g->b, build_reshape(g->b, others, order), back);

@@ -89,7 +89,7 @@ def text(id : u8[b, t]) {
 entry train(id : u8[n <= 5, t <= 40], label : u8[n, t]) {
   logits = text(id) as lm
   keep = f32(label < 5)
-  loss = sum(xent(logits, label) * keep) / sum(keep) + 0.1 * mean(logits ** 2)
+  loss = sum(xent(logits, label) * keep) / sum(keep) + 0.1 * mean(logits ** 2) + mean(prod(tanh(logits), axis = 2))
   minimize loss with adamw(0.01, clip = 1)
   return loss, accuracy = mean(argmax(logits) == label)
 }
