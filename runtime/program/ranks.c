@@ -15,12 +15,13 @@ static int ranks_of(const GcProgram *p) {
   return ranks;
 }
 
-/* What the others do not: print and write. */
+/* What the others do not: print and write. All ranks know the file of --save, by which
+   validation_resume decides whether the best figure counts. */
 static void be_silent(Options *o) {
   static const int writes[] = {OPT_SAVE, OPT_CHECKPOINT, OPT_LOG, OPT_PLOT, OPT_PROFILE};
   for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
     o->given[writes[i]] = false;
-    o->text[writes[i]] = NULL;
+    if (writes[i] != OPT_SAVE) o->text[writes[i]] = NULL;
   }
   for (int i = 0; i < o->entry->noutputs; i++) o->outputs[i].save = NULL;
   o->given[OPT_QUIET] = true;

@@ -163,9 +163,9 @@ static bool is_better(const Validation *h, double now) {
   return isnan(h->best) || (h->metric.falls ? now < h->best : now > h->best);
 }
 
-/* The best weights are written at once: what comes next may fail. */
+/* The best weights are written at once: what comes next may fail. One rank has --save. */
 static bool keep_best(Command *cmd) {
-  if (!cmd->options.given[OPT_SAVEBEST]) return true;
+  if (!cmd->options.given[OPT_SAVEBEST] || !cmd->options.given[OPT_SAVE]) return true;
   const Globals w = session_globals(&cmd->session);
   Err e = {0};
   if (!session_download(&cmd->session, &e) ||
@@ -220,7 +220,7 @@ static bool holds_something(const char *path) {
 
 void validation_resume(Command *cmd, const char *was, const char *now) {
   Validation *h = &cmd->validation;
-  const char *from = cmd->options.text[OPT_RESUME];
+  const char *from = cmd->options.text[OPT_RESUME], *best = cmd->options.text[OPT_SAVE];
   bool keeps = cmd->options.given[OPT_SAVEBEST], other = strcmp(was, now) != 0;
   if (!h->entry) return;
   if (other) {
@@ -228,17 +228,17 @@ void validation_resume(Command *cmd, const char *was, const char *now) {
       note(cmd, "%s: its best figure is of another metric (%s, here %s); the best begins anew",
            from, was, now);
     h->waited = 0;
-  } else if (keeps && !isnan(h->best) && !holds_something(cmd->save.path)) {
+  } else if (keeps && !isnan(h->best) && !holds_something(best)) {
     note(cmd,
          "%s: has no weights of the best validation, that of step %" PRIu64
          " of %s; the best begins anew",
-         cmd->save.path, h->best_step, from);
+         best, h->best_step, from);
     other = true;
   } else if (keeps && !isnan(h->best)) {
     note(cmd,
          "%s: is taken as the weights of the best validation so far, that of step %" PRIu64
          " of %s",
-         cmd->save.path, h->best_step, from);
+         best, h->best_step, from);
   }
   if (other) h->best = NAN, h->best_step = 0;
 }

@@ -91,6 +91,15 @@ through() { # through MPICC MPIRUN
   # shellcheck disable=SC2086
   run 0 $mpirun -n 4 ./net-n $net --epochs 2 --seed 5 --resume half.safetensors --save resumed.safetensors
   same net-n.safetensors resumed.safetensors "$1: resumed"
+  # the best weights of a validation, and the end that it decides, are those of one process
+  best='--epochs 4 --seed 5 --validate test --validate.x x.npy --validate.label label.npy --save-best --patience 2'
+  # shellcheck disable=SC2086
+  run 0 ./net-1 $net $best --save best-1.safetensors --checkpoint best-1.st
+  # shellcheck disable=SC2086
+  run 0 $mpirun -n 4 ./net-n $net $best --save best-n.safetensors --checkpoint best-n.st --timeout 9
+  near best-1.safetensors best-n.safetensors 1e-5 "$1: the best weights"
+  # shellcheck disable=SC2086
+  run 0 $mpirun -n 4 ./net-n $net ${best#--epochs 4 --seed 5} --epochs 6 --resume best-n.st --save best-n.safetensors --timeout 9
   # every rank runs an entry that returns rows, and one prints them
   run 0 $mpirun -n 4 ./net-n predict --x x.npy --load net-1.safetensors --best many.npy
   run 0 ./net-1 predict --x x.npy --load net-1.safetensors --best one.npy
