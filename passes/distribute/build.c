@@ -15,7 +15,7 @@ typedef struct Build {
   ValueId *map;         /* by old value: what a rank has */
   Made *whole;          /* by old value */
   const Extent *extent; /* of a rank's rows; NULL: they are static */
-  bool done, failed;
+  bool done;
 } Build;
 
 static Ctx *ctx_of(const Build *c) { return c->b->m->ctx; }
@@ -70,16 +70,6 @@ static const Type *blocks_type(const Build *c, const Type *t, Placement p, bool 
 
 static ValueId gather_rows(Build *c, ValueId x, const Type *t, Placement p) {
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 1}};
-  if (c->extent) {
-    if (!c->failed)
-      diag(
-          ctx_of(c), SEV_ERROR, c->b->loc,
-          "data parallelism: an op here needs all rows of the batch, whose extent %s is known only "
-          "at run time",
-          c->extent->name);
-    c->failed = true;
-    return build_const_int(c->b, part_type(c, t, (Placement){.kind = REPLICATED}), 0);
-  }
   x = build_reshape(c->b, x, blocks_type(c, t, p, true));
   x = build(c->b, OP_ALL_GATHER, &x, 1, attr, blocks_type(c, t, p, false));
   return build_reshape(c->b, x, t);
@@ -185,6 +175,13 @@ static void emit_op(Build *c, const Op *op) {
     return;
   }
   ValueId v = op->results[0];
+  bool rows =
+      get[0].kind == REPLICATED && c->d->at[v].kind == SHARDED; /* of what is the same on all */
+  ValueId leaf = rows ? small_leaf(c, v, c->d->at[v]) : NO_ID;
+  if (leaf != NO_ID) {
+    c->map[v] = leaf;
+    return;
+  }
   const Type *t = part_type(c, value_type(c->old, v), get[0]);
   if (op->kind == OP_DROPOUT && get[0].kind == SHARDED)
     attr[AT_ROW_ELEMENTS].i = t->numel / part_rows(c->d);
@@ -194,7 +191,9 @@ static void emit_op(Build *c, const Op *op) {
   }
   c->b->name = value_at(c->old, v)->name;
   bool typed = op_info[op->kind].flags & OPF_TYPED;
-  c->map[v] = reduced(c, v, build(c->b, op->kind, x, n, attr, typed ? t : NULL), get[0]);
+  ValueId made = build(c->b, op->kind, x, n, attr, typed ? t : NULL);
+  c->map[v] =
+      rows ? own_rows(c, made, value_type(c->old, v), c->d->at[v]) : reduced(c, v, made, get[0]);
 }
 
 /* ---- loops ---- */
@@ -295,7 +294,7 @@ static void distribute_op(Builder *b, const Entry *old, const Op *op, ValueId *m
   emit_block(c, old->body);
 }
 
-bool distribute_build(const Distribution *d, Entry *e) {
+void distribute_build(const Distribution *d, Entry *e) {
   const Entry before = *e;
   Distribution own = *d;
   own.e = &before;
@@ -304,5 +303,4 @@ bool distribute_build(const Distribution *d, Entry *e) {
   if (d->extent) c.extent = extent_get(e->module->ctx, d->extent->name, part_rows(d));
   entry_rebuild(e, distribute_op, &c, true, true);
   e->ranks = d->ranks;
-  return !c.failed;
 }

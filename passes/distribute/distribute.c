@@ -71,7 +71,7 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks) {
   const Type *t = batch_of(e);
   int64_t batch = t ? t->dim[0] : 0;
   const Extent *extent = t ? type_extent(t, 0) : NULL;
-  bool splits = extent ? extent->bound == batch && batch > ranks : batch > 0 && batch % ranks == 0;
+  bool splits = batch > 0 && batch % ranks == 0 && (!extent || extent->bound == batch);
   if (e->ranks || (!e->training && !splits)) return true;
   if (!t) {
     diag(c, SEV_ERROR, e->loc, "the entry %s has no input with a batch to split among %d ranks",
@@ -81,16 +81,25 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks) {
   if (!splits) {
     diag(c, SEV_ERROR, e->loc, "the batch of %s%lld of the entry %s cannot be split among %d ranks",
          extent ? "at most " : "", (long long)batch, e->name, ranks);
-    diag(c, SEV_HINT, (Loc){0},
-         extent ? "each rank has rows: take a batch of more than %d"
-                : "ranks have equal shares: take a batch that is a multiple of %d",
+    diag(c, SEV_HINT, (Loc){0}, "ranks have equal shares: take a batch that is a multiple of %d",
          ranks);
     return false;
   }
   Distribution d = placements_of(r->scratch, e, batch, extent, ranks);
   if (!e->training && returns_rows(&d)) return true;
   if (!tells_inputs_apart(e, batch, extent, ranks)) return false;
-  if (!distribute_build(&d, e)) return false;
+  const Op *refused = placements_refused(&d);
+  if (refused && !e->training) return true;
+  if (refused) {
+    diag(c, SEV_ERROR, refused->loc,
+         "data parallelism: %s needs all rows of the batch, whose extent %s is known only at run "
+         "time",
+         op_info[refused->kind].name, extent->name);
+    diag(c, SEV_HINT, (Loc){0}, "a static batch is gathered: write %lld in place of %s <= %lld",
+         (long long)extent->bound, extent->name, (long long)extent->bound);
+    return false;
+  }
+  distribute_build(&d, e);
   report(r, e);
   r->changes++;
   return true;

@@ -45,7 +45,10 @@ Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent
 Placement placement_slice(Placement stack);
 Placement placement_stack(Placement slice);
 
-/* Builds the entry that every rank runs. False after a diagnostic: an op needs all rows of a batch
-   whose extent is known at run time. */
-bool distribute_build(const Distribution *d, Entry *e);
+/* The first op that needs all rows of a batch whose extent is known only at run time; NULL: none
+   does, as of a static batch. */
+const Op *placements_refused(Distribution *d);
+
+/* Builds the entry that every rank runs; no op is refused. */
+void distribute_build(const Distribution *d, Entry *e);
 #endif

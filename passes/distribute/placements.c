@@ -26,6 +26,13 @@ static void place(Distribution *d, ValueId v, Placement p) {
   d->at[v] = p.kind == PARTIAL && d->reduce[v] ? replicated : p;
 }
 
+/* The first axis that the extent of the batch bounds, or -1. */
+static int batch_axis(const Distribution *d, const Type *t) {
+  for (int i = 0; d->extent && i < t->rank; i++)
+    if (type_extent(t, i) == d->extent) return i;
+  return -1;
+}
+
 static void place_plain(Distribution *d, const Op *op) {
   Placement *have = ARENA_ARRAY(d->a, Placement, op->noperands + 1);
   Placement *want = ARENA_ARRAY(d->a, Placement, op->noperands + 1);
@@ -34,7 +41,13 @@ static void place_plain(Distribution *d, const Op *op) {
   placement_rule(d, op, have, want, get);
   if (op->kind == OP_EXTENT && d->extent && op->attr[AT_NAME].str == d->extent->name)
     get[0] = partial;
-  for (int i = 0; i < op->nresults; i++) place(d, op->results[i], get[i]);
+  for (int i = 0; i < op->nresults; i++) {
+    ValueId v = op->results[i];
+    int axis = batch_axis(d, value_type(d->e, v));
+    bool rows =
+        op->nresults == 1 && get[i].kind == REPLICATED && axis >= 0; /* a rank has its own alone */
+    place(d, v, rows ? (Placement){SHARDED, axis, 1} : get[i]);
+  }
 }
 
 /* ---- loops ---- */
@@ -169,4 +182,60 @@ Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent
   do place_block(&d, e->body);
   while (reduce_shared(&d, readers) || reduce_early(&d, e->body));
   return d;
+}
+
+/* ---- what cannot be split ---- */
+
+static bool has_factor(const Extent *x, const Extent *y) {
+  for (int i = 0; i < x->nfactors; i++)
+    if (x->factor[i] == y) return true;
+  return false;
+}
+
+/* All that a rank may have of it is its rows, along one axis, of which there are as many as of the
+   batch. */
+static bool fits(const Distribution *d, ValueId v) {
+  const Type *t = value_type(d->e, v);
+  if (d->at[v].kind == SHARDED && type_extent(t, d->at[v].axis) != d->extent) return false;
+  for (int i = 0; i < t->rank; i++) {
+    const Extent *x = type_extent(t, i);
+    if (!x || !has_factor(x, d->extent)) continue;
+    if (x != d->extent || d->at[v].kind != SHARDED || d->at[v].axis != i) return false;
+  }
+  return true;
+}
+
+static bool stays(const Distribution *d, ValueId v, Placement want) {
+  return d->at[v].kind != SHARDED || placement_same(d->at[v], want);
+}
+
+static bool scan_is_refused(const Distribution *d, const Op *scan) {
+  const Op *yield = plan_yield(d->e, scan);
+  for (int i = 0; i < scan->noperands; i++) {
+    Placement arg = d->at[scan->blocks[0]->args.at[i + 1]];
+    bool carry = i < scan_carries(scan);
+    if (!stays(d, scan->operands[i], carry ? arg : placement_stack(arg))) return true;
+    if (carry && !stays(d, yield->operands[i], arg)) return true;
+  }
+  return false;
+}
+
+static const Op *refused_in(Distribution *d, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(d->e, b->ops.at[i]), *inner = NULL;
+    Placement *want = ARENA_ARRAY(d->a, Placement, op->noperands + 1);
+    for (int k = 0; k < op->nresults; k++)
+      if (!fits(d, op->results[k])) return op;
+    if (op->kind == OP_SCAN && scan_is_refused(d, op)) return op;
+    if (op->kind == OP_SCAN && (inner = refused_in(d, op->blocks[0]))) return inner;
+    if (op->kind == OP_SCAN || op->kind == OP_YIELD) continue;
+    want_of(d, op, want);
+    for (int k = 0; k < op->noperands; k++)
+      if (!stays(d, op->operands[k], want[k])) return op;
+  }
+  return NULL;
+}
+
+const Op *placements_refused(Distribution *d) {
+  return d->extent ? refused_in(d, d->e->body) : NULL;
 }

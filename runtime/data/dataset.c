@@ -59,6 +59,8 @@ static bool agree(Dataset *d, bool whole, Err *e) {
   if (d->batches == 0) {
     err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
             d->rows, d->batch);
+    if (shorter && d->rows && d->rows < d->ranks)
+      return err_hint(e, "each of %" PRIu64 " ranks takes a row at least", d->ranks);
     if (shorter && d->rows)
       return err_hint(e,
                       "--drop-last leaves the only batch out: give more rows, or no --drop-last");

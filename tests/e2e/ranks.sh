@@ -37,6 +37,18 @@ entry train(x : f32[N, 6, 5], t : f32[N, 3]) {
   return loss
 }
 END
+# what is made of the extent alone has its rows, too
+cat >made.g <<'END'
+entry train(x : f32[n <= 8, 2]) {
+  p = linear(x, 1) as a
+  w = f32(iota(n) + 1)
+  table = normal(shape = [8, 1])
+  loss = (sum(p[:, 0] ** 2 * w) + sum((p - table[:n]) ** 2)) / sum(ones([n])) + mean(where(iota(n) < 2, 5.0, 1.0)) +
+         sum(normal(shape = [n]) * p[:, 0])
+  minimize loss with sgd(0.01)
+  return loss
+}
+END
 "$mkdata" npy f32 21,64 3 x.npy && "$mkdata" npy u8 21 4 label.npy || fail 'no data could be made'
 "$mkdata" npy f32 12,6,5 5 s.npy && "$mkdata" npy f32 12,3 6 t.npy || fail 'no data could be made'
 net='train --x x.npy --label label.npy'
@@ -58,6 +70,9 @@ figures() { awk -F, '{ printf "%s,%s", $1, $2; for (i = 3; i < NF; i++) printf "
 
 run 0 "$gc" net.g --target=cpu -o net-1
 run 0 "$gc" loop.g --target=cpu -o loop-1
+"$mkdata" npy f32 13,2 8 m.npy || fail 'no data could be made'
+run 0 "$gc" made.g --target=cpu -o made-1
+run 0 ./made-1 train --x m.npy --epochs 2 --no-shuffle --save made-1.safetensors
 # shellcheck disable=SC2086
 run 0 ./net-1 $net --epochs 2 --seed 5 --save net-1.safetensors --log net-1.csv
 run 0 ./loop-1 train --x s.npy --t t.npy --epochs 2 --save loop-1.safetensors
@@ -85,6 +100,10 @@ through() { # through MPICC MPIRUN
     awk '/^loss = / { printf "%.4g\n", $3 }' out.txt >many.txt
     same one.txt many.txt "$1, $n ranks: an entry that tests"
   done
+  run 0 "$gc" made.g --data-parallel=mpi --ranks=4 -o made-n
+  rm -f made-n.safetensors
+  run 0 $mpirun -n 4 ./made-n train --x m.npy --epochs 2 --no-shuffle --save made-n.safetensors
+  near made-1.safetensors made-n.safetensors 1e-6 "$1, 4 ranks, values of the extent"
   # a checkpoint of one rank goes on in four
   # shellcheck disable=SC2086
   run 0 $mpirun -n 4 ./net-n $net --steps 2 --seed 5 --checkpoint half.safetensors
@@ -145,6 +164,18 @@ done
 [ -z "$tested" ] && [ -n "${GC_NO_SKIP-}" ] && exit 1
 
 # ---- before anything runs ----
+cat >pairs.g <<'END'
+entry train(x : f32[n <= 6, 2]) {
+  p = linear(x, 1) as a
+  loss = mean(xent(p @ p', iota(n)))
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+says 1 'needs all rows of the batch, whose extent n is known only at run time' "$gc" pairs.g --data-parallel=mpi --ranks=2 -o never
+sed 's/table = .*/param table : f32[8, 1] = normal()/' made.g >rows.g
+says 1 'needs all rows of the batch, whose extent n is known only at run time' "$gc" rows.g --data-parallel=mpi --ranks=2 -o never
+says 1 'the batch of at most 8 of the entry train cannot be split among 3 ranks' "$gc" net.g --data-parallel=mpi --ranks=3 -o never
 says 3 "'./no-mpicc -show' does not say how MPI is linked" env MPICC=./no-mpicc "$gc" net.g --data-parallel=mpi --ranks=2 -o never
 says 1 'the batch of 4 of the entry train cannot be split among 3 ranks' "$gc" loop.g --data-parallel=mpi --ranks=3 -o never
 says 2 '--data-parallel needs the number of processes' "$gc" net.g --data-parallel=mpi -o never
