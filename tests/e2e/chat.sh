@@ -110,7 +110,7 @@ python3 model.py default || fail 'Python'
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat'
 same got.txt want.txt 'the greedy text'
 # one token at a time, and from the weights in the program
-run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D S=96 --tokens -o one
+run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=1 -D S=96 --tokens -o one
 ./one chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat, P = 1'
 same got.txt want.txt 'the greedy text, read one token at a time'
 # longer texts than in training: the angles of positions are others

@@ -21,6 +21,7 @@ cat >wanted.txt <<'END_F'
 ./lib/gc/libgcimages.a
 ./lib/gc/libgcrt.a
 ./lib/gc/libgctokens.a
+./lib/gc/mpi.c
 ./share/bash-completion/completions/graph-compiler
 ./share/fish/vendor_completions.d/graph-compiler.fish
 ./share/gc/gc.tmLanguage.json

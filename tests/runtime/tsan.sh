@@ -22,7 +22,7 @@ if ! "$cc" -fsanitize=thread none.c -o none 2>/dev/null || ! ./none; then
   echo "NOT TESTED: $cc has no ThreadSanitizer that runs here"
   exit 77
 fi
-find "$here/runtime" -name '*.c' ! -name main.c ! -path "$here/runtime/images/*" >sources.txt
+find "$here/runtime" -name '*.c' ! -name main.c ! -path "$here/runtime/images/*" ! -path "$here/runtime/comm/*" >sources.txt
 mkdir parts
 { cat sources.txt; echo "$here/tests/runtime/tsan.c"; } | while read -r file; do # files of two rooms may have one name
   # shellcheck disable=SC2086
