@@ -37,10 +37,23 @@ static void print_id(Gen *g, const Group *gr, Text *x, const Gather *s, const ch
   text_close(x, "}");
 }
 
+/* The loop over the pieces of a row, if there are several: piece r begins at the text returned. */
+static const char *open_pieces(Text *x, const RowPieces *p) {
+  if (strcmp(p->n, "1") == 0) return p->at;
+  text_open(x, "for (long r = 0; r < %s; r++) {", p->n);
+  text_line(x, "const long piece = %s;", p->at);
+  return "piece";
+}
+
+static void close_pieces(Text *x, const RowPieces *p) {
+  if (strcmp(p->n, "1") != 0) text_close(x, "}");
+}
+
 static void print_gather(Gen *g, const Group *gr) {
   const Gather s = gather_of(gr);
   const Type *ids = s.ids;
-  uint64_t bytes = (uint64_t)s.row * (uint64_t)dtype_size(s.table->dtype);
+  int size = dtype_size(s.table->dtype);
+  uint64_t bytes = (uint64_t)s.row * (uint64_t)size;
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   const char *all = dims_text(g, gr->e, ids, 0, ids->rank);
@@ -52,10 +65,17 @@ static void print_gather(Gen *g, const Group *gr) {
   const char *at = "id";
   if (s.tables > 1)
     at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
+  const RowPieces p = row_pieces(g, gr, &s);
+  const char *piece = open_pieces(&k->text, &p), *plus = "";
+  if (strcmp(piece, "0") != 0) plus = arena_printf(g->a, " + %s * %d", piece, size);
+  const char *moved = text_is_number(p.each)
+                          ? arena_printf(g->a, "%llu", (unsigned long long)bytes)
+                          : arena_printf(g->a, "(size_t)(%s * %d)", p.each, size);
   text_line(&k->text,
-            "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in%d + %s * %lluL, %llu);",
-            (unsigned long long)bytes, s.table_arg, at, (unsigned long long)bytes,
-            (unsigned long long)bytes);
+            "__builtin_memcpy((char *)out0 + i * %lluL%s, (const char *)in%d + %s * %lluL%s, %s);",
+            (unsigned long long)bytes, plus, s.table_arg, at, (unsigned long long)bytes, plus,
+            moved);
+  close_pieces(&k->text, &p);
   text_close(&k->text, "}");
   if (k->units > 1) {
     kernel_split_in(k, gr, s.ids_arg, 1, 0, ids->bytes);
@@ -98,10 +118,14 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   print_id(g, gr, x, &s, "continue;");
   if (s.tables <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
   text_line(x, "GC_BRANCH;");
-  text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[%s * %lld + j] += %s;",
-            (long long)s.row, at, (long long)s.row,
+  const RowPieces p = row_pieces(g, gr, &s);
+  const char *piece = open_pieces(x, &p), *plus = "";
+  if (strcmp(piece, "0") != 0) plus = arena_printf(g->a, "%s + ", piece);
+  text_line(x, "GC_IVDEP for (long j = 0; j < %s; j++) sum[%s * %lld + %sj] += %s;", p.each, at,
+            (long long)s.row, plus,
             scalar_load(g->a, s.table->dtype, arena_printf(g->a, "in%d", s.table_arg),
-                        intern_printf(g->ctx, "i * %lld + j", (long long)s.row)));
+                        intern_printf(g->ctx, "i * %lld + %sj", (long long)s.row, plus)));
+  close_pieces(x, &p);
   text_close(x, "}");
   if (half && apart) {
     text_open(x, "for (long u = u0; u < u1; u++) {");

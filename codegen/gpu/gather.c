@@ -45,22 +45,43 @@ static const char *threads_text(Gen *g, const Group *gr, const Gather *s, int64_
   return text_is_number(tables) ? NULL : text_product(g->a, tables, integer(g, each));
 }
 
+/* `load` of element j of a row, a factor; 0 where j is behind an extent. */
+static const char *in_row(Gen *g, const Group *gr, const Gather *s, const char *j,
+                          const char *load) {
+  const char *inside = inside_text(g, gr->e, s->inner, j);
+  return inside ? arena_printf(g->a, "(%s ? %s : 0)", inside, load) : load;
+}
+
+/* The axes of a row in units of v elements; those behind the last extent are one. */
+static const Type *in_vectors(Gen *g, const Type *row, int v) {
+  int64_t *axis = ARENA_ARRAY(g->a, int64_t, row->rank + 1);
+  int n = row->rank;
+  int64_t units = 1;
+  for (; n > 0 && !type_extent(row, n - 1); n--) units *= row->dim[n - 1];
+  for (int i = 0; i < n; i++) axis[i] = type_axis(row, i);
+  axis[n] = units / v;
+  return type_get(g->ctx, row->dtype, n + 1, axis);
+}
+
 static void gather(Gen *g, const Group *gr) {
   const Gather s = gather_of(gr);
   const Type *ids = s.ids, *out = s.out;
   long long rows = s.rows;
+  const Type *row = in_vectors(g, s.inner, 1);
   int v = 16 / dtype_size(out->dtype);
-  while (v > 1 && s.row % v) v /= 2;
+  while (v > 1 && row->dim[row->rank - 1] % v) v /= 2;
+  row = in_vectors(g, s.inner, v);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
-  int64_t parts = s.row / v;
   const char *count = dims_text(g, gr->e, ids, 0, ids->rank); /* none behind an extent is read */
-  if (!text_is_number(count)) count = text_product(g->a, count, integer(g, parts));
-  cuda_threads_of(g, k, ids->numel * parts, text_is_number(count) ? NULL : count, "t");
-  const char *u = arena_printf(g->a, "(t / %lld)", (long long)parts);
+  const char *parts = dims_text(g, gr->e, row, 0, row->rank);
+  if (!text_is_number(count) || !text_is_number(parts)) count = text_product(g->a, count, parts);
+  cuda_threads_of(g, k, ids->numel * row->numel, count, "t");
+  const char *u = arena_printf(g->a, "(t / %s)", parts);
   const char *T = arena_printf(g->a, "Vec<%s, %d>", dtype_storage(out->dtype), v);
-  text_line(x, "const %s i = %s, j = t %% %lld * %d;", g->index,
-            place_text(g, gr->e, ids, 0, ids->rank, u), (long long)parts, v);
+  text_line(x, "const %s i = %s, j = %s * %d;", g->index,
+            place_text(g, gr->e, ids, 0, ids->rank, u),
+            place_text(g, gr->e, row, 0, row->rank, arena_printf(g->a, "(t %% %s)", parts)), v);
   text_line(x, "const int64_t id = (int64_t)%s;",
             scalar_load(g->a, ids->dtype, arena_printf(g->a, "in%d", s.ids_arg), "i"));
   text_line(x, "%s x;", T);
@@ -110,6 +131,7 @@ static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
   text_line(x, "const %s from = i0 + __ffs((int)mine) - 1;", g->index);
   const char *load = scalar_load(g->a, s.table->dtype, "in0",
                                  arena_printf(g->a, "from * %lld + j", (long long)row));
+  load = in_row(g, gr, &s, "j", load);
   if (row % WARP)
     text_line(x, "if (j < %lld) sum += %s;", (long long)row, load);
   else
@@ -167,10 +189,12 @@ static void add_rows(Gen *g, const Group *gr, Kernel *k, const Gather *s, int wi
   text_line(x, "#pragma unroll 4");
   text_open(x, "for (int i = starts[0]; i < end; i++) {");
   text_line(x, "const %s from = table * %lld + order[i];", I, n);
-  for (int l = 0; l < width; l++)
-    text_line(x, "sum[%d] += %s;", l,
-              scalar_load(g->a, s->table->dtype, "in0",
-                          arena_printf(g->a, "from * %lld + j + %lld", row, l * part)));
+  for (int l = 0; l < width; l++) {
+    const char *at = arena_printf(g->a, "j + %lld", l * part);
+    const char *load =
+        scalar_load(g->a, s->table->dtype, "in0", arena_printf(g->a, "from * %lld + %s", row, at));
+    text_line(x, "sum[%d] += %s;", l, in_row(g, gr, s, arena_printf(g->a, "(%s)", at), load));
+  }
   text_close(x, "}");
   for (int l = 0; l < width; l++)
     text_line(x, "out0[own * %lld + j + %lld] = %s;", row, l * part,

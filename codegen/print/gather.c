@@ -1,5 +1,6 @@
 /* The operands of ops whose addresses come from data; see gather.h. */
 #include "codegen/print/gather.h"
+#include "codegen/program/extent.h"
 
 static const Type *operand(const Group *gr, int i, int *arg) {
   *arg = group_arg(gr, gr->root->operands[i]);
@@ -20,7 +21,26 @@ Gather gather_of(const Group *gr) {
     s.row = s.out->numel ? s.out->numel / s.tables / s.rows : 0;
   else
     s.row = s.ids->numel ? s.out->numel / s.ids->numel : 0;
+  const Type *out = s.out;
+  int lead = grad ? batch + 1 : s.ids->rank;
+  int64_t *axis = ARENA_ARRAY(gr->e->module->arena, int64_t, out->rank + 1);
+  for (int i = lead; i < out->rank; i++) axis[i - lead] = type_axis(out, i);
+  s.inner = type_get(gr->e->module->ctx, out->dtype, out->rank - lead, axis);
   return s;
+}
+
+RowPieces row_pieces(Gen *g, const Group *gr, const Gather *s) {
+  const Type *row = s->inner;
+  int last = row->rank - 1;
+  int64_t piece = 1;
+  while (last >= 0 && !type_extent(row, last)) last--;
+  if (last < 0) return (RowPieces){"1", arena_printf(g->a, "%lld", (long long)s->row), "0"};
+  for (int i = last; i < row->rank; i++) piece *= row->dim[i];
+  const char *each = dims_text(g, gr->e, row, last, row->rank);
+  const char *n = dims_text(g, gr->e, row, 0, last);
+  if (strcmp(n, "1") == 0) return (RowPieces){"1", each, "0"};
+  const char *at = place_text(g, gr->e, row, 0, last, "r");
+  return (RowPieces){n, each, text_product(g->a, at, arena_printf(g->a, "%lld", (long long)piece))};
 }
 
 Update update_of(const Group *gr) {

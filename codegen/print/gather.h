@@ -10,9 +10,17 @@ typedef struct Gather {
   int64_t tables;    /* that follow each other: one for each element of the batch axes */
   int64_t ids_each;  /* ids of a table */
   int64_t rows, row; /* rows of a table; elements of a row */
+  const Type *inner; /* the axes of a row */
 } Gather;
 
 Gather gather_of(const Group *gr);
+
+/* What a run has of a row: `n` pieces of `each` elements side by side, piece `r` from `at` on. */
+typedef struct RowPieces {
+  const char *n, *each, *at; /* factors; n is "1" where it is one piece */
+} RowPieces;
+
+RowPieces row_pieces(Gen *g, const Group *gr, const Gather *s);
 
 /* y is written into x at `start` along an axis. */
 typedef struct Update {

@@ -241,7 +241,7 @@ static const Type *updates(const ShapeIn *in, const Type *y) {
   return y;
 }
 
-/* Rows of a table are moved whole, at their bounds. The first operand is the table, or the
+/* Rows of a table are moved. The first operand is the table, or the
    gradients of the rows by id; the extent of a table of gradients is given with the type, if it has
    one. */
 static const Type *rows_by_id(const ShapeIn *in, const Type *y, bool grad) {
