@@ -156,7 +156,7 @@ static bool agree(uint32_t *edge, uint32_t symbol, bool *new) {
 
 /* A token that no merge makes is a symbol; one that merges make differently, or that is a symbol,
    too, has no known edges, and words are not cut. */
-static bool find_joins(Model *m) {
+static bool find_joins(const Tree *t, Model *m) {
   Bpe *b = &m->bpe;
   Edges x = {malloc((m->vocab.n + 1) * sizeof(uint32_t)),
              malloc((m->vocab.n + 1) * sizeof(uint32_t))};
@@ -176,10 +176,10 @@ static bool find_joins(Model *m) {
       if (p->key == UINT64_MAX) continue;
       uint32_t left = (uint32_t)(p->key >> 32), right = (uint32_t)p->key;
       if (x.first[left] == NO_TOKEN || x.last[right] == NO_TOKEN) continue;
-      Slice t = vocab_token(&m->vocab, p->id);
+      Slice token = vocab_token(&m->vocab, p->id);
       uint64_t one = 0;
-      utf8_next(t, &one);
-      b->cuts = one < t.n && agree(&x.first[p->id], x.first[left], &new) &&
+      utf8_next(token, &one);
+      b->cuts = one < token.n && agree(&x.first[p->id], x.first[left], &new) &&
                 agree(&x.last[p->id], x.last[right], &new);
     }
   }
@@ -194,7 +194,7 @@ static bool find_joins(Model *m) {
   }
   free(x.first);
   free(x.last);
-  return ok || err_set(m->e, EXIT_ENV, "no memory for the merges of the tokenizer");
+  return ok || err_set(t->e, EXIT_ENV, "%s: no memory for the merges", t->path);
 }
 
 /* "a b", or ["a", "b"]. */
@@ -264,7 +264,7 @@ bool bpe_read(const Tree *t, const TreeNode *node, Model *m) {
   }
   if (merges->kind != TREE_LIST) return tree_fail(t, node, "the model has no list of merges");
   model_bytes(m, b->bytes);
-  return read_merges(t, merges, m) && find_joins(m);
+  return read_merges(t, merges, m) && find_joins(t, m);
 }
 
 void bpe_free(Bpe *b) {

@@ -17,7 +17,7 @@ static Text *texts_add(Texts *t) {
 }
 
 /* All of them become the first. */
-static bool run_fuse(const Decoder *d, Texts *t) {
+static bool run_fuse(const Decoder *d, Texts *t, Err *e) {
   for (uint64_t i = 1; i < t->n; i++)
     if (!text_add(&t->at[0], t->at[i].s, t->at[i].n)) return false;
   t->n = t->n > 0;
@@ -26,7 +26,7 @@ static bool run_fuse(const Decoder *d, Texts *t) {
 
 /* ---- decoders ---- */
 
-static bool run_bytes(const Decoder *d, Texts *t) {
+static bool run_bytes(const Decoder *d, Texts *t, Err *e) {
   Text all = {0}, *out;
   bool ok = true;
   for (uint64_t i = 0; i < t->n && ok; i++) {
@@ -56,24 +56,27 @@ static bool replace_with(Text *t, Text *with) {
   return true;
 }
 
-static bool run_replace(const Decoder *d, Texts *t) {
+static bool run_replace(const Decoder *d, Texts *t, Err *e) {
   Text work = {0};
   bool ok = true;
   for (uint64_t i = 0; i < t->n && ok; i++) {
     Slice s = text_slice(&t->at[i]);
     uint64_t done = 0, from = 0, to = 0;
     work.n = 0;
-    while (ok && from < s.n && regex_find(d->regex, s, &from, &to) == FOUND && to > from) {
+    Found f = FOUND_NONE;
+    while (ok && from < s.n && (f = regex_find(d->regex, s, &from, &to)) == FOUND && to > from) {
       ok = text_add(&work, s.s + done, from - done) && text_add(&work, d->text.s, d->text.n);
       done = from = to;
     }
+    if (f == FOUND_TOO_LONG)
+      ok = err_set(e, EXIT_WRONG, "a decoder's pattern takes too long for this text");
     ok = ok && text_add(&work, s.s + done, s.n - done) && replace_with(&t->at[i], &work);
   }
   text_free(&work);
   return ok;
 }
 
-static bool run_meta(const Decoder *d, Texts *t) {
+static bool run_meta(const Decoder *d, Texts *t, Err *e) {
   Text work = {0};
   bool ok = true;
   for (uint64_t i = 0; i < t->n && ok; i++) {
@@ -116,7 +119,7 @@ static bool flush(Text *bytes, Text *out) {
   return ok;
 }
 
-static bool run_fallback(const Decoder *d, Texts *t) {
+static bool run_fallback(const Decoder *d, Texts *t, Err *e) {
   Texts all = *t;
   Text bytes = {0}, *out;
   bool ok = true;
@@ -138,7 +141,7 @@ static bool run_fallback(const Decoder *d, Texts *t) {
   return ok;
 }
 
-static bool run_strip(const Decoder *d, Texts *t) {
+static bool run_strip(const Decoder *d, Texts *t, Err *e) {
   for (uint64_t i = 0; i < t->n; i++) {
     Text *x = &t->at[i];
     uint64_t begin = 0, end = x->n, c = d->text.n;
@@ -146,7 +149,7 @@ static bool run_strip(const Decoder *d, Texts *t) {
       if (memcmp(x->s + begin, d->text.s, c) != 0) break;
     for (uint64_t k = 0; k < d->stop && end - begin >= c; k++, end -= c)
       if (memcmp(x->s + end - c, d->text.s, c) != 0) break;
-    memmove(x->s, x->s + begin, end - begin);
+    if (begin) memmove(x->s, x->s + begin, end - begin);
     x->n = end - begin;
   }
   return true;
@@ -175,7 +178,7 @@ static bool clean_up(Text *t) {
   return ok;
 }
 
-static bool run_wordpiece(const Decoder *d, Texts *t) {
+static bool run_wordpiece(const Decoder *d, Texts *t, Err *e) {
   Text work = {0};
   bool ok = true;
   for (uint64_t i = 0; i < t->n && ok; i++) {
@@ -278,7 +281,7 @@ bool tokenizer_decode(Tokenizer *k, const uint32_t *ids, uint64_t n, Text *out, 
     if (!x || !text_add(x, s.s, s.n)) return no_memory(e);
   }
   for (int i = 0; i < k->ndecoders; i++)
-    if (!k->decoders[i].run(&k->decoders[i], t)) return no_memory(e);
+    if (!k->decoders[i].run(&k->decoders[i], t, e)) return no_memory(e);
   for (uint64_t i = 0; i < t->n; i++)
     if ((i && !k->ndecoders && !text_add(out, " ", 1)) || !text_add(out, t->at[i].s, t->at[i].n))
       return no_memory(e);

@@ -38,7 +38,6 @@ static const char *guess(const Tree *t, const TreeNode *node) {
 bool model_read(const Tree *t, const TreeNode *node, Model *m) {
   Slice type;
   m->unknown = NO_TOKEN;
-  m->e = t->e;
   if (node->kind != TREE_OBJECT) return tree_fail(t, node, "there is no model");
   if (!tree_text(t, node, "type", &type)) return false;
   if (!type.s) type = slice_of(guess(t, node));

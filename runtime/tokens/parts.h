@@ -101,7 +101,6 @@ struct Model {
   Unigram unigram;
   WordPiece wordpiece;
   Cache cache;
-  Err *e; /* of the run */
 };
 bool model_vocab_read(const Tree *t, const TreeNode *node, Model *m); /* {"token": number} */
 /* The tokens "<0x00>" to "<0xFF>". */
@@ -147,7 +146,7 @@ typedef struct Texts { /* the strings of tokens, on their way to a text */
   Text *at;
   uint64_t n, room;
 } Texts;
-typedef bool DecoderRun(const Decoder *d, Texts *t);
+typedef bool DecoderRun(const Decoder *d, Texts *t, Err *e); /* false without an error: no memory */
 struct Decoder {
   DecoderRun *run;
   Regex *regex;

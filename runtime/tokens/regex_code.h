@@ -44,6 +44,7 @@ struct Regex {
   int nitems, nsets, ncode;
   Back *back;
   uint64_t nback, back_room;
+  uint64_t steps, most_back; /* that are left for the text; that may wait */
 };
 
 bool regex_set_has(const Regex *r, const Set *s, uint32_t c);

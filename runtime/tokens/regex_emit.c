@@ -53,10 +53,11 @@ static bool emit_either(Parser *p, const Node x) {
   return true;
 }
 
-/* Nested as the tree is, whose depth is bounded. */
+/* Nested as the tree is, whose size is bounded. Copies of what has no code count as code, too. */
 bool regex_emit(Parser *p, int n) {
   const Node x = p->nodes[n];
   int at;
+  if (++p->copies > COPIES) return regex_wrong(p, "it is too long");
   switch (x.kind) {
   case NODE_SET: return regex_code_add(p, (Code){.kind = CODE_SET, .set = x.set}) >= 0;
   case NODE_SEQUENCE:

@@ -2,7 +2,12 @@
    fails. Contract: see regex.h; the stack of choices is kept from one search to the next. */
 #include "runtime/tokens/regex_code.h"
 
-enum { STEPS_OF_BYTE = 1 << 12, STEPS = 1 << 20 }; /* of one search, at most */
+enum { /* of all searches of a text, at most */
+       STEPS_OF_BYTE = 1 << 10,
+       STEPS = 1 << 20,
+       BACK_OF_BYTE = 64, /* choices that wait */
+       BACK = 1 << 16
+};
 
 static bool is_word(uint32_t c) {
   static const uint32_t mask = 1u << CAT_Ll | 1u << CAT_Lm | 1u << CAT_Lo | 1u << CAT_Lt |
@@ -40,7 +45,8 @@ static inline uint64_t one(const Regex *r, const Set *s, Slice text, uint64_t at
 }
 
 static bool push(Regex *r, uint64_t at, uint64_t low, int code) {
-  if (!grow(&r->back, &r->back_room, r->nback + 1, sizeof *r->back)) return false;
+  if (r->nback == r->most_back || !grow(&r->back, &r->back_room, r->nback + 1, sizeof *r->back))
+    return false;
   r->back[r->nback++] = (Back){at, low, code};
   return true;
 }
@@ -56,7 +62,7 @@ static bool go_back(Regex *r, uint64_t base, Slice text, uint64_t *at, int *pc) 
   return true;
 }
 
-/* As many as there are, up to the most. False: too few. */
+/* As many as there are, up to the most, each of which is a step. False: too few. */
 static bool repeat(Regex *r, int pc, Slice text, uint64_t *at, bool *full) {
   const Code *c = &r->code[pc];
   uint64_t end = *at, low = *at;
@@ -65,6 +71,7 @@ static bool repeat(Regex *r, int pc, Slice text, uint64_t *at, bool *full) {
     end = next;
     if (n + 1 == c->min) low = end;
   }
+  r->steps -= n < r->steps ? n : r->steps;
   if (n < c->min) return false;
   *at = end;
   *full = !c->keeps && end > low && !push(r, end, low, pc + 1);
@@ -72,14 +79,14 @@ static bool repeat(Regex *r, int pc, Slice text, uint64_t *at, bool *full) {
 }
 
 /* From pc to CODE_DONE. Nested by as many lookaheads as the expression nests. */
-static Found run(Regex *r, int pc, Slice text, uint64_t *end, uint64_t *steps) {
+static Found run(Regex *r, int pc, Slice text, uint64_t *end) {
   uint64_t base = r->nback, at = *end;
   for (;;) {
     const Code *c = &r->code[pc];
     bool ok = true, full = false;
     uint64_t next;
-    if (!*steps) return FOUND_TOO_LONG;
-    --*steps;
+    if (!r->steps) return FOUND_TOO_LONG;
+    r->steps--;
     switch (c->kind) {
     case CODE_DONE: r->nback = base; return *end = at, FOUND;
     case CODE_SET: ok = (next = one(r, &r->sets[c->set], text, at)) != 0, at = next, pc++; break;
@@ -90,7 +97,7 @@ static Found run(Regex *r, int pc, Slice text, uint64_t *end, uint64_t *steps) {
     case CODE_LOOK:
     case CODE_LOOK_NOT: {
       uint64_t there = at;
-      Found f = run(r, pc + 1, text, &there, steps);
+      Found f = run(r, pc + 1, text, &there);
       if (f == FOUND_TOO_LONG) return f;
       ok = (f == FOUND) == (c->kind == CODE_LOOK);
       pc = c->to;
@@ -103,13 +110,16 @@ static Found run(Regex *r, int pc, Slice text, uint64_t *end, uint64_t *steps) {
 }
 
 Found regex_find(Regex *r, Slice s, uint64_t *from, uint64_t *to) {
-  uint64_t steps;
-  if (!checked_mul(s.n - *from, STEPS_OF_BYTE, &steps) || !checked_add(steps, STEPS, &steps))
-    return FOUND_TOO_LONG;
+  if (*from == 0) { /* a new text */
+    if (!checked_mul(s.n, STEPS_OF_BYTE, &r->steps) || !checked_add(r->steps, STEPS, &r->steps) ||
+        !checked_mul(s.n, BACK_OF_BYTE, &r->most_back))
+      return FOUND_TOO_LONG;
+    r->most_back += BACK;
+  }
   for (;;) {
     uint64_t end = *from;
     r->nback = 0;
-    Found f = run(r, 0, s, &end, &steps);
+    Found f = run(r, 0, s, &end);
     if (f == FOUND) *to = end;
     if (f != FOUND_NONE) return f;
     if (*from >= s.n) return FOUND_NONE;

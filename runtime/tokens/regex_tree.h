@@ -3,7 +3,7 @@
 #define GCRT_REGEX_TREE_H
 #include "runtime/tokens/regex_code.h"
 
-enum { DEPTH = 24, NODES = 1 << 12, CODES = 1 << 14 };
+enum { DEPTH = 24, NODES = 1 << 12, CODES = 1 << 14, COPIES = 4 * CODES };
 
 typedef enum NodeKind { NODE_SET, NODE_SEQUENCE, NODE_EITHER, NODE_REPEAT, NODE_LOOK } NodeKind;
 typedef struct Node {
@@ -21,6 +21,7 @@ typedef struct Parser { /* and what it has read */
   Node *nodes;
   uint64_t room;
   int n, depth;
+  int copies; /* of nodes that were emitted */
   bool folds; /* upper and lower case are one */
   char *why;
 } Parser;

@@ -121,11 +121,6 @@ uint32_t tokenizer_id(const Tokenizer *k, Slice token) {
   return id != NO_TOKEN ? id : vocab_find(&k->model.vocab, token);
 }
 
-Slice tokenizer_token(const Tokenizer *k, uint32_t id) {
-  const Added *a = added_by_id(&k->added, id);
-  return a ? a->text : vocab_token(&k->model.vocab, id);
-}
-
 uint32_t tokenizer_size(const Tokenizer *k) {
   uint64_t n = k->model.vocab.n;
   for (uint64_t i = 0; i < k->added.n; i++)

@@ -18,6 +18,5 @@ bool tokenizer_encode(Tokenizer *t, Slice text, bool around, Ids *out, Err *e);
 bool tokenizer_decode(Tokenizer *t, const uint32_t *ids, uint64_t n, Text *out, Err *e);
 
 uint32_t tokenizer_id(const Tokenizer *t, Slice token); /* NO_TOKEN: there is none */
-Slice tokenizer_token(const Tokenizer *t, uint32_t id); /* s = NULL: there is none */
 uint32_t tokenizer_size(const Tokenizer *t);            /* all numbers are below */
 #endif

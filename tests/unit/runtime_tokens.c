@@ -137,7 +137,8 @@ static void regexes(void **state) {
                                        {"\\1", "back reference"},
                                        {"(?i:\xC3\xA9)", "case is folded"},
                                        {"a{3,1}", "repetition is wrong"},
-                                       {"(((a{1000}b){1000}){1000}){1000}", "too long"}};
+                                       {"(((a{1000}b){1000}){1000}){1000}", "too long"},
+                                       {"(){1000}{1000}{1000}{1000}", "too long"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char why[REGEX_WHY];
     assert_null(regex_compile(slice_of(bad[i][0]), why));
@@ -150,6 +151,19 @@ static void regexes(void **state) {
   assert_int_equal(regex_find(slow, slice_of("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac"), &from, &to),
                    FOUND_TOO_LONG);
   regex_free(slow);
+  /* and so is one that looks at the rest of the text from each place, within a search or by many */
+  static const char *const far[] = {"a++b", "a++b|a"};
+  Text many = {0};
+  for (int i = 0; i < 20000; i++) assert_true(text_add_char(&many, 'a'));
+  for (int i = 0; i < 2; i++) {
+    Found f = FOUND;
+    Regex *r = regex_compile(slice_of(far[i]), why);
+    for (from = 0; from < many.n && f == FOUND; from = to)
+      f = regex_find(r, text_slice(&many), &from, &to);
+    assert_int_equal(f, FOUND_TOO_LONG);
+    regex_free(r);
+  }
+  text_free(&many);
 }
 
 static void forms(void **state) {
