@@ -41,9 +41,10 @@ def _numbers(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return array
 
 
-def _int32(value: int) -> int:
-    if ctypes.c_int32(value).value != value:
-        raise OverflowError(f"{value} is not in int32")
+def _in(dtype: str, value: int) -> int:
+    """The value, which ctypes would cut to the dtype's bits."""
+    if not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise OverflowError(f"{value} is not in {dtype}")
     return value
 
 
@@ -120,14 +121,15 @@ class _Entry(Generic[_Result]):
 class _Model:
     """Common to all models: a handle of the library."""
 
-    _handle: Optional[int] = None
+    __slots__ = ("_handle", "_lock", "__weakref__")  # a hyper's name that is written wrong is an error
 
     def __init__(self, threads: int = 0, seed: int = 0, device: Optional[str] = None):
         """Initial weights are drawn from the seed. threads: 0 stands for one for each core. device: as
         the library's function open_on takes it; None is a GPU where the library and the machine have one."""
         self._lock = threading.Lock()
+        self._handle: Optional[int] = None
         name = None if device is None else os.fsencode(device)
-        self._handle = _open_on(name, _int32(threads), seed)
+        self._handle = _open_on(name, _in("int32", threads), _in("uint64", seed))
         if not self._handle:
             raise Error(_error(None).decode())
 
@@ -161,7 +163,7 @@ class _Model:
         self.close()
 
     def __del__(self) -> None:
-        if _close and self._handle:
+        if _close and getattr(self, "_handle", None):
             self.close()
 
     def load(self, path: Union[str, os.PathLike[str]]) -> None:
@@ -174,7 +176,7 @@ class _Model:
 
     def reset(self, seed: int = 0) -> None:
         """New initial weights, states and optimizer. Hypers stay as they are."""
-        self._call(_reset, seed)
+        self._call(_reset, _in("uint64", seed))
 
     @property
     def threads(self) -> int:

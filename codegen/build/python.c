@@ -272,7 +272,7 @@ static void print_hyper(const PythonModule *p, uint32_t i, FILE *f) {
           "    @%s.setter\n    def %s(self, value: %s) -> None:\n"
           "        self._ask(_set%u, %s)\n",
           name, type, hyper_value(p->l->a, h), type, i, name, name, type, i,
-          h->dtype == DT_I32 ? "_int32(value)" : "value");
+          h->dtype == DT_I32 ? "_in(\"int32\", value)" : "value");
 }
 
 static void print_method(const PythonModule *p, uint32_t i, FILE *f) {
@@ -305,7 +305,7 @@ void python_print(const Library *l, FILE *f) {
   fputs(python_text_module, f);
   for (uint32_t i = 0; i < l->functions.n; i++) print_entry(&p, i, f);
   fputs("\n\nclass Model(_Model):\n    \"\"\"The model's entries as methods, its hypers as "
-        "properties.\"\"\"\n",
+        "properties.\"\"\"\n\n    __slots__ = ()\n",
         f);
   for (uint32_t i = 0; i < l->hypers.n; i++) print_hyper(&p, i, f);
   for (uint32_t i = 0; i < l->functions.n; i++) print_method(&p, i, f);

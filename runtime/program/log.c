@@ -2,7 +2,7 @@
    the entry reads, the figures of the validating entry where it ran after that step, and the
    seconds since training began. Contract: but for the seconds, which come last, equal runs write
    equal logs; a log that is resumed loses the rows after the checkpoint, which will be written
-   again; floats have all their digits. */
+   again; floats have as many digits as they need to be read back. */
 #include "runtime/program/command.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -129,7 +129,12 @@ static void name_of(const Command *cmd, const Cell *c, char out[300]) {
 static void value_of(const Command *cmd, const Cell *c, const Position *p, char out[40]) {
   const GcTensor *t = c->kind == OUTPUT ? &cmd->entry->outputs[c->i] : NULL;
   *out = 0;
-  if (c->kind == OUTPUT) snprintf(out, 40, t->dtype == GC_F64 ? "%.17g" : "%.9g", cmd->now[c->i]);
+  if (c->kind == OUTPUT && t->dtype == GC_F64)
+    snprintf(out, 40, "%.17g", cmd->now[c->i]);
+  else if (c->kind == OUTPUT && elem_info[t->dtype].cls != ELEM_FLOATS)
+    snprintf(out, 40, "%.0f", cmd->now[c->i]);
+  else if (c->kind == OUTPUT)
+    float_text(out, (float)cmd->now[c->i]);
   if (c->kind == HYPER && gc_program.hypers[c->i].dtype != GC_F32) /* a bool as outputs have it */
     snprintf(out, 40, "%.0f", session_hyper(&cmd->session, c->i));
   else if (c->kind == HYPER)

@@ -129,6 +129,10 @@ refused((TypeError, ctypes.ArgumentError), "", setattr, m, "times", 1.5)
 for beyond in 2**31, -2**31 - 1, 2**40 + 5:
     refused(OverflowError, f"{beyond} is not in int32", setattr, m, "times", beyond)
 refused(OverflowError, "is not in int32", odd.Model, 2**32)
+for seed in -1, 2**64:
+    refused(OverflowError, f"{seed} is not in uint64", odd.Model, seed=seed)
+    refused(OverflowError, f"{seed} is not in uint64", m.reset, seed)
+refused(AttributeError, "tims", setattr, m, "tims", 1)
 for copied in copy.copy, copy.deepcopy, pickle.dumps:
     refused(TypeError, "a model cannot be copied or pickled", copied, m)
 m.times = -2**31

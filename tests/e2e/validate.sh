@@ -178,7 +178,7 @@ entry train(x : f32[8, 6]) {
   loss = mean(linear(x, 3) ** 2)
   minimize loss with sgd(lr)
   odd = f64(step % 2)
-  return loss, bit = 1 + 2.3e-16 * odd, all = 1.7e308 * (2 * odd - 1), lr = 2 * lr, step = odd, seconds = 2 * odd, top5_err = loss, stop_cost = loss
+  return loss, bit = 1 + 2.3e-16 * odd, all = 1.7e308 * (2 * odd - 1), lr = 2 * lr, step = odd, seconds = 2 * odd, top5_err = loss, stop_cost = loss, seen = i32(step) + 2000000011, tenth = f32(0.1)
 }
 entry wild(x : f32[1, 6]) {
   h = mean(x) + normal(shape = [200, 200])
@@ -194,9 +194,10 @@ entry slow(x : f32[1, 6]) {
 G
 run 0 "$gc" ends.g -o ends
 run 0 timeout -s KILL 20 ./ends train --x x.npy --epochs 1 --plot plot.svg --log taken.csv --quiet
-[ "$(grep -c '<polyline' plot.svg)" = 8 ] && [ "$(grep -c text-anchor=.end plot.svg)" -lt 80 ] || fail 'axes without end'
+[ "$(grep -c '<polyline' plot.svg)" = 10 ] && [ "$(grep -c text-anchor=.end plot.svg)" -lt 80 ] || fail 'axes without end'
 grep -q 'nan\|inf' plot.svg && fail 'the plot has figures that are none'
-exactly "$(head -1 taken.csv)" epoch,step,loss,bit,all,train.lr,train.step,train.seconds,top5_err,stop_cost,lr,seconds 'columns that outputs, hypers and rows would share'
+exactly "$(head -1 taken.csv)" epoch,step,loss,bit,all,train.lr,train.step,train.seconds,top5_err,stop_cost,seen,tenth,lr,seconds 'columns that outputs, hypers and rows would share'
+exactly "$(sed -n 2p taken.csv | cut -d, -f 11-13)" 2000000011,0.1,0.02 'integers have all their digits, floats those that they need'
 
 run 3 $train --plot /dev/full --save full.st # reported, and the training is kept
 run 0 $train --save plain1.st
