@@ -174,6 +174,7 @@ bool images_are_files(char *const *paths, size_t n); /* all by name */
 bool images_open_files(Column *c, char *const *paths, size_t n, Err *e);
 /* Row r of the chosen ones: u8, as the shape of the input has it. From any thread. */
 bool images_read(const Column *c, uint64_t r, uint8_t *to, Err *e);
+void images_print_name(const Column *c, uint64_t r, FILE *f); /* of a row's file */
 /* Memory of images_bytes, zeros, for the first `kept` rows. */
 void images_keep(const Column *c, uint8_t *memory);
 void images_labels(const Column *c, uint64_t first, uint64_t rows, int32_t *to);

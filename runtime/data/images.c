@@ -316,6 +316,12 @@ static char *path_of(const Column *c, uint64_t r) {
   return path;
 }
 
+void images_print_name(const Column *c, uint64_t r, FILE *f) {
+  char *path = path_of(c, r);
+  if (path) text_print(f, path, strlen(path), false);
+  free(path);
+}
+
 static bool decode(const Images *m, const File *f, const uint8_t *bytes, uint8_t *to, Err *e) {
   char why[IMAGE_WHY];
   Picture p;

@@ -222,13 +222,18 @@ static void print_text(Infer *f, const GcTensor *t) {
   if (f->tty) fflush(stdout);
 }
 
+/* Which rows a run has had, or the file of its image. */
 static void print_rows(const Command *cmd, uint64_t run) {
   if (!cmd->data.n || cmd->data.batches == 1) return;
   const Column *c = NULL;
   for (int i = 0; i < cmd->data.n && !c; i++)
     if (!cmd->data.columns[i].fixed) c = &cmd->data.columns[i];
   uint64_t first = (c ? c->first : 0) + run * cmd->data.batch;
-  if (cmd->data.batch == 1)
+  if (cmd->data.batch == 1 && c && c->images) {
+    fputc('[', stdout);
+    images_print_name(c, run, stdout);
+    fputs("] ", stdout);
+  } else if (cmd->data.batch == 1)
     printf("[%" PRIu64 "] ", first);
   else
     printf("[%" PRIu64 ":%" PRIu64 "] ", first, first + dataset_rows(&cmd->data, run, run + 1));

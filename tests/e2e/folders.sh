@@ -90,6 +90,10 @@ says 1 'error: two: the class zoo is none of those that pets has for label' ./ne
 says 1 'error: two: the class zoo is none of those that b.st has for label' ./net test --image two --load b.st
 holds out.txt 'hint: it has ant = 0, cat = 1, dog = 2'
 
+# ---- results are named by the images they are of ----
+run 0 ./net gray --x 'two[1:3]'
+exactly "$(sed -n 's/ y =$//p' out.txt | tr '\n' ' ')" '[two/dog/1.JPG] [two/dog/10.JPG] ' 'the images of rows 1 and 2'
+
 # ---- a reader that is too slow ----
 mkdir slow && for i in 1 2 3 4 5 6 7 8; do picture png color 1600 1200 $i slow/$i.png; done
 cat >slow.g <<'G'
