@@ -12,26 +12,21 @@ typedef struct Backend Backend;
 typedef struct CodegenPart CodegenPart;
 
 typedef struct CodegenOptions {
-  const char *march;       /* "native", "x86-64-v3", …; NULL: native, or as $CC has it if that
-                              compiles for another machine */
+  const char *march;       /* of a part of the host that names none: "native", "x86-64-v3", …;
+                              NULL: native, or as $CC has it if that compiles for another machine */
   const char *version;     /* of gc */
   const char *runtime_dir; /* holds libgcrt.a and gcrt.h; in a folder for each other processor, too,
                               which the host's target sets if $CC compiles for one */
   const char *cc;          /* C compiler with its own options, as words; NULL: $CC, else cc */
   const char *cc_macros;   /* set with the host's target: what the compiler defines, so which one it
                               is */
-  const char *cc_march;    /* set with the host's target: "-march=native", or NULL */
   bool cross;              /* set with the host's target: $CC compiles for another processor */
-  const char *fma_march; /* set with the host's target, if march is an x86-64 without FMA: what the
-                            program's code is compiled for a second time, since FMA is many times as
-                            fast as what does without; else NULL */
-  const char *fma_features; /* ... the instruction sets of that */
-  int jobs;                 /* C compilers at the same time; 0: one for each core */
-  bool no_cache;            /* of compiled kernels */
-  bool tokens;              /* it reads tokenizers: libgctokens.a is linked */
-  bool images;              /* the executable decodes images: libgcimages.a is linked */
-  bool mpi;                 /* ranks talk by MPI: linked by the words of $MPICC, else mpicc */
-  int level;                /* 0..3, of gc */
+  int jobs;                /* C compilers at the same time; 0: one for each core */
+  bool no_cache;           /* of compiled kernels */
+  bool tokens;             /* it reads tokenizers: libgctokens.a is linked */
+  bool images;             /* the executable decodes images: libgcimages.a is linked */
+  bool mpi;                /* ranks talk by MPI: linked by the words of $MPICC, else mpicc */
+  int level;               /* 0..3, of gc */
   bool save_temps, verbose, time;
   double cc_seconds;   /* set: time spent in the C compiler and linker */
   bool stats;          /* say what the kernels take of a device */
@@ -41,9 +36,13 @@ typedef struct CodegenOptions {
   bool index64; /* positions of 64 bits in every kernel of a device, as large values take them */
 } CodegenOptions;
 
-/* One target's part of a program. */
+/* One target's part of a program; of the host one for each level of instructions, in the order in
+   which they are given: a program runs the last one that its processor has all instructions of. */
 struct CodegenPart {
   const Backend *backend;
+  const char *march;   /* of the host: the level, as the C compiler names it; NULL: the options' */
+  bool one_of_several; /* levels that were named */
+  bool implied;        /* a level that the program holds though it was not named */
   const char *const *arch; /* "sm_80", …: what a device's images are for */
   int narch;
   const Target *target;
@@ -66,12 +65,13 @@ typedef struct BackendForm {
 /* What the C compiler makes of a part. */
 typedef struct CodegenFile {
   const char *text;
-  const char *path;  /* instead of text: it is written already */
-  const char *march; /* to be compiled for, in place of the program's; or NULL */
+  const char *path; /* instead of text: it is written already */
 } CodegenFile;
 typedef struct CodegenFiles {
   const char *header, *header_text; /* the name that all of them include; its text; or NULL */
-  VEC(CodegenFile) files;           /* of the tables, then of kernels; those for fma_march last */
+  const char *march;                /* what they are compiled for: "-march=native"; or NULL */
+  const char *macros;               /* what the C compiler defines with that; or NULL */
+  VEC(CodegenFile) files;           /* of the tables, then of kernels */
   VEC(const char *) written;        /* in the folder given, to be removed at the end */
 } CodegenFiles;
 
@@ -96,6 +96,11 @@ struct Backend {
   /* ---- a part ---- */
   /* In the context's arena; NULL after a diagnostic, with the exit code in o->failed. */
   const Target *(*target)(Ctx *c, const CodegenPart *p, CodegenOptions *o);
+  /* Of all parts of the target, n, each with its Target: whether each can be the one that runs.
+     False after a diagnostic, with the exit code in o->failed. *march: the level of one that is
+     missing behind part *at, or NULL. NULL: there is one part. */
+  bool (*levels)(Ctx *c, const CodegenPart *p, int n, CodegenOptions *o, int *at,
+                 const char **march);
   /* Writes the whole source, for people. False: a diagnostic has said why. */
   bool (*source)(const CodegenPart *p, const CodegenOptions *o, FILE *f);
   /* A line for each kernel: how it is tiled, split and packed (docs/cli.md). */
@@ -154,6 +159,6 @@ const char *codegen_lib_name(Ctx *c, const char *out);
 /* The files that are written beside `out`: a library's header, and with save_temps the source of
    each part and a library's functions. */
 const char *codegen_header(Ctx *c, const char *out);
-const char *codegen_saved_source(Ctx *c, const char *out, const Backend *b);
+const char *codegen_saved_source(Ctx *c, const char *out, const CodegenPart *p);
 const char *codegen_saved_api(Ctx *c, const char *out);
 #endif

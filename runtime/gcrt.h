@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 12
+#define GCRT_ABI 13
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -262,6 +262,7 @@ typedef struct GcProgram {
   const char *version; /* of the compiler */
   const char *name;    /* of the program: the source without .g */
   const char *target;  /* "cpu" */
+  const char *level;   /* of instructions, as -march names it: "x86-64-v3"; "": there are none */
   const char *march;   /* instructions the code needs: "avx512f", "avx2", "" */
   uint64_t hash;       /* of the program's globals and entries: ties a checkpoint to it */
   const GcGlobal *globals;
@@ -275,15 +276,14 @@ typedef struct GcProgram {
   const GcCheckSite *sites;
   int nsites;
   uint64_t work_bytes; /* target "cpu": that a thread needs beside the stack: packed operands */
-  const struct GcProgram *faster; /* the same code and tables, compiled for more instructions (its
-                                     march), where a processor has them; or NULL */
-  const GcDeviceCode *code;       /* that a GPU loads; NULL: kernels are the host's */
-  const struct GcProgram
-      *next; /* the same program for another target, planned for it; NULL: the last */
+  const GcDeviceCode *code;     /* that a GPU loads; NULL: kernels are the host's */
+  const struct GcProgram *next; /* the same program for another target or level, planned for it;
+                                   NULL: the last */
 } GcProgram;
 
 /* The first of the program's targets. Names, shapes and order of globals, hypers, entries and
-   inputs are the same in all of them; offsets, panels, steps and totals are not. */
+   inputs are the same in all of them; offsets, panels, steps and totals are not. Of one target's
+   levels the last that a machine has the instructions of is the one that runs. */
 extern const GcProgram gc_program;
 
 /* The file of safetensors that `gc --weights` put into the program; weak: there may be none. */

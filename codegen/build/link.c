@@ -23,7 +23,7 @@
 /* A file that is compiled. */
 typedef struct Unit {
   const char *source, *object;
-  const char *march; /* in place of the program's, or NULL */
+  const char *march; /* "-march=native", or NULL */
   bool mpi;          /* includes the header of MPI */
   Hash key;          /* in the cache */
   bool cached;       /* may be: what it includes is known */
@@ -112,7 +112,6 @@ static Words compiler_words(Build *b) {
    * option */
   if (b->o->cc_macros && !strstr(b->o->cc_macros, "#define __clang__ "))
     vec_push(b->a, &w, "-fno-ipa-cp-clone");
-  if (b->o->cc_march) vec_push(b->a, &w, b->o->cc_march);
   vec_push(b->a, &w, b->api ? "-fPIC" : "-fPIE");
   if (b->api) vec_push(b->a, &w, "-fvisibility=hidden"); /* its functions are all that it exports */
   return w;
@@ -120,7 +119,7 @@ static Words compiler_words(Build *b) {
 
 static const char *const *compile_words(Build *b, const Unit *u) {
   Words w = compiler_words(b);
-  if (u->march) vec_push(b->a, &w, intern_printf(b->c, "-march=%s", u->march));
+  if (u->march) vec_push(b->a, &w, u->march);
   for (uint32_t i = 0; u->mpi && i < b->mpi.n; i++) vec_push(b->a, &w, b->mpi.at[i]);
   const char *const more[] = {
       intern_printf(b->c, "-I%s", b->o->runtime_dir), "-c", u->source, "-o", u->object, NULL};
@@ -266,8 +265,9 @@ static void add_unit(Build *b, const char *source, const char *text, const char 
   vec_push(b->a, &b->units, u);
 }
 
-/* Which compiler, with which options, and what all files include; false if that cannot be known. */
-static bool know_compiler(Build *b, const char *common) {
+/* Which compiler, with which options, and what all files of a part include; false if that cannot be
+   known. */
+static bool know_compiler(Build *b, const CodegenFiles *files) {
   Words w = compiler_words(b);
   struct stat st;
   const char *program = codegen_cc_path(b->a, b->o->cc);
@@ -275,15 +275,15 @@ static bool know_compiler(Build *b, const char *common) {
   size_t n = 0;
   FILE *f = fopen(intern_printf(b->c, "%s/gcrt.h", b->o->runtime_dir), "r");
   bool ok =
-      program && stat(program, &st) == 0 && b->o->cc_macros && f && getdelim(&text, &n, 0, f) > 0;
+      program && stat(program, &st) == 0 && files->macros && f && getdelim(&text, &n, 0, f) > 0;
   if (ok) {
     int64_t of[] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     Hash h = hash_of(of, sizeof of);
     h = hash_with_text(h, program);
-    h = hash_with_text(h, b->o->cc_macros);
+    h = hash_with_text(h, files->macros);
     for (uint32_t i = 0; i < w.n; i++) h = hash_with_text(h, w.at[i]);
     h = hash_with_text(h, text);
-    b->compiler = hash_with_text(h, common);
+    b->compiler = hash_with_text(h, files->header_text);
   }
   free(text);
   if (f) fclose(f);
@@ -297,17 +297,17 @@ static bool write_part(Build *b, const CodegenPart *p) {
   if (!ok) return false;
   if (files.header) {
     b->cache = b->o->no_cache ? (Cache){0} : cache_open(b->cache_path);
-    if (!know_compiler(b, files.header_text)) b->cache.dir = NULL;
+    if (!know_compiler(b, &files)) b->cache.dir = NULL;
     if (!write_text(b, file_in(b, files.header), files.header_text)) return false;
   }
   for (uint32_t i = 0; i < files.files.n; i++) {
     const CodegenFile *x = &files.files.at[i];
     const char *path = x->path;
     if (!path) {
-      path = file_in(b, i ? intern_printf(b->c, "kernels%u.c", i) : "program.c");
+      path = file_in(b, b->units.n ? intern_printf(b->c, "unit%u.c", b->units.n) : "program.c");
       if (!write_text(b, path, x->text)) return false;
     }
-    add_unit(b, path, x->text, x->march);
+    add_unit(b, path, x->text, files.march);
   }
   return true;
 }
@@ -339,8 +339,7 @@ static bool place(Build *b, const char *from, const char *to, bool program) {
 /* The source of a part for --save-temps: made in the folder of this run, as all else is. */
 static bool save_source(Build *b, const CodegenPart *p) {
   const char *whole = file_in(b, intern_printf(b->c, "whole%s", p->backend->suffix));
-  return write_source(b, p, whole) &&
-         place(b, whole, codegen_saved_source(b->c, b->out, p->backend), false);
+  return write_source(b, p, whole) && place(b, whole, codegen_saved_source(b->c, b->out, p), false);
 }
 
 /* The assembler takes the file as it is. Where gcc's code reaches 2 GB around itself, large data
@@ -397,13 +396,12 @@ static bool add_mpi(Build *b) {
 }
 
 static bool make_part(Build *b, const CodegenPart *p) {
-  return write_part(b, p) && (!b->o->save_temps || save_source(b, p));
+  return write_part(b, p) && (!b->o->save_temps || p->implied || save_source(b, p));
 }
 
 static bool make(Build *b, CodegenPart *part, int n) {
   for (int i = 0; i < n; i++) {
-    const char *name = part[i].backend->name;
-    part[i].symbol = i ? intern_printf(b->c, "gc_program_%s", name) : "gc_program";
+    part[i].symbol = i ? intern_printf(b->c, "gc_program_%d", i) : "gc_program";
     if (i) part[i - 1].next = part[i].symbol;
   }
   bool ok = can_write(b) && make_part(b, &part[n - 1]);

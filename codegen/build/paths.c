@@ -18,8 +18,10 @@ const char *codegen_header(Ctx *c, const char *out) {
                        codegen_lib_name(c, out));
 }
 
-const char *codegen_saved_source(Ctx *c, const char *out, const Backend *b) {
-  return intern_printf(c, "%s%s", out, b->suffix);
+const char *codegen_saved_source(Ctx *c, const char *out, const CodegenPart *p) {
+  const char *suffix = p->backend->suffix;
+  return p->one_of_several ? intern_printf(c, "%s.%s%s", out, p->march, suffix)
+                           : intern_printf(c, "%s%s", out, suffix);
 }
 
 const char *codegen_saved_api(Ctx *c, const char *out) { return intern_printf(c, "%s.api.c", out); }

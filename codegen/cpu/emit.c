@@ -29,10 +29,7 @@ typedef struct Program {
   Gen g;
   KernelFunctions functions;
   Tables tables;
-  bool fma; /* the copy for o->fma_march */
 } Program;
-
-#define FMA_SUFFIX "_fma"
 
 static void add_launch(KernelFunction *f, Arena *a, const Entry *e, const Launch *l) {
   f->launches++;
@@ -52,8 +49,10 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   KernelFunction f = {.body = body, .hash = hash_of(body, strlen(body)), .kernel = l->kernel};
   add_launch(&f, a, e, l);
   f.name = arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
-  f.symbol = arena_printf(a, "gc_kernel%s_%016llx%016llx", p->fma ? FMA_SUFFIX : "",
-                          (unsigned long long)f.hash.high, (unsigned long long)f.hash.low);
+  /* levels can have kernels of the same text: their code is not the same */
+  const Hash own = hash_with_text(f.hash, cpu_target(p->g.target)->level);
+  f.symbol = arena_printf(a, "gc_kernel_%016llx%016llx", (unsigned long long)own.high,
+                          (unsigned long long)own.low);
   const char *scope = l->op->scope && *l->op->scope ? l->op->scope : "";
   f.comment = arena_printf(a, "/* %s%s%s%s%s: %s */", text_comment(a, e->name), *scope ? ", " : "",
                            text_comment(a, scope), l->op->loc.line ? ", " : "",
@@ -68,10 +67,9 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   return (StepText){.kernel = function_of(t->target, e, l)};
 }
 
-static Program *program_of(const CodegenPart *part, const CodegenOptions *o, Arena *a, bool fma) {
+static Program *program_of(const CodegenPart *part, const CodegenOptions *o, Arena *a) {
   Program *p = ARENA_NEW(a, Program);
   p->part = part;
-  p->fma = fma;
   p->g = (Gen){.ctx = part->m->ctx,
                .m = part->m,
                .target = part->target,
@@ -96,18 +94,15 @@ static void write_common(const Program *p, FILE *f) {
   fprintf(f, "#include \"gcrt.h\"\n#include <string.h>\n\n%s", sections_base(p->g.library));
 }
 
-static void write_tables(Program *p, FILE *f, bool faster) {
-  const CodegenOptions *o = p->g.opt;
+static void write_tables(Program *p, FILE *f) {
+  const CpuTarget *t = cpu_target(p->g.target);
   const char *symbol = p->part->symbol ? p->part->symbol : "gc_program";
-  const char *fma = arena_printf(p->g.a, "%s" FMA_SUFFIX, symbol);
-  tables_write(&p->tables, f, p->fma ? fma : symbol,
-               p->fma ? o->fma_features : cpu_target(p->g.target)->features, faster ? fma : NULL,
-               NULL, p->part->next);
+  tables_write(&p->tables, f, symbol, t->level, t->features, NULL, p->part->next);
 }
 
 bool cpu_source(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  Program *p = program_of(part, o, a, false);
+  Program *p = program_of(part, o, a);
   write_title(p, f);
   write_common(p, f);
   for (uint32_t i = 0; i < p->functions.n; i++)
@@ -118,7 +113,7 @@ bool cpu_source(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   for (uint32_t i = 0; i < p->functions.n; i++)
     fprintf(f, "%s\nstatic void %s" KERNEL_PARAMETERS " {\n%s}\n\n", p->functions.at[i].comment,
             p->functions.at[i].name, p->functions.at[i].body);
-  write_tables(p, f, false);
+  write_tables(p, f);
   arena_free(a);
   return !ferror(f);
 }
@@ -141,28 +136,23 @@ static void write_tables_file(Program *p, FILE *f) {
   for (uint32_t i = 0; i < p->functions.n; i++)
     fprintf(f, "GcKernel %s __asm__(\"%s\");\n", p->functions.at[i].name,
             p->functions.at[i].symbol);
-  write_tables(p, f, !p->fma && p->g.opt->fma_march);
-}
-
-/* The files of the program, or of its copy for more instructions, which has the same vectors. */
-static void add_files(const CodegenPart *part, const CodegenOptions *o, Arena *a, bool fma,
-                      CodegenFiles *out) {
-  Program *p = program_of(part, o, a, fma);
-  UnitTexts units = units_of(&p->g, &p->functions, CPU_COMMON);
-  if (!fma) out->header_text = text_of(a, write_common_file, p);
-  for (uint32_t i = 0; i <= units.n; i++) {
-    const char *text = i ? units.at[i - 1] : text_of(a, write_tables_file, p);
-    vec_push(a, &out->files, (CodegenFile){.text = text, .march = fma ? o->fma_march : NULL});
-  }
+  write_tables(p, f);
 }
 
 static bool cpu_files(const CodegenPart *part, const CodegenOptions *o, const char *dir, Arena *a,
                       CodegenFiles *out, int *code) {
   (void)dir;
-  *out = (CodegenFiles){.header = CPU_COMMON};
-  add_files(part, o, a, false, out);
-  if (o->fma_march) add_files(part, o, a, true, out);
   (void)code;
+  Program *p = program_of(part, o, a);
+  const CpuTarget *t = cpu_target(part->target);
+  UnitTexts units = units_of(&p->g, &p->functions, CPU_COMMON);
+  *out = (CodegenFiles){.header = CPU_COMMON,
+                        .header_text = text_of(a, write_common_file, p),
+                        .march = t->cc_march,
+                        .macros = t->cc_macros};
+  vec_push(a, &out->files, (CodegenFile){.text = text_of(a, write_tables_file, p)});
+  for (uint32_t i = 0; i < units.n; i++)
+    vec_push(a, &out->files, (CodegenFile){.text = units.at[i]});
   return true;
 }
 
@@ -179,7 +169,7 @@ static const char *shares_text(Arena *a, const KernelFunction *f) {
 
 static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  Program *p = program_of(part, o, a, false);
+  Program *p = program_of(part, o, a);
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const KernelFunction *x = &p->functions.at[i];
     kernel_print_schedule(f, &p->g, x->kernel, x->name, shares_text(a, x), x->launches, x->entries);
@@ -189,8 +179,7 @@ static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE
 }
 
 static const Target *target(Ctx *c, const CodegenPart *part, CodegenOptions *o) {
-  (void)part;
-  return target_cpu(c, o);
+  return target_cpu_level(c, o, part->march ? part->march : o->march);
 }
 
 const Backend backend_cpu = {
@@ -199,6 +188,7 @@ const Backend backend_cpu = {
     .forms =
         (const BackendForm[]){{.name = "c", .begins = "/* ", .holds = ", compiled by gc "}, {0}},
     .target = target,
+    .levels = target_cpu_levels,
     .source = cpu_source,
     .schedules = cpu_schedules,
     .files = cpu_files,

@@ -37,7 +37,7 @@ static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
   return bytes;
 }
 
-/* The least x86-64 with FMA. */
+/* The least x86-64 with FMA, which is many times as fast as what does without. */
 #define FMA_MARCH "x86-64-v3"
 
 /* Runs it on nothing with these words; its macros, or NULL with the status and what it said. */
@@ -71,15 +71,16 @@ static bool is_elsewhere(const char *macros) {
    this machine's, unless the compiler is one for another machine, which then decides. Asked again
    without -march, a compiler that does not know the word answers, and one that fails at everything
    fails again. */
-static const char *macros_for(Ctx *c, CodegenOptions *o) {
+static const char *macros_for(Ctx *c, CodegenOptions *o, const char *march, CpuTarget *t) {
   int status;
-  const char *march = o->march ? o->march : "native";
-  o->cc_march = intern_printf(c, "-march=%s", march);
-  const char *macros = macros_of(c, o->cc, o->cc_march, &status);
-  if (macros && (o->march || !is_elsewhere(macros))) return macros;
+  t->level = march ? march : "native";
+  t->cc_march = intern_printf(c, "-march=%s", t->level);
+  const char *macros = macros_of(c, o->cc, t->cc_march, &status);
+  if (macros && (march || !is_elsewhere(macros))) return macros;
   const char *plain = status < 0 ? NULL : macros_of(c, o->cc, NULL, &status);
-  if (plain && !o->march && is_elsewhere(plain)) {
-    o->cc_march = NULL;
+  if (plain && !march && is_elsewhere(plain)) {
+    t->level = processor_of(plain);
+    t->cc_march = NULL;
     return plain;
   }
   o->failed = 3;
@@ -93,8 +94,8 @@ static const char *macros_for(Ctx *c, CodegenOptions *o) {
          "C compiler, or unset it",
          o->cc, status);
   } else {
-    if (o->march) o->failed = 2;
-    diag(c, SEV_ERROR, (Loc){0}, "the C compiler '%s' does not know -march=%s", o->cc, march);
+    if (march) o->failed = 2;
+    diag(c, SEV_ERROR, (Loc){0}, "the C compiler '%s' does not know -march=%s", o->cc, t->level);
   }
   return NULL;
 }
@@ -129,25 +130,25 @@ static bool has_fast_pairs(const char *macros) {
          (strstr(macros, "#define __znver") || !strstr(macros, "#define __AVX512FP16__ "));
 }
 
-const Target *target_cpu(Ctx *c, CodegenOptions *o) {
+const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
   Arena *a = ctx_arena(c);
+  CpuTarget *t = ARENA_NEW(a, CpuTarget);
   const char *cc = o->cc ? o->cc : getenv("CC");
   o->cc = cc && cc[strspn(cc, " \t\n")] ? cc : "cc";
-  const char *macros = macros_for(c, o);
+  const char *macros = macros_for(c, o, march, t);
   if (!macros) return NULL;
   o->cc_macros = macros;
+  if (is_elsewhere(macros) && !o->cross) /* another level of it has said so before */
+    o->runtime_dir = intern_printf(c, "%s/%s", o->runtime_dir, processor_of(macros));
   o->cross = is_elsewhere(macros);
-  if (o->cross) o->runtime_dir = intern_printf(c, "%s/%s", o->runtime_dir, processor_of(macros));
   bool avx512 = strstr(macros, "#define __AVX512F__ ") != NULL;
   bool x86 = strstr(macros, "#define __x86_64__ ") != NULL;
   bool arm = strstr(macros, "#define __aarch64__ ") != NULL;
-  o->fma_march = o->fma_features = NULL;
+  const char *more = NULL;
   if (x86 && !strstr(macros, "#define __FMA__ ")) {
     int status;
-    const char *more = macros_of(c, o->cc, "-march=" FMA_MARCH, &status);
-    if (more) o->fma_march = FMA_MARCH, o->fma_features = features_of(a, more);
+    more = macros_of(c, o->cc, "-march=" FMA_MARCH, &status);
   }
-  CpuTarget *t = ARENA_NEW(a, CpuTarget);
   *t = (CpuTarget){
       .t = {.name = "cpu",
             .align = 64,
@@ -166,7 +167,58 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
                   .pairs = has_fast_pairs(macros),
                   .l2 = 1 << 20,
                   .l3 = 4 << 20},
+      .level = t->level,
       .features = features_of(a, macros),
+      .cc_march = t->cc_march,
+      .cc_macros = macros,
+      .fma_level = more ? FMA_MARCH : NULL,
+      .fma_features = more ? features_of(a, more) : NULL,
   };
   return &t->t;
+}
+
+const Target *target_cpu(Ctx *c, CodegenOptions *o) { return target_cpu_level(c, o, o->march); }
+
+/* ---- several levels ---- */
+
+/* Whether a list of instruction sets has all those of another. */
+static bool has_all(const char *list, const char *of) {
+  for (size_t n; *of; of += n + (of[n] == ',')) {
+    n = strcspn(of, ",");
+    const char *p = list;
+    while (*p && !(strcspn(p, ",") == n && strncmp(p, of, n) == 0))
+      p += strcspn(p, ","), p += *p == ',';
+    if (!*p) return false;
+  }
+  return true;
+}
+
+bool target_cpu_levels(Ctx *c, const CodegenPart *p, int n, CodegenOptions *o, int *at,
+                       const char **march) {
+  *march = NULL;
+  for (int i = 0; i < n; i++) {
+    const CpuTarget *low = cpu_target(p[i].target);
+    for (int k = i + 1; k < n; k++) {
+      const CpuTarget *high = cpu_target(p[k].target);
+      if (!has_all(low->features, high->features)) continue;
+      diag(c, SEV_ERROR, (Loc){0},
+           "-march: %s would never run: each processor that has its instructions has those of %s, "
+           "which is tried first",
+           low->level, high->level);
+      diag(c, SEV_HINT, (Loc){0}, "list the levels from the lowest to the highest, each once");
+      o->failed = 2;
+      return false;
+    }
+  }
+  for (int i = 0; i < n && !*march; i++) {
+    const char *wanted = cpu_target(p[i].target)->fma_features;
+    bool held = !wanted;
+    for (int k = i + 1; k < n && !held; k++) {
+      const char *has = cpu_target(p[k].target)->features;
+      held = has_all(has, "fma") && has_all(wanted, has);
+    }
+    /* behind those that it includes */
+    if (!held) *at = i, *march = cpu_target(p[i].target)->fma_level;
+  }
+  return true;
 }

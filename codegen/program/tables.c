@@ -333,7 +333,7 @@ void tables_make(Tables *p) {
   if (m->init) entry_tables(p, m->init, "init", &p->init);
 }
 
-void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, const char *faster,
+void tables_write(Tables *p, FILE *f, const char *symbol, const char *level, const char *march,
                   const char *code, const char *next) {
   Arena *a = p->g->a;
   Module *m = p->g->m;
@@ -346,18 +346,17 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, con
   if (p->g->sites.n) fputs("static const GcCheckSite sites[] = {\n", f);
   for (uint32_t i = 0; i < p->g->sites.n; i++) fprintf(f, "  %s,\n", p->g->sites.at[i]);
   if (p->g->sites.n) fputs("};\n", f);
-  if (faster) fprintf(f, "extern const GcProgram %s;\n", faster);
-  fprintf(f,
-          "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, 0x%016" PRIx64 "u,\n  %s, %d, %" PRIu64
-          ", %s, %d, %s, %u, %s, %s, %u, %" PRIu64 ", %s%s};\n",
-          symbol, text_quoted(a, version ? version : ""),
-          text_quoted(a, program_name(a, m->source)), text_quoted(a, p->g->target->name),
-          text_quoted(a, march), m->identity, p->nglobals ? "globals" : "NULL", p->nglobals,
-          p->globals.bytes, p->nhypers ? "hypers" : "NULL", p->nhypers,
-          m->entries.n ? "entries" : "NULL", m->entries.n, m->init ? "&init" : "NULL",
-          p->g->sites.n ? "sites" : "NULL", p->g->sites.n, p->g->work,
-          faster ? arena_printf(a, "&%s", faster) : "NULL",
-          code || next ? arena_printf(a, ", %s%s, %s%s", code ? "&" : "", code ? code : "NULL",
-                                      next ? "&" : "", next ? next : "NULL")
-                       : "");
+  if (next) fprintf(f, "extern const GcProgram %s;\n", next);
+  fprintf(
+      f,
+      "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, %s, 0x%016" PRIx64 "u,\n  %s, %d, %" PRIu64
+      ", %s, %d, %s, %u, %s, %s, %u, %" PRIu64 "%s};\n",
+      symbol, text_quoted(a, version ? version : ""), text_quoted(a, program_name(a, m->source)),
+      text_quoted(a, p->g->target->name), text_quoted(a, level), text_quoted(a, march), m->identity,
+      p->nglobals ? "globals" : "NULL", p->nglobals, p->globals.bytes,
+      p->nhypers ? "hypers" : "NULL", p->nhypers, m->entries.n ? "entries" : "NULL", m->entries.n,
+      m->init ? "&init" : "NULL", p->g->sites.n ? "sites" : "NULL", p->g->sites.n, p->g->work,
+      code || next ? arena_printf(a, ", %s%s, %s%s", code ? "&" : "", code ? code : "NULL",
+                                  next ? "&" : "", next ? next : "NULL")
+                   : "");
 }

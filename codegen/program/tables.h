@@ -23,10 +23,10 @@ struct Tables {
 
 /* Prints all entries of g->m into the texts; g, step and target are given. */
 void tables_make(Tables *t);
-/* Writes them: `symbol` is the name of the GcProgram, march what it needs of the processor, faster
-   the symbol of the same program compiled for more instructions, or NULL, code the name of its
-   GcDeviceCode, or NULL, next the symbol of the program for another target, or NULL. */
-void tables_write(Tables *t, FILE *f, const char *symbol, const char *march, const char *faster,
+/* Writes them: `symbol` is the name of the GcProgram, level and march what it is
+   compiled for and needs of the processor, code the name of its GcDeviceCode, or NULL, next the
+   symbol of the program for another target or level, or NULL. */
+void tables_write(Tables *t, FILE *f, const char *symbol, const char *level, const char *march,
                   const char *code, const char *next);
 
 #endif

@@ -39,15 +39,21 @@ Program *front_parse(Front *f, int *code);
 /* The input as a module; NULL with the exit code in *code. */
 Module *front_module(Front *f, int *code);
 
-/* --target and --arch: a part for each target, that of the host last. */
+/* --target, --arch and -march: a part for each target, that of the host last, in as many levels of
+   instructions as -march names. */
 typedef struct Targets {
-  CodegenPart part[BACKENDS];
+  CodegenPart *part; /* in the context's arena; there is room for levels that are implied */
   int n;
 } Targets;
 /* An executable always holds the host's program, whatever --target says. Returns the exit code. */
 int targets_choose(Ctx *c, const Options *o, Targets *out);
-/* The part of a target; NULL: it is not built for. */
+/* The part of a target, or its first one; NULL: it is not built for. */
 CodegenPart *targets_part(Targets *t, const Backend *b);
+/* How many parts a target has. */
+int targets_levels(const Targets *t, const Backend *b);
+/* Once all parts of a target with levels have their Target: adds one that is implied, whose Target
+   it makes. Pointers to parts may be to others then. Returns the exit code. */
+int targets_complete(Ctx *c, Targets *t, const Backend *b, CodegenOptions *o);
 
 /* ---- weights.c ---- */
 /* Whether each tensor of a safetensors file is a param or state of the module, of its dtype and

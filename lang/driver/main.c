@@ -99,19 +99,47 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
   return EXIT_DONE;
 }
 
+/* Whether the targets beside the main one are planned for, too. */
+static bool needs_all(const Compilation *r) {
+  return settings_makes_program(r->emit) || option_given(&r->o, OPT_PRINT_SCHEDULES) ||
+         settings_wants_times(&r->o);
+}
+
+/* Finds out what the targets are; a level of the host that nobody named goes with a program. */
+static int make_targets(Compilation *r) {
+  Targets *t = &r->targets;
+  r->main->target = r->main->backend->target(r->c, r->main, &r->codegen);
+  if (!r->main->target) return r->codegen.failed;
+  for (int i = 0; i < t->n && needs_all(r); i++) {
+    CodegenPart *p = &t->part[i];
+    if (!p->target) p->target = p->backend->target(r->c, p, &r->codegen);
+    if (!p->target) return r->codegen.failed;
+  }
+  int code = needs_all(r) ? targets_complete(r->c, t, backend_host(), &r->codegen) : EXIT_DONE;
+  r->main = targets_part(t, r->main->backend);
+  return code;
+}
+
+/* What is said of passes is said of what was named. */
+static void be_silent(PassOptions *o) {
+  o->remarks = 0;
+  o->curve = NULL;
+  o->stats = o->print_changed = false;
+  o->print_after = NULL;
+}
+
 /* What holds several targets has a plan for each, of a module of its own. */
 static int plan_others(Compilation *r) {
   int code = EXIT_DONE;
-  bool whole = settings_makes_program(r->emit);
-  if (!whole && !option_given(&r->o, OPT_PRINT_SCHEDULES) && !settings_wants_times(&r->o))
-    return code;
+  if (!needs_all(r)) return code;
   for (int i = 0; i < r->targets.n && !code; i++) {
     CodegenPart *p = &r->targets.part[i];
     if (p == r->main) continue;
-    p->target = p->backend->target(r->c, p, &r->codegen);
-    if (!p->target) return r->codegen.failed;
     p->m = front_module(&r->front, &code);
+    const PassOptions said = r->passes;
+    if (p->implied) be_silent(&r->passes);
     if (p->m) code = passes_for(r, p->m, p->target, true);
+    r->passes = said;
   }
   return code;
 }
@@ -129,11 +157,11 @@ static int run_passes(Compilation *r) {
                     option_given(&r->o, OPT_PRINT_SCHEDULES) || settings_wants_times(&r->o);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
   double start = clock_seconds();
-  r->main->target = r->main->backend->target(r->c, r->main, &r->codegen);
+  int code = make_targets(r);
   r->target_seconds = clock_seconds() - start;
-  if (!r->main->target) return r->codegen.failed;
+  if (code) return code;
   r->main->m = r->m;
-  int code = passes_for(r, r->m, r->main->target, wants_plan);
+  code = passes_for(r, r->m, r->main->target, wants_plan);
   if (!code && r->codegen.exact && !codegen_exact(r->m)) code = EXIT_PROGRAM;
   return code ? code : plan_others(r);
 }

@@ -64,7 +64,7 @@ int settings_files(Compilation *r, bool looks) {
   const char *input = intern_printf(r->c, "the input %s", r->o.input);
   const char *weights = settings_weights(r->c, &r->o, NULL),
              *beside = settings_weights_beside(r->c, out);
-  FileUse use[9 + BACKENDS];
+  FileUse *use = ARENA_ARRAY(ctx_arena(r->c), FileUse, 9 + r->targets.n);
   int n = 0;
   use[n++] = (FileUse){.option = input, .path = r->o.input};
   use[n++] = (FileUse){.option = "gc itself", .path = "/proc/self/exe"};
@@ -78,9 +78,8 @@ int settings_files(Compilation *r, bool looks) {
   if (r->emit == EMIT_LIB)
     use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
   for (int i = r->targets.n; temps && i-- > 0;)
-    use[n++] =
-        (FileUse){"--save-temps", codegen_saved_source(r->c, out, r->targets.part[i].backend),
-                  .writes = true};
+    use[n++] = (FileUse){"--save-temps", codegen_saved_source(r->c, out, &r->targets.part[i]),
+                         .writes = true};
   if (temps && r->emit != EMIT_EXE)
     use[n++] = (FileUse){"--save-temps", codegen_saved_api(r->c, out), .writes = true};
   return files_check(use, n);
@@ -185,6 +184,9 @@ int settings_output(Compilation *r) {
   if (r->form && r->form->image && r->main->narch != 1)
     return usage_error("--emit=%s is for one architecture: --arch=%s", name,
                        r->main->backend->one_arch);
+  if (r->form && r->main->one_of_several)
+    return usage_error("--emit=%s is for one level of instructions: -march=%s", name,
+                       r->main->march);
   if (r->form && r->form->binary && (!r->output || strcmp(r->output, "-") == 0))
     return usage_error("a %s cannot go to the screen: name it with -o", name);
   int code = file ? check_program_output(r) : EXIT_DONE;
@@ -341,7 +343,6 @@ int settings_options(Compilation *r) {
   if (option_given(o, OPT_REMARKS))
     remark_parse(option_value(o, OPT_REMARKS, "all"), &r->passes.remarks);
   r->codegen = (CodegenOptions){
-      .march = option_value(o, OPT_MARCH, NULL),
       .version = GC_VERSION,
       .runtime_dir = runtime_dir(r->c),
       .level = level(o),

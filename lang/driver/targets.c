@@ -1,4 +1,4 @@
-/* What the command line says of processors: --target and --arch.
+/* What the command line says of processors: --target, --arch and -march.
    Contract: whether a target's compiler knows an architecture is that compiler's to say. Without
    --target an executable is for this machine: for its processor, and for a device that it has. */
 #include "codegen/codegen.h"
@@ -10,6 +10,38 @@ CodegenPart *targets_part(Targets *t, const Backend *b) {
   for (int i = 0; i < t->n; i++)
     if (t->part[i].backend == b) return &t->part[i];
   return NULL;
+}
+
+int targets_levels(const Targets *t, const Backend *b) {
+  int n = 0;
+  for (int i = 0; i < t->n; i++) n += t->part[i].backend == b;
+  return n;
+}
+
+int targets_complete(Ctx *c, Targets *t, const Backend *b, CodegenOptions *o) {
+  CodegenPart *first = targets_part(t, b);
+  const char *march = NULL;
+  int at, n = targets_levels(t, b);
+  if (!b->levels || !n) return EXIT_DONE;
+  if (!b->levels(c, first, n, o, &at, &march)) return o->failed;
+  if (!march) return EXIT_DONE;
+  CodegenPart *added = first + at + 1;
+  memmove(added + 1, added, (size_t)(t->part + t->n - added) * sizeof *added);
+  t->n++;
+  *added = (CodegenPart){.backend = b, .march = march, .implied = true};
+  added->target = b->target(c, added, o);
+  return added->target ? EXIT_DONE : o->failed;
+}
+
+/* The host's parts: a level for each name of the list. */
+static void add_levels(Ctx *c, Targets *t, const char *list) {
+  int first = t->n;
+  do {
+    size_t n = strcspn(list, ",");
+    t->part[t->n++] = (CodegenPart){.backend = backend_host(), .march = intern_n(c, list, n)};
+    list += n;
+  } while (*list++);
+  for (int i = first; i < t->n; i++) t->part[i].one_of_several = t->n > first + 1;
 }
 
 /* Adds a name of --arch to the part whose name it can be. */
@@ -44,6 +76,12 @@ static int add_archs(Ctx *c, Targets *t, const char *list, bool one) {
   return code;
 }
 
+static int count(const char *s, char letter) {
+  int n = 0;
+  for (; s && *s; s++) n += *s == letter;
+  return n;
+}
+
 /* The first target of the list that has architectures; NULL: none has. */
 static const Backend *with_arch(const bool *chosen, bool all) {
   for (int i = 0; i < BACKENDS; i++)
@@ -73,11 +111,19 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
       return usage_error("--emit=%s is for --target=%s, not %s", emit, b->name, list);
     chosen[i] |= b == of_form || (b == host && (program || (!list && !of_form)));
   }
-  *out = (Targets){0};
+  const char *levels = option_value(o, OPT_MARCH, NULL);
+  /* one more for a level that is implied */
+  *out =
+      (Targets){.part = ARENA_ARRAY(ctx_arena(c), CodegenPart, BACKENDS + count(levels, ',') + 1)};
   for (int i = 0; i < BACKENDS; i++)
     if (chosen[i] && backends[i] != host) out->part[out->n++].backend = backends[i];
-  for (int i = 0; i < BACKENDS; i++)
-    if (chosen[i] && backends[i] == host) out->part[out->n++].backend = host;
+  for (int i = 0; i < BACKENDS; i++) {
+    if (!chosen[i] || backends[i] != host) continue;
+    if (levels)
+      add_levels(c, out, levels);
+    else
+      out->part[out->n++].backend = host;
+  }
   if (option_given(o, OPT_ARCH)) {
     const Backend *any = with_arch(chosen, true);
     if (!with_arch(chosen, false))

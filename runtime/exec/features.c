@@ -131,9 +131,3 @@ bool cpu_check(const char *march, Err *e) {
   }
   return true;
 }
-
-const GcProgram *cpu_fastest(const GcProgram *p) {
-  Err ignored = {0};
-  while (p && p->faster && cpu_check(p->faster->march, &ignored)) p = p->faster;
-  return p;
-}

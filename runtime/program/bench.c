@@ -3,6 +3,7 @@
    and copied to a GPU within it; a GPU's steps are queued one ahead, as in training; medians are of
    the first 32,768 steps. */
 #include "runtime/program/command.h"
+#include "runtime/program/devices.h"
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -33,9 +34,10 @@ int bench_run(Command *cmd) {
   double median = samples[kept / 2], least = samples[0];
   char where[160];
   cmd->session.device->ops->describe(&cmd->session, where, sizeof where);
-  printf("%s: median %.2f us, least %.2f us a step; %.2f Gflop/s at the median; %s, %" PRIu64
+  const char *level = program_level_name(cmd->session.device->program);
+  printf("%s: median %.2f us, least %.2f us a step; %.2f Gflop/s at the median; %s%s%s, %" PRIu64
          " steps\n",
          e->name, median * 1e6, least * 1e6, median > 0 ? (double)e->flops / median * 1e-9 : 0,
-         where, n);
+         level ? level : "", level ? ", " : "", where, n);
   return command_signal(cmd) ? 128 + command_signal(cmd) : 0;
 }

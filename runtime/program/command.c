@@ -119,13 +119,14 @@ static bool no_code(const DeviceChoice *c, const char *wanted, Err *e) {
   char all[80] = "";
   size_t at = 0;
   for (const GcProgram *p = &gc_program; p && at < sizeof all; p = p->next)
-    at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", at ? "," : "", p->target);
+    if (!p->next || strcmp(p->target, p->next->target) != 0) /* the last of its levels */
+      at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", at ? "," : "", p->target);
   err_set(e, EXIT_ENV, "--device %s: this program holds no code for %s", wanted, c->kind->name);
   return err_hint(e, "it was compiled for %s; compile it with gc --target=%s", all, c->kind->name);
 }
 
 static Device *open_device(const DeviceChoice *c, Err *e) {
-  return c->kind->ops->open(program_for(c->kind), c->ordinal, DEVICE_OWN, e);
+  return c->kind->ops->open(program_for(c->kind, c->level), c->ordinal, DEVICE_OWN, e);
 }
 
 /* What --device names is used or refused with the reason; without it, the first of the program's
@@ -135,7 +136,7 @@ static Device *choose_device(Command *cmd, Err *e) {
   DeviceChoice c, other;
   if (wanted) {
     if (!device_parse(wanted, &c, e)) return NULL;
-    if (!program_for(c.kind)) {
+    if (!program_level(c.kind, NULL)) {
       no_code(&c, wanted, e);
       return NULL;
     }

@@ -21,15 +21,30 @@ const DeviceKind *device_kind(const GcProgram *p) {
   return NULL;
 }
 
-const GcProgram *program_for(const DeviceKind *kind) {
-  const GcProgram *p = &gc_program;
+const GcProgram *program_level(const DeviceKind *kind, const GcProgram *before) {
+  const GcProgram *p = before ? before->next : &gc_program;
   while (p && strcmp(p->target, kind->name) != 0) p = p->next;
-  return cpu_fastest(p);
+  return p;
 }
 
-static void choose(DeviceChoice *c, const DeviceKind *kind, int ordinal) {
-  *c = (DeviceChoice){.kind = kind, .ordinal = ordinal};
-  if (kind->choice)
+const char *program_level_name(const GcProgram *p) {
+  const DeviceKind *kind = device_kind(p);
+  return program_level(kind, program_level(kind, NULL)) ? p->level : NULL;
+}
+
+const GcProgram *program_for(const DeviceKind *kind, const char *level) {
+  const GcProgram *found = NULL;
+  Err ignored = {0};
+  for (const GcProgram *p = NULL; (p = program_level(kind, p));)
+    if (level ? strcmp(p->level, level) == 0 : !found || cpu_check(p->march, &ignored)) found = p;
+  return found;
+}
+
+static void choose(DeviceChoice *c, const DeviceKind *kind, int ordinal, const char *level) {
+  *c = (DeviceChoice){.kind = kind, .ordinal = ordinal, .level = level};
+  if (level)
+    snprintf(c->name, sizeof c->name, "%s:%s", kind->name, level);
+  else if (kind->choice)
     snprintf(c->name, sizeof c->name, "%s:%d", kind->name, ordinal);
   else
     snprintf(c->name, sizeof c->name, "%s", kind->name);
@@ -37,8 +52,8 @@ static void choose(DeviceChoice *c, const DeviceKind *kind, int ordinal) {
 
 bool device_preferred(int n, DeviceChoice *c) {
   for (int i = 0; i < KINDS; i++)
-    if (program_for(&kinds[i]) && n-- == 0) {
-      choose(c, &kinds[i], 0);
+    if (program_level(&kinds[i], NULL) && n-- == 0) {
+      choose(c, &kinds[i], 0, NULL);
       return true;
     }
   return false;
@@ -66,6 +81,22 @@ static bool unknown(const char *name, Err *e) {
   return err_hint(e, "devices are %s%s%s", text, choice ? ", " : "", choice ? choice : "");
 }
 
+/* "cpu:LEVEL" */
+static bool choose_level(DeviceChoice *c, const DeviceKind *kind, const char *level, Err *e) {
+  char all[200] = "";
+  size_t at = 0;
+  for (const GcProgram *p = NULL; (p = program_level(kind, p));) {
+    if (strcmp(p->level, level) == 0) {
+      choose(c, kind, 0, p->level);
+      return true;
+    }
+    at += strlen(strncat(all + at, at ? ", " : "", sizeof all - at - 1));
+    at += strlen(strncat(all + at, p->level, sizeof all - at - 1));
+  }
+  err_set(e, EXIT_USAGE, "--device: the program has no level %s for %s", level, kind->name);
+  return err_hint(e, "it was compiled with gc -march=%s", all);
+}
+
 bool device_parse(const char *name, DeviceChoice *c, Err *e) {
   for (int i = 0; i < KINDS; i++) {
     size_t n = strlen(kinds[i].name);
@@ -73,8 +104,10 @@ bool device_parse(const char *name, DeviceChoice *c, Err *e) {
     const char *rest = name + n, *digits = *rest == ':' && kinds[i].choice ? rest + 1 : NULL;
     bool number =
         digits && *digits && strspn(digits, "0123456789") == strlen(digits) && strlen(digits) < 6;
+    if (*rest == ':' && kinds[i].ops->on_host && program_level(&kinds[i], NULL))
+      return choose_level(c, &kinds[i], rest + 1, e);
     if (*rest && !number) continue;
-    choose(c, &kinds[i], number ? (int)strtol(digits, NULL, 10) : 0);
+    choose(c, &kinds[i], number ? (int)strtol(digits, NULL, 10) : 0, NULL);
     return true;
   }
   return unknown(name, e);

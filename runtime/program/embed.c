@@ -189,10 +189,10 @@ bool embed_reset(GcModel *m, uint64_t seed) {
 /* ---- open and close ---- */
 
 /* Of all entries, whichever will run. */
-static SessionPlan plan_of(const DeviceKind *kind) {
-  const GcProgram *p = program_for(kind);
+static SessionPlan plan_of(const DeviceChoice *c) {
+  const GcProgram *p = program_for(c->kind, c->level);
   return (SessionPlan){.program = p,
-                       .ops = kind->ops,
+                       .ops = c->kind->ops,
                        .entries = p->entries,
                        .n = p->nentries,
                        .threads = cores_available(),
@@ -204,7 +204,7 @@ uint64_t embed_bytes(void) {
   Sizes s;
   DeviceChoice c;
   for (int n = 0; device_preferred(n, &c); n++) {
-    const SessionPlan plan = plan_of(c.kind);
+    const SessionPlan plan = plan_of(&c);
     if (c.kind->ops->on_host) return session_sizes(&plan, &s, &e) ? s.total + sizeof(GcModel) : 0;
   }
   return 0;
@@ -218,7 +218,7 @@ static int threads_of(const DeviceKind *kind, int wanted) {
 
 static bool prepare_on(GcModel *m, const DeviceChoice *c, int threads, uint64_t seed, Err *e) {
   Session *s = &m->session;
-  const SessionPlan plan = plan_of(c->kind);
+  const SessionPlan plan = plan_of(c);
   snprintf(m->device, sizeof m->device, "%s", c->name);
   s->device = c->kind->ops->open(plan.program, c->ordinal, DEVICE_HOST, e);
   if (!s->device || !session_open(s, &plan, s->device, e)) return false;
@@ -248,7 +248,8 @@ static bool prepare(GcModel *m, const char *device, int threads, uint64_t seed, 
     return err_set(e, EXIT_BUG, "the model and its runtime are of different versions");
   if (device) {
     if (!device_parse(device, &c, e)) return false;
-    return program_for(c.kind) ? prepare_on(m, &c, threads, seed, e) : no_code(&c, device, e);
+    return program_level(c.kind, NULL) ? prepare_on(m, &c, threads, seed, e)
+                                       : no_code(&c, device, e);
   }
   bool ok = false;
   for (int n = 0; !ok && device_preferred(n, &c); n++) {

@@ -1,6 +1,7 @@
 /* `info`: what the program is and what it will take, known before anything runs, for each of its
    targets. Contract: the total of an entry is what the process maps for it, apart from its code and
    the data; on a GPU, what it allocates there, beside what the device has free. */
+#include "runtime/exec/features.h"
 #include "runtime/program/command.h"
 #include "runtime/program/devices.h"
 #include <inttypes.h>
@@ -110,7 +111,9 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   Sizes s;
   DeviceMemory own = {0};
   if (!session_sizes(&plan, &s, e)) return false;
-  bool several = gc_program.next != NULL, here = ops->on_host;
+  bool several = false, here = ops->on_host;
+  for (const GcProgram *q = &gc_program; q; q = q->next)
+    several |= strcmp(q->target, p->target) != 0;
   printf("\nentry %s%s%s%s\n", en->name, en->training ? " (training)" : "", several ? " on " : "",
          several ? p->target : "");
   for (int i = 0; i < en->nextents; i++)
@@ -178,9 +181,10 @@ static void globals_info(void) {
   static const GcGlobalKind kinds[] = {GC_PARAM, GC_STATE, GC_OPTIMIZER};
   uint64_t total[3] = {0}, elems = 0;
   char type[200], b[40];
+  const GcProgram *p = program_for(device_kind(&gc_program), NULL);
   printf("\nparameters and states\n");
-  for (int i = 0; i < gc_program.nglobals; i++) {
-    const GcGlobal *g = &gc_program.globals[i];
+  for (int i = 0; i < p->nglobals; i++) {
+    const GcGlobal *g = &p->globals[i];
     tensor_type_text(&g->t, type, sizeof type);
     bytes_text(b, g->t.bytes);
     printf("  %-9s %-32s %-20s %14s bytes\n", kind_name(g->kind), g->t.name, type, b);
@@ -194,10 +198,25 @@ static void globals_info(void) {
 
 void info_version(void) {
   printf("%s, compiled by gc %s for", gc_program.name, gc_program.version);
-  for (const GcProgram *p = &gc_program; p; p = p->next)
-    printf(" %s%s%s%s", p->target, p->march && *p->march ? " " : "", p->march ? p->march : "",
-           p->next ? "," : "");
+  for (const GcProgram *p = &gc_program; p; p = p->next) {
+    const char *level = program_level_name(p), *what = level ? level : p->march ? p->march : "";
+    printf(" %s%s%s%s", p->target, *what ? " " : "", what, p->next ? "," : "");
+  }
   printf("\n");
+}
+
+/* Of a program that has several, which one runs, and why not a higher one. */
+static void levels_info(const DeviceKind *kind) {
+  const GcProgram *p = program_level(kind, NULL);
+  if (!p || !program_level(kind, p)) return;
+  printf("\nlevels of %s\n", kind->name);
+  for (p = NULL; (p = program_level(kind, p));) {
+    Err why = {0};
+    bool can = cpu_check(p->march, &why);
+    bool runs = can && p == program_for(kind, NULL);
+    const char *gloss = !can ? why.msg : runs ? "runs here" : "";
+    printf(*gloss ? "  %-24s%s\n" : "  %s\n", p->level, gloss);
+  }
 }
 
 int info_print(const Options *o, int threads, Err *e) {
@@ -214,11 +233,16 @@ int info_print(const Options *o, int threads, Err *e) {
   }
   globals_info();
   for (p = &gc_program; p; p = p->next)
-    if (device_kind(p)->ops->look) device_info(p, &found);
+    if (device_kind(p)->ops->look)
+      device_info(p, &found);
+    else if (p == program_level(device_kind(p), NULL))
+      levels_info(device_kind(p));
   for (int i = 0; i < gc_program.nentries; i++) {
     if (o->entry && o->entry != &gc_program.entries[i]) continue;
     for (p = &gc_program; p; p = p->next)
-      if (!entry_info(p, &p->entries[i], &found, threads, e)) return e->code;
+      if (p == program_for(device_kind(p), NULL) &&
+          !entry_info(p, &p->entries[i], &found, threads, e))
+        return e->code;
   }
   return 0;
 }

@@ -134,9 +134,8 @@ static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n,
   bool any = p->functions.n > 0;
   fprintf(f, "static const GcDeviceCode code = {images, %d, %s, %u, %s};\n", n,
           any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL");
-  if (next) fprintf(f, "extern const GcProgram %s;\n", next);
   fputs("\n", f);
-  tables_write(&p->tables, f, symbol ? symbol : "gc_program", "", NULL, "code", next);
+  tables_write(&p->tables, f, symbol ? symbol : "gc_program", "", "", "code", next);
 }
 
 /* "compute_90" for the highest of "sm_80", "sm_90a": a letter would tie the PTX to that GPU. What
