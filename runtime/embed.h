@@ -22,6 +22,8 @@ bool embed_run_of(GcModel *m, int entry, const int *extents, const void *const *
                   void *const *outputs);
 bool embed_reset(GcModel *m, uint64_t seed); /* as embed_open leaves it, but for the hypers */
 bool embed_load(GcModel *m, const char *path);
+/* Several files together: what one lacks another one has. */
+bool embed_load_all(GcModel *m, const char *const *paths, int n);
 bool embed_save(GcModel *m, const char *path);
 void embed_set_hyper(GcModel *m, int hyper, double value);
 double embed_hyper(const GcModel *m, int hyper);

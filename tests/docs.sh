@@ -17,7 +17,7 @@ complain() {
 }
 
 # In the order of the table.
-prelude=(layers.g recurrent.g attention.g activations.g losses.g metrics.g shapes.g sequences.g augment.g finite.g initialisers.g optimizers.g)
+prelude=(layers.g adapters.g recurrent.g attention.g activations.g losses.g metrics.g shapes.g sequences.g augment.g finite.g initialisers.g optimizers.g)
 [ "$(printf '%s\n' "${prelude[@]}" | sort)" = "$(cd "$root/lang/prelude" && ls -- *.g | sort)" ] ||
   complain 'the table of the prelude leaves out a file of lang/prelude'
 

@@ -4,6 +4,11 @@
 #   llama next --tokens ids.npy --load FOLDER --logits logits.npy
 #   gc llama.g -O2 --config=FOLDER/config.json -D P=64 --tokens -o llama
 #   llama chat --load FOLDER --prompt 'Once upon a time'
+# Instructions are learned by `tune`, with adapters of low rank beside frozen weights:
+#   gc llama.g -O2 --config=FOLDER/config.json -D r=8 -D T=512 --tokens -o llama
+#   llama tokenize tasks.jsonl --tokenizer FOLDER/tokenizer.json -o tasks.npy --mask mask.npy
+#   llama tune --tokens tasks.npy~512 --next tasks.npy+1~512 --learned mask.npy+1~512 --load FOLDER,without=*.lora
+#              --epochs 3 --save adapter.safetensors,scope=*.lora
 let B = 2                                     # texts in a training step
 let T = 64                                    # tokens of each of them
 let P = T                                     # tokens of a text to read, at most
@@ -29,11 +34,27 @@ let original_max_position_embeddings = max_position_embeddings
 let hidden_act = "silu"
 let tie_word_embeddings = false               # the last layer is the table of embeddings
 let attention_bias = false                    # Qwen 2.5 has biases of q, k, v: -D attention_bias=true
+let r = 0                                     # the rank of adapters (LoRA); 0: all weights are trained. Names of PEFT's …
+let lora_alpha = 16                           # … adapter_config.json, which is another --config
+let lora_dropout = 0.0
+let target_modules = ["q_proj", "v_proj"]     # layers that have adapters
 hyper lr = 3e-4
 
-def dense(x : [..., d], units, name, bias = false) {
+def has_adapter(module) {
+  found = false
+  for i in 0..len(target_modules) { found = found or target_modules[i] == module }
+  return found and r > 0
+}
+
+# module: its name in the block `at`, or at the top. merge: an adapter becomes part of w
+def dense(x : [..., d], units, module, at = none, bias = false, merge = false) {
+  name = module
+  if at != none { name = "{at}.{module}" }
   param w : f32[d, units] = normal(std = 0.02) from "{name}.weight"'
+  adapted = has_adapter(module)
+  if adapted and merge { w := w + low_rank(x, units, r, lora_alpha, name = name, merge = true) as lora }
   y = x @ w
+  if adapted and not merge { y = y + low_rank(x, units, r, lora_alpha, lora_dropout, name) as lora }
   if bias {
     param b : f32[units] = zeros() from "{name}.bias"
     y = y + b
@@ -85,11 +106,11 @@ def remember(k, v, at) {
 }
 
 # at: the first of the tokens is so far behind those that are in the cache; none: there is no cache
-def attend(x : [b, t, c], name, at : tensor = none) {
+def attend(x : [b, t, c], name, at : tensor = none, merge = false) {
   group = num_attention_heads // num_key_value_heads
-  q = turned(heads(dense(x, num_attention_heads * head_dim, "{name}.q_proj", attention_bias) as q, num_attention_heads), at)
-  k = turned(heads(dense(x, num_key_value_heads * head_dim, "{name}.k_proj", attention_bias) as k, num_key_value_heads), at)
-  v = heads(dense(x, num_key_value_heads * head_dim, "{name}.v_proj", attention_bias) as v, num_key_value_heads)
+  q = turned(heads(dense(x, num_attention_heads * head_dim, "q_proj", name, attention_bias, merge) as q, num_attention_heads), at)
+  k = turned(heads(dense(x, num_key_value_heads * head_dim, "k_proj", name, attention_bias, merge) as k, num_key_value_heads), at)
+  v = heads(dense(x, num_key_value_heads * head_dim, "v_proj", name, attention_bias, merge) as v, num_key_value_heads)
   q = reshape(q, [b, num_key_value_heads, group, t, head_dim])
   if at == none {
     y = attention(q, k[:, :, none], v[:, :, none], causal = true)
@@ -97,22 +118,22 @@ def attend(x : [b, t, c], name, at : tensor = none) {
     keys, values = remember(k, v, at) as cache
     y = attention(q, keys[:, :, none], values[:, :, none], mask = iota(S) <= (iota(t) + at)[:, none])
   }
-  return dense(from_heads(reshape(y, [b, num_attention_heads, t, head_dim])), c, "{name}.o_proj") as o
+  return dense(from_heads(reshape(y, [b, num_attention_heads, t, head_dim])), c, "o_proj", name, merge = merge) as o
 }
 
-def mlp(x : [b, t, c], name) {
+def mlp(x : [b, t, c], name, merge = false) {
   if hidden_act != "silu" { error("hidden_act is silu in this program") }
-  gate = silu(dense(x, intermediate_size, "{name}.gate_proj") as gate)
-  return dense(gate * (dense(x, intermediate_size, "{name}.up_proj") as up), c, "{name}.down_proj") as down
+  gate = silu(dense(x, intermediate_size, "gate_proj", name, merge = merge) as gate)
+  return dense(gate * (dense(x, intermediate_size, "up_proj", name, merge = merge) as up), c, "down_proj", name, merge = merge) as down
 }
 
-def llama(tokens, at : tensor = none) {
+def llama(tokens, at : tensor = none, merge = false) {
   param embeddings : f32[vocab_size, hidden_size] = normal(std = 0.02) from "model.embed_tokens.weight"
   x = gather(embeddings, tokens)
   for l in 0..num_hidden_layers {
     scope layers[l] {
-      x = x + attend(norm(x, "model.layers.{l}.input_layernorm") as n1, "model.layers.{l}.self_attn", at) as attn
-      x = x + mlp(norm(x, "model.layers.{l}.post_attention_layernorm") as n2, "model.layers.{l}.mlp") as mlp
+      x = x + attend(norm(x, "model.layers.{l}.input_layernorm") as n1, "model.layers.{l}.self_attn", at, merge) as attn
+      x = x + mlp(norm(x, "model.layers.{l}.post_attention_layernorm") as n2, "model.layers.{l}.mlp", merge) as mlp
     }
   }
   x = norm(x, "model.norm") as n
@@ -124,6 +145,21 @@ entry train(tokens : i32[B, T], next : i32[B, T]) {
   loss = mean(xent(llama(tokens), next))
   minimize loss with adamw(lr, b2 = 0.95, decay = 0.1, clip = 1)
   return loss
+}
+
+# learned: 1 where the token in `next` is one that an answer has, 0 where it is the user's, or padding
+entry tune(tokens : i32[B, T], next : i32[B, T], learned : u8[B, T]) {
+  each = xent(llama(tokens), next)
+  answers = f32(learned)
+  loss = sum(each * answers) / max(sum(answers), 1)
+  minimize loss with adamw(lr, decay = 0, clip = 1), only = "*.lora" if r > 0 else "*"
+  return loss
+}
+
+# makes adapters a part of the weights: --load FOLDER --load adapter.safetensors --save merged.safetensors,without=*.lora
+entry merge() {
+  unused = llama(zeros([1, 1], i32), merge = true)
+  return rank = i32(full([], r))
 }
 
 entry loss(tokens : i32[1, t <= P], next : i32[1, t]) { return loss = mean(xent(llama(tokens), next)) }

@@ -1,7 +1,7 @@
-/* gc --config: the numbers, flags and words of a JSON object, such as a published model's
-   config.json, as values of the lets of their names. Contract: a name that no let of the program
-   has is none of its business, and -D counts before the file; an object within gives the names that
-   are not there outside of it (newer files keep rope_theta in rope_parameters). */
+/* gc --config: the numbers, flags, words, and lists of these, of a JSON object, such as a published
+   model's config.json, as values of the lets of their names. Contract: a name that no let of the
+   program has is none of its business, and -D counts before the file; an object within gives the
+   names that are not there outside of it (newer files keep rope_theta in rope_parameters). */
 #include "lang/driver/command.h"
 
 #include <jansson.h>
@@ -16,8 +16,22 @@ static bool is_defined(const Options *o, const char *name) {
 /* A string without what the language writes otherwise. */
 static bool is_word(const char *s) { return *s && !strpbrk(s, "\"\\{}\n"); }
 
+static const char *value_text(Ctx *c, const json_t *value);
+
+static const char *list_text(Ctx *c, const json_t *list) {
+  const char *text = "", *one;
+  size_t i;
+  json_t *value;
+  json_array_foreach(list, i, value) {
+    if (!(one = value_text(c, value))) return NULL;
+    text = intern_printf(c, "%s%s%s", text, i ? ", " : "", one);
+  }
+  return intern_printf(c, "[%s]", text);
+}
+
 /* As the language writes it; NULL: it has no such values. */
 static const char *value_text(Ctx *c, const json_t *value) {
+  if (json_is_array(value)) return list_text(c, value);
   if (json_is_boolean(value)) return json_is_true(value) ? "true" : "false";
   if (json_is_integer(value)) return intern_printf(c, "%lld", (long long)json_integer_value(value));
   if (json_is_real(value)) return intern_printf(c, "%.17g", json_real_value(value));
@@ -36,11 +50,9 @@ static void add_values(Ctx *c, Options *o, json_t *object) {
   }
 }
 
-bool config_read(Ctx *c, Options *o) {
-  const char *path = option_value(o, OPT_CONFIG, NULL), *name;
+static bool read_one(Ctx *c, Options *o, const char *path) {
   json_error_t error;
-  if (!path) return true;
-  if (input_kind(o) != INPUT_G) return !usage_error("--config is for the lets of a program in .g");
+  const char *name;
   json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *value;
   if (!object && error.line < 0) return !usage_error("--config=%s: %s", path, error.text);
   if (!object) return !usage_error("--config=%s: line %d: %s", path, error.line, error.text);
@@ -53,6 +65,14 @@ bool config_read(Ctx *c, Options *o) {
     }
   }
   json_decref(object);
+  return ok;
+}
+
+bool config_read(Ctx *c, Options *o) {
+  if (o->configs.n && input_kind(o) != INPUT_G)
+    return !usage_error("--config is for the lets of a program in .g");
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < o->configs.n; i++) ok = read_one(c, o, o->configs.at[i]);
   return ok;
 }
 
@@ -83,6 +103,9 @@ static const struct {
     {"num_experts", {NULL}},
     {"clip_qkv", {NULL}},
     {"use_qk_norm", {"false"}},
+    {"use_rslora", {"false"}},
+    {"use_dora", {"false"}},
+    {"lora_bias", {"false"}},
 };
 
 static const Define *find(const Options *o, const char *name) {

@@ -65,12 +65,24 @@ static bool has_hyper(const Program *prog, const char *name) {
   return false;
 }
 
+static const Decl *find_let(const Program *prog, const char *name) {
+  for (uint32_t i = 0; i < prog->decls.n; i++)
+    if (prog->decls.at[i]->kind == DECL_LET && prog->decls.at[i]->name.name == name)
+      return prog->decls.at[i];
+  return NULL;
+}
+
 static bool wrong_define(const Define *d) {
   if (d->of_config)
     return !usage_error("--config: %s is %s, which the let %s does not take", d->name, d->value,
                         d->name);
   return !usage_error("-D %s takes a compile-time value, as in -D %s=128, not '%s'", d->name,
                       d->name, d->value);
+}
+
+/* A list in a config.json is for a let that is one. */
+static bool is_other_value(const Define *d, const Decl *let) {
+  return d->of_config && *d->value == '[' && let->value->kind != EX_LIST;
 }
 
 /* Every -D must name a "let" of the program; their values in the order given. */
@@ -87,8 +99,9 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out, int *c
           "-D '%s<=%s' bounds a dimension of an ONNX model; a program says it itself: %s <= %s",
           d->name, d->value, d->name, d->value);
     const char *name = intern_n(f->c, d->name, strlen(d->name)); /* as this context spells it */
-    bool known = false;
-    for (int k = 0; k < n; k++) known |= lets[k] == name;
+    const Decl *let = find_let(prog, name);
+    bool known = let != NULL;
+    if (known && is_other_value(d, let)) continue;
     if (!known && d->of_config) {
       config_warn(f->c, o, d);
       continue;

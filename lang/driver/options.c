@@ -103,6 +103,8 @@ static bool add_define(Ctx *c, Options *o, const char *text) {
 static bool set_option(Ctx *c, Options *o, const OptionRow *r, const char *value) {
   if (r->id == OPT_DEFINE) {
     if (!add_define(c, o, value)) return false;
+  } else if (r->id == OPT_CONFIG) {
+    vec_push(ctx_arena(c), &o->configs, value);
   } else if (o->value[r->id]) {
     return !usage_error("%s is given twice", r->spelling);
   }

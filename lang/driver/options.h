@@ -22,8 +22,9 @@ typedef struct Define { /* -D NAME=V */
 typedef struct Options {
   const char *value[OPTIONS]; /* NULL: not given; "" where the value is optional and missing */
   VEC(Define) defines;
-  const char *input; /* NULL: none */
-  const char *entry; /* of --emit=onnx; NULL: not named */
+  VEC(const char *) configs; /* files of --config, in order */
+  const char *input;         /* NULL: none */
+  const char *entry;         /* of --emit=onnx; NULL: not named */
 } Options;
 
 /* Says "gc: error: ..." and returns 2, the exit code of a wrong command line. */

@@ -100,19 +100,24 @@ void options_markdown(FILE *f) {
   }
 }
 
+/* Quoted for a shell: ' becomes '\'' */
+static void print_word(FILE *f, const char *s) {
+  bool plain = s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789,.-_+")] == 0;
+  if (!plain) fputc('\'', f);
+  for (; *s; s++) fputs(*s == '\'' ? "'\\''" : (char[]){*s, 0}, f);
+  if (!plain) fputc('\'', f);
+}
+
 void options_print(FILE *f, const Options *o) {
   for (int i = 0; i < OPTIONS; i++) {
     const OptionRow *r = &option_rows[i];
     if (!o->value[i] || i == OPT_OUTPUT || i == OPT_LANGUAGE || i == OPT_DEFINE) continue;
     bool bare = r->form == FORM_FLAG || (r->form == FORM_MAYBE && !o->value[i][0]);
     const char *between = bare || r->form == FORM_LEVEL ? "" : r->form == FORM_WORD ? " " : "=";
-    fprintf(f, " %s%s", r->spelling, between);
-    if (!bare) { /* quoted for a shell: ' becomes '\'' */
-      bool plain =
-          o->value[i][strspn(o->value[i], "abcdefghijklmnopqrstuvwxyz0123456789,.-_+")] == 0;
-      if (!plain) fputc('\'', f);
-      for (const char *p = o->value[i]; *p; p++) fputs(*p == '\'' ? "'\\''" : (char[]){*p, 0}, f);
-      if (!plain) fputc('\'', f);
+    uint32_t n = i == OPT_CONFIG ? o->configs.n : 1;
+    for (uint32_t k = 0; k < n; k++) {
+      fprintf(f, " %s%s", r->spelling, between);
+      if (!bare) print_word(f, i == OPT_CONFIG ? o->configs.at[k] : o->value[i]);
     }
   }
 }

@@ -212,7 +212,7 @@ bool out_may_replace(const char *path, const OutKind *kind, Err *e) {
   if (!file_open(&f, path, e)) return false;
   uint64_t n = f.size < OUT_HEAD ? f.size : OUT_HEAD;
   bool read = file_read(&f, 0, head, n, e), is = read && kind->is(head, n);
-  const char *foreign = is && kind->foreign ? kind->foreign(&f) : NULL;
+  const char *foreign = is && kind->foreign ? kind->foreign(&f, kind->arg) : NULL;
   file_close(&f);
   if (!read || (is && !foreign)) return read;
   if (foreign)

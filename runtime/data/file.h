@@ -41,10 +41,11 @@ typedef struct OutFile {
 typedef struct OutKind {
   const char *name; /* "a .npy file" */
   bool (*is)(const uint8_t *p, uint64_t n);
-  const char *(*foreign)(const File *f); /* what it is if it is not to be replaced, else NULL; or
-                                            NULL: what has the first bytes is gc's */
+  /* what it is if it is not to be replaced, else NULL; or NULL: what has the first bytes is gc's */
+  const char *(*foreign)(const File *f, const void *arg);
+  const void *arg;
 } OutKind;
-extern const OutKind out_npy, out_weights, out_checkpoint, out_profile, out_log, out_plot;
+extern const OutKind out_npy, out_checkpoint, out_profile, out_log, out_plot;
 enum { OUT_HEAD = 64 }; /* bytes that `is` needs */
 /* Nothing is there that would be lost: no regular file, an empty one, or one of the kind. */
 bool out_may_replace(const char *path, const OutKind *kind, Err *e);

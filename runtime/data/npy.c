@@ -15,7 +15,7 @@ bool array_count(Array *a, uint64_t *bytes) {
 
 bool npy_is(const uint8_t *p, uint64_t n) { return n >= 6 && memcmp(p, "\x93NUMPY", 6) == 0; }
 
-static const char *npy_foreign(const File *f) {
+static const char *npy_foreign(const File *f, const void *arg) {
   static const char other[] = "a .npy file that gc did not write";
   Err none = {0};
   uint8_t head[10], tail[NPY_MARK + 1];
@@ -28,7 +28,7 @@ static const char *npy_foreign(const File *f) {
   return tail[NPY_MARK] == '\n' ? NULL : other;
 }
 
-const OutKind out_npy = {"a .npy file", npy_is, npy_foreign};
+const OutKind out_npy = {"a .npy file", npy_is, npy_foreign, NULL};
 
 typedef struct Dict {
   const char *p, *end;

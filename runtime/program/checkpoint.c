@@ -132,7 +132,7 @@ bool checkpoint_write(Command *cmd, const Position *p, Err *e) {
     snprintf(ms->m[i].value, sizeof ms->m->value, "%a", session_hyper(&cmd->session, i - K_COUNT));
   for (int i = ms->sums; i < ms->n; i++)
     snprintf(ms->m[i].value, sizeof ms->m->value, "%a", cmd->sums[i - ms->sums]);
-  return weights_write(&w, &cmd->checkpoint, choose_all, ms->m, ms->n + 1, e);
+  return weights_write(&w, &cmd->checkpoint, choose_all, NULL, ms->m, ms->n + 1, e);
 }
 
 typedef struct Tie {
@@ -212,8 +212,8 @@ bool checkpoint_read(Command *cmd, Position *p, Err *e) {
   Metas *ms = cmd->metas;
   const Globals w = session_globals(&cmd->session);
   const WeightsRequest q = {
-      .want = choose_all, .need = choose_all, .meta = ms->m, .nmeta = ms->n + 1};
-  if (session_download(&cmd->session, e) && weights_read(&w, path, &q, e) &&
+      .path = path, .want = choose_all, .need = choose_all, .meta = ms->m, .nmeta = ms->n + 1};
+  if (session_download(&cmd->session, e) && weights_read(&w, &q, 1, e) &&
       session_upload(&cmd->session, e))
     return settle(cmd, ms, p, path, e);
   if (e->code == EXIT_WRONG && ms->m[K_PROGRAM].seen) {

@@ -215,6 +215,11 @@ static bool set_option(Options *o, int id, const char *value, Err *e) {
       return err_set(e, EXIT_USAGE, "--watch: at most %zu at a time", most);
     o->watch[o->nwatch++] = value;
   }
+  if (id == OPT_LOAD) {
+    size_t most = sizeof o->load / sizeof *o->load;
+    if ((size_t)o->nload == most) return err_set(e, EXIT_USAGE, "--load: at most %zu files", most);
+    o->load[o->nload++] = value;
+  }
   if (id == OPT_EXPECT) return o->entry ? set_expect(o, value, e) : true;
   if (id == OPT_TEXT) return o->entry ? set_text(o, value, e) : true;
   return true;

@@ -67,29 +67,18 @@ static bool checkpoint_path(Command *cmd, char **out, Err *e) {
   return true;
 }
 
-/* The file of --load, without its scope. Malloc'ed into *out. */
-static bool load_path(const Command *cmd, char **out, Err *e) {
-  *out = NULL;
-  if (!cmd->options.given[OPT_LOAD]) return true;
-  *out = strdup(cmd->options.text[OPT_LOAD]);
-  if (!*out) return err_set(e, EXIT_ENV, "no memory for a file name");
-  char *comma = strstr(*out, ",scope=");
-  if (comma) *comma = 0;
-  return true;
-}
-
 static bool prepare_weights(Command *cmd, Err *e) {
-  char *checkpoint, *load = NULL;
-  bool ok = checkpoint_path(cmd, &checkpoint, e) && load_path(cmd, &load, e) &&
-            files_check(cmd, checkpoint, load, e);
+  char *checkpoint;
+  const WeightsView *v = &cmd->saved.part;
+  const OutKind kind = weights_kind(v);
+  bool ok = checkpoint_path(cmd, &checkpoint, e) && files_check(cmd, checkpoint, e);
   if (ok && cmd->options.given[OPT_SAVE])
-    ok = out_prepare(&cmd->save, cmd->options.text[OPT_SAVE], &out_weights,
-                     weights_bytes(choose_saved), e);
+    ok = out_prepare(&cmd->save, cmd->saved.path, &kind, weights_bytes(choose_saved, v), e);
   if (ok && (cmd->options.given[OPT_RESUME] || checkpoint)) ok = checkpoint_prepare(cmd, e);
   if (ok && checkpoint)
-    ok = out_prepare(&cmd->checkpoint, checkpoint, &out_checkpoint, weights_bytes(choose_all), e);
+    ok = out_prepare(&cmd->checkpoint, checkpoint, &out_checkpoint, weights_bytes(choose_all, NULL),
+                     e);
   free(checkpoint);
-  free(load);
   return ok;
 }
 
@@ -247,7 +236,7 @@ static bool setup(Command *cmd, int threads, bool pin) {
   DataRequest q = {.rank = cmd->comm ? cmd->comm->rank : 0,
                    .shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE],
                    .whole = cmd->options.given[OPT_DROPLAST]};
-  if (!labels_prepare(cmd, &q, e)) return false;
+  if (!weights_names(cmd, e) || !labels_prepare(cmd, &q, e)) return false;
   if ((!cli_reads_no_data(&cmd->options) &&
        !dataset_open(&cmd->data, en, cmd->options.inputs, &q, e)) ||
       !validation_prepare(cmd, &q, e) || !prepare_files(cmd, e))
@@ -299,6 +288,7 @@ void command_free(Command *cmd) {
   checkpoint_free(cmd);
   inspect_free(cmd);
   labels_release(cmd);
+  weights_names_free(cmd);
   cli_free(&cmd->options);
 }
 

@@ -26,6 +26,8 @@ typedef struct Options {
   const char **inputs;   /* as written, by index of the entry's input */
   const char *watch[16]; /* PATH[:N] */
   int nwatch;
+  const char *load[16]; /* of --load, in order */
+  int nload;
   const GcEntry *validate;       /* of gc_program, or NULL */
   uint64_t validate_every;       /* steps; 0: each epoch */
   const char **validation_files; /* by index of its inputs */
@@ -91,8 +93,10 @@ typedef struct Command {
   const GcEntry *entry; /* that runs, of the session's program */
   Dataset data;
   Validation validation;
-  double *now;  /* of each output that is a scalar: its value in the last step */
-  double *sums; /* of each output, over the epoch so far */
+  double *now;       /* of each output that is a scalar: its value in the last step */
+  double *sums;      /* of each output, over the epoch so far */
+  WeightsName *load; /* of each --load */
+  WeightsName saved; /* of --save */
   OutFile save, checkpoint, profile, plot, *outputs;
   uint64_t checkpoint_every; /* steps; 0: each epoch */
   Metas *metas;              /* made before the session starts */
@@ -190,10 +194,13 @@ void labels_release(Command *cmd);
 
 /* ---- files.c ---- */
 /* Whether no file that the command line has the run write is another one that it names;
-   `checkpoint` and `load` are those options' paths, or NULL. */
-bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e);
+   `checkpoint` is that option's path, or NULL. */
+bool files_check(const Command *cmd, const char *checkpoint, Err *e);
 
 /* ---- load_save.c: --load and --save ---- */
+/* Before anything is opened: what the options name. */
+bool weights_names(Command *cmd, Err *e);
+void weights_names_free(Command *cmd);
 bool load_weights(Command *cmd, Err *e);
 bool save_weights(Command *cmd, Err *e); /* only weights that are finite */
 

@@ -303,30 +303,55 @@ void embed_close(GcModel *m) {
 
 /* ---- weights and hypers ---- */
 
-static bool is_needed(const GcGlobal *g, const void *arg) { return g->kind == GC_PARAM; }
+/* The name of a file of weights, as in --load and --save. */
+static bool take_name(WeightsName *out, const char *text, const char *option, Err *e) {
+  if (!text) return err_set(e, EXIT_USAGE, "the name of the file is NULL");
+  return weights_name(out, text, e) && weights_name_check(out, option, e);
+}
 
-bool embed_load(GcModel *m, const char *path) {
-  Err e = {0};
-  if (!begin(m)) return false;
-  if (!path) err_set(&e, EXIT_USAGE, "the name of the file is NULL");
+static bool load_files(GcModel *m, WeightsName *name, WeightsRequest *q, const char *const *text,
+                       int n, Err *e) {
   Session *s = &m->session;
   const Globals w = session_globals(s);
-  const WeightsRequest q = {.want = choose_saved, .need = is_needed};
-  bool ok = path && session_download(s, &e) && weights_read(&w, path, &q, &e) &&
-            session_upload(s, &e) && take_labels(m, path, &e);
+  for (int i = 0; i < n; i++) {
+    if (!take_name(&name[i], text[i], "load", e)) return false;
+    q[i] = (WeightsRequest){
+        .path = name[i].path, .want = choose_saved, .need = choose_params, .view = &name[i].part};
+  }
+  if (!session_download(s, e) || !weights_read(&w, q, n, e) || !session_upload(s, e)) return false;
+  for (int i = 0; i < n; i++)
+    if (!name[i].part.scope && !take_labels(m, name[i].path, e)) return false;
+  return true;
+}
+
+bool embed_load_all(GcModel *m, const char *const *names, int n) {
+  Err e = {0};
+  if (!begin(m)) return false;
+  WeightsName *name = calloc((size_t)n, sizeof *name);
+  WeightsRequest *q = calloc((size_t)n, sizeof *q);
+  bool ok = (name && q) || err_set(&e, EXIT_ENV, "no memory for the names of weights");
+  ok = ok && load_files(m, name, q, names, n, &e);
+  for (int i = 0; name && i < n; i++) weights_name_free(&name[i]);
+  free(name);
+  free(q);
   return end(m, ok) || failed(m->message, &e, false);
 }
+
+bool embed_load(GcModel *m, const char *path) { return embed_load_all(m, &path, 1); }
 
 bool embed_save(GcModel *m, const char *path) {
   Err e = {0};
   OutFile out = {.fd = -1};
+  WeightsName name = {0};
   if (!begin(m)) return false;
-  if (!path) err_set(&e, EXIT_USAGE, "the name of the file is NULL");
   const Globals w = session_globals(&m->session);
-  bool ok = path && session_download(&m->session, &e) &&
-            out_prepare(&out, path, &out_weights, weights_bytes(choose_saved), &e) &&
-            weights_write(&w, &out, choose_saved, NULL, 0, &e);
+  bool ok = take_name(&name, path, "save", &e);
+  const OutKind kind = weights_kind(&name.part);
+  ok = ok && session_download(&m->session, &e) &&
+       out_prepare(&out, name.path, &kind, weights_bytes(choose_saved, &name.part), &e) &&
+       weights_write(&w, &out, choose_saved, &name.part, NULL, 0, &e);
   out_free(&out);
+  weights_name_free(&name);
   return end(m, ok) || failed(m->message, &e, false);
 }
 

@@ -69,11 +69,12 @@ static void add_data(Files *f, const Dataset *d, const GcEntry *e) {
     for (int k = 0; (path = dataset_path(d, i, k)); k++) add(f, e->inputs[i].name, path, false);
 }
 
-bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e) {
+bool files_check(const Command *cmd, const char *checkpoint, Err *e) {
   const GcEntry *en = cmd->options.entry;
   const int single = 8; /* the options below, and the program */
   const Validation *validation = &cmd->validation;
   size_t capacity = (size_t)single + count_data(&cmd->data) + 2 * (size_t)en->noutputs +
+                    (size_t)cmd->options.nload +
                     (validation->entry ? count_data(&validation->data) : 0);
   Files f = {.at = calloc(capacity, sizeof *f.at)};
   if (!f.at) return err_set(e, EXIT_ENV, "no memory for the names of files");
@@ -81,14 +82,14 @@ bool files_check(const Command *cmd, const char *checkpoint, const char *load, E
   add(&f, NULL, "/proc/self/exe", false);
   add_data(&f, &cmd->data, en);
   if (validation->entry) add_data(&f, &validation->data, validation->entry);
-  if (load) add(&f, "load", load, false);
+  for (int i = 0; i < cmd->options.nload; i++) add(&f, "load", cmd->load[i].path, false);
   if (text[OPT_RESUME]) add(&f, "resume", text[OPT_RESUME], false);
   for (int i = 0; i < en->noutputs; i++)
     if (cmd->options.outputs[i].expect) add(&f, "expect", cmd->options.outputs[i].expect, false);
   for (int i = 0; i < en->noutputs; i++)
     if (cmd->options.outputs[i].save)
       add(&f, en->outputs[i].name, cmd->options.outputs[i].save, true);
-  if (text[OPT_SAVE]) add(&f, "save", text[OPT_SAVE], true);
+  if (text[OPT_SAVE]) add(&f, "save", cmd->saved.path, true);
   if (checkpoint) add(&f, "checkpoint", checkpoint, true);
   if (text[OPT_LOG]) add(&f, "log", text[OPT_LOG], true);
   if (text[OPT_PLOT]) add(&f, "plot", text[OPT_PLOT], true);

@@ -54,10 +54,11 @@ static bool choose_words(Command *cmd, Err *e) {
 
 bool labels_prepare(Command *cmd, DataRequest *q, Err *e) {
   const Options *o = &cmd->options;
-  const char *load = o->text[OPT_LOAD], *resume = o->text[OPT_RESUME];
+  const char *resume = o->text[OPT_RESUME];
   if (!header_of(o, &q->header, e)) return false;
-  if (!load && !resume && !labels_read_own(&cmd->labels, e)) return false;
-  if (load && !strstr(load, ",scope=") && !labels_read(&cmd->labels, load, e)) return false;
+  if (!o->nload && !resume && !labels_read_own(&cmd->labels, e)) return false;
+  for (int i = 0; i < o->nload; i++)
+    if (!cmd->load[i].part.scope && !labels_read(&cmd->labels, cmd->load[i].path, e)) return false;
   if (resume && !labels_read(&cmd->labels, resume, e)) return false;
   q->labels = &cmd->labels;
   return choose_words(cmd, e);

@@ -1,64 +1,77 @@
-/* --load and --save: the weights of a model, without what belongs to a training run. */
+/* --load and --save: the weights of a model, or a part of them, without what belongs to a training
+   run. Several files are read together: what one lacks another one has. */
 #include "runtime/program/command.h"
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
+
+bool weights_names(Command *cmd, Err *e) {
+  const Options *o = &cmd->options;
+  if (o->text[OPT_SAVE] && (!weights_name(&cmd->saved, o->text[OPT_SAVE], e) ||
+                            !weights_name_check(&cmd->saved, "save", e)))
+    return false;
+  cmd->load = calloc((size_t)o->nload + 1, sizeof *cmd->load);
+  if (!cmd->load) return err_set(e, EXIT_ENV, "no memory for the names of files");
+  for (int i = 0; i < o->nload; i++) {
+    if (!weights_name(&cmd->load[i], o->load[i], e) ||
+        !weights_name_check(&cmd->load[i], "load", e))
+      return false;
+    if (cmd->load[i].part.published) {
+      err_set(e, EXIT_USAGE, "--load: names=published is for --save");
+      return err_hint(e, "a file's names are found: paths, or those that 'from' declares");
+    }
+  }
+  return true;
+}
+
+void weights_names_free(Command *cmd) {
+  for (int i = 0; cmd->load && i < cmd->options.nload; i++) weights_name_free(&cmd->load[i]);
+  free(cmd->load);
+  weights_name_free(&cmd->saved);
+}
 
 bool save_weights(Command *cmd, Err *e) {
   if (!cmd->options.given[OPT_SAVE]) return true;
   if (!session_download(&cmd->session, e)) return false;
   const Globals w = session_globals(&cmd->session);
-  if (!weights_write(&w, &cmd->save, choose_saved, NULL, 0, e)) return false;
+  if (!weights_write(&w, &cmd->save, choose_saved, &cmd->saved.part, NULL, 0, e)) return false;
   note(cmd, "weights saved to %s", cmd->save.path);
   return true;
 }
 
-/* ---- --load FILE[,scope=PATH] ---- */
-static bool in_scope(const GcGlobal *g, const void *arg) {
-  const char *scope = arg;
-  if (!choose_saved(g, NULL)) return false;
-  if (!scope) return true;
-  size_t n = strlen(scope);
-  return strncmp(g->t.name, scope, n) == 0 &&
-         (g->t.name[n] == 0 || g->t.name[n] == '.' || g->t.name[n] == '[');
-}
-
-static bool needed(const GcGlobal *g, const void *arg) {
-  return g->kind == GC_PARAM && in_scope(g, arg);
+static bool read_files(Command *cmd, WeightsRequest *q, Unread *unread, Absent *absent, Err *e) {
+  const int n = cmd->options.nload;
+  const Globals w = session_globals(&cmd->session);
+  for (int i = 0; i < n; i++) {
+    const WeightsName *x = &cmd->load[i];
+    q[i] = (WeightsRequest){.path = x->path,
+                            .want = choose_saved,
+                            .need = choose_params,
+                            .view = &x->part,
+                            .unread = x->part.scope ? NULL : &unread[i],
+                            .absent = absent};
+  }
+  return session_download(&cmd->session, e) && weights_read(&w, q, n, e) &&
+         session_upload(&cmd->session, e);
 }
 
 bool load_weights(Command *cmd, Err *e) {
-  const char *text = cmd->options.text[OPT_LOAD];
-  char *path = strdup(text), *comma = path ? strstr(path, ",scope=") : NULL;
-  const char *scope = NULL;
-  if (!path) return err_set(e, EXIT_ENV, "no memory for a file name");
-  if (comma) *comma = 0, scope = comma + 7;
-  bool any = scope == NULL;
-  for (int i = 0; i < gc_program.nglobals; i++)
-    any = any || in_scope(&gc_program.globals[i], scope);
-  if (!any) {
-    err_set(e, EXIT_USAGE, "--load: the program has no parameters below %s", scope);
-    err_hint(e, "info lists the parameters");
-  }
-  const Globals w = session_globals(&cmd->session);
-  Unread unread = {0};
+  const int n = cmd->options.nload;
+  WeightsRequest *q = calloc((size_t)n, sizeof *q);
+  Unread *unread = calloc((size_t)n, sizeof *unread);
   Absent absent = {0};
-  const WeightsRequest q = {.want = in_scope,
-                            .need = needed,
-                            .arg = scope,
-                            .partial = scope != NULL,
-                            .unread = scope ? NULL : &unread,
-                            .absent = &absent};
-  bool ok = any && session_download(&cmd->session, e) && weights_read(&w, path, &q, e) &&
-            session_upload(&cmd->session, e);
-  if (ok && unread.n)
-    note(cmd, "%s: tensors that the program does not have, not read: %" PRIu64 ", such as %s", path,
-         unread.n, unread.first);
+  bool ok = (q && unread) || err_set(e, EXIT_ENV, "no memory for the names of weights");
+  ok = ok && read_files(cmd, q, unread, &absent, e);
+  for (int i = 0; ok && i < n; i++)
+    if (unread[i].n)
+      note(cmd, "%s: tensors that the program does not have, not read: %" PRIu64 ", such as %s",
+           q[i].path, unread[i].n, unread[i].first);
   if (ok && absent.n)
-    note(cmd, "%s: has no %s%s: initial values stay", path, absent.first->t.name,
+    note(cmd, "%s: has no %s%s: initial values stay", q[n - 1].path, absent.first->t.name,
          absent.n > 1 ? " and others" : "");
+  const Globals w = session_globals(&cmd->session);
   Err warning = {0};
-  if (ok && !weights_finite(&w, &warning)) note(cmd, "%s: %s", path, warning.msg);
-  free(path);
+  if (ok && !weights_finite(&w, &warning)) note(cmd, "%s: %s", q[n - 1].path, warning.msg);
+  free(q);
+  free(unread);
   return ok;
 }

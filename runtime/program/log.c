@@ -35,7 +35,7 @@ static bool ends_in_seconds(const char *row, size_t n, const char *before, const
 
 /* Tables of others may begin with an epoch and a step: ours end with the seconds, in three digits.
    What a run that was killed has left may be less than a row. */
-static const char *foreign(const File *f) {
+static const char *foreign(const File *f, const void *arg) {
   static const char other[] = "a table that --log did not write", seconds[] = ",seconds";
   char text[1 << 16];
   Err none = {0};
@@ -52,7 +52,7 @@ static const char *foreign(const File *f) {
   return !end || ends_in_seconds(row, (size_t)(end - row), ",", "") ? NULL : other;
 }
 
-const OutKind out_log = {"a log of training", is_log, foreign};
+const OutKind out_log = {"a log of training", is_log, foreign, NULL};
 
 static bool is_json(const char *path) {
   static const char *const ends[] = {".jsonl", ".ndjson", ".json"};

@@ -26,7 +26,7 @@ static bool is_plot(const uint8_t *p, uint64_t n) {
   return n >= sizeof opening - 1 && memcmp(p, opening, sizeof opening - 1) == 0;
 }
 
-const OutKind out_plot = {"a plot of training", is_plot, NULL};
+const OutKind out_plot = {"a plot of training", is_plot, NULL, NULL};
 
 typedef struct Line {
   const char *entry, *color;

@@ -12,7 +12,7 @@ static bool is_profile(const uint8_t *p, uint64_t n) {
   return n >= sizeof opening - 1 && memcmp(p, opening, sizeof opening - 1) == 0;
 }
 
-const OutKind out_profile = {"a profile", is_profile, NULL};
+const OutKind out_profile = {"a profile", is_profile, NULL, NULL};
 
 static void json_text(FILE *f, const char *s) {
   fputc('"', f);

@@ -169,7 +169,7 @@ static bool keep_best(Command *cmd) {
   const Globals w = session_globals(&cmd->session);
   Err e = {0};
   if (!session_download(&cmd->session, &e) ||
-      !weights_write(&w, &cmd->save, choose_saved, NULL, 0, &e)) {
+      !weights_write(&w, &cmd->save, choose_saved, &cmd->saved.part, NULL, 0, &e)) {
     cmd->err = e;
     return false;
   }
@@ -220,7 +220,7 @@ static bool holds_something(const char *path) {
 
 void validation_resume(Command *cmd, const char *was, const char *now) {
   Validation *h = &cmd->validation;
-  const char *from = cmd->options.text[OPT_RESUME], *best = cmd->options.text[OPT_SAVE];
+  const char *from = cmd->options.text[OPT_RESUME], *best = cmd->saved.path;
   bool keeps = cmd->options.given[OPT_SAVEBEST], other = strcmp(was, now) != 0;
   if (!h->entry) return;
   if (other) {

@@ -8,6 +8,7 @@
 #include "runtime/text/template.h"
 #include "runtime/text/text_tools.h"
 #include "runtime/tokens/tree.h"
+#include "runtime/weights/weights.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ typedef struct Chat {
   Answer answer;
   const Template *template;
   const char *system;
+  char *folder;  /* of published weights; NULL: there is none */
   Ids ids;       /* of the whole chat */
   Ids ends;      /* tokens that end an answer */
   Text text;     /* of a turn, and what is printed */
@@ -31,8 +33,10 @@ typedef struct Chat {
 static const Argument arguments[] = {
     {.name = "--load",
      .metavar = "FOLDER",
-     .kind = ARG_TEXT,
-     .help = "published weights, or a file of weights (default: those in the program)"},
+     .kind = ARG_LIST,
+     .help =
+         "published weights, or a file of weights, as of the entries; may be given several times "
+         "(default: those in the program)"},
     {.name = "--tokenizer",
      .metavar = "FILE.json",
      .kind = ARG_TEXT,
@@ -104,9 +108,22 @@ static const Argument arguments[] = {
     {.name = NULL}};
 enum { ARGUMENTS = sizeof arguments / sizeof *arguments };
 
-static bool is_folder(const char *path) {
+/* The first folder among what --load names. Malloc'ed into *out; NULL: there is none. */
+static bool find_folder(const Argument *load, char **out, Err *e) {
   struct stat st;
-  return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+  *out = NULL;
+  for (uint64_t i = 0; i < load->count && !*out; i++) {
+    WeightsName name;
+    if (!weights_name(&name, load->list[i], e)) return false;
+    bool there = stat(name.path, &st) == 0;
+    if (!there)
+      err_set(e, EXIT_WRONG, "cannot read %s: %s", name.path, strerror(errno));
+    else if (S_ISDIR(st.st_mode) && !(*out = strdup(name.path)))
+      err_set(e, EXIT_ENV, "no memory for a file name");
+    weights_name_free(&name);
+    if (e->code) return false;
+  }
+  return true;
 }
 
 static char *path_in(const char *folder, const char *name) {
@@ -242,11 +259,12 @@ static const char *text_of(const Argument *list, const char *name) {
 }
 
 static bool prepare(Chat *c, const Argument *list, Err *e) {
-  const char *load = text_of(list, "--load"), *tokenizer = text_of(list, "--tokenizer"),
-             *template = text_of(list, "--template");
-  const Argument *stop = argument(&(Arguments){.at = (Argument *)list}, "--stop");
+  const char *tokenizer = text_of(list, "--tokenizer"), *template = text_of(list, "--template");
+  const Argument *stop = argument(&(Arguments){.at = (Argument *)list}, "--stop"),
+                 *load = argument(&(Arguments){.at = (Argument *)list}, "--load");
   char names[120];
-  if (!tokenizer && !is_folder(load)) {
+  if (!find_folder(load, &c->folder, e)) return false;
+  if (!tokenizer && !c->folder) {
     err_set(e, EXIT_USAGE, "chat needs --tokenizer FILE.json");
     return err_hint(e, "or a folder of published weights with one: --load FOLDER");
   }
@@ -262,19 +280,21 @@ static bool prepare(Chat *c, const Argument *list, Err *e) {
                            .penalty = real_of(list, "--repeat-penalty", 1),
                            .top_k = count_of(list, "--top-k", 0),
                            .seed = count_of(list, "--seed", 0)};
-  char *path = tokenizer ? strdup(tokenizer) : path_in(load, "tokenizer.json");
+  char *path = tokenizer ? strdup(tokenizer) : path_in(c->folder, "tokenizer.json");
   c->tokenizer = path ? tokenizer_read(path, e) : NULL;
   if (!path) err_set(e, EXIT_ENV, "no memory for a file name");
   bool ok = c->tokenizer != NULL;
   if (ok)
     c->answer = (Answer){.tokenizer = c->tokenizer, .stops = stop->list, .nstops = stop->count};
-  if (ok && is_folder(load))
-    ok = read_ends(c, load, "generation_config.json", e) && read_ends(c, load, "config.json", e);
+  if (ok && c->folder)
+    ok = read_ends(c, c->folder, "generation_config.json", e) &&
+         read_ends(c, c->folder, "config.json", e);
   ok = ok && (!*c->template->stop ||
               add_end(c, tokenizer_id(c->tokenizer, slice_of(c->template->stop)), e));
   const ChatPlace place = {.device = text_of(list, "--device"),
                            .threads = (int)count_of(list, "--threads", 0),
-                           .load = load};
+                           .load = load->list,
+                           .nload = (int)load->count};
   ok = ok && chat_model_open(&c->model, &place, e);
   if (ok) signals_catch();
   free(path); /* the tokenizer has read it */
@@ -298,6 +318,7 @@ int chat_run(const char *program, int argc, char **argv, Err *e) {
   answer_free(&c.answer);
   sampling_free(&c.sampling);
   text_free(&c.text);
+  free(c.folder);
   free(c.ids.at);
   free(c.ends.at);
   tokenizer_free(c.tokenizer);

@@ -53,7 +53,7 @@ bool chat_model_open(ChatModel *m, const ChatPlace *p, Err *e) {
   if (!find_entry(m, e)) return false;
   m->model = embed_open(p->device, p->threads, 0);
   if (!m->model) return err_set(e, EXIT_ENV, "%s", embed_error(NULL));
-  return !p->load || embed_load(m->model, p->load) ||
+  return !p->nload || embed_load_all(m->model, p->load, p->nload) ||
          err_set(e, EXIT_WRONG, "%s", embed_error(m->model));
 }
 

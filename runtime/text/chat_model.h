@@ -22,7 +22,8 @@ typedef struct ChatModel {
 typedef struct ChatPlace { /* where it runs */
   const char *device;      /* NULL: the best there is */
   int threads;
-  const char *load; /* a file or folder of weights; NULL: the program's own */
+  const char *const *load; /* files and folders of weights; none: the program's own */
+  int nload;
 } ChatPlace;
 bool chat_model_open(ChatModel *m, const ChatPlace *p, Err *e);
 /* Reads tokens behind those that were read, in chunks; *full: not all had room. */

@@ -14,46 +14,67 @@ typedef struct Globals {
 
 /* The metadata that says that a file is a checkpoint. */
 #define CHECKPOINT_KEY "gc.checkpoint"
-typedef struct Meta { /* of __metadata__; a checkpoint has them all */
+#define PUBLISHED_KEY "gc.published" /* gc wrote it, with published names */
+typedef struct Meta {                /* of __metadata__; a checkpoint has them all */
   const char *key;
   char value[64];
   bool seen;
 } Meta;
-typedef bool GlobalChoice(const GcGlobal *g, const void *arg);
-bool is_step_counter(const GcGlobal *g);
-bool choose_saved(const GcGlobal *g, const void *arg);
-bool choose_all(const GcGlobal *g, const void *arg);
 
-uint64_t weights_bytes(GlobalChoice *choose);
+/* ---- choice.c: which globals ---- */
+typedef struct WeightsView {   /* of a model in a file; NULL: all of it, by path */
+  const char *scope, *without; /* paths at or below which its globals lie, and do not; or NULL */
+  bool published;              /* written with the names that `from` declares */
+} WeightsView;
+typedef bool GlobalChoice(const GcGlobal *g, const WeightsView *v);
+GlobalChoice choose_all, choose_none, choose_params, choose_saved;
+bool is_step_counter(const GcGlobal *g);
+/* FILE[,scope=PATH][,without=PATH][,names=published], as --load and --save take it. */
+typedef struct WeightsName {
+  char *path; /* malloc'ed; the view's strings lie in it */
+  WeightsView part;
+} WeightsName;
+bool weights_name(WeightsName *out, const char *text, Err *e);
+void weights_name_free(WeightsName *name);
+/* That the program has globals for the file of --OPTION, and a name of its own for each. */
+bool weights_name_check(const WeightsName *name, const char *option, Err *e);
+
+/* ---- write.c ---- */
+uint64_t weights_bytes(GlobalChoice *choose, const WeightsView *v);
 /* In one pass over them. Parameters that are not finite are an error, and an older file stays. The
    last metadata, if there is any, gets the checksum. */
-bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, Meta *meta, int nmeta,
-                   Err *e);
+bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, const WeightsView *v,
+                   Meta *meta, int nmeta, Err *e);
+/* The checksum of all and the metadata, as the value of `sum`. */
+void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum);
+bool weights_finite(const Globals *w, Err *e); /* the parameters */
+
+/* ---- weights.c ---- */
 typedef struct Unread { /* tensors that the program does not have */
   uint64_t n;
   char first[160]; /* its name, cut where it is longer */
 } Unread;
-typedef struct Absent { /* wanted globals that the file does not have */
+typedef struct Absent { /* wanted globals that no file has */
   const GcGlobal *first;
   int n;
 } Absent;
-typedef struct WeightsRequest { /* what is read */
-  GlobalChoice *want, *need;    /* need: must be in the file */
-  const void *arg;              /* of both; where partial, the scope that they lie below */
-  bool partial;                 /* what else is in the file is ignored; else it is an error */
+typedef struct WeightsRequest { /* what is read of a file */
+  const char *path;             /* of it, or of a folder of published weights (source.h) */
+  GlobalChoice *want, *need;    /* need: must be there, or in the file of another request */
+  const WeightsView *view;      /* of both; with a scope, what else is in the file is ignored */
   Meta *meta;
   int nmeta;
   Unread *unread; /* gets what the program does not have; or NULL */
-  Absent *absent; /* gets what is wanted and not there; or NULL */
+  Absent *absent; /* gets what is wanted and in no file; or NULL */
 } WeightsRequest;
-/* From a file, or a folder of published weights (source.h). What does not fit changes nothing. */
-bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e);
+/* Of several files a later one counts before an earlier one. What does not fit changes nothing. */
+bool weights_read(const Globals *w, const WeightsRequest *q, int n, Err *e);
+/* Only the weights and checkpoints of this program's globals, of the same view, may be replaced. */
+OutKind weights_kind(const WeightsView *v);
 /* Of those that the program has in itself; nothing if there are none. */
 bool weights_read_own(const Globals *w, Err *e);
 /* Those have all parameters. */
 bool weights_own_all(const GcProgram *program);
-/* The checksum of all and the metadata, as the value of `sum`. */
-void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum);
 
 /* ---- labels.c: the words of labels, in the metadata ---- */
 /* Adds those of a file; one that cannot be read adds none. `from` of them is the path given. */
@@ -62,6 +83,4 @@ bool labels_read_own(Labels *l, Err *e); /* of the weights that the program has 
 /* Malloc'ed text, a part of the JSON of __metadata__. */
 bool labels_text(const Labels *l, char **text, Err *e);
 bool labels_storable(const Words *w); /* they are UTF-8 and of one line each */
-
-bool weights_finite(const Globals *w, Err *e); /* the parameters */
 #endif

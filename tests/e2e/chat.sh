@@ -163,6 +163,7 @@ printf 'hello\nmore\n' | ./llama chat --load model --template chatml --system 'B
 says 2 '--template is one of plain, chatml, llama2, llama3, zephyr, not alpaca' ./llama chat --load model --template alpaca --prompt x
 says 2 '--temperature needs a number from 0 to 100, not warm' ./llama chat --load model --temperature warm
 says 2 'chat needs --tokenizer FILE.json' ./llama chat --load model/model.safetensors --prompt x
+says 1 'cannot read models: No such file or directory' ./llama chat --load models --prompt x
 says 1 'is not one of the model' ./llama chat --load model --tokenizer "$here/tests/unit/tokens/tinyllama.json" --prompt "$prompt"
 printf 'entry twice(x : f32[4]) { return y = x * 2 }\n' >net.g
 run 0 "$gc" net.g --tokens -o net

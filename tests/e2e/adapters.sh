@@ -1,0 +1,147 @@
+#!/bin/sh
+# Adapters of low rank: only they are trained, they are saved and read alone, in paths and in published names, and become a
+# part of the weights. In a library, too; and which file of --save and --load has what.
+. "$(dirname "$0")/common.sh"
+unoptimised
+cat >net.g <<'END'
+hyper lr = 0.01
+def net(x, merge = false) {
+  x = relu(lora(x, 12, 3, 6, drop = 0.1, merge = merge) as fc1)
+  return lora(x, 4, 3, 6, drop = 0.1, merge = merge) as fc2
+}
+entry full(x : f32[8, 6], y : f32[8, 4]) {
+  loss = mse(net(x), y)
+  minimize loss with adamw(lr), only = ["*.w", "net.*.b"]
+  return loss
+}
+entry predict(x : f32[8, 6]) { return y = net(x) }
+END
+cat >adapters.g <<'END'
+use "net.g"
+entry tune(x : f32[8, 6], y : f32[8, 4]) {
+  loss = mse(net(x), y)
+  minimize loss with adamw(lr), only = "*.lora"
+  return loss
+}
+entry merge() { return zero = max(net(zeros([1, 6]), merge = true)) * 0 }
+END
+# names of published adapters
+cat >named.g <<'END'
+hyper lr = 0.01
+def named(x) { return x @ weight() + low_rank(x, 5, 2, name = "model.fc") as lora }
+def weight() {
+  param w : f32[6, 5] = he() from "base_model.model.model.fc.weight"'
+  return w
+}
+entry tune_named(x : f32[8, 6]) {
+  loss = mean((named(x) as block - 1) ** 2)
+  minimize loss with adamw(lr), only = "block.*.a", clip = 1
+  return loss
+}
+entry show() {
+  y = named(one_hot(iota(6), 6)) as block
+  return y
+}
+END
+"$mkdata" npy f32 64,6 1 x.npy && "$mkdata" npy f32 64,4 2 y.npy || fail 'data'
+run 0 "$gc" adapters.g -o tuned
+sed 's/lora(x, \([0-9]*\),[^)]*)/linear(x, \1)/' net.g >plain.g
+run 0 "$gc" plain.g -o plain
+run 0 "$gc" named.g -o named
+run 0 ./plain full --x x.npy --y y.npy --epochs 4 --save base.safetensors
+cp base.safetensors kept.safetensors
+
+# ---- what is trained, and what the program says of it ----
+run 0 ./named info tune_named
+[ "$(grep -c '^  optimizer adamw' out.txt)" = 2 ] || fail 'optimizer states of what is frozen'
+run 0 "$gc" adapters.g --emit=ir
+sed -n '/^entry tune(/,/^}/p' out.txt >tune.ir
+[ "$(grep -c 'store @net.*lora' tune.ir)" = 4 ] || fail 'not the four tensors of adapters are trained'
+grep 'store @net' tune.ir | grep -v lora && fail 'a frozen weight is written'
+tune() { ./tuned tune --x x.npy --y y.npy --seed 3 --quiet "$@"; }
+run 0 tune --epochs 4 --load 'base.safetensors,without=*.lora' --save 'adapter.safetensors,scope=*.lora'
+grep -c 'lora.a' adapter.safetensors >/dev/null || fail 'the adapter is not in its file'
+grep -c 'fc1.w' adapter.safetensors >/dev/null && fail 'weights are in the file of the adapter'
+# both, in any order; without the adapter it is the base, which nothing has changed
+run 0 ./tuned predict --x x.npy --load base.safetensors --load adapter.safetensors --y with.npy
+run 0 ./tuned predict --x x.npy --load adapter.safetensors --load base.safetensors --expect with.npy --rtol 0 --atol 0
+run 0 ./plain predict --x x.npy --load base.safetensors --y without.npy
+run 1 ./plain predict --x x.npy --load base.safetensors --expect with.npy --quiet
+run 0 ./tuned predict --x x.npy --load 'base.safetensors,without=*.lora' --expect without.npy
+run 0 ./tuned full --steps 0 --load base.safetensors --load adapter.safetensors --save 'all.safetensors,without=*.lora'
+run 0 ./plain predict --x x.npy --load all.safetensors --expect without.npy --rtol 0 --atol 0
+# a resumed training goes on with the frozen weights of its checkpoint
+run 0 tune --epochs 2 --load 'base.safetensors,without=*.lora' --checkpoint half.ckpt
+run 0 tune --epochs 4 --resume half.ckpt --save 'resumed.safetensors,scope=*.lora'
+same adapter.safetensors resumed.safetensors 'an adapter whose training was resumed'
+
+# ---- merged ----
+run 0 ./tuned merge --load base.safetensors --load adapter.safetensors --save 'merged.safetensors,without=*.lora'
+run 0 ./plain predict --x x.npy --load merged.safetensors --expect with.npy
+run 0 ./tuned merge --load base.safetensors --load adapter.safetensors --save all2.safetensors
+run 0 ./tuned predict --x x.npy --load all2.safetensors --expect with.npy
+
+# ---- published names ----
+run 0 ./named tune_named --x x.npy --epochs 2 --save 'peft.safetensors,scope=*.lora,names=published' --quiet
+run 0 ./named tune_named --x x.npy --epochs 2 --save 'peft.safetensors,scope=*.lora,names=published' --quiet
+run 0 ./named tune_named --x x.npy --epochs 2 --save paths.safetensors --quiet
+cat >look.py <<'END'
+import json, struct
+def read(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    return {k: (v["shape"], struct.unpack("<%df" % ((v["data_offsets"][1] - v["data_offsets"][0]) // 4), data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]))
+            for k, v in json.loads(data[8:8 + n]).items() if k != "__metadata__"}
+theirs, ours = read("peft.safetensors"), read("paths.safetensors")
+assert set(theirs) == {"base_model.model.model.fc.lora_A.weight", "base_model.model.model.fc.lora_B.weight"}, theirs
+for name, path, shape in ("lora_A", "block.lora.a", [2, 6]), ("lora_B", "block.lora.b", [5, 2]):
+    there, values = theirs["base_model.model.model.fc.%s.weight" % name]
+    assert there == shape
+    assert values == tuple(ours[path][1][i * shape[0] + j] for j in range(shape[0]) for i in range(shape[1]))
+END
+run 0 python3 look.py
+run 0 ./named show --load paths.safetensors --y show.npy
+run 0 ./named show --load 'paths.safetensors,without=*.lora' --load 'peft.safetensors,scope=block.lora' --expect show.npy --rtol 0 --atol 0
+says 2 'is a file of weights with published names, and would be replaced' ./named tune_named --x x.npy --steps 1 --save 'peft.safetensors,scope=*.lora'
+
+# ---- in a library ----
+run 0 "$gc" adapters.g --emit=lib
+cat >use.c <<'END'
+#include "adapters.h"
+#include <stdio.h>
+int main(void) {
+  adapters *m = adapters_open(1, 1);
+  bool ok = m && adapters_load(m, "base.safetensors,without=*.lora") && adapters_load(m, "adapter.safetensors,scope=*.lora") &&
+            adapters_save(m, "library.safetensors,scope=*.lora");
+  bool refused = ok && !adapters_load(m, "base.safetensors,scope=*.lora");
+  puts(m ? adapters_error(m) : "");
+  adapters_close(m);
+  return !(ok && refused);
+}
+END
+run 0 "${CC:-cc}" -I. use.c -o use -L. -ladapters -Wl,-rpath,"$PWD"
+run 0 ./use
+holds out.txt 'base.safetensors: has no tensor net.fc1.lora.a'
+same adapter.safetensors library.safetensors 'the adapter that a library saved'
+
+# ---- what is refused ----
+says 1 'base.safetensors: has no tensor net.fc1.lora.a' tune --load base.safetensors --steps 1
+says 2 'base.safetensors: is a file of another part of the model, and would be replaced' \
+  tune --load 'base.safetensors,without=*.lora' --save 'base.safetensors,scope=*.lora' --steps 1
+same base.safetensors kept.safetensors 'the base, which was not replaced'
+says 2 '--save: the program has no parameters below *.nope' tune --save 'x.safetensors,scope=*.nope' --steps 1
+says 2 '--load: the program has no parameters but those below *' tune --load 'base.safetensors,without=*' --steps 1
+says 2 'scope= is given twice' tune --save 'x.safetensors,scope=net,scope=net' --steps 1
+says 2 'without= has no value' tune --save 'x.safetensors,without=' --steps 1
+says 2 'names=published writes the names' tune --save 'x.safetensors,names=torch' --steps 1
+says 2 '--load: names=published is for --save' tune --load 'base.safetensors,names=published' --steps 1
+absent x.safetensors
+cat >wrong.g <<'END'
+entry train(x : f32[4, 2]) {
+  loss = mean(lora(x, 3, 1) as fc)
+  minimize loss with sgd(0.1), only = "*.adapter"
+  return loss
+}
+END
+says 1 'the loss depends on no param at "*.adapter"' "$gc" wrong.g --check
+finish
