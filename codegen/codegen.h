@@ -20,6 +20,7 @@ typedef struct CodegenOptions {
   const char *cc;          /* C compiler with its own options, as words; NULL: $CC, else cc */
   const char *cc_macros;   /* set with the host's target: what the compiler defines, so which one it
                               is */
+  const char *processor;   /* ... and what it compiles for, as "x86_64" */
   bool cross;              /* set with the host's target: $CC compiles for another processor */
   int jobs;                /* C compilers at the same time; 0: one for each core */
   bool no_cache;           /* of compiled kernels */
@@ -152,6 +153,11 @@ bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, i
 /* A library with its Python module: DIR/libNAME.so and `out`, which is DIR/NAME.py; both or
    neither. */
 bool codegen_python(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
+/* A wheel of the two: `out`, which is DIR/NAME-VERSION-py3-none-PLATFORM.whl. */
+bool codegen_wheel(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
+/* What follows NAME in the name of a wheel that is given none: it is for gc's own processor. */
+const char *codegen_wheel_suffix(void);
+bool codegen_is_wheel_name(Ctx *c, const char *out);
 /* DIR/libNAME.so of DIR/NAME.py; NULL if `out` is no module that can be imported. */
 const char *codegen_module_library(Ctx *c, const char *out);
 /* NAME of DIR/libNAME.so; NULL if `out` is not named so. */

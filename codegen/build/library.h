@@ -14,4 +14,17 @@ void library_print_source(const Library *l, FILE *f); /* includes the header as 
 void python_print(const Library *l, FILE *f);
 /* A module of this name can be imported, and hides none that it imports itself. */
 bool python_can_import(const char *name);
+
+#define WHEEL_MARK "Generator: gc "
+/* Of its file, DIR/NAME-VERSION-py3-none-PLATFORM.whl, which says all that an installer asks. */
+typedef struct Wheel {
+  const char *name, *version, *platform;
+} Wheel;
+/* False: `out` is no such name, or NAME is no module that can be imported. */
+bool wheel_named(Ctx *c, const char *out, Wheel *w);
+bool wheel_is_for(const Wheel *w, const char *processor); /* by the end of its platform */
+/* A wheel of the package NAME, of the files `module` and `library`, as the file `to`. False with
+   errno set. */
+bool wheel_write(const Library *l, const Wheel *w, const char *library, const char *module,
+                 const char *to);
 #endif

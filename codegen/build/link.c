@@ -478,3 +478,29 @@ bool codegen_python(CodegenPart *part, int n, CodegenOptions *o, const char *out
   end(&b);
   return ok;
 }
+
+bool codegen_wheel(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code) {
+  Wheel w;
+  Build b = build_of(part, o, NULL, code);
+  if (!wheel_named(b.c, out, &w)) return false;
+  if (!wheel_is_for(&w, o->processor)) {
+    diag(b.c, SEV_ERROR, (Loc){0}, "'%s' is the name of a wheel for %s, but the code is for %s",
+         out, w.platform, o->processor);
+    diag(b.c, SEV_HINT, (Loc){0}, "name it %s-%s-py3-none-linux_%s.whl with -o", w.name, w.version,
+         o->processor);
+    *code = 2;
+    return false;
+  }
+  if (!begin(&b)) return false;
+  b.out = file_in(&b, intern_printf(b.c, "lib%s.so", w.name));
+  Library l = library_of(&b, &part[n - 1]);
+  const char *module = file_in(&b, "model.py"), *wheel = file_in(&b, "model.whl");
+  bool ok = output_can_replace(out) || environment_error(&b, "cannot write", out);
+  ok = ok && make_library(&b, &l, part, n, file_in(&b, "model.h")) &&
+       write_face(&b, &l, module, python_print);
+  ok = ok && (wheel_write(&l, &w, b.binary, module, wheel) ||
+              environment_error(&b, "cannot write", wheel));
+  ok = ok && place(&b, wheel, out, false);
+  end(&b);
+  return ok;
+}

@@ -52,6 +52,11 @@ static bool is_text_of_gc(const char *text) {
   return false;
 }
 
+/* Of the first file in the zip, which is not compressed. */
+static bool is_wheel_of_gc(const char *text, ssize_t n) {
+  return begins(text, "PK\3\4") && memmem(text, (size_t)n, WHEEL_MARK, sizeof WHEEL_MARK - 1);
+}
+
 static bool read_at(int fd, uint64_t at, void *to, size_t n) {
   return at < INT64_MAX && pread(fd, to, n, (off_t)at) == (ssize_t)n;
 }
@@ -94,7 +99,8 @@ bool output_is_own(const char *path) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t n = pread(fd, text, sizeof text - 1, 0);
-  bool own = n > 0 && (is_text_of_gc(text) || is_weights_of_gc(text, n) || is_elf_of_gc(fd));
+  bool own = n > 0 && (is_text_of_gc(text) || is_weights_of_gc(text, n) ||
+                       is_wheel_of_gc(text, n) || is_elf_of_gc(fd));
   close(fd);
   return own;
 }

@@ -35,3 +35,7 @@ const char *codegen_module_library(Ctx *c, const char *out) {
   named = named && python_can_import(intern_n(c, s, n - 3));
   return named ? intern_printf(c, "%.*slib%.*s.so", (int)(s - out), out, (int)(n - 3), s) : NULL;
 }
+
+const char *codegen_wheel_suffix(void) { return "-1.0-py3-none-linux_" GC_PROCESSOR ".whl"; }
+
+bool codegen_is_wheel_name(Ctx *c, const char *out) { return wheel_named(c, out, &(Wheel){0}); }

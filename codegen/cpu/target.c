@@ -138,8 +138,9 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
   const char *macros = macros_for(c, o, march, t);
   if (!macros) return NULL;
   o->cc_macros = macros;
+  o->processor = processor_of(macros);
   if (is_elsewhere(macros) && !o->cross) /* another level of it has said so before */
-    o->runtime_dir = intern_printf(c, "%s/%s", o->runtime_dir, processor_of(macros));
+    o->runtime_dir = intern_printf(c, "%s/%s", o->runtime_dir, o->processor);
   o->cross = is_elsewhere(macros);
   bool avx512 = strstr(macros, "#define __AVX512F__ ") != NULL;
   bool x86 = strstr(macros, "#define __x86_64__ ") != NULL;

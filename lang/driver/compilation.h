@@ -11,6 +11,7 @@ typedef enum Emit {
   EMIT_EXE,
   EMIT_LIB,
   EMIT_PYTHON,
+  EMIT_WHEEL,
   EMIT_FORM, /* a target's own */
   EMIT_G,    /* the program of what is imported */
   EMIT_ONNX,

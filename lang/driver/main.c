@@ -287,6 +287,9 @@ static int emit_module(Compilation *r) {
   case EMIT_PYTHON:
     ok = codegen_python(r->targets.part, r->targets.n, &r->codegen, r->output, &code);
     break;
+  case EMIT_WHEEL:
+    ok = codegen_wheel(r->targets.part, r->targets.n, &r->codegen, r->output, &code);
+    break;
   case EMIT_FORM: code = emit_form(r); break;
   case EMIT_IR: code = emit_text(r, print_ir); break;
   case EMIT_PLAN: code = emit_text(r, print_plan); break;

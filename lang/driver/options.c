@@ -5,7 +5,7 @@
 #include <stdarg.h>
 
 /* --emit and --target take what the table of targets has. */
-static const char EMIT_KINDS[] = "exe|lib|python"
+static const char EMIT_KINDS[] = "exe|lib|python|wheel"
 #define BACKEND(id, emit) "|" emit
 #include "codegen/backends.def"
 #undef BACKEND

@@ -16,6 +16,7 @@ static const struct {
 } emits[] = {{"exe", EMIT_EXE, "executable", "", ""},
              {"lib", EMIT_LIB, "library", "lib", ".so"},
              {"python", EMIT_PYTHON, "module", "", ".py"},
+             {"wheel", EMIT_WHEEL, "wheel", "", NULL}, /* codegen_wheel_suffix */
              {"g", EMIT_G, NULL, NULL, NULL},
              {"onnx", EMIT_ONNX, "model", "", ".onnx"},
              {"ast", EMIT_AST, NULL, NULL, NULL},
@@ -30,7 +31,9 @@ Emit settings_emit(const Options *o) {
   return EMIT_FORM;
 }
 
-bool settings_makes_program(Emit e) { return e == EMIT_EXE || e == EMIT_LIB || e == EMIT_PYTHON; }
+static bool is_library(Emit e) { return e == EMIT_LIB || e == EMIT_PYTHON || e == EMIT_WHEEL; }
+
+bool settings_makes_program(Emit e) { return e == EMIT_EXE || is_library(e); }
 
 /* "--dump-plan=html -o page.html" means the plan, but -o names what is compiled. */
 static bool is_named_as_plan(const Options *o, const char *output) {
@@ -130,7 +133,9 @@ static int name_output(Compilation *r, const char *what, const char *before, con
 static int check_program_output(Compilation *r) {
   int i = 0;
   while (emits[i].emit != r->emit) i++;
-  int code = r->output ? EXIT_DONE : name_output(r, emits[i].what, emits[i].before, emits[i].after);
+  bool wheel = r->emit == EMIT_WHEEL;
+  const char *after = wheel ? codegen_wheel_suffix() : emits[i].after;
+  int code = r->output ? EXIT_DONE : name_output(r, emits[i].what, emits[i].before, after);
   if (code) return code;
   const char *out = r->output;
   if (r->emit == EMIT_EXE && is_named_as_plan(&r->o, out))
@@ -151,6 +156,13 @@ static int check_program_output(Compilation *r) {
     return usage_error("a Python module is named NAME.py, with letters, digits and _ in NAME, and "
                        "as no keyword or module that it needs; not %s: name it with -o",
                        out);
+  if (wheel && !codegen_is_wheel_name(r->c, out))
+    return usage_error("a wheel is named NAME-VERSION-py3-none-PLATFORM.whl, with letters, digits "
+                       "and _ in NAME, which Python imports, and as in digits%s; not %s: name it "
+                       "with -o",
+                       codegen_wheel_suffix(), out);
+  if (wheel && option_given(&r->o, OPT_SAVE_TEMPS))
+    return usage_error("--save-temps has no place in a wheel; --emit=python makes its files");
   return EXIT_DONE;
 }
 
@@ -303,8 +315,7 @@ static int settings_ranks(Compilation *r, int *ranks) {
                        *ranks);
   if (parallel && option_given(o, OPT_STREAMS))
     return usage_error("--data-parallel has one stream: all ranks communicate in one order");
-  if (parallel && option_given(o, OPT_EMIT) &&
-      (settings_emit(o) == EMIT_LIB || settings_emit(o) == EMIT_PYTHON))
+  if (parallel && is_library(settings_emit(o)))
     return usage_error("--data-parallel is for executables, which mpirun starts");
   if (parallel && option_given(o, OPT_TARGET) && strcmp(o->value[OPT_TARGET], host) != 0)
     return usage_error("--data-parallel=mpi is for the target %s, not %s", host,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A model as a Python module: its results against the executable form bit for bit, arrays that are taken and refused,
+# A model as a Python module, and as a wheel: its results against the executable form bit for bit, arrays that are taken and refused,
 # names that Python reserves, extents by the shapes of the inputs, and what goes wrong.
 . "$(dirname "$0")/common.sh"
 unoptimised
@@ -169,11 +169,69 @@ END
   tail -c 100 exe.npy >exe.bin
   tail -c 100 p.npy >p.bin
   same exe.bin p.bin predictions
+
+  # ---- the wheel: the same module, installed ----
+  run 0 "$gc" net.g --emit=wheel
+  wheel=$(ls net-1.0-py3-none-*.whl)
+  cp "$wheel" first.whl
+  run 0 "$gc" net.g --emit=wheel -o "$wheel"
+  same first.whl "$wheel" 'a wheel that is made anew'
+  mkdir site
+  cat >wheel.py <<'END'
+import sys
+import zipfile
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from importlib import metadata
+
+wheel, site = sys.argv[1:]
+with zipfile.ZipFile(wheel) as z:
+    assert z.testzip() is None
+    record = dict(line.split(",", 1) for line in z.read("net-1.0.dist-info/RECORD").decode().splitlines())
+    assert sorted(record) == sorted(z.namelist()), record
+    for name, said in record.items():
+        data = z.read(name)
+        found = "sha256=" + urlsafe_b64encode(sha256(data).digest()).decode().rstrip("=")
+        assert said == ("," if name.endswith("/RECORD") else f"{found},{len(data)}"), name
+    z.extractall(site)
+d, = metadata.distributions(path=[site])
+assert (d.metadata["Name"], d.version, d.requires) == ("net", "1.0", ["numpy>=1.22"])
+assert f"Tag: {wheel[len('net-1.0-'):-len('.whl')]}\n" in d.read_text("WHEEL")
+END
+  run 0 python3 wheel.py "$wheel" site
+  if python3 -m pip --version >out.txt 2>&1; then # what installs wheels takes it, too
+    rm -r site
+    run 0 python3 -m pip install -q --disable-pip-version-check --no-index --no-deps --target site "$wheel"
+  else
+    not_tested 'the wheel in an installer: python3 has no pip'
+  fi
+  mkdir elsewhere && cp x.npy elsewhere
+  cat >elsewhere/use.py <<'END'
+import numpy as np
+
+import net
+
+with net.Model() as m:
+    m.load("../exe.safetensors")
+    assert net.__file__.endswith("site/net/__init__.py")
+    np.save("../wheel.npy", m.predict(np.load("x.npy")[:5]).p)
+END
+  (cd elsewhere && PYTHONPATH=../site python3 use.py) || fail 'the module of the wheel'
+  same p.npy wheel.npy 'predictions of the wheel'
 else
   not_tested 'the module in Python: python3 with numpy is missing'
 fi
 
 # ---- where it goes ----
+for name in net.whl net-1.0.whl net-1.x-py3-none-linux_x86_64.whl class-1.0-py3-none-linux_x86_64.whl 3d-1.0-py3-none-linux_x86_64.whl net-1.0-py3-none-any.whl; do
+  says 2 'a wheel is named NAME-VERSION-py3-none-PLATFORM.whl' "$gc" net.g --emit=wheel -o $name
+  absent $name
+done
+says 2 "is the name of a wheel for manylinux_2_36_riscv64, but the code is for" "$gc" net.g --emit=wheel -o net-1.0-py3-none-manylinux_2_36_riscv64.whl
+absent net-1.0-py3-none-manylinux_2_36_riscv64.whl
+says 2 'save-temps has no place in a wheel' "$gc" net.g --emit=wheel --save-temps
+printf 'PK\003\004 of somebody else' >net-2.0-py3-none-linux_x86_64.whl
+says 2 'the output would replace net-2.0-py3-none-linux_x86_64.whl, which gc did not write' "$gc" net.g --emit=wheel -o net-2.0-py3-none-linux_x86_64.whl
 cp net.g 3d.g
 says 2 'a Python module is named NAME.py' "$gc" 3d.g --emit=python
 for name in class numpy ctypes; do
