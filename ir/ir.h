@@ -311,6 +311,9 @@ typedef struct QuantizedGlobal {
   int axis, bits, group;
   bool scales; /* the global is the scales; else the integers */
 } QuantizedGlobal;
+/* Of the elements of one, the root of the mean square of what quantization changes, as a part of
+   that of the elements. */
+double quantized_error(const QuantizedGlobal *q, const float *x);
 
 typedef struct Global {
   GlobalKind kind;

@@ -42,6 +42,9 @@ typedef struct PassOptions {
   const char *print_after; /* pass name, "all" or NULL */
   unsigned remarks;        /* bits of RemarkKind */
   FILE *out;               /* for everything these switches print: stderr by default */
+  /* The elements of a param in a file that the program takes, malloc'ed; NULL: it has none. */
+  float *(*floats)(void *data, const Global *g);
+  void *floats_data;
 } PassOptions;
 
 typedef enum RemarkKind { /* names for --remarks=NAME are in remark_kind_names */

@@ -280,7 +280,7 @@ ValueId matmul_of_dequantize(const Fold *f) {
    elements of several rows */
 ValueId gather_of_dequantize(const Fold *f) {
   const Op *d = fold_def(f, 0, OP_DEQUANTIZE);
-  if (!d || f->attr[AT_BATCH].i || d->attr[AT_AXIS].i == 0 || f->type->extent) return NO_ID;
+  if (!d || f->attr[AT_BATCH].i || d->attr[AT_AXIS].i == 0 || type_of(f, 0)->extent) return NO_ID;
   ValueId x[2];
   for (int i = 0; i < 2; i++)
     x[i] = build(f->b, OP_GATHER, (ValueId[]){d->operands[i], f->x[1]}, 2, f->attr, NULL);

@@ -174,6 +174,21 @@ static const Type *multiplies_quantized(const ShapeIn *in, const Type *y) {
   return leading_of(in, y, in->type[0], 1);
 }
 
+/* The axis of the groups is static; the others are those of x, or of the tensor that is asked for.
+ */
+static const Type *quantizes(const ShapeIn *in, const Type *y) {
+  const Type *of = in->given ? in->given : in->type[0];
+  int along = (int)in->attr[AT_AXIS].i;
+  if (type_extent(of, along)) return refused(in, of, along);
+  int64_t small[SMALL_RANK], *axis = shape_dims(in, small, y->rank);
+  for (int i = 0; i < y->rank; i++) {
+    for (int k = 0; k < in->n && i != along; k++)
+      if (type_axis(in->type[k], i) != type_axis(of, i)) return differ(in, of, in->type[k]);
+    axis[i] = i == along ? y->dim[i] : type_axis(of, i);
+  }
+  return with_axes(in, y, axis);
+}
+
 /* ---- images, rows, attention: what is bounded is the batch ---- */
 
 static const Type *images(const ShapeIn *in, const Type *y) {
@@ -302,6 +317,9 @@ const Type *shape_bounded(const ShapeIn *in, const Type *y) {
   case OP_ARGMIN:
   case OP_VARIANCE: return reduces(in, y);
   case OP_MATMUL: return multiplies(in, y);
+  case OP_QUANTIZE_SCALE:
+  case OP_QUANTIZE:
+  case OP_DEQUANTIZE: return quantizes(in, y);
   case OP_QUANTIZED_MATMUL: return multiplies_quantized(in, y);
   case OP_GATHER: return rows_by_id(in, y, false);
   case OP_GATHER_GRAD: return rows_by_id(in, y, true);

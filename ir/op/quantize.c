@@ -114,7 +114,7 @@ static ValueId resized(Builder *b, ValueId x, int axis, int64_t n) {
 static ValueId split_axis(Builder *b, ValueId x, int axis, int64_t k) {
   const Type *t = value_type(b->e, x);
   int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank + 1);
-  for (int i = 0; i < t->rank; i++) dim[i + (i > axis)] = t->dim[i];
+  for (int i = 0; i < t->rank; i++) dim[i + (i > axis)] = type_axis(t, i);
   dim[axis] = t->dim[axis] / k, dim[axis + 1] = k;
   return build_reshape(b, x, type_get(ctx_of(b), t->dtype, t->rank + 1, dim));
 }
@@ -122,7 +122,7 @@ static ValueId split_axis(Builder *b, ValueId x, int axis, int64_t k) {
 static ValueId merge_axes(Builder *b, ValueId x, int axis) {
   const Type *t = value_type(b->e, x);
   int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank);
-  for (int i = 0; i < t->rank; i++) dim[i - (i > axis)] = t->dim[i];
+  for (int i = 0; i < t->rank; i++) dim[i - (i > axis)] = type_axis(t, i);
   dim[axis] = t->dim[axis] * t->dim[axis + 1];
   return build_reshape(b, x, type_get(ctx_of(b), t->dtype, t->rank - 1, dim));
 }
@@ -281,31 +281,59 @@ static double scale_at(const Attr *attr, const Lines *l, const Tensor *s, int64_
   return s->at[place(l, line, groups(attr, l->n), i / group_of(attr))].f;
 }
 
+/* Numbers by their place. */
+typedef double NumberAt(const void *x, int64_t i);
+static double number_of_tensor(const void *x, int64_t i) { return ((const Tensor *)x)->at[i].f; }
+static double number_of_floats(const void *x, int64_t i) { return ((const float *)x)[i]; }
+
+/* The scale of group k of a line, not yet rounded. */
+static double scale_of(const Attr *attr, const Lines *l, NumberAt *at, const void *x, int64_t line,
+                       int64_t k) {
+  double hi = 0, lo = 0;
+  bool nan = false;
+  int64_t from = k * group_of(attr);
+  for (int64_t i = from; i < l->n && i - from < group_of(attr); i++) {
+    double v = at(x, place(l, line, l->n, i));
+    nan |= v != v;
+    hi = v > hi ? v : hi, lo = v < lo ? v : lo;
+  }
+  double m = nan ? NAN : hi >= -lo ? hi : lo;
+  return 0 - m / ldexp(1, (int)bits_of(attr) - 1);
+}
+
 void eval_quantize_scale(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0);
-  Tensor *y = eval_out(c, op);
   Lines l = lines_of(x->type, axis_of(op->attr));
-  int64_t group = group_of(op->attr), of = groups(op->attr, l.n);
+  int64_t of = groups(op->attr, l.n);
+  Tensor *y = eval_out(c, op);
   for (int64_t line = 0; line < l.count; line++)
-    for (int64_t k = 0; k < of; k++) {
-      double m = 0, hi = 0, lo = 0;
-      bool nan = false;
-      for (int64_t i = k * group; i < l.n && i - k * group < group; i++) {
-        m = x->at[place(&l, line, l.n, i)].f;
-        nan |= m != m;
-        hi = m > hi ? m : hi, lo = m < lo ? m : lo;
-      }
-      m = nan ? NAN : hi >= -lo ? hi : lo;
-      eval_set(c, y, place(&l, line, of, k), 0 - m / ldexp(1, (int)bits_of(op->attr) - 1));
-    }
+    for (int64_t k = 0; k < of; k++)
+      eval_set(c, y, place(&l, line, of, k), scale_of(op->attr, &l, number_of_tensor, x, line, k));
 }
 
 /* The integer nearest to x / s, halves to even. */
-static int64_t quantized(EvalCtx *c, const Attr *attr, double x, double s, Dtype dt) {
+static int64_t quantized(InterpMode mode, const Attr *attr, double x, double s, Dtype dt) {
   double end = ldexp(1, (int)bits_of(attr) - 1);
-  double q = rint(scalar_round((Scalar){.f = x / s}, dt, c->it->mode).f);
+  double q = rint(scalar_round((Scalar){.f = x / s}, dt, mode).f);
   if (s == 0 || q != q) return 0;
   return (int64_t)(q < -end ? -end : q > end - 1 ? end - 1 : q);
+}
+
+double quantized_error(const QuantizedGlobal *q, const float *x) {
+  const Attr attr[MAX_ATTRS] = {
+      [AT_AXIS].i = q->axis, [AT_BITS].i = q->bits, [AT_GROUP].i = q->group};
+  Lines l = lines_of(q->type, q->axis);
+  double error = 0, all = 0, scale = 0;
+  for (int64_t line = 0; line < l.count; line++)
+    for (int64_t i = 0; i < l.n; i++) {
+      if (i % q->group == 0)
+        scale = scale_of(attr, &l, number_of_floats, x, line, i / q->group),
+        scale = scalar_round((Scalar){.f = scale}, DT_BF16, INTERP_DTYPE).f;
+      double v = x[place(&l, line, l.n, i)];
+      double d = v - (double)quantized(INTERP_DTYPE, attr, v, scale, DT_F32) * scale;
+      error += d * d, all += v * v;
+    }
+  return all > 0 ? sqrt(error / all) : 0;
 }
 
 void eval_quantize(EvalCtx *c, const Op *op) {
@@ -319,7 +347,7 @@ void eval_quantize(EvalCtx *c, const Op *op) {
       int64_t q = 0;
       if (i < l.n)
         q = quantized(
-            c, op->attr, x->at[place(&l, line, l.n, i)].f,
+            c->it->mode, op->attr, x->at[place(&l, line, l.n, i)].f,
             scalar_round((Scalar){.f = scale_at(op->attr, &l, s, line, i)}, dt, c->it->mode).f, dt);
       Scalar *to = &y->at[place(&l, line, stored(op->attr, l.n), pairs ? i / 2 : i)];
       to->i = !pairs ? q : i % 2 ? to->i + 16 * (q + 8) : q + 8;

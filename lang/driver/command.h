@@ -63,7 +63,8 @@ int weights_check(const Module *m, const char *path);
 typedef struct WeightsFile WeightsFile;
 WeightsFile *weights_open(const char *path, int *code);
 bool weights_read(void *file, const Global *g, OnnxTensor *out); /* see OnnxWeights */
-void weights_close(WeightsFile *w);                              /* NULL is allowed */
+float *weights_floats(void *file, const Global *g); /* of an f32 param; see PassOptions */
+void weights_close(WeightsFile *w);                 /* NULL is allowed */
 
 /* Adds what --config gives to the options' defines; false after a message. */
 bool config_read(Ctx *c, Options *o);

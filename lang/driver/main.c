@@ -161,9 +161,16 @@ static int run_passes(Compilation *r) {
   r->target_seconds = clock_seconds() - start;
   if (code) return code;
   r->main->m = r->m;
-  code = passes_for(r, r->m, r->main->target, wants_plan);
+  WeightsFile *file = r->codegen.weights && r->passes.remarks & REMARK_QUANTIZE
+                          ? weights_open(r->codegen.weights, &code)
+                          : NULL;
+  if (file) r->passes.floats = weights_floats, r->passes.floats_data = file;
+  if (!code) code = passes_for(r, r->m, r->main->target, wants_plan);
   if (!code && r->codegen.exact && !codegen_exact(r->m)) code = EXIT_PROGRAM;
-  return code ? code : plan_others(r);
+  if (!code) code = plan_others(r);
+  r->passes.floats = NULL;
+  weights_close(file);
+  return code;
 }
 
 /* One more module of the program, changed first if wanted, planned by the same passes without a

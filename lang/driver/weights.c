@@ -200,3 +200,13 @@ bool weights_read(void *file, const Global *g, OnnxTensor *out) {
           fread(out->bytes, 1, n, w->f) == n;
   return whole || (wrong(w->path, "is cut short, or damaged"), false);
 }
+
+float *weights_floats(void *file, const Global *g) {
+  OnnxTensor x = {0};
+  if (!weights_read(file, g, &x) || !x.bytes) return NULL;
+  uint8_t *out = malloc(g->type->bytes + 1);
+  if (!out) out_of_memory();
+  onnx_elements(g->type, &x, out);
+  free(x.bytes);
+  return (float *)out;
+}

@@ -76,7 +76,7 @@ static bool initial(Export *x, int global, uint8_t *out) {
 
 /* ---- values of a file ---- */
 
-static void converted(const Type *t, const OnnxTensor *from, uint8_t *out) {
+void onnx_elements(const Type *t, const OnnxTensor *from, uint8_t *out) {
   int elem = elem_of_dtype(from->dtype), to = elem_of_dtype(t->dtype);
   int64_t size = dtype_size(from->dtype), columns = from->transposed ? t->dim[1] : 1;
   int64_t rows = t->numel / (columns ? columns : 1);
@@ -104,7 +104,7 @@ static uint8_t *bytes_of(Export *x, int global) {
   OnnxTensor from = {.dtype = g->type->dtype};
   bool ok = !x->weights || x->weights->read(x->weights->data, g, &from);
   if (ok && from.bytes)
-    converted(g->type, &from, out);
+    onnx_elements(g->type, &from, out);
   else if (ok)
     ok = initial(x, global, out);
   free(from.bytes);

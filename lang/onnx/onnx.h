@@ -38,6 +38,8 @@ typedef struct OnnxTensor {
   bool transposed; /* [columns, rows] */
   void *bytes;     /* malloc'ed */
 } OnnxTensor;
+/* Its elements in the dtype and order of a t. */
+void onnx_elements(const Type *t, const OnnxTensor *from, uint8_t *out);
 typedef struct OnnxWeights {
   void *data;
   /* False after a diagnostic; bytes are NULL where the file has none: it keeps its initial value.

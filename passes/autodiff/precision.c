@@ -1,7 +1,8 @@
 /* Precision: products and convolutions, with bf16 attention too, take operands of fewer bits, and
    the backward pass saves activations in them.
    Contract: runs after autodiff. Sums of products are f32, and so are parameters, reductions,
-   softmax, losses, optimizers, and everything in `init`. Values of other dtypes than f32 stay.
+   softmax, losses, optimizers, and everything in `init`. Values of other dtypes than f32 stay, and
+   so do products that a target multiplies by the integers of quantized matrices.
    Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
    its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
    bytes. If a product reads a value narrowed, sums and the whole backward pass read it narrowed,

@@ -5,6 +5,7 @@
    products absorb; init quantizes the initial value; the runtime quantizes floats that it loads.
    Params that an entry stores or that anything else reads stay floats: the remark says why. */
 #include "passes/manager/pass_list.h"
+#include <stdlib.h>
 
 enum { GROUP = 32 };
 
@@ -63,6 +64,18 @@ static void look_into(Quantize *q, const Entry *e) {
   }
 }
 
+static const char *integers_path(Quantize *q, const char *path) {
+  return intern_printf(q->r->m->ctx, "%s.q%d", path, q->bits);
+}
+static const char *scales_path(Quantize *q, const char *path) {
+  return intern_printf(q->r->m->ctx, "%s.scale", path);
+}
+
+static bool is_taken(Quantize *q, const char *path) {
+  uint32_t at;
+  return map_get(&q->r->m->by_path, path, &at);
+}
+
 /* What a global becomes, if its type and its uses allow it. */
 static void decide(Quantize *q, const Global *g, Weight *w) {
   bool used = w->used[0] || w->used[1] || w->gathered;
@@ -72,6 +85,8 @@ static void decide(Quantize *q, const Global *g, Weight *w) {
   if (!w->why && w->used[1] && w->gathered) /* it would be unpacked number by number */
     w->why = "rows of it are gathered, and products read it in panels of columns";
   if (!w->why && g->type->dim[w->axis] < GROUP) w->why = "its groups would be shorter than 32";
+  if (!w->why && (is_taken(q, integers_path(q, g->path)) || is_taken(q, scales_path(q, g->path))))
+    w->why = "another param has the name that its integers or its scales would have";
   if (w->why)
     remark(q->r, REMARK_QUANTIZE, "quantize-missed", w->loc.line ? w->loc : g->loc,
            "%s stays %s: %s", g->path, type_str(q->r->m->ctx, g->type), w->why);
@@ -80,30 +95,42 @@ static void decide(Quantize *q, const Global *g, Weight *w) {
 
 /* ---- the globals ---- */
 
+/* ", relative error 0.4 %": of the elements in the file of --weights, if it has them. */
+static const char *error_text(Quantize *q, const Global *g, const QuantizedGlobal *of) {
+  const PassOptions *o = q->r->opt;
+  float *x = o->floats && o->remarks & REMARK_QUANTIZE ? o->floats(o->floats_data, g) : NULL;
+  if (!x) return "";
+  const char *text =
+      intern_printf(q->r->m->ctx, ", relative error %.3g %%", 100 * quantized_error(of, x));
+  free(x);
+  return text;
+}
+
 static void change_global(Quantize *q, Weight *w, int index) {
   Module *m = q->r->m;
   Ctx *c = m->ctx;
   Global *g = &m->globals.at[index], scale = *g;
   int64_t n = g->type->dim[w->axis], per = 8 / q->bits;
   w->type = g->type;
+  const Global before = *g;
   QuantizedGlobal *of = ARENA_NEW(m->arena, QuantizedGlobal), *scales;
   *of = (QuantizedGlobal){g->path, g->type, w->axis, q->bits, GROUP, false};
   scales = ARENA_NEW(m->arena, QuantizedGlobal);
   *scales = *of;
   scales->scales = true;
   g->quantized = of;
-  g->path = intern_printf(c, "%s.q%d", of->path, q->bits);
+  g->path = integers_path(q, of->path);
   g->type = type_with_extent(c, type_with_dtype(c, g->type, q->bits == 8 ? DT_I8 : DT_U8), w->axis,
                              (n + per - 1) / per);
   map_put(m->arena, &m->by_path, g->path, (uint32_t)index);
   scale.quantized = scales;
-  scale.path = intern_printf(c, "%s.scale", of->path);
+  scale.path = scales_path(q, of->path);
   scale.type =
       type_with_extent(c, type_with_dtype(c, w->type, DT_BF16), w->axis, (n + GROUP - 1) / GROUP);
   uint64_t bytes = g->type->bytes + scale.type->bytes;
-  remark(q->r, REMARK_QUANTIZE, "quantize", g->loc, "%s is %s with scales: %llu bytes of %llu",
+  remark(q->r, REMARK_QUANTIZE, "quantize", g->loc, "%s is %s with scales: %llu bytes of %llu%s",
          of->path, type_str(c, g->type), (unsigned long long)bytes,
-         (unsigned long long)w->type->bytes);
+         (unsigned long long)w->type->bytes, error_text(q, &before, of));
   w->scale = module_add_global(m, scale);
 }
 

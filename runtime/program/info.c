@@ -189,7 +189,8 @@ static void globals_info(void) {
     bytes_text(b, g->t.bytes);
     printf("  %-9s %-32s %-20s %14s bytes\n", kind_name(g->kind), g->t.name, type, b);
     total[g->kind] += g->t.bytes;
-    if (g->kind == GC_PARAM) elems += tensor_count(&g->t);
+    if (g->kind == GC_PARAM && !(g->quantized && g->quantized->scales))
+      elems += tensor_count(g->quantized ? &g->quantized->t : &g->t);
   }
   for (unsigned k = 0; k < 3; k++) line(kind_name(kinds[k]), total[k], "bytes");
   bytes_text(b, elems);

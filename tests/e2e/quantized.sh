@@ -20,7 +20,7 @@ entry train(id : i32[4], label : i32[4]) {
   minimize loss with adamw(lr)
   return loss
 }
-entry predict(id : i32[4]) { return y = net(id) as net }
+entry predict(id : i32[n <= 6]) { return y = net(id) as net }
 END
 cat >op.g <<'END'
 let BITS = 8
@@ -61,6 +61,19 @@ elif sys.argv[1] == "integers":
     for out, name in (("a", "net.fc2.w.q"), ("c", "net.table.q"), ("e", "net.out.q")):
         assert (np.load(out + ".npy") == q[name + bits]).all(), name
     assert "net.fc2.w" not in q and "net.tied" in q and q["net.fc2.w.scale"].shape == (2, 70) and q["net.table.scale"].shape == (50, 3)
+elif sys.argv[1] == "errors":  # that --remarks=quantize tells
+    w, text, bits = read(sys.argv[2]), open("remarks.txt").read(), int(sys.argv[3])
+    for name, x in (("net.fc2.w", w["net.fc2.w"].T), ("net.out", w["net.out"])):  # groups along the last axis
+        q = x.astype(np.float64)
+        for k in range(0, x.shape[1], 32):
+            g = q[:, k:k + 32]
+            m = np.take_along_axis(g, abs(g).argmax(1)[:, None], 1)
+            s = (-m / 2 ** (bits - 1)).astype("f4").view("u4")
+            s = ((s + 0x7FFF + (s >> 16 & 1)) & 0xFFFF0000).view("f4")
+            g[:] = np.clip(np.rint((g / s).astype("f4")), -2 ** (bits - 1), 2 ** (bits - 1) - 1) * s
+        error = 100 * np.sqrt(((q - x) ** 2).sum() / (x.astype("f8") ** 2).sum())
+        line = next(l for l in text.splitlines() if "remark: " + name + " is" in l)
+        assert abs(float(line.split("relative error ")[1].split(" ")[0]) - error) < 0.006 * error, (line, error)
 else:
     a, b = np.load(sys.argv[2]), np.load(sys.argv[3])
     error = np.sqrt(((a - b) ** 2).mean() / (a ** 2).mean())
@@ -70,8 +83,12 @@ run 0 "$gc" net.g -o net
 run 0 ./net train --steps 0 --seed 5 --save w.safetensors
 run 0 python3 look.py floats w.safetensors
 run 0 ./net predict --id id.npy --load w.safetensors --output.y y.npy
+run 0 ./net info
+grep ' parameters$' out.txt >parameters.txt
 for bits in 8 4; do
   run 0 "$gc" net.g --weights=q$bits -o net$bits
+  run 0 ./net$bits info
+  grep -qxF "$(cat parameters.txt)" out.txt || fail 'parameters are other ones'
   run 2 ./net$bits train
   run 0 ./net$bits predict --id id.npy --load w.safetensors --output.y q.npy
   run 0 ./net$bits predict --id id.npy --load w.safetensors --save q$bits.safetensors
@@ -84,7 +101,12 @@ for bits in 8 4; do
   run 0 ./net$bits predict --id id.npy --load published.safetensors --output.y again.npy
   run 0 cmp q.npy again.npy
 done
-run 0 "$gc" net.g --weights=w.safetensors,q4 -o own
+run 0 "$gc" net.g --weights=w.safetensors,q8 --remarks=quantize -o own
+cp out.txt remarks.txt
+run 0 python3 look.py errors w.safetensors 8
+run 0 "$gc" net.g --weights=w.safetensors,q4 --remarks=quantize -o own
+cp out.txt remarks.txt
+run 0 python3 look.py errors w.safetensors 4
 run 0 ./own predict --id id.npy --output.y again.npy
 run 0 cmp q.npy again.npy
 run 2 "$gc" net.g --weights=q8 --passes=layout -o own

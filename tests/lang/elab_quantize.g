@@ -34,3 +34,17 @@ entry t(x : f32[3, 64], w : f32[10, 64], ids : u8[4]) {
 # FOLD-NEXT:    %[[Q:.*]] = gather %q, %ids : i8[4,64]
 # FOLD-NEXT:    %[[S:.*]] = gather %s, %ids : bf16[4,2]
 # FOLD-NEXT:    %z = dequantize %[[Q]], %[[S]] {axis = 1, bits = 8, group = 32} : f32[4,64]
+
+# Rows of a number that is known when the program runs are gathered as integers, too.
+entry n(w : f32[10, 64], ids : u8[2, t <= 9]) {
+  q, s = quantize(w, bits = 4, axis = -1)
+  y = gather(dequantize(q, s, axis = 1), ids)
+  p, r = quantize(y, axis = 2)
+  return y, z = dequantize(p, r, axis = 2)
+}
+
+# FOLD:       entry n
+# FOLD:         gather %q, %ids : u8[2,t<=9,32]
+# FOLD:         %y = dequantize {{.*}} {axis = 2, bits = 4, group = 32} : f32[2,t<=9,64]
+# FOLD:         %p = quantize %y, %r {axis = 2, bits = 8, group = 32} : i8[2,t<=9,64]
+# FOLD:         %z = dequantize %p, %r {axis = 2, bits = 8, group = 32} : f32[2,t<=9,64]

@@ -1,0 +1,25 @@
+# RUN: %gc %s --weights=q8 --remarks=quantize --emit=ir -O0 -o %t.ir 2> %t.log && FileCheck-14 %s < %t.log
+# RUN: FileCheck-14 %s --check-prefix=IR < %t.ir
+# RUN: %gc %s --weights=q8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=LOW
+# A matrix stays floats where another param has the name of its integers or scales. On the CPU a product of a quantized
+# matrix reads f32, at a precision of bf16, too.
+def scaled(x) {
+  param scale : f32[64] = ones()
+  return x * scale
+}
+entry f(x : f32[4, 64]) {
+  param w : f32[64, 64] = normal()
+  param v : f32[64, 64] = normal()
+  return y = scaled(x @ w) as w + x @ v
+}
+
+# CHECK:      w stays f32[64,64]: another param has the name that its integers or its scales would have [quantize-missed]
+# CHECK-NEXT: v is i8[64,64] with scales: 4352 bytes of 16384 [quantize]
+
+# IR-DAG: param @w : f32[64,64]
+# IR-DAG: param @w.scale : f32[64]
+# IR-DAG: param @v.q8 : i8[64,64]
+# IR-DAG: param @v.scale : bf16[2,64]
+
+# LOW-DAG: matmul %x{{.*}} {wide = 1} : f32[4,64]
+# LOW-DAG: quantized_matmul %x, {{.*}} {bits = 8, group = 32} : f32[4,64]
