@@ -49,8 +49,45 @@ static void close_pieces(Text *x, const RowPieces *p) {
   if (strcmp(p->n, "1") != 0) text_close(x, "}");
 }
 
+/* Copies row `id`, or what a run has of it. */
+static void print_row(Gen *g, Text *x, const Group *gr, const Gather *s) {
+  int size = dtype_size(s->table->dtype);
+  unsigned long long bytes = (unsigned long long)s->row * (unsigned long long)size;
+  const char *at = "id";
+  if (s->tables > 1)
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s->ids_each, (long long)s->rows);
+  const RowPieces p = row_pieces(g, gr, s);
+  const char *piece = open_pieces(x, &p), *plus = "";
+  if (strcmp(piece, "0") != 0) plus = arena_printf(g->a, " + %s * %d", piece, size);
+  const char *moved = text_is_number(p.each)
+                          ? arena_printf(g->a, "%llu", bytes)
+                          : arena_printf(g->a, "(size_t)(%s * %d)", p.each, size);
+  text_line(x,
+            "__builtin_memcpy((char *)out0 + i * %lluL%s, (const char *)in%d + %s * %lluL%s, %s);",
+            bytes, plus, s->table_arg, at, bytes, plus, moved);
+  close_pieces(x, &p);
+}
+
+/* Copies row `id` of a matrix in panels, element by element. */
+static void print_row_of_panels(Gen *g, Text *x, const Gather *s, const Layout *l) {
+  int64_t stride[2], panel = layout_strides(s->table, l, stride);
+  int along = layout_axis(l, 1); /* that is cut into panels */
+  const char *at[] = {"id", "c"}, *T = dtype_storage(s->table->dtype);
+  for (int i = 0; i < 2; i++) {
+    if (i == along && l->nr)
+      at[i] = arena_printf(g->a, "%s / %d * %lld + %s %% %d", at[i], l->nr, (long long)panel, at[i],
+                           l->nr);
+    else
+      at[i] = arena_printf(g->a, "%s * %lld", at[i], (long long)stride[i]);
+  }
+  text_line(x, "const %s *from = (const %s *)in%d + %s;", T, T, s->table_arg, at[0]);
+  text_line(x, "for (long c = 0; c < %lld; c++) ((%s *)out0)[i * %lld + c] = from[%s];",
+            (long long)s->row, T, (long long)s->row, at[1]);
+}
+
 static void print_gather(Gen *g, const Group *gr) {
   const Gather s = gather_of(gr);
+  const Layout *layout = value_at(gr->e, gr->root->operands[0])->layout;
   const Type *ids = s.ids;
   int size = dtype_size(s.table->dtype);
   uint64_t bytes = (uint64_t)s.row * (uint64_t)size;
@@ -62,20 +99,10 @@ static void print_gather(Gen *g, const Group *gr) {
   const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);",
                                    (unsigned long long)bytes, (unsigned long long)bytes);
   print_id(g, gr, &k->text, &s, intern_printf(g->ctx, "%s continue;", zero));
-  const char *at = "id";
-  if (s.tables > 1)
-    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
-  const RowPieces p = row_pieces(g, gr, &s);
-  const char *piece = open_pieces(&k->text, &p), *plus = "";
-  if (strcmp(piece, "0") != 0) plus = arena_printf(g->a, " + %s * %d", piece, size);
-  const char *moved = text_is_number(p.each)
-                          ? arena_printf(g->a, "%llu", (unsigned long long)bytes)
-                          : arena_printf(g->a, "(size_t)(%s * %d)", p.each, size);
-  text_line(&k->text,
-            "__builtin_memcpy((char *)out0 + i * %lluL%s, (const char *)in%d + %s * %lluL%s, %s);",
-            (unsigned long long)bytes, plus, s.table_arg, at, (unsigned long long)bytes, plus,
-            moved);
-  close_pieces(&k->text, &p);
+  if (layout)
+    print_row_of_panels(g, &k->text, &s, layout);
+  else
+    print_row(g, &k->text, gr, &s);
   text_close(&k->text, "}");
   if (k->units > 1) {
     kernel_split_in(k, gr, s.ids_arg, 1, 0, ids->bytes);

@@ -166,6 +166,11 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     unite(l, base + op->operands[1], base + op->operands[2]);
     return;
   }
+  case OP_GATHER: /* rows are read out of panels */
+    if (op->attr[AT_BATCH].i || value_type(e, op->operands[0])->rank != 2) break;
+    constrain_plain(l, base + op->operands[1]);
+    constrain_plain(l, base + op->results[0]);
+    return;
   case OP_CONV:
   case OP_CONV_INPUT_GRAD:
   case OP_CONV_FILTER_GRAD:

@@ -82,8 +82,6 @@ static void decide(Quantize *q, const Global *g, Weight *w) {
   if (g->kind != GLOBAL_PARAM || g->type->dtype != DT_F32 || g->type->rank != 2 || !used) return;
   w->axis = w->used[1] || w->gathered;
   if (!w->why && w->axis && w->used[0]) w->why = "its groups would be along both axes";
-  if (!w->why && w->used[1] && w->gathered) /* it would be unpacked number by number */
-    w->why = "rows of it are gathered, and products read it in panels of columns";
   if (!w->why && g->type->dim[w->axis] < GROUP) w->why = "its groups would be shorter than 32";
   if (!w->why && (is_taken(q, integers_path(q, g->path)) || is_taken(q, scales_path(q, g->path))))
     w->why = "another param has the name that its integers or its scales would have";
