@@ -4,7 +4,7 @@
 #include "runtime/weights/source.h"
 #include <string.h>
 
-enum { HALF = STAGE_BYTES / 2, PIECE = HALF / 8, TILE_ROWS = 256 }; /* PIECE: of any dtype */
+enum { HALF = STAGE_BYTES / 2, PIECE = HALF / 8 }; /* PIECE: of any dtype */
 
 typedef struct Reading {
   const WeightsTensor *x;
@@ -54,7 +54,7 @@ static bool tile(const Reading *r, uint64_t row, uint64_t rows, uint64_t column,
 
 static bool transposed(const Reading *r, WeightsPiece *piece, void *to, Err *e) {
   uint64_t height = (uint64_t)r->t->dims[0], width = (uint64_t)r->t->dims[1];
-  uint64_t rows = height < TILE_ROWS ? height : TILE_ROWS, columns = PIECE / rows;
+  uint64_t rows = height < WEIGHTS_ROWS ? height : WEIGHTS_ROWS, columns = PIECE / rows;
   for (uint64_t i = 0; i < height; i += rows)
     for (uint64_t j = 0; j < width; j += columns)
       if (!tile(r, i, height - i < rows ? height - i : rows, j,

@@ -37,10 +37,12 @@ bool weights_fits(const WeightsSource *s, const WeightsTensor *x, const GcGlobal
 /* What is done with elements [at, at + n) of t, in its own dtype and logical order. */
 typedef bool WeightsPiece(void *to, const GcTensor *t, uint64_t at, uint64_t n, const void *data,
                           Err *e);
-/* All elements of the global's tensor, piece by piece, through a stage of STAGE_BYTES. */
+enum { WEIGHTS_ROWS = 256 }; /* that pieces of a transposed matrix come from, one after the other */
+/* All elements of the global's tensor, piece by piece, through a stage of STAGE_BYTES: in order,
+   but of a matrix that is transposed so many rows at a time. */
 bool weights_pieces(const WeightsTensor *x, const GcTensor *t, uint8_t *stage, WeightsPiece *piece,
                     void *to, Err *e);
-/* The same of a global whose tensor is to be quantized, in one piece. */
+/* The same of a global whose tensor is to be quantized, in pieces of whole rows. */
 bool weights_quantize(const WeightsTensor *x, const GcGlobal *g, uint8_t *stage,
                       WeightsPiece *piece, void *to, Err *e);
 #endif

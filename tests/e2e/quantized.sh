@@ -6,9 +6,9 @@ unoptimised
 cat >net.g <<'END'
 hyper lr = 0.1
 def net(id : i32[n]) {
-  param table : f32[160, 70] = normal(std = 0.5) from "table.weight"
-  param out : f32[160, 70] = normal(std = 0.5)
-  param tied : f32[160, 70] = normal(std = 0.5)
+  param table : f32[300, 70] = normal(std = 0.5) from "table.weight"
+  param out : f32[300, 70] = normal(std = 0.5) from "out.weight"'
+  param tied : f32[300, 70] = normal(std = 0.5)
   param bias : f32[70] = zeros()
   x = relu(gather(table, id) + gather(tied, id) + bias)
   x = relu(linear(x, 41) as fc1)
@@ -24,7 +24,7 @@ entry predict(id : i32[n <= 6]) { return y = net(id) as net }
 END
 cat >op.g <<'END'
 let BITS = 8
-entry show(w : f32[41, 70], t : f32[160, 70], o : f32[160, 70]) {
+entry show(w : f32[41, 70], t : f32[300, 70], o : f32[300, 70]) {
   a, b = quantize(w, bits = BITS)
   c, d = quantize(t, bits = BITS, axis = 1)
   e, f = quantize(o, bits = BITS, axis = 1)
@@ -47,11 +47,12 @@ if sys.argv[1] == "floats":
     np.save("w.npy", w["net.fc2.w"])
     np.save("t.npy", w["net.table"])
     np.save("o.npy", w["net.out"])
-    np.save("id.npy", np.array([3, 149, 64, 7], "i4"))
+    np.save("id.npy", np.array([3, 299, 64, 7], "i4"))
     head, body = {"__metadata__": {"format": "pt"}}, b""
     for name, x in w.items():
         x = np.ascontiguousarray(x)
-        name = "table.weight" if name == "net.table" else name
+        name = {"net.table": "table.weight", "net.out": "out.weight"}.get(name, name)
+        x = np.ascontiguousarray(x.T) if name == "out.weight" else x
         head[name] = {"dtype": "F32", "shape": x.shape, "data_offsets": [len(body), len(body) + x.nbytes]}
         body += x.tobytes()
     text = json.dumps(head).encode()
@@ -60,7 +61,7 @@ elif sys.argv[1] == "integers":
     q, bits = read(sys.argv[2]), sys.argv[3]
     for out, name in (("a", "net.fc2.w.q"), ("c", "net.table.q"), ("e", "net.out.q")):
         assert (np.load(out + ".npy") == q[name + bits]).all(), name
-    assert "net.fc2.w" not in q and "net.tied" not in q and q["net.fc2.w.scale"].shape == (2, 70) and q["net.table.scale"].shape == (160, 3)
+    assert "net.fc2.w" not in q and "net.tied" not in q and q["net.fc2.w.scale"].shape == (2, 70) and q["net.table.scale"].shape == (300, 3)
 elif sys.argv[1] == "errors":  # that --remarks=quantize tells
     w, text, bits = read(sys.argv[2]), open("remarks.txt").read(), int(sys.argv[3])
     for name, x in (("net.fc2.w", w["net.fc2.w"].T), ("net.out", w["net.out"])):  # groups along the last axis
