@@ -147,8 +147,8 @@ bool codegen_exact(const Module *m);
    no compiler, no space). With save_temps each part's source stays beside `out`. */
 bool codegen_exe(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
 
-/* The same as a shared library, with its header beside it: libNAME.so and NAME.h, both or neither.
- */
+/* The same as a shared library, with its faces beside it: libNAME.so, NAME.h, NAME.pc and
+   NAMEConfig.cmake. */
 bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
 /* A library with its Python module: DIR/libNAME.so and `out`, which is DIR/NAME.py; both or
    neither. */
@@ -162,9 +162,11 @@ bool codegen_is_wheel_name(Ctx *c, const char *out);
 const char *codegen_module_library(Ctx *c, const char *out);
 /* NAME of DIR/libNAME.so; NULL if `out` is not named so. */
 const char *codegen_lib_name(Ctx *c, const char *out);
-/* The files that are written beside `out`: a library's header, and with save_temps the source of
-   each part and a library's functions. */
-const char *codegen_header(Ctx *c, const char *out);
+/* The files that are written beside `out`: a library's faces, the header first, and with save_temps
+   the source of each part and a library's functions. */
+enum { CODEGEN_FACES = 3 };
+const char *codegen_face(Ctx *c, const char *out, int i);
+const char *codegen_face_what(int i); /* "the header" */
 const char *codegen_saved_source(Ctx *c, const char *out, const CodegenPart *p);
 const char *codegen_saved_api(Ctx *c, const char *out);
 #endif

@@ -3,13 +3,24 @@
 #ifndef GC_CODEGEN_LIBRARY_H
 #define GC_CODEGEN_LIBRARY_H
 #include "codegen/build/library_functions.h"
+#include "codegen/codegen.h"
 
 /* Begins the header and the source of the functions: gc knows them by it (mark.c). */
 #define LIBRARY_MARK "/* Made by gc "
 void library_print_header(const Library *l, FILE *f);
 void library_print_source(const Library *l, FILE *f); /* includes the header as "model.h" */
 
-#define PYTHON_MARK "# Made by gc "
+/* Of a Python module, and of the files for pkg-config and CMake. */
+#define SCRIPT_MARK "# Made by gc "
+void library_print_pc(const Library *l, FILE *f);
+void library_print_cmake(const Library *l, FILE *f);
+/* What stands beside a library. */
+typedef struct LibraryFace {
+  const char *what, *suffix; /* suffix: behind NAME */
+  void (*print)(const Library *l, FILE *f);
+} LibraryFace;
+extern const LibraryFace library_faces[CODEGEN_FACES];
+
 /* A module that loads l->file from its own folder. */
 void python_print(const Library *l, FILE *f);
 /* A module of this name can be imported, and hides none that it imports itself. */

@@ -168,6 +168,7 @@ Library library_functions(Arena *a, const Module *m, const CodegenOptions *o, co
   Library l = {.a = a, .m = m, .o = o, .names = {.a = a, .reserved = is_word}};
   l.source = public_plain(a, public_base_name(m->source));
   l.file = public_plain(a, public_base_name(out));
+  l.name = public_plain(a, name);
   l.prefix = public_identifier(a, name);
   name_all(&l);
   if (clashes(&l)) {

@@ -45,12 +45,12 @@ typedef struct Library {
   Arena *a;
   const Module *m;
   const CodegenOptions *o;
-  const char *prefix, *source, *file; /* the last two: names without folders */
-  PublicNames names;                  /* of all that is public in C */
+  const char *prefix, *name, *source, *file; /* the last two: names without folders */
+  PublicNames names;                         /* of all that is public in C */
   VEC(LibraryFunction) functions;
   VEC(Hyper) hypers;
 } Library;
-/* `name`: of the library `out` without lib and .so. In the arena. */
+/* `name`: of the library `out`, without lib and .so. In the arena. */
 Library library_functions(Arena *a, const Module *m, const CodegenOptions *o, const char *name,
                           const char *out);
 #endif

@@ -445,15 +445,15 @@ static Library library_of(Build *b, const CodegenPart *last) {
   return library_functions(b->a, last->m, b->o, codegen_lib_name(b->c, b->out), b->out);
 }
 
-static bool make_library(Build *b, const Library *l, CodegenPart *part, int n, const char *model) {
+static bool make_library(Build *b, const Library *l, CodegenPart *part, int n) {
   b->api = file_in(b, "api.c");
-  return write_face(b, l, model, library_print_header) &&
+  return write_face(b, l, file_in(b, "model.h"), library_print_header) &&
          write_face(b, l, b->api, library_print_source) && make(b, part, n);
 }
 
-/* What goes beside the library, then the library. */
-static bool place_library(Build *b, const char *from, const char *to) {
-  return place(b, from, to, false) && place(b, b->binary, b->out, true) &&
+/* Behind what stands beside it. */
+static bool place_library(Build *b) {
+  return place(b, b->binary, b->out, true) &&
          (!b->o->save_temps || place(b, b->api, codegen_saved_api(b->c, b->out), false));
 }
 
@@ -461,9 +461,13 @@ bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, i
   Build b = build_of(part, o, out, code);
   if (!begin(&b)) return false;
   Library l = library_of(&b, &part[n - 1]);
-  const char *model = file_in(&b, "model.h");
-  bool ok =
-      make_library(&b, &l, part, n, model) && place_library(&b, model, codegen_header(b.c, out));
+  bool ok = make_library(&b, &l, part, n);
+  for (int i = 0; i < CODEGEN_FACES && ok; i++) {
+    const char *face = file_in(&b, intern_printf(b.c, "face%d", i));
+    ok = write_face(&b, &l, face, library_faces[i].print) &&
+         place(&b, face, codegen_face(b.c, out, i), false);
+  }
+  ok = ok && place_library(&b);
   end(&b);
   return ok;
 }
@@ -473,8 +477,8 @@ bool codegen_python(CodegenPart *part, int n, CodegenOptions *o, const char *out
   if (!begin(&b)) return false;
   Library l = library_of(&b, &part[n - 1]);
   const char *module = file_in(&b, "model.py");
-  bool ok = make_library(&b, &l, part, n, file_in(&b, "model.h")) &&
-            write_face(&b, &l, module, python_print) && place_library(&b, module, out);
+  bool ok = make_library(&b, &l, part, n) && write_face(&b, &l, module, python_print) &&
+            place(&b, module, out, false) && place_library(&b);
   end(&b);
   return ok;
 }
@@ -496,8 +500,7 @@ bool codegen_wheel(CodegenPart *part, int n, CodegenOptions *o, const char *out,
   Library l = library_of(&b, &part[n - 1]);
   const char *module = file_in(&b, "model.py"), *wheel = file_in(&b, "model.whl");
   bool ok = output_can_replace(out) || environment_error(&b, "cannot write", out);
-  ok = ok && make_library(&b, &l, part, n, file_in(&b, "model.h")) &&
-       write_face(&b, &l, module, python_print);
+  ok = ok && make_library(&b, &l, part, n) && write_face(&b, &l, module, python_print);
   ok = ok && (wheel_write(&l, &w, b.binary, module, wheel) ||
               environment_error(&b, "cannot write", wheel));
   ok = ok && place(&b, wheel, out, false);

@@ -16,7 +16,7 @@ static const char note_owner[] = "gcrt";
 
 static const char *const marks[] = {
     LIBRARY_MARK,                 /* a library's header and its functions */
-    PYTHON_MARK,                  /* a library's Python module */
+    SCRIPT_MARK,                  /* ... its Python module, and what builds of others read */
     "# Parsed by gc ",            /* --emit=ast */
     "# Imported by gc ",          /* --emit=g */
     "module \"",                  /* --emit=ir */

@@ -12,12 +12,6 @@ const char *codegen_lib_name(Ctx *c, const char *out) {
   return intern_printf(c, "%.*s", (int)(n - 3 - (lib ? 3 : 0)), lib ? s + 3 : s);
 }
 
-const char *codegen_header(Ctx *c, const char *out) {
-  const char *slash = strrchr(out, '/');
-  return intern_printf(c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out,
-                       codegen_lib_name(c, out));
-}
-
 const char *codegen_saved_source(Ctx *c, const char *out, const CodegenPart *p) {
   const char *suffix = p->backend->suffix;
   return p->one_of_several ? intern_printf(c, "%s.%s%s", out, p->march, suffix)

@@ -155,7 +155,7 @@ static PythonModule python_names(const Library *l) {
 
 static void print_head(const PythonModule *p, FILE *f) {
   const Library *l = p->l;
-  fprintf(f, PYTHON_MARK "%s from %s; do not edit.\n", l->o->version ? l->o->version : "",
+  fprintf(f, SCRIPT_MARK "%s from %s; do not edit.\n", l->o->version ? l->o->version : "",
           l->source);
   fprintf(f,
           "\"\"\"The model of %s, compiled by gc: a class whose methods are its entries.\n\n"

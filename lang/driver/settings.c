@@ -67,7 +67,7 @@ int settings_files(Compilation *r, bool looks) {
   const char *input = intern_printf(r->c, "the input %s", r->o.input);
   const char *weights = settings_weights(r->c, &r->o, NULL),
              *beside = settings_weights_beside(r->c, out);
-  FileUse *use = ARENA_ARRAY(ctx_arena(r->c), FileUse, 9 + r->targets.n);
+  FileUse *use = ARENA_ARRAY(ctx_arena(r->c), FileUse, 8 + CODEGEN_FACES + r->targets.n);
   int n = 0;
   use[n++] = (FileUse){.option = input, .path = r->o.input};
   use[n++] = (FileUse){.option = "gc itself", .path = "/proc/self/exe"};
@@ -78,8 +78,8 @@ int settings_files(Compilation *r, bool looks) {
   if (python) use[n++] = (FileUse){"the module", module, .writes = true};
   if (weights) use[n++] = (FileUse){.option = "--weights", .path = weights};
   if (r->emit == EMIT_G && beside) use[n++] = (FileUse){"the weights", beside, .writes = true};
-  if (r->emit == EMIT_LIB)
-    use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
+  for (int i = 0; r->emit == EMIT_LIB && i < CODEGEN_FACES; i++)
+    use[n++] = (FileUse){codegen_face_what(i), codegen_face(r->c, out, i), .writes = true};
   for (int i = r->targets.n; temps && i-- > 0;)
     use[n++] = (FileUse){"--save-temps", codegen_saved_source(r->c, out, &r->targets.part[i]),
                          .writes = true};

@@ -137,6 +137,40 @@ sed -i '1i #include <stddef.h>' two.c
 run 0 "$cc" -Wall -Wextra -Werror -I. two.c -o two -L. -lnet -lnet1 -Wl,-rpath,"$PWD"
 run 0 ./two
 
+# ---- builds of others: pkg-config and CMake find what was movedgether ----
+mkdir moved build
+cat >user.c <<'END'
+#include "net.h"
+int main(void) {
+  net *m = net_open(1, 1);
+  net_close(m);
+  return !m;
+}
+END
+for name in net 'odd name' 3d-net; do mv "lib$name.so" "$name.h" "$name.pc" "${name}Config.cmake" moved; done
+if command -v pkg-config >/dev/null; then
+  flags=$(PKG_CONFIG_PATH="$PWD/moved" pkg-config --cflags --libs net) || fail 'pkg-config does not find net'
+  (cd build && eval "\"\$cc\" -Werror ../user.c -o pc $flags" && ./pc) || fail "a program by pkg-config: $flags"
+else
+  not_tested 'a library by pkg-config, which is missing'
+fi
+cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.18)
+project(user NONE)
+foreach(name net "odd name" 3d-net)
+  find_package("${name}" REQUIRED)
+  find_package("${name}" REQUIRED) # by another part of the same build
+  string(REPLACE " " "_" target "${name}")
+  get_target_property(file ${target}::${target} IMPORTED_LOCATION)
+  get_target_property(folder ${target}::${target} INTERFACE_INCLUDE_DIRECTORIES)
+  if(NOT EXISTS "${file}" OR NOT EXISTS "${folder}/${name}.h")
+    message(FATAL_ERROR "not there: ${file}, ${folder}/${name}.h")
+  endif()
+endforeach()
+END
+run 0 cmake -S . -B build -DCMAKE_PREFIX_PATH="$PWD/moved" -G 'Unix Makefiles'
+cp 'moved/libnet.so' 'moved/net.h' .
+
 # ---- what is refused leaves everything as it was ----
 mkdir -p own taken/net.so.d
 echo '/* mine */' >own/net.h
@@ -148,6 +182,9 @@ says 3 'cannot write' "$gc" net.g --emit=lib -o missing/libnet.so
 mkdir -p full/net.h
 says 2 'the header would be full/net.h, which is a directory' "$gc" net.g --emit=lib -o full/libnet.so
 [ "$(ls full)" = net.h ] || fail 'half a library was left behind'
+rmdir full/net.h
+echo 'prefix=/usr' >full/net.pc
+says 2 'the file for pkg-config would replace full/net.pc, which gc did not write' "$gc" net.g --emit=lib -o full/libnet.so
 
 # ---- Python, with nothing installed ----
 if command -v python3 >/dev/null; then
