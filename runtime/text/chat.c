@@ -4,10 +4,10 @@
    or where the model has no room for more. */
 #include "runtime/text/answer.h"
 #include "runtime/text/chat_model.h"
+#include "runtime/text/ends.h"
 #include "runtime/text/sample.h"
 #include "runtime/text/template.h"
 #include "runtime/text/text_tools.h"
-#include "runtime/tokens/tree.h"
 #include "runtime/weights/weights.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -135,29 +135,18 @@ static char *path_in(const char *folder, const char *name) {
 
 /* ---- what ends an answer ---- */
 
-static bool add_end(Chat *c, uint32_t id, Err *e) {
-  return id == NO_TOKEN || ids_add(&c->ends, id) ||
-         err_set(e, EXIT_ENV, "no memory for the answer");
-}
-
-/* eos_token_id of a published file, a number or several; a file that is not there has none. */
-static bool read_ends(Chat *c, const char *folder, const char *name, Err *e) {
-  Tree t;
-  char *path = path_in(folder, name);
-  struct stat st;
-  bool ok = path != NULL, there = path && stat(path, &st) == 0;
-  if (!path) err_set(e, EXIT_ENV, "no memory for a file name");
-  if (there && (ok = tree_read(&t, path, "configuration", 1 << 24, e))) {
-    const TreeNode *n = tree_get(&t, tree_root(&t), "eos_token_id");
-    const TreeNode *first = n->kind == TREE_LIST ? tree_child(&t, n) : n;
-    uint64_t id;
-    for (; ok && first && tree_has(first);
-         first = n->kind == TREE_LIST ? tree_next(&t, first) : NULL)
-      ok = tree_count(&t, first, TOKENS - 1, &id) && add_end(c, (uint32_t)id, e);
-    tree_free(&t);
-  }
-  free(path);
-  return ok;
+/* The token of the template. */
+static bool add_stop(Chat *c, Err *e) {
+  const Template *t = c->template;
+  if (!*t->stop) return true;
+  uint32_t id = tokenizer_id(c->tokenizer, slice_of(t->stop));
+  if (id != NO_TOKEN)
+    return ids_add(&c->ends, id) || err_set(e, EXIT_ENV, "no memory for the answer");
+  fprintf(stderr,
+          "note: the tokenizer has no token %s, which ends an answer of the template %s: "
+          "it belongs to a model of another template\n",
+          t->stop, t->name);
+  return true;
 }
 
 static bool ends(const Chat *c, uint32_t id) {
@@ -185,6 +174,15 @@ static bool show(Chat *c, Err *e) {
   return err_set(e, EXIT_ENV, "the output could not be written: %s", strerror(errno));
 }
 
+static bool too_long(const Chat *c, Err *e) {
+  err_set(e, EXIT_WRONG, "the text has %" PRIu64 " tokens, and the model has room for %" PRIu64,
+          c->ids.n, c->model.read);
+  return err_hint(e,
+                  "shorten the text, or compile the program for longer ones, as llama.g with "
+                  "gc -D S=%" PRIu64,
+                  c->ids.n + c->most);
+}
+
 static bool answer(Chat *c, Err *e) {
   uint64_t first = c->ids.n;
   bool stopped = false;
@@ -193,6 +191,7 @@ static bool answer(Chat *c, Err *e) {
   while (!stopped && c->ids.n - first < c->most && !signal_seen()) {
     uint32_t id;
     if (!catch_up(c, e)) return false;
+    if (c->full && c->ids.n == first) return too_long(c, e);
     if (c->full) break;
     if (!sample(&c->sampling, c->model.logits, c->model.size, &c->ids, &id) ||
         !ids_add(&c->ids, id))
@@ -286,11 +285,8 @@ static bool prepare(Chat *c, const Argument *list, Err *e) {
   bool ok = c->tokenizer != NULL;
   if (ok)
     c->answer = (Answer){.tokenizer = c->tokenizer, .stops = stop->list, .nstops = stop->count};
-  if (ok && c->folder)
-    ok = read_ends(c, c->folder, "generation_config.json", e) &&
-         read_ends(c, c->folder, "config.json", e);
-  ok = ok && (!*c->template->stop ||
-              add_end(c, tokenizer_id(c->tokenizer, slice_of(c->template->stop)), e));
+  if (ok && c->folder) ok = ends_read(&c->ends, c->folder, e);
+  ok = ok && add_stop(c, e);
   const ChatPlace place = {.device = text_of(list, "--device"),
                            .threads = (int)count_of(list, "--threads", 0),
                            .load = load->list,

@@ -1,7 +1,10 @@
 /* The tools tokenize and detokenize: texts to an array of tokens, which training takes, and back.
    Contract: the array appears when all texts have been read; each text is a text of its own, with
-   the tokens around it that the tokenizer has. */
+   the tokens around it that the tokenizer has. With --mask the texts are records (records.h), and a
+   second array says which tokens are learned. */
 #include "runtime/data/file.h"
+#include "runtime/text/ends.h"
+#include "runtime/text/records.h"
 #include "runtime/text/text_tools.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,54 +21,177 @@ static bool read_all(const char *path, Text *out, Err *e) {
   return ok;
 }
 
+static bool explain(const char *path, const Err *why, Err *e) {
+  err_set(e, why->code, "%s: %s", path, why->msg);
+  return why->hint[0] ? err_hint(e, "%s", why->hint) : false;
+}
+
 static bool encode_file(Tokenizer *t, const char *path, bool around, Ids *ids, Err *e) {
   Text text = {0};
   Err why = {0};
   bool ok = read_all(path, &text, e);
-  if (ok && !tokenizer_encode(t, text_slice(&text), around, ids, &why)) {
-    ok = err_set(e, why.code, "%s: %s", path, why.msg);
-    if (why.hint[0]) err_hint(e, "%s", why.hint);
-  }
+  if (ok && !tokenizer_encode(t, text_slice(&text), around, ids, &why)) ok = explain(path, &why, e);
   text_free(&text);
   return ok;
 }
 
-/* As u16 where all numbers of the tokenizer fit, else as u32; through a stage. */
-static bool write_ids(OutFile *out, const Ids *ids, bool narrow, Err *e) {
+static bool encode_records(Records *r, const char *path, Learned *l, Err *e) {
+  Text text = {0};
+  bool ok = read_all(path, &text, e) && records_add(r, path, text_slice(&text), l, e);
+  text_free(&text);
+  return ok;
+}
+
+/* An array of one axis: the tokens as u16 where all numbers of the tokenizer fit, else as u32,
+   through a stage; or their marks. */
+static bool write_array(OutFile *out, const void *data, Elem type, uint64_t n, Err *e) {
   enum { STAGED = STAGE_BYTES / 2 };
   uint16_t *stage = malloc(STAGE_BYTES);
   char head[512];
+  uint64_t size = (uint64_t)elem_info[type].size;
   bool ok = (stage || err_set(e, EXIT_ENV, "no memory to write the tokens")) && out_begin(out, e) &&
-            out_write(out, head,
-                      npy_header(head, sizeof head, narrow ? ELEM_U16 : ELEM_U32, 1, &ids->n), e);
-  for (uint64_t at = 0, n; ok && at < ids->n; at += n) {
-    n = ids->n - at < STAGED ? ids->n - at : STAGED;
-    for (uint64_t i = 0; narrow && i < n; i++) stage[i] = (uint16_t)ids->at[at + i];
-    ok = narrow ? out_write(out, stage, n * sizeof *stage, e)
-                : out_write(out, ids->at + at, n * sizeof *ids->at, e);
+            out_write(out, head, npy_header(head, sizeof head, type, 1, &n), e);
+  for (uint64_t at = 0, k; ok && at < n; at += k) {
+    k = n - at < STAGED ? n - at : STAGED;
+    for (uint64_t i = 0; type == ELEM_U16 && i < k; i++)
+      stage[i] = (uint16_t)((const uint32_t *)data)[at + i];
+    const uint8_t *straight = (const uint8_t *)data + at * size;
+    ok = out_write(out, type == ELEM_U16 ? (const void *)stage : straight, k * size, e);
   }
   free(stage);
   return ok && out_commit(out, e);
 }
 
+enum { TOKENIZER, OUTPUT, PLAIN, MASK, TEMPLATE, LENGTH, END, QUIET };
+static const Argument arguments[] = {
+    [TOKENIZER] = {.name = "--tokenizer",
+                   .metavar = "FILE.json",
+                   .kind = ARG_TEXT,
+                   .needed = true,
+                   .help = "a tokenizer.json, as beside published weights"},
+    [OUTPUT] = {.name = "--output",
+                .metavar = "FILE.npy",
+                .kind = ARG_TEXT,
+                .needed = true,
+                .help = "-o FILE.npy: where the tokens go, an array of one axis of u16, or u32 if "
+                        "the tokenizer has more than 65536"},
+    [PLAIN] = {.name = "--plain",
+               .kind = ARG_FLAG,
+               .help = "leave out the tokens that the tokenizer puts before and behind a text"},
+    [MASK] = {.name = "--mask",
+              .metavar = "FILE.npy",
+              .kind = ARG_TEXT,
+              .help =
+                  "the texts are JSON lines of prompts and answers; where 1 goes for each token "
+                  "of an answer, and 0 for others"},
+    [TEMPLATE] = {.name = "--template",
+                  .metavar = "NAME",
+                  .kind = ARG_TEXT,
+                  .help = "of --mask: how turns are written, as of chat (default: plain)"},
+    [LENGTH] = {.name = "--length",
+                .metavar = "N",
+                .kind = ARG_COUNT,
+                .least = 2,
+                .most = 1 << 30,
+                .help =
+                    "of --mask: N tokens for each record, cut or padded (default: as many as it "
+                    "has)"},
+    [END] = {.name = "--end",
+             .metavar = "TOKEN",
+             .kind = ARG_TEXT,
+             .help = "of --mask: the token behind an answer of the template plain (default: the "
+                     "eos_token_id of the files beside the tokenizer)"},
+    [QUIET] = {.name = "--quiet", .kind = ARG_FLAG, .help = "print errors only"},
+    {0}};
+
+typedef struct Tokenize {
+  const Argument *at;
+  Records records;
+  Learned learned;
+  OutFile tokens, mask;
+} Tokenize;
+
+/* The token of --end, or the first that the files beside the tokenizer name. */
+static bool find_end(Tokenize *z, Err *e) {
+  const Argument *end = &z->at[END];
+  Records *r = &z->records;
+  r->end = NO_TOKEN;
+  if (end->given && (r->end = tokenizer_id(r->tokenizer, slice_of(end->text))) == NO_TOKEN)
+    return err_set(e, EXIT_USAGE, "--end: the tokenizer has no token %s", end->text);
+  if (end->given || *r->template->stop) return true;
+  Ids ends = {0};
+  const char *path = z->at[TOKENIZER].text, *slash = strrchr(path, '/');
+  char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  bool ok =
+      folder ? ends_read(&ends, folder, e) : err_set(e, EXIT_ENV, "no memory for a file name");
+  if (ok && ends.n) r->end = ends.at[0];
+  if (ok && !ends.n && !z->at[QUIET].given)
+    fprintf(stderr,
+            "note: answers have no token at their end: none is known; --end TOKEN names it\n");
+  free(folder);
+  free(ends.at);
+  return ok;
+}
+
+static bool prepare_records(Tokenize *z, Err *e) {
+  const Argument *at = z->at;
+  Records *r = &z->records;
+  char names[120];
+  template_names(names, sizeof names);
+  r->template = template_find(at[TEMPLATE].given ? at[TEMPLATE].text : "plain");
+  if (!r->template)
+    return err_set(e, EXIT_USAGE, "--template is one of %s, not %s", names, at[TEMPLATE].text);
+  if (at[PLAIN].given) return err_set(e, EXIT_USAGE, "--plain and --mask exclude each other");
+  if (strcmp(at[OUTPUT].text, at[MASK].text) == 0)
+    return err_set(e, EXIT_USAGE, "%s: -o and --mask would both write this file", at[MASK].text);
+  r->length = at[LENGTH].given ? at[LENGTH].count : 0;
+  if (!records_check(r, e) || !find_end(z, e)) return false;
+  r->pad = r->end != NO_TOKEN ? r->end : 0;
+  return out_prepare(&z->mask, at[MASK].text, &out_npy, 4096, e);
+}
+
+static bool check_together(const Argument *at, Err *e) {
+  for (int i = TEMPLATE; i <= END; i++)
+    if (at[i].given && !at[MASK].given) {
+      err_set(e, EXIT_USAGE, "%s is for JSON lines of prompts and answers", at[i].name);
+      return err_hint(e, "--mask FILE.npy reads the texts as such");
+    }
+  return true;
+}
+
+static bool tokenize(Tokenize *z, char **files, int n, Err *e) {
+  const Argument *at = z->at;
+  Records *r = &z->records;
+  Ids *ids = &z->learned.ids;
+  if (!check_together(at, e) || !(r->tokenizer = tokenizer_read(at[TOKENIZER].text, e)) ||
+      !out_prepare(&z->tokens, at[OUTPUT].text, &out_npy, 4096, e) ||
+      (at[MASK].given && !prepare_records(z, e)))
+    return false;
+  for (int i = 0; i < n; i++)
+    if (!(at[MASK].given ? encode_records(r, files[i], &z->learned, e)
+                         : encode_file(r->tokenizer, files[i], !at[PLAIN].given, ids, e)))
+      return false;
+  Elem type = tokenizer_size(r->tokenizer) <= 1 << 16 ? ELEM_U16 : ELEM_U32;
+  return write_array(&z->tokens, ids->at, type, ids->n, e) &&
+         (!at[MASK].given || write_array(&z->mask, z->learned.mark, ELEM_U8, ids->n, e));
+}
+
+static void tell(const Tokenize *z) {
+  const Records *r = &z->records;
+  uint64_t learned = 0;
+  fprintf(stderr, "%" PRIu64 " tokens of %" PRIu32 " are in %s\n", z->learned.ids.n,
+          tokenizer_size(r->tokenizer), z->at[OUTPUT].text);
+  if (!z->at[MASK].given) return;
+  for (uint64_t i = 0; i < z->learned.ids.n; i++) learned += z->learned.mark[i];
+  fprintf(stderr, "records: %" PRIu64 "; tokens of answers: %" PRIu64 "\n", r->n, learned);
+  if (r->cut)
+    fprintf(stderr, "note: records of more than %" PRIu64 " tokens, which were cut: %" PRIu64 "\n",
+            r->length, r->cut);
+}
+
 int tokenize_run(const char *program, int argc, char **argv, Err *e) {
-  Argument list[] = {
-      {.name = "--tokenizer",
-       .metavar = "FILE.json",
-       .kind = ARG_TEXT,
-       .needed = true,
-       .help = "a tokenizer.json, as beside published weights"},
-      {.name = "--output",
-       .metavar = "FILE.npy",
-       .kind = ARG_TEXT,
-       .needed = true,
-       .help = "-o FILE.npy: where the tokens go, an array of one axis of u16, or u32 if the "
-               "tokenizer has more than 65536"},
-      {.name = "--plain",
-       .kind = ARG_FLAG,
-       .help = "leave out the tokens that the tokenizer puts before and behind a text"},
-      {.name = "--quiet", .kind = ARG_FLAG, .help = "print errors only"},
-      {0}};
+  Argument list[sizeof arguments / sizeof *arguments];
+  memcpy(list, arguments, sizeof list);
   Arguments a = {.tool = "tokenize", .usage = tool_find("tokenize")->usage, .at = list};
   int code;
   if (!arguments_read(&a, program, argc, argv, &code, e)) return code;
@@ -73,18 +199,13 @@ int tokenize_run(const char *program, int argc, char **argv, Err *e) {
     err_set(e, EXIT_USAGE, "tokenize: no text is named");
     return err_hint(e, "name files of UTF-8 text: tokenize book.txt …"), e->code;
   }
-  OutFile out = {.fd = -1};
-  Ids ids = {0};
-  Tokenizer *t = tokenizer_read(list[0].text, e);
-  bool ok = t && out_prepare(&out, list[1].text, &out_npy, 4096, e);
-  for (int i = 0; ok && i < a.nfiles; i++) ok = encode_file(t, a.files[i], !list[2].given, &ids, e);
-  ok = ok && write_ids(&out, &ids, tokenizer_size(t) <= 1 << 16, e);
-  if (ok && !list[3].given)
-    fprintf(stderr, "%" PRIu64 " tokens of %" PRIu32 " are in %s\n", ids.n, tokenizer_size(t),
-            list[1].text);
-  out_free(&out);
-  free(ids.at);
-  tokenizer_free(t);
+  Tokenize z = {.at = list, .tokens = {.fd = -1}, .mask = {.fd = -1}};
+  bool ok = tokenize(&z, a.files, a.nfiles, e);
+  if (ok && !list[QUIET].given) tell(&z);
+  out_free(&z.tokens);
+  out_free(&z.mask);
+  learned_free(&z.learned);
+  tokenizer_free(z.records.tokenizer);
   return ok ? 0 : e->code;
 }
 

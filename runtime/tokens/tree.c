@@ -81,6 +81,19 @@ static bool parse(Tree *t, Json *j) {
   return json_end(j);
 }
 
+/* The n bytes of the buffer, which has one more. */
+static bool parse_buffer(Tree *t, uint64_t n) {
+  t->buffer[n] = 0; /* where numbers end */
+  Json j = {.p = t->buffer,
+            .begin = t->buffer,
+            .end = t->buffer + n,
+            .path = t->path,
+            .what = t->what,
+            .zeros = true,
+            .e = t->e};
+  return parse(t, &j);
+}
+
 bool tree_read(Tree *t, const char *path, const char *what, uint64_t most, Err *e) {
   File f;
   *t = (Tree){.path = path, .what = what, .e = e};
@@ -89,21 +102,19 @@ bool tree_read(Tree *t, const char *path, const char *what, uint64_t most, Err *
     err_set(e, EXIT_WRONG, "%s: a %s of more than %" PRIu64 " MB", path, what, most >> 20);
   else if (!(t->buffer = malloc(f.size + 1)))
     err_set(e, EXIT_ENV, "%s: no memory for the %s", path, what);
-  bool ok = t->buffer && file_read(&f, 0, t->buffer, f.size, e);
-  if (ok) {
-    t->buffer[f.size] = 0; /* where numbers end */
-    Json j = {.p = t->buffer,
-              .begin = t->buffer,
-              .end = t->buffer + f.size,
-              .path = path,
-              .what = what,
-              .zeros = true,
-              .e = e};
-    ok = parse(t, &j);
-  }
+  bool ok = t->buffer && file_read(&f, 0, t->buffer, f.size, e) && parse_buffer(t, f.size);
   file_close(&f);
   if (!ok) tree_free(t);
   return ok;
+}
+
+bool tree_parse(Tree *t, const char *path, const char *what, Slice text, Err *e) {
+  *t = (Tree){.path = path, .what = what, .buffer = malloc(text.n + 1), .e = e};
+  if (!t->buffer) return err_set(e, EXIT_ENV, "%s: no memory for the %s", path, what);
+  memcpy(t->buffer, text.s, text.n);
+  if (parse_buffer(t, text.n)) return true;
+  tree_free(t);
+  return false;
 }
 
 void tree_free(Tree *t) {

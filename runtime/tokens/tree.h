@@ -33,6 +33,8 @@ enum { TREE_ROOT = 1 };
 
 /* A file of `most` bytes at most; what: "tokenizer". The tree's errors go to e. */
 bool tree_read(Tree *t, const char *path, const char *what, uint64_t most, Err *e);
+/* The same of a text, which is copied; path: the place that messages name. */
+bool tree_parse(Tree *t, const char *path, const char *what, Slice text, Err *e);
 void tree_free(Tree *t);
 /* The value of a key of an object. */
 const TreeNode *tree_get(const Tree *t, const TreeNode *object, const char *key);

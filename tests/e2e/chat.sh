@@ -164,8 +164,17 @@ says 2 '--template is one of plain, chatml, llama2, llama3, zephyr, not alpaca' 
 says 2 '--temperature needs a number from 0 to 100, not warm' ./llama chat --load model --temperature warm
 says 2 'chat needs --tokenizer FILE.json' ./llama chat --load model/model.safetensors --prompt x
 says 1 'cannot read models: No such file or directory' ./llama chat --load models --prompt x
+says 1 'and the model has room for' ./llama chat --load model --tokens 5 --prompt "$(yes 'a longer text' | head -60)"
+holds out.txt 'gc -D S='
+run 0 ./llama chat --load model --template llama3 --tokens 2 --prompt x
+holds out.txt 'note: the tokenizer has no token <|eot_id|>, which ends an answer of the template llama3'
 says 1 'is not one of the model' ./llama chat --load model --tokenizer "$here/tests/unit/tokens/tinyllama.json" --prompt "$prompt"
 printf 'entry twice(x : f32[4]) { return y = x * 2 }\n' >net.g
 run 0 "$gc" net.g --tokens -o net
 says 2 'has no entry that reads a text token by token' ./net chat --tokenizer model/tokenizer.json --prompt x
+# ---- fine-tuning on instructions ----
+for i in 1 2 3 4; do printf '{"prompt": "Say %s", "completion": " the number %s"}\n' $i $i; done >tasks.jsonl
+run 0 ./llama tokenize tasks.jsonl --tokenizer model/tokenizer.json -o tasks.npy --mask mask.npy --length 65
+run 0 ./llama tune --tokens 'tasks.npy~65' --next 'tasks.npy+1~65' --learned 'mask.npy+1~65' --load model --steps 12 --lr 0.01 --log tune.csv --quiet
+at_most "$(awk -F, 'END { print $3 }' tune.csv)" "$(awk -F, 'NR == 2 { print $3 / 2 }' tune.csv)" 'the loss of instructions'
 finish
