@@ -32,7 +32,9 @@ const OnnxProgram *front_import(Front *f, int *code) {
     dims[i] = (OnnxDim){d->name, v, d->bound};
   }
   bool unreadable = false;
-  if (!f->onnx) f->onnx = onnx_import(f->c, o->input, dims, (int)n, &unreadable);
+  if (!f->onnx)
+    f->onnx = onnx_import(f->c, o->input, dims, (int)n, option_value(o, OPT_TRAIN_ONNX, NULL),
+                          &unreadable);
   if (!f->onnx) *code = unreadable ? EXIT_USAGE : EXIT_PROGRAM;
   return f->onnx;
 }

@@ -184,6 +184,11 @@ int settings_output(Compilation *r) {
   r->output = option_value(o, OPT_OUTPUT, NULL);
   if (r->emit == EMIT_G && input_kind(o) != INPUT_ONNX)
     return usage_error("--emit=g writes the program of an ONNX model; %s is none", o->input);
+  const char *train = option_value(o, OPT_TRAIN_ONNX, NULL);
+  if (train && input_kind(o) != INPUT_ONNX)
+    return usage_error("--train-onnx trains an ONNX model; a program has entries that train");
+  const char *wrong = train ? onnx_train_wrong(r->c, train) : NULL;
+  if (wrong) return usage_error("--train-onnx: %s", wrong);
   int bits;
   const char *weights = settings_weights(r->c, o, &bits);
   if (weights && input_kind(o) == INPUT_ONNX)

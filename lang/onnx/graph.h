@@ -73,6 +73,7 @@ typedef struct Weight {
 typedef struct Output {
   const char *name; /* in the graph */
   const char *text;
+  const Tensor *tensor;
 } Output;
 
 enum { NAME_FUNCTION, NAME_WORD, NAME_VARIABLE };
@@ -80,10 +81,11 @@ enum { NAME_FUNCTION, NAME_WORD, NAME_VARIABLE };
 struct Import {
   Ctx *c;
   Arena *a;
-  const char *path; /* of the file */
-  const char *def;  /* the name of the graph as a function */
-  bool used;        /* by a program: the def alone */
-  Loc at;           /* of the use */
+  const char *path;  /* of the file */
+  const char *def;   /* the name of the graph as a function */
+  bool used;         /* by a program: the def alone */
+  const char *train; /* LOSS[:OUTPUT][,OPTIMIZER] of --train-onnx; NULL: no entry trains */
+  Loc at;            /* of the use */
   const Onnx__ModelProto *model;
   const OnnxDim *dims;
   int ndims;

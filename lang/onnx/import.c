@@ -6,12 +6,11 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-static bool fail(Import *im, const char *what) {
+bool import_fail(Import *im, const char *what) {
   diag(im->c, SEV_ERROR, im->at, "%s: %s", im->path, what);
   im->failed = true;
   return false;
 }
-#define FAIL(im, ...) fail(im, arena_printf((im)->a, __VA_ARGS__))
 
 static bool is_in(const Import *im, const Map *names, const char *name) {
   uint32_t i;
@@ -114,7 +113,7 @@ static bool add_inputs(Import *im) {
 /* ---- tensors of the file ---- */
 
 bool tensors_add(Import *im, const Onnx__GraphProto *g) {
-  if (g->n_sparse_initializer) return fail(im, "it holds sparse tensors, which gc does not have");
+  if (g->n_sparse_initializer) return FAIL(im, "it holds sparse tensors, which gc does not have");
   for (size_t i = 0; i < g->n_initializer; i++) {
     const Onnx__TensorProto *t = g->initializer[i];
     const char *name = or_empty(t->name), *why = NULL;
@@ -221,7 +220,7 @@ static bool add_node(Import *im, const Onnx__NodeProto *p, int version) {
   Node n = {im, p, or_empty(p->op_type), version, NULL, (int)p->n_input, NULL, (int)p->n_output};
   enum { MOST_CALLED = 1 << 18 };
   if (p->n_input > 1 << 16 || p->n_output > 1 << 16)
-    return fail(im, "a node of more than 65536 inputs or outputs");
+    return FAIL(im, "a node of more than 65536 inputs or outputs");
   im->nodes++;
   if (im->depth && im->nodes > MOST_CALLED)
     return FAIL(im, "functions that call functions come to more than %d nodes", MOST_CALLED);
@@ -296,7 +295,7 @@ static bool report_refused(Import *im) {
 
 static bool add_outputs(Import *im) {
   const Onnx__GraphProto *g = im->model->graph;
-  if (!g->n_output) return fail(im, "the graph has no outputs");
+  if (!g->n_output) return FAIL(im, "the graph has no outputs");
   for (size_t i = 0; i < g->n_output; i++) {
     const char *name = or_empty(g->output[i]->name);
     Tensor *v = value_named(im, name);
@@ -310,7 +309,7 @@ static bool add_outputs(Import *im) {
     uint64_t count;
     if (shape_count(&v->shape, &count) && !count)
       return FAIL(im, "the output %s has no elements", name);
-    vec_push(im->a, &im->outputs, (Output){name, tensor_text(&n, v)});
+    vec_push(im->a, &im->outputs, (Output){name, tensor_text(&n, v), v});
   }
   return true;
 }
@@ -343,9 +342,10 @@ static const OnnxProgram *import(Import from, bool *unreadable) {
 }
 
 const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, int ndims,
-                               bool *unreadable) {
-  return import((Import){.c = c, .path = path, .def = "net", .dims = dims, .ndims = ndims},
-                unreadable);
+                               const char *train, bool *unreadable) {
+  return import(
+      (Import){.c = c, .path = path, .def = "net", .dims = dims, .ndims = ndims, .train = train},
+      unreadable);
 }
 
 const OnnxProgram *onnx_import_def(Ctx *c, const char *path, const char *name, const OnnxDim *dims,

@@ -10,6 +10,10 @@ int64_t version_of(size_t n, Onnx__OperatorSetIdProto *const *at, const char *do
 bool tensors_add(Import *im, const Onnx__GraphProto *g);
 void name_needed(Import *im, const char *name);
 
+/* Refuses the model; false. */
+bool import_fail(Import *im, const char *what);
+#define FAIL(im, ...) import_fail(im, arena_printf((im)->a, __VA_ARGS__))
+
 /* ---- subgraphs.c ---- */
 /* A node that stands for others: If, where gc knows the condition, or a function of the model.
  *done: it was one. False after a diagnostic. */
@@ -25,6 +29,15 @@ bool onnx_loop(Node *n);
 void subgraph_needs(Import *im, const Onnx__NodeProto *p);
 void functions_need(Import *im);
 
-/* The text of the program and its weights. */
+/* ---- train.c ---- */
+typedef struct Train { /* of the entry that trains */
+  int output;          /* that the loss reads */
+  const char *call;    /* the loss, a format of two strings: the output and the target */
+  const char *target;  /* its type */
+  const char *optimizer;
+} Train;
+bool train_find(Import *im, Train *t); /* false after a diagnostic */
+
+/* The text of the program and its weights; NULL after a diagnostic. */
 const OnnxProgram *print_program(Import *im, int64_t version);
 #endif

@@ -17,9 +17,12 @@ typedef struct OnnxDim {
   bool bounded;
 } OnnxDim;
 
-/* NULL after a diagnostic; *unreadable: the file could not be read at all. */
+/* train: LOSS[:OUTPUT][,OPTIMIZER], by which `entry train` trains it; or NULL. NULL after a
+   diagnostic; *unreadable: the file could not be read at all. */
 const OnnxProgram *onnx_import(Ctx *c, const char *path, const OnnxDim *dims, int ndims,
-                               bool *unreadable);
+                               const char *train, bool *unreadable);
+/* What is wrong with such a text; NULL: nothing. */
+const char *onnx_train_wrong(Ctx *c, const char *text);
 /* The def alone, by a name, for a program that uses it: its params and states are read `from` names
    that begin with the def's. at: the place of the use. NULL after a diagnostic there. */
 const OnnxProgram *onnx_import_def(Ctx *c, const char *path, const char *name, const OnnxDim *dims,

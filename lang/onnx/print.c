@@ -112,33 +112,66 @@ static void print_net(FILE *f, Import *im) {
   fputs("\n}\n\n", f);
 }
 
-static void print_entry(FILE *f, Import *im) {
-  Map taken = {0}, outputs = {0};
-  bool seen[MOST_SYMBOLS] = {false};
+/* The inputs of an entry; the names of which are given back as a call's arguments. */
+static const char *print_inputs(FILE *f, Import *im, Map *taken, bool *seen) {
   const char *call = "";
-  fputs("entry predict(", f);
   for (uint32_t i = 0; i < im->inputs.n; i++) {
     const Tensor *v = im->inputs.at[i];
-    const char *name = option_name(im, &taken, v->wish);
+    const char *name = option_name(im, taken, v->wish);
     fprintf(f, "%s%s : ", i ? ", " : "", name);
     print_type(f, im, v, true, seen);
     call = arena_printf(im->a, "%s%s%s", call, i ? ", " : "", name);
   }
+  return call;
+}
+
+static void print_results(FILE *f, const Import *im) {
+  for (uint32_t i = 0; i < im->outputs.n; i++) fprintf(f, "%so%u", i ? ", " : "  ", i);
+}
+
+static void print_entry(FILE *f, Import *im) {
+  Map taken = {0}, outputs = {0};
+  bool seen[MOST_SYMBOLS] = {false};
+  fputs("entry predict(", f);
+  const char *call = print_inputs(f, im, &taken, seen);
   fputs(") {\n", f);
   if (im->outputs.n == 1) {
     fprintf(f, "  return %s = net(%s)\n}\n", option_name(im, &outputs, im->outputs.at[0].name),
             call);
     return;
   }
-  for (uint32_t i = 0; i < im->outputs.n; i++) fprintf(f, "%so%u", i ? ", " : "  ", i);
+  print_results(f, im);
   fprintf(f, " = net(%s)\n  return ", call);
   for (uint32_t i = 0; i < im->outputs.n; i++)
     fprintf(f, "%s%s = o%u", i ? ", " : "", option_name(im, &outputs, im->outputs.at[i].name), i);
   fputs("\n}\n", f);
 }
 
+static void print_train(FILE *f, Import *im, const Train *t) {
+  Map taken = {0};
+  bool seen[MOST_SYMBOLS] = {false};
+  map_put(im->a, &taken, intern(im->c, "lr"), 1);
+  fputs("hyper lr = 1e-3\n\nentry train(", f);
+  const char *call = print_inputs(f, im, &taken, seen);
+  const char *target = option_name(im, &taken, "target"),
+             *output = arena_printf(im->a, "o%d", t->output);
+  fprintf(f, ", %s : %s) {\n", target, t->target);
+  print_results(f, im);
+  fprintf(f, " = net(%s)\n  loss = ", call);
+  for (const char *p = t->call; *p; p++)
+    if (*p == '%') {
+      fputs(p == strchr(t->call, '%') ? output : target, f);
+      p++;
+    } else {
+      fputc(*p, f);
+    }
+  fprintf(f, "\n  minimize loss with %s\n  return loss\n}\n\n", t->optimizer);
+}
+
 const OnnxProgram *print_program(Import *im, int64_t version) {
   MemFile m;
+  Train train;
+  if (im->train && !train_find(im, &train)) return NULL;
   FILE *f = memfile_open(&m);
   const char *slash = strrchr(im->path, '/');
   if (im->weights.n) qsort(im->weights.at, im->weights.n, sizeof(Weight), by_path);
@@ -150,6 +183,7 @@ const OnnxProgram *print_program(Import *im, int64_t version) {
   }
   fputs("\n", f);
   print_net(f, im);
+  if (im->train) print_train(f, im, &train);
   if (!im->used) print_entry(f, im);
   memfile_close(&m);
   OnnxProgram *p = ARENA_NEW(im->a, OnnxProgram);

@@ -100,6 +100,34 @@ says 2 'the weights would replace tuned.safetensors, which gc did not write' "$g
 same kept.safetensors tuned.safetensors 'the work of a training'
 run 0 ./cnn predict --x x.npy --load tuned.safetensors --probabilities tuned.npy
 
+# ---- trained without a program: 20 steps are those of the same training by `use` ----
+cat >twenty.g <<'END'
+use "cnn.onnx" as net(batch = 5)
+entry train(x : f32[5, 2, 6, 6], label : i32[5]) {
+  loss = mean(xent(net(x), label))
+  minimize loss with sgd(0.05, momentum = 0.9)
+  return loss
+}
+END
+run 0 "$gc" twenty.g -o twenty
+run 0 "$gc" cnn.onnx -D batch=5 '--train-onnx=xent,sgd(lr, momentum = 0.9)' -o trained
+run 0 ./trained predict --x x.npy --expect want.npy
+run 0 ./twenty train --x x.npy --label labels.npy --steps 20 --no-shuffle --log theirs.csv --save theirs.safetensors --quiet
+run 0 ./trained train --x x.npy --target labels.npy --steps 20 --no-shuffle --lr 0.05 --log ours.csv --save ours.safetensors --quiet
+[ "$(cut -d, -f1-3 theirs.csv)" = "$(cut -d, -f1-3 ours.csv)" ] && [ "$(wc -l <ours.csv)" = 21 ] || fail 'the losses of --train-onnx'
+run 0 ./cnn predict --x x.npy --load theirs.safetensors --probabilities theirs.npy
+run 0 ./cnn predict --x x.npy --load ours.safetensors --expect theirs.npy --rtol 0 --atol 0
+run 1 ./cnn predict --x x.npy --load ours.safetensors --expect want.npy
+run 0 "$gc" cnn.onnx -D 'batch<=5' --train-onnx=mse:probabilities --emit=g -o bounded.g
+holds bounded.g 'entry train(x : f32[batch <= 5, 2, 6, 6], target : f32[batch, 4]) {'
+holds bounded.g '  loss = mse(o0, target)'
+holds bounded.g '  minimize loss with adamw(lr)'
+run 0 "$gc" bounded.g --check
+says 1 'the model has no output logits; it has probabilities' "$gc" cnn.onnx -D batch=5 --train-onnx=xent:logits --check
+says 2 "'hinge' is none of the losses xent, cross_entropy, mse, bce, huber" "$gc" cnn.onnx -D batch=5 --train-onnx=hinge --check
+says 2 "'' is no optimizer, as in xent,sgd(lr, momentum = 0.9)" "$gc" cnn.onnx -D batch=5 --train-onnx=xent, --check
+says 2 '--train-onnx trains an ONNX model; a program has entries that train' "$gc" twenty.g --train-onnx=xent --check
+
 # ---- the same with the model as a def: its weights are in the program; -D gives the let that a dimension is ----
 { echo 'let N = 4' && echo 'use "cnn.onnx" as net(batch <= N)' && sed -e 1d -e 's/f32\[5,/f32[n <= N,/' -e 's/i32\[5\]/i32[n]/' -e 's/\[5, 1\]/[n, 1]/' tune.g; } >model.g
 cat >>model.g <<'END'

@@ -22,8 +22,8 @@ static int import(Ctx *c, const char *path) {
   const OnnxDim dims[] = {{"batch", 3, true}, {"n", 2, false}};
   bool unreadable;
   size_t n;
-  const OnnxProgram *p = onnx_import(c, path, dims, 2, &unreadable);
-  if (!p) p = onnx_import(c, path, NULL, 0, &unreadable);
+  const OnnxProgram *p = onnx_import(c, path, dims, 2, "mse", &unreadable);
+  if (!p) p = onnx_import(c, path, NULL, 0, NULL, &unreadable);
   if (!p && !ctx_errors(c)) fuzz_wrong("a model is refused without a word");
   if (!p) return REFUSED;
   FILE *nothing = fopen("/dev/null", "w");

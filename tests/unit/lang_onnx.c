@@ -43,7 +43,7 @@ static MemFile weights_of(const char *folder, bool external) {
   }
   written(x, path, onnx_write);
   bool unreadable;
-  const OnnxProgram *back = onnx_import(c, path, NULL, 0, &unreadable);
+  const OnnxProgram *back = onnx_import(c, path, NULL, 0, NULL, &unreadable);
   assert_non_null(back);
   MemFile f;
   assert_true(onnx_write_weights(&back, 1, memfile_open(&f)));
