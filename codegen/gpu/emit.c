@@ -8,7 +8,8 @@
 
 extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[],
     cuda_text_tensor_attention[], cuda_text_wgmma[], cuda_text_wgmma_attention[], cuda_text_conv[],
-    cuda_text_tensor_conv[], shared_text_math[], shared_text_convert[], shared_text_random[];
+    cuda_text_tensor_conv[], cuda_text_wgmma_conv[], shared_text_math[], shared_text_convert[],
+    shared_text_random[];
 
 static const GroupPrinters printers = {.map = cuda_map,
                                        .rows = cuda_rows,
@@ -60,8 +61,9 @@ const char *cuda_buffers(Arena *a, const CudaFunction *f) {
   return text_str(&x);
 }
 
-/* Tensor maps want addresses at multiples of 16 bytes, in every iteration. */
-static bool takes_maps(const Launch *l, int depth) {
+/* Whether it has code for sm_90a; tensor maps want addresses at multiples of 16 bytes, in every
+   iteration. */
+static bool takes_variant(const Launch *l, int depth) {
   const KernelVariant *own = l->kernel->variant;
   for (int i = 0; own && i < own->maps; i++) {
     const KernelMap *m = &own->map[i];
@@ -119,7 +121,7 @@ static CudaFunction function_new(CudaProgram *p, const Entry *e, const Launch *l
   for (int i = 0; sm90a && i < k->variant->maps; i++)
     text_add(&x, "%s, const __grid_constant__ GcTensorMap %s", i ? "" : " GC_EITHER(, ",
              k->variant->map[i].name);
-  text_add(&x, "%s) {", sm90a ? ")" : "");
+  text_add(&x, "%s) {", sm90a && k->variant->maps ? ")" : "");
   f.head = text_str(&x);
   return f;
 }
@@ -169,6 +171,7 @@ static void refuse_extents(CudaProgram *p, const Op *op) {
 
 /* Of variant 1, for sm_90a. */
 static void print_maps(Text *x, int id, const KernelVariant *own) {
+  if (!own->maps) return;
   text_add(x, "static const GcTensorMap maps%d[] = {", id);
   for (int i = 0; i < own->maps; i++) {
     const KernelMap *m = &own->map[i];
@@ -187,7 +190,7 @@ static void print_maps(Text *x, int id, const KernelVariant *own) {
 static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   CudaProgram *p = t->target;
   refuse_extents(p, l->op);
-  const bool sm90a = takes_maps(l, depth);
+  const bool sm90a = takes_variant(l, depth);
   int f = function_of(p, e, l, sm90a);
   const Kernel *k = l->kernel;
   int id = p->launches++;
@@ -197,8 +200,9 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   text_add(&t->text, "static const GcLaunch launch%d[] = {{%d, %" PRId64 ", %d, %d}, ", id, f,
            k->grid, k->block, k->shared);
   if (sm90a)
-    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, maps%d, %d}};\n", f, k->variant->grid,
-             k->variant->block, k->variant->shared, id, k->variant->maps);
+    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, %s, %d}};\n", f, k->variant->grid,
+             k->variant->block, k->variant->shared,
+             k->variant->maps ? arena_printf(p->g.a, "maps%d", id) : "NULL", k->variant->maps);
   else
     text_add(&t->text, "{%d, %" PRId64 ", %d, %d}};\n", f, k->grid, k->block, k->shared);
   return (StepText){"NULL", arena_printf(p->g.a, "launch%d", id)};
@@ -217,6 +221,7 @@ const Sections *cuda_library(Arena *a) {
                                cuda_text_wgmma_attention,
                                cuda_text_conv,
                                cuda_text_tensor_conv,
+                               cuda_text_wgmma_conv,
                                NULL};
   return sections_of(a, texts);
 }

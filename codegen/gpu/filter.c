@@ -8,7 +8,7 @@
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
 #include "codegen/program/extent.h"
-#include "codegen/schedule/grid_conv.h"
+#include "codegen/schedule/wgmma_filter.h"
 
 typedef struct FilterGrad {
   Gen *g;
@@ -37,7 +37,7 @@ static bool is_narrow(const Group *gr) {
 static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool tensor) {
   ConvGeom c = conv_geom(gr->e, gr->root);
   PixelChunks chunks = window_pixel_chunks(&c);
-  Dtype sums = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype);
+  Dtype sums_dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype);
   GridFilterShape s = {.groups = c.groups,
                        .m = c.gout,
                        .weights = c.gin * c.h.taps * c.w.taps,
@@ -45,11 +45,17 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
                        .chunks = chunks.n,
                        .frame = chunks.frame,
                        .chunk = chunks.chunk,
-                       .operands = (c.x->numel + c.y->numel) * dtype_size(sums),
+                       .operands = (c.x->numel + c.y->numel) * dtype_size(sums_dt),
                        .in = value_type(gr->e, gr->root->operands[0])->dtype,
                        .tensor = tensor,
-                       .dt = sums};
-  return grid_filter_schedule(&t->machine, &s);
+                       .dt = sums_dt};
+  GridFilterSchedule f = grid_filter_schedule(&t->machine, &s);
+  WgmmaFilterSchedule w;
+  const int64_t sums = c.f->numel * dtype_size(sums_dt);
+  if (f.tensor && f.rounds <= 1 && dtype_is_half(s.in) && !type_extent(c.x, 0) &&
+      wgmma_filter_schedule(&c, s.operands / sums, &w))
+    grid_filter_take(&f, &w, &s);
+  return f;
 }
 
 /* On tensor cores or not, which an option says. */
@@ -183,19 +189,16 @@ static void print_chunk(const FilterGrad *f, Text *x, int64_t round) {
   close_elements(x);
 }
 
-/* A thread adds `parts` chunks of an element to those of the rounds before. */
-static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t parts) {
-  enum { SMALL_BLOCK = 64 };
-  Text *x = &k->text;
+/* A thread adds `parts` chunks of element u, which lies at `at` of each, to those of the rounds
+   before. */
+static void print_sum(const FilterGrad *f, Text *x, const char *at, int64_t round, int64_t parts) {
   const char *I = f->g->index, *before = so_far(f);
   long long numel = f->gr->domain->numel, weights = f->s.weights;
   unsigned long long next = f->s.next;
   const char *totals =
       arena_printf(f->g->a, "((%s *)(scratch + %llu))", f->T, (unsigned long long)f->s.total);
   if (round) before = arena_printf(f->g->a, "%s[u]", totals);
-  k->block = SMALL_BLOCK;
-  cuda_threads(f->g, k, numel, "u");
-  text_line(x, "const %s *part = (const %s *)scratch + u;", f->T, f->T);
+  text_line(x, "const %s *part = (const %s *)scratch + %s;", f->T, f->T, at);
   text_line(x, "%s total = %s;", f->T, before ? before : "part[0]");
   const char *all = arena_printf(f->g->a, "%lld", (long long)parts);
   if (f->images) { /* of the chunks behind those of the rounds before */
@@ -219,6 +222,22 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
   print_result(f, x, "total");
 }
 
+static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t parts) {
+  enum { SMALL_BLOCK = 64 };
+  k->block = SMALL_BLOCK;
+  cuda_threads(f->g, k, f->gr->domain->numel, "u");
+  print_sum(f, &k->text, "u", round, parts);
+  if (!f->s.wgmma.rows) return;
+  long long taps = f->c.h.taps * f->c.w.taps; /* sums lie tap by tap there */
+  KernelVariant *own = ARENA_NEW(f->g->a, KernelVariant);
+  *own = (KernelVariant){
+      .text = text_new(f->g->a, 1), .grid = k->grid, .block = k->block, .min_blocks = 1};
+  const char *at = arena_printf(f->g->a, "(u %% %lld * %lld + u / %lld)", taps,
+                                (long long)f->gr->domain->numel / taps, taps);
+  print_sum(f, &own->text, at, 0, f->s.wgmma.parts);
+  k->variant = own;
+}
+
 /* One pair of launches for each round. */
 static void print_rounds(const FilterGrad *f, Kernel *k) {
   for (int64_t round = 0; round < f->s.rounds; round++) {
@@ -231,6 +250,7 @@ static void print_rounds(const FilterGrad *f, Kernel *k) {
     k->shared = f->s.shared;
     print_tile(f, &k->text);
     print_chunk(f, &k->text, round);
+    if (f->s.wgmma.rows) cuda_filter_sm90a(f->g, f->gr, k, &f->c, &f->s.wgmma);
     k = cuda_kernel_next(f->g, f->gr, "combine");
     kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
     print_combine(f, k, round, parts);

@@ -184,6 +184,15 @@ GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFi
   return best;
 }
 
+void grid_filter_take(GridFilterSchedule *f, const WgmmaFilterSchedule *w,
+                      const GridFilterShape *s) {
+  uint64_t each = (uint64_t)(s->groups * s->m * s->weights * dtype_size(s->dt));
+  if (!f->parts) f->parts = f->rounds = 1;
+  uint64_t bytes = each * (uint64_t)(w->parts > f->parts ? w->parts : f->parts);
+  if (bytes > f->scratch) f->scratch = bytes;
+  f->wgmma = *w;
+}
+
 #define FIELD(f) SCHEDULE_FIELD(GridFilterSchedule, f)
 const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(groups),
                                                                          FIELD(m),

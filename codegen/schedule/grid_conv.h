@@ -37,6 +37,17 @@ typedef struct GridFilterShape {
   bool tensor;                  /* on tensor cores: the order of sums is free, and so are chunks */
 } GridFilterShape;
 
+/* By warpgroups: see wgmma_filter.h. */
+typedef struct WgmmaFilterSchedule {
+  int rows, taps;     /* of a block: tiles of filters, taps; 0: another kernel does it */
+  int depth, stages;  /* pixels of a k-tile; k-tiles in shared memory */
+  int64_t tap_groups; /* blocks over the taps, over filters of a group, over its channels */
+  int64_t down, across;
+  int64_t chunk, parts; /* pixels of a block; blocks over all pixels */
+  int64_t blocks;       /* of threads */
+  int shared;           /* bytes */
+} WgmmaFilterSchedule;
+
 typedef struct GridFilterSchedule {
   int64_t groups, m, weights;   /* as of the shape */
   int64_t chunks, frame, chunk; /* of pixels (codegen/schedule/window.h) */
@@ -52,8 +63,13 @@ typedef struct GridFilterSchedule {
   uint64_t scratch;     /* bytes */
   bool tensor;          /* as of GridConvSchedule */
   int wm, wn, shared;
+  WgmmaFilterSchedule wgmma;
 } GridFilterSchedule;
 
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s);
+/* The schedule by warpgroups, whose partial sums lie in scratch too: the other code has at least
+   one part then, so that both have the same launches. */
+void grid_filter_take(GridFilterSchedule *f, const WgmmaFilterSchedule *w,
+                      const GridFilterShape *s);
 extern const ScheduleKind grid_filter_kind;
 #endif

@@ -224,6 +224,7 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 6, "WgmmaTile<", "WgmmaTile");
   add_text(s, k, 7, "WgmmaAttention<", "AttentionScores");
   add_text(s, k, UNDER_ALL, "WgmmaAttention<", "WgmmaAttention");
+  add_text(s, k, 8, "WgmmaConvFilter<", "WgmmaConvFilter");
   return k->entry >= 0;
 }
 

@@ -171,12 +171,14 @@ static int on_tensor_cores(const Compiled *c) {
   return n;
 }
 
-/* Launches with tensor maps, of the code for sm_90a. */
+/* Launches of code for sm_90a that has warpgroups: these are not the blocks of the other code. */
 static int by_wgmma(const Compiled *c) {
   int n = 0;
   for (int i = 0; i < c->program->nentries; i++)
-    for (int k = 0; k < c->program->entries[i].nsteps; k++)
-      n += c->program->entries[i].steps[k].launch[1].nmaps > 0;
+    for (int k = 0; k < c->program->entries[i].nsteps; k++) {
+      const GcLaunch *l = c->program->entries[i].steps[k].launch;
+      n += l[1].block != l[0].block;
+    }
   return n;
 }
 

@@ -4,6 +4,7 @@
 
 #include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/product.h"
+#include "codegen/schedule/wgmma_filter.h"
 #include "ir/op/window.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ enum {
                             that it stores while no product runs */
   WGMMA_REGISTERS = 168, /* of a thread, on the mean of the warpgroups: those of 65,536 that 384
                             threads have */
-  OTHER_REGISTERS = 48   /* of a thread, beside accumulators and operands: addresses, counters */
+  WGMMA_FILTER_REGISTERS = 128, /* ... where 512 do */
+  OTHER_REGISTERS = 48 /* of a thread, beside accumulators and operands: addresses, counters */
 };
 /* Both branches of padding run, and share a quarter of their loads. */
 static const double BOTH_PATHS = 1.75;
@@ -259,12 +261,45 @@ void count_conv(Counting *n, const void *schedule) {
     count_conv_tile(n, s);
 }
 
+/* Three warpgroups multiply what a fourth gathers, 64 channels of a pixel at a time: for each of
+   them a warp waits for memory once. */
+static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterSchedule *f) {
+  enum { GATHERED = 3, STEP = 16, ROWS_OF_STORE = 8 };
+  const WgmmaFilterSchedule *s = &f->wgmma;
+  GpuCounts *c = &n->c;
+  double numel = (double)(f->groups * f->m * f->weights), parts = (double)s->parts;
+  double k_tiles = (double)s->chunk / s->depth;
+  double tiles = (double)WGMMA_FILTER_GROUPS * wgmma_filter_tiles(s);
+  double elements = (double)wgmma_filter_gathered(g, s), loads = elements / WARP;
+  double pixels = elements / WGMMA_SIDE, warps = ceil(pixels / WARP); /* of gathering threads */
+  double steps = tiles * s->depth / STEP, line = WGMMA_SIDE * STEP * 2.0 / LINE;
+  double sums = tiles * WGMMA_SIDE * WGMMA_SIDE;
+  c->blocks = (double)s->blocks;
+  c->threads = WGMMA_FILTER_THREADS;
+  c->shared = s->shared;
+  c->registers = WGMMA_FILTER_REGISTERS;
+  c->parts = 2;
+  c->wgmma = k_tiles * steps * WGMMA_SIDE * WGMMA_SIDE * STEP;
+  c->wavefronts = k_tiles * (steps * 2 * line + loads + elements * 2 / LINE);
+  c->accesses = k_tiles * (loads + loads / 8) + sums / 2 / WARP;
+  c->issue = k_tiles * (loads * GATHERED + warps * (START + 3 * QUOTIENT) + steps * 4 * ADDRESS) +
+             sums / WARP * 3;
+  c->lines = k_tiles * loads * 1.5 + sums / 2 / WARP * ROWS_OF_STORE;
+  c->covered = k_tiles * ceil(warps / 4);
+  c->waits = ceil(warps / 4);
+  c->chain = k_tiles * WGMMA_CLOCKS + WGMMA_ENDS;
+  c->l2_bytes = c->blocks * k_tiles * elements * 2 + parts * numel * 4;
+  c->bytes = c->least_bytes + parts * numel * 4;
+}
+
 /* Gradients with respect to filters: a block goes over the pixels of a chunk, or over all. */
 void count_filter(Counting *n, const void *schedule) {
   const GridFilterSchedule *s = schedule;
   GpuCounts *c = &n->c;
   ConvGeom g = conv_geom(n->gr->e, n->gr->root);
-  double numel = (double)(s->groups * s->m * s->weights), parts = (double)s->parts;
+  bool sm90a = n->f->sm90a && n->d->wgmma;
+  double numel = (double)(s->groups * s->m * s->weights);
+  double parts = (double)(sm90a ? s->wgmma.parts : s->parts);
   double pixels = (double)(g.n * g.h.out * g.w.out), size = dtype_size(g.x->dtype);
   if (s->rounds > 1) c->least_flops /= (double)s->rounds, c->least_bytes /= (double)s->rounds;
   if (counting_is_part(n, "combine")) {
@@ -275,6 +310,10 @@ void count_filter(Counting *n, const void *schedule) {
     c->accesses = c->lines = warps * (parts + 1);
     c->parts = warps;
     c->waits = 1 + ceil(parts / 8);
+    return;
+  }
+  if (sm90a) {
+    count_wgmma_filter(n, &g, s);
     return;
   }
   if (parts > 0) pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);

@@ -205,7 +205,7 @@ INL f32 exp2_approximate(f32 x) {
   return r;
 }
 /* section mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait mbarrier_arrive_at cluster_sync cluster_rank tensor_copy tensor_copy_to registers_release
-   registers_take wgmma_matrix wgmma_fence wgmma_commit wgmma_wait wgmma_hold wgmma_bf16 wgmma_f16 wgmma_bf16_left
+   registers_take proxy_fence wgmma_matrix wgmma_octets wgmma_fence wgmma_commit wgmma_wait wgmma_hold wgmma_bf16 wgmma_f16 wgmma_bf16_left
    wgmma_f16_left */
 /* ---- sm_90a: copies of boxes by tensor maps (TMA), and products of four warps at once (wgmma) ----
    mbarrier: ends a phase when `count` threads have arrived and all bytes that they announced; mbarrier_wait returns
@@ -217,6 +217,9 @@ INL f32 exp2_approximate(f32 x) {
    rows t / 4 and t / 4 + 8, from row 16 (t / 32) on, in c[0] and c[1]. TA, TB: the operand is stored across the depth.
    wgmma_left: a is in registers, each warp's 16 rows as of tensor_fma.
    wgmma_matrix: an operand in shared memory, with `piece` bytes from 64 elements across the depth to the next 64.
+   wgmma_octets: one stored across the depth as units of 16 bytes, eight elements of C's side at a step of the depth; the
+   units of the next steps follow, those of the next eight elements are `apart` bytes away. It may begin at any unit.
+   proxy_fence: what the thread stored to shared memory is seen by wgmma of those that it tells of it.
    Results are there after wgmma_wait<N> has left at most N committed groups open, and may not be touched before. */
 struct __align__(64) GcTensorMap {
   uint64_t opaque[16];
@@ -263,6 +266,10 @@ template <int N> INL void registers_take() { asm volatile("setmaxnreg.inc.sync.a
 INL uint64_t wgmma_matrix(const void *at, int piece) {
   return (uint64_t)(address_of_shared(at) >> 4 & 0x3fff) | (uint64_t)(piece >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
 }
+INL uint64_t wgmma_octets(const void *at, int apart) {
+  return (uint64_t)(address_of_shared(at) >> 4 & 0x3fff) | (uint64_t)(128 >> 4) << 16 | (uint64_t)(apart >> 4) << 32;
+}
+INL void proxy_fence() { asm volatile("fence.proxy.async;" ::: "memory"); }
 INL void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 INL void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> INL void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }

@@ -1,0 +1,161 @@
+/* Gradients of convolutions with respect to filters on the tensor cores of sm_90a: for each tap a product of filters by
+   channels, whose depth is the pixels of all images. Operands of 2 bytes, sums in f32. Pixels are numbered with gaps
+   (codegen/schedule/wgmma_filter.h), so that one tile of the image in shared memory serves all taps: a tap's operand
+   begins at another pixel of it. A block has ROWS tiles of 64 filters by 64 channels and TAPS taps. The last warpgroup
+   gathers k-tiles of DEPTH pixels into a ring of STAGES; three others multiply them (wgmma). Two mbarriers a stage say
+   when it is full and when every warp has read it.
+   Contract: a block sums CHUNK pixels, in order; its sums lie tap by tap in scratch, and another launch adds them. What
+   lies outside of an operand, a pixel in the padding, and a gap count as zero, so that beside an infinity they make a NaN.
+
+   In shared memory eight channels of a pixel are a unit of 16 bytes; units of the same channels lie in the pixels' order. */
+/* section WgmmaConvFilter */
+/* G: as of ConvFilterGrad. F: what the printer knows of the numbers: PITCH and ROWS, places of a row and rows of an image;
+   FIRST: from a result to its first tap; SPAN: from there to its last one; PLANES_H, PLANES_W: phases of the stride, or,
+   where there is one, PHASE_H, PHASE_W. */
+template <typename G, typename F, typename I, typename E, int ROWS, int TAPS, int DEPTH, int STAGES, int CHUNK>
+struct WgmmaConvFilter {
+  typedef typename E::Stored Stored;
+  typedef RingPlace<STAGES> Place;
+  enum {
+    SIDE = 64, UNIT = 16, EIGHT = 8,
+    GROUP = 128, GROUPS = 3, GATHER = GROUP * GROUPS, /* threads; the first one that gathers */
+    TILES = ROWS * TAPS, EACH = (TILES + GROUPS - 1) / GROUPS, SUMS = 32, /* EACH: tiles of a warpgroup */
+    ALL_TAPS = G::KH * G::KW, AREA = G::OH * G::OW, IMAGE = G::H * G::W, PIXELS = G::N * F::ROWS * F::PITCH,
+    HALO = DEPTH + F::SPAN, PLANE = SIDE / EIGHT * HALO * UNIT, TILE = SIDE / EIGHT * DEPTH * UNIT, /* bytes of the latter */
+    IMAGES = ROWS * TILE, STAGE = IMAGES + F::PLANES_H * F::PLANES_W * PLANE
+  };
+  struct __align__(16) Octet { Stored at[EIGHT]; };
+
+  /* All threads of the block. */
+  INL_MEMBER void start(uint64_t *full, uint64_t *empty) {
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < STAGES; i++) {
+        mbarrier_init(full + i, GROUP);
+        mbarrier_init(empty + i, GATHER / 32);
+      }
+      mbarrier_fence();
+    }
+    block_sync();
+  }
+
+  /* 64 channels of a pixel, of which `channels` are in the operand; `from` is the first one's. */
+  template <int APART, bool WHOLE> INL_MEMBER void put(char *to, int pixels, const Stored *from, bool in, int channels) {
+    Octet unit[SIDE / EIGHT]; /* all loads are on their way at once */
+#pragma unroll
+    for (int c = 0; c < SIDE; c++)
+      unit[c / EIGHT].at[c % EIGHT] = in && (WHOLE || c < channels) ? from[(I)c * APART] : (Stored)0;
+#pragma unroll
+    for (int o = 0; o < SIDE / EIGHT; o++) *(Octet *)(to + o * pixels * UNIT) = unit[o];
+  }
+  /* Where a plane's pixel with such a number lies in a group's first channel; is there one? */
+  INL_MEMBER bool pixel_at(int f, int plane, I &at) {
+    const int n = f / (F::ROWS * F::PITCH), y = f / F::PITCH % F::ROWS, x = f % F::PITCH;
+    const int row = y * G::SH + (F::PLANES_H > 1 ? plane / F::PLANES_W : F::PHASE_H);
+    const int col = x * G::SW + (F::PLANES_W > 1 ? plane % F::PLANES_W : F::PHASE_W);
+    at = (I)n * G::CIN * IMAGE + row * G::W + col;
+    return f >= 0 && n < G::N && row < G::H && col < G::W;
+  }
+  INL_MEMBER bool result_at(int f, I &at) {
+    const int n = f / (F::ROWS * F::PITCH), y = f / F::PITCH % F::ROWS, x = f % F::PITCH;
+    at = (I)n * G::COUT * AREA + y * G::OW + x;
+    return n < G::N && y < G::OH && x < G::OW;
+  }
+  /* The last warpgroup: filters from m0 on and channels from c0 on, of a group; a part of the pixels. */
+  INL_MEMBER void gather(char *ring, uint64_t *full, uint64_t *empty, const Stored *dy, const Stored *image, int group, int m0,
+                         int c0, int part) {
+    registers_release<104>();
+    const int thread = (int)threadIdx.x - GATHER;
+    const int end = smaller((part + 1) * CHUNK, PIXELS);
+    Place p = {0, 0};
+#pragma unroll 1
+    for (int f0 = part * CHUNK; f0 < end; f0 += DEPTH, p.step()) {
+      char *stage = ring + p.stage * STAGE;
+      mbarrier_wait(empty + p.stage, p.parity ^ 1);
+#pragma unroll 1
+      for (int e = thread; e < ROWS * DEPTH; e += GROUP) {
+        I at;
+        const bool in = result_at(f0 + e % DEPTH, at);
+        const int m = m0 + e / DEPTH * SIDE;
+        put<AREA, G::GOUT % (ROWS * SIDE) == 0>(stage + e / DEPTH * TILE + e % DEPTH * UNIT, DEPTH,
+                                                dy + (at + (I)(group * G::GOUT + m) * AREA), in, G::GOUT - m);
+      }
+#pragma unroll 1
+      for (int e = thread; e < F::PLANES_H * F::PLANES_W * HALO; e += GROUP) {
+        I at;
+        const bool in = pixel_at(f0 + F::FIRST + e % HALO, e / HALO, at);
+        put<IMAGE, G::GIN % SIDE == 0>(stage + IMAGES + e / HALO * PLANE + e % HALO * UNIT, HALO,
+                                       image + (at + (I)(group * G::GIN + c0) * IMAGE), in, G::GIN - c0);
+      }
+      proxy_fence();
+      mbarrier_arrive(full + p.stage);
+    }
+  }
+
+  /* Bytes from the first plane to a tap's operand of a k-tile's first pixel. */
+  INL_MEMBER int tap_at(int tap) {
+    const int y = tap / G::KW * G::DH - G::PH, x = tap % G::KW * G::DW - G::PW;
+    const int down = (y + G::PH * G::SH) / G::SH - G::PH, right = (x + G::PW * G::SW) / G::SW - G::PW;
+    const int plane = (F::PLANES_H > 1 ? y - down * G::SH : 0) * F::PLANES_W + (F::PLANES_W > 1 ? x - right * G::SW : 0);
+    return plane * PLANE + (down * F::PITCH + right - F::FIRST) * UNIT;
+  }
+  /* The others: c is the sums of a warpgroup's tiles. Behind the last tile it does that once more. */
+  INL_MEMBER void multiply(f32 (&c)[EACH][2][SUMS / 2], char *ring, uint64_t *full, uint64_t *empty, int tap0, int part) {
+    registers_take<136>();
+    const bool leads = threadIdx.x % 32 == 0;
+    int a[EACH], b[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      const int tile = smaller((int)threadIdx.x / GROUP * EACH + i, TILES - 1);
+      a[i] = tile / TAPS * TILE;
+      b[i] = IMAGES + tap_at(smaller(tap0 + tile % TAPS, ALL_TAPS - 1));
+    }
+    const int first = part * CHUNK, end = smaller(first + CHUNK, PIXELS);
+    uint64_t *last = empty;
+    Place p = {0, 0};
+#pragma unroll 1
+    for (int f0 = first; f0 < end; f0 += DEPTH, p.step()) {
+      char *stage = ring + p.stage * STAGE;
+      mbarrier_wait(full + p.stage, p.parity);
+      wgmma_fence();
+#pragma unroll 2 /* all steps would need more registers than there are */
+      for (int k = 0; k < DEPTH; k += 16)
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+          E::template fma<1, 1>(c[i], wgmma_octets(stage + a[i] + k * UNIT, DEPTH * UNIT),
+                                wgmma_octets(stage + b[i] + k * UNIT, HALO * UNIT), f0 - first + k);
+      wgmma_commit();
+      wgmma_wait<1>();
+      if (leads && f0 > first) mbarrier_arrive(last);
+      last = empty + p.stage;
+    }
+    wgmma_wait<0>();
+    if (leads) mbarrier_arrive(last);
+  }
+  /* `to`: the part's sums, tap by tap: of each filter its channels. */
+  INL_MEMBER void store(f32 *to, const f32 (&c)[EACH][2][SUMS / 2], int group, int m0, int c0, int tap0) {
+    const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x % GROUP / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      const int tile = (int)threadIdx.x / GROUP * EACH + i, tap = tap0 + tile % TAPS;
+      if (tile >= TILES || tap >= ALL_TAPS) continue;
+#pragma unroll
+      for (int r = 0; r < 2; r++) {
+        const int m = m0 + tile / TAPS * SIDE + row + r * 8;
+        if (m >= G::GOUT) continue;
+        f32 *line = to + ((I)tap * G::COUT + group * G::GOUT + m) * G::GIN;
+#pragma unroll
+        for (int j = 0; j < SUMS / 2; j += 2) {
+          const int channel = c0 + j * 4 + lane % 4 * 2;
+          const Vec<f32, 2> two = {{c[i][r][j], c[i][r][j + 1]}};
+          if (channel >= G::GIN) continue;
+          if (G::GIN % 2 == 0) {
+            *(Vec<f32, 2> *)(line + channel) = two;
+            continue;
+          }
+          line[channel] = two.at[0];
+          if (channel + 1 < G::GIN) line[channel + 1] = two.at[1];
+        }
+      }
+    }
+  }
+};

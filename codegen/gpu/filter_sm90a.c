@@ -1,0 +1,65 @@
+/* Gradients with respect to filters on sm_90a: WgmmaConvFilter of text/wgmma_conv.h. Contract: the
+   plain kernel is printed, and writes partial sums to scratch as this one does; a launch behind
+   adds them. */
+#include "codegen/gpu/conv.h"
+#include "codegen/schedule/wgmma_filter.h"
+
+/* "struct Flat { enum { PITCH = 29, … }; };" */
+static void print_numbers(Text *x, const ConvGeom *c) {
+  const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
+  const struct {
+    const char *name;
+    int64_t n;
+  } fields[] = {{"PITCH", w.pitch},
+                {"ROWS", h.pitch},
+                {"PLANES_W", w.planes},
+                {"PLANES_H", h.planes},
+                {"PHASE_W", w.phase},
+                {"PHASE_H", h.phase},
+                {"FIRST", h.first * w.pitch + w.first},
+                {"SPAN", flat_span(&h, &w)}};
+  Text line = text_new(x->a, 0);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    text_add(&line, "%s%s = %lld", i ? ", " : "", fields[i].name, (long long)fields[i].n);
+  text_line(x, "struct Flat { enum { %s }; };", text_str(&line));
+}
+
+void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
+                       const WgmmaFilterSchedule *s) {
+  KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
+  *own = (KernelVariant){.text = text_new(g->a, 1),
+                         .grid = s->blocks,
+                         .block = WGMMA_FILTER_THREADS,
+                         .shared = s->shared,
+                         .min_blocks = 1};
+  Text *x = &own->text;
+  Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
+  long long down = s->down, across = s->across, groups = s->tap_groups;
+  cuda_conv_geometry(x, c, NULL);
+  print_numbers(x, c);
+  text_line(x, "typedef WgmmaConvFilter<Geometry, Flat, %s, %s, %d, %d, %d, %d, %lld> Tile;",
+            g->index, in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", s->rows, s->taps, s->depth,
+            s->stages, (long long)s->chunk);
+  text_line(x, "extern __shared__ __align__(128) char smem[];");
+  text_line(x, "__shared__ uint64_t full[%d], empty[%d];", s->stages, s->stages);
+  text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", down, s->rows * WGMMA_SIDE);
+  text_line(x, "const int c0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down, across, WGMMA_SIDE);
+  text_line(x, "const int tap0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down * across, groups,
+            s->taps);
+  text_line(x, "const int group = (int)(blockIdx.x / %lldu %% %lldu);", down * across * groups,
+            (long long)c->groups);
+  text_line(x, "const int part = (int)(blockIdx.x / %lldu);",
+            down * across * groups * (long long)c->groups);
+  text_line(x, "Tile::start(full, empty);");
+  text_open(x, "if (threadIdx.x >= Tile::GATHER) {");
+  text_line(x, "Tile::gather(smem, full, empty, in%d, in%d, group, m0, c0, part);",
+            group_arg(gr, gr->root->operands[0]), group_arg(gr, gr->root->operands[1]));
+  text_close(x, "} else {");
+  x->indent++;
+  text_line(x, "f32 c[Tile::EACH][2][Tile::SUMS / 2];");
+  text_line(x, "Tile::multiply(c, smem, full, empty, tap0, part);");
+  text_line(x, "Tile::store((f32 *)scratch + (%s)part * %lld, c, group, m0, c0, tap0);", g->index,
+            (long long)gr->domain->numel);
+  text_close(x, "}");
+  k->variant = own;
+}
