@@ -264,7 +264,7 @@ void count_conv(Counting *n, const void *schedule) {
 /* Three warpgroups multiply what a fourth gathers, 64 channels of a pixel at a time: for each of
    them a warp waits for memory once. */
 static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterSchedule *f) {
-  enum { GATHERED = 3, STEP = 16, ROWS_OF_STORE = 8 };
+  enum { GATHERED = 3, STEP = 16, ISSUED = 8, ROWS_OF_STORE = 8 };
   const WgmmaFilterSchedule *s = &f->wgmma;
   GpuCounts *c = &n->c;
   double numel = (double)(f->groups * f->m * f->weights), parts = (double)s->parts;
@@ -282,7 +282,7 @@ static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterS
   c->wgmma = k_tiles * steps * WGMMA_SIDE * WGMMA_SIDE * STEP;
   c->wavefronts = k_tiles * (steps * 2 * line + loads + elements * 2 / LINE);
   c->accesses = k_tiles * (loads + loads / 8) + sums / 2 / WARP;
-  c->issue = k_tiles * (loads * GATHERED + warps * (START + 3 * QUOTIENT) + steps * 4 * ADDRESS) +
+  c->issue = k_tiles * (loads * GATHERED + warps * (START + 3 * QUOTIENT) + steps * 4 * ISSUED) +
              sums / WARP * 3;
   c->lines = k_tiles * loads * 1.5 + sums / 2 / WARP * ROWS_OF_STORE;
   c->covered = k_tiles * ceil(warps / 4);

@@ -40,10 +40,12 @@ struct WgmmaConvFilter {
 
   /* 64 channels of a pixel, of which `channels` are in the operand; `from` is the first one's. */
   template <int APART, bool WHOLE> INL_MEMBER void put(char *to, int pixels, const Stored *from, bool in, int channels) {
-    Octet unit[SIDE / EIGHT]; /* all loads are on their way at once */
+    Octet unit[SIDE / EIGHT] = {};
+    if (in) { /* all loads are on their way at once */
 #pragma unroll
-    for (int c = 0; c < SIDE; c++)
-      unit[c / EIGHT].at[c % EIGHT] = in && (WHOLE || c < channels) ? from[(I)c * APART] : (Stored)0;
+      for (int c = 0; c < SIDE; c++)
+        if (WHOLE || c < channels) unit[c / EIGHT].at[c % EIGHT] = from[(I)c * APART];
+    }
 #pragma unroll
     for (int o = 0; o < SIDE / EIGHT; o++) *(Octet *)(to + o * pixels * UNIT) = unit[o];
   }
@@ -102,27 +104,26 @@ struct WgmmaConvFilter {
   INL_MEMBER void multiply(f32 (&c)[EACH][2][SUMS / 2], char *ring, uint64_t *full, uint64_t *empty, int tap0, int part) {
     registers_take<136>();
     const bool leads = threadIdx.x % 32 == 0;
-    int a[EACH], b[EACH];
+    uint64_t a[EACH], b[EACH]; /* in the first stage; the address of a matrix counts units */
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
       const int tile = smaller((int)threadIdx.x / GROUP * EACH + i, TILES - 1);
-      a[i] = tile / TAPS * TILE;
-      b[i] = IMAGES + tap_at(smaller(tap0 + tile % TAPS, ALL_TAPS - 1));
+      a[i] = wgmma_octets(ring + tile / TAPS * TILE, DEPTH * UNIT);
+      b[i] = wgmma_octets(ring + IMAGES + tap_at(smaller(tap0 + tile % TAPS, ALL_TAPS - 1)), HALO * UNIT);
     }
     const int first = part * CHUNK, end = smaller(first + CHUNK, PIXELS);
     uint64_t *last = empty;
     Place p = {0, 0};
 #pragma unroll 1
     for (int f0 = first; f0 < end; f0 += DEPTH, p.step()) {
-      char *stage = ring + p.stage * STAGE;
       mbarrier_wait(full + p.stage, p.parity);
       wgmma_fence();
 #pragma unroll 2 /* all steps would need more registers than there are */
       for (int k = 0; k < DEPTH; k += 16)
 #pragma unroll
         for (int i = 0; i < EACH; i++)
-          E::template fma<1, 1>(c[i], wgmma_octets(stage + a[i] + k * UNIT, DEPTH * UNIT),
-                                wgmma_octets(stage + b[i] + k * UNIT, HALO * UNIT), f0 - first + k);
+          E::template fma<1, 1>(c[i], a[i] + (uint32_t)(p.stage * (STAGE / UNIT) + k), b[i] + (uint32_t)(p.stage * (STAGE / UNIT) + k),
+                                f0 - first + k);
       wgmma_commit();
       wgmma_wait<1>();
       if (leads && f0 > first) mbarrier_arrive(last);
