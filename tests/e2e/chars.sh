@@ -17,6 +17,33 @@ at_least "$(sed -n 2p log.csv | cut -d, -f3)" 4 'the loss of the first step'
 run 0 ./chars validate $held --load w.safetensors --quiet
 exactly "$(sed -n 's/^loss = //p' out.txt)" 2.13578 'the loss on text that it has not seen'
 
+# ---- with weights of 8 and 4 bits the perplexity on that text stays within 0.5 and 3 percent ----
+near() { # near LOSS_OF_FLOATS PERCENT
+  awk -v a="$1" -v b="$(sed -n 's/^loss = //p' out.txt)" -v most="$2" 'BEGIN {
+    p = 100 * (exp(b - a) - 1); printf "perplexity: %+.3f %%\n", p; exit !(b > 0 && p <= most && p >= -most) }' ||
+    fail "the perplexity is not within $2 percent"
+}
+quantized() { # quantized LOSS_OF_FLOATS WEIGHTS ROWS PROGRAM OPTIONS…
+  loss=$1 weights=$2 text=$3
+  shift 3
+  for bits in 8 4; do
+    is_drawn "quantized $bits" 2 || continue # half of it on a commit
+    run 0 "$gc" "$@" -O2 --weights=q$bits -o quantized
+    run 0 ./quantized validate $text --load "$weights" --quiet
+    near "$loss" "$([ $bits = 8 ] && echo 0.5 || echo 3)"
+  done
+}
+quantized 2.13578 w.safetensors "$held" "$here/docs/examples/chars.g"
+[ "${GC_TEST_LEVEL-}" = full ] && {
+  set -- "$here/docs/examples/gpt.g" -D drop=0
+  rows='--context text.txt[0:1500] --next text.txt+1[0:1500]'
+  run 0 "$gc" "$@" -O2 -o gpt
+  run 0 ./gpt train $rows --steps 400 --seed 3 --save gpt.safetensors --quiet
+  rows='--context text.txt[1500:1700] --next text.txt+1[1500:1700]'
+  run 0 ./gpt validate $rows --load gpt.safetensors --quiet
+  quantized "$(sed -n 's/^loss = //p' out.txt)" gpt.safetensors "$rows" "$@"
+}
+
 # ---- it writes 300 characters ----
 run 0 ./chars write --load w.safetensors --steps 300 --text char --quiet
 size=$(wc -c <out.txt)
