@@ -21,12 +21,12 @@ static bool print_weights(FILE *f, void *arg) {
   return onnx_write_weights(p, (int)n, f);
 }
 
-/* --weights is in place of what models have. */
+/* A file of --weights is in place of what models have. */
 static bool has_weights(const Compilation *r) {
   bool any = r->front.onnx && onnx_has_weights(r->front.onnx);
   for (uint32_t i = 0; i < r->front.models.n; i++)
     any |= onnx_has_weights(r->front.models.at[i].program);
-  return any && !option_given(&r->o, OPT_WEIGHTS);
+  return any && !r->codegen.weights;
 }
 
 static int failed(const Compilation *r) {

@@ -111,4 +111,13 @@ run 0 python3 look.py errors w.safetensors 4
 run 0 ./own predict --id id.npy --output.y again.npy
 run 0 cmp q.npy again.npy
 run 2 "$gc" net.g --weights=q8 --passes=layout -o own
+# the weights of an ONNX model are quantized as the program's
+echo 'entry s(x : f32[4, 64]) { return y = linear(x, 70) as fc }' >linear.g
+python3 -c 'import numpy as np; np.save("x.npy", np.ones((4, 64), "f4"))'
+run 0 "$gc" linear.g --emit=onnx -o linear.onnx
+run 0 "$gc" linear.onnx --weights=q8 -o own
+run 0 ./own predict --x x.npy --output.y y.npy
+run 0 "$gc" linear.g --weights=q8 -o own
+run 0 ./own s --x x.npy --output.y again.npy
+run 0 cmp y.npy again.npy
 finish
