@@ -7,10 +7,7 @@
 /* ---- search ---- */
 
 static bool is_word_char(uint32_t c) {
-  static const uint32_t mask = 1u << CAT_Ll | 1u << CAT_Lm | 1u << CAT_Lo | 1u << CAT_Lt |
-                               1u << CAT_Lu | 1u << CAT_Mc | 1u << CAT_Me | 1u << CAT_Mn |
-                               1u << CAT_Nd | 1u << CAT_Nl | 1u << CAT_Pc;
-  return mask >> unicode_category(c) & 1 || c == 0x200C || c == 0x200D;
+  return UNICODE_WORD >> unicode_category(c) & 1 || c == 0x200C || c == 0x200D;
 }
 
 static bool touches_word(Slice s, uint64_t begin, uint64_t end) {

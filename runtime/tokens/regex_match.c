@@ -10,10 +10,7 @@ enum { /* of all searches of a text, at most */
 };
 
 static bool is_word(uint32_t c) {
-  static const uint32_t mask = 1u << CAT_Ll | 1u << CAT_Lm | 1u << CAT_Lo | 1u << CAT_Lt |
-                               1u << CAT_Lu | 1u << CAT_Mc | 1u << CAT_Me | 1u << CAT_Mn |
-                               1u << CAT_Nd | 1u << CAT_Nl | 1u << CAT_Pc;
-  if (mask >> unicode_category(c) & 1) return true;
+  if (UNICODE_WORD >> unicode_category(c) & 1) return true;
   return (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) || /* letters in circles */
          (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
 }

@@ -38,6 +38,10 @@ typedef enum Category { /* in the order of their names */
                         CAT_Zs,
                         CATEGORIES
 } Category;
+/* Those of the characters of words, as bits. */
+#define UNICODE_WORD                                                                               \
+  (1u << CAT_Ll | 1u << CAT_Lm | 1u << CAT_Lo | 1u << CAT_Lt | 1u << CAT_Lu | 1u << CAT_Mc |       \
+   1u << CAT_Me | 1u << CAT_Mn | 1u << CAT_Nd | 1u << CAT_Nl | 1u << CAT_Pc)
 
 Category unicode_category(uint32_t c);
 /* The same in Unicode 8.0, which BERT's steps have in the package tokenizers. */
