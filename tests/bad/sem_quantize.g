@@ -14,3 +14,7 @@ entry f(x : f32[64, 10], i : i32[4]) {
   t = dequantize(q, s, dtype = 3)
   return c
 }
+entry g(x : f32[t <= 64, 8]) {
+  q, s = quantize(x)
+  return q, s
+}
