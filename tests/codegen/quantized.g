@@ -4,9 +4,9 @@
 # RUN: %gc -O2 -march=x86-64-v3 --emit=c %s -o - | FileCheck-14 %s
 # Products of quantized matrices, which lie in panels, have the bits of those of the dequantized matrices: one row,
 # rows of one tile and rows that are worth packing, chains of 1,024, columns and groups that are left over, and
-# matrices that are used transposed.
+# matrices that are used transposed. Rows are gathered out of panels.
 let K = 1101
-let N = 72
+let N = 120 # the last panel of any width has columns left over, and few enough
 let G = 32
 let PLAIN = 0
 hyper one = 1
@@ -23,6 +23,11 @@ def check(x, y, z) {
   state us : bf16[N, (K + G - 1) // G] = uniform(-1, 1)
   state v : u8[N, (K + 1) // 2] = u8(floor(uniform(0, 255.99)))
   state vs : bf16[N, (K + G - 1) // G] = uniform(-1, 1)
+  state w : f32[K, N] = normal()
+  state n : i8[70, 41] = i8(floor(uniform(-128, 127.99))) # too narrow for panels
+  state ns : bf16[3, 41] = uniform(-1, 1)
+  m = w
+  e = dequantize(n, ns, group = G)
   a = dequantize(q, s, group = G)
   b = dequantize(p, r, group = G, extent = K)
   c = dequantize(u, us, group = G, axis = 1)
@@ -32,12 +37,16 @@ def check(x, y, z) {
     b = b * one
     c = c * one
     d = d * one
+    m = m * one
+    e = e * one
   }
+  id = iota(N / 3) * 2 + N / 3 - 1
+  gathered = concat([reshape(gather(c, id), [-1]), reshape(gather(d, id), [-1]), reshape(gather(m, id), [-1]), reshape(x @ m, [-1]), reshape(y[:, :70] @ e, [-1])])
   row = concat([relu(x @ a) + 1, x @ b, x @ c', x @ d'], axis = 1)
   tile = concat([relu(y @ b) + 1, y @ c'], axis = 1)
-  return row, tile, concat([z @ a, z @ d'], axis = 1)
+  return row, tile, concat([z @ a, z @ d'], axis = 1), gathered
 }
 entry f() { 
-  row, tile, rows = check(normal(shape = [1, K]), normal(shape = [5, K]), normal(shape = [30, K])) as net
-  return y = concat([reshape(row, [-1]), reshape(tile, [-1]), reshape(rows, [-1])])
+  row, tile, rows, gathered = check(normal(shape = [1, K]), normal(shape = [5, K]), normal(shape = [30, K])) as net
+  return y = concat([reshape(row, [-1]), reshape(tile, [-1]), reshape(rows, [-1]), gathered])
 }
