@@ -76,11 +76,17 @@ static bool is_taken(Quantize *q, const char *path) {
   return map_get(&q->r->m->by_path, path, &at);
 }
 
-/* What a global becomes, if its type and its uses allow it. */
+/* What a global becomes, if its type and its uses allow it. Vectors stay, which is not remarked. */
 static void decide(Quantize *q, const Global *g, Weight *w) {
   bool used = w->used[0] || w->used[1] || w->gathered;
-  if (g->kind != GLOBAL_PARAM || g->type->dtype != DT_F32 || g->type->rank != 2 || !used) return;
+  if (g->kind != GLOBAL_PARAM || g->type->rank < 2) return;
   w->axis = w->used[1] || w->gathered;
+  if (g->type->rank > 2)
+    w->why = "it is no matrix";
+  else if (g->type->dtype != DT_F32)
+    w->why = "only f32 is quantized";
+  else if (!w->why && !used)
+    w->why = "no product and no gather reads it";
   if (!w->why && w->axis && w->used[0]) w->why = "its groups would be along both axes";
   if (!w->why && g->type->dim[w->axis] < GROUP) w->why = "its groups would be shorter than 32";
   if (!w->why && (is_taken(q, integers_path(q, g->path)) || is_taken(q, scales_path(q, g->path))))

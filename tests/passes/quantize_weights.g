@@ -12,8 +12,18 @@ entry f(x : f32[4, 64]) {
   param v : f32[64, 64] = normal()
   return y = scaled(x @ w) as w + x @ v
 }
+entry stays(x : f32[2, 4, 64]) {
+  param stack : f32[2, 64, 8] = normal()
+  param half : bf16[64, 8] = normal()
+  param own : f32[64, 8] = normal()
+  return y = x @ stack, z = bf16(x[0]) @ half, o = own + 1
+}
 
 # CHECK:      w stays f32[64,64]: another param has the name that its integers or its scales would have [quantize-missed]
+
+# CHECK-NEXT: stack stays f32[2,64,8]: it is no matrix [quantize-missed]
+# CHECK-NEXT: half stays bf16[64,8]: only f32 is quantized [quantize-missed]
+# CHECK-NEXT: own stays f32[64,8]: more than products and gathers read it [quantize-missed]
 # CHECK-NEXT: v is i8[64,64] with scales: 4352 bytes of 16384 [quantize]
 
 # IR-DAG: param @w : f32[64,64]
