@@ -106,6 +106,9 @@ static const struct {
     {"use_rslora", {"false"}},
     {"use_dora", {"false"}},
     {"lora_bias", {"false"}},
+    {"modules_to_save", {"[]"}},
+    {"layers_to_transform", {NULL}},
+    {"fan_in_fan_out", {"false"}},
 };
 
 static const Define *find(const Options *o, const char *name) {

@@ -62,6 +62,14 @@ static Val mixed(Elab *e, Val l, Val r, Subject what, Loc loc) {
   return elab_trace(e);
 }
 
+/* Of a value that is a hyper; NULL: it is none. */
+static const char *hyper_name(const Elab *e, Val v) {
+  const Op *op = value_def(e->run->entry, v.tensor.id);
+  if (!op || op->kind != OP_LOAD) return NULL;
+  const Global *g = &e->m->globals.at[op->attr[AT_GLOBAL].i];
+  return g->kind == GLOBAL_HYPER ? g->path : NULL;
+}
+
 void hint_mixed(Elab *e, Val l, Val r) {
   Dtype a = l.tensor.type->dtype, b = r.tensor.type->dtype;
   bool floats = dtype_is_float(a) && dtype_is_float(b), narrow = dtype_size(a) < dtype_size(b);
@@ -76,6 +84,9 @@ void hint_mixed(Elab *e, Val l, Val r) {
               dtype_name(narrow ? a : b));
   else if (floats)
     elab_hint(e, "convert: %s(%s)", dtype_name(narrow ? b : a), name ? name : "x");
+  else if (hyper_name(e, *odd))
+    elab_hint(e, "convert the hyper, %s(%s), or declare it as a float: hyper %s = …",
+              dtype_name(dtype_is_float(a) ? a : b), hyper_name(e, *odd), hyper_name(e, *odd));
   else if (dtype_is_float(a) || dtype_is_float(b))
     elab_hint(e, "convert the %s: %s(%s)",
               odd->tensor.type->dtype == DT_BOOL ? "bools" : "integers",

@@ -175,6 +175,12 @@ says 2 'has no entry that reads a text token by token' ./net chat --tokenizer mo
 # ---- fine-tuning on instructions ----
 for i in 1 2 3 4; do printf '{"prompt": "Say %s", "completion": " the number %s"}\n' $i $i; done >tasks.jsonl
 run 0 ./llama tokenize tasks.jsonl --tokenizer model/tokenizer.json -o tasks.npy --mask mask.npy --length 65
-run 0 ./llama tune --tokens 'tasks.npy~65' --next 'tasks.npy+1~65' --learned 'mask.npy+1~65' --load model --steps 12 --lr 0.01 --log tune.csv --quiet
+run 0 ./llama tune --tokens 'tasks.npy~65' --next 'tasks.npy+1~65' --learned 'mask.npy+1~65' --load model --steps 12 --lr 0.01 --log tune.csv --save tuned.safetensors --quiet
 at_most "$(awk -F, 'END { print $3 }' tune.csv)" "$(awk -F, 'NR == 2 { print $3 / 2 }' tune.csv)" 'the loss of instructions'
+# of several weights the later ones count
+./llama chat --load tuned.safetensors --tokenizer model/tokenizer.json --prompt "$prompt" --temperature 0 --tokens 20 >tuned.txt || fail 'chat with tuned weights'
+./llama chat --load model --load tuned.safetensors --prompt "$prompt" --temperature 0 --tokens 20 >got.txt || fail 'chat with two weights'
+same got.txt tuned.txt 'chat with two weights'
+./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 20 >got.txt || fail 'chat'
+cmp -s got.txt tuned.txt && fail 'tuned weights write the text of others'
 finish
