@@ -167,8 +167,20 @@ static const char *shares_text(Arena *a, const KernelFunction *f) {
                       (unsigned long long)f->bytes);
 }
 
+/* "cpu machine level=x86-64-v3 vector=32 …": what the schedules are made for. */
+static void print_machine(FILE *f, const CpuTarget *t) {
+  const VectorMachine *m = &t->machine;
+  const Caches *c = &m->cache;
+  fprintf(f,
+          "%s machine level=%s vector=%d columns=%d rows=%d pairs=%s l1=%lld ways=%d l2=%lld "
+          "l3=%lld\n",
+          t->t.name, t->level, m->vector, m->vectors * m->vector / 4, m->rows,
+          m->pairs ? "yes" : "no", (long long)c->l1, c->ways, (long long)c->l2, (long long)c->l3);
+}
+
 static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
+  print_machine(f, cpu_target(part->target));
   Program *p = program_of(part, o, a);
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const KernelFunction *x = &p->functions.at[i];

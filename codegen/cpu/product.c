@@ -3,8 +3,7 @@
    to g1, chains of `depth` from k0 on. Algorithm: see text/gemm.h. */
 #include "codegen/cpu/product.h"
 #include "codegen/cpu/cpu.h"
-
-enum { PACK_AT_ONCE = 8 }; /* rows of A^T: so many places has the nearest cache for them */
+#include "codegen/cpu/target.h"
 
 /* Tile i has `rows` rows from row m on. */
 void product_tile_rows(Text *x, const Product *p) {
@@ -104,11 +103,13 @@ void product_convert(Gen *g, Text *x, const Product *p) {
 
 /* The block's tiles of A^T, each [depth][A_STRIDE]; what a short tile leaves over is not used. Some
    rows of A at a time for all tiles: neighbours share cache lines, and rows a power of two apart
-   have few places in the cache. `each` packs row k, or with the next one, which is at `row`. */
-static void print_columns_of_a(Text *x, const Product *p, const char *depth, const char *row,
-                               const char *each) {
+   have few places in the first cache, for as many rows as it has ways. `each` packs row k, or with
+   the next one, which is at `row`. */
+static void print_columns_of_a(Gen *g, Text *x, const Product *p, const char *depth,
+                               const char *row, const char *each) {
+  const int ways = cpu_target(g->target)->machine.cache.ways, at_once = ways > 2 ? ways & ~1 : 2;
   text_open(x, "for (long k1 = 0, k2; k1 < %s; k1 = k2) {", depth);
-  text_line(x, "k2 = k1 + %d < %s ? k1 + %d : %s;", PACK_AT_ONCE, depth, PACK_AT_ONCE, depth);
+  text_line(x, "k2 = k1 + %d < %s ? k1 + %d : %s;", at_once, depth, at_once, depth);
   text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
   product_tile_rows(x, p);
   text_line(x, "(void)rows;");
@@ -129,7 +130,7 @@ void product_pack_a(Gen *g, Text *x, const Product *p) {
   const char *row = arena_printf(
       g->a, "A + %s + m", text_times(g->a, text_sum(g->a, "k", p->s.chains ? p->k0 : "0"), p->s.m));
   print_columns_of_a(
-      x, p, depth, row,
+      g, x, p, depth, row,
       arena_printf(g->a, "__builtin_memcpy(packed_a + (%s * %lld + k) * %d, %s, %d * sizeof(%s));",
                    text_minus(g->a, "i", p->i0), (long long)product_packed_depth(&p->s), A_STRIDE,
                    row, A_STRIDE, p->T));
@@ -156,7 +157,7 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
       each = arena_printf(
           g->a, "for (long r = 0; r < %d; r++) packed_a[(%s * %lld + k) * %d + r] = %s;", A_STRIDE,
           tile, steps, A_STRIDE, loaded(g, p, "A", arena_printf(g->a, "%s + r", at)));
-    print_columns_of_a(x, p, p->depth, row, each);
+    print_columns_of_a(g, x, p, p->depth, row, each);
     return;
   }
   text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);

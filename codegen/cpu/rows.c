@@ -77,7 +77,7 @@ static bool reads_exps(const Op *op, const Work *w) {
 /* exp is costly: what the last pass wants again stays in a row of the thread's own, as long as all
    such rows are in reach of the cache. */
 static void keep_exps(RowsPrinter *r, Kernel *kernel) {
-  int64_t left = cpu_target(r->g->target)->machine.l2 / 4; /* bytes */
+  int64_t left = cpu_target(r->g->target)->machine.cache.l2 / 4; /* bytes */
   for (uint32_t i = 0; i < r->work.n; i++) {
     Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;

@@ -37,6 +37,8 @@ static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
   return bytes;
 }
 
+#define SYSFS_CPU "/sys/devices/system/cpu/cpu0/"
+
 /* The least x86-64 with FMA, which is many times as fast as what does without. */
 #define FMA_MARCH "x86-64-v3"
 
@@ -145,6 +147,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
   bool avx512 = strstr(macros, "#define __AVX512F__ ") != NULL;
   bool x86 = strstr(macros, "#define __x86_64__ ") != NULL;
   bool arm = strstr(macros, "#define __aarch64__ ") != NULL;
+  bool native = strcmp(t->level, "native") == 0;
   const char *more = NULL;
   if (x86 && !strstr(macros, "#define __FMA__ ")) {
     int status;
@@ -166,8 +169,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
                   .vectors = avx512 || arm ? 4 : 2,
                   .rows = 6,
                   .pairs = has_fast_pairs(macros),
-                  .l2 = 1 << 20,
-                  .l3 = 4 << 20},
+                  .cache = native && !o->cross ? caches_here(SYSFS_CPU) : caches_of(t->level)},
       .level = t->level,
       .features = features_of(a, macros),
       .cc_march = t->cc_march,

@@ -4,6 +4,10 @@
 #include "codegen/codegen.h"
 #include "codegen/schedule/schedule.h"
 
+/* caches.c: of a processor by its name for -march, or of one whose folder in sysfs this is */
+Caches caches_of(const char *march);
+Caches caches_here(const char *folder);
+
 typedef struct CpuTarget {
   Target t; /* first: a Target * of name "cpu" is a CpuTarget * */
   VectorMachine machine;

@@ -97,7 +97,7 @@ static void choose_tiles(Arena *a, const VectorMachine *m, ConvSchedule *v) {
     }
   int64_t images = conv_tile_size(blocks - 1, blocks, v->n);
   int64_t bytes = images * v->c.h.taps * v->in_columns * v->from_channels * 4;
-  bool fits = bytes <= m->l2 / 4 && images * v->columns * v->nr * 4 <= m->l2 / 8;
+  bool fits = bytes <= m->cache.l2 / 4 && images * v->columns * v->nr * 4 <= m->cache.l2 / 8;
   if (!fits || across * 20 > along * v->n * 19) return;
   v->blocks = blocks;
   v->images = images;
@@ -113,7 +113,7 @@ static void choose_units(const VectorMachine *m, ConvSchedule *v) {
   v->by_panels = !v->by_rows || (v->row_count < ENOUGH_ROWS && v->np > 1 && v->c.groups == 1);
   v->units = v->flops < SERIAL_WORK ? 1 : v->by_panels ? v->row_count * panels : v->row_count;
   int64_t bytes = v->in_columns * v->from_channels * 4 * (v->blocks ? v->images : 1);
-  v->row_block = m->l2 / 4 / (bytes ? bytes : 1);
+  v->row_block = m->cache.l2 / 4 / (bytes ? bytes : 1);
   if (!v->row_block) v->row_block = 1;
   int64_t tail = v->width - (v->np - 1) * v->nr; /* the narrowest panel has the tallest tiles */
   v->tile_rows = conv_tile_rows(m, v, tail);
@@ -148,7 +148,7 @@ ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *sh
   }
   v.np = ceil_div(v.width, v.nr);
   v.tap = (back ? v.from_channels : v.depth) * v.lb; /* [KH][KW][O][C / groups] has all outputs */
-  v.whole = v.epilogue && v.columns * v.nr * 4 <= m->l2 / 8;
+  v.whole = v.epilogue && v.columns * v.nr * 4 <= m->cache.l2 / 8;
   v.once = c->h.taps * c->w.taps == 1;
   v.phase = window_phases(a, &c->w, back, &v.nphases);
   v.span = window_spans(a, &c->w, back, &v.nspans);

@@ -21,8 +21,8 @@ static void choose_block(const VectorMachine *m, FilterSchedule *f) {
   window_outputs(w, 0, &from, &to); /* neither is a column in the padding on the right */
   if (from > 0 || to < w->out) return;
   f->la = ceil_div(rows, 4) * 4;
-  int64_t most = m->l2 / 2 / (f->chunk * f->la * 4);
-  int64_t blocks = ceil_div(f->tiles, most);
+  int64_t most = m->cache.l2 / 2 / (f->chunk * f->la * 4);
+  int64_t blocks = ceil_div(f->tiles, most > 1 ? most : 1);
   f->block = ceil_div(f->tiles, blocks);
 }
 
@@ -63,7 +63,7 @@ FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape)
   f.rows = f.row / f.tiles;
   f.low = f.tiles - f.row % f.tiles;
   f.pack = f.np * c->groups > 1 && c->h.taps * f.runs * f.tiles >= PACK_USES &&
-           f.chunk * f.nr * 4 <= m->l2 / 4;
+           f.chunk * f.nr * 4 <= m->cache.l2 / 4;
   f.lb = f.pack ? f.nr : c->cout;
   choose_block(m, &f);
   f.flops = 2 * (uint64_t)(c->y->numel * c->gin * c->h.taps * c->w.taps);

@@ -18,10 +18,10 @@ enum {
   PREFETCH_LEAST = 8,
   PREFETCH_MOST = 64,
   PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
-  PACK_DEEP = 64,      /* the same where a panel has more rows than the first cache has lines */
+  PACK_DEEP = 64,      /* the same where a panel has more rows than the first cache has lines … */
+  LINE_BYTES = 64,     /* ... of so many bytes */
   PACK_TILES = 3,      /* of rows, where a tile that reads halves converts them itself */
   PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
-  PACKED_A = 43 << 15, /* bytes of packed rows of A, in a thread's workspace: 256 deep rows */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
   PARTIAL_ROWS = 512,  /* with sums kept apart, where an epilogue waits for the last chain */
   ENOUGH_UNITS = 512   /* tiles of all threads; with fewer, many threads have less tall ones */
@@ -40,7 +40,7 @@ static int b_size(const ProductSchedule *p) {
 static int64_t rows_to_prefetch(const VectorMachine *machine, const ProductShape *s,
                                 const ProductSchedule *p) {
   if (p->converted || p->bits || p->pack_a || p->group >= p->np ||
-      p->k * p->n * b_size(p) <= machine->l2)
+      p->k * p->n * b_size(p) <= machine->cache.l2)
     return 0;
   if (p->tb && !s->b_panels && p->chain < p->k) return 0; /* no rows: columns that lie apart */
   int64_t rows = PREFETCH_LEAST;
@@ -65,9 +65,11 @@ static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int l
   p->low = p->tiles - (p->tiles ? p->m % p->tiles : 0);
 }
 
-static void choose_packing(ProductSchedule *p) {
+static void choose_packing(const VectorMachine *machine, ProductSchedule *p) {
   int size = dtype_size(p->dt);
-  bool far_rows = !p->b_panels && p->m >= (p->k > 512 ? PACK_DEEP : PACK_ROWS) && p->np > 1;
+  bool far_rows = !p->b_panels &&
+                  p->m >= (p->k > machine->cache.l1 / LINE_BYTES ? PACK_DEEP : PACK_ROWS) &&
+                  p->np > 1;
   p->pack = p->tb || (p->bits                     ? p->tiles >= PACK_TILES
                       : p->pairs || !p->converted ? far_rows
                       : dtype_is_half(p->in)      ? p->tiles >= PACK_TILES
@@ -80,27 +82,35 @@ static void choose_packing(ProductSchedule *p) {
   p->partial = p->epilogue && p->k > DEPTH;
 }
 
+/* Tiles of packed rows of A that fill the second cache, but for the rows that tiles have less than
+   the tallest; one at least. */
+static int64_t packed_tiles(const VectorMachine *machine, int64_t depth, int size) {
+  int64_t bytes = machine->cache.l2 / 32 * 43, tiles = bytes / (depth * A_STRIDE * size);
+  return tiles > 1 ? tiles : 1;
+}
+
 static void choose_blocks(const VectorMachine *machine, ProductSchedule *p) {
   int64_t depth = p->chain ? p->chain : 1, tallest = product_tallest(p);
   int size = a_size(p);
-  p->group = machine->l2 / 4 / (b_size(p) * p->nr * depth);
+  p->group = machine->cache.l2 / 4 / (b_size(p) * p->nr * depth);
   if (p->group > p->np) p->group = p->np;
   if (p->group < 1) p->group = 1;
-  int64_t block = machine->l3 / (size * depth); /* rows: B is packed once a block */
+  int64_t block = machine->cache.l3 / (size * depth); /* rows: B is packed once a block */
   if (p->partial && block > PARTIAL_ROWS) block = PARTIAL_ROWS;
   p->block = tallest && block > tallest ? block / tallest : 1;
   p->convert_tile =
       p->converted && dtype_is_half(p->in) && !p->ta && p->k <= p->chain && p->group >= p->np;
-  int64_t packed = p->pack_a ? PACKED_A / (product_packed_depth(p) * A_STRIDE * size)
-                   : p->converted && !p->convert_tile ? PACKED_A / (depth * A_STRIDE * size)
-                                                      : p->block;
+  bool converts = p->converted && !p->convert_tile;
+  int64_t packed = p->pack_a  ? packed_tiles(machine, product_packed_depth(p), size)
+                   : converts ? packed_tiles(machine, depth, size)
+                              : p->block;
   if (p->block > packed) p->block = packed;
   if (p->tiles && p->block) { /* blocks of one size: each of them packs B */
     int64_t blocks = ceil_div(p->tiles, p->block);
     p->block = ceil_div(p->tiles, blocks);
   }
   int64_t a_rows = p->block * tallest < p->m ? p->block * tallest : p->m;
-  if (p->k > DEPTH && !p->partial && p->group < p->np && a_rows * p->k * size > machine->l2)
+  if (p->k > DEPTH && !p->partial && p->group < p->np && a_rows * p->k * size > machine->cache.l2)
     p->chains = true;
 }
 
@@ -174,7 +184,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
   }
   p.np = ceil_div(p.n, p.nr);
   choose_tiles(machine, &p, lanes);
-  choose_packing(&p);
+  choose_packing(machine, &p);
   choose_blocks(machine, &p);
   p.prefetch = rows_to_prefetch(machine, s, &p);
   choose_units(&p);

@@ -17,13 +17,19 @@
 
 /* ---- machines ---- */
 
+/* The data caches of a core, in bytes: of what cores share, its part. */
+typedef struct Caches {
+  int64_t l1, l2, l3;
+  int ways; /* of l1: lines of one set */
+} Caches;
+
 /* A processor whose cores have vector registers. */
 typedef struct VectorMachine {
-  int vector;     /* bytes of a register */
-  int vectors;    /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
-  int rows;       /* rows of that tile */
-  bool pairs;     /* multiplies pairs of bf16 and adds both products to an f32 */
-  int64_t l2, l3; /* bytes of a core's second cache, and of its share of the third */
+  int vector;   /* bytes of a register */
+  int vectors;  /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
+  int rows;     /* rows of that tile */
+  bool pairs;   /* multiplies pairs of bf16 and adds both products to an f32 */
+  Caches cache; /* no result may depend on it */
 } VectorMachine;
 
 /* A device that runs blocks of threads, in warps. */

@@ -11,8 +11,9 @@ enum { POOL_LINE = 128 }; /* pairs of cache lines are fetched together */
 
 typedef struct BarrierNode { /* where some threads meet, or the last ones of some nodes */
   _Alignas(POOL_LINE) _Atomic int arrived;
-  int n;                  /* that it waits for */
-  struct BarrierNode *up; /* NULL: the root */
+  /* read behind an arrival, when the next one may have taken the line above */
+  _Alignas(POOL_LINE) int n; /* that it waits for */
+  struct BarrierNode *up;    /* NULL: the root */
 } BarrierNode;
 
 /* What every thread does before the barrier is seen by every thread behind it. */

@@ -12,7 +12,7 @@ SHARE, LEAST, THREADS = 0.01, 0.9, (8, 16, 64, 128)
 def kernels(gc, program, march):
     out = subprocess.run([gc, program, "-O2", "-march=" + march, "--target=cpu", "--print-schedules"],
                          stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
-    for line in out.splitlines():
+    for line in out.splitlines()[1:]:  # behind the machine's
         fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
         entries = fields["entries"].split(",")
         balance = [float(x) for x in fields["balance"].split(",")]

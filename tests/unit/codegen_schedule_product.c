@@ -131,7 +131,7 @@ static void check_product(const VectorMachine *m, const ProductShape *s) {
   assert_true(deep > 0 && deep <= DEPTH && deep <= s->k);
   assert_true(p.block >= 1 && p.group >= 1 && p.group <= p.np);
   /* several panels are a group only while they stay in the second cache */
-  assert_true(p.group == 1 || p.group * p.nr * deep * size <= m->l2);
+  assert_true(p.group == 1 || p.group * p.nr * deep * size <= m->cache.l2);
   int64_t packed = p.pack_a || p.converted
                        ? (p.convert_tile ? 1 : p.block) * A_STRIDE * size *
                              (p.pack_a ? product_packed_depth(&p) : product_steps(&p, deep))

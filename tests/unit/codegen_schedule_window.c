@@ -180,8 +180,8 @@ static void check_filter(const VectorMachine *m, const ConvGeom *g) {
   assert_int_equal(f.runs * f.row, g->w.taps * g->gin);
   assert_true(f.np * f.nr >= g->gout && (f.np - 1) * f.nr < g->gout);
   assert_true(tallest * vectors + vectors <= registers_of(m) || tallest == 1);
-  assert_true(!f.pack || f.chunk * f.nr * 4 <= m->l2 / 4);
-  assert_true(!f.block || (f.block <= f.tiles && f.block * f.chunk * f.la * 4 <= m->l2));
+  assert_true(!f.pack || f.chunk * f.nr * 4 <= m->cache.l2 / 4);
+  assert_true(!f.block || (f.block <= f.tiles && f.block * f.chunk * f.la * 4 <= m->cache.l2));
   assert_true(f.units == 1 || f.units == f.all_units);
   assert_true(f.chunks * (int64_t)s.bytes * 4 <= (int64_t)(g->x->bytes + g->y->bytes));
   assert_true(!f.chunks || f.chunks == window_pixel_chunks(g).n);

@@ -11,12 +11,18 @@
 
 enum { AVX2, SMALL_CACHES, AVX512, NEON, AVX512_BF16, MACHINES };
 static const VectorMachine machines[MACHINES] = {
-    [AVX2] = {.vector = 32, .vectors = 2, .rows = 6, .l2 = 1 << 20, .l3 = 4 << 20},
-    [SMALL_CACHES] = {.vector = 32, .vectors = 2, .rows = 6, .l2 = 256 << 10, .l3 = 2 << 20},
-    [AVX512] = {.vector = 64, .vectors = 4, .rows = 6, .l2 = 1 << 20, .l3 = 4 << 20},
-    [NEON] = {.vector = 16, .vectors = 4, .rows = 6, .l2 = 1 << 20, .l3 = 4 << 20},
-    [AVX512_BF16] =
-        {.vector = 64, .vectors = 4, .rows = 6, .pairs = true, .l2 = 1 << 20, .l3 = 4 << 20},
+    [AVX2] = {.vector = 32, .vectors = 2, .rows = 6, .cache = {32 << 10, 1 << 20, 4 << 20, 8}},
+    [SMALL_CACHES] = {.vector = 32,
+                      .vectors = 2,
+                      .rows = 6,
+                      .cache = {32 << 10, 256 << 10, 2 << 20, 8}},
+    [AVX512] = {.vector = 64, .vectors = 4, .rows = 6, .cache = {32 << 10, 1 << 20, 4 << 20, 8}},
+    [NEON] = {.vector = 16, .vectors = 4, .rows = 6, .cache = {32 << 10, 1 << 20, 4 << 20, 8}},
+    [AVX512_BF16] = {.vector = 64,
+                     .vectors = 4,
+                     .rows = 6,
+                     .pairs = true,
+                     .cache = {32 << 10, 1 << 20, 4 << 20, 8}},
 };
 static const GridMachine grid = {
     .warp = 32, .block = 256, .blocks = 128, .shared = 99 << 10, .scratch = 4, .launch = 5e5};
