@@ -23,7 +23,7 @@ entry train(context : u8[B, T], next : u8[B]) {
   return loss
 }
 
-entry validate(context : u8[B, T], next : u8[B]) {
+entry validate(context : u8[n <= B, T], next : u8[n]) {
   logits = net(context)
   label = known_chars(next)
   return loss = mean(xent(logits, label)), accuracy = mean(argmax(logits) == label)

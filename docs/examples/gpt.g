@@ -68,7 +68,7 @@ entry train(context : u8[B, T], next : u8[B, T]) {
   return loss
 }
 
-entry validate(context : u8[B, T], next : u8[B, T]) {
+entry validate(context : u8[n <= B, T], next : u8[n, T]) {
   logits = text(context) as gpt
   label = known_chars(next)
   return loss = mean(xent(logits, label)), accuracy = mean(argmax(logits) == label)

@@ -55,6 +55,6 @@ entry train(tokens : i32[B, T], next : i32[B, T]) {
   return loss
 }
 
-entry loss(tokens : i32[B, T], next : i32[B, T]) { return loss = mean(xent(gpt(tokens), next)) }
+entry loss(tokens : i32[n <= B, T], next : i32[n, T]) { return loss = mean(xent(gpt(tokens), next)) }
 
 entry predict(tokens : i32[1, T]) { return next = argmax(gpt(tokens)) }

@@ -47,6 +47,6 @@ entry train(image : u8[N, 3 * S * S], label : i32[N]) {
   return loss, accuracy = mean(argmax(logits) == label)
 }
 
-entry test(image : u8[N, 3 * S * S], label : i32[N]) {
+entry test(image : u8[n <= N, 3 * S * S], label : i32[n]) {
   return accuracy = mean(argmax(net(image)) == label)
 }

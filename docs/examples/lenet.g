@@ -17,7 +17,7 @@ entry train(image : u8[N, 784], label : u8[N]) {
   return loss, accuracy = mean(argmax(logits) == label)
 }
 
-entry test(image : u8[N, 784], label : u8[N]) {
+entry test(image : u8[n <= N, 784], label : u8[n]) {
   return accuracy = mean(argmax(net(image)) == label)
 }
 

@@ -28,7 +28,7 @@ entry train(image : u8[N, 784]) {
   return loss, rebuilt, kl
 }
 
-entry validate(image : u8[N, 784]) {
+entry validate(image : u8[n <= N, 784]) {
   rebuilt, kl = net(f32(image) / 255)
   return loss = rebuilt + kl, rebuilt, kl
 }

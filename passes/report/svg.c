@@ -67,7 +67,9 @@ static void put_rect(FILE *f, const Drawing *d, const Rect *r) {
   fprintf(f, "  %s", r->op);
   if (*r->from) fputc('\n', f);
   svg_put_text(f, r->from);
-  fprintf(f, "\n%s%s", r->type, *r->type ? ", " : "");
+  fputc('\n', f);
+  svg_put_text(f, r->type);
+  if (*r->type) fputs(", ", f);
   if (x->bytes >= 10000) fprintf(f, "%s, ", plan_size(size, x->bytes));
   fprintf(f, "%s bytes at 0x%llx\n", plan_commas(bytes, x->bytes), (unsigned long long)x->offset);
   if (x->last >= d->p->nsteps)

@@ -1,7 +1,7 @@
 # RUN: %gc %s --target=cuda,cpu -march=x86-64-v4 --print-schedules | FileCheck-14 %s
 # RUN: %gc %s --target=cpu -march=x86-64-v3 --print-schedules | FileCheck-14 --check-prefix=AVX2 %s
 # RUN: mkdir -p %t.dir && cd %t.dir && rm -f * && %gc %s --target=cpu --print-schedules && test -z "$(ls)"
-# RUN: %gc %S/../../docs/examples/mnist.g --target=cuda,cpu --print-schedules | FileCheck-14 --check-prefix=ENTRIES %s
+# RUN: %gc %S/../../docs/examples/lstm.g --target=cuda,cpu --print-schedules | FileCheck-14 --check-prefix=ENTRIES %s
 # A line for each kernel, and nothing is made: of the GPU's program, which is tried first, then of the CPU's.
 entry step(x : f32[64, 784], w : f32[784, 256], b : f32[256]) {
   h = relu(x @ w + b)
@@ -20,8 +20,8 @@ entry step(x : f32[64, 784], w : f32[784, 256], b : f32[256]) {
 # AVX2: cpu k0_matmul_add_relu matmul product {{.*}}nr=16 np=16 {{.*}}units=176
 # AVX2-NOT: cuda
 
-# ENTRIES: cuda {{.*}} launches=2 entries=train,test
-# ENTRIES: cuda {{.*}} entries=predict
+# ENTRIES: cuda {{.*}} launches=2 entries=train,validate
+# ENTRIES: cuda {{.*}} entries=write
 # ENTRIES: cuda {{.*}} entries=initialisation
-# ENTRIES: cpu {{.*}} launches=2 entries=train,test
-# ENTRIES: cpu {{.*}} entries=predict
+# ENTRIES: cpu {{.*}} launches=2 entries=train,validate
+# ENTRIES: cpu {{.*}} entries=write

@@ -23,12 +23,20 @@ fi
 # sizes NAME BATCH: options that make it small, and its batch this large
 sizes() { sed -n "s/^$1 //p" "$here/tests/cuda/small_examples" | tr ' ' '\n' | grep -v "^$2=" | sed 's/^/-D /' | tr '\n' ' '; }
 
-# bounded NAME BATCH: its entries' first dims of the batch are an extent, `rows`
+# static NAME BATCH: no entry's batch is an extent: of those that have one it is `n`
+static() {
+  sed "/^entry [^{]*\[n <= $2[],]/,/}\$/{
+    /^entry /s/\[n <= $2\([],]\)/[$2\1/
+    s/\[n\([],]\)/[$2\1/g
+  }" "$here/docs/examples/$1.g" >"$1-exact.g"
+}
+
+# bounded NAME BATCH: every entry's first dims of the batch are an extent, `rows`
 bounded() {
   sed "/^entry [^{]*\[$2[],]/,/}\$/{
     /^entry /s/\[$2\([],]\)/[rows <= $2\1/
     s/\[$2\([],]\)/[rows\1/g
-  }" "$here/docs/examples/$1.g" >"$1.g"
+  }" "$1-exact.g" >"$1.g"
   grep -q 'rows <= ' "$1.g" || fail "$1.g has no batch that can be an extent"
 }
 
@@ -42,11 +50,11 @@ inputs() {
 
 for example in $names; do
   batch=$(sed -n 's/^let \([NB]\) = .*/\1/p' "$here/docs/examples/$example.g" | head -1) small=$(sizes "$example" "$batch")
-  bounded "$example" "$batch"
+  static "$example" "$batch" && bounded "$example" "$batch"
   run 0 "$gc" "$example.g" $level $target -D "$batch=$bound" $small -o "$example"
   wanted=$(sed -n 's/^entry \([a-z_]*\)(.*rows <= .*/\1/p' "$example.g")
   for lets in $extents; do
-    run 0 "$gc" "$here/docs/examples/$example.g" $level --target=cpu -D "$batch=$lets" $small -o "$example-exact"
+    run 0 "$gc" "$example-exact.g" $level --target=cpu -D "$batch=$lets" $small -o "$example-exact"
     for one in $wanted; do
       [ "$example $one" = 'seq2seq train' ] && continue
       "./$example-exact" info "$one" >info.txt 2>/dev/null
