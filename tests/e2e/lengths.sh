@@ -161,6 +161,11 @@ for level in $levels; do
     exact one "t=$t"
     "$mkdata" npy u8 "1,$t" 1 raw.npy && "$mkdata" npy u8 "1,$t" 2 label.npy || fail 'no data could be made'
     compare one prefill "--id raw.npy$(outputs logits next cache m i)" logits.npy next.npy cache.npy m.npy i.npy
+    [ -n "$fake" ] || { # elements without the axis of 1 are one row, as a text is
+      "$mkdata" npy u8 "$t" 1 bare.npy || fail 'no data could be made'
+      run 0 ./one prefill --id bare.npy --logits bare.logits.npy --quiet
+      same bare.logits.npy exact.logits.npy "one prefill at $lets, of one axis"
+    }
     compare one train "--id raw.npy --label label.npy --epochs 3 --save OUT.safetensors" safetensors
     exact rows "n=$t"
     "$mkdata" npy f32 "3,$t" 1 x.npy && "$mkdata" npy f32 "3,$t" 2 y.npy && "$mkdata" npy f32 "2,5,$t" 3 m.npy ||
@@ -185,6 +190,7 @@ for level in $levels; do
     compare batch moves "--x x3.npy --y y3.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare batch drops "--x x3.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
     [ -z "$fake" ] || continue
+    says 1 'bare.npy: holds u8[67], but the input id is u8[5, 40]' ./batch train --id bare.npy --label bare.npy
     exact loops "n=3 t=$t"
     compare loops loops "--x wide.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done
