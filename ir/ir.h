@@ -323,6 +323,8 @@ typedef struct Global {
   double value;         /* a hyper's default; of a bool 0 or 1 */
   GlobalOrigin origin;
   const QuantizedGlobal *quantized; /* or NULL */
+  const Type *whole; /* of a data-parallel program in which each rank has an equal run of its
+                        elements, in row-major order, and `type` is that of a run; or NULL */
   Loc loc;
 } Global;
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 13
+#define GCRT_ABI 14
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -97,6 +97,7 @@ typedef struct GcGlobal {
   const char *origin;           /* its name in published weights; NULL: the path alone */
   bool transposed;              /* ... which have the matrix transposed */
   const GcQuantized *quantized; /* or NULL */
+  int ranks; /* each of so many has an equal run of its elements in the storage; 0: all of them */
 } GcGlobal;
 
 typedef struct GcHyper {
@@ -302,6 +303,10 @@ struct GcComm {
   int local;       /* of them on this machine */
   /* out = the sum of the n elements at `in` of all ranks, the same on each; out may be in. */
   void (*sum)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
+  /* The same of n elements for each rank, of which this one gets its own; out is not in `in`. */
+  void (*scatter)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
+  /* What `root` has there, at most 1 GiB. */
+  void (*broadcast)(const GcComm *c, void *at, int64_t bytes, int root);
   /* `outer` blocks of `bytes` of each rank: block o of rank r becomes block o * ranks + r of out.
    */
   void (*gather)(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes);
@@ -314,6 +319,7 @@ struct GcComm {
 const GcComm *gcrt_comm_open(double timeout) __attribute__((weak));
 /* From kernels. */
 void gcrt_all_reduce(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt);
+void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt);
 void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes);
 
 /* From a kernel, any thread: element `at` of the index at a site is `value`, not in [0, limit). The

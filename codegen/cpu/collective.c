@@ -4,14 +4,21 @@
    rank has the same layout. */
 #include "codegen/cpu/cpu.h"
 
+static const char *const enum_of[DTYPES] = {
+    [DT_I32] = "GC_I32", [DT_I64] = "GC_I64", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
+
 static void reduce(Text *x, const Group *gr) {
-  static const char *const dtype[DTYPES] = {
-      [DT_I32] = "GC_I32", [DT_I64] = "GC_I64", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
   const Value *v = value_at(gr->e, gr->out[0]);
   uint64_t bytes = 0;
   (void)layout_bytes(v->type, v->layout, &bytes);
   text_line(x, "gcrt_all_reduce(env, out0, in0, %lld, %s);",
-            (long long)bytes / dtype_size(v->type->dtype), dtype[v->type->dtype]);
+            (long long)bytes / dtype_size(v->type->dtype), enum_of[v->type->dtype]);
+}
+
+static void scatter(Text *x, const Group *gr) {
+  const Type *t = value_type(gr->e, gr->out[0]);
+  text_line(x, "gcrt_reduce_scatter(env, out0, in0, %lld, %s);", (long long)t->numel,
+            enum_of[t->dtype]);
 }
 
 static void gather(Text *x, const Group *gr) {
@@ -32,6 +39,10 @@ void cpu_collective(Gen *g, const Group *gr) {
   kernel_units(k, 1);
   if (gr->op->kind == OP_ALL_REDUCE)
     reduce(&k->text, gr);
+  else if (gr->op->kind == OP_REDUCE_SCATTER)
+    scatter(&k->text, gr);
+  else if (gr->op->kind == OP_RANK)
+    text_line(&k->text, "out0[0] = env->comm ? env->comm->rank : 0;");
   else if (gr->op->kind == OP_ALL_GATHER)
     gather(&k->text, gr);
   else

@@ -21,7 +21,7 @@ void cpu_window(Gen *g, const Group *gr);
 void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
 void cpu_index(Gen *g, const Group *gr); /* gather, gather_grad, one_hot as kernels of their own */
 void cpu_order(Gen *g, const Group *gr); /* cumsum, argsort */
-void cpu_collective(Gen *g, const Group *gr); /* all_reduce, all_gather, first_row */
+void cpu_collective(Gen *g, const Group *gr); /* and rank, first_row */
 void cpu_cumsum(Gen *g, const Group *gr);
 void cpu_random(Gen *g, const Group *gr); /* random ops, which stand alone */
 uint64_t cpu_rows_scratch(const Group *gr);

@@ -46,7 +46,7 @@ static PrintGroup *printer_of(const GroupPrinters *p, const Group *gr) {
   case FORM_SINGLE: break;
   }
   OpKind kind = gr->op->kind;
-  if (kind == OP_FIRST_ROW) return p->collective;
+  if (kind == OP_FIRST_ROW || kind == OP_RANK) return p->collective;
   if (kind == OP_RANDOM_UNIFORM || kind == OP_RANDOM_NORMAL) return p->random;
   switch ((int)op_info[kind].cls) {
   case CLASS_ORDER: return p->order;

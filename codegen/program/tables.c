@@ -294,11 +294,12 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     uint64_t bytes = 0;
     (void)layout_bytes(g->type, g->layout, &bytes);
     text_add(x, "  {");
-    tensor(p, NULL, g->path, g->type, g->layout,
+    tensor(p, NULL, g->path, g->whole ? g->whole : g->type, g->layout,
            (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, NULL);
     text_add(x, ", %s", kind[g->kind]);
     if (g->origin.name) text_add(x, ", .origin = %s", text_quoted(p->g->a, g->origin.name));
     if (g->origin.transposed) text_add(x, ", .transposed = true");
+    if (g->whole) text_add(x, ", .ranks = %lld", (long long)(g->whole->numel / g->type->numel));
     if (g->quantized) quantized_field(p, g->quantized);
     text_add(x, "},\n");
   }

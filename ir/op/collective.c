@@ -14,35 +14,49 @@ const Type *shape_all_reduce(const ShapeIn *in) {
   return sums ? t : shape_wrong(in, "adds f32, f64, i32 or i64, not %s", shape_str(in, t));
 }
 
+/* `whole` is a number of `part`s along an axis. */
+static bool has_parts(const Type *whole, const Type *part, int64_t axis) {
+  if (axis < 0 || axis >= part->rank || part->rank != whole->rank || part->dtype != whole->dtype)
+    return false;
+  for (int i = 0; i < part->rank; i++)
+    if (i == axis ? part->dim[i] == 0 || whole->dim[i] % part->dim[i] != 0
+                  : whole->dim[i] != part->dim[i])
+      return false;
+  return true;
+}
+
+/* The ranks are as many as the operand has parts. */
+const Type *shape_reduce_scatter(const ShapeIn *in) {
+  const Type *t = in->type[0], *y = in->given;
+  if (!y) return shape_given(in);
+  if (!shape_all_reduce(in)) return NULL;
+  if (has_parts(t, y, 0)) return y;
+  return shape_wrong(in, "cannot make %s of %s", shape_str(in, y), shape_str(in, t));
+}
+
 /* The ranks are as many as the result has parts. */
 const Type *shape_all_gather(const ShapeIn *in) {
   const Type *t = in->type[0], *y = in->given;
   int64_t axis = in->attr[AT_AXIS].i;
   if (!y) return shape_given(in);
-  if (axis < 0 || axis >= t->rank || t->rank != y->rank || t->dtype != y->dtype)
-    return shape_wrong(in, "cannot make %s of %s along axis %lld", shape_str(in, y),
-                       shape_str(in, t), (long long)axis);
-  for (int i = 0; i < t->rank; i++)
-    if (i == axis ? t->dim[i] == 0 || y->dim[i] % t->dim[i] != 0 : y->dim[i] != t->dim[i])
-      return shape_wrong(in, "cannot make %s of %s along axis %lld", shape_str(in, y),
-                         shape_str(in, t), (long long)axis);
-  return y;
+  if (has_parts(y, t, axis)) return y;
+  return shape_wrong(in, "cannot make %s of %s along axis %lld", shape_str(in, y), shape_str(in, t),
+                     (long long)axis);
 }
 
 /* ---- evaluation ---- */
 
 void eval_first_row(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = c->it->first_row; }
 
-/* In the order of the ranks, each sum rounded. */
-void eval_all_reduce(EvalCtx *c, const Op *op) {
-  const Tensor *const *x = ranks_meet(c, eval_in(c, op, 0));
-  if (!x) return;
-  Tensor *y = eval_out(c, op);
+void eval_rank(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = c->it->rank; }
+
+/* y = the sums of all from the element `from` on, in the order of the ranks, each rounded. */
+static void sum_ranks(EvalCtx *c, Tensor *y, const Tensor *const *x, int64_t from) {
   Dtype dt = y->type->dtype;
   for (int64_t i = 0; i < y->type->numel; i++) {
-    Scalar s = x[0]->at[i];
+    Scalar s = x[0]->at[from + i];
     for (int r = 1; r < ranks_of(c); r++) {
-      Scalar more = x[r]->at[i];
+      Scalar more = x[r]->at[from + i];
       if (dtype_is_float(dt))
         s.f += more.f;
       else
@@ -51,6 +65,24 @@ void eval_all_reduce(EvalCtx *c, const Op *op) {
     }
     y->at[i] = s;
   }
+}
+
+void eval_all_reduce(EvalCtx *c, const Op *op) {
+  const Tensor *const *x = ranks_meet(c, eval_in(c, op, 0));
+  if (!x) return;
+  sum_ranks(c, eval_out(c, op), x, 0);
+  ranks_leave(c);
+}
+
+void eval_reduce_scatter(EvalCtx *c, const Op *op) {
+  const Tensor *const *x = ranks_meet(c, eval_in(c, op, 0));
+  if (!x) return;
+  Tensor *y = eval_out(c, op);
+  if (x[0]->type->numel != y->type->numel * ranks_of(c))
+    eval_fault(c, "reduce_scatter makes %d parts %s of %s", ranks_of(c),
+               type_str(c->it->m->ctx, y->type), type_str(c->it->m->ctx, x[0]->type));
+  else
+    sum_ranks(c, y, x, c->it->rank * y->type->numel);
   ranks_leave(c);
 }
 

@@ -196,6 +196,10 @@ static void print_global(Printer *p, const Global *g) {
     fputs(" : ", p->f);
     print_type(p, g->type, g->layout);
   }
+  if (g->whole) {
+    fputs(" of ", p->f);
+    print_type(p, g->whole, NULL);
+  }
   if (g->origin.name) {
     fputs(" from ", p->f);
     names_print_string(p->f, g->origin.name);

@@ -4,7 +4,7 @@
    built.
 
      module   = "module" string { global | init | entry }
-     global   = ("param" | "state" | "optimizer") "@" name ":" type [loc]
+     global   = ("param" | "state" | "optimizer") "@" name ":" type ["of" type] [loc]
               | "hyper" "@" name [":" type] "=" number [loc]
      init     = "init" [loc] body
      entry    = "entry" (word | string) arguments ["training"] ["ranks" integer] [loc] body
@@ -369,6 +369,17 @@ static bool init(Reader *r, Loc loc) {
   return true;
 }
 
+/* Of which each rank has a run. */
+static bool whole_type(Reader *r, Global *g) {
+  Loc loc = read_loc(r, r->p, 1);
+  const Layout *layout = NULL;
+  if (!read_type(r, &g->whole, &layout)) return false;
+  bool runs = !layout && !g->layout && g->type->rank == 1 && g->type->numel > 0 &&
+              g->whole->dtype == g->type->dtype && g->whole->numel % g->type->numel == 0;
+  return runs || FAIL(r, loc, "%s is no number of runs %s", type_str(r->c, g->whole),
+                      type_str(r->c, g->type));
+}
+
 static bool global(Reader *r, GlobalKind kind) {
   Global g = {.kind = kind, .type = type_scalar(r->c, DT_F32)};
   Loc loc, number;
@@ -390,6 +401,7 @@ static bool global(Reader *r, GlobalKind kind) {
   } else if (!read_expect(r, ':', "after a global's path") || !read_type(r, &g.type, &g.layout)) {
     return false;
   }
+  if (kind != GLOBAL_HYPER && flag(r, "of") && !whole_type(r, &g)) return false;
   if (kind != GLOBAL_HYPER && flag(r, "from")) {
     if (!read_string(r, &g.origin.name)) return false;
     g.origin.transposed = flag(r, "transposed");

@@ -311,6 +311,9 @@ static int settings_ranks(Compilation *r, int *ranks) {
                            ? "--data-parallel needs the number of processes: --ranks=N"
                            : "--ranks says among how many processes --data-parallel=mpi splits a "
                              "batch, which is not given");
+  if (option_given(o, OPT_SHARD) && !parallel)
+    return usage_error("--shard says what the ranks of --data-parallel=mpi share, which is not "
+                       "given");
   if (!*ranks)
     return usage_error("--ranks takes a number from 1 to %d, not '%s'", MOST_RANKS,
                        option_value(o, OPT_RANKS, ""));
@@ -337,7 +340,7 @@ int settings_options(Compilation *r) {
   r->pipeline = option_given(o, OPT_PASSES)
                     ? o->value[OPT_PASSES]
                     : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
-  r->pipeline = passes_with_ranks(r->c, r->pipeline, ranks);
+  r->pipeline = passes_with_ranks(r->c, r->pipeline, ranks, option_value(o, OPT_SHARD, NULL));
   int bits;
   (void)settings_weights(r->c, o, &bits);
   if (bits && option_given(o, OPT_PASSES))

@@ -28,6 +28,7 @@ static int64_t part_rows(const Distribution *d) { return (d->batch + d->ranks - 
 static const Type *part_type(const Build *c, const Type *t, Placement p) {
   const Distribution *d = c->d;
   int64_t *axis = ARENA_ARRAY(d->a, int64_t, t->rank + 1);
+  if (p.kind == SLICED) return slice_type(ctx_of(c), t, d->ranks);
   for (int i = 0; i < t->rank; i++) {
     bool here = p.kind == SHARDED && p.axis == i;
     axis[i] = type_axis(t, i);
@@ -41,17 +42,20 @@ static const Type *part_type(const Build *c, const Type *t, Placement p) {
 
 /* ---- to another placement ---- */
 
-static ValueId sum_over_ranks(Build *c, ValueId x) {
+/* Of a partial sum: all of it, or the rank's slice. Halves are summed as floats. */
+static ValueId sum_over_ranks(Build *c, ValueId x, bool slice) {
   Dtype dt = value_type(c->b->e, x)->dtype;
-  if (!dtype_is_half(dt)) return build1(c->b, OP_ALL_REDUCE, x);
-  return build_convert(c->b, build1(c->b, OP_ALL_REDUCE, build_convert(c->b, x, DT_F32)), dt);
+  if (dtype_is_half(dt)) x = build_convert(c->b, x, DT_F32);
+  x = slice ? slice_sum(c->b, x, c->d->ranks) : build1(c->b, OP_ALL_REDUCE, x);
+  return dtype_is_half(dt) ? build_convert(c->b, x, dt) : x;
 }
 
 /* What an op has made as v: reduced, if that is where it is. */
 static ValueId reduced(Build *c, ValueId v, ValueId x, Placement made) {
-  if (made.kind != PARTIAL || !c->d->reduce[v]) return x;
+  bool slice = c->d->at[v].kind == SLICED;
+  if (made.kind != PARTIAL || (!c->d->reduce[v] && !slice)) return x;
   c->b->name = value_at(c->old, v)->name;
-  x = sum_over_ranks(c, x);
+  x = sum_over_ranks(c, x, slice);
   c->b->name = NULL;
   return x;
 }
@@ -73,6 +77,23 @@ static ValueId gather_rows(Build *c, ValueId x, const Type *t, Placement p) {
   x = build_reshape(c->b, x, blocks_type(c, t, p, true));
   x = build(c->b, OP_ALL_GATHER, &x, 1, attr, blocks_type(c, t, p, false));
   return build_reshape(c->b, x, t);
+}
+
+/* The rank's rows of a partial sum. */
+static ValueId sum_rows(Build *c, ValueId x, const Type *t, Placement p) {
+  static const int64_t turned[] = {1, 0, 2};
+  Dtype dt = t->dtype;
+  if (dtype_is_half(dt)) x = build_convert(c->b, x, DT_F32);
+  x = build_reshape(
+      c->b, x,
+      type_with_dtype(ctx_of(c), blocks_type(c, t, p, false), value_type(c->b->e, x)->dtype));
+  x = build_transpose(c->b, x, turned);
+  const Type *all = value_type(c->b->e, x);
+  int64_t dim[] = {part_rows(c->d), all->dim[1], all->dim[2]};
+  x = build(c->b, OP_REDUCE_SCATTER, &x, 1, NULL, type_get(ctx_of(c), all->dtype, 3, dim));
+  x = build_transpose(c->b, x, turned);
+  if (dtype_is_half(dt)) x = build_convert(c->b, x, dt);
+  return build_reshape(c->b, x, part_type(c, t, p));
 }
 
 /* The rank's rows of what every rank has. */
@@ -101,10 +122,16 @@ static ValueId small_leaf(Build *c, ValueId v, Placement p) {
   if (op && op->kind == OP_CONST) return build(c->b, OP_CONST, NULL, 0, op->attr, t);
   if (!op || op->kind != OP_BROADCAST) return NO_ID;
   const Type *from = value_type(c->old, op->operands[0]);
+  ValueId x = c->map[op->operands[0]];
+  bool here = c->d->at[op->operands[0]].kind == REPLICATED;
+  if (p.kind == SLICED) /* which has no axes */
+    return from->numel == 1 && here
+               ? build_broadcast(c->b, build_reshape(c->b, x, type_scalar(ctx_of(c), from->dtype)),
+                                 t)
+               : NO_ID;
   int axis = p.axis - (t->rank - from->rank);
   bool same = axis < 0 || from->dim[axis] == 1; /* along the batch */
-  bool here = c->d->at[op->operands[0]].kind == REPLICATED;
-  return same && here ? build_broadcast(c->b, c->map[op->operands[0]], t) : NO_ID;
+  return same && here ? build_broadcast(c->b, x, t) : NO_ID;
 }
 
 /* The rank with the first row alone adds the value to the sum. */
@@ -129,8 +156,10 @@ static ValueId whole_of(Build *c, ValueId v) {
   if (have.kind == REPLICATED) return c->map[v];
   if (m->v != NO_ID && is_around(m->in, c->b->b)) return m->v;
   c->b->name = value_at(c->old, v)->name;
-  ValueId x = have.kind == PARTIAL ? sum_over_ranks(c, c->map[v])
-                                   : gather_rows(c, c->map[v], value_type(c->old, v), have);
+  const Type *t = value_type(c->old, v);
+  ValueId x = have.kind == PARTIAL  ? sum_over_ranks(c, c->map[v], false)
+              : have.kind == SLICED ? slice_gather(c->b, c->map[v], t)
+                                    : gather_rows(c, c->map[v], t, have);
   c->b->name = NULL;
   *m = (Made){x, c->b->b};
   return x;
@@ -141,8 +170,15 @@ static ValueId at_placement(Build *c, ValueId v, Placement want) {
   if (placement_same(have, want)) return c->map[v];
   if (want.kind == REPLICATED) return whole_of(c, v);
   if (want.kind == PARTIAL) return as_summand(c, v, whole_of(c, v));
+  const Type *t = value_type(c->old, v);
+  if (have.kind == PARTIAL && c->whole[v].v == NO_ID) {
+    if (want.kind == SLICED) return sum_over_ranks(c, c->map[v], true);
+    if (!c->extent) return sum_rows(c, c->map[v], t, want);
+  }
   ValueId leaf = have.kind == REPLICATED ? small_leaf(c, v, want) : NO_ID;
-  return leaf != NO_ID ? leaf : own_rows(c, whole_of(c, v), value_type(c->old, v), want);
+  if (leaf != NO_ID) return leaf;
+  if (want.kind == SLICED) return slice_of(c->b, whole_of(c, v), c->d->ranks);
+  return own_rows(c, whole_of(c, v), t, want);
 }
 
 /* ---- ops ---- */
@@ -165,6 +201,8 @@ static void emit_op(Build *c, const Op *op) {
   builder_like(c->b, op);
   c->b->name = NULL;
   for (int i = 0; i < n; i++) x[i] = at_placement(c, op->operands[i], want[i]);
+  if (op->kind == OP_SUM && want[0].kind == SLICED)
+    attr[AT_AXES].ints = intern_ints(ctx_of(c), (const int64_t[]){0}, 1);
   if (op->nresults != 1) {
     const Op *made = op->nresults ? build_several(c->b, op->kind, x, n, attr)
                                   : build_op(c->b, op->kind, x, n, attr, NULL, 0);
@@ -224,6 +262,7 @@ static void emit_yield(Build *c, const Op *scan, const Op *yield) {
   for (int i = 0; i < yield->noperands; i++) {
     ValueId v = yield->operands[i];
     Placement to = c->d->at[i < scan_carries(scan) ? scan->blocks[0]->args.at[i + 1] : v];
+    if (i >= scan_carries(scan) && to.kind == SLICED) to.kind = REPLICATED;
     x[i] = at_placement(c, v, to);
   }
   build_op(c->b, OP_YIELD, x, yield->noperands, NULL, NULL, 0);

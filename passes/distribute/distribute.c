@@ -66,7 +66,7 @@ static void report(PassRun *r, const Entry *e) {
   }
 }
 
-static bool distribute_entry(PassRun *r, Entry *e, int ranks) {
+static bool distribute_entry(PassRun *r, Entry *e, int ranks, const bool *sliced) {
   Ctx *c = r->m->ctx;
   const Type *t = batch_of(e);
   int64_t batch = t ? t->dim[0] : 0;
@@ -85,7 +85,7 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks) {
          ranks);
     return false;
   }
-  Distribution d = placements_of(r->scratch, e, batch, extent, ranks);
+  Distribution d = placements_of(r->scratch, e, batch, extent, ranks, sliced);
   if (!e->training && returns_rows(&d)) return true;
   if (!tells_inputs_apart(e, batch, extent, ranks)) return false;
   const Op *refused = placements_refused(&d);
@@ -107,7 +107,11 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks) {
 
 bool pass_distribute(PassRun *r) {
   int64_t ranks = pass_arg_int(r, "ranks", 1);
-  for (uint32_t k = 0; ranks > 1 && k < r->m->entries.n; k++)
-    if (!distribute_entry(r, r->m->entries.at[k], (int)ranks)) return false;
+  bool slices = strcmp(pass_arg_str(r, "shard", "none"), "optimizer") == 0;
+  if (ranks <= 1) return true;
+  const bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
+  for (uint32_t k = 0; k < r->m->entries.n; k++)
+    if (!distribute_entry(r, r->m->entries.at[k], (int)ranks, sliced)) return false;
+  if (sliced) slices_store(r->m, sliced, (int)ranks);
   return true;
 }

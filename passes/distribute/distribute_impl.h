@@ -10,6 +10,7 @@
 typedef enum PlacementKind {
   REPLICATED, /* every rank has all of it */
   SHARDED,    /* every rank has its rows of the batch */
+  SLICED,     /* every rank has an equal run of the elements, in row-major order */
   PARTIAL     /* the value is the sum of what the ranks have */
 } PlacementKind;
 
@@ -31,6 +32,8 @@ typedef struct Distribution {
   const Extent *extent; /* of the batch; NULL: it is static */
   Placement *at;        /* by value: where all that read it find it */
   bool *reduce;         /* by value: it is made as a partial sum, and reduced at once */
+  const bool *sliced;   /* by global: each rank has a slice of it; NULL: all of every one */
+  bool *update;         /* by value: the update of such a global is made of it; or NULL */
 } Distribution;
 
 /* What the op takes and gives, if its operands are at `have`: `want`, by operand, and `get`, by
@@ -38,8 +41,8 @@ typedef struct Distribution {
 void placement_rule(const Distribution *d, const Op *op, const Placement *have, Placement *want,
                     Placement *get);
 /* The placement of every value of the entry, of which the inputs along the batch are sharded. */
-Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
-                           int ranks);
+Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent, int ranks,
+                           const bool *sliced);
 /* What an iteration has of operand i of a scan, and the scan of what an iteration yields as result
    i. REPLICATED of a slice whose stack is sharded along the loop. */
 Placement placement_slice(Placement stack);
@@ -48,6 +51,21 @@ Placement placement_stack(Placement slice);
 /* The first op that needs all rows of a batch whose extent is known only at run time; NULL: none
    does, as of a static batch. */
 const Op *placements_refused(Distribution *d);
+
+/* ---- slices.c: the state of optimizers in slices, one on each rank ---- */
+/* Can be sliced: the elements are a multiple of the ranks. */
+bool slices_fit(const Type *t, int ranks);
+const Type *slice_type(Ctx *c, const Type *t, int ranks);
+/* By global: which are sliced. */
+bool *slices_choose(Arena *a, const Module *m, int ranks);
+/* By value: what the updates of sliced globals are made of. */
+bool *slices_updates(Arena *a, const Entry *e, const bool *sliced, int ranks);
+/* The rank's slice of x, which every rank has, or of which every rank has a summand; and back. */
+ValueId slice_of(Builder *b, ValueId x, int ranks);
+ValueId slice_sum(Builder *b, ValueId x, int ranks);
+ValueId slice_gather(Builder *b, ValueId slice, const Type *whole);
+/* The globals have become slices: their initial values, too. */
+void slices_store(Module *m, const bool *sliced, int ranks);
 
 /* Builds the entry that every rank runs; no op is refused. */
 void distribute_build(const Distribution *d, Entry *e);

@@ -7,23 +7,29 @@
 #include "passes/distribute/distribute_impl.h"
 
 Placement placement_slice(Placement stack) {
+  if (stack.kind == SLICED) return (Placement){.kind = REPLICATED};
   if (stack.kind != SHARDED) return stack;
   if (stack.axis == 0) return (Placement){.kind = REPLICATED};
   return (Placement){SHARDED, stack.axis - 1, stack.outer};
 }
 
 Placement placement_stack(Placement slice) {
+  if (slice.kind == SLICED) slice.kind = REPLICATED; /* no run of the stack */
   if (slice.kind == SHARDED) slice.axis++;
   return slice;
 }
 
 static void place_block(Distribution *d, const Block *b);
 
-static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PARTIAL};
+static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PARTIAL},
+                       sliced = {.kind = SLICED};
 
 /* As it is made, or as it is behind its reduction. */
 static void place(Distribution *d, ValueId v, Placement p) {
-  d->at[v] = p.kind == PARTIAL && d->reduce[v] ? replicated : p;
+  if (p.kind == PARTIAL && d->update && d->update[v])
+    d->at[v] = sliced;
+  else
+    d->at[v] = p.kind == PARTIAL && d->reduce[v] ? replicated : p;
 }
 
 /* The first axis that the extent of the batch bounds, or -1. */
@@ -159,6 +165,7 @@ static bool reduce_early(Distribution *d, const Block *b) {
     for (int k = 0; k < op->noperands; k++) {
       ValueId v = op->operands[k];
       if (d->at[v].kind != PARTIAL || want[k].kind == PARTIAL) continue;
+      if (want[k].kind == SHARDED && !d->extent) continue; /* reduce_scatter */
       more |= !d->reduce[v];
       d->reduce[v] = true;
     }
@@ -166,9 +173,11 @@ static bool reduce_early(Distribution *d, const Block *b) {
   return more;
 }
 
-Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
-                           int ranks) {
-  Distribution d = {.a = a, .e = e, .ranks = ranks, .batch = batch, .extent = extent};
+Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent, int ranks,
+                           const bool *slices) {
+  Distribution d = {
+      .a = a, .e = e, .ranks = ranks, .batch = batch, .extent = extent, .sliced = slices};
+  if (slices) d.update = slices_updates(a, e, slices, ranks);
   d.at = ARENA_ARRAY(a, Placement, e->values.n + 1);
   d.reduce = ARENA_ARRAY(a, bool, e->values.n + 1);
   for (uint32_t i = 0; i < e->body->args.n; i++) {

@@ -1,7 +1,7 @@
-/* Placement rules: an op on operands that are replicated, sharded along the batch or partial sums
-   (the placements of DTensor and GSPMD: Xu et al., 2021), op by op. Contract: pure questions; every
-   answer is right, since any placement can be made of any other (build.c), and costs what it
-   communicates. An op that no rule knows takes and gives replicated values. */
+/* Placement rules: an op on operands that are replicated, sharded along the batch, slices or
+   partial sums (the placements of DTensor and GSPMD: Xu et al., 2021), op by op. Contract: pure
+   questions; every answer is right, since any placement can be made of any other (build.c), and
+   costs what it communicates. An op that no rule knows takes and gives replicated values. */
 #include "ir/op/op.h"
 #include "passes/distribute/distribute_impl.h"
 
@@ -12,7 +12,8 @@ typedef struct Rule {
   Placement *want, *get;
 } Rule;
 
-static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PARTIAL};
+static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PARTIAL},
+                       sliced = {.kind = SLICED};
 
 static Placement sharded(int axis, int64_t outer) { return (Placement){SHARDED, axis, outer}; }
 
@@ -86,14 +87,18 @@ static bool is_linear(const Rule *r) {
 
 static void element(const Rule *r) {
   int s = first(r, SHARDED);
-  if (s >= 0) {
-    bool position = op_info[r->op->kind].flags & OPF_POSITION;
+  bool position = op_info[r->op->kind].flags & OPF_POSITION;
+  if (first(r, SLICED) >= 0) {
+    if (s < 0 && !position) all(r, sliced, sliced);
+  } else if (s >= 0) {
     for (int i = 0; i < r->op->noperands; i++)
       if (is(r, i, SHARDED) && !placement_same(r->have[i], r->have[s])) return;
     if (!position || outermost(type_in(r, s), r->have[s])) all(r, r->have[s], r->have[s]);
   } else if (is_linear(r)) {
     for (int i = 0; i < r->op->noperands; i++) r->want[i] = r->have[i];
     r->get[0] = partial;
+  } else if (!position && r->d->update && r->d->update[r->op->results[0]]) {
+    all(r, sliced, sliced);
   }
 }
 
@@ -156,6 +161,8 @@ static void view(const Rule *r) {
     concat(r);
   else if (is(r, 0, SHARDED))
     view_of_shard(r);
+  else if (is(r, 0, SLICED) && (r->op->kind == OP_RESHAPE || r->op->kind == OP_COPY))
+    all(r, sliced, sliced);
   else if (is(r, 0, PARTIAL) && stays_small(r))
     all(r, partial, partial);
 }
@@ -167,6 +174,7 @@ static void reduce(const Rule *r) {
   bool arg = op->kind == OP_ARGMAX || op->kind == OP_ARGMIN;
   if (op->noperands != 1) return;
   if (is(r, 0, PARTIAL) && op->kind == OP_SUM) keep(r, partial);
+  if (is(r, 0, SLICED) && op->kind == OP_SUM && type_out(r, 0)->rank == 0) keep(r, partial);
   if (!is(r, 0, SHARDED)) return;
   Placement p = r->have[0];
   const Ints *axes = arg ? NULL : op->attr[AT_AXES].ints;
@@ -292,6 +300,8 @@ void placement_rule(const Distribution *d, const Op *op, const Placement *have, 
                     Placement *get) {
   Rule r = {d, op, have, want, get};
   all(&r, replicated, replicated);
+  if (op_info[op->kind].cls == CLASS_GLOBAL && d->sliced && d->sliced[op->attr[AT_GLOBAL].i])
+    all(&r, sliced, sliced);
   if (!op->noperands || !op->nresults) return;
   switch ((int)op_info[op->kind].cls) {
   case CLASS_ELEMENT: element(&r); return;

@@ -146,8 +146,10 @@ static Form form_of(const Group *g) {
   case OP_GATHER:
   case OP_GATHER_GRAD:
   case OP_ALL_REDUCE:
+  case OP_REDUCE_SCATTER:
   case OP_ALL_GATHER:
   case OP_FIRST_ROW:
+  case OP_RANK:
   case OP_ONE_HOT: return FORM_SINGLE;
   case OP_RANDOM_UNIFORM:
   case OP_RANDOM_NORMAL: return FORM_SINGLE;

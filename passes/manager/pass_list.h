@@ -17,8 +17,8 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
 /* ---- snapshot.c ---- */
 /* The program at hand, to come back to. */
 typedef struct Snapshot {
-  Entry *entry;          /* by entry; init, if there is one, behind them */
-  const Layout **layout; /* by global */
+  Entry *entry;   /* by entry; init, if there is one, behind them */
+  Global *global; /* by global */
 } Snapshot;
 /* In the arena; the entries go on with ops of their own. */
 Snapshot snapshot_take(Arena *a, const Module *m);

@@ -220,12 +220,12 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
 
 /* Behind autodiff, and in front of what narrows: the text that follows differs with the precision.
  */
-const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks) {
+const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard) {
   size_t n;
   const char *at = ranks > 1 ? passes_giver(pipeline, HAS_NO_GRAD, &n) : NULL;
   if (!at) return pipeline;
-  return intern_printf(c, "%.*s,distribute{ranks=%d}%s", (int)(at - pipeline + (ptrdiff_t)n),
-                       pipeline, ranks, at + n);
+  return intern_printf(c, "%.*s,distribute{ranks=%d%s%s}%s", (int)(at - pipeline + (ptrdiff_t)n),
+                       pipeline, ranks, shard ? ",shard=" : "", shard ? shard : "", at + n);
 }
 
 const char *passes_with_quantized(Ctx *c, const char *pipeline, int bits) {

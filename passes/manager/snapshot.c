@@ -1,12 +1,12 @@
 /* Snapshots of a program, for passes that try a rewrite and come back, and the results of the
    trial.
-   Contract: the restored program is as it was, layouts of globals included. */
+   Contract: the restored program is as it was, types and layouts of globals included. */
 #include "passes/manager/pass_list.h"
 
 Snapshot snapshot_take(Arena *a, const Module *m) {
   uint32_t n = m->entries.n + (m->init != NULL);
-  Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), ARENA_ARRAY(a, const Layout *, m->globals.n + 1)};
-  for (uint32_t g = 0; g < m->globals.n; g++) s.layout[g] = m->globals.at[g].layout;
+  Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), ARENA_ARRAY(a, Global, m->globals.n + 1)};
+  for (uint32_t g = 0; g < m->globals.n; g++) s.global[g] = m->globals.at[g];
   for (uint32_t k = 0; k < n; k++) {
     s.entry[k] = *pass_entry(m, k);
     entry_copy(pass_entry(m, k));
@@ -26,7 +26,7 @@ Snapshot snapshot_copy(Arena *a, const Module *m) {
 
 void snapshot_restore(const Module *m, const Snapshot *s) {
   for (uint32_t k = 0; pass_entry(m, k); k++) *pass_entry(m, k) = s->entry[k];
-  for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g].layout = s->layout[g];
+  for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g] = s->global[g];
 }
 
 Trial trial_of(const Entry *e, const Target *t) {

@@ -88,14 +88,31 @@ static void sum(const GcComm *c, void *out, const void *in, int64_t n, GcDtype d
   }
 }
 
+/* Where counts of MPI do not reach. */
+static void too_large(const GcComm *c, const char *what, int64_t bytes) {
+  fprintf(stderr, "rank %d: a tensor is too large to be %s: %lld bytes of each rank\n", c->rank,
+          what, (long long)bytes);
+  stop(c, ENVIRONMENT);
+}
+
+static void scatter(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt) {
+  MPI_Request q;
+  if (n > INT_MAX) too_large(c, "scattered", n * (int64_t)size_of(dt));
+  check(c, MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, MPI_COMM_WORLD, &q));
+  wait_for(c, &q);
+}
+
+static void broadcast(const GcComm *c, void *at, int64_t bytes, int root) {
+  MPI_Request q;
+  check(c, MPI_Ibcast(at, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &q));
+  wait_for(c, &q);
+}
+
 static void gather(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes) {
   MPI_Datatype block, strided, rank;
   MPI_Request q;
-  if (bytes > INT_MAX || outer > INT_MAX || bytes * c->ranks > INT_MAX) {
-    fprintf(stderr, "rank %d: a tensor is too large to be gathered: blocks of %lld bytes\n",
-            c->rank, (long long)bytes);
-    stop(c, ENVIRONMENT);
-  }
+  if (outer > INT_MAX || bytes > INT_MAX || bytes * c->ranks > INT_MAX)
+    too_large(c, "gathered", outer * bytes);
   check(c, MPI_Type_contiguous((int)bytes, MPI_BYTE, &block));
   check(c, MPI_Type_vector((int)outer, 1, c->ranks, block, &strided));
   check(c, MPI_Type_create_resized(strided, 0, (MPI_Aint)bytes, &rank));
@@ -119,7 +136,13 @@ static int max(const GcComm *c, int value) {
 static void close_all(const GcComm *c) { MPI_Finalize(); }
 
 const GcComm *gcrt_comm_open(double seconds) {
-  static GcComm c = {.sum = sum, .gather = gather, .max = max, .close = close_all, .stop = stop};
+  static GcComm c = {.sum = sum,
+                     .scatter = scatter,
+                     .broadcast = broadcast,
+                     .gather = gather,
+                     .max = max,
+                     .close = close_all,
+                     .stop = stop};
   MPI_Comm here;
   int threads;
   timeout = seconds;

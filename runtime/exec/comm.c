@@ -13,6 +13,13 @@ void gcrt_all_reduce(const GcEnv *env, void *out, const void *in, int64_t n, GcD
     memmove(out, in, bytes_of(n, dt));
 }
 
+void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt) {
+  if (env->comm)
+    env->comm->scatter(env->comm, out, in, n, dt);
+  else
+    memcpy(out, in, bytes_of(n, dt));
+}
+
 void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes) {
   if (env->comm)
     env->comm->gather(env->comm, out, in, outer, bytes);

@@ -171,5 +171,5 @@ bool session_upload(Session *s, Err *e) {
 }
 
 Globals session_globals(const Session *s) {
-  return (Globals){s->program, s->memory.region[GC_GLOBALS], s->stage, s->labels};
+  return (Globals){s->program, s->memory.region[GC_GLOBALS], s->stage, s->labels, s->env.comm};
 }

@@ -168,6 +168,19 @@ static bool restore_hypers(Command *cmd, const Metas *ms, const char *path, Err 
   return !changed || session_upload_hypers(&cmd->session, e);
 }
 
+/* Rank 0 sums up what all have read; if it is wrong, it ends all. */
+static bool sum_fits(Command *cmd, const Metas *ms) {
+  const Globals w = session_globals(&cmd->session);
+  Meta sum;
+  if (!ranks_speaks(cmd)) {
+    slices_serve(&w);
+    return true;
+  }
+  weights_sum(&w, ms->m, ms->n, &sum);
+  slices_done(&w);
+  return strcmp(sum.value, ms->m[ms->n].value) == 0;
+}
+
 static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *e) {
   Meta *mine = calloc(K_COUNT, sizeof *mine);
   if (!mine) return err_set(e, EXIT_ENV, "no memory for a checkpoint");
@@ -175,7 +188,6 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
   if (!cmd->options.given[OPT_SEED] && get_number(&ms->m[K_SEED], &seed))
     cmd->session.env.seed = seed;
   identify(cmd, mine);
-  const Globals w = session_globals(&cmd->session);
   for (unsigned i = 0; !e->code && i < sizeof ties / sizeof *ties; i++) {
     const char *found = ms->m[ties[i].key].value, *need = mine[ties[i].key].value;
     if (strcmp(found, need) == 0) continue;
@@ -186,10 +198,8 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
   Meta metric = mine[K_METRIC];
   free(mine);
   if (e->code) return false;
-  Meta sum;
   uint64_t owed = 0;
-  weights_sum(&w, ms->m, ms->n, &sum);
-  bool ok = strcmp(sum.value, ms->m[ms->n].value) == 0;
+  bool ok = sum_fits(cmd, ms);
   if (ok)
     ok = get_number(&ms->m[K_EPOCH], &p->epoch) && get_number(&ms->m[K_BATCH], &p->batch) &&
          get_number(&ms->m[K_DONE], &p->done) && get_number(&ms->m[K_STEPS], &p->epoch_steps) &&

@@ -75,7 +75,7 @@ static bool prepare_weights(Command *cmd, Err *e) {
   if (ok && cmd->options.given[OPT_SAVE])
     ok = out_prepare(&cmd->save, cmd->saved.path, &kind, weights_bytes(choose_saved, v), e);
   if (ok && (cmd->options.given[OPT_RESUME] || checkpoint)) ok = checkpoint_prepare(cmd, e);
-  if (ok && checkpoint)
+  if (ok && checkpoint && ranks_speaks(cmd))
     ok = out_prepare(&cmd->checkpoint, checkpoint, &out_checkpoint, weights_bytes(choose_all, NULL),
                      e);
   free(checkpoint);

@@ -126,6 +126,7 @@ bool command_step(Command *cmd, const RunRequest *q, uint64_t batch);
 void ranks_begin(Command *cmd);
 /* Before anything is prepared: of a program that has ranks, this process becomes one of them. */
 bool ranks_open(Command *cmd, Err *e);
+bool ranks_speaks(const Command *cmd); /* this is the one that prints and writes */
 /* Whether all ranks are `ok`; else one of them says why. */
 bool ranks_agree(Command *cmd, bool ok);
 /* The error at hand is every rank's. */

@@ -187,7 +187,9 @@ static void globals_info(void) {
     const GcGlobal *g = &p->globals[i];
     tensor_type_text(&g->t, type, sizeof type);
     bytes_text(b, g->t.bytes);
-    printf("  %-9s %-32s %-20s %14s bytes\n", kind_name(g->kind), g->t.name, type, b);
+    printf("  %-9s %-32s %-20s %14s bytes", kind_name(g->kind), g->t.name, type, b);
+    if (g->ranks) printf(" on each of %d ranks", g->ranks);
+    printf("\n");
     total[g->kind] += g->t.bytes;
     if (g->kind == GC_PARAM && !(g->quantized && g->quantized->scales))
       elems += tensor_count(g->quantized ? &g->quantized->t : &g->t);

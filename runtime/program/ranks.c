@@ -16,9 +16,10 @@ static int ranks_of(const GcProgram *p) {
 }
 
 /* What the others do not: print and write. All ranks know the file of --save, by which
-   validation_resume decides whether the best figure counts. */
+   validation_resume decides whether the best figure counts, and when a checkpoint is due, for which
+   they give what they have of the state. */
 static void be_silent(Options *o) {
-  static const int writes[] = {OPT_SAVE, OPT_CHECKPOINT, OPT_LOG, OPT_PLOT, OPT_PROFILE};
+  static const int writes[] = {OPT_SAVE, OPT_LOG, OPT_PLOT, OPT_PROFILE};
   for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
     o->given[writes[i]] = false;
     if (writes[i] != OPT_SAVE) o->text[writes[i]] = NULL;
@@ -65,6 +66,8 @@ bool ranks_open(Command *cmd, Err *e) {
   return freopen("/dev/null", "w", stdout) ||
          err_set(e, EXIT_ENV, "rank %d: cannot open /dev/null", c->rank);
 }
+
+bool ranks_speaks(const Command *cmd) { return !cmd->comm || cmd->comm->rank == 0; }
 
 /* The first rank that failed speaks for all; its code is everyone's. */
 bool ranks_agree(Command *cmd, bool ok) {

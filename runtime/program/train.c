@@ -22,8 +22,14 @@ static void draw_plot(Command *cmd) {
 
 static void write_checkpoint(Command *cmd, const Position *p) {
   Err e = {0};
+  const Globals w = session_globals(&cmd->session);
+  if (!ranks_speaks(cmd)) {
+    slices_serve(&w);
+    return;
+  }
   if (cmd->log) fflush(cmd->log); /* a run that resumes has no gap in its log */
   if (session_download(&cmd->session, &e)) checkpoint_write(cmd, p, &e);
+  slices_done(&w);
   if (e.code) say_failed(cmd, &e); /* or the device is lost, which has been said */
 }
 

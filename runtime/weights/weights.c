@@ -102,10 +102,15 @@ static bool check_piece(void *to, const GcTensor *t, uint64_t at, uint64_t n, co
   return true;
 }
 
+typedef struct Put {
+  const Globals *w;
+  const GcGlobal *g;
+} Put;
+
 static bool put_piece(void *to, const GcTensor *t, uint64_t at, uint64_t n, const void *data,
                       Err *e) {
-  const Globals *w = to;
-  tensor_put(t, w->base + t->offset, at, n, data);
+  const Put *p = to;
+  slices_put(p->w, p->g, at, n, data);
   return true;
 }
 
@@ -114,10 +119,11 @@ static bool read_all(const Globals *w, const Reading *r, int from, bool look, Er
   for (int i = 0; i < w->program->nglobals; i++) {
     const GcGlobal *g = &w->program->globals[i];
     WeightsTensor x;
+    Put put = {w, g};
     if ((look && g->t.dtype != GC_BOOL) || !finds(r, from, g, &x)) continue;
     if (look       ? !weights_pieces(&x, &g->t, w->stage, check_piece, x.part->path, e)
-        : x.floats ? !weights_quantize(&x, g, w->stage, put_piece, (void *)w, e)
-                   : !weights_pieces(&x, &g->t, w->stage, put_piece, (void *)w, e))
+        : x.floats ? !weights_quantize(&x, g, w->stage, put_piece, &put, e)
+                   : !weights_pieces(&x, &g->t, w->stage, put_piece, &put, e))
       return false;
   }
   return true;

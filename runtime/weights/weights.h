@@ -10,6 +10,7 @@ typedef struct Globals {
   uint8_t *base;      /* of the region GC_GLOBALS */
   uint8_t *stage;     /* STAGE_BYTES */
   const char *labels; /* more metadata, of labels_text; or NULL */
+  const GcComm *comm; /* with the ranks that have the other parts of globals; or NULL */
 } Globals;
 
 /* The metadata that says that a file is a checkpoint. */
@@ -75,6 +76,15 @@ OutKind weights_kind(const WeightsView *v);
 bool weights_read_own(const Globals *w, Err *e);
 /* Those have all parameters. */
 bool weights_own_all(const GcProgram *program);
+
+/* ---- slices.c: globals of which each rank has a run of the elements ---- */
+/* A run of a global's elements, without what a layout pads them with, as files have them. Of a
+   sliced one rank 0 alone asks, while the others serve. */
+void slices_get(const Globals *w, const GcGlobal *g, uint64_t first, uint64_t n, uint8_t *to);
+/* A run of the file's elements: this rank takes those that it has. */
+void slices_put(const Globals *w, const GcGlobal *g, uint64_t first, uint64_t n, const void *from);
+void slices_serve(const Globals *w); /* until rank 0 is done; at once where nothing is sliced */
+void slices_done(const Globals *w);  /* of rank 0 */
 
 /* ---- labels.c: the words of labels, in the metadata ---- */
 /* Adds those of a file; one that cannot be read adds none. `from` of them is the path given. */

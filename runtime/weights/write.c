@@ -97,8 +97,6 @@ static uint64_t chunk_elems(const GcTensor *t) {
   return STAGE_BYTES / (uint64_t)elem_info[t->dtype].size;
 }
 
-static uint8_t *at_host(const Globals *w, const GcTensor *t) { return w->base + t->offset; }
-
 /* What is done with each piece of the globals while it is in the cache. */
 typedef struct Sweep {
   bool finite;  /* parameters that are not are an error */
@@ -121,8 +119,7 @@ static bool sweep_straight(const Globals *w, const GcGlobal *g, Sweep *s, Err *e
   uint64_t all = tensor_count(&g->t), step = chunk_elems(&g->t);
   for (uint64_t at = 0, n; at < all; at += n) {
     n = all - at < step ? all - at : step;
-    tensor_get(&g->t, at_host(w, &g->t), at, n,
-               w->stage); /* without what a layout pads them with */
+    slices_get(w, g, at, n, w->stage);
     if (!sweep_piece(s, g, w->stage, n, e)) return false;
   }
   return true;
@@ -139,7 +136,7 @@ static bool sweep_turned(const Globals *w, const GcGlobal *g, Sweep *s, Err *e) 
       uint64_t m = width - j < columns ? width - j : columns;
       uint64_t n = height - i < rows ? height - i : rows;
       for (uint64_t k = 0; k < n; k++)
-        tensor_get(&g->t, at_host(w, &g->t), (i + k) * width + j, m, w->stage + k * m * size);
+        slices_get(w, g, (i + k) * width + j, m, w->stage + k * m * size);
       for (uint64_t c = 0; c < m; c++)
         for (uint64_t k = 0; k < n; k++)
           memcpy(turned + (c * n + k) * size, w->stage + (k * m + c) * size, size);
@@ -151,7 +148,8 @@ static bool sweep_turned(const Globals *w, const GcGlobal *g, Sweep *s, Err *e) 
 static bool sweep(const Globals *w, const Choice *c, Sweep *s, Err *e) {
   for (int i = 0; i < w->program->nglobals; i++) {
     const GcGlobal *g = &w->program->globals[i];
-    if (!c->choose(g, c->view)) continue;
+    bool looks = s->finite && g->kind == GC_PARAM;
+    if (!c->choose(g, c->view) || (!looks && !s->sum && !s->out)) continue;
     bool turned = has_name(c, g) && g->transposed;
     if (!(turned ? sweep_turned(w, g, s, e) : sweep_straight(w, g, s, e))) return false;
   }

@@ -20,7 +20,8 @@ static void mark(const Entry *e, const Block *b, bool *seen) {
 
 static bool is_asked_for(OpKind k) {
   return !op_info[k].expand && op_info[k].cls != CLASS_META && k != OP_TF32 && k != OP_EXTENT &&
-         op_info[k].cls != CLASS_COLLECTIVE && k != OP_FIRST_ROW; /* ranks are the CPU's */
+         op_info[k].cls != CLASS_COLLECTIVE && k != OP_FIRST_ROW &&
+         k != OP_RANK; /* ranks are the CPU's */
 }
 
 int main(int argc, char **argv) {

@@ -84,7 +84,10 @@ through() { # through MPICC MPIRUN
   mpirun=$2
   for n in 2 4; do
     rm -f net-n.* loop-n.*
-    run 0 "$gc" net.g --data-parallel=mpi --ranks=$n -o net-n
+    shard=
+    [ $n = 2 ] || shard=--shard=optimizer
+    # shellcheck disable=SC2086
+    run 0 "$gc" net.g --data-parallel=mpi --ranks=$n $shard -o net-n
     run 0 "$gc" loop.g --data-parallel=mpi --ranks=$n -o loop-n
     # shellcheck disable=SC2086
     run 0 $mpirun -n $n ./net-n $net --epochs 2 --seed 5 --save net-n.safetensors --log net-n.csv --poison
@@ -110,6 +113,19 @@ through() { # through MPICC MPIRUN
   # shellcheck disable=SC2086
   run 0 $mpirun -n 4 ./net-n $net --epochs 2 --seed 5 --resume half.safetensors --save resumed.safetensors
   same net-n.safetensors resumed.safetensors "$1: resumed"
+  # each has a quarter of the state of adamw, and its checkpoint has the state of one process
+  run 0 ./net-n info
+  holds out.txt '36 bytes on each of 4 ranks'
+  # shellcheck disable=SC2086
+  run 0 ./net-1 $net --epochs 2 --seed 5 --resume half.safetensors --save resumed-1.safetensors
+  near net-1.safetensors resumed-1.safetensors 1e-5 "$1: resumed by one process"
+  # shellcheck disable=SC2086
+  run 0 ./net-1 $net --steps 2 --seed 5 --checkpoint half-1.safetensors
+  near half-1.safetensors half.safetensors 1e-5 "$1: the state in slices"
+  rm -f resumed.safetensors
+  # shellcheck disable=SC2086
+  run 0 $mpirun -n 4 ./net-n $net --epochs 2 --seed 5 --resume half-1.safetensors --save resumed.safetensors
+  near net-1.safetensors resumed.safetensors 1e-5 "$1: one process resumed by four"
   # the best weights of a validation, and the end that it decides, are those of one process
   best='--epochs 4 --seed 5 --validate test --validate.x x.npy --validate.label label.npy --save-best --patience 2'
   # shellcheck disable=SC2086
@@ -184,6 +200,8 @@ says 1 'the batch of 4 of the entry train cannot be split among 3 ranks' "$gc" l
 says 2 '--data-parallel needs the number of processes' "$gc" net.g --data-parallel=mpi -o never
 says 2 'which is not given' "$gc" net.g --ranks=2 -o never
 says 2 "--ranks takes a number" "$gc" net.g --data-parallel=mpi --ranks=0 -o never
+says 2 'which is not given' "$gc" net.g --shard=optimizer -o never
+says 2 'optimizer' "$gc" net.g --data-parallel=mpi --ranks=2 --shard=params -o never
 says 2 'one stream' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
 says 2 'for executables' "$gc" net.g --data-parallel=mpi --ranks=2 --emit=lib -o libnever.so
 says 2 'for the target cpu' "$gc" net.g --data-parallel=mpi --ranks=2 --target=cuda -o never

@@ -20,7 +20,7 @@
    its body is: random programs have loops. An extent is what a run says (e2e/extents). */
 static bool structural(OpKind k) {
   return k == OP_KERNEL || k == OP_YIELD || k == OP_RETURN || k == OP_GRAD || k == OP_SCAN ||
-         k == OP_EXTENT || op_info[k].cls == CLASS_COLLECTIVE || k == OP_FIRST_ROW;
+         k == OP_EXTENT || op_info[k].cls == CLASS_COLLECTIVE || k == OP_FIRST_ROW || k == OP_RANK;
 }
 
 /* ---- building ---- */

@@ -1,8 +1,9 @@
 /* Data parallelism on the reference interpreter: N virtual ranks, each with its rows of the batch,
-   give what one process gives. Contract: `ranks FILE.g [NAME=V …]` runs two steps of each training
-   entry in f64, alone and on 2 and 4 ranks, and compares outputs and globals; `ranks --random COUNT
-   [FIRST]` does so with random nets, whose entry is taken for one that trains. Exits with 1 after
-   saying what differs, and if no collective was needed in any. */
+   give what one process gives. Contract: `ranks [--shard] FILE.g [NAME=V …]` runs two steps of each
+   training entry in f64, alone and on 2 and 4 ranks, and compares outputs and globals; with --shard
+   each rank has a slice of the optimizer's state, or the test fails; `ranks --random COUNT [FIRST]`
+   does so with random nets, whose entry is taken for one that trains. Exits with 1 after saying
+   what differs, and if no collective was needed in any. */
 #include "passes/passes.h"
 #include "tests/num/compare.h"
 #include "tests/num/random_nets.h"
@@ -53,16 +54,32 @@ static bool failed(const char *what, const Interp *it) {
   return false;
 }
 
-static Interp *start(Module *m, uint64_t seed) {
+static Interp *start(Module *m, int rank, uint64_t seed) {
   Interp *it = interp_new(m, INTERP_F64, seed);
+  it->rank = rank;
   if (m->init) interp_run(it, m->init, NULL, NULL);
   return it;
 }
 
-static void keep(Results *r, Interp *const *it, const Tensor *out, int n) {
+static long slices;
+
+/* Rank `who`'s, or the slices of all. */
+static Tensor global_of(Arena *a, Interp *const *it, int ranks, int who, uint32_t g) {
+  const Global *x = &it[who]->m->globals.at[g];
+  if (!x->whole) return it[who]->globals[g];
+  Tensor all = {.type = x->whole, .at = ARENA_ARRAY(a, Scalar, x->whole->numel)};
+  for (int r = 0; r < ranks; r++)
+    memcpy(all.at + r * x->type->numel, it[r]->globals[g].at,
+           sizeof(Scalar) * (size_t)x->type->numel);
+  slices++;
+  return all;
+}
+
+static void keep(Results *r, Interp *const *it, int ranks, int who, const Tensor *out, int n) {
   for (int i = 0; i < n; i++) r->out[r->n++] = out[i];
   if (it)
-    for (uint32_t g = 0; g < (*it)->m->globals.n; g++) r->out[r->n++] = (*it)->globals[g];
+    for (uint32_t g = 0; g < it[who]->m->globals.n; g++)
+      r->out[r->n++] = global_of(r->a, it, ranks, who, g);
   for (int i = 0; i < r->n; i++) { /* interpreters end before they are compared */
     size_t bytes = sizeof(Scalar) * (size_t)r->out[i].type->numel;
     r->out[i].at = memcpy(arena_alloc(r->a, bytes), r->out[i].at, bytes);
@@ -80,7 +97,7 @@ static bool run(Module *m, uint32_t k, int ranks, const Entry *whole, uint64_t s
   Tensor **out = ARENA_ARRAY(a, Tensor *, ranks);
   bool ok = true;
   r->out = ARENA_ARRAY(a, Tensor, STEPS * n + (int)m->globals.n + 1);
-  for (int i = 0; i < ranks; i++) it[i] = start(m, seed);
+  for (int i = 0; i < ranks; i++) it[i] = start(m, i, seed);
   for (int s = 0; ok && s < STEPS; s++) {
     const Tensor *all = inputs_of(a, whole, seed + (uint64_t)s);
     for (int i = 0; i < ranks; i++) {
@@ -91,7 +108,7 @@ static bool run(Module *m, uint32_t k, int ranks, const Entry *whole, uint64_t s
     }
     ok = interp_run_ranks(it, ranks, e, in, out);
     for (int i = 0; !ok && i < ranks; i++) failed(e->name, it[i]);
-    if (ok) keep(r, s + 1 == STEPS ? &it[who] : NULL, out[who], n);
+    if (ok) keep(r, s + 1 == STEPS ? it : NULL, ranks, who, out[who], n);
   }
   for (int i = 0; i < ranks; i++) interp_free(it[i]);
   return ok;
@@ -137,7 +154,7 @@ static bool splits(const Entry *e, int ranks) {
   return batch % ranks == 0;
 }
 
-static bool check(Make *make, void *what, int ranks, uint64_t seed, const char *name) {
+static bool check(Make *make, void *what, int ranks, bool shard, uint64_t seed, const char *name) {
   Ctx *c = ctx_new();
   Module *one = make(c, what), *many = make(c, what);
   if (!splits(one->entries.at[0], ranks)) { /* a random batch */
@@ -145,7 +162,8 @@ static bool check(Make *make, void *what, int ranks, uint64_t seed, const char *
     return true;
   }
   char pipeline[200];
-  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d},fold,cse,dce", alone, ranks);
+  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d,shard=%s},fold,cse,dce", alone, ranks,
+           shard ? "optimizer" : "none");
   bool ok = prepare(one, alone) && prepare(many, pipeline);
   for (uint32_t k = 0; ok && k < one->entries.n; k++) {
     const Entry *e = one->entries.at[k], *d = many->entries.at[k];
@@ -181,14 +199,17 @@ static Module *make_net(Ctx *c, void *what) {
 }
 
 int main(int argc, char **argv) {
+  bool shard = argc > 1 && strcmp(argv[1], "--shard") == 0;
+  if (shard) argv++, argc--;
   bool ok = argc > 1, random = ok && strcmp(argv[1], "--random") == 0;
   uint64_t count = random && argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
   uint64_t first = random && argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
   File f = {argv[1], (const char *const *)argv + 2, argc - 2};
   for (uint64_t s = first; ok && s < first + count; s++)
     for (int ranks = 2; ok && ranks <= 4; ranks += 2)
-      ok =
-          check(random ? make_net : make_file, random ? (void *)&s : (void *)&f, ranks, s, argv[1]);
+      ok = check(random ? make_net : make_file, random ? (void *)&s : (void *)&f, ranks, shard, s,
+                 argv[1]);
   if (ok && !collectives) fprintf(stderr, "no rank had to talk to another\n");
-  return ok && collectives ? 0 : 1;
+  if (ok && shard && !slices) fprintf(stderr, "no state is in slices\n");
+  return ok && collectives && (slices || !shard) ? 0 : 1;
 }

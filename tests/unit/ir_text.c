@@ -18,6 +18,7 @@ static const char *const good[] = {
     "param @net.fc1.w : f32[784,256] panels 64 mlp.g:4:3\n"
     "state @\"odd name\\x01\" : bf16[2]\n"
     "optimizer @adamw.m : i32[]\n"
+    "optimizer @adamw.v : f32[2] of f32[2,3] mlp.g:4:3\n"
     "hyper @lr = 0.001 mlp.g:2:1\n"
     "hyper @huge = 1.7976931348623157e+308\n"
     "hyper @topk : i32[] = -40 mlp.g:2:2\n"
@@ -28,9 +29,11 @@ static const char *const good[] = {
     "  %f = const : f32[64,3,7,7] order [2,3,1,0] panels 16 mlp.g:4:3\n"
     "  %1 = const : bf16[2]\n"
     "  %2 = const {value = -7} : i32[] \"opt \\\"q\\\"\" \"odd file.g\":3:4\n"
+    "  %3 = const : f32[2]\n"
     "  store @net.fc1.w, %0 \"net.fc1\" mlp.g:4:3\n"
     "  store @\"odd name\\x01\", %1\n"
     "  store @adamw.m, %2\n"
+    "  store @adamw.v, %3\n"
     "  return\n"
     "}\n"
     "\n"
@@ -208,6 +211,8 @@ static const struct {
     {"module \"\" entry f(%x : f32[a<=2*a<=2*a<=2*a<=2*a<=2*a<=2*a<=2*a<=2*a<=2]) { return }",
      "1:28: error: a product of extents is 1 to 2147483647, of at most 8"},
     {"module \"\" hyper @a = 1 hyper @a = 2", "1:30: error: @a is declared twice"},
+    {"module \"\" param @a : f32[4] of f32[3,2]",
+     "1:31: error: f32[3,2] is no number of runs f32[4]"},
     {"module \"\" hyper @a = 1x", "1:22: error: '1x' is not a number"},
     {"module \"\" hyper @a : f64[] = 1",
      "1:17: error: a hyperparameter is f32[], i32[] or bool[], not f64[]"},

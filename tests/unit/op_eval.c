@@ -225,6 +225,8 @@ static const struct {
     {OP_DYNAMIC_UPDATE, "i32[4] i32[2] u8[]", NULL, "0", "1,2,3,4;8,9;3",
      "!a part that starts at 3 leaves the axis of 4"},
     {OP_FIRST_ROW, "", "i32[]", NULL, "", "0"}, /* of a process that is alone */
+    {OP_RANK, "", "i32[]", NULL, "", "0"},
+    {OP_REDUCE_SCATTER, "f64[2]", "f64[2]", NULL, "3,4", "3,4"},
     {OP_ALL_REDUCE, "f64[2]", NULL, NULL, "3,4", "3,4"},
     {OP_ALL_GATHER, "i32[2]", "i32[2]", "0", "3,4", "3,4"},
     {OP_LAYER_NORM, "f64[2,2]", NULL, "0.25", "1,3,5,5",

@@ -1,0 +1,113 @@
+/* Optimizer state in slices, one on each rank (ZeRO: Rajbhandari et al., 2020). Contract: a sliced
+   global has a multiple of the ranks as its elements, and entries that train alone read it; rank r
+   has run r of them, in row-major order. The update of a parameter is then of its slice: gradients
+   are reduce-scattered as soon as they are complete, and the new parameter is gathered. */
+#include "passes/distribute/distribute_impl.h"
+
+bool slices_fit(const Type *t, int ranks) {
+  for (int i = 0; i < t->rank; i++)
+    if (type_extent(t, i)) return false;
+  return t->numel >= ranks && t->numel % ranks == 0;
+}
+
+const Type *slice_type(Ctx *c, const Type *t, int ranks) {
+  return type_get(c, t->dtype, 1, (const int64_t[]){t->numel / ranks});
+}
+
+/* ---- which ---- */
+
+static void exclude(const Entry *e, const Block *b, bool *sliced) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    bool global = op_info[op->kind].cls == CLASS_GLOBAL;
+    if (global && (!e->training || e->ranks || b != e->body)) sliced[op->attr[AT_GLOBAL].i] = false;
+    for (int k = 0; k < op->nblocks; k++) exclude(e, op->blocks[k], sliced);
+  }
+}
+
+bool *slices_choose(Arena *a, const Module *m, int ranks) {
+  bool *sliced = ARENA_ARRAY(a, bool, m->globals.n + 1);
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    sliced[i] = g->kind == GLOBAL_OPTIMIZER && !g->whole && slices_fit(g->type, ranks);
+  }
+  for (uint32_t k = 0; k < m->entries.n; k++)
+    exclude(m->entries.at[k], m->entries.at[k]->body, sliced);
+  return sliced;
+}
+
+/* From the stores back through element-wise ops, to gradients: these are summed over the ranks
+   once, where the backward pass has them complete. */
+bool *slices_updates(Arena *a, const Entry *e, const bool *sliced, int ranks) {
+  bool *update = ARENA_ARRAY(a, bool, e->values.n + 1);
+  for (uint32_t i = e->body->ops.n; i-- > 0;) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    const OpInfo *info = &op_info[op->kind];
+    bool through = info->cls == CLASS_ELEMENT && !(info->flags & OPF_POSITION) && !op->backward &&
+                   update[op->results[0]];
+    bool store = op->kind == OP_STORE && sliced[op->attr[AT_GLOBAL].i];
+    for (int k = 0; k < op->noperands && (through || store); k++)
+      update[op->operands[k]] = slices_fit(value_type(e, op->operands[k]), ranks);
+  }
+  return update;
+}
+
+/* ---- between the whole and slices ---- */
+
+static ValueId flat(Builder *b, ValueId x) {
+  const Type *t = value_type(b->e, x);
+  return build_reshape(b, x, type_get(b->m->ctx, t->dtype, 1, &t->numel));
+}
+
+ValueId slice_of(Builder *b, ValueId x, int ranks) {
+  Ctx *c = b->m->ctx;
+  const Type *t = value_type(b->e, x), *slice = slice_type(c, t, ranks);
+  Attr attr[MAX_ATTRS] = {0};
+  if (value_const(b->e, x, &attr[AT_VALUE])) return build(b, OP_CONST, NULL, 0, attr, slice);
+  ValueId rank = build(b, OP_RANK, NULL, 0, NULL, type_scalar(c, DT_I32));
+  ValueId id = build_reshape(b, rank, type_get(c, DT_I32, 1, (const int64_t[]){1}));
+  x = build_reshape(b, x, type_get(c, t->dtype, 2, (const int64_t[]){ranks, slice->numel}));
+  x = build(b, OP_GATHER, (ValueId[]){x, id}, 2, NULL, NULL);
+  return build_reshape(b, x, slice);
+}
+
+ValueId slice_sum(Builder *b, ValueId x, int ranks) {
+  x = flat(b, x);
+  return build(b, OP_REDUCE_SCATTER, &x, 1, NULL,
+               slice_type(b->m->ctx, value_type(b->e, x), ranks));
+}
+
+ValueId slice_gather(Builder *b, ValueId slice, const Type *whole) {
+  const Type *all = type_get(b->m->ctx, whole->dtype, 1, &whole->numel);
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
+  return build_reshape(b, build(b, OP_ALL_GATHER, &slice, 1, attr, all), whole);
+}
+
+/* ---- globals ---- */
+
+typedef struct Slices {
+  const bool *sliced;
+  int ranks;
+} Slices;
+
+static void slice_initial(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  const Slices *s = data;
+  if (op->kind != OP_STORE || !s->sliced[op->attr[AT_GLOBAL].i]) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  builder_like(b, op);
+  ValueId x = slice_of(b, map[op->operands[0]], s->ranks);
+  build_op(b, OP_STORE, &x, 1, op->attr, NULL, 0);
+}
+
+void slices_store(Module *m, const bool *sliced, int ranks) {
+  Slices s = {sliced, ranks};
+  entry_rebuild(m->init, slice_initial, &s, true, true);
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    Global *g = &m->globals.at[i];
+    if (!sliced[i]) continue;
+    g->whole = g->type;
+    g->type = slice_type(m->ctx, g->type, ranks);
+  }
+}
