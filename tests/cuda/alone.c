@@ -20,7 +20,8 @@ enum {
   SOME = 3,        /* blocks of a launch that run */
   PART = 40,       /* kernels that are compiled together, */
   ROOM = 1 << 26,  /* ... with so many elements, but for the first */
-  SMALL = 1 << 16, /* elements of a kernel */
+  SMALL = 1 << 16, /* elements of a kernel that is run sooner than compiled well */
+  LONG = 1 << 28,  /* operations of one that is not */
   UNWRITTEN = 0xA5 /* bytes of outputs before they are written */
 };
 /* What follows the passes that have made kernels. */
@@ -85,9 +86,13 @@ static Compiled *open_cpu(Ctx *c, const Part *p, CodegenOptions *o) {
   PassOptions po = {.memory = "pack", .out = stdout, .target = t};
   Module *m = module_of(c, p, true);
   if (!t || !passes_run(m, intern_printf(c, "autodiff,%s", passes_pipeline(2)), &po)) return NULL;
-  bool small = true; /* to compile it well takes longer than to run it */
-  for (int i = 0; i < p->n; i++) small &= elements_alone(p->f[i]) <= SMALL;
-  return compiled_open(m, t, o, small ? "-O0" : "-O1");
+  const char *optimiser = "-O0";
+  for (int i = 0; i < p->n; i++)
+    if (op_flops(p->f[i]->entry, p->f[i]->op) > LONG)
+      optimiser = "-O3";
+    else if (elements_alone(p->f[i]) > SMALL && strcmp(optimiser, "-O0") == 0)
+      optimiser = "-O1";
+  return compiled_open(m, t, o, optimiser);
 }
 
 /* Every function of the part is among those of the program. */

@@ -6,9 +6,8 @@
    caller's to see to. Then programs at their own sizes. Last programs of which nothing is asked:
    where one of their kernels is of a form that is run nowhere else, it may stand for it. Of all the
    kernels of such a form the one of the fewest elements runs here, and of the forms a fifteenth, by
-   the commit's hash, and of those with many operations a hundredth, but for the level full. Says
-   "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an
-   error.
+   the commit's hash, and of those that take long a hundredth, but for the level full. Says "NOT
+   TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an error.
  */
 #include "tests/cuda/alone.h"
 #include "tests/level.h"
@@ -20,9 +19,11 @@
 
 enum { SKIP = 77, MOST_PROGRAMS = 200, FIFTEENTH = 15, HUNDREDTH = 100 };
 
-/* Operations of a kernel that take the CPU's program a second or more, without its compiler's
-   optimiser: of such forms a hundredth is drawn. */
+/* Of forms whose kernel takes a second or more a hundredth is drawn: by its operations, which the
+   CPU's program does one after the other, or by its elements, which are made, converted, compared.
+ */
 static const uint64_t MANY_FLOPS = 1000 * 1000 * 1000;
+static const int64_t MANY_ELEMENTS = 20 * 1000 * 1000;
 
 typedef enum Use { RUN_ELSEWHERE, AT_OWN_SIZE, STAND_IN, USES } Use;
 
@@ -79,15 +80,19 @@ static void add_program(Session *s, char **argv, int n, Use use) {
   s->file[s->programs++] = argv[0];
 }
 
+static bool is_drawn(const KernelForm *f) {
+  const bool long_one = op_flops(f->least->entry, f->least->op) > MANY_FLOPS ||
+                        elements_alone(f->least) > MANY_ELEMENTS;
+  return level_draws(f->text, long_one ? HUNDREDTH : FIFTEENTH);
+}
+
 /* Those kernels of a program that stand for the forms which are run nowhere else. */
 static void run_program(Session *s, int program) {
   CudaFunctions alone = {0};
   for (uint32_t i = 0; i < s->forms.n; i++) {
     const KernelForm *f = &s->forms.at[i];
     if (f->run || !f->own || f->program != program) continue;
-    if (!level_draws(f->text,
-                     op_flops(f->least->entry, f->least->op) > MANY_FLOPS ? HUNDREDTH : FIFTEENTH))
-      continue;
+    if (!is_drawn(f)) continue;
     if (f->least->op->kind ==
         OP_COPY) { /* no pass leaves one without a reason, and alone it has none */
       printf("no program that is run has the copy of \"%s\":\n%s\n", f->least->what, f->text);

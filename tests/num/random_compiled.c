@@ -148,23 +148,21 @@ static int limits_asked, limits_given;
    Gradients come first: merging before autodiff is allowed to change their rounding. */
 static Module *plan(Ctx *c, uint64_t seed, bool doubles, const Variant *v, const Target *t,
                     uint64_t limit, char **why) {
-  char *pipeline = NULL;
+  Arena *a = arena_new();
+  const char *pipeline = arena_printf(a, "autodiff,%s", random_pipeline(a, v->level));
   size_t size;
-  FILE *f = open_memstream(&pipeline, &size);
-  fprintf(f, "autodiff,%s", passes_pipeline(v->level));
-  fclose(f);
   Module *m = make(c, seed, doubles);
   PassOptions po = {.target = t,
                     .memory = v->memory,
                     .limit.bytes = limit,
                     .verify_each = true,
                     .streams = v->streams};
-  f = why ? open_memstream(why, &size) : stderr;
+  FILE *f = why ? open_memstream(why, &size) : stderr;
   ctx_set_stream(c, f);
   bool ok = passes_run(m, pipeline, &po);
   ctx_set_stream(c, stderr);
   if (why) fclose(f);
-  free(pipeline);
+  arena_free(a);
   return ok ? m : NULL;
 }
 

@@ -23,11 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs as small as these need little of the search. */
-#define REMAT "remat{effort=2}"
-
-static const char unfused[] = "autodiff,fold,hoist,cse,dce,shared-stacks{all=1},layout,order," REMAT
-                              ",liveness,inplace,streams,share,plan-verify";
+static const char unfused[] =
+    "autodiff,fold,hoist,cse,dce,shared-stacks{all=1},layout,order," RANDOM_REMAT
+    ",liveness,inplace,streams,share,plan-verify";
 
 enum { LATE = 8 }; /* values that are held to the end, unless a limit has them recomputed */
 
@@ -106,19 +104,12 @@ typedef struct Program {
   Outcome base;
 } Program;
 
-/* All passes of -O2. */
-static const char *pipeline_of_o2(Arena *a) {
-  const char *all = passes_pipeline(2), *at = strstr(all, ",remat,");
-  if (!at) exit(1);
-  return arena_printf(a, "autodiff,%.*s," REMAT "%s", (int)(at - all), all, at + strlen(",remat"));
-}
-
 /* With all passes of -O2, or without those that hide values in kernels. Gradients come first:
    merging before autodiff is allowed to change their rounding; so is a table that is multiplied
    before its rows are taken, which the results to compare with have, too. */
 static Program program_open(Maker *make, uint64_t seed, int late, const Target *target, bool all) {
   Program p = {ctx_new(), arena_new(), seed, late, target, make, unfused, {0}};
-  if (all) p.pipeline = pipeline_of_o2(p.a);
+  if (all) p.pipeline = arena_printf(p.a, "autodiff,%s", random_pipeline(p.a, 2));
   Module *m = make(p.c, seed, late);
   PassOptions o = {.target = target};
   if (!passes_run(m, all ? "autodiff,gather-matmul" : "autodiff", &o)) exit(1);

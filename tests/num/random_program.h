@@ -35,6 +35,10 @@ Tensor *random_inputs(Arena *a, const Entry *e, uint64_t seed);
 uint64_t random_least(const char *refusals);
 /* Whether the errors refuse a memory limit, every one of them, and name a least. */
 bool random_refused(const char *errors);
+/* The passes of a level, of which remat, where it is one, searches little: programs as small as
+   these need no more. */
+#define RANDOM_REMAT "remat{effort=2}"
+const char *random_pipeline(Arena *a, int level);
 uint64_t random_next(uint64_t *state);            /* splitmix64 */
 int64_t random_below(uint64_t *state, int64_t n); /* 0 … n-1 */
 extern const Target random_target;                /* to plan for: panels, scratch, slack */

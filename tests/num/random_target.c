@@ -1,6 +1,9 @@
-/* The target of tests over random programs: one that wants everything, so that the passes have
-   something to do. Contract: see random_program.h. */
+/* What tests over random programs are planned with: a target that wants everything, so that the
+   passes have something to do, and passes that search little. Contract: see random_program.h. */
+#include "passes/passes.h"
 #include "random_program.h"
+
+#include <string.h>
 
 static int panel_of_four(const Target *t, Dtype dt) { return dt == DT_F32 ? 4 : 0; }
 static uint64_t some_scratch(const Target *t, const Entry *e, const Op *op) {
@@ -14,3 +17,9 @@ const Target random_target = {.name = "test",
                               .scratch_bytes = some_scratch,
                               .can_fuse = may_fuse,
                               .max_fused_ops = 8};
+
+const char *random_pipeline(Arena *a, int level) {
+  const char *all = passes_pipeline(level), *at = strstr(all, ",remat,");
+  if (!at) return all;
+  return arena_printf(a, "%.*s," RANDOM_REMAT "%s", (int)(at - all), all, at + strlen(",remat"));
+}
