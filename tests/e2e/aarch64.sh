@@ -36,10 +36,10 @@ trains() {
   same "$name.st" "$name.arm.st" "weights of $name"
 }
 trains mnist train '' --image images.idx.gz --label labels.idx.gz --steps 4
-trains lenet train '' --image images.idx.gz --label labels.idx.gz --steps 2
-trains vae train '' --image images.idx.gz --steps 2
-trains lstm train '-D T=8 -D B=8' --chars text.txt --next text.txt+1 --steps 2
-trains gpt train '-D L=1 -D B=4' --context text.txt --next text.txt+1 --steps 2
+trains lenet train '-D N=10' --image images.idx.gz --label labels.idx.gz --steps 2
+trains vae train '-D N=10 -D H=100' --image images.idx.gz --steps 2
+trains lstm train '-D T=8 -D B=8 -D D=20 -D H=72' --chars text.txt --next text.txt+1 --steps 2
+trains gpt train '-D L=1 -D B=4 -D T=20' --context text.txt --next text.txt+1 --steps 2
 run 0 ./mnist predict --load mnist.st --image images.idx.gz --p p.npy --quiet
 emulated 0 cortex-a53 ./mnist.arm predict --load mnist.st --image images.idx.gz --p arm.npy --quiet
 same p.npy arm.npy 'predictions of mnist'
@@ -67,8 +67,9 @@ holds out.txt 'sum = nan'
 
 # ---- vectors of any length, where the processor has them; where not, it is said ----
 run 0 env CC=$cross-gcc "$gc" "$here/docs/examples/mnist.g" -O2 -march=armv8.2-a+sve -o sve
-emulated 0 max ./sve train --image images.idx.gz --label labels.idx.gz --steps 4 --save sve.st --quiet
-same mnist.st sve.st 'weights of mnist by SVE'
+run 0 ./mnist train --image images.idx.gz --label labels.idx.gz --steps 1 --save one.st --quiet
+emulated 0 max ./sve train --image images.idx.gz --label labels.idx.gz --steps 1 --save sve.st --quiet # seconds a step
+same one.st sve.st 'weights of mnist by SVE'
 emulated 3 cortex-a53 ./sve train --image images.idx.gz --label labels.idx.gz
 holds out.txt "this machine's processor lacks lse, which the program's code may use"
 holds out.txt 'gc -march=armv8-a'

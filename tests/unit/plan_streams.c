@@ -6,6 +6,7 @@
 #include "lang/elab/elab.h"
 #include "lang/syntax/ast.h"
 #include "plan_rig.h"
+#include "tests/level.h"
 #include "tests/unit/plan_order.h"
 
 static const char *const strategies[] = {"none", "inplace", "pool", "color", "pack"};
@@ -178,11 +179,20 @@ static bool program_is_ordered(const char *file, int n) {
   return several;
 }
 
+/* The fewest streams, the most, and one number between, another one of each program and commit. */
 static void programs_are_ordered(void **state) {
-  int several = 0;
-  for (int i = 0; i < asked.nprograms; i++)
-    for (int n = LEAST; n <= MOST; n++) several += program_is_ordered(asked.programs[i], n);
-  assert_true(2 * several >= asked.nprograms * (MOST - LEAST + 1));
+  int several = 0, tried = 0;
+  for (int i = 0; i < asked.nprograms; i++) {
+    const char *slash = strrchr(asked.programs[i], '/'); /* the folder differs by machine */
+    const int between =
+        LEAST + 1 + (int)level_turn(slash ? slash : asked.programs[i], MOST - LEAST - 1);
+    for (int n = LEAST; n <= MOST; n++) {
+      if (n != LEAST && n != MOST && n != between && !level_is_full()) continue;
+      several += program_is_ordered(asked.programs[i], n);
+      tried++;
+    }
+  }
+  assert_true(2 * several >= tried);
 }
 
 int main(int argc, char **argv) {
