@@ -1,5 +1,5 @@
 #!/bin/sh
-# A library runs on the stack of whoever calls it: every function of every example's library (of half of them, others
+# A library runs on the stack of whoever calls it: every function of every example's library (of a third of them, others
 # on each commit, but at the level full), from a thread that has no more stack than docs/embedding.md names, beside the
 # little that the thread itself takes.
 . "$(dirname "$0")/common.sh"
@@ -42,7 +42,7 @@ calls() {
 }
 for file in "$here"/docs/examples/*.g; do
   name=$(basename "$file" .g)
-  is_drawn "$name" 2 || continue
+  is_drawn "$name" 3 || continue
   define=
   for d in $(sizes "$name"); do define="$define -D $d"; done
   cc=${CC:-cc}
