@@ -304,16 +304,24 @@ static void print_epilogue(const Filter *f, Text *x) {
   text_close(x, "}");
 }
 
-/* The tiles begin with what has been added up so far, which may lie there already. */
+/* The tiles begin with what has been added up so far, which may lie there already, or with 0. */
 static void print_start(const Filter *f, Text *x, const char *first, const char *last) {
-  text_line(x, "const f32 *before = in%d;",
-            group_arg(f->gr, f->op->operands[op_accumulator(f->op)]));
-  text_open(x, "for (long u = %s; before != sum && u < %s; u++) {", first, last);
+  int from = op_accumulator(f->op);
+  if (from >= 0) {
+    text_line(x, "const f32 *before = in%d;", group_arg(f->gr, f->op->operands[from]));
+    text_open(x, "for (long u = %s; before != sum && u < %s; u++) {", first, last);
+  } else {
+    text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
+  }
   print_unit(f, x);
   print_extent(f, x);
   text_line(x, "for (long i = 0; i < e; i++)");
-  text_line(x, "  __builtin_memcpy(c + i * %lld, before + (c - sum) + i * %lld, w * sizeof(f32));",
-            (long long)f->s.ld, (long long)f->s.ld);
+  if (from >= 0)
+    text_line(x,
+              "  __builtin_memcpy(c + i * %lld, before + (c - sum) + i * %lld, w * sizeof(f32));",
+              (long long)f->s.ld, (long long)f->s.ld);
+  else
+    text_line(x, "  __builtin_memset(c + i * %lld, 0, w * sizeof(f32));", (long long)f->s.ld);
   text_close(x, "}");
 }
 
@@ -496,7 +504,7 @@ void cpu_filter(Gen *g, const Group *gr) {
   if (f.s.pack) kernel_buffer(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.s.nr);
   if (f.s.block)
     kernel_buffer(g, k, x, "f32", 4, "tiles", f.s.block * window_chunk_pixels(c) * f.s.la);
-  if (op_accumulator(f.op) >= 0) {
+  if (op_accumulator(f.op) >= 0 || c->y->numel == 0) { /* without images no chunk writes it */
     if (f.s.chunks) text_open(x, "if (!apart) {");
     if (f.s.chunks) text_line(x, "f32 *sum = all;");
     print_start(&f, x, first, last);
