@@ -220,8 +220,10 @@ bool target_cpu_levels(Ctx *c, const CodegenPart *p, int n, CodegenOptions *o, i
       const char *has = cpu_target(p[k].target)->features;
       held = has_all(has, "fma") && has_all(wanted, has);
     }
-    /* behind those that it includes */
-    if (!held) *at = i, *march = cpu_target(p[i].target)->fma_level;
+    if (held) continue;
+    *at = i, *march = cpu_target(p[i].target)->fma_level;
+    for (int k = i + 1; k < n; k++) /* behind those that it includes: the last one runs */
+      if (has_all(wanted, cpu_target(p[k].target)->features)) *at = k;
   }
   return true;
 }

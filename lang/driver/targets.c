@@ -82,6 +82,12 @@ static int count(const char *s, char letter) {
   return n;
 }
 
+static bool lacks_name(const char *list) {
+  for (size_t n; (n = strcspn(list, ",")); list += n + 1)
+    if (!list[n]) return false;
+  return true;
+}
+
 /* The first target of the list that has architectures; NULL: none has. */
 static const Backend *with_arch(const bool *chosen, bool all) {
   for (int i = 0; i < BACKENDS; i++)
@@ -112,6 +118,8 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
     chosen[i] |= b == of_form || (b == host && (program || (!list && !of_form)));
   }
   const char *levels = option_value(o, OPT_MARCH, NULL);
+  if (levels && lacks_name(levels))
+    return usage_error("-march=%s: a name is missing beside a comma", levels);
   /* one more for a level that is implied */
   *out =
       (Targets){.part = ARENA_ARRAY(ctx_arena(c), CodegenPart, BACKENDS + count(levels, ',') + 1)};

@@ -61,6 +61,12 @@ echo 'entry one() { return y = sin(f32(arange(3))) }' >one.g
 run 0 "$gc" one.g -march=bdver3,bdver4 -o one # whose four operands of FMA no later processor has
 grep -qw fma4 /proc/cpuinfo || says 3 "this machine's processor lacks " ./one one
 
+# ---- a level that brings one with FMA stands behind all that this one includes ----
+run 0 "$gc" one.g -march=x86-64,x86-64-v2 -o three
+run 0 ./three --version
+holds out.txt 'for cpu x86-64, cpu x86-64-v2, cpu x86-64-v3'
+says 2 'a name is missing beside a comma' "$gc" one.g -march=x86-64-v3,,x86-64-v4 -o none
+
 # ---- a library ----
 cat >two.g <<'END'
 entry half(x : f32[3, 40], w : f32[40, 50]) { return y = x @ w / 2 }
