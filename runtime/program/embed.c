@@ -304,9 +304,9 @@ void embed_close(GcModel *m) {
 /* ---- weights and hypers ---- */
 
 /* The name of a file of weights, as in --load and --save. */
-static bool take_name(WeightsName *out, const char *text, const char *option, Err *e) {
+static bool take_name(WeightsName *out, const char *text, bool saves, Err *e) {
   if (!text) return err_set(e, EXIT_USAGE, "the name of the file is NULL");
-  return weights_name(out, text, e) && weights_name_check(out, option, e);
+  return weights_name(out, text, e) && weights_name_check(out, saves, e);
 }
 
 static bool load_files(GcModel *m, WeightsName *name, WeightsRequest *q, const char *const *text,
@@ -314,7 +314,7 @@ static bool load_files(GcModel *m, WeightsName *name, WeightsRequest *q, const c
   Session *s = &m->session;
   const Globals w = session_globals(s);
   for (int i = 0; i < n; i++) {
-    if (!take_name(&name[i], text[i], "load", e)) return false;
+    if (!take_name(&name[i], text[i], false, e)) return false;
     q[i] = (WeightsRequest){
         .path = name[i].path, .want = choose_saved, .need = choose_params, .view = &name[i].part};
   }
@@ -345,7 +345,7 @@ bool embed_save(GcModel *m, const char *path) {
   WeightsName name = {0};
   if (!begin(m)) return false;
   const Globals w = session_globals(&m->session);
-  bool ok = take_name(&name, path, "save", &e);
+  bool ok = take_name(&name, path, true, &e);
   const OutKind kind = weights_kind(&name.part);
   ok = ok && session_download(&m->session, &e) &&
        out_prepare(&out, name.path, &kind, weights_bytes(choose_saved, &name.part), &e) &&

@@ -7,20 +7,17 @@
 bool weights_names(Command *cmd, Err *e) {
   const Options *o = &cmd->options;
   if (o->text[OPT_SAVE] && (!weights_name(&cmd->saved, o->text[OPT_SAVE], e) ||
-                            !weights_name_check(&cmd->saved, "save", e)))
+                            !weights_name_check(&cmd->saved, true, e)))
     return false;
   cmd->load = calloc((size_t)o->nload + 1, sizeof *cmd->load);
   if (!cmd->load) return err_set(e, EXIT_ENV, "no memory for the names of files");
   for (int i = 0; i < o->nload; i++) {
-    if (!weights_name(&cmd->load[i], o->load[i], e) ||
-        !weights_name_check(&cmd->load[i], "load", e))
+    if (!weights_name(&cmd->load[i], o->load[i], e) || !weights_name_check(&cmd->load[i], false, e))
       return false;
-    if (cmd->load[i].part.published) {
-      err_set(e, EXIT_USAGE, "--load: names=published is for --save");
-      return err_hint(e, "a file's names are found: paths, or those that 'from' declares");
-    }
   }
-  return true;
+  return (!o->text[OPT_CHECKPOINT] ||
+          weights_name_whole(o->text[OPT_CHECKPOINT], "checkpoint", e)) &&
+         (!o->text[OPT_RESUME] || weights_name_whole(o->text[OPT_RESUME], "resume", e));
 }
 
 void weights_names_free(Command *cmd) {
@@ -59,6 +56,7 @@ bool load_weights(Command *cmd, Err *e) {
   WeightsRequest *q = calloc((size_t)n, sizeof *q);
   Unread *unread = calloc((size_t)n, sizeof *unread);
   Absent absent = {0};
+  const char *of = n > 1 ? "--load" : cmd->load[0].path; /* what was not in a certain one */
   bool ok = (q && unread) || err_set(e, EXIT_ENV, "no memory for the names of weights");
   ok = ok && read_files(cmd, q, unread, &absent, e);
   for (int i = 0; ok && i < n; i++)
@@ -66,11 +64,11 @@ bool load_weights(Command *cmd, Err *e) {
       note(cmd, "%s: tensors that the program does not have, not read: %" PRIu64 ", such as %s",
            q[i].path, unread[i].n, unread[i].first);
   if (ok && absent.n)
-    note(cmd, "%s: has no %s%s: initial values stay", q[n - 1].path, absent.first->t.name,
-         absent.n > 1 ? " and others" : "");
+    note(cmd, "%s: %s %s%s: initial values stay", of, n > 1 ? "no file has" : "has no",
+         absent.first->t.name, absent.n > 1 ? " and others" : "");
   const Globals w = session_globals(&cmd->session);
   Err warning = {0};
-  if (ok && !weights_finite(&w, &warning)) note(cmd, "%s: %s", q[n - 1].path, warning.msg);
+  if (ok && !weights_finite(&w, &warning)) note(cmd, "%s: %s", of, warning.msg);
   free(q);
   free(unread);
   return ok;

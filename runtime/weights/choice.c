@@ -19,7 +19,7 @@ static bool is_below(const char *path, const char *at) {
   }
 }
 
-bool weights_in_scope(const GcGlobal *g, const WeightsView *s) {
+static bool in_scope(const GcGlobal *g, const WeightsView *s) {
   return !s || ((!s->scope || is_below(g->t.name, s->scope)) &&
                 !(s->without && is_below(g->t.name, s->without)));
 }
@@ -28,17 +28,17 @@ bool is_step_counter(const GcGlobal *g) {
   return g->t.rank == 0 && g->t.dtype == GC_I64 && strcmp(g->t.name, "step") == 0;
 }
 
-bool choose_all(const GcGlobal *g, const WeightsView *s) { return weights_in_scope(g, s); }
+bool choose_all(const GcGlobal *g, const WeightsView *s) { return in_scope(g, s); }
 
 bool choose_none(const GcGlobal *g, const WeightsView *s) { return false; }
 
 bool choose_params(const GcGlobal *g, const WeightsView *s) {
-  return g->kind == GC_PARAM && weights_in_scope(g, s);
+  return g->kind == GC_PARAM && in_scope(g, s);
 }
 
 /* Optimizer state and the step counter belong to a run, not to the model: checkpoints have them. */
 bool choose_saved(const GcGlobal *g, const WeightsView *s) {
-  return g->kind != GC_OPTIMIZER && !is_step_counter(g) && weights_in_scope(g, s);
+  return g->kind != GC_OPTIMIZER && !is_step_counter(g) && in_scope(g, s);
 }
 
 /* ---- FILE[,scope=PATH][,without=PATH][,names=published] ---- */
@@ -121,14 +121,32 @@ static bool name_fits(const GcGlobal *g, const WeightsView *v, const char *optio
   return true;
 }
 
-bool weights_name_check(const WeightsName *name, const char *option, Err *e) {
+bool weights_name_check(const WeightsName *name, bool saves, Err *e) {
   const WeightsView *v = &name->part;
-  bool any = false;
+  const char *option = saves ? "save" : "load";
+  bool any = false, named = false;
+  if (v->published && !saves) {
+    err_set(e, EXIT_USAGE, "--load: names=published is for --save");
+    return err_hint(e, "a file's names are found: paths, or those that 'from' declares");
+  }
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
     if (!choose_saved(g, v)) continue;
-    any = true;
+    any = true, named |= g->origin && !g->quantized;
     if (v->published && g->origin && !name_fits(g, v, option, e)) return false;
   }
-  return any || no_globals(v, option, e);
+  if (!any) return no_globals(v, option, e);
+  if (!v->published || named) return true;
+  err_set(e, EXIT_USAGE, "--%s: nothing that the file is to have has a published name", option);
+  return err_hint(e, "'from' behind a param declares its name; without names=published the file "
+                     "has paths");
+}
+
+bool weights_name_whole(const char *text, const char *option, Err *e) {
+  for (int i = 0; i < WORDS; i++)
+    if (strstr(text, words[i])) {
+      err_set(e, EXIT_USAGE, "--%s: a checkpoint has all weights, under their paths", option);
+      return err_hint(e, "%.*s is for --save and --load", (int)strlen(words[i]) - 1, words[i] + 1);
+    }
+  return true;
 }

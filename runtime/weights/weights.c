@@ -28,6 +28,12 @@ static bool is_elsewhere(const Reading *r, int i, const GcGlobal *g) {
   return false;
 }
 
+static bool is_wanted_later(const Reading *r, int i, const GcGlobal *g) {
+  for (int k = i + 1; k < r->n; k++)
+    if (r->request[k].want(g, r->request[k].view)) return true;
+  return false;
+}
+
 static bool is_known(JsonText name) {
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
@@ -63,9 +69,14 @@ static bool compare_rest(const WeightsSource *s, const WeightsRequest *q, Err *e
   return true;
 }
 
-static bool lacks(const WeightsSource *s, const GcGlobal *g, Err *e) {
+static bool lacks(const Reading *r, const WeightsSource *s, const GcGlobal *g, Err *e) {
   bool named = s->published && g->origin;
   const char *name = g->quantized ? g->quantized->t.name : g->t.name;
+  if (r->n > 1) {
+    err_set(e, EXIT_WRONG, "--load: no file has a tensor %s", name);
+    return err_hint(e, "each param is to be in one of the files; without=PATH behind one of them "
+                       "leaves out a part of the model");
+  }
   err_set(e, EXIT_WRONG, "%s: has no tensor %s%s%s", s->path, name, named ? " or " : "",
           named ? g->origin : "");
   return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
@@ -84,8 +95,8 @@ static bool compare_all(const Reading *r, int i, Err *e) {
     if (found && !weights_fits(s, &x, g, e)) return false;
     loaded += found;
     if (found || is_elsewhere(r, i, g)) continue;
-    if (q->need(g, q->view)) return lacks(s, g, e);
-    if (q->absent && !q->absent->n++) q->absent->first = g;
+    if (q->need(g, q->view)) return lacks(r, s, g, e);
+    if (q->absent && !is_wanted_later(r, i, g) && !q->absent->n++) q->absent->first = g;
   }
   if (!compare_rest(s, q, e)) return false;
   return loaded ? true : err_set(e, EXIT_WRONG, "%s: holds nothing that is to be read", s->path);

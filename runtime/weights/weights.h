@@ -37,8 +37,11 @@ typedef struct WeightsName {
 } WeightsName;
 bool weights_name(WeightsName *out, const char *text, Err *e);
 void weights_name_free(WeightsName *name);
-/* That the program has globals for the file of --OPTION, and a name of its own for each. */
-bool weights_name_check(const WeightsName *name, const char *option, Err *e);
+/* That the program has globals for the file of --save or --load, and that published names are for
+   --save, are there, and are different. */
+bool weights_name_check(const WeightsName *name, bool saves, Err *e);
+/* That the file of --OPTION, which has all globals, is named without such parts. */
+bool weights_name_whole(const char *text, const char *option, Err *e);
 
 /* ---- write.c ---- */
 uint64_t weights_bytes(GlobalChoice *choose, const WeightsView *v);

@@ -113,7 +113,7 @@ int main(void) {
   adapters *m = adapters_open(1, 1);
   bool ok = m && adapters_load(m, "base.safetensors,without=*.lora") && adapters_load(m, "adapter.safetensors,scope=*.lora") &&
             adapters_save(m, "library.safetensors,scope=*.lora");
-  bool refused = ok && !adapters_load(m, "base.safetensors,scope=*.lora");
+  bool refused = ok && !adapters_load(m, "base.safetensors,names=published") && !adapters_load(m, "base.safetensors,scope=*.lora");
   puts(m ? adapters_error(m) : "");
   adapters_close(m);
   return !(ok && refused);
@@ -135,6 +135,10 @@ says 2 'scope= is given twice' tune --save 'x.safetensors,scope=net,scope=net' -
 says 2 'without= has no value' tune --save 'x.safetensors,without=' --steps 1
 says 2 'names=published writes the names' tune --save 'x.safetensors,names=torch' --steps 1
 says 2 '--load: names=published is for --save' tune --load 'base.safetensors,names=published' --steps 1
+says 2 '--save: nothing that the file is to have has a published name' tune --save 'x.safetensors,names=published' --steps 1
+says 2 '--checkpoint: a checkpoint has all weights' tune --checkpoint 'x.safetensors,scope=*.lora' --steps 1
+says 2 '--resume: a checkpoint has all weights' tune --resume 'half.ckpt,scope=*.lora' --steps 1
+says 1 '--load: no file has a tensor net.fc1.w' tune --load adapter.safetensors --load adapter.safetensors --steps 1
 absent x.safetensors
 cat >wrong.g <<'END'
 entry train(x : f32[4, 2]) {
