@@ -21,8 +21,6 @@ static void enter(Import *im, Map *names, const char *name) {
   map_put(im->a, names, intern(im->c, name), 1);
 }
 
-static const char *or_empty(const char *s) { return s ? s : ""; }
-
 /* ---- inputs ---- */
 
 static const char *symbol_name(Import *im, const char *dim, const char *input, size_t axis) {

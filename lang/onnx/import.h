@@ -10,6 +10,9 @@ int64_t version_of(size_t n, Onnx__OperatorSetIdProto *const *at, const char *do
 bool tensors_add(Import *im, const Onnx__GraphProto *g);
 void name_needed(Import *im, const char *name);
 
+/* A string that the file may not have. */
+static inline const char *or_empty(const char *s) { return s ? s : ""; }
+
 /* Refuses the model; false. */
 bool import_fail(Import *im, const char *what);
 #define FAIL(im, ...) import_fail(im, arena_printf((im)->a, __VA_ARGS__))

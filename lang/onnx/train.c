@@ -6,12 +6,15 @@
 typedef struct Loss {
   const char *name, *call; /* of the output and the target, in this order */
   bool labels;             /* the target has an integer in place of the last axis */
+  const char *logits;      /* it reads these: what makes probabilities of them; else NULL */
 } Loss;
 
 static const Loss losses[] = {
-    {"xent", "mean(xent(%s, %s))", true}, {"cross_entropy", "cross_entropy(%s, %s)", true},
-    {"mse", "mse(%s, %s)", false},        {"bce", "bce(%s, %s)", false},
-    {"huber", "huber(%s, %s)", false},
+    {"xent", "mean(xent(%s, %s))", true, "Softmax"},
+    {"cross_entropy", "cross_entropy(%s, %s)", true, "Softmax"},
+    {"mse", "mse(%s, %s)", false, NULL},
+    {"bce", "bce(%s, %s)", false, "Sigmoid"},
+    {"huber", "huber(%s, %s)", false, NULL},
 };
 enum { LOSSES = sizeof losses / sizeof *losses };
 
@@ -60,6 +63,22 @@ static const char *target_type(Import *im, const Loss *loss, const Tensor *v) {
   return rank ? arena_printf(im->a, "%s[%s]", elem, dims) : arena_printf(im->a, "%s[]", elem);
 }
 
+/* A loss of logits applies the operator itself: it would be applied twice. */
+static void warn_of_probabilities(const Import *im, const Loss *loss, const char *output) {
+  const Onnx__GraphProto *g = im->model->graph;
+  for (size_t i = 0; loss->logits && i < g->n_node; i++) {
+    const Onnx__NodeProto *p = g->node[i];
+    if (strcmp(or_empty(p->op_type), loss->logits) != 0) continue;
+    for (size_t k = 0; k < p->n_output; k++) {
+      if (strcmp(or_empty(p->output[k]), output) != 0) continue;
+      diag(im->c, SEV_WARNING, im->at,
+           "%s: --train-onnx: %s reads logits, but the output %s is that of a %s", im->path,
+           loss->name, output, loss->logits);
+      diag(im->c, SEV_HINT, im->at, "leave the %s out of the exported model", loss->logits);
+    }
+  }
+}
+
 bool train_find(Import *im, Train *t) {
   const char *text = im->train;
   size_t n = strcspn(text, ":,");
@@ -73,6 +92,7 @@ bool train_find(Import *im, Train *t) {
     return FAIL(im, "--train-onnx: the output %s holds no floats", name);
   if (v->shape.rank < loss->labels)
     return FAIL(im, "--train-onnx: the output %s has no axis of classes", name);
+  warn_of_probabilities(im, loss, name);
   bool bare = optimizer && !strchr(optimizer, '(');
   *t = (Train){.output = k,
                .call = loss->call,

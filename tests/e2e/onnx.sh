@@ -123,6 +123,8 @@ holds bounded.g 'entry train(x : f32[batch <= 5, 2, 6, 6], target : f32[batch, 4
 holds bounded.g '  loss = mse(o0, target)'
 holds bounded.g '  minimize loss with adamw(lr)'
 run 0 "$gc" bounded.g --check
+run 0 "$gc" cnn.onnx -D batch=5 --train-onnx=xent --check
+holds out.txt 'warning: cnn.onnx: --train-onnx: xent reads logits, but the output probabilities is that of a Softmax'
 says 1 'the model has no output logits; it has probabilities' "$gc" cnn.onnx -D batch=5 --train-onnx=xent:logits --check
 says 2 "'hinge' is none of the losses xent, cross_entropy, mse, bce, huber" "$gc" cnn.onnx -D batch=5 --train-onnx=hinge --check
 says 2 "'' is no optimizer, as in xent,sgd(lr, momentum = 0.9)" "$gc" cnn.onnx -D batch=5 --train-onnx=xent, --check
