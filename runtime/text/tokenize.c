@@ -43,7 +43,7 @@ static bool encode_records(Records *r, const char *path, Learned *l, Err *e) {
 }
 
 /* An array of one axis: the tokens as u16 where all numbers of the tokenizer fit, else as u32,
-   through a stage; or their marks. */
+   through a stage; or their marks. It does not appear yet. */
 static bool write_array(OutFile *out, const void *data, Elem type, uint64_t n, Err *e) {
   enum { STAGED = STAGE_BYTES / 2 };
   uint16_t *stage = malloc(STAGE_BYTES);
@@ -59,7 +59,7 @@ static bool write_array(OutFile *out, const void *data, Elem type, uint64_t n, E
     ok = out_write(out, type == ELEM_U16 ? (const void *)stage : straight, k * size, e);
   }
   free(stage);
-  return ok && out_commit(out, e);
+  return ok;
 }
 
 enum { TOKENIZER, OUTPUT, PLAIN, MASK, TEMPLATE, LENGTH, END, QUIET };
@@ -142,12 +142,12 @@ static bool prepare_records(Tokenize *z, Err *e) {
   if (!r->template)
     return err_set(e, EXIT_USAGE, "--template is one of %s, not %s", names, at[TEMPLATE].text);
   if (at[PLAIN].given) return err_set(e, EXIT_USAGE, "--plain and --mask exclude each other");
-  if (strcmp(at[OUTPUT].text, at[MASK].text) == 0)
-    return err_set(e, EXIT_USAGE, "%s: -o and --mask would both write this file", at[MASK].text);
   r->length = at[LENGTH].given ? at[LENGTH].count : 0;
   if (!records_check(r, e) || !find_end(z, e)) return false;
   r->pad = r->end != NO_TOKEN ? r->end : 0;
-  return out_prepare(&z->mask, at[MASK].text, &out_npy, 4096, e);
+  if (!out_prepare(&z->mask, at[MASK].text, &out_npy, 4096, e)) return false;
+  return strcmp(z->tokens.target, z->mask.target) != 0 ||
+         err_set(e, EXIT_USAGE, "%s: -o and --mask would both write this file", at[MASK].text);
 }
 
 static bool check_together(const Argument *at, Err *e) {
@@ -172,8 +172,10 @@ static bool tokenize(Tokenize *z, char **files, int n, Err *e) {
                          : encode_file(r->tokenizer, files[i], !at[PLAIN].given, ids, e)))
       return false;
   Elem type = tokenizer_size(r->tokenizer) <= 1 << 16 ? ELEM_U16 : ELEM_U32;
+  /* both are whole before one of them appears */
   return write_array(&z->tokens, ids->at, type, ids->n, e) &&
-         (!at[MASK].given || write_array(&z->mask, z->learned.mark, ELEM_U8, ids->n, e));
+         (!at[MASK].given || write_array(&z->mask, z->learned.mark, ELEM_U8, ids->n, e)) &&
+         out_commit(&z->tokens, e) && (!at[MASK].given || out_commit(&z->mask, e));
 }
 
 static void tell(const Tokenize *z) {

@@ -89,7 +89,7 @@ says 1 'the tokenizer has no token <|eot_id|>, which ends an answer of the templ
 says 2 '--template is one of plain, chatml, llama2, llama3, zephyr, not alpaca' \
   ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --template alpaca
 says 2 '--length is for JSON lines of prompts and answers' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --length 9
-says 2 '-o and --mask would both write this file' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad.npy
+says 2 '-o and --mask would both write this file' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask "$PWD/./bad.npy"
 says 2 '--plain and --mask exclude each other' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --plain
 says 2 '--end: the tokenizer has no token </answer>' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --end '</answer>'
 absent bad.npy bad_mask.npy
