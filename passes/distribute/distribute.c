@@ -87,6 +87,14 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks, const bool *sliced
          extent ? " of at least 2 rows" : "", ranks);
     return false;
   }
+  if (extent && batch == ranks) { /* an extent is of 2 at least */
+    if (!e->training) return true;
+    diag(c, SEV_ERROR, e->loc,
+         "the batch of at most %lld of the entry %s leaves each of %d ranks one row, and no extent",
+         (long long)batch, e->name, ranks);
+    diag(c, SEV_HINT, (Loc){0}, "take a larger batch, or a static one");
+    return false;
+  }
   Distribution d = placements_of(r->scratch, e, batch, extent, ranks, sliced);
   if (!e->training && returns_rows(&d)) return true;
   if (!tells_inputs_apart(e, batch, extent, ranks)) return false;

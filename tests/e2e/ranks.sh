@@ -195,6 +195,7 @@ says 1 'needs all rows of the batch, whose extent n is known only at run time' "
 sed 's/table = .*/param table : f32[8, 1] = normal()/' made.g >rows.g
 says 1 'needs all rows of the batch, whose extent n is known only at run time' "$gc" rows.g --data-parallel=mpi --ranks=2 -o never
 says 1 'the batch of at most 8 of the entry train cannot be split among 3 ranks' "$gc" net.g --data-parallel=mpi --ranks=3 -o never
+says 1 'leaves each of 8 ranks one row' "$gc" net.g --data-parallel=mpi --ranks=8 -o never
 says 3 "'./no-mpicc -show' does not say how MPI is linked" env MPICC=./no-mpicc "$gc" net.g --data-parallel=mpi --ranks=2 -o never
 says 1 'the batch of 4 of the entry train cannot be split among 3 ranks' "$gc" loop.g --data-parallel=mpi --ranks=3 -o never
 says 2 '--data-parallel needs the number of processes' "$gc" net.g --data-parallel=mpi -o never
