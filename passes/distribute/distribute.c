@@ -71,9 +71,7 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks, const bool *sliced
   const Type *t = batch_of(e);
   int64_t batch = t ? t->dim[0] : 0;
   const Extent *extent = t ? type_extent(t, 0) : NULL;
-  bool splits = batch > 0 && batch % ranks == 0;
-  if (extent)
-    splits &= extent->bound == batch && batch / ranks > 1; /* a share has an extent, too */
+  bool splits = batch > 0 && batch % ranks == 0 && (!extent || extent->bound == batch);
   if (e->ranks || (!e->training && !splits)) return true;
   if (!t) {
     diag(c, SEV_ERROR, e->loc, "the entry %s has no input with a batch to split among %d ranks",
@@ -83,8 +81,8 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks, const bool *sliced
   if (!splits) {
     diag(c, SEV_ERROR, e->loc, "the batch of %s%lld of the entry %s cannot be split among %d ranks",
          extent ? "at most " : "", (long long)batch, e->name, ranks);
-    diag(c, SEV_HINT, (Loc){0}, "ranks have equal shares%s: take a batch that is a multiple of %d",
-         extent ? " of at least 2 rows" : "", ranks);
+    diag(c, SEV_HINT, (Loc){0}, "ranks have equal shares: take a batch that is a multiple of %d",
+         ranks);
     return false;
   }
   if (extent && batch == ranks) { /* an extent is of 2 at least */
