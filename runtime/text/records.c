@@ -179,7 +179,10 @@ bool records_add(Records *r, const char *path, Slice text, Learned *out, Err *e)
     if ((ok = add_record(r, place, one, out, &why))) continue;
     bool told = strncmp(why.msg, place, strlen(place)) == 0 || why.code == EXIT_ENV;
     err_set(e, why.code, "%s%s%s", told ? "" : place, told ? "" : ": ", why.msg);
-    if (why.hint[0]) err_hint(e, "%s", why.hint);
+    if (told && why.code == EXIT_WRONG) /* of the line, which is the user's own */
+      err_hint(e, "each line is an object, as {\"prompt\": \"…\", \"completion\": \"…\"}");
+    else if (why.hint[0])
+      err_hint(e, "%s", why.hint);
   }
   free(place);
   return ok;

@@ -116,6 +116,11 @@ static bool find_end(Tokenize *z, Err *e) {
   const Argument *end = &z->at[END];
   Records *r = &z->records;
   r->end = NO_TOKEN;
+  if (end->given && *r->template->stop) {
+    err_set(e, EXIT_USAGE, "--end: an answer of the template %s ends with %s", r->template->name,
+            r->template->stop);
+    return err_hint(e, "--end is for the template plain");
+  }
   if (end->given && (r->end = tokenizer_id(r->tokenizer, slice_of(end->text))) == NO_TOKEN)
     return err_set(e, EXIT_USAGE, "--end: the tokenizer has no token %s", end->text);
   if (end->given || *r->template->stop) return true;

@@ -72,6 +72,7 @@ refuse() { # refuse TEXT LINE...
   says 1 "$text" ./net tokenize bad.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --template chatml
 }
 refuse 'bad.jsonl:2: the record is wrong at byte' '{"prompt": "a", "completion": "b"}' '{"prompt": "a",'
+holds out.txt 'hint: each line is an object, as {"prompt": "…", "completion": "…"}'
 refuse 'bad.jsonl:1' '["a"]'
 refuse 'it has neither "messages" nor "prompt" and "completion"' '{"text": "a"}'
 refuse 'it has no "completion"' '{"prompt": "a"}'
@@ -91,6 +92,8 @@ says 2 '--template is one of plain, chatml, llama2, llama3, zephyr, not alpaca' 
 says 2 '--length is for JSON lines of prompts and answers' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --length 9
 says 2 '-o and --mask would both write this file' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask "$PWD/./bad.npy"
 says 2 '--plain and --mask exclude each other' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --plain
+says 2 '--end: an answer of the template chatml ends with <|im_end|>' \
+  ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --template chatml --end '<|im_end|>'
 says 2 '--end: the tokenizer has no token </answer>' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --end '</answer>'
 absent bad.npy bad_mask.npy
 finish
