@@ -157,9 +157,9 @@ static int check_program_output(Compilation *r) {
                        "as no keyword or module that it needs; not %s: name it with -o",
                        out);
   if (wheel && !codegen_is_wheel_name(r->c, out))
-    return usage_error("a wheel is named NAME-VERSION-py3-none-PLATFORM.whl, with letters, digits "
-                       "and _ in NAME, which Python imports, and as in digits%s; not %s: name it "
-                       "with -o",
+    return usage_error("a wheel is named NAME-VERSION-py3-none-PLATFORM.whl, as digits%s, with "
+                       "letters, digits and _ in NAME, and as no keyword or module that it needs; "
+                       "not %s: name it with -o",
                        codegen_wheel_suffix(), out);
   if (wheel && option_given(&r->o, OPT_SAVE_TEMPS))
     return usage_error("--save-temps has no place in a wheel; --emit=python makes its files");
