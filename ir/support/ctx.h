@@ -49,8 +49,9 @@ typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE, SEV_HINT, SEV_REMARK }
 
 /* Prints "file:line:col: error: message", the line and a caret range, to the context's stream;
    without a location "gc: error: message".
-   Notes and hints belong to the error before them, and are dropped with it. After 20 errors one
-   line says so, and further errors are counted only. A message is one line, without a full stop. */
+   Notes and hints belong to the error or warning before them, and are dropped with it. A warning is
+   given once. After 20 errors one line says so, and further errors are counted only. A message is
+   one line, without a full stop. */
 void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int ctx_errors(const Ctx *c);

@@ -28,7 +28,8 @@ struct Ctx {
   DiagnosticSink *sink; /* NULL: to the stream */
   void *sink_data;
   int errors;
-  bool muted; /* the last error was not printed: its notes are not either */
+  bool muted;   /* the last error or warning was not printed: its notes are not either */
+  Map warnings; /* that were printed, by place and message */
   void (*bug_hook)(void *);
   void *bug_data;
 };

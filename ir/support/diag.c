@@ -57,6 +57,15 @@ static void report(Ctx *c, const Diagnostic *d) {
     print_diagnostic(c->stream, c, d);
 }
 
+/* A program is read and compiled once for each of its targets, as sources of the same names. */
+static bool is_repeated(Ctx *c, Loc loc, const char *message) {
+  const char *key = intern_printf(c, "%s %s", loc_str(c, loc), message);
+  uint32_t seen;
+  if (map_get(&c->warnings, key, &seen)) return true;
+  map_put(c->arena, &c->warnings, key, 1);
+  return false;
+}
+
 void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
   if (sev == SEV_ERROR) {
     c->errors++;
@@ -73,7 +82,8 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
   vfprintf(memfile_open(&m), fmt, args);
   va_end(args);
   memfile_close(&m);
-  report(c, &(Diagnostic){sev, loc, m.text});
+  c->muted = sev == SEV_WARNING && is_repeated(c, loc, m.text);
+  if (!c->muted) report(c, &(Diagnostic){sev, loc, m.text});
   memfile_free(&m);
 }
 

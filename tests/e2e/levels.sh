@@ -52,7 +52,7 @@ run 0 ./both info
 holds out.txt 'for cpu x86-64, cpu haswell, cpu x86-64-v4'
 [ "$(sed -n 's/^  \([^ ]*\) *runs here$/\1/p' out.txt)" = $best ] || fail "not $best runs here: $(cat out.txt)"
 says 2 'the program has no level x86-64-v2 for cpu' ./both predict --image images.idx.gz --device cpu:x86-64-v2
-says 2 'it was compiled with gc -march=x86-64, haswell, x86-64-v4' ./both predict --image images.idx.gz --device cpu:
+says 2 'its levels are x86-64, haswell, x86-64-v4: gc -march=LIST compiles it for others' ./both predict --image images.idx.gz --device cpu:
 says 2 'x86-64-v4 would never run' "$gc" "$mnist" -march=x86-64-v4,x86-64-v3 -o none
 says 2 '--emit=c is for one level of instructions: -march=x86-64-v3' "$gc" "$mnist" -march=x86-64-v3,x86-64-v4 --emit=c
 
@@ -62,7 +62,9 @@ run 0 "$gc" one.g -march=bdver3,bdver4 -o one # whose four operands of FMA no la
 grep -qw fma4 /proc/cpuinfo || says 3 "this machine's processor lacks " ./one one
 
 # ---- a level that brings one with FMA stands behind all that this one includes ----
-run 0 "$gc" one.g -march=x86-64,x86-64-v2 -o three
+sed '1i hyper lr = 0.1' one.g >warned.g
+run 0 "$gc" warned.g -march=x86-64,x86-64-v2 -o three
+[ "$(grep -c 'warning: no entry reads hyper lr' out.txt)" = 1 ] || fail "a warning for each level: $(cat out.txt)"
 run 0 ./three --version
 holds out.txt 'for cpu x86-64, cpu x86-64-v2, cpu x86-64-v3'
 says 2 'a name is missing beside a comma' "$gc" one.g -march=x86-64-v3,,x86-64-v4 -o none
