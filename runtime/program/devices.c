@@ -94,7 +94,7 @@ static bool choose_level(DeviceChoice *c, const DeviceKind *kind, const char *le
     at += strlen(strncat(all + at, p->level, sizeof all - at - 1));
   }
   err_set(e, EXIT_USAGE, "--device: the program has no level %s for %s", level, kind->name);
-  return err_hint(e, "it was compiled with gc -march=%s", all);
+  return err_hint(e, "its levels are %s: gc -march=LIST compiles it for others", all);
 }
 
 bool device_parse(const char *name, DeviceChoice *c, Err *e) {
