@@ -113,11 +113,21 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks, const bool *sliced
   return true;
 }
 
+static void warn_if_none(const PassRun *r, const bool *sliced, int ranks) {
+  bool any = false;
+  for (uint32_t i = 0; i < r->m->globals.n; i++) any |= sliced[i];
+  if (!any)
+    diag(r->m->ctx, SEV_WARNING, (Loc){0},
+         "--shard=optimizer changes nothing: no optimizer has state that makes %d equal parts",
+         ranks);
+}
+
 bool pass_distribute(PassRun *r) {
   int64_t ranks = pass_arg_int(r, "ranks", 1);
   bool slices = strcmp(pass_arg_str(r, "shard", "none"), "optimizer") == 0;
   if (ranks <= 1) return true;
   const bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
+  if (sliced) warn_if_none(r, sliced, (int)ranks);
   for (uint32_t k = 0; k < r->m->entries.n; k++)
     if (!distribute_entry(r, r->m->entries.at[k], (int)ranks, sliced)) return false;
   if (sliced) slices_store(r->m, sliced, (int)ranks);

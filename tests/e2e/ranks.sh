@@ -202,6 +202,15 @@ says 2 '--data-parallel needs the number of processes' "$gc" net.g --data-parall
 says 2 'which is not given' "$gc" net.g --ranks=2 -o never
 says 2 "--ranks takes a number" "$gc" net.g --data-parallel=mpi --ranks=0 -o never
 says 2 'which is not given' "$gc" net.g --shard=optimizer -o never
+cat >stateless.g <<'END'
+entry train(x : f32[4, 3]) {
+  loss = mean(linear(x, 2) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+run 0 "$gc" stateless.g --data-parallel=mpi --ranks=2 --shard=optimizer --emit=ir -o stateless.ir
+holds out.txt '--shard=optimizer changes nothing: no optimizer has state that makes 2 equal parts'
 says 2 'optimizer' "$gc" net.g --data-parallel=mpi --ranks=2 --shard=params -o never
 says 2 'one stream' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
 says 2 'for executables' "$gc" net.g --data-parallel=mpi --ranks=2 --emit=lib -o libnever.so
