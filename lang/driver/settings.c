@@ -187,6 +187,8 @@ int settings_output(Compilation *r) {
   const char *train = option_value(o, OPT_TRAIN_ONNX, NULL);
   if (train && input_kind(o) != INPUT_ONNX)
     return usage_error("--train-onnx trains an ONNX model; a program has entries that train");
+  if (train && r->emit == EMIT_ONNX)
+    return usage_error("--train-onnx makes an entry that trains, which --emit=onnx does not write");
   const char *wrong = train ? onnx_train_wrong(r->c, train) : NULL;
   if (wrong) return usage_error("--train-onnx: %s", wrong);
   int bits;
