@@ -106,6 +106,11 @@ static bool no_globals(const WeightsView *v, const char *option, Err *e) {
   return err_hint(e, "info lists the parameters");
 }
 
+/* In a file of published names. */
+static const char *written_name(const GcGlobal *g) {
+  return g->origin && !g->quantized ? g->origin : g->t.name;
+}
+
 /* A name of `from` stands in a file as it is, and once. */
 static bool name_fits(const GcGlobal *g, const WeightsView *v, const char *option, Err *e) {
   for (const char *s = g->origin; *s; s++)
@@ -114,10 +119,10 @@ static bool name_fits(const GcGlobal *g, const WeightsView *v, const char *optio
                      "--%s: the published name of %s has a quote, a backslash or a "
                      "control character",
                      option, g->t.name);
-  for (const GcGlobal *h = gc_program.globals; h < g; h++)
-    if (h->origin && choose_saved(h, v) && strcmp(g->origin, h->origin) == 0)
-      return err_set(e, EXIT_USAGE, "--%s: %s and %s have one published name, %s", option,
-                     h->t.name, g->t.name, g->origin);
+  for (const GcGlobal *h = gc_program.globals; h < gc_program.globals + gc_program.nglobals; h++)
+    if (h != g && choose_saved(h, v) && strcmp(written_name(g), written_name(h)) == 0)
+      return err_set(e, EXIT_USAGE, "--%s: %s and %s would have one name in the file, %s", option,
+                     g->t.name, h->t.name, written_name(g));
   return true;
 }
 

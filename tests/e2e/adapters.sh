@@ -136,6 +136,9 @@ says 2 'without= has no value' tune --save 'x.safetensors,without=' --steps 1
 says 2 'names=published writes the names' tune --save 'x.safetensors,names=torch' --steps 1
 says 2 '--load: names=published is for --save' tune --load 'base.safetensors,names=published' --steps 1
 says 2 '--save: nothing that the file is to have has a published name' tune --save 'x.safetensors,names=published' --steps 1
+echo 'entry show() { param a : f32[3] = zeros() from "b"; param b : f32[3] = ones(); return y = a + b }' >twins.g
+run 0 "$gc" twins.g -o twins
+says 2 '--save: a and b would have one name in the file, b' ./twins show --save 'x.safetensors,names=published'
 says 2 '--checkpoint: a checkpoint has all weights' tune --checkpoint 'x.safetensors,scope=*.lora' --steps 1
 says 2 '--resume: a checkpoint has all weights' tune --resume 'half.ckpt,scope=*.lora' --steps 1
 says 1 '--load: no file has a tensor net.fc1.w' tune --load adapter.safetensors --load adapter.safetensors --steps 1
