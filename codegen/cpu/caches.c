@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any core's share of a third level is. */
+/* A larger share of a third level is not believed: few processors have one, and virtual machines
+   that show a host's are many. */
 enum { MOST_SHARE = 16 << 20 };
 
 Caches caches_of(const char *march) {

@@ -120,10 +120,12 @@ static bool misfit(const Column *c, const Array *a, Err *e) {
   dims_text(a->type, a->rank, a->dims, found, sizeof found);
   tensor_type_text(c->t, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: holds %s, but the input %s is %s", c->text, found, c->t->name, need);
-  return err_hint(
-      e, c->fixed
-             ? "give a file of that shape"
-             : "the elements of a row (all axes but the first) must be as many as the input's");
+  if (c->fixed) return err_hint(e, "give a file of that shape");
+  if (c->extents && a->rank == 1 && c->t->dims[0] != 1) /* no axis says how many rows there are */
+    return err_hint(e, "give an array of %d axes, rows first; of one row the first axis is 1",
+                    c->t->rank);
+  return err_hint(e,
+                  "the elements of a row (all axes but the first) must be as many as the input's");
 }
 
 /* sequence: an array of one axis may be taken in windows. */
