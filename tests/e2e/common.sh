@@ -127,7 +127,7 @@ outputs() { for name; do printf ' --%s OUT.%s.npy' "$name" "$name"; done; }
 
 exact() { # exact PROGRAM "n=3 t=5": the program PROGRAM-exact has these numbers, $level is how it is optimised
   lets=$2 text=$(cat "$1.g")
-  for l in $2; do text=$(echo "$text" | sed "s/\b${l%=*} <= [0-9]*/${l%=*}/g"); done
+  for l in $2; do text=$(echo "$text" | sed "s/\b${l%=*} <= [0-9A-Z]*/${l%=*}/g"); done
   { for l in $2; do echo "let $l"; done && echo "$text"; } >"$1-exact.g"
   run 0 "$gc" "$1-exact.g" $level --target=cpu -o "$1-exact"
 }
