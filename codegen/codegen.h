@@ -26,8 +26,8 @@ typedef struct CodegenOptions {
   bool no_cache;           /* of compiled kernels */
   bool tokens;             /* it reads tokenizers: libgctokens.a is linked */
   bool images;             /* the executable decodes images: libgcimages.a is linked */
-  bool mpi;                /* ranks talk by MPI: linked by the words of $MPICC, else mpicc */
-  int level;               /* 0..3, of gc */
+  int ranks; /* that talk by MPI, which is linked by the words of $MPICC, else mpicc; 0: no MPI */
+  int level; /* 0..3, of gc */
   bool save_temps, verbose, time;
   double cc_seconds;   /* set: time spent in the C compiler and linker */
   bool stats;          /* say what the kernels take of a device */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 14
+#define GCRT_ABI 15
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -280,6 +280,7 @@ typedef struct GcProgram {
   const GcDeviceCode *code;     /* that a GPU loads; NULL: kernels are the host's */
   const struct GcProgram *next; /* the same program for another target or level, planned for it;
                                    NULL: the last */
+  int ranks; /* processes that it was compiled for, by --data-parallel; 0: it has no ranks */
 } GcProgram;
 
 /* The first of the program's targets. Names, shapes and order of globals, hypers, entries and
@@ -310,7 +311,9 @@ struct GcComm {
   /* `outer` blocks of `bytes` of each rank: block o of rank r becomes block o * ranks + r of out.
    */
   void (*gather)(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes);
-  int (*max)(const GcComm *c, int value);  /* the largest of all ranks' */
+  int (*max)(const GcComm *c, int value); /* the largest of all ranks' */
+  /* Each of the n numbers becomes its sum over the ranks on this machine. */
+  void (*sum_local)(const GcComm *c, int *at, int n);
   void (*close)(const GcComm *c);          /* at the end of all of them */
   void (*stop)(const GcComm *c, int code); /* at the end of this one: no other goes on */
 };

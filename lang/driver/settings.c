@@ -372,7 +372,7 @@ int settings_options(Compilation *r) {
       .no_cache = option_given(o, OPT_NO_CACHE),
       .images = option_given(o, OPT_IMAGES),
       .tokens = option_given(o, OPT_TOKENS),
-      .mpi = option_given(o, OPT_DATA_PARALLEL),
+      .ranks = option_given(o, OPT_DATA_PARALLEL) ? ranks : 0,
       .save_temps = option_given(o, OPT_SAVE_TEMPS),
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),

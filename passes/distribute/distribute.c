@@ -122,6 +122,20 @@ static void warn_if_none(const PassRun *r, const bool *sliced, int ranks) {
          ranks);
 }
 
+/* A program whose entries are all whole runs them as often as there are ranks, to no use. */
+static void say_if_whole(const Module *m, int ranks) {
+  const Entry *first = m->entries.n ? m->entries.at[0] : NULL;
+  for (uint32_t k = 0; k < m->entries.n; k++)
+    if (m->entries.at[k]->ranks) return;
+  diag(m->ctx, SEV_WARNING, first ? first->loc : (Loc){0},
+       "no entry is split among the %d ranks: each of them runs every entry whole", ranks);
+  diag(
+      m->ctx, SEV_HINT, (Loc){0},
+      "leave out --data-parallel; an entry is split if it trains, or if its batch is a multiple of "
+      "%d and it returns no rows",
+      ranks);
+}
+
 bool pass_distribute(PassRun *r) {
   int64_t ranks = pass_arg_int(r, "ranks", 1);
   bool slices = strcmp(pass_arg_str(r, "shard", "none"), "optimizer") == 0;
@@ -130,6 +144,7 @@ bool pass_distribute(PassRun *r) {
   if (sliced) warn_if_none(r, sliced, (int)ranks);
   for (uint32_t k = 0; k < r->m->entries.n; k++)
     if (!distribute_entry(r, r->m->entries.at[k], (int)ranks, sliced)) return false;
+  say_if_whole(r->m, (int)ranks);
   if (sliced) slices_store(r->m, sliced, (int)ranks);
   return true;
 }

@@ -200,3 +200,24 @@ bool cpus_filled(int threads) {
   Cpus c = in_mask();
   return (threads == c.cores || threads == c.all) && group_cpus(&groups) >= threads;
 }
+
+int cores_share(const GcComm *c, int available) {
+  enum { PIECE = 256 };
+  CpuList l;
+  bool known = cpus_list(&l);
+  double cpus = 0;
+  int most = c->max(c, l.most); /* all ranks send as many pieces */
+  for (int from = 0; from < most; from += PIECE) {
+    int users[PIECE] = {0};
+    for (int i = 0; i < l.n; i++)
+      if (l.cpu[i] >= from && l.cpu[i] - from < PIECE) users[l.cpu[i] - from] = 1;
+    c->sum_local(c, users, PIECE);
+    for (int i = 0; i < l.n; i++)
+      if (l.cpu[i] >= from && l.cpu[i] - from < PIECE) cpus += 1.0 / users[l.cpu[i] - from];
+  }
+  double share = known ? cpus * l.cores / l.n : 1;
+  if (available < l.cores && share > (double)available / c->local)
+    share = (double)available / c->local;
+  cpus_free(&l);
+  return share > 1 ? (int)(share + 1e-6) : 1; /* a sum of thirds may be a little less */
+}

@@ -28,6 +28,11 @@ void cpus_free(CpuList *l);
 /* The thread stays on CPU i of the list. False: the system does not allow it. */
 bool cpus_pin(const CpuList *l, pthread_t thread, int i);
 
+/* Threads of this rank, at least 1. Each CPU is divided among the ranks of the machine whose
+   affinity masks have it; a quota below the cores, of which `available` are paid for, is all
+   ranks'. */
+int cores_share(const GcComm *c, int available);
+
 /* ---- by files, for tests ---- */
 
 typedef struct GroupFiles {

@@ -15,6 +15,7 @@
 enum { ENVIRONMENT = 3 }; /* exit code */
 
 static double timeout; /* seconds */
+static MPI_Comm local; /* the ranks on this machine */
 
 static void stop(const GcComm *c, int code) {
   fflush(stdout);
@@ -133,7 +134,16 @@ static int max(const GcComm *c, int value) {
   return most;
 }
 
-static void close_all(const GcComm *c) { MPI_Finalize(); }
+static void sum_local(const GcComm *c, int *at, int n) {
+  MPI_Request q;
+  check(c, MPI_Iallreduce(MPI_IN_PLACE, at, n, MPI_INT, MPI_SUM, local, &q));
+  wait_for(c, &q);
+}
+
+static void close_all(const GcComm *c) {
+  MPI_Comm_free(&local);
+  MPI_Finalize();
+}
 
 const GcComm *gcrt_comm_open(double seconds) {
   static GcComm c = {.sum = sum,
@@ -141,9 +151,9 @@ const GcComm *gcrt_comm_open(double seconds) {
                      .broadcast = broadcast,
                      .gather = gather,
                      .max = max,
+                     .sum_local = sum_local,
                      .close = close_all,
                      .stop = stop};
-  MPI_Comm here;
   int threads;
   timeout = seconds;
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS) return NULL;
@@ -151,8 +161,7 @@ const GcComm *gcrt_comm_open(double seconds) {
   MPI_Comm_rank(MPI_COMM_WORLD, &c.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &c.ranks);
   check(&c,
-        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c.rank, MPI_INFO_NULL, &here));
-  MPI_Comm_size(here, &c.local);
-  MPI_Comm_free(&here);
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c.rank, MPI_INFO_NULL, &local));
+  MPI_Comm_size(local, &c.local);
   return &c;
 }

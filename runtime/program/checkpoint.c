@@ -205,8 +205,7 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
          get_number(&ms->m[K_DONE], &p->done) && get_number(&ms->m[K_STEPS], &p->epoch_steps) &&
          get_number(&ms->m[K_BEST_STEP], &cmd->validation.best_step) &&
          get_number(&ms->m[K_WAITED], &cmd->validation.waited) &&
-         get_number(&ms->m[K_OWED], &owed) &&
-         (p->batch == 0 || p->batch < cmd->data.batches || cmd->data.n == 0);
+         get_number(&ms->m[K_OWED], &owed) && (p->batch <= cmd->data.batches || cmd->data.n == 0);
   cmd->validation.owed = owed != 0;
   cmd->validation.best = strtod(ms->m[K_BEST].value, NULL);
   for (int i = ms->sums; ok && i < ms->n; i++)

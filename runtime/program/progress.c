@@ -34,6 +34,16 @@ static int averages(Command *cmd, const Position *p, char *out, int size) {
   return at < size ? at : size - 1;
 }
 
+/* From the first one of the epoch on. */
+static uint64_t steps_left(const Position *p, uint64_t total) {
+  return total - (p->done - p->batch);
+}
+
+/* Those before this one may have had another number of steps. */
+static uint64_t epochs(const Position *p, uint64_t total) {
+  return p->epoch + (steps_left(p, total) + p->batches - 1) / p->batches;
+}
+
 /* The columns that it took. */
 static int line(Command *cmd, Progress *g, const Position *p, uint64_t total, FILE *f) {
   char avg[400] = "", left[32], speed[80] = "";
@@ -47,11 +57,10 @@ static int line(Command *cmd, Progress *g, const Position *p, uint64_t total, FI
     size_t at = strlen(speed);
     snprintf(speed + at, sizeof speed - at, "  reading %.0f %%", waited);
   }
-  uint64_t epochs = (total + p->batches - 1) / p->batches;
-  uint64_t rest = total - (p->done - p->batch); /* steps from the epoch's first one on */
+  uint64_t rest = steps_left(p, total);
   return fprintf(f, "epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "/%" PRIu64 "%s%s  %s left",
-                 p->epoch + 1, epochs, p->batch, rest < p->batches ? rest : p->batches, avg, speed,
-                 left);
+                 p->epoch + 1, epochs(p, total), p->batch, rest < p->batches ? rest : p->batches,
+                 avg, speed, left);
 }
 
 static int columns_of(int fd) {
@@ -115,8 +124,8 @@ void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total
   averages(cmd, p, avg, sizeof avg);
   double t = clock_now() - g->start;
   time_text(spent, t);
-  uint64_t epochs = (total + p->batches - 1) / p->batches;
-  printf("epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "%s", p->epoch + 1, epochs, p->done, avg);
+  printf("epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "%s", p->epoch + 1, epochs(p, total),
+         p->done, avg);
   if (cmd->data.n && t > 0)
     printf("  %.0f rows/s", (double)(p->done - g->begin) * (double)cmd->data.batch / t);
   printf("  %s\n", spent);

@@ -8,13 +8,6 @@
 
 enum { SECONDS = 600 }; /* that a rank waits for others, by default */
 
-static int ranks_of(const GcProgram *p) {
-  int ranks = 0;
-  for (int i = 0; i < p->nentries; i++)
-    if (p->entries[i].ranks > ranks) ranks = p->entries[i].ranks;
-  return ranks;
-}
-
 /* What the others do not: print and write. All ranks know the file of --save, by which
    validation_resume decides whether the best figure counts, and when a checkpoint is due, for which
    they give what they have of the state. */
@@ -41,18 +34,18 @@ void ranks_begin(Command *cmd) {
 }
 
 bool ranks_open(Command *cmd, Err *e) {
-  int ranks = ranks_of(&gc_program);
+  const int ranks = gc_program.ranks;
   const Options *o = &cmd->options;
   if (!&gcrt_comm_open) return true;
   double seconds = o->given[OPT_TIMEOUT] ? (double)o->count[OPT_TIMEOUT] : SECONDS;
   const GcComm *c = cmd->comm = gcrt_comm_open(seconds);
   if (!c) return err_set(e, EXIT_ENV, "MPI does not start");
   cmd->mute = false;
-  if (ranks && c->ranks != ranks) {
+  if (c->ranks != ranks) {
     cmd->together = true;
     cmd->mute = c->rank != 0;
-    err_set(e, EXIT_USAGE, "this program is for %d ranks, and %d run%s it", ranks, c->ranks,
-            c->ranks == 1 ? "s" : "");
+    err_set(e, EXIT_USAGE, "this program is for %d rank%s, and %d run%s it", ranks,
+            ranks == 1 ? "" : "s", c->ranks, c->ranks == 1 ? "s" : "");
     if (c->ranks == 1)
       return err_hint(e, "start it with mpirun -n %d, or compile it without --data-parallel",
                       ranks);
@@ -90,9 +83,8 @@ void ranks_signal(Command *cmd) {
 int command_signal(const Command *cmd) { return cmd->comm ? cmd->signal : signal_seen(); }
 
 int ranks_threads(const Command *cmd, int threads) {
-  int local = cmd->comm ? cmd->comm->local : 1;
-  if (cmd->options.given[OPT_THREADS]) return threads;
-  return threads > local ? threads / local : 1;
+  if (!cmd->comm || cmd->options.given[OPT_THREADS]) return threads;
+  return cores_share(cmd->comm, threads);
 }
 
 bool ranks_near(const Command *cmd) { return cmd->comm && cmd->comm->local > 1; }

@@ -127,18 +127,40 @@ static bool validates(const Command *cmd, const Position *p, uint64_t total, boo
 
 static uint64_t left_out(const Dataset *d) { return d->rows - dataset_rows(d, 0, d->batches); }
 
+/* The checkpoint stands before a last batch that this run leaves out, by --drop-last or since some
+   of its ranks would have no row: the epoch has ended. */
+static void skip_rest(Command *cmd, Position *p) {
+  cmd->validation.owed |=
+      validation_due(cmd, p->done, true) && !validation_due(cmd, p->done, false);
+  epoch_end(cmd, p);
+}
+
+static bool beyond(Command *cmd) {
+  return err_set(&cmd->err, EXIT_USAGE, "--epochs is beyond what can be counted");
+}
+
+/* The step that ends the last epoch. Epochs before the checkpoint may have had a step more or less
+   than those of this run. */
+static bool steps_of_epochs(Command *cmd, const Position *p, uint64_t *total) {
+  uint64_t epochs = cmd->options.given[OPT_EPOCHS] ? cmd->options.count[OPT_EPOCHS] : 1, left;
+  if (!checked_mul(p->batches, epochs, total)) return beyond(cmd);
+  if (epochs <= p->epoch) {
+    if (*total > p->done) *total = p->done;
+    return true;
+  }
+  left = p->batches * (epochs - p->epoch) - p->batch;
+  return checked_add(p->done, left, total) || beyond(cmd);
+}
+
 int train_run(Command *cmd) {
   Position p = {0};
   Progress g;
   if (cmd->options.given[OPT_RESUME] && !checkpoint_read(cmd, &p, &cmd->err)) return cmd->err.code;
   uint64_t total = cmd->options.given[OPT_STEPS] ? cmd->options.count[OPT_STEPS] : 1;
   p.batches = cmd->data.n ? cmd->data.batches : total;
-  if (cmd->data.n && !cmd->options.given[OPT_STEPS] &&
-      !checked_mul(cmd->data.batches,
-                   cmd->options.given[OPT_EPOCHS] ? cmd->options.count[OPT_EPOCHS] : 1, &total)) {
-    err_set(&cmd->err, EXIT_USAGE, "--epochs is beyond what can be counted");
-    return EXIT_USAGE;
-  }
+  if (cmd->data.n && p.batch >= p.batches) skip_rest(cmd, &p);
+  if (cmd->data.n && !cmd->options.given[OPT_STEPS] && !steps_of_epochs(cmd, &p, &total))
+    return cmd->err.code;
   if (cmd->data.n && left_out(&cmd->data) && total >= cmd->data.batches)
     note(cmd, "each epoch leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
          left_out(&cmd->data), cmd->data.rows, cmd->data.batch);

@@ -49,6 +49,7 @@ entry train(x : f32[n <= 8, 2]) {
   return loss
 }
 END
+echo 'entry predict() { return y = iota(3) }' >whole.g
 "$mkdata" npy f32 21,64 3 x.npy && "$mkdata" npy u8 21 4 label.npy || fail 'no data could be made'
 "$mkdata" npy f32 12,6,5 5 s.npy && "$mkdata" npy f32 12,3 6 t.npy || fail 'no data could be made'
 net='train --x x.npy --label label.npy'
@@ -79,6 +80,26 @@ run 0 ./loop-1 train --x s.npy --t t.npy --epochs 2 --save loop-1.safetensors
 run 0 ./net-1 test --x x.npy --label label.npy --load net-1.safetensors
 cp out.txt test-1.txt
 
+# Epochs may have had a step more before a checkpoint, or a step less; one that stands before a batch which is left out
+# has ended. --drop-last is like ranks that would have no row.
+some='--x x.npy[0:18] --label label.npy[0:18]'
+# shellcheck disable=SC2086
+run 0 ./net-1 train $some --checkpoint some.safetensors
+# shellcheck disable=SC2086
+run 0 ./net-1 train $some --drop-last --epochs 2 --resume some.safetensors --checkpoint less.safetensors
+holds out.txt 'epoch 2/2  step 5 '
+# shellcheck disable=SC2086
+run 0 ./net-1 train $some --epochs 3 --resume less.safetensors
+holds out.txt 'epoch 3/3  step 8 '
+# shellcheck disable=SC2086
+run 0 ./net-1 train $some --epochs 2 --resume less.safetensors
+holds out.txt '5 steps are done already, 5 were asked for'
+# shellcheck disable=SC2086
+run 0 ./net-1 train $some --steps 2 --checkpoint some-2.safetensors
+# shellcheck disable=SC2086
+run 0 ./net-1 train $some --drop-last --epochs 2 --resume some-2.safetensors
+holds out.txt 'epoch 2/2  step 4 '
+
 through() { # through MPICC MPIRUN
   export MPICC="$1"
   mpirun=$2
@@ -103,6 +124,8 @@ through() { # through MPICC MPIRUN
     awk '/^loss = / { printf "%.4g\n", $3 }' out.txt >many.txt
     same one.txt many.txt "$1, $n ranks: an entry that tests"
   done
+  run 0 "$gc" whole.g --data-parallel=mpi --ranks=4 -o whole
+  holds out.txt 'warning: no entry is split among the 4 ranks'
   run 0 "$gc" made.g --data-parallel=mpi --ranks=4 -o made-n
   rm -f made-n.safetensors
   run 0 $mpirun -n 4 ./made-n train --x m.npy --epochs 2 --no-shuffle --save made-n.safetensors
@@ -140,37 +163,75 @@ through() { # through MPICC MPIRUN
   run 0 ./net-1 predict --x x.npy --load net-1.safetensors --best one.npy
   same one.npy many.npy "$1: predictions"
 
+  # epochs of 18 rows have three batches in one process, and two in four ranks, of which the last would leave two without rows
+  some='train --x x.npy[0:18] --label label.npy[0:18]'
+  # shellcheck disable=SC2086
+  run 0 $mpirun -n 4 ./net-n $some --epochs 2 --resume some.safetensors
+  holds out.txt 'epoch 2/2  step 5 '
+
   # shellcheck disable=SC2086
   says 2 'this program is for 4 ranks, and 1 runs it' ./net-n $net
+  # also of a program of which nothing is split
+  says 2 'this program is for 4 ranks, and 2 run it' $mpirun -n 2 ./whole predict
+  run 0 $mpirun -n 4 ./whole predict
   says 1 'nothing.npy: cannot be read' $mpirun -n 4 ./net-n train --x nothing.npy --label label.npy
   # shellcheck disable=SC2086
   says 1 'loss is ' $mpirun -n 4 ./net-n $net --epochs 9 --lr 1e30 --save never.safetensors
   absent never.safetensors
 }
 
-# gone MPIRUN: a rank that is killed ends the others soon, and the last checkpoint is whole
-gone() {
-  rm -f kept.safetensors
-  # shellcheck disable=SC2086
-  $1 -n 4 ./net-n $net --epochs 1000000 --checkpoint kept.safetensors --timeout 2 --quiet >gone.txt 2>&1 &
+# Runs ./net-n in four ranks in the background, as $job; each leaves its process's id in pid.RANK
+ranked() { # ranked MPIRUN OPTIONS
+  rm -f pid.*
+  # shellcheck disable=SC2016,SC2086
+  $1 -n 4 sh -c 'echo $$ >pid.${OMPI_COMM_WORLD_RANK-$PMI_RANK}; exec ./net-n "$@"' - $net --seed 5 $2 --timeout 2 --quiet >gone.txt 2>&1 &
   job=$!
-  while [ ! -s kept.safetensors ]; do sleep 0.05; done
-  pkill -9 -n -f "net-n train --x x.npy --label label.npy --epochs 1000000"
-  for _ in $(seq 200); do kill -0 $job 2>/dev/null || break; sleep 0.05; done
-  checks=$((checks + 1))
-  if kill -0 $job 2>/dev/null; then
-    fail "ranks wait for one that is gone"
-    kill -9 $job
-  fi
-  wait $job && fail 'a killed rank is no failure'
-  # shellcheck disable=SC2086
-  run 0 $1 -n 4 ./net-n $net --steps 1 --resume kept.safetensors
+}
+
+# gone MPIRUN N: N times one of the ranks is killed at any moment of a run. The others end soon, the last checkpoint, if
+# there is one, is whole, and a run that goes on from it ends with the bits of the uninterrupted run.
+gone() {
+  steps='--steps 60 --checkpoint kept.safetensors:1 --save killed.safetensors'
+  rm -f kept.safetensors killed.safetensors
+  began=$(date +%s%N)
+  ranked "$1" "$steps"
+  wait $job || { fail 'a run that is to be killed does not run'; cat gone.txt; return; }
+  took=$(($(date +%s%N) - began))
+  mv killed.safetensors whole.safetensors
+  killed=0 try=0
+  while [ $killed -lt "$2" ] && [ $try -lt $((10 * $2)) ]; do
+    try=$((try + 1))
+    rm -f kept.safetensors killed.safetensors
+    # $took is that of a machine which is as busy as it was
+    at=$(awk -v seed="${GC_TEST_SEED:-0}" -v try=$try -v took="$took" 'BEGIN { srand(seed % 1000000 * 1000 + try); printf "%.4f %d", rand() * took / 1e9, rand() * 4 }')
+    ranked "$1" "$steps"
+    sleep "${at% *}"
+    [ -s "pid.${at#* }" ] && kill -9 "$(cat "pid.${at#* }")" 2>/dev/null || { wait $job; continue; }
+    for _ in $(seq 200); do kill -0 $job 2>/dev/null || break; sleep 0.05; done
+    checks=$((checks + 1))
+    if kill -0 $job 2>/dev/null; then
+      fail "ranks wait for one that is gone, second and rank $at"
+      kill -9 $job
+    fi
+    if wait $job; then
+      [ -s killed.safetensors ] || fail "a killed rank is no failure, second and rank $at"
+      continue
+    fi
+    killed=$((killed + 1))
+    resume=
+    [ ! -s kept.safetensors ] || resume='--resume kept.safetensors'
+    # shellcheck disable=SC2086
+    run 0 $1 -n 4 ./net-n $net --seed 5 $resume --steps 60 --save killed.safetensors
+    same whole.safetensors killed.safetensors "second and rank $at"
+  done
+  at_least $killed "$2" 'runs that were killed'
 }
 
 # One implementation of the two on each commit, both at the level full
 both='openmpi mpich'
 if [ "${GC_TEST_LEVEL-}" != full ]; then is_drawn ranks 2 && both=openmpi || both=mpich; fi
-tested=
+tested= kills=1
+[ "${GC_TEST_LEVEL-}" != full ] || kills=50 # with each
 for mpi in $both; do
   if ! command -v "mpicc.$mpi" >/dev/null || ! command -v "mpirun.$mpi" >/dev/null; then
     not_tested "data parallelism over $mpi: mpicc.$mpi or mpirun.$mpi is missing (sh docs/install.sh tests)"
@@ -178,7 +239,7 @@ for mpi in $both; do
   fi
   tested=1
   through "mpicc.$mpi" "mpirun.$mpi"
-  gone "mpirun.$mpi"
+  gone "mpirun.$mpi" $kills
 done
 [ -z "$tested" ] && [ -n "${GC_NO_SKIP-}" ] && exit 1
 

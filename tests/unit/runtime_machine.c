@@ -125,6 +125,40 @@ static void respects_the_mask(void **state) {
   assert_true(cores_available() >= 1 && cores_available() <= CPU_COUNT(&before));
 }
 
+/* Three other ranks on this machine, whose masks are `others`; the pieces come in order. */
+static int others[3], piece;
+static int max_of(const GcComm *c, int value) { return value; }
+static void add_others(const GcComm *c, int *at, int n) {
+  for (int r = 0; r < 3; r++)
+    if (others[r] >= piece * n && others[r] < (piece + 1) * n)
+      at[others[r] - piece * n]++;
+    else if (others[r] < 0)
+      for (int i = 0; i < n; i++) at[i]++; /* is bound to none */
+  piece++;
+}
+
+static int share(int a, int b, int c, int available) {
+  const GcComm comm = {.local = 4, .max = max_of, .sum_local = add_others};
+  others[0] = a, others[1] = b, others[2] = c, piece = 0;
+  return cores_share(&comm, available);
+}
+
+/* The cores of a rank that is bound are its own; others are shared. */
+static void shares_cores(void **state) {
+  CpuList l;
+  assert_true(cpus_list(&l));
+  int cores = l.cores, away = l.most - 1; /* a CPU that this process does not have */
+  assert_int_equal(share(away, away, away, cores), cores);
+  assert_int_equal(share(-1, -1, -1, cores), cores > 4 ? cores / 4 : 1);
+  assert_int_equal(share(-1, away, away, cores), cores > 2 ? cores / 2 : 1);
+  /* half of a CPU is another's, whose part of a core it is */
+  double left = cores - 0.5 * cores / l.n;
+  assert_int_equal(share(l.cpu[0], away, away, cores), left > 1 ? (int)left : 1);
+  /* a quota of one core is all ranks' */
+  assert_int_equal(share(away, away, away, 1), 1);
+  cpus_free(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(has_no_limits, clear),
@@ -134,6 +168,7 @@ int main(void) {
       cmocka_unit_test_setup(ignores_nonsense, clear),
       cmocka_unit_test_setup_teardown(counts_cores, clear, clear),
       cmocka_unit_test(respects_the_mask),
+      cmocka_unit_test(shares_cores),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
