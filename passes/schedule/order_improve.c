@@ -49,11 +49,16 @@ static bool better(Score a, Score b) { return a.peak != b.peak ? a.peak < b.peak
 
 /* ---------------------------------------------------------------- what is held ---- */
 
+/* Those in the window that are still to come, and one more for all behind it; the effort of a run
+   of the window, which is the same in each order. */
 static void count_readers(Improve *w, const int *node, int n, int to) {
+  w->effort -= n;
   for (int i = 0; i < n; i++) {
     const StepNode *s = w->step[node[i]];
-    for (int k = 0; s && k < s->nin; k++) w->left[s->in[k]] = w->last[s->in[k]] > to;
-    for (int k = 0; s && k < s->nout; k++) w->left[s->out[k]] = w->last[s->out[k]] > to;
+    if (!s) continue;
+    for (int k = 0; k < s->nin; k++) w->left[s->in[k]] = w->last[s->in[k]] > to;
+    for (int k = 0; k < s->nout; k++) w->left[s->out[k]] = w->last[s->out[k]] > to;
+    w->effort -= s->nin + s->nout;
   }
   for (int i = 0; i < n; i++)
     for (int k = 0; w->step[node[i]] && k < w->step[node[i]]->nin; k++)
@@ -72,15 +77,16 @@ static int64_t in_place(const Improve *w, const StepNode *s) {
   return saved;
 }
 
-/* Runs n nodes from a position on, where so much is held; with keep, writes down what is. */
-static Score simulate(Improve *w, const int *node, int n, int from, bool keep) {
+/* Runs n nodes from a position on, where so much is held, until that is not better than what it
+   should be better than (NULL: to the end, and what is held is written down). */
+static Score simulate(Improve *w, const int *node, int n, int from, const Score *than) {
   Score score = {0};
   int64_t live = w->live[from];
   count_readers(w, node, n, from + n - 1);
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i < n && (!than || better(score, *than)); i++) {
     const StepNode *s = w->step[node[i]];
     int64_t max = live, made = 0, dead = 0;
-    if (keep) w->live[from + i] = live;
+    if (!than) w->live[from + i] = live;
     if (s) {
       for (int k = 0; k < s->nin; k++)
         if (--w->left[s->in[k]] == 0) dead += w->p->storage[s->in[k]].size;
@@ -90,10 +96,8 @@ static Score simulate(Improve *w, const int *node, int n, int from, bool keep) {
       }
       max = live + made + s->extra - in_place(w, s);
       live += made - dead;
-      w->effort -= s->nin + s->nout;
     }
-    w->effort--;
-    if (keep) w->within[from + i] = max;
+    if (!than) w->within[from + i] = max;
     if (max > score.peak) score.peak = max;
     score.sum += max;
   }
@@ -178,7 +182,10 @@ static bool try_window(Improve *w, int from, int to, bool later, bool force) {
     int node = w->order[i];
     w->window[w->taken[node] ? go++ : stay++] = node;
   }
-  if (!force && !better(simulate(w, w->window, n, from, false), now(w, from, n))) return false;
+  if (!force) {
+    const Score before = now(w, from, n);
+    if (!better(simulate(w, w->window, n, from, &before), before)) return false;
+  }
   for (int i = 0; i < n; i++) {
     w->order[from + i] = w->window[i];
     w->pos[w->window[i]] = from + i;
@@ -188,7 +195,7 @@ static bool try_window(Improve *w, int from, int to, bool later, bool force) {
     for (int k = 0; s && k < s->nin; k++) find_last(w, s->in[k]);
     for (int k = 0; s && k < s->nout; k++) find_last(w, s->out[k]);
   }
-  (void)simulate(w, w->window, n, from, true);
+  (void)simulate(w, w->window, n, from, NULL);
   return true;
 }
 
@@ -330,7 +337,7 @@ static void set_order(Improve *w, const int *order) {
   for (int k = 0; k < w->g->n; k++) w->pos[order[k]] = k;
   for (int v = 0; v < w->p->nstorages; v++) find_last(w, v);
   w->effort -= w->g->n;
-  (void)simulate(w, w->order, w->g->n, 0, true);
+  (void)simulate(w, w->order, w->g->n, 0, NULL);
 }
 
 /* ---------------------------------------------------------------- the whole ---- */

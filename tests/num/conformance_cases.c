@@ -424,7 +424,7 @@ static void convolved(Case *c) {
   if (c->size == 0) groups = n = gin = gout = 1;
   bool depthwise = c->size >= 2 && below(c, 2);
   if (depthwise) gin = gout = 1, groups = 1 + below(c, large ? 40 : 6);
-  if (c->size == 1 && below(c, 8) == 0) n = 0;
+  if (c->size == 1 && (!c->minus || below(c, 8) == 0)) n = 0;
   WindowAxis h =
       random_window(&c->seed, large ? 19 + below(c, 9) : extents[below(c, 8)], 1 + below(c, 5));
   WindowAxis w = random_window(&c->seed,
