@@ -11,6 +11,7 @@
 #include "tests/cuda/mutants.h"
 #include "ir/support/hash.h"
 #include "tests/cuda/device.h"
+#include "tests/cuda/uses.h"
 #include "tests/num/random_program.h"
 #include "tests/num/source.h"
 #include "tests/ptx/test/nvrtc.h"
@@ -167,19 +168,6 @@ static int entry_of(const Subject *s, int k) {
   return -1;
 }
 
-static char *ptx_of(const Subject *s, const char *source, bool quiet) {
-  char arch[64];
-  snprintf(arch, sizeof arch, "--gpu-architecture=%s", s->arch);
-  const char *const options[] = {arch,
-                                 "--std=c++17",
-                                 "--fmad=false",
-                                 "--ftz=true",
-                                 "--prec-div=true",
-                                 "--prec-sqrt=true",
-                                 "--disable-warnings"};
-  return nvrtc_ptx(s->nvrtc, source, options, sizeof options / sizeof *options, quiet);
-}
-
 static void add_part(Alone *k, const char *from, size_t n) {
   if (from) k->part[k->parts++] = (Part){from, from + n};
 }
@@ -284,9 +272,9 @@ static void try_edit(Subject *s, Alone *k, const char *at, const struct Edit *e,
   if (asprintf(&source, "%.*s%s%s", (int)(at - k->source), k->source, e->to, at + strlen(e->from)) <
       0)
     abort();
-  if (!k->ptx) k->ptx = ptx_of(s, k->source, false);
+  if (!k->ptx) k->ptx = subject_ptx(s, k->source, false);
   if (!k->ptx) exit(2);
-  char *ptx = ptx_of(s, source, true);
+  char *ptx = subject_ptx(s, source, true);
   n->made++;
   if (!ptx) {
     n->broken++;
@@ -355,7 +343,7 @@ static bool prepare(Subject *s, const char *runtime, const char *file) {
   if (!passes_run(s->m, passes_pipeline(2), &po)) exit(2);
   s->p = cuda_program(s->m, s->t, &s->o, s->a);
   s->image = (CudaImage){.arch = s->arch, .ptx = true};
-  s->image.bytes = (unsigned char *)ptx_of(s, cuda_source(s->p, NULL), false);
+  s->image.bytes = (unsigned char *)subject_ptx(s, cuda_source(s->p, NULL), false);
   s->image.size = s->image.bytes ? strlen((const char *)s->image.bytes) + 1 : 0;
   return s->image.bytes;
 }
@@ -394,6 +382,7 @@ int main(int argc, char **argv) {
   const int least = all ? LEAST : LEAST_SM90A;
   if (kernels.caught + kernels.missed < least)
     printf("fewer than %d edits of kernels are too few to say anything\n", least), bad++;
+  cache_trim(cuda_cache());
   device_free(s.whole);
   ctx_free(s.c);
   return bad != 0;

@@ -32,6 +32,8 @@ typedef struct Subject {
 
 /* Does the entry do anything else than before the edit, in order or backwards? */
 bool subject_differs(const Subject *s, Compiled *c, int entry);
+/* mutants_ptx.c: PTX of the source, to free; NULL where it does not compile */
+char *subject_ptx(const Subject *s, const char *source, bool quiet);
 /* mutants_plan.c; false after printing a plan with an overlap that plan-verify takes */
 bool overlap_plans(Subject *s, Count *n);
 /* Leaves steps out, one at a time; returns how often the finding was that nobody wrote what is read

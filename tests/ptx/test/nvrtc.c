@@ -1,12 +1,14 @@
 /* Finds NVRTC in GC_NVRTC, the loader's path, CUDA toolkits under /usr/local, or a PyPI wheel.
  * Its builtins library is opened first, by path, since NVRTC itself looks on the loader's path
  * only. */
+#define _GNU_SOURCE
 #include "nvrtc.h"
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct Nvrtc {
   void *lib;
@@ -95,6 +97,18 @@ Nvrtc *nvrtc_open(void) {
       "NOT TESTED: kernels for a GPU: no NVRTC here; set GC_NVRTC to the folder of libnvrtc.so\n");
   free(n);
   return NULL;
+}
+
+const char *nvrtc_identity(const Nvrtc *n) {
+  static char text[1200];
+  void *symbol;
+  Dl_info library = {0};
+  struct stat st = {0};
+  memcpy(&symbol, &n->compile, sizeof symbol);
+  if (dladdr(symbol, &library) && stat(library.dli_fname, &st) == 0)
+    snprintf(text, sizeof text, "%.1000s %lld %lld.%09ld", library.dli_fname, (long long)st.st_size,
+             (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+  return text;
 }
 
 char *nvrtc_ptx(Nvrtc *n, const char *source, const char *const *options, int count, int quiet) {
