@@ -150,8 +150,7 @@ bool codegen_exe(CodegenPart *part, int n, CodegenOptions *o, const char *out, i
 /* The same as a shared library, with its faces beside it: libNAME.so, NAME.h, NAME.pc and
    NAMEConfig.cmake. */
 bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
-/* A library with its Python module: DIR/libNAME.so and `out`, which is DIR/NAME.py; both or
-   neither. */
+/* A library with its Python module: DIR/libNAME.so and `out`, which is DIR/NAME.py. */
 bool codegen_python(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
 /* A wheel of the two: `out`, which is DIR/NAME-VERSION-py3-none-PLATFORM.whl. */
 bool codegen_wheel(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);

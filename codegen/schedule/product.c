@@ -82,8 +82,9 @@ static void choose_packing(const VectorMachine *machine, ProductSchedule *p) {
   p->partial = p->epilogue && p->k > DEPTH;
 }
 
-/* Tiles of packed rows of A that fill the second cache, but for the rows that tiles have less than
-   the tallest; one at least. */
+/* Tiles of packed rows of A that fill the second cache; one at least. As a rule tiles have six of
+   the A_STRIDE rows that they have room for: 43 / 32 is 8 / 6, rounded so that 256 deep rows fit 1
+   MiB. */
 static int64_t packed_tiles(const VectorMachine *machine, int64_t depth, int size) {
   int64_t bytes = machine->cache.l2 / 32 * 43, tiles = bytes / (depth * A_STRIDE * size);
   return tiles > 1 ? tiles : 1;
