@@ -193,6 +193,9 @@ int settings_output(Compilation *r) {
   if (wrong) return usage_error("--train-onnx: %s", wrong);
   int bits;
   const char *weights = settings_weights(r->c, o, &bits);
+  if (train && bits)
+    return usage_error("--train-onnx makes an entry that trains, which --weights=q%d leaves out",
+                       bits);
   if (weights && input_kind(o) == INPUT_ONNX)
     return usage_error("--weights does not go with an ONNX model, which has its own");
   bool program = settings_makes_program(r->emit), file = program || r->emit == EMIT_ONNX;
@@ -327,6 +330,9 @@ static int settings_ranks(Compilation *r, int *ranks) {
     return usage_error("--data-parallel has one stream: all ranks communicate in one order");
   if (parallel && is_library(settings_emit(o)))
     return usage_error("--data-parallel is for executables, which mpirun starts");
+  if (parallel && option_given(o, OPT_TOKENS))
+    return usage_error(
+        "--data-parallel trains, and --tokens is for texts: compile a program for each");
   if (parallel && option_given(o, OPT_TARGET) && strcmp(o->value[OPT_TARGET], host) != 0)
     return usage_error("--data-parallel=mpi is for the target %s, not %s", host,
                        o->value[OPT_TARGET]);

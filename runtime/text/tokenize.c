@@ -164,6 +164,19 @@ static bool check_together(const Argument *at, Err *e) {
   return true;
 }
 
+static uint64_t learned_tokens(const Tokenize *z) {
+  uint64_t n = 0;
+  for (uint64_t i = 0; i < z->learned.ids.n; i++) n += z->learned.mark[i];
+  return n;
+}
+
+/* A training on such files would have a loss of zero. */
+static bool nothing_learned(const Records *r, Err *e) {
+  err_set(e, EXIT_WRONG, "tokenize: there is no token of an answer in %" PRIu64 " records", r->n);
+  return err_hint(e, r->cut ? "--length cuts the answers away: raise it"
+                            : "an answer is the text of \"completion\", or of the role assistant");
+}
+
 static bool tokenize(Tokenize *z, char **files, int n, Err *e) {
   const Argument *at = z->at;
   Records *r = &z->records;
@@ -176,6 +189,7 @@ static bool tokenize(Tokenize *z, char **files, int n, Err *e) {
     if (!(at[MASK].given ? encode_records(r, files[i], &z->learned, e)
                          : encode_file(r->tokenizer, files[i], !at[PLAIN].given, ids, e)))
       return false;
+  if (at[MASK].given && !learned_tokens(z)) return nothing_learned(r, e);
   Elem type = tokenizer_size(r->tokenizer) <= 1 << 16 ? ELEM_U16 : ELEM_U32;
   /* both are whole before one of them appears */
   return write_array(&z->tokens, ids->at, type, ids->n, e) &&
@@ -185,12 +199,11 @@ static bool tokenize(Tokenize *z, char **files, int n, Err *e) {
 
 static void tell(const Tokenize *z) {
   const Records *r = &z->records;
-  uint64_t learned = 0;
   fprintf(stderr, "%" PRIu64 " tokens of %" PRIu32 " are in %s\n", z->learned.ids.n,
           tokenizer_size(r->tokenizer), z->at[OUTPUT].text);
   if (!z->at[MASK].given) return;
-  for (uint64_t i = 0; i < z->learned.ids.n; i++) learned += z->learned.mark[i];
-  fprintf(stderr, "records: %" PRIu64 "; tokens of answers: %" PRIu64 "\n", r->n, learned);
+  fprintf(stderr, "records: %" PRIu64 "; tokens of answers: %" PRIu64 "\n", r->n,
+          learned_tokens(z));
   if (r->cut)
     fprintf(stderr, "note: records of more than %" PRIu64 " tokens, which were cut: %" PRIu64 "\n",
             r->length, r->cut);

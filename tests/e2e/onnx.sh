@@ -129,6 +129,7 @@ says 1 'the model has no output logits; it has probabilities' "$gc" cnn.onnx -D 
 says 2 "'hinge' is none of the losses xent, cross_entropy, mse, bce, huber" "$gc" cnn.onnx -D batch=5 --train-onnx=hinge --check
 says 2 "'' is no optimizer, as in xent,sgd(lr, momentum = 0.9)" "$gc" cnn.onnx -D batch=5 --train-onnx=xent, --check
 says 2 '--train-onnx makes an entry that trains, which --emit=onnx does not write' "$gc" cnn.onnx -D batch=5 --train-onnx=xent --emit=onnx -o trained.onnx
+says 2 '--train-onnx makes an entry that trains, which --weights=q8 leaves out' "$gc" cnn.onnx -D batch=5 --train-onnx=xent --weights=q8 -o trained.out
 says 2 '--train-onnx trains an ONNX model; a program has entries that train' "$gc" twenty.g --train-onnx=xent --check
 
 # ---- the same with the model as a def: its weights are in the program; -D gives the let that a dimension is ----

@@ -261,6 +261,7 @@ says 3 "'./no-mpicc -show' does not say how MPI is linked" env MPICC=./no-mpicc 
 says 1 'the batch of 4 of the entry train cannot be split among 3 ranks' "$gc" loop.g --data-parallel=mpi --ranks=3 -o never
 says 2 '--data-parallel needs the number of processes' "$gc" net.g --data-parallel=mpi -o never
 says 2 'which is not given' "$gc" net.g --ranks=2 -o never
+says 2 '--tokens is for texts: compile a program for each' "$gc" net.g --data-parallel=mpi --ranks=2 --tokens -o never
 says 2 "--ranks takes a number" "$gc" net.g --data-parallel=mpi --ranks=0 -o never
 says 2 'which is not given' "$gc" net.g --shard=optimizer -o never
 cat >stateless.g <<'END'
