@@ -154,12 +154,16 @@ bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
   *axis = -1;
   int64_t bound;
   Val v = elab_eval_one(e, x->binary.right);
-  if (!val_to_int(e, v, 1, "the bound of an extent", x->binary.right->loc, &bound)) return true;
-  if (bound > INT32_MAX) {
+  Binding *b = env_find(e, e->frame->env, name);
+  bool fits = val_to_int(e, v, 1, "the bound of an extent", x->binary.right->loc, &bound);
+  if (fits && bound > INT32_MAX) {
     elab_fail(e, x->binary.right->loc, "the bound of an extent is at most 2147483647");
+    fits = false;
+  }
+  if (!fits) { /* other axes of that extent have no error of their own */
+    if (!b) env_bind(e, name, error_value, -1, x->binary.left->loc);
     return true;
   }
-  Binding *b = env_find(e, e->frame->env, name);
   if (b) {
     elab_error(e, x->binary.left->loc, "'%s' is bound already", name);
     elab_note(e, b->loc, "here");

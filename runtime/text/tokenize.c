@@ -172,7 +172,7 @@ static uint64_t learned_tokens(const Tokenize *z) {
 
 /* A training on such files would have a loss of zero. */
 static bool nothing_learned(const Records *r, Err *e) {
-  err_set(e, EXIT_WRONG, "tokenize: there is no token of an answer in %" PRIu64 " records", r->n);
+  err_set(e, EXIT_WRONG, "tokenize: no record has a token of an answer");
   return err_hint(e, r->cut ? "--length cuts the answers away: raise it"
                             : "an answer is the text of \"completion\", or of the role assistant");
 }

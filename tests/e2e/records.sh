@@ -66,7 +66,7 @@ run 0 ./net look --tokens 'two.npy~13' --next 'two.npy+1~13' --learned 'two_mask
 holds out.txt 'n = '
 # ---- what is refused ----
 printf '{"prompt": "one two three four", "completion": "b"}\n' >long.jsonl
-says 1 'there is no token of an answer in 1 records' ./net tokenize long.jsonl --tokenizer smollm.json -o none.npy --mask none_mask.npy --length 2
+says 1 'tokenize: no record has a token of an answer' ./net tokenize long.jsonl --tokenizer smollm.json -o none.npy --mask none_mask.npy --length 2
 holds out.txt 'hint: --length cuts the answers away: raise it'
 absent none.npy none_mask.npy
 refuse() { # refuse TEXT LINE...
