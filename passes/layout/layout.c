@@ -181,13 +181,15 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     if (value_type(e, op->operands[0])->numel != 1) constrain_plain(l, base + op->results[0]);
     constrain_plain(l, base + op->operands[0]);
     return;
-  case OP_SUM: /* of all, as a norm is made of: its loop finds whole panels' rows in their order */
-    if (op->attr[AT_AXES].ints->n != value_type(e, op->operands[0])->rank ||
-        !whole_panels(l, value_type(e, op->operands[0])))
+  case OP_SUM: { /* of all, as a norm is made of: its loop finds rows of panels in order */
+    const Ints *axes = op->attr[AT_AXES].ints;
+    const Type *t = value_type(e, op->operands[0]);
+    if ((axes ? axes->n : 0) != t->rank || !whole_panels(l, t))
       constrain_plain(l, base + op->operands[0]);
     if (op_accumulator(op) >= 0) constrain_plain(l, base + op->operands[op_accumulator(op)]);
     constrain_plain(l, base + op->results[0]);
     return;
+  }
   case OP_CONVERT: /* panels are of one dtype */
     if (panels_of(l, value_type(e, op->operands[0])) == panels_of(l, value_type(e, op->results[0])))
       break;
