@@ -2,10 +2,11 @@
    launches, with respect to queries and with respect to keys and values, so that nothing is added
    up across blocks. Halves go through tensor cores (TensorAttention of text/tensor_attention.h; on
    sm_90a attention_sm90a.c), unless --exact forbids it or heads are too long; all else through
-   FlashAttention of text/attention.h, and so do lengths that a run decides. The blocks of causal
-   attention that have most to do come first, so that multiprocessors end together (Graham, 1969);
-   in bands of heads, so that what they read stays in L2. Contract: the CPU's bits, except on tensor
-   cores, where the shape alone gives the order of sums.
+   FlashAttention of text/attention.h, and so do lengths that a run decides. Few queries of many
+   keys have launches of their own (attention_split.c). The blocks of causal attention that have
+   most to do come first, so that multiprocessors end together (Graham, 1969); in bands of heads, so
+   that what they read stays in L2. Contract: the CPU's bits, except on tensor cores, where the
+   shape alone gives the order of sums.
  */
 #include "codegen/gpu/attention.h"
 #include "codegen/program/extent.h"
@@ -203,10 +204,16 @@ const char *cuda_attention_result(Gen *g, const Attention *a, int k, const char 
   return arena_printf(g->a, "out%d%s", a->result[k], head_offset(g, t, &a->result_at[k], head));
 }
 
+const char *cuda_attention_operand(Gen *g, const Attention *a, int i, const char *head) {
+  const StridedView *at[] = {&a->q_at, &a->k_at, &a->v_at};
+  const int arg[] = {a->q, a->k, a->v};
+  return of_head(g, a, a->grad + i, arg[i], at[i], head);
+}
+
 static const char *operands(Gen *g, const Attention *a, const char *q_head, const char *kv_head) {
-  const char *qkv = arena_printf(g->a, "%s, %s, %s", of_head(g, a, a->grad, a->q, &a->q_at, q_head),
-                                 of_head(g, a, a->grad + 1, a->k, &a->k_at, kv_head),
-                                 of_head(g, a, a->grad + 2, a->v, &a->v_at, kv_head));
+  const char *qkv = arena_printf(g->a, "%s, %s, %s", cuda_attention_operand(g, a, 0, q_head),
+                                 cuda_attention_operand(g, a, 1, kv_head),
+                                 cuda_attention_operand(g, a, 2, kv_head));
   if (!a->grad) return qkv;
   return arena_printf(g->a, "%s, %s, %s, %s", qkv, of_head(g, a, 0, a->dy, &a->dy_at, q_head),
                       cuda_of_queries(g, a, arena_printf(g->a, "in%d", a->lse), q_head),
@@ -217,7 +224,7 @@ void cuda_leave_behind(Gen *g, Text *x, const Attention *a, int operand, const c
   const Type *t = value_type(a->gr->e, a->op->operands[operand]);
   if (dims_bounded(t, 0, t->rank - 2))
     text_line(x, "if (h >= %s) return;", prefix_axes_text(g, a->gr->e, t, t->rank - 2));
-  if (type_extent(t, t->rank - 2))
+  if (row && type_extent(t, t->rank - 2))
     text_line(x, "if (%s >= %s) return;", row, rows_text(g, a, operand));
 }
 
@@ -257,6 +264,7 @@ void cuda_attention(Gen *g, const Group *gr) {
   Attention a = attention_of(g->a, gr);
   cuda_counts(g, gr->root, a.t, "queries");
   cuda_counts(g, gr->root, a.s, "keys");
+  if (cuda_attention_split(g, &a)) return;
   const Type *q = value_type(gr->e, a.op->operands[a.grad]),
              *kt = value_type(gr->e, a.op->operands[a.grad + 1]);
   bool shorter = type_extent(q, q->rank - 2) || type_extent(kt, kt->rank - 2);

@@ -88,6 +88,7 @@ uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_order_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_index_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_filter_scratch(const CudaTarget *t, const Group *gr);
+uint64_t cuda_attention_scratch(const CudaTarget *t, const Group *gr);
 
 void cuda_map(Gen *g, const Group *gr);
 void cuda_rows(Gen *g, const Group *gr);

@@ -21,6 +21,7 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
   if (g->form == FORM_ROWS) bytes = cuda_rows_scratch(cuda_target(t), g);
   if (g->form == FORM_WINDOW && g->root->kind == OP_CONV_FILTER_GRAD)
     bytes = cuda_filter_scratch(cuda_target(t), g);
+  if (g->form == FORM_ATTENTION) bytes = cuda_attention_scratch(cuda_target(t), g);
   if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_ORDER)
     bytes = cuda_order_scratch(cuda_target(t), g);
   if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_INDEX)

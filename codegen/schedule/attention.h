@@ -70,6 +70,20 @@ GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const 
                                               bool tensor);
 extern const ScheduleKind grid_attention_kind;
 
+/* Of few queries, as in decoding: blocks of threads share the keys, and two launches more put
+   together what they have. */
+typedef struct SplitAttentionSchedule {
+  int64_t heads, group, t, s, d, e; /* heads: of keys */
+  int keys, copy;                   /* of a block of threads; elements of one load */
+  int threads;                      /* of a block */
+  int64_t blocks, scratch;          /* bytes */
+} SplitAttentionSchedule;
+
+/* False: a block of threads goes over all keys. */
+bool split_attention_schedule(const GridMachine *machine, const AttentionShape *s,
+                              SplitAttentionSchedule *out);
+extern const ScheduleKind split_attention_kind;
+
 /* By warpgroups: one copies, each of the others multiplies 64 rows by those of a step. */
 enum { WGMMA_STEP = 64 };
 typedef struct WgmmaAttentionSchedule {

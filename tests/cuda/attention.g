@@ -19,6 +19,12 @@ entry half(q : f32[1, 40, 8]) {
   y = attention(h, h, h, causal = true)
   return y = f32(y), dq = f32(grad(sum(f32(y)), h))
 }
+# few queries of many keys
+entry few(q : f32[1, 1, 1, 20], k : f32[1, 1, 1100, 20], v : f32[1, 1, 1100, 33]) { return y = attention(q, k, v) }
+entry grouped(q : f32[1, 2, 2, 258], k : f32[1, 1, 140, 258], m : f32[2, 140]) {
+  h = bf16(k)
+  return y = attention(q, k, k, mask = m > 0), z = f32(attention(bf16(q[:, :, :1]), h, h))
+}
 entry norms(x : f32[7, 100], w : f32[7, 100]) {
   y = layer_norm(x)
   z = rms_norm(x)

@@ -32,6 +32,8 @@ entry train(id : u8[1, t <= 150], label : u8[1, t]) {
   minimize loss with sgd(0.1)
   return loss
 }
+# one query of each sequence: on a GPU its keys are split over thread blocks
+entry decode(q : f32[n <= 3, 2, 1, 256], k : f32[n, 1, t <= 150, 256]) { return y = attention(q, k, k) }
 END
 
 # ---- along the axis: softmax, norms, sums, order, columns and depth of products, the first and the last element ----
@@ -158,7 +160,7 @@ for level in $levels; do
   run 0 "$gc" one.g $level $target -o one
   run 0 "$gc" rows.g $level $target -o rows
   for t in $large; do
-    exact one "t=$t"
+    exact one "t=$t n=2"
     "$mkdata" npy u8 "1,$t" 1 raw.npy && "$mkdata" npy u8 "1,$t" 2 label.npy || fail 'no data could be made'
     compare one prefill "--id raw.npy$(outputs logits next cache m i)" logits.npy next.npy cache.npy m.npy i.npy
     [ -n "$fake" ] || { # elements without the axis of 1 are one row, as a text is
@@ -167,6 +169,8 @@ for level in $levels; do
       same bare.logits.npy exact.logits.npy "one prefill at $lets, of one axis"
     }
     compare one train "--id raw.npy --label label.npy --epochs 3 --save OUT.safetensors" safetensors
+    "$mkdata" npy f32 2,2,1,256 3 q.npy && "$mkdata" npy f32 "2,1,$t,256" 4 k.npy || fail 'no data could be made'
+    compare one decode "--q q.npy --k k.npy$(outputs y)" y.npy
     exact rows "n=$t"
     "$mkdata" npy f32 "3,$t" 1 x.npy && "$mkdata" npy f32 "3,$t" 2 y.npy && "$mkdata" npy f32 "2,5,$t" 3 m.npy ||
       fail 'no data could be made'

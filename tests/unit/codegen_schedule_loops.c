@@ -311,6 +311,25 @@ static void decides_attention_on_tensor_cores(void **state) {
   assert_int_equal(grid_attention_schedule(&grid, &s, true).copy_d, 2);
 }
 
+static void decides_attention_of_few_queries(void **state) {
+  (void)state;
+  SplitAttentionSchedule a;
+  AttentionShape s = attention(DT_F32, 4096, 64, false);
+  assert_false(split_attention_schedule(&grid, &s, &a)); /* many queries */
+  s.t = 1;
+  assert_true(split_attention_schedule(&grid, &s, &a));
+  assert_int_equal(a.blocks, 4 * 64); /* heads of keys, blocks of 64 keys */
+  assert_int_equal(a.scratch, 12 * 64 * (64 + 4) * 4);
+  s.in = DT_BF16;
+  assert_true(split_attention_schedule(&grid, &s, &a) && a.copy == 8);
+  s.t = 6; /* scratch of more than a quarter of keys and values */
+  assert_false(split_attention_schedule(&grid, &s, &a));
+  s.t = 1, s.s = 256;
+  assert_false(split_attention_schedule(&grid, &s, &a)); /* few steps */
+  s = attention(DT_F32, 4096, 64, true), s.t = 1;
+  assert_false(split_attention_schedule(&grid, &s, &a)); /* gradients */
+}
+
 static void decides_attention_by_warpgroups(void **state) {
   (void)state;
   WgmmaAttentionSchedule w;
@@ -434,6 +453,7 @@ int main(void) {
       cmocka_unit_test(covers_every_shape),
       cmocka_unit_test(decides_attention),
       cmocka_unit_test(decides_attention_on_tensor_cores),
+      cmocka_unit_test(decides_attention_of_few_queries),
       cmocka_unit_test(decides_attention_by_warpgroups),
       cmocka_unit_test(attention_covers_every_shape),
       cmocka_unit_test(threads_share_attention),

@@ -15,6 +15,7 @@ enum {
   SOFT_CLOCKS = 150, /* of the chain from a score to its weight */
   WGMMA_STEPS = 2,   /* times that a warpgroup waits for its products in a step, each with */
   WGMMA_CHAIN = 100, /* clocks: those of a k-tile of products, calibrated */
+  ADD_CHAIN = 4,     /* clocks of a dependent fma */
   LOADED = 3,        /* instructions of a multiplication whose operands are in shared memory */
   ROW_REGISTERS = 128 /* of a thread off tensor cores: a row's query and sums */
 };
@@ -136,7 +137,9 @@ void count_attention(Counting *n, const void *schedule) {
     count_tensor_attention(n, s, grad);
     return;
   }
-  double fma = c->least_flops / 2 / WARP / c->blocks * (grad ? AGAIN : 1);
+  /* rows of queries that fill a block are computed, too */
+  const double filled = (double)(ceil_div(s->t, s->rows) * s->rows) / (double)s->t;
+  double fma = filled * c->least_flops / 2 / WARP / c->blocks * (grad ? AGAIN : 1);
   if (counting_is_f64(n))
     c->fma64 = fma;
   else
@@ -150,4 +153,66 @@ void count_attention(Counting *n, const void *schedule) {
   c->l2_bytes = c->blocks * (double)(s->s * (s->d + s->e)) * 4 + c->least_bytes;
   c->registers = ROW_REGISTERS;
   c->shared += (int)((s->rows + 2 * s->step) * (s->d + s->e) * 4);
+}
+
+/* Of few queries: a launch for scores, one for weights, one for results. */
+void count_split_attention(Counting *n, const void *schedule) {
+  enum {
+    KEY_LINE =
+        16, /* bytes of a load of keys; and instructions for what comes of each of its words */
+    LOAD_KEYS = 3, /* instructions of an element on its way to shared memory */
+    ROW = 60,      /* of a warp, for a row's maximum or sum: a tree, addresses, exp of a factor */
+    PARTIAL = 6,   /* of a step that is added up: two loads and three operations */
+    UNROLLED = 16  /* loads of a thread under way at once */
+  };
+  const SplitAttentionSchedule *s = schedule;
+  GpuCounts *c = &n->c;
+  const double warps = c->threads / (double)WARP, rows = (double)(s->group * s->t);
+  const double keys = s->keys, d = (double)s->d, e = (double)s->e,
+               steps = (double)s->blocks / (double)s->heads;
+  const double size = dtype_size(value_type(n->gr->e, n->gr->root->operands[0])->dtype);
+  const double number = counting_is_f64(n) ? 8 : 4, of_head = (double)s->heads * rows;
+  const double handed = of_head * steps * number; /* bytes of a number that launches hand on */
+  const double read_keys = (double)(s->heads * s->s) * d * size,
+               read_values = (double)(s->heads * s->s) * e * size;
+  c->least_flops *= counting_is_part(n, "combine") ? 0 : 0.5;
+  if (counting_is_part(n, "combine")) {
+    c->least_bytes = c->bytes = c->l2_bytes = handed * (e + 2) + of_head * e * size;
+    c->issue = warps * (START + 2 * QUOTIENT + steps * PARTIAL);
+    c->fma = warps * steps * 3;
+    c->accesses = c->lines = warps * steps * 3;
+    c->l2_waits = ceil(steps / UNROLLED);
+    c->chain = steps * 8;
+    c->parts = warps;
+    return;
+  }
+  const bool weights = counting_is_part(n, "weights");
+  const double width = weights ? e : d, fma = rows * keys * width / WARP;
+  c->least_bytes = weights ? read_values : read_keys;
+  c->bytes = c->l2_bytes = c->least_bytes + handed * (weights ? keys + e + 3 : keys + 1);
+  if (counting_is_f64(n))
+    c->fma64 = fma;
+  else
+    c->fma = fma;
+  if (weights) {
+    const double loads = keys * ceil(e / WARP); /* of warps, for all rows that have the lane */
+    const double groups = warps * WARP / (e <= 32 ? 32 : e <= 64 || c->threads <= 64 ? 64 : 128);
+    const double again = rows < groups ? rows : groups;
+    c->issue = fma + again * loads * (1 + ADDRESS) + fma + rows * (ROW + 2 * (FUNCTION + ADDRESS)) +
+               warps * START;
+    c->accesses = c->wavefronts = again * loads + fma + rows * 12;
+    c->lines = again * loads + rows * 4;
+    c->waits = 1 + ceil(keys / UNROLLED) * ceil(e / 128);
+    c->l2_waits = 1 + ceil(steps / WARP / 2);
+  } else {
+    const double elements = keys * d / WARP, loads = elements * size / KEY_LINE;
+    c->issue =
+        fma + fma / 4 + elements * LOAD_KEYS + loads * ADDRESS + rows * (ROW + 8) + warps * START;
+    c->accesses = loads + elements + fma / 4 + elements;
+    c->wavefronts = loads + 2 * elements + fma / 4 + elements;
+    c->lines = keys * d * size / LINE;
+    c->waits = ceil(d / 64);
+    c->chain = d * ADD_CHAIN;
+    c->shared = (int)((keys * 65 + rows * (64 + keys)) * number);
+  }
 }

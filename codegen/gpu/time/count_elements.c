@@ -92,12 +92,15 @@ void count_move(Counting *n) {
   double written = 0;
   for (int i = 0; i < n->gr->nout; i++)
     written += (double)value_type(n->gr->e, n->gr->out[i])->numel;
+  if (counting_moves_part(n))
+    written = (double)value_type(n->gr->e, n->gr->root->operands[1])->numel;
   Streams s = counting_arguments(n, 1);
   for (uint32_t i = 0; i < s.n; i++)
     if (s.at[i].numel > written) s.at[i].numel = written;
   double of_thread = written / (n->c.blocks * n->c.threads);
   int width = of_thread > 1 ? (int)ceil(of_thread) : 1;
   count_elements(n, &s, written, width, 2 * QUOTIENT);
+  if (counting_moves_part(n)) n->c.l2_bytes = n->c.least_bytes;
 }
 
 /* ---- rows ---- */

@@ -43,6 +43,8 @@ typedef VEC(Stream) Streams;
 
 bool counting_is_part(const Counting *n, const char *suffix);
 bool counting_is_f64(const Counting *n);
+/* A part is written into a tensor that stays where it is. */
+bool counting_moves_part(const Counting *n);
 /* Instructions of the element-wise members, for one element of the domain: members of a lower shape
    are evaluated once a row. */
 double counting_price(const Counting *n, const Type *shape);
@@ -65,5 +67,5 @@ void count_window(Counting *n);
 /* By the kind of the schedule, which is the argument. */
 typedef void CountFn(Counting *n, const void *schedule);
 CountFn count_map, count_rows, count_columns, count_sort, count_scatter, count_cumsum;
-CountFn count_product, count_conv, count_filter, count_attention;
+CountFn count_product, count_conv, count_filter, count_attention, count_split_attention;
 #endif

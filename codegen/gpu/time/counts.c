@@ -28,6 +28,11 @@ bool counting_is_f64(const Counting *n) {
   return false;
 }
 
+bool counting_moves_part(const Counting *n) {
+  return n->gr->root && n->gr->root->kind == OP_DYNAMIC_UPDATE &&
+         plan_moves(n->gr->e, n->gr->root) == MOVES_PART;
+}
+
 static double op_price(const Op *op) {
   if (op_is_norm(op) || op_is_norm_grad(op)) return NORM;
   if (op_info[op->kind].cls != CLASS_ELEMENT) return 0;
@@ -85,6 +90,8 @@ static void count_least(Counting *n) {
     if (f->rights[i] & 2) written += (double)f->bytes[i];
   }
   if (n->gr->root && n->gr->root->kind == OP_GATHER && read > 2 * written) read = written;
+  if (counting_moves_part(n))
+    read = written = (double)value_type(n->gr->e, n->gr->root->operands[1])->bytes;
   n->c.least_bytes = read + written;
   n->c.least_flops = (double)f->kernel->flops;
   n->c.peak = counting_is_f64(n) ? PEAK_FMA64 : PEAK_FMA;
@@ -112,6 +119,7 @@ static const struct {
     {&grid_conv_kind, count_conv},
     {&grid_filter_kind, count_filter},
     {&grid_attention_kind, count_attention},
+    {&split_attention_kind, count_split_attention},
     {&grid_sort_kind, count_sort},
     {&grid_scatter_kind, count_scatter},
     {&grid_cumsum_kind, count_cumsum},

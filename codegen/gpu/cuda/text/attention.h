@@ -17,7 +17,7 @@ template <int Q, int K, int V, int Y, int DQ, int DK, int DV, int64_t Q_HEAD, in
   static const int q = Q, k = K, v = V, y = Y, dq = DQ, dk = DK, dv = DV;
   static const int64_t q_head = Q_HEAD, y_head = Y_HEAD;
 };
-/* section FlashAttention attention_exp attention_log attention_store */
+/* section attention_exp attention_log attention_store */
 INL f32 attention_exp(f32 x) { return f32_exp(x); }
 INL f64 attention_exp(f64 x) { return f64_exp(x); }
 INL f32 attention_log(f32 x) { return f32_log(x); }
@@ -25,7 +25,16 @@ INL f64 attention_log(f64 x) { return f64_log(x); }
 template <typename T> INL void attention_store(Identity<T>, T *to, T x) { *to = x; }
 INL void attention_store(FromF16, uint16_t *to, f32 x) { *to = f16_store(x); }
 INL void attention_store(FromBf16, uint16_t *to, f32 x) { *to = bf16_store(x); }
-
+/* section attention_combine attention_tree */
+template <typename T> INL T attention_combine(T a, T b, bool max) { return max ? (b > a || b != b ? b : a) : a + b; }
+/* The tree over a row's B numbers, of which a thread has those at lane and lane + 32. */
+template <int B, typename T> INL T attention_tree(T a, T b, bool max) {
+  if (B > 32) a = attention_combine(a, b, max);
+#pragma unroll
+  for (int h = B > 32 ? 16 : B / 2; h; h /= 2) a = attention_combine(a, warp_down(a, h), max);
+  return warp_first(a);
+}
+/* section FlashAttention */
 template <typename T, typename A, int TQ, int SK, int KEY_DIM, int VALUE_DIM, int B, bool CAUSAL,
           int COLUMNS, typename AT>
 struct FlashAttention {
@@ -62,14 +71,6 @@ struct FlashAttention {
 #pragma unroll
       for (int j = 0; j < TN; j++) to[row(i)][col(j)] = c[i][j];
   }
-  /* The tree over a row's B numbers, of which a thread has those at lane and lane + 32. */
-  INL_MEMBER T combine(T a, T b, bool max) { return max ? (b > a || b != b ? b : a) : a + b; }
-  INL_MEMBER T tree(T a, T b, bool max) {
-    if (B > 32) a = combine(a, b, max);
-#pragma unroll
-    for (int h = B > 32 ? 16 : B / 2; h; h /= 2) a = combine(a, warp_down(a, h), max);
-    return warp_first(a);
-  }
   /* Scores to weights; a warp does a row. */
   __device__ __forceinline__ void online_softmax(const AttentionParams<T> &params, int i0, int j0) {
     const int lane = (int)threadIdx.x % 32;
@@ -83,7 +84,7 @@ struct FlashAttention {
         const T score = s[r][c] * params.scale;
         x[l] = is_visible(params, i0 + r, j0 + c) ? score : none;
       }
-      const T tile_max = tree(x[0], x[1], true), old_max = row_max[r];
+      const T tile_max = attention_tree<B>(x[0], x[1], true), old_max = row_max[r];
       const T new_max = tile_max > old_max || tile_max != tile_max ? tile_max : old_max;
       const T shift = new_max == none ? (T)0 : new_max;
 #pragma unroll
@@ -93,7 +94,7 @@ struct FlashAttention {
         e[l] = attention_exp(x[l] - shift);
         s[r][c] = e[l];
       }
-      const T tile_sum = tree(e[0], e[1], false), rescale = attention_exp(old_max - shift);
+      const T tile_sum = attention_tree<B>(e[0], e[1], false), rescale = attention_exp(old_max - shift);
       warp_sync();
       if (lane == 0) {
         row_max[r] = new_max;

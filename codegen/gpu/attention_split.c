@@ -1,0 +1,77 @@
+/* Attention of few queries on the GPU, whose keys thread blocks share: SplitAttention of
+   text/split_attention.h in three launches, for the scores, the weights and the results. Contract:
+   the CPU's bits, in every dtype and whatever the split. */
+#include "codegen/gpu/attention.h"
+#include "codegen/program/extent.h"
+
+uint64_t cuda_attention_scratch(const CudaTarget *t, const Group *gr) {
+  Arena *arena = arena_new();
+  const Attention a = attention_of(arena, gr);
+  SplitAttentionSchedule s;
+  bool split = split_attention_schedule(&t->machine, &a.shape, &s);
+  arena_free(arena);
+  return split ? (uint64_t)s.scratch : 0;
+}
+
+/* Declares the template's instance, of the head of keys h. */
+static void declare_block(Gen *g, Text *x, const Attention *a, const SplitAttentionSchedule *s) {
+  cuda_attention_rows(x, a);
+  text_line(x,
+            "typedef SplitAttention<%s, %s, %lld, %lld, %lld, %lld, %lld, %lld, %d, %d, %d, Rows> "
+            "Block;",
+            a->T, cuda_converter(g, a->dt), (long long)s->heads, (long long)s->group,
+            (long long)s->t, (long long)s->s, (long long)s->d, (long long)s->e, s->keys, s->threads,
+            s->copy);
+}
+
+/* Declares the head and the block of keys of a thread block. */
+static void declare_step(Gen *g, Kernel *k, const Attention *a, const SplitAttentionSchedule *s) {
+  Text *x = &k->text;
+  const long long steps = s->blocks / s->heads;
+  kernel_schedule(k, &split_attention_kind, s, sizeof *s);
+  k->grid = s->blocks;
+  k->block = s->threads;
+  k->min_blocks = 1;
+  declare_block(g, x, a, s);
+  text_line(x, "const int h = (int)(blockIdx.x / %lldu), step = (int)(blockIdx.x %% %lldu);", steps,
+            steps);
+  cuda_leave_behind(g, x, a, 1, arena_printf(g->a, "step * %d", s->keys));
+  cuda_attention_params(g, x, a, "0");
+  text_line(x, "const Block block = {scratch, h};");
+}
+
+bool cuda_attention_split(Gen *g, const Attention *a) {
+  const Group *gr = a->gr;
+  SplitAttentionSchedule s;
+  if (!split_attention_schedule(&cuda_target(g->target)->machine, &a->shape, &s)) return false;
+  const char *first = arena_printf(g->a, "h * %lld", (long long)s.group);
+  const char *q = cuda_attention_operand(g, a, 0, first),
+             *key = cuda_attention_operand(g, a, 1, "h");
+  Kernel *k = cuda_kernel(g, gr);
+  k->flops = op_flops(gr->e, gr->op);
+  declare_step(g, k, a, &s);
+  text_line(&k->text, "__shared__ __align__(16) Block::ScoreTiles tiles;");
+  text_line(&k->text, "block.score(tiles, %s, %s, params, step, %s);", q, key,
+            cuda_masks(g, a, first));
+  k = cuda_kernel_next(g, gr, "weights");
+  declare_step(g, k, a, &s);
+  text_line(&k->text, "__shared__ __align__(16) Block::WeightTiles tiles;");
+  text_line(&k->text, "block.weigh(tiles, %s, params, step);",
+            cuda_attention_operand(g, a, 2, "h"));
+  k = cuda_kernel_next(g, gr, "combine");
+  kernel_schedule(k, &split_attention_kind, &s, sizeof s);
+  k->block = s.threads;
+  const long long rows = s.group * s.t, e = s.e;
+  cuda_threads(g, k, s.heads * rows * e, "u");
+  Text *x = &k->text;
+  declare_block(g, x, a, &s);
+  text_line(x, "const int h = (int)(u / %lld), r = (int)(u / %lld %% %lld), c = (int)(u %% %lld);",
+            rows * e, e, rows, e);
+  cuda_leave_behind(g, x, a, 1, NULL);
+  cuda_attention_params(g, x, a, "0");
+  text_line(x, "if (r %% %lld >= params.queries) return;", (long long)s.t);
+  text_line(x, "const Block block = {scratch, h};");
+  text_line(x, "block.combine(%s, %s, params, r, c);", cuda_attention_result(g, a, 0, first),
+            cuda_of_queries(g, a, arena_printf(g->a, "out%d", a->result[1]), first));
+  return true;
+}

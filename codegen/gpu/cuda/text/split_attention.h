@@ -1,0 +1,154 @@
+/* Attention of few queries on the ordinary units, as in decoding: blocks of threads share the keys of a head
+   (Flash-Decoding; Dao et al., 2023). Three launches: scores of B keys and their maxima; weights, by the maximum of all
+   keys up to there, and their product with B values; results, which add these products in the order of the keys.
+   Contract: the order of every sum is that of FlashAttention, and so of the CPU; what goes from launch to launch lies in
+   scratch.
+   HEADS of keys, each for GROUP heads of TQ queries of DIM numbers; SK keys, values of WIDE: fewer of both where a run
+   has fewer (AttentionParams). A row is a query of one of the heads. COPY: elements that one load of a key reads. */
+/* section SplitAttention */
+template <typename T, typename A, int HEADS, int GROUP, int TQ, int SK, int DIM, int WIDE, int B, int THREADS, int COPY,
+          typename AT>
+struct SplitAttention {
+  typedef typename A::Stored Stored;
+  enum {
+    ROWS = GROUP * TQ, STEPS = (SK + B - 1) / B, WARPS = THREADS / 32, DEPTH = 64,
+    KEY_GROUPS = THREADS / B,                            /* threads that have the same key */
+    LANES = WIDE <= 32 ? 32 : WIDE <= 64 || THREADS <= 64 ? 64 : 128, /* threads side by side along a value */
+    VALUE_GROUPS = THREADS / LANES,
+    NUMBERS = B > WIDE ? B : WIDE
+  };
+  struct ScoreTiles {
+    T keys[B][DEPTH + 1]; /* odd, so that threads of different keys read different banks */
+    T queries[ROWS][DEPTH], scores[ROWS][B];
+  };
+  struct WeightTiles {
+    T weights[ROWS][B];
+  };
+  /* of a row and a block of keys: its maximum; the running maximum with it, its sum of weights, and the factor of what
+     the blocks before it have */
+  enum Statistic { TOP, RUNNING_TOP, SUM, RESCALE, STATISTICS };
+  char *scratch;
+  int h; /* the head of keys */
+
+  /* Scores; then, over them, the product. */
+  __device__ __forceinline__ T *numbers(int r, int step) const {
+    return (T *)scratch + (((int64_t)h * ROWS + r) * STEPS + step) * NUMBERS;
+  }
+  __device__ __forceinline__ T *statistic(Statistic s, int r) const {
+    return (T *)scratch + (int64_t)HEADS * ROWS * STEPS * NUMBERS + (((int64_t)s * HEADS + h) * ROWS + r) * STEPS;
+  }
+
+  /* DEPTH elements from d0 on of the block's keys, and of the queries. */
+  INL_MEMBER void load(ScoreTiles &t, const Stored *q, const Stored *k, const AttentionParams<T> &params, int j0, int d0) {
+    enum { PIECES = DEPTH / COPY };
+#pragma unroll 8
+    for (int p = (int)threadIdx.x; p < B * PIECES; p += THREADS) {
+      const int row = p / PIECES, d = p % PIECES * COPY;
+      const bool in = j0 + row < params.keys && (DIM % DEPTH == 0 || d0 + d < DIM);
+      Vec<Stored, COPY> piece;
+      if (in) piece = *(const Vec<Stored, COPY> *)(k + ((int64_t)(j0 + row) * AT::k + d0 + d));
+#pragma unroll
+      for (int l = 0; l < COPY; l++) t.keys[row][d + l] = in ? A::get(piece.at[l]) : (T)0;
+    }
+    for (int p = (int)threadIdx.x; p < ROWS * DEPTH; p += THREADS) {
+      const int r = p / DEPTH, i = r % TQ, d = d0 + p % DEPTH;
+      const bool in = i < params.queries && (DIM % DEPTH == 0 || d < DIM);
+      t.queries[r][p % DEPTH] = in ? A::get(q[r / TQ * AT::q_head + (int64_t)i * AT::q + d]) : (T)0;
+    }
+  }
+
+  /* q: of the first head of the group; mask_of(g): the mask of its g-th. */
+  template <typename MaskOf>
+  __device__ __forceinline__ void score(ScoreTiles &t, const Stored *q, const Stored *k, const AttentionParams<T> &params,
+                                        int step, const MaskOf &mask_of) const {
+    enum { MINE = (ROWS + KEY_GROUPS - 1) / KEY_GROUPS };
+    const int key = (int)threadIdx.x % B, first = (int)threadIdx.x / B, lane = (int)threadIdx.x % 32, j = step * B + key;
+    const T none = -(T)__builtin_inff();
+    T acc[MINE];
+#pragma unroll
+    for (int o = 0; o < MINE; o++) acc[o] = 0;
+#pragma unroll 1
+    for (int d0 = 0; d0 < DIM; d0 += DEPTH) {
+      if (d0) block_sync();
+      load(t, q, k, params, step * B, d0);
+      block_sync();
+#pragma unroll 16
+      for (int d = 0; d < DEPTH; d++) {
+        if (DIM % DEPTH != 0 && d0 + d >= DIM) break;
+#pragma unroll
+        for (int o = 0; o < MINE; o++)
+          if (ROWS % KEY_GROUPS == 0 || first + o * KEY_GROUPS < ROWS)
+            acc[o] = gemm_fma(t.queries[first + o * KEY_GROUPS][d], t.keys[key][d], acc[o]);
+      }
+    }
+#pragma unroll
+    for (int o = 0; o < MINE; o++) {
+      const int r = first + o * KEY_GROUPS, i = r % TQ;
+      if (ROWS % KEY_GROUPS != 0 && r >= ROWS) break;
+      const uint8_t *mask = params.mask ? mask_of(r / TQ) : (const uint8_t *)0;
+      const T x = acc[o] * params.scale;
+      const bool visible = i < params.queries && j < params.keys &&
+                           (!mask || mask[(int64_t)i * params.query_stride + j * params.key_stride] != 0);
+      t.scores[r][key] = numbers(r, step)[key] = visible ? x : none;
+    }
+    block_sync();
+    for (int r = (int)threadIdx.x / 32; r < ROWS; r += WARPS) {
+      const T top = attention_tree<B>(t.scores[r][lane], B > 32 ? t.scores[r][lane + (B > 32 ? 32 : 0)] : none, true);
+      if (lane == 0) statistic(TOP, r)[step] = top;
+    }
+  }
+
+  __device__ __forceinline__ void weigh(WeightTiles &t, const Stored *v, const AttentionParams<T> &params, int step) const {
+    enum { MINE = (ROWS + VALUE_GROUPS - 1) / VALUE_GROUPS };
+    const int lane = (int)threadIdx.x % 32, first = (int)threadIdx.x / LANES, j0 = step * B;
+    const T none = -(T)__builtin_inff();
+    for (int r = (int)threadIdx.x / 32; r < ROWS; r += WARPS) {
+      T x[2] = {none, none}, e[2] = {0, 0}, before = none;
+#pragma unroll
+      for (int l = 0; l < B / 32; l++) x[l] = numbers(r, step)[lane + l * 32];
+      for (int s = lane; s < step; s += 32) before = attention_combine(before, statistic(TOP, r)[s], true);
+      before = attention_tree<32>(before, none, true);
+      const T top = attention_combine(before, statistic(TOP, r)[step], true), shift = top == none ? (T)0 : top;
+#pragma unroll
+      for (int l = 0; l < B / 32; l++) t.weights[r][lane + l * 32] = e[l] = attention_exp(x[l] - shift);
+      const T sum = attention_tree<B>(e[0], e[1], false), rescale = attention_exp(before - shift);
+      if (lane == 0) statistic(RUNNING_TOP, r)[step] = top, statistic(SUM, r)[step] = sum, statistic(RESCALE, r)[step] = rescale;
+    }
+    block_sync();
+    const int keys = params.keys - j0 < B ? params.keys - j0 : B;
+    for (int c = (int)threadIdx.x % LANES; c < WIDE; c += LANES) {
+      T acc[MINE];
+#pragma unroll
+      for (int o = 0; o < MINE; o++) acc[o] = 0;
+#pragma unroll 16
+      for (int j = 0; j < keys; j++) {
+        const T value = A::get(v[(int64_t)(j0 + j) * AT::v + c]);
+#pragma unroll
+        for (int o = 0; o < MINE; o++)
+          if (ROWS % VALUE_GROUPS == 0 || first + o * VALUE_GROUPS < ROWS)
+            acc[o] = gemm_fma(value, t.weights[first + o * VALUE_GROUPS][j], acc[o]);
+      }
+#pragma unroll
+      for (int o = 0; o < MINE; o++)
+        if (ROWS % VALUE_GROUPS == 0 || first + o * VALUE_GROUPS < ROWS)
+          numbers(first + o * VALUE_GROUPS, step)[c] = acc[o];
+    }
+  }
+
+  /* Column c of row r; out, lse: of the first head of the group. */
+  __device__ __forceinline__ void combine(Stored *out, T *lse, const AttentionParams<T> &params, int r, int c) const {
+    const T none = -(T)__builtin_inff(), *sums = statistic(SUM, r), *rescales = statistic(RESCALE, r);
+    const int steps = (params.keys + B - 1) / B;
+    T y = 0, sum = 0;
+#pragma unroll 16
+    for (int step = 0; step < steps; step++) {
+      const T rescale = rescales[step];
+      y = numbers(r, step)[c] + y * rescale;
+      sum = sum * rescale + sums[step];
+    }
+    attention_store(A(), out + (r / TQ * AT::y_head + (int64_t)(r % TQ) * AT::y + c), divide(y, sum == 0 ? (T)1 : sum));
+    if (c) return;
+    const T top = steps ? statistic(RUNNING_TOP, r)[steps - 1] : none;
+    lse[r] = (top == none ? (T)0 : top) + attention_log(sum);
+  }
+};
