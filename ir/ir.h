@@ -406,9 +406,9 @@ static inline Block *value_block(const Entry *e, ValueId v) {
 bool op_parse_kind(const char *mnemonic, OpKind *out);
 /* The scalar text of an element-wise op calls a function. */
 bool op_calls_function(OpKind k);
-/* The accumulator operand of a sum or conv_filter_grad, or -1. The op continues the sum in the
-   order of its parts, so a sum in two steps has the bits of the whole if the first ends where a
-   part ends. */
+/* The accumulator operand of a sum, conv_filter_grad or gather_grad, or -1. The op continues the
+   sum in the order of its parts, so a sum in two steps has the bits of the whole if the first ends
+   where a part ends. */
 int op_accumulator(const Op *op);
 /* Of a scan: how many carries it has, and how many iterations, at the bound of the extent. */
 static inline int scan_carries(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }

@@ -22,7 +22,8 @@ bool op_calls_function(OpKind k) { return op_info[k].expr && strstr(op_info[k].e
 
 int op_accumulator(const Op *op) {
   if (op->kind == OP_SUM) return op->noperands > 1 ? 1 : -1;
-  return op->kind == OP_CONV_FILTER_GRAD && op->noperands > 2 ? 2 : -1;
+  bool may = op->kind == OP_CONV_FILTER_GRAD || op->kind == OP_GATHER_GRAD;
+  return may && op->noperands > 2 ? 2 : -1;
 }
 
 const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const Attr *attr,

@@ -54,7 +54,8 @@ typedef enum PlanMoves {
   MOVES_ALL,
   MOVES_NOTHING, /* its bytes are the operand's: a reshape, rows that are read where they lie, a
                     store of what lies in the global's bytes */
-  MOVES_PART     /* the part of a dynamic_update; all else lies in its place */
+  MOVES_PART /* the part of a dynamic_update, rows of a gather_grad with an accumulator; all else
+                lies in its place */
 } PlanMoves;
 
 typedef struct Plan Plan;

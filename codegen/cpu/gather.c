@@ -1,8 +1,9 @@
 /* Prints ops whose addresses come from data: gather, gather_grad and one_hot as kernels of
    their own.
    Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds
-   nothing; gather_grad adds the rows of one id in their order, whatever the number of threads: each
-   thread owns rows of the table and looks through all ids, or owns whole tables of many. */
+   nothing; gather_grad adds the rows of one id in their order, behind its accumulator, whatever the
+   number of threads: each thread owns rows of the table and looks through all ids, or owns whole
+   tables of many. */
 #include "codegen/print/gather.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/program/extent.h"
@@ -129,13 +130,20 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
   const char *table = s.tables > 1 ? place_text(g, gr->e, s.ids, 0, batch, "u") : "u";
   bool apart = strcmp(table, "u") != 0; /* tables that do not lie side by side */
+  const char *start =
+      s.start_arg < 0 ? "0"
+                      : scalar_load(g->a, out->dtype, arena_printf(g->a, "in%d", s.start_arg), "i");
+  if (s.start_arg >= 0 && !half) /* where it does not begin in the accumulator's bytes */
+    text_open(x, "if ((const void *)in%d != (const void *)out0) {", s.start_arg);
   if (apart) {
     text_open(x, "for (long u = u0; u < u1; u++) {");
-    text_line(x, "for (long i = 0; i < %lld; i++) sum[%s * %lld + i] = 0;", width, table, width);
+    text_line(x, "for (long i = %s * %lld; i < (%s + 1) * %lld; i++) sum[i] = %s;", table, width,
+              table, width, start);
     text_close(x, "}");
   } else {
-    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", width, width);
+    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = %s;", width, width, start);
   }
+  if (s.start_arg >= 0 && !half) text_close(x, "}");
   const char *at = "id", *each = dims_text(g, gr->e, s.ids, batch, s.ids->rank);
   if (s.tables > 1)
     at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
@@ -165,6 +173,8 @@ static void print_gather_grad(Gen *g, const Group *gr) {
     text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", width, width,
               scalar_store(g->a, out->dtype, "sum[i]"));
   if (k->units > 1) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
+  if (k->units > 1 && s.start_arg >= 0 && s.start_arg != s.table_arg)
+    kernel_split_in(k, gr, s.start_arg, 1, 0, out->bytes);
   k->flops = (uint64_t)s.table->numel;
 }
 

@@ -1,9 +1,9 @@
 /* Ops whose addresses come from data: gather, gather_grad and one_hot as kernels of
    their own.
    Contract: an id out of range is reported and reads or adds nothing; gather_grad adds the rows of
-   one id in their order, as the CPU does. Of many ids it sorts the places first, stable, so that
-   those of one id follow each other; of few a warp owns a part of a row of the table and looks
-   through all of them, 32 at once. */
+   one id in their order, behind its accumulator, as the CPU does. Of many ids it sorts the places
+   first, stable, so that those of one id follow each other; of few a warp owns a part of a row of
+   the table and looks through all of them, 32 at once. */
 #include "codegen/print/gather.h"
 #include "codegen/gpu/sort.h"
 #include "codegen/program/extent.h"
@@ -100,6 +100,12 @@ static void gather(Gen *g, const Group *gr) {
   text_line(x, "*(%s *)(out0 + (%s)(i * %lld + j)) = x;", T, g->index, (long long)s.row);
 }
 
+/* What the sum of an element of the result begins with: 0, or that of the accumulator. */
+static const char *start_text(Gen *g, const Gather *s, const char *at) {
+  if (s->start_arg < 0) return "0";
+  return scalar_load(g->a, s->out->dtype, arena_printf(g->a, "in%d", s->start_arg), at);
+}
+
 static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
   const Type *out = s.out;
   int64_t depth = s.rows, row = s.row, many = s.tables, n = s.ids_each;
@@ -118,7 +124,11 @@ static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
     first = "first", own = "row", last = arena_printf(g->a, "first + %s", ids_each);
     reports = arena_printf(g->a, "u %% %lld == 0", (long long)(depth * parts));
   }
-  text_line(x, "%s sum = 0;", T);
+  const char *at = arena_printf(g->a, "own * %lld + j", (long long)row);
+  if (s.start_arg >= 0 && row % WARP)
+    text_line(x, "%s sum = j < %lld ? %s : 0;", T, (long long)row, start_text(g, &s, at));
+  else
+    text_line(x, "%s sum = %s;", T, start_text(g, &s, at));
   text_open(x, "for (%s i0 = %s; i0 < %s; i0 += %d) {", g->index, first, last, WARP);
   text_line(x, "const %s i = i0 + lane;", g->index);
   text_line(x, "int64_t id = -1;");
@@ -139,7 +149,7 @@ static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
   text_close(x, "}");
   text_close(x, "}");
   if (row % WARP) text_line(x, "if (j >= %lld) return;", (long long)row);
-  text_line(x, "out0[own * %lld + j] = %s;", (long long)row, scalar_store(g->a, out->dtype, "sum"));
+  text_line(x, "out0[%s] = %s;", at, scalar_store(g->a, out->dtype, "sum"));
 }
 
 static GridScatterSchedule schedule_of(const CudaTarget *t, const Gather *s) {
@@ -185,7 +195,11 @@ static void add_rows(Gen *g, const Group *gr, Kernel *k, const Gather *s, int wi
   text_line(x, "const int *starts = %s + own + table;", starts);
   text_line(x, "const int *order = %s + table * %lld;", order, n);
   text_line(x, "const int end = starts[1];");
-  text_line(x, "%s sum[%d] = {0};", T, width);
+  if (plan_moves(gr->e, gr->root) == MOVES_PART) text_line(x, "if (starts[0] == end) return;");
+  text_line(x, "%s sum[%d];", T, width);
+  for (int l = 0; l < width; l++)
+    text_line(x, "sum[%d] = %s;", l,
+              start_text(g, s, arena_printf(g->a, "own * %lld + j + %lld", row, l * part)));
   text_line(x, "#pragma unroll 4");
   text_open(x, "for (int i = starts[0]; i < end; i++) {");
   text_line(x, "const %s from = table * %lld + order[i];", I, n);

@@ -13,6 +13,8 @@ Gather gather_of(const Group *gr) {
   Gather s = {.out = value_type(gr->e, gr->out[0]), .tables = 1};
   s.table = operand(gr, 0, &s.table_arg);
   s.ids = operand(gr, 1, &s.ids_arg);
+  s.start_arg = -1;
+  if (op_accumulator(op) >= 0) (void)operand(gr, op_accumulator(op), &s.start_arg);
   int batch = (int)op->attr[AT_BATCH].i;
   for (int i = 0; i < batch; i++) s.tables *= s.ids->dim[i];
   s.ids_each = s.tables ? s.ids->numel / s.tables : 0;

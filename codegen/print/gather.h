@@ -7,6 +7,7 @@
 typedef struct Gather {
   const Type *table, *ids, *out; /* of gather_grad `table` is the gradient that is added up */
   int table_arg, ids_arg;        /* arguments of the kernel: one value may be both operands */
+  int start_arg;                 /* ... that sums of gather_grad start from; -1: zeros */
   int64_t tables;    /* that follow each other: one for each element of the batch axes */
   int64_t ids_each;  /* ids of a table */
   int64_t rows, row; /* rows of a table; elements of a row */

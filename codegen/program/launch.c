@@ -286,14 +286,15 @@ static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64
   Launch l = {.op = op, .kernel = kernel, .flops = runs * flops, .step = m->step};
   l.stream = p->stream ? p->stream[m->step] : 0;
   l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
-  bool part = op->kind == OP_DYNAMIC_UPDATE && plan_moves(m->e, op) == MOVES_PART;
+  const bool part = op_info[op->kind].cls == CLASS_INDEX && plan_moves(m->e, op) == MOVES_PART;
+  const bool scatters = op->kind == OP_GATHER_GRAD; /* rows; else a slice is replaced */
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
     const Access *access = &kernel->args[a].access;
     if (kernel->args[a].kind == ARG_SCRATCH || !(access->read || access->write)) continue;
     ValueId v = kernel->args[a].kind == ARG_VALUE ? kernel->args[a].value : NO_ID;
-    if (part && v == op->operands[0]) continue; /* stays where it is */
-    if (part && v == op->results[0]) v = op->operands[1];
+    if (part && v == op->operands[scatters ? 2 : 0]) continue; /* stays where it is */
+    if (part && v == op->results[0]) v = op->operands[scatters ? 0 : 1];
     l.bytes += runs * (v == NO_ID ? l.args[a].bytes : p->place[v].bytes);
   }
   vec_push(m->g->a, &m->out->at, l);

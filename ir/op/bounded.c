@@ -270,10 +270,11 @@ static const Type *rows_by_id(const ShapeIn *in, const Type *y, bool grad) {
     axis[i] = i >= to                          ? type_axis(moved, row + i - to)
               : i < (grad ? batch : ids->rank) ? type_axis(ids, i)
                                                : y->dim[i];
-  const Type *to_rows = grad ? in->wanted : NULL;
+  const Type *to_rows = !grad ? NULL : in->n > 2 ? in->type[2] : in->wanted;
   if (to_rows && to_rows->rank == y->rank && to_rows->dim[batch] == y->dim[batch])
     axis[batch] = type_axis(to_rows, batch);
-  return with_axes(in, y, axis);
+  y = with_axes(in, y, axis);
+  return grad && in->n > 2 ? shape_accumulator(in, y) : y;
 }
 
 static const Type *one_hots(const ShapeIn *in) {

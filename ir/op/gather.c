@@ -36,6 +36,7 @@ const Type *shape_gather(const ShapeIn *in) {
 }
 
 const Type *shape_gather_grad(const ShapeIn *in) {
+  if (in->n < 2 || in->n > 3) return shape_wrong(in, "takes 2 or 3 operands, not %d", in->n);
   const Type *dy = in->type[0], *ids = in->type[1];
   int64_t rows = in->attr[AT_ROWS].i, batch = in->attr[AT_BATCH].i;
   if (!ids_are_ints(in, ids)) return NULL;
@@ -52,7 +53,8 @@ const Type *shape_gather_grad(const ShapeIn *in) {
   for (int i = 0; i < batch; i++) dim[i] = ids->dim[i];
   dim[batch] = rows;
   for (int i = (int)batch + 1; i < rank; i++) dim[i] = dy->dim[ids->rank + i - batch - 1];
-  return shape_make(in, dy->dtype, rank, dim);
+  const Type *t = shape_make(in, dy->dtype, rank, dim);
+  return in->n > 2 && !in->type[2]->extent ? shape_accumulator(in, t) : t;
 }
 
 const Type *shape_one_hot(const ShapeIn *in) {
@@ -82,6 +84,7 @@ void grad_gather(GradCtx *g, const Op *op, ValueId dy) {
 }
 
 void grad_gather_grad(GradCtx *g, const Op *op, ValueId dz) {
+  if (op_accumulator(op) >= 0) grad_to(g, op, op_accumulator(op), dz);
   if (!grad_wants(g, op, 0)) return;
   Attr attr[MAX_ATTRS] = {[AT_BATCH].i = op->attr[AT_BATCH].i};
   grad_to(g, op, 0, build(g->b, OP_GATHER, (ValueId[2]){dz, op->operands[1]}, 2, attr, NULL));
@@ -115,6 +118,8 @@ void eval_gather_grad(EvalCtx *c, const Op *op) {
   Tensor *dx = eval_out(c, op);
   int64_t n = ids->type->numel, width = n ? dy->type->numel / n : 0;
   bool is_float = dtype_is_float(dx->type->dtype);
+  const Tensor *before = op_accumulator(op) >= 0 ? eval_in(c, op, op_accumulator(op)) : NULL;
+  for (int64_t i = 0; before && i < dx->type->numel; i++) dx->at[i] = before->at[i];
   for (int64_t i = 0; i < n; i++) {
     int64_t row = row_at(c, ids, i, op->attr[AT_BATCH].i, op->attr[AT_ROWS].i);
     if (row < 0) return;

@@ -256,6 +256,7 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   case CLASS_ELEMENT: return true;
   case CLASS_ROWS: return rows_operand(op, operand) && !value_at(e, x)->layout;
   case CLASS_INDEX:
+    if (op->kind == OP_GATHER_GRAD) return is_accumulator(op, operand) && !value_at(e, x)->layout;
     return op->kind == OP_DYNAMIC_UPDATE && operand == 0 &&
            !(value_at(e, x)->layout && value_at(e, x)->layout->nr);
   case CLASS_ORDER: return op->kind == OP_CUMSUM && !value_at(e, x)->layout;

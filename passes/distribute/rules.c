@@ -315,6 +315,6 @@ void placement_rule(const Distribution *d, const Op *op, const Placement *have, 
   default: break;
   }
   if (op->kind == OP_GATHER) gather(&r);
-  if (op->kind == OP_GATHER_GRAD) gather_grad(&r);
+  if (op->kind == OP_GATHER_GRAD && op_accumulator(op) < 0) gather_grad(&r);
   if (op->kind == OP_ONE_HOT && is(&r, 0, SHARDED)) all(&r, have[0], have[0]);
 }

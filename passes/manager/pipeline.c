@@ -190,7 +190,8 @@ const char *passes_pipeline(int level) {
   "layout,order,remat" EFFORT ",liveness,inplace,streams,share" EFFORT ",plan-verify"
 #define PLAN PLAN_WITH("")
 #define FUSED                                                                                      \
-  "guard,gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "shared-stacks,cheap-remat,fuse,"
+  "guard,gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT                                     \
+  "shared-stacks,cheap-remat,accumulate,fuse,"
   static const char *const by_level[] = {
       "gather-matmul,autodiff,dce," UNDER_A_LIMIT PLAN,
       "gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "shared-stacks," PLAN,

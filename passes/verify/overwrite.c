@@ -191,8 +191,9 @@ bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
   if (op->kind == OP_DYNAMIC_UPDATE) /* all of y is in its place, and nothing is read from there */
     return operand == 0 && !(x->layout && x->layout->nr);
   if (op->kind == OP_CUMSUM) return !x->layout; /* read where the sum is written, right before */
-  if (op->kind == OP_SUM || op->kind == OP_CONV_FILTER_GRAD) { /* only what it goes on from */
-    int last = op->kind == OP_SUM ? 1 : 2;
+  if (op->kind == OP_GATHER_GRAD && x->layout) return false;
+  if (op->kind == OP_SUM || op->kind == OP_CONV_FILTER_GRAD || op->kind == OP_GATHER_GRAD) {
+    int last = op->kind == OP_SUM ? 1 : 2; /* only what it goes on from */
     for (int k = 0; k < last; k++)
       if (op->operands[k] == op->operands[operand]) return false;
     return operand == last;

@@ -163,8 +163,9 @@ static void check_step(Check *c, const Op *op, int step) {
     return;
   }
   for (int i = 0; i < op->nresults; i++) check_overwrites(c, op, i);
-  if (op->kind == OP_DYNAMIC_UPDATE &&
-      verify_same_place(c, &c->p->place[op->operands[0]], &c->p->place[op->results[0]]))
+  int kept = op->kind == OP_DYNAMIC_UPDATE ? 0 : op->kind == OP_GATHER_GRAD ? 2 : op->noperands;
+  if (kept < op->noperands &&
+      verify_same_place(c, &c->p->place[op->operands[kept]], &c->p->place[op->results[0]]))
     c->moves[op->id] = MOVES_PART;
   check_scratch(c, op, step);
   for (int i = 0; i < op->nresults; i++) {

@@ -200,6 +200,8 @@ static const struct {
     {OP_ARGSORT, "bool[4]", NULL, "1", "0,1,0,1", "1,3,0,2"},
     {OP_ARGSORT, "f32[0]", NULL, NULL, "", ""},
     {OP_GATHER_GRAD, "f32[2,2] i32[2,2]", NULL, "1;3", "1,2,3,4;2,2,0,1", "0,0,3,3,4,0"},
+    {OP_GATHER_GRAD, "f32[3,2] i32[3] f32[4,2]", NULL, "0;4",
+     "1,2,3,4,5,6;2,0,2;10,20,30,40,50,60,70,80", "13,24,30,40,56,68,70,80"},
     {OP_GATHER_GRAD, "f32[3,2] i32[3]", NULL, "0;4", "1,2,3,4,5,6;2,0,2", "3,4,0,0,6,8,0,0"},
     {OP_GATHER_GRAD, "f32[1] i32[1]", NULL, "0;4", "1;4",
      "!id 4 at position 0 is not in a table of 4 rows"},

@@ -1,0 +1,38 @@
+# RUN: %gc --emit=ir --passes=fold,cse,dce,autodiff,fold,cse,dce,accumulate %s -o - | FileCheck-14 %s
+# RUN: %gc -O2 --emit=ir %s -o - | FileCheck-14 %s --check-prefix=PLAN
+# The gradient of a table that is also the matrix of a product: rows go into the product's gradient,
+# in place. CHECK lines follow the order of entries.
+let N = 50
+
+def table(C) {
+  param w : f32[N, C] = normal()
+  return w
+}
+
+entry tied(ids : i32[8], next : i32[8]) {
+  w = table(16) as w
+  loss = mean(xent(gather(w, ids) @ w', next))
+  minimize loss with sgd(0.1)
+  return loss
+}
+# CHECK-LABEL: entry tied
+# CHECK: [[G:%[^ ]+]] = matmul {{.*}} : f32[50,16]
+# CHECK: gather_grad %{{[^ ]+}}, %ids, [[G]] {rows = 50} : f32[50,16]
+# PLAN-LABEL: entry tied
+# PLAN: gather_grad {{.*}} : f32[50,16] {{.*}} in place of
+
+# More ids than rows: what is scattered would live on for longer.
+entry short(ids : i32[80], x : f32[50, 4], dy : f32[80, 4]) {
+  return y = scatter_add(x * 2, ids, dy)
+}
+# CHECK-LABEL: entry short
+# CHECK: gather_grad %dy, %ids {rows = 50}
+# CHECK: add
+
+# A half's sum is rounded once; a constant has no bytes to add to.
+entry halves(ids : i32[8], x : f16[50, 4], dy : f16[8, 4], dz : f32[8, 4]) {
+  return a = scatter_add(x * 2, ids, dy), b = scatter_add(zeros([50, 4]), ids, dz)
+}
+# CHECK-LABEL: entry halves
+# CHECK-NOT: gather_grad %{{[^ ]+}}, %ids, %
+# CHECK: return
