@@ -322,6 +322,7 @@ typedef struct Global {
   const Layout *layout; /* chosen by the pass layout for all entries; NULL row-major */
   double value;         /* a hyper's default; of a bool 0 or 1 */
   GlobalOrigin origin;
+  bool transient; /* a state that belongs to a run: not among the weights that are saved */
   const QuantizedGlobal *quantized; /* or NULL */
   const Type *whole; /* of a data-parallel program in which each rank has an equal run of its
                         elements, in row-major order, and `type` is that of a run; or NULL */

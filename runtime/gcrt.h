@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 15
+#define GCRT_ABI 16
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -96,6 +96,7 @@ typedef struct GcGlobal {
   GcGlobalKind kind;
   const char *origin;           /* its name in published weights; NULL: the path alone */
   bool transposed;              /* ... which have the matrix transposed */
+  bool transient;               /* a state of a run, not of the model: checkpoints alone have it */
   const GcQuantized *quantized; /* or NULL */
   int ranks; /* each of so many has an equal run of its elements in the storage; 0: all of them */
 } GcGlobal;

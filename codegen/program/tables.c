@@ -299,6 +299,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     text_add(x, ", %s", kind[g->kind]);
     if (g->origin.name) text_add(x, ", .origin = %s", text_quoted(p->g->a, g->origin.name));
     if (g->origin.transposed) text_add(x, ", .transposed = true");
+    if (g->transient) text_add(x, ", .transient = true");
     if (g->whole) text_add(x, ", .ranks = %lld", (long long)(g->whole->numel / g->type->numel));
     if (g->quantized) quantized_field(p, g->quantized);
     text_add(x, "},\n");

@@ -12,7 +12,7 @@
 let B = 2                                     # texts in a training step
 let T = 64                                    # tokens of each of them
 let P = T                                     # tokens of a text to read, at most
-let S = 2048                                  # tokens of a chat: what is read and what is written
+let S = max(P, min(2048, max_position_embeddings))  # tokens of a chat: what is read and what is written
 let vocab_size = 256
 let hidden_size = 64
 let intermediate_size = 192
@@ -40,10 +40,25 @@ let lora_dropout = 0.0
 let target_modules = ["q_proj", "v_proj"]     # layers that have adapters
 hyper lr = 3e-4
 
-def has_adapter(module) {
+def is_in(name, names) {
   found = false
-  for i in 0..len(target_modules) { found = found or target_modules[i] == module }
-  return found and r > 0
+  for i in 0..len(names) { found = found or names[i] == name }
+  return found
+}
+
+def has_adapter(module) { return r > 0 and is_in(module, target_modules) }
+
+# What a config.json or -D may have wrong, which would not show otherwise
+def check() {
+  layers = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"]
+  if r < 0 { error("r is the rank of adapters, or 0, not {r}") }
+  for i in 0..len(target_modules) {
+    module = target_modules[i]
+    if r > 0 and not is_in(module, layers) { error("target_modules: {module} is none of the layers q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, lm_head") }
+  }
+  if T > max_position_embeddings or P > max_position_embeddings or S > max_position_embeddings {
+    error("T = {T}, P = {P} or S = {S} is beyond the {max_position_embeddings} positions of the model: lower it, or raise max_position_embeddings by -D")
+  }
 }
 
 # module: its name in the block `at`, or at the top. merge: an adapter becomes part of w
@@ -98,8 +113,8 @@ def heads(x, n) { return transpose(reshape(x, [dim(x, 0), dim(x, 1), n, head_dim
 
 # the keys and values of a chat so far; k and v are those of the tokens from `at` on
 def remember(k, v, at) {
-  state keys : f32[1, num_key_value_heads, S, head_dim] = zeros()
-  state values : f32[1, num_key_value_heads, S, head_dim] = zeros()
+  transient state keys : f32[1, num_key_value_heads, S, head_dim] = zeros()
+  transient state values : f32[1, num_key_value_heads, S, head_dim] = zeros()
   keys := dynamic_update(keys, k, at, axis = 2)
   values := dynamic_update(values, v, at, axis = 2)
   return keys, values
@@ -128,6 +143,7 @@ def mlp(x : [b, t, c], name, merge = false) {
 }
 
 def llama(tokens, at : tensor = none, merge = false) {
+  check()
   param embeddings : f32[vocab_size, hidden_size] = normal(std = 0.02) from "model.embed_tokens.weight"
   x = gather(embeddings, tokens)
   for l in 0..num_hidden_layers {

@@ -200,6 +200,7 @@ static void print_global(Printer *p, const Global *g) {
     fputs(" of ", p->f);
     print_type(p, g->whole, NULL);
   }
+  if (g->transient) fputs(" transient", p->f);
   if (g->origin.name) {
     fputs(" from ", p->f);
     names_print_string(p->f, g->origin.name);

@@ -402,6 +402,7 @@ static bool global(Reader *r, GlobalKind kind) {
     return false;
   }
   if (kind != GLOBAL_HYPER && flag(r, "of") && !whole_type(r, &g)) return false;
+  g.transient = kind == GLOBAL_STATE && flag(r, "transient");
   if (kind != GLOBAL_HYPER && flag(r, "from")) {
     if (!read_string(r, &g.origin.name)) return false;
     g.origin.transposed = flag(r, "transposed");

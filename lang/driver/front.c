@@ -150,6 +150,11 @@ static Module *module_from_program(Front *f, int *code) {
   const char *wrong = NULL;
   ElabOptions eo = {.defines = defines, .n = n, .wrong = &wrong};
   Module *m = elaborate(f->c, prog, &eo);
+  if (!m && !lets)
+    diag(f->c, SEV_NOTE, (Loc){0},
+         "lines of %s are those of the program that gc makes of it: "
+         "--emit=g prints it",
+         f->o->input);
   f->elaborate_seconds = clock_seconds() - start;
   if (!m) *code = wrong ? EXIT_USAGE : EXIT_PROGRAM;
   for (uint32_t i = 0; !m && wrong && i < f->o->defines.n; i++)

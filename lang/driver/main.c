@@ -120,7 +120,7 @@ static int make_targets(Compilation *r) {
   return code;
 }
 
-/* What is said of passes is said of what was named. */
+/* What is said of passes is said of the targets that were named, once of all levels of one. */
 static void be_silent(PassOptions *o) {
   o->remarks = 0;
   o->curve = NULL;
@@ -137,7 +137,7 @@ static int plan_others(Compilation *r) {
     if (p == r->main) continue;
     p->m = front_module(&r->front, &code);
     const PassOptions said = r->passes;
-    if (p->implied) be_silent(&r->passes);
+    if (p->implied || p->backend == r->main->backend) be_silent(&r->passes);
     if (p->m) code = passes_for(r, p->m, p->target, true);
     r->passes = said;
   }

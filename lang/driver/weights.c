@@ -81,6 +81,7 @@ static bool is_whole(const json_t *header, uint64_t bytes) {
 
 /* The name of a tensor that is read for the global; NULL: the file has none. */
 static const char *name_of(const Global *g, const json_t *header, bool published) {
+  if (g->transient) return NULL;
   if (published && g->origin.name && json_object_get(header, g->origin.name)) return g->origin.name;
   return json_object_get(header, g->path) ? g->path : NULL;
 }

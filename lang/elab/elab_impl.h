@@ -5,6 +5,7 @@
 #include "lang/elab/call.h"
 #include "lang/elab/elab.h"
 #include "lang/elab/entry.h"
+#include "runtime/base/paths.h"
 
 typedef struct Reported { /* an error or warning: one message at one location */
   const char *fmt;
@@ -124,8 +125,6 @@ bool loop_bound(Elab *e, const Expr *x, int64_t min, const char *what, int64_t *
 /* ---- tree.c: trees of params and states ---- */
 /* Floats may mix here, since a param may have another dtype in the end. */
 bool is_lenient(const Elab *e);
-/* The path is `at` or below it; every path is at or below "". */
-bool path_is_below(const char *path, const char *at);
 /* The tree of all params or states at and below a path; error_value where there is none. */
 Val tree_of_globals(Elab *e, GlobalKind kind, const char *below, Loc loc);
 /* The current value of `state NAME = like …`. */

@@ -10,22 +10,6 @@
 
 #include <stdlib.h>
 
-/* A name in `at` that is * stands for one name or more; the runtime has the same rule. */
-bool path_is_below(const char *path, const char *at) {
-  size_t n = strcspn(at, ".");
-  bool any = n == 1 && *at == '*';
-  while (*at) {
-    size_t k = strcspn(path, ".");
-    if (!any && (k != n || memcmp(path, at, n) != 0)) return false;
-    if (!at[n]) return true;
-    if (!path[k]) return false;
-    if (path_is_below(path + k + 1, at + n + 1)) return true;
-    if (!any) return false;
-    path += k + 1;
-  }
-  return true;
-}
-
 /* ---- making trees ---- */
 
 typedef struct Leaf {

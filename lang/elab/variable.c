@@ -328,6 +328,9 @@ static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const
   else if (origin->name != g->origin.name || origin->transposed != g->origin.transposed)
     elab_error(e, loc, "%s is from %s here, but from %s before", g->path, origin_text(e, *origin),
                origin_text(e, g->origin));
+  else if (s->variable.transient != g->transient)
+    elab_error(e, loc, "%s is %s here, but %s before", g->path,
+               g->transient ? "not transient" : "transient", g->transient ? "is" : "is not");
   else if (init != info->init)
     elab_error(e, loc, "%s starts with %s here, but with %s before", g->path, init, info->init);
   else
@@ -383,6 +386,7 @@ static int declare(Elab *e, const Stmt *s) {
   if (global >= 0) return agrees(e, global, kind, type, canonical, &origin, s) ? global : -1;
   Loc loc = e->frame->user.line ? e->frame->user : s->variable.name.loc;
   global = global_add(e, kind, path, init, canonical, loc);
+  e->m->globals.at[global].transient = s->variable.transient;
   if (origin.name) origin_take(e, global, &origin, s->variable.origin.loc);
   return global;
 }

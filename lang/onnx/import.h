@@ -34,9 +34,10 @@ void functions_need(Import *im);
 
 /* ---- train.c ---- */
 typedef struct Train { /* of the entry that trains */
-  int output;          /* that the loss reads */
-  const char *call;    /* the loss, a format of two strings: the output and the target */
-  const char *target;  /* its type */
+  int output;
+  const char *read;   /* what the loss reads: the output, or its axis of classes moved behind */
+  const char *call;   /* the loss, a format of two strings: the output and the target */
+  const char *target; /* its type */
   const char *optimizer;
 } Train;
 bool train_find(Import *im, Train *t); /* false after a diagnostic */

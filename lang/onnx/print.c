@@ -153,14 +153,13 @@ static void print_train(FILE *f, Import *im, const Train *t) {
   map_put(im->a, &taken, intern(im->c, "lr"), 1);
   fputs("hyper lr = 1e-3\n\nentry train(", f);
   const char *call = print_inputs(f, im, &taken, seen);
-  const char *target = option_name(im, &taken, "target"),
-             *output = arena_printf(im->a, "o%d", t->output);
+  const char *target = option_name(im, &taken, "target");
   fprintf(f, ", %s : %s) {\n", target, t->target);
   print_results(f, im);
   fprintf(f, " = net(%s)\n  loss = ", call);
   for (const char *p = t->call; *p; p++)
     if (*p == '%') {
-      fputs(p == strchr(t->call, '%') ? output : target, f);
+      fputs(p == strchr(t->call, '%') ? t->read : target, f);
       p++;
     } else {
       fputc(*p, f);

@@ -1,11 +1,15 @@
-/* gc --train-onnx LOSS[:OUTPUT][,OPTIMIZER]: an imported model's program gets `entry train`, by a
-   loss and an optimizer of the prelude. Contract: see import.h; the loss reads one output of the
-   model, which may be left out where there is one, and a target, whose type follows from it. */
+/* gc --train-onnx LOSS[(axis = N)][:OUTPUT][,OPTIMIZER]: an imported model's program gets `entry
+   train`, by a loss and an optimizer of the prelude. Contract: see import.h; the loss reads one
+   output of the model, which may be left out where there is one, and a target, whose type follows
+   from it. The classes of a loss of labels are along the last axis, or along the one that is said:
+   models of images have them along axis 1. */
 #include "lang/onnx/import.h"
+
+#include <stdlib.h>
 
 typedef struct Loss {
   const char *name, *call; /* of the output and the target, in this order */
-  bool labels;             /* the target has an integer in place of the last axis */
+  bool labels;             /* the target has an integer in place of the axis of classes */
   const char *logits;      /* it reads these: what makes probabilities of them; else NULL */
 } Loss;
 
@@ -24,15 +28,32 @@ static const Loss *loss_named(const char *s, size_t n) {
   return NULL;
 }
 
+/* Behind the loss's name: "(axis = N)" into *axis, or nothing. Where it ends; NULL: it is wrong. */
+static const char *read_axis(const char *s, const Loss *loss, int *axis) {
+  *axis = -1;
+  if (*s != '(') return s;
+  int n = 0, end = 0;
+  bool ok = sscanf(s, " ( axis = %4d ) %n", &n, &end) == 1 && end && loss->labels;
+  *axis = n;
+  return ok ? s + end : NULL;
+}
+
 const char *onnx_train_wrong(Ctx *c, const char *text) {
-  const char *all = "", *optimizer = strchr(text, ',');
+  size_t n = strcspn(text, "(:,");
+  int axis;
+  const Loss *loss = loss_named(text, n);
+  const char *all = "", *rest = loss ? read_axis(text + n, loss, &axis) : text,
+             *optimizer = rest ? strchr(rest, ',') : NULL;
+  if (!rest || (loss && *rest && *rest != ':' && *rest != ','))
+    return intern_printf(c, "'%s': what may follow %s is %s:OUTPUT and ,OPTIMIZER", text,
+                         loss->name, loss->labels ? "(axis = N), " : "");
   if (optimizer && (!optimizer[1] || strpbrk(optimizer, "#{}\n;")))
     return intern_printf(c, "'%s' is no optimizer, as in xent,sgd(lr, momentum = 0.9)",
                          optimizer + 1);
-  if (loss_named(text, strcspn(text, ":,"))) return NULL;
+  if (loss) return NULL;
   for (int i = 0; i < LOSSES; i++)
     all = intern_printf(c, "%s%s%s", all, i ? ", " : "", losses[i].name);
-  return intern_printf(c, "'%.*s' is none of the losses %s", (int)strcspn(text, ":,"), text, all);
+  return intern_printf(c, "'%.*s' is none of the losses %s", (int)n, text, all);
 }
 
 /* Its index, or -1 after a diagnostic. */
@@ -54,13 +75,33 @@ static int output_named(Import *im, const char *name, size_t n) {
   return -1;
 }
 
-static const char *target_type(Import *im, const Loss *loss, const Tensor *v) {
+/* classes: their axis; -1: the target has all axes. */
+static const char *target_type(Import *im, int classes, const Tensor *v) {
   const char *dims = "";
-  int rank = v->shape.rank - loss->labels;
+  for (int i = 0; i < v->shape.rank; i++)
+    if (i != classes)
+      dims = arena_printf(im->a, "%s%s%s", dims, *dims ? ", " : "", dim_text(im, v->shape.at[i]));
+  const char *elem = classes >= 0 ? "i32" : elem_of(v->type)->gc;
+  return *dims ? arena_printf(im->a, "%s[%s]", elem, dims) : arena_printf(im->a, "%s[]", elem);
+}
+
+/* The output with the classes along the last axis, where the losses of the prelude read them. */
+static const char *classes_last(Import *im, int output, int classes, int rank) {
+  const char *order = "";
+  if (classes < 0 || classes == rank - 1) return arena_printf(im->a, "o%d", output);
   for (int i = 0; i < rank; i++)
-    dims = arena_printf(im->a, "%s%s%s", dims, i ? ", " : "", dim_text(im, v->shape.at[i]));
-  const char *elem = loss->labels ? "i32" : elem_of(v->type)->gc;
-  return rank ? arena_printf(im->a, "%s[%s]", elem, dims) : arena_printf(im->a, "%s[]", elem);
+    if (i != classes) order = arena_printf(im->a, "%s%d, ", order, i);
+  return arena_printf(im->a, "transpose(o%d, [%s%d])", output, order, classes);
+}
+
+/* More than two axes: which is that of the classes is not sure. */
+static void note_of_axis(Import *im, const Loss *loss, const char *output, const Tensor *v) {
+  int rank = v->shape.rank;
+  if (rank < 3) return;
+  diag(im->c, SEV_NOTE, im->at,
+       "%s: --train-onnx: the classes of %s are along its last axis, of %s", im->path, output,
+       dim_text(im, v->shape.at[rank - 1]));
+  diag(im->c, SEV_HINT, im->at, "%s(axis = 1) takes them along axis 1", loss->name);
 }
 
 /* A loss of logits applies the operator itself: it would be applied twice. */
@@ -81,9 +122,11 @@ static void warn_of_probabilities(const Import *im, const Loss *loss, const char
 
 bool train_find(Import *im, Train *t) {
   const char *text = im->train;
-  size_t n = strcspn(text, ":,");
+  size_t n = strcspn(text, "(:,");
+  int axis;
   const Loss *loss = loss_named(text, n);
-  const char *output = text[n] == ':' ? text + n + 1 : "", *optimizer = strchr(text, ',');
+  const char *rest = read_axis(text + n, loss, &axis);
+  const char *output = *rest == ':' ? rest + 1 : "", *optimizer = strchr(rest, ',');
   int k = output_named(im, output, strcspn(output, ","));
   if (k < 0) return false;
   const Tensor *v = im->outputs.at[k].tensor;
@@ -92,11 +135,16 @@ bool train_find(Import *im, Train *t) {
     return FAIL(im, "--train-onnx: the output %s holds no floats", name);
   if (v->shape.rank < loss->labels)
     return FAIL(im, "--train-onnx: the output %s has no axis of classes", name);
+  int rank = v->shape.rank, classes = !loss->labels ? -1 : axis < 0 ? axis + rank : axis;
+  if (loss->labels && (classes < 0 || classes >= rank))
+    return FAIL(im, "--train-onnx: the output %s has no axis %d", name, axis);
+  if (loss->labels && rest == text + n) note_of_axis(im, loss, name, v);
   warn_of_probabilities(im, loss, name);
   bool bare = optimizer && !strchr(optimizer, '(');
   *t = (Train){.output = k,
+               .read = classes_last(im, k, classes, rank),
                .call = loss->call,
-               .target = target_type(im, loss, v),
+               .target = target_type(im, classes, v),
                .optimizer = !optimizer ? "adamw(lr)"
                             : bare     ? arena_printf(im->a, "%s(lr)", optimizer + 1)
                                        : optimizer + 1};

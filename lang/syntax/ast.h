@@ -250,6 +250,7 @@ struct Stmt {
       TypeExpr *type; /* NULL: none */
       Expr *init;
       Origin origin;
+      bool transient; /* not among the weights that are saved */
     } variable;
     struct {
       Idents targets; /* n == 0: the loop stands alone */

@@ -220,7 +220,8 @@ static void print_stmt(FILE *f, const Stmt *s, int indent) {
     break;
   case ST_PARAM:
   case ST_STATE:
-    fprintf(f, "%s %s", s->kind == ST_PARAM ? "param" : "state", s->variable.name.name);
+    fprintf(f, "%s%s %s", s->variable.transient ? "transient " : "",
+            s->kind == ST_PARAM ? "param" : "state", s->variable.name.name);
     print_type(f, s->variable.type);
     fputs(" = ", f);
     print_expr(f, s->variable.init);

@@ -39,13 +39,14 @@ static const Group operator_group = {
     "an operator", 24, {'+', '-', '*', '/', '%', QUOTIENT, SHARED, FROM, '@', POW, PIPE, IF,
                         AND, OR,  AS,  EQ,  NE,  '<',      LE,     '>',  GE,  '(', '[',  '\''}};
 static const Group statement_group = {"a statement",
-                                      16,
-                                      {RETURN, YIELD, PARAM, STATE, FOR, SCAN, IF, SCOPE, MINIMIZE,
-                                       LET, HYPER, DEF, ENTRY, USE, WITH, TRAIN}};
+                                      17,
+                                      {RETURN, YIELD, PARAM, STATE, TRANSIENT, FOR, SCAN, IF, SCOPE,
+                                       MINIMIZE, LET, HYPER, DEF, ENTRY, USE, WITH, TRAIN}};
 static const Group declaration_group = {"a declaration (let, hyper, def, entry or use)",
-                                        17,
+                                        18,
                                         {LET, HYPER, DEF, ENTRY, USE, RETURN, YIELD, PARAM, STATE,
-                                         FOR, SCAN, IF, SCOPE, MINIMIZE, WITH, TRAIN, END}};
+                                         TRANSIENT, FOR, SCAN, IF, SCOPE, MINIMIZE, WITH, TRAIN,
+                                         END}};
 
 enum { MAX_SAID = 8 };
 typedef struct Said {

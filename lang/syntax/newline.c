@@ -174,7 +174,7 @@ static const char *source_text(Parser *ps, Loc loc);
 static bool is_word_char(char c);
 
 /* Words that are reserved only where no name can stand: "update T with" begins a statement, "like"
-   follows "=", "shared" an instance name, and a string "from". */
+   follows "=", "shared" an instance name, a string "from", and "state" "transient". */
 static int word_in_place(Parser *ps, const Token *t) {
   const Lexer *lx = ps->lex;
   int last = lx->found.kind;
@@ -184,6 +184,9 @@ static int word_in_place(Parser *ps, const Token *t) {
   bool before_name = spaced && is_word_char(*next);
   if (strcmp(t->val.NAME, "update") == 0 && before_name && (last == NEWLINE || last == '{'))
     return TRAIN;
+  if (strcmp(t->val.NAME, "transient") == 0 && before_name && (last == NEWLINE || last == '{') &&
+      strncmp(next, "state", 5) == 0 && !is_word_char(next[5]))
+    return TRANSIENT;
   if (strcmp(t->val.NAME, "like") == 0 && before_name && last == '=') return LIKE;
   if (strcmp(t->val.NAME, "shared") == 0 && !t->after_newline && (last == NAME || last == ']'))
     return SHARED;

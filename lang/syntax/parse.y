@@ -53,6 +53,7 @@ static void gc_parse_error(const Loc *loc, Parser *ps, const char *message) {
 %token IF "'if'" ELSE "'else'" SCOPE "'scope'" MINIMIZE "'minimize'" WITH "'with'"
 %token RETURN "'return'" YIELD "'yield'" AND "'and'" OR "'or'" NOT "'not'" AS "'as'"
 %token TRAIN "'update'" LIKE "'like'" SHARED "'shared'" FROM "'from'"
+%token TRANSIENT "'transient'"
 %token PIPE "'|>'" POW "'**'" UPDATE "':='"
 %token QUOTIENT "'//'" EQ "'=='" NE "'!='" LE "'<='" GE "'>='"
 %token ELLIPSIS "'...'" RANGE "'..'"
@@ -185,6 +186,9 @@ stmt: names '=' exprs type_opt  { $$ = make_assign(ps, $1, $3, $4, @$); }
     | variable name ':' type '=' expr origin
         { $$ = make_stmt(ps, $1, @$); $$->variable.name = $2; $$->variable.type = $4;
           $$->variable.init = $6; $$->variable.origin = $7; }
+    | TRANSIENT STATE name ':' type '=' expr
+        { $$ = make_stmt(ps, ST_STATE, @$); $$->variable.name = $3; $$->variable.type = $5;
+          $$->variable.init = $7; $$->variable.transient = true; }
     | loop
     | branch
     | SCOPE named block

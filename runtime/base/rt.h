@@ -91,8 +91,8 @@ uint64_t float_mode_set(void); /* of this thread, for kernels; returns what it w
 void float_mode_restore(uint64_t old);
 
 /* ---- signals.c ---- */
-void signals_catch(void);
-int signal_seen(void); /* 0, SIGINT or SIGTERM */
+void signals_catch(bool launched); /* by one that sends signals, too, as mpirun */
+int signal_seen(void);             /* 0, SIGINT or SIGTERM */
 
 /* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */
 void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e);

@@ -1,6 +1,8 @@
-/* SIGINT and SIGTERM: the first asks for an end after the running step, the second ends at once.
-   Contract: a write to a closed pipe or beyond a size limit is an error that is reported, not a
-   signal. A signal handler has no argument, hence the one flag of the process. */
+/* SIGINT and SIGTERM: the first asks for an end after the running step, the second ends at once. A
+   process of a launcher gets one Ctrl-C twice, from the terminal and from the launcher, which ends
+   it by SIGKILL where the user insists. Contract: a write to a closed pipe or beyond a size limit
+   is an error that is reported, not a signal. A signal handler has no argument, hence the one flag
+   of the process. */
 #include "runtime/base/rt.h"
 #include <signal.h>
 #include <string.h>
@@ -9,11 +11,12 @@ static volatile sig_atomic_t seen;
 
 static void on_signal(int sig) { seen = sig; }
 
-void signals_catch(void) {
+void signals_catch(bool launched) {
   struct sigaction a;
   memset(&a, 0, sizeof a);
   a.sa_handler = on_signal;
-  a.sa_flags = (int)(SA_RESETHAND | SA_RESTART); /* back to the default: the second one kills */
+  /* back to the default: the second one kills */
+  a.sa_flags = SA_RESTART | (launched ? 0 : (int)SA_RESETHAND);
   sigaction(SIGINT, &a, NULL);
   sigaction(SIGTERM, &a, NULL);
   a.sa_handler = SIG_IGN;

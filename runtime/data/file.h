@@ -45,7 +45,7 @@ typedef struct OutKind {
   const char *(*foreign)(const File *f, const void *arg);
   const void *arg;
 } OutKind;
-extern const OutKind out_npy, out_checkpoint, out_profile, out_log, out_plot;
+extern const OutKind out_checkpoint, out_profile, out_log, out_plot;
 enum { OUT_HEAD = 64 }; /* bytes that `is` needs */
 /* Nothing is there that would be lost: no regular file, an empty one, or one of the kind. */
 bool out_may_replace(const char *path, const OutKind *kind, Err *e);
@@ -98,6 +98,9 @@ bool npy_parse(const uint8_t *p, uint64_t n, Array *a, const char *path, Err *e)
 /* So many spaces end the header of a file that a program of gc wrote: the format allows any number
    that makes the header a multiple of 64 bytes, and others write at most 63, numpy 84. */
 enum { NPY_MARK = 128 };
+/* The file of an array, which replaces one of its type and of its axes but the first; an axis of
+   extent 0 is of any. */
+OutKind npy_kind(const Array *of);
 uint64_t npy_header(char *out, uint64_t size, Elem type, int rank, const uint64_t *dims);
 enum { SAFETENSORS_HEADER = 16 << 20 }; /* bytes of a header of safetensors, at most */
 bool npz_is(const uint8_t *p, uint64_t n);

@@ -15,21 +15,6 @@ bool array_count(Array *a, uint64_t *bytes) {
 
 bool npy_is(const uint8_t *p, uint64_t n) { return n >= 6 && memcmp(p, "\x93NUMPY", 6) == 0; }
 
-static const char *npy_foreign(const File *f, const void *arg) {
-  static const char other[] = "a .npy file that gc did not write";
-  Err none = {0};
-  uint8_t head[10], tail[NPY_MARK + 1];
-  if (!file_read(f, 0, head, sizeof head, &none)) return other;
-  uint64_t n = sizeof head + (uint64_t)(head[8] | head[9] << 8);
-  if (n < sizeof head + sizeof tail || !file_read(f, n - sizeof tail, tail, sizeof tail, &none))
-    return other;
-  for (int i = 0; i < NPY_MARK; i++)
-    if (tail[i] != ' ') return other;
-  return tail[NPY_MARK] == '\n' ? NULL : other;
-}
-
-const OutKind out_npy = {"a .npy file", npy_is, npy_foreign, NULL};
-
 typedef struct Dict {
   const char *p, *end;
   const char *path;
@@ -185,3 +170,31 @@ uint64_t npy_header(char *out, uint64_t size, Elem type, int rank, const uint64_
   out[9] = (char)(n >> 8);
   return 10 + (uint64_t)n;
 }
+
+/* ---- which files an array may replace ---- */
+
+/* The header that a program of gc wrote, read into *a; false: another one. */
+static bool own_header(const File *f, Array *a) {
+  Err none = {0};
+  uint8_t head[10];
+  if (!file_read(f, 0, head, sizeof head, &none)) return false;
+  uint64_t n = sizeof head + (uint64_t)(head[8] | head[9] << 8);
+  if (n < sizeof head + NPY_MARK + 1 || n > f->size) return false;
+  uint8_t *all = malloc(n);
+  bool own = all && file_read(f, 0, all, n, &none) && all[n - 1] == '\n';
+  for (int i = 0; own && i < NPY_MARK; i++) own = all[n - 2 - (uint64_t)i] == ' ';
+  own = own && npy_parse(all, n, a, f->path, &none);
+  free(all);
+  return own;
+}
+
+static const char *npy_foreign(const File *f, const void *arg) {
+  const Array *of = arg;
+  Array a;
+  if (!own_header(f, &a)) return "a .npy file that gc did not write";
+  bool same = a.type == of->type && (a.rank ? a.rank : 1) == of->rank;
+  for (int i = 1; same && i < of->rank; i++) same = !of->dims[i] || of->dims[i] == a.dims[i];
+  return same ? NULL : "a .npy file of other elements or other rows";
+}
+
+OutKind npy_kind(const Array *of) { return (OutKind){"a .npy file", npy_is, npy_foreign, of}; }

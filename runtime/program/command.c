@@ -95,9 +95,10 @@ static bool prepare_files(Command *cmd, Err *e) {
   if (!cmd->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");
   for (int i = 0; i < en->noutputs; i++) {
     cmd->outputs[i].fd = -1;
-    if (cmd->options.outputs[i].save &&
-        !out_prepare(&cmd->outputs[i], cmd->options.outputs[i].save, &out_npy, 4096, e))
-      return false;
+    if (!cmd->options.outputs[i].save) continue;
+    const Array of = infer_array(cmd, i);
+    const OutKind kind = npy_kind(&of);
+    if (!out_prepare(&cmd->outputs[i], cmd->options.outputs[i].save, &kind, 4096, e)) return false;
   }
   return true;
 }
@@ -231,7 +232,7 @@ static bool setup(Command *cmd, int threads, bool pin) {
   Device *d = choose_device(cmd, e);
   if (!d) return false;
   s->device = d;
-  signals_catch();
+  signals_catch(cmd->comm != NULL);
   const GcEntry *en = cmd->entry = &d->program->entries[cmd->options.entry - gc_program.entries];
   DataRequest q = {.rank = cmd->comm ? cmd->comm->rank : 0,
                    .shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE],

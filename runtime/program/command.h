@@ -226,6 +226,8 @@ int infer_run(Command *cmd);
 uint64_t infer_bytes(const GcEntry *e); /* of its tables */
 /* Whether an output of an entry that does not train is printed once for all batches of files. */
 bool infer_aggregates(const GcEntry *e, const GcTensor *t);
+/* What the file of an output has, as npy_kind takes it. */
+Array infer_array(const Command *cmd, int output);
 int bench_run(Command *cmd);
 void info_version(void); /* the line that begins info, and is all of --version */
 int info_print(const Options *o, int threads, Err *e);

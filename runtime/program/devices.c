@@ -59,13 +59,18 @@ bool device_preferred(int n, DeviceChoice *c) {
   return false;
 }
 
-/* "devices are a, b and b:n, where …" */
+/* "devices are a, a:LEVEL, b and b:n, where …" */
 static bool unknown(const char *name, Err *e) {
-  const char *all[2 * KINDS], *choice = NULL;
-  char numbered[KINDS][16], text[160] = "";
+  const char *all[3 * KINDS], *choice = NULL;
+  char numbered[KINDS][16], leveled[KINDS][16], text[160] = "";
   int n = 0;
   for (int i = KINDS - 1; i >= 0; i--) { /* those that are everywhere first */
     all[n++] = kinds[i].name;
+    const GcProgram *first = program_level(&kinds[i], NULL);
+    if (first && program_level_name(first)) {
+      snprintf(leveled[i], sizeof leveled[i], "%s:LEVEL", kinds[i].name);
+      all[n++] = leveled[i];
+    }
     if (!kinds[i].choice) continue;
     snprintf(numbered[i], sizeof numbered[i], "%s:n", kinds[i].name);
     all[n++] = numbered[i];

@@ -4,6 +4,7 @@
    fail instead of waiting for ever. */
 #include "runtime/embed.h"
 #include "runtime/program/devices.h"
+#include "runtime/program/load.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -25,10 +26,12 @@ struct GcModel {
 
 static _Thread_local char open_message[MESSAGE];
 
-/* Hints of loading and saving speak of the command line. */
+/* Hints of loading and saving speak of the command line, and messages begin with the option, where
+   the caller has a function of the same name. */
 static bool failed(char *message, const Err *e, bool with_hint) {
-  bool hint = with_hint && e->hint[0];
-  snprintf(message, MESSAGE, "%s%s%s", e->msg, hint ? "; " : "", hint ? e->hint : "");
+  bool hint = with_hint && e->hint[0], option = strncmp(e->msg, "--", 2) == 0;
+  snprintf(message, MESSAGE, "%s%s%s", e->msg + (option ? 2 : 0), hint ? "; " : "",
+           hint ? e->hint : "");
   return false;
 }
 
@@ -273,25 +276,32 @@ static bool take_labels(GcModel *m, const char *path, Err *e) {
   return true;
 }
 
-GcModel *embed_open(const char *device, int threads, uint64_t seed) {
-  Err none = {0};
+/* *e has no code where the message is in open_message. */
+static GcModel *open_model(const char *device, int threads, uint64_t seed, EmbedNote *note,
+                           void *arg, Err *e) {
   GcModel *m = calloc(1, sizeof *m);
-  if (!m) {
-    err_set(&none, EXIT_ENV, "no memory for a model");
-    failed(open_message, &none, false);
-    return NULL;
-  }
+  if (!m) return err_set(e, EXIT_ENV, "no memory for a model"), NULL;
   m->owner = getpid();
-  Err e = {0};
-  bool ok = prepare(m, device, threads, seed, &e) && take_labels(m, NULL, &e);
+  bool ok = prepare(m, device, threads, seed, e) && take_labels(m, NULL, e);
+  m->session.note = note, m->session.note_arg = arg;
   leave(m->session.device);
   if (ok) return m;
-  if (e.code)
-    failed(open_message, &e, true);
-  else
-    memcpy(open_message, m->message, MESSAGE);
+  if (!e->code) memcpy(open_message, m->message, MESSAGE);
   embed_close(m);
   return NULL;
+}
+
+GcModel *embed_open(const char *device, int threads, uint64_t seed) {
+  Err e = {0};
+  GcModel *m = open_model(device, threads, seed, NULL, NULL, &e);
+  if (!m && e.code) failed(open_message, &e, true);
+  return m;
+}
+
+GcModel *embed_open_noting(const char *device, int threads, EmbedNote *note, void *arg, Err *e) {
+  GcModel *m = open_model(device, threads, 0, note, arg, e);
+  if (!m && !e->code) err_set(e, EXIT_ENV, "%s", open_message);
+  return m;
 }
 
 void embed_close(GcModel *m) {
@@ -309,32 +319,34 @@ static bool take_name(WeightsName *out, const char *text, bool saves, Err *e) {
   return weights_name(out, text, e) && weights_name_check(out, saves, e);
 }
 
-static bool load_files(GcModel *m, WeightsName *name, WeightsRequest *q, const char *const *text,
-                       int n, Err *e) {
-  Session *s = &m->session;
-  const Globals w = session_globals(s);
-  for (int i = 0; i < n; i++) {
+static bool load_named(GcModel *m, WeightsName *name, const char *const *text, int n, Err *e) {
+  for (int i = 0; i < n; i++)
     if (!take_name(&name[i], text[i], false, e)) return false;
-    q[i] = (WeightsRequest){
-        .path = name[i].path, .want = choose_saved, .need = choose_params, .view = &name[i].part};
-  }
-  if (!session_download(s, e) || !weights_read(&w, q, n, e) || !session_upload(s, e)) return false;
+  if (!load_files(&m->session, name, n, e)) return false;
   for (int i = 0; i < n; i++)
     if (!name[i].part.scope && !take_labels(m, name[i].path, e)) return false;
   return true;
 }
 
-bool embed_load_all(GcModel *m, const char *const *names, int n) {
-  Err e = {0};
+/* *e has no code where the message is the handle's. */
+static bool load_all(GcModel *m, const char *const *names, int n, Err *e) {
   if (!begin(m)) return false;
   WeightsName *name = calloc((size_t)n, sizeof *name);
-  WeightsRequest *q = calloc((size_t)n, sizeof *q);
-  bool ok = (name && q) || err_set(&e, EXIT_ENV, "no memory for the names of weights");
-  ok = ok && load_files(m, name, q, names, n, &e);
+  bool ok = name || err_set(e, EXIT_ENV, "no memory for the names of weights");
+  ok = ok && load_named(m, name, names, n, e);
   for (int i = 0; name && i < n; i++) weights_name_free(&name[i]);
   free(name);
-  free(q);
-  return end(m, ok) || failed(m->message, &e, false);
+  return end(m, ok);
+}
+
+bool embed_load_all(GcModel *m, const char *const *names, int n) {
+  Err e = {0};
+  return load_all(m, names, n, &e) || (e.code && failed(m->message, &e, false));
+}
+
+bool embed_load_noting(GcModel *m, const char *const *names, int n, Err *e) {
+  if (load_all(m, names, n, e)) return true;
+  return e->code ? false : err_set(e, EXIT_ENV, "%s", m->message);
 }
 
 bool embed_load(GcModel *m, const char *path) { return embed_load_all(m, &path, 1); }

@@ -69,6 +69,16 @@ static Elem file_elem(const GcTensor *t) {
 }
 
 /* ---- --OUTPUT FILE.npy ---- */
+Array infer_array(const Command *cmd, int output) {
+  const GcTensor *t = &cmd->entry->outputs[output];
+  const GcTensor once = aggregate_tensor(t);
+  bool whole = t->rank && cmd->data.n && infer_aggregates(cmd->entry, t);
+  Array a = {.type = file_elem(whole ? &once : t), .rank = t->rank ? t->rank : 1};
+  for (int i = 0; i < t->rank && i < ARRAY_RANK; i++)
+    a.dims[i] = t->extents && t->extents[i] ? 0 : (uint64_t)t->dims[i];
+  return a;
+}
+
 static bool begin_file(Infer *f, int i) {
   Command *cmd = f->cmd;
   const GcTensor *t = &cmd->entry->outputs[i];

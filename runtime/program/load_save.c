@@ -1,8 +1,60 @@
 /* --load and --save: the weights of a model, or a part of them, without what belongs to a training
    run. Several files are read together: what one lacks another one has. */
 #include "runtime/program/command.h"
+#include "runtime/program/load.h"
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
+
+/* ---- of any session ---- */
+
+static void say(const Session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(const Session *s, const char *fmt, ...) {
+  char text[1024];
+  va_list ap;
+  if (!s->note) return;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  s->note(s->note_arg, text);
+}
+
+static void say_rest(const Session *s, const WeightsRequest *q, int n, const Absent *absent) {
+  const char *of = n > 1 ? "--load" : q[0].path; /* what was not in a certain one */
+  const Globals w = session_globals(s);
+  Err warning = {0};
+  for (int i = 0; i < n; i++)
+    if (q[i].unread && q[i].unread->n)
+      say(s, "%s: tensors that the program does not have, not read: %" PRIu64 ", such as %s",
+          q[i].path, q[i].unread->n, q[i].unread->first);
+  if (absent->n)
+    say(s, "%s: %s %s%s: initial values stay", of, n > 1 ? "no file has" : "has no",
+        absent->first->t.name, absent->n > 1 ? " and others" : "");
+  if (!weights_finite(&w, &warning)) say(s, "%s: %s", of, warning.msg);
+}
+
+bool load_files(Session *s, const WeightsName *name, int n, Err *e) {
+  WeightsRequest *q = calloc((size_t)n, sizeof *q);
+  Unread *unread = calloc((size_t)n, sizeof *unread);
+  Absent absent = {0};
+  const Globals w = session_globals(s);
+  for (int i = 0; q && unread && i < n; i++)
+    q[i] = (WeightsRequest){.path = name[i].path,
+                            .want = choose_saved,
+                            .need = choose_params,
+                            .view = &name[i].part,
+                            .unread = name[i].part.scope ? NULL : &unread[i],
+                            .absent = &absent};
+  bool ok = (q && unread) || err_set(e, EXIT_ENV, "no memory for the names of weights");
+  ok = ok && session_download(s, e) && weights_read(&w, q, n, e) && session_upload(s, e);
+  if (ok && s->note) say_rest(s, q, n, &absent);
+  free(q);
+  free(unread);
+  return ok;
+}
+
+/* ---- of a command ---- */
 
 bool weights_names(Command *cmd, Err *e) {
   const Options *o = &cmd->options;
@@ -35,41 +87,6 @@ bool save_weights(Command *cmd, Err *e) {
   return true;
 }
 
-static bool read_files(Command *cmd, WeightsRequest *q, Unread *unread, Absent *absent, Err *e) {
-  const int n = cmd->options.nload;
-  const Globals w = session_globals(&cmd->session);
-  for (int i = 0; i < n; i++) {
-    const WeightsName *x = &cmd->load[i];
-    q[i] = (WeightsRequest){.path = x->path,
-                            .want = choose_saved,
-                            .need = choose_params,
-                            .view = &x->part,
-                            .unread = x->part.scope ? NULL : &unread[i],
-                            .absent = absent};
-  }
-  return session_download(&cmd->session, e) && weights_read(&w, q, n, e) &&
-         session_upload(&cmd->session, e);
-}
-
 bool load_weights(Command *cmd, Err *e) {
-  const int n = cmd->options.nload;
-  WeightsRequest *q = calloc((size_t)n, sizeof *q);
-  Unread *unread = calloc((size_t)n, sizeof *unread);
-  Absent absent = {0};
-  const char *of = n > 1 ? "--load" : cmd->load[0].path; /* what was not in a certain one */
-  bool ok = (q && unread) || err_set(e, EXIT_ENV, "no memory for the names of weights");
-  ok = ok && read_files(cmd, q, unread, &absent, e);
-  for (int i = 0; ok && i < n; i++)
-    if (unread[i].n)
-      note(cmd, "%s: tensors that the program does not have, not read: %" PRIu64 ", such as %s",
-           q[i].path, unread[i].n, unread[i].first);
-  if (ok && absent.n)
-    note(cmd, "%s: %s %s%s: initial values stay", of, n > 1 ? "no file has" : "has no",
-         absent.first->t.name, absent.n > 1 ? " and others" : "");
-  const Globals w = session_globals(&cmd->session);
-  Err warning = {0};
-  if (ok && !weights_finite(&w, &warning)) note(cmd, "%s: %s", of, warning.msg);
-  free(q);
-  free(unread);
-  return ok;
+  return load_files(&cmd->session, cmd->load, cmd->options.nload, e);
 }

@@ -292,7 +292,7 @@ static bool prepare(Chat *c, const Argument *list, Err *e) {
                            .load = load->list,
                            .nload = (int)load->count};
   ok = ok && chat_model_open(&c->model, &place, e);
-  if (ok) signals_catch();
+  if (ok) signals_catch(false);
   free(path); /* the tokenizer has read it */
   return ok;
 }

@@ -1,6 +1,7 @@
 /* Finds the entry of a language model and runs it in chunks of as many tokens as a run takes.
    Contract: see chat_model.h. */
 #include "runtime/text/chat_model.h"
+#include "runtime/program/load.h"
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -48,13 +49,21 @@ static bool find_entry(ChatModel *m, Err *e) {
          err_set(e, EXIT_ENV, "no memory for the logits");
 }
 
+static void print_note(void *arg, const char *text) {
+  fputs("note: ", stderr);
+  text_print(stderr, text, strlen(text), false);
+  fputc('\n', stderr);
+}
+
 bool chat_model_open(ChatModel *m, const ChatPlace *p, Err *e) {
   *m = (ChatModel){.room = UINT64_MAX};
   if (!find_entry(m, e)) return false;
-  m->model = embed_open(p->device, p->threads, 0);
-  if (!m->model) return err_set(e, EXIT_ENV, "%s", embed_error(NULL));
-  return !p->nload || embed_load_all(m->model, p->load, p->nload) ||
-         err_set(e, EXIT_WRONG, "%s", embed_error(m->model));
+  m->model = embed_open_noting(p->device, p->threads, print_note, NULL, e);
+  if (!m->model) return false;
+  if (p->nload) return embed_load_noting(m->model, p->load, p->nload, e);
+  if (!weights_own_all(&gc_program))
+    print_note(NULL, "without --load the parameters have their random initial values");
+  return true;
 }
 
 static bool run(ChatModel *m, const uint32_t *ids, uint32_t n, Err *e) {

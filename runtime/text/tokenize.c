@@ -138,6 +138,16 @@ static bool find_end(Tokenize *z, Err *e) {
   return ok;
 }
 
+static Elem elem_of(const Records *r) {
+  return tokenizer_size(r->tokenizer) <= 1 << 16 ? ELEM_U16 : ELEM_U32;
+}
+
+static bool prepare_array(OutFile *out, const char *path, Elem type, Err *e) {
+  const Array of = {.type = type, .rank = 1};
+  const OutKind kind = npy_kind(&of);
+  return out_prepare(out, path, &kind, 4096, e);
+}
+
 static bool prepare_records(Tokenize *z, Err *e) {
   const Argument *at = z->at;
   Records *r = &z->records;
@@ -150,7 +160,7 @@ static bool prepare_records(Tokenize *z, Err *e) {
   r->length = at[LENGTH].given ? at[LENGTH].count : 0;
   if (!records_check(r, e) || !find_end(z, e)) return false;
   r->pad = r->end != NO_TOKEN ? r->end : 0;
-  if (!out_prepare(&z->mask, at[MASK].text, &out_npy, 4096, e)) return false;
+  if (!prepare_array(&z->mask, at[MASK].text, ELEM_U8, e)) return false;
   return strcmp(z->tokens.target, z->mask.target) != 0 ||
          err_set(e, EXIT_USAGE, "%s: -o and --mask would both write this file", at[MASK].text);
 }
@@ -182,7 +192,7 @@ static bool tokenize(Tokenize *z, char **files, int n, Err *e) {
   Records *r = &z->records;
   Ids *ids = &z->learned.ids;
   if (!check_together(at, e) || !(r->tokenizer = tokenizer_read(at[TOKENIZER].text, e)) ||
-      !out_prepare(&z->tokens, at[OUTPUT].text, &out_npy, 4096, e) ||
+      !prepare_array(&z->tokens, at[OUTPUT].text, elem_of(r), e) ||
       (at[MASK].given && !prepare_records(z, e)))
     return false;
   for (int i = 0; i < n; i++)
@@ -190,9 +200,8 @@ static bool tokenize(Tokenize *z, char **files, int n, Err *e) {
                          : encode_file(r->tokenizer, files[i], !at[PLAIN].given, ids, e)))
       return false;
   if (at[MASK].given && !learned_tokens(z)) return nothing_learned(r, e);
-  Elem type = tokenizer_size(r->tokenizer) <= 1 << 16 ? ELEM_U16 : ELEM_U32;
   /* both are whole before one of them appears */
-  return write_array(&z->tokens, ids->at, type, ids->n, e) &&
+  return write_array(&z->tokens, ids->at, elem_of(r), ids->n, e) &&
          (!at[MASK].given || write_array(&z->mask, z->learned.mark, ELEM_U8, ids->n, e)) &&
          out_commit(&z->tokens, e) && (!at[MASK].given || out_commit(&z->mask, e));
 }

@@ -2,6 +2,7 @@
 #ifndef GCRT_TEXT_H
 #define GCRT_TEXT_H
 #include "runtime/base/rt.h"
+#include "runtime/base/utf8.h"
 #include <string.h>
 
 typedef struct Slice { /* no zero byte at its end */
@@ -28,7 +29,6 @@ void text_free(Text *t);
    and *p stays. */
 bool grow(void *p, uint64_t *room, uint64_t n, uint64_t size);
 
-int utf8_put(char to[4], uint32_t c); /* how many bytes */
 /* The code point at s.s[*at], of valid UTF-8; *at is moved behind it. */
 static inline uint32_t utf8_next(Slice s, uint64_t *at) {
   const unsigned char *p = (const unsigned char *)s.s + *at;

@@ -1,27 +1,18 @@
 /* Which globals a file of weights has: by their kind, and by paths, as in FILE,scope=PATH.
-   Contract: see weights.h. A name of a path that is * stands for one name or more; the compiler
-   has the same rule for paths of trees. */
+   Contract: see weights.h. */
+#include "runtime/base/paths.h"
 #include "runtime/weights/weights.h"
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_below(const char *path, const char *at) {
-  size_t n = strcspn(at, ".");
-  bool any = n == 1 && *at == '*';
-  for (;;) {
-    size_t k = strcspn(path, ".");
-    if (!any && (k != n || memcmp(path, at, n) != 0)) return false;
-    if (!at[n]) return true;
-    if (!path[k]) return false;
-    if (is_below(path + k + 1, at + n + 1)) return true;
-    if (!any) return false;
-    path += k + 1;
-  }
+static bool is_left_out(const GcGlobal *g, const WeightsView *s) {
+  for (int i = 0; i < s->nwithout; i++)
+    if (path_is_below(g->t.name, s->without[i])) return true;
+  return false;
 }
 
 static bool in_scope(const GcGlobal *g, const WeightsView *s) {
-  return !s || ((!s->scope || is_below(g->t.name, s->scope)) &&
-                !(s->without && is_below(g->t.name, s->without)));
+  return !s || ((!s->scope || path_is_below(g->t.name, s->scope)) && !is_left_out(g, s));
 }
 
 bool is_step_counter(const GcGlobal *g) {
@@ -30,21 +21,26 @@ bool is_step_counter(const GcGlobal *g) {
 
 bool choose_all(const GcGlobal *g, const WeightsView *s) { return in_scope(g, s); }
 
+bool choose_own(const GcGlobal *g, const WeightsView *s) { return !g->transient; }
+
 bool choose_none(const GcGlobal *g, const WeightsView *s) { return false; }
 
 bool choose_params(const GcGlobal *g, const WeightsView *s) {
   return g->kind == GC_PARAM && in_scope(g, s);
 }
 
-/* Optimizer state and the step counter belong to a run, not to the model: checkpoints have them. */
+/* Optimizer state, transient states and the step counter belong to a run, not to the model:
+   checkpoints have them. Published weights have the states that `from` names, and no others. */
 bool choose_saved(const GcGlobal *g, const WeightsView *s) {
-  return g->kind != GC_OPTIMIZER && !is_step_counter(g) && in_scope(g, s);
+  bool unnamed = s && s->published && g->kind == GC_STATE && !g->origin;
+  return g->kind != GC_OPTIMIZER && !g->transient && !is_step_counter(g) && !unnamed &&
+         in_scope(g, s);
 }
 
 /* ---- FILE[,scope=PATH][,without=PATH][,names=published] ---- */
 
+enum { SCOPE, WITHOUT, NAMES, WORDS };
 static const char *const words[] = {",scope=", ",without=", ",names="};
-enum { WORDS = sizeof words / sizeof *words };
 
 /* The first of the options in s, and which one. */
 static char *next_option(char *s, int *which) {
@@ -56,18 +52,25 @@ static char *next_option(char *s, int *which) {
   return first;
 }
 
+static bool wrong_option(const char *text, const char *word, const char *what, Err *e) {
+  err_set(e, EXIT_USAGE, "%s: %s %s", text, word, what);
+  return err_hint(e, "as in FILE,scope=net.fc1: info lists the paths");
+}
+
 static bool read_options(WeightsName *out, const char *text, Err *e) {
-  const char *names = NULL, **value[WORDS] = {&out->part.scope, &out->part.without, &names};
+  WeightsView *v = &out->part;
+  const char *names = NULL;
   int which = 0;
   for (char *at = next_option(out->path, &which), *end; at; at = end) {
-    const char **to = value[which], *word = words[which] + 1;
+    const char **to = which == SCOPE     ? &v->scope
+                      : which == WITHOUT ? &out->without[v->nwithout++]
+                                         : &names;
     char *begin = at + strlen(words[which]);
+    const char *word = words[which] + 1;
     *at = 0;
     end = next_option(begin, &which);
-    if (*to || !*begin || end == begin) {
-      err_set(e, EXIT_USAGE, "%s: %s %s", text, word, *to ? "is given twice" : "has no value");
-      return err_hint(e, "as in FILE,scope=net.fc1: info lists the paths");
-    }
+    if (*to) return wrong_option(text, word, "is given twice", e);
+    if (!*begin || end == begin) return wrong_option(text, word, "has no value", e);
     *to = begin;
   }
   if (!*out->path) return err_set(e, EXIT_USAGE, "%s: no file is named", text);
@@ -75,35 +78,61 @@ static bool read_options(WeightsName *out, const char *text, Err *e) {
     err_set(e, EXIT_USAGE, "%s: names=%s", text, names);
     return err_hint(e, "names=published writes the names that 'from' declares; without it, paths");
   }
-  out->part.published = names != NULL;
+  v->published = names != NULL;
   return true;
 }
 
 bool weights_name(WeightsName *out, const char *text, Err *e) {
-  *out = (WeightsName){.path = strdup(text)};
-  if (!out->path) return err_set(e, EXIT_ENV, "no memory for a file name");
-  if (read_options(out, text, e)) return true;
+  size_t most = 0; /* options */
+  for (const char *s = text; (s = strchr(s, ',')); s++) most++;
+  *out = (WeightsName){.path = strdup(text), .without = calloc(most + 1, sizeof *out->without)};
+  out->part.without = out->without;
+  if (out->path && out->without) {
+    if (read_options(out, text, e)) return true;
+  } else {
+    err_set(e, EXIT_ENV, "no memory for a file name");
+  }
   weights_name_free(out);
   return false;
 }
 
 void weights_name_free(WeightsName *name) {
   free(name->path);
+  free(name->without);
   *name = (WeightsName){0};
 }
 
+static bool list_parameters(Err *e) { return err_hint(e, "info lists the parameters"); }
+
+/* That each path of without= leaves something out, as one that is misspelt does not. */
+static bool leaves_out(const WeightsView *v, const char *option, Err *e) {
+  for (int i = 0; i < v->nwithout; i++) {
+    const WeightsView one = {.scope = v->without[i]};
+    bool any = false;
+    for (int k = 0; k < gc_program.nglobals; k++) any |= choose_saved(&gc_program.globals[k], &one);
+    if (any) continue;
+    err_set(e, EXIT_USAGE,
+            "--%s: without=%s leaves nothing out: the program has no such parameters", option,
+            v->without[i]);
+    return list_parameters(e);
+  }
+  return true;
+}
+
 static bool no_globals(const WeightsView *v, const char *option, Err *e) {
-  if (v->scope && v->without)
+  char all[200] = "";
+  for (int i = 0, at = 0; i < v->nwithout && at < (int)sizeof all; i++)
+    at += snprintf(all + at, sizeof all - (size_t)at, "%s%s", i ? " or " : "", v->without[i]);
+  if (v->scope && v->nwithout)
     err_set(e, EXIT_USAGE, "--%s: the program has no parameters below %s and not below %s", option,
-            v->scope, v->without);
+            v->scope, all);
   else if (v->scope)
     err_set(e, EXIT_USAGE, "--%s: the program has no parameters below %s", option, v->scope);
-  else if (v->without)
-    err_set(e, EXIT_USAGE, "--%s: the program has no parameters but those below %s", option,
-            v->without);
+  else if (v->nwithout)
+    err_set(e, EXIT_USAGE, "--%s: the program has no parameters but those below %s", option, all);
   else
     return true;
-  return err_hint(e, "info lists the parameters");
+  return list_parameters(e);
 }
 
 /* In a file of published names. */
@@ -131,9 +160,10 @@ bool weights_name_check(const WeightsName *name, bool saves, Err *e) {
   const char *option = saves ? "save" : "load";
   bool any = false, named = false;
   if (v->published && !saves) {
-    err_set(e, EXIT_USAGE, "--load: names=published is for --save");
+    err_set(e, EXIT_USAGE, "--load: names=published is for what is saved");
     return err_hint(e, "a file's names are found: paths, or those that 'from' declares");
   }
+  if (!leaves_out(v, option, e)) return false;
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
     if (!choose_saved(g, v)) continue;

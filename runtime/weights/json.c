@@ -2,6 +2,7 @@
    place, sizes are decimal. Contract: see json.h; a lone surrogate, an overlong sequence, a control
    byte, a leading zero, a sign, a fraction or more than 64 bits is an error. Source: RFC 8259. */
 #include "runtime/weights/json.h"
+#include "runtime/base/utf8.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -51,25 +52,6 @@ static int hex4(const char *p, const char *end) {
   return v;
 }
 
-static char *utf8_put(char *to, uint32_t c) {
-  if (c < 0x80) {
-    *to++ = (char)c;
-  } else if (c < 0x800) {
-    *to++ = (char)(0xC0 | c >> 6);
-    *to++ = (char)(0x80 | (c & 63));
-  } else if (c < 0x10000) {
-    *to++ = (char)(0xE0 | c >> 12);
-    *to++ = (char)(0x80 | (c >> 6 & 63));
-    *to++ = (char)(0x80 | (c & 63));
-  } else {
-    *to++ = (char)(0xF0 | c >> 18);
-    *to++ = (char)(0x80 | (c >> 12 & 63));
-    *to++ = (char)(0x80 | (c >> 6 & 63));
-    *to++ = (char)(0x80 | (c & 63));
-  }
-  return to;
-}
-
 /* After the backslash; the text never grows, so that it is written where it is read. */
 static bool escape(Json *j, char **to) {
   static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
@@ -92,24 +74,16 @@ static bool escape(Json *j, char **to) {
     v = 0x10000 + ((v - 0xD800) << 10) + (low - 0xDC00);
   }
   if (v == 0 && !j->zeros) return json_fail(j, "a zero character in a string");
-  *to = utf8_put(*to, (uint32_t)v);
+  *to += utf8_put(*to, (uint32_t)v);
   return true;
 }
 
 /* Copies one multi-byte UTF-8 character. */
 static bool wide(Json *j, char **to) {
-  const unsigned char *s = (const unsigned char *)j->p;
-  uint64_t left = (uint64_t)(j->end - j->p);
-  int n = s[0] >= 0xC2 && s[0] < 0xE0   ? 2
-          : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
-          : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
-                                        : 0;
-  bool ok = n && (uint64_t)n <= left;
-  for (int i = 1; ok && i < n; i++) ok = (s[i] & 0xC0) == 0x80;
-  if (ok && n == 3) ok = !(s[0] == 0xE0 && s[1] < 0xA0) && !(s[0] == 0xED && s[1] >= 0xA0);
-  if (ok && n == 4) ok = !(s[0] == 0xF0 && s[1] < 0x90) && !(s[0] == 0xF4 && s[1] >= 0x90);
-  if (!ok) return json_fail(j, "the text is not UTF-8");
-  for (int i = 0; i < n; i++) *(*to)++ = *j->p++;
+  bool whole;
+  uint64_t n = utf8_sequence(j->p, (uint64_t)(j->end - j->p), &whole);
+  if (!whole) return json_fail(j, "the text is not UTF-8");
+  for (uint64_t i = 0; i < n; i++) *(*to)++ = *j->p++;
   return true;
 }
 

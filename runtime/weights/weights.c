@@ -244,7 +244,7 @@ const OutKind out_checkpoint = {"a safetensors file", safe_is, foreign_checkpoin
 
 bool weights_read_own(const Globals *w, Err *e) {
   WeightsSource s;
-  const WeightsRequest q = {.want = choose_all, .need = choose_none};
+  const WeightsRequest q = {.want = choose_own, .need = choose_none};
   if (!weights_are_own()) return true;
   if (!weights_open_own(&s, e)) return false;
   bool ok = read_sources(w, &(Reading){&s, &q, 1}, e);

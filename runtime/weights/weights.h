@@ -23,16 +23,19 @@ typedef struct Meta {                /* of __metadata__; a checkpoint has them a
 } Meta;
 
 /* ---- choice.c: which globals ---- */
-typedef struct WeightsView {   /* of a model in a file; NULL: all of it, by path */
-  const char *scope, *without; /* paths at or below which its globals lie, and do not; or NULL */
-  bool published;              /* written with the names that `from` declares */
+typedef struct WeightsView {  /* of a model in a file; NULL: all of it, by path */
+  const char *scope;          /* the path at or below which its globals lie; or NULL */
+  const char *const *without; /* paths at or below which they do not */
+  int nwithout;
+  bool published; /* written with the names that `from` declares */
 } WeightsView;
 typedef bool GlobalChoice(const GcGlobal *g, const WeightsView *v);
-GlobalChoice choose_all, choose_none, choose_params, choose_saved;
+GlobalChoice choose_all, choose_own, choose_none, choose_params, choose_saved;
 bool is_step_counter(const GcGlobal *g);
-/* FILE[,scope=PATH][,without=PATH][,names=published], as --load and --save take it. */
+/* FILE[,scope=PATH][,without=PATH]…[,names=published], as --load and --save take it. */
 typedef struct WeightsName {
-  char *path; /* malloc'ed; the view's strings lie in it */
+  char *path;           /* malloc'ed; the view's strings lie in it */
+  const char **without; /* malloc'ed; the view's */
   WeightsView part;
 } WeightsName;
 bool weights_name(WeightsName *out, const char *text, Err *e);

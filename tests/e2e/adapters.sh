@@ -42,6 +42,13 @@ entry show() {
   y = named(one_hot(iota(6), 6)) as block
   return y
 }
+entry count() {
+  state seen : f32[2] = zeros()
+  transient state last : f32[3] = zeros()
+  seen := seen + 1
+  last := last + 1
+  return a = sum(seen), b = sum(last)
+}
 END
 "$mkdata" npy f32 64,6 1 x.npy && "$mkdata" npy f32 64,4 2 y.npy || fail 'data'
 run 0 "$gc" adapters.g -o tuned
@@ -79,6 +86,9 @@ same adapter.safetensors resumed.safetensors 'an adapter whose training was resu
 run 0 ./tuned merge --load base.safetensors --load adapter.safetensors --save 'merged.safetensors,without=*.lora'
 run 0 ./plain predict --x x.npy --load merged.safetensors --expect with.npy
 run 0 ./tuned merge --load base.safetensors --load adapter.safetensors --save all2.safetensors
+# several parts are left out
+run 0 ./tuned merge --load all2.safetensors --save some.safetensors,without=*.lora,without=net.fc2
+run 0 ./tuned predict --x x.npy --load all2.safetensors,without=net.fc1.w,without=net.fc1.b --load some.safetensors --expect with.npy
 run 0 ./tuned predict --x x.npy --load all2.safetensors --expect with.npy
 
 # ---- published names ----
@@ -102,6 +112,23 @@ END
 run 0 python3 look.py
 run 0 ./named show --load paths.safetensors --y show.npy
 run 0 ./named show --load 'paths.safetensors,without=*.lora' --load 'peft.safetensors,scope=block.lora' --expect show.npy --rtol 0 --atol 0
+# states: those with a published name, in paths all that are not of a run, in a checkpoint all
+has() { [ "$(head -c 2000 "$1" | grep -c "\"$2\"")" -gt 0 ] && echo yes || echo no; }
+run 0 ./named tune_named --x x.npy --epochs 2 --save whole.safetensors,names=published --checkpoint whole.ckpt --quiet
+exactly "$(has whole.safetensors seen) $(has paths.safetensors seen) $(has paths.safetensors last) $(has whole.ckpt last)" 'no yes no yes' 'states in files'
+# a run that reads what it saved goes on with one of the two, and a file of a longer state of a run is read
+run 0 ./named count --steps 2 --load paths.safetensors --save paths.safetensors --quiet
+run 0 ./named count --load paths.safetensors --quiet
+holds out.txt 'a = 6'
+holds out.txt 'b = 3'
+sed 's/last : f32\[3\]/last : f32[5]/; s/transient state/state/' named.g >longer.g
+run 0 "$gc" longer.g -o longer
+run 0 ./longer count --save longer.safetensors --quiet
+run 0 ./named count --load longer.safetensors --quiet
+holds out.txt 'a = 4'
+run 0 "$gc" named.g --weights=longer.safetensors -o filled
+run 0 ./filled count
+holds out.txt 'a = 4'
 says 2 'is a file of weights with published names, and would be replaced' ./named tune_named --x x.npy --steps 1 --save 'peft.safetensors,scope=*.lora'
 
 # ---- in a library ----
@@ -113,7 +140,7 @@ int main(void) {
   adapters *m = adapters_open(1, 1);
   bool ok = m && adapters_load(m, "base.safetensors,without=*.lora") && adapters_load(m, "adapter.safetensors,scope=*.lora") &&
             adapters_save(m, "library.safetensors,scope=*.lora");
-  bool refused = ok && !adapters_load(m, "base.safetensors,names=published") && !adapters_load(m, "base.safetensors,scope=*.lora");
+  bool refused = ok && !adapters_load(m, "base.safetensors,names=published") && puts(adapters_error(m)) && !adapters_load(m, "base.safetensors,scope=*.lora");
   puts(m ? adapters_error(m) : "");
   adapters_close(m);
   return !(ok && refused);
@@ -122,6 +149,7 @@ END
 run 0 "${CC:-cc}" -I. use.c -o use -L. -ladapters -Wl,-rpath,"$PWD"
 run 0 ./use
 holds out.txt 'base.safetensors: has no tensor net.fc1.lora.a'
+exactly "$(head -1 out.txt)" 'load: names=published is for what is saved' 'the message of a library'
 same adapter.safetensors library.safetensors 'the adapter that a library saved'
 
 # ---- what is refused ----
@@ -131,10 +159,12 @@ says 2 'base.safetensors: is a file of another part of the model, and would be r
 same base.safetensors kept.safetensors 'the base, which was not replaced'
 says 2 '--save: the program has no parameters below *.nope' tune --save 'x.safetensors,scope=*.nope' --steps 1
 says 2 '--load: the program has no parameters but those below *' tune --load 'base.safetensors,without=*' --steps 1
+says 2 '--load: without=*.loras leaves nothing out: the program has no such parameters' tune --load base.safetensors,without=*.loras --steps 1
+says 2 '--save: the program has no parameters but those below *.lora or net' tune --save 'x.safetensors,without=*.lora,without=net' --steps 1
 says 2 'scope= is given twice' tune --save 'x.safetensors,scope=net,scope=net' --steps 1
 says 2 'without= has no value' tune --save 'x.safetensors,without=' --steps 1
 says 2 'names=published writes the names' tune --save 'x.safetensors,names=torch' --steps 1
-says 2 '--load: names=published is for --save' tune --load 'base.safetensors,names=published' --steps 1
+says 2 '--load: names=published is for what is saved' tune --load 'base.safetensors,names=published' --steps 1
 says 2 '--save: nothing that the file is to have has a published name' tune --save 'x.safetensors,names=published' --steps 1
 echo 'entry show() { param a : f32[3] = zeros() from "b"; param b : f32[3] = ones(); return y = a + b }' >twins.g
 run 0 "$gc" twins.g -o twins

@@ -110,7 +110,7 @@ python3 model.py default || fail 'Python'
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat'
 same got.txt want.txt 'the greedy text'
 # one token at a time, and from the weights in the program
-run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=1 -D S=96 --tokens -o one
+run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=1 -D S=95 --tokens -o one
 ./one chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat, P = 1'
 same got.txt want.txt 'the greedy text, read one token at a time'
 # longer texts than in training: the angles of positions are others
@@ -163,6 +163,11 @@ printf 'hello\nmore\n' | ./llama chat --load model --template chatml --system 'B
 says 2 '--template is one of plain, chatml, llama2, llama3, zephyr, not alpaca' ./llama chat --load model --template alpaca --prompt x
 says 2 '--temperature needs a number from 0 to 100, not warm' ./llama chat --load model --temperature warm
 says 2 'chat needs --tokenizer FILE.json' ./llama chat --load model/model.safetensors --prompt x
+says 2 'without=*.loras leaves nothing out' ./llama chat --load model,without=*.loras --prompt x
+says 2 '--device: there is no device tpu' ./llama chat --load model --device tpu --prompt x
+holds out.txt 'hint: devices are cpu'
+run 0 ./llama chat --tokenizer model/tokenizer.json --tokens 1 --prompt x
+holds out.txt 'note: without --load the parameters have their random initial values'
 says 1 'cannot read models: No such file or directory' ./llama chat --load models --prompt x
 says 1 'and the model has room for' ./llama chat --load model --tokens 5 --prompt "$(yes 'a longer text' | head -60)"
 holds out.txt 'gc -D S='
@@ -177,8 +182,11 @@ for i in 1 2 3 4; do printf '{"prompt": "Say %s", "completion": " the number %s"
 run 0 ./llama tokenize tasks.jsonl --tokenizer model/tokenizer.json -o tasks.npy --mask mask.npy --length 65
 run 0 ./llama tune --tokens 'tasks.npy~65' --next 'tasks.npy+1~65' --learned 'mask.npy+1~65' --load model --steps 12 --lr 0.01 --log tune.csv --save tuned.safetensors --quiet
 at_most "$(awk -F, 'END { print $3 }' tune.csv)" "$(awk -F, 'NR == 2 { print $3 / 2 }' tune.csv)" 'the loss of instructions'
+# weights have no cache of a chat, whose length is another in another program
+./one chat --load tuned.safetensors --tokenizer model/tokenizer.json --prompt "$prompt" --temperature 0 --tokens 20 >tuned_one.txt || fail 'chat of a shorter program with tuned weights'
 # of several weights the later ones count
 ./llama chat --load tuned.safetensors --tokenizer model/tokenizer.json --prompt "$prompt" --temperature 0 --tokens 20 >tuned.txt || fail 'chat with tuned weights'
+same tuned_one.txt tuned.txt 'the text of a shorter program'
 ./llama chat --load model --load tuned.safetensors --prompt "$prompt" --temperature 0 --tokens 20 >got.txt || fail 'chat with two weights'
 same got.txt tuned.txt 'chat with two weights'
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 20 >got.txt || fail 'chat'

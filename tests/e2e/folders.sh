@@ -46,17 +46,17 @@ python3 -c '
 a, b = (open(f, "rb").read()[-24:] for f in ("gray.npy", "near.npy"))
 assert max(abs(x - y) for x, y in zip(a, b)) < 12, (a, b)' || fail 'gray.jpg is another picture'
 for file in deep.png color.jpg lace.JPEG; do run 0 ./net planar --x $file --y other.npy; done
-run 0 ./net gray --x palette.png --y other.npy
-exactly "$(numbers other.npy 3)" '120 105 97' 'palette.png as gray'
+run 0 ./net gray --x palette.png --y gray.npy
+exactly "$(numbers gray.npy 3)" '120 105 97' 'palette.png as gray'
 "$mkdata" npy f32 2 1 two.npy || fail "no data could be made"
-run 0 ./net alone --x color.png --s two.npy --y other.npy
+run 0 ./net alone --x color.png --s two.npy --y alone.npy
 
 # ---- the largest centred part, resampled ----
 picture png gray 12 4 0 wide.png && picture png gray 8 8 0 even.png
-run 0 ./net flat --x wide.png --y other.npy # columns 4 to 7 as they are
-exactly "$(numbers other.npy 16)" '66 83 100 146 76 93 110 156 86 103 120 166 96 113 130 176' 'a centre crop'
-run 0 ./net flat --x even.png --y other.npy # each of two pixels and parts of their neighbours
-exactly "$(numbers other.npy 16)" '21 66 131 191 30 75 140 200 40 85 150 210 49 94 159 219' 'half the size'
+run 0 ./net flat --x wide.png --y flat.npy # columns 4 to 7 as they are
+exactly "$(numbers flat.npy 16)" '66 83 100 146 76 93 110 156 86 103 120 166 96 113 130 176' 'a centre crop'
+run 0 ./net flat --x even.png --y flat.npy # each of two pixels and parts of their neighbours
+exactly "$(numbers flat.npy 16)" '21 66 131 191 30 75 140 200 40 85 150 210 49 94 159 219' 'half the size'
 
 # ---- folders: rows by class and name ----
 mkdir -p pets/cat pets/dog pets/ant pets/.hidden

@@ -53,6 +53,13 @@ holds out.txt 'for cpu x86-64, cpu haswell, cpu x86-64-v4'
 [ "$(sed -n 's/^  \([^ ]*\) *runs here$/\1/p' out.txt)" = $best ] || fail "not $best runs here: $(cat out.txt)"
 says 2 'the program has no level x86-64-v2 for cpu' ./both predict --image images.idx.gz --device cpu:x86-64-v2
 says 2 'its levels are x86-64, haswell, x86-64-v4: gc -march=LIST compiles it for others' ./both predict --image images.idx.gz --device cpu:
+says 2 '--device: there is no device tpu' ./both predict --image images.idx.gz --device tpu
+holds out.txt 'hint: devices are cpu, cpu:LEVEL'
+printf 'def net(x : f32[8, 4]) { return relu(linear(x, 3) as fc) * 2 }\nentry run(x : f32[8, 4]) { return y = net(x) }\n' >remarks.g
+run 0 "$gc" remarks.g -march=x86-64 --remarks -o level && cp out.txt one.txt
+[ -s one.txt ] || fail 'no remarks'
+run 0 "$gc" remarks.g -march=x86-64,x86-64-v2 --remarks -o levels
+same one.txt out.txt 'remarks of two levels'
 says 2 'x86-64-v4 would never run' "$gc" "$mnist" -march=x86-64-v4,x86-64-v3 -o none
 says 2 '--emit=c is for one level of instructions: -march=x86-64-v3' "$gc" "$mnist" -march=x86-64-v3,x86-64-v4 --emit=c
 

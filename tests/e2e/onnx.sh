@@ -125,6 +125,38 @@ holds bounded.g '  minimize loss with adamw(lr)'
 run 0 "$gc" bounded.g --check
 run 0 "$gc" cnn.onnx -D batch=5 --train-onnx=xent --check
 holds out.txt 'warning: cnn.onnx: --train-onnx: xent reads logits, but the output probabilities is that of a Softmax'
+says 1 '--train-onnx: the output probabilities has no axis 2' "$gc" cnn.onnx -D batch=5 '--train-onnx=xent(axis = 2)' --check
+says 2 "'mse(axis = 1)': what may follow mse is :OUTPUT and ,OPTIMIZER" "$gc" cnn.onnx -D batch=5 '--train-onnx=mse(axis = 1)' --check
+# the text of a model has the lines that messages name
+says 1 "unknown function 'sgdx'" "$gc" cnn.onnx -D batch=5 --train-onnx=xent,sgdx --check
+holds out.txt 'note: lines of cnn.onnx are those of the program that gc makes of it: --emit=g prints it'
+# classes along another axis than the last
+encode dense.onnx <<END
+opset_import { version: 17 }
+graph {
+  name: "main_graph"
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } dim { dim_value: 4 } dim { dim_value: 4 } } } } }
+  output { name: "y" type { tensor_type { elem_type: 1 } } }
+  $(tensor w '5, 3, 1, 1' 15 1)
+  node { op_type: "Conv" input: ["x", "w"] output: "y" }
+}
+END
+run 0 "$gc" dense.onnx '--train-onnx=xent(axis = 1),sgd(lr)' -o pixels
+cat >pixels.g <<'END'
+use "dense.onnx" as net
+entry train(x : f32[2, 3, 4, 4], target : i32[2, 4, 4]) {
+  loss = mean(xent(transpose(net(x), [0, 2, 3, 1]), target))
+  minimize loss with sgd(1e-3)
+  return loss
+}
+END
+run 0 "$gc" pixels.g -o by_hand
+"$mkdata" npy f32 2,3,4,4 3 pixels.npy && "$mkdata" npy i32 2,4,4 4 classes.npy || fail 'data'
+run 0 ./by_hand train --x pixels.npy --target classes.npy --log theirs.csv --quiet
+run 0 ./pixels train --x pixels.npy --target classes.npy --log ours.csv --quiet
+[ "$(cut -d, -f1-3 theirs.csv)" = "$(cut -d, -f1-3 ours.csv)" ] || fail 'classes along axis 1'
+run 0 "$gc" dense.onnx --train-onnx=xent --check
+holds out.txt 'note: dense.onnx: --train-onnx: the classes of y are along its last axis, of 4'
 says 1 'the model has no output logits; it has probabilities' "$gc" cnn.onnx -D batch=5 --train-onnx=xent:logits --check
 says 2 "'hinge' is none of the losses xent, cross_entropy, mse, bce, huber" "$gc" cnn.onnx -D batch=5 --train-onnx=hinge --check
 says 2 "'' is no optimizer, as in xent,sgd(lr, momentum = 0.9)" "$gc" cnn.onnx -D batch=5 --train-onnx=xent, --check

@@ -104,6 +104,13 @@ refused 'a damaged safetensors file' short.st $train --save short.st
 refused 'a checkpoint' c.st $train --save c.st
 refused 'a file of weights' w.st $train --checkpoint w.st
 refused 'a .npy file that gc did not write' numpy.npy ./net predict --x x.npy --p numpy.npy
+run 0 ./net predict --x x.npy --p made.npy
+run 0 ./net predict --x 'x.npy[0:8]' --p made.npy # of other rows, of which there may be any number
+sed 's/<f4/<i4/' made.npy >ints.npy
+sed 's/(8,), }  /(4, 2), }/' made.npy >matrix.npy
+for file in ints.npy matrix.npy; do
+  refused 'a .npy file of other elements or other rows' $file ./net predict --x x.npy --p $file
+done
 
 # ---- a symbolic link stays one; a file that is replaced keeps its mode ----
 mkdir -p big

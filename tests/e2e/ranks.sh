@@ -227,6 +227,17 @@ gone() {
   at_least $killed "$2" 'runs that were killed'
 }
 
+# twice MPIRUN: one Ctrl-C reaches a rank twice, from the terminal and from mpirun; the weights are saved all the same.
+twice() {
+  rm -f twice.csv
+  ranked "$1" '--steps 100000000 --log twice.csv --save twice.safetensors'
+  for _ in $(seq 500); do [ -s twice.csv ] && break; sleep 0.02; done
+  for _ in 1 2 3; do kill -INT "$(cat pid.0)" 2>/dev/null || break; done
+  wait $job
+  checks=$((checks + 1))
+  [ -s twice.safetensors ] || fail "$1: two signals end the run without its weights"
+}
+
 # One implementation of the two on each commit, both at the level full
 both='openmpi mpich'
 if [ "${GC_TEST_LEVEL-}" != full ]; then is_drawn ranks 2 && both=openmpi || both=mpich; fi
@@ -240,6 +251,7 @@ for mpi in $both; do
   tested=1
   through "mpicc.$mpi" "mpirun.$mpi"
   gone "mpirun.$mpi" $kills
+  twice "mpirun.$mpi"
 done
 [ -z "$tested" ] && [ -n "${GC_NO_SKIP-}" ] && exit 1
 

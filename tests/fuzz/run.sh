@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the fuzzers, each for SECONDS; what they find stays in the current directory.
 # A text that found something goes, once that is mended, to corpus/, which tests replay.
-#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|shapes|onnx|loaders|tokens]
+#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|shapes|onnx|loaders|tokens|records]
 # Build with -DGC_SANITIZE=ON to see more.
 set -eu
 seconds=$1
@@ -35,5 +35,8 @@ if wants loaders; then
 fi
 if wants tokens; then
   "$bin/fuzz_tokens" "$seconds" "$seed" "$root"/tests/unit/tokens/*.json || code=1
+fi
+if wants records; then
+  "$bin/fuzz_records" "$seconds" "$seed" "$root"/tests/unit/tokens/smollm.json || code=1
 fi
 exit $code
