@@ -288,17 +288,27 @@ ValueId build_slice(Builder *b, ValueId x, int axis, int64_t from, int64_t n) {
   return build(b, OP_SLICE, &x, 1, attr, type_with_extent(b->m->ctx, t, axis, n));
 }
 
-ValueId build_pad(Builder *b, ValueId x, int axis, int64_t before, int64_t behind) {
+/* to: the type, where it has a bounded axis that x has a part of; else NULL. */
+static ValueId pad_to(Builder *b, ValueId x, int axis, int64_t before, int64_t behind,
+                      const Type *to) {
   const Type *t = value_type(b->e, x);
   const Attr attr[MAX_ATTRS] = {[AT_LO].ints = by_axis(b, t, axis, before, 0),
                                 [AT_HI].ints = by_axis(b, t, axis, behind, 0),
                                 [AT_INTERIOR].ints = by_axis(b, t, axis, 0, 0)};
-  return build(b, OP_PAD, &x, 1, attr, NULL);
+  return build(b, OP_PAD, &x, 1, attr, to);
+}
+
+ValueId build_pad(Builder *b, ValueId x, int axis, int64_t before, int64_t behind) {
+  return pad_to(b, x, axis, before, behind, NULL);
 }
 
 ValueId build_part(Builder *b, ValueId whole, ValueId part, int axis, int64_t at, int64_t extent) {
-  if (whole == NO_ID)
-    return build_pad(b, part, axis, at, extent - value_type(b->e, part)->dim[axis] - at);
+  const Type *t = value_type(b->e, part);
+  if (whole == NO_ID) {
+    const Type *to = type_with_extent(b->m->ctx, t, axis, extent);
+    return pad_to(b, part, axis, at, to->dim[axis] - t->dim[axis] - at,
+                  axis_is_bounded(extent) ? to : NULL);
+  }
   ValueId x[] = {whole, part, build_const_int(b, type_scalar(b->m->ctx, DT_I32), at)};
   return build(b, OP_DYNAMIC_UPDATE, x, 3, (Attr[MAX_ATTRS]){[AT_AXIS].i = axis}, NULL);
 }

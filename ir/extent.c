@@ -1,5 +1,6 @@
 /* Extents, which are known when a program runs, their products, and the dims that they make.
    Contract: interned in the context; the factors of a product stand in the order of their indices.
+   A part of a part is one of the whole, so that equal elements have one extent.
    The code of a bounded axis is -((index + 1) << 32) - multiple, in the place of a dim. */
 #include "ir.h"
 #include "ir/support/ctx_impl.h"
@@ -10,6 +11,7 @@ enum { EXTENT_SHIFT = 32 };
 static bool extent_equal(const void *entry, const void *key) {
   const Extent *x = entry, *k = key;
   bool same = x->name == k->name && x->bound == k->bound && x->nfactors == k->nfactors;
+  same &= x->whole == k->whole && x->first == k->first;
   for (int i = 0; same && k->factor && i < k->nfactors; i++) same = x->factor[i] == k->factor[i];
   return same;
 }
@@ -23,7 +25,7 @@ static const Extent *extent_of_key(Ctx *c, const Extent *key) {
     Extent *x = ARENA_NEW(c->arena, Extent);
     const Extent **factor = ARENA_ARRAY(c->arena, const Extent *, key->nfactors);
     for (int i = 0; i < key->nfactors; i++) factor[i] = key->factor ? key->factor[i] : x;
-    *x = (Extent){key->name, key->bound, index, key->nfactors, factor};
+    *x = (Extent){key->name, key->bound, index, key->nfactors, factor, key->whole, key->first};
     *entry = x;
   }
   return *entry;
@@ -78,6 +80,45 @@ const Extent *axis_extent(Ctx *c, int64_t axis) {
   if (!axis_is_bounded(axis)) return NULL;
   return c->extents.entries.at[(-axis >> EXTENT_SHIFT) - 1];
 }
+
+/* ---- parts ---- */
+
+static const Extent *extent_part(Ctx *c, int64_t axis, int64_t first, int64_t n) {
+  const Extent *x = axis_extent(c, axis);
+  if (x->whole) {
+    first += axis_multiple(axis) * x->first;
+    axis = axis_product(c, axis_multiple(axis), x->whole);
+  }
+  if (!axis || n < 2 || first % n) return NULL;
+  const char *whole = type_str(c, type_get(c, DT_F32, 1, &axis));
+  Extent key = {.bound = n, .nfactors = 1, .whole = axis, .first = first};
+  key.name = intern_printf(c, "(%.*s)[%lld:%lld]", (int)strlen(whole) - 5, whole + 4,
+                           (long long)first, (long long)(first + n));
+  return extent_of_key(c, &key);
+}
+
+int64_t axis_part(Ctx *c, int64_t axis, int64_t first, int64_t n) {
+  const Extent *x = axis_extent(c, axis);
+  int64_t k = axis_multiple(axis);
+  if (n == k * x->bound && first == 0) return axis;
+  bool even = n % k == 0 && first % k == 0 && n / k >= 2;
+  const Extent *part = even ? extent_part(c, axis_of_extent(x, 1), first / k, n / k)
+                            : extent_part(c, axis, first, n);
+  return part ? axis_of_extent(part, even ? k : 1) : 0;
+}
+
+bool axis_is_part(Ctx *c, int64_t axis, int64_t part, int64_t *first) {
+  const Extent *x = axis_extent(c, axis), *p = axis_extent(c, part);
+  *first = 0;
+  if (!x || !p) return false;
+  if (axis == part) return true;
+  int64_t k = axis_multiple(part), n = k * p->bound;
+  *first = p->whole ? k * p->first - (x->whole ? axis_multiple(axis) * x->first : 0) : 0;
+  return p->whole && *first >= 0 && *first + n <= axis_multiple(axis) * x->bound &&
+         axis_part(c, axis, *first, n) == part;
+}
+
+/* ---- */
 
 const char *axis_str(Ctx *c, int64_t axis) {
   const Extent *x = axis_extent(c, axis);

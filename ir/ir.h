@@ -25,13 +25,17 @@ typedef enum Dtype {
   DTYPES
 } Dtype;
 
-/* An extent that is known when the program runs: n of `n <= 64`, or a product of such. Interned. */
+/* An extent that is known when the program runs: n of `n <= 64`, a part of an axis, or a product of
+   such. A part has the elements of the axis from `first` to `first + bound` that a run has; it may
+   have none. Interned. */
 typedef struct Extent {
-  const char *name;                   /* of a product: "n * t" */
+  const char *name;                   /* of a product: "n * t"; of a part: "(n<=64)[16:32]" */
   int64_t bound;                      /* 2 or more */
   int index;                          /* in the context */
   int nfactors;                       /* 1: itself */
   const struct Extent *const *factor; /* in the order of their indices; one may be there twice */
+  int64_t whole;                      /* of a part: the axis as type_get takes it; else 0 */
+  int64_t first;                      /* a multiple of the bound */
 } Extent;
 
 typedef struct Type { /* interned: equality is == */
@@ -61,6 +65,12 @@ static inline bool axis_is_bounded(int64_t axis) { return axis <= -(INT64_C(1) <
 const Extent *axis_extent(Ctx *c, int64_t axis); /* NULL: it is static */
 int64_t axis_multiple(int64_t axis);             /* of a bounded one */
 const char *axis_str(Ctx *c, int64_t axis);      /* "64", "n", "4 n * t" */
+/* The dim of n elements of a bounded axis, those from `first` on, at the bounds: so many times a
+   part of its extent if that has two or more, else a part of the axis. 0: there is none, since the
+   first is not a multiple of n, or n is below 2. */
+int64_t axis_part(Ctx *c, int64_t axis, int64_t first, int64_t n);
+/* `part` is such a part of the axis; where it begins. */
+bool axis_is_part(Ctx *c, int64_t axis, int64_t part, int64_t *first);
 /* The dim of two axes that are joined; 0: it is too large. */
 int64_t axis_product(Ctx *c, int64_t a, int64_t b);
 static inline const Extent *type_extent(const Type *t, int i) {
@@ -368,7 +378,7 @@ ValueId entry_add_input(Entry *e, const char *name, const Type *t);
 enum { ENTRY_EXTENTS = 8 };
 int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]);
 int entry_extent(const Entry *e, const Extent *x);
-/* All factors are extents of inputs. */
+/* All factors are extents of inputs, or parts of such axes. */
 bool entry_has_extent(const Entry *e, const Extent *x);
 
 /* How an output of batches makes that of all their rows. */
@@ -476,8 +486,8 @@ ValueId build_reshape(Builder *b, ValueId x, const Type *t);
 /* n elements of an axis; zeros before and behind the elements of an axis. */
 ValueId build_slice(Builder *b, ValueId x, int axis, int64_t from, int64_t n);
 ValueId build_pad(Builder *b, ValueId x, int axis, int64_t before, int64_t behind);
-/* Writes a part at a place of a whole that has so many elements along the axis. The first part, at
-   0, makes the whole: `whole` is NO_ID, and the rest of it is zeros. */
+/* Writes a part at a place of a whole that has so many elements along the axis, as type_get takes
+   them. The first part, at 0, makes the whole: `whole` is NO_ID, and the rest of it is zeros. */
 ValueId build_part(Builder *b, ValueId whole, ValueId part, int axis, int64_t at, int64_t extent);
 ValueId build_transpose(Builder *b, ValueId x, const int64_t *perm);
 ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes,

@@ -73,7 +73,7 @@ int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]) {
       const Extent *x = type_extent(t, k);
       int at = 0;
       while (at < n && out[at] != x) at++;
-      if (x && x->nfactors == 1 && at == n && n < ENTRY_EXTENTS) out[n++] = x;
+      if (x && x->nfactors == 1 && !x->whole && at == n && n < ENTRY_EXTENTS) out[n++] = x;
     }
   }
   return n;
@@ -93,8 +93,12 @@ int64_t scan_axis(const Entry *e, const Op *scan) {
 }
 
 bool entry_has_extent(const Entry *e, const Extent *x) {
-  for (int i = 0; i < x->nfactors; i++)
-    if (entry_extent(e, x->factor[i]) < 0) return false;
+  for (int i = 0; i < x->nfactors; i++) {
+    const Extent *f = x->factor[i];
+    if (f->whole ? !entry_has_extent(e, axis_extent(e->module->ctx, f->whole))
+                 : entry_extent(e, f) < 0)
+      return false;
+  }
   return true;
 }
 

@@ -172,9 +172,11 @@ const char *type_str(Ctx *c, const Type *t) {
                              (long long)(x ? t->dim[i] / x->bound : t->dim[i]));
       before = "*";
     }
-    for (int k = 0; x && k < x->nfactors; k++, before = "*")
-      at += (size_t)snprintf(text + at, size - at, "%s%s<=%lld", before, x->factor[k]->name,
-                             (long long)x->factor[k]->bound);
+    for (int k = 0; x && k < x->nfactors; k++, before = "*") {
+      at += (size_t)snprintf(text + at, size - at, "%s%s", before, x->factor[k]->name);
+      if (x->factor[k]->whole) continue;
+      at += (size_t)snprintf(text + at, size - at, "<=%lld", (long long)x->factor[k]->bound);
+    }
   }
   text[at++] = ']';
   return intern_n(c, text, at);

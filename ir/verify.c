@@ -402,8 +402,9 @@ static void verify_entry(Verifier *v, const Entry *e) {
     ValueId x = e->body->args.at[i];
     const Type *t = x < e->values.n ? value_type(e, x) : NULL;
     for (int k = 0; t && k < t->rank; k++)
-      if (type_extent(t, k) && t->extent[k]->nfactors > 1)
-        bad(v, NULL, "input %u has the product %s as an axis", i, t->extent[k]->name);
+      if (type_extent(t, k) && (t->extent[k]->nfactors > 1 || t->extent[k]->whole))
+        bad(v, NULL, "input %u has the %s %s as an axis", i,
+            t->extent[k]->whole ? "part" : "product", t->extent[k]->name);
   }
   verify_block(v, e->body, NULL);
   for (uint32_t i = 0; i < e->ops.n && v->ok; i++)

@@ -18,7 +18,8 @@ typedef enum PlanRegion {
   PLAN_GLOBALS,
   PLAN_INPUTS,
   PLAN_HYPERS,
-  PLAN_COUNTS, /* the numbers 0, 1, 2 … as i32: iteration k of a loop finds its own at 4 k */
+  PLAN_COUNTS, /* the numbers 0, 1, 2 … as i32: iteration k of a loop finds its own at 4 k, and part
+                  k of a bounded axis, too */
   PLAN_REGIONS
 } PlanRegion;
 

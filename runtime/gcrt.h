@@ -28,7 +28,8 @@ typedef enum GcRegion {
   GC_INPUTS,  /* the inputs of the entry that runs, filled by the runtime before each step */
   GC_ARENA,   /* everything else of the entry: temporaries, outputs, scratch */
   GC_HYPERS,  /* run-time scalars, 4 bytes each, in the order of GcProgram.hypers */
-  GC_COUNTS,  /* the numbers 0, 1, 2 … as int32_t: iteration k of a loop reads number k */
+  GC_COUNTS, /* the numbers 0, 1, 2 … as int32_t: iteration k of a loop, and a kernel that sees part
+                k of a bounded axis, read number k */
   GC_REGIONS
 } GcRegion;
 
@@ -49,6 +50,13 @@ typedef enum GcAggregate {
   GC_AGGREGATES
 } GcAggregate;
 
+/* An axis has the elements from `first` on, at most `rows`, of one that has `whole` at the bounds
+   of its extents; it may have none. Other extents multiply it. rows 0: the axis is no part. */
+typedef struct GcPart {
+  int64_t first, rows, whole;
+  uint32_t extents; /* as GcTensor's, of the whole */
+} GcPart;
+
 typedef struct GcTensor {
   const char *name; /* input or output name, or a global's path */
   GcDtype dtype;
@@ -66,6 +74,7 @@ typedef struct GcTensor {
      is one of in four bits, 0: it is static; NULL: all are. An input has one of them an axis.
      `dims` are those at the bounds, as the storage has them */
   const uint32_t *extents;
+  const GcPart *parts;     /* by axis; NULL: there are none */
   GcAggregate aggregate;   /* of an output */
   const int64_t *run_dims; /* the runtime's: of a run, of which the storage has room for more */
   const struct GcTensor *planned; /* at run time: of what the tables have it is a copy; or NULL */

@@ -457,8 +457,10 @@ static void print_combine(Filter *f) {
   text_open(x, "for (long i = 0; i < e; i++) {");
   text_line(x, "f32 *to = c + i * %lld;", (long long)f->s.ld);
   text_line(x, "const long place = to - sum;");
-  text_line(x, "for (long j = 0; j < w; j++) to[j] = %s;",
-            before >= 0 ? "before[place + j] + partial[place + j]" : "partial[place + j]");
+  const char *first = before >= 0 ? "before[place + j] + partial[place + j]" : "partial[place + j]";
+  if (!text_is_number(window_chunk_count(g, gr->e, &f->s.c))) /* there may be none */
+    first = arena_printf(g->a, "chunks ? %s : %s", first, before >= 0 ? "before[place + j]" : "0");
+  text_line(x, "for (long j = 0; j < w; j++) to[j] = %s;", first);
   text_line(x, "for (long h = 1; h < chunks; h++)");
   text_line(x, "  GC_IVDEP for (long j = 0; j < w; j++) to[j] += partial[h * size + place + j];");
   text_close(x, "}");

@@ -411,10 +411,10 @@ static void print_tiles(Gen *g, Kernel *k, const Product *p) {
                          text_product(a, p->batch, arena_printf(a, "%lld", (long long)p->s.np)),
                          tiles, p->m, (long long)p->s.least);
   text_line(&k->head, "const long tiles = %s;", tiles);
-  text_line(
-      &k->head,
-      "const uint64_t step = (((uint64_t)(%s) << 32) + (uint64_t)tiles - 1) / (uint64_t)tiles;",
-      p->m);
+  text_line(&k->head,
+            "const uint64_t step = tiles ? (((uint64_t)(%s) << 32) + (uint64_t)tiles - 1) / "
+            "(uint64_t)tiles : 0;",
+            p->m);
 }
 
 /* The units of a thread, u0 to u1, part by part: tiles tile0 to tile1 of panels panel0 to panel1 of

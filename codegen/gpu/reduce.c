@@ -99,6 +99,10 @@ static GridReduce reduce_of(Gen *g, const Group *gr) {
   return r;
 }
 
+static bool may_be_empty(const GridReduce *r) {
+  return type_may_be_empty(value_type(r->c.gr->e, r->root->operands[0]));
+}
+
 /* The last column of all. */
 static const char *last_column(const GridReduce *r) {
   return columns_bounded(r) ? arena_printf(r->c.g->a, "%s - 1", r->columns)
@@ -213,6 +217,8 @@ static void place(GridReduce *r, Kernel *k) {
 static void leave(GridReduce *r) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
+  if (r->so_far && may_be_empty(r)) /* where no tile has had the threads wait for one another */
+    text_line(x, "block_sync();");
   if (columns_bounded(r))
     text_line(x, "if ((int)threadIdx.x >= %d || own >= %s) return;", s->width, r->columns);
   else if (ragged(r))
@@ -235,8 +241,13 @@ typedef struct ColumnTile {
   bool ends;  /* the last tile may be shorter, whatever `rows` are */
 } ColumnTile;
 
+/* One tile has all rows, and there are some. */
+static bool is_one_tile(const GridReduce *r, int depth, int64_t most) {
+  return most <= depth && !may_be_empty(r);
+}
+
 static int tile_indent(const GridReduce *r, int depth, int64_t most) {
-  return r->c.p.level[1]->indent + (most > depth) + 2;
+  return r->c.p.level[1]->indent + !is_one_tile(r, depth, most) + 2;
 }
 
 /* All threads evaluate it, then one for each column combines it into acc. */
@@ -247,7 +258,7 @@ static void tile(GridReduce *r, ColumnTile *t) {
   int stride = grid_tile_stride(s->width),
       all = t->depth * s->width; /* no two rows begin in one bank */
   int each = (all + s->threads - 1) / s->threads;
-  bool once = t->most <= t->depth, even = t->rows % t->depth == 0 && !t->ends;
+  bool once = is_one_tile(r, t->depth, t->most), even = t->rows % t->depth == 0 && !t->ends;
   if (once)
     text_line(x, "const %s t0 = %s;", I, t->from);
   else

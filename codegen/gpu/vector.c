@@ -10,7 +10,7 @@
 /* ---- kernels ---- */
 
 static void declare(Gen *g, Kernel *k, const Group *gr) {
-  extent_declare(g, &k->head, gr);
+  extent_declare(g, &k->head, k, gr);
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     bool in = i < gr->nin,
          first = true; /* a value that several operands name is read through the first */

@@ -6,6 +6,8 @@ const char *extent_name(Gen *g, const Entry *e, const Extent *x) {
   for (int i = 0; x->nfactors > 1 && i < x->nfactors; i++)
     all = text_product(g->a, all, extent_name(g, e, x->factor[i]));
   if (x->nfactors > 1) return all;
+  for (uint32_t i = 0; x->whole && i < g->parts.n; i++)
+    if (g->parts.at[i] == x) return arena_printf(g->a, "part%u", i);
   int slot = entry_extent(e, x);
   if (slot < 0) gc_bug(g->ctx, "extent %s is of no input of entry %s", x->name, e->name);
   return arena_printf(g->a, "extent%d", slot);
@@ -99,17 +101,33 @@ const char *inside_text(Gen *g, const Entry *e, const Type *t, const char *at) {
   return all.s.n ? text_str(&all) : NULL;
 }
 
+bool type_may_be_empty(const Type *t) {
+  for (int i = 0; i < t->rank; i++)
+    for (int k = 0; type_extent(t, i) && k < t->extent[i]->nfactors; k++)
+      if (t->extent[i]->factor[k]->whole) return true;
+  return false;
+}
+
 typedef struct Used {
-  bool *slot; /* by number in the entry */
+  Ctx *c;
+  Arena *a; /* of the parts; NULL: they are not asked for */
   const Entry *e;
+  bool slot[ENTRY_EXTENTS]; /* by number in the entry */
+  ExtentList parts;         /* each once */
   bool any;
 } Used;
 
 static void use(Used *u, const Extent *x) {
   u->any = true;
   for (int i = 0; i < x->nfactors; i++) {
-    int slot = entry_extent(u->e, x->factor[i]);
+    const Extent *f = x->factor[i];
+    int slot = f->whole ? -1 : entry_extent(u->e, f);
     if (slot >= 0) u->slot[slot] = true;
+    if (!f->whole) continue;
+    use(u, axis_extent(u->c, f->whole));
+    bool known = !u->a;
+    for (uint32_t k = 0; k < u->parts.n; k++) known |= u->parts.at[k] == f;
+    if (!known) vec_push(u->a, &u->parts, f);
   }
 }
 
@@ -118,29 +136,38 @@ static void use_type(Used *u, const Type *t) {
     if (type_extent(t, i)) use(u, t->extent[i]);
 }
 
-static void use_op(Used *u, Ctx *c, const Op *op) {
-  if (op->kind == OP_EXTENT) use(u, extent_get(c, op->attr[AT_NAME].str, op->attr[AT_BOUND].i));
+static void use_op(Used *u, const Op *op) {
+  if (op->kind == OP_EXTENT) use(u, extent_get(u->c, op->attr[AT_NAME].str, op->attr[AT_BOUND].i));
   for (int i = 0; i < op->noperands; i++) use_type(u, value_type(u->e, op->operands[i]));
   for (int i = 0; i < op->nresults; i++) use_type(u, value_type(u->e, op->results[i]));
 }
 
-static bool used(const Group *gr, bool slot[ENTRY_EXTENTS]) {
-  Used u = {slot, gr->e, false};
-  for (int i = 0; i < gr->nops; i++) use_op(&u, gr->e->module->ctx, gr->ops[i]);
-  return u.any;
+static Used used(Arena *a, const Group *gr) {
+  Used u = {.c = gr->e->module->ctx, .a = a, .e = gr->e};
+  for (int i = 0; i < gr->nops; i++) use_op(&u, gr->ops[i]);
+  return u;
 }
 
-bool group_is_bounded(const Group *gr) {
-  bool slot[ENTRY_EXTENTS] = {false};
-  return used(gr, slot);
-}
+bool group_is_bounded(const Group *gr) { return used(NULL, gr).any; }
 
-void extent_declare(Gen *g, Text *head, const Group *gr) {
-  bool slot[ENTRY_EXTENTS] = {false};
-  (void)used(gr, slot);
+ExtentList group_parts(Arena *a, const Group *gr) { return used(a, gr).parts; }
+
+void extent_declare(Gen *g, Text *head, const Kernel *k, const Group *gr) {
+  const Used u = used(NULL, gr);
   for (int i = 0; i < ENTRY_EXTENTS; i++)
-    if (slot[i] && g->index)
+    if (u.slot[i] && g->index)
       text_line(head, "const %s extent%d = env_extent(env, %d);", g->index, i, i);
-    else if (slot[i])
+    else if (u.slot[i])
       text_line(head, "const long extent%d = env->extents[%d];", i, i);
+  for (uint32_t i = 0; i < g->parts.n; i++) {
+    const Extent *x = g->parts.at[i], *of = axis_extent(g->ctx, x->whole);
+    const char *T = g->index ? g->index : "long";
+    const char *at = arena_printf(g->a, g->index ? "p%d" : "p[%d]", kernel_part_arg(k, (int)i));
+    const char *rows = text_product(g->a, extent_name(g, gr->e, of),
+                                    arena_printf(g->a, "%lld", (long long)axis_multiple(x->whole)));
+    text_line(head, "const %s behind%u = %s - *(const int32_t *)%s * (%s)%lld;", T, i, rows, at, T,
+              (long long)x->bound);
+    text_line(head, "const %s part%u = behind%u < 0 ? 0 : behind%u < %lld ? behind%u : %lld;", T, i,
+              i, i, (long long)x->bound, i, (long long)x->bound);
+  }
 }

@@ -1,5 +1,6 @@
 /* Texts of counts that may depend on an extent known at run time: a number, or made of the names
-   that kernel_args declares, `extent0`, …, in the order of the entry's inputs. */
+   that kernel_args declares: `extent0`, …, in the order of the entry's inputs, and `part0`, …, of
+   axes of which a kernel sees a part. A part may have no element. */
 #ifndef GC_CODEGEN_EXTENT_H
 #define GC_CODEGEN_EXTENT_H
 #include "codegen/program/gen.h"
@@ -26,9 +27,14 @@ bool type_is_mixed(const Type *t);
 /* A condition: element `at` (a factor) of a t, counted at the bounds, is one of the run; NULL: all
    are. */
 const char *inside_text(Gen *g, const Entry *e, const Type *t, const char *at);
+/* A run may have no element: an axis is a part. */
+bool type_may_be_empty(const Type *t);
 /* Something in the group depends on an extent. */
 bool group_is_bounded(const Group *gr);
+/* The parts of axes that its types have, in the order of their first use: `part0`, … */
+ExtentList group_parts(Arena *a, const Group *gr);
 /* `const long extent0 = env->extents[0];` of each that the group depends on; of a target that names
-   the type of its positions, by its function env_extent. */
-void extent_declare(Gen *g, Text *head, const Group *gr);
+   the type of its positions, by its function env_extent. Then its parts: which part it is comes
+   with an argument, so that one kernel serves all parts of an axis. */
+void extent_declare(Gen *g, Text *head, const Kernel *k, const Group *gr);
 #endif

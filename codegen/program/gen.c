@@ -1,6 +1,6 @@
 /* What the kernels of a program need, which printer a group has, and how an index that is out of
    range is reported; see gen.h. */
-#include "codegen/program/gen.h"
+#include "codegen/program/extent.h"
 
 #include <string.h>
 
@@ -57,6 +57,7 @@ static PrintGroup *printer_of(const GroupPrinters *p, const Group *gr) {
 }
 
 void gen_print_group(Gen *g, const Group *gr) {
+  g->parts = group_parts(g->a, gr);
   PrintGroup *print = printer_of(g->print, gr);
   if (print) print(g, gr);
   for (uint32_t k = 0; k < g->out.n; k++)

@@ -39,6 +39,7 @@ struct Gen {
   VEC(Kernel *) out;       /* launches of the group at hand */
   VEC(const char *) sites; /* where indices can be out of range: rows of GcCheckSite, each once */
   const InputUses *uses;   /* of the entry at hand */
+  ExtentList parts;        /* of axes, which the kernel at hand sees */
   int names;               /* of variables in the function at hand, counted up */
   uint64_t work;           /* bytes of workspace that a thread needs, of all kernels the most */
   const char *index;       /* type of positions; NULL: "long" */

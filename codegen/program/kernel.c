@@ -1,6 +1,6 @@
 /* Launches: their arguments, how threads share them, what they touch, and their names; see
-   kernel.h. Contract: an argument list is inputs, outputs, then one scratch; everything is taken as
-   touched whole until a printer says which slice a unit owns. */
+   kernel.h. Contract: an argument list is inputs, outputs, one scratch, numbers of parts;
+   everything is taken as touched whole until a printer says which slice a unit owns. */
 #include "codegen/program/extent.h"
 
 static const char *group_name(Gen *g, const Group *gr) {
@@ -20,7 +20,7 @@ static Kernel *start(Gen *g, const Group *gr, const char *name) {
   k->bounded = group_is_bounded(gr);
   bool scratch = g->target->scratch_bytes(g->target, gr->e, gr->op) > 0;
   bool store = gr->op->kind == OP_STORE;
-  k->args = ARENA_ARRAY(g->a, KernelArg, gr->nin + gr->nout + 2);
+  k->args = ARENA_ARRAY(g->a, KernelArg, gr->nin + gr->nout + 2 + (int)g->parts.n);
   for (int i = 0; i < gr->nin; i++)
     k->args[k->nargs++] = (KernelArg){ARG_VALUE, .value = gr->in[i], .access = {.read = true}};
   for (int i = 0; i < gr->nout; i++)
@@ -30,6 +30,8 @@ static Kernel *start(Gen *g, const Group *gr, const char *name) {
                                       .access = {.write = true}};
   if (scratch)
     k->args[k->nargs++] = (KernelArg){ARG_SCRATCH, .access = {.read = true, .write = true}};
+  for (uint32_t i = 0; i < g->parts.n; i++)
+    k->args[k->nargs++] = (KernelArg){ARG_PART, .part = g->parts.at[i], .access = {.read = true}};
   g->names = 0;
   vec_push(g->a, &g->out, k);
   return k;
@@ -70,7 +72,15 @@ double kernel_balance(const Kernel *k, int threads) {
 }
 
 int kernel_scratch_arg(const Kernel *k) {
-  return k->nargs && k->args[k->nargs - 1].kind == ARG_SCRATCH ? k->nargs - 1 : -1;
+  for (int i = k->nargs - 1; i >= 0 && k->args[i].kind >= ARG_SCRATCH; i--)
+    if (k->args[i].kind == ARG_SCRATCH) return i;
+  return -1;
+}
+
+int kernel_part_arg(const Kernel *k, int part) {
+  int i = k->nargs;
+  while (i > 0 && k->args[i - 1].kind == ARG_PART) i--;
+  return i + part;
 }
 
 static bool names(const char *text, const char *name) {
@@ -95,7 +105,7 @@ static void declare(Kernel *k, Gen *g, const Type *t, bool in, int i, int at) {
 }
 
 void kernel_args(Gen *g, Kernel *k, const Group *gr) {
-  extent_declare(g, &k->head, gr);
+  extent_declare(g, &k->head, k, gr);
   for (int i = 0; i < gr->nin; i++) {
     bool first = true; /* a value that several operands name is read through the first */
     for (int j = 0; j < i; j++) first = first && gr->arg[j] != gr->arg[i];

@@ -16,14 +16,17 @@ typedef struct Gen Gen; /* gen.h */
 typedef enum ArgKind {
   ARG_VALUE,
   ARG_SCRATCH,
-  ARG_GLOBAL
-} ArgKind; /* GLOBAL: what a store writes */
+  ARG_GLOBAL,
+  ARG_PART
+} ArgKind; /* GLOBAL: what a store writes; PART: the number of a part of a bounded axis */
 typedef struct KernelArg {
   ArgKind kind;
   ValueId value; /* of the entry */
   int global;
+  const Extent *part;
   Access access;
 } KernelArg;
+typedef VEC(const Extent *) ExtentList;
 
 /* Code of its own for one of the target's architectures; the target knows what that has. */
 typedef struct KernelVariant KernelVariant;
@@ -56,8 +59,9 @@ typedef struct Kernel {
                      them all registers, so that nothing is spilled; 0: its compiler chooses */
 } Kernel;
 
-/* Starts a launch: arguments are the group's inputs (read whole), its outputs (written whole), and
-   one scratch if the target gives this op scratch; name is the group's. Appended to g->out. */
+/* Starts a launch: arguments are the group's inputs (read whole), its outputs (written whole), one
+   scratch if the target gives this op scratch, and the numbers of parts; name is the group's.
+   Appended to g->out. */
 Kernel *kernel_new(Gen *g, const Group *gr);
 /* The kernel is printed by this schedule, which is copied. */
 void kernel_schedule(Kernel *k, const ScheduleKind *kind, const void *schedule, size_t size);
@@ -88,7 +92,8 @@ void kernel_buffer(Gen *g, Kernel *k, Text *x, const char *T, int size, const ch
                    int64_t count);
 /* Of a group's later launch: arguments that no statement names are neither read nor written. */
 void kernel_touched(Kernel *k, const Group *gr);
-int kernel_scratch_arg(const Kernel *k); /* index of the scratch argument, or -1 */
+int kernel_scratch_arg(const Kernel *k);        /* index of the scratch argument, or -1 */
+int kernel_part_arg(const Kernel *k, int part); /* of the number of a part, in order */
 /* The slice that a unit touches of input or output i. */
 void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
                      uint64_t width);

@@ -249,6 +249,10 @@ static Address arg_address(Gen *g, const Entry *e, const Op *op, const KernelArg
   if (a->kind == ARG_SCRATCH) {
     return address_in(&plan_of(e)->scratch[op->id], e->body);
   }
+  if (a->kind == ARG_PART) {
+    uint64_t at = sizeof(int32_t) * (uint64_t)(a->part->first / a->part->bound);
+    return (Address){PLAN_COUNTS, at, sizeof(int32_t), NULL, at + sizeof(int32_t)};
+  }
   const Global *global = &g->m->globals.at[a->global];
   uint64_t bytes = 0;
   (void)layout_bytes(global->type, global->layout, &bytes);
@@ -291,7 +295,8 @@ static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
     const Access *access = &kernel->args[a].access;
-    if (kernel->args[a].kind == ARG_SCRATCH || !(access->read || access->write)) continue;
+    bool own = kernel->args[a].kind == ARG_SCRATCH || kernel->args[a].kind == ARG_PART;
+    if (own || !(access->read || access->write)) continue;
     ValueId v = kernel->args[a].kind == ARG_VALUE ? kernel->args[a].value : NO_ID;
     if (part && v == op->operands[scatters ? 2 : 0]) continue; /* stays where it is */
     if (part && v == op->results[0]) v = op->operands[scatters ? 0 : 1];

@@ -20,6 +20,46 @@ static const char *const dtype_enum[DTYPES] = {
     [DT_I32] = "GC_I32",   [DT_I64] = "GC_I64", [DT_F16] = "GC_F16",
     [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
 
+/* By axis: as GcTensor.extents. Parts stand in a table of their own. */
+static uint32_t factors_of(const Entry *e, const Extent *x) {
+  uint32_t factors = 0;
+  for (int k = x ? x->nfactors : 0; k-- > 0;)
+    if (!x->factor[k]->whole)
+      factors = factors << 4 | (uint32_t)(1 + entry_extent(e, x->factor[k]));
+  return factors;
+}
+
+/* The part that is a factor of the axis, or NULL. */
+static const Extent *part_of_axis(const Type *t, int i) {
+  const Extent *x = type_extent(t, i);
+  for (int k = 0; x && k < x->nfactors; k++)
+    if (x->factor[k]->whole) return x->factor[k];
+  return NULL;
+}
+
+static void extent_fields(Tables *p, const Entry *e, const Type *t) {
+  Text *x = &p->text;
+  bool any = false;
+  text_add(x, ", .extents = (const uint32_t[]){");
+  for (int i = 0; i < t->rank; i++) {
+    text_add(x, i ? ", %u" : "%u", factors_of(e, type_extent(t, i)));
+    any |= part_of_axis(t, i) != NULL;
+  }
+  text_add(x, "}");
+  if (!any) return;
+  text_add(x, ", .parts = (const GcPart[]){");
+  for (int i = 0; i < t->rank; i++) {
+    const Extent *part = part_of_axis(t, i),
+                 *of = part ? axis_extent(p->g->ctx, part->whole) : NULL;
+    if (part)
+      text_add(x, "{%" PRId64 ", %" PRId64 ", %" PRId64 ", %u}, ", part->first, part->bound,
+               axis_multiple(part->whole) * of->bound, factors_of(e, of));
+    else
+      text_add(x, "{0}, ");
+  }
+  text_add(x, "}");
+}
+
 /* e: whose extents the type has; NULL: it has none. */
 static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
                        Address at, const InputLimits *limits, const char *aggregate) {
@@ -46,16 +86,7 @@ static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *
     for (int i = 0; i < l->order->n; i++) text_add(x, i ? ", %d" : "%d", (int)l->order->at[i]);
     text_add(x, "}");
   }
-  if (e && t->extent) {
-    text_add(x, ", .extents = (const uint32_t[]){");
-    for (int i = 0; i < t->rank; i++) {
-      uint32_t factors = 0;
-      for (int k = type_extent(t, i) ? t->extent[i]->nfactors : 0; k-- > 0;)
-        factors = factors << 4 | (uint32_t)(1 + entry_extent(e, t->extent[i]->factor[k]));
-      text_add(x, i ? ", %u" : "%u", factors);
-    }
-    text_add(x, "}");
-  }
+  if (e && t->extent) extent_fields(p, e, t);
   if (aggregate) text_add(x, ", .aggregate = %s", aggregate);
   text_add(x, "}");
 }
@@ -252,8 +283,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
            plan->arena_bytes, plan->inputs_bytes, plan->outputs_bytes, plan->naive_bytes,
            plan->inplace_bytes, plan->pool_bytes, plan->lower_bound_bytes, plan->flops);
   if (l.loops.n)
-    text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d, .counts_bytes = %" PRIu64,
-             id, l.loops.n, l.depth, plan->counts_bytes);
+    text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d", id, l.loops.n, l.depth);
+  if (plan->counts_bytes) text_add(row, ",\n   .counts_bytes = %" PRIu64, plan->counts_bytes);
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
   if (e->ranks) text_add(row, ",\n   .ranks = %d", e->ranks);
   if (nextents) text_add(row, ",\n   .extents = %s_extents, .nextents = %d", id, nextents);

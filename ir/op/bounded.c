@@ -70,22 +70,25 @@ static const Type *broadcasts(const ShapeIn *in) {
   return to;
 }
 
-/* Of a bounded axis all is taken, or the first; of a static one also as many as an extent. */
+/* Of a bounded axis all is taken, a part, or the first; of a static one also as many as an extent.
+ */
 static const Type *slices(const ShapeIn *in) {
   const Type *t = in->type[0], *to = in->given;
   for (int i = 0; i < t->rank; i++) {
     if (!type_extent(t, i) && !type_extent(to, i)) continue;
     bool first = !type_extent(to, i) && to->dim[i] == 1; /* is always there */
-    bool fits = !type_extent(t, i) || type_axis(t, i) == type_axis(to, i) || first;
-    bool from_start = !type_extent(t, i) || !in->attr[AT_STARTS].ints->at[i];
-    if (!fits || !from_start || in->attr[AT_STEPS].ints->at[i] != 1)
+    int64_t start = in->attr[AT_STARTS].ints->at[i], at = 0;
+    bool part = axis_is_part(in->ctx, type_axis(t, i), type_axis(to, i), &at);
+    bool fits = !type_extent(t, i) || part || first;
+    if (!fits || (type_extent(t, i) && start != at) || in->attr[AT_STEPS].ints->at[i] != 1)
       return type_extent(t, i) ? refused(in, t, i) : refused(in, to, i);
   }
   return to;
 }
 
 /* Padding stands behind what a run has of an axis, up to the bound: that is static. The given type
-   says so where no room is added, or that a first element becomes a bounded axis. */
+   says so where no room is added, that a first element becomes a bounded axis, or a part the axis
+   that it is of. */
 static const Type *pads(const ShapeIn *in, const Type *y) {
   const Type *t = in->type[0], *to = in->wanted;
   int64_t small[SMALL_RANK], *axis = shape_dims(in, small, t->rank);
@@ -96,7 +99,10 @@ static const Type *pads(const ShapeIn *in, const Type *y) {
     if (type_extent(t, i) && gap) return refused(in, t, i);
     axis[i] = type_extent(t, i) && whole ? type_axis(t, i) : y->dim[i];
     if (!given || type_axis(to, i) == axis[i] || to->dim[i] != y->dim[i]) continue;
-    if (type_extent(to, i) && (type_extent(t, i) || lo + t->dim[i] > 1)) return refused(in, to, i);
+    int64_t at;
+    bool part = axis_is_part(in->ctx, type_axis(to, i), type_axis(t, i), &at) && at == lo;
+    if (type_extent(to, i) && !part && (type_extent(t, i) || lo + t->dim[i] > 1))
+      return refused(in, to, i);
     axis[i] = type_axis(to, i);
   }
   return with_axes(in, y, axis);
@@ -246,12 +252,15 @@ static const Type *attends(const ShapeIn *in, const Type *y) {
 
 /* ---- indices ---- */
 
-/* The part may be shorter at run time than at the bound. */
+/* The part may be shorter at run time than at the bound; of a bounded axis it is one. */
 static const Type *updates(const ShapeIn *in, const Type *y) {
   const Type *x = in->type[0], *part = in->type[1];
   for (int i = 0; i < x->rank; i++) {
+    int64_t at;
+    bool along = i == in->attr[AT_AXIS].i;
+    if (along && axis_is_part(in->ctx, type_axis(x, i), type_axis(part, i), &at)) continue;
     if (type_extent(x, i)) return refused(in, x, i);
-    if (i != in->attr[AT_AXIS].i && type_extent(part, i)) return refused(in, part, i);
+    if (!along && type_extent(part, i)) return refused(in, part, i);
   }
   return y;
 }
@@ -349,8 +358,19 @@ const Type *shape_extent(const ShapeIn *in) {
 /* The interpreter evaluates at the bound. */
 void eval_extent(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = op->attr[AT_BOUND].i; }
 
+/* What a run has of the axis behind the part's first element, at most the part's bound. */
+static ValueId build_extent_of_part(Builder *b, const Extent *x) {
+  const Type *i32 = type_scalar(b->m->ctx, DT_I32);
+  ValueId n = build_extent(b, axis_extent(b->m->ctx, x->whole));
+  n = build2(b, OP_MUL, n, build_const_int(b, i32, axis_multiple(x->whole)));
+  n = build2(b, OP_SUB, n, build_const_int(b, i32, x->first));
+  n = build2(b, OP_MAX, n, build_const_int(b, i32, 0));
+  return build2(b, OP_MIN, n, build_const_int(b, i32, x->bound));
+}
+
 ValueId build_extent(Builder *b, const Extent *x) {
   ValueId all = NO_ID;
+  if (x->whole) return build_extent_of_part(b, x);
   for (int i = 0; x->nfactors > 1 && i < x->nfactors; i++) {
     ValueId one = build_extent(b, x->factor[i]);
     all = i ? build2(b, OP_MUL, all, one) : one;

@@ -209,7 +209,7 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
 }
 
 /* n<=64 */
-static bool read_extent(Reader *r, const Extent **out) {
+static bool read_plain_extent(Reader *r, const Extent **out) {
   Span name;
   int64_t bound;
   Loc loc = read_loc(r, r->p, 1);
@@ -223,16 +223,18 @@ static bool read_extent(Reader *r, const Extent **out) {
   return true;
 }
 
+typedef bool ReadExtent(Reader *r, const Extent **out);
+
 /* n<=64, 4*n<=64 or n<=64*t<=9, behind the number if there is one. */
-static bool bounded_axis(Reader *r, int64_t multiple, int64_t *out) {
+static bool bounded_axis(Reader *r, ReadExtent *read, int64_t multiple, int64_t *out) {
   const Extent *x;
   Loc loc = read_loc(r, r->p, 1);
-  if (!read_extent(r, &x)) return false;
+  if (!read(r, &x)) return false;
   if (multiple < 1 || multiple > INT32_MAX)
     return FAIL(r, loc, "a bounded axis is 1 to 2147483647 times its extent");
   *out = axis_of_extent(x, multiple);
   while (read_take(r, '*')) {
-    if (!read_extent(r, &x)) return false;
+    if (!read(r, &x)) return false;
     *out = axis_product(r->c, *out, axis_of_extent(x, 1));
     if (!*out)
       return FAIL(r, loc, "a product of extents is 1 to 2147483647, of at most %d", EXTENT_FACTORS);
@@ -240,15 +242,41 @@ static bool bounded_axis(Reader *r, int64_t multiple, int64_t *out) {
   return true;
 }
 
+/* (4*n<=64)[16:32], behind the parenthesis. */
+static bool read_part(Reader *r, Loc loc, const Extent **out) {
+  int64_t whole, multiple = 1, first, end;
+  read_blanks(r);
+  if (r->p < r->end && isdigit((unsigned char)*r->p) &&
+      (!read_integer(r, &multiple) || !read_expect(r, '*', "after a multiple")))
+    return false;
+  if (!bounded_axis(r, read_plain_extent, multiple, &whole) ||
+      !read_expect(r, ')', "after an axis") || !read_expect(r, '[', "before a part") ||
+      !read_integer(r, &first) || !read_expect(r, ':', "in a part") || !read_integer(r, &end) ||
+      !read_expect(r, ']', "after a part"))
+    return false;
+  int64_t n = axis_multiple(whole) * axis_extent(r->c, whole)->bound;
+  bool inside = first >= 0 && first < end && end <= n && end - first < n;
+  int64_t part = inside ? axis_part(r->c, whole, first, end - first) : 0;
+  if (!part || axis_multiple(part) != 1)
+    return FAIL(r, loc, "a part has two or more elements of an axis, from a multiple of them on");
+  *out = axis_extent(r->c, part);
+  return true;
+}
+
+static bool read_extent(Reader *r, const Extent **out) {
+  Loc loc = read_loc(r, r->p, 1);
+  return read_take(r, '(') ? read_part(r, loc, out) : read_plain_extent(r, out);
+}
+
 static bool read_axes(Reader *r, IntList *list) {
   if (read_take(r, ']')) return true;
   do {
     int64_t v = 1;
     read_blanks(r);
-    bool word = r->p < r->end && (isalpha((unsigned char)*r->p) || *r->p == '_');
+    bool word = r->p < r->end && (isalpha((unsigned char)*r->p) || *r->p == '_' || *r->p == '(');
     if (!word && !read_integer(r, &v)) return false;
     if (!word && v < 0) v = -1;
-    if ((word || read_take(r, '*')) && !bounded_axis(r, v, &v)) return false;
+    if ((word || read_take(r, '*')) && !bounded_axis(r, read_extent, v, &v)) return false;
     vec_push(r->scratch, list, v);
   } while (read_take(r, ','));
   return read_expect(r, ']', "after a list");

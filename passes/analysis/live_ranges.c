@@ -151,6 +151,18 @@ static bool time_block(Times *w, const Block *b, uint64_t runs, int depth) {
   return true;
 }
 
+/* A kernel that sees a part of a bounded axis reads which part it is. */
+static void count_parts(const Entry *e, Plan *p) {
+  for (uint32_t v = 0; v < e->values.n; v++)
+    for (int i = 0; i < value_type(e, v)->rank; i++) {
+      const Extent *x = type_extent(value_type(e, v), i);
+      for (int k = 0; x && k < x->nfactors; k++) {
+        uint64_t counts = 4 * (uint64_t)(x->factor[k]->first / x->factor[k]->bound + 1);
+        if (x->factor[k]->whole && counts > p->counts_bytes) p->counts_bytes = counts;
+      }
+    }
+}
+
 bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g, Plan **out) {
   Plan *p = ARENA_NEW(a, Plan);
   p->steps = ARENA_ARRAY(a, const Op *, e->ops.n);
@@ -166,6 +178,7 @@ bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g,
   Times w = {.scratch = arena_new(), .e = e, .t = t, .g = g, .p = p};
   bool ok = time_block(&w, e->body, 1, 0);
   arena_free(w.scratch);
+  count_parts(e, p);
   plan_strides(a, e, p);
   *out = p;
   return ok;

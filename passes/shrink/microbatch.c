@@ -8,7 +8,8 @@
    each entry's batch is done in so many parts. */
 #include "passes/shrink/microbatch_impl.h"
 
-/* What has as many elements along its first axis as most bytes of the inputs is the batch. */
+/* What has as many elements along its first axis as most bytes of the inputs is the batch: a dim as
+   type_get takes it. */
 static int64_t batch_of(Arena *a, const Entry *e) {
   const Block *body = e->body;
   uint64_t *bytes = ARENA_ARRAY(a, uint64_t, body->args.n), max = 0;
@@ -17,9 +18,9 @@ static int64_t batch_of(Arena *a, const Entry *e) {
     const Type *t = value_type(e, body->args.at[i]);
     for (uint32_t k = 0; t->rank && k <= i; k++) {
       const Type *u = value_type(e, body->args.at[k]);
-      if (!u->rank || u->dim[0] != t->dim[0]) continue;
+      if (!u->rank || type_axis(u, 0) != type_axis(t, 0)) continue;
       bytes[k] += t->bytes;
-      if (bytes[k] > max) max = bytes[k], batch = t->dim[0];
+      if (bytes[k] > max) max = bytes[k], batch = type_axis(t, 0);
       break;
     }
   }
@@ -44,12 +45,24 @@ static void weigh(const Micro *m, uint64_t *all, uint64_t *saved) {
   *saved = cut > whole ? cut - whole : 0;
 }
 
+/* Rows of the batch, at its bound; parts of a bounded one have two or more. */
+static int64_t rows_of(const Entry *e, int64_t batch) {
+  const Extent *x = axis_extent(e->module->ctx, batch);
+  return x ? axis_multiple(batch) * x->bound : batch;
+}
+
+static bool can_cut(const Entry *e, int64_t batch, int64_t parts) {
+  const Extent *x = axis_extent(e->module->ctx, batch);
+  int64_t n = x ? x->bound : batch;
+  return n > 0 && parts > 1 && n % parts == 0 && (!x || n / parts > 1);
+}
+
 /* Much of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
    normalisation has in training, leaves little. */
 static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
   enum { WORTH = 8 };
   uint64_t all, saved;
-  if (batch <= 0 || parts <= 1 || batch % parts) return false;
+  if (!can_cut(e, batch, parts)) return false;
   Micro m = micro_of(a, e, batch, parts);
   weigh(&m, &all, &saved);
   return saved > all / WORTH;
@@ -76,8 +89,8 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
   int64_t ops = (int64_t)e->body->ops.n, next = 2;
   uint64_t min = UINT64_MAX, min_live = UINT64_MAX, all, saved;
   Choices out = {0};
-  for (int64_t n = 2; n <= batch && n <= MAX_RECORD_OPS / ops; n++) {
-    if (batch % n || !pays(a, e, batch, n)) continue;
+  for (int64_t n = 2; n <= rows_of(e, batch) && n <= MAX_RECORD_OPS / ops; n++) {
+    if (!pays(a, e, batch, n)) continue;
     Micro m = micro_of(a, e, batch, n);
     weigh(&m, &all, &saved);
     uint64_t left = all - saved, live = left + saved / (uint64_t)n;
@@ -100,7 +113,8 @@ static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t
   remarks_of(r, e);
   remark(r, REMARK_REMAT, "remat", e->loc,
          "the batch of %lld is done in %lld parts of %lld: %s bytes are never whole",
-         (long long)batch, (long long)parts, (long long)(batch / parts), plan_commas(buf, saved));
+         (long long)rows_of(e, batch), (long long)parts, (long long)(rows_of(e, batch) / parts),
+         plan_commas(buf, saved));
   for (ValueId v = 0; v < e->values.n; v++) {
     const Op *op = value_def(e, v);
     if (!op || !m.whole[v] || value_type(e, v)->bytes < saved / SMALL) continue;
@@ -246,7 +260,7 @@ bool pass_microbatch(PassRun *r) {
   for (uint32_t k = 0; parts > 1 && k < n; k++) {
     Entry *e = r->m->entries.at[k];
     int64_t batch = batch_of(r->scratch, e);
-    if (batch <= 0 || batch % parts) continue;
+    if (!can_cut(e, batch, parts)) continue;
     report_microbatch(r, e, batch, parts);
     apply_microbatch(r, e, batch, parts);
   }

@@ -23,7 +23,7 @@ static void at_op(MicrobatchBuild *c, const Op *op) {
 
 static const Type *part_type(MicrobatchBuild *c, ValueId v) {
   const Type *t = value_type(c->old, v);
-  return type_with_extent(c->b->m->ctx, t, 0, t->dim[0] / c->m->parts);
+  return type_with_extent(c->b->m->ctx, t, 0, micro_part(c->m, t, c->k));
 }
 
 /* ---- parts ---- */
@@ -43,7 +43,7 @@ static ValueId make_part(MicrobatchBuild *c, ValueId v) {
     at_op(c, op);
     if (from->rank < t->rank || from->dim[0] == 1) return build_broadcast(c->b, x, t);
   }
-  return rows_slice(c->b, c->map[v], c->k * t->dim[0], t->dim[0], 1);
+  return rows_slice(c->b, c->map[v], c->k * t->dim[0], type_axis(t, 0), 1);
 }
 
 static ValueId part_of(MicrobatchBuild *c, ValueId v) {
@@ -57,7 +57,7 @@ static void put_part(MicrobatchBuild *c, ValueId v) {
   int64_t rows = t->dim[0] / c->m->parts;
   c->b->name = c->k + 1 == c->m->parts ? value_at(c->old, v)->name : NULL;
   ValueId whole = c->k ? c->map[v] : NO_ID;
-  c->map[v] = build_part(c->b, whole, c->part[v], 0, c->k * rows, t->dim[0]);
+  c->map[v] = build_part(c->b, whole, c->part[v], 0, c->k * rows, type_axis(t, 0));
 }
 
 static ValueId *operands_of(MicrobatchBuild *c, const Op *op, int more) {
@@ -88,13 +88,19 @@ static void emit_cut(MicrobatchBuild *c, const Op *op) {
 
 /* ---- sums ---- */
 
+static ValueId chain_of(Builder *b, ValueId x, int64_t at) {
+  int64_t axis = type_axis(value_type(b->e, x), 0);
+  bool bounded = axis_is_bounded(axis);
+  return rows_slice(b, x, at, bounded ? axis_part(b->m->ctx, axis, at, SUM_CHAIN) : SUM_CHAIN, 1);
+}
+
 /* A product over its rows, chain by chain: each chain is a product of its own, to which the sum of
    all chains before it is added. */
 static ValueId emit_chains(MicrobatchBuild *c, const Op *op, const ValueId *x, ValueId sum) {
   int64_t rows = value_type(c->b->e, x[0])->dim[0];
   for (int64_t at = 0; at < rows; at += SUM_CHAIN) {
     ValueId of[2];
-    for (int i = 0; i < 2; i++) of[i] = rows_slice(c->b, x[i], at, SUM_CHAIN, 1);
+    for (int i = 0; i < 2; i++) of[i] = chain_of(c->b, x[i], at);
     ValueId y = build(c->b, op->kind, of, 2, op->attr, NULL);
     sum = sum == NO_ID ? y : build2(c->b, OP_ADD, y, sum);
   }

@@ -17,14 +17,18 @@ typedef struct Micro {
   Arena *a;
   const Entry *e;
   int64_t parts;
-  MicroRole *role; /* by op; of the body alone */
-  bool *cut;       /* by value: made part by part */
-  bool *late;      /* by value: made of all parts */
-  bool *whole;     /* by value that is cut: an op reads all of it */
+  const Extent *extent; /* of the batch; NULL: it is static */
+  MicroRole *role;      /* by op; of the body alone */
+  bool *cut;            /* by value: made part by part */
+  bool *late;           /* by value: made of all parts */
+  bool *whole;          /* by value that is cut: an op reads all of it */
 } Micro;
 
-/* Cuts the entry's batch, which `batch` is the extent of, into so many equal parts. */
+/* Cuts the entry's batch, of which `batch` is the dim as type_get takes it, into so many equal
+   parts: at its bound, where it is one. */
 Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts);
+/* Part k of a type's first axis, as type_get takes it; 0: there is none. */
+int64_t micro_part(const Micro *m, const Type *t, int64_t k);
 /* The operand comes part by part where the op is cut; it is whole otherwise. */
 bool micro_by_part(const Entry *e, const Op *op, int operand);
 /* Builds the entry anew, one part after the other. */

@@ -13,8 +13,18 @@ static const Type *operand_type(const Micro *m, const Op *op, int i) {
   return value_type(m->e, op->operands[i]);
 }
 
+int64_t micro_part(const Micro *m, const Type *t, int64_t k) {
+  int64_t n = t->dim[0] / m->parts;
+  return m->extent ? axis_part(m->e->module->ctx, type_axis(t, 0), k * n, n) : n;
+}
+
+/* A part is there, and the first one is a multiple of a part of the batch: an axis that is none is
+   cut elsewhere in each run. */
 static bool divides(const Micro *m, const Type *t) {
-  return t->rank > 0 && t->dim[0] > 0 && t->dim[0] % m->parts == 0;
+  if (!t->rank || t->dim[0] <= 0 || t->dim[0] % m->parts || type_extent(t, 0) != m->extent)
+    return false;
+  int64_t bound = m->extent ? m->extent->bound / m->parts : 0;
+  return !m->extent || bound >= 2;
 }
 
 /* ---- ops that are cut ---- */
@@ -96,7 +106,7 @@ static bool continues_columns(const Micro *m, const Op *op) {
   const Type *t = operand_type(m, op, 0);
   const Ints *axes = op->attr[AT_AXES].ints;
   int64_t rows = t->dim[0] / m->parts;
-  const Type *part = type_with_extent(m->e->module->ctx, t, 0, rows);
+  const Type *part = type_with_extent(m->e->module->ctx, t, 0, micro_part(m, t, 0));
   for (int i = 1; i < axes->n; i++) rows *= t->dim[axes->at[i]];
   return axes_before(t, axes) < 0 && axes_before(part, axes) < 0 && rows % SUM_COLUMN == 0;
 }
@@ -148,6 +158,7 @@ Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
   Micro m = {.a = a,
              .e = e,
              .parts = parts,
+             .extent = axis_extent(e->module->ctx, batch),
              .role = ARENA_ARRAY(a, MicroRole, e->ops.n),
              .cut = ARENA_ARRAY(a, bool, n),
              .late = ARENA_ARRAY(a, bool, n),
@@ -156,7 +167,7 @@ Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
   const Block *body = e->body;
   for (uint32_t i = 0; i < body->args.n; i++) {
     const Type *t = value_type(e, body->args.at[i]);
-    m.cut[body->args.at[i]] = t->rank > 0 && t->dim[0] == batch;
+    m.cut[body->args.at[i]] = t->rank > 0 && type_axis(t, 0) == batch;
   }
   for (uint32_t i = 0; i < body->ops.n; i++) {
     const Op *op = op_at(e, body->ops.at[i]);

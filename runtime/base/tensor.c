@@ -14,6 +14,14 @@ int64_t extents_product(const GcEntry *e, uint32_t extents, const int32_t *run) 
   return n;
 }
 
+/* Elements of a part of an axis in a run. */
+static int64_t part_of_run(const GcEntry *e, const GcPart *x, const int32_t *extents) {
+  int64_t n =
+      x->whole / extents_product(e, x->extents, NULL) * extents_product(e, x->extents, extents) -
+      x->first;
+  return n < 0 ? 0 : n < x->rows ? n : x->rows;
+}
+
 GcTensor tensor_of_run(const GcEntry *e, const GcTensor *t, const int32_t *extents,
                        int64_t dims[RUN_RANK]) {
   GcTensor now = *t;
@@ -22,6 +30,8 @@ GcTensor tensor_of_run(const GcEntry *e, const GcTensor *t, const int32_t *exten
   for (int i = 0; i < t->rank; i++) {
     dims[i] = t->dims[i] / extents_product(e, t->extents[i], NULL) *
               extents_product(e, t->extents[i], extents);
+    const GcPart *part = t->parts && t->parts[i].rows ? &t->parts[i] : NULL;
+    if (part) dims[i] = dims[i] / part->rows * part_of_run(e, part, extents);
   }
   now.run_dims = dims;
   return now;

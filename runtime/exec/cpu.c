@@ -48,13 +48,18 @@ static uint64_t cpu_table_bytes(const GcEntry *e, int threads) {
   for (int i = 0; i < e->nsteps; i++) args += (uint64_t)e->steps[i].nargs;
   uint64_t bytes =
       args * sizeof(void *) + (uint64_t)e->nsteps * sizeof(ExecStep) + sizeof(CpuExec) + 3 * LINE;
-  if (has_contexts(e)) bytes += (uint64_t)threads * context_bytes(e) + e->counts_bytes + 2 * LINE;
+  if (has_contexts(e)) bytes += (uint64_t)threads * context_bytes(e) + LINE;
+  if (e->counts_bytes) bytes += e->counts_bytes + LINE;
   return bytes + streams_bytes(e, threads);
 }
 
 static bool resolve_loops(CpuExec *x, const GcEntry *e, Memory *m, int threads) {
   x->context_bytes = context_bytes(e);
   x->contexts = memory_take(m, (uint64_t)threads * x->context_bytes);
+  return !m->overdrawn;
+}
+
+static bool resolve_counts(const GcEntry *e, Memory *m) {
   int32_t *count = memory_take(m, e->counts_bytes);
   if (m->overdrawn) return false;
   for (uint64_t i = 0; i < e->counts_bytes / sizeof *count; i++) count[i] = (int32_t)i;
@@ -71,6 +76,7 @@ static Exec *resolve(const GcEntry *e, Memory *m, int threads) {
   for (int i = 0; i < e->nsteps; i++) nargs += (uint64_t)e->steps[i].nargs;
   void **p = memory_take(m, nargs * sizeof *p);
   if (has_contexts(e) && !resolve_loops(x, e, m, threads)) return NULL;
+  if (e->counts_bytes && !resolve_counts(e, m)) return NULL;
   x->streams = streams_make(e, m, threads);
   if (m->overdrawn) return NULL;
   for (int i = 0; i < e->nsteps; i++) {

@@ -2,7 +2,7 @@
 # A batch done in parts: every weight and result is the same to the last bit, whatever the number of parts, on one thread
 # and two. Images whose chunks end with a part and such whose do not, strides, groups, a filter for each channel, a
 # transposed convolution, concatenation, pools, a state that moves; then rows of tokens: a table, norms,
-# attention, dense layers whose parts are one or two chains of a product.
+# attention, dense layers whose parts are one or two chains of a product. The same of bounded batches.
 . "$(dirname "$0")/common.sh"
 unoptimised
 cat >images.g <<'END'
@@ -79,6 +79,31 @@ check() {
 }
 check images "--x x.npy --t t.npy" "--x x.npy" 3 12
 check tokens "--ids ids.npy --next next.npy" "--ids ids.npy" 2 4
+
+# bounded NET PARTS ROWS "OPTIONS": a bounded batch in parts, of which one is shorter and others have no row, has the
+# bits of the program for so many rows
+bounded() {
+  net=$1 parts=$2 rows=$3 options=$4 most=$(sed -n 's/^let N = //p' "$net.g")
+  sed '/^entry test/,$d' "$net.g" >"$net-train.g"
+  sed "/^entry/{
+    s/\[N/[n <= $most/
+    s/\[N/[n/
+  }" "$net-train.g" >"$net-bounded.g"
+  sed "s/^let N = .*/let N = $rows/" "$net-train.g" >"$net-exact.g"
+  run 0 "$gc" "$net-exact.g" --passes="$before,$behind" -o exact
+  run 0 "$gc" "$net-bounded.g" --passes="$before,microbatch{parts=$parts},$behind" --remarks=remat -o bounded
+  grep -q "is done in $parts parts of" out.txt || fail "$net of a bounded batch is not done in $parts parts"
+  # shellcheck disable=SC2086
+  run 0 ./exact train $options --epochs 2 --seed 3 --threads 1 --save exact.safetensors
+  # shellcheck disable=SC2086
+  run 0 ./bounded train $options --epochs 2 --seed 3 --threads 2 --save bounded.safetensors --poison --check-finite
+  same exact.safetensors bounded.safetensors "$rows rows of $net in $parts parts of a bounded batch"
+  rm -f exact.safetensors bounded.safetensors
+}
+"$mkdata" npy f32 5,3,24,32 7 five.npy && "$mkdata" npy u8 5 8 of_five.npy && "$mkdata" npy u8 1,1024 9 one.npy &&
+  "$mkdata" npy u8 1,1024 10 of_one.npy || fail 'no data could be made'
+bounded images 3 5 "--x five.npy --t of_five.npy"
+bounded tokens 2 1 "--ids one.npy --next of_one.npy"
 run 0 "$gc" images.g --passes="$before,microbatch{parts=3}" --emit=ir -o images.ir
 grep -q '12,[0-9]*,24,32\] backward' images.ir && fail 'gradients of large images are whole'
 grep -q 'conv_filter_grad %[^,]*, %[^,]*, %' images.ir || fail 'no sum is continued'

@@ -85,7 +85,7 @@ static void count_least(Counting *n) {
   const CudaFunction *f = n->f;
   double read = 0, written = 0;
   for (int i = 0; i < f->nargs; i++) {
-    if (f->kernel->args[i].kind == ARG_SCRATCH) continue;
+    if (f->kernel->args[i].kind == ARG_SCRATCH || f->kernel->args[i].kind == ARG_PART) continue;
     if (f->rights[i] & 1) read += (double)f->bytes[i];
     if (f->rights[i] & 2) written += (double)f->bytes[i];
   }
