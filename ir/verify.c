@@ -68,6 +68,8 @@ static bool rule_counts(Verifier *v, const Op *op) {
     return bad(v, op, "has %d operands, not %d", op->noperands, i->operands);
   if (op->nresults < 0 || (i->results >= 0 && op->nresults != i->results))
     return bad(v, op, "has %d results, not %d", op->nresults, i->results);
+  if (op->kind == OP_ALL_REDUCE && (!op->noperands || op->nresults != op->noperands))
+    return bad(v, op, "has %d operands and %d results", op->noperands, op->nresults);
   if (op->nblocks != i->blocks) return bad(v, op, "has %d blocks, not %d", op->nblocks, i->blocks);
   if (!op->scope) return bad(v, op, "has no scope, not even an empty one");
   return true;

@@ -30,6 +30,7 @@ typedef struct MemoryLimit {
 typedef struct PassOptions {
   const Target *target;
   int streams;         /* at most so many; 0 is one, too */
+  Link link;           /* between ranks; zeros: that of the target */
   const char *memory;  /* "none" "inplace" "pool" "color" "pack": what share uses by default */
   double plan_seconds; /* of searching for an entry's offsets; counted in steps, not in time */
   MemoryLimit limit;   /* that remat meets */

@@ -76,6 +76,7 @@ struct Plan {
   uint64_t inputs_bytes, outputs_bytes;
   uint64_t flops, recompute_flops;
   int streams;
+  int comm;               /* the stream of collectives, the last one; -1: they have none */
   int *stream;            /* by step; NULL: there is one */
   int *latest_concurrent; /* by step: the last that is planned to begin before it is over; NULL:
                              itself */

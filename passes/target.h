@@ -13,12 +13,20 @@ enum {
                        14 x 14 or 14 rows of 56, chains in order (codegen/print/window.c) */
 };
 
+/* Between two ranks. Zeros: not given. */
+typedef struct Link {
+  double latency;   /* seconds */
+  double bandwidth; /* bytes a second */
+} Link;
+
 typedef struct Target Target;
 struct Target {
   const char *name; /* "cpu" */
-  int align;        /* bytes: every offset is a multiple */
-  int slack;        /* bytes that a kernel may read past a buffer's end; counted by the plan at the
-                       region's end */
+  double speed; /* of plan_work, about so much in a second: it weighs a link against computation */
+  Link link;    /* where the user says nothing of it */
+  int align;    /* bytes: every offset is a multiple */
+  int slack;    /* bytes that a kernel may read past a buffer's end; counted by the plan at the
+                   region's end */
   /* Columns of a panel for the right operand of a product of this dtype; 0: the target wants no
    * panels. */
   int (*panel)(const Target *t, Dtype dt);

@@ -312,15 +312,20 @@ typedef struct GcComm GcComm;
 struct GcComm {
   int rank, ranks; /* of this process, from 0; how many there are */
   int local;       /* of them on this machine */
-  /* out = the sum of the n elements at `in` of all ranks, the same on each; out may be in. */
+  /* These three begin, and leave all bytes to `end`. Of a collective with several parts each
+     begins, then `begun` says that there are no more. out = the sum of the n elements at `in` of
+     all ranks, the same on each; out may be in. */
   void (*sum)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
   /* The same of n elements for each rank, of which this one gets its own; out is not in `in`. */
   void (*scatter)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
-  /* What `root` has there, at most 1 GiB. */
-  void (*broadcast)(const GcComm *c, void *at, int64_t bytes, int root);
   /* `outer` blocks of `bytes` of each rank: block o of rank r becomes block o * ranks + r of out.
    */
   void (*gather)(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes);
+  void (*begun)(const GcComm *c);
+  void (*end)(const GcComm *c);  /* waits for the first collective that has begun and not ended */
+  void (*poll)(const GcComm *c); /* lets those that have begun go on */
+  /* What `root` has there, at most 1 GiB; it is over on return, as what follows is. */
+  void (*broadcast)(const GcComm *c, void *at, int64_t bytes, int root);
   int (*max)(const GcComm *c, int value); /* the largest of all ranks' */
   /* Each of the n numbers becomes its sum over the ranks on this machine. */
   void (*sum_local)(const GcComm *c, int *at, int n);
@@ -330,10 +335,15 @@ struct GcComm {
 /* Of a program that was compiled with --data-parallel; weak: others have none. A rank that no other
    answers for so many seconds ends all. NULL: it has said why. */
 const GcComm *gcrt_comm_open(double timeout) __attribute__((weak));
-/* From kernels. */
-void gcrt_all_reduce(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt);
+/* From kernels, on one thread: a collective begins, and the first that has begun ends. Parts of an
+   all_reduce that follow one another, each at the next multiple of GC_PART_ALIGN behind the one
+   before, are one message. */
+enum { GC_PART_ALIGN = 64 };
+void gcrt_all_reduce(const GcEnv *env, int parts, void *const *out, const void *const *in,
+                     const int64_t *n, GcDtype dt);
 void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt);
 void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes);
+void gcrt_await(const GcEnv *env);
 
 /* From a kernel, any thread: element `at` of the index at a site is `value`, not in [0, limit). The
    first report wins; the runtime says it and stops after the step. */

@@ -1,18 +1,32 @@
-/* Prints collectives: one thread calls the runtime, which waits for the other ranks; the threads
-   that read the result wait for it at the barrier in front of their step, as for any kernel.
-   Contract: an all_reduce combines the storage of its operand, padding included, in which every
-   rank has the same layout. */
+/* Prints collectives: one thread calls the runtime, which begins to communicate with the other
+   ranks. A launch of its own waits for the end of the first that has begun; the threads that read
+   the result wait for it at the barrier in front of their step, as for any kernel.
+   Contract: an all_reduce combines the storage of its operands, padding included, in which every
+   rank has the same layout. Parts of it that lie side by side are one message (runtime). */
 #include "codegen/cpu/cpu.h"
 
 static const char *const enum_of[DTYPES] = {
     [DT_I32] = "GC_I32", [DT_I64] = "GC_I64", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
 
-static void reduce(Text *x, const Group *gr) {
-  const Value *v = value_at(gr->e, gr->out[0]);
+static int64_t stored(const Group *gr, ValueId v) {
+  const Value *x = value_at(gr->e, v);
   uint64_t bytes = 0;
-  (void)layout_bytes(v->type, v->layout, &bytes);
-  text_line(x, "gcrt_all_reduce(env, out0, in0, %lld, %s);",
-            (long long)bytes / dtype_size(v->type->dtype), enum_of[v->type->dtype]);
+  (void)layout_bytes(x->type, x->layout, &bytes);
+  return (int64_t)bytes / dtype_size(x->type->dtype);
+}
+
+static void reduce(Text *x, const Group *gr) {
+  const char *out = "", *in = "", *n = "", *between = "";
+  for (int i = 0; i < gr->op->nresults; i++, between = ", ") {
+    out = arena_printf(x->a, "%s%sout%d", out, between, i);
+    in = arena_printf(x->a, "%s%sin%d", in, between, group_arg(gr, gr->op->operands[i]));
+    n = arena_printf(x->a, "%s%s%lld", n, between, (long long)stored(gr, gr->op->results[i]));
+  }
+  text_line(x, "void *const out[] = {%s};", out);
+  text_line(x, "const void *const in[] = {%s};", in);
+  text_line(x, "static const int64_t n[] = {%s};", n);
+  text_line(x, "gcrt_all_reduce(env, %d, out, in, n, %s);", gr->op->nresults,
+            enum_of[value_type(gr->e, gr->op->results[0])->dtype]);
 }
 
 static void scatter(Text *x, const Group *gr) {
@@ -47,4 +61,11 @@ void cpu_collective(Gen *g, const Group *gr) {
     gather(&k->text, gr);
   else
     text_line(&k->text, "out0[0] = env->first_row;");
+}
+
+/* Its arguments are those of the collective, which other ranks have written and read until now. */
+void cpu_await(Gen *g, const Group *gr) {
+  Kernel *k = kernel_next(g, gr, "end");
+  kernel_units(k, 1);
+  text_line(&k->text, "gcrt_await(env);");
 }

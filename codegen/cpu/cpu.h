@@ -22,6 +22,7 @@ void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
 void cpu_index(Gen *g, const Group *gr); /* gather, gather_grad, one_hot as kernels of their own */
 void cpu_order(Gen *g, const Group *gr); /* cumsum, argsort */
 void cpu_collective(Gen *g, const Group *gr); /* and rank, first_row */
+void cpu_await(Gen *g, const Group *gr);
 void cpu_cumsum(Gen *g, const Group *gr);
 void cpu_random(Gen *g, const Group *gr); /* random ops, which stand alone */
 uint64_t cpu_rows_scratch(const Group *gr);

@@ -20,6 +20,7 @@ static const GroupPrinters printers = {.map = cpu_map,
                                        .index = cpu_index,
                                        .random = cpu_random,
                                        .collective = cpu_collective,
+                                       .await = cpu_await,
                                        .move = cpu_move};
 
 /* ---- functions, one for equal texts ---- */

@@ -155,6 +155,8 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
   }
   *t = (CpuTarget){
       .t = {.name = "cpu",
+            .speed = 8e10,           /* a core: 10 GB/s of its share of memory, or 80 Gflops */
+            .link = {20e-6, 1.25e9}, /* 10 Gb/s Ethernet */
             .align = 64,
             .slack = 64,
             .panel = cpu_panel,

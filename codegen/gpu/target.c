@@ -33,6 +33,8 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
 const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   CudaTarget *t = ARENA_NEW(ctx_arena(c), CudaTarget);
   t->t = (Target){.name = "cuda",
+                  .speed = 2.7e13,         /* 3.35 TB/s of an H100 */
+                  .link = {10e-6, 2.5e11}, /* NVLink */
                   .align = 256,
                   .panel = no_panel,
                   .narrow_convs = true,

@@ -21,6 +21,8 @@ typedef struct GroupPrinters {
   PrintGroup *map, *rows, *reduce, *matmul, *window; /* reduce: COLS and REDUCE */
   PrintGroup *attention, *order, *index, *random;
   PrintGroup *collective;
+  PrintGroup
+      *await; /* the end of a collective, which its launch only begins; NULL: launches end it */
   PrintGroup *move; /* all other single ops */
   /* One kernel for n launches of one, whose blocks of threads it has; NULL: launches cost little.
    */

@@ -274,7 +274,13 @@ typedef struct LaunchBuilder {
   int step; /* at hand */
   LiveSet live;
   VEC(uint32_t) around; /* the loops that are open, by index */
+  VEC(int) begun;       /* the steps of collectives … */
+  uint32_t ended;       /* … of which so many, the first ones, have a launch that ends them */
 } LaunchBuilder;
+
+/* The target's threads run the stream of collectives beside another one: their launches begin
+   collectives, and others end them. */
+static bool awaits(const LaunchBuilder *m) { return m->g->print->await != NULL; }
 
 /* How often a run of the entry comes to the op: the iterations of all loops around it. */
 static uint64_t times_run(const Op *op) {
@@ -288,7 +294,7 @@ static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64
   const Plan *p = plan_of(m->e);
   uint64_t runs = times_run(op);
   Launch l = {.op = op, .kernel = kernel, .flops = runs * flops, .step = m->step};
-  l.stream = p->stream ? p->stream[m->step] : 0;
+  l.stream = !p->stream || (awaits(m) && p->stream[m->step] == p->comm) ? 0 : p->stream[m->step];
   l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
   const bool part = op_info[op->kind].cls == CLASS_INDEX && plan_moves(m->e, op) == MOVES_PART;
   const bool scatters = op->kind == OP_GATHER_GRAD; /* rows; else a slice is replaced */
@@ -367,19 +373,52 @@ static DeadRanges *dead_list(LaunchBuilder *m) {
   return l->at.n ? &l->at.at[l->at.n - 1].dead : NULL;
 }
 
+/* ---- collectives ---- */
+
+/* The collectives up to this step end here, on behalf of the step at hand. */
+static void end_collectives(LaunchBuilder *m, int step) {
+  const Plan *p = plan_of(m->e);
+  for (; m->ended < m->begun.n && m->begun.at[m->ended] <= step; m->ended++) {
+    const Op *op = p->steps[m->begun.at[m->ended]];
+    m->g->out.n = 0;
+    m->g->print->await(m->g, group_of(m->g->a, m->e, op));
+    add_launch(m, op, m->g->out.at[0], 0)->bytes = 0;
+  }
+}
+
+/* Those that the step at hand comes after. */
+static void await_others(LaunchBuilder *m) {
+  const Plan *p = plan_of(m->e);
+  if (!awaits(m) || p->comm < 0 || p->stream[m->step] == p->comm) return;
+  end_collectives(m, p->finished_before[(size_t)m->step * (size_t)p->streams + (size_t)p->comm]);
+}
+
+/* The step has begun one; in no stream of its own it ends at once. */
+static void has_begun(LaunchBuilder *m, const Op *op) {
+  const Plan *p = plan_of(m->e);
+  if (!awaits(m) || op_info[op->kind].cls != CLASS_COLLECTIVE) return;
+  vec_push(m->g->a, &m->begun, m->step);
+  if (p->comm < 0 || p->stream[m->step] != p->comm) end_collectives(m, m->step);
+}
+
 static void step(LaunchBuilder *m, int i) {
   const Op *op = plan_of(m->e)->steps[i];
   Group *gr = group_of(m->g->a, m->e, op);
   m->step = i;
+  bool runs = op->kind == OP_SCAN || op->kind == OP_YIELD ||
+              (gr->form != FORM_NONE && plan_moves(m->e, op) != MOVES_NOTHING && !empty(m->e, op));
+  if (runs) await_others(m);
   m->g->out.n = 0;
   if (op->kind == OP_SCAN)
     begin_loop(m, op);
   else if (op->kind == OP_YIELD)
     end_iteration(m, op);
-  else if (gr->form != FORM_NONE && plan_moves(m->e, op) != MOVES_NOTHING && !empty(m->e, op))
+  else if (runs)
     gen_print_group(m->g, gr);
-  for (uint32_t k = 0; op->kind != OP_SCAN && op->kind != OP_YIELD && k < m->g->out.n; k++)
+  bool launches = op->kind != OP_SCAN && op->kind != OP_YIELD && m->g->out.n;
+  for (uint32_t k = 0; launches && k < m->g->out.n; k++)
     add_launch(m, op, m->g->out.at[k], k ? 0 : op_flops(m->e, op));
+  if (launches) has_begun(m, op);
   if (op->kind == OP_YIELD) m->out->loops.at[m->around.at[--m->around.n]].end = m->out->at.n;
   DeadRanges *dead = dead_list(m);
   update_live_set(m->g, m->e, i, &m->live, dead);
@@ -390,7 +429,9 @@ void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out) {
   LaunchBuilder m = {.g = g, .e = e, .gp = gp, .out = out, .live = live_set_of(g, e)};
   out->depth = plan_of(e)->depth;
   out->streams = plan_of(e)->streams;
+  if (plan_of(e)->comm >= 0 && awaits(&m)) out->streams--;
   for (int i = 0; i < plan_of(e)->nsteps; i++) step(&m, i);
+  end_collectives(&m, plan_of(e)->nsteps);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < out->loops.n; i++)
     if (out->loops.at[i].end > out->loops.at[i].first) out->loops.at[kept++] = out->loops.at[i];

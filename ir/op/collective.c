@@ -9,9 +9,13 @@ const Type *shape_first_row(const ShapeIn *in) {
 }
 
 const Type *shape_all_reduce(const ShapeIn *in) {
-  const Type *t = in->type[0];
+  if (in->result >= in->n) return shape_wrong(in, "has more results than operands");
+  const Type *t = in->type[in->result];
   bool sums = t->dtype == DT_F32 || t->dtype == DT_F64 || t->dtype == DT_I32 || t->dtype == DT_I64;
-  return sums ? t : shape_wrong(in, "adds f32, f64, i32 or i64, not %s", shape_str(in, t));
+  if (!sums) return shape_wrong(in, "adds f32, f64, i32 or i64, not %s", shape_str(in, t));
+  if (t->dtype == in->type[0]->dtype) return t;
+  return shape_wrong(in, "has operands of several dtypes: %s and %s", shape_str(in, in->type[0]),
+                     shape_str(in, t));
 }
 
 /* `whole` is a number of `part`s along an axis. */
@@ -68,10 +72,12 @@ static void sum_ranks(EvalCtx *c, Tensor *y, const Tensor *const *x, int64_t fro
 }
 
 void eval_all_reduce(EvalCtx *c, const Op *op) {
-  const Tensor *const *x = ranks_meet(c, eval_in(c, op, 0));
-  if (!x) return;
-  sum_ranks(c, eval_out(c, op), x, 0);
-  ranks_leave(c);
+  for (int i = 0; i < op->noperands; i++) {
+    const Tensor *const *x = ranks_meet(c, eval_in(c, op, i));
+    if (!x) return;
+    sum_ranks(c, eval_out_of(c, op, i), x, 0);
+    ranks_leave(c);
+  }
 }
 
 void eval_reduce_scatter(EvalCtx *c, const Op *op) {

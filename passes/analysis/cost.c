@@ -1,5 +1,7 @@
-/* How much arithmetic an op does, and how long a step works.
-   Contract: pure questions; contractions count 2MNK, element-wise ops 1 an element. */
+/* How much arithmetic an op does, how long a step works, and how long ranks talk.
+   Contract: pure questions; contractions count 2MNK, element-wise ops 1 an element. Collectives are
+   those of Thakur, Rabenseifner and Gropp (2005): a reduce-scatter or an all-gather sends (n - 1)/n
+   of its bytes in log n messages, and an all-reduce is both. */
 #include "ir/op/window.h"
 #include "passes/plan/plan_impl.h"
 
@@ -79,4 +81,24 @@ double plan_work(const Entry *e, const Plan *p, const Op *op) {
   for (const Op *scan = op->parent->op; scan; scan = scan->parent->op)
     work *= (double)scan_trips(scan);
   return work;
+}
+
+/* ---- links ---- */
+
+double link_seconds(const Link *l, const Entry *e, const Op *op) {
+  double n = e->ranks, bytes = 0;
+  int messages = 0;
+  bool both = op->kind == OP_ALL_REDUCE, gathers = op->kind == OP_ALL_GATHER;
+  if (n <= 1) return 0;
+  for (int i = 0; i < op->noperands; i++)
+    bytes += (double)value_type(e, gathers ? op->results[i] : op->operands[i])->bytes;
+  while (1 << messages < e->ranks) messages++;
+  return (both ? 2 : 1) * (messages * l->latency + (n - 1) / n * bytes / l->bandwidth);
+}
+
+Link link_of(const PassOptions *o) { return o->link.bandwidth > 0 ? o->link : o->target->link; }
+
+double link_work(const PassOptions *o, const Entry *e, const Op *op) {
+  const Link l = link_of(o);
+  return o->target->speed * link_seconds(&l, e, op);
 }

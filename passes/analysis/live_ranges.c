@@ -169,6 +169,7 @@ bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g,
   p->place = ARENA_ARRAY(a, Place, e->values.n);
   p->scratch = ARENA_ARRAY(a, Place, e->ops.n);
   p->streams = 1;
+  p->comm = -1;
   p->recompute_flops = notes_of(e)->rerun_flops;
   for (uint32_t v = 0; v < e->values.n; v++)
     p->place[v] = (Place){.of = NO_ID, .first = -1, .last = -1, .global = -1};

@@ -199,7 +199,7 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   default: break;
   }
   if (op->kind == OP_ALL_REDUCE) { /* the storage of all ranks is combined, whatever its order */
-    element(l, base, op);
+    for (int i = 0; i < op->noperands; i++) unite(l, base + op->results[i], base + op->operands[i]);
     return;
   }
   if (op_info[op->kind].cls == CLASS_ELEMENT && !(op_info[op->kind].flags & OPF_POSITION)) {

@@ -70,6 +70,12 @@ void plan_task(const Plan *p, int t, int *begin, int *end);
 
 /* Flops, and bytes that are moved, of a step in all its iterations, as flops. */
 double plan_work(const Entry *e, const Plan *p, const Op *op);
+/* Seconds that a collective takes on so many ranks. */
+double link_seconds(const Link *l, const Entry *e, const Op *op);
+/* The user's link, or the target's. */
+Link link_of(const PassOptions *o);
+/* Of a collective what plan_work is of other steps. */
+double link_work(const PassOptions *o, const Entry *e, const Op *op);
 
 /* ---- inplace.c ---- */
 
@@ -175,4 +181,10 @@ void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, c
 /* Sets the edges of a plan with streams and offsets: between any two steps that touch the same
    bytes, one writing, and that nothing orders yet. */
 void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s);
+
+/* ---- overlap.c ---- */
+
+/* Remarks: for each collective who waits for it, and how long, by the target's speed and the link.
+ */
+void overlap_report(PassRun *r, const Entry *e);
 #endif

@@ -1,5 +1,7 @@
-/* Streams: concurrent execution of operations, for --streams=N.
+/* Streams: concurrent execution of operations, for --streams=N, and of communication between ranks.
    Contract: the plan has lives and in-place decisions; with one stream all stays as it is.
+   Collectives of the entry's body have a stream of their own, the last one, so that all ranks have
+   them in one order; they take as long as the link does.
    Otherwise leaves a stream for every step, an order of steps as they begin, and lives in it that
    know of streams; share then gives bytes and adds edges. The longest paths, by work, are streams
    of their own, and the remaining ops are the last one (longest-path coloring; MXNet's
@@ -29,6 +31,7 @@ typedef struct StreamBuild {
   StorageUsers *seen; /* by object */
   int *stamp;         /* by task: 1 + the last one that was made to wait for it */
   int *task_of;       /* by op id of the entry's body, or -1 */
+  int computing;      /* streams that compute */
 } StreamBuild;
 
 static void wait_for(StreamBuild *m, int i, int earlier) {
@@ -63,9 +66,11 @@ static int *number_tasks(StreamBuild *m) {
     Task *x = &m->w->at[m->w->n];
     plan_task(p, t, &x->first, &x->last);
     m->task_of[p->steps[t]->id] = m->w->n;
+    x->communicates = op_info[p->steps[t]->kind].cls == CLASS_COLLECTIVE;
     for (; t <= x->last; t++) {
       of[t] = m->w->n;
-      x->work += plan_work(m->e, p, p->steps[t]);
+      x->work += x->communicates ? link_work(m->r->opt, m->e, p->steps[t])
+                                 : plan_work(m->e, p, p->steps[t]);
     }
     t = x->last;
     m->w->n++;
@@ -139,11 +144,11 @@ static void longest(const Tasks *w, double *best, int *next) {
   }
 }
 
-/* Gives every task a stream, at most n; returns how many there are. */
+/* Gives every task a stream, at most n to those that compute; returns how many these have. */
 static int assign_streams(const StreamBuild *m, Tasks *w, int64_t n) {
   double *best = ARENA_ARRAY(m->a, double, w->n + 1);
   int *next = ARENA_ARRAY(m->a, int, w->n + 1), used = 0;
-  for (int i = 0; i < w->n; i++) w->at[i].stream = -1;
+  for (int i = 0; i < w->n; i++) w->at[i].stream = w->at[i].communicates ? (int)n : -1;
   for (; used < n; used++) {
     int head = -1;
     longest(w, best, next);
@@ -159,7 +164,14 @@ static int assign_streams(const StreamBuild *m, Tasks *w, int64_t n) {
     if (w->at[i].stream >= 0) continue;
     const Op *def = op->noperands ? value_def(m->e, op->operands[0]) : NULL;
     int from = def ? m->task_of[def->id] : -1;
-    w->at[i].stream = from >= 0 ? w->at[from].stream : 0;
+    w->at[i].stream = from >= 0 && !w->at[from].communicates ? w->at[from].stream : 0;
+  }
+  used = used ? used : 1;
+  w->streams = used;
+  for (int i = 0; i < w->n; i++) {
+    if (!w->at[i].communicates) continue;
+    w->at[i].stream = used;
+    w->streams = used + 1;
   }
   return used;
 }
@@ -224,6 +236,7 @@ static void set_streams(const StreamBuild *m, Plan *p, const Tasks *w, const Str
   Arena *a = m->r->m->arena;
   int *end = ARENA_ARRAY(m->a, int, w->n + 1); /* the last step of the task at each place */
   p->streams = w->streams;
+  p->comm = m->computing < w->streams ? m->computing : -1;
   p->stream = ARENA_ARRAY(a, int, p->nsteps);
   p->latest_concurrent = s ? ARENA_ARRAY(a, int, p->nsteps) : NULL;
   for (int i = 0, t = -1; i < w->n; i++) {
@@ -286,7 +299,7 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   Tasks w;
   StreamBuild m = {.r = r, .e = e, .p = given, .a = a, .w = &w};
   find_tasks(&m);
-  w.streams = assign_streams(&m, &w, n);
+  m.computing = assign_streams(&m, &w, n);
   uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
   uint64_t limit = notes_of(e)->memory_limit;
@@ -312,11 +325,18 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   arena_free(a);
 }
 
+static bool communicates(const Entry *e) {
+  for (uint32_t i = 0; i < e->body->ops.n; i++)
+    if (op_info[op_at(e, e->body->ops.at[i])->kind].cls == CLASS_COLLECTIVE) return true;
+  return false;
+}
+
 bool pass_streams(PassRun *r) {
   int64_t n = pass_arg_int(r, "streams", r->opt->streams);
-  if (n <= 1) return true;
+  bool overlap = pass_arg_int(r, "overlap", 1) != 0;
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;
-  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) streams_entry(r, e, n, &g);
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++)
+    if (n > 1 || (overlap && communicates(e))) streams_entry(r, e, n < 1 ? 1 : n, &g);
   return true;
 }

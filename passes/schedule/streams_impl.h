@@ -7,6 +7,7 @@ typedef struct Task { /* an op of the entry's body, with all that is in it if it
   int first, last;    /* steps */
   double work;        /* 0: it moves nothing */
   int stream;
+  bool communicates;      /* it is a collective */
   uint64_t private_bytes; /* bytes that it alone needs, while it runs */
   IntList after;          /* tasks that wait for it */
   int nbefore;            /* how many it waits for */

@@ -17,6 +17,15 @@ enum { ENVIRONMENT = 3 }; /* exit code */
 static double timeout; /* seconds */
 static MPI_Comm local; /* the ranks on this machine */
 
+/* What has begun: the parts of collectives, in order. */
+typedef struct Part {
+  MPI_Request request;
+  long of; /* which collective, counted from the start of the program */
+} Part;
+static Part *flying;
+static int first, last, room; /* those not over are [first, last) */
+static long collectives;      /* that have begun */
+
 static void stop(const GcComm *c, int code) {
   fflush(stdout);
   MPI_Abort(MPI_COMM_WORLD, code);
@@ -75,6 +84,42 @@ static MPI_Datatype type_of(GcDtype dt) {
 
 static size_t size_of(GcDtype dt) { return dt == GC_F32 || dt == GC_I32 ? 4 : 8; }
 
+/* Room for the request of one part more, which begins now. */
+static MPI_Request *part(const GcComm *c) {
+  enum { LEAST = 64 };
+  if (first == last) first = last = 0;
+  if (last == room) {
+    Part *more = realloc(flying, (size_t)(room * 2 + LEAST) * sizeof *flying);
+    if (!more) {
+      fprintf(stderr, "rank %d: no memory to communicate\n", c->rank);
+      stop(c, ENVIRONMENT);
+    }
+    flying = more;
+    room = room * 2 + LEAST;
+  }
+  flying[last].of = collectives;
+  return &flying[last++].request;
+}
+
+static void begun(const GcComm *c) {
+  (void)c;
+  collectives++;
+}
+
+static void end(const GcComm *c) {
+  if (first == last) return;
+  for (long of = flying[first].of; first < last && flying[first].of == of; first++)
+    wait_for(c, &flying[first].request);
+}
+
+/* A test lets all requests go on; those that are over are passed by. */
+static void poll(const GcComm *c) {
+  int done = 1;
+  for (int i = first; i < last && done; i++)
+    if (flying[i].request != MPI_REQUEST_NULL)
+      check(c, MPI_Test(&flying[i].request, &done, MPI_STATUS_IGNORE));
+}
+
 /* Counts of MPI are of type int. */
 static void sum(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt) {
   enum { MOST = 1 << 28 };
@@ -82,10 +127,8 @@ static void sum(const GcComm *c, void *out, const void *in, int64_t n, GcDtype d
     int count = n - at < MOST ? (int)(n - at) : MOST;
     char *to = (char *)out + (size_t)at * size_of(dt);
     const char *from = (const char *)in + (size_t)at * size_of(dt);
-    MPI_Request q;
     check(c, MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, count, type_of(dt), MPI_SUM,
-                            MPI_COMM_WORLD, &q));
-    wait_for(c, &q);
+                            MPI_COMM_WORLD, part(c)));
   }
 }
 
@@ -97,10 +140,9 @@ static void too_large(const GcComm *c, const char *what, int64_t bytes) {
 }
 
 static void scatter(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt) {
-  MPI_Request q;
   if (n > INT_MAX) too_large(c, "scattered", n * (int64_t)size_of(dt));
-  check(c, MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, MPI_COMM_WORLD, &q));
-  wait_for(c, &q);
+  check(c,
+        MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, MPI_COMM_WORLD, part(c)));
 }
 
 static void broadcast(const GcComm *c, void *at, int64_t bytes, int root) {
@@ -111,7 +153,6 @@ static void broadcast(const GcComm *c, void *at, int64_t bytes, int root) {
 
 static void gather(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes) {
   MPI_Datatype block, strided, rank;
-  MPI_Request q;
   if (outer > INT_MAX || bytes > INT_MAX || bytes * c->ranks > INT_MAX)
     too_large(c, "gathered", outer * bytes);
   check(c, MPI_Type_contiguous((int)bytes, MPI_BYTE, &block));
@@ -119,8 +160,7 @@ static void gather(const GcComm *c, void *out, const void *in, int64_t outer, in
   check(c, MPI_Type_create_resized(strided, 0, (MPI_Aint)bytes, &rank));
   check(c, MPI_Type_commit(&block));
   check(c, MPI_Type_commit(&rank));
-  check(c, MPI_Iallgather(in, (int)outer, block, out, 1, rank, MPI_COMM_WORLD, &q));
-  wait_for(c, &q);
+  check(c, MPI_Iallgather(in, (int)outer, block, out, 1, rank, MPI_COMM_WORLD, part(c)));
   MPI_Type_free(&rank);
   MPI_Type_free(&strided);
   MPI_Type_free(&block);
@@ -150,6 +190,9 @@ const GcComm *gcrt_comm_open(double seconds) {
                      .scatter = scatter,
                      .broadcast = broadcast,
                      .gather = gather,
+                     .begun = begun,
+                     .end = end,
+                     .poll = poll,
                      .max = max,
                      .sum_local = sum_local,
                      .close = close_all,

@@ -186,8 +186,14 @@ static void leave(const Context *c, int step) {
   if (x->streams) streams_leave(x->streams, c->who, step);
 }
 
+/* What the ranks have begun goes on between two steps. */
+static void poll_comm(const GcEnv *env, int t) {
+  if (env->comm && t == 0) env->comm->poll(env->comm);
+}
+
 static void call(const Context *c, int step, const int64_t *at) {
   c->job->x->steps[step].kernel(addresses(c, step, at), &c->env, c->slot.t, c->slot.nt);
+  poll_comm(&c->env, c->who);
 }
 
 static bool step_plain(void *arg, int step, int loop, const int64_t *at) {
@@ -208,8 +214,9 @@ static bool step_traced(void *arg, int step, int loop, const int64_t *at) {
   return true;
 }
 
-/* Threads wait for one another before and behind the step, whose values are looked at and whose
-   dead bytes are poisoned: all ones are NaN in every float format, and -1 or 255 as integers. */
+/* Threads wait for one another before and behind the step, with which a collective ends that it
+   began. Its values are looked at and its dead bytes are poisoned: all ones are NaN in every float
+   format, and -1 or 255 as integers. */
 static bool step_stopped(void *arg, int step, int loop, const int64_t *at) {
   const Context *c = arg;
   Session *s = c->job->s;
@@ -219,6 +226,7 @@ static bool step_stopped(void *arg, int step, int loop, const int64_t *at) {
   barrier_wait(s->pool->barrier, c->who);
   if (step >= 0) {
     call(c, step, at);
+    if (c->env.comm && c->who == 0) c->env.comm->end(c->env.comm);
     barrier_wait(s->pool->barrier, c->who);
   }
   if (s->inspect && c->who == 0 && step >= 0)
@@ -251,6 +259,7 @@ static void run_plain(void *arg, int t, int nt) {
   for (; x < end; x++) {
     if (x->wait) barrier_wait(all, t);
     x->kernel(x->args, &env, t, nt);
+    poll_comm(&env, t);
   }
 }
 
