@@ -198,6 +198,18 @@ static void print_tile(Gen *g, Text *x, const GridProduct *p) {
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
+static void print_thin(Gen *g, Text *x, const GridProduct *p) {
+  const char *from = cuda_converter(g, p->s.in);
+  text_line(x,
+            "typedef ThinTile<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %lld, %lld> "
+            "Tile;",
+            g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
+            (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.side,
+            p->s.threads / WARP, p->s.copy_b / dtype_size(p->s.in), (long long)p->s.a_row,
+            (long long)p->s.b_row);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
 void cuda_matmul(Gen *g, const Group *gr) {
   GridProduct p = product_of(g, gr);
   Kernel *k = cuda_kernel(g, gr);
@@ -213,6 +225,9 @@ void cuda_matmul(Gen *g, const Group *gr) {
   cuda_counts(g, gr->root, p.s.k, "elements a sum");
   if (p.s.tensor) {
     print_tensor_tile(g, x, &p);
+  } else if (p.s.thin) {
+    k->min_blocks = 1;
+    print_thin(g, x, &p);
   } else {
     k->min_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
     print_tile(g, x, &p);

@@ -258,6 +258,25 @@ static void choose_tensor_tile(const GridMachine *machine, GridProductSchedule *
   p->threads = p->bm / p->wm * (p->bn / p->wn) * machine->warp;
 }
 
+/* Products of few rows take the time that B takes from memory. A thread has the columns that a load
+   of LOAD bytes reads; with B stored by columns, which go through shared memory, one. A block has a
+   warp for each chain, up to as many as shared memory holds without a launch that asks for it. */
+static bool choose_thin(const GridMachine *machine, GridProductSchedule *p) {
+  enum { MOST_ROWS = 8, LOAD = 4, MOST_WARPS = 8 };
+  const int size = dtype_size(p->dt);
+  if (p->m > MOST_ROWS || !p->m || !p->n || !p->k) return false;
+  int64_t warps = ceil_div(p->k, DEPTH);
+  const int most = p->tb ? MOST_WARPS * 2 / size : MOST_WARPS;
+  if (warps > most) warps = most;
+  p->side = p->tb ? 1 : LOAD / dtype_size(p->in);
+  if (p->side < 1) p->side = 1;
+  while (p->n % p->side || p->b_row % p->side) p->side /= 2;
+  p->tm = (int)ceil_div(p->m, warps), p->tn = p->side;
+  p->bm = p->tm * (int)warps, p->bn = p->side * machine->warp;
+  p->threads = (int)warps * machine->warp;
+  return true;
+}
+
 /* Bytes of the widest copy that rows of n elements allow. */
 static int copy_of(int64_t n, Dtype dt) {
   int bytes = 16;
@@ -282,7 +301,7 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .copy_b = copy_of(s->b_row, s->in)};
   if (p.tensor)
     choose_tensor_tile(machine, &p);
-  else
+  else if (!(p.thin = choose_thin(machine, &p)))
     choose_tile(machine, &p);
   p.busy = fills(machine, &p);
   p.across = ceil_div(p.n, p.bn);
@@ -342,4 +361,5 @@ const ScheduleKind grid_product_kind = {"product", (const ScheduleField[]){FIELD
                                                                            FIELD(copy_b),
                                                                            FIELD(side),
                                                                            FIELD(busy),
+                                                                           FIELD(thin),
                                                                            {0}}};

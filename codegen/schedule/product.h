@@ -118,6 +118,7 @@ typedef struct GridProductSchedule {
   int threads;          /* of a block */
   int shared;           /* bytes of the operands in shared memory, for tensor cores */
   bool busy;            /* blocks enough for every multiprocessor */
+  bool thin;            /* few rows: a warp of a block does a chain of the depth */
   int cluster;          /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
                            another; 0 else */
 } GridProductSchedule;

@@ -29,3 +29,7 @@ entry one_chunk(x : f32[70, 100], y : f32[90, 91], z : f32[91, 90], u : f32[5, 9
   return a = x / sqrt(sum(x * x)), b = (y + z') / (sum(abs(y)) + 1), c = sum(u, axis = 1) * 2
 }
 entry wide_table(t : f32[8192, 68], i : i32[600], w : f32[600, 68]) { return d = grad(sum(gather(t, i) * w), t) } # a thread adds two elements
+# products of few rows: several chains of the depth, and more than a thread block has warps
+entry thin(x : f32[1, 8200], w : f32[8200, 3], u : f32[5, 1030], v : f32[33, 1030], d : f64[3, 1100], z : f64[1100, 34]) {
+  return a = relu(x @ w + 1), b = u @ v', c = d @ z
+}

@@ -191,6 +191,10 @@ static void decides_blocks(void **state) {
   p = on_grid(256, 768, 50257, DT_BF16, true); /* rows of 50257 numbers begin anywhere */
   assert_int_equal(p.copy_a, 2);
   assert_int_equal(p.copy_b, 16);
+  p = on_grid(8, 2048, 3000, DT_F32, false); /* few rows: a warp for each chain of 1,024 */
+  assert_true(p.thin && p.blocks == 64 && p.threads == 96 && p.tm == 3);
+  assert_false(on_grid(9, 2048, 3000, DT_F32, false).thin);
+  assert_false(on_grid(1, 2048, 3000, DT_BF16, true).thin);
 }
 
 /* By warpgroups, two blocks share copies where the rows that fill the last pair cost no time. */

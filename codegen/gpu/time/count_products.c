@@ -163,12 +163,45 @@ static void count_fma_product(Counting *n, const GridProductSchedule *p) {
              c->least_bytes - operands;
 }
 
+/* A warp for each chain: a load of B for each number of the depth, with which it multiplies all
+   rows. */
+static void count_thin_product(Counting *n, const GridProductSchedule *p) {
+  enum { STEP = 256, CHAIN = 1024, CLOCKS = 4 /* of a dependent fma */ };
+  GpuCounts *c = &n->c;
+  const double size = dtype_size(p->in), number = dtype_size(p->dt),
+               warps = c->threads / (double)WARP;
+  const double k = (double)p->k, m = (double)p->m, step = STEP / number;
+  const double of_warp = k < CHAIN * warps ? ceil(k / warps) : CHAIN * ceil(k / CHAIN / warps);
+  const double fma = k * m * p->side,
+               loads = k * p->bn * size / WARP / (p->tb ? p->copy_b : p->side * size);
+  const double converted = p->in != p->dt ? k * p->side : 0, a = k / step * ceil(m * step / WARP);
+  const double through = p->tb ? k * p->side : 0; /* shared memory, and back */
+  if (counting_is_f64(n))
+    c->fma64 = fma;
+  else
+    c->fma = fma;
+  c->issue = fma + k * m / 4 + loads * (1 + ADDRESS / 2.0) + converted + a * (2 + ADDRESS) +
+             2 * through + warps * START;
+  c->accesses = loads + k * m / 4 + 2 * a + 2 * through;
+  c->wavefronts = k * m / 4 + a + 2 * through * number / 4;
+  c->lines = k * p->bn * size / LINE + a;
+  c->waits = ceil(of_warp / step);
+  c->chain = of_warp * CLOCKS;
+  c->registers = STEP / 4 + p->m * p->side + OTHER_REGISTERS;
+  c->shared = (int)(warps * number * (m * (step + p->bn) + (p->tb ? WARP * (step + 1) : 0)));
+  c->issue += epilogue(n, m * p->bn, 1);
+  c->bytes = c->l2_bytes = c->least_bytes;
+  c->l2_bytes += (c->blocks - (double)p->batch) * m * k * size;
+}
+
 void count_product(Counting *n, const void *schedule) {
   const GridProductSchedule *p = schedule;
   if (n->f->sm90a && n->d->wgmma)
     count_wgmma_product(n, p);
   else if (p->tensor)
     count_tensor_product(n, p);
+  else if (p->thin)
+    count_thin_product(n, p);
   else
     count_fma_product(n, p);
 }

@@ -1,0 +1,113 @@
+/* Products of few rows on the ordinary units, limited by the memory that holds B, whose elements are read once: a warp
+   does 32 * V columns of C over one chain of the depth, and the warps of a block chains side by side, which are then
+   added in their order. Contract: the order of the sums is that of gemm.h, and so of the CPU.
+   I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. V: adjacent columns of a thread, 1 with TB; COPY:
+   elements of a load of B with TB. A_ROW, B_ROW: elements from one stored row to the next. */
+/* section ThinTile */
+template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int V, int WARPS, int COPY,
+          int A_ROW, int B_ROW>
+struct ThinTile {
+  typedef typename B::Stored Stored;
+  enum {
+    CHAIN = 1024,
+    STEP = 256 / sizeof(T),  /* of the depth: that many loads of a thread are under way */
+    COLUMNS = 32 * V,
+    TM = (M + WARPS - 1) / WARPS, /* rows of C that a thread has at the end */
+    PIECES = STEP / COPY, LOADS = TB ? PIECES : STEP, WIDTH = TB ? COPY : V
+  };
+  T rows[WARPS][M][STEP]; /* of A */
+  T sums[WARPS][M][COLUMNS];
+  T columns[TB ? WARPS : 1][TB ? COLUMNS : 1][STEP + 1]; /* of B; odd, so that threads read different banks */
+
+  INL_MEMBER int row(int i) { return (int)threadIdx.x / 32 * TM + i; }
+  INL_MEMBER int col(int) { return (int)threadIdx.x % 32 * V; }
+
+  /* A step of B from k0 on: of a thread's own columns, or with TB pieces of all columns of the warp. */
+  template <bool EVEN>
+  INL_MEMBER void load(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *pb, int n0, int k0, int end, int width) {
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+    for (int s = 0; s < LOADS; s++) {
+      const int p = lane + s * 32, k = k0 + (TB ? p % PIECES * COPY : s), n = n0 + (TB ? p / PIECES : lane * V);
+      const bool in = (EVEN || k < end) && ((N % COLUMNS == 0 && width == N) || n < width);
+      if (in)
+        b[s] = *(const Vec<Stored, WIDTH> *)(pb + (TB ? (I)n * B_ROW + k : (I)k * B_ROW + n));
+      else
+#pragma unroll
+        for (int l = 0; l < WIDTH; l++) b[s].at[l] = 0;
+    }
+  }
+  /* The chain from `first` to `end`; EVEN: of whole steps. */
+  template <bool EVEN>
+  __device__ __forceinline__ void chain(T (&acc)[M][V], const typename A::Stored *pa, const Stored *pb, int n0, int first,
+                                        int end, int count, int width) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+      for (int l = 0; l < V; l++) acc[m][l] = 0;
+#pragma unroll 1
+    for (int k0 = first; k0 < end; k0 += STEP) {
+      Vec<Stored, WIDTH> b[LOADS];
+      load<EVEN>(b, pb, n0, k0, end, width);
+      warp_sync();
+      for (int p = lane; p < M * STEP; p += 32) {
+        const int m = TA ? p % M : p / STEP, k = TA ? p / M : p % STEP;
+        const bool in = m < count && (EVEN || k0 + k < end);
+        rows[warp][m][k] = in ? A::get(pa[TA ? (I)(k0 + k) * A_ROW + m : (I)m * A_ROW + k0 + k]) : (T)0;
+      }
+      if (TB)
+#pragma unroll
+        for (int s = 0; s < LOADS; s++)
+#pragma unroll
+          for (int l = 0; l < WIDTH; l++)
+            columns[warp][(lane + s * 32) / PIECES][(lane + s * 32) % PIECES * COPY + l] = B::get(b[s].at[l]);
+      warp_sync();
+#pragma unroll
+      for (int k = 0; k < STEP; k++) {
+        if (!EVEN && k0 + k >= end) break;
+#pragma unroll
+        for (int m = 0; m < M; m++)
+#pragma unroll
+          for (int l = 0; l < V; l++)
+            acc[m][l] = gemm_fma(rows[warp][m][k], TB ? columns[warp][lane][k] : B::get(b[TB ? 0 : k].at[TB ? 0 : l]), acc[m][l]);
+      }
+    }
+  }
+  /* c: TM rows from row(0) on; count: rows of C, of M or fewer. */
+  __device__ __forceinline__ void run(T (&c)[TM][V], const typename A::Stored *pa, const Stored *pb, int, int n0,
+                                      int count = M, int depth = K, int width = N) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int l = 0; l < V; l++) c[i][l] = 0;
+#pragma unroll 1
+    for (int d0 = 0; d0 < depth; d0 += WARPS * CHAIN) {
+      const int first = d0 + warp * CHAIN;
+      T acc[M][V];
+      if (first < depth) {
+        const int end = depth - first < CHAIN ? depth : first + CHAIN;
+        if (K % STEP == 0 && depth == K)
+          chain<true>(acc, pa, pb, n0, first, end, count, width);
+        else
+          chain<false>(acc, pa, pb, n0, first, end, count, width);
+#pragma unroll
+        for (int m = 0; m < M; m++)
+#pragma unroll
+          for (int l = 0; l < V; l++) sums[warp][m][lane * V + l] = acc[m][l];
+      }
+      block_sync();
+#pragma unroll 1
+      for (int w = 0; w < WARPS && d0 + w * CHAIN < depth; w++)
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+          for (int l = 0; l < V; l++) {
+            const T sum = row(i) < M ? sums[w][row(i)][lane * V + l] : (T)0;
+            c[i][l] = d0 + w == 0 ? sum : sum + c[i][l];
+          }
+      block_sync();
+    }
+  }
+};
