@@ -56,9 +56,10 @@ bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f);
 bool cuda_times(const CodegenPart *part, const CodegenOptions *o, const char *device, FILE *f);
 /* Which of a step's launches are for code of the architecture: 1, those of sm_90a, or 0. */
 int cuda_variant(const char *arch);
-/* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.
- */
-bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code);
+/* A cubin for each architecture, then PTX for the highest; PTX for a "compute_80", and then for no
+   other: *nout images, at most n + 1. False after a diagnostic. */
+bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *nout,
+                 int *code);
 /* Writes the images, and a C file of the program's tables that includes them, into dir; the names
    of all of them are added to *files, that of the C file first. symbol and next: as of CodegenPart.
  */

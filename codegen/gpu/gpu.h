@@ -19,6 +19,8 @@ static inline const CudaTarget *cuda_target(const Target *t) {
   return (const CudaTarget *)(const void *)t;
 }
 
+/* 80 of "sm_80" and "compute_80". */
+int cuda_arch_number(const char *arch);
 /* For these architectures; for any from sm_80 on where narch is 0. In the context's arena. */
 const Target *target_cuda(Ctx *c, const char *const *arch, int narch);
 

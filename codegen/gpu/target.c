@@ -30,6 +30,8 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
   return bytes;
 }
 
+int cuda_arch_number(const char *arch) { return (int)strtol(strchr(arch, '_') + 1, NULL, 10); }
+
 const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   CudaTarget *t = ARENA_NEW(ctx_arena(c), CudaTarget);
   t->t = (Target){.name = "cuda",
@@ -49,7 +51,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   t->machine = (GridMachine){
       .warp = WARP, .block = BLOCK, .blocks = 128, .shared = 99 << 10, .scratch = 4, .launch = 5e5};
   for (int i = 0; i < narch && !t->pre_sm80; i++)
-    if (strtol(arch[i] + strlen("sm_"), NULL, 10) < 80) t->pre_sm80 = arch[i];
+    if (cuda_arch_number(arch[i]) < 80) t->pre_sm80 = arch[i];
   t->t.row_bytes = t->pre_sm80 ? 0 : 16; /* of the widest copy to shared memory */
   return &t->t;
 }

@@ -21,10 +21,10 @@ entry train(x : f32[3, 2, 9, 10], t : u8[3]) {
 END
 before=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
 behind=cheap-remat,fuse,layout,order,liveness,inplace,share,plan-verify
-compile net.g --target=cuda,cpu --arch=sm_80 --passes="$before,image-tiles{all=1}" --emit=ir -o net.ir
+compile net.g --target=cuda,cpu --arch=compute_80 --passes="$before,image-tiles{all=1}" --emit=ir -o net.ir
 grep -q '\[3,33,9,10\]' net.ir && fail 'the first layer is whole'
 compile net.g --target=cpu --passes="$before,$behind" -o whole
-compile net.g --target=cuda,cpu --arch=sm_80 --passes="$before,image-tiles{all=1},$behind" -o parts
+compile net.g --target=cuda,cpu --arch=compute_80 --passes="$before,image-tiles{all=1},$behind" -o parts
 "$mkdata" npy f32 6,2,9,10 3 x.npy
 "$mkdata" npy u8 6 4 t.npy
 run='train --x x.npy --t t.npy --epochs 2 --seed 5'

@@ -10,7 +10,7 @@ gc=$1 examples=$2 mkdata=$3 driver=$4 all=${6-}
 scratch "$5"
 need_nvrtc 'calls of the driver'
 export FAKECUDA_CHECK=none
-compile "$examples/mnist.g" -D N=2 --target=cuda,cpu --arch=sm_80 -o mnist
+compile "$examples/mnist.g" -D N=2 --target=cuda,cpu --arch=compute_80 -o mnist
 "$mkdata" npy u8 10,784 256 image.npy
 "$mkdata" npy u8 10 10 label.npy
 # train STEPS OPTIONS…

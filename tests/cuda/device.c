@@ -264,8 +264,8 @@ static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
   const bool one = sm90a || !level_is_full();
   const int first = sm90a ? ARCHS - 1 : one ? cuda_arch_taken(source) : 0;
   const int archs = one ? 1 : ARCHS;
-  int code = 0, n = 0;
-  bool made = cubins ? cuda_images(p, cuda_archs + first, archs, image, &code)
+  int code = 0, n = 0, images = archs;
+  bool made = cubins ? cuda_images(p, cuda_archs + first, archs, image, &images, &code)
                      : nvrtc_compile(p->g.ctx, p->g.a, cuda_cache(), source, virtual_archs + first,
                                      archs, image, &code);
   int bad = !made;
@@ -276,7 +276,7 @@ static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
       if (ptx_same(ptx_of(own[k]), ptx_of(&image[i]))) break;
     if (k == n) own[n++] = &image[i];
   }
-  bad = bad || !load_tables(p, image, archs + cubins, out, n);
+  bad = bad || !load_tables(p, image, images, out, n);
   for (int i = 0; i < n && !bad; i++) bad += !interpret(p, out[i], own[i], own[i]->arch);
   return bad;
 }

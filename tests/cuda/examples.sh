@@ -21,7 +21,7 @@ on() {
 make() { # NAME OPTIONS…
   name=$1
   shift
-  compile "$examples/$name.g" --target=cuda,cpu --arch=sm_80 "$@" -o "$name"
+  compile "$examples/$name.g" --target=cuda,cpu --arch=compute_80 "$@" -o "$name"
 }
 # both NAME INPUTS… -- ENTRY OUTPUT INFERENCE-OPTIONS…
 both() {

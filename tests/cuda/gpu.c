@@ -154,11 +154,11 @@ Compiled *gpu_open(Module *m, const Target *t, const CodegenOptions *o) {
   const char *arch = cuda_native(m->ctx);
   if (arch) nvrtc_version(m->ctx, arch, &knows);
   CudaImage image[2];
-  int code = 0;
+  int images, code = 0;
   Compiled *c = NULL;
   char text[256] = "";
   if (!knows) arch = "sm_80";
-  if (cuda_images(p, &arch, 1, image, &code)) c = device_tables(p, image, 2);
+  if (cuda_images(p, &arch, 1, image, &images, &code)) c = device_tables(p, image, images);
   if (c) {
     Gpu *g = calloc(1, sizeof *g);
     g->head = (DeviceHead){.arch = arch, .close = gpu_close};

@@ -20,7 +20,7 @@ awk '/^cat >net.g/ { on = 1; next } /^END/ { exit } on' "$root/tests/e2e/lib.sh"
 cat >>net.g <<'END'
 entry far(at : i32) { return one = gather(one_hot(iota(6), 6), 2 * reshape(at, [1])) }
 END
-compile net.g --emit=lib --target=cuda,cpu --arch=sm_80
+compile net.g --emit=lib --target=cuda,cpu --arch=compute_80
 link="-I. -L. -lnet -Wl,-rpath,$PWD -pthread -lm"
 # shellcheck disable=SC2086
 {

@@ -29,7 +29,7 @@ entry f(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
   return loss, ys, n, seen, gx = grad(loss, x), gw = grad(loss, w), gu = grad(loss, u)
 }
 END
-compile nested.g --target=cuda,cpu --arch=sm_80 -o nested
+compile nested.g --target=cuda,cpu --arch=compute_80 -o nested
 "$mkdata" npy f32 3,2,4,3 3 x.npy
 "$mkdata" npy f32 5,5 4 w.npy
 "$mkdata" npy f32 3,5 5 u.npy
@@ -61,7 +61,7 @@ entry f(x : f32[16, 6], w : f32[6, 40], b : f32[40], t : u8[16]) {
 }
 END
 passes='fold,cse,dce,autodiff,fold,cse,dce,row-tiles{rows=4},cheap-remat,fuse,layout,order,liveness,inplace,share,plan-verify'
-compile wide.g "--passes=$passes" --target=cuda,cpu --arch=sm_80 -o wide
+compile wide.g "--passes=$passes" --target=cuda,cpu --arch=compute_80 -o wide
 "$mkdata" npy f32 16,6 3 x.npy && "$mkdata" npy f32 6,40 4 w.npy && "$mkdata" npy f32 40 5 b.npy &&
   "$mkdata" npy u8 16 6 t.npy || fail 'no data could be made'
 ./wide f --x x.npy --w w.npy --b b.npy --t t.npy --device cpu >want 2>&1 || fail 'chunks on the CPU'
@@ -71,7 +71,7 @@ head -c "$(stat -c %s want)" out | cmp -s - want || fail 'chunks: other results 
 
 # ---- in blocks that are recomputed before their backward pass, under a limit ----
 compile "$here/docs/examples/recurrent.g" -o whole
-compile "$here/docs/examples/recurrent.g" --memory-limit=60% --remarks=remat --target=cuda,cpu --arch=sm_80 -o blocks
+compile "$here/docs/examples/recurrent.g" --memory-limit=60% --remarks=remat --target=cuda,cpu --arch=compute_80 -o blocks
 grep -q 'iterations of scan are recomputed before their backward pass, [2-9] at a time' out || fail 'no blocks'
 "$mkdata" npy f32 12,16,32 6 x.npy
 "$mkdata" npy f32 16,32 7 y.npy
@@ -81,7 +81,7 @@ for mode in '' --poison; do
   cmp -s dw.npy want.npy || fail "blocks: other results than a loop on the CPU $mode"
 done
 
-compile "$here/docs/examples/lstm.g" -D B=4 -D T=6 -D D=8 -D H=16 -D V=128 --target=cuda,cpu --arch=sm_80 -o lstm
+compile "$here/docs/examples/lstm.g" -D B=4 -D T=6 -D D=8 -D H=16 -D V=128 --target=cuda,cpu --arch=compute_80 -o lstm
 head -c 1000 "$here/tests/prose.txt" >text.txt
 rows='--chars text.txt~6[0:24] --next text.txt+1~6[0:24]'
 ./lstm train $rows --epochs 1 --seed 4 --device cpu --log cpu.csv --save cpu.safetensors >out 2>&1 ||

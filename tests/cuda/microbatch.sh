@@ -52,8 +52,8 @@ for net in images rows; do
   parts=2
   [ "$net" = images ] && parts=3 # of a bounded batch: of 5 rows the parts have 4, 1 and none
   passes="$before,microbatch{parts=$parts}"
-  compile $net.g --target=cuda,cpu --arch=sm_80 --passes="$passes" --emit=ir -o $net.ir
-  compile $net.g --target=cuda,cpu --arch=sm_80 --passes="$passes,$behind" -o parts
+  compile $net.g --target=cuda,cpu --arch=compute_80 --passes="$passes" --emit=ir -o $net.ir
+  compile $net.g --target=cuda,cpu --arch=compute_80 --passes="$passes,$behind" -o parts
   case $net in
   images)
     grep -q 'conv_filter_grad %[^,]*, %[^,]*, %' $net.ir || fail 'no sum is continued'

@@ -24,7 +24,7 @@ END
 "$mkdata" npy f32 192,40 3 x.npy
 "$mkdata" npy u8 192 5 t.npy
 for p in tf32 bf16; do
-  compile net.g --precision=$p --target=cuda,cpu --arch=sm_80 --stats -o net
+  compile net.g --precision=$p --target=cuda,cpu --arch=compute_80 --stats -o net
   run="--x x.npy --t t.npy --epochs 2 --seed 4 --threads 1 --quiet"
   ./net train $run --device cpu --log cpu.csv >out 2>&1 || fail "$p on the CPU"
   for order in 0 1; do
@@ -64,7 +64,7 @@ entry e(x : f32[48]) {
 }
 END
 "$mkdata" npy f32 48 linear nan.npy
-compile nan.g --exact --target=cuda,cpu --arch=sm_80 -o nan
+compile nan.g --exact --target=cuda,cpu --arch=compute_80 -o nan
 for device in cpu cuda; do
   mkdir $device
   LD_LIBRARY_PATH=$driver ./nan e --x nan.npy --y $device/y.npy --h $device/h.npy --d $device/d.npy \

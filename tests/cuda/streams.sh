@@ -24,7 +24,7 @@ entry train(x : f32[8, 6], y : f32[8, 3]) {
   return loss
 }
 END
-compile net.g --streams=4 --target=cuda,cpu --arch=sm_80 -o net
+compile net.g --streams=4 --target=cuda,cpu --arch=compute_80 -o net
 "$gc" net.g --streams=4 --target=cuda --dump-plan >out 2>&1
 grep -q '4 streams, [1-9]' out || fail 'the plan has no streams'
 "$mkdata" npy f32 24,6 3 x.npy

@@ -114,7 +114,7 @@ on_gpu() {
   fake=$1
   export LD_LIBRARY_PATH="$fake"
   [ -n "$fake" ] || return
-  target='--target=cuda,cpu --arch=sm_80'
+  target='--target=cuda,cpu --arch=compute_80'
   hows='--device cuda --poison
 --device cuda'
   "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' && return

@@ -165,7 +165,7 @@ entry attend(x : f32[n <= 200, 24, 32]) {
 END
   for cc in 8.0 9.0; do
     export FAKECUDA_CC=$cc
-    arch=$([ $cc = 8.0 ] && echo sm_80 || echo sm_90a)
+    arch=$([ $cc = 8.0 ] && echo compute_80 || echo compute_90a)
     run 0 "$gc" halves.g --precision=bf16 --target=cuda,cpu --arch=$arch -o halves
     for k in 3 70 131; do
       { echo "let n = $k" && sed 's/n <= 200/n/' halves.g; } >halves-exact.g

@@ -6,7 +6,7 @@ target=--target=cpu device=cpu
 if [ -n "${5-}" ]; then
   export LD_LIBRARY_PATH="$5"
   unset CUDA_VISIBLE_DEVICES
-  target='--target=cuda --arch=sm_80' device=cuda
+  target='--target=cuda --arch=compute_80' device=cuda
   if ! "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC '; then
     not_tested 'indices without a place on the PTX interpreter: there is no NVRTC'
     [ -z "${GC_NO_SKIP-}" ] && exit 77 # an error where everything must be tested

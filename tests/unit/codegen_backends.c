@@ -77,6 +77,7 @@ static void command_line_names_parts(void **state) {
       {NULL, NULL, "ptx", "cuda:sm_80"},
       {NULL, "sm_100", "cubin", "cuda:sm_100"},
       {"cuda,cpu", NULL, "c", "cuda:sm_80:sm_90a:sm_100 cpu"},
+      {"cuda", "compute_80,compute_90a", "exe", "cuda:compute_80:compute_90a cpu"},
       {"cuda", NULL, "c", "refused"},
       {"cpu", NULL, "ptx", "refused"},
       {"cpu", "sm_80", NULL, "refused"},

@@ -77,7 +77,13 @@ static bool cuda_image(const CodegenPart *part, const CodegenOptions *o, const B
   CudaProgram *p = cuda_program(part->m, part->target, o, ctx_arena(c));
   CudaImage image;
   const char *arch = part->arch[0];
-  if (!form->binary) arch = intern_printf(c, "compute_%s", arch + strlen("sm_"));
+  if (form->binary && nvrtc_makes_ptx(arch)) {
+    diag(c, SEV_ERROR, (Loc){0}, "a %s is for one GPU: --arch=sm_%s, not %s", form->name,
+         strchr(arch, '_') + 1, arch);
+    *code = 2;
+    return false;
+  }
+  if (!form->binary) arch = intern_printf(c, "compute_%s", strchr(arch, '_') + 1);
   if (!compile(p, &arch, 1, &image, code)) return false;
   *bytes = (const char *)image.bytes;
   *n = image.size - image.ptx; /* PTX's zero is no part of the text */
@@ -138,19 +144,24 @@ static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n,
   tables_write(&p->tables, f, symbol ? symbol : "gc_program", "", "", "code", next);
 }
 
-/* "compute_90" for the highest of "sm_80", "sm_90a": a letter would tie the PTX to that GPU. What
-   NVRTC compiles for sm_90 passes through the PTX of compute_90: no need to make it again. */
+/* "compute_90" for the highest of "sm_80", "sm_90a": a letter would tie the PTX to that GPU. NULL
+   where PTX is among what was asked for. What NVRTC compiles for sm_90 passes through the PTX of
+   compute_90: no need to make it again. */
 static const char *highest(Arena *a, const char *const *arch, int n) {
   int most = 0;
   for (int i = 0; i < n; i++) {
-    int number = (int)strtol(strchr(arch[i], '_') + 1, NULL, 10);
+    if (nvrtc_makes_ptx(arch[i])) return NULL;
+    int number = cuda_arch_number(arch[i]);
     if (number > most) most = number;
   }
   return arena_printf(a, "compute_%d", most);
 }
 
-bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code) {
+bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *nout,
+                 int *code) {
   const char *last = highest(p->g.a, arch, n);
+  *nout = n + !!last;
+  if (!last) return compile(p, arch, n, out, code);
   int from = 0; /* whose PTX is that of the highest */
   while (from < n && strcmp(strchr(arch[from], '_'), strchr(last, '_')) != 0) from++;
   const char **all = ARENA_ARRAY(p->g.a, const char *, n + 1);
@@ -190,9 +201,9 @@ static bool cuda_files(const CodegenPart *part, const CodegenOptions *o, const c
   CudaProgram *p = cuda_program(part->m, part->target, o, a);
   CudaImage *image = ARENA_ARRAY(a, CudaImage, part->narch + 1);
   const char **files = ARENA_ARRAY(a, const char *, part->narch + 2);
-  int n = 0;
-  bool ok = cuda_images(p, part->arch, part->narch, image, code) &&
-            cuda_unit(p, image, part->narch + 1, part->symbol, part->next, dir, files, &n, code);
+  int n = 0, images;
+  bool ok = cuda_images(p, part->arch, part->narch, image, &images, code) &&
+            cuda_unit(p, image, images, part->symbol, part->next, dir, files, &n, code);
   for (int i = 0; i < n; i++) vec_push(a, &out->written, files[i]);
   if (ok) vec_push(a, &out->files, (CodegenFile){.path = files[0]});
   return ok;
@@ -200,12 +211,14 @@ static bool cuda_files(const CodegenPart *part, const CodegenOptions *o, const c
 
 /* ---- the target ---- */
 
-/* sm_, digits, and perhaps a letter. */
+/* sm_ or compute_, digits, and perhaps a letter. */
 static bool is_arch(const char *s) {
-  if (strncmp(s, "sm_", 3) != 0) return false;
-  size_t n = strspn(s + 3, "0123456789");
+  const bool ptx = nvrtc_makes_ptx(s);
+  if (!ptx && strncmp(s, "sm_", 3) != 0) return false;
+  s = strchr(s, '_') + 1;
+  size_t n = strspn(s, "0123456789");
   if (n < 2 || n > 3) return false;
-  const char *end = s + 3 + n;
+  const char *end = s + n;
   return !*end || ((*end == 'a' || *end == 'f') && !end[1]);
 }
 

@@ -4,6 +4,7 @@
    first. A child process loads it, compiles, and writes one answer into a pipe. */
 #define _GNU_SOURCE
 #include "codegen/gpu/cuda/nvrtc.h"
+#include "codegen/gpu/gpu.h"
 #include "ir/support/clock.h"
 
 #include <dlfcn.h>
@@ -174,8 +175,6 @@ static _Noreturn void say(int fd, Answer what, const char *text) {
 }
 
 /* 90 of "sm_90a" */
-static int arch_number(const char *arch) { return (int)strtol(strchr(arch, '_') + 1, NULL, 10); }
-
 static void check_arch(int fd, const Nvrtc *n, const char *arch) {
   int count = 0, major = 0, minor = 0, known[64];
   n->version(&major, &minor);
@@ -184,7 +183,7 @@ static void check_arch(int fd, const Nvrtc *n, const char *arch) {
   int len =
       snprintf(text, sizeof text, "NVRTC %d.%d does not know %s; it knows", major, minor, arch);
   for (int i = 0; i < count; i++) {
-    if (known[i] == arch_number(arch)) return;
+    if (known[i] == cuda_arch_number(arch)) return;
     len += snprintf(text + len, sizeof text - (size_t)len, " sm_%d", known[i]);
   }
   say(fd, ANSWER_ARCH, text);
@@ -275,7 +274,7 @@ static _Noreturn void child(int fd, const Cache *cache, const char *source, cons
     say(fd, ANSWER_MISSING, why ? why : "");
   }
   check_arch(fd, &n, arch);
-  bool ptx = strncmp(arch, "compute_", 8) == 0;
+  const bool ptx = nvrtc_makes_ptx(arch);
   char gpu[64];
   snprintf(gpu, sizeof gpu, "--gpu-architecture=%s", arch);
   const char *options[] = {gpu,
@@ -404,6 +403,8 @@ const char nvrtc_remedy[] = "install the CUDA toolkit, or the wheel (pip install
                             "nvidia-cuda-nvrtc), or set GC_NVRTC to the directory that "
                             "holds libnvrtc.so";
 
+bool nvrtc_makes_ptx(const char *arch) { return strncmp(arch, "compute_", 8) == 0; }
+
 const char *nvrtc_version(Ctx *c, const char *arch, bool *knows) {
   CompileJob j;
   CudaImage image = {0};
@@ -412,7 +413,7 @@ const char *nvrtc_version(Ctx *c, const char *arch, bool *knows) {
       image.size != sizeof k)
     return NULL;
   memcpy(&k, image.bytes, sizeof k);
-  for (int i = 0; arch && i < k.count; i++) *knows |= k.arch[i] == arch_number(arch);
+  for (int i = 0; arch && i < k.count; i++) *knows |= k.arch[i] == cuda_arch_number(arch);
   return intern_printf(c, "NVRTC %d.%d", k.major, k.minor);
 }
 
@@ -446,8 +447,7 @@ bool nvrtc_compile(Ctx *c, Arena *a, const Cache *cache, const char *source,
   }
   int started = 0;
   for (; started < n && ok; started++) {
-    out[started] =
-        (CudaImage){.arch = arch[started], .ptx = strncmp(arch[started], "compute_", 8) == 0};
+    out[started] = (CudaImage){.arch = arch[started], .ptx = nvrtc_makes_ptx(arch[started])};
     ok = start(&job[started], cache, source, arch[started]);
     if (!ok) {
       diag(c, SEV_ERROR, (Loc){0}, "cannot start a process for NVRTC: %s", strerror(errno));

@@ -30,6 +30,8 @@ typedef struct CudaUses {
 const char *nvrtc_version(Ctx *c, const char *arch, bool *knows);
 /* What to do where there is none. */
 extern const char nvrtc_remedy[];
+/* The architecture is a virtual one, "compute_80", for which NVRTC makes PTX and no cubin. */
+bool nvrtc_makes_ptx(const char *arch);
 /* The architecture of this machine's GPU, "sm_90"; NULL where there is none. */
 const char *cuda_native(Ctx *c);
 
