@@ -285,7 +285,7 @@ static bool prepare(Chat *c, const Argument *list, Err *e) {
   bool ok = c->tokenizer != NULL;
   if (ok)
     c->answer = (Answer){.tokenizer = c->tokenizer, .stops = stop->list, .nstops = stop->count};
-  if (ok && c->folder) ok = ends_read(&c->ends, c->folder, e);
+  if (ok && c->folder) ok = ends_read(&c->ends, c->folder, "eos_token_id", e);
   ok = ok && add_stop(c, e);
   const ChatPlace place = {.device = text_of(list, "--device"),
                            .threads = (int)count_of(list, "--threads", 0),

@@ -1,9 +1,10 @@
 /* The tools tokenize and detokenize: texts to an array of tokens, which training takes, and back.
    Contract: the array appears when all texts have been read; each text is a text of its own, with
    the tokens around it that the tokenizer has. With --mask the texts are records (records.h), and a
-   second array says which tokens are learned. */
+   second array says which tokens are learned; with --length alone each line is a row (lines.h). */
 #include "runtime/data/file.h"
 #include "runtime/text/ends.h"
+#include "runtime/text/lines.h"
 #include "runtime/text/records.h"
 #include "runtime/text/text_tools.h"
 #include <inttypes.h>
@@ -35,6 +36,13 @@ static bool encode_file(Tokenizer *t, const char *path, bool around, Ids *ids, E
   return ok;
 }
 
+static bool encode_lines(Lines *l, const char *path, Ids *ids, Err *e) {
+  Text text = {0};
+  bool ok = read_all(path, &text, e) && lines_add(l, path, text_slice(&text), ids, e);
+  text_free(&text);
+  return ok;
+}
+
 static bool encode_records(Records *r, const char *path, Learned *l, Err *e) {
   Text text = {0};
   bool ok = read_all(path, &text, e) && records_add(r, path, text_slice(&text), l, e);
@@ -42,15 +50,16 @@ static bool encode_records(Records *r, const char *path, Learned *l, Err *e) {
   return ok;
 }
 
-/* An array of one axis: the tokens as u16 where all numbers of the tokenizer fit, else as u32,
-   through a stage; or their marks. It does not appear yet. */
-static bool write_array(OutFile *out, const void *data, Elem type, uint64_t n, Err *e) {
+/* The tokens as u16 where all numbers of the tokenizer fit, else as u32, through a stage; or their
+   marks. row: elements of each row; 0: the array has one axis. It does not appear yet. */
+static bool write_array(OutFile *out, const void *data, Elem type, uint64_t n, uint64_t row,
+                        Err *e) {
   enum { STAGED = STAGE_BYTES / 2 };
   uint16_t *stage = malloc(STAGE_BYTES);
   char head[512];
-  uint64_t size = (uint64_t)elem_info[type].size;
+  uint64_t size = (uint64_t)elem_info[type].size, dims[] = {row ? n / row : n, row};
   bool ok = (stage || err_set(e, EXIT_ENV, "no memory to write the tokens")) && out_begin(out, e) &&
-            out_write(out, head, npy_header(head, sizeof head, type, 1, &n), e);
+            out_write(out, head, npy_header(head, sizeof head, type, row ? 2 : 1, dims), e);
   for (uint64_t at = 0, k; ok && at < n; at += k) {
     k = n - at < STAGED ? n - at : STAGED;
     for (uint64_t i = 0; type == ELEM_U16 && i < k; i++)
@@ -62,7 +71,7 @@ static bool write_array(OutFile *out, const void *data, Elem type, uint64_t n, E
   return ok;
 }
 
-enum { TOKENIZER, OUTPUT, PLAIN, MASK, TEMPLATE, LENGTH, END, QUIET };
+enum { TOKENIZER, OUTPUT, PLAIN, LENGTH, PAD, MASK, TEMPLATE, END, QUIET };
 static const Argument arguments[] = {
     [TOKENIZER] = {.name = "--tokenizer",
                    .metavar = "FILE.json",
@@ -73,8 +82,9 @@ static const Argument arguments[] = {
                 .metavar = "FILE.npy",
                 .kind = ARG_TEXT,
                 .needed = true,
-                .help = "-o FILE.npy: where the tokens go, an array of one axis of u16, or u32 if "
-                        "the tokenizer has more than 65536"},
+                .help =
+                    "-o FILE.npy: where the tokens go, an array of u16, or u32 if the tokenizer "
+                    "has more than 65536; it has one axis, or with --length alone two"},
     [PLAIN] = {.name = "--plain",
                .kind = ARG_FLAG,
                .help = "leave out the tokens that the tokenizer puts before and behind a text"},
@@ -94,8 +104,14 @@ static const Argument arguments[] = {
                 .least = 2,
                 .most = 1 << 30,
                 .help =
-                    "of --mask: N tokens for each record, cut or padded (default: as many as it "
-                    "has)"},
+                    "each line is a row of N tokens, cut or padded; with --mask each record has N "
+                    "tokens (default: as many as there are, one after the other)"},
+    [PAD] = {.name = "--pad",
+             .metavar = "TOKEN",
+             .kind = ARG_TEXT,
+             .help =
+                 "of --length: what shorter lines are padded with (default: the pad_token_id of "
+                 "the files beside the tokenizer, else 0)"},
     [END] = {.name = "--end",
              .metavar = "TOKEN",
              .kind = ARG_TEXT,
@@ -107,6 +123,7 @@ static const Argument arguments[] = {
 typedef struct Tokenize {
   const Argument *at;
   Records records;
+  Lines lines;
   Learned learned;
   OutFile tokens, mask;
 } Tokenize;
@@ -125,25 +142,50 @@ static bool find_end(Tokenize *z, Err *e) {
     return err_set(e, EXIT_USAGE, "--end: the tokenizer has no token %s", end->text);
   if (end->given || *r->template->stop) return true;
   Ids ends = {0};
-  const char *path = z->at[TOKENIZER].text, *slash = strrchr(path, '/');
-  char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-  bool ok =
-      folder ? ends_read(&ends, folder, e) : err_set(e, EXIT_ENV, "no memory for a file name");
+  bool ok = ends_beside(&ends, z->at[TOKENIZER].text, "eos_token_id", e);
   if (ok && ends.n) r->end = ends.at[0];
   if (ok && !ends.n && !z->at[QUIET].given)
     fprintf(stderr,
             "note: answers have no token at their end: none is known; --end TOKEN names it\n");
-  free(folder);
   free(ends.at);
   return ok;
+}
+
+/* The token of --pad, or the one that the files beside the tokenizer name. */
+static bool find_pad(Tokenize *z, Err *e) {
+  const Argument *pad = &z->at[PAD];
+  Lines *l = &z->lines;
+  Ids ids = {0};
+  if (pad->given) {
+    l->pad = tokenizer_id(l->tokenizer, slice_of(pad->text));
+    return l->pad != NO_TOKEN ||
+           err_set(e, EXIT_USAGE, "--pad: the tokenizer has no token %s", pad->text);
+  }
+  bool ok = ends_beside(&ids, z->at[TOKENIZER].text, "pad_token_id", e);
+  if (ok && ids.n) l->pad = ids.at[0];
+  free(ids.at);
+  return ok;
+}
+
+static bool prepare_lines(Tokenize *z, Err *e) {
+  Lines *l = &z->lines;
+  l->tokenizer = z->records.tokenizer;
+  l->length = z->at[LENGTH].count;
+  uint64_t around = tokenizer_around(l->tokenizer);
+  if (z->at[PLAIN].given) return err_set(e, EXIT_USAGE, "--plain and --length exclude each other");
+  if (l->length <= around)
+    return err_set(e, EXIT_USAGE,
+                   "--length %" PRIu64 ": the tokenizer puts %" PRIu64 " tokens around a text",
+                   l->length, around);
+  return find_pad(z, e);
 }
 
 static Elem elem_of(const Records *r) {
   return tokenizer_size(r->tokenizer) <= 1 << 16 ? ELEM_U16 : ELEM_U32;
 }
 
-static bool prepare_array(OutFile *out, const char *path, Elem type, Err *e) {
-  const Array of = {.type = type, .rank = 1};
+static bool prepare_array(OutFile *out, const char *path, Elem type, uint64_t row, Err *e) {
+  const Array of = {.type = type, .rank = row ? 2 : 1, .dims = {0, row}};
   const OutKind kind = npy_kind(&of);
   return out_prepare(out, path, &kind, 4096, e);
 }
@@ -160,12 +202,15 @@ static bool prepare_records(Tokenize *z, Err *e) {
   r->length = at[LENGTH].given ? at[LENGTH].count : 0;
   if (!records_check(r, e) || !find_end(z, e)) return false;
   r->pad = r->end != NO_TOKEN ? r->end : 0;
-  if (!prepare_array(&z->mask, at[MASK].text, ELEM_U8, e)) return false;
+  if (!prepare_array(&z->mask, at[MASK].text, ELEM_U8, 0, e)) return false;
   return strcmp(z->tokens.target, z->mask.target) != 0 ||
          err_set(e, EXIT_USAGE, "%s: -o and --mask would both write this file", at[MASK].text);
 }
 
 static bool check_together(const Argument *at, Err *e) {
+  if (at[PAD].given && (!at[LENGTH].given || at[MASK].given))
+    return err_set(e, EXIT_USAGE,
+                   "--pad is for lines, as --length without --mask makes rows of them");
   for (int i = TEMPLATE; i <= END; i++)
     if (at[i].given && !at[MASK].given) {
       err_set(e, EXIT_USAGE, "%s is for JSON lines of prompts and answers", at[i].name);
@@ -191,18 +236,20 @@ static bool tokenize(Tokenize *z, char **files, int n, Err *e) {
   const Argument *at = z->at;
   Records *r = &z->records;
   Ids *ids = &z->learned.ids;
+  const uint64_t row = !at[MASK].given && at[LENGTH].given ? at[LENGTH].count : 0;
   if (!check_together(at, e) || !(r->tokenizer = tokenizer_read(at[TOKENIZER].text, e)) ||
-      !prepare_array(&z->tokens, at[OUTPUT].text, elem_of(r), e) ||
-      (at[MASK].given && !prepare_records(z, e)))
+      !prepare_array(&z->tokens, at[OUTPUT].text, elem_of(r), row, e) ||
+      (at[MASK].given && !prepare_records(z, e)) || (row && !prepare_lines(z, e)))
     return false;
   for (int i = 0; i < n; i++)
     if (!(at[MASK].given ? encode_records(r, files[i], &z->learned, e)
+          : row          ? encode_lines(&z->lines, files[i], ids, e)
                          : encode_file(r->tokenizer, files[i], !at[PLAIN].given, ids, e)))
       return false;
   if (at[MASK].given && !learned_tokens(z)) return nothing_learned(r, e);
   /* both are whole before one of them appears */
-  return write_array(&z->tokens, ids->at, elem_of(r), ids->n, e) &&
-         (!at[MASK].given || write_array(&z->mask, z->learned.mark, ELEM_U8, ids->n, e)) &&
+  return write_array(&z->tokens, ids->at, elem_of(r), ids->n, row, e) &&
+         (!at[MASK].given || write_array(&z->mask, z->learned.mark, ELEM_U8, ids->n, 0, e)) &&
          out_commit(&z->tokens, e) && (!at[MASK].given || out_commit(&z->mask, e));
 }
 
@@ -210,6 +257,11 @@ static void tell(const Tokenize *z) {
   const Records *r = &z->records;
   fprintf(stderr, "%" PRIu64 " tokens of %" PRIu32 " are in %s\n", z->learned.ids.n,
           tokenizer_size(r->tokenizer), z->at[OUTPUT].text);
+  if (z->lines.cut)
+    fprintf(stderr,
+            "note: lines of more than %" PRIu64 " tokens, which were cut: %" PRIu64 " of %" PRIu64
+            "\n",
+            z->lines.length, z->lines.cut, z->lines.n);
   if (!z->at[MASK].given) return;
   fprintf(stderr, "records: %" PRIu64 "; tokens of answers: %" PRIu64 "\n", r->n,
           learned_tokens(z));

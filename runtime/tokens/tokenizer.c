@@ -161,12 +161,25 @@ static bool add_all(Ids *out, const Ids *ids, Err *e) {
   return true;
 }
 
-bool tokenizer_encode(Tokenizer *k, Slice text, bool around, Ids *out, Err *e) {
+static bool encode(Tokenizer *k, Slice text, Ids *out, Err *e) {
   Encoding x = {k, out};
   uint64_t valid = utf8_valid(text);
   if (valid != text.n)
     return err_set(e, EXIT_WRONG, "the text is not UTF-8 at byte %" PRIu64, valid);
-  return (!around || add_all(out, &k->before, e)) &&
-         added_split(&k->added, &k->added.raw, text, true, take_raw, &x, e) &&
+  return added_split(&k->added, &k->added.raw, text, true, take_raw, &x, e);
+}
+
+bool tokenizer_encode(Tokenizer *k, Slice text, bool around, Ids *out, Err *e) {
+  return (!around || add_all(out, &k->before, e)) && encode(k, text, out, e) &&
          (!around || add_all(out, &k->behind, e));
+}
+
+uint64_t tokenizer_around(const Tokenizer *k) { return k->before.n + k->behind.n; }
+
+bool tokenizer_encode_part(Tokenizer *k, Slice text, uint64_t most, Ids *out, bool *cut, Err *e) {
+  uint64_t end = out->n + most - k->behind.n;
+  if (!add_all(out, &k->before, e) || !encode(k, text, out, e)) return false;
+  *cut = out->n > end;
+  if (*cut) out->n = end;
+  return add_all(out, &k->behind, e);
 }

@@ -14,6 +14,10 @@ void tokenizer_free(Tokenizer *t);
 /* Appends the tokens of a text; `around`: with those that the tokenizer puts before and behind it.
    False: it is not UTF-8, or there is no memory. */
 bool tokenizer_encode(Tokenizer *t, Slice text, bool around, Ids *out, Err *e);
+/* The same with the tokens around it, `most` at most, which those are fewer than: the text's own
+   are cut at its end. *cut: they were. */
+bool tokenizer_encode_part(Tokenizer *t, Slice text, uint64_t most, Ids *out, bool *cut, Err *e);
+uint64_t tokenizer_around(const Tokenizer *t); /* how many tokens it puts around a text */
 /* Appends the text of tokens, without special ones. */
 bool tokenizer_decode(Tokenizer *t, const uint32_t *ids, uint64_t n, Text *out, Err *e);
 

@@ -93,7 +93,7 @@ says 1 'the tokenizer has no token <|eot_id|>, which ends an answer of the templ
   ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --template llama3
 says 2 '--template is one of plain, chatml, llama2, llama3, zephyr, not alpaca' \
   ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --template alpaca
-says 2 '--length is for JSON lines of prompts and answers' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --length 9
+says 2 '--end is for JSON lines of prompts and answers' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --end x
 says 2 '-o and --mask would both write this file' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask "$PWD/./bad.npy"
 says 2 '--plain and --mask exclude each other' ./net tokenize two.jsonl --tokenizer smollm.json -o bad.npy --mask bad_mask.npy --plain
 says 2 '--end: an answer of the template chatml ends with <|im_end|>' \

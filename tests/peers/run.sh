@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares gc with frameworks that nobody here wrote: PyTorch, JAX, and the onnx package's tests of operators.
-#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, lora, tokens, onnx, models, export, memory; default: all
+#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, lora, encoders, tokens, onnx, models, export, memory; default: all
 # Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors, for models also
 # torchvision, transformers and onnxruntime, from PyPI (about 6 GB, since
 # PyPI's torch brings CUDA's libraries along; PyTorch's own index of smaller wheels is tried first).
@@ -8,6 +8,7 @@
 # - trees: seven trainings with trees of params (averages, groups, clipping, f16, adapters) for 20 steps by gc and PyTorch
 # - llama: llama.g with the weights of small models of four families, as transformers saves them, and its results
 # - lora: fine-tuning of a small LLaMA, all weights and adapters, beside PyTorch and PEFT, and adapters from one to the other
+# - encoders: bert.g and vit.g with the weights of small models, as transformers saves them: outputs, and losses of 20 steps
 # - tokens: tokenizers of twelve configurations beside the package tokenizers, on 10 MB of text
 # - onnx: every case of the onnx package whose operators have a counterpart, compiled by gc and run
 # - models: nets of torchvision and transformers through ONNX: outputs beside ONNX Runtime's, 20 steps of training beside PyTorch's
@@ -18,7 +19,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- training trees llama lora tokens onnx models export memory
+[ $# -gt 0 ] || set -- training trees llama lora encoders tokens onnx models export memory
 cmake -S "$root" -B "$build" >/dev/null
 cmake --build "$build" -j "$(nproc)" --target gc gcrt
 build=$(cd "$build" && pwd)
@@ -49,6 +50,10 @@ for part in "$@"; do
     "$python" -c 'import peft, transformers' 2>/dev/null || "$python" -m pip install --quiet peft transformers
     "$python" "$root/tests/peers/lora.py" "$build" || code=1
     ;;
+  encoders)
+    "$python" -c 'import transformers' 2>/dev/null || "$python" -m pip install --quiet transformers
+    "$python" "$root/tests/peers/encoders.py" "$build" || code=1
+    ;;
   tokens)
     "$python" -c 'import tokenizers' 2>/dev/null || "$python" -m pip install --quiet tokenizers
     "$python" "$root/tests/peers/tokens.py" "$build" || code=1
@@ -64,7 +69,7 @@ for part in "$@"; do
     "$python" "$root/tests/peers/onnx_export.py" "$build" || code=1
     ;;
   memory) "$python" "$root/tests/peers/memory.py" "$build" || code=1 ;;
-  *) echo "run.sh: no part is called '$part': training, trees, llama, lora, tokens, onnx, models, export, memory" >&2 && exit 2 ;;
+  *) echo "run.sh: no part is called '$part': training, trees, llama, lora, encoders, tokens, onnx, models, export, memory" >&2 && exit 2 ;;
   esac
 done
 exit $code
