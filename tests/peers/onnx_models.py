@@ -35,6 +35,17 @@ class Logits(torch.nn.Module):
         return self.model(input_ids=ids, return_dict=True)[0]
 
 
+class Pair(torch.nn.Module):
+    """An encoder and a decoder as a function of what each reads to the logits."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x, ids):
+        return self.model(x, decoder_input_ids=ids, use_cache=False, return_dict=True)[0]
+
+
 class Tagger(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -56,6 +67,20 @@ def transformer(name, **options):
     return make
 
 
+def t5():
+    import transformers
+    config = transformers.T5Config(vocab_size=200, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, attn_implementation="eager")
+    return Pair(transformers.T5ForConditionalGeneration(config)), (torch.randint(0, 200, (2, 12)), torch.randint(0, 200, (2, 7)))
+
+
+def whisper():
+    import transformers
+    config = transformers.WhisperConfig(vocab_size=200, d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+                                        encoder_ffn_dim=128, decoder_ffn_dim=128, max_source_positions=100, max_target_positions=32, pad_token_id=0,
+                                        bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, attn_implementation="eager")
+    return Pair(transformers.WhisperForConditionalGeneration(config)), (torch.randn(2, 80, 200), torch.randint(0, 200, (2, 7)))
+
+
 def vit():
     return vision.VisionTransformer(64, 16, 2, 4, 64, 128, num_classes=CLASSES), torch.randn(2, 3, 64, 64)
 
@@ -71,6 +96,8 @@ MODELS = {  # the model, and whether its export keeps what is trained
     "Swin-T": (images(vision.swin_t, num_classes=CLASSES), True),
     "LSTM": (lambda: (Tagger(), torch.randn(2, 5, 8)), True),
     "BERT, 2 layers": (transformer("Bert", hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128), False),
+    "T5, 2 + 2 layers": (t5, False),
+    "Whisper, 2 + 2 layers": (whisper, False),
     "GPT-2, 2 layers": (transformer("GPT2", n_embd=64, n_layer=2, n_head=4, n_positions=32, use_cache=False), False),
 }
 
@@ -82,10 +109,10 @@ def run(*command):
     return done.stdout
 
 
-def export(model, x, path, language):
+def export(model, inputs, path, language):
     """Language models by PyTorch's newer exporter, since the older one lacks some of their functions."""
     options = {"dynamo": True, "verbose": False} if language else {"dynamo": False, "opset_version": 17, "do_constant_folding": False}
-    torch.onnx.export(model, (x,), str(path), input_names=["x"], output_names=["y"], **options)
+    torch.onnx.export(model, inputs, str(path), input_names=["x", "ids"][:len(inputs)], output_names=["y"], **options)
 
 
 def milliseconds(runs, count=20):
@@ -123,27 +150,30 @@ def one(gc, work, name):
     make, trains = MODELS[name]
     torch.manual_seed(0)
     model, x = make()
+    inputs = x if isinstance(x, tuple) else (x,)
     model.eval()
     with torch.no_grad():  # equal parameters would become one in the export
         for p in model.parameters():
             p.add_(0.02 * torch.randn_like(p))
     for file in work.iterdir():
         file.unlink()
-    export(model, x, work / "model.onnx", isinstance(model, Logits))
-    np.save(work / "x.npy", x.numpy())
+    export(model, inputs, work / "model.onnx", isinstance(model, (Logits, Pair)))
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(work / "model.onnx"), options)
-    given = {session.get_inputs()[0].name: x.numpy()}
+    given, arguments = {}, []
+    for place, value in zip(session.get_inputs(), inputs, strict=True):
+        given[place.name] = value.numpy()
+        np.save(work / f"{place.name}.npy", value.numpy())
+        arguments += [f"--{place.name}", work / f"{place.name}.npy"]
     wanted = session.run(None, given)[0]
     run(gc, work / "model.onnx", "--emit=g", "-o", work / "model.g")
     run(gc, work / "model.onnx", "-o", work / "model")
-    argument = f"--{session.get_inputs()[0].name}"
     output = re.search(r"return (\w+)", (work / "model.g").read_text().split("entry predict")[1])[1]
-    run(work / "model", "predict", argument, work / "x.npy", f"--{output}", work / "y.npy", "--quiet")
+    run(work / "model", "predict", *arguments, f"--{output}", work / "y.npy", "--quiet")
     got = np.load(work / "y.npy")
     apart = float(np.abs(got - wanted).max() / np.abs(wanted).max())
-    bench = run(work / "model", "predict", argument, work / "x.npy", "--threads", 1, "--bench", 20)
+    bench = run(work / "model", "predict", *arguments, "--threads", 1, "--bench", 20)
     ours = float(re.search(r"least ([0-9.]+) us", bench)[1]) / 1e3
     loss = train(gc, work, model, x) if trains else None
     print(f"| {name} | {apart:.1e} | {'' if loss is None else f'{loss:.1e}'} | {ours:.2f} "
