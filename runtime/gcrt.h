@@ -155,7 +155,7 @@ typedef struct GcTensorMap {
  * then a GcEnv *, then a GcDeviceFault *. */
 typedef struct GcLaunch {
   int kernel;      /* index in GcDeviceCode.kernels */
-  uint32_t grid;   /* blocks, one-dimensional */
+  uint32_t grid;   /* blocks, one-dimensional; 0: there is no launch on this architecture */
   uint32_t block;  /* threads of a block */
   uint32_t shared; /* dynamic shared memory, bytes */
   const GcTensorMap *maps;

@@ -5,9 +5,15 @@
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
 #include "codegen/program/extent.h"
-#include "codegen/schedule/grid_conv.h"
+#include "codegen/schedule/wgmma_conv.h"
 
-static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) {
+bool cuda_conv_narrow(const Group *gr) {
+  return dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype) ||
+         gr->root->attr[AT_TF32_OPERANDS].i;
+}
+
+static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const ConvGeom *c,
+                                    bool tensor) {
   bool back = gr->root->kind == OP_CONV_INPUT_GRAD;
   GridConvShape s = {.groups = c->groups,
                      .m = back ? c->gin : c->gout,
@@ -15,14 +21,24 @@ static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) 
                      .taps = c->h.taps * c->w.taps,
                      .area = back ? c->h.out * c->w.out : c->h.in * c->w.in,
                      .in = value_type(gr->e, gr->root->operands[0])->dtype,
-                     .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
-  s.tensor = cuda_on_tensor_cores(g, dtype_is_half(s.in) || gr->root->attr[AT_TF32_OPERANDS].i);
+                     .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype),
+                     .tensor = tensor};
   /* a gradient's come phase by phase (text/conv.h), as many of each */
   s.pixels = c->n * c->h.out * c->w.out;
   if (back)
     s.pixels = c->n * c->h.stride * ceil_div(c->h.in, c->h.stride) * c->w.stride *
                ceil_div(c->w.in, c->w.stride);
-  return grid_conv_schedule(&cuda_target(g->target)->machine, &s);
+  GridConvSchedule f = grid_conv_schedule(&t->machine, &s);
+  WgmmaConvShape w = wgmma_conv_shape(c, back);
+  if (f.tensor && t->sm90a && dtype_is_half(s.in))
+    wgmma_conv_schedule(&t->machine, &w, grid_conv_clocks(&t->machine, &f, s.in), &f.wgmma);
+  return f;
+}
+
+/* On tensor cores or not, which an option says. */
+uint64_t cuda_conv_scratch(const CudaTarget *t, const Group *gr) {
+  ConvGeom c = conv_geom(gr->e, gr->root);
+  return cuda_conv_narrow(gr) ? schedule_of(t, gr, &c, true).wgmma.scratch : 0;
 }
 
 void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks) {
@@ -44,10 +60,24 @@ void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks) {
   text_line(x, "struct Geometry { enum { %s }; };", text_str(&line));
 }
 
+void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const char *acc) {
+  const Type *t = gr->domain, *y = value_type(gr->e, gr->root->results[0]);
+  const ConvGeom c = conv_geom(gr->e, gr->root);
+  text_line(x, "const %s i0 = of.n, i2 = of.y, j0 = of.x;", g->index);
+  text_line(x, "const %s i1 = %s * %lld + m;", g->index, group,
+            (long long)(gr->root->kind == OP_CONV ? c.gout : c.gin));
+  text_line(x, "const %s u = ((i0 * %lld + i1) * %lld + i2) * %lld + j0;", g->index,
+            (long long)t->dim[1], (long long)t->dim[2], (long long)t->dim[3]);
+  EpilogueSite site = {.shape = t,
+                       .coord = (const char *[]){"i0", "i1", "i2", "j0"},
+                       .flat = "u",
+                       .have = gr->root->results[0],
+                       .have_text = scalar_round_text(g->a, y->dtype, acc)};
+  epilogue_body(g, x, gr, &site);
+}
+
 static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedule *s,
                           const char *images) {
-  const Type *t = gr->domain;
-  Dtype out = value_type(gr->e, gr->root->results[0])->dtype;
   text_line(x, "#pragma unroll");
   text_open(x, "for (int i = 0; i < %d; i++) {", s->tm);
   text_line(x, "#pragma unroll");
@@ -58,16 +88,7 @@ static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedu
     text_line(x, "if (m >= %lld || !of.in || of.n >= %s) continue;", (long long)s->m, images);
   else
     text_line(x, "if (m >= %lld || !of.in) continue;", (long long)s->m);
-  text_line(x, "const %s i0 = of.n, i2 = of.y, j0 = of.x;", g->index);
-  text_line(x, "const %s i1 = group * %lld + m;", g->index, (long long)s->m);
-  text_line(x, "const %s u = ((i0 * %lld + i1) * %lld + i2) * %lld + j0;", g->index,
-            (long long)t->dim[1], (long long)t->dim[2], (long long)t->dim[3]);
-  EpilogueSite site = {.shape = t,
-                       .coord = (const char *[]){"i0", "i1", "i2", "j0"},
-                       .flat = "u",
-                       .have = gr->root->results[0],
-                       .have_text = scalar_round_text(g->a, out, "acc[i][j]")};
-  epilogue_body(g, x, gr, &site);
+  cuda_conv_result(g, gr, x, "group", "acc[i][j]");
   text_close(x, "}");
   text_close(x, "}");
 }
@@ -81,8 +102,10 @@ bool cuda_conv(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD) return false;
   ConvGeom c = conv_geom(gr->e, op);
-  GridConvSchedule s = schedule_of(g, gr, &c);
+  GridConvSchedule s =
+      schedule_of(cuda_target(g->target), gr, &c, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
   if (!s.bm) return false;
+  if (s.wgmma.rows) cuda_conv_pack(g, gr, &c, &s);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = op_flops(gr->e, gr->op);
@@ -116,5 +139,6 @@ bool cuda_conv(Gen *g, const Group *gr) {
             s.tensor ? "Tile::run(acc, smem" : "tile.run(acc", group_arg(gr, op->operands[1]),
             group_arg(gr, op->operands[0]), images ? arena_printf(g->a, ", %s", images) : "");
   print_results(g, gr, x, &s, images);
+  if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s, images);
   return true;
 }

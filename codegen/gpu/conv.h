@@ -2,11 +2,23 @@
 #ifndef GC_CODEGEN_GPU_CONV_H
 #define GC_CODEGEN_GPU_CONV_H
 #include "codegen/gpu/gpu.h"
+#include "codegen/schedule/flat.h"
 #include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/window.h"
 
+/* Its operands are of few enough bits for tensor cores. */
+bool cuda_conv_narrow(const Group *gr);
 /* "struct Geometry { enum { N = 8, … }; };", with FRAME and CHUNK where chunks are given. */
 void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks);
+/* "struct Flat { enum { PITCH = 29, … }; };" */
+void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w);
+/* Prints what follows the sum `acc` of channel `m` of a group at the ConvPixel `of`. */
+void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const char *acc);
+/* For sm_90a: the launch that puts filters in order, which no other architecture has, and the code
+   of the convolution behind it. `images`: of this run; NULL: as many as the kernel is for. */
+void cuda_conv_pack(Gen *g, const Group *gr, const ConvGeom *c, const GridConvSchedule *s);
+void cuda_conv_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
+                     const GridConvSchedule *s, const char *images);
 /* Adds to the kernel of partial sums the code for sm_90a. */
 void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                        const WgmmaFilterSchedule *s);

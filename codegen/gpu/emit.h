@@ -54,8 +54,6 @@ bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f);
 /* The time of its launches on a device of the model of time: `device` is a name of
    time/devices.def. */
 bool cuda_times(const CodegenPart *part, const CodegenOptions *o, const char *device, FILE *f);
-/* Which of a step's launches are for code of the architecture: 1, those of sm_90a, or 0. */
-int cuda_variant(const char *arch);
 /* A cubin for each architecture, then PTX for the highest; PTX for a "compute_80", and then for no
    other: *nout images, at most n + 1. False after a diagnostic. */
 bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *nout,

@@ -29,11 +29,6 @@ static const char *chunks_text(const FilterGrad *f) {
   return text_product(a, f->images, arena_printf(a, "%lld", (long long)(c.n / f->c.n)));
 }
 
-static bool is_narrow(const Group *gr) {
-  return dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype) ||
-         gr->root->attr[AT_TF32_OPERANDS].i;
-}
-
 static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool tensor) {
   ConvGeom c = conv_geom(gr->e, gr->root);
   PixelChunks chunks = window_pixel_chunks(&c);
@@ -61,7 +56,7 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
 /* On tensor cores or not, which an option says. */
 uint64_t cuda_filter_scratch(const CudaTarget *t, const Group *gr) {
   uint64_t exact = schedule_of(t, gr, false).scratch, tensor = schedule_of(t, gr, true).scratch;
-  return is_narrow(gr) && tensor > exact ? tensor : exact;
+  return cuda_conv_narrow(gr) && tensor > exact ? tensor : exact;
 }
 
 /* Declares where an element lies: i0, i1, i2, j0. */
@@ -265,7 +260,7 @@ bool cuda_filter(Gen *g, const Group *gr) {
                   .c = conv_geom(gr->e, gr->root),
                   .T = dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype)};
   if (type_extent(f.c.x, 0)) f.images = dims_text(g, gr->e, f.c.x, 0, 1);
-  f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, is_narrow(gr)));
+  f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
   if (!f.s.bm) return false;
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);

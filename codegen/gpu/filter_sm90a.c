@@ -4,26 +4,6 @@
 #include "codegen/gpu/conv.h"
 #include "codegen/schedule/wgmma_filter.h"
 
-/* "struct Flat { enum { PITCH = 29, … }; };" */
-static void print_numbers(Text *x, const ConvGeom *c) {
-  const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
-  const struct {
-    const char *name;
-    int64_t n;
-  } fields[] = {{"PITCH", w.pitch},
-                {"ROWS", h.pitch},
-                {"PLANES_W", w.planes},
-                {"PLANES_H", h.planes},
-                {"PHASE_W", w.phase},
-                {"PHASE_H", h.phase},
-                {"FIRST", h.first * w.pitch + w.first},
-                {"SPAN", flat_span(&h, &w)}};
-  Text line = text_new(x->a, 0);
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    text_add(&line, "%s%s = %lld", i ? ", " : "", fields[i].name, (long long)fields[i].n);
-  text_line(x, "struct Flat { enum { %s }; };", text_str(&line));
-}
-
 void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                        const WgmmaFilterSchedule *s) {
   KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
@@ -36,7 +16,8 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
   Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
   long long down = s->down, across = s->across, groups = s->tap_groups;
   cuda_conv_geometry(x, c, NULL);
-  print_numbers(x, c);
+  const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
+  cuda_flat_numbers(x, &h, &w);
   text_line(x, "typedef WgmmaConvFilter<Geometry, Flat, %s, %s, %d, %d, %d, %d, %lld> Tile;",
             g->index, in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", s->rows, s->taps, s->depth,
             s->stages, (long long)s->chunk);

@@ -12,6 +12,7 @@ enum { BLOCK = 256, WARP = 32 }; /* threads */
 typedef struct CudaTarget {
   Target t; /* first: a Target * of name "cuda" is a CudaTarget * */
   GridMachine machine;
+  bool sm90a;           /* some code is for sm_90a */
   const char *pre_sm80; /* "sm_75": the first architecture without tensor cores for gc; or NULL */
 } CudaTarget;
 
@@ -19,6 +20,8 @@ static inline const CudaTarget *cuda_target(const Target *t) {
   return (const CudaTarget *)(const void *)t;
 }
 
+/* Which of a step's launches are for code of the architecture: 1, those of sm_90a, or 0. */
+int cuda_variant(const char *arch);
 /* 80 of "sm_80" and "compute_80". */
 int cuda_arch_number(const char *arch);
 /* For these architectures; for any from sm_80 on where narch is 0. In the context's arena. */
@@ -89,6 +92,7 @@ uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_order_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_index_scratch(const CudaTarget *t, const Group *gr);
+uint64_t cuda_conv_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_filter_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_attention_scratch(const CudaTarget *t, const Group *gr);
 

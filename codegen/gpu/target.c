@@ -1,6 +1,6 @@
 /* The CUDA target: what passes ask of it. No panels: every value lies row-major, its rows padded
    where a product asks for it, and slices are rearranged on their way to shared memory. Scratch
-   holds the sums of chunks that blocks do side by side, and the runs of a sort. */
+   holds the sums of chunks that blocks do side by side, the runs of a sort, and packed filters. */
 #include "codegen/gpu/gpu.h"
 
 #include <stdlib.h>
@@ -19,6 +19,8 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
   if (g->form == FORM_COLS || g->form == FORM_REDUCE)
     bytes = cuda_reduce_scratch(cuda_target(t), g);
   if (g->form == FORM_ROWS) bytes = cuda_rows_scratch(cuda_target(t), g);
+  if (g->form == FORM_WINDOW && (g->root->kind == OP_CONV || g->root->kind == OP_CONV_INPUT_GRAD))
+    bytes = cuda_conv_scratch(cuda_target(t), g);
   if (g->form == FORM_WINDOW && g->root->kind == OP_CONV_FILTER_GRAD)
     bytes = cuda_filter_scratch(cuda_target(t), g);
   if (g->form == FORM_ATTENTION) bytes = cuda_attention_scratch(cuda_target(t), g);
@@ -48,8 +50,15 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
      schedule does not depend on the device. 99 KiB: what every architecture from sm_80 on grants a
      block. A launch: 2 us at 1.8 GHz and 128 fma a clock (an estimate). A quarter in scratch: no
      example's arena grows by more than 3 %. */
-  t->machine = (GridMachine){
-      .warp = WARP, .block = BLOCK, .blocks = 128, .shared = 99 << 10, .scratch = 4, .launch = 5e5};
+  t->machine = (GridMachine){.warp = WARP,
+                             .block = BLOCK,
+                             .blocks = 128,
+                             .multiprocessors = 132,
+                             .shared = 99 << 10,
+                             .scratch = 4,
+                             .launch = 5e5};
+  t->sm90a = !narch;
+  for (int i = 0; i < narch; i++) t->sm90a |= cuda_variant(arch[i]);
   for (int i = 0; i < narch && !t->pre_sm80; i++)
     if (cuda_arch_number(arch[i]) < 80) t->pre_sm80 = arch[i];
   t->t.row_bytes = t->pre_sm80 ? 0 : 16; /* of the widest copy to shared memory */

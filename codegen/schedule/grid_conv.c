@@ -54,6 +54,11 @@ static double time_of(const GridMachine *machine, const GridConvSchedule *c, Dty
   return waves * step_time(c->bm, c->bn, c->wm, c->tm, c->tn) * (double)depth;
 }
 
+double grid_conv_clocks(const GridMachine *machine, const GridConvSchedule *c, Dtype in) {
+  enum { FMA = 128, ENDS = 2000 }; /* a clock; clocks before the first k-tile and behind the last */
+  return time_of(machine, c, in) / FMA + ENDS;
+}
+
 static GridConvSchedule with_tile(const GridConvSchedule *c, const ConvTile *tile, Dtype in) {
   GridConvSchedule t = *c;
   t.bm = tile->bm, t.bn = tile->bn, t.tm = tile->tm, t.tn = tile->tn;
@@ -205,6 +210,11 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(bn),
                                                                          FIELD(tm),
                                                                          FIELD(tn),
+                                                                         FIELD(wgmma.rows),
+                                                                         FIELD(wgmma.taps),
+                                                                         FIELD(wgmma.depth),
+                                                                         FIELD(wgmma.stages),
+                                                                         FIELD(wgmma.parts),
                                                                          {0}}};
 #undef FIELD
 
@@ -219,4 +229,9 @@ const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(group
                                                                      FIELD(bn),
                                                                      FIELD(tm),
                                                                      FIELD(tn),
+                                                                     FIELD(wgmma.rows),
+                                                                     FIELD(wgmma.columns),
+                                                                     FIELD(wgmma.depth),
+                                                                     FIELD(wgmma.images),
+                                                                     FIELD(wgmma.filters),
                                                                      {0}}};

@@ -13,6 +13,20 @@ typedef struct GridConvShape {
   bool tensor;               /* on tensor cores */
 } GridConvShape;
 
+/* By warpgroups: see wgmma_conv.h. */
+typedef struct WgmmaConvSchedule {
+  int rows;    /* of a tile: 64 channels of the result for one warpgroup and the other; 0: another
+                  kernel does it */
+  int columns; /* pixels of a warpgroup */
+  int depth;   /* channels of a k-tile */
+  int images, filters;   /* k-tiles in shared memory, of each */
+  int64_t down, across;  /* tiles over the channels of a group, over the numbered pixels */
+  int64_t tiles, blocks; /* all; blocks of threads, which go from tile to tile */
+  int64_t k_tiles;       /* of a tap */
+  int shared;            /* bytes */
+  uint64_t scratch;      /* bytes of packed filters */
+} WgmmaConvSchedule;
+
 typedef struct GridConvSchedule {
   int64_t groups, m, pixels, channels, taps; /* as of the shape */
   int bm, bn, tm, tn;   /* channels and pixels of a block, of a thread; bm = 0: a thread does one
@@ -21,9 +35,12 @@ typedef struct GridConvSchedule {
   int64_t blocks;       /* of threads */
   bool tensor; /* on tensor cores; a tile of a warp and the bytes of shared memory there: */
   int wm, wn, shared;
+  WgmmaConvSchedule wgmma;
 } GridConvSchedule;
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s);
+/* Clocks of a multiprocessor until it is done, by count. */
+double grid_conv_clocks(const GridMachine *machine, const GridConvSchedule *c, Dtype in);
 extern const ScheduleKind grid_conv_kind;
 
 /* ---- gradients with respect to filters ---- */

@@ -34,11 +34,12 @@ typedef struct VectorMachine {
 
 /* A device that runs blocks of threads, in warps. */
 typedef struct GridMachine {
-  int warp, block; /* threads of a warp, and of a block where nothing else is said */
-  int blocks;      /* that keep all its multiprocessors busy */
-  int shared;      /* bytes of shared memory that a block may have */
-  int scratch;     /* partial sums take at most 1 / scratch of the operands' bytes */
-  double launch;   /* fma of a block in the time that one more launch takes */
+  int warp, block;     /* threads of a warp, and of a block where nothing else is said */
+  int blocks;          /* that keep all its multiprocessors busy */
+  int multiprocessors; /* of the device that has wgmma */
+  int shared;          /* bytes of shared memory that a block may have */
+  int scratch;         /* partial sums take at most 1 / scratch of the operands' bytes */
+  double launch;       /* fma of a block in the time that one more launch takes */
 } GridMachine;
 
 /* Operations on elements under which a launch stays on one thread. */

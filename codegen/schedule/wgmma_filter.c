@@ -2,19 +2,6 @@
 #include "codegen/schedule/wgmma_filter.h"
 #include "codegen/schedule/product.h"
 
-static int64_t floor_div(int64_t n, int64_t of) { return n >= 0 ? n / of : -((-n + of - 1) / of); }
-
-FlatAxis flat_axis(const WindowAxis *a) {
-  FlatAxis f = {.first = floor_div(-a->lo, a->stride),
-                .last = floor_div((a->taps - 1) * a->dilation - a->lo, a->stride),
-                .planes = a->taps == 1 || a->dilation % a->stride == 0 ? 1 : a->stride};
-  f.phase = -a->lo - f.first * a->stride;
-  int64_t before = f.first < 0 ? -f.first : 0, behind = f.last > 0 ? f.last : 0;
-  int64_t reads = a->out + behind, pixels = ceil_div(a->in, a->stride);
-  f.pitch = pixels + before > reads ? pixels + before : reads;
-  return f;
-}
-
 /* Bytes of a row of eight channels of one pixel. */
 enum { OCTET = 16, OCTETS = WGMMA_SIDE / 8 };
 

@@ -31,6 +31,7 @@ static void **params_of(Cuda *c, const CudaExec *x, int q, int i, const int64_t 
 static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
   const GcStep *s = &x->base.entry->steps[i];
   const GcLaunch *l = cuda_launch_of(c, s);
+  if (!l->grid) return true;
   void **params = params_of(c, x, q, i, at);
   const CudaLaunch *m = &x->launches[q][i];
   char what[256];

@@ -63,6 +63,7 @@ static bool launch(Compiled *c, const GcStep *s, void *const *p) {
   char *text = c->fault;
   size_t n = sizeof c->fault;
   const GcLaunch *l = s->launch;
+  if (!l->grid) return true;
   CuAddress *value = calloc((size_t)s->nargs + 2, sizeof *value);
   void **param = calloc((size_t)s->nargs + 2, sizeof *param), *function;
   for (int i = 0; i < s->nargs + 2; i++) {

@@ -95,7 +95,8 @@ static int check(const char *file) {
     const CudaFunction *f = &p->functions.at[i];
     uint64_t bytes = bytes_of(f);
     (void)is_listed(a, f, scattered, SCATTERED_ROWS);
-    if (bytes <= LARGE || f->grid >= BLOCKS || bytes / (uint64_t)f->grid <= SHARE) continue;
+    if (bytes <= LARGE || !f->grid || f->grid >= BLOCKS || bytes / (uint64_t)f->grid <= SHARE)
+      continue;
     if (is_listed(a, f, few_blocks, FEW_BLOCKS_ROWS)) continue;
     printf("%s: %s (%s): %llu bytes by %lld blocks: %s\n", file, f->name, f->what,
            (unsigned long long)bytes, (long long)f->grid, kernel_kind(a, f));

@@ -6,7 +6,8 @@
    must not be there before the edit. Caught: a finding, another result than before the edit, a
    refusal. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP.
      mutants RUNTIME_DIR FILE.g KERNELS PLANS     one in so many edits, and every n-th plan
-     mutants RUNTIME_DIR FILE.g KERNELS compute_90a     of kernels alone, for that architecture */
+     mutants RUNTIME_DIR FILE.g KERNELS compute_90a [small]     of kernels alone, for that
+   architecture; small: with two multiprocessors, so that small convolutions are by wgmma */
 #define _GNU_SOURCE
 #include "tests/cuda/mutants.h"
 #include "ir/support/hash.h"
@@ -213,6 +214,9 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 7, "WgmmaAttention<", "AttentionScores");
   add_text(s, k, UNDER_ALL, "WgmmaAttention<", "WgmmaAttention");
   add_text(s, k, 8, "WgmmaConvFilter<", "WgmmaConvFilter");
+  add_text(s, k, UNDER_ALL, "FlatForward<", "FlatForward");
+  add_text(s, k, UNDER_ALL, "WgmmaConv<", "WgmmaConv");
+  add_text(s, k, UNDER_ALL, "WgmmaConvPack<", "WgmmaConvPack");
   return k->entry >= 0;
 }
 
@@ -333,12 +337,15 @@ static void edit_kernels(Subject *s, Count *n) {
 
 /* ---- the whole ---- */
 
-static bool prepare(Subject *s, const char *runtime, const char *file) {
+static bool prepare(Subject *s, const char *runtime, const char *file, bool small) {
   s->c = ctx_new();
   s->a = ctx_arena(s->c);
   s->m = source_module(s->c, file, NULL, 0);
   s->o = (CodegenOptions){.version = "test", .runtime_dir = runtime, .level = 2};
-  s->t = target_cuda(s->c, NULL, 0);
+  CudaTarget *t = ARENA_NEW(s->a, CudaTarget);
+  *t = *cuda_target(target_cuda(s->c, NULL, 0));
+  if (small) t->machine.blocks = t->machine.multiprocessors = 2, t->machine.launch = 0;
+  s->t = &t->t;
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout, .target = s->t};
   if (!passes_run(s->m, passes_pipeline(2), &po)) exit(2);
   s->p = cuda_program(s->m, s->t, &s->o, s->a);
@@ -357,7 +364,8 @@ static int report(const char *what, const Count *n, int of) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5) return 2;
+  const bool small = argc == 6 && strcmp(argv[5], "small") == 0;
+  if (argc != 5 && !small) return 2;
   const bool all = strncmp(argv[4], "compute_", 8) != 0;
   Subject s = {.nvrtc = nvrtc_open(), .every = atoi(argv[3])};
   s.every_plan = all ? atoi(argv[4]) : 1;
@@ -366,7 +374,7 @@ int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (s.every < 1 || s.every_plan < 1) return 2;
   if (!s.nvrtc) return getenv("GC_NO_SKIP") ? 1 : SKIP; /* nvrtc_open has said it */
-  if (!prepare(&s, argv[1], argv[2])) return 1;
+  if (!prepare(&s, argv[1], argv[2], small)) return 1;
   s.whole = device_ptx(s.p, &s.image);
   s.outcome = (Outcome(*)[2])ARENA_ARRAY(s.a, Outcome, 2 * s.m->entries.n + 1);
   bool ok = s.whole;

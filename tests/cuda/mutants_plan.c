@@ -84,7 +84,7 @@ int leave_out_steps(Subject *s, Count *n) {
   int seen = 0, unwritten = 0;
   for (int i = 0; i < p->nentries; i++)
     for (int j = 0; j < p->entries[i].nsteps; j++) {
-      if (seen++ % s->every_plan) continue;
+      if (!p->entries[i].steps[j].launch[d->variant].grid || seen++ % s->every_plan) continue;
       d->left_out = &p->entries[i].steps[j];
       n->made++;
       if (subject_differs(s, s->whole, i))

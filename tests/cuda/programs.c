@@ -203,7 +203,8 @@ static bool plan(Made *p) {
   CudaTarget *device = ARENA_NEW(ctx_arena(p->c), CudaTarget);
   *device = *cuda_target(target_cuda(p->c, NULL, 0));
   if (p->small)
-    device->machine.blocks = 2, device->machine.scratch = 32, device->machine.launch = 0;
+    device->machine.blocks = device->machine.multiprocessors = 2, device->machine.scratch = 32,
+    device->machine.launch = 0;
   p->on_gpu = &device->t;
   if (!p->on_cpu) return false;
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout};

@@ -24,6 +24,14 @@ entry rows(x : u8[4, N, 64], w : u8[64, 136]) {
   return hs = f32(hs)
 }
 END
+cat >images.g <<'END'
+entry images(x : f32[1, 72, 14, 14], w : f32[256, 72, 3, 3], dy : f32[1, 256, 7, 7]) {
+  return dx = grad(sum(conv2d(x, w, 2, 1) * dy), x)
+}
+END
+"$mkdata" npy f32 1,72,14,14 11 i.npy
+"$mkdata" npy f32 256,72,3,3 13 f.npy
+"$mkdata" npy f32 1,256,7,7 15 d.npy
 "$mkdata" npy f32 144,64 3 x.npy
 "$mkdata" npy u8 144 5 t.npy
 "$mkdata" npy u8 4,72,64 7 u.npy
@@ -35,6 +43,17 @@ rows="rows --x u.npy --w w.npy --quiet"
 ./net $train --device cpu --log cpu.csv >out 2>&1 || fail 'training on the CPU'
 # shellcheck disable=SC2086
 ./net $rows --device cpu --hs hs.npy >out 2>&1 || fail 'on the CPU'
+compile images.g --precision=bf16 -O2 --arch=compute_80,compute_90a --target=cuda,cpu -o images
+images="images --x i.npy --w f.npy --dy d.npy --quiet"
+# shellcheck disable=SC2086
+./images $images --device cpu --dx dx.npy >out 2>&1 || fail 'the convolution on the CPU'
+# Filters are packed by a launch that other devices leave out.
+for cc in 8.0 9.0; do
+  # shellcheck disable=SC2086
+  FAKECUDA_CC=$cc FAKECUDA_LOG=$cc LD_LIBRARY_PATH=$driver ./images $images --device cuda --expect dx.npy --rtol 1e-2 --atol 1e-1 >out 2>&1 ||
+    fail "the convolution on $cc"
+done
+[ "$(grep -c cuLaunchKernel 9.0)" = $(($(grep -c cuLaunchKernel 8.0) + 1)) ] || fail 'the convolution is not by wgmma'
 export FAKECUDA_CC=9.0 FAKECUDA_LOG=calls
 for order in 0 1 5; do
   export FAKECUDA_ORDER=$order

@@ -107,14 +107,14 @@ static bool load(const Bulk *b, uint64_t shared, uint64_t global, unsigned lo, u
   char *to = place(b, shared);
   if (!to) return true; /* reported: its CTA has ended */
   memset(to, 0, 16);
-  if (hi > lo) memcpy(to + lo, (const char *)(uintptr_t)(global + lo), hi - lo);
+  if (hi > lo) memcpy(to + lo, memory_place(global + lo), hi - lo);
   check_landed(b->w->x, b->cta, shared, 16, agent_of_mbarrier(b->w->x, b->mbarrier));
   return true;
 }
 
 static bool store(const Bulk *b, uint64_t shared, uint64_t global, unsigned lo, unsigned hi) {
   const char *from = place(b, shared);
-  if (from && hi > lo) memcpy((char *)(uintptr_t)(global + lo), from + lo, hi - lo);
+  if (from && hi > lo) memcpy(memory_place(global + lo), from + lo, hi - lo);
   check_reads_done(b->w->x, b->cta, shared, 16);
   return true;
 }

@@ -212,6 +212,8 @@ void memory_async_wait(Warp *w, uint32_t mask, uint32_t pending);
 /* Where a shared address is: its place in `cta`, without the rank that it may carry; NULL after a
  * finding. */
 char *memory_shared(Warp *w, int lane, uint64_t *address, size_t size, int *cta);
+/* Where a global address lies, once it has been looked at. */
+char *memory_place(uint64_t tagged);
 /* Of a bulk copy: any bytes of one buffer. */
 bool memory_bulk(Warp *w, int lane, uint64_t address, size_t size, Access how);
 enum { WINDOW_SHIFT = 56, WINDOW_SHARED = 1, WINDOW_LOCAL = 2, WINDOW_PARAM = 3 };

@@ -269,6 +269,8 @@ char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t siz
 }
 
 /* ---- bulk copies ---- */
+char *memory_place(uint64_t tagged) { return (char *)(uintptr_t)place_of(tagged); }
+
 bool memory_bulk(Warp *w, int lane, uint64_t address, size_t size, Access how) {
   bool ok = true;
   w->x->any_tag = !tag_of(address);

@@ -26,9 +26,13 @@ static void print_uses(const CudaProgram *p, const CudaImage *image, Arena *a) {
   for (uint32_t i = 0; i < uses.at.n; i++) {
     const CudaUse *u = &uses.at.at[i];
     int threads = 0, dynamic = 0; /* ptxas does not know what a launch adds to the static memory */
-    for (uint32_t k = 0; k < p->functions.n; k++)
-      if (strcmp(p->functions.at[k].name, u->kernel) == 0)
-        threads = p->functions.at[k].block, dynamic = p->functions.at[k].shared;
+    for (uint32_t k = 0; k < p->functions.n; k++) {
+      const CudaFunction *f = &p->functions.at[k];
+      if (strcmp(f->name, u->kernel) != 0) continue;
+      const KernelVariant *own = f->sm90a && cuda_variant(image->arch) ? f->kernel->variant : NULL;
+      threads = own ? own->block : f->block;
+      dynamic = own ? own->shared : f->shared;
+    }
     fprintf(stderr, "%8s %9d %9d %7d %7d  %d\n", u->kernel, u->registers, u->shared + dynamic,
             u->stack, u->spill, threads);
   }

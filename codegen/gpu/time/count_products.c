@@ -1,35 +1,16 @@
-/* Counts of kernels that multiply tiles: products by wgmma, on tensor cores and on ordinary units,
-   convolutions and their gradients; and of convolutions and pools without tiles; see counting.h. */
+/* Counts of products: by wgmma, on tensor cores and on ordinary units; see counting.h. */
 #include "codegen/gpu/time/counting.h"
 
-#include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/product.h"
-#include "codegen/schedule/wgmma_filter.h"
-#include "ir/op/window.h"
 
 #include <math.h>
 
 enum {
-  F32 = 4,               /* bytes */
-  K_TILE = 60,           /* instructions of a warp in a k-tile beside copies, loads and mma: the
-                            barrier, the loop, and the addresses of the next copies */
-  ONE_TAP = 5,           /* ... of an element gathered by a convolution whose k-tile has one tap */
-  TABLE = 10,            /* ... of one whose place a table says, tap by tap */
-  FMA_DEPTH = 16,        /* of a k-tile on ordinary units, as printed (text/gemm.h) */
-  FMA_PADDING = 8,       /* elements of a row of its tiles that keep banks apart, both operands */
-  FMA_CLOCKS = 60,       /* of such a k-tile that nothing covers: two barriers, a shared load */
-  WGMMA_CLOCKS = 100,    /* of a k-tile on wgmma: calibrated, docs/time-model.md */
-  WGMMA_ENDS = 4000,     /* of a tile on wgmma: its first k-tile's way from memory, and the results
-                            that it stores while no product runs */
-  WGMMA_REGISTERS = 168, /* of a thread, on the mean of the warpgroups: those of 65,536 that 384
-                            threads have */
-  WGMMA_FILTER_REGISTERS = 128, /* ... where 512 do */
-  OTHER_REGISTERS = 48 /* of a thread, beside accumulators and operands: addresses, counters */
+  FMA_PADDING = 8,      /* elements of a row of its tiles that keep banks apart, both operands */
+  FMA_CLOCKS = 60,      /* of such a k-tile that nothing covers: two barriers, a shared load */
+  WGMMA_REGISTERS = 168 /* of a thread, on the mean of the warpgroups: those of 65,536 that 384
+                           threads have */
 };
-/* Both branches of padding run, and share a quarter of their loads. */
-static const double BOTH_PATHS = 1.75;
-
-/* ---- products ---- */
 
 /* Bytes from memory of operands that a wave of blocks reads: all of them once where they fit into
    L2, else the rows and columns of each wave, which is `down` tiles high. */
@@ -44,7 +25,7 @@ static double product_bytes(const Counting *n, double m, double k, double column
   return all;
 }
 
-static double epilogue(Counting *n, double of_block, double store) {
+double count_epilogue(Counting *n, double of_block, double store) {
   double each = counting_price(n, n->gr->domain) + 2, loads = 0;
   for (int i = 0; i < n->gr->nin; i++)
     if (value_type(n->gr->e, n->gr->in[i])->numel >= n->gr->domain->numel) loads++;
@@ -81,7 +62,7 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   c->wavefronts = matrices * MATRIX + k_tiles * STAGE_ROW * (p->bm + p->bn) / LINE;
   c->lines = k_tiles * STAGE_ROW / WARP *
              ((double)p->bm / p->copy_a * lines_a + (double)p->bn / p->copy_b * lines_b);
-  c->issue += epilogue(n, tile, 0.5);
+  c->issue += count_epilogue(n, tile, 0.5);
   c->waits = 2;
   /* threads wait for copies of 2 bytes, eight at a time */
   c->l2_waits += k_tiles * ceil(small * STAGE_ROW / 2 / c->threads / 8);
@@ -112,7 +93,7 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
   double reads = WGMMA_DEPTH / 16 * rows * (64 + p.bn) * 16 * size / LINE;
   c->wgmma = each * p.bm * p.bn * k_tiles * WGMMA_DEPTH;
   c->wavefronts = each * k_tiles * (reads + (p.bm + p.bn) * row / LINE);
-  c->issue = each * epilogue(n, (double)p.bm * p.bn, 0.5);
+  c->issue = each * count_epilogue(n, (double)p.bm * p.bn, 0.5);
   c->lines *= each;
   c->parts = 2;
   c->covered = each * k_tiles / (wgmma_stages(&p) - 1);
@@ -125,7 +106,7 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
              c->least_bytes - operands;
 }
 
-static void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, bool f64) {
+void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, bool f64) {
   GpuCounts *c = &n->c;
   double warps = c->threads / (double)WARP, of_thread = (double)tm * tn;
   double vectors = ceil(tm / 4.0) + ceil(tn / 4.0);
@@ -155,7 +136,7 @@ static void count_fma_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
   double size = dtype_size(p->in), k = (double)ceil_div(p->k, FMA_DEPTH) * FMA_DEPTH;
   count_fma_tile(n, k, p->bm, p->bn, p->tm, p->tn, p->dt == DT_F64);
-  c->issue += epilogue(n, (double)p->bm * p->bn, 1);
+  c->issue += count_epilogue(n, (double)p->bm * p->bn, 1);
   c->l2_bytes = product_l2(n, p, k);
   double operands = (double)p->batch * (double)(p->m + p->n) * (double)p->k * size;
   c->bytes = (double)p->batch *
@@ -189,7 +170,7 @@ static void count_thin_product(Counting *n, const GridProductSchedule *p) {
   c->chain = of_warp * CLOCKS;
   c->registers = STEP / 4 + p->m * p->side + OTHER_REGISTERS;
   c->shared = (int)(warps * number * (m * (step + p->bn) + (p->tb ? WARP * (step + 1) : 0)));
-  c->issue += epilogue(n, m * p->bn, 1);
+  c->issue += count_epilogue(n, m * p->bn, 1);
   c->bytes = c->l2_bytes = c->least_bytes;
   c->l2_bytes += (c->blocks - (double)p->batch) * m * k * size;
 }
@@ -204,193 +185,4 @@ void count_product(Counting *n, const void *schedule) {
     count_thin_product(n, p);
   else
     count_fma_product(n, p);
-}
-
-/* ---- windows ---- */
-
-static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
-  GpuCounts *c = &n->c;
-  double parts = (double)ceil_div(s->channels, FMA_DEPTH), kc = ceil((double)s->channels / parts);
-  double taps_a_tile =
-      floor(FMA_DEPTH / kc) < (double)s->taps ? floor(FMA_DEPTH / kc) : (double)s->taps;
-  if (taps_a_tile < 1) taps_a_tile = 1;
-  ConvGeom g = conv_geom(n->gr->e, n->gr->root);
-  bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
-  double taps = (double)s->taps, phases = back ? (double)(g.h.stride * g.w.stride) : 1;
-  if (taps_a_tile == 1) taps /= phases; /* a block leaves out those that its pixels do not have */
-  double steps = parts * ceil(taps / taps_a_tile) * taps_a_tile * kc;
-  count_fma_tile(n, steps, s->bm, s->bn, s->tm, s->tn, counting_is_f64(n));
-  double width = back ? (double)g.w.in : (double)g.w.out, warps = c->threads / (double)WARP;
-  /* some pixel of a warp lies under the padding in all taps of a row but one: both paths run */
-  double masked = g.w.lo + g.w.hi > 0 && g.w.taps > 1 ? 1 - 1.0 / (double)g.w.taps : 0;
-  if (s->bn < width) masked *= s->bn / width;
-  if (phases > 1 && taps_a_tile > 1) masked = 1;
-  c->fma *= 1 + masked;
-  c->fma64 *= 1 + masked;
-  c->issue += masked * warps * steps * s->tm * s->tn * BOTH_PATHS;
-  double loads = steps * (s->bm + s->bn) / WARP;
-  c->issue += loads * 2 * QUOTIENT;
-  /* the filters' taps lie side by side, channels apart */
-  c->lines += steps * s->bm / WARP * ceil(2 * FMA_DEPTH * (double)s->taps * F32 / LINE);
-  c->issue += epilogue(n, (double)s->bm * s->bn, 1);
-  c->l2_bytes = c->blocks * (s->bm + s->bn) * steps * 4 + c->least_bytes;
-  c->bytes = c->least_bytes;
-}
-
-/* A block multiplies k-tiles of 64 bytes on tensor cores, each element gathered by `gathered`
-   accesses of a warp, which take so many instructions, and of which `single` are stored one by one.
- */
-static void count_gathered_tile(Counting *n, double k_tiles, double size, int bm, int bn, int wm,
-                                int wn, double gathered, double instructions, double single) {
-  GpuCounts *c = &n->c;
-  double warps = c->threads / (double)WARP, steps = k_tiles * 2;
-  double mma = warps * steps * (wm / 16.0) * (wn / 8.0);
-  double matrices = warps * steps * (wm / 16.0 + wn / 16.0);
-  double stored = single > 0 ? single : (bm + bn) * STAGE_ROW / 16.0 / WARP;
-  c->mma = (double)bm * bn * k_tiles * STAGE_ROW / size * (size == 4 ? 2 : 1);
-  c->issue =
-      mma + matrices + k_tiles * (instructions + stored * 2) + warps * (START + k_tiles * K_TILE);
-  c->accesses = matrices + k_tiles * (2 * gathered + stored);
-  c->wavefronts = matrices * MATRIX + k_tiles * (gathered + (bm + bn) * STAGE_ROW / LINE + single);
-  c->lines = k_tiles * gathered * 1.5;
-  c->waits = 2;
-  c->covered = k_tiles;
-  c->chain = k_tiles * MMA_CLOCKS;
-  c->registers = wm * wn / WARP + (bm + bn) * STAGE_ROW / 4 / c->threads + GATHER_REGISTERS;
-}
-
-static void count_tensor_conv(Counting *n, const GridConvSchedule *s) {
-  double size = dtype_size(value_type(n->gr->e, n->gr->root->operands[0])->dtype);
-  double depth = STAGE_ROW / size, k = (double)s->channels * (double)s->taps;
-  double k_tiles = ceil(k / depth);
-  bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
-  bool whole = !back && fmod(k, 16 / size) == 0;
-  /* a k-tile has one tap, and a block leaves out those that its pixels do not have */
-  bool by_tap = fmod((double)s->channels, depth) == 0 && (back || s->taps == 1);
-  if (by_tap && back) {
-    ConvGeom g = conv_geom(n->gr->e, n->gr->root);
-    double most = (double)(ceil_div(g.h.taps, g.h.stride) * ceil_div(g.w.taps, g.w.stride));
-    k_tiles /= (double)(g.h.stride * g.w.stride);
-    n->c.longest = n->c.last = most * (double)s->channels / depth / k_tiles;
-  }
-  double filters = whole ? s->bm * STAGE_ROW / 16.0 / WARP : s->bm * depth / WARP;
-  double rounded = n->gr->root->attr[AT_ROUND_FILTERS].i ? s->bm * STAGE_ROW / 4 / WARP : 0;
-  double wider = rounded > 0 ? 4 / size : 1; /* filters in memory */
-  double images = s->bn * depth / WARP;
-  double instructions =
-      by_tap ? (filters + images) * ONE_TAP : filters * (whole ? 1 : 4) * ADDRESS + images * TABLE;
-  count_gathered_tile(n, k_tiles, size, s->bm, s->bn, s->wm, s->wn, filters + images, instructions,
-                      0);
-  n->c.issue += epilogue(n, (double)s->bm * s->bn, 1) * 2 + rounded * k_tiles;
-  n->c.l2_bytes = n->c.blocks * (s->bm * wider + s->bn) * k_tiles * STAGE_ROW + n->c.least_bytes;
-  n->c.bytes = n->c.least_bytes;
-}
-
-void count_conv(Counting *n, const void *schedule) {
-  const GridConvSchedule *s = schedule;
-  if (s->tensor)
-    count_tensor_conv(n, s);
-  else
-    count_conv_tile(n, s);
-}
-
-/* Three warpgroups multiply what a fourth gathers, 64 channels of a pixel at a time: for each of
-   them a warp waits for memory once. */
-static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterSchedule *f) {
-  enum { GATHERED = 3, STEP = 16, ISSUED = 8, ROWS_OF_STORE = 8 };
-  const WgmmaFilterSchedule *s = &f->wgmma;
-  GpuCounts *c = &n->c;
-  double numel = (double)(f->groups * f->m * f->weights), parts = (double)s->parts;
-  double k_tiles = (double)s->chunk / s->depth;
-  double tiles = (double)WGMMA_FILTER_GROUPS * wgmma_filter_tiles(s);
-  double elements = (double)wgmma_filter_gathered(g, s), loads = elements / WARP;
-  double pixels = elements / WGMMA_SIDE, warps = ceil(pixels / WARP); /* of gathering threads */
-  double steps = tiles * s->depth / STEP, line = WGMMA_SIDE * STEP * 2.0 / LINE;
-  double sums = tiles * WGMMA_SIDE * WGMMA_SIDE;
-  c->blocks = (double)s->blocks;
-  c->threads = WGMMA_FILTER_THREADS;
-  c->shared = s->shared;
-  c->registers = WGMMA_FILTER_REGISTERS;
-  c->parts = 2;
-  c->wgmma = k_tiles * steps * WGMMA_SIDE * WGMMA_SIDE * STEP;
-  c->wavefronts = k_tiles * (steps * 2 * line + loads + elements * 2 / LINE);
-  c->accesses = k_tiles * (loads + loads / 8) + sums / 2 / WARP;
-  c->issue = k_tiles * (loads * GATHERED + warps * (START + 3 * QUOTIENT) + steps * 4 * ISSUED) +
-             sums / WARP * 3;
-  c->lines = k_tiles * loads * 1.5 + sums / 2 / WARP * ROWS_OF_STORE;
-  c->covered = k_tiles * ceil(warps / 4);
-  c->waits = ceil(warps / 4);
-  c->chain = k_tiles * WGMMA_CLOCKS + WGMMA_ENDS;
-  c->l2_bytes = c->blocks * k_tiles * elements * 2 + parts * numel * 4;
-  c->bytes = c->least_bytes + parts * numel * 4;
-}
-
-/* Gradients with respect to filters: a block goes over the pixels of a chunk, or over all. */
-void count_filter(Counting *n, const void *schedule) {
-  const GridFilterSchedule *s = schedule;
-  GpuCounts *c = &n->c;
-  ConvGeom g = conv_geom(n->gr->e, n->gr->root);
-  bool sm90a = n->f->sm90a && n->d->wgmma;
-  double numel = (double)(s->groups * s->m * s->weights);
-  double parts = (double)(sm90a ? s->wgmma.parts : s->parts);
-  double pixels = (double)(g.n * g.h.out * g.w.out), size = dtype_size(g.x->dtype);
-  if (s->rounds > 1) c->least_flops /= (double)s->rounds, c->least_bytes /= (double)s->rounds;
-  if (counting_is_part(n, "combine")) {
-    double warps = c->threads / (double)WARP;
-    c->least_flops = 0;
-    c->least_bytes = c->bytes = c->l2_bytes = numel * (parts + 1) * 4;
-    c->issue = warps * (START + parts * 3 + counting_price(n, n->gr->domain));
-    c->accesses = c->lines = warps * (parts + 1);
-    c->parts = warps;
-    c->waits = 1 + ceil(parts / 8);
-    return;
-  }
-  if (sm90a) {
-    count_wgmma_filter(n, &g, s);
-    return;
-  }
-  if (parts > 0) pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
-  if (s->tensor) {
-    /* weights are channels, and none lies in the padding (text/conv.h) */
-    bool all_inside = g.h.taps == 1 && g.w.taps == 1 && g.h.lo == 0 && g.w.lo == 0 &&
-                      (g.h.out - 1) * g.h.stride < g.h.in && (g.w.out - 1) * g.w.stride < g.w.in;
-    double depth = STAGE_ROW / size, each = (s->bm + s->bn) * depth / WARP;
-    count_gathered_tile(n, ceil(pixels / depth), size, s->bm, s->bn, s->wm, s->wn, each,
-                        each * (all_inside ? ONE_TAP : 3 * ADDRESS), each);
-  } else {
-    count_fma_tile(n, pixels, s->bm, s->bn, s->tm, s->tn, counting_is_f64(n));
-    c->issue += pixels * (s->bm + s->bn) / WARP * QUOTIENT;
-  }
-  c->l2_bytes = c->blocks * (s->bm + s->bn) * pixels * size + numel * 4;
-  c->bytes = c->least_bytes + (parts > 0 ? parts * numel * 4 : 0);
-}
-
-void count_window(Counting *n) {
-  GpuCounts *c = &n->c;
-  const Op *root = n->gr->root;
-  double results = (double)value_type(n->gr->e, root->results[0])->numel;
-  double steps = c->least_flops / (results > 0 ? results : 1), warps = c->threads / (double)WARP;
-  enum {
-    ALONE = 8,        /* instructions of a step: two loads, their addresses and conditions */
-    SIDE_BY_SIDE = 4, /* steps that the compiler unrolls */
-    STEP_CLOCKS = 40  /* of a load from the first cache and what waits for it */
-  };
-  bool conv = root->kind == OP_CONV || root->kind == OP_CONV_INPUT_GRAD;
-  double touched = 3;
-  if (root->kind == OP_CONV_FILTER_GRAD) {
-    ConvGeom g = conv_geom(n->gr->e, root);
-    double rows = ceil(WARP / (double)g.w.taps);
-    touched = 1 + (rows > 1 ? rows : 1);
-  }
-  if (conv || root->kind == OP_CONV_FILTER_GRAD) steps /= 2;
-  c->fma = warps * steps;
-  c->issue = warps * (START + steps * ALONE);
-  c->accesses = warps * steps * 2;
-  c->lines = warps * steps * touched;
-  c->parts = warps;
-  c->waits = 1 + steps / WARP;
-  c->chain = steps / SIDE_BY_SIDE * STEP_CLOCKS;
-  c->l2_bytes = c->blocks * warps * steps / WARP * touched * LINE; /* a line serves 32 steps */
-  c->bytes = c->least_bytes;
-  c->registers = PLAIN_REGISTERS;
 }

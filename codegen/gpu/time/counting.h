@@ -10,16 +10,23 @@
 #include <string.h>
 
 enum {
-  LINE = 128,      /* bytes that an access touches at once, and bytes of a wavefront */
-  SECTOR = 32,     /* bytes of a line that L2 moves at once */
-  ADDRESS = 4,     /* instructions of an access' address and condition: multiply-add, compare,
-                      select, and the 64-bit addition */
-  START = 20,      /* ... of a kernel's start: arguments, indices of block and thread */
-  QUOTIENT = 10,   /* ... of a division or a root: an estimate by the special function units,
-                      and its refinement */
-  FUNCTION = 20,   /* ... of exp and its kin: reduction of the argument, a polynomial */
-  NORM = 4,        /* ... of a norm's element: difference, factor, scale, shift */
-  MATRIX = 4,      /* wavefronts of an ldmatrix of four matrices */
+  LINE = 128,           /* bytes that an access touches at once, and bytes of a wavefront */
+  SECTOR = 32,          /* bytes of a line that L2 moves at once */
+  ADDRESS = 4,          /* instructions of an access' address and condition: multiply-add, compare,
+                           select, and the 64-bit addition */
+  START = 20,           /* ... of a kernel's start: arguments, indices of block and thread */
+  QUOTIENT = 10,        /* ... of a division or a root: an estimate by the special function units,
+                           and its refinement */
+  FUNCTION = 20,        /* ... of exp and its kin: reduction of the argument, a polynomial */
+  NORM = 4,             /* ... of a norm's element: difference, factor, scale, shift */
+  MATRIX = 4,           /* wavefronts of an ldmatrix of four matrices */
+  K_TILE = 60,          /* instructions of a warp in a k-tile beside copies, loads and mma: the
+                           barrier, the loop, and the addresses of the next copies */
+  FMA_DEPTH = 16,       /* of a k-tile on ordinary units, as printed (text/gemm.h) */
+  WGMMA_CLOCKS = 100,   /* of a k-tile on wgmma: calibrated, docs/time-model.md */
+  WGMMA_ENDS = 4000,    /* of a tile on wgmma: its first k-tile's way from memory, and the results
+                           that it stores while no product runs */
+  OTHER_REGISTERS = 48, /* of a thread, beside accumulators and operands: addresses, counters */
   MMA_CLOCKS = 35, /* from an mma, or a barrier and the loads behind it, to what waits for it */
   PLAIN_REGISTERS = 40, /* of a thread that keeps no tile */
   GATHER_REGISTERS = 72 /* of a thread, beside tiles: places and conditions of what it gathers */
@@ -59,6 +66,11 @@ double stream_l2_bytes(const Stream *s, double elements);
 /* A thread does `width` of the elements, with so many instructions for each, and stores `nout`
    results. */
 void count_elements(Counting *n, const Streams *s, double elements, int width, double each);
+/* Instructions behind the sums of a block's tile, stored in `store` lines a warp. */
+double count_epilogue(Counting *n, double of_block, double store);
+/* A block multiplies a tile on ordinary units, so many steps of the depth. */
+void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, bool f64);
+
 /* Without a schedule: a thread does an element, or a vector of them, of a copy in some order; or an
    element of the result of a window, with two loads for each multiplication. */
 void count_move(Counting *n);

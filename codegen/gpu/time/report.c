@@ -31,7 +31,7 @@ static void print_entry(FILE *f, const CudaProgram *p, const GpuDevice *d, const
   }
   for (uint32_t i = 0; i < p->functions.n; i++) {
     Row *r = &rows[i];
-    if (!r->times) continue;
+    if (!r->times || r->time.seconds <= 0) continue;
     r->seconds = (double)r->times * r->time.seconds;
     seconds += r->seconds;
     roofline += (double)r->times * r->time.roofline;

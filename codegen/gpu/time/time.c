@@ -89,6 +89,7 @@ static double turn(double n, double work, double wait) {
 
 GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
   GpuTime t = {.resident = gpu_resident(d, c), .roofline = roofline(d, c)};
+  if (c->blocks <= 0) return t; /* there is no such launch on this device */
   double tensor = c->mma / (d->tensor * d->mma / 100.0) + c->wgmma / d->tensor;
   double hertz = (tensor > 0 ? d->tensor_mhz : d->mhz) * 1e6;
   double loads = c->accesses * WARP / d->ldst;

@@ -16,7 +16,7 @@ struct ConvPixel {
 };
 template <typename G, typename I> struct ConvForward {
   enum {
-    M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, SOURCE_COLS = G::W, SOURCE_AREA = G::H * G::W,
+    M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, SOURCE_ROWS = G::H, SOURCE_COLS = G::W, SOURCE_AREA = G::H * G::W,
     KH = G::KH, KW = G::KW, IMAGES = G::N, PIXELS = G::N * G::OH * G::OW,
     FILTERS_IN_ORDER = 1 /* of channels and their taps */
   };
@@ -46,7 +46,7 @@ template <typename G, typename I> struct ConvForward {
 };
 template <typename G, typename I> struct ConvInputGrad {
   enum {
-    M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_COLS = G::OW, SOURCE_AREA = G::OH * G::OW,
+    M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_ROWS = G::OH, SOURCE_COLS = G::OW, SOURCE_AREA = G::OH * G::OW,
     KH = G::KH, KW = G::KW, IMAGES = G::N, PHASE_ROWS = (G::H + G::SH - 1) / G::SH, PHASE_COLS = (G::W + G::SW - 1) / G::SW, /* at most */
     PHASE = G::N * PHASE_ROWS * PHASE_COLS, PIXELS = G::SH * G::SW * PHASE, FILTERS_IN_ORDER = 0
   };

@@ -1,6 +1,6 @@
 /* Gradients of convolutions with respect to filters on the tensor cores of sm_90a: for each tap a product of filters by
    channels, whose depth is the pixels of all images. Operands of 2 bytes, sums in f32. Pixels are numbered with gaps
-   (codegen/schedule/wgmma_filter.h), so that one tile of the image in shared memory serves all taps: a tap's operand
+   (codegen/schedule/flat.h), so that one tile of the image in shared memory serves all taps: a tap's operand
    begins at another pixel of it. A block has ROWS tiles of 64 filters by 64 channels and TAPS taps. The last warpgroup
    gathers k-tiles of DEPTH pixels into a ring of STAGES; three others multiply them (wgmma). Two mbarriers a stage say
    when it is full and when every warp has read it.
@@ -95,10 +95,9 @@ struct WgmmaConvFilter {
 
   /* Bytes from the first plane to a tap's operand of a k-tile's first pixel. */
   INL_MEMBER int tap_at(int tap) {
-    const int y = tap / G::KW * G::DH - G::PH, x = tap % G::KW * G::DW - G::PW;
-    const int down = (y + G::PH * G::SH) / G::SH - G::PH, right = (x + G::PW * G::SW) / G::SW - G::PW;
-    const int plane = (F::PLANES_H > 1 ? y - down * G::SH : 0) * F::PLANES_W + (F::PLANES_W > 1 ? x - right * G::SW : 0);
-    return plane * PLANE + (down * F::PITCH + right - F::FIRST) * UNIT;
+    int at, plane;
+    FlatForward<G, F>::tap(0, tap, at, plane);
+    return plane * PLANE + (at - F::FIRST) * UNIT;
   }
   /* The others: c is the sums of a warpgroup's tiles. Behind the last tile it does that once more. */
   INL_MEMBER void multiply(f32 (&c)[EACH][2][SUMS / 2], char *ring, uint64_t *full, uint64_t *empty, int tap0, int part) {

@@ -1,0 +1,271 @@
+/* Counts of convolutions and their gradients, by wgmma, on tensor cores and on ordinary units; and
+   of convolutions and pools without tiles; see counting.h. */
+#include "codegen/gpu/time/counting.h"
+
+#include "codegen/schedule/product.h"
+#include "codegen/schedule/wgmma_conv.h"
+#include "codegen/schedule/wgmma_filter.h"
+
+#include <math.h>
+
+enum {
+  F32 = 4,      /* bytes */
+  ONE_TAP = 5,  /* instructions of an element gathered by a convolution whose k-tile has one tap */
+  TABLE = 10,   /* ... of one whose place a table says, tap by tap */
+  GATHERED = 3, /* ... of one whose place a pixel gives for all channels of a k-tile */
+  WGMMA_CONV_REGISTERS = 168,  /* of a thread, on the mean of the warpgroups, as of products */
+  WGMMA_FILTER_REGISTERS = 128 /* ... where 512 threads have them */
+};
+/* Both branches of padding run, and share a quarter of their loads. */
+static const double BOTH_PATHS = 1.75;
+
+static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
+  GpuCounts *c = &n->c;
+  double parts = (double)ceil_div(s->channels, FMA_DEPTH), kc = ceil((double)s->channels / parts);
+  double taps_a_tile =
+      floor(FMA_DEPTH / kc) < (double)s->taps ? floor(FMA_DEPTH / kc) : (double)s->taps;
+  if (taps_a_tile < 1) taps_a_tile = 1;
+  ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
+  double taps = (double)s->taps, phases = back ? (double)(g.h.stride * g.w.stride) : 1;
+  if (taps_a_tile == 1) taps /= phases; /* a block leaves out those that its pixels do not have */
+  double steps = parts * ceil(taps / taps_a_tile) * taps_a_tile * kc;
+  count_fma_tile(n, steps, s->bm, s->bn, s->tm, s->tn, counting_is_f64(n));
+  double width = back ? (double)g.w.in : (double)g.w.out, warps = c->threads / (double)WARP;
+  /* some pixel of a warp lies under the padding in all taps of a row but one: both paths run */
+  double masked = g.w.lo + g.w.hi > 0 && g.w.taps > 1 ? 1 - 1.0 / (double)g.w.taps : 0;
+  if (s->bn < width) masked *= s->bn / width;
+  if (phases > 1 && taps_a_tile > 1) masked = 1;
+  c->fma *= 1 + masked;
+  c->fma64 *= 1 + masked;
+  c->issue += masked * warps * steps * s->tm * s->tn * BOTH_PATHS;
+  double loads = steps * (s->bm + s->bn) / WARP;
+  c->issue += loads * 2 * QUOTIENT;
+  /* the filters' taps lie side by side, channels apart */
+  c->lines += steps * s->bm / WARP * ceil(2 * FMA_DEPTH * (double)s->taps * F32 / LINE);
+  c->issue += count_epilogue(n, (double)s->bm * s->bn, 1);
+  c->l2_bytes = c->blocks * (s->bm + s->bn) * steps * 4 + c->least_bytes;
+  c->bytes = c->least_bytes;
+}
+
+/* A block multiplies k-tiles of 64 bytes on tensor cores, each element gathered by `gathered`
+   accesses of a warp, which take so many instructions, and of which `single` are stored one by one.
+ */
+static void count_gathered_tile(Counting *n, double k_tiles, double size, int bm, int bn, int wm,
+                                int wn, double gathered, double instructions, double single) {
+  GpuCounts *c = &n->c;
+  double warps = c->threads / (double)WARP, steps = k_tiles * 2;
+  double mma = warps * steps * (wm / 16.0) * (wn / 8.0);
+  double matrices = warps * steps * (wm / 16.0 + wn / 16.0);
+  double stored = single > 0 ? single : (bm + bn) * STAGE_ROW / 16.0 / WARP;
+  c->mma = (double)bm * bn * k_tiles * STAGE_ROW / size * (size == 4 ? 2 : 1);
+  c->issue =
+      mma + matrices + k_tiles * (instructions + stored * 2) + warps * (START + k_tiles * K_TILE);
+  c->accesses = matrices + k_tiles * (2 * gathered + stored);
+  c->wavefronts = matrices * MATRIX + k_tiles * (gathered + (bm + bn) * STAGE_ROW / LINE + single);
+  c->lines = k_tiles * gathered * 1.5;
+  c->waits = 2;
+  c->covered = k_tiles;
+  c->chain = k_tiles * MMA_CLOCKS;
+  c->registers = wm * wn / WARP + (bm + bn) * STAGE_ROW / 4 / c->threads + GATHER_REGISTERS;
+}
+
+static void count_tensor_conv(Counting *n, const GridConvSchedule *s) {
+  double size = dtype_size(value_type(n->gr->e, n->gr->root->operands[0])->dtype);
+  double depth = STAGE_ROW / size, k = (double)s->channels * (double)s->taps;
+  double k_tiles = ceil(k / depth);
+  bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
+  bool whole = !back && fmod(k, 16 / size) == 0;
+  /* a k-tile has one tap, and a block leaves out those that its pixels do not have */
+  bool by_tap = fmod((double)s->channels, depth) == 0 && (back || s->taps == 1);
+  if (by_tap && back) {
+    ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+    double most = (double)(ceil_div(g.h.taps, g.h.stride) * ceil_div(g.w.taps, g.w.stride));
+    k_tiles /= (double)(g.h.stride * g.w.stride);
+    n->c.longest = n->c.last = most * (double)s->channels / depth / k_tiles;
+  }
+  double filters = whole ? s->bm * STAGE_ROW / 16.0 / WARP : s->bm * depth / WARP;
+  double rounded = n->gr->root->attr[AT_ROUND_FILTERS].i ? s->bm * STAGE_ROW / 4 / WARP : 0;
+  double wider = rounded > 0 ? 4 / size : 1; /* filters in memory */
+  double images = s->bn * depth / WARP;
+  double instructions =
+      by_tap ? (filters + images) * ONE_TAP : filters * (whole ? 1 : 4) * ADDRESS + images * TABLE;
+  count_gathered_tile(n, k_tiles, size, s->bm, s->bn, s->wm, s->wn, filters + images, instructions,
+                      0);
+  n->c.issue += count_epilogue(n, (double)s->bm * s->bn, 1) * 2 + rounded * k_tiles;
+  n->c.l2_bytes = n->c.blocks * (s->bm * wider + s->bn) * k_tiles * STAGE_ROW + n->c.least_bytes;
+  n->c.bytes = n->c.least_bytes;
+}
+
+/* Filters to scratch: an element is loaded, rounded and stored in shared memory, and stored as one
+   of eight. */
+static void count_pack(Counting *n, const WgmmaConvSchedule *w) {
+  enum { EACH = 12, OCTET = 8, UNROLLED = 16 };
+  GpuCounts *c = &n->c;
+  ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  const double taps = (double)(g.h.taps * g.w.taps);
+  double loads = WGMMA_PACK_ROWS * OCTET * taps / WARP;
+  c->blocks = (double)(w->scratch / (uint64_t)(WGMMA_PACK_ROWS * OCTET * 2)) / taps;
+  c->threads = WGMMA_PACK_THREADS;
+  c->least_flops = 0;
+  c->bytes = c->least_bytes + (double)w->scratch;
+  c->l2_bytes = c->bytes;
+  c->issue = c->threads / (double)WARP * START + loads * EACH;
+  c->accesses = loads * (2 + 1.0 / OCTET);
+  c->wavefronts = loads * 3;
+  c->lines = loads * 3;
+  c->waits = ceil(loads * WARP / c->threads / UNROLLED);
+}
+
+/* Two warpgroups multiply what most warps of a third gather, and its first one copies; see
+   text/wgmma_conv_image.h. */
+static void count_wgmma_conv(Counting *n, const GridConvSchedule *s) {
+  enum { STEP = 16, ISSUED = 8, OF_TAP = 40, SUMS = 3, WARPS = 8, LINES = 2 };
+  const WgmmaConvSchedule *w = &s->wgmma;
+  ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  const WgmmaConvShape shape = wgmma_conv_shape(&g, n->gr->root->kind == OP_CONV_INPUT_GRAD);
+  GpuCounts *c = &n->c;
+  c->blocks = (double)w->blocks;
+  c->threads = WGMMA_CONV_THREADS;
+  c->shared = w->shared;
+  c->registers = WGMMA_CONV_REGISTERS;
+  c->parts = 2;
+  const double tiles = (double)w->tiles, each = ceil(tiles / c->blocks); /* of a block */
+  const double rows = (double)(w->rows * WGMMA_SIDE), pixels = wgmma_conv_pixels(w);
+  const double images = (double)w->k_tiles,
+               taps = (double)s->taps / (double)(shape.h.phases * shape.w.phases);
+  const double steps = images * taps; /* k-tiles of filters */
+  const double elements = (double)wgmma_conv_gathered(&shape, w) * w->depth,
+               loads = elements / WARP;
+  const double waves =
+      ceil(elements / (WGMMA_CONV_GATHERERS * WGMMA_SIDE)); /* of loads, one after another */
+  const double products = steps * w->depth / STEP * WGMMA_CONV_GROUPS;
+  const double sums = rows * pixels / WARP; /* of a warp */
+  c->wgmma = each * steps * rows * pixels * w->depth;
+  c->wavefronts = each * (products * (WGMMA_SIDE + w->columns) * STEP * 2.0 / LINE +
+                          images * (loads + elements * 2 / LINE) +
+                          steps * rows * w->depth * 2 / LINE + sums * 2);
+  c->accesses = each * (images * (loads + loads / 8) + sums * 2.5);
+  c->issue = each * (images * (loads * GATHERED + loads / WGMMA_SIDE * 3 * QUOTIENT) +
+                     products * 4 * ISSUED + steps * WARPS * OF_TAP + sums * SUMS);
+  c->issue += each * count_epilogue(n, rows * pixels, LINES);
+  c->lines = each * (c->lines + images * loads * 1.5);
+  c->covered = each * images * waves;
+  c->waits = waves - 1; /* before the first product; one is in WGMMA_ENDS */
+  c->chain = each * (steps * WGMMA_CLOCKS + WGMMA_ENDS);
+  c->l2_bytes = tiles * (steps * rows * w->depth + images * elements) * 2 + c->least_bytes;
+  c->bytes = c->least_bytes + (double)w->scratch;
+}
+
+void count_conv(Counting *n, const void *schedule) {
+  const GridConvSchedule *s = schedule;
+  if (counting_is_part(n, "pack")) {
+    if (n->d->wgmma) count_pack(n, &s->wgmma);
+  } else if (n->f->sm90a && n->d->wgmma)
+    count_wgmma_conv(n, s);
+  else if (s->tensor)
+    count_tensor_conv(n, s);
+  else
+    count_conv_tile(n, s);
+}
+
+/* Three warpgroups multiply what a fourth gathers, 64 channels of a pixel at a time: for each of
+   them a warp waits for memory once. */
+static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterSchedule *f) {
+  enum { STEP = 16, ISSUED = 8, ROWS_OF_STORE = 8 };
+  const WgmmaFilterSchedule *s = &f->wgmma;
+  GpuCounts *c = &n->c;
+  double numel = (double)(f->groups * f->m * f->weights), parts = (double)s->parts;
+  double k_tiles = (double)s->chunk / s->depth;
+  double tiles = (double)WGMMA_FILTER_GROUPS * wgmma_filter_tiles(s);
+  double elements = (double)wgmma_filter_gathered(g, s), loads = elements / WARP;
+  double pixels = elements / WGMMA_SIDE, warps = ceil(pixels / WARP); /* of gathering threads */
+  double steps = tiles * s->depth / STEP, line = WGMMA_SIDE * STEP * 2.0 / LINE;
+  double sums = tiles * WGMMA_SIDE * WGMMA_SIDE;
+  c->blocks = (double)s->blocks;
+  c->threads = WGMMA_FILTER_THREADS;
+  c->shared = s->shared;
+  c->registers = WGMMA_FILTER_REGISTERS;
+  c->parts = 2;
+  c->wgmma = k_tiles * steps * WGMMA_SIDE * WGMMA_SIDE * STEP;
+  c->wavefronts = k_tiles * (steps * 2 * line + loads + elements * 2 / LINE);
+  c->accesses = k_tiles * (loads + loads / 8) + sums / 2 / WARP;
+  c->issue = k_tiles * (loads * GATHERED + warps * (START + 3 * QUOTIENT) + steps * 4 * ISSUED) +
+             sums / WARP * 3;
+  c->lines = k_tiles * loads * 1.5 + sums / 2 / WARP * ROWS_OF_STORE;
+  c->covered = k_tiles * ceil(warps / 4);
+  c->waits = ceil(warps / 4);
+  c->chain = k_tiles * WGMMA_CLOCKS + WGMMA_ENDS;
+  c->l2_bytes = c->blocks * k_tiles * elements * 2 + parts * numel * 4;
+  c->bytes = c->least_bytes + parts * numel * 4;
+}
+
+/* Gradients with respect to filters: a block goes over the pixels of a chunk, or over all. */
+void count_filter(Counting *n, const void *schedule) {
+  const GridFilterSchedule *s = schedule;
+  GpuCounts *c = &n->c;
+  ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  bool sm90a = n->f->sm90a && n->d->wgmma;
+  double numel = (double)(s->groups * s->m * s->weights);
+  double parts = (double)(sm90a ? s->wgmma.parts : s->parts);
+  double pixels = (double)(g.n * g.h.out * g.w.out), size = dtype_size(g.x->dtype);
+  if (s->rounds > 1) c->least_flops /= (double)s->rounds, c->least_bytes /= (double)s->rounds;
+  if (counting_is_part(n, "combine")) {
+    double warps = c->threads / (double)WARP;
+    c->least_flops = 0;
+    c->least_bytes = c->bytes = c->l2_bytes = numel * (parts + 1) * 4;
+    c->issue = warps * (START + parts * 3 + counting_price(n, n->gr->domain));
+    c->accesses = c->lines = warps * (parts + 1);
+    c->parts = warps;
+    c->waits = 1 + ceil(parts / 8);
+    return;
+  }
+  if (sm90a) {
+    count_wgmma_filter(n, &g, s);
+    return;
+  }
+  if (parts > 0) pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
+  if (s->tensor) {
+    /* weights are channels, and none lies in the padding (text/conv.h) */
+    bool all_inside = g.h.taps == 1 && g.w.taps == 1 && g.h.lo == 0 && g.w.lo == 0 &&
+                      (g.h.out - 1) * g.h.stride < g.h.in && (g.w.out - 1) * g.w.stride < g.w.in;
+    double depth = STAGE_ROW / size, each = (s->bm + s->bn) * depth / WARP;
+    count_gathered_tile(n, ceil(pixels / depth), size, s->bm, s->bn, s->wm, s->wn, each,
+                        each * (all_inside ? ONE_TAP : 3 * ADDRESS), each);
+  } else {
+    count_fma_tile(n, pixels, s->bm, s->bn, s->tm, s->tn, counting_is_f64(n));
+    c->issue += pixels * (s->bm + s->bn) / WARP * QUOTIENT;
+  }
+  c->l2_bytes = c->blocks * (s->bm + s->bn) * pixels * size + numel * 4;
+  c->bytes = c->least_bytes + (parts > 0 ? parts * numel * 4 : 0);
+}
+
+void count_window(Counting *n) {
+  GpuCounts *c = &n->c;
+  const Op *root = n->gr->root;
+  double results = (double)value_type(n->gr->e, root->results[0])->numel;
+  double steps = c->least_flops / (results > 0 ? results : 1), warps = c->threads / (double)WARP;
+  enum {
+    ALONE = 8,        /* instructions of a step: two loads, their addresses and conditions */
+    SIDE_BY_SIDE = 4, /* steps that the compiler unrolls */
+    STEP_CLOCKS = 40  /* of a load from the first cache and what waits for it */
+  };
+  bool conv = root->kind == OP_CONV || root->kind == OP_CONV_INPUT_GRAD;
+  double touched = 3;
+  if (root->kind == OP_CONV_FILTER_GRAD) {
+    ConvGeom g = conv_geom(n->gr->e, root);
+    double rows = ceil(WARP / (double)g.w.taps);
+    touched = 1 + (rows > 1 ? rows : 1);
+  }
+  if (conv || root->kind == OP_CONV_FILTER_GRAD) steps /= 2;
+  c->fma = warps * steps;
+  c->issue = warps * (START + steps * ALONE);
+  c->accesses = warps * steps * 2;
+  c->lines = warps * steps * touched;
+  c->parts = warps;
+  c->waits = 1 + steps / WARP;
+  c->chain = steps / SIDE_BY_SIDE * STEP_CLOCKS;
+  c->l2_bytes = c->blocks * warps * steps / WARP * touched * LINE; /* a line serves 32 steps */
+  c->bytes = c->least_bytes;
+  c->registers = PLAIN_REGISTERS;
+}
