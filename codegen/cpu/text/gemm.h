@@ -1,5 +1,17 @@
 /* Products. */
-/* section GC_TILE GC_TILE_PACKING GC_TILE_BODY GC_PACK_NONE GC_PACK_ROW GC_SHALLOW B_PREFETCH: vfma_f32 splat_f32 vfma_i32 splat_i32 */
+/* section GC_STORE_ROW */
+/* The end of a tile: W sums of row i go to C, with those of c_in added. */
+#define GC_STORE_ROW(T, W, i)                                                                     \
+  UNROLL for (int j = 0; j < NV; j++) {                                                           \
+    const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(T);                          \
+    if (c_in) {                                                                                   \
+      V##T in = {0};                                                                              \
+      __builtin_memcpy(&in, c_in + i * ldc + j * L, n);                                           \
+      acc[i][j] += in;                                                                            \
+    }                                                                                             \
+    __builtin_memcpy(c + i * ldc + j * L, &acc[i][j], n);                                         \
+  }
+/* section GC_TILE GC_TILE_PACKING GC_TILE_BODY GC_PACK_NONE GC_PACK_ROW GC_SHALLOW B_PREFETCH: GC_STORE_ROW vfma_f32 splat_f32 vfma_i32 splat_i32 */
 /* One micro-kernel for all: R rows and W columns of C stay in registers while the depth runs; bounds are
    literals, so loops over rows and columns vanish. a is read as it lies (LI from row to row, LK from k to k), b by
    rows of at least W, LB apart. The last register of a row of b reads past W, up to a register past the end of a
@@ -64,16 +76,7 @@ enum { B_PREFETCH = 16 };
         }                                                                                         \
       }                                                                                           \
     }                                                                                             \
-    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                      \
-      const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(T);                        \
-      T *p = c + i * ldc + j * L;                                                                 \
-      if (c_in) {                                                                                 \
-        V##T in = {0};                                                                            \
-        __builtin_memcpy(&in, c_in + i * ldc + j * L, n);                                         \
-        acc[i][j] += in;                                                                          \
-      }                                                                                           \
-      __builtin_memcpy(p, &acc[i][j], n);                                                         \
-    }
+    UNROLL for (int i = 0; i < R; i++) GC_STORE_ROW(T, W, i)
 /* section A_PREFETCH */
 /* Rows of A^T are prefetched so many rows before they are packed. */
 enum { A_PREFETCH = 16 };

@@ -60,16 +60,7 @@ INL Vf32 load_f16(const uint16_t *p) {
     LAST(R, LI, SPLAT, ADD)                                                                       \
     UNROLL for (int i = 0; i < R; i++) {                                                          \
       ORDER(i)                                                                                    \
-      UNROLL for (int j = 0; j < NV; j++) {                                                       \
-        const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(f32);                    \
-        f32 *p = c + i * ldc + j * L;                                                             \
-        if (c_in) {                                                                               \
-          Vf32 in = {0};                                                                          \
-          __builtin_memcpy(&in, c_in + i * ldc + j * L, n);                                       \
-          acc[i][j] += in;                                                                        \
-        }                                                                                         \
-        __builtin_memcpy(p, &acc[i][j], n);                                                       \
-      }                                                                                           \
+      GC_STORE_ROW(f32, W, i)                                                                     \
     }                                                                                             \
   }
 #define GC_NOTHING(...)

@@ -1,7 +1,7 @@
 /* Products of quantized matrices: integers of 8 or 4 bits, and bf16 scales of groups of the depth. */
-/* section load_q8 load_q4 widen_i8 widen_u8: load_bf16 splat_f32 vfma_f32 */
-/* A register of scaled numbers. Integers times scales are exact, so the numbers are those of dequantize, and q s - 8 s
-   is (q - 8) s. */
+/* section load_q8 load_q4 widen_i8 widen_u8: load_bf16 */
+/* A register of scaled numbers, which are those of dequantize. Eight is taken from integers, not from their products
+   with scales, which may be infinite. */
 #if defined(GC_AVX512) || defined(GC_AVX2)
 #if defined(GC_AVX512)
 typedef char GcBytes __attribute__((vector_size(16), may_alias, aligned(1)));
@@ -30,21 +30,18 @@ INL Vf32 load_q8(const int8_t *p, Vf32 scale) {
   return __builtin_convertvector(widen_i8(p), Vf32) * scale;
 }
 /* The numbers of two rows, which are in the halves of one row's bytes. */
-INL void load_q4(const uint8_t *p, Vf32 scale, Vf32 minus, Vf32 *first, Vf32 *second) {
+INL void load_q4(const uint8_t *p, Vf32 scale, Vf32 *first, Vf32 *second) {
   const Vi32 both = widen_u8(p);
 #if defined(GC_AVX512)
   const Vf32 numbers = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
   *first = (Vf32)__builtin_ia32_permvarsf512_mask(numbers, both, (Vf32){0}, -1) * scale; /* by the low four bits */
   *second = (Vf32)__builtin_ia32_permvarsf512_mask(numbers, both >> 4, (Vf32){0}, -1) * scale;
-#elif defined(GC_AVX2)
-  *first = vfma_f32(__builtin_convertvector(both & 15, Vf32), scale, minus);
-  *second = vfma_f32(__builtin_convertvector(both >> 4, Vf32), scale, minus);
 #else
   *first = __builtin_convertvector((both & 15) - 8, Vf32) * scale;
   *second = __builtin_convertvector((both >> 4) - 8, Vf32) * scale;
 #endif
 }
-/* section GC_TILE_Q8 GC_TILE_Q4 GC_QUANTIZED_AHEAD: load_q8 load_q4 load_bf16 splat_f32 vfma_f32 */
+/* section GC_TILE_Q8 GC_TILE_Q4 GC_QUANTIZED_AHEAD: GC_STORE_ROW load_q8 load_q4 load_bf16 splat_f32 vfma_f32 */
 /* Bytes ahead that a tile prefetches, a page. One of few rows computes for so long between two lines of b that the
    processor does not reach far enough ahead by itself: without it a row takes 1.6 times as long from memory. */
 enum { GC_QUANTIZED_AHEAD = 4096 };
@@ -64,16 +61,7 @@ enum { GC_QUANTIZED_AHEAD = 4096 };
       UNROLL for (int j = 0; j < NV; j++) scale[j] = load_bf16(s + j * L);                        \
       ROWS(R, LI, LK, LB)                                                                         \
     }                                                                                             \
-    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                      \
-      const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(f32);                      \
-      f32 *p = c + i * ldc + j * L;                                                               \
-      if (c_in) {                                                                                 \
-        Vf32 in = {0};                                                                            \
-        __builtin_memcpy(&in, c_in + i * ldc + j * L, n);                                         \
-        acc[i][j] += in;                                                                          \
-      }                                                                                           \
-      __builtin_memcpy(p, &acc[i][j], n);                                                         \
-    }                                                                                             \
+    UNROLL for (int i = 0; i < R; i++) GC_STORE_ROW(f32, W, i)                                    \
   }
 #define GC_ADD_ROW(R, LI, v)                                                                      \
   UNROLL for (int i = 0; i < R; i++) {                                                            \
@@ -87,11 +75,10 @@ enum { GC_QUANTIZED_AHEAD = 4096 };
     GC_ADD_ROW(R, LI, v)                                                                          \
   }
 #define GC_ROWS_Q4(R, LI, LK, LB)                                                                 \
-  Vf32 minus[NV], w[NV];                                                                          \
-  UNROLL for (int j = 0; j < NV; j++) minus[j] = scale[j] * -8;                                   \
+  Vf32 w[NV];                                                                                     \
   for (long l = 0; l < n; l += 2, a += LK, b += LB) {                                             \
     UNROLL for (int j = 0; j < NV * L; j += 64) GC_PREFETCH(b, GC_QUANTIZED_AHEAD + j);                               \
-    UNROLL for (int j = 0; j < NV; j++) load_q4(b + j * L, scale[j], minus[j], &v[j], &w[j]);     \
+    UNROLL for (int j = 0; j < NV; j++) load_q4(b + j * L, scale[j], &v[j], &w[j]);               \
     GC_ADD_ROW(R, LI, v)                                                                          \
     if (l + 1 == n) break;                                                                        \
     a += LK;                                                                                      \
@@ -123,10 +110,9 @@ enum { GC_QUANTIZED_AHEAD = 4096 };
     __builtin_memcpy(to, &x, sizeof x);                                                           \
   }
 #define GC_NUMBERS_Q4(LB, NR)                                                                     \
-  const Vf32 minus = scale * -8;                                                                  \
   for (long l = 0; l < n; l += 2, q += LB, to += 2 * NR) {                                        \
     Vf32 x, y;                                                                                    \
-    load_q4(q, scale, minus, &x, &y);                                                             \
+    load_q4(q, scale, &x, &y);                                                                    \
     __builtin_memcpy(to, &x, sizeof x);                                                           \
     if (l + 1 < n) __builtin_memcpy(to + NR, &y, sizeof y);                                       \
   }
