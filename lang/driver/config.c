@@ -7,75 +7,6 @@
 #include <jansson.h>
 #include <string.h>
 
-static bool is_defined(const Options *o, const char *name) {
-  for (uint32_t i = 0; i < o->defines.n; i++)
-    if (strcmp(o->defines.at[i].name, name) == 0) return true;
-  return false;
-}
-
-/* A string without what the language writes otherwise. */
-static bool is_word(const char *s) { return *s && !strpbrk(s, "\"\\{}\n"); }
-
-static const char *value_text(Ctx *c, const json_t *value);
-
-static const char *list_text(Ctx *c, const json_t *list) {
-  const char *text = "", *one;
-  size_t i;
-  json_t *value;
-  json_array_foreach(list, i, value) {
-    if (!(one = value_text(c, value))) return NULL;
-    text = intern_printf(c, "%s%s%s", text, i ? ", " : "", one);
-  }
-  return intern_printf(c, "[%s]", text);
-}
-
-/* As the language writes it; NULL: it has no such values. */
-static const char *value_text(Ctx *c, const json_t *value) {
-  if (json_is_array(value)) return list_text(c, value);
-  if (json_is_boolean(value)) return json_is_true(value) ? "true" : "false";
-  if (json_is_integer(value)) return intern_printf(c, "%lld", (long long)json_integer_value(value));
-  if (json_is_real(value)) return intern_printf(c, "%.17g", json_real_value(value));
-  bool word = json_is_string(value) && is_word(json_string_value(value));
-  return word ? intern_printf(c, "\"%s\"", json_string_value(value)) : NULL;
-}
-
-static void add_values(Ctx *c, Options *o, json_t *object) {
-  const char *name;
-  json_t *value;
-  json_object_foreach(object, name, value) {
-    const char *text = value_text(c, value);
-    if (!text || is_defined(o, name)) continue;
-    Define d = {.name = intern_printf(c, "%s", name), .value = text, .of_config = true};
-    vec_push(ctx_arena(c), &o->defines, d);
-  }
-}
-
-static bool read_one(Ctx *c, Options *o, const char *path) {
-  json_error_t error;
-  const char *name;
-  json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *value;
-  if (!object && error.line < 0) return !usage_error("--config=%s: %s", path, error.text);
-  if (!object) return !usage_error("--config=%s: line %d: %s", path, error.line, error.text);
-  bool ok = json_is_object(object) ||
-            !usage_error("--config=%s: is no JSON object {\"name\": value, …}", path);
-  if (ok) {
-    add_values(c, o, object);
-    json_object_foreach(object, name, value) {
-      if (json_is_object(value)) add_values(c, o, value);
-    }
-  }
-  json_decref(object);
-  return ok;
-}
-
-bool config_read(Ctx *c, Options *o) {
-  if (o->configs.n && input_kind(o) != INPUT_G)
-    return !usage_error("--config is for the lets of a program in .g");
-  bool ok = true;
-  for (uint32_t i = 0; ok && i < o->configs.n; i++) ok = read_one(c, o, o->configs.at[i]);
-  return ok;
-}
-
 /* Keys that change what a model computes, and the values with which they do not. */
 static const struct {
   const char *key, *neutral[4];
@@ -108,8 +39,101 @@ static const struct {
     {"lora_bias", {"false"}},
     {"modules_to_save", {"[]"}},
     {"layers_to_transform", {NULL}},
+    {"layer_replication", {NULL}},
+    {"exclude_modules", {"[]"}},
+    {"rank_pattern", {"{}"}},
+    {"alpha_pattern", {"{}"}},
+    {"trainable_token_indices", {NULL}},
+    {"bias", {"\"none\"", "false"}},
     {"fan_in_fan_out", {"false"}},
 };
+
+static bool is_defined(const Options *o, const char *name) {
+  for (uint32_t i = 0; i < o->defines.n; i++)
+    if (strcmp(o->defines.at[i].name, name) == 0) return true;
+  return false;
+}
+
+/* A string without what the language writes otherwise. */
+static bool is_word(const char *s) { return *s && !strpbrk(s, "\"\\{}\n"); }
+
+static bool is_of_model(const char *key) {
+  for (size_t i = 0; i < sizeof matters / sizeof *matters; i++)
+    if (strcmp(matters[i].key, key) == 0) return true;
+  return false;
+}
+
+static const char *value_text(Ctx *c, const json_t *value);
+
+static const char *list_text(Ctx *c, const json_t *list) {
+  const char *text = "", *one;
+  size_t i;
+  json_t *value;
+  json_array_foreach(list, i, value) {
+    if (!(one = value_text(c, value))) return NULL;
+    text = intern_printf(c, "%s%s%s", text, i ? ", " : "", one);
+  }
+  return intern_printf(c, "[%s]", text);
+}
+
+/* {"q_proj": 4}, for a message: the language has no such values. */
+static const char *object_text(Ctx *c, const json_t *object) {
+  const char *text = "", *name, *one;
+  json_t *value;
+  json_object_foreach((json_t *)object, name, value) {
+    one = value_text(c, value);
+    text = intern_printf(c, "%s%s\"%s\": %s", text, *text ? ", " : "", name, one ? one : "…");
+  }
+  return intern_printf(c, "{%s}", text);
+}
+
+/* As the language writes it; NULL: it has no such values. */
+static const char *value_text(Ctx *c, const json_t *value) {
+  if (json_is_array(value)) return list_text(c, value);
+  if (json_is_boolean(value)) return json_is_true(value) ? "true" : "false";
+  if (json_is_integer(value)) return intern_printf(c, "%lld", (long long)json_integer_value(value));
+  if (json_is_real(value)) return intern_printf(c, "%.17g", json_real_value(value));
+  bool word = json_is_string(value) && is_word(json_string_value(value));
+  return word ? intern_printf(c, "\"%s\"", json_string_value(value)) : NULL;
+}
+
+static void add_values(Ctx *c, Options *o, json_t *object) {
+  const char *name;
+  json_t *value;
+  json_object_foreach(object, name, value) {
+    bool of_model = json_is_object(value) && is_of_model(name);
+    const char *text = of_model ? object_text(c, value) : value_text(c, value);
+    if (!text || is_defined(o, name)) continue;
+    Define d = {.name = intern_printf(c, "%s", name), .value = text, .of_config = true};
+    vec_push(ctx_arena(c), &o->defines, d);
+  }
+}
+
+static bool read_one(Ctx *c, Options *o, const char *path) {
+  json_error_t error;
+  const char *name;
+  json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *value;
+  if (!object && error.line < 0) return !usage_error("--config=%s: %s", path, error.text);
+  if (!object) return !usage_error("--config=%s: line %d: %s", path, error.line, error.text);
+  bool ok = json_is_object(object) ||
+            !usage_error("--config=%s: is no JSON object {\"name\": value, …}", path);
+  if (ok) {
+    add_values(c, o, object);
+    json_object_foreach(object, name, value) {
+      if (json_is_object(value) && !is_of_model(name)) add_values(c, o, value);
+    }
+  }
+  json_decref(object);
+  return ok;
+}
+
+bool config_read(Ctx *c, Options *o) {
+  if (o->configs.n && input_kind(o) != INPUT_G)
+    return !usage_error("--config is for the lets of a program in .g");
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < o->configs.n; i++) ok = read_one(c, o, o->configs.at[i]);
+  return ok;
+}
 
 static const Define *find(const Options *o, const char *name) {
   for (uint32_t i = 0; i < o->defines.n; i++)

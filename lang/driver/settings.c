@@ -58,6 +58,16 @@ const char *settings_weights(Ctx *c, const Options *o, int *bits) {
   return comma && comma > value ? intern_n(c, value, (size_t)(comma - value)) : NULL;
 }
 
+/* "FILE,q6" and "q6", which name no file; NULL: neither. */
+static const char *wrong_quantization(Ctx *c, const Options *o) {
+  const char *value = option_value(o, OPT_WEIGHTS, NULL);
+  const char *comma = value ? strrchr(value, ',') : NULL, *word = comma ? comma + 1 : value;
+  if (!value || access(value, F_OK) == 0) return NULL;
+  bool file = comma && access(intern_n(c, value, (size_t)(comma - value)), F_OK) == 0;
+  bool bits = *word == 'q' && word[1] && word[1 + strspn(word + 1, "0123456789")] == 0;
+  return file || bits ? word : NULL;
+}
+
 int settings_files(Compilation *r, bool looks) {
   bool program = settings_makes_program(r->emit), python = r->emit == EMIT_PYTHON;
   bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
@@ -193,6 +203,8 @@ int settings_output(Compilation *r) {
   if (wrong) return usage_error("--train-onnx: %s", wrong);
   int bits;
   const char *weights = settings_weights(r->c, o, &bits);
+  const char *how = bits ? NULL : wrong_quantization(r->c, o);
+  if (how) return usage_error("--weights quantizes to q8 or q4, not to %s", how);
   if (train && bits)
     return usage_error("--train-onnx makes an entry that trains, which --weights=q%d leaves out",
                        bits);

@@ -121,24 +121,25 @@ static bool are_apart(const WeightsSource *s, Err *e) {
   return true;
 }
 
+/* The whole model counts before an adapter that lies beside it. */
 static bool open_folder(WeightsSource *s, Err *e) {
-  static const char one[] = "model.safetensors", many[] = "model.safetensors.index.json";
+  static const char *const names[] = {"model.safetensors.index.json", "model.safetensors",
+                                      "adapter_model.safetensors"};
   struct stat st;
-  char *path = path_in(s->path, many, strlen(many));
-  if (!path) return no_memory(s, e);
-  if (stat(path, &st) == 0) {
-    bool ok = open_index(s, path, e) && are_apart(s, e);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char *path = path_in(s->path, names[i], strlen(names[i]));
+    if (!path) return no_memory(s, e);
+    if (stat(path, &st) == 0) {
+      if (i) return add_part(s, path, NULL, e);
+      bool ok = open_index(s, path, e) && are_apart(s, e);
+      free(path);
+      return ok;
+    }
     free(path);
-    return ok;
   }
-  free(path);
-  path = path_in(s->path, one, strlen(one));
-  if (path && stat(path, &st) != 0) {
-    free(path);
-    err_set(e, EXIT_WRONG, "%s: is a folder with neither %s nor %s", s->path, one, many);
-    return err_hint(e, "name the file");
-  }
-  return add_part(s, path, NULL, e);
+  err_set(e, EXIT_WRONG, "%s: is a folder with none of %s, %s and %s", s->path, names[1], names[0],
+          names[2]);
+  return err_hint(e, "name the file");
 }
 
 bool weights_open(WeightsSource *s, const char *path, Err *e) {

@@ -1,5 +1,6 @@
 /* Where weights are read from: a safetensors file, or a folder of published weights with one or
-   several of them (model.safetensors, or the parts that model.safetensors.index.json lists), and
+   several of them (the parts that model.safetensors.index.json lists, or model.safetensors, or
+   PEFT's adapter_model.safetensors), and
    how a tensor in it becomes a global's: by its path or its name there, transposed, converted.
    Contract: nothing of the data is read before weights_piece. */
 #ifndef GCRT_WEIGHTS_SOURCE_H

@@ -112,6 +112,8 @@ END
 run 0 python3 look.py
 run 0 ./named show --load paths.safetensors --y show.npy
 run 0 ./named show --load 'paths.safetensors,without=*.lora' --load 'peft.safetensors,scope=block.lora' --expect show.npy --rtol 0 --atol 0
+mkdir peft && cp peft.safetensors peft/adapter_model.safetensors
+run 0 ./named show --load 'paths.safetensors,without=*.lora' --load 'peft,scope=block.lora' --expect show.npy --rtol 0 --atol 0
 # states: those with a published name, in paths all that are not of a run, in a checkpoint all
 has() { [ "$(head -c 2000 "$1" | grep -c "\"$2\"")" -gt 0 ] && echo yes || echo no; }
 run 0 ./named tune_named --x x.npy --epochs 2 --save whole.safetensors,names=published --checkpoint whole.ckpt --quiet

@@ -156,7 +156,7 @@ END
 sed -i '1i #include <stddef.h>' use.c
 run 0 "${CC:-cc}" -I. use.c -o use -L. -lnet -Wl,-rpath,"$PWD"
 run 0 ./use
-holds out.txt 'empty: is a folder with neither model.safetensors nor model.safetensors.index.json'
+holds out.txt 'empty: is a folder with none of model.safetensors, model.safetensors.index.json and adapter_model.safetensors'
 
 # ---- sizes by --config ----
 cat >sizes.g <<'END'
@@ -181,6 +181,10 @@ echo '[3]' >list.json
 says 2 'is no JSON object' "$gc" sizes.g --config=list.json --check
 echo '{"rowz": 2, "name": {"scale": [2]}}' >other.json
 says 2 'nothing in it has the name of a let of the program' "$gc" sizes.g --config=other.json --check
+echo '{"rows": 3, "rank_pattern": {"q_proj": 4}, "alpha_pattern": {}, "bias": "none"}' >adapter.json
+run 0 "$gc" sizes.g --config=adapter.json --check
+holds out.txt 'warning: --config: rank_pattern is {"q_proj": 4}, which the program does not read'
+[ "$(grep -c warning out.txt)" = 1 ] || { fail 'warnings of what changes nothing' && cat out.txt; }
 echo '{"rows": 2.5}' >half.json
 says 1 'rows' "$gc" sizes.g --config=half.json --check
 says 2 '--config is for the lets of a program in .g' "$gc" -x ir sizes.g --config=config.json
@@ -195,7 +199,7 @@ says 1 'no_bool.safetensors: mask holds 2, which is no bool' ./net show --load n
 says 1 'the tensor attn.bias is in twice/model-00001-of-00002.safetensors, too' ./net show --load twice
 says 1 'a file of weight_map is no name in the folder' ./net show --load out
 says 1 'lost/model-00002-of-00002.safetensors' ./net show --load lost
-says 1 'is a folder with neither' ./net show --load empty
+says 1 'is a folder with none of' ./net show --load empty
 mv damaged.json empty/model.safetensors.index.json
 says 1 'the index is wrong at byte' ./net show --load empty
 sed "s/weight\"'/weight\"/" net.g >straight.g

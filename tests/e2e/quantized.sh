@@ -94,6 +94,7 @@ for bits in 8 4; do
   run 0 ./net$bits predict --id id.npy --load w.safetensors --output.y q.npy
   run 0 ./net$bits predict --id id.npy --load w.safetensors --save q$bits.safetensors
   run 0 "$gc" op.g -D BITS=$bits -o op
+  rm -f a.npy c.npy e.npy # of the other width
   run 0 ./op show --w w.npy --t t.npy --o o.npy --output.a a.npy --output.c c.npy --output.e e.npy
   run 0 python3 look.py integers q$bits.safetensors $bits
   run 0 python3 look.py near y.npy q.npy $(test $bits = 8 && echo 0.02 || echo 0.25)
@@ -111,11 +112,15 @@ run 0 python3 look.py errors w.safetensors 4
 run 0 ./own predict --id id.npy --output.y again.npy
 run 0 cmp q.npy again.npy
 run 2 "$gc" net.g --weights=q8 --passes=layout -o own
+says 2 '--weights quantizes to q8 or q4, not to q6' "$gc" net.g --weights=w.safetensors,q6 -o own
+says 2 '--weights quantizes to q8 or q4, not to q6' "$gc" net.g --weights=q6 -o own
+says 2 '--weights quantizes to q8 or q4, not to int8' "$gc" net.g --weights=w.safetensors,int8 -o own
 # the weights of an ONNX model are quantized as the program's
 echo 'entry s(x : f32[4, 64]) { return y = linear(x, 70) as fc }' >linear.g
 python3 -c 'import numpy as np; np.save("x.npy", np.ones((4, 64), "f4"))'
 run 0 "$gc" linear.g --emit=onnx -o linear.onnx
 run 0 "$gc" linear.onnx --weights=q8 -o own
+rm -f y.npy again.npy # of the other net
 run 0 ./own predict --x x.npy --output.y y.npy
 run 0 "$gc" linear.g --weights=q8 -o own
 run 0 ./own s --x x.npy --output.y again.npy
