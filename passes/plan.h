@@ -97,6 +97,12 @@ typedef struct GlobalsPlan {
   uint64_t *offset; /* by global index */
 } GlobalsPlan;
 GlobalsPlan plan_globals(const Module *m, int align);
+/* Bytes of the params and states that the entry never stores to. */
+uint64_t plan_unwritten(const Entry *e);
+/* By global: its initial value may be made of random numbers. */
+bool *plan_random(const Module *m);
+/* By op id of init: the kinds of globals that are made of it, bits 1 << GlobalKind. */
+const unsigned char *plan_init_uses(const Module *m);
 
 /* The step's results, and of a scan then the arguments of its block: what has a place from here. */
 int plan_nmade(const Op *op);

@@ -107,6 +107,7 @@ typedef struct GcGlobal {
   bool transposed;              /* ... which have the matrix transposed */
   bool transient;               /* a state of a run, not of the model: checkpoints alone have it */
   const GcQuantized *quantized; /* or NULL */
+  bool random;                  /* its initial value depends on the seed */
   int ranks; /* each of so many has an equal run of its elements in the storage; 0: all of them */
 } GcGlobal;
 
@@ -229,7 +230,9 @@ typedef struct GcStep {
   int nafter;
   const GcResult *results; /* target "cpu" */
   int nresults;
-  bool backward; /* it computes gradients */
+  bool backward;       /* it computes gradients */
+  unsigned char makes; /* of init: the kinds of globals that are made of it, 1 << GcGlobalKind; 0:
+                          not known */
 } GcStep;
 
 /* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way; with an extent, 1 +
@@ -266,6 +269,7 @@ typedef struct GcEntry {
   const GcExtent *extents;
   int nextents;
   int ranks; /* that share its batch: the inputs have the rows of one; 0: each rank runs it whole */
+  uint64_t unwritten_bytes; /* of the params and states: of those that it leaves as they are */
 } GcEntry;
 
 typedef struct GcProgram {

@@ -208,6 +208,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   Text *x = &p->text;
   Launches l = {0};
   const InputUses *uses = p->g->uses = input_uses(a, e);
+  const unsigned char *makes = e == p->g->m->init ? plan_init_uses(p->g->m) : NULL;
   launches_of(p->g, e, &p->globals, &l);
   VEC(StepText) run = {0};
   for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i], l.depth));
@@ -230,6 +231,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
                text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), id, i,
                s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
       if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
+      if (makes) text_add(x, ", .makes = %d", makes[s->op->id]);
       text_add(x, "%s%s},\n", after.at[i], made.at[i]);
     }
     text_add(x, "};\n");
@@ -285,6 +287,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   if (l.loops.n)
     text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d", id, l.loops.n, l.depth);
   if (plan->counts_bytes) text_add(row, ",\n   .counts_bytes = %" PRIu64, plan->counts_bytes);
+  text_add(row, ",\n   .unwritten_bytes = %" PRIu64, plan_unwritten(e));
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
   if (e->ranks) text_add(row, ",\n   .ranks = %d", e->ranks);
   if (nextents) text_add(row, ",\n   .extents = %s_extents, .nextents = %d", id, nextents);
@@ -314,6 +317,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
                                      [GLOBAL_OPTIMIZER] = "GC_OPTIMIZER"};
   Module *m = p->g->m;
   Text *x = &p->text;
+  const bool *random = plan_random(m);
   *nglobals = *nhypers = 0;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
@@ -332,6 +336,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     if (g->origin.transposed) text_add(x, ", .transposed = true");
     if (g->transient) text_add(x, ", .transient = true");
     if (g->whole) text_add(x, ", .ranks = %lld", (long long)(g->whole->numel / g->type->numel));
+    if (random[i]) text_add(x, ", .random = true");
     if (g->quantized) quantized_field(p, g->quantized);
     text_add(x, "},\n");
   }

@@ -28,3 +28,89 @@ GlobalsPlan plan_globals(const Module *m, int align) {
   }
   return g;
 }
+
+static void find_stores(const Entry *e, const Block *b, bool *stored) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    if (op->kind == OP_STORE) stored[op->attr[AT_GLOBAL].i] = true;
+    for (int k = 0; k < op->nblocks; k++) find_stores(e, op->blocks[k], stored);
+  }
+}
+
+uint64_t plan_unwritten(const Entry *e) {
+  const Module *m = e->module;
+  bool *stored = ARENA_ARRAY(m->arena, bool, m->globals.n + 1);
+  uint64_t all = 0, bytes;
+  find_stores(e, e->body, stored);
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    bool held = g->kind == GLOBAL_PARAM || g->kind == GLOBAL_STATE;
+    if (held && !stored[i] && layout_bytes(g->type, g->layout, &bytes)) all += bytes;
+  }
+  return all;
+}
+
+typedef struct Draws { /* what may be made of random numbers */
+  const Entry *init;
+  bool *value, *global; /* by value id, by global */
+} Draws;
+
+/* of: what the block's ops are given is random. Whether any of them is. */
+static bool find_draws(Draws *d, const Block *b, bool of) {
+  bool any = false;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(d->init, b->ops.at[i]);
+    bool load = op->kind == OP_LOAD, store = op->kind == OP_STORE;
+    bool random = of || op->kind == OP_RANDOM_UNIFORM || op->kind == OP_RANDOM_NORMAL ||
+                  op->kind == OP_DROPOUT || (load && d->global[op->attr[AT_GLOBAL].i]);
+    for (int k = 0; k < op->noperands; k++) random |= d->value[op->operands[k]];
+    for (int k = 0; k < op->nblocks; k++) random |= find_draws(d, op->blocks[k], random);
+    for (int k = 0; k < op->nresults; k++) d->value[op->results[k]] = random;
+    if (store) d->global[op->attr[AT_GLOBAL].i] |= random;
+    any |= random;
+  }
+  return any;
+}
+
+bool *plan_random(const Module *m) {
+  Draws d = {.init = m->init, .global = ARENA_ARRAY(m->arena, bool, m->globals.n + 1)};
+  if (!m->init) return d.global;
+  d.value = ARENA_ARRAY(m->arena, bool, m->init->values.n + 1);
+  find_draws(&d, m->init->body, false);
+  return d.global;
+}
+
+typedef struct Uses { /* the kinds of globals that are made of something: bits 1 << GlobalKind */
+  const Entry *init;
+  unsigned char *op, *value, *global; /* by id */
+} Uses;
+
+/* From the last op to the first. of: the kinds that are made of the block's ops. */
+static unsigned char find_uses(Uses *u, const Block *b, unsigned char of) {
+  const Module *m = u->init->module;
+  unsigned char any = 0;
+  for (uint32_t i = b->ops.n; i-- > 0;) {
+    const Op *op = op_at(u->init, b->ops.at[i]);
+    int g = op->kind == OP_LOAD || op->kind == OP_STORE ? (int)op->attr[AT_GLOBAL].i : -1;
+    unsigned kinds = of;
+    for (int k = 0; k < op->nresults; k++) kinds |= u->value[op->results[k]];
+    if (op->kind == OP_STORE) kinds |= 1U << m->globals.at[g].kind | u->global[g];
+    for (int k = 0; k < op->nblocks; k++)
+      kinds |= find_uses(u, op->blocks[k], (unsigned char)kinds);
+    if (op->kind == OP_LOAD) u->global[g] |= (unsigned char)kinds;
+    for (int k = 0; k < op->noperands; k++) u->value[op->operands[k]] |= (unsigned char)kinds;
+    u->op[op->id] |= (unsigned char)kinds;
+    any |= (unsigned char)kinds;
+  }
+  return any;
+}
+
+const unsigned char *plan_init_uses(const Module *m) {
+  const Entry *e = m->init;
+  Uses u = {.init = e,
+            .op = ARENA_ARRAY(m->arena, unsigned char, e->ops.n + 1),
+            .value = ARENA_ARRAY(m->arena, unsigned char, e->values.n + 1),
+            .global = ARENA_ARRAY(m->arena, unsigned char, m->globals.n + 1)};
+  find_uses(&u, e->body, 0);
+  return u.op;
+}

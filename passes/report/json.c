@@ -158,6 +158,7 @@ static void put_entry(FILE *f, const Entry *e) {
   fputs("\n   ", f);
   put_bytes(f, "inputs_bytes", p->inputs_bytes);
   put_bytes(f, "outputs_bytes", p->outputs_bytes);
+  put_bytes(f, "unwritten_bytes", plan_unwritten(e));
   put_bytes(f, "recompute_flops", p->recompute_flops);
   put_bytes(f, "flops", p->flops);
   if (p->streams > 1) put_edges(f, p);

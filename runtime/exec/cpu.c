@@ -120,7 +120,8 @@ typedef struct EntryJob {
   Session *s;
   const CpuExec *x;
   uint64_t batch;
-  bool gather; /* on all threads */
+  bool gather;   /* on all threads */
+  unsigned skip; /* of init: kinds of globals */
 } EntryJob;
 
 typedef struct Context { /* of one thread on its way through an entry */
@@ -204,6 +205,16 @@ static bool step_plain(void *arg, int step, int loop, const int64_t *at) {
   return true;
 }
 
+/* Of init, where some kinds of globals get other values or none. */
+static bool step_needed(void *arg, int step, int loop, const int64_t *at) {
+  const Context *c = arg;
+  if (!enter(c, step, loop)) return true;
+  unsigned makes = c->job->x->base.entry->steps[step].makes;
+  if (!makes || makes & ~c->job->skip) call(c, step, at);
+  leave(c, step);
+  return true;
+}
+
 static bool step_traced(void *arg, int step, int loop, const int64_t *at) {
   const Context *c = arg;
   if (!enter(c, step, loop)) return true;
@@ -263,6 +274,11 @@ static void run_plain(void *arg, int t, int nt) {
   }
 }
 
+static void run_needed(void *arg, int t, int nt) {
+  Context c = context_of(arg, t, nt, true);
+  walk(&c, step_needed);
+}
+
 static void run_traced(void *arg, int t, int nt) {
   const EntryJob *j = arg;
   gather_in_job(j, t, nt);
@@ -293,7 +309,7 @@ static void run_job(void *arg, int t, int nt) {
 static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   const CpuExec *x = (const CpuExec *)(const void *)exec;
   const GcEntry *e = exec->entry;
-  EntryJob j = {.s = s, .x = x, .batch = q->batch};
+  EntryJob j = {.s = s, .x = x, .batch = q->batch, .skip = q->skip};
   bool batch = q->batch != NO_BATCH;
   uint64_t mode = float_mode_set(); /* of the caller's thread, as workers have it */
   if (batch && s->poison) memset(s->memory.region[GC_INPUTS], 0xFF, e->inputs_bytes);
@@ -301,7 +317,7 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   if (batch && !j.gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], q->batch, 0, 1);
   bool traced = s->trace && s->trace->entry == e;
   bool stops = s->poison || (s->inspect && exec != s->init);
-  j.run = stops ? run_stopped : traced ? run_traced : run_plain;
+  j.run = stops ? run_stopped : traced ? run_traced : q->skip ? run_needed : run_plain;
   pool_run(s->pool, run_job, &j);
   if (x->streams) streams_reset(x->streams);
   float_mode_restore(mode);

@@ -19,6 +19,8 @@ typedef struct RunRequest {
   uint64_t batch;
   bool more; /* the next run takes batch `next` and may begin before this one is read: nothing */
   uint64_t next; /* but outputs is read between */
+  unsigned skip; /* of init: kinds of globals, 1 << GcGlobalKind, that need no initial values; a
+                    device may make them all the same */
 } RunRequest;
 
 typedef enum DeviceUse {

@@ -3,8 +3,10 @@
    can print them; each region begins at a multiple of 4096 and has slack, since vectors may read
    past a row. */
 #include "runtime/exec/memory.h"
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { SLACK = 4096, PAGE = MEMORY_PAGE };
 
@@ -56,6 +58,31 @@ bool memory_map(Memory *m, const Sizes *s, Err *e) {
 void memory_unmap(Memory *m) {
   if (m->base) munmap(m->base, m->sizes.total);
   *m = (Memory){0};
+}
+
+/* Whole pages of the system are replaced; what lies in a page with something else is written to. */
+static uint64_t whole_pages(const uint8_t *at, uint64_t n) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  return (uint64_t)(uintptr_t)at % page ? 0 : n / page * page;
+}
+
+bool memory_clear_globals(Memory *m, Err *e) {
+  uint8_t *at = m->region[GC_GLOBALS];
+  uint64_t n = whole_pages(at, m->sizes.globals);
+  if (n && mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+               MAP_FAILED)
+    return err_set(e, EXIT_ENV, "no memory for the weights: %s", strerror(errno));
+  madvise(at, n, MADV_HUGEPAGE);
+  memset(at + n, 0, m->sizes.globals - n);
+  return true;
+}
+
+bool memory_put_file(uint8_t *to, const File *f, uint64_t at, uint64_t n, Err *e) {
+  uint64_t whole = whole_pages(to, n);
+  if (whole && mmap(to, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, f->fd, (off_t)at) ==
+                   MAP_FAILED)
+    return err_set(e, EXIT_ENV, "%s: cannot be mapped: %s", f->path, strerror(errno));
+  return file_read(f, at + whole, to + whole, n - whole, e);
 }
 
 void *memory_take(Memory *m, uint64_t bytes) {

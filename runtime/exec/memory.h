@@ -3,7 +3,7 @@
    alone; nothing is allocated after it. */
 #ifndef GCRT_MEMORY_H
 #define GCRT_MEMORY_H
-#include "runtime/base/rt.h"
+#include "runtime/data/file.h"
 
 typedef struct Sizes { /* bytes, known before anything runs */
   uint64_t globals, inputs, arena, hypers, work, tables, total;
@@ -26,6 +26,11 @@ char *memory_work(const Memory *m, const GcProgram *p, int thread);
 /* Lays the regions over zeroed pages of sizes.total bytes. */
 bool memory_map(Memory *m, const Sizes *sizes, Err *e);
 void memory_unmap(Memory *m);
+/* All globals are zeroed pages again. */
+bool memory_clear_globals(Memory *m, Err *e);
+/* n bytes of a file in the place of memory, which is mapped: whole pages are mapped privately, so
+   that those that nobody writes to are the file's. */
+bool memory_put_file(uint8_t *to, const File *f, uint64_t at, uint64_t n, Err *e);
 /* NULL: fewer bytes were counted than are taken, which stays so and memory_sound reports. Who takes
    several asks m->overdrawn before it writes to any. */
 void *memory_take(Memory *m, uint64_t bytes);

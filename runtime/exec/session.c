@@ -63,15 +63,89 @@ bool session_start(Session *s, int threads, bool pin, Err *e) {
   return pool_start(s->pool, threads, pin, e) && s->device->ops->start(s, e);
 }
 
-bool session_initialize(Session *s, uint64_t seed) {
+static void begin(Session *s, uint64_t seed) {
   s->env = (GcEnv){.seed = seed, .comm = s->env.comm};
-  if (!s->init) return true;
-  session_run(s, s->init, &(RunRequest){.batch = NO_BATCH});
+}
+
+bool session_initialize(Session *s, uint64_t seed, unsigned skip) {
+  begin(s, seed);
+  s->drawn = !s->init;
+  if (s->drawn) return true;
+  if (weights_own_all(s->program)) skip |= 1U << GC_PARAM;
+  session_run(s, s->init, &(RunRequest){.batch = NO_BATCH, .skip = skip});
   if (session_fault(s, s->init->entry, NO_BATCH)) return false;
+  s->drawn = true;
   if (!&gc_weights) return true;
   const Globals w = session_globals(s);
-  return session_download(s, &s->err) && weights_read_own(&w, &s->err) &&
-         session_upload(s, &s->err);
+  s->drawn =
+      session_download(s, &s->err) && weights_read_own(&w, &s->err) && session_upload(s, &s->err);
+  return s->drawn;
+}
+
+static bool put_runs(Session *s, const Image *m, Err *e) {
+  uint8_t *base = s->memory.region[GC_GLOBALS];
+  ImageRun r;
+  if (!session_download(s, e) || !memory_clear_globals(&s->memory, e)) return false;
+  for (uint64_t i = 0; image_run(m, i, &r); i++)
+    if (!memory_put_file(base + r.begin, &m->file, r.at, r.bytes, e)) return false;
+  return true;
+}
+
+/* *mapped: there was an image that fits. One that is damaged leaves zeros, and nothing drawn. */
+static bool map_image(Session *s, const ImageOf *of, bool *mapped, const char **why, Err *e) {
+  Image m;
+  bool ok = image_open(&m, of, e);
+  *mapped = false;
+  *why = m.why;
+  if (ok && m.fits) {
+    s->drawn = false;
+    begin(s, of->seed);
+    ok = put_runs(s, &m, e);
+    *mapped = ok && image_is_sound(&m, s->memory.region[GC_GLOBALS]);
+    if (ok && !*mapped) *why = "is damaged", ok = memory_clear_globals(&s->memory, e);
+    ok = ok && session_upload(s, e);
+    s->drawn = ok && *mapped;
+  }
+  image_close(&m);
+  return ok;
+}
+
+bool session_load(Session *s, const WeightsRequest *q, int n, unsigned skip, Err *e) {
+  unsigned spared;
+  bool drawn = s->drawn;
+  const Globals w = session_globals(s);
+  if (!drawn && !weights_spare(s->program, q, n, &spared, e)) return false;
+  if (!drawn && !session_initialize(s, s->env.seed, skip | spared)) {
+    Err ignored = {0}; /* the next run says that the device failed */
+    *e = s->err;
+    session_recover(s, &ignored);
+    return false;
+  }
+  s->drawn = session_download(s, e) && weights_read(&w, q, n, e) && session_upload(s, e);
+  s->drawn |= drawn;
+  return !e->code;
+}
+
+/* The files are read, and the image of all globals is written. */
+static bool make_image(Session *s, OutFile *out, const ImageOf *of, Err *e) {
+  begin(s, of->seed);
+  s->drawn = false;
+  return session_load(s, of->request, of->n, 0, e) && session_download(s, e) &&
+         image_write(out, of, s->memory.region[GC_GLOBALS], e);
+}
+
+bool session_load_image(Session *s, const ImageOf *of, const char **why, Err *e) {
+  const char *none;
+  bool mapped;
+  OutFile out = {.fd = -1};
+  const Globals w = session_globals(s);
+  *why = NULL;
+  if (s->drawn && !weights_check(&w, of->request, of->n, e)) return false;
+  if (!map_image(s, of, &mapped, why, e)) return false;
+  bool ok = mapped || (image_prepare(&out, of, e) && make_image(s, &out, of, e) &&
+                       map_image(s, of, &mapped, &none, e));
+  out_free(&out);
+  return ok;
 }
 
 bool session_close(Session *s, bool ours, Err *e) {

@@ -9,7 +9,7 @@
 #include "runtime/exec/memory.h"
 #include "runtime/exec/pool.h"
 #include "runtime/exec/trace.h"
-#include "runtime/weights/weights.h"
+#include "runtime/weights/image.h"
 
 typedef struct Fault { /* what a kernel reported; the first one of a run stays */
   _Atomic int claimed, ready;
@@ -33,6 +33,7 @@ struct Session {
   Device *device; /* the session closes it */
   Memory memory;  /* of the host */
   Pool *pool;
+  bool drawn;            /* globals have values */
   Exec **entries, *init; /* init: NULL where the program has none */
   GcEnv env;             /* without a workspace, which each thread adds to a copy */
   const int64_t *step; /* the program's step counter in the host's memory; NULL: it is not there */
@@ -55,12 +56,21 @@ bool session_sizes(const SessionPlan *p, Sizes *s, Err *e);
 /* Owns the device from here on, also where it fails. */
 bool session_open(Session *s, const SessionPlan *p, Device *d, Err *e);
 bool session_start(Session *s, int threads, bool pin, Err *e); /* pin: as of pool_start */
-/* Fills every global with its initial value, or with that of the program's own weights; false:
- * s->err says why. */
-bool session_initialize(Session *s, uint64_t seed);
+/* Fills every global with its initial value, or with that of the program's own weights, except
+   those of the kinds of `skip`, 1 << GcGlobalKind, which may have any values. False: s->err says
+   why. */
+bool session_initialize(Session *s, uint64_t seed, unsigned skip);
 /* ours: false in the child of a fork, which may touch neither threads nor device. False: a call of
    the device failed that none had reported. Closing again does nothing. */
 bool session_close(Session *s, bool ours, Err *e);
+
+/* What files give, after initial values if there are none yet: as session_initialize makes them, of
+   the seed in `env`, without those that the files make needless. What does not fit changes nothing.
+ */
+bool session_load(Session *s, const WeightsRequest *q, int n, unsigned skip, Err *e);
+/* Initial values and what files give in any case: by mapping an image of both, which is written
+   first if there is none that fits. `why`: of one that did not; else NULL. */
+bool session_load_image(Session *s, const ImageOf *of, const char **why, Err *e);
 
 void session_run(Session *s, Exec *x, const RunRequest *q);
 /* The entry's extents in a run. A batch of the data has its own number of rows; what has none

@@ -167,13 +167,17 @@ bool command_step(Command *cmd, const RunRequest *q, uint64_t batch) {
   return false;
 }
 
+/* An optimizer's state is of entries that train, and --save does not write it. */
+unsigned command_skips(const Command *cmd) { return cmd->entry->training ? 0 : 1U << GC_OPTIMIZER; }
+
 static int drive(Command *cmd) {
   Session *s = &cmd->session;
-  if (!session_initialize(s, cmd->options.count[OPT_SEED])) {
+  s->env.seed = cmd->options.count[OPT_SEED];
+  if (cmd->options.given[OPT_LOAD])
+    load_weights(cmd, &cmd->err);
+  else if (!session_initialize(s, s->env.seed, command_skips(cmd)))
     cmd->err = s->err;
-    return cmd->err.code;
-  }
-  if (cmd->options.given[OPT_LOAD] && !load_weights(cmd, &cmd->err)) return cmd->err.code;
+  if (cmd->err.code) return cmd->err.code;
   int code = cmd->options.given[OPT_BENCH] ? bench_run(cmd)
              : cmd->entry->training        ? train_run(cmd)
                                            : infer_run(cmd);

@@ -96,6 +96,7 @@ typedef struct Command {
   double *now;       /* of each output that is a scalar: its value in the last step */
   double *sums;      /* of each output, over the epoch so far */
   WeightsName *load; /* of each --load */
+  const char *image; /* of what --load reads; or NULL */
   WeightsName saved; /* of --save */
   OutFile save, checkpoint, profile, plot, *outputs;
   uint64_t checkpoint_every; /* steps; 0: each epoch */
@@ -115,6 +116,8 @@ typedef struct Command {
   bool mute;          /* … and another one says it */
   char rank_name[300];
 } Command;
+/* Kinds of globals, 1 << GcGlobalKind, whose initial values the command does not need. */
+unsigned command_skips(const Command *cmd);
 /* The exit code; where cmd->err has one, nobody has printed it. */
 int command_run(Command *cmd, int argc, char **argv);
 void command_free(Command *cmd);
@@ -202,7 +205,7 @@ bool files_check(const Command *cmd, const char *checkpoint, Err *e);
 /* Before anything is opened: what the options name. */
 bool weights_names(Command *cmd, Err *e);
 void weights_names_free(Command *cmd);
-bool load_weights(Command *cmd, Err *e);
+bool load_weights(Command *cmd, Err *e); /* and initial values of what no file has */
 bool save_weights(Command *cmd, Err *e); /* only weights that are finite */
 
 /* ---- checkpoint.c: --checkpoint and --resume ---- */

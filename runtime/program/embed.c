@@ -125,6 +125,14 @@ static bool put_hypers(GcModel *m) {
   return failed(m->message, &e, false);
 }
 
+/* Fresh weights. */
+static bool draw(GcModel *m, uint64_t seed) {
+  memset(m->calls, 0, (size_t)gc_program.nentries * sizeof *m->calls);
+  return session_initialize(&m->session, seed, 0) || refuse_run(m);
+}
+
+static bool has_weights(GcModel *m) { return m->session.drawn || draw(m, m->session.env.seed); }
+
 static bool set_extents(GcModel *m, const GcEntry *e, const int *extents) {
   for (int i = 0; i < e->nextents; i++) {
     Err err = {0};
@@ -149,7 +157,7 @@ static bool run(GcModel *m, int entry, const int *extents, const void *const *in
     err_set(&err, EXIT_USAGE, "%s: the input %s is NULL", e->name, e->inputs[i].name);
     return failed(m->message, &err, false);
   }
-  if (!set_extents(m, e, extents)) return false;
+  if (!has_weights(m) || !set_extents(m, e, extents)) return false;
   for (int i = 0; i < e->ninputs; i++) {
     const GcTensor now = tensor_of_run(e, &e->inputs[i], s->env.extents, dims);
     if (!check_limit(m, e, &now, inputs[i])) return false;
@@ -168,12 +176,6 @@ static bool run(GcModel *m, int entry, const int *extents, const void *const *in
     if (outputs[i]) tensor_get(t, session_at(s, t), 0, tensor_count(t), outputs[i]);
   }
   return true;
-}
-
-/* Fresh weights. */
-static bool draw(GcModel *m, uint64_t seed) {
-  memset(m->calls, 0, (size_t)gc_program.nentries * sizeof *m->calls);
-  return session_initialize(&m->session, seed) || refuse_run(m);
 }
 
 bool embed_run_of(GcModel *m, int entry, const int *extents, const void *const *inputs,
@@ -219,6 +221,16 @@ static int threads_of(const DeviceKind *kind, int wanted) {
   return !kind->ops->on_host ? 1 : wanted > 0 && wanted < here ? wanted : here;
 }
 
+static bool init_reads_hypers(const GcProgram *p) {
+  bool reads = false;
+  for (int i = 0; p->init && i < p->init->nsteps; i++)
+    for (int a = 0; a < p->init->steps[i].nargs; a++)
+      reads |= p->init->steps[i].args[a].region == GC_HYPERS;
+  return reads;
+}
+
+/* Initial values wait until they are asked for, since files may take their place: but not for
+   hypers to change, nor on a device that has to show first that it can be used. */
 static bool prepare_on(GcModel *m, const DeviceChoice *c, int threads, uint64_t seed, Err *e) {
   Session *s = &m->session;
   const SessionPlan plan = plan_of(c);
@@ -227,8 +239,10 @@ static bool prepare_on(GcModel *m, const DeviceChoice *c, int threads, uint64_t 
   if (!s->device || !session_open(s, &plan, s->device, e)) return false;
   m->calls = memory_take(&s->memory, (uint64_t)plan.n * sizeof *m->calls);
   /* the host has threads of its own, and other models: where they run is its affair */
+  s->env.seed = seed;
+  bool waits = plan.ops->on_host && !init_reads_hypers(plan.program);
   return memory_sound(&s->memory, e) && session_start(s, threads_of(c->kind, threads), false, e) &&
-         draw(m, seed);
+         (waits || draw(m, seed));
 }
 
 /* What was made for one device, before another is tried. */
@@ -322,7 +336,7 @@ static bool take_name(WeightsName *out, const char *text, bool saves, Err *e) {
 static bool load_named(GcModel *m, WeightsName *name, const char *const *text, int n, Err *e) {
   for (int i = 0; i < n; i++)
     if (!take_name(&name[i], text[i], false, e)) return false;
-  if (!load_files(&m->session, name, n, e)) return false;
+  if (!load_files(&m->session, name, n, 0, e)) return false;
   for (int i = 0; i < n; i++)
     if (!name[i].part.scope && !take_labels(m, name[i].path, e)) return false;
   return true;
@@ -356,6 +370,7 @@ bool embed_save(GcModel *m, const char *path) {
   OutFile out = {.fd = -1};
   WeightsName name = {0};
   if (!begin(m)) return false;
+  if (!has_weights(m)) return end(m, false);
   const Globals w = session_globals(&m->session);
   bool ok = take_name(&name, path, true, &e);
   const OutKind kind = weights_kind(&name.part);

@@ -71,7 +71,7 @@ static void add_data(Files *f, const Dataset *d, const GcEntry *e) {
 
 bool files_check(const Command *cmd, const char *checkpoint, Err *e) {
   const GcEntry *en = cmd->options.entry;
-  const int single = 8; /* the options below, and the program */
+  const int single = 9; /* the options below, and the program */
   const Validation *validation = &cmd->validation;
   size_t capacity = (size_t)single + count_data(&cmd->data) + 2 * (size_t)en->noutputs +
                     (size_t)cmd->options.nload +
@@ -89,6 +89,7 @@ bool files_check(const Command *cmd, const char *checkpoint, Err *e) {
   for (int i = 0; i < en->noutputs; i++)
     if (cmd->options.outputs[i].save)
       add(&f, en->outputs[i].name, cmd->options.outputs[i].save, true);
+  if (cmd->image) add(&f, "load image", cmd->image, true);
   if (text[OPT_SAVE]) add(&f, "save", cmd->saved.path, true);
   if (checkpoint) add(&f, "checkpoint", checkpoint, true);
   if (text[OPT_LOG]) add(&f, "log", text[OPT_LOG], true);

@@ -135,6 +135,8 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   uint64_t shown = s.globals; /* the runtime's line has what no other one has */
   printf("  bytes of the process, beside code and data\n");
   line("globals", s.globals, here ? "parameters and states" : "a copy, for files");
+  if (en->unwritten_bytes)
+    line("unwritten", en->unwritten_bytes, "of these; --load FILE,image=IMAGE shares them");
   if (here) {
     line("inputs", s.inputs, "one batch");
     line("arena", s.arena, "the larger of this entry's and init's");

@@ -6,8 +6,9 @@
 #include "runtime/embed.h"
 #include "runtime/exec/session.h"
 
-/* Reads the files together; what else is to be known of them is a note of the session. */
-bool load_files(Session *s, const WeightsName *name, int n, Err *e);
+/* Reads the files together, or maps the image of them; what else is to be known of them is a note
+   of the session. skip: as of session_load. */
+bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, Err *e);
 
 /* embed_open and embed_load_all, with the errors that the command line has, and the notes. */
 typedef void EmbedNote(void *arg, const char *text);

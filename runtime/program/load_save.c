@@ -34,11 +34,24 @@ static void say_rest(const Session *s, const WeightsRequest *q, int n, const Abs
   if (!weights_finite(&w, &warning)) say(s, "%s: %s", of, warning.msg);
 }
 
-bool load_files(Session *s, const WeightsName *name, int n, Err *e) {
+static bool load_image(Session *s, const WeightsRequest *q, int n, const char *image, Err *e) {
+  const ImageOf of = {.path = image,
+                      .program = s->program,
+                      .request = q,
+                      .n = n,
+                      .seed = s->env.seed,
+                      .stage = s->stage};
+  const char *why;
+  if (!session_load_image(s, &of, &why, e)) return false;
+  if (why) say(s, "%s: %s, and has been written anew", image, why);
+  return true;
+}
+
+bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, Err *e) {
   WeightsRequest *q = calloc((size_t)n, sizeof *q);
   Unread *unread = calloc((size_t)n, sizeof *unread);
   Absent absent = {0};
-  const Globals w = session_globals(s);
+  const char *image = NULL;
   for (int i = 0; q && unread && i < n; i++)
     q[i] = (WeightsRequest){.path = name[i].path,
                             .want = choose_saved,
@@ -47,7 +60,8 @@ bool load_files(Session *s, const WeightsName *name, int n, Err *e) {
                             .unread = name[i].part.scope ? NULL : &unread[i],
                             .absent = &absent};
   bool ok = (q && unread) || err_set(e, EXIT_ENV, "no memory for the names of weights");
-  ok = ok && session_download(s, e) && weights_read(&w, q, n, e) && session_upload(s, e);
+  ok = ok && weights_name_image(name, n, &image, e) &&
+       (image ? load_image(s, q, n, image, e) : session_load(s, q, n, skip, e));
   if (ok && s->note) say_rest(s, q, n, &absent);
   free(q);
   free(unread);
@@ -67,6 +81,7 @@ bool weights_names(Command *cmd, Err *e) {
     if (!weights_name(&cmd->load[i], o->load[i], e) || !weights_name_check(&cmd->load[i], false, e))
       return false;
   }
+  if (!weights_name_image(cmd->load, o->nload, &cmd->image, e)) return false;
   return (!o->text[OPT_CHECKPOINT] ||
           weights_name_whole(o->text[OPT_CHECKPOINT], "checkpoint", e)) &&
          (!o->text[OPT_RESUME] || weights_name_whole(o->text[OPT_RESUME], "resume", e));
@@ -88,5 +103,5 @@ bool save_weights(Command *cmd, Err *e) {
 }
 
 bool load_weights(Command *cmd, Err *e) {
-  return load_files(&cmd->session, cmd->load, cmd->options.nload, e);
+  return load_files(&cmd->session, cmd->load, cmd->options.nload, command_skips(cmd), e);
 }

@@ -37,10 +37,10 @@ bool choose_saved(const GcGlobal *g, const WeightsView *s) {
          in_scope(g, s);
 }
 
-/* ---- FILE[,scope=PATH][,without=PATH][,names=published] ---- */
+/* ---- FILE[,scope=PATH][,without=PATH]…[,names=published][,image=FILE] ---- */
 
-enum { SCOPE, WITHOUT, NAMES, WORDS };
-static const char *const words[] = {",scope=", ",without=", ",names="};
+enum { SCOPE, WITHOUT, NAMES, IMAGE, WORDS };
+static const char *const words[] = {",scope=", ",without=", ",names=", ",image="};
 
 /* The first of the options in s, and which one. */
 static char *next_option(char *s, int *which) {
@@ -64,7 +64,8 @@ static bool read_options(WeightsName *out, const char *text, Err *e) {
   for (char *at = next_option(out->path, &which), *end; at; at = end) {
     const char **to = which == SCOPE     ? &v->scope
                       : which == WITHOUT ? &out->without[v->nwithout++]
-                                         : &names;
+                      : which == NAMES   ? &names
+                                         : &out->image;
     char *begin = at + strlen(words[which]);
     const char *word = words[which] + 1;
     *at = 0;
@@ -163,6 +164,12 @@ bool weights_name_check(const WeightsName *name, bool saves, Err *e) {
     err_set(e, EXIT_USAGE, "--load: names=published is for what is saved");
     return err_hint(e, "a file's names are found: paths, or those that 'from' declares");
   }
+  if (name->image && saves) {
+    err_set(e, EXIT_USAGE, "--save: image= is for --load");
+    return err_hint(e, "the image of what --load reads is written beside it");
+  }
+  if (name->image && gc_program.ranks)
+    return err_set(e, EXIT_USAGE, "--load: image= is not for a program with ranks");
   if (!leaves_out(v, option, e)) return false;
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
@@ -175,6 +182,19 @@ bool weights_name_check(const WeightsName *name, bool saves, Err *e) {
   err_set(e, EXIT_USAGE, "--%s: nothing that the file is to have has a published name", option);
   return err_hint(e, "'from' behind a param declares its name; without names=published the file "
                      "has paths");
+}
+
+bool weights_name_image(const WeightsName *names, int n, const char **image, Err *e) {
+  *image = NULL;
+  for (int i = 0; i < n; i++) {
+    if (!names[i].image) continue;
+    if (*image) {
+      err_set(e, EXIT_USAGE, "--load: image= is named twice");
+      return err_hint(e, "one image has what all files of --load give together");
+    }
+    *image = names[i].image;
+  }
+  return true;
 }
 
 bool weights_name_whole(const char *text, const char *option, Err *e) {

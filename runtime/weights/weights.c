@@ -160,27 +160,63 @@ static bool read_meta(const SafeTable *t, const char *path, Meta *meta, int nmet
   return true;
 }
 
-static bool read_sources(const Globals *w, const Reading *r, Err *e) {
+static bool is_no_image(const WeightsSource *s, Err *e) {
+  if (!safe_meta(&s->part[0].table, IMAGE_KEY)) return true;
+  err_set(e, EXIT_WRONG, "%s: is an image of weights, not the weights", s->path);
+  return err_hint(e, "name the file that it is of, and the image behind it: FILE,image=FILE");
+}
+
+static bool check_sources(const Globals *w, const Reading *r, Err *e) {
   for (int i = 0; i < r->n; i++) {
     const WeightsRequest *q = &r->request[i];
     const WeightsSource *s = &r->source[i];
-    if (!read_meta(&s->part[0].table, s->path, q->meta, q->nmeta, e) || !compare_all(r, i, e) ||
-        !read_all(w, r, i, true, e))
+    if (!is_no_image(s, e) || !read_meta(&s->part[0].table, s->path, q->meta, q->nmeta, e) ||
+        !compare_all(r, i, e) || !read_all(w, r, i, true, e))
       return false;
   }
+  return true;
+}
+
+static bool read_sources(const Globals *w, const Reading *r, Err *e) {
+  if (!check_sources(w, r, e)) return false;
   for (int i = 0; i < r->n; i++)
     if (!read_all(w, r, i, false, e)) return false;
   return true;
 }
 
-bool weights_read(const Globals *w, const WeightsRequest *q, int n, Err *e) {
+static bool each_source(const Globals *w, const WeightsRequest *q, int n,
+                        bool visit(const Globals *w, const Reading *r, Err *e), Err *e) {
   Reading r = {.source = calloc((size_t)n, sizeof *r.source), .request = q};
   bool ok = r.source || err_set(e, EXIT_ENV, "no memory for the names of weights");
   for (; ok && r.n < n; r.n += ok) ok = weights_open(&r.source[r.n], q[r.n].path, e);
-  ok = ok && read_sources(w, &r, e);
+  ok = ok && visit(w, &r, e);
   for (int i = 0; i < r.n; i++) weights_close(&r.source[i]);
   free(r.source);
   return ok;
+}
+
+static bool has_params(const Globals *w, const Reading *r, Err *e) {
+  bool all = true;
+  (void)e;
+  for (int i = 0; i < w->program->nglobals; i++) {
+    const GcGlobal *g = &w->program->globals[i];
+    all &= g->kind != GC_PARAM || is_elsewhere(r, -1, g);
+  }
+  return all;
+}
+
+bool weights_spare(const GcProgram *p, const WeightsRequest *q, int n, unsigned *kinds, Err *e) {
+  const Globals w = {.program = p};
+  *kinds = each_source(&w, q, n, has_params, e) ? 1U << GC_PARAM : 0;
+  return !e->code;
+}
+
+bool weights_read(const Globals *w, const WeightsRequest *q, int n, Err *e) {
+  return each_source(w, q, n, read_sources, e);
+}
+
+bool weights_check(const Globals *w, const WeightsRequest *q, int n, Err *e) {
+  return each_source(w, q, n, check_sources, e);
 }
 
 /* ---- what may be replaced ---- */

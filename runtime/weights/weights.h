@@ -15,6 +15,7 @@ typedef struct Globals {
 
 /* The metadata that says that a file is a checkpoint. */
 #define CHECKPOINT_KEY "gc.checkpoint"
+#define IMAGE_KEY "gc.image"         /* it is an image of weights: image.h */
 #define PUBLISHED_KEY "gc.published" /* gc wrote it, with published names */
 typedef struct Meta {                /* of __metadata__; a checkpoint has them all */
   const char *key;
@@ -32,17 +33,21 @@ typedef struct WeightsView {  /* of a model in a file; NULL: all of it, by path 
 typedef bool GlobalChoice(const GcGlobal *g, const WeightsView *v);
 GlobalChoice choose_all, choose_own, choose_none, choose_params, choose_saved;
 bool is_step_counter(const GcGlobal *g);
-/* FILE[,scope=PATH][,without=PATH]…[,names=published], as --load and --save take it. */
+/* FILE[,scope=PATH][,without=PATH]…[,names=published][,image=FILE], as --load and --save take it.
+ */
 typedef struct WeightsName {
   char *path;           /* malloc'ed; the view's strings lie in it */
   const char **without; /* malloc'ed; the view's */
   WeightsView part;
+  const char *image; /* of all files that are read together; or NULL */
 } WeightsName;
 bool weights_name(WeightsName *out, const char *text, Err *e);
 void weights_name_free(WeightsName *name);
 /* That the program has globals for the file of --save or --load, and that published names are for
    --save, are there, and are different. */
 bool weights_name_check(const WeightsName *name, bool saves, Err *e);
+/* The one image that several files of --load name; NULL: none does. */
+bool weights_name_image(const WeightsName *names, int n, const char **image, Err *e);
 /* That the file of --OPTION, which has all globals, is named without such parts. */
 bool weights_name_whole(const char *text, const char *option, Err *e);
 
@@ -76,6 +81,10 @@ typedef struct WeightsRequest { /* what is read of a file */
 } WeightsRequest;
 /* Of several files a later one counts before an earlier one. What does not fit changes nothing. */
 bool weights_read(const Globals *w, const WeightsRequest *q, int n, Err *e);
+/* The kinds of globals, 1 << GcGlobalKind, that the files give: params, if they have all. */
+bool weights_spare(const GcProgram *p, const WeightsRequest *q, int n, unsigned *kinds, Err *e);
+/* The same as weights_read without storing anything. */
+bool weights_check(const Globals *w, const WeightsRequest *q, int n, Err *e);
 /* Only the weights and checkpoints of this program's globals, of the same view, may be replaced. */
 OutKind weights_kind(const WeightsView *v);
 /* Of those that the program has in itself; nothing if there are none. */

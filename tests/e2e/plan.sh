@@ -11,7 +11,7 @@ plan = json.load(open("plan.json"))
 assert list(plan) == ["gc", "source", "target", "globals_bytes", "entries"], list(plan)
 assert plan["source"] == "mnist.g" and plan["target"] == "cpu", plan["source"]
 entry_keys = ["name", "training", "steps", "streams", "naive_bytes", "inplace_bytes", "pool_bytes", "arena_bytes",
-              "lower_bound_bytes", "inputs_bytes", "outputs_bytes", "recompute_flops", "flops", "values"]
+              "lower_bound_bytes", "inputs_bytes", "outputs_bytes", "unwritten_bytes", "recompute_flops", "flops", "values"]
 value_keys = ["id", "op", "scope", "loc", "type", "bytes", "region", "offset", "first", "last", "stream", "how"]
 entries = {e["name"]: e for e in plan["entries"]}
 assert {"train", "test", "predict"} <= set(entries), set(entries)

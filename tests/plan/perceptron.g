@@ -22,7 +22,7 @@ entry step(x : f32[64, 100], label : u8[64]) {
 # JSON: {"gc": "{{.+}}", "source": "{{.*}}perceptron.g", "target": "cpu", "globals_bytes": 35200,
 # JSON-NEXT: "entries": [{"name": "step", "training": false, "steps": 11, "streams": 1,
 # JSON-NEXT: "naive_bytes": 152384, "inplace_bytes": 103744, "pool_bytes": 78144, "arena_bytes": 78144, "lower_bound_bytes": 78144,
-# JSON-NEXT: "inputs_bytes": 25664, "outputs_bytes": 57600, "recompute_flops": 0, "flops": {{[0-9]+}},
+# JSON-NEXT: "inputs_bytes": 25664, "outputs_bytes": 57600, "unwritten_bytes": {{[0-9]+}}, "recompute_flops": 0, "flops": {{[0-9]+}},
 # JSON-NEXT: "values": [
 # JSON-NEXT: {"id": "%x", "op": "input", "scope": "", "loc": "", "type": "f32[64,100]", "bytes": 25600, "region": "inputs", "offset": 0, "first": -1, "last": 9, "stream": 0, "how": "external", "of": null},
 # JSON: {"id": "%h", "op": "sigmoid", "scope": "", "loc": "{{.*}}perceptron.g:10:7", "type": "f32[64,80]", "bytes": 20480, "region": "ws", "offset": 0, "first": 1, "last": 8, "stream": 0, "how": "inplace", "of": "%{{.*}}"},
