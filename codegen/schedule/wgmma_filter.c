@@ -27,15 +27,18 @@ static bool choose_depth(const ConvGeom *c, WgmmaFilterSchedule *s) {
   return false;
 }
 
-/* Clocks of a multiprocessor for a k-tile. A step of 16 pixels takes 32 clocks for a tile of each
-   warpgroup, of the tensor cores as well as of shared memory, which has to store what was gathered,
-   too, 128 bytes a clock, behind loads of 32 elements a clock. By count, not measured on a device.
- */
+/* Clocks of a multiprocessor for a k-tile. A step of 16 pixels takes 32 clocks of the tensor cores
+   for a tile of each warpgroup, and 16 of shared memory for each operand that it reads there, which
+   has to store what was gathered, too, 128 bytes a clock, behind loads of 32 elements a clock. By
+   count, not measured on a device. */
 static double k_tile_clocks(const ConvGeom *c, const WgmmaFilterSchedule *s, double *gather) {
-  enum { STEP = 16, STEP_CLOCKS = 32, STORED = 64, LOADED = 32 };
+  enum { STEP = 16, STEP_CLOCKS = 32, OPERAND = 16, STORED = 64, LOADED = 32 };
   double gathered = (double)wgmma_filter_gathered(c, s);
+  double steps = (double)WGMMA_FILTER_GROUPS * s->depth / STEP;
+  double tensor = steps * wgmma_filter_tiles(s) * STEP_CLOCKS;
   *gather = gathered / STORED + gathered / LOADED;
-  return (double)WGMMA_FILTER_GROUPS * wgmma_filter_tiles(s) * s->depth / STEP * STEP_CLOCKS;
+  double shared = steps * wgmma_filter_reads(s) * OPERAND + *gather;
+  return shared > tensor ? shared : tensor;
 }
 
 /* Parts of the pixels: as many as let all multiprocessors end first. ENDS: clocks of a block before
@@ -50,9 +53,8 @@ static void choose_parts(const ConvGeom *c, WgmmaFilterSchedule *s, int64_t most
   const int64_t tiles = s->blocks;
   for (int64_t n = 1; n == 1 || (n <= most && n * LEAST <= k_tiles && n <= WAVE); n++) {
     int64_t each = ceil_div(k_tiles, n), parts = ceil_div(k_tiles, each);
-    double time =
-        (double)ceil_div(tiles * parts, WAVE) * ((double)each * (clocks + gather) + ENDS) +
-        (double)parts * sums / READ;
+    double time = (double)ceil_div(tiles * parts, WAVE) * ((double)each * clocks + ENDS) +
+                  (double)parts * sums / READ;
     if (n > 1 && time >= best) continue;
     best = time;
     s->parts = parts, s->chunk = each * s->depth;
@@ -80,7 +82,7 @@ bool wgmma_filter_schedule(const ConvGeom *c, int64_t most, WgmmaFilterSchedule 
   if (2 * c->cout * c->gin * taps < sums || s.blocks > INT32_MAX / 256) return false;
   if (!choose_depth(c, &s)) return false;
   double gather, clocks = k_tile_clocks(c, &s, &gather);
-  if (gather >= clocks) return false; /* few taps: what is gathered is multiplied too seldom */
+  if (2 * gather >= clocks) return false; /* few taps: what is gathered is multiplied too seldom */
   choose_parts(c, &s, most);
   *out = s;
   return true;

@@ -13,6 +13,11 @@ bool wgmma_filter_schedule(const ConvGeom *c, int64_t most, WgmmaFilterSchedule 
 static inline int wgmma_filter_tiles(const WgmmaFilterSchedule *s) {
   return (s->rows * s->taps + WGMMA_FILTER_GROUPS - 1) / WGMMA_FILTER_GROUPS;
 }
+/* Operands that a warpgroup reads in shared memory in a step of 16 pixels: one tile of filters lies
+   in registers for all taps; of several, each product reads its own. */
+static inline int wgmma_filter_reads(const WgmmaFilterSchedule *s) {
+  return s->rows == 1 ? 1 + wgmma_filter_tiles(s) : 2 * wgmma_filter_tiles(s);
+}
 /* Elements of both operands in a k-tile. */
 int64_t wgmma_filter_gathered(const ConvGeom *c, const WgmmaFilterSchedule *s);
 #endif

@@ -188,7 +188,8 @@ static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterS
   c->registers = WGMMA_FILTER_REGISTERS;
   c->parts = 2;
   c->wgmma = k_tiles * steps * WGMMA_SIDE * WGMMA_SIDE * STEP;
-  c->wavefronts = k_tiles * (steps * 2 * line + loads + elements * 2 / LINE);
+  const double groups = (double)WGMMA_FILTER_GROUPS * s->depth / STEP; /* steps of warpgroups */
+  c->wavefronts = k_tiles * (groups * wgmma_filter_reads(s) * line + loads + elements * 2 / LINE);
   c->accesses = k_tiles * (loads + loads / 8) + sums / 2 / WARP;
   c->issue = k_tiles * (loads * GATHERED + warps * (START + 3 * QUOTIENT) + steps * 4 * ISSUED) +
              sums / WARP * 3;

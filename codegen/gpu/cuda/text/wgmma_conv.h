@@ -2,7 +2,8 @@
    channels, whose depth is the pixels of all images. Operands of 2 bytes, sums in f32. Pixels are numbered with gaps
    (codegen/schedule/flat.h), so that one tile of the image in shared memory serves all taps: a tap's operand
    begins at another pixel of it. A block has ROWS tiles of 64 filters by 64 channels and TAPS taps. The last warpgroup
-   gathers k-tiles of DEPTH pixels into a ring of STAGES; three others multiply them (wgmma). Two mbarriers a stage say
+   gathers k-tiles of DEPTH pixels into a ring of STAGES; three others multiply them (wgmma), filters from registers if one
+   tile of them serves all taps. Two mbarriers a stage say
    when it is full and when every warp has read it.
    Contract: a block sums CHUNK pixels, in order; its sums lie tap by tap in scratch, and another launch adds them. What
    lies outside of an operand, a pixel in the padding, and a gap count as zero, so that beside an infinity they make a NaN.
@@ -99,6 +100,27 @@ struct WgmmaConvFilter {
     FlatForward<G, F>::tap(0, tap, at, plane);
     return plane * PLANE + (at - F::FIRST) * UNIT;
   }
+  /* Products with one tile of filters, which registers hold for all taps of a warpgroup: two steps of 16 pixels take
+     turns with them. `reads`: what the lane reads of the filters; `last`: the stage that is read behind the first step. */
+  INL_MEMBER void multiply_left(f32 (&c)[EACH][2][SUMS / 2], const char *reads, const uint64_t (&b)[EACH], uint64_t *last) {
+#pragma unroll 1
+    for (int k0 = 0; k0 < DEPTH; k0 += 32) {
+      uint32_t a[2][4];
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const int k = k0 + half * 16;
+        matrix_load_t(a[half], reads + k * UNIT);
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < EACH; i++) E::template fma_left<1>(c[i], a[half], b[i] + (uint32_t)k);
+        wgmma_commit();
+        wgmma_wait<1>();
+        if (k > 0) continue;
+        warp_sync(); /* all lanes have read their filters */
+        if (last) mbarrier_arrive(last);
+      }
+    }
+  }
   /* The others: c is the sums of a warpgroup's tiles. Behind the last tile it does that once more. */
   INL_MEMBER void multiply(f32 (&c)[EACH][2][SUMS / 2], char *ring, uint64_t *full, uint64_t *empty, int tap0, int part) {
     registers_take<136>();
@@ -110,12 +132,25 @@ struct WgmmaConvFilter {
       a[i] = wgmma_octets(ring + tile / TAPS * TILE, DEPTH * UNIT);
       b[i] = wgmma_octets(ring + IMAGES + tap_at(smaller(tap0 + tile % TAPS, ALL_TAPS - 1)), HALO * UNIT);
     }
+    const int lane = (int)threadIdx.x % 32, octet = (int)threadIdx.x % GROUP / 32 * 2 + lane / 8 % 2;
+    const char *const reads = ring + (octet * DEPTH + lane / 16 * 8 + lane % 8) * UNIT;
+    if (ROWS == 1)
+#pragma unroll
+      for (int n = 0; n < EACH * SUMS; n++) c[n / SUMS][n % 2][n % SUMS / 2] = 0;
     const int first = part * CHUNK, end = smaller(first + CHUNK, PIXELS);
     uint64_t *last = empty;
     Place p = {0, 0};
 #pragma unroll 1
     for (int f0 = first; f0 < end; f0 += DEPTH, p.step()) {
       mbarrier_wait(full + p.stage, p.parity);
+      if (ROWS == 1) {
+        uint64_t right[EACH];
+#pragma unroll
+        for (int i = 0; i < EACH; i++) right[i] = b[i] + (uint32_t)(p.stage * (STAGE / UNIT));
+        multiply_left(c, reads + p.stage * STAGE, right, leads && f0 > first ? last : nullptr);
+        last = empty + p.stage;
+        continue;
+      }
       wgmma_fence();
 #pragma unroll 2 /* all steps would need more registers than there are */
       for (int k = 0; k < DEPTH; k += 16)
