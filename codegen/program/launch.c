@@ -1,11 +1,7 @@
-/* From a planned entry to launches: addresses from the plan, barriers from hazards between
-   launches. Contract: launches run in the plan's order on all threads, or those of each stream on
-   threads of its own, which wait for launches of others; between two of a stream that touch the
-   same bytes, one of them writing, there is a barrier unless each thread touches only its own part
-   in both. A thread's parts are equal where the slices are the same and are divided into as many
-   units, or into numbers of units that the threads divide evenly: then the barrier depends on their
-   number.
- */
+/* From a planned entry to launches: addresses from the plan; launch_order.c has what they wait for.
+   Contract: launches run in the plan's order on all threads, or those of each stream on threads of
+   its own. Where a launch only begins a collective, one of its own ends it in front of the first
+   that comes after it. */
 #include "codegen/program/launch.h"
 
 static Address address_in(const Place *p, const Block *b) {
@@ -15,156 +11,6 @@ static Address address_in(const Place *p, const Block *b) {
 Address address_of(const Entry *e, ValueId v) {
   const Place *p = &plan_of(e)->place[v];
   return address_in(p, value_block(e, v));
-}
-
-/* ---- barriers ---- */
-
-typedef struct PendingAccess { /* an argument of a launch that no barrier has followed yet */
-  Address at;
-  Access access;
-  int64_t units;
-} PendingAccess;
-
-typedef struct PendingAccesses {
-  VEC(PendingAccess) at;
-} PendingAccesses;
-
-static bool overlap(const Address *a, const Address *b) {
-  return a->region == b->region && a->offset < b->reach && b->offset < a->reach;
-}
-
-/* In one iteration the two are at the same address, and in two iterations apart, or the same. */
-static bool move_alike(const Address *a, const Address *b, int depth) {
-  if (!a->stride || !b->stride) return a->stride == b->stride;
-  return memcmp(a->stride, b->stride, sizeof *a->stride * (size_t)depth) == 0;
-}
-
-/* Barrier between two accesses: as in GcStep. */
-static int64_t hazard(const PendingAccess *a, const PendingAccess *b, int depth) {
-  if (!overlap(&a->at, &b->at)) return 0;
-  if (!a->access.write && !b->access.write) return 0;
-  if (!(a->access.write || a->access.read) || !(b->access.write || b->access.read)) return 0;
-  const Access *x = &a->access, *y = &b->access;
-  bool same = x->rows > 0 && x->rows == y->rows && x->width == y->width &&
-              (x->rows == 1 || x->stride == y->stride) &&
-              a->at.offset + x->offset == b->at.offset + y->offset && a->units > 1 &&
-              b->units > 1 && move_alike(&a->at, &b->at, depth);
-  if (!same) return 1;
-  int64_t n = x->parts ? x->parts : a->units, m = y->parts ? y->parts : b->units;
-  return n == m && !x->parts && !y->parts ? 0 : gcd(n, m);
-}
-
-static int64_t join(int64_t a, int64_t b) {
-  if (a == 0 || b == 0) return a ? a : b;
-  return gcd(a, b);
-}
-
-/* Accesses of one unit are all on thread 0 and are no hazards for one another: they are kept apart,
-   so that a long run of small launches costs what its length says. */
-enum { ONE, MANY, KINDS };
-typedef struct HazardTracker {
-  Gen *g;
-  Launches *l;
-  PendingAccesses (*streams)[KINDS]; /* since the last barrier of each stream */
-} HazardTracker;
-
-static void track_launch(HazardTracker *o, Launch *s) {
-  int kind = s->kernel->units == 1 ? ONE : MANY;
-  int64_t barrier = s->barrier;
-  PendingAccesses *of = o->streams[s->stream];
-  for (int k = 0; k < s->kernel->nargs; k++) {
-    PendingAccess now = {s->args[k], s->kernel->args[k].access, s->kernel->units};
-    for (int other = kind == ONE ? MANY : ONE; other < KINDS; other++)
-      for (uint32_t j = 0; j < of[other].at.n && barrier != 1; j++)
-        barrier = join(barrier, hazard(&of[other].at.at[j], &now, o->l->depth));
-  }
-  s->barrier = (int)(barrier > INT32_MAX ? 1 : barrier);
-  if (s->barrier == 1)
-    of[ONE].at.n = of[MANY].at.n = 0; /* one that some numbers of threads skip ends nothing */
-  for (int k = 0; k < s->kernel->nargs; k++)
-    vec_push(o->g->a, &of[kind].at,
-             (PendingAccess){s->args[k], s->kernel->args[k].access, s->kernel->units});
-}
-
-/* Launches [from, to), where `loop` is the first loop that can begin there. */
-static void track_launches(HazardTracker *o, uint32_t from, uint32_t to, uint32_t loop) {
-  while (from < to) {
-    const LaunchLoop *in = loop < o->l->loops.n ? &o->l->loops.at[loop] : NULL;
-    if (!in || in->first != from) {
-      track_launch(o, &o->l->at.at[from++]);
-      continue;
-    }
-    for (int twice = 0; twice < 2; twice++) track_launches(o, from, in->end, loop + 1);
-    from = in->end;
-    while (loop < o->l->loops.n && o->l->loops.at[loop].first < from) loop++;
-  }
-}
-
-static void barriers(Gen *g, Launches *l) {
-  HazardTracker o = {.g = g, .l = l};
-  o.streams = arena_alloc(g->a, sizeof *o.streams * (size_t)l->streams);
-  track_launches(&o, 0, l->at.n, 0);
-}
-
-/* ---- streams ---- */
-
-/* What comes before, a number a stream: the last launch that is over; -1: none. */
-typedef struct Clocks {
-  int *at;
-  int streams;
-} Clocks;
-
-static Clocks clocks_new(Arena *a, int n, int streams) {
-  Clocks c = {ARENA_ARRAY(a, int, (size_t)(n + 1) * (size_t)streams), streams};
-  for (size_t i = 0; i < (size_t)(n + 1) * (size_t)streams; i++) c.at[i] = -1;
-  return c;
-}
-
-static int *clock_at(const Clocks *c, int i) { return c->at + (size_t)i * (size_t)c->streams; }
-
-/* `i` comes after `before`, of that stream, and after all that comes before that. */
-static void come_after(const Clocks *c, int i, int before, int stream) {
-  int *mine = clock_at(c, i);
-  const int *other = clock_at(c, before);
-  for (int k = 0; k < c->streams; k++)
-    if (other[k] > mine[k]) mine[k] = other[k];
-  if (before > mine[stream]) mine[stream] = before;
-}
-
-static int *last_of_streams(Arena *a, int streams) {
-  int *last = ARENA_ARRAY(a, int, streams);
-  for (int k = 0; k < streams; k++) last[k] = -1;
-  return last;
-}
-
-/* Many steps have no launch, so that edges between steps are edges between the launches around
-   them: each launch waits for the last one of each stream that its step must come after, unless
-   what came before it has waited for that. */
-static void streams(Gen *g, const Plan *p, Launches *l) {
-  Clocks launches = clocks_new(g->a, (int)l->at.n, p->streams);
-  int *last = last_of_streams(g->a, p->streams);          /* launch of each stream */
-  int *launch_at = ARENA_ARRAY(g->a, int, p->nsteps + 1); /* by step: of its stream, so far */
-  uint32_t i = 0;
-  for (int t = 0; t < p->nsteps; t++) {
-    for (; i < l->at.n && l->at.at[i].step == t; i++) {
-      Launch *x = &l->at.at[i];
-      const int *over = p->finished_before + (size_t)t * (size_t)p->streams;
-      int *known = clock_at(&launches, (int)i);
-      if (last[x->stream] >= 0) come_after(&launches, (int)i, last[x->stream], x->stream);
-      for (;;) { /* the latest first: it may have waited for others */
-        int latest = -1;
-        for (int k = 0; k < p->streams; k++) {
-          int want = k == x->stream || over[k] < 0 ? -1 : launch_at[over[k]];
-          if (want > known[k] && want > latest) latest = want;
-        }
-        if (latest < 0) break;
-        vec_push(g->a, &x->after, (uint32_t)latest);
-        come_after(&launches, (int)i, latest, l->at.at[latest].stream);
-      }
-      last[x->stream] = (int)i;
-    }
-    launch_at[t] = last[p->stream[t]];
-  }
 }
 
 /* ---- dead bytes ---- */
@@ -317,8 +163,9 @@ static void add_copy(LaunchBuilder *m, const Op *op, ValueId from, const Place *
                      const Block *b) {
   const Place *x = &plan_of(m->e)->place[from];
   Address at = address_in(to, b);
-  if (!x->bytes || (x->region == to->region && x->offset == to->offset &&
-                    move_alike(&(Address){.stride = x->stride}, &at, plan_of(m->e)->depth)))
+  if (!x->bytes ||
+      (x->region == to->region && x->offset == to->offset &&
+       address_moves_alike(&(Address){.stride = x->stride}, &at, plan_of(m->e)->depth)))
     return;
   Arena *a = m->g->a;
   Op *copy = ARENA_NEW(a, Op);
@@ -386,11 +233,36 @@ static void end_collectives(LaunchBuilder *m, int step) {
   }
 }
 
-/* Those that the step at hand comes after. */
-static void await_others(LaunchBuilder *m) {
+static bool writes_over(const Entry *e, const Op *op, const Op *other) {
+  for (int i = 0; i < op->nresults; i++) {
+    Address y = address_of(e, op->results[i]);
+    for (int k = 0; k < other->noperands + other->nresults; k++) {
+      ValueId v = k < other->noperands ? other->operands[k] : other->results[k - other->noperands];
+      Address x = address_of(e, v);
+      if (address_overlap(&x, &y)) return true;
+    }
+  }
+  return false;
+}
+
+/* The last of those under way whose bytes the collective touches, or -1. */
+static int last_in_the_way(const LaunchBuilder *m, const Op *op) {
   const Plan *p = plan_of(m->e);
-  if (!awaits(m) || p->comm < 0 || p->stream[m->step] == p->comm) return;
-  end_collectives(m, p->finished_before[(size_t)m->step * (size_t)p->streams + (size_t)p->comm]);
+  for (uint32_t k = m->begun.n; k-- > m->ended;) {
+    const Op *other = p->steps[m->begun.at[k]];
+    if (writes_over(m->e, op, other) || writes_over(m->e, other, op)) return m->begun.at[k];
+  }
+  return -1;
+}
+
+/* Those that the step at hand comes after. In the plan a collective comes after all before it; here
+   they are under way together. */
+static void await_others(LaunchBuilder *m, const Op *op) {
+  const Plan *p = plan_of(m->e);
+  if (!awaits(m) || p->comm < 0) return;
+  bool talks = p->stream[m->step] == p->comm;
+  const int *over = p->finished_before + (size_t)m->step * (size_t)p->streams;
+  end_collectives(m, talks ? last_in_the_way(m, op) : over[p->comm]);
 }
 
 /* The step has begun one; in no stream of its own it ends at once. */
@@ -407,7 +279,7 @@ static void step(LaunchBuilder *m, int i) {
   m->step = i;
   bool runs = op->kind == OP_SCAN || op->kind == OP_YIELD ||
               (gr->form != FORM_NONE && plan_moves(m->e, op) != MOVES_NOTHING && !empty(m->e, op));
-  if (runs) await_others(m);
+  if (runs) await_others(m, op);
   m->g->out.n = 0;
   if (op->kind == OP_SCAN)
     begin_loop(m, op);
@@ -437,6 +309,6 @@ void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out) {
     if (out->loops.at[i].end > out->loops.at[i].first) out->loops.at[kept++] = out->loops.at[i];
   out->loops.n = kept;
   launches_batch(g, out);
-  barriers(g, out);
-  if (out->streams > 1) streams(g, plan_of(e), out);
+  launches_barriers(g, out);
+  if (out->streams > 1) launches_streams(g, plan_of(e), out);
 }

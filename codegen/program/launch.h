@@ -48,6 +48,12 @@ typedef struct Launches {
 void launches_batch(Gen *g, Launches *l);
 /* The launches of a planned entry. */
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out);
+/* launch_order.c: sets the barriers, and of several streams what launches come after. */
+void launches_barriers(Gen *g, Launches *l);
+void launches_streams(Gen *g, const Plan *p, Launches *l);
+bool address_overlap(const Address *a, const Address *b);
+/* In one iteration the two are at the same address, and in two iterations apart, or the same. */
+bool address_moves_alike(const Address *a, const Address *b, int depth);
 /* Where a value of the entry's body lies. */
 Address address_of(const Entry *e, ValueId v);
 #endif

@@ -127,6 +127,18 @@ static void release_reshapes(Fuse *f) {
   }
 }
 
+static uint32_t collectives_before(const Fuse *f, const FusionGroup *u) {
+  uint32_t max = 0;
+  for (uint32_t k = 0; k < u->members.n; k++)
+    if (f->collectives[u->members.at[k]->id] > max) max = f->collectives[u->members.at[k]->id];
+  return max;
+}
+
+/* What does not wait for other ranks must not begin to. */
+static bool joins_beside(Fuse *f, FusionGroup *with, FusionGroup *u) {
+  return collectives_before(f, with) == collectives_before(f, u) && !fuse_refuses(f, with, u);
+}
+
 /* Groups of rows that read the same value, and groups of scalars: one launch for several. */
 static void join_beside(Fuse *f) {
   const Block *body = f->block;
@@ -134,7 +146,7 @@ static void join_beside(Fuse *f) {
   for (uint32_t i = 0; i < body->ops.n; i++) {
     FusionGroup *u = f->unit[body->ops.at[i]];
     if (!u || u->form != FORM_MAP || u->domain->numel != 1 || u == scalars) continue;
-    if (scalars && !fuse_refuses(f, scalars, u))
+    if (scalars && joins_beside(f, scalars, u))
       join(f, scalars, u);
     else
       scalars = u;
@@ -145,7 +157,7 @@ static void join_beside(Fuse *f) {
       const Op *user = f->users[v].at[i];
       FusionGroup *u = user->parent == body ? f->unit[user->id] : NULL;
       if (!u || u->form != FORM_ROWS || u == rows) continue;
-      if (rows && !fuse_refuses(f, rows, u))
+      if (rows && joins_beside(f, rows, u))
         join(f, rows, u);
       else
         rows = u;
@@ -153,22 +165,24 @@ static void join_beside(Fuse *f) {
   }
 }
 
-static uint32_t anchors_before(const Fuse *f, const Op *op) {
-  uint32_t max = 0;
+static void count_before(const Fuse *f, const Op *op) {
+  uint32_t *anchors = &f->anchors[op->id], *collectives = &f->collectives[op->id];
   ValueList reads = {0};
   plan_reads(f->a, f->e, op, &reads);
   for (uint32_t k = 0; k < reads.n; k++) {
     const Op *def = value_def(f->e, reads.at[k]);
-    uint32_t n = def ? f->anchors[def->id] + op_is_anchor(def) : 0;
-    if (n > max) max = n;
+    if (!def) continue;
+    uint32_t n = f->anchors[def->id] + op_is_anchor(def);
+    uint32_t m = f->collectives[def->id] + (op_info[def->kind].cls == CLASS_COLLECTIVE);
+    if (n > *anchors) *anchors = n;
+    if (m > *collectives) *collectives = m;
   }
-  return max;
 }
 
 static void group(Fuse *f, const Block *block) {
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
-    f->anchors[op->id] = anchors_before(f, op);
+    count_before(f, op);
     f->pos[op->id] = i;
     f->place[op->id] = f->places++;
     f->inlined[op->id] = fuse_is_inline(f, op);
@@ -205,6 +219,7 @@ static void fuse_entry(PassRun *r, Entry *e) {
   f.inlined = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
   f.stores = ARENA_ARRAY(f.a, const Op *, e->ops.n + 1);
   f.anchors = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.collectives = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.rank = ARENA_ARRAY(f.a, uint64_t, e->ops.n + 1);
   f.next = ARENA_ARRAY(f.a, OpId, e->ops.n + 1);
   f.before = ARENA_ARRAY(f.a, OpId, e->ops.n + 1);

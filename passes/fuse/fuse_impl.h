@@ -30,6 +30,7 @@ typedef struct Fuse {
   bool *inlined;           /* by op: it is copied into the groups that read it */
   const Op **stores;       /* by op: the attention whose results it stores for it; or NULL */
   uint32_t *anchors;       /* by op: products, windows and loops on the longest way to it */
+  uint32_t *collectives;   /* by op: those on the longest way to it */
   VEC(const Op *) * users; /* by value: ops that read it */
   /* The order of groups and of ops in none, by the op that stands for each: acyclic.c */
   uint64_t *rank;          /* those who read have larger ones, with gaps between */

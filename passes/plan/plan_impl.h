@@ -123,6 +123,7 @@ uint64_t buffers_end(const Buffers *b);
 typedef struct Storages {
   Buffers b;
   int *storage, *scratch;
+  uint64_t *within; /* by value: bytes from where its buffer begins to where its storage does */
 } Storages;
 Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool inplace);
 

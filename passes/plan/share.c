@@ -170,7 +170,7 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
       Place *x = &p->place[v];
       int b = s->storage[v];
       if (b < 0) continue;
-      x->offset = s->b.at[b].offset + plan_shift(e, v);
+      x->offset = s->b.at[b].offset + s->within[v] + plan_shift(e, v);
       if (x->how == HOW_INPLACE) continue;
       int was = before[b];
       while (was >= 0 && s->b.at[was].owner == NO_ID)

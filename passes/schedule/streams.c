@@ -6,9 +6,9 @@
    know of streams; share then gives bytes and adds edges. The longest paths, by work, are streams
    of their own, and the remaining ops are the last one (longest-path coloring; MXNet's
    graph_algorithm.h has it by number of nodes). Takes at most a hundredth more bytes than one
-   stream, or none more under a limit. The order in which tasks begin keeps to that
-   (streams_list.c). If packing does not, the given order stays, in which sharing costs edges
-   instead of bytes. */
+   stream, with collectives a third of what a rank has in all, or none more under a limit. The
+   order in which tasks begin keeps to that (streams_list.c). If packing does not, the given order
+   stays, in which sharing costs edges instead of bytes. */
 #include "passes/manager/pass_list.h"
 #include "passes/schedule/streams_impl.h"
 
@@ -172,6 +172,7 @@ static int assign_streams(const StreamBuild *m, Tasks *w, int64_t n) {
     if (!w->at[i].communicates) continue;
     w->at[i].stream = used;
     w->streams = used + 1;
+    w->talks = true;
   }
   return used;
 }
@@ -293,6 +294,27 @@ static const struct Try {
   bool search;
 } tries[] = {{0.01, false}, {0.004, false}, {0, false}, {0.004, true}, {0, true}};
 
+/* How much more may be under way, as shares of what a rank has in all. The best one has the least
+   product of time and bytes: a hundredth of the one is worth as much as of the other. */
+static const double under_way[] = {0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32};
+enum { SHARES = sizeof under_way / sizeof *under_way };
+
+static uint64_t bytes_under_way(const StreamBuild *m, uint64_t peak, uint64_t all) {
+  double least = 0;
+  int best = 0;
+  for (int k = 0; k < SHARES; k++) {
+    const StreamSchedule s = streams_schedule(m->w, peak + (uint64_t)(under_way[k] * (double)all));
+    double end = 0;
+    for (int i = 0; i < m->w->n; i++)
+      if (s.end[i] > end) end = s.end[i];
+    end *= 1 + under_way[k];
+    if (k && end >= least) continue;
+    least = end;
+    best = k;
+  }
+  return (uint64_t)(under_way[best] * (double)all);
+}
+
 static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
   Arena *a = arena_new();
   Plan *given = plan_of(e);
@@ -308,6 +330,11 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   OpId *order = ARENA_ARRAY(a, OpId, ops);
   memcpy(order, e->body->ops.at, ops * sizeof *order);
   Plan *found = w.streams > 1 ? NULL : given;
+  if (!limited && m.computing < w.streams) {
+    uint64_t more = bytes_under_way(&m, peak, g->bytes + arena);
+    StreamSchedule s = streams_schedule(&w, peak + more);
+    if (more) found = plan_anew(&m, e, &w, &s, arena + more, 0, g);
+  }
   for (size_t k = 0; !found && k < sizeof tries / sizeof *tries; k++) {
     if (limited && tries[k].more > 0) continue;
     StreamSchedule s = streams_schedule(&w, peak + (uint64_t)(tries[k].more * (double)peak));

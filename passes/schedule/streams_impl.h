@@ -25,6 +25,7 @@ typedef struct Tasks { /* in the given order, which the program allows */
   Task *at;
   int n;
   int streams;
+  bool talks; /* the last stream is that of collectives */
   LiveBuffer *held;
   int nheld;
 } Tasks;

@@ -135,14 +135,16 @@ static void finish(Simulation *r, int i) {
     if (--r->left[t->after.at[j]] == 0) make_ready(r, t->after.at[j]);
 }
 
-/* What may begin now, or -1. */
+/* What may begin now, or -1. Of what begins at one time collectives are first: in a program that
+   begins them between its steps they would have to wait for one. */
 static int choose(const Simulation *r) {
   bool idle = true;
-  for (int s = 0; s < r->w->streams; s++) {
+  for (int k = 0; k < r->w->streams; k++) {
+    int s = r->w->talks ? r->w->streams - 1 - k : k;
     const IntList *l = &r->ready[s];
     idle &= r->busy[s] < 0;
-    for (uint32_t k = 0; r->busy[s] < 0 && k < l->n && k < ASKED; k++)
-      if (fits(r, l->at[l->n - 1 - k])) return l->at[l->n - 1 - k];
+    for (uint32_t i = 0; r->busy[s] < 0 && i < l->n && i < ASKED; i++)
+      if (fits(r, l->at[l->n - 1 - i])) return l->at[l->n - 1 - i];
   }
   return idle ? r->frontier : -1;
 }
