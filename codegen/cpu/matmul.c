@@ -417,6 +417,21 @@ static void print_tiles(Gen *g, Kernel *k, const Product *p) {
             p->m);
 }
 
+/* Declares u0 and u1, between which the units of a thread are. */
+static void print_units(Gen *g, Kernel *k, const Product *p) {
+  const ProductSchedule *s = &p->s;
+  const char *panels = arena_printf(g->a, "%lld", (long long)s->np);
+  if (!product_is_uneven(s)) {
+    kernel_units_of(k, s->units,
+                    text_product(g->a, text_product(g->a, p->batch, panels), p->tiles));
+    return;
+  }
+  k->units = s->units;
+  for (int i = 0; i < 2; i++)
+    text_line(&k->text, "const long u%d = product_share(%s, nt, %s, %s, %s, %d, %lld);", i,
+              i ? "t + 1" : "t", p->batch, panels, p->tiles, s->nr, (long long)s->n);
+}
+
 /* The units of a thread, u0 to u1, part by part: tiles tile0 to tile1 of panels panel0 to panel1 of
    product bt. */
 static void print_parts(Gen *g, Text *x, Product *p) {
@@ -477,8 +492,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   kernel_schedule(k, &product_kind, &p.s, sizeof p.s);
   print_tiles(g, k, &p);
-  const char *panels = arena_printf(g->a, "%lld", (long long)p.s.np);
-  kernel_units_of(k, p.s.units, text_product(g->a, text_product(g->a, p.batch, panels), p.tiles));
+  print_units(g, k, &p);
   k->flops = p.s.flops;
   k->balance = product_balance;
   const char *stored = dtype_storage(p.s.converted ? p.s.in : p.s.dt);

@@ -6,12 +6,11 @@
    reduction runs in the first pass that can compute its operand. Passes recompute operands, which
    costs less than rows in memory; only the exps of a softmax stay in a buffer for the pass that
    divides by their sum. */
-#include "codegen/cpu/cpu.h"
+#include "codegen/cpu/rows.h"
 #include "codegen/cpu/target.h"
-#include "codegen/print/reduction.h"
 #include "codegen/program/extent.h"
 
-/* ---- long rows: chunks of a row are units, and a second launch puts them together ---- */
+/* ---- schedules ---- */
 
 static bool is_full(const Group *gr, int yield) {
   return type_same_dims(value_type(gr->e, gr->yield[yield]), gr->domain);
@@ -31,10 +30,12 @@ static RowsSchedule schedule_of(const Group *gr) {
   RowsShape s = {.rows = 1,
                  .elements = rows_elements(gr),
                  .work = group_work(gr),
-                 .independent = rows_independent(gr)};
+                 .independent = rows_independent(gr),
+                 .one_pass = rows_one_pass(gr)};
   int outer = op_outer_axes(gr->e, gr->root);
   for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
-  if (dims_bounded(gr->domain, outer, gr->domain->rank)) s.independent = false; /* one unit a row */
+  if (dims_bounded(gr->domain, outer, gr->domain->rank))
+    s.independent = s.one_pass = false; /* one unit a row */
   for (int i = 0; i < gr->nin; i++) {
     const Layout *l = value_at(gr->e, gr->in[i])->layout;
     s.panels += l && l->nr;
@@ -43,14 +44,9 @@ static RowsSchedule schedule_of(const Group *gr) {
   return rows_schedule(&s);
 }
 
-/* One number of 8 bytes at most for every reduction and chunk. */
 uint64_t cpu_rows_scratch(const Group *gr) {
   RowsSchedule s = schedule_of(gr);
-  return s.split ? (uint64_t)(rows_reductions(gr) * s.rows * s.chunks * 8) : 0;
-}
-
-static long long partial_offset(const RowsSchedule *s, uint32_t work) {
-  return (long long)work * s->rows * s->chunks * 8;
+  return s.split ? (uint64_t)(rows_reductions(gr) * s.rows * (s.chunks + s.apply) * PARTIAL) : 0;
 }
 
 /* ---- one pass ---- */
@@ -104,35 +100,7 @@ static void bind_exps(RowsPrinter *r, int number) {
   }
 }
 
-/* A unit's chunk of operands in panels is copied together before it is summed: in order of the row,
-   a loop over it would take a line of every panel by turns, all from few sets of the cache. */
-static void copy_chunks(RowsPrinter *r, Kernel *kernel, Text *row) {
-  for (int i = 0; i < r->gr->nin; i++) {
-    const Value *v = value_at(r->gr->e, r->gr->in[i]);
-    if (!v->layout || !v->layout->nr || group_arg(r->gr, r->gr->arg[i]) != i) continue;
-    const Type *t = v->type;
-    long long n = t->dim[t->rank - 1], nr = v->layout->nr;
-    long long panel = layout_strides(t, v->layout, ARENA_ARRAY(r->g->a, int64_t, t->rank));
-    const char *T = dtype_storage(t->dtype);
-    kernel_buffer(r->g, kernel, row, T, dtype_size(t->dtype), arena_printf(r->g->a, "chunk%d", i),
-                  ROW_CHUNK);
-    text_open(row, "for (long q = 0; q < %lld; q++) {", n / nr);
-    text_open(row, "for (long k = b / %lld; k * %lld < e; k++) {", n, n);
-    text_line(row, "const long at = k * %lld + q * %lld - b;", n, nr);
-    text_line(row, "const %s *from = in%d + q * %lld + k * %lld;", T, i, panel, nr);
-    text_line(row, "GC_PREFETCH(from, %lld);", 2 * panel);
-    text_line(row, "if (at >= 0 && at < e - b) __builtin_memcpy(chunk%d + at, from, %lld);", i,
-              nr * dtype_size(t->dtype));
-    text_close(row, "}");
-    text_close(row, "}");
-    text_line(row, "const %s *const in%d = chunk%d;", T, i, i);
-  }
-}
-
-/* The loops over elements c = c0 + l, l < w, in order of the row whatever the operands' layout.
-   Where that is panels, elements side by side are so many as a panel is wide. Gives how many are
-   open. */
-static int open_elements(RowsPrinter *r, Text *row, const char *c0, const char *w) {
+int cpu_rows_elements(RowsPrinter *r, Text *row, const char *c0, const char *w) {
   const Value *v = r->s.copied ? NULL : in_panels(r->gr);
   if (v) {
     const Type *t = v->type;
@@ -155,9 +123,7 @@ static int open_elements(RowsPrinter *r, Text *row, const char *c0, const char *
   return v ? 2 : 1;
 }
 
-/* The values of the full shape at the loop's element, then their stores: one may lie over what
-   another is made of. Tells whether there are any. */
-static bool full_results(RowsPrinter *r) {
+bool cpu_rows_full_results(RowsPrinter *r) {
   const Group *gr = r->gr;
   bool any = false;
   for (int store = 0; store < 2; store++)
@@ -281,16 +247,15 @@ static void pass_work(RowsPrinter *r, Parts *p, const Work *w, uint32_t i) {
     sum_of_few(r, p, &y);
   }
   if (p->split)
-    text_line(&p->end, "((%s *)(scratch + %lld))[u] = %s;", y.type, partial_offset(&r->s, i), sum);
+    text_line(&p->end, "((%s *)(scratch + %lld))[u] = %s;", y.type, cpu_rows_partial(r, i), sum);
 }
 
-/* The loops over a row, in blocks of lanes and, where the row is long, in chunks. */
-static void pass(RowsPrinter *r, Kernel *k, int number, const Loop *loop, int n, bool split) {
+void cpu_rows_pass(RowsPrinter *r, Kernel *k, int number, const RowLoops *l, bool split) {
   Gen *g = r->g;
   Text *row = r->p.level[1];
   *r->p.level[2] = text_new(g->a, row->indent + 2);
   printer_drop(&r->p, 2);
-  rows_name(r, loop, n);
+  rows_name(r, l->inner, l->ninner);
   long long most = r->c;
   const char *c = row_length(r);
   bool chunks = most > ROW_CHUNK;
@@ -312,7 +277,7 @@ static void pass(RowsPrinter *r, Kernel *k, int number, const Loop *loop, int n,
     text_open(row, "for (long b = 0; b < %s; b += %d) {", c, ROW_CHUNK);
   if (chunks)
     text_line(row, "const long e = %s - b < %d ? %s : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
-  if (split && r->s.copied) copy_chunks(r, k, row);
+  if (split && r->s.copied) cpu_rows_copy_chunks(r, k, row);
   text_append(row, &p.start);
   if (p.lanes) {
     if (chunks)
@@ -327,8 +292,8 @@ static void pass(RowsPrinter *r, Kernel *k, int number, const Loop *loop, int n,
     text_open(row, "{");
     text_line(row, row_bounded(r) ? "const long c0 = 0, w = %s;" : "enum { c0 = 0, w = %s };", c);
   }
-  if (split) full_results(r);
-  int open = open_elements(r, row, "c0", "w");
+  if (split && !r->s.apply) cpu_rows_full_results(r);
+  int open = cpu_rows_elements(r, row, "c0", "w");
   text_append(row, r->p.level[2]);
   while (open--) text_close(row, "}");
   text_append(row, &p.tail);
@@ -358,9 +323,7 @@ static void split_row_level(Kernel *k, const Group *gr, int64_t rows) {
   }
 }
 
-/* Values of one element a row, then those of the full shape where `full`, from what the passes have
-   bound. */
-static void results(RowsPrinter *r, const Loop *inner, int ninner, bool full) {
+void cpu_rows_results(RowsPrinter *r, const RowLoops *l, bool full) {
   const Group *gr = r->gr;
   Text *row = r->p.level[1];
   /* results of one element a row are computed before any result is written */
@@ -368,9 +331,9 @@ static void results(RowsPrinter *r, const Loop *inner, int ninner, bool full) {
     if (!is_full(gr, i)) printer_value(&r->p, gr->yield[i], printer_identity(&r->p, gr->yield[i]));
   printer_drop(&r->p, 2);
   *r->p.level[2] = text_new(r->g->a, 3);
-  rows_name(r, inner, ninner);
-  if (full && full_results(r)) {
-    int open = open_elements(r, row, "0", row_length(r));
+  rows_name(r, l->inner, l->ninner);
+  if (full && cpu_rows_full_results(r)) {
+    int open = cpu_rows_elements(r, row, "0", row_length(r));
     text_append(row, r->p.level[2]);
     while (open--) text_close(row, "}");
   }
@@ -378,37 +341,19 @@ static void results(RowsPrinter *r, const Loop *inner, int ninner, bool full) {
     if (!is_full(gr, i)) printer_store(&r->p, i, printer_identity(&r->p, gr->yield[i]), 1);
 }
 
-static void finish(RowsPrinter *r, Kernel *k, const char *from, const char *to) {
+void cpu_rows_finish(RowsPrinter *r, Kernel *k, const char *from, const char *to) {
   text_append(&k->text, r->p.level[0]);
   text_open(&k->text, "for (long u = %s; u < %s; u++) {", from, to);
   text_append(&k->text, r->p.level[1]);
   text_close(&k->text, "}");
 }
 
-/* The partial results of a row's chunks, in order. */
-static void combine_chunks(RowsPrinter *r) {
+RowLoops cpu_rows_start(RowsPrinter *r) {
   Gen *g = r->g;
-  Text *row = r->p.level[1];
-  for (uint32_t i = 0; i < r->work.n; i++) {
-    const Work *w = &r->work.at[i];
-    Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    const char *T = dtype_compute(dt), *acc = arena_printf(g->a, "%s_a", w->name);
-    text_line(row, "%s %s = %s;", T, acc, reduce_start(g, w->kind, dt, r->c));
-    text_open(row, "for (long b = 0; b < %lld; b++) {", (long long)r->s.chunks);
-    text_line(row, "const %s v = ((const %s *)(scratch + %lld))[u * %lld + b];", T, T,
-              partial_offset(&r->s, i), (long long)r->s.chunks);
-    text_line(row, "%s = %s;", acc, reduce_step(g, w->kind, acc, "v"));
-    text_close(row, "}");
-    text_line(row, "const %s %s = %s;", T, w->name, acc);
-  }
-}
-
-static void start(RowsPrinter *r, const Group *gr, Loop *outer, int *nouter, Loop *inner,
-                  int *ninner) {
-  Gen *g = r->g;
+  const Group *gr = r->gr;
   r->p = printer_new(g, gr, 3, 1);
   if (in_panels(gr)) {
-    r->p.panel = r->s.copied ? "(c - b)" : "(place + l)"; /* of open_elements */
+    r->p.panel = r->s.copied ? "(c - b)" : "(place + l)"; /* of cpu_rows_elements */
     r->p.flat_level = 2;
   }
   int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
@@ -417,8 +362,11 @@ static void start(RowsPrinter *r, const Group *gr, Loop *outer, int *nouter, Loo
   rows_passes(r);
   Leaves leaves = {0};
   rows_leaves(r, &leaves);
-  *nouter = loops_over(&r->p, &leaves, axes, r->outer, outer);
-  *ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, inner);
+  RowLoops l = {.outer = ARENA_ARRAY(g->a, Loop, rank + 1),
+                .inner = ARENA_ARRAY(g->a, Loop, rank + 1)};
+  l.nouter = loops_over(&r->p, &leaves, axes, r->outer, l.outer);
+  l.ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, l.inner);
+  return l;
 }
 
 void cpu_rows(Gen *g, const Group *gr) {
@@ -430,34 +378,13 @@ void cpu_rows(Gen *g, const Group *gr) {
                    .c = rows_elements(gr),
                    .number = "u",
                    .s = schedule_of(gr)};
-  int nouter, ninner, rank = gr->domain->rank;
-  Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
-  start(&r, gr, outer, &nouter, inner, &ninner);
+  const RowLoops l = cpu_rows_start(&r);
   int64_t rows = r.s.rows;
   const char *rows_text = dims_text(g, gr->e, gr->domain, 0, r.outer);
   k->flops = (uint64_t)group_work(gr);
   kernel_schedule(k, &rows_kind, &r.s, sizeof r.s);
   if (r.s.split) {
-    kernel_units_of(
-        k, r.s.units,
-        text_product(g->a, rows_text, arena_printf(g->a, "%lld", (long long)r.s.chunks)));
-    text_line(r.p.level[1], "const long row = u / %lld, b = u %% %lld * %d;", (long long)r.s.chunks,
-              (long long)r.s.chunks, ROW_CHUNK);
-    if (nouter) printer_decode(&r.p, outer, nouter, "row", "i", 1);
-    r.number = "row";
-    pass(&r, k, 0, inner, ninner, true);
-    finish(&r, k, "u0", "u1");
-    k = kernel_next(g, gr, "combine");
-    kernel_args(g, k, gr);
-    kernel_units(k, 1);
-    start(&r, gr, outer, &nouter, inner, &ninner);
-    r.number = "u";
-    if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
-    combine_chunks(&r);
-    rows_before(&r, r.npasses);
-    results(&r, inner, ninner, false);
-    finish(&r, k, "0", rows_text);
-    kernel_touched(k, gr);
+    cpu_rows_in_chunks(&r, k, &l);
     return;
   }
   bool parallel = r.s.units > 1;
@@ -466,13 +393,13 @@ void cpu_rows(Gen *g, const Group *gr) {
     cpu_split_full(k, gr, cpu_domain_layout(gr), 1, 0, gr->domain->numel);
     split_row_level(k, gr, rows);
   }
-  if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
+  if (l.nouter) printer_decode(&r.p, l.outer, l.nouter, "u", "i", 1);
   keep_exps(&r, k);
   for (int i = 0; i <= r.npasses; i++) {
     rows_before(&r, i);
     bind_exps(&r, i);
-    if (i < r.npasses) pass(&r, k, i, inner, ninner, false);
+    if (i < r.npasses) cpu_rows_pass(&r, k, i, &l, false);
   }
-  results(&r, inner, ninner, true);
-  finish(&r, k, parallel ? "u0" : "0", parallel ? "u1" : rows_text);
+  cpu_rows_results(&r, &l, true);
+  cpu_rows_finish(&r, k, parallel ? "u0" : "0", parallel ? "u1" : rows_text);
 }

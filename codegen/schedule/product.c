@@ -130,7 +130,8 @@ static void choose_units(ProductSchedule *p) {
 }
 
 int64_t product_most_tiles(const ProductSchedule *p) {
-  int64_t of_many = p->m / p->least < MANY_TILES ? p->m / p->least : MANY_TILES;
+  int64_t of_many = p->m / p->least; /* of a narrow panel a thread may have them all */
+  if (of_many > MANY_TILES && !product_is_uneven(p)) of_many = MANY_TILES;
   return product_varies(p) && of_many > p->tiles ? of_many : p->tiles;
 }
 
@@ -151,12 +152,17 @@ static int64_t elements_of(const ProductSchedule *p, int64_t tiles, int64_t n) {
   return whole + columns * p->m + rows * (p->n - columns < p->nr ? p->n - columns : p->nr);
 }
 
+static int64_t first_unit(const ProductSchedule *p, int64_t tiles, int t, int threads) {
+  if (product_is_uneven(p)) return product_share(t, threads, p->batch, p->np, tiles, p->nr, p->n);
+  return p->batch * p->np * tiles * t / threads;
+}
+
 double product_balance(const void *schedule, int threads) {
   const ProductSchedule *p = schedule;
-  int64_t tiles = product_tiles(p, threads), units = p->batch * p->np * tiles, most = 0;
+  int64_t tiles = product_tiles(p, threads), most = 0;
   for (int t = 0; t < threads; t++) {
-    int64_t of = elements_of(p, tiles, units * (t + 1) / threads) -
-                 elements_of(p, tiles, units * t / threads);
+    int64_t of = elements_of(p, tiles, first_unit(p, tiles, t + 1, threads)) -
+                 elements_of(p, tiles, first_unit(p, tiles, t, threads));
     if (of > most) most = of;
   }
   return most ? (double)(p->batch * p->m * p->n) / (double)most / threads : 1;

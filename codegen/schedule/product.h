@@ -74,6 +74,10 @@ int64_t product_tiles(const ProductSchedule *p, int threads);
 static inline bool product_varies(const ProductSchedule *p) {
   return p->split != SERIAL && p->m / p->least > p->tiles;
 }
+/* product_share says who has which tiles, as the last panel is narrower. */
+static inline bool product_is_uneven(const ProductSchedule *p) {
+  return p->split == BY_PANEL && p->np > 1 && p->n % p->nr != 0;
+}
 /* Of a thread's part, for any number of threads. */
 int64_t product_most_tiles(const ProductSchedule *p);
 double product_balance(const void *schedule, int threads); /* as Kernel's */

@@ -15,8 +15,9 @@ RowsSchedule rows_schedule(const RowsShape *s) {
                     .elements = s->elements,
                     .lanes = s->elements >= LANES,
                     .chunks = ceil_div(s->elements, ROW_CHUNK)};
-  r.split =
-      s->elements > ROW_CHUNK && s->rows < FEW_ROWS && s->independent && !(s->full && s->panels);
+  r.split = s->elements > ROW_CHUNK && s->rows < FEW_ROWS && (s->independent || s->one_pass) &&
+            !(s->full && s->panels);
+  r.apply = r.split && !s->independent;
   r.copied = r.split && s->panels > 0 && s->panels <= MOST_COPIED;
   r.units = r.split ? r.rows * r.chunks : r.rows > 1 && s->work >= SERIAL_WORK ? r.rows : 1;
   return r;
@@ -28,6 +29,7 @@ const ScheduleKind rows_kind = {"rows", (const ScheduleField[]){FIELD(rows),
                                                                 FIELD(lanes),
                                                                 FIELD(chunks),
                                                                 FIELD(split),
+                                                                FIELD(apply),
                                                                 FIELD(copied),
                                                                 {0}}};
 #undef FIELD

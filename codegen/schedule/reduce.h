@@ -11,6 +11,7 @@ typedef struct RowsShape {
   int64_t rows, elements; /* of a row */
   int64_t work;           /* operations on elements */
   bool independent; /* plain reductions: none, and no result of the full shape, needs another one */
+  bool one_pass;    /* plain reductions, none of which needs another one; results may */
   int panels;       /* operands that lie in panels */
   bool full;        /* there are results of the full shape */
 } RowsShape;
@@ -20,6 +21,7 @@ typedef struct RowsSchedule {
   bool lanes;     /* LANES elements side by side; else one by one */
   int64_t chunks; /* of a row */
   bool split;     /* chunks are units, and a second launch combines their partial results */
+  bool apply;     /* ... and results of the full shape wait for these: a launch of their own */
   bool copied;    /* ... which first copy their part of the operands that lie in panels */
   int64_t units;
 } RowsSchedule;

@@ -10,6 +10,17 @@ INL long tiles_for(int nt, long others, long tiles, long most) {
   if (share > MANY_TILES || more < tiles || most < tiles) return tiles;
   return more < most ? more : most;
 }
+/* section product_share */
+/* The first unit of thread t of nt. Units are the tiles of panels of nr columns, panel by panel, of
+   `batch` products with n columns: those of the last panel take less time, as they are narrower.
+   Threads whose number divides that of the panels of one product own panels. */
+INL long product_share(long t, long nt, long batch, long panels, long tiles, long nr, long n) {
+  const long last = n - (panels - 1) * nr, of_one = n * tiles; /* columns of tiles */
+  if (batch == 1 && panels % nt == 0) return panels * tiles * t / nt;
+  const long before = batch * of_one * t / nt, b = before / of_one, rest = before % of_one;
+  const long p = rest / (nr * tiles), width = p + 1 < panels ? nr : last;
+  return (b * panels + p) * tiles + (rest % (nr * tiles) + width / 2) / width;
+}
 /* section attention_share */
 /* The first unit of thread t of nt. Units are the blocks of `heads` heads, head by head. With a
    causal mask block i of a head takes i + 1 times as long as block 0. */

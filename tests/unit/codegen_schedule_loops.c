@@ -26,6 +26,10 @@ static void decides_rows(void **state) {
   assert_int_equal(r.units, 64);
   assert_false(rows(1, 1 << 20, false).split); /* a softmax has to see all of it first */
   assert_false(rows(16, 1 << 20, true).split); /* rows enough */
+  RowsShape waits = {.rows = 1, .elements = 1 << 20, .work = 1 << 20, .one_pass = true};
+  r = rows_schedule(&waits); /* a norm and what is scaled by it */
+  assert_true(r.split && r.apply);
+  assert_int_equal(r.units, 64);
   RowsShape s = {.rows = 1, .elements = 1 << 20, .work = 1 << 20, .independent = true, .panels = 1};
   assert_true(rows_schedule(&s).copied);
   s.full = true; /* results lie in panels, too: no chunk of them is a slice */
@@ -436,7 +440,7 @@ static void fields_are_shown(void **state) {
   assert_string_equal(schedule_text(a, &map_kind, &m), "map outer=64 inner=256 split=rows");
   RowsSchedule r = rows(1, 1 << 20, true);
   assert_string_equal(schedule_text(a, &rows_kind, &r),
-                      "rows rows=1 elements=1048576 lanes=yes chunks=64 split=yes copied=no");
+                      "rows rows=1 elements=1048576 lanes=yes chunks=64 split=yes apply=no copied=no");
   arena_free(a);
 }
 

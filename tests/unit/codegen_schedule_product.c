@@ -58,7 +58,10 @@ static void shares_evenly(void **state) {
           double balance = product_balance(&p, nt);
           assert_true(balance > 0 && balance < 1 + 1e-9);
           if (nt == 1) assert_true(tiles == p.tiles && balance > 1 - 1e-9);
-          if (p.split != SERIAL && p.units >= 16 * nt && p.n % p.nr == 0)
+          bool by_columns =
+              product_is_uneven(&p) && p.np % nt; /* else a narrow panel counts whole */
+          if (p.split != SERIAL && p.n * p.tiles >= 16 * nt * p.nr &&
+              (p.n % p.nr == 0 || by_columns))
             assert_true(balance > 0.9); /* a tile more than others */
         }
   /* shapes of which a panel or a row of tiles for each thread would leave most of 64 without work
@@ -69,6 +72,23 @@ static void shares_evenly(void **state) {
     ProductSchedule p = plain(AVX512, shapes[i][0], shapes[i][1], 512);
     assert_true(product_balance(&p, 64) >= 0.9);
   }
+}
+
+/* Tiles of a last panel of a few columns take little time: threads share columns, not tiles. */
+static void shares_narrow_panels(void **state) {
+  ProductSchedule p = plain(AVX512, 64, 400, 784);
+  assert_true(product_is_uneven(&p)); /* six panels of 64 columns and one of 16 */
+  assert_true(product_balance(&p, 2) > 0.95 && product_balance(&p, 8) > 0.9);
+  for (int64_t n = 1; n < 700; n += 37)
+    for (int nt = 1; nt < 130; nt += 9) {
+      p = plain(AVX512, 96, n, 512);
+      int64_t tiles = product_tiles(&p, nt), units = p.np * tiles, last = 0;
+      for (int t = 0; t <= nt; t++) {
+        int64_t u = product_share(t, nt, 1, p.np, tiles, p.nr, n);
+        assert_true(u >= last && u <= units && (t || u == 0) && (t < nt || u == units));
+        last = u;
+      }
+    }
 }
 
 static void decides_packing(void **state) {
@@ -240,9 +260,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(decides_tiles),           cmocka_unit_test(decides_units),
       cmocka_unit_test(decides_packing),         cmocka_unit_test(decides_how_halves_are_read),
-      cmocka_unit_test(shares_evenly),           cmocka_unit_test(covers_every_shape),
-      cmocka_unit_test(decides_blocks),          cmocka_unit_test(decides_pairs_of_blocks),
-      cmocka_unit_test(grid_covers_every_shape),
+      cmocka_unit_test(shares_evenly),           cmocka_unit_test(shares_narrow_panels),
+      cmocka_unit_test(covers_every_shape),      cmocka_unit_test(decides_blocks),
+      cmocka_unit_test(decides_pairs_of_blocks), cmocka_unit_test(grid_covers_every_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

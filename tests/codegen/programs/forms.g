@@ -46,6 +46,10 @@ entry whole_kept(x : f32[3, 40000], y : f32[3, 40000]) { # what is added up is w
   z = x + y / 3
   return z, s = sum(z * z), t = sum(x - y, axis = 1), d = x - y
 }
+entry whole_scaled(x : f32[40000], s : f32[]) { # what waits for the sum of chunks, and what is stored behind it
+  n = sum(x * x)
+  return a = x / sqrt(n) * s, b = n, c = n + s
+}
 entry whole_three(x : f32[3, 40000], y : f16[2, 30000]) { return a = sum(x, axis = 1) * 2, b = max(x, axis = 1), c = softmax(x), d = prod(y / 100 + 1, axis = 1), e = sum(y) }
 entry whole_small(x : f32[5]) { return a = sum(x), b = max(x) }
 
@@ -100,6 +104,7 @@ entry added_up(x : f32[3, 130, 60], y : f32[3, 130, 70]) {
   scan i in 0..3 { s = s + x[i]' @ y[i] }
   return s
 }
+entry uneven(x : f32[150, 300], w : f32[150, 330], v : f32[2, 150, 330]) { return a = x' @ w, b = relu(x' @ v) }
 entry row_vector(x : f32[1, 600], w : f32[600, 500]) { return a = relu(x @ w) }
 def net(x) { return linear(relu(linear(x, 160) as h), 40) as out }
 entry learn(x : f32[48, 90], t : u8[48]) {

@@ -1,0 +1,38 @@
+/* What the printers of kernels over rows share: rows.c, and rows_chunks.c for few long rows. */
+#ifndef GC_CODEGEN_CPU_ROWS_H
+#define GC_CODEGEN_CPU_ROWS_H
+#include "codegen/cpu/cpu.h"
+#include "codegen/print/reduction.h"
+
+typedef struct RowLoops { /* over the axes before the row, and over those of the row */
+  Loop *outer, *inner;
+  int nouter, ninner;
+} RowLoops;
+
+/* Begins the texts of a launch. */
+RowLoops cpu_rows_start(RowsPrinter *r);
+/* The loops over a row, in blocks of lanes and, where the row is long, in chunks; split: over the
+   unit's chunk alone, whose partial results go to scratch. */
+void cpu_rows_pass(RowsPrinter *r, Kernel *k, int number, const RowLoops *l, bool split);
+/* The loops over elements c = c0 + l, l < w, in order of the row whatever the operands' layout.
+   Where that is panels, elements side by side are so many as a panel is wide. Gives how many are
+   open. */
+int cpu_rows_elements(RowsPrinter *r, Text *row, const char *c0, const char *w);
+/* The values of the full shape at the loop's element, then their stores: one may lie over what
+   another is made of. Tells whether there are any. */
+bool cpu_rows_full_results(RowsPrinter *r);
+/* Values of one element a row, then those of the full shape where `full`, from what the passes have
+   bound. */
+void cpu_rows_results(RowsPrinter *r, const RowLoops *l, bool full);
+/* Ends it, as a loop over units u. */
+void cpu_rows_finish(RowsPrinter *r, Kernel *k, const char *from, const char *to);
+
+/* The launches of long rows, whose chunks are units; k is the first one. */
+void cpu_rows_in_chunks(RowsPrinter *r, Kernel *k, const RowLoops *first);
+/* A unit's chunk of operands in panels is copied together before it is summed: in order of the row,
+   a loop over it would take a line of every panel by turns, all from few sets of the cache. */
+void cpu_rows_copy_chunks(RowsPrinter *r, Kernel *k, Text *row);
+/* Where the partial results of reduction `work` begin in scratch, a number for each chunk of each
+   row. */
+long long cpu_rows_partial(const RowsPrinter *r, uint32_t work);
+#endif

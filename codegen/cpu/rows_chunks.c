@@ -1,0 +1,147 @@
+/* Few long rows: chunks of a row are units, and a second launch adds up their partial results.
+   Results of the full shape that need the sums have a launch of their own, in which chunks are
+   units again, and those of one element a row come behind it, since they may lie over what it
+   reads. Contract: the sums are those of rows.c, in its order. */
+#include "codegen/cpu/rows.h"
+#include "codegen/program/extent.h"
+
+long long cpu_rows_partial(const RowsPrinter *r, uint32_t work) {
+  return (long long)work * r->s.rows * r->s.chunks * PARTIAL;
+}
+
+/* Where its totals begin, a number for each row, for launches that wait for them. */
+static long long total(const RowsPrinter *r, uint32_t work) {
+  return cpu_rows_partial(r, r->work.n) + (long long)work * r->s.rows * PARTIAL;
+}
+
+static const char *type_of(const RowsPrinter *r, uint32_t work) {
+  return dtype_compute(value_type(r->gr->e, r->work.at[work].x)->dtype);
+}
+
+void cpu_rows_copy_chunks(RowsPrinter *r, Kernel *kernel, Text *row) {
+  for (int i = 0; i < r->gr->nin; i++) {
+    const Value *v = value_at(r->gr->e, r->gr->in[i]);
+    if (!v->layout || !v->layout->nr || group_arg(r->gr, r->gr->arg[i]) != i) continue;
+    const Type *t = v->type;
+    long long n = t->dim[t->rank - 1], nr = v->layout->nr;
+    long long panel = layout_strides(t, v->layout, ARENA_ARRAY(r->g->a, int64_t, t->rank));
+    const char *T = dtype_storage(t->dtype);
+    kernel_buffer(r->g, kernel, row, T, dtype_size(t->dtype), arena_printf(r->g->a, "chunk%d", i),
+                  ROW_CHUNK);
+    text_open(row, "for (long q = 0; q < %lld; q++) {", n / nr);
+    text_open(row, "for (long k = b / %lld; k * %lld < e; k++) {", n, n);
+    text_line(row, "const long at = k * %lld + q * %lld - b;", n, nr);
+    text_line(row, "const %s *from = in%d + q * %lld + k * %lld;", T, i, panel, nr);
+    text_line(row, "GC_PREFETCH(from, %lld);", 2 * panel);
+    text_line(row, "if (at >= 0 && at < e - b) __builtin_memcpy(chunk%d + at, from, %lld);", i,
+              nr * dtype_size(t->dtype));
+    text_close(row, "}");
+    text_close(row, "}");
+    text_line(row, "const %s *const in%d = chunk%d;", T, i, i);
+  }
+}
+
+/* The partial results of a row's chunks, in order. */
+static void combine_chunks(RowsPrinter *r) {
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    const char *T = dtype_compute(dt), *acc = arena_printf(g->a, "%s_a", w->name);
+    text_line(row, "%s %s = %s;", T, acc, reduce_start(g, w->kind, dt, r->c));
+    text_open(row, "for (long b = 0; b < %lld; b++) {", (long long)r->s.chunks);
+    text_line(row, "const %s v = ((const %s *)(scratch + %lld))[u * %lld + b];", T, T,
+              cpu_rows_partial(r, i), (long long)r->s.chunks);
+    text_line(row, "%s = %s;", acc, reduce_step(g, w->kind, acc, "v"));
+    text_close(row, "}");
+    text_line(row, "const %s %s = %s;", T, w->name, acc);
+  }
+}
+
+/* The totals, as an earlier launch has stored them. */
+static void load_totals(RowsPrinter *r) {
+  for (uint32_t i = 0; i < r->work.n; i++)
+    text_line(r->p.level[1], "const %s %s = ((const %s *)(scratch + %lld))[%s];", type_of(r, i),
+              r->work.at[i].name, type_of(r, i), total(r, i), r->number);
+}
+
+/* A unit is chunk b to e of row `row`. */
+static void chunk_units(RowsPrinter *r, Kernel *k, const RowLoops *l) {
+  Gen *g = r->g;
+  long long chunks = r->s.chunks;
+  const char *rows = dims_text(g, r->gr->e, r->gr->domain, 0, r->outer);
+  kernel_units_of(k, r->s.units, text_product(g->a, rows, arena_printf(g->a, "%lld", chunks)));
+  text_line(r->p.level[1], "const long row = u / %lld, b = u %% %lld * %d;", chunks, chunks,
+            ROW_CHUNK);
+  if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "row", "i", 1);
+  r->number = "row";
+}
+
+static Kernel *next(RowsPrinter *r, const char *suffix, RowLoops *l) {
+  Kernel *k = kernel_next(r->g, r->gr, suffix);
+  kernel_args(r->g, k, r->gr);
+  *l = cpu_rows_start(r);
+  return k;
+}
+
+/* One after the other. */
+static void row_units(RowsPrinter *r, Kernel *k, const RowLoops *l) {
+  kernel_units(k, 1);
+  r->number = "u";
+  if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
+}
+
+static void finish_rows(RowsPrinter *r, Kernel *k) {
+  cpu_rows_finish(r, k, "0", dims_text(r->g, r->gr->e, r->gr->domain, 0, r->outer));
+  kernel_touched(k, r->gr);
+}
+
+/* The results of the full shape. */
+static void apply(RowsPrinter *r, Kernel *k, const RowLoops *l) {
+  Text *row = r->p.level[1];
+  kernel_schedule(k, &rows_kind, &r->s, sizeof r->s);
+  chunk_units(r, k, l);
+  text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", (long long)r->c, ROW_CHUNK,
+            (long long)r->c, ROW_CHUNK);
+  load_totals(r);
+  rows_before(r, r->npasses);
+  printer_drop(&r->p, 2);
+  *r->p.level[2] = text_new(r->g->a, 3);
+  rows_name(r, l->inner, l->ninner);
+  cpu_rows_full_results(r);
+  int open = cpu_rows_elements(r, row, "b", "e - b");
+  text_append(row, r->p.level[2]);
+  while (open--) text_close(row, "}");
+  cpu_rows_finish(r, k, "u0", "u1");
+  kernel_touched(k, r->gr);
+}
+
+void cpu_rows_in_chunks(RowsPrinter *r, Kernel *k, const RowLoops *first) {
+  RowLoops l = *first;
+  bool results = false; /* of one element a row */
+  for (int i = 0; i < r->gr->nout; i++)
+    results |= !type_same_dims(value_type(r->gr->e, r->gr->yield[i]), r->gr->domain);
+  chunk_units(r, k, &l);
+  cpu_rows_pass(r, k, 0, &l, true);
+  cpu_rows_finish(r, k, "u0", "u1");
+  if (r->s.apply) kernel_touched(k, r->gr);
+  k = next(r, "combine", &l);
+  row_units(r, k, &l);
+  combine_chunks(r);
+  if (r->s.apply) {
+    for (uint32_t i = 0; i < r->work.n; i++)
+      text_line(r->p.level[1], "((%s *)(scratch + %lld))[u] = %s;", type_of(r, i), total(r, i),
+                r->work.at[i].name);
+    finish_rows(r, k);
+    k = next(r, "apply", &l);
+    apply(r, k, &l);
+    if (!results) return;
+    k = next(r, "results", &l);
+    row_units(r, k, &l);
+    load_totals(r);
+  }
+  rows_before(r, r->npasses);
+  cpu_rows_results(r, &l, false);
+  finish_rows(r, k);
+}
