@@ -24,6 +24,7 @@ typedef struct AttentionPrinter {
   const VectorMachine *machine;
   AttentionSchedule s;
   bool half;                        /* blocks are converted when they are loaded */
+  bool apart;                       /* ... or copied, as rows lie apart from each other */
   const char *rows, *keys, *blocks; /* texts: queries and keys of a head, blocks of its queries */
   bool bounded_rows, bounded_keys;  /* those are known only at run time */
 } AttentionPrinter;
@@ -120,7 +121,7 @@ static void print_scores(AttentionPrinter *p, Text *x, const char *q, const char
 
 /* Of six queries: results, weights times values; or dq, the gradients of scores times keys. */
 static void print_results(AttentionPrinter *p, Text *x, const char *weights, const char *values,
-                          const char *to, int64_t width, bool rescaled) {
+                          const char *to, int64_t width, int64_t ldc, bool rescaled) {
   int64_t nr = panel_width(p, width);
   print_product(p, x,
                 &(RowPanel){.extent = p->a.t,
@@ -133,8 +134,8 @@ static void print_results(AttentionPrinter *p, Text *x, const char *weights, con
                             .lb = width,
                             .panel_stride = nr,
                             .n = width,
-                            .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
-                            .ldc = width,
+                            .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)ldc),
+                            .ldc = ldc,
                             .depth = "visible",
                             .add = rescaled ? ADD_TO_RESCALED : ADD});
 }
@@ -164,20 +165,55 @@ static void print_key_gradients(AttentionPrinter *p, Text *x, const char *weight
 
 /* ---- blocks ---- */
 
-/* Declares `name`, `rows` rows of `width` from argument `arg` on at row `at`: where they lie, or
-   converted. */
-static void block_of(AttentionPrinter *p, Text *x, const char *name, int arg, const char *at,
-                     const char *rows, int64_t width) {
-  const char *T = p->a.T, *base = arena_printf(p->g->a, "in%d", arg);
-  if (!p->half) {
-    text_line(x, "const %s *%s = (const %s *)%s + (%s) * %lld;", T, name, T, base, at,
-              (long long)width);
+/* Rows of an operand or a result, as they lie in an argument of the kernel: "in2", "out0". */
+typedef struct RowsAt {
+  const char *base;
+  const Type *type;
+  const StridedView *at;
+} RowsAt;
+
+static RowsAt operand_rows(const AttentionPrinter *p, int operand, int arg, const StridedView *at) {
+  return (RowsAt){arena_printf(p->g->a, "in%d", arg),
+                  value_type(p->a.gr->e, p->a.op->operands[operand]), at};
+}
+
+static RowsAt result_rows(const AttentionPrinter *p, int k) {
+  return (RowsAt){arena_printf(p->g->a, "out%d", p->a.result[k]),
+                  value_type(p->a.gr->e, p->a.op->results[k]), &p->a.result_at[k]};
+}
+
+static bool is_whole(const RowsAt *r) { return attention_is_whole(r->type, r->at); }
+
+static long long row_stride(const RowsAt *r) { return attention_row_stride(r->type, r->at); }
+
+/* Text of where row `row` of the head begins: both are factors. */
+static const char *row_at(const AttentionPrinter *p, const RowsAt *r, const char *head,
+                          const char *row) {
+  return arena_printf(p->g->a, "%s%s + (%s) * %lld", r->base,
+                      attention_head_offset(p->g, r->type, r->at, head), row, row_stride(r));
+}
+
+/* Declares `name`, `rows` rows of `width` of the head from row `row` on: where they lie, or
+   together in a block of their own, converted. */
+static void block_of(AttentionPrinter *p, Text *x, const char *name, RowsAt r, const char *head,
+                     const char *row, const char *rows, int64_t width) {
+  const char *T = p->a.T, *from = row_at(p, &r, head, row);
+  const bool whole = is_whole(&r);
+  if (!p->half && whole) {
+    text_line(x, "const %s *%s = (const %s *)(%s);", T, name, T, from);
     return;
   }
-  const char *dt = dtype_name(p->a.dt);
-  gen_helper(p->g, arena_printf(p->g->a, "GC_PACK_HALF_A(%s)\n", dt));
-  text_line(x, "half_row_%s(%s + (%s) * %lld, %s_block, %s * %lld);", dt, base, at,
-            (long long)width, name, rows, (long long)width);
+  const char *dt = dtype_name(p->a.dt), *step = arena_printf(p->g->a, "r * %lld", row_stride(&r));
+  if (p->half) gen_helper(p->g, arena_printf(p->g->a, "GC_PACK_HALF_A(%s)\n", dt));
+  if (p->half && whole)
+    text_line(x, "half_row_%s(%s, %s_block, %s * %lld);", dt, from, name, rows, (long long)width);
+  else if (p->half)
+    text_line(x, "for (long r = 0; r < %s; r++) half_row_%s(%s + %s, %s_block + r * %lld, %lld);",
+              rows, dt, from, step, name, (long long)width, (long long)width);
+  else
+    text_line(
+        x, "for (long r = 0; r < %s; r++) __builtin_memcpy(%s_block + r * %lld, %s + %s, %lld);",
+        rows, name, (long long)width, from, step, (long long)width * dtype_size(p->a.compute));
   text_line(x, "const %s *%s = %s_block;", T, name, name);
 }
 
@@ -268,7 +304,7 @@ static int buffers_of(const AttentionPrinter *p, Buffer *out) {
   int n = 0;
   out[n++] = (Buffer){"keys", d};
   out[n++] = (Buffer){a->grad ? "values" : "y", of_queries * e};
-  if (!p->half) return n;
+  if (!p->apart) return n;
   out[n++] = (Buffer){"q_block", of_queries * d + slack};
   out[n++] = (Buffer){"k_block", d + slack};
   out[n++] = (Buffer){"v_block", e + slack};
@@ -334,37 +370,37 @@ static void print_attention(AttentionPrinter *p, Kernel *k) {
             (long long)p->s.together);
   text_line(x, "const long most = (next - u) * %lld, rows = %s - i0 < most ? %s - i0 : most;", B,
             p->rows, p->rows);
-  block_of(p, x, "q", a->q, arena_printf(p->g->a, "h * %lld + i0", (long long)a->t), "rows", a->d);
+  block_of(p, x, "q", operand_rows(p, 0, a->q, &a->q_at), "h", "i0", "rows", a->d);
   text_line(
       x, "for (long r = 0; r < rows; r++) row_max[r] = -(%s)__builtin_inff(), row_sum[r] = 0;", T);
   text_line(x, "for (long l = 0; l < rows * %lld; l++) y[l] = 0;", e);
   text_line(x, "const long end = %s;", a->causal ? "i0 + rows" : p->keys);
   text_open(x, "for (long j0 = 0; j0 < end; j0 += %lld) {", B);
   text_line(x, "const long cols = %s - j0 < %lld ? %s - j0 : %lld;", p->keys, B, p->keys, B);
-  const char *at =
-      arena_printf(p->g->a, "h / %lld * %lld + j0", (long long)a->group, (long long)a->s);
-  block_of(p, x, "k", a->k, at, "cols", a->d);
-  block_of(p, x, "v", a->v, at, "cols", a->e);
+  const char *keys = a->group == 1 ? "h" : arena_printf(p->g->a, "h / %lld", (long long)a->group);
+  block_of(p, x, "k", operand_rows(p, 1, a->k, &a->k_at), keys, "j0", "cols", a->d);
+  block_of(p, x, "v", operand_rows(p, 2, a->v, &a->v_at), keys, "j0", "cols", a->e);
   pack(p, x, "k", "keys", a->d);
   open_row_panels(x, a->causal ? "j0 < i0 ? 0 : j0 - i0" : "0", "rows");
   declare_visible(p, x);
   print_scores(p, x, "q", "keys", "scores", a->d);
   print_rows(p, x);
-  print_results(p, x, "scores", "v", "y", e, true);
+  print_results(p, x, "scores", "v", "y", e, e, true);
   text_close(x, "}");
   text_close(x, "}");
+  const RowsAt y = result_rows(p, 0);
+  text_line(x, "%s *const to = %s;", dtype_storage(a->dt), row_at(p, &y, "h", "i0"));
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const %s l = row_sum[r] == 0 ? 1 : row_sum[r];", T);
   text_open(x, "GC_IVDEP for (long c = 0; c < %lld; c++) {", e);
   text_line(x, "const %s value = divide(y[r * %lld + c], l);", T, e);
-  text_line(x, "out0[(h * %lld + i0 + r) * %lld + c] = %s;", (long long)a->t, e,
-            scalar_store(p->g->a, a->dt, "value"));
+  text_line(x, "to[r * %lld + c] = %s;", row_stride(&y), scalar_store(p->g->a, a->dt, "value"));
   text_close(x, "}");
   text_close(x, "}");
   text_open(x, "GC_IVDEP for (long r = 0; r < rows; r++) {");
   text_line(x, "const %s m = row_max[r] == -(%s)__builtin_inff() ? 0 : row_max[r];", T, T);
   text_line(x, "const %s lse = m + %s_log(row_sum[r]);", T, T);
-  text_line(x, "out1[h * %lld + i0 + r] = lse;", (long long)a->t);
+  text_line(x, "out%d[h * %lld + i0 + r] = lse;", a->result[1], (long long)a->t);
   text_close(x, "}");
   text_close(x, "}");
 }
@@ -402,19 +438,36 @@ static void close_part(const AttentionPrinter *p, Text *x) {
   if (p->s.shared) text_close(x, "}");
 }
 
+/* Where the sums of dq are: of halves in scratch, as if they were all of it. */
+static const char *dq_at(const AttentionPrinter *p, const char *head, const char *row) {
+  const RowsAt r = result_rows(p, 0);
+  if (!p->half) return row_at(p, &r, head, row);
+  return arena_printf(p->g->a, "(f32 *)scratch + (%s * %lld + %s) * %lld", head, (long long)p->a.t,
+                      row, (long long)p->a.d);
+}
+
+static long long dq_stride(const AttentionPrinter *p) {
+  const RowsAt r = result_rows(p, 0);
+  return p->half ? p->a.d : row_stride(&r);
+}
+
 /* The numbers of the part's queries: zeros before the sum, or converted to the result behind it. */
 static void print_query_sums(AttentionPrinter *p, Text *x, bool store) {
-  long long t = p->a.t, d = p->a.d;
+  const RowsAt to = result_rows(p, 0);
+  const long long d = p->a.d;
   open_part(p, x, "by_queries");
   text_open(x, "for (long h = h0; h < h1; h++) {");
-  text_open(
-      x,
-      "GC_IVDEP for (long l = (h * %lld + query0) * %lld; l < (h * %lld + query1) * %lld; l++) {",
-      t, d, t, d);
+  text_line(x, "%s *const dq = %s;", p->a.T, dq_at(p, "h", "query0"));
   if (store)
-    text_line(x, "out0[l] = %s;", scalar_store(p->g->a, p->a.dt, "dq_all[l]"));
+    text_line(x, "%s *const to = %s;", dtype_storage(p->a.dt), row_at(p, &to, "h", "query0"));
+  text_open(x, "for (long r = 0; r < query1 - query0; r++) {");
+  text_open(x, "GC_IVDEP for (long l = 0; l < %lld; l++) {", d);
+  if (store)
+    text_line(x, "to[r * %lld + l] = %s;", row_stride(&to),
+              scalar_store(p->g->a, p->a.dt, arena_printf(p->g->a, "dq[r * %lld + l]", d)));
   else
-    text_line(x, "dq_all[l] = 0;");
+    text_line(x, "dq[r * %lld + l] = 0;", dq_stride(p));
+  text_close(x, "}");
   text_close(x, "}");
   text_close(x, "}");
   close_part(p, x);
@@ -435,45 +488,54 @@ static void print_softmax_grad(AttentionPrinter *p, Text *x) {
   text_close(x, "}");
 }
 
-/* Declares `name`, zeros for the block's keys: where output `out` has them, or a block of its own.
- */
-static void sums_of_keys(AttentionPrinter *p, Text *x, const char *name, int out, int64_t width) {
-  if (p->half)
-    text_line(x, "%s *%s = %s_block;", p->a.T, name, name);
+/* The sums of result k are added up where they lie. */
+static bool sums_in_place(const AttentionPrinter *p, int k) {
+  const RowsAt r = result_rows(p, k);
+  return !p->half && is_whole(&r);
+}
+
+/* Declares `name`, zeros for the block's keys: where result k has them, or a block of its own. */
+static void sums_of_keys(AttentionPrinter *p, Text *x, const char *name, int k, int64_t width) {
+  const RowsAt r = result_rows(p, k);
+  if (sums_in_place(p, k))
+    text_line(x, "%s *%s = (%s *)(%s);", p->a.T, name, p->a.T, row_at(p, &r, "u", "j0"));
   else
-    text_line(x, "%s *%s = (%s *)out%d + (u * %lld + j0) * %lld;", p->a.T, name, p->a.T, out,
-              (long long)p->a.s, (long long)width);
+    text_line(x, "%s *%s = %s_block;", p->a.T, name, name);
   open_part(p, x, "by_keys");
   text_line(x, "for (long l = 0; l < cols * %lld; l++) %s[l] = 0;", (long long)width, name);
   close_part(p, x);
 }
 
-static void store_block(AttentionPrinter *p, Text *x, const char *from, int out, int64_t width) {
-  if (!p->half) return;
+static void store_block(AttentionPrinter *p, Text *x, const char *from, int k, int64_t width) {
+  const RowsAt r = result_rows(p, k);
+  if (sums_in_place(p, k)) return;
   open_part(p, x, "by_keys");
-  text_open(x, "GC_IVDEP for (long l = 0; l < cols * %lld; l++) {", (long long)width);
-  text_line(x, "out%d[(u * %lld + j0) * %lld + l] = %s;", out, (long long)p->a.s, (long long)width,
-            scalar_store(p->g->a, p->a.dt, arena_printf(p->g->a, "%s[l]", from)));
-  text_close(x, "}");
+  text_open(x, "{");
+  text_line(x, "%s *const to = %s;", dtype_storage(p->a.dt), row_at(p, &r, "u", "j0"));
+  text_open(x, "for (long r = 0; r < cols; r++) {");
+  text_open(x, "GC_IVDEP for (long l = 0; l < %lld; l++) {", (long long)width);
+  text_line(x, "to[r * %lld + l] = %s;", row_stride(&r),
+            scalar_store(p->g->a, p->a.dt,
+                         arena_printf(p->g->a, "%s[r * %lld + l]", from, (long long)width)));
+  for (int i = 0; i < 3; i++) text_close(x, "}");
   close_part(p, x);
 }
 
 static void print_gradients(AttentionPrinter *p, Kernel *k) {
   const Attention *a = &p->a;
   Text *x = &k->text;
-  long long B = a->block, d = a->d, e = a->e, t = a->t, s = a->s;
+  long long B = a->block, d = a->d, e = a->e;
   const char *T = a->T;
   gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX_GRAD(%s, %lld)\n", T, B));
   buffer_for(p, x, "scores", B * B);
   buffer_for(p, x, "grads", B * B);
-  text_line(x, "%s *dq_all = (%s *)%s;", T, T, p->half ? "scratch" : "out0");
   open_units(p, x);
   declare_part(p, x);
   print_query_sums(p, x, false);
   text_open(x, "for (long j0 = key0; j0 < key1; j0 += %lld) {", B);
   text_line(x, "const long cols = %s - j0 < %lld ? %s - j0 : %lld;", p->keys, B, p->keys, B);
-  block_of(p, x, "k", a->k, arena_printf(p->g->a, "u * %lld + j0", s), "cols", d);
-  block_of(p, x, "v", a->v, arena_printf(p->g->a, "u * %lld + j0", s), "cols", e);
+  block_of(p, x, "k", operand_rows(p, 2, a->k, &a->k_at), "u", "j0", "cols", d);
+  block_of(p, x, "v", operand_rows(p, 3, a->v, &a->v_at), "u", "j0", "cols", e);
   pack(p, x, "k", "keys", d);
   pack(p, x, "v", "values", e);
   sums_of_keys(p, x, "dk", 1, d);
@@ -482,12 +544,12 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   text_open(x, "for (long i0 = %s; i0 < query1; i0 += %lld) {",
             a->causal ? "query0 < j0 ? j0 : query0" : "query0", B);
   text_line(x, "const long rows = %s - i0 < %lld ? %s - i0 : %lld;", p->rows, B, p->rows, B);
-  const char *at = arena_printf(p->g->a, "h * %lld + i0", t);
-  block_of(p, x, "q", a->q, at, "rows", d);
-  block_of(p, x, "dy", a->dy, at, "rows", e);
+  const char *at = arena_printf(p->g->a, "h * %lld + i0", (long long)a->t);
+  block_of(p, x, "q", operand_rows(p, 1, a->q, &a->q_at), "h", "i0", "rows", d);
+  block_of(p, x, "dy", operand_rows(p, 0, a->dy, &a->dy_at), "h", "i0", "rows", e);
   text_line(x, "const %s *lse = (const %s *)in%d + %s;", T, T, a->lse, at);
   text_line(x, "const %s *delta = (const %s *)in%d + %s;", T, T, a->delta, at);
-  text_line(x, "%s *dq = dq_all + (%s) * %lld;", T, at, d);
+  text_line(x, "%s *dq = %s;", T, dq_at(p, "h", "i0"));
   open_row_panels(x, "0", "rows");
   declare_visible(p, x);
   const char *to_scores = arena_printf(p->g->a, "scores + i * %lld", B);
@@ -496,7 +558,7 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
   print_scores(p, x, "dy", "values", to_grads, e);
   print_softmax_grad(p, x);
   open_part(p, x, "by_queries");
-  print_results(p, x, to_grads, "k", "dq", d, false);
+  print_results(p, x, to_grads, "k", "dq", d, dq_stride(p), false);
   close_part(p, x);
   text_close(x, "}");
   open_part(p, x, "by_keys");
@@ -519,10 +581,24 @@ static void print_gradients(AttentionPrinter *p, Kernel *k) {
 
 /* ---- the whole ---- */
 
+/* Blocks of rows are copied where those of an operand or a result lie apart. */
+static void find_blocks(AttentionPrinter *p) {
+  const Attention *a = &p->a;
+  const StridedView *at[] = {&a->q_at, &a->k_at, &a->v_at, &a->dy_at};
+  static const int operands[2][4] = {{0, 1, 2}, {1, 2, 3, 0}};
+  p->half = p->apart = a->compute != a->dt;
+  for (int i = 0; i < 3 + a->grad; i++) {
+    const Type *t = value_type(a->gr->e, a->op->operands[operands[a->grad][i]]);
+    p->apart |= !attention_is_whole(t, at[i]);
+  }
+  for (int k = 1; k < 3 && a->grad; k++)
+    p->apart |= !attention_is_whole(value_type(a->gr->e, a->op->results[k]), &a->result_at[k]);
+}
+
 uint64_t cpu_attention_scratch(const Group *gr) {
   Arena *a = arena_new();
   AttentionPrinter p = {.a = attention_of(a, gr), .s = {.together = 1}}; /* as of long heads */
-  p.half = p.a.compute != p.a.dt;
+  find_blocks(&p);
   uint64_t bytes = sums_bytes(&p.a) + (uint64_t)attention_units(&p.a.shape) * unit_bytes(&p);
   arena_free(a);
   return bytes;
@@ -530,7 +606,8 @@ uint64_t cpu_attention_scratch(const Group *gr) {
 
 static void count_rows(AttentionPrinter *p) {
   const Group *gr = p->a.gr;
-  const Type *q = value_type(gr->e, gr->in[p->a.q]), *k = value_type(gr->e, gr->in[p->a.k]);
+  const Type *q = value_type(gr->e, p->a.op->operands[p->a.grad]);
+  const Type *k = value_type(gr->e, p->a.op->operands[p->a.grad + 1]);
   int row = q->rank - 2;
   p->bounded_rows = type_extent(q, row) != NULL;
   p->bounded_keys = type_extent(k, row) != NULL;
@@ -545,7 +622,7 @@ static void print_shares(const AttentionPrinter *p, Kernel *k) {
   const Attention *a = &p->a;
   Arena *arena = p->g->a;
   Text *x = &k->text;
-  const Type *of = value_type(a->gr->e, a->gr->in[a->grad ? a->k : a->q]);
+  const Type *of = value_type(a->gr->e, a->op->operands[a->grad ? 2 : 0]);
   const char *heads = dims_text(p->g, a->gr->e, of, 0, of->rank - 2);
   k->units = p->s.units;
   if (!a->grad) {
@@ -569,11 +646,31 @@ static void print_shares(const AttentionPrinter *p, Kernel *k) {
               i, i, group, a->causal);
 }
 
+/* Of what has a row a query and lies head by head, threads own slices. */
+static void declare_slices(const AttentionPrinter *p, Kernel *k) {
+  const Attention *a = &p->a;
+  const Group *gr = a->gr;
+  const int by_query[] = {a->q, a->dy, a->lse, a->delta};
+  const StridedView *at[] = {&a->q_at, &a->dy_at, NULL, NULL};
+  const int operand[] = {a->grad, 0};
+  for (int i = 0; i < 4; i++) {
+    if (by_query[i] < 0) continue;
+    if (at[i] && !attention_is_whole(value_type(gr->e, a->op->operands[operand[i]]), at[i]))
+      continue;
+    kernel_split_in(k, gr, by_query[i], 1, 0, value_type(gr->e, gr->in[by_query[i]])->bytes);
+  }
+  for (int i = 0; i < a->op->nresults; i++)
+    if (attention_is_whole(value_type(gr->e, a->op->results[i]), &a->result_at[i]))
+      kernel_split_out(k, gr, a->result[i], 1, 0, value_type(gr->e, a->op->results[i])->bytes);
+  for (int i = 0; i < gr->nin + gr->nout; i++)
+    if (k->args[i].access.rows && p->s.parts != k->units) k->args[i].access.parts = p->s.parts;
+}
+
 void cpu_attention(Gen *g, const Group *gr) {
   AttentionPrinter p = {.g = g, .a = attention_of(g->a, gr)};
   const Attention *a = &p.a;
   p.machine = &cpu_target(g->target)->machine;
-  p.half = a->compute != a->dt;
+  find_blocks(&p);
   Kernel *k = p.k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
@@ -582,7 +679,7 @@ void cpu_attention(Gen *g, const Group *gr) {
   const char *all = arena_printf(g->a, "%lld", (long long)p.s.all_units);
   count_rows(&p);
   if (group_is_bounded(gr)) { /* heads of queries in blocks; of gradients, heads of keys */
-    const Type *heads = value_type(gr->e, gr->in[a->grad ? a->k : a->q]);
+    const Type *heads = value_type(gr->e, a->op->operands[a->grad ? 2 : 0]);
     all = dims_text(g, gr->e, heads, 0, heads->rank - 2);
     if (!a->grad) all = text_product(g->a, all, p.blocks);
   }
@@ -592,16 +689,7 @@ void cpu_attention(Gen *g, const Group *gr) {
     kernel_units_of(k, p.s.units, all);
   k->balance = attention_balance;
   if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %s;", all);
-  if (p.s.parts > 1) {
-    const int by_query[] = {a->q, a->dy, a->lse, a->delta};
-    for (int i = 0; i < 4; i++)
-      if (by_query[i] >= 0)
-        kernel_split_in(k, gr, by_query[i], 1, 0, value_type(gr->e, gr->in[by_query[i]])->bytes);
-    for (int i = 0; i < gr->nout; i++)
-      kernel_split_out(k, gr, i, 1, 0, value_type(gr->e, gr->out[i])->bytes);
-    for (int i = 0; i < gr->nin + gr->nout; i++)
-      if (k->args[i].access.rows && p.s.parts != k->units) k->args[i].access.parts = p.s.parts;
-  }
+  if (p.s.parts > 1) declare_slices(&p, k);
   if (a->grad)
     print_gradients(&p, k);
   else

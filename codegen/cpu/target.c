@@ -163,6 +163,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
             .filter_panel = cpu_filter_panel,
             .scratch_bytes = cpu_scratch,
             .can_fuse = gen_can_fuse,
+            .strided_attention = true,
             .multiplies_quantized = cpu_multiplies_quantized,
             .max_fused_ops = 64},
       .machine = {.vector = avx512 ? 64

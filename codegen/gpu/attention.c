@@ -52,48 +52,6 @@ static void declare_block(Text *x, const Attention *a, const GridAttentionSchedu
   if (parts <= 1) text_line(x, "const int first_column = 0;");
 }
 
-HeadAxis *cuda_head_axes(Gen *g, const Type *t, const StridedView *at, int *n) {
-  HeadAxis *out = ARENA_ARRAY(g->a, HeadAxis, t->rank);
-  int64_t inner = 1;
-  *n = 0;
-  for (int i = t->rank - 2; i-- > 0;) {
-    HeadAxis x = {.inner = inner, .extent = t->dim[i], .stride = at->stride[i], .last = true};
-    if (x.extent == 1) continue;
-    while (i > 0 && (t->dim[i - 1] == 1 || at->stride[i - 1] == x.stride * x.extent)) /* as one */
-      x.extent *= t->dim[--i];
-    inner *= x.extent;
-    for (int k = 0; k < i; k++) x.last &= t->dim[k] == 1;
-    out[(*n)++] = x;
-  }
-  return out;
-}
-
-const char *cuda_head_index(Gen *g, const HeadAxis *axis, const char *head) {
-  Text x = text_new(g->a, 0);
-  text_add(&x, "%s", head);
-  if (axis->inner > 1) text_add(&x, " / %lld", (long long)axis->inner);
-  if (!axis->last) text_add(&x, " %% %lld", (long long)axis->extent);
-  return text_str(&x);
-}
-
-/* "(int64_t)(h) / 12 * 49152 + (int64_t)(h) % 12 * 64": where the head begins in what its rows lie
-   in. */
-static const char *head_offset(Gen *g, const Type *t, const StridedView *at, const char *head) {
-  Text x = text_new(g->a, 0);
-  int n;
-  const HeadAxis *axis = cuda_head_axes(g, t, at, &n);
-  for (int i = 0; i < n; i++)
-    text_add(&x, " + %s * %lld",
-             cuda_head_index(g, &axis[i], arena_printf(g->a, "(int64_t)(%s)", head)),
-             (long long)axis[i].stride);
-  if (at->offset) text_add(&x, " + %lld", (long long)at->offset);
-  return text_str(&x);
-}
-
-int64_t cuda_row_stride(const Type *t, const StridedView *at) {
-  return t->dim[t->rank - 2] == 1 ? t->dim[t->rank - 1] : at->stride[t->rank - 2];
-}
-
 /* From head to head of those that share keys. */
 static int64_t head_stride(const Type *t, const StridedView *at) {
   return t->rank < 3 ? 0 : at->stride[t->rank - 3];
@@ -109,10 +67,11 @@ void cuda_attention_rows(Text *x, const Attention *a) {
   const StridedView *y_at = a->grad ? &a->dy_at : &a->result_at[0];
   int64_t made[3] = {0};
   for (int i = 0; a->grad && i < 3; i++)
-    made[i] = cuda_row_stride(value_type(e, op->results[i]), &a->result_at[i]);
+    made[i] = attention_row_stride(value_type(e, op->results[i]), &a->result_at[i]);
   text_line(x, "typedef AttentionRows<%lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld> Rows;",
-            (long long)cuda_row_stride(q, &a->q_at), (long long)cuda_row_stride(k, &a->k_at),
-            (long long)cuda_row_stride(v, &a->v_at), (long long)cuda_row_stride(y, y_at),
+            (long long)attention_row_stride(q, &a->q_at),
+            (long long)attention_row_stride(k, &a->k_at),
+            (long long)attention_row_stride(v, &a->v_at), (long long)attention_row_stride(y, y_at),
             (long long)made[0], (long long)made[1], (long long)made[2],
             (long long)head_stride(q, &a->q_at), (long long)head_stride(y, y_at));
 }
@@ -190,7 +149,7 @@ const char *cuda_masks(Gen *g, const Attention *a, const char *first) {
 static const char *of_head(Gen *g, const Attention *a, int operand, int arg, const StridedView *at,
                            const char *head) {
   const Type *t = value_type(a->gr->e, a->op->operands[operand]);
-  return arena_printf(g->a, "in%d%s", arg, head_offset(g, t, at, head));
+  return arena_printf(g->a, "in%d%s", arg, attention_head_offset(g, t, at, head));
 }
 
 /* ... of what has a number a query */
@@ -201,7 +160,8 @@ const char *cuda_of_queries(Gen *g, const Attention *a, const char *name, const 
 /* ... of a result */
 const char *cuda_attention_result(Gen *g, const Attention *a, int k, const char *head) {
   const Type *t = value_type(a->gr->e, a->op->results[k]);
-  return arena_printf(g->a, "out%d%s", a->result[k], head_offset(g, t, &a->result_at[k], head));
+  return arena_printf(g->a, "out%d%s", a->result[k],
+                      attention_head_offset(g, t, &a->result_at[k], head));
 }
 
 const char *cuda_attention_operand(Gen *g, const Attention *a, int i, const char *head) {

@@ -4,19 +4,6 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/attention.h"
 
-/* An axis of heads, or several that lie as one. */
-typedef struct HeadAxis {
-  int64_t inner, extent, stride; /* heads of the axes inside; elements */
-  bool last;                     /* outermost */
-} HeadAxis;
-
-/* By the strides of the axes before the rows, the innermost first. In the arena. */
-HeadAxis *cuda_head_axes(Gen *g, const Type *t, const StridedView *at, int *n);
-/* "h / 12 % 4": where a head is along the axis. */
-const char *cuda_head_index(Gen *g, const HeadAxis *axis, const char *head);
-/* From row to row. */
-int64_t cuda_row_stride(const Type *t, const StridedView *at);
-
 /* Declares the head h and the first row, i0 or j0, of block `at`. */
 void cuda_attention_block(Text *x, const Attention *a, bool keys, const char *at, int64_t rows,
                           int64_t blocks);

@@ -22,12 +22,12 @@ static bool add_map(Gen *g, KernelVariant *v, const Attention *a, int operand, i
   enum { ROW = 16, SIDE = 64 }; /* bytes; elements */
   const Type *t = value_type(a->gr->e, a->op->operands[operand]);
   int n;
-  const HeadAxis *head = cuda_head_axes(g, t, at, &n);
+  const HeadAxis *head = attention_head_axes(g, t, at, &n);
   if (n + 2 > MAP_AXES || at->offset * 2 % ROW) return false;
   MapAxis axis[MAP_AXES];
-  axis[0] = (MapAxis){t->dim[t->rank - 2], cuda_row_stride(t, at), NULL};
+  axis[0] = (MapAxis){t->dim[t->rank - 2], attention_row_stride(t, at), NULL};
   for (int i = 0; i < n; i++)
-    axis[i + 1] = (MapAxis){head[i].extent, head[i].stride, cuda_head_index(g, &head[i], "h")};
+    axis[i + 1] = (MapAxis){head[i].extent, head[i].stride, attention_head_index(g, &head[i], "h")};
   qsort(axis, (size_t)n + 1, sizeof *axis, by_stride);
   KernelMap m = {.name = arena_printf(g->a, "map_%s", name),
                  .arg = arg,

@@ -95,6 +95,57 @@ Attention attention_of(Arena *arena, const Group *gr) {
   return a;
 }
 
+/* ---- places ---- */
+
+HeadAxis *attention_head_axes(Gen *g, const Type *t, const StridedView *at, int *n) {
+  HeadAxis *out = ARENA_ARRAY(g->a, HeadAxis, t->rank);
+  int64_t inner = 1;
+  *n = 0;
+  for (int i = t->rank - 2; i-- > 0;) {
+    HeadAxis x = {.inner = inner, .extent = t->dim[i], .stride = at->stride[i], .last = true};
+    if (x.extent == 1) continue;
+    while (i > 0 && (t->dim[i - 1] == 1 || at->stride[i - 1] == x.stride * x.extent)) /* as one */
+      x.extent *= t->dim[--i];
+    inner *= x.extent;
+    for (int k = 0; k < i; k++) x.last &= t->dim[k] == 1;
+    out[(*n)++] = x;
+  }
+  return out;
+}
+
+const char *attention_head_index(Gen *g, const HeadAxis *axis, const char *head) {
+  Text x = text_new(g->a, 0);
+  text_add(&x, "%s", head);
+  if (axis->inner > 1) text_add(&x, " / %lld", (long long)axis->inner);
+  if (!axis->last) text_add(&x, " %% %lld", (long long)axis->extent);
+  return text_str(&x);
+}
+
+const char *attention_head_offset(Gen *g, const Type *t, const StridedView *at, const char *head) {
+  Text x = text_new(g->a, 0);
+  int n;
+  const HeadAxis *axis = attention_head_axes(g, t, at, &n);
+  for (int i = 0; i < n; i++)
+    text_add(&x, " + %s * %lld",
+             attention_head_index(g, &axis[i], arena_printf(g->a, "(int64_t)(%s)", head)),
+             (long long)axis[i].stride);
+  if (at->offset) text_add(&x, " + %lld", (long long)at->offset);
+  return text_str(&x);
+}
+
+int64_t attention_row_stride(const Type *t, const StridedView *at) {
+  return t->dim[t->rank - 2] == 1 ? t->dim[t->rank - 1] : at->stride[t->rank - 2];
+}
+
+bool attention_is_whole(const Type *t, const StridedView *at) {
+  int64_t n = 1;
+  for (int i = t->rank; i-- > 0; n *= t->dim[i])
+    if (t->dim[i] > 1 && at->stride[i] != n) return false;
+  return at->offset == 0;
+}
+
+/* ---- masks ---- */
+
 const char *attention_mask_row(Gen *g, const Attention *a, const char *h, const char *row) {
   const Type *m = mask_type(a), *q = operand_type(a, a->grad);
   int64_t own = dim_from_end(m, 1), inner = 1;

@@ -28,6 +28,27 @@ typedef struct Attention {
 } Attention;
 
 Attention attention_of(Arena *arena, const Group *gr);
+
+/* ---- places ---- */
+
+/* An axis of heads, or several that lie as one. */
+typedef struct HeadAxis {
+  int64_t inner, extent, stride; /* heads of the axes inside; elements */
+  bool last;                     /* outermost */
+} HeadAxis;
+
+/* By the strides of the axes before the rows, the innermost first. In the arena. */
+HeadAxis *attention_head_axes(Gen *g, const Type *t, const StridedView *at, int *n);
+/* "h / 12 % 4": where a head is along the axis. */
+const char *attention_head_index(Gen *g, const HeadAxis *axis, const char *head);
+/* " + (int64_t)(h) / 12 * 49152 + (int64_t)(h) % 12 * 64": where the head begins in what its rows
+   lie in. */
+const char *attention_head_offset(Gen *g, const Type *t, const StridedView *at, const char *head);
+/* From row to row. */
+int64_t attention_row_stride(const Type *t, const StridedView *at);
+/* It is the value itself, row by row. */
+bool attention_is_whole(const Type *t, const StridedView *at);
+
 /* Where the row `row` of head `h` begins in the mask, and the step from key to key. */
 const char *attention_mask_row(Gen *g, const Attention *a, const char *h, const char *row);
 int attention_mask_step(const Attention *a);
