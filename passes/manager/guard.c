@@ -19,8 +19,8 @@ typedef enum Kind {
 static const struct {
   const char *pass;
   Kind kind;
-} optional[] = {{"cheap-remat", RECOMPUTE}, {"cse", MERGE},       {"hoist", MERGE}, {"fold", FOLD},
-                {"shared-stacks", REST},    {"accumulate", REST}, {"fuse", REST}};
+} optional[] = {{"cheap-remat", RECOMPUTE}, {"cse", MERGE}, {"hoist", MERGE}, {"fold", FOLD},
+                {"shared-stacks", REST},    {"fuse", REST}};
 enum { OPTIONAL = sizeof optional / sizeof *optional };
 
 typedef struct Variant {

@@ -193,8 +193,8 @@ const char *passes_pipeline(int level) {
   "guard,gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT                                     \
   "shared-stacks,cheap-remat,accumulate,fuse,"
   static const char *const by_level[] = {
-      "gather-matmul,autodiff,dce," UNDER_A_LIMIT PLAN,
-      "gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "shared-stacks," PLAN,
+      "gather-matmul,autodiff,dce," UNDER_A_LIMIT "accumulate," PLAN,
+      "gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "shared-stacks,accumulate," PLAN,
       FUSED PLAN,
       FUSED PLAN_WITH("{effort=400}"),
   };

@@ -3,9 +3,10 @@
    name. So a table that is also the matrix of a product, or that a loop reads by ids, has one
    gradient in memory, not two and their sum.
    Contract: behind the passes that cut sums into parts, before fusion, which leaves such sums where
-   they are. An element's terms keep their order, but x comes first: with several equal ids the sum
-   is rounded otherwise, by less than its own rounding. Halves stay, since their sum is rounded
-   once. What is scattered has no more elements than the result: it lives on until x is there. */
+   they are. An element's terms keep their order, but x comes first: the sum of several equal ids is
+   rounded otherwise. So the pass runs at every level of optimization, and all have the same bits.
+   Halves stay, since their sum is rounded once. What is scattered has no more elements than the
+   result: it lives on until x is there. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Accumulate {

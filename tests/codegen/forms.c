@@ -25,7 +25,7 @@ typedef struct Variant {
 } Variant;
 
 static const char plain[] =
-    "fold,cse,dce,autodiff,fold,cse,dce,fuse,order,liveness,inplace,share,plan-verify";
+    "fold,cse,dce,autodiff,fold,cse,dce,accumulate,fuse,order,liveness,inplace,share,plan-verify";
 
 static const Variant variants[] = {
     {"-O0 none", "none", 0, 1, false, NULL, "-O0", 0},
