@@ -439,8 +439,9 @@ static void fields_are_shown(void **state) {
   MapSchedule m = map_schedule(&s, false);
   assert_string_equal(schedule_text(a, &map_kind, &m), "map outer=64 inner=256 split=rows");
   RowsSchedule r = rows(1, 1 << 20, true);
-  assert_string_equal(schedule_text(a, &rows_kind, &r),
-                      "rows rows=1 elements=1048576 lanes=yes chunks=64 split=yes apply=no copied=no");
+  assert_string_equal(
+      schedule_text(a, &rows_kind, &r),
+      "rows rows=1 elements=1048576 lanes=yes chunks=64 split=yes apply=no copied=no");
   arena_free(a);
 }
 
