@@ -228,7 +228,7 @@ typedef struct GcStep {
   const int *after; /* earlier steps of other streams that must be over; one within a loop: when the
                        outermost loop is */
   int nafter;
-  const GcResult *results; /* target "cpu" */
+  const GcResult *results;
   int nresults;
   bool backward;       /* it computes gradients */
   unsigned char makes; /* of init: the kinds of globals that are made of it, 1 << GcGlobalKind; 0:

@@ -218,8 +218,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     arguments(p, id, i, &l.at.at[i], l.depth);
     vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l.at.at[i], l.streams));
     vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l.at.at[i].dead));
-    bool host = !run.at[i].launch && e != p->g->m->init;
-    vec_push(a, &made, host ? results(p, e, arena_printf(a, "%s_r%u", id, i), &l, i) : "");
+    bool init = e == p->g->m->init;
+    vec_push(a, &made, init ? "" : results(p, e, arena_printf(a, "%s_r%u", id, i), &l, i));
   }
   loops(p, e, id, &l);
   if (l.at.n) {

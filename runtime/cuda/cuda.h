@@ -85,7 +85,9 @@ typedef struct Cuda {
   CuAddress region[GC_REGIONS]; /* GC_INPUTS: of block 0 */
   CuAddress shared, fault, block[BLOCKS];
   uint8_t *pinned, *host_block[BLOCKS], *results[BLOCKS];
-  uint8_t *globals;       /* the host's copy */
+  uint8_t *globals; /* the host's copy */
+  void *looked;     /* the host's copy of a value that --check-finite or --watch looks at */
+  uint64_t looked_bytes;
   bool downloaded;        /* it is what the device has */
   CuStream compute, copy; /* compute is an entry's stream 0, too */
   struct Branch {

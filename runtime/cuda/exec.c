@@ -290,6 +290,7 @@ bool cuda_close(Device *d, Err *e) {
   for (int i = 0; i < c->nexecs; i++) exec_free(c->execs[i]);
   free(c->execs);
   free(c->trace_events);
+  free(c->looked);
   free(c->functions);
   free(c);
   return ok;

@@ -1,9 +1,9 @@
 /* One step of an entry on the device: a copy of its block, a graph of its kernels, and a copy of
    its results. Contract: each call waits for one step; where the caller says what comes next, that
    step is queued before the wait, so that the device never idles and a batch is gathered and copied
-   while another runs. --poison and --profile launch kernel by kernel, in one stream. A loop is
-   unrolled as its launches are queued: each gets the addresses of its iteration as they are then,
-   and a graph keeps them. */
+   while another runs. --poison, --profile, --check-finite and --watch launch kernel by kernel, in
+   one stream; the last two copy what they look at to the host. A loop is unrolled as its launches
+   are queued: each gets the addresses of its iteration as they are then, and a graph keeps them. */
 #include "runtime/cuda/cuda.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -60,6 +60,7 @@ static bool read_back(Cuda *c, const CudaExec *x, int q) {
 }
 
 typedef struct LaunchWalk { /* through the launches of an entry */
+  Session *s;
   Cuda *c;
   const CudaExec *x;
   int q, event;
@@ -74,8 +75,9 @@ static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
          branch_leave(w->c, w->x, step);
 }
 
-static bool run_plain(Cuda *c, CudaExec *x, int q) {
-  LaunchWalk w = {c, x, q, 0};
+static bool run_plain(Session *s, CudaExec *x, int q) {
+  Cuda *c = cuda_of(s);
+  LaunchWalk w = {s, cuda_of(s), x, q, 0};
   return set_counter(c, x, q) && branches_fork(c, x) && cuda_walk(x, go_plain, &w) &&
          branches_join(c, x) && read_back(c, x, q);
 }
@@ -87,8 +89,9 @@ static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
          CUDA_CALL(w->c, EventRecord, w->c->trace_events[++w->event], w->c->compute);
 }
 
-static bool run_traced(Cuda *c, CudaExec *x, int q) {
-  LaunchWalk w = {c, x, q, 0};
+static bool run_traced(Session *s, CudaExec *x, int q) {
+  Cuda *c = cuda_of(s);
+  LaunchWalk w = {s, cuda_of(s), x, q, 0};
   return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->trace_events[0], c->compute) &&
          cuda_walk(x, go_traced, &w) && read_back(c, x, q);
 }
@@ -101,20 +104,56 @@ static bool poison(Cuda *c, const GcRange *dead, int n) {
   return ok;
 }
 
-static bool go_poisoned(void *arg, int step, int loop, const int64_t *at) {
-  const LaunchWalk *w = arg;
-  const GcEntry *e = w->x->base.entry;
-  if (loop >= 0) return poison(w->c, e->loops[loop].dead, e->loops[loop].ndead);
-  return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
-         poison(w->c, e->steps[step].dead, e->steps[step].ndead);
+typedef struct Stop { /* behind a launch */
+  const LaunchWalk *w;
+  int step;
+} Stop;
+
+/* What the device has of an argument of the launch, which is over. */
+static const void *fetch(void *from, int arg) {
+  const Stop *stop = from;
+  const CudaExec *x = stop->w->x;
+  Cuda *c = stop->w->c;
+  const GcStep *s = &x->base.entry->steps[stop->step];
+  uint64_t bytes = s->args[arg].bytes;
+  CuAddress at = loops_moves(s)
+                     ? x->moved[arg]
+                     : *(const CuAddress *)x->launches[stop->w->q][stop->step].params[arg];
+  if (bytes > c->looked_bytes) {
+    void *more = realloc(c->looked, bytes);
+    if (!more) {
+      if (!c->err->code) err_set(c->err, EXIT_ENV, "no memory to look at a value of the device");
+      return NULL;
+    }
+    c->looked = more, c->looked_bytes = bytes;
+  }
+  bool ok = CUDA_CALL_FOR(c, s->name, MemcpyDtoHAsync, c->looked, at, bytes, c->compute) &&
+            CUDA_CALL_FOR(c, s->name, StreamSynchronize, c->compute);
+  return ok ? c->looked : NULL;
 }
 
-static bool run_poisoned(Cuda *c, CudaExec *x, int q) {
-  LaunchWalk w = {c, x, q, 0};
-  const GcRange all = {0, x->base.entry->arena_bytes};
-  return set_counter(c, x, q) && poison(c, &all, 1) && cuda_walk(x, go_poisoned, &w) &&
-         read_back(c, x, q);
+static bool go_stopped(void *arg, int step, int loop, const int64_t *at) {
+  const LaunchWalk *w = arg;
+  const GcEntry *e = w->x->base.entry;
+  Session *s = w->s;
+  const GcRange *dead = loop >= 0 ? e->loops[loop].dead : e->steps[step].dead;
+  int n = loop >= 0 ? e->loops[loop].ndead : e->steps[step].ndead;
+  if (loop < 0 && !launch(w->c, w->x, w->q, step, at, w->c->compute)) return false;
+  if (loop < 0 && s->inspect && &w->x->base != s->init)
+    s->inspect(s->inspect_arg, e, step, fetch, &(Stop){w, step});
+  return !s->poison || poison(w->c, dead, n);
 }
+
+static bool run_stopped(Session *s, CudaExec *x, int q) {
+  Cuda *c = cuda_of(s);
+  LaunchWalk w = {s, c, x, q, 0};
+  const GcRange all = {0, x->base.entry->arena_bytes};
+  return set_counter(c, x, q) && (!s->poison || poison(c, &all, 1)) &&
+         cuda_walk(x, go_stopped, &w) && read_back(c, x, q);
+}
+
+/* It waits for the host behind each launch. */
+static bool looks(const Session *s, const CudaExec *x) { return s->inspect && &x->base != s->init; }
 
 /* A step that cannot be captured is launched kernel by kernel from then on; if the device itself
    has failed, those launches will say it. */
@@ -123,7 +162,7 @@ static void capture(Session *s, CudaExec *x, int q) {
   Err why = {0}, *was = cuda_set_sink(c, &why);
   CuGraph graph = NULL;
   if (CUDA_CALL(c, StreamBeginCapture, c->compute, CAPTURE_THREAD)) {
-    bool ok = run_plain(c, x, q);
+    bool ok = run_plain(s, x, q);
     CuResult end = c->api.StreamEndCapture(c->compute, &graph); /* also after a failure */
     if (ok) ok = cuda_done(c, end, "StreamEndCapture", NULL);
     if (ok) CUDA_CALL(c, GraphInstantiate, &x->graph[q], graph, 0);
@@ -142,10 +181,10 @@ static void capture(Session *s, CudaExec *x, int q) {
 static bool run_graph(Session *s, CudaExec *x, int q) {
   if (cuda_of(s)->hosted && !x->ran) { /* code may be loaded, which no capture takes */
     x->ran = true;
-    return run_plain(cuda_of(s), x, q);
+    return run_plain(s, x, q);
   }
   if (!x->plain && !x->graph[q]) capture(s, x, q);
-  return x->plain ? run_plain(cuda_of(s), x, q)
+  return x->plain ? run_plain(s, x, q)
                   : CUDA_CALL(cuda_of(s), GraphLaunch, x->graph[q], cuda_of(s)->compute);
 }
 
@@ -163,7 +202,9 @@ static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step)
       !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
     return false;
   bool traced = s->trace && s->trace->entry == x->base.entry;
-  bool ok = s->poison ? run_poisoned(c, x, q) : traced ? run_traced(c, x, q) : run_graph(s, x, q);
+  bool ok = s->poison || looks(s, x) ? run_stopped(s, x, q)
+            : traced                 ? run_traced(s, x, q)
+                                     : run_graph(s, x, q);
   return ok && CUDA_CALL(c, EventRecord, c->done[q], c->compute);
 }
 
@@ -207,7 +248,8 @@ static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
   Cuda *c = cuda_of(s);
   int q = c->current;
   double begin = clock_now();
-  bool alone = s->trace && s->trace->entry == x->base.entry; /* its events are of one step */
+  bool traced = s->trace && s->trace->entry == x->base.entry; /* its events are of one step */
+  bool alone = traced || looks(s, x);
   c->downloaded = false;
   if (!c->base.in_flight && !queue(s, x, q, request->batch, s->env.step)) return;
   c->base.in_flight = request->more && !alone;
@@ -216,7 +258,7 @@ static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
   c->current = !q;
   c->shown_results = q;
   take_fault(s, q);
-  if (alone) read_trace_events(s, x, begin);
+  if (traced) read_trace_events(s, x, begin);
 }
 
 void cuda_run(Session *s, Exec *x, const RunRequest *q) {

@@ -225,6 +225,8 @@ static bool step_traced(void *arg, int step, int loop, const int64_t *at) {
   return true;
 }
 
+static const void *fetch(void *from, int arg) { return ((void *const *)from)[arg]; }
+
 /* Threads wait for one another before and behind the step, with which a collective ends that it
    began. Its values are looked at and its dead bytes are poisoned: all ones are NaN in every float
    format, and -1 or 255 as integers. */
@@ -241,7 +243,7 @@ static bool step_stopped(void *arg, int step, int loop, const int64_t *at) {
     barrier_wait(s->pool->barrier, c->who);
   }
   if (s->inspect && c->who == 0 && step >= 0)
-    s->inspect(s->inspect_arg, e, step, addresses(c, step, at));
+    s->inspect(s->inspect_arg, e, step, fetch, (void *)addresses(c, step, at));
   for (int d = 0; s->poison && c->who == 0 && d < n; d++)
     memset(s->memory.region[GC_ARENA] + dead[d].offset, 0xFF, dead[d].bytes);
   return true;

@@ -27,6 +27,10 @@ typedef struct SessionPlan { /* known before anything is opened */
   bool trace;      /* of the first entry */
 } SessionPlan;
 
+/* The storage of a step's argument, in the host's memory; NULL after a call of a device that
+   failed, which is reported. It is there up to the next call. */
+typedef const void *FetchArg(void *from, int arg);
+
 struct Session {
   SessionPlan plan;
   const GcProgram *program;
@@ -42,9 +46,9 @@ struct Session {
   const char *labels;  /* of labels_text, for files of weights; or NULL */
   Trace *trace;        /* NULL: none is recorded */
   bool poison;
-  /* Called on thread 0 behind each step of a run of an entry, with the addresses of its arguments,
-     while all others wait; NULL: steps do not stop. On the host alone. */
-  void (*inspect)(void *arg, const GcEntry *e, int step, void *const *args);
+  /* Called on thread 0 behind each step of a run of an entry, while all others wait; NULL: steps do
+     not stop. */
+  void (*inspect)(void *arg, const GcEntry *e, int step, FetchArg *fetch, void *from);
   void *inspect_arg;
   void (*note)(void *arg, const char *text); /* hears what is only slower; NULL: nobody does */
   void *note_arg;

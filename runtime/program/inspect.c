@@ -25,7 +25,7 @@ static void go_through(Session *s, const GcEntry *e, const GcTensor *planned, co
                        Visit *visit, void *arg) {
   int64_t dims[RUN_RANK];
   const GcTensor now = tensor_of_run(e, planned, s->env.extents, dims), *t = &now;
-  uint64_t all = tensor_count(t), most = STAGE_BYTES / 8;
+  uint64_t all = storage ? tensor_count(t) : 0, most = STAGE_BYTES / 8;
   for (uint64_t at = 0; at < all; at += most) {
     uint64_t n = all - at < most ? all - at : most;
     tensor_get(t, storage, at, n, s->stage);
@@ -86,20 +86,20 @@ static bool is_now(const Command *cmd, const Watched *w) {
   return (cmd->session.env.step + 1) % w->every == 0;
 }
 
-static void inspect(void *arg, const GcEntry *e, int step, void *const *args) {
+static void inspect(void *arg, const GcEntry *e, int step, FetchArg *fetch, void *from) {
   Command *cmd = arg;
   Session *s = &cmd->session;
   const GcStep *x = &e->steps[step];
   for (int i = 0; i < x->nresults && cmd->options.given[OPT_FINITE] && !s->err.code; i++) {
     First f = {0};
-    go_through(s, e, &x->results[i].t, args[x->results[i].arg], find_bad, &f);
+    go_through(s, e, &x->results[i].t, fetch(from, x->results[i].arg), find_bad, &f);
     if (f.found) report(cmd, e, x, &x->results[i], &f);
   }
   for (int i = 0; i < cmd->inspection.n; i++) {
     Watched *w = &cmd->inspection.watched[i];
     const GcResult *r = &x->results[w->result];
     if (w->entry == e && w->step == step && is_now(cmd, w))
-      go_through(s, e, &r->t, args[r->arg], measure, w);
+      go_through(s, e, &r->t, fetch(from, r->arg), measure, w);
   }
 }
 
@@ -206,11 +206,6 @@ bool inspect_prepare(Command *cmd, Err *e) {
   const Options *o = &cmd->options;
   if (!o->given[OPT_FINITE] && !o->nwatch) return true;
   Session *s = &cmd->session;
-  if (!s->device->ops->on_host) {
-    err_set(e, EXIT_USAGE, "--%s looks at the values of the CPU",
-            o->given[OPT_FINITE] ? "check-finite" : "watch");
-    return err_hint(e, "add --device cpu");
-  }
   for (int i = 0; i < o->nwatch; i++) {
     char *path = strdup(o->watch[i]), *colon = path ? strrchr(path, ':') : NULL;
     uint64_t every = 1;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # microbatch.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: a batch in parts, in the PTX interpreter and on the CPU: the weights
 # are those of the whole batch, to the last bit; of a static batch, and of a bounded one whose last parts are short or
-# empty. Exit code 77 and "NOT TESTED" where there is no NVRTC.
+# empty. --watch and --check-finite say of both devices the same. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
@@ -48,6 +48,18 @@ same() {
   cmp -s want got || fail "$net of $rows in parts on the GPU: other weights"
   rm -f want got
 }
+# looked CODE OPTIONS: on both devices a run of `parts` ends with the code and says the same, but for names of kernels
+looked() {
+  code=$1
+  shift
+  for device in cpu cuda; do
+    env LD_LIBRARY_PATH="$driver" ./parts train --x x.npy --t t.npy --seed 5 --epochs 2 --quiet --device $device "$@" >out 2>&1
+    got=$?
+    [ $got -eq "$code" ] || fail "$* on $device: exit code $got: $(cat out)"
+    sed -n 's/\(^watch .* step [0-9]*\)  [^ ]*/\1/p; s/.* \(makes \(nan\|inf\) in step [0-9]* of train\).*/\1/p; /hint: row/p' out >$device.txt
+  done
+  cmp cpu.txt cuda.txt || fail "$*: the GPU says something else: $(cat cpu.txt cuda.txt)"
+}
 for net in images rows; do
   parts=2
   [ "$net" = images ] && parts=3 # of a bounded batch: of 5 rows the parts have 4, 1 and none
@@ -61,6 +73,11 @@ for net in images rows; do
       sed "s/n <= 12/$n/; s/u8\[n\]/u8[$n]/" $net.g >exact.g
       same $net parts $n,2,16,32 2,16,32 $((n == 5 ? 2 : 1))
     done
+    looked 0 --watch loss --watch net.a.w:2 --check-finite
+    grep -q '^watch net.a.w:2  step 2 ' cuda.txt || fail "no gradient: $(cat cuda.txt)"
+    printf '\0\0\200\177' | dd of=x.npy bs=1 seek=128 conv=notrunc 2>/dev/null # the first number is infinite
+    looked 1 --check-finite
+    grep -q 'hint: row 0 of the input x' cuda.txt || fail "no operation is named: $(cat cuda.txt)"
     ;;
   rows)
     grep -q 'f32\[2048,5\]' $net.ir && fail 'a dense layer is whole'
