@@ -78,6 +78,8 @@ typedef struct Rows { /* of an input: elements of any type, row r begins at r * 
 const GcLimit *tensor_out_of_range(const GcTensor *t, const Rows *rows, uint64_t *row,
                                    int64_t *value);
 void tensor_type_text(const GcTensor *t, char *out, int size); /* "f32[64, 10]" */
+/* "u8[n <= 64, 784]": the shapes that it has in runs of the entry; a multiple is "4 n <= 256". */
+void tensor_shapes_text(const GcEntry *e, const GcTensor *t, char *out, size_t size);
 void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size);
 
 /* ---- philox.c ---- */

@@ -2,6 +2,7 @@
    Contract: tensor_get and tensor_put copy a run of logical elements between a flat buffer and the
    storage that gcrt.h describes; the zero tail of panels is what the program's init has written. */
 #include "runtime/base/rt.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,4 +146,25 @@ const GcLimit *tensor_out_of_range(const GcTensor *t, const Rows *rows, uint64_t
 void tensor_type_text(const GcTensor *t, char *out, int size) {
   dims_text((Elem)t->dtype, t->rank, (const uint64_t *)(t->run_dims ? t->run_dims : t->dims), out,
             size);
+}
+
+void tensor_shapes_text(const GcEntry *e, const GcTensor *t, char *out, size_t size) {
+  if (t->planned) t = t->planned; /* as the program declares it */
+  tensor_type_text(t, out, (int)size);
+  if (!e || !t->extents) return;
+  size_t at = strcspn(out, "[");
+  for (int i = 0; i < t->rank && at < size; i++) {
+    const char *before = i ? ", " : "[";
+    uint32_t left = t->extents[i];
+    int64_t times = t->dims[i] / extents_product(e, left, NULL);
+    if (!left || times != 1) {
+      at += (size_t)snprintf(out + at, size - at, "%s%" PRId64, before, times);
+      before = " ";
+    }
+    for (; left && at < size; left >>= 4, before = " * ")
+      at += (size_t)snprintf(out + at, size - at, "%s%s", before, e->extents[(left & 15) - 1].name);
+    if (t->extents[i] && at < size)
+      at += (size_t)snprintf(out + at, size - at, " <= %" PRId64, t->dims[i]);
+  }
+  if (at < size) snprintf(out + at, size - at, "]");
 }

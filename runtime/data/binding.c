@@ -118,7 +118,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
 static bool misfit(const Column *c, const Array *a, Err *e) {
   char found[256], need[256];
   dims_text(a->type, a->rank, a->dims, found, sizeof found);
-  tensor_type_text(c->t, need, sizeof need);
+  tensor_shapes_text(c->entry, c->t, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: holds %s, but the input %s is %s", c->text, found, c->t->name, need);
   if (c->fixed) return err_hint(e, "give a file of that shape");
   if (c->extents && a->rank == 1 && c->t->dims[0] != 1) /* no axis says how many rows there are */
@@ -301,7 +301,7 @@ static bool choose_rows(Column *c, const Suffixes *s, Err *e) {
   if (c->rows == 0) {
     err_set(e, EXIT_WRONG, "%s: has no rows for the input %s", c->text, c->t->name);
     char need[256];
-    tensor_type_text(c->t, need, sizeof need);
+    tensor_shapes_text(c->entry, c->t, need, sizeof need);
     return err_hint(e, "the input is %s: a row has %" PRIu64 " elements, and the file has %" PRIu64,
                     need, c->row_elems, c->total);
   }
@@ -331,6 +331,7 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
                  const DataRequest *q, Err *e) {
   *c = (Column){.t = t, .request = q, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
   if (!c->text) return err_set(e, EXIT_ENV, "no memory to read %s", text);
+  c->entry = x ? x->entry : NULL;
   c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
   if (x && x->batch >= 0) c->fixed = !t->extents || (int)t->extents[0] - 1 != x->batch;
   if (x && t->extents && t->extents[0] && (int)t->extents[0] - 1 != x->batch) c->fixed = true;

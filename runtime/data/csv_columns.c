@@ -96,7 +96,7 @@ bool csv_misfit(const Column *c, Err *e) {
   const Csv *v = c->csv;
   char all[400], need[200];
   all_names(v, all, sizeof all);
-  tensor_type_text(c->t, need, sizeof need);
+  tensor_shapes_text(c->entry, c->t, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: %" PRIu64 " column%s %s chosen, but the input %s is %s", c->text,
           v->n, v->n == 1 ? "" : "s", v->n == 1 ? "is" : "are", c->t->name, need);
   return err_hint(e, "a row needs %" PRIu64 ": %s:NAME,NAME… chooses of %s", c->row_elems, c->text,

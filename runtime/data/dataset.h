@@ -51,6 +51,7 @@ typedef struct Column { /* one input and its file */
   int64_t run_dims[RUN_RANK];
   GcLimit run_limit;
   FileExtents *extents; /* that the file may settle; NULL: it has none */
+  const GcEntry *entry; /* whose input it is; NULL: not known */
   uint64_t piece;       /* elements of a row that lie side by side in the input, too */
   char *text;           /* what the user wrote, its suffixes cut off: the path */
   char *member;

@@ -188,7 +188,7 @@ static bool find_shape(const Column *c, ImageShape *s) {
 
 static bool no_shape(const Column *c, Err *e) {
   char need[256];
-  tensor_type_text(c->t, need, sizeof need);
+  tensor_shapes_text(c->entry, c->t, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: holds images, but the input %s is %s", c->text, c->t->name, need);
   return err_hint(e, "an image is [H, W] or [1, H, W] (gray), [3, H, W] (RGB), or a square without "
                      "axes; labels are integers, one a row");

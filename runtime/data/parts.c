@@ -24,6 +24,7 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
                 .text = strdup(path),
                 .file = {.fd = -1},
                 .extents = c->extents,
+                .entry = c->entry,
                 .row_elems = c->row_elems,
                 .request = c->request,
                 .before = c->all_rows};

@@ -3,10 +3,10 @@
 #include "runtime/program/tools.h"
 #include <string.h>
 
-static void help_tensor(const char *title, const GcTensor *t, const char *before, const char *value,
-                        const char *gloss) {
+static void help_tensor(const GcEntry *en, const char *title, const GcTensor *t, const char *before,
+                        const char *value, const char *gloss) {
   char type[160], left[200];
-  tensor_type_text(t, type, sizeof type);
+  tensor_shapes_text(en, t, type, sizeof type);
   snprintf(left, sizeof left, "%s%s%s", before, t->name, value);
   printf("  %-26s %s %s%s\n", left, title, type, gloss);
 }
@@ -61,7 +61,7 @@ void cli_help(const Options *o, const char *program) {
     for (int k = 0; k < en->ninputs; k++) help_input(&en->inputs[k]);
     printf(" [options]\n\n");
     for (int k = 0; k < en->ninputs; k++)
-      help_tensor("input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
+      help_tensor(en, "input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
     for (int k = 0; k < gc_program.nhypers; k++) {
       const GcHyper *h = &gc_program.hypers[k];
       char left[200], value[32];
@@ -79,9 +79,10 @@ void cli_help(const Options *o, const char *program) {
         snprintf(what, sizeof what, ", else the %s over batches is printed",
                  aggregate_name(t->aggregate));
       if (en->training)
-        help_tensor("output", t, "", "", "");
+        help_tensor(en, "output", t, "", "", "");
       else
-        help_tensor("output", t, output_is_hidden(en, k) ? "--output." : "--", " FILE.npy", what);
+        help_tensor(en, "output", t, output_is_hidden(en, k) ? "--output." : "--", " FILE.npy",
+                    what);
     }
   }
   help_options(en);

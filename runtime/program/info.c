@@ -24,33 +24,11 @@ static void line(const char *what, uint64_t n, const char *gloss) {
   printf("  %-14s %16s%s%s\n", what, b, *gloss ? "  " : "", gloss);
 }
 
-/* "u8[n <= 64, 784]": the shapes that it has in runs; a multiple is "4 n <= 256". */
-static void shapes_text(const GcEntry *en, const GcTensor *t, char *out, size_t size) {
-  tensor_type_text(t, out, size);
-  if (!t->extents) return;
-  size_t at = strcspn(out, "[");
-  for (int i = 0; i < t->rank && at < size; i++) {
-    const char *before = i ? ", " : "[";
-    uint32_t left = t->extents[i];
-    int64_t times = t->dims[i] / extents_product(en, left, NULL);
-    if (!left || times != 1) {
-      at += (size_t)snprintf(out + at, size - at, "%s%" PRId64, before, times);
-      before = " ";
-    }
-    for (; left && at < size; left >>= 4, before = " * ")
-      at +=
-          (size_t)snprintf(out + at, size - at, "%s%s", before, en->extents[(left & 15) - 1].name);
-    if (t->extents[i] && at < size)
-      at += (size_t)snprintf(out + at, size - at, " <= %" PRId64, t->dims[i]);
-  }
-  if (at < size) snprintf(out + at, size - at, "]");
-}
-
 /* `loss`: the one that must stay finite, or -1. */
 static void tensors(const char *title, const GcEntry *en, const GcTensor *t, int n, int loss) {
   char type[200];
   for (int i = 0; i < n; i++) {
-    shapes_text(en, &t[i], type, sizeof type);
+    tensor_shapes_text(en, &t[i], type, sizeof type);
     printf("  %-8s %-24s %s%s\n", title, t[i].name, type,
            i == loss ? "   a value that is not finite ends the run" : "");
   }
