@@ -1,5 +1,5 @@
 # vae.g: a variational autoencoder for handwritten digits, which also draws new ones
-let N = 64                                    # images of a step
+let N = 64                                    # images of a step, at most
 let Z = 16                                    # width of a latent vector
 let H = 400
 hyper lr = 1e-3
@@ -21,7 +21,7 @@ def net(x : f32[n, 784]) {
   return rebuilt, kl
 }
 
-entry train(image : u8[N, 784]) {
+entry train(image : u8[n <= N, 784]) {
   rebuilt, kl = net(f32(image) / 255)
   loss = rebuilt + kl
   minimize loss with adam(lr)
