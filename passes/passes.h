@@ -104,8 +104,9 @@ const char *passes_behind_layout(const char *pipeline);
 /* A pipeline with one of the same passes for another precision of products: "f32", "tf32", "bf16".
  */
 const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision);
-/* The same for so many ranks; one or none: the pipeline itself. */
-const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard);
+/* The same for so many ranks; one or none: the pipeline itself. Exact: with the bits of one. */
+const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard,
+                              bool exact);
 /* The same for a program that holds the matrices of its products in so many bits. */
 const char *passes_with_quantized(Ctx *c, const char *pipeline, int bits);
 /* Leaves out the entries that train, as they change what is quantized; an error where all do. */

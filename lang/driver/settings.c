@@ -360,7 +360,8 @@ int settings_options(Compilation *r) {
   r->pipeline = option_given(o, OPT_PASSES)
                     ? o->value[OPT_PASSES]
                     : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
-  r->pipeline = passes_with_ranks(r->c, r->pipeline, ranks, option_value(o, OPT_SHARD, NULL));
+  r->pipeline = passes_with_ranks(r->c, r->pipeline, ranks, option_value(o, OPT_SHARD, NULL),
+                                  option_given(o, OPT_EXACT));
   int bits;
   (void)settings_weights(r->c, o, &bits);
   if (bits && option_given(o, OPT_PASSES))

@@ -66,7 +66,8 @@ static void report(PassRun *r, const Entry *e) {
   }
 }
 
-static bool distribute_entry(PassRun *r, Entry *e, int ranks, const bool *sliced) {
+static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
+  const int ranks = how->ranks;
   Ctx *c = r->m->ctx;
   const Type *t = batch_of(e);
   int64_t batch = t ? t->dim[0] : 0;
@@ -93,7 +94,7 @@ static bool distribute_entry(PassRun *r, Entry *e, int ranks, const bool *sliced
     diag(c, SEV_HINT, (Loc){0}, "take a larger batch, or a static one");
     return false;
   }
-  Distribution d = placements_of(r->scratch, e, batch, extent, ranks, sliced);
+  Distribution d = placements_of(r->scratch, e, batch, extent, how);
   if (!e->training && returns_rows(&d)) return true;
   if (!tells_inputs_apart(e, batch, extent, ranks)) return false;
   const Op *refused = placements_refused(&d);
@@ -141,9 +142,10 @@ bool pass_distribute(PassRun *r) {
   bool slices = strcmp(pass_arg_str(r, "shard", "none"), "optimizer") == 0;
   if (ranks <= 1) return true;
   const bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
+  const DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced};
   if (sliced) warn_if_none(r, sliced, (int)ranks);
   for (uint32_t k = 0; k < r->m->entries.n; k++)
-    if (!distribute_entry(r, r->m->entries.at[k], (int)ranks, sliced)) return false;
+    if (!distribute_entry(r, r->m->entries.at[k], &how)) return false;
   say_if_whole(r->m, (int)ranks);
   if (sliced) slices_store(r->m, sliced, (int)ranks);
   return true;

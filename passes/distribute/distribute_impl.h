@@ -24,10 +24,17 @@ static inline bool placement_same(Placement a, Placement b) {
   return a.kind == b.kind && (a.kind != SHARDED || (a.axis == b.axis && a.outer == b.outer));
 }
 
+typedef struct DistributeHow {
+  int ranks;
+  bool exact;         /* the bits of one process: no sum of floats is divided among ranks */
+  const bool *sliced; /* by global: each rank has a slice of it; NULL: all of every one */
+} DistributeHow;
+
 typedef struct Distribution {
   Arena *a;
   const Entry *e;
   int ranks;
+  bool exact;
   int64_t batch;        /* rows, at the bound */
   const Extent *extent; /* of the batch; NULL: it is static */
   Placement *at;        /* by value: where all that read it find it */
@@ -41,8 +48,8 @@ typedef struct Distribution {
 void placement_rule(const Distribution *d, const Op *op, const Placement *have, Placement *want,
                     Placement *get);
 /* The placement of every value of the entry, of which the inputs along the batch are sharded. */
-Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent, int ranks,
-                           const bool *sliced);
+Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
+                           const DistributeHow *how);
 /* What an iteration has of operand i of a scan, and the scan of what an iteration yields as result
    i. REPLICATED of a slice whose stack is sharded along the loop. */
 Placement placement_slice(Placement stack);

@@ -97,10 +97,10 @@ static void place_scan(Distribution *d, const Op *scan) {
   Placement *carry = ARENA_ARRAY(d->a, Placement, carries + 1);
   Placement *before = ARENA_ARRAY(d->a, Placement, carries + 1);
   for (int i = 0; i < carries; i++)
-    carry[i] =
-        begins_with_zeros(d, scan->operands[i]) && !d->reduce[scan->blocks[0]->args.at[i + 1]]
-            ? partial
-            : d->at[scan->operands[i]];
+    carry[i] = !d->exact && begins_with_zeros(d, scan->operands[i]) &&
+                       !d->reduce[scan->blocks[0]->args.at[i + 1]]
+                   ? partial
+                   : d->at[scan->operands[i]];
   for (int k = 0; k < ROUNDS; k++) {
     memcpy(before, carry, sizeof *carry * (size_t)carries);
     if (!settle(d, scan, carry)) break;
@@ -173,10 +173,17 @@ static bool reduce_early(Distribution *d, const Block *b) {
   return more;
 }
 
-Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent, int ranks,
-                           const bool *slices) {
-  Distribution d = {
-      .a = a, .e = e, .ranks = ranks, .batch = batch, .extent = extent, .sliced = slices};
+Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
+                           const DistributeHow *how) {
+  const bool *slices = how->sliced;
+  int ranks = how->ranks;
+  Distribution d = {.a = a,
+                    .e = e,
+                    .ranks = ranks,
+                    .exact = how->exact,
+                    .batch = batch,
+                    .extent = extent,
+                    .sliced = slices};
   if (slices) d.update = slices_updates(a, e, slices, ranks);
   d.at = ARENA_ARRAY(a, Placement, e->values.n + 1);
   d.reduce = ARENA_ARRAY(a, bool, e->values.n + 1);

@@ -296,25 +296,42 @@ static void order(const Rule *r) {
   if (is(r, 0, SHARDED) && r->have[0].axis != axis) keep(r, r->have[0]);
 }
 
+static void rule_of_class(const Rule *r) {
+  const Distribution *d = r->d;
+  const Op *op = r->op;
+  all(r, replicated, replicated);
+  if (op_info[op->kind].cls == CLASS_GLOBAL && d->sliced && d->sliced[op->attr[AT_GLOBAL].i])
+    all(r, sliced, sliced);
+  if (!op->noperands || !op->nresults) return;
+  switch ((int)op_info[op->kind].cls) {
+  case CLASS_ELEMENT: element(r); return;
+  case CLASS_VIEW: view(r); return;
+  case CLASS_REDUCE: reduce(r); return;
+  case CLASS_CONTRACT: product(r); return;
+  case CLASS_WINDOW: window(r); return;
+  case CLASS_ATTENTION: attention(r); return;
+  case CLASS_ROWS: rows(r); return;
+  case CLASS_ORDER: order(r); return;
+  default: break;
+  }
+  if (op->kind == OP_GATHER) gather(r);
+  if (op->kind == OP_GATHER_GRAD && op_accumulator(op) < 0) gather_grad(r);
+  if (op->kind == OP_ONE_HOT && is(r, 0, SHARDED)) all(r, r->have[0], r->have[0]);
+}
+
+/* A sum of floats that each rank has a part of depends on how many there are: all of them make it
+   whole, of gathered operands. */
+static void keep_order(const Rule *r) {
+  for (int i = 0; i < r->op->nresults; i++)
+    if (r->get[i].kind == PARTIAL && dtype_is_float(type_out(r, i)->dtype)) {
+      all(r, replicated, replicated);
+      return;
+    }
+}
+
 void placement_rule(const Distribution *d, const Op *op, const Placement *have, Placement *want,
                     Placement *get) {
   Rule r = {d, op, have, want, get};
-  all(&r, replicated, replicated);
-  if (op_info[op->kind].cls == CLASS_GLOBAL && d->sliced && d->sliced[op->attr[AT_GLOBAL].i])
-    all(&r, sliced, sliced);
-  if (!op->noperands || !op->nresults) return;
-  switch ((int)op_info[op->kind].cls) {
-  case CLASS_ELEMENT: element(&r); return;
-  case CLASS_VIEW: view(&r); return;
-  case CLASS_REDUCE: reduce(&r); return;
-  case CLASS_CONTRACT: product(&r); return;
-  case CLASS_WINDOW: window(&r); return;
-  case CLASS_ATTENTION: attention(&r); return;
-  case CLASS_ROWS: rows(&r); return;
-  case CLASS_ORDER: order(&r); return;
-  default: break;
-  }
-  if (op->kind == OP_GATHER) gather(&r);
-  if (op->kind == OP_GATHER_GRAD && op_accumulator(op) < 0) gather_grad(&r);
-  if (op->kind == OP_ONE_HOT && is(&r, 0, SHARDED)) all(&r, have[0], have[0]);
+  rule_of_class(&r);
+  if (d->exact) keep_order(&r);
 }

@@ -221,15 +221,16 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
 
 /* The batch is split behind autodiff, and in front of what narrows: the text that follows differs
    with the precision. All-reduces are joined before ops are ordered. */
-const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard) {
+const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard,
+                              bool exact) {
   size_t n, length;
   const char *at = ranks > 1 ? passes_giver(pipeline, HAS_NO_GRAD, &n) : NULL;
   if (!at) return pipeline;
   const char *behind = at + n, *order = passes_giver(behind, HAS_ORDER, &length);
-  return intern_printf(c, "%.*s,distribute{ranks=%d%s%s}%.*s%s%s", (int)(behind - pipeline),
+  return intern_printf(c, "%.*s,distribute{ranks=%d%s%s%s}%.*s%s%s", (int)(behind - pipeline),
                        pipeline, ranks, shard ? ",shard=" : "", shard ? shard : "",
-                       (int)(order ? order - behind : 0), behind, order ? "buckets," : "",
-                       order ? order : behind);
+                       exact ? ",exact=1" : "", (int)(order ? order - behind : 0), behind,
+                       order ? "buckets," : "", order ? order : behind);
 }
 
 const char *passes_with_quantized(Ctx *c, const char *pipeline, int bits) {

@@ -1,9 +1,10 @@
 /* Data parallelism on the reference interpreter: N virtual ranks, each with its rows of the batch,
-   give what one process gives. Contract: `ranks [--shard] FILE.g [NAME=V …]` runs two steps of each
-   training entry in f64, alone and on 2 and 4 ranks, and compares outputs and globals; with --shard
-   each rank has a slice of the optimizer's state, or the test fails; `ranks --random COUNT [FIRST]`
-   does so with random nets, whose entry is taken for one that trains. Exits with 1 after saying
-   what differs, and if no collective was needed in any. */
+   give what one process gives. Contract: `ranks [--shard|--exact] FILE.g [NAME=V …]` runs two steps
+   of each training entry in f64, alone and on 2 and 4 ranks, and compares outputs and globals; with
+   --shard each rank has a slice of the optimizer's state, or the test fails; with --exact the
+   numbers are the same to the last bit; `ranks --random COUNT [FIRST]` does so with random nets,
+   whose entry is taken for one that trains. Exits with 1 after saying what differs, and if no
+   collective was needed in any. */
 #include "passes/passes.h"
 #include "tests/num/compare.h"
 #include "tests/num/random_nets.h"
@@ -115,7 +116,7 @@ static bool run(Module *m, uint32_t k, int ranks, const Entry *whole, uint64_t s
 }
 
 /* Sums in f64 in another order; a tensor's numbers may cancel. */
-static bool same(const char *what, const Results *x, const Results *y) {
+static bool same(const char *what, const Results *x, const Results *y, bool exact) {
   for (int i = 0; i < x->n; i++) {
     const Type *t = x->out[i].type;
     double size = 0;
@@ -124,7 +125,8 @@ static bool same(const char *what, const Results *x, const Results *y) {
     for (int64_t k = 0; k < t->numel; k++) {
       Scalar p = x->out[i].at[k], q = y->out[i].at[k];
       bool real = dtype_is_float(t->dtype);
-      if (real ? p.f == q.f || (p.f != p.f && q.f != q.f) || fabs(p.f - q.f) <= 1e-9 * (size + 1e-6)
+      if (real ? p.f == q.f || (p.f != p.f && q.f != q.f) ||
+                     (!exact && fabs(p.f - q.f) <= 1e-9 * (size + 1e-6))
                : p.i == q.i)
         continue;
       fprintf(stderr, "%s: result %d, element %lld: %.17g instead of %.17g\n", what, i,
@@ -154,7 +156,9 @@ static bool splits(const Entry *e, int ranks) {
   return batch % ranks == 0;
 }
 
-static bool check(Make *make, void *what, int ranks, bool shard, uint64_t seed, const char *name) {
+typedef enum Manner { PLAIN, SHARD, EXACT } Manner;
+
+static bool check(Make *make, void *what, int ranks, Manner how, uint64_t seed, const char *name) {
   Ctx *c = ctx_new();
   Module *one = make(c, what), *many = make(c, what);
   if (!splits(one->entries.at[0], ranks)) { /* a random batch */
@@ -162,8 +166,8 @@ static bool check(Make *make, void *what, int ranks, bool shard, uint64_t seed, 
     return true;
   }
   char pipeline[200];
-  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d,shard=%s},fold,cse,dce", alone, ranks,
-           shard ? "optimizer" : "none");
+  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d,shard=%s,exact=%d},fold,cse,dce",
+           alone, ranks, how == SHARD ? "optimizer" : "none", how == EXACT);
   bool ok = prepare(one, alone) && prepare(many, pipeline);
   for (uint32_t k = 0; ok && k < one->entries.n; k++) {
     const Entry *e = one->entries.at[k], *d = many->entries.at[k];
@@ -172,7 +176,8 @@ static bool check(Make *make, void *what, int ranks, bool shard, uint64_t seed, 
       collectives += op_info[op_at(d, i)->kind].cls == CLASS_COLLECTIVE;
     Results x = {0}, y = {0};
     ok = run(one, k, 1, e, seed, 0, &x) &&
-         run(many, k, ranks, e, seed, (int)(seed % (uint64_t)ranks), &y) && same(name, &x, &y);
+         run(many, k, ranks, e, seed, (int)(seed % (uint64_t)ranks), &y) &&
+         same(name, &x, &y, how == EXACT);
     arena_free(x.a);
     if (y.a) arena_free(y.a);
   }
@@ -199,17 +204,20 @@ static Module *make_net(Ctx *c, void *what) {
 }
 
 int main(int argc, char **argv) {
-  bool shard = argc > 1 && strcmp(argv[1], "--shard") == 0;
-  if (shard) argv++, argc--;
+  Manner how = argc <= 1                         ? PLAIN
+               : strcmp(argv[1], "--shard") == 0 ? SHARD
+               : strcmp(argv[1], "--exact") == 0 ? EXACT
+                                                 : PLAIN;
+  if (how != PLAIN) argv++, argc--;
   bool ok = argc > 1, random = ok && strcmp(argv[1], "--random") == 0;
   uint64_t count = random && argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
   uint64_t first = random && argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
   File f = {argv[1], (const char *const *)argv + 2, argc - 2};
   for (uint64_t s = first; ok && s < first + count; s++)
     for (int ranks = 2; ok && ranks <= 4; ranks += 2)
-      ok = check(random ? make_net : make_file, random ? (void *)&s : (void *)&f, ranks, shard, s,
+      ok = check(random ? make_net : make_file, random ? (void *)&s : (void *)&f, ranks, how, s,
                  argv[1]);
   if (ok && !collectives) fprintf(stderr, "no rank had to talk to another\n");
-  if (ok && shard && !slices) fprintf(stderr, "no state is in slices\n");
-  return ok && collectives && (slices || !shard) ? 0 : 1;
+  if (ok && how == SHARD && !slices) fprintf(stderr, "no state is in slices\n");
+  return ok && collectives && (slices || how != SHARD) ? 0 : 1;
 }
