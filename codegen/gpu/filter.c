@@ -229,7 +229,7 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
       .text = text_new(f->g->a, 1), .grid = k->grid, .block = k->block, .min_blocks = 1};
   const char *at = arena_printf(f->g->a, "(u %% %lld * %lld + u / %lld)", taps,
                                 (long long)f->gr->domain->numel / taps, taps);
-  print_sum(f, &own->text, at, 0, f->s.wgmma.parts);
+  print_sum(f, &own->text, at, 0, f->s.wgmma.parts / f->s.wgmma.cluster);
   k->variant = own;
 }
 

@@ -18,19 +18,20 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
   cuda_conv_geometry(x, c, NULL);
   const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
   cuda_flat_numbers(x, &h, &w);
-  text_line(x, "typedef WgmmaConvFilter<Geometry, Flat, %s, %s, %d, %d, %d, %d, %lld> Tile;",
+  text_line(x, "typedef WgmmaConvFilter<Geometry, Flat, %s, %s, %d, %d, %d, %d, %lld, %d> Tile;",
             g->index, in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", s->rows, s->taps, s->depth,
-            s->stages, (long long)s->chunk);
+            s->stages, (long long)s->chunk, s->cluster);
   text_line(x, "extern __shared__ __align__(128) char smem[];");
   text_line(x, "__shared__ uint64_t full[%d], empty[%d];", s->stages, s->stages);
-  text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", down, s->rows * WGMMA_SIDE);
-  text_line(x, "const int c0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down, across, WGMMA_SIDE);
-  text_line(x, "const int tap0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down * across, groups,
-            s->taps);
-  text_line(x, "const int group = (int)(blockIdx.x / %lldu %% %lldu);", down * across * groups,
-            (long long)c->groups);
-  text_line(x, "const int part = (int)(blockIdx.x / %lldu);",
-            down * across * groups * (long long)c->groups);
+  /* those of a cluster follow each other: the parts of a tile */
+  text_line(x, "const int part = (int)(blockIdx.x %% %lldu), tile = (int)(blockIdx.x / %lldu);",
+            (long long)s->parts, (long long)s->parts);
+  text_line(x, "const int m0 = tile %% %lld * %d;", down, s->rows * WGMMA_SIDE);
+  text_line(x, "const int c0 = tile / %lld %% %lld * %d;", down, across, WGMMA_SIDE);
+  text_line(x, "const int tap0 = tile / %lld %% %lld * %d;", down * across, groups, s->taps);
+  text_line(x, "const int group = tile / %lld;", down * across * groups);
+  text_line(x, "f32 *const sums = (f32 *)scratch + (%s)(part / %d) * %lld;", g->index, s->cluster,
+            (long long)gr->domain->numel);
   text_line(x, "Tile::start(full, empty);");
   text_open(x, "if (threadIdx.x >= Tile::GATHER) {");
   text_line(x, "Tile::gather(smem, full, empty, in%d, in%d, group, m0, c0, part);",
@@ -39,8 +40,9 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
   x->indent++;
   text_line(x, "f32 c[Tile::EACH][2][Tile::SUMS / 2];");
   text_line(x, "Tile::multiply(c, smem, full, empty, tap0, part);");
-  text_line(x, "Tile::store((f32 *)scratch + (%s)part * %lld, c, group, m0, c0, tap0);", g->index,
-            (long long)gr->domain->numel);
+  text_line(x, "Tile::finish(sums, smem, c, group, m0, c0, tap0);");
   text_close(x, "}");
+  text_line(x, "Tile::combine(sums, smem, group, m0, c0, tap0);");
+  own->cluster = s->cluster;
   k->variant = own;
 }

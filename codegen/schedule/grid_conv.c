@@ -193,7 +193,8 @@ void grid_filter_take(GridFilterSchedule *f, const WgmmaFilterSchedule *w,
                       const GridFilterShape *s) {
   uint64_t each = (uint64_t)(s->groups * s->m * s->weights * dtype_size(s->dt));
   if (!f->parts) f->parts = f->rounds = 1;
-  uint64_t bytes = each * (uint64_t)(w->parts > f->parts ? w->parts : f->parts);
+  const int64_t stored = w->parts / w->cluster;
+  uint64_t bytes = each * (uint64_t)(stored > f->parts ? stored : f->parts);
   if (bytes > f->scratch) f->scratch = bytes;
   f->wgmma = *w;
 }
@@ -215,6 +216,7 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(wgmma.depth),
                                                                          FIELD(wgmma.stages),
                                                                          FIELD(wgmma.parts),
+                                                                         FIELD(wgmma.cluster),
                                                                          {0}}};
 #undef FIELD
 

@@ -60,7 +60,9 @@ typedef struct WgmmaFilterSchedule {
   int depth, stages;  /* pixels of a k-tile; k-tiles in shared memory */
   int64_t tap_groups; /* blocks over the taps, over filters of a group, over its channels */
   int64_t down, across;
-  int64_t chunk, parts; /* pixels of a block; blocks over all pixels */
+  int64_t chunk, parts; /* pixels of a block; blocks over all pixels, of which the last ones may
+                           have none */
+  int cluster;          /* parts whose sums thread blocks add before they are stored */
   int64_t blocks;       /* of threads */
   int shared;           /* bytes */
 } WgmmaFilterSchedule;

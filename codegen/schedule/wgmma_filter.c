@@ -43,22 +43,30 @@ static double k_tile_clocks(const ConvGeom *c, const WgmmaFilterSchedule *s, dou
 
 /* Parts of the pixels: as many as let all multiprocessors end first. ENDS: clocks of a block before
    its first k-tile and behind its last one; READ: bytes of partial sums that come from memory in a
-   clock; WAVE: multiprocessors of an H100, as of products. */
+   clock; SHARED: those that thread blocks of a cluster exchange; WAVE: multiprocessors of an H100,
+   as of products. */
 static void choose_parts(const ConvGeom *c, WgmmaFilterSchedule *s, int64_t most) {
-  enum { WAVE = 132, ENDS = 4000, READ = 1750, LEAST = 4 };
+  enum { CLUSTER = 4 }; /* thread blocks: as many as find room in all parts of a device */
+  enum { WAVE = 132, ENDS = 4000, READ = 1750, SHARED = 64, LEAST = 4 };
   const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
   int64_t k_tiles = ceil_div(flat_pixels(c, &h, &w), s->depth);
   double gather, clocks = k_tile_clocks(c, s, &gather), best = 0;
   double sums = (double)(c->cout * c->gin * c->h.taps * c->w.taps) * 4;
   const int64_t tiles = s->blocks;
-  for (int64_t n = 1; n == 1 || (n <= most && n * LEAST <= k_tiles && n <= WAVE); n++) {
+  for (int64_t n = 1; n == 1 || (n * LEAST <= k_tiles && n <= WAVE); n++) {
     int64_t each = ceil_div(k_tiles, n), parts = ceil_div(k_tiles, each);
-    double time = (double)ceil_div(tiles * parts, WAVE) * ((double)each * clocks + ENDS) +
-                  (double)parts * sums / READ;
-    if (n > 1 && time >= best) continue;
+    const int cluster = parts >= CLUSTER ? CLUSTER : 1;
+    parts = ceil_div(parts, cluster) * cluster;
+    const double exchanged = cluster > 1 ? (double)wgmma_filter_exchanged(s) / SHARED : 0;
+    double time =
+        (double)ceil_div(tiles * parts, WAVE) * ((double)each * clocks + ENDS + exchanged) +
+        (double)(parts / cluster) * sums / READ;
+    if (n > 1 && (time >= best || parts / cluster > most)) continue;
     best = time;
-    s->parts = parts, s->chunk = each * s->depth;
+    s->parts = parts, s->chunk = each * s->depth, s->cluster = cluster;
   }
+  if (s->cluster > 1 && s->shared < wgmma_filter_exchanged(s))
+    s->shared = (int)wgmma_filter_exchanged(s);
   s->blocks = tiles * s->parts;
 }
 

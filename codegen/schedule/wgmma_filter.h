@@ -18,6 +18,10 @@ static inline int wgmma_filter_tiles(const WgmmaFilterSchedule *s) {
 static inline int wgmma_filter_reads(const WgmmaFilterSchedule *s) {
   return s->rows == 1 ? 1 + wgmma_filter_tiles(s) : 2 * wgmma_filter_tiles(s);
 }
+/* Bytes of a block's sums, that those of a cluster read in its shared memory. */
+static inline int64_t wgmma_filter_exchanged(const WgmmaFilterSchedule *s) {
+  return (int64_t)WGMMA_FILTER_GROUPS * wgmma_filter_tiles(s) * WGMMA_SIDE * WGMMA_SIDE * 4;
+}
 /* Elements of both operands in a k-tile. */
 int64_t wgmma_filter_gathered(const ConvGeom *c, const WgmmaFilterSchedule *s);
 #endif

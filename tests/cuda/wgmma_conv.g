@@ -1,5 +1,5 @@
 # gradients with respect to filters by wgmma, f16 and bf16: padding, strides, dilation, groups, tiles that channels do not
-# fill, more taps than a block has, several tiles of filters in one block, several blocks for the pixels,
+# fill, more taps than a block has, several tiles of filters in one block, several blocks for the pixels, in clusters,
 # taps of one phase of a stride
 entry same(x : f32[3, 64, 6, 5], w : f32[56, 64, 3, 3], y : f32[3, 56, 6, 5]) {
   return dw = grad(sum(f32(conv2d(f16(x), f16(w), 1, 1)) * y), w)
@@ -16,7 +16,7 @@ entry valid(x : f32[2, 64, 7, 8], w : f32[64, 64, 5, 5], y : f32[2, 64, 3, 4]) {
 entry groups(x : f32[1, 106, 9, 9], w : f32[128, 53, 3, 2], y : f32[1, 128, 7, 9]) {
   return dw = grad(sum(f32(conv2d(bf16(x), bf16(w), 1, 1, dilation = 2, groups = 2)) * y), w)
 }
-entry parts(x : f32[5, 64, 15, 13], w : f32[64, 64, 3, 3], y : f32[5, 64, 15, 13]) {
+entry parts(x : f32[9, 64, 16, 13], w : f32[60, 64, 3, 3], y : f32[9, 60, 16, 13]) {
   return dw = grad(sum(f32(conv2d(bf16(x), bf16(w), 1, 1)) * y), w)
 }
 entry phase(x : f32[2, 64, 10, 9], w : f32[60, 64, 3, 3], y : f32[2, 60, 4, 9]) {

@@ -172,7 +172,12 @@ void count_conv(Counting *n, const void *schedule) {
 /* Three warpgroups multiply what a fourth gathers, 64 channels of a pixel at a time: for each of
    them a warp waits for memory once. */
 static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterSchedule *f) {
-  enum { STEP = 16, ISSUED = 8, ROWS_OF_STORE = 8 };
+  enum {
+    STEP = 16,
+    ISSUED = 8,
+    ROWS_OF_STORE = 8,
+    OTHERS = 64
+  }; /* OTHERS: bytes a clock of a cluster */
   const WgmmaFilterSchedule *s = &f->wgmma;
   GpuCounts *c = &n->c;
   double numel = (double)(f->groups * f->m * f->weights), parts = (double)s->parts;
@@ -196,9 +201,14 @@ static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterS
   c->lines = k_tiles * loads * 1.5 + sums / 2 / WARP * ROWS_OF_STORE;
   c->covered = k_tiles * ceil(warps / 4);
   c->waits = ceil(warps / 4);
-  c->chain = k_tiles * WGMMA_CLOCKS + WGMMA_ENDS;
-  c->l2_bytes = c->blocks * k_tiles * elements * 2 + parts * numel * 4;
-  c->bytes = c->least_bytes + parts * numel * 4;
+  /* blocks of a cluster write their sums to shared memory, and read a part of all of them */
+  const double exchanged = s->cluster > 1 ? (double)wgmma_filter_exchanged(s) : 0;
+  c->wavefronts += 2 * exchanged / LINE;
+  c->accesses += 2 * exchanged / 8 / WARP;
+  c->issue += 2 * exchanged / 8 / WARP * 3;
+  c->chain = k_tiles * WGMMA_CLOCKS + WGMMA_ENDS + exchanged / OTHERS;
+  c->l2_bytes = c->blocks * k_tiles * elements * 2 + parts / s->cluster * numel * 4;
+  c->bytes = c->least_bytes + parts / s->cluster * numel * 4;
 }
 
 /* Gradients with respect to filters: a block goes over the pixels of a chunk, or over all. */
@@ -208,7 +218,7 @@ void count_filter(Counting *n, const void *schedule) {
   ConvGeom g = conv_geom(n->gr->e, n->gr->root);
   bool sm90a = n->f->sm90a && n->d->wgmma;
   double numel = (double)(s->groups * s->m * s->weights);
-  double parts = (double)(sm90a ? s->wgmma.parts : s->parts);
+  double parts = (double)(sm90a ? s->wgmma.parts / s->wgmma.cluster : s->parts);
   double pixels = (double)(g.n * g.h.out * g.w.out), size = dtype_size(g.x->dtype);
   if (s->rounds > 1) c->least_flops /= (double)s->rounds, c->least_bytes /= (double)s->rounds;
   if (counting_is_part(n, "combine")) {

@@ -204,7 +204,7 @@ INL f32 exp2_approximate(f32 x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 }
-/* section mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait mbarrier_arrive_at cluster_sync cluster_rank tensor_copy tensor_copy_to bulk_copy registers_release
+/* section mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait mbarrier_arrive_at cluster_sync cluster_rank cluster_load threads_sync tensor_copy tensor_copy_to bulk_copy registers_release
    registers_take proxy_fence wgmma_matrix wgmma_octets wgmma_units wgmma_fence wgmma_commit wgmma_wait wgmma_hold wgmma_bf16 wgmma_f16 wgmma_bf16_left
    wgmma_f16_left */
 /* ---- sm_90a: copies of boxes by tensor maps (TMA), and products of four warps at once (wgmma) ----
@@ -248,6 +248,15 @@ INL int cluster_rank() {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
+/* What CTA `cta` of the cluster has at this place of its shared memory. */
+INL Vec<f32, 2> cluster_load(const Vec<f32, 2> *p, int cta) {
+  Vec<f32, 2> r;
+  asm volatile("{\n.reg .b32 at;\nmapa.shared::cluster.u32 at, %2, %3;\nld.shared::cluster.v2.f32 {%0, %1}, [at];\n}"
+               : "=f"(r.at[0]), "=f"(r.at[1]) : "r"(address_of_shared(p)), "r"(cta) : "memory");
+  return r;
+}
+/* A barrier of so many of the block's threads, by its number from 1 on. */
+template <int THREADS> INL void threads_sync(int number) { asm volatile("bar.sync %0, %1;" :: "r"(number), "n"(THREADS) : "memory"); }
 INL void mbarrier_wait(uint64_t *b, int parity) {
   asm volatile("{\n.reg .pred done;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN;\n}"
                :: "r"(address_of_shared(b)), "r"(parity) : "memory");

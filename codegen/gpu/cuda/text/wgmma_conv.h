@@ -5,7 +5,8 @@
    gathers k-tiles of DEPTH pixels into a ring of STAGES; three others multiply them (wgmma), filters from registers if one
    tile of them serves all taps. Two mbarriers a stage say
    when it is full and when every warp has read it.
-   Contract: a block sums CHUNK pixels, in order; its sums lie tap by tap in scratch, and another launch adds them. What
+   Contract: a block sums CHUNK pixels, in order; the CLUSTER blocks of a cluster, whose parts follow each other, add theirs, which
+   lie tap by tap in scratch, and another launch adds those. What
    lies outside of an operand, a pixel in the padding, and a gap count as zero, so that beside an infinity they make a NaN.
 
    In shared memory eight channels of a pixel are a unit of 16 bytes; units of the same channels lie in the pixels' order. */
@@ -13,14 +14,14 @@
 /* G: as of ConvFilterGrad. F: what the printer knows of the numbers: PITCH and ROWS, places of a row and rows of an image;
    FIRST: from a result to its first tap; SPAN: from there to its last one; PLANES_H, PLANES_W: phases of the stride, or,
    where there is one, PHASE_H, PHASE_W. */
-template <typename G, typename F, typename I, typename E, int ROWS, int TAPS, int DEPTH, int STAGES, int CHUNK>
+template <typename G, typename F, typename I, typename E, int ROWS, int TAPS, int DEPTH, int STAGES, int CHUNK, int CLUSTER>
 struct WgmmaConvFilter {
   typedef typename E::Stored Stored;
   typedef RingPlace<STAGES> Place;
   enum {
     SIDE = 64, UNIT = 16, EIGHT = 8,
     GROUP = 128, GROUPS = 3, GATHER = GROUP * GROUPS, /* threads; the first one that gathers */
-    TILES = ROWS * TAPS, EACH = (TILES + GROUPS - 1) / GROUPS, SUMS = 32, /* EACH: tiles of a warpgroup */
+    TILES = ROWS * TAPS, EACH = (TILES + GROUPS - 1) / GROUPS, SUMS = 32, PAIRS = SUMS / 2, /* EACH: tiles of a warpgroup */
     ALL_TAPS = G::KH * G::KW, AREA = G::OH * G::OW, IMAGE = G::H * G::W, PIXELS = G::N * F::ROWS * F::PITCH,
     HALO = DEPTH + F::SPAN, PLANE = SIDE / EIGHT * HALO * UNIT, TILE = SIDE / EIGHT * DEPTH * UNIT, /* bytes of the latter */
     IMAGES = ROWS * TILE, STAGE = IMAGES + F::PLANES_H * F::PLANES_W * PLANE
@@ -134,9 +135,10 @@ struct WgmmaConvFilter {
     }
     const int lane = (int)threadIdx.x % 32, octet = (int)threadIdx.x % GROUP / 32 * 2 + lane / 8 % 2;
     const char *const reads = ring + (octet * DEPTH + lane / 16 * 8 + lane % 8) * UNIT;
-    if (ROWS == 1)
 #pragma unroll
-      for (int n = 0; n < EACH * SUMS; n++) c[n / SUMS][n % 2][n % SUMS / 2] = 0;
+    for (int n = 0; n < EACH * SUMS; n++) c[n / SUMS][n % 2][n % SUMS / 2] = 0;
+#pragma unroll
+    for (int i = 0; i < EACH; i++) wgmma_hold(c[i]);
     const int first = part * CHUNK, end = smaller(first + CHUNK, PIXELS);
     uint64_t *last = empty;
     Place p = {0, 0};
@@ -166,31 +168,53 @@ struct WgmmaConvFilter {
     wgmma_wait<0>();
     if (leads) mbarrier_arrive(last);
   }
-  /* `to`: the part's sums, tap by tap: of each filter its channels. */
-  INL_MEMBER void store(f32 *to, const f32 (&c)[EACH][2][SUMS / 2], int group, int m0, int c0, int tap0) {
+  /* `to`: the sums of a part, or of a cluster's parts, tap by tap: of each filter its channels. Two sums of a thread. */
+  INL_MEMBER void store(f32 *to, int pair, const Vec<f32, 2> &two, int group, int m0, int c0, int tap0) {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x % GROUP / 32 * 16 + lane / 4;
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-      const int tile = (int)threadIdx.x / GROUP * EACH + i, tap = tap0 + tile % TAPS;
-      if (tile >= TILES || tap >= ALL_TAPS) continue;
-#pragma unroll
-      for (int r = 0; r < 2; r++) {
-        const int m = m0 + tile / TAPS * SIDE + row + r * 8;
-        if (m >= G::GOUT) continue;
-        f32 *line = to + ((I)tap * G::COUT + group * G::GOUT + m) * G::GIN;
-#pragma unroll
-        for (int j = 0; j < SUMS / 2; j += 2) {
-          const int channel = c0 + j * 4 + lane % 4 * 2;
-          const Vec<f32, 2> two = {{c[i][r][j], c[i][r][j + 1]}};
-          if (channel >= G::GIN) continue;
-          if (G::GIN % 2 == 0) {
-            *(Vec<f32, 2> *)(line + channel) = two;
-            continue;
-          }
-          line[channel] = two.at[0];
-          if (channel + 1 < G::GIN) line[channel + 1] = two.at[1];
-        }
-      }
+    const int tile = (int)threadIdx.x / GROUP * EACH + pair / PAIRS, tap = tap0 + tile % TAPS;
+    const int m = m0 + tile / TAPS * SIDE + row + pair % PAIRS / (PAIRS / 2) * 8;
+    const int channel = c0 + pair % (PAIRS / 2) * 8 + lane % 4 * 2;
+    if (tile >= TILES || tap >= ALL_TAPS || m >= G::GOUT || channel >= G::GIN) return;
+    f32 *at = to + (((I)tap * G::COUT + group * G::GOUT + m) * G::GIN + channel);
+    if (G::GIN % 2 == 0) {
+      *(Vec<f32, 2> *)at = two;
+      return;
     }
+    at[0] = two.at[0];
+    if (channel + 1 < G::GIN) at[1] = two.at[1];
+  }
+  /* What threads of the multiplying warpgroups do with their sums: blocks of a cluster put them where the ring was. */
+  INL_MEMBER void finish(f32 *to, char *smem, const f32 (&c)[EACH][2][SUMS / 2], int group, int m0, int c0, int tap0) {
+    if (CLUSTER > 1) threads_sync<GATHER>(1); /* all have read the ring */
+#pragma unroll
+    for (int pair = 0; pair < EACH * PAIRS; pair++) {
+      const f32(&own)[SUMS / 2] = c[pair / PAIRS][pair % PAIRS / (PAIRS / 2)];
+      const int j = pair % (PAIRS / 2) * 2;
+      const Vec<f32, 2> two = {{own[j], own[j + 1]}};
+      if (CLUSTER > 1)
+        ((Vec<f32, 2> *)smem)[pair * GATHER + (int)threadIdx.x] = two;
+      else
+        store(to, pair, two, group, m0, c0, tap0);
+    }
+  }
+  /* All threads, behind that: each block of a cluster adds its part of the sums of all of them, in their order. */
+  INL_MEMBER void combine(f32 *to, const char *smem, int group, int m0, int c0, int tap0) {
+    if (CLUSTER == 1) return;
+    enum { SHARE = EACH * PAIRS / CLUSTER };
+    const int first = cluster_rank() * SHARE;
+    cluster_sync();
+    if (threadIdx.x < GATHER)
+#pragma unroll 4
+      for (int n = 0; n < SHARE; n++) {
+        const Vec<f32, 2> *const at = (const Vec<f32, 2> *)smem + ((first + n) * GATHER + (int)threadIdx.x);
+        Vec<f32, 2> sum = cluster_load(at, 0);
+#pragma unroll
+        for (int q = 1; q < CLUSTER; q++) {
+          const Vec<f32, 2> other = cluster_load(at, q);
+          sum.at[0] += other.at[0], sum.at[1] += other.at[1];
+        }
+        store(to, first + n, sum, group, m0, c0, tap0);
+      }
+    cluster_sync(); /* no block ends while its sums are read */
   }
 };
