@@ -5,6 +5,7 @@
 #include "runtime/text/answer.h"
 #include "runtime/text/chat_model.h"
 #include "runtime/text/ends.h"
+#include "runtime/text/own_template.h"
 #include "runtime/text/sample.h"
 #include "runtime/text/template.h"
 #include "runtime/text/text_tools.h"
@@ -21,6 +22,9 @@ typedef struct Chat {
   Sampling sampling;
   Answer answer;
   const Template *template;
+  OwnTemplate own; /* of the folder, in the place of the template; or empty */
+  Text written;    /* the answer, for it */
+  Text spoken;     /* the conversation up to its end */
   const char *system;
   char *folder;  /* of published weights; NULL: there is none */
   Ids ids;       /* of the whole chat */
@@ -48,7 +52,8 @@ static const Argument arguments[] = {
     {.name = "--template",
      .metavar = "NAME",
      .kind = ARG_TEXT,
-     .help = "how turns are written: plain, chatml, llama2, llama3, zephyr (default: plain)"},
+     .help = "how turns are written: plain, chatml, llama2, llama3, zephyr (default: by the "
+             "chat_template beside the tokenizer, else plain)"},
     {.name = "--system",
      .metavar = "TEXT",
      .kind = ARG_TEXT,
@@ -168,6 +173,8 @@ static bool catch_up(Chat *c, Err *e) {
 }
 
 static bool show(Chat *c, Err *e) {
+  if (c->own.source.n && !text_add(&c->written, c->text.s, c->text.n))
+    return err_set(e, EXIT_ENV, "no memory for the chat");
   fwrite(c->text.s, 1, c->text.n, stdout);
   c->text.n = 0;
   if (fflush(stdout) == 0) return true;
@@ -209,7 +216,52 @@ static bool answer(Chat *c, Err *e) {
   return true;
 }
 
+/* The tokens of the whole chat in the place of those so far; what begins alike is not read again.
+ */
+static bool replace_ids(Chat *c, Slice text, Err *e) {
+  Ids all = {0};
+  uint64_t same = 0;
+  if (!tokenizer_encode(c->tokenizer, text, false, &all, e)) return free(all.at), false;
+  while (same + 1 < all.n && same < c->ids.n && all.at[same] == c->ids.at[same]) same++;
+  chat_model_rewind(&c->model, same);
+  free(c->ids.at);
+  c->ids = all;
+  return true;
+}
+
+/* An end that the model has written stands in the text that follows. */
+static void drop_end(Chat *c) {
+  if (c->ids.n && ends(c, c->ids.at[c->ids.n - 1])) c->ids.n--;
+}
+
+/* What the model has read and written stays as it is, if the conversation goes on behind it. */
+static bool add_own(Chat *c, Err *e) {
+  Slice all = text_slice(&c->text), begin = text_slice(&c->spoken);
+  if (begin.n > all.n || !slice_is(slice_part(all, 0, begin.n), begin)) {
+    if (!replace_ids(c, all, e)) return false;
+  } else {
+    drop_end(c);
+    if (!add_tokens(c, slice_part(all, begin.n, all.n), false, e)) return false;
+  }
+  c->spoken.n = 0;
+  if (!text_add(&c->spoken, all.s, all.n)) return err_set(e, EXIT_ENV, "no memory for the chat");
+  return c->ids.n || err_set(e, EXIT_USAGE, "the prompt has no tokens");
+}
+
+static bool own_turn(Chat *c, Slice user, Err *e) {
+  OwnTemplate *o = &c->own;
+  c->text.n = c->written.n = 0;
+  if (!o->n && c->system && !own_template_add(o, "system", slice_of(c->system), e)) return false;
+  if (!own_template_add(o, "user", user, e) || !own_template_text(o, &c->text, e) ||
+      !add_own(c, e) || !answer(c, e) ||
+      !own_template_add(o, "assistant", text_slice(&c->written), e))
+    return false;
+  return text_add(&c->spoken, c->written.s, c->written.n) ||
+         err_set(e, EXIT_ENV, "no memory for the chat");
+}
+
 static bool turn(Chat *c, Slice user, Err *e) {
+  if (c->own.source.n) return own_turn(c, user, e);
   bool first = c->ids.n == 0;
   c->text.n = 0;
   if (!first && !text_add(&c->text, c->template->answer_end, strlen(c->template->answer_end)))
@@ -257,6 +309,28 @@ static const char *text_of(const Argument *list, const char *name) {
   return argument(&(Arguments){.at = (Argument *)list}, name)->text;
 }
 
+/* The template beside the tokenizer, unless one is named; where it cannot be used, a note says why.
+ */
+static bool find_own(Chat *c, const char *tokenizer, Err *e) {
+  const char *slash = strrchr(tokenizer, '/');
+  char *folder = slash ? strndup(tokenizer, (size_t)(slash - tokenizer)) : strdup(".");
+  OwnTemplate *o = &c->own;
+  Err why = {0};
+  bool ok = folder ? own_template_read(o, *folder ? folder : "/", e)
+                   : err_set(e, EXIT_ENV, "no memory for a file name");
+  if (ok && o->source.n && !own_template_works(o, c->system != NULL, &why)) {
+    fprintf(stderr, "note: %s: its chat_template is not used: %s; --template names another one\n",
+            folder, why.msg);
+    o->source.n = 0;
+  }
+  uint32_t end =
+      ok && o->source.n && o->eos.n ? tokenizer_id(c->tokenizer, text_slice(&o->eos)) : NO_TOKEN;
+  if (end != NO_TOKEN && !ids_add(&c->ends, end))
+    ok = err_set(e, EXIT_ENV, "no memory for the chat");
+  free(folder);
+  return ok;
+}
+
 static bool prepare(Chat *c, const Argument *list, Err *e) {
   const char *tokenizer = text_of(list, "--tokenizer"), *template = text_of(list, "--template");
   const Argument *stop = argument(&(Arguments){.at = (Argument *)list}, "--stop"),
@@ -286,7 +360,7 @@ static bool prepare(Chat *c, const Argument *list, Err *e) {
   if (ok)
     c->answer = (Answer){.tokenizer = c->tokenizer, .stops = stop->list, .nstops = stop->count};
   if (ok && c->folder) ok = ends_read(&c->ends, c->folder, "eos_token_id", e);
-  ok = ok && add_stop(c, e);
+  ok = ok && add_stop(c, e) && (template || find_own(c, path, e));
   const ChatPlace place = {.device = text_of(list, "--device"),
                            .threads = (int)count_of(list, "--threads", 0),
                            .load = load->list,
@@ -314,6 +388,9 @@ int chat_run(const char *program, int argc, char **argv, Err *e) {
   answer_free(&c.answer);
   sampling_free(&c.sampling);
   text_free(&c.text);
+  text_free(&c.written);
+  text_free(&c.spoken);
+  own_template_free(&c.own);
   free(c.folder);
   free(c.ids.at);
   free(c.ends.at);

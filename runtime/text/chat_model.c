@@ -102,6 +102,12 @@ bool chat_model_read(ChatModel *m, const uint32_t *ids, uint64_t n, bool *full, 
   return true;
 }
 
+void chat_model_rewind(ChatModel *m, uint64_t to) {
+  if (to >= m->read) return;
+  if (m->room != UINT64_MAX) m->room += m->read - to;
+  m->read = to;
+}
+
 void chat_model_close(ChatModel *m) {
   embed_close(m->model);
   free(m->logits);

@@ -28,5 +28,7 @@ typedef struct ChatPlace { /* where it runs */
 bool chat_model_open(ChatModel *m, const ChatPlace *p, Err *e);
 /* Reads tokens behind those that were read, in chunks; *full: not all had room. */
 bool chat_model_read(ChatModel *m, const uint32_t *ids, uint64_t n, bool *full, Err *e);
+/* What was read from there on is read anew. */
+void chat_model_rewind(ChatModel *m, uint64_t to);
 void chat_model_close(ChatModel *m);
 #endif

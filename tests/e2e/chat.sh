@@ -160,6 +160,35 @@ for one in '--top-k 1' '--top-p 0.000001' '--min-p 1'; do
 done
 # a conversation, line by line, in a template
 printf 'hello\nmore\n' | ./llama chat --load model --template chatml --system 'Be kind.' --tokens 5 >got.txt || fail 'a conversation'
+# the folder's own template: that of chatml gives the turns of --template chatml, in a file of its own, too
+cat >own.py <<'END'
+import json
+template = ("{% for m in messages %}\n  {{- '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}\n{%- endfor %}\n"
+            "{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
+json.dump({"chat_template": [{"name": "tool_use", "template": "{{ wrong"}, {"name": "default", "template": template}], "bos_token": {"content": "<s>"},
+           "eos_token": "<|im_end|>"}, open("model/tokenizer_config.json", "w"))
+END
+run 0 python3 own.py
+talk() { printf 'hello\nmore\n' | ./llama chat --load model --system 'Be kind.' --tokens 5 --temperature 0 "$@"; }
+talk --template chatml >named.txt || fail 'a conversation of chatml'
+talk >own.txt || fail 'a conversation of the own template'
+same own.txt named.txt 'the own template'
+talk --template plain >plain.txt || fail 'a plain conversation'
+cmp -s own.txt plain.txt && fail 'the own template is plain text'
+echo "{{ messages[0]['content'] | wordcount }}" >model/chat_template.jinja
+talk >got.txt 2>err.txt || fail 'a conversation without the own template'
+holds err.txt "note: model: its chat_template is not used: line 1 of the template: the filter 'wordcount' is not known here; --template names another one"
+same got.txt plain.txt 'a template that is not known'
+# one that cannot go on says so, and one that leaves out earlier turns reads the chat anew
+echo "{% if messages|length > 2 %}{{ raise_exception('one turn') }}{% endif %}{{ messages[0].content }}" >model/chat_template.jinja
+printf 'hello\nmore\n' >two.txt
+says 1 'chat: line 1 of the template: one turn' sh -c './llama chat --load model --tokens 5 <two.txt'
+echo '{{ messages[-1].content }}' >model/chat_template.jinja
+printf 'hello\n' | ./llama chat --load model --tokens 5 --temperature 0 >first.txt || fail 'a turn'
+printf 'more\nhello\n' | ./llama chat --load model --tokens 5 --temperature 0 | tail -n +2 >second.txt || fail 'two turns'
+tail -c "$(wc -c <first.txt)" second.txt >got.txt
+same got.txt first.txt 'a turn by itself, after another one'
+rm model/chat_template.jinja model/tokenizer_config.json
 says 2 '--template is one of plain, chatml, llama2, llama3, zephyr, not alpaca' ./llama chat --load model --template alpaca --prompt x
 says 2 '--temperature needs a number from 0 to 100, not warm' ./llama chat --load model --temperature warm
 says 2 'chat needs --tokenizer FILE.json' ./llama chat --load model/model.safetensors --prompt x
