@@ -161,6 +161,8 @@ typedef struct GcLaunch {
   uint32_t shared; /* dynamic shared memory, bytes */
   const GcTensorMap *maps;
   int nmaps;
+  uint32_t cluster; /* blocks go from tile to tile, in clusters of so many: no more of them need be
+                       launched than the device runs at once; 0: each has work of its own */
 } GcLaunch;
 
 /* Where kernels report an index out of range: the first thread that changes `site` from -1 (by an

@@ -201,9 +201,10 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   text_add(&t->text, "static const GcLaunch launch%d[] = {{%d, %" PRId64 ", %d, %d}, ", id, f,
            k->grid, k->block, k->shared);
   if (sm90a)
-    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, %s, %d}};\n", f, k->variant->grid,
+    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, %s, %d, %d}};\n", f, k->variant->grid,
              k->variant->block, k->variant->shared,
-             k->variant->maps ? arena_printf(p->g.a, "maps%d", id) : "NULL", k->variant->maps);
+             k->variant->maps ? arena_printf(p->g.a, "maps%d", id) : "NULL", k->variant->maps,
+             k->variant->persistent ? k->variant->cluster : 0);
   else
     text_add(&t->text, "{%d, %" PRId64 ", %d, %d}};\n", f, k->grid, k->block, k->shared);
   return (StepText){"NULL", arena_printf(p->g.a, "launch%d", id)};

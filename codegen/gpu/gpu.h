@@ -49,6 +49,7 @@ struct KernelVariant {
   int64_t grid;
   int block, shared, min_blocks; /* min_blocks: as of a kernel */
   int cluster;                   /* blocks of a cluster, by which the grid is divisible; 0: 1 */
+  bool persistent;               /* blocks go from tile to tile: any number of clusters will do */
   KernelMap map[MOST_MAPS];
   int maps;
 };

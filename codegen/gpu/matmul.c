@@ -153,6 +153,7 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   *own = (KernelVariant){
       .text = text_new(g->a, 1), .grid = p.s.blocks, .block = p.s.threads, .shared = p.s.shared};
   own->min_blocks = 1, own->maps = 2, own->cluster = p.s.cluster;
+  own->persistent = true;
   own->map[0] = map_of(&p, "map_a", p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm, 1);
   own->map[1] = map_of(&p, "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn, p.s.cluster);
   Text *x = &own->text;

@@ -323,8 +323,9 @@ int64_t wgmma_tiles(const GridProductSchedule *p) {
 /* The width of a tile: that with which the multiprocessors end first, if each has a tile at a time
    and its time is that of its columns and of STORE more. Two blocks share B's k-tiles, which halves
    what comes of B from L2, if the rows that fill the last pair cost no time. By count, not measured
-   on a device. WAVE: multiprocessors of an H100, a number of the architecture's, so that a schedule
-   does not depend on the device. Tensor maps want rows that begin at multiples of 16 bytes. */
+   on a device. WAVE: multiprocessors of an H100 and H200 with SXM, so that a schedule does not
+   depend on the device; the program launches fewer blocks where there are fewer. Tensor maps want
+   rows that begin at multiples of 16 bytes. */
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) {
   enum { WAVE = 132, NARROW = 64, WIDE = 256, STORE = 32, ROW = 16, PAIR = 2 };
   int64_t best = INT64_MAX;

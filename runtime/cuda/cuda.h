@@ -74,6 +74,7 @@ typedef struct Cuda {
   bool entered; /* hosted: the context is this thread's now */
   int driver;   /* version: 1000 * major + 10 * minor */
   int ordinal, major, minor;
+  int multiprocessors;
   char name[128];
   bool retained;
   CuDevice device;

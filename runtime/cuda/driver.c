@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { DRIVER_LEAST = 12000 }; /* the version whose functions driver.def names */
-enum { CC_MAJOR = 75, CC_MINOR = 76 };
+enum { MULTIPROCESSORS = 16, CC_MAJOR = 75, CC_MINOR = 76 };
 
 typedef struct Symbol {
   const char *call, *symbol;
@@ -118,6 +118,7 @@ static bool find_device(Cuda *c, Err *e) {
   }
   return CUDA_CALL(c, DeviceGet, &c->device, c->ordinal) &&
          CUDA_CALL(c, DeviceGetName, c->name, (int)sizeof c->name - 1, c->device) &&
+         CUDA_CALL(c, DeviceGetAttribute, &c->multiprocessors, MULTIPROCESSORS, c->device) &&
          CUDA_CALL(c, DeviceGetAttribute, &c->major, CC_MAJOR, c->device) &&
          CUDA_CALL(c, DeviceGetAttribute, &c->minor, CC_MINOR, c->device);
 }

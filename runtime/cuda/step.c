@@ -28,6 +28,14 @@ static void **params_of(Cuda *c, const CudaExec *x, int q, int i, const int64_t 
   return ok ? x->moved_params : NULL;
 }
 
+/* Of blocks that go from tile to tile, of which a multiprocessor holds one, no more than it has
+   multiprocessors: a few that begin when the others end would take as long as they. */
+static uint32_t blocks_of(const Cuda *c, const GcLaunch *l) {
+  if (!l->cluster || l->grid <= (uint32_t)c->multiprocessors) return l->grid;
+  const uint32_t whole = (uint32_t)c->multiprocessors / l->cluster * l->cluster;
+  return whole ? whole : l->cluster;
+}
+
 static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
   const GcStep *s = &x->base.entry->steps[i];
   const GcLaunch *l = cuda_launch_of(c, s);
@@ -36,8 +44,8 @@ static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, 
   const CudaLaunch *m = &x->launches[q][i];
   char what[256];
   snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");
-  return params && CUDA_CALL_FOR(c, what, LaunchKernel, m->function, l->grid, 1, 1, l->block, 1, 1,
-                                 l->shared, stream, params, NULL);
+  return params && CUDA_CALL_FOR(c, what, LaunchKernel, m->function, blocks_of(c, l), 1, 1,
+                                 l->block, 1, 1, l->shared, stream, params, NULL);
 }
 
 static bool set_counter(Cuda *c, const CudaExec *x, int q) {

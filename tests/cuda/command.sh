@@ -163,7 +163,7 @@ echo 'entry f(x : f16[8, 40], w : f16[40, 48]) { return y = x @ w }' >pipeline.g
 "$gc" pipeline.g --emit=cubin --arch=sm_80 --stats -o a.cubin 2>stats || fail "--stats of a product on tensor cores"
 grep -qE '^ +k0 +[0-9]+ +16384 +0 +0 +128$' stats || fail "--stats does not count the pipeline: $(cat stats)"
 cat >few.g <<'END'
-entry few(a : f32[1, 13], b : f32[1, 13], u : f32[1, 1]) { return y = u + a @ b' }
+entry few(a : f32[9, 13], b : f32[1, 13], u : f32[9, 1]) { return y = u + a @ b' }
 END
 "$gc" few.g --emit=cubin --arch=sm_80 --stats -o a.cubin 2>stats || fail "--stats of a small product"
 grep -qE '^ +k0 +[0-9]+ +4608 +0 +0 +256$' stats || fail "a product of one block spills: $(cat stats)"

@@ -31,7 +31,7 @@ both() {
   shift
   entry=$1 output=$2
   shift 2
-  rm -f ./*.st ./*.csv # weights of another model and changed logs are not replaced
+  rm -f ./*.st ./*.csv cpu.npy cuda.npy # weights of another model, changed logs and other arrays are not replaced
   for device in cpu cuda; do
     # shellcheck disable=SC2086
     {

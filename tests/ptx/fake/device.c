@@ -57,6 +57,10 @@ CALL(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device),
     *value = attribute == ATTRIBUTE_MAJOR ? driver()->major : driver()->minor;
     return CUDA_SUCCESS;
   }
+  if (attribute == ATTRIBUTE_MULTIPROCESSORS && driver()->multiprocessors) {
+    *value = driver()->multiprocessors;
+    return CUDA_SUCCESS;
+  }
   for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
     if (attributes[i].id == attribute) {
       *value = attributes[i].value;

@@ -58,7 +58,7 @@ typedef struct Driver {
   } * counts;
   size_t ncounts;
   size_t memory, used;
-  int version, devices, major, minor;
+  int version, devices, major, minor, multiprocessors;
   unsigned checks, order;
   uint64_t max_steps;
   unsigned long deaf, waits; /* of captured streams, and how many were asked for */

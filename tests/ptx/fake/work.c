@@ -116,6 +116,7 @@ CALL(cuLaunchKernel,
       unsigned shared, CUstream stream, void **params, void **extra),
      (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra)) {
   if (!f) return CUDA_INVALID_HANDLE;
+  if (driver()->log) fprintf(driver()->log, "blocks %u\n", gx);
   size_t size = ptx_kernel_params_size(f->kernel);
   if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || gz > 65535 || bx > 1024 ||
       by > 1024 || bz > 64 || (uint64_t)bx * by * bz > 1024)
