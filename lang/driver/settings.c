@@ -300,6 +300,17 @@ static bool parse_limit(const char *s, MemoryLimit *out) {
   return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
 }
 
+/* "20,1.25" */
+static bool parse_link(const char *s, Link *out) {
+  char *end;
+  double us = strtod(s, &end);
+  bool ok = end > s && *end == ',' && us >= 0;
+  const char *rest = ok ? end + 1 : "";
+  double gb = strtod(rest, &end);
+  *out = (Link){.latency = 1e-6 * us, .bandwidth = 1e9 * gb};
+  return ok && end > rest && !*end && gb > 0 && us < 1e9 && gb < 1e9;
+}
+
 enum { MOST_STREAMS = 64, MOST_JOBS = 256, MOST_RANKS = 1 << 16 };
 
 /* A number from 1 to `most`, or 0 where it is none. */
@@ -405,6 +416,9 @@ int settings_options(Compilation *r) {
   if (option_given(o, OPT_JOBS) && !r->codegen.jobs)
     return usage_error("--jobs takes a number from 1 to %d, not '%s'", MOST_JOBS,
                        option_value(o, OPT_JOBS, ""));
+  const char *link = option_value(o, OPT_LINK, NULL);
+  if (link && !parse_link(link, &r->passes.link))
+    return usage_error("--link takes microseconds and GB a second, as 20,1.25, not '%s'", link);
   if (limit && !parse_limit(limit, &r->passes.limit))
     return usage_error(
         "--memory-limit takes a size as 700M or 1.5G, or a share up to 100%% as 50%%, "

@@ -1,6 +1,9 @@
 # RUN: %gc %s --passes="fold,cse,dce,autodiff,distribute{ranks=4},fold,cse,dce,fuse,layout,buckets,order,liveness,inplace,streams,share,plan-verify" --remarks=comm --dump-plan 2>&1 | FileCheck-14 %s
 # RUN: %gc %s --passes="fold,cse,dce,autodiff,distribute{ranks=4},fold,cse,dce,fuse,layout,order,liveness,inplace,streams{overlap=0},share,plan-verify" --remarks=comm --dump-plan 2>&1 | FileCheck-14 --check-prefix=ALONE %s
 
+# RUN: %gc %s --link=1000,10 --passes="fold,cse,dce,autodiff,distribute{ranks=4},fold,cse,dce,layout,buckets" --emit=ir | FileCheck-14 --check-prefix=SLOW %s
+# RUN: not-14 %gc %s --link=20 2>&1 | FileCheck-14 --check-prefix=LINK %s
+
 # Small sums over the ranks are one message, whose parts lie side by side, each at a multiple of 64 bytes. A large one
 # is a message of its own, which begins before the gradients behind it are there, and ends behind them.
 hyper lr = 0.1
@@ -21,3 +24,7 @@ entry train(x : f32[n <= 8, 50], t : f32[n, 6]) {
 # ALONE-NOT: us are waited for
 # ALONE: entry train: training
 # ALONE-NOT: stream
+# The latency of this link is worth more than the large one.
+# SLOW-COUNT-1: = all_reduce {{.*}} : f32[], {{.*}}f32[500,400]
+# SLOW-NOT: all_reduce {{.*}} : f32
+# LINK: --link takes microseconds and GB a second, as 20,1.25, not '20'
