@@ -22,6 +22,12 @@ const Backend *backend_named(const char *name, size_t n) {
   return NULL;
 }
 
+const Backend *backend_of_ranks(const char *how) {
+  for (int i = 0; i < BACKENDS; i++)
+    if (strcmp(backends[i]->ranks_by, how) == 0) return backends[i];
+  return NULL;
+}
+
 const Backend *backend_of_form(const char *emit, const BackendForm **form) {
   for (int i = 0; i < BACKENDS; i++)
     for (const BackendForm *f = backends[i]->forms; f->name; f++)

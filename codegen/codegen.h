@@ -26,8 +26,10 @@ typedef struct CodegenOptions {
   bool no_cache;           /* of compiled kernels */
   bool tokens;             /* it reads tokenizers: libgctokens.a is linked */
   bool images;             /* the executable decodes images: libgcimages.a is linked */
-  int ranks; /* that talk by MPI, which is linked by the words of $MPICC, else mpicc; 0: no MPI */
-  int level; /* 0..3, of gc */
+  int ranks;               /* of a data-parallel program; 0: it has none */
+  const char *ranks_by; /* how they talk: Backend.ranks_by; "mpi" is linked by the words of $MPICC,
+                           else mpicc */
+  int level;            /* 0..3, of gc */
   bool save_temps, verbose, time;
   double cc_seconds;   /* set: time spent in the C compiler and linker */
   bool stats;          /* say what the kernels take of a device */
@@ -77,8 +79,9 @@ typedef struct CodegenFiles {
 } CodegenFiles;
 
 struct Backend {
-  const char *name;   /* of --target, and of its Target */
-  const char *suffix; /* of its source: ".c" */
+  const char *name;     /* of --target, and of its Target */
+  const char *suffix;   /* of its source: ".c" */
+  const char *ranks_by; /* how the processes of its data-parallel programs talk: "mpi" */
   const BackendForm *forms;
 
   /* ---- architectures: NULL for what has none ---- */
@@ -127,10 +130,12 @@ enum {
   BACKENDS
 };
 extern const Backend *const backends[BACKENDS];
-/* The one whose program every executable holds. */
+/* The one whose program every executable holds but one whose ranks talk on another target. */
 const Backend *backend_host(void);
 /* By the first n letters of a name; NULL: there is none. */
 const Backend *backend_named(const char *name, size_t n);
+/* Whose ranks talk so; NULL: nobody's. */
+const Backend *backend_of_ranks(const char *how);
 /* Whose form `emit` is, and which; NULL: nobody's. */
 const Backend *backend_of_form(const char *emit, const BackendForm **form);
 

@@ -125,6 +125,7 @@ typedef struct GcEnv {
                  there is not kept from one launch to the next */
   int32_t extents[GC_EXTENTS]; /* of the entry, in its order */
   int32_t first_row;           /* of the batch that this rank of a data-parallel program has */
+  int32_t rank;                /* GPU: of this process */
   const struct GcComm *comm;   /* CPU: through which collectives go; NULL: it is alone */
 } GcEnv;
 
@@ -164,6 +165,17 @@ typedef struct GcLaunch {
   uint32_t cluster; /* blocks go from tile to tile, in clusters of so many: no more of them need be
                        launched than the device runs at once; 0: each has work of its own */
 } GcLaunch;
+
+/* In what all ranks take part: a step of a GPU that has no launch. Argument i is the operand of
+   part i; behind those of all parts are the results, in the same order. */
+typedef enum GcCollectiveKind { GC_ALL_REDUCE, GC_REDUCE_SCATTER, GC_ALL_GATHER } GcCollectiveKind;
+typedef struct GcCollective {
+  GcCollectiveKind kind;
+  GcDtype dtype;
+  int parts;        /* of all_reduce; 1 of the others */
+  const int64_t *n; /* by part, elements of the result; all_gather: of a block of the operand */
+  int64_t blocks;   /* of all_gather's operand, as GcComm.gather has them; 1 of the others */
+} GcCollective;
 
 /* Where kernels report an index out of range: the first thread that changes `site` from -1 (by an
    atomic compare-and-swap) fills in the rest, as gcrt_fault is told it. */
@@ -235,6 +247,7 @@ typedef struct GcStep {
   bool backward;       /* it computes gradients */
   unsigned char makes; /* of init: the kinds of globals that are made of it, 1 << GcGlobalKind; 0:
                           not known */
+  const GcCollective *collective; /* of a GPU: instead of a launch; or NULL */
 } GcStep;
 
 /* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way; with an extent, 1 +
@@ -312,15 +325,25 @@ extern const GcWeights gc_weights __attribute__((weak, visibility("hidden")));
 
 /* ---- data parallelism: processes, the ranks, that share the batch of an entry ---- */
 
+/* What a rank that waits for its device is asked meanwhile, by another thread. */
+typedef struct GcWatched {
+  /* Why the device's collectives have failed, in `text`; false: they have not. */
+  bool (*failed)(void *arg, char *text, size_t size);
+  void (*abort)(void *arg); /* ends what waits for other ranks */
+  void *arg;
+} GcWatched;
+
 /* How ranks talk. A function that fails says why and ends all ranks with exit code 3. All ranks
    call the same functions in the same order, from the thread that opened it. */
 typedef struct GcComm GcComm;
 struct GcComm {
   int rank, ranks; /* of this process, from 0; how many there are */
   int local;       /* of them on this machine */
-  /* These three begin, and leave all bytes to `end`. Of a collective with several parts each
-     begins, then `begun` says that there are no more. out = the sum of the n elements at `in` of
-     all ranks, the same on each; out may be in. */
+  int local_rank;  /* of this one among those; of GPUs: which device it takes */
+  /* sum to poll: of the host's memory; NULL where only a device has collectives. The first three
+     begin, and leave all bytes to `end`. Of a collective with several parts each begins, then
+     `begun` says that there are no more. out = the sum of the n elements at `in` of all ranks, the
+     same on each; out may be in. */
   void (*sum)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
   /* The same of n elements for each rank, of which this one gets its own; out is not in `in`. */
   void (*scatter)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
@@ -337,10 +360,17 @@ struct GcComm {
   void (*sum_local)(const GcComm *c, int *at, int n);
   void (*close)(const GcComm *c);          /* at the end of all of them */
   void (*stop)(const GcComm *c, int code); /* at the end of this one: no other goes on */
+  /* This thread waits for a device whose collectives are these, up to the next call with NULL: so
+     long the other ranks are watched. NULL: no device has collectives. */
+  void (*watch)(const GcComm *c, const GcWatched *w);
 };
 /* Of a program that was compiled with --data-parallel; weak: others have none. A rank that no other
-   answers for so many seconds ends all. NULL: it has said why. */
-const GcComm *gcrt_comm_open(double timeout) __attribute__((weak));
+   answers for so many seconds ends all. NULL: `why` says it, with a remedy behind a line's end; ""
+   where another rank does. */
+const GcComm *gcrt_comm_open(double timeout, char *why, size_t size) __attribute__((weak));
+/* ... and the variables of the environment, up to a NULL, of which the first that is set is its
+   rank. */
+extern const char *const gcrt_comm_ranks[] __attribute__((weak));
 /* From kernels, on one thread: a collective begins, and the first that has begun ends. Parts of an
    all_reduce that follow one another, each at the next multiple of GC_PART_ALIGN behind the one
    before, are one message. */

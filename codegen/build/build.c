@@ -170,7 +170,7 @@ static bool add_mpi(Build *b) {
   Words w = {0};
   int status;
   char *said = NULL;
-  if (!b->o->ranks) return true;
+  if (!b->o->ranks || strcmp(b->o->ranks_by, "mpi") != 0) return true;
   if (!mpicc || !*mpicc) mpicc = "mpicc";
   codegen_cc_words(b->a, mpicc, &w.at, &w.n);
   w.cap = w.n;

@@ -1,8 +1,8 @@
 /* The C compiler: compiles several files at a time, takes those from the cache that have been
    compiled before, and links. Contract: libc, libm and nothing else is needed at run time:
-   libgcrt.a holds the runtime and zlib, libgcimages.a the decoders of images and libgctokens.a the
-   tokenizers, for programs that ask for them. The same program gives the same bytes: no build id,
-   no paths of this machine in the output. */
+   libgcrt.a holds the runtime and zlib, libgcimages.a the decoders of images, libgctokens.a the
+   tokenizers and libgcranks.a the way in which ranks of GPUs meet, for programs that ask for them.
+   The same program gives the same bytes: no build id, no paths of this machine in the output. */
 #include "codegen/build/build.h"
 #include "ir/support/clock.h"
 
@@ -70,6 +70,10 @@ static const char *const *link_words(Build *b, const char *library) {
   if (b->o->tokens) {
     vec_push(b->a, &w, "-Wl,-u,gcrt_tools");
     vec_push(b->a, &w, intern_printf(b->c, "%s/libgctokens.a", b->o->runtime_dir));
+  }
+  if (b->o->ranks && !b->mpi.n) {
+    vec_push(b->a, &w, "-Wl,-u,gcrt_comm_open");
+    vec_push(b->a, &w, intern_printf(b->c, "%s/libgcranks.a", b->o->runtime_dir));
   }
   for (uint32_t i = 0; i < b->mpi.n; i++) vec_push(b->a, &w, b->mpi.at[i]);
   for (const char *const *s = end; *s; s++) vec_push(b->a, &w, *s);

@@ -198,6 +198,7 @@ static const Target *target(Ctx *c, const CodegenPart *part, CodegenOptions *o) 
 const Backend backend_cpu = {
     .name = "cpu",
     .suffix = ".c",
+    .ranks_by = "mpi",
     .forms =
         (const BackendForm[]){{.name = "c", .begins = "/* ", .holds = ", compiled by gc "}, {0}},
     .target = target,

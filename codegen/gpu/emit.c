@@ -21,6 +21,7 @@ static const GroupPrinters printers = {.map = cuda_map,
                                        .order = cuda_order,
                                        .index = cuda_index,
                                        .random = cuda_random,
+                                       .collective = cuda_collective,
                                        .move = cuda_move,
                                        .batch = cuda_batch};
 
@@ -49,6 +50,7 @@ static bool same_launch(const CudaFunction *f, const Launch *l) {
 enum {
   ENV_BYTES = 16,
   BOUNDED_ENV_BYTES = 24 + 4 * ENTRY_EXTENTS,
+  RANKS_ENV_BYTES = BOUNDED_ENV_BYTES + 8, /* with first_row and rank */
   FAULT_BYTES = 32
 }; /* gcrt.h's GcEnv as far as a kernel reads it, and GcDeviceFault */
 
@@ -57,8 +59,8 @@ const char *cuda_buffers(Arena *a, const CudaFunction *f) {
   Text x = text_new(a, 0);
   for (int i = 0; i < f->nargs; i++)
     text_add(&x, "p%d %s %" PRIu64 ", ", i, right[f->rights[i]], f->bytes[i]);
-  text_add(&x, "env read %d, fault both %d", f->kernel->bounded ? BOUNDED_ENV_BYTES : ENV_BYTES,
-           FAULT_BYTES);
+  int env = f->entry->ranks ? RANKS_ENV_BYTES : f->kernel->bounded ? BOUNDED_ENV_BYTES : ENV_BYTES;
+  text_add(&x, "env read %d, fault both %d", env, FAULT_BYTES);
   return text_str(&x);
 }
 
@@ -155,10 +157,6 @@ static int64_t times_of(const Op *op) {
   return times;
 }
 
-static const char *map_dtype(Dtype dt) {
-  return dt == DT_F16 ? "GC_F16" : dt == DT_BF16 ? "GC_BF16" : "GC_F32";
-}
-
 /* A captured graph has the launches of every iteration. */
 static void refuse_extents(CudaProgram *p, const Op *op) {
   for (const Op *scan = op->parent->op; scan; scan = scan->parent->op) {
@@ -177,7 +175,7 @@ static void print_maps(Text *x, int id, const KernelVariant *own) {
   for (int i = 0; i < own->maps; i++) {
     const KernelMap *m = &own->map[i];
     const int bytes = dtype_size(m->dtype);
-    text_add(x, "%s{%d, %s, %" PRId64 ", {", i ? ", " : "", m->arg, map_dtype(m->dtype),
+    text_add(x, "%s{%d, %s, %" PRId64 ", {", i ? ", " : "", m->arg, dtype_enum(m->dtype),
              m->offset * bytes);
     for (int d = 0; d < MAP_AXES; d++) text_add(x, "%s%" PRId64, d ? ", " : "", m->size[d]);
     for (int d = 1; d < MAP_AXES; d++)
@@ -191,6 +189,8 @@ static void print_maps(Text *x, int id, const KernelVariant *own) {
 static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   CudaProgram *p = t->target;
   refuse_extents(p, l->op);
+  if (l->kernel->collective)
+    return (StepText){.kernel = "NULL", .collective = l->kernel->collective};
   const bool sm90a = takes_variant(l, depth);
   int f = function_of(p, e, l, sm90a);
   const Kernel *k = l->kernel;
@@ -207,7 +207,7 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
              k->variant->persistent ? k->variant->cluster : 0);
   else
     text_add(&t->text, "{%d, %" PRId64 ", %d, %d}};\n", f, k->grid, k->block, k->shared);
-  return (StepText){"NULL", arena_printf(p->g.a, "launch%d", id)};
+  return (StepText){.kernel = "NULL", .launch = arena_printf(p->g.a, "launch%d", id)};
 }
 
 const Sections *cuda_library(Arena *a) {

@@ -113,4 +113,5 @@ void cuda_index(Gen *g, const Group *gr);
 void cuda_order(Gen *g, const Group *gr); /* cumsum, argsort */
 void cuda_cumsum(Gen *g, const Group *gr);
 void cuda_random(Gen *g, const Group *gr);
+void cuda_collective(Gen *g, const Group *gr); /* and rank, first_row */
 #endif

@@ -90,7 +90,7 @@ void launches_batch(Gen *g, Launches *l) {
   uint32_t *of = ARENA_ARRAY(g->a, uint32_t, l->at.n + 1); /* by launch: 1 + its batch, or 0 */
   for (uint32_t i = 0; i < l->at.n; i++) {
     const Kernel *k = l->at.at[i].kernel;
-    if (k->grid > SMALL || k->variant || !k->nargs) continue;
+    if (k->grid > SMALL || k->variant || k->collective || !k->nargs) continue;
     const char *body = kernel_body(g, k);
     for (uint32_t j = batches.n; j-- > 0 && !of[i];) {
       Batch *b = &batches.at[j];

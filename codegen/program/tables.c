@@ -15,11 +15,6 @@ static const char *const aggregate_enum[AGGREGATES] = {
     [AGGREGATE_MEAN] = "GC_MEAN", [AGGREGATE_SUM] = "GC_SUM",           [AGGREGATE_MAX] = "GC_MAX",
     [AGGREGATE_MIN] = "GC_MIN",   [AGGREGATE_EXP_MEAN] = "GC_EXP_MEAN", [AGGREGATE_RMS] = "GC_RMS"};
 
-static const char *const dtype_enum[DTYPES] = {
-    [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",   [DT_I8] = "GC_I8",
-    [DT_I32] = "GC_I32",   [DT_I64] = "GC_I64", [DT_F16] = "GC_F16",
-    [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
-
 /* By axis: as GcTensor.extents. Parts stand in a table of their own. */
 static uint32_t factors_of(const Entry *e, const Extent *x) {
   uint32_t factors = 0;
@@ -64,7 +59,7 @@ static void extent_fields(Tables *p, const Entry *e, const Type *t) {
 static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
                        Address at, const InputLimits *limits, const char *aggregate) {
   Text *x = &p->text;
-  text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum[t->dtype], t->rank);
+  text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum(t->dtype), t->rank);
   if (t->rank) {
     text_add(x, "(const int64_t[]){");
     for (int i = 0; i < t->rank; i++) text_add(x, "%s%" PRId64, i ? ", " : "", t->dim[i]);
@@ -232,6 +227,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
                s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
       if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
       if (makes) text_add(x, ", .makes = %d", makes[s->op->id]);
+      if (run.at[i].collective)
+        text_add(x, ", .collective = &(const GcCollective){%s}", run.at[i].collective);
       text_add(x, "%s%s},\n", after.at[i], made.at[i]);
     }
     text_add(x, "};\n");
@@ -301,7 +298,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
 static void hyper_row(Tables *p, const Global *g, const char *before) {
   Dtype dt = g->type->dtype;
   Attr value = dtype_is_float(dt) ? (Attr){.f = g->value} : (Attr){.i = (int64_t)g->value};
-  text_add(&p->text, "%s{%s, %s, %s}", before, text_quoted(p->g->a, g->path), dtype_enum[dt],
+  text_add(&p->text, "%s{%s, %s, %s}", before, text_quoted(p->g->a, g->path), dtype_enum(dt),
            scalar_literal(p->g->a, dt, value));
 }
 

@@ -7,8 +7,9 @@
 
 typedef struct Tables Tables;
 typedef struct StepText {
-  const char *kernel; /* of GcStep.kernel: a function, or "NULL" */
-  const char *launch; /* of GcStep.launch; NULL: none */
+  const char *kernel;     /* of GcStep.kernel: a function, or "NULL" */
+  const char *launch;     /* of GcStep.launch; NULL: none */
+  const char *collective; /* the fields of GcStep.collective; NULL: none */
 } StepText;
 
 struct Tables {

@@ -15,6 +15,13 @@ static const struct {
     [DT_F64] = {"double", "double", "f64"},
 };
 
+const char *dtype_enum(Dtype dt) {
+  static const char *const names[DTYPES] = {
+      [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",   [DT_I8] = "GC_I8",
+      [DT_I32] = "GC_I32",   [DT_I64] = "GC_I64", [DT_F16] = "GC_F16",
+      [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
+  return names[dt];
+}
 const char *dtype_storage(Dtype dt) { return dtype_text[dt].storage; }
 const char *dtype_compute(Dtype dt) { return dtype_text[dt].compute; }
 const char *dtype_prefix(Dtype dt) { return dtype_text[dt].prefix; }

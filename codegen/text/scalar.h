@@ -5,6 +5,7 @@
 
 const char *
 dtype_storage(Dtype dt); /* "float", "uint16_t" for f16 and bf16, "uint8_t" for bool, … */
+const char *dtype_enum(Dtype dt);    /* as gcrt.h names it: "GC_F32" */
 const char *dtype_compute(Dtype dt); /* "float" for f16 and bf16, else the storage */
 /* The prefix of functions: FN(exp) of f32, f16 and bf16 is f32_exp; of i32 i32_…; bool is u8. */
 const char *dtype_prefix(Dtype dt);

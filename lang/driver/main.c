@@ -115,6 +115,9 @@ static int make_targets(Compilation *r) {
     if (!p->target) p->target = p->backend->target(r->c, p, &r->codegen);
     if (!p->target) return r->codegen.failed;
   }
+  if (settings_makes_program(r->emit) && !targets_part(t, backend_host()) &&
+      !backend_host()->target(r->c, &(CodegenPart){.backend = backend_host()}, &r->codegen))
+    return r->codegen.failed; /* which chooses the C compiler, also of a program without a part */
   int code = needs_all(r) ? targets_complete(r->c, t, backend_host(), &r->codegen) : EXIT_DONE;
   r->main = targets_part(t, r->main->backend);
   return code;

@@ -332,16 +332,16 @@ static bool keeps_limits(Ctx *c, const char *pipeline) {
 static int settings_ranks(Compilation *r, int *ranks) {
   const Options *o = &r->o;
   bool parallel = option_given(o, OPT_DATA_PARALLEL);
-  const char *host = backend_host()->name;
+  const char *how = option_value(o, OPT_DATA_PARALLEL, "mpi"), *list = o->value[OPT_TARGET];
+  const Backend *of = backend_of_ranks(how);
   *ranks = parse_count(option_value(o, OPT_RANKS, "1"), MOST_RANKS);
   if (parallel != option_given(o, OPT_RANKS))
-    return usage_error(parallel
-                           ? "--data-parallel needs the number of processes: --ranks=N"
-                           : "--ranks says among how many processes --data-parallel=mpi splits a "
-                             "batch, which is not given");
+    return usage_error(
+        parallel ? "--data-parallel needs the number of processes: --ranks=N"
+                 : "--ranks says among how many processes --data-parallel splits a batch, "
+                   "which is not given");
   if (option_given(o, OPT_SHARD) && !parallel)
-    return usage_error("--shard says what the ranks of --data-parallel=mpi share, which is not "
-                       "given");
+    return usage_error("--shard says what the ranks of --data-parallel share, which is not given");
   if (!*ranks)
     return usage_error("--ranks takes a number from 1 to %d, not '%s'", MOST_RANKS,
                        option_value(o, OPT_RANKS, ""));
@@ -352,13 +352,12 @@ static int settings_ranks(Compilation *r, int *ranks) {
   if (parallel && option_given(o, OPT_STREAMS))
     return usage_error("--data-parallel has one stream: all ranks communicate in one order");
   if (parallel && is_library(settings_emit(o)))
-    return usage_error("--data-parallel is for executables, which mpirun starts");
+    return usage_error("--data-parallel is for executables: each rank is a process");
   if (parallel && option_given(o, OPT_TOKENS))
     return usage_error(
         "--data-parallel trains, and --tokens is for texts: compile a program for each");
-  if (parallel && option_given(o, OPT_TARGET) && strcmp(o->value[OPT_TARGET], host) != 0)
-    return usage_error("--data-parallel=mpi is for the target %s, not %s", host,
-                       o->value[OPT_TARGET]);
+  if (parallel && option_given(o, OPT_TARGET) && strcmp(list, of->name) != 0)
+    return usage_error("--data-parallel=%s is for the target %s, not %s", how, of->name, list);
   return EXIT_DONE;
 }
 
@@ -403,6 +402,7 @@ int settings_options(Compilation *r) {
       .images = option_given(o, OPT_IMAGES),
       .tokens = option_given(o, OPT_TOKENS),
       .ranks = option_given(o, OPT_DATA_PARALLEL) ? ranks : 0,
+      .ranks_by = option_value(o, OPT_DATA_PARALLEL, NULL),
       .save_temps = option_given(o, OPT_SAVE_TEMPS),
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),

@@ -96,9 +96,10 @@ static const Backend *with_arch(const bool *chosen, bool all) {
 }
 
 int targets_choose(Ctx *c, const Options *o, Targets *out) {
-  bool ranks = option_given(o, OPT_DATA_PARALLEL); /* which are the host's */
+  const char *how = option_value(o, OPT_DATA_PARALLEL, NULL);
+  const Backend *ranks = how ? backend_of_ranks(how) : NULL; /* which talk on one target alone */
   const char *emit = option_value(o, OPT_EMIT, "exe"),
-             *list = option_value(o, OPT_TARGET, ranks ? backend_host()->name : NULL);
+             *list = option_value(o, OPT_TARGET, ranks ? ranks->name : NULL);
   bool program = settings_makes_program(settings_emit(o));
   bool here = !list && !option_given(o, OPT_ARCH) && strcmp(emit, "exe") == 0;
   bool chosen[BACKENDS] = {false};
@@ -115,7 +116,8 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
     if (here && b->is_here) chosen[i] |= b->is_here(c, &arch_here[i]);
     if (b == of_form && list && !chosen[i])
       return usage_error("--emit=%s is for --target=%s, not %s", emit, b->name, list);
-    chosen[i] |= b == of_form || (b == host && (program || (!list && !of_form)));
+    chosen[i] |=
+        b == of_form || (b == host && (!ranks || b == ranks) && (program || (!list && !of_form)));
   }
   const char *levels = option_value(o, OPT_MARCH, NULL);
   if (levels && lacks_name(levels))

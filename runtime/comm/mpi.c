@@ -185,7 +185,10 @@ static void close_all(const GcComm *c) {
   MPI_Finalize();
 }
 
-const GcComm *gcrt_comm_open(double seconds) {
+const char *const gcrt_comm_ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                                       "SLURM_PROCID", NULL};
+
+const GcComm *gcrt_comm_open(double seconds, char *why, size_t size) {
   static GcComm c = {.sum = sum,
                      .scatter = scatter,
                      .broadcast = broadcast,
@@ -199,7 +202,10 @@ const GcComm *gcrt_comm_open(double seconds) {
                      .stop = stop};
   int threads;
   timeout = seconds;
-  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS) return NULL;
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS) {
+    snprintf(why, size, "MPI does not start");
+    return NULL;
+  }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &c.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &c.ranks);

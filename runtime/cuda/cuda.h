@@ -20,6 +20,8 @@ typedef struct CuEventData *CuEvent;
 typedef struct CuGraphData *CuGraph;
 typedef struct CuGraphExecData *CuGraphExec;
 
+#include "runtime/cuda/nccl.h"
+
 typedef struct CudaApi {
 #define CUDA(name, symbol, params) CuResult(*name) params;
 #include "runtime/cuda/driver.def"
@@ -103,6 +105,7 @@ typedef struct Cuda {
   int nexecs;
   int current; /* block of the step that is waited for next; base.in_flight: it was begun already */
   int shown_results; /* the set of results that is read */
+  Nccl nccl;
 } Cuda;
 
 /* Calls a driver's function; a failure is reported in c->err. */
@@ -138,6 +141,14 @@ bool branch_enter(Cuda *c, const CudaExec *x, int step); /* before the step is q
 bool branch_leave(Cuda *c, const CudaExec *x, int step);
 bool branch_leave_loop(Cuda *c, const CudaExec *x, int loop);
 
+/* ---- nccl.c ---- */
+bool nccl_find(Cuda *c, Err *e);     /* for entries that have collectives */
+bool nccl_join(Session *s, Err *e);  /* when all ranks are prepared: connects them */
+void nccl_leave(Cuda *c, bool well); /* not well: others may never come */
+/* From here on, or no more, this thread is where only other ranks may let it go on. */
+void nccl_watch(Cuda *c, bool on);
+bool nccl_queue(Cuda *c, const GcCollective *g, const CuAddress *at, CuStream stream);
+
 /* ---- memory.c ---- */
 /* For n entries, of which one runs at a time. */
 bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, Err *e);
@@ -151,9 +162,10 @@ bool cuda_memory(const GcProgram *p, const GcEntry *entry, int n, DeviceMemory *
 
 /* ---- exec.c ---- */
 static inline Cuda *cuda_of(const Session *s) { return (Cuda *)(void *)s->device; }
-/* Of the variant of the module's image. */
+/* Of the variant of the module's image; of a collective one without parts. */
 static inline const GcLaunch *cuda_launch_of(const Cuda *c, const GcStep *s) {
-  return &s->launch[c->variant];
+  static const GcLaunch none;
+  return s->collective ? &none : &s->launch[c->variant];
 }
 Device *cuda_open(const GcProgram *p, int ordinal, DeviceUse use, Err *e);
 bool cuda_close(Device *d, Err *e);

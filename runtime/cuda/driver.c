@@ -112,6 +112,7 @@ static bool find_device(Cuda *c, Err *e) {
     err_set(e, EXIT_ENV, "the NVIDIA driver finds no device");
     return err_hint(e, "nvidia-smi lists the devices; CUDA_VISIBLE_DEVICES may hide them");
   }
+  if (c->base.program->ranks && count == 1) c->ordinal = 0; /* each rank sees its own alone */
   if (c->ordinal >= count) {
     err_set(e, EXIT_ENV, "there is no device cuda:%d: the driver finds %d", c->ordinal, count);
     return err_hint(e, "devices are counted from 0; nvidia-smi lists them");

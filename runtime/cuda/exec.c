@@ -193,9 +193,17 @@ static Exec *add_exec(Cuda *c, const GcEntry *e) {
   return resolved(x) ? &x->base : NULL;
 }
 
+static bool has_collectives(const GcEntry *e, int n) {
+  bool any = false;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < e[i].nsteps; k++) any |= e[i].steps[k].collective != NULL;
+  return any;
+}
+
 static bool prepare(Session *s, Err *e) {
   Cuda *c = cuda_of(s);
   const SessionPlan *p = &s->plan;
+  if (has_collectives(p->entries, p->n) && !nccl_find(c, e)) return false;
   if (!cuda_allocate(c, p->entries, p->n, e) || !make_streams(c)) return false;
   c->globals = s->memory.region[GC_GLOBALS];
   c->execs = calloc((size_t)p->n + 1, sizeof(CudaExec *));
@@ -279,6 +287,7 @@ Device *cuda_open(const GcProgram *p, int ordinal, DeviceUse use, Err *e) {
 bool cuda_close(Device *d, Err *e) {
   Cuda *c = (Cuda *)(void *)d;
   cuda_set_sink(c, e); /* to the end */
+  nccl_leave(c, !d->broken && !e->code);
   if (c->hosted && c->retained && (c->entered || cuda_enter(d, e))) {
     cuda_release(c);
     cuda_leave(d);
@@ -303,6 +312,7 @@ const DeviceOps cuda_device = {.open = cuda_open,
                                .look = cuda_look,
                                .memory = cuda_memory,
                                .prepare = cuda_prepare,
+                               .join = nccl_join,
                                .start = cuda_start,
                                .run = cuda_run,
                                .fill = cuda_fill,

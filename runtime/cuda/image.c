@@ -107,7 +107,7 @@ static bool grant_shared(Cuda *c) {
   for (int i = -1; i < p->nentries; i++) {
     const GcEntry *en = i < 0 ? p->init : &p->entries[i];
     for (int s = 0; en && s < en->nsteps; s++) {
-      const GcLaunch *l = &en->steps[s].launch[c->variant];
+      const GcLaunch *l = cuda_launch_of(c, &en->steps[s]);
       if (l->shared > most[l->kernel]) most[l->kernel] = l->shared;
     }
   }

@@ -12,6 +12,10 @@
 enum { CAPTURE_THREAD = 1 };
 /* where env_extent of codegen/gpu/cuda/text/device.h reads */
 _Static_assert(offsetof(GcEnv, extents) == 24 && sizeof(GcEnv) <= INPUTS_AT, "GcEnv on the device");
+/* … and env_first_row and env_rank */
+_Static_assert(offsetof(GcEnv, first_row) == 24 + 4 * GC_EXTENTS &&
+                   offsetof(GcEnv, rank) == offsetof(GcEnv, first_row) + 4,
+               "GcEnv on the device");
 
 /* The parameters of a step in this iteration; the driver copies them as it takes the launch. NULL
    after a call that failed. */
@@ -39,10 +43,12 @@ static uint32_t blocks_of(const Cuda *c, const GcLaunch *l) {
 static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
   const GcStep *s = &x->base.entry->steps[i];
   const GcLaunch *l = cuda_launch_of(c, s);
-  if (!l->grid) return true;
+  if (!l->grid && !s->collective) return true;
   void **params = params_of(c, x, q, i, at);
   const CudaLaunch *m = &x->launches[q][i];
   char what[256];
+  if (s->collective) /* addresses lie one behind the other, as the parameters point to them */
+    return params && nccl_queue(c, s->collective, *(const CuAddress *const *)params, stream);
   snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");
   return params && CUDA_CALL_FOR(c, what, LaunchKernel, m->function, blocks_of(c, l), 1, 1,
                                  l->block, 1, 1, l->shared, stream, params, NULL);
@@ -187,7 +193,8 @@ static void capture(Session *s, CudaExec *x, int q) {
 }
 
 static bool run_graph(Session *s, CudaExec *x, int q) {
-  if (cuda_of(s)->hosted && !x->ran) { /* code may be loaded, which no capture takes */
+  const Cuda *c = cuda_of(s);
+  if ((c->hosted || c->nccl.comm) && !x->ran) { /* code may be loaded, and ranks be connected */
     x->ran = true;
     return run_plain(s, x, q);
   }
@@ -201,7 +208,8 @@ static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step)
   Cuda *c = cuda_of(s);
   uint64_t inputs = x->base.entry->inputs_bytes;
   GcEnv *env = (GcEnv *)(void *)c->host_block[q];
-  *env = (GcEnv){.seed = s->env.seed, .step = step};
+  *env = (GcEnv){.seed = s->env.seed, .step = step, .first_row = session_first_row(s, batch)};
+  if (s->env.comm) env->rank = s->env.comm->rank;
   session_extents(s, x->base.entry, batch, env->extents);
   if (batch != NO_BATCH) session_gather(s, x->base.entry, c->host_block[q] + INPUTS_AT, batch);
   if (!CUDA_CALL(c, MemcpyHtoDAsync, c->block[q], c->host_block[q],
@@ -272,7 +280,9 @@ static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
 void cuda_run(Session *s, Exec *x, const RunRequest *q) {
   Cuda *c = cuda_of(s);
   Err *was = cuda_set_sink(c, &s->err);
+  nccl_watch(c, true);
   run_step(s, (CudaExec *)(void *)x, q);
+  nccl_watch(c, false);
   cuda_set_sink(c, was);
 }
 

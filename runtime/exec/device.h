@@ -56,6 +56,7 @@ typedef struct DeviceOps {
 
   /* ---- a session ---- */
   bool (*prepare)(Session *s, Err *e); /* allocates; resolves its entries and init */
+  bool (*join)(Session *s, Err *e);    /* when all ranks are prepared: collectives can run */
   bool (*start)(Session *s, Err *e);   /* once the pool runs: zeros, and the hypers */
   void (*run)(Session *s, Exec *x, const RunRequest *q);   /* a failure is the session's err */
   void (*fill)(Session *s, const Exec *x, uint64_t batch); /* inputs, which NO_BATCH then leaves */

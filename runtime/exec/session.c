@@ -169,11 +169,15 @@ void session_extents(const Session *s, const GcEntry *e, uint64_t batch, int32_t
   }
 }
 
-void session_run(Session *s, Exec *x, const RunRequest *q) {
+int32_t session_first_row(const Session *s, uint64_t batch) {
   uint64_t first = (uint64_t)s->env.first_row;
+  if (batch != NO_BATCH) (void)dataset_part(s->data, batch, &first);
+  return (int32_t)first;
+}
+
+void session_run(Session *s, Exec *x, const RunRequest *q) {
   session_extents(s, x->entry, q->batch, s->env.extents);
-  if (q->batch != NO_BATCH) (void)dataset_part(s->data, q->batch, &first);
-  s->env.first_row = (int32_t)first;
+  s->env.first_row = session_first_row(s, q->batch);
   s->device->ops->run(s, x, q);
 }
 

@@ -80,6 +80,8 @@ void session_run(Session *s, Exec *x, const RunRequest *q);
 /* The entry's extents in a run. A batch of the data has its own number of rows; what has none
    leaves the session's extents as they are, at first at their bounds. */
 void session_extents(const Session *s, const GcEntry *e, uint64_t batch, int32_t *extents);
+/* Of the batch, the first row that this process has; without one that of the run before. */
+int32_t session_first_row(const Session *s, uint64_t batch);
 /* True: a kernel or the device reported a fault in the last run, and s->err says it. */
 bool session_fault(Session *s, const GcEntry *entry, uint64_t batch);
 bool session_recover(Session *s, Err *e); /* after a fault: the next run may come */

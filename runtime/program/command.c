@@ -119,6 +119,18 @@ static Device *open_device(const DeviceChoice *c, Err *e) {
   return c->kind->ops->open(program_for(c->kind, c->level), c->ordinal, DEVICE_OWN, e);
 }
 
+/* Where each rank has a device of its own, --device says at most of which kind. */
+static bool choose_of_rank(const Command *cmd, DeviceChoice *c, Err *e) {
+  const char *wanted = cmd->options.text[OPT_DEVICE];
+  if (!ranks_on_devices(cmd)) return true;
+  if (wanted && strchr(wanted, ':')) {
+    err_set(e, EXIT_USAGE, "--device %s: each rank takes a device of its own", wanted);
+    return err_hint(e, "%s", c->kind->of_ranks);
+  }
+  c->ordinal = cmd->comm->local_rank;
+  return true;
+}
+
 /* What --device names is used or refused with the reason; without it, the first of the program's
    devices that can be used, with a line that says why it is not a better one. */
 static Device *choose_device(Command *cmd, Err *e) {
@@ -133,7 +145,7 @@ static Device *choose_device(Command *cmd, Err *e) {
   }
   for (int n = 0; wanted || device_preferred(n, &c); n++) {
     Err why = {0};
-    Device *d = open_device(&c, &why);
+    Device *d = choose_of_rank(cmd, &c, &why) ? open_device(&c, &why) : NULL;
     if (d) return d;
     bool last = !device_preferred(n + 1, &other);
     if (wanted || last) {
@@ -181,7 +193,8 @@ static int drive(Command *cmd) {
   int code = cmd->options.given[OPT_BENCH] ? bench_run(cmd)
              : cmd->entry->training        ? train_run(cmd)
                                            : infer_run(cmd);
-  if (!cmd->err.code && s->trace && !profile_write(s->trace, &cmd->profile, &cmd->err))
+  if (!cmd->err.code && cmd->options.text[OPT_PROFILE] &&
+      !profile_write(s->trace, &cmd->profile, &cmd->err))
     return cmd->err.code;
   return code;
 }
@@ -317,7 +330,8 @@ int command_run(Command *cmd, int argc, char **argv) {
   if (!choose_threads(o, &threads, e) || !choose_pin(o, threads, &pin, e)) return e->code;
   if (o->info) return info_print(o, threads, e);
   if (!ranks_open(cmd, e) ||
-      !ranks_agree(cmd, setup(cmd, ranks_threads(cmd, threads), pin && !ranks_near(cmd))))
+      !ranks_agree(cmd, setup(cmd, ranks_threads(cmd, threads), pin && !ranks_near(cmd))) ||
+      !ranks_join(cmd))
     return e->code;
   int code = drive(cmd);
   return session_close(&cmd->session, true, e) || code ? code : e->code;

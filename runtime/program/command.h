@@ -129,6 +129,9 @@ bool command_step(Command *cmd, const RunRequest *q, uint64_t batch);
 void ranks_begin(Command *cmd);
 /* Before anything is prepared: of a program that has ranks, this process becomes one of them. */
 bool ranks_open(Command *cmd, Err *e);
+bool ranks_join(Command *cmd); /* when all are set up: a device's collectives can run */
+/* Its ranks have collectives on their devices alone, of which each has one. */
+bool ranks_on_devices(const Command *cmd);
 bool ranks_speaks(const Command *cmd); /* this is the one that prints and writes */
 /* Whether all ranks are `ok`; else one of them says why. */
 bool ranks_agree(Command *cmd, bool ok);
@@ -141,6 +144,8 @@ int command_signal(const Command *cmd); /* that ends the run; 0: none */
 int ranks_threads(const Command *cmd, int threads);
 bool ranks_near(
     const Command *cmd); /* another rank is on this machine, and may want the same cores */
+/* Before an error is printed: one that all ranks have is rank 0's to say, which then ends them. */
+void ranks_let_first(Command *cmd);
 void ranks_close(const Command *cmd, int code); /* ends the others, unless they end, too */
 
 /* ---- inspect.c ---- */

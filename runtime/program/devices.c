@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICE(id, choice) extern const DeviceOps id##_device;
+#define DEVICE(id, ...) extern const DeviceOps id##_device;
 #include "runtime/program/devices.def"
 #undef DEVICE
 
 static const DeviceKind kinds[] = {
-#define DEVICE(id, choice) {#id, choice, &id##_device},
+#define DEVICE(id, choice, of_ranks) {#id, choice, of_ranks, &id##_device},
 #include "runtime/program/devices.def"
 #undef DEVICE
 };

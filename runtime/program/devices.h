@@ -5,8 +5,9 @@
 #include "runtime/exec/session.h"
 
 typedef struct DeviceKind {
-  const char *name;   /* also the target of its programs */
-  const char *choice; /* what the n of name:n is; NULL: there is one */
+  const char *name;     /* also the target of its programs */
+  const char *choice;   /* what the n of name:n is; NULL: there is one */
+  const char *of_ranks; /* of which each rank has one: what says which they may take; or NULL */
   const DeviceOps *ops;
 } DeviceKind;
 typedef struct DeviceChoice { /* what a user asked for, or what is tried first */

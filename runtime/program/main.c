@@ -13,6 +13,7 @@ int main(int argc, char **argv) {
   const char *slash = strrchr(cmd.name, '/');
   if (slash) cmd.name = slash + 1;
   int code = command_run(&cmd, argc, argv);
+  ranks_let_first(&cmd);
   if (cmd.err.code && !cmd.mute) err_print(cmd.name, &cmd.err);
   command_free(&cmd);
   if (fflush(stdout) != 0 || ferror(stdout)) {

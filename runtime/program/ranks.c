@@ -5,32 +5,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SECONDS = 600 }; /* that a rank waits for others, by default */
 
 /* What the others do not: print and write. All ranks know the file of --save, by which
    validation_resume decides whether the best figure counts, and when a checkpoint is due, for which
-   they give what they have of the state. */
+   they give what they have of the state. All record a profile, since their steps begin alike. */
 static void be_silent(Options *o) {
   static const int writes[] = {OPT_SAVE, OPT_LOG, OPT_PLOT, OPT_PROFILE};
   for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
-    o->given[writes[i]] = false;
+    if (writes[i] != OPT_PROFILE) o->given[writes[i]] = false;
     if (writes[i] != OPT_SAVE) o->text[writes[i]] = NULL;
   }
   for (int i = 0; i < o->entry->noutputs; i++) o->outputs[i].save = NULL;
   o->given[OPT_QUIET] = true;
 }
 
-/* What mpirun and srun tell a process before MPI does: others than the first are silent from the
- * start. */
+/* What mpirun and srun tell a process before the ranks meet: others than the first are silent from
+ * the start. */
 void ranks_begin(Command *cmd) {
-  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-                                      "SLURM_PROCID"};
   const char *rank = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof *names && !rank && &gcrt_comm_open; i++)
-    rank = getenv(names[i]);
+  for (int i = 0; &gcrt_comm_ranks && gcrt_comm_ranks[i] && !rank; i++)
+    rank = getenv(gcrt_comm_ranks[i]);
   cmd->mute = rank && strcmp(rank, "0") != 0;
   if (cmd->mute && !freopen("/dev/null", "w", stdout)) cmd->mute = false;
+}
+
+static bool no_ranks(char *why, Err *e) {
+  char *hint = strchr(why, '\n');
+  if (hint) *hint++ = 0;
+  err_set(e, EXIT_ENV, "%s", why);
+  return hint && err_hint(e, "%s", hint);
 }
 
 bool ranks_open(Command *cmd, Err *e) {
@@ -38,9 +44,10 @@ bool ranks_open(Command *cmd, Err *e) {
   const Options *o = &cmd->options;
   if (!&gcrt_comm_open) return true;
   double seconds = o->given[OPT_TIMEOUT] ? (double)o->count[OPT_TIMEOUT] : SECONDS;
-  const GcComm *c = cmd->comm = gcrt_comm_open(seconds);
-  if (!c) return err_set(e, EXIT_ENV, "MPI does not start");
-  cmd->mute = false;
+  char why[sizeof e->msg] = "";
+  const GcComm *c = cmd->comm = gcrt_comm_open(seconds, why, sizeof why);
+  cmd->mute = !c && !*why;
+  if (!c) return no_ranks(why, e);
   if (c->ranks != ranks) {
     cmd->together = true;
     cmd->mute = c->rank != 0;
@@ -60,6 +67,13 @@ bool ranks_open(Command *cmd, Err *e) {
          err_set(e, EXIT_ENV, "rank %d: cannot open /dev/null", c->rank);
 }
 
+bool ranks_join(Command *cmd) {
+  const DeviceOps *ops = cmd->session.device->ops;
+  return !cmd->comm || !ops->join || ops->join(&cmd->session, &cmd->err);
+}
+
+bool ranks_on_devices(const Command *cmd) { return cmd->comm && !cmd->comm->sum; }
+
 bool ranks_speaks(const Command *cmd) { return !cmd->comm || cmd->comm->rank == 0; }
 
 /* The first rank that failed speaks for all; its code is everyone's. */
@@ -77,7 +91,8 @@ bool ranks_agree(Command *cmd, bool ok) {
 }
 
 void ranks_signal(Command *cmd) {
-  if (cmd->comm) cmd->signal = cmd->comm->max(cmd->comm, signal_seen());
+  if (cmd->comm && !cmd->session.err.code) /* a device that failed here may keep the others */
+    cmd->signal = cmd->comm->max(cmd->comm, signal_seen());
 }
 
 int command_signal(const Command *cmd) { return cmd->comm ? cmd->signal : signal_seen(); }
@@ -88,6 +103,19 @@ int ranks_threads(const Command *cmd, int threads) {
 }
 
 bool ranks_near(const Command *cmd) { return cmd->comm && cmd->comm->local > 1; }
+
+static bool nothing_failed(void *arg, char *text, size_t size) { return false; }
+static void do_nothing(void *arg) {}
+
+void ranks_let_first(Command *cmd) {
+  static const GcWatched nothing = {nothing_failed, do_nothing, NULL};
+  enum { WHILE = 300000000 /* ns */ };
+  const GcComm *c = cmd->comm;
+  if (!c || !c->watch || !c->rank || !cmd->err.code || cmd->together) return;
+  c->watch(c, &nothing);
+  nanosleep(&(struct timespec){.tv_nsec = WHILE}, NULL);
+  c->watch(c, NULL);
+}
 
 void ranks_fail(Command *cmd) {
   cmd->together = true;

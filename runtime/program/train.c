@@ -24,7 +24,7 @@ static void write_checkpoint(Command *cmd, const Position *p) {
   Err e = {0};
   const Globals w = session_globals(&cmd->session);
   if (!ranks_speaks(cmd)) {
-    slices_serve(&w);
+    if (session_download(&cmd->session, &cmd->err)) slices_serve(&w);
     return;
   }
   if (cmd->log) fflush(cmd->log); /* a run that resumes has no gap in its log */
@@ -99,8 +99,9 @@ static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool c
   int sig = command_signal(cmd);
   if (p->epoch_steps && p->done > g->begin) progress_epoch(cmd, g, p, total);
   if (cmd->options.given[OPT_CHECKPOINT] && !checkpointed) write_checkpoint(cmd, p);
-  Err e = {0};
-  if (!cmd->options.given[OPT_SAVEBEST] || isnan(cmd->validation.best)) save_weights(cmd, &e);
+  Err e = cmd->err;
+  if (!e.code && (!cmd->options.given[OPT_SAVEBEST] || isnan(cmd->validation.best)))
+    save_weights(cmd, &e);
   if (!e.code) log_close(cmd, &e);
   if (!e.code) draw_plot(cmd);
   if (e.code) {
@@ -209,6 +210,7 @@ int train_run(Command *cmd) {
     }
     checkpointed = checkpoint_due(cmd, p.done, epoch);
     if (checkpointed) write_checkpoint(cmd, &p);
+    if (cmd->err.code) return failed(cmd, &g);
   }
   return finish(cmd, &g, &p, total, checkpointed);
 }

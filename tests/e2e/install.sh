@@ -19,6 +19,7 @@ cat >wanted.txt <<'END_F'
 ./lib/gc/embed.h
 ./lib/gc/gcrt.h
 ./lib/gc/libgcimages.a
+./lib/gc/libgcranks.a
 ./lib/gc/libgcrt.a
 ./lib/gc/libgctokens.a
 ./lib/gc/mpi.c

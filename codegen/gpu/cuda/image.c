@@ -253,6 +253,7 @@ static const Target *target(Ctx *c, const CodegenPart *part, CodegenOptions *o) 
 const Backend backend_cuda = {
     .name = "cuda",
     .suffix = ".cu",
+    .ranks_by = "nccl",
     .forms =
         (const BackendForm[]){
             {.name = "cuda", .begins = "/* Compiled by gc "},

@@ -36,23 +36,23 @@ CALL(cuDeviceGet, (CUdevice * device, int ordinal), (device, ordinal)) {
   return CUDA_SUCCESS;
 }
 CALL(cuDeviceGetName, (char *name, int size, CUdevice device), (name, size, device)) {
-  if (device || size < 1) return CUDA_INVALID_VALUE;
+  if (device >= driver()->devices || size < 1) return CUDA_INVALID_VALUE;
   snprintf(name, (size_t)size, "PTX interpreter");
   return CUDA_SUCCESS;
 }
 CALL(cuDeviceGetUuid_v2, (void *uuid, CUdevice device), (uuid, device)) {
-  if (device) return CUDA_INVALID_DEVICE;
+  if (device >= driver()->devices) return CUDA_INVALID_DEVICE;
   memcpy(uuid, "PTX interpreter", 16);
   return CUDA_SUCCESS;
 }
 CALL(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device), (bytes, device)) {
-  if (device) return CUDA_INVALID_DEVICE;
+  if (device >= driver()->devices) return CUDA_INVALID_DEVICE;
   *bytes = driver()->memory;
   return CUDA_SUCCESS;
 }
 CALL(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device),
      (value, attribute, device)) {
-  if (device) return CUDA_INVALID_DEVICE;
+  if (device >= driver()->devices) return CUDA_INVALID_DEVICE;
   if (attribute == ATTRIBUTE_MAJOR || attribute == ATTRIBUTE_MINOR) {
     *value = attribute == ATTRIBUTE_MAJOR ? driver()->major : driver()->minor;
     return CUDA_SUCCESS;
@@ -71,12 +71,12 @@ CALL(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device),
 
 /* ---- the context ---- */
 CALL(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device), (context, device)) {
-  if (device) return CUDA_INVALID_DEVICE;
+  if (device >= driver()->devices) return CUDA_INVALID_DEVICE;
   *context = (CUcontext)driver();
   return CUDA_SUCCESS;
 }
 CALL(cuDevicePrimaryCtxRelease_v2, (CUdevice device), (device)) {
-  return device ? CUDA_INVALID_DEVICE : CUDA_SUCCESS;
+  return device >= driver()->devices ? CUDA_INVALID_DEVICE : CUDA_SUCCESS;
 }
 CALL(cuCtxSetCurrent, (CUcontext context), (context)) {
   return context && context != (CUcontext)driver() ? CUDA_INVALID_CONTEXT : CUDA_SUCCESS;

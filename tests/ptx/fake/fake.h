@@ -5,7 +5,7 @@
  *   case, or a number); 700, 702 and 719 stay, as on a device
  * - FAKECUDA_MEMORY: bytes of the device, with K, M or G (4G)
  * - FAKECUDA_DRIVER: version (13000)
- * - FAKECUDA_DEVICES: 0 or 1 (1)
+ * - FAKECUDA_DEVICES: how many there are (1); a process uses one of them
  * - FAKECUDA_CC: compute capability (99.0: newer than any cubin, so that programs take their PTX)
  * - FAKECUDA_CHECK: none, race, init or all (all)
  * - FAKECUDA_ORDER: 0, 1 or a seed: of warps, CTAs, and graph nodes that nothing orders (0)
@@ -95,7 +95,7 @@ CUresult memory_copy(CUdeviceptr to, const void *from, CUdeviceptr device_from, 
 CUresult memory_set(CUdeviceptr to, uint32_t value, size_t width, size_t count);
 
 /* ---- work.c ---- */
-typedef enum WorkKind { WORK_KERNEL, WORK_COPY, WORK_SET, WORK_NOTHING } WorkKind;
+typedef enum WorkKind { WORK_KERNEL, WORK_COPY, WORK_SET, WORK_HOST, WORK_NOTHING } WorkKind;
 typedef struct Work { /* one thing that a stream or a graph does */
   WorkKind kind;
   struct Function *function;
@@ -108,6 +108,8 @@ typedef struct Work { /* one thing that a stream or a graph does */
   size_t size;
   uint32_t value;
   size_t width;
+  void (*host)(void *); /* a function of the program's, and what it is called with */
+  void *host_arg;
   int *after; /* nodes that must come before, owned */
   int nafter;
 } Work;

@@ -74,7 +74,7 @@ static void configure(Driver *d) {
   if ((v = getenv("FAKECUDA_FAIL"))) read_faults(d, v);
   if ((v = getenv("FAKECUDA_MEMORY"))) d->memory = read_bytes("FAKECUDA_MEMORY", v);
   if ((v = getenv("FAKECUDA_DRIVER"))) d->version = (int)read_bytes("FAKECUDA_DRIVER", v);
-  if ((v = getenv("FAKECUDA_DEVICES"))) d->devices = read_bytes("FAKECUDA_DEVICES", v) != 0;
+  if ((v = getenv("FAKECUDA_DEVICES"))) d->devices = (int)read_bytes("FAKECUDA_DEVICES", v);
   if ((v = getenv("FAKECUDA_SMS"))) d->multiprocessors = (int)read_bytes("FAKECUDA_SMS", v);
   if ((v = getenv("FAKECUDA_ORDER"))) d->order = (unsigned)read_bytes("FAKECUDA_ORDER", v);
   if ((v = getenv("FAKECUDA_DEAF"))) d->deaf = read_bytes("FAKECUDA_DEAF", v);

@@ -75,6 +75,7 @@ CUresult work_run(const Work *w) {
   case WORK_KERNEL: return run_kernel(w);
   case WORK_COPY: return memory_copy(w->to, w->from, w->device_from, w->host_to, w->size);
   case WORK_SET: return memory_set(w->to, w->value, w->width, w->size);
+  case WORK_HOST: w->host(w->host_arg); break;
   case WORK_NOTHING: break;
   }
   return CUDA_SUCCESS;
@@ -145,6 +146,12 @@ CALL(cuLaunchKernel,
     return CUDA_INVALID_VALUE;
   }
   return work_submit(stream, w);
+}
+
+/* It may wait as long as it likes, and call nothing of the driver. */
+CALL(cuLaunchHostFunc, (CUstream stream, void (*f)(void *), void *arg), (stream, f, arg)) {
+  return f ? work_submit(stream, (Work){.kind = WORK_HOST, .host = f, .host_arg = arg})
+           : CUDA_INVALID_VALUE;
 }
 
 /* ---- streams ---- */

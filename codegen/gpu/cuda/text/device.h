@@ -94,6 +94,9 @@ INL int env_extent(const GcEnv *env, int i) { return ((const i32 *)(env + 1))[2 
 /* section env_first_row */
 /* The first row of the batch that this rank of a data-parallel program has; it lies behind the extents. */
 INL int64_t env_first_row(const GcEnv *env) { return ((const i32 *)(env + 1))[2 + 8]; }
+/* section env_rank */
+/* The number of this rank; it lies behind its first row. */
+INL i32 env_rank(const GcEnv *env) { return ((const i32 *)(env + 1))[2 + 9]; }
 
 /* section smaller */
 INL i32 smaller(i32 a, i32 b) { return a < b ? a : b; }

@@ -1,0 +1,42 @@
+/* Collectives: steps of a device that have no kernel. The runtime has NCCL do them in a stream of
+   its own. Contract: an all_reduce combines the storage of its operand, padding included, in which
+   every rank has the same layout; the first row and the number of a rank come with the step. */
+#include "codegen/gpu/gpu.h"
+#include "codegen/program/tables.h"
+
+static void value_of_rank(Gen *g, const Group *gr) {
+  Kernel *k = cuda_kernel(g, gr);
+  cuda_threads(g, k, 1, "i");
+  text_line(&k->text, "out0[i] = (i32)%s(env);",
+            gr->op->kind == OP_RANK ? "env_rank" : "env_first_row");
+}
+
+static int64_t elements_stored(const Gen *g, const Value *v) {
+  uint64_t bytes = 0;
+  if (!layout_bytes(v->type, v->layout, &bytes)) gc_bug(g->ctx, "a value without a size");
+  return (int64_t)bytes / dtype_size(v->type->dtype);
+}
+
+void cuda_collective(Gen *g, const Group *gr) {
+  static const char *const kind[] = {[OP_ALL_REDUCE] = "GC_ALL_REDUCE",
+                                     [OP_REDUCE_SCATTER] = "GC_REDUCE_SCATTER",
+                                     [OP_ALL_GATHER] = "GC_ALL_GATHER"};
+  const Op *op = gr->op;
+  if (op->kind == OP_RANK || op->kind == OP_FIRST_ROW) {
+    value_of_rank(g, gr);
+    return;
+  }
+  const bool gathers = op->kind == OP_ALL_GATHER;
+  const Type *t = value_type(gr->e, gr->in[0]);
+  int64_t blocks = 1;
+  for (int i = 0; gathers && i < op->attr[AT_AXIS].i; i++) blocks *= t->dim[i];
+  if (gr->nin != gr->nout) gc_bug(g->ctx, "a collective of one operand twice");
+  Text n = text_new(g->a, 0);
+  for (int i = 0; i < gr->nout; i++)
+    text_add(&n, "%s%lld", i ? ", " : "",
+             (long long)(elements_stored(g, value_at(gr->e, gathers ? gr->in[0] : gr->out[i])) /
+                         blocks));
+  Kernel *k = kernel_new(g, gr);
+  k->collective = arena_printf(g->a, "%s, %s, %d, (const int64_t[]){%s}, %lld", kind[op->kind],
+                               dtype_enum(t->dtype), gr->nout, text_str(&n), (long long)blocks);
+}
