@@ -85,12 +85,17 @@ static uint64_t row_of_element(const Dataset *d, int i, uint64_t batch, uint64_t
   return c->fixed ? k / tensor_row_elems(c->t) : dataset_row(d, i, batch, r);
 }
 
+/* All rows of the batch, whichever rank has them: dataset_at counts from the first one
+   of this rank. */
 bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
+  uint64_t first;
+  (void)dataset_part(d, batch, &first);
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
     if (c->is_number || elem_info[c->type].cls != ELEM_FLOATS) continue;
     uint8_t *room = c->on_disk ? column_room(c) : NULL;
-    for (uint64_t r = 0; r < (c->fixed ? 1 : dataset_rows(d, batch, batch + 1)); r++) {
+    for (uint64_t n = 0; n < (c->fixed ? 1 : dataset_rows(d, batch, batch + 1)); n++) {
+      uint64_t r = n - first; /* below 0, modulo 2^64, of ranks before this one */
       Err none = {0};
       if (c->on_disk && !room) break;
       const uint8_t *data = column_row(c, c->fixed ? 0 : dataset_at(d, batch, r), room, &none);

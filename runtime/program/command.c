@@ -169,6 +169,7 @@ bool command_step(Command *cmd, const RunRequest *q, uint64_t batch) {
   Session *s = &cmd->session;
   inspect_begin(cmd, &cmd->data, batch);
   session_run(s, s->entries[0], q);
+  if (!ranks_finite(cmd)) return false;
   ranks_signal(cmd);
   if (dataset_trouble(&cmd->data, &cmd->err)) return false;
   if (!session_fault(s, cmd->entry, batch)) {

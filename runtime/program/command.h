@@ -80,6 +80,7 @@ typedef struct Watched Watched;
 typedef struct Inspection {
   const Dataset *data; /* of the run, and its batch */
   uint64_t batch;
+  int left; /* steps of the run from the first one on whose value is not finite; 0: all are */
   Watched *watched;
   int n;
 } Inspection;
@@ -137,6 +138,10 @@ bool ranks_speaks(const Command *cmd); /* this is the one that prints and writes
 bool ranks_agree(Command *cmd, bool ok);
 /* The error at hand is every rank's. */
 void ranks_fail(Command *cmd);
+/* After each step, with --check-finite: whether all ranks have found only finite values. Else the
+   one speaks in which the earliest step made one that is not: the others may have it from a
+   collective. A device that failed keeps its error. */
+bool ranks_finite(Command *cmd);
 /* After each step: a signal that any rank has seen is everyone's. */
 void ranks_signal(Command *cmd);
 int command_signal(const Command *cmd); /* that ends the run; 0: none */

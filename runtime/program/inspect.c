@@ -46,9 +46,9 @@ static void find_bad(void *arg, double v, uint64_t at) {
   *f = (First){at, v, true};
 }
 
-static void report(Command *cmd, const GcEntry *e, const GcStep *x, const GcResult *r,
-                   const First *f) {
+static void report(Command *cmd, const GcEntry *e, int step, const GcResult *r, const First *f) {
   const Inspection *in = &cmd->inspection;
+  const GcStep *x = &e->steps[step];
   Err *err = &cmd->session.err;
   char type[200];
   tensor_type_text(&r->t, type, sizeof type);
@@ -93,7 +93,9 @@ static void inspect(void *arg, const GcEntry *e, int step, FetchArg *fetch, void
   for (int i = 0; i < x->nresults && cmd->options.given[OPT_FINITE] && !s->err.code; i++) {
     First f = {0};
     go_through(s, e, &x->results[i].t, fetch(from, x->results[i].arg), find_bad, &f);
-    if (f.found) report(cmd, e, x, &x->results[i], &f);
+    if (!f.found) continue;
+    cmd->inspection.left = e->nsteps - step;
+    report(cmd, e, step, &x->results[i], &f);
   }
   for (int i = 0; i < cmd->inspection.n; i++) {
     Watched *w = &cmd->inspection.watched[i];
@@ -106,6 +108,7 @@ static void inspect(void *arg, const GcEntry *e, int step, FetchArg *fetch, void
 void inspect_begin(Command *cmd, const Dataset *data, uint64_t batch) {
   cmd->inspection.data = data;
   cmd->inspection.batch = batch;
+  cmd->inspection.left = 0;
   for (int i = 0; i < cmd->inspection.n; i++) {
     Watched *w = &cmd->inspection.watched[i];
     w->n = w->zeros = w->bad = 0;

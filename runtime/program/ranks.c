@@ -90,6 +90,19 @@ bool ranks_agree(Command *cmd, bool ok) {
   return false;
 }
 
+bool ranks_finite(Command *cmd) {
+  const GcComm *c = cmd->comm;
+  const int left = cmd->inspection.left;
+  if (!c || !cmd->options.given[OPT_FINITE] || (cmd->session.err.code && !left)) return true;
+  const int most = c->max(c, left), mine = left == most ? c->ranks - c->rank : 0;
+  if (!most) return true;
+  cmd->together = true;
+  cmd->mute = c->max(c, mine) != mine;
+  cmd->err = cmd->session.err;
+  cmd->err.code = EXIT_WRONG;
+  return false;
+}
+
 void ranks_signal(Command *cmd) {
   if (cmd->comm && !cmd->session.err.code) /* a device that failed here may keep the others */
     cmd->signal = cmd->comm->max(cmd->comm, signal_seen());

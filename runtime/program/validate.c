@@ -138,6 +138,7 @@ static bool go_through(Command *cmd) {
     s->env.step = run;
     inspect_begin(cmd, &h->data, batch);
     session_run(s, s->entries[1], &q);
+    if (!ranks_finite(cmd)) return false;
     ranks_signal(cmd);
     if (dataset_trouble(&h->data, &cmd->err)) return false;
     if (session_fault(s, v, batch)) {

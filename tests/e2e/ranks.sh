@@ -52,6 +52,12 @@ END
 echo 'entry predict() { return y = iota(3) }' >whole.g
 "$mkdata" npy f32 21,64 3 x.npy && "$mkdata" npy u8 21 4 label.npy || fail 'no data could be made'
 "$mkdata" npy f32 12,6,5 5 s.npy && "$mkdata" npy f32 12,3 6 t.npy || fail 'no data could be made'
+python3 -c '
+import shutil
+shutil.copy("x.npy", "nan.npy")
+f = open("nan.npy", "r+b")
+f.seek(-15 * 64 * 4, 2)
+f.write(b"\0\0\xc0\x7f")' || fail 'no nan could be written'
 net='train --x x.npy --label label.npy'
 
 # Weights within so much of the largest of their tensor: sums are in another order, which adamw magnifies
@@ -181,6 +187,10 @@ through() { # through MPICC MPIRUN
   # shellcheck disable=SC2086
   says 1 'loss is ' $mpirun -n 4 ./net-n $net --epochs 9 --lr 1e30 --save never.safetensors
   absent never.safetensors
+  # a row of the last rank: the others have it from a collective
+  # shellcheck disable=SC2086
+  says 1 'row 6 of the input x (nan.npy) holds nan' $mpirun -n 4 ./net-n train --x nan.npy --label label.npy --no-shuffle --check-finite
+  holds out.txt 'of train, forward pass, layer net.c'
 }
 
 # Runs ./net-n in four ranks in the background, as $job; each leaves its process's id in pid.RANK
