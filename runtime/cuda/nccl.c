@@ -108,9 +108,11 @@ static bool connect_all(Cuda *c) {
   const GcComm *with = n->with;
   if (with->rank == 0 && !NCCL_CALL(c, GetUniqueId, &id)) return false; /* which ends the others */
   with->broadcast(with, &id, sizeof id, 0);
+  NcclComm comm = NULL; /* nobody else's until it is made */
   nccl_watch(c, true);
-  bool ok = NCCL_CALL(c, CommInitRank, &n->comm, with->ranks, id, with->rank);
+  bool ok = NCCL_CALL(c, CommInitRank, &comm, with->ranks, id, with->rank);
   nccl_watch(c, false);
+  if (ok) n->comm = comm;
   return ok;
 }
 
@@ -125,13 +127,14 @@ bool nccl_join(Session *s, Err *e) {
 
 void nccl_leave(Cuda *c, bool well) {
   Nccl *n = &c->nccl;
-  if (!n->comm) return;
+  const NcclComm comm = n->comm;
+  if (!comm) return;
+  n->comm = NULL; /* the thread that watches may not ask what is being freed */
   nccl_watch(c, true);
   if (well)
-    (void)NCCL_CALL(c, CommDestroy, n->comm);
+    (void)NCCL_CALL(c, CommDestroy, comm);
   else
-    n->api.CommAbort(n->comm);
-  n->comm = NULL;
+    n->api.CommAbort(comm);
   nccl_watch(c, false);
 }
 

@@ -3,13 +3,15 @@
    it is work of the stream that it is given, by the driver's own calls: a copy to the host, a host
    function that waits for the other ranks and sums, a copy back. So it is captured where the stream
    is, and runs when the graph does.
-   Checked: arguments, buffers, that all ranks make the same calls in the same order, and that all
-   calls are in one stream. What is wrong ends the process with code 99, which no program has.
+   Checked: arguments, buffers, that all ranks make the same calls in the same order, that all calls
+   are in one stream, and that no thread asks for errors of a communicator that is being made or
+   freed. What is wrong ends the process with code 99, which no program has.
    Environment:
    - FAKENCCL_LOG: a file that gets a line for each call
    - FAKENCCL_FAIL: FUNCTION:N:CODE, its Nth call returns CODE
    - FAKENCCL_ASYNC: N:CODE, the Nth collective that runs never ends, and ncclCommGetAsyncError says
      CODE from then on; CODE 0: it says nothing
+   - FAKENCCL_SLOW: milliseconds that a communicator takes to be made, and to be freed
    - FAKENCCL_VERSION: what ncclGetVersion says (22800) */
 #include <fcntl.h>
 #include <pthread.h>
@@ -78,6 +80,7 @@ static FILE *log_file;
 static _Atomic Result failure;
 static unsigned long stuck_at;
 static char last_error[256];
+static void *_Atomic usable; /* the communicator that is made and not freed */
 
 __attribute__((format(printf, 1, 2))) static void wrong(const char *format, ...) {
   va_list ap;
@@ -157,6 +160,11 @@ API Result ncclGetUniqueId(Id *id) {
 
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL); }
 
+static void be_slow(void) {
+  const char *slow = getenv("FAKENCCL_SLOW");
+  for (int i = slow ? 5 * atoi(slow) : 0; i > 0; i--) nap();
+}
+
 API Result ncclCommInitRank(Comm **out, int ranks, Id id, int rank);
 API Result ncclCommInitRank(Comm **out, int ranks, Id id, int rank) {
   Result r = enter("ncclCommInitRank", " %d of %d", rank, ranks);
@@ -173,16 +181,19 @@ API Result ncclCommInitRank(Comm **out, int ranks, Id id, int rank) {
   Comm *c = calloc(1, sizeof *c);
   if (!c) return SYSTEM;
   *c = (Comm){.rank = rank, .ranks = ranks, .base = base, .meeting = (Meeting *)(void *)base};
+  *out = c; /* as NCCL does */
+  be_slow();
   atomic_fetch_add(&c->meeting->here, 1);
   while (atomic_load(&c->meeting->here) < ranks) nap();
   if (rank == 0) unlink(id.file);
-  *out = c;
+  atomic_store(&usable, c);
   return OK;
 }
 
 API Result ncclCommGetAsyncError(Comm *c, Result *error);
 API Result ncclCommGetAsyncError(Comm *c, Result *error) {
-  *error = c ? atomic_load(&failure) : INVALID;
+  if (c != atomic_load(&usable)) wrong("errors are asked of what is no communicator");
+  *error = atomic_load(&failure);
   if (*error) snprintf(last_error, sizeof last_error, "a link went down");
   return OK;
 }
@@ -198,6 +209,8 @@ API Result ncclCommDestroy(Comm *c);
 API Result ncclCommDestroy(Comm *c) {
   Result r = enter("ncclCommDestroy", "");
   if (!c || r) return r ? r : INVALID;
+  atomic_store(&usable, NULL);
+  be_slow();
   for (Collective *x = c->next, *next; x; x = next) {
     next = x->next;
     free(x->operand);

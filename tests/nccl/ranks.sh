@@ -75,7 +75,7 @@ figures() { awk -F, '{ printf "%s,%s", $1, $2; for (i = 3; i < NF; i++) printf "
 # ---- what one process gives ----
 ./one $train --save one.st --log one.csv >out 2>&1 || fail 'on the CPU'
 ./one ${train% --epochs*} --seed 5 --steps 2 --checkpoint half-one.st >out 2>&1 || fail 'half of it on the CPU'
-ranks 0 trains FAKECUDA_LOG=driver.log FAKENCCL_LOG=nccl.log ./two $train --save two.st --log two.csv
+ranks 0 trains FAKENCCL_SLOW=50 FAKECUDA_LOG=driver.log FAKENCCL_LOG=nccl.log ./two $train --save two.st --log two.csv
 near one.st two.st 'two ranks'
 figures one.csv >one.log && figures two.csv >two.log && same one.log two.log
 grep -q 'graph' out && fail 'a step is not captured'
