@@ -342,6 +342,9 @@ static int settings_ranks(Compilation *r, int *ranks) {
                    "which is not given");
   if (option_given(o, OPT_SHARD) && !parallel)
     return usage_error("--shard says what the ranks of --data-parallel share, which is not given");
+  if (option_given(o, OPT_LINK) && !parallel && !option_given(o, OPT_PASSES))
+    return usage_error("--link says what a message between the ranks of --data-parallel takes, "
+                       "which is not given");
   if (!*ranks)
     return usage_error("--ranks takes a number from 1 to %d, not '%s'", MOST_RANKS,
                        option_value(o, OPT_RANKS, ""));

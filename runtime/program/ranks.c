@@ -53,11 +53,14 @@ bool ranks_open(Command *cmd, Err *e) {
     cmd->mute = c->rank != 0;
     err_set(e, EXIT_USAGE, "this program is for %d rank%s, and %d run%s it", ranks,
             ranks == 1 ? "" : "s", c->ranks, c->ranks == 1 ? "s" : "");
-    if (c->ranks == 1)
-      return err_hint(e, "start it with mpirun -n %d, or compile it without --data-parallel",
-                      ranks);
-    return err_hint(e, "start it with mpirun -n %d, or compile it with gc --ranks=%d", ranks,
-                    c->ranks);
+    char instead[64] = "out --data-parallel";
+    if (c->ranks > 1) snprintf(instead, sizeof instead, " gc --ranks=%d", c->ranks);
+    if (ranks_on_devices(cmd))
+      return err_hint(e,
+                      "start %d processes with torchrun, mpirun or srun, or with GC_RANK, "
+                      "GC_WORLD_SIZE and GC_MASTER set; or compile it with%s",
+                      ranks, instead);
+    return err_hint(e, "start it with mpirun -n %d, or compile it with%s", ranks, instead);
   }
   if (c->rank == 0) return true;
   be_silent(&cmd->options);

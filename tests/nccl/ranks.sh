@@ -186,6 +186,7 @@ alone() {
   says "$text" && once "$text"
 }
 alone 2 'this program is for 2 ranks, and 1 runs it' A=
+says 'start 2 processes with torchrun, mpirun or srun, or with GC_RANK, GC_WORLD_SIZE and GC_MASTER set'
 alone 3 '1 of 2 ranks have come within 1 seconds: missing 1' GC_RANK=0 GC_WORLD_SIZE=2 GC_MASTER=./meet
 alone 3 'rank 0 has not answered at ./meet for 1 seconds' GC_RANK=1 GC_WORLD_SIZE=2 GC_MASTER=./meet
 alone 3 'rank 0 has not answered at localhost:9 for 1 seconds' GC_RANK=1 GC_WORLD_SIZE=2 GC_MASTER=localhost:9
