@@ -19,6 +19,7 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
                      .m = back ? c->gin : c->gout,
                      .channels = back ? c->gout : c->gin,
                      .taps = c->h.taps * c->w.taps,
+                     .phases = back ? c->h.stride * c->w.stride : 1,
                      .area = back ? c->h.out * c->w.out : c->h.in * c->w.in,
                      .in = value_type(gr->e, gr->root->operands[0])->dtype,
                      .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype),
@@ -31,7 +32,7 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
   GridConvSchedule f = grid_conv_schedule(&t->machine, &s);
   WgmmaConvShape w = wgmma_conv_shape(c, back);
   if (f.tensor && t->sm90a && dtype_is_half(s.in))
-    wgmma_conv_schedule(&t->machine, &w, grid_conv_clocks(&t->machine, &f, s.in), &f.wgmma);
+    wgmma_conv_schedule(&t->machine, &w, grid_conv_clocks(&t->machine, &s, &f), &f.wgmma);
   return f;
 }
 

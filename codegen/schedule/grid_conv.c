@@ -54,9 +54,13 @@ static double time_of(const GridMachine *machine, const GridConvSchedule *c, Dty
   return waves * step_time(c->bm, c->bn, c->wm, c->tm, c->tn) * (double)depth;
 }
 
-double grid_conv_clocks(const GridMachine *machine, const GridConvSchedule *c, Dtype in) {
+double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
+                        const GridConvSchedule *c) {
   enum { FMA = 128, ENDS = 2000 }; /* a clock; clocks before the first k-tile and behind the last */
-  return time_of(machine, c, in) / FMA + ENDS;
+  double time = time_of(machine, c, s->in);
+  /* a block leaves out k-tiles of one tap that no pixel of its phase has */
+  if (c->tensor && c->channels % (STAGE_ROW / dtype_size(s->in)) == 0) time /= (double)s->phases;
+  return time / FMA + ENDS;
 }
 
 static GridConvSchedule with_tile(const GridConvSchedule *c, const ConvTile *tile, Dtype in) {

@@ -9,6 +9,7 @@ typedef struct GridConvShape {
   int64_t groups, m, pixels; /* of the result: channels of a group, pixels of all images */
   int64_t channels, taps;    /* that a sum goes over */
   int64_t area;              /* pixels of an image that is read */
+  int64_t phases;            /* of pixels; the taps are divided among them */
   Dtype in, dt;              /* of the operands; that it is computed in */
   bool tensor;               /* on tensor cores */
 } GridConvShape;
@@ -40,7 +41,8 @@ typedef struct GridConvSchedule {
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s);
 /* Clocks of a multiprocessor until it is done, by count. */
-double grid_conv_clocks(const GridMachine *machine, const GridConvSchedule *c, Dtype in);
+double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
+                        const GridConvSchedule *c);
 extern const ScheduleKind grid_conv_kind;
 
 /* ---- gradients with respect to filters ---- */
