@@ -1,7 +1,8 @@
 /* The identity of a training program, a hash (FNV-1a) of the globals' paths and types and, for
-   every training entry, of its name, inputs and ops with their attributes; and the hashes of types
-   and ops that it is built from. Contract: computed before any pass. Source locations, names of
-   values, defaults of hypers and entries that do not train do not change it. */
+   every training entry, of its name, inputs and ops with their attributes; that of its initial
+   values; and the hashes of types and ops that they are built from. Contract: computed before any
+   pass. Source locations, names of values, defaults of hypers and entries that do not train do not
+   change it. */
 #include "ir.h"
 #include "ir/support/hash.h"
 
@@ -65,4 +66,5 @@ void module_identify(Module *m) {
     if (e->training) h = add_block(add_text(h, e->name), e, e->body);
   }
   m->identity = h;
+  m->initial = m->init ? add_block(HASH_START, m->init, m->init->body) : 0;
 }

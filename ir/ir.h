@@ -349,6 +349,7 @@ struct Module {
   Arena *arena;
   const char *source; /* "mnist.g" */
   uint64_t identity;  /* hash of the training program: module_identify */
+  uint64_t initial;   /* hash of what computes initial values: the same */
   VEC(Global) globals;
   VEC(Entry *) entries;
   Entry *init;               /* NULL if there are no params or states */
@@ -358,7 +359,8 @@ struct Module {
 
 Module *module_new(Ctx *c, const char *source);
 void module_free(Module *m);
-/* Sets m->identity, which checkpoints hold: equal for programs with the same training. */
+/* Sets m->identity, which checkpoints hold: equal for programs with the same training; and
+   m->initial, which images of weights hold: equal for programs with the same initial values. */
 void module_identify(Module *m);
 /* h and what a type is, or an op of its kind with its attributes, but for its operands: the same
    numbers in every run. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 16
+#define GCRT_ABI 17
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -303,6 +303,7 @@ typedef struct GcProgram {
   const GcEntry *entries; /* what the user sees as sub-commands */
   int nentries;
   const GcEntry *init; /* fills every global with its initial value; NULL if there is none */
+  uint64_t initial;    /* hash of what `init` computes: ties an image of weights to it */
   const GcCheckSite *sites;
   int nsites;
   uint64_t work_bytes; /* target "cpu": that a thread needs beside the stack: packed operands */

@@ -385,12 +385,13 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *level, con
   fprintf(
       f,
       "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, %s, 0x%016" PRIx64 "u,\n  %s, %d, %" PRIu64
-      ", %s, %d, %s, %u, %s, %s, %u, %" PRIu64 "%s%s};\n",
+      ", %s, %d, %s, %u, %s, 0x%016" PRIx64 "u, %s, %u, %" PRIu64 "%s%s};\n",
       symbol, text_quoted(a, version ? version : ""), text_quoted(a, program_name(a, m->source)),
       text_quoted(a, p->g->target->name), text_quoted(a, level), text_quoted(a, march), m->identity,
       p->nglobals ? "globals" : "NULL", p->nglobals, p->globals.bytes,
       p->nhypers ? "hypers" : "NULL", p->nhypers, m->entries.n ? "entries" : "NULL", m->entries.n,
-      m->init ? "&init" : "NULL", p->g->sites.n ? "sites" : "NULL", p->g->sites.n, p->g->work,
+      m->init ? "&init" : "NULL", m->initial, p->g->sites.n ? "sites" : "NULL", p->g->sites.n,
+      p->g->work,
       code || next ? arena_printf(a, ", %s%s, %s%s", code ? "&" : "", code ? code : "NULL",
                                   next ? "&" : "", next ? next : "NULL")
                    : "",

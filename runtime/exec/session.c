@@ -144,6 +144,8 @@ bool session_load_image(Session *s, const ImageOf *of, const char **why, Err *e)
   if (!map_image(s, of, &mapped, why, e)) return false;
   bool ok = mapped || (image_prepare(&out, of, e) && make_image(s, &out, of, e) &&
                        map_image(s, of, &mapped, &none, e));
+  if (ok && !s->drawn)
+    ok = err_set(e, EXIT_ENV, "%s: cannot be read as it has just been written", of->path);
   out_free(&out);
   return ok;
 }

@@ -40,6 +40,7 @@ static bool load_image(Session *s, const WeightsRequest *q, int n, const char *i
                       .request = q,
                       .n = n,
                       .seed = s->env.seed,
+                      .hypers = s->memory.region[GC_HYPERS],
                       .stage = s->stage};
   const char *why;
   if (!session_load_image(s, &of, &why, e)) return false;

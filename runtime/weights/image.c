@@ -1,10 +1,10 @@
 /* An image of a program's globals: their bytes as they lie in memory, packed and quantized, in a
-   file that processes map instead of reading weights. Contract: see weights.h. The file is one of
+   file that processes map instead of reading weights. Contract: see image.h. The file is one of
    safetensors. Its tensors, "globals+0x0", are runs of the region; long runs of zeros are left out.
    All begin at multiples of the largest page, so that they can be mapped where they belong. Its
-   metadata tie it to the program's layout, to the files of weights and to its own bytes. Files that
-   are as old as they were are not read again; copied ones are compared by a hash of their contents.
- */
+   metadata tie it to the program's layout and initial values, to the files of weights and to its
+   own bytes. Files that are as old as they were are not read again; copied ones are compared by a
+   hash of their contents. */
 #include "runtime/weights/image.h"
 #include "runtime/weights/source.h"
 #include <errno.h>
@@ -44,6 +44,19 @@ static uint64_t hash_tensor(uint64_t h, const GcTensor *t) {
   for (int i = 0; t->order && i < t->rank; i++) h = hash_number(h, (uint64_t)t->order[i]);
   const uint64_t at[] = {t->dtype, (uint64_t)t->rank, t->bytes, t->offset, (uint64_t)t->panel};
   return hash(h, at, sizeof at);
+}
+
+/* What decides the values of globals that no file has, but for the seed. */
+static uint64_t hash_initial(uint64_t h, const GcProgram *p, const uint8_t *hypers) {
+  h = hash_number(h, p->initial);
+  for (int i = 0; p->init && i < p->init->nsteps; i++)
+    for (int k = 0; k < p->init->steps[i].nargs; k++) {
+      const GcArg *x = &p->init->steps[i].args[k];
+      if (x->region == GC_HYPERS) h = hash(h, hypers + x->offset, x->bytes);
+    }
+  return weights_are_own()
+             ? hash(h, gc_weights.begin, (uint64_t)(gc_weights.end - gc_weights.begin))
+             : h;
 }
 
 /* What decides where globals lie, and what becomes of a file's tensors there. */
@@ -121,7 +134,7 @@ typedef struct Keys {
 } Keys;
 
 static void make_keys(const ImageOf *of, const WeightsSource *s, Keys *k) {
-  uint64_t h = hash_program(of->program);
+  uint64_t h = hash_initial(hash_program(of->program), of->program, of->hypers);
   for (int i = 0; i < of->n; i++) {
     const WeightsView *v = of->request[i].view;
     h = hash_text(h, v ? v->scope : NULL);

@@ -12,8 +12,9 @@ typedef struct ImageOf {
   const GcProgram *program;
   const WeightsRequest *request; /* of the files that it is of, which are read together */
   int n;
-  uint64_t seed;  /* of initial values, if the files do not have all */
-  uint8_t *stage; /* STAGE_BYTES */
+  uint64_t seed;         /* of initial values, if the files do not have all */
+  const uint8_t *hypers; /* the region, as the program's init reads it */
+  uint8_t *stage;        /* STAGE_BYTES */
 } ImageOf;
 typedef struct Image {
   File file;

@@ -101,6 +101,36 @@ anew 'is of another program or of other weights' part.npy --load w.st,scope=net.
 run 0 ./net predict --x x.npy --load w.st,without=net.fc1 --load 'copy.st,scope=net.fc1,image=w.img' --y two.npy
 run 0 $predict --load w.st,without=net.fc1 --load copy.st,scope=net.fc1 --expect two.npy --rtol 0 --atol 0
 
+# initial values that no file has are of one program, of its hypers and of the weights in it
+cat >tiny.g <<'XX'
+let K = 3.0
+hyper scale = 1.0
+entry get() {
+  param w : f32[40] = ones() * scale
+  param v : f32[40] = ones() * scale
+  transient state k : f32[40] = K
+  return w = w[0], v = v[0], k = k[0]
+}
+XX
+run 0 "$gc" tiny.g -o tiny
+run 0 "$gc" tiny.g -D K=5.0 -o five
+run 0 ./tiny get --scale 2 --save own.st
+run 0 "$gc" tiny.g --weights=own.st -o own
+run 0 ./tiny get --save tiny.st
+initial() { # initial VALUES COMMAND...: of w, v and k, each time
+  values=$1
+  shift
+  for i in 1 2; do
+    run 0 "$@" --load tiny.st,scope=w,image=tiny.img
+    [ "$(awk '$2 == "=" { printf "%s%s", s, $3; s = " " }' out.txt)" = "$values" ] || fail "$*: not $values"
+  done
+}
+initial '1 1 3' ./tiny get
+initial '1 1 5' ./five get
+initial '1 4 5' ./five get --scale 4
+initial '1 2 3' ./own get
+initial '1 1 3' ./tiny get
+
 # ---- what is refused ----
 cp w.st kept.st
 cp w.img kept.img
