@@ -41,6 +41,8 @@ bool choose_saved(const GcGlobal *g, const WeightsView *s) {
 
 enum { SCOPE, WITHOUT, NAMES, IMAGE, WORDS };
 static const char *const words[] = {",scope=", ",without=", ",names=", ",image="};
+static const char *const word_is_for[] = {"--save and --load", "--save and --load", "--save",
+                                          "--load"};
 
 /* The first of the options in s, and which one. */
 static char *next_option(char *s, int *which) {
@@ -201,7 +203,7 @@ bool weights_name_whole(const char *text, const char *option, Err *e) {
   for (int i = 0; i < WORDS; i++)
     if (strstr(text, words[i])) {
       err_set(e, EXIT_USAGE, "--%s: a checkpoint has all weights, under their paths", option);
-      return err_hint(e, "%.*s is for --save and --load", (int)strlen(words[i]) - 1, words[i] + 1);
+      return err_hint(e, "%.*s is for %s", (int)strlen(words[i]) - 1, words[i] + 1, word_is_for[i]);
     }
   return true;
 }

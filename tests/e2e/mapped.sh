@@ -141,6 +141,7 @@ says 2 'net.g: is no image of weights' $predict --load w.st,image=net.g
 says 2 '--load image and --save would both write this file' $predict --load w.st,image=new.st --save new.st
 says 2 '--load: image= is named twice' $predict --load w.st,scope=net.fc1,image=a.img --load w.st,without=net.fc1,image=b.img
 says 2 '--save: image= is for --load' $predict --save new.st,image=new.img
+says 2 'image= is for --load' ./net train --x x.npy --y y.npy --resume w.st,image=new.img
 says 1 'w.img: is an image of weights, not the weights' $predict --load w.img
 says 1 'w.img: is an image of weights, not the weights' $predict --load w.img,image=new.img
 says 1 'gone.st: cannot be read' $predict --load gone.st,image=w.img
