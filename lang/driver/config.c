@@ -17,6 +17,8 @@ static const struct {
     {"attention_bias", {"false"}},
     {"mlp_bias", {"false"}},
     {"qkv_bias", {"false"}},
+    {"position_embedding_type", {"\"absolute\""}},
+    {"is_decoder", {"false"}},
     {"rope_type", {"\"default\""}},
     {"type", {"\"default\""}},
     {"partial_rotary_factor", {"1", "1.0"}},
