@@ -66,6 +66,7 @@ def layer(x : [b, t, c], seen, name) {
 
 # the encoded tokens, and the table of words. kind: of each token the number of its text in a pair; none: there is one text
 def bert(tokens : [b, t], kind : tensor = none) {
+  if T > max_position_embeddings { error("T = {T} is beyond the {max_position_embeddings} positions of the model: lower it by -D") }
   words = table(vocab_size, "word") as words
   places = table(max_position_embeddings, "position") as places
   kinds = table(type_vocab_size, "token_type") as kinds

@@ -158,6 +158,8 @@ END
 run 0 python3 rows.py
 run 0 rows padded.npy --length 9 --pad '[MASK]'
 cmp -s ids.npy padded.npy && fail '--pad changes nothing'
+run 1 "$gc" "$here/docs/examples/bert.g" -D T=1024 --check
+holds out.txt 'T = 1024 is beyond the 512 positions of the model'
 says 2 '--length 2: the tokenizer puts 2 tokens around a text' rows no.npy --length 2
 says 2 '--pad: the tokenizer has no token [NONE]' rows no.npy --length 9 --pad '[NONE]'
 says 2 '--pad is for lines' rows no.npy --pad '[MASK]'
