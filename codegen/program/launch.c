@@ -229,7 +229,8 @@ static void end_collectives(LaunchBuilder *m, int step) {
     const Op *op = p->steps[m->begun.at[m->ended]];
     m->g->out.n = 0;
     m->g->print->await(m->g, group_of(m->g->a, m->e, op));
-    add_launch(m, op, m->g->out.at[0], 0)->bytes = 0;
+    Launch *l = add_launch(m, op, m->g->out.at[0], 0);
+    l->ends = true, l->bytes = 0;
   }
 }
 

@@ -23,6 +23,7 @@ typedef struct Launch {
   int barrier;   /* as GcStep's: 0, 1, or units that must divide evenly */
   int step;      /* of the plan */
   int stream;
+  bool ends;           /* the op's collective, which another launch has begun */
   VEC(uint32_t) after; /* as GcStep's */
   DeadRanges dead;
   uint64_t flops, bytes; /* of all iterations of the loops around */

@@ -131,13 +131,13 @@ static void result(Tables *p, const Entry *e, int arg, const char *name, const T
 }
 
 /* A table of the floats that are complete behind the launch, the last one of its op, and its
-   initialisers in a step's row. */
+   initialisers in a step's row. A collective that is looked at ends where it begins. */
 static const char *results(Tables *p, const Entry *e, const char *name, const Launches *l,
                            uint32_t i) {
   const Launch *x = &l->at.at[i];
   uint32_t n = 0;
-  bool last = i + 1 == l->at.n || l->at.at[i + 1].op != x->op;
-  for (int k = 0; k < x->kernel->nargs && last; k++) {
+  bool last = i + 1 == l->at.n || l->at.at[i + 1].op != x->op || l->at.at[i + 1].ends;
+  for (int k = 0; k < x->kernel->nargs && last && !x->ends; k++) {
     const KernelArg *a = &x->kernel->args[k];
     const Global *g = a->kind == ARG_GLOBAL ? &p->g->m->globals.at[a->global] : NULL;
     if (a->kind == ARG_SCRATCH || !a->access.write) continue;
