@@ -71,9 +71,10 @@ static int add_pairs(Model *m, const Op *op, StepNode *s, StepPair *pair) {
 }
 
 /* A random op gives the same numbers again, since they follow from its key; what stores, or writes
-   into a global's bytes, does not. */
+   into a global's bytes, does not. A collective would, but takes a link's time for it. */
 static bool runs_once(const Model *m, const Op *op) {
   if (op_info[op->kind].flags & OPF_EFFECT) return true;
+  if (op_info[op->kind].cls == CLASS_COLLECTIVE && op->noperands) return true;
   for (int k = 0; k < op->nresults; k++)
     if (m->p->place[op->results[k]].region != PLAN_ARENA) return true;
   return false;

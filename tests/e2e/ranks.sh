@@ -128,7 +128,8 @@ through() { # through MPICC MPIRUN
     near loop-1.safetensors loop-n.safetensors 1e-6 "$1, $n ranks, a loop"
     [ $n = 2 ] || same loop-1.safetensors loop-n.safetensors "$1, $n ranks, the bits of a loop"
     [ $n = 4 ] || continue
-    run 0 $mpirun -n $n ./net-n test --x x.npy --label label.npy --load net-1.safetensors
+    run 0 $mpirun -n $n ./net-n test --x x.npy --label label.npy --load net-1.safetensors --watch loss
+    holds out.txt '  all_reduce f32[]'
     grep -o 'loss = [0-9.]*' test-1.txt | awk '{ printf "%.4g\n", $3 }' >one.txt
     grep -o 'loss = [0-9.]*' out.txt | awk '{ printf "%.4g\n", $3 }' >many.txt # mpirun mixes what is printed
     same one.txt many.txt "$1, $n ranks: an entry that tests"
@@ -290,6 +291,26 @@ says 2 'which is not given' "$gc" net.g --ranks=2 -o never
 says 2 '--tokens is for texts: compile a program for each' "$gc" net.g --data-parallel=mpi --ranks=2 --tokens -o never
 says 2 "--ranks takes a number" "$gc" net.g --data-parallel=mpi --ranks=0 -o never
 says 2 'which is not given' "$gc" net.g --shard=optimizer -o never
+# no limit has ranks sum the same gradient twice
+cat >again.g <<'END'
+def net(x) {
+  x = relu(conv(reshape(x, [dim(x, 0), 1, 8, 8]), 16, 3, bias = false) as c)
+  x = relu(conv(dropout(x, 0.2), 16, 3, bias = false) as d)
+  return linear(global_avg_pool(x), 3) as out
+}
+entry train(x : f32[n <= 96, 64], label : u8[n]) {
+  y = net(x)
+  loss = mean(xent(y, label % 3))
+  minimize loss with sgd(1e-2)
+  return loss, accuracy = mean(argmax(y) == label % 3)
+}
+END
+for limit in 590592 630K 1M; do
+  "$gc" again.g --data-parallel=mpi --ranks=2 -march=x86-64-v3 --memory-limit=$limit --dump-plan >plan.txt 2>&1
+  checks=$((checks + 1))
+  [ "$(grep -c ' all_reduce ' plan.txt)" -le 7 ] || fail "a sum is made twice in $limit"
+done
+grep -q ' all_reduce ' plan.txt || fail 'no sums over the ranks'
 cat >stateless.g <<'END'
 entry train(x : f32[4, 3]) {
   loss = mean(linear(x, 2) ** 2)
