@@ -91,7 +91,7 @@ static bool put_runs(Session *s, const Image *m, Err *e) {
   return true;
 }
 
-/* *mapped: there was an image that fits. One that is damaged leaves zeros, and nothing drawn. */
+/* *mapped: there was an image that fits. Without one, nothing changes. */
 static bool map_image(Session *s, const ImageOf *of, bool *mapped, const char **why, Err *e) {
   Image m;
   bool ok = image_open(&m, of, e);
@@ -100,11 +100,7 @@ static bool map_image(Session *s, const ImageOf *of, bool *mapped, const char **
   if (ok && m.fits) {
     s->drawn = false;
     begin(s, of->seed);
-    ok = put_runs(s, &m, e);
-    *mapped = ok && image_is_sound(&m, s->memory.region[GC_GLOBALS]);
-    if (ok && !*mapped) *why = "is damaged", ok = memory_clear_globals(&s->memory, e);
-    ok = ok && session_upload(s, e);
-    s->drawn = ok && *mapped;
+    *mapped = s->drawn = ok = put_runs(s, &m, e) && session_upload(s, e);
   }
   image_close(&m);
   return ok;
@@ -144,7 +140,7 @@ bool session_load_image(Session *s, const ImageOf *of, const char **why, Err *e)
   if (!map_image(s, of, &mapped, why, e)) return false;
   bool ok = mapped || (image_prepare(&out, of, e) && make_image(s, &out, of, e) &&
                        map_image(s, of, &mapped, &none, e));
-  if (ok && !s->drawn)
+  if (ok && !mapped)
     ok = err_set(e, EXIT_ENV, "%s: cannot be read as it has just been written", of->path);
   out_free(&out);
   return ok;

@@ -125,9 +125,13 @@ static bool put_hypers(GcModel *m) {
   return failed(m->message, &e, false);
 }
 
+static void forget_calls(GcModel *m) {
+  memset(m->calls, 0, (size_t)gc_program.nentries * sizeof *m->calls);
+}
+
 /* Fresh weights. */
 static bool draw(GcModel *m, uint64_t seed) {
-  memset(m->calls, 0, (size_t)gc_program.nentries * sizeof *m->calls);
+  forget_calls(m);
   return session_initialize(&m->session, seed, 0) || refuse_run(m);
 }
 
@@ -337,6 +341,8 @@ static bool load_named(GcModel *m, WeightsName *name, const char *const *text, i
   for (int i = 0; i < n; i++)
     if (!take_name(&name[i], text[i], false, e)) return false;
   if (!load_files(&m->session, name, n, 0, e)) return false;
+  const char *image;
+  if (weights_name_image(name, n, &image, e) && image) forget_calls(m); /* all states are fresh */
   for (int i = 0; i < n; i++)
     if (!name[i].part.scope && !take_labels(m, name[i].path, e)) return false;
   return true;

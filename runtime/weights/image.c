@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 static const char begins[] = "{\"__metadata__\":{\"format\":\"gc\",\"" IMAGE_KEY "\":";
@@ -205,6 +206,26 @@ static bool is_of(const ImageOf *of, const SafeTable *t, bool *is, Err *e) {
   return ok;
 }
 
+bool image_run(const Image *m, uint64_t i, ImageRun *run) {
+  if (i >= m->table.n) return false;
+  const SafeEntry *x = &m->table.entries[i];
+  *run = (ImageRun){run_begin(x), x->end - x->begin, m->table.data + x->begin};
+  return true;
+}
+
+/* Whether the runs are as they were written: read as a mapped file, which takes no memory. */
+static bool are_sound(const Image *m, bool *sound, Err *e) {
+  uint64_t sum = 0;
+  ImageRun r;
+  uint8_t *at = mmap(NULL, m->file.size, PROT_READ, MAP_PRIVATE, m->file.fd, 0);
+  if (at == MAP_FAILED)
+    return err_set(e, EXIT_ENV, "%s: cannot be mapped: %s", m->file.path, strerror(errno));
+  for (uint64_t i = 0; image_run(m, i, &r); i++) sum ^= hash(r.begin, at + r.at, r.bytes);
+  munmap(at, m->file.size);
+  *sound = key_is(&m->table, KEY_SUM, sum);
+  return true;
+}
+
 /* A damaged one is known, too. */
 static bool is_image(const File *f) {
   char head[sizeof begins];
@@ -233,7 +254,8 @@ bool image_open(Image *m, const ImageOf *of, Err *e) {
   }
   bool is = false, opened = safe_open(&m->table, &m->file, &damage);
   if (opened && !is_of(of, &m->table, &is, e)) return false;
-  m->fits = is && runs_fit(&m->table, of->program->globals_bytes);
+  if (is && runs_fit(&m->table, of->program->globals_bytes) && !are_sound(m, &m->fits, e))
+    return false;
   if (!m->fits) m->why = opened && !is ? "is of another program or of other weights" : "is damaged";
   return true;
 }
@@ -241,20 +263,6 @@ bool image_open(Image *m, const ImageOf *of, Err *e) {
 void image_close(Image *m) {
   safe_free(&m->table);
   file_close(&m->file);
-}
-
-bool image_run(const Image *m, uint64_t i, ImageRun *run) {
-  if (i >= m->table.n) return false;
-  const SafeEntry *x = &m->table.entries[i];
-  *run = (ImageRun){run_begin(x), x->end - x->begin, m->table.data + x->begin};
-  return true;
-}
-
-bool image_is_sound(const Image *m, const uint8_t *base) {
-  uint64_t sum = 0;
-  ImageRun r;
-  for (uint64_t i = 0; image_run(m, i, &r); i++) sum ^= hash(r.begin, base + r.begin, r.bytes);
-  return key_is(&m->table, KEY_SUM, sum);
 }
 
 /* ---- writing ---- */

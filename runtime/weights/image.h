@@ -19,7 +19,7 @@ typedef struct ImageOf {
 typedef struct Image {
   File file;
   SafeTable table;
-  bool fits;       /* it is to be used, if it is sound */
+  bool fits;       /* it is of this program and of these files, and not damaged */
   const char *why; /* there is one that is not; or NULL */
 } Image;
 typedef struct ImageRun { /* bytes of the region, and where they lie in the file */
@@ -31,8 +31,6 @@ bool image_open(Image *m, const ImageOf *of, Err *e);
 void image_close(Image *m);
 /* By number; what no run has is zero. False: there are no more. */
 bool image_run(const Image *m, uint64_t i, ImageRun *run);
-/* Whether its runs, which lie at `base` now, are as they were written. */
-bool image_is_sound(const Image *m, const uint8_t *base);
 /* Before anything is read for it: that it can be written. */
 bool image_prepare(OutFile *out, const ImageOf *of, Err *e);
 bool image_write(OutFile *out, const ImageOf *of, const uint8_t *base, Err *e);

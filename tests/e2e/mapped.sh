@@ -22,6 +22,7 @@ entry count() {
   n := n + 1
   return n = n[39999]
 }
+entry noise() { return r = sum(normal(shape = [4])) }
 XX
 run 0 "$gc" net.g -o net
 "$mkdata" npy f32 8,900 1 x.npy && "$mkdata" npy f32 8,5 2 y.npy || fail 'no data could be made'
@@ -196,6 +197,12 @@ int main(int argc, char **argv) {
   ok = ok && memcmp(y[0], before, sizeof before) != 0 && memcmp(y[1], before, sizeof before) == 0 && n == 2;
   /* what does not fit changes nothing; fresh weights are those of the seed */
   bool refused = !net_load(m[1], "other.st,image=w.img") && net_predict(m[1], 1, x, y[1]) && memcmp(y[1], before, sizeof before) == 0;
+  /* nor does an image that is damaged and that cannot be written anew */
+  refused &= !net_load(m[0], "w.st,image=/dev/fd/7") && strstr(net_error(m[0]), "/dev/fd/7: ") && net_predict(m[0], 1, x, y[2]) && memcmp(y[2], y[0], sizeof before) == 0;
+  /* an image brings back what a new model begins with: states, and the numbers of calls, which random values depend on */
+  float noise[3], counted;
+  ok = ok && net_noise(m[2], &noise[0]) && net_noise(m[2], &noise[1]) && net_count(m[2], &counted) && net_load(m[2], "w.st,image=w.img");
+  ok = ok && net_noise(m[2], &noise[2]) && net_count(m[2], &counted) && counted == 2 && noise[0] != noise[1] && noise[0] == noise[2];
   net *fresh = net_open(1, 9);
   ok = ok && net_reset(m[1], 9) && net_predict(m[1], 1, x, y[1]) && net_predict(fresh, 1, x, y[2]) && memcmp(y[1], y[2], sizeof before) == 0;
   printf("%d %d %ld\n", ok, refused, bytes);
@@ -203,6 +210,13 @@ int main(int argc, char **argv) {
 }
 XX
 run 0 "${CC:-cc}" -I. use.c -o use -L. -lnet -Wl,-rpath,"$PWD"
+mkdir gone
+cp w.img kept.img
+damage 1000000
+mv w.img gone
+mv kept.img w.img
+exec 7<gone/w.img
+rm -r gone
 run 0 ./use w.st,image=w.img
 read -r ok refused shared <out.txt
 run 0 ./use w.st
