@@ -268,6 +268,12 @@ static void emit_yield(Build *c, const Op *scan, const Op *yield) {
   build_op(c->b, OP_YIELD, x, yield->noperands, NULL, NULL, 0);
 }
 
+/* Result i as the loop leaves it, in front of a reduction. */
+static Placement scan_gives(const Distribution *d, const Op *scan, int i) {
+  return i < scan_carries(scan) ? d->at[scan->blocks[0]->args.at[i + 1]]
+                                : placement_stack(d->at[plan_yield(d->e, scan)->operands[i]]);
+}
+
 static void emit_scan(Build *c, const Op *scan) {
   Arena *a = c->d->a;
   const Block *old = scan->blocks[0];
@@ -281,8 +287,8 @@ static void emit_scan(Build *c, const Op *scan) {
     Placement arg = c->d->at[old->args.at[i + 1]];
     x[i] = at_placement(c, scan->operands[i], i < carries ? arg : placement_stack(arg));
   }
-  for (int i = 0; i < scan->nresults; i++) /* which a reduction leaves */
-    t[i] = part_type(c, value_type(c->old, scan->results[i]), c->d->at[scan->results[i]]);
+  for (int i = 0; i < scan->nresults; i++)
+    t[i] = part_type(c, value_type(c->old, scan->results[i]), scan_gives(c->d, scan, i));
   Op *made = build_op(c->b, OP_SCAN, x, scan->noperands, scan->attr, t, scan->nresults);
   for (int i = 0; i < scan->nresults; i++)
     value_at(c->b->e, made->results[i])->name = value_at(c->old, scan->results[i])->name;
@@ -297,11 +303,9 @@ static void emit_scan(Build *c, const Op *scan) {
   emit_block(c, old);
   builder_at(c->b, outer);
   builder_like(c->b, scan);
-  const Op *yield = plan_yield(c->old, scan);
-  for (int i = 0; i < scan->nresults; i++) {
-    Placement is = c->d->at[i < carries ? old->args.at[i + 1] : yield->operands[i]];
-    c->map[scan->results[i]] = reduced(c, scan->results[i], made->results[i], is);
-  }
+  for (int i = 0; i < scan->nresults; i++)
+    c->map[scan->results[i]] =
+        reduced(c, scan->results[i], made->results[i], scan_gives(c->d, scan, i));
 }
 
 static void emit_block(Build *c, const Block *b) {

@@ -103,7 +103,8 @@ static void slice_initial(Builder *b, const Entry *old, const Op *op, ValueId *m
 
 void slices_store(Module *m, const bool *sliced, int ranks) {
   Slices s = {sliced, ranks};
-  entry_rebuild(m->init, slice_initial, &s, true, true);
+  if (m->init) /* which a program without globals has not */
+    entry_rebuild(m->init, slice_initial, &s, true, true);
   for (uint32_t i = 0; i < m->globals.n; i++) {
     Global *g = &m->globals.at[i];
     if (!sliced[i]) continue;

@@ -1,5 +1,5 @@
 # States in slices on ranks: one that begins with random numbers, sums in the update, clipped and accumulated gradients,
-# and pairs of rows, whose gradients are reduce-scattered to the ranks that have the rows.
+# pairs of rows, whose gradients are reduce-scattered to the ranks that have the rows, and gradients that a loop sums.
 hyper lr = 1e-2
 def nag(p, g, lr) {
   state m : f32[shape(p)] = zeros()
@@ -12,6 +12,10 @@ entry train(x : f32[8, 6], label : u8[8]) {
   y = linear(relu(linear(x, 8) as a), 4) as b
   loss = mean(xent(y, label % 4))
   pairs = mean((y @ y') ** 2)
-  minimize loss + 0.1 * pairs with nag(lr), clip = 1, accumulate = 2
+  h = zeros([8, 4])
+  scan i in 0..2 {
+    h = tanh(h + linear(dynamic_slice(x, i, 3, axis = 1), 4) as cell + embed(label % 4 + i, 6, 4) as table)
+  }
+  minimize loss + 0.1 * pairs + mean(h ** 2) with nag(lr), clip = 1, accumulate = 2
   return loss
 }
