@@ -354,7 +354,7 @@ static int settings_ranks(Compilation *r, int *ranks) {
                        *ranks);
   if (parallel && option_given(o, OPT_STREAMS))
     return usage_error("--data-parallel has one stream: all ranks communicate in one order");
-  if (parallel && is_library(settings_emit(o)))
+  if (parallel && (is_library(settings_emit(o)) || settings_emit(o) == EMIT_ONNX))
     return usage_error("--data-parallel is for executables: each rank is a process");
   if (parallel && option_given(o, OPT_TOKENS))
     return usage_error(
