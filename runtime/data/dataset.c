@@ -166,6 +166,13 @@ static void find_batch(Dataset *d, const GcEntry *entry, int rank) {
   d->batch *= d->ranks;
 }
 
+bool dataset_splits(const GcEntry *entry, int ranks) {
+  Dataset d = {.batch = 1};
+  find_batch(&d, entry, 0);
+  uint64_t n = (uint64_t)ranks;
+  return d.batch % n == 0 && (d.extents.batch < 0 || d.batch > n);
+}
+
 static uint64_t bytes_of(const Column *c) {
   return (c->end - c->begin) * (uint64_t)elem_info[c->type].size;
 }

@@ -103,6 +103,9 @@ typedef struct Dataset {
 /* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". */
 bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, const DataRequest *q,
                   Err *e);
+/* The rows of the entry's batch, at most, of all of its ranks, make so many equal shares; an extent
+   is of 2 rows at least. */
+bool dataset_splits(const GcEntry *entry, int ranks);
 /* The entry's extents in the runs of a batch. */
 void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]);
 /* Rows of a batch that this process takes, and the first of them. */

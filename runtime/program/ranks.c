@@ -39,6 +39,19 @@ static bool no_ranks(char *why, Err *e) {
   return hint && err_hint(e, "%s", hint);
 }
 
+/* How gc makes the program that so many processes can run. */
+static void compiled_with(int ranks, char *out, size_t size) {
+  bool splits = true;
+  for (int i = 0; i < gc_program.nentries; i++)
+    if (gc_program.entries[i].training) splits &= dataset_splits(&gc_program.entries[i], ranks);
+  if (ranks == 1)
+    snprintf(out, size, "without --data-parallel");
+  else if (splits)
+    snprintf(out, size, "with gc --ranks=%d", ranks);
+  else
+    snprintf(out, size, "with gc --ranks=%d and another batch, a multiple of %d", ranks, ranks);
+}
+
 bool ranks_open(Command *cmd, Err *e) {
   const int ranks = gc_program.ranks;
   const Options *o = &cmd->options;
@@ -53,14 +66,14 @@ bool ranks_open(Command *cmd, Err *e) {
     cmd->mute = c->rank != 0;
     err_set(e, EXIT_USAGE, "this program is for %d rank%s, and %d run%s it", ranks,
             ranks == 1 ? "" : "s", c->ranks, c->ranks == 1 ? "s" : "");
-    char instead[64] = "out --data-parallel";
-    if (c->ranks > 1) snprintf(instead, sizeof instead, " gc --ranks=%d", c->ranks);
+    char instead[80];
+    compiled_with(c->ranks, instead, sizeof instead);
     if (ranks_on_devices(cmd))
       return err_hint(e,
                       "start %d processes with torchrun, mpirun or srun, or with GC_RANK, "
-                      "GC_WORLD_SIZE and GC_MASTER set; or compile it with%s",
+                      "GC_WORLD_SIZE and GC_MASTER set; or compile it %s",
                       ranks, instead);
-    return err_hint(e, "start it with mpirun -n %d, or compile it with%s", ranks, instead);
+    return err_hint(e, "start it with mpirun -n %d, or compile it %s", ranks, instead);
   }
   if (c->rank == 0) return true;
   be_silent(&cmd->options);

@@ -126,7 +126,20 @@ static bool validates(const Command *cmd, const Position *p, uint64_t total, boo
   return cmd->validation.entry && (validation_due(cmd, p->done, epoch) || p->done == total);
 }
 
+/* Rows that fill no batch, or of which a rank would have none. */
 static uint64_t left_out(const Dataset *d) { return d->rows - dataset_rows(d, 0, d->batches); }
+
+static void say_left_out(Command *cmd, const char *what, const Dataset *d) {
+  const uint64_t left = left_out(d);
+  if (left && left < d->ranks && d->extents.batch >= 0)
+    note(cmd,
+         "each %s leaves out %" PRIu64 " of %" PRIu64 " rows: each of %" PRIu64
+         " ranks takes a row of a batch at least",
+         what, left, d->rows, d->ranks);
+  else if (left)
+    note(cmd, "each %s leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64, what,
+         left, d->rows, d->batch);
+}
 
 /* The checkpoint stands before a last batch that this run leaves out, by --drop-last or since some
    of its ranks would have no row: the epoch has ended. */
@@ -162,13 +175,8 @@ int train_run(Command *cmd) {
   if (cmd->data.n && p.batch >= p.batches) skip_rest(cmd, &p);
   if (cmd->data.n && !cmd->options.given[OPT_STEPS] && !steps_of_epochs(cmd, &p, &total))
     return cmd->err.code;
-  if (cmd->data.n && left_out(&cmd->data) && total >= cmd->data.batches)
-    note(cmd, "each epoch leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
-         left_out(&cmd->data), cmd->data.rows, cmd->data.batch);
-  const Dataset *validated = &cmd->validation.data;
-  if (validated->n && left_out(validated))
-    note(cmd, "each validation leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
-         left_out(validated), validated->rows, validated->batch);
+  if (cmd->data.n && total >= cmd->data.batches) say_left_out(cmd, "epoch", &cmd->data);
+  if (cmd->validation.data.n) say_left_out(cmd, "validation", &cmd->validation.data);
   if (p.done >= total && cmd->options.given[OPT_RESUME])
     note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
   plot_resume(cmd, &p);

@@ -178,11 +178,16 @@ through() { # through MPICC MPIRUN
   # shellcheck disable=SC2086
   run 0 $mpirun -n 4 ./net-n $some --epochs 2 --resume some.safetensors
   holds out.txt 'epoch 2/2  step 5 '
+  holds out.txt 'each epoch leaves out 2 of 18 rows: each of 4 ranks takes a row of a batch at least'
 
   # shellcheck disable=SC2086
   says 2 'this program is for 4 ranks, and 1 runs it' ./net-n $net
+  # shellcheck disable=SC2086
+  says 2 'this program is for 4 ranks, and 3 run it' $mpirun -n 3 ./net-n $net
+  holds out.txt 'or compile it with gc --ranks=3 and another batch, a multiple of 3'
   # also of a program of which nothing is split
   says 2 'this program is for 4 ranks, and 2 run it' $mpirun -n 2 ./whole predict
+  holds out.txt 'or compile it with gc --ranks=2'
   run 0 $mpirun -n 4 ./whole predict
   says 1 'nothing.npy: cannot be read' $mpirun -n 4 ./net-n train --x nothing.npy --label label.npy
   # shellcheck disable=SC2086
@@ -323,6 +328,7 @@ holds out.txt '--shard=optimizer changes nothing: no optimizer has state that ma
 says 2 'optimizer' "$gc" net.g --data-parallel=mpi --ranks=2 --shard=params -o never
 says 2 'one stream' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
 says 2 'for executables' "$gc" net.g --data-parallel=mpi --ranks=2 --emit=lib -o libnever.so
+says 2 'for executables' "$gc" net.g test --data-parallel=mpi --ranks=2 --emit=onnx -o never.onnx
 says 2 'for the target cpu' "$gc" net.g --data-parallel=mpi --ranks=2 --target=cuda -o never
 cat >share.g <<'END'
 entry train(x : f32[8, 3], t : f32[4, 3]) {

@@ -284,6 +284,22 @@ static void npz(void **state) {
   }
 }
 
+/* Shares of 50 rows, which two ranks have; of a bounded batch each is of two rows at least. */
+static void shares(void **state) {
+  const int64_t dims[] = {25, 4};
+  const GcTensor t = {.name = "x", .dtype = GC_U8, .rank = 2, .dims = dims};
+  const GcTensor bounded = {
+      .name = "x", .dtype = GC_U8, .rank = 2, .dims = dims, .extents = (const uint32_t[]){1, 0}};
+  const GcExtent n = {"n", 25};
+  const GcEntry fixed = {.inputs = &t, .ninputs = 1, .ranks = 2};
+  const GcEntry varies = {
+      .inputs = &bounded, .ninputs = 1, .ranks = 2, .extents = &n, .nextents = 1};
+  for (int ranks = 1; ranks <= 100; ranks++) {
+    assert_int_equal(dataset_splits(&fixed, ranks), 50 % ranks == 0);
+    assert_int_equal(dataset_splits(&varies, ranks), 50 % ranks == 0 && ranks < 50);
+  }
+}
+
 /* A gzip bomb and data after the end. */
 static void gzip(void **state) {
   const int64_t dims[] = {2};
@@ -318,6 +334,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(npy_good),    cmocka_unit_test(npy_bad),
                                      cmocka_unit_test(npy_written), cmocka_unit_test(idx),
                                      cmocka_unit_test(flat),        cmocka_unit_test(npz),
-                                     cmocka_unit_test(gzip)};
+                                     cmocka_unit_test(shares),      cmocka_unit_test(gzip)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
