@@ -13,9 +13,11 @@ INL long tiles_for(int nt, long others, long tiles, long most) {
 /* section product_share */
 /* The first unit of thread t of nt. Units are the tiles of panels of nr columns, panel by panel, of
    `batch` products with n columns: those of the last panel take less time, as they are narrower.
-   Threads whose number divides that of the panels of one product own panels. */
+   Threads whose number divides that of the panels of one product own panels. A part of a bounded
+   batch may have no rows, and so no tiles. */
 INL long product_share(long t, long nt, long batch, long panels, long tiles, long nr, long n) {
   const long last = n - (panels - 1) * nr, of_one = n * tiles; /* columns of tiles */
+  if (tiles == 0) return 0;
   if (batch == 1 && panels % nt == 0) return panels * tiles * t / nt;
   const long before = batch * of_one * t / nt, b = before / of_one, rest = before % of_one;
   const long p = rest / (nr * tiles), width = p + 1 < panels ? nr : last;

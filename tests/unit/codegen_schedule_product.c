@@ -86,6 +86,7 @@ static void shares_narrow_panels(void **state) {
       for (int t = 0; t <= nt; t++) {
         int64_t u = product_share(t, nt, 1, p.np, tiles, p.nr, n);
         assert_true(u >= last && u <= units && (t || u == 0) && (t < nt || u == units));
+        assert_int_equal(product_share(t, nt, 1, p.np, 0, p.nr, n), 0); /* no rows in this run */
         last = u;
       }
     }
