@@ -60,7 +60,7 @@ behind=cheap-remat,fuse,layout,order,liveness,inplace,share,plan-verify
 check() {
   net=$1 train=$2 test=$3
   shift 3
-  rm -f ./*.safetensors # weights of another model are not replaced
+  rm -f ./*.safetensors y.*.npy # what another model has written is not replaced
   run 0 "$gc" "$net.g" --passes="$before,$behind" -o whole
   for version in whole "$@"; do
     threads=1
