@@ -176,6 +176,7 @@ entry padded(x : f32[8, $width]) { return y = pad(x, [0, 0], [3, 0]), z = pad(x,
 entry slope(x : f32[8, $width]) { return y = grad(sum(x[0:3] ** 2), x), z = grad(sum(split(x, 2)[0] ** 2), x) }
 END
   "$mkdata" npy f32 8,$width 5 wide.npy || fail 'no data could be made'
+  rm -f [yz].padded.*.npy [yz].slope.*.npy # another width's, which outputs do not replace
   for level in 0 2; do
     run 0 "$gc" pad.g "-O$level" -march=native -o pad
     for entry in padded slope; do

@@ -168,6 +168,7 @@ outputs() { "$1" info "$2" | awk '/^entry/ {n++} n == 1 && $1 == "output" {print
 same_entry() { # EXE ENTRY INPUTS…
   local exe=$1 entry=$2 to_cpu='' to_gpu='' o
   shift 2
+  rm -f cpu.*.npy gpu.*.npy # another entry's, which outputs do not replace
   for o in $(outputs "$exe" "$entry"); do
     to_cpu="$to_cpu --$o cpu.$o.npy" to_gpu="$to_gpu --$o gpu.$o.npy"
   done
