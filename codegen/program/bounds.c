@@ -46,10 +46,13 @@ static int index_operand(const Entry *e, const Op *op, int64_t *places) {
   switch ((int)op->kind) {
   case OP_GATHER: *places = t->dim[op->attr[AT_BATCH].i]; return 1;
   case OP_GATHER_GRAD: *places = op->attr[AT_ROWS].i; return 1;
-  case OP_DYNAMIC_UPDATE:
-    *places =
-        t->dim[op->attr[AT_AXIS].i] - value_type(e, op->operands[1])->dim[op->attr[AT_AXIS].i] + 1;
+  case OP_DYNAMIC_UPDATE: {
+    int axis = (int)op->attr[AT_AXIS].i;
+    const Type *part = value_type(e, op->operands[1]);
+    /* a part may have one element in a run: the kernel knows how many, and looks again */
+    *places = t->dim[axis] - (type_extent(part, axis) ? 1 : part->dim[axis]) + 1;
     return 2;
+  }
   case OP_XENT: *places = t->dim[t->rank - 1]; return 1;
   case OP_XENT_GRAD: *places = t->dim[t->rank - 1]; return 2;
   default: return -1;

@@ -189,5 +189,5 @@ entry next(tokens : i32[1, t <= P]) {
 # The same of tokens that follow on `at` others, whose keys and values are kept: `chat` calls it. room: tokens that may follow
 entry read(tokens : i32[1, t <= P], at : i32[]) {
   logits = llama(tokens, at)[:, t - 1]
-  return logits, room = where(at + t <= S - P, S - at - t, 0)
+  return logits, room = S - at - t
 }

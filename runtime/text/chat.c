@@ -181,13 +181,23 @@ static bool show(Chat *c, Err *e) {
   return err_set(e, EXIT_ENV, "the output could not be written: %s", strerror(errno));
 }
 
+/* A program cannot be compiled for more tokens than the model has positions, if its folder says how
+   many these are. */
 static bool too_long(const Chat *c, Err *e) {
+  Ids positions = {0};
+  uint64_t room = c->ids.n + c->most;
   err_set(e, EXIT_WRONG, "the text has %" PRIu64 " tokens, and the model has room for %" PRIu64,
           c->ids.n, c->model.read);
+  Err unread = {0}; /* the text is too long in any case */
+  if (c->folder) ends_read(&positions, c->folder, "max_position_embeddings", &unread);
+  if (positions.n && positions.at[0] < room) room = positions.at[0];
+  free(positions.at);
+  if (room < c->ids.n)
+    return err_hint(e, "shorten the text: the model has %" PRIu64 " positions", room);
   return err_hint(e,
                   "shorten the text, or compile the program for longer ones, as llama.g with "
                   "gc -D S=%" PRIu64,
-                  c->ids.n + c->most);
+                  room);
 }
 
 static bool answer(Chat *c, Err *e) {

@@ -101,7 +101,8 @@ if len(sys.argv) > 1:
     open("written.npy", "wb").write(head[:-1].rstrip(b" ") + b" " * (len(head) - 1 - len(head[:-1].rstrip(b" "))) + b"\n" + struct.pack("<%dH" % len(written), *written))
 END
 python3 model.py || fail 'no model could be made'
-run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=8 -D S=96 --tokens -o llama
+# a chat of 88 tokens: 29 of the prompt and 59 of the answer, whose last one nothing follows
+run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=8 -D S=88 --tokens -o llama
 prompt='Once upon a time there was a compiler, 🙂 and'
 printf %s "$prompt" >prompt.txt
 run 0 ./llama tokenize prompt.txt --tokenizer model/tokenizer.json -o prompt.npy
@@ -146,7 +147,7 @@ END
 [ "$(wc -c <got.txt)" -lt "$(wc -c <want.txt)" ] || fail 'no token ends the answer'
 rm model/generation_config.json
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 500 >got.txt 2>err.txt || fail 'chat without room'
-holds err.txt 'the model has no room for more than'
+holds err.txt 'the model has no room for more than 88 tokens'
 # a draw depends on the seed; of one choice there is the greedy text
 for seed in 1 1 2; do ./llama chat --load model --prompt "$prompt" --temperature 2 --seed $seed --tokens 20 >seed$seed.txt.new || fail 'sampling'
   [ ! -f seed$seed.txt ] || same seed$seed.txt.new seed$seed.txt 'the same seed'
@@ -199,7 +200,12 @@ run 0 ./llama chat --tokenizer model/tokenizer.json --tokens 1 --prompt x
 holds out.txt 'note: without --load the parameters have their random initial values'
 says 1 'cannot read models: No such file or directory' ./llama chat --load models --prompt x
 says 1 'and the model has room for' ./llama chat --load model --tokens 5 --prompt "$(yes 'a longer text' | head -60)"
-holds out.txt 'gc -D S='
+holds out.txt 'gc -D S=484'
+sed 's/{/{"max_position_embeddings": 512, /' model/config.json >longer.json && mv longer.json model/config.json
+says 1 'and the model has room for' ./llama chat --load model --prompt "$(yes 'a longer text' | head -60)"
+holds out.txt 'gc -D S=512'
+says 1 'and the model has room for' ./llama chat --load model --prompt "$(yes 'a longer text' | head -200)"
+holds out.txt 'hint: shorten the text: the model has 512 positions'
 run 0 ./llama chat --load model --template llama3 --tokens 2 --prompt x
 holds out.txt 'note: the tokenizer has no token <|eot_id|>, which ends an answer of the template llama3'
 says 1 'is not one of the model' ./llama chat --load model --tokenizer "$here/tests/unit/tokens/tinyllama.json" --prompt "$prompt"
