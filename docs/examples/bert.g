@@ -1,7 +1,7 @@
 # bert.g: BERT and models of its form (MiniLM, BGE). Compile-time values have the names of a published config.json, params those
 # of the published weights:
 #   gc bert.g -O2 --config=FOLDER/config.json --tokens -o bert
-#   bert fill --tokens ids.npy --load FOLDER,without=classifier.out
+#   bert fill --tokens ids.npy --load FOLDER,without=classifier    # weights of words may have no pooler, either
 # A classifier of texts is trained on rows of tokens, padded, and their labels; `classifier.out` begins with random weights:
 #   bert tokenize texts.txt --length 128 --tokenizer FOLDER/tokenizer.json -o ids.npy
 #   bert train --tokens ids.npy --label labels.npy --load FOLDER,without=classifier.out --epochs 3 --save tuned.safetensors

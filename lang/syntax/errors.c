@@ -108,9 +108,9 @@ static const char *joined(Parser *ps, Said s) {
 }
 
 static const char *const declaration_words[] = {"let", "hyper", "def", "entry", "use", NULL};
-static const char *const statement_words[] = {"param",    "state",  "for",   "scan",
-                                              "if",       "scope",  "else",  "with",
-                                              "minimize", "return", "yield", NULL};
+static const char *const statement_words[] = {"param", "state",     "for",  "scan",     "if",
+                                              "scope", "else",      "with", "minimize", "return",
+                                              "yield", "transient", NULL};
 
 /* A name where a keyword was meant: "retrun x", "entyr train(...)". */
 static void hint_keyword(Parser *ps, const char *word, bool outside) {

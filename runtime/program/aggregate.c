@@ -121,8 +121,8 @@ static void say(const Command *cmd, GcAggregate how, uint64_t runs) {
     n++;
   }
   if (n && how == GC_EACH)
-    note(cmd, "%s: the mean over %" PRIu64 " batches, which is not that of all rows at once", names,
-         runs);
+    note(cmd, "%s: the mean over %" PRIu64 " batches, which need not be that of all rows at once",
+         names, runs);
   else if (n)
     note(cmd, "%s: the %s over %" PRIu64 " batches", names,
          n > 1 ? rules[how].several : rules[how].name, runs);

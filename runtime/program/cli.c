@@ -195,7 +195,7 @@ static bool set_option(Options *o, int id, const char *value, Err *e) {
             training ? "do not train" : "train", o->entry->name, training ? "does" : "does not");
     return err_hint(e, "the options of this entry are listed by %s --help", o->entry->name);
   }
-  uint64_t least = id == OPT_STEPS && training ? 0 : 1; /* 0: the initial weights are saved */
+  uint64_t least = id == OPT_STEPS ? 0 : 1; /* 0: the initial weights are saved */
   if (p->kind == COUNT && !parse_count(value, least, INT64_MAX, &o->count[id]))
     return err_set(e, EXIT_USAGE, "--%s needs a whole number from %d on, not %s", p->name,
                    (int)least, value);

@@ -1,8 +1,10 @@
 /* The command line as a whole: what options need of one another, and what the entry's inputs lack.
-   Contract: the options have been read one by one; an Err of exit code 2. */
+   Contract: the options have been read one by one; an Err of exit code 2, or that of a file that is
+   not there. */
 #include "runtime/program/cli.h"
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Of "FOLDER" or "FOLDER[a:b]". */
 static bool names_folder(const char *text) {
@@ -86,6 +88,16 @@ bool cli_reads_no_data(const Options *o) {
   return makes_no_step(o) && !any;
 }
 
+/* A file that is not there, by its plain name: a folder of images would have given the labels, too.
+ */
+static bool is_there(const char *text, Err *e) {
+  File f;
+  if (!text || strpbrk(text, "[]:~+,") || access(text, F_OK) == 0) return true;
+  if (!file_open(&f, text, e)) return false;
+  file_close(&f);
+  return true;
+}
+
 bool cli_complete(const Options *o, Err *e) {
   const GcEntry *en = o->entry;
   if (o->given[OPT_EPOCHS] && o->given[OPT_STEPS]) {
@@ -103,6 +115,13 @@ bool cli_complete(const Options *o, Err *e) {
     cli_usage(e, "--epochs: the entry has no inputs, so that there is no data to pass over", NULL);
     return err_hint(e, "say how often it runs with --steps N");
   }
+  if (o->given[OPT_STEPS] && o->count[OPT_STEPS] == 0 && !en->training) {
+    err_set(e, EXIT_USAGE,
+            "--steps 0 writes the initial weights by an entry that trains, which %s does not",
+            en->name);
+    return err_hint(e, "info lists the entries; %s --save FILE writes weights behind its last run",
+                    en->name);
+  }
   if (o->given[OPT_STEPS] && !en->training && en->ninputs > 0) {
     cli_usage(e, "--steps: the entry runs over all rows of its files, once", NULL);
     return err_hint(e, "choose rows with FILE[a:b]");
@@ -118,6 +137,8 @@ bool cli_complete(const Options *o, Err *e) {
     if (!o->inputs[i])
       at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--%.60s %s", at ? " " : "",
                      en->inputs[i].name, cli_input_value(&en->inputs[i]));
+  for (int i = 0; at && i < en->ninputs; i++)
+    if (!is_there(o->inputs[i], e)) return false;
   if (at) {
     err_set(e, EXIT_USAGE, "%s needs %s", en->name, missing);
     return err_hint(e,

@@ -136,9 +136,18 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   return validation_info(p, en, threads, e);
 }
 
+/* Which GPUs the program holds code for: cubins, and PTX that a driver compiles. */
+static void code_info(const GcDeviceCode *code) {
+  if (!code) return;
+  printf("\ncode of the GPU for");
+  for (int i = 0; i < code->nimages; i++) printf("%s %s", i ? "," : "", code->images[i].arch);
+  printf("\n");
+}
+
 static void device_info(const GcProgram *p, Found *d) {
   Err why = {0};
   const DeviceState *s = &d->state;
+  code_info(p->code);
   d->known = device_kind(p)->ops->look(p, &d->state, &why);
   if (!d->known) {
     printf("\ndevice none: %s\n", why.msg);
@@ -167,7 +176,8 @@ static void globals_info(void) {
     const GcGlobal *g = &p->globals[i];
     tensor_type_text(&g->t, type, sizeof type);
     bytes_text(b, g->t.bytes);
-    printf("  %-9s %-32s %-20s %14s bytes", kind_name(g->kind), g->t.name, type, b);
+    const char *kind = g->transient ? "transient" : kind_name(g->kind);
+    printf("  %-9s %-32s %-20s %14s bytes", kind, g->t.name, type, b);
     if (g->ranks) printf(" on each of %d ranks", g->ranks);
     printf("\n");
     total[g->kind] += g->t.bytes;

@@ -12,6 +12,24 @@ Argument *argument(const Arguments *a, const char *name) {
   return NULL;
 }
 
+const Argument *argument_in(const Argument *list, const char *name) {
+  return argument(&(Arguments){.at = (Argument *)list}, name);
+}
+
+double argument_real(const Argument *list, const char *name, double missing) {
+  const Argument *x = argument_in(list, name);
+  return x->given ? x->number : missing;
+}
+
+uint64_t argument_count(const Argument *list, const char *name, uint64_t missing) {
+  const Argument *x = argument_in(list, name);
+  return x->given ? x->count : missing;
+}
+
+const char *argument_text(const Argument *list, const char *name) {
+  return argument_in(list, name)->text;
+}
+
 static void help(const Arguments *a, const char *program) {
   printf("usage: %s %s %s\n\noptions\n", program, a->tool, a->usage);
   for (const Argument *x = a->at; x->name; x++) {
@@ -85,7 +103,8 @@ bool arguments_read(Arguments *a, const char *program, int argc, char **argv, in
     if (!read_one(a, program, argc, argv, &i, e)) return *code = e->code, false;
   for (const Argument *x = a->at; x->name; x++) {
     if (!x->needed || x->given) continue;
-    err_set(e, EXIT_USAGE, "%s needs %s %s", a->tool, x->name, x->metavar);
+    err_set(e, EXIT_USAGE, "%s needs %s %s", a->tool,
+            strcmp(x->name, "--output") == 0 ? "-o" : x->name, x->metavar);
     return err_hint(e, "the options are listed by %s %s --help", program, a->tool);
   }
   return true;

@@ -305,20 +305,6 @@ static bool converse(Chat *c, Err *e) {
 
 /* ---- the tool ---- */
 
-static double real_of(const Argument *list, const char *name, double missing) {
-  const Argument *x = argument(&(Arguments){.at = (Argument *)list}, name);
-  return x->given ? x->number : missing;
-}
-
-static uint64_t count_of(const Argument *list, const char *name, uint64_t missing) {
-  const Argument *x = argument(&(Arguments){.at = (Argument *)list}, name);
-  return x->given ? x->count : missing;
-}
-
-static const char *text_of(const Argument *list, const char *name) {
-  return argument(&(Arguments){.at = (Argument *)list}, name)->text;
-}
-
 /* The template beside the tokenizer, unless one is named; where it cannot be used, a note says why.
  */
 static bool find_own(Chat *c, const char *tokenizer, Err *e) {
@@ -342,9 +328,9 @@ static bool find_own(Chat *c, const char *tokenizer, Err *e) {
 }
 
 static bool prepare(Chat *c, const Argument *list, Err *e) {
-  const char *tokenizer = text_of(list, "--tokenizer"), *template = text_of(list, "--template");
-  const Argument *stop = argument(&(Arguments){.at = (Argument *)list}, "--stop"),
-                 *load = argument(&(Arguments){.at = (Argument *)list}, "--load");
+  const char *tokenizer = argument_text(list, "--tokenizer"),
+             *template = argument_text(list, "--template");
+  const Argument *stop = argument_in(list, "--stop"), *load = argument_in(list, "--load");
   char names[120];
   if (!find_folder(load, &c->folder, e)) return false;
   if (!tokenizer && !c->folder) {
@@ -355,14 +341,14 @@ static bool prepare(Chat *c, const Argument *list, Err *e) {
   template_names(names, sizeof names);
   if (!c->template)
     return err_set(e, EXIT_USAGE, "--template is one of %s, not %s", names, template);
-  c->system = text_of(list, "--system");
-  c->most = count_of(list, "--tokens", 256);
-  c->sampling = (Sampling){.temperature = real_of(list, "--temperature", 0.7),
-                           .top_p = real_of(list, "--top-p", 1),
-                           .min_p = real_of(list, "--min-p", 0),
-                           .penalty = real_of(list, "--repeat-penalty", 1),
-                           .top_k = count_of(list, "--top-k", 0),
-                           .seed = count_of(list, "--seed", 0)};
+  c->system = argument_text(list, "--system");
+  c->most = argument_count(list, "--tokens", 256);
+  c->sampling = (Sampling){.temperature = argument_real(list, "--temperature", 0.7),
+                           .top_p = argument_real(list, "--top-p", 1),
+                           .min_p = argument_real(list, "--min-p", 0),
+                           .penalty = argument_real(list, "--repeat-penalty", 1),
+                           .top_k = argument_count(list, "--top-k", 0),
+                           .seed = argument_count(list, "--seed", 0)};
   char *path = tokenizer ? strdup(tokenizer) : path_in(c->folder, "tokenizer.json");
   c->tokenizer = path ? tokenizer_read(path, e) : NULL;
   if (!path) err_set(e, EXIT_ENV, "no memory for a file name");
@@ -371,8 +357,8 @@ static bool prepare(Chat *c, const Argument *list, Err *e) {
     c->answer = (Answer){.tokenizer = c->tokenizer, .stops = stop->list, .nstops = stop->count};
   if (ok && c->folder) ok = ends_read(&c->ends, c->folder, "eos_token_id", e);
   ok = ok && add_stop(c, e) && (template || find_own(c, path, e));
-  const ChatPlace place = {.device = text_of(list, "--device"),
-                           .threads = (int)count_of(list, "--threads", 0),
+  const ChatPlace place = {.device = argument_text(list, "--device"),
+                           .threads = (int)argument_count(list, "--threads", 0),
                            .load = load->list,
                            .nload = (int)load->count};
   ok = ok && chat_model_open(&c->model, &place, e);
@@ -392,7 +378,7 @@ int chat_run(const char *program, int argc, char **argv, Err *e) {
     err_set(e, EXIT_USAGE, "chat takes no file: %s", a.files[0]);
     return err_hint(e, "the prompt is given as --prompt TEXT, or line by line"), e->code;
   }
-  const char *prompt = text_of(list, "--prompt");
+  const char *prompt = argument_text(list, "--prompt");
   bool ok = prepare(&c, list, e) && (prompt ? turn(&c, slice_of(prompt), e) : converse(&c, e));
   chat_model_close(&c.model);
   answer_free(&c.answer);

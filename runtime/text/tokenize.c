@@ -5,6 +5,7 @@
 #include "runtime/data/file.h"
 #include "runtime/text/ends.h"
 #include "runtime/text/lines.h"
+#include "runtime/text/own_template.h"
 #include "runtime/text/records.h"
 #include "runtime/text/text_tools.h"
 #include <inttypes.h>
@@ -151,6 +152,22 @@ static bool find_end(Tokenize *z, Err *e) {
   return ok;
 }
 
+/* chat writes turns by the template beside the tokenizer, and records are not written by it. */
+static bool tell_of_own(const Tokenize *z, Err *e) {
+  const char *path = z->at[TOKENIZER].text, *slash = strrchr(path, '/');
+  if (z->at[TEMPLATE].given || z->at[QUIET].given) return true;
+  OwnTemplate own = {0};
+  char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  bool ok = folder ? own_template_read(&own, folder, e)
+                   : err_set(e, EXIT_ENV, "no memory for a file name");
+  if (ok && own.source.n)
+    fprintf(stderr, "note: the chat_template beside the tokenizer, by which chat writes turns, is "
+                    "not used here: --template NAME gives both the same turns\n");
+  own_template_free(&own);
+  free(folder);
+  return ok;
+}
+
 /* The token of --pad, or the one that the files beside the tokenizer name. */
 static bool find_pad(Tokenize *z, Err *e) {
   const Argument *pad = &z->at[PAD];
@@ -200,7 +217,7 @@ static bool prepare_records(Tokenize *z, Err *e) {
     return err_set(e, EXIT_USAGE, "--template is one of %s, not %s", names, at[TEMPLATE].text);
   if (at[PLAIN].given) return err_set(e, EXIT_USAGE, "--plain and --mask exclude each other");
   r->length = at[LENGTH].given ? at[LENGTH].count : 0;
-  if (!records_check(r, e) || !find_end(z, e)) return false;
+  if (!records_check(r, e) || !tell_of_own(z, e) || !find_end(z, e)) return false;
   r->pad = r->end != NO_TOKEN ? r->end : 0;
   if (!prepare_array(&z->mask, at[MASK].text, ELEM_U8, 0, e)) return false;
   return strcmp(z->tokens.target, z->mask.target) != 0 ||

@@ -3,6 +3,7 @@
 #include "runtime/tokens/parts.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 enum { FILE_BYTES = 1 << 28, NESTED = 8 };
 
@@ -96,6 +97,11 @@ Tokenizer *tokenizer_read(const char *path, Err *e) {
     return k;
   }
   tokenizer_free(k);
+  struct stat st;
+  if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+    e->hint[0] = 0; /* that of any file */
+    err_hint(e, "name the tokenizer.json in it");
+  }
   return NULL;
 }
 

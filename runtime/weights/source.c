@@ -145,10 +145,12 @@ static bool open_folder(WeightsSource *s, Err *e) {
 bool weights_open(WeightsSource *s, const char *path, Err *e) {
   struct stat st;
   *s = (WeightsSource){.path = path, .published = true};
-  bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+  bool there = stat(path, &st) == 0, folder = there && S_ISDIR(st.st_mode);
   if (folder ? open_folder(s, e) : add_part(s, strdup(path), NULL, e)) return true;
   weights_close(s);
-  return false;
+  if (there || !strchr(path, ',')) return false;
+  e->hint[0] = 0; /* that of any file */
+  return err_hint(e, "behind the name of a file stand ,scope=PATH ,without=PATH and ,image=FILE");
 }
 
 /* ---- the program's own ---- */

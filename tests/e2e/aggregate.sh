@@ -36,7 +36,7 @@ P
 run 0 ./whole test --x x.npy --y y.npy --save w.st --quiet
 cp out.txt whole.txt
 run 0 ./any test --x x.npy --y y.npy --load w.st
-holds out.txt 'note: macro: the mean over 4 batches, which is not that of all rows at once'
+holds out.txt 'note: macro: the mean over 4 batches, which need not be that of all rows at once'
 holds out.txt 'note: hits, total, m: the sums over 4 batches'
 holds out.txt 'note: ppl: the geometric mean over 4 batches'
 grep -v '^note' out.txt >any.txt

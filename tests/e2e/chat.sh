@@ -171,6 +171,9 @@ json.dump({"chat_template": [{"name": "tool_use", "template": "{{ wrong"}, {"nam
 END
 run 0 python3 own.py
 talk() { printf 'hello\nmore\n' | ./llama chat --load model --system 'Be kind.' --tokens 5 --temperature 0 "$@"; }
+echo '{"prompt": "Say", "completion": " 1"}' >one.jsonl
+run 0 ./llama tokenize one.jsonl --tokenizer model/tokenizer.json -o one.npy --mask one_mask.npy
+holds out.txt 'note: the chat_template beside the tokenizer, by which chat writes turns, is not used here'
 talk --template chatml >named.txt || fail 'a conversation of chatml'
 talk >own.txt || fail 'a conversation of the own template'
 same own.txt named.txt 'the own template'
@@ -199,6 +202,13 @@ holds out.txt 'hint: devices are cpu'
 run 0 ./llama chat --tokenizer model/tokenizer.json --tokens 1 --prompt x
 holds out.txt 'note: without --load the parameters have their random initial values'
 says 1 'cannot read models: No such file or directory' ./llama chat --load models --prompt x
+says 2 'tokenize needs -o FILE.npy' ./llama tokenize prompt.txt --tokenizer model/tokenizer.json
+says 1 'model: is a directory; a regular file is needed' ./llama tokenize prompt.txt --tokenizer model -o no.npy
+holds out.txt 'hint: name the tokenizer.json in it'
+says 1 'model,imge=x: cannot be read' ./llama merge --load model,imge=x
+holds out.txt 'hint: behind the name of a file stand ,scope=PATH ,without=PATH and ,image=FILE'
+run 0 ./llama info
+holds out.txt '  transient '
 says 1 'and the model has room for' ./llama chat --load model --tokens 5 --prompt "$(yes 'a longer text' | head -60)"
 holds out.txt 'gc -D S=484'
 sed 's/{/{"max_position_embeddings": 512, /' model/config.json >longer.json && mv longer.json model/config.json

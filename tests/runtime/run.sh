@@ -64,9 +64,10 @@ same from2.safetensors from3.safetensors 'a checkpoint of no step'
 run 0 'a copy' train --steps 0 --load w.safetensors --save copy.safetensors
 same w.safetensors copy.safetensors '--load and --save without a step'
 says 2 '--steps 0: nothing is trained, and no file is named for the weights' train $data --steps 0
+says 1 'nofolder: cannot be read' train --x nofolder
 says 2 'train needs --target FILE' train --steps 0 --save copy.safetensors --x x.npy
 says 2 'train needs --x FILE --target FILE' train --steps 0 --save copy.safetensors --checkpoint none.ckpt
-says 2 '--steps needs a whole number from 1 on, not 0' generate --steps 0
+says 2 '--steps 0 writes the initial weights by an entry that trains, which generate does not' generate --steps 0
 run 0 'resume in an epoch' train $data --epochs 30 --resume c.ckpt --save w5.safetensors
 same w.safetensors w5.safetensors 'resume in an epoch'
 run 0 'other seed' train $data --epochs 30 --seed 7 --save w6.safetensors
