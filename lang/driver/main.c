@@ -276,6 +276,11 @@ static int emit_form(Compilation *r) {
   const char *bytes;
   size_t n;
   int code = EXIT_DONE;
+  if (r->codegen.ranks_by && r->main->backend != backend_host())
+    fprintf(stderr,
+            "gc: note: --emit=%s has kernels alone: collectives are calls of NCCL that the "
+            "executable makes\n",
+            option_value(&r->o, OPT_EMIT, ""));
   if (!r->form->image) return emit_text(r, print_source);
   if (!r->main->backend->image(r->main, &r->codegen, r->form, &bytes, &n, &code)) return code;
   return output_write(r->output, bytes, n) ? EXIT_DONE : EXIT_ENVIRONMENT;

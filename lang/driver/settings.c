@@ -353,7 +353,8 @@ static int settings_ranks(Compilation *r, int *ranks) {
                        "autodiff,distribute{ranks=%d} there",
                        *ranks);
   if (parallel && option_given(o, OPT_STREAMS))
-    return usage_error("--data-parallel has one stream: all ranks communicate in one order");
+    return usage_error("--data-parallel plans its streams itself: one for computation, and one for "
+                       "collectives, which all ranks make in one order");
   if (parallel && (is_library(settings_emit(o)) || settings_emit(o) == EMIT_ONNX))
     return usage_error("--data-parallel is for executables: each rank is a process");
   if (parallel && option_given(o, OPT_TOKENS))
