@@ -18,6 +18,7 @@ static const Launcher launchers[] = {
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}, /* MPICH */
     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL},
 };
+enum { MOST_PORT = 65535 };
 enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
 
 const char *const gcrt_comm_ranks[] = {"GC_RANK",  "RANK",         "OMPI_COMM_WORLD_RANK",
@@ -43,7 +44,8 @@ static bool set_address(Place *p, const char *name, const char *text, Err *e) {
     return err_set(e, EXIT_ENV, "%s: the path has more than %d bytes", name, PLACE_NAME - 1);
   }
   bool ok = n > 0 && n < sizeof p->host && digits > 0 && digits < 6 && !colon[1 + digits];
-  if (!ok) {
+  int port = ok ? atoi(colon + 1) : 0;
+  if (port < 1 || port > MOST_PORT) {
     err_set(e, EXIT_ENV, "%s=%s is no place to meet", name, text);
     return err_hint(e,
                     "write HOST:PORT, where rank 0 listens, or the path of a file that all ranks "
@@ -63,6 +65,11 @@ static bool of_torchrun(Place *p, Err *e) {
   int port = number("MASTER_PORT", 1, e);
   if (port < 0) return false;
   if (store && strcmp(store, "True") == 0) port++;
+  if (port == MOST_PORT + 1) {
+    err_set(e, EXIT_ENV, "MASTER_PORT=%d is torchrun's own, and no port follows it for the ranks",
+            MOST_PORT);
+    return err_hint(e, "give torchrun another --master-port, or set GC_MASTER=HOST:PORT");
+  }
   snprintf(text, sizeof text, "%s:%d", host, port);
   return set_address(p, "MASTER_ADDR", text, e);
 }

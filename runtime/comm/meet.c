@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <math.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -127,12 +128,14 @@ static int listen_at(const Tcp *t, Err *e) {
       .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
   struct addrinfo *list = NULL;
   const char *port = t->place.file[0] ? "0" : t->place.port;
-  int yes = 1, no = 0, socket_at = -1, error = 0;
-  if (getaddrinfo(NULL, port, &hints, &list) != 0) list = NULL;
+  int yes = 1, no = 0, socket_at = -1, error = 0, lookup = getaddrinfo(NULL, port, &hints, &list);
+  if (lookup == EAI_SYSTEM) error = errno;
+  if (lookup) list = NULL;
   for (int six = 1; six >= 0 && socket_at < 0; six--) /* which takes connections of both */
     for (struct addrinfo *a = list; a && socket_at < 0; a = a->ai_next) {
       if ((a->ai_family == AF_INET6) != six) continue;
       int s = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (s < 0) error = errno;
       if (s < 0) continue;
       setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
       if (six) setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
@@ -143,7 +146,8 @@ static int listen_at(const Tcp *t, Err *e) {
     }
   if (list) freeaddrinfo(list);
   if (socket_at >= 0) return socket_at;
-  err_set(e, EXIT_ENV, "rank 0 cannot listen at port %s: %s", port, strerror(error));
+  err_set(e, EXIT_ENV, "rank 0 cannot listen at port %s: %s", port,
+          lookup && !error ? gai_strerror(lookup) : strerror(error));
   err_hint(e, "GC_MASTER=HOST:PORT names another");
   return -1;
 }
@@ -164,10 +168,19 @@ static Hello hello_of(const Tcp *t, const Token *token) {
   return h;
 }
 
-/* By rank, who has come: `machine` is "" of those who have not. */
+typedef struct Caller { /* has connected, and has not yet said who it is */
+  int socket;
+  size_t heard; /* bytes of its hello */
+  double end;   /* when it is heard no longer */
+  Hello hello;
+} Caller;
+
 typedef struct Guests {
-  char (*machine)[NAME];
+  char (*machine)[NAME]; /* by rank; "" of those who have not come */
   int here;
+  Caller *caller;
+  struct pollfd *poll; /* [0]: where rank 0 listens; then the callers */
+  int callers;
 } Guests;
 
 static bool refuse(int socket, Answer answer, Err *e, const char *why, int rank) {
@@ -177,25 +190,58 @@ static bool refuse(int socket, Answer answer, Err *e, const char *why, int rank)
   return err_set(e, EXIT_ENV, why, rank);
 }
 
-/* False after an error; what is no rank is no error. */
-static bool let_in(Tcp *t, int socket, const Hello *own, Guests *g, Err *e) {
-  Hello h;
-  set_up(socket);
-  bool heard = tcp_move(socket, &h, sizeof h, false, HELLO_SECONDS);
-  if (!heard || memcmp(h.language, own->language, sizeof h.language) != 0 ||
-      memcmp(&h.token, &own->token, sizeof h.token) != 0) {
+/* One whose hello is whole. False after an error; what is no rank is no error. */
+static bool let_in(Tcp *t, int socket, const Hello *own, const Hello *h, Guests *g, Err *e) {
+  if (memcmp(h->language, own->language, sizeof h->language) != 0 ||
+      memcmp(&h->token, &own->token, sizeof h->token) != 0) {
     close(socket);
     return true;
   }
-  if (h.program != own->program || h.ranks != own->ranks || h.rank < 1 || h.rank >= own->ranks)
+  if (h->program != own->program || h->ranks != own->ranks || h->rank < 1 || h->rank >= own->ranks)
     return refuse(socket, OTHER_PROGRAM, e, "rank %d is of another program or number of ranks",
-                  h.rank);
-  if (t->peer[h.rank] >= 0)
-    return refuse(socket, TWICE, e, "two processes say that they are rank %d", h.rank);
-  t->peer[h.rank] = socket;
-  h.machine[NAME - 1] = 0;
-  memcpy(g->machine[h.rank], h.machine, NAME);
+                  h->rank);
+  if (t->peer[h->rank] >= 0)
+    return refuse(socket, TWICE, e, "two processes say that they are rank %d", h->rank);
+  t->peer[h->rank] = socket;
+  memcpy(g->machine[h->rank], h->machine, NAME - 1);
   g->here++;
+  return true;
+}
+
+/* Without memory or descriptors the connection waits until a silent caller is given up. */
+static void accept_one(Guests *g, int listening) {
+  size_t n = (size_t)g->callers;
+  Caller *caller = realloc(g->caller, (n + 1) * sizeof *caller);
+  if (caller) g->caller = caller;
+  struct pollfd *all = realloc(g->poll, (n + 2) * sizeof *all);
+  if (all) g->poll = all;
+  int s = caller && all ? accept4(listening, NULL, NULL, SOCK_CLOEXEC) : -1;
+  if (s >= 0) {
+    set_up(s);
+    g->caller[g->callers++] = (Caller){.socket = s, .end = clock_now() + HELLO_SECONDS};
+  } else
+    nap();
+}
+
+/* Takes what a caller has sent. False: it is given up. */
+static bool hear(Caller *c) {
+  size_t left = sizeof c->hello - c->heard;
+  ssize_t n = recv(c->socket, (char *)&c->hello + c->heard, left, MSG_DONTWAIT);
+  if (n > 0) c->heard += (size_t)n;
+  return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR) && clock_now() < c->end);
+}
+
+/* Callers are heard side by side, so that silent ones keep no other waiting. */
+static bool hear_callers(Tcp *t, const Hello *own, Guests *g, Err *e) {
+  for (int i = g->callers; i-- > 0;) {
+    Caller *c = &g->caller[i], now;
+    bool speaks = hear(c);
+    if (speaks && c->heard < sizeof c->hello) continue;
+    now = *c;
+    *c = g->caller[--g->callers];
+    if (!speaks) close(now.socket);
+    if (speaks && !let_in(t, now.socket, own, &now.hello, g, e)) return false;
+  }
   return true;
 }
 
@@ -239,11 +285,16 @@ static bool welcome(Tcp *t, const Guests *g) {
 }
 
 static bool wait_for_all(Tcp *t, int socket, const Hello *own, Guests *g, Err *e) {
+  enum { SLICE = 100 /* ms */ };
   double end = clock_now() + t->timeout;
   while (g->here < t->place.ranks) {
-    struct pollfd p = {.fd = socket, .events = POLLIN};
-    int s = poll(&p, 1, 100) > 0 ? accept4(socket, NULL, NULL, SOCK_CLOEXEC) : -1;
-    if (s >= 0 && !let_in(t, s, own, g, e)) return false;
+    struct pollfd *all = g->poll;
+    all[0] = (struct pollfd){.fd = socket, .events = POLLIN};
+    for (int i = 0; i < g->callers; i++)
+      all[1 + i] = (struct pollfd){.fd = g->caller[i].socket, .events = POLLIN};
+    bool calls = poll(all, (nfds_t)g->callers + 1, SLICE) > 0 && all[0].revents;
+    if (calls) accept_one(g, socket);
+    if (!hear_callers(t, own, g, e)) return false;
     if (clock_now() > end) return not_all(t, g, e);
   }
   return welcome(t, g) || err_set(e, EXIT_ENV, "a rank has ended before all were there");
@@ -257,53 +308,53 @@ static bool receive_all(Tcp *t, Err *e) {
   snprintf(port, sizeof port, "%d", port_of(socket));
   bool ok = !t->place.file[0] || post(t, port, &token, e);
   Hello own = hello_of(t, &token);
-  Guests g = {.machine = calloc((size_t)t->place.ranks, NAME), .here = 1};
-  if (!g.machine) ok = err_set(e, EXIT_ENV, "no memory for ranks");
-  if (ok) {
-    memcpy(g.machine[0], own.machine, NAME);
-    ok = wait_for_all(t, socket, &own, &g, e);
-  }
+  Guests g = {calloc((size_t)t->place.ranks, NAME), .here = 1, .poll = malloc(sizeof *g.poll)};
+  if (!g.machine || !g.poll) ok = err_set(e, EXIT_ENV, "no memory for ranks");
+  if (ok) memcpy(g.machine[0], own.machine, NAME);
+  ok = ok && wait_for_all(t, socket, &own, &g, e);
   if (t->place.file[0]) unlink(t->place.file);
-  free(g.machine);
+  for (int i = 0; i < g.callers; i++) close(g.caller[i].socket);
+  free(g.caller), free(g.poll), free(g.machine);
   close(socket);
   return ok || send_away(t, e);
 }
 
 /* ---- the others ---- */
 
-static int try_address(const struct addrinfo *a) {
+static int try_address(const struct addrinfo *a, double end) {
   int s = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error = 0;
   socklen_t n = sizeof error;
   if (s < 0) return -1;
   set_up(s);
   struct pollfd p = {.fd = s, .events = POLLOUT};
+  double left = fmin(fmax(end - clock_now(), 0), CONNECT_SECONDS);
   bool ok = connect(s, a->ai_addr, a->ai_addrlen) == 0 ||
-            (errno == EINPROGRESS && poll(&p, 1, 1000 * CONNECT_SECONDS) > 0 &&
+            (errno == EINPROGRESS && poll(&p, 1, (int)(1000 * left)) > 0 &&
              getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && !error);
   if (ok) return s;
   close(s);
   return -1;
 }
 
-static int try_host(const char *host, const char *port) {
+static int try_host(const char *host, const char *port, double end) {
   struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list;
   int s = -1;
   if (getaddrinfo(host, port, &hints, &list) != 0) return -1;
-  for (struct addrinfo *a = list; a && s < 0; a = a->ai_next) s = try_address(a);
+  for (struct addrinfo *a = list; a && s < 0; a = a->ai_next) s = try_address(a, end);
   freeaddrinfo(list);
   return s;
 }
 
 /* A connection to rank 0, which may not be there yet; -1: none. */
-static int try_first(const Tcp *t, Token *token) {
+static int try_first(const Tcp *t, Token *token, double end) {
   Notice n;
   char mine[NAME];
-  if (!t->place.file[0]) return try_host(t->place.host, t->place.port);
+  if (!t->place.file[0]) return try_host(t->place.host, t->place.port, end);
   if (!read_notice(t, &n)) return -1;
   *token = n.token;
   machine_name(mine);
-  int s = strcmp(mine, n.machine) == 0 ? try_host("localhost", n.port) : -1;
-  for (int i = 0; i < n.n && s < 0; i++) s = try_host(n.address[i], n.port);
+  int s = strcmp(mine, n.machine) == 0 ? try_host("localhost", n.port, end) : -1;
+  for (int i = 0; i < n.n && s < 0; i++) s = try_host(n.address[i], n.port, end);
   return s;
 }
 
@@ -320,7 +371,7 @@ static bool connect_first(Tcp *t, Err *e) {
   double end = clock_now() + t->timeout + 1;
   for (;; nap()) {
     Token token = {0};
-    int s = try_first(t, &token);
+    int s = try_first(t, &token, end);
     Hello h = hello_of(t, &token);
     Welcome w = {0};
     double left = end - clock_now();

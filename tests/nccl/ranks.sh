@@ -31,6 +31,8 @@ compile net.g --target=cpu -O0 -o one
 compile net.g --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80 -o two
 "$gc" net.g --data-parallel=nccl --ranks=2 --dump-plan >out 2>&1
 grep -q all_reduce out || fail 'the plan has no collectives'
+"$gc" net.g --data-parallel=nccl --ranks=2 --arch=compute_80 --emit=cuda -o net.cu >out 2>&1 || fail 'no kernels'
+grep -q 'gc: note: --emit=cuda has kernels alone: collectives are calls of NCCL' out || fail 'kernels without a note'
 data='--x x.npy --label label.npy'
 train="train $data --epochs 2 --seed 5"
 
@@ -140,6 +142,37 @@ launched srun "SLURM_PROCID=@ SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=@ SLURM_STEP_
 launched mpirun "OMPI_COMM_WORLD_RANK=@ OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=@ OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=$$/1 TMPDIR=."
 launched 'a port' "GC_RANK=@ GC_WORLD_SIZE=2 GC_MASTER=[::1]:$((port + 7))"
 
+# connections that say nothing keep no rank waiting: three of them, heard for 5 seconds each
+rm -f silent
+meets="GC_WORLD_SIZE=2 GC_MASTER=localhost:$((port + 8)) LD_LIBRARY_PATH=$library"
+# shellcheck disable=SC2086
+env $meets GC_RANK=0 ./two predict --x x.npy --load one.st --timeout 9 >out.0 2>&1 &
+first=$!
+python3 - $((port + 8)) <<'END' &
+import os, socket, sys, time
+held = []
+for attempt in range(500):
+    try:
+        held.append(socket.create_connection(("localhost", int(sys.argv[1]))))
+        if len(held) == 3:
+            break
+    except OSError:
+        time.sleep(0.02)
+open("silent", "w").close()
+for attempt in range(1000):
+    if not os.path.exists("silent"):
+        break
+    time.sleep(0.05)
+END
+holder=$!
+for attempt in $(seq 200); do [ -e silent ] || sleep 0.1; done
+# shellcheck disable=SC2086
+env $meets GC_RANK=1 ./two predict --x x.npy --load one.st --timeout 9 >out.1 2>&1 &
+second=$!
+ended 0 'silent connections'
+rm -f silent
+wait $holder
+
 # ---- files ----
 ranks 0 'half of it' ./two ${train% --epochs*} --seed 5 --steps 2 --checkpoint half.st
 near half-one.st half.st 'a checkpoint'
@@ -192,6 +225,8 @@ alone 3 'rank 0 has not answered at ./meet for 1 seconds' GC_RANK=1 GC_WORLD_SIZ
 alone 3 'rank 0 has not answered at localhost:9 for 1 seconds' GC_RANK=1 GC_WORLD_SIZE=2 GC_MASTER=localhost:9
 alone 3 'nothing says where the 2 ranks meet' GC_RANK=0 GC_WORLD_SIZE=2
 alone 3 'GC_MASTER=here is no place to meet' GC_RANK=0 GC_WORLD_SIZE=2 GC_MASTER=here
+alone 3 'GC_MASTER=localhost:70000 is no place to meet' GC_RANK=0 GC_WORLD_SIZE=2 GC_MASTER=localhost:70000
+alone 3 'MASTER_PORT=65535 is torchrun' RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=65535 TORCHELASTIC_USE_AGENT_STORE=True
 alone 3 'GC_RANK=2: ranks are numbered from 0 to GC_WORLD_SIZE - 1' GC_RANK=2 GC_WORLD_SIZE=2
 alone 3 'GC_RANK=x is no number from 0 on' GC_RANK=x GC_WORLD_SIZE=2
 alone 3 'no/such/folder/meet: cannot be written' GC_RANK=0 GC_WORLD_SIZE=2 GC_MASTER=no/such/folder/meet
