@@ -33,6 +33,13 @@ static void go_through(Session *s, const GcEntry *e, const GcTensor *planned, co
   }
 }
 
+static void type_of_run(const Command *cmd, const GcEntry *e, const GcTensor *t, char *out,
+                        int size) {
+  int64_t dims[RUN_RANK];
+  const GcTensor now = tensor_of_run(e, t, cmd->session.env.extents, dims);
+  tensor_type_text(&now, out, size);
+}
+
 /* ---- --check-finite ---- */
 typedef struct First {
   uint64_t at;
@@ -51,7 +58,7 @@ static void report(Command *cmd, const GcEntry *e, int step, const GcResult *r, 
   const GcStep *x = &e->steps[step];
   Err *err = &cmd->session.err;
   char type[200];
-  tensor_type_text(&r->t, type, sizeof type);
+  type_of_run(cmd, e, &r->t, type, sizeof type);
   bool layer = x->scope && *x->scope, named = r->t.name && *r->t.name;
   bool fused = strchr(x->name, '+') != NULL;
   const char *pass = !x->backward                                ? "forward"
@@ -123,7 +130,7 @@ void inspect_end(Command *cmd) {
     char type[200];
     if (!w->n) continue;
     double n = (double)(w->n - w->bad);
-    tensor_type_text(&x->results[w->result].t, type, sizeof type);
+    type_of_run(cmd, w->entry, &x->results[w->result].t, type, sizeof type);
     printf("watch %s  step %" PRIu64 "  %s %s", w->what, cmd->session.env.step + 1, x->name, type);
     if (w->bad < w->n)
       printf("  min %.5g  max %.5g  mean %.5g  rms %.5g  zeros %.3g %%", w->low, w->high,
