@@ -1,6 +1,7 @@
 /* Collectives: steps of a device that have no kernel. The runtime has NCCL do them in a stream of
-   its own. Contract: an all_reduce combines the storage of its operand, padding included, in which
-   every rank has the same layout; the first row and the number of a rank come with the step. */
+   its own; none is in a loop. Contract: an all_reduce combines the storage of its operand, padding
+   included, in which every rank has the same layout; the first row and the number of a rank come
+   with the step. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/program/tables.h"
 
@@ -17,6 +18,16 @@ static int64_t elements_stored(const Gen *g, const Value *v) {
   return (int64_t)bytes / dtype_size(v->type->dtype);
 }
 
+/* NCCL has the collectives of a communicator in one order, which their stream gives; a loop has
+   its own stream. */
+static void refuse_loop(Gen *g, const Op *op) {
+  if (!op->parent->op || g->refused) return;
+  g->refused = true;
+  diag(g->ctx, SEV_ERROR, op->loc, "ranks on GPUs cannot exchange values in a loop");
+  diag(g->ctx, SEV_HINT, (Loc){0},
+       "--exact gathers rows where they are read: leave it out, or say --data-parallel=mpi");
+}
+
 void cuda_collective(Gen *g, const Group *gr) {
   static const char *const kind[] = {[OP_ALL_REDUCE] = "GC_ALL_REDUCE",
                                      [OP_REDUCE_SCATTER] = "GC_REDUCE_SCATTER",
@@ -26,6 +37,7 @@ void cuda_collective(Gen *g, const Group *gr) {
     value_of_rank(g, gr);
     return;
   }
+  refuse_loop(g, op);
   const bool gathers = op->kind == OP_ALL_GATHER;
   const Type *t = value_type(gr->e, gr->in[0]);
   int64_t blocks = 1;

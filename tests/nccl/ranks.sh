@@ -33,6 +33,16 @@ compile net.g --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80
 grep -q all_reduce out || fail 'the plan has no collectives'
 "$gc" net.g --data-parallel=nccl --ranks=2 --arch=compute_80 --emit=cuda -o net.cu >out 2>&1 || fail 'no kernels'
 grep -q 'gc: note: --emit=cuda has kernels alone: collectives are calls of NCCL' out || fail 'kernels without a note'
+cat >loop.g <<'END'
+entry train(x : f32[8, 4, 16]) {
+  h, l = zeros([8, 16]), zeros([])
+  scan i in 0..4 { h = tanh(h + linear(x[:, i], 16) as fc); l = l + mean(h ** 2) }
+  minimize l with sgd(0.01)
+  return l
+}
+END
+"$gc" loop.g --exact --data-parallel=nccl --ranks=2 --arch=compute_80 -o none >out 2>&1 && fail 'collectives in a loop'
+grep -q 'error: ranks on GPUs cannot exchange values in a loop' out && [ ! -e none ] || fail 'a loop is not refused'
 data='--x x.npy --label label.npy'
 train="train $data --epochs 2 --seed 5"
 
