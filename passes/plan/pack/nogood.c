@@ -4,22 +4,7 @@
    watched buffer a nogood, as SAT solvers watch literals (Moskewicz et al., 2001): one that lies
    too low for it, so that only what raises that buffer has to look. Old nogoods are forgotten,
    which costs time alone. */
-#include "passes/plan/pack/pack_impl.h"
-
-void conflict_clear(Conflict *c) {
-  for (int a = 0; a < c->n; a++) {
-    c->min[c->in[a]] = -1;
-    c->exact[c->in[a]] = false;
-  }
-  c->n = 0;
-}
-
-void conflict_need(Conflict *c, int i, int32_t min, bool exact) {
-  if (min < 0) min = 0;
-  if (c->min[i] < 0) c->in[c->n++] = i;
-  if (c->min[i] < min) c->min[i] = min;
-  c->exact[i] |= exact;
-}
+#include "passes/plan/pack/search_impl.h"
 
 enum { LONGEST = 4096, MAX_NEEDS = 1 << 21 /* 16 MiB */ };
 

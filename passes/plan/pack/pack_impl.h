@@ -1,4 +1,4 @@
-/* The inside of the packer, for pack.c and pack_*.c alone. */
+/* The inside of the packer, for pack.c and its searches alone. */
 #ifndef GC_PASSES_PACK_IMPL_H
 #define GC_PASSES_PACK_IMPL_H
 #include "passes/plan/plan_impl.h"
@@ -56,39 +56,11 @@ Greedy *greedy_new(Pack *p, const PackLimit *limit);
 /* One more order, near the best one so far. */
 void greedy_improve(Greedy *g);
 
-/* ---- search.c ---- */
+/* ---- restarts.c ---- */
 
 typedef struct PackSearch PackSearch;
 /* NULL where sizes are beyond it. */
 PackSearch *search_new(Pack *p);
 /* One attempt at a capacity. False: the limit's capacity is refuted. */
 bool search_attempt(PackSearch *s, const PackLimit *limit);
-
-/* ---- nogood.c ---- */
-
-/* Buffer i lies at `min` or higher. */
-typedef struct NogoodLiteral {
-  int i;
-  int32_t min;
-} NogoodLiteral;
-
-/* Why a state of the search failed: the capacity does not hold these buffers at their least offsets
-   or higher. An exact one is already placed, and it is so only while it lies there. */
-typedef struct Conflict {
-  int32_t *min; /* by buffer; -1: it has no part in it */
-  bool *exact;
-  int *in, n; /* those that have */
-} Conflict;
-void conflict_clear(Conflict *c);
-void conflict_need(Conflict *c, int i, int32_t min, bool exact);
-
-typedef struct Nogoods Nogoods;
-Nogoods *nogoods_new(Arena *a, int n);
-/* Between two attempts: forgets the older half of very many. */
-void nogoods_trim(Nogoods *g);
-/* Keeps a conflict that does not hold any more, now that one of its buffers has a lower `low`. */
-void nogoods_learn(Nogoods *g, const Conflict *c, int32_t capacity, const int32_t *low);
-/* Buffer i was raised. The needs of a nogood that holds now, if there is one. */
-const NogoodLiteral *nogoods_raised(Nogoods *g, int i, int32_t capacity, const int32_t *low, int *n,
-                                    int64_t *work);
 #endif

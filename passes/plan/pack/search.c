@@ -1,83 +1,9 @@
-/* Exact search for a packing of a given capacity, aimed in turn at the bound and between.
-   Contract: keeps the best packing found, raises `proven` where a capacity was searched out. A
-   state is the set of unplaced buffers and a least offset for each. Branches on a buffer of least
-   offset: it lies there, or it rests on another one. Bound per section: one machine with release
-   dates (Carlier, 1982). Luby's restarts. Each failure has its reason, a conflict: buffers that do
-   not fit at their least offsets or higher. Where it does not depend on a branch, the other side is
-   not tried (conflict-directed backjumping: Prosser, 1993), and it is learnt (nogood.c). */
-#include "passes/analysis/search_math.h"
-#include "passes/plan/pack/pack_impl.h"
-
-#include <stdlib.h>
-
-typedef enum Found { FAILED, FITS, GAVE_UP } Found;
-
-typedef enum Stage { ENTER, LOWEST, PARTS } Stage;
-
-/* A frame of the search, on a stack of its own: its depth is the number of buffers. */
-typedef struct Frame {
-  Stage stage;
-  int at, k;               /* its unplaced buffers: order[at .. at+k) */
-  int lo, hi;              /* sections whose top is out of date */
-  int mark, inner, states; /* heights of the stacks */
-  int pick;                /* the buffer it branches on */
-  int32_t support;         /* its least offset if it does not lie lowest */
-  bool splits;             /* it may fall apart */
-  bool lifts_nothing;      /* it lifts nothing unplaced: it may as well stay there */
-  int parts, part, base, begin;
-} Frame;
-
-typedef struct Change {
-  int i;
-  bool placed; /* it was; else its least offset was raised: from what */
-  int32_t was;
-} Change;
-
-/* A state that was entered, and the side of its branch that failed. */
-typedef struct State {
-  int mark; /* height of the trail at which the state is restored */
-  int pick; /* the buffer that does not lie lowest; -1: none yet */
-  int why;  /* height of the stack of reasons: why not, from here */
-} State;
-
-typedef struct Reason {
-  int i;
-  int32_t min;
-  bool exact;
-} Reason;
-
-typedef struct Score {
-  double score;
-  int i;
-} Score;
-
-typedef bool PileFn(PackSearch *s, const Frame *f, const int *o);
-
-struct PackSearch {
-  Pack *p;
-  uint64_t unit;    /* bytes of a unit: the greatest common divisor of all sizes */
-  int32_t capacity; /* in units, as all that follows */
-  int32_t *size, *low, *found, *top;
-  int *rank, *ranked; /* ranked[rank[i]] = i */
-  int *order, *tmp, *cover;
-  uint64_t *key;         /* two for every buffer, for sorting */
-  int32_t *crossing;     /* by section: unplaced buffers that also live in the section before */
-  bool *placed;          /* its `low` is where */
-  int64_t nodes, limit;  /* of this attempt */
-  PileFn *over_capacity; /* sets `top` of the stale sections, until one is too high */
-  int over;              /* a section that is */
-  Nogoods *nogoods;
-  const NogoodLiteral *held; /* of a nogood that holds in the state at hand; NULL: none is known */
-  int nheld;
-  Conflict why; /* of the failure at hand */
-  VEC(Change) trail;
-  VEC(State) states; /* on the way */
-  VEC(Reason) reasons;
-  VEC(int) ends;
-  VEC(Frame) stack;
-  int64_t round, step; /* of the restarts */
-  Score *score;
-};
+/* Exact search for a packing of a given capacity. Contract: says FAILED only where the capacity was
+   searched out. A state is the set of unplaced buffers and a least offset for each. Branches on a
+   buffer of least offset: it lies there, or it rests on another one. Bound per section: one machine
+   with release dates (Carlier, 1982). Each failure has its reason, a conflict (conflict.c). Where
+   it does not depend on a branch, the other side is not tried, and it is learnt (nogood.c). */
+#include "passes/plan/pack/search_impl.h"
 
 static void raise_low(PackSearch *s, int i, int32_t v) {
   vec_push(s->p->a, &s->trail, (Change){.i = i, .was = s->low[i]});
@@ -86,7 +12,7 @@ static void raise_low(PackSearch *s, int i, int32_t v) {
     s->held = nogoods_raised(s->nogoods, i, s->capacity, s->low, &s->nheld, &s->p->work);
 }
 
-static void add_crossing(PackSearch *s, int i, int n) {
+void search_cross(PackSearch *s, int i, int n) {
   for (int c = s->p->from[i] + 1; c < s->p->to[i]; c++) s->crossing[c] += n;
 }
 
@@ -95,7 +21,7 @@ static void add_crossing(PackSearch *s, int i, int n) {
 static bool place_buffer(PackSearch *s, int i) {
   vec_push(s->p->a, &s->trail, (Change){.i = i, .placed = true});
   s->placed[i] = true;
-  add_crossing(s, i, -1);
+  search_cross(s, i, -1);
   int min = INT32_MAX;
   for (int c = s->p->from[i] + 1; c < s->p->to[i]; c++)
     min = min < s->crossing[c] ? min : s->crossing[c];
@@ -106,89 +32,12 @@ static void undo(PackSearch *s, int mark) {
   while ((int)s->trail.n > mark) {
     const Change *c = &s->trail.at[--s->trail.n];
     if (c->placed) {
-      add_crossing(s, c->i, 1);
+      search_cross(s, c->i, 1);
       s->placed[c->i] = false;
     } else {
       s->low[c->i] = c->was;
     }
   }
-}
-
-static bool meet(const Pack *p, int i, int j) {
-  return p->from[i] < p->to[j] && p->from[j] < p->to[i];
-}
-
-/* ---------------------------------------------------------------- conflicts ---- */
-
-/* A section is over the capacity: what is piled there without a gap, from where it is too high. */
-static void conflict_of_section(PackSearch *s, const int *o, int k) {
-  const Pack *p = s->p;
-  int c = s->over, from = 0, to = 0;
-  int32_t top = 0, sum = 0;
-  conflict_clear(&s->why);
-  for (; to < k && top <= s->capacity; to++) {
-    int i = o[to];
-    if (p->from[i] > c || c >= p->to[i]) continue;
-    if (s->low[i] > top) {
-      from = to;
-      sum = 0;
-      top = s->low[i];
-    }
-    sum += s->size[i];
-    top += s->size[i];
-  }
-  for (int a = from; a < to; a++)
-    if (p->from[o[a]] <= c && c < p->to[o[a]])
-      conflict_need(&s->why, o[a], s->capacity + 1 - sum, false);
-}
-
-static void conflict_of_nogood(PackSearch *s, const NogoodLiteral *held) {
-  conflict_clear(&s->why);
-  for (int a = 0; a < s->nheld; a++) conflict_need(&s->why, held[a].i, held[a].min, false);
-}
-
-/* All that is unplaced: where a reason depends on what is placed now, but was not in this state. */
-static void conflict_of_state(PackSearch *s, const int *o, int k) {
-  conflict_clear(&s->why);
-  for (int a = 0; a < k; a++) conflict_need(&s->why, o[a], s->low[o[a]], false);
-}
-
-/* The buffer that was placed is not any more. True if the reason needs that it was; then it is kept
-   as the reason why that buffer must lie higher. */
-static bool keep_reason(PackSearch *s, int pick) {
-  const Conflict *x = &s->why;
-  bool needed = x->exact[pick];
-  for (int a = 0; a < x->n; a++) needed |= x->min[x->in[a]] > s->low[x->in[a]];
-  if (!needed) return false;
-  nogoods_learn(s->nogoods, x, s->capacity, s->low);
-  s->states.at[s->states.n - 1].pick = pick;
-  for (int a = 0; a < x->n; a++) {
-    int i = x->in[a];
-    int32_t min = x->min[i]; /* what was lifted by it cannot lie below it */
-    if (min > s->low[i]) min = s->low[pick] - s->size[i] + 1;
-    vec_push(s->p->a, &s->reasons, ((Reason){i, min, x->exact[i] && i != pick}));
-  }
-  return true;
-}
-
-/* Both sides failed: the reason at hand is that of the higher place. Where that needs the buffer to
-   lie so high, it is for the reasons of both: it does not lie lowest, and it rests on something. */
-static void join_reasons(PackSearch *s, const State *t) {
-  Conflict *x = &s->why;
-  int c = t->pick;
-  int32_t high = c < 0 ? 0 : x->min[c];
-  if (c >= 0 && high > s->low[c]) {
-    x->min[c] = s->low[c];
-    for (uint32_t r = (uint32_t)t->why; r < s->reasons.n; r++)
-      conflict_need(x, s->reasons.at[r].i, s->reasons.at[r].min, s->reasons.at[r].exact);
-    for (int a = 0; a < x->n; a++) {
-      int i = x->in[a];
-      if (i == c || !meet(s->p, i, c) || x->min[i] + s->size[i] >= high) continue;
-      x->exact[i] |= s->low[i] + s->size[i] < high; /* it lies below */
-      x->min[i] = x->exact[i] ? s->low[i] : high - s->size[i];
-    }
-  }
-  s->reasons.n = (uint32_t)t->why;
 }
 
 /* ---------------------------------------------------------------- a node ---- */
@@ -282,9 +131,9 @@ static bool pile_any(PackSearch *s, const Frame *f, const int *o) { return pile_
 __attribute__((target("avx2"))) static bool pile_avx2(PackSearch *s, const Frame *f, const int *o) {
   return pile_all(s, f, o);
 }
-static PileFn *pile_best(void) { return __builtin_cpu_supports("avx2") ? pile_avx2 : pile_any; }
+PileFn *search_pile(void) { return __builtin_cpu_supports("avx2") ? pile_avx2 : pile_any; }
 #else
-static PileFn *pile_best(void) { return pile_any; }
+PileFn *search_pile(void) { return pile_any; }
 #endif
 
 /* Groups the frame's buffers where none crosses between two sections; returns the number of cuts.
@@ -333,7 +182,7 @@ static void place_lowest(PackSearch *s, Frame *f, int *o) {
   f->hi = to;
   for (int a = 0; a < f->k - 1; a++) {
     int j = o[a];
-    if (!meet(p, c, j)) continue;
+    if (!search_meet(p, c, j)) continue;
     if (s->low[j] + s->size[j] < f->support) f->support = s->low[j] + s->size[j];
     if (s->low[j] >= end) continue;
     f->lifts_nothing = false;
@@ -430,7 +279,7 @@ static bool resume(PackSearch *s, Frame *f, Found *out) {
   if (*out != FAILED) return false;
   undo(s, f->inner);
   if (f->lifts_nothing && s->why.exact[f->pick]) conflict_of_state(s, s->order + f->at, f->k);
-  if (f->lifts_nothing || !keep_reason(s, f->pick)) return false;
+  if (f->lifts_nothing || !conflict_keep(s, f->pick)) return false;
   f->lo = 0;
   f->hi = s->p->sections;
   raise_low(s, f->pick, f->support); /* not lowest: so it rests on something unplaced */
@@ -442,11 +291,11 @@ static bool resume(PackSearch *s, Frame *f, Found *out) {
 static void explain(PackSearch *s, const Frame *f) {
   for (uint32_t q = s->states.n; q-- > (uint32_t)f->states;) {
     undo(s, s->states.at[q].mark);
-    join_reasons(s, &s->states.at[q]);
+    conflict_join(s, &s->states.at[q]);
   }
 }
 
-static Found search(PackSearch *s) {
+Found search_run(PackSearch *s) {
   Found answer = GAVE_UP;
   push(s, 0, s->p->n, 0, s->p->sections, true);
   bool fresh = true; /* the frame on top was not answered to */
@@ -468,134 +317,4 @@ static Found search(PackSearch *s) {
     s->stack.n = depth - 1;
   }
   return answer;
-}
-
-/* ---------------------------------------------------------------- restarts ---- */
-
-static int by_score(const void *pa, const void *pb) {
-  const Score *a = pa, *b = pb;
-  if (a->score != b->score) return a->score > b->score ? -1 : 1;
-  return a->i - b->i;
-}
-
-static int64_t luby(int64_t r) {
-  for (;;) {
-    int64_t p = 1;
-    while ((INT64_C(1) << p) - 1 < r) p++;
-    if ((INT64_C(1) << p) - 1 == r) return INT64_C(1) << (p - 1);
-    r -= (INT64_C(1) << (p - 1)) - 1;
-  }
-}
-
-/* A static order for ties: by life, by load and area, by load and life; noise after the first
- * three. */
-static void make_ranks(PackSearch *s, int64_t round) {
-  Pack *p = s->p;
-  Score *score = s->score;
-  double noise = round <= 3 ? 0 : 0.2 * pack_random(s->p);
-  for (int i = 0; i < p->n; i++) {
-    double life = search_log((double)pack_life(p, i));
-    double area = life + search_log((double)p->b->at[i].bytes + 1);
-    double load = 20 * (double)p->max[i] / (double)p->bound, r = -2;
-    double base = round % 3 == 0   ? life + 0.01 * area
-                  : round % 3 == 1 ? load + area
-                                   : load + life + 0.01 * area;
-    if (noise > 0)
-      for (int k = 0; k < 4; k++) r += pack_random(s->p);
-    score[i] = (Score){base + (noise > 0 ? 2 * noise * r : 0), i};
-  }
-  qsort(score, (size_t)p->n, sizeof *score, by_score);
-  for (int k = 0; k < p->n; k++) {
-    s->order[k] = s->ranked[k] = score[k].i;
-    s->rank[score[k].i] = k;
-  }
-}
-
-static bool prepare(PackSearch *s) {
-  Pack *p = s->p;
-  size_t n = (size_t)p->n;
-  s->score = ARENA_ARRAY(p->a, Score, n);
-  for (int i = 0; i < p->n; i++)
-    for (uint64_t a = p->b->at[i].bytes, b = s->unit;;) {
-      if (b == 0) {
-        s->unit = a;
-        break;
-      }
-      uint64_t t = a % b;
-      a = b;
-      b = t;
-    }
-  if (!s->unit) return false;                                  /* no bytes to place */
-  if (p->arena / s->unit >= (UINT64_C(1) << 30)) return false; /* heights are 32-bit units */
-  s->size = ARENA_ARRAY(p->a, int32_t, n);
-  s->low = ARENA_ARRAY(p->a, int32_t, n);
-  s->found = ARENA_ARRAY(p->a, int32_t, n);
-  s->top = ARENA_ARRAY(p->a, int32_t, p->sections);
-  s->rank = ARENA_ARRAY(p->a, int, n);
-  s->ranked = ARENA_ARRAY(p->a, int, n);
-  s->order = ARENA_ARRAY(p->a, int, n);
-  s->key = ARENA_ARRAY(p->a, uint64_t, 2 * n);
-  s->tmp = ARENA_ARRAY(p->a, int, n);
-  s->cover = ARENA_ARRAY(p->a, int, p->sections + 2);
-  s->crossing = ARENA_ARRAY(p->a, int32_t, p->sections + 1);
-  s->placed = ARENA_ARRAY(p->a, bool, n);
-  s->why = (Conflict){.min = ARENA_ARRAY(p->a, int32_t, n),
-                      .exact = ARENA_ARRAY(p->a, bool, n),
-                      .in = ARENA_ARRAY(p->a, int, n)};
-  s->nogoods = nogoods_new(p->a, p->n);
-  s->over_capacity = pile_best();
-  for (int i = 0; i < p->n; i++) {
-    s->size[i] = (int32_t)(p->b->at[i].bytes / s->unit);
-    s->why.min[i] = -1;
-  }
-  return true;
-}
-
-/* A full descent and some more nodes before the first restart: what was learnt outlives it. */
-enum { NODES = 2000 };
-
-static Found attempt(PackSearch *s, int32_t capacity, int64_t round) {
-  int64_t n = s->p->n;
-  make_ranks(s, round);
-  memset(s->low, 0, (size_t)n * sizeof *s->low);
-  memset(s->crossing, 0, (size_t)s->p->sections * sizeof *s->crossing);
-  memset(s->placed, 0, (size_t)n * sizeof *s->placed);
-  for (int i = 0; i < s->p->n; i++) add_crossing(s, i, 1);
-  s->trail.n = s->states.n = s->reasons.n = s->ends.n = s->stack.n = 0;
-  nogoods_trim(s->nogoods);
-  s->held = NULL;
-  s->capacity = capacity;
-  s->nodes = 0;
-  s->limit = (NODES + 2 * n) * luby(round);
-  return search(s);
-}
-
-PackSearch *search_new(Pack *p) {
-  PackSearch *s = ARENA_NEW(p->a, PackSearch);
-  s->p = p;
-  s->round = 1;
-  return prepare(s) ? s : NULL;
-}
-
-bool search_attempt(PackSearch *s, const PackLimit *limit) {
-  /* Of the way from what is proven to what was found: half of the first are at the bound. */
-  enum { BOLD = 16 };
-  static const double part[2][4] = {{0, 0.5, 0, 0.9}, {0.95, 0.9, 0.95, 0.5}};
-  Pack *p = s->p;
-  uint64_t min = (p->proven + s->unit - 1) / s->unit, max = p->arena / s->unit - 1, aim;
-  if (limit->capacity)
-    aim = limit->capacity / s->unit < max ? limit->capacity / s->unit : max;
-  else
-    aim = min + (uint64_t)((double)(max - min) * part[s->step >= BOLD][s->step & 3]);
-  Found found = attempt(s, (int32_t)aim, s->round);
-  if (found == FITS) {
-    for (int i = 0; i < p->n; i++) p->offset[i] = (uint64_t)s->found[i] * s->unit;
-    pack_keep(p);
-  } else if (found == FAILED) {
-    p->proven = (aim + 1) * s->unit;
-    if (limit->capacity && p->proven > limit->capacity) return false;
-  }
-  if (limit->capacity || s->step >= BOLD || (s->step & 1)) s->round++;
-  s->step++;
-  return true;
 }
