@@ -9,7 +9,7 @@
    is the domain's. */
 static int extra_coords(const Group *gr) { return gr->matrix ? gr->matrix->rank - 1 : 0; }
 
-static int domain_coords(const Printer *p) { return p->ncoords - extra_coords(p->gr); }
+int printer_domain_coords(const Printer *p) { return p->ncoords - extra_coords(p->gr); }
 
 static bool is_matrix(const Printer *p, const Type *t) {
   return p->gr->matrix && type_same_dims(t, p->gr->matrix);
@@ -17,7 +17,7 @@ static bool is_matrix(const Printer *p, const Type *t) {
 
 static const Axis *identity(const Printer *p, const Type *t) {
   if (!is_matrix(p, t)) return axes_identity(p->g->a, t);
-  int domain = domain_coords(p), last = t->rank - 1;
+  int domain = printer_domain_coords(p), last = t->rank - 1;
   Axis *m = ARENA_ARRAY(p->g->a, Axis, t->rank + 1);
   for (int i = 0; i <= last; i++)
     m[i] = t->dim[i] == 1 ? (Axis){.coord = -1}
@@ -51,115 +51,9 @@ const Axis *printer_through(Printer *p, const Op *op, const Axis *map) {
   return axes_through(p->g->a, gr->e, op, map);
 }
 
-static void row_major(const Type *t, int64_t *stride) {
-  int64_t n = 1;
-  for (int i = t->rank - 1; i >= 0; i--) {
-    stride[i] = n;
-    n *= t->dim[i];
-  }
-}
-
-/* Where an argument lies, or the result that an inner value becomes. */
-static const Layout *layout_of(const Printer *p, ValueId v) {
+const Layout *printer_layout(const Printer *p, ValueId v) {
   int arg = group_arg(p->gr, v);
   return value_at(p->gr->e, arg >= 0 ? p->gr->in[arg] : v)->layout;
-}
-
-/* ---- leaves ---- */
-
-static void leaf(Printer *p, ValueId v, const int64_t *own, const Axis *map, Leaves *out) {
-  const Type *t = value_type(p->gr->e, v);
-  Leaf l = {.v = v, .stride = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1)};
-  for (int i = 0; i < t->rank; i++)
-    if (map[i].coord >= 0) l.stride[map[i].coord] += own[i] * map[i].step;
-  vec_push(p->g->a, &out->at, l);
-}
-
-void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
-  for (uint32_t i = out->visited.n; i-- > 0;)
-    if (out->visited.at[i].v == v && printer_same_map(p, v, out->visited.at[i].map, map)) return;
-  vec_push(p->g->a, &out->visited, ((Visit){v, map}));
-  const Type *t = value_type(p->gr->e, v);
-  int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
-  layout_strides(t, layout_of(p, v), stride);
-  if (group_arg(p->gr, v) >= 0) {
-    leaf(p, v, stride, map, out);
-    return;
-  }
-  const Op *op = value_def(p->gr->e, v);
-  if (op->kind == OP_CONST || op->kind == OP_EXTENT) return;
-  if (op->kind == OP_IOTA) {
-    row_major(t, stride);
-    for (int i = 0; i < t->rank; i++) stride[i] = i == op->attr[AT_AXIS].i;
-    leaf(p, v, stride, map, out);
-    return;
-  }
-  const Axis *inner = op_info[op->kind].cls == CLASS_VIEW ? printer_through(p, op, map) : NULL;
-  if (inner) {
-    leaves_of(p, op->operands[0], inner, out);
-    return;
-  }
-  leaf(p, v, stride, map, out); /* a reduction's result, or the place of an element-wise one */
-  if (op_info[op->kind].flags & OPF_POSITION) { /* its logical position is read, too */
-    int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
-    row_major(t, own);
-    leaf(p, v, own, map, out);
-  }
-  if (op_info[op->kind].cls == CLASS_ELEMENT)
-    for (int i = 0; i < op->noperands; i++) leaves_of(p, op->operands[i], map, out);
-}
-
-void leaves_result(Printer *p, int yield, const Axis *map, Leaves *out) {
-  const Value *v = value_at(p->gr->e, p->gr->out[yield]);
-  int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, v->type->rank + 1);
-  layout_strides(v->type, v->layout, stride);
-  leaf(p, p->gr->out[yield], stride, map, out);
-  leaves_of(p, p->gr->yield[yield], map, out);
-}
-
-/* Axis a, and axis b further in, walk every leaf as one. Strides are the bound's. */
-static bool even(const Printer *p, const Leaves *l, int a, int b) {
-  if (p->coord[b].extent) return false;
-  for (uint32_t i = 0; i < l->at.n; i++) {
-    const int64_t *s = l->at.at[i].stride;
-    if (s[a] != s[b] * p->coord[b].dim) return false;
-  }
-  return true;
-}
-
-int loops_over(Printer *p, const Leaves *l, const int *axes, int naxes, Loop *out) {
-  int n = 0;
-  for (int i = 0; i < naxes; i++) {
-    int k = axes[i];
-    p->coord[k].text = NULL;
-    int64_t dim = p->coord[k].dim;
-    if (dim == 1) continue;
-    if (n && even(p, l, out[n - 1].coord, k))
-      out[n - 1] = (Loop){out[n - 1].n * dim, k, out[n - 1].extent};
-    else
-      out[n++] = (Loop){dim, k, p->coord[k].extent};
-  }
-  return n;
-}
-
-int64_t loops_count(const Loop *l, int n) {
-  int64_t count = 1;
-  for (int i = 0; i < n; i++) count *= l[i].n;
-  return count;
-}
-
-int64_t loop_unit(const Loop *l) { return l->extent ? l->n / l->extent->bound : l->n; }
-
-const char *loops_text(const Printer *p, const Loop *l, int n) {
-  const char *text = "1";
-  int64_t fixed = 1;
-  for (int i = 0; i < n; i++) {
-    if (l[i].extent)
-      text = text_product(p->g->a, text, count_text(p->g, p->gr->e, l[i].n, l[i].extent));
-    else
-      fixed *= l[i].n;
-  }
-  return text_product(p->g->a, text, arena_printf(p->g->a, "%lld", (long long)fixed));
 }
 
 Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
@@ -177,42 +71,6 @@ Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
     *p.level[i] = text_new(g->a, indent + i);
   }
   return p;
-}
-
-void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
-                    int level) {
-  const char *index = p->g->index ? p->g->index : "long";
-  for (int k = n - 1; k >= 0; k--) {
-    Coord *c = &p->coord[loop[k].coord];
-    c->level = level;
-    c->text = n == 1 ? u : arena_printf(p->g->a, "%s%d", prefix, k);
-    if (n == 1) return;
-    const char *inner = loops_text(p, loop + k + 1, n - 1 - k);
-    const char *div = strcmp(inner, "1") == 0 ? u : arena_printf(p->g->a, "%s / %s", u, inner);
-    if (k == 0)
-      text_line(p->level[level], "const %s %s = %s;", index, c->text, div);
-    else
-      text_line(p->level[level], "const %s %s = %s %% %s;", index, c->text, div,
-                loops_text(p, loop + k, 1));
-  }
-}
-
-void printer_leading(Printer *p, const char *at, int level) {
-  const Group *gr = p->gr;
-  Arena *a = p->g->a;
-  Leaves l = {0};
-  int n = domain_coords(p) - 1, *axes = ARENA_ARRAY(a, int, n + 1);
-  for (int i = 0; i < gr->nout; i++) leaves_result(p, i, printer_identity(p, gr->yield[i]), &l);
-  for (int i = 0; i < n; i++) axes[i] = i;
-  Loop *loop = ARENA_ARRAY(a, Loop, n + 1);
-  n = loops_over(p, &l, axes, n, loop);
-  for (int k = n - 1; k >= 0; k--) {
-    const char *text = at, *inner = loops_text(p, loop + k + 1, n - 1 - k);
-    if (strcmp(inner, "1") != 0) text = arena_printf(a, "%s / %s", text, inner);
-    if (k) text = arena_printf(a, "%s %% %s", text, loops_text(p, loop + k, 1));
-    p->coord[loop[k].coord].text = n > 1 ? arena_printf(a, "(%s)", text) : text;
-    p->coord[loop[k].coord].level = level;
-  }
 }
 
 void printer_store(Printer *p, int yield, const Axis *map, int level) {
@@ -287,7 +145,7 @@ static const char *axis_text(Printer *p, Axis a, int *level) {
 }
 
 static bool at_home(const Printer *p, const Type *t, const Axis *map) {
-  int ncoords = domain_coords(p);
+  int ncoords = printer_domain_coords(p);
   if (is_matrix(p, t)) return same_axes(t, map, identity(p, t));
   if (t->numel == 1 || t->rank > ncoords) return false;
   int lead = 0;
@@ -316,7 +174,7 @@ static const char *strided(Printer *p, const Type *t, const int64_t *own, const 
 const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level) {
   const Entry *e = p->gr->e;
   const Type *t = value_type(e, v);
-  const Layout *l = layout_of(p, v);
+  const Layout *l = printer_layout(p, v);
   bool home = at_home(p, t, map);
   int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
   int64_t panel = layout_strides(t, l, own);
@@ -454,7 +312,7 @@ static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
   Printed x = printer_value(p, op->operands[0], map);
   int level = x.level;
   int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
-  row_major(t, own);
+  layout_strides(t, NULL, own);
   const char *place = NULL;
   if (op->noperands > 1) {
     Printed draw = printer_value(p, op->operands[1], map);

@@ -73,6 +73,13 @@ void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as);
 void printer_drop(Printer *p, int level); /* forgets lines of this level and deeper */
 const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level);
 
+/* Where an argument lies, or the result that an inner value becomes. */
+const Layout *printer_layout(const Printer *p, ValueId v);
+/* Coordinates of the domain itself. */
+int printer_domain_coords(const Printer *p);
+
+/* ---- leaves.c ---- */
+
 /* A leaf that an element reads: an argument, or an iota in the group. */
 typedef struct Leaf {
   ValueId v;
@@ -106,13 +113,15 @@ const char *loops_text(const Printer *p, const Loop *l, int n); /* at run time: 
 /* The texts of all axes of the domain but the last, from that of the position among them: in so
    few parts as what the group reads and writes allows. */
 void printer_leading(Printer *p, const char *at, int level);
-
-/* Coordinates from the domain of the group, without texts yet; levels: texts of deeper loops. */
-Printer printer_new(Gen *g, const Group *gr, int levels, int indent);
 /* `first` declares what the iteration number u of these loops, nested, is in each: coordinates in
    level's text, named prefix0, prefix1, …; with one loop u itself is the coordinate. */
 void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
                     int level);
+
+/* ---- printer.c ---- */
+
+/* Coordinates from the domain of the group, without texts yet; levels: texts of deeper loops. */
+Printer printer_new(Gen *g, const Group *gr, int levels, int indent);
 /* The store of a result, whose axes are at map, at level. */
 void printer_store(Printer *p, int yield, const Axis *map, int level);
 /* Both maps of v read the same element. */
