@@ -77,8 +77,18 @@ typedef VEC(RematRerun) RematSaved;
 void remat_save(const RematState *s, RematSaved *out);
 void remat_restore(RematState *s, const RematSaved *x, int limit);
 
-void remat_settle(RematState *s);
 void remat_undo(RematState *s, uint32_t to); /* back to a length of the log */
+
+/* ---- one step: step.c ---- */
+
+/* Op j of a step: those that are recomputed, then its own. */
+const StepNode *remat_op_of(const RematState *s, int step, int j);
+/* The peaks within the steps whose ops or uses changed. */
+void remat_settle(RematState *s);
+/* Calls each op of a step in turn with the index of its StepNode: what is recomputed, then the
+   step's own. made[k] says that result k is a new instance that later readers mean. */
+typedef void RematEmit(void *data, int step, const bool *made);
+void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
 
 /* ---- what is live: live.c ---- */
 
@@ -102,11 +112,6 @@ bool remat_droppable(const RematState *s, int storage, int i);
 void remat_drop(RematState *s, int storage, int i); /* settle afterwards */
 void remat_hold(RematState *s, int storage, int i);
 bool remat_may_rerun(const StepGraph *p, int step, int before);
-
-/* Calls each op of a step in turn with the index of its StepNode: what is recomputed, then the
-   step's own. made[k] says that result k is a new instance that later readers mean. */
-typedef void RematEmit(void *data, int step, const bool *made);
-void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
 
 /* ---- where to begin: starts.c ---- */
 
