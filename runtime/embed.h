@@ -5,14 +5,28 @@
 #ifndef GCRT_EMBED_H
 #define GCRT_EMBED_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct GcModel GcModel;
+struct GcComm;
+/* How a model reaches the other ranks of a communicator, of which *of is one; NULL: `why` says it.
+ */
+typedef struct GcComm *EmbedRanks(const void *of, char *why, size_t size);
 
 /* device: a name, as --device takes it; NULL: a GPU where the model holds code for one and it can
    be used, else the CPU. threads = 0: one for each core that this process may use, and never more
    than those; a negative number is an error. NULL: see embed_error(NULL). */
 GcModel *embed_open(const char *device, int threads, uint64_t seed);
+/* One of the ranks of a data-parallel model. All ranks open it; what then has a rule of its own is
+   called by all of them, in one order, and fails on all or on none: close, load, save, reset, and
+   entries that share a batch. The seed is that of rank 0, which writes files, too. threads = 0: the
+   cores, shared by the ranks of a machine. */
+GcModel *embed_open_rank(EmbedRanks *ranks, const void *of, const char *device, int threads,
+                         uint64_t seed);
+/* How long a rank waits for another one: 600 s at first. */
+void embed_set_timeout(GcModel *m, double seconds);
+int embed_rank(const GcModel *m);
 void embed_close(GcModel *m); /* NULL is fine */
 /* Runs the entry once. Inputs and outputs in logical order, by index; a NULL output is not wanted.
  */

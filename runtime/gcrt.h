@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 17
+#define GCRT_ABI 18
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -310,7 +310,8 @@ typedef struct GcProgram {
   const GcDeviceCode *code;     /* that a GPU loads; NULL: kernels are the host's */
   const struct GcProgram *next; /* the same program for another target or level, planned for it;
                                    NULL: the last */
-  int ranks; /* processes that it was compiled for, by --data-parallel; 0: it has no ranks */
+  int ranks;    /* processes that it was compiled for, by --data-parallel; 0: it has no ranks */
+  int messages; /* of the host's collectives that are under way at once, at most */
 } GcProgram;
 
 /* The first of the program's targets. Names, shapes and order of globals, hypers, entries and
@@ -334,8 +335,9 @@ typedef struct GcWatched {
   void *arg;
 } GcWatched;
 
-/* How ranks talk. A function that fails says why and ends all ranks with exit code 3. All ranks
-   call the same functions in the same order, from the thread that opened it. */
+/* How ranks talk. A function that fails says why and ends all ranks with exit code 3; in a library
+   it sets `failure` instead, and those called after it do nothing. All ranks call the same
+   functions in the same order, from the thread that opened it. */
 typedef struct GcComm GcComm;
 struct GcComm {
   int rank, ranks; /* of this process, from 0; how many there are */
@@ -357,6 +359,9 @@ struct GcComm {
   /* What `root` has there, at most 1 GiB; it is over on return, as what follows is. */
   void (*broadcast)(const GcComm *c, void *at, int64_t bytes, int root);
   int (*max)(const GcComm *c, int value); /* the largest of all ranks' */
+  /* Of ranks * n numbers each rank has given those from rank * n on; all of them are everyone's on
+     return. NULL: of a program, which needs none. */
+  void (*collect)(const GcComm *c, int *all, int n);
   /* Each of the n numbers becomes its sum over the ranks on this machine. */
   void (*sum_local)(const GcComm *c, int *at, int n);
   void (*close)(const GcComm *c);          /* at the end of all of them */
@@ -364,18 +369,23 @@ struct GcComm {
   /* This thread waits for a device whose collectives are these, up to the next call with NULL: so
      long the other ranks are watched. NULL: no device has collectives. */
   void (*watch)(const GcComm *c, const GcWatched *w);
+  double timeout;      /* seconds that a rank waits for another one */
+  double waited;       /* seconds that collectives of the host's memory were waited for in `end` */
+  const char *failure; /* of a library's: why other ranks are not heard any more; NULL: they are */
 };
 /* Of a program that was compiled with --data-parallel; weak: others have none. A rank that no other
    answers for so many seconds ends all. NULL: `why` says it, with a remedy behind a line's end; ""
    where another rank does. */
-const GcComm *gcrt_comm_open(double timeout, char *why, size_t size) __attribute__((weak));
+GcComm *gcrt_comm_open(double timeout, char *why, size_t size) __attribute__((weak));
+/* Of a library: of the ranks of a communicator of the caller's, an MPI_Comm. */
+GcComm *gcrt_comm_within(const void *communicator, char *why, size_t size);
 /* ... and the variables of the environment, up to a NULL, of which the first that is set is its
    rank. */
 extern const char *const gcrt_comm_ranks[] __attribute__((weak));
 /* From kernels, on one thread: a collective begins, and the first that has begun ends. Parts of an
    all_reduce that follow one another, each at the next multiple of GC_PART_ALIGN behind the one
    before, are one message. */
-enum { GC_PART_ALIGN = 64 };
+enum { GC_PART_ALIGN = 64, GC_MESSAGE = 1 << 28 /* elements, at most */ };
 void gcrt_all_reduce(const GcEnv *env, int parts, void *const *out, const void *const *in,
                      const int64_t *n, GcDtype dt);
 void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt);

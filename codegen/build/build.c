@@ -204,8 +204,10 @@ bool build_make(Build *b, CodegenPart *part, int n) {
   }
   bool ok = can_write(b) && make_part(b, &part[n - 1]);
   if (ok && b->api) add_unit(b, b->api, NULL, NULL);
+  const uint32_t api = b->units.n - 1;
   for (int i = 0; i < n - 1 && ok; i++) ok = make_part(b, &part[i]);
   ok = ok && add_weights(b) && add_mpi(b);
+  if (ok && b->api) b->units.at[api].mpi = b->mpi.n > 0; /* its header is MPI's, too */
   return ok && build_link(b);
 }
 

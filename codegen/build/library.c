@@ -66,7 +66,6 @@ static void put(const Library *l, FILE *f, const char *text) {
 }
 
 static const char usage[] =
-    "     $ *m = $_open(0, 0);\n"
     "     if (!m) puts($_error(NULL));\n"
     "     ... train, or load weights; ask as often as you like ...\n"
     "     $_close(m);\n"
@@ -76,7 +75,7 @@ static const char usage[] =
     "   An output that is NULL is not wanted. A model is used by one thread at a time; several\n"
     "   models are independent. Nothing is allocated but by open, load and save. */\n";
 
-static const char life[] =
+static const char alone[] =
     "typedef struct $ $;\n"
     "\n"
     "/* A model with fresh weights, drawn from the seed, or NULL: $_error(NULL) says why.\n"
@@ -84,7 +83,33 @@ static const char life[] =
     "   between calls. It is on a GPU where the library holds code for one and it can be used;\n"
     "   open_on chooses: device is \"@\", \"%\" or \"%:1\", or NULL for what open does. */\n"
     "$ *$_open(int threads, uint64_t seed);\n"
-    "$ *$_open_on(const char *device, int threads, uint64_t seed);\n"
+    "$ *$_open_on(const char *device, int threads, uint64_t seed);\n";
+
+static const char one_of_ranks[] =
+    "typedef struct $ $;\n"
+    "\n"
+    "/* One of the ranks that train together: each process of the communicator opens the model, "
+    "which\n"
+    "   works on a copy of it, after MPI_Init_thread with MPI_THREAD_FUNNELED or more. Weights "
+    "are\n"
+    "   fresh, drawn from rank 0's seed. NULL: $_error(NULL) says why. threads: the cores it "
+    "works\n"
+    "   on; 0 means a share of the machine's. open_on chooses the device, as \"@\"; NULL: what "
+    "open\n"
+    "   does.\n"
+    "   All ranks call open, close, load, save, reset and the entries below that say so, in one\n"
+    "   order and from the thread that opened the model. Such a call fails on all ranks or on "
+    "none.\n"
+    "   Hypers must be equal on all ranks. */\n"
+    "$ *$_open(MPI_Comm ranks, int threads, uint64_t seed);\n"
+    "$ *$_open_on(MPI_Comm ranks, const char *device, int threads, uint64_t seed);\n"
+    "int $_rank(const $ *m); /* of this process in the communicator */\n"
+    "\n"
+    "/* A rank that waits longer for another one has lost it: the call fails, and so do all later\n"
+    "   ones. 600 seconds at first. */\n"
+    "void $_set_timeout($ *m, double seconds);\n";
+
+static const char life[] =
     "void $_close($ *m); /* NULL is fine */\n"
     "\n"
     "/* Why the last call that failed did. The text is the model's, until the next failure. */\n"
@@ -103,11 +128,24 @@ static const char life[] =
     "const char *$_device(const $ *m); /* it is on: \"@\", or \"%:0\" */\n"
     "uint64_t $_bytes(void); /* of memory that a model takes that is open on the CPU */\n";
 
-static const char functions[] =
+static const char opens_alone[] =
     "$ *$_open(int threads, uint64_t seed) { return ($ *)embed_open(NULL, threads, seed); }\n"
     "$ *$_open_on(const char *device, int threads, uint64_t seed) {\n"
     "  return ($ *)embed_open(device, threads, seed);\n"
+    "}\n";
+
+static const char opens_rank[] =
+    "EmbedRanks gcrt_comm_within;\n"
+    "$ *$_open_on(MPI_Comm ranks, const char *device, int threads, uint64_t seed) {\n"
+    "  return ($ *)embed_open_rank(gcrt_comm_within, &ranks, device, threads, seed);\n"
     "}\n"
+    "$ *$_open(MPI_Comm ranks, int threads, uint64_t seed) {\n"
+    "  return $_open_on(ranks, NULL, threads, seed);\n"
+    "}\n"
+    "int $_rank(const $ *m) { return embed_rank((const GcModel *)m); }\n"
+    "void $_set_timeout($ *m, double seconds) { embed_set_timeout((GcModel *)m, seconds); }\n";
+
+static const char functions[] =
     "void $_close($ *m) { embed_close((GcModel *)m); }\n"
     "const char *$_error(const $ *m) { return embed_error((const GcModel *)m); }\n"
     "bool $_load($ *m, const char *path) { return embed_load((GcModel *)m, path); }\n"
@@ -124,15 +162,20 @@ static const char *hyper_text(Arena *a, const Hyper *h) {
 
 void library_print_header(const Library *l, FILE *f) {
   const char *p = l->prefix;
+  const bool ranks = l->o->ranks;
   fprintf(f,
           LIBRARY_MARK "%s from %s; do not edit.\n\n"
-                       "   The model as a C library:  cc program.c DIR/%s -Wl,-rpath,DIR\n"
-                       "   where DIR is its folder. It needs libc and libm alone.\n\n",
-          l->o->version ? l->o->version : "", l->source, l->file);
+                       "   The model as a C library:  %s program.c DIR/%s -Wl,-rpath,DIR\n"
+                       "   where DIR is its folder. It needs libc%s alone.\n\n",
+          l->o->version ? l->o->version : "", l->source, ranks ? "mpicc" : "cc", l->file,
+          ranks ? ", libm and MPI" : " and libm");
+  put(l, f, ranks ? "     $ *m = $_open(MPI_COMM_WORLD, 0, 0);\n" : "     $ *m = $_open(0, 0);\n");
   put(l, f, usage);
   put(l, f,
       "#ifndef GC_LIBRARY_$_h\n#define GC_LIBRARY_$_h\n#include <stdbool.h>\n"
-      "#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+      "#include <stdint.h>\n");
+  fprintf(f, "%s#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", ranks ? "#include <mpi.h>\n" : "");
+  put(l, f, ranks ? one_of_ranks : alone);
   put(l, f, life);
   if (l->hypers.n) fputs("\n/* ---- hypers: set at any time, read by the next call ---- */\n", f);
   for (uint32_t i = 0; i < l->hypers.n; i++) {
@@ -143,8 +186,12 @@ void library_print_header(const Library *l, FILE *f) {
   }
   for (uint32_t i = 0; i < l->functions.n; i++) {
     const LibraryFunction *e = &l->functions.at[i];
-    fprintf(f, "\n/* ---- %s%s ---- */\n", public_plain(l->a, e->entry->name),
-            e->entry->training ? ": one step of training" : "");
+    const int share = e->entry->ranks;
+    fprintf(
+        f, "\n/* ---- %s%s%s ---- */\n", public_plain(l->a, e->entry->name),
+        e->entry->training ? ": one step of training" : "",
+        share ? arena_printf(l->a, "; all %d ranks call it, each with its rows of the batch", share)
+              : "");
     for (int k = 0; k < e->nparams; k++)
       if (e->param[k].count)
         fprintf(f, "#define %s %" PRId64 "\n", e->param[k].count, e->param[k].type->numel);
@@ -172,6 +219,7 @@ void library_print_source(const Library *l, FILE *f) {
   fputs("#include \"embed.h\"\n#include <stddef.h>\n#pragma GCC visibility push(default)\n"
         "#include \"model.h\"\n#pragma GCC visibility pop\n\n",
         f);
+  put(l, f, l->o->ranks ? opens_rank : opens_alone);
   put(l, f, functions);
   for (uint32_t i = 0; i < l->hypers.n; i++) {
     const char *type = c_type[l->hypers.at[i].dtype];

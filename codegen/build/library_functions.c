@@ -78,6 +78,7 @@ const char *public_name_new(PublicNames *n, const char *s, const char *end) {
 
 static const char *const verbs[] = {"open", "open_on", "close",   "error",  "load",
                                     "save", "reset",   "threads", "device", "bytes"};
+static const char *const verbs_of_ranks[] = {"rank", "set_timeout"};
 
 static const char *public_name(Library *l, const char *s, const char *end) {
   return public_name_new(&l->names,
@@ -114,6 +115,8 @@ static void name_all(Library *l) {
   l->names.at.n = l->functions.n = l->hypers.n = 0;
   vec_push(l->a, &l->names.at, l->prefix);
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) public_name(l, verbs[i], "");
+  for (size_t i = 0; l->o->ranks && i < sizeof verbs_of_ranks / sizeof *verbs_of_ranks; i++)
+    public_name(l, verbs_of_ranks[i], "");
   for (uint32_t i = 0; i < l->m->globals.n; i++) {
     const Global *g = &l->m->globals.at[i];
     if (g->kind != GLOBAL_HYPER) continue;

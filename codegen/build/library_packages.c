@@ -57,13 +57,16 @@ void library_print_cmake(const Library *l, FILE *f) {
     text_add(&target, "%c", isalnum((unsigned char)*s) || strchr("_-+.", *s) ? *s : '_');
   const char *name = arena_printf(l->a, "%s::%s", text_str(&target), text_str(&target));
   print_mark(l, f);
+  if (l->o->ranks) /* the header includes MPI's */
+    fputs("include(CMakeFindDependencyMacro)\nfind_dependency(MPI COMPONENTS C)\n", f);
   fprintf(f,
           "if(NOT TARGET %s)\n"
           "  add_library(%s SHARED IMPORTED)\n"
           "  set_target_properties(%s PROPERTIES\n"
           "    IMPORTED_LOCATION \"${CMAKE_CURRENT_LIST_DIR}/%s\"\n"
           "    IMPORTED_SONAME \"%s\"\n"
-          "    INTERFACE_INCLUDE_DIRECTORIES \"${CMAKE_CURRENT_LIST_DIR}\")\n"
+          "    INTERFACE_INCLUDE_DIRECTORIES \"${CMAKE_CURRENT_LIST_DIR}\"%s)\n"
           "endif()\n",
-          name, name, name, file, file);
+          name, name, name, file, file,
+          l->o->ranks ? "\n    INTERFACE_LINK_LIBRARIES MPI::MPI_C" : "");
 }

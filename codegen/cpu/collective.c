@@ -15,6 +15,15 @@ static int64_t stored(const Group *gr, ValueId v) {
   return (int64_t)bytes / dtype_size(x->type->dtype);
 }
 
+/* A message has a part at least, and no more elements than GC_MESSAGE in gcrt.h. */
+static int messages(const Group *gr) {
+  enum { MESSAGE = 1 << 28 };
+  int n = 0;
+  for (int i = 0; i < gr->op->nresults; i++)
+    n += 1 + (int)(stored(gr, gr->op->results[i]) / MESSAGE);
+  return n;
+}
+
 static void reduce(Text *x, const Group *gr) {
   const char *out = "", *in = "", *n = "", *between = "";
   for (int i = 0; i < gr->op->nresults; i++, between = ", ") {
@@ -51,6 +60,7 @@ void cpu_collective(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   kernel_units(k, 1);
+  g->messages += messages(gr);
   if (gr->op->kind == OP_ALL_REDUCE)
     reduce(&k->text, gr);
   else if (gr->op->kind == OP_REDUCE_SCATTER)

@@ -44,6 +44,7 @@ struct Gen {
   ExtentList parts;        /* of axes, which the kernel at hand sees */
   int names;               /* of variables in the function at hand, counted up */
   uint64_t work;           /* bytes of workspace that a thread needs, of all kernels the most */
+  int messages;            /* of collectives that launches only begin, all together */
   const char *index;       /* type of positions; NULL: "long" */
   const GroupPrinters *print;
   const char *fault; /* how a kernel begins to report an index: "gcrt_fault(" */

@@ -395,5 +395,7 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *level, con
       code || next ? arena_printf(a, ", %s%s, %s%s", code ? "&" : "", code ? code : "NULL",
                                   next ? "&" : "", next ? next : "NULL")
                    : "",
-      p->g->opt->ranks ? arena_printf(a, ", .ranks = %d", p->g->opt->ranks) : "");
+      p->g->opt->ranks
+          ? arena_printf(a, ", .ranks = %d, .messages = %d", p->g->opt->ranks, p->g->messages)
+          : "");
 }

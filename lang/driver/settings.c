@@ -355,8 +355,10 @@ static int settings_ranks(Compilation *r, int *ranks) {
   if (parallel && option_given(o, OPT_STREAMS))
     return usage_error("--data-parallel plans its streams itself: one for computation, and one for "
                        "collectives, which all ranks make in one order");
-  if (parallel && (is_library(settings_emit(o)) || settings_emit(o) == EMIT_ONNX))
-    return usage_error("--data-parallel is for executables: each rank is a process");
+  const Emit emit = settings_emit(o);
+  if (parallel &&
+      (is_library(emit) ? emit != EMIT_LIB || strcmp(how, "mpi") != 0 : emit == EMIT_ONNX))
+    return usage_error("--data-parallel is for executables, and over MPI for --emit=lib");
   if (parallel && option_given(o, OPT_TOKENS))
     return usage_error(
         "--data-parallel trains, and --tokens is for texts: compile a program for each");

@@ -260,7 +260,7 @@ static bool not_all(const Tcp *t, const Guests *g, Err *e) {
     if (t->peer[r] < 0)
       at += (size_t)snprintf(missing + at, sizeof missing - at, "%s%d", at ? ", " : "", r);
   err_set(e, EXIT_ENV, "%d of %d ranks have come within %g seconds: missing %s", g->here,
-          t->place.ranks, t->timeout, missing);
+          t->place.ranks, t->c.timeout, missing);
   return err_hint(e, "--timeout S waits longer; GC_MASTER says where ranks meet");
 }
 
@@ -277,7 +277,7 @@ static bool welcome(Tcp *t, const Guests *g) {
     for (int k = 0; k < ranks; k++)
       if (t->machine[k] == t->machine[r]) w.local++, w.local_rank += k < r;
     if (r)
-      ok = ok && tcp_move(t->peer[r], &w, sizeof w, true, t->timeout);
+      ok = ok && tcp_move(t->peer[r], &w, sizeof w, true, t->c.timeout);
     else
       t->c.local = w.local, t->c.local_rank = w.local_rank;
   }
@@ -286,7 +286,7 @@ static bool welcome(Tcp *t, const Guests *g) {
 
 static bool wait_for_all(Tcp *t, int socket, const Hello *own, Guests *g, Err *e) {
   enum { SLICE = 100 /* ms */ };
-  double end = clock_now() + t->timeout;
+  double end = clock_now() + t->c.timeout;
   while (g->here < t->place.ranks) {
     struct pollfd *all = g->poll;
     all[0] = (struct pollfd){.fd = socket, .events = POLLIN};
@@ -362,13 +362,13 @@ static bool no_answer(const Tcp *t, Err *e) {
   const Place *p = &t->place;
   err_set(e, EXIT_ENV, "rank %d: rank 0 has not answered at %s%s%s for %g seconds", p->rank,
           p->file[0] ? p->file : p->host, p->file[0] ? "" : ":", p->file[0] ? "" : p->port,
-          t->timeout);
+          t->c.timeout);
   return err_hint(e, "--timeout S waits longer; GC_MASTER says where ranks meet");
 }
 
 /* Where a rank 0 of another time was, this one may come. */
 static bool connect_first(Tcp *t, Err *e) {
-  double end = clock_now() + t->timeout + 1;
+  double end = clock_now() + t->c.timeout + 1;
   for (;; nap()) {
     Token token = {0};
     int s = try_first(t, &token, end);

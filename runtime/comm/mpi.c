@@ -1,8 +1,10 @@
 /* Ranks that talk by MPI (MPI 3.1: nonblocking collectives). gc --data-parallel=mpi compiles this
-   file beside a program, by the words of mpicc: the implementations of MPI have no common binary
-   interface. Contract: all calls come from the thread that called gcrt_comm_open
-   (MPI_THREAD_FUNNELED). A call that waits longer than the timeout, or fails, ends all ranks: where
-   one of them is gone, no other can go on. */
+   file beside a program or a library, by the words of mpicc: the implementations of MPI have no
+   common binary interface. Contract: all calls come from the thread that opened the ranks
+   (MPI_THREAD_FUNNELED). A call that waits longer than the timeout, or fails, ends all ranks of a
+   program: where one of them is gone, no other can go on. A library's ranks are those of the
+   caller's communicator, of which it has a copy; there nothing is called any more behind a failure,
+   and what is under way then stays so. */
 #include "gcrt.h"
 
 #include <limits.h>
@@ -14,22 +16,39 @@
 
 enum { ENVIRONMENT = 3 }; /* exit code */
 
-static double timeout; /* seconds */
-static MPI_Comm local; /* the ranks on this machine */
-
 /* What has begun: the parts of collectives, in order. */
 typedef struct Part {
   MPI_Request request;
-  long of; /* which collective, counted from the start of the program */
+  long of; /* which collective, counted from the start */
 } Part;
-static Part *flying;
-static int first, last, room; /* those not over are [first, last) */
-static long collectives;      /* that have begun */
+
+typedef struct Mpi {
+  GcComm c;            /* first: a GcComm * of this file is an Mpi * */
+  MPI_Comm all, local; /* the ranks; those on this machine */
+  bool within;         /* of a library: the process is the caller's */
+  Part *flying;
+  int first, last, room; /* those not over are [first, last) of `room` */
+  long collectives;      /* that have begun */
+  char why[2 * MPI_MAX_ERROR_STRING];
+} Mpi;
+
+static Mpi *mpi_of(const GcComm *c) { return (Mpi *)(uintptr_t)c; }
 
 static void stop(const GcComm *c, int code) {
   fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, code);
+  MPI_Abort(mpi_of(c)->all, code);
   _Exit(code);
+}
+
+/* A program says it and ends; a library's caller hears of it. */
+static void fail(const GcComm *c, const char *why, const char *hint) {
+  Mpi *m = mpi_of(c);
+  if (m->within) {
+    m->c.failure = why;
+    return;
+  }
+  fprintf(stderr, "rank %d: %s%s%s\n", c->rank, why, *hint ? "\nhint: " : "", hint);
+  stop(c, ENVIRONMENT);
 }
 
 static double now(void) {
@@ -38,13 +57,25 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void check(const GcComm *c, int error) {
-  char text[MPI_MAX_ERROR_STRING];
+/* True: nothing has failed, now or before. */
+static bool check(const GcComm *c, int error) {
+  Mpi *m = mpi_of(c);
+  char text[MPI_MAX_ERROR_STRING] = "";
   int length;
-  if (error == MPI_SUCCESS) return;
+  if (error == MPI_SUCCESS || c->failure) return !c->failure;
   MPI_Error_string(error, text, &length);
-  fprintf(stderr, "rank %d: MPI failed: %s\n", c->rank, text);
-  stop(c, ENVIRONMENT);
+  snprintf(m->why, sizeof m->why, "MPI failed: %s", text);
+  fail(c, m->why, "");
+  return false;
+}
+
+static void late(const GcComm *c) {
+  Mpi *m = mpi_of(c);
+  snprintf(m->why, sizeof m->why,
+           "the other ranks have not answered for %g seconds: one of them has ended, or is that "
+           "much slower",
+           c->timeout);
+  fail(c, m->why, "--timeout S waits longer");
 }
 
 /* Polls, and gives the processor away more and more: ranks may be more than processors. */
@@ -52,24 +83,18 @@ static void wait_for(const GcComm *c, MPI_Request *q) {
   enum { SPINS = 2000, YIELDS = 20000, NAP = 50000 /* ns */ };
   double from = 0;
   int done = 0;
-  for (long n = 0;; n++) {
-    check(c, MPI_Test(q, &done, MPI_STATUS_IGNORE));
-    if (done) return;
+  for (long n = 0; !c->failure; n++) {
+    if (!check(c, MPI_Test(q, &done, MPI_STATUS_IGNORE)) || done) return;
     if (n < SPINS) continue;
     if (n < YIELDS) {
       sched_yield();
       continue;
     }
     if (!from) from = now();
-    if (now() - from > timeout) {
-      fprintf(
-          stderr,
-          "rank %d: the other ranks have not answered for %g seconds: one of them has ended, or is "
-          "that much slower\nhint: --timeout S waits longer\n",
-          c->rank, timeout);
-      stop(c, ENVIRONMENT);
-    }
-    nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+    if (now() - from > c->timeout)
+      late(c);
+    else
+      nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
   }
 }
 
@@ -84,83 +109,84 @@ static MPI_Datatype type_of(GcDtype dt) {
 
 static size_t size_of(GcDtype dt) { return dt == GC_F32 || dt == GC_I32 ? 4 : 8; }
 
-/* Room for the request of one part more, which begins now. */
-static MPI_Request *part(const GcComm *c) {
-  enum { LEAST = 64 };
-  if (first == last) first = last = 0;
-  if (last == room) {
-    Part *more = realloc(flying, (size_t)(room * 2 + LEAST) * sizeof *flying);
-    if (!more) {
-      fprintf(stderr, "rank %d: no memory to communicate\n", c->rank);
-      stop(c, ENVIRONMENT);
-    }
-    flying = more;
-    room = room * 2 + LEAST;
+/* Of one part more, which begins now; gc has counted how many there are at most. */
+static MPI_Request *part(Mpi *m) {
+  static MPI_Request lost;
+  if (m->first == m->last) m->first = m->last = 0;
+  if (m->last == m->room) {
+    fail(&m->c, "more messages are under way than were planned; this is a bug of gc", "");
+    return &lost;
   }
-  flying[last].of = collectives;
-  return &flying[last++].request;
+  m->flying[m->last].of = m->collectives;
+  return &m->flying[m->last++].request;
 }
 
-static void begun(const GcComm *c) {
-  (void)c;
-  collectives++;
-}
+static void begun(const GcComm *c) { mpi_of(c)->collectives++; }
 
 static void end(const GcComm *c) {
-  if (first == last) return;
-  for (long of = flying[first].of; first < last && flying[first].of == of; first++)
-    wait_for(c, &flying[first].request);
+  Mpi *m = mpi_of(c);
+  if (m->first == m->last) return;
+  const double from = now();
+  for (long of = m->flying[m->first].of; m->first < m->last && m->flying[m->first].of == of;
+       m->first++)
+    wait_for(c, &m->flying[m->first].request);
+  m->c.waited += now() - from;
 }
 
 /* A test lets all requests go on; those that are over are passed by. */
 static void poll(const GcComm *c) {
+  Mpi *m = mpi_of(c);
   int done = 1;
-  for (int i = first; i < last && done; i++)
-    if (flying[i].request != MPI_REQUEST_NULL)
-      check(c, MPI_Test(&flying[i].request, &done, MPI_STATUS_IGNORE));
+  for (int i = m->first; i < m->last && done && !c->failure; i++)
+    if (m->flying[i].request != MPI_REQUEST_NULL)
+      check(c, MPI_Test(&m->flying[i].request, &done, MPI_STATUS_IGNORE));
 }
 
 /* Counts of MPI are of type int. */
 static void sum(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt) {
-  enum { MOST = 1 << 28 };
-  for (int64_t at = 0; at < n; at += MOST) {
-    int count = n - at < MOST ? (int)(n - at) : MOST;
+  Mpi *m = mpi_of(c);
+  for (int64_t at = 0; at < n && !c->failure; at += GC_MESSAGE) {
+    int count = n - at < GC_MESSAGE ? (int)(n - at) : GC_MESSAGE;
     char *to = (char *)out + (size_t)at * size_of(dt);
     const char *from = (const char *)in + (size_t)at * size_of(dt);
     check(c, MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, count, type_of(dt), MPI_SUM,
-                            MPI_COMM_WORLD, part(c)));
+                            m->all, part(m)));
   }
 }
 
 /* Where counts of MPI do not reach. */
 static void too_large(const GcComm *c, const char *what, int64_t bytes) {
-  fprintf(stderr, "rank %d: a tensor is too large to be %s: %lld bytes of each rank\n", c->rank,
-          what, (long long)bytes);
-  stop(c, ENVIRONMENT);
+  Mpi *m = mpi_of(c);
+  snprintf(m->why, sizeof m->why, "a tensor is too large to be %s: %lld bytes of each rank", what,
+           (long long)bytes);
+  fail(c, m->why, "");
 }
 
 static void scatter(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt) {
+  Mpi *m = mpi_of(c);
   if (n > INT_MAX) too_large(c, "scattered", n * (int64_t)size_of(dt));
-  check(c,
-        MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, MPI_COMM_WORLD, part(c)));
+  if (c->failure) return;
+  check(c, MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, m->all, part(m)));
 }
 
 static void broadcast(const GcComm *c, void *at, int64_t bytes, int root) {
   MPI_Request q;
-  check(c, MPI_Ibcast(at, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &q));
-  wait_for(c, &q);
+  if (!c->failure && check(c, MPI_Ibcast(at, (int)bytes, MPI_BYTE, root, mpi_of(c)->all, &q)))
+    wait_for(c, &q);
 }
 
 static void gather(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes) {
+  Mpi *m = mpi_of(c);
   MPI_Datatype block, strided, rank;
   if (outer > INT_MAX || bytes > INT_MAX || bytes * c->ranks > INT_MAX)
     too_large(c, "gathered", outer * bytes);
+  if (c->failure) return;
   check(c, MPI_Type_contiguous((int)bytes, MPI_BYTE, &block));
   check(c, MPI_Type_vector((int)outer, 1, c->ranks, block, &strided));
   check(c, MPI_Type_create_resized(strided, 0, (MPI_Aint)bytes, &rank));
   check(c, MPI_Type_commit(&block));
   check(c, MPI_Type_commit(&rank));
-  check(c, MPI_Iallgather(in, (int)outer, block, out, 1, rank, MPI_COMM_WORLD, part(c)));
+  check(c, MPI_Iallgather(in, (int)outer, block, out, 1, rank, m->all, part(m)));
   MPI_Type_free(&rank);
   MPI_Type_free(&strided);
   MPI_Type_free(&block);
@@ -169,48 +195,129 @@ static void gather(const GcComm *c, void *out, const void *in, int64_t outer, in
 static int max(const GcComm *c, int value) {
   MPI_Request q;
   int most = value;
-  check(c, MPI_Iallreduce(&value, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &q));
-  wait_for(c, &q);
+  if (!c->failure &&
+      check(c, MPI_Iallreduce(&value, &most, 1, MPI_INT, MPI_MAX, mpi_of(c)->all, &q)))
+    wait_for(c, &q);
   return most;
+}
+
+static void collect(const GcComm *c, int *every, int n) {
+  MPI_Request q;
+  if (!c->failure &&
+      check(c, MPI_Iallgather(MPI_IN_PLACE, n, MPI_INT, every, n, MPI_INT, mpi_of(c)->all, &q)))
+    wait_for(c, &q);
 }
 
 static void sum_local(const GcComm *c, int *at, int n) {
   MPI_Request q;
-  check(c, MPI_Iallreduce(MPI_IN_PLACE, at, n, MPI_INT, MPI_SUM, local, &q));
-  wait_for(c, &q);
+  if (!c->failure &&
+      check(c, MPI_Iallreduce(MPI_IN_PLACE, at, n, MPI_INT, MPI_SUM, mpi_of(c)->local, &q)))
+    wait_for(c, &q);
 }
 
+/* Where the caller has ended MPI, or ranks are lost, communicators are left. */
 static void close_all(const GcComm *c) {
-  MPI_Comm_free(&local);
-  MPI_Finalize();
+  Mpi *m = mpi_of(c);
+  int over = 0;
+  MPI_Finalized(&over);
+  if (!over && !c->failure && m->local != MPI_COMM_NULL) MPI_Comm_free(&m->local);
+  if (!over && !c->failure && m->within) MPI_Comm_free(&m->all);
+  if (!m->within) MPI_Finalize();
+  if (!c->failure) free(m->flying); /* which MPI may still write to */
+  free(m);
 }
 
 const char *const gcrt_comm_ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
                                        "SLURM_PROCID", NULL};
 
-const GcComm *gcrt_comm_open(double seconds, char *why, size_t size) {
-  static GcComm c = {.sum = sum,
-                     .scatter = scatter,
-                     .broadcast = broadcast,
-                     .gather = gather,
-                     .begun = begun,
-                     .end = end,
-                     .poll = poll,
-                     .max = max,
-                     .sum_local = sum_local,
-                     .close = close_all,
-                     .stop = stop};
+/* Of the ranks of m->all. */
+static GcComm *begin(Mpi *m, double timeout) {
+  GcComm *c = &m->c;
+  *c = (GcComm){.sum = sum,
+                .scatter = scatter,
+                .broadcast = broadcast,
+                .gather = gather,
+                .begun = begun,
+                .end = end,
+                .poll = poll,
+                .max = max,
+                .collect = collect,
+                .sum_local = sum_local,
+                .close = close_all,
+                .stop = stop,
+                .timeout = timeout};
+  m->local = MPI_COMM_NULL;
+  check(c, MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN));
+  check(c, MPI_Comm_rank(m->all, &c->rank));
+  check(c, MPI_Comm_size(m->all, &c->ranks));
+  check(c, MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &m->local));
+  if (!c->failure) check(c, MPI_Comm_size(m->local, &c->local));
+  return c;
+}
+
+static Mpi *make(char *why, size_t size) {
+  Mpi *m = calloc(1, sizeof *m);
+  for (const GcProgram *p = &gc_program; p; p = p->next)
+    if (m && p->messages > m->room) m->room = p->messages;
+  if (m) m->flying = malloc(((size_t)m->room + 1) * sizeof *m->flying);
+  if (m && m->flying) return m;
+  snprintf(why, size, "no memory to communicate");
+  free(m);
+  return NULL;
+}
+
+GcComm *gcrt_comm_open(double timeout, char *why, size_t size) {
   int threads;
-  timeout = seconds;
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads) != MPI_SUCCESS) {
     snprintf(why, size, "MPI does not start");
     return NULL;
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(MPI_COMM_WORLD, &c.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &c.ranks);
-  check(&c,
-        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c.rank, MPI_INFO_NULL, &local));
-  MPI_Comm_size(local, &c.local);
-  return &c;
+  Mpi *m = make(why, size);
+  if (!m) return NULL;
+  m->all = MPI_COMM_WORLD;
+  return begin(m, timeout);
+}
+
+/* MPI is the caller's, and may be used by this thread. */
+static bool may_be_called(char *why, size_t size) {
+  int began = 0, over = 0, level = 0, first = 0;
+  const char *wrong = NULL;
+  MPI_Initialized(&began);
+  MPI_Finalized(&over);
+  if (!began || over) {
+    snprintf(why, size, "MPI %s",
+             over ? "has ended: MPI_Finalize was called"
+                  : "has not begun: call MPI_Init_thread first");
+    return false;
+  }
+  MPI_Query_thread(&level);
+  MPI_Is_thread_main(&first);
+  if (level < MPI_THREAD_FUNNELED)
+    wrong = "MPI was started for one thread, and a model has several: call MPI_Init_thread with "
+            "MPI_THREAD_FUNNELED or more";
+  else if (level == MPI_THREAD_FUNNELED && !first)
+    wrong = "MPI was started with MPI_THREAD_FUNNELED, and this is not the thread that started it";
+  if (wrong) snprintf(why, size, "%s", wrong);
+  return !wrong;
+}
+
+/* A copy: what the caller sends meets nothing of this. */
+GcComm *gcrt_comm_within(const void *communicator, char *why, size_t size) {
+  enum { SECONDS = 600 };
+  MPI_Comm of = *(const MPI_Comm *)communicator;
+  if (!may_be_called(why, size)) return NULL;
+  if (of == MPI_COMM_NULL) {
+    snprintf(why, size, "the communicator is MPI_COMM_NULL");
+    return NULL;
+  }
+  Mpi *m = make(why, size);
+  if (!m) return NULL;
+  m->within = true;
+  if (MPI_Comm_dup(of, &m->all) != MPI_SUCCESS) {
+    snprintf(why, size, "MPI does not copy the communicator");
+    free(m->flying);
+    free(m);
+    return NULL;
+  }
+  return begin(m, SECONDS);
 }

@@ -97,7 +97,7 @@ static void *look_around(void *arg) {
       fprintf(stderr, "rank %d: %s\n", t->place.rank, why);
       tcp_end(t, EXIT_ENV);
     }
-    if (clock_now() - t->since > t->timeout + (t->place.rank ? 1 : 0)) tcp_late(t);
+    if (clock_now() - t->since > t->c.timeout + (t->place.rank ? 1 : 0)) tcp_late(t);
     pthread_mutex_unlock(&t->lock);
     nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
     pthread_mutex_lock(&t->lock);
@@ -148,12 +148,11 @@ static void close_all(const GcComm *c) {
 
 static void stop(const GcComm *c, int code) { tcp_end(tcp_of(c), code); }
 
-const GcComm *gcrt_comm_open(double timeout, char *why, size_t size) {
+GcComm *gcrt_comm_open(double timeout, char *why, size_t size) {
   Err e = {0};
   Tcp *t = calloc(1, sizeof *t);
   bool ok = t ? place_find(&t->place, &e) : err_set(&e, EXIT_ENV, "no memory for ranks");
   if (ok) {
-    t->timeout = timeout;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->change, NULL);
     t->c = (GcComm){.rank = t->place.rank,
@@ -164,7 +163,8 @@ const GcComm *gcrt_comm_open(double timeout, char *why, size_t size) {
                     .sum_local = sum_local,
                     .close = close_all,
                     .stop = stop,
-                    .watch = watch};
+                    .watch = watch,
+                    .timeout = timeout};
     t->peer = malloc((size_t)t->place.ranks * sizeof *t->peer);
     for (int r = 0; t->peer && r < t->place.ranks; r++) t->peer[r] = -1;
     t->machine = calloc(2 * (size_t)t->place.ranks, sizeof *t->machine);

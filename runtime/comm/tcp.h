@@ -21,10 +21,9 @@ bool place_find(Place *p, Err *e);
 typedef struct Tcp {
   GcComm c; /* first: a GcComm * of tcp_comm is a Tcp * */
   Place place;
-  double timeout; /* seconds */
-  int *peer;      /* rank 0: the socket of each other rank; others: that of rank 0; -1: none */
-  int *machine;   /* rank 0: by rank, the first rank of its machine */
-  bool reports;   /* it says that rank 0 is gone: one of each machine does */
+  int *peer;    /* rank 0: the socket of each other rank; others: that of rank 0; -1: none */
+  int *machine; /* rank 0: by rank, the first rank of its machine */
+  bool reports; /* it says that rank 0 is gone: one of each machine does */
   pthread_mutex_t lock;
   pthread_cond_t change;
   const GcWatched *watched; /* while the main thread waits for a device; NULL: it does not */

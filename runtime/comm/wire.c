@@ -63,12 +63,12 @@ void tcp_late(Tcp *t) {
   fprintf(stderr,
           "rank %d: the other ranks have not answered for %g seconds: one of them has ended, or is "
           "that much slower\nhint: --timeout S waits longer\n",
-          t->place.rank, t->timeout);
+          t->place.rank, t->c.timeout);
   tcp_end(t, EXIT_ENV);
 }
 
 /* Rank 0 speaks first where all wait for one. */
-static double patience(const Tcp *t) { return t->timeout + (t->place.rank ? 1 : 0); }
+static double patience(const Tcp *t) { return t->c.timeout + (t->place.rank ? 1 : 0); }
 
 static void look(Tcp *t, int but) {
   for (int i = 0; i < peers(t); i++) {

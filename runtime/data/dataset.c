@@ -173,6 +173,13 @@ bool dataset_splits(const GcEntry *entry, int ranks) {
   return d.batch % n == 0 && (d.extents.batch < 0 || d.batch > n);
 }
 
+uint64_t dataset_share(const GcEntry *entry, int *extent) {
+  Dataset d = {.batch = 1};
+  find_batch(&d, entry, 0);
+  *extent = d.extents.batch;
+  return d.part;
+}
+
 static uint64_t bytes_of(const Column *c) {
   return (c->end - c->begin) * (uint64_t)elem_info[c->type].size;
 }

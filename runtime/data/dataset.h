@@ -106,6 +106,8 @@ bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, co
 /* The rows of the entry's batch, at most, of all of its ranks, make so many equal shares; an extent
    is of 2 rows at least. */
 bool dataset_splits(const GcEntry *entry, int ranks);
+/* Rows that one rank has of the entry's batch, at most; *extent: the batch's, or -1. */
+uint64_t dataset_share(const GcEntry *entry, int *extent);
 /* The entry's extents in the runs of a batch. */
 void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]);
 /* Rows of a batch that this process takes, and the first of them. */

@@ -110,11 +110,11 @@ typedef struct Command {
   char *labels_text;  /* of them, for what is written */
   const Words *words; /* of --words; NULL: it is not given */
   int words_output;
-  int failed;         /* exit code of a failure that did not stop the run */
-  const GcComm *comm; /* of several ranks; NULL: it is alone */
-  int signal;         /* the one that ends all ranks */
-  bool together;      /* what failed has failed on all ranks … */
-  bool mute;          /* … and another one says it */
+  int failed;    /* exit code of a failure that did not stop the run */
+  GcComm *comm;  /* of several ranks; NULL: it is alone */
+  int signal;    /* the one that ends all ranks */
+  bool together; /* what failed has failed on all ranks … */
+  bool mute;     /* … and another one says it */
   char rank_name[300];
 } Command;
 /* Kinds of globals, 1 << GcGlobalKind, whose initial values the command does not need. */

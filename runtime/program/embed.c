@@ -2,9 +2,7 @@
    The caller's thread is thread 0; it gets its float mode back, and its context from a device that
    has contexts. After a fork the child has the memory but neither threads nor device: its calls
    fail instead of waiting for ever. */
-#include "runtime/embed.h"
-#include "runtime/program/devices.h"
-#include "runtime/program/load.h"
+#include "runtime/program/embed_impl.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,23 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MESSAGE = sizeof((Err *)0)->msg + 2 + sizeof((Err *)0)->hint };
-
-struct GcModel {
-  Session session;
-  uint64_t *calls; /* of each entry since the beginning */
-  pid_t owner;
-  bool new_hypers; /* the device has older ones */
-  char *labels;    /* of labels_text, for the files that it saves; or NULL */
-  char device[sizeof((DeviceChoice *)0)->name];
-  char message[MESSAGE];
-};
-
 static _Thread_local char open_message[MESSAGE];
 
-/* Hints of loading and saving speak of the command line, and messages begin with the option, where
-   the caller has a function of the same name. */
-static bool failed(char *message, const Err *e, bool with_hint) {
+bool embed_failed(char *message, const Err *e, bool with_hint) {
   bool hint = with_hint && e->hint[0], option = strncmp(e->msg, "--", 2) == 0;
   snprintf(message, MESSAGE, "%s%s%s", e->msg + (option ? 2 : 0), hint ? "; " : "",
            hint ? e->hint : "");
@@ -44,17 +28,16 @@ static bool usable(GcModel *m) {
   Err e = {0};
   if (!m) {
     err_set(&e, EXIT_USAGE, "there is no model: it was not opened, or opening it failed");
-    return failed(open_message, &e, false);
+    return embed_failed(open_message, &e, false);
   }
   if (m->owner == getpid()) return true;
   err_set(&e, EXIT_USAGE,
           "the model was opened by the process that this one was forked from; "
           "open one here");
-  return failed(m->message, &e, false);
+  return embed_failed(m->message, &e, false);
 }
 
-/* Around what a call does: the thread has the device's context, where there is one. */
-static bool begin(GcModel *m) {
+bool embed_begin(GcModel *m) {
   Err e = {0};
   if (!usable(m)) return false;
   Device *d = m->session.device;
@@ -63,14 +46,14 @@ static bool begin(GcModel *m) {
     err_set(&e, EXIT_ENV, "the device failed in an earlier call: close the model and open another");
   else if (d->ops->enter(d, &e))
     return true;
-  return failed(m->message, &e, false);
+  return embed_failed(m->message, &e, false);
 }
 
 static void leave(Device *d) {
   if (d && d->ops->leave) d->ops->leave(d);
 }
 
-static bool end(GcModel *m, bool ok) {
+bool embed_end(GcModel *m, bool ok) {
   leave(m->session.device);
   return ok;
 }
@@ -78,7 +61,7 @@ static bool end(GcModel *m, bool ok) {
 /* The session's report of a fault becomes the handle's message. */
 static bool refuse_run(GcModel *m) {
   Err ignored = {0}; /* the next call says that the device failed */
-  failed(m->message, &m->session.err, false);
+  embed_failed(m->message, &m->session.err, false);
   session_recover(&m->session, &ignored);
   return false;
 }
@@ -113,7 +96,7 @@ static bool check_limit(GcModel *m, const GcEntry *e, const GcTensor *t, const v
   err_set(&err, EXIT_WRONG,
           "%s: row %" PRIu64 " of the input %s holds %" PRId64 ", which is not in 0 to %" PRId64,
           e->name, row, t->name, value, l->limit - 1);
-  return failed(m->message, &err, false);
+  return embed_failed(m->message, &err, false);
 }
 
 static bool put_hypers(GcModel *m) {
@@ -122,20 +105,20 @@ static bool put_hypers(GcModel *m) {
     m->new_hypers = false;
     return true;
   }
-  return failed(m->message, &e, false);
+  return embed_failed(m->message, &e, false);
 }
 
-static void forget_calls(GcModel *m) {
+void embed_forget_calls(GcModel *m) {
   memset(m->calls, 0, (size_t)gc_program.nentries * sizeof *m->calls);
 }
 
 /* Fresh weights. */
 static bool draw(GcModel *m, uint64_t seed) {
-  forget_calls(m);
+  embed_forget_calls(m);
   return session_initialize(&m->session, seed, 0) || refuse_run(m);
 }
 
-static bool has_weights(GcModel *m) { return m->session.drawn || draw(m, m->session.env.seed); }
+bool embed_has_weights(GcModel *m) { return m->session.drawn || draw(m, m->session.env.seed); }
 
 static bool set_extents(GcModel *m, const GcEntry *e, const int *extents) {
   for (int i = 0; i < e->nextents; i++) {
@@ -143,11 +126,36 @@ static bool set_extents(GcModel *m, const GcEntry *e, const int *extents) {
     if (extents[i] < 1 || extents[i] > e->extents[i].bound) {
       err_set(&err, EXIT_USAGE, "%s: %s is %d, which is not in 1 to %" PRId64, e->name,
               e->extents[i].name, extents[i], e->extents[i].bound);
-      return failed(m->message, &err, false);
+      return embed_failed(m->message, &err, false);
     }
   }
   for (int i = 0; i < e->nextents; i++) m->session.env.extents[i] = extents[i];
   return true;
+}
+
+/* Nothing is wrong with the call; nothing has changed. */
+static bool check_run(GcModel *m, const GcEntry *e, const int *extents, const void *const *inputs) {
+  Session *s = &m->session;
+  int64_t dims[RUN_RANK];
+  for (int i = 0; i < e->ninputs; i++) {
+    if (inputs[i]) continue;
+    Err err = {0};
+    err_set(&err, EXIT_USAGE, "%s: the input %s is NULL", e->name, e->inputs[i].name);
+    return embed_failed(m->message, &err, false);
+  }
+  if (!embed_has_weights(m) || !set_extents(m, e, extents)) return false;
+  for (int i = 0; i < e->ninputs; i++) {
+    const GcTensor now = tensor_of_run(e, &e->inputs[i], s->env.extents, dims);
+    if (!check_limit(m, e, &now, inputs[i])) return false;
+  }
+  return put_hypers(m);
+}
+
+/* What kernels find out, all ranks that share the batch hear of. */
+static bool found_well(GcModel *m, const GcEntry *e) {
+  bool ok = !session_fault(&m->session, e, NO_BATCH) || refuse_run(m);
+  if (!m->comm || !e->ranks || !(m->session.program->nsites || m->comm->failure)) return ok;
+  return embed_agree(m, ok);
 }
 
 static bool run(GcModel *m, int entry, const int *extents, const void *const *inputs,
@@ -155,18 +163,7 @@ static bool run(GcModel *m, int entry, const int *extents, const void *const *in
   Session *s = &m->session;
   const GcEntry *e = &s->program->entries[entry];
   int64_t dims[RUN_RANK];
-  for (int i = 0; i < e->ninputs; i++) {
-    if (inputs[i]) continue;
-    Err err = {0};
-    err_set(&err, EXIT_USAGE, "%s: the input %s is NULL", e->name, e->inputs[i].name);
-    return failed(m->message, &err, false);
-  }
-  if (!has_weights(m) || !set_extents(m, e, extents)) return false;
-  for (int i = 0; i < e->ninputs; i++) {
-    const GcTensor now = tensor_of_run(e, &e->inputs[i], s->env.extents, dims);
-    if (!check_limit(m, e, &now, inputs[i])) return false;
-  }
-  if (!put_hypers(m)) return false;
+  if (!embed_agree_run(m, e, check_run(m, e, extents, inputs))) return false;
   for (int i = 0; i < e->ninputs; i++) {
     const GcTensor now = tensor_of_run(e, &e->inputs[i], s->env.extents, dims);
     put_input(s, &now, inputs[i]);
@@ -174,7 +171,7 @@ static bool run(GcModel *m, int entry, const int *extents, const void *const *in
   s->env.step = e->training && s->step ? (uint64_t)*s->step : m->calls[entry];
   m->calls[entry]++;
   session_run(s, s->entries[entry], &(RunRequest){.batch = NO_BATCH});
-  if (session_fault(s, e, NO_BATCH)) return refuse_run(m);
+  if (!found_well(m, e)) return false;
   for (int i = 0; i < e->noutputs; i++) {
     const GcTensor now = tensor_of_run(e, &e->outputs[i], s->env.extents, dims), *t = &now;
     if (outputs[i]) tensor_get(t, session_at(s, t), 0, tensor_count(t), outputs[i]);
@@ -184,7 +181,7 @@ static bool run(GcModel *m, int entry, const int *extents, const void *const *in
 
 bool embed_run_of(GcModel *m, int entry, const int *extents, const void *const *inputs,
                   void *const *outputs) {
-  return begin(m) && end(m, run(m, entry, extents, inputs, outputs));
+  return embed_begin(m) && embed_end(m, run(m, entry, extents, inputs, outputs));
 }
 
 bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *outputs) {
@@ -192,7 +189,9 @@ bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *ou
 }
 
 bool embed_reset(GcModel *m, uint64_t seed) {
-  return begin(m) && end(m, put_hypers(m) && draw(m, seed));
+  if (!embed_begin(m)) return false;
+  seed = embed_seed(m, seed);
+  return embed_end(m, embed_agree(m, put_hypers(m) && draw(m, seed)));
 }
 
 /* ---- open and close ---- */
@@ -220,9 +219,11 @@ uint64_t embed_bytes(void) {
 }
 
 /* Where steps run elsewhere, the host's part is one thread's. */
-static int threads_of(const DeviceKind *kind, int wanted) {
+static int threads_of(const GcModel *m, const DeviceKind *kind, int wanted) {
   int here = cores_available();
-  return !kind->ops->on_host ? 1 : wanted > 0 && wanted < here ? wanted : here;
+  if (!kind->ops->on_host) return 1;
+  if (m->comm && !wanted) return cores_share(m->comm, here);
+  return wanted > 0 && wanted < here ? wanted : here;
 }
 
 static bool init_reads_hypers(const GcProgram *p) {
@@ -241,19 +242,21 @@ static bool prepare_on(GcModel *m, const DeviceChoice *c, int threads, uint64_t 
   snprintf(m->device, sizeof m->device, "%s", c->name);
   s->device = c->kind->ops->open(plan.program, c->ordinal, DEVICE_HOST, e);
   if (!s->device || !session_open(s, &plan, s->device, e)) return false;
+  s->env.comm = m->comm;
   m->calls = memory_take(&s->memory, (uint64_t)plan.n * sizeof *m->calls);
   /* the host has threads of its own, and other models: where they run is its affair */
   s->env.seed = seed;
   bool waits = plan.ops->on_host && !init_reads_hypers(plan.program);
-  return memory_sound(&s->memory, e) && session_start(s, threads_of(c->kind, threads), false, e) &&
-         (waits || draw(m, seed));
+  return memory_sound(&s->memory, e) &&
+         session_start(s, threads_of(m, c->kind, threads), false, e) && (waits || draw(m, seed));
 }
 
 /* What was made for one device, before another is tried. */
 static void undo(GcModel *m) {
   Err reported = {.code = EXIT_ENV};
+  if (m->comm && m->comm->failure) m->session.memory = (Memory){0}; /* messages may come to it */
   session_close(&m->session, m->owner == getpid(), &reported);
-  *m = (GcModel){.owner = m->owner};
+  *m = (GcModel){.owner = m->owner, .comm = m->comm, .said = m->said};
 }
 
 static bool no_code(const DeviceChoice *c, const char *device, Err *e) {
@@ -281,8 +284,7 @@ static bool prepare(GcModel *m, const char *device, int threads, uint64_t seed, 
   return ok;
 }
 
-/* What save writes beside the weights: the words of their labels. NULL: of the program's own. */
-static bool take_labels(GcModel *m, const char *path, Err *e) {
+bool embed_take_labels(GcModel *m, const char *path, Err *e) {
   Labels l = {0};
   char *text = NULL;
   bool ok = (path ? labels_read(&l, path, e) : labels_read_own(&l, e)) &&
@@ -294,13 +296,23 @@ static bool take_labels(GcModel *m, const char *path, Err *e) {
   return true;
 }
 
+typedef struct Opening { /* what embed_open and embed_open_rank are asked for */
+  const char *device;
+  int threads;
+  uint64_t seed;
+  EmbedRanks *ranks;
+  const void *of;
+} Opening;
+
 /* *e has no code where the message is in open_message. */
-static GcModel *open_model(const char *device, int threads, uint64_t seed, EmbedNote *note,
-                           void *arg, Err *e) {
+static GcModel *open_model(const Opening *o, EmbedNote *note, void *arg, Err *e) {
   GcModel *m = calloc(1, sizeof *m);
   if (!m) return err_set(e, EXIT_ENV, "no memory for a model"), NULL;
   m->owner = getpid();
-  bool ok = prepare(m, device, threads, seed, e) && take_labels(m, NULL, e);
+  bool joined = embed_join(m, o->ranks, o->of, e);
+  const uint64_t seed = joined ? embed_seed(m, o->seed) : 0;
+  bool ok = joined && prepare(m, o->device, o->threads, seed, e) && embed_take_labels(m, NULL, e);
+  if (joined) ok = embed_agree(m, ok);
   m->session.note = note, m->session.note_arg = arg;
   leave(m->session.device);
   if (ok) return m;
@@ -309,15 +321,24 @@ static GcModel *open_model(const char *device, int threads, uint64_t seed, Embed
   return NULL;
 }
 
-GcModel *embed_open(const char *device, int threads, uint64_t seed) {
+static GcModel *open_saying(const Opening *o) {
   Err e = {0};
-  GcModel *m = open_model(device, threads, seed, NULL, NULL, &e);
-  if (!m && e.code) failed(open_message, &e, true);
+  GcModel *m = open_model(o, NULL, NULL, &e);
+  if (!m && e.code) embed_failed(open_message, &e, true);
   return m;
 }
 
+GcModel *embed_open(const char *device, int threads, uint64_t seed) {
+  return open_saying(&(Opening){.device = device, .threads = threads, .seed = seed});
+}
+
+GcModel *embed_open_rank(EmbedRanks *ranks, const void *of, const char *device, int threads,
+                         uint64_t seed) {
+  return open_saying(&(Opening){device, threads, seed, ranks, of});
+}
+
 GcModel *embed_open_noting(const char *device, int threads, EmbedNote *note, void *arg, Err *e) {
-  GcModel *m = open_model(device, threads, 0, note, arg, e);
+  GcModel *m = open_model(&(Opening){.device = device, .threads = threads}, note, arg, e);
   if (!m && !e->code) err_set(e, EXIT_ENV, "%s", open_message);
   return m;
 }
@@ -326,78 +347,6 @@ void embed_close(GcModel *m) {
   if (!m) return;
   free(m->labels);
   undo(m);
+  embed_part(m);
   free(m);
 }
-
-/* ---- weights and hypers ---- */
-
-/* The name of a file of weights, as in --load and --save. */
-static bool take_name(WeightsName *out, const char *text, bool saves, Err *e) {
-  if (!text) return err_set(e, EXIT_USAGE, "the name of the file is NULL");
-  return weights_name(out, text, e) && weights_name_check(out, saves, e);
-}
-
-static bool load_named(GcModel *m, WeightsName *name, const char *const *text, int n, Err *e) {
-  for (int i = 0; i < n; i++)
-    if (!take_name(&name[i], text[i], false, e)) return false;
-  if (!load_files(&m->session, name, n, 0, e)) return false;
-  const char *image;
-  if (weights_name_image(name, n, &image, e) && image) forget_calls(m); /* all states are fresh */
-  for (int i = 0; i < n; i++)
-    if (!name[i].part.scope && !take_labels(m, name[i].path, e)) return false;
-  return true;
-}
-
-/* *e has no code where the message is the handle's. */
-static bool load_all(GcModel *m, const char *const *names, int n, Err *e) {
-  if (!begin(m)) return false;
-  WeightsName *name = calloc((size_t)n, sizeof *name);
-  bool ok = name || err_set(e, EXIT_ENV, "no memory for the names of weights");
-  ok = ok && load_named(m, name, names, n, e);
-  for (int i = 0; name && i < n; i++) weights_name_free(&name[i]);
-  free(name);
-  return end(m, ok);
-}
-
-bool embed_load_all(GcModel *m, const char *const *names, int n) {
-  Err e = {0};
-  return load_all(m, names, n, &e) || (e.code && failed(m->message, &e, false));
-}
-
-bool embed_load_noting(GcModel *m, const char *const *names, int n, Err *e) {
-  if (load_all(m, names, n, e)) return true;
-  return e->code ? false : err_set(e, EXIT_ENV, "%s", m->message);
-}
-
-bool embed_load(GcModel *m, const char *path) { return embed_load_all(m, &path, 1); }
-
-bool embed_save(GcModel *m, const char *path) {
-  Err e = {0};
-  OutFile out = {.fd = -1};
-  WeightsName name = {0};
-  if (!begin(m)) return false;
-  if (!has_weights(m)) return end(m, false);
-  const Globals w = session_globals(&m->session);
-  bool ok = take_name(&name, path, true, &e);
-  const OutKind kind = weights_kind(&name.part);
-  ok = ok && session_download(&m->session, &e) &&
-       out_prepare(&out, name.path, &kind, weights_bytes(choose_saved, &name.part), &e) &&
-       weights_write(&w, &out, choose_saved, &name.part, NULL, 0, &e);
-  out_free(&out);
-  weights_name_free(&name);
-  return end(m, ok) || failed(m->message, &e, false);
-}
-
-void embed_set_hyper(GcModel *m, int hyper, double value) {
-  if (!m) return;
-  session_set_hyper(&m->session, hyper, value);
-  m->new_hypers = true;
-}
-
-double embed_hyper(const GcModel *m, int hyper) {
-  return m ? session_hyper(&m->session, hyper) : 0;
-}
-
-int embed_threads(const GcModel *m) { return m ? pool_size(m->session.pool) : 0; }
-
-const char *embed_device(const GcModel *m) { return m ? m->device : ""; }

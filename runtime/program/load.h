@@ -9,6 +9,7 @@
 /* Reads the files together, or maps the image of them; what else is to be known of them is a note
    of the session. skip: as of session_load. */
 bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, Err *e);
+bool load_check(const Session *s, const WeightsName *name, int n, Err *e); /* that it will */
 
 /* embed_open and embed_load_all, with the errors that the command line has, and the notes. */
 typedef void EmbedNote(void *arg, const char *text);

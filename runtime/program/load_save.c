@@ -48,24 +48,45 @@ static bool load_image(Session *s, const WeightsRequest *q, int n, const char *i
   return true;
 }
 
+typedef struct Requests {
+  WeightsRequest *q;
+  Unread *unread;
+  Absent absent;
+} Requests;
+
+static bool requests_make(Requests *r, const WeightsName *name, int n, Err *e) {
+  *r = (Requests){.q = calloc((size_t)n, sizeof *r->q),
+                  .unread = calloc((size_t)n, sizeof *r->unread)};
+  for (int i = 0; r->q && r->unread && i < n; i++)
+    r->q[i] = (WeightsRequest){.path = name[i].path,
+                               .want = choose_saved,
+                               .need = choose_params,
+                               .view = &name[i].part,
+                               .unread = name[i].part.scope ? NULL : &r->unread[i],
+                               .absent = &r->absent};
+  return (r->q && r->unread) || err_set(e, EXIT_ENV, "no memory for the names of weights");
+}
+
+static void requests_free(Requests *r) {
+  free(r->q);
+  free(r->unread);
+}
+
+bool load_check(const Session *s, const WeightsName *name, int n, Err *e) {
+  Requests r;
+  const Globals w = session_globals(s);
+  bool ok = requests_make(&r, name, n, e) && weights_check(&w, r.q, n, e);
+  requests_free(&r);
+  return ok;
+}
+
 bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, Err *e) {
-  WeightsRequest *q = calloc((size_t)n, sizeof *q);
-  Unread *unread = calloc((size_t)n, sizeof *unread);
-  Absent absent = {0};
+  Requests r;
   const char *image = NULL;
-  for (int i = 0; q && unread && i < n; i++)
-    q[i] = (WeightsRequest){.path = name[i].path,
-                            .want = choose_saved,
-                            .need = choose_params,
-                            .view = &name[i].part,
-                            .unread = name[i].part.scope ? NULL : &unread[i],
-                            .absent = &absent};
-  bool ok = (q && unread) || err_set(e, EXIT_ENV, "no memory for the names of weights");
-  ok = ok && weights_name_image(name, n, &image, e) &&
-       (image ? load_image(s, q, n, image, e) : session_load(s, q, n, skip, e));
-  if (ok && s->note) say_rest(s, q, n, &absent);
-  free(q);
-  free(unread);
+  bool ok = requests_make(&r, name, n, e) && weights_name_image(name, n, &image, e) &&
+            (image ? load_image(s, r.q, n, image, e) : session_load(s, r.q, n, skip, e));
+  if (ok && s->note) say_rest(s, r.q, n, &r.absent);
+  requests_free(&r);
   return ok;
 }
 

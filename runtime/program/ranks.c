@@ -58,7 +58,7 @@ bool ranks_open(Command *cmd, Err *e) {
   if (!&gcrt_comm_open) return true;
   double seconds = o->given[OPT_TIMEOUT] ? (double)o->count[OPT_TIMEOUT] : SECONDS;
   char why[sizeof e->msg] = "";
-  const GcComm *c = cmd->comm = gcrt_comm_open(seconds, why, sizeof why);
+  GcComm *c = cmd->comm = gcrt_comm_open(seconds, why, sizeof why);
   cmd->mute = !c && !*why;
   if (!c) return no_ranks(why, e);
   if (c->ranks != ranks) {

@@ -47,7 +47,7 @@ void slices_get(const Globals *w, const GcGlobal *g, uint64_t first, uint64_t n,
 void slices_serve(const Globals *w) {
   if (!any_sliced(w)) return;
   for (;;) {
-    Call call;
+    Call call = {.global = -1}; /* as it stays where the other ranks are lost */
     w->comm->broadcast(w->comm, &call, sizeof call, 0);
     if (call.global < 0) return;
     send(w, &w->program->globals[call.global], call.first, call.n, w->stage);

@@ -153,7 +153,8 @@ static bool sweep(const Globals *w, const Choice *c, Sweep *s, Err *e) {
     bool turned = has_name(c, g) && g->transposed;
     if (!(turned ? sweep_turned(w, g, s, e) : sweep_straight(w, g, s, e))) return false;
   }
-  return true;
+  if (!w->comm || !w->comm->failure) return true;
+  return err_set(e, EXIT_ENV, "%s", w->comm->failure); /* others' slices have not come */
 }
 
 static uint32_t sum_text(uint32_t crc, const char *s) {

@@ -327,7 +327,7 @@ run 0 "$gc" stateless.g --data-parallel=mpi --ranks=2 --shard=optimizer --emit=i
 holds out.txt '--shard=optimizer changes nothing: no optimizer has state that makes 2 equal parts'
 says 2 'optimizer' "$gc" net.g --data-parallel=mpi --ranks=2 --shard=params -o never
 says 2 'one for computation, and one for collectives' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
-says 2 'for executables' "$gc" net.g --data-parallel=mpi --ranks=2 --emit=lib -o libnever.so
+says 2 'for executables, and over MPI for --emit=lib' "$gc" net.g --data-parallel=nccl --ranks=2 --emit=lib -o libnever.so
 says 2 'for executables' "$gc" net.g test --data-parallel=mpi --ranks=2 --emit=onnx -o never.onnx
 says 2 'for the target cpu' "$gc" net.g --data-parallel=mpi --ranks=2 --target=cuda -o never
 cat >share.g <<'END'

@@ -1,0 +1,56 @@
+#!/bin/sh
+# A data-parallel model as a C library: a handle is a rank of the caller's MPI communicator, and gives the weights of one
+# process; what goes wrong on one rank fails on all; a rank that is lost is heard of within the time that was set.
+. "$(dirname "$0")/common.sh"
+unoptimised
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
+cat >net.g <<'END'
+hyper lr = 0.1
+def net(x) { return linear(dropout(linear(x, 7, bias = false) as a |> bn as m |> relu, 0.2), 3) as out }
+entry train(x : f32[n <= 8, 6], label : u8[n]) {
+  loss = mean(xent(net(x), label))
+  minimize loss with sgd(lr, momentum = 0.9)
+  return loss
+}
+entry predict(x : f32[1, 6]) { return p = softmax(net(x)) }
+END
+
+mkdir alone && run 0 "$gc" net.g --emit=lib -o alone/libnet.so
+run 0 "${CC:-cc}" -std=c99 -Wall -Wextra -Werror -O1 -DALONE -Ialone "$here/tests/e2e/ranks_lib.c" -o one alone/libnet.so -Wl,-rpath,"$PWD/alone"
+run 0 ./one
+
+near() { # near FILE FILE
+  checks=$((checks + 1))
+  python3 - "$1" "$2" <<'END' || fail "$1 and $2 differ"
+import sys, weights
+a, b = weights.weights(sys.argv[1]), weights.weights(sys.argv[2])
+off = max(max(abs(x - y) for x, y in zip(a[k], b[k])) / (max(map(abs, a[k])) + 1e-30) for k in a)
+print("off by", off)
+sys.exit(not (a.keys() == b.keys() and off <= 1e-6))
+END
+}
+
+if is_drawn ranks 2; then mpi=openmpi; else mpi=mpich; fi
+both=$mpi
+[ "${GC_TEST_LEVEL-}" != full ] || both='openmpi mpich'
+for mpi in $both; do
+  if ! command -v "mpicc.$mpi" >/dev/null || ! command -v "mpirun.$mpi" >/dev/null; then
+    not_tested "libraries over $mpi: mpicc.$mpi or mpirun.$mpi is missing (sh docs/install.sh tests)"
+    continue
+  fi
+  rm -f pair?.safetensors again?.safetensors
+  run 0 env MPICC="mpicc.$mpi" "$gc" net.g --emit=lib --data-parallel=mpi --ranks=2 --shard=optimizer
+  exported=$(nm -D --defined-only libnet.so | awk '{ print $3 }' | grep -v '^net_')
+  checks=$((checks + 1))
+  [ -z "$exported" ] || fail "the library exports $exported"
+  run 0 "mpicc.$mpi" -std=c99 -Wall -Wextra -Werror -O1 -I. "$here/tests/e2e/ranks_lib.c" -o use -L. -lnet -Wl,-rpath,"$PWD"
+  run 0 "mpirun.$mpi" -n 4 ./use
+  near one.safetensors pair0.safetensors
+  same pair0.safetensors pair1.safetensors 'two pairs'
+  same pair0.safetensors again0.safetensors 'after a reset'
+  run 9 "mpirun.$mpi" -n 2 ./use lost
+  holds out.txt 'lost as expected'
+  absent never.safetensors
+done
+says 2 'and over MPI for --emit=lib' "$gc" net.g --emit=python --data-parallel=mpi --ranks=2
+finish
