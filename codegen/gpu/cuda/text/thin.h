@@ -22,57 +22,65 @@ struct ThinTile {
   INL_MEMBER int row(int i) { return (int)threadIdx.x / 32 * TM + i; }
   INL_MEMBER int col(int) { return (int)threadIdx.x % 32 * V; }
 
-  /* A step of B from k0 on: of a thread's own columns, or with TB pieces of all columns of the warp. */
-  template <bool EVEN>
-  INL_MEMBER void load(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *pb, int n0, int k0, int end, int width) {
+  /* A step of B from k0 on: of a thread's own columns, or with TB pieces of all columns of the warp. WHOLE: all of STEP,
+     of which otherwise `left` are there. */
+  template <bool WHOLE>
+  INL_MEMBER void load(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *pb, int n0, int k0, int left, int width) {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
     for (int s = 0; s < LOADS; s++) {
-      const int p = lane + s * 32, k = k0 + (TB ? p % PIECES * COPY : s), n = n0 + (TB ? p / PIECES : lane * V);
-      const bool in = (EVEN || k < end) && ((N % COLUMNS == 0 && width == N) || n < width);
+      const int p = lane + s * 32, k = TB ? p % PIECES * COPY : s, n = n0 + (TB ? p / PIECES : lane * V);
+      const bool in = (WHOLE || k < left) && ((N % COLUMNS == 0 && width == N) || n < width);
       if (in)
-        b[s] = *(const Vec<Stored, WIDTH> *)(pb + (TB ? (I)n * B_ROW + k : (I)k * B_ROW + n));
+        b[s] = *(const Vec<Stored, WIDTH> *)(pb + (TB ? (I)n * B_ROW + k0 + k : (I)(k0 + k) * B_ROW + n));
       else
 #pragma unroll
         for (int l = 0; l < WIDTH; l++) b[s].at[l] = 0;
     }
   }
-  /* The chain from `first` to `end`; EVEN: of whole steps. */
-  template <bool EVEN>
-  __device__ __forceinline__ void chain(T (&acc)[M][V], const typename A::Stored *pa, const Stored *pb, int n0, int first,
-                                        int end, int count, int width) {
+  template <bool WHOLE>
+  __device__ __forceinline__ void step(T (&acc)[M][V], const typename A::Stored *pa, const Stored *pb, int n0, int k0,
+                                       int left, int count, int width) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    Vec<Stored, WIDTH> b[LOADS];
+    load<WHOLE>(b, pb, n0, k0, left, width);
+    warp_sync();
+    for (int p = lane; p < M * STEP; p += 32) {
+      const int m = TA ? p % M : p / STEP, k = TA ? p / M : p % STEP;
+      const bool in = m < count && (WHOLE || k < left);
+      rows[warp][m][k] = in ? A::get(pa[TA ? (I)(k0 + k) * A_ROW + m : (I)m * A_ROW + k0 + k]) : (T)0;
+    }
+    if (TB)
+#pragma unroll
+      for (int s = 0; s < LOADS; s++)
+#pragma unroll
+        for (int l = 0; l < WIDTH; l++)
+          columns[warp][(lane + s * 32) / PIECES][(lane + s * 32) % PIECES * COPY + l] = B::get(b[s].at[l]);
+    warp_sync();
+    /* B's elements lie in registers, whose numbers are constants, or with TB in shared memory */
+#pragma unroll(TB && !WHOLE ? 16 : STEP)
+    for (int k = 0; k < (WHOLE || !TB ? STEP : left); k++)
+#pragma unroll
+      for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int l = 0; l < V; l++) {
+          const T y = TB ? columns[warp][lane][k] : B::get(b[TB ? 0 : k].at[TB ? 0 : l]);
+          const T sum = gemm_fma(rows[warp][m][k], y, acc[m][l]);
+          acc[m][l] = WHOLE || TB || k < left ? sum : acc[m][l]; /* a sum of -0 and 0 would be 0 */
+        }
+  }
+  /* The chain from `first` to `end`, whose last step is a part where the depth ends. */
+  __device__ __forceinline__ void chain(T (&acc)[M][V], const typename A::Stored *pa, const Stored *pb, int n0, int first,
+                                        int end, int depth, int count, int width) {
 #pragma unroll
     for (int m = 0; m < M; m++)
 #pragma unroll
       for (int l = 0; l < V; l++) acc[m][l] = 0;
+    int k0 = first;
 #pragma unroll 1
-    for (int k0 = first; k0 < end; k0 += STEP) {
-      Vec<Stored, WIDTH> b[LOADS];
-      load<EVEN>(b, pb, n0, k0, end, width);
-      warp_sync();
-      for (int p = lane; p < M * STEP; p += 32) {
-        const int m = TA ? p % M : p / STEP, k = TA ? p / M : p % STEP;
-        const bool in = m < count && (EVEN || k0 + k < end);
-        rows[warp][m][k] = in ? A::get(pa[TA ? (I)(k0 + k) * A_ROW + m : (I)m * A_ROW + k0 + k]) : (T)0;
-      }
-      if (TB)
-#pragma unroll
-        for (int s = 0; s < LOADS; s++)
-#pragma unroll
-          for (int l = 0; l < WIDTH; l++)
-            columns[warp][(lane + s * 32) / PIECES][(lane + s * 32) % PIECES * COPY + l] = B::get(b[s].at[l]);
-      warp_sync();
-#pragma unroll
-      for (int k = 0; k < STEP; k++) {
-        if (!EVEN && k0 + k >= end) break;
-#pragma unroll
-        for (int m = 0; m < M; m++)
-#pragma unroll
-          for (int l = 0; l < V; l++)
-            acc[m][l] = gemm_fma(rows[warp][m][k], TB ? columns[warp][lane][k] : B::get(b[TB ? 0 : k].at[TB ? 0 : l]), acc[m][l]);
-      }
-    }
+    for (; K >= STEP && k0 + STEP <= end; k0 += STEP) step<true>(acc, pa, pb, n0, k0, STEP, count, width);
+    if (k0 < end && (K % STEP != 0 || depth != K))
+      step<false>(acc, pa, pb, n0, k0, depth == K ? K % STEP : end - k0, count, width);
   }
   /* c: TM rows from row(0) on; count: rows of C, of M or fewer. */
   __device__ __forceinline__ void run(T (&c)[TM][V], const typename A::Stored *pa, const Stored *pb, int, int n0,
@@ -88,10 +96,7 @@ struct ThinTile {
       T acc[M][V];
       if (first < depth) {
         const int end = depth - first < CHAIN ? depth : first + CHAIN;
-        if (K % STEP == 0 && depth == K)
-          chain<true>(acc, pa, pb, n0, first, end, count, width);
-        else
-          chain<false>(acc, pa, pb, n0, first, end, count, width);
+        chain(acc, pa, pb, n0, first, end, depth, count, width);
 #pragma unroll
         for (int m = 0; m < M; m++)
 #pragma unroll
