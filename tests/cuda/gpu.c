@@ -121,8 +121,8 @@ static bool bind(Api *a) {
   return library;
 }
 
-/* The cubin where the device takes it, else the PTX behind it. */
-static bool start(Compiled *c, Gpu *g, const CudaImage *image, char *text, size_t n) {
+/* The cubin where the device takes it, else the PTX, which is last. */
+static bool start(Compiled *c, Gpu *g, const CudaImage *image, int images, char *text, size_t n) {
   int device = 0;
   void *context;
   if (!bind(&g->api)) {
@@ -132,7 +132,8 @@ static bool start(Compiled *c, Gpu *g, const CudaImage *image, char *text, size_
   if (!DO(init, 0) || !DO(device, &device, 0) || !DO(retain, &context, device) ||
       !DO(current, context))
     return false;
-  if (g->api.load(&g->module, image[0].bytes) != 0 && !DO(load, &g->module, image[1].bytes))
+  if (g->api.load(&g->module, image[0].bytes) != 0 &&
+      !DO(load, &g->module, image[images - 1].bytes))
     return false;
   for (int r = 0; r < PLACES; r++)
     if (!DO(alloc, &g->at[r], r < GC_REGIONS ? c->bytes[r] : 256)) return false;
@@ -158,14 +159,14 @@ Compiled *gpu_open(Module *m, const Target *t, const CodegenOptions *o) {
   int images, code = 0;
   Compiled *c = NULL;
   char text[256] = "";
-  if (!knows) arch = "sm_80";
+  if (!knows) arch = "compute_80";
   if (cuda_images(p, &arch, 1, image, &images, &code)) c = device_tables(p, image, images);
   if (c) {
     Gpu *g = calloc(1, sizeof *g);
     g->head = (DeviceHead){.arch = arch, .close = gpu_close};
     c->device = g;
     c->step = step;
-    if (!start(c, g, image, text, sizeof text)) {
+    if (!start(c, g, image, images, text, sizeof text)) {
       printf("the GPU: %s\n", text);
       gpu_close(c);
       c = NULL;

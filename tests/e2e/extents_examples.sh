@@ -11,7 +11,7 @@ hows='--threads 2'
 [ -n "$fake" ] || names="$names lstm"
 if [ -n "$fake" ]; then
   "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' || { not_tested 'extents of examples on a GPU: there is no NVRTC' && exit 77; }
-  target='--target=cuda,cpu --arch=sm_80' hows='--device cuda --poison'
+  target='--target=cuda,cpu --arch=compute_80' hows='--device cuda --poison'
 fi
 export LD_LIBRARY_PATH="$fake"
 if [ "${GC_TEST_LEVEL-}" = full ]; then

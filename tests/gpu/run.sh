@@ -90,7 +90,7 @@ fi
 gc=$build/bin/gc runtime=$build/lib/gc
 sizes() { [ -n "$dry" ] && echo "$1" || echo "$2"; }
 # gc's default is this machine's GPU; the interpreter's driver runs PTX alone
-read -ra target <<<"$(sizes '--target=cuda,cpu --arch=sm_80' '')"
+read -ra target <<<"$(sizes '--target=cuda,cpu --arch=compute_80' '')"
 compile() { # NAME FILE OPTIONS…
   local name=$1 file=$2
   shift 2
