@@ -2,15 +2,16 @@
    batch's sums, the largest of its maxima, a mean weighted by rows. Contract: reads an entry as it
    is elaborated, before any pass; an output is called an aggregate only if it is one, whatever the
    rows are. Algorithm: one walk in the order of the ops gives each value a state: the same in all
-   batches, one value per row along an axis, an aggregate of such values, or something else, as a
-   norm over the batch or a quotient of two sums is. */
+   batches, one value or more per row along an axis, an aggregate of such values, or something else,
+   as a norm over the batch or a quotient of two sums is. */
 #include "ir/ir.h"
 
 #include <math.h>
 
 typedef enum How {
   SAME,   /* whatever the rows are */
-  BY_ROW, /* along `axis`, whose parts follow from the same parts of the batch, in order */
+  BY_ROW, /* along `axis`, in which the batch's rows stand in order `outer` times; what belongs to a
+             row follows from that row */
   COUNT,  /* a multiple of the number of rows */
   WHOLE,  /* an aggregate of rows */
   OTHER   /* anything else */
@@ -19,11 +20,13 @@ typedef struct State {
   How how;
   int axis;
   Aggregate aggregate;
+  int64_t outer; /* as an axis: it may be a multiple of an extent */
 } State;
 
 typedef struct Walk {
   const Entry *e;
   State *of;            /* by value */
+  ValueId *moved;       /* by value: whose elements it has in another shape, or NO_ID */
   const Extent *extent; /* of the batch, or NULL: it has `rows` rows */
   int64_t rows;
 } Walk;
@@ -33,10 +36,13 @@ const char *const aggregate_name[AGGREGATES] = {
     [AGGREGATE_MAX] = "max",   [AGGREGATE_MIN] = "min",   [AGGREGATE_EXP_MEAN] = "exp-mean",
     [AGGREGATE_RMS] = "rms"};
 
-static const State same = {SAME, 0, AGGREGATE_NONE}, other = {OTHER, 0, AGGREGATE_NONE};
+static const State same = {.how = SAME}, other = {.how = OTHER};
 
-static State by_row(int axis) { return (State){BY_ROW, axis, AGGREGATE_NONE}; }
-static State whole(Aggregate a) { return (State){a ? WHOLE : OTHER, 0, a}; }
+static State by_row(int axis, int64_t outer) {
+  return (State){.how = BY_ROW, .axis = axis, .outer = outer};
+}
+static State whole(Aggregate a) { return (State){.how = a ? WHOLE : OTHER, .aggregate = a}; }
+static State moved_to(State s, int axis) { return s.axis = axis, s; }
 static bool is(State s, Aggregate a) { return s.how == WHOLE && s.aggregate == a; }
 /* A sum of rows: of anything, or of ones. */
 static bool is_sum(State s) { return s.how == COUNT || is(s, AGGREGATE_SUM); }
@@ -140,17 +146,19 @@ static State of_aggregates(const Walk *w, const Op *op) {
 
 /* ---- values by rows ---- */
 
-/* The operands that are by rows are so along one axis, and the others are the same in all batches:
-   that axis; -1 if not. */
-static int common_axis(const Walk *w, const Op *op) {
-  int axis = -1;
+static bool same_rows(State x, State y) { return x.axis == y.axis && x.outer == y.outer; }
+
+/* The operands that are by rows are so alike, and the others are the same in all batches; else
+   `other`. */
+static State common_rows(const Walk *w, const Op *op) {
+  State rows = other;
   for (int i = 0; i < op->noperands; i++) {
     State s = w->of[op->operands[i]];
     if (s.how == SAME) continue;
-    if (s.how != BY_ROW || (axis >= 0 && axis != s.axis)) return -1;
-    axis = s.axis;
+    if (s.how != BY_ROW || (rows.how == BY_ROW && !same_rows(rows, s))) return other;
+    rows = s;
   }
-  return axis;
+  return rows;
 }
 
 /* The extent, of an axis, is a multiple of the batch's. */
@@ -160,19 +168,29 @@ static bool has_batch(const Walk *w, const Extent *x) {
   return found;
 }
 
-static bool holds_rows(const Walk *w, const Type *t, int axis) {
-  if (w->extent) return has_batch(w, type_extent(t, axis));
-  return t->dim[axis] > 0 && t->dim[axis] % w->rows == 0;
+/* Axis a over axis b; 0: it is no whole number of them. */
+static int64_t axis_quotient(const Walk *w, int64_t a, int64_t b) {
+  Ctx *c = w->e->module->ctx;
+  const Extent *x = axis_extent(c, a), *y = axis_extent(c, b);
+  int64_t n = x ? axis_multiple(a) : a, by = y ? axis_multiple(b) : b;
+  if (by == 0 || n % by != 0 || (y && !x)) return 0;
+  if (!x || x == y) return n / by;
+  const Extent *rest = y ? extent_quotient(c, x, y) : x;
+  return rest ? axis_of_extent(rest, n / by) : 0;
 }
 
-/* The axis of the result that begins where the operand's does, in row-major order. */
-static State reshaped(const Walk *w, const Op *op, int axis) {
-  const Type *x = value_type(w->e, op->operands[0]), *y = value_type(w->e, op->results[0]);
-  int64_t before = 1, have = 1;
-  for (int i = 0; i < axis; i++) before *= x->dim[i];
-  for (int i = 0; i < y->rank; i++) {
-    if (have == before && holds_rows(w, y, i)) return by_row(i);
-    have *= y->dim[i];
+/* The axis of the result that has the rows: in row-major order as many elements stand before them
+   as in the operand. */
+static State reshaped(const Walk *w, ValueId from, ValueId to) {
+  Ctx *c = w->e->module->ctx;
+  const Type *x = value_type(w->e, from), *y = value_type(w->e, to);
+  const State s = w->of[from];
+  int64_t batch = w->extent ? axis_of_extent(w->extent, 1) : w->rows, before = s.outer;
+  for (int i = 0; i < s.axis; i++) before = axis_product(c, before, type_axis(x, i));
+  for (int i = 0; i < y->rank && before; i++) { /* what is before the rows, from axis i on */
+    int64_t rows = axis_product(c, before, batch);
+    if (rows && axis_quotient(w, type_axis(y, i), rows)) return by_row(i, before);
+    before = axis_quotient(w, before, type_axis(y, i));
   }
   return other;
 }
@@ -183,20 +201,21 @@ static bool has_axis(const Ints *axes, int axis) {
   return false;
 }
 
-static State view_of_rows(const Walk *w, const Op *op, int axis) {
+static State view_of_rows(const Walk *w, const Op *op, State s) {
+  int axis = s.axis;
   const Type *x = value_type(w->e, op->operands[0]), *y = value_type(w->e, op->results[0]);
   switch ((int)op->kind) {
-  case OP_COPY: return by_row(axis);
-  case OP_RESHAPE: return reshaped(w, op, axis);
+  case OP_COPY: return s;
+  case OP_RESHAPE: return reshaped(w, op->operands[0], op->results[0]);
   case OP_TRANSPOSE:
     for (int i = 0; i < y->rank; i++)
-      if (op->attr[AT_PERM].ints->at[i] == axis) return by_row(i);
+      if (op->attr[AT_PERM].ints->at[i] == axis) return moved_to(s, i);
     return other;
-  case OP_BROADCAST: return by_row(axis + y->rank - x->rank);
-  case OP_REVERSE: return has_axis(op->attr[AT_AXES].ints, axis) ? other : by_row(axis);
-  case OP_CONCAT: return op->attr[AT_AXIS].i == axis ? other : by_row(axis);
+  case OP_BROADCAST: return moved_to(s, axis + y->rank - x->rank);
+  case OP_REVERSE: return has_axis(op->attr[AT_AXES].ints, axis) ? other : s;
+  case OP_CONCAT: return op->attr[AT_AXIS].i == axis ? other : s;
   case OP_SLICE:
-  case OP_PAD: return type_axis(x, axis) == type_axis(y, axis) ? by_row(axis) : other;
+  case OP_PAD: return type_axis(x, axis) == type_axis(y, axis) ? s : other;
   default: return other;
   }
 }
@@ -208,16 +227,17 @@ static Aggregate reduction(OpKind k) {
                               : AGGREGATE_NONE;
 }
 
-static State reduced(const Op *op, int axis) {
+static State reduced(const Op *op, State s) {
+  int axis = s.axis;
   if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN) {
     int64_t at = op->attr[AT_AXIS].i;
-    return at == axis ? other : by_row(axis - (at < axis));
+    return at == axis ? other : moved_to(s, axis - (at < axis));
   }
   const Ints *axes = op->attr[AT_AXES].ints;
   if (has_axis(axes, axis)) return whole(reduction(op->kind));
   int before = 0;
   for (int i = 0; axes && i < axes->n; i++) before += axes->at[i] < axis;
-  return by_row(axis - before);
+  return moved_to(s, axis - before);
 }
 
 static State product(const Walk *w, const Op *op) {
@@ -230,28 +250,28 @@ static State product(const Walk *w, const Op *op) {
   }
   for (int i = 0; i < 2; i++) sums += s[i].how == BY_ROW && s[i].axis == inner[i];
   bool both = s[0].how == BY_ROW && s[1].how == BY_ROW;
+  if (both && s[0].outer != s[1].outer) return other;
   if (sums) return both && sums < 2 ? other : whole(AGGREGATE_SUM);
   if (both) return s[0].axis == s[1].axis && s[0].axis < rank - 2 ? s[0] : other;
   State x = s[0].how == BY_ROW ? s[0] : s[1];
   if (x.axis < rank - 2) return x;
-  return by_row(s[0].how == BY_ROW ? rank - 2 : rank - 1);
+  return moved_to(x, s[0].how == BY_ROW ? rank - 2 : rank - 1);
 }
 
-static State indexed(const Walk *w, const Op *op) {
+static State indexed(const Walk *w, const Op *op, State rows) {
   State table = w->of[op->operands[0]];
-  int axis = common_axis(w, op), batch = op->kind == OP_GATHER ? (int)op->attr[AT_BATCH].i : 0;
-  if (axis < 0) return other;
+  int axis = rows.axis, batch = op->kind == OP_GATHER ? (int)op->attr[AT_BATCH].i : 0;
   switch ((int)op->kind) {
-  case OP_ONE_HOT: return by_row(axis);
+  case OP_ONE_HOT: return rows;
   case OP_GATHER: {
     State ids = w->of[op->operands[1]];
     int inner =
         value_type(w->e, op->operands[1])->rank - batch - 1; /* axes more than the table's */
-    if (axis < batch || table.how == SAME) return by_row(axis);
-    return ids.how == SAME && axis > batch ? by_row(axis + inner) : other;
+    if (axis < batch || table.how == SAME) return rows;
+    return ids.how == SAME && axis > batch ? moved_to(rows, axis + inner) : other;
   }
   case OP_DYNAMIC_UPDATE:
-    return axis != op->attr[AT_AXIS].i && w->of[op->operands[2]].how == SAME ? by_row(axis) : other;
+    return axis != op->attr[AT_AXIS].i && w->of[op->operands[2]].how == SAME ? rows : other;
   default: return other;
   }
 }
@@ -269,26 +289,26 @@ static bool rest_is_same(const Walk *w, const Op *op) {
 
 static State of_rows(const Walk *w, const Op *op) {
   const Type *x = value_type(w->e, op->operands[0]);
-  int axis = common_axis(w, op);
-  if (axis < 0 && op_info[op->kind].cls != CLASS_CONTRACT) return other;
+  const State rows = common_rows(w, op);
+  int axis = rows.axis;
+  if (rows.how == OTHER && op_info[op->kind].cls != CLASS_CONTRACT) return other;
   switch ((int)op_info[op->kind].cls) {
-  case CLASS_ELEMENT: return by_row(axis);
-  case CLASS_VIEW: return view_of_rows(w, op, axis);
-  case CLASS_REDUCE: return op->noperands == 1 ? reduced(op, axis) : other;
+  case CLASS_ELEMENT: return rows;
+  case CLASS_VIEW: return view_of_rows(w, op, rows);
+  case CLASS_REDUCE: return op->noperands == 1 ? reduced(op, rows) : other;
   case CLASS_CONTRACT: return product(w, op);
-  case CLASS_WINDOW:
-    return axis == 0 && (!has_filters(op) || rest_is_same(w, op)) ? by_row(0) : other;
+  case CLASS_WINDOW: return axis == 0 && (!has_filters(op) || rest_is_same(w, op)) ? rows : other;
   case CLASS_COMPOSITE:
-    if (op->kind == OP_VARIANCE) return reduced(op, axis);
-    return axis == 0 && rest_is_same(w, op) ? by_row(0) : other;
-  case CLASS_ATTENTION: return axis < x->rank - 3 ? by_row(axis) : other;
-  case CLASS_INDEX: return indexed(w, op);
+    if (op->kind == OP_VARIANCE) return reduced(op, rows);
+    return axis == 0 && rest_is_same(w, op) ? rows : other;
+  case CLASS_ATTENTION: return axis < x->rank - 3 ? rows : other;
+  case CLASS_INDEX: return indexed(w, op, rows);
   case CLASS_ORDER: {
     bool along = op->kind == OP_ARGSORT ? axis == x->rank - 1 : axis == op->attr[AT_AXIS].i;
-    return along ? other : by_row(axis);
+    return along ? other : rows;
   }
-  case CLASS_ROWS: return axis < x->rank - 1 ? by_row(axis) : other;
-  case CLASS_META: return op->kind == OP_STOP_GRADIENT ? by_row(axis) : other;
+  case CLASS_ROWS: return axis < x->rank - 1 ? rows : other;
+  case CLASS_META: return op->kind == OP_STOP_GRADIENT ? rows : other;
   default: return other;
   }
 }
@@ -312,7 +332,7 @@ static State moved_or_reduced(const Walk *w, const Op *op) {
 static void walk(Walk *w, const Block *b);
 
 static State joined(State x, State y) {
-  if (x.how == y.how && x.axis == y.axis && x.aggregate == y.aggregate) return x;
+  if (x.how == y.how && same_rows(x, y) && x.aggregate == y.aggregate) return x;
   if (x.how == SAME && (y.how == BY_ROW || is(y, AGGREGATE_MEAN))) return y;
   if (y.how == SAME && (x.how == BY_ROW || is(x, AGGREGATE_MEAN))) return x;
   return other;
@@ -321,7 +341,7 @@ static State joined(State x, State y) {
 /* A slice of a stacked value, or a stack of such slices. */
 static State sliced(State s, int by) {
   if (s.how != BY_ROW) return s;
-  return s.axis + by < 0 ? other : by_row(s.axis + by);
+  return s.axis + by < 0 ? other : moved_to(s, s.axis + by);
 }
 
 /* The carries are joined with what an iteration makes of them until they stay. */
@@ -337,7 +357,7 @@ static void loop(Walk *w, const Op *op) {
     walk(w, b);
     for (int i = 0; i < carries; i++) {
       State *s = &w->of[b->args.at[i + 1]], now = joined(*s, w->of[yield->operands[i]]);
-      again |= now.how != s->how || now.axis != s->axis || now.aggregate != s->aggregate;
+      again |= now.how != s->how || !same_rows(now, *s) || now.aggregate != s->aggregate;
       *s = now;
     }
   }
@@ -372,10 +392,13 @@ static bool depends_on_count(const Walk *w, const Op *op) {
 
 static State state_of(const Walk *w, const Op *op) {
   int how[OTHER + 1] = {0};
+  ValueId from = op->nresults == 1 ? w->moved[op->results[0]] : NO_ID;
+  if (from != NO_ID)
+    return w->of[from].how == BY_ROW ? reshaped(w, from, op->results[0]) : w->of[from];
   for (int i = 0; i < op->noperands; i++) how[w->of[op->operands[i]].how]++;
   if (op->kind == OP_LOAD) return assigns(w->e, op->attr[AT_GLOBAL].i) ? other : same;
   if (op->kind == OP_EXTENT && w->extent && op->attr[AT_NAME].str == w->extent->name)
-    return (State){COUNT, 0, AGGREGATE_NONE};
+    return (State){.how = COUNT};
   if (how[OTHER] || op->nblocks) return other;
   if (how[BY_ROW]) return of_rows(w, op);
   if (depends_on_count(w, op)) return other;
@@ -425,10 +448,13 @@ static Aggregate of_output(State s, const Type *t) {
   return s.how == WHOLE ? s.aggregate : AGGREGATE_NONE;
 }
 
-void entry_find_aggregates(Entry *e) {
-  Module *m = e->module;
+void entry_find_aggregates(Builder *b) {
+  Module *m = b->m;
+  Entry *e = b->e;
   Arena *a = ctx_arena(m->ctx);
-  Walk w = {.e = e, .of = ARENA_ARRAY(a, State, e->values.n + 1)};
+  Walk w = {.e = e,
+            .of = ARENA_ARRAY(a, State, e->values.n + 1),
+            .moved = ARENA_ARRAY(a, ValueId, e->values.n + 1)};
   Op *end = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
   find_batch(&w);
   if (e->training || !end->noperands || (!w.extent && w.rows < 2)) return;
@@ -436,8 +462,10 @@ void entry_find_aggregates(Entry *e) {
     ValueId v = e->body->args.at[i];
     const Type *t = value_type(e, v);
     bool rows = t->rank && (w.extent ? type_extent(t, 0) == w.extent : t->dim[0] == w.rows);
-    w.of[v] = rows ? by_row(0) : same;
+    w.of[v] = rows ? by_row(0, 1) : same;
   }
+  for (uint32_t i = 0; i < e->values.n; i++) w.moved[i] = NO_ID;
+  for (uint32_t i = 0; i < b->moved.n; i++) w.moved[b->moved.at[i].to] = b->moved.at[i].from;
   walk(&w, e->body);
   bool usual = true;
   const char *list = "";

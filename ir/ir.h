@@ -396,7 +396,7 @@ typedef enum Aggregate {
 } Aggregate;
 extern const char *const aggregate_name[AGGREGATES];
 /* Finds those of an entry that does not train, once its return stands there. */
-void entry_find_aggregates(Entry *e);
+void entry_find_aggregates(Builder *b);
 /* "mean,each" has so many; -1: a word is none. The first n of them are written to `out`. */
 int aggregates_read(const char *list, Aggregate *out, int n);
 Aggregate output_aggregate(const Entry *e, int output);
@@ -435,6 +435,11 @@ int64_t scan_axis(const Entry *e, const Op *scan);
 
 /* Appends ops to a block. Pure ops are folded (fold.c) and hash-consed as they are built, so equal
    ops are one op and constants never pile up; with fold = false both are off (-O0, reader). */
+/* A reshape that moves elements, in the order of rows: `to` is `from` in another shape. */
+typedef struct Moved {
+  ValueId to, from;
+} Moved;
+
 struct Builder {
   Module *m;
   Entry *e;
@@ -445,6 +450,7 @@ struct Builder {
   const char *name; /* wanted name of the next result, cleared by it */
   bool fold;
   struct ConsTable *cons; /* per builder; NULL at first */
+  VEC(Moved) moved;       /* the reshapes that build_moved has built of other ops */
   RebuildFn *each;        /* while an entry is rebuilt: also of the ops in the bodies of loops */
   void *data;
 };

@@ -117,6 +117,7 @@ ValueId build_joined(Builder *b, const ValueId *x, int n, int axis) {
 ValueId build_moved(Builder *b, ValueId x, const Type *to) {
   Ctx *c = b->m->ctx;
   const Type *from = value_type(b->e, x);
+  Moved moved = {.from = x};
   int lead = leading_axes(from, to), to_lead = leading_axes(to, from);
   int64_t *axis = ARENA_ARRAY(b->m->arena, int64_t, from->rank + to->rank + 1);
   const Type *ids = type_get(c, DT_I32, to_lead, type_axes(to, axis));
@@ -142,5 +143,7 @@ ValueId build_moved(Builder *b, ValueId x, const Type *to) {
   for (int i = lead; i < from->rank; i++) axis[i - lead + 1] = from->dim[i];
   x = build_reshape(b, x, type_get(c, from->dtype, from->rank - lead + 1, axis));
   ValueId in[2] = {x, place};
-  return build(b, OP_GATHER, in, 2, (Attr[MAX_ATTRS]){{0}}, NULL);
+  moved.to = build(b, OP_GATHER, in, 2, (Attr[MAX_ATTRS]){{0}}, NULL);
+  vec_push(b->m->arena, &b->moved, moved);
+  return moved.to;
 }

@@ -145,7 +145,7 @@ static void finish_entry(Elab *e, const Decl *d) {
   }
   elab_store_all(e, loc);
   build_return(elab_at(e, loc), v, names, n);
-  entry_find_aggregates(e->run->entry);
+  entry_find_aggregates(e->run->b);
 }
 
 static void elaborate_entry(Elab *e, const Decl *d) {

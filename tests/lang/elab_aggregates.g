@@ -43,6 +43,15 @@ entry none(x : f32[N, 6], y : i32[N]) {
   return a = mean(z * z), b = std(x), c = norm(x), d = sum(x) / sum(x * x), e = x[0], f = max(cumsum(x, axis = 0)), g = argmax(sum(x, axis = 1)), seen, h = sum(x) * mean(x)
 }
 # CHECK: names = "a,b,c,d,e,f,g,seen,h", aggregates = "each,each,each,each,each,each,each,each,each"
+# Rows that stand behind another axis, and joined with it: [6, N, d] as [6 N, d] and back.
+entry steps(x : f32[N, 6], y : i32[N]) {
+  h = relu(linear(reshape(x', [6, -1, 1]), 4) as up)
+  flat = reshape(h, [-1, 4])
+  each = xent(linear(flat, 3) as down, reshape(broadcast(y, shape(x')), [-1]))
+  image = reshape(flat, [6, -1, 2, 2])
+  return loss = mean(each), total = sum(flat, axis = 0), high = max(image, axis = [0, 1]), gram = flat' @ flat, mixed = sum(flat * reshape(h, [-1, 4])), odd = max(reshape(transpose(h, [2, 1, 0]), [-1])), turned = sum(flat[:, 0] * reshape(x, [-1]))
+}
+# CHECK: names = "loss,total,high,gram,mixed,odd,turned", aggregates = "mean,sum,max,sum,sum,max,each"
 # The usual: means of floats, and elements of rows. An entry that trains has no rows to aggregate over.
 entry usual(x : f32[N, 6], y : i32[N]) { return loss = mean(x), x = x + 1, five = 5.0, n = 3 }
 # CHECK: names = "loss,x,five,n"}
@@ -52,3 +61,13 @@ entry same_rows(x : f32[n <= 8, 6], w : f32[6]) {
   return a = sum(full([n], 1.0)), b = sum(u * w), c = sum(u @ reshape(w, [6, 1])), d = sum(broadcast(mean(x), [n])), e = sum(x * u), f = mean(x + w)
 }
 # CHECK: names = "a,b,c,d,e,f", aggregates = "each,each,each,each,sum,mean"
+# Lengths that a run has: products over [n * t, d], their results as [n, t, d], heads; and steps before rows.
+entry texts(x : i32[n <= 8, t <= 5], y : i32[n]) {
+  h = relu(linear(embed(x, 9, 4) as table, 6) as a)
+  q = to_heads(h, 2)
+  seen = reshape(x != 0, [n, 1, 1, t])
+  z = mean(linear(from_heads(attention(q, q, q, mask = seen)), 3) as b, axis = 1)
+  turned = transpose(h, [1, 0, 2])
+  return loss = mean(xent(z, y)), accuracy = mean(argmax(z) == y), total = sum(reshape(h, [n * t, 6]), axis = 0), high = max(linear(turned, 2) as c), moved = max(reshape(turned, [t * n, 6]), axis = 0), odd = sum(reshape(turned, [n * t, 6]) * reshape(h, [n * t, 6]))
+}
+# CHECK: names = "loss,accuracy,total,high,moved,odd", aggregates = "mean,mean,sum,max,max,each"
