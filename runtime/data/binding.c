@@ -76,9 +76,9 @@ static uint64_t asked_of(const Column *c, const Suffixes *s) {
   return ok ? n : UINT64_MAX;
 }
 
-/* Rows are windows of all elements, from element k on, s elements apart. */
-static bool take_windows(Column *c, const Suffixes *s, Err *e) {
+bool column_take_windows(Column *c, const Suffixes *s, Err *e) {
   c->offset = s->offset ? s->k : 0;
+  c->all_rows = 0;
   if (c->extents) { /* the only row is all that there is; others are windows */
     bool one = c->fixed || c->t->dims[0] == 1;
     uint64_t rest = c->total > c->offset ? c->total - c->offset : 0;
@@ -112,7 +112,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
                     c->text);
   }
   c->total = c->source.size / size;
-  return take_windows(c, s, e);
+  return column_take_windows(c, s, e);
 }
 
 static bool misfit(const Column *c, const Array *a, Err *e) {
@@ -148,7 +148,8 @@ static bool open_array(Column *c, const Suffixes *s, const Array *a, bool sequen
     return err_hint(e, "the file is damaged or cut short; fetch or write it again");
   }
   c->type = a->type, c->big = a->big, c->header = a->header, c->total = a->count;
-  if (windows) return take_windows(c, s, e);
+  c->flat = windows;
+  if (windows) return column_take_windows(c, s, e);
   /* the elements of one row, as of text */
   bool bare = c->extents && a->rank == 1 && c->t->rank > 1;
   if (bare && !c->fixed && c->t->dims[0] != 1) return misfit(c, a, e);

@@ -20,6 +20,8 @@ bool suffix_whole(const char *p, const char *end, uint64_t *out);
 /* ---- binding.c ---- */
 /* One file, whose path is the column's text. */
 bool column_open_file(Column *c, const Suffixes *s, char *columns, Err *e);
+/* Rows are windows of all elements, from element k on, s elements apart. */
+bool column_take_windows(Column *c, const Suffixes *s, Err *e);
 
 /* ---- parts.c: several files as one, by a pattern ---- */
 bool parts_are(const char *path);

@@ -11,11 +11,11 @@ bool column_check(const Column *c, Err *e) {
   if (elem_check((Elem)c->t->dtype, c->data, c->type, c->end - c->begin, &bad)) return true;
   char v[40];
   elem_format(v, c->data, c->type, bad);
-  uint64_t row = (c->begin + bad) / c->step, at = c->begin + bad - row * c->step;
-  const Column *part = column_part(c, &row);
+  uint64_t at = c->begin + bad;
+  const Column *part = column_part(c, &at);
   err_set(e, EXIT_WRONG,
           "%s: element %" PRIu64 " (row %" PRIu64 ") is %s, which the input %s (%s) cannot hold",
-          part->text, row * c->step + at, row, v, c->t->name, elem_info[c->t->dtype].name);
+          part->text, at, at / c->step, v, c->t->name, elem_info[c->t->dtype].name);
   return err_hint(e, "correct the file, or declare the input with a wider type");
 }
 
@@ -29,7 +29,7 @@ bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, E
                     ": compile the program for as many, or give it fewer folders",
                     c->words.n, c->t->name, limit);
   }
-  const Column *part = column_part(c, &row);
+  const Column *part = column_row_part(c, &row);
   err_set(e, EXIT_WRONG,
           "%s: input row %" PRIu64 " holds %" PRId64 ", which is not below %" PRId64 "%s",
           part->text, row, value, limit, value < 0 ? " and not 0 or more" : "");
@@ -103,7 +103,7 @@ bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
         double v = elem_real(data, c->type, k);
         if (!isnan(v) && !(v > DBL_MAX)) continue; /* -inf is what masks are made of */
         uint64_t row = row_of_element(d, i, batch, r, k);
-        const Column *part = column_part(c, &row);
+        const Column *part = column_row_part(c, &row);
         err_hint(e,
                  "row %" PRIu64 " of the input %s (%s) holds %s: correct the file, or take other "
                  "rows with FILE[a:b]; nothing was saved, older files are as they were",

@@ -13,9 +13,15 @@
 #include <sys/mman.h>
 #include <zlib.h>
 
+static bool same_file(const Column *a, const Column *b) {
+  return a->file.dev == b->file.dev && a->file.ino == b->file.ino &&
+         a->source.start == b->source.start;
+}
+
 static bool same_bytes(const Column *a, const Column *b) {
-  return a->flat && b->flat && a->file.dev == b->file.dev && a->file.ino == b->file.ino &&
-         a->type == b->type;
+  bool same = a->flat && b->flat && a->type == b->type && a->nparts == b->nparts;
+  for (int k = 0; same && k < a->nparts; k++) same = same_file(&a->parts[k], &b->parts[k]);
+  return same && (a->nparts || same_file(a, b));
 }
 
 /* Rows of the inputs must be as many; windows of one flat file only end where the last of them

@@ -58,8 +58,8 @@ typedef struct Column { /* one input and its file */
   File file;
   Source source;
   Elem type;
-  bool big, flat,
-      fixed; /* fixed: the same for all batches, since its first axis is not the batch's */
+  bool big, flat, /* flat: its elements are one sequence, without rows of its own */
+      fixed;      /* fixed: the same for all batches, since its first axis is not the batch's */
   uint64_t offset, step, row_elems; /* elements: row r begins at offset + r * step */
   uint64_t total;                   /* elements in the file */
   uint64_t all_rows;                /* of the file, before [a:b] */
@@ -79,8 +79,9 @@ typedef struct Column { /* one input and its file */
   Words words;          /* of its labels; none: the elements are numbers */
   struct Column *parts; /* several files that are one; NULL: there is one file */
   int nparts;
+  bool windows;               /* rows may reach from one part into the next */
   const DataRequest *request; /* while it is opened */
-  uint64_t before;            /* of a part: rows of those before it */
+  uint64_t before;            /* of a part: elements of those before it */
 } Column;
 
 typedef struct Dataset {

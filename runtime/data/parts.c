@@ -1,7 +1,7 @@
 /* Several files as one: a pattern with * or ? stands for all files that it matches, their rows one
    after the other, in the order of their names, byte by byte. Contract: all have one type, and
-   words of labels are numbered over all of them; windows do not reach from one file into the next,
-   so that +k and ~s are refused. */
+   words of labels are numbered over all of them; windows, +k and ~s, are those of the files joined
+   into one. */
 #include "runtime/data/binding.h"
 #include "runtime/data/rows.h"
 #include <glob.h>
@@ -23,17 +23,17 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
                 .leader = -1,
                 .text = strdup(path),
                 .file = {.fd = -1},
-                .extents = c->extents,
+                .extents = c->windows ? NULL : c->extents,
                 .entry = c->entry,
                 .row_elems = c->row_elems,
                 .request = c->request,
-                .before = c->all_rows};
+                .before = c->total};
   char *own = columns ? strdup(columns) : NULL;
   bool ok = p->text && (own || !columns) ? column_open_file(p, s, own, e)
                                          : err_set(e, EXIT_ENV, "no memory to read %s", path);
   free(own);
   if (!ok) return false;
-  if (c->extents) column_at_bounds(c, c->extents); /* the first file has settled them */
+  if (p->extents) column_at_bounds(c, c->extents); /* the first file has settled them */
   if (p->images) {
     err_set(e, EXIT_WRONG, "%s: is no array among %s", path, c->text);
     return err_hint(e, "a pattern stands for images alone, or for other files alone");
@@ -43,15 +43,15 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
             first->text, elem_info[first->type].name);
     return err_hint(e, "files of a pattern have one type; convert one of them");
   }
-  if (p->flat && p->total % c->row_elems) {
+  if (p->flat && !c->windows && p->total % c->row_elems) {
     err_set(e, EXIT_WRONG,
             "%s: has %" PRIu64 " elements, which is no whole number of rows of %" PRIu64, path,
             p->total, c->row_elems);
     return err_hint(e, "rows do not reach into the next file: join the files first");
   }
   if (p->csv && !csv_same_columns(first, p, e)) return false;
-  p->rows = p->all_rows;
-  c->all_rows += p->rows, c->total += p->total;
+  c->flat &= p->flat;
+  c->all_rows += p->all_rows, c->total += p->total;
   return true;
 }
 
@@ -77,10 +77,6 @@ static bool join_words(Column *c, Err *e) {
 static bool open_all(Column *c, char **paths, size_t n, const Suffixes *s, const char *columns,
                      Err *e) {
   if (images_are_files(paths, n)) return images_open_files(c, paths, n, e);
-  if (s->offset || s->step) {
-    err_set(e, EXIT_WRONG, "%s: +k and ~s are for one file", c->text);
-    return err_hint(e, "windows do not reach into the next file: join the files first");
-  }
   if (c->fixed) {
     err_set(e, EXIT_WRONG, "%s: matches %zu files, but the input %s has no batch axis", c->text, n,
             c->t->name);
@@ -88,11 +84,13 @@ static bool open_all(Column *c, char **paths, size_t n, const Suffixes *s, const
   }
   c->parts = calloc(n, sizeof *c->parts);
   if (!c->parts) return err_set(e, EXIT_ENV, "no memory to read %s", c->text);
+  c->windows = s->offset || s->step;
+  c->flat = true;
   for (size_t i = 0; i < n; i++)
     if (!open_part(c, paths[i], s, columns, e)) return false;
   c->type = c->parts[0].type;
   c->step = c->row_elems;
-  return join_words(c, e);
+  return c->windows ? column_take_windows(c, s, e) : join_words(c, e);
 }
 
 bool parts_open(Column *c, const Suffixes *s, const char *columns, Err *e) {
@@ -114,11 +112,19 @@ bool parts_open(Column *c, const Suffixes *s, const char *columns, Err *e) {
   return ok;
 }
 
-const Column *column_part(const Column *c, uint64_t *row) {
+const Column *column_part(const Column *c, uint64_t *element) {
   for (int k = 0; k < c->nparts; k++)
-    if (*row < c->parts[k].before + c->parts[k].rows) {
-      *row -= c->parts[k].before;
+    if (*element < c->parts[k].before + c->parts[k].total) {
+      *element -= c->parts[k].before;
       return &c->parts[k];
     }
   return c;
+}
+
+const Column *column_row_part(const Column *c, uint64_t *row) {
+  if (!c->parts || c->windows) return c;
+  uint64_t element = *row * c->row_elems;
+  const Column *part = column_part(c, &element);
+  *row = element / c->row_elems;
+  return part;
 }

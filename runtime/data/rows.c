@@ -4,35 +4,45 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* Elements of all parts, one after the other, from that behind `at` chosen ones. */
-static bool read_parts(const Column *c, uint64_t at, uint64_t n, uint8_t *to, Err *e) {
-  uint64_t size = (uint64_t)elem_info[c->type].size, row = c->row_elems;
-  at += c->first * row;
-  for (int k = 0; n && k < c->nparts; k++) {
-    const Column *p = &c->parts[k];
-    uint64_t begin = p->before * row, end = (p->before + p->rows) * row;
-    if (at >= end) continue;
-    uint64_t here = at + n < end ? n : end - at;
-    if (!column_read(p, (at - begin) / row, (at - begin) % row, here, to, e)) return false;
-    at += here, n -= here, to += here * size;
-  }
+/* What a part has of elements [at, at + n) of all parts: so many of its own, from *from on. */
+static uint64_t overlap(const Column *p, uint64_t at, uint64_t n, uint64_t *from) {
+  uint64_t begin = at > p->before ? at : p->before,
+           end = at + n < p->before + p->total ? at + n : p->before + p->total;
+  *from = begin - p->before;
+  return end > begin ? end - begin : 0;
+}
+
+/* Elements [at, at + n) of a file, in the machine's order of bytes. */
+static bool read_elements(const Column *c, uint64_t at, uint64_t n, bool whole, void *to, Err *e) {
+  uint64_t size = (uint64_t)elem_info[c->type].size;
+  if (!source_read(&c->source, c->header + at * size, to, n * size, whole, e)) return false;
+  if (c->big) elem_swap(to, (int)size, n);
   return true;
+}
+
+/* The same of all parts, one after the other. */
+static bool read_parts(const Column *c, uint64_t at, uint64_t n, uint8_t *to, Err *e) {
+  uint64_t from, size = (uint64_t)elem_info[c->type].size;
+  bool ok = true;
+  for (int k = 0; ok && k < c->nparts; k++) {
+    uint64_t here = overlap(&c->parts[k], at, n, &from);
+    ok = !here || read_elements(&c->parts[k], from, here, false, to, e);
+    to += here * size;
+  }
+  return ok;
 }
 
 /* Elements [first, first + n) of row r, as they are in the file but for their order of bytes. */
 bool column_read(const Column *c, uint64_t r, uint64_t first, uint64_t n, void *to, Err *e) {
-  uint64_t size = (uint64_t)elem_info[c->type].size;
   uint64_t at = c->offset + (c->first + r) * c->step + first;
   bool ok = true;
-  if (c->parts) return read_parts(c, r * c->row_elems + first, n, to, e);
+  if (c->parts) return read_parts(c, at, n, to, e);
   if (c->images) { /* whole rows */
     for (uint64_t k = 0; ok && k < n; k += c->row_elems)
       ok = images_read(c, r + k / c->row_elems, (uint8_t *)to + k, e);
     return ok;
   }
-  if (!source_read(&c->source, c->header + at * size, to, n * size, false, e)) return false;
-  if (c->big) elem_swap(to, (int)size, n);
-  return true;
+  return read_elements(c, at, n, false, to, e);
 }
 
 /* A row in the file's type; `room` holds one. NULL after an error. */
@@ -45,32 +55,23 @@ uint8_t *column_room(const Column *c) {
   return malloc(c->row_elems * (uint64_t)elem_info[c->type].size + 1);
 }
 
-/* Rows [first, first + rows) of those in the file. */
-static bool load_rows(Column *c, uint64_t first, uint64_t rows, uint8_t *to, Err *e) {
-  uint64_t size = (uint64_t)elem_info[c->type].size, n = rows * c->row_elems;
-  if (c->csv) return csv_read(c, first, rows, to, e);
-  if (!source_read(&c->source, c->header + first * c->row_elems * size, to, n * size, true, e))
-    return false;
-  if (c->big) elem_swap(to, (int)size, n);
-  return true;
-}
-
 static bool load_parts(Column *c, uint8_t *to, Err *e) {
-  uint64_t row = c->row_elems * (uint64_t)elem_info[c->type].size, end = c->first + c->rows;
+  uint64_t from, row = c->row_elems;
   bool ok = true;
   for (int k = 0; ok && k < c->nparts; k++) {
     Column *p = &c->parts[k];
-    uint64_t from = p->before < c->first ? c->first : p->before,
-             past = p->before + p->rows < end ? p->before + p->rows : end;
-    if (from < past)
-      ok = load_rows(p, from - p->before, past - from, to + (from - c->first) * row, e);
+    uint64_t n = overlap(p, c->begin, c->end - c->begin, &from);
+    if (n && p->csv) /* whole rows */
+      ok = csv_read(p, from / row, n / row, to, e);
+    else if (n)
+      ok = read_elements(p, from, n, true, to, e);
+    to += n * (uint64_t)elem_info[c->type].size;
     csv_close(p);
   }
   return ok;
 }
 
 bool column_load(Column *c, uint8_t *to, Err *e) {
-  uint64_t size = (uint64_t)elem_info[c->type].size, n = c->end - c->begin;
   c->data = to;
   if (c->images) {
     images_labels(c, c->first, c->rows, (int32_t *)(void *)to);
@@ -83,9 +84,7 @@ bool column_load(Column *c, uint8_t *to, Err *e) {
     csv_close(c);
     return true;
   }
-  if (!source_read(&c->source, c->header + c->begin * size, to, n * size, true, e)) return false;
-  if (c->big) elem_swap(to, (int)size, n);
-  return true;
+  return read_elements(c, c->begin, c->end - c->begin, true, to, e);
 }
 
 bool column_may_stay(const Column *c) {
@@ -94,21 +93,20 @@ bool column_may_stay(const Column *c) {
   return may;
 }
 
-void column_advise(const Column *c, uint64_t r, uint64_t rows) {
+static void advise(const Column *c, uint64_t at, uint64_t n) {
   uint64_t size = (uint64_t)elem_info[c->type].size;
-  if (c->images) return;
-  for (int k = 0; k < c->nparts; k++) {
-    const Column *p = &c->parts[k];
-    uint64_t from = c->first + r, past = from + rows;
-    if (past <= p->before || from >= p->before + p->rows) continue;
-    from = from > p->before ? from - p->before : 0;
-    past = past < p->before + p->rows ? past - p->before : p->rows;
-    column_advise(p, from, past - from);
-  }
-  if (c->parts) return;
-  uint64_t at = c->offset + (c->first + r) * c->step;
   (void)posix_fadvise(c->file.fd, (off_t)(c->source.start + c->header + at * size),
-                      (off_t)(((rows - 1) * c->step + c->row_elems) * size), POSIX_FADV_WILLNEED);
+                      (off_t)(n * size), POSIX_FADV_WILLNEED);
+}
+
+void column_advise(const Column *c, uint64_t r, uint64_t rows) {
+  uint64_t at = c->offset + (c->first + r) * c->step, n = (rows - 1) * c->step + c->row_elems, from;
+  if (c->images) return;
+  if (!c->parts) advise(c, at, n);
+  for (int k = 0; k < c->nparts; k++) {
+    uint64_t here = overlap(&c->parts[k], at, n, &from);
+    if (here) advise(&c->parts[k], from, here);
+  }
 }
 
 void column_close(Column *c) {

@@ -20,8 +20,11 @@ void column_close(Column *c); /* its files */
 void column_free(Column *c);
 
 /* ---- parts.c ---- */
-/* The file that a row is in, and which of its rows it is. */
-const Column *column_part(const Column *c, uint64_t *row);
+/* The file that an element is in, and which of its elements it is. */
+const Column *column_part(const Column *c, uint64_t *element);
+/* The file that a row is in, and which of its rows it is; of windows over several files the column
+   itself, whose rows are those of all files together. */
+const Column *column_row_part(const Column *c, uint64_t *row);
 
 /* ---- check.c: before the first step ---- */
 bool column_check(const Column *c, Err *e);       /* elements in memory fit the input */

@@ -12,6 +12,8 @@ entry same(x : f32[1, 6]) { return z = x * 1 }
 entry whole(y : f32[n <= 2, 6], x : f32[42]) { return z = x, w = y * 1 }
 entry codes(k : u8[1]) { return n = i32(k) }
 entry pair(v : f32[1, 2]) { return w = v * 1 }
+entry next(a : i32[n <= 5, 4], b : i32[n, 4]) { return c = a * 1, d = b * 1 }
+entry small(k : u8[n <= 5, 4]) { return n = gather(f32(iota(60)), k) }
 G
 run 0 "$gc" net.g -o net
 "$mkdata" npy f32 50,6 1 x.npy && "$mkdata" npy i64 50 5 y.npy || fail 'no data could be made'
@@ -48,7 +50,36 @@ for options in '' '--data-memory 0'; do
     same one.npy several.npy "rows of $x $options"
   done
 done
+
+# ---- windows go from one file into the next; two inputs of the same files are cut to the rows that both have ----
+python3 - <<'P'
+import struct
+def npy(name, data):
+    head = "{'descr': '<u2', 'fortran_order': False, 'shape': (%d,), }" % len(data)
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    open(name, "wb").write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%dH" % len(data), *data))
+tokens, at = [i * 7 % 61 for i in range(64)], 0
+for part, n in (("1", 25), ("2", 2), ("3", 1), ("4", 36)): # two are shorter than a window
+    npy("token-%s.npy" % part, tokens[at:at + n])
+    open("token-%s.bin" % part, "wb").write(struct.pack("<%dH" % n, *tokens[at:at + n]))
+    at += n
+npy("tokens.npy", tokens)
+P
+for windows in '~4 +1~4' '~1 +1~1' '+13~3 +14~3' '+27~5[1:4] +27~5[1:4]'; do
+  a=${windows% *} b=${windows#* }
+  rm -f one.npy next.npy several.npy after.npy
+  run 0 ./net next --a "tokens.npy$a" --b "tokens.npy$b" --c one.npy --d next.npy
+  for options in '' '--data-memory 0' '--data-memory 0 --threads 2 --poison'; do
+    for files in 'token-?.npy' 'token-?.bin:u16'; do
+      run 0 ./net next --a "$files$a" --b "$files$b" --c several.npy --d after.npy $options
+      same one.npy several.npy "windows $a of $files $options"
+      same next.npy after.npy "windows $b of $files $options"
+    done
+  done
+done
+
 gzip -k x-2.npy && mkdir packed && mv x-2.npy.gz packed/b.gz && cp x-1.npy packed/a.gz # each is what it is
+rm several.npy
 run 0 ./net same --x 'packed/?.gz' --z several.npy
 
 # ---- CSV: words are numbered over all files ----
@@ -72,7 +103,10 @@ wrong() { # wrong MESSAGE HINT ARGUMENTS...
   holds out.txt "hint: $hint"
 }
 wrong 'z-*.npy: matches no file' '* stands for any characters and ? for one' same --x 'z-*.npy'
-wrong 'x-*.npy: +k and ~s are for one file' 'windows do not reach into the next file' same --x 'x-*.npy~1'
+wrong 'x-1.npy: has rows of its own; +k, ~s and :type are for flat files' 'choose rows with x-1.npy[a:b]' same --x 'x-*.npy~1'
+wrong 'token-?.npy: has no rows for the input a' 'the input is i32[n <= 5, 4]: a row has 4 elements, and the file has 64' next --a 'token-?.npy+61' --b token-4.npy~1
+wrong 'token-?.bin: input row 26 holds 60, which is not below 60' 'the input k must hold 0 to 59: correct the file' small --k 'token-?.bin:u16~1'
+wrong 'token-?.bin: input row 26 holds 60, which is not below 60' 'the input k must hold 0 to 59: correct the file' small --k 'token-?.bin:u16~1[3:]' --data-memory 0
 wrong 'x-*.npy: matches 4 files, but the input x has no batch axis' 'give one file' whole --x 'x-*.npy' --y x.npy
 cp y-1.npy x-4.npy
 wrong 'x-4.npy: holds i64[7], but the input x is f32[1, 6]' 'the elements of a row' same --x 'x-*.npy'
