@@ -12,6 +12,8 @@
 struct Watched {
   const GcEntry *entry;
   int step, result;
+  int first; /* of those that are this value, whose statistics it has */
+  int times; /* and how many they are */
   const char *what;
   uint64_t every;
   uint64_t n, zeros, bad; /* of the run at hand, in all iterations */
@@ -105,10 +107,10 @@ static void inspect(void *arg, const GcEntry *e, int step, FetchArg *fetch, void
     report(cmd, e, step, &x->results[i], &f);
   }
   for (int i = 0; i < cmd->inspection.n; i++) {
-    Watched *w = &cmd->inspection.watched[i];
+    const Watched *w = &cmd->inspection.watched[i];
     const GcResult *r = &x->results[w->result];
     if (w->entry == e && w->step == step && is_now(cmd, w))
-      go_through(s, e, &r->t, fetch(from, r->arg), measure, w);
+      go_through(s, e, &r->t, fetch(from, r->arg), measure, &cmd->inspection.watched[w->first]);
   }
 }
 
@@ -132,6 +134,7 @@ void inspect_end(Command *cmd) {
     double n = (double)(w->n - w->bad);
     type_of_run(cmd, w->entry, &x->results[w->result].t, type, sizeof type);
     printf("watch %s  step %" PRIu64 "  %s %s", w->what, cmd->session.env.step + 1, x->name, type);
+    if (w->times > 1) printf(" x %d", w->times);
     if (w->bad < w->n)
       printf("  min %.5g  max %.5g  mean %.5g  rms %.5g  zeros %.3g %%", w->low, w->high,
              w->sum / n, sqrt(w->squares / n), 100 * (double)w->zeros / (double)w->n);
@@ -156,7 +159,9 @@ static bool matches(const GcStep *x, const GcResult *r, const char *path, Match 
   switch (how) {
   case BY_GRADIENT: return is_value(r->t.name, "d.", path);
   case BY_VALUE: return is_value(r->t.name, "", path);
-  case BY_LAYER: return x->scope && strcmp(x->scope, path) == 0 && !x->backward;
+  case BY_LAYER: /* passes/shrink/microbatch_build.c names sums of some micro-batches alone so */
+    return x->scope && strcmp(x->scope, path) == 0 && !x->backward &&
+           strcmp(r->t.name, "partial.sum") != 0;
   case MATCHES: break;
   }
   return false;
@@ -192,6 +197,24 @@ static bool not_found(const Command *cmd, const char *path, Err *e) {
   return err_hint(e, "it has layers such as %s; gc --dump-plan lists the values", some);
 }
 
+static bool equal(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+
+/* The same operation of the source: its micro-batches, or iterations of a loop that is unrolled. */
+static bool is_same(const Watched *a, const Watched *b) {
+  const GcStep *x = &a->entry->steps[a->step], *y = &b->entry->steps[b->step];
+  return a->what == b->what && x->backward == y->backward && equal(x->name, y->name) &&
+         equal(x->loc, y->loc) && equal(x->scope, y->scope) &&
+         equal(x->results[a->result].t.name, y->results[b->result].t.name);
+}
+
+static void add_one(Inspection *in, Watched w) {
+  w.first = in->n;
+  for (int i = in->n; i-- > 0;)
+    if (in->watched[i].first == i && is_same(&in->watched[i], &w)) w.first = i;
+  in->watched[in->n++] = w;
+  in->watched[w.first].times++;
+}
+
 static bool add_watched(Command *cmd, const char *path, const char *what, uint64_t every, Err *e) {
   const GcEntry *en = &cmd->entries[0];
   Inspection *in = &cmd->inspection;
@@ -207,8 +230,7 @@ static bool add_watched(Command *cmd, const char *path, const char *what, uint64
     for (int i = 0; i < en->nsteps; i++)
       for (int r = 0; r < en->steps[i].nresults; r++)
         if (matches(&en->steps[i], &en->steps[i].results[r], path, how))
-          all[in->n++] =
-              (Watched){.entry = en, .step = i, .result = r, .what = what, .every = every};
+          add_one(in, (Watched){.entry = en, .step = i, .result = r, .what = what, .every = every});
   return in->n > before || not_found(cmd, path, e);
 }
 

@@ -78,6 +78,15 @@ check() {
   done
 }
 check images "--x x.npy --t t.npy" "--x x.npy" 3 12
+# statistics are those of the whole batch, in one line a step
+for version in whole 3; do
+  run 0 "./$version" train --x x.npy --t t.npy --steps 2 --quiet --watch a --watch d:2 --watch net.head --watch loss
+  sed -n 's/^\(watch [^ ]*  step [0-9]*\) .*  min /\1 min /p' out.txt >"watched.$version"
+done
+exactly "$(wc -l <watched.whole)" 7 'lines of values that are looked at'
+same watched.whole watched.3 'statistics of a batch in parts'
+run 0 ./3 train --x x.npy --t t.npy --steps 1 --quiet --watch a
+holds out.txt 'watch a  step 1  conv+add+relu f32[4, 20, 24, 32] x 3  min 0 '
 check tokens "--ids ids.npy --next next.npy" "--ids ids.npy" 2 4
 
 # bounded NET PARTS ROWS "OPTIONS": a bounded batch in parts, of which one is shorter and others have no row, has the
