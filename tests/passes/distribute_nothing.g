@@ -9,4 +9,4 @@
 entry predict(x : f32[n <= 8, 4]) { return y = linear(x, 3) as net }
 entry test(x : f32[6, 4]) { return loss = mean(linear(x, 3) as net) }
 # CODE: const GcProgram gc_program = {{.*}}
-# CODE: .ranks = 4}
+# CODE: .ranks = 4,
