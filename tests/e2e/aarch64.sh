@@ -22,20 +22,33 @@ prose 4000
 # arm NAME: the compiler of an example: its optimiser takes longest, so one in six has it, others on each commit
 arm() { is_optimised "$1" && echo "$cross-gcc" || echo "$here/tests/cc-O0 $cross-gcc"; }
 
-# trains NAME ENTRY "GC OPTIONS" RUN OPTIONS...: some steps of the entry, with the same weights after them
+# alone NAME ENTRY...: the example with these entries of its own; at the level full with all
+alone() {
+  name=$1
+  shift
+  awk -v keep=" $* " -v all="${GC_TEST_LEVEL-}" '
+    /^entry / { split($2, part, "("); out = all != "full" && !index(keep, " " part[1] " ") }
+    !out
+    /}$/ && !/^ / { out = 0 }' "$here/docs/examples/$name.g" >"$name.g"
+}
+
+# trains NAME "ENTRY..." "GC OPTIONS" RUN OPTIONS...: some steps of the first entry, with the same weights after them
 trains() {
-  name=$1 entry=$2 options=$3
+  name=$1 entry=${2%% *} options=$3
+  # the entries are several words
+  # shellcheck disable=SC2086
+  alone "$1" $2
   shift 3
   # the options are several words
   # shellcheck disable=SC2086
-  run 0 env CC="$here/tests/cc-O0" "$gc" "$here/docs/examples/$name.g" -O2 $options -o "$name" # the same bits, sooner
+  run 0 env CC="$here/tests/cc-O0" "$gc" "$name.g" -O2 $options -o "$name" # the same bits, sooner
   # shellcheck disable=SC2086
-  run 0 env CC="$(arm "$name")" "$gc" "$here/docs/examples/$name.g" -O2 $options -o "$name.arm"
+  run 0 env CC="$(arm "$name")" "$gc" "$name.g" -O2 $options -o "$name.arm"
   run 0 "./$name" "$entry" "$@" --save "$name.st" --quiet
   emulated 0 cortex-a53 "./$name.arm" "$entry" "$@" --save "$name.arm.st" --quiet
   same "$name.st" "$name.arm.st" "weights of $name"
 }
-trains mnist train '' --image images.idx.gz --label labels.idx.gz --steps 4
+trains mnist 'train predict' '' --image images.idx.gz --label labels.idx.gz --steps 4
 trains lenet train '-D N=10' --image images.idx.gz --label labels.idx.gz --steps 2
 trains vae train '-D N=10 -D H=100' --image images.idx.gz --steps 2
 trains lstm train '-D T=8 -D B=8 -D D=20 -D H=72' --chars text.txt --next text.txt+1 --steps 2

@@ -5,11 +5,11 @@ export XDG_CACHE_HOME="$scratch/cache"
 mkdir temporary
 export TMPDIR="$scratch/temporary"
 
-# 8 layers, no two of them equal: several files
+# 6 layers, no two of them equal: several files
 {
   echo 'entry train(x : f32[40, 300]) {'
   previous=x
-  for i in $(seq 8); do
+  for i in $(seq 6); do
     echo "  y$i = tanh((linear($previous, $((100 + i))) as l$i) * $i.5)"
     previous=y$i
   done
@@ -48,15 +48,16 @@ same many.1 again 'what comes from the cache'
 sed 's/0\.5 \*/0.25 */' many.g >other.g; cmp -s many.g other.g && fail 'nothing was edited'
 run 0 "$gc" other.g -o other -v
 set -- $(counted)
-[ "$1" -ge $((files - 3)) ] && [ "$1" -lt "$2" ] || fail "another schedule: $1 of $2 files were compiled before"
+[ "$1" -ge $((files - 2)) ] && [ "$1" -lt "$2" ] || fail "another schedule: $1 of $2 files were compiled before"
 run 0 "$gc" other.g -o fresh --no-cache
 same other fresh 'after an edit'
 
 # ---- another option, another compiler, another runtime: compiled anew ----
-run 0 "$gc" many.g -o level -O0 -v
+run 0 "$gc" one.g -o one -v
+run 0 "$gc" one.g -o level -O0 -v
 [ "$(counted | cut -d' ' -f1)" = 0 ] || fail "-O0 takes what -O2 made: $(counted)"
 cp "$CC" other_cc
-run 0 env CC=./other_cc "$gc" many.g -o level -v
+run 0 env CC=./other_cc "$gc" one.g -o level -v
 [ "$(counted | cut -d' ' -f1)" = 0 ] || fail "another compiler takes what another made: $(counted)"
 
 # ---- a damaged cache ----
@@ -69,9 +70,9 @@ run 0 "$gc" many.g -o mended -v
 
 # ---- several at once, on an empty cache; none that can be made ----
 rm -rf cache
-for i in 1 2 3; do "$gc" many.g -o at_once$i 2>at_once$i.txt & done
+for i in 1 2; do "$gc" many.g -o at_once$i 2>at_once$i.txt & done
 wait
-for i in 1 2 3; do same many.1 at_once$i 'one of three at once'; done
+for i in 1 2; do same many.1 at_once$i 'one of two at once'; done
 run 0 "$gc" one.g -o one
 run 0 env XDG_CACHE_HOME=/proc/nowhere "$gc" one.g -o without
 same one without 'without a cache'
