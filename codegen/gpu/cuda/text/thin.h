@@ -28,14 +28,16 @@ struct ThinTile {
   INL_MEMBER void load(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *pb, int n0, int k0, int left, int width) {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
+    for (int s = 0; s < LOADS; s++)
+#pragma unroll
+      for (int l = 0; l < WIDTH; l++) b[s].at[l] = 0;
+    const bool all = N % COLUMNS == 0 && width == N;
+    if (!TB && !all && n0 + lane * V >= width) return; /* one branch for all loads */
+#pragma unroll
     for (int s = 0; s < LOADS; s++) {
       const int p = lane + s * 32, k = TB ? p % PIECES * COPY : s, n = n0 + (TB ? p / PIECES : lane * V);
-      const bool in = (WHOLE || k < left) && ((N % COLUMNS == 0 && width == N) || n < width);
-      if (in)
+      if ((WHOLE || k < left) && (!TB || all || n < width))
         b[s] = *(const Vec<Stored, WIDTH> *)(pb + (TB ? (I)n * B_ROW + k0 + k : (I)(k0 + k) * B_ROW + n));
-      else
-#pragma unroll
-        for (int l = 0; l < WIDTH; l++) b[s].at[l] = 0;
     }
   }
   template <bool WHOLE>
