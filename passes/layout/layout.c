@@ -8,14 +8,18 @@
    global's own bytes. It computes the rest in row-major order, converted by a copy at the store.
    Method: union-find over globals and values. A class takes the layout that some product or
    convolution asks for if no other asks for another, and no other op reads or makes one of its
-   values. */
+   values. Products that read a global transposed ask for panels of its rows; they pack whatever
+   else it lies in, so a class that a product makes, or reads as it is, does not become such. */
 #include "passes/fuse/kernel_form.h"
 #include "passes/layout/layout_impl.h"
 
 typedef struct Class {
   uint32_t parent;
-  const Layout *want; /* of a product that reads it as its right operand, of a convolution */
-  bool plain;         /* something needs it row-major */
+  const Layout *want;   /* of a product that reads it as its right operand, of a convolution */
+  const Layout *turned; /* of a product that reads it transposed */
+  bool stored;          /* a global is among them: it is turned once, and read by every run */
+  bool made;            /* by a product, which writes no turned panels */
+  bool plain;           /* something needs it row-major */
 } Class;
 
 typedef struct Layouts {
@@ -46,6 +50,9 @@ static void unite(Layouts *l, uint32_t a, uint32_t b) {
   if (a == b) return;
   l->node[b].parent = a;
   l->node[a].plain |= l->node[b].plain;
+  l->node[a].stored |= l->node[b].stored;
+  l->node[a].made |= l->node[b].made;
+  if (l->node[b].turned) l->node[a].turned = l->node[b].turned;
   want(l, a, l->node[b].want);
 }
 
@@ -124,6 +131,18 @@ static void convolution(Layouts *l, uint32_t base, const Entry *e, const Op *op)
     unite(l, base + op->operands[op_accumulator(op)], base + op->results[0]);
 }
 
+static void product(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
+  const Type *b = value_type(e, op->operands[1]);
+  uint32_t x = base + op->operands[1];
+  constrain_plain(l, base + op->operands[0]);
+  l->node[find(l, base + op->results[0])].made = true;
+  if (b->rank != 2) return;
+  if (op->attr[AT_TB].i)
+    l->node[find(l, x)].turned = layout_weight(l->m->ctx, l->r->opt->target, b, 0);
+  else
+    want(l, x, panels_of(l, b));
+}
+
 /* What a load gives or a store takes. For init the layouts of globals are decided already; tails of
    panels are not for its numbers. */
 static void as_global(Layouts *l, uint32_t x, const Op *op, bool is_init) {
@@ -151,11 +170,7 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   case OP_YIELD: return;
   case OP_KERNEL: kernel(l, base, e, op, is_init); return;
   case OP_SCAN: scan(l, base, e, op, is_init); return;
-  case OP_MATMUL:
-    constrain_plain(l, base + op->operands[0]);
-    if (op->attr[AT_TB].i || value_type(e, op->operands[1])->rank != 2) return;
-    want(l, base + op->operands[1], panels_of(l, value_type(e, op->operands[1])));
-    return;
+  case OP_MATMUL: product(l, base, e, op); return;
   case OP_QUANTIZED_MATMUL: { /* in panels of the dtype that they are multiplied in */
     const Target *t = l->r->opt->target;
     int nr = t && t->panel ? t->panel(t, value_type(e, op->operands[0])->dtype) : 0;
@@ -214,7 +229,8 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
 
 static const Layout *decided(Layouts *l, uint32_t x) {
   const Class *c = &l->node[find(l, x)];
-  return c->plain ? NULL : c->want;
+  if (c->plain) return NULL;
+  return c->want || c->made || !c->stored ? c->want : c->turned;
 }
 
 static void set_values(Layouts *l, uint32_t base, Entry *e) {
@@ -263,7 +279,7 @@ bool pass_layout(PassRun *r) {
     n += m->entries.at[k]->values.n;
   }
   l.node = ARENA_ARRAY(r->scratch, Class, n + 1);
-  for (uint32_t i = 0; i < n; i++) l.node[i].parent = i;
+  for (uint32_t i = 0; i < n; i++) l.node[i] = (Class){.parent = i, .stored = i < m->globals.n};
   for (uint32_t k = 0; k < m->entries.n; k++) {
     Entry *e = m->entries.at[k];
     for (uint32_t i = 0; i < e->body->args.n; i++)

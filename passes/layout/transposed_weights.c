@@ -39,7 +39,8 @@ static int transposed_operand(const TransposedWeights *t, const Op *op) {
   ValueId v = product->operands[1];
   const Type *y = value_type(t->e, product->results[0]);
   if (y->rank != 2 || y->dim[0] > PACK_ROWS) return -1;
-  if (!layout_weight(t->r->m->ctx, t->r->opt->target, value_type(t->e, v), 0)) return -1;
+  const Layout *to = layout_weight(t->r->m->ctx, t->r->opt->target, value_type(t->e, v), 0);
+  if (!to || value_at(t->e, v)->layout == to) return -1;
   int at = b ? -1 : 1, uses = 0;
   for (uint32_t i = 0; b && i < b->args.n; i++)
     if (b->args.at[i] == v) at = (int)i;
