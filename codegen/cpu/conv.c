@@ -179,7 +179,8 @@ static void print_row(const Conv *v, Text *x, int64_t width) {
             text_plus(v->g->a,
                       arena_printf(v->g->a, "(n0 * %lld + row) * %lld", (long long)v->s.in_rows,
                                    (long long)(v->s.in_columns * v->s.from_channels)),
-                      text_times(v->g->a, v->group, v->s.depth)));
+                      v->s.own ? text_times(v->g->a, v->panel, v->s.nr)
+                               : text_times(v->g->a, v->group, v->s.depth)));
   int64_t group = v->s.c.groups == 1 ? 0 : v->s.back ? v->s.depth * v->s.lb : v->s.width;
   const char *panel = text_plus(v->g->a, text_times(v->g->a, v->group, group),
                                 text_times(v->g->a, v->panel, v->s.panel));

@@ -6,8 +6,8 @@
 
 void cpu_conv(Gen *g, const Group *gr);      /* convolutions and their gradients by the images */
 void cpu_filter(Gen *g, const Group *gr);    /* their gradients by the filters */
-void cpu_pool(Gen *g, const Group *gr);      /* pools, and convolutions of one channel to one */
-void cpu_depthwise(Gen *g, const Group *gr); /* the gradient by the filters of the latter */
+void cpu_depthwise(Gen *g, const Group *gr); /* the same of convolutions of one channel to one */
+void cpu_pool(Gen *g, const Group *gr);
 
 /* Images [N, H, W, C], and filters [R, S, I, O], their last axis in panels of nr unless that is 0.
  */

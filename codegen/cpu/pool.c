@@ -1,10 +1,9 @@
-/* Prints windows over images in NHWC that do not mix channels: pools, depthwise convolutions and
-   their gradients with respect to the images, with an element-wise epilogue. Contract: a unit is an
-   image row of the result, a block of channels is computed side by side. The terms of a sum and
-   their order are those of print/window.c. Rows and columns that the same taps reach have code of
-   their own without tests if the window has few taps; then a tap is one line for all channels of
-   the block. A window of more taps is specialised by columns alone, with a loop over its rows. In a
-   very wide one each tap is tested. */
+/* Prints pools over images in NHWC and their gradients, with an element-wise epilogue. Contract: a
+   unit is an image row of the result, a block of channels is computed side by side. The terms of a
+   sum and their order are those of print/window.c. Rows and columns that the same taps reach have
+   code of their own without tests if the window has few taps; then a tap is one line for all
+   channels of the block. A window of more taps is specialised by columns alone, with a loop over
+   its rows. In a very wide one each tap is tested. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"
@@ -22,27 +21,16 @@ typedef struct Pool {
   bool descending; /* in the order of the windows that a pixel is in */
 } Pool;
 
-static bool is_conv(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
-
 static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
   Pool p = {0};
-  int64_t channels;
   const Op *op = gr->root;
-  if (is_conv(op)) {
-    ConvGeom c = conv_geom(gr->e, op);
-    channels = c.cout;
-    p.h = c.h, p.v = c.w;
-  } else {
-    PoolGeom c = pool_geom(gr->e, op);
-    channels = c.c;
-    p.h = c.h, p.v = c.w;
-  }
-  p.back = op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_MAX_POOL_GRAD ||
-           op->kind == OP_AVG_POOL_GRAD;
+  PoolGeom c = pool_geom(gr->e, op);
+  p.h = c.h, p.v = c.w;
+  p.back = op->kind == OP_MAX_POOL_GRAD || op->kind == OP_AVG_POOL_GRAD;
   p.index = op->kind == OP_MAX_POOL_INDEX;
   p.descending = op->kind == OP_MAX_POOL_GRAD || op->kind == OP_AVG_POOL_GRAD;
   int64_t rows = gr->domain->dim[0] * gr->domain->dim[2];
-  p.s = pool_schedule(g->a, &p.h, &p.v, p.back, channels, rows, flops);
+  p.s = pool_schedule(g->a, &p.h, &p.v, p.back, c.c, rows, flops);
   p.w = (Window){.g = g, .gr = gr, .op = op, .x = x};
   return p;
 }
@@ -84,12 +72,6 @@ static void print_tap(const Pool *p, const char *tap, const char *acc, const cha
   int64_t rows = p->back ? p->h.out : p->h.in, columns = p->back ? p->v.out : p->v.in;
   text_line(x, "const %s v = %s;", p->w.T, load(p, 0, rows, columns));
   switch ((int)op->kind) {
-  case OP_CONV:
-  case OP_CONV_INPUT_GRAD:
-    text_line(x, "const %s k = in%d[(%s) * %lld + k0 + l];", p->w.T, p->w.in[1], tap,
-              (long long)p->s.channels);
-    text_line(x, "%s = __builtin_fmaf(k, v, %s);", acc, acc);
-    break;
   case OP_MAX_POOL:
     text_line(x, "const %s m = %s;", p->w.T, acc);
     text_line(x, "%s = %s;", acc, reduce_step(g, OP_REDUCE_MAX, "m", "v"));

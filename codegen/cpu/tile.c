@@ -73,8 +73,16 @@ static void print_run(Gen *g, Text *x, const Tile *t, const TapRun *run) {
   if (t->distance) text_line(x, "GC_PREFETCH(p, %lldL, 0, 2);", (long long)t->distance);
   text_line(x, "UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], q + j * L, VBYTES);");
   text_open(x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);
-  text_line(x, "const Vf32 s = splat_f32(p[i * %lldL]);", (long long)t->li);
-  text_line(x, "UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], s, acc[i][j]);");
+  if (t->own) {
+    text_open(x, "UNROLL for (int j = 0; j < NV; j++) {");
+    text_line(x, "Vf32 s;");
+    text_line(x, "__builtin_memcpy(&s, p + i * %lldL + j * L, VBYTES);", (long long)t->li);
+    text_line(x, "acc[i][j] = vfma_f32(v[j], s, acc[i][j]);");
+    text_close(x, "}");
+  } else {
+    text_line(x, "const Vf32 s = splat_f32(p[i * %lldL]);", (long long)t->li);
+    text_line(x, "UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], s, acc[i][j]);");
+  }
   for (int open = by_line ? 3 : 2; open > 0; open--) text_close(x, "}");
 }
 

@@ -51,8 +51,8 @@ static void (*pixel_printer(Gen *g, const Group *gr))(Gen *, const Group *) {
               : !is_filters(g, gr, op->operands[1], op->kind == OP_CONV_INPUT_GRAD))
     return NULL;
   ConvGeom c = conv_geom(gr->e, op);
-  if (c.groups > 1 && c.gin == 1 && c.gout == 1) return filters ? cpu_depthwise : cpu_pool;
-  return filters ? cpu_filter : cpu_conv;
+  if (!filters) return cpu_conv;
+  return c.groups > 1 && c.gin == 1 && c.gout == 1 ? cpu_depthwise : cpu_filter;
 }
 
 void cpu_window(Gen *g, const Group *gr) {

@@ -1,7 +1,8 @@
 /* Schedules of convolutions of f32 images that lie [N, H, W, C] and of their gradients by the
    images: a tile of the result is some pixels of one image row by a panel of channels, or where
    image rows are short, one pixel of several images; see window.h. Units are rows of the result, in
-   blocks that a panel of filters goes over while they stay in the cache. */
+   blocks that a panel of filters goes over while they stay in the cache. Where each channel has a
+   filter of its own, a panel is as wide as leaves registers for the filters of a tap. */
 #include "codegen/schedule/window.h"
 
 enum {
@@ -20,6 +21,7 @@ static Tile tile_new(const ConvSchedule *v, int rows, int64_t width) {
                 .lb = v->lb,
                 .lk = 1,
                 .pairs = v->pairs,
+                .own = v->own,
                 .prefetch = (rows + taps - 1) / taps};
 }
 
@@ -65,7 +67,8 @@ static int64_t tile_cost(const VectorMachine *m, const Tile *t) {
   int64_t vectors = ceil_div(t->width, machine_lanes(m, 4)), cost = 0;
   for (int i = 0; i < t->nruns; i++) {
     int64_t rows = t->run[i].hi - t->run[i].lo, most = rows * vectors;
-    if (most < rows + vectors) most = rows + vectors;
+    int64_t loads = (t->own ? rows * vectors : rows) + vectors;
+    if (most < loads) most = loads;
     cost += (t->run[i].more + 1) * t->run[i].depth * (most > CHAIN ? most : CHAIN);
   }
   return cost;
@@ -138,7 +141,15 @@ ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *sh
                     .width = back ? c->gin : c->gout,
                     .nr = shape->panel,
                     .epilogue = shape->epilogue};
-  if (v.nr) {
+  if (c->groups > 1 && c->gin == 1 && c->gout == 1) {
+    int pair = 2 * machine_lanes(m, 4); /* of wider panels fewer pixels would share a filter */
+    v.own = true;
+    v.c.groups = 1;
+    v.width = v.lb = v.tap = v.to_channels;
+    v.nr = panel_columns(m, v.width);
+    if (v.nr > pair) v.nr = pair;
+    v.panel = v.nr;
+  } else if (v.nr) {
     v.lb = v.nr;
     v.panel = c->h.taps * c->w.taps * v.depth * v.nr;
   } else {
@@ -147,7 +158,8 @@ ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *sh
     v.panel = v.nr;
   }
   v.np = ceil_div(v.width, v.nr);
-  v.tap = (back ? v.from_channels : v.depth) * v.lb; /* [KH][KW][O][C / groups] has all outputs */
+  if (!v.own) /* [KH][KW][O][C / groups] has all outputs */
+    v.tap = (back ? v.from_channels : v.depth) * v.lb;
   v.whole = v.epilogue && v.columns * v.nr * 4 <= m->cache.l2 / 8;
   v.once = c->h.taps * c->w.taps == 1;
   v.phase = window_phases(a, &c->w, back, &v.nphases);

@@ -1,6 +1,5 @@
-/* Schedules of windows in which no channel meets another: pools, and convolutions with a filter for
-   each channel; see window.h. Taps are written out while they are few, so that a kernel's text
-   stays short whatever the window. */
+/* Schedules of pools; see window.h. Taps are written out while they are few, so that a kernel's
+   text stays short whatever the window. */
 #include "codegen/schedule/window.h"
 
 enum {

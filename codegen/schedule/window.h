@@ -62,6 +62,7 @@ typedef struct Tile {
   int prefetch;       /* rows of c that are prefetched with each of `rows` */
   bool adds;          /* to what lies in c, but for the first sum */
   bool pairs;         /* of bf16, which are multiplied two of the depth at once; lk is 1 */
+  bool own;           /* each column has a number of a's row of its own, at its place in it */
   TapRun *run;        /* room for all */
   int nruns;
 } Tile;
@@ -94,6 +95,8 @@ typedef struct ConvShape {
 typedef struct ConvSchedule {
   ConvGeom c;
   bool back, pairs;
+  bool own;                           /* each channel has a filter of its own: one group, whose
+                                         panels are channels of both images */
   int64_t n, rows, columns;           /* of the result */
   int64_t in_rows, in_columns;        /* of the source */
   int64_t from_channels, to_channels; /* all groups */
@@ -189,7 +192,7 @@ typedef struct DepthwiseSchedule {
 DepthwiseSchedule depthwise_schedule(const VectorMachine *m, const ConvGeom *c, uint64_t flops);
 extern const ScheduleKind depthwise_kind;
 
-/* ---- pool.c: pools, and convolutions with a filter for each channel ---- */
+/* ---- pool.c ---- */
 
 enum { POOL_CELL = 8 }; /* channels come in so many: those behind the last are read, and dropped */
 
