@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -46,11 +47,20 @@ bool file_open(File *f, const char *path, Err *e) {
   return true;
 }
 
+/* Of read-only pages of the program's own file, which has them if they are read again: without this
+   a process would hold the weights twice, as they lie in the file and as it uses them. */
+static void forget_pages(const uint8_t *from, uint64_t n) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)from, end = at + n;
+  at -= at % page, end -= end % page;
+  if (end > at) madvise((void *)at, end - at, MADV_DONTNEED); /* advice: any answer will do */
+}
+
 bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e) {
   enum { AT_ONCE = 1 << 26 }; /* a signal is heard between two of them */
   char *p = dst;
   if (f->memory && at <= f->size && n <= f->size - at) {
     memcpy(dst, f->memory + at, n);
+    forget_pages(f->memory + at, n);
     return true;
   }
   while (n) {

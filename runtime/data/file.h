@@ -15,7 +15,7 @@ typedef struct File {
   const char *path;
   int fd;
   uint64_t size, dev, ino;
-  const uint8_t *memory; /* in place of fd: the bytes lie there, as long as the file is read */
+  const uint8_t *memory; /* in place of fd: the bytes of the program's own file, mapped read-only */
 } File;
 bool file_open(File *f, const char *path, Err *e);
 bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e); /* exactly n bytes */

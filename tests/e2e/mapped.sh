@@ -164,6 +164,11 @@ run 0 ./net kept --seed 2 --load kept1.st,without=k --w w.npy --k k.npy
 same w.npy w1.npy 'a param of a file'
 same k.npy k2.npy 'a state that begins with the initial value of a param'
 
+# ---- weights in the program itself are in memory once ----
+run 0 "$gc" net.g --weights=w.st -o inside
+drawn=$(peak ./net predict --x x.npy) inside=$(peak ./inside predict --x x.npy)
+at_least $((drawn + 3000)) "$inside" 'kilobytes of a program with weights in itself'
+
 # ---- models of a library ----
 run 0 "$gc" net.g --emit=lib
 cat >use.c <<'XX'
