@@ -334,8 +334,10 @@ typedef struct Global {
   GlobalOrigin origin;
   bool transient; /* a state that belongs to a run: not among the weights that are saved */
   const QuantizedGlobal *quantized; /* or NULL */
-  const Type *whole; /* of a data-parallel program in which each rank has an equal run of its
-                        elements, in row-major order, and `type` is that of a run; or NULL */
+  const char *master; /* interned: the path of the param that this one is a copy of, in another
+                         dtype; or NULL */
+  const Type *whole;  /* of a data-parallel program in which each rank has an equal run of its
+                         elements, in row-major order, and `type` is that of a run; or NULL */
   Loc loc;
 } Global;
 
@@ -368,6 +370,10 @@ uint64_t type_identity(uint64_t h, const Type *t);
 uint64_t op_identity(uint64_t h, const Op *op);
 int module_find_global(const Module *m, const char *path); /* -1 if none */
 int module_add_global(Module *m, Global g);
+/* Leaves out all globals but the first n. */
+void module_keep_globals(Module *m, uint32_t n);
+/* g can be the copy of this one in another dtype. */
+bool global_is_copy(const Global *g, const Global *master);
 /* Whether a hyper may be of a type, a scalar of f32, i32 or bool, and the type holds a number: an
    f32 rounds it. */
 bool hyper_is_type(const Type *t);

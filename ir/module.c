@@ -29,6 +29,18 @@ int module_add_global(Module *m, Global g) {
   return (int)m->globals.n - 1;
 }
 
+void module_keep_globals(Module *m, uint32_t n) {
+  m->globals.n = n;
+  m->by_path = (Map){0};
+  for (uint32_t i = n; i-- > 0;) map_put(m->arena, &m->by_path, m->globals.at[i].path, i);
+}
+
+bool global_is_copy(const Global *g, const Global *master) {
+  return g->kind == GLOBAL_PARAM && master->kind == GLOBAL_PARAM && !master->master &&
+         type_same_dims(g->type, master->type) && dtype_is_float(master->type->dtype) &&
+         dtype_is_float(g->type->dtype) && g->type->dtype != master->type->dtype;
+}
+
 bool hyper_is_type(const Type *t) {
   return t->rank == 0 && (t->dtype == DT_F32 || t->dtype == DT_I32 || t->dtype == DT_BOOL);
 }

@@ -443,28 +443,51 @@ static void verify_globals(Verifier *v) {
     else if (g->kind == GLOBAL_HYPER && !hyper_holds(g->type, g->value))
       bad(v, NULL, "the hyperparameter @%s holds %g, which is not of %s", g->path, g->value,
           type_str(c, g->type));
+    int master = g->master ? module_find_global(m, g->master) : -1;
+    if (g->master && (master < 0 || !global_is_copy(g, &m->globals.at[master])))
+      bad(v, NULL, "@%s is no copy of a param @%s", g->path, g->master);
     if (!layout_fits(g->type, g->layout) || !layout_bytes(g->type, g->layout, &bytes))
       bad(v, NULL, "@%s of type %s has a layout that does not fit it", g->path,
           type_str(c, g->type));
   }
 }
 
-/* If there is an init entry, it stores every param and state. Modules of tests may have none. */
-static void verify_init(Verifier *v) {
+/* An entry stores a copy when it stores its master, and only then. */
+static void verify_copies(Verifier *v, const Entry *e, const bool *stored) {
   const Module *m = v->m;
-  const Entry *e = m->init;
-  if (!e) return;
-  v->e = e;
-  if (e->body->args.n) bad(v, NULL, "init has inputs");
-  Arena *scratch = arena_new();
-  bool *set = ARENA_ARRAY(scratch, bool, m->globals.n);
-  for (uint32_t i = 0; i < e->body->ops.n; i++) {
-    const Op *op = op_at(e, e->body->ops.at[i]);
-    if (op->kind == OP_STORE) set[op->attr[AT_GLOBAL].i] = true;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    if (!g->master) continue;
+    bool of = stored[module_find_global(m, g->master)];
+    if (of != stored[i])
+      v->e = e,
+      bad(v, NULL, "@%s is stored without @%s", of ? g->master : g->path, of ? g->path : g->master);
   }
+}
+
+/* If there is an init entry, it stores every param and state. Modules of tests may have none. */
+static void verify_init(Verifier *v, const bool *stored) {
+  const Module *m = v->m;
+  v->e = m->init;
+  if (m->init->body->args.n) bad(v, NULL, "init has inputs");
   for (uint32_t i = 0; i < m->globals.n; i++)
-    if (!set[i] && m->globals.at[i].kind != GLOBAL_HYPER)
+    if (!stored[i] && m->globals.at[i].kind != GLOBAL_HYPER)
       bad(v, NULL, "init does not set @%s", m->globals.at[i].path);
+}
+
+static void verify_stores(Verifier *v) {
+  const Module *m = v->m;
+  Arena *scratch = arena_new();
+  for (uint32_t k = 0; k < m->entries.n + (m->init != NULL); k++) {
+    const Entry *e = k < m->entries.n ? m->entries.at[k] : m->init;
+    bool *stored = ARENA_ARRAY(scratch, bool, m->globals.n + 1);
+    for (uint32_t i = 0; i < e->body->ops.n; i++) {
+      const Op *op = op_at(e, e->body->ops.at[i]);
+      if (op->kind == OP_STORE) stored[op->attr[AT_GLOBAL].i] = true;
+    }
+    verify_copies(v, e, stored);
+    if (e == m->init) verify_init(v, stored);
+  }
   arena_free(scratch);
 }
 
@@ -486,6 +509,6 @@ bool module_verify(const Module *m, const char *after) {
   if (!v.ok) return false;
   if (m->init) verify_entry(&v, m->init);
   for (uint32_t i = 0; i < m->entries.n; i++) verify_entry(&v, m->entries.at[i]);
-  if (v.ok) verify_init(&v);
+  if (v.ok) verify_stores(&v);
   return v.ok;
 }

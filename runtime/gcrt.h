@@ -103,11 +103,13 @@ typedef struct GcQuantized {
 typedef struct GcGlobal {
   GcTensor t;
   GcGlobalKind kind;
-  const char *origin;           /* its name in published weights; NULL: the path alone */
-  bool transposed;              /* ... which have the matrix transposed */
-  bool transient;               /* a state of a run, not of the model: checkpoints alone have it */
-  const GcQuantized *quantized; /* or NULL */
-  bool random;                  /* its initial value depends on the seed */
+  const char *origin;            /* its name in published weights; NULL: the path alone */
+  bool transposed;               /* ... which have the matrix transposed */
+  bool transient;                /* a state of a run, not of the model: checkpoints alone have it */
+  const GcQuantized *quantized;  /* or NULL */
+  const struct GcGlobal *master; /* it is a copy of that param in another dtype: files have the
+                                    param alone; or NULL */
+  bool random;                   /* its initial value depends on the seed */
   int ranks; /* each of so many has an equal run of its elements in the storage; 0: all of them */
 } GcGlobal;
 

@@ -308,6 +308,13 @@ static void quantized_field(Tables *p, const QuantizedGlobal *q) {
   text_add(&p->text, ", %d, %d, %d, %s}", q->axis, q->bits, q->group, q->scales ? "true" : "false");
 }
 
+/* Where the table has a global: hypers have one of their own. */
+static int global_row(const Module *m, int global) {
+  int row = 0;
+  for (int i = 0; i < global; i++) row += m->globals.at[i].kind != GLOBAL_HYPER;
+  return row;
+}
+
 static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
   static const char *const kind[] = {[GLOBAL_PARAM] = "GC_PARAM",
                                      [GLOBAL_STATE] = "GC_STATE",
@@ -333,7 +340,9 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     if (g->origin.transposed) text_add(x, ", .transposed = true");
     if (g->transient) text_add(x, ", .transient = true");
     if (g->whole) text_add(x, ", .ranks = %lld", (long long)(g->whole->numel / g->type->numel));
-    if (random[i]) text_add(x, ", .random = true");
+    if (g->master)
+      text_add(x, ", .master = &globals[%d]", global_row(m, module_find_global(m, g->master)));
+    if (random[i] && !g->master) text_add(x, ", .random = true");
     if (g->quantized) quantized_field(p, g->quantized);
     text_add(x, "},\n");
   }

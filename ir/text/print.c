@@ -200,6 +200,10 @@ static void print_global(Printer *p, const Global *g) {
     fputs(" of ", p->f);
     print_type(p, g->whole, NULL);
   }
+  if (g->master) {
+    fputs(" copy ", p->f);
+    names_print(p->f, '@', g->master);
+  }
   if (g->transient) fputs(" transient", p->f);
   if (g->origin.name) {
     fputs(" from ", p->f);

@@ -380,6 +380,17 @@ static bool whole_type(Reader *r, Global *g) {
                       type_str(r->c, g->type));
 }
 
+/* The param that another one is a copy of, which is declared before. */
+static bool master_path(Reader *r, Global *g) {
+  Loc loc;
+  if (!read_next_is(r, '@'))
+    return FAIL(r, read_loc(r, r->p, 1), "'@' and a path are expected, not %s", read_found(r));
+  if (!read_name(r, &g->master, &loc)) return false;
+  int at = module_find_global(r->m, g->master);
+  return (at >= 0 && global_is_copy(g, &r->m->globals.at[at])) ||
+         FAIL(r, loc, "@%s is no param of the shape of its copy", g->master);
+}
+
 static bool global(Reader *r, GlobalKind kind) {
   Global g = {.kind = kind, .type = type_scalar(r->c, DT_F32)};
   Loc loc, number;
@@ -402,6 +413,7 @@ static bool global(Reader *r, GlobalKind kind) {
     return false;
   }
   if (kind != GLOBAL_HYPER && flag(r, "of") && !whole_type(r, &g)) return false;
+  if (kind == GLOBAL_PARAM && flag(r, "copy") && !master_path(r, &g)) return false;
   g.transient = kind == GLOBAL_STATE && flag(r, "transient");
   if (kind != GLOBAL_HYPER && flag(r, "from")) {
     if (!read_string(r, &g.origin.name)) return false;

@@ -11,8 +11,6 @@
 
 #include <limits.h>
 
-enum { PADDING_SHARE = 32 }; /* of a row's bytes, one at most */
-
 typedef struct PaddedRows {
   PassRun *r;
   Entry *e;
@@ -89,11 +87,8 @@ static void look_results(PaddedRows *p, const Op *op) {
 static const Layout *padded(const PaddedRows *p, const Value *v) {
   const Type *t = v->type;
   if (v->layout || t->rank < 2 || t->numel == 0) return NULL;
-  int64_t unit = p->r->opt->target->row_bytes / dtype_size(t->dtype), row = t->dim[t->rank - 1];
-  if (unit <= 1 || row % unit == 0) return NULL;
-  int64_t to = (row + unit - 1) / unit * unit;
-  if (to > INT_MAX || (to - row) * PADDING_SHARE > row) return NULL;
-  return layout_panels(p->r->m->ctx, (int)to);
+  int64_t to = padded_row(t, p->r->opt->target->row_bytes);
+  return to && to <= INT_MAX ? layout_panels(p->r->m->ctx, (int)to) : NULL;
 }
 
 static void set_layouts(PaddedRows *p) {

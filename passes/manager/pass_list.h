@@ -19,13 +19,14 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
 typedef struct Snapshot {
   Entry *entry;   /* by entry; init, if there is one, behind them */
   Global *global; /* by global */
+  uint32_t globals;
 } Snapshot;
 /* In the arena; the entries go on with ops of their own. */
 Snapshot snapshot_take(Arena *a, const Module *m);
 /* The same; the entries stay, and the copies are kept. */
 Snapshot snapshot_copy(Arena *a, const Module *m);
 /* May be done again only after entries were copied. */
-void snapshot_restore(const Module *m, const Snapshot *s);
+void snapshot_restore(Module *m, const Snapshot *s);
 
 struct Trial;
 /* run.c: runs the passes behind the one at hand, with other options. */
@@ -90,6 +91,17 @@ static inline bool op_is_anchor(const Op *op) {
 /* transposed_weights.c: bytes of weights of a planned entry that are there twice, for the layout in
    which the steps of a loop read them. */
 uint64_t layout_copies(const Entry *e, int align);
+
+/* padded_rows.c */
+enum { PADDED_ROW_BYTES = 16, PADDING_SHARE = 32 }; /* of what a row has, one part at most */
+/* Elements of a row of the type with the padding to multiples of so many bytes; 0: it needs none,
+   or would have too much. */
+static inline int64_t padded_row(const Type *t, int row_bytes) {
+  int64_t unit = row_bytes / dtype_size(t->dtype), row = t->rank ? t->dim[t->rank - 1] : 0;
+  if (unit <= 1 || row % unit == 0) return 0;
+  int64_t to = (row + unit - 1) / unit * unit;
+  return (to - row) * PADDING_SHARE > row ? 0 : to;
+}
 
 /* dce.c: of one entry; what is left stays in its order. Returns how much it dropped. */
 int64_t dce_entry(Arena *scratch, Entry *e);

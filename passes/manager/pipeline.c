@@ -214,9 +214,9 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
   const char *behind = at + n, *late = passes_giver(behind, HAS_FUSION, &length);
   if (!late) late = passes_giver(behind, HAS_LAYOUT, &length);
   if (!late) late = behind + strlen(behind);
-  return intern_printf(c, "%.*sautodiff{saved=%s},precision{products=%s}%.*swiden,%s",
-                       (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind),
-                       behind, late);
+  return intern_printf(
+      c, "%.*sautodiff{saved=%s},precision{products=%s},master-weights%.*swiden,%s",
+      (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind), behind, late);
 }
 
 /* The batch is split behind autodiff, and in front of what narrows: the text that follows differs

@@ -1,11 +1,13 @@
 /* Snapshots of a program, for passes that try a rewrite and come back, and the results of the
    trial.
-   Contract: the restored program is as it was, types and layouts of globals included. */
+   Contract: the restored program is as it was, globals with their types and layouts
+   included. */
 #include "passes/manager/pass_list.h"
 
 Snapshot snapshot_take(Arena *a, const Module *m) {
   uint32_t n = m->entries.n + (m->init != NULL);
-  Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), ARENA_ARRAY(a, Global, m->globals.n + 1)};
+  Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), ARENA_ARRAY(a, Global, m->globals.n + 1),
+                m->globals.n};
   for (uint32_t g = 0; g < m->globals.n; g++) s.global[g] = m->globals.at[g];
   for (uint32_t k = 0; k < n; k++) {
     s.entry[k] = *pass_entry(m, k);
@@ -24,9 +26,12 @@ Snapshot snapshot_copy(Arena *a, const Module *m) {
   return s;
 }
 
-void snapshot_restore(const Module *m, const Snapshot *s) {
+void snapshot_restore(Module *m, const Snapshot *s) {
   for (uint32_t k = 0; pass_entry(m, k); k++) *pass_entry(m, k) = s->entry[k];
+  bool others = m->globals.n != s->globals;
+  m->globals.n = s->globals; /* none is freed, so there is room for them */
   for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g] = s->global[g];
+  if (others) module_keep_globals(m, s->globals);
 }
 
 Trial trial_of(const Entry *e, const Target *t) {

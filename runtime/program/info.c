@@ -176,12 +176,12 @@ static void globals_info(void) {
     const GcGlobal *g = &p->globals[i];
     tensor_type_text(&g->t, type, sizeof type);
     bytes_text(b, g->t.bytes);
-    const char *kind = g->transient ? "transient" : kind_name(g->kind);
+    const char *kind = g->transient ? "transient" : g->master ? "copy" : kind_name(g->kind);
     printf("  %-9s %-32s %-20s %14s bytes", kind, g->t.name, type, b);
     if (g->ranks) printf(" on each of %d ranks", g->ranks);
     printf("\n");
     total[g->kind] += g->t.bytes;
-    if (g->kind == GC_PARAM && !(g->quantized && g->quantized->scales))
+    if (g->kind == GC_PARAM && !g->master && !(g->quantized && g->quantized->scales))
       elems += tensor_count(g->quantized ? &g->quantized->t : &g->t);
   }
   for (unsigned k = 0; k < 3; k++) line(kind_name(kinds[k]), total[k], "bytes");

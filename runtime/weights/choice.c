@@ -19,14 +19,15 @@ bool is_step_counter(const GcGlobal *g) {
   return g->t.rank == 0 && g->t.dtype == GC_I64 && strcmp(g->t.name, "step") == 0;
 }
 
-bool choose_all(const GcGlobal *g, const WeightsView *s) { return in_scope(g, s); }
+/* Copies are made of what a file has. */
+bool choose_all(const GcGlobal *g, const WeightsView *s) { return !g->master && in_scope(g, s); }
 
-bool choose_own(const GcGlobal *g, const WeightsView *s) { return !g->transient; }
+bool choose_own(const GcGlobal *g, const WeightsView *s) { return !g->master && !g->transient; }
 
 bool choose_none(const GcGlobal *g, const WeightsView *s) { return false; }
 
 bool choose_params(const GcGlobal *g, const WeightsView *s) {
-  return g->kind == GC_PARAM && in_scope(g, s);
+  return g->kind == GC_PARAM && choose_all(g, s);
 }
 
 /* Optimizer state, transient states and the step counter belong to a run, not to the model:
@@ -34,7 +35,7 @@ bool choose_params(const GcGlobal *g, const WeightsView *s) {
 bool choose_saved(const GcGlobal *g, const WeightsView *s) {
   bool unnamed = s && s->published && g->kind == GC_STATE && !g->origin;
   return g->kind != GC_OPTIMIZER && !g->transient && !is_step_counter(g) && !unnamed &&
-         in_scope(g, s);
+         choose_all(g, s);
 }
 
 /* ---- FILE[,scope=PATH][,without=PATH]…[,names=published][,image=FILE] ---- */

@@ -68,6 +68,7 @@ static uint64_t hash_program(const GcProgram *p) {
     const GcQuantized *q = g->quantized;
     const uint64_t how[] = {g->transposed,
                             g->transient,
+                            g->master != NULL,
                             q ? (uint64_t)q->axis : 0,
                             q ? (uint64_t)q->bits : 0,
                             q ? (uint64_t)q->group : 0,

@@ -177,10 +177,28 @@ static bool check_sources(const Globals *w, const Reading *r, Err *e) {
   return true;
 }
 
+/* Makes the copies of params in other dtypes anew. */
+static void convert_masters(const Globals *w) {
+  uint8_t *from = w->stage, *to = w->stage + STAGE_BYTES / 2;
+  for (int i = 0; i < w->program->nglobals; i++) {
+    const GcTensor *copy = &w->program->globals[i].t;
+    const GcGlobal *master = w->program->globals[i].master;
+    uint64_t all = master ? tensor_count(copy) : 0;
+    uint64_t piece = master ? STAGE_BYTES / 2 / (uint64_t)elem_info[master->t.dtype].size : 0;
+    for (uint64_t at = 0; at < all; at += piece) {
+      uint64_t n = all - at < piece ? all - at : piece;
+      tensor_get(&master->t, w->base + master->t.offset, at, n, from);
+      elem_convert(to, (Elem)copy->dtype, from, (Elem)master->t.dtype, n);
+      tensor_put(copy, w->base + copy->offset, at, n, to);
+    }
+  }
+}
+
 static bool read_sources(const Globals *w, const Reading *r, Err *e) {
   if (!check_sources(w, r, e)) return false;
   for (int i = 0; i < r->n; i++)
     if (!read_all(w, r, i, false, e)) return false;
+  convert_masters(w);
   return true;
 }
 
@@ -200,7 +218,7 @@ static bool has_params(const Globals *w, const Reading *r, Err *e) {
   (void)e;
   for (int i = 0; i < w->program->nglobals; i++) {
     const GcGlobal *g = &w->program->globals[i];
-    all &= g->kind != GC_PARAM || is_elsewhere(r, -1, g);
+    all &= !choose_params(g, NULL) || is_elsewhere(r, -1, g);
   }
   return all;
 }
@@ -295,7 +313,8 @@ bool weights_own_all(const GcProgram *program) {
   if (!weights_are_own() || !weights_open_own(&s, &none)) return false;
   bool all = true;
   for (int i = 0; i < program->nglobals; i++)
-    all &= program->globals[i].kind != GC_PARAM || weights_find(&s, &program->globals[i], NULL, &x);
+    all &= !choose_params(&program->globals[i], NULL) ||
+           weights_find(&s, &program->globals[i], NULL, &x);
   weights_close(&s);
   return all;
 }

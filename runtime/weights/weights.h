@@ -79,7 +79,8 @@ typedef struct WeightsRequest { /* what is read of a file */
   Unread *unread; /* gets what the program does not have; or NULL */
   Absent *absent; /* gets what is wanted and in no file; or NULL */
 } WeightsRequest;
-/* Of several files a later one counts before an earlier one. What does not fit changes nothing. */
+/* Of several files a later one counts before an earlier one. What does not fit changes nothing.
+   Copies of params in other dtypes follow what has been read. */
 bool weights_read(const Globals *w, const WeightsRequest *q, int n, Err *e);
 /* The kinds of globals, 1 << GcGlobalKind, that the files give: params, if they have all. */
 bool weights_spare(const GcProgram *p, const WeightsRequest *q, int n, unsigned *kinds, Err *e);
