@@ -11,10 +11,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #define NONE UINT64_MAX
 enum { ROW_BITS = 40, STACK_BYTES = 1 << 20 };
 #define ROW_MASK ((UINT64_C(1) << ROW_BITS) - 1)
+#define DEVICE_SECONDS 50e-6 /* below what any disk takes, and above a copy from memory */
 
 struct Reader {
   const Dataset *data;
@@ -90,28 +92,34 @@ static void fail(Reader *x, uint64_t row, const Err *e) {
   pthread_mutex_unlock(&x->lock);
 }
 
-/* The rows that come, which the system then reads together. */
-static void advise(const Dataset *d, uint64_t batch, uint64_t rows) {
-  uint64_t together = d->shuffled ? 1 : rows;
+/* The rows from `first` on, which the system then reads together. */
+static void advise(const Dataset *d, uint64_t batch, uint64_t first, uint64_t rows) {
+  uint64_t together = d->shuffled ? 1 : rows - first;
   for (int i = 0; i < d->n; i++)
-    for (uint64_t r = 0; is_read(&d->columns[i]) && r < rows; r += together)
+    for (uint64_t r = first; is_read(&d->columns[i]) && r < rows; r += together)
       column_advise(&d->columns[i], dataset_at(d, batch, r), together);
 }
 
-/* Claims rows of the job until there are none. */
+/* Claims rows of the job until there are none. The system is told of rows to come once a row has
+   waited for a device: to tell it of rows that it has in memory costs as much as to read them. */
 static void work(Reader *x, uint64_t job, uint64_t batch, uint64_t rows) {
   const Dataset *d = x->data;
   uint64_t v = atomic_load(&x->claimed);
+  bool told = false;
   while (v >> ROW_BITS == job && (v & ROW_MASK) < rows) {
     if (!atomic_compare_exchange_weak(&x->claimed, &v, v + 1)) continue;
     uint64_t r = v & ROW_MASK;
-    if (r == 0) advise(d, batch, rows);
+    double begin = clock_now();
     for (int i = 0; i < d->n; i++) {
       const Column *c = &d->columns[i];
       Err e = {0};
       if (is_read(c) &&
           !read_row(c, dataset_at(d, batch, r), place_of(x, i) + r * row_bytes(c), &e))
         fail(x, r, &e);
+    }
+    if (!told && clock_now() - begin > DEVICE_SECONDS && r + 1 < rows) {
+      told = true;
+      advise(d, batch, r + 1, rows);
     }
     if (atomic_fetch_add(&x->done, 1) + 1 == rows) {
       pthread_mutex_lock(&x->lock);
@@ -152,6 +160,7 @@ static void ask(Reader *x, uint64_t batch, bool ahead) {
 static void *reader_main(void *arg) {
   Reader *x = arg;
   float_mode_set();
+  (void)prctl(PR_SET_NAME, "reader"); /* as top shows it */
   pthread_mutex_lock(&x->lock);
   for (uint64_t last = 0; !x->quit;) {
     if (x->job == last || x->batch == NONE) {

@@ -128,6 +128,17 @@ if [ -r "$images" ] && [ -r "$labels" ]; then
     run 0 ./lenet test --image digits --load folder.st --quiet $options
     same out.txt figure.txt "the accuracy on digits $options"
   done
+  if [ "$rows" = 10000 ]; then # folders of 8,000 images and of 2,000 others: what the arrays reach, in another order
+    for part in 'learn 0 8000' 'held 8000 10000'; do
+      set -- $part
+      "$mkimages" digits "$images" "$labels" "$2" "$3" "$1" || fail 'no digits'
+    done
+    run 0 ./lenet train --image learn --epochs 5 --seed 1 --save learned.st
+    run 0 ./lenet test --image held --load learned.st --quiet
+    at_least "$(sed -n 's/^accuracy = //p' out.txt)" 0.97 'accuracy on folders of PNG files'
+    exactly "$(./lenet test --image "$images[8000:10000]" --label "$labels[8000:10000]" --load learned.st --quiet)" "$(cat out.txt)" \
+      'accuracy on the same images as arrays'
+  fi
 else
   not_tested 'a folder of real digits: set the CMake setting GC_SHARED_DATA'
 fi
