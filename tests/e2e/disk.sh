@@ -64,18 +64,22 @@ done
 says 2 'error: --data-memory lots is no size' ./net test --x x.npy --y y.npy --data-memory lots
 holds out.txt 'hint: write 500M or 2G; M is 2^20 bytes, G 2^30'
 
-# ---- 3 GB in less than 200 MB ----
+# ---- 3 GB in less than 200 MB: an array, and windows over three that are one sequence ----
 run 0 python3 - <<'P'
 import resource, struct, subprocess
-rows = 4096
-head = ("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 196608), }" % rows).ljust(117) + "\n"
-with open("big.npy", "wb") as f:
-    f.write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head.encode())
-    f.truncate(10 + len(head) + rows * 196608 * 4) # a hole
-subprocess.run(["./net", "big", "--x", "big.npy", "--steps", "6", "--quiet", "--data-memory", "64M"], check=True)
+def hole(name, *dims):
+    head = ("{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % "".join("%d, " % n for n in dims)).ljust(117) + "\n"
+    with open(name, "wb") as f:
+        f.write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head.encode())
+        f.truncate(10 + len(head) + 4 * dims[0] * (dims[1] if len(dims) > 1 else 1))
+hole("big.npy", 4096, 196608)
+for part in "123":
+    hole("big-%s.npy" % part, 1365 * 196608 + int(part))
+for x in "big.npy", "big-?.npy~196608", "big-?.npy+7~100000":
+    subprocess.run(["./net", "big", "--x", x, "--steps", "6", "--quiet", "--data-memory", "64M"], check=True)
 used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 print(used, "KB")
 assert used < 200 * 1024, used
 P
-rm -f big.npy
+rm -f big.npy big-?.npy
 finish
