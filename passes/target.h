@@ -22,11 +22,13 @@ typedef struct Link {
 typedef struct Target Target;
 struct Target {
   const char *name; /* "cpu" */
-  double speed; /* of plan_work, about so much in a second: it weighs a link against computation */
-  Link link;    /* where the user says nothing of it */
-  int align;    /* bytes: every offset is a multiple */
-  int slack;    /* bytes that a kernel may read past a buffer's end; counted by the plan at the
-                   region's end */
+  double speed;  /* of plan_work, about so much in a second: it weighs a link against computation */
+  double narrow; /* how many times as fast products, convolutions and attention of 16-bit operands
+                    are as others, and of tf32 half as many times; 0: no faster */
+  Link link;     /* where the user says nothing of it */
+  int align;     /* bytes: every offset is a multiple */
+  int slack;     /* bytes that a kernel may read past a buffer's end; counted by the plan at the
+                    region's end */
   /* Columns of a panel for the right operand of a product of this dtype; 0: the target wants no
    * panels. */
   int (*panel)(const Target *t, Dtype dt);

@@ -195,7 +195,7 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   int f = function_of(p, e, l, sm90a);
   const Kernel *k = l->kernel;
   int id = p->launches++;
-  vec_push(p->g.a, &p->steps, (CudaStep){e, f, times_of(l->op)});
+  vec_push(p->g.a, &p->steps, (CudaStep){e, f, l->step, times_of(l->op)});
   cuda_counts(&p->g, l->op, k->grid, "blocks of threads");
   if (sm90a) print_maps(&t->text, id, k->variant);
   text_add(&t->text, "static const GcLaunch launch%d[] = {{%d, %" PRId64 ", %d, %d}, ", id, f,

@@ -27,6 +27,7 @@ typedef struct CudaFunction {
 typedef struct CudaStep {
   const Entry *entry;
   int function;
+  int step;      /* of the entry's plan */
   int64_t times; /* of all iterations of the loops around */
 } CudaStep;
 

@@ -38,6 +38,8 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   CudaTarget *t = ARENA_NEW(ctx_arena(c), CudaTarget);
   t->t = (Target){.name = "cuda",
                   .speed = 2.7e13,         /* 3.35 TB/s of an H100 */
+                  .narrow = 20,            /* 540 TFLOP/s, as its large products reach by the model
+                                              of time */
                   .link = {10e-6, 2.5e11}, /* NVLink */
                   .align = 256,
                   .panel = no_panel,
@@ -61,6 +63,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   for (int i = 0; i < narch; i++) t->sm90a |= cuda_variant(arch[i]);
   for (int i = 0; i < narch && !t->pre_sm80; i++)
     if (cuda_arch_number(arch[i]) < 80) t->pre_sm80 = arch[i];
+  if (t->pre_sm80) t->t.narrow = 0;
   t->t.row_bytes = t->pre_sm80 ? 0 : 16; /* of the widest copy to shared memory */
   return &t->t;
 }

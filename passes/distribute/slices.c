@@ -25,6 +25,31 @@ static void exclude(const Entry *e, const Block *b, bool *sliced) {
   }
 }
 
+/* Small states stay whole while all of them are at most a WHOLE-th of all elements: slices of them
+   would save little, and take messages of latency alone. Those of one size stay alike, so that all
+   states of a parameter do. */
+enum { WHOLE = 100 };
+
+static void keep_small(const Module *m, bool *sliced) {
+  int64_t all = 0, size = 0, kept = 0;
+  for (uint32_t i = 0; i < m->globals.n; i++)
+    if (sliced[i]) all += m->globals.at[i].type->numel;
+  for (;;) {
+    int64_t least = INT64_MAX, of_size = 0;
+    for (uint32_t i = 0; i < m->globals.n; i++) {
+      int64_t n = m->globals.at[i].type->numel;
+      if (!sliced[i] || n <= size || n > least) continue;
+      of_size = n < least ? n : of_size + n;
+      least = n;
+    }
+    if (!of_size || kept + of_size > all / WHOLE) break;
+    kept += of_size;
+    size = least;
+  }
+  for (uint32_t i = 0; i < m->globals.n; i++)
+    if (m->globals.at[i].type->numel <= size) sliced[i] = false;
+}
+
 bool *slices_choose(Arena *a, const Module *m, int ranks) {
   bool *sliced = ARENA_ARRAY(a, bool, m->globals.n + 1);
   for (uint32_t i = 0; i < m->globals.n; i++) {
@@ -33,6 +58,7 @@ bool *slices_choose(Arena *a, const Module *m, int ranks) {
   }
   for (uint32_t k = 0; k < m->entries.n; k++)
     exclude(m->entries.at[k], m->entries.at[k]->body, sliced);
+  keep_small(m, sliced);
   return sliced;
 }
 

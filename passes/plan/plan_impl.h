@@ -68,8 +68,8 @@ bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g,
 /* Steps [*begin, *end] are the op of the entry's body to which step t belongs: a loop is many. */
 void plan_task(const Plan *p, int t, int *begin, int *end);
 
-/* Flops, and bytes that are moved, of a step in all its iterations, as flops. */
-double plan_work(const Entry *e, const Plan *p, const Op *op);
+/* Flops, and bytes that are moved, of a step in all its iterations, as flops of f32. */
+double plan_work(const Target *t, const Entry *e, const Plan *p, const Op *op);
 /* Seconds that a collective takes on so many ranks. */
 double link_seconds(const Link *l, const Entry *e, const Op *op);
 /* The user's link, or the target's. */

@@ -123,7 +123,7 @@ static double average_parallelism(const Edges *w) {
     double begin = last[p->stream[t]] >= 0 ? end[last[p->stream[t]]] : 0, work = 0;
     for (; edge < p->nedges && p->edges[edge].to == t; edge++)
       if (end[p->edges[edge].from] > begin) begin = end[p->edges[edge].from];
-    for (int q = t; q <= w->end[t]; q++) work += plan_work(w->e, p, p->steps[q]);
+    for (int q = t; q <= w->end[t]; q++) work += plan_work(w->r->opt->target, w->e, p, p->steps[q]);
     last[p->stream[t]] = w->end[t];
     end[w->end[t]] = begin + work;
     sum += work;

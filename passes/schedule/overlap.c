@@ -33,7 +33,7 @@ static double run(Timeline *t, PassRun *r, const Entry *e) {
       t->reader[i] = -1;
     } else if (!plan_is_alias(e, p->steps[i])) {
       await(t, i, over[p->comm]);
-      t->now += plan_work(e, p, p->steps[i]) / r->opt->target->speed;
+      t->now += plan_work(r->opt->target, e, p, p->steps[i]) / r->opt->target->speed;
     }
   }
   return talks;

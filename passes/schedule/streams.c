@@ -70,7 +70,7 @@ static int *number_tasks(StreamBuild *m) {
     for (; t <= x->last; t++) {
       of[t] = m->w->n;
       x->work += x->communicates ? link_work(m->r->opt, m->e, p->steps[t])
-                                 : plan_work(m->e, p, p->steps[t]);
+                                 : plan_work(m->r->opt->target, m->e, p, p->steps[t]);
     }
     t = x->last;
     m->w->n++;
@@ -299,20 +299,27 @@ static const struct Try {
 static const double under_way[] = {0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32};
 enum { SHARES = sizeof under_way / sizeof *under_way };
 
-static uint64_t bytes_under_way(const StreamBuild *m, uint64_t peak, uint64_t all) {
-  double least = 0;
-  int best = 0;
-  for (int k = 0; k < SHARES; k++) {
-    const StreamSchedule s = streams_schedule(m->w, peak + (uint64_t)(under_way[k] * (double)all));
-    double end = 0;
-    for (int i = 0; i < m->w->n; i++)
-      if (s.end[i] > end) end = s.end[i];
-    end *= 1 + under_way[k];
-    if (k && end >= least) continue;
-    least = end;
-    best = k;
-  }
-  return (uint64_t)(under_way[best] * (double)all);
+typedef struct Way {
+  StreamRule rule;
+  uint64_t more; /* bytes */
+} Way;
+
+static Way best_way(const StreamBuild *m, uint64_t peak, uint64_t all, bool limited) {
+  Way best = {LONGEST_PATH, 0};
+  double least = -1;
+  for (int k = 0; k < (limited ? 1 : SHARES); k++)
+    for (int rule = LONGEST_PATH; rule <= GIVEN_ORDER; rule++) {
+      const Way way = {rule, (uint64_t)(under_way[k] * (double)all)};
+      const StreamSchedule s = streams_schedule(m->w, rule, peak + way.more);
+      double end = 0;
+      for (int i = 0; i < m->w->n; i++)
+        if (s.end[i] > end) end = s.end[i];
+      end *= 1 + under_way[k];
+      if (least >= 0 && end >= least) continue;
+      least = end;
+      best = way;
+    }
+  return best;
 }
 
 static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
@@ -330,14 +337,16 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   OpId *order = ARENA_ARRAY(a, OpId, ops);
   memcpy(order, e->body->ops.at, ops * sizeof *order);
   Plan *found = w.streams > 1 ? NULL : given;
-  if (!limited && m.computing < w.streams) {
-    uint64_t more = bytes_under_way(&m, peak, g->bytes + arena);
-    StreamSchedule s = streams_schedule(&w, peak + more);
-    if (more) found = plan_anew(&m, e, &w, &s, arena + more, 0, g);
+  Way way = {LONGEST_PATH, 0};
+  if (w.talks) way = best_way(&m, peak, g->bytes + arena, limited);
+  if (way.more) {
+    StreamSchedule s = streams_schedule(&w, way.rule, peak + way.more);
+    found = plan_anew(&m, e, &w, &s, arena + way.more, 0, g);
   }
   for (size_t k = 0; !found && k < sizeof tries / sizeof *tries; k++) {
     if (limited && tries[k].more > 0) continue;
-    StreamSchedule s = streams_schedule(&w, peak + (uint64_t)(tries[k].more * (double)peak));
+    StreamSchedule s =
+        streams_schedule(&w, way.rule, peak + (uint64_t)(tries[k].more * (double)peak));
     memcpy(e->body->ops.at, order, ops * sizeof *order);
     found = plan_anew(&m, e, &w, &s, limited ? arena : arena + arena / 100,
                       tries[k].search ? r->opt->plan_seconds : 0, g);

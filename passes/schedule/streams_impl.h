@@ -38,6 +38,12 @@ typedef struct StreamSchedule {
 
 /* The most bytes that the given order needs, one task after the other. */
 uint64_t streams_peak(const Tasks *w);
+/* Which of a stream's ready tasks begins. */
+typedef enum StreamRule {
+  LONGEST_PATH, /* the one with the most work behind it: streams end early that wait for each other
+                 */
+  GIVEN_ORDER   /* the first: what a collective sums is complete as early as the program has it */
+} StreamRule;
 /* Never holds more than `max` bytes, which is at least the peak of the given order. */
-StreamSchedule streams_schedule(const Tasks *w, uint64_t max);
+StreamSchedule streams_schedule(const Tasks *w, StreamRule rule, uint64_t max);
 #endif

@@ -2,7 +2,7 @@
    is idle, its predecessors are over, there is room for it now, and the given order could still go
    on from there. So there is always a way out, as for Dijkstra's banker (1965). List scheduling
    over simulated time: of the ready tasks of a stream, the one with the longest path behind it
-   begins. */
+   begins, or the first of the given order. */
 #include "ir/support/search.h"
 #include "passes/schedule/streams_impl.h"
 
@@ -19,7 +19,8 @@ typedef struct Simulation {
   bool *begun;          /* by task */
   int *unfinished;      /* by storage: users that are not over */
   int *not_started;     /* by storage: users that have not begun */
-  double *longest_path; /* by task: the work of the longest way from its begin to the end */
+  double *longest_path; /* by task: the work of the longest way from its begin to the end; all 0 by
+                           the rule GIVEN_ORDER */
   IntList *ready;       /* by stream: tasks that could begin, the longest way last */
   int *busy;            /* by stream: the running task, or -1 */
   int frontier;         /* the first task that has not begun */
@@ -156,7 +157,7 @@ static double earliest(const Simulation *r) {
   return t;
 }
 
-StreamSchedule streams_schedule(const Tasks *w, uint64_t max) {
+StreamSchedule streams_schedule(const Tasks *w, StreamRule rule, uint64_t max) {
   Arena *a = w->a;
   size_t n = (size_t)w->n + 1;
   Simulation r = {.w = w, .max = max};
@@ -178,7 +179,7 @@ StreamSchedule streams_schedule(const Tasks *w, uint64_t max) {
     for (uint32_t k = 0; k < after->n; k++)
       if (r.longest_path[after->at[k]] > r.longest_path[i])
         r.longest_path[i] = r.longest_path[after->at[k]];
-    r.longest_path[i] += w->at[i].work;
+    if (rule == LONGEST_PATH) r.longest_path[i] += w->at[i].work;
     r.left[i] = w->at[i].nbefore;
     if (r.left[i] == 0) make_ready(&r, i);
   }

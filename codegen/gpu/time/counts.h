@@ -6,6 +6,9 @@
 #include "codegen/gpu/time/time.h"
 
 GpuCounts gpu_counts(Gen *g, const CudaFunction *f, const GpuDevice *d);
-/* Of the launches of a step of the entry, one after the other. */
+/* Adds what the launches of each step of the entry's plan take to `seconds`, by the plan's steps.
+ */
+void gpu_plan_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e, double *seconds);
+/* Of all launches of the entry, one after the other. */
 double gpu_entry_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e);
 #endif

@@ -53,14 +53,20 @@ static void print_entry(FILE *f, const CudaProgram *p, const GpuDevice *d, const
   }
 }
 
-double gpu_entry_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e) {
-  double seconds = 0;
+void gpu_plan_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e, double *seconds) {
   for (uint32_t i = 0; i < p->steps.n; i++) {
     const CudaStep *s = &p->steps.at[i];
     if (s->entry != e) continue;
     GpuCounts c = gpu_counts(&p->g, &p->functions.at[s->function], d);
-    seconds += (double)s->times * gpu_time(d, &c).seconds;
+    seconds[s->step] += (double)s->times * gpu_time(d, &c).seconds;
   }
+}
+
+double gpu_entry_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e) {
+  const int steps = plan_of(e)->nsteps;
+  double *of = ARENA_ARRAY(p->g.a, double, steps + 1), seconds = 0;
+  gpu_plan_seconds(p, d, e, of);
+  for (int i = 0; i < steps; i++) seconds += of[i];
   return seconds;
 }
 
