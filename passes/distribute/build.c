@@ -115,11 +115,19 @@ static ValueId own_rows(Build *c, ValueId x, const Type *t, Placement p) {
   return build_reshape(b, x, part_type(c, t, p));
 }
 
-/* Constants and broadcasts are made as small as the part. */
+/* Constants and broadcasts are made as small as the part, and so is what functions of an element
+   make of them: tables of angles that precision has rounded would have the rows of all ranks. */
 static ValueId small_leaf(Build *c, ValueId v, Placement p) {
   const Op *op = value_def(c->old, v);
   const Type *t = part_type(c, value_type(c->old, v), p);
   if (op && op->kind == OP_CONST) return build(c->b, OP_CONST, NULL, 0, op->attr, t);
+  const unsigned flags = op ? op_info[op->kind].flags : 0;
+  if (op && op_info[op->kind].cls == CLASS_ELEMENT && op->noperands == 1 &&
+      !(flags & OPF_POSITION) && c->d->at[op->operands[0]].kind == REPLICATED) {
+    ValueId x = small_leaf(c, op->operands[0], p);
+    if (x == NO_ID) return NO_ID;
+    return build(c->b, op->kind, &x, 1, op->attr, flags & OPF_TYPED ? t : NULL);
+  }
   if (!op || op->kind != OP_BROADCAST) return NO_ID;
   const Type *from = value_type(c->old, op->operands[0]);
   ValueId x = c->map[op->operands[0]];
