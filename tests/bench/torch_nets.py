@@ -102,4 +102,5 @@ def main():
     print(f"{times[len(times) // 2] * 1e6:.1f} {times[0] * 1e6:.1f}")
 
 
-main()
+if __name__ == "__main__":
+    main()
