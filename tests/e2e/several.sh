@@ -119,7 +119,7 @@ wrong 'x-*.npy: rows 40 to 51 were asked for, but it has 50 rows' '[a:b] takes r
 head -c 250 x.raw >flat-3.bin
 says 1 'error: flat-3.bin: has ' ./net same --x 'flat-*.bin:f32'
 head -c 256 x.raw >flat-3.bin
-wrong 'flat-3.bin: has 64 elements, which is no whole number of rows of 6' 'rows do not reach into the next file' same --x 'flat-*.bin:f32'
+wrong 'flat-3.bin: has 64 elements, which is no whole number of rows of 6' '~6 behind the pattern lets rows go from one file into the next' same --x 'flat-*.bin:f32'
 wrong 't2.csv: has the column kind where t1.csv has a' 'files of a pattern have the same columns' pair --v 't?.csv:1..2'
 "$mkdata" npy i64 50 5 y.npy
 cp y-2.npy bad-1.npy && python3 - <<'P'
