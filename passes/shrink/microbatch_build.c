@@ -116,9 +116,9 @@ static void emit_sum(MicrobatchBuild *c, const Op *op) {
     y = emit_chains(c, op, x, before);
   else
     y = build(c->b, op->kind, x, n, op->attr, typed ? value_type(c->old, v) : NULL);
-  bool last = c->k + 1 == c->m->parts;
-  value_at(c->b->e, y)->name =
-      last ? value_at(c->old, v)->name : intern(c->b->m->ctx, "partial.sum");
+  const char *name = value_at(c->old, v)->name;
+  if (c->k + 1 < c->m->parts) name = intern_printf(c->b->m->ctx, "partial.%s", name ? name : "sum");
+  value_at(c->b->e, y)->name = name;
   c->map[v] = y;
 }
 

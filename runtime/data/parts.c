@@ -47,8 +47,7 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
     err_set(e, EXIT_WRONG,
             "%s: has %" PRIu64 " elements, which is no whole number of rows of %" PRIu64, path,
             p->total, c->row_elems);
-    return err_hint(e,
-                    "~%" PRIu64 " behind the pattern lets rows go from one file into the next",
+    return err_hint(e, "~%" PRIu64 " behind the pattern lets rows go from one file into the next",
                     c->row_elems);
   }
   if (p->csv && !csv_same_columns(first, p, e)) return false;

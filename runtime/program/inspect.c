@@ -161,7 +161,7 @@ static bool matches(const GcStep *x, const GcResult *r, const char *path, Match 
   case BY_VALUE: return is_value(r->t.name, "", path);
   case BY_LAYER: /* passes/shrink/microbatch_build.c names sums of some micro-batches alone so */
     return x->scope && strcmp(x->scope, path) == 0 && !x->backward &&
-           strcmp(r->t.name, "partial.sum") != 0;
+           strncmp(r->t.name, "partial.", 8) != 0;
   case MATCHES: break;
   }
   return false;
