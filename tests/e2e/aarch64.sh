@@ -20,7 +20,7 @@ digits 256
 prose 4000
 
 # arm NAME: the compiler of an example: its optimiser takes longest, so one in six has it, others on each commit
-arm() { is_optimised "$1" && echo "$cross-gcc" || echo "$here/tests/cc-O0 $cross-gcc"; }
+arm() { is_optimised "$1" 6 2 && echo "$cross-gcc" || echo "$here/tests/cc-O0 $cross-gcc"; }
 
 # alone NAME ENTRY...: the example with these entries of its own; at the level full with all
 alone() {
