@@ -14,8 +14,9 @@ void cpu_split_full(Kernel *k, const Group *gr, const Layout *l, int64_t rows, i
 /* ---- printers: each appends to g->out ---- */
 void cpu_map(Gen *g, const Group *gr);
 void cpu_rows(Gen *g, const Group *gr);
-void cpu_reduce(Gen *g, const Group *gr); /* COLS and REDUCE */
-void cpu_move(Gen *g, const Group *gr);   /* concat, pad, copies between layouts */
+void cpu_reduce(Gen *g, const Group *gr); /* COLS and REDUCE, and ROWS that sum pixels */
+bool cpu_sums_pixels(const Group *gr);  /* sums of images that lie [N, H, W, C], over all pixels */
+void cpu_move(Gen *g, const Group *gr); /* concat, pad, copies between layouts */
 void cpu_matmul(Gen *g, const Group *gr);
 void cpu_window(Gen *g, const Group *gr);
 void cpu_attention(Gen *g, const Group *gr); /* and its gradients */

@@ -1,13 +1,23 @@
 /* Reductions over axes that are not the last: a block of 64 kept elements side by side, the reduced
    axes walked in order outside of it, then the epilogue on the block.
    Contract: every sum is taken in order of the reduced axes, in chunks of 256 that are added in
-   order: the bits depend on the shape alone. Of few long columns, chunks are summed side by side
+   order: the bits depend on the shape alone. Sums of images over all pixels have the order of rows
+   (rows.c), 64 lanes for each channel. Of few long columns, chunks are summed side by side
    and added in a second launch. Results have the kept shape and may lie over operands of it. */
 #include "codegen/cpu/cpu.h"
+#include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"
 #include "codegen/program/extent.h"
 
 static bool is_arg(const Op *root) { return root->kind == OP_ARGMAX || root->kind == OP_ARGMIN; }
+
+bool cpu_sums_pixels(const Group *gr) {
+  if (!group_sums_images(gr)) return false;
+  const Value *x = value_at(gr->e, gr->in[group_arg(gr, gr->root->operands[0])]);
+  const Layout *pixels = pixel_layout(gr->e->module->ctx);
+  return x->layout && layout_same(x->type, x->layout, pixels) &&
+         x->type->dim[2] * x->type->dim[3] <= ROW_CHUNK;
+}
 
 /* By the types of the group; columns and what lies around them where loops say which is which. */
 static ColumnsShape shape_of(const Group *gr) {
@@ -17,7 +27,8 @@ static ColumnsShape shape_of(const Group *gr) {
                         .columns = kept,
                         .outer = 1,
                         .work = group_work(gr),
-                        .chunked = gr->root->kind == OP_SUM && dtype_is_float(dt)};
+                        .chunked = gr->root->kind == OP_SUM && dtype_is_float(dt) &&
+                                   gr->form != FORM_ROWS};
 }
 
 uint64_t cpu_reduce_scratch(const Group *gr) {
@@ -131,8 +142,8 @@ static void positions(Reduce *r) {
   }
 }
 
-/* The loop over rows [from, to), added to acc. */
-static void accumulate(Reduce *r, const char *from, const char *to) {
+/* The loop over rows [from, to), added to `acc`, "acc[l]" or another place of column l. */
+static void accumulate(Reduce *r, const char *acc, const char *from, const char *to) {
   Gen *g = r->c.g;
   Printer *p = &r->c.p;
   ValueId x = r->root->operands[0];
@@ -147,7 +158,7 @@ static void accumulate(Reduce *r, const char *from, const char *to) {
     text_line(cell, "at[l] = (int32_t)r;");
     text_close(cell, "}");
   } else {
-    text_line(cell, "acc[l] = %s;", reduce_step(g, kind, "acc[l]", value));
+    text_line(cell, "%s = %s;", acc, reduce_step(g, kind, acc, value));
   }
   text_open(unit, "for (long r = %s; r < %s; r++) {", from, to);
   text_append(unit, row);
@@ -184,6 +195,21 @@ static void print_total(Reduce *r) {
   *cell = text_new(r->c.g->a, 3);
 }
 
+/* The order of a row's sum: row r of a column goes to lane r % LANES, and the lanes are added in a
+   tree. */
+static const char *print_lanes(Reduce *r, const char *start) {
+  Gen *g = r->c.g;
+  Text *unit = r->c.p.level[1];
+  int width = r->s.width;
+  text_line(unit, "GC_LANES %s lane[%d];", r->T, LANES * width);
+  text_line(unit, "for (int l = 0; l < %d; l++) lane[l] = %s;", LANES * width, start);
+  accumulate(r, arena_printf(g->a, "lane[(r & %d) * %d + l]", LANES - 1, width), "0", r->rows);
+  text_line(unit, "for (int h = %d; h >= %d; h /= 2)", LANES / 2 * width, width);
+  text_line(unit, "  for (int l = 0; l < h; l++) lane[l] = %s;",
+            reduce_step(g, r->root->kind, "lane[l]", "lane[l + h]"));
+  return "lane[l]";
+}
+
 /* The whole of a block's columns; gives the name of their totals. */
 static const char *print_sums(Reduce *r) {
   Text *unit = r->c.p.level[1];
@@ -191,21 +217,22 @@ static const char *print_sums(Reduce *r) {
   if (is_arg(r->root)) {
     text_line(unit, "GC_LANES %s acc[%d];", r->T, r->s.width);
     text_line(unit, "GC_LANES int32_t at[%d];", r->s.width);
-    accumulate(r, "0", rows);
+    accumulate(r, "acc[l]", "0", rows);
     return "at[l]";
   }
   const char *start = reduce_start(r->c.g, r->root->kind, r->dt, r->s.rows);
+  if (r->c.gr->form == FORM_ROWS && r->s.rows >= LANES) return print_lanes(r, start);
   print_start(r, "acc", start);
   bool chunks = r->s.chunks > 1;
   if (chunks || r->before != NO_ID) print_total(r);
   if (!chunks) {
-    accumulate(r, "0", rows);
+    accumulate(r, "acc[l]", "0", rows);
     if (r->before == NO_ID) return "acc[l]";
     return r->s.rows ? "total[l] + acc[l]" : "total[l]";
   }
   text_open(unit, "for (long r0 = 0; r0 < %s; r0 += %d) {", rows, COL_CHUNK);
   text_line(unit, "const long r1 = %s - r0 < %d ? %s : r0 + %d;", rows, COL_CHUNK, rows, COL_CHUNK);
-  accumulate(r, "r0", "r1");
+  accumulate(r, "acc[l]", "r0", "r1");
   text_open(unit, "for (int l = 0; l < w; l++) {");
   text_line(unit, "total[l] += acc[l];");
   text_line(unit, "acc[l] = %s;", start);
@@ -268,7 +295,7 @@ static void print_split(Reduce *r, Kernel *k) {
   print_start(r, "acc", reduce_start(g, r->root->kind, r->dt, r->s.rows));
   text_line(unit, "const long r1 = %s - r0 < %d ? %s : r0 + %d;", r->rows, COL_CHUNK, r->rows,
             COL_CHUNK);
-  accumulate(r, "r0", "r1");
+  accumulate(r, "acc[l]", "r0", "r1");
   text_line(unit, "%s *part = (%s *)scratch + h * %lld + %s;", r->T, r->T,
             (long long)(r->s.outer * r->s.columns), at);
   text_line(unit, "for (int l = 0; l < w; l++) part[l] = acc[l];");

@@ -370,6 +370,10 @@ RowLoops cpu_rows_start(RowsPrinter *r) {
 }
 
 void cpu_rows(Gen *g, const Group *gr) {
+  if (cpu_sums_pixels(gr)) {
+    cpu_reduce(g, gr);
+    return;
+  }
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   RowsPrinter r = {.g = g,

@@ -26,7 +26,7 @@ static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
   const Group *g = group_of(a, e, op);
   uint64_t bytes = 0;
   if (g->form == FORM_COLS || g->form == FORM_REDUCE) bytes = cpu_reduce_scratch(g);
-  if (g->form == FORM_ROWS) bytes = cpu_rows_scratch(g);
+  if (g->form == FORM_ROWS && !cpu_sums_pixels(g)) bytes = cpu_rows_scratch(g);
   if (g->form == FORM_WINDOW && g->root->kind == OP_CONV_FILTER_GRAD) bytes = cpu_filter_scratch(g);
   if (g->form == FORM_ATTENTION) bytes = cpu_attention_scratch(g);
   if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_ORDER)

@@ -108,6 +108,22 @@ int op_outer_axes(const Entry *e, const Op *op) {
   return axes_before(t, op->attr[AT_AXES].ints);
 }
 
+bool group_sums_images(const Group *g) {
+  const Op *op = g->root;
+  if (g->form != FORM_ROWS || op->kind != OP_SUM || op_accumulator(op) >= 0) return false;
+  const Type *t = value_type(g->e, op->operands[0]), *sum = value_type(g->e, op->results[0]);
+  const Ints *axes = op->attr[AT_AXES].ints;
+  if (t->rank != 4 || !axes || axes->n != 2 || axes->at[0] != 2 || axes->at[1] != 3) return false;
+  if (!dtype_is_float(t->dtype) || dtype_is_half(t->dtype)) return false;
+  if (type_extent(t, 2) || type_extent(t, 3) || t->numel == sum->numel) return false;
+  if (group_arg(g, op->operands[0]) < 0) return false;
+  for (int i = 0; i < g->nops; i++) {
+    if (g->ops[i] != op && op_is_reduction(g->ops[i])) return false;
+    if (value_type(g->e, g->ops[i]->results[0])->numel > sum->numel) return false;
+  }
+  return true;
+}
+
 /* ops: how many may still be looked at. */
 static bool is_count(const Entry *e, const Op *op, int *ops) {
   const OpInfo *info = &op_info[op->kind];

@@ -76,6 +76,9 @@ static inline bool op_is_norm_grad(const Op *op) {
 }
 /* The operand of such an op that has the full shape. */
 int op_full_operand(const Op *op);
+/* A ROWS of one float sum of images over their rows and columns, with element-wise work on sums
+   alone: it can be computed pixel by pixel, channels side by side, in the same order. */
+bool group_sums_images(const Group *g);
 /* Axes before these, if these are the last ones (of extents other than 1); else -1. */
 int axes_before(const Type *t, const Ints *axes);
 /* The same of the axes that the op reduces. */

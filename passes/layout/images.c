@@ -28,6 +28,7 @@ typedef struct Images {
   const Target *t;
   const Layout *image;
   const Group **group; /* by op of the body */
+  bool *sums;          /* by op of the body: it sums images, whose order is as it comes */
   ValueId *parent;
   bool *wanted;               /* by root: a convolution reads or writes it */
   bool *fixed;                /* by value: no order to choose */
@@ -102,9 +103,11 @@ static LayoutConstraint ask_operand(const Images *m, const Op *op, int i) {
   case FORM_SINGLE:
     if (is_moved(op)) return type_at(m, op->operands[i])->rank == 4 ? WANTS_SAME : WANTS_DEFAULT;
     return op->kind == OP_COPY ? WANTS_ANY : WANTS_DEFAULT;
+  case FORM_ROWS:
+    if (m->sums[op->id] && g->arg[i] == g->root->operands[0]) return WANTS_ANY;
+    break;
   case FORM_NONE:
   case FORM_ATTENTION:
-  case FORM_ROWS:
   case FORM_MATMUL: break;
   }
   return WANTS_DEFAULT;
@@ -311,6 +314,7 @@ void layout_images(PassRun *r, Entry *e) {
   if (!any) return;
   m.image = layout_get(r->m->ctx, order, 4, 0);
   m.group = ARENA_ARRAY(a, const Group *, e->ops.n);
+  m.sums = ARENA_ARRAY(a, bool, e->ops.n);
   m.parent = ARENA_ARRAY(a, ValueId, n);
   m.wanted = ARENA_ARRAY(a, bool, n);
   m.fixed = ARENA_ARRAY(a, bool, n);
@@ -323,6 +327,7 @@ void layout_images(PassRun *r, Entry *e) {
   for (uint32_t i = 0; i < ops; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     m.group[op->id] = group_of(a, e, op);
+    m.sums[op->id] = group_sums_images(m.group[op->id]);
   }
   fix(&m);
   for (uint32_t i = 0; i < ops; i++) look(&m, op_at(e, e->body->ops.at[i]));

@@ -119,3 +119,13 @@ entry once(x : f32[4, 299, 17, 13]) {
   ga, gb = grad(loss, [all, some])
   return loss, ga, stepped = some - gb * 0.1, y
 }
+
+# sums over all pixels of what a convolution leaves: of fewer pixels than a row has lanes, of more, several blocks of channels
+entry whole(x : f32[3, 5, 17, 13]) {
+  param wide : f32[70, 5, 3, 3] = normal(std = 0.2)
+  param narrow : f32[9, 70, 1, 1] = normal(std = 0.2)
+  h = tanh(conv2d(x, wide, pad = 1))
+  mean = sum(h, [2, 3]) / 221
+  y = conv2d(h * reshape(sigmoid(mean), [3, 70, 1, 1]), narrow, stride = 4)
+  return mean, total = sum(y, [2, 3])
+}
