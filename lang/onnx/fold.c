@@ -347,12 +347,14 @@ static bool all_known(Node *n) {
   return n->nin > 0 && input(n, 0);
 }
 
+bool fold_reads_shape(const Node *n) {
+  return strcmp(n->op, "Shape") == 0 || strcmp(n->op, "Size") == 0;
+}
+
 bool fold_node(Node *n) {
   if (n->p->domain && *n->p->domain && strcmp(n->p->domain, "ai.onnx") != 0) return false;
-  if (n->nin > 0 && input(n, 0) && !input(n, 0)->missing) {
-    if (strcmp(n->op, "Shape") == 0) return fold_shape(n);
-    if (strcmp(n->op, "Size") == 0) return fold_size(n);
-  }
+  if (fold_reads_shape(n) && n->nin > 0 && input(n, 0) && !input(n, 0)->missing)
+    return strcmp(n->op, "Shape") == 0 ? fold_shape(n) : fold_size(n);
   if (n->nout != 1 || !all_known(n)) return false;
   uint32_t refused = n->im->refused.n;
   bool done = false;

@@ -210,6 +210,7 @@ const char *positive(Node *n, Tensor *ids, int64_t size);
 /* ---- fold.c ---- */
 /* Computes a node whose inputs are known. False: it is left to be translated. */
 bool fold_node(Node *n);
+bool fold_reads_shape(const Node *n); /* Shape or Size: known where the input's type is */
 
 /* ---- fold_moves.c ---- */
 bool fold_concat(Node *n);

@@ -189,7 +189,7 @@ static void translate(Node *n) {
   uint32_t refused = im->refused.n;
   for (int i = 0; i < n->nin; i++)
     if (n->in[i] && n->in[i]->missing) {
-      if (!op) refuse(n, "%s", operator_missing(n->op));
+      if (!op && !fold_reads_shape(n)) refuse(n, "%s", operator_missing(n->op));
       for (int k = 0; k < n->nout; k++)
         if (n->out[k]) n->out[k]->missing = true;
       return;

@@ -360,7 +360,8 @@ graph {
   output { name: "y" }
   node { op_type: "NonZero" name: "first" input: "x" output: "a" }
   node { op_type: "NonZero" name: "second" input: "a" output: "b" }
-  node { op_type: "Unheard" name: "third" input: "b" output: "c" }
+  node { op_type: "Shape" name: "size" input: "a" output: "s" }
+  node { op_type: "Unheard" name: "third" input: ["b", "s"] output: "c" }
   node { op_type: "RandomNormalLike" name: "fourth" input: "c" output: "y" }
 }
 END
