@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares gc with frameworks that nobody here wrote: PyTorch, JAX, and the onnx package's tests of operators.
-#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, lora, encoders, tokens, onnx, models, export, memory; default: all
+#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, lora, encoders, tokens, onnx, models, speed, export, memory; default: all
 # Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors, for models also
 # torchvision, transformers and onnxruntime, from PyPI (about 6 GB, since
 # PyPI's torch brings CUDA's libraries along; PyTorch's own index of smaller wheels is tried first).
@@ -12,6 +12,7 @@
 # - tokens: tokenizers of twelve configurations beside the package tokenizers, on 10 MB of text
 # - onnx: every case of the onnx package whose operators have a counterpart, compiled by gc and run
 # - models: nets of torchvision and transformers through ONNX: outputs beside ONNX Runtime's, 20 steps of training beside PyTorch's
+# - speed: nets of torchvision and transformers at their published sizes: time and memory of a run beside ONNX Runtime's; 3 GB of files
 # - export: entries of the examples as models of ONNX: outputs beside ONNX Runtime's, and those of gc's import of the model
 # - memory: what a training step of four large nets holds, by gc's plan, by PyTorch, by JAX; takes up to 12 GB
 # Exit code 1: something differs, or gc needs more memory. docs/results.md has what came out.
@@ -19,7 +20,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- training trees llama lora encoders tokens onnx models export memory
+[ $# -gt 0 ] || set -- training trees llama lora encoders tokens onnx models speed export memory
 cmake -S "$root" -B "$build" >/dev/null
 cmake --build "$build" -j "$(nproc)" --target gc gcrt
 build=$(cd "$build" && pwd)
@@ -59,17 +60,20 @@ for part in "$@"; do
     "$python" "$root/tests/peers/tokens.py" "$build" || code=1
     ;;
   onnx) "$python" "$root/tests/peers/onnx_nodes.py" "$build" || code=1 ;;
-  models)
+  models | speed)
     "$python" -c 'import torchvision, transformers, onnxruntime, onnxscript' 2>/dev/null ||
       "$python" -m pip install --quiet torchvision transformers onnxruntime onnxscript
-    "$python" "$root/tests/peers/onnx_models.py" "$build" || code=1
+    case $part in
+    models) "$python" "$root/tests/peers/onnx_models.py" "$build" || code=1 ;;
+    speed) "$python" "$root/tests/peers/onnx_speed.py" "$build" "$build/peers-work/speed" || code=1 ;;
+    esac
     ;;
   export)
     "$python" -c 'import onnxruntime' 2>/dev/null || "$python" -m pip install --quiet onnxruntime
     "$python" "$root/tests/peers/onnx_export.py" "$build" || code=1
     ;;
   memory) "$python" "$root/tests/peers/memory.py" "$build" || code=1 ;;
-  *) echo "run.sh: no part is called '$part': training, trees, llama, lora, encoders, tokens, onnx, models, export, memory" >&2 && exit 2 ;;
+  *) echo "run.sh: no part is called '$part': training, trees, llama, lora, encoders, tokens, onnx, models, speed, export, memory" >&2 && exit 2 ;;
   esac
 done
 exit $code
