@@ -10,7 +10,9 @@ struct ThinTile {
   typedef typename B::Stored Stored;
   enum {
     CHAIN = 1024,
-    STEP = 256 / sizeof(T),  /* of the depth: that many loads of a thread are under way */
+    MOST = 256 / sizeof(T), LEAST = K > COPY ? K : COPY,
+    /* of the depth, little more than there is: that many loads of a thread are under way */
+    STEP = LEAST > MOST / 2 ? MOST : LEAST > MOST / 4 ? MOST / 2 : LEAST > MOST / 8 ? MOST / 4 : MOST / 8,
     COLUMNS = 32 * V,
     TM = (M + WARPS - 1) / WARPS, /* rows of C that a thread has at the end */
     PIECES = STEP / COPY, LOADS = TB ? PIECES : STEP, WIDTH = TB ? COPY : V
