@@ -89,6 +89,7 @@ void cuda_vector(Printer *p, int coord, const char *base, int v, int level, cons
 /* "FromF16": the text that converts elements stored as dt to what sums are computed in. */
 const char *cuda_converter(Gen *g, Dtype dt);
 /* Bytes that the launches of a group need beside its values. */
+uint64_t cuda_product_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_order_scratch(const CudaTarget *t, const Group *gr);

@@ -2,8 +2,9 @@
    precisions, and f32 that the program has rounded to tf32, go through tensor cores
    (text/tensor.h), all else through text/gemm.h. Contract: the operands are inputs of the group and
    row-major, their rows padded or not; not on tensor cores an element of C has the same chains of
-   fma as on the CPU. A thread reads the other operands of an element before it writes it, so
-   results may lie over them. */
+   fma as on the CPU. Few tiles of much depth are divided in parts of it, whose number the shape
+   gives; a second launch adds them in order. A thread reads the other operands of an element before
+   it writes it, so results may lie over them. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/program/extent.h"
 #include "codegen/schedule/product.h"
@@ -24,23 +25,40 @@ static int64_t row_of(const Group *gr, ValueId v) {
   return layout_row(x->type, x->layout);
 }
 
-static GridProduct product_of(Gen *g, const Group *gr) {
+static int depth_axis(const Op *mm, const Type *a) { return a->rank - (mm->attr[AT_TA].i ? 2 : 1); }
+
+static GridProductShape shape_of(const Group *gr) {
   const Op *mm = gr->root;
   const Type *a = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
-  bool ta = mm->attr[AT_TA].i != 0;
-  int k_axis = a->rank - (ta ? 2 : 1);
+  int k_axis = depth_axis(mm, a);
   GridProductShape shape = {.batch = 1,
                             .m = c->dim[c->rank - 2],
                             .n = c->dim[c->rank - 1],
                             .k = a->dim[k_axis],
-                            .ta = ta,
+                            .ta = mm->attr[AT_TA].i != 0,
                             .tb = mm->attr[AT_TB].i != 0,
                             .a_row = row_of(gr, mm->operands[0]),
                             .b_row = row_of(gr, mm->operands[1]),
                             .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   shape.bounded = dims_bounded(c, 0, c->rank - 1);
-  shape.tensor = cuda_on_tensor_cores(g, dtype_is_half(shape.in) || mm->attr[AT_TF32].i);
+  shape.bounded_depth = dims_bounded(a, k_axis, k_axis + 1);
+  shape.tensor = dtype_is_half(shape.in) || mm->attr[AT_TF32].i;
+  return shape;
+}
+
+uint64_t cuda_product_scratch(const CudaTarget *t, const Group *gr) {
+  const GridProductShape shape = shape_of(gr);
+  const GridProductSchedule s = grid_product_schedule(&t->machine, &shape);
+  return grid_product_scratch(&s);
+}
+
+static GridProduct product_of(Gen *g, const Group *gr) {
+  const Op *mm = gr->root;
+  const Type *a = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
+  int k_axis = depth_axis(mm, a);
+  GridProductShape shape = shape_of(gr);
+  shape.tensor = cuda_on_tensor_cores(g, shape.tensor);
   return (GridProduct){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
                        .rounded = product_dtype(c->dtype) != c->dtype,
                        .a = group_arg(gr, mm->operands[0]),
@@ -72,17 +90,31 @@ static Printer site(Gen *g, const Group *gr, const GridProduct *p) {
   return s;
 }
 
-static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
+/* The root is this text, of element l of a vector of v, rounded if the product is. */
+static void bind_root(Gen *g, const Group *gr, const GridProduct *p, Printer *s, const char *text,
+                      int v) {
   ValueId root = gr->root->results[0];
   Dtype dt = value_type(gr->e, root)->dtype;
-  Printer s = site(g, gr, p);
-  int vn = p->s.side, v = cuda_width(gr, p->s.n);
-  if (v > vn) v = vn;
-  const char *acc = v > 1 ? arena_printf(g->a, "c[i][q * %d + l]", v) : "c[i][q]";
   if (p->rounded)
-    acc = dtype_is_float(dt) ? scalar_round_text(g->a, dt, acc)
-                             : arena_printf(g->a, "(%s)%s", dtype_compute(dt), acc);
-  printer_bind(&s, root, printer_identity(&s, root), (Printed){acc, v > 1 ? 2 : 1});
+    text = dtype_is_float(dt) ? scalar_round_text(g->a, dt, text)
+                              : arena_printf(g->a, "(%s)%s", dtype_compute(dt), text);
+  printer_bind(s, root, printer_identity(s, root), (Printed){text, v > 1 ? 2 : 1});
+}
+
+/* Where the sums of a part begin that row `row` and column `n` of product `bt` has in scratch. */
+static const char *sums_at(Gen *g, const GridProduct *p, const char *part) {
+  return arena_printf(g->a, "(((%s)%s * %lld + bt) * %lld + row) * %lld + n", g->index, part,
+                      (long long)p->s.batch, (long long)p->s.m, (long long)p->s.n);
+}
+
+static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
+  bool sums = p->s.parts > 1;
+  Printer s = site(g, gr, p);
+  int vn = p->s.side, v = sums ? vn : cuda_width(gr, p->s.n);
+  if (v > vn) v = vn;
+  while (p->s.n % v) v /= 2;
+  if (!sums)
+    bind_root(g, gr, p, &s, v > 1 ? arena_printf(g->a, "c[i][q * %d + l]", v) : "c[i][q]", v);
   text_line(x, "#pragma unroll");
   text_open(x, "for (int i = 0; i < %d; i++) {", p->s.tm);
   text_line(x, "const int row = m0 + Tile::row(i);");
@@ -102,13 +134,52 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
     text_open(x, "if (n < %lld) {", (long long)p->s.n);
   else
     text_open(x, "{");
+  if (sums) {
+    text_line(x, "f32 *const sums = (f32 *)scratch + %s;", sums_at(g, p, "part"));
+    text_line(x, "for (int l = 0; l < %d; l++) sums[l] = c[i][q * %d + l];", v, v);
+  } else {
+    s.level[1]->indent = x->indent;
+    cuda_vector(&s, gr->domain->rank - 1, "n", v, 1, NULL);
+    text_append(x, s.level[0]);
+    text_append(x, s.level[1]);
+  }
+  text_close(x, "}");
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+/* The second launch: a thread adds the parts of `v` elements of C in order, and does the work fused
+   behind. */
+static void print_combine(Gen *g, const Group *gr, const GridProduct *p) {
+  enum { SMALL_BLOCK = 64 };
+  Kernel *k = cuda_kernel_next(g, gr, "combine");
+  Text *x = &k->text;
+  Printer s = site(g, gr, p);
+  int v = cuda_width(gr, p->s.n);
+  while (p->s.n % v) v /= 2;
+  const long long across = p->s.n / v;
+  kernel_schedule(k, &grid_product_kind, &p->s, sizeof p->s);
+  k->block = SMALL_BLOCK;
+  cuda_threads(g, k, p->s.batch * p->s.m * across, "u");
+  text_line(x, "const int bt = (int)(u / %lld), row = (int)(u / %lld %% %lld);",
+            (long long)p->s.m * across, across, (long long)p->s.m);
+  text_line(x, "const int n = (int)(u %% %lld) * %d;", across, v);
+  if (!text_is_number(p->batch)) text_line(x, "if (bt >= %s) return;", p->batch);
+  if (rows_bounded(p)) text_line(x, "if (row >= %s) return;", p->m);
+  text_line(x, "const f32 *const sums = (const f32 *)scratch + %s;", sums_at(g, p, "0"));
+  text_line(x, "f32 c[%d];", v);
+  text_line(x, "#pragma unroll");
+  text_open(x, "for (int l = 0; l < %d; l++) {", v);
+  text_line(x, "c[l] = sums[l];");
+  text_line(x, "#pragma unroll");
+  text_line(x, "for (int h = 1; h < %d; h++) c[l] = c[l] + sums[(%s)h * %lld + l];", p->s.parts,
+            g->index, (long long)(p->s.batch * p->s.m * p->s.n));
+  text_close(x, "}");
+  bind_root(g, gr, p, &s, v > 1 ? "c[l]" : "c[0]", v);
   s.level[1]->indent = x->indent;
   cuda_vector(&s, gr->domain->rank - 1, "n", v, 1, NULL);
   text_append(x, s.level[0]);
   text_append(x, s.level[1]);
-  text_close(x, "}");
-  text_close(x, "}");
-  text_close(x, "}");
 }
 
 /* The last parameters of a tile, where rows are padded or the run decides how many there are. */
@@ -158,10 +229,10 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   own->map[1] = map_of(&p, "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn, p.s.cluster);
   Text *x = &own->text;
   const int stages = wgmma_stages(&p.s);
-  text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d> Tile;",
+  text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
             p.s.in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", (long long)p.s.batch, (long long)p.s.m,
-            (long long)p.s.n, (long long)p.s.k, p.s.ta ? "true" : "false",
-            p.s.tb ? "true" : "false", p.s.bn, stages, p.s.cluster);
+            (long long)p.s.n, (long long)p.s.part, p.s.ta ? "true" : "false",
+            p.s.tb ? "true" : "false", p.s.bn, stages, p.s.cluster, p.s.parts);
   text_line(x, "extern __shared__ __align__(1024) char ring[];");
   text_line(x, "__shared__ uint64_t full[%d], empty[%d];", stages, stages);
   text_line(x, "Tile::start(full, empty);");
@@ -178,8 +249,8 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_line(x, "registers_take<232>();");
   text_line(x, "Tile::Place place = {0, 0};");
   text_open(x, "for (int tile = (int)blockIdx.x; tile < Tile::TILES; tile += (int)gridDim.x) {");
-  text_line(x, "int bt, m0, n0;");
-  text_line(x, "Tile::tile_coords(tile, bt, m0, n0);");
+  text_line(x, "int part, bt, m0, n0;");
+  text_line(x, "Tile::tile_coords(tile, part, bt, m0, n0);");
   if (*behind) text_line(x, "if (%s) continue;", behind);
   text_line(x, "f32 c[%d][%d];", p.s.tm, p.s.tn);
   text_line(x, "Tile::multiply(c, ring, full, empty, place);");
@@ -216,7 +287,8 @@ void cuda_matmul(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = 2 * (uint64_t)p.s.batch * (uint64_t)p.s.m * (uint64_t)p.s.n * (uint64_t)p.s.k;
-  long long across = p.s.across, tiles = p.s.batch ? p.s.blocks / p.s.batch : 0;
+  long long across = p.s.across, blocks = p.s.blocks / p.s.parts,
+            tiles = p.s.batch ? blocks / p.s.batch : 0;
   kernel_schedule(k, &grid_product_kind, &p.s, sizeof p.s);
   k->grid = p.s.blocks;
   k->block = p.s.threads;
@@ -233,11 +305,17 @@ void cuda_matmul(Gen *g, const Group *gr) {
     k->min_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
     print_tile(g, x, &p);
   }
+  const char *block = p.s.parts > 1 ? "block" : "blockIdx.x";
+  if (p.s.parts > 1) {
+    text_line(x, "const unsigned block = blockIdx.x %% %lldu;", blocks);
+    text_line(x, "const int part = (int)(blockIdx.x / %lldu), k0 = part * %lld;", blocks,
+              (long long)p.s.part);
+  }
   if (p.s.batch > 1)
-    text_line(x, "const int bt = (int)(blockIdx.x / %lldu), at = (int)(blockIdx.x %% %lldu);",
-              tiles, tiles);
+    text_line(x, "const int bt = (int)(%s / %lldu), at = (int)(%s %% %lldu);", block, tiles, block,
+              tiles);
   else
-    text_line(x, "const int bt = 0, at = (int)blockIdx.x;");
+    text_line(x, "const int bt = 0, at = (int)%s;", block);
   if (p.s.tensor) {
     text_line(x, "int m0, n0;");
     text_line(x, "Tile::tile_coords(at, m0, n0);");
@@ -248,12 +326,20 @@ void cuda_matmul(Gen *g, const Group *gr) {
   if (!text_is_number(p.batch)) text_line(x, "if (bt >= %s) return;", p.batch);
   if (rows_bounded(&p)) text_line(x, "if (m0 >= %s) return;", p.m);
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
-  const char *counts = "";
-  if (rows_bounded(&p) || depth_bounded(&p)) counts = arena_printf(g->a, ", %s, %s", p.m, p.k);
-  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, m0, n0%s);",
+  const char *counts = "", *of_part = "", *of_part_b = "";
+  if (p.s.parts > 1) {
+    counts = arena_printf(g->a, ", %s, smaller(%lld, %lld - k0)", p.m, (long long)p.s.part,
+                          (long long)p.s.k);
+    of_part = arena_printf(g->a, " + (int64_t)k0 * %lld", p.s.ta ? (long long)p.s.a_row : 1);
+    of_part_b = arena_printf(g->a, " + (int64_t)k0 * %lld", p.s.tb ? 1 : (long long)p.s.b_row);
+  } else if (rows_bounded(&p) || depth_bounded(&p))
+    counts = arena_printf(g->a, ", %s, %s", p.m, p.k);
+  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld%s, in%d + (int64_t)bt * %lld%s, m0, n0%s);",
             p.s.tensor ? "Tile::" : "tile.", p.s.tensor ? "smem, " : "", p.a,
-            (long long)((p.s.ta ? p.s.k : p.s.m) * p.s.a_row), p.b,
-            (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0), counts);
+            (long long)((p.s.ta ? p.s.k : p.s.m) * p.s.a_row), of_part, p.b,
+            (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0), of_part_b,
+            counts);
   store(g, gr, x, &p);
   print_sm90a(g, gr, k, &p);
+  if (p.s.parts > 1) print_combine(g, gr, &p);
 }

@@ -181,7 +181,7 @@ static void pass(WarpRows *t, int number, const Loop *loop, int n) {
               ROW_CHUNK, c, ROW_CHUNK);
   }
   text_append(row, &s.start);
-  text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 4) > 2 ? 2 : 1);
+  text_line(row, "#pragma unroll %d", t->s.rounds);
   if (t->group == GROUP_BLOCK)
     text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", LANES);
   else
@@ -285,7 +285,7 @@ static GridRowsSchedule schedule_of(const CudaTarget *t, const Group *gr) {
                      .independent = rows_independent(gr),
                      .one_pass = rows_one_pass(gr),
                      .reductions = rows_reductions(gr),
-                     .unroll = cuda_unroll(gr, 16)};
+                     .unroll = cuda_unroll(gr, 32)};
   int outer = op_outer_axes(gr->e, gr->root);
   for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
   return grid_rows_schedule(&t->machine, &s);

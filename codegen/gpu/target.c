@@ -1,6 +1,7 @@
 /* The CUDA target: what passes ask of it. No panels: every value lies row-major, its rows padded
    where a product asks for it, and slices are rearranged on their way to shared memory. Scratch
-   holds the sums of chunks that blocks do side by side, the runs of a sort, and packed filters. */
+   holds the sums of chunks and parts that blocks do side by side, the runs of a sort, and packed
+   filters. */
 #include "codegen/gpu/gpu.h"
 
 #include <stdlib.h>
@@ -18,6 +19,7 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
   uint64_t bytes = 0;
   if (g->form == FORM_COLS || g->form == FORM_REDUCE)
     bytes = cuda_reduce_scratch(cuda_target(t), g);
+  if (g->form == FORM_MATMUL) bytes = cuda_product_scratch(cuda_target(t), g);
   if (g->form == FORM_ROWS) bytes = cuda_rows_scratch(cuda_target(t), g);
   if (g->form == FORM_WINDOW && (g->root->kind == OP_CONV || g->root->kind == OP_CONV_INPUT_GRAD))
     bytes = cuda_conv_scratch(cuda_target(t), g);

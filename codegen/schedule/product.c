@@ -231,7 +231,7 @@ const ScheduleKind product_kind = {
 /* ---- a device ---- */
 
 static bool fills(const GridMachine *machine, const GridProductSchedule *p) {
-  return p->batch * ceil_div(p->m, p->bm) * ceil_div(p->n, p->bn) >= machine->blocks;
+  return p->parts * p->batch * ceil_div(p->m, p->bm) * ceil_div(p->n, p->bn) >= machine->blocks;
 }
 
 /* Blocks of C that suit it: the largest of which there are enough. Sums of a thread take 64
@@ -283,6 +283,31 @@ static bool choose_thin(const GridMachine *machine, GridProductSchedule *p) {
   return true;
 }
 
+uint64_t grid_product_scratch(const GridProductSchedule *p) {
+  return p->parts > 1 ? (uint64_t)p->parts * (uint64_t)(p->batch * p->m * p->n) * sizeof(float) : 0;
+}
+
+/* Parts of the depth, if the smallest tiles of warpgroups leave multiprocessors idle, and a block
+   has so much less to do that it pays for the launch that adds up the parts: SAVED elements of the
+   depth take about the time of a launch, by the model of time; parts have LEAST at least. A
+   function of the shape alone. */
+static void choose_parts(const GridMachine *machine, const GridProductShape *s,
+                         GridProductSchedule *p) {
+  enum { ROWS = 128, COLUMNS = 64, SAVED = 1024, LEAST = 256, UNIT = 64 };
+  const int64_t tiles = p->batch * ceil_div(p->m, ROWS) * ceil_div(p->n, COLUMNS);
+  p->parts = 1, p->part = p->k;
+  if (!p->tensor || s->bounded_depth || !tiles || p->k <= SAVED) return;
+  int64_t most = machine->blocks / tiles;
+  if (most > p->k / LEAST) most = p->k / LEAST;
+  if (most < 2) return;
+  const int64_t part = ceil_div(ceil_div(p->k, most), UNIT) * UNIT, parts = ceil_div(p->k, part);
+  if (parts < 2 || p->k - part < SAVED) return;
+  p->parts = (int)parts, p->part = part;
+  const uint64_t operands =
+      (uint64_t)(p->batch * (p->m + p->n) * p->k) * (uint64_t)dtype_size(p->in);
+  if (grid_product_scratch(p) > operands) p->parts = 1, p->part = p->k;
+}
+
 /* Bytes of the widest copy that rows of n elements allow. */
 static int copy_of(int64_t n, Dtype dt) {
   int bytes = 16;
@@ -305,18 +330,19 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .b_row = s->b_row,
                            .copy_a = copy_of(s->a_row, s->in),
                            .copy_b = copy_of(s->b_row, s->in)};
+  choose_parts(machine, s, &p);
   if (p.tensor)
     choose_tensor_tile(machine, &p);
   else if (!(p.thin = choose_thin(machine, &p)))
     choose_tile(machine, &p);
   p.busy = fills(machine, &p);
   p.across = ceil_div(p.n, p.bn);
-  p.blocks = p.across * ceil_div(p.m, p.bm) * p.batch;
+  p.blocks = p.across * ceil_div(p.m, p.bm) * p.batch * p.parts;
   return p;
 }
 
 int64_t wgmma_tiles(const GridProductSchedule *p) {
-  return p->batch * ceil_div(ceil_div(p->m, p->bm), p->cluster) * p->cluster *
+  return p->parts * p->batch * ceil_div(ceil_div(p->m, p->bm), p->cluster) * p->cluster *
          ceil_div(p->n, p->bn);
 }
 
@@ -329,8 +355,9 @@ int64_t wgmma_tiles(const GridProductSchedule *p) {
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) {
   enum { WAVE = 132, NARROW = 64, WIDE = 256, STORE = 32, ROW = 16, PAIR = 2 };
   int64_t best = INT64_MAX;
-  if (!plain->tensor || !dtype_is_half(plain->in) || plain->m < NARROW || plain->n < NARROW ||
-      plain->k < WGMMA_DEPTH || plain->a_row * 2 % ROW || plain->b_row * 2 % ROW)
+  if (!plain->tensor || !plain->batch || !dtype_is_half(plain->in) || plain->m < NARROW ||
+      plain->n < NARROW || plain->k < WGMMA_DEPTH || plain->a_row * 2 % ROW ||
+      plain->b_row * 2 % ROW)
     return false;
   GridProductSchedule p = *plain;
   p.bm = WGMMA_ROWS, p.tm = 2, p.side = 2;
@@ -351,22 +378,10 @@ bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) 
 }
 
 #define FIELD(f) SCHEDULE_FIELD(GridProductSchedule, f)
-const ScheduleKind grid_product_kind = {"product", (const ScheduleField[]){FIELD(batch),
-                                                                           FIELD(m),
-                                                                           FIELD(n),
-                                                                           FIELD(k),
-                                                                           FIELD(a_row),
-                                                                           FIELD(b_row),
-                                                                           FIELD(tensor),
-                                                                           FIELD(bm),
-                                                                           FIELD(bn),
-                                                                           FIELD(wm),
-                                                                           FIELD(wn),
-                                                                           FIELD(tm),
-                                                                           FIELD(tn),
-                                                                           FIELD(copy_a),
-                                                                           FIELD(copy_b),
-                                                                           FIELD(side),
-                                                                           FIELD(busy),
-                                                                           FIELD(thin),
-                                                                           {0}}};
+const ScheduleKind grid_product_kind = {
+    "product",
+    (const ScheduleField[]){FIELD(batch), FIELD(m),      FIELD(n),    FIELD(k),      FIELD(a_row),
+                            FIELD(b_row), FIELD(tensor), FIELD(bm),   FIELD(bn),     FIELD(wm),
+                            FIELD(wn),    FIELD(tm),     FIELD(tn),   FIELD(copy_a), FIELD(copy_b),
+                            FIELD(side),  FIELD(busy),   FIELD(thin), FIELD(parts),  FIELD(part),
+                            {0}}};

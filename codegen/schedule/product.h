@@ -105,6 +105,7 @@ typedef struct GridProductShape {
   Dtype in;
   bool tensor;  /* on tensor cores */
   bool bounded; /* the run decides how many products or rows there are */
+  bool bounded_depth;
 } GridProductShape;
 
 typedef struct GridProductSchedule {
@@ -117,6 +118,9 @@ typedef struct GridProductSchedule {
   int wm, wn;           /* on tensor cores: of a warp */
   int copy_a, copy_b;   /* there: bytes of a copy to shared memory */
   int side;             /* elements of C that a thread has side by side */
+  int parts;            /* of the depth, which blocks do side by side: a second launch adds their
+                           sums, which lie in scratch. 1: a block does all of it */
+  int64_t part;         /* elements of one, the last one's fewer */
   int64_t across;       /* blocks along a row of C */
   int64_t blocks;       /* of threads */
   int threads;          /* of a block */
@@ -127,6 +131,8 @@ typedef struct GridProductSchedule {
                            another; 0 else */
 } GridProductSchedule;
 
+/* Bytes of the sums of all parts. */
+uint64_t grid_product_scratch(const GridProductSchedule *p);
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);
 
 /* The same product by warpgroups, in 128 x bn of C: blocks go from tile to tile. */

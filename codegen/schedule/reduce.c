@@ -69,6 +69,11 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
   r.threads = r.group == GROUP_THREAD                  ? SMALL_BLOCK
               : r.group == GROUP_WARP && s->rows < few ? 2 * m->warp
                                                        : m->block;
+  /* Few rows have few warps on a multiprocessor, which wait for their loads: all of a row at once
+     where registers hold them. Else other warps work meanwhile. */
+  bool wait = r.group == GROUP_WARP && s->rows < few;
+  int64_t rounds = ceil_div(s->elements, LANES), most = s->unroll / 2 > 1 ? s->unroll / 2 : 1;
+  r.rounds = wait ? (int)(rounds < most ? rounds : most) : most > 1 ? 2 : 1;
   int64_t threads = r.group == GROUP_THREAD ? s->rows : s->rows * m->warp;
   r.blocks = r.group == GROUP_BLOCKS  ? s->rows * r.chunks
              : r.group == GROUP_BLOCK ? s->rows
@@ -89,6 +94,7 @@ const ScheduleKind grid_rows_kind = {
                                     FIELD(chunks),
                                     FIELD(tile),
                                     FIELD(apply),
+                                    FIELD(rounds),
                                     {0}}};
 #undef FIELD
 

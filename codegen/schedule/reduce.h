@@ -48,6 +48,7 @@ typedef struct GridRowsSchedule {
   int64_t chunks;    /* of a row that several blocks do; else 0 */
   int tile;          /* elements of a chunk that a block evaluates before it adds them up */
   bool apply;        /* results of the full shape wait for the reductions: a launch of their own */
+  int rounds;        /* of two elements of a thread, whose loads are under way together */
   int threads;       /* of a block */
   int64_t blocks;
   uint64_t sums;    /* where the totals of rows lie in scratch, if `apply` */

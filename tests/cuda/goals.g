@@ -29,3 +29,5 @@ entry norm_rows(x : f32[16384, 4096], g : f32[4096], b : f32[4096]) { return y =
 entry gelu_all(x : f32[16384, 4096]) { return y = gelu(x) }
 entry total(x : f32[16384, 4096]) { return y = mean(x * x) }
 entry columns(x : f32[16384, 4096]) { return y = sum(x, axis = 0) }
+entry few_tiles(x : bf16[256, 3072], w : bf16[3072, 768]) { return y = x @ w }
+entry few_rows(x : f32[64, 2048], g : f32[2048], b : f32[2048]) { return y = layer_norm(x) * g + b }

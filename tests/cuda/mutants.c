@@ -38,6 +38,8 @@ static const struct Edit {
     {"async_wait<STAGES - 2>();", "/* no async_wait */"},
     {"async_wait<STAGES - 2>();", "async_wait<STAGES - 1>();"},
     {"async_wait<0>();", "/* no async_wait */"},
+    {"(part * K_TILES + s)", "(part + s)"},
+    {"for (int h = 1; h <", "for (int h = 2; h <"},
     {"async_wait<0>();", "async_wait<1>();"},
     {"async_commit();", "/* no async_commit */"},
     {" < ", " <= "},

@@ -1,4 +1,5 @@
-# Products by wgmma in which errors are planted: with edges and more k-tiles than stages; turned; more tiles than blocks.
+# Products by wgmma in which errors are planted: with edges and more k-tiles than stages; turned; more tiles than blocks; parts of the depth.
 entry deep(a : f32[136, 616], b : f32[616, 72], c : f32[72]) { return y = f32(relu(bf16(a) @ bf16(b) + bf16(c))) }
 entry turned(a : f32[136, 72], b : f32[104, 136]) { return y = f32(transpose(f16(a)) @ transpose(f16(b))) }
 entry batch(a : f32[140, 64, 64], b : f32[140, 64, 72]) { return y = f32(bf16(a) @ bf16(b)) }
+entry parts(a : f32[72, 1400], b : f32[1400, 64], c : f32[64]) { return y = f32(relu(bf16(a) @ bf16(b) + bf16(c))) }

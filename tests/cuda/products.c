@@ -44,6 +44,9 @@ static const struct {
     {128, 256, DT_BF16, 128, 71, 131, 41, false, false, true}, /* rows of odd lengths */
     {64, 64, DT_F16, 40, 65, 67, 33, true, true, false},
     {32, 32, DT_BF16, 1, 4, 4, 0, false, true, true},
+    {32, 32, DT_BF16, 1, 50, 70, 1402, false, false, true},
+    {32, 32, DT_F16, 2, 35, 33, 1400, true, true, false},
+    {32, 32, DT_F32, 1, 33, 35, 1401, false, true, false},
     /* by wgmma on sm_90a, from here on: FIRST_SM90A */
     {128, 256, DT_BF16, 128, 128, 256, 72, false, true, false},
     {128, 256, DT_F16, 128, 128, 128, 136, true, false, true},
@@ -56,8 +59,14 @@ static const struct {
     {128, 128, DT_F16, 90, 66, 184, 72, false, true, true},
     {128, 256, DT_BF16, 70, 136, 64, 72, false, false, true}, /* pairs of blocks with two tiles */
     {32, 32, DT_BF16, 1, 384, 64, 72, true, false, false},    /* a tile behind the last row */
+    {32, 32, DT_BF16, 2, 136, 72, 1400, false, true, true},
+    {32, 32, DT_F16, 1, 72, 72, 1440, true, false, false},
 };
-enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 11, TILE_ROWS_SM90A = 128 };
+enum {
+  DEEP = 1024,
+  PARTS = 5
+}; /* rows that are deeper: so many parts, each by blocks of its own */
+enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 13, TILE_ROWS_SM90A = 128 };
 
 /* y = relu(a b + bias), the product itself, and y in the dtype of a: one entry a row. */
 static void add_entry(Module *m, int i) {
@@ -133,7 +142,7 @@ static int check_kernel(const Compiled *c, const char *ptx, int i) {
   for (int s = 0; s < e->nsteps; s++)
     if (e->steps[s].launch->shared) l = e->steps[s].launch;
   int warps = rows[i].bm == 128 && rows[i].bn == 256 ? 8 : 4;
-  int64_t grid = rows[i].batch * tiles_of(i);
+  int64_t grid = rows[i].batch * tiles_of(i) * (rows[i].k > DEEP ? PARTS : 1);
   if (!l) return wrong(i, "no launch has a pipeline in shared memory");
   if (l->grid != grid || (int)l->block != 32 * warps ||
       (int)l->shared != 4 * 64 * (rows[i].bm + rows[i].bn))

@@ -18,6 +18,9 @@ entry train(x : f32[N, 64], t : u8[N]) {
   minimize loss with adamw(1e-2)
   return loss
 }
+entry deep(x : u8[n <= 80, 1400], w : u8[1400, 72]) {   # parts of the depth; exact sums
+  return s = f32(relu(bf16(x // 16) @ bf16(w // 16)))
+}
 entry rows(x : u8[4, N, 64], w : u8[64, 136]) {
   y, v = bf16(x), bf16(w)
   hs = scan i in 0..4 { yield y[i] @ v }
@@ -36,6 +39,8 @@ END
 "$mkdata" npy u8 144 5 t.npy
 "$mkdata" npy u8 4,72,64 7 u.npy
 "$mkdata" npy u8 64,136 9 w.npy
+"$mkdata" npy u8 70,1400 17 d1.npy
+"$mkdata" npy u8 1400,72 19 d2.npy
 compile net.g --precision=bf16 -O2 --arch=compute_90a --target=cuda,cpu -o net
 train="train --x x.npy --t t.npy --epochs 2 --seed 4 --threads 1 --quiet"
 rows="rows --x u.npy --w w.npy --quiet"
@@ -43,6 +48,9 @@ rows="rows --x u.npy --w w.npy --quiet"
 ./net $train --device cpu --log cpu.csv >out 2>&1 || fail 'training on the CPU'
 # shellcheck disable=SC2086
 ./net $rows --device cpu --hs hs.npy >out 2>&1 || fail 'on the CPU'
+deep="deep --x d1.npy --w d2.npy --quiet --poison"
+# shellcheck disable=SC2086
+./net $deep --device cpu --s s.npy >out 2>&1 || fail 'parts of the depth on the CPU'
 compile images.g --precision=bf16 -O2 --arch=compute_80,compute_90a --target=cuda,cpu -o images
 images="images --x i.npy --w f.npy --dy d.npy --quiet"
 # shellcheck disable=SC2086
@@ -67,6 +75,8 @@ for order in 0 1 5; do
   # shellcheck disable=SC2086
   LD_LIBRARY_PATH=$driver ./net $rows --device cuda --expect hs.npy --rtol 0 --atol 0 >out 2>&1 || fail "order $order"
 done
+# shellcheck disable=SC2086
+LD_LIBRARY_PATH=$driver ./net $deep --device cuda --expect s.npy --rtol 0 --atol 0 >out 2>&1 || fail 'parts of the depth'
 [ "$(cat calls0 calls1 calls5 | grep -c cuTensorMapEncodeTiled)" -ge 10 ] || fail 'products are not by tensor maps'
 [ "$(grep -c '^blocks 1$' calls5)" -gt "$(grep -c '^blocks 1$' calls0)" ] || fail 'one multiprocessor has several blocks of products'
 paste -d, cpu.csv gpu.csv | awk -F, '

@@ -233,6 +233,28 @@ static void decides_pairs_of_blocks(void **state) {
   assert_true(wgmma_schedule(&p, &w) && w.cluster == 1);
 }
 
+/* Few tiles of much depth: blocks share it. The parts cover it, and leave none without an element.
+ */
+static void divides_the_depth(void **state) {
+  (void)state;
+  GridProductSchedule w, p = on_grid(256, 768, 3072, DT_BF16, true);
+  assert_true(p.parts == 5 && p.part == 640 && p.bm == 64 && p.blocks == 240);
+  assert_int_equal(grid_product_scratch(&p), 5 * 256 * 768 * 4);
+  assert_true(wgmma_schedule(&p, &w) && w.parts == 5 && w.blocks == 120);
+  assert_int_equal(on_grid(256, 768, 768, DT_BF16, true).parts, 1);    /* a launch takes longer */
+  assert_int_equal(on_grid(4096, 4096, 4096, DT_BF16, true).parts, 1); /* tiles enough */
+  assert_int_equal(on_grid(256, 768, 3072, DT_F32, false).parts, 1);   /* the CPU's chains */
+  GridProductShape s = {.batch = 1, .m = 64, .n = 64, .k = 4096, .a_row = 4096, .b_row = 64};
+  s.in = DT_BF16, s.tensor = s.bounded_depth = true;
+  assert_int_equal(grid_product_schedule(&grid, &s).parts, 1);
+  for (int64_t k = 1; k < 20000; k += 97)
+    for (int i = 0; i < EXTENTS; i++) {
+      p = on_grid(extents[i], 64, k, DT_BF16, true);
+      assert_true(p.parts * p.part >= k && (p.parts - 1) * p.part < k);
+      assert_true(p.parts == 1 || p.part % 64 == 0);
+    }
+}
+
 static void grid_covers_every_shape(void **state) {
   for (int tensor = 0; tensor < 2; tensor++)
     for (int i = 0; i < EXTENTS; i++)
@@ -241,7 +263,7 @@ static void grid_covers_every_shape(void **state) {
           int64_t m = extents[i], n = extents[j];
           Dtype dt = tensor ? DT_BF16 : size ? DT_F64 : DT_F32;
           GridProductSchedule p = on_grid(m, n, 768, dt, tensor != 0);
-          assert_true(p.blocks * p.bm * p.bn >= m * n);
+          assert_true(p.blocks * p.bm * p.bn >= m * n * p.parts);
           assert_true(p.across * p.bn >= n && (p.across - 1) * p.bn < n);
           assert_true(p.shared <= grid.shared && p.threads <= 1024 && p.threads % grid.warp == 0);
           /* threads' parts are the block's, and sums leave registers for operands */
@@ -259,11 +281,17 @@ static void grid_covers_every_shape(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decides_tiles),           cmocka_unit_test(decides_units),
-      cmocka_unit_test(decides_packing),         cmocka_unit_test(decides_how_halves_are_read),
-      cmocka_unit_test(shares_evenly),           cmocka_unit_test(shares_narrow_panels),
-      cmocka_unit_test(covers_every_shape),      cmocka_unit_test(decides_blocks),
-      cmocka_unit_test(decides_pairs_of_blocks), cmocka_unit_test(grid_covers_every_shape),
+      cmocka_unit_test(divides_the_depth),
+      cmocka_unit_test(decides_tiles),
+      cmocka_unit_test(decides_units),
+      cmocka_unit_test(decides_packing),
+      cmocka_unit_test(decides_how_halves_are_read),
+      cmocka_unit_test(shares_evenly),
+      cmocka_unit_test(shares_narrow_panels),
+      cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_blocks),
+      cmocka_unit_test(decides_pairs_of_blocks),
+      cmocka_unit_test(grid_covers_every_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

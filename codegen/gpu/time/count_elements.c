@@ -137,12 +137,12 @@ void count_rows(Counting *n, const void *schedule) {
   const Group *gr = n->gr;
   double all = (double)s->rows * (double)s->elements, warps = c->threads / (double)WARP;
   Streams in = counting_arguments(n, (int64_t)all);
-  int width = cuda_width(gr, s->elements), unroll = cuda_unroll(gr, 4) > 2 ? 2 : 1;
+  int width = cuda_width(gr, s->elements);
   double each = counting_price(n, gr->domain) + 2, full = 0, touched = 0;
   for (uint32_t i = 0; i < in.n; i++)
     if (in.at[i].stride)
       full++, touched += stream_lines(&in.at[i], 1), c->l2_bytes += in.at[i].numel * in.at[i].size;
-  double passes = row_passes(n, s) + has_full_results(gr);
+  double passes = row_passes(n, s), results = has_full_results(gr);
   bool in_chunks = s->group == GROUP_BLOCKS;
   c->bytes = c->least_bytes;
   if (counting_is_part(n, "combine") || counting_is_part(n, "results")) {
@@ -161,7 +161,7 @@ void count_rows(Counting *n, const void *schedule) {
   }
   double elements = all / c->blocks; /* of a block */
   if (s->group == GROUP_THREAD || s->group == GROUP_WARP) c->parts = warps;
-  if (in_chunks) passes = 1;
+  passes = in_chunks ? 1 : passes + results;
   double loads = passes * elements / WARP;
   double exps = elements / WARP * exponentials(n);
   c->issue = warps * START + loads * (each + full * (1 + ADDRESS)) + exps;
@@ -188,9 +188,9 @@ void count_rows(Counting *n, const void *schedule) {
     return;
   }
   c->lines = loads * touched;
-  double once = ceil(of_thread / (2 * unroll));
+  double once = ceil(of_thread / (2 * s->rounds));
   c->waits = once;
-  c->l2_waits = (passes - 1) * once;
+  c->l2_waits = (passes - results - 1) * once + results * ceil(of_thread / width);
   c->chain = passes * TREE_CLOCKS;
 }
 

@@ -25,6 +25,18 @@ static double product_bytes(const Counting *n, double m, double k, double column
   return all;
 }
 
+/* Of a block: stores of the sums of a part in place of the work fused behind. */
+static double count_ends(Counting *n, const GridProductSchedule *p, double of_block) {
+  if (p->parts == 1) return count_epilogue(n, of_block, 0.5);
+  n->c.lines += of_block / WARP;
+  n->c.least_bytes = (double)p->batch * (double)(p->m + p->n) * (double)p->k * dtype_size(p->in);
+  return of_block / WARP * (1 + ADDRESS);
+}
+
+static double partial_bytes(const GridProductSchedule *p) {
+  return (double)grid_product_scratch(p);
+}
+
 double count_epilogue(Counting *n, double of_block, double store) {
   double each = counting_price(n, n->gr->domain) + 2, loads = 0;
   for (int i = 0; i < n->gr->nin; i++)
@@ -36,13 +48,14 @@ double count_epilogue(Counting *n, double of_block, double store) {
 /* Bytes of all blocks' tiles: what lies outside of a matrix is not loaded. */
 static double product_l2(const Counting *n, const GridProductSchedule *p, double k) {
   double rows = p->m < p->bm ? (double)p->m : p->bm, columns = p->n < p->bn ? (double)p->n : p->bn;
-  return n->c.blocks * (rows + columns) * k * dtype_size(p->in) + n->c.least_bytes;
+  return n->c.blocks * (rows + columns) * k * dtype_size(p->in) + n->c.least_bytes +
+         partial_bytes(p);
 }
 
 static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
   double size = dtype_size(p->in), depth = STAGE_ROW / size, warps = c->threads / (double)WARP;
-  double k_tiles = ceil((double)p->k / depth), k = k_tiles * depth;
+  double k_tiles = ceil((double)p->part / depth), k = k_tiles * depth;
   double tile = (double)p->bm * p->bn, steps = k_tiles * 2;
   double tf32 = size == 4 ? 2 : 1;
   double mma = warps * steps * (p->wm / 16.0) * (p->wn / 8.0);
@@ -62,7 +75,7 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   c->wavefronts = matrices * MATRIX + k_tiles * STAGE_ROW * (p->bm + p->bn) / LINE;
   c->lines = k_tiles * STAGE_ROW / WARP *
              ((double)p->bm / p->copy_a * lines_a + (double)p->bn / p->copy_b * lines_b);
-  c->issue += count_epilogue(n, tile, 0.5);
+  c->issue += count_ends(n, p, tile);
   c->waits = 2;
   /* threads wait for copies of 2 bytes, eight at a time */
   c->l2_waits += k_tiles * ceil(small * STAGE_ROW / 2 / c->threads / 8);
@@ -74,7 +87,7 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   double operands = (double)p->batch * (double)(p->m + p->n) * (double)p->k * size;
   c->bytes = (double)p->batch *
                  product_bytes(n, (double)p->m, (double)p->k, (double)p->n, p->bm, p->bn, size, 8) +
-             c->least_bytes - operands;
+             c->least_bytes - operands + partial_bytes(p);
 }
 
 /* Blocks go from tile to tile: a warpgroup copies k-tiles, two others multiply 64 rows each. */
@@ -82,7 +95,7 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
   GpuCounts *c = &n->c;
   GridProductSchedule p;
   if (!wgmma_schedule(plain, &p)) gc_bug(n->g->ctx, "a product for sm_90a has no schedule");
-  double size = dtype_size(p.in), k_tiles = (double)ceil_div(p.k, WGMMA_DEPTH);
+  double size = dtype_size(p.in), k_tiles = (double)ceil_div(p.part, WGMMA_DEPTH);
   double tiles = (double)wgmma_tiles(&p);
   c->blocks = (double)p.blocks;
   c->threads = p.threads;
@@ -93,17 +106,18 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
   double reads = WGMMA_DEPTH / 16 * rows * (64 + p.bn) * 16 * size / LINE;
   c->wgmma = each * p.bm * p.bn * k_tiles * WGMMA_DEPTH;
   c->wavefronts = each * k_tiles * (reads + (p.bm + p.bn) * row / LINE);
-  c->issue = each * count_epilogue(n, (double)p.bm * p.bn, 0.5);
+  c->issue = each * count_ends(n, &p, (double)p.bm * p.bn);
   c->lines *= each;
   c->parts = 2;
   c->covered = each * k_tiles / (wgmma_stages(&p) - 1);
   c->chain = each * (k_tiles * WGMMA_CLOCKS + WGMMA_ENDS);
-  c->l2_bytes = tiles * (p.bm + (double)p.bn / p.cluster) * k_tiles * row + c->least_bytes;
-  c->received = tiles * (p.bm + p.bn) * k_tiles * row + c->least_bytes;
+  c->l2_bytes = tiles * (p.bm + (double)p.bn / p.cluster) * k_tiles * row + c->least_bytes +
+                partial_bytes(&p);
+  c->received = tiles * (p.bm + p.bn) * k_tiles * row + c->least_bytes + partial_bytes(&p);
   double operands = (double)p.batch * (double)(p.m + p.n) * (double)p.k * size;
   c->bytes = (double)p.batch *
                  product_bytes(n, (double)p.m, (double)p.k, (double)p.n, p.bm, p.bn, size, 8) +
-             c->least_bytes - operands;
+             c->least_bytes - operands + partial_bytes(&p);
 }
 
 void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, bool f64) {
@@ -175,9 +189,28 @@ static void count_thin_product(Counting *n, const GridProductSchedule *p) {
   c->l2_bytes += (c->blocks - (double)p->batch) * m * k * size;
 }
 
+/* A thread adds up the parts of a few elements of C. */
+static void count_combine(Counting *n, const GridProductSchedule *p) {
+  GpuCounts *c = &n->c;
+  const double warps = c->threads / (double)WARP, parts = p->parts,
+               all = (double)(p->batch * p->m * p->n), elements = all / c->blocks,
+               operands =
+                   (double)p->batch * (double)(p->m + p->n) * (double)p->k * dtype_size(p->in);
+  c->least_flops = 0;
+  c->least_bytes -= operands;
+  c->issue = warps * START + elements / WARP * parts * 2 + count_epilogue(n, elements, 0.5);
+  c->accesses = elements / WARP * parts;
+  c->lines += elements / WARP * parts;
+  c->parts = warps;
+  c->waits = 1 + ceil(parts / 8);
+  c->bytes = c->l2_bytes = c->least_bytes + partial_bytes(p);
+}
+
 void count_product(Counting *n, const void *schedule) {
   const GridProductSchedule *p = schedule;
-  if (n->f->sm90a && n->d->wgmma)
+  if (counting_is_part(n, "combine"))
+    count_combine(n, p);
+  else if (n->f->sm90a && n->d->wgmma)
     count_wgmma_product(n, p);
   else if (p->tensor)
     count_tensor_product(n, p);

@@ -31,16 +31,16 @@ template <int STAGES> struct RingPlace {
 };
 
 /* section WgmmaTile */
-/* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products. Rows of tiles are a multiple of CLUSTER: the last
+/* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products, each in PARTS of K of the depth. Rows of tiles are a multiple of CLUSTER: the last
    may lie behind C. */
-template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER> struct WgmmaTile {
+template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER, int PARTS> struct WgmmaTile {
   enum {
     BM = 128, DEPTH = 64, GROUP = 128, WARPS = 8,      /* WARPS that multiply */
     PIECE = DEPTH * 128,                               /* bytes of 64 elements of C's side */
     A_BYTES = BM * 128, STAGE = A_BYTES + BN * 128,
     K_TILES = (K + DEPTH - 1) / DEPTH,
     PART = 64 / CLUSTER,                               /* of 64 rows of B in memory, those that a block copies */
-    TILES_M = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * CLUSTER, TILES_N = (N + BN - 1) / BN, TILES = BATCH * TILES_M * TILES_N
+    TILES_M = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * CLUSTER, TILES_N = (N + BN - 1) / BN, TILES = PARTS * BATCH * TILES_M * TILES_N
   };
   typedef RingPlace<STAGES> Place;
   INL_MEMBER int row(int i) { return ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4; }
@@ -48,11 +48,12 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
   INL_MEMBER int col(int q) { return q * 8 + (int)threadIdx.x % 4 * 2; }
 
   /* As TensorTile's. */
-  INL_MEMBER void tile_coords(int tile, int &bt, int &m0, int &n0) {
+  INL_MEMBER void tile_coords(int tile, int &part, int &bt, int &m0, int &n0) {
     enum { BAND = 8 };
     const int at = tile % (TILES_M * TILES_N), band = at / (BAND * TILES_N), in = at % (BAND * TILES_N);
     const int rows = TILES_M - band * BAND < BAND ? TILES_M - band * BAND : BAND;
-    bt = tile / (TILES_M * TILES_N);
+    bt = tile / (TILES_M * TILES_N) % BATCH;
+    part = tile / (TILES_M * TILES_N * BATCH);
     m0 = (band * BAND + in % rows) * BM;
     n0 = in / rows * BN;
   }
@@ -96,24 +97,25 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
     const int rank = CLUSTER > 1 ? cluster_rank() : 0;
     Place p = {0, 0};
     for (int tile = (int)blockIdx.x; tile < TILES; tile += (int)gridDim.x) {
-      int bt, m0, n0;
-      tile_coords(tile, bt, m0, n0);
+      int part, bt, m0, n0;
+      tile_coords(tile, part, bt, m0, n0);
       if ((batch != BATCH && bt >= batch) || (rows != M && m0 >= rows)) continue; /* behind the extent */
 #pragma unroll 1
       for (int s = 0; s < K_TILES; s++, p.step()) {
+        const int k0 = (part * K_TILES + s) * DEPTH;
         char *at = ring + p.stage * STAGE;
         mbarrier_wait(empty + p.stage, p.parity ^ 1);
         mbarrier_expect(full + p.stage, STAGE);
         if (TA)
-          for (int i = 0; i < BM / 64; i++) tensor_copy(at + i * PIECE, a, m0 + 64 * i, s * DEPTH, bt, 0, full + p.stage);
+          for (int i = 0; i < BM / 64; i++) tensor_copy(at + i * PIECE, a, m0 + 64 * i, k0, bt, 0, full + p.stage);
         else
-          tensor_copy(at, a, s * DEPTH, m0, bt, 0, full + p.stage);
+          tensor_copy(at, a, k0, m0, bt, 0, full + p.stage);
         char *const own = at + A_BYTES + rank * (TB ? BN / 64 : 1) * PART * 128;
         if (TB)
-          copy_b(own, b, s * DEPTH, n0 + rank * (BN / 64 * PART), bt, full + p.stage);
+          copy_b(own, b, k0, n0 + rank * (BN / 64 * PART), bt, full + p.stage);
         else
           for (int i = 0; i < BN / 64; i++)
-            copy_b(own + i * PIECE, b, n0 + 64 * i, s * DEPTH + rank * PART, bt, full + p.stage);
+            copy_b(own + i * PIECE, b, n0 + 64 * i, k0 + rank * PART, bt, full + p.stage);
       }
     }
   }
