@@ -1,10 +1,11 @@
 /* Guard: no entry needs a larger arena than the program as it is written, planned without
-   optimization. Contract: stands in front of every pass that an entry may leave out. Its decisions
-   are EntryNotes.left_out and in_order, which those passes and fusion obey. Merged values live
-   longer, fused ops wait for each other, and the best order of one program may not be found for
-   another. If an arena has grown, the rest of the pipeline runs without recomputation, then with
-   fusion within the live bytes of the written order, then without more and more passes. The first
-   variant that needs no more is kept. */
+   optimization, by more than the largest weight that it would convert if that had no copy.
+   Contract: stands in front of every pass that an entry may leave out. Its decisions are
+   EntryNotes.left_out and in_order, which those passes and fusion obey. Merged values live longer,
+   fused ops wait for each other, and the best order of one program may not be found for another. If
+   an arena has grown, the rest of the pipeline runs without recomputation, then with fusion within
+   the live bytes of the written order, then without more and more passes. The first variant that
+   needs no more is kept. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -44,7 +45,7 @@ enum { VARIANTS = sizeof variants / sizeof *variants };
 typedef struct Guard {
   PassRun *r;
   uint32_t n;      /* entries */
-  uint64_t *goal;  /* by entry: bytes of its arena as it is written */
+  uint64_t *goal;  /* by entry: bytes of its arena as it is written, and of a converted weight */
   uint64_t *given; /* of which so many are given for speed, to copies of weights for loops */
   Trial *first;    /* with all passes */
   uint64_t *min;   /* bytes of the best variant so far that count */
@@ -111,7 +112,7 @@ static bool find_goals(Guard *g, bool exactly) {
     notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN);
   bool ok = exactly ? trial_run(g->r, 0, found) : trial_brief(g->r, 0, found);
   for (uint32_t k = 0; k < g->n; k++) {
-    g->goal[k] = exactly ? found[k].arena : found[k].bound;
+    g->goal[k] = (exactly ? found[k].arena : found[k].bound) + found[k].converted;
     g->given[k] = found[k].copies;
     g->min[k] = counted(g, k, &g->first[k]);
   }

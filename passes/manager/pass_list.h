@@ -45,6 +45,8 @@ typedef struct Trial { /* of an entry */
   uint64_t arena;      /* bytes */
   uint64_t bound;      /* no arena of its order is smaller */
   uint64_t copies;     /* bytes of copies of weights that layout_copies counts */
+  uint64_t converted;  /* bytes of the largest copy of a weight that it loads in place of a value
+                          that it would convert: master_weights.c */
   uint64_t again;      /* arithmetic that is recomputed */
   uint64_t flops;      /* all arithmetic of a run */
 } Trial;

@@ -34,6 +34,16 @@ void snapshot_restore(Module *m, const Snapshot *s) {
   if (others) module_keep_globals(m, s->globals);
 }
 
+static uint64_t largest_copy(const Entry *e) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < e->body->ops.n; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    const Global *g = op->kind == OP_LOAD ? &e->module->globals.at[op->attr[AT_GLOBAL].i] : NULL;
+    if (g && g->master && g->type->bytes > most) most = g->type->bytes;
+  }
+  return most;
+}
+
 Trial trial_of(const Entry *e, const Target *t) {
   const Plan *p = plan_of(e);
   if (!p)
@@ -41,6 +51,7 @@ Trial trial_of(const Entry *e, const Target *t) {
   return (Trial){.arena = p->arena_bytes,
                  .bound = p->lower_bound_bytes,
                  .copies = layout_copies(e, t->align),
+                 .converted = largest_copy(e),
                  .again = notes_of(e)->rerun_flops,
                  .flops = p->flops};
 }

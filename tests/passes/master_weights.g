@@ -8,6 +8,7 @@
 # RUN: not-14 %gc -x ir %t.wrong --passes=dce --emit=ir 2>&1 | FileCheck-14 --check-prefix=STORE %s
 # RUN: %gc %s --precision=tf32 --emit=ir | FileCheck-14 --check-prefix=NONE %s
 # RUN: %gc %s --precision=bf16 --memory-limit=45K --emit=ir | FileCheck-14 --check-prefix=LIMIT %s
+# RUN: %gc %S/../../docs/examples/llama.g -D P=1 --target=cuda --precision=bf16 --remarks=fuse --emit=plan -o /dev/null 2>&1 | FileCheck-14 --check-prefix=FUSED %s
 
 def net(x : f32[n, 16]) {
   h = relu(linear(x, 32) as a)
@@ -53,3 +54,6 @@ entry test(x : f32[8, 16]) { return y = net(x) }
 # NONE-NOT: copy @
 # LIMIT: param @net.a.w.bf16 : bf16[16,32] copy @net.a.w
 # LIMIT-NOT: param @net.a.w.bf16
+
+# Fusion may take as much of the arena as a weight that is not converted there any more.
+# FUSED-NOT: 'read' takes
