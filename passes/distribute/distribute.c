@@ -119,8 +119,7 @@ static void warn_if_none(const PassRun *r, const bool *sliced, int ranks) {
   for (uint32_t i = 0; i < r->m->globals.n; i++) any |= sliced[i];
   if (!any)
     diag(r->m->ctx, SEV_WARNING, (Loc){0},
-         "--shard=optimizer changes nothing: no optimizer has state that makes %d equal parts",
-         ranks);
+         "--shard changes nothing: no optimizer has state that makes %d equal parts", ranks);
 }
 
 /* A program whose entries are all whole runs them as often as there are ranks, to no use. */
@@ -139,7 +138,7 @@ static void say_if_whole(const Module *m, int ranks) {
 
 bool pass_distribute(PassRun *r) {
   int64_t ranks = pass_arg_int(r, "ranks", 1);
-  bool slices = strcmp(pass_arg_str(r, "shard", "none"), "optimizer") == 0;
+  bool slices = strcmp(pass_arg_str(r, "shard", "none"), "none") != 0;
   if (ranks <= 1) return true;
   const bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
   const DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced};

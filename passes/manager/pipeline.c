@@ -219,6 +219,17 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
       (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind), behind, late);
 }
 
+/* With the argument for the stage. */
+static const char *with_argument(Ctx *c, const char *pipeline, const char *pass, const char *arg) {
+  size_t n, name = strlen(pass);
+  const char *at = passes_stage(pipeline, pass, &n);
+  if (!at) return pipeline;
+  const bool more = n > name; /* "pass{…}" */
+  return intern_printf(c, "%.*s%s{%s%s%.*s%s%s", (int)(at - pipeline), pipeline, pass, arg,
+                       more ? "," : "", more ? (int)(n - name - 1) : 0, at + name + 1,
+                       more ? "" : "}", at + n);
+}
+
 /* The batch is split behind autodiff, and in front of what narrows: the text that follows differs
    with the precision. All-reduces are joined before ops are ordered. */
 const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard,
@@ -226,8 +237,11 @@ const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const cha
   size_t n, length;
   const char *at = ranks > 1 ? passes_giver(pipeline, HAS_NO_GRAD, &n) : NULL;
   if (!at) return pipeline;
-  const char *behind = at + n, *order = passes_giver(behind, HAS_ORDER, &length);
-  return intern_printf(c, "%.*s,distribute{ranks=%d%s%s%s}%.*s%s%s", (int)(behind - pipeline),
+  const char *behind = at + n;
+  if (shard && strcmp(shard, "gradients") == 0)
+    behind = with_argument(c, behind, "microbatch", "scatter=1");
+  const char *order = passes_giver(behind, HAS_ORDER, &length);
+  return intern_printf(c, "%.*s,distribute{ranks=%d%s%s%s}%.*s%s%s", (int)(at + n - pipeline),
                        pipeline, ranks, shard ? ",shard=" : "", shard ? shard : "",
                        exact ? ",exact=1" : "", (int)(order ? order - behind : 0), behind,
                        order ? "buckets," : "", order ? order : behind);

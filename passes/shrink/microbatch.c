@@ -5,7 +5,9 @@
    it is, nor if little recomputation makes it fit. Results stay the same to the last bit in f32:
    sums over the batch are continued at the end of one of their chunks, and a sum that cannot be
    continued waits for the whole (microbatch_roles.c). No arithmetic is done twice. With parts=N
-   each entry's batch is done in so many parts. */
+   each entry's batch is done in so many parts. With scatter=1 a rank of a data-parallel program has
+   its slice of a gradient's sum from part to part, where --shard slices it: each part's gradient is
+   reduce-scattered (ZeRO-2: Rajbhandari et al., 2020), and sums are in the order of the parts. */
 #include "passes/shrink/microbatch_impl.h"
 
 /* What has as many elements along its first axis as most bytes of the inputs is the batch: a dim as
@@ -59,11 +61,11 @@ static bool can_cut(const Entry *e, int64_t batch, int64_t parts) {
 
 /* Much of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
    normalisation has in training, leaves little. */
-static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
+static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts, bool scatter) {
   enum { WORTH = 8 };
   uint64_t all, saved;
   if (!can_cut(e, batch, parts)) return false;
-  Micro m = micro_of(a, e, batch, parts);
+  Micro m = micro_of(a, e, batch, parts, scatter);
   weigh(&m, &all, &saved);
   return saved > all / WORTH;
 }
@@ -80,7 +82,7 @@ typedef VEC(Choice) Choices;
    only where a chunk of theirs ends, so that parts of one size keep what others do not, however
    large the batch is: what stays whole and one part of the rest must be less than with fewer parts.
    All parts together are a program that is planned in seconds. */
-static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
+static Choices find_choices(Arena *a, const Entry *e, int64_t batch, bool scatter) {
   enum {
     MAX_OPS = 20000,        /* of all parts */
     MAX_RECORD_OPS = 80000, /* of those that are a record */
@@ -90,8 +92,8 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
   uint64_t min = UINT64_MAX, min_live = UINT64_MAX, all, saved;
   Choices out = {0};
   for (int64_t n = 2; n <= rows_of(e, batch) && n <= MAX_RECORD_OPS / ops; n++) {
-    if (!pays(a, e, batch, n)) continue;
-    Micro m = micro_of(a, e, batch, n);
+    if (!pays(a, e, batch, n, scatter)) continue;
+    Micro m = micro_of(a, e, batch, n, scatter);
     weigh(&m, &all, &saved);
     uint64_t left = all - saved, live = left + saved / (uint64_t)n;
     bool record = left < min - min / MUCH;
@@ -104,11 +106,13 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
   return out;
 }
 
+static bool scatters(PassRun *r) { return pass_arg_int(r, "scatter", 0) != 0; }
+
 static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
   enum { SMALL = 100 }; /* of what is saved: not worth a word */
   uint64_t all, saved;
   char buf[32];
-  Micro m = micro_of(r->scratch, e, batch, parts);
+  Micro m = micro_of(r->scratch, e, batch, parts, scatters(r));
   weigh(&m, &all, &saved);
   remarks_of(r, e);
   remark(r, REMARK_REMAT, "remat", e->loc,
@@ -124,7 +128,7 @@ static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t
 }
 
 static void apply_microbatch(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
-  Micro m = micro_of(r->scratch, e, batch, parts);
+  Micro m = micro_of(r->scratch, e, batch, parts, scatters(r));
   micro_build(&m, e);
   r->changes++;
 }
@@ -147,7 +151,7 @@ static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, const Trial *wh
   int64_t batch = batch_of(r->scratch, e);
   *parts = 1;
   *best = *whole;
-  const Choices choices = find_choices(r->scratch, e, batch);
+  const Choices choices = find_choices(r->scratch, e, batch, scatters(r));
   for (uint32_t i = 0; i < choices.n && best->arena > limit; i++) {
     int64_t n = choices.at[i].parts;
     if (choices.at[i].is_record) idle = 0;
@@ -248,7 +252,7 @@ static bool curve_of(PassRun *r, const Trial *whole) {
 static bool any_entry(PassRun *r) {
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     const Entry *e = r->m->entries.at[k];
-    if (find_choices(r->scratch, e, batch_of(r->scratch, e)).n) return true;
+    if (find_choices(r->scratch, e, batch_of(r->scratch, e), scatters(r)).n) return true;
   }
   return false;
 }

@@ -60,9 +60,17 @@ static void put_part(MicrobatchBuild *c, ValueId v) {
   c->map[v] = build_part(c->b, whole, c->part[v], 0, c->k * rows, type_axis(t, 0));
 }
 
+/* Over the batch, and no op between one and its slice. */
+static bool is_sum(const MicrobatchBuild *c, const Op *op) {
+  const MicroRole role = c->m->role[op->id];
+  if (role != MICRO_OWN) return role == MICRO_SUM;
+  const Op *from = value_def(c->old, op->operands[0]);
+  return !from || from->parent != c->old->body || c->m->role[from->id] != MICRO_OWN;
+}
+
 static ValueId *operands_of(MicrobatchBuild *c, const Op *op, int more) {
   ValueId *x = ARENA_ARRAY(c->m->a, ValueId, op->noperands + more);
-  bool sum = c->m->role[op->id] == MICRO_SUM; /* of products, say, of which both sides have parts */
+  bool sum = is_sum(c, op); /* of products, say, of which both sides have parts */
   for (int i = 0; i < op->noperands; i++) {
     bool by_part = sum || micro_by_part(c->old, op, i);
     x[i] = by_part ? part_of(c, op->operands[i]) : c->map[op->operands[i]];
@@ -108,11 +116,12 @@ static ValueId emit_chains(MicrobatchBuild *c, const Op *op, const ValueId *x, V
 }
 
 static void emit_sum(MicrobatchBuild *c, const Op *op) {
-  ValueId v = op->results[0], *x = operands_of(c, op, 1), before = c->k ? c->map[v] : NO_ID, y;
+  ValueId v = op->results[0], *x = operands_of(c, op, 1), before = NO_ID, y;
+  if (c->k && c->m->role[op->id] == MICRO_SUM) before = c->map[v];
   int n = op->noperands;
   bool typed = op_info[op->kind].flags & OPF_TYPED;
   if (before != NO_ID && op->kind != OP_MATMUL) x[n++] = before;
-  if (op->kind == OP_MATMUL)
+  if (op->kind == OP_MATMUL && c->m->role[op->id] == MICRO_SUM)
     y = emit_chains(c, op, x, before);
   else
     y = build(c->b, op->kind, x, n, op->attr, typed ? value_type(c->old, v) : NULL);
@@ -120,6 +129,16 @@ static void emit_sum(MicrobatchBuild *c, const Op *op) {
   if (c->k + 1 < c->m->parts) name = intern_printf(c->b->m->ctx, "partial.%s", name ? name : "sum");
   value_at(c->b->e, y)->name = name;
   c->map[v] = y;
+}
+
+/* Of a part: the sum over the ranks, of which this one has its slice. */
+static void emit_slice(MicrobatchBuild *c, const Op *op) {
+  ValueId v = op->results[0], before = c->k ? c->map[v] : NO_ID;
+  build_copy(c->b, c->old, op, c->map);
+  if (before == NO_ID) return;
+  at_op(c, op);
+  c->b->name = value_at(c->old, v)->name;
+  c->map[v] = build2(c->b, OP_ADD, before, c->map[v]);
 }
 
 /* ---- the whole program ---- */
@@ -131,6 +150,13 @@ static void emit_part(MicrobatchBuild *c, const Op *op) {
     break;
   case MICRO_CUT: emit_cut(c, op); break;
   case MICRO_SUM: emit_sum(c, op); break;
+  case MICRO_OWN:
+    if (is_sum(c, op))
+      emit_sum(c, op);
+    else
+      build_copy(c->b, c->old, op, c->map);
+    break;
+  case MICRO_SLICE: emit_slice(c, op); break;
   case MICRO_LAST:
     if (c->k + 1 == c->m->parts) build_copy(c->b, c->old, op, c->map);
     break;

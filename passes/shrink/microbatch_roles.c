@@ -3,7 +3,7 @@
    part of its operands, apart from operands that are the same for all parts, such as weights. A sum
    over the batch is continued if each part ends between two of the chunks in which targets add up
    (passes/target.h), so that its bits stay. All other ops that need the whole batch wait for the
-   last part. */
+   last part, but for slices of sums where they are asked for. */
 #include "ir/op/window.h"
 #include "passes/fuse/kernel_form.h"
 #include "passes/shrink/microbatch_impl.h"
@@ -113,20 +113,22 @@ static bool continues_columns(const Micro *m, const Op *op) {
 
 static bool is_single(Dtype dt) { return dt == DT_F32 || dt == DT_F64; }
 
-static bool is_sum(const Micro *m, const Op *op) {
+/* `continued`: in parts that keep its bits, of which each goes on from the one before. */
+static bool is_sum(const Micro *m, const Op *op, bool continued) {
   if (op->nblocks || op->nresults != 1 || !is_single(value_type(m->e, op->results[0])->dtype))
     return false;
   for (int i = 0; i < op->noperands; i++)
     if (!divides(m, operand_type(m, op, i))) return false;
-  if (op->kind == OP_CONV_FILTER_GRAD) return op->noperands == 2 && continues_filters(m, op);
+  if (op->kind == OP_CONV_FILTER_GRAD)
+    return op->noperands == 2 && (!continued || continues_filters(m, op));
   if (op->kind == OP_MATMUL) {
     const Type *x = operand_type(m, op, 0);
     return x->rank == 2 && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
-           x->dim[0] / m->parts % SUM_CHAIN == 0;
+           (!continued || x->dim[0] / m->parts % SUM_CHAIN == 0);
   }
   if (op->kind != OP_SUM || op->noperands != 1) return false;
   const Ints *axes = op->attr[AT_AXES].ints;
-  return axes && axes->n && axes->at[0] == 0 && continues_columns(m, op);
+  return axes && axes->n && axes->at[0] == 0 && (!continued || continues_columns(m, op));
 }
 
 /* ---- all ---- */
@@ -150,14 +152,86 @@ static MicroRole role_of(const Micro *m, const Op *op, Visited s) {
   if (s.late || op_info[op->kind].flags & OPF_EFFECT) return MICRO_LAST;
   if (!s.cut) return MICRO_ONCE;
   if (is_cut(m, op)) return MICRO_CUT;
-  return is_sum(m, op) ? MICRO_SUM : MICRO_LAST;
+  return is_sum(m, op, true) ? MICRO_SUM : MICRO_LAST;
 }
 
-Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
+/* ---- slices of sums ---- */
+
+/* The scattering of a sum of sums is the sum of their scatterings. */
+static bool is_linear(const Op *op) {
+  return op->kind == OP_RESHAPE || op->kind == OP_TRANSPOSE || op->kind == OP_COPY ||
+         op->kind == OP_ADD;
+}
+
+typedef enum Own { OWN_NOT, OWN_SUM, OWN_MORE } Own;
+
+/* Takes the role from an op of which an operand is none of the parts' alone, or a result read by
+   others. True: one has lost it. */
+static bool drop_some(const Micro *m, Own *own, const unsigned *reads) {
+  unsigned *here = ARENA_ARRAY(m->a, unsigned, m->e->values.n + 1); /* reads by those */
+  const Block *body = m->e->body;
+  bool lost = false;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    for (int k = 0; own[op->id] && k < op->noperands; k++) here[op->operands[k]]++;
+  }
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    bool keeps = own[op->id];
+    for (int k = 0; keeps && own[op->id] == OWN_MORE && k < op->noperands; k++) {
+      const Op *from = value_def(m->e, op->operands[k]);
+      keeps = from && from->parent == body && own[from->id];
+    }
+    for (int k = 0; keeps && op->kind != OP_REDUCE_SCATTER && k < op->nresults; k++)
+      keeps = reads[op->results[k]] == here[op->results[k]];
+    lost |= own[op->id] && !keeps;
+    if (!keeps) own[op->id] = OWN_NOT;
+  }
+  return lost;
+}
+
+/* It reads what is made part by part, and nothing that is made of all parts. */
+static bool of_parts(const Micro *m, const Op *op) {
+  bool cut = false, late = false;
+  for (int k = 0; k < op->noperands; k++) {
+    cut |= m->cut[op->operands[k]];
+    late |= m->late[op->operands[k]];
+  }
+  return cut && !late;
+}
+
+/* The sums that nothing reads but reduce_scatter, and what is between them. They need not keep
+   their bits, since ranks have added up in another order. */
+static void find_slices(Micro *m) {
+  const Block *body = m->e->body;
+  Own *own = ARENA_ARRAY(m->a, Own, m->e->ops.n + 1);
+  unsigned *reads = ARENA_ARRAY(m->a, unsigned, m->e->values.n + 1);
+  ValueList read = {0};
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    const MicroRole role = m->role[op->id];
+    if (role == MICRO_SUM || (role == MICRO_LAST && of_parts(m, op) && is_sum(m, op, false)))
+      own[op->id] = OWN_SUM;
+    else if (role == MICRO_LAST && (is_linear(op) || op->kind == OP_REDUCE_SCATTER))
+      own[op->id] = OWN_MORE;
+    read.n = 0;
+    plan_reads(m->a, m->e, op, &read);
+    for (uint32_t k = 0; op->nblocks && k < read.n; k++) reads[read.at[k]]++;
+    for (int k = 0; k < op->noperands; k++) reads[op->operands[k]]++;
+  }
+  while (drop_some(m, own, reads)) continue;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    if (own[op->id]) m->role[op->id] = op->kind == OP_REDUCE_SCATTER ? MICRO_SLICE : MICRO_OWN;
+  }
+}
+
+Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts, bool scatter) {
   uint32_t n = e->values.n;
   Micro m = {.a = a,
              .e = e,
              .parts = parts,
+             .scatter = scatter,
              .extent = axis_extent(e->module->ctx, batch),
              .role = ARENA_ARRAY(a, MicroRole, e->ops.n),
              .cut = ARENA_ARRAY(a, bool, n),
@@ -176,8 +250,13 @@ Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
       m.cut[op->results[k]] = role == MICRO_CUT;
       m.late[op->results[k]] = role == MICRO_SUM || role == MICRO_LAST;
     }
-    for (uint32_t k = 0; role == MICRO_LAST && k < read.n; k++)
-      m.whole[read.at[k]] |= m.cut[read.at[k]];
+  }
+  if (scatter) find_slices(&m);
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(e, body->ops.at[i]);
+    if (m.role[op->id] != MICRO_LAST) continue;
+    (void)look(&m, op, &read);
+    for (uint32_t k = 0; k < read.n; k++) m.whole[read.at[k]] |= m.cut[read.at[k]];
   }
   return m;
 }

@@ -1,7 +1,9 @@
 /* Data parallelism on the reference interpreter: N virtual ranks, each with its rows of the batch,
-   give what one process gives. Contract: `ranks [--shard|--exact] FILE.g [NAME=V …]` runs two steps
-   of each training entry in f64, alone and on 2 and 4 ranks, and compares outputs and globals; with
-   --shard each rank has a slice of the optimizer's state, or the test fails; with --exact the
+   give what one process gives. Contract: `ranks [--shard|--gradients|--exact] FILE.g [NAME=V …]`
+   runs two steps of each training entry in f64, alone and on 2 and 4 ranks, and compares outputs
+   and globals; with
+   --shard each rank has a slice of the optimizer's state, or the test fails, and with --gradients
+   also of the gradients' sums in a batch of two parts; with --exact the
    numbers are the same to the last bit; `ranks --random COUNT [FIRST]` does so with random nets,
    whose entry is taken for one that trains. Exits with 1 after saying what differs, and if no
    collective was needed in any. */
@@ -156,7 +158,7 @@ static bool splits(const Entry *e, int ranks) {
   return batch % ranks == 0;
 }
 
-typedef enum Manner { PLAIN, SHARD, EXACT } Manner;
+typedef enum Manner { PLAIN, SHARD, GRADIENTS, EXACT } Manner;
 
 static bool check(Make *make, void *what, int ranks, Manner how, uint64_t seed, const char *name) {
   Ctx *c = ctx_new();
@@ -166,8 +168,9 @@ static bool check(Make *make, void *what, int ranks, Manner how, uint64_t seed, 
     return true;
   }
   char pipeline[200];
-  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d,shard=%s,exact=%d},fold,cse,dce",
-           alone, ranks, how == SHARD ? "optimizer" : "none", how == EXACT);
+  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d,shard=%s,exact=%d},fold,cse,dce%s",
+           alone, ranks, how == SHARD || how == GRADIENTS ? "optimizer" : "none", how == EXACT,
+           how == GRADIENTS ? ",microbatch{parts=2,scatter=1}" : "");
   bool ok = prepare(one, alone) && prepare(many, pipeline);
   for (uint32_t k = 0; ok && k < one->entries.n; k++) {
     const Entry *e = one->entries.at[k], *d = many->entries.at[k];
@@ -204,10 +207,11 @@ static Module *make_net(Ctx *c, void *what) {
 }
 
 int main(int argc, char **argv) {
-  Manner how = argc <= 1                         ? PLAIN
-               : strcmp(argv[1], "--shard") == 0 ? SHARD
-               : strcmp(argv[1], "--exact") == 0 ? EXACT
-                                                 : PLAIN;
+  Manner how = argc <= 1                             ? PLAIN
+               : strcmp(argv[1], "--shard") == 0     ? SHARD
+               : strcmp(argv[1], "--gradients") == 0 ? GRADIENTS
+               : strcmp(argv[1], "--exact") == 0     ? EXACT
+                                                     : PLAIN;
   if (how != PLAIN) argv++, argc--;
   bool ok = argc > 1, random = ok && strcmp(argv[1], "--random") == 0;
   uint64_t count = random && argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
@@ -218,6 +222,6 @@ int main(int argc, char **argv) {
       ok = check(random ? make_net : make_file, random ? (void *)&s : (void *)&f, ranks, how, s,
                  argv[1]);
   if (ok && !collectives) fprintf(stderr, "no rank had to talk to another\n");
-  if (ok && how == SHARD && !slices) fprintf(stderr, "no state is in slices\n");
-  return ok && collectives && (slices || how != SHARD) ? 0 : 1;
+  if (ok && how != PLAIN && how != EXACT && !slices) fprintf(stderr, "no state is in slices\n");
+  return ok && collectives && (slices || how == PLAIN || how == EXACT) ? 0 : 1;
 }
