@@ -70,6 +70,9 @@ static bool rule_counts(Verifier *v, const Op *op) {
     return bad(v, op, "has %d results, not %d", op->nresults, i->results);
   if (op->kind == OP_ALL_REDUCE && (!op->noperands || op->nresults != op->noperands))
     return bad(v, op, "has %d operands and %d results", op->noperands, op->nresults);
+  if (op->kind == OP_COLLECTIVE_BROADCAST && v->e->ranks && op->attr[AT_ROOT].i >= v->e->ranks)
+    return bad(v, op, "is of rank %lld, and there are %d", (long long)op->attr[AT_ROOT].i,
+               v->e->ranks);
   if (op->nblocks != i->blocks) return bad(v, op, "has %d blocks, not %d", op->nblocks, i->blocks);
   if (!op->scope) return bad(v, op, "has no scope, not even an empty one");
   return true;

@@ -170,13 +170,19 @@ typedef struct GcLaunch {
 
 /* In what all ranks take part: a step of a GPU that has no launch. Argument i is the operand of
    part i; behind those of all parts are the results, in the same order. */
-typedef enum GcCollectiveKind { GC_ALL_REDUCE, GC_REDUCE_SCATTER, GC_ALL_GATHER } GcCollectiveKind;
+typedef enum GcCollectiveKind {
+  GC_ALL_REDUCE,
+  GC_REDUCE_SCATTER,
+  GC_ALL_GATHER,
+  GC_BROADCAST
+} GcCollectiveKind;
 typedef struct GcCollective {
   GcCollectiveKind kind;
   GcDtype dtype;
   int parts;        /* of all_reduce; 1 of the others */
   const int64_t *n; /* by part, elements of the result; all_gather: of a block of the operand */
   int64_t blocks;   /* of all_gather's operand, as GcComm.gather has them; 1 of the others */
+  int root;         /* of broadcast */
 } GcCollective;
 
 /* Where kernels report an index out of range: the first thread that changes `site` from -1 (by an
@@ -286,6 +292,7 @@ typedef struct GcEntry {
   const GcExtent *extents;
   int nextents;
   int ranks; /* that share its batch: the inputs have the rows of one; 0: each rank runs it whole */
+  uint64_t under_way_bytes; /* of its collectives, at most at once: a part of the arena */
   uint64_t unwritten_bytes; /* of the params and states: of those that it leaves as they are */
 } GcEntry;
 
@@ -345,7 +352,7 @@ struct GcComm {
   int rank, ranks; /* of this process, from 0; how many there are */
   int local;       /* of them on this machine */
   int local_rank;  /* of this one among those; of GPUs: which device it takes */
-  /* sum to poll: of the host's memory; NULL where only a device has collectives. The first three
+  /* sum to poll: of the host's memory; NULL where only a device has collectives. The first four
      begin, and leave all bytes to `end`. Of a collective with several parts each begins, then
      `begun` says that there are no more. out = the sum of the n elements at `in` of all ranks, the
      same on each; out may be in. */
@@ -355,6 +362,8 @@ struct GcComm {
   /* `outer` blocks of `bytes` of each rank: block o of rank r becomes block o * ranks + r of out.
    */
   void (*gather)(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes);
+  /* n bytes become those of `root`. */
+  void (*spread)(const GcComm *c, void *at, int64_t n, int root);
   void (*begun)(const GcComm *c);
   void (*end)(const GcComm *c);  /* waits for the first collective that has begun and not ended */
   void (*poll)(const GcComm *c); /* lets those that have begun go on */
@@ -387,11 +396,12 @@ extern const char *const gcrt_comm_ranks[] __attribute__((weak));
 /* From kernels, on one thread: a collective begins, and the first that has begun ends. Parts of an
    all_reduce that follow one another, each at the next multiple of GC_PART_ALIGN behind the one
    before, are one message. */
-enum { GC_PART_ALIGN = 64, GC_MESSAGE = 1 << 28 /* elements, at most */ };
+enum { GC_PART_ALIGN = 64, GC_MESSAGE = 1 << 28 /* elements, or bytes */ };
 void gcrt_all_reduce(const GcEnv *env, int parts, void *const *out, const void *const *in,
                      const int64_t *n, GcDtype dt);
 void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt);
 void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes);
+void gcrt_broadcast(const GcEnv *env, void *out, const void *in, int64_t bytes, int root);
 void gcrt_await(const GcEnv *env);
 
 /* From a kernel, any thread: element `at` of the index at a site is `value`, not in [0, limit). The

@@ -15,12 +15,14 @@ static int64_t stored(const Group *gr, ValueId v) {
   return (int64_t)bytes / dtype_size(x->type->dtype);
 }
 
-/* A message has a part at least, and no more elements than GC_MESSAGE in gcrt.h. */
+/* A message has a part at least, and as much of one as GC_MESSAGE in gcrt.h says. */
 static int messages(const Group *gr) {
   enum { MESSAGE = 1 << 28 };
   int n = 0;
-  for (int i = 0; i < gr->op->nresults; i++)
-    n += 1 + (int)(stored(gr, gr->op->results[i]) / MESSAGE);
+  for (int i = 0; i < gr->op->nresults; i++) {
+    const int64_t size = dtype_size(value_type(gr->e, gr->op->results[i])->dtype);
+    n += 1 + (int)(stored(gr, gr->op->results[i]) * size / MESSAGE);
+  }
   return n;
 }
 
@@ -56,6 +58,12 @@ static void gather(Text *x, const Group *gr) {
   text_line(x, "gcrt_all_gather(env, out0, in0, %lld, %lld);", (long long)outer, (long long)bytes);
 }
 
+static void broadcast(Text *x, const Group *gr) {
+  const int64_t bytes = stored(gr, gr->out[0]) * dtype_size(value_type(gr->e, gr->out[0])->dtype);
+  text_line(x, "gcrt_broadcast(env, out0, in0, %lld, %d);", (long long)bytes,
+            (int)gr->op->attr[AT_ROOT].i);
+}
+
 void cpu_collective(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
@@ -69,6 +77,8 @@ void cpu_collective(Gen *g, const Group *gr) {
     text_line(&k->text, "out0[0] = env->comm ? env->comm->rank : 0;");
   else if (gr->op->kind == OP_ALL_GATHER)
     gather(&k->text, gr);
+  else if (gr->op->kind == OP_COLLECTIVE_BROADCAST)
+    broadcast(&k->text, gr);
   else
     text_line(&k->text, "out0[0] = env->first_row;");
 }

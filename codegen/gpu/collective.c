@@ -31,7 +31,8 @@ static void refuse_loop(Gen *g, const Op *op) {
 void cuda_collective(Gen *g, const Group *gr) {
   static const char *const kind[] = {[OP_ALL_REDUCE] = "GC_ALL_REDUCE",
                                      [OP_REDUCE_SCATTER] = "GC_REDUCE_SCATTER",
-                                     [OP_ALL_GATHER] = "GC_ALL_GATHER"};
+                                     [OP_ALL_GATHER] = "GC_ALL_GATHER",
+                                     [OP_COLLECTIVE_BROADCAST] = "GC_BROADCAST"};
   const Op *op = gr->op;
   if (op->kind == OP_RANK || op->kind == OP_FIRST_ROW) {
     value_of_rank(g, gr);
@@ -49,6 +50,7 @@ void cuda_collective(Gen *g, const Group *gr) {
              (long long)(elements_stored(g, value_at(gr->e, gathers ? gr->in[0] : gr->out[i])) /
                          blocks));
   Kernel *k = kernel_new(g, gr);
-  k->collective = arena_printf(g->a, "%s, %s, %d, (const int64_t[]){%s}, %lld", kind[op->kind],
-                               dtype_enum(t->dtype), gr->nout, text_str(&n), (long long)blocks);
+  k->collective = arena_printf(g->a, "%s, %s, %d, (const int64_t[]){%s}, %lld, %d", kind[op->kind],
+                               dtype_enum(t->dtype), gr->nout, text_str(&n), (long long)blocks,
+                               op->kind == OP_COLLECTIVE_BROADCAST ? (int)op->attr[AT_ROOT].i : 0);
 }

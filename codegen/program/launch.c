@@ -274,6 +274,44 @@ static void has_begun(LaunchBuilder *m, const Op *op) {
   if (p->comm < 0 || p->stream[m->step] != p->comm) end_collectives(m, m->step);
 }
 
+/* What other ranks may read or write: an operand that the result replaces counts once. */
+static uint64_t bytes_moved(const Entry *e, const Op *op) {
+  const Plan *p = plan_of(e);
+  uint64_t bytes = 0;
+  for (int i = 0; i < op->nresults; i++) bytes += p->place[op->results[i]].bytes;
+  for (int i = 0; i < op->noperands; i++) {
+    Address x = address_of(e, op->operands[i]);
+    bool apart = true;
+    for (int k = 0; k < op->nresults && apart; k++) {
+      Address y = address_of(e, op->results[k]);
+      apart = !address_overlap(&x, &y);
+    }
+    if (apart) bytes += p->place[op->operands[i]].bytes;
+  }
+  return bytes;
+}
+
+/* By the plan: a collective is under way up to the first step that comes after it. */
+static uint64_t most_under_way(const Entry *e) {
+  const Plan *p = plan_of(e);
+  uint64_t now = 0, most = 0;
+  int ended = 0;
+  for (int t = 0; t < p->nsteps; t++) {
+    const bool talks = op_info[p->steps[t]->kind].cls == CLASS_COLLECTIVE;
+    const bool beside = p->comm >= 0 && p->stream[t] == p->comm;
+    const int over = p->comm < 0 || beside
+                         ? -1
+                         : p->finished_before[(size_t)t * (size_t)p->streams + (size_t)p->comm];
+    for (; ended <= over; ended++)
+      if (p->stream[ended] == p->comm && op_info[p->steps[ended]->kind].cls == CLASS_COLLECTIVE)
+        now -= bytes_moved(e, p->steps[ended]);
+    const uint64_t bytes = talks ? bytes_moved(e, p->steps[t]) : 0;
+    if (now + bytes > most) most = now + bytes;
+    if (beside) now += bytes;
+  }
+  return most;
+}
+
 static void step(LaunchBuilder *m, int i) {
   const Op *op = plan_of(m->e)->steps[i];
   Group *gr = group_of(m->g->a, m->e, op);
@@ -303,6 +341,7 @@ void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out) {
   out->depth = plan_of(e)->depth;
   out->streams = plan_of(e)->streams;
   if (plan_of(e)->comm >= 0 && awaits(&m)) out->streams--;
+  if (e->ranks) out->under_way = most_under_way(e);
   for (int i = 0; i < plan_of(e)->nsteps; i++) step(&m, i);
   end_collectives(&m, plan_of(e)->nsteps);
   uint32_t kept = 0;

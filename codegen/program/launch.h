@@ -43,6 +43,7 @@ typedef struct Launches {
   VEC(LaunchLoop) loops; /* those with launches */
   int depth;             /* of the deepest: as long are all strides */
   int streams;
+  uint64_t under_way; /* bytes of collectives that have begun and not ended, at most */
 } Launches;
 
 /* Small launches of one kernel that do not depend on each other become one: batch.c. */

@@ -286,7 +286,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   if (plan->counts_bytes) text_add(row, ",\n   .counts_bytes = %" PRIu64, plan->counts_bytes);
   text_add(row, ",\n   .unwritten_bytes = %" PRIu64, plan_unwritten(e));
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
-  if (e->ranks) text_add(row, ",\n   .ranks = %d", e->ranks);
+  if (e->ranks)
+    text_add(row, ",\n   .ranks = %d, .under_way_bytes = %" PRIu64, e->ranks, l.under_way);
   if (nextents) text_add(row, ",\n   .extents = %s_extents, .nextents = %d", id, nextents);
   const char *path = e->training ? NULL : assigned(p->g->m, e, e->body);
   if (path) text_add(row, ",\n   .assigns = %s", text_quoted(a, path));

@@ -48,6 +48,11 @@ const Type *shape_all_gather(const ShapeIn *in) {
                      (long long)axis);
 }
 
+const Type *shape_collective_broadcast(const ShapeIn *in) {
+  int64_t root = in->attr[AT_ROOT].i;
+  return root >= 0 ? in->type[0] : shape_wrong(in, "has no rank %lld", (long long)root);
+}
+
 /* ---- evaluation ---- */
 
 void eval_first_row(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = c->it->first_row; }
@@ -107,5 +112,17 @@ void eval_all_gather(EvalCtx *c, const Op *op) {
     for (int r = 0; r < ranks_of(c); r++)
       memcpy(y->at + (o * ranks_of(c) + r) * part, x[r]->at + o * part,
              sizeof(Scalar) * (size_t)part);
+  ranks_leave(c);
+}
+
+void eval_collective_broadcast(EvalCtx *c, const Op *op) {
+  const Tensor *const *x = ranks_meet(c, eval_in(c, op, 0));
+  if (!x) return;
+  Tensor *y = eval_out(c, op);
+  int64_t root = op->attr[AT_ROOT].i;
+  if (root < ranks_of(c))
+    memcpy(y->at, x[root]->at, sizeof(Scalar) * (size_t)y->type->numel);
+  else
+    eval_fault(c, "collective_broadcast is of rank %lld of %d", (long long)root, ranks_of(c));
   ranks_leave(c);
 }

@@ -116,7 +116,8 @@ double link_seconds(const Link *l, const Entry *e, const Op *op) {
   for (int i = 0; i < op->noperands; i++)
     bytes += (double)value_type(e, gathers ? op->results[i] : op->operands[i])->bytes;
   while (1 << messages < e->ranks) messages++;
-  return (both ? 2 : 1) * (messages * l->latency + (n - 1) / n * bytes / l->bandwidth);
+  double share = op->kind == OP_COLLECTIVE_BROADCAST ? 1 : (n - 1) / n;
+  return (both ? 2 : 1) * (messages * l->latency + share * bytes / l->bandwidth);
 }
 
 Link link_of(const PassOptions *o) { return o->link.bandwidth > 0 ? o->link : o->target->link; }

@@ -260,7 +260,8 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
     return op->kind == OP_DYNAMIC_UPDATE && operand == 0 &&
            !(value_at(e, x)->layout && value_at(e, x)->layout->nr);
   case CLASS_ORDER: return op->kind == OP_CUMSUM && !value_at(e, x)->layout;
-  case CLASS_COLLECTIVE: return op->kind == OP_ALL_REDUCE && result == operand;
+  case CLASS_COLLECTIVE:
+    return (op->kind == OP_ALL_REDUCE || op->kind == OP_COLLECTIVE_BROADCAST) && result == operand;
   case CLASS_VIEW: return op->kind == OP_COPY || plan_is_view(e, op);
   case CLASS_REGION: /* a carry begins in the bytes of its first value */
     if (op->kind == OP_SCAN) return result == operand && result < scan_carries(op);

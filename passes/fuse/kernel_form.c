@@ -164,6 +164,7 @@ static Form form_of(const Group *g) {
   case OP_ALL_REDUCE:
   case OP_REDUCE_SCATTER:
   case OP_ALL_GATHER:
+  case OP_COLLECTIVE_BROADCAST:
   case OP_FIRST_ROW:
   case OP_RANK:
   case OP_ONE_HOT: return FORM_SINGLE;

@@ -213,7 +213,9 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     return;
   default: break;
   }
-  if (op->kind == OP_ALL_REDUCE) { /* the storage of all ranks is combined, whatever its order */
+  if (op->kind == OP_ALL_REDUCE ||
+      op->kind ==
+          OP_COLLECTIVE_BROADCAST) { /* the storage of all ranks is combined, whatever its order */
     for (int i = 0; i < op->noperands; i++) unite(l, base + op->results[i], base + op->operands[i]);
     return;
   }

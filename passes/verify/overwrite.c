@@ -199,7 +199,8 @@ bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
     return operand == last;
   }
   if (op->kind == OP_COPY || op_info[op->kind].cls == CLASS_ELEMENT) return true;
-  if (op->kind == OP_ALL_REDUCE) return operand == result; /* the runtime sums in place */
+  if (op->kind == OP_ALL_REDUCE || op->kind == OP_COLLECTIVE_BROADCAST)
+    return operand == result; /* the runtime does it in place */
   if (op_info[op->kind].cls != CLASS_ROWS || x->layout) return false;
   return x->type == y->type; /* every operand of the result's own shape is read row by row */
 }

@@ -169,6 +169,14 @@ static void scatter(const GcComm *c, void *out, const void *in, int64_t n, GcDty
   check(c, MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, m->all, part(m)));
 }
 
+static void spread(const GcComm *c, void *at, int64_t n, int root) {
+  Mpi *m = mpi_of(c);
+  for (int64_t from = 0; from < n && !c->failure; from += GC_MESSAGE) {
+    int bytes = n - from < GC_MESSAGE ? (int)(n - from) : GC_MESSAGE;
+    check(c, MPI_Ibcast((char *)at + from, bytes, MPI_BYTE, root, m->all, part(m)));
+  }
+}
+
 static void broadcast(const GcComm *c, void *at, int64_t bytes, int root) {
   MPI_Request q;
   if (!c->failure && check(c, MPI_Ibcast(at, (int)bytes, MPI_BYTE, root, mpi_of(c)->all, &q)))
@@ -237,6 +245,7 @@ static GcComm *begin(Mpi *m, double timeout) {
                 .scatter = scatter,
                 .broadcast = broadcast,
                 .gather = gather,
+                .spread = spread,
                 .begun = begun,
                 .end = end,
                 .poll = poll,

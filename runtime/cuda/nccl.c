@@ -193,6 +193,9 @@ bool nccl_queue(Cuda *c, const GcCollective *g, const CuAddress *at, CuStream st
   case GC_REDUCE_SCATTER:
     return NCCL_CALL(c, ReduceScatter, at[0], at[1], (size_t)g->n[0], types[g->dtype], SUM, n->comm,
                      stream);
+  case GC_BROADCAST:
+    return NCCL_CALL(c, Broadcast, at[0], at[1], (size_t)g->n[0], types[g->dtype], g->root, n->comm,
+                     stream);
   case GC_ALL_GATHER: break;
   }
   return gather(c, g, at[0], at[1], stream);

@@ -46,6 +46,14 @@ void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer,
   env->comm->begun(env->comm);
 }
 
+void gcrt_broadcast(const GcEnv *env, void *out, const void *in, int64_t bytes, int root) {
+  const GcComm *c = env->comm;
+  if (out != in && (!c || c->rank == root)) memmove(out, in, (uint64_t)bytes);
+  if (!c) return;
+  c->spread(c, out, bytes, root);
+  c->begun(c);
+}
+
 void gcrt_await(const GcEnv *env) {
   if (env->comm) env->comm->end(env->comm);
 }

@@ -251,6 +251,7 @@ uint64_t command_bytes(const GcEntry *e);
 typedef struct Progress {
   bool terminal;
   double start, last; /* clock */
+  double waited;      /* for other ranks, before it */
   uint64_t begin;     /* steps done before this process */
   bool slow;          /* it has been said that the reader cannot keep up */
 } Progress;

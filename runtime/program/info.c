@@ -109,6 +109,7 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   line("inplace", en->inplace_bytes, "with in-place operations only");
   line("pool", en->pool_bytes, "with in-place operations and a pool");
   line("lower bound", en->lower_bound_bytes, "the most that is alive at once");
+  if (en->ranks) line("messages", en->under_way_bytes, "of the arena: under way to other ranks");
   if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
   uint64_t shown = s.globals; /* the runtime's line has what no other one has */
   printf("  bytes of the process, beside code and data\n");

@@ -11,6 +11,7 @@
 void progress_start(Command *cmd, Progress *g, const Position *p) {
   *g = (Progress){.terminal = isatty(STDERR_FILENO) != 0, .begin = p->done};
   g->start = g->last = clock_now();
+  g->waited = cmd->comm ? cmd->comm->waited : 0;
   cmd->started = g->start;
 }
 
@@ -44,14 +45,26 @@ static uint64_t epochs(const Position *p, uint64_t total) {
   return p->epoch + (steps_left(p, total) + p->batches - 1) / p->batches;
 }
 
+/* " on 4 ranks  waiting 12 %": the share of time in which this rank stood still for messages. */
+static void ranks_text(const Command *cmd, const Progress *g, double spent, char *out, int size) {
+  const GcComm *c = cmd->comm;
+  *out = 0;
+  if (!c || !cmd->entry->ranks) return;
+  int at = snprintf(out, (size_t)size, " on %d ranks", c->ranks);
+  double waited = spent > 0 ? 100 * (c->waited - g->waited) / spent : 0;
+  if (c->sum) snprintf(out + at, (size_t)(size - at), "  waiting %.0f %%", waited);
+}
+
 /* The columns that it took. */
 static int line(Command *cmd, Progress *g, const Position *p, uint64_t total, FILE *f) {
-  char avg[400] = "", left[32], speed[80] = "";
+  char avg[400] = "", left[32], speed[128] = "";
   averages(cmd, p, avg, sizeof avg);
   double spent = clock_now() - g->start, done = (double)(p->done - g->begin);
   time_text(left, done > 0 ? spent / done * (double)(total - p->done) : 0);
+  char ranks[48];
+  ranks_text(cmd, g, spent, ranks, sizeof ranks);
   if (spent > 0 && cmd->data.n)
-    snprintf(speed, sizeof speed, "  %.0f rows/s", done * (double)cmd->data.batch / spent);
+    snprintf(speed, sizeof speed, "  %.0f rows/s%s", done * (double)cmd->data.batch / spent, ranks);
   double waited = spent > 0 ? 100 * dataset_waited(&cmd->data) / spent : 0;
   if (waited >= 1 && cmd->data.n) {
     size_t at = strlen(speed);
@@ -120,14 +133,15 @@ static void say_slow(Command *cmd, Progress *g) {
 void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total) {
   if (cmd->options.given[OPT_QUIET]) return;
   progress_clear(cmd, g);
-  char avg[400] = "", spent[32];
+  char avg[400] = "", spent[32], ranks[48];
   averages(cmd, p, avg, sizeof avg);
   double t = clock_now() - g->start;
   time_text(spent, t);
   printf("epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "%s", p->epoch + 1, epochs(p, total),
          p->done, avg);
+  ranks_text(cmd, g, t, ranks, sizeof ranks);
   if (cmd->data.n && t > 0)
-    printf("  %.0f rows/s", (double)(p->done - g->begin) * (double)cmd->data.batch / t);
+    printf("  %.0f rows/s%s", (double)(p->done - g->begin) * (double)cmd->data.batch / t, ranks);
   printf("  %s\n", spent);
   fflush(stdout);
   say_slow(cmd, g);

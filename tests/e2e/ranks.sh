@@ -60,6 +60,36 @@ f.seek(-15 * 64 * 4, 2)
 f.write(b"\0\0\xc0\x7f")' || fail 'no nan could be written'
 net='train --x x.npy --label label.npy'
 
+# all ranks have the rows of rank 1
+cat >spread.ir <<'END'
+module "spread.g"
+entry spread(%x : f32[2,64]) ranks 2 {
+  %y = collective_broadcast %x {root = 1} : f32[2,64]
+  return %y {names = "y"}
+}
+END
+tail -c $((19 * 256)) x.npy | head -c 512 >rows.bin
+
+# With slices of the gradients' sums a program fits that does not with the sums.
+slices_of_gradients() { # slices_of_gradients MPIRUN
+  cat >deep.g <<'END'
+entry train(x : f32[256, 32]) {
+  h = x
+  for i in 0..4 { h = relu(linear(h, 32, bias = false) as l[i]) }
+  loss = mean(h ** 2)
+  minimize loss with sgd(0.1, momentum = 0.9, clip = 1)
+  return loss
+}
+END
+  "$mkdata" npy f32 512,32 3 deep.npy && rm -f deep-?.safetensors || fail 'no data could be made'
+  run 0 "$gc" deep.g --target=cpu -o deep-1
+  run 0 ./deep-1 train --x deep.npy --epochs 2 --save deep-1.safetensors
+  says 1 'does not fit into 36,000 bytes' "$gc" deep.g -O1 --data-parallel=mpi --ranks=2 --shard=optimizer --memory-limit=36000 -o never
+  run 0 "$gc" deep.g -O1 --data-parallel=mpi --ranks=2 --shard=gradients --memory-limit=36000 -o deep-2
+  run 0 "$1" -n 2 ./deep-2 train --x deep.npy --epochs 2 --save deep-2.safetensors --poison
+  near deep-1.safetensors deep-2.safetensors 1e-6 "$1: slices of gradients"
+}
+
 # Weights within so much of the largest of their tensor: sums are in another order, which adamw magnifies
 near() { # near FILE FILE BOUND WHAT
   checks=$((checks + 1))
@@ -84,6 +114,7 @@ run 0 ./made-1 train --x m.npy --epochs 2 --no-shuffle --save made-1.safetensors
 run 0 ./net-1 $net --epochs 2 --seed 5 --save net-1.safetensors --log net-1.csv
 run 0 ./loop-1 train --x s.npy --t t.npy --epochs 2 --save loop-1.safetensors
 run 0 ./net-1 test --x x.npy --label label.npy --load net-1.safetensors
+./net-1 info >info-1.txt
 cp out.txt test-1.txt
 
 # Epochs may have had a step more before a checkpoint, or a step less; one that stands before a batch which is left out
@@ -121,6 +152,7 @@ through() { # through MPICC MPIRUN
     run 0 $mpirun -n $n ./net-n $net --epochs 2 --seed 5 --save net-n.safetensors --log net-n.csv --poison
     grep -c 'epoch 2/2' out.txt >count.txt
     exactly "$(cat count.txt)" 1 "$1, $n ranks: lines that say the last epoch"
+    holds out.txt " rows/s on $n ranks  waiting "
     near net-1.safetensors net-n.safetensors 1e-5 "$1, $n ranks"
     figures net-1.csv >one.csv && figures net-n.csv >many.csv
     same one.csv many.csv "$1, $n ranks: the log"
@@ -134,6 +166,12 @@ through() { # through MPICC MPIRUN
     grep -o 'loss = [0-9.]*' out.txt | awk '{ printf "%.4g\n", $3 }' >many.txt # mpirun mixes what is printed
     same one.txt many.txt "$1, $n ranks: an entry that tests"
   done
+  run 0 "$gc" -x ir spread.ir --data-parallel=mpi --ranks=2 -o spread
+  rm -f spread.npy
+  run 0 $mpirun -n 2 ./spread spread --x 'x.npy[0:4]' --y spread.npy --poison
+  tail -c 512 spread.npy >spread.bin
+  same rows.bin spread.bin "$1: what one rank has"
+  [ "${GC_TEST_LEVEL-}" != full ] || slices_of_gradients "$mpirun"
   run 0 "$gc" whole.g --data-parallel=mpi --ranks=4 -o whole
   holds out.txt 'warning: no entry is split among the 4 ranks'
   run 0 "$gc" made.g --data-parallel=mpi --ranks=4 -o made-n
@@ -249,8 +287,16 @@ gone() {
 # twice MPIRUN: one Ctrl-C reaches a rank twice, from the terminal and from mpirun; the weights are saved all the same.
 twice() {
   rm -f twice.csv
-  ranked "$1" '--steps 100000000 --log twice.csv --save twice.safetensors'
+  ranked "$1" '--steps 100000000 --log twice.csv --save twice.safetensors --threads 1'
   for _ in $(seq 500); do [ -s twice.csv ] && break; sleep 0.02; done
+  # what info says of one rank is what the process has: the only memory for which large pages are asked
+  taken=$(awk '/^Size:/ { size = $2 } /^VmFlags:.* hg/ { n += size } END { print n * 1024 }' "/proc/$(cat pid.0)/smaps")
+  ./net-n info train --threads 1 >info.txt
+  planned=$(awk '/^entry/ { here = $2 == "train" } here && $1 == "total" { gsub(",", ""); print int(($2 + 4095) / 4096) * 4096 }' info.txt)
+  exactly "$taken" "$planned" "$1: bytes of a rank"
+  whole=$(awk '$1 == "optimizer" && $3 == "bytes" { gsub(",", ""); print $2 }' info-1.txt)
+  slices=$(awk '$1 == "optimizer" { n = $0; sub(/ bytes.*/, "", n); sub(/.* /, "", n); sum += / of 4 ranks/ ? 4 * n : $3 != "bytes" ? n : 0 } END { print sum }' info.txt)
+  exactly "$slices" "$whole" "$1: bytes of the optimizer's state"
   for _ in 1 2 3; do kill -INT "$(cat pid.0)" 2>/dev/null || break; done
   wait $job
   checks=$((checks + 1))
@@ -288,6 +334,8 @@ sed 's/table = .*/param table : f32[8, 1] = normal()/' made.g >rows.g
 says 1 'needs all rows of the batch, whose extent n is known only at run time' "$gc" rows.g --data-parallel=mpi --ranks=2 -o never
 says 1 'the batch of at most 8 of the entry train cannot be split among 3 ranks' "$gc" net.g --data-parallel=mpi --ranks=3 -o never
 says 1 'needs all rows of the batch, whose extent n is known only at run time' "$gc" net.g --exact --data-parallel=mpi --ranks=2 -o never
+sed 's/root = 1/root = 2/' spread.ir >bad.ir
+says 1 'is of rank 2, and there are 2' "$gc" -x ir bad.ir --data-parallel=mpi --ranks=2 -o never
 says 1 'leaves each of 8 ranks one row' "$gc" net.g --data-parallel=mpi --ranks=8 -o never
 says 3 "'./no-mpicc -show' does not say how MPI is linked" env MPICC=./no-mpicc "$gc" net.g --data-parallel=mpi --ranks=2 -o never
 says 1 'the batch of 4 of the entry train cannot be split among 3 ranks' "$gc" loop.g --data-parallel=mpi --ranks=3 -o never
@@ -324,7 +372,7 @@ entry train(x : f32[4, 3]) {
 }
 END
 run 0 "$gc" stateless.g --data-parallel=mpi --ranks=2 --shard=optimizer --emit=ir -o stateless.ir
-holds out.txt '--shard=optimizer changes nothing: no optimizer has state that makes 2 equal parts'
+holds out.txt '--shard changes nothing: no optimizer has state that makes 2 equal parts'
 says 2 'optimizer' "$gc" net.g --data-parallel=mpi --ranks=2 --shard=params -o never
 says 2 'one for computation, and one for collectives' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
 says 2 'for executables, and over MPI for --emit=lib' "$gc" net.g --data-parallel=nccl --ranks=2 --emit=lib -o libnever.so

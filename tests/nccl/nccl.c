@@ -64,11 +64,11 @@ typedef struct Comm {
   struct Collective *next; /* all, to free */
 } Comm;
 
-typedef enum Kind { REDUCE, SCATTER, GATHER } Kind;
+typedef enum Kind { REDUCE, SCATTER, GATHER, BROADCAST } Kind;
 typedef struct Collective {
   Comm *comm;
   Kind kind;
-  int type;
+  int type, root;
   size_t n, in, out; /* elements given; bytes of operand and result */
   char what[64];
   char *operand, *result;
@@ -280,6 +280,7 @@ static void run(void *arg) {
   for (int r = 0; x->kind == GATHER && r < c->ranks; r++)
     memcpy(x->result + (size_t)r * x->in, part[r], x->in);
   if (x->kind == REDUCE) sum(x, part, 0, x->n);
+  if (x->kind == BROADCAST) memcpy(x->result, part[x->root], x->in);
   if (x->kind == SCATTER) sum(x, part, (size_t)c->rank * x->n, x->n);
   atomic_store(&mine->left, turn);
   (void)wait_until(c, true, turn);
@@ -304,25 +305,30 @@ API Result ncclGroupEnd(void) {
 static void check_buffers(const Collective *x, uint64_t from, uint64_t to) {
   const Comm *c = x->comm;
   const size_t size = sizes[x->type];
-  bool same = x->kind == REDUCE    ? from == to
-              : x->kind == SCATTER ? to == from + (uint64_t)c->rank * x->out
-                                   : from == to + (uint64_t)c->rank * x->in;
+  bool same = x->kind == REDUCE || x->kind == BROADCAST ? from == to
+              : x->kind == SCATTER                      ? to == from + (uint64_t)c->rank * x->out
+                                                        : from == to + (uint64_t)c->rank * x->in;
   if (from % size || to % size) wrong("%s: a buffer is not aligned", x->what);
   if (!same && from < to + x->out && to < from + x->in) wrong("%s: buffers overlap", x->what);
 }
 
+/* op: of sums; of a broadcast the rank that has the bytes. */
 static Result add(const char *name, Kind kind, uint64_t from, uint64_t to, size_t n, int type,
                   int op, Comm *c, CuStream stream) {
-  static const char *const words[] = {"all_reduce", "reduce_scatter", "all_gather"};
+  static const char *const words[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
+  const int root = kind == BROADCAST ? op : 0;
   Result r = enter(name, " %zu of type %d", n, type);
   const char *async = getenv("FAKENCCL_ASYNC");
   if (r) return r;
-  if (!c || !stream || op != 0 || type < 0 || type > 9 || !from || !to) return INVALID;
+  if (kind == BROADCAST) op = 0;
+  if (!c || !stream || op != 0 || root < 0 || root >= c->ranks || type < 0 || type > 9 || !from ||
+      !to)
+    return INVALID;
   if (async) stuck_at = strtoul(async, NULL, 10);
   Collective *x = calloc(1, sizeof *x);
   if (!x) return SYSTEM;
   size_t bytes = n * sizes[type], ranks = (size_t)c->ranks;
-  *x = (Collective){.comm = c, .kind = kind, .type = type, .n = n, .next = c->next};
+  *x = (Collective){.comm = c, .kind = kind, .type = type, .n = n, .root = root, .next = c->next};
   x->in = kind == SCATTER ? bytes * ranks : bytes;
   x->out = kind == GATHER ? bytes * ranks : bytes;
   snprintf(x->what, sizeof x->what, "%s of %zu of type %d", words[kind], n, type);
@@ -357,4 +363,10 @@ API Result ncclReduceScatter(uint64_t from, uint64_t to, size_t n, int type, int
 API Result ncclAllGather(uint64_t from, uint64_t to, size_t n, int type, Comm *c, CuStream s);
 API Result ncclAllGather(uint64_t from, uint64_t to, size_t n, int type, Comm *c, CuStream s) {
   return add("ncclAllGather", GATHER, from, to, n, type, 0, c, s);
+}
+API Result ncclBroadcast(uint64_t from, uint64_t to, size_t n, int type, int root, Comm *c,
+                         CuStream s);
+API Result ncclBroadcast(uint64_t from, uint64_t to, size_t n, int type, int root, Comm *c,
+                         CuStream s) {
+  return add("ncclBroadcast", BROADCAST, from, to, n, type, root, c, s);
 }

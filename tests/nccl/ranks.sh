@@ -117,6 +117,20 @@ for at in 2 5 $((waits / 4)) $((waits / 4 + 1)); do
 done
 [ $seen -ge 2 ] || fail "of four waits that were dropped only $seen showed"
 
+# what one rank has
+cat >spread.ir <<'END'
+module "spread.g"
+entry spread(%x : f32[2,64]) ranks 2 {
+  %y = collective_broadcast %x {root = 1} : f32[2,64]
+  return %y {names = "y"}
+}
+END
+tail -c $((19 * 256)) x.npy | head -c 512 >rows.bin
+compile -x ir spread.ir --data-parallel=nccl --ranks=2 --arch=compute_80 -o spread
+ranks 0 'a broadcast' ./spread spread --x 'x.npy[0:4]' --y spread.npy --poison
+tail -c 512 spread.npy >spread.bin
+same rows.bin spread.bin
+
 # blocks that lie apart are gathered one by one
 cat >gather.g <<'END'
 entry train(x : f32[8, 3]) {

@@ -231,6 +231,8 @@ static const struct {
     {OP_REDUCE_SCATTER, "f64[2]", "f64[2]", NULL, "3,4", "3,4"},
     {OP_ALL_REDUCE, "f64[2]", NULL, NULL, "3,4", "3,4"},
     {OP_ALL_GATHER, "i32[2]", "i32[2]", "0", "3,4", "3,4"},
+    {OP_COLLECTIVE_BROADCAST, "u8[2]", NULL, "0", "3,4", "3,4"},
+    {OP_COLLECTIVE_BROADCAST, "u8[2]", NULL, "1", "3,4", "!collective_broadcast is of rank 1 of 1"},
     {OP_LAYER_NORM, "f64[2,2]", NULL, "0.25", "1,3,5,5",
      "-0.8944271909999159,0.8944271909999159,0,0"},
     {OP_RMS_NORM, "f64[1,2]", NULL, "0", "3,-3", "1,-1"},

@@ -315,6 +315,8 @@ static const struct {
     {OP_ALL_REDUCE, "f32[2,3]", NULL, NULL, "f32[2,3]"},
     {OP_ALL_REDUCE, "f16[2]", NULL, NULL, "all_reduce adds f32, f64, i32 or i64, not f16[2]"},
     {OP_ALL_GATHER, "u8[2,3]", "u8[2,12]", "1", "u8[2,12]"},
+    {OP_COLLECTIVE_BROADCAST, "f16[2,3]", NULL, "3", "f16[2,3]"},
+    {OP_COLLECTIVE_BROADCAST, "f16[2,3]", NULL, "-1", "collective_broadcast has no rank -1"},
     {OP_ALL_GATHER, "u8[2,3]", "u8[2,10]", "1",
      "all_gather cannot make u8[2,10] of u8[2,3] along axis 1"},
     {OP_ALL_GATHER, "u8[2,3]", "u8[4,6]", "1",
