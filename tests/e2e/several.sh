@@ -69,7 +69,7 @@ for windows in '~4 +1~4' '~1 +1~1' '+13~3 +14~3' '+27~5[1:4] +27~5[1:4]'; do
   a=${windows% *} b=${windows#* }
   rm -f one.npy next.npy several.npy after.npy
   run 0 ./net next --a "tokens.npy$a" --b "tokens.npy$b" --c one.npy --d next.npy
-  for options in '' '--data-memory 0' '--data-memory 0 --threads 2 --poison'; do
+  for options in '' '--data-memory 0 --threads 2 --poison'; do
     for files in 'token-?.npy' 'token-?.bin:u16'; do
       run 0 ./net next --a "$files$a" --b "$files$b" --c several.npy --d after.npy $options
       same one.npy several.npy "windows $a of $files $options"
