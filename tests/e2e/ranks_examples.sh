@@ -1,0 +1,181 @@
+#!/bin/sh
+# Every example that trains, five steps of a batch of 16 rows on 1, 2, 4 and 8 ranks: losses and weights are those of
+# one process, with --shard=optimizer too, and bit for bit with --exact; each rank takes the memory that `info` says.
+# As a fifth and sixth argument the folders of a driver and of a libnccl.so.2: the same on two GPUs of the interpreter.
+# At the level full alone.
+. "$(dirname "$0")/common.sh"
+driver=${5-} nccl=${6-}
+export CC="$here/tests/cc-O0" # 150 programs of five steps
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
+batch=16
+# Sums over the ranks are in another order: bounds of losses, and of the weights and moments of a checkpoint as shares of
+# their tensor's largest. An optimizer that divides by the root of a moment magnifies what rounding does where a gradient
+# is nearly zero, and batch norm what it does to a channel that hardly varies; the rate is small, so that five steps do
+# not add to that. A tensor whose gradients are rounding alone, as those of a bias of keys are, is left out.
+losses=1e-6 weights=1e-5 normed='1e-5 2e-4'
+if [ -n "$driver" ]; then
+  "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' || { not_tested 'ranks of examples on GPUs: there is no NVRTC' && exit 77; }
+  numbers=2 how='--data-parallel=nccl --arch=compute_80' losses=1e-5 weights=1e-4 normed='1e-4 2e-3'
+else
+  mpi=openmpi
+  command -v mpicc.openmpi >/dev/null && command -v mpirun.openmpi >/dev/null || mpi=mpich
+  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null ||
+    { not_tested 'ranks of examples: there is no MPI (sh docs/install.sh tests)' && exit 77; }
+  export MPICC="mpicc.$mpi"
+  numbers='1 2 4 8' how=--data-parallel=mpi
+fi
+
+# sizes NAME: options that make it small, but for its batch
+sizes() { sed -n "s/^$1 //p" "$here/tests/cuda/small_examples" | tr ' ' '\n' | grep -v '^[NB]=[0-9]*$' | sed 's/^/-D /' | tr '\n' ' '; }
+
+# inputs ENTRY: makes a file of each input that info.txt names, and gives their options. Pixels differ: batch norm
+# magnifies what rounding does to those that hardly do.
+inputs() {
+  sed -n 's/^  input  *\([^ ]*\)  *\([a-z0-9]*\)\[\(.*\)\].*/\1 \2 \3/p' info.txt | sed "s/, /,/g; s/[a-z]* *<= *//g" |
+    while read -r input dtype dims; do
+      python3 - "$1.$input.npy" "$dtype" "$dims" "$input" <<'END' && printf ' --%s %s.%s.npy' "$input" "$1" "$input"
+import random, struct, sys
+file, dtype, dims, name = sys.argv[1:]
+dims = [int(d) for d in dims.split(",")]
+n, r = 1, random.Random(name)
+for d in dims:
+    n *= d
+code, form = {"u8": ("|u1", "B"), "i32": ("<i4", "i"), "f32": ("<f4", "f")}[dtype]
+most = 256 if name == "image" else 2 if name == "learned" else 3
+x = [r.random() * 2 - 1 if form == "f" else r.randrange(most) for _ in range(n)]
+head = f"{{'descr': '{code}', 'fortran_order': False, 'shape': {tuple(dims)}, }}"
+head += " " * (63 - (len(head) + 10) % 64) + "\n"
+open(file, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{n}{form}", *x))
+END
+    done
+}
+
+# ranked N PROGRAM OPTIONS: its ranks, or fails with what they print
+ranked() {
+  n=$1
+  shift
+  checks=$((checks + 1)) code=0
+  if [ -z "$driver" ]; then
+    "mpirun.$mpi" -n "$n" "$@" >out.txt 2>&1 || code=$?
+  else
+    rm -f meet
+    for rank in 1 0; do
+      env GC_RANK=$rank GC_MASTER=./meet GC_WORLD_SIZE="$n" LD_LIBRARY_PATH="$driver:$nccl" "$@" >"out.$rank" 2>&1 &
+      jobs="${jobs-} $!"
+    done
+    for job in $jobs; do wait "$job" || code=$?; done
+    jobs=
+    cat out.0 out.1 >out.txt
+  fi
+  [ "$code" = 0 ] || { fail "exit code $code: $n ranks of $*"; cat out.txt; }
+}
+
+# near ONE MANY WHAT: logs and weights of five steps
+near() {
+  checks=$((checks + 1))
+  # shellcheck disable=SC2086
+  python3 - "$1" "$2" $bounds "$3" <<'END' || fail "$3 differs"
+import csv, sys, weights
+one, many, of_losses, of_weights, what = sys.argv[1:]
+def log(file):
+    rows = list(csv.DictReader(open(file + ".csv")))
+    return [{k: float(v) for k, v in row.items() if k and v and k not in ("seconds", "time", "rows/s")} for row in rows]
+a, b = log(one), log(many)
+first = list(a[0])
+ok = len(a) == len(b) == 5
+lost = 0
+for x, y in zip(a, b):
+    for k in x:
+        if k in ("step", "epoch") or "second" in k or "/s" in k or "wait" in k:
+            continue
+        lost = max(lost, abs(x[k] - y[k]) / (abs(x[k]) + 1e-3))
+x, y = weights.weights(one + ".st"), weights.weights(many + ".st")
+most = {k: max(map(abs, x[k])) for k in x}
+moment = {k.split(".m.", 1)[1]: most[k] for k in x if ".m." in k}
+noise = {k for k in moment if 0 < moment[k] < 1e-6 * max(moment.values())}
+off = max((max(abs(p - q) for p, q in zip(x[k], y[k])) / (most[k] + 1e-12), k) for k in x
+          if not any(k == n or k.endswith("." + n) for n in noise))
+print(f"{what}: losses off by {lost:.1e}, weights by {off[0]:.1e} of the largest ({off[1]})" +
+      f", without {', '.join(sorted(noise))}" * bool(noise))
+sys.exit(not (ok and x.keys() == y.keys() and lost <= float(of_losses) and off[0] <= float(of_weights)))
+END
+}
+
+trained=0
+for example in ${EXAMPLES-$(grep -l '  minimize ' "$here"/docs/examples/*.g)}; do
+  example=$(basename "$example" .g)
+  let=$(sed -n 's/^let \([NB]\) = .*/\1/p' "$here/docs/examples/$example.g" | head -1)
+  options="-D $let=$batch $(sizes "$example")"
+  bounds="$losses $weights"
+  ! grep -q 'bn\b' "$here/docs/examples/$example.g" || bounds=$normed
+  # shellcheck disable=SC2086
+  run 0 "$gc" "$here/docs/examples/$example.g" -O2 $options --target=cpu -o one
+  # with the passes that gc leaves out where they need memory, gradients are added in another order
+  # shellcheck disable=SC2086
+  run 0 "$gc" "$here/docs/examples/$example.g" -O1 $options --target=cpu -o exact
+  entries=$(sed -n '/^entry /h; /^  minimize /{g; s/^entry \([a-z_]*\).*/\1/p}' "$here/docs/examples/$example.g" | uniq)
+  for entry in $entries; do
+    trained=$((trained + 1))
+    ./one info "$entry" >info.txt
+    train="$entry $(inputs "$entry") --steps 5 --seed 5 --lr 1e-4"
+    rm -f one.st one.csv exact.st exact.csv
+    # shellcheck disable=SC2086
+    run 0 ./one $train --checkpoint one.st --log one.csv
+    # shellcheck disable=SC2086
+    run 0 ./exact $train --checkpoint exact.st --log exact.csv
+    for n in $numbers; do
+      for way in plain --shard=optimizer --exact; do
+        [ "$n $way" != '1 --shard=optimizer' ] || continue
+        level=-O2 from=one
+        [ "$way" != --exact ] || level=-O1 from=exact
+        # shellcheck disable=SC2086
+        if ! "$gc" "$here/docs/examples/$example.g" $level $options $how --ranks="$n" ${way#plain} -o many >out.txt 2>&1; then
+          # what is known to be refused, each for its reason
+          case "$way $(cat out.txt)" in
+          --exact*'whose extent n is known only at run time'* | --exact*'ranks on GPUs cannot exchange values in a loop'*) echo "$example: $way is refused" && continue ;;
+          --shard*'changes nothing'*) continue ;;
+          esac
+          fail "$example, $n ranks, $way does not compile" && cat out.txt
+          continue
+        fi
+        rm -f many.st many.csv
+        # shellcheck disable=SC2086
+        ranked "$n" ./many $train --checkpoint many.st --log many.csv --poison --threads 1
+        [ -s many.st ] && [ -s many.csv ] || continue
+        near $from many "$example $entry, $n ranks, $way"
+        [ "$way" != --exact ] || [ -n "$driver" ] || same exact.st many.st "the bits of $example $entry on $n ranks"
+      done
+    done
+  done
+done
+at_least "$trained" 17 'entries that train'
+
+# A rank's memory is what is planned, in the processes' own account: the difference of two programs is that of `info`.
+if [ -z "$driver" ] && [ -z "${EXAMPLES-}" ]; then
+  cat >wide.g <<'END'
+let N = 16
+entry train(x : f32[N, 1024]) {
+  h = relu(linear(x, 8192) as up)
+  loss = mean((linear(h, 1024) as down - x) ** 2)
+  minimize loss with adamw(1e-3)
+  return loss
+}
+END
+  "$mkdata" npy f32 64,1024 3 x.npy || fail 'no data could be made'
+  for way in plain --shard=optimizer; do
+    # shellcheck disable=SC2086
+    run 0 "$gc" wide.g -O2 --data-parallel=mpi --ranks=4 ${way#plain} -o wide
+    ./wide info train >"info.$way"
+    rm -f peak.*
+    # shellcheck disable=SC2016
+    "mpirun.$mpi" -n 4 sh -c '"$@" & id=$!
+      while kill -0 $id 2>/dev/null; do grep VmHWM /proc/$id/status >hwm.$$ 2>/dev/null && [ -s hwm.$$ ] && cp hwm.$$ peak.$$; sleep 0.05; done; wait $id' - \
+      ./wide train --x x.npy --epochs 3 --threads 1 --quiet >out.txt 2>&1 || { fail 'wide.g does not train' && cat out.txt; }
+    cat peak.* | awk '{ if ($2 > most) most = $2 } END { print 1024 * most }' >"most.$way"
+  done
+  planned() { sed -n 's/^  total *\([0-9,]*\).*/\1/p' "info.$1" | tail -1 | tr -d ,; }
+  awk -v a="$(cat most.plain)" -v b="$(cat most.--shard=optimizer)" -v p="$(planned plain)" -v q="$(planned --shard=optimizer)" 'BEGIN {
+    printf "a rank takes %.1f MB less with --shard=optimizer, planned are %.1f\n", (a - b) / 1e6, (p - q) / 1e6
+    exit !(p > q && a - b > 0.98 * (p - q) && a - b < 1.02 * (p - q)) }' || fail 'a rank takes other memory than planned'
+fi
+finish
