@@ -114,13 +114,18 @@ static inline bool dtype_is_byte(Dtype dt) { return dt <= DT_I8; } /* bool is on
 /* The memory layout of a value's elements; NULL is row-major. Interned. The axes are stored in
    `order`. With panels, the last of them is split into runs of nr, which are the outermost axis: a
    matrix [K, N] is stored as [ceil(N/nr)][K][nr], the tail filled with zeros, in the order in which
-   a product reads its right operand. Images [N, C, H, W] in order 0,2,3,1 are NHWC. */
+   a product reads its right operand. Images [N, C, H, W] in order 0,2,3,1 are NHWC.
+   Filters [O, I, 3, 3] may lie transformed for Winograd's convolution F(2x2, 3x3): 4 x 4 numbers
+   for each 3 x 3, so that only a copy writes and only a convolution reads them. */
 typedef struct Layout {
   const Ints *order; /* axes, the outermost first; NULL: as they are numbered */
   int nr;            /* columns of a panel; 0: no panels */
+  bool winograd;     /* G f G^T in place of each filter f */
 } Layout;
 /* NULL where that is row-major. order: n axes or NULL. */
 const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr);
+/* Panels of nr columns in this order of four axes, of transformed filters. */
+const Layout *layout_winograd(Ctx *c, const int64_t *order, int nr);
 const Layout *layout_panels(Ctx *c, int nr);
 /* The layout has the axes of this type; panels need at least a matrix. */
 bool layout_fits(const Type *t, const Layout *l);

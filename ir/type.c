@@ -233,16 +233,16 @@ bool type_same_rows(const Type *a, const Type *b) {
 
 static bool layout_equal(const void *entry, const void *key) {
   const Layout *a = entry, *b = key;
-  return a->nr == b->nr && a->order == b->order;
+  return a->nr == b->nr && a->order == b->order && a->winograd == b->winograd;
 }
 
-const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr) {
+static const Layout *layout_of(Ctx *c, const int64_t *order, int n, int nr, bool winograd) {
   if (nr < 0) gc_bug(c, "a layout of panels of %d columns was asked for", nr);
   bool same = true;
   for (int i = 0; order && i < n; i++) same = same && order[i] == i;
-  Layout key = {same ? NULL : intern_ints(c, order, n), nr};
+  Layout key = {same ? NULL : intern_ints(c, order, n), nr, winograd};
   if (!key.order && !nr) return NULL;
-  uint64_t hash = hash_word((uint64_t)(uintptr_t)key.order, (uint64_t)nr);
+  uint64_t hash = hash_word((uint64_t)(uintptr_t)key.order, (uint64_t)nr * 2 + winograd);
   void **entry = intern_entry(c, &c->layouts, hash, layout_equal, &key);
   if (!*entry) {
     Layout *l = ARENA_NEW(c->arena, Layout);
@@ -252,6 +252,14 @@ const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr) {
   return *entry;
 }
 
+const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr) {
+  return layout_of(c, order, n, nr, false);
+}
+
+const Layout *layout_winograd(Ctx *c, const int64_t *order, int nr) {
+  return layout_of(c, order, 4, nr, true);
+}
+
 const Layout *layout_panels(Ctx *c, int nr) { return layout_get(c, NULL, 0, nr); }
 
 int layout_axis(const Layout *l, int i) { return l && l->order ? (int)l->order->at[i] : i; }
@@ -259,6 +267,9 @@ int layout_axis(const Layout *l, int i) { return l && l->order ? (int)l->order->
 bool layout_fits(const Type *t, const Layout *l) {
   if (!l) return true;
   if (l->nr < 0 || (l->nr && t->rank < 2)) return false;
+  if (l->winograd &&
+      (!l->nr || !l->order || t->rank != 4 || t->dim[2] != 3 || t->dim[3] != 3 || t->extent))
+    return false;
   if (!l->order) return l->nr > 0;
   if (l->order->n != t->rank) return false;
   for (int i = 0; i < t->rank; i++) {
@@ -267,6 +278,11 @@ bool layout_fits(const Type *t, const Layout *l) {
     if (seen != 1) return false;
   }
   return true;
+}
+
+/* Numbers along an axis of storage. */
+static int64_t layout_dim(const Type *t, const Layout *l, int axis) {
+  return t->dim[axis] + (l && l->winograd && axis >= 2);
 }
 
 int64_t layout_strides(const Type *t, const Layout *l, int64_t *stride) {
@@ -280,7 +296,7 @@ int64_t layout_strides(const Type *t, const Layout *l, int64_t *stride) {
   for (; i >= 0; i--) {
     int axis = layout_axis(l, i);
     stride[axis] = n;
-    n *= t->dim[axis];
+    n *= layout_dim(t, l, axis);
   }
   return panels ? n : 0;
 }
@@ -315,10 +331,10 @@ bool layout_bytes(const Type *t, const Layout *l, uint64_t *out) {
     return true;
   }
   uint64_t columns = (uint64_t)t->dim[layout_axis(l, t->rank - 1)], nr = (uint64_t)l->nr, padded,
-           bytes;
+           rows = (uint64_t)t->numel / columns, bytes;
   if (!checked_add(columns, nr - 1, &padded)) return false;
   padded = padded / nr * nr;
-  if (!checked_mul((uint64_t)t->numel / columns, padded, &bytes) ||
+  if ((l->winograd && !checked_mul(rows / 9, 16, &rows)) || !checked_mul(rows, padded, &bytes) ||
       !checked_mul(bytes, (uint64_t)dtype_size(t->dtype), &bytes))
     return false;
   *out = bytes;

@@ -165,6 +165,24 @@ static bool rule_extents(Verifier *v, const Op *op) {
              (long long)x->bound);
 }
 
+/* Transformed filters are made by a copy, and read by convolutions and kernels of them. */
+static bool rule_winograd(Verifier *v, const Op *op) {
+  const bool conv = op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD;
+  for (int i = 0; i < op->noperands; i++) {
+    const Value *x = value_at(v->e, op->operands[i]);
+    if (x->layout && x->layout->winograd && !(conv && i == 1) && op->kind != OP_KERNEL)
+      return bad(v, op, "reads %s, which holds filters transformed for a convolution",
+                 value_str(v->e, op->operands[i]));
+  }
+  for (int i = 0; i < op->nresults; i++) {
+    const Value *x = value_at(v->e, op->results[i]);
+    if (x->layout && x->layout->winograd && op->kind != OP_COPY)
+      return bad(v, op, "gives %s in a layout that only a copy makes",
+                 value_str(v->e, op->results[i]));
+  }
+  return true;
+}
+
 /* The value of a load or store has the global's type and layout. */
 static bool rule_global(Verifier *v, const Op *op) {
   if (op_info[op->kind].cls != CLASS_GLOBAL) return true;
@@ -316,7 +334,7 @@ static bool rule_scan(Verifier *v, const Op *op) {
 typedef bool OpRule(Verifier *v, const Op *op);
 static OpRule *const op_rules[] = {rule_counts, rule_uses,    rule_results, rule_attrs,
                                    rule_shape,  rule_extents, rule_global,  rule_return,
-                                   rule_grad,   rule_kernel,  rule_scan};
+                                   rule_grad,   rule_kernel,  rule_scan,    rule_winograd};
 
 /* ---- blocks ---- */
 

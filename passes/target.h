@@ -2,7 +2,7 @@
    which one they serve. */
 #ifndef GC_PASSES_TARGET_H
 #define GC_PASSES_TARGET_H
-#include "ir/ir.h"
+#include "ir/op/window.h"
 
 /* How every target adds up, so that the bits of a sum follow from its shape alone; passes that cut
    a sum into pieces cut it there. */
@@ -36,6 +36,10 @@ struct Target {
      panels; < 0: no such convolutions. NULL: images stay as the program has them. Of a half
      precision: for convolutions with f32 results, and their gradients by the images. */
   int (*filter_panel)(const Target *t, Dtype dt, int64_t columns);
+  /* Columns of a panel of transformed filters, if this convolution or gradient by the images is
+     computed by Winograd's method; else 0. It follows from the shapes of one image and of the
+     filters, so that all ways to run a program give the same bits. NULL: none is. */
+  int (*winograd_panel)(const Target *t, const ConvGeom *g, bool back);
   bool narrow_convs; /* convolutions read images of 2 bytes, and round filters on the way; else they
                         want f32 numbers that were rounded before */
   int row_bytes; /* rows of a product's operand should begin at multiples of so many bytes; 0: they

@@ -2,6 +2,7 @@
    concat, pad. Contract: bits are kept as they are, and the tail of panels is zero; concat and pad
    have one layout, without panels, for operands and result: axes below are those of storage. */
 #include "codegen/cpu/cpu.h"
+#include "codegen/cpu/pixel.h"
 #include "codegen/program/extent.h"
 
 enum { BLOCK = 64 }; /* elements of a unit */
@@ -229,6 +230,8 @@ static void copy(Gen *g, Kernel *k, const Group *gr) {
   bool panels = (from && from->nr) || (to && to->nr);
   if (layout_same(t, from, to) && (panels || !dims_bounded(t, first + 1, t->rank)))
     copy_flat(g, k, gr, storage_elements(t, from));
+  else if (to && to->winograd)
+    cpu_winograd_filters(g, k, t, from, to);
   else if (panels)
     copy_panels(g, k, t, from, to);
   else

@@ -4,7 +4,10 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/print/window.h"
 
-void cpu_conv(Gen *g, const Group *gr);      /* convolutions and their gradients by the images */
+void cpu_conv(Gen *g, const Group *gr);     /* convolutions and their gradients by the images */
+void cpu_winograd(Gen *g, const Group *gr); /* the same by Winograd's method */
+/* The copy that transforms filters for it: the statements of kernel k. */
+void cpu_winograd_filters(Gen *g, Kernel *k, const Type *t, const Layout *from, const Layout *to);
 void cpu_filter(Gen *g, const Group *gr);    /* their gradients by the filters */
 void cpu_depthwise(Gen *g, const Group *gr); /* the same of convolutions of one channel to one */
 void cpu_pool(Gen *g, const Group *gr);

@@ -6,6 +6,7 @@
 
 #include "codegen/build/process.h"
 #include "codegen/program/gen.h"
+#include "codegen/schedule/winograd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,11 @@ static int cpu_panel(const Target *t, Dtype dt) {
 static int cpu_filter_panel(const Target *t, Dtype dt, int64_t columns) {
   if (dt != DT_F32 && !(dt == DT_BF16 && cpu_target(t)->machine.pairs)) return -1;
   return columns <= cpu_panel(t, DT_F32) ? 0 : panel_columns(&cpu_target(t)->machine, columns);
+}
+
+static int cpu_winograd_panel(const Target *t, const ConvGeom *g, bool back) {
+  if (!winograd_wins(g, back)) return 0;
+  return panel_columns(&cpu_target(t)->machine, back ? g->cin : g->cout);
 }
 
 static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
@@ -161,6 +167,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
             .slack = 64,
             .panel = cpu_panel,
             .filter_panel = cpu_filter_panel,
+            .winograd_panel = o->exact ? NULL : cpu_winograd_panel,
             .scratch_bytes = cpu_scratch,
             .can_fuse = gen_can_fuse,
             .strided_attention = true,

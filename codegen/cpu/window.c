@@ -23,12 +23,20 @@ static bool is_pixels(Gen *g, const Group *gr, ValueId v) {
 
 /* Filters in the layout that the kernels for such images read or make. */
 static bool is_filters(Gen *g, const Group *gr, ValueId v, bool back) {
-  static const int64_t by_input[] = {2, 3, 0, 1};
+  static const int64_t by_input[] = {2, 3, 0, 1}, by_output[] = {2, 3, 1, 0};
   int arg = group_arg(gr, v);
   const Layout *l = value_at(gr->e, arg >= 0 ? gr->in[arg] : v)->layout;
   int nr = l ? l->nr : 0;
+  if (l && l->winograd) return l == layout_winograd(g->ctx, back ? by_input : by_output, nr);
   return layout_same(value_type(gr->e, v), l,
                      back ? layout_get(g->ctx, by_input, 4, nr) : filter_layout(g->ctx, nr));
+}
+
+/* ... for Winograd's method. */
+static bool is_transformed(const Group *gr, ValueId v) {
+  int arg = group_arg(gr, v);
+  const Layout *l = value_at(gr->e, arg >= 0 ? gr->in[arg] : v)->layout;
+  return l && l->winograd;
 }
 
 /* The printer for images in that order, or NULL. A result of a group that is no result of its root
@@ -51,7 +59,7 @@ static void (*pixel_printer(Gen *g, const Group *gr))(Gen *, const Group *) {
               : !is_filters(g, gr, op->operands[1], op->kind == OP_CONV_INPUT_GRAD))
     return NULL;
   ConvGeom c = conv_geom(gr->e, op);
-  if (!filters) return cpu_conv;
+  if (!filters) return is_transformed(gr, op->operands[1]) ? cpu_winograd : cpu_conv;
   return c.groups > 1 && c.gin == 1 && c.gout == 1 ? cpu_depthwise : cpu_filter;
 }
 

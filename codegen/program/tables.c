@@ -130,6 +130,13 @@ static void result(Tables *p, const Entry *e, int arg, const char *name, const T
   text_add(&p->text, "},\n");
 }
 
+/* Transformed filters are as many numbers as they take, whatever they were. */
+static const Type *stored_type(Ctx *c, const Value *v) {
+  uint64_t bytes = 0;
+  (void)layout_bytes(v->type, v->layout, &bytes);
+  return type_get(c, v->type->dtype, 1, (int64_t[]){(int64_t)bytes / dtype_size(v->type->dtype)});
+}
+
 /* A table of the floats that are complete behind the launch, the last one of its op, and its
    initialisers in a step's row. A collective that is looked at ends where it begins. */
 static const char *results(Tables *p, const Entry *e, const char *name, const Launches *l,
@@ -146,6 +153,8 @@ static const char *results(Tables *p, const Entry *e, const char *name, const La
     if (!n++) text_add(&p->text, "static const GcResult %s[] = {\n", name);
     if (g)
       result(p, NULL, k, g->path, g->type, g->layout);
+    else if (v->layout && v->layout->winograd)
+      result(p, NULL, k, v->name, stored_type(p->g->ctx, v), NULL);
     else
       result(p, e, k, v->name, v->type, v->layout);
   }

@@ -43,7 +43,7 @@ static void print_type(Printer *p, const Type *t, const Layout *l) {
   for (int i = 0; l && l->order && i < l->order->n; i++)
     fprintf(p->f, i ? ",%lld" : " order [%lld", (long long)l->order->at[i]);
   if (l && l->order) fputc(']', p->f);
-  if (l && l->nr) fprintf(p->f, " panels %d", l->nr);
+  if (l && l->nr) fprintf(p->f, l->winograd ? " winograd %d" : " panels %d", l->nr);
 }
 
 static void print_loc(Printer *p, Loc loc) {

@@ -192,14 +192,18 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
   *out = NULL;
   bool ordered = take_word(r, "order");
   if (ordered && (!read_expect(r, '[', "after 'order'") || !read_integers(r, &order))) return false;
-  if (take_word(r, "panels")) {
+  const bool winograd = take_word(r, "winograd");
+  if (winograd || take_word(r, "panels")) {
     if (!read_integer(r, &nr)) return false;
     if (nr < 1 || nr > INT32_MAX || t->rank < 2)
       return FAIL(r, loc, "panels need at least one column and a matrix");
   }
   if (!ordered && !nr) return true;
   if (ordered && order.n > INT16_MAX) return FAIL(r, loc, "%u axes are too many", order.n);
-  *out = layout_get(r->c, ordered ? order.at : NULL, (int)order.n, (int)nr);
+  if (winograd && (order.n != 4 || t->rank != 4 || t->dim[2] != 3 || t->dim[3] != 3))
+    return FAIL(r, loc, "winograd is a layout of 3 x 3 filters, behind an order of their axes");
+  *out = winograd ? layout_winograd(r->c, order.at, (int)nr)
+                  : layout_get(r->c, ordered ? order.at : NULL, (int)order.n, (int)nr);
   if (!layout_fits(t, *out) || (ordered && (int)order.n != t->rank))
     return FAIL(r, loc, "an order of axes names each axis of the type once");
   uint64_t bytes;

@@ -125,12 +125,24 @@ static LayoutConstraint ask_result(const Images *m, const Op *op, int i) {
   return g->root->kind == OP_CONV_FILTER_GRAD ? WANTS_HWIO : WANTS_NHWC;
 }
 
+static const int64_t by_output[] = {2, 3, 1, 0}, by_input[] = {2, 3, 0, 1};
+
 const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *op, bool back) {
-  static const int64_t by_output[] = {2, 3, 1, 0}, by_input[] = {2, 3, 0, 1};
   ConvGeom g = conv_geom(e, op);
   int64_t columns = back ? g.gin : g.gout;
   int nr = g.groups == 1 ? t->filter_panel(t, g.f->dtype, columns) : 0;
   return layout_get(c, back ? by_input : by_output, 4, nr);
+}
+
+/* The same as a fast convolution reads them: transformed, if Winograd's method computes it. */
+static const Layout *layout_of_operand(const Images *m, const Op *op, bool back) {
+  const Target *t = m->t;
+  Ctx *c = m->r->m->ctx;
+  bool plain = op->kind == OP_CONV_FILTER_GRAD || type_at(m, op->operands[0])->dtype != DT_F32;
+  ConvGeom g = conv_geom(m->e, op);
+  int nr = plain || !t->winograd_panel ? 0 : t->winograd_panel(t, &g, back);
+  return nr ? layout_winograd(c, back ? by_input : by_output, nr)
+            : layout_filter(c, t, m->e, op, back);
 }
 
 /* ---- classes ---- */
@@ -220,9 +232,7 @@ static const Layout *needed(const Images *m, const Op *op, int i, LayoutConstrai
   case WANTS_SAME: want = m->made[op->results[0]]; break;
   case WANTS_NHWC: want = m->image; break;
   case WANTS_HWIO:
-  case WANTS_HWOI:
-    want = layout_filter(m->r->m->ctx, m->t, m->e, g->root, *ask == WANTS_HWOI);
-    break;
+  case WANTS_HWOI: want = layout_of_operand(m, g->root, *ask == WANTS_HWOI); break;
   case WANTS_ANY:
   case CONSTRAINTS: break;
   }
@@ -264,7 +274,7 @@ static ValueId copy_to(Builder *b, ValueId v, const Layout *l) {
   Op *made = build_op(b, OP_COPY, &v, 1, NULL, &from.type, 1);
   Value *to = value_at(b->e, made->results[0]);
   to->layout = l;
-  to->name = from.name;
+  if (!l || !l->winograd) to->name = from.name;
   return made->results[0];
 }
 

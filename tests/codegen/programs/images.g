@@ -129,3 +129,14 @@ entry whole(x : f32[3, 5, 17, 13]) {
   y = conv2d(h * reshape(sigmoid(mean), [3, 70, 1, 1]), narrow, stride = 4)
   return mean, total = sum(y, [2, 3])
 }
+
+# by Winograd's method: odd sizes, panels with tails, no padding and more than a filter reaches, filters that lie in panels
+# and as the program has them
+entry tiles(x : f32[2, 32, 15, 20], r : f32[2, 40, 17, 16], f : f32[40, 37, 3, 3]) {
+  param w1 : f32[37, 32, 3, 3] = normal(std = 0.1)
+  h = relu(conv2d(x, w1, pad = [1, 0]) + 0.1)
+  y = tanh(conv2d(h, f, pad = [2, 0]) + r)
+  loss = mean(y * y)
+  gp, gf, gx = grad(loss, [w1, f, x])
+  return loss, h, y, gp, gf, gx
+}

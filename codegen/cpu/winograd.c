@@ -1,0 +1,214 @@
+/* Prints Winograd's convolution of f32 images in NHWC with an element-wise epilogue, and the copy
+   that transforms its filters; see schedule/winograd.c.
+   Contract: transformed filters lie [panel][16][channel of the source][channel of the result].
+   Each of the 16 positions sums its channels in one chain of fma, in order. Tiles that overhang
+   the result compute what is not stored. The gradient by the images is the convolution by filters
+   turned by 180 degrees, whose transforms are in the planes of the opposite rows and columns. */
+#include "codegen/schedule/winograd.h"
+#include "codegen/cpu/pixel.h"
+#include "codegen/cpu/tile.h"
+#include "codegen/program/extent.h"
+
+typedef struct Winograd {
+  Gen *g;
+  const Group *gr;
+  WinogradSchedule s;
+} Winograd;
+
+static const char *num(Arena *a, int64_t n) { return arena_printf(a, "%lld", (long long)n); }
+
+/* Products of a block of tiles with panel q, `width` channels of the result. */
+static void print_products(const Winograd *v, Text *x, int64_t width) {
+  Tile t = winograd_tile(v->g->a, &v->s, width);
+  text_open(x, "for (long r = 0; r < 4; r++) {");
+  text_open(x, "for (long c = 0; c < 4; c++) {");
+  text_line(x, "const f32 *a = source + (4 * r + c) * %lld;", (long long)v->s.source_plane);
+  if (v->s.back)
+    text_line(x, "const long plane = (r %% 3 ? r : 3 - r) * 4 + (c %% 3 ? c : 3 - c);");
+  else
+    text_line(x, "const long plane = 4 * r + c;");
+  text_line(x, "const f32 *b = filter + (q * %d + plane) * %lld;", WINOGRAD_PLANES,
+            (long long)(v->s.depth * v->s.nr));
+  text_line(x, "f32 *to = result + (4 * r + c) * %lld;", (long long)v->s.result_plane);
+  text_line(x, "for (long i = 0; i < count; i += %d)", v->s.tile_rows);
+  text_line(x, "  %s(a + i * %lld, 0, 0, b, 0, 0, to + i * %d, %d, 1, 1%s);",
+            tile_function(v->g, &t), (long long)v->s.pixel, v->s.nr, v->s.nr,
+            tile_arguments(v->g, &t));
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+/* Transforms the products back, and finishes the pixels of each tile that are of the result. */
+static void print_results(const Winograd *v, Text *x, int64_t width) {
+  const WinogradSchedule *s = &v->s;
+  text_open(x, "for (long i = 0; i < count; i++) {");
+  text_line(x, "const long tile = first + i, n = tile / %lld;", (long long)(s->down * s->across));
+  text_line(x, "const long down = tile / %lld %% %lld, across = tile %% %lld;",
+            (long long)s->across, (long long)s->down, (long long)s->across);
+  text_line(x, "winograd_result(result + i * %d, %lld, %d, pixels);", s->nr,
+            (long long)s->result_plane, s->nr);
+  text_open(x, "for (long p = 0; p < 4; p++) {");
+  text_line(x, "const long oy = 2 * down + p / 2, ox = 2 * across + p %% 2;");
+  text_line(x, "if (oy >= %lld || ox >= %lld) continue;", (long long)s->rows,
+            (long long)s->columns);
+  text_line(x, "GC_BRANCH;");
+  text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)s->rows,
+            (long long)s->columns, (long long)s->width);
+  text_line(x, "const f32 *acc = pixels + p * %d;", s->nr);
+  if (s->epilogue) {
+    text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
+    EpilogueSite site = {.shape = v->gr->domain,
+                         .coord = (const char *[]){"n", "(k0 + j)", "oy", "ox"},
+                         .flat = "(flat + j)",
+                         .layout = pixel_layout(v->g->ctx),
+                         .have = v->gr->root->results[0],
+                         .have_text = "acc[j]"};
+    epilogue_body(v->g, x, v->gr, &site);
+    text_close(x, "}");
+  } else {
+    text_line(x, "memcpy((f32 *)out0 + flat, acc, %lld * sizeof *acc);", (long long)width);
+  }
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+static void print_panel(const Winograd *v, Text *x, int64_t width) {
+  print_products(v, x, width);
+  print_results(v, x, width);
+}
+
+void cpu_winograd(Gen *g, const Group *gr) {
+  const Op *op = gr->root;
+  ConvGeom c = conv_geom(gr->e, op);
+  Winograd v = {.g = g, .gr = gr};
+  v.s = winograd_schedule(&cpu_target(g->target)->machine, &c, op->kind == OP_CONV_INPUT_GRAD,
+                          gr->nops > 1);
+  const WinogradSchedule *s = &v.s;
+  Arena *a = g->a;
+  Kernel *k = kernel_new(g, gr);
+  Text *x = &k->text;
+  kernel_args(g, k, gr);
+  k->flops = s->flops;
+  kernel_schedule(k, &winograd_kind, s, sizeof *s);
+  const char *images = dims_text(g, gr->e, gr->domain, 0, 1);
+  const char *tiles = text_product(a, images, num(a, s->down * s->across));
+  bool bounded = type_extent(gr->domain, 0) != NULL;
+  const char *blocks = bounded ? text_ceil_div(a, tiles, (int)s->block) : num(a, s->blocks);
+  const char *units = text_product(a, blocks, num(a, s->np));
+  kernel_units_of(k, s->units, !bounded ? "1" : units);
+  text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(gr, op->operands[0]),
+            group_arg(gr, op->operands[1]));
+  kernel_buffer(g, k, x, "f32", 4, "source", WINOGRAD_PLANES * s->source_plane);
+  kernel_buffer(g, k, x, "f32", 4, "result", WINOGRAD_PLANES * s->result_plane);
+  kernel_buffer(g, k, x, "f32", 4, "pixels", 4 * (int64_t)s->nr);
+  kernel_buffer(g, k, x, "f32", 4, "zeros", s->pixel);
+  text_line(x, "memset(zeros, 0, %lld);", (long long)s->pixel * 4);
+  text_line(x, "const GcWinograd shape = {%lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld};",
+            (long long)s->in_rows, (long long)s->in_columns, (long long)s->depth,
+            (long long)s->row_padding, (long long)s->column_padding, (long long)s->down,
+            (long long)s->across, (long long)s->pixel, (long long)s->source_plane);
+  text_line(x, "const long tiles = %s;", tiles);
+  text_line(x, "long have = -1; /* the block in `source` */");
+  if (k->units > 1)
+    text_open(x, "for (long u = u0; u < u1; u++) {");
+  else
+    text_open(x, "for (long u = 0; u < %s; u++) {", units);
+  text_line(x, "const long q = u %% %lld, k0 = q * %d, first = u / %lld * %lld;", (long long)s->np,
+            s->nr, (long long)s->np, (long long)s->block);
+  text_line(x, "const long count = tiles - first < %lld ? tiles - first : %lld;",
+            (long long)s->block, (long long)s->block);
+  text_open(x, "if (first != have) {");
+  text_line(x, "have = first;");
+  text_line(x, "winograd_source(&shape, image, %s, first, (count + %d) / %d * %d, zeros, source);",
+            images, s->tile_rows - 1, s->tile_rows, s->tile_rows);
+  text_close(x, "}");
+  int64_t tail = s->width - (s->np - 1) * s->nr;
+  if (tail == s->nr || s->np == 1) {
+    print_panel(&v, x, tail);
+  } else {
+    text_open(x, "if (q < %lld) {", (long long)s->np - 1);
+    print_panel(&v, x, s->nr);
+    x->indent--;
+    text_open(x, "} else {");
+    print_panel(&v, x, tail);
+    text_close(x, "}");
+  }
+  text_close(x, "}");
+}
+
+/* ---- filters ---- */
+
+/* Elements from one to the next along an axis of filters as they are stored: all but that of the
+   panels have one distance. */
+typedef struct FilterSide {
+  int64_t stride[4], panel; /* panel: from one to the next, or 0 */
+  int64_t nr;               /* of a panel; without panels, all */
+  int axis;                 /* of the panels */
+} FilterSide;
+
+static FilterSide filter_side(const Type *t, const Layout *l) {
+  FilterSide s = {.axis = layout_axis(l, 3)};
+  s.panel = layout_strides(t, l, s.stride);
+  s.nr = s.panel ? l->nr : t->dim[s.axis];
+  return s;
+}
+
+/* A unit is a panel of the result by a panel of the source, or by some of its rows. What lies
+   across the panels is brought into their order first. */
+void cpu_winograd_filters(Gen *g, Kernel *k, const Type *t, const Layout *from, const Layout *to) {
+  enum { ROWS = 16 };
+  FilterSide x = filter_side(t, from), y = filter_side(t, to);
+  const int column = y.axis, row = column == 0 ? 1 : 0;
+  const int64_t panels = ceil_div(t->dim[column], y.nr), tap = x.stride[3];
+  const bool along = x.stride[column] == 1 && (!x.panel || x.axis == column);
+  if (x.stride[2] != 3 * tap || (x.panel && x.axis == column && x.nr != y.nr))
+    gc_bug(g->ctx, "filters lie in an order that has no transform");
+  const int64_t rows = x.panel && x.axis == row ? x.nr : t->dim[row] < ROWS ? t->dim[row] : ROWS;
+  const int64_t parts = ceil_div(t->dim[row], rows);
+  const int64_t row_step = x.panel && x.axis == row ? x.panel : rows * x.stride[row];
+  const int64_t column_step = x.panel && x.axis == column ? x.panel : y.nr * x.stride[column];
+  Text *text = &k->text;
+  kernel_units(k, t->numel < SERIAL_WORK ? 1 : panels * parts);
+  if (!along) kernel_buffer(g, k, text, "f32", 4, "turned", 9 * rows * y.nr);
+  if (k->units > 1)
+    text_open(text, "for (long u = u0; u < u1; u++) {");
+  else
+    text_open(text, "for (long u = 0; u < %lld; u++) {", (long long)(panels * parts));
+  text_line(text, "const long q = u / %lld, part = u %% %lld;", (long long)parts, (long long)parts);
+  text_line(text, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;",
+            (long long)t->dim[column], (long long)y.nr, (long long)y.nr, (long long)t->dim[column],
+            (long long)y.nr, (long long)y.nr);
+  text_line(text, "const long rows = %lld - part * %lld < %lld ? %lld - part * %lld : %lld;",
+            (long long)t->dim[row], (long long)rows, (long long)rows, (long long)t->dim[row],
+            (long long)rows, (long long)rows);
+  text_line(text, "const f32 *from = in0 + q * %lld + part * %lld;", (long long)column_step,
+            (long long)row_step);
+  text_line(text, "f32 *to = (f32 *)out0 + q * %lld + part * %lld;", (long long)y.panel,
+            (long long)(rows * y.nr));
+  const char *filter = "from";
+  int64_t filter_tap = tap, filter_row = x.stride[row];
+  if (!along) {
+    filter = "turned";
+    filter_tap = rows * y.nr;
+    filter_row = y.nr;
+    if (x.stride[row] == 1) {
+      gen_helper(g, intern_printf(g->ctx, "GC_PACK(f32)\n"));
+      text_line(text, "for (long i = 0; i < 9; i++)");
+      text_line(text, "  pack_t_f32(from + i * %lld, %lld, turned + i * %lld, %lld, rows, w);",
+                (long long)tap, (long long)x.stride[column], (long long)filter_tap,
+                (long long)y.nr);
+    } else {
+      text_line(text, "for (long d = 0; d < rows; d++)");
+      text_line(text, "  for (long j = 0; j < w; j++)");
+      text_line(text, "    for (long i = 0; i < 9; i++)");
+      text_line(text,
+                "      turned[i * %lld + d * %lld + j] = from[d * %lld + j * %lld + i * %lld];",
+                (long long)filter_tap, (long long)y.nr, (long long)x.stride[row],
+                (long long)x.stride[column], (long long)tap);
+    }
+  }
+  text_line(text, "winograd_filter(%s, %lld, %lld, rows, w, %lld, to, %lld, %lld);", filter,
+            (long long)filter_tap, (long long)filter_row, (long long)y.nr, (long long)y.nr,
+            (long long)(t->dim[row] * y.nr));
+  text_close(text, "}");
+}
