@@ -6,7 +6,8 @@
    Every element is one chain of fma in the order of the filter's rows, columns and channels,
    without the padding, as in print/window.c. Rows are clipped; at an image's sides each filter
    column has a loop of its own over the pixels that it reaches. If image rows are short, a tile is
-   one pixel of several images, of which every filter column reaches all or none. With a stride, the
+   one pixel of several images, of which every filter column reaches all or none; of a bounded batch
+   the images behind the last whole tile are done row by row. With a stride, the
    gradient's columns fall into as many phases, each with its own filter columns. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
@@ -20,6 +21,8 @@ typedef struct Conv {
   const VectorMachine *machine;
   ConvSchedule s;
   const char *group, *panel; /* "g" and "q", or "0" where there is one */
+  const char *images;        /* of a run: a number, or an extent */
+  bool bounded;              /* it is an extent */
 } Conv;
 
 /* ---- rows ---- */
@@ -162,45 +165,64 @@ static void print_across(const Conv *v, Text *x, int images, int64_t width, int6
   text_close(x, "}");
 }
 
+/* Where the tiles of row oy of image `n` read and write. */
+static void print_places(const Conv *v, Text *x, const char *n) {
+  text_line(x, "const %s *a = image + %s;", v->s.pairs ? "uint16_t" : "f32",
+            text_plus(v->g->a,
+                      arena_printf(v->g->a, "(%s * %lld + row) * %lld", n, (long long)v->s.in_rows,
+                                   (long long)(v->s.in_columns * v->s.from_channels)),
+                      v->s.own ? text_times(v->g->a, v->panel, v->s.nr)
+                               : text_times(v->g->a, v->group, v->s.depth)));
+  if (v->s.epilogue && (v->s.whole || v->s.blocks))
+    text_line(x, "f32 *out = tile;");
+  else if (!v->s.epilogue)
+    text_line(x, "f32 *out = (f32 *)out0 + (%s * %lld + oy) * %lld + k0;", n, (long long)v->s.rows,
+              (long long)(v->s.columns * v->s.to_channels));
+}
+
+/* Row oy of one image. */
+static void print_along(const Conv *v, Text *x, int64_t width, int64_t a_step, int64_t b_step) {
+  if (v->s.epilogue) text_line(x, "const f32 *from = tile;");
+  for (int p = 0; p < v->s.nphases; p++) print_phase(v, x, &v->s.phase[p], width, a_step, b_step);
+  if (v->s.whole) print_epilogue(v, x, NULL, v->s.columns, width);
+}
+
 /* One row of the result, `u`, or of a block of images, for panel q of group g. */
 static void print_row(const Conv *v, Text *x, int64_t width) {
   int64_t a_step, b_step;
-  text_line(x, "const long n0 = u / %lld%s, oy = u %% %lld, k0 = %s;", (long long)v->s.rows,
-            v->s.blocks
-                ? arena_printf(v->g->a, " * %lld - (u / %lld < %lld ? u / %lld : %lld)",
-                               (long long)v->s.images, (long long)v->s.rows, (long long)v->s.low,
-                               (long long)v->s.rows, (long long)v->s.low)
-                : "",
+  const char *block =
+      v->s.low      ? arena_printf(v->g->a, " * %lld - (u / %lld < %lld ? u / %lld : %lld)",
+                                   (long long)v->s.images, (long long)v->s.rows, (long long)v->s.low,
+                                   (long long)v->s.rows, (long long)v->s.low)
+      : v->s.blocks ? arena_printf(v->g->a, " * %lld", (long long)v->s.images)
+                    : "";
+  text_line(x, "const long n0 = u / %lld%s, oy = u %% %lld, k0 = %s;", (long long)v->s.rows, block,
             (long long)v->s.rows,
             text_plus(v->g->a, text_times(v->g->a, v->group, v->s.width),
                       text_times(v->g->a, v->panel, v->s.nr)));
   print_taps(v, x, &a_step, &b_step);
-  text_line(x, "const %s *a = image + %s;", v->s.pairs ? "uint16_t" : "f32",
-            text_plus(v->g->a,
-                      arena_printf(v->g->a, "(n0 * %lld + row) * %lld", (long long)v->s.in_rows,
-                                   (long long)(v->s.in_columns * v->s.from_channels)),
-                      v->s.own ? text_times(v->g->a, v->panel, v->s.nr)
-                               : text_times(v->g->a, v->group, v->s.depth)));
+  print_places(v, x, "n0");
   int64_t group = v->s.c.groups == 1 ? 0 : v->s.back ? v->s.depth * v->s.lb : v->s.width;
   const char *panel = text_plus(v->g->a, text_times(v->g->a, v->group, group),
                                 text_times(v->g->a, v->panel, v->s.panel));
   text_line(x, "const %s *b = filter + %s;", v->s.pairs ? "uint16_t" : "f32",
             text_plus(v->g->a, panel, text_times(v->g->a, "r0", v->s.c.w.taps * v->s.tap)));
-  if (v->s.epilogue && (v->s.whole || v->s.blocks))
-    text_line(x, "f32 *out = tile;");
-  else if (!v->s.epilogue)
-    text_line(x, "f32 *out = (f32 *)out0 + (n0 * %lld + oy) * %lld + k0;", (long long)v->s.rows,
-              (long long)(v->s.columns * v->s.to_channels));
   if (!v->s.blocks) {
     if (v->s.epilogue) text_line(x, "const long n = n0;");
-    if (v->s.epilogue) text_line(x, "const f32 *from = tile;");
-    for (int p = 0; p < v->s.nphases; p++) print_phase(v, x, &v->s.phase[p], width, a_step, b_step);
-    if (v->s.whole) print_epilogue(v, x, NULL, v->s.columns, width);
+    print_along(v, x, width, a_step, b_step);
     return;
   }
   if (v->s.low) {
     text_open(x, "if (u < %lld) {", (long long)(v->s.low * v->s.rows));
     print_across(v, x, (int)v->s.images - 1, width, a_step, b_step);
+    x->indent--;
+    text_open(x, "} else {");
+  } else if (v->bounded) {
+    text_open(x, "if (n0 + %lld > %s) {", (long long)v->s.images, v->images);
+    text_open(x, "for (long n = n0; n < %s; n++) {", v->images);
+    print_places(v, x, "n");
+    print_along(v, x, width, a_step, b_step);
+    text_close(x, "}");
     x->indent--;
     text_open(x, "} else {");
   } else {
@@ -237,6 +259,8 @@ static Conv conv_of(Gen *g, const Group *gr) {
       .g = g, .gr = gr, .op = op, .machine = machine, .s = conv_schedule(g->a, machine, &shape)};
   v.group = v.s.c.groups > 1 ? "g" : "0";
   v.panel = v.s.np > 1 ? "q" : "0";
+  v.bounded = type_extent(gr->domain, 0) != NULL;
+  v.images = dims_text(g, gr->e, gr->domain, 0, 1);
   return v;
 }
 
@@ -247,14 +271,13 @@ void cpu_conv(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   k->flops = v.s.flops;
   kernel_schedule(k, &conv_kind, &v.s, sizeof v.s);
-  bool bounded = type_extent(gr->domain, 0) != NULL;
   const char *row_count = arena_printf(g->a, "%lld", (long long)v.s.row_count);
-  if (bounded)
-    row_count = text_product(g->a, dims_text(g, gr->e, gr->domain, 0, 1),
+  if (v.bounded)
+    row_count = text_product(g->a, text_ceil_div(g->a, v.images, v.s.blocks ? v.s.images : 1),
                              arena_printf(g->a, "%lld", (long long)v.s.rows));
   const char *panels = arena_printf(g->a, "%lld", (long long)(v.s.np * v.s.c.groups));
   const char *all = text_product(g->a, row_count, panels);
-  kernel_units_of(k, v.s.units, !bounded ? "1" : v.s.by_panels ? all : row_count);
+  kernel_units_of(k, v.s.units, !v.bounded ? "1" : v.s.by_panels ? all : row_count);
   const bool parts = v.s.by_rows && v.s.by_panels && k->units > 1;
   if (k->units > 1 && v.s.by_rows && !v.s.blocks) {
     cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, gr->domain->numel);
@@ -287,7 +310,7 @@ void cpu_conv(Gen *g, const Group *gr) {
   } else {
     text_open(x, "for (long w = %s; w < %s; w++) {", first,
               k->units > 1 ? "u1"
-              : bounded
+              : v.bounded
                   ? all
                   : arena_printf(g->a, "%lld", (long long)(v.s.row_count * v.s.np * v.s.c.groups)));
     text_line(x, "const long u = w %% %s, p = w / %s;", row_count, row_count);

@@ -83,7 +83,6 @@ static void choose_tiles(Arena *a, const VectorMachine *m, ConvSchedule *v) {
   int64_t width = v->np == 1 ? v->width : v->nr, most = conv_tile_rows(m, v, width);
   int64_t blocks = (v->n + most - 1) / most, along = 0, across = 0;
   if (v->n == 0 || v->n * v->rows < FEW_ROWS || v->columns > FEW_COLUMNS) return;
-  if (type_extent(v->c.x, 0)) return; /* a tile of images has a text for each number of them */
   for (int p = 0; p < v->nphases; p++) {
     const Phase *f = &v->phase[p];
     int64_t tiles = (f->n + most - 1) / most, i0 = 0;
@@ -104,7 +103,10 @@ static void choose_tiles(Arena *a, const VectorMachine *m, ConvSchedule *v) {
   if (!fits || across * 20 > along * v->n * 19) return;
   v->blocks = blocks;
   v->images = images;
-  v->low = v->n % blocks ? blocks - v->n % blocks : 0;
+  if (type_extent(v->c.x, 0))
+    v->blocks = ceil_div(v->n, images); /* all but the last of a run are whole */
+  else
+    v->low = v->n % blocks ? blocks - v->n % blocks : 0;
 }
 
 /* How threads share the rows of the result, and what waits for its epilogue. */
@@ -120,7 +122,8 @@ static void choose_units(const VectorMachine *m, ConvSchedule *v) {
   if (!v->row_block) v->row_block = 1;
   int64_t tail = v->width - (v->np - 1) * v->nr; /* the narrowest panel has the tallest tiles */
   v->tile_rows = conv_tile_rows(m, v, tail);
-  v->buffer = v->blocks ? v->images * v->columns : v->whole ? v->columns : v->tile_rows;
+  v->buffer = v->whole ? v->columns : v->tile_rows;
+  if (v->blocks && v->images * v->columns > v->buffer) v->buffer = v->images * v->columns;
 }
 
 ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *shape) {
