@@ -17,8 +17,7 @@ typedef enum Property {
   HAS_LIVENESS = 16, /* plan_of(entry) holds first and last steps */
   HAS_ALIASES = 32,  /* in-place decisions are in the plan */
   HAS_OFFSETS = 64,  /* every value has bytes */
-  HAS_PROOF = 128,   /* plan-verify accepted it */
-  HAS_EXTENTS = 256  /* of an entry: some dimensions are known only at run time */
+  HAS_PROOF = 128    /* plan-verify accepted it */
 } Property;
 
 /* What an entry's arena may take: bytes, or a share of what it takes without a limit. */

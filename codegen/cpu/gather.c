@@ -184,19 +184,21 @@ static void print_update(Gen *g, const Group *gr) {
   const Type *x = s.x, *y = s.y;
   const Layout *order = value_at(gr->e, gr->out[0])->layout;
   long long outer = 1, inner = dtype_size(x->dtype);
+  const char *rows = "1", *row = arena_printf(g->a, "%d", dtype_size(x->dtype)); /* of a run */
   bool behind = false;
   for (int i = 0; i < x->rank; i++) {
     int a = layout_axis(order, i);
+    const char *n = dims_text(g, gr->e, x, a, a + 1);
     if (a == s.axis)
       behind = true;
     else if (behind)
-      inner *= x->dim[a];
+      inner *= x->dim[a], row = text_product(g->a, row, n);
     else
-      outer *= x->dim[a];
+      outer *= x->dim[a], rows = text_product(g->a, rows, n);
   }
   long long all = x->dim[s.axis] * inner, pitch = y->dim[s.axis] * inner;
   const Extent *shorter = type_extent(y, s.axis);
-  const char *part = count_text(g, gr->e, pitch, shorter);
+  const char *part = text_product(g->a, dims_text(g, gr->e, y, s.axis, s.axis + 1), row);
   const char *starts = arena_printf(g->a, "%lld", (long long)s.starts);
   if (shorter)
     starts = arena_printf(g->a, "%lld - %s", (long long)x->dim[s.axis] + 1,
@@ -204,8 +206,8 @@ static void print_update(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *t = &k->text;
   kernel_args(g, k, gr);
-  kernel_units(k, x->numel < SERIAL_WORK ? 1 : outer);
-  if (k->units == 1) text_line(t, "const long u0 = 0, u1 = %lld;", outer);
+  kernel_units_of(k, x->numel < SERIAL_WORK ? 1 : outer, rows);
+  if (k->units == 1) text_line(t, "const long u0 = 0, u1 = %s;", rows);
   text_line(t, "long at = (long)%s;",
             scalar_load(g->a, s.start->dtype, arena_printf(g->a, "in%d", s.start_arg), "0"));
   text_open(t, "if (__builtin_expect(at < 0 || at >= %s, 0)) {", starts);

@@ -258,6 +258,10 @@ static void update(Gen *g, const Group *gr) {
   long long all = x->dim[s.axis] * inner, part = y->dim[s.axis] * inner;
   const Extent *shorter = type_extent(y, s.axis);
   const char *moved = count_text(g, gr->e, part, shorter), *starts = integer(g, s.starts);
+  const Type *written = in_place ? y : x;
+  const char *inside = NULL; /* beside the axis */
+  if (dims_bounded(x, 0, s.axis) || dims_bounded(x, s.axis + 1, x->rank))
+    inside = inside_text(g, gr->e, written, "t");
   if (shorter)
     starts = arena_printf(g->a, "%lld - %s", (long long)x->dim[s.axis] + 1,
                           count_text(g, gr->e, y->dim[s.axis], shorter));
@@ -270,8 +274,9 @@ static void update(Gen *g, const Group *gr) {
   text_line(t, "if (t == 0) %s", gen_fault_below(g, gr, gr->root, "a start", "0", "at", starts));
   text_line(t, "at = 0;");
   text_close(t, "}");
+  if (inside) text_line(t, "if (!(%s)) return;", inside);
   if (in_place) {
-    if (shorter) text_line(t, "if (t %% %lld >= %s) return;", part, moved);
+    if (shorter && !inside) text_line(t, "if (t %% %lld >= %s) return;", part, moved);
     text_line(t, "out0[t / %lld * %lld + at * %lld + t %% %lld] = in%d[t];", part, all, inner, part,
               s.y_arg);
     return;

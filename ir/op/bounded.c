@@ -51,15 +51,18 @@ static bool bounded_within(const ShapeIn *in, const Type *t, const Type *of, int
   return true;
 }
 
-/* An element's row-major number does not depend on the extents: what is bounded is outermost. */
-static bool numbered(const ShapeIn *in, const Type *t) {
+/* An element's row-major number along axes [from, to) does not depend on the extents: what is
+   bounded is outermost. */
+static bool numbered_axes(const ShapeIn *in, const Type *t, int from, int to) {
   bool outermost = true;
-  for (int i = 0; i < t->rank; i++) {
+  for (int i = from; i < to; i++) {
     if (type_extent(t, i) && !outermost) return refused(in, t, i), false;
     outermost &= t->dim[i] == 1;
   }
   return true;
 }
+
+static bool numbered(const ShapeIn *in, const Type *t) { return numbered_axes(in, t, 0, t->rank); }
 
 /* ---- views ---- */
 
@@ -252,17 +255,22 @@ static const Type *attends(const ShapeIn *in, const Type *y) {
 
 /* ---- indices ---- */
 
-/* The part may be shorter at run time than at the bound; of a bounded axis it is one. */
+/* The part may be shorter at run time than at the bound; of a bounded axis it is one. Rows are
+   moved: what else is bounded are the outermost axes of the rows and in a row, which has all of a
+   run side by side unless the part is shorter. */
 static const Type *updates(const ShapeIn *in, const Type *y) {
   const Type *x = in->type[0], *part = in->type[1];
+  int along = (int)in->attr[AT_AXIS].i;
+  bool shorter = type_extent(part, along);
   for (int i = 0; i < x->rank; i++) {
     int64_t at;
-    bool along = i == in->attr[AT_AXIS].i;
-    if (along && axis_is_part(in->ctx, type_axis(x, i), type_axis(part, i), &at)) continue;
-    if (type_extent(x, i)) return refused(in, x, i);
-    if (!along && type_extent(part, i)) return refused(in, part, i);
+    if (i == along && axis_is_part(in->ctx, type_axis(x, i), type_axis(part, i), &at)) continue;
+    if (i == along && type_extent(x, i)) return refused(in, x, i);
+    if (i != along && type_axis(x, i) != type_axis(part, i)) return differ(in, x, part);
+    if (i > along && shorter && type_extent(x, i)) return refused(in, x, i);
   }
-  return y;
+  bool ok = numbered_axes(in, x, 0, along) && numbered_axes(in, x, along + 1, x->rank);
+  return ok ? y : NULL;
 }
 
 /* Rows of a table are moved. The first operand is the table, or the

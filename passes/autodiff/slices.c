@@ -34,15 +34,18 @@ static bool push_concat(Pieces *p, const Entry *e, const Op *op) {
   return true;
 }
 
-/* Zeros around the operand, along one axis. */
+/* Zeros around the operand, along one axis, which is static. */
 static bool is_margin(const Entry *e, const Op *op, int *axis) {
-  if (op && op->kind == OP_PAD && value_type(e, op->operands[0])->extent) return false;
   if (!op || op->kind != OP_PAD || op->attr[AT_VALUE].i != 0) return false;
+  const Type *x = value_type(e, op->operands[0]), *y = value_type(e, op->results[0]);
   const Ints *lo = op->attr[AT_LO].ints, *hi = op->attr[AT_HI].ints;
   int axes = 0;
   for (int i = 0; i < lo->n; i++) {
     if (op->attr[AT_INTERIOR].ints->at[i] != 0 || lo->at[i] < 0 || hi->at[i] < 0) return false;
-    if (lo->at[i] || hi->at[i]) *axis = i, axes++;
+    if (type_extent(x, i) != type_extent(y, i)) return false;
+    if (!lo->at[i] && !hi->at[i]) continue;
+    if (type_extent(y, i)) return false;
+    *axis = i, axes++;
   }
   return axes == 1;
 }

@@ -32,7 +32,6 @@ static const struct {
     {HAS_ALIASES, "aliases", "the in-place decisions"},
     {HAS_OFFSETS, "offsets", "the offsets of values"},
     {HAS_PROOF, "proof", "a plan proven right"},
-    {HAS_EXTENTS, "extents", "extents"},
 };
 enum { NPROPERTIES = sizeof property / sizeof property[0] };
 

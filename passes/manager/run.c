@@ -33,21 +33,17 @@ static void print_table(FILE *f, const Pipeline *p, const double *ms, const int6
 static uint64_t stage_bit(uint32_t stage) { return stage < 64 ? UINT64_C(1) << stage : 0; }
 
 /* Takes the entries that leave the stage out from the module's; `all` are all of them. */
-static bool is_left_out(Entry *e, uint64_t bit, const Pass *p) {
-  const Extent *extents[ENTRY_EXTENTS];
-  return (notes_of(e)->left_out & bit) || ((p->forbids & HAS_EXTENTS) && entry_extents(e, extents));
-}
+static bool is_left_out(Entry *e, uint64_t bit) { return notes_of(e)->left_out & bit; }
 
-static void hide_entries(Module *m, uint64_t bit, const Pass *p, Arena *a, Module *all) {
+static void hide_entries(Module *m, uint64_t bit, Arena *a, Module *all) {
   bool any = false;
   *all = *m;
-  for (uint32_t k = 0; k < m->entries.n; k++) any |= is_left_out(m->entries.at[k], bit, p);
+  for (uint32_t k = 0; k < m->entries.n; k++) any |= is_left_out(m->entries.at[k], bit);
   if (!any) return;
   m->entries.at = ARENA_ARRAY(a, Entry *, m->entries.n + 1);
   m->entries.n = 0;
   for (uint32_t k = 0; k < all->entries.n; k++)
-    if (!is_left_out(all->entries.at[k], bit, p))
-      m->entries.at[m->entries.n++] = all->entries.at[k];
+    if (!is_left_out(all->entries.at[k], bit)) m->entries.at[m->entries.n++] = all->entries.at[k];
 }
 
 static bool run_stage(Module *m, const Pipeline *p, uint32_t stage, const PassOptions *opt,
@@ -58,7 +54,7 @@ static bool run_stage(Module *m, const Pipeline *p, uint32_t stage, const PassOp
       .m = m, .opt = opt, .scratch = scratch, .args = st->args, .pipeline = p, .stage = stage};
   double start = clock_seconds();
   Module all;
-  hide_entries(m, stage_bit(stage), st->pass, scratch, &all);
+  hide_entries(m, stage_bit(stage), scratch, &all);
   bool ok = st->pass->run(&r);
   m->entries = all.entries;
   *ms = 1e3 * (clock_seconds() - start);

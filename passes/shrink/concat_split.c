@@ -28,9 +28,10 @@ static const Type *type_of(const Entry *e, ValueId v) { return value_type(e, v);
 static bool slices_channels(const Entry *e, const Op *op) {
   if (op->kind != OP_SLICE) return false; /* others may have no operand */
   const Type *x = type_of(e, op->operands[0]), *y = type_of(e, op->results[0]);
-  if (x->rank != 4) return false;
+  if (x->rank != 4 || type_extent(x, CHANNELS)) return false;
   for (int i = 0; i < x->rank; i++)
-    if (op->attr[AT_STEPS].ints->at[i] != 1 || (i != CHANNELS && y->dim[i] != x->dim[i]))
+    if (op->attr[AT_STEPS].ints->at[i] != 1 ||
+        (i != CHANNELS && type_axis(y, i) != type_axis(x, i)))
       return false;
   return true;
 }

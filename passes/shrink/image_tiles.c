@@ -42,11 +42,15 @@ int blocks_axis(const Op *op, int operand) {
   return operand == 0 && keeps_channels(op) ? BLOCK_CHANNELS : -1;
 }
 
-/* Sizes differ by one at most, so that none is much smaller. */
+/* Sizes differ by one at most, so that none is much smaller. Those of a bounded axis are equal at
+   its bound and have two of its elements or more, so that a block is a part of it. */
 int64_t blocks_count(const Type *t, int axis) {
   enum { MAX = 8, PANEL = 16 }; /* blocks; channels that a target computes side by side */
-  int64_t n = t->dim[axis], max = axis == BLOCK_CHANNELS ? n / PANEL : n;
-  return max > MAX ? MAX : max;
+  const Extent *x = type_extent(t, axis);
+  int64_t n = x ? x->bound : t->dim[axis], max = axis == BLOCK_CHANNELS ? n / PANEL : n;
+  if (max > MAX) max = MAX;
+  while (x && max > 1 && (n % max || n / max < 2)) max--;
+  return max;
 }
 
 /* ---- what is never whole ---- */

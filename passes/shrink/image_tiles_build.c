@@ -23,6 +23,12 @@ static int64_t start_of(const Type *t, int axis, int64_t k) {
   return k * t->dim[axis] / blocks_count(t, axis);
 }
 
+/* The dim of block k, as type_get takes it. */
+static int64_t axis_of_block(const TileBuild *c, const Type *t, int axis, int64_t k) {
+  int64_t from = start_of(t, axis, k), n = start_of(t, axis, k + 1) - from;
+  return type_extent(t, axis) ? axis_part(c->b->m->ctx, type_axis(t, axis), from, n) : n;
+}
+
 /* ---- blocks ---- */
 
 static ValueId block_of(TileBuild *c, ValueId v, int axis, int64_t k);
@@ -56,7 +62,7 @@ static ValueId op_of_blocks(TileBuild *c, const Op *op, int axis, int64_t k, con
 static ValueId make_block(TileBuild *c, ValueId v, int axis, int64_t k) {
   const Op *op = value_def(c->old, v);
   const Type *t = value_type(c->old, v);
-  int64_t from = start_of(t, axis, k), n = start_of(t, axis, k + 1) - from;
+  int64_t from = start_of(t, axis, k), n = axis_of_block(c, t, axis, k);
   const Type *to = type_with_extent(c->b->m->ctx, t, axis, n);
   if (c->of->gone[v]) return op_of_blocks(c, op, axis, k, to);
   if (is_in_body(c, op) && op->kind == OP_CONST) {
@@ -139,13 +145,13 @@ static int result_axis(const Op *op, int axis) {
 static void add_part(TileBuild *c, Reader *r, int axis, int64_t k, int64_t count,
                      const Type *like) {
   const Type *y = value_type(c->old, r->op->results[0]);
-  int64_t from = start_of(like, axis, k), n = start_of(like, axis, k + 1) - from;
+  int64_t from = start_of(like, axis, k), n = axis_of_block(c, like, axis, k);
   int to = result_axis(r->op, axis);
   const Attr along[MAX_ATTRS] = {[AT_AXIS].i = to};
   ValueId part = op_of_blocks(c, r->op, axis, k, type_with_extent(c->b->m->ctx, y, to, n));
   r->part[k] = part;
   if (axis != BLOCK_CHANNELS)
-    r->whole = build_part(c->b, k ? r->whole : NO_ID, part, to, from, y->dim[to]);
+    r->whole = build_part(c->b, k ? r->whole : NO_ID, part, to, from, type_axis(y, to));
   else if (k + 1 == count)
     r->whole = build(c->b, OP_CONCAT, r->part, (int)count, along, NULL);
 }

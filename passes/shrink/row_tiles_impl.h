@@ -1,5 +1,5 @@
-/* A product and the ops on its rows, as one loop over chunks of rows: the region that is in the
-   loop, and how it is built. See row_tiles.c. */
+/* A product and the ops on its rows, as one loop over chunks of rows, or chunk after chunk where
+   the rows are bounded: the region that is in the loop, and how it is built. See row_tiles.c. */
 #ifndef GC_PASSES_CHUNKS_IMPL_H
 #define GC_PASSES_CHUNKS_IMPL_H
 #include "passes/manager/pass_list.h"
@@ -12,6 +12,7 @@ typedef struct Region {
   Arena *a;       /* its own */
   const Op *root; /* the product [rows, wide] */
   int64_t rows, wide;
+  int64_t axis;  /* the rows, as type_get takes them */
   int64_t chunk; /* rows of an iteration */
   bool *in;      /* by op: computed in the loop */
   bool *waits;   /* by op: outside of it, and needs what the loop gives */
@@ -29,13 +30,15 @@ typedef struct Region {
    case it is to be freed. */
 bool region_find(Region *g, const Entry *e, const Op *root, int64_t chunk);
 void region_free(Region *g);
-/* Leading axes of a type that number the rows, as few as do; 0: it has none. */
+/* Leading axes of a type that number the rows, as few as do; 0: it has none. No axis is bounded but
+   the outermost. */
 int region_lead(const Region *g, const Type *t);
 /* Elements that a row of this type has. */
 static inline int64_t region_width(const Region *g, const Type *t) { return t->numel / g->rows; }
 /* The op is done row by row on operands all of which are rows, apart from the right side of a
    product. */
 bool region_is_row_op(const Region *g, const Op *op);
-/* Rebuilds the entry with the region as a loop. */
+/* Rebuilds the entry with the region as a loop, or unrolled if the rows are bounded: a chunk is
+   then a part of them, and which part it is, is known to each. */
 void region_to_loop(Region *g, Entry *e);
 #endif

@@ -1,7 +1,8 @@
 /* A region of rows as a loop: an iteration does a chunk of them. Contract: the region is closed
    (see row_tiles_region.c). Results are the same to the last bit if a chunk has as many rows as a
    chain of a product. A product over rows adds up chains, and a sum of columns adds up shorter runs
-   of rows. These sums are carried from chunk to chunk. */
+   of rows. These sums are carried from chunk to chunk. Where the rows are bounded the loop is
+   unrolled: a chunk is a part of them, of which a run may have a few rows, or none. */
 #include "passes/shrink/row_tiles_impl.h"
 
 typedef struct Loop {
@@ -14,6 +15,7 @@ typedef struct Loop {
   Block *body;
   ValueList sums, slices, stacks; /* old values */
   VEC(OpId) waiting;              /* ops that stand before the loop and read what it gives */
+  int64_t k;                      /* number of the chunk, where the loop is unrolled */
   bool done;
 } Loop;
 
@@ -27,8 +29,16 @@ static const Type *with_rows(const Loop *l, const Type *t, int64_t outer, int64_
   return type_get(l->b->m->ctx, t->dtype, n, dim);
 }
 
+static bool is_unrolled(const Loop *l) { return axis_is_bounded(l->g->axis); }
+
+/* The dim of n rows of the chunk at hand, from `at` on. */
+static int64_t axis_within(const Loop *l, int64_t at, int64_t n) {
+  if (!is_unrolled(l)) return n;
+  return axis_part(l->b->m->ctx, l->g->axis, l->k * l->g->chunk + at, n);
+}
+
 static const Type *chunk_type(const Loop *l, ValueId v) {
-  return with_rows(l, value_type(l->old, v), 0, l->g->chunk);
+  return with_rows(l, value_type(l->old, v), 0, axis_within(l, 0, l->g->chunk));
 }
 
 static void at_op(Loop *l, const Op *op) {
@@ -44,6 +54,7 @@ static void emit_chunk_op(Loop *l, const Op *op);
 static bool same_in_rows(const Loop *l, const Op *op) {
   const Type *x = value_type(l->old, op->operands[0]), *y = value_type(l->old, op->results[0]);
   int lead = region_lead(l->g, y), skip = y->rank - x->rank;
+  if (x->extent) return false;
   for (int i = 0; i < x->rank; i++)
     if (skip + i < lead && x->dim[i] != 1) return false;
   return lead > 0;
@@ -60,6 +71,12 @@ static ValueId spread(Loop *l, const Op *op) {
 }
 
 static ValueId slice(Loop *l, ValueId v) {
+  if (is_unrolled(l)) {
+    l->b->name = NULL;
+    ValueId rows =
+        build_reshape(l->b, l->map[v], with_rows(l, value_type(l->old, v), 0, l->g->axis));
+    return rows_slice(l->b, rows, l->k * l->g->chunk, axis_within(l, 0, l->g->chunk), 1);
+  }
   vec_push(l->g->a, &l->slices, v);
   Value like = {.type = chunk_type(l, v), .name = value_at(l->old, v)->name};
   return block_add_arg(l->b->e, l->body, like);
@@ -118,11 +135,18 @@ static void emit_row_op(Loop *l, const Op *op) {
   }
 }
 
+/* Chain after chain of a chunk that has several. */
 static ValueId add_product(Loop *l, const Op *op, ValueId sum) {
   ValueId x[] = {chunk_of(l, op->operands[0]), chunk_of(l, op->operands[1])};
+  int64_t chunk = l->g->chunk, chain = chunk % SUM_CHAIN ? chunk : SUM_CHAIN;
   at_op(l, op);
   l->b->name = NULL;
-  return build2(l->b, OP_ADD, sum, build(l->b, OP_MATMUL, x, 2, op->attr, NULL));
+  for (int64_t at = 0; at < chunk; at += chain) {
+    ValueId of[2];
+    for (int i = 0; i < 2; i++) of[i] = rows_slice(l->b, x[i], at, axis_within(l, at, chain), 1);
+    sum = build2(l->b, OP_ADD, sum, build(l->b, OP_MATMUL, of, 2, op->attr, NULL));
+  }
+  return sum;
 }
 
 /* Run after run of rows, as a sum of columns does it. */
@@ -132,6 +156,11 @@ static ValueId add_columns(Loop *l, const Op *op, ValueId sum) {
   int64_t chunk = l->g->chunk, run = chunk % SUM_COLUMN ? chunk : SUM_COLUMN, runs = chunk / run;
   at_op(l, op);
   l->b->name = NULL;
+  for (int64_t i = 0; is_unrolled(l) && i < runs; i++) {
+    ValueId part = rows_slice(l->b, x, i * run, axis_within(l, i * run, run), 1);
+    sum = build2(l->b, OP_ADD, sum, build_reduce(l->b, OP_SUM, part, &(int64_t){0}, 1));
+  }
+  if (is_unrolled(l)) return sum;
   x = build_reshape(l->b, x, with_rows(l, t, runs, run));
   x = build_reduce(l->b, OP_SUM, x, &(int64_t){1}, 1);
   for (int64_t i = 0; i < runs; i++) {
@@ -226,6 +255,39 @@ static void build_loop(Loop *l) {
   }
 }
 
+/* The chunks, one after the other: sums are continued, rows are written at their place. */
+static void build_unrolled(Loop *l) {
+  Builder *b = l->b;
+  const Region *g = l->g;
+  const Block *ops = l->old->body;
+  for (l->k = 0; l->k < g->rows / g->chunk; l->k++) {
+    for (ValueId v = 0; v < l->old->values.n; v++) l->inner[v] = NO_ID;
+    for (uint32_t i = 0; i < ops->ops.n; i++) {
+      const Op *op = op_at(l->old, ops->ops.at[i]);
+      if (!g->in[op->id] || !g->summed[op->results[0]]) continue;
+      at_op(l, op);
+      l->inner[op->results[0]] = l->k ? l->map[op->results[0]] : start_of(l, op->results[0]);
+    }
+    for (uint32_t i = 0; i < ops->ops.n; i++) {
+      const Op *op = op_at(l->old, ops->ops.at[i]);
+      if (!g->in[op->id]) continue;
+      emit_chunk_op(l, op);
+      for (int n = 0; n < op->nresults; n++) {
+        ValueId v = op->results[n];
+        at_op(l, op);
+        b->name = NULL;
+        if (g->summed[v])
+          l->map[v] = l->next[v];
+        else if (g->given[v])
+          l->map[v] =
+              build_part(b, l->k ? l->map[v] : NO_ID, l->inner[v], 0, l->k * g->chunk, g->axis);
+      }
+    }
+  }
+  for (ValueId v = 0; v < l->old->values.n; v++)
+    if (g->given[v]) l->map[v] = build_reshape(b, l->map[v], value_type(l->old, v));
+}
+
 static void loop_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Loop *l = data;
   bool top = op->parent == old->body;
@@ -241,7 +303,10 @@ static void loop_each(Builder *b, const Entry *old, const Op *op, ValueId *map, 
   l->b = b;
   l->old = old;
   l->map = map;
-  build_loop(l);
+  if (is_unrolled(l))
+    build_unrolled(l);
+  else
+    build_loop(l);
   l->done = true;
   for (uint32_t i = 0; i < l->waiting.n; i++) build_copy(b, old, op_at(old, l->waiting.at[i]), map);
 }

@@ -4,11 +4,24 @@
    Sums over rows may be in it: products with the rows as depth, sums of columns. */
 #include "passes/shrink/row_tiles_impl.h"
 
+/* So many leading axes are the rows, with the extent that those have. */
+static bool leads(const Region *g, const Type *t, int n) {
+  Ctx *c = g->e->module->ctx;
+  int64_t all = 1;
+  bool outermost = true;
+  for (int i = 0; i < t->rank; i++) {
+    if (type_extent(t, i) && (!outermost || i >= n)) return false;
+    outermost &= t->dim[i] == 1;
+    if (i < n) all = axis_product(c, all, type_axis(t, i));
+  }
+  return all == g->axis;
+}
+
 int region_lead(const Region *g, const Type *t) {
   int64_t n = 1;
   for (int i = 0; i < t->rank; i++) {
     n *= t->dim[i];
-    if (n == g->rows) return i + 1;
+    if (n == g->rows) return leads(g, t, i + 1) ? i + 1 : 0;
     if (n > g->rows) return 0;
   }
   return 0;
@@ -51,7 +64,7 @@ bool region_is_row_op(const Region *g, const Op *op) {
     return false;
   if (op->kind == OP_MATMUL)
     return !op->attr[AT_TA].i && operand_type(g, op, 0)->rank == 2 &&
-           operand_type(g, op, 0)->dim[0] == g->rows;
+           type_axis(operand_type(g, op, 0), 0) == g->axis;
   if (!all_have_rows(g, op)) return false;
   switch (op_info[op->kind].cls) {
   case CLASS_ELEMENT: return !(op_info[op->kind].flags & OPF_POSITION);
@@ -86,7 +99,7 @@ static bool is_single(const Region *g, const Op *op) { /* sums are kept as they 
 static bool is_sum(const Region *g, const Op *op) {
   if (op->kind == OP_MATMUL) {
     const Type *x = operand_type(g, op, 0);
-    return op->attr[AT_TA].i && !op->attr[AT_TB].i && x->rank == 2 && x->dim[0] == g->rows &&
+    return op->attr[AT_TA].i && !op->attr[AT_TB].i && x->rank == 2 && type_axis(x, 0) == g->axis &&
            is_single(g, op);
   }
   if (op->kind != OP_SUM || !is_single(g, op) || op_accumulator(op) >= 0) return false;
@@ -199,10 +212,14 @@ void region_free(Region *g) {
 }
 
 bool region_find(Region *g, const Entry *e, const Op *root, int64_t chunk) {
+  enum { UNROLLED = 64 }; /* chunks of bounded rows, which are larger where there were more */
   const Type *t = value_type(e, root->results[0]);
   *g = (Region){.e = e, .root = root, .chunk = chunk};
   if (root->attr[AT_TA].i || t->rank != 2 || root->parent != e->body) return false;
   g->rows = t->dim[0];
+  g->axis = type_axis(t, 0);
+  while (type_extent(t, 0) && g->rows / g->chunk > UNROLLED && g->rows % (2 * g->chunk) == 0)
+    g->chunk *= 2;
   g->wide = t->dim[1];
   if (g->rows <= chunk || g->wide <= value_type(e, root->operands[0])->dim[1]) return false;
   Arena *a = g->a = arena_new();

@@ -56,7 +56,7 @@ static Histories histories_of(PassRun *r, const Entry *e) {
   }
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
-    if (op->kind != OP_SCAN || scan_trips(op) < 2) continue;
+    if (op->kind != OP_SCAN || op->attr[AT_EXTENT].str || scan_trips(op) < 2) continue;
     int *of = ARENA_ARRAY(r->scratch, int, op->nresults + 1);
     uint32_t before = h.n;
     for (int k = 0; k < op->nresults; k++) of[k] = -1;
