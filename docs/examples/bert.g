@@ -90,7 +90,7 @@ def words_of(x, words) {
   return y @ words' + b
 }
 
-entry train(tokens : i32[N, T], label : i32[N]) {
+entry train(tokens : i32[n <= N, T], label : i32[n]) {
   x, words = bert(tokens)
   logits = classifier(x)
   loss = mean(xent(logits, label))
@@ -100,10 +100,10 @@ entry train(tokens : i32[N, T], label : i32[N]) {
 
 # goes on with the first training, on texts of another kind: 15 of 100 tokens are to be guessed, of which a mask hides 80 of 100 and
 # another word 10 of 100
-entry learn(tokens : i32[N, T]) {
-  guessed = uniform(0, 1, shape = [N, T]) < 0.15 and tokens != pad_token_id
-  how = uniform(0, 1, shape = [N, T])
-  other = i32(uniform(0, vocab_size, shape = [N, T]))
+entry learn(tokens : i32[n <= N, T]) {
+  guessed = uniform(0, 1, shape = [n, T]) < 0.15 and tokens != pad_token_id
+  how = uniform(0, 1, shape = [n, T])
+  other = i32(uniform(0, vocab_size, shape = [n, T]))
   x, words = bert(where(guessed and how < 0.8, mask_token_id, where(guessed and how < 0.9, other, tokens)))
   each = xent(words_of(x, words) as fill, tokens)
   loss = sum(where(guessed, each, 0)) / max(sum(f32(guessed)), 1)

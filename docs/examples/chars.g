@@ -1,5 +1,5 @@
 # chars.g: a character-level language model, a perceptron over the last 16 characters
-let B = 128                                   # windows of text in a step
+let B = 128                                   # windows of text in a step, at most
 let T = 16                                    # characters of the context
 let V = 128                                   # size of the vocabulary: ASCII
 let D = 32                                    # width of an embedding
@@ -17,7 +17,7 @@ def net(context : u8[n, t]) {
   return linear(x, V) as out
 }
 
-entry train(context : u8[B, T], next : u8[B]) {
+entry train(context : u8[n <= B, T], next : u8[n]) {
   loss = mean(xent(net(context), known_chars(next)))
   minimize loss with adamw(lr)
   return loss

@@ -1,5 +1,5 @@
 # dcgan.g: a generative adversarial net (DCGAN) for handwritten digits
-let N = 64                                    # images of a step
+let N = 64                                    # images of a step, at most
 let Z = 64                                    # width of a latent vector
 let C = 32                                    # channels of the images of 14 x 14
 hyper lr = 2e-4
@@ -18,9 +18,9 @@ def critic(x : f32[n, 1, 28, 28]) {
   return (x |> flatten |> linear(1) as out)[:, 0]
 }
 
-entry train(image : u8[N, 784]) {
-  real = reshape(f32(image) / 127.5 - 1, [N, 1, 28, 28])
-  fake = generator(normal(shape = [N, Z])) as generator
+entry train(image : u8[n <= N, 784]) {
+  real = reshape(f32(image) / 127.5 - 1, [n, 1, 28, 28])
+  fake = generator(normal(shape = [n, Z])) as generator
   a = critic(real) as critic
   b = critic(fake) as critic shared
   critic_loss = bce(a, 1) + bce(b, 0)

@@ -1,5 +1,5 @@
 # gpt.g: a character-level language model, a small transformer
-let B = 32                                    # windows of text in a step
+let B = 32                                    # windows of text in a step, at most
 let T = 64                                    # characters of a window: the context
 let P = T                                     # characters of a prompt, at most
 let V = 128                                   # size of the vocabulary: ASCII
@@ -62,7 +62,7 @@ def text(c : u8[b, t], cache = false) {
   return linear(rmsnorm(x) as n, V) as out
 }
 
-entry train(context : u8[B, T], next : u8[B, T]) {
+entry train(context : u8[n <= B, T], next : u8[n, T]) {
   loss = mean(xent(text(context) as gpt, known_chars(next)))
   minimize loss with adamw(lr, b2 = 0.99, decay = 0.1, clip = 1)
   return loss

@@ -1,6 +1,6 @@
 # gpt2.g: GPT-2, 124 million parameters; names and shapes are those of its published weights:
 #   gpt2 loss --tokens ids.npy --next ids.npy --load model.safetensors,scope=gpt
-let B = 4                                     # sequences in a step
+let B = 4                                     # sequences in a step, at most
 let T = 64                                    # tokens of a sequence, up to N
 let N = 1024                                  # positions
 let V = 50257                                 # size of the vocabulary
@@ -49,7 +49,7 @@ def gpt(tokens : i32[b, t]) {
   return (ln(x) as ln_f) @ wte'
 }
 
-entry train(tokens : i32[B, T], next : i32[B, T]) {
+entry train(tokens : i32[n <= B, T], next : i32[n, T]) {
   loss = mean(xent(gpt(tokens), next))
   minimize loss with adamw(lr, b1 = 0.9, b2 = 0.95, decay = 0.1, clip = 1)
   return loss

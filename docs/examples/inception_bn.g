@@ -1,6 +1,6 @@
 # inception_bn.g: Inception with batch norms for ImageNet (Ioffe and Szegedy, 2015). Images are bytes
 # [N, 3 * S * S], plane after plane.
-let N = 32                                    # images of a step
+let N = 32                                    # images of a step, at most
 let S = 224                                   # rows and columns of an image
 let classes = 1000
 let width = 1                                 # factor of all channels; 0.5 makes a slim net
@@ -40,7 +40,7 @@ def net(image : u8[n, 3 * S * S]) {
   return linear(global_avg_pool(x), classes) as head
 }
 
-entry train(image : u8[N, 3 * S * S], label : i32[N]) {
+entry train(image : u8[n <= N, 3 * S * S], label : i32[n]) {
   logits = net(image)
   loss = mean(xent(logits, label))
   minimize loss with sgd(lr, momentum = 0.9, decay = 1e-4)

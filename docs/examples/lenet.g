@@ -1,5 +1,5 @@
 # lenet.g: a small convolutional net that learns handwritten digits
-let N = 50                                    # images of a step
+let N = 50                                    # images of a step, at most
 hyper lr = 2e-3
 
 def net(image : u8[n, 784]) {
@@ -10,7 +10,7 @@ def net(image : u8[n, 784]) {
   return linear(x, 10) as f5
 }
 
-entry train(image : u8[N, 784], label : u8[N]) {
+entry train(image : u8[n <= N, 784], label : u8[n]) {
   logits = net(image)
   loss = mean(xent(logits, label))
   minimize loss with adamw(lr, decay = 0.01)

@@ -8,7 +8,7 @@ def net(image : u8[n, 784]) {                 # n is bound by the argument's sha
   return linear(x, 10) as fc2
 }
 
-entry train(image : u8[N, 784], label : u8[N]) {
+entry train(image : u8[n <= N, 784], label : u8[n]) {
   logits = net(image)
   loss = mean(xent(logits, label))
   minimize loss with adamw(lr, decay = 0.01)

@@ -1,6 +1,6 @@
 # resnet50.g: a residual net of 50 layers for ImageNet (He et al., 2016; the stride of a block is in its
 # 3 x 3 convolution). Images are bytes [N, 3 * S * S], plane after plane.
-let N = 32                                    # images of a step
+let N = 32                                    # images of a step, at most
 let S = 224                                   # rows and columns of an image
 let classes = 1000
 let blocks = [3, 4, 6, 3]                     # of each stage; [3, 4, 23, 3] makes 101 layers
@@ -25,7 +25,7 @@ def net(image : u8[n, 3 * S * S]) {
   return linear(global_avg_pool(x), classes) as head
 }
 
-entry train(image : u8[N, 3 * S * S], label : i32[N]) {
+entry train(image : u8[n <= N, 3 * S * S], label : i32[n]) {
   logits = net(image)
   loss = mean(xent(logits, label))
   minimize loss with sgd(lr, momentum = 0.9, decay = 1e-4)

@@ -80,7 +80,7 @@ def vit(image : [n, c, h, w]) {
 
 def classifier(x) { return dense(x[:, 0], num_labels, "classifier") as out }
 
-entry train(image : u8[N, num_channels, image_size, image_size], label : i32[N]) {
+entry train(image : u8[n <= N, num_channels, image_size, image_size], label : i32[n]) {
   logits = classifier(vit(image))
   loss = mean(xent(logits, label))
   minimize loss with adamw(lr, decay = 0.01, clip = 1)

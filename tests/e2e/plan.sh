@@ -20,7 +20,7 @@ def in_arena(e):
     return [v for v in e["values"] if v["region"] == "ws" and v["bytes"]]
 
 for e in plan["entries"]:
-    extents = ["extents"] if e["name"] == "test" else []
+    extents = ["extents"] if e["name"] in ("train", "test") else []
     assert list(e) == entry_keys[:4] + extents + entry_keys[4:], list(e)
     for v in e["values"]:
         assert list(v) in (value_keys, value_keys + ["of"]), list(v)
