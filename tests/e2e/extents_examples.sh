@@ -16,7 +16,7 @@ fi
 export LD_LIBRARY_PATH="$fake"
 if [ "${GC_TEST_LEVEL-}" = full ]; then
   bound=20 extents='1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20'
-  names='chars dcgan gpt gpt2 inception_bn lenet mnist resnet20 resnet50 vae vgg'
+  names='bert chars dcgan gpt gpt2 inception_bn lenet llama mnist resnet20 resnet50 vae vgg vit'
   [ -n "$fake" ] || names="$names lstm seq2seq"
 fi
 
@@ -40,9 +40,10 @@ bounded() {
   grep -q 'rows <= ' "$1.g" || fail "$1.g has no batch that can be an extent"
 }
 
-# inputs ENTRY: makes a file of each input that info.txt names, and gives their options
+# inputs ENTRY: makes a file of each input that info.txt names, and gives their options; a length t is at its bound
 inputs() {
-  sed -n 's/^  input  *\([^ ]*\)  *\([a-z0-9]*\)\[\(.*\)\].*/\1 \2 \3/p' info.txt | tr -d ',' |
+  length=$(sed -n 's/.*[[ ]t <= \([0-9]*\)\].*/\1/p' info.txt | head -1)
+  sed -n 's/^  input  *\([^ ]*\)  *\([a-z0-9]*\)\[\(.*\)\].*/\1 \2 \3/p' info.txt | sed "s/t <= //; s/\bt\$/$length/; s/,//g" |
     while read -r input dtype dims; do
       "$mkdata" npy "$dtype" "$(echo "$dims" | tr ' ' ,)" 1 "$1.$input.npy" && printf ' --%s %s.%s.npy' "$input" "$1" "$input"
     done
