@@ -1,6 +1,6 @@
 # resnet20.g: a residual net for small colour images, as in CIFAR-10 (He et al., 2016, section 4.2, with
 # the activations before the convolutions). Images are bytes [N, 3 * 32 * 32], plane after plane.
-let N = 128                                   # images of a step, at most
+let N = 128                                   # images of a step
 let S = 32                                    # rows and columns of an image
 let depth = 3                                 # blocks of a stage: 6 depth + 2 layers
 let width = 16                                # channels of the first stage
@@ -23,7 +23,7 @@ def net(image : u8[n, 3 * S * S]) {
   return linear(x |> bn as n |> relu |> global_avg_pool, 10) as head
 }
 
-entry train(image : u8[n <= N, 3 * S * S], label : u8[n]) {
+entry train(image : u8[N, 3 * S * S], label : u8[N]) {
   logits = net(image)
   loss = mean(xent(logits, label))
   minimize loss with sgd(lr, momentum = 0.9, decay = 5e-4)
