@@ -252,11 +252,13 @@ bool dataset_load(Dataset *d, Err *e) {
     if (c->is_number) continue;
     if (c->on_disk && !column_check_disk(c, e)) return false;
     if (c->on_disk) continue;
-    c->data = d->columns[c->leader].data;
+    const Column *leader = &d->columns[c->leader]; /* its bytes are those of all that share them */
+    const uint64_t own = c->offset + c->first * c->step;
     Column view = *c;
-    view.begin = d->columns[c->leader].begin, view.end = d->columns[c->leader].end;
+    view.data = d->base + leader->data_offset;
+    view.begin = leader->begin, view.end = leader->end;
     if (!column_check(&view, e)) return false;
-    c->data += (c->begin - view.begin) * (uint64_t)elem_info[c->type].size;
+    c->data = view.data + (own - view.begin) * (uint64_t)elem_info[c->type].size;
     column_close(c);
   }
   for (int i = 0; i < d->n; i++)

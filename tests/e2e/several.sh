@@ -77,6 +77,15 @@ for windows in '~4 +1~4' '~1 +1~1' '+13~3 +14~3' '+27~5[1:4] +27~5[1:4]'; do
     done
   done
 done
+# the input that is declared first may have the later rows
+for windows in '~4 +1~4' '~4[3:8] ~4[0:5]'; do
+  a=${windows% *} b=${windows#* }
+  rm -f one.npy next.npy several.npy after.npy
+  run 0 ./net next --a "tokens.npy$a" --b "tokens.npy$b" --c one.npy --d next.npy
+  run 0 ./net next --a "tokens.npy$b" --b "tokens.npy$a" --c after.npy --d several.npy
+  same one.npy several.npy "windows $a, declared behind $b"
+  same next.npy after.npy "windows $b, declared before $a"
+done
 
 gzip -k x-2.npy && mkdir packed && mv x-2.npy.gz packed/b.gz && cp x-1.npy packed/a.gz # each is what it is
 rm several.npy
