@@ -4,7 +4,8 @@
    (MPI_THREAD_FUNNELED). A call that waits longer than the timeout, or fails, ends all ranks of a
    program: where one of them is gone, no other can go on. A library's ranks are those of the
    caller's communicator, of which it has a copy; there nothing is called any more behind a failure,
-   and what is under way then stays so. */
+   and what is under way then stays so: its memory is the caller's arena and stage, what `collect`
+   was given, and `held`, none of which is given back. */
 #include "gcrt.h"
 
 #include <limits.h>
@@ -12,9 +13,10 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-enum { ENVIRONMENT = 3 }; /* exit code */
+enum { ENVIRONMENT = 3 /* exit code */, HELD = 256 /* numbers */ };
 
 /* What has begun: the parts of collectives, in order. */
 typedef struct Part {
@@ -29,6 +31,7 @@ typedef struct Mpi {
   Part *flying;
   int first, last, room; /* those not over are [first, last) of `room` */
   long collectives;      /* that have begun */
+  int held[HELD];        /* a small message: its sender's may be gone before it is over */
   char why[2 * MPI_MAX_ERROR_STRING];
 } Mpi;
 
@@ -178,9 +181,13 @@ static void spread(const GcComm *c, void *at, int64_t n, int root) {
 }
 
 static void broadcast(const GcComm *c, void *at, int64_t bytes, int root) {
+  Mpi *m = mpi_of(c);
   MPI_Request q;
-  if (!c->failure && check(c, MPI_Ibcast(at, (int)bytes, MPI_BYTE, root, mpi_of(c)->all, &q)))
-    wait_for(c, &q);
+  if (c->failure) return;
+  bool small = bytes <= (int64_t)sizeof m->held;
+  void *there = small ? memcpy(m->held, at, (size_t)bytes) : at;
+  if (check(c, MPI_Ibcast(there, (int)bytes, MPI_BYTE, root, m->all, &q))) wait_for(c, &q);
+  if (small && !c->failure) memcpy(at, there, (size_t)bytes);
 }
 
 static void gather(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes) {
@@ -200,13 +207,19 @@ static void gather(const GcComm *c, void *out, const void *in, int64_t outer, in
   MPI_Type_free(&block);
 }
 
-static int max(const GcComm *c, int value) {
+/* Of n numbers, HELD at most. */
+static void combine(const GcComm *c, int *at, int n, MPI_Op op, MPI_Comm among) {
+  Mpi *m = mpi_of(c);
   MPI_Request q;
-  int most = value;
-  if (!c->failure &&
-      check(c, MPI_Iallreduce(&value, &most, 1, MPI_INT, MPI_MAX, mpi_of(c)->all, &q)))
-    wait_for(c, &q);
-  return most;
+  if (c->failure) return;
+  memcpy(m->held, at, (size_t)n * sizeof *at);
+  if (check(c, MPI_Iallreduce(MPI_IN_PLACE, m->held, n, MPI_INT, op, among, &q))) wait_for(c, &q);
+  if (!c->failure) memcpy(at, m->held, (size_t)n * sizeof *at);
+}
+
+static int max(const GcComm *c, int value) {
+  combine(c, &value, 1, MPI_MAX, mpi_of(c)->all);
+  return value;
 }
 
 static void collect(const GcComm *c, int *every, int n) {
@@ -217,21 +230,20 @@ static void collect(const GcComm *c, int *every, int n) {
 }
 
 static void sum_local(const GcComm *c, int *at, int n) {
-  MPI_Request q;
-  if (!c->failure &&
-      check(c, MPI_Iallreduce(MPI_IN_PLACE, at, n, MPI_INT, MPI_SUM, mpi_of(c)->local, &q)))
-    wait_for(c, &q);
+  for (int i = 0; i < n; i += HELD)
+    combine(c, at + i, n - i < HELD ? n - i : HELD, MPI_SUM, mpi_of(c)->local);
 }
 
-/* Where the caller has ended MPI, or ranks are lost, communicators are left. */
+/* Where the caller has ended MPI, communicators are left; where ranks are lost, all is. */
 static void close_all(const GcComm *c) {
   Mpi *m = mpi_of(c);
   int over = 0;
+  if (c->failure) return;
   MPI_Finalized(&over);
-  if (!over && !c->failure && m->local != MPI_COMM_NULL) MPI_Comm_free(&m->local);
-  if (!over && !c->failure && m->within) MPI_Comm_free(&m->all);
+  if (!over && m->local != MPI_COMM_NULL) MPI_Comm_free(&m->local);
+  if (!over && m->within) MPI_Comm_free(&m->all);
   if (!m->within) MPI_Finalize();
-  if (!c->failure) free(m->flying); /* which MPI may still write to */
+  free(m->flying);
   free(m);
 }
 

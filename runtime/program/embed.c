@@ -222,7 +222,7 @@ uint64_t embed_bytes(void) {
 static int threads_of(const GcModel *m, const DeviceKind *kind, int wanted) {
   int here = cores_available();
   if (!kind->ops->on_host) return 1;
-  if (m->comm && !wanted) return cores_share(m->comm, here);
+  if (m->comm && !wanted) return m->cores;
   return wanted > 0 && wanted < here ? wanted : here;
 }
 
@@ -256,7 +256,7 @@ static void undo(GcModel *m) {
   Err reported = {.code = EXIT_ENV};
   if (m->comm && m->comm->failure) m->session.memory = (Memory){0}; /* messages may come to it */
   session_close(&m->session, m->owner == getpid(), &reported);
-  *m = (GcModel){.owner = m->owner, .comm = m->comm, .said = m->said};
+  *m = (GcModel){.owner = m->owner, .comm = m->comm, .said = m->said, .cores = m->cores};
 }
 
 static bool no_code(const DeviceChoice *c, const char *device, Err *e) {

@@ -16,6 +16,7 @@ struct GcModel {
   char *labels;    /* of labels_text, for the files that it saves; or NULL */
   GcComm *comm;    /* of a data-parallel model; NULL: it is alone */
   int *said;       /* what each rank says when they meet */
+  int cores;       /* of the machine's: this rank's share */
   bool lost;       /* the other ranks, which has been said */
   char device[sizeof((DeviceChoice *)0)->name];
   char message[MESSAGE];

@@ -20,14 +20,16 @@ bool embed_join(GcModel *m, EmbedRanks *ranks, const void *of, Err *e) {
   if (m->comm->ranks != gc_program.ranks)
     return err_set(e, EXIT_USAGE, "this model is for %d ranks, and the communicator has %d",
                    gc_program.ranks, m->comm->ranks);
+  m->cores = cores_share(m->comm, cores_available()); /* all take part, whatever they ask for */
   m->said = calloc((size_t)m->comm->ranks * WORDS, sizeof *m->said);
   return m->said || err_set(e, EXIT_ENV, "no memory for what ranks say");
 }
 
 void embed_part(GcModel *m) {
   GcComm *c = m->comm;
+  bool lost = c && c->failure;                /* messages may come to what was said */
   if (c && m->owner == getpid()) c->close(c); /* a child is no rank */
-  free(m->said);
+  if (!lost) free(m->said);
   m->comm = NULL, m->said = NULL;
 }
 

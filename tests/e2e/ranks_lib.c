@@ -63,9 +63,11 @@ int main(int argc, char **argv) {
   expect(n == 2 || !net_open(MPI_COMM_WORLD, 1, 7), "four", NULL);
   if (n == 4) says(NULL, "this model is for 2 ranks, and the communicator has 4");
   expect(!net_open(MPI_COMM_NULL, 1, 7), "none", NULL);
+  expect(!net_open(pair, rank ? -1 : 0, 7), "a number of threads that there is not", NULL);
+  says(NULL, rank ? "-1 threads" : "the call failed on rank 1 of 2");
 
   net *m = net_open(pair, 1, rank ? 8 : 7); /* the seed is that of rank 0 */
-  net *other = net_open(pair, 0, 9);        /* several in one process */
+  net *other = net_open(pair, rank, 9);     /* several in one process */
   expect(m && other, "open", NULL);
   if (!m || !other) return MPI_Abort(MPI_COMM_WORLD, 1), 1;
   expect(net_rank(m) == rank, "rank", m);
@@ -90,6 +92,10 @@ int main(int argc, char **argv) {
 
   if (lost && rank) { /* it does something else, and the first waits no longer than it was told */
     MPI_Barrier(pair);
+    net_set_timeout(m, 0.1);
+    expect(!step(m, rank, 0, 0), "too late", m);
+    says(m, "rank lost");
+    MPI_Barrier(pair);
   } else if (lost) {
     net_set_timeout(m, 0.5);
     expect(!step(m, rank, 0, 0), "alone", m);
@@ -98,7 +104,17 @@ int main(int argc, char **argv) {
     says(m, "close the model");
     expect(!net_save(m, "never.safetensors"), "save alone", m);
     net_close(m);
+    /* what the other one sends now comes to no memory that is in use again */
+    static unsigned char *again[64], as_it_was[8 * 64];
+    memset(as_it_was, 165, sizeof as_it_was);
+    for (size_t i = 0; i < 64; i++)
+      if ((again[i] = malloc(8 * i + 8))) memcpy(again[i], as_it_was, 8 * i + 8);
     MPI_Barrier(pair);
+    MPI_Barrier(pair);
+    for (size_t i = 0; i < 64; i++) {
+      expect(again[i] && memcmp(again[i], as_it_was, 8 * i + 8) == 0, "memory", NULL);
+      free(again[i]);
+    }
     fprintf(stderr, failures ? "" : "lost as expected\n");
     fflush(stderr);
   }
