@@ -1,12 +1,11 @@
 /* Data parallelism on the reference interpreter: N virtual ranks, each with its rows of the batch,
    give what one process gives. Contract: `ranks [--shard|--gradients|--exact] FILE.g [NAME=V …]`
    runs two steps of each training entry in f64, alone and on 2 and 4 ranks, and compares outputs
-   and globals; with
-   --shard each rank has a slice of the optimizer's state, or the test fails, and with --gradients
-   also of the gradients' sums in a batch of two parts; with --exact the
-   numbers are the same to the last bit; `ranks --random COUNT [FIRST]` does so with random nets,
-   whose entry is taken for one that trains. Exits with 1 after saying what differs, and if no
-   collective was needed in any. */
+   and globals; with --shard each rank has a slice of the optimizer's state, or the test fails, and
+   with --gradients also of the gradients' sums in a batch of two parts; with --exact the numbers
+   are the same to the last bit; `ranks --random COUNT [FIRST]` does so with random nets, whose
+   entry is taken for one that trains. Exits with 1 after saying what differs, and if no collective
+   was needed in any. */
 #include "passes/passes.h"
 #include "tests/num/compare.h"
 #include "tests/num/random_nets.h"

@@ -1,7 +1,8 @@
 /* What collectives take between the ranks of this machine, as programs of gc call them:
    nonblocking, tested until they are over. Prints for each kind and size the median of the slowest
-   rank, "all_reduce BYTES SECONDS", which `scale FOLDER cpu` reads. mpicc -O2 collectives.c -o
-   collectives && mpirun -n 2 ./collectives [SECONDS for each size, default 0.2] */
+   rank, "all_reduce BYTES SECONDS", which `scale FOLDER cpu` reads.
+   - mpicc -O2 collectives.c -o collectives
+   - mpirun -n 2 ./collectives [SECONDS for each size, default 0.2] */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

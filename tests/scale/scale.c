@@ -3,12 +3,14 @@
    times by the model of docs/time-model.md, and models of links (links.def). The batch of each rank
    stays the same, so that the efficiency is the time of one rank's step by that of N. What is left
    out: that kernels of NCCL take multiprocessors from those of the step, ranks that are not equally
-   fast, and links that ranks share. scale FOLDER check [MODEL]      the goals of models.def; exit
-   code 1 if one is missed scale FOLDER table [MODEL...]   a row of CSV for each model, link, way
-   and number of ranks scale FOLDER why MODEL LINK RANKS plain|sharded when each collective of a
-   step has its operands, begins and ends, in ms scale FOLDER cpu FILE.g ENTRY LET=ROWS[,NAME=V...]
-   RANKS plain|sharded SECONDS TABLE seconds of a step on RANKS processors, of which each takes
-   SECONDS for its rows alone; TABLE has what tests/scale/collectives.c printed */
+   fast, and links that ranks share.
+   - scale FOLDER check [MODEL]: the goals of models.def; exit code 1 if one is missed
+   - scale FOLDER table [MODEL...]: a row of CSV for each model, link, way and number of ranks
+   - scale FOLDER why MODEL LINK RANKS plain|sharded: when each collective of a step has its
+     operands, begins and ends, in ms
+   - scale FOLDER cpu FILE.g ENTRY LET=ROWS[,NAME=V...] RANKS plain|sharded SECONDS TABLE: seconds
+     of a step on RANKS processors, of which each takes SECONDS for its rows alone; TABLE has what
+     tests/scale/collectives.c printed */
 #include "codegen/cpu/target.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/gpu/time/counts.h"
