@@ -16,7 +16,7 @@
 #define NONE UINT64_MAX
 enum { ROW_BITS = 40, STACK_BYTES = 1 << 20 };
 #define ROW_MASK ((UINT64_C(1) << ROW_BITS) - 1)
-#define DEVICE_SECONDS 50e-6 /* below what any disk takes, and above a copy from memory */
+#define DEVICE_SECONDS 50e-6 /* below what any disk takes, and above a copy of most rows */
 
 struct Reader {
   const Dataset *data;
@@ -32,6 +32,7 @@ struct Reader {
   _Atomic uint64_t claimed; /* the job, and its next row */
   _Atomic uint64_t done;    /* rows */
   _Atomic int taken;        /* threads that have their part */
+  _Atomic uint64_t told;    /* the last job whose rows the system was told of */
   Err trouble;              /* of a batch that was taken */
   uint8_t *memory;          /* a batch of all columns that are read */
   double waited;            /* seconds, of thread 0 */
@@ -100,12 +101,12 @@ static void advise(const Dataset *d, uint64_t batch, uint64_t first, uint64_t ro
       column_advise(&d->columns[i], dataset_at(d, batch, r), together);
 }
 
-/* Claims rows of the job until there are none. The system is told of rows to come once a row has
-   waited for a device: to tell it of rows that it has in memory costs as much as to read them. */
+/* Claims rows of the job until there are none. The system is told of rows to come, by one thread,
+   once a row has waited for a device: to tell it of rows that it has in memory costs as much as to
+   read them. */
 static void work(Reader *x, uint64_t job, uint64_t batch, uint64_t rows) {
   const Dataset *d = x->data;
   uint64_t v = atomic_load(&x->claimed);
-  bool told = false;
   while (v >> ROW_BITS == job && (v & ROW_MASK) < rows) {
     if (!atomic_compare_exchange_weak(&x->claimed, &v, v + 1)) continue;
     uint64_t r = v & ROW_MASK;
@@ -117,10 +118,9 @@ static void work(Reader *x, uint64_t job, uint64_t batch, uint64_t rows) {
           !read_row(c, dataset_at(d, batch, r), place_of(x, i) + r * row_bytes(c), &e))
         fail(x, r, &e);
     }
-    if (!told && clock_now() - begin > DEVICE_SECONDS && r + 1 < rows) {
-      told = true;
+    if (clock_now() - begin > DEVICE_SECONDS && r + 1 < rows &&
+        atomic_exchange(&x->told, job) != job)
       advise(d, batch, r + 1, rows);
-    }
     if (atomic_fetch_add(&x->done, 1) + 1 == rows) {
       pthread_mutex_lock(&x->lock);
       pthread_cond_broadcast(&x->finished);

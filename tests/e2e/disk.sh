@@ -81,5 +81,17 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 print(used, "KB")
 assert used < 200 * 1024, used
 P
+# one of the threads that read a batch tells the system of its rows
+cat >told.c <<'C'
+#include <fcntl.h>
+#include <stdio.h>
+static _Atomic int calls;
+int posix_fadvise(int fd, off_t at, off_t n, int how) { return (void)fd, (void)at, (void)n, (void)how, calls++, 0; }
+__attribute__((destructor)) static void say(void) { fprintf(stderr, "told %d times\n", calls); }
+C
+run 0 "${CC:-cc}" -shared -fPIC told.c -o told.so
+run 0 env LD_PRELOAD="$PWD/told.so" ./net big --x 'big.npy[0:32]' --data-memory 0 --threads 2 --no-shuffle
+holds out.txt 'told '
+at_least 4 "$(sed -n 's/told \(.*\) times/\1/p' out.txt)" 'times that the rows of four batches were told of'
 rm -f big.npy big-?.npy
 finish
