@@ -71,6 +71,7 @@ static void widen_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   Attr attr[MAX_ATTRS];
   memcpy(attr, op->attr, sizeof attr);
   attr[AT_WIDE_RESULT].i = stays;
+  attr[AT_TF32_OPERANDS].i |= !stays; /* which halves are, too */
   attr[AT_ROUND_FILTERS].i = 0;
   b->name = value_at(old, op->results[0])->name;
   map[op->results[0]] =

@@ -18,7 +18,7 @@ entry images(x : f32[2, 8, 32, 32], t : f32[2, 8, 32, 32]) {
 # BF16: %[[V:[a-z0-9.]+]] = convert %d.w : bf16[8,8,3,3]
 # BF16: %[[G:[a-z0-9.]+]] = convert %[[V]] : f32[8,8,3,3]
 # TF32: %[[G:[a-z0-9.]+]] = tf32 %d.w : f32[8,8,3,3]
-# BF16: conv_input_grad %[[D:[a-z0-9.]+]], %[[G]] {
+# BF16: conv_input_grad %[[D:[a-z0-9.]+]], %[[G]] {{.*}}tf32_operands = 1
 # BF16: conv_filter_grad %[[D]], %{{[a-z0-9.]+}} {
 # TF32: conv_input_grad %[[E:[a-z0-9.]+]], %[[G]] {
 # TF32: conv_filter_grad %[[E]], %{{[a-z0-9.]+}} {
