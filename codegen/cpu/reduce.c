@@ -200,8 +200,8 @@ static void print_total(Reduce *r) {
 static const char *print_lanes(Reduce *r, const char *start) {
   Gen *g = r->c.g;
   Text *unit = r->c.p.level[1];
-  int width = r->s.width;
-  text_line(unit, "GC_LANES %s lane[%d];", r->T, LANES * width);
+  int width = r->s.width, size = r->dt == DT_F64 ? 8 : 4;
+  kernel_buffer(g, r->k, unit, r->T, size, "lane", LANES * width);
   text_line(unit, "for (int l = 0; l < %d; l++) lane[l] = %s;", LANES * width, start);
   accumulate(r, arena_printf(g->a, "lane[(r & %d) * %d + l]", LANES - 1, width), "0", r->rows);
   text_line(unit, "for (int h = %d; h >= %d; h /= 2)", LANES / 2 * width, width);
@@ -327,6 +327,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   Reduce r = reduce_of(g, gr);
+  r.k = k;
   k->flops = (uint64_t)group_work(gr);
   kernel_schedule(k, &columns_kind, &r.s, sizeof r.s);
   if (r.s.split) {

@@ -1,10 +1,13 @@
 # RUN: %gc --emit=ir -march=x86-64-v3 %s -o - | FileCheck-14 %s
 # RUN: %gc --print-schedules -march=x86-64-v3 %s -o %t.exe | FileCheck-14 --check-prefix=PIXELS %s
+# RUN: %gc --emit=c -march=x86-64-v3 %s -o - | FileCheck-14 --check-prefix=WORK %s
 # The mean of an image over all pixels reads it as the convolution leaves it, channels side by side. The gate that multiplies it
 # then does so, too.
 # CHECK: %y = kernel {{.*}} : f32[2,24,14,14] order [0,2,3,1]
 # CHECK-NOT: = copy %y
 # CHECK: return
+# Its 64 lanes of 24 channels are too much for the stack of whoever calls a library.
+# WORK: lane = (float *)(env->work
 # PIXELS: columns rows=196 columns=24 outer=2
 entry e(x : f32[2, 8, 14, 14], w : f32[24, 8, 3, 3], gate : f32[24, 24]) {
   y = relu(conv2d(x, w, pad = 1))
