@@ -17,7 +17,8 @@ enum { CHANNELS = 1 }; /* the axis of images [N, C, H, W] and of filters [O, C, 
 typedef struct SplitUses {
   uint64_t min;      /* bytes of a tensor that is worth it */
   uint32_t *readers; /* by value */
-  uint32_t *slices;  /* by value: readers that are slices along the channels alone */
+  uint32_t *slices;  /* by value: readers that are slices along the channels alone, computed as all
+                        channels are */
 } SplitUses;
 
 static const Type *type_of(const Entry *e, ValueId v) { return value_type(e, v); }
@@ -71,6 +72,15 @@ static bool can_do(const SplitUses *p, const Entry *e, const Op *op) {
          (op->kind == OP_CONCAT && concat_of(p, e, op->results[0]));
 }
 
+/* A target computes the slice's channels as it does all of them: it may choose by their number. */
+static bool same_method(const Target *t, const Entry *e, const Op *slice) {
+  const Op *back = def_in_body(e, slice->operands[0]);
+  if (!t || !t->winograd_panel || !back || back->kind != OP_CONV_INPUT_GRAD) return true;
+  ConvGeom all = conv_geom(e, back), some = all;
+  some.cin = some.gin = type_of(e, slice->results[0])->dim[CHANNELS];
+  return !t->winograd_panel(t, &all, true) == !t->winograd_panel(t, &some, true);
+}
+
 static SplitUses parts_of(PassRun *r, const Entry *e, uint64_t min) {
   SplitUses p = {.min = min,
                  .readers = ARENA_ARRAY(r->scratch, uint32_t, e->values.n),
@@ -78,7 +88,8 @@ static SplitUses parts_of(PassRun *r, const Entry *e, uint64_t min) {
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
     for (int k = 0; k < op->noperands; k++) p.readers[op->operands[k]]++;
-    if (op->parent == e->body && slices_channels(e, op)) p.slices[op->operands[0]]++;
+    if (op->parent == e->body && slices_channels(e, op) && same_method(r->opt->target, e, op))
+      p.slices[op->operands[0]]++;
   }
   return p;
 }
