@@ -4,6 +4,7 @@
    The rules are a table; time is linear in values, ops and uses. */
 #include "ir.h"
 #include "ir/eval/interp.h"
+#include "ir/op/window.h"
 
 #include <stdarg.h>
 
@@ -170,8 +171,13 @@ static bool rule_winograd(Verifier *v, const Op *op) {
   const bool conv = op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD;
   for (int i = 0; i < op->noperands; i++) {
     const Value *x = value_at(v->e, op->operands[i]);
-    if (x->layout && x->layout->winograd && !(conv && i == 1) && op->kind != OP_KERNEL)
+    if (!x->layout || !x->layout->winograd || op->kind == OP_KERNEL) continue;
+    if (!conv || i != 1)
       return bad(v, op, "reads %s, which holds filters transformed for a convolution",
+                 value_str(v->e, op->operands[i]));
+    const ConvGeom c = conv_geom(v->e, op);
+    if (!conv_is_dense(&c) || c.x->dtype != DT_F32 || c.f->dtype != DT_F32)
+      return bad(v, op, "reads transformed filters %s, which are for f32, one group and stride 1",
                  value_str(v->e, op->operands[i]));
   }
   for (int i = 0; i < op->nresults; i++) {

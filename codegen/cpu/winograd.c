@@ -17,6 +17,13 @@ typedef struct Winograd {
 
 static const char *num(Arena *a, int64_t n) { return arena_printf(a, "%lld", (long long)n); }
 
+/* Panels of a program whose layouts were chosen for longer or shorter vectors may not be whole. */
+static void check_panels(const Gen *g, int nr) {
+  const int lanes = machine_lanes(&cpu_target(g->target)->machine, 4);
+  if (nr % lanes)
+    gc_bug(g->ctx, "filters are transformed in panels of %d columns, for vectors of %d", nr, lanes);
+}
+
 /* Products of a block of tiles with panel q, `width` channels of the result. */
 static void print_products(const Winograd *v, Text *x, int64_t width) {
   Tile t = winograd_tile(v->g->a, &v->s, width);
@@ -81,8 +88,10 @@ void cpu_winograd(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   ConvGeom c = conv_geom(gr->e, op);
   Winograd v = {.g = g, .gr = gr};
-  v.s = winograd_schedule(&cpu_target(g->target)->machine, &c, op->kind == OP_CONV_INPUT_GRAD,
-                          gr->nops > 1);
+  const VectorMachine *machine = &cpu_target(g->target)->machine;
+  const int nr = value_at(gr->e, gr->in[group_arg(gr, op->operands[1])])->layout->nr;
+  check_panels(g, nr);
+  v.s = winograd_schedule(machine, &c, op->kind == OP_CONV_INPUT_GRAD, nr, gr->nops > 1);
   const WinogradSchedule *s = &v.s;
   Arena *a = g->a;
   Kernel *k = kernel_new(g, gr);
@@ -157,6 +166,7 @@ static FilterSide filter_side(const Type *t, const Layout *l) {
    across the panels is brought into their order first. */
 void cpu_winograd_filters(Gen *g, Kernel *k, const Type *t, const Layout *from, const Layout *to) {
   enum { ROWS = 16 };
+  check_panels(g, to->nr);
   FilterSide x = filter_side(t, from), y = filter_side(t, to);
   const int column = y.axis, row = column == 0 ? 1 : 0;
   const int64_t panels = ceil_div(t->dim[column], y.nr), tap = x.stride[3];

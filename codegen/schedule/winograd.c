@@ -37,8 +37,7 @@ static double whole_vectors(double channels) {
 /* Of one image, in FMA. The filters' transform is a part of it: with more images it takes less. */
 bool winograd_wins(const ConvGeom *c, bool back) {
   const WindowAxis *h = &c->h, *w = &c->w;
-  bool fits = h->taps == 3 && w->taps == 3 && h->stride == 1 && w->stride == 1 &&
-              h->dilation == 1 && w->dilation == 1 && c->groups == 1 && c->x->dtype == DT_F32 &&
+  bool fits = h->taps == 3 && w->taps == 3 && conv_is_dense(c) && c->x->dtype == DT_F32 &&
               c->f->dtype == DT_F32 && c->y->dtype == DT_F32;
   if (!fits) return false;
   double from = (double)(back ? c->cout : c->cin), to = (double)(back ? c->cin : c->cout);
@@ -70,7 +69,7 @@ static int64_t tiles_of_block(const VectorMachine *m, const WinogradSchedule *v,
   return best * v->tile_rows;
 }
 
-WinogradSchedule winograd_schedule(const VectorMachine *m, const ConvGeom *c, bool back,
+WinogradSchedule winograd_schedule(const VectorMachine *m, const ConvGeom *c, bool back, int nr,
                                    bool epilogue) {
   const Type *from = back ? c->y : c->x, *to = back ? c->x : c->y;
   const int lanes = machine_lanes(m, 4);
@@ -86,7 +85,7 @@ WinogradSchedule winograd_schedule(const VectorMachine *m, const ConvGeom *c, bo
                         .depth = from->dim[1],
                         .width = to->dim[1],
                         .pixel = ceil_div(from->dim[1], lanes) * lanes,
-                        .nr = panel_columns(m, to->dim[1])};
+                        .nr = nr};
   v.np = ceil_div(v.width, v.nr);
   v.down = winograd_tiles(v.rows);
   v.across = winograd_tiles(v.columns);

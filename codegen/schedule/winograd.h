@@ -30,7 +30,8 @@ typedef struct WinogradSchedule {
   int64_t units;                       /* blocks times panels */
 } WinogradSchedule;
 
-WinogradSchedule winograd_schedule(const VectorMachine *m, const ConvGeom *c, bool back,
+/* nr: columns of the panels that the filters lie in, whole vectors. */
+WinogradSchedule winograd_schedule(const VectorMachine *m, const ConvGeom *c, bool back, int nr,
                                    bool epilogue);
 /* A register tile: rows of the transformed source by `width` columns of a panel. */
 Tile winograd_tile(Arena *a, const WinogradSchedule *v, int64_t width);

@@ -28,6 +28,11 @@ typedef struct PoolGeom {
   const Type *x, *y; /* image and pooled image */
 } PoolGeom;
 
+/* Every channel meets every pixel: one group, neither stride nor dilation. */
+static inline bool conv_is_dense(const ConvGeom *c) {
+  return c->groups == 1 && c->h.stride == 1 && c->w.stride == 1 && c->h.dilation == 1 &&
+         c->w.dilation == 1;
+}
 /* Of conv, conv_input_grad and conv_filter_grad. */
 ConvGeom conv_geom(const Entry *e, const Op *op);
 /* Of max_pool, avg_pool and their gradients. */
