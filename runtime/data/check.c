@@ -9,13 +9,14 @@
 bool column_check(const Column *c, Err *e) {
   uint64_t bad;
   if (elem_check((Elem)c->t->dtype, c->data, c->type, c->end - c->begin, &bad)) return true;
-  char v[40];
+  char v[40], row[40] = ""; /* windows: several have the element, or none */
   elem_format(v, c->data, c->type, bad);
   uint64_t at = c->begin + bad;
   const Column *part = column_part(c, &at);
-  err_set(e, EXIT_WRONG,
-          "%s: element %" PRIu64 " (row %" PRIu64 ") is %s, which the input %s (%s) cannot hold",
-          part->text, at, at / c->step, v, c->t->name, elem_info[c->t->dtype].name);
+  if (!c->windows && !c->offset && c->step == c->row_elems)
+    snprintf(row, sizeof row, " (row %" PRIu64 ")", at / c->step);
+  err_set(e, EXIT_WRONG, "%s: element %" PRIu64 "%s is %s, which the input %s (%s) cannot hold",
+          part->text, at, row, v, c->t->name, elem_info[c->t->dtype].name);
   return err_hint(e, "correct the file, or declare the input with a wider type");
 }
 

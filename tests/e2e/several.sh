@@ -116,6 +116,10 @@ wrong 'x-1.npy: has rows of its own; +k, ~s and :type are for flat files' 'choos
 wrong 'token-?.npy: has no rows for the input a' 'the input is i32[n <= 5, 4]: a row has 4 elements, and the file has 64' next --a 'token-?.npy+61' --b token-4.npy~1
 wrong 'token-?.bin: input row 26 holds 60, which is not below 60' 'the input k must hold 0 to 59: correct the file' small --k 'token-?.bin:u16~1'
 wrong 'token-?.bin: input row 26 holds 60, which is not below 60' 'the input k must hold 0 to 59: correct the file' small --k 'token-?.bin:u16~1[3:]' --data-memory 0
+printf '\000\001' >>token-4.bin
+for memory in 0 1G; do
+  says 1 'token-4.bin: element 36 is 256, which the input k (u8) cannot hold' ./net small --k 'token-?.bin:u16+1~4' --data-memory $memory
+done
 wrong 'x-*.npy: matches 4 files, but the input x has no batch axis' 'give one file' whole --x 'x-*.npy' --y x.npy
 cp y-1.npy x-4.npy
 wrong 'x-4.npy: holds i64[7], but the input x is f32[1, 6]' 'the elements of a row' same --x 'x-*.npy'
