@@ -47,7 +47,7 @@ enum { SERIAL_WORK = 16384 };
 
 /* Elements that a float reduction adds up side by side along a row, of a row and of a column that
    are added up before the next such part: bits depend on them. */
-enum { LANES = 64, ROW_CHUNK = 16384, COL_CHUNK = SUM_COLUMN };
+enum { LANES = 64, ROW_CHUNK = SUM_ROW, COL_CHUNK = SUM_COLUMN };
 
 /* ---- fields, as they are shown ---- */
 

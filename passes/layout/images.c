@@ -92,6 +92,14 @@ static bool is_moved(const Op *op) {
   return op->kind == OP_CONCAT || op->kind == OP_PAD || op->kind == OP_DYNAMIC_UPDATE;
 }
 
+/* Pixel by pixel: so many as a row's sum has in one chunk. More are summed row by row, and would
+   have a cache line for each. */
+static bool sums_pixels(const Images *m, const Group *g) {
+  if (!group_sums_images(g)) return false;
+  const Type *t = type_at(m, g->root->operands[0]);
+  return t->dim[2] * t->dim[3] <= SUM_ROW;
+}
+
 static LayoutConstraint ask_operand(const Images *m, const Op *op, int i) {
   const Group *g = m->group[op->id];
   if (op->nblocks && op->kind != OP_KERNEL) return WANTS_DEFAULT;
@@ -339,7 +347,7 @@ void layout_images(PassRun *r, Entry *e) {
   for (uint32_t i = 0; i < ops; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     m.group[op->id] = group_of(a, e, op);
-    m.sums[op->id] = group_sums_images(m.group[op->id]);
+    m.sums[op->id] = sums_pixels(&m, m.group[op->id]);
   }
   fix(&m);
   for (uint32_t i = 0; i < ops; i++) look(&m, op_at(e, e->body->ops.at[i]));
