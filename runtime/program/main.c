@@ -1,9 +1,13 @@
 /* main() of every generated program: a command, its error, its exit code. */
 #include "runtime/program/command.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 int main(int argc, char **argv) {
+  /* A line goes out whole: ranks write to one terminal. */
+  static char lines[4096];
+  setvbuf(stderr, lines, _IOLBF, sizeof lines);
   Command cmd = {.name = argc > 0 ? argv[0] : "program",
                  .validation = {.best = NAN},
                  .save = {.fd = -1},

@@ -116,7 +116,9 @@ void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total)
 }
 
 void progress_clear(const Command *cmd, const Progress *g) {
-  if (g->terminal && !cmd->options.given[OPT_QUIET]) fputs("\r\033[K", stderr);
+  if (!g->terminal || cmd->options.given[OPT_QUIET]) return;
+  fputs("\r\033[K", stderr);
+  fflush(stderr);
 }
 
 /* Where the run waits for data for a tenth of its time, once; a moment is too short to judge. */

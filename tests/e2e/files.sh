@@ -69,6 +69,19 @@ for option in lr label save steps; do
   says 2 "a value is missing after: --$option" ./mnist train --image "$images" --$option; hinted
 done
 says 2 'unknown option --lrate' ./mnist train --image "$images" --lrate
+# each line goes out at once, so that those of two processes do not mix: a packet of this socket is one write
+checks=$((checks + 1))
+python3 - <<'END' || fail 'a line of a message goes out in pieces'
+import socket, subprocess
+ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+subprocess.run(["./mnist", "train", "--lrate", "1"], stderr=theirs)
+theirs.close()
+lines = 0
+while said := ours.recv(4096):
+    lines += said.endswith(b"\n") and said.count(b"\n") == 1
+    assert said.endswith(b"\n"), said
+assert lines >= 1
+END
 
 # ---- rows that are left out are told of if the run comes to the end of an epoch ----
 run 0 ./mnist train --image "$images[0:650]" --label "$labels[0:650]" --steps 9 --drop-last
