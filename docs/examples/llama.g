@@ -157,14 +157,14 @@ def llama(tokens, at : tensor = none, merge = false) {
   return dense(x, vocab_size, "lm_head") as out
 }
 
-entry train(tokens : i32[B, T], next : i32[B, T]) {
+entry train(tokens : i32[n <= B, T], next : i32[n, T]) {
   loss = mean(xent(llama(tokens), next))
   minimize loss with adamw(lr, b2 = 0.95, decay = 0.1, clip = 1)
   return loss
 }
 
 # learned: 1 where the token in `next` is one that an answer has, 0 where it is the user's, or padding
-entry tune(tokens : i32[B, T], next : i32[B, T], learned : u8[B, T]) {
+entry tune(tokens : i32[n <= B, T], next : i32[n, T], learned : u8[n, T]) {
   each = xent(llama(tokens), next)
   answers = f32(learned)
   loss = sum(each * answers) / max(sum(answers), 1)

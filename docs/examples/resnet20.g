@@ -23,7 +23,7 @@ def net(image : u8[n, 3 * S * S]) {
   return linear(x |> bn as n |> relu |> global_avg_pool, 10) as head
 }
 
-entry train(image : u8[N, 3 * S * S], label : u8[N]) {
+entry train(image : u8[n <= N, 3 * S * S], label : u8[n]) {
   logits = net(image)
   loss = mean(xent(logits, label))
   minimize loss with sgd(lr, momentum = 0.9, decay = 5e-4)

@@ -56,13 +56,13 @@ def net(chars : u8[b, t]) {
   return loss, hit
 }
 
-entry train(chars : u8[B, T]) {
+entry train(chars : u8[n <= B, T]) {
   loss, hit = net(chars)
   minimize loss with adam(lr, clip = 1)
   return loss, accuracy = hit
 }
 
-entry validate(chars : u8[B, T]) {
+entry validate(chars : u8[n <= B, T]) {
   loss, hit = net(chars)
   return loss, accuracy = hit
 }

@@ -66,6 +66,20 @@ static void report(PassRun *r, const Entry *e) {
   }
 }
 
+/* A batch that is gathered has equal shares on all ranks. */
+static void say_static(Ctx *c, const Entry *e, Loc loc, const char *why, const Extent *batch) {
+  diag(c, SEV_WARNING, loc, "the batch of the entry %s has all %lld rows, not fewer: %s", e->name,
+       (long long)batch->bound, why);
+  diag(c, SEV_HINT, (Loc){0}, "a last batch of fewer rows is left out; one process takes it");
+}
+
+static bool refuse(Ctx *c, Loc loc, const char *why, const Extent *batch) {
+  diag(c, SEV_ERROR, loc, "data parallelism: %s, and an axis has no static form", why);
+  diag(c, SEV_HINT, (Loc){0}, "write %lld in place of %s <= %lld", (long long)batch->bound,
+       batch->name, (long long)batch->bound);
+  return false;
+}
+
 static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   const int ranks = how->ranks;
   Ctx *c = r->m->ctx;
@@ -86,13 +100,12 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
          ranks);
     return false;
   }
-  if (extent && batch == ranks) { /* an extent is of 2 at least */
-    if (!e->training) return true;
-    diag(c, SEV_ERROR, e->loc,
-         "the batch of at most %lld of the entry %s leaves each of %d ranks one row, and no extent",
-         (long long)batch, e->name, ranks);
-    diag(c, SEV_HINT, (Loc){0}, "take a larger batch, or a static one");
-    return false;
+  if (extent && batch == ranks && !e->training) return true; /* an extent is of 2 at least */
+  if (extent && batch == ranks) {
+    if (!batch_made_static(r->scratch, e, extent))
+      return refuse(c, e->loc, "a share of one row", extent);
+    say_static(c, e, e->loc, "a rank's share of it is one row", extent);
+    extent = NULL;
   }
   Distribution d = placements_of(r->scratch, e, batch, extent, how);
   if (!e->training && returns_rows(&d)) return true;
@@ -100,13 +113,11 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   const Op *refused = placements_refused(&d);
   if (refused && !e->training) return true;
   if (refused) {
-    diag(c, SEV_ERROR, refused->loc,
-         "data parallelism: %s needs all rows of the batch, whose extent %s is known only at run "
-         "time",
-         op_info[refused->kind].name, extent->name);
-    diag(c, SEV_HINT, (Loc){0}, "a static batch is gathered: write %lld in place of %s <= %lld",
-         (long long)extent->bound, extent->name, (long long)extent->bound);
-    return false;
+    const char *what = intern_printf(c, "%s needs all of its rows", op_info[refused->kind].name);
+    if (!batch_made_static(r->scratch, e, extent)) return refuse(c, refused->loc, what, extent);
+    say_static(c, e, refused->loc, what, extent);
+    d = placements_of(r->scratch, e, batch, NULL, how);
+    if (!tells_inputs_apart(e, batch, NULL, ranks)) return false;
   }
   distribute_build(&d, e);
   report(r, e);

@@ -59,6 +59,11 @@ Placement placement_stack(Placement slice);
    does, as of a static batch. */
 const Op *placements_refused(Distribution *d);
 
+/* ---- static_batch.c ---- */
+/* The batch has as many rows as its bound; false, and nothing has changed: an axis is part of it
+   and of another extent. */
+bool batch_made_static(Arena *a, Entry *e, const Extent *batch);
+
 /* ---- slices.c: the state of optimizers in slices, one on each rank ---- */
 /* Can be sliced: the elements are a multiple of the ranks. */
 bool slices_fit(const Type *t, int ranks);
