@@ -1,14 +1,14 @@
 /* Gradients that a backward loop would add up, as one op behind the loop.
    Contract: called while scan.c builds the backward loop; all decisions follow from the program.
    The gradient of a value from outside is a sum over iterations. A sum of products A_i^T B_i, or of
-   sums over axes of B_i, becomes one product or one sum of the stacks if A and B are stacked. That
-   product is as deep as all iterations together, instead of a shallow one each that reads and
-   writes the accumulator. A sum of gradients of rows by the counter becomes these gradients,
-   stacked. The backward loop stacks a value of its own for this if the stack takes no more bytes
-   than the accumulator, which the loop then does without. The forward loop stacks only values that
-   the backward loop would need anyway. So the loops hold no more bytes, and every value read behind
-   them was alive to their end. Behind the loop its own stacks and the sum are live at once, up to
-   twice the accumulator. */
+   sums over axes of B_i, becomes one product or one sum of the stacks if A and B are stacked; a sum
+   over one row is a reshape. That product is as deep as all iterations together, instead of a
+   shallow one each that reads and writes the accumulator. A sum of gradients of rows by the counter
+   becomes these gradients, stacked. The backward loop stacks a value of its own for this if the
+   stack takes no more bytes than the accumulator, which the loop then does without. The forward
+   loop stacks only values that the backward loop would need anyway. So the loops hold no more
+   bytes, and every value read behind them was alive to their end. Behind the loop its own stacks
+   and the sum are live at once, up to twice the accumulator. */
 #include "passes/autodiff/autodiff_impl.h"
 
 static const int64_t TOO_MANY = (int64_t)1 << 48; /* bytes of a stack */
@@ -96,7 +96,8 @@ static bool can_wait(ScanBack *s, const Block *b, SumTerm *t) {
   bool product = op->kind == OP_MATMUL && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
                  value_type(s->e, op->operands[0])->rank == 2;
   if (!is_rows(s, op, &t->sign, &t->from)) t->sign = 0;
-  if (!t->sign && !product && (op->kind != OP_SUM || op_accumulator(op) >= 0)) return false;
+  bool sum = (op->kind == OP_SUM && op_accumulator(op) < 0) || op->kind == OP_RESHAPE;
+  if (!t->sign && !product && !sum) return false;
   bool all = true;
   for (int k = 0; k < read_of(t); k++) {
     t->x[k] = op->operands[k];
@@ -203,6 +204,9 @@ static ValueId sum_of_all(ScanBack *s, const Op *back, const SumTerm *t) {
     ValueId both[] = {rows(s, x), rows(s, whole(s, back, t->x[1]))};
     return build(b, OP_MATMUL, both, 2, t->op->attr, NULL);
   }
+  const Type *y = value_type(s->e, t->op->results[0]);
+  if (t->op->kind == OP_RESHAPE)
+    return build_reshape(b, build_reduce(b, OP_SUM, x, (const int64_t[]){0}, 1), y);
   const Ints *axes = t->op->attr[AT_AXES].ints;
   int64_t *of_all = ARENA_ARRAY(s->a, int64_t, axes->n + 1);
   for (int k = 0; k < axes->n; k++) of_all[k + 1] = axes->at[k] + 1;

@@ -5,8 +5,8 @@
    Contract: behind the passes that cut sums into parts, before fusion, which leaves such sums where
    they are. An element's terms keep their order, but x comes first: the sum of several equal ids is
    rounded otherwise. So the pass runs at every level of optimization, and all have the same bits.
-   Halves stay, since their sum is rounded once. What is scattered has no more elements than the
-   result: it lives on until x is there. */
+   Halves stay, since their sum is rounded once. The number of rows decides nothing, or a bounded
+   batch would be rounded otherwise than the program of its extent. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Accumulate {
@@ -25,7 +25,7 @@ static int scattered_operand(const Accumulate *a, const Entry *e, const Op *op) 
     const Op *other = value_def(e, op->operands[!k]);
     if (other && other->kind == OP_CONST) continue; /* has no bytes to add to */
     if (a->readers[v] == 1 && def->parent == op->parent && !dtype_is_half(t->dtype) &&
-        value_type(e, op->operands[!k]) == t && value_type(e, def->operands[0])->numel <= t->numel)
+        value_type(e, op->operands[!k]) == t)
       return k;
   }
   return -1;

@@ -21,13 +21,13 @@ entry tied(ids : i32[8], next : i32[8]) {
 # PLAN-LABEL: entry tied
 # PLAN: gather_grad {{.*}} : f32[50,16] {{.*}} in place of
 
-# More ids than rows: what is scattered would live on for longer.
-entry short(ids : i32[80], x : f32[50, 4], dy : f32[80, 4]) {
+# More ids than rows: the same, so that rows of a bounded batch are added as those of any extent.
+entry long(ids : i32[80], x : f32[50, 4], dy : f32[80, 4]) {
   return y = scatter_add(x * 2, ids, dy)
 }
-# CHECK-LABEL: entry short
-# CHECK: gather_grad %dy, %ids {rows = 50}
-# CHECK: add
+# CHECK-LABEL: entry long
+# CHECK: [[X:%[^ ]+]] = mul %x
+# CHECK: gather_grad %dy, %ids, [[X]] {rows = 50}
 
 # A half's sum is rounded once; a constant has no bytes to add to.
 entry halves(ids : i32[8], x : f16[50, 4], dy : f16[8, 4], dz : f32[8, 4]) {
