@@ -224,7 +224,12 @@ bool dataset_limit(Dataset *d, uint64_t bytes, Err *e) {
 
 bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, const DataRequest *q,
                   Err *e) {
-  *d = (Dataset){.n = entry->ninputs, .batch = 1, .part = 1, .ranks = 1, .shuffled = q->shuffle};
+  *d = (Dataset){.n = entry->ninputs,
+                 .batch = 1,
+                 .part = 1,
+                 .ranks = 1,
+                 .shuffled = q->shuffle,
+                 .spare = q->spare};
   d->columns = calloc((size_t)entry->ninputs + 1, sizeof *d->columns);
   if (!d->columns) return err_set(e, EXIT_ENV, "no memory for the inputs");
   for (int i = 0; i < d->n; i++) d->columns[i] = (Column){.leader = -1, .file = {.fd = -1}};

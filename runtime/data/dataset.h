@@ -32,6 +32,7 @@ typedef struct DataRequest { /* how files are read */
   int rank;                  /* of a data-parallel program, whose rows of each batch are taken */
   bool shuffle;
   bool whole; /* no batch is shorter */
+  bool spare; /* a CPU has nothing else to do while a step runs */
   CsvHeader header;
   const Labels *labels; /* that the weights have; or NULL */
 } DataRequest;
@@ -96,7 +97,7 @@ typedef struct Dataset {
   uint8_t *base;
   uint64_t order_offset;
   void *order; /* shuffled rows, u32 or u64 each; part of the allocation */
-  bool shuffled, wide;
+  bool shuffled, wide, spare;
   Reader *reader;                       /* of rows that are not in memory; NULL: all are */
   uint64_t reader_offset, reader_bytes; /* of the batch that is read ahead, in the allocation */
 } Dataset;

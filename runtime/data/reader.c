@@ -1,9 +1,12 @@
-/* A thread that reads ahead: rows that stay on disk, and images, are read, decoded and converted
-   for the next batch while the program computes. Contract: a batch is the same bytes as if it were
-   read when it is taken. Rows are claimed one by one, so that threads that come for a batch too
-   early help to finish it; the last one to take its rows asks for the next batch. What fails
-   belongs to its batch: it is an error once that one is taken, and that of the first row of
-   several. */
+/* Rows that are not in memory: on disk, or images to be decoded. The threads that take a batch read
+   them, straight to their places in the inputs, each as many as it comes to. A thread of its own
+   reads the next batch ahead, while the program computes, where that pays: a CPU has nothing else
+   to do, or rows wait for a device. Beside a computation on all CPUs it would only take one from a
+   thread that all others wait for.
+   Contract: a batch is the same bytes whoever reads it. Rows are claimed by a counter; those that
+   the reader claimed before anyone came for the batch lie in a memory of their own, from which they
+   are copied. What fails belongs to its batch: it is an error once that one is taken, and that of
+   the first row of several. */
 #include "runtime/data/rows.h"
 #include <inttypes.h>
 #include <pthread.h>
@@ -12,51 +15,60 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #define NONE UINT64_MAX
-enum { ROW_BITS = 40, STACK_BYTES = 1 << 20 };
+enum { ROW_BITS = 40, STACK_BYTES = 1 << 20, PARTS = 4 /* of a thread's share, at first */ };
 #define ROW_MASK ((UINT64_C(1) << ROW_BITS) - 1)
+#define TAKEN (UINT64_C(1) << ROW_BITS) /* rows claimed from here on go to the inputs */
+#define JOB (ROW_BITS + 1)
 #define DEVICE_SECONDS 50e-6 /* below what any disk takes, and above a copy of most rows */
+#define WORTH 50e-6 /* seconds of reading; to wake a thread and to copy its rows takes a third */
 
 struct Reader {
   const Dataset *data;
   pthread_t thread;
-  pthread_mutex_t lock; /* of what follows, but the counters */
+  pthread_mutex_t lock; /* of what follows, but what is atomic */
   pthread_cond_t wake, finished;
   bool quit;
-  uint64_t batch, rows; /* in memory, or being read; NONE */
-  bool ahead;           /* it was asked for before it was needed */
-  uint64_t job;         /* counts them, in the bits above those of a row */
-  Err err;              /* of its first row that failed */
+  uint64_t rows;
+  bool ahead;   /* the thread takes part in the job */
+  uint64_t job; /* counts batches */
+  Err err;      /* of its first row that failed */
   uint64_t failed_row;
-  _Atomic uint64_t claimed; /* the job, and its next row */
-  _Atomic uint64_t done;    /* rows */
-  _Atomic int taken;        /* threads that have their part */
-  _Atomic uint64_t told;    /* the last job whose rows the system was told of */
-  Err trouble;              /* of a batch that was taken */
-  uint8_t *memory;          /* a batch of all columns that are read */
-  double waited;            /* seconds, of thread 0 */
+  _Atomic uint64_t batch;    /* of the job; NONE */
+  _Atomic uint64_t claimed;  /* the job, whether it is taken, and its next row */
+  _Atomic uint64_t done;     /* rows */
+  _Atomic uint64_t staged;   /* of them in `memory`, the first ones */
+  _Atomic(uint8_t *) inputs; /* of a batch that is taken */
+  _Atomic int taken;         /* threads that have their part */
+  _Atomic uint64_t told;     /* the last job whose rows the system was told of */
+  _Atomic uint64_t spent;    /* ns of all threads since the last job was made */
+  _Atomic bool blocked;      /* one of them was not on a CPU in that time */
+  Err trouble;               /* of a batch that was taken */
+  uint8_t *memory;           /* a batch of all columns that are read */
+  double waited;             /* seconds, of thread 0 */
 };
 
 /* ---- rows ---- */
-/* Converts a row to its place in a batch; by pieces, unless the types are the same. */
-static bool read_row(const Column *c, uint64_t r, uint8_t *to, Err *e) {
+/* Converts n rows, one behind the other; by pieces, unless the types are the same. */
+static bool read_rows(const Column *c, uint64_t r, uint64_t n, uint8_t *to, Err *e) {
   enum { PIECE = 2048 };
-  uint64_t piece[PIECE], size = (uint64_t)elem_info[c->t->dtype].size;
+  uint64_t piece[PIECE], size = (uint64_t)elem_info[c->t->dtype].size, all = n * c->row_elems;
   bool ok = true;
-  if (c->type == (Elem)c->t->dtype) return column_read(c, r, 0, c->row_elems, to, e);
-  if (c->images) { /* whole rows */
+  if (c->type == (Elem)c->t->dtype) return column_read(c, r, 0, all, to, e);
+  if (c->images) { /* a whole one */
     uint8_t *room = column_room(c);
-    ok = room ? column_read(c, r, 0, c->row_elems, room, e)
+    ok = room ? column_read(c, r, 0, all, room, e)
               : err_set(e, EXIT_ENV, "no memory to read %s", c->text);
-    if (ok) elem_convert(to, (Elem)c->t->dtype, room, c->type, c->row_elems);
+    if (ok) elem_convert(to, (Elem)c->t->dtype, room, c->type, all);
     free(room);
     return ok;
   }
-  for (uint64_t k = 0; ok && k < c->row_elems; k += PIECE) {
-    uint64_t n = c->row_elems - k < PIECE ? c->row_elems - k : PIECE;
-    ok = column_read(c, r, k, n, piece, e);
-    if (ok) elem_convert(to + k * size, (Elem)c->t->dtype, piece, c->type, n);
+  for (uint64_t k = 0; ok && k < all; k += PIECE) {
+    uint64_t now = all - k < PIECE ? all - k : PIECE;
+    ok = column_read(c, r, k, now, piece, e);
+    if (ok) elem_convert(to + k * size, (Elem)c->t->dtype, piece, c->type, now);
   }
   return ok;
 }
@@ -101,33 +113,75 @@ static void advise(const Dataset *d, uint64_t batch, uint64_t first, uint64_t ro
       column_advise(&d->columns[i], dataset_at(d, batch, r), together);
 }
 
-/* Claims rows of the job until there are none. The system is told of rows to come, by one thread,
-   once a row has waited for a device: to tell it of rows that it has in memory costs as much as to
-   read them. */
-static void work(Reader *x, uint64_t job, uint64_t batch, uint64_t rows) {
+/* Rows of a batch that one read gets. */
+static bool together(const Dataset *d, const Column *c) {
+  return !d->shuffled && !c->images && c->step == c->row_elems;
+}
+
+static bool all_together(const Dataset *d) {
+  bool all = true;
+  for (int i = 0; i < d->n; i++)
+    if (is_read(&d->columns[i])) all = all && together(d, &d->columns[i]);
+  return all;
+}
+
+/* Rows [first, first + n) of a batch to the inputs; or, where there are none, to the reader's
+   memory. */
+static void read_claimed(Reader *x, uint64_t batch, uint64_t first, uint64_t n, uint8_t *inputs) {
   const Dataset *d = x->data;
-  uint64_t v = atomic_load(&x->claimed);
-  while (v >> ROW_BITS == job && (v & ROW_MASK) < rows) {
-    if (!atomic_compare_exchange_weak(&x->claimed, &v, v + 1)) continue;
-    uint64_t r = v & ROW_MASK;
-    double begin = clock_now();
-    for (int i = 0; i < d->n; i++) {
-      const Column *c = &d->columns[i];
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
+    if (!is_read(c)) continue;
+    uint64_t bytes = row_bytes(c), step = together(d, c) ? n : 1;
+    bool apart = inputs && c->t->run_dims; /* they lie otherwise in the inputs */
+    uint8_t *base = inputs && !apart ? inputs + c->t->offset : place_of(x, i);
+    for (uint64_t r = first; r < first + n; r += step) {
       Err e = {0};
-      if (is_read(c) &&
-          !read_row(c, dataset_at(d, batch, r), place_of(x, i) + r * row_bytes(c), &e))
-        fail(x, r, &e);
+      if (!read_rows(c, dataset_at(d, batch, r), step, base + r * bytes, &e)) fail(x, r, &e);
     }
-    if (clock_now() - begin > DEVICE_SECONDS && r + 1 < rows &&
+    for (uint64_t r = first; apart && r < first + n; r++)
+      column_put(c, inputs, r, base + r * bytes, (Elem)c->t->dtype);
+  }
+}
+
+/* How often this thread gave up its CPU to wait. */
+static long waits_here(void) {
+  struct rusage u;
+  return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
+}
+
+/* Claims rows of the job until there are none, as one of nt threads that take the batch, or as the
+   reader (0): less and less of what is left, so that all end at the same time. The system is told
+   of rows to come, by one thread, once a row has waited for a device: to tell it of rows that it
+   has in memory costs as much as to read them. */
+static void work(Reader *x, uint64_t job, uint64_t batch, uint64_t rows, uint64_t nt) {
+  const Dataset *d = x->data;
+  const uint64_t share = nt ? PARTS * nt : all_together(d) ? PARTS : rows;
+  uint64_t v = atomic_load(&x->claimed);
+  if (v >> JOB != job || (v & ROW_MASK) >= rows) return;
+  const bool ahead = nt == 0 || x->ahead;
+  const long waits = waits_here();
+  const double from = clock_now();
+  double begin = from;
+  while (v >> JOB == job && (v & ROW_MASK) < rows) {
+    uint64_t r = v & ROW_MASK, n = (rows - r + share - 1) / share;
+    if (!atomic_compare_exchange_weak(&x->claimed, &v, v + n)) continue;
+    read_claimed(x, batch, r, n, v & TAKEN ? atomic_load(&x->inputs) : NULL);
+    if (!(v & TAKEN)) atomic_fetch_add(&x->staged, n);
+    double end = clock_now();
+    if (end - begin > DEVICE_SECONDS * (double)n && r + n < rows &&
         atomic_exchange(&x->told, job) != job)
-      advise(d, batch, r + 1, rows);
-    if (atomic_fetch_add(&x->done, 1) + 1 == rows) {
+      advise(d, batch, r + n, rows);
+    begin = end;
+    if (atomic_fetch_add(&x->done, n) + n == rows && ahead) {
       pthread_mutex_lock(&x->lock);
       pthread_cond_broadcast(&x->finished);
       pthread_mutex_unlock(&x->lock);
     }
     v = atomic_load(&x->claimed);
   }
+  atomic_fetch_add(&x->spent, (uint64_t)((begin - from) * 1e9));
+  if (waits_here() != waits) atomic_store(&x->blocked, true);
 }
 
 /* ---- jobs; the lock is held ---- */
@@ -138,22 +192,29 @@ static void wait_for(Reader *x) {
 
 /* Nobody reads any more: rows that nobody has begun are given up. */
 static void settle(Reader *x) {
-  uint64_t v = atomic_exchange(&x->claimed, x->job << ROW_BITS | ROW_MASK), row = v & ROW_MASK;
+  uint64_t v = atomic_exchange(&x->claimed, x->job << JOB | ROW_MASK), row = v & ROW_MASK;
   if (x->batch != NONE && row < x->rows) atomic_fetch_add(&x->done, x->rows - row);
   wait_for(x);
   x->batch = NONE;
 }
 
+/* Whether the thread reads what comes next, by what the last batch took. */
+static bool pays(Reader *x) {
+  uint64_t spent = atomic_exchange(&x->spent, 0);
+  return atomic_exchange(&x->blocked, false) || (x->data->spare && (double)spent * 1e-9 > WORTH);
+}
+
 static void ask(Reader *x, uint64_t batch, bool ahead) {
-  x->batch = batch;
   uint64_t first;
   x->rows = dataset_part(x->data, batch, &first);
   x->ahead = ahead;
   x->failed_row = NONE;
-  x->job = (x->job + 1) & (UINT64_MAX >> ROW_BITS);
+  x->job = (x->job + 1) & (UINT64_MAX >> JOB);
   atomic_store(&x->done, 0);
-  atomic_store(&x->claimed, x->job << ROW_BITS);
-  pthread_cond_signal(&x->wake);
+  atomic_store(&x->staged, 0);
+  atomic_store(&x->claimed, x->job << JOB | (ahead ? 0 : TAKEN));
+  atomic_store(&x->batch, batch);
+  if (ahead) pthread_cond_signal(&x->wake);
 }
 
 /* ---- the thread ---- */
@@ -163,13 +224,13 @@ static void *reader_main(void *arg) {
   (void)prctl(PR_SET_NAME, "reader"); /* as top shows it */
   pthread_mutex_lock(&x->lock);
   for (uint64_t last = 0; !x->quit;) {
-    if (x->job == last || x->batch == NONE) {
+    if (x->job == last || x->batch == NONE || !x->ahead) {
       pthread_cond_wait(&x->wake, &x->lock);
       continue;
     }
     uint64_t job = last = x->job, batch = x->batch, rows = x->rows;
     pthread_mutex_unlock(&x->lock);
-    work(x, job, batch, rows);
+    work(x, job, batch, rows, 0);
     pthread_mutex_lock(&x->lock);
   }
   pthread_mutex_unlock(&x->lock);
@@ -180,7 +241,7 @@ static void *reader_main(void *arg) {
 bool reader_start(Dataset *d, uint8_t *memory, Err *e) {
   Reader *x = calloc(1, sizeof *x);
   if (!x) return err_set(e, EXIT_ENV, "no memory to read rows");
-  *x = (Reader){.data = d, .batch = NONE, .failed_row = NONE, .memory = memory};
+  *x = (Reader){.data = d, .batch = NONE, .failed_row = NONE, .memory = memory, .blocked = true};
   pthread_mutex_init(&x->lock, NULL);
   pthread_cond_init(&x->wake, NULL);
   pthread_cond_init(&x->finished, NULL);
@@ -226,36 +287,23 @@ void reader_pause(const Dataset *d) {
 
 void reader_begin(const Dataset *d, uint64_t batch) {
   pthread_mutex_lock(&d->reader->lock);
-  ask(d->reader, batch, true);
+  ask(d->reader, batch, pays(d->reader));
   pthread_mutex_unlock(&d->reader->lock);
 }
 
 void reader_fixed(const Dataset *d, const Column *c, uint8_t *to) {
   Reader *x = d->reader;
   Err e = {0};
-  if (read_row(c, 0, to, &e)) return;
+  if (read_rows(c, 0, 1, to, &e)) return;
   pthread_mutex_lock(&x->lock);
   if (!x->trouble.code) x->trouble = e;
   pthread_mutex_unlock(&x->lock);
 }
 
-void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
-  Reader *x = d->reader;
-  double begin = t == 0 ? clock_now() : 0;
-  pthread_mutex_lock(&x->lock);
-  if (x->batch != batch) {
-    settle(x);
-    ask(x, batch, false);
-  }
-  uint64_t job = x->job, rows = x->rows;
-  bool ahead = x->ahead;
-  pthread_mutex_unlock(&x->lock);
-  work(x, job, batch, rows);
-  pthread_mutex_lock(&x->lock);
-  wait_for(x);
-  pthread_mutex_unlock(&x->lock);
-  if (t == 0 && ahead) x->waited += clock_now() - begin;
-  uint64_t lo = rows * (uint64_t)t / (uint64_t)nt, hi = rows * (uint64_t)(t + 1) / (uint64_t)nt;
+/* What the reader has read of the thread's part. */
+static void copy_staged(const Reader *x, uint8_t *inputs, uint64_t t, uint64_t nt) {
+  const Dataset *d = x->data;
+  uint64_t n = atomic_load(&x->staged), lo = n * t / nt, hi = n * (t + 1) / nt;
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
     uint64_t row = row_bytes(c);
@@ -264,12 +312,35 @@ void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int
     for (uint64_t r = lo; is_read(c) && c->t->run_dims && r < hi; r++)
       column_put(c, inputs, r, place_of(x, i) + r * row, (Elem)c->t->dtype);
   }
+}
+
+void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
+  Reader *x = d->reader;
+  double begin = t == 0 ? clock_now() : 0;
+  if (atomic_load(&x->batch) != batch) {
+    pthread_mutex_lock(&x->lock);
+    if (x->batch != batch) {
+      settle(x);
+      ask(x, batch, false);
+    }
+    pthread_mutex_unlock(&x->lock);
+  }
+  atomic_store(&x->inputs, inputs);
+  if (x->ahead) atomic_fetch_or(&x->claimed, TAKEN);
+  work(x, x->job, batch, x->rows, (uint64_t)nt);
+  if (x->ahead) { /* else the threads meet behind the batch in any case */
+    pthread_mutex_lock(&x->lock);
+    wait_for(x);
+    pthread_mutex_unlock(&x->lock);
+    copy_staged(x, inputs, (uint64_t)t, (uint64_t)nt);
+  }
+  if (t == 0) x->waited += clock_now() - begin;
   if (atomic_fetch_add(&x->taken, 1) + 1 < nt) return;
   atomic_store(&x->taken, 0);
   pthread_mutex_lock(&x->lock);
   if (x->failed_row != NONE && !x->trouble.code) x->trouble = x->err;
   x->batch = NONE;
-  if (batch + 1 < d->batches) ask(x, batch + 1, true);
+  if (batch + 1 < d->batches) ask(x, batch + 1, pays(x));
   pthread_mutex_unlock(&x->lock);
 }
 

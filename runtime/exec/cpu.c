@@ -315,7 +315,8 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   bool batch = q->batch != NO_BATCH;
   uint64_t mode = float_mode_set(); /* of the caller's thread, as workers have it */
   if (batch && s->poison) memset(s->memory.region[GC_INPUTS], 0xFF, e->inputs_bytes);
-  j.gather = batch && e->inputs_bytes >= GATHER_SERIAL && pool_size(s->pool) > 1;
+  j.gather = batch && pool_size(s->pool) > 1 &&
+             (e->inputs_bytes >= GATHER_SERIAL || s->data->reader); /* or to read them takes long */
   if (batch && !j.gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], q->batch, 0, 1);
   bool traced = s->trace && s->trace->entry == e;
   bool stops = s->poison || (s->inspect && exec != s->init);

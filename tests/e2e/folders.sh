@@ -103,7 +103,14 @@ entry train(x : u8[1, 2, 2]) {
   return loss }
 G
 run 0 "$gc" slow.g --images -o slow.out
-run 0 ./slow.out train --x slow --epochs 4 --data-memory 0
+cat >alone.py <<'P' # on one CPU, where the thread that computes reads, and none waits for another one
+import os, resource, subprocess
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+subprocess.run("./slow.out train --x slow --epochs 4 --data-memory 0".split(), check=True)
+waits = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
+assert waits < 32, "%d waits in 32 steps" % waits
+P
+run 0 python3 alone.py
 grep -q '^note: the reader cannot keep up: [0-9]* % of the time was spent waiting for rows; slow: --data-memory 1M keeps all images decoded' out.txt ||
   { fail 'a slow reader is not noted'; cat out.txt; }
 [ "$(grep -c 'cannot keep up' out.txt)" = 1 ] || fail 'it is said more than once'
