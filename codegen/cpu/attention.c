@@ -238,11 +238,26 @@ static void open_row_panels(Text *x, const char *from, const char *rows) {
   text_line(x, "const long r = %s - i < %d ? %s - i : %d;", rows, BLOCK_ROWS, rows, BLOCK_ROWS);
 }
 
+/* Text of how many of the block's first `cols` keys come before those that the mask hides from all
+   of `rows` queries from `row` on. */
+static const char *seen_keys(const AttentionPrinter *p, const char *row, const char *rows,
+                             const char *cols) {
+  const Attention *a = &p->a;
+  const bool one = !attention_mask_step(a); /* element for all keys */
+  const char *first =
+      arena_printf(p->g->a, "in%d + %s", a->mask, attention_mask_row(p->g, a, "h", row));
+  return arena_printf(p->g->a, "seen_keys(%s%s, %d, %s, %s)%s", first, one ? "" : " + j0",
+                      attention_mask_pitch(a), attention_mask_pitch(a) ? rows : "1",
+                      one ? "1" : cols, one ? arena_printf(p->g->a, " * (%s)", cols) : "");
+}
+
 /* Declares `visible`: the block's keys from there on are masked for the queries i0 + i to i0 + i +
- * r. */
+   r. Queries that a mask hides all of them from are done with. */
 static void declare_visible(const AttentionPrinter *p, Text *x) {
-  text_line(x, p->a.causal ? "const long visible = i0 + i + r - j0 < cols ? i0 + i + r - j0 : cols;"
-                           : "const long visible = cols;");
+  const char *visible = p->a.causal ? "i0 + i + r - j0 < cols ? i0 + i + r - j0 : cols" : "cols";
+  if (p->a.masked && !p->a.grad) visible = seen_keys(p, "i0 + i", "r", visible);
+  text_line(x, "const long visible = %s;", visible);
+  if (p->a.masked && !p->a.grad) text_line(x, "if (!visible) continue;");
 }
 
 /* For each of the block's queries m, from row `row` of scores on: a loop over the keys c, which
@@ -378,6 +393,7 @@ static void print_attention(AttentionPrinter *p, Kernel *k) {
   text_open(x, "for (long j0 = 0; j0 < end; j0 += %lld) {", B);
   text_line(x, "const long cols = %s - j0 < %lld ? %s - j0 : %lld;", p->keys, B, p->keys, B);
   const char *keys = a->group == 1 ? "h" : arena_printf(p->g->a, "h / %lld", (long long)a->group);
+  if (a->masked) text_line(x, "if (!%s) continue;", seen_keys(p, "i0", "rows", "cols"));
   block_of(p, x, "k", operand_rows(p, 1, a->k, &a->k_at), keys, "j0", "cols", a->d);
   block_of(p, x, "v", operand_rows(p, 2, a->v, &a->v_at), keys, "j0", "cols", a->e);
   pack(p, x, "k", "keys", a->d);

@@ -74,13 +74,13 @@ static Product product_of(Gen *gen, const Group *g) {
                         .b_panel = vb->layout ? vb->layout->nr : 0,
                         .panel = layout_width(g, mm),
                         .epilogue = !stored || (g->nops > 1 && p.addend < 0)};
-  for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
+  int row = c->rank - 2, k_axis = va->type->rank - (ta ? 2 : 1);
+  for (int i = 0; i < row; i++) shape.batch *= c->dim[i];
+  shape.bounded = p.bounded_m = type_extent(c, row) != NULL;
   p.s = product_schedule(&cpu_target(t)->machine, &shape);
   p.T = dtype_prefix(p.s.dt);
   p.a_type = p.s.pairs ? "i32" : p.T;
   p.b_type = p.s.pairs ? "i32" : p.T;
-  int row = c->rank - 2, k_axis = va->type->rank - (ta ? 2 : 1);
-  p.bounded_m = type_extent(c, row) != NULL;
   p.bounded_k = type_extent(va->type, k_axis) != NULL;
   p.batch = dims_text(gen, g->e, c, 0, row);
   p.m = dims_text(gen, g->e, c, row, row + 1);
@@ -242,10 +242,20 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
   if (p->s.partial) text_close(x, "}");
 }
 
+/* The least rows of a tile. A batch of any size has tiles of any height; if runs of few rows do not
+   pack, others have several tiles, which differ by one row at most. */
+static int64_t least_rows(const Product *p) {
+  int64_t least = p->varies ? p->s.least : p->s.rows;
+  if (!p->bounded_m) return least;
+  if (!p->s.pack || !p->s.unpacked) return 1;
+  int64_t tallest = product_tallest(&p->s), whole = p->s.unpacked / tallest;
+  int64_t of_more = (whole * tallest + 1) / (whole + 1);
+  return of_more < least ? of_more : least;
+}
+
 static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool packs,
                         const char *call) {
-  /* a batch of any size has tiles of any height */
-  int64_t least = p->bounded_m ? 1 : p->varies ? p->s.least : p->s.rows;
+  int64_t least = least_rows(p);
   if (least < p->s.rows) {
     text_open(x, "switch (rows) {");
     for (int64_t r = least; r <= product_tallest(&p->s); r++)
@@ -485,6 +495,46 @@ static const char *added(Arena *a, const char *x) {
   return *x == '0' ? "" : arena_printf(a, " + %s", x);
 }
 
+/* The loops over the tiles of a part. p: the names of their bounds become those of the innermost.
+ */
+static void print_loops(Gen *g, const Group *gr, Text *x, Product *p) {
+  const int outside = x->indent;
+  print_block_loop(x, "i", product_most_tiles(&p->s), p->s.block, &p->i0, &p->i1);
+  if (p->s.partial || (p->s.converted && !p->s.ta && !p->s.convert_tile))
+    text_line(x, "const long m0 = %s;", product_row(p, p->i0));
+  if (p->s.chains) print_chain_loop(x, p);
+  if (p->s.chains && p->s.converted) product_convert_a(g, x, p);
+  if (p->s.pack_a) product_pack_a(g, x, p);
+  if (p->s.converted && p->s.k <= DEPTH && !p->s.convert_tile) product_convert_a(g, x, p);
+  print_block_loop(x, "g", p->s.np, p->s.group, &p->g0, &p->g1);
+  if (!p->s.chains) print_chain_loop(x, p);
+  if (p->s.converted && p->s.k > DEPTH && !p->s.chains) product_convert_a(g, x, p);
+  if (p->s.bits && p->s.pack)
+    product_dequantize(g, x, p);
+  else if (p->s.converted && !dtype_is_half(p->s.in))
+    product_convert(g, x, p);
+  else if (p->s.pack && !p->s.pack_first)
+    product_pack(g, gr, x, p);
+  text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
+  product_tile_rows(x, p);
+  if (p->s.convert_tile) product_convert_rows(g, x, p, "r");
+  text_open(x, "for (long q = %s; q < %s; q++) {", p->g0, p->g1);
+  int64_t tail = p->s.n % p->s.nr;
+  if (!tail) {
+    print_tile(g, gr, x, p, p->s.nr);
+  } else if (p->s.np == 1) {
+    print_tile(g, gr, x, p, tail);
+  } else {
+    text_open(x, "if (q < %lld) {", (long long)(p->s.np - 1));
+    print_tile(g, gr, x, p, p->s.nr);
+    x->indent--;
+    text_open(x, "} else {");
+    print_tile(g, gr, x, p, tail);
+    text_close(x, "}");
+  }
+  while (x->indent > outside) text_close(x, "}");
+}
+
 void cpu_matmul(Gen *g, const Group *gr) {
   Product p = product_of(g, gr);
   Kernel *k = kernel_new(g, gr);
@@ -521,39 +571,15 @@ void cpu_matmul(Gen *g, const Group *gr) {
   text_line(x, "const %s *B = (const %s *)in%d%s;", stored_b, stored_b, p.b,
             added(g->a, text_times(g->a, p.bt, p.s.k * p.s.n)));
   if (p.s.bits) text_line(x, "const uint16_t *S = (const uint16_t *)in%d;", p.scale);
-  print_block_loop(x, "i", product_most_tiles(&p.s), p.s.block, &p.i0, &p.i1);
-  if (p.s.partial || (p.s.converted && !p.s.ta && !p.s.convert_tile))
-    text_line(x, "const long m0 = %s;", product_row(&p, p.i0));
-  if (p.s.chains) print_chain_loop(x, &p);
-  if (p.s.chains && p.s.converted) product_convert_a(g, x, &p);
-  if (p.s.pack_a) product_pack_a(g, x, &p);
-  if (p.s.converted && p.s.k <= DEPTH && !p.s.convert_tile) product_convert_a(g, x, &p);
-  print_block_loop(x, "g", p.s.np, p.s.group, &p.g0, &p.g1);
-  if (!p.s.chains) print_chain_loop(x, &p);
-  if (p.s.converted && p.s.k > DEPTH && !p.s.chains) product_convert_a(g, x, &p);
-  if (p.s.bits && p.s.pack)
-    product_dequantize(g, x, &p);
-  else if (p.s.converted && !dtype_is_half(p.s.in))
-    product_convert(g, x, &p);
-  else if (p.s.pack && !p.s.pack_first)
-    product_pack(g, gr, x, &p);
-  text_open(x, "for (long i = %s; i < %s; i++) {", p.i0, p.i1);
-  product_tile_rows(x, &p);
-  if (p.s.convert_tile) product_convert_rows(g, x, &p, "r");
-  text_open(x, "for (long q = %s; q < %s; q++) {", p.g0, p.g1);
-  int64_t tail = p.s.n % p.s.nr;
-  if (!tail) {
-    print_tile(g, gr, x, &p, p.s.nr);
-  } else if (p.s.np == 1) {
-    print_tile(g, gr, x, &p, tail);
-  } else {
-    text_open(x, "if (q < %lld) {", (long long)(p.s.np - 1));
-    print_tile(g, gr, x, &p, p.s.nr);
+  if (p.s.unpacked) {
+    Product few = p;
+    few.s.pack = few.s.pack_first = false;
+    text_open(x, "if (%s <= %lld) {", p.m, (long long)p.s.unpacked);
+    print_loops(g, gr, x, &few);
     x->indent--;
     text_open(x, "} else {");
-    print_tile(g, gr, x, &p, tail);
-    text_close(x, "}");
   }
+  print_loops(g, gr, x, &p);
   while (x->indent > outside) text_close(x, "}");
   declare_slices(k, gr, &p);
 }

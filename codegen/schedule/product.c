@@ -65,15 +65,21 @@ static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int l
   p->low = p->tiles - (p->tiles ? p->m % p->tiles : 0);
 }
 
-static void choose_packing(const VectorMachine *machine, ProductSchedule *p) {
+/* Rows that pay for packing a B that a tile could read as it lies. */
+static int64_t rows_to_pack(const VectorMachine *machine, const ProductSchedule *p) {
+  const bool by_tile = p->bits || (p->converted && dtype_is_half(p->in) && !p->pairs);
+  if (by_tile) return (PACK_TILES - 1) * product_tallest(p) + 1;
+  if (p->converted && !dtype_is_half(p->in)) return 0; /* bytes */
+  if (p->b_panels || p->np == 1) return INT64_MAX;
+  return p->k > machine->cache.l1 / LINE_BYTES ? PACK_DEEP : PACK_ROWS;
+}
+
+static void choose_packing(const VectorMachine *machine, const ProductShape *s,
+                           ProductSchedule *p) {
   int size = dtype_size(p->dt);
-  bool far_rows = !p->b_panels &&
-                  p->m >= (p->k > machine->cache.l1 / LINE_BYTES ? PACK_DEEP : PACK_ROWS) &&
-                  p->np > 1;
-  p->pack = p->tb || (p->bits                     ? p->tiles >= PACK_TILES
-                      : p->pairs || !p->converted ? far_rows
-                      : dtype_is_half(p->in)      ? p->tiles >= PACK_TILES
-                                                  : true);
+  const int64_t rows = p->tb ? 0 : rows_to_pack(machine, p);
+  p->pack = p->m >= rows;
+  if (p->pack && s->bounded && rows > 1) p->unpacked = rows - 1;
   bool as_read = p->converted ? dtype_is_half(p->in) && !p->pairs : !p->bits;
   p->pack_first = p->pack && !p->tb && as_read;
   p->pack_a = !p->converted && p->ta && p->n > PACK_COLUMNS && p->k <= PACKED_DEPTH &&
@@ -191,7 +197,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
   }
   p.np = ceil_div(p.n, p.nr);
   choose_tiles(machine, &p, lanes);
-  choose_packing(machine, &p);
+  choose_packing(machine, s, &p);
   choose_blocks(machine, &p);
   p.prefetch = rows_to_prefetch(machine, s, &p);
   choose_units(&p);
@@ -215,6 +221,7 @@ const ScheduleKind product_kind = {
                                        FIELD(chains),
                                        FIELD(partial),
                                        FIELD(pack),
+                                       FIELD(unpacked),
                                        FIELD(pack_first),
                                        FIELD(pack_a),
                                        FIELD(converted),

@@ -17,6 +17,7 @@ typedef struct ProductShape {
   bool b_panels; /* B is stored in panels, of b_panel columns */
   int b_panel;
   int panel;     /* columns of the panels that operands or results lie in; 0: none do */
+  bool bounded;  /* the run decides how many rows of A there are, up to m */
   bool addend;   /* C begins with another tensor, as it lies, and nothing else is done */
   bool epilogue; /* more than the product is computed, or it is not stored as it is computed */
 } ProductShape;
@@ -41,13 +42,14 @@ typedef struct ProductSchedule {
   int64_t np;                      /* panels */
   int64_t tiles;                   /* of rows: `low` of `rows`, then of rows + 1 */
   int64_t rows, low;
-  int64_t least;   /* rows of a tile at least, where many threads cut more tiles */
-  int64_t chain;   /* depth of a chain: the last one may be shorter */
-  bool chains;     /* each chain goes through all of B before the next: C itself keeps the sums, and
-                      what the chain reads of A stays in the cache */
-  bool partial;    /* epilogue, and the depth needs several chains */
-  bool pack;       /* a panel of B is packed before use */
-  bool pack_first; /* ... by the first tile that meets it, as it reads B */
+  int64_t least; /* rows of a tile at least, where many threads cut more tiles */
+  int64_t chain; /* depth of a chain: the last one may be shorter */
+  bool chains;   /* each chain goes through all of B before the next: C itself keeps the sums, and
+                    what the chain reads of A stays in the cache */
+  bool partial;  /* epilogue, and the depth needs several chains */
+  bool pack;     /* a panel of B is packed before use */
+  int64_t unpacked; /* ... but for runs of so many rows and fewer, whose tiles read B as it lies */
+  bool pack_first;  /* ... by the first tile that meets it, as it reads B */
   bool pack_a; /* A^T is packed tile by tile: as it lies, a tile would take a cache line for each of
                   its short rows, and these in few sets */
   bool convert_tile; /* A's rows are converted tile by tile, as each of them meets all panels at

@@ -142,7 +142,7 @@ def mlp(x : [b, t, c], name, merge = false) {
   return dense(gate * (dense(x, intermediate_size, "up_proj", name, merge = merge) as up), c, "down_proj", name, merge = merge) as down
 }
 
-def llama(tokens, at : tensor = none, merge = false) {
+def llama(tokens : [b, t], at : tensor = none, merge = false, last = false) {
   check()
   param embeddings : f32[vocab_size, hidden_size] = normal(std = 0.02) from "model.embed_tokens.weight"
   x = gather(embeddings, tokens)
@@ -152,6 +152,7 @@ def llama(tokens, at : tensor = none, merge = false) {
       x = x + mlp(norm(x, "model.layers.{l}.post_attention_layernorm") as n2, "model.layers.{l}.mlp", merge) as mlp
     }
   }
+  if last { x = x[:, t - 1] }                   # only the token that follows the last one is asked for
   x = norm(x, "model.norm") as n
   if tie_word_embeddings { return x @ embeddings' }
   return dense(x, vocab_size, "lm_head") as out
@@ -182,12 +183,12 @@ entry loss(tokens : i32[1, t <= P], next : i32[1, t]) { return loss = mean(xent(
 
 # the distribution of the token that follows
 entry next(tokens : i32[1, t <= P]) {
-  logits = llama(tokens)[:, t - 1]
+  logits = llama(tokens, last = true)
   return token = argmax(logits), logits
 }
 
 # The same of tokens that follow on `at` others, whose keys and values are kept: `chat` calls it. room: tokens that may follow
 entry read(tokens : i32[1, t <= P], at : i32[]) {
-  logits = llama(tokens, at)[:, t - 1]
+  logits = llama(tokens, at, last = true)
   return logits, room = S - at - t
 }

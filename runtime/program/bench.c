@@ -1,7 +1,8 @@
 /* --bench N: the time of a step, median and least, on one batch that stays.
-   Contract: writes no file; the batch is gathered again before each step, outside of what is timed,
-   and copied to a GPU within it; a GPU's steps are queued one ahead, as in training; medians are of
-   the first 32,768 steps. */
+   Contract: writes no file; the batch is the first of the files, with the extents that it has
+   there; it is gathered again before each step, outside of what is timed, and copied to a GPU
+   within it; a GPU's steps are queued one ahead, as in training; medians are of the first 32,768
+   steps. */
 #include "runtime/program/command.h"
 #include "runtime/program/devices.h"
 #include <inttypes.h>
@@ -14,10 +15,18 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* The arithmetic of a step is known at the bounds of all extents. */
+static bool at_bounds(const GcEntry *e, const int32_t *extents) {
+  for (int i = 0; i < e->nextents; i++)
+    if (extents[i] != e->extents[i].bound) return false;
+  return true;
+}
+
 int bench_run(Command *cmd) {
   const GcEntry *e = cmd->entry;
   double *samples = (double *)(void *)cmd->session.stage;
   uint64_t n = cmd->options.count[OPT_BENCH], kept = 0;
+  if (cmd->data.n) dataset_extents(&cmd->data, 0, cmd->session.env.extents);
   for (uint64_t i = 0; i < n + WARM && !command_signal(cmd); i++) {
     if (cmd->data.n && (cmd->session.device->ops->on_host || i == 0))
       session_fill(&cmd->session, cmd->session.entries[0], 0);
@@ -35,9 +44,10 @@ int bench_run(Command *cmd) {
   char where[160];
   cmd->session.device->ops->describe(&cmd->session, where, sizeof where);
   const char *level = program_level_name(cmd->session.device->program);
-  printf("%s: median %.2f us, least %.2f us a step; %.2f Gflop/s at the median; %s%s%s, %" PRIu64
-         " steps\n",
-         e->name, median * 1e6, least * 1e6, median > 0 ? (double)e->flops / median * 1e-9 : 0,
-         level ? level : "", level ? ", " : "", where, n);
+  char rate[64] = "";
+  if (median > 0 && at_bounds(e, cmd->session.env.extents))
+    snprintf(rate, sizeof rate, "%.2f Gflop/s at the median; ", (double)e->flops / median * 1e-9);
+  printf("%s: median %.2f us, least %.2f us a step; %s%s%s%s, %" PRIu64 " steps\n", e->name,
+         median * 1e6, least * 1e6, rate, level ? level : "", level ? ", " : "", where, n);
   return command_signal(cmd) ? 128 + command_signal(cmd) : 0;
 }

@@ -1,10 +1,13 @@
 # RUN: %gc -O2 %s -o %t.quantized && %t.quantized f --threads 2 --output.y %t.npy > %t.log
-# RUN: %gc -O2 %s -D PLAIN=1 -o %t.plain && %t.plain f --output.y %t.plain.npy > %t.log
+# RUN: %gc -O2 %s -D PLAIN=1 -o %t.plain && %t.plain f --output.y %t.plain.npy --output.z %t.z.npy > %t.log
 # RUN: cmp %t.npy %t.plain.npy
+# RUN: %t.plain some --z '%t.z.npy[0:3]' --output.y %t.3.npy > %t.log && %t.quantized some --z '%t.z.npy[0:3]' --expect y=%t.3.npy --rtol 0 --atol 0 > %t.log
+# RUN: %t.plain some --z '%t.z.npy' --output.y %t.30.npy > %t.log && %t.quantized some --z '%t.z.npy' --expect y=%t.30.npy --rtol 0 --atol 0 > %t.log
 # RUN: %gc -O2 -march=x86-64-v3 --emit=c %s -o - | FileCheck-14 %s
 # Products of quantized matrices, which lie in panels, have the bits of those of the dequantized matrices: one row,
 # rows of one tile and rows that are worth packing, chains of 1,024, columns and groups that are left over, and
-# matrices that are used transposed. Rows are gathered out of panels.
+# matrices that are used transposed. Of rows whose number the run decides, few are not worth packing. Rows are gathered
+# out of panels.
 let K = 1101
 let N = 120 # the last panel of any width has columns left over, and few enough
 let G = 32
@@ -48,5 +51,13 @@ def check(x, y, z) {
 }
 entry f() { 
   row, tile, rows, gathered = check(normal(shape = [1, K]), normal(shape = [5, K]), normal(shape = [30, K])) as net
-  return y = concat([reshape(row, [-1]), reshape(tile, [-1]), reshape(rows, [-1]), gathered])
+  return y = concat([reshape(row, [-1]), reshape(tile, [-1]), reshape(rows, [-1]), gathered]), z = normal(shape = [30, K])
 }
+def few_or_many(z) {
+  state p : u8[(K + 1) // 2, N] = u8(floor(uniform(0, 255.99)))
+  state r : bf16[(K + G - 1) // G, N] = uniform(-1, 1)
+  b = dequantize(p, r, group = G, extent = K)
+  if PLAIN == 1 { b = b * one }
+  return relu(z @ b) + 1
+}
+entry some(z : f32[n <= 30, K]) { return y = few_or_many(z) as few }

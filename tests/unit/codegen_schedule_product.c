@@ -117,6 +117,15 @@ static void decides_packing(void **state) {
                      .panel = 64,
                      .in = DT_F32};
   assert_false(product_schedule(&machines[AVX512], &s).pack); /* panels lie there already */
+  s.bits = 8;                                                 /* … as integers */
+  p = product_schedule(&machines[AVX512], &s);
+  assert_true(p.pack && !p.unpacked);
+  s.bounded = true; /* a run may have few rows */
+  p = product_schedule(&machines[AVX512], &s);
+  assert_true(p.pack && p.unpacked == 2 * product_tallest(&p));
+  s.m = p.unpacked;
+  p = product_schedule(&machines[AVX512], &s);
+  assert_true(!p.pack && !p.unpacked);
 }
 
 static void decides_how_halves_are_read(void **state) {

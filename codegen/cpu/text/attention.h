@@ -33,6 +33,16 @@
       }                                                                                           \
     }                                                                                             \
   }
+/* section seen_keys */
+/* Keys of a block, 64 at most, up to the last one that one of the rows of a mask lets through; 0: all are masked.
+   Rows lie `pitch` apart. */
+INL long seen_keys(const uint8_t *mask, long pitch, long rows, long cols) {
+  uint8_t seen[64] = {0};
+  for (long r = 0; r < rows; r++, mask += pitch)
+    for (long c = 0; c < cols; c++) seen[c] |= mask[c];
+  while (cols > 0 && !seen[cols - 1]) cols--;
+  return cols;
+}
 /* section vexp_f32 vexp_f64 vexp_down_f32 vexp_down_f64 */
 /* exp of n vectors, one step at a time for all of them: the steps of one vector wait for each other,
    and a processor looks ahead by about two vectors. The bits are those of f32_exp; nothing is
