@@ -89,7 +89,7 @@ static const Extent *extent_part(Ctx *c, int64_t axis, int64_t first, int64_t n)
     first += axis_multiple(axis) * x->first;
     axis = axis_product(c, axis_multiple(axis), x->whole);
   }
-  if (!axis || n < 2 || first % n) return NULL;
+  if (!axis || n < 2 || n > INT32_MAX) return NULL;
   const char *whole = type_str(c, type_get(c, DT_F32, 1, &axis));
   Extent key = {.bound = n, .nfactors = 1, .whole = axis, .first = first};
   key.name = intern_printf(c, "(%.*s)[%lld:%lld]", (int)strlen(whole) - 5, whole + 4,
@@ -107,6 +107,43 @@ int64_t axis_part(Ctx *c, int64_t axis, int64_t first, int64_t n) {
   return part ? axis_of_extent(part, even ? k : 1) : 0;
 }
 
+/* The fewest elements that a run has. */
+static int64_t least(Ctx *c, int64_t axis) {
+  const Extent *x = axis_extent(c, axis);
+  int64_t n = 1;
+  for (int i = 0; x && i < x->nfactors; i++) {
+    const Extent *f = x->factor[i];
+    int64_t left = f->whole ? least(c, f->whole) - f->first : 1;
+    n *= left < 0 ? 0 : left < f->bound ? left : f->bound;
+  }
+  return n * (x ? axis_multiple(axis) : axis);
+}
+
+bool axis_may_lack(Ctx *c, int64_t axis, int64_t elements) { return least(c, axis) < elements; }
+
+bool axis_is_more(Ctx *c, int64_t axis, int64_t *of, int64_t *more) {
+  const Extent *x = axis_extent(c, axis);
+  if (!x || !x->whole) return false;
+  int64_t all = axis_multiple(x->whole) * axis_extent(c, x->whole)->bound, k = axis_multiple(axis);
+  *of = axis_product(c, k, x->whole);
+  *more = -x->first * k;
+  return *of && x->first + x->bound == all;
+}
+
+int64_t axis_and_more(Ctx *c, int64_t axis, int64_t more) {
+  const Extent *x = axis_extent(c, axis);
+  int64_t of = axis, has = 0;
+  if (more == 0 || !x) return axis + more > 0 || more == 0 ? axis + more : 0;
+  for (int i = 0; x->nfactors > 1 && i < x->nfactors; i++)
+    if (x->factor[i]->whole) return 0;
+  /* of a part that none may be there of there is none less */
+  if (more > 0 && x->whole && axis_may_lack(c, x->whole, x->first)) return 0;
+  if (axis_is_more(c, axis, &of, &has)) more += has;
+  if (more == 0) return of;
+  int64_t n = axis_multiple(of) * axis_extent(c, of)->bound;
+  return more < -n || more > INT32_MAX ? 0 : axis_part(c, of, -more, n + more);
+}
+
 bool axis_is_part(Ctx *c, int64_t axis, int64_t part, int64_t *first) {
   const Extent *x = axis_extent(c, axis), *p = axis_extent(c, part);
   *first = 0;
@@ -121,9 +158,15 @@ bool axis_is_part(Ctx *c, int64_t axis, int64_t part, int64_t *first) {
 /* ---- */
 
 const char *axis_str(Ctx *c, int64_t axis) {
+  int64_t of, more;
+  if (axis_is_more(c, axis, &of, &more))
+    return intern_printf(c, "%s %c %lld", axis_str(c, of), more < 0 ? '-' : '+',
+                         (long long)(more < 0 ? -more : more));
   const Extent *x = axis_extent(c, axis);
   int64_t k = x ? axis_multiple(axis) : 0;
   if (!x) return intern_printf(c, "%lld", (long long)axis);
+  if (k > 1 && x->nfactors == 1 && x->whole)
+    return intern_printf(c, "%lld * (%s)", (long long)k, axis_str(c, axis_of_extent(x, 1)));
   return k == 1 ? x->name : intern_printf(c, "%lld %s", (long long)k, x->name);
 }
 

@@ -27,7 +27,8 @@ typedef enum Dtype {
 
 /* An extent that is known when the program runs: n of `n <= 64`, a part of an axis, or a product of
    such. A part has the elements of the axis from `first` to `first + bound` that a run has; it may
-   have none. Interned. */
+   have none. One that begins in front of the axis has more elements: n + 2 begins at -2, as n - 1
+   begins at 1 and both end with the axis. Interned. */
 typedef struct Extent {
   const char *name;                   /* of a product: "n * t"; of a part: "(n<=64)[16:32]" */
   int64_t bound;                      /* 2 or more */
@@ -35,7 +36,7 @@ typedef struct Extent {
   int nfactors;                       /* 1: itself */
   const struct Extent *const *factor; /* in the order of their indices; one may be there twice */
   int64_t whole;                      /* of a part: the axis as type_get takes it; else 0 */
-  int64_t first;                      /* a multiple of the bound */
+  int64_t first;                      /* of a part */
 } Extent;
 
 typedef struct Type { /* interned: equality is == */
@@ -66,13 +67,23 @@ const Extent *axis_extent(Ctx *c, int64_t axis); /* NULL: it is static */
 int64_t axis_multiple(int64_t axis);             /* of a bounded one */
 const char *axis_str(Ctx *c, int64_t axis);      /* "64", "n", "4 n * t" */
 /* The dim of n elements of a bounded axis, those from `first` on, at the bounds: so many times a
-   part of its extent if that has two or more, else a part of the axis. 0: there is none, since the
-   first is not a multiple of n, or n is below 2. */
+   part of its extent if that has two or more, else a part of the axis. 0: n is below 2. */
 int64_t axis_part(Ctx *c, int64_t axis, int64_t first, int64_t n);
+/* The dim of so many elements more, fewer if `more` is negative, and none where a run has fewer
+   than those. 0: that is no part of the axis, or has a bound below 2. */
+int64_t axis_and_more(Ctx *c, int64_t axis, int64_t more);
+/* A run may have fewer elements than `axis_and_more` would take away. */
+bool axis_may_lack(Ctx *c, int64_t axis, int64_t elements);
+/* Of a dim that ends with its axis: the axis, and what it has more; false: it is another one. */
+bool axis_is_more(Ctx *c, int64_t axis, int64_t *of, int64_t *more);
 /* `part` is such a part of the axis; where it begins. */
 bool axis_is_part(Ctx *c, int64_t axis, int64_t part, int64_t *first);
 /* The dim of two axes that are joined; 0: it is too large. */
 int64_t axis_product(Ctx *c, int64_t a, int64_t b);
+/* The number of a part among equal ones, one after the other; 0 of one that is not among such. */
+static inline int64_t extent_number(const Extent *part) {
+  return part->first > 0 && part->first % part->bound == 0 ? part->first / part->bound : 0;
+}
 static inline const Extent *type_extent(const Type *t, int i) {
   return t->extent ? t->extent[i] : NULL;
 }

@@ -165,8 +165,10 @@ void extent_declare(Gen *g, Text *head, const Kernel *k, const Group *gr) {
     const char *at = arena_printf(g->a, g->index ? "p%d" : "p[%d]", kernel_part_arg(k, (int)i));
     const char *rows = text_product(g->a, extent_name(g, gr->e, of),
                                     arena_printf(g->a, "%lld", (long long)axis_multiple(x->whole)));
-    text_line(head, "const %s behind%u = %s - *(const int32_t *)%s * (%s)%lld;", T, i, rows, at, T,
-              (long long)x->bound);
+    /* parts that follow each other share the code, and are told apart by their number */
+    int64_t from = x->first - extent_number(x) * x->bound;
+    text_line(head, "const %s behind%u = %s - (*(const int32_t *)%s * (%s)%lld + %lld);", T, i,
+              rows, at, T, (long long)x->bound, (long long)from);
     text_line(head, "const %s part%u = behind%u < 0 ? 0 : behind%u < %lld ? behind%u : %lld;", T, i,
               i, i, (long long)x->bound, i, (long long)x->bound);
   }

@@ -96,7 +96,7 @@ static Address arg_address(Gen *g, const Entry *e, const Op *op, const KernelArg
     return address_in(&plan_of(e)->scratch[op->id], e->body);
   }
   if (a->kind == ARG_PART) {
-    uint64_t at = sizeof(int32_t) * (uint64_t)(a->part->first / a->part->bound);
+    uint64_t at = sizeof(int32_t) * (uint64_t)extent_number(a->part);
     return (Address){PLAN_COUNTS, at, sizeof(int32_t), NULL, at + sizeof(int32_t)};
   }
   const Global *global = &g->m->globals.at[a->global];

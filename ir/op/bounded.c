@@ -73,17 +73,28 @@ static const Type *broadcasts(const ShapeIn *in) {
   return to;
 }
 
-/* Of a bounded axis all is taken, a part, or the first; of a static one also as many as an extent.
- */
+/* Those are all elements but so many in front of them and behind them. */
+static bool leaves(const ShapeIn *in, int64_t axis, int64_t rest, int64_t both) {
+  return axis_is_bounded(axis) && axis_is_bounded(rest) &&
+         axis_and_more(in->ctx, axis, -both) == rest;
+}
+
+/* Of a bounded axis all is taken, a part, all but some, or the first; of a static one also as many
+   as an extent. */
 static const Type *slices(const ShapeIn *in) {
   const Type *t = in->type[0], *to = in->given;
   for (int i = 0; i < t->rank; i++) {
     if (!type_extent(t, i) && !type_extent(to, i)) continue;
-    bool first = !type_extent(to, i) && to->dim[i] == 1; /* is always there */
     int64_t start = in->attr[AT_STARTS].ints->at[i], at = 0;
+    bool first = !type_extent(to, i) && to->dim[i] &&
+                 !axis_may_lack(in->ctx, type_axis(t, i), start + to->dim[i]); /* always there */
     bool part = axis_is_part(in->ctx, type_axis(t, i), type_axis(to, i), &at);
+    int64_t both = t->dim[i] - to->dim[i];
+    if (start <= both && leaves(in, type_axis(t, i), type_axis(to, i), both))
+      at = start, part = true;
     bool fits = !type_extent(t, i) || part || first;
-    if (!fits || (type_extent(t, i) && start != at) || in->attr[AT_STEPS].ints->at[i] != 1)
+    if (!fits || (type_extent(t, i) && !first && start != at) ||
+        in->attr[AT_STEPS].ints->at[i] != 1)
       return type_extent(t, i) ? refused(in, t, i) : refused(in, to, i);
   }
   return to;
@@ -91,7 +102,7 @@ static const Type *slices(const ShapeIn *in) {
 
 /* Padding stands behind what a run has of an axis, up to the bound: that is static. The given type
    says so where no room is added, that a first element becomes a bounded axis, or a part the axis
-   that it is of. */
+   that it is of, and that a bounded axis has so many elements more. */
 static const Type *pads(const ShapeIn *in, const Type *y) {
   const Type *t = in->type[0], *to = in->wanted;
   int64_t small[SMALL_RANK], *axis = shape_dims(in, small, t->rank);
@@ -102,9 +113,12 @@ static const Type *pads(const ShapeIn *in, const Type *y) {
     if (type_extent(t, i) && gap) return refused(in, t, i);
     axis[i] = type_extent(t, i) && whole ? type_axis(t, i) : y->dim[i];
     if (!given || type_axis(to, i) == axis[i] || to->dim[i] != y->dim[i]) continue;
-    int64_t at;
+    int64_t at, both = to->dim[i] - t->dim[i];
     bool part = axis_is_part(in->ctx, type_axis(to, i), type_axis(t, i), &at) && at == lo;
-    if (type_extent(to, i) && !part && (type_extent(t, i) || lo + t->dim[i] > 1))
+    part |= leaves(in, type_axis(to, i), type_axis(t, i), both) ||
+            leaves(in, type_axis(t, i), type_axis(to, i), -both);
+    if (type_extent(to, i) && !part &&
+        (type_extent(t, i) || axis_may_lack(in->ctx, type_axis(to, i), lo + t->dim[i])))
       return refused(in, to, i);
     axis[i] = type_axis(to, i);
   }
@@ -368,10 +382,14 @@ void eval_extent(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = op->attr
 
 /* What a run has of the axis behind the part's first element, at most the part's bound. */
 static ValueId build_extent_of_part(Builder *b, const Extent *x) {
+  int64_t of, more;
+  bool ends = axis_is_more(b->m->ctx, axis_of_extent(x, 1), &of, &more);
+  bool plain = ends && !axis_may_lack(b->m->ctx, of, -more);
   const Type *i32 = type_scalar(b->m->ctx, DT_I32);
   ValueId n = build_extent(b, axis_extent(b->m->ctx, x->whole));
   n = build2(b, OP_MUL, n, build_const_int(b, i32, axis_multiple(x->whole)));
   n = build2(b, OP_SUB, n, build_const_int(b, i32, x->first));
+  if (plain) return n;
   n = build2(b, OP_MAX, n, build_const_int(b, i32, 0));
   return build2(b, OP_MIN, n, build_const_int(b, i32, x->bound));
 }

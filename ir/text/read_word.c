@@ -259,10 +259,11 @@ static bool read_part(Reader *r, Loc loc, const Extent **out) {
       !read_expect(r, ']', "after a part"))
     return false;
   int64_t n = axis_multiple(whole) * axis_extent(r->c, whole)->bound;
-  bool inside = first >= 0 && first < end && end <= n && end - first < n;
+  bool inside = first < end && end <= n && (first > 0 || end < n || first < 0);
+  inside &= first >= -(int64_t)INT32_MAX && (first >= 0 || end == n);
   int64_t part = inside ? axis_part(r->c, whole, first, end - first) : 0;
   if (!part || axis_multiple(part) != 1)
-    return FAIL(r, loc, "a part has two or more elements of an axis, from a multiple of them on");
+    return FAIL(r, loc, "a part has two or more elements of an axis, or ends with it");
   *out = axis_extent(r->c, part);
   return true;
 }

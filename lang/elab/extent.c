@@ -24,6 +24,18 @@ static const Extent *extent_of(const Elab *e, Val v) {
   return v.kind == VAL_EXTENT ? axis_extent(e->c, v.extent.axis) : NULL;
 }
 
+/* The elements of an axis as an i64[] where the builder stands. */
+static ValueId count_of(Elab *e, int64_t axis, Loc loc) {
+  Builder *b = elab_at(e, loc);
+  const Type *t = type_scalar(e->c, DT_I64);
+  int64_t of, more, k = axis_multiple(axis);
+  if (axis_is_more(e->c, axis, &of, &more) && !axis_may_lack(e->c, of, -more))
+    return build2(b, more < 0 ? OP_SUB : OP_ADD, count_of(e, of, loc),
+                  build_const_int(b, t, more < 0 ? -more : more));
+  ValueId id = build_convert(b, build_extent(b, axis_extent(e->c, axis)), DT_I64);
+  return k == 1 ? id : build2(b, OP_MUL, id, build_const_int(b, t, k));
+}
+
 /* The number as an i64[] or f64[] where the builder stands; NO_ID after an error. */
 static ValueId scalar_of(Elab *e, Val v, bool real, Loc loc) {
   Builder *b = elab_at(e, loc);
@@ -37,11 +49,7 @@ static ValueId scalar_of(Elab *e, Val v, bool real, Loc loc) {
   }
   ValueId id = v.extent.id;
   const Extent *x = extent_of(e, v);
-  if (x) {
-    id = build_convert(b, build_extent(b, x), DT_I64);
-    int64_t k = axis_multiple(v.extent.axis);
-    if (k != 1) id = build2(b, OP_MUL, id, build_const_int(b, type_scalar(e->c, DT_I64), k));
-  }
+  if (x) id = count_of(e, v.extent.axis, loc);
   return real ? build_convert(b, id, DT_F64) : id;
 }
 
@@ -60,11 +68,23 @@ Val extent_tensor(Elab *e, Val v, const Type *t, Loc loc) {
   return val_tensor(e, build_broadcast(e->run->b, id, t));
 }
 
+/* So many elements more or fewer, if no run has fewer than those. */
+static bool stays_shifted(Elab *e, BinaryOp op, Val l, Val r, Loc loc, Val *out) {
+  if (op == BIN_ADD && l.kind == VAL_INT) return stays_shifted(e, op, r, l, loc, out);
+  bool shifts = op == BIN_ADD || op == BIN_SUB;
+  if (!shifts || !extent_of(e, l) || r.kind != VAL_INT || r.i == INT64_MIN) return false;
+  int64_t more = op == BIN_ADD ? r.i : -r.i;
+  if (axis_may_lack(e->c, l.extent.axis, -more)) return false;
+  int64_t k = axis_and_more(e->c, l.extent.axis, more);
+  return k ? (*out = val_dim(k, loc), true) : false;
+}
+
 /* A multiple of an extent times or over a number, if that is one, too. */
 static bool stays_dim(Elab *e, BinaryOp op, Val l, Val r, Loc loc, Val *out) {
   const Extent *x = extent_of(e, l), *y = extent_of(e, r);
   int64_t a = x ? axis_multiple(l.extent.axis) : 0, b = y ? axis_multiple(r.extent.axis) : 0, k;
   if (op == BIN_MUL && y && l.kind == VAL_INT) return stays_dim(e, op, r, l, loc, out);
+  if ((x || y) && stays_shifted(e, op, l, r, loc, out)) return true;
   if (!x) return false;
   int64_t other = y ? r.extent.axis : r.kind == VAL_INT ? r.i : 0;
   if (op == BIN_MUL && (y || other > 0) && (k = axis_product(e->c, l.extent.axis, other)) != 0)

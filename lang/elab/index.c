@@ -160,13 +160,51 @@ static bool bounded_part(Elab *e, const Index *ix, int axis, Val *base) {
   return true;
 }
 
+/* A bound of a slice along a bounded axis: so many elements behind its begin, or in front of its
+   end. */
+typedef struct Edge {
+  bool from_end;
+  int64_t at;
+} Edge;
+
+static bool edge_of(Elab *e, const Expr *x, int64_t axis, int64_t all, Edge *edge) {
+  if (!x) return true;
+  Val v = elab_eval_one(e, x);
+  if (v.kind == VAL_INT && v.i > -INT32_MAX && v.i < INT32_MAX) {
+    *edge = (Edge){v.i < 0, v.i < 0 ? -v.i : v.i};
+    return true;
+  }
+  if (v.kind != VAL_EXTENT || !v.extent.axis) return false;
+  int64_t less = all - axis_multiple(v.extent.axis) * axis_extent(e->c, v.extent.axis)->bound;
+  *edge = (Edge){true, less};
+  return less >= 0 && axis_and_more(e->c, axis, -less) == v.extent.axis;
+}
+
+/* x[a:-b] along a bounded axis: all but the first a and the last b; and x[a:b] of elements that
+   every run has. */
+static bool bounded_rest(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
+  int64_t axis = type_axis(a->of.tensor.type, a->number), step = 1;
+  Edge start = {false, 0}, stop = {true, 0};
+  if (ix->step && !bound(e, ix->step, &step)) return false;
+  if (step != 1 || !edge_of(e, ix->start, axis, a->n, &start) ||
+      !edge_of(e, ix->stop, axis, a->n, &stop) || start.from_end)
+    return false;
+  *out = (IndexSpec){.start = start.at, .step = 1, .count = stop.at - start.at};
+  if (!stop.from_end) return out->count > 0 && !axis_may_lack(e->c, axis, stop.at);
+  out->axis = axis_and_more(e->c, axis, -start.at - stop.at);
+  out->count = a->n - start.at - stop.at;
+  return out->axis != 0;
+}
+
 static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   bool bounded = a->number >= 0 && type_extent(a->of.tensor.type, a->number), ok = true;
   if (!bounded && bounded_slice(e, ix, a, out, &ok)) return ok;
   Val at = {0};
   if (ix->kind != INDEX_SLICE) at = elab_eval_one(e, ix->at);
-  if (bounded && at.kind == VAL_INT && at.i == 0) { /* is always there */
-    *out = (IndexSpec){.step = 1, .count = 1, .drop = true};
+  if (bounded && ix->kind == INDEX_SLICE && bounded_rest(e, ix, a, out)) return true;
+  if (bounded && at.kind == VAL_INT && at.i >= 0 && at.i < a->n &&
+      !axis_may_lack(e->c, type_axis(a->of.tensor.type, a->number), at.i + 1)) {
+    *out = (IndexSpec){.start = at.i, .step = 1, .count = 1, .drop = true}; /* always there */
     return true;
   }
   if (bounded && at.kind == VAL_INT && at.i == -1)
@@ -176,8 +214,8 @@ static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   if (bounded && (ix->kind == INDEX_SLICE ? ix->start || ix->stop || ix->step
                                           : at.kind != VAL_TENSOR && at.kind != VAL_ERROR)) {
     elab_error(e, ix->loc, "an index needs a static extent along %s", axis_text(e, a));
-    elab_hint(e, "it takes x[0], x[-1], x[::-1], and of [2 * n] x[:n] and x[n:]; gather(x, ids) "
-                 "takes others");
+    elab_hint(e, "it takes x[0], x[-1], x[1:], x[:-1], x[::-1], and of [2 * n] x[:n] and x[n:]; "
+                 "gather(x, ids) takes others");
     return elab_trace(e), false;
   }
   if (ix->kind == INDEX_SLICE) return slice_spec(e, ix, a, out);
@@ -209,8 +247,8 @@ static Val apply_static(Elab *e, Val base, const IndexSpec *spec, Loc loc) {
     bool back = c->step < 0;
     start[i] = back ? c->start + (c->count - 1) * c->step : c->start;
     step[i] = back ? -c->step : c->step;
-    dim[i] = c->axis ? c->axis : type_extent(t, i) && !c->drop ? type_axis(t, i) : c->count;
-    whole &= !c->axis && c->count == t->dim[i];
+    dim[i] = c->axis ? c->axis : c->count == t->dim[i] ? type_axis(t, i) : c->count;
+    whole &= dim[i] == type_axis(t, i);
     if (back && c->count > 1) flip[flips++] = i;
     if (!c->drop) left[kept++] = dim[i];
   }

@@ -120,6 +120,24 @@ static void add_inputs(Elab *e, const Decl *d) {
   }
 }
 
+/* Files and libraries have products of extents as dims. */
+static bool is_output(Elab *e, Val v, const char *name, Loc loc) {
+  const Type *t = v.tensor.type;
+  for (int i = 0; i < t->rank; i++) {
+    const Extent *x = type_extent(t, i);
+    for (int k = 0; x && k < x->nfactors; k++) {
+      if (!x->factor[k]->whole) continue;
+      elab_error(e, loc,
+                 "the output %s has %s elements along axis %d: a dim of an output is a "
+                 "multiple of extents",
+                 name, axis_str(e->c, type_axis(t, i)), i);
+      elab_hint(e, "pad it to a whole extent");
+      return false;
+    }
+  }
+  return true;
+}
+
 static void finish_entry(Elab *e, const Decl *d) {
   Env *env = e->frame->env;
   Loc loc = d->name.loc;
@@ -142,6 +160,8 @@ static void finish_entry(Elab *e, const Decl *d) {
   for (int i = 0; i < n; i++) {
     v[i] = (r.kind == VAL_TUPLE ? r.list->at[i] : r).tensor.id;
     names[i] = env->outputs.at[i].name;
+    if (!is_output(e, r.kind == VAL_TUPLE ? r.list->at[i] : r, names[i], env->outputs.at[i].loc))
+      return;
   }
   elab_store_all(e, loc);
   build_return(elab_at(e, loc), v, names, n);

@@ -157,7 +157,7 @@ static void count_parts(const Entry *e, Plan *p) {
     for (int i = 0; i < value_type(e, v)->rank; i++) {
       const Extent *x = type_extent(value_type(e, v), i);
       for (int k = 0; x && k < x->nfactors; k++) {
-        uint64_t counts = 4 * (uint64_t)(x->factor[k]->first / x->factor[k]->bound + 1);
+        uint64_t counts = 4 * (uint64_t)(extent_number(x->factor[k]) + 1);
         if (x->factor[k]->whole && counts > p->counts_bytes) p->counts_bytes = counts;
       }
     }

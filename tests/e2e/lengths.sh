@@ -127,6 +127,27 @@ entry drops(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
 }
 END
 
+# ---- all but some elements of an axis, and some more: differences, next tokens, windows ----
+cat >shifts.g <<'END'
+entry shifts(x : f32[n <= 40, 6]) {
+  p = pad(x, [1, 0], [2, 0])
+  s = softmax(x[1:] @ x[:-1]')
+  m = mean(x[3:], axis = 0)
+  z = zeros([n + 2, 2]) + f32(n - 1)
+  return d = pad(x[1:] - x[:-1], [0, 0], [1, 0]), m, s = sum(s * s), z = z[2:], v = var(x[1:-1]), k = n - 1, y = gelu(linear(p, 5) as a)[2:n + 2],
+         q = p[1:n + 1] * 2, c = cumsum(p[:, 0])[3:], o = pad(argsort(x[1:, 2]), [1], [0]), l = p[-1], f = p[2], u = noise(n - 1)
+}
+def noise(k) { return mean(normal(shape = [k, 3]), axis = 0) }
+entry train(ids : i32[b <= 3, t <= 40]) {
+  h = embed(ids, 11, 8) as e
+  h = h + pad(linear(rms_norm(h)[:, :-1], 8) as l, [0, 1, 0], [0, 0, 0])
+  q = transpose(reshape(h, [b, t, 2, 4]), [0, 2, 1, 3])[:, :, 1:]
+  loss = mean(xent(linear(h[:, :-1], 11) as o, ids[:, 1:])) + mean(attention(q, q, q, true) ** 2)
+  minimize loss with adamw(0.01)
+  return loss
+}
+END
+
 # ---- on the CPU alone: loops over a length, in both directions ----
 cat >loops.g <<'END'
 entry loops(x : f32[n <= 5, t <= 40, 210], y : f32[n, t, 5]) {
@@ -151,9 +172,12 @@ entry loops(x : f32[n <= 5, t <= 40, 210], y : f32[n, t, 5]) {
 END
 
 large='1 67'
-short='17'
-if [ -n "$fake" ]; then is_drawn lengths_on_gpu 3 && large=67 || large=; fi # one commit in three
-[ "${GC_TEST_LEVEL-}" = full ] && short='1 2 17 39 40' large='1 2 5 6 7 63 64 65 127 128 129 149 150'
+short='17' shifted='17'
+if [ -n "$fake" ]; then # one commit in three
+  is_drawn lengths_on_gpu 3 && large=67 || large=
+  is_drawn shifts_on_gpu 3 || shifted=
+fi
+[ "${GC_TEST_LEVEL-}" = full ] && short='1 2 17 39 40' shifted='4 17 39 40' large='1 2 5 6 7 63 64 65 127 128 129 149 150'
 levels=-O2
 [ "${GC_TEST_LEVEL-}" = full ] && levels='-O0 -O1 -O2 -O3'
 for level in $levels; do
@@ -176,6 +200,14 @@ for level in $levels; do
     names='s ls ln c d o so am mx sm lse v q w z k p i f fi la gg'
     compare rows rows "--x x.npy --y y.npy --m m.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare rows train "--x x.npy --y y.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
+  done
+  [ -z "$shifted" ] || run 0 "$gc" shifts.g $level $target -o shifts
+  for t in $shifted; do
+    exact shifts "n=$t b=2 t=$t"
+    "$mkdata" npy f32 "$t,6" 1 x.npy && "$mkdata" npy i32 "2,$t" 2 ids.npy || fail 'no data could be made'
+    names='d m s z v k y q c o l f u'
+    compare shifts shifts "--x x.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    compare shifts train "--ids ids.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done
   run 0 "$gc" batch.g $level $target -o batch
   [ -n "$fake" ] || run 0 "$gc" loops.g $level $target -o loops

@@ -135,13 +135,19 @@ Val builtin_pad(BuiltinCall *s) {
   const Type *t = x.tensor.type;
   const Ints *lo = counts_per_axis(s, "lo", t->rank), *hi = counts_per_axis(s, "hi", t->rank);
   if (!lo || !hi) return error_value;
-  for (int i = 0; i < t->rank; i++)
-    if (type_extent(t, i) && (lo->at[i] || hi->at[i])) {
-      elab_error(e, s->loc, "pad needs a static extent along axis %d of %s", i, val_str(e, x));
-      elab_hint(e, "a dim is a multiple of one extent, which %s and %lld more are not",
-                axis_str(e->c, type_axis(t, i)), (long long)(lo->at[i] + hi->at[i]));
-      return elab_trace(e);
-    }
+  int64_t *axis = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
+  const Type *to = NULL;
+  for (int i = 0; i < t->rank && (t->extent || !i); i++) {
+    int64_t more;
+    if (__builtin_add_overflow(lo->at[i], hi->at[i], &more)) return too_large(s);
+    axis[i] = axis_and_more(e->c, type_axis(t, i), more);
+    if (axis[i] || !type_extent(t, i)) continue;
+    elab_error(e, s->loc, "pad needs a static extent along axis %d of %s", i, val_str(e, x));
+    elab_hint(e, "%s and %lld more are no dim: a run may have less than what was taken away",
+              axis_str(e->c, type_axis(t, i)), (long long)more);
+    return elab_trace(e);
+  }
+  if (t->extent && !(to = type_get(e->c, t->dtype, t->rank, axis))) return too_large(s);
   int64_t *none = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
   if (!val_is_number(arg(s, "value")) && arg(s, "value").kind != VAL_BOOL)
     return elab_fail(e, arg_loc(s, "value"),
@@ -155,7 +161,7 @@ Val builtin_pad(BuiltinCall *s) {
                           [AT_LO] = {.ints = lo},
                           [AT_HI] = {.ints = hi},
                           [AT_INTERIOR] = {.ints = intern_ints(e->c, none, t->rank)}};
-  return build_checked(e, OP_PAD, &x, 1, attr, NULL, s->name, s->loc);
+  return build_checked(e, OP_PAD, &x, 1, attr, to, s->name, s->loc);
 }
 
 Val builtin_reverse(BuiltinCall *s) {

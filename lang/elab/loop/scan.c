@@ -313,7 +313,7 @@ static void find_carries(Elab *e, ScanLevel *l, Env *env, const OuterNames *o) {
 static bool extent_bound(Elab *e, Val v, const Stmt *s, int64_t from, int64_t *to,
                          const Extent **extent) {
   const Extent *x = axis_extent(e->c, v.extent.axis);
-  if (from || !x || x->nfactors > 1) {
+  if (from || !x || x->nfactors > 1 || x->whole) {
     elab_error(e, s->loop.to->loc,
                "the end of a scan is known at compile time, or a multiple of one extent with the "
                "start 0");
