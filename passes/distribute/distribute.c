@@ -73,10 +73,22 @@ static void say_static(Ctx *c, const Entry *e, Loc loc, const char *why, const E
   diag(c, SEV_HINT, (Loc){0}, "a last batch of fewer rows is left out; one process takes it");
 }
 
-static bool refuse(Ctx *c, Loc loc, const char *why, const Extent *batch) {
-  diag(c, SEV_ERROR, loc, "data parallelism: %s, and an axis has no static form", why);
-  diag(c, SEV_HINT, (Loc){0}, "write %lld in place of %s <= %lld", (long long)batch->bound,
-       batch->name, (long long)batch->bound);
+/* An extent beside the batch's own; NULL: there is none. */
+static const Extent *other_extent(const Entry *e, const Extent *batch) {
+  const Extent *all[ENTRY_EXTENTS];
+  int n = entry_extents(e, all);
+  for (int i = 0; i < n; i++)
+    if (all[i] != batch) return all[i];
+  return NULL;
+}
+
+/* Rows that are gathered lie side by side. */
+static bool refuse(Ctx *c, Loc loc, const char *why, const Extent *other) {
+  diag(c, SEV_ERROR, loc,
+       "data parallelism: %s, beside the extent %s, which is known only at run time", why,
+       other->name);
+  diag(c, SEV_HINT, (Loc){0}, "write %lld in place of %s <= %lld", (long long)other->bound,
+       other->name, (long long)other->bound);
   return false;
 }
 
@@ -86,6 +98,7 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   const Type *t = batch_of(e);
   int64_t batch = t ? t->dim[0] : 0;
   const Extent *extent = t ? type_extent(t, 0) : NULL;
+  const Extent *other = other_extent(e, extent);
   bool splits = batch > 0 && batch % ranks == 0 && (!extent || extent->bound == batch);
   if (e->ranks || (!e->training && !splits)) return true;
   if (!t) {
@@ -102,8 +115,8 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   }
   if (extent && batch == ranks && !e->training) return true; /* an extent is of 2 at least */
   if (extent && batch == ranks) {
-    if (!batch_made_static(r->scratch, e, extent))
-      return refuse(c, e->loc, "a share of one row", extent);
+    if (other) return refuse(c, e->loc, "a rank's share of it is one row", other);
+    batch_made_static(e, extent);
     say_static(c, e, e->loc, "a rank's share of it is one row", extent);
     extent = NULL;
   }
@@ -113,8 +126,10 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   const Op *refused = placements_refused(&d);
   if (refused && !e->training) return true;
   if (refused) {
-    const char *what = intern_printf(c, "%s needs all of its rows", op_info[refused->kind].name);
-    if (!batch_made_static(r->scratch, e, extent)) return refuse(c, refused->loc, what, extent);
+    const char *what =
+        intern_printf(c, "%s needs all rows of the batch", op_info[refused->kind].name);
+    if (other) return refuse(c, refused->loc, what, other);
+    batch_made_static(e, extent);
     say_static(c, e, refused->loc, what, extent);
     d = placements_of(r->scratch, e, batch, NULL, how);
     if (!tells_inputs_apart(e, batch, NULL, ranks)) return false;

@@ -55,14 +55,12 @@ Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent
 Placement placement_slice(Placement stack);
 Placement placement_stack(Placement slice);
 
-/* The first op that needs all rows of a batch whose extent is known only at run time; NULL: none
-   does, as of a static batch. */
+/* The first op that needs all rows of the batch, in an entry with an extent; NULL: none does. */
 const Op *placements_refused(Distribution *d);
 
 /* ---- static_batch.c ---- */
-/* The batch has as many rows as its bound; false, and nothing has changed: an axis is part of it
-   and of another extent. */
-bool batch_made_static(Arena *a, Entry *e, const Extent *batch);
+/* The batch, the only extent of the entry, has as many rows as its bound. */
+void batch_made_static(Entry *e, const Extent *batch);
 
 /* ---- slices.c: the state of optimizers in slices, one on each rank ---- */
 /* Can be sliced: the elements are a multiple of the ranks. */

@@ -215,7 +215,7 @@ static bool fits(const Distribution *d, ValueId v) {
   if (d->at[v].kind == SHARDED && type_extent(t, d->at[v].axis) != d->extent) return false;
   for (int i = 0; i < t->rank; i++) {
     const Extent *x = type_extent(t, i);
-    if (!x || !has_factor(x, d->extent)) continue;
+    if (!x || !d->extent || !has_factor(x, d->extent)) continue;
     if (x != d->extent || d->at[v].kind != SHARDED || d->at[v].axis != i) return false;
   }
   return true;
@@ -253,5 +253,6 @@ static const Op *refused_in(Distribution *d, const Block *b) {
 }
 
 const Op *placements_refused(Distribution *d) {
-  return d->extent ? refused_in(d, d->e->body) : NULL;
+  const Extent *all[ENTRY_EXTENTS];
+  return entry_extents(d->e, all) ? refused_in(d, d->e->body) : NULL;
 }

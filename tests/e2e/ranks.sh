@@ -338,6 +338,17 @@ done
 [ -z "$tested" ] && [ -n "${GC_NO_SKIP-}" ] && exit 1
 
 # ---- before anything runs ----
+cat >texts.g <<'END'
+entry train(x : i32[n <= 8, t <= 6]) {
+  loss = mean(xent(linear(embed(x, 9, 4) as e, 9) as o, x))
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+says 1 'needs all rows of the batch, beside the extent t, which is known only at run time' "$gc" texts.g --data-parallel=mpi --ranks=2 -o never
+says 1 'share of it is one row, beside the extent t, which is known only at run time' "$gc" texts.g --data-parallel=mpi --ranks=8 -o never
+sed 's/n <= 8/8/' texts.g >eight.g
+says 1 'needs all rows of the batch, beside the extent t, which is known only at run time' "$gc" eight.g --data-parallel=mpi --ranks=2 -o never
 says 1 'the batch of at most 8 of the entry train cannot be split among 3 ranks' "$gc" net.g --data-parallel=mpi --ranks=3 -o never
 sed 's/root = 1/root = 2/' spread.ir >bad.ir
 says 1 'is of rank 2, and there are 2' "$gc" -x ir bad.ir --data-parallel=mpi --ranks=2 -o never
