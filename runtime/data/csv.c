@@ -61,11 +61,7 @@ static bool read_header(Column *c, Err *e) {
   if (v->size >= 3 && memcmp(v->text, "\xEF\xBB\xBF", 3) == 0) r.at = 3;
   for (; r.at < v->size && (v->text[r.at] == '\n' || v->text[r.at] == '\r'); r.at++)
     r.line += v->text[r.at] == '\n';
-  const char *line = v->text + r.at, *end = memchr(line, '\n', v->size - r.at);
-  size_t length = end ? (size_t)(end - line) : v->size - r.at;
-  v->separator = csv_has_tabs(c->text) ? '\t' : ',';
-  if (v->separator == ',' && !memchr(line, ',', length))
-    v->separator = memchr(line, ';', length) ? ';' : memchr(line, '\t', length) ? '\t' : ',';
+  v->separator = csv_has_tabs(c->text) ? '\t' : csv_separator(v->text + r.at, v->text + v->size);
   v->body = r.at, v->first_line = r.line;
   v->fields = calloc(FIELDS, sizeof *v->fields);
   if (!v->fields) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);

@@ -32,6 +32,8 @@ typedef struct CsvReader { /* a place in the text */
 
 /* ---- csv_text.c ---- */
 bool csv_has_tabs(const char *path); /* by its name */
+/* Of a first line: a comma, else a semicolon, else a tab, as there is one outside of quotes. */
+char csv_separator(const char *line, const char *end);
 CsvReader csv_body(const Column *c, Err *e);
 /* The next record, up to `most` fields; *n 0: there is none. */
 bool csv_record(CsvReader *r, Field *fields, uint64_t most, uint64_t *n);
@@ -48,6 +50,9 @@ bool csv_no_word(const CsvReader *r, uint64_t column, const Field *f);
 bool csv_no_number(const CsvReader *r, uint64_t column, const char *s);
 
 /* ---- csv_columns.c ---- */
+#define CSV_MARKS ",=" /* what separates names of columns, beside ".." */
+/* A name or a word as the user writes it: in quotes if one of the marks is in it. */
+void csv_quoted(const char *name, const char *marks, char *out, size_t size);
 /* "a,b..d,e" or, of labels, "a=word|word"; NULL: all. */
 bool csv_choose(Column *c, char *text, Err *e);
 bool csv_misfit(const Column *c, Err *e); /* the chosen ones are not as many as a row has */

@@ -1,15 +1,56 @@
 /* Columns of CSV files that an input takes, by name or number: "a,b..d,e", or "a=word|word" with
-   the words of labels. */
+   the words of labels. A name or a word in quotes, as in the file, may hold what else separates
+   them. */
 #include "runtime/data/csv.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A piece of what the user wrote, up to one of the characters of `stops`, or to a range's dots if
+   '.' is among them; *stop: which, or 0. The piece is cut off in place, without its quotes. */
+static bool take(const Column *c, char **at, const char *stops, char **piece, char *stop, Err *e) {
+  char *from = *at, *to = *at;
+  bool quoted = *from == '"', open = quoted;
+  *piece = to;
+  for (from += quoted; *from; from++) {
+    if (open && *from == '"' && from[1] == '"')
+      from++;
+    else if (open && *from == '"') {
+      open = false;
+      continue;
+    } else if (!open && strchr(stops, *from) && (*from != '.' || from[1] == '.'))
+      break;
+    *to++ = *from;
+  }
+  if (open) {
+    err_set(e, EXIT_WRONG, "%s: a quote behind its name is not closed: \"%.100s", c->text, *piece);
+    return err_hint(e, "a quote within a name in quotes is written twice");
+  }
+  *stop = *from;
+  *at = from + (*from == '.') + (*from != 0);
+  *to = 0;
+  return true;
+}
+
+void csv_quoted(const char *name, const char *also, char *out, size_t size) {
+  bool plain = *name && *name != '"' && !strpbrk(name, also) && !strstr(name, "..");
+  size_t at = 0;
+  if (!plain && size > 3) out[at++] = '"';
+  for (; *name && at + 4 < size; name++) {
+    if (*name == '"' && !plain) out[at++] = '"';
+    out[at++] = *name;
+  }
+  if (!plain && size > 3) out[at++] = '"';
+  out[at] = 0;
+}
+
 /* "setosa|versicolor" behind the column's name. */
 static bool list_words(Column *c, char *list, Err *e) {
   Words *words = &c->words;
   words->listed = true;
-  for (char *save = NULL, *w = strtok_r(list, "|", &save); w; w = strtok_r(NULL, "|", &save)) {
+  for (char stop = '|', *w; stop == '|';) {
+    if (!take(c, &list, "|", &w, &stop, e)) return false;
+    if (!*w) continue;
     if (words_find(words, w) >= 0) {
       err_set(e, EXIT_WRONG, "%s: the word '%.200s' is listed twice", c->text, w);
       return err_hint(e, "a word has one number, its place in the list");
@@ -20,11 +61,13 @@ static bool list_words(Column *c, char *list, Err *e) {
 }
 
 static void all_names(const Csv *v, char *out, size_t size) {
-  char name[WORD];
+  char name[WORD], quoted[64];
   size_t at = 0;
   *out = 0;
-  for (uint64_t i = 0; i < v->ncolumns && at + 80 < size; i++)
-    at += (size_t)snprintf(out + at, size - at, "%s%.60s", i ? ", " : "", csv_name(v, i, name));
+  for (uint64_t i = 0; i < v->ncolumns && at + 80 < size; i++) {
+    csv_quoted(csv_name(v, i, name), CSV_MARKS, quoted, sizeof quoted);
+    at += (size_t)snprintf(out + at, size - at, "%s%s", i ? ", " : "", quoted);
+  }
 }
 
 static bool find_column(const Column *c, const char *name, uint64_t *out, Err *e) {
@@ -46,16 +89,14 @@ static bool find_column(const Column *c, const char *name, uint64_t *out, Err *e
 }
 
 /* "a" or "b..d"; `taken` marks the columns that are chosen. */
-static bool choose_range(Column *c, char *w, bool *taken, Err *e) {
+static bool choose_range(Column *c, const char *a, const char *b, bool *taken, Err *e) {
   Csv *v = c->csv;
-  char *dots = strstr(w, ".."), name[WORD];
+  char name[WORD];
   uint64_t from, to;
-  if (dots) *dots = 0;
-  if (!find_column(c, w, &from, e) || !find_column(c, dots ? dots + 2 : w, &to, e)) return false;
+  if (!find_column(c, a, &from, e) || !find_column(c, b, &to, e)) return false;
   if (from > to) {
-    err_set(e, EXIT_WRONG, "%s: the range %.100s..%.100s runs backwards", c->text, w, dots + 2);
-    return err_hint(e, "write %.100s..%.100s: columns of a range have the order of the file",
-                    dots + 2, w);
+    err_set(e, EXIT_WRONG, "%s: the range %.100s..%.100s runs backwards", c->text, a, b);
+    return err_hint(e, "write %.100s..%.100s: columns of a range have the order of the file", b, a);
   }
   for (; from <= to; from++) {
     if (taken[from]) {
@@ -67,11 +108,19 @@ static bool choose_range(Column *c, char *w, bool *taken, Err *e) {
   return true;
 }
 
-static bool choose_listed(Column *c, char *text, Err *e) {
+/* *list: what stands behind "=", or NULL. */
+static bool choose_listed(Column *c, char *text, char **list, Err *e) {
   bool *taken = calloc(c->csv->ncolumns + 1, sizeof *taken), ok = true;
   if (!taken) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
-  for (char *save = NULL, *w = strtok_r(text, ",", &save); ok && w; w = strtok_r(NULL, ",", &save))
-    ok = choose_range(c, w, taken, e);
+  char stop = ',';
+  while (ok && stop == ',') {
+    char *name, *last;
+    ok = take(c, &text, ",=.", &name, &stop, e);
+    last = name;
+    if (ok && stop == '.') ok = take(c, &text, ",=", &last, &stop, e);
+    if (ok && *name) ok = choose_range(c, name, last, taken, e);
+  }
+  *list = stop == '=' ? text : NULL;
   free(taken);
   return ok;
 }
@@ -83,9 +132,8 @@ bool csv_choose(Column *c, char *text, Err *e) {
   if (!v->chosen) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
   if (!text)
     for (; v->n < v->ncolumns; v->n++) v->chosen[v->n] = v->n;
-  char *list = text ? strchr(text, '=') : NULL;
-  if (list) *list++ = 0;
-  if (text && !choose_listed(c, text, e)) return false;
+  char *list = NULL;
+  if (text && !choose_listed(c, text, &list, e)) return false;
   if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS) return list_words(c, list, e);
   if (!list) return true;
   err_set(e, EXIT_WRONG, "%s: words stand for whole numbers, in an input of one column", c->text);

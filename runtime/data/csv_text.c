@@ -81,6 +81,20 @@ bool csv_record(CsvReader *r, Field *fields, uint64_t most, uint64_t *n) {
   return true;
 }
 
+char csv_separator(const char *line, const char *end) {
+  static const char all[] = ",;\t";
+  uint64_t found[sizeof all] = {0};
+  bool quoted = false;
+  for (; line < end && (quoted || *line != '\n'); line++) {
+    if (*line == '"') quoted = !quoted;
+    const char *which = *line && !quoted ? strchr(all, *line) : NULL;
+    if (which) found[which - all]++;
+  }
+  for (int i = 0; all[i]; i++)
+    if (found[i]) return all[i];
+  return ',';
+}
+
 CsvReader csv_body(const Column *c, Err *e) {
   const Csv *v = c->csv;
   return (CsvReader){.c = c, .at = v->body, .line = v->first_line, .e = e};

@@ -1,7 +1,7 @@
 /* Labels that a file has as words, and the numbers that an input gets for them: those of a column
    of CSV, or the names of the folders that images lie in. Contract: words are unique and stand in
    the order of their numbers; what a note says of them can be written on a command line. */
-#include "runtime/data/dataset.h"
+#include "runtime/data/csv.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,8 +61,11 @@ static int name_words(const Words *w, char *out, size_t size) {
 
 static bool join_words(const Words *w, char *out, size_t size) {
   size_t at = 0;
-  for (int i = 0; i < w->n && at < size; i++)
-    at += (size_t)snprintf(out + at, size - at, "%s%s", i ? "|" : "", w->at[i]);
+  char word[2 * WORD];
+  for (int i = 0; i < w->n && at < size; i++) {
+    csv_quoted(w->at[i], "|", word, sizeof word);
+    at += (size_t)snprintf(out + at, size - at, "%s%s", i ? "|" : "", word);
+  }
   return at < size;
 }
 
@@ -76,20 +79,21 @@ bool words_hint(const Words *w, Err *e) {
 
 bool words_note(const Column *c, char *out, size_t size) {
   const Words *w = &c->words;
-  char some[400], all[400];
+  char some[400], all[400], name[2 * WORD];
   if (!w->n || w->listed || w->from) return false;
+  csv_quoted(w->name, CSV_MARKS, name, sizeof name);
   int n = name_words(w, some, sizeof some);
   bool whole = n == w->n;
   if (c->images)
     snprintf(out, size, "%s: %s is %s%s", c->text, w->name, some, whole ? "" : " …");
   else if (whole && join_words(w, all, sizeof all))
-    snprintf(out, size, "%s: %.100s is %s; elsewhere: FILE:%.100s=%s", c->text, w->name, some,
-             w->name, all);
+    snprintf(out, size, "%s: %.100s is %s; elsewhere: FILE:%.100s=%s", c->text, w->name, some, name,
+             all);
   else
     snprintf(out, size,
              "%s: %.100s is %s%s and %d more in alphabetical order; elsewhere, list all of them: "
              "FILE:%.100s=WORD|WORD",
-             c->text, w->name, some, n ? " …" : "", w->n - n, w->name);
+             c->text, w->name, some, n ? " …" : "", w->n - n, name);
   return true;
 }
 

@@ -39,6 +39,16 @@ run 0 ./net same --x 'houses.csv:id,rooms,the "old" town[2:4]' --kind 'houses.cs
 reads y.npy f '3.0 6.0 7.0 4.0 9.0 10.0'
 reads l.npy i '0 2'
 grep -q 'kind is' out.txt && fail 'words that were listed are printed'
+for x_of in '"size, m2",rooms,"the ""old"" town"' '"size, m2".."the ""old"" town"'; do # names as the file has them
+  run 0 ./net same --x "houses.csv:$x_of[2:4]" $kind'[2:4]' --y y.npy
+  reads y.npy f '0.5 6.0 7.0 8.0 9.0 10.0'
+done
+printf '"size, m2";k\n3;"a|b"\n4;"dark, red"\n' >marks.csv # the comma in quotes separates nothing
+run 0 ./net codes --kind marks.csv:k --label l.npy
+reads l.npy i '0 1'
+holds out.txt 'note: marks.csv: k is a|b = 0, dark, red = 1; elsewhere: FILE:k="a|b"|dark, red'
+run 0 ./net codes --kind 'marks.csv:k=dark, red|"a|b"' --label l.npy
+reads l.npy i '1 0'
 run 0 ./net whole --n pair.tsv --m m.npy
 reads m.npy q '1 2 3 -4 5 6'
 printf '1,2,3\n' >three.csv
@@ -67,6 +77,8 @@ wrong 'a,b\n1,2\nnan,4\n' "line 3, column a: 'nan' is no number" 'correct the fi
 wrong '1,2\n0x10,4\n' "line 2, column 1: '0x10' is no number" 'correct the file' one --v bad.csv:1
 wrong 'a,b\n1,2\n' "has no column 'c'" 'it has a, b' one --v bad.csv:c
 wrong 'a,b\n1,2\n' "has no column '3'" 'it has a, b' one --v bad.csv:3
+wrong '"a, b",c\n1,2\n' "has no column 'a'" 'it has "a, b", c' one --v 'bad.csv:a, b'
+wrong 'a,b\n1,2\n' 'a quote behind its name is not closed: "a' 'a quote within a name in quotes is written twice' one --v 'bad.csv:"a'
 wrong 'a,a\n1,2\n' "2 columns are called 'a'" 'choose by number' one --v bad.csv:a
 wrong 'a,b\n1,2\n' '2 columns are chosen, but the input v is f32[1]' 'a row needs 1: bad.csv:NAME,NAME… chooses of a, b' one --v bad.csv
 wrong 'a,b\n1.5,2\n' "line 2, column a: '1.5' is no whole number" 'correct the file, or declare the input with a type of floats' whole --n bad.csv
