@@ -186,17 +186,22 @@ static bool find_shape(const Column *c, ImageShape *s) {
   return height > 0 && width > 0 && height <= IMAGE_SIDE && width <= IMAGE_SIDE;
 }
 
-static bool no_shape(const Column *c, Err *e) {
-  char need[256];
-  tensor_shapes_text(c->entry, c->t, need, sizeof need);
-  err_set(e, EXIT_WRONG, "%s: holds images, but the input %s is %s", c->text, c->t->name, need);
-  return err_hint(e, "an image is [H, W] or [1, H, W] (gray), [3, H, W] (RGB), or a square without "
-                     "axes; labels are integers, one a row");
-}
-
 static bool is_label(const Column *c) {
   return c->row_elems == 1 && c->t->rank == 1 && !c->fixed &&
          elem_info[c->t->dtype].cls == ELEM_INTS;
+}
+
+static bool no_shape(const Column *c, Err *e) {
+  char need[256];
+  tensor_shapes_text(c->entry, c->t, need, sizeof need);
+  err_set(e, EXIT_WRONG, "%s: %s, but the input %s is %s", c->text,
+          c->images->folder ? "is a folder of images" : "holds images", c->t->name, need);
+  if (is_label(c))
+    return err_hint(e, "labels are the names of folders of images: give the folder that has these");
+  return err_hint(e,
+                  "an image is [H, W] or [1, H, W] (gray), [3, H, W] (RGB), or a square without "
+                  "axes; labels are integers, one a row%s",
+                  c->images->folder ? "; of other files a pattern has all: FOLDER/*.npy" : "");
 }
 
 static bool no_decoders(const Column *c, Err *e) {

@@ -77,6 +77,12 @@ static bool join_words(Column *c, Err *e) {
 
 static bool open_all(Column *c, char **paths, size_t n, const Suffixes *s, const char *columns,
                      Err *e) {
+  for (size_t i = 0; i < n; i++)
+    if (images_are(paths[i])) {
+      err_set(e, EXIT_WRONG, "%s: is a folder, which the pattern %s matches", paths[i], c->text);
+      return err_hint(e, "a pattern stands for files; a folder of images, with a folder for each "
+                         "class or none, is given by its name alone");
+    }
   if (images_are_files(paths, n)) return images_open_files(c, paths, n, e);
   if (c->fixed) {
     err_set(e, EXIT_WRONG, "%s: matches %zu files, but the input %s has no batch axis", c->text, n,

@@ -161,7 +161,10 @@ says 1 'error: pets: is a directory, and this program decodes no images' ./plain
 holds out.txt 'hint: give a file; or, if images lie there, compile the program with gc --images'
 says 1 'error: color.png: is an image, which this program does not decode' ./plain planar --x color.png
 holds out.txt 'hint: compile it with gc --images; or, if the bytes of the file are meant, color.png:u8'
-wrong 'pets: holds images, but the input x is u8[1, 5]' 'an image is [H, W] or [1, H, W] (gray)' odd --x pets
+wrong 'pets: is a folder of images, but the input x is u8[1, 5]' 'an image is [H, W] or [1, H, W] (gray)' odd --x pets
+holds out.txt 'of other files a pattern has all: FOLDER/*.npy'
+wrong 'pets/cat: is a folder, which the pattern pets/c* matches' 'a pattern stands for files; a folder of images' gray --x 'pets/c*'
+wrong 'pets/*/*.png: holds images, but the input label is u8[4]' 'labels are the names of folders of images' train --image pets --label 'pets/*/*.png'
 wrong 'pets: holds 8 images, but the input x has no batch axis' 'give one image' alone --x pets --s two.npy
 wrong 'color.png: holds images; +k, ~s and :type are for flat files' 'choose rows with color.png[a:b]' planar --x color.png+3
 wrong 'pets: rows 5 to 9 were asked for, but it has 8 rows' '[a:b] takes rows' test --image 'pets[5:9]'
