@@ -97,7 +97,6 @@ struct Import {
   Map needed;               /* names of values that an output depends on */
   Map initializers;         /* names of the graph's */
   Map statistics;           /* names of running means and variances */
-  bool *has_dim;            /* by dims: an input does */
   Map dim_names;            /* of symbolic dimensions: index in dim_of */
   VEC(const char *) dim_of; /* what the graph calls them */
   VEC(Tensor *) value;

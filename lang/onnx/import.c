@@ -51,7 +51,6 @@ static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *
   for (int i = 0; i < im->ndims; i++) {
     const OnnxDim *d = &im->dims[i];
     if (strcmp(d->name, name) != 0) continue;
-    im->has_dim[i] = true;
     if (!d->bounded || d->n == 1) return *out = (Axis){d->n, 0}, true;
     if (im->nsymbols == MOST_SYMBOLS)
       return FAIL(im, "more than %d bounded dimensions", MOST_SYMBOLS);
@@ -97,14 +96,52 @@ static bool add_input(Import *im, const Onnx__ValueInfoProto *p) {
   return ok;
 }
 
+typedef VEC(const char *) NameList;
+
+/* The dimensions of the inputs that have names, each once. */
+static NameList named_dims(Import *im) {
+  const Onnx__GraphProto *g = im->model->graph;
+  NameList out = {0};
+  for (size_t i = 0; i < g->n_input; i++) {
+    const char *input = or_empty(g->input[i]->name);
+    const Onnx__TypeProto *t = g->input[i]->type;
+    if (is_in(im, &im->initializers, input) || !t || !t->tensor_type || !t->tensor_type->shape)
+      continue;
+    for (size_t k = 0; k < t->tensor_type->shape->n_dim; k++) {
+      const Onnx__TensorShapeProto__Dimension *d = t->tensor_type->shape->dim[k];
+      if (d->has_dim_value) continue;
+      const char *name = symbol_name(im, d->dim_param, input, k);
+      bool there = false;
+      for (uint32_t j = 0; j < out.n; j++) there |= strcmp(out.at[j], name) == 0;
+      if (!there) vec_push(im->a, &out, name);
+    }
+  }
+  return out;
+}
+
+/* A name that is misspelt leaves its dimension without a number, too. */
+static bool check_dims(Import *im) {
+  const NameList names = named_dims(im);
+  const char *all = "";
+  bool ok = true;
+  for (uint32_t j = 0; j < names.n; j++)
+    all = arena_printf(im->a, "%s%s%s", all, j ? ", " : "", names.at[j]);
+  for (int i = 0; i < im->ndims; i++) {
+    bool there = false;
+    for (uint32_t j = 0; j < names.n; j++) there |= strcmp(names.at[j], im->dims[i].name) == 0;
+    if (there) continue;
+    ok = FAIL(im, "no input has a dimension %s", im->dims[i].name);
+    if (names.n) diag(im->c, SEV_HINT, (Loc){0}, "dimensions with names: %s", all);
+  }
+  return ok;
+}
+
 static bool add_inputs(Import *im) {
   const Onnx__GraphProto *g = im->model->graph;
-  bool ok = true;
+  bool ok = check_dims(im);
   for (size_t i = 0; i < g->n_input; i++)
     if (!is_in(im, &im->initializers, or_empty(g->input[i]->name)))
       ok &= add_input(im, g->input[i]);
-  for (int i = 0; i < im->ndims && ok; i++)
-    if (!im->has_dim[i]) ok = FAIL(im, "no input has a dimension %s", im->dims[i].name);
   return ok;
 }
 
@@ -321,7 +358,6 @@ static const OnnxProgram *import(Import from, bool *unreadable) {
   Import *im = ARENA_NEW(ctx_arena(c), Import);
   *im = from;
   im->a = ctx_arena(c), im->model = model;
-  im->has_dim = ARENA_ARRAY(im->a, bool, im->ndims + 1);
   names_reserve(im);
   int64_t version = version_of(model->n_opset_import, model->opset_import, "");
   if (!version) version = version_of(model->n_opset_import, model->opset_import, "ai.onnx");
