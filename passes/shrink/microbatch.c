@@ -59,6 +59,23 @@ static bool can_cut(const Entry *e, int64_t batch, int64_t parts) {
   return n > 0 && parts > 1 && n % parts == 0 && (!x || n / parts > 1);
 }
 
+/* A bounded batch that has no equal parts of two rows: one of 2, 3, 5, 7, 11, … */
+static bool has_no_parts(const Entry *e, int64_t batch) {
+  const Extent *x = axis_extent(e->module->ctx, batch);
+  bool none = x != NULL;
+  for (int64_t parts = 2; none && parts <= x->bound / parts; parts++) none = x->bound % parts != 0;
+  return none && x->bound > 1;
+}
+
+static void tell_no_parts(PassRun *r, const Entry *e, int64_t batch) {
+  const Extent *x = axis_extent(e->module->ctx, batch);
+  remarks_of(r, e);
+  remark(r, REMARK_REMAT, "remat-missed", e->loc,
+         "the batch of %s <= %lld is whole: a bounded one is done in equal parts of two rows or "
+         "more, and %lld rows have none",
+         x->name, (long long)x->bound, (long long)x->bound);
+}
+
 /* Much of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
    normalisation has in training, leaves little. */
 static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts, bool scatter) {
@@ -219,6 +236,8 @@ static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, const Trial *who
   int64_t parts;
   bool cheap = false;
   if (whole->arena <= limit) return true;
+  int64_t batch = batch_of(r->scratch, e);
+  if (has_no_parts(e, batch)) tell_no_parts(r, e, batch);
   if (!choose_parts(r, k, limit, whole, &best, &parts)) return false;
   if (parts == 1) return true;
   if (best.arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
@@ -252,7 +271,8 @@ static bool curve_of(PassRun *r, const Trial *whole) {
 static bool any_entry(PassRun *r) {
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     const Entry *e = r->m->entries.at[k];
-    if (find_choices(r->scratch, e, batch_of(r->scratch, e), scatters(r)).n) return true;
+    int64_t batch = batch_of(r->scratch, e);
+    if (has_no_parts(e, batch) || find_choices(r->scratch, e, batch, scatters(r)).n) return true;
   }
   return false;
 }
