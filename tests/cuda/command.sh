@@ -75,7 +75,7 @@ made() { # FOLDER BODY: a library that is NVRTC but for what compiling does
   printf '%s\n' '#include <stdlib.h>' '#include <unistd.h>' 'int nvrtcVersion(int *a, int *b) { return *a = *b = 0; }' \
     'int nvrtcGetNumSupportedArchs(int *n) { return 1; }' "int nvrtcCompileProgram(void) { $2 }" \
     'int nvrtcCreateProgram(void) { return 0; }' >"$1/nvrtc.c"
-  grep -o '"nvrtc[A-Za-z]*"' "$root/codegen/gpu/cuda/nvrtc.c" | tr -d '"' | sort -u |
+  grep -o '"nvrtc[A-Za-z]*"' "$root/codegen/gpu/cuda/nvrtc_load.c" | tr -d '"' | sort -u |
     while read -r name; do grep -q "$name(" "$1/nvrtc.c" || echo "int $name(void) { return 0; }"; done >>"$1/nvrtc.c"
   "${CC:-cc}" -w -shared -fPIC "$1/nvrtc.c" -o "$1/libnvrtc.so.12" || fail "a library that is $1"
 }
@@ -156,6 +156,16 @@ for file in gc/*; do printf x >>"$file"; done
 images 0
 env XDG_CACHE_HOME="$dir" "$gc" very_own.g --emit=ptx --arch=sm_90 -v -o kept.ptx 2>err
 grep -q '^gc: 0 of 1 images' err || fail "another architecture comes from the cache: $(cat err)"
+
+# a user's options, behind gc's own; what they make is another entry of the cache
+images 1
+env XDG_CACHE_HOME="$dir" GC_NVRTC_OPTIONS='  --generate-line-info --maxrregcount=40 ' "$gc" very_own.g --emit=ptx -v -o lines.ptx 2>err
+grep -q '^gc: 0 of 1 images' err || fail "GC_NVRTC_OPTIONS: $(cat err)"
+{ grep -q '\.loc' lines.ptx && ! grep -q '\.loc' a.ptx; } || fail 'no line numbers by GC_NVRTC_OPTIONS'
+images 1
+says 3 'error: NVRTC rejects the generated source for compute_80 with GC_NVRTC_OPTIONS=--no-such' \
+  env GC_NVRTC_OPTIONS=--no-such "$gc" very_own.g --emit=ptx -o none.ptx
+[ -e none.ptx ] && fail 'a file is left where NVRTC takes no such option'
 "$gc" very_own.g --emit=cubin --arch=sm_90a --stats -o a.cubin 2>stats || fail "--emit=cubin"
 grep -qE '^ +k0 +[0-9]+ +[0-9]+ +0 +0 ' stats || fail "--stats does not say what kernels take"
 # the pipelines of products on tensor cores are shared memory, too: 4 stages of 64 bytes of 32 rows and 32 columns

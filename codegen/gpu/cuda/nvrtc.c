@@ -1,16 +1,14 @@
-/* Finds NVRTC, runs it, and reads what it says; see nvrtc.h.
-   Contract: GC_NVRTC names the library or its directory and then nothing else is tried; otherwise
-   the toolkits under /usr/local, the loader's own path, and the wheels that pip installs, newest
-   first. A child process loads it, compiles, and writes one answer into a pipe. */
+/* Runs NVRTC; see nvrtc.h. Contract: a child process loads it, compiles, and writes one answer into
+   a pipe. */
 #define _GNU_SOURCE
 #include "codegen/gpu/cuda/nvrtc.h"
+#include "codegen/gpu/cuda/nvrtc_load.h"
 #include "codegen/gpu/gpu.h"
 #include "ir/support/clock.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,100 +26,6 @@ enum { MEMORY_LIMIT = 0 }; /* the shadow alone is terabytes of addresses */
 #define MEMORY_LIMIT (8ull << 30) /* bytes of addresses; it takes 0.2 of one GiB */
 #endif
 enum { SECONDS = 300 }; /* of the processor, and twice that of the clock, by default */
-
-/* ---- the library ---- */
-
-typedef struct Nvrtc {
-  int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
-  int (*compile)(void *, int, const char *const *);
-  int (*log_size)(void *, size_t *);
-  int (*log)(void *, char *);
-  int (*ptx_size)(void *, size_t *);
-  int (*ptx)(void *, char *);
-  int (*cubin_size)(void *, size_t *);
-  int (*cubin)(void *, char *);
-  int (*version)(int *, int *);
-  int (*archs_count)(int *);
-  int (*archs)(int *);
-} Nvrtc;
-
-static bool bind(Nvrtc *n, void *library) {
-  struct {
-    const char *name;
-    void *to;
-  } symbol[] = {{"nvrtcCreateProgram", &n->create},
-                {"nvrtcCompileProgram", &n->compile},
-                {"nvrtcGetProgramLogSize", &n->log_size},
-                {"nvrtcGetProgramLog", &n->log},
-                {"nvrtcGetPTXSize", &n->ptx_size},
-                {"nvrtcGetPTX", &n->ptx},
-                {"nvrtcGetCUBINSize", &n->cubin_size},
-                {"nvrtcGetCUBIN", &n->cubin},
-                {"nvrtcVersion", &n->version},
-                {"nvrtcGetNumSupportedArchs", &n->archs_count},
-                {"nvrtcGetSupportedArchs", &n->archs}};
-  for (size_t i = 0; i < sizeof symbol / sizeof symbol[0]; i++) {
-    void *p = dlsym(library, symbol[i].name);
-    if (!p) return false;
-    memcpy(symbol[i].to, &p, sizeof p);
-  }
-  return true;
-}
-
-/* Its own part with the built-in functions is looked for on the loader's path alone: loaded before,
-   it is found wherever it lies. */
-static bool load_from(Nvrtc *n, const char *library) {
-  char pattern[4096];
-  const char *slash = strrchr(library, '/');
-  snprintf(pattern, sizeof pattern, "%.*slibnvrtc-builtins.so.*",
-           slash ? (int)(slash + 1 - library) : 0, library);
-  glob_t found = {0};
-  if (slash && glob(pattern, 0, NULL, &found) == 0)
-    for (size_t i = 0; i < found.gl_pathc; i++) dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL);
-  globfree(&found);
-  void *p = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  return p && bind(n, p);
-}
-
-/* The matches of a pattern, last one first: newer versions have larger names. */
-static bool load_matching(Nvrtc *n, const char *pattern) {
-  glob_t found = {0};
-  bool ok = false;
-  if (glob(pattern, GLOB_TILDE, NULL, &found) == 0)
-    for (size_t i = found.gl_pathc; i-- && !ok;) ok = load_from(n, found.gl_pathv[i]);
-  globfree(&found);
-  return ok;
-}
-
-static bool load(Nvrtc *n) {
-  static const char *const toolkits[] = {"/usr/local/cuda/lib64/libnvrtc.so.[0-9]*",
-                                         "/usr/local/cuda-*/lib64/libnvrtc.so.[0-9]*",
-                                         "/usr/local/cuda*/targets/*/lib/libnvrtc.so.[0-9]*"};
-  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-  static const char *const wheels[] = {
-      "~/.local/lib/python3*/site-packages", "/usr/local/lib/python3*/site-packages",
-      "/usr/local/lib/python3*/dist-packages", "/usr/lib/python3*/dist-packages"};
-  const char *own = getenv("GC_NVRTC"), *venv = getenv("VIRTUAL_ENV");
-  char path[4096];
-  if (own && *own) {
-    snprintf(path, sizeof path, "%s/libnvrtc.so.[0-9]*", own);
-    return load_matching(n, path) || load_from(n, own);
-  }
-  for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits; i++)
-    if (load_matching(n, toolkits[i])) return true;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (load_from(n, names[i])) return true;
-  for (size_t i = 0; i <= sizeof wheels / sizeof *wheels; i++) {
-    if (i == 0 && !(venv && *venv)) continue;
-    if (i == 0)
-      snprintf(path, sizeof path, "%s/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.[0-9]*",
-               venv);
-    else
-      snprintf(path, sizeof path, "%s/nvidia/*/lib/libnvrtc.so.[0-9]*", wheels[i - 1]);
-    if (load_matching(n, path)) return true;
-  }
-  return false;
-}
 
 /* ---- the child ---- */
 
@@ -262,6 +166,23 @@ static void keep_in(const Cache *c, Hash key, const Part *part) {
   free(s);
 }
 
+/* What NVRTC is told, and the words of GC_NVRTC_OPTIONS behind it, which have the last word. */
+static const char **options_for(const char *arch, int *n) {
+  static const char *const always[] = {"--std=c++17",     "--fmad=false",     "--ftz=true",
+                                       "--prec-div=true", "--prec-sqrt=true", "--disable-warnings"};
+  const char *own = getenv("GC_NVRTC_OPTIONS");
+  char *rest = own ? strdup(own) : NULL, *gpu = NULL;
+  const size_t count = sizeof always / sizeof *always, most = rest ? strlen(rest) / 2 + 1 : 0;
+  const char **option = calloc(count + 2 + most, sizeof *option);
+  if (!option || asprintf(&gpu, "--gpu-architecture=%s", arch) < 0) _exit(1);
+  option[(*n)++] = gpu;
+  for (size_t i = 0; i < count; i++) option[(*n)++] = always[i];
+  if (!nvrtc_makes_ptx(arch)) option[(*n)++] = "--ptxas-options=-v";
+  for (const char *word; (word = strsep(&rest, " \t\n"));)
+    if (*word) option[(*n)++] = word;
+  return option;
+}
+
 static _Noreturn void child(int fd, const Cache *cache, const char *source, const char *arch) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   limit(RLIMIT_AS, MEMORY_LIMIT);
@@ -269,23 +190,14 @@ static _Noreturn void child(int fd, const Cache *cache, const char *source, cons
   struct rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   Nvrtc n;
-  if (!load(&n)) {
+  if (!nvrtc_load(&n)) {
     const char *why = dlerror();
     say(fd, ANSWER_MISSING, why ? why : "");
   }
   check_arch(fd, &n, arch);
   const bool ptx = nvrtc_makes_ptx(arch);
-  char gpu[64];
-  snprintf(gpu, sizeof gpu, "--gpu-architecture=%s", arch);
-  const char *options[] = {gpu,
-                           "--std=c++17",
-                           "--fmad=false",
-                           "--ftz=true",
-                           "--prec-div=true",
-                           "--prec-sqrt=true",
-                           "--disable-warnings",
-                           "--ptxas-options=-v"};
-  const int noptions = (int)(sizeof options / sizeof *options) - ptx;
+  int noptions = 0;
+  const char **options = options_for(arch, &noptions);
   Hash key;
   const bool keeps = cache && cache->dir && key_of(&n, options, noptions, source, &key);
   if (keeps) answer_from(cache, key, fd);
@@ -311,7 +223,7 @@ typedef struct Known { /* the answer's bytes */
 static _Noreturn void describe(int fd) {
   Nvrtc n;
   Known k = {0};
-  if (!load(&n)) say(fd, ANSWER_MISSING, "");
+  if (!nvrtc_load(&n)) say(fd, ANSWER_MISSING, "");
   n.version(&k.major, &k.minor);
   if (n.archs_count(&k.count) != 0 || k.count > 64 || n.archs(k.arch) != 0) k.count = 0;
   answer(fd, ANSWER_MADE, (Part[PARTS]){[PART_BYTES] = {&k, sizeof k}});
@@ -419,9 +331,15 @@ const char *nvrtc_version(Ctx *c, const char *arch, bool *knows) {
 
 static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
   *code = 3;
-  const char *own = getenv("GC_NVRTC");
+  const char *own = getenv("GC_NVRTC"), *options = getenv("GC_NVRTC_OPTIONS");
   if (what == ANSWER_REJECTED) {
     fputs(image->log, stderr);
+    if (options && *options) {
+      diag(c, SEV_ERROR, (Loc){0},
+           "NVRTC rejects the generated source for %s with GC_NVRTC_OPTIONS=%s", image->arch,
+           options);
+      return false;
+    }
     gc_bug(c, "NVRTC rejects the generated source for %s", image->arch);
   }
   if (what == ANSWER_MISSING && own && *own)
@@ -460,38 +378,4 @@ bool nvrtc_compile(Ctx *c, Arena *a, const Cache *cache, const char *source,
     if (what != ANSWER_MADE && ok) ok = failed(c, &out[i], what, code);
   }
   return ok;
-}
-
-/* ---- what ptxas says ---- */
-
-/* The number before `what` in a line, or 0. */
-static int number_before(const char *line, const char *end, const char *what) {
-  const char *at = memmem(line, (size_t)(end - line), what, strlen(what));
-  if (!at) return 0;
-  while (at > line && at[-1] == ' ') at--;
-  while (at > line && at[-1] >= '0' && at[-1] <= '9') at--;
-  return (int)strtol(at, NULL, 10);
-}
-
-void nvrtc_uses(const CudaImage *image, Arena *a, CudaUses *out) {
-  for (const char *s = image->log; s && *s;) {
-    const char *end = strchr(s, '\n');
-    if (!end) end = s + strlen(s);
-    const char *entry = memmem(s, (size_t)(end - s), "Compiling entry function '", 26);
-    CudaUse *u = out->at.n ? &out->at.at[out->at.n - 1] : NULL;
-    if (entry) {
-      const char *name = entry + 26, *quote = memchr(name, '\'', (size_t)(end - name));
-      if (quote)
-        vec_push(a, &out->at,
-                 (CudaUse){.kernel = arena_printf(a, "%.*s", (int)(quote - name), name)});
-    } else if (u && memmem(s, (size_t)(end - s), "stack frame", 11)) {
-      u->stack = number_before(s, end, "bytes stack frame");
-      u->spill =
-          number_before(s, end, "bytes spill stores") + number_before(s, end, "bytes spill loads");
-    } else if (u && memmem(s, (size_t)(end - s), ": Used ", 7)) {
-      u->registers = number_before(s, end, "registers");
-      u->shared = number_before(s, end, "bytes smem");
-    }
-    s = *end ? end + 1 : end;
-  }
 }
