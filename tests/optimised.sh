@@ -8,6 +8,17 @@ unoptimised() { is_optimised "$(basename "$0")" "${1:-6}" || export CC="$here/te
 # lightly_optimised [N]: -O1: of scripts whose programs train for long
 lightly_optimised() { is_optimised "$(basename "$0")" "${1:-6}" || export CC="$here/tests/cc-O1"; }
 
+# has_nvrtc [LEVEL]: whether gc has one. With a level a script whose C compiler optimises less has such an NVRTC, too, if it
+# is new enough for the option: mid where much is compiled and run for a few steps, min for tensor cores, as the
+# interpreter takes long over loops that are not unrolled
+has_nvrtc() {
+  nvrtc=$("$gc" --version | sed -n 's/^targets: cpu, cuda (NVRTC \([0-9]*\).*/\1/p')
+  case ${1:+${CC-}} in
+  */tests/cc-O[01]) [ "${nvrtc:-0}" -ge 13 ] && export GC_NVRTC_OPTIONS="--Ofast-compile=$1" ;;
+  esac
+  [ -n "$nvrtc" ]
+}
+
 # is_optimised NAME [N [TURN]]: whether this is the commit in six, or in N. The turn chooses who has it in runs with fixed
 # seeds alone: scripts that compile quickly
 is_optimised() { [ "${GC_TEST_LEVEL-}" = full ] || { [ -n "${GC_TEST_SEED-}" ] && is_drawn "$1" "${2:-6}" "${3:-5}"; }; }

@@ -17,9 +17,10 @@ fail() {
 # same FILE FILE
 same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 
-# need_nvrtc WHAT: ends the script where there is no NVRTC, loudly; that is an error where GC_NO_SKIP is set
+# need_nvrtc WHAT [LEVEL]: ends the script where there is no NVRTC, loudly; that is an error where GC_NO_SKIP is set. LEVEL:
+# see has_nvrtc
 need_nvrtc() {
-  "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' && return
+  has_nvrtc "${2-}" && return
   echo "NOT TESTED: $1: there is no NVRTC"
   [ "$bad" -eq 0 ] && [ -z "${GC_NO_SKIP-}" ] && exit 77
   exit 1

@@ -7,7 +7,7 @@ gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
 unoptimised
 scratch "$4"
-need_nvrtc 'training at every precision on the PTX interpreter'
+need_nvrtc 'training at every precision on the PTX interpreter' min
 cat >net.g <<'END'
 let N = 48
 def net(x : f32[n, 40]) {

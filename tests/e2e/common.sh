@@ -117,7 +117,7 @@ on_gpu() {
   target='--target=cuda,cpu --arch=compute_80'
   hows='--device cuda --poison
 --device cuda'
-  "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' && return
+  has_nvrtc mid && return
   not_tested 'extents on a GPU: there is no NVRTC'
   [ -n "${GC_NO_SKIP-}" ] && exit 1
   exit 77

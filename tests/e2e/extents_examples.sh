@@ -10,7 +10,7 @@ fake=${5-} target= level=-O2 bound=5 extents='1 4' names='mnist gpt resnet20'
 hows='--threads 2'
 [ -n "$fake" ] || names="$names lstm"
 if [ -n "$fake" ]; then
-  "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' || { not_tested 'extents of examples on a GPU: there is no NVRTC' && exit 77; }
+  has_nvrtc mid || { not_tested 'extents of examples on a GPU: there is no NVRTC' && exit 77; }
   target='--target=cuda,cpu --arch=compute_80' hows='--device cuda --poison'
 fi
 export LD_LIBRARY_PATH="$fake"

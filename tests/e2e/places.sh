@@ -7,7 +7,7 @@ if [ -n "${5-}" ]; then
   export LD_LIBRARY_PATH="$5"
   unset CUDA_VISIBLE_DEVICES
   target='--target=cuda --arch=compute_80' device=cuda
-  if ! "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC '; then
+  if ! has_nvrtc; then
     not_tested 'indices without a place on the PTX interpreter: there is no NVRTC'
     [ -z "${GC_NO_SKIP-}" ] && exit 77 # an error where everything must be tested
     exit 1
