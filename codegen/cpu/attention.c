@@ -193,28 +193,44 @@ static const char *row_at(const AttentionPrinter *p, const RowsAt *r, const char
                       attention_head_offset(p->g, r->type, r->at, head), row, row_stride(r));
 }
 
-/* Declares `name`, `rows` rows of `width` of the head from row `row` on: where they lie, or
-   together in a block of their own, converted. */
-static void block_of(AttentionPrinter *p, Text *x, const char *name, RowsAt r, const char *head,
-                     const char *row, const char *rows, int64_t width) {
-  const char *T = p->a.T, *from = row_at(p, &r, head, row);
+/* The rows are read where they lie. */
+static bool in_place(const AttentionPrinter *p, const RowsAt *r) { return !p->half && is_whole(r); }
+
+/* Puts `rows` rows of `width` of the head from row `row` on together at `to`, converted, unless
+   they are read in place. */
+static void copy_block(AttentionPrinter *p, Text *x, const char *to, RowsAt r, const char *head,
+                       const char *row, const char *rows, int64_t width) {
+  const char *from = row_at(p, &r, head, row);
   const bool whole = is_whole(&r);
-  if (!p->half && whole) {
-    text_line(x, "const %s *%s = (const %s *)(%s);", T, name, T, from);
-    return;
-  }
+  if (in_place(p, &r)) return;
   const char *dt = dtype_name(p->a.dt), *step = arena_printf(p->g->a, "r * %lld", row_stride(&r));
   if (p->half) gen_helper(p->g, arena_printf(p->g->a, "GC_PACK_HALF_A(%s)\n", dt));
   if (p->half && whole)
-    text_line(x, "half_row_%s(%s, %s_block, %s * %lld);", dt, from, name, rows, (long long)width);
+    text_line(x, "half_row_%s(%s, %s, %s * %lld);", dt, from, to, rows, (long long)width);
   else if (p->half)
-    text_line(x, "for (long r = 0; r < %s; r++) half_row_%s(%s + %s, %s_block + r * %lld, %lld);",
-              rows, dt, from, step, name, (long long)width, (long long)width);
+    text_line(x, "for (long r = 0; r < %s; r++) half_row_%s(%s + %s, %s + r * %lld, %lld);", rows,
+              dt, from, step, to, (long long)width, (long long)width);
   else
-    text_line(
-        x, "for (long r = 0; r < %s; r++) __builtin_memcpy(%s_block + r * %lld, %s + %s, %lld);",
-        rows, name, (long long)width, from, step, (long long)width * dtype_size(p->a.compute));
-  text_line(x, "const %s *%s = %s_block;", T, name, name);
+    text_line(x, "for (long r = 0; r < %s; r++) __builtin_memcpy(%s + r * %lld, %s + %s, %lld);",
+              rows, to, (long long)width, from, step, (long long)width * dtype_size(p->a.compute));
+}
+
+/* Declares `name`: these rows in place, or at `to`. */
+static void declare_block(const AttentionPrinter *p, Text *x, const char *name, const char *to,
+                          RowsAt r, const char *head, const char *row) {
+  const char *T = p->a.T;
+  if (in_place(p, &r))
+    text_line(x, "const %s *%s = (const %s *)(%s);", T, name, T, row_at(p, &r, head, row));
+  else
+    text_line(x, "const %s *%s = %s;", T, name, to);
+}
+
+/* Both, in a block of their own. */
+static void block_of(AttentionPrinter *p, Text *x, const char *name, RowsAt r, const char *head,
+                     const char *row, const char *rows, int64_t width) {
+  const char *to = arena_printf(p->g->a, "%s_block", name);
+  copy_block(p, x, to, r, head, row, rows, width);
+  declare_block(p, x, name, to, r, head, row);
 }
 
 static void buffer_for(AttentionPrinter *p, Text *x, const char *name, int64_t n) {
@@ -318,7 +334,7 @@ static int buffers_of(const AttentionPrinter *p, Buffer *out) {
   int64_t slack = 64; /* elements that a row block may read past its last row */
   int n = 0;
   out[n++] = (Buffer){"keys", d};
-  out[n++] = (Buffer){a->grad ? "values" : "y", of_queries * e};
+  out[n++] = (Buffer){a->grad ? "values" : "sums", of_queries * e};
   if (!p->apart) return n;
   out[n++] = (Buffer){"q_block", of_queries * d + slack};
   out[n++] = (Buffer){"k_block", d + slack};
@@ -367,44 +383,81 @@ static void open_units(AttentionPrinter *p, Text *x) {
   }
 }
 
+/* Declares the unit's rows of queries, of one head; or, where all queries of a head make one block,
+   as those of a chat that writes token by token, of some heads that have common keys. */
+static void declare_unit(const AttentionPrinter *p, Text *x) {
+  long long B = p->a.block, group = p->a.group, together = p->s.together;
+  text_line(x, "const long head = u / %s, first = u %% %s, i0 = first * %lld;", p->blocks,
+            p->blocks, B);
+  text_line(x, "const long left = %s - first < u1 - u ? %s - first : u1 - u;", p->blocks,
+            p->blocks);
+  text_line(x, "const long whole = left < %lld ? left : %lld;", together, together);
+  if (group == 1) {
+    text_line(x, "enum { heads = 1 };");
+  } else {
+    long long most = group < together ? group : together;
+    text_line(x, "const long of_group = %s > 1 ? 1 : %lld - head %% %lld;", p->blocks, group,
+              group);
+    text_line(x, "const long all = of_group < u1 - u ? of_group : u1 - u;");
+    text_line(x, "const long heads = all < %lld ? all : %lld;", most, most);
+  }
+  text_line(x, "next = u + whole * heads;");
+  text_line(x, "const long most = whole * %lld, rows = %s - i0 < most ? %s - i0 : most;", B,
+            p->rows, p->rows);
+}
+
+/* Opens the loop over the unit's heads h, which have a block of the sums each. */
+static void open_heads(const AttentionPrinter *p, Text *x) {
+  text_open(x, "for (long h = head; h < head + heads; h++) {");
+  text_line(x, "const long slot = (h - head) * %lld;", (long long)p->a.block);
+  text_line(x, "%s *const y = sums + slot * %lld, *const row_max = maxima + slot;", p->a.T,
+            (long long)p->a.e);
+  text_line(x, "%s *const row_sum = totals + slot;", p->a.T);
+}
+
 static void print_attention(AttentionPrinter *p, Kernel *k) {
   const Attention *a = &p->a;
   Text *x = &k->text;
   long long B = a->block, e = a->e;
   const char *T = a->T;
+  const RowsAt q = operand_rows(p, 0, a->q, &a->q_at);
+  const char *to_q = arena_printf(p->g->a, "q_block + slot * %lld", (long long)a->d);
   gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
   buffer_for(p, x, "scores", BLOCK_ROWS * B);
-  buffer_for(p, x, "row_max", p->s.together * B);
-  buffer_for(p, x, "row_sum", p->s.together * B);
+  buffer_for(p, x, "maxima", p->s.together * B);
+  buffer_for(p, x, "totals", p->s.together * B);
   open_units(p, x);
-  text_line(x, "const long h = u / %s, first = u %% %s, i0 = first * %lld;", p->blocks, p->blocks,
-            B);
-  text_line(x, "const long left = %s - first < u1 - u ? %s - first : u1 - u;", p->blocks,
-            p->blocks);
-  text_line(x, "next = u + (left < %lld ? left : %lld);", (long long)p->s.together,
-            (long long)p->s.together);
-  text_line(x, "const long most = (next - u) * %lld, rows = %s - i0 < most ? %s - i0 : most;", B,
-            p->rows, p->rows);
-  block_of(p, x, "q", operand_rows(p, 0, a->q, &a->q_at), "h", "i0", "rows", a->d);
+  declare_unit(p, x);
+  open_heads(p, x);
+  copy_block(p, x, to_q, q, "h", "i0", "rows", a->d);
   text_line(
       x, "for (long r = 0; r < rows; r++) row_max[r] = -(%s)__builtin_inff(), row_sum[r] = 0;", T);
   text_line(x, "for (long l = 0; l < rows * %lld; l++) y[l] = 0;", e);
+  text_close(x, "}");
   text_line(x, "const long end = %s;", a->causal ? "i0 + rows" : p->keys);
   text_open(x, "for (long j0 = 0; j0 < end; j0 += %lld) {", B);
   text_line(x, "const long cols = %s - j0 < %lld ? %s - j0 : %lld;", p->keys, B, p->keys, B);
-  const char *keys = a->group == 1 ? "h" : arena_printf(p->g->a, "h / %lld", (long long)a->group);
-  if (a->masked) text_line(x, "if (!%s) continue;", seen_keys(p, "i0", "rows", "cols"));
+  if (a->masked) {
+    text_line(x, "long seen = 0;");
+    text_line(x, "for (long h = head; h < head + heads && !seen; h++) seen = %s;",
+              seen_keys(p, "i0", "rows", "cols"));
+    text_line(x, "if (!seen) continue;");
+  }
+  const char *keys =
+      a->group == 1 ? "head" : arena_printf(p->g->a, "head / %lld", (long long)a->group);
   block_of(p, x, "k", operand_rows(p, 1, a->k, &a->k_at), keys, "j0", "cols", a->d);
   block_of(p, x, "v", operand_rows(p, 2, a->v, &a->v_at), keys, "j0", "cols", a->e);
   pack(p, x, "k", "keys", a->d);
+  open_heads(p, x);
+  declare_block(p, x, "q", to_q, q, "h", "i0");
   open_row_panels(x, a->causal ? "j0 < i0 ? 0 : j0 - i0" : "0", "rows");
   declare_visible(p, x);
   print_scores(p, x, "q", "keys", "scores", a->d);
   print_rows(p, x);
   print_results(p, x, "scores", "v", "y", e, e, true);
-  text_close(x, "}");
-  text_close(x, "}");
+  for (int i = 0; i < 3; i++) text_close(x, "}");
   const RowsAt y = result_rows(p, 0);
+  open_heads(p, x);
   text_line(x, "%s *const to = %s;", dtype_storage(a->dt), row_at(p, &y, "h", "i0"));
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const %s l = row_sum[r] == 0 ? 1 : row_sum[r];", T);
@@ -417,8 +470,7 @@ static void print_attention(AttentionPrinter *p, Kernel *k) {
   text_line(x, "const %s m = row_max[r] == -(%s)__builtin_inff() ? 0 : row_max[r];", T, T);
   text_line(x, "const %s lse = m + %s_log(row_sum[r]);", T, T);
   text_line(x, "out%d[h * %lld + i0 + r] = lse;", a->result[1], (long long)a->t);
-  text_close(x, "}");
-  text_close(x, "}");
+  for (int i = 0; i < 3; i++) text_close(x, "}");
 }
 
 /* ---- the gradients ---- */

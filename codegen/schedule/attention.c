@@ -33,6 +33,7 @@ static int64_t queries_together(const VectorMachine *m, const AttentionShape *s,
   if (s->grad || tile->long_heads) return 1;
   int64_t bytes = tile->block * (s->d + s->e) * dtype_size(s->compute);
   int64_t most = bytes ? m->cache.l2 / 4 / bytes : 1, blocks = ceil_div(s->t, tile->block);
+  if (blocks && blocks < s->group) blocks = s->group; /* or one of each head with common keys */
   if (most >= blocks) return blocks ? blocks : 1;
   return most > 3 ? most / 3 * 3 : most < 1 ? 1 : most;
 }
