@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares gc with frameworks that nobody here wrote: PyTorch, JAX, and the onnx package's tests of operators.
-#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, lora, encoders, tokens, onnx, models, speed, export, memory; default: all
+#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, lora, encoders, tokens, onnx, models, speed, export, bridge, memory, llama_cpp; default: all but llama_cpp
 # Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors, for models also
 # torchvision, transformers and onnxruntime, from PyPI (about 6 GB, since
 # PyPI's torch brings CUDA's libraries along; PyTorch's own index of smaller wheels is tried first).
@@ -14,13 +14,15 @@
 # - models: nets of torchvision and transformers through ONNX: outputs beside ONNX Runtime's, 20 steps of training beside PyTorch's
 # - speed: nets of torchvision and transformers at their published sizes: time and memory of a run beside ONNX Runtime's; 3 GB of files
 # - export: entries of the examples as models of ONNX: outputs beside ONNX Runtime's, and those of gc's import of the model
+# - bridge: the script of docs/from-pytorch.md: a module trained by gc through torch.export and ONNX, beside PyTorch
+# - llama_cpp: tokens a second and memory of two language models beside llama.cpp's; builds it; takes an hour, 20 GB of disk and 10 GB of memory
 # - memory: what a training step of four large nets holds, by gc's plan, by PyTorch, by JAX; takes up to 12 GB
 # Exit code 1: something differs, or gc needs more memory. docs/results.md has what came out.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- training trees llama lora encoders tokens onnx models speed export memory
+[ $# -gt 0 ] || set -- training trees llama lora encoders tokens onnx models speed export bridge memory
 cmake -S "$root" -B "$build" >/dev/null
 cmake --build "$build" -j "$(nproc)" --target gc gcrt
 build=$(cd "$build" && pwd)
@@ -72,8 +74,16 @@ for part in "$@"; do
     "$python" -c 'import onnxruntime' 2>/dev/null || "$python" -m pip install --quiet onnxruntime
     "$python" "$root/tests/peers/onnx_export.py" "$build" || code=1
     ;;
+  bridge)
+    "$python" -c 'import onnxscript' 2>/dev/null || "$python" -m pip install --quiet onnxscript
+    "$python" "$root/tests/peers/bridge.py" "$build" || code=1
+    ;;
+  llama_cpp)
+    "$python" -c 'import tqdm, yaml' 2>/dev/null || "$python" -m pip install --quiet tqdm pyyaml
+    "$python" "$root/tests/peers/llama_cpp.py" "$build" "$build/peers-work/llama_cpp" || code=1
+    ;;
   memory) "$python" "$root/tests/peers/memory.py" "$build" || code=1 ;;
-  *) echo "run.sh: no part is called '$part': training, trees, llama, lora, encoders, tokens, onnx, models, speed, export, memory" >&2 && exit 2 ;;
+  *) echo "run.sh: no part is called '$part': training, trees, llama, lora, encoders, tokens, onnx, models, speed, export, bridge, memory, llama_cpp" >&2 && exit 2 ;;
   esac
 done
 exit $code
