@@ -19,7 +19,7 @@ void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const
 void cuda_conv_pack(Gen *g, const Group *gr, const ConvGeom *c, const GridConvSchedule *s);
 void cuda_conv_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                      const GridConvSchedule *s, const char *images);
-/* Adds to the kernel of partial sums the code for sm_90a. */
+/* Adds to the kernel of partial sums the code for sm_90a; `images` as above. */
 void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
-                       const WgmmaFilterSchedule *s);
+                       const WgmmaFilterSchedule *s, const char *images);
 #endif

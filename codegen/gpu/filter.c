@@ -47,7 +47,7 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
   GridFilterSchedule f = grid_filter_schedule(&t->machine, &s);
   WgmmaFilterSchedule w;
   const int64_t sums = c.f->numel * dtype_size(sums_dt);
-  if (f.tensor && f.rounds <= 1 && dtype_is_half(s.in) && !type_extent(c.x, 0) &&
+  if (f.tensor && f.rounds <= 1 && dtype_is_half(s.in) &&
       wgmma_filter_schedule(&c, s.operands / sums, &w))
     grid_filter_take(&f, &w, &s);
   return f;
@@ -185,8 +185,9 @@ static void print_chunk(const FilterGrad *f, Text *x, int64_t round) {
 }
 
 /* A thread adds `parts` chunks of element u, which lies at `at` of each, to those of the rounds
-   before. */
-static void print_sum(const FilterGrad *f, Text *x, const char *at, int64_t round, int64_t parts) {
+   before; `fewer`: those behind the run's have not been stored. */
+static void print_sum(const FilterGrad *f, Text *x, const char *at, int64_t round, int64_t parts,
+                      bool fewer) {
   const char *I = f->g->index, *before = so_far(f);
   long long numel = f->gr->domain->numel, weights = f->s.weights;
   unsigned long long next = f->s.next;
@@ -196,7 +197,7 @@ static void print_sum(const FilterGrad *f, Text *x, const char *at, int64_t roun
   text_line(x, "const %s *part = (const %s *)scratch + %s;", f->T, f->T, at);
   text_line(x, "%s total = %s;", f->T, before ? before : "part[0]");
   const char *all = arena_printf(f->g->a, "%lld", (long long)parts);
-  if (f->images) { /* of the chunks behind those of the rounds before */
+  if (fewer) { /* of the chunks behind those of the rounds before */
     all = "all";
     text_line(x, "const %s all = smaller((%s)%lld, %s - (%s)%lld);", I, I, (long long)parts,
               chunks_text(f), I, (long long)(round * f->s.parts));
@@ -221,7 +222,7 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
   enum { SMALL_BLOCK = 64 };
   k->block = SMALL_BLOCK;
   cuda_threads(f->g, k, f->gr->domain->numel, "u");
-  print_sum(f, &k->text, "u", round, parts);
+  print_sum(f, &k->text, "u", round, parts, f->images);
   if (!f->s.wgmma.rows) return;
   long long taps = f->c.h.taps * f->c.w.taps; /* sums lie tap by tap there */
   KernelVariant *own = ARENA_NEW(f->g->a, KernelVariant);
@@ -229,7 +230,7 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
       .text = text_new(f->g->a, 1), .grid = k->grid, .block = k->block, .min_blocks = 1};
   const char *at = arena_printf(f->g->a, "(u %% %lld * %lld + u / %lld)", taps,
                                 (long long)f->gr->domain->numel / taps, taps);
-  print_sum(f, &own->text, at, 0, f->s.wgmma.parts / f->s.wgmma.cluster);
+  print_sum(f, &own->text, at, 0, f->s.wgmma.parts / f->s.wgmma.cluster, false);
   k->variant = own;
 }
 
@@ -245,7 +246,7 @@ static void print_rounds(const FilterGrad *f, Kernel *k) {
     k->shared = f->s.shared;
     print_tile(f, &k->text);
     print_chunk(f, &k->text, round);
-    if (f->s.wgmma.rows) cuda_filter_sm90a(f->g, f->gr, k, &f->c, &f->s.wgmma);
+    if (f->s.wgmma.rows) cuda_filter_sm90a(f->g, f->gr, k, &f->c, &f->s.wgmma, f->images);
     k = cuda_kernel_next(f->g, f->gr, "combine");
     kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
     print_combine(f, k, round, parts);

@@ -5,7 +5,7 @@
 #include "codegen/schedule/wgmma_filter.h"
 
 void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
-                       const WgmmaFilterSchedule *s) {
+                       const WgmmaFilterSchedule *s, const char *images) {
   KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
   *own = (KernelVariant){.text = text_new(g->a, 1),
                          .grid = s->blocks,
@@ -14,6 +14,7 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                          .min_blocks = 1};
   Text *x = &own->text;
   Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
+  const char *count = images ? images : "Geometry::N";
   long long down = s->down, across = s->across, groups = s->tap_groups;
   cuda_conv_geometry(x, c, NULL);
   const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
@@ -34,12 +35,12 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
             (long long)gr->domain->numel);
   text_line(x, "Tile::start(full, empty);");
   text_open(x, "if (threadIdx.x >= Tile::GATHER) {");
-  text_line(x, "Tile::gather(smem, full, empty, in%d, in%d, group, m0, c0, part);",
-            group_arg(gr, gr->root->operands[0]), group_arg(gr, gr->root->operands[1]));
+  text_line(x, "Tile::gather(smem, full, empty, in%d, in%d, group, m0, c0, part, %s);",
+            group_arg(gr, gr->root->operands[0]), group_arg(gr, gr->root->operands[1]), count);
   text_close(x, "} else {");
   x->indent++;
   text_line(x, "f32 c[Tile::EACH][2][Tile::SUMS / 2];");
-  text_line(x, "Tile::multiply(c, smem, full, empty, tap0, part);");
+  text_line(x, "Tile::multiply(c, smem, full, empty, tap0, part, %s);", count);
   text_line(x, "Tile::finish(sums, smem, c, group, m0, c0, tap0);");
   text_close(x, "}");
   text_line(x, "Tile::combine(sums, smem, group, m0, c0, tap0);");

@@ -41,7 +41,6 @@ static GridProductShape shape_of(const Group *gr) {
                             .b_row = row_of(gr, mm->operands[1]),
                             .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
-  shape.bounded = dims_bounded(c, 0, c->rank - 1);
   shape.bounded_depth = dims_bounded(a, k_axis, k_axis + 1);
   shape.tensor = dtype_is_half(shape.in) || mm->attr[AT_TF32].i;
   return shape;
@@ -218,7 +217,6 @@ static KernelMap map_of(const GridProduct *p, const char *name, int arg, int64_t
 /* The code for sm_90a, where the product is one for it. */
 static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *plain) {
   GridProduct p = *plain;
-  if (depth_bounded(plain)) return; /* a map copies what lies behind the extent, too */
   if (!wgmma_schedule(&plain->s, &p.s)) return;
   KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
   *own = (KernelVariant){
@@ -237,13 +235,12 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_line(x, "__shared__ uint64_t full[%d], empty[%d];", stages, stages);
   text_line(x, "Tile::start(full, empty);");
   text_open(x, "if (threadIdx.x < Tile::GROUP) {");
-  const char *behind = "";
-  if (rows_bounded(&p) || !text_is_number(p.batch))
-    behind = arena_printf(g->a, "bt >= %s || m0 >= %s", p.batch, p.m);
-  if (*behind)
-    text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b, %s, %s);", p.batch, p.m);
-  else
-    text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b);");
+  /* how many of each there are in this run */
+  const bool fewer = rows_bounded(&p) || !text_is_number(p.batch);
+  const char *counts = "", *depth = "";
+  if (depth_bounded(&p)) depth = arena_printf(g->a, ", (int)%s", p.k);
+  if (fewer || *depth) counts = arena_printf(g->a, ", (int)%s, (int)%s%s", p.batch, p.m, depth);
+  text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b%s);", counts);
   text_close(x, "} else {");
   x->indent++;
   text_line(x, "registers_take<232>();");
@@ -251,9 +248,9 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_open(x, "for (int tile = (int)blockIdx.x; tile < Tile::TILES; tile += (int)gridDim.x) {");
   text_line(x, "int part, bt, m0, n0;");
   text_line(x, "Tile::tile_coords(tile, part, bt, m0, n0);");
-  if (*behind) text_line(x, "if (%s) continue;", behind);
+  if (fewer) text_line(x, "if (Tile::Bounds::behind(bt, m0, %s, %s)) continue;", p.batch, p.m);
   text_line(x, "f32 c[%d][%d];", p.s.tm, p.s.tn);
-  text_line(x, "Tile::multiply(c, ring, full, empty, place);");
+  text_line(x, "Tile::multiply(c, ring, full, empty, place%s);", depth);
   store(g, gr, x, &p);
   text_close(x, "}");
   text_close(x, "}");

@@ -332,7 +332,6 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .in = s->in,
                            .dt = product_dtype(s->in),
                            .tensor = s->tensor,
-                           .bounded = s->bounded,
                            .a_row = s->a_row,
                            .b_row = s->b_row,
                            .copy_a = copy_of(s->a_row, s->in),
@@ -369,7 +368,7 @@ bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) 
   GridProductSchedule p = *plain;
   p.bm = WGMMA_ROWS, p.tm = 2, p.side = 2;
   p.threads = WGMMA_THREADS, p.shared = WGMMA_RING;
-  const int most = plain->bounded || plain->m <= WGMMA_ROWS ? 1 : PAIR;
+  const int most = plain->m <= WGMMA_ROWS ? 1 : PAIR;
   for (p.cluster = most; p.cluster >= 1; p.cluster--)
     for (p.bn = WIDE; p.bn >= NARROW; p.bn -= NARROW) {
       const int64_t tiles = wgmma_tiles(&p), cost = ceil_div(tiles, WAVE) * (p.bn + STORE);

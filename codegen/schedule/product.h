@@ -105,9 +105,8 @@ typedef struct GridProductShape {
   bool ta, tb;
   int64_t a_row, b_row; /* elements from one row to the next of an operand as it is stored */
   Dtype in;
-  bool tensor;  /* on tensor cores */
-  bool bounded; /* the run decides how many products or rows there are */
-  bool bounded_depth;
+  bool tensor;        /* on tensor cores */
+  bool bounded_depth; /* the run decides what it is */
 } GridProductShape;
 
 typedef struct GridProductSchedule {
@@ -115,7 +114,7 @@ typedef struct GridProductSchedule {
   bool ta, tb;
   int64_t a_row, b_row; /* as of the shape */
   Dtype in, dt;         /* stored, computed */
-  bool tensor, bounded; /* as of the shape */
+  bool tensor;          /* as of the shape */
   int bm, bn, tm, tn;   /* rows and columns of a block, of a thread */
   int wm, wn;           /* on tensor cores: of a warp */
   int copy_a, copy_b;   /* there: bytes of a copy to shared memory */

@@ -26,6 +26,15 @@ entry rows(x : u8[4, N, 64], w : u8[64, 136]) {
   hs = scan i in 0..4 { yield y[i] @ v }
   return hs = f32(hs)
 }
+# exact sums of bounded rows, of which a block of a pair may have none, and of a bounded depth, whose operands lie along and across it
+entry sums(x : u8[n <= 300, 72], y : u8[n, 64], z : u8[72, n], w : u8[72, 64]) {
+  v, u, t = bf16(x // 16), bf16(y // 16), bf16(z // 16)
+  return a = f32(v @ bf16(w // 16)), b = f32(transpose(v) @ u), c = f32(t @ u), d = f32(transpose(u) @ transpose(t))
+}
+entry filters(x : u8[n <= 9, 64, 16, 13], dy : u8[n, 60, 16, 13]) {   # blocks of a cluster may have no image
+  param w : f32[60, 64, 3, 3] = 0
+  return dw = grad(sum(f32(conv2d(bf16(x // 16), bf16(w), 1, 1)) * f32(dy // 16)), w)
+}
 END
 cat >images.g <<'END'
 entry images(x : f32[1, 72, 14, 14], w : f32[248, 72, 3, 3], dy : f32[1, 248, 7, 7]) {
@@ -77,6 +86,28 @@ for order in 0 1 5; do
 done
 # shellcheck disable=SC2086
 LD_LIBRARY_PATH=$driver ./net $deep --device cuda --expect s.npy --rtol 0 --atol 0 >out 2>&1 || fail 'parts of the depth'
+# runs of fewer rows and images than the bounds: bits of the CPU, with what lies behind them poisoned
+for n in 1 110 300; do
+  "$mkdata" npy u8 $n,72 1 v.npy && "$mkdata" npy u8 $n,64 2 u.npy && "$mkdata" npy u8 72,$n 3 t.npy && "$mkdata" npy u8 72,64 4 s.npy
+  sums="sums --x v.npy --y u.npy --z t.npy --w s.npy --quiet"
+  rm -f [abcd].npy
+  # shellcheck disable=SC2086
+  ./net $sums --device cpu --a a.npy --b b.npy --c c.npy --d d.npy >out 2>&1 || fail "$n rows on the CPU"
+  # shellcheck disable=SC2086
+  LD_LIBRARY_PATH=$driver ./net $sums --device cuda --poison --expect a=a.npy --expect b=b.npy --expect c=c.npy --expect d=d.npy \
+    --rtol 0 --atol 0 >out 2>&1 || fail "$n rows"
+done
+for n in 1 5; do
+  "$mkdata" npy u8 $n,64,16,13 1 v.npy && "$mkdata" npy u8 $n,60,16,13 2 u.npy
+  filters="filters --x v.npy --dy u.npy --quiet"
+  # shellcheck disable=SC2086
+  ./net $filters --device cpu --dw f$n.npy >out 2>&1 || fail "filters of $n images on the CPU"
+  # shellcheck disable=SC2086
+  LD_LIBRARY_PATH=$driver ./net $filters --device cuda --poison --expect f$n.npy --rtol 0 --atol 0 >out 2>&1 || fail "filters of $n images"
+done
+"$gc" net.g --precision=bf16 --arch=sm_90a --target=cuda --print-schedules >out 2>&1
+[ "$(grep -c '^cuda .* k=300 .*sm_90a_blocks=' out)" = 3 ] && grep -q '^cuda .* m=300 .* sm_90a_cluster=2 ' out && grep -q '^cuda .*filter .*sm_90a_cluster=4 ' out ||
+  fail 'bounded products and filters are not by wgmma'
 [ "$(cat calls0 calls1 calls5 | grep -c cuTensorMapEncodeTiled)" -ge 10 ] || fail 'products are not by tensor maps'
 [ "$(grep -c '^blocks 1$' calls5)" -gt "$(grep -c '^blocks 1$' calls0)" ] || fail 'one multiprocessor has several blocks of products'
 paste -d, cpu.csv gpu.csv | awk -F, '

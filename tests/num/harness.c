@@ -326,7 +326,10 @@ GcEnv compiled_env(const Compiled *c, uint64_t seed, uint64_t step) {
 
 static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   GcEnv env = compiled_env(c, o->seed, o->step);
-  for (int i = 0; i < e->nextents; i++) env.extents[i] = (int32_t)e->extents[i].bound;
+  for (int i = 0; i < e->nextents; i++) {
+    const int32_t n = (int32_t)e->extents[i].bound - o->fewer;
+    env.extents[i] = n < 1 ? 1 : n;
+  }
   if (o->poison) memset(env.work, 0xff, c->program->work_bytes);
   if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
   Turns w = {.c = c, .e = e, .a = arena_new()};

@@ -30,6 +30,7 @@ typedef struct RunOptions {
   uint64_t order;      /* seed of the order in which threads run */
   bool poison;         /* dead bytes are filled with 0xff */
   uint64_t seed, step; /* of the random ops */
+  int fewer;           /* every extent is so much below its bound; 1 at least */
 } RunOptions;
 
 /* An instruction set for case k, of those that this machine has: its own, x86-64-v3 and x86-64 in

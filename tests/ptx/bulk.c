@@ -2,7 +2,8 @@
  * What a copy touches is looked at where it is issued. It happens as late as can be: into shared
  * memory when no thread can go on without it, and then its bytes arrive at its mbarrier; out of it
  * when its group is waited for. Until then other accesses to the same shared memory are findings.
- * Elements outside of the tensor are zeros, and are not stored. */
+ * Elements outside of the tensor are zeros, and are not stored. What nobody wrote may be copied; to
+ * use it is a finding. */
 #include "exec.h"
 #include "exec_ops.h"
 #include "tensor.h"
@@ -87,7 +88,7 @@ static bool look_at_store(const Bulk *b, uint64_t shared, uint64_t global, unsig
                           unsigned hi) {
   if (!place(b, shared)) return false;
   if (hi > lo && !memory_bulk(b->w, b->lane, global + lo, hi - lo, ACCESS_WRITE)) return false;
-  check_reads(b->w, b->lane, b->cta, shared, 16, b->w->seen[b->w->index]);
+  check_reads(b->w, b->lane, b->cta, shared, 16, b->w->seen[b->w->index], false);
   return true;
 }
 
@@ -97,7 +98,7 @@ static bool look_at_shared(const Bulk *b, uint64_t shared, uint64_t global, unsi
   to.cta = b->to;
   uint64_t at = b->to_shared + (shared - b->shared);
   if (!place(b, shared) || !place(&to, at)) return false;
-  check_reads(b->w, b->lane, b->cta, shared, 16, b->w->seen[b->w->index]);
+  check_reads(b->w, b->lane, b->cta, shared, 16, b->w->seen[b->w->index], false);
   check_async(b->w, b->lane, b->to, at, 16, false);
   return true;
 }
@@ -108,7 +109,10 @@ static bool load(const Bulk *b, uint64_t shared, uint64_t global, unsigned lo, u
   if (!to) return true; /* reported: its CTA has ended */
   memset(to, 0, 16);
   if (hi > lo) memcpy(to + lo, memory_place(global + lo), hi - lo);
-  check_landed(b->w->x, b->cta, shared, 16, agent_of_mbarrier(b->w->x, b->mbarrier));
+  uint32_t written = 0xffff;
+  for (unsigned at = lo; at < hi; at++)
+    if (!memory_byte_written(b->w->x, global + at)) written &= ~(1u << at);
+  check_landed(b->w->x, b->cta, shared, 16, agent_of_mbarrier(b->w->x, b->mbarrier), written);
   return true;
 }
 
@@ -127,7 +131,7 @@ static bool copy(const Bulk *b, uint64_t shared, uint64_t global, unsigned lo, u
   char *p = place(&to, at), *from = place(b, shared);
   if (p && from) memcpy(p, from, 16);
   check_reads_done(x, b->cta, shared, 16);
-  check_landed(x, b->to, at, 16, agent_of_mbarrier(x, b->mbarrier));
+  check_landed(x, b->to, at, 16, agent_of_mbarrier(x, b->mbarrier), 0xffff);
   return true;
 }
 

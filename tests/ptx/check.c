@@ -302,7 +302,7 @@ void check_shared(Warp *w, int lane, int cta, uint64_t address, size_t size, int
     if (access != ACCESS_READ) still_read(w, lane, &cell[i], address);
     if (c->race)
       cell_access(w, lane, &cell[i], NULL, address + i * c->shared_granule, access, same);
-    cell[i].valid = cell[i].valid || access != ACCESS_READ;
+    if (access != ACCESS_READ) cell[i].valid = true, cell[i].brought = false;
   }
   if (unwritten && c->init)
     report(w, lane, PTX_UNINIT, address, "%s shared memory that nobody wrote", verb(access));
@@ -364,23 +364,28 @@ void check_async(Warp *w, int lane, int cta, uint64_t address, size_t size, bool
     if (c->race)
       cell_access(w, lane, &cell[i], NULL, address + i * c->shared_granule, ACCESS_WRITE, false);
     if (!landed) cell[i].async = (uint16_t)(w->index * LANES + lane + 1);
-    cell[i].valid = cell[i].valid || landed;
+    if (landed) cell[i].valid = true, cell[i].brought = false;
   }
 }
 
-void check_landed(Exec *x, int cta, uint64_t address, size_t size, unsigned agent) {
+void check_landed(Exec *x, int cta, uint64_t address, size_t size, unsigned agent,
+                  uint32_t written) {
   size_t n;
   Cell *cell = shared_cell(&x->check, cta, address, &n, size);
+  const uint32_t all = (uint32_t)(((uint64_t)1 << size / n) - 1);
   for (size_t i = 0; i < n; i++) {
     cell[i].async = 0;
-    cell[i].valid = true;
+    cell[i].valid = (~written >> i * (size / n) & all) == 0;
+    cell[i].brought = !cell[i].valid;
     cell[i].write = x->clock << STAMP_SHIFT | agent;
     cell[i].read[0] = cell[i].read[1] = 0; /* all are before the copy: check_async saw to it */
   }
 }
 
-void check_reads(Warp *w, int lane, int cta, uint64_t address, size_t size, uint32_t clock) {
+bool check_reads(Warp *w, int lane, int cta, uint64_t address, size_t size, uint32_t clock,
+                 bool passes_on) {
   Exec *x = w->x;
+  bool brought = false;
   Check *c = &x->check;
   size_t n;
   unsigned tid = (unsigned)(w->index * LANES + lane);
@@ -389,10 +394,11 @@ void check_reads(Warp *w, int lane, int cta, uint64_t address, size_t size, uint
     Cell *q = &cell[i];
     uint64_t at = address + i * c->shared_granule;
     unsigned by = q->write & STAMP_TID;
-    bool copied = by >= (unsigned)(x->nwarps * LANES);
+    bool copied = by >= (unsigned)(x->nwarps * LANES), passed = passes_on && q->brought;
+    brought |= passed;
     if (q->async)
       report(w, lane, PTX_ASYNC, at, "reads shared memory that a copy is still to fill");
-    else if (!q->valid && c->init)
+    else if (!q->valid && !passed && c->init)
       report(w, lane, PTX_UNINIT, at, "reads shared memory that nobody wrote");
     else if (c->race && !before(w, tid, q->write))
       conflict(w, lane, true, at, ACCESS_READ, copied ? "writes" : "wrote", q->write);
@@ -402,6 +408,15 @@ void check_reads(Warp *w, int lane, int cta, uint64_t address, size_t size, uint
     q->reads++;
     readers_of(c, q, x)[2 * w->index + 1] = clock;
   }
+  return brought;
+}
+
+uint32_t check_brought(Exec *x, int cta, uint64_t address, size_t size) {
+  size_t n;
+  const Cell *cell = shared_cell(&x->check, cta, address, &n, size);
+  uint32_t all = 0;
+  for (size_t b = 0; b < size; b++) all |= (uint32_t)cell[b * n / size].brought << b;
+  return all;
 }
 
 void check_reads_done(Exec *x, int cta, uint64_t address, size_t size) {

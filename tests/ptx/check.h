@@ -20,6 +20,7 @@ typedef struct Cell {
   uint16_t reads;   /* copies and wgmma that still read here; shared memory only */
   uint8_t mbarrier; /* 1 + the number of the one that lies here; shared memory only */
   bool valid;       /* has been written; shared memory only */
+  bool brought;     /* … by a bulk copy of what nobody wrote, so it is not valid */
   bool read_only;   /* has been read by the read-only path; global memory only */
 } Cell;
 typedef struct GlobalCell {
@@ -114,10 +115,16 @@ void check_shared_reads(struct Warp *w, uint32_t mask, const uint64_t *address, 
 void check_global(struct Warp *w, int lane, uint64_t address, size_t size, int access, bool same);
 /* A cp.async or a bulk copy is on its way to shared memory, or has landed. */
 void check_async(struct Warp *w, int lane, int cta, uint64_t address, size_t size, bool landed);
-/* As check_async for what a bulk copy has brought, which is known to those who wait for `agent`. */
-void check_landed(struct Exec *x, int cta, uint64_t address, size_t size, unsigned agent);
-/* A bulk copy or a wgmma of the thread reads shared memory from now on, at `clock`, or has done. */
-void check_reads(struct Warp *w, int lane, int cta, uint64_t address, size_t size, uint32_t clock);
+/* As check_async for what a bulk copy has brought, which is known to those who wait for `agent`.
+   written: by byte, whether somebody wrote what it has read. */
+void check_landed(struct Exec *x, int cta, uint64_t address, size_t size, unsigned agent,
+                  uint32_t written);
+/* A bulk copy or a wgmma of the thread reads shared memory from now on, at `clock`, or has done.
+   passes_on: to read what a copy brought and nobody wrote is no finding. Returns whether it did. */
+bool check_reads(struct Warp *w, int lane, int cta, uint64_t address, size_t size, uint32_t clock,
+                 bool passes_on);
+/* Which of these bytes were brought so, by bit. */
+uint32_t check_brought(struct Exec *x, int cta, uint64_t address, size_t size);
 void check_reads_done(struct Exec *x, int cta, uint64_t address, size_t size);
 /* The cells of an mbarrier; 0: none. */
 void check_mbarrier(struct Exec *x, int cta, uint64_t address, unsigned number);

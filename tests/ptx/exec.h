@@ -95,6 +95,7 @@ struct Exec {
   bool *raced;    /* by buffer: somebody may write to its bytes */
   bool read_only; /* the load that runs is by the read-only path */
   bool any_tag;   /* the access is by a tensor map, which names no argument */
+  bool copied;    /* what the access reads is copied, written or not */
   unsigned agent; /* whose reads of global memory run, if not the thread's; 0: they are its own */
   /* order.c: rows of a thread: seen, fenced; NULL: the kernel has nothing asynchronous */
   uint32_t *know;
@@ -216,6 +217,8 @@ char *memory_shared(Warp *w, int lane, uint64_t *address, size_t size, int *cta)
 char *memory_place(uint64_t tagged);
 /* Of a bulk copy: any bytes of one buffer. */
 bool memory_bulk(Warp *w, int lane, uint64_t address, size_t size, Access how);
+/* Has somebody written this byte of global memory, which a bulk copy may read? */
+bool memory_byte_written(Exec *x, uint64_t address);
 enum { WINDOW_SHIFT = 56, WINDOW_SHARED = 1, WINDOW_LOCAL = 2, WINDOW_PARAM = 3 };
 
 /* ---- warp.c ---- */

@@ -137,7 +137,7 @@ static char *global_access(Warp *w, int lane, uint64_t tagged, size_t size, Acce
   if (b->init) {
     size_t off = (size_t)(address - (uintptr_t)b->base);
     bool ok = init_bits(b->init, b->init_at + off, size, how != ACCESS_READ);
-    if (!ok && x->check.init)
+    if (!ok && x->check.init && !x->copied)
       report(w, lane, PTX_UNINIT, address, "reads offset %zu of buffer '%s', which nobody wrote",
              off, buf_name(b));
   }
@@ -274,13 +274,23 @@ char *memory_place(uint64_t tagged) { return (char *)(uintptr_t)place_of(tagged)
 bool memory_bulk(Warp *w, int lane, uint64_t address, size_t size, Access how) {
   bool ok = true;
   w->x->any_tag = !tag_of(address);
+  w->x->copied = true;
   for (size_t at = 0, n; ok && at < size; at += n) { /* in powers of two, as they are aligned */
     n = 16;
     while ((address + at) & (n - 1) || at + n > size) n /= 2;
     ok = global_access(w, lane, address + at, n, how, NULL);
   }
-  w->x->any_tag = false;
+  w->x->any_tag = w->x->copied = false;
   return ok;
+}
+
+bool memory_byte_written(Exec *x, uint64_t address) {
+  x->any_tag = !tag_of(address);
+  const PtxBuf *b = find_buf(x, address, 1, PTX_READ);
+  x->any_tag = false;
+  if (!b || !b->init || !x->check.init) return true;
+  return init_bits(b->init, b->init_at + (size_t)(place_of(address) - (uintptr_t)b->base), 1,
+                   false);
 }
 
 /* ---- cp.async: lands at the wait, the last moment that the model allows ---- */

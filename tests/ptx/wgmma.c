@@ -15,8 +15,9 @@ enum { ROWS = 16, DEPTH = 16, COLUMNS_MAX = 256, UNIT = 16 };
 
 typedef struct Wgmma {
   const Ins *at;
-  uint64_t a, b; /* descriptors; a: of shared memory only */
-  bool add;      /* to the accumulators */
+  uint64_t a, b;  /* descriptors; a: of shared memory only */
+  bool add;       /* to the accumulators */
+  bool unwritten; /* it reads what a copy has brought and nobody wrote */
   uint32_t group, clock;
 } Wgmma;
 
@@ -64,24 +65,24 @@ static uint64_t unit_at(const Matrix *m, unsigned row, unsigned k, unsigned per)
 
 static unsigned element_bytes(const Ins *i) { return i->type == TYPE_tf32 ? 4 : 2; }
 
-typedef void Visit(Warp *w, uint64_t at, int cta, uint32_t clock);
-static void begin_read(Warp *w, uint64_t at, int cta, uint32_t clock) {
-  check_reads(w, 0, cta, at, UNIT, clock);
+typedef void Visit(Warp *w, uint64_t at, int cta, Wgmma *g);
+static void begin_read(Warp *w, uint64_t at, int cta, Wgmma *g) {
+  g->unwritten |= check_reads(w, 0, cta, at, UNIT, g->clock, true);
 }
-static void end_read(Warp *w, uint64_t at, int cta, uint32_t clock) {
+static void end_read(Warp *w, uint64_t at, int cta, Wgmma *g) {
   check_reads_done(w->x, cta, at, UNIT);
 }
 
 /* False: some unit is in no shared memory. */
 static bool each_unit(Warp *w, const Ins *i, const Matrix *m, unsigned first, unsigned rows,
-                      Visit *visit, uint32_t clock) {
+                      Visit *visit, Wgmma *g) {
   unsigned per = UNIT / element_bytes(i), deep = 2 * per;
   for (unsigned r = 0; r < rows; r += m->turned ? per : 1)
     for (unsigned k = 0; k < deep; k += m->turned ? 1 : per) {
       int cta;
       uint64_t at = unit_at(m, first + r, k, per);
       if (!memory_shared(w, 0, &at, UNIT, &cta)) return false;
-      if (visit) visit(w, at, cta, clock);
+      if (visit) visit(w, at, cta, g);
     }
   return true;
 }
@@ -99,6 +100,22 @@ static double element(const Ins *i, const char *at) {
   uint16_t h;
   memcpy(&h, at, 2);
   return i->type == TYPE_f16 ? half_get(h) : bfloat_get(h);
+}
+
+/* By row: whether all of it was written. */
+static void look_at_rows(Warp *w, const Ins *i, const Matrix *m, unsigned first, unsigned rows,
+                         bool *written) {
+  unsigned bytes = element_bytes(i), per = UNIT / bytes, deep = 2 * per;
+  memset(written, true, rows * sizeof *written);
+  for (unsigned r = 0; r < rows; r += m->turned ? per : 1)
+    for (unsigned k = 0; k < deep; k += m->turned ? 1 : per) {
+      int cta;
+      uint64_t at = unit_at(m, first + r, k, per);
+      if (!memory_shared(w, 0, &at, UNIT, &cta)) continue;
+      const uint32_t brought = check_brought(w->x, cta, at, UNIT), all = (1u << bytes) - 1;
+      for (unsigned e = 0; e < per; e++)
+        if (brought >> e * bytes & all) written[m->turned ? r + e : r] = false;
+    }
 }
 
 /* to[k][row] of rows from `first` on */
@@ -140,12 +157,16 @@ static unsigned first_row(const Warp *w) {
 }
 
 /* Accumulator register n of a lane: rows l / 4 and 8 below, two columns in each eight. */
+static unsigned row_of(const Ins *i, unsigned n, unsigned lane) {
+  return lane / 4 + 8 * (i->from == TYPE_f32 ? n / 2 % 2 : n % 2);
+}
+static unsigned column_of(const Ins *i, unsigned n, unsigned lane) {
+  bool wide = i->from == TYPE_f32;
+  return 8 * (wide ? n / 4 : n / 2) + 2 * (lane % 4) + (wide ? n % 2 : 0);
+}
 /* The first sum of the register n of a lane; one of halves has two. */
 static double *sum_at(const Ins *i, unsigned n, unsigned lane, double *sum) {
-  bool wide = i->from == TYPE_f32;
-  unsigned row = lane / 4 + 8 * (wide ? n / 2 % 2 : n % 2);
-  unsigned col = 8 * (wide ? n / 4 : n / 2) + 2 * (lane % 4) + (wide ? n % 2 : 0);
-  return &sum[row * columns_of(i) + col];
+  return &sum[row_of(i, n, lane) * columns_of(i) + column_of(i, n, lane)];
 }
 
 static void put_sums(Warp *w, const Ins *i, double *sum) {
@@ -174,26 +195,46 @@ static const Opd *operand_b(const Ins *i) {
   return operand_a(i) + (i->mode2 & WGMMA_REGISTERS ? 4 : 1);
 }
 
-static void happen(Warp *w, const Wgmma *g) {
+/* The lanes whose register n follows from what was written: of operands that a copy has brought
+ * from where nobody wrote, a row of A and a column of B. */
+static void define_sums(Warp *w, const Wgmma *g, const bool *row, const bool *column) {
+  const Ins *i = g->at;
+  for (unsigned n = 0; n < i->ndst; n++) {
+    uint32_t ok = 0;
+    for (unsigned l = 0; l < LANES; l++) {
+      const unsigned c = column_of(i, n, l);
+      bool two = i->from == TYPE_f32 || column[c + 1];
+      ok |= (uint32_t)(row[row_of(i, n, l)] && column[c] && two) << l;
+    }
+    opd_define(w, &i->opd[n], ~0u, ok & (g->add ? opd_defined(w, &i->opd[n]) : ~0u));
+  }
+}
+
+static void happen(Warp *w, Wgmma *g) {
   const Ins *i = g->at;
   unsigned columns = columns_of(i), deep = 2 * UNIT / element_bytes(i);
   double a[DEPTH * ROWS] = {0}, b[DEPTH * COLUMNS_MAX] = {0}, sum[ROWS * COLUMNS_MAX] = {0};
   double sign_a = i->mode2 & WGMMA_NEGATE_A ? -1 : 1, sign_b = i->mode2 & WGMMA_NEGATE_B ? -1 : 1;
-  uint32_t ok = ~0u;
+  bool row[ROWS], column[COLUMNS_MAX], ok = true;
   w->at = i;
   if (g->add) get_sums(w, i, sum);
-  for (unsigned n = 0; g->add && n < i->ndst; n++) ok &= opd_defined(w, &i->opd[n]);
   if (i->mode2 & WGMMA_REGISTERS) {
     fetch_registers(w, i, operand_a(i), a, sign_a);
-    for (int n = 0; n < 4; n++) ok &= opd_defined(w, operand_a(i) + n);
+    for (int n = 0; n < 4; n++) ok &= opd_defined(w, operand_a(i) + n) == ~0u;
   } else {
     const Matrix m = matrix_of(w, g->a, i->mode2 & WGMMA_TURN_A);
     fetch(w, i, &m, first_row(w), ROWS, a, sign_a);
-    each_unit(w, i, &m, first_row(w), ROWS, end_read, 0);
+    if (g->unwritten) look_at_rows(w, i, &m, first_row(w), ROWS, row);
+    each_unit(w, i, &m, first_row(w), ROWS, end_read, g);
   }
+  if (!g->unwritten || i->mode2 & WGMMA_REGISTERS) memset(row, ok, sizeof row);
   const Matrix m = matrix_of(w, g->b, i->mode2 & WGMMA_TURN_B);
   fetch(w, i, &m, 0, columns, b, sign_b);
-  each_unit(w, i, &m, 0, columns, end_read, 0);
+  if (g->unwritten)
+    look_at_rows(w, i, &m, 0, columns, column);
+  else
+    memset(column, true, sizeof column);
+  each_unit(w, i, &m, 0, columns, end_read, g);
   for (unsigned r = 0; r < ROWS; r++)
     for (unsigned k = 0; k < deep; k++) {
       double v = a[k * ROWS + r], *to = &sum[r * columns];
@@ -201,7 +242,7 @@ static void happen(Warp *w, const Wgmma *g) {
       for (unsigned n = 0; n < columns; n++) to[n] += v * from[n];
     }
   put_sums(w, i, sum);
-  for (unsigned n = 0; n < i->ndst; n++) opd_define(w, &i->opd[n], ~0u, ok == ~0u ? ~0u : 0);
+  define_sums(w, g, row, column);
 }
 
 /* ---- registers in flight ---- */
@@ -298,13 +339,13 @@ void exec_wgmma(Warp *w, const Ins *i, uint32_t mask) {
   if (!(i->mode2 & WGMMA_REGISTERS)) {
     g.a = descriptor(w, operand_a(i));
     const Matrix m = matrix_of(w, g.a, i->mode2 & WGMMA_TURN_A);
-    in = each_unit(w, i, &m, first_row(w), ROWS, NULL, 0);
-    if (in) each_unit(w, i, &m, first_row(w), ROWS, begin_read, g.clock);
+    in = each_unit(w, i, &m, first_row(w), ROWS, NULL, NULL);
+    if (in) each_unit(w, i, &m, first_row(w), ROWS, begin_read, &g);
   }
   const Matrix m = matrix_of(w, g.b, i->mode2 & WGMMA_TURN_B);
-  in = in && each_unit(w, i, &m, 0, columns_of(i), NULL, 0);
+  in = in && each_unit(w, i, &m, 0, columns_of(i), NULL, NULL);
   if (!in) give_up(x, "line %d: a matrix of wgmma is not in shared memory", i->line);
-  each_unit(w, i, &m, 0, columns_of(i), begin_read, g.clock);
+  each_unit(w, i, &m, 0, columns_of(i), begin_read, &g);
   w->wgmma_hash = (w->wgmma_hash * 31 + g.a) * 31 + g.b + (uint64_t)i->line;
   if (w->nwgmma == w->wgmma_cap) {
     w->wgmma_cap = w->wgmma_cap ? 2 * w->wgmma_cap : 64;

@@ -238,8 +238,6 @@ static void decides_pairs_of_blocks(void **state) {
   assert_true(wgmma_schedule(&p, &w) && w.cluster == 1);
   p = on_grid(384, 11264, 768, DT_BF16, true); /* a fourth row of tiles would take a second wave */
   assert_true(wgmma_schedule(&p, &w) && w.cluster == 1 && wgmma_tiles(&w) == 132);
-  p = on_grid(4096, 4096, 4096, DT_BF16, true), p.bounded = true;
-  assert_true(wgmma_schedule(&p, &w) && w.cluster == 1);
 }
 
 /* Few tiles of much depth: blocks share it. The parts cover it, and leave none without an element.

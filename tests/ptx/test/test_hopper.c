@@ -107,7 +107,8 @@ typedef struct Outcome {
   double error;
 } Outcome;
 
-static Outcome run(const Case *given, const PtxModule *m, unsigned order) {
+/* unwritten: 'a' or 'b': nobody wrote an element of this operand; 0: of none */
+static Outcome run_without(const Case *given, const PtxModule *m, unsigned order, char unwritten) {
   Case copy = *given, *c = &copy;
   const PtxKernel *k = ptx_module_find(m, c->kernel);
   Outcome o = {.status = PTX_REFUSED, .error = INFINITY};
@@ -117,12 +118,14 @@ static Outcome run(const Case *given, const PtxModule *m, unsigned order) {
   size_t na = (size_t)(c->m * c->k), nb = (size_t)(c->n * c->k), nc = (size_t)(c->m * c->n);
   void *a = operand(c, na, &seed), *b = operand(c, nb, &seed);
   float *out = aligned_alloc(256, (4 * nc + 255) & ~(size_t)255);
-  uint8_t *init = calloc(1, nc / 2 + 1);
-  if (!out || !init) abort();
+  uint8_t *init = calloc(1, nc / 2 + 1), *whole = malloc(na + nb);
+  if (!out || !init || !whole) abort();
+  memset(whole, 0xff, na + nb);
+  whole[na / 8] = 0xfc; /* two bytes */
   memset(out, 0xff, 4 * nc);
   size_t bytes = c->type == 't' ? 4 : 2;
-  PtxBuf bufs[] = {{a, na * bytes, PTX_READ, "a", NULL, 0, 0},
-                   {b, nb * bytes, PTX_READ, "b", NULL, 0, 0},
+  PtxBuf bufs[] = {{a, na * bytes, PTX_READ, "a", unwritten == 'a' ? whole : NULL, 0, 0},
+                   {b, nb * bytes, PTX_READ, "b", unwritten == 'b' ? whole : NULL, 0, 0},
                    {out, nc * 4, PTX_WRITE, "c", init, 0, 0}};
   _Alignas(64) char params[512] = {0};
   PtxLaunch l = {.grid = {c->ctas ? c->ctas : 1, 1, 1},
@@ -153,7 +156,12 @@ static Outcome run(const Case *given, const PtxModule *m, unsigned order) {
   free(b);
   free(out);
   free(init);
+  free(whole);
   return o;
+}
+
+static Outcome run(const Case *c, const PtxModule *m, unsigned order) {
+  return run_without(c, m, order, 0);
 }
 
 static PtxModule *compile(Nvrtc *n, const char *source, int bug) {
@@ -176,6 +184,30 @@ static void print(const char *where, const Outcome *o) {
   }
 }
 
+/* A tensor map copies what nobody wrote; sums of its row, or column, and no others, are undefined:
+   those of the 128 stores of four warps have a finding each. */
+static int check_unwritten(const PtxModule *m) {
+  int failed = 0;
+  for (int i = 0; i < CASES; i++)
+    for (const char *of = "ab"; *of && !cases[i].ctas && strcmp(cases[i].kernel, "registers");
+         of++) {
+      Outcome o = run_without(&cases[i], m, 0, *of);
+      bool ok = true;
+      uint64_t stores = 0;
+      for (size_t f = 0; f < o.result.count; f++) {
+        ok &= o.result.findings[f].kind == PTX_UNINIT;
+        stores += o.result.findings[f].count;
+      }
+      char where[64];
+      snprintf(where, sizeof where, "%s, an element of %c is unwritten", cases[i].kernel, *of);
+      ok &= stores > 0 && stores <= 16;
+      if (!ok) print(where, &o);
+      failed += !ok;
+      ptx_result_free(&o.result);
+    }
+  return failed;
+}
+
 static int check_values(Nvrtc *n, const char *source) {
   int failed = 0;
   PtxModule *m = compile(n, source, 0);
@@ -190,6 +222,7 @@ static int check_values(Nvrtc *n, const char *source) {
       failed += !ok;
       ptx_result_free(&o.result);
     }
+  failed += check_unwritten(m);
   ptx_module_free(m);
   return failed;
 }

@@ -5,6 +5,8 @@
    it. The CLUSTER blocks of a cluster have tiles of C above one another: each copies its part of B's k-tile to all of them
    (multicast), when the warps of all have read the stage. Contract: maps have the boxes of map_a and map_b; rows of A and B in memory are multiples of 16 bytes at
    multiples of 16; what lies outside of a matrix counts as zero; an element of C is a sum along the depth in order.
+   Maps have the sizes of the bounds, so one captured graph serves every extent. Tiles all of whose cluster lie behind the
+   rows of a run are left out; the last k-tile may hold what lies behind its depth, which those that multiply replace by zeros.
 
    A k-tile is 128 bytes of the depth. An operand stored along the depth lies in shared memory as rows of 128 bytes; one
    stored across it as pieces of 64 elements of C's side, each with a row of 128 bytes for every step of the depth. Units
@@ -30,6 +32,38 @@ template <int STAGES> struct RingPlace {
   }
 };
 
+/* section WgmmaBounds */
+/* What a run has of a product of BATCH times M rows and the depth K; the rest as of WgmmaTile. */
+template <int BATCH, int M, int K, bool TA, bool TB, int BM, int BN, int CLUSTER> struct WgmmaBounds {
+  enum { DEPTH = 64, THREADS = 256, UNIT = 16, EIGHT = 8, UNITS = DEPTH * EIGHT /* of 64 elements of C's side */ };
+  /* Does the tile's cluster begin behind so many products of so many rows? A block alone behind them copies its part of B. */
+  INL_MEMBER bool behind(int bt, int m0, int batch, int rows) {
+    return (batch != BATCH && bt >= batch) || (rows != M && m0 / (BM * CLUSTER) * (BM * CLUSTER) >= rows);
+  }
+  /* Of no depth, that of an empty part of a batch, one, of zeros. */
+  INL_MEMBER int k_tiles(int depth) { return depth == 0 ? 1 : (depth + DEPTH - 1) / DEPTH; }
+
+  /* An operand's k-tile from step `left` of the depth on: zeros. */
+  template <bool ACROSS, int SIDE> INL_MEMBER void clear(char *tile, int left, int thread) {
+    const Vec<uint32_t, 4> zero = {};
+#pragma unroll 1
+    for (int u = thread; u < SIDE / 64 * UNITS; u += THREADS) {
+      const int row = u / EIGHT % DEPTH, stays = ACROSS ? (left - row) * EIGHT : left - u % EIGHT * EIGHT; /* elements of the unit */
+      char *const at = tile + (ACROSS ? u : u / EIGHT * EIGHT + (u % EIGHT ^ row % EIGHT)) * UNIT;
+      if (stays <= 0) *(Vec<uint32_t, 4> *)at = zero;
+      for (int e = stays; e > 0 && e < EIGHT; e++) ((uint16_t *)at)[e] = 0;
+    }
+  }
+  /* Behind the depth memory has what is of no run, or of one before: zeros in both operands of the last k-tile, by all
+     threads that multiply. */
+  INL_MEMBER void clear_behind(char *a, char *b, int s, int depth, int thread) {
+    if (depth == K || (depth != 0 && depth % DEPTH == 0) || s != k_tiles(depth) - 1) return;
+    clear<TA, BM>(a, depth % DEPTH, thread);
+    clear<!TB, BN>(b, depth % DEPTH, thread);
+    proxy_fence();
+    threads_sync<THREADS>(1);
+  }
+};
 /* section WgmmaTile */
 /* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products, each in PARTS of K of the depth. Rows of tiles are a multiple of CLUSTER: the last
    may lie behind C. */
@@ -38,11 +72,11 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
     BM = 128, DEPTH = 64, GROUP = 128, WARPS = 8,      /* WARPS that multiply */
     PIECE = DEPTH * 128,                               /* bytes of 64 elements of C's side */
     A_BYTES = BM * 128, STAGE = A_BYTES + BN * 128,
-    K_TILES = (K + DEPTH - 1) / DEPTH,
     PART = 64 / CLUSTER,                               /* of 64 rows of B in memory, those that a block copies */
     TILES_M = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * CLUSTER, TILES_N = (N + BN - 1) / BN, TILES = PARTS * BATCH * TILES_M * TILES_N
   };
   typedef RingPlace<STAGES> Place;
+  typedef WgmmaBounds<BATCH, M, K, TA, TB, BM, BN, CLUSTER> Bounds;
   INL_MEMBER int row(int i) { return ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4; }
   /* the first column of group q of two */
   INL_MEMBER int col(int q) { return q * 8 + (int)threadIdx.x % 4 * 2; }
@@ -91,18 +125,18 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
 
   /* The first warpgroup. */
   INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const GcTensorMap *a, const GcTensorMap *b,
-                       int batch = BATCH, int rows = M) {
+                       int batch = BATCH, int rows = M, int depth = K) {
     registers_release<40>();
     if (threadIdx.x != 0) return;
-    const int rank = CLUSTER > 1 ? cluster_rank() : 0;
+    const int rank = CLUSTER > 1 ? cluster_rank() : 0, tiles = Bounds::k_tiles(depth);
     Place p = {0, 0};
     for (int tile = (int)blockIdx.x; tile < TILES; tile += (int)gridDim.x) {
       int part, bt, m0, n0;
       tile_coords(tile, part, bt, m0, n0);
-      if ((batch != BATCH && bt >= batch) || (rows != M && m0 >= rows)) continue; /* behind the extent */
+      if (Bounds::behind(bt, m0, batch, rows)) continue;
 #pragma unroll 1
-      for (int s = 0; s < K_TILES; s++, p.step()) {
-        const int k0 = (part * K_TILES + s) * DEPTH;
+      for (int s = 0; s < tiles; s++, p.step()) {
+        const int k0 = part * K + s * DEPTH;
         char *at = ring + p.stage * STAGE;
         mbarrier_wait(empty + p.stage, p.parity ^ 1);
         mbarrier_expect(full + p.stage, STAGE);
@@ -121,14 +155,16 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
   }
 
   /* The other two: c is the warp's part of the next tile. */
-  INL_MEMBER void multiply(f32 (&c)[2][BN / 4], char *ring, uint64_t *full, uint64_t *empty, Place &p) {
-    const int group = (int)threadIdx.x / GROUP - 1;
+  INL_MEMBER void multiply(f32 (&c)[2][BN / 4], char *ring, uint64_t *full, uint64_t *empty, Place &p, int depth = K) {
+    const int group = (int)threadIdx.x / GROUP - 1, tiles = Bounds::k_tiles(depth);
     const bool leads = threadIdx.x % 32 == 0;
     uint64_t *last = empty;
+    int s = 0;
 #pragma unroll 1
-    for (int s = 0; s < K_TILES; s++, p.step()) {
+    do { /* one at least: a way around them would make the compiler move sums to other registers */
       char *at = ring + p.stage * STAGE + group * PIECE, *bt = ring + p.stage * STAGE + A_BYTES;
       mbarrier_wait(full + p.stage, p.parity);
+      Bounds::clear_behind(ring + p.stage * STAGE, bt, s, depth, (int)threadIdx.x - GROUP);
       wgmma_fence();
 #pragma unroll
       for (int i = 0; i < 4; i++) /* 32 bytes of the depth each */
@@ -138,7 +174,8 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
       wgmma_wait<1>();
       if (leads && s > 0) release(last);
       last = empty + p.stage;
-    }
+      p.step();
+    } while (++s < tiles);
     wgmma_wait<0>();
     if (leads) release(last);
   }

@@ -5,7 +5,7 @@
    gathers k-tiles of DEPTH pixels into a ring of STAGES; three others multiply them (wgmma), filters from registers if one
    tile of them serves all taps. Two mbarriers a stage say
    when it is full and when every warp has read it.
-   Contract: a block sums CHUNK pixels, in order; the CLUSTER blocks of a cluster, whose parts follow each other, add theirs, which
+   Contract: a block sums CHUNK pixels, in order, of which those of images behind the run's are left out; the CLUSTER blocks of a cluster, whose parts follow each other, add theirs, which
    lie tap by tap in scratch, and another launch adds those. What
    lies outside of an operand, a pixel in the padding, and a gap count as zero, so that beside an infinity they make a NaN.
 
@@ -22,7 +22,7 @@ struct WgmmaConvFilter {
     SIDE = 64, UNIT = 16, EIGHT = 8,
     GROUP = 128, GROUPS = 3, GATHER = GROUP * GROUPS, /* threads; the first one that gathers */
     TILES = ROWS * TAPS, EACH = (TILES + GROUPS - 1) / GROUPS, SUMS = 32, PAIRS = SUMS / 2, /* EACH: tiles of a warpgroup */
-    ALL_TAPS = G::KH * G::KW, AREA = G::OH * G::OW, IMAGE = G::H * G::W, PIXELS = G::N * F::ROWS * F::PITCH,
+    ALL_TAPS = G::KH * G::KW, AREA = G::OH * G::OW, IMAGE = G::H * G::W,
     HALO = DEPTH + F::SPAN, PLANE = SIDE / EIGHT * HALO * UNIT, TILE = SIDE / EIGHT * DEPTH * UNIT, /* bytes of the latter */
     IMAGES = ROWS * TILE, STAGE = IMAGES + F::PLANES_H * F::PLANES_W * PLANE
   };
@@ -51,25 +51,26 @@ struct WgmmaConvFilter {
 #pragma unroll
     for (int o = 0; o < SIDE / EIGHT; o++) *(Octet *)(to + o * pixels * UNIT) = unit[o];
   }
+  INL_MEMBER int end_of(int part, int images) { return smaller((part + 1) * CHUNK, images * (F::ROWS * F::PITCH)); }
   /* Where a plane's pixel with such a number lies in a group's first channel; is there one? */
-  INL_MEMBER bool pixel_at(int f, int plane, I &at) {
+  INL_MEMBER bool pixel_at(int f, int plane, int images, I &at) {
     const int n = f / (F::ROWS * F::PITCH), y = f / F::PITCH % F::ROWS, x = f % F::PITCH;
     const int row = y * G::SH + (F::PLANES_H > 1 ? plane / F::PLANES_W : F::PHASE_H);
     const int col = x * G::SW + (F::PLANES_W > 1 ? plane % F::PLANES_W : F::PHASE_W);
     at = (I)n * G::CIN * IMAGE + row * G::W + col;
-    return f >= 0 && n < G::N && row < G::H && col < G::W;
+    return f >= 0 && n < images && row < G::H && col < G::W;
   }
-  INL_MEMBER bool result_at(int f, I &at) {
+  INL_MEMBER bool result_at(int f, int images, I &at) {
     const int n = f / (F::ROWS * F::PITCH), y = f / F::PITCH % F::ROWS, x = f % F::PITCH;
     at = (I)n * G::COUT * AREA + y * G::OW + x;
-    return n < G::N && y < G::OH && x < G::OW;
+    return n < images && y < G::OH && x < G::OW;
   }
   /* The last warpgroup: filters from m0 on and channels from c0 on, of a group; a part of the pixels. */
   INL_MEMBER void gather(char *ring, uint64_t *full, uint64_t *empty, const Stored *dy, const Stored *image, int group, int m0,
-                         int c0, int part) {
+                         int c0, int part, int images) {
     registers_release<104>();
     const int thread = (int)threadIdx.x - GATHER;
-    const int end = smaller((part + 1) * CHUNK, PIXELS);
+    const int end = end_of(part, images);
     Place p = {0, 0};
 #pragma unroll 1
     for (int f0 = part * CHUNK; f0 < end; f0 += DEPTH, p.step()) {
@@ -78,7 +79,7 @@ struct WgmmaConvFilter {
 #pragma unroll 1
       for (int e = thread; e < ROWS * DEPTH; e += GROUP) {
         I at;
-        const bool in = result_at(f0 + e % DEPTH, at);
+        const bool in = result_at(f0 + e % DEPTH, images, at);
         const int m = m0 + e / DEPTH * SIDE;
         put<AREA, G::GOUT % (ROWS * SIDE) == 0>(stage + e / DEPTH * TILE + e % DEPTH * UNIT, DEPTH,
                                                 dy + (at + (I)(group * G::GOUT + m) * AREA), in, G::GOUT - m);
@@ -86,7 +87,7 @@ struct WgmmaConvFilter {
 #pragma unroll 1
       for (int e = thread; e < F::PLANES_H * F::PLANES_W * HALO; e += GROUP) {
         I at;
-        const bool in = pixel_at(f0 + F::FIRST + e % HALO, e / HALO, at);
+        const bool in = pixel_at(f0 + F::FIRST + e % HALO, e / HALO, images, at);
         put<IMAGE, G::GIN % SIDE == 0>(stage + IMAGES + e / HALO * PLANE + e % HALO * UNIT, HALO,
                                        image + (at + (I)(group * G::GIN + c0) * IMAGE), in, G::GIN - c0);
       }
@@ -123,7 +124,8 @@ struct WgmmaConvFilter {
     }
   }
   /* The others: c is the sums of a warpgroup's tiles. Behind the last tile it does that once more. */
-  INL_MEMBER void multiply(f32 (&c)[EACH][2][SUMS / 2], char *ring, uint64_t *full, uint64_t *empty, int tap0, int part) {
+  INL_MEMBER void multiply(f32 (&c)[EACH][2][SUMS / 2], char *ring, uint64_t *full, uint64_t *empty, int tap0, int part,
+                           int images) {
     registers_take<136>();
     const bool leads = threadIdx.x % 32 == 0;
     uint64_t a[EACH], b[EACH]; /* in the first stage; the address of a matrix counts units */
@@ -139,7 +141,7 @@ struct WgmmaConvFilter {
     for (int n = 0; n < EACH * SUMS; n++) c[n / SUMS][n % 2][n % SUMS / 2] = 0;
 #pragma unroll
     for (int i = 0; i < EACH; i++) wgmma_hold(c[i]);
-    const int first = part * CHUNK, end = smaller(first + CHUNK, PIXELS);
+    const int first = part * CHUNK, end = end_of(part, images);
     uint64_t *last = empty;
     Place p = {0, 0};
 #pragma unroll 1
@@ -166,7 +168,7 @@ struct WgmmaConvFilter {
       last = empty + p.stage;
     }
     wgmma_wait<0>();
-    if (leads) mbarrier_arrive(last);
+    if (leads && first < end) mbarrier_arrive(last);
   }
   /* `to`: the sums of a part, or of a cluster's parts, tap by tap: of each filter its channels. Two sums of a thread. */
   INL_MEMBER void store(f32 *to, int pair, const Vec<f32, 2> &two, int group, int m0, int c0, int tap0) {
