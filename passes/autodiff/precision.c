@@ -339,11 +339,22 @@ int64_t saved_count(const Saved *s) { return s->n.made; }
 
 /* ---- products ---- */
 
+/* A sum over rows of which there is one, so that a batch of one is rounded as one of more. */
+static bool is_sum_of_one(const Entry *e, const Op *op) {
+  if (op->kind != OP_RESHAPE || !op->backward) return false;
+  const Type *from = value_type(e, op->operands[0]), *to = value_type(e, op->results[0]);
+  int lead = from->rank - to->rank;
+  for (int i = 0; i < from->rank; i++)
+    if (lead < 1 || (i < lead ? from->dim[i] != 1 : from->dim[i] != to->dim[i - lead]))
+      return false;
+  return true;
+}
+
 /* Sums of what a product reads narrowed: the gradients of biases. */
 static bool sum_reads_low(const void *data, const Op *op, int i) {
   const Narrow *n = data;
-  return op->kind == OP_SUM && i == 0 && is_f32(n->old, op->operands[i]) &&
-         n->product[source_of(n->old, op->operands[i])];
+  return (op->kind == OP_SUM || is_sum_of_one(n->old, op)) && i == 0 &&
+         is_f32(n->old, op->operands[i]) && n->product[source_of(n->old, op->operands[i])];
 }
 
 static void narrow_matmul(Narrow *n, Builder *b, const Op *op, ValueId *map) {

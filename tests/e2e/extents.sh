@@ -184,6 +184,13 @@ for level in $levels; do
   done
 done
 
+# ---- a gradient of one row is rounded as a sum of more is ----
+if [ -z "$fake" ]; then
+  level='-O2 --precision=bf16'
+  run 0 "$gc" dense.g $level -o dense
+  check dense 1
+fi
+
 # ---- on tensor cores the sums are those of the same kernels for that extent ----
 if [ -n "$fake" ] && [ "${GC_TEST_LEVEL-}" = full ]; then
   cat >halves.g <<'END'
