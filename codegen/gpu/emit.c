@@ -157,17 +157,6 @@ static int64_t times_of(const Op *op) {
   return times;
 }
 
-/* A captured graph has the launches of every iteration. */
-static void refuse_extents(CudaProgram *p, const Op *op) {
-  for (const Op *scan = op->parent->op; scan; scan = scan->parent->op) {
-    if (scan->kind != OP_SCAN || !scan->attr[AT_EXTENT].str || p->g.refused) continue;
-    p->g.refused = true;
-    diag(p->g.ctx, SEV_ERROR, scan->loc,
-         "a scan on a GPU needs a static number of iterations: %s is known only at run time",
-         scan->attr[AT_EXTENT].str);
-  }
-}
-
 /* Of variant 1, for sm_90a. */
 static void print_maps(Text *x, int id, const KernelVariant *own) {
   if (!own->maps) return;
@@ -188,7 +177,6 @@ static void print_maps(Text *x, int id, const KernelVariant *own) {
 
 static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   CudaProgram *p = t->target;
-  refuse_extents(p, l->op);
   if (l->kernel->collective)
     return (StepText){.kernel = "NULL", .collective = l->kernel->collective};
   const bool sm90a = takes_variant(l, depth);

@@ -55,6 +55,7 @@ typedef struct CudaExec {
   uint8_t *moved_maps;
   int64_t *at; /* the iteration of each loop, by depth */
   CuGraphExec graph[BLOCKS];
+  int32_t looped[BLOCKS][GC_EXTENTS]; /* the extents of loops in the block's last run */
   CuEvent *over; /* by step: recorded behind it, if another stream waits for it; NULL: one stream */
   bool mapped;   /* all tensor maps are made */
   bool plain;    /* no graph: it runs once, or capturing failed */
@@ -177,7 +178,8 @@ CuAddress cuda_address(const Cuda *c, int q, GcRegion region, uint64_t offset);
 /* The maps of a launch with these addresses, and pointers to them. */
 bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
                       void **params);
-bool cuda_walk(CudaExec *x, LoopVisit *visit, void *arg); /* through its launches */
+/* Through its launches; NULL: of a run whose extents are at their bounds. */
+bool cuda_walk(CudaExec *x, const int32_t *extents, LoopVisit *visit, void *arg);
 
 /* ---- step.c ---- */
 void cuda_run(Session *s, Exec *x, const RunRequest *q);

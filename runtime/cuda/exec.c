@@ -137,13 +137,17 @@ static bool count_launch(void *arg, int step, int loop, const int64_t *at) {
   return true;
 }
 
-bool cuda_walk(CudaExec *x, LoopVisit *visit, void *arg) {
-  return loops_walk(&(LoopWalk){.entry = x->base.entry, .visit = visit, .arg = arg, .at = x->at});
+bool cuda_walk(CudaExec *x, const int32_t *extents, LoopVisit *visit, void *arg) {
+  const GcEntry *e = x->base.entry;
+  int32_t bounds[GC_EXTENTS] = {0};
+  for (int i = 0; i < e->nextents; i++) bounds[i] = (int32_t)e->extents[i].bound;
+  return loops_walk(&(LoopWalk){
+      .entry = e, .visit = visit, .arg = arg, .at = x->at, .extents = extents ? extents : bounds});
 }
 
 static bool make_trace_events(Cuda *c, CudaExec *x) {
   int n = 0;
-  (void)cuda_walk(x, count_launch, &n);
+  (void)cuda_walk(x, NULL, count_launch, &n);
   c->trace_events = calloc((size_t)n + 1, sizeof *c->trace_events);
   if (!c->trace_events) return err_set(c->err, EXIT_ENV, "no memory for the profile");
   for (int i = 0; i <= n; i++)

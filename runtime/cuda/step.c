@@ -3,7 +3,8 @@
    step is queued before the wait, so that the device never idles and a batch is gathered and copied
    while another runs. --poison, --profile, --check-finite and --watch launch kernel by kernel, in
    one stream; the last two copy what they look at to the host. A loop is unrolled as its launches
-   are queued: each gets the addresses of its iteration as they are then, and a graph keeps them. */
+   are queued: each gets the addresses of its iteration as they are then, and a graph keeps them. A
+   loop over an extent has as many launches as the run has iterations. */
 #include "runtime/cuda/cuda.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -73,6 +74,10 @@ static bool read_back(Cuda *c, const CudaExec *x, int q) {
   return ok;
 }
 
+static const int32_t *extents_of(const Cuda *c, int q) {
+  return ((const GcEnv *)(const void *)c->host_block[q])->extents;
+}
+
 typedef struct LaunchWalk { /* through the launches of an entry */
   Session *s;
   Cuda *c;
@@ -92,8 +97,8 @@ static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
 static bool run_plain(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
   LaunchWalk w = {s, cuda_of(s), x, q, 0};
-  return set_counter(c, x, q) && branches_fork(c, x) && cuda_walk(x, go_plain, &w) &&
-         branches_join(c, x) && read_back(c, x, q);
+  return set_counter(c, x, q) && branches_fork(c, x) &&
+         cuda_walk(x, extents_of(c, q), go_plain, &w) && branches_join(c, x) && read_back(c, x, q);
 }
 
 static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
@@ -107,7 +112,7 @@ static bool run_traced(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
   LaunchWalk w = {s, cuda_of(s), x, q, 0};
   return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->trace_events[0], c->compute) &&
-         cuda_walk(x, go_traced, &w) && read_back(c, x, q);
+         cuda_walk(x, extents_of(c, q), go_traced, &w) && read_back(c, x, q);
 }
 
 static bool poison(Cuda *c, const GcRange *dead, int n) {
@@ -163,7 +168,7 @@ static bool run_stopped(Session *s, CudaExec *x, int q) {
   LaunchWalk w = {s, c, x, q, 0};
   const GcRange all = {0, x->base.entry->arena_bytes};
   return set_counter(c, x, q) && (!s->poison || poison(c, &all, 1)) &&
-         cuda_walk(x, go_stopped, &w) && read_back(c, x, q);
+         cuda_walk(x, extents_of(c, q), go_stopped, &w) && read_back(c, x, q);
 }
 
 /* It waits for the host behind each launch. */
@@ -192,15 +197,33 @@ static void capture(Session *s, CudaExec *x, int q) {
   s->note(s->note_arg, text);
 }
 
+/* Loops have as many iterations as in the block's last run; if not, its graph is of no use. The
+   first run of some lengths makes none: they may differ from run to run. */
+static bool repeats(Cuda *c, CudaExec *x, int q) {
+  const GcEntry *e = x->base.entry;
+  bool same = true;
+  for (int l = 0; l < e->nloops; l++) {
+    uint32_t i = e->loops[l].extent;
+    if (!i || x->looped[q][i - 1] == extents_of(c, q)[i - 1]) continue;
+    x->looped[q][i - 1] = extents_of(c, q)[i - 1];
+    same = false;
+  }
+  if (same || !x->graph[q]) return same;
+  CuGraphExec old = x->graph[q];
+  x->graph[q] = NULL;
+  (void)CUDA_CALL(c, GraphExecDestroy, old);
+  return false;
+}
+
 static bool run_graph(Session *s, CudaExec *x, int q) {
-  const Cuda *c = cuda_of(s);
+  Cuda *c = cuda_of(s);
   if ((c->hosted || c->nccl.comm) && !x->ran) { /* code may be loaded, and ranks be connected */
     x->ran = true;
     return run_plain(s, x, q);
   }
+  if (!repeats(c, x, q)) return run_plain(s, x, q);
   if (!x->plain && !x->graph[q]) capture(s, x, q);
-  return x->plain ? run_plain(s, x, q)
-                  : CUDA_CALL(cuda_of(s), GraphLaunch, x->graph[q], cuda_of(s)->compute);
+  return x->plain ? run_plain(s, x, q) : CUDA_CALL(c, GraphLaunch, x->graph[q], c->compute);
 }
 
 /* Queues a step: block q is free, since the last step that had it has been waited for. */
@@ -245,10 +268,10 @@ static bool read_trace_event(void *arg, int step, int loop, const int64_t *at) {
   return true;
 }
 
-static void read_trace_events(Session *s, CudaExec *x, double begin) {
+static void read_trace_events(Session *s, CudaExec *x, int q, double begin) {
   TraceWalk m = {s, 0, begin};
   trace_begin(s->trace, 0);
-  (void)cuda_walk(x, read_trace_event, &m);
+  (void)cuda_walk(x, extents_of(cuda_of(s), q), read_trace_event, &m);
 }
 
 /* A kernel's own words, put where a kernel of the CPU would. */
@@ -274,7 +297,7 @@ static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
   c->current = !q;
   c->shown_results = q;
   take_fault(s, q);
-  if (traced) read_trace_events(s, x, begin);
+  if (traced) read_trace_events(s, x, q, begin);
 }
 
 void cuda_run(Session *s, Exec *x, const RunRequest *q) {

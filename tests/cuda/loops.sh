@@ -28,6 +28,14 @@ entry f(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
   loss = sum(g * g) + sum(ys * ys)
   return loss, ys, n, seen, gx = grad(loss, x), gw = grad(loss, w), gu = grad(loss, u)
 }
+entry sums(x : f32[n <= 4, 5], y : f32[n, 5]) {
+  param w : f32[5] = normal()
+  s = zeros([5])
+  scan i in 0..n { s = s * 0.5 + tanh(x[n - 1 - i] * w + s) }
+  loss = mean((s - y[0]) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
 END
 compile nested.g --target=cuda,cpu --arch=compute_80 -o nested
 "$mkdata" npy f32 3,2,4,3 3 x.npy
@@ -39,6 +47,16 @@ for mode in '' --poison '--profile p.json'; do
   LD_LIBRARY_PATH=$driver ./nested f $inputs --device cuda $mode >out 2>&1 || fail "on the GPU $mode"
   head -c "$(stat -c %s want)" out | cmp -s - want || fail "other results than the CPU's $mode"
 done
+
+# as many iterations as a batch has rows: four, and of the last one three; a graph is for one number of them
+"$mkdata" npy f32 23,5 3 rows.npy && "$mkdata" npy f32 23,5 4 y.npy
+for device in cpu cuda; do
+  FAKECUDA_LOG=calls LD_LIBRARY_PATH=$driver ./nested sums --x rows.npy --y y.npy --epochs 2 --seed 3 --device $device \
+    --save sums.$device >out 2>&1 || fail "a loop over the rows, on $device"
+done
+cmp -s sums.cpu sums.cuda || fail 'a loop over the rows: other weights than on the CPU'
+[ "$(grep -cx cuGraphLaunch calls)" -ge 4 ] && [ "$(grep -cx cuGraphInstantiateWithFlags calls)" -le 4 ] ||
+  fail 'graphs are not kept, or made for each number of rows'
 
 # an index without a place: the row that it comes from, through whatever is done to it, or that no input alone led to it
 "$mkdata" npy i32 12,2 5 t.npy && "$mkdata" npy i32 12 6 label.npy
