@@ -107,10 +107,22 @@ static void settle(CpuExec *x, Pool *pool) {
   }
 }
 
-static bool cpu_start(Session *s, Err *e) {
+static void settle_all(Session *s) {
   for (int i = 0; i < s->plan.n; i++) settle((CpuExec *)(void *)s->entries[i], s->pool);
   if (s->init) settle((CpuExec *)(void *)s->init, s->pool);
+}
+
+static bool cpu_start(Session *s, Err *e) {
+  settle_all(s);
   return true;
+}
+
+/* Behind a run, which took so many seconds. */
+static void adapt(Session *s, const Exec *x, double seconds) {
+  int n = pool_size(s->pool), next = adapt_run(&s->adapt, x, seconds, n, s->pool->threads);
+  if (next == n) return;
+  pool_use(s->pool, next);
+  settle_all(s);
 }
 
 /* ---- loops ---- */
@@ -321,8 +333,10 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   bool traced = s->trace && s->trace->entry == e;
   bool stops = s->poison || (s->inspect && exec != s->init);
   j.run = stops ? run_stopped : traced ? run_traced : q->skip ? run_needed : run_plain;
+  const double begin = s->adapts ? clock_now() : 0;
   pool_run(s->pool, run_job, &j);
   if (x->streams) streams_reset(x->streams);
+  if (s->adapts) adapt(s, exec, clock_now() - begin);
   float_mode_restore(mode);
 }
 

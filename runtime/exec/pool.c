@@ -82,9 +82,12 @@ void barrier_init(Barrier *b, int n, int spins) {
   }
 }
 
+static void futex(_Atomic int *word, int what, int n) {
+  syscall(SYS_futex, word, what, n, NULL, NULL, 0);
+}
+
 static void wake(Barrier *b, _Atomic int *word) {
-  if (atomic_load(&b->sleepers))
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+  if (atomic_load(&b->sleepers)) futex(word, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 void barrier_wait(Barrier *b, int t) {
@@ -104,8 +107,7 @@ void barrier_wait(Barrier *b, int t) {
     pause_cpu();
   }
   atomic_fetch_add(&b->sleepers, 1);
-  while (atomic_load(&b->generation) == g)
-    syscall(SYS_futex, &b->generation, FUTEX_WAIT_PRIVATE, g, NULL, NULL, 0);
+  while (atomic_load(&b->generation) == g) futex(&b->generation, FUTEX_WAIT_PRIVATE, g);
   atomic_fetch_sub(&b->sleepers, 1);
 }
 
@@ -122,8 +124,7 @@ void counter_wait(Counter *c, Barrier *all, int at) {
     pause_cpu();
   }
   atomic_fetch_add(&all->sleepers, 1);
-  for (int now; (now = atomic_load(&c->at)) < at;)
-    syscall(SYS_futex, &c->at, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+  for (int now; (now = atomic_load(&c->at)) < at;) futex(&c->at, FUTEX_WAIT_PRIVATE, now);
   atomic_fetch_sub(&all->sleepers, 1);
 }
 
@@ -135,31 +136,45 @@ struct Worker {
   pthread_t thread;
 };
 
+/* Sleeps while others run the jobs. */
+static void park(Pool *p, int t) {
+  int n = atomic_load(&p->running);
+  if (t < n) return;
+  atomic_fetch_add(&p->parked, 1);
+  futex(&p->parked, FUTEX_WAKE_PRIVATE, INT_MAX);
+  for (; t >= n; n = atomic_load(&p->running)) futex(&p->running, FUTEX_WAIT_PRIVATE, n);
+  atomic_fetch_sub(&p->parked, 1);
+}
+
 static void *worker_main(void *arg) {
   const Worker *w = arg;
   Pool *p = w->pool;
   pthread_mutex_lock(&p->start);
-  int nt = p->barrier->n;
   pthread_mutex_unlock(&p->start);
   float_mode_set();
   for (;;) {
-    barrier_wait(p->barrier, w->t);
+    park(p, w->t);
+    Barrier *b = p->barrier; /* a job may be one that changes it */
+    barrier_wait(b, w->t);
     if (!p->job) return NULL;
-    p->job(p->arg, w->t, nt);
-    barrier_wait(p->barrier, w->t);
+    p->job(p->arg, w->t, b->n);
+    barrier_wait(b, w->t);
   }
 }
 
 static uint64_t head_bytes(void) { return (sizeof(Pool) + POOL_LINE - 1) / POOL_LINE * POOL_LINE; }
 
-uint64_t pool_bytes(int threads) { return head_bytes() + barrier_bytes(threads) + POOL_LINE; }
+static uint64_t barrier_room(int threads) {
+  return (barrier_bytes(threads) + POOL_LINE - 1) / POOL_LINE * POOL_LINE;
+}
+
+uint64_t pool_bytes(int threads) { return head_bytes() + 2 * barrier_room(threads) + POOL_LINE; }
 
 /* Where the system allows it; elsewhere threads are only slower. */
 static void pin_workers(Pool *p) {
   CpuList cpus;
   if (!cpus_list(&cpus)) return;
-  for (int i = 0; i < p->barrier->n - 1; i++)
-    cpus_pin(&cpus, p->workers[i].thread, p->workers[i].t);
+  for (int i = 0; i < p->threads - 1; i++) cpus_pin(&cpus, p->workers[i].thread, p->workers[i].t);
   cpus_free(&cpus);
 }
 
@@ -169,6 +184,7 @@ bool pool_start(Pool *p, int threads, bool pin, Err *e) {
   pthread_mutex_init(&p->start, NULL);
   pthread_mutex_lock(&p->start);
   p->barrier = (Barrier *)(void *)((uint8_t *)p + head_bytes());
+  p->other = (Barrier *)(void *)((uint8_t *)p->barrier + barrier_room(threads));
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -180,7 +196,10 @@ bool pool_start(Pool *p, int threads, bool pin, Err *e) {
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   /* who is waited for may need this very core */
-  barrier_init(p->barrier, n, n > 1 && n <= cpus_at_once() ? spins_here() : 0);
+  p->threads = n;
+  atomic_store(&p->running, n);
+  p->spins = n > 1 && n <= cpus_at_once() ? spins_here() : 0;
+  barrier_init(p->barrier, n, p->spins);
   if (pin && n > 1) pin_workers(p);
   pthread_mutex_unlock(&p->start);
   return true;
@@ -189,19 +208,42 @@ bool pool_start(Pool *p, int threads, bool pin, Err *e) {
 int pool_size(const Pool *p) { return p->barrier ? p->barrier->n : 1; }
 
 void pool_run(Pool *p, PoolJob *job, void *arg) {
+  Barrier *b = p->barrier;
   p->job = job;
   p->arg = arg;
-  barrier_wait(p->barrier, 0);
-  job(arg, 0, p->barrier->n);
-  barrier_wait(p->barrier, 0);
+  barrier_wait(b, 0);
+  job(arg, 0, b->n);
+  barrier_wait(b, 0);
+}
+
+/* Within a job of those that ran, who then meet at its end: that barrier is left by all of them
+   before it is needed again. Who sleeps has left the one that is made anew. */
+static void change(void *arg, int t, int nt) {
+  Pool *p = arg;
+  if (t > 0) return;
+  int n = p->wanted;
+  for (int k; (k = atomic_load(&p->parked)) < p->threads - nt;)
+    futex(&p->parked, FUTEX_WAIT_PRIVATE, k);
+  Barrier *old = p->barrier;
+  barrier_init(p->other, n, p->spins);
+  p->barrier = p->other, p->other = old;
+  atomic_store(&p->running, n);
+  if (n > nt) futex(&p->running, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+void pool_use(Pool *p, int n) {
+  if (n < 1 || n > p->threads || n == p->barrier->n) return;
+  p->wanted = n;
+  pool_run(p, change, p);
 }
 
 void pool_stop(Pool *p, bool ours) {
   if (!p || !p->workers) return;
   if (ours) {
+    pool_use(p, p->threads);
     p->job = NULL;
     barrier_wait(p->barrier, 0);
-    for (int i = 0; i < p->barrier->n - 1; i++) pthread_join(p->workers[i].thread, NULL);
+    for (int i = 0; i < p->threads - 1; i++) pthread_join(p->workers[i].thread, NULL);
     pthread_mutex_destroy(&p->start);
   }
   free(p->workers);

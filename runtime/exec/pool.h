@@ -1,6 +1,7 @@
 /* A thread pool: workers that run one job after the other, a barrier for the threads of a job, and
-   progress counters. Contract: thread 0 is whoever calls; with one thread nothing is ever waited
-   for. Signals stay with the caller's threads. Denormals are zero in every worker. */
+   progress counters. Fewer threads than there are may run the jobs. Contract: thread 0 is whoever
+   calls; with one thread nothing is ever waited for. Signals stay with the caller's threads.
+   Denormals are zero in every worker. */
 #ifndef GCRT_POOL_H
 #define GCRT_POOL_H
 #include "runtime/base/machine.h"
@@ -41,10 +42,16 @@ void counter_wait(Counter *c, Barrier *all, int at); /* until it is there, or fu
 typedef void PoolJob(void *arg, int t, int nt);
 typedef struct Worker Worker;
 typedef struct Pool {
-  Barrier *barrier; /* of all threads; NULL before pool_start */
+  Barrier *barrier; /* of the threads that run jobs; NULL before pool_start */
+  Barrier *other;   /* of those that will, when they are others */
   PoolJob *job;     /* NULL: the workers end */
   void *arg;
-  Worker *workers;       /* threads 1 to barrier->n - 1 */
+  Worker *workers;       /* threads 1 to threads - 1 */
+  int threads;           /* the caller's included */
+  int wanted;            /* by pool_use */
+  int spins;             /* of a barrier */
+  _Atomic int running;   /* of them run jobs */
+  _Atomic int parked;    /* of them sleep until they do */
   pthread_mutex_t start; /* held until the number of threads is settled */
 } Pool;
 uint64_t pool_bytes(int threads);
@@ -52,7 +59,9 @@ uint64_t pool_bytes(int threads);
    each worker stays on a CPU of its own, of another core as long as there are; the caller's thread
    does not, since threads that it starts would stay with it. */
 bool pool_start(Pool *p, int threads, bool pin, Err *e);
-int pool_size(const Pool *p); /* threads, the caller's included; 1 before pool_start */
+int pool_size(const Pool *p); /* threads that run jobs, the caller's too; 1 before pool_start */
+/* From thread 0, between jobs: the first n of the pool's threads run them from now on. */
+void pool_use(Pool *p, int n);
 /* From thread 0, and from it alone: all threads run the job, then it goes on. */
 void pool_run(Pool *p, PoolJob *job, void *arg);
 /* ours: false in the child of a fork, where the workers do not exist. */

@@ -5,6 +5,7 @@
 #ifndef GCRT_SESSION_H
 #define GCRT_SESSION_H
 #include "runtime/data/dataset.h"
+#include "runtime/exec/adapt.h"
 #include "runtime/exec/device.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/pool.h"
@@ -46,6 +47,8 @@ struct Session {
   const char *labels;  /* of labels_text, for files of weights; or NULL */
   Trace *trace;        /* NULL: none is recorded */
   bool poison;
+  bool adapts; /* other programs may have some of its CPUs */
+  Adapt adapt;
   /* Called on thread 0 behind each step of a run of an entry, while all others wait; NULL: steps do
      not stop. */
   void (*inspect)(void *arg, const GcEntry *e, int step, FetchArg *fetch, void *from);

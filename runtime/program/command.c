@@ -280,6 +280,7 @@ static bool setup(Command *cmd, int threads, bool pin) {
   s->data = &cmd->data;
   s->env.comm = cmd->comm;
   s->poison = cmd->options.given[OPT_POISON];
+  s->adapts = !cmd->options.given[OPT_THREADS] && !cmd->options.given[OPT_PROFILE] && !cmd->comm;
   s->note = print_note, s->note_arg = cmd;
   if (!inspect_prepare(cmd, e)) return false;
   cmd->sums = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);

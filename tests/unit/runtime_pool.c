@@ -1,6 +1,7 @@
 /* The thread pool: every thread runs every job, nobody passes a barrier early, and a counter is
    seen after what its thread did before; also where threads outnumber the cores and sleep. */
 #include "runtime/base/machine.h"
+#include "runtime/exec/adapt.h"
 #include "runtime/exec/pool.h"
 #include <sched.h>
 #include <setjmp.h>
@@ -121,6 +122,55 @@ static void builds_a_tree(void **state) {
   }
 }
 
+/* ---- fewer threads than there are ---- */
+
+/* Any number of them, in any order; who sleeps is there again, also for the end. */
+static void run_by_some(void **state) {
+  static const int sizes[] = {1, 7, 3, 20, 19, 2, 1, 20, 1, 6};
+  Pool *pool = start(20, false);
+  assert_int_equal(pool_size(pool), 20);
+  for (int round = 0; round < 20; round++) {
+    Shared s = {.pool = pool, .rounds = 3};
+    int n = sizes[(size_t)round % (sizeof sizes / sizeof *sizes)];
+    pool_use(pool, n);
+    assert_int_equal(pool_size(pool), n);
+    pool_run(pool, barriers, &s);
+    assert_int_equal(s.wrong, 0);
+    assert_int_equal(s.runs, n);
+    for (int t = 0; t < MOST; t++) assert_int_equal(s.count[t], t < n ? 3 : 0);
+  }
+  end(pool);
+}
+
+static Use used;
+static Use used_so_far(void) { return used; }
+
+/* Runs of 10 ms on one thread, where another program has one of 8 CPUs: those that all 8 threads
+   ran. */
+static int runs_of_all(Adapt *a, int *n, int runs, bool busy) {
+  enum { CPUS = 8 };
+  int all = 0;
+  for (int i = 0; i < runs; i++) {
+    bool shared = busy && *n == CPUS;
+    double took = 0.01 / *n * (shared ? 2 : 1);
+    used.wall += took, used.cpu += 0.01, used.preempted += shared;
+    all += *n == CPUS;
+    *n = adapt_run(a, "entry", took, *n, CPUS);
+    assert_in_range(*n, 1, CPUS);
+  }
+  return all;
+}
+
+static void gives_way(void **state) {
+  Adapt a = {.look = used_so_far};
+  int n = 8;
+  assert_int_equal(runs_of_all(&a, &n, 1000, false), 1000);
+  assert_in_range(runs_of_all(&a, &n, 5000, true), 0, 500);
+  assert_int_equal(n, 7);
+  assert_in_range(runs_of_all(&a, &n, 10000, false), 5000, 10000);
+  assert_int_equal(n, 8);
+}
+
 /* ---- pinning ---- */
 
 typedef struct Places {
@@ -199,6 +249,8 @@ int main(void) {
                                      cmocka_unit_test(more_than_cores),
                                      cmocka_unit_test(meet_in_a_tree),
                                      cmocka_unit_test(builds_a_tree),
+                                     cmocka_unit_test(run_by_some),
+                                     cmocka_unit_test(gives_way),
                                      cmocka_unit_test(pins_workers),
                                      cmocka_unit_test(shares_one_cpu),
                                      cmocka_unit_test(workers_are_prepared)};
