@@ -6,23 +6,7 @@
 unoptimised 20
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
 
-
-cat >net.g <<'END'
-let N = 8
-hyper lr = 1e-2
-def net(x) {
-  x = conv(reshape(x, [dim(x, 0), 1, 8, 8]), 4, 3, bias = false) as c |> bn as n |> relu |> global_avg_pool
-  return linear(dropout(x, 0.2), 3) as out
-}
-entry train(x : f32[n <= N, 64], label : u8[n]) {
-  y = net(x)
-  loss = mean(xent(y, label % 3))
-  minimize loss with adamw(lr, clip = 1)
-  return loss, accuracy = mean(argmax(y) == label % 3)
-}
-entry test(x : f32[n <= N, 64], label : u8[n]) { return loss = mean(xent(net(x), label % 3)) }
-entry predict(x : f32[n <= N, 64]) { return best = argmax(net(x)) }
-END
+cp "$here/tests/e2e/ranks.g" net.g
 cat >loop.g <<'END'
 let N = 4
 hyper lr = 0.1

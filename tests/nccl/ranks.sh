@@ -10,22 +10,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 scratch "$5"
 need_nvrtc 'ranks that talk by NCCL'
 library="$3:$4"
-cat >net.g <<'END'
-let N = 8
-hyper lr = 1e-2
-def net(x) {
-  x = conv(reshape(x, [dim(x, 0), 1, 8, 8]), 4, 3, bias = false) as c |> bn as n |> relu |> global_avg_pool
-  return linear(dropout(x, 0.2), 3) as out
-}
-entry train(x : f32[n <= N, 64], label : u8[n]) {
-  y = net(x)
-  loss = mean(xent(y, label % 3))
-  minimize loss with adamw(lr, clip = 1)
-  return loss, accuracy = mean(argmax(y) == label % 3)
-}
-entry test(x : f32[n <= N, 64], label : u8[n]) { return loss = mean(xent(net(x), label % 3)) }
-entry predict(x : f32[n <= N, 64]) { return best = argmax(net(x)) }
-END
+cp "$root/tests/e2e/ranks.g" net.g
 "$mkdata" npy f32 21,64 3 x.npy && "$mkdata" npy u8 21 4 label.npy || fail 'no data could be made'
 compile net.g --target=cpu -O0 -o one
 compile net.g --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80 -o two
