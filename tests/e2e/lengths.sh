@@ -231,7 +231,7 @@ for level in $levels; do
       compare loops loops "--x wide.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
     fi
     [ -z "$fake" ] || continue
-    says 1 'bare.npy: holds u8[67], but the input id is u8[n <= 5, t <= 40]' ./batch train --id bare.npy --label bare.npy
+    says 1 "bare.npy: holds u8[${large##* }], but the input id is u8[n <= 5, t <= 40]" ./batch train --id bare.npy --label bare.npy
     holds out.txt 'give an array of 2 axes, rows first; of one row the first axis is 1'
   done
 done
