@@ -143,9 +143,9 @@ typedef struct GcArg {
 } GcArg;
 
 /* A tensor map that a kernel takes behind its other parameters: of elements of an argument in up to
-   four axes, the contiguous one first, and of a box of them that is copied at once. Boxes of 2-byte
-   elements are swizzled in rows of 128 bytes. */
-enum { GC_MAP_AXES = 4 };
+   four axes, the contiguous one first, and of a box of them that is copied at once. Boxes with rows
+   of GC_MAP_SWIZZLE bytes are swizzled. */
+enum { GC_MAP_AXES = 4, GC_MAP_SWIZZLE = 128 };
 typedef struct GcTensorMap {
   int arg;
   GcDtype dtype;              /* of 2 bytes, or f32 */

@@ -112,19 +112,25 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
   int vn = p->s.side, v = sums ? vn : cuda_width(gr, p->s.n);
   if (v > vn) v = vn;
   while (p->s.n % v) v /= 2;
-  if (!sums)
-    bind_root(g, gr, p, &s, v > 1 ? arena_printf(g->a, "c[i][q * %d + l]", v) : "c[i][q]", v);
+  const bool turned = p->s.turned;
+  const char *at = v > 1 ? arena_printf(g->a, "q * %d + l", v) : "q";
+  const char *sum = arena_printf(g->a, "c[%s][%s]", turned ? at : "i", turned ? "i" : at);
+  const char *down = turned ? "column" : "row", *side = turned ? "row" : "col"; /* of its tile */
+  if (!sums) bind_root(g, gr, p, &s, sum, v);
   text_line(x, "#pragma unroll");
   text_open(x, "for (int i = 0; i < %d; i++) {", p->s.tm);
-  text_line(x, "const int row = m0 + Tile::row(i);");
+  text_line(x, "const int row = m0 + Tile::%s(i);", down);
   text_line(x, "#pragma unroll");
   text_open(x, "for (int q = 0; q < %d; q++) {", p->s.tn / v);
   if (v == vn)
-    text_line(x, "const int n = n0 + Tile::col(q);");
+    text_line(x, "const int n = n0 + Tile::%s(%s);", side, turned ? "0" : "q");
   else
-    text_line(x, "const int n = n0 + Tile::col(q * %d / %d) + q * %d %% %d;", v, vn, v, vn);
-  bool behind = p->s.cluster > 1 && ceil_div(p->s.m, p->s.bm) % p->s.cluster; /* whole tiles */
-  bool edge_m = p->s.m % p->s.bm || rows_bounded(p) || behind, edge_n = p->s.n % p->s.bn;
+    text_line(x, "const int n = n0 + Tile::%s(q * %d / %d) + q * %d %% %d;", side, v, vn, v, vn);
+  /* whole tiles */
+  const int64_t tiles = turned ? ceil_div(p->s.n, p->s.bn) : ceil_div(p->s.m, p->s.bm);
+  const bool behind = p->s.cluster > 1 && tiles % p->s.cluster;
+  const bool edge_m = p->s.m % p->s.bm || rows_bounded(p) || (behind && !turned),
+             edge_n = p->s.n % p->s.bn || (behind && turned);
   if (edge_m && edge_n)
     text_open(x, "if (row < %s && n < %lld) {", p->m, (long long)p->s.n);
   else if (edge_m)
@@ -135,7 +141,7 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
     text_open(x, "{");
   if (sums) {
     text_line(x, "f32 *const sums = (f32 *)scratch + %s;", sums_at(g, p, "part"));
-    text_line(x, "for (int l = 0; l < %d; l++) sums[l] = c[i][q * %d + l];", v, v);
+    text_line(x, "for (int l = 0; l < %d; l++) sums[l] = %s;", v, sum);
   } else {
     s.level[1]->indent = x->indent;
     cuda_vector(&s, gr->domain->rank - 1, "n", v, 1, NULL);
@@ -206,12 +212,13 @@ static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
 static KernelMap map_of(const GridProduct *p, const char *name, int arg, int64_t row, int64_t edge,
                         bool across, int64_t rows, int parts) {
   const int64_t down = across ? p->s.k : edge, all = row * down;
+  const int depth = wgmma_depth(&p->s);
   return (KernelMap){.name = name,
                      .arg = arg,
                      .dtype = p->s.in,
                      .size = {across ? edge : p->s.k, down, p->s.batch, 1},
                      .stride = {1, row, all, all * p->s.batch},
-                     .box = {WGMMA_DEPTH, (across ? WGMMA_DEPTH : rows) / parts, 1, 1}};
+                     .box = {depth, (across ? depth : rows) / parts, 1, 1}};
 }
 
 /* The code for sm_90a, where the product is one for it. */
@@ -223,23 +230,33 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
       .text = text_new(g->a, 1), .grid = p.s.blocks, .block = p.s.threads, .shared = p.s.shared};
   own->min_blocks = 1, own->maps = 2, own->cluster = p.s.cluster;
   own->persistent = true;
-  own->map[0] = map_of(&p, "map_a", p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm, 1);
-  own->map[1] = map_of(&p, "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn, p.s.cluster);
+  const bool turned = p.s.turned;
+  own->map[turned] = map_of(&p, turned ? "map_b" : "map_a", p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm,
+                            turned ? p.s.cluster : 1);
+  own->map[!turned] = map_of(&p, turned ? "map_a" : "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn,
+                             turned ? 1 : p.s.cluster);
   Text *x = &own->text;
   const int stages = wgmma_stages(&p.s);
   text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
-            p.s.in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", (long long)p.s.batch, (long long)p.s.m,
-            (long long)p.s.n, (long long)p.s.part, p.s.ta ? "true" : "false",
-            p.s.tb ? "true" : "false", p.s.bn, stages, p.s.cluster, p.s.parts);
+            p.s.in == DT_F32   ? "WgmmaTf32"
+            : p.s.in == DT_F16 ? "WgmmaF16"
+                               : "WgmmaBf16",
+            (long long)p.s.batch, (long long)(turned ? p.s.n : p.s.m),
+            (long long)(turned ? p.s.m : p.s.n), (long long)p.s.part,
+            (turned ? !p.s.tb : p.s.ta) ? "true" : "false",
+            (turned ? !p.s.ta : p.s.tb) ? "true" : "false", wgmma_columns(&p.s), stages,
+            p.s.cluster, p.s.parts);
   text_line(x, "extern __shared__ __align__(1024) char ring[];");
   text_line(x, "__shared__ uint64_t full[%d], empty[%d];", stages, stages);
   text_line(x, "Tile::start(full, empty);");
   text_open(x, "if (threadIdx.x < Tile::GROUP) {");
   /* how many of each there are in this run */
   const bool fewer = rows_bounded(&p) || !text_is_number(p.batch);
-  const char *counts = "", *depth = "";
+  const char *columns = arena_printf(g->a, "%lld", (long long)p.s.n), *depth = "";
+  const char *all = arena_printf(g->a, ", (int)%s, (int)%s, (int)%s", p.batch,
+                                 turned ? columns : p.m, turned ? p.m : columns);
   if (depth_bounded(&p)) depth = arena_printf(g->a, ", (int)%s", p.k);
-  if (fewer || *depth) counts = arena_printf(g->a, ", (int)%s, (int)%s%s", p.batch, p.m, depth);
+  const char *counts = fewer || *depth ? arena_printf(g->a, "%s%s", all, depth) : "";
   text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b%s);", counts);
   text_close(x, "} else {");
   x->indent++;
@@ -247,9 +264,10 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_line(x, "Tile::Place place = {0, 0};");
   text_open(x, "for (int tile = (int)blockIdx.x; tile < Tile::TILES; tile += (int)gridDim.x) {");
   text_line(x, "int part, bt, m0, n0;");
-  text_line(x, "Tile::tile_coords(tile, part, bt, m0, n0);");
-  if (fewer) text_line(x, "if (Tile::Bounds::behind(bt, m0, %s, %s)) continue;", p.batch, p.m);
-  text_line(x, "f32 c[%d][%d];", p.s.tm, p.s.tn);
+  const char *first = turned ? "n0, m0" : "m0, n0";
+  text_line(x, "Tile::tile_coords(tile, part, bt, %s);", first);
+  if (fewer) text_line(x, "if (Tile::Bounds::behind(bt, %s%s)) continue;", first, all);
+  text_line(x, "f32 c[2][%d];", wgmma_columns(&p.s) / 4);
   text_line(x, "Tile::multiply(c, ring, full, empty, place%s);", depth);
   store(g, gr, x, &p);
   text_close(x, "}");

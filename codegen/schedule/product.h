@@ -130,20 +130,28 @@ typedef struct GridProductSchedule {
   bool thin;            /* few rows: a warp of a block does a chain of the depth */
   int cluster;          /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
                            another; 0 else */
+  bool turned;          /* there: rows of a tile are columns of C, and A and B change places */
 } GridProductSchedule;
 
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);
 
-/* The same product by warpgroups, in 128 x bn of C: blocks go from tile to tile. */
-enum { WGMMA_ROWS = 128, WGMMA_DEPTH = 64, WGMMA_THREADS = 384, WGMMA_RING = 192 << 10 };
+/* The same product by warpgroups, in tiles 128 high: blocks go from tile to tile. WGMMA_ROW: bytes
+   of the depth of a k-tile. */
+enum { WGMMA_ROWS = 128, WGMMA_ROW = 128, WGMMA_THREADS = 384, WGMMA_RING = 192 << 10 };
 /* False: it is not one for tensor maps, or too small. */
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out);
 /* Tiles of C, some of which may lie behind its last row. */
 int64_t wgmma_tiles(const GridProductSchedule *p);
+/* Elements of the depth of a k-tile. */
+static inline int wgmma_depth(const GridProductSchedule *p) {
+  return WGMMA_ROW / dtype_size(p->in);
+}
+/* The width of a tile. */
+static inline int wgmma_columns(const GridProductSchedule *p) { return p->turned ? p->bm : p->bn; }
 static inline int wgmma_stages(const GridProductSchedule *p) {
-  return WGMMA_RING / (2 * WGMMA_DEPTH * (p->bm + p->bn));
+  return WGMMA_RING / (WGMMA_ROW * (p->bm + p->bn));
 }
 extern const ScheduleKind grid_product_kind;
 #endif

@@ -45,10 +45,11 @@ bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint
   static const uint32_t steps[GC_MAP_AXES] = {1, 1, 1, 1};
   for (int i = 0; i < l->nmaps; i++) {
     const GcTensorMap *m = &l->maps[i];
+    const uint32_t row = m->box[0] * (m->dtype == GC_F32 ? 4 : 2);
     params[i] = maps + (size_t)TENSOR_MAP * (size_t)i;
     if (!CUDA_CALL(c, TensorMapEncode, params[i], types[m->dtype], GC_MAP_AXES,
                    address[m->arg] + m->offset, m->size, m->stride, m->box, steps, 0,
-                   m->dtype == GC_F32 ? 0 : SWIZZLE_128, PROMOTE_128, 0))
+                   row == GC_MAP_SWIZZLE ? SWIZZLE_128 : 0, PROMOTE_128, 0))
       return false;
   }
   return true;

@@ -89,7 +89,7 @@ static size_t add_maps(uint64_t *params, size_t at, const GcLaunch *l, void *con
                    .rank = GC_MAP_AXES,
                    .address = (uintptr_t)p[m->arg] + m->offset,
                    .step = {1, 1, 1, 1},
-                   .swizzle = m->dtype == GC_F32 ? 0 : 3};
+                   .swizzle = m->box[0] * (m->dtype == GC_F32 ? 4 : 2) == GC_MAP_SWIZZLE ? 3 : 0};
     for (int d = 0; d < GC_MAP_AXES; d++) t.size[d] = m->size[d], t.box[d] = m->box[d];
     for (int d = 0; d < GC_MAP_AXES - 1; d++) t.stride[d] = m->stride[d];
     const char *wrong = ptx_tensor_map(params + at / 8, &t);

@@ -6,8 +6,9 @@
    must not be there before the edit. Caught: a finding, another result than before the edit, a
    refusal. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP.
      mutants RUNTIME_DIR FILE.g KERNELS PLANS     one in so many edits, and every n-th plan
-     mutants RUNTIME_DIR FILE.g KERNELS compute_90a [small]     of kernels alone, for that
-   architecture; small: with two multiprocessors, so that small convolutions are by wgmma */
+     mutants RUNTIME_DIR FILE.g KERNELS compute_90a [small | tf32]     of kernels alone, for that
+   architecture; small: with two multiprocessors, so that small convolutions are by wgmma; tf32:
+   at that precision */
 #define _GNU_SOURCE
 #include "tests/cuda/mutants.h"
 #include "ir/support/hash.h"
@@ -343,7 +344,8 @@ static void edit_kernels(Subject *s, Count *n) {
 
 /* ---- the whole ---- */
 
-static bool prepare(Subject *s, const char *runtime, const char *file, bool small) {
+static bool prepare(Subject *s, const char *runtime, const char *file, bool small,
+                    const char *precision) {
   s->c = ctx_new();
   s->a = ctx_arena(s->c);
   s->m = source_module(s->c, file, NULL, 0);
@@ -353,7 +355,7 @@ static bool prepare(Subject *s, const char *runtime, const char *file, bool smal
   if (small) t->machine.blocks = t->machine.multiprocessors = 2, t->machine.launch = 0;
   s->t = &t->t;
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout, .target = s->t};
-  if (!passes_run(s->m, passes_pipeline(2), &po)) exit(2);
+  if (!passes_run(s->m, passes_with_precision(s->c, passes_pipeline(2), precision), &po)) exit(2);
   s->p = cuda_program(s->m, s->t, &s->o, s->a);
   s->image = (CudaImage){.arch = s->arch, .ptx = true};
   s->image.bytes = (unsigned char *)subject_ptx(s, cuda_source(s->p, NULL), false);
@@ -371,7 +373,8 @@ static int report(const char *what, const Count *n, int of) {
 
 int main(int argc, char **argv) {
   const bool small = argc == 6 && strcmp(argv[5], "small") == 0;
-  if (argc != 5 && !small) return 2;
+  const bool tf32 = argc == 6 && strcmp(argv[5], "tf32") == 0;
+  if (argc != 5 && !small && !tf32) return 2;
   const bool all = strncmp(argv[4], "compute_", 8) != 0;
   Subject s = {.nvrtc = nvrtc_open(), .every = atoi(argv[3])};
   s.every_plan = all ? atoi(argv[4]) : 1;
@@ -380,7 +383,7 @@ int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (s.every < 1 || s.every_plan < 1) return 2;
   if (!s.nvrtc) return getenv("GC_NO_SKIP") ? 1 : SKIP; /* nvrtc_open has said it */
-  if (!prepare(&s, argv[1], argv[2], small)) return 1;
+  if (!prepare(&s, argv[1], argv[2], small, tf32 ? "tf32" : "f32")) return 1;
   s.whole = device_ptx(s.p, &s.image);
   s.outcome = (Outcome(*)[2])ARENA_ARRAY(s.a, Outcome, 2 * s.m->entries.n + 1);
   bool ok = s.whole;

@@ -61,12 +61,16 @@ static const struct {
     {32, 32, DT_BF16, 1, 384, 64, 72, true, false, false},    /* a tile behind the last row */
     {32, 32, DT_BF16, 2, 136, 72, 1400, false, true, true},
     {32, 32, DT_F16, 1, 72, 72, 1440, true, false, false},
+    {32, 32, DT_F32, 1, 136, 200, 136, false, false, false}, /* columns of C are a tile's rows */
+    {32, 32, DT_F32, 1, 72, 136, 200, true, true, false},    /* A comes from registers */
+    {32, 32, DT_F32, 1, 264, 64, 72, false, true, false},
+    {32, 32, DT_F32, 2, 66, 72, 1400, false, false, false},
 };
 enum {
   DEEP = 1024,
   PARTS = 5
 }; /* rows that are deeper: so many parts, each by blocks of its own */
-enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 13, TILE_ROWS_SM90A = 128 };
+enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 17, TILE_ROWS_SM90A = 128 };
 
 /* y = relu(a b + bias), the product itself, and y in the dtype of a: one entry a row. */
 static void add_entry(Module *m, int i) {
@@ -179,7 +183,8 @@ static int check_sm90a(const Compiled *c, const char *ptx, int i) {
   if (!to || !has(from, to, "wgmma.mma_async.sync.aligned.m64n") || has(from, to, "mma.sync"))
     return wrong(i, "its PTX is not by wgmma");
   if (!has(from, to, "cp.async.bulk.tensor.4d")) return wrong(i, "its PTX has no TMA");
-  return has(from, to, "multicast") != (rows[i].m > TILE_ROWS_SM90A)
+  const bool turned = rows[i].dt == DT_F32 && !rows[i].tb;
+  return has(from, to, "multicast") != ((turned ? rows[i].n : rows[i].m) > TILE_ROWS_SM90A)
              ? wrong(i, "its blocks do not share copies, or do")
              : 0;
 }

@@ -6,10 +6,12 @@
 #include <math.h>
 
 enum {
-  FMA_PADDING = 8,      /* elements of a row of its tiles that keep banks apart, both operands */
-  FMA_CLOCKS = 60,      /* of such a k-tile that nothing covers: two barriers, a shared load */
-  WGMMA_REGISTERS = 168 /* of a thread, on the mean of the warpgroups: those of 65,536 that 384
+  FMA_PADDING = 8,       /* elements of a row of its tiles that keep banks apart, both operands */
+  FMA_CLOCKS = 60,       /* of such a k-tile that nothing covers: two barriers, a shared load */
+  WGMMA_REGISTERS = 168, /* of a thread, on the mean of the warpgroups: those of 65,536 that 384
                            threads have */
+  LEFT_LOADS = 8,        /* of a warp for a k-tile on wgmma whose left operand is in registers */
+  LEFT_CLOCKS = 60       /* of them that nothing covers: two shared loads that are waited for */
 };
 
 /* Bytes from memory of operands that a wave of blocks reads: all of them once where they fit into
@@ -95,23 +97,27 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
   GpuCounts *c = &n->c;
   GridProductSchedule p;
   if (!wgmma_schedule(plain, &p)) gc_bug(n->g->ctx, "a product for sm_90a has no schedule");
-  double size = dtype_size(p.in), k_tiles = (double)ceil_div(p.part, WGMMA_DEPTH);
+  double size = dtype_size(p.in), k_tiles = (double)ceil_div(p.part, wgmma_depth(&p));
   double tiles = (double)wgmma_tiles(&p);
   c->blocks = (double)p.blocks;
   c->threads = p.threads;
   c->shared = p.shared;
   c->registers = WGMMA_REGISTERS;
-  double each = ceil(tiles / c->blocks), row = WGMMA_DEPTH * size; /* tiles of a block; bytes */
-  double rows = p.bm / 64.0;                                       /* that read B's k-tile each */
-  double reads = WGMMA_DEPTH / 16 * rows * (64 + p.bn) * 16 * size / LINE;
-  c->wgmma = each * p.bm * p.bn * k_tiles * WGMMA_DEPTH;
+  double each = ceil(tiles / c->blocks), row = WGMMA_ROW; /* tiles of a block; bytes */
+  const double columns = wgmma_columns(&p), groups = 2;   /* that read B's k-tile each */
+  const double reads = groups * (WGMMA_ROWS / groups + columns) * row / LINE;
+  c->wgmma = each * p.bm * p.bn * k_tiles * wgmma_depth(&p) * (size == 4 ? 2 : 1);
   c->wavefronts = each * k_tiles * (reads + (p.bm + p.bn) * row / LINE);
   c->issue = each * count_ends(n, &p, (double)p.bm * p.bn);
   c->lines *= each;
   c->parts = 2;
   c->covered = each * k_tiles / (wgmma_stages(&p) - 1);
   c->chain = each * (k_tiles * WGMMA_CLOCKS + WGMMA_ENDS);
-  c->l2_bytes = tiles * (p.bm + (double)p.bn / p.cluster) * k_tiles * row + c->least_bytes +
+  if (size == 4 && (p.turned || p.ta)) { /* the left operand comes from registers */
+    c->issue += each * k_tiles * LEFT_LOADS * (c->threads / (double)WARP - 4);
+    c->chain += each * k_tiles * LEFT_CLOCKS;
+  }
+  c->l2_bytes = tiles * (WGMMA_ROWS + columns / p.cluster) * k_tiles * row + c->least_bytes +
                 partial_bytes(&p);
   c->received = tiles * (p.bm + p.bn) * k_tiles * row + c->least_bytes + partial_bytes(&p);
   double operands = (double)p.batch * (double)(p.m + p.n) * (double)p.k * size;

@@ -209,7 +209,7 @@ INL f32 exp2_approximate(f32 x) {
 }
 /* section mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait mbarrier_arrive_at cluster_sync cluster_rank cluster_load threads_sync tensor_copy tensor_copy_to bulk_copy registers_release
    registers_take proxy_fence wgmma_matrix wgmma_octets wgmma_units wgmma_fence wgmma_commit wgmma_wait wgmma_hold wgmma_bf16 wgmma_f16 wgmma_bf16_left
-   wgmma_f16_left */
+   wgmma_f16_left wgmma_tf32 wgmma_tf32_left */
 /* ---- sm_90a: copies of boxes by tensor maps (TMA), and products of four warps at once (wgmma) ----
    mbarrier: ends a phase when `count` threads have arrived and all bytes that they announced; mbarrier_wait returns
    when the phase of this parity has ended. Its initialisation is seen by copies after mbarrier_fence, by threads after
@@ -218,7 +218,7 @@ INL f32 exp2_approximate(f32 x) {
    barrier of all their threads, and shared memory of a CTA may be told or written until it ends.
    wgmma: c += a b, or c = a b without `add`; thread t of the four warps has elements 8 j + 2 (t % 4) and the next one of
    rows t / 4 and t / 4 + 8, from row 16 (t / 32) on, in c[0] and c[1]. TA, TB: the operand is stored across the depth.
-   wgmma_left: a is in registers, each warp's 16 rows as of tensor_fma.
+   wgmma_left: a is in registers, each warp's 16 rows as of tensor_fma. tf32: operands in memory lie along the depth.
    wgmma_matrix: an operand in shared memory, with `piece` bytes from 64 elements across the depth to the next 64.
    wgmma_octets: one stored across the depth as units of 16 bytes, eight elements of C's side at a step of the depth; the
    units of the next steps follow, those of the next eight elements are `apart` bytes away. It may begin at any unit.
@@ -364,5 +364,19 @@ template <int N> INL void wgmma_hold(uint32_t (&a)[N][4]) {
   WGMMA(NAME, TYPE, "n256k16", 128, 64, "%128", "%129", "%130", "%131", "%132") \
   WGMMA_LEFT(NAME, TYPE, "n64k16", 32, 16, "%32, %33, %34, %35", "%36", "%37") \
   WGMMA_LEFT(NAME, TYPE, "n128k16", 64, 32, "%64, %65, %66, %67", "%68", "%69")
+/* A: in shared memory or, as AREGS in braces, in registers */
+#define WGMMA_TF32(NAME, LEFT, N, R, TN, A, B, P, ...)                                                                       \
+  INL void NAME(f32 (&c)[2][TN], LEFT, uint64_t b, int add) {                                                                \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P ", 0;\nwgmma.mma_async.sync.aligned.m64n" N "k8.f32.tf32.tf32"        \
+                 " {" WGMMA_REGS_##R "}, " A ", " B ", p, 1, 1;\n}"                                                          \
+                 : WGMMA_##R : __VA_ARGS__, "l"(b), "r"(add) : "memory");                                                    \
+  }
+#define WGMMA_TF32_BOTH(N, R, TN, A0, A1, A2, A3, B, P)                                                                      \
+  WGMMA_TF32(wgmma_tf32, uint64_t a, N, R, TN, A0, A1, A2, "l"(a))                                                           \
+  WGMMA_TF32(wgmma_tf32_left, const uint32_t(&a)[4], N, R, TN, "{" A0 ", " A1 ", " A2 ", " A3 "}", B, P, "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]))
+WGMMA_TF32_BOTH("64", 32, 16, "%32", "%33", "%34", "%35", "%36", "%37")
+WGMMA_TF32_BOTH("128", 64, 32, "%64", "%65", "%66", "%67", "%68", "%69")
+WGMMA_TF32_BOTH("192", 96, 48, "%96", "%97", "%98", "%99", "%100", "%101")
+WGMMA_TF32_BOTH("256", 128, 64, "%128", "%129", "%130", "%131", "%132", "%133")
 WGMMA_ALL(wgmma_bf16, "bf16")
 WGMMA_ALL(wgmma_f16, "f16")

@@ -1,4 +1,4 @@
-/* Products on the tensor cores of sm_90a: C = op(A) op(B) with operands of 2 bytes, sums in f32. Blocks go from tile
+/* Products on the tensor cores of sm_90a: C = op(A) op(B) with operands of 2 bytes, or f32 rounded to tf32, sums in f32. Blocks go from tile
    to tile of BM x BN of C. The first warpgroup's first thread copies k-tiles of both operands into a ring of STAGES in
    shared memory by tensor maps (TMA); the other two multiply them (wgmma), 64 rows of C each, and do the work fused
    behind while the copies of the next tile run. Two mbarriers a stage say when it is full and when every warp has read
@@ -9,20 +9,28 @@
    rows of a run are left out; the last k-tile may hold what lies behind its depth, which those that multiply replace by zeros.
 
    A k-tile is 128 bytes of the depth. An operand stored along the depth lies in shared memory as rows of 128 bytes; one
-   stored across it as pieces of 64 elements of C's side, each with a row of 128 bytes for every step of the depth. Units
-   of 16 bytes are swizzled in eight rows, by TMA and again by wgmma. */
-/* section WgmmaBf16 WgmmaF16 RingPlace */
+   stored across it as pieces of 128 bytes of C's side, each with a row for every step of the depth. Units of 16 bytes are
+   swizzled in eight rows, by TMA and again by wgmma, which reads tf32 along the depth alone: an A stored across it comes
+   from registers, and the printer turns C where B is. */
+/* section WgmmaBf16 WgmmaF16 WgmmaTf32 RingPlace */
 struct WgmmaBf16 {
   typedef uint16_t Stored;
+  enum { LEFT = 0 };
   INL_MEMBER uint32_t pack(f32 low, f32 high) { return pack_bf16(low, high); }
   template <int TA, int TB, int N> INL_MEMBER void fma(f32 (&c)[2][N], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
   template <int TB, int N> INL_MEMBER void fma_left(f32 (&c)[2][N], const uint32_t (&a)[4], uint64_t b) { wgmma_bf16_left<TB>(c, a, b); }
 };
 struct WgmmaF16 {
   typedef uint16_t Stored;
+  enum { LEFT = 0 };
   INL_MEMBER uint32_t pack(f32 low, f32 high) { return pack_f16(low, high); }
   template <int TA, int TB, int N> INL_MEMBER void fma(f32 (&c)[2][N], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
   template <int TB, int N> INL_MEMBER void fma_left(f32 (&c)[2][N], const uint32_t (&a)[4], uint64_t b) { wgmma_f16_left<TB>(c, a, b); }
+};
+struct WgmmaTf32 {
+  typedef uint32_t Stored;
+  enum { LEFT = 1 }; /* what is stored across the depth comes from registers */
+  template <int TA, int TB, int N> INL_MEMBER void fma(f32 (&c)[2][N], uint64_t a, uint64_t b, int add) { wgmma_tf32(c, a, b, add); }
 };
 /* Where a thread is in a ring: a stage, and the parity of its round. */
 template <int STAGES> struct RingPlace {
@@ -33,12 +41,12 @@ template <int STAGES> struct RingPlace {
 };
 
 /* section WgmmaBounds */
-/* What a run has of a product of BATCH times M rows and the depth K; the rest as of WgmmaTile. */
-template <int BATCH, int M, int K, bool TA, bool TB, int BM, int BN, int CLUSTER> struct WgmmaBounds {
-  enum { DEPTH = 64, THREADS = 256, UNIT = 16, EIGHT = 8, UNITS = DEPTH * EIGHT /* of 64 elements of C's side */ };
-  /* Does the tile's cluster begin behind so many products of so many rows? A block alone behind them copies its part of B. */
-  INL_MEMBER bool behind(int bt, int m0, int batch, int rows) {
-    return (batch != BATCH && bt >= batch) || (rows != M && m0 / (BM * CLUSTER) * (BM * CLUSTER) >= rows);
+/* What a run has of a product of BATCH times M rows, N columns and the depth K; the rest as of WgmmaTile. */
+template <typename Stored, int BATCH, int M, int N, int K, bool TA, bool TB, int BM, int BN, int CLUSTER> struct WgmmaBounds {
+  enum { ROW = 128, DEPTH = ROW / (int)sizeof(Stored), THREADS = 256, UNIT = 16, UNITS = ROW / UNIT, EACH = UNIT / (int)sizeof(Stored) };
+  /* Does the tile's cluster begin behind so many products of so many rows and columns? A block alone behind the rows copies its part of B. */
+  INL_MEMBER bool behind(int bt, int m0, int n0, int batch, int rows, int columns) {
+    return (batch != BATCH && bt >= batch) || (rows != M && m0 / (BM * CLUSTER) * (BM * CLUSTER) >= rows) || (columns != N && n0 >= columns);
   }
   /* Of no depth, that of an empty part of a batch, one, of zeros. */
   INL_MEMBER int k_tiles(int depth) { return depth == 0 ? 1 : (depth + DEPTH - 1) / DEPTH; }
@@ -47,11 +55,11 @@ template <int BATCH, int M, int K, bool TA, bool TB, int BM, int BN, int CLUSTER
   template <bool ACROSS, int SIDE> INL_MEMBER void clear(char *tile, int left, int thread) {
     const Vec<uint32_t, 4> zero = {};
 #pragma unroll 1
-    for (int u = thread; u < SIDE / 64 * UNITS; u += THREADS) {
-      const int row = u / EIGHT % DEPTH, stays = ACROSS ? (left - row) * EIGHT : left - u % EIGHT * EIGHT; /* elements of the unit */
-      char *const at = tile + (ACROSS ? u : u / EIGHT * EIGHT + (u % EIGHT ^ row % EIGHT)) * UNIT;
+    for (int u = thread; u < SIDE * UNITS; u += THREADS) {
+      const int row = u / UNITS, stays = ACROSS ? (left - row % DEPTH) * EACH : left - u % UNITS * EACH; /* elements of the unit */
+      char *const at = tile + (ACROSS ? u : row * UNITS + (u % UNITS ^ row % UNITS)) * UNIT;
       if (stays <= 0) *(Vec<uint32_t, 4> *)at = zero;
-      for (int e = stays; e > 0 && e < EIGHT; e++) ((uint16_t *)at)[e] = 0;
+      for (int e = stays; e > 0 && e < EACH; e++) ((Stored *)at)[e] = 0;
     }
   }
   /* Behind the depth memory has what is of no run, or of one before: zeros in both operands of the last k-tile, by all
@@ -69,15 +77,27 @@ template <int BATCH, int M, int K, bool TA, bool TB, int BM, int BN, int CLUSTER
    may lie behind C. */
 template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER, int PARTS> struct WgmmaTile {
   enum {
-    BM = 128, DEPTH = 64, GROUP = 128, WARPS = 8,      /* WARPS that multiply */
-    PIECE = DEPTH * 128,                               /* bytes of 64 elements of C's side */
+    BM = 128, ROW = 128, DEPTH = ROW / (int)sizeof(typename E::Stored), GROUP = 128, WARPS = 8, /* WARPS that multiply */
+    ACROSS = DEPTH * ROW, PIECE = 64 * ROW,            /* bytes of 128 bytes, and of 64 elements of C's side */
     A_BYTES = BM * 128, STAGE = A_BYTES + BN * 128,
     PART = 64 / CLUSTER,                               /* of 64 rows of B in memory, those that a block copies */
     TILES_M = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * CLUSTER, TILES_N = (N + BN - 1) / BN, TILES = PARTS * BATCH * TILES_M * TILES_N
   };
   typedef RingPlace<STAGES> Place;
-  typedef WgmmaBounds<BATCH, M, K, TA, TB, BM, BN, CLUSTER> Bounds;
-  INL_MEMBER int row(int i) { return ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4; }
+  typedef WgmmaBounds<typename E::Stored, BATCH, M, N, K, TA, TB, BM, BN, CLUSTER> Bounds;
+  /* The unit of 4 elements of A's side, of 32, that a lane reads from registers' rows, and its two of them: four steps of the
+     depth and four such units lie in all banks. */
+  INL_MEMBER int left_unit() {
+    const int row = (int)threadIdx.x % 32 / 4;
+    return (int)threadIdx.x / 32 % 2 * 2 + row / 2 % 2 * 4 + row / 4;
+  }
+  INL_MEMBER int left_two() { return (int)threadIdx.x % 32 / 4 % 2 * 2; }
+  INL_MEMBER int row(int i) {
+    if (E::LEFT && TA) return ((int)threadIdx.x - GROUP) / 64 * 32 + left_unit() * 4 + left_two() + i;
+    return ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4;
+  }
+  /* The column of sum i of a row. */
+  INL_MEMBER int column(int i) { return i / 2 * 8 + (int)threadIdx.x % 4 * 2 + i % 2; }
   /* the first column of group q of two */
   INL_MEMBER int col(int q) { return q * 8 + (int)threadIdx.x % 4 * 2; }
 
@@ -125,7 +145,7 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
 
   /* The first warpgroup. */
   INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const GcTensorMap *a, const GcTensorMap *b,
-                       int batch = BATCH, int rows = M, int depth = K) {
+                       int batch = BATCH, int rows = M, int columns = N, int depth = K) {
     registers_release<40>();
     if (threadIdx.x != 0) return;
     const int rank = CLUSTER > 1 ? cluster_rank() : 0, tiles = Bounds::k_tiles(depth);
@@ -133,7 +153,7 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
     for (int tile = (int)blockIdx.x; tile < TILES; tile += (int)gridDim.x) {
       int part, bt, m0, n0;
       tile_coords(tile, part, bt, m0, n0);
-      if (Bounds::behind(bt, m0, batch, rows)) continue;
+      if (Bounds::behind(bt, m0, n0, batch, rows, columns)) continue;
 #pragma unroll 1
       for (int s = 0; s < tiles; s++, p.step()) {
         const int k0 = part * K + s * DEPTH;
@@ -141,7 +161,7 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
         mbarrier_wait(empty + p.stage, p.parity ^ 1);
         mbarrier_expect(full + p.stage, STAGE);
         if (TA)
-          for (int i = 0; i < BM / 64; i++) tensor_copy(at + i * PIECE, a, m0 + 64 * i, k0, bt, 0, full + p.stage);
+          for (int i = 0; i < BM / DEPTH; i++) tensor_copy(at + i * ACROSS, a, m0 + DEPTH * i, k0, bt, 0, full + p.stage);
         else
           tensor_copy(at, a, k0, m0, bt, 0, full + p.stage);
         char *const own = at + A_BYTES + rank * (TB ? BN / 64 : 1) * PART * 128;
@@ -151,6 +171,32 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
           for (int i = 0; i < BN / 64; i++)
             copy_b(own + i * PIECE, b, n0 + 64 * i, k0 + rank * PART, bt, full + p.stage);
       }
+    }
+  }
+
+  /* A k-tile whose A is in registers: two halves of its depth take turns with them. `last`: the stage that is read behind
+     the first half, or null. */
+  INL_MEMBER void multiply_left(f32 (&c)[2][BN / 4], const char *a, uint64_t b, int s, uint64_t *last) {
+    const int step = (int)threadIdx.x % 4, unit = left_unit();
+    a += (int)threadIdx.x / 64 % 2 * ACROSS + step * ROW + left_two() * 4;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      uint32_t left[2][4];
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) { /* step, and step + 4, of eight */
+          const Vec<uint32_t, 2> two = *(const Vec<uint32_t, 2> *)(a + (half * 2 + i) * 8 * ROW + j * 4 * ROW + (unit ^ (step + j * 4)) * 16);
+          left[i][2 * j] = two.at[0], left[i][2 * j + 1] = two.at[1];
+        }
+      wgmma_fence();
+#pragma unroll
+      for (int i = 0; i < 2; i++) wgmma_tf32_left(c, left[i], b + (uint32_t)((half * 2 + i) * 32 / 16), s + half + i);
+      wgmma_commit();
+      wgmma_wait<1>();
+      if (half > 0) continue;
+      warp_sync(); /* all lanes have read the stage before */
+      if (last) release(last);
     }
   }
 
@@ -165,6 +211,12 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
       char *at = ring + p.stage * STAGE + group * PIECE, *bt = ring + p.stage * STAGE + A_BYTES;
       mbarrier_wait(full + p.stage, p.parity);
       Bounds::clear_behind(ring + p.stage * STAGE, bt, s, depth, (int)threadIdx.x - GROUP);
+      if constexpr (E::LEFT && TA) {
+        multiply_left(c, at, wgmma_matrix(bt, PIECE), s, leads && s > 0 ? last : nullptr);
+        last = empty + p.stage;
+        p.step();
+        continue;
+      }
       wgmma_fence();
 #pragma unroll
       for (int i = 0; i < 4; i++) /* 32 bytes of the depth each */
