@@ -240,7 +240,17 @@ static State reduced(const Op *op, State s) {
   return moved_to(s, axis - before);
 }
 
+/* Scales of a quantized operand go with it. */
+static bool scales_go_along(const Walk *w, const Op *op) {
+  for (int i = 2; i < op->noperands; i++) {
+    State of = w->of[op->operands[i - (op->noperands == 4 ? 2 : 1)]], s = w->of[op->operands[i]];
+    if (s.how != of.how || (s.how == BY_ROW && !same_rows(s, of))) return false;
+  }
+  return true;
+}
+
 static State product(const Walk *w, const Op *op) {
+  if (!scales_go_along(w, op)) return other;
   State s[2] = {w->of[op->operands[0]], w->of[op->operands[1]]};
   int rank = value_type(w->e, op->operands[0])->rank, sums = 0;
   int inner[2] = {op->attr[AT_TA].i ? rank - 2 : rank - 1, op->attr[AT_TB].i ? rank - 1 : rank - 2};
@@ -300,6 +310,8 @@ static State of_rows(const Walk *w, const Op *op) {
   case CLASS_WINDOW: return axis == 0 && (!has_filters(op) || rest_is_same(w, op)) ? rows : other;
   case CLASS_COMPOSITE:
     if (op->kind == OP_VARIANCE) return reduced(op, rows);
+    if (op->kind == OP_QUANTIZE_SCALE || op->kind == OP_QUANTIZE || op->kind == OP_DEQUANTIZE)
+      return axis == op->attr[AT_AXIS].i ? other : rows;
     return axis == 0 && rest_is_same(w, op) ? rows : other;
   case CLASS_ATTENTION: return axis < x->rank - 3 ? rows : other;
   case CLASS_INDEX: return indexed(w, op, rows);

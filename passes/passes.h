@@ -107,7 +107,7 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
 const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard,
                               bool exact);
 /* The same for a program that holds the matrices of its products in so many bits. */
-const char *passes_with_quantized(Ctx *c, const char *pipeline, int bits);
+const char *passes_with_quantized(Ctx *c, const char *pipeline, const char *argument);
 /* Leaves out the entries that train, as they change what is quantized; an error where all do. */
 bool passes_leave_out_training(Module *m);
 void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */

@@ -52,6 +52,8 @@ struct Target {
   bool (*can_fuse)(const Target *t, const Entry *e, const Op *op);
   /* It has a kernel for this product of a quantized matrix; NULL: for none. */
   bool (*multiplies_quantized)(const Target *t, const Entry *e, const Op *op);
+  /* It has a kernel for this quantize or quantize_scale; NULL: for none. */
+  bool (*quantizes)(const Target *t, const Entry *e, const Op *op);
   bool strided_attention; /* reads operands behind views, and stores results transposed */
   int max_fused_ops;      /* in one kernel */
 };

@@ -22,6 +22,7 @@ void cpu_window(Gen *g, const Group *gr);
 void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
 void cpu_index(Gen *g, const Group *gr); /* gather, gather_grad, one_hot as kernels of their own */
 void cpu_order(Gen *g, const Group *gr); /* cumsum, argsort */
+void cpu_quantize(Gen *g, const Group *gr);
 void cpu_collective(Gen *g, const Group *gr); /* and rank, first_row */
 void cpu_await(Gen *g, const Group *gr);
 void cpu_cumsum(Gen *g, const Group *gr);
@@ -43,4 +44,5 @@ uint64_t cpu_index_scratch(const Group *gr);
 const Sections *cpu_library(Arena *a);
 /* Its matrix is in groups that tiles can read. */
 bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op);
+bool cpu_quantizes(const Target *t, const Entry *e, const Op *op);
 #endif

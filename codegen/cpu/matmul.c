@@ -56,10 +56,11 @@ static Product product_of(Gen *gen, const Group *g) {
   const Type *c = product_value(g, mm->results[0])->type;
   bool ta = product_ta(mm), stored = product_dtype(c->dtype) == c->dtype;
   int64_t depth = va->type->dim[va->type->rank - (ta ? 2 : 1)];
-  bool quantized = mm->kind == OP_QUANTIZED_MATMUL;
+  bool scaled = mm->kind == OP_SCALED_MATMUL, quantized = scaled || mm->kind == OP_QUANTIZED_MATMUL;
   Product p = {.a = group_arg(g, mm->operands[0]),
                .b = group_arg(g, mm->operands[1]),
-               .scale = quantized ? group_arg(g, mm->operands[2]) : -1,
+               .scale = quantized ? group_arg(g, mm->operands[mm->noperands - 1]) : -1,
+               .a_scale = scaled ? group_arg(g, mm->operands[2]) : -1,
                .scaled = quantized ? (int)mm->attr[AT_GROUP].i : 0,
                .addend = stored ? addend_of(g, mm, depth) : -1};
   ProductShape shape = {.batch = 1,
@@ -70,6 +71,7 @@ static Product product_of(Gen *gen, const Group *g) {
                         .tb = is_turned(g, mm),
                         .in = va->type->dtype,
                         .bits = quantized ? (int)mm->attr[AT_BITS].i : 0,
+                        .integers = scaled ? (int)mm->attr[AT_GROUP].i : 0,
                         .b_panels = vb->layout != NULL,
                         .b_panel = vb->layout ? vb->layout->nr : 0,
                         .panel = layout_width(g, mm),
@@ -79,8 +81,8 @@ static Product product_of(Gen *gen, const Group *g) {
   shape.bounded = p.bounded_m = type_extent(c, row) != NULL;
   p.s = product_schedule(&cpu_target(t)->machine, &shape);
   p.T = dtype_prefix(p.s.dt);
-  p.a_type = p.s.pairs ? "i32" : p.T;
-  p.b_type = p.s.pairs ? "i32" : p.T;
+  p.a_type = p.s.pairs || p.s.integers ? "i32" : p.T;
+  p.b_type = p.a_type;
   p.bounded_k = type_extent(va->type, k_axis) != NULL;
   p.batch = dims_text(gen, g->e, c, 0, row);
   p.m = dims_text(gen, g->e, c, row, row + 1);
@@ -105,8 +107,8 @@ static Product product_of(Gen *gen, const Group *g) {
    that packs reads B as it lies. */
 static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width,
                                  bool packs) {
-  if (p->s.bits && !p->s.pack) return product_quantized_tile(g, p, rows, width);
-  int64_t li = p->s.ta ? 1 : p->s.converted ? product_steps(&p->s, p->s.chain) : p->s.k;
+  if (p->s.bits && (!p->s.pack || p->s.integers)) return product_quantized_tile(g, p, rows, width);
+  int64_t li = p->s.ta ? 1 : p->s.converted ? product_a_steps(&p->s, p->s.chain) : p->s.k;
   int64_t lk = !p->s.ta ? 1 : p->s.pack_a || p->s.converted ? A_STRIDE : p->s.m;
   int64_t lb = p->s.b_panels || (p->s.pack && !packs) ? p->s.nr : p->s.n;
   bool reads_half = dtype_is_half(p->s.in) && !p->s.pairs && (!p->s.pack || packs);
@@ -132,7 +134,7 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
 }
 
 static void print_panel(Text *x, const Product *p) {
-  if (p->s.bits && !p->s.pack) {
+  if (p->s.bits && (!p->s.pack || p->s.integers)) {
     product_quantized_panel(x, p);
     return;
   }
@@ -230,7 +232,8 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     bool out = i >= gr->nin;
     ValueId v = out ? gr->yield[i - gr->nin] : gr->arg[i];
-    if (value_type(gr->e, v)->numel != c->numel || i == p->a || i == p->b || i == p->scale)
+    if (value_type(gr->e, v)->numel != c->numel || i == p->a || i == p->b || i == p->scale ||
+        i == p->a_scale)
       continue;
     if (!out && group_arg(gr, v) != i) continue;
     int size = dtype_size(value_type(gr->e, v)->dtype);
@@ -290,7 +293,7 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
               p->s.nr);
   else
     text_line(x, "%s *c = (%s *)out0 + %s;", p->T, p->T, flat_place(p, "m", NULL));
-  long long chain = product_steps(&p->s, p->s.chain);
+  long long chain = product_a_steps(&p->s, p->s.chain);
   const char *tile = text_minus(g->a, "i", p->i0);
   const char *in_pack =
       text_plus(g->a, text_times(g->a, tile, product_packed_depth(&p->s) * A_STRIDE),
@@ -317,7 +320,7 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
     prefetch = intern_printf(g->ctx, "prefetch, %lldL, %s",
                              (long long)(p->s.tb || p->s.b_panels ? p->s.nr : p->s.n), interval);
   }
-  if (p->s.bits && !p->s.pack) prefetch = "s";
+  if (p->s.bits && (!p->s.pack || p->s.integers)) prefetch = "s";
   const char *call =
       intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, c_in, prefetch);
   if (p->s.epilogue) print_prefetches(x, gr, p, width);
@@ -396,6 +399,7 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
     const Value *v = product_value(gr, out ? gr->yield[i - gr->nin] : gr->arg[i]);
     Slices s = {0};
     uint64_t bytes = 0;
+    if (i == p->a_scale) continue;
     if (!a && !b)
       s = slices_of(gr, p, v);
     else if (a != b && layout_bytes(v->type, a ? NULL : v->layout, &bytes))
@@ -510,8 +514,8 @@ static void print_loops(Gen *g, const Group *gr, Text *x, Product *p) {
   if (!p->s.chains) print_chain_loop(x, p);
   if (p->s.converted && p->s.k > DEPTH && !p->s.chains) product_convert_a(g, x, p);
   if (p->s.bits && p->s.pack)
-    product_dequantize(g, x, p);
-  else if (p->s.converted && !dtype_is_half(p->s.in))
+    product_pack_quantized(g, x, p);
+  else if (p->s.converted && !p->s.bits && !dtype_is_half(p->s.in))
     product_convert(g, x, p);
   else if (p->s.pack && !p->s.pack_first)
     product_pack(g, gr, x, p);
@@ -549,9 +553,12 @@ void cpu_matmul(Gen *g, const Group *gr) {
   int size = dtype_size(p.s.dt);
   const int64_t steps = product_steps(&p.s, p.s.chain);
   if (p.s.pack) kernel_buffer(g, k, x, p.b_type, size, "packed", steps * p.s.nr * p.s.group);
+  if (p.s.pack && p.s.integers)
+    kernel_buffer(g, k, x, "uint16_t", 2, "packed_s",
+                  ceil_div(p.s.chain, p.s.integers) * p.s.nr * p.s.group);
   if (p.s.converted)
     kernel_buffer(g, k, x, p.a_type, size, "packed_a",
-                  (p.s.convert_tile ? 1 : p.s.block) * steps * A_STRIDE);
+                  (p.s.convert_tile ? 1 : p.s.block) * product_a_steps(&p.s, p.s.chain) * A_STRIDE);
   if (p.s.pack_a)
     kernel_buffer(g, k, x, p.T, size, "packed_a",
                   p.s.block * product_packed_depth(&p.s) * A_STRIDE);
@@ -571,6 +578,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   text_line(x, "const %s *B = (const %s *)in%d%s;", stored_b, stored_b, p.b,
             added(g->a, text_times(g->a, p.bt, p.s.k * p.s.n)));
   if (p.s.bits) text_line(x, "const uint16_t *S = (const uint16_t *)in%d;", p.scale);
+  if (p.s.integers) text_line(x, "const uint16_t *scale_a = (const uint16_t *)in%d;", p.a_scale);
   if (p.s.unpacked) {
     Product few = p;
     few.s.pack = few.s.pack_first = false;

@@ -26,6 +26,8 @@ const char *product_row(const Product *p, const char *tile) {
 }
 
 const char *product_steps_text(const Product *p) {
+  if (p->s.integers)
+    return arena_printf(p->arena, "%lld", (long long)product_steps(&p->s, p->s.chain));
   if (!p->s.pairs) return p->depth;
   if (*p->depth < '0' || *p->depth > '9') return arena_printf(p->arena, "((%s + 1) / 2)", p->depth);
   return arena_printf(p->arena, "%lld", (long long)product_steps(&p->s, p->s.k));
@@ -167,8 +169,12 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
 }
 
 void product_convert_rows(Gen *g, Text *x, const Product *p, const char *row) {
-  long long k = p->s.k, steps = product_steps(&p->s, p->s.chain);
+  long long k = p->s.k, steps = product_a_steps(&p->s, p->s.chain);
   const char *at = text_plus(g->a, arena_printf(g->a, "(m + r) * %lld", k), p->k0);
+  if (p->s.integers) {
+    product_integer_rows(g, x, p, row);
+    return;
+  }
   text_line(x, "for (long r = 0; r < rows; r++)");
   if (dtype_is_half(p->s.in)) {
     const char *pack = "pair_row";

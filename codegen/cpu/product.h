@@ -21,6 +21,7 @@ typedef struct Product {
   const char *a_type, *b_type; /* of packed numbers; pairs are i32 */
   int a, b;                    /* inputs of the group */
   int scale, scaled; /* of a quantized B: the input with scales, -1: none; rows that share one */
+  int a_scale;       /* of a quantized A, likewise */
   int addend; /* input that the product is added to, as it lies, and nothing else is done; -1 */
 } Product;
 
@@ -36,12 +37,15 @@ const char *product_steps_text(const Product *p);
 /* Texts within a kernel. Packs columns of B^T, or converts B, from panel g0 to g1 for chain k0. */
 void product_pack(Gen *g, const Group *gr, Text *x, const Product *p);
 void product_convert(Gen *g, Text *x, const Product *p);
-/* Packs a quantized B as numbers, likewise. In quantized.c. */
-void product_dequantize(Gen *g, Text *x, const Product *p);
+/* Packs a quantized B as numbers, likewise; or as words of integers, and its scales. In
+   quantized.c. */
+void product_pack_quantized(Gen *g, Text *x, const Product *p);
 /* The tile that reads a quantized B, and the text of its first argument of B and its last one,
    which are panel q's integers and scales from depth k0 on. */
 const char *product_quantized_tile(Gen *g, const Product *p, int64_t rows, int64_t width);
 void product_quantized_panel(Text *x, const Product *p);
+/* Packs `rows` rows of integers of A from m on, row r of which goes to row `row` of packed_a. */
+void product_integer_rows(Gen *g, Text *x, const Product *p, const char *row);
 /* Packs, or converts, the rows of A that tiles i0 to i1 have. */
 void product_pack_a(Gen *g, Text *x, const Product *p);
 void product_convert_a(Gen *g, Text *x, const Product *p);

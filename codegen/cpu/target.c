@@ -172,6 +172,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
             .can_fuse = gen_can_fuse,
             .strided_attention = true,
             .multiplies_quantized = cpu_multiplies_quantized,
+            .quantizes = cpu_quantizes,
             .max_fused_ops = 64},
       .machine = {.vector = avx512 ? 64
                             : x86  ? 32

@@ -49,6 +49,7 @@ static PrintGroup *printer_of(const GroupPrinters *p, const Group *gr) {
   if (kind == OP_FIRST_ROW || kind == OP_RANK) return p->collective;
   if (kind == OP_RANDOM_UNIFORM || kind == OP_RANDOM_NORMAL) return p->random;
   switch ((int)op_info[kind].cls) {
+  case CLASS_COMPOSITE: return p->composite;
   case CLASS_ORDER: return p->order;
   case CLASS_INDEX: return p->index;
   case CLASS_COLLECTIVE: return p->collective;

@@ -20,6 +20,7 @@ typedef void PrintGroup(Gen *g, const Group *gr);
 typedef struct GroupPrinters {
   PrintGroup *map, *rows, *reduce, *matmul, *window; /* reduce: COLS and REDUCE */
   PrintGroup *attention, *order, *index, *random;
+  PrintGroup *composite; /* those that the target keeps */
   PrintGroup *collective;
   PrintGroup
       *await; /* the end of a collective, which its launch only begins; NULL: launches end it */

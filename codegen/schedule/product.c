@@ -28,9 +28,13 @@ enum {
 };
 
 /* Bytes of a number of A and of B as the loops read them, in pairs half of a pair. */
-static int a_size(const ProductSchedule *p) { return dtype_size(p->pairs ? p->in : p->dt); }
+static int a_size(const ProductSchedule *p) {
+  if (p->integers) return 2; /* at most */
+  return dtype_size(p->pairs ? p->in : p->dt);
+}
 static int b_size(const ProductSchedule *p) {
   if (p->bits && !p->pack) return 1;
+  if (p->integers) return 2;
   return dtype_size(p->pairs || !p->pack ? p->in : p->dt);
 }
 
@@ -105,8 +109,8 @@ static void choose_blocks(const VectorMachine *machine, ProductSchedule *p) {
   int64_t block = machine->cache.l3 / (size * depth); /* rows: B is packed once a block */
   if (p->partial && block > PARTIAL_ROWS) block = PARTIAL_ROWS;
   p->block = tallest && block > tallest ? block / tallest : 1;
-  p->convert_tile =
-      p->converted && dtype_is_half(p->in) && !p->ta && p->k <= p->chain && p->group >= p->np;
+  p->convert_tile = p->converted && (dtype_is_half(p->in) || p->integers) && !p->ta &&
+                    p->k <= p->chain && p->group >= p->np;
   bool converts = p->converted && !p->convert_tile;
   int64_t packed = p->pack_a  ? packed_tiles(machine, product_packed_depth(p), size)
                    : converts ? packed_tiles(machine, depth, size)
@@ -185,7 +189,8 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
                        .epilogue = s->epilogue,
                        .in = s->in,
                        .bits = s->bits,
-                       .dt = product_dtype(s->in),
+                       .integers = s->integers,
+                       .dt = s->integers ? DT_F32 : product_dtype(s->in),
                        .chain = s->k < DEPTH ? s->k : DEPTH,
                        .nr = s->panel};
   int lanes = machine_lanes(machine, dtype_size(p.dt));
@@ -228,6 +233,7 @@ const ScheduleKind product_kind = {
                                        FIELD(pairs),
                                        FIELD(convert_tile),
                                        FIELD(bits),
+                                       FIELD(integers),
                                        FIELD(block),
                                        FIELD(group),
                                        FIELD(prefetch),

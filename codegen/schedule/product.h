@@ -14,6 +14,7 @@ typedef struct ProductShape {
   bool ta, tb; /* the operand is stored transposed; tb: B's panels, if any, are not of that order */
   Dtype in;    /* of the operands as they are stored */
   int bits;    /* of B's integers, which are scaled; 0: it is not quantized */
+  int integers;  /* A is of bytes that are scaled, too: so many of the depth share scales; else 0 */
   bool b_panels; /* B is stored in panels, of b_panel columns */
   int b_panel;
   int panel;     /* columns of the panels that operands or results lie in; 0: none do */
@@ -35,12 +36,14 @@ typedef struct ProductSchedule {
   Dtype in, dt;                    /* dt: that the tile computes in */
   int bits;                        /* as of the shape: a tile dequantizes B as it reads it, or B is
                                       packed so */
-  bool converted;                  /* operands are stored in another dtype: A is converted when it
-                                      is packed, B there or as a tile reads it */
-  bool pairs;                      /* ... but bf16, which are multiplied in pairs of the depth */
-  int nr;                          /* columns of a panel of the loop, and of B's or C's layout */
-  int64_t np;                      /* panels */
-  int64_t tiles;                   /* of rows: `low` of `rows`, then of rows + 1 */
+  int integers;   /* as of the shape: A is packed in words of bytes, with its scales,
+                     and so is B, or a tile reads words of it */
+  bool converted; /* operands are stored in another dtype: A is converted when it
+                     is packed, B there or as a tile reads it */
+  bool pairs;     /* ... but bf16, which are multiplied in pairs of the depth */
+  int nr;         /* columns of a panel of the loop, and of B's or C's layout */
+  int64_t np;     /* panels */
+  int64_t tiles;  /* of rows: `low` of `rows`, then of rows + 1 */
   int64_t rows, low;
   int64_t least; /* rows of a tile at least, where many threads cut more tiles */
   int64_t chain; /* depth of a chain: the last one may be shorter */
@@ -65,9 +68,14 @@ typedef struct ProductSchedule {
 ProductSchedule product_schedule(const VectorMachine *machine, const ProductShape *s);
 extern const ScheduleKind product_kind;
 
-/* Elements of a packed row of `depth`. */
+/* Elements of a packed row of B of `depth`; of integers, which are words, at most. */
 static inline int64_t product_steps(const ProductSchedule *p, int64_t depth) {
+  if (p->integers) return ceil_div(depth, p->integers) * ceil_div(p->integers, 2);
   return p->pairs ? ceil_div(depth, 2) : depth;
+}
+/* ... of A: of integers, each group begins with two words more. */
+static inline int64_t product_a_steps(const ProductSchedule *p, int64_t depth) {
+  return product_steps(p, depth) + (p->integers ? 2 * ceil_div(depth, p->integers) : 0);
 }
 /* Tiles of rows for so many threads: those of the schedule, or as many as the busiest thread has
    time for, so that they are less tall. */

@@ -501,6 +501,7 @@ static FoldRule *const rules[OP_KINDS][MAX_RULES] = {
     [OP_ARGMAX] = {arg_trivial},
     [OP_ARGMIN] = {arg_trivial},
     [OP_MATMUL] = {matmul_of_transpose, matmul_of_dequantize},
+    [OP_QUANTIZED_MATMUL] = {product_of_dequantize},
     [OP_GATHER] = {gather_of_dequantize},
     [OP_STOP_GRADIENT] = {view_of_const, stop_of_stop},
 };

@@ -35,5 +35,6 @@ FoldRule view_of_const, view_identity, reshape_of_reshape, transpose_of_transpos
     transpose_as_reshape, broadcast_of_broadcast, broadcast_as_reshape, slice_of_slice,
     slice_of_concat, reverse_of_reverse, reverse_of_one, pad_of_same, concat_empty, concat_const,
     reduce_of_one, sum_of_const, prod_of_const, extreme_of_const, arg_trivial, iota_of_one,
-    matmul_of_transpose, matmul_of_dequantize, gather_of_dequantize, stop_of_stop;
+    matmul_of_transpose, matmul_of_dequantize, product_of_dequantize, gather_of_dequantize,
+    stop_of_stop;
 #endif

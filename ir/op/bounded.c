@@ -189,12 +189,17 @@ static const Type *multiplies(const ShapeIn *in, const Type *y) {
   return with_axes(in, y, axis);
 }
 
-/* The rows of x are; the depth, which groups divide, is static, as the matrix is. */
+/* The rows of x are, and of its scales, if it has any; the depth, which groups divide, is static,
+   as the matrix is. */
 static const Type *multiplies_quantized(const ShapeIn *in, const Type *y) {
+  const Type *x = in->type[0];
+  bool scaled = in->kind == OP_SCALED_MATMUL;
   for (int k = 0; k < in->n; k++)
-    for (int i = k == 0; i < in->type[k]->rank; i++)
+    for (int i = k == 0 || (k == 2 && scaled); i < in->type[k]->rank; i++)
       if (type_extent(in->type[k], i)) return refused(in, in->type[k], i);
-  return leading_of(in, y, in->type[0], 1);
+  if (scaled && type_axis(in->type[2], 0) != type_axis(x, 0)) return differ(in, x, in->type[2]);
+  y = leading_of(in, y, x, 1);
+  return in->given && y != in->given ? differ(in, y, in->given) : y;
 }
 
 /* The axis of the groups is static; the others are those of x, or of the tensor that is asked for.
@@ -352,7 +357,8 @@ const Type *shape_bounded(const ShapeIn *in, const Type *y) {
   case OP_QUANTIZE_SCALE:
   case OP_QUANTIZE:
   case OP_DEQUANTIZE: return quantizes(in, y);
-  case OP_QUANTIZED_MATMUL: return multiplies_quantized(in, y);
+  case OP_QUANTIZED_MATMUL:
+  case OP_SCALED_MATMUL: return multiplies_quantized(in, y);
   case OP_GATHER: return rows_by_id(in, y, false);
   case OP_GATHER_GRAD: return rows_by_id(in, y, true);
   case OP_ONE_HOT: return one_hots(in);

@@ -6,24 +6,14 @@
    may be shorter. Integers of 8 bits are i8. Of 4 bits a u8 holds two neighbours along the axis,
    the first in its low half, each plus 8. Integers have no gradient: for quantization-aware
    training write x + stop_gradient(dequantize(…) - x). quantize_scale, quantize and dequantize are
-   composites. quantized_matmul is a product that reads the integers as they lie. */
-#include "ir/op/op.h"
+   composites. Products of quantized matrices are in quantized_matmul.c. */
+#include "ir/op/quantize.h"
 
 #include <math.h>
 
 /* ---- shapes ---- */
 
-static int64_t axis_of(const Attr *attr) { return attr[AT_AXIS].i; }
-static int64_t bits_of(const Attr *attr) { return attr[AT_BITS].i; }
-static int64_t group_of(const Attr *attr) { return attr[AT_GROUP].i; }
-static int64_t ceil_of(int64_t n, int64_t by) { return n / by + (n % by != 0); }
-static Dtype stored_dtype(const Attr *attr) { return bits_of(attr) == 8 ? DT_I8 : DT_U8; }
-
-/* Stored integers of n elements, and their groups. */
-static int64_t stored(const Attr *attr, int64_t n) { return ceil_of(n, 8 / bits_of(attr)); }
-static int64_t groups(const Attr *attr, int64_t n) { return ceil_of(n, group_of(attr)); }
-
-static bool has_groups(const ShapeIn *in, const Type *t) {
+bool quantize_has_groups(const ShapeIn *in, const Type *t) {
   int64_t axis = axis_of(in->attr), bits = bits_of(in->attr);
   if (bits != 8 && bits != 4)
     return shape_wrong(in, "has integers of 8 or 4 bits, not %lld", (long long)bits), false;
@@ -35,18 +25,17 @@ static bool has_groups(const ShapeIn *in, const Type *t) {
   return true;
 }
 
-static bool is_float(const ShapeIn *in, const Type *t) {
+bool quantize_of_floats(const ShapeIn *in, const Type *t) {
   if (dtype_is_float(t->dtype)) return true;
   shape_wrong(in, "needs floats, not %s: convert with f32(x)", shape_str(in, t));
   return false;
 }
 
 /* The operand has t's dims, but n along the axis. */
-static bool has_dims(const ShapeIn *in, int operand, const char *what, const Type *t, Dtype dt,
-                     int64_t n) {
+bool quantize_has_dims(const ShapeIn *in, int operand, const char *what, const Type *t,
+                       int64_t axis, Dtype dt, int64_t n) {
   const Type *x = in->type[operand];
-  const Type *want =
-      type_with_extent(in->ctx, type_with_dtype(in->ctx, t, dt), (int)axis_of(in->attr), n);
+  const Type *want = type_with_extent(in->ctx, type_with_dtype(in->ctx, t, dt), (int)axis, n);
   if (x == want) return true;
   shape_wrong(in, "of %s needs %s of type %s, not %s", shape_str(in, t), what, shape_str(in, want),
               shape_str(in, x));
@@ -55,7 +44,7 @@ static bool has_dims(const ShapeIn *in, int operand, const char *what, const Typ
 
 const Type *shape_quantize_scale(const ShapeIn *in) {
   const Type *t = in->type[0];
-  if (!is_float(in, t) || !has_groups(in, t)) return NULL;
+  if (!quantize_of_floats(in, t) || !quantize_has_groups(in, t)) return NULL;
   int axis = (int)axis_of(in->attr);
   return type_with_extent(in->ctx, type_with_dtype(in->ctx, t, DT_BF16), axis,
                           groups(in->attr, t->dim[axis]));
@@ -63,41 +52,25 @@ const Type *shape_quantize_scale(const ShapeIn *in) {
 
 const Type *shape_quantize(const ShapeIn *in) {
   const Type *t = in->type[0], *s = in->type[1];
-  if (!is_float(in, t) || !is_float(in, s) || !has_groups(in, t)) return NULL;
+  if (!quantize_of_floats(in, t) || !quantize_of_floats(in, s) || !quantize_has_groups(in, t))
+    return NULL;
   int axis = (int)axis_of(in->attr);
-  if (!has_dims(in, 1, "scales", t, s->dtype, groups(in->attr, t->dim[axis]))) return NULL;
+  if (!quantize_has_dims(in, 1, "scales", t, axis, s->dtype, groups(in->attr, t->dim[axis])))
+    return NULL;
   return type_with_extent(in->ctx, type_with_dtype(in->ctx, t, stored_dtype(in->attr)), axis,
                           stored(in->attr, t->dim[axis]));
 }
 
 const Type *shape_dequantize(const ShapeIn *in) {
   const Type *t = in->given, *s = in->type[1];
-  if (!is_float(in, t) || !is_float(in, s) || !has_groups(in, t)) return NULL;
-  int64_t n = t->dim[axis_of(in->attr)];
-  return has_dims(in, 0, "integers", t, stored_dtype(in->attr), stored(in->attr, n)) &&
-                 has_dims(in, 1, "scales", t, s->dtype, groups(in->attr, n))
+  if (!quantize_of_floats(in, t) || !quantize_of_floats(in, s) || !quantize_has_groups(in, t))
+    return NULL;
+  int64_t axis = axis_of(in->attr), n = t->dim[axis];
+  return quantize_has_dims(in, 0, "integers", t, axis, stored_dtype(in->attr),
+                           stored(in->attr, n)) &&
+                 quantize_has_dims(in, 1, "scales", t, axis, s->dtype, groups(in->attr, n))
              ? t
              : NULL;
-}
-
-/* The dequantized right operand: [K, N], or [N, K] with axis 1. */
-static const Type *matrix_of(Ctx *c, const Attr *attr, const Type *x, const Type *q) {
-  int64_t axis = axis_of(attr), dim[2];
-  dim[axis] = x->dim[1], dim[!axis] = q->dim[!axis];
-  return type_get(c, x->dtype, 2, dim);
-}
-
-const Type *shape_quantized_matmul(const ShapeIn *in) {
-  const Type *x = in->type[0], *q = in->type[1], *s = in->type[2];
-  if (x->rank != 2 || q->rank != 2)
-    return shape_wrong(in, "needs two matrices: %s against %s", shape_str(in, x), shape_str(in, q));
-  if (!is_float(in, x) || !is_float(in, s) || !has_groups(in, q)) return NULL;
-  const Type *w = matrix_of(in->ctx, in->attr, x, q);
-  if (!w) return shape_wrong(in, "has a matrix with more bytes than can be addressed");
-  if (!has_dims(in, 1, "integers", w, stored_dtype(in->attr), stored(in->attr, x->dim[1])) ||
-      !has_dims(in, 2, "scales", w, s->dtype, groups(in->attr, x->dim[1])))
-    return NULL;
-  return shape_make(in, x->dtype, 2, (int64_t[]){x->dim[0], q->dim[!axis_of(in->attr)]});
 }
 
 /* ---- decomposition ---- */
@@ -204,82 +177,35 @@ static ValueId numbers_of(Builder *b, const Attr *attr, ValueId q, Dtype dt, int
   return build2(b, OP_SUB, v, number(b, v, 8));
 }
 
-static ValueId dequantized(Builder *b, const Attr *attr, ValueId q, ValueId s, const Type *t) {
+ValueId quantize_floats(Builder *b, const Attr *attr, ValueId q, ValueId s, const Type *t) {
   int64_t n = t->dim[axis_of(attr)];
   ValueId v = grouped(b, attr, numbers_of(b, attr, q, t->dtype, n));
   return ungrouped(b, attr, build2(b, OP_MUL, v, scales_of(b, attr, s, v)), n);
 }
 
 ValueId expand_dequantize(Builder *b, const Op *op, const Type *to, const ValueId *x) {
-  return dequantized(b, op->attr, x[0], x[1], to);
-}
-
-ValueId expand_quantized_matmul(Builder *b, const Op *op, const Type *to, const ValueId *x) {
-  (void)to;
-  const Type *w = matrix_of(ctx_of(b), op->attr, value_type(b->e, x[0]), value_type(b->e, x[1]));
-  ValueId right = dequantized(b, op->attr, x[1], x[2], w);
-  return build_matmul(b, x[0], right, false, axis_of(op->attr) == 1);
+  return quantize_floats(b, op->attr, x[0], x[1], to);
 }
 
 /* ---- gradients ---- */
 
 /* Of a group's scale: the sum of dy q over the group. */
-static void grad_scales(GradCtx *g, const Op *op, int operand, ValueId q, ValueId dy) {
+void quantize_grad_scales(GradCtx *g, const Op *op, const Attr *attr, int operand, ValueId q,
+                          ValueId dy) {
   const Type *t = value_type(g->e, dy), *s = value_type(g->e, op->operands[operand]);
-  ValueId v = numbers_of(g->b, op->attr, q, t->dtype, t->dim[axis_of(op->attr)]);
-  v = grouped(g->b, op->attr, build2(g->b, OP_MUL, dy, v));
+  ValueId v = numbers_of(g->b, attr, q, t->dtype, t->dim[axis_of(attr)]);
+  v = grouped(g->b, attr, build2(g->b, OP_MUL, dy, v));
   v = build_convert(g->b, v, dtype_sum(t->dtype));
-  const int64_t axes[] = {axis_of(op->attr) + 1};
+  const int64_t axes[] = {axis_of(attr) + 1};
   v = build_reduce(g->b, OP_SUM, v, axes, 1);
   grad_to(g, op, operand, build_convert(g->b, v, s->dtype));
 }
 
 void grad_dequantize(GradCtx *g, const Op *op, ValueId dy) {
-  if (grad_wants(g, op, 1)) grad_scales(g, op, 1, op->operands[0], dy);
-}
-
-void grad_quantized_matmul(GradCtx *g, const Op *op, ValueId dy) {
-  ValueId x = op->operands[0], q = op->operands[1], s = op->operands[2];
-  bool tb = axis_of(op->attr) == 1;
-  if (grad_wants(g, op, 0)) {
-    const Type *t = matrix_of(ctx_of(g->b), op->attr, value_type(g->e, x), value_type(g->e, q));
-    ValueId w = build(g->b, OP_DEQUANTIZE, (ValueId[]){q, s}, 2, op->attr, t);
-    grad_to(g, op, 0, build_matmul(g->b, dy, w, false, !tb));
-  }
-  if (!grad_wants(g, op, 2)) return;
-  ValueId dw = tb ? build_matmul(g->b, dy, x, true, false) : build_matmul(g->b, x, dy, true, false);
-  grad_scales(g, op, 2, q, dw);
+  if (grad_wants(g, op, 1)) quantize_grad_scales(g, op, op->attr, 1, op->operands[0], dy);
 }
 
 /* ---- evaluation ---- */
-
-/* Where elements stand: n along the axis, `inner` apart. */
-typedef struct Lines {
-  int64_t n, inner, count;
-} Lines;
-
-static Lines lines_of(const Type *t, int64_t axis) {
-  Lines l = {.n = t->dim[axis], .inner = 1};
-  for (int i = (int)axis + 1; i < t->rank; i++) l.inner *= t->dim[i];
-  l.count = l.n ? t->numel / l.n : 0;
-  return l;
-}
-
-/* Element i of a line, where each line has n. */
-static int64_t place(const Lines *l, int64_t line, int64_t n, int64_t i) {
-  return (line / l->inner * n + i) * l->inner + line % l->inner;
-}
-
-static int64_t integer_at(const Attr *attr, const Lines *l, const Tensor *q, int64_t line,
-                          int64_t i) {
-  if (bits_of(attr) == 8) return q->at[place(l, line, l->n, i)].i;
-  int64_t byte = q->at[place(l, line, stored(attr, l->n), i / 2)].i;
-  return (i % 2 ? byte >> 4 : byte & 15) - 8;
-}
-
-static double scale_at(const Attr *attr, const Lines *l, const Tensor *s, int64_t line, int64_t i) {
-  return s->at[place(l, line, groups(attr, l->n), i / group_of(attr))].f;
-}
 
 /* Numbers by their place. */
 typedef double NumberAt(const void *x, int64_t i);
@@ -293,7 +219,7 @@ static double scale_of(const Attr *attr, const Lines *l, NumberAt *at, const voi
   bool nan = false;
   int64_t from = k * group_of(attr);
   for (int64_t i = from; i < l->n && i - from < group_of(attr); i++) {
-    double v = at(x, place(l, line, l->n, i));
+    double v = at(x, line_place(l, line, l->n, i));
     nan |= v != v;
     hi = v > hi ? v : hi, lo = v < lo ? v : lo;
   }
@@ -308,7 +234,8 @@ void eval_quantize_scale(EvalCtx *c, const Op *op) {
   Tensor *y = eval_out(c, op);
   for (int64_t line = 0; line < l.count; line++)
     for (int64_t k = 0; k < of; k++)
-      eval_set(c, y, place(&l, line, of, k), scale_of(op->attr, &l, number_of_tensor, x, line, k));
+      eval_set(c, y, line_place(&l, line, of, k),
+               scale_of(op->attr, &l, number_of_tensor, x, line, k));
 }
 
 /* The integer nearest to x / s, halves to even. */
@@ -329,7 +256,7 @@ double quantized_error(const QuantizedGlobal *q, const float *x) {
       if (i % q->group == 0)
         scale = scale_of(attr, &l, number_of_floats, x, line, i / q->group),
         scale = scalar_round((Scalar){.f = scale}, DT_BF16, INTERP_DTYPE).f;
-      double v = x[place(&l, line, l.n, i)];
+      double v = x[line_place(&l, line, l.n, i)];
       double d = v - (double)quantized(INTERP_DTYPE, attr, v, scale, DT_F32) * scale;
       error += d * d, all += v * v;
     }
@@ -347,9 +274,9 @@ void eval_quantize(EvalCtx *c, const Op *op) {
       int64_t q = 0;
       if (i < l.n)
         q = quantized(
-            c->it->mode, op->attr, x->at[place(&l, line, l.n, i)].f,
+            c->it->mode, op->attr, x->at[line_place(&l, line, l.n, i)].f,
             scalar_round((Scalar){.f = scale_at(op->attr, &l, s, line, i)}, dt, c->it->mode).f, dt);
-      Scalar *to = &y->at[place(&l, line, stored(op->attr, l.n), pairs ? i / 2 : i)];
+      Scalar *to = &y->at[line_place(&l, line, stored(op->attr, l.n), pairs ? i / 2 : i)];
       to->i = !pairs ? q : i % 2 ? to->i + 16 * (q + 8) : q + 8;
     }
 }
@@ -362,26 +289,7 @@ void eval_dequantize(EvalCtx *c, const Op *op) {
     for (int64_t i = 0; i < l.n; i++) {
       Scalar scale = {.f = scale_at(op->attr, &l, s, line, i)};
       scale = scalar_round(scale, y->type->dtype, c->it->mode);
-      eval_set(c, y, place(&l, line, l.n, i),
+      eval_set(c, y, line_place(&l, line, l.n, i),
                (double)integer_at(op->attr, &l, q, line, i) * scale.f);
     }
-}
-
-void eval_quantized_matmul(EvalCtx *c, const Op *op) {
-  const Tensor *x = eval_in(c, op, 0), *q = eval_in(c, op, 1), *s = eval_in(c, op, 2);
-  Tensor *y = eval_out(c, op);
-  const Type *t = x->type;
-  const Type *w = matrix_of(c->it->m->ctx, op->attr, t, q->type);
-  Lines l = lines_of(w, axis_of(op->attr));
-  for (int64_t o = 0; o < y->type->numel; o++) {
-    int64_t row = o / y->type->dim[1], column = o % y->type->dim[1];
-    double sum = 0;
-    for (int64_t k = 0; k < t->dim[1]; k++) {
-      Scalar scale = {.f = scale_at(op->attr, &l, s, column, k)};
-      scale = scalar_round(scale, t->dtype, c->it->mode);
-      Scalar of = {.f = (double)integer_at(op->attr, &l, q, column, k) * scale.f};
-      sum += x->at[row * t->dim[1] + k].f * scalar_round(of, t->dtype, c->it->mode).f;
-    }
-    eval_set(c, y, o, sum);
-  }
 }

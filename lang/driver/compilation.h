@@ -48,8 +48,12 @@ bool settings_makes_program(Emit e); /* machine code that the C compiler makes: 
 /* What is read, and what is written: the output, what lies beside it, and what is looked at, where
    the shell leads it to a file. */
 int settings_files(Compilation *r, bool looks);
-/* The file of --weights, or NULL; bits, unless it is NULL: of quantized weights, or 0. */
-const char *settings_weights(Ctx *c, const Options *o, int *bits);
+/* How --weights quantizes: its word, and the argument of the pass. */
+typedef struct QuantizedForm {
+  const char *word, *argument;
+} QuantizedForm;
+/* The file of --weights, or NULL; form, unless it is NULL: how weights are quantized, or NULL. */
+const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **form);
 /* model.safetensors of model.g; NULL of the screen. */
 const char *settings_weights_beside(Ctx *c, const char *output);
 bool settings_wants_times(const Options *o); /* --stats=time[:DEVICE] */

@@ -84,9 +84,10 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
   double start = clock_seconds();
   r->passes.target = t;
   if (r->codegen.verbose) fprintf(stderr, "gc: passes %s for %s\n", r->pipeline, t->name);
-  int errors = ctx_errors(r->c), bits;
-  (void)settings_weights(r->c, &r->o, &bits);
-  if (bits && !passes_leave_out_training(m)) return EXIT_PROGRAM;
+  int errors = ctx_errors(r->c);
+  const QuantizedForm *form;
+  (void)settings_weights(r->c, &r->o, &form);
+  if (form && !passes_leave_out_training(m)) return EXIT_PROGRAM;
   if (!option_given(&r->o, OPT_PASSES) && passes_has_layouts(m))
     r->pipeline = passes_behind_layout(r->pipeline);
   if (r->pipeline[0] && !passes_run(m, r->pipeline, &r->passes)) return failed_passes(r, m, errors);

@@ -48,23 +48,31 @@ const char *settings_weights_beside(Ctx *c, const char *output) {
   return intern_printf(c, "%.*s.safetensors", (int)n, output);
 }
 
+static const QuantizedForm quantized_forms[] = {{"q8", "bits=8"},
+                                                {"q4", "bits=4"},
+                                                {"w8a8", "bits=8,activations=8"},
+                                                {"w4a8", "bits=4,activations=8"}};
+
 /* The last word of "FILE,q8", or all of "q8", is how weights are quantized. */
-const char *settings_weights(Ctx *c, const Options *o, int *bits) {
+const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **form) {
   const char *value = option_value(o, OPT_WEIGHTS, NULL);
   const char *comma = value ? strrchr(value, ',') : NULL, *word = comma ? comma + 1 : value;
-  bool quantized = word && (strcmp(word, "q8") == 0 || strcmp(word, "q4") == 0);
-  if (bits) *bits = quantized ? word[1] - '0' : 0;
-  if (!quantized) return value;
+  const QuantizedForm *found = NULL;
+  for (size_t i = 0; word && i < sizeof quantized_forms / sizeof *quantized_forms; i++)
+    if (strcmp(word, quantized_forms[i].word) == 0) found = &quantized_forms[i];
+  if (form) *form = found;
+  if (!found) return value;
   return comma && comma > value ? intern_n(c, value, (size_t)(comma - value)) : NULL;
 }
 
-/* "FILE,q6" and "q6", which name no file; NULL: neither. */
+/* "FILE,q6", "q6" and "w8a16", which name no file; NULL: neither. */
 static const char *wrong_quantization(Ctx *c, const Options *o) {
   const char *value = option_value(o, OPT_WEIGHTS, NULL);
   const char *comma = value ? strrchr(value, ',') : NULL, *word = comma ? comma + 1 : value;
   if (!value || access(value, F_OK) == 0) return NULL;
   bool file = comma && access(intern_n(c, value, (size_t)(comma - value)), F_OK) == 0;
-  bool bits = *word == 'q' && word[1] && word[1 + strspn(word + 1, "0123456789")] == 0;
+  bool bits =
+      (*word == 'q' || *word == 'w') && word[1] && word[1 + strspn(word + 1, "0123456789a")] == 0;
   return file || bits ? word : NULL;
 }
 
@@ -201,20 +209,21 @@ int settings_output(Compilation *r) {
     return usage_error("--train-onnx makes an entry that trains, which --emit=onnx does not write");
   const char *wrong = train ? onnx_train_wrong(r->c, train) : NULL;
   if (wrong) return usage_error("--train-onnx: %s", wrong);
-  int bits;
-  const char *weights = settings_weights(r->c, o, &bits);
-  const char *how = bits ? NULL : wrong_quantization(r->c, o);
-  if (how) return usage_error("--weights quantizes to q8 or q4, not to %s", how);
-  if (train && bits)
-    return usage_error("--train-onnx makes an entry that trains, which --weights=q%d leaves out",
-                       bits);
+  const QuantizedForm *form;
+  const char *weights = settings_weights(r->c, o, &form);
+  const char *how = form ? NULL : wrong_quantization(r->c, o);
+  if (how) return usage_error("--weights quantizes to q8, q4, w8a8 or w4a8, not to %s", how);
+  if (train && form)
+    return usage_error("--train-onnx makes an entry that trains, which --weights=%s leaves out",
+                       form->word);
   if (weights && input_kind(o) == INPUT_ONNX)
     return usage_error("--weights does not go with an ONNX model, which has its own");
   bool program = settings_makes_program(r->emit), file = program || r->emit == EMIT_ONNX;
   if (weights && !file)
     return usage_error("--weights goes into a program, a library or a model of ONNX");
-  if (bits && r->emit == EMIT_ONNX)
-    return usage_error("--weights=q%d goes into a program or a library, not a model of ONNX", bits);
+  if (form && r->emit == EMIT_ONNX)
+    return usage_error("--weights=%s goes into a program or a library, not a model of ONNX",
+                       form->word);
   if (r->form && r->form->image && r->main->narch != 1)
     return usage_error("--emit=%s is for one architecture: --arch=%s", name,
                        r->main->backend->one_arch);
@@ -378,13 +387,13 @@ int settings_options(Compilation *r) {
                     : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
   r->pipeline = passes_with_ranks(r->c, r->pipeline, ranks, option_value(o, OPT_SHARD, NULL),
                                   option_given(o, OPT_EXACT));
-  int bits;
-  (void)settings_weights(r->c, o, &bits);
-  if (bits && option_given(o, OPT_PASSES))
-    return usage_error("--weights=q%d chooses passes, which --passes says itself: write "
-                       "quantize-weights{bits=%d} there",
-                       bits, bits);
-  if (bits) r->pipeline = passes_with_quantized(r->c, r->pipeline, bits);
+  const QuantizedForm *form;
+  (void)settings_weights(r->c, o, &form);
+  if (form && option_given(o, OPT_PASSES))
+    return usage_error("--weights=%s chooses passes, which --passes says itself: write "
+                       "quantize-weights{%s} there",
+                       form->word, form->argument);
+  if (form) r->pipeline = passes_with_quantized(r->c, r->pipeline, form->argument);
   r->passes = (PassOptions){
       .memory = option_value(o, OPT_MEMORY, "pack"),
       .streams = parse_count(option_value(o, OPT_STREAMS, "1"), MOST_STREAMS),

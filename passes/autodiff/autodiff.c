@@ -270,8 +270,11 @@ static void clean_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
    expands the op into its parts, or NULL. */
 static ExpandFn *expansion(const PassRun *r, const Entry *e, const Op *op) {
   const Target *t = r->opt->target;
-  bool kept = op->kind == OP_QUANTIZED_MATMUL && t && t->multiplies_quantized &&
-              t->multiplies_quantized(t, e, op);
+  if ((op->kind == OP_QUANTIZE_SCALE || op->kind == OP_QUANTIZE) && t && t->quantizes &&
+      t->quantizes(t, e, op))
+    return NULL;
+  bool kept = (op->kind == OP_QUANTIZED_MATMUL || op->kind == OP_SCALED_MATMUL) && t &&
+              t->multiplies_quantized && t->multiplies_quantized(t, e, op);
   return kept ? NULL : op_info[op->kind].expand;
 }
 

@@ -192,7 +192,22 @@ static int result_axis(int rank, bool t, int operand, int axis) {
   return axis != rows ? -1 : operand == 0 ? rank - 2 : rank - 1;
 }
 
+/* Of a quantized matrix, which is whole: rows of x, with the scales that x may have. */
+static void quantized_product(const Rule *r) {
+  const Placement p = r->have[0];
+  const bool scaled = r->op->kind == OP_SCALED_MATMUL;
+  if (!is(r, 0, SHARDED) || p.axis != 0) return;
+  if (scaled && (!is(r, 2, SHARDED) || !placement_same(r->have[2], p))) return;
+  r->want[0] = p;
+  if (scaled) r->want[2] = p;
+  r->get[0] = p;
+}
+
 static void product(const Rule *r) {
+  if (r->op->noperands > 2) {
+    quantized_product(r);
+    return;
+  }
   int rank = type_in(r, 0)->rank, s = first(r, SHARDED);
   bool t[2] = {r->op->attr[AT_TA].i != 0, r->op->attr[AT_TB].i != 0};
   if (s < 0) {

@@ -159,6 +159,8 @@ static Form form_of(const Group *g) {
   case OP_DYNAMIC_UPDATE:
   case OP_CUMSUM:
   case OP_ARGSORT:
+  case OP_QUANTIZE_SCALE:
+  case OP_QUANTIZE:
   case OP_GATHER:
   case OP_GATHER_GRAD:
   case OP_ALL_REDUCE:

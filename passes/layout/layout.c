@@ -171,14 +171,17 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   case OP_KERNEL: kernel(l, base, e, op, is_init); return;
   case OP_SCAN: scan(l, base, e, op, is_init); return;
   case OP_MATMUL: product(l, base, e, op); return;
-  case OP_QUANTIZED_MATMUL: { /* in panels of the dtype that they are multiplied in */
+  case OP_QUANTIZED_MATMUL:
+  case OP_SCALED_MATMUL: { /* in panels of the dtype that they are multiplied in */
     const Target *t = l->r->opt->target;
-    int nr = t && t->panel ? t->panel(t, value_type(e, op->operands[0])->dtype) : 0;
-    constrain_plain(l, base + op->operands[0]);
-    for (int i = 1; i < 3; i++)
+    const int nr = t && t->panel ? t->panel(t, value_type(e, op->results[0])->dtype) : 0;
+    const int scale = op->noperands - 1;
+    for (int i = 0; i < scale; i++)
+      if (i != 1) constrain_plain(l, base + op->operands[i]);
+    for (int i = 1; i <= scale; i += scale - 1)
       want(l, base + op->operands[i],
            layout_matrix(l->m->ctx, nr, value_type(e, op->operands[i]), !op->attr[AT_AXIS].i));
-    unite(l, base + op->operands[1], base + op->operands[2]);
+    unite(l, base + op->operands[1], base + op->operands[scale]);
     return;
   }
   case OP_GATHER: /* rows are read out of panels */

@@ -246,8 +246,8 @@ const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const cha
                        order ? "buckets," : "", order ? order : behind);
 }
 
-const char *passes_with_quantized(Ctx *c, const char *pipeline, int bits) {
-  return intern_printf(c, "quantize-weights{bits=%d},%s", bits, pipeline);
+const char *passes_with_quantized(Ctx *c, const char *pipeline, const char *argument) {
+  return intern_printf(c, "quantize-weights{%s},%s", argument, pipeline);
 }
 
 /* ---------------------------------------------------------------- running ---- */

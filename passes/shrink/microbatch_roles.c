@@ -32,7 +32,8 @@ static bool divides(const Micro *m, const Type *t) {
 bool micro_by_part(const Entry *e, const Op *op, int i) {
   const Type *t = value_type(e, op->operands[i]);
   switch ((int)op_info[op->kind].cls) {
-  case CLASS_CONTRACT: return i == 0 || t->rank > 2;
+  case CLASS_CONTRACT: /* of a quantized operand also its scales */
+    return i == 0 || t->rank > 2 || (op->kind == OP_SCALED_MATMUL && i == 2);
   case CLASS_WINDOW: return i == 0 || (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD);
   case CLASS_INDEX: return op->kind != OP_GATHER || i == 1;
   case CLASS_ATTENTION: { /* a mask may be the same for all */

@@ -1,5 +1,7 @@
-/* Weight-only quantization: params of an inference program that only products and gathers read
-   become integers of 8 or 4 bits and a scale for each group along the depth of the products.
+/* Quantization of weights: params of an inference program that only products and gathers read
+   become integers of 8 or 4 bits and a scale for each group along the depth of the products. With
+   activations=8 these products quantize their left operand as they run, each group of a row by its
+   own scale, so that nothing is to be calibrated; else they read it as floats.
    Contract: runs first. States of optimizers and hypers that no entry reads are left out. A param
    `w` is replaced by `w.q8` or `w.q4` and `w.scale`. An entry reads dequantize of both, which
    products absorb; init quantizes the initial value; the runtime quantizes floats that it loads.
@@ -24,6 +26,7 @@ typedef struct Quantize {
   Weight *w; /* by global */
   int *to;   /* by global: its new index, -1: it is left out */
   int bits;
+  bool activations; /* are quantized, too */
 } Quantize;
 
 static int loaded(const Entry *e, ValueId v) {
@@ -177,9 +180,34 @@ static void leave_out_globals(Quantize *q) {
 
 /* ---- the entries ---- */
 
+/* x, rounded to integers of 8 bits in groups along its rows; a product absorbs it. */
+static ValueId rounded(Builder *b, ValueId x) {
+  const Attr attr[MAX_ATTRS] = {[AT_AXIS].i = 1, [AT_BITS].i = 8, [AT_GROUP].i = GROUP};
+  ValueId v[] = {x, build(b, OP_QUANTIZE_SCALE, &x, 1, attr, NULL)};
+  v[0] = build(b, OP_QUANTIZE, v, 2, attr, NULL);
+  return build(b, OP_DEQUANTIZE, v, 2, attr, value_type(b->e, x));
+}
+
+/* The product's right side is a quantized param, whose groups are along the depth. */
+static bool is_quantized_product(const Quantize *q, const Entry *old, const Op *op) {
+  if (op->kind != OP_MATMUL) return false;
+  const int g = loaded(old, op->operands[1]);
+  return g >= 0 && q->w[g].quantized && q->w[g].axis == op->attr[AT_TB].i;
+}
+
 static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   const Quantize *q = data;
   bool moves = op->kind == OP_LOAD || op->kind == OP_STORE;
+  if (q->activations && is_quantized_product(q, old, op)) {
+    const ValueId x = map[op->operands[0]];
+    const bool ta = op->attr[AT_TA].i;
+    builder_like(b, op);
+    ValueId left = rounded(b, ta ? build_transpose(b, x, (const int64_t[]){1, 0}) : x);
+    const ValueId y = build_matmul(b, left, map[op->operands[1]], false, op->attr[AT_TB].i);
+    value_at(b->e, y)->name = value_at(old, op->results[0])->name;
+    map[op->results[0]] = y;
+    return;
+  }
   if (!moves) {
     build_copy(b, old, op, map);
     return;
@@ -213,6 +241,13 @@ bool pass_quantize_weights(PassRun *r) {
                 .w = ARENA_ARRAY(r->scratch, Weight, m->globals.n + 1),
                 .to = ARENA_ARRAY(r->scratch, int, m->globals.n + 1),
                 .bits = (int)pass_arg_int(r, "bits", 8)};
+  const int64_t activations = pass_arg_int(r, "activations", 0);
+  q.activations = activations == 8;
+  if (activations != 0 && activations != 8) {
+    diag(m->ctx, SEV_ERROR, (Loc){0}, "quantize-weights takes activations=8, not %lld",
+         (long long)activations);
+    return false;
+  }
   if (q.bits != 8 && q.bits != 4) {
     diag(m->ctx, SEV_ERROR, (Loc){0}, "quantize-weights takes bits=8 or bits=4, not %d", q.bits);
     return false;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# --weights=q8 and q4: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
+# --weights=q8, q4 and w8a8: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
 # --load and in the program; results stay near those of floats; the quantized form is saved and loaded.
 . "$(dirname "$0")/common.sh"
 unoptimised
@@ -112,9 +112,15 @@ run 0 python3 look.py errors w.safetensors 4
 run 0 ./own predict --id id.npy --output.y again.npy
 run 0 cmp q.npy again.npy
 run 2 "$gc" net.g --weights=q8 --passes=layout -o own
-says 2 '--weights quantizes to q8 or q4, not to q6' "$gc" net.g --weights=w.safetensors,q6 -o own
-says 2 '--weights quantizes to q8 or q4, not to q6' "$gc" net.g --weights=q6 -o own
-says 2 '--weights quantizes to q8 or q4, not to int8' "$gc" net.g --weights=w.safetensors,int8 -o own
+says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to q6' "$gc" net.g --weights=w.safetensors,q6 -o own
+says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to w8a16' "$gc" net.g --weights=w8a16 -o own
+says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to int8' "$gc" net.g --weights=w.safetensors,int8 -o own
+# activations of 8 bits: the files of q8, other products
+run 0 "$gc" net.g --weights=w8a8 -o net8
+run 0 ./net8 predict --id id.npy --load q8.safetensors --output.y q.npy
+run 0 python3 look.py near y.npy q.npy 0.03
+run 0 ./net8 predict --id id.npy --load w.safetensors --output.y again.npy
+run 0 cmp q.npy again.npy
 # the weights of an ONNX model are quantized as the program's
 echo 'entry s(x : f32[4, 64]) { return y = linear(x, 70) as fc }' >linear.g
 python3 -c 'import numpy as np; np.save("x.npy", np.ones((4, 64), "f4"))'

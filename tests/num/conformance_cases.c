@@ -531,6 +531,23 @@ static void quantized_product(Case *c) {
   c->terms = k;
 }
 
+/* Both sides are integers; the depth of a group may be any. */
+static void scaled_product(Case *c) {
+  int64_t m = 1 + below(c, c->size == 3 ? 40 : 9), n = 1 + below(c, c->size == 3 ? 300 : 99);
+  int64_t k = 1 + below(c, c->size == 3 ? 1500 : 99), axis = below(c, 2);
+  bool pairs = below(c, 2);
+  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
+  c->attr[AT_GROUP].i = below(c, 4) ? 32 : 1 + below(c, 40);
+  int64_t groups = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
+  int64_t stored = pairs ? (k + 1) / 2 : k;
+  c->given = type_of(c, c->dt, 2, (int64_t[]){m, n});
+  operand(c, DT_I8, 2, (int64_t[]){m, k});
+  operand(c, pairs ? DT_U8 : DT_I8, 2, axis ? (int64_t[]){n, stored} : (int64_t[]){stored, n});
+  operand(c, DT_BF16, 2, (int64_t[]){m, groups});
+  operand(c, DT_BF16, 2, axis ? (int64_t[]){n, groups} : (int64_t[]){groups, n});
+  c->terms = k;
+}
+
 /* ---- the table ---- */
 
 const Row conformance_rows[OP_KINDS] = {
@@ -632,5 +649,6 @@ const Row conformance_rows[OP_KINDS] = {
     [OP_QUANTIZE] = {quantized, EXACT, 0},
     [OP_DEQUANTIZE] = {quantized, EXACT, 0},
     [OP_QUANTIZED_MATMUL] = {quantized_product, MAGNITUDES, 2, 0, 2},
+    [OP_SCALED_MATMUL] = {scaled_product, MAGNITUDES, 2, 0, 2},
     [OP_STOP_GRADIENT] = {unary, EXACT, 0},
 };

@@ -59,7 +59,7 @@ static void magnitudes(Case *c, Interp *it, Tensor *out) {
   for (int i = 0; i < c->n; i++) {
     in[i] = (Tensor){c->x[i].type, ARENA_ARRAY(c->m->arena, Scalar, c->x[i].type->numel + 1)};
     Dtype dt = in[i].type->dtype;
-    bool quantized = c->kind == OP_QUANTIZED_MATMUL;
+    bool quantized = c->kind == OP_QUANTIZED_MATMUL || c->kind == OP_SCALED_MATMUL;
     for (int64_t j = 0; j < in[i].type->numel; j++) {
       Scalar x = c->x[i].at[j];
       in[i].at[j] = dtype_is_float(dt) ? (Scalar){.f = fabs(x.f)}

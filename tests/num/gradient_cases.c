@@ -234,6 +234,19 @@ static void quantized_product(Case *c) {
   gradient_operand(c, DT_F64, 2, axis ? (int64_t[]){n, s} : (int64_t[]){s, n});
 }
 
+static void scaled_product(Case *c) {
+  int64_t m = 1 + below(c, 4), n = 1 + below(c, 4), k = 1 + below(c, 4), axis = below(c, 2);
+  bool pairs = below(c, 2);
+  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
+  c->attr[AT_GROUP].i = 1 + below(c, 4);
+  int64_t q = pairs ? (k + 1) / 2 : k, s = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
+  c->given = type_get(c->r->c, DT_F64, 2, (int64_t[]){m, n});
+  add_bytes(c, false, 2, (int64_t[]){m, k});
+  add_bytes(c, pairs, 2, axis ? (int64_t[]){n, q} : (int64_t[]){q, n});
+  gradient_operand(c, DT_F64, 2, (int64_t[]){m, s});
+  gradient_operand(c, DT_F64, 2, axis ? (int64_t[]){n, s} : (int64_t[]){s, n});
+}
+
 static void looked_up(Case *c) {
   int64_t d[4] = {1 + below(c, 4), 1 + below(c, 3), 1 + below(c, 2)}, n[2] = {1 + below(c, 5), 2};
   int rank = 1 + (int)below(c, 3), batch = (int)below(c, rank > 2 ? 2 : rank);
@@ -464,6 +477,7 @@ const Row gradient_rows[OP_KINDS] = {
     [OP_MATMUL] = {product, 0, 2},
     [OP_DEQUANTIZE] = {dequantized, 0, 2},
     [OP_QUANTIZED_MATMUL] = {quantized_product, 0, 2},
+    [OP_SCALED_MATMUL] = {scaled_product, 0, 2},
     [OP_GATHER] = {looked_up, 0, 2},
     [OP_GATHER_GRAD] = {summed_by_id, 0, 2},
     [OP_CUMSUM] = {running, 0, 2},

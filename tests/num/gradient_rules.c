@@ -165,6 +165,7 @@ static const char *const reads[OP_KINDS] = {
     [OP_MATMUL] = "b|a",
     [OP_DEQUANTIZE] = "|a",
     [OP_QUANTIZED_MATMUL] = "bc||ab",
+    [OP_SCALED_MATMUL] = "||abd|abc",
     [OP_GATHER] = "b|",
     [OP_GATHER_GRAD] = "b|",
     [OP_CUMSUM] = "",

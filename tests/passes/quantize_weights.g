@@ -1,6 +1,7 @@
 # RUN: %gc %s --weights=q8 --remarks=quantize --emit=ir -O0 -o %t.ir 2> %t.log && FileCheck-14 %s < %t.log
 # RUN: FileCheck-14 %s --check-prefix=IR < %t.ir
 # RUN: %gc %s --weights=q8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=LOW
+# RUN: %gc %s --weights=w8a8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=BOTH
 # A matrix stays floats where another param has the name of its integers or scales. On the CPU a product of a quantized
 # matrix reads f32, at a precision of bf16, too.
 def scaled(x) {
@@ -33,3 +34,7 @@ entry stays(x : f32[2, 4, 64]) {
 
 # LOW-DAG: matmul %x{{.*}} {wide = 1} : f32[4,64]
 # LOW-DAG: quantized_matmul %x, {{.*}} {bits = 8, group = 32} : f32[4,64]
+
+# BOTH-DAG: [[S:%[0-9]+]] = quantize_scale %x {axis = 1, bits = 8, group = 32} : bf16[4,2]
+# BOTH-DAG: [[X:%[0-9]+]] = quantize %x, [[S]] {axis = 1, bits = 8, group = 32} : i8[4,64]
+# BOTH-DAG: scaled_matmul [[X]], {{.*}}, [[S]], {{.*}} {bits = 8, group = 32} : f32[4,64]

@@ -380,6 +380,7 @@ static void quantized_operands(void **state) {
   ValueId d = build(t.b, OP_DEQUANTIZE, in + 1, 2, attr, w), of[] = {d, in[3]};
   IS(build_matmul(t.b, in[0], d, false, true), "quantized_matmul(in, q, s)");
   IS(build_matmul(t.b, d, in[0], false, true), "matmul(dequantize(q, s), in)");
+  IS(build_matmul(t.b, d, d, false, true), "scaled_matmul(q, q, s, s)");
   IS(build(t.b, OP_GATHER, of, 2, NULL, NULL), "dequantize(gather(q, ids), gather(s, ids))");
   attr[AT_AXIS].i = 0;
   in[2] = entry_add_input(t.e, "r", type_get(t.c, DT_BF16, 2, (int64_t[]){1, k}));

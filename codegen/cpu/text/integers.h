@@ -1,0 +1,247 @@
+/* Products of two quantized matrices: words of integers of the depth, whose products are summed exactly. */
+/* section GC_STEP GC_WORDS GcUnsigned GcWord GcShort dot_integers word_q8 word_q4: widen_i8 widen_u8 */
+/* A word of 32 bits has GC_STEP integers of the depth. Four, if there is vpdpbusd: its left operand is unsigned, so b's
+   integers are stored plus an offset, and the sum begins with that offset times a's integers, negated. Else two, of 16
+   bits, whose products vpmaddwd adds; nothing saturates. */
+typedef uint32_t GcUnsigned __attribute__((vector_size(VBYTES), may_alias));
+#if (defined(GC_AVX512) && defined(__AVX512VNNI__)) || (defined(GC_AVX2) && defined(__AVXVNNI__))
+enum { GC_STEP = 4, GC_OFFSET_Q8 = 128, GC_OFFSET_Q4 = 8 };
+INL Vi32 dot_integers(Vi32 v, Vi32 s, Vi32 c) {
+#ifdef GC_AVX512
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(v), "v"(s));
+#else
+  __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(c) : "x"(v), "x"(s));
+#endif
+  return c;
+}
+/* Words of `rows` rows of b; if fewer than GC_STEP are there, the others are beside 0 in a. */
+INL Vi32 word_q8(const int8_t *b, long ld, long rows) {
+  const GcUnsigned x = (GcUnsigned)widen_u8(b), y = (GcUnsigned)widen_u8(b + (rows > 1 ? ld : 0));
+  const GcUnsigned z = (GcUnsigned)widen_u8(b + (rows > 2 ? 2 * ld : 0));
+  const GcUnsigned w = (GcUnsigned)widen_u8(b + (rows > 3 ? 3 * ld : 0));
+  return (Vi32)(((x | y << 8) | (z << 16 | w << 24)) ^ 0x80808080u);
+}
+INL Vi32 word_q4(const uint8_t *b, long ld, long rows) {
+  const GcUnsigned x = (GcUnsigned)widen_u8(b), y = (GcUnsigned)widen_u8(b + (rows > 2 ? ld : 0));
+  const GcUnsigned both = x | y << 16;
+  return (Vi32)((both & 0x000f000fu) | (both & 0x00f000f0u) << 4);
+}
+#else
+enum { GC_STEP = 2, GC_OFFSET_Q8 = 0, GC_OFFSET_Q4 = 0 };
+INL Vi32 dot_integers(Vi32 v, Vi32 s, Vi32 c) {
+#if (defined(GC_AVX512) && defined(__AVX512BW__)) || defined(GC_AVX2)
+  Vi32 both;
+  __asm__("vpmaddwd %2, %1, %0" : "=v"(both) : "v"(v), "v"(s));
+  return c + both;
+#else
+  const Vi32 low = (Vi32)((GcUnsigned)v << 16) >> 16, of = (Vi32)((GcUnsigned)s << 16) >> 16;
+  return c + low * of + (v >> 16) * (s >> 16);
+#endif
+}
+INL Vi32 word_q8(const int8_t *b, long ld, long rows) {
+  const GcUnsigned x = (GcUnsigned)widen_i8(b), y = (GcUnsigned)widen_i8(b + (rows > 1 ? ld : 0));
+  return (Vi32)((x & 0xffffu) | y << 16);
+}
+INL Vi32 word_q4(const uint8_t *b, long ld, long rows) {
+  (void)ld, (void)rows;
+  const Vi32 x = widen_u8(b);
+  return (Vi32)(((GcUnsigned)((x & 15) - 8) & 0xffffu) | (GcUnsigned)((x >> 4) - 8) << 16);
+}
+#endif
+typedef i32 GcWord __attribute__((may_alias));
+typedef int16_t GcShort __attribute__((may_alias));
+/* Words of n integers. Rows of b as they are stored, or words, for n of the depth. */
+#define GC_WORDS(n) (((n) + GC_STEP - 1) / GC_STEP)
+#define GC_AFTER_Q8(n) (n)
+#define GC_AFTER_Q4(n) (((n) + 1) / 2)
+#define GC_AFTER_WORDS(n) GC_WORDS(n)
+/* section GC_INTEGER_ROW: GC_STEP bf16_to_f32 */
+/* `depth` integers of a row of A in words, in groups of G: first what the sum begins with, and the scale. */
+#define GC_INTEGER_GROUP(G, OFFSET)                                                               \
+  {                                                                                               \
+    const f32 scale = bf16_to_f32(*s);                                                            \
+    i32 sum = 0;                                                                                  \
+    for (long l = 0; l < G; l++) sum += a[l];                                                     \
+    p[0] = -OFFSET * sum;                                                                         \
+    __builtin_memcpy(p + 1, &scale, sizeof scale);                                                \
+    if (G % GC_STEP) p[1 + GC_WORDS(G)] = 0;                                                      \
+    if (GC_STEP == 4)                                                                             \
+      __builtin_memcpy(p + 2, a, G);                                                              \
+    else                                                                                          \
+      for (long l = 0; l < G; l++) ((GcShort *)(p + 2))[l] = a[l];                                \
+  }
+#define GC_INTEGER_ROW(NAME, KIND, G)                                                             \
+  static __attribute__((noinline)) void NAME(const int8_t *restrict a, const uint16_t *restrict s, \
+                                             i32 *restrict to, long depth) {                      \
+    GcWord *p = (GcWord *)to;                                                                     \
+    for (; depth >= G; depth -= G, a += G, s++, p += 2 + GC_WORDS(G)) GC_INTEGER_GROUP(G, GC_OFFSET_##KIND) \
+    if (depth > 0) {                                                                              \
+      int8_t rest[G] = {0};                                                                       \
+      __builtin_memcpy(rest, a, (unsigned long)depth);                                            \
+      a = rest;                                                                                   \
+      GC_INTEGER_GROUP(G, GC_OFFSET_##KIND)                                                       \
+    }                                                                                             \
+  }
+/* section GC_TILE_INTEGERS: GC_STORE_ROW GC_STEP GC_QUANTIZED_AHEAD load_bf16 splat_f32 splat_i32 vfma_f32 */
+/* As GC_TILE, of a that GC_INTEGER_ROW packed, rows of b LB apart, which are words or integers as they lie, and its
+   scales, whose rows are as far apart. The sum of a group is exact; it is scaled and added by one fma. */
+#define GC_READ_WORDS(b, LB, n) UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);
+#define GC_READ_STORED(WORD, KIND, b, LB, n)                                                      \
+  UNROLL for (int r = 0; r < GC_AFTER_##KIND(GC_STEP); r++)                                       \
+    UNROLL for (int j = 0; j < NV * L; j += 64) GC_PREFETCH(b, GC_QUANTIZED_AHEAD + r * (long)LB + j); \
+  UNROLL for (int j = 0; j < NV; j++) v[j] = WORD(b + j * L, LB, n);
+#define GC_READ_Q8(b, LB, n) GC_READ_STORED(word_q8, Q8, b, LB, n)
+#define GC_READ_Q4(b, LB, n) GC_READ_STORED(word_q4, Q4, b, LB, n)
+#define GC_ADD_WORD(KIND, R, LI, LB, n)                                                           \
+  GC_READ_##KIND(b, LB, n)                                                                        \
+  UNROLL for (int i = 0; i < R; i++) {                                                            \
+    const Vi32 w = splat_i32(x[i * (long)LI]);                                                    \
+    UNROLL for (int j = 0; j < NV; j++) sum[i][j] = dot_integers(v[j], w, sum[i][j]);             \
+  }                                                                                               \
+  b += GC_AFTER_##KIND(n) * LB;
+#define GC_TILE_INTEGERS(NAME, KIND, TB, R, W, LI, LB, G)                                         \
+  static __attribute__((noinline)) void NAME(const i32 *restrict a, const TB *restrict b, f32 *c, \
+                                             long ldc, long depth, const f32 *c_in,               \
+                                             const uint16_t *restrict s) {                        \
+    enum { L = VW, NV = (W + L - 1) / L };                                                        \
+    Vf32 acc[R][NV];                                                                              \
+    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (Vf32){0}; \
+    for (; depth > 0; depth -= G, s += LB) {                                                      \
+      const long n = depth < G ? depth : G;                                                       \
+      Vi32 sum[R][NV], v[NV];                                                                     \
+      UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) sum[i][j] = splat_i32(a[i * (long)LI]); \
+      const i32 *x = a + 2;                                                                       \
+      long l = GC_STEP;                                                                           \
+      for (; l <= n; l += GC_STEP, x++) {                                                         \
+        GC_ADD_WORD(KIND, R, LI, LB, GC_STEP)                                                     \
+      }                                                                                           \
+      l = n + GC_STEP - l;                                                                        \
+      if (l) {                                                                                    \
+        GC_ADD_WORD(KIND, R, LI, LB, l)                                                           \
+        x++;                                                                                      \
+      }                                                                                           \
+      UNROLL for (int j = 0; j < NV; j++) v[j] = (Vi32)load_bf16(s + j * L);                      \
+      UNROLL for (int i = 0; i < R; i++) {                                                        \
+        const Vf32 scale = (Vf32)splat_i32(a[i * (long)LI + 1]);                                  \
+        UNROLL for (int j = 0; j < NV; j++)                                                       \
+          acc[i][j] = vfma_f32(__builtin_convertvector(sum[i][j], Vf32), scale * (Vf32)v[j], acc[i][j]); \
+      }                                                                                           \
+      a = x;                                                                                      \
+    }                                                                                             \
+    UNROLL for (int i = 0; i < R; i++) GC_STORE_ROW(f32, W, i)                                    \
+  }
+/* section GC_PACK_WORDS: GC_STEP */
+/* Rows of b, W columns of integers LB apart, as words NR apart, and the scales of groups of G rows. */
+#define GC_PACK_WORDS(NAME, KIND, TB, W, LB, NR, G)                                               \
+  static __attribute__((noinline)) void NAME(const TB *restrict b, i32 *restrict p, long depth,   \
+                                             const uint16_t *restrict s, uint16_t *restrict to) { \
+    enum { L = VW, NV = (W + L - 1) / L };                                                        \
+    for (; depth > 0; depth -= G, s += LB, to += NR) {                                            \
+      const long n = depth < G ? depth : G;                                                       \
+      __builtin_memcpy(to, s, W * sizeof *s);                                                     \
+      for (long l = 0; l < n; l += GC_STEP, p += NR) {                                            \
+        const long rows = n - l < GC_STEP ? n - l : GC_STEP;                                      \
+        UNROLL for (int j = 0; j < NV; j++) {                                                     \
+          const Vi32 v = GC_WORD_##KIND(b + j * L, LB, rows);                                     \
+          __builtin_memcpy(p + j * L, &v, sizeof v);                                              \
+        }                                                                                         \
+        b += GC_AFTER_##KIND(rows) * LB;                                                          \
+      }                                                                                           \
+    }                                                                                             \
+  }
+#define GC_WORD_Q8 word_q8
+#define GC_WORD_Q4 word_q4
+/* section column_words_q8 column_words_q4: GC_STEP */
+/* From k0 on, `depth` integers of a row along the depth, as a column of words NR apart, and its scales. */
+#define GC_COLUMN_WORDS(KIND, TB, NUMBER)                                                          \
+  static __attribute__((noinline)) void column_words_##KIND(const TB *restrict b, i32 *restrict p, long nr, long k0, \
+                                                           long depth, long group, const uint16_t *restrict s, \
+                                                           uint16_t *restrict to) {               \
+    s += k0 / group;                                                                              \
+    for (long k = 0; k < depth; k += group, to += nr) {                                           \
+      const long n = depth - k < group ? depth - k : group;                                       \
+      *to = *s++;                                                                                 \
+      for (long l = 0; l < n; l += GC_STEP, p += nr) {                                            \
+        uint32_t w = 0;                                                                           \
+        for (long i = 0; i < GC_STEP && l + i < n; i++)                                           \
+          w |= ((uint32_t)(NUMBER(b, k0 + k + l + i)) & GC_PART) << (32 / GC_STEP * i);           \
+        *p = (i32)w;                                                                              \
+      }                                                                                           \
+    }                                                                                             \
+  }
+#define GC_PART (0xffffffffu >> (32 - 32 / GC_STEP))
+#define GC_NUMBER_Q8(b, k) (b[k] + GC_OFFSET_Q8)
+#define GC_NUMBER_Q4(b, k) (((k) % 2 ? b[(k) / 2] >> 4 : b[(k) / 2] & 15) - 8 + GC_OFFSET_Q4)
+GC_COLUMN_WORDS(q8, int8_t, GC_NUMBER_Q8)
+GC_COLUMN_WORDS(q4, uint8_t, GC_NUMBER_Q4)
+/* section quantize_scales quantize_row GC_ROTATED load_some larger GcSmall: vmax_f32 splat_f32 f32_to_bf16 bf16_to_f32 GC_SHUFFLE */
+/* Lane i is lane i + h. */
+#if VW == 16
+#define GC_ROTATED(v, h)                                                                          \
+  GC_SHUFFLE(v, v, h, (1 + h) % 16, (2 + h) % 16, (3 + h) % 16, (4 + h) % 16, (5 + h) % 16, (6 + h) % 16, (7 + h) % 16, \
+             (8 + h) % 16, (9 + h) % 16, (10 + h) % 16, (11 + h) % 16, (12 + h) % 16, (13 + h) % 16, (14 + h) % 16,     \
+             (15 + h) % 16)
+#elif VW == 8
+#define GC_ROTATED(v, h) \
+  GC_SHUFFLE(v, v, h, (1 + h) % 8, (2 + h) % 8, (3 + h) % 8, (4 + h) % 8, (5 + h) % 8, (6 + h) % 8, (7 + h) % 8)
+#else
+#define GC_ROTATED(v, h) GC_SHUFFLE(v, v, h, (1 + h) % 4, (2 + h) % 4, (3 + h) % 4)
+#endif
+/* Up to a register of numbers, and zeros behind them. */
+INL Vf32 load_some(const f32 *x, long n) {
+  Vf32 v = {0};
+  if (n >= VW)
+    __builtin_memcpy(&v, x, sizeof v);
+  else
+    __builtin_memcpy(&v, x, (unsigned long)n * sizeof *x);
+  return v;
+}
+INL Vi32 larger(Vi32 a, Vi32 b) {
+  const Vi32 m = a > b;
+  return (a & m) | (b & ~m);
+}
+/* The bf16 scales of a row's groups of G: those of the op quantize_scale. Magnitudes are compared as integers, among
+   which NaN is the largest. */
+static __attribute__((noinline)) void quantize_scales(const f32 *restrict x, uint16_t *restrict s, long depth, long G) {
+  for (; depth > 0; depth -= G, x += G) {
+    const long n = depth < G ? depth : G;
+    Vi32 size = {0};
+    Vf32 high = {0};
+    for (long l = 0; l < n; l += VW) {
+      const Vf32 v = load_some(x + l, n - l);
+      size = larger((Vi32)v & 0x7fffffff, size);
+      high = vmax_f32(v, high);
+    }
+#if VW == 16
+    size = larger(size, (Vi32)GC_ROTATED((Vf32)size, 8)), high = vmax_f32(high, GC_ROTATED(high, 8));
+#endif
+#if VW >= 8
+    size = larger(size, (Vi32)GC_ROTATED((Vf32)size, 4)), high = vmax_f32(high, GC_ROTATED(high, 4));
+#endif
+    size = larger(size, (Vi32)GC_ROTATED((Vf32)size, 2)), high = vmax_f32(high, GC_ROTATED(high, 2));
+    size = larger(size, (Vi32)GC_ROTATED((Vf32)size, 1)), high = vmax_f32(high, GC_ROTATED(high, 1));
+    const f32 most = ((Vf32)size)[0];
+    *s++ = f32_to_bf16(0 - (high[0] == most ? most : -most) * 0.0078125f);
+  }
+}
+/* The integers of a row: those of the op quantize. To add 3 2^22 rounds to an integer, in the last bits. */
+typedef int8_t GcSmall __attribute__((vector_size(VW)));
+static __attribute__((noinline)) void quantize_row(const f32 *restrict x, const uint16_t *restrict s, int8_t *restrict q,
+                                                   long depth, long G) {
+  const Vf32 least = splat_f32(-128), most = splat_f32(-127), shift = splat_f32(12582912);
+  for (; depth > 0; depth -= G, x += G, q += G) {
+    const long n = depth < G ? depth : G;
+    const f32 one = bf16_to_f32(*s++);
+    const Vf32 scale = splat_f32(one == 0 ? __builtin_inff() : one);
+    for (long l = 0; l < n; l += VW) {
+      Vf32 v = load_some(x + l, n - l) / scale;
+      v = (Vf32)((Vi32)v & (Vi32)(v == v));
+      v = -vmax_f32(-vmax_f32(v, least), most);
+      const GcSmall to = __builtin_convertvector((Vi32)(v + shift) - (Vi32)shift, GcSmall);
+      if (n - l >= VW)
+        __builtin_memcpy(q + l, &to, sizeof to);
+      else
+        __builtin_memcpy(q + l, &to, (unsigned long)(n - l));
+    }
+  }
+}
