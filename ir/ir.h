@@ -351,7 +351,7 @@ typedef struct Global {
   bool transient; /* a state that belongs to a run: not among the weights that are saved */
   const QuantizedGlobal *quantized; /* or NULL */
   const char *master; /* interned: the path of the param that this one is a copy of, in another
-                         dtype; or NULL */
+                         dtype, or of all ranks' runs; or NULL */
   const Type *whole;  /* of a data-parallel program in which each rank has an equal run of its
                          elements, in row-major order, and `type` is that of a run; or NULL */
   Loc loc;
@@ -361,7 +361,10 @@ typedef struct Global {
    once and stored at most once, and its load comes first, so a load names the value at entry;
    every use follows its definition; every type is what the op's shape rule says. Initial values of
    params and states are computed by `init`, an entry without inputs that stores every one of them.
- */
+   Of a param of which each rank has a run, a copy may have all of it, of the time when `gather`, an
+   entry without inputs, has stored it last. Entries that train do not load such a copy, and run
+   `gather` no more than others: what they store there is of the step before, as they have gathered
+   it. */
 struct Module {
   Ctx *ctx;
   Arena *arena;
@@ -371,6 +374,7 @@ struct Module {
   VEC(Global) globals;
   VEC(Entry *) entries;
   Entry *init;               /* NULL if there are no params or states */
+  Entry *gather;             /* NULL if no global is a copy of all ranks' runs */
   struct ModuleNotes *notes; /* what passes have found out about the whole; or NULL */
   Map by_path;               /* from a global's path to its index */
 };
@@ -388,8 +392,18 @@ int module_find_global(const Module *m, const char *path); /* -1 if none */
 int module_add_global(Module *m, Global g);
 /* Leaves out all globals but the first n. */
 void module_keep_globals(Module *m, uint32_t n);
-/* g can be the copy of this one in another dtype. */
+/* g can be the copy of this one, in another dtype or of all ranks' runs. */
 bool global_is_copy(const Global *g, const Global *master);
+/* The param of whose runs on all ranks the global is a copy; -1: it is none. */
+int global_gathered(const Module *m, int global);
+/* The entry loads such a copy. */
+bool entry_reads_gathered(const Entry *e);
+/* Entry k of the module, behind them init and gather. NULL behind the end. */
+static inline Entry *module_entry(const Module *m, uint32_t k) {
+  if (k < m->entries.n) return m->entries.at[k];
+  if (m->init && k-- == m->entries.n) return m->init;
+  return k == m->entries.n ? m->gather : NULL;
+}
 /* Whether a hyper may be of a type, a scalar of f32, i32 or bool, and the type holds a number: an
    f32 rounds it. */
 bool hyper_is_type(const Type *t);

@@ -36,9 +36,25 @@ void module_keep_globals(Module *m, uint32_t n) {
 }
 
 bool global_is_copy(const Global *g, const Global *master) {
+  const Type *of = master->whole ? master->whole : master->type;
   return g->kind == GLOBAL_PARAM && master->kind == GLOBAL_PARAM && !master->master &&
-         type_same_dims(g->type, master->type) && dtype_is_float(master->type->dtype) &&
-         dtype_is_float(g->type->dtype) && g->type->dtype != master->type->dtype;
+         type_same_dims(g->type, of) && dtype_is_float(of->dtype) &&
+         dtype_is_float(g->type->dtype) && (master->whole || g->type->dtype != of->dtype);
+}
+
+int global_gathered(const Module *m, int global) {
+  const char *path = m->globals.at[global].master;
+  int master = path ? module_find_global(m, path) : -1;
+  return master >= 0 && m->globals.at[master].whole ? master : -1;
+}
+
+bool entry_reads_gathered(const Entry *e) {
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    if (op->kind == OP_LOAD && global_gathered(e->module, (int)op->attr[AT_GLOBAL].i) >= 0)
+      return true;
+  }
+  return false;
 }
 
 bool hyper_is_type(const Type *t) {

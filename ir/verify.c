@@ -479,12 +479,20 @@ static void verify_globals(Verifier *v) {
   }
 }
 
-/* An entry stores a copy when it stores its master, and only then. */
-static void verify_copies(Verifier *v, const Entry *e, const bool *stored) {
+/* An entry stores a copy when it stores its master, and only then. Of all ranks' runs an entry that
+   trains has no copy but the one that it makes, and `gather` stores every one. */
+static void verify_copies(Verifier *v, const Entry *e, const bool *loaded, const bool *stored) {
   const Module *m = v->m;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
     if (!g->master) continue;
+    if (global_gathered(m, (int)i) >= 0) {
+      v->e = e;
+      if (e->training && loaded[i])
+        bad(v, NULL, "@%s is loaded where @%s trains", g->path, g->master);
+      if (e == m->gather && !stored[i]) bad(v, NULL, "gather does not set @%s", g->path);
+      continue;
+    }
     bool of = stored[module_find_global(m, g->master)];
     if (of != stored[i])
       v->e = e,
@@ -498,22 +506,25 @@ static void verify_init(Verifier *v, const bool *stored) {
   v->e = m->init;
   if (m->init->body->args.n) bad(v, NULL, "init has inputs");
   for (uint32_t i = 0; i < m->globals.n; i++)
-    if (!stored[i] && m->globals.at[i].kind != GLOBAL_HYPER)
+    if (!stored[i] && m->globals.at[i].kind != GLOBAL_HYPER && global_gathered(m, (int)i) < 0)
       bad(v, NULL, "init does not set @%s", m->globals.at[i].path);
 }
 
 static void verify_stores(Verifier *v) {
   const Module *m = v->m;
   Arena *scratch = arena_new();
-  for (uint32_t k = 0; k < m->entries.n + (m->init != NULL); k++) {
-    const Entry *e = k < m->entries.n ? m->entries.at[k] : m->init;
+  const Entry *e;
+  for (uint32_t k = 0; (e = module_entry(m, k)); k++) {
     bool *stored = ARENA_ARRAY(scratch, bool, m->globals.n + 1);
+    bool *loaded = ARENA_ARRAY(scratch, bool, m->globals.n + 1);
     for (uint32_t i = 0; i < e->body->ops.n; i++) {
       const Op *op = op_at(e, e->body->ops.at[i]);
       if (op->kind == OP_STORE) stored[op->attr[AT_GLOBAL].i] = true;
+      if (op->kind == OP_LOAD) loaded[op->attr[AT_GLOBAL].i] = true;
     }
-    verify_copies(v, e, stored);
+    verify_copies(v, e, loaded, stored);
     if (e == m->init) verify_init(v, stored);
+    if (e == m->gather && e->body->args.n) bad(v, NULL, "gather has inputs");
   }
   arena_free(scratch);
 }
@@ -523,6 +534,7 @@ static void verify_names(Verifier *v) {
   const Module *m = v->m;
   for (uint32_t i = 0; i < m->entries.n; i++) {
     if (m->entries.at[i] == m->init) bad(v, NULL, "init is among the entries");
+    if (m->entries.at[i] == m->gather) bad(v, NULL, "gather is among the entries");
     for (uint32_t k = 0; k < i; k++)
       if (strcmp(m->entries.at[i]->name, m->entries.at[k]->name) == 0)
         bad(v, NULL, "there are two entries %s", m->entries.at[i]->name);
@@ -534,8 +546,7 @@ bool module_verify(const Module *m, const char *after) {
   verify_globals(&v);
   verify_names(&v);
   if (!v.ok) return false;
-  if (m->init) verify_entry(&v, m->init);
-  for (uint32_t i = 0; i < m->entries.n; i++) verify_entry(&v, m->entries.at[i]);
+  for (uint32_t i = 0; module_entry(m, i); i++) verify_entry(&v, module_entry(m, i));
   if (v.ok) verify_stores(&v);
   return v.ok;
 }

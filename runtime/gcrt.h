@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 18
+#define GCRT_ABI 19
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -107,8 +107,8 @@ typedef struct GcGlobal {
   bool transposed;               /* ... which have the matrix transposed */
   bool transient;                /* a state of a run, not of the model: checkpoints alone have it */
   const GcQuantized *quantized;  /* or NULL */
-  const struct GcGlobal *master; /* it is a copy of that param in another dtype: files have the
-                                    param alone; or NULL */
+  const struct GcGlobal *master; /* it is a copy of that param in another dtype, or of all ranks'
+                                    runs: files have the param alone; or NULL */
   bool random;                   /* its initial value depends on the seed */
   int ranks; /* each of so many has an equal run of its elements in the storage; 0: all of them */
 } GcGlobal;
@@ -292,6 +292,7 @@ typedef struct GcEntry {
   const GcExtent *extents;
   int nextents;
   int ranks; /* that share its batch: the inputs have the rows of one; 0: each rank runs it whole */
+  bool gathers;             /* it reads what the program's `gather` makes */
   uint64_t under_way_bytes; /* of its collectives, at most at once: a part of the arena */
   uint64_t unwritten_bytes; /* of the params and states: of those that it leaves as they are */
 } GcEntry;
@@ -321,6 +322,7 @@ typedef struct GcProgram {
                                    NULL: the last */
   int ranks;    /* processes that it was compiled for, by --data-parallel; 0: it has no ranks */
   int messages; /* of the host's collectives that are under way at once, at most */
+  const GcEntry *gather; /* makes the copies of what each rank has a run of; NULL: there are none */
 } GcProgram;
 
 /* The first of the program's targets. Names, shapes and order of globals, hypers, entries and

@@ -191,7 +191,8 @@ void library_print_header(const Library *l, FILE *f) {
         f, "\n/* ---- %s%s%s ---- */\n", public_plain(l->a, e->entry->name),
         e->entry->training ? ": one step of training" : "",
         share ? arena_printf(l->a, "; all %d ranks call it, each with its rows of the batch", share)
-              : "");
+        : entry_reads_gathered(e->entry) ? "; all ranks call it, which gather the params"
+                                         : "");
     for (int k = 0; k < e->nparams; k++)
       if (e->param[k].count)
         fprintf(f, "#define %s %" PRId64 "\n", e->param[k].count, e->param[k].type->numel);

@@ -222,8 +222,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     arguments(p, id, i, &l.at.at[i], l.depth);
     vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l.at.at[i], l.streams));
     vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l.at.at[i].dead));
-    bool init = e == p->g->m->init;
-    vec_push(a, &made, init ? "" : results(p, e, arena_printf(a, "%s_r%u", id, i), &l, i));
+    bool own = e == p->g->m->init || e == p->g->m->gather;
+    vec_push(a, &made, own ? "" : results(p, e, arena_printf(a, "%s_r%u", id, i), &l, i));
   }
   loops(p, e, id, &l);
   if (l.at.n) {
@@ -297,6 +297,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
   if (e->ranks)
     text_add(row, ",\n   .ranks = %d, .under_way_bytes = %" PRIu64, e->ranks, l.under_way);
+  if (entry_reads_gathered(e)) text_add(row, ",\n   .gathers = true");
   if (nextents) text_add(row, ",\n   .extents = %s_extents, .nextents = %d", id, nextents);
   const char *path = e->training ? NULL : assigned(p->g->m, e, e->body);
   if (path) text_add(row, ",\n   .assigns = %s", text_quoted(a, path));
@@ -377,6 +378,7 @@ void tables_make(Tables *p) {
   p->text = text_new(a, 0);
   p->entries = text_new(a, 0);
   p->init = text_new(a, 0);
+  p->gather = text_new(a, 0);
   p->globals = plan_globals(m, p->g->target->align);
   globals_tables(p, &p->nglobals, &p->nhypers);
   for (uint32_t i = 0; i < m->entries.n; i++) {
@@ -385,6 +387,7 @@ void tables_make(Tables *p) {
     text_add(&p->entries, ",\n");
   }
   if (m->init) entry_tables(p, m->init, "init", &p->init);
+  if (m->gather) entry_tables(p, m->gather, "gather", &p->gather);
 }
 
 void tables_write(Tables *p, FILE *f, const char *symbol, const char *level, const char *march,
@@ -397,6 +400,7 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *level, con
   if (m->entries.n)
     fprintf(f, "\nstatic const GcEntry entries[] = {\n%s};\n", text_str(&p->entries));
   if (m->init) fprintf(f, "static const GcEntry init = %s;\n", text_str(&p->init));
+  if (m->gather) fprintf(f, "static const GcEntry gather = %s;\n", text_str(&p->gather));
   if (p->g->sites.n) fputs("static const GcCheckSite sites[] = {\n", f);
   for (uint32_t i = 0; i < p->g->sites.n; i++) fprintf(f, "  %s,\n", p->g->sites.at[i]);
   if (p->g->sites.n) fputs("};\n", f);
@@ -414,7 +418,7 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *level, con
       code || next ? arena_printf(a, ", %s%s, %s%s", code ? "&" : "", code ? code : "NULL",
                                   next ? "&" : "", next ? next : "NULL")
                    : "",
-      p->g->opt->ranks
-          ? arena_printf(a, ", .ranks = %d, .messages = %d", p->g->opt->ranks, p->g->messages)
-          : "");
+      p->g->opt->ranks ? arena_printf(a, ", .ranks = %d, .messages = %d%s", p->g->opt->ranks,
+                                      p->g->messages, m->gather ? ", .gather = &gather" : "")
+                       : "");
 }

@@ -18,7 +18,7 @@ struct Tables {
   void *target; /* the target's own, for `step` */
   GlobalsPlan globals;
   Text text; /* a target may put its own tables before those of a step */
-  Text entries, init;
+  Text entries, init, gather;
   int nglobals, nhypers;
 };
 

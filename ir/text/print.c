@@ -157,10 +157,10 @@ static void print_op(Printer *p, const Entry *e, const Op *op, int indent) {
   fputc('\n', f);
 }
 
-static void print_entry(Printer *p, const Entry *e, bool init) {
+static void print_entry(Printer *p, const Entry *e) {
   ((Entry *)e)->names = NULL; /* text is named afresh, whatever was asked for before */
-  if (init) {
-    fputs("init", p->f);
+  if (e == e->module->init || e == e->module->gather) {
+    fputs(e == e->module->init ? "init" : "gather", p->f);
   } else {
     fputs("entry ", p->f);
     if (names_is_plain(e->name))
@@ -179,7 +179,7 @@ static void print_entry(Printer *p, const Entry *e, bool init) {
 
 void entry_print(FILE *f, const Entry *e, const PrintOptions *o) {
   Printer p = {f, e->module, o ? o : &print_all};
-  print_entry(&p, e, e == e->module->init);
+  print_entry(&p, e);
 }
 
 static void print_global(Printer *p, const Global *g) {
@@ -221,12 +221,14 @@ void module_print(FILE *f, const Module *m, const PrintOptions *o) {
   fputc('\n', f);
   if (m->globals.n) fputc('\n', f);
   for (uint32_t i = 0; i < m->globals.n; i++) print_global(&p, &m->globals.at[i]);
-  if (m->init) {
+  const Entry *own[] = {m->init, m->gather};
+  for (int i = 0; i < 2; i++) {
+    if (!own[i]) continue;
     fputc('\n', f);
-    print_entry(&p, m->init, true);
+    print_entry(&p, own[i]);
   }
   for (uint32_t i = 0; i < m->entries.n; i++) {
     fputc('\n', f);
-    print_entry(&p, m->entries.at[i], false);
+    print_entry(&p, m->entries.at[i]);
   }
 }

@@ -3,10 +3,11 @@
    the verifier accepts, or a diagnostic with line and column. Everything is checked before it is
    built.
 
-     module   = "module" string { global | init | entry }
+     module   = "module" string { global | init | gather | entry }
      global   = ("param" | "state" | "optimizer") "@" name ":" type ["of" type] [loc]
               | "hyper" "@" name [":" type] "=" number [loc]
      init     = "init" [loc] body
+     gather   = "gather" [loc] body
      entry    = "entry" (word | string) arguments ["training"] ["ranks" integer] [loc] body
      arguments= "(" [ "%" name ":" type { "," "%" name ":" type } ] ")"
      body     = "{" { op } "}"
@@ -361,11 +362,12 @@ static bool entry(Reader *r) {
   return true;
 }
 
-static bool init(Reader *r, Loc loc) {
-  if (r->m->init) return FAIL(r, loc, "there are two init entries");
-  Entry *e = begin_entry(r, "init");
+/* init or gather. */
+static bool own_entry(Reader *r, Loc loc, const char *name, Entry **to) {
+  if (*to) return FAIL(r, loc, "there are two %s entries", name);
+  Entry *e = begin_entry(r, name);
   if (!read_place(r, &e->loc) || !block(r, e->body, false)) return false;
-  r->m->init = e;
+  *to = e;
   return true;
 }
 
@@ -440,7 +442,8 @@ static bool declaration(Reader *r) {
     return FAIL(r, read_loc(r, r->p, 1), "a global or an entry is expected, not %s", read_found(r));
   for (size_t i = 0; i < sizeof global_words / sizeof global_words[0]; i++)
     if (span_is(w, global_words[i].word)) return global(r, global_words[i].kind);
-  if (span_is(w, "init")) return init(r, w.loc);
+  if (span_is(w, "init")) return own_entry(r, w.loc, "init", &r->m->init);
+  if (span_is(w, "gather")) return own_entry(r, w.loc, "gather", &r->m->gather);
   if (span_is(w, "entry")) return entry(r);
   return FAIL(r, w.loc, "a global or an entry is expected, not '%.*s'", (int)w.len, w.at);
 }

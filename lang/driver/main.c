@@ -49,14 +49,9 @@ static int print_source(FILE *f, Compilation *r) {
   return r->main->backend->source(r->main, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
 }
 
-/* The entries, then init where there is one. */
-static Entry *entry_at(const Module *m, uint32_t i) {
-  return i < m->entries.n ? m->entries.at[i] : i == m->entries.n ? m->init : NULL;
-}
-
 static bool is_planned(const Module *m) {
   const Entry *e;
-  for (uint32_t i = 0; (e = entry_at(m, i)); i++)
+  for (uint32_t i = 0; (e = module_entry(m, i)); i++)
     if (!plan_of(e) || !plan_of(e)->strategy) return false;
   return true;
 }
@@ -66,7 +61,7 @@ static void prove_plan(Compilation *r, const Module *m) {
   const Entry *e;
   const char *last = strrchr(r->pipeline, ',');
   if (last && strcmp(last, ",plan-verify") == 0) return;
-  for (uint32_t i = 0; (e = entry_at(m, i)); i++)
+  for (uint32_t i = 0; (e = module_entry(m, i)); i++)
     if (!plan_verify(e, r->passes.target, stderr)) gc_bug(r->c, "the memory plan is wrong");
 }
 

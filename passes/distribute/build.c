@@ -115,6 +115,8 @@ static ValueId own_rows(Build *c, ValueId x, const Type *t, Placement p) {
   return build_reshape(b, x, part_type(c, t, p));
 }
 
+static ValueId whole_of(Build *c, ValueId v);
+
 /* Constants and broadcasts are made as small as the part, and so is what functions of an element
    make of them: tables of angles that precision has rounded would have the rows of all ranks. */
 static ValueId small_leaf(Build *c, ValueId v, Placement p) {
@@ -130,16 +132,14 @@ static ValueId small_leaf(Build *c, ValueId v, Placement p) {
   }
   if (!op || op->kind != OP_BROADCAST) return NO_ID;
   const Type *from = value_type(c->old, op->operands[0]);
-  ValueId x = c->map[op->operands[0]];
-  bool here = c->d->at[op->operands[0]].kind == REPLICATED;
-  if (p.kind == SLICED) /* which has no axes */
-    return from->numel == 1 && here
-               ? build_broadcast(c->b, build_reshape(c->b, x, type_scalar(ctx_of(c), from->dtype)),
-                                 t)
-               : NO_ID;
+  const PlacementKind have = c->d->at[op->operands[0]].kind;
+  if (have != REPLICATED && have != SLICED) return NO_ID;
   int axis = p.axis - (t->rank - from->rank);
-  bool same = axis < 0 || from->dim[axis] == 1; /* along the batch */
-  return same && here ? build_broadcast(c->b, x, t) : NO_ID;
+  bool same = p.kind == SLICED ? from->numel == 1 : axis < 0 || from->dim[axis] == 1;
+  if (!same) return NO_ID; /* along the batch, or of a slice, which has no axes */
+  ValueId x = whole_of(c, op->operands[0]);
+  if (p.kind == SLICED) x = build_reshape(c->b, x, type_scalar(ctx_of(c), from->dtype));
+  return build_broadcast(c->b, x, t);
 }
 
 /* The rank with the first row alone adds the value to the sum. */
@@ -197,6 +197,13 @@ static void rule_of(const Build *c, const Op *op, Placement *want, Placement *ge
   placement_rule(c->d, op, have, want, get);
 }
 
+/* A param in slices is gathered in front of its first reader; what it is then stays in its copy, of
+   which it has the bytes. */
+static void emit_copy(Build *c, const Op *load) {
+  int copy = load->kind == OP_LOAD && c->d->copy ? c->d->copy[load->attr[AT_GLOBAL].i] : -1;
+  if (copy >= 0) build_store(c->b, copy, whole_of(c, load->results[0]));
+}
+
 static void emit_op(Build *c, const Op *op) {
   int n = op->noperands;
   Arena *a = c->d->a;
@@ -240,6 +247,7 @@ static void emit_op(Build *c, const Op *op) {
   ValueId made = build(c->b, op->kind, x, n, attr, typed ? t : NULL);
   c->map[v] =
       rows ? own_rows(c, made, value_type(c->old, v), c->d->at[v]) : reduced(c, v, made, get[0]);
+  emit_copy(c, op);
 }
 
 /* ---- loops ---- */

@@ -92,6 +92,12 @@ static bool refuse(Ctx *c, Loc loc, const char *why, const Extent *other) {
   return false;
 }
 
+/* The batch has as many rows at its bound as the ranks can share. */
+static bool splits_batch(const Type *t, int ranks) {
+  const Extent *extent = t ? type_extent(t, 0) : NULL;
+  return t && t->dim[0] > 0 && t->dim[0] % ranks == 0 && (!extent || extent->bound == t->dim[0]);
+}
+
 static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   const int ranks = how->ranks;
   Ctx *c = r->m->ctx;
@@ -99,7 +105,7 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   int64_t batch = t ? t->dim[0] : 0;
   const Extent *extent = t ? type_extent(t, 0) : NULL;
   const Extent *other = other_extent(e, extent);
-  bool splits = batch > 0 && batch % ranks == 0 && (!extent || extent->bound == batch);
+  bool splits = splits_batch(t, ranks);
   if (e->ranks || (!e->training && !splits)) return true;
   if (!t) {
     diag(c, SEV_ERROR, e->loc, "the entry %s has no input with a batch to split among %d ranks",
@@ -162,16 +168,36 @@ static void say_if_whole(const Module *m, int ranks) {
       ranks);
 }
 
+/* What is updated in slices stays so, given the slices of the optimizers' state. */
+static const int *slice_params(PassRun *r, const DistributeHow *how, bool *sliced) {
+  ParamChoice *choice = ARENA_ARRAY(r->scratch, ParamChoice, r->m->globals.n + 1);
+  for (uint32_t k = 0; k < r->m->entries.n; k++) {
+    const Entry *e = r->m->entries.at[k];
+    const Type *t = batch_of(e);
+    bool shares = e->training && !e->ranks && splits_batch(t, how->ranks);
+    const Distribution d = shares ? placements_of(r->scratch, e, t->dim[0], type_extent(t, 0), how)
+                                  : (Distribution){0};
+    params_look(shares ? &d : NULL, e, choice);
+  }
+  return params_slice(r->scratch, r->m, choice, sliced);
+}
+
 bool pass_distribute(PassRun *r) {
   int64_t ranks = pass_arg_int(r, "ranks", 1);
   bool slices = strcmp(pass_arg_str(r, "shard", "none"), "none") != 0;
   if (ranks <= 1) return true;
-  const bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
-  const DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced};
-  if (sliced) warn_if_none(r, sliced, (int)ranks);
+  const uint32_t globals = r->m->globals.n;
+  bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
+  DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced, NULL};
+  if (sliced) {
+    warn_if_none(r, sliced, (int)ranks);
+    how.copy = slice_params(r, &how, sliced);
+  }
   for (uint32_t k = 0; k < r->m->entries.n; k++)
     if (!distribute_entry(r, r->m->entries.at[k], &how)) return false;
   say_if_whole(r->m, (int)ranks);
-  if (sliced) slices_store(r->m, sliced, (int)ranks);
+  if (!sliced) return true;
+  slices_store(r->m, sliced, globals, (int)ranks);
+  params_gather(r->m, how.copy, globals);
   return true;
 }

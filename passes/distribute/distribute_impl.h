@@ -28,6 +28,8 @@ typedef struct DistributeHow {
   int ranks;
   bool exact;         /* the bits of one process: no sum of floats is divided among ranks */
   const bool *sliced; /* by global: each rank has a slice of it; NULL: all of every one */
+  const int *copy; /* by global: where an entry leaves all of it as it has gathered it; -1: nowhere;
+                      NULL: of none */
 } DistributeHow;
 
 typedef struct Distribution {
@@ -40,6 +42,7 @@ typedef struct Distribution {
   Placement *at;        /* by value: where all that read it find it */
   bool *reduce;         /* by value: it is made as a partial sum, and reduced at once */
   const bool *sliced;   /* by global: each rank has a slice of it; NULL: all of every one */
+  const int *copy;      /* as above */
   bool *update;         /* by value: the update of such a global is made of it; or NULL */
 } Distribution;
 
@@ -75,7 +78,18 @@ ValueId slice_of(Builder *b, ValueId x, int ranks);
 ValueId slice_sum(Builder *b, ValueId x, int ranks);
 ValueId slice_gather(Builder *b, ValueId slice, const Type *whole);
 /* The globals have become slices: their initial values, too. */
-void slices_store(Module *m, const bool *sliced, int ranks);
+void slices_store(Module *m, const bool *sliced, uint32_t n, int ranks);
+
+/* ---- sliced_params.c: params in slices, gathered where a step begins ---- */
+typedef enum ParamChoice { PARAM_UNSEEN, PARAM_SLICED, PARAM_WHOLE } ParamChoice;
+/* Looks at an entry's stores of params; what it reads is placed. NULL: the entry does not train, or
+   is no entry of ranks. */
+void params_look(const Distribution *d, const Entry *e, ParamChoice *choice);
+/* Adds what is chosen to `sliced`; entries that do not train read copies from here on. By global:
+   its copy, or -1. */
+int *params_slice(Arena *a, Module *m, const ParamChoice *choice, bool *sliced);
+/* The entry `gather`; the globals are slices. */
+void params_gather(Module *m, const int *copy, uint32_t n);
 
 /* Builds the entry that every rank runs; no op is refused. */
 void distribute_build(const Distribution *d, Entry *e);

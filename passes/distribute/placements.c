@@ -183,7 +183,8 @@ Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent
                     .exact = how->exact,
                     .batch = batch,
                     .extent = extent,
-                    .sliced = slices};
+                    .sliced = slices,
+                    .copy = how->copy};
   if (slices) d.update = slices_updates(a, e, slices, ranks);
   d.at = ARENA_ARRAY(a, Placement, e->values.n + 1);
   d.reduce = ARENA_ARRAY(a, bool, e->values.n + 1);

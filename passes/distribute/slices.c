@@ -51,7 +51,7 @@ static void keep_small(const Module *m, bool *sliced) {
 }
 
 bool *slices_choose(Arena *a, const Module *m, int ranks) {
-  bool *sliced = ARENA_ARRAY(a, bool, m->globals.n + 1);
+  bool *sliced = ARENA_ARRAY(a, bool, 2 * m->globals.n + 1); /* params may get copies */
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
     sliced[i] = g->kind == GLOBAL_OPTIMIZER && !g->whole && slices_fit(g->type, ranks);
@@ -127,11 +127,11 @@ static void slice_initial(Builder *b, const Entry *old, const Op *op, ValueId *m
   build_op(b, OP_STORE, &x, 1, op->attr, NULL, 0);
 }
 
-void slices_store(Module *m, const bool *sliced, int ranks) {
+void slices_store(Module *m, const bool *sliced, uint32_t n, int ranks) {
   Slices s = {sliced, ranks};
   if (m->init) /* which a program without globals has not */
     entry_rebuild(m->init, slice_initial, &s, true, true);
-  for (uint32_t i = 0; i < m->globals.n; i++) {
+  for (uint32_t i = 0; i < n; i++) {
     Global *g = &m->globals.at[i];
     if (!sliced[i]) continue;
     g->whole = g->type;

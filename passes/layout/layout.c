@@ -143,8 +143,8 @@ static void product(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
     want(l, x, panels_of(l, b));
 }
 
-/* What a load gives or a store takes. For init the layouts of globals are decided already; tails of
-   panels are not for its numbers. */
+/* What a load gives or a store takes. For init and gather the layouts of globals are decided
+   already; tails of panels are not for its numbers. */
 static void as_global(Layouts *l, uint32_t x, const Op *op, bool is_init) {
   uint32_t index = (uint32_t)op->attr[AT_GLOBAL].i;
   const Global *g = &l->m->globals.at[index];
@@ -245,8 +245,8 @@ static void set_values(Layouts *l, uint32_t base, Entry *e) {
   }
 }
 
-/* In init: what is stored is in the global's layout, or is a constant that can be made so; else it
-   is copied. */
+/* In init and gather: what is stored is in the global's layout, or is a constant that can be made
+   so; else it is copied. */
 static void init_store(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   const Module *m = old->module;
   const Layout *to = op->kind == OP_STORE ? m->globals.at[op->attr[AT_GLOBAL].i].layout : NULL;
@@ -265,8 +265,7 @@ static void init_store(Builder *b, const Entry *old, const Op *op, ValueId *map,
   (void)data;
 }
 
-static void lay_out_init(Layouts *l) {
-  Entry *e = l->m->init;
+static void lay_out_init(Layouts *l, Entry *e) {
   Layouts init = {.r = l->r, .m = l->m, .node = ARENA_ARRAY(l->r->scratch, Class, e->values.n + 1)};
   for (uint32_t i = 0; i < e->values.n; i++) init.node[i].parent = i;
   look_block(&init, 0, e, e->body, true);
@@ -301,6 +300,6 @@ bool pass_layout(PassRun *r) {
   for (uint32_t k = 0; k < m->entries.n; k++) layout_images(r, m->entries.at[k]);
   for (uint32_t k = 0; k < m->entries.n; k++) layout_transposed_weights(r, m->entries.at[k]);
   for (uint32_t k = 0; k < m->entries.n; k++) layout_padded_rows(r, m->entries.at[k]);
-  if (m->init && any) lay_out_init(&l);
+  for (uint32_t k = m->entries.n; any && pass_entry(m, k); k++) lay_out_init(&l, pass_entry(m, k));
   return true;
 }

@@ -78,8 +78,11 @@ static void set_variant(Guard *g, uint32_t k, int variant) {
 static bool order_entries(Guard *g) {
   PassRun *r = g->r;
   PassOptions own = {.target = r->opt->target, .plan_seconds = r->opt->plan_seconds, .trial = true};
-  const Entry init = r->m->init ? *r->m->init : (Entry){0};
-  if (r->m->init) entry_copy(r->m->init);
+  Entry others[2] = {{0}}; /* init and gather */
+  for (uint32_t k = g->n; pass_entry(r->m, k); k++) {
+    others[k - g->n] = *pass_entry(r->m, k);
+    entry_copy(pass_entry(r->m, k));
+  }
   for (uint32_t k = 0; k < g->n; k++) {
     *entry_of(g, k) = g->written[k];
     notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN);
@@ -88,7 +91,7 @@ static bool order_entries(Guard *g) {
   bool ok = passes_until(r, "autodiff", &own) &&
             passes_run(r->m, "autodiff,dce,order", &own); /* which leaves nothing out */
   for (uint32_t k = 0; k < g->n; k++) g->ordered[k] = *entry_of(g, k);
-  if (r->m->init) *r->m->init = init;
+  for (uint32_t k = g->n; pass_entry(r->m, k); k++) *pass_entry(r->m, k) = others[k - g->n];
   return ok;
 }
 

@@ -9,15 +9,14 @@
 #include "passes/passes.def"
 #undef PASS
 
-/* Entry k of the module, init being the last: what every pass walks over. NULL behind the end. */
-static inline Entry *pass_entry(const Module *m, uint32_t k) {
-  return k < m->entries.n ? m->entries.at[k] : k == m->entries.n ? m->init : NULL;
-}
+/* What every pass walks over. NULL behind the end. */
+static inline Entry *pass_entry(const Module *m, uint32_t k) { return module_entry(m, k); }
 
 /* ---- snapshot.c ---- */
 /* The program at hand, to come back to. */
 typedef struct Snapshot {
-  Entry *entry;   /* by entry; init, if there is one, behind them */
+  Entry *entry;   /* by entry, as module_entry numbers them */
+  Entry *gather;  /* which the program has; or NULL */
   Global *global; /* by global */
   uint32_t globals;
 } Snapshot;

@@ -24,9 +24,12 @@ void remarks_of(PassRun *r, const Entry *e) { r->entry = e->name; }
 
 static void print_heading(PassRun *r, FILE *f) {
   bool init = r->m->init && r->entry == r->m->init->name;
+  bool gather = r->m->gather && r->entry == r->m->gather->name;
   if (!r->entry || r->entry == r->headed) return;
   if (init)
     fputs("initialisation:\n", f);
+  else if (gather)
+    fputs("gathering of parameters:\n", f);
   else if (r->m->entries.n > 1 || r->headed)
     fprintf(f, "entry %s:\n", r->entry);
   r->headed = r->entry;

@@ -5,8 +5,8 @@
 #include "passes/manager/pass_list.h"
 
 Snapshot snapshot_take(Arena *a, const Module *m) {
-  uint32_t n = m->entries.n + (m->init != NULL);
-  Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), ARENA_ARRAY(a, Global, m->globals.n + 1),
+  uint32_t n = m->entries.n + (m->init != NULL) + (m->gather != NULL);
+  Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), m->gather, ARENA_ARRAY(a, Global, m->globals.n + 1),
                 m->globals.n};
   for (uint32_t g = 0; g < m->globals.n; g++) s.global[g] = m->globals.at[g];
   for (uint32_t k = 0; k < n; k++) {
@@ -27,6 +27,7 @@ Snapshot snapshot_copy(Arena *a, const Module *m) {
 }
 
 void snapshot_restore(Module *m, const Snapshot *s) {
+  m->gather = s->gather;
   for (uint32_t k = 0; pass_entry(m, k); k++) *pass_entry(m, k) = s->entry[k];
   bool others = m->globals.n != s->globals;
   m->globals.n = s->globals; /* none is freed, so there is room for them */

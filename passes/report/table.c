@@ -256,6 +256,9 @@ void plan_print_table(FILE *f, const Module *m, const char *target) {
   if (m->init && plan_of(m->init))
     fprintf(f, "\ninitialisation: arena %s bytes\n",
             plan_commas(buf, plan_of(m->init)->arena_bytes));
+  if (m->gather && plan_of(m->gather))
+    fprintf(f, "\ngathering of parameters: arena %s bytes\n",
+            plan_commas(buf, plan_of(m->gather)->arena_bytes));
 }
 
 /* ---------------------------------------------------------------- rows for packers ---- */

@@ -76,9 +76,10 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
   CudaExec *x = calloc(1, sizeof *x);
   if (!x) return NULL;
   x->base.entry = e;
-  x->plain = e == c->base.program->init; /* it runs once */
+  const GcProgram *p = c->base.program;
+  x->plain = e == p->init || e == p->gather; /* they run seldom */
   x->slots = x->plain ? NULL : cuda_slots(e);
-  x->counted = e->training && cuda_counter(c->base.program);
+  x->counted = e->training && cuda_counter(p);
   x->addresses = calloc(n + 1, sizeof *x->addresses);
   x->params = calloc(n + 1, sizeof *x->params);
   uint64_t at = 0, maps = 0;
@@ -208,10 +209,11 @@ static bool has_collectives(const GcEntry *e, int n) {
 static bool prepare(Session *s, Err *e) {
   Cuda *c = cuda_of(s);
   const SessionPlan *p = &s->plan;
-  if (has_collectives(p->entries, p->n) && !nccl_find(c, e)) return false;
+  const bool talks = p->program->gather || has_collectives(p->entries, p->n);
+  if (talks && !nccl_find(c, e)) return false;
   if (!cuda_allocate(c, p->entries, p->n, e) || !make_streams(c)) return false;
   c->globals = s->memory.region[GC_GLOBALS];
-  c->execs = calloc((size_t)p->n + 1, sizeof(CudaExec *));
+  c->execs = calloc((size_t)p->n + 2, sizeof(CudaExec *));
   bool ok = c->execs;
   for (int i = 0; i < p->n && ok; i++) {
     s->entries[i] = add_exec(c, &p->entries[i]);
@@ -220,6 +222,10 @@ static bool prepare(Session *s, Err *e) {
   if (ok && p->program->init) {
     s->init = add_exec(c, p->program->init);
     ok = s->init != NULL;
+  }
+  if (ok && p->program->gather) {
+    s->gather = add_exec(c, p->program->gather);
+    ok = s->gather != NULL;
   }
   if (!ok) return err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
   return branches_make(c) && (!s->trace || make_trace_events(c, c->execs[0]));

@@ -104,8 +104,8 @@ static bool grant_shared(Cuda *c) {
   const GcProgram *p = c->base.program;
   uint32_t *most = calloc((size_t)p->code->nkernels + 1, sizeof *most);
   if (!most) return err_set(c->err, EXIT_ENV, "no memory for the program's code");
-  for (int i = -1; i < p->nentries; i++) {
-    const GcEntry *en = i < 0 ? p->init : &p->entries[i];
+  for (int i = -2; i < p->nentries; i++) {
+    const GcEntry *en = i == -2 ? p->gather : i < 0 ? p->init : &p->entries[i];
     for (int s = 0; en && s < en->nsteps; s++) {
       const GcLaunch *l = cuda_launch_of(c, &en->steps[s]);
       if (l->shared > most[l->kernel]) most[l->kernel] = l->shared;

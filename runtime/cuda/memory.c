@@ -32,8 +32,9 @@ bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, E
   uint64_t arena = 0, inputs = 0, counts = 0, most = 0;
   bool ok = true;
   *s = (CudaSizes){0};
-  for (int i = p->init ? -1 : 0; i < n; i++) {
-    const GcEntry *x = i < 0 ? p->init : &entry[i];
+  for (int i = -2; i < n; i++) {
+    const GcEntry *x = i == -2 ? p->gather : i < 0 ? p->init : &entry[i];
+    if (!x) continue;
     arena = max_u64(arena, x->arena_bytes);
     inputs = max_u64(inputs, x->inputs_bytes);
     counts = max_u64(counts, x->counts_bytes);

@@ -158,7 +158,7 @@ static bool go_stopped(void *arg, int step, int loop, const int64_t *at) {
   const GcRange *dead = loop >= 0 ? e->loops[loop].dead : e->steps[step].dead;
   int n = loop >= 0 ? e->loops[loop].ndead : e->steps[step].ndead;
   if (loop < 0 && !launch(w->c, w->x, w->q, step, at, w->c->compute)) return false;
-  if (loop < 0 && s->inspect && &w->x->base != s->init)
+  if (loop < 0 && s->inspect && !session_own(s, &w->x->base))
     s->inspect(s->inspect_arg, e, step, fetch, &(Stop){w, step});
   return !s->poison || poison(w->c, dead, n);
 }
@@ -172,7 +172,9 @@ static bool run_stopped(Session *s, CudaExec *x, int q) {
 }
 
 /* It waits for the host behind each launch. */
-static bool looks(const Session *s, const CudaExec *x) { return s->inspect && &x->base != s->init; }
+static bool looks(const Session *s, const CudaExec *x) {
+  return s->inspect && !session_own(s, &x->base);
+}
 
 /* A step that cannot be captured is launched kernel by kernel from then on; if the device itself
    has failed, those launches will say it. */

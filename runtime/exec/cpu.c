@@ -93,6 +93,8 @@ static bool cpu_prepare(Session *s, Err *e) {
     s->entries[i] = resolve(&p->entries[i], &s->memory, p->threads);
   if (p->program->init && !s->memory.overdrawn)
     s->init = resolve(p->program->init, &s->memory, p->threads);
+  if (p->program->gather && !s->memory.overdrawn)
+    s->gather = resolve(p->program->gather, &s->memory, p->threads);
   return memory_sound(&s->memory, e);
 }
 
@@ -110,6 +112,7 @@ static void settle(CpuExec *x, Pool *pool) {
 static void settle_all(Session *s) {
   for (int i = 0; i < s->plan.n; i++) settle((CpuExec *)(void *)s->entries[i], s->pool);
   if (s->init) settle((CpuExec *)(void *)s->init, s->pool);
+  if (s->gather) settle((CpuExec *)(void *)s->gather, s->pool);
 }
 
 static bool cpu_start(Session *s, Err *e) {
@@ -331,7 +334,7 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
              (e->inputs_bytes >= GATHER_SERIAL || s->data->reader); /* or to read them takes long */
   if (batch && !j.gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], q->batch, 0, 1);
   bool traced = s->trace && s->trace->entry == e;
-  bool stops = s->poison || (s->inspect && exec != s->init);
+  bool stops = s->poison || (s->inspect && !session_own(s, exec));
   j.run = stops ? run_stopped : traced ? run_traced : q->skip ? run_needed : run_plain;
   const double begin = s->adapts ? clock_now() : 0;
   pool_run(s->pool, run_job, &j);

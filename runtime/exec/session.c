@@ -23,8 +23,9 @@ bool session_sizes(const SessionPlan *p, Sizes *s, Err *e) {
   uint64_t arena = 0, inputs = 0,
            tables = p->tables + STAGE_BYTES + pool_bytes(p->threads) + MEMORY_PAGE;
   tables += (uint64_t)p->n * sizeof(Exec *);
-  for (int i = init ? -1 : 0; i < p->n; i++) {
-    const GcEntry *x = i < 0 ? init : &p->entries[i];
+  for (int i = -2; i < p->n; i++) {
+    const GcEntry *x = i == -2 ? p->program->gather : i < 0 ? init : &p->entries[i];
+    if (!x) continue;
     arena = max_u64(arena, x->arena_bytes);
     inputs = max_u64(inputs, x->inputs_bytes);
     if (p->ops->table_bytes) tables += p->ops->table_bytes(x, p->threads);
@@ -64,6 +65,7 @@ bool session_start(Session *s, int threads, bool pin, Err *e) {
 }
 
 static void begin(Session *s, uint64_t seed) {
+  s->gathered = false;
   s->env = (GcEnv){.seed = seed, .comm = s->env.comm};
 }
 
@@ -173,7 +175,17 @@ int32_t session_first_row(const Session *s, uint64_t batch) {
   return (int32_t)first;
 }
 
+/* Of params of which each rank has a run an entry that trains changes this, and others read copies.
+ */
+static void gather_copies(Session *s, const Exec *x) {
+  if (x->entry->training) s->gathered = false;
+  if (!x->entry->gathers || s->gathered) return;
+  s->device->ops->run(s, s->gather, &(RunRequest){.batch = NO_BATCH});
+  s->gathered = true;
+}
+
 void session_run(Session *s, Exec *x, const RunRequest *q) {
+  gather_copies(s, x);
   session_extents(s, x->entry, q->batch, s->env.extents);
   s->env.first_row = session_first_row(s, q->batch);
   s->device->ops->run(s, x, q);
@@ -242,6 +254,7 @@ bool session_download(Session *s, Err *e) {
 }
 
 bool session_upload(Session *s, Err *e) {
+  s->gathered = false;
   const DeviceOps *ops = s->device->ops;
   return !ops->upload || ops->upload(s, e);
 }

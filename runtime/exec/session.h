@@ -38,9 +38,10 @@ struct Session {
   Device *device; /* the session closes it */
   Memory memory;  /* of the host */
   Pool *pool;
-  bool drawn;            /* globals have values */
-  Exec **entries, *init; /* init: NULL where the program has none */
-  GcEnv env;             /* without a workspace, which each thread adds to a copy */
+  bool drawn;                     /* globals have values */
+  Exec **entries, *init, *gather; /* init, gather: NULL where the program has none */
+  bool gathered;                  /* since params have changed `gather` has run */
+  GcEnv env;                      /* without a workspace, which each thread adds to a copy */
   const int64_t *step; /* the program's step counter in the host's memory; NULL: it is not there */
   uint8_t *stage;      /* STAGE_BYTES */
   const Dataset *data; /* that batches are taken from */
@@ -58,6 +59,11 @@ struct Session {
   Fault fault;
   Err err; /* of a run: a fault, or a device that failed */
 };
+
+/* It is init or gather, which nobody asked for. */
+static inline bool session_own(const Session *s, const Exec *x) {
+  return x == s->init || x == s->gather;
+}
 
 bool session_sizes(const SessionPlan *p, Sizes *s, Err *e);
 /* Owns the device from here on, also where it fails. */

@@ -216,7 +216,9 @@ bool files_check(const Command *cmd, const char *checkpoint, Err *e);
 bool weights_names(Command *cmd, Err *e);
 void weights_names_free(Command *cmd);
 bool load_weights(Command *cmd, Err *e); /* and initial values of what no file has */
-bool save_weights(Command *cmd, Err *e); /* only weights that are finite */
+/* Only weights that are finite, to the file of --save. Rank 0 calls for the slices of others. */
+bool write_weights(Command *cmd, Err *e);
+bool save_weights(Command *cmd, Err *e); /* if there is --save */
 
 /* ---- checkpoint.c: --checkpoint and --resume ---- */
 typedef struct Position { /* where a training run stands */

@@ -151,10 +151,11 @@ static bool check_run(GcModel *m, const GcEntry *e, const int *extents, const vo
   return put_hypers(m);
 }
 
-/* What kernels find out, all ranks that share the batch hear of. */
+/* What kernels find out, all ranks that run the entry together hear of. */
 static bool found_well(GcModel *m, const GcEntry *e) {
   bool ok = !session_fault(&m->session, e, NO_BATCH) || refuse_run(m);
-  if (!m->comm || !e->ranks || !(m->session.program->nsites || m->comm->failure)) return ok;
+  if (!m->comm || !(e->ranks || e->gathers) || !(m->session.program->nsites || m->comm->failure))
+    return ok;
   return embed_agree(m, ok);
 }
 

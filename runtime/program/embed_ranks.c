@@ -87,7 +87,7 @@ static bool same_extents(GcModel *m, const GcEntry *e, int batch) {
 
 bool embed_agree_run(GcModel *m, const GcEntry *e, bool ok) {
   const GcComm *c = m->comm;
-  if (!c || !e->ranks) return ok;
+  if (!c || !e->ranks) return c && e->gathers ? embed_agree(m, ok) : ok;
   if (!meet(m, ok, m->session.env.extents)) return false;
   int batch;
   uint64_t first = dataset_share(e, &batch) * (uint64_t)c->rank;

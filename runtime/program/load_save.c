@@ -115,12 +115,22 @@ void weights_names_free(Command *cmd) {
   weights_name_free(&cmd->saved);
 }
 
-bool save_weights(Command *cmd, Err *e) {
-  if (!cmd->options.given[OPT_SAVE]) return true;
-  if (!session_download(&cmd->session, e)) return false;
+bool write_weights(Command *cmd, Err *e) {
   const Globals w = session_globals(&cmd->session);
-  if (!weights_write(&w, &cmd->save, choose_saved, &cmd->saved.part, NULL, 0, e)) return false;
-  note(cmd, "weights saved to %s", cmd->save.path);
+  bool ok = session_download(&cmd->session, e);
+  if (!ranks_speaks(cmd)) {
+    if (ok) slices_serve(&w);
+    return ok;
+  }
+  ok = ok && weights_write(&w, &cmd->save, choose_saved, &cmd->saved.part, NULL, 0, e);
+  slices_done(&w);
+  return ok;
+}
+
+bool save_weights(Command *cmd, Err *e) {
+  if (!cmd->options.text[OPT_SAVE]) return true;
+  if (!write_weights(cmd, e)) return false;
+  if (ranks_speaks(cmd)) note(cmd, "weights saved to %s", cmd->save.path);
   return true;
 }
 

@@ -164,13 +164,11 @@ static bool is_better(const Validation *h, double now) {
   return isnan(h->best) || (h->metric.falls ? now < h->best : now > h->best);
 }
 
-/* The best weights are written at once: what comes next may fail. One rank has --save. */
+/* The best weights are written at once: what comes next may fail. */
 static bool keep_best(Command *cmd) {
-  if (!cmd->options.given[OPT_SAVEBEST] || !cmd->options.given[OPT_SAVE]) return true;
-  const Globals w = session_globals(&cmd->session);
   Err e = {0};
-  if (!session_download(&cmd->session, &e) ||
-      !weights_write(&w, &cmd->save, choose_saved, &cmd->saved.part, NULL, 0, &e)) {
+  if (!cmd->options.given[OPT_SAVEBEST] || !cmd->options.text[OPT_SAVE]) return true;
+  if (!write_weights(cmd, &e)) {
     cmd->err = e;
     return false;
   }

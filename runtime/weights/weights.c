@@ -177,12 +177,13 @@ static bool check_sources(const Globals *w, const Reading *r, Err *e) {
   return true;
 }
 
-/* Makes the copies of params in other dtypes anew. */
+/* Makes the copies of params in other dtypes anew; those of all ranks' runs an entry makes. */
 static void convert_masters(const Globals *w) {
   uint8_t *from = w->stage, *to = w->stage + STAGE_BYTES / 2;
   for (int i = 0; i < w->program->nglobals; i++) {
     const GcTensor *copy = &w->program->globals[i].t;
     const GcGlobal *master = w->program->globals[i].master;
+    if (master && master->ranks) continue;
     uint64_t all = master ? tensor_count(copy) : 0;
     uint64_t piece = master ? STAGE_BYTES / 2 / (uint64_t)elem_info[master->t.dtype].size : 0;
     for (uint64_t at = 0; at < all; at += piece) {

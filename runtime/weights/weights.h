@@ -59,7 +59,7 @@ bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, const W
                    Meta *meta, int nmeta, Err *e);
 /* The checksum of all and the metadata, as the value of `sum`. */
 void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum);
-bool weights_finite(const Globals *w, Err *e); /* the parameters */
+bool weights_finite(const Globals *w, Err *e); /* the parameters, of slices this rank's */
 
 /* ---- weights.c ---- */
 typedef struct Unread { /* tensors that the program does not have */

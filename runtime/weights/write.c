@@ -99,6 +99,7 @@ static uint64_t chunk_elems(const GcTensor *t) {
 
 /* What is done with each piece of the globals while it is in the cache. */
 typedef struct Sweep {
+  bool own;     /* of what ranks have slices of, only this rank's */
   bool finite;  /* parameters that are not are an error */
   bool sum;     /* crc goes on over the bytes */
   OutFile *out; /* gets the bytes; or NULL */
@@ -117,6 +118,8 @@ static bool sweep_piece(Sweep *s, const GcGlobal *g, const uint8_t *p, uint64_t 
 
 static bool sweep_straight(const Globals *w, const GcGlobal *g, Sweep *s, Err *e) {
   uint64_t all = tensor_count(&g->t), step = chunk_elems(&g->t);
+  if (s->own && g->ranks)
+    return sweep_piece(s, g, w->base + g->t.offset, all / (uint64_t)g->ranks, e);
   for (uint64_t at = 0, n; at < all; at += n) {
     n = all - at < step ? all - at : step;
     slices_get(w, g, at, n, w->stage);
@@ -200,5 +203,5 @@ void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum) {
 }
 
 bool weights_finite(const Globals *w, Err *e) {
-  return sweep(w, &everything, &(Sweep){.finite = true}, e);
+  return sweep(w, &everything, &(Sweep){.finite = true, .own = true}, e);
 }

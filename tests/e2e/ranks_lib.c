@@ -71,6 +71,8 @@ int main(int argc, char **argv) {
   expect(m && other, "open", NULL);
   if (!m || !other) return MPI_Abort(MPI_COMM_WORLD, 1), 1;
   expect(net_rank(m) == rank, "rank", m);
+  float x[WIDTH] = {1, -1, 0.5f};
+  expect(net_predict(m, x, NULL), "predict by params that are drawn", m);
   for (int b = 0; b < BATCHES; b++) expect(step(m, rank, b, 0), "train", m);
   expect(step(other, rank, 0, 0), "train the other", other);
 
@@ -82,10 +84,13 @@ int main(int argc, char **argv) {
   snprintf(file, sizeof file, "pair%d.safetensors", world / 2);
   expect(net_save(m, rank ? NULL : file), "save", m);
 
-  /* a rank runs by itself what is not split */
-  float x[WIDTH] = {1, -1, 0.5f}, p[3];
-  if (!rank) expect(net_predict(m, x, p), "predict", m);
-  expect(net_load(other, file) && net_reset(other, rank ? 1 : 7), "load and reset", other);
+  /* a rank runs by itself what is not split, and reads no params in slices */
+  float p[3], q[3], sum;
+  expect(net_predict(m, x, p), "predict", m);
+  if (!rank) expect(net_alone(m, x, &sum), "alone", m);
+  expect(net_load(other, file) && net_predict(other, x, q), "predict what was saved", other);
+  expect(memcmp(p, q, sizeof p) == 0, "params of the last step", m);
+  expect(net_reset(other, rank ? 1 : 7), "reset", other);
   for (int b = 0; b < BATCHES; b++) expect(step(other, rank, b, 0), "train again", other);
   snprintf(file, sizeof file, "again%d.safetensors", world / 2);
   expect(net_save(other, file), "save again", other);

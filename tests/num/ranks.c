@@ -1,11 +1,12 @@
 /* Data parallelism on the reference interpreter: N virtual ranks, each with its rows of the batch,
-   give what one process gives. Contract: `ranks [--shard|--gradients|--exact] FILE.g [NAME=V …]`
-   runs two steps of each training entry in f64, alone and on 2 and 4 ranks, and compares outputs
-   and globals; with --shard each rank has a slice of the optimizer's state, or the test fails, and
-   with --gradients also of the gradients' sums in a batch of two parts; with --exact the numbers
-   are the same to the last bit; `ranks --random COUNT [FIRST]` does so with random nets, whose
-   entry is taken for one that trains. Exits with 1 after saying what differs, and if no collective
-   was needed in any. */
+   give what one process gives. Contract: `ranks [--shard|--halves|--gradients|--exact] FILE.g
+   [NAME=V …]` runs two steps of each training entry in f64, alone and on 2 and 4 ranks, and
+   compares outputs and globals; with --shard each rank has a slice of the optimizer's state and of
+   params, or the test fails, with --halves also if products read these in bf16, and with
+   --gradients a slice of the gradients' sums in a batch of two parts; what entries that do not
+   train read of slices is what these are together; with --exact the numbers are the same to the
+   last bit; `ranks --random COUNT [FIRST]` does so with random nets, whose entry is taken for one
+   that trains. Exits with 1 after saying what differs, and if no collective was needed in any. */
 #include "passes/distribute/distribute_impl.h"
 #include "passes/passes.h"
 #include "tests/num/compare.h"
@@ -64,7 +65,8 @@ static Interp *start(Module *m, int rank, uint64_t seed) {
   return it;
 }
 
-static long slices;
+static long slices, copies;
+static bool read_whole; /* by an entry that does not train */
 
 /* Rank `who`'s, or the slices of all. */
 static Tensor global_of(Arena *a, Interp *const *it, int ranks, int who, uint32_t g) {
@@ -78,11 +80,31 @@ static Tensor global_of(Arena *a, Interp *const *it, int ranks, int who, uint32_
   return all;
 }
 
+/* Each rank's copies of params in slices have the slices of all. */
+static bool gathered(Arena *a, Module *m, Interp *const *it, int ranks) {
+  const Tensor **in = ARENA_ARRAY(a, const Tensor *, ranks);
+  Tensor **out = ARENA_ARRAY(a, Tensor *, ranks);
+  if (!m->gather) return true;
+  if (!interp_run_ranks(it, ranks, m->gather, in, out)) return failed("gather", it[0]);
+  for (uint32_t g = 0; g < m->globals.n; g++) {
+    int master = global_gathered(m, (int)g);
+    if (master < 0) continue;
+    const Tensor whole = global_of(a, it, ranks, 0, (uint32_t)master);
+    copies++;
+    for (int i = 0; i < ranks; i++)
+      if (memcmp(it[i]->globals[g].at, whole.at, sizeof(Scalar) * (size_t)whole.type->numel) != 0) {
+        fprintf(stderr, "rank %d has another %s\n", i, m->globals.at[g].path);
+        return false;
+      }
+  }
+  return true;
+}
+
 static void keep(Results *r, Interp *const *it, int ranks, int who, const Tensor *out, int n) {
   for (int i = 0; i < n; i++) r->out[r->n++] = out[i];
   if (it)
     for (uint32_t g = 0; g < it[who]->m->globals.n; g++)
-      r->out[r->n++] = global_of(r->a, it, ranks, who, g);
+      if (!it[who]->m->globals.at[g].master) r->out[r->n++] = global_of(r->a, it, ranks, who, g);
   for (int i = 0; i < r->n; i++) { /* interpreters end before they are compared */
     size_t bytes = sizeof(Scalar) * (size_t)r->out[i].type->numel;
     r->out[i].at = memcpy(arena_alloc(r->a, bytes), r->out[i].at, bytes);
@@ -111,6 +133,7 @@ static bool run(Module *m, uint32_t k, int ranks, const Entry *whole, uint64_t s
     }
     ok = interp_run_ranks(it, ranks, e, in, out);
     for (int i = 0; !ok && i < ranks; i++) failed(e->name, it[i]);
+    ok = ok && (s + 1 < STEPS || gathered(a, m, it, ranks));
     if (ok) keep(r, s + 1 == STEPS ? it : NULL, ranks, who, out[who], n);
   }
   for (int i = 0; i < ranks; i++) interp_free(it[i]);
@@ -172,7 +195,9 @@ static bool static_as(Module *one, const Module *many) {
   return !changed || prepare(one, "fold,cse,dce");
 }
 
-typedef enum Manner { PLAIN, SHARD, GRADIENTS, EXACT } Manner;
+typedef enum Manner { PLAIN, SHARD, HALVES, GRADIENTS, EXACT } Manner;
+
+static const char halves[] = ",precision{products=bf16},master-weights";
 
 static bool check(Make *make, void *what, int ranks, Manner how, uint64_t seed, const char *name) {
   Ctx *c = ctx_new();
@@ -181,13 +206,15 @@ static bool check(Make *make, void *what, int ranks, Manner how, uint64_t seed, 
     ctx_free(c);
     return true;
   }
-  char pipeline[200];
-  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d,shard=%s,exact=%d},fold,cse,dce%s",
-           alone, ranks, how == SHARD || how == GRADIENTS ? "optimizer" : "none", how == EXACT,
-           how == GRADIENTS ? ",microbatch{parts=2,scatter=1}" : "");
-  bool ok = prepare(one, alone) && prepare(many, pipeline) && static_as(one, many);
+  char whole[200], pipeline[200];
+  snprintf(whole, sizeof whole, "%s%s", alone, how == HALVES ? halves : "");
+  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d,shard=%s,exact=%d}%s,fold,cse,dce%s",
+           alone, ranks, how == PLAIN || how == EXACT ? "none" : "optimizer", how == EXACT,
+           how == HALVES ? halves : "", how == GRADIENTS ? ",microbatch{parts=2,scatter=1}" : "");
+  bool ok = prepare(one, whole) && prepare(many, pipeline) && static_as(one, many);
   for (uint32_t k = 0; ok && k < one->entries.n; k++) {
     const Entry *e = one->entries.at[k], *d = many->entries.at[k];
+    read_whole |= !e->training;
     if (!d->ranks || !e->training) continue;
     for (uint32_t i = 0; i < d->ops.n; i++)
       collectives += op_info[op_at(d, i)->kind].cls == CLASS_COLLECTIVE;
@@ -223,6 +250,7 @@ static Module *make_net(Ctx *c, void *what) {
 int main(int argc, char **argv) {
   Manner how = argc <= 1                             ? PLAIN
                : strcmp(argv[1], "--shard") == 0     ? SHARD
+               : strcmp(argv[1], "--halves") == 0    ? HALVES
                : strcmp(argv[1], "--gradients") == 0 ? GRADIENTS
                : strcmp(argv[1], "--exact") == 0     ? EXACT
                                                      : PLAIN;
@@ -237,5 +265,7 @@ int main(int argc, char **argv) {
                  argv[1]);
   if (ok && !collectives) fprintf(stderr, "no rank had to talk to another\n");
   if (ok && how != PLAIN && how != EXACT && !slices) fprintf(stderr, "no state is in slices\n");
-  return ok && collectives && (slices || how == PLAIN || how == EXACT) ? 0 : 1;
+  bool copied = how != SHARD || !read_whole || copies;
+  if (ok && !copied) fprintf(stderr, "no params are in slices\n");
+  return ok && copied && collectives && (slices || how == PLAIN || how == EXACT) ? 0 : 1;
 }

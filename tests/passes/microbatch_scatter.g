@@ -17,9 +17,9 @@
 # WHOLE-COUNT-4: reduce_scatter
 # WHOLE-NOT: reduce_scatter
 
-# Activations, and the sums of all gradients or the slices of them and one gradient:
-# BYTES: "arena_bytes": 170688
-# BYTES: "arena_bytes": 66176
+# Activations, gathered params, and the sums of all gradients or the slices of them and one gradient:
+# BYTES: "arena_bytes": 185216
+# BYTES: "arena_bytes": 70720
 let N = 8
 entry train(x : f32[N, 24]) {
   h = x
