@@ -254,18 +254,6 @@ static int open_clang(CudaProgram *p, Compiled **out) {
   return !(out[0] = device_ptx(p, &image));
 }
 
-/* NVRTC's optimiser takes most of the time of a test. PTX that ptxas does not see, and that is not
-   the one in six, by its source and the commit, is made with less of it, but at the level full; of
-   tensor cores with most of it, as the interpreter takes long over their loops; and of sm_90a with
-   all: else registers that a wgmma uses are touched behind its fence. */
-static void optimise(CudaProgram *p, bool wholly, const char *source) {
-  const char *version = nvrtc_version(p->g.ctx, NULL, NULL), *number = "";
-  if (version) number = version + strcspn(version, "0123456789");
-  const bool can = strtol(number, NULL, 10) >= 13, all = wholly || level_draws(source, 6);
-  const char *less = p->g.opt->exact ? "--Ofast-compile=mid" : "--Ofast-compile=min";
-  setenv("GC_NVRTC_OPTIONS", can && !all ? less : "", 1);
-}
-
 /* Cubins with their PTX, or PTX alone: for one of the architectures, which the source and the
    commit draw, but at the level full. */
 static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
@@ -277,7 +265,6 @@ static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
   const int first = sm90a ? ARCHS - 1 : one ? cuda_arch_taken(source) : 0;
   const int archs = one ? 1 : ARCHS;
   int code = 0, n = 0, images = archs;
-  optimise(p, cubins || sm90a, source);
   bool made = cubins ? cuda_images(p, cuda_archs + first, archs, image, &images, &code)
                      : nvrtc_compile(p->g.ctx, p->g.a, cuda_cache(), source, virtual_archs + first,
                                      archs, image, &code);
