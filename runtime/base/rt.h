@@ -93,8 +93,13 @@ uint64_t float_mode_set(void); /* of this thread, for kernels; returns what it w
 void float_mode_restore(uint64_t old);
 
 /* ---- signals.c ---- */
-void signals_catch(bool launched); /* by one that sends signals, too, as mpirun */
-int signal_seen(void);             /* 0, SIGINT or SIGTERM */
+void signals_catch(bool launched);     /* by one that sends signals, too, as mpirun */
+int signal_seen(void);                 /* 0, SIGINT or SIGTERM */
+void signals_mapped(const char *path); /* the file that a message about its end names */
+const char *signal_mapped(void);       /* "": none */
+
+/* ---- bus_error.c: of executables alone. The program's name stays where it is. ---- */
+void bus_error_catch(const char *program);
 
 /* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */
 void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e);

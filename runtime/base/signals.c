@@ -1,13 +1,16 @@
 /* SIGINT and SIGTERM: the first asks for an end after the running step, the second ends at once. A
    process of a launcher gets one Ctrl-C twice, from the terminal and from the launcher, which ends
    it by SIGKILL where the user insists. Contract: a write to a closed pipe or beyond a size limit
-   is an error that is reported, not a signal. A signal handler has no argument, hence the one flag
-   of the process. */
+   is an error that is reported, not a signal. A signal handler has no argument, hence what is of
+   the process here. */
 #include "runtime/base/rt.h"
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 static volatile sig_atomic_t seen;
+static char mapped[PATH_MAX]; /* "": no file */
 
 static void on_signal(int sig) { seen = sig; }
 
@@ -24,5 +27,9 @@ void signals_catch(bool launched) {
   sigaction(SIGPIPE, &a, NULL);
   sigaction(SIGXFSZ, &a, NULL);
 }
+
+void signals_mapped(const char *path) { snprintf(mapped, sizeof mapped, "%s", path); }
+
+const char *signal_mapped(void) { return mapped; }
 
 int signal_seen(void) { return seen; }

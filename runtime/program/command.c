@@ -251,6 +251,7 @@ static bool setup(Command *cmd, int threads, bool pin) {
   if (!d) return false;
   s->device = d;
   signals_catch(cmd->comm != NULL);
+  bus_error_catch(cmd->name);
   const GcEntry *en = cmd->entry = &d->program->entries[cmd->options.entry - gc_program.entries];
   DataRequest q = {.rank = cmd->comm ? cmd->comm->rank : 0,
                    .shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE],

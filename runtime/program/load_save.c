@@ -43,6 +43,7 @@ static bool load_image(Session *s, const WeightsRequest *q, int n, const char *i
                       .hypers = s->memory.region[GC_HYPERS],
                       .stage = s->stage};
   const char *why;
+  signals_mapped(image);
   if (!session_load_image(s, &of, &why, e)) return false;
   if (why) say(s, "%s: %s, and has been written anew", image, why);
   return true;

@@ -327,7 +327,7 @@ static bool find_own(Chat *c, const char *tokenizer, Err *e) {
   return ok;
 }
 
-static bool prepare(Chat *c, const Argument *list, Err *e) {
+static bool prepare(Chat *c, const char *program, const Argument *list, Err *e) {
   const char *tokenizer = argument_text(list, "--tokenizer"),
              *template = argument_text(list, "--template");
   const Argument *stop = argument_in(list, "--stop"), *load = argument_in(list, "--load");
@@ -362,7 +362,7 @@ static bool prepare(Chat *c, const Argument *list, Err *e) {
                            .load = load->list,
                            .nload = (int)load->count};
   ok = ok && chat_model_open(&c->model, &place, e);
-  if (ok) signals_catch(false);
+  if (ok) signals_catch(false), bus_error_catch(program);
   free(path); /* the tokenizer has read it */
   return ok;
 }
@@ -379,7 +379,8 @@ int chat_run(const char *program, int argc, char **argv, Err *e) {
     return err_hint(e, "the prompt is given as --prompt TEXT, or line by line"), e->code;
   }
   const char *prompt = argument_text(list, "--prompt");
-  bool ok = prepare(&c, list, e) && (prompt ? turn(&c, slice_of(prompt), e) : converse(&c, e));
+  bool ok =
+      prepare(&c, program, list, e) && (prompt ? turn(&c, slice_of(prompt), e) : converse(&c, e));
   chat_model_close(&c.model);
   answer_free(&c.answer);
   sampling_free(&c.sampling);

@@ -46,6 +46,17 @@ touch w.st
 mapped read.npy --load w.st,image=w.img
 cp w.st copy.st
 mapped read.npy --load copy.st,image=w.img --threads 2
+# an image that is cut short while a run reads it
+cp w.img short.img
+run 0 $predict --load w.st,image=short.img --y mapped.npy
+./net predict --x x.npy --load w.st,image=short.img --bench 100000000 2>err.txt >out.txt &
+until grep -q 'rw-p .*short.img' /proc/$!/maps 2>/dev/null; do kill -0 $! || fail 'a run that maps an image'; done
+: >short.img
+code=0
+wait $! || code=$?
+[ "$code" = 1 ] || fail "exit code $code for an image that is cut short"
+holds err.txt 'net: error: short.img: is cut short while it is in use'
+[ "$(grep -c error err.txt)" = 1 ] || fail 'one message of an image that is cut short'
 # who writes has pages of its own
 cp w.img kept.img
 train="./net train --x x.npy --y y.npy --quiet --steps 2"
