@@ -47,9 +47,7 @@ bool file_open(File *f, const char *path, Err *e) {
   return true;
 }
 
-/* Of read-only pages of the program's own file, which has them if they are read again: without this
-   a process would hold the weights twice, as they lie in the file and as it uses them. */
-static void forget_pages(const uint8_t *from, uint64_t n) {
+void file_forget(const uint8_t *from, uint64_t n) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)from, end = at + n;
   at -= at % page, end -= end % page;
   if (end > at) madvise((void *)at, end - at, MADV_DONTNEED); /* advice: any answer will do */
@@ -60,7 +58,7 @@ bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e) {
   char *p = dst;
   if (f->memory && at <= f->size && n <= f->size - at) {
     memcpy(dst, f->memory + at, n);
-    forget_pages(f->memory + at, n);
+    file_forget(f->memory + at, n);
     return true;
   }
   while (n) {

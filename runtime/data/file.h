@@ -19,6 +19,10 @@ typedef struct File {
 } File;
 bool file_open(File *f, const char *path, Err *e);
 bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e); /* exactly n bytes */
+/* The system may take the pages of n mapped bytes that nobody writes to: the file has them if they
+   are read again. Without this a process would hold weights twice, as they lie in a file and as it
+   uses them. */
+void file_forget(const uint8_t *from, uint64_t n);
 /* True, with an error, after a signal to end: for whoever reads for long. */
 bool file_interrupted(const char *path, Err *e);
 void file_close(File *f);

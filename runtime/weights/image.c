@@ -214,14 +214,27 @@ bool image_run(const Image *m, uint64_t i, ImageRun *run) {
   return true;
 }
 
-/* Whether the runs are as they were written: read as a mapped file, which takes no memory. */
+/* Of a run, piece by piece. mapped: it is a file's, whose pages are left to the system again, so
+   that the process has in memory what its kernels read, and no more. */
+static uint64_t hash_run(uint64_t begin, const uint8_t *data, uint64_t bytes, bool mapped) {
+  enum { PIECE = 1 << 22 };
+  uint64_t sum = 0;
+  for (uint64_t at = 0, n; at < bytes; at += n) {
+    n = bytes - at < PIECE ? bytes - at : PIECE;
+    sum ^= hash(begin + at, data + at, n);
+    if (mapped) file_forget(data + at, n);
+  }
+  return sum;
+}
+
+/* Whether the runs are as they were written. */
 static bool are_sound(const Image *m, bool *sound, Err *e) {
   uint64_t sum = 0;
   ImageRun r;
   uint8_t *at = mmap(NULL, m->file.size, PROT_READ, MAP_PRIVATE, m->file.fd, 0);
   if (at == MAP_FAILED)
     return err_set(e, EXIT_ENV, "%s: cannot be mapped: %s", m->file.path, strerror(errno));
-  for (uint64_t i = 0; image_run(m, i, &r); i++) sum ^= hash(r.begin, at + r.at, r.bytes);
+  for (uint64_t i = 0; image_run(m, i, &r); i++) sum ^= hash_run(r.begin, at + r.at, r.bytes, true);
   munmap(at, m->file.size);
   *sound = key_is(&m->table, KEY_SUM, sum);
   return true;
@@ -336,7 +349,7 @@ bool image_write(OutFile *out, const ImageOf *of, const uint8_t *base, Err *e) {
   ok = ok && hash_contents(of, s, &k.at[KEY_CONTENT], e);
   close_sources(of, s);
   while (ok && next_run(base, all, r.begin + r.bytes, &r))
-    k.at[KEY_SUM] ^= hash(r.begin, base + r.begin, r.bytes);
+    k.at[KEY_SUM] ^= hash_run(r.begin, base + r.begin, r.bytes, false);
   ok = ok && out_begin(out, e);
   if (ok && !put(out, &k, base, all, e)) return out_abort(out), false;
   return ok && out_commit(out, e);

@@ -170,6 +170,9 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 }
 drawn=$(peak ./other predict --x x.npy) loaded=$(peak ./other predict --x x.npy --load w.st)
 at_least "$drawn" $((loaded + 5000)) 'kilobytes with initial floats of quantized weights'
+# of an image a process has what it reads
+all=$(peak ./net predict --x x.npy --load w.st,image=w.img) few=$(peak ./net noise --load w.st,image=w.img)
+at_least "$all" $((few + 5000)) 'kilobytes of an entry that reads all weights of an image'
 for seed in 1 2; do run 0 ./net kept --seed $seed --w w$seed.npy --k k$seed.npy --save kept$seed.st; done
 run 0 ./net kept --seed 2 --load kept1.st,without=k --w w.npy --k k.npy
 same w.npy w1.npy 'a param of a file'

@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def llama_cpp(work):
     bin = work / "llama.cpp-build/bin"
     if not list(work.glob("llama_cpp_python-*/vendor/llama.cpp")):
         with urllib.request.urlopen("https://pypi.org/pypi/llama-cpp-python/json") as f:
-            url = next(u["url"] for u in json.load(f)["urls"] if u["packagetype"] == "sdist")
+            url = urllib.parse.urljoin(f.url, next(u["url"] for u in json.load(f)["urls"] if u["packagetype"] == "sdist"))
         with urllib.request.urlopen(url) as f, tarfile.open(fileobj=f, mode="r|gz") as archive:
             archive.extractall(work, filter="data")
     source = next(work.glob("llama_cpp_python-*/vendor/llama.cpp"))
