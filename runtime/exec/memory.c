@@ -77,6 +77,12 @@ bool memory_clear_globals(Memory *m, Err *e) {
   return true;
 }
 
+void memory_fill_slowly(uint8_t *at, uint64_t n) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
+           skip = align_up((uintptr_t)at, page) - (uintptr_t)at;
+  if (n > skip) madvise(at + skip, (n - skip) / page * page, MADV_NOHUGEPAGE);
+}
+
 bool memory_put_file(uint8_t *to, const File *f, uint64_t at, uint64_t n, Err *e) {
   uint64_t whole = whole_pages(to, n);
   if (whole && mmap(to, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, f->fd, (off_t)at) ==

@@ -28,6 +28,9 @@ bool memory_map(Memory *m, const Sizes *sizes, Err *e);
 void memory_unmap(Memory *m);
 /* All globals are zeroed pages again. */
 bool memory_clear_globals(Memory *m, Err *e);
+/* A value that is written to bit by bit, as a cache of keys: pages of 2 MiB would be in memory for
+   the first rows of each head. */
+void memory_fill_slowly(uint8_t *at, uint64_t n);
 /* n bytes of a file in the place of memory, which is mapped: whole pages are mapped privately, so
    that those that nobody writes to are the file's. */
 bool memory_put_file(uint8_t *to, const File *f, uint64_t at, uint64_t n, Err *e);

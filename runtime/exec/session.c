@@ -84,10 +84,18 @@ bool session_initialize(Session *s, uint64_t seed, unsigned skip) {
   return s->drawn;
 }
 
+static void advise_globals(Session *s) {
+  for (int i = 0; i < s->program->nglobals; i++) {
+    const GcGlobal *g = &s->program->globals[i];
+    if (g->transient) memory_fill_slowly(s->memory.region[GC_GLOBALS] + g->t.offset, g->t.bytes);
+  }
+}
+
 static bool put_runs(Session *s, const Image *m, Err *e) {
   uint8_t *base = s->memory.region[GC_GLOBALS];
   ImageRun r;
   if (!session_download(s, e) || !memory_clear_globals(&s->memory, e)) return false;
+  advise_globals(s);
   for (uint64_t i = 0; image_run(m, i, &r); i++)
     if (!memory_put_file(base + r.begin, &m->file, r.at, r.bytes, e)) return false;
   return true;
