@@ -140,7 +140,7 @@ static bool make_image(Session *s, OutFile *out, const ImageOf *of, Err *e) {
          image_write(out, of, s->memory.region[GC_GLOBALS], e);
 }
 
-bool session_load_image(Session *s, const ImageOf *of, const char **why, Err *e) {
+bool session_load_image(Session *s, const ImageOf *of, bool *written, const char **why, Err *e) {
   const char *none;
   bool mapped;
   OutFile out = {.fd = -1};
@@ -148,6 +148,7 @@ bool session_load_image(Session *s, const ImageOf *of, const char **why, Err *e)
   *why = NULL;
   if (s->drawn && !weights_check(&w, of->request, of->n, e)) return false;
   if (!map_image(s, of, &mapped, why, e)) return false;
+  *written = !mapped;
   bool ok = mapped || (image_prepare(&out, of, e) && make_image(s, &out, of, e) &&
                        map_image(s, of, &mapped, &none, e));
   if (ok && !mapped)

@@ -82,8 +82,8 @@ bool session_close(Session *s, bool ours, Err *e);
  */
 bool session_load(Session *s, const WeightsRequest *q, int n, unsigned skip, Err *e);
 /* Initial values and what files give in any case: by mapping an image of both, which is written
-   first if there is none that fits. `why`: of one that did not; else NULL. */
-bool session_load_image(Session *s, const ImageOf *of, const char **why, Err *e);
+   first if there is none that fits: *written. `why`: of one that did not; else NULL. */
+bool session_load_image(Session *s, const ImageOf *of, bool *written, const char **why, Err *e);
 
 void session_run(Session *s, Exec *x, const RunRequest *q);
 /* The entry's extents in a run. A batch of the data has its own number of rows; what has none

@@ -20,7 +20,9 @@ static void say(const Session *s, const char *fmt, ...) {
   s->note(s->note_arg, text);
 }
 
-static void say_rest(const Session *s, const WeightsRequest *q, int n, const Absent *absent) {
+/* Of weights that were mapped alone, it is the run that wrote the image that has looked at all. */
+static void say_rest(const Session *s, const WeightsRequest *q, int n, const Absent *absent,
+                     bool mapped) {
   const char *of = n > 1 ? "--load" : q[0].path; /* what was not in a certain one */
   const Globals w = session_globals(s);
   Err warning = {0};
@@ -31,10 +33,11 @@ static void say_rest(const Session *s, const WeightsRequest *q, int n, const Abs
   if (absent->n)
     say(s, "%s: %s %s%s: initial values stay", of, n > 1 ? "no file has" : "has no",
         absent->first->t.name, absent->n > 1 ? " and others" : "");
-  if (!weights_finite(&w, &warning)) say(s, "%s: %s", of, warning.msg);
+  if (!mapped && !weights_finite(&w, &warning)) say(s, "%s: %s", of, warning.msg);
 }
 
-static bool load_image(Session *s, const WeightsRequest *q, int n, const char *image, Err *e) {
+static bool load_image(Session *s, const WeightsRequest *q, int n, const char *image, bool *mapped,
+                       Err *e) {
   const ImageOf of = {.path = image,
                       .program = s->program,
                       .request = q,
@@ -44,7 +47,9 @@ static bool load_image(Session *s, const WeightsRequest *q, int n, const char *i
                       .stage = s->stage};
   const char *why;
   signals_mapped(image);
-  if (!session_load_image(s, &of, &why, e)) return false;
+  bool written;
+  if (!session_load_image(s, &of, &written, &why, e)) return false;
+  *mapped = !written;
   if (why) say(s, "%s: %s, and has been written anew", image, why);
   return true;
 }
@@ -84,9 +89,10 @@ bool load_check(const Session *s, const WeightsName *name, int n, Err *e) {
 bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, Err *e) {
   Requests r;
   const char *image = NULL;
+  bool mapped = false;
   bool ok = requests_make(&r, name, n, e) && weights_name_image(name, n, &image, e) &&
-            (image ? load_image(s, r.q, n, image, e) : session_load(s, r.q, n, skip, e));
-  if (ok && s->note) say_rest(s, r.q, n, &r.absent);
+            (image ? load_image(s, r.q, n, image, &mapped, e) : session_load(s, r.q, n, skip, e));
+  if (ok && s->note) say_rest(s, r.q, n, &r.absent, mapped);
   requests_free(&r);
   return ok;
 }
