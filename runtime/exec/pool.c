@@ -187,6 +187,7 @@ bool pool_start(Pool *p, int threads, bool pin, Err *e) {
   p->other = (Barrier *)(void *)((uint8_t *)p->barrier + barrier_room(threads));
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS); /* a worker's own, of a mapped file: blocked, it kills without a word */
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int n = 1; /* so far, with the caller's */
   for (; n < threads; n++) {
