@@ -76,12 +76,12 @@ run 0 'f64 data' train --x x64.npy --target t.npy --epochs 30 --save w7.safetens
 same w.safetensors w7.safetensors 'f64 data'
 tail -1 log.csv | awk -F, '{exit !($3 < 0.01)}' || fail "the loss did not fall: $(tail -1 log.csv)"
 
-# ---- a terminal gets a line that is written again and again, with the time left and, where it fits, the loss in blocks ----
-"$mkdata" npy f32 20000,4 1 long_x.npy
-"$mkdata" npy f32 20000,3 linear long_t.npy
+# ---- a terminal gets a line that is written again and again in an epoch of more than 0.1 s, with the time left and, where it fits, the loss in blocks ----
+"$mkdata" npy f32 1000000,4 1 long_x.npy
+"$mkdata" npy f32 1000000,3 linear long_t.npy
 cat >terminal.py <<'END'
 import fcntl, os, pty, re, signal, struct, sys, termios
-line = rb"\repoch \d+/\d+  step \d+/2500  loss \S+  \d+ rows/s  \d+:\d\d(:\d\d)? left"
+line = rb"\repoch \d+/\d+  step \d+/125000  loss \S+  \d+ rows/s  \d+:\d\d(:\d\d)? left"
 narrow, wide = re.compile(line + rb"\x1b\[K"), re.compile(line + rb"  \xe2\x96\x88(\xe2\x96[\x81-\x88]){1,15}\x1b\[K")
 signal.alarm(100)
 pid, terminal = pty.fork()
