@@ -114,11 +114,12 @@ static bool choose_listed(Column *c, char *text, char **list, Err *e) {
   if (!taken) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
   char stop = ',';
   while (ok && stop == ',') {
+    const bool none = strchr(CSV_MARKS, *text); /* or the end; an empty name stands in quotes */
     char *name, *last;
     ok = take(c, &text, ",=.", &name, &stop, e);
     last = name;
     if (ok && stop == '.') ok = take(c, &text, ",=", &last, &stop, e);
-    if (ok && *name) ok = choose_range(c, name, last, taken, e);
+    if (ok && !none) ok = choose_range(c, name, last, taken, e);
   }
   *list = stop == '=' ? text : NULL;
   free(taken);

@@ -84,11 +84,15 @@ bool csv_record(CsvReader *r, Field *fields, uint64_t most, uint64_t *n) {
 char csv_separator(const char *line, const char *end) {
   static const char all[] = ",;\t";
   uint64_t found[sizeof all] = {0};
-  bool quoted = false;
+  bool quoted = false, begins = true; /* a quote in the midst of a field is one of its bytes */
   for (; line < end && (quoted || *line != '\n'); line++) {
-    if (*line == '"') quoted = !quoted;
+    if (quoted && *line == '"' && line + 1 < end && line[1] == '"')
+      line++;
+    else if (quoted || (begins && *line == '"'))
+      quoted = !quoted || *line != '"';
     const char *which = *line && !quoted ? strchr(all, *line) : NULL;
     if (which) found[which - all]++;
+    begins = which != NULL;
   }
   for (int i = 0; all[i]; i++)
     if (found[i]) return all[i];

@@ -49,6 +49,14 @@ reads l.npy i '0 1'
 holds out.txt 'note: marks.csv: k is a|b = 0, dark, red = 1; elsewhere: FILE:k="a|b"|dark, red'
 run 0 ./net codes --kind 'marks.csv:k=dark, red|"a|b"' --label l.npy
 reads l.npy i '1 0'
+printf ',a,b\n1,2,3\n4,5,6\n' >unnamed.csv # as of an index
+for unnamed in '"",a,b' '..b' '"".."b",'; do
+  run 0 ./net same --x "unnamed.csv:$unnamed" $kind'[0:2]' --y y.npy
+  reads y.npy f '1.0 2.0 3.0 4.0 5.0 6.0'
+done
+printf 'side 5";"a,""b;";k\n1;2;3\n' >inches.csv # a quote in the midst of a name is a part of it
+run 0 ./net one --v 'inches.csv:"a,""b;"' --w w.npy
+reads w.npy f '2.0'
 run 0 ./net whole --n pair.tsv --m m.npy
 reads m.npy q '1 2 3 -4 5 6'
 printf '1,2,3\n' >three.csv
@@ -76,6 +84,7 @@ wrong 'a,b\n1,2\n,4\n' 'line 3, column a: the field is empty' 'fill it in, or le
 wrong 'a,b\n1,2\nnan,4\n' "line 3, column a: 'nan' is no number" 'correct the file' one --v bad.csv:a
 wrong '1,2\n0x10,4\n' "line 2, column 1: '0x10' is no number" 'correct the file' one --v bad.csv:1
 wrong 'a,b\n1,2\n' "has no column 'c'" 'it has a, b' one --v bad.csv:c
+wrong 'a,b\n1,2\n' "has no column ''" 'it has a, b' one --v bad.csv:a,..b
 wrong 'a,b\n1,2\n' "has no column '3'" 'it has a, b' one --v bad.csv:3
 wrong '"a, b",c\n1,2\n' "has no column 'a'" 'it has "a, b", c' one --v 'bad.csv:a, b'
 wrong 'a,b\n1,2\n' 'a quote behind its name is not closed: "a' 'a quote within a name in quotes is written twice' one --v 'bad.csv:"a'
