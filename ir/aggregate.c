@@ -253,7 +253,9 @@ static State product(const Walk *w, const Op *op) {
   if (!scales_go_along(w, op)) return other;
   State s[2] = {w->of[op->operands[0]], w->of[op->operands[1]]};
   int rank = value_type(w->e, op->operands[0])->rank, sums = 0;
-  int inner[2] = {op->attr[AT_TA].i ? rank - 2 : rank - 1, op->attr[AT_TB].i ? rank - 1 : rank - 2};
+  bool quantized = op->kind == OP_QUANTIZED_MATMUL || op->kind == OP_SCALED_MATMUL;
+  bool ta = op->attr[AT_TA].i, tb = quantized ? op->attr[AT_AXIS].i == 1 : op->attr[AT_TB].i;
+  int inner[2] = {ta ? rank - 2 : rank - 1, tb ? rank - 1 : rank - 2};
   if (s[0].how == WHOLE || s[1].how == WHOLE) { /* linear in either */
     State x = s[0].how == WHOLE ? s[0] : s[1], y = s[0].how == WHOLE ? s[1] : s[0];
     return y.how == SAME && (is_sum(x) || is(x, AGGREGATE_MEAN)) ? x : other;

@@ -106,7 +106,8 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
 /* The same for so many ranks; one or none: the pipeline itself. Exact: with the bits of one. */
 const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard,
                               bool exact);
-/* The same for a program that holds the matrices of its products in so many bits. */
+/* The same for a program that holds the matrices of its products in few bits: the
+   argument is that of the pass quantize-weights. */
 const char *passes_with_quantized(Ctx *c, const char *pipeline, const char *argument);
 /* Leaves out the entries that train, as they change what is quantized; an error where all do. */
 bool passes_leave_out_training(Module *m);

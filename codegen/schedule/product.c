@@ -29,7 +29,7 @@ enum {
 
 /* Bytes of a number of A and of B as the loops read them, in pairs half of a pair. */
 static int a_size(const ProductSchedule *p) {
-  if (p->integers) return 2; /* at most */
+  if (p->integers) return 2; /* with the scales of groups of eight or more */
   return dtype_size(p->pairs ? p->in : p->dt);
 }
 static int b_size(const ProductSchedule *p) {

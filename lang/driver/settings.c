@@ -65,15 +65,23 @@ const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **for
   return comma && comma > value ? intern_n(c, value, (size_t)(comma - value)) : NULL;
 }
 
+/* "q6", "w8", "w8a16". */
+static bool looks_quantized(const char *word) {
+  static const char digits[] = "0123456789";
+  if (*word != 'q' && *word != 'w') return false;
+  size_t n = strspn(word + 1, digits);
+  const char *rest = word + 1 + n;
+  if (n && *word == 'w' && *rest == 'a' && rest[1]) rest += 1 + strspn(rest + 1, digits);
+  return n && !*rest;
+}
+
 /* "FILE,q6", "q6" and "w8a16", which name no file; NULL: neither. */
 static const char *wrong_quantization(Ctx *c, const Options *o) {
   const char *value = option_value(o, OPT_WEIGHTS, NULL);
   const char *comma = value ? strrchr(value, ',') : NULL, *word = comma ? comma + 1 : value;
   if (!value || access(value, F_OK) == 0) return NULL;
   bool file = comma && access(intern_n(c, value, (size_t)(comma - value)), F_OK) == 0;
-  bool bits =
-      (*word == 'q' || *word == 'w') && word[1] && word[1 + strspn(word + 1, "0123456789a")] == 0;
-  return file || bits ? word : NULL;
+  return file || looks_quantized(word) ? word : NULL;
 }
 
 int settings_files(Compilation *r, bool looks) {

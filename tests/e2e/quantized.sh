@@ -115,6 +115,7 @@ run 2 "$gc" net.g --weights=q8 --passes=layout -o own
 says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to q6' "$gc" net.g --weights=w.safetensors,q6 -o own
 says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to w8a16' "$gc" net.g --weights=w8a16 -o own
 says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to int8' "$gc" net.g --weights=w.safetensors,int8 -o own
+says 2 'gc: error: --weights: cannot read w8a: ' "$gc" net.g --weights=w8a -o own
 # activations of 8 bits: the files of q8, other products
 run 0 "$gc" net.g --weights=w8a8 -o net8
 run 0 ./net8 predict --id id.npy --load q8.safetensors --output.y q.npy
