@@ -214,7 +214,7 @@ static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   if (bounded && (ix->kind == INDEX_SLICE ? ix->start || ix->stop || ix->step
                                           : at.kind != VAL_TENSOR && at.kind != VAL_ERROR)) {
     elab_error(e, ix->loc, "an index needs a static extent along %s", axis_text(e, a));
-    elab_hint(e, "it takes x[0], x[-1], x[1:], x[:-1], x[::-1], and of [2 * n] x[:n] and x[n:]; "
+    elab_hint(e, "it takes x[0], x[-1], x[1:], x[1:-2], x[::-1], and of [2 * n] x[:n] and x[n:]; "
                  "gather(x, ids) takes others");
     return elab_trace(e), false;
   }

@@ -291,9 +291,14 @@ static bool choose_rows(Column *c, const Suffixes *s, Err *e) {
     if (s->has_from) from = s->from < 0 ? s->from + n : s->from;
     if (s->has_to) to = s->to < 0 ? s->to + n : s->to;
     if (from < 0 || to > n || from >= to) {
-      err_set(e, EXIT_WRONG,
-              "%s: rows %" PRId64 " to %" PRId64 " were asked for, but it has %" PRId64 " rows",
-              c->text, from, to, n);
+      if (s->has_to)
+        err_set(e, EXIT_WRONG,
+                "%s: rows %" PRId64 " to %" PRId64 " were asked for, but it has %" PRId64 " rows",
+                c->text, from, to, n);
+      else
+        err_set(e, EXIT_WRONG,
+                "%s: rows from %" PRId64 " on were asked for, but it has %" PRId64 " rows", c->text,
+                from, n);
       return err_hint(e, "[a:b] takes rows a to b, b not included, counted from 0");
     }
   }

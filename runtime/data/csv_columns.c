@@ -23,6 +23,7 @@ static bool take(const Column *c, char **at, const char *stops, char **piece, ch
     *to++ = *from;
   }
   if (open) {
+    *to = 0;
     err_set(e, EXIT_WRONG, "%s: a quote behind its name is not closed: \"%.100s", c->text, *piece);
     return err_hint(e, "a quote within a name in quotes is written twice");
   }

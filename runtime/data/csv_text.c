@@ -21,8 +21,8 @@ bool csv_is(const char *path) {
 }
 
 /* ---- records ---- */
-static bool unclosed(CsvReader *r) {
-  err_set(r->e, EXIT_WRONG, "%s: line %" PRIu64 ": a quote is not closed", r->c->text, r->begun);
+static bool misquoted(CsvReader *r, const char *what) {
+  err_set(r->e, EXIT_WRONG, "%s: line %" PRIu64 ": %s", r->c->text, r->begun, what);
   return err_hint(r->e, "a quote within a field in quotes is written twice");
 }
 
@@ -35,9 +35,10 @@ static bool field(CsvReader *r, Field *f) {
       if (*p == '"') p++;
       if (*p == '\n') r->line++;
     }
-    if (p >= end) return unclosed(r);
+    if (p >= end) return misquoted(r, "a quote is not closed");
     f->n = (uint64_t)(p++ - f->p);
-    if (p < end && *p != v->separator && *p != '\n' && *p != '\r') return unclosed(r);
+    if (p < end && *p != v->separator && *p != '\n' && *p != '\r')
+      return misquoted(r, "text follows the quote that ends a field");
   } else {
     while (p < end && *p != v->separator && *p != '\n' && *p != '\r') p++;
     f->n = (uint64_t)(p - f->p);

@@ -78,7 +78,7 @@ wrong() { # wrong TEXT OF THE FILE, MESSAGE, HINT, ARGUMENTS
 }
 wrong 'a,b\n1,2\n3\n' 'line 3 has 1 field, but the first 2' 'a field with a separator in it needs quotes' one --v bad.csv:a
 wrong 'a,b\n1,2\n"3,4\n' 'line 3: a quote is not closed' 'a quote within a field in quotes is written twice' one --v bad.csv:a
-wrong 'a,b\n1,"2"3\n' 'line 2: a quote is not closed' 'a quote within' one --v bad.csv:a
+wrong 'a,b\n1,"2"3\n' 'line 2: text follows the quote that ends a field' 'a quote within' one --v bad.csv:a
 wrong 'a,b\n1,2\nx,4\n' "line 3, column a: 'x' is no number" 'correct the file, or choose other columns' one --v bad.csv:a
 wrong 'a,b\n1,2\n,4\n' 'line 3, column a: the field is empty' 'fill it in, or leave the line out' one --v bad.csv:a
 wrong 'a,b\n1,2\nnan,4\n' "line 3, column a: 'nan' is no number" 'correct the file' one --v bad.csv:a
@@ -88,6 +88,8 @@ wrong 'a,b\n1,2\n' "has no column ''" 'it has a, b' one --v bad.csv:a,..b
 wrong 'a,b\n1,2\n' "has no column '3'" 'it has a, b' one --v bad.csv:3
 wrong '"a, b",c\n1,2\n' "has no column 'a'" 'it has "a, b", c' one --v 'bad.csv:a, b'
 wrong 'a,b\n1,2\n' 'a quote behind its name is not closed: "a' 'a quote within a name in quotes is written twice' one --v 'bad.csv:"a'
+grep -q 'closed: "a$' out.txt || fail 'a name as it was written'
+wrong 'a,b\n1,2\n' 'rows from 4 on were asked for, but it has 1 rows' '[a:b] takes rows' one --v 'bad.csv:a[4:]'
 wrong 'a,a\n1,2\n' "2 columns are called 'a'" 'choose by number' one --v bad.csv:a
 wrong 'a,b\n1,2\n' '2 columns are chosen, but the input v is f32[1]' 'a row needs 1: bad.csv:NAME,NAME… chooses of a, b' one --v bad.csv
 wrong 'a,b\n1.5,2\n' "line 2, column a: '1.5' is no whole number" 'correct the file, or declare the input with a type of floats' whole --n bad.csv
