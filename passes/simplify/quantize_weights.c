@@ -262,7 +262,7 @@ bool pass_quantize_weights(PassRun *r) {
   for (uint32_t k = 0; (e = pass_entry(m, k)); k++) entry_rebuild(e, each, &q, false, true);
   if (!r->changes)
     diag(m->ctx, SEV_WARNING, (Loc){0},
-         "no param is quantized: none is a matrix of f32 with a depth of 32 or more that only products "
-         "and gathers read");
+         "no param is quantized: none is a matrix of f32 with a depth of 32 or more that only "
+         "products and gathers read");
   return true;
 }
