@@ -185,17 +185,21 @@ static void work(Reader *x, uint64_t job, uint64_t batch, uint64_t rows, uint64_
 }
 
 /* ---- jobs; the lock is held ---- */
+/* Until the job is over; the lock is free meanwhile, so that there may be another one behind it. */
 static void wait_for(Reader *x) {
-  while (x->batch != NONE && atomic_load(&x->done) < x->rows)
+  const uint64_t job = x->job;
+  while (x->job == job && x->batch != NONE && atomic_load(&x->done) < x->rows)
     pthread_cond_wait(&x->finished, &x->lock);
 }
 
-/* Nobody reads any more: rows that nobody has begun are given up. */
+/* Nobody reads the job's rows any more: those that nobody has begun are given up. Of several
+   threads that call it at once the first one to go on may make the next job, which stays. */
 static void settle(Reader *x) {
-  uint64_t v = atomic_exchange(&x->claimed, x->job << JOB | ROW_MASK), row = v & ROW_MASK;
+  const uint64_t job = x->job;
+  uint64_t v = atomic_exchange(&x->claimed, job << JOB | ROW_MASK), row = v & ROW_MASK;
   if (x->batch != NONE && row < x->rows) atomic_fetch_add(&x->done, x->rows - row);
   wait_for(x);
-  x->batch = NONE;
+  if (x->job == job) x->batch = NONE;
 }
 
 /* Whether the thread reads what comes next, by what the last batch took. */
@@ -319,10 +323,8 @@ void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int
   double begin = t == 0 ? clock_now() : 0;
   if (atomic_load(&x->batch) != batch) {
     pthread_mutex_lock(&x->lock);
-    if (x->batch != batch) {
-      settle(x);
-      ask(x, batch, false);
-    }
+    if (x->batch != batch) settle(x);
+    if (x->batch != batch) ask(x, batch, false); /* else another thread has, meanwhile */
     pthread_mutex_unlock(&x->lock);
   }
   atomic_store(&x->inputs, inputs);

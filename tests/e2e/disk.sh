@@ -94,4 +94,30 @@ run 0 env LD_PRELOAD="$PWD/told.so" ./net big --x 'big.npy[0:32]' --data-memory 
 holds out.txt 'told '
 at_least 4 "$(sed -n 's/told \(.*\) times/\1/p' out.txt)" 'times that the rows of four batches were told of'
 rm -f big.npy big-?.npy
+
+# ---- a run is resumed within an epoch: all threads come for a batch while the reader reads another one ----
+cat >slow.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static int is_reader(void) {
+  char name[16] = "";
+  prctl(PR_GET_NAME, name);
+  return strcmp(name, "reader") == 0;
+}
+ssize_t pread(int fd, void *to, size_t n, off_t at) { /* it is in the midst of a row for long */
+  if (is_reader()) usleep(100000);
+  return ((ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread"))(fd, to, n, at);
+}
+int pthread_mutex_unlock(pthread_mutex_t *m) { /* others let it begin one */
+  int code = ((int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock"))(m);
+  if (!is_reader()) usleep(10000);
+  return code;
+}
+C
+run 0 "${CC:-cc}" -shared -fPIC slow.c -ldl -o slow.so
+run 0 env LD_PRELOAD="$PWD/slow.so" timeout -s KILL 20 ./net train $data --epochs 2 --resume c.ck --data-memory 0 --threads 4 --save disk.st
 finish
