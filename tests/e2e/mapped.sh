@@ -50,7 +50,7 @@ mapped read.npy --load copy.st,image=w.img --threads 2
 cp w.img short.img
 run 0 $predict --load w.st,image=short.img --y mapped.npy
 ./net predict --x x.npy --load w.st,image=short.img --bench 100000000 --threads 2 2>err.txt >out.txt &
-until grep -q 'rw-p .*short.img' /proc/$!/maps 2>/dev/null; do kill -0 $! || fail 'a run that maps an image'; done
+until grep -q 'rw-p .*short.img' /proc/$!/maps 2>/dev/null; do kill -0 $! || { fail 'a run that maps an image'; break; }; done
 : >short.img
 code=0
 wait $! || code=$?
