@@ -119,8 +119,26 @@ static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   return true;
 }
 
-/* The axis that the op brings to the front of its operand, the others as they are; 0: none. */
-static int axis_to_front(const Op *op) {
+/* Whether y has the axes of x with this one in front, the others as they are, and a reshape does
+   that: the axis has one element, or each axis before it has. */
+static bool reshape_to_front(const Type *x, const Type *y, int axis) {
+  bool stays = x->dim[axis] == 1, same = x->dim[axis] == y->dim[0], ones = true;
+  for (int i = 1; i < y->rank; i++) {
+    same &= x->dim[i - (i <= axis)] == y->dim[i];
+    if (i <= axis) ones &= x->dim[i - 1] == 1;
+  }
+  return same && (stays || ones);
+}
+
+/* The axis that the op brings to the front of its operand, the others as they are; 0: none. Where
+   an axis has one element, fold has made a reshape of the transpose: rows are read as those of
+   longer axes are, so that gradients are added in the same order at each extent. */
+static int axis_to_front(const Hoist *h, const Op *op) {
+  if (h->grads && op && op->kind == OP_RESHAPE) {
+    const Type *x = value_type(h->e, op->operands[0]), *y = value_type(h->e, op->results[0]);
+    for (int axis = 1; x->rank == y->rank && axis < x->rank; axis++)
+      if (reshape_to_front(x, y, axis)) return axis;
+  }
   if (!op || op->kind != OP_TRANSPOSE) return 0;
   const Ints *perm = op->attr[AT_PERM].ints;
   int axis = perm && perm->n ? (int)perm->at[0] : 0;
@@ -137,7 +155,7 @@ static bool row_in_place(Hoist *h, const Op *scan, Op *op, uint32_t i, Block *ou
   int64_t from;
   if (op->kind != OP_GATHER || op->attr[AT_BATCH].i) return false;
   const Op *transpose = value_def(h->e, op->operands[0]);
-  int axis = axis_to_front(transpose);
+  int axis = axis_to_front(h, transpose);
   if (!axis || value_type(h->e, op->operands[1])->rank) return false;
   if (h->grads && row_by_counter(h->e, scan, op, &sign, &from) && can_go(h, body, op->operands[0]))
     return false;

@@ -171,6 +171,18 @@ entry loops(x : f32[n <= 5, t <= 40, 210], y : f32[n, t, 5]) {
 }
 END
 
+# ---- rows of a second axis in a loop, some in place and some as its slices, where an axis has one element ----
+cat >turns.g <<'END'
+entry turns(x : f32[n <= 5, t <= 40, 210], y : f32[n, t, 5]) {
+  p = linear(x, 5) as out
+  r = zeros([n, 5])
+  scan i in 0..t { r = r * 0.5 + p[:, i - 1] + 0.3 * tanh(p[:, i]) }
+  loss = mse(p, y) + mean(r)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+
 large='1 67'
 short='17' shifted='17'
 if [ -n "$fake" ]; then # one commit in three
@@ -235,6 +247,17 @@ for level in $levels; do
     holds out.txt 'give an array of 2 axes, rows first; of one row the first axis is 1'
   done
 done
+[ -n "$fake" ] || {
+  level=-O1
+  run 0 "$gc" turns.g $level $target -o turns
+  is_drawn one_row 2 && shapes=1,2 || shapes=3,1 # half of the commits each
+  [ "${GC_TEST_LEVEL-}" = full ] && shapes='3,1 1,2'
+  for at in $shapes; do
+    exact turns "n=${at%,*} t=${at#*,}"
+    "$mkdata" npy f32 "$at,5" 6 y3.npy && "$mkdata" npy f32 "$at,210" 7 wide.npy || fail 'no data could be made'
+    compare turns turns "--x wide.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
+  done
+}
 [ -z "$fake" ] || { # a prompt of any length, of an example
   sed 's/n <= P/n <= 20/; s/^let T = .*/let T = 20/' "$here/docs/examples/gpt.g" >gpt.g
   level='-O2 -D L=1 -D C=32 -D H=2 -D V=60'
