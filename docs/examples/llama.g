@@ -152,7 +152,7 @@ def llama(tokens : [b, t], at : tensor = none, merge = false, last = false) {
       x = x + mlp(norm(x, "model.layers.{l}.post_attention_layernorm") as n2, "model.layers.{l}.mlp", merge) as mlp
     }
   }
-  if last { x = x[:, t - 1] }                   # only the token that follows the last one is asked for
+  if last { x = x[:, t - 1] }                 # only the token that follows the last one is asked for
   x = norm(x, "model.norm") as n
   if tie_word_embeddings { return x @ embeddings' }
   return dense(x, vocab_size, "lm_head") as out
