@@ -517,33 +517,21 @@ static void quantized(Case *c) {
   if (c->kind != OP_QUANTIZE_SCALE) operand(c, DT_BF16, rank, d);
 }
 
+/* Of scaled_matmul both sides are integers; the depth of a group may be any. */
 static void quantized_product(Case *c) {
-  int64_t m = 1 + below(c, 9), n = 1 + below(c, c->size == 3 ? 300 : 99);
+  bool scaled = c->kind == OP_SCALED_MATMUL;
+  int64_t m = 1 + below(c, scaled && c->size == 3 ? 40 : 9);
+  int64_t n = 1 + below(c, c->size == 3 ? 300 : 99);
   int64_t k = 1 + below(c, c->size == 3 ? 1500 : 99), axis = below(c, 2);
   bool pairs = below(c, 2);
   c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
   c->attr[AT_GROUP].i = below(c, 4) ? 32 : 1 + below(c, 40);
   int64_t groups = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
   int64_t stored = pairs ? (k + 1) / 2 : k;
-  operand(c, c->dt, 2, (int64_t[]){m, k});
+  if (scaled) c->given = type_of(c, c->dt, 2, (int64_t[]){m, n});
+  operand(c, scaled ? DT_I8 : c->dt, 2, (int64_t[]){m, k});
   operand(c, pairs ? DT_U8 : DT_I8, 2, axis ? (int64_t[]){n, stored} : (int64_t[]){stored, n});
-  operand(c, DT_BF16, 2, axis ? (int64_t[]){n, groups} : (int64_t[]){groups, n});
-  c->terms = k;
-}
-
-/* Both sides are integers; the depth of a group may be any. */
-static void scaled_product(Case *c) {
-  int64_t m = 1 + below(c, c->size == 3 ? 40 : 9), n = 1 + below(c, c->size == 3 ? 300 : 99);
-  int64_t k = 1 + below(c, c->size == 3 ? 1500 : 99), axis = below(c, 2);
-  bool pairs = below(c, 2);
-  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
-  c->attr[AT_GROUP].i = below(c, 4) ? 32 : 1 + below(c, 40);
-  int64_t groups = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
-  int64_t stored = pairs ? (k + 1) / 2 : k;
-  c->given = type_of(c, c->dt, 2, (int64_t[]){m, n});
-  operand(c, DT_I8, 2, (int64_t[]){m, k});
-  operand(c, pairs ? DT_U8 : DT_I8, 2, axis ? (int64_t[]){n, stored} : (int64_t[]){stored, n});
-  operand(c, DT_BF16, 2, (int64_t[]){m, groups});
+  if (scaled) operand(c, DT_BF16, 2, (int64_t[]){m, groups});
   operand(c, DT_BF16, 2, axis ? (int64_t[]){n, groups} : (int64_t[]){groups, n});
   c->terms = k;
 }
@@ -649,6 +637,6 @@ const Row conformance_rows[OP_KINDS] = {
     [OP_QUANTIZE] = {quantized, EXACT, 0},
     [OP_DEQUANTIZE] = {quantized, EXACT, 0},
     [OP_QUANTIZED_MATMUL] = {quantized_product, MAGNITUDES, 2, 0, 2},
-    [OP_SCALED_MATMUL] = {scaled_product, MAGNITUDES, 2, 0, 2},
+    [OP_SCALED_MATMUL] = {quantized_product, MAGNITUDES, 2, 0, 2},
     [OP_STOP_GRADIENT] = {unary, EXACT, 0},
 };
