@@ -11,6 +11,22 @@
 typedef struct Backend Backend;
 typedef struct CodegenPart CodegenPart;
 
+/* What a rank takes if so many share the batch. */
+typedef struct EntryBytes {
+  const char *name;
+  uint64_t inputs, arena, messages, total; /* messages: of the arena; total: with all globals */
+} EntryBytes;
+typedef struct RankBytes {
+  const Target *target; /* planned for it */
+  int ranks;
+  uint64_t params, states, optimizer;
+  uint64_t globals; /* their region: with the gaps between them */
+  const EntryBytes *entry;
+  int nentries;
+} RankBytes;
+/* Of a module that has been planned for them. */
+RankBytes codegen_rank_bytes(Arena *a, const Module *m, const CodegenPart *part, int ranks);
+
 typedef struct CodegenOptions {
   const char *march;       /* of a part of the host that names none: "native", "x86-64-v3", …;
                               NULL: native, or as $CC has it if that compiles for another machine */
@@ -29,7 +45,9 @@ typedef struct CodegenOptions {
   int ranks;               /* of a data-parallel program; 0: it has none */
   const char *ranks_by; /* how they talk: Backend.ranks_by; "mpi" is linked by the words of $MPICC,
                            else mpicc */
-  int level;            /* 0..3, of gc */
+  const RankBytes *rank_bytes; /* of `info -n N`, for each target; NULL: none */
+  int nrank_bytes;
+  int level; /* 0..3, of gc */
   bool save_temps, verbose, time;
   double cc_seconds;   /* set: time spent in the C compiler and linker */
   bool stats;          /* say what the kernels take of a device */

@@ -97,6 +97,8 @@ typedef struct GlobalsPlan {
   uint64_t *offset; /* by global index */
 } GlobalsPlan;
 GlobalsPlan plan_globals(const Module *m, int align);
+/* 65536 as "65,536"; buf holds at least 32 characters. */
+const char *plan_commas(char *buf, uint64_t n);
 /* Bytes of the params and states that the entry never stores to. */
 uint64_t plan_unwritten(const Entry *e);
 /* By global: its initial value may be made of random numbers. */

@@ -297,6 +297,16 @@ typedef struct GcEntry {
   uint64_t unwritten_bytes; /* of the params and states: of those that it leaves as they are */
 } GcEntry;
 
+/* What one rank takes if so many share the batch, by a plan that was made for them and not kept. */
+typedef struct GcEntryBytes {
+  uint64_t inputs, arena, messages, total; /* messages: of the arena; total: with all globals */
+} GcEntryBytes;
+typedef struct GcRankBytes {
+  int ranks;
+  uint64_t params, states, optimizer;
+  const GcEntryBytes *entries; /* in the program's order */
+} GcRankBytes;
+
 typedef struct GcProgram {
   int abi;             /* GCRT_ABI */
   const char *version; /* of the compiler */
@@ -323,6 +333,8 @@ typedef struct GcProgram {
   int ranks;    /* processes that it was compiled for, by --data-parallel; 0: it has no ranks */
   int messages; /* of the host's collectives that are under way at once, at most */
   const GcEntry *gather; /* makes the copies of what each rank has a run of; NULL: there are none */
+  const GcRankBytes *rank_bytes; /* for `info -n N` */
+  int nrank_bytes;
 } GcProgram;
 
 /* The first of the program's targets. Names, shapes and order of globals, hypers, entries and

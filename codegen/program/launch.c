@@ -292,7 +292,7 @@ static uint64_t bytes_moved(const Entry *e, const Op *op) {
 }
 
 /* By the plan: a collective is under way up to the first step that comes after it. */
-static uint64_t most_under_way(const Entry *e) {
+uint64_t entry_under_way(const Entry *e) {
   const Plan *p = plan_of(e);
   uint64_t now = 0, most = 0;
   int ended = 0;
@@ -341,7 +341,7 @@ void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out) {
   out->depth = plan_of(e)->depth;
   out->streams = plan_of(e)->streams;
   if (plan_of(e)->comm >= 0 && awaits(&m)) out->streams--;
-  if (e->ranks) out->under_way = most_under_way(e);
+  if (e->ranks) out->under_way = entry_under_way(e);
   for (int i = 0; i < plan_of(e)->nsteps; i++) step(&m, i);
   end_collectives(&m, plan_of(e)->nsteps);
   uint32_t kept = 0;

@@ -58,4 +58,6 @@ bool address_overlap(const Address *a, const Address *b);
 bool address_moves_alike(const Address *a, const Address *b, int depth);
 /* Where a value of the entry's body lies. */
 Address address_of(const Entry *e, ValueId v);
+/* Bytes of collectives that have begun and not ended, at most, by the plan. */
+uint64_t entry_under_way(const Entry *e);
 #endif

@@ -365,6 +365,24 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
   text_add(x, "};\n");
 }
 
+/* Of the program's target; returns how many. */
+static int rank_bytes_tables(const Gen *g, FILE *f) {
+  int n = 0;
+  for (int i = 0; i < g->opt->nrank_bytes; i++) {
+    const RankBytes *b = &g->opt->rank_bytes[i];
+    if (b->target != g->target) continue;
+    if (!n++) fputs("static const GcRankBytes rank_bytes[] = {\n", f);
+    fprintf(f, "  {%d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", (const GcEntryBytes[]){", b->ranks,
+            b->params, b->states, b->optimizer);
+    for (int k = 0; k < b->nentries; k++)
+      fprintf(f, "%s{%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "}", k ? ", " : "",
+              b->entry[k].inputs, b->entry[k].arena, b->entry[k].messages, b->entry[k].total);
+    fputs("}},\n", f);
+  }
+  if (n) fputs("};\n", f);
+  return n;
+}
+
 /* "dir/mnist.g" is the program mnist. */
 static const char *program_name(Arena *a, const char *source) {
   const char *slash = strrchr(source, '/'), *s = slash ? slash + 1 : source;
@@ -405,10 +423,11 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *level, con
   for (uint32_t i = 0; i < p->g->sites.n; i++) fprintf(f, "  %s,\n", p->g->sites.at[i]);
   if (p->g->sites.n) fputs("};\n", f);
   if (next) fprintf(f, "extern const GcProgram %s;\n", next);
+  const int numbers = rank_bytes_tables(p->g, f);
   fprintf(
       f,
       "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, %s, 0x%016" PRIx64 "u,\n  %s, %d, %" PRIu64
-      ", %s, %d, %s, %u, %s, 0x%016" PRIx64 "u, %s, %u, %" PRIu64 "%s%s};\n",
+      ", %s, %d, %s, %u, %s, 0x%016" PRIx64 "u, %s, %u, %" PRIu64 "%s%s%s};\n",
       symbol, text_quoted(a, version ? version : ""), text_quoted(a, program_name(a, m->source)),
       text_quoted(a, p->g->target->name), text_quoted(a, level), text_quoted(a, march), m->identity,
       p->nglobals ? "globals" : "NULL", p->nglobals, p->globals.bytes,
@@ -420,5 +439,6 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *level, con
                    : "",
       p->g->opt->ranks ? arena_printf(a, ", .ranks = %d, .messages = %d%s", p->g->opt->ranks,
                                       p->g->messages, m->gather ? ", .gather = &gather" : "")
-                       : "");
+                       : "",
+      numbers ? arena_printf(a, ", .rank_bytes = rank_bytes, .nrank_bytes = %d", numbers) : "");
 }

@@ -30,20 +30,24 @@ typedef struct Compilation {
   PassOptions passes;
   CodegenOptions codegen;
   Targets targets;
-  const BackendForm *form; /* of EMIT_FORM */
-  CodegenPart *main;       /* of targets: whose plan is shown, and whose form is made */
-  const Program *prog;     /* of --emit=ast */
-  FILE *note;              /* of --pack: what is said once the rows are written */
-  Module *m;               /* of everything else */
+  const BackendForm *form;  /* of EMIT_FORM */
+  CodegenPart *main;        /* of targets: whose plan is shown, and whose form is made */
+  const Program *prog;      /* of --emit=ast */
+  int *per_rank, nper_rank; /* of --memory-per-rank: numbers of ranks */
+  FILE *note;               /* of --pack: what is said once the rows are written */
+  Module *m;                /* of everything else */
   double target_seconds, passes_seconds, codegen_seconds;
 } Compilation;
 
 /* ---- settings.c: each returns an exit code, and has said what is wrong ---- */
 int settings_options(Compilation *r);
+/* The passes of --passes, or of -O and what goes with it, for so many ranks. */
+const char *settings_pipeline(const Compilation *r, int ranks);
 int settings_effort(Compilation *r);      /* of planning */
 int settings_output(Compilation *r);      /* what is made, and where it goes; after the targets */
 int settings_print_after(Compilation *r); /* --print-after names a pass of the pipeline, or all */
 Emit settings_emit(const Options *o);     /* by --emit alone */
+bool settings_is_library(Emit e);
 bool settings_makes_program(Emit e); /* machine code that the C compiler makes: of all targets */
 /* What is read, and what is written: the output, what lies beside it, and what is looked at, where
    the shell leads it to a file. */
@@ -61,6 +65,26 @@ bool settings_wants_times(const Options *o); /* --stats=time[:DEVICE] */
 const Backend *settings_timed_device(const Compilation *r, const char **name);
 /* "700", "700K", "1.5GB", "64MiB": K, M, G and T are powers of 1024. */
 bool settings_bytes(const char *s, uint64_t *out);
+
+/* A number from 1 to `most`, or 0 where it is none. */
+int settings_count(const char *s, int most);
+
+/* ---- settings_ranks.c ---- */
+int settings_ranks(Compilation *r, int *ranks); /* how many processes share a batch */
+
+/* ---- planning.c ---- */
+/* The module of the command, and one more for each other target, as far as the output needs it.
+   Returns the exit code. */
+int planning_run(Compilation *r);
+/* One more module of the program, changed first if wanted, planned by the same passes without a
+   limit; NULL with the exit code in *code. */
+Module *planning_again(Compilation *r, void (*change)(Module *m), int *code);
+/* One more, planned for so many ranks in silence; to free. */
+Module *planning_for_ranks(Compilation *r, int ranks, const Target *t, int *code);
+
+/* ---- rank_memory.c ---- */
+/* --memory-per-rank: prints it, and puts it into the program. Returns the exit code. */
+int rank_memory(Compilation *r);
 
 /* ---- onnx_files.c ---- */
 /* Those of --emit=g, where it writes a file. Returns the exit code. */

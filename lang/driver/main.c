@@ -49,148 +49,10 @@ static int print_source(FILE *f, Compilation *r) {
   return r->main->backend->source(r->main, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
 }
 
-static bool is_planned(const Module *m) {
-  const Entry *e;
-  for (uint32_t i = 0; (e = module_entry(m, i)); i++)
-    if (!plan_of(e) || !plan_of(e)->strategy) return false;
-  return true;
-}
-
-/* A plan is never used unproven: what a pipeline of the user's left out is done here. */
-static void prove_plan(Compilation *r, const Module *m) {
-  const Entry *e;
-  const char *last = strrchr(r->pipeline, ',');
-  if (last && strcmp(last, ",plan-verify") == 0) return;
-  for (uint32_t i = 0; (e = module_entry(m, i)); i++)
-    if (!plan_verify(e, r->passes.target, stderr)) gc_bug(r->c, "the memory plan is wrong");
-}
-
-/* A pass has failed and said why. It is the program's fault only if the module is sound. */
-static int failed_passes(Compilation *r, const Module *m, int errors_before) {
-  bool reported = ctx_errors(r->c) > errors_before;
-  ctx_set_stream(r->c, NULL);
-  bool sound = module_verify(m, NULL);
-  ctx_set_stream(r->c, stderr);
-  if (!reported || !sound) gc_bug(r->c, "the pipeline %s failed", r->pipeline);
-  return EXIT_PROGRAM;
-}
-
-static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_plan) {
-  double start = clock_seconds();
-  r->passes.target = t;
-  if (r->codegen.verbose) fprintf(stderr, "gc: passes %s for %s\n", r->pipeline, t->name);
-  int errors = ctx_errors(r->c);
-  const QuantizedForm *form;
-  (void)settings_weights(r->c, &r->o, &form);
-  if (form && !passes_leave_out_training(m)) return EXIT_PROGRAM;
-  if (!option_given(&r->o, OPT_PASSES) && passes_has_layouts(m))
-    r->pipeline = passes_behind_layout(r->pipeline);
-  if (r->pipeline[0] && !passes_run(m, r->pipeline, &r->passes)) return failed_passes(r, m, errors);
-  if (wants_plan && !is_planned(m))
-    return usage_error("the pipeline '%s' makes no memory plan: it lacks one of order, liveness, "
-                       "inplace, share",
-                       r->pipeline);
-  if (wants_plan) prove_plan(r, m);
-  r->passes_seconds += clock_seconds() - start;
-  return EXIT_DONE;
-}
-
-/* Whether the targets beside the main one are planned for, too. */
-static bool needs_all(const Compilation *r) {
-  return settings_makes_program(r->emit) || option_given(&r->o, OPT_PRINT_SCHEDULES) ||
-         settings_wants_times(&r->o);
-}
-
-/* Finds out what the targets are; a level of the host that nobody named goes with a program. */
-static int make_targets(Compilation *r) {
-  Targets *t = &r->targets;
-  r->main->target = r->main->backend->target(r->c, r->main, &r->codegen);
-  if (!r->main->target) return r->codegen.failed;
-  for (int i = 0; i < t->n && needs_all(r); i++) {
-    CodegenPart *p = &t->part[i];
-    if (!p->target) p->target = p->backend->target(r->c, p, &r->codegen);
-    if (!p->target) return r->codegen.failed;
-  }
-  if (settings_makes_program(r->emit) && !targets_part(t, backend_host()) &&
-      !backend_host()->target(r->c, &(CodegenPart){.backend = backend_host()}, &r->codegen))
-    return r->codegen.failed; /* which chooses the C compiler, also of a program without a part */
-  int code = needs_all(r) ? targets_complete(r->c, t, backend_host(), &r->codegen) : EXIT_DONE;
-  r->main = targets_part(t, r->main->backend);
-  return code;
-}
-
-/* What is said of passes is said of the targets that were named, once of all levels of one. */
-static void be_silent(PassOptions *o) {
-  o->remarks = 0;
-  o->curve = NULL;
-  o->stats = o->print_changed = false;
-  o->print_after = NULL;
-}
-
-/* What holds several targets has a plan for each, of a module of its own. */
-static int plan_others(Compilation *r) {
-  int code = EXIT_DONE;
-  if (!needs_all(r)) return code;
-  for (int i = 0; i < r->targets.n && !code; i++) {
-    CodegenPart *p = &r->targets.part[i];
-    if (p == r->main) continue;
-    p->m = front_module(&r->front, &code);
-    const PassOptions said = r->passes;
-    if (p->implied || p->backend == r->main->backend) be_silent(&r->passes);
-    if (p->m) code = passes_for(r, p->m, p->target, true);
-    r->passes = said;
-  }
-  return code;
-}
-
-/* What loses an extent on its way is found at the pass. */
-static void verify_extents(Compilation *r) {
-  const Extent *extents[ENTRY_EXTENTS];
-  for (uint32_t i = 0; i < r->m->entries.n; i++)
-    r->passes.verify_each |= entry_extents(r->m->entries.at[i], extents) > 0;
-}
-
-static int run_passes(Compilation *r) {
-  bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) ||
-                    option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE) ||
-                    option_given(&r->o, OPT_PRINT_SCHEDULES) || settings_wants_times(&r->o);
-  if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
-  double start = clock_seconds();
-  int code = make_targets(r);
-  r->target_seconds = clock_seconds() - start;
-  if (code) return code;
-  r->main->m = r->m;
-  WeightsFile *file = r->codegen.weights && r->passes.remarks & REMARK_QUANTIZE
-                          ? weights_open(r->codegen.weights, &code)
-                          : NULL;
-  if (file) r->passes.floats = weights_floats, r->passes.floats_data = file;
-  if (!code) code = passes_for(r, r->m, r->main->target, wants_plan);
-  if (!code && r->codegen.exact && !codegen_exact(r->m)) code = EXIT_PROGRAM;
-  if (!code) code = plan_others(r);
-  r->passes.floats = NULL;
-  weights_close(file);
-  return code;
-}
-
-/* One more module of the program, changed first if wanted, planned by the same passes without a
-   limit; NULL with the exit code in *code. */
-static Module *plan_again(Compilation *r, void (*change)(Module *m), int *code) {
-  Module *m = front_module(&r->front, code);
-  if (!m) return NULL;
-  if (change) change(m);
-  PassOptions whole = r->passes;
-  r->passes.limit = (MemoryLimit){0};
-  r->passes.curve = NULL;
-  r->passes.remarks = 0;
-  *code = passes_for(r, m, r->main->target, true);
-  r->passes = whole;
-  return *code ? NULL : m;
-}
-
 /* The forward path alone is a module of its own. */
 static int print_report(Compilation *r) {
   int code = EXIT_DONE;
-  Module *forward = plan_again(r, module_drop_updates, &code);
+  Module *forward = planning_again(r, module_drop_updates, &code);
   if (forward) plan_report(stdout, r->m, forward, r->main->target);
   return code;
 }
@@ -199,7 +61,7 @@ static int print_report(Compilation *r) {
 static int print_page(Compilation *r) {
   int code = EXIT_DONE;
   bool limit = option_given(&r->o, OPT_MEMORY_LIMIT);
-  Module *before = limit ? plan_again(r, NULL, &code) : NULL;
+  Module *before = limit ? planning_again(r, NULL, &code) : NULL;
   if (!code) plan_print_html(stdout, r->m, before);
   return code;
 }
@@ -370,12 +232,12 @@ static int compile(Compilation *r) {
     module_free(r->m);
     return code;
   }
-  verify_extents(r);
-  if (!code) code = run_passes(r);
+  if (!code) code = planning_run(r);
   if (!code) code = print_looks(r);
   if (!code && !print_schedules(r)) code = EXIT_PROGRAM;
   if (!code) code = print_times_of_launches(r);
   if (!code && option_given(&r->o, OPT_MEMORY_REPORT)) code = print_report(r);
+  if (!code && r->nper_rank) code = rank_memory(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);
   for (int i = 0; i < r->targets.n; i++)

@@ -175,10 +175,9 @@ static bool take_option(Ctx *c, int argc, char **argv, int *i, Options *o) {
 
 /* What is written or printed after the elaboration, at which --check stops. */
 static const OptionId printing[] = {
-    OPT_OUTPUT,    OPT_EMIT,          OPT_SAVE_TEMPS,     OPT_MEMORY_CURVE,
-    OPT_DUMP_PLAN, OPT_MEMORY_REPORT, OPT_PRINT_LIVENESS, OPT_PRINT_SCHEDULES,
-    OPT_REMARKS,   OPT_PRINT_AFTER,   OPT_PRINT_CHANGED,  OPT_TIME_PASSES,
-    OPT_STATS};
+    OPT_OUTPUT,        OPT_EMIT,           OPT_SAVE_TEMPS,      OPT_MEMORY_CURVE,   OPT_DUMP_PLAN,
+    OPT_MEMORY_REPORT, OPT_PRINT_LIVENESS, OPT_PRINT_SCHEDULES, OPT_REMARKS,        OPT_PRINT_AFTER,
+    OPT_PRINT_CHANGED, OPT_TIME_PASSES,    OPT_STATS,           OPT_MEMORY_PER_RANK};
 
 /* An option that compiles nothing, and up to two options that mean something beside it. */
 static bool goes_alone(const Options *o, OptionId id, OptionId also, OptionId or_also) {

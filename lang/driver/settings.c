@@ -31,9 +31,9 @@ Emit settings_emit(const Options *o) {
   return EMIT_FORM;
 }
 
-static bool is_library(Emit e) { return e == EMIT_LIB || e == EMIT_PYTHON || e == EMIT_WHEEL; }
+bool settings_is_library(Emit e) { return e == EMIT_LIB || e == EMIT_PYTHON || e == EMIT_WHEEL; }
 
-bool settings_makes_program(Emit e) { return e == EMIT_EXE || is_library(e); }
+bool settings_makes_program(Emit e) { return e == EMIT_EXE || settings_is_library(e); }
 
 /* "--dump-plan=html -o page.html" means the plan, but -o names what is compiled. */
 static bool is_named_as_plan(const Options *o, const char *output) {
@@ -197,7 +197,7 @@ int settings_output(Compilation *r) {
   bool only_looks = option_given(o, OPT_CHECK) || option_given(o, OPT_DUMP_PLAN) ||
                     option_given(o, OPT_PRINT_LIVENESS) || option_given(o, OPT_MEMORY_CURVE) ||
                     option_given(o, OPT_MEMORY_REPORT) || option_given(o, OPT_PRINT_SCHEDULES) ||
-                    settings_wants_times(o);
+                    option_given(o, OPT_MEMORY_PER_RANK) || settings_wants_times(o);
   r->emit = only_looks && !option_given(o, OPT_OUTPUT) && !option_given(o, OPT_EMIT)
                 ? EMIT_NONE
                 : settings_emit(o);
@@ -317,21 +317,9 @@ static bool parse_limit(const char *s, MemoryLimit *out) {
   return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
 }
 
-/* "20,1.25" */
-static bool parse_link(const char *s, Link *out) {
-  char *end;
-  double us = strtod(s, &end);
-  bool ok = end > s && *end == ',' && us >= 0;
-  const char *rest = ok ? end + 1 : "";
-  double gb = strtod(rest, &end);
-  *out = (Link){.latency = 1e-6 * us, .bandwidth = 1e9 * gb};
-  return ok && end > rest && !*end && gb > 0 && us < 1e9 && gb < 1e9;
-}
+enum { MOST_STREAMS = 64, MOST_JOBS = 256 };
 
-enum { MOST_STREAMS = 64, MOST_JOBS = 256, MOST_RANKS = 1 << 16 };
-
-/* A number from 1 to `most`, or 0 where it is none. */
-static int parse_count(const char *s, int most) {
+int settings_count(const char *s, int most) {
   char *end;
   long n = strtol(s, &end, 10);
   return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= most ? (int)n : 0;
@@ -345,66 +333,34 @@ static bool keeps_limits(Ctx *c, const char *pipeline) {
   return share && !strstr(intern_n(c, share, n), "strategy");
 }
 
-/* How many processes share a batch. */
-static int settings_ranks(Compilation *r, int *ranks) {
+const char *settings_pipeline(const Compilation *r, int ranks) {
   const Options *o = &r->o;
-  bool parallel = option_given(o, OPT_DATA_PARALLEL);
-  const char *how = option_value(o, OPT_DATA_PARALLEL, "mpi"), *list = o->value[OPT_TARGET];
-  const Backend *of = backend_of_ranks(how);
-  *ranks = parse_count(option_value(o, OPT_RANKS, "1"), MOST_RANKS);
-  if (parallel != option_given(o, OPT_RANKS))
-    return usage_error(
-        parallel ? "--data-parallel needs the number of processes: --ranks=N"
-                 : "--ranks says among how many processes --data-parallel splits a batch, "
-                   "which is not given");
-  if (option_given(o, OPT_SHARD) && !parallel)
-    return usage_error("--shard says what the ranks of --data-parallel share, which is not given");
-  if (option_given(o, OPT_LINK) && !parallel && !option_given(o, OPT_PASSES))
-    return usage_error("--link says what a message between the ranks of --data-parallel takes, "
-                       "which is not given");
-  if (!*ranks)
-    return usage_error("--ranks takes a number from 1 to %d, not '%s'", MOST_RANKS,
-                       option_value(o, OPT_RANKS, ""));
-  if (parallel && option_given(o, OPT_PASSES))
-    return usage_error("--data-parallel chooses passes, which --passes says itself: write "
-                       "autodiff,distribute{ranks=%d} there",
-                       *ranks);
-  if (parallel && option_given(o, OPT_STREAMS))
-    return usage_error("--data-parallel plans its streams itself: one for computation, and one for "
-                       "collectives, which all ranks make in one order");
-  const Emit emit = settings_emit(o);
-  if (parallel &&
-      (is_library(emit) ? emit != EMIT_LIB || strcmp(how, "mpi") != 0 : emit == EMIT_ONNX))
-    return usage_error("--data-parallel is for executables, and over MPI for --emit=lib");
-  if (parallel && option_given(o, OPT_TOKENS))
-    return usage_error(
-        "--data-parallel trains, and --tokens is for texts: compile a program for each");
-  if (parallel && option_given(o, OPT_TARGET) && strcmp(list, of->name) != 0)
-    return usage_error("--data-parallel=%s is for the target %s, not %s", how, of->name, list);
-  return EXIT_DONE;
+  const QuantizedForm *form;
+  (void)settings_weights(r->c, o, &form);
+  if (option_given(o, OPT_PASSES)) return o->value[OPT_PASSES];
+  const char *p =
+      passes_with_precision(r->c, passes_pipeline(level(o)), option_value(o, OPT_PRECISION, "f32"));
+  p = passes_with_ranks(r->c, p, ranks, option_value(o, OPT_SHARD, NULL),
+                        option_given(o, OPT_EXACT));
+  return form ? passes_with_quantized(r->c, p, form->argument) : p;
 }
 
 int settings_options(Compilation *r) {
   const Options *o = &r->o;
   const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
-  const char *precision = option_value(o, OPT_PRECISION, "f32");
   int ranks, code = settings_ranks(r, &ranks);
   if (code) return code;
-  r->pipeline = option_given(o, OPT_PASSES)
-                    ? o->value[OPT_PASSES]
-                    : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
-  r->pipeline = passes_with_ranks(r->c, r->pipeline, ranks, option_value(o, OPT_SHARD, NULL),
-                                  option_given(o, OPT_EXACT));
   const QuantizedForm *form;
   (void)settings_weights(r->c, o, &form);
   if (form && option_given(o, OPT_PASSES))
     return usage_error("--weights=%s chooses passes, which --passes says itself: write "
                        "quantize-weights{%s} there",
                        form->word, form->argument);
-  if (form) r->pipeline = passes_with_quantized(r->c, r->pipeline, form->argument);
+  r->pipeline = settings_pipeline(r, ranks);
   r->passes = (PassOptions){
+      .link = r->passes.link,
       .memory = option_value(o, OPT_MEMORY, "pack"),
-      .streams = parse_count(option_value(o, OPT_STREAMS, "1"), MOST_STREAMS),
+      .streams = settings_count(option_value(o, OPT_STREAMS, "1"), MOST_STREAMS),
       .verify_each = option_given(o, OPT_VERIFY_EACH) || GC_VERIFY_EACH,
       .time_passes = option_given(o, OPT_TIME_PASSES),
       .stats = option_given(o, OPT_STATS) && !settings_wants_times(o),
@@ -419,7 +375,7 @@ int settings_options(Compilation *r) {
       .version = GC_VERSION,
       .runtime_dir = runtime_dir(r->c),
       .level = level(o),
-      .jobs = parse_count(option_value(o, OPT_JOBS, "0"), MOST_JOBS),
+      .jobs = settings_count(option_value(o, OPT_JOBS, "0"), MOST_JOBS),
       .weights = settings_weights(r->c, o, NULL),
       .no_cache = option_given(o, OPT_NO_CACHE),
       .images = option_given(o, OPT_IMAGES),
@@ -439,9 +395,6 @@ int settings_options(Compilation *r) {
   if (option_given(o, OPT_JOBS) && !r->codegen.jobs)
     return usage_error("--jobs takes a number from 1 to %d, not '%s'", MOST_JOBS,
                        option_value(o, OPT_JOBS, ""));
-  const char *link = option_value(o, OPT_LINK, NULL);
-  if (link && !parse_link(link, &r->passes.link))
-    return usage_error("--link takes microseconds and GB a second, as 20,1.25, not '%s'", link);
   if (limit && !parse_limit(limit, &r->passes.limit))
     return usage_error(
         "--memory-limit takes a size as 700M or 1.5G, or a share up to 100%% as 50%%, "

@@ -47,9 +47,6 @@ bool plan_is_view(const Entry *e, const Op *op);
 /* A kernel's own name, else the mnemonic. */
 const char *plan_op_name(const Op *op);
 
-/* 65536 as "65,536"; buf holds at least 32 characters. */
-const char *plan_commas(char *buf, uint64_t n);
-
 /* As people say it, "448 bytes", "24.5 KB", "1.25 MB" (2^20 bytes); buf holds at least 32. */
 const char *plan_size(char *buf, uint64_t n);
 

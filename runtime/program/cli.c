@@ -345,6 +345,21 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   return known ? set_option(o, id, value, e) : set_named(o, named, value, e);
 }
 
+static bool of_info(const char *found, Err *e) {
+  return cli_usage(e, "info takes one entry, --threads N and -n N at most", found);
+}
+
+/* info -n N: of a program whose plans for other numbers of ranks are known. */
+static bool set_ranks(Options *o, const char *value, Err *e) {
+  uint64_t n;
+  if (!parse_count(value, 1, INT32_MAX, &n))
+    return err_set(e, EXIT_USAGE, "-n needs a number of ranks, not %s", value);
+  o->ranks = (int)n;
+  if (gc_program.ranks) return true;
+  err_set(e, EXIT_USAGE, "-n %s: this program has no ranks", value);
+  return err_hint(e, "compile it with gc --data-parallel and --ranks=%s", value);
+}
+
 bool cli_parse(Options *o, int argc, char **argv, Err *e) {
   *o = (Options){0};
   if (argc < 2) {
@@ -364,12 +379,12 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
     o->info = true;
     if (at < argc && argv[at][0] != '-' && !find_entry(&o->entry, argv[at++], e)) return false;
     if (at < argc && strcmp(argv[at], "--help") == 0) o->help = true, at++;
-    if (at < argc && strcmp(argv[at], "--threads") == 0 && at + 1 < argc) {
-      if (!set_option(o, OPT_THREADS, argv[at + 1], e)) return false;
-      at += 2;
-    }
-    return at == argc ? true
-                      : cli_usage(e, "info takes one entry and --threads N at most", argv[at]);
+    for (; at + 1 < argc; at += 2)
+      if (strcmp(argv[at], "--threads") == 0 ? !set_option(o, OPT_THREADS, argv[at + 1], e)
+          : strcmp(argv[at], "-n") == 0      ? !set_ranks(o, argv[at + 1], e)
+                                             : !of_info(argv[at], e))
+        return false;
+    return at == argc || of_info(argv[at], e);
   }
   if (!find_entry(&o->entry, argv[1], e)) return false;
   o->inputs = calloc((size_t)o->entry->ninputs + 1, sizeof *o->inputs);

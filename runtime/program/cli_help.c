@@ -43,6 +43,9 @@ void cli_help(const Options *o, const char *program) {
     printf("usage: %s info [ENTRY]                    entries, parameters, and the memory that a "
            "run takes\n",
            program);
+    if (gc_program.ranks)
+      printf("       %s info [ENTRY] -n RANKS           what each of so many ranks takes\n",
+             program);
     printf("       %s ENTRY --INPUT FILE … [options]  runs an entry; ENTRY --help says "
            "more\n",
            program);

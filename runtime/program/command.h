@@ -18,6 +18,7 @@ typedef struct OutputOption { /* what is asked for one output */
 } OutputOption;
 typedef struct Options {
   bool info, help, version;
+  int ranks;            /* info -n: other than the program's own; 0: its own */
   const GcEntry *entry; /* of gc_program; NULL: `info` of all */
   bool given[OPT_COUNT];
   const char *text[OPT_COUNT];

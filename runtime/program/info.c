@@ -213,7 +213,39 @@ static void levels_info(const DeviceKind *kind) {
   }
 }
 
+/* Of another number of ranks than the program's own: what gc has planned for them, and not kept. */
+static int other_ranks(const Options *o, Err *e) {
+  const GcProgram *p = program_for(device_kind(&gc_program), NULL);
+  const GcRankBytes *b = NULL;
+  for (int i = 0; i < p->nrank_bytes; i++)
+    if (p->rank_bytes[i].ranks == o->ranks) b = &p->rank_bytes[i];
+  if (!b) {
+    err_set(e, EXIT_USAGE, "this program is for %d ranks, and has no plan for %d", p->ranks,
+            o->ranks);
+    err_hint(e,
+             "gc --data-parallel --ranks=%d --memory-per-rank=%d puts its bytes into the program",
+             p->ranks, o->ranks);
+    return e->code;
+  }
+  info_version();
+  printf("\nif it is compiled for %d ranks, each has\n", b->ranks);
+  line(kind_name(GC_PARAM), b->params, "bytes");
+  line(kind_name(GC_STATE), b->states, "bytes");
+  line(kind_name(GC_OPTIMIZER), b->optimizer, "bytes");
+  for (int i = 0; i < p->nentries; i++) {
+    const GcEntryBytes *x = &b->entries[i];
+    if (o->entry && o->entry != &gc_program.entries[i]) continue;
+    printf("\nentry %s\n", p->entries[i].name);
+    line("inputs", x->inputs, device_kind(p)->ops->on_host ? "one batch" : "two batches");
+    line("arena", x->arena, "the larger of this entry's and init's");
+    line("messages", x->messages, "of the arena: under way to other ranks");
+    line("total", x->total, "with all parameters and states; beside tables, buffers and code");
+  }
+  return 0;
+}
+
 int info_print(const Options *o, int threads, Err *e) {
+  if (o->ranks && o->ranks != gc_program.ranks) return other_ranks(o, e);
   const GcProgram *p;
   Found found = {0}; /* of the one kind that has memory of its own */
   info_version();

@@ -140,7 +140,7 @@ through() { # through MPICC MPIRUN
     shard= exact=
     [ $n = 2 ] || shard=--shard=optimizer exact=--exact
     # shellcheck disable=SC2086
-    run 0 "$gc" net.g --data-parallel=mpi --ranks=$n $shard -o net-n
+    run 0 "$gc" net.g --data-parallel=mpi --ranks=$n $shard --memory-per-rank=2,4 -o net-n
     # shellcheck disable=SC2086
     run 0 "$gc" loop.g --data-parallel=mpi --ranks=$n $exact -o loop-n
     [ $n = 2 ] || holds out.txt "the batch of the entry train has all 4 rows, not fewer: a rank's share of it is one row"
@@ -188,6 +188,19 @@ through() { # through MPICC MPIRUN
   # each has a quarter of the state of adamw, and its checkpoint has the state of one process
   run 0 ./net-n info
   holds out.txt '36 bytes on each of 4 ranks'
+  # what a program for 4 ranks says of 2 is what gc does, whose row of 4 is what that program says of itself
+  awk '/^entry/ { at = $2 }
+    at == "train" && $1 ~ /arena|messages/ && /planned|under way/ { sum[$1] = $2 }
+    $3 == "bytes" { sum[$1] = $2 } END { print sum["param"], sum["state"], sum["optimizer"], sum["arena"], sum["messages"] }' out.txt >own.txt
+  run 0 "$gc" net.g --data-parallel=mpi --ranks=4 --shard=optimizer --memory-per-rank=2,4
+  awk '$1 == 4 && $2 == "train" { print $3, $4, $5, $7, $8 }' out.txt >four.txt
+  awk '$1 == 2 && $2 == "train" { print $3, $4, $5, $6, $7, $8, $9 }' out.txt >two.txt
+  same own.txt four.txt "$1: bytes of one of 4 ranks"
+  run 0 ./net-n info train -n 2
+  awk '$2 ~ /^[0-9,]+$/ { printf "%s%s", n++ ? " " : "", $2 } END { print "" }' out.txt >said.txt
+  same two.txt said.txt "$1: bytes of one of 2 ranks"
+  run 0 "$gc" net.g --data-parallel=mpi --ranks=2 --shard=optimizer --dump-plan
+  holds out.txt "$(awk '{ print $5 }' two.txt)"
   # shellcheck disable=SC2086
   run 0 ./net-1 $net --epochs 2 --seed 5 --resume half.safetensors --save resumed-1.safetensors
   near net-1.safetensors resumed-1.safetensors 1e-5 "$1: resumed by one process"
@@ -221,6 +234,8 @@ through() { # through MPICC MPIRUN
 
   # shellcheck disable=SC2086
   says 2 'this program is for 4 ranks, and 1 runs it' ./net-n $net
+  says 2 'this program is for 4 ranks, and has no plan for 8' ./net-n info -n 8
+  says 2 '-n needs a number of ranks, not 0' ./net-n info train -n 0
   # shellcheck disable=SC2086
   says 2 'this program is for 4 ranks, and 3 run it' $mpirun -n 3 ./net-n $net
   holds out.txt 'or compile it with gc --ranks=3 and another batch, a multiple of 3'
@@ -343,6 +358,10 @@ says 2 'which is not given' "$gc" net.g --ranks=2 -o never
 says 2 '--tokens is for texts: compile a program for each' "$gc" net.g --data-parallel=mpi --ranks=2 --tokens -o never
 says 2 "--ranks takes a number" "$gc" net.g --data-parallel=mpi --ranks=0 -o never
 says 2 'which is not given' "$gc" net.g --shard=optimizer -o never
+says 2 'which is not given' "$gc" net.g --memory-per-rank=2
+says 2 "as 1,2,4, not '2,'" "$gc" net.g --data-parallel=mpi --ranks=2 --memory-per-rank=2,
+says 1 'cannot be split among 3 ranks' "$gc" net.g --data-parallel=mpi --ranks=2 --memory-per-rank=3
+says 2 'this program has no ranks' ./net-1 info -n 2
 # no limit has ranks sum the same gradient twice
 cat >again.g <<'END'
 def net(x) {

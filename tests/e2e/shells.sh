@@ -40,7 +40,7 @@ gives() { # gives COMPLETIONS WANTED SHELL: in whatever order
 }
 gives "$(bash_completes gc --emit = li)" lib bash
 gives "$(bash_completes gc --stat)" --stats bash
-gives "$(bash_completes gc --mem)" '--memory= --memory-limit= --memory-curve --memory-report' bash
+gives "$(bash_completes gc --mem)" '--memory= --memory-limit= --memory-curve --memory-report --memory-per-rank=' bash
 gives "$(bash_completes gc -x i)" ir bash
 gives "$(bash_completes gc '')" 'net.g bin/ folder/ zsh/' bash
 gives "$(fish_completes 'gc --emit=li')" --emit=lib fish
