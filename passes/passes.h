@@ -103,9 +103,14 @@ const char *passes_behind_layout(const char *pipeline);
 /* A pipeline with one of the same passes for another precision of products: "f32", "tf32", "bf16".
  */
 const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision);
-/* The same for so many ranks; one or none: the pipeline itself. Exact: with the bits of one. */
-const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard,
-                              bool exact);
+typedef struct RanksHow {
+  int ranks;         /* one or none: the pipeline itself */
+  const char *shard; /* "optimizer", "gradients"; NULL: nothing */
+  bool exact;        /* with the bits of one process */
+  bool local_norm;   /* batch norm by each rank's own rows */
+} RanksHow;
+/* The same for so many ranks. */
+const char *passes_with_ranks(Ctx *c, const char *pipeline, RanksHow how);
 /* The same for a program that holds the matrices of its products in few bits: the
    argument is that of the pass quantize-weights. */
 const char *passes_with_quantized(Ctx *c, const char *pipeline, const char *argument);

@@ -332,6 +332,8 @@ const Type *shape_bounded(const ShapeIn *in, const Type *y) {
   case OP_IOTA:
   case OP_COPY:
   case OP_STOP_GRADIENT:
+  case OP_TO_LOCAL:
+  case OP_FROM_LOCAL:
   case OP_BATCH_NORM: return y;
   case OP_RANDOM_UNIFORM:
   case OP_RANDOM_NORMAL: return numbered(in, y) ? y : NULL;

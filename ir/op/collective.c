@@ -1,6 +1,8 @@
 /* Collectives: communication between the ranks of a data-parallel program (MPI Forum, MPI 4.1,
    chapter 6). Contract: a rank waits in one until all others have reached it; the pass distribute
-   puts them where every rank does. They have no gradients: they are inserted behind autodiff. */
+   puts them where every rank does. They have no gradients: they are inserted behind autodiff.
+   to_local and from_local, which have some, say in front of it where each rank has a value of its
+   own, as those of DTensor do (PyTorch). */
 #include "ir/op/op.h"
 
 const Type *shape_first_row(const ShapeIn *in) {
@@ -51,6 +53,30 @@ const Type *shape_all_gather(const ShapeIn *in) {
 const Type *shape_collective_broadcast(const ShapeIn *in) {
   int64_t root = in->attr[AT_ROOT].i;
   return root >= 0 ? in->type[0] : shape_wrong(in, "has no rank %lld", (long long)root);
+}
+
+/* ---- what a rank has of its own ---- */
+
+const Type *shape_to_local(const ShapeIn *in) {
+  const Type *t = in->type[0];
+  if (dtype_is_float(t->dtype)) return t;
+  return shape_wrong(in, "needs floats, not %s", shape_str(in, t));
+}
+
+/* By the inner product of the ranks' own values that weighs each rank by its rows, the two are each
+   other's transpose, as a sum over a rank's rows and the broadcast to them are. */
+void grad_to_local(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build1(g->b, OP_FROM_LOCAL, dy));
+}
+
+void grad_from_local(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build1(g->b, OP_TO_LOCAL, dy));
+}
+
+/* Of one process. */
+ValueId expand_to_local(Builder *b, const Op *op, const Type *to, const ValueId *x) {
+  (void)b, (void)op, (void)to;
+  return x[0];
 }
 
 /* ---- evaluation ---- */

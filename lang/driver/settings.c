@@ -340,8 +340,9 @@ const char *settings_pipeline(const Compilation *r, int ranks) {
   if (option_given(o, OPT_PASSES)) return o->value[OPT_PASSES];
   const char *p =
       passes_with_precision(r->c, passes_pipeline(level(o)), option_value(o, OPT_PRECISION, "f32"));
-  p = passes_with_ranks(r->c, p, ranks, option_value(o, OPT_SHARD, NULL),
-                        option_given(o, OPT_EXACT));
+  const RanksHow how = {ranks, option_value(o, OPT_SHARD, NULL), option_given(o, OPT_EXACT),
+                        strcmp(option_value(o, OPT_BATCH_NORM, ""), "local") == 0};
+  p = passes_with_ranks(r->c, p, how);
   return form ? passes_with_quantized(r->c, p, form->argument) : p;
 }
 

@@ -44,6 +44,12 @@ int settings_ranks(Compilation *r, int *ranks) {
                    "which is not given");
   if (option_given(o, OPT_SHARD) && !parallel)
     return usage_error("--shard says what the ranks of --data-parallel share, which is not given");
+  if (option_given(o, OPT_BATCH_NORM) && !parallel)
+    return usage_error("--batch-norm says what each rank of --data-parallel has statistics of, "
+                       "which is not given");
+  if (strcmp(option_value(o, OPT_BATCH_NORM, ""), "local") == 0 && option_given(o, OPT_EXACT))
+    return usage_error("--exact gives the bits of one process, and --batch-norm=local statistics "
+                       "that one process has not");
   if (option_given(o, OPT_LINK) && !parallel && !option_given(o, OPT_PASSES))
     return usage_error("--link says what a message between the ranks of --data-parallel takes, "
                        "which is not given");

@@ -270,6 +270,8 @@ static void clean_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
    expands the op into its parts, or NULL. */
 static ExpandFn *expansion(const PassRun *r, const Entry *e, const Op *op) {
   const Target *t = r->opt->target;
+  if ((op->kind == OP_TO_LOCAL || op->kind == OP_FROM_LOCAL) && notes_of(e)->distributed)
+    return NULL;
   if ((op->kind == OP_QUANTIZE_SCALE || op->kind == OP_QUANTIZE) && t && t->quantizes &&
       t->quantizes(t, e, op))
     return NULL;

@@ -50,8 +50,26 @@ static ValueId sum_over_ranks(Build *c, ValueId x, bool slice) {
   return dtype_is_half(dt) ? build_convert(c->b, x, dt) : x;
 }
 
+/* x times the share of the rank's rows in the batch, or over it. */
+static ValueId by_share(Build *c, ValueId x, bool over) {
+  Builder *b = c->b;
+  const Dtype dt = value_type(b->e, x)->dtype;
+  const Type *t = type_scalar(ctx_of(c), dtype_sum(dt));
+  ValueId share = build_const(b, t, over ? (double)c->d->ranks : 1.0 / c->d->ranks);
+  if (c->extent) {
+    ValueId rows = build_extent(b, c->extent), all = build1(b, OP_ALL_REDUCE, rows);
+    rows = build_convert(b, rows, t->dtype);
+    all = build_convert(b, all, t->dtype);
+    share = over ? build2(b, OP_DIV, all, rows) : build2(b, OP_DIV, rows, all);
+  }
+  x = build_convert(b, x, t->dtype);
+  x = build2(b, OP_MUL, x, build_broadcast(b, share, value_type(b->e, x)));
+  return build_convert(b, x, dt);
+}
+
 /* What an op has made as v: reduced, if that is where it is. */
 static ValueId reduced(Build *c, ValueId v, ValueId x, Placement made) {
+  if (made.kind == PARTIAL && made.local) return by_share(c, x, true);
   bool slice = c->d->at[v].kind == SLICED;
   if (made.kind != PARTIAL || (!c->d->reduce[v] && !slice)) return x;
   c->b->name = value_at(c->old, v)->name;
@@ -175,6 +193,7 @@ static ValueId whole_of(Build *c, ValueId v) {
 
 static ValueId at_placement(Build *c, ValueId v, Placement want) {
   Placement have = c->d->at[v];
+  if (have.kind == want.kind) have.local = want.local; /* what is the same on all, too */
   if (placement_same(have, want)) return c->map[v];
   if (want.kind == REPLICATED) return whole_of(c, v);
   if (want.kind == PARTIAL) return as_summand(c, v, whole_of(c, v));
@@ -204,6 +223,16 @@ static void emit_copy(Build *c, const Op *load) {
   if (copy >= 0) build_store(c->b, copy, whole_of(c, load->results[0]));
 }
 
+/* to_local and from_local: the value is what it was, or the rank's summand of a mean. */
+static void emit_local(Build *c, const Op *op, ValueId x, Placement get) {
+  ValueId v = op->results[0];
+  if (get.kind == PARTIAL && c->d->at[op->operands[0]].kind == REPLICATED)
+    x = by_share(c, x, false);
+  Value *value = value_at(c->b->e, x);
+  if (!value->name) value->name = value_at(c->old, v)->name;
+  c->map[v] = reduced(c, v, x, get);
+}
+
 static void emit_op(Build *c, const Op *op) {
   int n = op->noperands;
   Arena *a = c->d->a;
@@ -216,6 +245,10 @@ static void emit_op(Build *c, const Op *op) {
   builder_like(c->b, op);
   c->b->name = NULL;
   for (int i = 0; i < n; i++) x[i] = at_placement(c, op->operands[i], want[i]);
+  if (op->kind == OP_TO_LOCAL || op->kind == OP_FROM_LOCAL) {
+    emit_local(c, op, x[0], get[0]);
+    return;
+  }
   if (op->kind == OP_SUM && want[0].kind == SLICED)
     attr[AT_AXES].ints = intern_ints(ctx_of(c), (const int64_t[]){0}, 1);
   if (op->nresults != 1) {

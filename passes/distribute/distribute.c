@@ -185,7 +185,10 @@ static const int *slice_params(PassRun *r, const DistributeHow *how, bool *slice
 bool pass_distribute(PassRun *r) {
   int64_t ranks = pass_arg_int(r, "ranks", 1);
   bool slices = strcmp(pass_arg_str(r, "shard", "none"), "none") != 0;
-  if (ranks <= 1) return true;
+  if (ranks <= 1) {
+    local_drop(r->m);
+    return true;
+  }
   const uint32_t globals = r->m->globals.n;
   bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
   DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced, NULL};
@@ -195,6 +198,7 @@ bool pass_distribute(PassRun *r) {
   }
   for (uint32_t k = 0; k < r->m->entries.n; k++)
     if (!distribute_entry(r, r->m->entries.at[k], &how)) return false;
+  local_drop(r->m);
   say_if_whole(r->m, (int)ranks);
   if (!sliced) return true;
   slices_store(r->m, sliced, globals, (int)ranks);

@@ -18,10 +18,14 @@ typedef struct Placement {
   PlacementKind kind;
   int axis;      /* SHARDED: which one holds the batch … */
   int64_t outer; /* … and how many times */
+  bool local;    /* between to_local and from_local: made of the rank's own values. REPLICATED:
+                    each rank has another; PARTIAL: not the sum, but that of the rank's rows as an
+                    estimate of all */
 } Placement;
 
 static inline bool placement_same(Placement a, Placement b) {
-  return a.kind == b.kind && (a.kind != SHARDED || (a.axis == b.axis && a.outer == b.outer));
+  return a.kind == b.kind && a.local == b.local &&
+         (a.kind != SHARDED || (a.axis == b.axis && a.outer == b.outer));
 }
 
 typedef struct DistributeHow {
@@ -90,6 +94,10 @@ void params_look(const Distribution *d, const Entry *e, ParamChoice *choice);
 int *params_slice(Arena *a, Module *m, const ParamChoice *choice, bool *sliced);
 /* The entry `gather`; the globals are slices. */
 void params_gather(Module *m, const int *copy, uint32_t n);
+
+/* ---- local_batch_norm.c ---- */
+/* Takes to_local and from_local out of what every rank runs whole. */
+void local_drop(Module *m);
 
 /* Builds the entry that every rank runs; no op is refused. */
 void distribute_build(const Distribution *d, Entry *e);

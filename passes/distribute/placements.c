@@ -7,10 +7,10 @@
 #include "passes/distribute/distribute_impl.h"
 
 Placement placement_slice(Placement stack) {
-  if (stack.kind == SLICED) return (Placement){.kind = REPLICATED};
-  if (stack.kind != SHARDED) return stack;
-  if (stack.axis == 0) return (Placement){.kind = REPLICATED};
-  return (Placement){SHARDED, stack.axis - 1, stack.outer};
+  if (stack.kind == SLICED || (stack.kind == SHARDED && stack.axis == 0))
+    return (Placement){.kind = REPLICATED, .local = stack.local};
+  if (stack.kind == SHARDED) stack.axis--;
+  return stack;
 }
 
 Placement placement_stack(Placement slice) {
@@ -26,7 +26,9 @@ static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PAR
 
 /* As it is made, or as it is behind its reduction. */
 static void place(Distribution *d, ValueId v, Placement p) {
-  if (p.kind == PARTIAL && d->update && d->update[v])
+  if (p.kind == PARTIAL && p.local)
+    d->at[v] = (Placement){.kind = REPLICATED, .local = true};
+  else if (p.kind == PARTIAL && d->update && d->update[v])
     d->at[v] = sliced;
   else
     d->at[v] = p.kind == PARTIAL && d->reduce[v] ? replicated : p;
@@ -52,7 +54,7 @@ static void place_plain(Distribution *d, const Op *op) {
     int axis = batch_axis(d, value_type(d->e, v));
     bool rows =
         op->nresults == 1 && get[i].kind == REPLICATED && axis >= 0; /* a rank has its own alone */
-    place(d, v, rows ? (Placement){SHARDED, axis, 1} : get[i]);
+    place(d, v, rows ? (Placement){SHARDED, axis, 1, get[i].local} : get[i]);
   }
 }
 
@@ -192,7 +194,7 @@ Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent
     ValueId v = e->body->args.at[i];
     const Type *t = value_type(e, v);
     bool along = t->rank > 0 && t->dim[0] == batch && type_extent(t, 0) == extent;
-    d.at[v] = along ? (Placement){SHARDED, 0, 1} : replicated;
+    d.at[v] = along ? (Placement){SHARDED, 0, 1, false} : replicated;
   }
   int *readers = ARENA_ARRAY(a, int, e->values.n + 1);
   count_readers(&d, e->body, readers);

@@ -15,7 +15,9 @@ typedef struct Rule {
 static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PARTIAL},
                        sliced = {.kind = SLICED};
 
-static Placement sharded(int axis, int64_t outer) { return (Placement){SHARDED, axis, outer}; }
+static Placement sharded(int axis, int64_t outer) {
+  return (Placement){SHARDED, axis, outer, false};
+}
 
 static const Type *type_in(const Rule *r, int i) { return value_type(r->d->e, r->op->operands[i]); }
 static const Type *type_out(const Rule *r, int i) { return value_type(r->d->e, r->op->results[i]); }
@@ -344,9 +346,55 @@ static void keep_order(const Rule *r) {
     }
 }
 
+/* ---- each rank's own ---- */
+
+static Placement to_local(Placement have) {
+  if (have.kind != SHARDED) have.kind = REPLICATED;
+  have.local = true;
+  return have;
+}
+
+/* A value that each rank has another of becomes its summand of their mean. */
+static Placement from_local(Placement have) {
+  if (have.local && have.kind == REPLICATED) have.kind = PARTIAL;
+  have.local = false;
+  return have;
+}
+
+static bool any_local(const Op *op, const Placement *have) {
+  for (int i = 0; i < op->noperands; i++)
+    if (have[i].local) return true;
+  return false;
+}
+
+/* What the op would make of operands that are the same on all ranks it makes of the rank's own. */
+static void local_rule(const Distribution *d, const Op *op, const Placement *have, Placement *want,
+                       Placement *get) {
+  Placement *bare = ARENA_ARRAY(d->a, Placement, op->noperands + 1);
+  for (int i = 0; i < op->noperands; i++) {
+    bare[i] = have[i].kind == SHARDED ? have[i] : replicated;
+    bare[i].local = false;
+  }
+  Rule r = {d, op, bare, want, get};
+  rule_of_class(&r);
+  for (int i = 0; i < op->noperands; i++) want[i].local = have[i].local || have[i].kind != SHARDED;
+  for (int i = 0; i < op->nresults; i++) /* a count is of all rows */
+    get[i].local = get[i].kind != PARTIAL || dtype_is_float(type_out(&r, i)->dtype);
+}
+
 void placement_rule(const Distribution *d, const Op *op, const Placement *have, Placement *want,
                     Placement *get) {
   Rule r = {d, op, have, want, get};
-  rule_of_class(&r);
-  if (d->exact) keep_order(&r);
+  if (op->kind == OP_TO_LOCAL) {
+    get[0] = to_local(have[0]);
+    want[0] = have[0].kind == SHARDED ? have[0] : get[0];
+  } else if (op->kind == OP_FROM_LOCAL) {
+    want[0] = have[0];
+    get[0] = from_local(have[0]);
+  } else if (any_local(op, have)) {
+    local_rule(d, op, have, want, get);
+  } else {
+    rule_of_class(&r);
+    if (d->exact) keep_order(&r);
+  }
 }

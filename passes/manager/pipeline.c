@@ -231,18 +231,18 @@ static const char *with_argument(Ctx *c, const char *pipeline, const char *pass,
 
 /* The batch is split behind autodiff, and in front of what narrows: the text that follows differs
    with the precision. All-reduces are joined before ops are ordered. */
-const char *passes_with_ranks(Ctx *c, const char *pipeline, int ranks, const char *shard,
-                              bool exact) {
+const char *passes_with_ranks(Ctx *c, const char *pipeline, RanksHow how) {
   size_t n, length;
-  const char *at = ranks > 1 ? passes_giver(pipeline, HAS_NO_GRAD, &n) : NULL;
+  const char *at = how.ranks > 1 ? passes_giver(pipeline, HAS_NO_GRAD, &n) : NULL;
   if (!at) return pipeline;
-  const char *behind = at + n;
+  const char *behind = at + n, *shard = how.shard;
   if (shard && strcmp(shard, "gradients") == 0)
     behind = with_argument(c, behind, "microbatch", "scatter=1");
   const char *order = passes_giver(behind, HAS_ORDER, &length);
-  return intern_printf(c, "%.*s,distribute{ranks=%d%s%s%s}%.*s%s%s", (int)(at + n - pipeline),
-                       pipeline, ranks, shard ? ",shard=" : "", shard ? shard : "",
-                       exact ? ",exact=1" : "", (int)(order ? order - behind : 0), behind,
+  return intern_printf(c, "%s%.*s,distribute{ranks=%d%s%s%s}%.*s%s%s",
+                       how.local_norm ? "local-batch-norm," : "", (int)(at + n - pipeline),
+                       pipeline, how.ranks, shard ? ",shard=" : "", shard ? shard : "",
+                       how.exact ? ",exact=1" : "", (int)(order ? order - behind : 0), behind,
                        order ? "buckets," : "", order ? order : behind);
 }
 

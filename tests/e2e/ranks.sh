@@ -42,6 +42,34 @@ entry train(x : f32[n <= 6, 2]) {
   return loss
 }
 END
+# batch norm of each rank's rows: of 7 rows, of 8 at most, two ranks have 3 and 4
+cat >local.g <<'END'
+entry train(x : f32[n <= 8, 6, 5], t : f32[n, 3]) {
+  loss = mean((linear(tanh(bn(linear(flatten(x), 5, bias = false) as a) as n), 3) as out - t) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+cat >parts.g <<'END'
+def norm(x, g, b) {
+  y = x - mean(x, axis = 0)
+  return y / sqrt(mean(y * y, axis = 0) + 1e-5) * g + b
+}
+def parts(x) {
+  param g : f32[5] = ones()
+  param b : f32[5] = zeros()
+  state running_mean : f32[5] = zeros()
+  state running_var : f32[5] = ones()
+  running_mean := 0.9 * running_mean + 0.1 * mean(x, axis = 0)
+  running_var := 0.9 * running_var + 0.1 * 7 / 6 * var(x, axis = 0)
+  return concat([norm(x[:3], g, b), norm(x[3:], g, b)])
+}
+entry train(x : f32[7, 6, 5], t : f32[7, 3]) {
+  loss = mean((linear(tanh(parts(linear(flatten(x), 5, bias = false) as a) as n), 3) as out - t) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
 echo 'entry predict() { return y = iota(3) }' >whole.g
 "$mkdata" npy f32 21,64 3 x.npy && "$mkdata" npy u8 21 4 label.npy || fail 'no data could be made'
 "$mkdata" npy f32 12,6,5 5 s.npy && "$mkdata" npy f32 12,3 6 t.npy || fail 'no data could be made'
@@ -105,6 +133,8 @@ run 0 "$gc" made.g --target=cpu -o made-1
 run 0 ./made-1 train --x m.npy --epochs 2 --no-shuffle --save made-1.safetensors
 run 0 "$gc" pairs.g --target=cpu -o pairs-1
 run 0 ./pairs-1 train --x m.npy[0:12] --epochs 2 --no-shuffle --save pairs-1.safetensors
+run 0 "$gc" parts.g --target=cpu -O1 -o parts-1
+run 0 ./parts-1 train --x 's.npy[0:7]' --t 't.npy[0:7]' --epochs 2 --no-shuffle --save parts-1.safetensors
 # shellcheck disable=SC2086
 run 0 ./net-1 $net --epochs 2 --seed 5 --save net-1.safetensors --log net-1.csv
 run 0 ./loop-1 train --x s.npy --t t.npy --epochs 2 --save loop-1.safetensors
@@ -179,6 +209,10 @@ through() { # through MPICC MPIRUN
   rm -f pairs-n.safetensors
   run 0 $mpirun -n 2 ./pairs-n train --x m.npy[0:12] --epochs 2 --no-shuffle --save pairs-n.safetensors
   near pairs-1.safetensors pairs-n.safetensors 1e-6 "$1, 2 ranks, all rows gathered"
+  run 0 "$gc" local.g -O1 --data-parallel=mpi --ranks=2 --batch-norm=local -o local-n
+  rm -f local-n.safetensors
+  run 0 $mpirun -n 2 ./local-n train --x 's.npy[0:7]' --t 't.npy[0:7]' --epochs 2 --no-shuffle --save local-n.safetensors
+  near parts-1.safetensors local-n.safetensors 1e-6 "$1, 2 ranks, batch norm of each"
   # a checkpoint of one rank goes on in four
   # shellcheck disable=SC2086
   run 0 $mpirun -n 4 ./net-n $net --steps 2 --seed 5 --checkpoint half.safetensors
@@ -391,6 +425,10 @@ entry train(x : f32[4, 3]) {
 END
 run 0 "$gc" stateless.g --data-parallel=mpi --ranks=2 --shard=optimizer --emit=ir -o stateless.ir
 holds out.txt '--shard changes nothing: no optimizer has state that makes 2 equal parts'
+says 2 'which is not given' "$gc" net.g --batch-norm=local -o never
+says 2 'statistics that one process has not' "$gc" net.g --data-parallel=mpi --ranks=2 --batch-norm=local --exact -o never
+run 0 "$gc" loop.g --data-parallel=mpi --ranks=2 --batch-norm=local --emit=ir -o loop.ir
+holds out.txt '--batch-norm=local changes nothing: no batch norm of training has statistics of its batch'
 says 2 'optimizer' "$gc" net.g --data-parallel=mpi --ranks=2 --shard=params -o never
 says 2 'one for computation, and one for collectives' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
 says 2 'for executables, and over MPI for --emit=lib' "$gc" net.g --data-parallel=nccl --ranks=2 --emit=lib -o libnever.so

@@ -638,5 +638,7 @@ const Row conformance_rows[OP_KINDS] = {
     [OP_DEQUANTIZE] = {quantized, EXACT, 0},
     [OP_QUANTIZED_MATMUL] = {quantized_product, MAGNITUDES, 2, 0, 2},
     [OP_SCALED_MATMUL] = {quantized_product, MAGNITUDES, 2, 0, 2},
+    [OP_TO_LOCAL] = {unary, EXACT, 0},
+    [OP_FROM_LOCAL] = {unary, EXACT, 0},
     [OP_STOP_GRADIENT] = {unary, EXACT, 0},
 };

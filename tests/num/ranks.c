@@ -5,8 +5,10 @@
    params, or the test fails, with --halves also if products read these in bf16, and with
    --gradients a slice of the gradients' sums in a batch of two parts; what entries that do not
    train read of slices is what these are together; with --exact the numbers are the same to the
-   last bit; `ranks --random COUNT [FIRST]` does so with random nets, whose entry is taken for one
-   that trains. Exits with 1 after saying what differs, and if no collective was needed in any. */
+   last bit; `ranks --local FILE.g OTHER.g` gives batch norms of the ranks their own statistics, and
+   compares them with OTHER.g -D R=RANKS alone; `ranks --random COUNT [FIRST]` does so with random
+   nets, whose entry is taken for one that trains. Exits with 1 after saying what differs, and if no
+   collective was needed in any. */
 #include "passes/distribute/distribute_impl.h"
 #include "passes/passes.h"
 #include "tests/num/compare.h"
@@ -140,8 +142,8 @@ static bool run(Module *m, uint32_t k, int ranks, const Entry *whole, uint64_t s
   return ok;
 }
 
-/* Sums in f64 in another order; a tensor's numbers may cancel. */
-static bool same(const char *what, const Results *x, const Results *y, bool exact) {
+/* Sums in f64 in another order; a tensor's numbers may cancel. Within 0: the same bits. */
+static bool same(const char *what, const Results *x, const Results *y, double within) {
   for (int i = 0; i < x->n; i++) {
     const Type *t = x->out[i].type;
     double size = 0;
@@ -151,7 +153,7 @@ static bool same(const char *what, const Results *x, const Results *y, bool exac
       Scalar p = x->out[i].at[k], q = y->out[i].at[k];
       bool real = dtype_is_float(t->dtype);
       if (real ? p.f == q.f || (p.f != p.f && q.f != q.f) ||
-                     (!exact && fabs(p.f - q.f) <= 1e-9 * (size + 1e-6))
+                     fabs(p.f - q.f) <= within * (size + 1e-6)
                : p.i == q.i)
         continue;
       fprintf(stderr, "%s: result %d, element %lld: %.17g instead of %.17g\n", what, i,
@@ -195,22 +197,47 @@ static bool static_as(Module *one, const Module *many) {
   return !changed || prepare(one, "fold,cse,dce");
 }
 
-typedef enum Manner { PLAIN, SHARD, HALVES, GRADIENTS, EXACT } Manner;
+typedef struct File {
+  const char *path;
+  const char *const *define;
+  int n;
+  const char *other; /* what is compared with it: of LOCAL */
+} File;
+
+static Module *make_file(Ctx *c, void *what) {
+  const File *f = what;
+  return source_module(c, f->path, f->define, f->n);
+}
+
+/* A bounded batch has no constants of its size, which are rounded. */
+static const double within[] = {1e-9, 1e-9, 1e-9, 1e-9, 0, 1e-8};
+
+static Module *make_ghost(Ctx *c, const void *what, int ranks) {
+  const File *f = what;
+  char define[16];
+  snprintf(define, sizeof define, "R=%d", ranks);
+  return source_module(c, f->other, (const char *[]){define}, 1);
+}
+
+typedef enum Manner { PLAIN, SHARD, HALVES, GRADIENTS, EXACT, LOCAL } Manner;
 
 static const char halves[] = ",precision{products=bf16},master-weights";
 
 static bool check(Make *make, void *what, int ranks, Manner how, uint64_t seed, const char *name) {
   Ctx *c = ctx_new();
-  Module *one = make(c, what), *many = make(c, what);
+  Module *one = how == LOCAL ? make_ghost(c, what, ranks) : make(c, what), *many = make(c, what);
   if (!splits(one->entries.at[0], ranks)) { /* a random batch */
     ctx_free(c);
     return true;
   }
-  char whole[200], pipeline[200];
+  char whole[200], pipeline[250];
   snprintf(whole, sizeof whole, "%s%s", alone, how == HALVES ? halves : "");
-  snprintf(pipeline, sizeof pipeline, "%s,distribute{ranks=%d,shard=%s,exact=%d}%s,fold,cse,dce%s",
-           alone, ranks, how == PLAIN || how == EXACT ? "none" : "optimizer", how == EXACT,
-           how == HALVES ? halves : "", how == GRADIENTS ? ",microbatch{parts=2,scatter=1}" : "");
+  const bool shards = how == SHARD || how == HALVES || how == GRADIENTS;
+  snprintf(pipeline, sizeof pipeline,
+           "%s%s,distribute{ranks=%d,shard=%s,exact=%d}%s,fold,cse,dce%s",
+           how == LOCAL ? "local-batch-norm," : "", alone, ranks, shards ? "optimizer" : "none",
+           how == EXACT, how == HALVES ? halves : "",
+           how == GRADIENTS ? ",microbatch{parts=2,scatter=1}" : "");
   bool ok = prepare(one, whole) && prepare(many, pipeline) && static_as(one, many);
   for (uint32_t k = 0; ok && k < one->entries.n; k++) {
     const Entry *e = one->entries.at[k], *d = many->entries.at[k];
@@ -221,24 +248,13 @@ static bool check(Make *make, void *what, int ranks, Manner how, uint64_t seed, 
     Results x = {0}, y = {0};
     ok = run(one, k, 1, e, seed, 0, &x) &&
          run(many, k, ranks, e, seed, (int)(seed % (uint64_t)ranks), &y) &&
-         same(name, &x, &y, how == EXACT);
+         same(name, &x, &y, within[how]);
     arena_free(x.a);
     if (y.a) arena_free(y.a);
   }
   if (!ok) fprintf(stderr, "%s: %d ranks, seed %llu\n", name, ranks, (unsigned long long)seed);
   ctx_free(c);
   return ok;
-}
-
-typedef struct File {
-  const char *path;
-  const char *const *define;
-  int n;
-} File;
-
-static Module *make_file(Ctx *c, void *what) {
-  const File *f = what;
-  return source_module(c, f->path, f->define, f->n);
 }
 
 static Module *make_net(Ctx *c, void *what) {
@@ -253,19 +269,22 @@ int main(int argc, char **argv) {
                : strcmp(argv[1], "--halves") == 0    ? HALVES
                : strcmp(argv[1], "--gradients") == 0 ? GRADIENTS
                : strcmp(argv[1], "--exact") == 0     ? EXACT
+               : strcmp(argv[1], "--local") == 0     ? LOCAL
                                                      : PLAIN;
   if (how != PLAIN) argv++, argc--;
   bool ok = argc > 1, random = ok && strcmp(argv[1], "--random") == 0;
   uint64_t count = random && argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
   uint64_t first = random && argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
-  File f = {argv[1], (const char *const *)argv + 2, argc - 2};
+  File f = {argv[1], (const char *const *)argv + 2, argc - 2, NULL};
+  if (how == LOCAL && argc > 2) f = (File){argv[1], NULL, 0, argv[2]};
   for (uint64_t s = first; ok && s < first + count; s++)
     for (int ranks = 2; ok && ranks <= 4; ranks += 2)
       ok = check(random ? make_net : make_file, random ? (void *)&s : (void *)&f, ranks, how, s,
                  argv[1]);
   if (ok && !collectives) fprintf(stderr, "no rank had to talk to another\n");
-  if (ok && how != PLAIN && how != EXACT && !slices) fprintf(stderr, "no state is in slices\n");
+  const bool shards = how == SHARD || how == HALVES || how == GRADIENTS;
+  if (ok && shards && !slices) fprintf(stderr, "no state is in slices\n");
   bool copied = how != SHARD || !read_whole || copies;
   if (ok && !copied) fprintf(stderr, "no params are in slices\n");
-  return ok && copied && collectives && (slices || how == PLAIN || how == EXACT) ? 0 : 1;
+  return ok && copied && collectives && (slices || !shards) ? 0 : 1;
 }

@@ -29,6 +29,7 @@ typedef struct Model {
   const char *name, *title, *file, *entry, *batch;
   int rows; /* of each rank */
   const char *precision;
+  bool local_norm;
   const char *define[DEFINES]; /* up to a NULL */
 } Model;
 
@@ -40,8 +41,8 @@ typedef struct Goal {
 } Goal;
 
 static const Model models[] = {
-#define MODEL(name, title, file, entry, batch, rows, precision, ...)                               \
-  {#name, title, file, entry, batch, rows, precision, {__VA_ARGS__}},
+#define MODEL(name, title, file, entry, batch, rows, precision, local_norm, ...)                   \
+  {#name, title, file, entry, batch, rows, precision, local_norm, {__VA_ARGS__}},
 #define GOAL(...)
 #include "models.def"
 #undef MODEL
@@ -105,8 +106,8 @@ static Module *planned(Made *x, const char *path, const Model *m, int ranks, boo
   PassOptions o = {.memory = "pack", .out = stdout, .target = t};
   if (l) o.link = (Link){l->latency, l->bandwidth};
   const char *pipeline = passes_with_precision(x->c, passes_pipeline(2), m->precision);
-  pipeline =
-      passes_with_ranks(x->c, pipeline, ranks, sharded && ranks > 1 ? "optimizer" : NULL, false);
+  pipeline = passes_with_ranks(
+      x->c, pipeline, (RanksHow){ranks, sharded ? "optimizer" : NULL, false, m->local_norm});
   if (!passes_run(made, pipeline, &o)) exit(1);
   x->e = made->entries.at[0];
   x->seconds = ARENA_ARRAY(x->a, double, plan_of(x->e)->nsteps + 1);

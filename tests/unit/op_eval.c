@@ -232,6 +232,8 @@ static const struct {
      "!a part that starts at 3 leaves the axis of 4"},
     {OP_FIRST_ROW, "", "i32[]", NULL, "", "0"}, /* of a process that is alone */
     {OP_RANK, "", "i32[]", NULL, "", "0"},
+    {OP_TO_LOCAL, "f64[2]", NULL, NULL, "3,4", "3,4"},
+    {OP_FROM_LOCAL, "f64[2]", NULL, NULL, "3,4", "3,4"},
     {OP_REDUCE_SCATTER, "f64[2]", "f64[2]", NULL, "3,4", "3,4"},
     {OP_ALL_REDUCE, "f64[2]", NULL, NULL, "3,4", "3,4"},
     {OP_ALL_GATHER, "i32[2]", "i32[2]", "0", "3,4", "3,4"},

@@ -317,6 +317,8 @@ static const struct {
     {OP_FIRST_ROW, "", "i32[]", NULL, "i32[]"},
     {OP_FIRST_ROW, "", "i64[]", NULL, "first_row is an i32[]"},
     {OP_RANK, "", "i64[]", NULL, "rank is an i32[]"},
+    {OP_TO_LOCAL, "f16[6,2]", NULL, NULL, "f16[6,2]"},
+    {OP_FROM_LOCAL, "i32[6]", NULL, NULL, "from_local needs floats, not i32[6]"},
     {OP_REDUCE_SCATTER, "f32[6,2]", "f32[3,2]", NULL, "f32[3,2]"},
     {OP_REDUCE_SCATTER, "f32[6,2]", "f32[4,2]", NULL,
      "reduce_scatter cannot make f32[4,2] of f32[6,2]"},
