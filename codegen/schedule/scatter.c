@@ -3,12 +3,16 @@
 
 GridScatterSchedule grid_scatter_schedule(const GridMachine *m, const GridScatterShape *s) {
   /* Ids that a warp looks through sooner than they are sorted: 16 times 32 of them, where a sort
-     has 9 merges with a barrier each, and another launch. Chosen by count, not measured on a
-     device. */
+     has 9 merges with a barrier each, and another launch. A large table has so many warps that
+     their instructions take longer than two launches more and the sort of so few. Chosen by count,
+     not measured on a device. */
   enum { FEW = 512, WIDEST = 4, RESIDENT = 2048 /* threads of a multiprocessor */ };
+  enum { WARP_THREADS = 32, LOOK = 10, ISSUED = 4, SORT = 20000 /* clocks */ };
   GridScatterSchedule r = {
       .tables = s->tables, .ids = s->ids, .rows = s->rows, .row = s->row, .width = 1};
-  r.sorted = s->ids > FEW && s->tables * s->rows * s->row > 0;
+  const double warps = (double)s->tables * (double)s->rows * (double)ceil_div(s->row, WARP_THREADS);
+  const double looks = warps * (double)ceil_div(s->ids, WARP_THREADS) * LOOK / ISSUED / m->blocks;
+  r.sorted = (s->ids > FEW || looks > SORT) && s->tables * s->rows * s->row > 0;
   if (!r.sorted) return r;
   /* A thread waits for three loads that follow from each other, however many elements it adds. */
   while (r.width < WIDEST && s->row % (2 * r.width) == 0 &&

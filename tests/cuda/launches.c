@@ -2,10 +2,14 @@
    that moves more than LARGE bytes has at least BLOCKS blocks, or none of them moves more than
    SHARE; but for those that few_blocks.def lists with the reason. A row of few_blocks.def that
    excuses no launch of the programs is an error, and so is one of scattered.def that names none of
-   their kernels. Needs no NVRTC.
-     launches FILE.g… */
+   their kernels. Nor is a kernel slow without a reason (roofline.h): at the level full also with
+   --precision=bf16, and the table of all of them is that of docs/results/roofline.csv, which
+   --update writes. Needs no NVRTC.
+     launches [--update] ROOFLINE.csv FILE.g… */
 #include "passes/passes.h"
 #include "tests/cuda/listed.h"
+#include "tests/cuda/roofline.h"
+#include "tests/level.h"
 #include "tests/num/source.h"
 
 #include <ctype.h>
@@ -81,16 +85,8 @@ static int check_uses(const char *file, const Row *rows, int n) {
   return bad;
 }
 
-static int check(const char *file) {
-  Ctx *c = ctx_new();
-  Arena *a = arena_new();
-  Module *m = source_module(c, file, NULL, 0);
-  const Target *t = target_cuda(c, NULL, 0);
-  PassOptions po = {.memory = "pack", .out = stdout, .target = t};
-  CodegenOptions o = {.version = "test", .level = 2};
+static int check_blocks(Arena *a, const CudaProgram *p, const char *file) {
   int bad = 0;
-  if (!passes_run(m, passes_pipeline(2), &po)) return 1;
-  CudaProgram *p = cuda_program(m, t, &o, a);
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const CudaFunction *f = &p->functions.at[i];
     uint64_t bytes = bytes_of(f);
@@ -102,20 +98,74 @@ static int check(const char *file) {
            (unsigned long long)bytes, (long long)f->grid, kernel_kind(a, f));
     bad++;
   }
+  return bad;
+}
+
+/* "gpt2" of "docs/examples/gpt2.g" */
+static const char *program_name(Arena *a, const char *file) {
+  const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+  return arena_printf(a, "%.*s", (int)strcspn(name, "."), name);
+}
+
+static int check(const char *file, const char *precision, FILE *csv) {
+  Ctx *c = ctx_new();
+  Arena *a = arena_new();
+  Module *m = source_module(c, file, NULL, 0);
+  const Target *t = target_cuda(c, NULL, 0);
+  PassOptions po = {.memory = "pack", .out = stdout, .target = t};
+  CodegenOptions o = {.version = "test", .level = 2};
+  int bad = 0;
+  if (!passes_run(m, passes_with_precision(c, passes_pipeline(2), precision), &po)) return 1;
+  CudaProgram *p = cuda_program(m, t, &o, a);
+  if (strcmp(precision, "f32") == 0) bad += check_blocks(a, p, file);
+  bad += roofline_check(p, m, program_name(a, file), precision, csv);
   arena_free(a);
   ctx_free(c);
   return bad;
 }
 
+static int check_table(const char *path, const char *text, size_t bytes, bool update) {
+  if (update) {
+    FILE *f = fopen(path, "w");
+    bool ok = f && fwrite(text, 1, bytes, f) == bytes;
+    return (f && fclose(f) != 0) || !ok;
+  }
+  Ctx *c = ctx_new();
+  uint16_t file;
+  size_t has;
+  bool same = ctx_read_source(c, path, &file);
+  const char *was = same ? ctx_source_text(c, file, &has) : "";
+  same = same && has == bytes && memcmp(was, text, bytes) == 0;
+  if (!same)
+    printf("%s is not what the model of time says; cuda_launches --update writes it\n", path);
+  ctx_free(c);
+  return !same;
+}
+
 int main(int argc, char **argv) {
+  const bool update = argc > 1 && strcmp(argv[1], "--update") == 0,
+             full = update || level_is_full();
+  const int first = 2 + update;
+  char *text = NULL;
+  size_t bytes = 0;
   int bad = 0;
-  if (argc < 2) {
-    fprintf(stderr, "usage: launches FILE.g...\n");
+  if (argc <= first) {
+    fprintf(stderr, "usage: launches [--update] ROOFLINE.csv FILE.g...\n");
     return 2;
   }
-  for (int i = 1; i < argc; i++) bad += check(argv[i]);
+  FILE *csv = open_memstream(&text, &bytes);
+  if (!csv) return 2;
+  fprintf(csv, "program,precision,entry,step_ms,form,kernels,launches,share_percent,"
+               "least_roofline_percent,reason\n");
+  for (int i = first; i < argc; i++) {
+    bad += check(argv[i], "f32", csv);
+    if (full) bad += check(argv[i], "bf16", csv);
+  }
   bad += check_uses("few_blocks.def", few_blocks, FEW_BLOCKS_ROWS);
   bad += check_uses("scattered.def", scattered, SCATTERED_ROWS);
-  printf("%d launches of few blocks, or rows that nothing needs\n", bad);
+  fclose(csv);
+  if (full) bad += roofline_uses() + check_table(argv[first - 1], text, bytes, update);
+  free(text);
+  printf("%d launches of few blocks, slow kernels, or rows that nothing needs\n", bad);
   return bad != 0;
 }

@@ -15,10 +15,14 @@ static const char *next_word(const char *s) {
   return s + strspn(s, " ");
 }
 
-bool kernel_is(Arena *a, const CudaFunction *f, const char *row) {
-  for (const char *kind = kernel_kind(a, f); *kind && *row; kind = next_word(kind)) {
+bool words_are(const char *kind, const char *row) {
+  for (; *kind && *row; kind = next_word(kind)) {
     size_t n = strcspn(row, " ");
     if (strcspn(kind, " ") == n && memcmp(kind, row, n) == 0) row = next_word(row);
   }
   return !*row;
+}
+
+bool kernel_is(Arena *a, const CudaFunction *f, const char *row) {
+  return words_are(kernel_kind(a, f), row);
 }

@@ -145,8 +145,10 @@ static void decides_orders(void **state) {
   assert_int_equal(c.depth, 128);
   c = grid_cumsum_schedule(&grid, 256, 100, 1, 4); /* fewer lines a block, for more blocks */
   assert_int_equal(c.width, 2);
-  GridScatterShape few = {.tables = 1, .ids = 256, .rows = 50257, .row = 768};
+  GridScatterShape few = {.tables = 1, .ids = 256, .rows = 1024, .row = 768};
   assert_false(grid_scatter_schedule(&grid, &few).sorted);
+  few.rows = 50257; /* so many warps would look through them longer than a sort takes */
+  assert_true(grid_scatter_schedule(&grid, &few).sorted);
   GridScatterShape many = {.tables = 1, .ids = 4096, .rows = 50257, .row = 768};
   GridScatterSchedule d = grid_scatter_schedule(&grid, &many);
   assert_true(d.sorted);

@@ -254,7 +254,8 @@ void count_sort(Counting *n, const void *schedule) {
   const GridSortSchedule *s = schedule;
   GpuCounts *c = &n->c;
   double warps = c->threads / (double)WARP, each = log_2(s->tile);
-  c->bytes = c->least_bytes;
+  /* keys and places: of a gather's gradient the least would count its table */
+  c->bytes = c->least_bytes = (double)s->rows * (double)s->elements * 2 * F32;
   if (counting_is_part(n, "merge")) {
     double looks = log_2((double)s->elements);
     c->issue = warps * looks * MERGE_LOOK;

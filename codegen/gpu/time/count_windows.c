@@ -12,12 +12,13 @@ enum {
   F32 = 4,      /* bytes */
   ONE_TAP = 5,  /* instructions of an element gathered by a convolution whose k-tile has one tap */
   TABLE = 10,   /* ... of one whose place a table says, tap by tap */
+  TEST = 4,     /* ... of a pixel of a thread: does it have the tap? */
   GATHERED = 3, /* ... of one whose place a pixel gives for all channels of a k-tile */
   WGMMA_CONV_REGISTERS = 168,  /* of a thread, on the mean of the warpgroups, as of products */
   WGMMA_FILTER_REGISTERS = 128 /* ... where 512 threads have them */
 };
-/* Both branches of padding run, and share a quarter of their loads. */
-static const double BOTH_PATHS = 1.75;
+/* Whether some tap of some pixel lies in the padding. */
+static bool is_padded(const ConvGeom *g) { return g->h.lo + g->h.hi > 0 || g->w.lo + g->w.hi > 0; }
 
 static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
   GpuCounts *c = &n->c;
@@ -31,14 +32,8 @@ static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
   if (taps_a_tile == 1) taps /= phases; /* a block leaves out those that its pixels do not have */
   double steps = parts * ceil(taps / taps_a_tile) * taps_a_tile * kc;
   count_fma_tile(n, steps, s->bm, s->bn, s->tm, s->tn, counting_is_f64(n));
-  double width = back ? (double)g.w.in : (double)g.w.out, warps = c->threads / (double)WARP;
-  /* some pixel of a warp lies under the padding in all taps of a row but one: both paths run */
-  double masked = g.w.lo + g.w.hi > 0 && g.w.taps > 1 ? 1 - 1.0 / (double)g.w.taps : 0;
-  if (s->bn < width) masked *= s->bn / width;
-  if (phases > 1 && taps_a_tile > 1) masked = 1;
-  c->fma *= 1 + masked;
-  c->fma64 *= 1 + masked;
-  c->issue += masked * warps * steps * s->tm * s->tn * BOTH_PATHS;
+  /* a pixel's test of a tap is a predicate of its multiply-adds */
+  c->issue += c->threads / (double)WARP * steps / kc * s->tn * TEST;
   double loads = steps * (s->bm + s->bn) / WARP;
   c->issue += loads * 2 * QUOTIENT;
   /* the filters' taps lie side by side, channels apart */
@@ -220,7 +215,10 @@ void count_filter(Counting *n, const void *schedule) {
   double numel = (double)(s->groups * s->m * s->weights);
   double parts = (double)(sm90a ? s->wgmma.parts / s->wgmma.cluster : s->parts);
   double pixels = (double)(g.n * g.h.out * g.w.out), size = dtype_size(g.x->dtype);
-  if (s->rounds > 1) c->least_flops /= (double)s->rounds, c->least_bytes /= (double)s->rounds;
+  if (s->rounds > 1) {
+    c->least_flops = (double)op_flops(n->gr->e, n->gr->op) / (double)s->rounds;
+    c->least_bytes /= (double)s->rounds;
+  }
   if (counting_is_part(n, "combine")) {
     double warps = c->threads / (double)WARP;
     c->least_flops = 0;
@@ -246,6 +244,9 @@ void count_filter(Counting *n, const void *schedule) {
   } else {
     count_fma_tile(n, pixels, s->bm, s->bn, s->tm, s->tn, counting_is_f64(n));
     c->issue += pixels * (s->bm + s->bn) / WARP * QUOTIENT;
+    /* k-tiles with a pixel at the end of a row: a test for each weight of a thread */
+    double ends = is_padded(&g) ? (FMA_DEPTH + 1) / (double)g.w.out : 0;
+    c->issue += c->threads / (double)WARP * pixels * s->tn * (ends < 1 ? ends : 1);
   }
   c->l2_bytes = c->blocks * (s->bm + s->bn) * pixels * size + numel * 4;
   c->bytes = c->least_bytes + (parts > 0 ? parts * numel * 4 : 0);

@@ -9,6 +9,15 @@ GpuCounts gpu_counts(Gen *g, const CudaFunction *f, const GpuDevice *d);
 /* Adds what the launches of each step of the entry's plan take to `seconds`, by the plan's steps.
  */
 void gpu_plan_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e, double *seconds);
+/* A kernel in an entry. */
+typedef struct GpuRow {
+  const CudaFunction *f;
+  GpuTime time;   /* of a launch */
+  int64_t times;  /* launches of a step */
+  double seconds; /* of all of them */
+} GpuRow;
+/* Those of the entry, the longest first, in the program's arena; how many. */
+int gpu_entry_rows(CudaProgram *p, const GpuDevice *d, const Entry *e, GpuRow **rows);
 /* Of all launches of the entry, one after the other. */
 double gpu_entry_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e);
 #endif

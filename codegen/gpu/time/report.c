@@ -4,48 +4,49 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-typedef struct Row {
-  const CudaFunction *f;
-  GpuTime time;   /* of a launch */
-  int64_t times;  /* launches of a step */
-  double seconds; /* of all of them */
-} Row;
-
 static int by_seconds(const void *a, const void *b) {
-  const Row *x = a, *y = b;
+  const GpuRow *x = a, *y = b;
   if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
   return x->f < y->f ? -1 : x->f > y->f;
 }
 
-static void print_entry(FILE *f, const CudaProgram *p, const GpuDevice *d, const Entry *e,
-                        const GpuTime *time) {
-  Row *rows = ARENA_ARRAY(p->g.a, Row, p->functions.n + 1);
-  double seconds = 0, roofline = 0;
-  int64_t launches = 0;
+int gpu_entry_rows(CudaProgram *p, const GpuDevice *d, const Entry *e, GpuRow **out) {
+  GpuRow *rows = ARENA_ARRAY(p->g.a, GpuRow, p->functions.n + 1);
   int n = 0;
-  for (uint32_t i = 0; i < p->functions.n; i++)
-    rows[i] = (Row){.f = &p->functions.at[i], .time = time[i]};
   for (uint32_t i = 0; i < p->steps.n; i++) {
     const CudaStep *s = &p->steps.at[i];
     if (s->entry == e) rows[s->function].times += s->times;
   }
   for (uint32_t i = 0; i < p->functions.n; i++) {
-    Row *r = &rows[i];
-    if (!r->times || r->time.seconds <= 0) continue;
-    r->seconds = (double)r->times * r->time.seconds;
-    seconds += r->seconds;
-    roofline += (double)r->times * r->time.roofline;
-    launches += r->times;
-    rows[n++] = *r;
+    GpuRow r = {.f = &p->functions.at[i], .times = rows[i].times};
+    if (!r.times) continue;
+    GpuCounts c = gpu_counts(&p->g, r.f, d);
+    r.time = gpu_time(d, &c);
+    r.seconds = (double)r.times * r.time.seconds;
+    if (r.seconds > 0) rows[n++] = r;
   }
-  if (!n) return;
   qsort(rows, (size_t)n, sizeof *rows, by_seconds);
+  *out = rows;
+  return n;
+}
+
+static void print_entry(FILE *f, CudaProgram *p, const GpuDevice *d, const Entry *e) {
+  GpuRow *rows;
+  double seconds = 0, roofline = 0;
+  int64_t launches = 0;
+  const int n = gpu_entry_rows(p, d, e, &rows);
+  if (!n) return;
+  for (int i = 0; i < n; i++) {
+    seconds += rows[i].seconds;
+    roofline += (double)rows[i].times * rows[i].time.roofline;
+    launches += rows[i].times;
+  }
   fprintf(f, "entry %s on %s: %.4g ms, roofline %.4g ms, %" PRId64 " launches\n", e->name, d->title,
           1e3 * seconds, 1e3 * roofline, launches);
   fprintf(f, "  %9s %6s %8s %9s %-8s %8s  %-6s %s\n", "ms", "share", "launches", "us each", "bound",
           "roofline", "kernel", "operations");
   for (int i = 0; i < n; i++) {
-    const Row *r = &rows[i];
+    const GpuRow *r = &rows[i];
     fprintf(f, "  %9.4f %5.1f%% %8" PRId64 " %9.2f %-8s %7.1f%%  %-6s %s%s%s\n", 1e3 * r->seconds,
             100 * r->seconds / seconds, r->times, 1e6 * r->time.seconds, gpu_bounds[r->time.bound],
             100 * r->time.roofline / r->time.seconds, r->f->name, r->f->what,
@@ -74,15 +75,10 @@ bool cuda_times(const CodegenPart *part, const CodegenOptions *o, const char *de
   Arena *a = arena_new();
   CudaProgram *p = cuda_program(part->m, part->target, o, a);
   const GpuDevice *d = gpu_device(device);
-  GpuTime *time = ARENA_ARRAY(a, GpuTime, p->functions.n + 1);
-  for (uint32_t i = 0; i < p->functions.n && !p->g.refused; i++) {
-    GpuCounts c = gpu_counts(&p->g, &p->functions.at[i], d);
-    time[i] = gpu_time(d, &c);
-  }
   fprintf(f, "by the model of docs/time-model.md, fitted to figures of others' kernels; no clock "
              "has confirmed it\n");
   for (uint32_t i = 0; i < part->m->entries.n && !p->g.refused; i++)
-    print_entry(f, p, d, part->m->entries.at[i], time);
+    print_entry(f, p, d, part->m->entries.at[i]);
   bool ok = !p->g.refused;
   arena_free(a);
   return ok && !ferror(f);

@@ -124,5 +124,6 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
             : busy > 2 * blocks * work / hertz || !covers ? BOUND_LATENCY
                                                           : most;
   t.seconds += launch;
+  t.launch = launch;
   return t;
 }

@@ -75,6 +75,7 @@ typedef struct GpuTime {
   GpuBound bound;
   int resident;    /* blocks that a multiprocessor holds at the same time */
   double roofline; /* seconds */
+  double launch;   /* those of `seconds` that the start and the end take */
 } GpuTime;
 
 GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c);

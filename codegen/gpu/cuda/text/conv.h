@@ -157,36 +157,24 @@ struct ConvTile {
 #pragma unroll
     for (int q = 0; q < TP; q++) {
       if (tap0 + q >= TAPS) break;
-      bool on[TN], all = true;
+      uint32_t on[TN];
 #pragma unroll
-      for (int j = 0; j < TN; j++) {
-        on[j] = inside[q][col(j)] != 0;
-        all = all && on[j];
-      }
-      if (all) {
-#pragma unroll
-        for (int k = 0; k < KC; k++)
-          if (C::CHANNELS % KC == 0 || c0 + k < C::CHANNELS) step<false>(acc, q * KC + k, on);
-      } else {
-#pragma unroll 2
-        for (int k = 0; k < KC; k++)
-          if (C::CHANNELS % KC == 0 || c0 + k < C::CHANNELS) step<true>(acc, q * KC + k, on);
-      }
+      for (int j = 0; j < TN; j++) on[j] = inside[q][col(j)];
+#pragma unroll 8 /* the whole k-tile would spill registers */
+      for (int k = 0; k < KC; k++)
+        if (C::CHANNELS % KC == 0 || c0 + k < C::CHANNELS) step(acc, q * KC + k, on);
     }
   }
-  template <bool MASKED> __device__ __forceinline__ void step(T (&acc)[TM][TN], int k, const bool (&on)[TN]) {
+  __device__ __forceinline__ void step(T (&acc)[TM][TN], int k, const uint32_t (&on)[TN]) {
     T va[TM], vb[TN];
 #pragma unroll
     for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];
 #pragma unroll
     for (int j = 0; j < TN; j++) vb[j] = b[k][col(j)];
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+    for (int j = 0; j < TN; j++)
 #pragma unroll
-      for (int j = 0; j < TN; j++) {
-        const T sum = gemm_fma(va[i], vb[j], acc[i][j]);
-        acc[i][j] = !MASKED || on[j] ? sum : acc[i][j];
-      }
+      for (int i = 0; i < TM; i++) fma_where(on[j], va[i], vb[j], acc[i][j]);
   }
   /* acc: channels from m0 on of a group, pixels from n0 on, of so many images */
   __device__ __forceinline__ void run(T (&acc)[TM][TN], const typename A::Stored *filters,
@@ -312,25 +300,27 @@ struct ConvFilterTile {
     uint32_t on[TN], all = ALL_PIXELS;
 #pragma unroll
     for (int j = 0; j < TN; j++) all &= on[j] = in[col(j)];
-    if (all == ALL_PIXELS) {
-#pragma unroll
-      for (int k = 0; k < BK; k++) step<false>(acc, k, on);
-    } else {
-#pragma unroll 2
-      for (int k = 0; k < BK; k++) step<true>(acc, k, on);
-    }
+    if (warp_ballot(all == ALL_PIXELS) == ALL) /* both ways in a warp would take the time of both */
+      steps<false>(acc, on);
+    else
+      steps<true>(acc, on);
   }
-  template <bool MASKED> __device__ __forceinline__ void step(T (&acc)[TM][TN], int k, const uint32_t (&on)[TN]) {
-    T va[TM], vb[TN];
+  template <bool MASKED> __device__ __forceinline__ void steps(T (&acc)[TM][TN], const uint32_t (&on)[TN]) {
 #pragma unroll
-    for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];
+    for (int k = 0; k < BK; k++) {
+      T va[TM], vb[TN];
 #pragma unroll
-    for (int j = 0; j < TN; j++) vb[j] = b[k][col(j)];
+      for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];
 #pragma unroll
-    for (int j = 0; j < TN; j++) {
-      if (MASKED && (on[j] >> k & 1) == 0) continue;
+      for (int j = 0; j < TN; j++) vb[j] = b[k][col(j)];
 #pragma unroll
-      for (int i = 0; i < TM; i++) acc[i][j] = gemm_fma(va[i], vb[j], acc[i][j]);
+      for (int j = 0; j < TN; j++)
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+          if (MASKED)
+            fma_where(on[j] & 1u << k, va[i], vb[j], acc[i][j]);
+          else
+            acc[i][j] = gemm_fma(va[i], vb[j], acc[i][j]);
     }
   }
   /* acc: filters from m0 on of a group, weights from n0 on, of one chunk of so many images; behind start(n0) */

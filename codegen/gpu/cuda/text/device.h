@@ -106,6 +106,15 @@ INL i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
 /* ---- vectors: V elements that one access loads or stores, at most 16 bytes ---- */
 template <typename T, int V> struct __align__(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Vec { T at[V]; };
 
+/* section fma_where */
+/* acc += a b where `on` is not 0: one instruction under a predicate, not two and a choice. */
+INL void fma_where(uint32_t on, f32 a, f32 b, f32 &acc) {
+  asm("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p fma.rn.ftz.f32 %0, %1, %2, %0;\n}" : "+f"(acc) : "f"(a), "f"(b), "r"(on));
+}
+INL void fma_where(uint32_t on, f64 a, f64 b, f64 &acc) {
+  asm("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p fma.rn.f64 %0, %1, %2, %0;\n}" : "+d"(acc) : "d"(a), "d"(b), "r"(on));
+}
+
 /* section warp_sync block_sync */
 INL void warp_sync() { __syncwarp(ALL); }
 INL void block_sync() { __syncthreads(); }
