@@ -106,6 +106,9 @@ static void report_holders(Remat *w) {
            value_str(&w->old, x->value), plan_op_name(w->p.step[x->maker].op),
            plan_commas(b1, (uint64_t)x->size * w->p.unit), why);
   }
+  if (!(w->r->opt->remarks & REMARK_REMAT))
+    diag(c, SEV_HINT, (Loc){0},
+         "--remarks=remat says what is done in parts, what stays whole, and why");
 }
 
 static void report_loop_schedule(const Remat *w, const AppliedLoops *c) {

@@ -125,6 +125,18 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch, bool scatte
 
 static bool scatters(PassRun *r) { return pass_arg_int(r, "scatter", 0) != 0; }
 
+/* Values that an op reads whole, of some bytes or more. */
+static void report_whole(PassRun *r, const Micro *m, uint64_t bytes) {
+  char buf[32];
+  for (ValueId v = 0; v < m->e->values.n; v++) {
+    const Op *op = value_def(m->e, v);
+    if (!op || !m->whole[v] || value_type(m->e, v)->bytes < bytes) continue;
+    remark(r, REMARK_REMAT, "remat-missed", op->loc, "%s of %s (%s) is whole all the same: %s",
+           value_str(m->e, v), op_info[op->kind].name, plan_commas(buf, value_type(m->e, v)->bytes),
+           micro_why_whole(m, v));
+  }
+}
+
 static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
   enum { SMALL = 100 }; /* of what is saved: not worth a word */
   uint64_t all, saved;
@@ -136,12 +148,40 @@ static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t
          "the batch of %lld is done in %lld parts of %lld: %s bytes are never whole",
          (long long)rows_of(e, batch), (long long)parts, (long long)(rows_of(e, batch) / parts),
          plan_commas(buf, saved));
-  for (ValueId v = 0; v < e->values.n; v++) {
-    const Op *op = value_def(e, v);
-    if (!op || !m.whole[v] || value_type(e, v)->bytes < saved / SMALL) continue;
-    remark(r, REMARK_REMAT, "remat-missed", op->loc, "%s of %s (%s) is whole all the same",
-           value_str(e, v), op_info[op->kind].name, plan_commas(buf, value_type(e, v)->bytes));
+  report_whole(r, &m, saved / SMALL);
+}
+
+/* Of parts that leave too much whole those that leave the least; 0: there are none. */
+static int64_t best_in_vain(Arena *a, const Entry *e, int64_t batch, bool scatter) {
+  int64_t best = 0;
+  uint64_t most = 0, all, saved;
+  for (int64_t n = 2; n <= rows_of(e, batch); n++) {
+    if (!can_cut(e, batch, n)) continue;
+    Micro m = micro_of(a, e, batch, n, scatter);
+    weigh(&m, &all, &saved);
+    if (best && saved <= most) continue;
+    best = n, most = saved;
   }
+  return best;
+}
+
+/* Why a batch that has parts is whole under a limit that it does not meet. */
+static void report_vain(PassRun *r, const Entry *e, int64_t batch) {
+  enum { SMALL = 20 }; /* of what the entry makes */
+  if (!(r->opt->remarks & REMARK_REMAT)) return;
+  const int64_t parts = best_in_vain(r->scratch, e, batch, scatters(r));
+  if (!parts) return;
+  uint64_t all, saved;
+  char left[32], of[32];
+  Micro m = micro_of(r->scratch, e, batch, parts, scatters(r));
+  weigh(&m, &all, &saved);
+  remarks_of(r, e);
+  remark(
+      r, REMARK_REMAT, "remat-missed", e->loc,
+      "the batch of %lld is whole: in %lld parts %s of the %s bytes that are made would be whole",
+      (long long)rows_of(e, batch), (long long)parts, plan_commas(left, all - saved),
+      plan_commas(of, all));
+  report_whole(r, &m, all / SMALL);
 }
 
 static void apply_microbatch(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
@@ -239,9 +279,11 @@ static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, const Trial *who
   int64_t batch = batch_of(r->scratch, e);
   if (has_no_parts(e, batch)) tell_no_parts(r, e, batch);
   if (!choose_parts(r, k, limit, whole, &best, &parts)) return false;
+  if (parts == 1) report_vain(r, e, batch);
   if (parts == 1) return true;
   if (best.arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
   if (best.arena > limit && !compare(r, k, limit, &parts)) return false;
+  if (!cheap && parts == 1) report_vain(r, e, batch);
   if (cheap || parts == 1) return true;
   report_microbatch(r, e, batch_of(r->scratch, e), parts);
   apply_microbatch(r, e, batch_of(r->scratch, e), parts);
@@ -268,10 +310,12 @@ static bool curve_of(PassRun *r, const Trial *whole) {
   return ok;
 }
 
+/* Parts are to be tried, or a remark may say why there are none. */
 static bool any_entry(PassRun *r) {
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     const Entry *e = r->m->entries.at[k];
     int64_t batch = batch_of(r->scratch, e);
+    if (batch && r->opt->remarks & REMARK_REMAT) return true;
     if (has_no_parts(e, batch) || find_choices(r->scratch, e, batch, scatters(r)).n) return true;
   }
   return false;

@@ -34,6 +34,9 @@ Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts, bool scat
 int64_t micro_part(const Micro *m, const Type *t, int64_t k);
 /* The operand comes part by part where the op is cut; it is whole otherwise. */
 bool micro_by_part(const Entry *e, const Op *op, int operand);
+/* Why an op reads all of a value that is cut, with the op's name and place; of the first that does.
+ */
+const char *micro_why_whole(const Micro *m, ValueId v);
 /* Builds the entry anew, one part after the other. */
 void micro_build(const Micro *m, Entry *e);
 #endif

@@ -95,21 +95,33 @@ static bool is_cut(const Micro *m, const Op *op) {
 
 /* ---- sums ---- */
 
-/* Parts end where a chunk of pixels does. */
-static bool continues_filters(const Micro *m, const Op *op) {
+/* Images of which parts have a multiple, so that they end where a chunk of pixels does. */
+static int64_t images_of_chunk(const Micro *m, const Op *op) {
   ConvGeom g = conv_geom(m->e, op);
   int64_t pixels = g.h.out * g.w.out, images = pixels ? SUM_PIXELS / pixels : 1;
-  return images <= 1 || g.n / m->parts % images == 0;
+  return images > 1 ? images : 1;
+}
+
+static bool continues_filters(const Micro *m, const Op *op) {
+  return conv_geom(m->e, op).n / m->parts % images_of_chunk(m, op) == 0;
+}
+
+/* Rows that a sum of columns adds up of a part. */
+static int64_t rows_of_part(const Micro *m, const Op *op) {
+  const Type *t = operand_type(m, op, 0);
+  const Ints *axes = op->attr[AT_AXES].ints;
+  int64_t rows = t->dim[0] / m->parts;
+  for (int i = 1; i < axes->n; i++) rows *= t->dim[axes->at[i]];
+  return rows;
 }
 
 /* A sum of columns, before and after it is cut, whose parts end where a chunk of rows does. */
 static bool continues_columns(const Micro *m, const Op *op) {
   const Type *t = operand_type(m, op, 0);
   const Ints *axes = op->attr[AT_AXES].ints;
-  int64_t rows = t->dim[0] / m->parts;
   const Type *part = type_with_extent(m->e->module->ctx, t, 0, micro_part(m, t, 0));
-  for (int i = 1; i < axes->n; i++) rows *= t->dim[axes->at[i]];
-  return axes_before(t, axes) < 0 && axes_before(part, axes) < 0 && rows % SUM_COLUMN == 0;
+  return axes_before(t, axes) < 0 && axes_before(part, axes) < 0 &&
+         rows_of_part(m, op) % SUM_COLUMN == 0;
 }
 
 static bool is_single(Dtype dt) { return dt == DT_F32 || dt == DT_F64; }
@@ -130,6 +142,43 @@ static bool is_sum(const Micro *m, const Op *op, bool continued) {
   if (op->kind != OP_SUM || op->noperands != 1) return false;
   const Ints *axes = op->attr[AT_AXES].ints;
   return axes && axes->n && axes->at[0] == 0 && (!continued || continues_columns(m, op));
+}
+
+/* What a part of the sum has, of how many its chunks are; NULL: another reason than chunks keeps it
+   from going on. */
+static const char *why_not_continued(const Micro *m, const Op *op) {
+  int64_t has, chunk;
+  const char *what = "rows";
+  if (op->kind == OP_CONV_FILTER_GRAD) {
+    has = conv_geom(m->e, op).n / m->parts, chunk = images_of_chunk(m, op), what = "images";
+  } else if (op->kind == OP_MATMUL) {
+    has = operand_type(m, op, 0)->dim[0] / m->parts, chunk = SUM_CHAIN;
+  } else {
+    has = rows_of_part(m, op), chunk = SUM_COLUMN;
+  }
+  if (has % chunk == 0) return NULL;
+  char parts[32], chunks[32];
+  return arena_printf(m->a, "a part has %s %s, and it adds up %s at a time",
+                      plan_commas(parts, (uint64_t)has), what,
+                      plan_commas(chunks, (uint64_t)chunk));
+}
+
+const char *micro_why_whole(const Micro *m, ValueId v) {
+  const Block *body = m->e->body;
+  ValueList read = {0};
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    bool reads = false;
+    read.n = 0;
+    if (m->role[op->id] == MICRO_LAST) plan_reads(m->a, m->e, op, &read);
+    for (uint32_t k = 0; k < read.n; k++) reads |= read.at[k] == v;
+    if (!reads) continue;
+    const char *chunks = is_sum(m, op, false) ? why_not_continued(m, op) : NULL;
+    return arena_printf(m->a, "%s%s reads all of it%s%s", op_info[op->kind].name,
+                        op->loc.line ? arena_printf(m->a, " in line %u", op->loc.line) : "",
+                        chunks ? ": " : "", chunks ? chunks : "");
+  }
+  return "it is returned";
 }
 
 /* ---- all ---- */
