@@ -2,7 +2,7 @@
 # Installs what is missing, builds gc and its tests in build-tests/, and passes the tests of a level:
 #   sh tests/run.sh [quick|default|full] [--costs] [ctest options]
 #   quick     static checks, messages, text and unit tests, one program as a user runs it: a minute
-#   default   everything, the long parts in samples: under ten minutes on 2 cores, the build included
+#   default   everything, the long parts in samples: ten minutes on 2 cores, behind a build of two
 #   full      everything at full strength, without any cache: for the night
 # Half of all random programs come from fixed seeds, half from the commit's hash; GC_TEST_SEED=N repeats a run's.
 # A test that is skipped says why, and the end repeats it. If GC_NO_SKIP is set, only the reasons in
