@@ -37,8 +37,7 @@ const Op *fold_def(const Fold *f, int i, OpKind k) {
 
 bool fold_const(const Fold *f, int i, Attr *out) { return value_const(f->e, f->x[i], out); }
 
-/* Operand i is this constant to the bit: 0 is not -0. */
-static bool is_const(const Fold *f, int i, double v) {
+bool fold_is(const Fold *f, int i, double v) {
   Attr have, want;
   if (!fold_const(f, i, &have)) return false;
   if (dtype_is_float(value_type(f->e, f->x[i])->dtype))
@@ -54,12 +53,12 @@ ValueId fold_make(const Fold *f, Attr v) {
   return build(f->b, OP_CONST, NULL, 0, (Attr[MAX_ATTRS]){[AT_VALUE] = v}, f->type);
 }
 
-static ValueId make_num(const Fold *f, double v) {
+ValueId fold_num(const Fold *f, double v) {
   return dtype_is_float(f->type->dtype) ? fold_make(f, (Attr){.f = v})
                                         : fold_make(f, (Attr){.i = (int64_t)v});
 }
 
-static bool is_float(const Fold *f) { return dtype_is_float(value_type(f->e, f->x[0])->dtype); }
+bool fold_is_float(const Fold *f) { return dtype_is_float(value_type(f->e, f->x[0])->dtype); }
 
 bool fold_commutes(OpKind k, const Type *operand) {
   if (!(op_info[k].flags & OPF_COMMUTATIVE)) return false;
@@ -190,7 +189,7 @@ static ValueId element_of_consts(const Fold *f) {
 
 /* x + -0 → x;  x + 0 → x for integers: as floats, -0 + 0 is 0 */
 static ValueId add_zero(const Fold *f) {
-  return is_const(f, 1, is_float(f) ? -0.0 : 0.0) ? f->x[0] : NO_ID;
+  return fold_is(f, 1, fold_is_float(f) ? -0.0 : 0.0) ? f->x[0] : NO_ID;
 }
 
 /* x + -y → x - y;  -x + y → y - x */
@@ -205,23 +204,24 @@ static ValueId add_neg(const Fold *f) {
 static ValueId associate(const Fold *f) {
   Attr c, d;
   const Op *inner = fold_def(f, 0, f->kind);
-  if (is_float(f) || !inner || !fold_const(f, 1, &d) || !value_const(f->e, inner->operands[1], &c))
+  if (fold_is_float(f) || !inner || !fold_const(f, 1, &d) ||
+      !value_const(f->e, inner->operands[1], &c))
     return NO_ID;
   ValueId k = build2(f->b, f->kind, inner->operands[1], f->x[1]);
   return build2(f->b, f->kind, inner->operands[0], k);
 }
 
 /* x - 0 → x: also as floats, -0 - 0 is -0; but x - -0 turns -0 into 0 */
-static ValueId sub_zero(const Fold *f) { return is_const(f, 1, 0) ? f->x[0] : NO_ID; }
+static ValueId sub_zero(const Fold *f) { return fold_is(f, 1, 0) ? f->x[0] : NO_ID; }
 
 /* x - x → 0 for integers: as floats, infinities and NaN give NaN */
 static ValueId sub_self(const Fold *f) {
-  return !is_float(f) && f->x[0] == f->x[1] ? make_num(f, 0) : NO_ID;
+  return !fold_is_float(f) && f->x[0] == f->x[1] ? fold_num(f, 0) : NO_ID;
 }
 
 /* -0 - x → -x;  0 - x → -x for integers: as floats, 0 - 0 is 0 */
 static ValueId sub_from_zero(const Fold *f) {
-  return is_const(f, 0, is_float(f) ? -0.0 : 0.0) ? build1(f->b, OP_NEG, f->x[1]) : NO_ID;
+  return fold_is(f, 0, fold_is_float(f) ? -0.0 : 0.0) ? build1(f->b, OP_NEG, f->x[1]) : NO_ID;
 }
 
 /* x - -y → x + y */
@@ -231,16 +231,16 @@ static ValueId sub_neg(const Fold *f) {
 }
 
 /* x * 1 → x;  x / 1 → x */
-static ValueId times_one(const Fold *f) { return is_const(f, 1, 1) ? f->x[0] : NO_ID; }
+static ValueId times_one(const Fold *f) { return fold_is(f, 1, 1) ? f->x[0] : NO_ID; }
 
 /* x * -1 → -x;  x / -1 → -x */
 static ValueId times_minus_one(const Fold *f) {
-  return is_const(f, 1, -1) ? build1(f->b, OP_NEG, f->x[0]) : NO_ID;
+  return fold_is(f, 1, -1) ? build1(f->b, OP_NEG, f->x[0]) : NO_ID;
 }
 
 /* x * 0 → 0 for integers: as floats, an infinity gives NaN, and the sign of x stays */
 static ValueId mul_zero(const Fold *f) {
-  return !is_float(f) && is_const(f, 1, 0) ? make_num(f, 0) : NO_ID;
+  return !fold_is_float(f) && fold_is(f, 1, 0) ? fold_num(f, 0) : NO_ID;
 }
 
 /* -x * -y → x * y;  -x * c → x * -c;  the same for division */
@@ -265,35 +265,35 @@ static ValueId div_by_power(const Fold *f) {
   if (fabs(c.f) < min_normal[dt] || fabs(inverse) < min_normal[dt] ||
       scalar_round((Scalar){.f = inverse}, dt, INTERP_DTYPE).f != inverse)
     return NO_ID;
-  return build2(f->b, OP_MUL, f->x[0], make_num(f, inverse));
+  return build2(f->b, OP_MUL, f->x[0], fold_num(f, inverse));
 }
 
 /* x mod 1 → 0 for integers */
 static ValueId mod_one(const Fold *f) {
-  return !is_float(f) && is_const(f, 1, 1) ? make_num(f, 0) : NO_ID;
+  return !fold_is_float(f) && fold_is(f, 1, 1) ? fold_num(f, 0) : NO_ID;
 }
 
 /* x ** 0 → 1, as C and numpy have it, also for NaN */
 static ValueId pow_zero(const Fold *f) {
-  return is_const(f, 1, 0) || is_const(f, 1, -0.0) ? make_num(f, 1) : NO_ID;
+  return fold_is(f, 1, 0) || fold_is(f, 1, -0.0) ? fold_num(f, 1) : NO_ID;
 }
 
 /* x ** 1 → x */
-static ValueId pow_one(const Fold *f) { return is_const(f, 1, 1) ? f->x[0] : NO_ID; }
+static ValueId pow_one(const Fold *f) { return fold_is(f, 1, 1) ? f->x[0] : NO_ID; }
 
 /* x ** 2 → x * x;  this, the next two: pow gives the same bits in the interpreter and in kernels */
 static ValueId pow_two(const Fold *f) {
-  return is_const(f, 1, 2) ? build2(f->b, OP_MUL, f->x[0], f->x[0]) : NO_ID;
+  return fold_is(f, 1, 2) ? build2(f->b, OP_MUL, f->x[0], f->x[0]) : NO_ID;
 }
 
 /* x ** -1 → 1 / x */
 static ValueId pow_minus_one(const Fold *f) {
-  return is_const(f, 1, -1) ? build2(f->b, OP_DIV, make_num(f, 1), f->x[0]) : NO_ID;
+  return fold_is(f, 1, -1) ? build2(f->b, OP_DIV, fold_num(f, 1), f->x[0]) : NO_ID;
 }
 
 /* x ** 0.5 → sqrt(x) where x is never below zero: they differ at -0 and at -inf */
 static ValueId pow_half(const Fold *f) {
-  if (!is_const(f, 1, 0.5) || !never_negative(f->e, f->x[0], LOOK_DEPTH)) return NO_ID;
+  if (!fold_is(f, 1, 0.5) || !never_negative(f->e, f->x[0], LOOK_DEPTH)) return NO_ID;
   return build1(f->b, OP_SQRT, f->x[0]);
 }
 
@@ -308,7 +308,7 @@ static ValueId neg_of_neg(const Fold *f) {
 /* -(x - y) → y - x for integers: as floats, -(x - x) is -0 */
 static ValueId neg_of_sub(const Fold *f) {
   const Op *s = fold_def(f, 0, OP_SUB);
-  return s && !is_float(f) ? build2(f->b, OP_SUB, s->operands[1], s->operands[0]) : NO_ID;
+  return s && !fold_is_float(f) ? build2(f->b, OP_SUB, s->operands[1], s->operands[0]) : NO_ID;
 }
 
 /* abs(-x) → abs(x) */
@@ -328,7 +328,7 @@ static ValueId idempotent(const Fold *f) { return fold_def(f, 0, f->kind) ? f->x
 /* floor(x) → x where x is an integer: of an integer dtype, or rounded or converted from one */
 static ValueId round_of_whole(const Fold *f) {
   const Op *c = fold_def(f, 0, OP_CONVERT);
-  bool whole = !is_float(f) || fold_def(f, 0, OP_FLOOR) || fold_def(f, 0, OP_CEIL) ||
+  bool whole = !fold_is_float(f) || fold_def(f, 0, OP_FLOOR) || fold_def(f, 0, OP_CEIL) ||
                fold_def(f, 0, OP_ROUND) ||
                (c && !dtype_is_float(value_type(f->e, c->operands[0])->dtype));
   return whole ? f->x[0] : NO_ID;
@@ -340,96 +340,8 @@ static ValueId same_operands(const Fold *f) { return f->x[0] == f->x[1] ? f->x[0
 /* max(x, -inf) → x, min(x, inf) → x, in either order */
 static ValueId extreme_of_limit(const Fold *f) {
   double limit = f->kind == OP_MAX ? -INFINITY : INFINITY;
-  if (!is_float(f)) return NO_ID;
-  return is_const(f, 1, limit) ? f->x[0] : is_const(f, 0, limit) ? f->x[1] : NO_ID;
-}
-
-/* ---- logic ---- */
-
-/* not (not x) → x */
-static ValueId not_of_not(const Fold *f) {
-  const Op *n = fold_def(f, 0, OP_NOT);
-  return n ? n->operands[0] : NO_ID;
-}
-
-/* not (x == y) → x != y;  not (x < y) → x >= y for integers: as floats, NaN is neither */
-static ValueId not_of_compare(const Fold *f) {
-  static const OpKind opposite[OP_KINDS] = {[OP_EQ] = OP_NE, [OP_NE] = OP_EQ, [OP_LT] = OP_GE,
-                                            [OP_LE] = OP_GT, [OP_GT] = OP_LE, [OP_GE] = OP_LT};
-  const Op *c = value_def(f->e, f->x[0]);
-  if (!c || !opposite[c->kind]) return NO_ID;
-  bool floats = dtype_is_float(value_type(f->e, c->operands[0])->dtype);
-  if (floats && c->kind != OP_EQ && c->kind != OP_NE) return NO_ID;
-  return build2(f->b, opposite[c->kind], c->operands[0], c->operands[1]);
-}
-
-/* x and true → x;  x and false → false;  x or false → x;  x or true → true */
-static ValueId logic_const(const Fold *f) {
-  Attr c;
-  if (!fold_const(f, 1, &c)) return NO_ID;
-  return (c.i != 0) == (f->kind == OP_AND) ? f->x[0] : f->x[1];
-}
-
-/* x < x → false;  x == x → true for integers: as floats, NaN is not equal to itself */
-static ValueId compare_self(const Fold *f) {
-  if (f->x[0] != f->x[1]) return NO_ID;
-  if (f->kind == OP_LT || f->kind == OP_GT) return make_num(f, 0);
-  if (is_float(f)) return NO_ID;
-  return make_num(f, f->kind != OP_NE);
-}
-
-/* where(true, x, y) → x;  where(false, x, y) → y */
-static ValueId where_const(const Fold *f) {
-  Attr c;
-  return fold_const(f, 0, &c) ? f->x[c.i ? 1 : 2] : NO_ID;
-}
-
-/* where(c, x, x) → x */
-static ValueId where_same(const Fold *f) { return f->x[1] == f->x[2] ? f->x[1] : NO_ID; }
-
-/* where(not c, x, y) → where(c, y, x) */
-static ValueId where_not(const Fold *f) {
-  const Op *n = fold_def(f, 0, OP_NOT);
-  return n ? build3(f->b, OP_WHERE, n->operands[0], f->x[2], f->x[1]) : NO_ID;
-}
-
-/* where(c, true, false) → c;  where(c, false, true) → not c */
-static ValueId where_bool(const Fold *f) {
-  if (f->type->dtype != DT_BOOL) return NO_ID;
-  if (is_const(f, 1, 1) && is_const(f, 2, 0)) return f->x[0];
-  return is_const(f, 1, 0) && is_const(f, 2, 1) ? build1(f->b, OP_NOT, f->x[0]) : NO_ID;
-}
-
-/* where(c, where(c, x, y), z) → where(c, x, z);  where(c, x, where(c, y, z)) → where(c, x, z) */
-static ValueId where_of_where(const Fold *f) {
-  const Op *x = fold_def(f, 1, OP_WHERE), *y = fold_def(f, 2, OP_WHERE);
-  if (x && x->operands[0] == f->x[0])
-    return build3(f->b, OP_WHERE, f->x[0], x->operands[1], f->x[2]);
-  if (y && y->operands[0] == f->x[0])
-    return build3(f->b, OP_WHERE, f->x[0], f->x[1], y->operands[2]);
-  return NO_ID;
-}
-
-/* relu_grad(0, y) → 0;  relu_grad(dy, c) → dy or 0 */
-static ValueId relu_grad_const(const Fold *f) {
-  Attr c;
-  if (is_const(f, 0, 0)) return f->x[0];
-  if (!fold_const(f, 1, &c)) return NO_ID;
-  return (is_float(f) ? c.f > 0 : c.i > 0) ? f->x[0] : make_num(f, 0);
-}
-
-/* relu_grad(max_pool_grad(dy, max_pool_index(x)), x) → max_pool_grad(relu_grad(dy, max_pool(x)),
-   max_pool_index(x)): a pixel that is named is the largest of its window, so both ask the same of
-   the same number, and x, the larger image, may die. */
-static ValueId relu_grad_of_pool(const Fold *f) {
-  const Op *back = fold_def(f, 0, OP_MAX_POOL_GRAD);
-  const Op *index = back ? value_def(f->e, back->operands[1]) : NULL;
-  if (!index || index->kind != OP_MAX_POOL_INDEX || index->operands[0] != f->x[1]) return NO_ID;
-  for (int i = 0; i < MAX_ATTRS; i++)
-    if (index->attr[i].i != back->attr[i].i) return NO_ID;
-  ValueId y = build(f->b, OP_MAX_POOL, &f->x[1], 1, back->attr, NULL);
-  ValueId dy = build2(f->b, OP_RELU_GRAD, back->operands[0], y);
-  return build(f->b, OP_MAX_POOL_GRAD, (ValueId[]){dy, back->operands[1]}, 2, back->attr, f->type);
+  if (!fold_is_float(f)) return NO_ID;
+  return fold_is(f, 1, limit) ? f->x[0] : fold_is(f, 0, limit) ? f->x[1] : NO_ID;
 }
 
 /* ---- conversions ---- */

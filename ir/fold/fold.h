@@ -19,7 +19,7 @@ ValueId fold_op(const Fold *f);
 bool fold_commutes(OpKind k, const Type *operand);
 bool op_commutes(const Entry *e, const Op *op);
 
-/* ---- shared by fold.c and view.c ---- */
+/* ---- shared by fold.c, logic.c and view.c ---- */
 
 typedef ValueId FoldRule(const Fold *f);
 
@@ -27,9 +27,16 @@ typedef ValueId FoldRule(const Fold *f);
 const Op *fold_def(const Fold *f, int i, OpKind k);
 /* Operand i is a constant: its value, of its dtype. */
 bool fold_const(const Fold *f, int i, Attr *out);
+/* Operand i is this constant to the bit: 0 is not -0. */
+bool fold_is(const Fold *f, int i, double v);
+bool fold_is_float(const Fold *f);
 /* A constant of the result's type. */
 ValueId fold_make(const Fold *f, Attr v);
+ValueId fold_num(const Fold *f, double v);
 
+/* Rules for truth values, and for what chooses by them, in logic.c. */
+FoldRule not_of_not, not_of_compare, logic_const, compare_self, where_const, where_same, where_not,
+    where_bool, where_of_where, relu_grad_const, relu_grad_of_pool;
 /* Rules for ops that move or reduce elements, in view.c. */
 FoldRule view_of_const, view_identity, reshape_of_reshape, transpose_of_transpose,
     transpose_as_reshape, broadcast_of_broadcast, broadcast_as_reshape, slice_of_slice,
