@@ -19,6 +19,18 @@ build=$PWD/build-tests
 cross=$(sh tests/cross.sh "$build/arm64") || cross= # its own message says what is not tested
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
   -DGC_CROSS="${cross:+aarch64-linux-gnu}" -DGC_CROSS_ROOT="$cross" >/dev/null
+
+# numpy and safetensors, other readers of the files that programs write, come while gc is built.
+venv=$build/python installs=
+from_pypi() {
+  { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"; } && "$venv/bin/pip" install --quiet "$@" ||
+    echo "PyPI is out of reach: tests that need $* are skipped" >&2
+}
+if ! python3 -c 'import numpy, safetensors' 2>/dev/null &&
+  ! "$venv/bin/python3" -c 'import numpy, safetensors' 2>/dev/null; then
+  from_pypi numpy safetensors &
+  installs=$!
+fi
 cmake --build "$build" -j "$(nproc)"
 if [ "$level" != quick ]; then # and gc once more, watched by AddressSanitizer and UndefinedBehaviorSanitizer
   cmake -S . -B "$build/sanitized" -DCMAKE_BUILD_TYPE=Release -DGC_SANITIZE=ON >/dev/null
@@ -28,19 +40,10 @@ if [ "$level" != quick ]; then # and gc once more, watched by AddressSanitizer a
 fi
 built=$(date +%s)
 
-# From PyPI: numpy and safetensors, other readers of the files that programs write; and NVRTC, where no CUDA
-# toolkit has one, so that the CUDA half is tested on every machine. gc looks for it in VIRTUAL_ENV.
-venv=$build/python
-wanted=
-python3 -c 'import numpy, safetensors' 2>/dev/null || "$venv/bin/python3" -c 'import numpy, safetensors' 2>/dev/null ||
-  wanted="numpy safetensors"
-VIRTUAL_ENV=$venv "$build/bin/gc" --version | grep -q 'cuda (NVRTC' || wanted="$wanted nvidia-cuda-nvrtc==13.0.*"
-if [ -n "$wanted" ]; then
-  # the packages are several words
-  # shellcheck disable=SC2086
-  { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"; } && "$venv/bin/pip" install --quiet $wanted ||
-    echo "PyPI is out of reach: tests that need $wanted are skipped" >&2
-fi
+# NVRTC from PyPI, where no CUDA toolkit has one, so that the CUDA half is tested on every machine. gc looks for it in
+# VIRTUAL_ENV.
+if [ -n "$installs" ]; then wait $installs || true; fi
+VIRTUAL_ENV=$venv "$build/bin/gc" --version | grep -q 'cuda (NVRTC' || from_pypi 'nvidia-cuda-nvrtc==13.0.*'
 export VIRTUAL_ENV="$venv" PATH="$venv/bin:$PATH"
 # Programs are compared as they are without a GPU; tests/gpu/run.sh is for one.
 export CUDA_VISIBLE_DEVICES= GC_TEST_LEVEL="$level"
@@ -60,7 +63,8 @@ export XDG_CACHE_HOME="$build/cache" # tests leave the user's alone
 rm -f "$build/test_times.txt"
 code=0
 : >"$build/summary.txt"
-ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(nproc)" "$@" >"$build/summary.txt" 2>&1 &
+# One more than there are processors: some wait.
+ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(($(nproc) + 1))" "$@" >"$build/summary.txt" 2>&1 &
 ctest=$!
 tail --pid=$ctest -n +1 -f "$build/summary.txt" | grep -av '^ *Start ' || true
 wait $ctest || code=$?
