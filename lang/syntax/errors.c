@@ -150,6 +150,10 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a loop counts: i in 0..n { … } runs for i = 0 to n - 1");
     return true;
   }
+  if (f->token == ':' && expects(e, '{')) {
+    parse_note(ps, SEV_HINT, (Loc){0}, "a block stands in braces: { … }");
+    return true;
+  }
   if (listed) {
     bool apart = one_of(word, (const char *const[]){"", "return", "yield", NULL});
     parse_note(ps, SEV_HINT, (Loc){0}, "%s",

@@ -151,7 +151,7 @@ static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t
   report_whole(r, &m, saved / SMALL);
 }
 
-/* Of parts that leave too much whole those that leave the least; 0: there are none. */
+/* Of parts that leave too much whole those that leave the least; 0: all leave everything. */
 static int64_t best_in_vain(Arena *a, const Entry *e, int64_t batch, bool scatter) {
   int64_t best = 0;
   uint64_t most = 0, all, saved;
@@ -162,10 +162,10 @@ static int64_t best_in_vain(Arena *a, const Entry *e, int64_t batch, bool scatte
     if (best && saved <= most) continue;
     best = n, most = saved;
   }
-  return best;
+  return most ? best : 0;
 }
 
-/* Why a batch that has parts is whole under a limit that it does not meet. */
+/* Why a batch that has parts is whole under a limit that it may not meet. */
 static void report_vain(PassRun *r, const Entry *e, int64_t batch) {
   enum { SMALL = 20 }; /* of what the entry makes */
   if (!(r->opt->remarks & REMARK_REMAT)) return;
@@ -310,12 +310,10 @@ static bool curve_of(PassRun *r, const Trial *whole) {
   return ok;
 }
 
-/* Parts are to be tried, or a remark may say why there are none. */
 static bool any_entry(PassRun *r) {
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     const Entry *e = r->m->entries.at[k];
     int64_t batch = batch_of(r->scratch, e);
-    if (batch && r->opt->remarks & REMARK_REMAT) return true;
     if (has_no_parts(e, batch) || find_choices(r->scratch, e, batch, scatters(r)).n) return true;
   }
   return false;
@@ -332,8 +330,13 @@ bool pass_microbatch(PassRun *r) {
     report_microbatch(r, e, batch, parts);
     apply_microbatch(r, e, batch, parts);
   }
-  bool limited = l->bytes || l->share > 0;
-  if (parts > 1 || r->opt->trial || (!limited && !r->opt->curve) || !any_entry(r)) return true;
+  const bool limited = l->bytes || l->share > 0;
+  if (parts > 1 || r->opt->trial || (!limited && !r->opt->curve)) return true;
+  if (!any_entry(r)) {
+    for (uint32_t k = 0; limited && k < n; k++)
+      report_vain(r, r->m->entries.at[k], batch_of(r->scratch, r->m->entries.at[k]));
+    return true;
+  }
   Trial *whole = ARENA_ARRAY(r->scratch, Trial, n);
   uint64_t limit;
   if (!trial_run(r, 0, whole)) return false;
