@@ -214,7 +214,7 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
   if (!late) late = passes_giver(behind, HAS_LAYOUT, &length);
   if (!late) late = behind + strlen(behind);
   return intern_printf(
-      c, "%.*sautodiff{saved=%s},precision{products=%s},master-weights%.*swiden,%s",
+      c, "%.*sautodiff{saved=%s},precision{products=%s},narrow-states,master-weights%.*swiden,%s",
       (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind), behind, late);
 }
 
