@@ -110,13 +110,15 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
   if (p->s.bits && (!p->s.pack || p->s.integers)) return product_quantized_tile(g, p, rows, width);
   int64_t li = p->s.ta ? 1 : p->s.converted ? product_a_steps(&p->s, p->s.chain) : p->s.k;
   int64_t lk = !p->s.ta ? 1 : p->s.pack_a || p->s.converted ? A_STRIDE : p->s.m;
-  int64_t lb = p->s.b_panels || (p->s.pack && !packs) ? p->s.nr : p->s.n;
+  const bool turns = p->s.tb && !p->s.pack;
+  int64_t lb = turns ? p->s.k : p->s.b_panels || (p->s.pack && !packs) ? p->s.nr : p->s.n;
   bool reads_half = dtype_is_half(p->s.in) && !p->s.pairs && (!p->s.pack || packs);
   const char *kind = p->s.pairs   ? p->s.pack ? "paired" : "pairs"
                      : reads_half ? dtype_name(p->s.in)
                                   : p->T;
-  const char *of = intern_printf(g->ctx, "%s_%lldx%lld_a%lld_%lld_b%lld", kind, (long long)rows,
-                                 (long long)width, (long long)li, (long long)lk, (long long)lb);
+  const char *of =
+      intern_printf(g->ctx, "%s%s_%lldx%lld_a%lld_%lld_b%lld", turns ? "turned_" : "", kind,
+                    (long long)rows, (long long)width, (long long)li, (long long)lk, (long long)lb);
   const char *name = packs ? intern_printf(g->ctx, "tile_%s_to%d", of, p->s.nr)
                            : intern_printf(g->ctx, "tile_%s", of);
   const char *sizes = intern_printf(g->ctx, "%lld, %lld, %lldL, %lldL, %lldL", (long long)rows,
@@ -128,6 +130,11 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
   }
   const char *shape = intern_printf(g->ctx, "%s, %s, %s", name, kind, sizes);
   const char *half = reads_half ? "_HALF" : "";
+  if (turns) {
+    gen_helper(g, intern_printf(g->ctx, "GC_TILE_TURNED%s(%s, %s, %s, %s)\n", half, name, kind,
+                                reads_half ? dtype_storage(p->s.in) : kind, sizes));
+    return name;
+  }
   gen_helper(g, packs ? intern_printf(g->ctx, "GC_TILE%s_PACKING(%s, %d)\n", half, shape, p->s.nr)
                       : intern_printf(g->ctx, "GC_TILE%s(%s)\n", half, shape));
   return name;
@@ -147,6 +154,9 @@ static void print_panel(Text *x, const Product *p) {
               *p->k0 == '0'
                   ? text_times(x->a, "q", p->s.k * p->s.nr)
                   : arena_printf(x->a, "(q * %lld + k0) * %d", (long long)p->s.k, p->s.nr));
+  else if (p->s.tb)
+    text_line(x, "const %s *b = B + %s;", stored,
+              text_plus(x->a, text_times(x->a, "q", p->s.nr * p->s.k), p->k0));
   else
     text_line(x, "const %s *b = B + %s;", stored,
               text_plus(x->a, text_times(x->a, p->k0, p->s.n), text_times(x->a, "q", p->s.nr)));
@@ -310,16 +320,7 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
                          ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
                      : p->s.k > DEPTH ? "k0 == 0 ? NULL : c"
                                       : "NULL";
-  const char *prefetch = "NULL, 0, 0";
-  if (p->s.prefetch) {
-    product_prefetch(g, gr, x, p);
-    const char *interval = intern_printf(g->ctx, "%lldL", (long long)(p->s.chain / p->s.prefetch));
-    if (p->s.k % p->s.chain || p->bounded_k) /* the last chain is shorter */
-      interval = intern_printf(g->ctx, "(%s < %lld ? 1 : %s / %lld)", p->depth,
-                               (long long)p->s.prefetch, p->depth, (long long)p->s.prefetch);
-    prefetch = intern_printf(g->ctx, "prefetch, %lldL, %s",
-                             (long long)(p->s.tb || p->s.b_panels ? p->s.nr : p->s.n), interval);
-  }
+  const char *prefetch = product_prefetch(g, gr, x, p);
   if (p->s.bits && (!p->s.pack || p->s.integers)) prefetch = "s";
   const char *call =
       intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, c_in, prefetch);

@@ -191,7 +191,7 @@ void product_convert_rows(Gen *g, Text *x, const Product *p, const char *row) {
 }
 
 /* Rows that this tile prefetches, of the panel that the next group, or chain, has in its place. */
-void product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p) {
+static void print_next_panel(Gen *g, const Group *gr, Text *x, const Product *p) {
   const Layout *l = product_value(gr, gr->arg[p->b])->layout;
   long long nr = p->s.nr, kk = p->s.k, n = p->s.n, group = p->s.group, prefetch = p->s.prefetch;
   const char *first = p->panel0, *last = p->panel1;
@@ -216,4 +216,28 @@ void product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p) {
   if (kk > DEPTH)
     in_depth = arena_printf(g->a, "%s && ahead < %lld", in_depth, (long long)p->s.chain);
   text_line(x, "const %s *prefetch = q1 < %s && %s ? B + %s : NULL;", p->T, last, in_depth, at);
+}
+
+const char *product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p) {
+  const long long row = p->s.tb || p->s.b_panels ? p->s.nr : p->s.n;
+  const char *from = "NULL", *stride = "0", *interval = "0";
+  if (p->s.prefetch) {
+    print_next_panel(g, gr, x, p);
+    from = "prefetch";
+    stride = arena_printf(g->a, "%lldL", row);
+    interval = arena_printf(g->a, "%lldL", (long long)(p->s.chain / p->s.prefetch));
+    if (p->s.k % p->s.chain || p->bounded_k) /* the last chain is shorter */
+      interval = arena_printf(g->a, "(%s < %lld ? 1 : %s / %lld)", p->depth,
+                              (long long)p->s.prefetch, p->depth, (long long)p->s.prefetch);
+  }
+  const bool literal = *p->i0 == '0' && *p->i1 >= '0' && *p->i1 <= '9';
+  const bool one = literal && strcmp(p->i1, "1") == 0;
+  if (p->s.ahead && !p->s.pack && (one || !literal)) {
+    const long long n = p->s.ahead * row;
+    if (!one) text_line(x, "const bool alone = %s == 1;", text_minus(g->a, p->i1, p->i0));
+    from = arena_printf(g->a, one ? "b + %lld" : "alone ? b + %lld : %s", n, from);
+    stride = arena_printf(g->a, "%lldL", row);
+    interval = one ? "1" : arena_printf(g->a, "alone ? 1 : %s", interval);
+  }
+  return intern_printf(g->ctx, "%s, %s, %s", from, stride, interval);
 }

@@ -55,6 +55,7 @@ void product_convert_rows(Gen *g, Text *x, const Product *p, const char *row);
 void product_tile_rows(Text *x, const Product *p);
 /* The first row of a tile. */
 const char *product_row(const Product *p, const char *tile);
-/* Declares `prefetch`: rows of the next panel that the tile prefetches, or NULL. */
-void product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p);
+/* What a tile is told of the rows that it prefetches: the first one or NULL, their stride, and of
+   how many rows of the depth each is one. Declares variables for it. */
+const char *product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p);
 #endif

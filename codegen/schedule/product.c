@@ -17,9 +17,10 @@ enum {
      too */
   PREFETCH_LEAST = 8,
   PREFETCH_MOST = 64,
-  PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
-  PACK_DEEP = 64,      /* the same where a panel has more rows than the first cache has lines … */
-  LINE_BYTES = 64,     /* ... of so many bytes */
+  PACK_ROWS = 384, /* rows that pay for packing a panel of B */
+  PACK_DEEP = 64,  /* the same where a panel has more rows than the first cache has lines … */
+  LINE_BYTES = 64, /* ... of so many bytes */
+  PAGE_BYTES = 4096,
   PACK_TILES = 3,      /* of rows, where a tile that reads halves converts them itself */
   PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
@@ -53,6 +54,15 @@ static int64_t rows_to_prefetch(const VectorMachine *machine, const ProductShape
   return rows;
 }
 
+/* A tile that no other follows reads B from memory, and the hardware prefetches no further than to
+   the end of a page: the tile asks for what lies a page ahead. Pairs are read by two rows, and
+   integers have a loop of their own. */
+static int64_t rows_ahead(const VectorMachine *machine, const ProductSchedule *p) {
+  if (p->pairs || p->bits || p->tb || p->k * p->n * dtype_size(p->in) <= machine->cache.l2)
+    return 0;
+  return PAGE_BYTES / (p->nr * dtype_size(p->in));
+}
+
 /* Rows are cut into tiles that differ by one at most. */
 static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int lanes) {
   int64_t most = p->nr <= 2 * lanes && machine->vectors == 4 ? 8
@@ -69,8 +79,15 @@ static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int l
   p->low = p->tiles - (p->tiles ? p->m % p->tiles : 0);
 }
 
+/* Tiles may transpose B as they read it. */
+static bool turns_in_tiles(const ProductShape *s, const ProductSchedule *p) {
+  return !s->b_panels && !p->bits && !p->pairs && (p->in == DT_F32 || dtype_is_half(p->in));
+}
+
 /* Rows that pay for packing a B that a tile could read as it lies. */
-static int64_t rows_to_pack(const VectorMachine *machine, const ProductSchedule *p) {
+static int64_t rows_to_pack(const VectorMachine *machine, const ProductShape *s,
+                            const ProductSchedule *p) {
+  if (p->tb) return turns_in_tiles(s, p) ? product_tallest(p) + 1 : 0;
   const bool by_tile = p->bits || (p->converted && dtype_is_half(p->in) && !p->pairs);
   if (by_tile) return (PACK_TILES - 1) * product_tallest(p) + 1;
   if (p->converted && !dtype_is_half(p->in)) return 0; /* bytes */
@@ -81,7 +98,7 @@ static int64_t rows_to_pack(const VectorMachine *machine, const ProductSchedule 
 static void choose_packing(const VectorMachine *machine, const ProductShape *s,
                            ProductSchedule *p) {
   int size = dtype_size(p->dt);
-  const int64_t rows = p->tb ? 0 : rows_to_pack(machine, p);
+  const int64_t rows = rows_to_pack(machine, s, p);
   p->pack = p->m >= rows;
   if (p->pack && s->bounded && rows > 1) p->unpacked = rows - 1;
   bool as_read = p->converted ? dtype_is_half(p->in) && !p->pairs : !p->bits;
@@ -205,6 +222,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
   choose_packing(machine, s, &p);
   choose_blocks(machine, &p);
   p.prefetch = rows_to_prefetch(machine, s, &p);
+  p.ahead = rows_ahead(machine, &p);
   choose_units(&p);
   return p;
 }
@@ -237,6 +255,7 @@ const ScheduleKind product_kind = {
                                        FIELD(block),
                                        FIELD(group),
                                        FIELD(prefetch),
+                                       FIELD(ahead),
                                        SCHEDULE_ENUM(ProductSchedule, split, splits),
                                        {0}}};
 #undef FIELD

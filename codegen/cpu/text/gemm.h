@@ -165,7 +165,80 @@ GC_TRANSPOSE(f32)
 GC_TRANSPOSE(f64)
 GC_TRANSPOSE(i32)
 GC_TRANSPOSE(i64)
-/* section GC_PACK: transpose16_f32 */
+/* section GC_PREFETCH_COLUMNS */
+/* A cache line of each of the next 16 columns, which are transposed when this long block is done: the hardware prefetcher
+   does not follow so many of them. */
+#define GC_PREFETCH_COLUMNS(b, ld) UNROLL for (long i = 0; i < 16; i++) GC_PREFETCH((b), i * (ld), 0, 2)
+/* section turn_f32: transpose16_f32 */
+/* Columns of b, `ld` apart: p[k][j] = b[j][k], j < 16, k < 16. Behind the n that there are the last one is repeated. */
+INL void turn_f32(const f32 *restrict b, long ld, long n, f32 *restrict p, long to) {
+  GC_LANES f32 block[16][16];
+  if (n >= 16) {
+    transpose16_f32(b, ld, p, to);
+    return;
+  }
+  for (long i = 0; i < 16; i++)
+    for (long l = 0; l < 16; l += VW) {
+      Vf32 v;
+      __builtin_memcpy(&v, b + (i < n ? i : n - 1) * ld + l, sizeof v);
+      __builtin_memcpy(&block[i][l], &v, sizeof v);
+    }
+  transpose16_f32(block[0], 16, p, to);
+}
+/* section GC_TURN_STEP */
+/* Of the depth, so many at once are transposed: a cache line, or half of one. */
+#define GC_TURN_STEP(T) GC_TURN_STEP_##T
+enum { GC_TURN_STEP_f32 = 16, GC_TURN_STEP_f16 = 16, GC_TURN_STEP_bf16 = 32 };
+/* section GC_TILE_TURNED: turn_f32 vfma_f32 splat_f32 GC_TURN_STEP GC_PREFETCH_COLUMNS */
+/* As GC_TILE, of columns of b, LB apart, b[j][k], that are transposed block by block and used at once: where no other tile
+   needs them, packing would take longer. With large registers two blocks of 16 columns go through the depth side by
+   side, since the sums of one row wait for each other. */
+#define GC_NUMBER_f32(x) (x)
+#define GC_NUMBER_bf16(x) bf16_to_f32(x)
+#define GC_NUMBER_f16(x) f16_to_f32(x)
+#define GC_TILE_TURNED(NAME, T, TB, R, W, LI, LK, LB)                                             \
+  static __attribute__((noinline)) void NAME(const f32 *restrict a, const TB *restrict b,         \
+                                             f32 *c, long ldc, long depth, const f32 *c_in,       \
+                                             const TB *prefetch, long prefetch_stride, long interval) { \
+    enum { L = VW, N = W > 16 && VW >= 16 ? 32 : 16, NV = N / L, STEP = GC_TURN_STEP(T) };        \
+    for (long j = 0; j < W; j += N, b += N * (long)LB) {                                          \
+      GC_LANES f32 x[STEP][N];                                                                    \
+      Vf32 acc[R][NV];                                                                            \
+      const f32 *s = a;                                                                           \
+      UNROLL for (int i = 0; i < R; i++) UNROLL for (int v = 0; v < NV; v++) acc[i][v] = (Vf32){0}; \
+      for (long k = 0, steps; k < depth; k += steps) {                                            \
+        steps = k + STEP <= depth ? STEP : 1;                                                     \
+        for (long g = 0; g < N && steps > 1; g += 16) {                                           \
+          GC_PREFETCH_COLUMNS(b + (N + g) * (long)LB + k, (long)LB);                              \
+          turn_##T(b + g * (long)LB + k, LB, W - j - g, &x[0][g], N);                             \
+        }                                                                                         \
+        for (long l = 0; l < N && steps == 1; l++)                                                \
+          x[0][l] = GC_NUMBER_##T(b[(l < W - j ? l : W - j - 1) * (long)LB + k]);                 \
+        for (long l = 0; l < steps; l++, s += LK) {                                               \
+          Vf32 y[NV];                                                                             \
+          UNROLL for (int v = 0; v < NV; v++) __builtin_memcpy(&y[v], &x[l][v * L], VBYTES);      \
+          UNROLL for (int i = 0; i < R; i++) {                                                    \
+            const Vf32 r = splat_f32(s[i * (long)LI]);                                            \
+            UNROLL for (int v = 0; v < NV; v++) acc[i][v] = vfma_f32(y[v], r, acc[i][v]);         \
+          }                                                                                       \
+        }                                                                                         \
+      }                                                                                           \
+      UNROLL for (int i = 0; i < R; i++) UNROLL for (int v = 0; v < NV; v++) {                    \
+        f32 *to = c + i * ldc + j + v * L;                                                        \
+        const long left = W - j - v * L, n = left < 0 ? 0 : left < L ? left : L;                  \
+        if (c_in) {                                                                               \
+          Vf32 in = {0};                                                                          \
+          __builtin_memcpy(&in, c_in + i * ldc + j + v * L, (unsigned long)n * sizeof(f32));      \
+          acc[i][v] += in;                                                                        \
+        }                                                                                         \
+        if (n == L)                                                                               \
+          __builtin_memcpy(to, &acc[i][v], VBYTES);                                               \
+        else                                                                                      \
+          __builtin_memcpy(to, &acc[i][v], (unsigned long)n * sizeof(f32));                       \
+      }                                                                                           \
+    }                                                                                             \
+  }
+/* section GC_PACK: transpose16_f32 GC_PREFETCH_COLUMNS */
 /* Packs columns of b, `ld` apart: p[k][j] = b[j][k], j < w, k < depth, in rows of `to` elements, in blocks
    of 16 that stay in registers. */
 #define GC_PACK(T)                                                                                \
@@ -174,7 +247,10 @@ GC_TRANSPOSE(i64)
     long j = 0;                                                                                   \
     for (; j + 16 <= w; j += 16) {                                                                \
       long k = 0;                                                                                 \
-      for (; k + 16 <= depth; k += 16) transpose16_##T(b + j * ld + k, ld, p + k * to + j, to);   \
+      for (; k + 16 <= depth; k += 16) {                                                          \
+        GC_PREFETCH_COLUMNS(b + (j + 16) * ld + k, ld);                                           \
+        transpose16_##T(b + j * ld + k, ld, p + k * to + j, to);                                  \
+      }                                                                                           \
       for (; k < depth; k++)                                                                      \
         for (long i = 0; i < 16; i++) p[k * to + j + i] = b[(j + i) * ld + k];                    \
     }                                                                                             \

@@ -1,14 +1,23 @@
 /* Products of half precisions. Sums are f32, as the reference has them: one fma for each product of two numbers, in
    order of depth. */
-/* section load_bf16 load_f16 GcHalves GcWords GcShorts */
-/* A register of numbers from p on, as f32, which has them all. */
+/* section load_bf16 load_f16 GcHalves GcWords GcShorts widen_u16 */
+/* A register of numbers from p on, as f32, which has them all. gcc 12 widens by four instructions, which for few rows
+   take longer than memory gives the numbers: one does it. */
 typedef uint16_t GcHalves __attribute__((vector_size(VW * 2), may_alias));
 typedef uint32_t GcWords __attribute__((vector_size(VBYTES), may_alias));
-INL Vf32 load_bf16(const uint16_t *p) {
+INL GcWords widen_u16(const uint16_t *p) {
+#if defined(GC_AVX2) || defined(GC_AVX512)
+  typedef uint16_t Stored __attribute__((vector_size(VW * 2), may_alias, aligned(2)));
+  GcWords w;
+  __asm__("vpmovzxwd %1, %0" : "=v"(w) : "m"(*(const Stored *)p));
+  return w;
+#else
   GcHalves h;
   __builtin_memcpy(&h, p, sizeof h);
-  return (Vf32)(__builtin_convertvector(h, GcWords) << 16);
+  return __builtin_convertvector(h, GcWords);
+#endif
 }
+INL Vf32 load_bf16(const uint16_t *p) { return (Vf32)(widen_u16(p) << 16); }
 #if defined(GC_AVX512) || (defined(GC_AVX2) && defined(__F16C__))
 typedef short GcShorts __attribute__((vector_size(VW * 2), may_alias));
 INL Vf32 load_f16(const uint16_t *p) {
@@ -157,10 +166,7 @@ INL void zip_rows(Vi32 *v, const uint16_t *first, const uint16_t *second) {
   __asm__("vpunpckhwd %2, %1, %0" : "=v"(v[1]) : "v"(y), "v"(x));
 }
 INL Vi32 zip_half_rows(const uint16_t *first, const uint16_t *second) {
-  GcHalves x, y;
-  __builtin_memcpy(&x, first, sizeof x);
-  __builtin_memcpy(&y, second, sizeof y);
-  return (Vi32)(__builtin_convertvector(x, GcWords) << 16 | __builtin_convertvector(y, GcWords));
+  return (Vi32)(widen_u16(first) << 16 | widen_u16(second));
 }
 #define GC_ZIP(first, second)                                                                     \
   UNROLL for (int j = 0; j + 1 < NV; j += 2) zip_rows(&v[j], first + j * L, second + j * L);      \
@@ -197,7 +203,7 @@ INL Vi32 pair_at(const uint16_t *a) {
 #define GC_TILE_PAIRS(NAME, R, W, LI, LK, LB)                                                     \
   GC_TILE_STEPS(NAME, i32, uint16_t, Vi32, R, W, LI, LK, LB, 2, depth / 2, splat_i32, GC_READ_PAIRS, GC_ADD_PAIRS, \
                 GC_LAST_PAIRS, GC_ORDER_PAIRS)
-/* section pairs_pack pairs_pack_t */
+/* section pairs_pack pairs_pack_t: GC_PREFETCH_COLUMNS */
 /* Rows of b, `ld` apart, in pairs: p[k / 2][j] = b[k][j] and b[k + 1][j], j < w. */
 static __attribute__((noinline)) void pairs_pack(const uint16_t *restrict b, long ld, i32 *restrict p, long to, long depth,
                                                  long w) {
@@ -213,18 +219,19 @@ static __attribute__((noinline)) void pairs_pack(const uint16_t *restrict b, lon
 /* Columns of b, `ld` apart: p[k / 2][j] = b[j][k] and b[j][k + 1], in blocks of 16 pairs of 16 columns. */
 static __attribute__((noinline)) void pairs_pack_t(const uint16_t *restrict b, long ld, i32 *restrict p, long to,
                                                    long depth, long w) {
-  long done = 0; /* of the depth, in blocks */
-  for (; done + 32 <= depth; done += 32)
-    for (long j = 0; j < w; j += 16) {
+  const long done = depth / 32 * 32; /* in blocks */
+  for (long j = 0; j < w; j += 16)
+    for (long k = 0; k < done; k += 32) {
       GC_LANES f32 block[16][16];
       const long n = w - j < 16 ? w - j : 16;
+      GC_PREFETCH_COLUMNS(b + (j + 16) * ld + k, ld);
       for (long i = 0; i < 16; i++) {
         GcWords x;
-        __builtin_memcpy(&x, b + (j + (i < n ? i : n - 1)) * ld + done, sizeof x);
+        __builtin_memcpy(&x, b + (j + (i < n ? i : n - 1)) * ld + k, sizeof x);
         x = GC_SWAP_HALVES(x);
         __builtin_memcpy(block[i], &x, sizeof x);
       }
-      transpose16_f32(block[0], 16, (f32 *)p + done / 2 * to + j, to);
+      transpose16_f32(block[0], 16, (f32 *)p + k / 2 * to + j, to);
     }
   for (long k = done; k < depth; k += 2)
     for (long j = 0; j < w; j++)
@@ -247,7 +254,43 @@ static __attribute__((noinline)) void pairs_pack_t(const uint16_t *restrict b, l
       __builtin_memcpy(p + r, &v, (VW < 8 ? VW : 8) * sizeof(f32));                               \
     }                                                                                             \
   }
-/* section GC_PACK_HALF: load_bf16 load_f16 transpose16_f32 bf16_to_f32 f16_to_f32 */
+/* section turn_bf16 turn_f16: load_bf16 load_f16 GcWords transpose16_f32 */
+/* Columns of a transposed B as in turn_f32, as f32. Two bf16 are one element of what is transposed, which takes half the
+   shuffles; where rows begin at odd places they are copied first. */
+INL void turn_bf16(const uint16_t *restrict b, long ld, long n, f32 *restrict p, long to) {
+  GC_LANES f32 block[16][16], turned[16][16];
+  if (n >= 16 && ld % 2 == 0) {
+    transpose16_f32((const f32 *)b, ld / 2, turned[0], 16);
+  } else {
+    for (long i = 0; i < 16; i++)
+      for (long l = 0; l < 16; l += VW) {
+        GcWords x;
+        __builtin_memcpy(&x, b + (i < n ? i : n - 1) * ld + 2 * l, sizeof x);
+        __builtin_memcpy(&block[i][l], &x, sizeof x);
+      }
+    transpose16_f32(block[0], 16, turned[0], 16);
+  }
+  for (long k = 0; k < 16; k++, p += 2 * to)
+    for (long j = 0; j < 16; j += VW) {
+      GcWords x;
+      __builtin_memcpy(&x, &turned[k][j], sizeof x);
+      const GcWords first = x << 16, second = x & 0xffff0000u;
+      __builtin_memcpy(p + j, &first, sizeof first);
+      __builtin_memcpy(p + to + j, &second, sizeof second);
+    }
+}
+INL void turn_f16(const uint16_t *restrict b, long ld, long n, f32 *restrict p, long to) {
+  GC_LANES f32 block[16][16];
+  for (long i = 0; i < 16; i++)
+    for (long l = 0; l < 16; l += VW) {
+      const Vf32 v = load_f16(b + (i < n ? i : n - 1) * ld + l);
+      __builtin_memcpy(&block[i][l], &v, sizeof v);
+    }
+  transpose16_f32(block[0], 16, p, to);
+}
+/* section GC_TILE_TURNED_HALF: GC_TILE_TURNED turn_bf16 turn_f16 bf16_to_f32 f16_to_f32 */
+#define GC_TILE_TURNED_HALF(...) GC_TILE_TURNED(__VA_ARGS__)
+/* section GC_PACK_HALF: load_bf16 load_f16 turn_bf16 turn_f16 bf16_to_f32 f16_to_f32 GC_TURN_STEP GC_PREFETCH_COLUMNS */
 /* B of 16 bits packed as f32: by rows, and of a transposed B by columns in blocks of 16. */
 #define GC_PACK_HALF(T)                                                                           \
   static __attribute__((noinline)) void pack_##T(const uint16_t *restrict b, long ld, f32 *restrict p, long to, long depth, \
@@ -264,18 +307,19 @@ static __attribute__((noinline)) void pairs_pack_t(const uint16_t *restrict b, l
   static __attribute__((noinline)) void pack_t_##T(const uint16_t *restrict b, long ld, f32 *restrict p, long to, \
                                                    long depth, long w) {                          \
     const long wide = to % 16 ? w / 16 * 16 : w; /* blocks have 16 columns, also where fewer are left */ \
-    long done = 0;                                                                                \
-    for (; done + 16 <= depth; done += 16)                                                        \
-      for (long j = 0; j < wide; j += 16) {                                                       \
-        GC_LANES f32 block[16][16];                                                               \
-        const long n = w - j < 16 ? w - j : 16;                                                   \
-        for (long i = 0; i < 16; i++)                                                             \
-          for (long l = 0; l < 16; l += VW) {                                                     \
-            const Vf32 v = load_##T(b + (j + (i < n ? i : n - 1)) * ld + done + l);               \
-            __builtin_memcpy(&block[i][l], &v, sizeof v);                                         \
-          }                                                                                       \
-        transpose16_f32(block[0], 16, p + done * to + j, to);                                     \
+    const long done = depth / 16 * 16;                                                            \
+    for (long j = 0; j < wide; j += 16) {                                                         \
+      const uint16_t *columns = b + j * ld;                                                       \
+      long k = 0;                                                                                 \
+      for (; k + GC_TURN_STEP(T) <= depth; k += GC_TURN_STEP(T)) {                                \
+        GC_PREFETCH_COLUMNS(columns + 16 * ld + k, ld);                                           \
+        turn_##T(columns + k, ld, w - j, p + k * to + j, to);                                     \
       }                                                                                           \
+      for (; k < done; k += 16)                                                                   \
+        for (long i = 0; i < 16; i++)                                                             \
+          for (long l = 0; l < 16; l++)                                                           \
+            p[(k + l) * to + j + i] = T##_to_f32(columns[(i < w - j ? i : w - j - 1) * ld + k + l]);\
+    }                                                                                             \
     for (long k = 0; k < depth; k++)                                                              \
       for (long j = k < done ? wide : 0; j < w; j++) p[k * to + j] = T##_to_f32(b[j * ld + k]);   \
   }
