@@ -79,9 +79,10 @@ static bool takes_variant(const Launch *l, int depth) {
 }
 
 static const char *body_of(CudaProgram *p, const Kernel *k, bool sm90a) {
-  if (!sm90a) return kernel_body(&p->g, k);
+  static const char wait[] = "  grid_wait();\n";
+  if (!sm90a) return intern(p->g.ctx, arena_printf(p->g.a, "%s%s", wait, kernel_body(&p->g, k)));
   Text head = k->head, text = k->text, own = k->variant->text;
-  return intern(p->g.ctx, arena_printf(p->g.a, "%s#if GC_SM90A\n%s#else\n%s#endif\n",
+  return intern(p->g.ctx, arena_printf(p->g.a, "%s%s#if GC_SM90A\n%s#else\n%s#endif\n", wait,
                                        text_str(&head), text_str(&own), text_str(&text)));
 }
 

@@ -20,6 +20,23 @@ typedef struct CuEventData *CuEvent;
 typedef struct CuGraphData *CuGraph;
 typedef struct CuGraphExecData *CuGraphExec;
 
+/* CUlaunchAttribute and CUlaunchConfig of the driver's interface */
+typedef struct CuLaunchAttribute {
+  int id;
+  char pad[4];
+  union {
+    char bytes[64];
+    int allowed;
+  } value;
+} CuLaunchAttribute;
+enum { LAUNCH_PROGRAMMATIC = 6 }; /* the grid waits by itself for the one in front */
+typedef struct CuLaunchConfig {
+  unsigned grid[3], block[3], shared;
+  CuStream stream;
+  CuLaunchAttribute *attributes;
+  unsigned nattributes;
+} CuLaunchConfig;
+
 #include "runtime/cuda/nccl.h"
 
 typedef struct CudaApi {
@@ -84,6 +101,7 @@ typedef struct Cuda {
   CuContext context;
   CuModule module;
   int variant; /* of the module's image */
+  bool waits;  /* its kernels wait for the grids in front, and the driver lets them */
   CuFunction *functions;
   CudaSizes sizes;
   CuAddress region[GC_REGIONS]; /* GC_INPUTS: of block 0 */

@@ -72,6 +72,14 @@ static bool refused(CuResult code) {
          code == CUERR_PTX_VERSION;
 }
 
+/* A driver from CUDA 12.3 on captures such launches in graphs. */
+enum { PROGRAMMATIC_GRAPHS = 12030, WAITING = 90 /* code from this architecture on waits */ };
+
+static bool kernels_wait(const GcImage *image) {
+  const char *digits = strchr(image->arch, '_');
+  return digits && atoi(digits + 1) >= WAITING;
+}
+
 static bool load_module(Cuda *c, Err *e) {
   const GcDeviceCode *code = c->base.program->code;
   const GcImage **images = calloc((size_t)code->nimages + 1, sizeof *images);
@@ -83,6 +91,7 @@ static bool load_module(Cuda *c, Err *e) {
     last = images[i]->arch;
     result = c->api.ModuleLoadData(&c->module, images[i]->data);
     c->variant = images[i]->variant;
+    c->waits = kernels_wait(images[i]) && c->driver >= PROGRAMMATIC_GRAPHS;
     if (!refused(result)) break;
   }
   free(images);

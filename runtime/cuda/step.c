@@ -41,7 +41,9 @@ static uint32_t blocks_of(const Cuda *c, const GcLaunch *l) {
   return whole ? whole : l->cluster;
 }
 
-static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
+/* behind: the work in front of it in the stream is one of our kernels. */
+static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream,
+                   bool behind) {
   const GcStep *s = &x->base.entry->steps[i];
   const GcLaunch *l = cuda_launch_of(c, s);
   if (!l->grid && !s->collective) return true;
@@ -51,8 +53,14 @@ static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, 
   if (s->collective) /* addresses lie one behind the other, as the parameters point to them */
     return params && nccl_queue(c, s->collective, *(const CuAddress *const *)params, stream);
   snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");
-  return params && CUDA_CALL_FOR(c, what, LaunchKernel, m->function, blocks_of(c, l), 1, 1,
-                                 l->block, 1, 1, l->shared, stream, params, NULL);
+  CuLaunchAttribute early = {.id = LAUNCH_PROGRAMMATIC, .value = {.allowed = 1}};
+  const CuLaunchConfig config = {.grid = {blocks_of(c, l), 1, 1},
+                                 .block = {l->block, 1, 1},
+                                 .shared = l->shared,
+                                 .stream = stream,
+                                 .attributes = &early,
+                                 .nattributes = behind && c->waits};
+  return params && CUDA_CALL_FOR(c, what, LaunchKernelEx, &config, m->function, params, NULL);
 }
 
 static bool set_counter(Cuda *c, const CudaExec *x, int q) {
@@ -83,20 +91,23 @@ typedef struct LaunchWalk { /* through the launches of an entry */
   Cuda *c;
   const CudaExec *x;
   int q, event;
+  bool behind; /* a kernel was queued last, and there is one stream */
 } LaunchWalk;
 
 static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
-  const LaunchWalk *w = arg;
+  LaunchWalk *w = arg;
   if (loop >= 0) return branch_leave_loop(w->c, w->x, loop);
-  return branch_enter(w->c, w->x, step) &&
-         launch(w->c, w->x, w->q, step, at,
-                branch_of(w->c, w->x->base.entry->steps[step].stream)) &&
-         branch_leave(w->c, w->x, step);
+  const GcStep *s = &w->x->base.entry->steps[step];
+  bool ok = branch_enter(w->c, w->x, step) &&
+            launch(w->c, w->x, w->q, step, at, branch_of(w->c, s->stream), w->behind) &&
+            branch_leave(w->c, w->x, step);
+  w->behind = !w->x->over && !s->collective && (w->behind || cuda_launch_of(w->c, s)->grid);
+  return ok;
 }
 
 static bool run_plain(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
-  LaunchWalk w = {s, cuda_of(s), x, q, 0};
+  LaunchWalk w = {s, cuda_of(s), x, q, 0, false};
   return set_counter(c, x, q) && branches_fork(c, x) &&
          cuda_walk(x, extents_of(c, q), go_plain, &w) && branches_join(c, x) && read_back(c, x, q);
 }
@@ -104,13 +115,13 @@ static bool run_plain(Session *s, CudaExec *x, int q) {
 static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
   LaunchWalk *w = arg;
   if (loop >= 0) return true;
-  return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
+  return launch(w->c, w->x, w->q, step, at, w->c->compute, false) &&
          CUDA_CALL(w->c, EventRecord, w->c->trace_events[++w->event], w->c->compute);
 }
 
 static bool run_traced(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
-  LaunchWalk w = {s, cuda_of(s), x, q, 0};
+  LaunchWalk w = {s, cuda_of(s), x, q, 0, false};
   return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->trace_events[0], c->compute) &&
          cuda_walk(x, extents_of(c, q), go_traced, &w) && read_back(c, x, q);
 }
@@ -157,7 +168,7 @@ static bool go_stopped(void *arg, int step, int loop, const int64_t *at) {
   Session *s = w->s;
   const GcRange *dead = loop >= 0 ? e->loops[loop].dead : e->steps[step].dead;
   int n = loop >= 0 ? e->loops[loop].ndead : e->steps[step].ndead;
-  if (loop < 0 && !launch(w->c, w->x, w->q, step, at, w->c->compute)) return false;
+  if (loop < 0 && !launch(w->c, w->x, w->q, step, at, w->c->compute, false)) return false;
   if (loop < 0 && s->inspect && !session_own(s, &w->x->base))
     s->inspect(s->inspect_arg, e, step, fetch, &(Stop){w, step});
   return !s->poison || poison(w->c, dead, n);
@@ -165,7 +176,7 @@ static bool go_stopped(void *arg, int step, int loop, const int64_t *at) {
 
 static bool run_stopped(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
-  LaunchWalk w = {s, c, x, q, 0};
+  LaunchWalk w = {s, c, x, q, 0, false};
   const GcRange all = {0, x->base.entry->arena_bytes};
   return set_counter(c, x, q) && (!s->poison || poison(c, &all, 1)) &&
          cuda_walk(x, extents_of(c, q), go_stopped, &w) && read_back(c, x, q);

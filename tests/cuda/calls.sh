@@ -1,16 +1,16 @@
 #!/bin/sh
 # calls.sh GC EXAMPLES MKDATA DRIVER-DIRECTORY SCRATCH [all]: the calls of the driver that mnist.g makes, on the PTX interpreter.
 # Two allocations; the step captured once for each of the two blocks of inputs, then replayed; a step queued with its
-# inputs before the one in front of it is waited for. Each call fails in turn, the first time and the last (`all`: and in
-# the middle), also those of --profile and --poison: its message, exit code 3, and no file half written. Exit code 77 and
-# "NOT TESTED" where there is no NVRTC.
+# inputs before the one in front of it is waited for; kernels that may begin before the one in front has ended. Each call
+# fails in turn, the first time and the last (`all`: and in the middle), also those of --profile and --poison: its
+# message, exit code 3, and no file half written. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 examples=$2 mkdata=$3 driver=$4 all=${6-}
 . "$(dirname "$0")/common.sh"
 scratch "$5"
 need_nvrtc 'calls of the driver'
 export FAKECUDA_CHECK=none
-compile "$examples/mnist.g" -D N=2 --target=cuda,cpu --arch=compute_80 -o mnist
+compile "$examples/mnist.g" -D N=2 --target=cuda,cpu --arch=compute_90 -o mnist
 "$mkdata" npy u8 10,784 256 image.npy
 "$mkdata" npy u8 10 10 label.npy
 # train STEPS OPTIONS…
@@ -45,6 +45,15 @@ checks=$((checks + 1))
 queued=$(tr '\n' ' ' <calls | grep -oE \
   'cuMemcpyHtoDAsync_v2 cuEventRecord cuStreamWaitEvent cuGraphLaunch cuEventRecord cuEventSynchronize' | wc -l)
 [ "$queued" -eq 3 ] || fail "$queued steps are queued beside one that runs"
+
+# ---- kernels that may begin before the one in front of them has ended ----
+# All of a graph but the first one, which is behind a copy; none by a driver that does not capture such launches.
+checks=$((checks + 2))
+awk '/cuStreamBeginCapture/ { kernels = early = 0 } $1 == "cuLaunchKernelEx" { kernels++ } $1 == "programmatic" { early++ }
+  /cuStreamEndCapture/ && (kernels < 2 || early != kernels - 1) { exit 1 }' calls || fail 'kernels of a graph wait for all of the one in front'
+rm -f calls
+FAKECUDA_DRIVER=12020 FAKECUDA_LOG=calls train 2 || fail 'an older driver'
+grep -q programmatic calls && fail 'an older driver captures programmatic launches'
 
 # ---- each fails in turn ----
 # fails PATTERN OPTIONS…: calls that match it

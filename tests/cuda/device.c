@@ -271,7 +271,7 @@ static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
   int bad = !made;
   for (int i = 0; cubins && i < archs && !bad; i++)
     bad += uses_spills(p, &image[i], p->functions.n);
-  for (int i = 0, k; i < archs && !bad; i++) {
+  for (int i = archs - 1, k; i >= 0 && !bad; i--) { /* later ones also wait for other grids */
     for (k = 0; k < n; k++)
       if (ptx_same(ptx_of(own[k]), ptx_of(&image[i]))) break;
     if (k == n) own[n++] = &image[i];

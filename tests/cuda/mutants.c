@@ -69,6 +69,7 @@ static const struct Edit {
     {" ^ ", " + "},
     {"parity ^= 1", "parity ^= 0"},
     {"++stage", "stage++"},
+    {"asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");", "/* no wait */"},
 };
 
 static const struct Harmless {
@@ -161,7 +162,7 @@ typedef struct Alone {
   int entry;                 /* the first one that launches it */
   char *ptx;                 /* before any edit; NULL: none was tried yet */
   const char *body;
-  Part part[9];
+  Part part[10];
   int parts;
 } Alone;
 
@@ -215,6 +216,7 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 5, "ConvTile<", "ConvTile");
   add_text(s, k, 3, "Gemm<", "Gemm");
   if (!cuda_variant(s->arch)) return k->entry >= 0;
+  add_text(s, k, 11, "grid_wait();", "grid_wait");
   add_text(s, k, 6, "WgmmaTile<", "WgmmaTile");
   add_text(s, k, 9, "empty, place, (int)", "WgmmaBounds");
   add_text(s, k, 10, "Bounds::behind(", "WgmmaBounds");

@@ -1,7 +1,7 @@
 /* Is a text of PTX another one but for what says for which architecture it is?
    Contract: true only where every kernel is the same to the letter. Left out are comments, empty
-   lines, .version, .target, and a variable that nothing in its text names again: NVRTC declares one
-   for sm_90 and later. */
+   lines, .version, .target, griddepcontrol, which sm_80 has not, and a variable that nothing in its
+   text names again: NVRTC declares one for sm_90 and later. */
 #define _GNU_SOURCE
 #include "tests/cuda/device.h"
 
@@ -34,7 +34,7 @@ static Line next_line(const char *text, const char **at) {
     if (!**at) return (Line){*at, 0};
     *at += l.n + (l.at[l.n] == '\n');
     if (l.n && !starts(l, "//") && !starts(l, ".version") && !starts(l, ".target") &&
-        !is_unused(text, l))
+        !starts(l, "griddepcontrol") && !is_unused(text, l))
       return l;
   }
 }

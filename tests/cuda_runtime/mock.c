@@ -405,13 +405,19 @@ CALL Result cuTensorMapEncodeTiled(void *map, int type, unsigned rank, uint64_t 
   return SUCCESS;
 }
 #ifndef MOCK_OLD
-CALL Result cuLaunchKernel(const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                           unsigned by, unsigned bz, unsigned shared, void *stream, void **params,
-                           void **extra) {
+typedef struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  void *stream, *attributes;
+  unsigned nattributes;
+} LaunchConfig;
+CALL Result cuLaunchKernelEx(const LaunchConfig *c, const void *function, void **params,
+                             void **extra) {
   ENTER();
   const Named *k = function;
   Op o = {.kind = KERNEL, .kernel = k->kernel};
-  if (!gx || !bx || bx > 1024 || gy != 1 || gz != 1 || by != 1 || bz != 1) return INVALID;
+  if (!c->grid[0] || !c->block[0] || c->block[0] > 1024 || c->grid[1] != 1 || c->grid[2] != 1 ||
+      c->block[1] != 1 || c->block[2] != 1 || c->nattributes)
+    return INVALID;
   for (int i = 0; i < k->nargs; i++) {
     o.params[i] = *(void **)params[i];
     if (!on_device((Address)o.params[i], 1)) return INVALID;
@@ -420,7 +426,7 @@ CALL Result cuLaunchKernel(const void *function, unsigned gx, unsigned gy, unsig
   o.fault = *(GcDeviceFault **)params[k->nargs + 1];
   if (!on_device((Address)o.env, sizeof *o.env) || !on_device((Address)o.fault, sizeof *o.fault))
     return INVALID;
-  push(stream, o);
+  push(c->stream, o);
   return SUCCESS;
 }
 #endif

@@ -124,7 +124,7 @@ else
   mock=${mock##*/} kind=nowhere gpu 3 'nowhere a library' predict --x x.npy --device cuda
   holds out.txt 'no NVIDIA driver was found: libcuda.so.1: cannot open' 'nowhere a library'
 fi
-kind=old lacks 'the NVIDIA driver is too old: it has no cuLaunchKernel' 'install the NVIDIA driver 525'
+kind=old lacks 'the NVIDIA driver is too old: it has no cuLaunchKernelEx' 'install the NVIDIA driver 525'
 export MOCK_FAIL=cuInit:1:34
 lacks "libcuda.so.1 is the CUDA toolkit's stub" 'take the toolkit'
 MOCK_FAIL=cuInit:1:100

@@ -341,6 +341,15 @@ void decode_idle(Decoder *d) {
   d->ins.own_init = true;
   while (!tok_is(&d->p->lx.tok, ';') && d->p->lx.tok.kind != TOK_END) ptx_lex_next(&d->p->lx);
 }
+void decode_griddepcontrol(Decoder *d) {
+  const bool wait = decode_has(d, "wait");
+  if (!wait && !decode_has(d, "launch_dependents")) decode_unknown(d);
+  d->p->k->grid_control = true;
+  if (wait)
+    set_run(d, exec_grid_wait, FLOW_PLAIN);
+  else
+    decode_idle(d);
+}
 void decode_fence(Decoder *d) {
   set_run(d, exec_fence, FLOW_PLAIN);
   if (decode_has(d, "proxy") || decode_has(d, "mbarrier_init")) {

@@ -55,6 +55,7 @@ struct Warp {
   uint32_t bulk_group[LANES];  /* the same of bulk copies */
   uint32_t cluster_due[LANES]; /* barrier.cluster: the phase that the lane waits for; 0: none */
   unsigned registers;          /* a thread's, by setmaxnreg */
+  uint32_t grid_waited;        /* lanes that griddepcontrol.wait let go on */
   unsigned tries;              /* waits for an mbarrier that were answered or made to wait */
 };
 

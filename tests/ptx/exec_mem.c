@@ -103,8 +103,9 @@ static bool load_together(Warp *w, const Ins *i, uint32_t mask, size_t n, bool w
     low |= on ? v : 0;
   }
   if (low & (size - 1)) return false;
-  const char *base = i->space == SPACE_GLOBAL ? memory_quiet(w->x, lo, hi - lo + size)
-                                              : memory_shared_reads(w, mask, from, lo, hi, size);
+  const char *base = i->space != SPACE_GLOBAL ? memory_shared_reads(w, mask, from, lo, hi, size)
+                     : mask & ~w->grid_waited ? NULL
+                                              : memory_quiet(w->x, lo, hi - lo + size);
   if (!base) return false;
   for (int l = 0; l < LANES; l++) from[l] = mask >> l & 1 ? from[l] - lo : 0;
   for (int v = 0; v < i->vec; v++, base += n) {
@@ -322,3 +323,4 @@ void exec_fence(Warp *w, const Ins *i, uint32_t mask) {
   if (i->mode) check_fence(w, mask);
 }
 void exec_idle(Warp *w, const Ins *i, uint32_t mask) {}
+void exec_grid_wait(Warp *w, const Ins *i, uint32_t mask) { w->grid_waited |= mask; }

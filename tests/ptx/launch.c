@@ -87,12 +87,21 @@ static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
   w->seen[w->index] = w->synced = x->clock;
   wgmma_cta(w);
   if (k->local) memset(w->local_init, 0, LANES * k->local);
+  w->grid_waited = k->grid_control ? 0 : ~0u;
   warp_start(w, left >= LANES ? ~0u : (1u << left) - 1);
 }
 
 static void wake_all(const Exec *x, WarpState *state) {
   for (int n = 0; n < x->nwarps; n++)
     if (state[n] == WARP_BLOCKED) state[n] = WARP_PAUSED;
+}
+
+/* The grid behind waits for the end of this one alone: if that came before the end of the grids in
+   front, nobody would wait for those. */
+static void grid_end(Exec *x) {
+  for (int n = 0; n < x->nwarps; n++)
+    if (!x->warps[n].grid_waited)
+      report(&x->warps[n], 0, PTX_GRID, 0, "ends without griddepcontrol.wait");
 }
 
 static void run_cluster(Exec *x) {
@@ -138,6 +147,7 @@ static void run_cluster(Exec *x) {
   }
   bulk_end(x);
   wgmma_end(x);
+  grid_end(x);
 }
 
 /* ---- the grid ---- */

@@ -128,6 +128,9 @@ static char *global_access(Warp *w, int lane, uint64_t tagged, size_t size, Acce
   const uint64_t address = place_of(tagged);
   unsigned rights = how == ACCESS_READ ? PTX_READ : how == ACCESS_WRITE ? PTX_WRITE : PTX_RW;
   if (!aligned(w, lane, address, size)) return NULL;
+  if (!(w->grid_waited >> lane & 1))
+    report(w, lane, PTX_GRID, address, "%s global memory in front of griddepcontrol.wait",
+           how == ACCESS_READ ? "reads" : "writes");
   const PtxBuf *b = find_buf(x, tagged, size, rights);
   if (!b) {
     global_fault(w, lane, tagged, size, how);

@@ -162,6 +162,7 @@ size_t ptx_kernel_params_size(const PtxKernel *k) { return k->params_size; }
 size_t ptx_kernel_static_shared(const PtxKernel *k) { return k->shared_used; }
 size_t ptx_kernel_local(const PtxKernel *k) { return k->local; }
 int ptx_kernel_approximate(const PtxKernel *k) { return k->approximate; }
+bool ptx_kernel_waits(const PtxKernel *k) { return k->grid_control; }
 unsigned ptx_kernel_max_threads(const PtxKernel *k) { return k->max_threads; }
 
 const char *ptx_kind_name(PtxKind kind) {

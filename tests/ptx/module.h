@@ -168,7 +168,8 @@ struct PtxKernel {
   unsigned cluster[3];                           /* CTAs of a cluster */
   uint64_t dynamic_at;                           /* where its dynamic shared memory begins */
   bool wgmma;
-  bool async; /* has mbarriers, bulk copies, wgmma or cluster-wide accesses */
+  bool grid_control; /* has griddepcontrol: its grid may begin before the one in front has ended */
+  bool async;        /* has mbarriers, bulk copies, wgmma or cluster-wide accesses */
   ConstUse *consts;
   size_t nconsts, const_cap;
   Opd carry; /* of sums of several words; SLOT_NONE: none is made */

@@ -107,6 +107,9 @@ size_t ptx_kernel_local(const PtxKernel *k);
 /* The line of the first instruction whose result PTX leaves open to the last bits (.approx, .full:
  * run here as if rounded correctly), or 0. A program that promises bits may have none. */
 int ptx_kernel_approximate(const PtxKernel *k);
+/* It has griddepcontrol: its warps must wait before they touch global memory, and before they end.
+ */
+bool ptx_kernel_waits(const PtxKernel *k);
 unsigned ptx_kernel_max_threads(const PtxKernel *k); /* from .maxntid or .reqntid; 1024 without */
 
 /* A tensor map, as cuTensorMapEncodeTiled makes it: enumerations have the driver's numbers. */

@@ -101,7 +101,8 @@ typedef struct Work { /* one thing that a stream or a graph does */
   struct Function *function;
   unsigned grid[3], block[3];
   size_t shared;
-  char *params; /* owned */
+  bool programmatic; /* it may begin before the kernel in front of it has ended */
+  char *params;      /* owned */
   CUdeviceptr to, device_from;
   const void *from;
   void *host_to;

@@ -112,10 +112,16 @@ CUresult work_submit(struct Stream *s, Work w) {
   return add_ints(&s->last, &s->nlast, &(int){g->count++}, 1) ? CUDA_SUCCESS : CUDA_OUT_OF_MEMORY;
 }
 
-CALL(cuLaunchKernel,
-     (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-      unsigned shared, CUstream stream, void **params, void **extra),
-     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra)) {
+/* What is in front of the stream's next work is one kernel. A kernel that nobody waits for may be
+   one of an earlier graph: that was waited for. */
+static bool behind_kernel(const struct Stream *s) {
+  if (!s || !s->capture) return true;
+  return s->nlast == 1 && s->capture->nodes[s->last[0]].kind == WORK_KERNEL;
+}
+
+static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                       unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params,
+                       void **extra, bool programmatic) {
   if (!f) return CUDA_INVALID_HANDLE;
   if (driver()->log) fprintf(driver()->log, "blocks %u\n", gx);
   size_t size = ptx_kernel_params_size(f->kernel);
@@ -124,11 +130,18 @@ CALL(cuLaunchKernel,
     return CUDA_INVALID_VALUE;
   if (bx * by * bz > ptx_kernel_max_threads(f->kernel)) return CUDA_LAUNCH_OUT_OF_RESOURCES;
   if (shared > f->max_dynamic) return CUDA_INVALID_VALUE;
+  if (programmatic && (!ptx_kernel_waits(f->kernel) || !behind_kernel(stream))) {
+    fprintf(stderr, "fakecuda: kernel %s may begin before the work in front of it has ended, %s\n",
+            ptx_kernel_name(f->kernel),
+            ptx_kernel_waits(f->kernel) ? "which is no kernel" : "and does not wait for it");
+    return CUDA_INVALID_VALUE;
+  }
   Work w = {.kind = WORK_KERNEL,
             .function = f,
             .grid = {gx, gy, gz},
             .block = {bx, by, bz},
             .shared = shared,
+            .programmatic = programmatic,
             .params = calloc(1, size + 1)};
   if (!w.params) return CUDA_OUT_OF_MEMORY;
   bool ok = !size || params || extra;
@@ -146,6 +159,41 @@ CALL(cuLaunchKernel,
     return CUDA_INVALID_VALUE;
   }
   return work_submit(stream, w);
+}
+
+CALL(cuLaunchKernel,
+     (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+      unsigned shared, CUstream stream, void **params, void **extra),
+     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra)) {
+  return launch(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra, false);
+}
+
+typedef struct LaunchAttribute {
+  int id;
+  char pad[4];
+  union {
+    char bytes[64];
+    int allowed;
+  } value;
+} LaunchAttribute;
+typedef struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  CUstream stream;
+  LaunchAttribute *attributes;
+  unsigned count;
+} LaunchConfig;
+enum { ATTRIBUTE_PROGRAMMATIC = 6 };
+
+CALL(cuLaunchKernelEx, (const LaunchConfig *c, CUfunction f, void **params, void **extra),
+     (c, f, params, extra)) {
+  bool programmatic = false;
+  for (unsigned i = 0; i < c->count; i++) {
+    if (c->attributes[i].id != ATTRIBUTE_PROGRAMMATIC) return CUDA_INVALID_VALUE;
+    programmatic |= c->attributes[i].value.allowed != 0;
+  }
+  if (driver()->log && programmatic) fprintf(driver()->log, "programmatic\n");
+  return launch(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
+                c->shared, c->stream, params, extra, programmatic);
 }
 
 /* It may wait as long as it likes, and call nothing of the driver. */

@@ -92,6 +92,22 @@ static const struct Case {
   int kind;      /* FINE: nothing is wrong */
   uint32_t want; /* in the last word of out, if it is not 0 */
 } cases[] = {
+    {"waits for the grid in front", "griddepcontrol.wait; ld.global.u32 %r1, [%rd9];", 1, 64, FINE,
+     0},
+    {"waits for the grid in front, and lets the next one begin",
+     "griddepcontrol.launch_dependents; bar.sync 0; griddepcontrol.wait; st.global.u32 [%rd9], 1;",
+     1, 64, FINE, 0},
+    {"a load in front of the wait", "ld.global.u32 %r1, [%rd9]; griddepcontrol.wait;", 1, 64,
+     PTX_GRID, 0},
+    {"a store in front of the wait", "@%p8 st.global.u32 [%out], 1; griddepcontrol.wait;", 1, 64,
+     PTX_GRID, 0},
+    {"a copy in front of the wait",
+     MAKE("1") EXPECT("256") LOAD("256") "griddepcontrol.wait;" WAIT("L", "bar", "0"), 1, 64,
+     PTX_GRID, 0},
+    {"a load by threads that did not wait", "@%p7 griddepcontrol.wait; ld.global.u32 %r1, [%rd9];",
+     1, 64, PTX_GRID, 0},
+    {"lets the next grid begin and waits for none", "griddepcontrol.launch_dependents;", 1, 64,
+     PTX_GRID, 0},
     {"arrive and wait", MAKE("64") WRITE ARRIVE WAIT("L", "bar", "0") NEIGHBOUR, 1, 64, FINE, 0},
     {"by the state of the arrival",
      MAKE("64") WRITE ARRIVE

@@ -86,6 +86,17 @@ INL void gc_fault(GcDeviceFault *fault, i32 site, int64_t at, int64_t value, int
   fault->limit = limit;
 }
 
+/* section grid_wait */
+/* What each kernel begins with. From sm_90 on its grid may be launched before the one in front of it has ended
+   (programmatic dependent launch): it waits for the end of that one, and of all before, and for what they wrote;
+   then the grid behind it may be launched. Elsewhere a launch waits by itself. */
+INL void grid_wait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* section env_extent */
 /* The run-time value of an extent of the entry. It comes with the step's seed, so that a captured graph serves every
    extent: grids are those of the bound, and blocks behind the extent leave. */
