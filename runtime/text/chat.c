@@ -258,12 +258,17 @@ static bool add_own(Chat *c, Err *e) {
   return c->ids.n || err_set(e, EXIT_USAGE, "the prompt has no tokens");
 }
 
+static bool own_text(Chat *c, Err *e) {
+  Err why = {0};
+  return own_template_text(&c->own, true, &c->text, &why) ||
+         err_set(e, why.code, "chat: %s", why.msg);
+}
+
 static bool own_turn(Chat *c, Slice user, Err *e) {
   OwnTemplate *o = &c->own;
   c->text.n = c->written.n = 0;
   if (!o->n && c->system && !own_template_add(o, "system", slice_of(c->system), e)) return false;
-  if (!own_template_add(o, "user", user, e) || !own_template_text(o, &c->text, e) ||
-      !add_own(c, e) || !answer(c, e) ||
+  if (!own_template_add(o, "user", user, e) || !own_text(c, e) || !add_own(c, e) || !answer(c, e) ||
       !own_template_add(o, "assistant", text_slice(&c->written), e))
     return false;
   return text_add(&c->spoken, c->written.s, c->written.n) ||
@@ -305,25 +310,14 @@ static bool converse(Chat *c, Err *e) {
 
 /* ---- the tool ---- */
 
-/* The template beside the tokenizer, unless one is named; where it cannot be used, a note says why.
- */
+/* The template beside the tokenizer, unless one is named. */
 static bool find_own(Chat *c, const char *tokenizer, Err *e) {
-  const char *slash = strrchr(tokenizer, '/');
-  char *folder = slash ? strndup(tokenizer, (size_t)(slash - tokenizer)) : strdup(".");
   OwnTemplate *o = &c->own;
-  Err why = {0};
-  bool ok = folder ? own_template_read(o, *folder ? folder : "/", e)
-                   : err_set(e, EXIT_ENV, "no memory for a file name");
-  if (ok && o->source.n && !own_template_works(o, c->system != NULL, &why)) {
-    fprintf(stderr, "note: %s: its chat_template is not used: %s; --template names another one\n",
-            folder, why.msg);
-    o->source.n = 0;
-  }
+  bool ok = own_template_read(o, tokenizer, c->system != NULL, false, e);
   uint32_t end =
       ok && o->source.n && o->eos.n ? tokenizer_id(c->tokenizer, text_slice(&o->eos)) : NO_TOKEN;
   if (end != NO_TOKEN && !ids_add(&c->ends, end))
     ok = err_set(e, EXIT_ENV, "no memory for the chat");
-  free(folder);
   return ok;
 }
 

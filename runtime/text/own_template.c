@@ -58,7 +58,7 @@ static bool read_source(OwnTemplate *o, const char *path, Err *e) {
   return ok;
 }
 
-bool own_template_read(OwnTemplate *o, const char *folder, Err *e) {
+static bool read_folder(OwnTemplate *o, const char *folder, Err *e) {
   static const char *const names[] = {"tokenizer_config.json", "chat_template.jinja"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct stat st;
@@ -73,17 +73,34 @@ bool own_template_read(OwnTemplate *o, const char *folder, Err *e) {
   return true;
 }
 
-static bool render(const OwnTemplate *o, const JinjaMessage *message, uint64_t n, Text *out,
-                   Err *e) {
-  const JinjaInput in = {message, (int)n, text_slice(&o->bos), text_slice(&o->eos), true};
+static bool render(const OwnTemplate *o, const JinjaMessage *message, uint64_t n, bool answer,
+                   Text *out, Err *e) {
+  const JinjaInput in = {message, (int)n, text_slice(&o->bos), text_slice(&o->eos), answer};
   return jinja_render(text_slice(&o->source), &in, out, e);
 }
 
-bool own_template_works(const OwnTemplate *o, bool system, Err *why) {
+/* Whether a first turn can be written, else why not. */
+static bool works(const OwnTemplate *o, bool system, Err *why) {
   static const JinjaMessage sample[] = {{"system", {"a", 1}}, {"user", {"b", 1}}};
   Text out = {0};
-  bool ok = render(o, system ? sample : sample + 1, system ? 2 : 1, &out, why);
+  bool ok = render(o, system ? sample : sample + 1, system ? 2 : 1, true, &out, why);
   text_free(&out);
+  return ok;
+}
+
+bool own_template_read(OwnTemplate *o, const char *tokenizer, bool system, bool quiet, Err *e) {
+  const char *slash = strrchr(tokenizer, '/');
+  const size_t n = slash ? (size_t)(slash - tokenizer) : 0;
+  char *folder = slash ? strndup(n ? tokenizer : "/", n ? n : 1) : strdup(".");
+  Err why = {0};
+  bool ok = (folder || no_memory(e)) && read_folder(o, folder, e);
+  if (ok && o->source.n && !works(o, system, &why)) {
+    const char *note =
+        "note: %s: its chat_template is not used: %s; --template names another one\n";
+    if (!quiet) fprintf(stderr, note, folder, why.msg);
+    o->source.n = 0;
+  }
+  free(folder);
   return ok;
 }
 
@@ -96,14 +113,17 @@ bool own_template_add(OwnTemplate *o, const char *role, Slice content, Err *e) {
   return true;
 }
 
-bool own_template_text(const OwnTemplate *o, Text *out, Err *e) {
-  Err why = {0};
-  if (render(o, o->message, o->n, out, &why)) return true;
-  return err_set(e, why.code, "chat: %s", why.msg);
+bool own_template_text(const OwnTemplate *o, bool answer, Text *out, Err *e) {
+  return render(o, o->message, o->n, answer, out, e);
+}
+
+void own_template_clear(OwnTemplate *o) {
+  for (uint64_t i = 0; i < o->n; i++) free((char *)o->message[i].content.s);
+  o->n = 0;
 }
 
 void own_template_free(OwnTemplate *o) {
-  for (uint64_t i = 0; i < o->n; i++) free((char *)o->message[i].content.s);
+  own_template_clear(o);
   free(o->message);
   text_free(&o->source);
   text_free(&o->bos);

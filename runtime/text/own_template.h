@@ -11,12 +11,14 @@ typedef struct OwnTemplate {
   JinjaMessage *message; /* the conversation; contents are malloc'ed */
   uint64_t n, room;
 } OwnTemplate;
-/* chat_template.jinja of a folder, or the chat_template of its tokenizer_config.json. */
-bool own_template_read(OwnTemplate *t, const char *folder, Err *e);
-/* Whether a first turn can be written, else why not. */
-bool own_template_works(const OwnTemplate *t, bool system, Err *why);
+/* chat_template.jinja of a tokenizer's folder, or the chat_template of its tokenizer_config.json.
+   One that cannot write a first turn is not taken, and a note says why unless `quiet`; system: it
+   has instructions. */
+bool own_template_read(OwnTemplate *t, const char *tokenizer, bool system, bool quiet, Err *e);
 bool own_template_add(OwnTemplate *t, const char *role, Slice content, Err *e);
-/* The text of the conversation so far, behind which an answer stands. */
-bool own_template_text(const OwnTemplate *t, Text *out, Err *e);
+/* The text of the conversation so far, behind which an answer stands if `answer`. */
+bool own_template_text(const OwnTemplate *t, bool answer, Text *out, Err *e);
+/* Begins another conversation. */
+void own_template_clear(OwnTemplate *t);
 void own_template_free(OwnTemplate *t);
 #endif

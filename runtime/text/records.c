@@ -61,17 +61,99 @@ static bool add_end(const Records *r, Slice turn, Learned *l, Err *e) {
 /* ---- messages ---- */
 
 typedef struct Conversation {
-  const Records *r;
+  Records *r;
   const Tree *tree;
   Learned *out;
   char *system; /* malloc'ed; NULL: none */
   bool answered, asked;
+  Text spoken, closing; /* by the own template: all so far, and what it writes behind the answer */
   Err *e;
 } Conversation;
+
+static bool is_own(const Conversation *c) { return c->r->own.source.n > 0; }
+
+/* ---- by the own template ---- */
+
+/* Appends what stands behind what has been spoken. */
+static bool go_on(const Conversation *c, bool answer, Text *rest) {
+  Text all = {0};
+  bool ok = own_template_text(&c->r->own, answer, &all, c->e);
+  const uint64_t n = c->spoken.n;
+  if (ok && (all.n < n || memcmp(all.s ? all.s : "", c->spoken.s ? c->spoken.s : "", n) != 0))
+    ok = err_set(c->e, EXIT_WRONG, "the chat_template writes what was said before in another way");
+  ok = ok && (text_add(rest, all.s + n, all.n - n) || no_memory(c->e));
+  text_free(&all);
+  return ok;
+}
+
+static bool speak(Conversation *c, Slice s) {
+  return text_add(&c->spoken, s.s, s.n) || no_memory(c->e);
+}
+
+/* What stands behind an answer: it is learned up to the token that ends it, or that token is put
+   there. last: nothing follows. */
+static bool own_end(Conversation *c, Slice rest, bool last) {
+  const Records *r = c->r;
+  Learned *l = c->out;
+  Ids closing = {0};
+  uint64_t from = l->ids.n, n = 0;
+  bool ok = tokenizer_encode(r->tokenizer, text_slice(&c->closing), false, &closing, c->e);
+  while (ok && n < closing.n && closing.at[n] != r->end) n++;
+  const bool written = n < closing.n;
+  free(closing.at);
+  if (ok && !written && r->end != NO_TOKEN) ok = add_token(l, r->end, true, c->e), from++;
+  ok = ok && add_text(r, rest, false, false, l, c->e);
+  if (!ok) return false;
+  if (written && (l->ids.n <= from + n || l->ids.at[from + n] != r->end))
+    return err_set(c->e, EXIT_WRONG,
+                   "the chat_template ends an answer in another way where a turn follows");
+  if (written) memset(l->mark + from, 1, n + 1);
+  if (last) l->ids.n = from + (written ? n + 1 : 0);
+  return true;
+}
+
+static bool own_question(Conversation *c, Slice user) {
+  Text turn = {0};
+  bool ok = own_template_add(&c->r->own, "user", user, c->e) && go_on(c, true, &turn) &&
+            speak(c, text_slice(&turn));
+  if (ok)
+    ok = c->answered ? own_end(c, text_slice(&turn), false)
+                     : add_text(c->r, text_slice(&turn), false, false, c->out, c->e);
+  text_free(&turn);
+  return ok;
+}
+
+static bool is_blank_char(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+static Slice trimmed(Slice s) {
+  while (s.n && is_blank_char(s.s[0])) s.s++, s.n--;
+  while (s.n && is_blank_char(s.s[s.n - 1])) s.n--;
+  return s;
+}
+
+static bool begins(Slice all, Slice with) {
+  return all.n >= with.n && (!with.n || memcmp(all.s, with.s, with.n) == 0);
+}
+
+static bool own_answer(Conversation *c, Slice answer) {
+  Text rest = {0};
+  bool ok = own_template_add(&c->r->own, "assistant", answer, c->e) && go_on(c, false, &rest);
+  if (ok && !begins(text_slice(&rest), answer)) answer = trimmed(answer);
+  if (ok && !begins(text_slice(&rest), answer))
+    ok = err_set(c->e, EXIT_WRONG, "the chat_template does not write an answer as it is");
+  c->closing.n = 0;
+  ok = ok && (text_add(&c->closing, rest.s + answer.n, rest.n - answer.n) || no_memory(c->e)) &&
+       speak(c, answer) && add_text(c->r, answer, false, true, c->out, c->e);
+  text_free(&rest);
+  return ok;
+}
+
+/* ---- by either ---- */
 
 static bool add_question(Conversation *c, Slice user) {
   Text turn = {0};
   bool first = !c->answered;
+  if (is_own(c)) return c->asked = own_question(c, user);
   bool ok = template_turn(c->r->template, c->system, first, user, &turn) || no_memory(c->e);
   if (ok)
     ok = first ? add_text(c->r, text_slice(&turn), true, false, c->out, c->e)
@@ -82,7 +164,12 @@ static bool add_question(Conversation *c, Slice user) {
 
 static bool add_answer(Conversation *c, Slice answer) {
   c->asked = false, c->answered = true;
-  return add_text(c->r, answer, false, true, c->out, c->e);
+  return is_own(c) ? own_answer(c, answer) : add_text(c->r, answer, false, true, c->out, c->e);
+}
+
+static bool add_last(Conversation *c) {
+  return is_own(c) ? own_end(c, text_slice(&c->closing), true)
+                   : add_end(c->r, (Slice){0}, c->out, c->e);
 }
 
 static bool text_of(const Conversation *c, const TreeNode *object, const char *key, Slice *out) {
@@ -98,6 +185,7 @@ static bool add_message(Conversation *c, const TreeNode *n, bool first) {
   if (n->kind != TREE_OBJECT) return tree_fail(c->tree, n, "a message is no object");
   if (!text_of(c, n, "role", &role) || !text_of(c, n, "content", &content)) return false;
   while (k < 3 && !slice_is(role, slice_of(roles[k]))) k++;
+  if (k == 0 && first && is_own(c)) return own_template_add(&c->r->own, roles[0], content, c->e);
   if (k == 0 && first) {
     c->system = strndup(content.s, content.n);
     return c->system || no_memory(c->e);
@@ -151,7 +239,10 @@ static bool add_record(Records *r, const char *place, Slice line, Learned *out, 
                                : tree_fail(&t, root,
                                            "it has neither \"messages\" nor \"prompt\" and "
                                                        "\"completion\"");
-  ok = ok && add_end(r, (Slice){0}, out, e) && fit(r, from, out, e);
+  ok = ok && add_last(&c) && fit(r, from, out, e);
+  own_template_clear(&r->own);
+  text_free(&c.spoken);
+  text_free(&c.closing);
   free(c.system);
   tree_free(&t);
   r->n += ok;
@@ -183,6 +274,8 @@ bool records_add(Records *r, const char *path, Slice text, Learned *out, Err *e)
       err_hint(e, "each line is an object, as {\"prompt\": \"…\", \"completion\": \"…\"}");
     else if (why.hint[0])
       err_hint(e, "%s", why.hint);
+    else if (r->own.source.n && why.code == EXIT_WRONG)
+      err_hint(e, "--template NAME writes turns without the chat_template beside the tokenizer");
   }
   free(place);
   return ok;
@@ -190,7 +283,8 @@ bool records_add(Records *r, const char *path, Slice text, Learned *out, Err *e)
 
 bool records_check(const Records *r, Err *e) {
   const Template *t = r->template;
-  if (!*t->stop || tokenizer_id(r->tokenizer, slice_of(t->stop)) != NO_TOKEN) return true;
+  if (r->own.source.n || !*t->stop || tokenizer_id(r->tokenizer, slice_of(t->stop)) != NO_TOKEN)
+    return true;
   err_set(e, EXIT_WRONG, "the tokenizer has no token %s, which ends an answer of the template %s",
           t->stop, t->name);
   return err_hint(e, "it belongs to a model of another template");

@@ -5,7 +5,6 @@
 #include "runtime/data/file.h"
 #include "runtime/text/ends.h"
 #include "runtime/text/lines.h"
-#include "runtime/text/own_template.h"
 #include "runtime/text/records.h"
 #include "runtime/text/text_tools.h"
 #include <inttypes.h>
@@ -98,7 +97,9 @@ static const Argument arguments[] = {
     [TEMPLATE] = {.name = "--template",
                   .metavar = "NAME",
                   .kind = ARG_TEXT,
-                  .help = "of --mask: how turns are written, as of chat (default: plain)"},
+                  .help =
+                      "of --mask: how turns are written, as of chat (default: the chat_template "
+                      "beside the tokenizer, else plain)"},
     [LENGTH] = {.name = "--length",
                 .metavar = "N",
                 .kind = ARG_COUNT,
@@ -129,11 +130,19 @@ typedef struct Tokenize {
   OutFile tokens, mask;
 } Tokenize;
 
-/* The token of --end, or the first that the files beside the tokenizer name. */
+/* The token of --end, of the own template, or the first that the files beside the tokenizer name.
+ */
 static bool find_end(Tokenize *z, Err *e) {
   const Argument *end = &z->at[END];
   Records *r = &z->records;
+  const Text *eos = &r->own.eos;
   r->end = NO_TOKEN;
+  if (r->own.source.n && end->given) {
+    err_set(e, EXIT_USAGE, "--end: the chat_template beside the tokenizer ends answers");
+    return err_hint(e, "--end is for --template plain");
+  }
+  if (r->own.source.n && eos->n) r->end = tokenizer_id(r->tokenizer, text_slice(eos));
+  if (r->end != NO_TOKEN) return true;
   if (end->given && *r->template->stop) {
     err_set(e, EXIT_USAGE, "--end: an answer of the template %s ends with %s", r->template->name,
             r->template->stop);
@@ -149,22 +158,6 @@ static bool find_end(Tokenize *z, Err *e) {
     fprintf(stderr,
             "note: answers have no token at their end: none is known; --end TOKEN names it\n");
   free(ends.at);
-  return ok;
-}
-
-/* chat writes turns by the template beside the tokenizer, and records are not written by it. */
-static bool tell_of_own(const Tokenize *z, Err *e) {
-  const char *path = z->at[TOKENIZER].text, *slash = strrchr(path, '/');
-  if (z->at[TEMPLATE].given || z->at[QUIET].given) return true;
-  OwnTemplate own = {0};
-  char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-  bool ok = folder ? own_template_read(&own, folder, e)
-                   : err_set(e, EXIT_ENV, "no memory for a file name");
-  if (ok && own.source.n)
-    fprintf(stderr, "note: the chat_template beside the tokenizer, by which chat writes turns, is "
-                    "not used here: --template NAME gives both the same turns\n");
-  own_template_free(&own);
-  free(folder);
   return ok;
 }
 
@@ -217,7 +210,10 @@ static bool prepare_records(Tokenize *z, Err *e) {
     return err_set(e, EXIT_USAGE, "--template is one of %s, not %s", names, at[TEMPLATE].text);
   if (at[PLAIN].given) return err_set(e, EXIT_USAGE, "--plain and --mask exclude each other");
   r->length = at[LENGTH].given ? at[LENGTH].count : 0;
-  if (!records_check(r, e) || !tell_of_own(z, e) || !find_end(z, e)) return false;
+  if (!at[TEMPLATE].given &&
+      !own_template_read(&r->own, at[TOKENIZER].text, false, at[QUIET].given, e))
+    return false;
+  if (!records_check(r, e) || !find_end(z, e)) return false;
   r->pad = r->end != NO_TOKEN ? r->end : 0;
   if (!prepare_array(&z->mask, at[MASK].text, ELEM_U8, 0, e)) return false;
   return strcmp(z->tokens.target, z->mask.target) != 0 ||
@@ -303,6 +299,7 @@ int tokenize_run(const char *program, int argc, char **argv, Err *e) {
   out_free(&z.tokens);
   out_free(&z.mask);
   learned_free(&z.learned);
+  own_template_free(&z.records.own);
   tokenizer_free(z.records.tokenizer);
   return ok ? 0 : e->code;
 }

@@ -171,9 +171,18 @@ json.dump({"chat_template": [{"name": "tool_use", "template": "{{ wrong"}, {"nam
 END
 run 0 python3 own.py
 talk() { printf 'hello\nmore\n' | ./llama chat --load model --system 'Be kind.' --tokens 5 --temperature 0 "$@"; }
-echo '{"prompt": "Say", "completion": " 1"}' >one.jsonl
-run 0 ./llama tokenize one.jsonl --tokenizer model/tokenizer.json -o one.npy --mask one_mask.npy
-holds out.txt 'note: the chat_template beside the tokenizer, by which chat writes turns, is not used here'
+# … and records the same tokens
+cat >records.jsonl <<'END'
+{"prompt": "Say", "completion": " 1"}
+{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}, {"role": "user", "content": "And?"}, {"role": "assistant", "content": "No"}]}
+{"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes. "}]}
+END
+encode() { run 0 ./llama tokenize records.jsonl --tokenizer model/tokenizer.json "$@"; }
+encode -o named.npy --mask named_mask.npy --template chatml
+encode -o own.npy --mask own_mask.npy
+same own.npy named.npy 'the tokens of the own template'
+same own_mask.npy named_mask.npy 'the mask of the own template'
+says 2 '--end: the chat_template beside the tokenizer ends answers' ./llama tokenize records.jsonl --tokenizer model/tokenizer.json -o one.npy --mask one_mask.npy --end x
 talk --template chatml >named.txt || fail 'a conversation of chatml'
 talk >own.txt || fail 'a conversation of the own template'
 same own.txt named.txt 'the own template'

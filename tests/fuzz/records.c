@@ -1,7 +1,8 @@
 /* Mutated instruction data: fuzz_records [SECONDS | NUMBERt] [SEED] TOKENIZER.json, for so many
-   seconds or that many texts of JSON lines, packed and padded, plain and by a template. A text may
-   be refused, with a reason; of one that is taken every token is the tokenizer's, is marked as
-   learned or not, and padded records have their length. A seed always makes the same cases. */
+   seconds or that many texts of JSON lines, packed and padded, plain, by a template and by a
+   folder's own. A text may be refused, with a reason; of one that is taken every token is the
+   tokenizer's, is marked as learned or not, and padded records have their length. A seed always
+   makes the same cases. */
 #include "runtime/text/records.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,12 +72,27 @@ static void add_record(Text *t, uint64_t *rng) {
   add(t, next(rng) % 80 ? "}\n" : "\n");
 }
 
+/* Templates of folders: that of a model, one without instructions, and some that change what was
+ * said. */
+static const char *const own[] = {
+    "",
+    "",
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% "
+    "endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}",
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('none') }}{% endif %}"
+    "{{ m.content | trim }}{{ eos_token if m.role == 'assistant' else ':' }}{% endfor %}",
+    "{{ messages[-1].content }}",
+    "{{ messages | length }}{% for m in messages %}{{ m.content }}{% endfor %}",
+    NULL};
+
 static bool use(Tokenizer *tokenizer, Slice text, uint64_t *rng) {
   Records r = {.tokenizer = tokenizer,
                .template = template_find(next(rng) % 2 ? "plain" : "chatml"),
                .end = next(rng) % 2 ? NO_TOKEN : 2,
                .pad = 2,
                .length = next(rng) % 3 ? 0 : next(rng) % 40 + 1};
+  add(&r.own.source, any(own, rng)), add(&r.own.eos, "<|im_end|>");
   Learned out = {0};
   Err e = {0};
   bool ok = records_check(&r, &e) && records_add(&r, "records", text, &out, &e);
@@ -85,6 +101,8 @@ static bool use(Tokenizer *tokenizer, Slice text, uint64_t *rng) {
     must(out.ids.at[i] < tokenizer_size(tokenizer) && out.mark[i] <= 1, "no token, or no mark");
   must(!ok || !r.length || out.ids.n == r.n * r.length, "a record has another length");
   must(!ok || r.cut <= r.n, "more records are cut than there are");
+  must(!r.own.n, "a conversation is left over");
+  own_template_free(&r.own);
   learned_free(&out);
   return ok;
 }
