@@ -173,31 +173,33 @@ bool index_range_outside(Elab *e, const IndexRange *c, int64_t n, int64_t *which
 
 /* ---- names ---- */
 
-static bool is_in(const Idents *l, const char *name) {
+static const Ident *find_in(const Idents *l, const char *name) {
   for (int i = 0; i < l->n; i++)
-    if (l->at[i].name == name) return true;
-  return false;
+    if (l->at[i].name == name) return &l->at[i];
+  return NULL;
 }
 
-bool body_assigns(const Body *b, const char *name) {
+const Ident *body_assigns(const Body *b, const char *name) {
   for (int i = 0; i < b->n; i++) {
     const Stmt *s = b->at[i];
-    bool yes = false;
+    const Ident *at = NULL;
     switch ((int)s->kind) {
-    case ST_ASSIGN: yes = is_in(&s->assign.names, name); break;
+    case ST_ASSIGN: at = find_in(&s->assign.names, name); break;
     case ST_FOR:
     case ST_SCAN:
-      yes = is_in(&s->loop.targets, name) || s->loop.var.name == name ||
-            body_assigns(&s->loop.body, name);
+      at = find_in(&s->loop.targets, name);
+      if (!at && s->loop.var.name == name) at = &s->loop.var;
+      if (!at) at = body_assigns(&s->loop.body, name);
       break;
     case ST_IF:
-      yes = body_assigns(&s->branch.then, name) || body_assigns(&s->branch.other, name);
+      at = body_assigns(&s->branch.then, name);
+      if (!at) at = body_assigns(&s->branch.other, name);
       break;
-    case ST_SCOPE: yes = body_assigns(&s->scope.body, name); break;
-    case ST_WITH: yes = body_assigns(&s->with.body, name); break;
+    case ST_SCOPE: at = body_assigns(&s->scope.body, name); break;
+    case ST_WITH: at = body_assigns(&s->with.body, name); break;
     default: break;
     }
-    if (yes) return true;
+    if (at) return at;
   }
-  return false;
+  return NULL;
 }

@@ -75,8 +75,8 @@ void scan_grad_target(Elab *e, ValueId v);
 const IndexRange *index_range_of(Elab *e, ValueId v);
 /* The integer leaves -n to n - 1 in some iteration; *which: the first value that does. */
 bool index_range_outside(Elab *e, const IndexRange *c, int64_t n, int64_t *which);
-/* A statement of the body, at any depth, assigns the name. */
-bool body_assigns(const Body *b, const char *name);
+/* Where a statement of the body, at any depth, assigns the name; NULL: none does. */
+const Ident *body_assigns(const Body *b, const char *name);
 Capture *capture_of(const ScanLevel *l, ValueId arg); /* NULL: it is no capture's argument */
 /* ---- loop/invariant_call.c ---- */
 /* The arguments with captured values replaced by the values outside of all loops. */

@@ -356,11 +356,22 @@ static bool is_unchanged(Elab *e, Val inside, Val now) {
   return now.kind == VAL_ERROR || val_equal(e, inside, now);
 }
 
+/* A name of a param or state that the body binds to another value stands for the current one before
+   the loop, whose iterations go on from there. */
+static void unbind_globals(Elab *e, Env *env, const Body *body) {
+  for (uint32_t i = 0; i < env->names.n; i++) {
+    const Binding *b = &env->names.at[i];
+    const Ident *at = b->global >= 0 ? body_assigns(body, b->name) : NULL;
+    if (at) bind_name(e, *at, val_tensor(e, global_read(e, b->global, at->loc)));
+  }
+}
+
 /* False after an error: names are as before the loop, but unknown if the body assigns them. */
 static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, const Extent *extent,
                  Val *stacked) {
   Env *env = e->frame->env;
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
+  unbind_globals(e, env, &s->loop.body);
   ScanLevel *l = level_begin(e, s->loop.var.name, trips, extent);
   OuterNames o = capture_names(e, l, env, &s->loop.body);
   int errors = elab_errors(e);
