@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the fuzzers, each for SECONDS; what they find stays in the current directory.
 # A text that found something goes, once that is mended, to corpus/, which tests replay.
-#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|shapes|onnx|loaders|tokens|records]
+#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|shapes|onnx|loaders|image|tokens|records]
 # Build with -DGC_SANITIZE=ON to see more.
 set -eu
 seconds=$1
@@ -32,6 +32,9 @@ if wants onnx; then
 fi
 if wants loaders; then
   "$bin/fuzz_loaders" "$seconds" "$seed" || code=1
+fi
+if wants image; then
+  "$bin/fuzz_image" "$seconds" "$seed" || code=1
 fi
 if wants tokens; then
   "$bin/fuzz_tokens" "$seconds" "$seed" "$root"/tests/unit/tokens/*.json || code=1
