@@ -114,6 +114,9 @@ const char *passes_with_ranks(Ctx *c, const char *pipeline, RanksHow how);
 /* The same for a program that holds the matrices of its products in few bits: the
    argument is that of the pass quantize-weights. */
 const char *passes_with_quantized(Ctx *c, const char *pipeline, const char *argument);
+/* Of paths with + between them, the first that no matrix of the program's params is below; or NULL.
+ */
+const char *passes_leaves_nothing_out(const Module *m, const char *paths);
 /* Leaves out the entries that train, as they change what is quantized; an error where all do. */
 bool passes_leave_out_training(Module *m);
 void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */

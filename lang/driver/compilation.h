@@ -52,9 +52,9 @@ bool settings_makes_program(Emit e); /* machine code that the C compiler makes: 
 /* What is read, and what is written: the output, what lies beside it, and what is looked at, where
    the shell leads it to a file. */
 int settings_files(Compilation *r, bool looks);
-/* How --weights quantizes: its word, and the argument of the pass. */
+/* How --weights quantizes: its word, the argument of the pass, and of this the paths that stay. */
 typedef struct QuantizedForm {
-  const char *word, *argument;
+  const char *word, *argument, *without;
 } QuantizedForm;
 /* The file of --weights, or NULL; form, unless it is NULL: how weights are quantized, or NULL. */
 const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **form);

@@ -40,6 +40,10 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
   int errors = ctx_errors(r->c);
   const QuantizedForm *form;
   (void)settings_weights(r->c, &r->o, &form);
+  const char *path = form ? passes_leaves_nothing_out(m, form->without) : NULL;
+  if (path)
+    return usage_error("--weights: without=%s leaves nothing out: no matrix is below this path",
+                       path);
   if (form && !passes_leave_out_training(m)) return EXIT_PROGRAM;
   if (!option_given(&r->o, OPT_PASSES) && passes_has_layouts(m))
     r->pipeline = passes_behind_layout(r->pipeline);

@@ -5,8 +5,12 @@
    Contract: runs first. States of optimizers and hypers that no entry reads are left out. A param
    `w` is replaced by `w.q8` or `w.q4` and `w.scale`. An entry reads dequantize of both, which
    products absorb; init quantizes the initial value; the runtime quantizes floats that it loads.
-   Params that an entry stores or that anything else reads stay floats: the remark says why. */
+   Params that an entry stores or that anything else reads stay floats: the remark says why. With
+   errors=1 all params stay floats, and an entry computes both forms of each product: its outputs
+   are the errors, on the data that it runs on. */
 #include "passes/manager/pass_list.h"
+#include "passes/simplify/quantize_errors.h"
+#include "runtime/base/paths.h"
 #include <stdlib.h>
 
 enum { GROUP = 32 };
@@ -26,7 +30,10 @@ typedef struct Quantize {
   Weight *w; /* by global */
   int *to;   /* by global: its new index, -1: it is left out */
   int bits;
-  bool activations; /* are quantized, too */
+  bool activations;     /* are quantized, too */
+  const char **without; /* paths below which params stay floats, NULL behind the last one */
+  bool measures;        /* errors, of params that stay floats */
+  QuantizeErrors errors;
 } Quantize;
 
 static int loaded(const Entry *e, ValueId v) {
@@ -79,6 +86,12 @@ static bool is_taken(Quantize *q, const char *path) {
   return map_get(&q->r->m->by_path, path, &at);
 }
 
+static bool is_left_out(const Quantize *q, const char *path) {
+  for (int i = 0; q->without[i]; i++)
+    if (path_is_below(path, q->without[i])) return true;
+  return false;
+}
+
 /* What a global becomes, if its type and its uses allow it. Vectors stay, which is not remarked. */
 static void decide(Quantize *q, const Global *g, Weight *w) {
   bool used = w->used[0] || w->used[1] || w->gathered;
@@ -94,6 +107,7 @@ static void decide(Quantize *q, const Global *g, Weight *w) {
   if (!w->why && g->type->dim[w->axis] < GROUP) w->why = "its groups would be shorter than 32";
   if (!w->why && (is_taken(q, integers_path(q, g->path)) || is_taken(q, scales_path(q, g->path))))
     w->why = "another param has the name that its integers or its scales would have";
+  if (!w->why && is_left_out(q, g->path)) w->why = "without= names it";
   if (w->why)
     remark(q->r, REMARK_QUANTIZE, "quantize-missed", w->loc.line ? w->loc : g->loc,
            "%s stays %s: %s", g->path, type_str(q->r->m->ctx, g->type), w->why);
@@ -188,51 +202,136 @@ static ValueId rounded(Builder *b, ValueId x) {
   return build(b, OP_DEQUANTIZE, v, 2, attr, value_type(b->e, x));
 }
 
-/* The product's right side is a quantized param, whose groups are along the depth. */
-static bool is_quantized_product(const Quantize *q, const Entry *old, const Op *op) {
-  if (op->kind != OP_MATMUL) return false;
-  const int g = loaded(old, op->operands[1]);
-  return g >= 0 && q->w[g].quantized && q->w[g].axis == op->attr[AT_TB].i;
+/* The param of whose integers the op reads rows, or whose matrix it multiplies by; -1: none. */
+static int quantized_operand(const Quantize *q, const Entry *old, const Op *op) {
+  const bool product = op->kind == OP_MATMUL;
+  if (!product && op->kind != OP_GATHER) return -1;
+  const int g = loaded(old, op->operands[product]);
+  if (g < 0 || !q->w[g].quantized) return -1;
+  return !product || q->w[g].axis == op->attr[AT_TB].i ? g : -1;
 }
 
-static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  const Quantize *q = data;
-  bool moves = op->kind == OP_LOAD || op->kind == OP_STORE;
-  if (q->activations && is_quantized_product(q, old, op)) {
-    const ValueId x = map[op->operands[0]];
-    const bool ta = op->attr[AT_TA].i;
-    builder_like(b, op);
-    ValueId left = rounded(b, ta ? build_transpose(b, x, (const int64_t[]){1, 0}) : x);
-    const ValueId y = build_matmul(b, left, map[op->operands[1]], false, op->attr[AT_TB].i);
-    value_at(b->e, y)->name = value_at(old, op->results[0])->name;
-    map[op->results[0]] = y;
+static Attr *weight_attr(const Quantize *q, const Weight *w, Attr attr[MAX_ATTRS]) {
+  memset(attr, 0, MAX_ATTRS * sizeof *attr);
+  attr[AT_AXIS].i = w->axis, attr[AT_BITS].i = q->bits, attr[AT_GROUP].i = GROUP;
+  return attr;
+}
+
+/* The op of what quantization leaves of its operands. */
+static ValueId rounded_result(const Quantize *q, Builder *b, const Op *op, ValueId x, ValueId w) {
+  const bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i;
+  if (op->kind == OP_GATHER) return build(b, OP_GATHER, (ValueId[]){w, x}, 2, op->attr, NULL);
+  if (!q->activations) return build_matmul(b, x, w, ta, tb);
+  x = rounded(b, ta ? build_transpose(b, x, (const int64_t[]){1, 0}) : x);
+  return build_matmul(b, x, w, false, tb);
+}
+
+static void measure(Quantize *q, Builder *b, const Entry *old, const Op *op, int g, ValueId *map) {
+  const Global *of = &b->m->globals.at[q->to[g]];
+  const bool product = op->kind == OP_MATMUL;
+  build_copy(b, old, op, map);
+  if (b->b != b->e->body) {
+    diag(b->m->ctx, SEV_WARNING, op->loc, "no error of %s is measured here: this is in a loop",
+         of->path);
     return;
   }
-  if (!moves) {
-    build_copy(b, old, op, map);
-    return;
-  }
+  Attr attr[MAX_ATTRS];
+  ValueId w[] = {map[op->operands[product]], NO_ID};
+  w[1] = build(b, OP_QUANTIZE_SCALE, w, 1, weight_attr(q, &q->w[g], attr), NULL);
+  w[0] = build(b, OP_QUANTIZE, w, 2, attr, NULL);
+  w[0] = build(b, OP_DEQUANTIZE, w, 2, attr, of->type);
+  errors_add(&q->errors, b, of->path, map[op->results[0]],
+             rounded_result(q, b, op, map[op->operands[!product]], w[0]));
+}
+
+static void load(const Quantize *q, Builder *b, const Entry *old, const Op *op, ValueId *map) {
   const Weight *w = &q->w[op->attr[AT_GLOBAL].i];
-  int index = q->to[op->attr[AT_GLOBAL].i];
-  if (index < 0) return; /* its initial value */
-  Attr attr[MAX_ATTRS] = {[AT_AXIS].i = w->axis, [AT_BITS].i = q->bits, [AT_GROUP].i = GROUP};
-  builder_like(b, op);
-  if (op->kind == OP_LOAD) {
-    ValueId v = build_load(b, index);
-    if (w->quantized)
-      v = build(b, OP_DEQUANTIZE, (ValueId[]){v, build_load(b, w->scale)}, 2, attr, w->type);
-    value_at(b->e, v)->name = value_at(old, op->results[0])->name;
-    map[op->results[0]] = v;
-    return;
+  Attr attr[MAX_ATTRS];
+  ValueId v[] = {build_load(b, q->to[op->attr[AT_GLOBAL].i]), NO_ID};
+  if (w->quantized) {
+    v[1] = build_load(b, w->scale);
+    v[0] = build(b, OP_DEQUANTIZE, v, 2, weight_attr(q, w, attr), w->type);
   }
+  value_at(b->e, v[0])->name = value_at(old, op->results[0])->name;
+  map[op->results[0]] = v[0];
+}
+
+static void store(const Quantize *q, Builder *b, const Op *op, const ValueId *map) {
+  const Weight *w = &q->w[op->attr[AT_GLOBAL].i];
+  const int index = q->to[op->attr[AT_GLOBAL].i];
+  Attr attr[MAX_ATTRS];
   ValueId x[] = {map[op->operands[0]], NO_ID};
   if (!w->quantized) {
     build_store(b, index, x[0]);
     return;
   }
-  x[1] = build(b, OP_QUANTIZE_SCALE, x, 1, attr, NULL);
+  x[1] = build(b, OP_QUANTIZE_SCALE, x, 1, weight_attr(q, w, attr), NULL);
   build_store(b, index, build(b, OP_QUANTIZE, x, 2, attr, NULL));
   build_store(b, w->scale, x[1]);
+}
+
+/* The ops of an entry that reads integers. */
+static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  const Quantize *q = data;
+  const bool moves = op->kind == OP_LOAD || op->kind == OP_STORE;
+  if (moves && q->to[op->attr[AT_GLOBAL].i] < 0) return; /* its initial value */
+  builder_like(b, op);
+  if (op->kind == OP_LOAD) {
+    load(q, b, old, op, map);
+  } else if (op->kind == OP_STORE) {
+    store(q, b, op, map);
+  } else if (q->activations && op->kind == OP_MATMUL && quantized_operand(q, old, op) >= 0) {
+    const ValueId y = rounded_result(q, b, op, map[op->operands[0]], map[op->operands[1]]);
+    value_at(b->e, y)->name = value_at(old, op->results[0])->name;
+    map[op->results[0]] = y;
+  } else {
+    build_copy(b, old, op, map);
+  }
+}
+
+/* Those of an entry that measures errors. */
+static void each_measured(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Quantize *q = data;
+  const bool moves = op->kind == OP_LOAD || op->kind == OP_STORE;
+  const int g = moves ? q->to[op->attr[AT_GLOBAL].i] : quantized_operand(q, old, op);
+  if (moves && g < 0) return; /* its initial value */
+  builder_like(b, op);
+  if (op->kind == OP_LOAD) {
+    map[op->results[0]] = build_load(b, g);
+    value_at(b->e, map[op->results[0]])->name = value_at(old, op->results[0])->name;
+  } else if (op->kind == OP_STORE) {
+    build_store(b, g, map[op->operands[0]]);
+  } else if (g >= 0) {
+    measure(q, b, old, op, g, map);
+  } else if (op->kind != OP_RETURN || !errors_return(&q->errors, b)) {
+    build_copy(b, old, op, map);
+  }
+}
+
+/* ---- arguments ---- */
+
+/* The paths of "net.fc2+*.attn", NULL behind the last one. */
+static const char **read_paths(Arena *a, const char *list) {
+  const char **out = ARENA_ARRAY(a, const char *, strlen(list) + 2);
+  int n = 0;
+  for (size_t k; *list; list += k + (list[k] == '+')) {
+    k = strcspn(list, "+");
+    if (k) out[n++] = arena_printf(a, "%.*s", (int)k, list);
+  }
+  return out;
+}
+
+const char *passes_leaves_nothing_out(const Module *m, const char *paths) {
+  const char **path = read_paths(ctx_arena(m->ctx), paths);
+  for (; *path; path++) {
+    bool any = false;
+    for (uint32_t i = 0; i < m->globals.n; i++) {
+      const Global *g = &m->globals.at[i];
+      any |= g->kind == GLOBAL_PARAM && g->type->rank > 1 && path_is_below(g->path, *path);
+    }
+    if (!any) return *path;
+  }
+  return NULL;
 }
 
 bool pass_quantize_weights(PassRun *r) {
@@ -240,7 +339,9 @@ bool pass_quantize_weights(PassRun *r) {
   Quantize q = {.r = r,
                 .w = ARENA_ARRAY(r->scratch, Weight, m->globals.n + 1),
                 .to = ARENA_ARRAY(r->scratch, int, m->globals.n + 1),
-                .bits = (int)pass_arg_int(r, "bits", 8)};
+                .bits = (int)pass_arg_int(r, "bits", 8),
+                .measures = pass_arg_int(r, "errors", 0) != 0,
+                .errors = {.arena = r->scratch}};
   const int64_t activations = pass_arg_int(r, "activations", 0);
   q.activations = activations == 8;
   if (activations != 0 && activations != 8) {
@@ -252,14 +353,19 @@ bool pass_quantize_weights(PassRun *r) {
     diag(m->ctx, SEV_ERROR, (Loc){0}, "quantize-weights takes bits=8 or bits=4, not %d", q.bits);
     return false;
   }
+  q.without = read_paths(r->scratch, pass_arg_str(r, "without", ""));
   uint32_t before = m->globals.n;
   for (uint32_t k = 0; k < m->entries.n; k++) look_into(&q, m->entries.at[k]);
   for (uint32_t i = 0; i < before; i++) decide(&q, &m->globals.at[i], &q.w[i]);
   leave_out_globals(&q);
-  for (uint32_t i = 0; i < before; i++)
-    if (q.w[i].quantized) change_global(&q, &q.w[i], q.to[i]), r->changes++;
+  for (uint32_t i = 0; i < before; i++) {
+    if (!q.w[i].quantized) continue;
+    if (!q.measures) change_global(&q, &q.w[i], q.to[i]);
+    r->changes++;
+  }
   Entry *e;
-  for (uint32_t k = 0; (e = pass_entry(m, k)); k++) entry_rebuild(e, each, &q, false, true);
+  for (uint32_t k = 0; (e = pass_entry(m, k)); k++)
+    entry_rebuild(e, q.measures ? each_measured : each, &q, false, true);
   if (!r->changes)
     diag(m->ctx, SEV_WARNING, (Loc){0},
          "no param is quantized: none is a matrix of f32 with a depth of 32 or more that only "

@@ -1,6 +1,7 @@
 #!/bin/sh
 # --weights=q8, q4 and w8a8: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
-# --load and in the program; results stay near those of floats; the quantized form is saved and loaded.
+# --load and in the program; results stay near those of floats; the quantized form is saved and loaded. What it changes in
+# each product is measured on an entry's rows.
 . "$(dirname "$0")/common.sh"
 unoptimised
 cat >net.g <<'END'
@@ -42,12 +43,23 @@ def read(path):
     return {k: np.frombuffer(data[8 + n:][slice(*v["data_offsets"])], kinds[v["dtype"]]).reshape(v["shape"])
             for k, v in head.items() if k != "__metadata__"}
 
+def rounded(x, bits):  # groups along the last axis
+    q = x.astype(np.float64)
+    for k in range(0, x.shape[1], 32):
+        g = q[:, k:k + 32]
+        m = np.take_along_axis(g, abs(g).argmax(1)[:, None], 1)
+        s = (-m / 2 ** (bits - 1)).astype("f4").view("u4")
+        s = ((s + 0x7FFF + (s >> 16 & 1)) & 0xFFFF0000).view("f4")
+        g[:] = np.clip(np.rint((g / np.where(s == 0, 1, s)).astype("f4")), -2 ** (bits - 1), 2 ** (bits - 1) - 1) * s
+    return q
+
 if sys.argv[1] == "floats":
     w = read(sys.argv[2])
     np.save("w.npy", w["net.fc2.w"])
     np.save("t.npy", w["net.table"])
     np.save("o.npy", w["net.out"])
     np.save("id.npy", np.array([3, 299, 64, 7], "i4"))
+    np.save("ids.npy", np.arange(5, 18, dtype="i4") ** 2)
     head, body = {"__metadata__": {"format": "pt"}}, b""
     for name, x in w.items():
         x = np.ascontiguousarray(x)
@@ -64,17 +76,26 @@ elif sys.argv[1] == "integers":
     assert "net.fc2.w" not in q and "net.tied" not in q and q["net.fc2.w.scale"].shape == (2, 70) and q["net.table.scale"].shape == (300, 3)
 elif sys.argv[1] == "errors":  # that --remarks=quantize tells
     w, text, bits = read(sys.argv[2]), open("remarks.txt").read(), int(sys.argv[3])
-    for name, x in (("net.fc2.w", w["net.fc2.w"].T), ("net.out", w["net.out"])):  # groups along the last axis
-        q = x.astype(np.float64)
-        for k in range(0, x.shape[1], 32):
-            g = q[:, k:k + 32]
-            m = np.take_along_axis(g, abs(g).argmax(1)[:, None], 1)
-            s = (-m / 2 ** (bits - 1)).astype("f4").view("u4")
-            s = ((s + 0x7FFF + (s >> 16 & 1)) & 0xFFFF0000).view("f4")
-            g[:] = np.clip(np.rint((g / s).astype("f4")), -2 ** (bits - 1), 2 ** (bits - 1) - 1) * s
+    for name, x in (("net.fc2.w", w["net.fc2.w"].T), ("net.out", w["net.out"])):
+        q = rounded(x, bits)
         error = 100 * np.sqrt(((q - x) ** 2).sum() / (x.astype("f8") ** 2).sum())
         line = next(l for l in text.splitlines() if "remark: " + name + " is" in l)
         assert abs(float(line.split("relative error ")[1].split(" ")[0]) - error) < 0.006 * error, (line, error)
+elif sys.argv[1] == "measured":  # by --weights=q4,errors or w8a8,errors
+    w, got, bits, both = read(sys.argv[2]), open("measured.txt").read().splitlines(), int(sys.argv[3]), sys.argv[4] == "both"
+    id, errors = np.load("ids.npy"), {}
+    def linear(x, path, m):
+        y, of = x @ m.T, (rounded(x, 8) if both else x) @ rounded(m, bits).T
+        errors[path] = np.sqrt((((y - of) ** 2).sum(1) / (y ** 2).sum(1)).mean())
+        return y
+    x = np.maximum(w["net.table"][id] + w["net.tied"][id] + w["net.bias"], 0)
+    x = np.maximum(linear(x, "net.fc1.w", w["net.fc1.w"].T) + w["net.fc1.b"], 0)
+    x = linear(x, "net.fc2.w", w["net.fc2.w"].T) + w["net.fc2.b"]
+    linear(x, "net.out", w["net.out"])
+    assert len(got) == 3, got
+    for line, (path, error) in zip(got, errors.items()):
+        name, value = line.split(" = ")
+        assert name == "error." + path and abs(float(value) - error) < 2e-3 * error, (line, error)
 else:
     a, b = np.load(sys.argv[2]), np.load(sys.argv[3])
     error = np.sqrt(((a - b) ** 2).mean() / (a ** 2).mean())
@@ -122,6 +143,18 @@ run 0 ./net8 predict --id id.npy --load q8.safetensors --output.y q.npy
 run 0 python3 look.py near y.npy q.npy 0.03
 run 0 ./net8 predict --id id.npy --load w.safetensors --output.y again.npy
 run 0 cmp q.npy again.npy
+# what quantization changes in each product, of all rows, three batches; some params stay as they are
+for form in 'q4 4 one' 'w8a8 8 both'; do
+  set -- $form
+  run 0 "$gc" net.g "--weights=$1,errors,without=*.tied,without=net.table" -o measured
+  run 0 ./measured predict --id ids.npy --load w.safetensors --quiet
+  cp out.txt measured.txt
+  run 0 python3 look.py measured w.safetensors "$2" "$3"
+done
+says 2 "gc: error: behind the form of --weights stand errors and without=PATH, not 'eror'" "$gc" net.g --weights=q8,eror -o own
+says 2 "gc: error: behind the form of --weights stand errors and without=PATH, not 'without='" "$gc" net.g --weights=w.safetensors,q8,errors,without= -o own
+says 2 'gc: error: --weights: without=net.fc3 leaves nothing out: no matrix is below this path' "$gc" net.g --weights=q8,without=net.fc1,without=net.fc3 -o own
+says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to q6' "$gc" net.g --weights=q6,errors -o own
 # the weights of an ONNX model are quantized as the program's
 echo 'entry s(x : f32[4, 64]) { return y = linear(x, 70) as fc }' >linear.g
 python3 -c 'import numpy as np; np.save("x.npy", np.ones((4, 64), "f4"))'
