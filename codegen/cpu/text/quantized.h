@@ -41,7 +41,42 @@ INL void load_q4(const uint8_t *p, Vf32 scale, Vf32 *first, Vf32 *second) {
   *second = __builtin_convertvector((both >> 4) - 8, Vf32) * scale;
 #endif
 }
-/* section GC_TILE_Q8 GC_TILE_Q4 GC_QUANTIZED_AHEAD: GC_STORE_ROW load_q8 load_q4 load_bf16 splat_f32 vfma_f32 */
+/* section GC_SPREADS GC_SPREAD_Q8 GC_SPREAD_Q4: vfma_f32 */
+/* With AVX512_VBMI one permutation puts bytes u at bits 8 to 15 of numbers that are 32768 + u then. An fma multiplies by
+   the scale s and takes away what is too much: (32768 + u) s - (32768 + z) s, where z stands for 0. The second product
+   has 21 bits at most. So the number is that of load_q8, but for the sign of a zero, which no sum from +0 on shows.
+   Scales of 2 or more, of which the product may be infinite, are left to load_q8. */
+#if defined(GC_AVX512) && defined(__AVX512VBMI__)
+typedef char GcLine __attribute__((vector_size(64), may_alias));
+typedef char GcLineAt __attribute__((vector_size(64), may_alias, aligned(1)));
+/* Of bytes 16 i and on. */
+INL Vf32 spread_bytes(GcLine u, int i) {
+  const Vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const GcLine from = (GcLine)((lane + 16 * i) << 8), high = (GcLine)((Vi32){0} + 0x47000000);
+  return (Vf32)__builtin_ia32_permvarqi512_mask(u, from, high, 0x2222222222222222);
+}
+INL int are_small(const Vf32 *scale, int n) {
+  Vi32 any = {0};
+  UNROLL for (int j = 0; j < n; j++) any |= (Vi32)scale[j];
+  return !__builtin_ia32_ptestmd512(any, (Vi32){0} + 0x40000000, -1);
+}
+INL void spread_q8(const int8_t *p, int i, Vf32 scale, Vf32 less, Vf32 *x) {
+  *x = vfma_f32(spread_bytes(*(const GcLineAt *)p ^ (char)-128, i), scale, less);
+}
+INL void spread_q4(const uint8_t *p, int i, Vf32 scale, Vf32 less, Vf32 *x, Vf32 *y) {
+  const GcLine both = *(const GcLineAt *)p;
+  *x = vfma_f32(spread_bytes(both & 15, i), scale, less);
+  *y = vfma_f32(spread_bytes((GcLine)((Vi32)both >> 4) & 15, i), scale, less);
+}
+#define GC_SPREADS(NV) ((NV) % 4 == 0 && are_small(scale, NV))
+#define GC_SPREAD_Q8(j) spread_q8(b + j / 4 * 64, j % 4, scale[j], scale[j] * -32896.0f, &v[j])
+#define GC_SPREAD_Q4(j) spread_q4(b + j / 4 * 64, j % 4, scale[j], scale[j] * -32776.0f, &v[j], &w[j])
+#else
+#define GC_SPREADS(NV) 0
+#define GC_SPREAD_Q8(j) (void)0
+#define GC_SPREAD_Q4(j) (void)0
+#endif
+/* section GC_TILE_Q8 GC_TILE_Q4 GC_QUANTIZED_AHEAD: GC_SPREADS GC_STORE_ROW load_q8 load_q4 load_bf16 splat_f32 vfma_f32 */
 /* Bytes ahead that a tile prefetches, a page. One of few rows computes for so long between two lines of b that the
    processor does not reach far enough ahead by itself: without it a row takes 1.6 times as long from memory. */
 enum { GC_QUANTIZED_AHEAD = 4096 };
@@ -69,16 +104,26 @@ enum { GC_QUANTIZED_AHEAD = 4096 };
     UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], x, acc[i][j]);                 \
   }
 #define GC_ROWS_Q8(R, LI, LK, LB)                                                                 \
+  if (GC_SPREADS(NV))                                                                             \
+    GC_EACH_Q8(R, LI, LK, LB, GC_SPREAD_Q8(j))                                                    \
+  else                                                                                            \
+    GC_EACH_Q8(R, LI, LK, LB, v[j] = load_q8(b + j * L, scale[j]))
+#define GC_EACH_Q8(R, LI, LK, LB, LOAD)                                                           \
   for (long l = 0; l < n; l++, a += LK, b += LB) {                                                \
-    UNROLL for (int j = 0; j < NV * L; j += 64) GC_PREFETCH(b, GC_QUANTIZED_AHEAD + j);                               \
-    UNROLL for (int j = 0; j < NV; j++) v[j] = load_q8(b + j * L, scale[j]);                      \
+    UNROLL for (int j = 0; j < NV * L; j += 64) GC_PREFETCH(b, GC_QUANTIZED_AHEAD + j);           \
+    UNROLL for (int j = 0; j < NV; j++) LOAD;                                                     \
     GC_ADD_ROW(R, LI, v)                                                                          \
   }
 #define GC_ROWS_Q4(R, LI, LK, LB)                                                                 \
   Vf32 w[NV];                                                                                     \
+  if (GC_SPREADS(NV))                                                                             \
+    GC_EACH_Q4(R, LI, LK, LB, GC_SPREAD_Q4(j))                                                    \
+  else                                                                                            \
+    GC_EACH_Q4(R, LI, LK, LB, load_q4(b + j * L, scale[j], &v[j], &w[j]))
+#define GC_EACH_Q4(R, LI, LK, LB, LOAD)                                                           \
   for (long l = 0; l < n; l += 2, a += LK, b += LB) {                                             \
-    UNROLL for (int j = 0; j < NV * L; j += 64) GC_PREFETCH(b, GC_QUANTIZED_AHEAD + j);                               \
-    UNROLL for (int j = 0; j < NV; j++) load_q4(b + j * L, scale[j], &v[j], &w[j]);               \
+    UNROLL for (int j = 0; j < NV * L; j += 64) GC_PREFETCH(b, GC_QUANTIZED_AHEAD + j);           \
+    UNROLL for (int j = 0; j < NV; j++) LOAD;                                                     \
     GC_ADD_ROW(R, LI, v)                                                                          \
     if (l + 1 == n) break;                                                                        \
     a += LK;                                                                                      \
