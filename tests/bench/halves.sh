@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Measures half precision beside gc's own f32 on one thread: products x @ w with weights, of two activations, transposed,
-# and of one row, then training steps. Each line is the least of some rounds that take turns within one run.
+# and of one row. Each line is the least of some rounds that take turns within one run. steps.sh has training steps.
 #   tests/bench/halves.sh BUILD_DIR [ROUNDS]
-# The steps also run beside PyTorch in f32 and under bf16 autocast, if ${PYTHON:-python3} has it.
 # MARCH=x86-64-v3 compiles for another processor. Load from elsewhere shows as ratios that differ from run to run.
 set -euo pipefail
 build=$(cd "$1" && pwd)
@@ -66,42 +65,3 @@ for s in "weight 256 256 256" "weight 512 512 512" "weight 1024 1024 1024" "plai
   # shellcheck disable=SC2086
   product $s
 done
-head -c 2000000 /dev/urandom >bytes.bin
-python3 - <<'PY'
-import struct
-data = open("bytes.bin", "rb").read()
-def npy(path, shape, body):
-    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}"
-    head += " " * (63 - (len(head) + 10) % 64) + "\n"
-    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + body)
-npy("picture.npy", (640, 3072), data[: 640 * 3072])
-npy("label.npy", (640,), bytes(b % 10 for b in data[:640]))
-open("text.bin", "wb").write(bytes(b % 128 for b in data[:65536]))
-open("few.bin", "wb").write(struct.pack("<32768i", *(b % 128 for b in data[:32768])))
-PY
-python=${PYTHON:-python3}
-have_torch=no
-"$python" -c 'import torch' 2>/dev/null && have_torch=yes
-[ $have_torch = no ] && echo "PyTorch is left out: $python has none"
-step() { # NAME SOURCE ARGUMENTS -- OPTIONS OF gc
-  local name=$1 source=$2 run=$3 all=() file=torch_step
-  shift 3
-  for p in f32 bf16; do
-    cp "$root/docs/examples/$source.g" "${name}_$p.g"
-    compile "${name}_$p" --precision=$p "$@"
-    echo "./${name}_$p train $run --threads 1" >"${name}_$p.run"
-    all+=("${name}_$p")
-  done
-  [ "$name" = resnet20 ] && file=torch_nets
-  for mode in "" autocast; do
-    [ $have_torch = yes ] || continue
-    p=${name}_torch$mode
-    echo "OMP_NUM_THREADS=1 $python $root/tests/bench/$file.py $name 3 $mode | sed 's/.* /least /'" >"$p.run"
-    all+=("$p")
-  done
-  race "$name" "${all[@]}"
-}
-step gpt gpt2 "--tokens few.bin --next few.bin+1 --bench 20" -D L=4 -D H=4 -D C=128 -D V=128 -D N=128 -D T=128 -D B=16
-step lstm lstm "--chars text.bin --next text.bin+1 --bench 10" -D D=256
-step resnet20 resnet20 "--image picture.npy --label label.npy --bench 3"
-step gpt2 gpt2 "--tokens few.bin --next few.bin+1 --bench 3"
