@@ -11,7 +11,7 @@
     }                                                                                             \
     __builtin_memcpy(c + i * ldc + j * L, &acc[i][j], n);                                         \
   }
-/* section GC_TILE GC_TILE_PACKING GC_TILE_BODY GC_PACK_NONE GC_PACK_ROW GC_SHALLOW B_PREFETCH: GC_STORE_ROW vfma_f32 splat_f32 vfma_i32 splat_i32 */
+/* section GC_TILE GC_TILE_PACKING GC_TILE_BODY GC_PACK_NONE GC_PACK_ROW GC_SHALLOW GC_PREFETCH_ROW GC_PREFETCH_TILE B_PREFETCH: GC_STORE_ROW vfma_f32 splat_f32 vfma_i32 splat_i32 */
 /* One micro-kernel for all: R rows and W columns of C stay in registers while the depth runs; bounds are
    literals, so loops over rows and columns vanish. a is read as it lies (LI from row to row, LK from k to k), b by
    rows of at least W, LB apart. The last register of a row of b reads past W, up to a register past the end of a
@@ -21,8 +21,18 @@
    row by row while the depth runs, because all of it at once would delay the loads of b. The tile also prefetches
    rows of the next panel, which is in memory: from `prefetch` on, `prefetch_stride` apart, one each `interval` of
    the depth. Not inlined: one function serves all kernels of a shape, and a call is a microsecond of work. */
-/* A smaller depth ends before rows of C that are prefetched one by one have arrived. */
+/* A smaller depth ends before rows of C that are prefetched one by one have arrived: all are at its beginning. */
 enum { GC_SHALLOW = 64 };
+#define GC_PREFETCH_ROW(T, W, r) {                                                                \
+    UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c, (r) * ldc + j, 1);     \
+    if (c_in) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c_in, (r) * ldc + j);\
+  }
+#define GC_PREFETCH_TILE(T, R, W) {                                                               \
+    UNROLL for (int i = 0; i < R; i++)                                                            \
+      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c, i * ldc + j, 1);     \
+    if (c_in) UNROLL for (int i = 0; i < R; i++)                                                  \
+      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c_in, i * ldc + j);     \
+  }
 enum { B_PREFETCH = 16 };
 #define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
@@ -55,12 +65,11 @@ enum { B_PREFETCH = 16 };
       GC_PREFETCH(a, (R + i) * (long)LI);                                                         \
       GC_PREFETCH(a, (R + i) * (long)LI + 64 / (long)sizeof(T));                                  \
     }                                                                                             \
-    const long part = prefetch ? interval : depth < GC_SHALLOW ? 0 : depth / R;                   \
-    for (long k = 0, r = 0; k < depth;) {                                                         \
-      if (r < R) {                                                                                \
-        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c, r * ldc + j, 1);   \
-        if (c_in) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c_in, r * ldc + j); \
-      }                                                                                           \
+    const bool shallow = !prefetch && depth < GC_SHALLOW;                                         \
+    if (shallow) GC_PREFETCH_TILE(T, R, W)                                                        \
+    const long part = prefetch ? interval : depth / R;                                            \
+    for (long k = 0, r = shallow ? R : 0; k < depth;) {                                           \
+      if (r < R) GC_PREFETCH_ROW(T, W, r)                                                         \
       if (prefetch) {                                                                             \
         UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(TB)) GC_PREFETCH(prefetch, j, 0, 2);  \
         prefetch += prefetch_stride;                                                              \

@@ -50,12 +50,11 @@ INL Vf32 load_f16(const uint16_t *p) {
     TV v[NV];                                                                                     \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (Vf32){0}; \
     const long steps = STEPS;                                                                     \
-    const long part = prefetch ? (interval + STEP - 1) / STEP : depth < GC_SHALLOW ? 0 : steps / R; \
-    for (long k = 0, r = 0; k < steps;) {                                                         \
-      if (r < R) {                                                                                \
-        UNROLL for (int j = 0; j < W; j += 16) GC_PREFETCH(c, r * ldc + j, 1);                    \
-        if (c_in) UNROLL for (int j = 0; j < W; j += 16) GC_PREFETCH(c_in, r * ldc + j);          \
-      }                                                                                           \
+    const bool shallow = !prefetch && depth < GC_SHALLOW;                                         \
+    if (shallow) GC_PREFETCH_TILE(f32, R, W)                                                      \
+    const long part = prefetch ? (interval + STEP - 1) / STEP : steps / R;                        \
+    for (long k = 0, r = shallow ? R : 0; k < steps;) {                                           \
+      if (r < R) GC_PREFETCH_ROW(f32, W, r)                                                       \
       if (prefetch) {                                                                             \
         UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(TB)) GC_PREFETCH(prefetch, j, 0, 2);  \
         prefetch += prefetch_stride;                                                              \
