@@ -108,19 +108,25 @@ double plan_work(const Target *t, const Entry *e, const Plan *p, const Op *op) {
 
 /* ---- links ---- */
 
-double link_seconds(const Link *l, const Entry *e, const Op *op) {
-  double n = e->ranks, bytes = 0;
+double link_seconds_of(const Link *l, OpKind kind, int ranks, double bytes) {
   int messages = 0;
-  bool both = op->kind == OP_ALL_REDUCE, gathers = op->kind == OP_ALL_GATHER;
-  if (n <= 1) return 0;
-  for (int i = 0; i < op->noperands; i++)
-    bytes += (double)value_type(e, gathers ? op->results[i] : op->operands[i])->bytes;
-  while (1 << messages < e->ranks) messages++;
-  double share = op->kind == OP_COLLECTIVE_BROADCAST ? 1 : (n - 1) / n;
-  return (both ? 2 : 1) * (messages * l->latency + share * bytes / l->bandwidth);
+  if (ranks <= 1) return 0;
+  while (1 << messages < ranks) messages++;
+  double share = kind == OP_COLLECTIVE_BROADCAST ? 1 : (ranks - 1.0) / ranks;
+  return (kind == OP_ALL_REDUCE ? 2 : 1) * (messages * l->latency + share * bytes / l->bandwidth);
 }
 
-Link link_of(const PassOptions *o) { return o->link.bandwidth > 0 ? o->link : o->target->link; }
+double link_seconds(const Link *l, const Entry *e, const Op *op) {
+  double bytes = 0;
+  bool gathers = op->kind == OP_ALL_GATHER;
+  for (int i = 0; i < op->noperands; i++)
+    bytes += (double)value_type(e, gathers ? op->results[i] : op->operands[i])->bytes;
+  return link_seconds_of(l, op->kind, e->ranks, bytes);
+}
+
+Link link_of(const PassOptions *o) {
+  return o->link.bandwidth > 0 || !o->target ? o->link : o->target->link;
+}
 
 double link_work(const PassOptions *o, const Entry *e, const Op *op) {
   const Link l = link_of(o);

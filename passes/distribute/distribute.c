@@ -126,7 +126,8 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
     say_static(c, e, e->loc, "a rank's share of it is one row", extent);
     extent = NULL;
   }
-  Distribution d = placements_of(r->scratch, e, batch, extent, how);
+  Moments **moments = moments_find(r->scratch, e, &how->link, ranks);
+  Distribution d = placements_of(r->scratch, e, batch, extent, how, moments);
   if (!e->training && returns_rows(&d)) return true;
   if (!tells_inputs_apart(e, batch, extent, ranks)) return false;
   const Op *refused = placements_refused(&d);
@@ -137,7 +138,7 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
     if (other) return refuse(c, refused->loc, what, other);
     batch_made_static(e, extent);
     say_static(c, e, refused->loc, what, extent);
-    d = placements_of(r->scratch, e, batch, NULL, how);
+    d = placements_of(r->scratch, e, batch, NULL, how, moments);
     if (!tells_inputs_apart(e, batch, NULL, ranks)) return false;
   }
   distribute_build(&d, e);
@@ -175,8 +176,9 @@ static const int *slice_params(PassRun *r, const DistributeHow *how, bool *slice
     const Entry *e = r->m->entries.at[k];
     const Type *t = batch_of(e);
     bool shares = e->training && !e->ranks && splits_batch(t, how->ranks);
-    const Distribution d = shares ? placements_of(r->scratch, e, t->dim[0], type_extent(t, 0), how)
-                                  : (Distribution){0};
+    const Distribution d =
+        shares ? placements_of(r->scratch, e, t->dim[0], type_extent(t, 0), how, NULL)
+               : (Distribution){0};
     params_look(shares ? &d : NULL, e, choice);
   }
   return params_slice(r->scratch, r->m, choice, sliced);
@@ -191,7 +193,7 @@ bool pass_distribute(PassRun *r) {
   }
   const uint32_t globals = r->m->globals.n;
   bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
-  DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced, NULL};
+  DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced, NULL, link_of(r->opt)};
   if (sliced) {
     warn_if_none(r, sliced, (int)ranks);
     how.copy = slice_params(r, &how, sliced);

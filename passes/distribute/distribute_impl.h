@@ -28,12 +28,15 @@ static inline bool placement_same(Placement a, Placement b) {
          (a.kind != SHARDED || (a.axis == b.axis && a.outer == b.outer));
 }
 
+typedef struct Moments Moments;
+
 typedef struct DistributeHow {
   int ranks;
   bool exact;         /* the bits of one process: no sum of floats is divided among ranks */
   const bool *sliced; /* by global: each rank has a slice of it; NULL: all of every one */
   const int *copy; /* by global: where an entry leaves all of it as it has gathered it; -1: nowhere;
                       NULL: of none */
+  Link link;
 } DistributeHow;
 
 typedef struct Distribution {
@@ -41,13 +44,14 @@ typedef struct Distribution {
   const Entry *e;
   int ranks;
   bool exact;
-  int64_t batch;        /* rows, at the bound */
-  const Extent *extent; /* of the batch; NULL: it is static */
-  Placement *at;        /* by value: where all that read it find it */
-  bool *reduce;         /* by value: it is made as a partial sum, and reduced at once */
-  const bool *sliced;   /* by global: each rank has a slice of it; NULL: all of every one */
-  const int *copy;      /* as above */
-  bool *update;         /* by value: the update of such a global is made of it; or NULL */
+  int64_t batch;           /* rows, at the bound */
+  const Extent *extent;    /* of the batch; NULL: it is static */
+  Placement *at;           /* by value: where all that read it find it */
+  bool *reduce;            /* by value: it is made as a partial sum, and reduced at once */
+  const bool *sliced;      /* by global: each rank has a slice of it; NULL: all of every one */
+  const int *copy;         /* as above */
+  bool *update;            /* by value: the update of such a global is made of it; or NULL */
+  Moments *const *moments; /* by value: the mean or sum of squares that it is; or NULL */
 } Distribution;
 
 /* What the op takes and gives, if its operands are at `have`: `want`, by operand, and `get`, by
@@ -56,7 +60,7 @@ void placement_rule(const Distribution *d, const Op *op, const Placement *have, 
                     Placement *get);
 /* The placement of every value of the entry, of which the inputs along the batch are sharded. */
 Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
-                           const DistributeHow *how);
+                           const DistributeHow *how, Moments *const *moments);
 /* What an iteration has of operand i of a scan, and the scan of what an iteration yields as result
    i. REPLICATED of a slice whose stack is sharded along the loop. */
 Placement placement_slice(Placement stack);
@@ -98,6 +102,21 @@ void params_gather(Module *m, const int *copy, uint32_t n);
 /* ---- local_batch_norm.c ---- */
 /* Takes to_local and from_local out of what every rank runs whole. */
 void local_drop(Module *m);
+
+/* ---- moments.c: the mean and the variance over the batch, of each rank's own ---- */
+enum { MOMENT_VIEWS = 4 };
+struct Moments {
+  ValueId x, sum, mean;         /* mean: sum(x) / count */
+  const Op *squares;            /* sum((x - mean)^2) */
+  const Op *view[MOMENT_VIEWS]; /* from the mean to x's shape, the last one first */
+  int views;
+  bool gathers; /* by one message */
+  /* as they are built: */
+  ValueId own, within; /* of the rank's rows: the mean, squares around it; NO_ID: not built */
+  ValueId all;         /* [ranks, …]: summands of the mean, squares, number of elements */
+};
+/* By value: what a mean and its sum of squares belong to; NULL: there is none. */
+Moments **moments_find(Arena *a, Entry *e, const Link *link, int ranks);
 
 /* Builds the entry that every rank runs; no op is refused. */
 void distribute_build(const Distribution *d, Entry *e);

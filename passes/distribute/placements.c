@@ -24,14 +24,17 @@ static void place_block(Distribution *d, const Block *b);
 static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PARTIAL},
                        sliced = {.kind = SLICED};
 
+static bool of_moments(const Distribution *d, ValueId v) { return d->moments && d->moments[v]; }
+
 /* As it is made, or as it is behind its reduction. */
 static void place(Distribution *d, ValueId v, Placement p) {
+  const bool reduced = p.kind == PARTIAL && (d->reduce[v] || of_moments(d, v));
   if (p.kind == PARTIAL && p.local)
     d->at[v] = (Placement){.kind = REPLICATED, .local = true};
   else if (p.kind == PARTIAL && d->update && d->update[v])
     d->at[v] = sliced;
   else
-    d->at[v] = p.kind == PARTIAL && d->reduce[v] ? replicated : p;
+    d->at[v] = reduced ? replicated : p;
 }
 
 /* The first axis that the extent of the batch bounds, or -1. */
@@ -176,7 +179,7 @@ static bool reduce_early(Distribution *d, const Block *b) {
 }
 
 Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
-                           const DistributeHow *how) {
+                           const DistributeHow *how, Moments *const *moments) {
   const bool *slices = how->sliced;
   int ranks = how->ranks;
   Distribution d = {.a = a,
@@ -186,7 +189,8 @@ Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent
                     .batch = batch,
                     .extent = extent,
                     .sliced = slices,
-                    .copy = how->copy};
+                    .copy = how->copy,
+                    .moments = moments};
   if (slices) d.update = slices_updates(a, e, slices, ranks);
   d.at = ARENA_ARRAY(a, Placement, e->values.n + 1);
   d.reduce = ARENA_ARRAY(a, bool, e->values.n + 1);

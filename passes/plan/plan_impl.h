@@ -67,7 +67,8 @@ void plan_task(const Plan *p, int t, int *begin, int *end);
 
 /* Flops, and bytes that are moved, of a step in all its iterations, as flops of f32. */
 double plan_work(const Target *t, const Entry *e, const Plan *p, const Op *op);
-/* Seconds that a collective takes on so many ranks. */
+/* Seconds that a collective takes on so many ranks; bytes: of the whole. */
+double link_seconds_of(const Link *l, OpKind kind, int ranks, double bytes);
 double link_seconds(const Link *l, const Entry *e, const Op *op);
 /* The user's link, or the target's. */
 Link link_of(const PassOptions *o);

@@ -94,13 +94,13 @@ grep -q reduce_scatter p.json || fail 'a profile without collectives'
 
 # a wait that nobody hears shows in the weights, or in what the interpreter finds
 seen=0
-waits=$(($(grep -c cuStreamWaitEvent driver.log) / 2))
-for at in 2 5 $((waits / 4)) $((waits / 4 + 1)); do
+for at in 2 3 4 5 6 7 8 9; do # until it does for two: some wait for what is over in any order
+  [ $seen -lt 2 ] || break
   begin FAKECUDA_ORDER=1 FAKECUDA_DEAF=$at ./two $train --save got.st --timeout 5
   wait $first; one=$?; wait $second
   [ $one -eq 0 ] && cmp -s two.st got.st || seen=$((seen + 1))
 done
-[ $seen -ge 2 ] || fail "of four waits that were dropped only $seen showed"
+[ $seen -ge 2 ] || fail "of eight waits that were dropped only $seen showed"
 
 # what one rank has
 cat >spread.ir <<'END'

@@ -26,7 +26,8 @@ entry train(x : f32[n <= 8, 4], label : u8[n]) {
 entry predict(x : f32[n <= 8, 4]) { return y = linear(x, 3) as net }
 # CHECK: entry predict(%x : f32[n<=8,4]) {{.*}}{
 
-# Statistics of batch norm are of all rows; a loop keeps the sums of its gradients to itself.
+# Statistics of batch norm are of all rows, by one message: the mean and the squares of each rank, and their number of
+# rows. A loop keeps the sums of its gradients to itself.
 entry loop(x : f32[8, 5, 4]) {
   h = zeros([8, 6])
   hs = scan i in 0..5 {
@@ -41,6 +42,8 @@ entry loop(x : f32[8, 5, 4]) {
 # CHECK: entry loop(%x : f32[2,5,4]) training ranks 4
 # CHECK-NOT: all_reduce {{.*}}f32[8,
 # CHECK-NOT: {{^    .*}}all_reduce
-# CHECK-COUNT-3: {{^  [^ ]}}{{.*}}all_reduce {{.*}} : f32[30]
+# CHECK: {{^  [^ ]}}{{.*}}all_gather {{.*}} : f32[244]
+# CHECK-COUNT-2: {{^  [^ ]}}{{.*}}all_reduce {{.*}} : f32[30]
+# CHECK-NOT: all_reduce {{.*}} : f32[30]
 
 # REMARK: remark: all_reduce of f32[3]: 12 bytes on each rank [comm]
