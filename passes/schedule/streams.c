@@ -7,8 +7,9 @@
    of their own, and the remaining ops are the last one (longest-path coloring; MXNet's
    graph_algorithm.h has it by number of nodes). Takes at most a hundredth more bytes than one
    stream, with collectives a third of what a rank has in all, or none more under a limit. The
-   order in which tasks begin keeps to that (streams_list.c). If packing does not, the given order
-   stays, in which sharing costs edges instead of bytes. */
+   order in which tasks begin keeps to that (streams_list.c). If packing does not, it may take more
+   for collectives that would be waited for, as much as pays; else the given order stays, in which
+   sharing costs edges instead of bytes. */
 #include "passes/manager/pass_list.h"
 #include "passes/schedule/streams_impl.h"
 
@@ -304,6 +305,26 @@ typedef struct Way {
   uint64_t more; /* bytes */
 } Way;
 
+static double end_of(const Tasks *w, const StreamSchedule *s) {
+  double end = 0;
+  for (int i = 0; i < w->n; i++)
+    if (s->end[i] > end) end = s->end[i];
+  return end;
+}
+
+/* What the arena may take for a schedule where the given order would have every collective waited
+   for: a share more of all bytes for as large a share of time. */
+static uint64_t worth(const Tasks *w, const StreamSchedule *s, uint64_t globals, uint64_t arena) {
+  double serial = 0;
+  for (int i = 0; i < w->n; i++) serial += w->at[i].work;
+  double more = serial / end_of(w, s) - 1;
+  if (!w->talks || !(more > 0)) return arena;
+  if (more > under_way[SHARES - 1]) more = under_way[SHARES - 1];
+  return arena + (uint64_t)(more * (double)(globals + arena));
+}
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 static Way best_way(const StreamBuild *m, uint64_t peak, uint64_t all, bool limited) {
   Way best = {LONGEST_PATH, 0};
   double least = -1;
@@ -311,10 +332,7 @@ static Way best_way(const StreamBuild *m, uint64_t peak, uint64_t all, bool limi
     for (int rule = LONGEST_PATH; rule <= GIVEN_ORDER; rule++) {
       const Way way = {rule, (uint64_t)(under_way[k] * (double)all)};
       const StreamSchedule s = streams_schedule(m->w, rule, peak + way.more);
-      double end = 0;
-      for (int i = 0; i < m->w->n; i++)
-        if (s.end[i] > end) end = s.end[i];
-      end *= 1 + under_way[k];
+      const double end = end_of(m->w, &s) * (1 + under_way[k]);
       if (least >= 0 && end >= least) continue;
       least = end;
       best = way;
@@ -341,14 +359,15 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   if (w.talks) way = best_way(&m, peak, g->bytes + arena, limited);
   if (way.more) {
     StreamSchedule s = streams_schedule(&w, way.rule, peak + way.more);
-    found = plan_anew(&m, e, &w, &s, arena + way.more, 0, g);
+    found = plan_anew(&m, e, &w, &s, most(arena + way.more, worth(&w, &s, g->bytes, arena)), 0, g);
   }
   for (size_t k = 0; !found && k < sizeof tries / sizeof *tries; k++) {
     if (limited && tries[k].more > 0) continue;
     StreamSchedule s =
         streams_schedule(&w, way.rule, peak + (uint64_t)(tries[k].more * (double)peak));
     memcpy(e->body->ops.at, order, ops * sizeof *order);
-    found = plan_anew(&m, e, &w, &s, limited ? arena : arena + arena / 100,
+    const uint64_t more = most(arena + arena / 100, worth(&w, &s, g->bytes, arena));
+    found = plan_anew(&m, e, &w, &s, limited ? arena : more,
                       tries[k].search ? r->opt->plan_seconds : 0, g);
   }
   if (!found) {
