@@ -34,6 +34,10 @@ static void emit_op(Build *c, const Op *op) {
   ValueId *x = ARENA_ARRAY(a, ValueId, n + 1);
   Attr attr[MAX_ATTRS];
   memcpy(attr, op->attr, sizeof attr);
+  if (op->kind == OP_EXTENT && c->extent && attr[AT_NAME].str == c->extent->name) {
+    c->map[op->results[0]] = c->rows;
+    return;
+  }
   rule_of(c, op, want, get);
   builder_like(c->b, op);
   c->b->name = NULL;
@@ -64,10 +68,6 @@ static void emit_op(Build *c, const Op *op) {
   const Type *t = part_type(c, value_type(c->old, v), get[0]);
   if (op->kind == OP_DROPOUT && get[0].kind == SHARDED)
     attr[AT_ROW_ELEMENTS].i = t->numel / part_rows(c->d);
-  if (op->kind == OP_EXTENT && c->extent && attr[AT_NAME].str == c->extent->name) {
-    attr[AT_BOUND].i = c->extent->bound; /* the ranks' rows, which are the batch's together */
-    get[0].kind = PARTIAL;
-  }
   c->b->name = value_at(c->old, v)->name;
   bool typed = op_info[op->kind].flags & OPF_TYPED;
   ValueId made = build(c->b, op->kind, x, n, attr, typed ? t : NULL);
@@ -176,6 +176,9 @@ static void distribute_op(Builder *b, const Entry *old, const Op *op, ValueId *m
     Value *input = value_at(b->e, map[v]);
     input->type = part_type(c, input->type, c->d->at[v]);
   }
+  /* in front of all else, so that no op of rows waits for it */
+  b->loc = old->loc;
+  if (c->extent) c->rows = build1(b, OP_ALL_REDUCE, build_extent(b, c->extent));
   emit_block(c, old->body);
 }
 

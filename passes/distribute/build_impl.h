@@ -15,6 +15,7 @@ typedef struct Build {
   ValueId *map;         /* by old value: what a rank has */
   Made *whole;          /* by old value */
   const Extent *extent; /* of a rank's rows; NULL: they are static */
+  ValueId rows;         /* of all ranks together, where there is one */
   bool done;
 } Build;
 

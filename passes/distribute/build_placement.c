@@ -36,9 +36,8 @@ ValueId build_by_share(Build *c, ValueId x, bool over) {
   const Type *t = type_scalar(ctx_of(c), dtype_sum(dt));
   ValueId share = build_const(b, t, over ? (double)c->d->ranks : 1.0 / c->d->ranks);
   if (c->extent) {
-    ValueId rows = build_extent(b, c->extent), all = build1(b, OP_ALL_REDUCE, rows);
-    rows = build_convert(b, rows, t->dtype);
-    all = build_convert(b, all, t->dtype);
+    ValueId rows = build_convert(b, build_extent(b, c->extent), t->dtype);
+    ValueId all = build_convert(b, c->rows, t->dtype);
     share = over ? build2(b, OP_DIV, all, rows) : build2(b, OP_DIV, rows, all);
   }
   x = build_convert(b, x, t->dtype);

@@ -1,6 +1,6 @@
 /* The placement of every value, forward through the program. Contract: reads the IR alone. Loads,
-   constants and inputs that are not along the batch are replicated; the extent of the batch is the
-   sum of the rows that the ranks have. The carries of a loop are at the placement that an iteration
+   constants and inputs that are not along the batch are replicated, and so is the extent of the
+   batch, of all ranks' rows. The carries of a loop are at the placement that an iteration
    gives them back at, found by iterating; a carry that begins with zeros may begin as a partial
    sum, so that gradients are summed over the ranks once, behind the loop. One whose placement does
    not settle is replicated. */
@@ -50,8 +50,6 @@ static void place_plain(Distribution *d, const Op *op) {
   Placement *get = ARENA_ARRAY(d->a, Placement, op->nresults + 1);
   for (int i = 0; i < op->noperands; i++) have[i] = d->at[op->operands[i]];
   placement_rule(d, op, have, want, get);
-  if (op->kind == OP_EXTENT && d->extent && op->attr[AT_NAME].str == d->extent->name)
-    get[0] = partial;
   for (int i = 0; i < op->nresults; i++) {
     ValueId v = op->results[i];
     int axis = batch_axis(d, value_type(d->e, v));

@@ -69,6 +69,12 @@ static void remark_reshaped(const Fuse *f, const Op *op, const Op *def) {
          op_info[maker->kind].name, loc_str(f->r->m->ctx, maker->loc));
 }
 
+/* A count of the ranks' rows is there when the entry begins: in the group of a mean over them its
+   other readers, as the gradient of a loss is, would wait for the mean. */
+static bool makes_count_wait(const Fuse *f, const Op *def, const Op *op) {
+  return op_is_count_of_ranks(f->e, def) && !op_is_count_of_ranks(f->e, op);
+}
+
 static void join_producers(Fuse *f, const Op *op) {
   int first = fuse_first(f, op);
   for (int i = 0; i < op->noperands; i++) {
@@ -77,7 +83,7 @@ static void join_producers(Fuse *f, const Op *op) {
     bool here = s.def && s.def->parent == f->block;
     FusionGroup *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
     if (here && !a && !op_reads_memory(op)) remark_reshaped(f, op, s.def);
-    if (!a || a == b) continue;
+    if (!a || a == b || makes_count_wait(f, s.def, op)) continue;
     const char *why = fuse_apart(f, a, &s, op);
     if (!why) why = fuse_refuses(f, a, b);
     bool reshaped;
@@ -165,6 +171,17 @@ static void join_beside(Fuse *f) {
   }
 }
 
+/* A collective that an op waits for; those of leaves, as the ranks' rows are, begin with the entry.
+ */
+static bool is_awaited(const Fuse *f, const Op *op) {
+  if (op_info[op->kind].cls != CLASS_COLLECTIVE) return false;
+  for (int i = 0; i < op->noperands; i++) {
+    const Op *def = value_def(f->e, op->operands[i]);
+    if (!def || op_info[def->kind].cls != CLASS_LEAF) return true;
+  }
+  return false;
+}
+
 static void count_before(const Fuse *f, const Op *op) {
   uint32_t *anchors = &f->anchors[op->id], *collectives = &f->collectives[op->id];
   ValueList reads = {0};
@@ -173,7 +190,7 @@ static void count_before(const Fuse *f, const Op *op) {
     const Op *def = value_def(f->e, reads.at[k]);
     if (!def) continue;
     uint32_t n = f->anchors[def->id] + op_is_anchor(def);
-    uint32_t m = f->collectives[def->id] + (op_info[def->kind].cls == CLASS_COLLECTIVE);
+    uint32_t m = f->collectives[def->id] + is_awaited(f, def);
     if (n > *anchors) *anchors = n;
     if (m > *collectives) *collectives = m;
   }

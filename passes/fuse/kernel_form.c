@@ -124,21 +124,34 @@ bool group_sums_images(const Group *g) {
   return true;
 }
 
-/* ops: how many may still be looked at. */
-static bool is_count(const Entry *e, const Op *op, int *ops) {
+static bool is_rows_of_ranks(const Entry *e, const Op *op) {
+  const Op *def = op->kind == OP_ALL_REDUCE ? value_def(e, op->operands[0]) : NULL;
+  return def && def->kind == OP_EXTENT && op->noperands == 1;
+}
+
+/* ops: how many may still be looked at; ranks: also of the rows that all ranks have. */
+static bool is_count(const Entry *e, const Op *op, int *ops, bool ranks) {
   const OpInfo *info = &op_info[op->kind];
   if (op->kind == OP_CONST || op->kind == OP_EXTENT) return true;
+  if (ranks && is_rows_of_ranks(e, op)) return true;
   if ((*ops)-- <= 0 || info->cls != CLASS_ELEMENT || info->flags & OPF_POSITION) return false;
   for (int i = 0; i < op->noperands; i++) {
     const Op *def = value_def(e, op->operands[i]);
-    if (!def || !is_count(e, def, ops)) return false;
+    if (!def || !is_count(e, def, ops, ranks)) return false;
   }
   return value_type(e, op->results[0])->rank == 0;
 }
 
+enum { COUNT_OPS = 24 }; /* a mean's scale has ten */
+
 bool op_is_count(const Entry *e, const Op *op) {
-  int ops = 24; /* a mean's scale has ten */
-  return op->noperands && is_count(e, op, &ops);
+  int ops = COUNT_OPS;
+  return op->noperands && is_count(e, op, &ops, false);
+}
+
+bool op_is_count_of_ranks(const Entry *e, const Op *op) {
+  int ops = COUNT_OPS;
+  return op->noperands && is_count(e, op, &ops, true);
 }
 
 static Form form_of(const Group *g) {

@@ -87,4 +87,6 @@ int op_outer_axes(const Entry *e, const Op *op);
    it compute it themselves: as a member of one it would keep others from being one with what comes
    before that. */
 bool op_is_count(const Entry *e, const Op *op);
+/* The same of a function of extents that may be those of all ranks' rows together. */
+bool op_is_count_of_ranks(const Entry *e, const Op *op);
 #endif

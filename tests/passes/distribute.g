@@ -11,10 +11,10 @@ entry train(x : f32[n <= 8, 4], label : u8[n]) {
   return loss
 }
 # CHECK: entry train(%x : f32[n<=2,4], %label : u8[n<=2]) training ranks 4
+# CHECK-NEXT: extent {name = "n", bound = 2}
+# CHECK-NEXT: all_reduce {{.*}} : i32[]
 # CHECK: dropout %x {{.*}}row_elements = 4
 # CHECK: matmul {{.*}} : f32[n<=2,3]
-# CHECK: extent {name = "n", bound = 2}
-# CHECK-NEXT: all_reduce {{.*}} : i32[]
 # CHECK: [[B:%d.net.b]] = sum
 # CHECK-NEXT: all_reduce [[B]] : f32[3]
 # CHECK: [[W:%d.net.w]] = matmul {{.*}}ta = 1
