@@ -37,9 +37,10 @@ void module_keep_globals(Module *m, uint32_t n) {
 
 bool global_is_copy(const Global *g, const Global *master) {
   const Type *of = master->whole ? master->whole : master->type;
-  return g->kind == GLOBAL_PARAM && master->kind == GLOBAL_PARAM && !master->master &&
-         type_same_dims(g->type, of) && dtype_is_float(of->dtype) &&
-         dtype_is_float(g->type->dtype) && (master->whole || g->type->dtype != of->dtype);
+  const bool kind = master->kind == GLOBAL_PARAM || (master->kind == GLOBAL_STATE && master->whole);
+  return g->kind == GLOBAL_PARAM && kind && !master->master && type_same_dims(g->type, of) &&
+         dtype_is_float(of->dtype) && dtype_is_float(g->type->dtype) &&
+         (master->whole || g->type->dtype != of->dtype);
 }
 
 int global_gathered(const Module *m, int global) {

@@ -86,7 +86,7 @@ static int gives_whole(const Masters *s, const Entry *e, const Op *op, const int
   if (op->kind == OP_LOAD) return global_gathered(m, (int)op->attr[AT_GLOBAL].i);
   if (op->kind == OP_RESHAPE) return whole[op->operands[0]];
   int g = op->kind == OP_ALL_GATHER ? global_of_load(e, op->operands[0]) : -1;
-  return g >= 0 && m->globals.at[g].whole && m->globals.at[g].kind == GLOBAL_PARAM ? g : -1;
+  return g >= 0 && m->globals.at[g].whole && m->globals.at[g].kind != GLOBAL_OPTIMIZER ? g : -1;
 }
 
 static void refuse(Masters *s, int g) { s->narrow[g] = DTYPES; }

@@ -1,37 +1,43 @@
 /* Params in slices, one on each rank, if their optimizers' state is (ZeRO: Rajbhandari et al.,
-   2020). Contract: an entry that trains gathers a param in front of its first reader, beside the
-   ops that do not need it yet, and updates the slice: no message stands at the end of a step.
-   Entries that do not train load a copy of the whole param, which the entry `gather` makes; the
-   runtime runs it before them if params have changed. An entry that trains leaves what it has
-   gathered in the same copy, so that both share their bytes. */
+   2020), and states that are made of them, as moving averages. Contract: an entry that trains
+   gathers a param in front of its first reader, beside the ops that do not need it yet, and updates
+   the slice: no message stands at the end of a step. Entries that do not train load a copy of the
+   whole param, which the entry `gather` makes; the runtime runs it before them if params have
+   changed. An entry that trains leaves what it has gathered in the same copy, so that both share
+   their bytes. */
 #include "passes/distribute/distribute_impl.h"
 
-static void count_readers(const Entry *e, const Block *b, int *readers) {
-  for (uint32_t i = 0; i < b->ops.n; i++) {
-    const Op *op = op_at(e, b->ops.at[i]);
-    for (int k = 0; k < op->noperands; k++) readers[op->operands[k]]++;
-    for (int k = 0; k < op->nblocks; k++) count_readers(e, op->blocks[k], readers);
+/* What reads it but the store makes of it what is in slices, too, as moving averages are. */
+static bool stays_in_slices(const Distribution *d, const Op *store) {
+  const ValueId v = store->operands[0];
+  for (uint32_t i = 0; i < d->e->ops.n; i++) {
+    const Op *op = op_at(d->e, i);
+    bool reads = false;
+    for (int k = 0; k < op->noperands; k++) reads |= op->operands[k] == v;
+    if (!reads || op == store) continue;
+    if (op_info[op->kind].cls != CLASS_ELEMENT || d->at[op->results[0]].kind != SLICED)
+      return false;
   }
+  return true;
 }
 
-/* The rank makes its slice of what is stored alone, and nothing else reads that. */
-static bool is_updated_in_slices(const Distribution *d, const Op *store, const int *readers) {
+/* The rank makes its slice of what is stored alone, and nothing needs the rest of it. */
+static bool is_updated_in_slices(const Distribution *d, const Op *store) {
   const Global *g = &d->e->module->globals.at[store->attr[AT_GLOBAL].i];
-  ValueId v = store->operands[0];
-  return g->kind == GLOBAL_PARAM && !g->quantized && !g->master && !g->whole &&
-         slices_fit(g->type, d->ranks) && store->parent == d->e->body && d->at[v].kind == SLICED &&
-         readers[v] == 1;
+  const bool kept = g->kind == GLOBAL_PARAM || g->kind == GLOBAL_STATE;
+  return kept && !g->quantized && !g->master && !g->whole && slices_fit(g->type, d->ranks) &&
+         store->parent == d->e->body && d->at[store->operands[0]].kind == SLICED &&
+         stays_in_slices(d, store);
 }
 
-static void look(const Distribution *d, const Entry *e, const Block *b, const int *readers,
-                 ParamChoice *choice) {
+static void look(const Distribution *d, const Entry *e, const Block *b, ParamChoice *choice) {
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(e, b->ops.at[i]);
-    for (int k = 0; k < op->nblocks; k++) look(d, e, op->blocks[k], readers, choice);
+    for (int k = 0; k < op->nblocks; k++) look(d, e, op->blocks[k], choice);
     bool stores = op->kind == OP_STORE, loads = op->kind == OP_LOAD;
     if (!stores && !loads) continue;
     ParamChoice *x = &choice[op->attr[AT_GLOBAL].i];
-    if (stores && d && is_updated_in_slices(d, op, readers))
+    if (stores && d && is_updated_in_slices(d, op))
       *x = *x == PARAM_UNSEEN ? PARAM_SLICED : *x;
     else if (stores || (e->training && !d))
       *x = PARAM_WHOLE;
@@ -39,11 +45,7 @@ static void look(const Distribution *d, const Entry *e, const Block *b, const in
 }
 
 void params_look(const Distribution *d, const Entry *e, ParamChoice *choice) {
-  Arena *a = arena_new();
-  int *readers = ARENA_ARRAY(a, int, e->values.n + 1);
-  count_readers(e, e->body, readers);
-  look(d, e, e->body, readers, choice);
-  arena_free(a);
+  look(d, e, e->body, choice);
 }
 
 /* ---- copies ---- */

@@ -1,6 +1,8 @@
 # States in slices on ranks: one that begins with random numbers, sums in the update, clipped and accumulated gradients,
-# pairs of rows, whose gradients are reduce-scattered to the ranks that have the rows, and gradients that a loop sums.
+# pairs of rows, whose gradients are reduce-scattered to the ranks that have the rows, gradients that a loop sums, and
+# moving averages, which another entry reads.
 hyper lr = 1e-2
+state ema = like params("a")
 def nag(p, g, lr) {
   state m : f32[shape(p)] = zeros()
   state slow : f32[shape(p)] = normal(std = 0.1)
@@ -17,5 +19,10 @@ entry train(x : f32[8, 6], label : u8[8]) {
     h = tanh(h + linear(dynamic_slice(x, i, 3, axis = 1), 4) as cell + embed(label % 4 + i, 6, 4) as table)
   }
   minimize loss + 0.1 * pairs + mean(h ** 2) with nag(lr), clip = 1, accumulate = 2
+  ema := 0.9 * ema + 0.1 * params("a")
   return loss
+}
+entry test(x : f32[8, 6]) {
+  with ema { y = linear(x, 8) as a }
+  return spread = mean(y ** 2)
 }

@@ -6,11 +6,12 @@
 # A param is in slices where its optimizer's state is. A step gathers it in front of its first reader and leaves it in
 # the copy that other entries read, whose bytes it has; nothing is gathered behind the update. If products alone read it,
 # halves are gathered; rows are read out of the table of embeddings as floats. A param whose new value the step reads is
-# gathered at its end, and one that ranks cannot share is whole.
+# gathered at its end, and one that ranks cannot share is whole. The moving average of a param in slices is in slices.
 # CHECK: param @kept : f32[64]
 # CHECK: param @net.odd : f32[3]
 # CHECK: param @net.embed.w : f32[256] of f32[16,32]
 # CHECK: param @net.wide.w : f32[1024] of f32[32,64]
+# CHECK: state @ema.net.wide.w : f32[1024] of f32[32,64]
 # CHECK: param @net.embed.w.gathered : f32[16,32] copy @net.embed.w
 # CHECK: param @net.wide.w.gathered : bf16[32,64] copy @net.wide.w
 # CHECK: gather {
@@ -33,6 +34,7 @@
 # PLAN: gathering of parameters: arena
 let N = 8
 hyper lr = 0.01
+state ema = like params("net.wide.w")
 def net(ids : u8[n]) {
   param odd : f32[3] = ones()
   return linear(linear(embed(ids, 16, 32) as embed, 64) as wide, 64, bias = false) as out * sum(odd)
@@ -41,6 +43,7 @@ entry train(ids : u8[N], y : f32[N, 64]) {
   param kept : f32[64] = ones()
   loss = mse(net(ids) * kept, y)
   minimize loss with adamw(lr)
+  ema := 0.9 * ema + 0.1 * params("net.wide.w")
   return loss, sum = sum(kept)
 }
 entry test(ids : u8[N], y : f32[N, 64]) { return mse(net(ids), y) }
