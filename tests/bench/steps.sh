@@ -3,7 +3,7 @@
 # and under bf16 autocast, if ${PYTHON:-python3} has it, and in f32 the gc of an older build, OLD=BUILD_DIR, with the
 # examples of its own tree. Each line is the least of some rounds that take turns; a ratio is gc's f32 over the time.
 #   tests/bench/steps.sh BUILD_DIR [ROUNDS [STEP…]]        steps: gpt2 gpt resnet20 lstm lenet chars mnist; default: all
-# Eight minutes for three rounds on one thread. Load from elsewhere shows as ratios that differ from run to run.
+# Each line is printed as soon as it is known. Load from elsewhere shows as ratios that differ from run to run.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 rounds=${2:-3}
