@@ -10,9 +10,9 @@
 
 typedef struct GcModel GcModel;
 struct GcComm;
-/* How a model reaches the other ranks of a communicator, of which *of is one; NULL: `why` says it.
- */
-typedef struct GcComm *EmbedRanks(const void *of, char *why, size_t size);
+/* How a model reaches the other ranks of a communicator, of which *of is one, from the device of
+   that number; NULL: `why` says it. */
+typedef struct GcComm *EmbedRanks(const void *of, int device, char *why, size_t size);
 
 /* device: a name, as --device takes it; NULL: a GPU where the model holds code for one and it can
    be used, else the CPU. threads = 0: one for each core that this process may use, and never more
@@ -24,6 +24,9 @@ GcModel *embed_open(const char *device, int threads, uint64_t seed);
    cores, shared by the ranks of a machine. */
 GcModel *embed_open_rank(EmbedRanks *ranks, const void *of, const char *device, int threads,
                          uint64_t seed);
+/* A new id by which ranks find each other, made by `make`; false: see embed_error(NULL). */
+typedef bool EmbedId(void *id, char *why, size_t size);
+bool embed_make_id(EmbedId *make, void *id);
 /* How long a rank waits for another one: 600 s at first. */
 void embed_set_timeout(GcModel *m, double seconds);
 int embed_rank(const GcModel *m);

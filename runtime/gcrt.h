@@ -402,8 +402,14 @@ struct GcComm {
    answers for so many seconds ends all. NULL: `why` says it, with a remedy behind a line's end; ""
    where another rank does. */
 GcComm *gcrt_comm_open(double timeout, char *why, size_t size) __attribute__((weak));
-/* Of a library: of the ranks of a communicator of the caller's, an MPI_Comm. */
-GcComm *gcrt_comm_within(const void *communicator, char *why, size_t size);
+/* Of a library: of the ranks of a communicator of the caller's: an MPI_Comm, or those who have the
+   id of a GcNcclRank, each on the device of that number. */
+typedef struct GcNcclRank {
+  const void *id; /* an ncclUniqueId */
+  int rank;
+} GcNcclRank;
+GcComm *gcrt_comm_within(const void *communicator, int device, char *why, size_t size);
+bool gcrt_nccl_id(void *id, char *why, size_t size); /* a new one, of 128 bytes */
 /* ... and the variables of the environment, up to a NULL, of which the first that is set is its
    rank. */
 extern const char *const gcrt_comm_ranks[] __attribute__((weak));

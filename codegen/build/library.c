@@ -85,25 +85,71 @@ static const char alone[] =
     "$ *$_open(int threads, uint64_t seed);\n"
     "$ *$_open_on(const char *device, int threads, uint64_t seed);\n";
 
-static const char one_of_ranks[] =
-    "typedef struct $ $;\n"
+/* How a caller names the ranks: of which way of talking, and what stands for them in the header. */
+typedef struct RanksFace {
+  const char *by, *include, *compiler, *needs, *example;
+  const char *opens, *functions;
+} RanksFace;
+static const RanksFace faces_of_ranks[] = {
+    {"mpi", "#include <mpi.h>\n", "mpicc", "libc, libm and MPI", "MPI_COMM_WORLD, 0, 0",
+     "/* One of the ranks that train together: each process of the communicator opens the model, "
+     "which\n"
+     "   works on a copy of it, after MPI_Init_thread with MPI_THREAD_FUNNELED or more. Weights "
+     "are\n"
+     "   fresh, drawn from rank 0's seed. NULL: $_error(NULL) says why. threads: the cores it "
+     "works\n"
+     "   on; 0 means a share of the machine's. open_on chooses the device, as \"@\"; NULL: what "
+     "open\n"
+     "   does. open_at takes the address of an MPI_Comm, as other languages have it. */\n"
+     "$ *$_open(MPI_Comm ranks, int threads, uint64_t seed);\n"
+     "$ *$_open_on(MPI_Comm ranks, const char *device, int threads, uint64_t seed);\n"
+     "$ *$_open_at(const void *ranks, const char *device, int threads, uint64_t seed);\n",
+     "$ *$_open_at(const void *ranks, const char *device, int threads, uint64_t seed) {\n"
+     "  return ($ *)embed_open_rank(gcrt_comm_within, ranks, device, threads, seed);\n"
+     "}\n"
+     "$ *$_open_on(MPI_Comm ranks, const char *device, int threads, uint64_t seed) {\n"
+     "  return $_open_at(&ranks, device, threads, seed);\n"
+     "}\n"
+     "$ *$_open(MPI_Comm ranks, int threads, uint64_t seed) {\n"
+     "  return $_open_on(ranks, NULL, threads, seed);\n"
+     "}\n"},
+    {"nccl", "", "cc", "libc and libm, and NCCL 2 where it opens a model", "id, rank, 0, 0",
+     "/* One of the ranks that train together: each process opens the model with the same id, and\n"
+     "   with its rank. The id is an ncclUniqueId, 128 bytes; make_id or ncclGetUniqueId makes it "
+     "on\n"
+     "   one process, and a message or a file brings it to the others. Weights are fresh, drawn "
+     "from\n"
+     "   rank 0's seed. NULL: $_error(NULL) says why. open_on chooses the GPU, as \"%:1\": each "
+     "rank\n"
+     "   needs its own; open takes the first that the process sees. threads is not used. */\n"
+     "bool $_make_id(void *id);\n"
+     "$ *$_open(const void *id, int rank, int threads, uint64_t seed);\n"
+     "$ *$_open_on(const void *id, int rank, const char *device, int threads, uint64_t seed);\n",
+     "EmbedId gcrt_nccl_id;\n"
+     "bool $_make_id(void *id) { return embed_make_id(gcrt_nccl_id, id); }\n"
+     "$ *$_open_on(const void *id, int rank, const char *device, int threads, uint64_t seed) {\n"
+     "  const GcNcclRank of = {id, rank};\n"
+     "  return ($ *)embed_open_rank(gcrt_comm_within, &of, device, threads, seed);\n"
+     "}\n"
+     "$ *$_open(const void *id, int rank, int threads, uint64_t seed) {\n"
+     "  return $_open_on(id, rank, NULL, threads, seed);\n"
+     "}\n"}};
+
+/* NULL: the model has no ranks. */
+static const RanksFace *face_of_ranks(const CodegenOptions *o) {
+  const RanksFace *f = faces_of_ranks;
+  if (!o->ranks) return NULL;
+  while (strcmp(f->by, o->ranks_by) != 0) f++;
+  return f;
+}
+
+static const char of_ranks[] =
     "\n"
-    "/* One of the ranks that train together: each process of the communicator opens the model, "
-    "which\n"
-    "   works on a copy of it, after MPI_Init_thread with MPI_THREAD_FUNNELED or more. Weights "
-    "are\n"
-    "   fresh, drawn from rank 0's seed. NULL: $_error(NULL) says why. threads: the cores it "
-    "works\n"
-    "   on; 0 means a share of the machine's. open_on chooses the device, as \"@\"; NULL: what "
-    "open\n"
-    "   does.\n"
-    "   All ranks call open, close, load, save, reset and the entries below that say so, in one\n"
+    "/* All ranks call open, close, load, save, reset and the entries below that say so, in one\n"
     "   order and from the thread that opened the model. Such a call fails on all ranks or on "
     "none.\n"
     "   Hypers must be equal on all ranks. */\n"
-    "$ *$_open(MPI_Comm ranks, int threads, uint64_t seed);\n"
-    "$ *$_open_on(MPI_Comm ranks, const char *device, int threads, uint64_t seed);\n"
-    "int $_rank(const $ *m); /* of this process in the communicator */\n"
+    "int $_rank(const $ *m); /* of this process */\n"
     "\n"
     "/* A rank that waits longer for another one has lost it: the call fails, and so do all later\n"
     "   ones. 600 seconds at first. */\n"
@@ -134,14 +180,7 @@ static const char opens_alone[] =
     "  return ($ *)embed_open(device, threads, seed);\n"
     "}\n";
 
-static const char opens_rank[] =
-    "EmbedRanks gcrt_comm_within;\n"
-    "$ *$_open_on(MPI_Comm ranks, const char *device, int threads, uint64_t seed) {\n"
-    "  return ($ *)embed_open_rank(gcrt_comm_within, &ranks, device, threads, seed);\n"
-    "}\n"
-    "$ *$_open(MPI_Comm ranks, int threads, uint64_t seed) {\n"
-    "  return $_open_on(ranks, NULL, threads, seed);\n"
-    "}\n"
+static const char functions_of_ranks[] =
     "int $_rank(const $ *m) { return embed_rank((const GcModel *)m); }\n"
     "void $_set_timeout($ *m, double seconds) { embed_set_timeout((GcModel *)m, seconds); }\n";
 
@@ -162,20 +201,22 @@ static const char *hyper_text(Arena *a, const Hyper *h) {
 
 void library_print_header(const Library *l, FILE *f) {
   const char *p = l->prefix;
-  const bool ranks = l->o->ranks;
+  const RanksFace *ranks = face_of_ranks(l->o);
   fprintf(f,
           LIBRARY_MARK "%s from %s; do not edit.\n\n"
                        "   The model as a C library:  %s program.c DIR/%s -Wl,-rpath,DIR\n"
-                       "   where DIR is its folder. It needs libc%s alone.\n\n",
-          l->o->version ? l->o->version : "", l->source, ranks ? "mpicc" : "cc", l->file,
-          ranks ? ", libm and MPI" : " and libm");
-  put(l, f, ranks ? "     $ *m = $_open(MPI_COMM_WORLD, 0, 0);\n" : "     $ *m = $_open(0, 0);\n");
+                       "   where DIR is its folder. It needs %s alone.\n\n",
+          l->o->version ? l->o->version : "", l->source, ranks ? ranks->compiler : "cc", l->file,
+          ranks ? ranks->needs : "libc and libm");
+  put(l, f, arena_printf(l->a, "     $ *m = $_open(%s);\n", ranks ? ranks->example : "0, 0"));
   put(l, f, usage);
   put(l, f,
       "#ifndef GC_LIBRARY_$_h\n#define GC_LIBRARY_$_h\n#include <stdbool.h>\n"
       "#include <stdint.h>\n");
-  fprintf(f, "%s#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", ranks ? "#include <mpi.h>\n" : "");
-  put(l, f, ranks ? one_of_ranks : alone);
+  fprintf(f, "%s#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", ranks ? ranks->include : "");
+  if (ranks) put(l, f, "typedef struct $ $;\n\n");
+  put(l, f, ranks ? ranks->opens : alone);
+  if (ranks) put(l, f, of_ranks);
   put(l, f, life);
   if (l->hypers.n) fputs("\n/* ---- hypers: set at any time, read by the next call ---- */\n", f);
   for (uint32_t i = 0; i < l->hypers.n; i++) {
@@ -220,7 +261,10 @@ void library_print_source(const Library *l, FILE *f) {
   fputs("#include \"embed.h\"\n#include <stddef.h>\n#pragma GCC visibility push(default)\n"
         "#include \"model.h\"\n#pragma GCC visibility pop\n\n",
         f);
-  put(l, f, l->o->ranks ? opens_rank : opens_alone);
+  const RanksFace *ranks = face_of_ranks(l->o);
+  if (ranks) fputs("#include \"gcrt.h\"\nEmbedRanks gcrt_comm_within;\n", f);
+  put(l, f, ranks ? ranks->functions : opens_alone);
+  if (ranks) put(l, f, functions_of_ranks);
   put(l, f, functions);
   for (uint32_t i = 0; i < l->hypers.n; i++) {
     const char *type = c_type[l->hypers.at[i].dtype];

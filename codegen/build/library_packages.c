@@ -57,8 +57,9 @@ void library_print_cmake(const Library *l, FILE *f) {
     text_add(&target, "%c", isalnum((unsigned char)*s) || strchr("_-+.", *s) ? *s : '_');
   const char *name = arena_printf(l->a, "%s::%s", text_str(&target), text_str(&target));
   print_mark(l, f);
-  if (l->o->ranks) /* the header includes MPI's */
-    fputs("include(CMakeFindDependencyMacro)\nfind_dependency(MPI COMPONENTS C)\n", f);
+  const bool mpi =
+      l->o->ranks && strcmp(l->o->ranks_by, "mpi") == 0; /* the header includes MPI's */
+  if (mpi) fputs("include(CMakeFindDependencyMacro)\nfind_dependency(MPI COMPONENTS C)\n", f);
   fprintf(f,
           "if(NOT TARGET %s)\n"
           "  add_library(%s SHARED IMPORTED)\n"
@@ -67,6 +68,5 @@ void library_print_cmake(const Library *l, FILE *f) {
           "    IMPORTED_SONAME \"%s\"\n"
           "    INTERFACE_INCLUDE_DIRECTORIES \"${CMAKE_CURRENT_LIST_DIR}\"%s)\n"
           "endif()\n",
-          name, name, name, file, file,
-          l->o->ranks ? "\n    INTERFACE_LINK_LIBRARIES MPI::MPI_C" : "");
+          name, name, name, file, file, mpi ? "\n    INTERFACE_LINK_LIBRARIES MPI::MPI_C" : "");
 }

@@ -71,7 +71,7 @@ static const char *const *link_words(Build *b, const char *library) {
     vec_push(b->a, &w, "-Wl,-u,gcrt_tools");
     vec_push(b->a, &w, intern_printf(b->c, "%s/libgctokens.a", b->o->runtime_dir));
   }
-  if (b->o->ranks && !b->mpi.n) {
+  if (b->o->ranks && !b->mpi.n && !b->api) {
     vec_push(b->a, &w, "-Wl,-u,gcrt_comm_open");
     vec_push(b->a, &w, intern_printf(b->c, "%s/libgcranks.a", b->o->runtime_dir));
   }

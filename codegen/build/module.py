@@ -123,13 +123,11 @@ class _Model:
 
     __slots__ = ("_handle", "_lock", "__weakref__")  # a hyper's name that is written wrong is an error
 
-    def __init__(self, threads: int = 0, seed: int = 0, device: Optional[str] = None):
-        """Initial weights are drawn from the seed. threads: 0 stands for one for each core. device: as
-        the library's function open_on takes it; None is a GPU where the library and the machine have one."""
+    def _start(self, opens: Callable[..., Optional[int]], threads: int, seed: int, device: Optional[str]) -> None:
         self._lock = threading.Lock()
         self._handle: Optional[int] = None
         name = None if device is None else os.fsencode(device)
-        self._handle = _open_on(name, _in("int32", threads), _in("uint64", seed))
+        self._handle = opens(name, _in("int32", threads), _in("uint64", seed))
         if not self._handle:
             raise Error(_error(None).decode())
 

@@ -8,7 +8,48 @@
 #include <ctype.h>
 #include <inttypes.h>
 
-extern const char python_text_module[];
+extern const char python_text_module[], python_text_module_alone[], python_text_module_ranks[],
+    python_text_module_mpi[], python_text_module_nccl[];
+
+typedef struct Symbol {
+  const char *verb, *result, *arguments;
+} Symbol;
+
+/* How a model is opened: by itself, or as one of the ranks that talk so. */
+typedef struct Opening {
+  const char *by;
+  const char *text[2]; /* of the module, or NULL */
+  Symbol symbols[5];
+  bool makes_ids;
+} Opening;
+#define OF_RANKS                                                                                   \
+  {"rank", "ctypes.c_int", "ctypes.c_void_p"}, {                                                   \
+    "set_timeout", "None", "ctypes.c_void_p, ctypes.c_double"                                      \
+  }
+static const Opening openings[] = {
+    {"mpi",
+     {python_text_module_ranks, python_text_module_mpi},
+     {{"open_at", "ctypes.c_void_p",
+       "ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint64"},
+      OF_RANKS},
+     false},
+    {"nccl",
+     {python_text_module_ranks, python_text_module_nccl},
+     {{"open_on", "ctypes.c_void_p",
+       "ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint64"},
+      {"make_id", "ctypes.c_bool", "ctypes.c_char_p"},
+      OF_RANKS},
+     true},
+    {NULL,
+     {python_text_module_alone},
+     {{"open_on", "ctypes.c_void_p", "ctypes.c_char_p, ctypes.c_int, ctypes.c_uint64"}},
+     false}};
+
+static const Opening *opening_of(const Library *l) {
+  const Opening *o = openings;
+  while (o->by && (!l->o->ranks || strcmp(o->by, l->o->ranks_by) != 0)) o++;
+  return o;
+}
 
 static bool is_one(const char *const *words, const char *s) {
   while (*words && strcmp(*words, s) != 0) words++;
@@ -115,15 +156,16 @@ static const char *class_name(Arena *a, const char *s) {
 }
 
 static PythonModule python_names(const Library *l) {
-  static const char *const of_class[] = {"close",   "load",   "save", "reset",
-                                         "threads", "device", "bytes"};
+  static const char *const of_class[] = {"close",  "load",  "save", "reset",      "threads",
+                                         "device", "bytes", "rank", "set_timeout"};
+  const size_t alone = sizeof of_class / sizeof *of_class - 2;
   static const char *const of_module[] = {
       "Any",   "ArrayLike", "Callable",   "DLPack",   "Error",    "Generic", "Input",   "List",
       "Model", "NDArray",   "NamedTuple", "Optional", "Protocol", "Tuple",   "TypeVar", "Union"};
   Arena *a = l->a;
   PublicNames members = {.a = a, .reserved = is_reserved};
   PublicNames classes = {.a = a, .reserved = is_reserved};
-  for (size_t i = 0; i < sizeof of_class / sizeof *of_class; i++)
+  for (size_t i = 0; i < (l->o->ranks ? alone + 2 : alone); i++)
     vec_push(a, &members.at, of_class[i]);
   for (size_t i = 0; i < sizeof of_module / sizeof *of_module; i++)
     vec_push(a, &classes.at, of_module[i]);
@@ -159,8 +201,11 @@ static void print_head(const PythonModule *p, FILE *f) {
           l->source);
   fprintf(f,
           "\"\"\"The model of %s, compiled by gc: a class whose methods are its entries.\n\n"
-          "    with Model() as model:\n",
-          l->source);
+          "    with Model(%s) as model:\n",
+          l->source,
+          !l->o->ranks               ? ""
+          : opening_of(l)->makes_ids ? "id, rank"
+                                     : "MPI.COMM_WORLD");
   for (uint32_t i = 0; i < l->functions.n && i < 3; i++) {
     const Method *m = &p->method[i];
     fprintf(f, "        %smodel.%s(", m->result ? "result = " : "", m->name);
@@ -183,6 +228,7 @@ static void print_head(const PythonModule *p, FILE *f) {
       "except ImportError:\n    _bfloat16 = np.uint16\n\n"
       "__all__ = [\"Error\", \"Model\"",
       f);
+  if (opening_of(l)->makes_ids) fputs(", \"make_id\"", f);
   for (uint32_t i = 0; i < l->functions.n; i++)
     if (p->method[i].result) fprintf(f, ", \"%s\"", p->method[i].result);
   fputs("]\n\n", f);
@@ -194,27 +240,26 @@ static const char *hyper_type(const Hyper *h) {
                               : "ctypes.c_float";
 }
 
+static void print_symbol(const Library *l, const Symbol *s, FILE *f) {
+  fprintf(f, "_%s = _library.%s_%s\n_%s.restype, _%s.argtypes = %s, [%s]\n", s->verb, l->prefix,
+          s->verb, s->verb, s->verb, s->result, s->arguments);
+}
+
 static void print_symbols(const Library *l, FILE *f) {
-  static const struct {
-    const char *verb, *result, *arguments;
-  } symbols[] = {{"open_on", "ctypes.c_void_p", "ctypes.c_char_p, ctypes.c_int, ctypes.c_uint64"},
-                 {"close", "None", "ctypes.c_void_p"},
-                 {"error", "ctypes.c_char_p", "ctypes.c_void_p"},
-                 {"load", "ctypes.c_bool", "ctypes.c_void_p, ctypes.c_char_p"},
-                 {"save", "ctypes.c_bool", "ctypes.c_void_p, ctypes.c_char_p"},
-                 {"reset", "ctypes.c_bool", "ctypes.c_void_p, ctypes.c_uint64"},
-                 {"threads", "ctypes.c_int", "ctypes.c_void_p"},
-                 {"device", "ctypes.c_char_p", "ctypes.c_void_p"},
-                 {"bytes", "ctypes.c_uint64", ""}};
+  static const Symbol symbols[] = {{"close", "None", "ctypes.c_void_p"},
+                                   {"error", "ctypes.c_char_p", "ctypes.c_void_p"},
+                                   {"load", "ctypes.c_bool", "ctypes.c_void_p, ctypes.c_char_p"},
+                                   {"save", "ctypes.c_bool", "ctypes.c_void_p, ctypes.c_char_p"},
+                                   {"reset", "ctypes.c_bool", "ctypes.c_void_p, ctypes.c_uint64"},
+                                   {"threads", "ctypes.c_int", "ctypes.c_void_p"},
+                                   {"device", "ctypes.c_char_p", "ctypes.c_void_p"},
+                                   {"bytes", "ctypes.c_uint64", ""}};
   fprintf(f,
           "_library = ctypes.CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), "
           "\"%s\"))\n",
           l->file);
-  for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-    const char *verb = symbols[i].verb;
-    fprintf(f, "_%s = _library.%s_%s\n_%s.restype, _%s.argtypes = %s, [%s]\n", verb, l->prefix,
-            verb, verb, verb, symbols[i].result, symbols[i].arguments);
-  }
+  for (const Symbol *x = opening_of(l)->symbols; x->verb; x++) print_symbol(l, x, f);
+  for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) print_symbol(l, &symbols[i], f);
   for (uint32_t i = 0; i < l->hypers.n; i++) {
     const Hyper *h = &l->hypers.at[i];
     fprintf(f,
@@ -303,8 +348,9 @@ void python_print(const Library *l, FILE *f) {
   print_head(&p, f);
   print_symbols(l, f);
   fputs(python_text_module, f);
+  for (int i = 0; i < 2 && opening_of(l)->text[i]; i++) fputs(opening_of(l)->text[i], f);
   for (uint32_t i = 0; i < l->functions.n; i++) print_entry(&p, i, f);
-  fputs("\n\nclass Model(_Model):\n    \"\"\"The model's entries as methods, its hypers as "
+  fputs("\n\nclass Model(_Opened):\n    \"\"\"The model's entries as methods, its hypers as "
         "properties.\"\"\"\n\n    __slots__ = ()\n",
         f);
   for (uint32_t i = 0; i < l->hypers.n; i++) print_hyper(&p, i, f);

@@ -54,12 +54,22 @@ enum {
   FAULT_BYTES = 32
 }; /* gcrt.h's GcEnv as far as a kernel reads it, and GcDeviceFault */
 
+/* Also entries that each rank runs by itself may ask which one it is, as init does for its slices.
+ */
+static bool is_of_ranks(const Module *m) {
+  bool any = false;
+  for (uint32_t i = 0; i < m->entries.n; i++) any |= m->entries.at[i]->ranks > 0;
+  return any;
+}
+
 const char *cuda_buffers(Arena *a, const CudaFunction *f) {
   static const char *const right[] = {"none", "read", "write", "both"};
   Text x = text_new(a, 0);
   for (int i = 0; i < f->nargs; i++)
     text_add(&x, "p%d %s %" PRIu64 ", ", i, right[f->rights[i]], f->bytes[i]);
-  int env = f->entry->ranks ? RANKS_ENV_BYTES : f->kernel->bounded ? BOUNDED_ENV_BYTES : ENV_BYTES;
+  int env = is_of_ranks(f->entry->module) ? RANKS_ENV_BYTES
+            : f->kernel->bounded          ? BOUNDED_ENV_BYTES
+                                          : ENV_BYTES;
   text_add(&x, "env read %d, fault both %d", env, FAULT_BYTES);
   return text_str(&x);
 }

@@ -47,7 +47,6 @@ int settings_effort(Compilation *r);      /* of planning */
 int settings_output(Compilation *r);      /* what is made, and where it goes; after the targets */
 int settings_print_after(Compilation *r); /* --print-after names a pass of the pipeline, or all */
 Emit settings_emit(const Options *o);     /* by --emit alone */
-bool settings_is_library(Emit e);
 bool settings_makes_program(Emit e); /* machine code that the C compiler makes: of all targets */
 /* What is read, and what is written: the output, what lies beside it, and what is looked at, where
    the shell leads it to a file. */

@@ -31,9 +31,9 @@ Emit settings_emit(const Options *o) {
   return EMIT_FORM;
 }
 
-bool settings_is_library(Emit e) { return e == EMIT_LIB || e == EMIT_PYTHON || e == EMIT_WHEEL; }
+static bool is_library(Emit e) { return e == EMIT_LIB || e == EMIT_PYTHON || e == EMIT_WHEEL; }
 
-bool settings_makes_program(Emit e) { return e == EMIT_EXE || settings_is_library(e); }
+bool settings_makes_program(Emit e) { return e == EMIT_EXE || is_library(e); }
 
 /* "--dump-plan=html -o page.html" means the plan, but -o names what is compiled. */
 static bool is_named_as_plan(const Options *o, const char *output) {

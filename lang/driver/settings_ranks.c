@@ -67,9 +67,8 @@ int settings_ranks(Compilation *r, int *ranks) {
     return usage_error("--data-parallel plans its streams itself: one for computation, and one for "
                        "collectives, which all ranks make in one order");
   const Emit emit = settings_emit(o);
-  if (parallel &&
-      (settings_is_library(emit) ? emit != EMIT_LIB || strcmp(how, "mpi") != 0 : emit == EMIT_ONNX))
-    return usage_error("--data-parallel is for executables, and over MPI for --emit=lib");
+  if (parallel && emit == EMIT_ONNX)
+    return usage_error("--data-parallel is for executables, libraries and Python modules");
   if (parallel && option_given(o, OPT_TOKENS))
     return usage_error(
         "--data-parallel trains, and --tokens is for texts: compile a program for each");

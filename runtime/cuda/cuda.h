@@ -161,7 +161,11 @@ bool branch_leave(Cuda *c, const CudaExec *x, int step);
 bool branch_leave_loop(Cuda *c, const CudaExec *x, int loop);
 
 /* ---- nccl.c ---- */
-bool nccl_find(Cuda *c, Err *e);     /* for entries that have collectives */
+#define NCCL_CALL(c, name, ...) nccl_done(c, (c)->nccl.api.name(__VA_ARGS__), #name)
+bool nccl_done(Cuda *c, NcclResult code, const char *call);
+bool nccl_find(Cuda *c, Err *e); /* for entries that have collectives */
+/* Makes the communicator of all ranks, who have the same id. */
+bool nccl_connect(Cuda *c, const GcComm *with, NcclId id);
 bool nccl_join(Session *s, Err *e);  /* when all ranks are prepared: connects them */
 void nccl_leave(Cuda *c, bool well); /* not well: others may never come */
 /* From here on, or no more, this thread is where only other ranks may let it go on. */

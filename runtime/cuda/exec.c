@@ -298,7 +298,8 @@ Device *cuda_open(const GcProgram *p, int ordinal, DeviceUse use, Err *e) {
 bool cuda_close(Device *d, Err *e) {
   Cuda *c = (Cuda *)(void *)d;
   cuda_set_sink(c, e); /* to the end */
-  nccl_leave(c, !d->broken && !e->code);
+  const GcComm *with = c->nccl.with;
+  nccl_leave(c, !d->broken && (c->hosted ? !with || !with->failure : !e->code));
   if (c->hosted && c->retained && (c->entered || cuda_enter(d, e))) {
     cuda_release(c);
     cuda_leave(d);

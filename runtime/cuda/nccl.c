@@ -22,8 +22,6 @@ static const Symbol symbols[] = {
 static const int types[] = {[GC_BOOL] = 1, [GC_U8] = 1,  [GC_I8] = 0,  [GC_I32] = 2, [GC_I64] = 4,
                             [GC_F16] = 6,  [GC_F32] = 7, [GC_F64] = 8, [GC_BF16] = 9};
 
-#define NCCL_CALL(c, name, ...) done(c, (c)->nccl.api.name(__VA_ARGS__), #name)
-
 /* "unhandled system error: …" */
 static void explain(const Cuda *c, NcclResult code, char *text, size_t size) {
   const char *what = c->nccl.api.GetErrorString(code);
@@ -32,7 +30,7 @@ static void explain(const Cuda *c, NcclResult code, char *text, size_t size) {
            more && *more ? ": " : "", more && *more ? more : "");
 }
 
-static bool done(Cuda *c, NcclResult code, const char *call) {
+bool nccl_done(Cuda *c, NcclResult code, const char *call) {
   const char *symbol = call;
   char text[400];
   if (code == 0) return true;
@@ -90,9 +88,12 @@ static bool failed(void *arg, char *text, size_t size) {
   return true;
 }
 
+/* The thread that is watched waits meanwhile, and finds no communicator when it comes back. */
 static void abort_all(void *arg) {
   Cuda *c = arg;
-  if (c->nccl.comm) c->nccl.api.CommAbort(c->nccl.comm);
+  const NcclComm comm = c->nccl.comm;
+  c->nccl.comm = NULL;
+  if (comm) c->nccl.api.CommAbort(comm);
 }
 
 void nccl_watch(Cuda *c, bool on) {
@@ -102,13 +103,11 @@ void nccl_watch(Cuda *c, bool on) {
 
 /* ---- the ranks ---- */
 
-static bool connect_all(Cuda *c) {
+bool nccl_connect(Cuda *c, const GcComm *with, NcclId id) {
   Nccl *n = &c->nccl;
-  NcclId id = {0};
-  const GcComm *with = n->with;
-  if (with->rank == 0 && !NCCL_CALL(c, GetUniqueId, &id)) return false; /* which ends the others */
-  with->broadcast(with, &id, sizeof id, 0);
   NcclComm comm = NULL; /* nobody else's until it is made */
+  n->with = with;
+  n->watched = (GcWatched){failed, abort_all, c};
   nccl_watch(c, true);
   bool ok = NCCL_CALL(c, CommInitRank, &comm, with->ranks, id, with->rank);
   nccl_watch(c, false);
@@ -119,10 +118,12 @@ static bool connect_all(Cuda *c) {
 bool nccl_join(Session *s, Err *e) {
   Cuda *c = cuda_of(s);
   if (!c->nccl.library || !s->env.comm) return true;
-  c->nccl.with = s->env.comm;
-  c->nccl.watched = (GcWatched){failed, abort_all, c};
+  const GcComm *with = s->env.comm;
+  NcclId id = {0};
   Err *was = cuda_set_sink(c, e);
-  return cuda_restore_sink(c, was, connect_all(c));
+  bool ok = with->rank != 0 || NCCL_CALL(c, GetUniqueId, &id); /* if not, this ends the others */
+  if (ok) with->broadcast(with, &id, sizeof id, 0);
+  return cuda_restore_sink(c, was, ok && nccl_connect(c, with, id));
 }
 
 void nccl_leave(Cuda *c, bool well) {
@@ -188,6 +189,7 @@ static bool reduce(Cuda *c, const GcCollective *g, const CuAddress *at, CuStream
 
 bool nccl_queue(Cuda *c, const GcCollective *g, const CuAddress *at, CuStream stream) {
   Nccl *n = &c->nccl;
+  if (n->with->failure) return false; /* of a library: nothing is called any more */
   switch (g->kind) {
   case GC_ALL_REDUCE: return reduce(c, g, at, stream);
   case GC_REDUCE_SCATTER:

@@ -184,9 +184,7 @@ int32_t session_first_row(const Session *s, uint64_t batch) {
   return (int32_t)first;
 }
 
-/* Of params of which each rank has a run an entry that trains changes this, and others read copies.
- */
-static void gather_copies(Session *s, const Exec *x) {
+void session_gather_copies(Session *s, const Exec *x) {
   if (x->entry->training) s->gathered = false;
   if (!x->entry->gathers || s->gathered) return;
   s->device->ops->run(s, s->gather, &(RunRequest){.batch = NO_BATCH});
@@ -194,7 +192,7 @@ static void gather_copies(Session *s, const Exec *x) {
 }
 
 void session_run(Session *s, Exec *x, const RunRequest *q) {
-  gather_copies(s, x);
+  session_gather_copies(s, x);
   session_extents(s, x->entry, q->batch, s->env.extents);
   s->env.first_row = session_first_row(s, q->batch);
   s->device->ops->run(s, x, q);

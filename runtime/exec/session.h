@@ -86,6 +86,10 @@ bool session_load(Session *s, const WeightsRequest *q, int n, unsigned skip, Err
 bool session_load_image(Session *s, const ImageOf *of, bool *written, const char **why, Err *e);
 
 void session_run(Session *s, Exec *x, const RunRequest *q);
+/* Of params of which each rank has a run an entry that trains changes this, and others read copies:
+   these are made here, if x reads them. session_run does it, too; a caller that puts inputs where
+   the next run finds them does it before. */
+void session_gather_copies(Session *s, const Exec *x);
 /* The entry's extents in a run. A batch of the data has its own number of rows; what has none
    leaves the session's extents as they are, at first at their bounds. */
 void session_extents(const Session *s, const GcEntry *e, uint64_t batch, int32_t *extents);

@@ -19,6 +19,8 @@ bool embed_failed(char *message, const Err *e, bool with_hint) {
   return false;
 }
 
+bool embed_failed_to_open(const Err *e) { return embed_failed(open_message, e, true); }
+
 const char *embed_error(const GcModel *m) { return m ? m->message : open_message; }
 
 /* ---- runs ---- */
@@ -154,8 +156,9 @@ static bool check_run(GcModel *m, const GcEntry *e, const int *extents, const vo
 /* What kernels find out, all ranks that run the entry together hear of. */
 static bool found_well(GcModel *m, const GcEntry *e) {
   bool ok = !session_fault(&m->session, e, NO_BATCH) || refuse_run(m);
-  if (!m->comm || !(e->ranks || e->gathers) || !(m->session.program->nsites || m->comm->failure))
-    return ok;
+  if (!m->comm || !(e->ranks || e->gathers)) return ok;
+  /* a device may fail on one of them */
+  if (!m->session.program->nsites && !m->comm->failure && !embed_on_devices(m)) return ok;
   return embed_agree(m, ok);
 }
 
@@ -165,6 +168,7 @@ static bool run(GcModel *m, int entry, const int *extents, const void *const *in
   const GcEntry *e = &s->program->entries[entry];
   int64_t dims[RUN_RANK];
   if (!embed_agree_run(m, e, check_run(m, e, extents, inputs))) return false;
+  session_gather_copies(s, s->entries[entry]);
   for (int i = 0; i < e->ninputs; i++) {
     const GcTensor now = tensor_of_run(e, &e->inputs[i], s->env.extents, dims);
     put_input(s, &now, inputs[i]);
@@ -305,15 +309,28 @@ typedef struct Opening { /* what embed_open and embed_open_rank are asked for */
   const void *of;
 } Opening;
 
+/* Whose ranks talk from devices: the one that is named, or the first. */
+static int ordinal_of(const Opening *o) {
+  DeviceChoice c;
+  Err later = {0}; /* prepare says it */
+  return o->ranks && o->device && device_parse(o->device, &c, &later) ? c.ordinal : 0;
+}
+
+/* When all ranks are prepared. */
+static bool connect_ranks(GcModel *m, Err *e) {
+  const DeviceOps *ops = m->session.device->ops;
+  return !m->comm || !ops->join || embed_agree(m, ops->join(&m->session, e));
+}
+
 /* *e has no code where the message is in open_message. */
 static GcModel *open_model(const Opening *o, EmbedNote *note, void *arg, Err *e) {
   GcModel *m = calloc(1, sizeof *m);
   if (!m) return err_set(e, EXIT_ENV, "no memory for a model"), NULL;
   m->owner = getpid();
-  bool joined = embed_join(m, o->ranks, o->of, e);
+  bool joined = embed_join(m, o->ranks, o->of, ordinal_of(o), e);
   const uint64_t seed = joined ? embed_seed(m, o->seed) : 0;
   bool ok = joined && prepare(m, o->device, o->threads, seed, e) && embed_take_labels(m, NULL, e);
-  if (joined) ok = embed_agree(m, ok);
+  if (joined) ok = embed_agree(m, ok) && connect_ranks(m, e);
   m->session.note = note, m->session.note_arg = arg;
   leave(m->session.device);
   if (ok) return m;

@@ -25,6 +25,8 @@ struct GcModel {
 /* Hints of loading and saving speak of the command line, and messages begin with the option, where
    the caller has a function of the same name. False. */
 bool embed_failed(char *message, const Err *e, bool with_hint);
+/* The message of embed_error(NULL). False. */
+bool embed_failed_to_open(const Err *e);
 /* Around what a call does: the thread has the device's context, where there is one. */
 bool embed_begin(GcModel *m);
 bool embed_end(GcModel *m, bool ok); /* ok */
@@ -36,8 +38,9 @@ bool embed_take_labels(GcModel *m, const char *path, Err *e);
 
 /* ---- embed_ranks.c ---- */
 /* Becomes one of the ranks of a communicator, if these are as many as the model is for. */
-bool embed_join(GcModel *m, EmbedRanks *ranks, const void *of, Err *e);
-void embed_part(GcModel *m); /* from them */
+bool embed_join(GcModel *m, EmbedRanks *ranks, const void *of, int device, Err *e);
+void embed_part(GcModel *m);             /* from them */
+bool embed_on_devices(const GcModel *m); /* the ranks talk from devices */
 /* Waits for all ranks. True: all are well; else the handle's message says why, if this rank has
    not said it. A model that is alone: ok. */
 bool embed_agree(GcModel *m, bool ok);

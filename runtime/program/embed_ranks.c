@@ -11,10 +11,10 @@ enum { WELL, EXTENTS, WORDS = EXTENTS + GC_EXTENTS }; /* what a rank says */
 
 static bool say(GcModel *m, const Err *e) { return embed_failed(m->message, e, true); }
 
-bool embed_join(GcModel *m, EmbedRanks *ranks, const void *of, Err *e) {
+bool embed_join(GcModel *m, EmbedRanks *ranks, const void *of, int device, Err *e) {
   char why[sizeof e->msg] = "";
   if (!ranks) return true;
-  m->comm = ranks(of, why, sizeof why);
+  m->comm = ranks(of, device, why, sizeof why);
   if (!m->comm) return err_set(e, EXIT_ENV, "%s", why);
   if (m->comm->failure) return err_set(e, EXIT_ENV, "%s", m->comm->failure);
   if (m->comm->ranks != gc_program.ranks)
@@ -40,24 +40,27 @@ uint64_t embed_seed(const GcModel *m, uint64_t seed) {
 
 /* ---- meeting ---- */
 
-static bool lose(GcModel *m) {
+/* ok: the call has not said itself why it fails. */
+static bool lose(GcModel *m, bool ok) {
+  const bool before = m->lost;
   Err e = {0};
-  err_set(&e, EXIT_ENV, "%s%s",
-          m->lost ? "the other ranks were lost in an earlier call: close the model; "
-                  : "rank lost: ",
-          m->comm->failure);
   m->lost = true;
+  if (!ok) return false;
+  err_set(&e, EXIT_ENV, "%s%s",
+          before ? "the other ranks were lost in an earlier call: close the model; "
+                 : "rank lost: ",
+          m->comm->failure);
   return say(m, &e);
 }
 
 static bool meet(GcModel *m, bool ok, const int32_t *extents) {
   const GcComm *c = m->comm;
   int *mine = m->said + c->rank * WORDS;
-  if (c->failure) return lose(m);
+  if (c->failure) return lose(m, ok);
   mine[WELL] = ok;
   for (int i = 0; i < GC_EXTENTS; i++) mine[EXTENTS + i] = extents ? extents[i] : 0;
   c->collect(c, m->said, WORDS);
-  if (c->failure) return lose(m);
+  if (c->failure) return lose(m, ok);
   if (!ok) return false; /* its own message stays */
   for (int r = 0; r < c->ranks; r++) {
     Err e = {0};
@@ -67,6 +70,8 @@ static bool meet(GcModel *m, bool ok, const int32_t *extents) {
   }
   return true;
 }
+
+bool embed_on_devices(const GcModel *m) { return m->comm && !m->comm->sum; }
 
 bool embed_agree(GcModel *m, bool ok) { return m->comm ? meet(m, ok, NULL) : ok; }
 
@@ -99,6 +104,14 @@ bool embed_agree_run(GcModel *m, const GcEntry *e, bool ok) {
 }
 
 /* ---- what a caller asks ---- */
+
+bool embed_make_id(EmbedId *make, void *id) {
+  Err e = {0};
+  char why[sizeof e.msg] = "";
+  if (make(id, why, sizeof why)) return true;
+  err_set(&e, EXIT_ENV, "%s", why);
+  return embed_failed_to_open(&e);
+}
 
 void embed_set_timeout(GcModel *m, double seconds) {
   if (m && m->comm) m->comm->timeout = seconds;

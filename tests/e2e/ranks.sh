@@ -431,7 +431,6 @@ run 0 "$gc" loop.g --data-parallel=mpi --ranks=2 --batch-norm=local --emit=ir -o
 holds out.txt '--batch-norm=local changes nothing: no batch norm of training has statistics of its batch'
 says 2 'optimizer' "$gc" net.g --data-parallel=mpi --ranks=2 --shard=params -o never
 says 2 'one for computation, and one for collectives' "$gc" net.g --data-parallel=mpi --ranks=2 --streams=2 -o never
-says 2 'for executables, and over MPI for --emit=lib' "$gc" net.g --data-parallel=nccl --ranks=2 --emit=lib -o libnever.so
 says 2 'for executables' "$gc" net.g test --data-parallel=mpi --ranks=2 --emit=onnx -o never.onnx
 says 2 'for the target cpu' "$gc" net.g --data-parallel=mpi --ranks=2 --target=cuda -o never
 cat >share.g <<'END'

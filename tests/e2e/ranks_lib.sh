@@ -1,5 +1,5 @@
 #!/bin/sh
-# A data-parallel model as a C library: a handle is a rank of the caller's MPI communicator, and gives the weights of one
+# A data-parallel model as a C library and as a Python module: a handle is a rank of the caller's MPI communicator, and gives the weights of one
 # process; what goes wrong on one rank fails on all; a rank that is lost is heard of within the time that was set.
 . "$(dirname "$0")/common.sh"
 unoptimised
@@ -31,6 +31,35 @@ sys.exit(not (a.keys() == b.keys() and off <= 1e-6))
 END
 }
 
+# As mpi4py does, without it: the address of an MPI_Comm.
+cat >use.py <<'END'
+import ctypes
+import numpy as np
+import net
+
+mpi = net._library  # by way of which its dependencies are found
+level, comm = ctypes.c_int(), ctypes.c_void_p()
+mpi.MPI_Init_thread(None, None, 1, ctypes.byref(level))
+try:
+    world = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, "ompi_mpi_comm_world")))
+except ValueError:
+    world = ctypes.c_int(0x44000000)  # MPICH's
+mpi.MPI_Comm_dup(world, ctypes.byref(comm))
+try:
+    net.Model(ctypes.addressof(comm), threads=-1)
+    raise SystemExit("-1 threads")
+except net.Error as e:
+    assert "-1 threads" in str(e), e
+with net.Model(ctypes.addressof(comm), threads=1, seed=7) as m:
+    m.set_timeout(60)
+    for b, (rows, cut) in enumerate(((8, 4), (7, 3), (5, 4))):
+        at = 8 * b + (np.arange(rows)[cut:] if m.rank else np.arange(cut))
+        x = ((at[:, None] * 37 + np.arange(6) * 11) % 19 / 8 - 1).astype(np.float32)
+        m.train(x, (at % 3).astype(np.uint8))
+    m.save("python.safetensors")
+mpi.MPI_Finalize()
+END
+
 if is_drawn ranks 2; then mpi=openmpi; else mpi=mpich; fi
 both=$mpi
 [ "${GC_TEST_LEVEL-}" != full ] || both='openmpi mpich'
@@ -52,6 +81,10 @@ for mpi in $both; do
   run 9 "mpirun.$mpi" -n 2 ./use lost
   holds out.txt 'lost as expected'
   absent never.safetensors
+  python3 -c 'import numpy' 2>/dev/null || continue
+  run 0 env MPICC="mpicc.$mpi" "$gc" net.g --emit=python --data-parallel=mpi --ranks=2 --shard=optimizer
+  rm -f python.safetensors
+  run 0 "mpirun.$mpi" -n 2 python3 use.py
+  same pair0.safetensors python.safetensors 'a Python module'
 done
-says 2 'and over MPI for --emit=lib' "$gc" net.g --emit=python --data-parallel=mpi --ranks=2
 finish

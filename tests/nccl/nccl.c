@@ -80,7 +80,17 @@ static FILE *log_file;
 static _Atomic Result failure;
 static unsigned long stuck_at;
 static char last_error[256];
-static void *_Atomic usable; /* the communicator that is made and not freed */
+enum { COMMS = 64 };
+static void *_Atomic usable[COMMS]; /* communicators that are made and not freed */
+
+/* Puts `now` where `was` is; false: that is nowhere. */
+static bool replace_usable(void *was, void *now) {
+  for (int i = 0; i < COMMS; i++) {
+    void *there = was;
+    if (atomic_compare_exchange_strong(&usable[i], &there, now)) return true;
+  }
+  return false;
+}
 
 __attribute__((format(printf, 1, 2))) static void wrong(const char *format, ...) {
   va_list ap;
@@ -186,13 +196,13 @@ API Result ncclCommInitRank(Comm **out, int ranks, Id id, int rank) {
   atomic_fetch_add(&c->meeting->here, 1);
   while (atomic_load(&c->meeting->here) < ranks) nap();
   if (rank == 0) unlink(id.file);
-  atomic_store(&usable, c);
+  if (!replace_usable(NULL, c)) wrong("more than %d communicators", COMMS);
   return OK;
 }
 
 API Result ncclCommGetAsyncError(Comm *c, Result *error);
 API Result ncclCommGetAsyncError(Comm *c, Result *error) {
-  if (c != atomic_load(&usable)) wrong("errors are asked of what is no communicator");
+  if (!c || !replace_usable(c, c)) wrong("errors are asked of what is no communicator");
   *error = atomic_load(&failure);
   if (*error) snprintf(last_error, sizeof last_error, "a link went down");
   return OK;
@@ -201,6 +211,7 @@ API Result ncclCommGetAsyncError(Comm *c, Result *error) {
 API Result ncclCommAbort(Comm *c);
 API Result ncclCommAbort(Comm *c) {
   Result r = enter("ncclCommAbort", "");
+  if (c && !replace_usable(c, NULL)) wrong("what is aborted is no communicator");
   if (c) atomic_store(&c->aborted, true);
   return r;
 }
@@ -209,7 +220,7 @@ API Result ncclCommDestroy(Comm *c);
 API Result ncclCommDestroy(Comm *c) {
   Result r = enter("ncclCommDestroy", "");
   if (!c || r) return r ? r : INVALID;
-  atomic_store(&usable, NULL);
+  if (!replace_usable(c, NULL)) wrong("what is freed is no communicator");
   be_slow();
   for (Collective *x = c->next, *next; x; x = next) {
     next = x->next;
