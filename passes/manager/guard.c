@@ -5,7 +5,8 @@
    fused ops wait for each other, and the best order of one program may not be found for another. If
    an arena has grown, the rest of the pipeline runs without recomputation, then with fusion within
    the live bytes of the written order, then without more and more passes. The first variant that
-   needs no more is kept. */
+   needs no more is kept. With whole=1 all this is done with the program of one process, so that its
+   ops, and its bits, are those of every number of ranks. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -52,6 +53,7 @@ typedef struct Guard {
   int *best;       /* that variant; -1: all passes */
   Entry *written;  /* by entry */
   Entry *ordered;  /* by entry: in the order that it has as it is written */
+  uint64_t whole;  /* stages that trials leave out: those that divide the batch among ranks */
 } Guard;
 
 static Entry *entry_of(const Guard *g, uint32_t k) { return g->r->m->entries.at[k]; }
@@ -70,7 +72,7 @@ static void set_variant(Guard *g, uint32_t k, int variant) {
   const Variant *w = variant < 0 ? &(Variant){0} : &variants[variant];
   *e = w->in_order ? g->ordered[k] : g->written[k];
   EntryNotes *notes = notes_change(e);
-  notes->left_out = stages_of(g, w->left_out);
+  notes->left_out = stages_of(g, w->left_out) | g->whole;
   notes->in_order = w->in_order;
 }
 
@@ -85,7 +87,7 @@ static bool order_entries(Guard *g) {
   }
   for (uint32_t k = 0; k < g->n; k++) {
     *entry_of(g, k) = g->written[k];
-    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN);
+    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN) | g->whole;
     entry_copy(entry_of(g, k));
   }
   bool ok = passes_until(r, "autodiff", &own) &&
@@ -112,7 +114,7 @@ static uint64_t counted(const Guard *g, uint32_t k, const Trial *t) {
 static bool find_goals(Guard *g, bool exactly) {
   Trial *found = ARENA_ARRAY(g->r->scratch, Trial, g->n + 1);
   for (uint32_t k = 0; k < g->n; k++)
-    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN);
+    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN) | g->whole;
   bool ok = exactly ? trial_run(g->r, 0, found) : trial_brief(g->r, 0, found);
   for (uint32_t k = 0; k < g->n; k++) {
     g->goal[k] = (exactly ? found[k].arena : found[k].bound) + found[k].converted;
@@ -156,7 +158,7 @@ static bool is_quiet(const PassOptions *o) {
 /* Plans the program with all passes; the program itself stays as it is. */
 static bool plan_all(Guard *g, Snapshot *planned) {
   PassRun *r = g->r;
-  if (!is_quiet(r->opt)) return trial_run(r, 0, g->first);
+  if (g->whole || !is_quiet(r->opt)) return trial_run(r, 0, g->first);
   const Snapshot written = snapshot_take(r->scratch, r->m);
   if (!passes_rest(r, r->opt)) return false;
   for (uint32_t k = 0; k < g->n; k++) g->first[k] = trial_of(entry_of(g, k), r->opt->target);
@@ -197,17 +199,22 @@ bool pass_guard(PassRun *r) {
   g.best = ARENA_ARRAY(r->scratch, int, n + 1);
   g.written = ARENA_ARRAY(r->scratch, Entry, n + 1);
   g.ordered = ARENA_ARRAY(r->scratch, Entry, n + 1);
+  if (pass_arg_int(r, "whole", 0))
+    g.whole = passes_stages(r, "distribute", NULL) | passes_stages(r, "buckets", NULL);
   for (uint32_t k = 0; k < n; k++) {
     g.best[k] = -1;
     g.written[k] = *entry_of(&g, k);
   }
+  if (g.whole) choose(&g);
   Snapshot planned = {0};
   if (!plan_all(&g, &planned) || !find_goals(&g, false)) return false;
   if (any_over(&g) && !find_goals(&g, true)) return false;
-  if (any_over(&g)) return try_variants(&g);
-  if (planned.entry) {
+  if (any_over(&g)) {
+    if (!try_variants(&g)) return false;
+  } else if (planned.entry) {
     snapshot_restore(r->m, &planned);
     r->ends = true;
   }
+  for (uint32_t k = 0; g.whole && k < n; k++) notes_change(entry_of(&g, k))->left_out &= ~g.whole;
   return true;
 }

@@ -230,9 +230,11 @@ static const char *with_argument(Ctx *c, const char *pipeline, const char *pass,
 }
 
 /* The batch is split behind autodiff, and in front of what narrows: the text that follows differs
-   with the precision. All-reduces are joined before ops are ordered. */
+   with the precision. All-reduces are joined before ops are ordered. If the bits are to be those of
+   one process, the guard decides for all numbers of ranks as for one. */
 const char *passes_with_ranks(Ctx *c, const char *pipeline, RanksHow how) {
   size_t n, length;
+  if (how.exact && how.ranks > 1) pipeline = with_argument(c, pipeline, "guard", "whole=1");
   const char *at = how.ranks > 1 ? passes_giver(pipeline, HAS_NO_GRAD, &n) : NULL;
   if (!at) return pipeline;
   const char *behind = at + n, *shard = how.shard;
