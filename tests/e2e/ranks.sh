@@ -353,6 +353,19 @@ twice() {
   [ -s twice.safetensors ] || fail "$1: two signals end the run without its weights"
 }
 
+# stopped MPIRUN: the others do not wait for a rank that stands still longer than --timeout says, and say so
+stopped() {
+  rm -f stopped.csv
+  ranked "$1" '--steps 100000000 --log stopped.csv --threads 1'
+  for _ in $(seq 500); do [ -s stopped.csv ] && break; sleep 0.02; done
+  kill -STOP "$(cat pid.0)"
+  code=0
+  wait $job || code=$?
+  exactly "$code" 3 "$1: the code of ranks that one does not answer"
+  holds gone.txt 'the other ranks have not answered for 2 seconds: one of them has ended, or is that much slower'
+  holds gone.txt 'hint: --timeout S waits longer'
+}
+
 # One implementation of the two on each commit, both at the level full
 both='openmpi mpich'
 if [ "${GC_TEST_LEVEL-}" != full ]; then is_drawn ranks 2 && both=openmpi || both=mpich; fi
@@ -367,6 +380,7 @@ for mpi in $both; do
   through "mpicc.$mpi" "mpirun.$mpi"
   gone "mpirun.$mpi" $kills
   twice "mpirun.$mpi"
+  stopped "mpirun.$mpi"
 done
 [ -z "$tested" ] && [ -n "${GC_NO_SKIP-}" ] && exit 1
 
