@@ -26,7 +26,6 @@ typedef struct State {
 typedef struct Walk {
   const Entry *e;
   State *of;            /* by value */
-  ValueId *moved;       /* by value: whose elements it has in another shape, or NO_ID */
   const Extent *extent; /* of the batch, or NULL: it has `rows` rows */
   int64_t rows;
 } Walk;
@@ -406,9 +405,6 @@ static bool depends_on_count(const Walk *w, const Op *op) {
 
 static State state_of(const Walk *w, const Op *op) {
   int how[OTHER + 1] = {0};
-  ValueId from = op->nresults == 1 ? w->moved[op->results[0]] : NO_ID;
-  if (from != NO_ID)
-    return w->of[from].how == BY_ROW ? reshaped(w, from, op->results[0]) : w->of[from];
   for (int i = 0; i < op->noperands; i++) how[w->of[op->operands[i]].how]++;
   if (op->kind == OP_LOAD) return assigns(w->e, op->attr[AT_GLOBAL].i) ? other : same;
   if (op->kind == OP_EXTENT && w->extent && op->attr[AT_NAME].str == w->extent->name)
@@ -466,9 +462,7 @@ void entry_find_aggregates(Builder *b) {
   Module *m = b->m;
   Entry *e = b->e;
   Arena *a = ctx_arena(m->ctx);
-  Walk w = {.e = e,
-            .of = ARENA_ARRAY(a, State, e->values.n + 1),
-            .moved = ARENA_ARRAY(a, ValueId, e->values.n + 1)};
+  Walk w = {.e = e, .of = ARENA_ARRAY(a, State, e->values.n + 1)};
   Op *end = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
   find_batch(&w);
   if (e->training || !end->noperands || (!w.extent && w.rows < 2)) return;
@@ -478,8 +472,6 @@ void entry_find_aggregates(Builder *b) {
     bool rows = t->rank && (w.extent ? type_extent(t, 0) == w.extent : t->dim[0] == w.rows);
     w.of[v] = rows ? by_row(0, 1) : same;
   }
-  for (uint32_t i = 0; i < e->values.n; i++) w.moved[i] = NO_ID;
-  for (uint32_t i = 0; i < b->moved.n; i++) w.moved[b->moved.at[i].to] = b->moved.at[i].from;
   walk(&w, e->body);
   bool usual = true;
   const char *list = "";

@@ -269,7 +269,6 @@ ValueId build_broadcast(Builder *b, ValueId x, const Type *t) {
 
 ValueId build_reshape(Builder *b, ValueId x, const Type *t) {
   if (value_type(b->e, x) == t) return give_name(b, x);
-  if (reshape_moves(value_type(b->e, x), t)) return build_moved(b, x, t);
   return build(b, OP_RESHAPE, &x, 1, NULL, t);
 }
 

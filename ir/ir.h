@@ -471,11 +471,6 @@ int64_t scan_axis(const Entry *e, const Op *scan);
 
 /* Appends ops to a block. Pure ops are folded (fold.c) and hash-consed as they are built, so equal
    ops are one op and constants never pile up; with fold = false both are off (-O0, reader). */
-/* A reshape that moves elements, in the order of rows: `to` is `from` in another shape. */
-typedef struct Moved {
-  ValueId to, from;
-} Moved;
-
 struct Builder {
   Module *m;
   Entry *e;
@@ -486,7 +481,6 @@ struct Builder {
   const char *name; /* wanted name of the next result, cleared by it */
   bool fold;
   struct ConsTable *cons; /* per builder; NULL at first */
-  VEC(Moved) moved;       /* the reshapes that build_moved has built of other ops */
   RebuildFn *each;        /* while an entry is rebuilt: also of the ops in the bodies of loops */
   void *data;
 };
@@ -523,9 +517,8 @@ ValueId build_const(Builder *b, const Type *t,
 ValueId build_const_int(Builder *b, const Type *t, int64_t v);
 ValueId build_convert(Builder *b, ValueId x, Dtype dt);        /* x itself if it is of that dtype */
 ValueId build_broadcast(Builder *b, ValueId x, const Type *t); /* numpy's rule; dtype must agree */
-/* A reshape between these types moves elements: build_reshape builds it of other ops. */
+/* A reshape between these types moves elements of bounded axes, so that it is no view. */
 bool reshape_moves(const Type *from, const Type *to);
-ValueId build_moved(Builder *b, ValueId x, const Type *to);
 ValueId build_reshape(Builder *b, ValueId x, const Type *t);
 /* n elements of an axis; zeros before and behind the elements of an axis. */
 ValueId build_slice(Builder *b, ValueId x, int axis, int64_t from, int64_t n);

@@ -89,12 +89,22 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   text_line(x, "out0[i] = v;");
 }
 
+/* A reshape that moves elements, which have the same numbers on both sides. */
+static void reshape(Gen *g, Kernel *k, const Group *gr) {
+  const Type *from = value_type(gr->e, gr->in[0]), *to = value_type(gr->e, gr->out[0]);
+  cuda_threads_of(g, k, to->numel, dims_text(g, gr->e, to, 0, to->rank), "n");
+  text_line(&k->text, "out0[%s] = in0[%s];", place_text(g, gr->e, to, 0, to->rank, "n"),
+            place_text(g, gr->e, from, 0, from->rank, "n"));
+}
+
 void cuda_move(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
   if (gr->op->kind == OP_CONCAT)
     concat(g, k, gr);
   else if (gr->op->kind == OP_PAD)
     pad(g, k, gr);
+  else if (gr->op->kind == OP_RESHAPE)
+    reshape(g, k, gr);
   else
     copy(g, k, gr);
 }

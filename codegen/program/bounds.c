@@ -67,6 +67,7 @@ static bool only_moves(const Walk *w, const Op *op) {
   const Type *from, *to;
   switch ((int)op->kind) {
   case OP_RESHAPE:
+    return !reshape_moves(value_type(e, op->operands[0]), value_type(e, op->results[0]));
   case OP_TRANSPOSE:
   case OP_BROADCAST:
   case OP_SLICE:

@@ -338,7 +338,8 @@ const Type *shape_bounded(const ShapeIn *in, const Type *y) {
   case OP_RANDOM_UNIFORM:
   case OP_RANDOM_NORMAL: return numbered(in, y) ? y : NULL;
   case OP_RESHAPE:
-    if (type_same_elements(in->type[0], in->given)) return y;
+    if (type_same_elements(in->type[0], in->given) || reshape_moves(in->type[0], in->given))
+      return y;
     return shape_wrong(in,
                        "cannot make %s into %s: they have as many elements at their bounds alone",
                        shape_str(in, in->type[0]), shape_str(in, in->given));

@@ -1,19 +1,9 @@
-/* Reshapes that move elements: a bounded axis that joins axes outside of it, as [8, t, d] becomes
-   [8 t, d], or leaves them. Rows lie apart by the bound in the one and by the extent in the other.
-   Contract: both types have as many elements, whatever the extents. Built of other ops: the rows of
-   x at its bounds are a table, which is gathered by the place of each row, counted at run time; so
-   gradients are the gather's. Parts of a bounded axis, joined ones, and the other order are
-   gathered as well. */
+/* Elements of bounded axes at other places: parts of an axis, joined ones, and the other order are
+   gathered by places that are counted at run time, so gradients are the gather's. A reshape moves
+   elements if a bounded axis joins axes outside of it, as [8, t, d] becomes [8 t, d], or leaves
+   them: rows lie apart by the bound in the one and by the extent in the other. Contract: both types
+   have as many elements, whatever the extents. */
 #include "ir/op/op.h"
-
-/* The axes before those last ones that both have, which are static. */
-static int leading_axes(const Type *t, const Type *other) {
-  int n = t->rank, k = other->rank;
-  while (n > 1 && k > 1 && t->dim[n - 1] == other->dim[k - 1] && !type_extent(t, n - 1) &&
-         !type_extent(other, k - 1))
-    n--, k--;
-  return n;
-}
 
 /* How often the extent is a factor of the axes. */
 static int uses(const Type *t, const Extent *x) {
@@ -32,7 +22,7 @@ static bool uses_no_more(const Type *a, const Type *b) {
 }
 
 bool reshape_moves(const Type *from, const Type *to) {
-  if (from->numel != to->numel || from->numel == 0 || from->numel > INT32_MAX) return false;
+  if (from->numel != to->numel || from->numel == 0) return false;
   if (from->dtype != to->dtype || type_same_elements(from, to)) return false;
   return uses_no_more(from, to) && uses_no_more(to, from);
 }
@@ -112,38 +102,4 @@ ValueId build_joined(Builder *b, const ValueId *x, int n, int axis) {
   }
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}};
   return picked(b, build(b, OP_CONCAT, at_bound, n, attr, NULL), axis, at);
-}
-
-ValueId build_moved(Builder *b, ValueId x, const Type *to) {
-  Ctx *c = b->m->ctx;
-  const Type *from = value_type(b->e, x);
-  Moved moved = {.from = x};
-  int lead = leading_axes(from, to), to_lead = leading_axes(to, from);
-  int64_t *axis = ARENA_ARRAY(b->m->arena, int64_t, from->rank + to->rank + 1);
-  const Type *ids = type_get(c, DT_I32, to_lead, type_axes(to, axis));
-  ValueId row = build_const_int(b, ids, 0); /* its number among all of a run */
-  for (int i = 0; i < to_lead; i++) {
-    Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = i}};
-    ValueId at = build(b, OP_IOTA, NULL, 0, attr, ids);
-    ValueId inner = build_broadcast(b, count_of(b, to, i + 1, to_lead), ids);
-    row = build2(b, OP_ADD, row, build2(b, OP_MUL, at, inner));
-  }
-  ValueId place = build_const_int(b, ids, 0); /* in the table */
-  int64_t rows = 1;
-  for (int i = lead - 1; i >= 0; i--) {
-    ValueId n = build_broadcast(b, count_of(b, from, i, i + 1), ids);
-    ValueId at = i ? build2(b, OP_MOD, row, n) : row;
-    place = build2(b, OP_ADD, place, build2(b, OP_MUL, at, build_const_int(b, ids, rows)));
-    if (i) row = build2(b, OP_QUOTIENT, row, n);
-    rows *= from->dim[i];
-  }
-  for (int i = 0; i < lead; i++)
-    if (type_extent(from, i)) x = build_at_bound(b, x, i);
-  axis[0] = rows;
-  for (int i = lead; i < from->rank; i++) axis[i - lead + 1] = from->dim[i];
-  x = build_reshape(b, x, type_get(c, from->dtype, from->rank - lead + 1, axis));
-  ValueId in[2] = {x, place};
-  moved.to = build(b, OP_GATHER, in, 2, (Attr[MAX_ATTRS]){{0}}, NULL);
-  vec_push(b->m->arena, &b->moved, moved);
-  return moved.to;
 }

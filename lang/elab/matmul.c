@@ -33,8 +33,7 @@ static Val strip_transpose(Elab *e, Val v, bool *transposed) {
 
 static Val reshape_to(Elab *e, Val v, int rank, const int64_t *dim) {
   const Type *t = type_get(e->c, v.tensor.type->dtype, rank, dim);
-  if (!reshape_moves(v.tensor.type, t) && t != v.tensor.type &&
-      (v.tensor.type->extent || t->extent))
+  if (t != v.tensor.type && (v.tensor.type->extent || t->extent))
     return build_checked(e, OP_RESHAPE, &v, 1, NULL, t, "'@'", e->run->b->loc);
   return val_tensor(e, build_reshape(e->run->b, v.tensor.id, t));
 }

@@ -29,6 +29,7 @@ static bool rows_in_place(const Entry *e, const Op *op) {
 bool plan_is_view(const Entry *e, const Op *op) {
   if (op->kind != OP_RESHAPE && !rows_in_place(e, op)) return false;
   const Value *x = value_at(e, op->operands[0]), *y = value_at(e, op->results[0]);
+  if (op->kind == OP_RESHAPE && reshape_moves(x->type, y->type)) return false;
   if (!x->layout && !y->layout) return true;
   return op->kind == OP_RESHAPE && layout_same_rows(x->type, x->layout, y->type, y->layout);
 }

@@ -28,6 +28,7 @@ const Axis *axes_identity(Arena *a, const Type *t) {
 /* Reshapes that only add and drop axes of extent 1 are maps, too. */
 static bool squeeze(const Type *from, const Type *to, const Axis *map, Axis *out) {
   int k = 0;
+  if (!type_same_elements(from, to)) return false;
   for (int i = 0; i < from->rank; i++) {
     out[i] = (Axis){.coord = -1};
     if (from->dim[i] == 1) continue;

@@ -17,7 +17,7 @@ StridedView strided_whole(Arena *a, const Entry *e, ValueId v) {
 static const int64_t *reshaped(Arena *a, const Type *from, const int64_t *stride, const Type *to) {
   int64_t *out = ARENA_ARRAY(a, int64_t, to->rank + 1);
   int i = from->rank, j = to->rank;
-  if (!from->numel) return NULL;
+  if (!from->numel || reshape_moves(from, to)) return NULL;
   while (i > 0 || j > 0) { /* the shortest runs at the end that have the same number of elements */
     while (i > 0 && from->dim[i - 1] == 1) i--;
     while (j > 0 && to->dim[j - 1] == 1) out[--j] = 0;

@@ -47,7 +47,7 @@ bool micro_by_part(const Entry *e, const Op *op, int i) {
 static bool keeps_view(const Micro *m, const Op *op) {
   const Type *x = operand_type(m, op, 0), *y = value_type(m->e, op->results[0]);
   switch ((int)op->kind) {
-  case OP_RESHAPE:
+  case OP_RESHAPE: return !reshape_moves(x, y);
   case OP_COPY: return true;
   case OP_TRANSPOSE: return op->attr[AT_PERM].ints->at[0] == 0;
   case OP_BROADCAST: return x->rank == y->rank && x->dim[0] == y->dim[0];

@@ -74,7 +74,9 @@ bool region_is_row_op(const Region *g, const Op *op) {
   }
   case CLASS_REDUCE: return keeps_rows(g, op);
   case CLASS_VIEW:
-    return op->kind == OP_RESHAPE || (op->kind == OP_BROADCAST && spreads_in_rows(g, op));
+    if (op->kind == OP_RESHAPE)
+      return !reshape_moves(operand_type(g, op, 0), value_type(g->e, op->results[0]));
+    return op->kind == OP_BROADCAST && spreads_in_rows(g, op);
   case CLASS_INDEX: return op->kind == OP_ONE_HOT;
   case CLASS_LEAF:
   case CLASS_GLOBAL:

@@ -177,6 +177,7 @@ bool verify_moves_nothing(const Check *c, const Op *op) {
   if (op->kind != OP_RESHAPE && !takes_rows(c, op)) return false;
   ValueId of = op->operands[0], v = op->results[0];
   const Value *from = value_at(c->e, of), *to = value_at(c->e, v);
+  if (op->kind == OP_RESHAPE && !type_same_elements(from->type, to->type)) return false;
   if (from->layout || to->layout) {
     if (op->kind != OP_RESHAPE || !type_same_rows(from->type, to->type)) return false;
     int64_t distance = row_distance(from);

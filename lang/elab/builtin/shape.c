@@ -66,8 +66,6 @@ Val builtin_reshape(BuiltinCall *s) {
   const Type *t = type_get(e->c, x.tensor.type->dtype, n, dim);
   if (from->extent || (t && t->extent)) {
     if (t == from) return x;
-    if (reshape_moves(from, t))
-      return val_tensor(e, build_reshape(elab_at(e, s->loc), x.tensor.id, t));
     return build_checked(e, OP_RESHAPE, &x, 1, NULL, t, s->name, s->loc);
   }
   return val_tensor(e, build_reshape(elab_at(e, s->loc), x.tensor.id, t));
