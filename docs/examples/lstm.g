@@ -1,5 +1,5 @@
 # lstm.g: a character-level language model, two LSTM layers
-let B = 32                                    # windows of text in a step
+let B = 32                                    # windows of text in a step, at most
 let T = 64                                    # characters of a window
 let V = 128                                   # size of the vocabulary: ASCII
 let D = 64                                    # width of an embedding
@@ -33,13 +33,13 @@ def net(chars : u8[t, b]) {
   return linear(layer(layer(embedded(chars)) as l1) as l2, V) as out  # f32[t, b, V]
 }
 
-entry train(chars : u8[B, T], next : u8[B, T]) {
+entry train(chars : u8[n <= B, T], next : u8[n, T]) {
   loss = mean(xent(net(chars'), known_chars(next')))
   minimize loss with adamw(lr, clip = 1)
   return loss
 }
 
-entry validate(chars : u8[B, T], next : u8[B, T]) {
+entry validate(chars : u8[n <= B, T], next : u8[n, T]) {
   return loss = mean(xent(net(chars'), known_chars(next')))
 }
 

@@ -4,7 +4,8 @@
    before fuse, which puts them into the kernels that read them. A reader is distant if two or more
    anchor ops stand between: products, convolutions, loops. The choice is by groups of values with
    the same leaves. A group is recomputed if that frees at least twice the bytes that its leaves
-   then hold. Of the other groups, values are recomputed that follow from leaves held anyway. */
+   then hold. Of the other groups, values are recomputed that follow from leaves held anyway, and
+   reshapes that move elements of such leaves. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -19,6 +20,8 @@ typedef struct Recompute {
   uint64_t min;           /* bytes of a value worth the trouble */
   int *anchors;           /* by op of the body: anchor ops before it */
   int *last_far;          /* by value: anchor ops before its last reader */
+  int *last_held;         /* by value that others are views of: ... before the last reader of any */
+  ValueId *viewed;        /* by value: what it is a view of, at the end */
   bool *fixed;            /* by value: read far behind by what needs it in memory */
   bool *again;            /* by value: computed again where it is read far behind */
   ValueId *group;         /* by value: union-find */
@@ -65,6 +68,15 @@ static bool wants(const Recompute *w, ValueId v) {
          !w->fixed[v] && value_type(w->e, v)->bytes >= w->min;
 }
 
+/* A copy of rows of a bounded axis, of bytes that are held as long anyway, whatever reads it. */
+static bool is_copy_of_held(const Recompute *w, ValueId v) {
+  const Op *op = value_def(w->e, v);
+  if (!op || op->parent != w->e->body || op->kind != OP_RESHAPE || !is_far(w, v)) return false;
+  const Type *t = value_type(w->e, v);
+  return t->bytes >= w->min && reshape_moves(value_type(w->e, op->operands[0]), t) &&
+         w->last_held[w->viewed[op->operands[0]]] >= w->last_far[v];
+}
+
 static ValueId root(Recompute *w, ValueId v) {
   while (w->group[v] != v) v = w->group[v] = w->group[w->group[v]];
   return v;
@@ -95,7 +107,7 @@ static void look_at_uses(Recompute *w) {
     plan_reads(w->a, w->e, op, &reads);
     for (uint32_t k = 0; k < reads.n; k++) {
       ValueId v = reads.at[k];
-      w->last_far[v] = anchors;
+      w->last_far[v] = w->last_held[w->viewed[v]] = anchors;
       if (anchors - made(w, v) >= FAR_ANCHORS && !reads_elements(op)) w->fixed[v] = true;
     }
     anchors += op_is_anchor(op);
@@ -155,6 +167,11 @@ static bool follows(Recompute *w, ValueId v, Follows *f) {
 static int64_t choose_more(Recompute *w) {
   int64_t chosen = 0;
   for (ValueId v = (ValueId)w->e->values.n; v-- > 0;) {
+    if (is_copy_of_held(w, v)) {
+      w->again[v] = true;
+      chosen++;
+      continue;
+    }
     Follows try = {.of = v}, take = {.of = v, .fix = true};
     if (!wants(w, v) || w->again[v] || !follows(w, v, &try)) continue;
     w->again[v] = follows(w, v, &take);
@@ -202,6 +219,8 @@ bool pass_cheap_remat(PassRun *r) {
     Recompute w = {.e = e, .a = a, .min = (uint64_t)pass_arg_int(r, "least", RECOMPUTE_MIN)};
     w.anchors = ARENA_ARRAY(a, int, e->ops.n + 1);
     w.last_far = ARENA_ARRAY(a, int, n + 1);
+    w.last_held = ARENA_ARRAY(a, int, n + 1);
+    w.viewed = plan_viewed(a, e);
     w.made_at = ARENA_ARRAY(a, int, n + 1);
     w.fixed = ARENA_ARRAY(a, bool, n + 1);
     w.again = ARENA_ARRAY(a, bool, n + 1);

@@ -31,6 +31,7 @@ SIZES = {  # of the batch: its name and bound; options that fit callgrind's pace
              "max_position_embeddings=16 type_vocab_size=10 num_labels=10 mask_token_id=3"),
     "vit": ("N", 8, "image_size=16 patch_size=4 hidden_size=32 num_hidden_layers=1 num_attention_heads=2"),
     "seq2seq": ("B", 16, "T=16 D=16 H=32"),
+    "lstm": ("B", 16, "T=16 D=16 H=64"),
 }
 
 
