@@ -42,6 +42,37 @@ static void add_inputs(Entry *e, const Entry *from, const Op *op, ValueId *map) 
   }
 }
 
+/* An entry knows an extent by an input that has it: if none of the operands does, one of the
+   program's, which only tells its length here. */
+static void add_extent(Entry *e, const Entry *from, const Extent *x) {
+  for (int k = 0; x->nfactors > 1 && k < x->nfactors; k++) add_extent(e, from, x->factor[k]);
+  if (x->nfactors > 1) return;
+  for (uint32_t a = 0; a < from->body->args.n && entry_extent(e, x) < 0; a++) {
+    const Type *in = value_type(from, from->body->args.at[a]);
+    bool has = false;
+    for (int d = 0; d < in->rank; d++) has |= type_extent(in, d) == x;
+    if (has) entry_add_input(e, intern_printf(e->module->ctx, "n%u", a), in);
+  }
+}
+
+static void add_extents(Entry *e, const Entry *from, const ValueId *v, int n) {
+  for (int i = 0; i < n; i++) {
+    const Type *t = value_type(from, v[i]);
+    for (int d = 0; d < t->rank; d++)
+      if (type_extent(t, d)) add_extent(e, from, type_extent(t, d));
+  }
+}
+
+static void add_all_extents(Entry *e, const Entry *from, const Op *op) {
+  const Attr *attr = op->attr;
+  if (op->kind == OP_EXTENT)
+    add_extent(e, from, extent_get(e->module->ctx, attr[AT_NAME].str, attr[AT_BOUND].i));
+  add_extents(e, from, op->operands, op->noperands);
+  add_extents(e, from, op->results, op->nresults);
+  for (uint32_t i = 0; op->kind == OP_KERNEL && i < op->blocks[0]->ops.n; i++)
+    add_all_extents(e, from, op_at(from, op->blocks[0]->ops.at[i]));
+}
+
 /* The ops of a kernel, one by one; gives the results. */
 static const ValueId *copy_parts(Builder *b, const Entry *from, const Op *op, ValueId *map) {
   const Block *inner = op->blocks[0];
@@ -58,6 +89,7 @@ static void add_entry(Module *m, int number, const CudaFunction *f, bool apart) 
   ValueId *map = ARENA_ARRAY(m->arena, ValueId, f->entry->values.n + 1);
   for (uint32_t i = 0; i < f->entry->values.n; i++) map[i] = NO_ID;
   add_inputs(e, f->entry, op, map);
+  add_all_extents(e, f->entry, op);
   Builder *b = builder_new(e, e->body);
   b->fold = false;
   const ValueId *results = op->results;
