@@ -165,6 +165,13 @@ const char *axis_str(Ctx *c, int64_t axis) {
   const Extent *x = axis_extent(c, axis);
   int64_t k = x ? axis_multiple(axis) : 0;
   if (!x) return intern_printf(c, "%lld", (long long)axis);
+  if (x->nfactors > 1) {
+    const char *all = k > 1 ? intern_printf(c, "%lld ", (long long)k) : "";
+    for (int i = 0; i < x->nfactors; i++)
+      all = intern_printf(c, x->factor[i]->whole ? "%s%s(%s)" : "%s%s%s", all, i ? " * " : "",
+                          axis_str(c, axis_of_extent(x->factor[i], 1)));
+    return all;
+  }
   if (k > 1 && x->nfactors == 1 && x->whole)
     return intern_printf(c, "%lld * (%s)", (long long)k, axis_str(c, axis_of_extent(x, 1)));
   return k == 1 ? x->name : intern_printf(c, "%lld %s", (long long)k, x->name);

@@ -102,6 +102,7 @@ const Type *type_with_extent(Ctx *c, const Type *t, int axis, int64_t n); /* of 
 const Type *type_joined(Ctx *c, const Type *t);
 const Type *type_stacked(Ctx *c, const Type *row, int64_t n); /* behind a new first axis */
 const char *type_str(Ctx *c, const Type *t);                  /* "f32[64,256]", "f32[]"; interned */
+const char *type_text(Ctx *c, const Type *t); /* the same in a message: parts are n - 1 */
 /* numpy's broadcasting of two shapes; dtype is a's. NULL where they do not fit. */
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b);
 bool type_same_dims(const Type *a, const Type *b); /* whatever their dtypes */

@@ -182,6 +182,20 @@ const char *type_str(Ctx *c, const Type *t) {
   return intern_n(c, text, at);
 }
 
+const char *type_text(Ctx *c, const Type *t) {
+  const char *text = intern_printf(c, "%s[", dtype_name(t->dtype));
+  bool parts = false;
+  for (int i = 0; i < t->rank; i++) {
+    const Extent *x = type_extent(t, i);
+    const int64_t axis = type_axis(t, i);
+    const bool part = x && x->whole;
+    const char *one = part ? axis_str(c, axis) : type_str(c, type_get(c, DT_F32, 1, &axis)) + 4;
+    parts |= part;
+    text = intern_printf(c, "%s%s%.*s", text, i ? "," : "", (int)strlen(one) - !part, one);
+  }
+  return parts ? intern_printf(c, "%s]", text) : type_str(c, t);
+}
+
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b) {
   int rank = a->rank > b->rank ? a->rank : b->rank;
   int64_t small[SMALL_RANK];

@@ -14,14 +14,7 @@ static const char *const c_type[DTYPES] = {
 static const char *shape(const LibraryFunction *f, Arena *a, const Type *t) {
   Text x = text_new(a, 0);
   if (dtype_is_half(t->dtype)) text_add(&x, "%s", dtype_name(t->dtype));
-  for (int i = 0; i < t->rank; i++) {
-    const Extent *e = type_extent(t, i);
-    text_add(&x, "%s", i ? ", " : "[");
-    if (!e || t->dim[i] != e->bound)
-      text_add(&x, "%" PRId64 "%s", e ? t->dim[i] / e->bound : t->dim[i], e ? " " : "");
-    for (int k = 0; e && k < e->nfactors; k++)
-      text_add(&x, "%s%s", k ? " * " : "", f->extent_name[entry_extent(f->entry, e->factor[k])]);
-  }
+  for (int i = 0; i < t->rank; i++) text_add(&x, "%s%s", i ? ", " : "[", library_dim(f, a, t, i));
   if (t->rank) text_add(&x, "]");
   return text_str(&x);
 }

@@ -5,6 +5,7 @@
 #include "codegen/text/text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* ---- names ---- */
@@ -163,6 +164,20 @@ const char *public_base_name(const char *path) {
 const char *public_plain(Arena *a, const char *s) {
   Text x = text_new(a, 0);
   for (; *s; s++) text_add(&x, "%c", (unsigned char)*s < 32 || strchr("*\\?\"", *s) ? '.' : *s);
+  return text_str(&x);
+}
+
+const char *library_dim(const LibraryFunction *f, Arena *a, const Type *t, int axis) {
+  int64_t whole = type_axis(t, axis), more = 0;
+  if (!axis_is_more(f->entry->module->ctx, type_axis(t, axis), &whole, &more))
+    more = 0, whole = type_axis(t, axis);
+  const Extent *e = axis_extent(f->entry->module->ctx, whole);
+  if (!e) return arena_printf(a, "%" PRId64, whole);
+  Text x = text_new(a, 0);
+  if (axis_multiple(whole) != 1) text_add(&x, "%" PRId64 " ", axis_multiple(whole));
+  for (int k = 0; k < e->nfactors; k++)
+    text_add(&x, "%s%s", k ? " * " : "", f->extent_name[entry_extent(f->entry, e->factor[k])]);
+  if (more) text_add(&x, " %c %" PRId64, more < 0 ? '-' : '+', more < 0 ? -more : more);
   return text_str(&x);
 }
 

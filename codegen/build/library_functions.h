@@ -50,6 +50,8 @@ typedef struct Library {
   VEC(LibraryFunction) functions;
   VEC(Hyper) hypers;
 } Library;
+/* A dim as a caller reads it: "784", "n", "2 n * t", "n - 1". */
+const char *library_dim(const LibraryFunction *f, Arena *a, const Type *t, int axis);
 /* `name`: of the library `out`, without lib and .so. In the arena. */
 Library library_functions(Arena *a, const Module *m, const CodegenOptions *o, const char *name,
                           const char *out);

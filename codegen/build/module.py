@@ -16,8 +16,18 @@ _Self = TypeVar("_Self", bound="_Model")
 class _Tensor(NamedTuple):
     name: str
     dtype: np.dtype[Any]
-    shape: Tuple[Any, ...]  # a number, or (factor, indices of extents), for each axis; of an input one extent
+    # a number, or (factor, indices of extents), for each axis, of an input one extent; of an output also
+    # such a one and a number that is added
+    shape: Tuple[Any, ...]
     text: str  # "float32 [n, 784]"
+
+
+def _size(dim: Any, sizes: List[Any]) -> int:
+    if isinstance(dim, int):
+        return dim
+    if isinstance(dim[0], tuple):
+        return max(_size(dim[0], sizes) + dim[1], 0)
+    return dim[0] * prod(sizes[i] for i in dim[1:])
 
 
 _c_types = {
@@ -108,10 +118,7 @@ class _Entry(Generic[_Result]):
     def run(self, model: _Model, values: Tuple[Any, ...]) -> _Result:
         arrays = [_array(v, t) for v, t in zip(values, self.inputs)]
         sizes = self.sizes(arrays)
-        results = [
-            np.empty([n if isinstance(n, int) else n[0] * prod(sizes[i] for i in n[1:]) for n in t.shape], t.dtype)
-            for t in self.outputs
-        ]
+        results = [np.empty([_size(n, sizes) for n in t.shape], t.dtype) for t in self.outputs]
         bits = [a if a.dtype.name in _c_types else a.view(np.uint16) for a in arrays]
         arguments = [a.ctypes.data if t.shape else a.item() for a, t in zip(bits, self.inputs)]
         model._call(self.function, *sizes, *arguments, *(r.ctypes.data for r in results))

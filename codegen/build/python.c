@@ -95,17 +95,10 @@ static const char *dtype_of_array(Arena *a, Dtype d) {
 }
 
 /* "float32 [n, 784]" */
-static const char *type_text(const LibraryFunction *f, Arena *a, const Type *t) {
+static const char *array_text(const LibraryFunction *f, Arena *a, const Type *t) {
   Text x = text_new(a, 0);
   text_add(&x, "%s", py_name[t->dtype]);
-  for (int i = 0; i < t->rank; i++) {
-    const Extent *e = type_extent(t, i);
-    int64_t n = e ? t->dim[i] / e->bound : t->dim[i];
-    text_add(&x, "%s", i ? ", " : " [");
-    if (!e || n != 1) text_add(&x, "%" PRId64 "%s", n, e ? " " : "");
-    for (int k = 0; e && k < e->nfactors; k++)
-      text_add(&x, "%s%s", k ? " * " : "", f->extent_name[entry_extent(f->entry, e->factor[k])]);
-  }
+  for (int i = 0; i < t->rank; i++) text_add(&x, "%s%s", i ? ", " : " [", library_dim(f, a, t, i));
   if (t->rank) text_add(&x, "]");
   return text_str(&x);
 }
@@ -115,16 +108,22 @@ static const char *tuple(Arena *a, const char *items, int n) {
   return arena_printf(a, "(%s%s)", items, n == 1 ? "," : "");
 }
 
-/* (784, (1, 0)): numbers, and factors of extents by their index */
+/* (784, (1, 0), ((1, 0), -1)): numbers, factors and extents by their index, and such and a number
+ */
 static const char *shape_tuple(const LibraryFunction *f, Arena *a, const Type *t) {
+  Ctx *c = f->entry->module->ctx;
   Text x = text_new(a, 0);
   for (int i = 0; i < t->rank; i++) {
-    const Extent *e = type_extent(t, i);
-    int64_t n = e ? t->dim[i] / e->bound : t->dim[i];
-    text_add(&x, "%s%s%" PRId64, i ? ", " : "", e ? "(" : "", n);
+    int64_t whole = type_axis(t, i), more = 0;
+    const bool part = axis_is_more(c, type_axis(t, i), &whole, &more);
+    if (!part) whole = type_axis(t, i);
+    const Extent *e = axis_extent(c, whole);
+    text_add(&x, "%s%s%s%" PRId64, i ? ", " : "", part ? "(" : "", e ? "(" : "",
+             e ? axis_multiple(whole) : whole);
     for (int k = 0; e && k < e->nfactors; k++)
       text_add(&x, ", %d", entry_extent(f->entry, e->factor[k]));
     if (e) text_add(&x, ")");
+    if (part) text_add(&x, ", %" PRId64 ")", more);
   }
   return tuple(a, text_str(&x), t->rank);
 }
@@ -277,7 +276,7 @@ static void print_tensors(const PythonModule *p, const Method *m, int from, int 
   for (int k = from; k < to; k++) {
     const Type *t = m->f->param[k].type;
     fprintf(f, "        _Tensor(\"%s\", np.dtype(%s), %s, \"%s\"),\n", m->param[k],
-            py_dtype[t->dtype], shape_tuple(m->f, a, t), type_text(m->f, a, t));
+            py_dtype[t->dtype], shape_tuple(m->f, a, t), array_text(m->f, a, t));
   }
   fputs("    ),\n", f);
 }
@@ -293,7 +292,7 @@ static void print_entry(const PythonModule *p, uint32_t i, FILE *f) {
     const Type *t = e->param[k].type;
     fprintf(f, "    %s: %s  # %s\n", m->param[k],
             t->rank ? dtype_of_array(p->l->a, t->dtype) : py_scalar[t->dtype],
-            type_text(e, p->l->a, t));
+            array_text(e, p->l->a, t));
   }
   fprintf(f, "\n\n_entry%u = _Entry(\n    \"%s\",\n    %s,\n", i, e->name,
           names_tuple(p->l->a, e->extent_name, e->nextents, "\""));
@@ -332,13 +331,13 @@ static void print_method(const PythonModule *p, uint32_t i, FILE *f) {
   fprintf(f, ") -> %s:\n        \"\"\"%s\n\n", m->result ? m->result : "None",
           e->entry->training ? "One step of training." : "One run of the entry.");
   for (int k = 0; k < e->ninputs; k++)
-    fprintf(f, "        %s: %s\n", m->param[k], type_text(e, a, e->param[k].type));
+    fprintf(f, "        %s: %s\n", m->param[k], array_text(e, a, e->param[k].type));
   for (int k = 0; k < e->nextents; k++)
     fprintf(f, "        %s is 1 to %" PRId64 ", by the shapes.\n", e->extent_name[k],
             e->extent[k]->bound);
   for (int k = e->ninputs; k < e->nparams; k++)
     fprintf(f, "        %s %s: %s\n", k == e->ninputs ? "Returns" : "       ", m->param[k],
-            type_text(e, a, e->param[k].type));
+            array_text(e, a, e->param[k].type));
   fprintf(f, "        \"\"\"\n        return _entry%u.run(self, %s)\n", i,
           names_tuple(a, m->param, e->ninputs, ""));
 }

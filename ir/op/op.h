@@ -18,7 +18,7 @@ int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank);
 const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim);
 /* Both operands have one dtype and one shape; otherwise the reason is written. */
 bool shape_equal(const ShapeIn *in, int i, int j);
-const char *shape_str(const ShapeIn *in, const Type *t); /* type_str */
+const char *shape_str(const ShapeIn *in, const Type *t); /* type_text */
 /* The result's type t, if the last operand, the accumulator, has it, too. */
 const Type *shape_accumulator(const ShapeIn *in, const Type *t);
 /* Floats, with at least one along the last axis; otherwise the reason is written. */

@@ -21,7 +21,7 @@ const Type *shape_accumulator(const ShapeIn *in, const Type *t) {
                      shape_str(in, have));
 }
 
-const char *shape_str(const ShapeIn *in, const Type *t) { return type_str(in->ctx, t); }
+const char *shape_str(const ShapeIn *in, const Type *t) { return type_text(in->ctx, t); }
 
 int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank) {
   return rank <= SMALL_RANK ? small : ARENA_ARRAY(ctx_arena(in->ctx), int64_t, rank);

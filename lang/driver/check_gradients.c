@@ -216,7 +216,7 @@ static void report_worst(const Check *k, Tensor *x, const Tensor *g, const char 
 
 static void check_one(Check *k, const Tensor *g, const Variable *by) {
   if (by->global < 0 && by->input < 0) {
-    printf("  %-32s %-20s of a value inside, not checked\n", by->path, type_str(k->f->c, g->type));
+    printf("  %-32s %-20s of a value inside, not checked\n", by->path, type_text(k->f->c, g->type));
     return;
   }
   Tensor *x = by->global >= 0 ? &k->forward->globals[by->global] : &k->input[by->input];
@@ -237,7 +237,7 @@ static void check_one(Check *k, const Tensor *g, const Variable *by) {
   /* where both sides have slopes of their own, as relu at 0, any gradient between is right */
   bool kink = !agrees && !isnan(error) &&
               fabs(side.right - side.left) > 0.01 * fmax(fabs(side.left), fabs(side.right));
-  printf("  %-32s %-20s norm %-11.4g differs by %.1e%s\n", by->path, type_str(k->f->c, g->type),
+  printf("  %-32s %-20s norm %-11.4g differs by %.1e%s\n", by->path, type_text(k->f->c, g->type),
          sqrt(norm), error,
          agrees ? ""
          : kink ? "  at a kink, not checked"

@@ -126,9 +126,9 @@ static int compare(const Module *m, json_t *header, const char *path) {
     const char *name = name_of(g, header, published);
     bool transposed = g->origin.transposed && name == g->origin.name;
     if (name && !is_type(json_object_get(header, name), g->type, published, transposed))
-      return wrong(path,
-                   intern_printf(m->ctx, "has another type or shape of %s, which is %s%s", name,
-                                 type_str(m->ctx, g->type), transposed ? ", read transposed" : ""));
+      return wrong(path, intern_printf(m->ctx, "has another type or shape of %s, which is %s%s",
+                                       name, type_text(m->ctx, g->type),
+                                       transposed ? ", read transposed" : ""));
     if (g->kind != GLOBAL_PARAM) continue;
     params++;
     if (!name && !missing++) first = g->path;

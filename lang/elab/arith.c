@@ -54,8 +54,8 @@ static bool is_free_float(const Elab *e, Val v) {
 }
 
 static Val mixed(Elab *e, Val l, Val r, Subject what, Loc loc) {
-  elab_error(e, loc, "%s mixes %s and %s", subject_text(e, what), type_str(e->c, l.tensor.type),
-             type_str(e->c, r.tensor.type));
+  elab_error(e, loc, "%s mixes %s and %s", subject_text(e, what), type_text(e->c, l.tensor.type),
+             type_text(e->c, r.tensor.type));
   elab_note_tensor(e, "one", l);
   elab_note_tensor(e, "the other", r);
   hint_mixed(e, l, r);
@@ -98,8 +98,8 @@ void hint_mixed(Elab *e, Val l, Val r) {
 static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, int i, int j,
                           Subject what, Loc loc) {
   int ra = a->rank, rb = b->rank;
-  elab_error(e, loc, "%s cannot broadcast %s and %s", subject_text(e, what), type_str(e->c, a),
-             type_str(e->c, b));
+  elab_error(e, loc, "%s cannot broadcast %s and %s", subject_text(e, what), type_text(e->c, a),
+             type_text(e->c, b));
   for (int k = 1; k <= ra && k <= rb; k++) {
     int64_t x = a->dim[ra - k], y = b->dim[rb - k];
     if (x == y || x == 1 || y == 1) continue;
@@ -135,8 +135,8 @@ static void check_outer(Elab *e, const Val *v, int n, const Type *shape, Loc loc
   const Type *a = of[0]->tensor.type, *b = of[1]->tensor.type;
   if (!dtype_is_float(a->dtype) && !dtype_is_float(b->dtype)) return; /* indices are meant to */
   elab_warning(e, loc, "%s of %s and %s broadcasts them to %s, more elements than either has",
-               e->frame->env->func->name, type_str(e->c, a), type_str(e->c, b),
-               type_str(e->c, type_with_dtype(e->c, shape, a->dtype)));
+               e->frame->env->func->name, type_text(e->c, a), type_text(e->c, b),
+               type_text(e->c, type_with_dtype(e->c, shape, a->dtype)));
   elab_note_tensor(e, "the first", *of[0]);
   elab_note_tensor(e, "the second", *of[1]);
   elab_hint(e, "give both one shape, as in reshape(y, shape(target))");

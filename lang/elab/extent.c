@@ -56,7 +56,7 @@ static ValueId scalar_of(Elab *e, Val v, bool real, Loc loc) {
 Val extent_tensor(Elab *e, Val v, const Type *t, Loc loc) {
   if (v.extent.real && !dtype_is_float(t->dtype)) {
     elab_error(e, loc, "%s is not an integer, but %s holds integers", val_str(e, v),
-               type_str(e->c, t));
+               type_text(e->c, t));
     elab_hint(e, "convert the integers with f32(x)");
     return elab_trace(e);
   }

@@ -181,8 +181,8 @@ static bool edge_of(Elab *e, const Expr *x, int64_t axis, int64_t all, Edge *edg
 }
 
 /* x[a:-b] along a bounded axis: all but the first a and the last b; and x[a:b] of elements that
-   every run has. */
-static bool bounded_rest(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
+   every run has. few: of the former, how many a run has at most, if those are too few for a dim. */
+static bool bounded_rest(Elab *e, const Index *ix, const Axis *a, IndexSpec *out, int64_t *few) {
   int64_t axis = type_axis(a->of.tensor.type, a->number), step = 1;
   Edge start = {false, 0}, stop = {true, 0};
   if (ix->step && !bound(e, ix->step, &step)) return false;
@@ -193,6 +193,7 @@ static bool bounded_rest(Elab *e, const Index *ix, const Axis *a, IndexSpec *out
   if (!stop.from_end) return out->count > 0 && !axis_may_lack(e->c, axis, stop.at);
   out->axis = axis_and_more(e->c, axis, -start.at - stop.at);
   out->count = a->n - start.at - stop.at;
+  if (out->count < 2) *few = out->count < 0 ? 0 : out->count;
   return out->axis != 0;
 }
 
@@ -200,8 +201,17 @@ static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   bool bounded = a->number >= 0 && type_extent(a->of.tensor.type, a->number), ok = true;
   if (!bounded && bounded_slice(e, ix, a, out, &ok)) return ok;
   Val at = {0};
+  int64_t few = -1;
   if (ix->kind != INDEX_SLICE) at = elab_eval_one(e, ix->at);
-  if (bounded && ix->kind == INDEX_SLICE && bounded_rest(e, ix, a, out)) return true;
+  if (bounded && ix->kind == INDEX_SLICE && bounded_rest(e, ix, a, out, &few)) return true;
+  if (few >= 0) {
+    elab_error(e, ix->loc,
+               "this slice leaves %s of %s, which is at most %lld: a dim has two at its bound",
+               few ? "one element at most" : "nothing",
+               axis_str(e->c, type_axis(a->of.tensor.type, a->number)), (long long)a->n);
+    elab_hint(e, "declare a larger bound");
+    return elab_trace(e), false;
+  }
   if (bounded && at.kind == VAL_INT && at.i >= 0 && at.i < a->n &&
       !axis_may_lack(e->c, type_axis(a->of.tensor.type, a->number), at.i + 1)) {
     *out = (IndexSpec){.start = at.i, .step = 1, .count = 1, .drop = true}; /* always there */

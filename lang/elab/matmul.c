@@ -51,8 +51,8 @@ static Val lead_broadcast(Elab *e, Val v, const Type *lead) {
 static Val misfit(Elab *e, Val l, Val r, Loc loc) {
   const Type *a = l.tensor.type, *b = r.tensor.type;
   int64_t ka = a->dim[a->rank - 1], kb = b->dim[b->rank < 2 ? 0 : b->rank - 2];
-  elab_error(e, loc, "'@' cannot multiply %s by %s: %lld columns meet %lld rows", type_str(e->c, a),
-             type_str(e->c, b), (long long)ka, (long long)kb);
+  elab_error(e, loc, "'@' cannot multiply %s by %s: %lld columns meet %lld rows",
+             type_text(e->c, a), type_text(e->c, b), (long long)ka, (long long)kb);
   elab_note_tensor(e, "left", l);
   elab_note_tensor(e, "right", r);
   if (b->rank >= 2 && b->dim[b->rank - 1] == ka)
@@ -123,7 +123,7 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
     const Type *both = type_broadcast(e->c, lead, other);
     if (!both)
       return elab_fail(e, loc, "'@' cannot broadcast the leading axes of %s and %s",
-                       type_str(e->c, v[0].tensor.type), type_str(e->c, v[1].tensor.type));
+                       type_text(e->c, v[0].tensor.type), type_text(e->c, v[1].tensor.type));
     if (lead != both) l = lead_broadcast(e, l, both);
     if (other != both) r = lead_broadcast(e, r, both);
     lead = both;

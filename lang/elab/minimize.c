@@ -150,7 +150,7 @@ static void exec_minimize(Elab *e, const Stmt *s) {
 
 static bool wrong_leaf(Elab *e, const Trained *p, Val v, Loc loc) {
   elab_error(e, loc, "'by' is %s for %s, which is %s", val_str(e, v), p->path,
-             type_str(e->c, e->m->globals.at[p->global].type));
+             type_text(e->c, e->m->globals.at[p->global].type));
   return elab_trace(e), false;
 }
 

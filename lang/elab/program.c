@@ -51,7 +51,7 @@ static const Type *hyper_type(Elab *e, const Decl *d) {
   const Type *t = d->type ? type_eval(e, d->type, DT_F32) : NULL;
   if (!t || hyper_is_type(t)) return t;
   elab_error(e, d->type->loc, "hyper %s is %s, but a hyper is a number of f32 or i32, or a bool",
-             d->name.name, type_str(e->c, t));
+             d->name.name, type_text(e->c, t));
   if (t->rank)
     elab_hint(e, "values of a shape are an input or a param");
   else
@@ -120,20 +120,21 @@ static void add_inputs(Elab *e, const Decl *d) {
   }
 }
 
-/* Files and libraries have products of extents as dims. */
+/* Files and libraries have products of extents as dims, and all but some of one. */
 static bool is_output(Elab *e, Val v, const char *name, Loc loc) {
   const Type *t = v.tensor.type;
   for (int i = 0; i < t->rank; i++) {
     const Extent *x = type_extent(t, i);
-    for (int k = 0; x && k < x->nfactors; k++) {
-      if (!x->factor[k]->whole) continue;
-      elab_error(e, loc,
-                 "the output %s has %s elements along axis %d: a dim of an output is a "
-                 "multiple of extents",
-                 name, axis_str(e->c, type_axis(t, i)), i);
-      elab_hint(e, "pad it to a whole extent");
-      return false;
-    }
+    int64_t of, more;
+    bool part = false;
+    for (int k = 0; x && k < x->nfactors; k++) part |= x->factor[k]->whole != 0;
+    if (!part || axis_is_more(e->c, type_axis(t, i), &of, &more)) continue;
+    elab_error(e, loc,
+               "the output %s has %s elements along axis %d: a dim of an output is a "
+               "multiple of extents, or of one and a number",
+               name, axis_str(e->c, type_axis(t, i)), i);
+    elab_hint(e, "pad it to a whole extent");
+    return false;
   }
   return true;
 }

@@ -18,7 +18,7 @@ static const Type *type_of(Val v) { return v.kind == VAL_TENSOR ? v.tensor.type 
 void saw_binding(Elab *e, Loc at, Val v, int global) {
   if (!e->options->seen || !at.line) return;
   if (global >= 0)
-    tell(e, at, e->m->globals.at[global].type, type_str(e->c, e->m->globals.at[global].type),
+    tell(e, at, e->m->globals.at[global].type, type_text(e->c, e->m->globals.at[global].type),
          global);
   else if (v.kind != VAL_ERROR)
     tell(e, at, type_of(v), val_str(e, v), -1);

@@ -61,7 +61,7 @@ bool origin_eval(Elab *e, const Origin *o, const Type *t, GlobalOrigin *out) {
   if (!*name)
     elab_error(e, o->loc, "the name of the tensor is empty");
   else if (o->transposed && t->rank != 2)
-    elab_error(e, o->loc, "only a matrix is read transposed, not %s", type_str(e->c, t));
+    elab_error(e, o->loc, "only a matrix is read transposed, not %s", type_text(e->c, t));
   else
     return true;
   elab_trace(e);

@@ -267,7 +267,7 @@ void tree_bind(Elab *e, Ident name, int global) {
                       (dtype_is_float(t->dtype) && dtype_is_float(g->type->dtype)));
   if (!floats || type_with_dtype(e->c, t, g->type->dtype) != g->type) {
     elab_error(e, name.loc, "%s is %s, but the leaf in its place is %s", g->path,
-               type_str(e->c, g->type), val_str(e, leaf));
+               type_text(e->c, g->type), val_str(e, leaf));
     elab_note(e, in->tree.loc, "of this tree");
     elab_trace(e);
     env_bind(e, name.name, error_value, -1, name.loc);

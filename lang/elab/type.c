@@ -133,10 +133,10 @@ static void mismatch(Elab *e, const TypeExpr *t, Val v, const char *name, Loc lo
   const Type *type = v.tensor.type;
   const char *written = source_slice(e, t->loc);
   if (axis < 0)
-    elab_error(e, loc, "%s is %s, but must be %s", name, type_str(e->c, type), written);
+    elab_error(e, loc, "%s is %s, but must be %s", name, type_text(e->c, type), written);
   else
     elab_error(e, loc, "%s is %s, but must be %s: axis %d is %s, not %s", name,
-               type_str(e->c, type), written, axis, axis_str(e->c, type_axis(type, axis)),
+               type_text(e->c, type), written, axis, axis_str(e->c, type_axis(type, axis)),
                axis_str(e->c, w->n));
   elab_note_tensor(e, name, v);
   elab_note(e, t->loc, "declared here");

@@ -78,7 +78,7 @@ const char *val_str(Elab *e, Val v) {
   case VAL_TREE:
     return intern_printf(e->c, "a tree of %d value%s", v.list->n, v.list->n == 1 ? "" : "s");
   case VAL_FUNC: return intern_printf(e->c, "the function %s", v.func->name);
-  case VAL_TENSOR: return type_str(e->c, v.tensor.type);
+  case VAL_TENSOR: return type_text(e->c, v.tensor.type);
   }
   return "";
 }
@@ -97,7 +97,7 @@ const char *val_canon(Elab *e, Val v) {
   case VAL_DTYPE: return dtype_name(v.dtype);
   case VAL_FUNC:
     return intern_printf(e->c, "%s%s", v.func->prelude ? "prelude " : "", v.func->name);
-  case VAL_TENSOR: return v.tensor.path ? v.tensor.path : type_str(e->c, v.tensor.type);
+  case VAL_TENSOR: return v.tensor.path ? v.tensor.path : type_text(e->c, v.tensor.type);
   case VAL_LIST:
   case VAL_TUPLE:
   case VAL_TREE: break;
@@ -135,19 +135,19 @@ Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
   Builder *b = elab_at(e, loc);
   if (v.kind == VAL_BOOL) {
     if (t->dtype == DT_BOOL) return val_tensor(e, build_const_int(b, t, v.b));
-    elab_error(e, loc, "%s cannot stand for a number of %s", val_str(e, v), type_str(e->c, t));
+    elab_error(e, loc, "%s cannot stand for a number of %s", val_str(e, v), type_text(e->c, t));
     return elab_trace(e);
   }
   if (!val_is_number(v)) return elab_fail(e, loc, "expected a number, found %s", val_str(e, v));
   if (t->dtype == DT_BOOL) {
-    elab_error(e, loc, "%s cannot stand for a bool of %s", val_str(e, v), type_str(e->c, t));
+    elab_error(e, loc, "%s cannot stand for a bool of %s", val_str(e, v), type_text(e->c, t));
     elab_hint(e, "write true or false, or convert the bools with f32(x) or i32(x)");
     return elab_trace(e);
   }
   if (dtype_is_float(t->dtype)) return val_tensor(e, build_const(b, t, val_number(v)));
   if (v.kind == VAL_NUM) {
     elab_error(e, loc, "%s is not an integer, but %s holds integers", val_str(e, v),
-               type_str(e->c, t));
+               type_text(e->c, t));
     elab_hint(e, "convert the integers with f32(x)");
     return elab_trace(e);
   }

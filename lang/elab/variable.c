@@ -188,7 +188,7 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
       if (as != type) v = val_tensor(e, build_broadcast(e->run->b, v.tensor.id, type));
     } else {
       v = elab_fail(e, x->loc, "the initial value of %s is %s, but it is declared %s", path,
-                    type_str(e->c, t), type_str(e->c, type));
+                    type_text(e->c, t), type_text(e->c, type));
     }
   }
   e->run = run;
@@ -323,8 +323,8 @@ static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const
     elab_error(e, loc, "%s is %s already, it cannot be %s", g->path, kind_name[g->kind],
                kind_name[kind]);
   else if (type != g->type)
-    elab_error(e, loc, "%s is %s here, but %s before", g->path, type_str(e->c, type),
-               type_str(e->c, g->type));
+    elab_error(e, loc, "%s is %s here, but %s before", g->path, type_text(e->c, type),
+               type_text(e->c, g->type));
   else if (origin->name != g->origin.name || origin->transposed != g->origin.transposed)
     elab_error(e, loc, "%s is from %s here, but from %s before", g->path, origin_text(e, *origin),
                origin_text(e, g->origin));
@@ -441,8 +441,8 @@ void global_assign(Elab *e, int global, Val v, Loc place, Loc loc) {
   bool floats = dtype_is_float(t->dtype) && dtype_is_float(g->type->dtype);
   if (type_with_dtype(e->c, t, g->type->dtype) != g->type ||
       (t->dtype != g->type->dtype && !floats)) {
-    elab_error(e, place, "%s is %s and cannot become %s", g->path, type_str(e->c, g->type),
-               type_str(e->c, t));
+    elab_error(e, place, "%s is %s and cannot become %s", g->path, type_text(e->c, g->type),
+               type_text(e->c, t));
     if (e->info.at[global].loc.line)
       elab_note(e, e->info.at[global].loc, "%s is declared here", g->path);
     elab_note_tensor(e, "the value", v);

@@ -20,6 +20,7 @@ typedef struct Narrow {
   ValueId *low;        /* by old value: narrowed, in the new entry; NO_ID: not yet */
   const Block **where; /* ... of a view: made for the readers in this block; NULL: for all */
   bool *product;       /* by old value: a product reads it, perhaps through views */
+  bool *stays;         /* by old value: a sum that keeps the axes which it sums over, as ones */
   bool *again;         /* by old value: the backward pass computes it again; NULL: none */
   int64_t made;
 } Narrow;
@@ -78,11 +79,16 @@ static Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
   n.low = ARENA_ARRAY(a, ValueId, e->values.n + 1);
   n.where = ARENA_ARRAY(a, const Block *, e->values.n + 1);
   n.product = ARENA_ARRAY(a, bool, e->values.n + 1);
+  n.stays = ARENA_ARRAY(a, bool, e->values.n + 1);
   memset(n.low, 0xff, sizeof n.low[0] * e->values.n); /* NO_ID */
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
     for (int k = product_operands(e, op, p); k-- > 0;)
       if (k != 1 || !rounds_filters(e, op)) n.product[source_of(e, op->operands[k])] = true;
+    const Op *sum = op->kind == OP_RESHAPE ? value_def(e, op->operands[0]) : NULL;
+    if (sum && sum->kind == OP_SUM)
+      n.stays[sum->results[0]] =
+          value_type(e, sum->operands[0])->rank == value_type(e, op->results[0])->rank;
   }
   return n;
 }
@@ -350,9 +356,11 @@ static bool is_sum_of_one(const Entry *e, const Op *op) {
   return true;
 }
 
-/* Sums of what a product reads narrowed: the gradients of biases. */
+/* Sums of what a product reads narrowed: the gradients of biases. Not of a param that has an axis
+   of one element for the rows: of one row there is no sum. */
 static bool sum_reads_low(const void *data, const Op *op, int i) {
   const Narrow *n = data;
+  if (op->nresults && n->stays[op->results[0]]) return false;
   return (op->kind == OP_SUM || is_sum_of_one(n->old, op)) && i == 0 &&
          is_f32(n->old, op->operands[i]) && n->product[source_of(n->old, op->operands[i])];
 }

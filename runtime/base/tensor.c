@@ -155,14 +155,20 @@ void tensor_shapes_text(const GcEntry *e, const GcTensor *t, char *out, size_t s
   size_t at = strcspn(out, "[");
   for (int i = 0; i < t->rank && at < size; i++) {
     const char *before = i ? ", " : "[";
-    uint32_t left = t->extents[i];
-    int64_t times = t->dims[i] / extents_product(e, left, NULL);
+    const GcPart *part = t->parts && t->parts[i].rows ? &t->parts[i] : NULL;
+    const int64_t parts = part ? t->dims[i] / part->rows : 0,
+                  first = part ? parts * part->first : 0;
+    uint32_t left = part ? part->extents : t->extents[i];
+    int64_t times = (part ? parts * part->whole : t->dims[i]) / extents_product(e, left, NULL);
     if (!left || times != 1) {
       at += (size_t)snprintf(out + at, size - at, "%s%" PRId64, before, times);
       before = " ";
     }
     for (; left && at < size; left >>= 4, before = " * ")
       at += (size_t)snprintf(out + at, size - at, "%s%s", before, e->extents[(left & 15) - 1].name);
+    if (first && at < size)
+      at += (size_t)snprintf(out + at, size - at, " %c %" PRId64, first < 0 ? '+' : '-',
+                             first < 0 ? -first : first);
     if (t->extents[i] && at < size)
       at += (size_t)snprintf(out + at, size - at, " <= %" PRId64, t->dims[i]);
   }

@@ -68,6 +68,32 @@ static Elem file_elem(const GcTensor *t) {
   return t->dtype == GC_BF16 ? ELEM_F32 : (Elem)t->dtype; /* numpy has no bf16 */
 }
 
+static bool is_bounded(const GcTensor *t, int axis) {
+  return t->extents && (t->extents[axis] || (t->parts && t->parts[axis].rows));
+}
+
+static bool has_slot(uint32_t extents, int slot) {
+  for (; extents; extents >>= 4)
+    if ((int)(extents & 15) - 1 == slot) return true;
+  return false;
+}
+
+/* The axis has more elements where a batch has more rows. */
+static bool follows_batch(const Infer *f, const GcTensor *t, int axis) {
+  const int batch = f->cmd->data.extents.batch;
+  if (batch < 0 || !is_bounded(t, axis)) return false;
+  return has_slot(t->extents[axis], batch) || (t->parts && has_slot(t->parts[axis].extents, batch));
+}
+
+/* An output as run number `run` has it. */
+static GcTensor output_in_run(const Infer *f, const GcTensor *t, uint64_t run,
+                              int64_t dims[RUN_RANK]) {
+  int32_t extents[GC_EXTENTS];
+  memcpy(extents, f->cmd->session.env.extents, sizeof extents);
+  dataset_extents(&f->cmd->data, run, extents);
+  return tensor_of_run(f->cmd->entry, t, extents, dims);
+}
+
 /* ---- --OUTPUT FILE.npy ---- */
 Array infer_array(const Command *cmd, int output) {
   const GcTensor *t = &cmd->entry->outputs[output];
@@ -75,7 +101,7 @@ Array infer_array(const Command *cmd, int output) {
   bool whole = t->rank && cmd->data.n && infer_aggregates(cmd->entry, t);
   Array a = {.type = file_elem(whole ? &once : t), .rank = t->rank ? t->rank : 1};
   for (int i = 0; i < t->rank && i < ARRAY_RANK; i++)
-    a.dims[i] = t->extents && t->extents[i] ? 0 : (uint64_t)t->dims[i];
+    a.dims[i] = is_bounded(t, i) ? 0 : (uint64_t)t->dims[i];
   return a;
 }
 
@@ -88,23 +114,20 @@ static bool begin_file(Infer *f, int i) {
   if (t->rank > ARRAY_RANK)
     return err_set(&cmd->err, EXIT_WRONG, "%s: numpy has no arrays of %d axes", t->name, t->rank);
   int rank = t->rank ? t->rank : cmd->data.n || f->runs > 1;
-  for (int k = 0; k < t->rank; k++) dims[k] = (uint64_t)t->dims[k];
-  const FileExtents *x = &cmd->data.extents;
+  int64_t some[RUN_RANK], less[RUN_RANK];
+  const GcTensor one = output_in_run(f, t, 0, some), end = output_in_run(f, t, f->runs - 1, less);
   bool by_rows = false; /* along the first axis it has something of each row of the data */
-  for (int k = 0; t->extents && k < t->rank; k++) { /* a file has one extent there */
-    dims[k] /= (uint64_t)extents_product(cmd->entry, t->extents[k], NULL);
-    for (uint32_t left = t->extents[k]; left; left >>= 4) {
-      int slot = (int)(left & 15) - 1;
-      bool all = slot == x->batch && k == 0 && !by_rows;
-      uint64_t rows = slot == x->batch ? dataset_rows(&cmd->data, 0, all ? cmd->data.batches : 1)
-                                       : (uint64_t)x->value[slot];
-      if (slot == x->batch && !all && dataset_rows(&cmd->data, 0, f->runs) != f->runs * rows) {
-        err_set(&cmd->err, EXIT_WRONG, "%s: its axis %d is shorter in the last batch", t->name, k);
-        return err_hint(&cmd->err, "--drop-last leaves that batch out");
-      }
-      dims[k] *= rows;
-      by_rows |= all;
+  for (int k = 0; k < t->rank; k++) {
+    dims[k] = (uint64_t)(one.run_dims ? one.run_dims[k] : t->dims[k]);
+    const uint64_t last = (uint64_t)(end.run_dims ? end.run_dims[k] : t->dims[k]);
+    by_rows |= k == 0 && follows_batch(f, t, k);
+    if (k > 0 && last != dims[k]) {
+      err_set(&cmd->err, EXIT_WRONG, "%s: its axis %d is shorter in the last batch", t->name, k);
+      return err_hint(&cmd->err, "--drop-last leaves that batch out");
     }
+    if (k == 0 && by_rows &&
+        (!checked_mul(dims[0], f->runs - 1, &dims[0]) || !checked_add(dims[0], last, &dims[0])))
+      return err_set(&cmd->err, EXIT_USAGE, "%s: too many rows", t->name);
   }
   if (!by_rows && !checked_mul(dims[0], rank && !is_whole(f, i) ? f->runs : 1, &dims[0]))
     return err_set(&cmd->err, EXIT_USAGE, "%s: too many rows", t->name);
@@ -123,15 +146,11 @@ static bool write_piece(Command *cmd, int i, const GcTensor *t, const void *stor
 
 /* Elements of an output in all runs; the last batch may be shorter. UINT64_MAX: too many. */
 static uint64_t elements_of_runs(const Infer *f, const GcTensor *t) {
-  const Command *cmd = f->cmd;
   uint64_t all = 0, one;
   int64_t dims[RUN_RANK];
   if (!t->extents) return checked_mul(tensor_count(t), f->runs, &all) ? all : UINT64_MAX;
-  int32_t extents[GC_EXTENTS];
-  memcpy(extents, cmd->session.env.extents, sizeof extents);
   for (int last = 0; last < 2; last++) {
-    dataset_extents(&cmd->data, last ? f->runs - 1 : 0, extents);
-    const GcTensor now = tensor_of_run(cmd->entry, t, extents, dims);
+    const GcTensor now = output_in_run(f, t, last ? f->runs - 1 : 0, dims);
     if (!checked_mul(tensor_count(&now), last ? 1 : f->runs - 1, &one) ||
         !checked_add(all, one, &all))
       return UINT64_MAX;

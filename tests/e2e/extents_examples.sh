@@ -12,6 +12,9 @@ if [ -n "$fake" ]; then
   has_nvrtc mid || { not_tested 'extents of examples on a GPU: there is no NVRTC' && exit 77; }
   target='--target=cuda,cpu --arch=compute_80' hows='--device cuda --poison'
 fi
+# One commit in two on the CPU in bf16, some without convolutions.
+[ -n "$fake" ] || [ "${GC_TEST_LEVEL-}" = full ] || [ $# -gt 5 ] || ! is_drawn extents_in_halves 2 ||
+  { level='-O2 --precision=bf16' && names='mnist gpt lstm vit'; }
 export LD_LIBRARY_PATH="$fake"
 [ $# -le 5 ] || named=$(shift 5 && echo "$*")
 if [ "${GC_TEST_LEVEL-}" = full ] || [ -n "$named" ]; then

@@ -125,7 +125,7 @@ static Val over_images(BuiltinCall *s, OpKind k, const Val *own, int n, const At
   }
   const char *text = replaced(e, without_op(k, why), " columns", " places");
   for (int i = 0; i < n; i++)
-    text = replaced(e, text, type_str(e->c, type[i]), type_str(e->c, own[i].tensor.type));
+    text = replaced(e, text, type_text(e->c, type[i]), type_text(e->c, own[i].tensor.type));
   elab_error(e, s->loc, "%s %s", s->name, text);
   for (int i = 0; i < n; i++)
     elab_note_tensor(e, n == 1 ? "it" : i ? "the second" : "the first", own[i]);
@@ -231,12 +231,12 @@ Val builtin_conv_transpose(BuiltinCall *s) {
     return transpose_misfit(s, intern_printf(c,
                                              "needs images [N, C, H, W] and filters "
                                              "[C, O / groups, KH, KW]: %s against %s",
-                                             type_str(c, x), type_str(c, w)));
+                                             type_text(c, x), type_text(c, w)));
   if (w->dim[0] != x->dim[1])
     return transpose_misfit(
-        s,
-        intern_printf(c, "needs filters for %lld channels, not %lld: %s against %s",
-                      (long long)x->dim[1], (long long)w->dim[0], type_str(c, x), type_str(c, w)));
+        s, intern_printf(c, "needs filters for %lld channels, not %lld: %s against %s",
+                         (long long)x->dim[1], (long long)w->dim[0], type_text(c, x),
+                         type_text(c, w)));
   dim[0] = type_axis(x, 0);
   if (__builtin_mul_overflow(w->dim[1], groups, &dim[1])) dim[1] = -1;
   for (int i = 0; i < AXES; i++) {

@@ -73,7 +73,7 @@ Val builtin_scatter_add(BuiltinCall *s) {
   if (sum.kind == VAL_ERROR) return sum;
   if (sum.tensor.type != x.tensor.type) {
     elab_error(e, s->loc, "%s gives rows of %s to a table of %s", s->name,
-               type_str(e->c, sum.tensor.type), val_str(e, x));
+               type_text(e->c, sum.tensor.type), val_str(e, x));
     elab_note_tensor(e, "the table", x);
     elab_note_tensor(e, "what is added", y);
     return elab_trace(e);

@@ -73,7 +73,7 @@ Val builtin_stack(BuiltinCall *s) {
   const Type *one = type_get(e->c, t->dtype, t->rank + 1, dim);
   for (int i = 0; i < arg(s, "xs").list->n; i++) {
     if (v[i].tensor.type != t) {
-      elab_error(e, s->loc, "stack needs equal shapes: %s and %s", type_str(e->c, t),
+      elab_error(e, s->loc, "stack needs equal shapes: %s and %s", type_text(e->c, t),
                  val_str(e, v[i]));
       elab_note_tensor(e, "the first", v[0]);
       elab_note_tensor(e, intern_printf(e->c, "element %d", i), v[i]);

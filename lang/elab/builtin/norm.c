@@ -24,7 +24,7 @@ Val builtin_batch_norm(BuiltinCall *s) {
     if (v.kind == VAL_NONE || v.tensor.type == channel) continue;
     elab_error(e, arg_loc(s, name[i]),
                "%s needs %s for '%s', one number for each channel, found %s", s->name,
-               type_str(e->c, channel), name[i], val_str(e, v));
+               type_text(e->c, channel), name[i], val_str(e, v));
     elab_note_tensor(e, "x", arg(s, "x"));
     return elab_trace(e);
   }

@@ -10,7 +10,7 @@ static Dtype float_dtype(const Elab *e) {
 static Val too_long(BuiltinCall *s, const Type *t) {
   return elab_fail(s->e, s->loc,
                    "%s of %s has axes that are more than 2147483647 elements together", s->name,
-                   type_str(s->e->c, t));
+                   type_text(s->e->c, t));
 }
 
 static Val random_tensor(BuiltinCall *s, OpKind k) {
