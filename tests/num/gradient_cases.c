@@ -505,4 +505,6 @@ const Row gradient_rows[OP_KINDS] = {
     [OP_AVG_POOL_GRAD] = {pooled, 0, 2},
     [OP_VARIANCE] = {some_axes, 0, 2},
     [OP_BATCH_NORM] = {normed_images, 0, 2},
+    [OP_TO_LOCAL] = {one, 0, 2},
+    [OP_FROM_LOCAL] = {one, 0, 2},
 };

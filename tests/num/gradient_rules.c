@@ -193,6 +193,8 @@ static const char *const reads[OP_KINDS] = {
     [OP_AVG_POOL_GRAD] = "",
     [OP_VARIANCE] = "a",
     [OP_BATCH_NORM] = "c|c|ab|",
+    [OP_TO_LOCAL] = "",
+    [OP_FROM_LOCAL] = "",
 };
 
 static void gradients_read_only_what_they_need(void **state) {
