@@ -136,7 +136,7 @@ entry shifts(x : f32[n <= 40, 6]) {
   z = zeros([n + 2, 2]) + f32(n - 1)
   return d = pad(x[1:] - x[:-1], [0, 0], [1, 0]), m, s = sum(s * s), z = z[2:], v = var(x[1:-1]), k = n - 1, y = gelu(linear(p, 5) as a)[2:n + 2],
          q = p[1:n + 1] * 2, c = cumsum(p[:, 0])[3:], o = pad(argsort(x[1:, 2]), [1], [0]), l = p[-1], f = p[2], u = noise(n - 1),
-         r = x[2:] * 3, w = zeros([n + 2, 2]) + l[0]
+         r = x[2:] * 3, w = zeros([n + 2, 2]) + p[-1, 0]
 }
 def noise(k) { return mean(normal(shape = [k, 3]), axis = 0) }
 entry train(ids : i32[b <= 3, t <= 40]) {
