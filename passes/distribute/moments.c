@@ -7,6 +7,7 @@
    for the result the ranks gather m and M by one message. Else, as for running averages alone, two
    all-reduces join those of other layers. */
 #include "passes/distribute/build_impl.h"
+#include <math.h>
 
 static const Op *def_of(const Entry *e, ValueId v, OpKind kind) {
   const Op *op = value_def(e, v);
@@ -19,6 +20,46 @@ static const Op *sum_of(const Entry *e, ValueId v, ValueId x, const Op *squares)
   bool same =
       sum && sum->operands[0] == x && sum->attr[AT_AXES].ints == squares->attr[AT_AXES].ints;
   return same ? sum : NULL;
+}
+
+/* Numbers of a type that is broadcast to x's are each subtracted from what it is the mean of. */
+static bool meets_summands(const Type *from, const Type *x, uint32_t summed) {
+  for (int i = 0, k = from->rank - x->rank; i < x->rank; i++, k++)
+    if ((k < 0 ? 1 : from->dim[k]) != (summed >> i & 1 ? 1 : x->dim[i])) return false;
+  return true;
+}
+
+/* A product of constants and of extents of these axes of x, which are taken out of `axes`, at the
+   bounds; 0: it is none. */
+static double product_of_extents(const Entry *e, ValueId v, const Type *x, uint32_t *axes) {
+  const Op *op = value_def(e, v);
+  Attr value;
+  if (value_const(e, v, &value))
+    return dtype_is_float(value_type(e, v)->dtype) ? value.f : (double)value.i;
+  if (!op) return 0;
+  if (op->kind == OP_BROADCAST || op->kind == OP_CONVERT)
+    return product_of_extents(e, op->operands[0], x, axes);
+  if (op->kind == OP_MUL)
+    return product_of_extents(e, op->operands[0], x, axes) *
+           product_of_extents(e, op->operands[1], x, axes);
+  for (int i = 0; op->kind == OP_EXTENT && i < x->rank; i++) {
+    const Extent *n = *axes >> i & 1 ? type_extent(x, i) : NULL;
+    if (!n || n->name != op->attr[AT_NAME].str) continue;
+    *axes &= ~(1u << i);
+    return (double)op->attr[AT_BOUND].i;
+  }
+  return 0;
+}
+
+/* A sum along these axes of x times or over v is their mean. */
+static bool makes_mean(const Entry *e, OpKind kind, ValueId v, const Type *x, uint32_t axes) {
+  uint32_t left = axes;
+  double count = 1, factor = product_of_extents(e, v, x, &left);
+  for (int i = 0; i < x->rank; i++) {
+    if (axes >> i & 1) count *= (double)x->dim[i];
+    if (left >> i & 1 && type_extent(x, i)) return false;
+  }
+  return fabs((kind == OP_DIV ? factor / count : factor * count) - 1) < 1e-6;
 }
 
 /* sum((x - views(sum(x) / n))^2) */
@@ -40,10 +81,18 @@ static bool is_form(const Entry *e, const Op *squares, const int *readers, Momen
   const Op *mean = value_def(e, v);
   m->mean = v;
   if (!m->views || !mean || (mean->kind != OP_DIV && mean->kind != OP_MUL)) return false;
+  int of = 0;
   const Op *sum = sum_of(e, mean->operands[0], m->x, squares);
-  if (!sum && mean->kind == OP_MUL) sum = sum_of(e, mean->operands[1], m->x, squares);
+  if (!sum && mean->kind == OP_MUL) sum = sum_of(e, mean->operands[of = 1], m->x, squares);
   m->sum = sum ? sum->results[0] : NO_ID;
-  return sum && readers[sum->results[0]] == 1 && value_type(e, v) == t &&
+  const Type *x = value_type(e, m->x);
+  const Ints *axes = squares->attr[AT_AXES].ints;
+  uint32_t summed = 0;
+  for (int i = 0; i < axes->n; i++) summed |= 1u << axes->at[i];
+  return sum && makes_mean(e, mean->kind, mean->operands[!of], x, summed) &&
+         m->view[0]->kind == OP_BROADCAST &&
+         meets_summands(value_type(e, m->view[0]->operands[0]), x, summed) &&
+         readers[sum->results[0]] == 1 && value_type(e, v) == t &&
          mean->parent == squares->parent && sum->parent == squares->parent;
 }
 
