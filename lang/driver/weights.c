@@ -53,12 +53,13 @@ static bool is_float_name(const char *dtype) {
   return d < DTYPES && dtype_is_float(d);
 }
 
-static bool is_type(const json_t *x, const Type *t, bool published, bool transposed) {
+/* converts: floats of another dtype become the type's. */
+static bool is_type(const json_t *x, const Type *t, bool converts, bool transposed) {
   const char *dtype = json_string_value(json_object_get(x, "dtype"));
   const json_t *shape = json_object_get(x, "shape");
   bool same = dtype &&
               (strcmp(dtype, safe_dtype(t->dtype)) == 0 ||
-               (published && dtype_is_float(t->dtype) && is_float_name(dtype))) &&
+               (converts && dtype_is_float(t->dtype) && is_float_name(dtype))) &&
               json_array_size(shape) == (size_t)t->rank;
   for (int i = 0; same && i < t->rank; i++) {
     const json_t *d = json_array_get(shape, (size_t)i);
@@ -125,7 +126,8 @@ static int compare(const Module *m, json_t *header, const char *path) {
     if (g->kind == GLOBAL_HYPER) continue;
     const char *name = name_of(g, header, published);
     bool transposed = g->origin.transposed && name == g->origin.name;
-    if (name && !is_type(json_object_get(header, name), g->type, published, transposed))
+    bool converts = published || g->kind == GLOBAL_STATE; /* which --precision may have narrowed */
+    if (name && !is_type(json_object_get(header, name), g->type, converts, transposed))
       return wrong(path, intern_printf(m->ctx, "has another type or shape of %s, which is %s%s",
                                        name, type_text(m->ctx, g->type),
                                        transposed ? ", read transposed" : ""));

@@ -210,11 +210,13 @@ static bool has_shape(const SafeEntry *x, const GcTensor *t, bool transposed) {
   return same;
 }
 
-bool weights_fits(const WeightsSource *s, const WeightsTensor *x, const GcGlobal *g, Err *e) {
+bool weights_fits(const WeightsSource *s, const WeightsTensor *x, const GcGlobal *g, bool exact,
+                  Err *e) {
   const SafeEntry *in = x->entry;
   const GcTensor *t = x->floats ? &g->quantized->t : &g->t;
-  bool dtype = in->type == (Elem)t->dtype ||
-               (s->published && is_float(in->type) && is_float((Elem)t->dtype));
+  const bool converts = s->published || (g->kind == GC_STATE && !exact);
+  bool dtype =
+      in->type == (Elem)t->dtype || (converts && is_float(in->type) && is_float((Elem)t->dtype));
   if (dtype && has_shape(in, t, x->transposed)) return true;
   char need[200], found[200] = "a type of 8 bits";
   tensor_type_text(t, need, sizeof need);

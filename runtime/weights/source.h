@@ -16,7 +16,8 @@ typedef struct WeightsSource {
   const char *path; /* as the user wrote it */
   WeightsPart *part;
   int n;
-  bool published; /* gc did not write it: floats of another dtype are converted */
+  bool published; /* gc did not write it: floats of another dtype are converted; those of states are
+                     in any file */
 } WeightsSource;
 bool weights_open(WeightsSource *s, const char *path, Err *e);
 bool weights_are_own(void); /* the program has some in itself */
@@ -32,8 +33,11 @@ typedef struct WeightsTensor {
 /* The tensor of a global. In a source of what lies below `scope` alone the scope may be left out;
    NULL: all. */
 bool weights_find(const WeightsSource *s, const GcGlobal *g, const char *scope, WeightsTensor *out);
-/* Dtype and shape are the global's, or can become so. */
-bool weights_fits(const WeightsSource *s, const WeightsTensor *x, const GcGlobal *g, Err *e);
+/* Dtype and shape are the global's, or can become so. A state may have been narrowed by
+   --precision, in this program or in the one that wrote the file; exact: that counts, as in a
+   checkpoint, whose bits are summed. */
+bool weights_fits(const WeightsSource *s, const WeightsTensor *x, const GcGlobal *g, bool exact,
+                  Err *e);
 
 /* What is done with elements [at, at + n) of t, in its own dtype and logical order. */
 typedef bool WeightsPiece(void *to, const GcTensor *t, uint64_t at, uint64_t n, const void *data,

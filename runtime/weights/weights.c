@@ -92,7 +92,7 @@ static bool compare_all(const Reading *r, int i, Err *e) {
     WeightsTensor x;
     if (!q->want(g, q->view)) continue;
     bool found = finds(r, i, g, &x);
-    if (found && !weights_fits(s, &x, g, e)) return false;
+    if (found && !weights_fits(s, &x, g, q->nmeta > 0, e)) return false;
     loaded += found;
     if (found || is_elsewhere(r, i, g)) continue;
     if (q->need(g, q->view)) return lacks(r, s, g, e);

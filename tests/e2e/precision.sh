@@ -42,6 +42,22 @@ at_most "$(cat arena_bf16)" $(($(cat arena_f32) * 6 / 10)) 'arena at bf16 agains
 run 0 ./mnist_f32 test $test --load m_bf16.safetensors --quiet
 run 0 ./mnist_tf32 test $test --load m_bf16.safetensors --quiet
 
+# ---- but for states that entries read in bf16 alone, which any of the programs loads, too ----
+echo 'entry read(x : f32[1, 1, 8]) { return y = mha_step(x, 2, 1, 4) as a }' >cache.g
+"$mkdata" npy f32 1,1,8 3 x.npy || fail 'no data could be made'
+for p in f32 bf16; do run 0 "$gc" cache.g --precision=$p -O0 -o "cache_$p"; done
+run 0 ./cache_f32 read --x x.npy --save cache.safetensors
+run 0 ./cache_bf16 read --x x.npy --load cache.safetensors --save cache.safetensors
+grep -aq '"a.keys":{"dtype":"BF16"' cache.safetensors || fail 'the state is not kept in bf16'
+run 0 ./cache_f32 read --x x.npy --load cache.safetensors
+run 0 ./cache_f32 read --x x.npy --load cache.safetensors --save cache_f32.safetensors
+mv out.txt f32.txt
+run 0 "$gc" cache.g --precision=bf16 -O0 --weights=cache_f32.safetensors -o cache_own
+run 0 ./cache_own read --x x.npy
+run 0 "$gc" cache.g --weights=cache.safetensors -O0 -o cache_own
+run 0 ./cache_own read --x x.npy
+head -2 f32.txt | cmp -s - out.txt || fail 'a state of a file of another precision'
+
 # ---- the same bytes on three threads, and at every level ----
 run 0 ./mnist_bf16 train $train --epochs 1 --seed 1 --save one.safetensors --threads 1
 run 0 ./mnist_bf16 train $train --epochs 1 --seed 1 --save three.safetensors --threads 3 --poison
