@@ -6,45 +6,47 @@
    readers of the statistics, as running averages are, have those of all rows. */
 #include "passes/distribute/distribute_impl.h"
 
+/* Whether a value is made of x, by ops that all mean the same on the rows of a rank, or not. */
+typedef enum OfX { UNKNOWN = -1, APART, MEANS, LOSES } OfX;
+
 typedef struct Local {
   PassRun *r;
   const Entry *old;
   ValueId *map;  /* by old value: the new one */
   ValueId *made; /* by old value: the rank's own; NO_ID: not made yet */
-  int8_t *of_x;  /* by old value: 1: made of x, 0: not, -1: not known yet */
+  int8_t *of_x;  /* by old value: OfX */
   ValueId x;
   int norms;
 } Local;
 
-/* Operands come before what is made of them. */
-static bool is_made_of_x(Local *c, ValueId v) {
-  if (v <= c->x) return v == c->x;
-  if (c->of_x[v] >= 0) return c->of_x[v];
-  const Op *op = value_def(c->old, v);
-  c->of_x[v] = 0;
-  for (int i = 0; op && i < op->noperands; i++)
-    if (is_made_of_x(c, op->operands[i])) c->of_x[v] = 1;
-  return c->of_x[v];
-}
-
-/* Each op between x and v means the same on the rows of a rank. */
-static bool has_meaning(Local *c, ValueId v) {
-  if (v == c->x || !is_made_of_x(c, v)) return true;
-  const Op *op = value_def(c->old, v);
+/* An op that means the same on the rows of a rank. */
+static bool has_meaning(const Entry *e, const Op *op) {
   const OpInfo *info = &op_info[op->kind];
   bool element = info->cls == CLASS_ELEMENT && !(info->flags & OPF_POSITION);
   bool view = op->kind == OP_RESHAPE || op->kind == OP_TRANSPOSE || op->kind == OP_BROADCAST;
-  if (op->nresults != 1 || !dtype_is_float(value_type(c->old, v)->dtype)) return false;
-  if (!element && !view && op->kind != OP_SUM && op->kind != OP_VARIANCE) return false;
-  for (int i = 0; i < op->noperands; i++)
-    if (!has_meaning(c, op->operands[i])) return false;
-  return true;
+  return op->nresults == 1 && dtype_is_float(value_type(e, op->results[0])->dtype) &&
+         (element || view || op->kind == OP_SUM || op->kind == OP_VARIANCE);
+}
+
+/* Operands come before what is made of them; each value is looked at once. */
+static OfX of_x(Local *c, ValueId v) {
+  if (v <= c->x) return v == c->x ? MEANS : APART;
+  if (c->of_x[v] != UNKNOWN) return (OfX)c->of_x[v];
+  const Op *op = value_def(c->old, v);
+  OfX made = APART;
+  for (int i = 0; op && i < op->noperands; i++) {
+    const OfX x = of_x(c, op->operands[i]);
+    if (made == APART || x == LOSES) made = x == APART ? made : x;
+  }
+  if (made == MEANS && !has_meaning(c->old, op)) made = LOSES;
+  c->of_x[v] = (int8_t)made;
+  return made;
 }
 
 static ValueId own(Local *c, Builder *b, ValueId v) {
   if (c->made[v] != NO_ID) return c->made[v];
   Attr value;
-  if (v != c->x && is_made_of_x(c, v)) {
+  if (v != c->x && of_x(c, v) != APART) {
     const Op *op = value_def(c->old, v);
     ValueId *x = ARENA_ARRAY(c->r->scratch, ValueId, op->noperands + 1);
     for (int i = 0; i < op->noperands; i++) x[i] = own(c, b, op->operands[i]);
@@ -61,19 +63,19 @@ static ValueId own(Local *c, Builder *b, ValueId v) {
 
 static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Local *c = data;
-  bool norm = op->kind == OP_BATCH_NORM, of_x = false, meaning = true;
+  bool norm = op->kind == OP_BATCH_NORM, any = false, meaning = true;
   c->old = old;
   c->map = map;
   if (norm) {
     c->x = op->operands[0];
-    memset(c->of_x, -1, old->values.n);
+    memset(c->of_x, UNKNOWN, old->values.n);
     memset(c->made, 0xff, sizeof *c->made * old->values.n); /* NO_ID */
   }
   for (int i = 1; norm && i < op->noperands; i++) {
-    of_x |= is_made_of_x(c, op->operands[i]);
-    meaning = meaning && has_meaning(c, op->operands[i]);
+    any |= of_x(c, op->operands[i]) != APART;
+    meaning &= of_x(c, op->operands[i]) != LOSES;
   }
-  if (!of_x || !meaning) {
+  if (!any || !meaning) {
     build_copy(b, old, op, map);
     return;
   }

@@ -19,3 +19,16 @@ entry train(x : f32[8, 30]) {
 # GLOBAL: all_gather {{.*}} : f32[244]
 # GLOBAL: sub {{.*}} : f32[2,30]
 # GLOBAL: tanh {{.*}} : f32[2,30]
+
+# What is made of the mean is looked at once, and not once for each way to it.
+entry deep(x : f32[8, 30]) {
+  param w : f32[30] = ones()
+  m = mean(x, axis = 0)
+  for i in 0..40 { m = 0.5 * m + 0.5 * m * m }
+  loss = mean(tanh(batch_norm(x, m, var(x, axis = 0)) * w) ** 2)
+  minimize loss with sgd(lr)
+  return loss
+}
+# CHECK: entry deep
+# CHECK-NOT: all_gather
+# CHECK: return
