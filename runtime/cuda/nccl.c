@@ -119,11 +119,16 @@ bool nccl_join(Session *s, Err *e) {
   Cuda *c = cuda_of(s);
   if (!c->nccl.library || !s->env.comm) return true;
   const GcComm *with = s->env.comm;
-  NcclId id = {0};
+  struct {
+    NcclId id;
+    bool made;
+  } first = {.made = true};
   Err *was = cuda_set_sink(c, e);
-  bool ok = with->rank != 0 || NCCL_CALL(c, GetUniqueId, &id); /* if not, this ends the others */
-  if (ok) with->broadcast(with, &id, sizeof id, 0);
-  return cuda_restore_sink(c, was, ok && nccl_connect(c, with, id));
+  if (with->rank == 0) first.made = NCCL_CALL(c, GetUniqueId, &first.id);
+  /* rank 0 of a program ends the others; those of a library hear of it */
+  if (first.made || c->hosted) with->broadcast(with, &first, sizeof first, 0);
+  if (!first.made && with->rank) err_set(e, EXIT_ENV, "rank 0 has no id of NCCL for the model");
+  return cuda_restore_sink(c, was, first.made && nccl_connect(c, with, first.id));
 }
 
 void nccl_leave(Cuda *c, bool well) {

@@ -175,6 +175,7 @@ static void sum_local(const GcComm *c, int *at, int n) {
 static void find_machines(Ranks *r) {
   const int ranks = r->c.ranks;
   char(*all)[MACHINE] = calloc((size_t)ranks, MACHINE);
+  if (!all) check(r, err_set(&r->err, EXIT_ENV, "no memory for the names of machines"));
   if (!all) return;
   FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
   bool known = f && fgets(all[r->c.rank], MACHINE, f);

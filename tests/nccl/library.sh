@@ -52,6 +52,9 @@ off = max(max(abs(x - y) for x, y in zip(a[k], b[k])) / (max(map(abs, a[k])) + 1
 sys.exit(not (a.keys() == b.keys() and off <= 1e-5))
 END
 }
+both '3 3' "env FAKENCCL_FAIL=ncclGetUniqueId:2:3 ./two" all
+grep -q '^rank 0: ncclGetUniqueId failed: internal error (3)' out || fail 'an id that is not made is not named'
+grep -q '^rank 1: rank 0 has no id of NCCL' out || fail 'the other rank hears nothing of an id that is not made'
 both '0 0' ./two all
 near one.safetensors two.safetensors
 same two.safetensors again.safetensors
