@@ -40,8 +40,8 @@ bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, E
                   c->t->name, limit - 1);
 }
 
-/* Every row of a column on disk that a check is about, one by one. */
-bool column_check_disk(const Column *c, Err *e) {
+/* The rows [first, end) of a column on disk, if a check is about them. */
+bool column_check_disk(const Column *c, uint64_t first, uint64_t end, Err *e) {
   uint64_t bad, row, size = (uint64_t)elem_info[c->type].size;
   bool converts = c->type != (Elem)c->t->dtype && elem_info[c->t->dtype].cls != ELEM_FLOATS;
   if (!converts && !c->t->nlimits) return true;
@@ -49,8 +49,8 @@ bool column_check_disk(const Column *c, Err *e) {
   uint8_t *room = malloc(((most - 1) * c->step + c->row_elems) * size + 1);
   if (!room) return err_set(e, EXIT_ENV, "no memory to check %s", c->text);
   bool ok = true;
-  for (uint64_t r = 0; ok && r < c->rows; r += n) {
-    n = c->rows - r < most ? c->rows - r : most;
+  for (uint64_t r = first; ok && r < end; r += n) {
+    n = end - r < most ? end - r : most;
     uint64_t all = (n - 1) * c->step + c->row_elems;
     int64_t value = 0;
     ok = !file_interrupted(c->text, e) && column_read(c, r, 0, all, room, e);

@@ -255,7 +255,9 @@ bool dataset_load(Dataset *d, Err *e) {
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
     if (c->is_number) continue;
-    if (c->on_disk && !column_check_disk(c, e)) return false;
+    if (c->on_disk &&
+        !column_check_disk(c, c->rows * d->rank / d->ranks, c->rows * (d->rank + 1) / d->ranks, e))
+      return false; /* what is wrong in a share is every rank's error, once all are prepared */
     if (c->on_disk) continue;
     const Column *leader = &d->columns[c->leader]; /* its bytes are those of all that share them */
     const uint64_t own = c->offset + c->first * c->step;

@@ -29,7 +29,8 @@ const Column *column_row_part(const Column *c, uint64_t *row);
 /* ---- check.c: before the first step ---- */
 bool column_check(const Column *c, Err *e);       /* elements in memory fit the input */
 bool column_check_limit(const Column *c, Err *e); /* and are indexes in range */
-bool column_check_disk(const Column *c, Err *e);  /* both, of rows that stay on disk */
+/* Both, of rows [first, end) that stay on disk. */
+bool column_check_disk(const Column *c, uint64_t first, uint64_t end, Err *e);
 
 /* ---- reader.c ---- */
 /* A place for a batch that is read ahead, if columns are; false: it overflows. */

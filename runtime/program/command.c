@@ -206,12 +206,14 @@ uint64_t command_bytes(const GcEntry *e) { /* also of one that validates */
 
 static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
 
-/* --data-memory: 500M, 2G, or bytes. */
-static bool data_memory(const Options *o, uint64_t *bytes, Err *e) {
+/* --data-memory: 500M, 2G, or bytes; else half of the machine's, which its ranks share. */
+static bool data_memory(const Command *cmd, uint64_t *bytes, Err *e) {
   static const char units[] = "KMG";
+  const Options *o = &cmd->options;
   const char *text = o->text[OPT_DATAMEMORY];
   if (!o->given[OPT_DATAMEMORY]) {
-    *bytes = machine_memory(bytes, NULL) ? *bytes / 2 : UINT64_MAX;
+    const uint64_t sharers = cmd->comm ? (uint64_t)cmd->comm->local : 1;
+    *bytes = machine_memory(bytes, NULL) ? *bytes / 2 / sharers : UINT64_MAX;
     return true;
   }
   size_t digits = strspn(text, "0123456789");
@@ -263,7 +265,7 @@ static bool setup(Command *cmd, int threads, bool pin) {
       !validation_prepare(cmd, &q, e) || !prepare_files(cmd, e))
     return false;
   uint64_t left;
-  if (!data_memory(&cmd->options, &left, e) || !limit_data(cmd, &cmd->data, &left, e) ||
+  if (!data_memory(cmd, &left, e) || !limit_data(cmd, &cmd->data, &left, e) ||
       !limit_data(cmd, &cmd->validation.data, &left, e))
     return false;
   const GcEntry *validating = cmd->validation.entry;

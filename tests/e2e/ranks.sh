@@ -80,6 +80,63 @@ f = open("nan.npy", "r+b")
 f.seek(-15 * 64 * 4, 2)
 f.write(b"\0\0\xc0\x7f")' || fail 'no nan could be written'
 net='train --x x.npy --label label.npy'
+# one label in the last row is none of the input's
+"$mkdata" npy i64 21 4 high.npy || fail 'no data could be made'
+python3 -c '
+f = open("high.npy", "r+b")
+f.seek(-8, 2)
+f.write(b"\xe8\3\0\0\0\0\0\0")' || fail 'no label could be written'
+
+# Each read of an .npy file is a line "FILE AT BYTES" of reads.RANK.
+cat >reads.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+ssize_t pread(int fd, void *to, size_t n, off_t at) {
+  ssize_t got = ((ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread"))(fd, to, n, at);
+  const char *rank = getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK") : getenv("PMI_RANK");
+  char name[40], path[4096] = "";
+  snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+  ssize_t length = readlink(name, path, sizeof path - 1);
+  if (!rank || got <= 0 || length < 4 || strcmp(path + length - 4, ".npy") != 0) return got;
+  snprintf(name, sizeof name, "reads.%s", rank);
+  int log = open(name, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  if (log < 0 || dprintf(log, "%s %lld %zd\n", strrchr(path, '/') + 1, (long long)at, got) < 0) abort();
+  close(log);
+  return got;
+}
+END
+run 0 "${CC:-cc}" -shared -fPIC reads.c -ldl -o reads.so
+
+# Four ranks have read of FILE, whose rows have so many bytes, the headers and each its rows: the `batch` of several
+# steps, or `shuffled` ones, as many and in all of them each row once an epoch; or a `share` of all rows, once.
+own_rows() { # own_rows FILE BYTES ROWS EPOCHS HOW WHAT
+  checks=$((checks + 1))
+  python3 - "$@" <<'END' || fail "$6: a rank reads rows of $1 that it does not need"
+import os, sys
+name, size, rows, epochs, how = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]
+head = os.path.getsize(name) - size * rows
+all, at_once = [], rows if how == "share" else 8
+for rank in range(4):
+    reads = [line.split() for line in open("reads.%d" % rank)]
+    spans = [(int(at) - head, int(n)) for path, at, n in reads if path == name and int(at) >= head]
+    assert not any(at % size or n % size for at, n in spans), spans
+    got = sorted(row for at, n in spans for row in range(at // size, (at + n) // size))
+    own = []
+    for first in range(0, rows, at_once):
+        n = min(at_once, rows - first)
+        own += range(first + n * rank // 4, first + n * (rank + 1) // 4)
+    print("rank", rank, "has read", got)
+    assert len(got) == epochs * len(own) if how == "shuffled" else got == sorted(own * epochs), own
+    all += got
+assert sorted(all) == sorted(list(range(rows)) * epochs), all
+END
+  rm -f reads.?
+}
 
 # all ranks have the rows of rank 1
 cat >spread.ir <<'END'
@@ -167,19 +224,20 @@ through() { # through MPICC MPIRUN
   mpirun=$2
   for n in 2 4; do
     rm -f net-n.* loop-n.*
-    shard= exact=
-    [ $n = 2 ] || shard=--shard=optimizer exact=--exact
+    shard= exact= disk= reads=
+    [ $n = 2 ] || shard=--shard=optimizer exact=--exact disk='--data-memory 0' reads="env LD_PRELOAD=$PWD/reads.so"
     # shellcheck disable=SC2086
     run 0 "$gc" net.g --data-parallel=mpi --ranks=$n $shard --memory-per-rank=2,4 -o net-n
     # shellcheck disable=SC2086
     run 0 "$gc" loop.g --data-parallel=mpi --ranks=$n $exact -o loop-n
     [ $n = 2 ] || holds out.txt "the batch of the entry train has all 4 rows, not fewer: a rank's share of it is one row"
     # shellcheck disable=SC2086
-    run 0 $mpirun -n $n ./net-n $net --epochs 2 --seed 5 --save net-n.safetensors --log net-n.csv --poison
+    run 0 $reads $mpirun -n $n ./net-n $net --epochs 2 --seed 5 --save net-n.safetensors --log net-n.csv --poison $disk
     grep -c 'epoch 2/2' out.txt >count.txt
     exactly "$(cat count.txt)" 1 "$1, $n ranks: lines that say the last epoch"
     holds out.txt " rows/s on $n ranks  waiting "
     near net-1.safetensors net-n.safetensors 1e-5 "$1, $n ranks"
+    [ $n = 2 ] || own_rows x.npy 256 21 2 shuffled "$1"
     figures net-1.csv >one.csv && figures net-n.csv >many.csv
     same one.csv many.csv "$1, $n ranks: the log"
     run 0 $mpirun -n $n ./loop-n train --x s.npy --t t.npy --epochs 2 --save loop-n.safetensors --threads 2
@@ -202,7 +260,9 @@ through() { # through MPICC MPIRUN
   holds out.txt 'warning: no entry is split among the 4 ranks'
   run 0 "$gc" made.g --data-parallel=mpi --ranks=4 -o made-n
   rm -f made-n.safetensors
-  run 0 $mpirun -n 4 ./made-n train --x m.npy --epochs 2 --no-shuffle --save made-n.safetensors
+  # shellcheck disable=SC2086
+  run 0 $reads $mpirun -n 4 ./made-n train --x m.npy --epochs 2 --no-shuffle --save made-n.safetensors $disk
+  own_rows m.npy 8 13 2 batch "$1"
   near made-1.safetensors made-n.safetensors 1e-6 "$1, 4 ranks, values of the extent"
   run 0 "$gc" pairs.g --data-parallel=mpi --ranks=2 -o pairs-n
   holds out.txt 'the batch of the entry train has all 6 rows, not fewer: '
@@ -277,6 +337,10 @@ through() { # through MPICC MPIRUN
   says 2 'this program is for 4 ranks, and 2 run it' $mpirun -n 2 ./whole predict
   holds out.txt 'or compile it with gc --ranks=2'
   run 0 $mpirun -n 4 ./whole predict
+  # rows on disk are checked before the first step, by each rank a share of them
+  # shellcheck disable=SC2086
+  says 1 'high.npy: element 20 (row 20) is 1000, which the input label (u8) cannot hold' $reads $mpirun -n 4 ./net-n train --x x.npy --label high.npy $disk
+  own_rows high.npy 8 21 1 share "$1"
   says 1 'nothing.npy: cannot be read' $mpirun -n 4 ./net-n train --x nothing.npy --label label.npy
   # shellcheck disable=SC2086
   says 1 'loss is ' $mpirun -n 4 ./net-n $net --epochs 9 --lr 1e30 --save never.safetensors
