@@ -39,9 +39,10 @@ static double product_of_extents(const Entry *e, ValueId v, const Type *x, uint3
   if (!op) return 0;
   if (op->kind == OP_BROADCAST || op->kind == OP_CONVERT)
     return product_of_extents(e, op->operands[0], x, axes);
-  if (op->kind == OP_MUL)
-    return product_of_extents(e, op->operands[0], x, axes) *
-           product_of_extents(e, op->operands[1], x, axes);
+  if (op->kind == OP_MUL) { /* a factor that is none ends it, or squares of squares would not end */
+    const double factor = product_of_extents(e, op->operands[0], x, axes);
+    return factor == 0 ? 0 : factor * product_of_extents(e, op->operands[1], x, axes);
+  }
   for (int i = 0; op->kind == OP_EXTENT && i < x->rank; i++) {
     const Extent *n = *axes >> i & 1 ? type_extent(x, i) : NULL;
     if (!n || n->name != op->attr[AT_NAME].str) continue;
