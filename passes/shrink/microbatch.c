@@ -125,12 +125,20 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch, bool scatte
 
 static bool scatters(PassRun *r) { return pass_arg_int(r, "scatter", 0) != 0; }
 
-/* Values that an op reads whole, of some bytes or more. */
-static void report_whole(PassRun *r, const Micro *m, uint64_t bytes) {
+/* Values that an op reads whole: those of some bytes or more, else, where one is asked for, the
+   first of the largest. */
+static void report_whole(PassRun *r, const Micro *m, uint64_t bytes, bool one) {
+  uint64_t most = 0;
+  ValueId largest = NO_ID;
   char buf[32];
   for (ValueId v = 0; v < m->e->values.n; v++) {
+    const uint64_t has = m->whole[v] && value_def(m->e, v) ? value_type(m->e, v)->bytes : 0;
+    if (has > most) most = has, largest = v;
+  }
+  for (ValueId v = 0; v < m->e->values.n; v++) {
     const Op *op = value_def(m->e, v);
-    if (!op || !m->whole[v] || value_type(m->e, v)->bytes < bytes) continue;
+    const bool large = op && m->whole[v] && value_type(m->e, v)->bytes >= bytes;
+    if (!large && !(one && most < bytes && v == largest)) continue;
     remark(r, REMARK_REMAT, "remat-missed", op->loc, "%s of %s (%s) is whole all the same: %s",
            value_str(m->e, v), op_info[op->kind].name, plan_commas(buf, value_type(m->e, v)->bytes),
            micro_why_whole(m, v));
@@ -148,7 +156,7 @@ static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t
          "the batch of %lld is done in %lld parts of %lld: %s bytes are never whole",
          (long long)rows_of(e, batch), (long long)parts, (long long)(rows_of(e, batch) / parts),
          plan_commas(buf, saved));
-  report_whole(r, &m, saved / SMALL);
+  report_whole(r, &m, saved / SMALL, false);
 }
 
 /* Of parts that leave too much whole those that leave the least; 0: all leave everything. */
@@ -181,7 +189,7 @@ static void report_vain(PassRun *r, const Entry *e, int64_t batch) {
       "the batch of %lld is whole: in %lld parts %s of the %s bytes that are made would be whole",
       (long long)rows_of(e, batch), (long long)parts, plan_commas(left, all - saved),
       plan_commas(of, all));
-  report_whole(r, &m, all / SMALL);
+  report_whole(r, &m, all / SMALL, true);
 }
 
 static void apply_microbatch(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
