@@ -6,8 +6,9 @@
    caller's to see to. Then programs at their own sizes. Last programs of which nothing is asked:
    where one of their kernels is of a form that is run nowhere else, it may stand for it. Of all the
    kernels of such a form the one of the fewest elements runs here, and of the forms a fifteenth, by
-   the commit's hash, and of those that take long a hundredth, but for the level full. Says "NOT
-   TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an error.
+   the commit's hash, and of those that take long a hundredth, and the fewer the longer they take,
+   but for the level full. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
+   GC_NO_SKIP, which makes that an error.
  */
 #include "tests/cuda/alone.h"
 #include "tests/level.h"
@@ -19,9 +20,9 @@
 
 enum { SKIP = 77, MOST_PROGRAMS = 200, FIFTEENTH = 15, HUNDREDTH = 100 };
 
-/* Of forms whose kernel takes a second or more a hundredth is drawn: by its operations, which the
-   CPU's program does one after the other, or by its elements, which are made, converted, compared.
- */
+/* Of forms whose kernel takes a second or more a hundredth is drawn, of those that take twice as
+   long half as many, so that what they take together is bounded: by its operations, which the CPU's
+   program does one after the other, or by its elements, which are made, converted, compared. */
 static const uint64_t MANY_FLOPS = 1000 * 1000 * 1000;
 static const int64_t MANY_ELEMENTS = 20 * 1000 * 1000;
 
@@ -81,9 +82,10 @@ static void add_program(Session *s, char **argv, int n, Use use) {
 }
 
 static bool is_drawn(const KernelForm *f) {
-  const bool long_one = op_flops(f->least->entry, f->least->op) > MANY_FLOPS ||
-                        elements_alone(f->least) > MANY_ELEMENTS;
-  return level_draws(f->text, long_one ? HUNDREDTH : FIFTEENTH);
+  const uint64_t flops = op_flops(f->least->entry, f->least->op) / MANY_FLOPS,
+                 elements = (uint64_t)(elements_alone(f->least) / MANY_ELEMENTS),
+                 many = flops > elements ? flops : elements;
+  return level_draws(f->text, many ? HUNDREDTH * many : FIFTEENTH);
 }
 
 /* Those kernels of a program that stand for the forms which are run nowhere else. */
