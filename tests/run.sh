@@ -63,8 +63,7 @@ export XDG_CACHE_HOME="$build/cache" # tests leave the user's alone
 rm -f "$build/test_times.txt"
 code=0
 : >"$build/summary.txt"
-# One more than there are processors: some wait.
-ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(($(nproc) + 1))" "$@" >"$build/summary.txt" 2>&1 &
+ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(nproc)" "$@" >"$build/summary.txt" 2>&1 &
 ctest=$!
 tail --pid=$ctest -n +1 -f "$build/summary.txt" | grep -av '^ *Start ' || true
 wait $ctest || code=$?
