@@ -1,7 +1,7 @@
 /* Batch norm by each rank's own rows, as PyTorch's DistributedDataParallel has it. Contract: runs
    in front of autodiff, on entries that train; a batch norm whose statistics are not of x, or are
-   made of it by an op that has no meaning on a rank's rows, stays as it is. What is made of x
-   between it and the batch norm is made again of to_local(x), and so is what that reads besides;
+   made of it by an op that has no meaning on a rank's rows, stays as it is. The ops from x
+   to the batch norm's operands are repeated on to_local(x), with to_local of what else they read;
    from_local is behind the batch norm. Gradients follow from these two (ir/op/collective.c). Other
    readers of the statistics, as running averages are, have those of all rows. */
 #include "passes/distribute/distribute_impl.h"
