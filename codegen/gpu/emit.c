@@ -23,7 +23,9 @@ static const GroupPrinters printers = {.map = cuda_map,
                                        .random = cuda_random,
                                        .collective = cuda_collective,
                                        .move = cuda_move,
-                                       .batch = cuda_batch};
+                                       .batch = cuda_batch,
+                                       .mix = cuda_mix,
+                                       .mix_shared = cuda_mix_shared};
 
 /* ---- kernels, one for equal texts ---- */
 
@@ -31,6 +33,9 @@ static const GroupPrinters printers = {.map = cuda_map,
 static const char *describe(Gen *g, const Launch *l, const Entry *e) {
   const Group *gr = group_of(g->a, e, l->op);
   Text x = text_new(g->a, 0);
+  for (int i = 0; i < l->kernel->mixed; i++)
+    text_add(&x, "%s%s", i ? "; " : "", describe(g, &l->members[i], e));
+  if (l->kernel->mixed) return text_str(&x);
   for (int i = 0; i < gr->nops; i++)
     text_add(&x, "%s%s", i ? " " : "", op_info[gr->ops[i]->kind].name);
   text_add(&x, ": %s", type_str(g->ctx, gr->domain));
@@ -140,6 +145,25 @@ static CudaFunction function_new(CudaProgram *p, const Entry *e, const Launch *l
   return f;
 }
 
+/* With the functions that it stands for. */
+static CudaFunction function_alone(CudaProgram *p, const Entry *e, const Launch *l,
+                                   const char *name, bool sm90a) {
+  Arena *a = p->g.a;
+  CudaFunction f = function_new(p, e, l, name, body_of(p, l->kernel, sm90a), sm90a);
+  if (l->kernel->one) {
+    Launch part = *l; /* the first addresses are those of the first part */
+    part.kernel = (Kernel *)l->kernel->one;
+    CudaFunction *one = ARENA_NEW(a, CudaFunction);
+    *one = function_new(p, e, &part, name, body_of(p, part.kernel, false), false);
+    f.one = one;
+  }
+  CudaFunction *members = ARENA_ARRAY(a, CudaFunction, l->kernel->mixed + 1);
+  for (int i = 0; i < l->kernel->mixed; i++)
+    members[i] = function_alone(p, e, &l->members[i], name, false);
+  f.members = members;
+  return f;
+}
+
 static int function_of(CudaProgram *p, const Entry *e, const Launch *l, bool sm90a) {
   Arena *a = p->g.a;
   const char *body = body_of(p, l->kernel, sm90a);
@@ -150,15 +174,7 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l, bool sm9
       return (int)i;
     }
   const char *name = arena_printf(a, "k%u", p->functions.n);
-  CudaFunction f = function_new(p, e, l, name, body, sm90a);
-  if (l->kernel->one) {
-    Launch part = *l; /* the first addresses are those of the first part */
-    part.kernel = (Kernel *)l->kernel->one;
-    CudaFunction *one = ARENA_NEW(a, CudaFunction);
-    *one = function_new(p, e, &part, name, body_of(p, part.kernel, false), false);
-    f.one = one;
-  }
-  vec_push(a, &p->functions, f);
+  vec_push(a, &p->functions, function_alone(p, e, l, name, sm90a));
   return (int)p->functions.n - 1;
 }
 
@@ -281,6 +297,7 @@ static const char *launches_text(Arena *a, const CudaFunction *x) {
       arena_printf(a, "blocks=%lld threads=%d shared=%d", (long long)x->grid, x->block, x->shared);
   const KernelVariant *own = x->kernel->variant;
   if (x->one) return arena_printf(a, "%s at_once=%d", plain, x->kernel->parts);
+  if (x->kernel->mixed) return arena_printf(a, "%s kernels=%d", plain, x->kernel->mixed);
   if (!x->sm90a) return plain;
   return arena_printf(a, "%s sm_90a_blocks=%lld sm_90a_threads=%d sm_90a_shared=%d%s", plain,
                       (long long)own->grid, own->block, own->shared,

@@ -16,11 +16,12 @@ typedef struct CudaFunction {
   const char *head,
       *body; /* the declaration, up to its brace, and what follows, but for the last */
   int nargs, block, shared;
-  bool sm90a;                     /* it has code of its own for sm_90a */
-  int64_t grid;                   /* blocks */
-  uint8_t *rights;                /* of each argument: 1 read, 2 write */
-  uint64_t *bytes;                /* of each argument: all that a launch may touch */
-  const struct CudaFunction *one; /* of several launches in one: that of each; else NULL */
+  bool sm90a;                         /* it has code of its own for sm_90a */
+  int64_t grid;                       /* blocks */
+  uint8_t *rights;                    /* of each argument: 1 read, 2 write */
+  uint64_t *bytes;                    /* of each argument: all that a launch may touch */
+  const struct CudaFunction *one;     /* of several launches in one: that of each; else NULL */
+  const struct CudaFunction *members; /* kernel->mixed of them: of several kernels in one launch */
 } CudaFunction;
 
 /* A launch in a step of an entry. */

@@ -76,8 +76,12 @@ void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what);
 /* How often a loop over elements is unrolled, at most: less for long bodies, whose registers would
  * spill. */
 int cuda_unroll(const Group *gr, int most);
-/* One kernel for n launches of one: batch.c. */
+/* One kernel for n launches of one, and of several: batch.c. */
 Kernel *cuda_batch(Gen *g, const Kernel *const *each, int n);
+Kernel *cuda_mix(Gen *g, const Kernel *const *each, int n);
+/* Bytes of shared memory that the kernel's text declares; -1: it needs more of a multiprocessor
+   than others would leave it. */
+int64_t cuda_mix_shared(const Kernel *k);
 /* The widest vector for groups whose inner loop has n elements: all that moves in it in accesses of
    16 bytes at most. */
 int cuda_width(const Group *gr, int64_t n);

@@ -1,21 +1,32 @@
-/* Batches: small launches of one kernel that do not depend on each other become one launch, as the
-   updates of a network's biases do.
+/* Batches: small launches that do not depend on each other become one launch: those of one kernel,
+   as the updates of a network's biases are; then those of several kernels, as both sums of a
+   norm's gradients, or what is done to queries, keys and a cache.
    Contract: results keep their bits, since every block of threads does what it did. A launch waits
    for the last one of its batch; it may pass what touches none of its bytes, and bytes that are
    dead behind it are dead behind the batch. Launches in loops, and on several streams, stay.
-   Method: launches join the last batch of their kernel, if neither those of the batch nor what
+   Method: launches join the last batch that they fit, if neither those of the batch nor what
    stands between is in the way. */
 #include "codegen/program/launch.h"
 
+#include <stdlib.h>
+
 enum {
-  SMALL = 4096,   /* blocks of a launch; those of more take long beside the time of a launch */
-  DISTANCE = 64,  /* launches that one may pass at a time */
-  MOST_ARGS = 480 /* of 4,096 bytes of parameters, with those that every kernel has */
+  SMALL = 4096,    /* blocks of a launch; those of more take long beside the time of a launch */
+  DISTANCE = 64,   /* launches that one may pass at a time */
+  MOST_ARGS = 480, /* of 4,096 bytes of parameters, with those that every kernel has */
+  /* of several kernels: blocks of a launch, few of which take longer than a launch does; and
+     kernels, each of which is compiled once for each mixture that it is in */
+  SMALL_MIXED = 1024,
+  SHARED = 48 << 10, /* bytes of shared memory that a kernel may declare */
+  MOST_MIXED = 8,
+  LEAST_MIXED = 4 /* times that an entry has the mixture, as in each layer, since it is compiled */
 };
 
 typedef struct Batch {
   VEC(uint32_t) at; /* launches, in order */
   const char *body; /* of their kernel */
+  uint32_t args;    /* of all of them */
+  int64_t shared;   /* bytes of shared memory that they declare, of several kernels */
   bool open;        /* others may join */
 } Batch;
 
@@ -54,68 +65,121 @@ static bool same_kernel(const Launch *a, const Launch *b) {
   return true;
 }
 
-static bool joins(const Launches *l, const Batch *b, uint32_t launch) {
+/* Launches of this kind may be in a batch together. */
+static bool is_alike(const Launches *l, const Batch *b, uint32_t launch, const char *body,
+                     int64_t shared, bool mixed) {
+  if (!mixed) return b->body == body;
+  const Launch *last = &l->at.at[b->at.at[b->at.n - 1]];
+  return b->at.n < MOST_MIXED && b->shared + shared <= SHARED &&
+         last->kernel->block == l->at.at[launch].kernel->block;
+}
+
+static bool fits(const Launches *l, const Batch *b, uint32_t launch, bool mixed) {
   const Launch *own = &l->at.at[launch];
+  const uint32_t last = b->at.at[b->at.n - 1];
+  return b->args + (uint32_t)own->kernel->nargs <= MOST_ARGS && launch - last <= DISTANCE &&
+         (mixed || same_kernel(&l->at.at[last], own));
+}
+
+static bool is_free(const Launches *l, const Batch *b, uint32_t launch) {
   uint32_t last = b->at.at[b->at.n - 1];
-  if (!b->open || (b->at.n + 1) * (uint32_t)own->kernel->nargs > MOST_ARGS) return false;
-  if (launch - last > DISTANCE || !same_kernel(&l->at.at[last], own)) return false;
   for (uint32_t i = last + 1; i <= launch; i++)
     for (uint32_t k = 0; k < b->at.n; k++)
       if (conflict(&l->at.at[b->at.at[k]], &l->at.at[i])) return false;
   return true;
 }
 
-static Launch together(Gen *g, const Launches *l, const Batch *b) {
-  int n = (int)b->at.n, nargs = l->at.at[b->at.at[0]].kernel->nargs;
+static Launch together(Gen *g, const Launches *l, const Batch *b, bool mixed) {
+  int n = (int)b->at.n, args = 0;
   const Kernel **kernel = ARENA_ARRAY(g->a, const Kernel *, n + 1);
+  Launch *members = ARENA_ARRAY(g->a, Launch, n + 1);
   Launch whole = l->at.at[b->at.at[n - 1]];
-  whole.args = ARENA_ARRAY(g->a, Address, n * nargs + 1);
+  whole.args = ARENA_ARRAY(g->a, Address, b->args + 1);
   whole.dead = (DeadRanges){0};
   whole.flops = whole.bytes = 0;
   for (int i = 0; i < n; i++) {
     const Launch *one = &l->at.at[b->at.at[i]];
+    members[i] = *one;
     kernel[i] = one->kernel;
-    for (int k = 0; k < nargs; k++) whole.args[i * nargs + k] = one->args[k];
+    for (int k = 0; k < one->kernel->nargs; k++) whole.args[args++] = one->args[k];
     for (uint32_t k = 0; k < one->dead.n; k++) vec_push(g->a, &whole.dead, one->dead.at[k]);
     whole.flops += one->flops;
     whole.bytes += one->bytes;
   }
-  whole.kernel = g->print->batch(g, kernel, n);
+  whole.kernel = mixed ? g->print->mix(g, kernel, n) : g->print->batch(g, kernel, n);
+  whole.members = mixed ? members : NULL;
   return whole;
 }
 
-void launches_batch(Gen *g, Launches *l) {
-  if (!g->print->batch || l->loops.n || l->streams > 1) return;
+static int by_address(const void *a, const void *b) {
+  const uintptr_t x = (uintptr_t) * (const char *const *)a,
+                  y = (uintptr_t) * (const char *const *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Undoes batches whose mixture of kernels is rare. */
+static void drop_rare(Gen *g, const Launches *l, Batch *batch, uint32_t n) {
+  const char **mixture = ARENA_ARRAY(g->a, const char *, n + 1);
+  const char **sorted = ARENA_ARRAY(g->a, const char *, n + 1);
+  for (uint32_t j = 0; j < n; j++) {
+    Text x = text_new(g->a, 0);
+    for (uint32_t k = 0; k < batch[j].at.n; k++)
+      text_add(&x, "%p ", (const void *)kernel_body(g, l->at.at[batch[j].at.at[k]].kernel));
+    sorted[j] = mixture[j] = intern(g->ctx, text_str(&x));
+  }
+  qsort(sorted, n, sizeof *sorted, by_address);
+  for (uint32_t j = 0; j < n; j++) {
+    const char **at = bsearch(&mixture[j], sorted, n, sizeof *sorted, by_address);
+    uint32_t times = 1;
+    for (const char **s = at; s > sorted && s[-1] == *at; s--) times++;
+    for (const char **s = at + 1; s < sorted + n && *s == *at; s++) times++;
+    if (times < LEAST_MIXED) batch[j].at.n = 1;
+  }
+}
+
+static void join_launches(Gen *g, Launches *l, bool mixed) {
   VEC(Batch) batches = {0};
   uint32_t *of = ARENA_ARRAY(g->a, uint32_t, l->at.n + 1); /* by launch: 1 + its batch, or 0 */
   for (uint32_t i = 0; i < l->at.n; i++) {
     const Kernel *k = l->at.at[i].kernel;
-    if (k->grid > SMALL || k->variant || k->collective || !k->nargs) continue;
+    if (k->grid > (mixed ? SMALL_MIXED : SMALL) || k->variant || k->collective || !k->nargs)
+      continue;
+    const int64_t shared = mixed ? g->print->mix_shared(k) : 0;
+    if (shared < 0 || !k->grid) continue;
     const char *body = kernel_body(g, k);
     for (uint32_t j = batches.n; j-- > 0 && !of[i];) {
       Batch *b = &batches.at[j];
-      if (b->body != body || !b->open) continue;
-      if (joins(l, b, i)) {
+      if (!b->open || !is_alike(l, b, i, body, shared, mixed)) continue;
+      if (fits(l, b, i, mixed) && is_free(l, b, i)) {
         vec_push(g->a, &b->at, i);
+        b->args += (uint32_t)k->nargs;
+        b->shared += shared;
         of[i] = j + 1;
       } else {
         b->open = false;
       }
     }
     if (of[i]) continue;
-    Batch alone = {.body = body, .open = true};
+    Batch alone = {.body = body, .args = (uint32_t)k->nargs, .shared = shared, .open = true};
     vec_push(g->a, &alone.at, i);
     vec_push(g->a, &batches, alone);
     of[i] = batches.n;
   }
+  if (mixed && batches.n) drop_rare(g, l, batches.at, batches.n);
   VEC(Launch) kept = {0};
   for (uint32_t i = 0; i < l->at.n; i++) {
     const Batch *b = of[i] ? &batches.at[of[i] - 1] : NULL;
     if (!b || b->at.n == 1)
       vec_push(g->a, &kept, l->at.at[i]);
     else if (b->at.at[b->at.n - 1] == i)
-      vec_push(g->a, &kept, together(g, l, b));
+      vec_push(g->a, &kept, together(g, l, b, mixed));
   }
   l->at.n = 0;
   for (uint32_t i = 0; i < kept.n; i++) vec_push(g->a, &l->at, kept.at[i]);
+}
+
+void launches_batch(Gen *g, Launches *l) {
+  if (!g->print->batch || l->loops.n || l->streams > 1) return;
+  join_launches(g, l, false);
+  join_launches(g, l, true);
 }

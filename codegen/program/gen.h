@@ -28,6 +28,10 @@ typedef struct GroupPrinters {
   /* One kernel for n launches of one, whose blocks of threads it has; NULL: launches cost little.
    */
   Kernel *(*batch)(Gen *, const Kernel *const *, int n);
+  /* The same of several kernels, and the bytes of shared memory that the text of one declares; -1:
+     it is not for that. */
+  Kernel *(*mix)(Gen *, const Kernel *const *, int n);
+  int64_t (*mix_shared)(const Kernel *);
 } GroupPrinters;
 
 struct Gen {

@@ -54,7 +54,8 @@ typedef struct Kernel {
   const struct Kernel *one; /* of a device: `parts` launches of this kernel are one (batch.c); NULL:
                                it is one by itself */
   int parts;
-  bool bounded;           /* its text depends on an extent of the entry */
+  int mixed;    /* of a device: so many launches of several kernels are one (batch.c), or 0 */
+  bool bounded; /* its text depends on an extent of the entry */
   const char *collective; /* of a device: the fields of a GcCollective, in which all ranks take part
                              instead of a launch; NULL: the text is launched */
   int min_blocks; /* of a device: blocks that a multiprocessor must hold at the same time. 1 leaves

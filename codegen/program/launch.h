@@ -26,7 +26,8 @@ typedef struct Launch {
   bool ends;           /* the op's collective, which another launch has begun */
   VEC(uint32_t) after; /* as GcStep's */
   DeadRanges dead;
-  uint64_t flops, bytes; /* of all iterations of the loops around */
+  uint64_t flops, bytes;        /* of all iterations of the loops around */
+  const struct Launch *members; /* the kernel->mixed launches that it is, or NULL */
 } Launch;
 
 /* Launches [first, end) run `trips` times; loops stand in the order in which they begin, outer ones
@@ -46,7 +47,7 @@ typedef struct Launches {
   uint64_t under_way; /* bytes of collectives that have begun and not ended, at most */
 } Launches;
 
-/* Small launches of one kernel that do not depend on each other become one: batch.c. */
+/* Small launches that do not depend on each other become one: batch.c. */
 void launches_batch(Gen *g, Launches *l);
 /* The launches of a planned entry. */
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out);

@@ -14,3 +14,10 @@ entry chain(x : f32[24], y : f32[24], z : f32[24]) {
   c = cumsum(a)
   return a, b, c, d = cumsum(z)
 }
+
+# both sums over the columns are one launch, in each of the layers
+entry layers(x : f32[300, 70]) {
+  y = x
+  for i in 0..5 { y = y * (1 + 0.001 * sum(y, 0)) + 0.001 * sum(y * y, 0) }
+  return y
+}

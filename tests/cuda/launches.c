@@ -85,20 +85,18 @@ static int check_uses(const char *file, const Row *rows, int n) {
   return bad;
 }
 
-static int check_blocks(Arena *a, const CudaProgram *p, const char *file) {
+static int check_blocks(Arena *a, const CudaFunction *f, const char *file) {
   int bad = 0;
-  for (uint32_t i = 0; i < p->functions.n; i++) {
-    const CudaFunction *f = &p->functions.at[i];
-    uint64_t bytes = bytes_of(f);
-    (void)is_listed(a, f, scattered, SCATTERED_ROWS);
-    if (bytes <= LARGE || !f->grid || f->grid >= BLOCKS || bytes / (uint64_t)f->grid <= SHARE)
-      continue;
-    if (is_listed(a, f, few_blocks, FEW_BLOCKS_ROWS)) continue;
-    printf("%s: %s (%s): %llu bytes by %lld blocks: %s\n", file, f->name, f->what,
-           (unsigned long long)bytes, (long long)f->grid, kernel_kind(a, f));
-    bad++;
-  }
-  return bad;
+  uint64_t bytes = bytes_of(f);
+  for (int i = 0; i < f->kernel->mixed; i++) bad += check_blocks(a, &f->members[i], file);
+  if (f->kernel->mixed) return bad;
+  (void)is_listed(a, f, scattered, SCATTERED_ROWS);
+  if (bytes <= LARGE || !f->grid || f->grid >= BLOCKS || bytes / (uint64_t)f->grid <= SHARE)
+    return 0;
+  if (is_listed(a, f, few_blocks, FEW_BLOCKS_ROWS)) return 0;
+  printf("%s: %s (%s): %llu bytes by %lld blocks: %s\n", file, f->name, f->what,
+         (unsigned long long)bytes, (long long)f->grid, kernel_kind(a, f));
+  return 1;
 }
 
 /* "gpt2" of "docs/examples/gpt2.g" */
@@ -117,7 +115,8 @@ static int check(const char *file, const char *precision, FILE *csv) {
   int bad = 0;
   if (!passes_run(m, passes_with_precision(c, passes_pipeline(2), precision), &po)) return 1;
   CudaProgram *p = cuda_program(m, t, &o, a);
-  if (strcmp(precision, "f32") == 0) bad += check_blocks(a, p, file);
+  for (uint32_t i = 0; i < p->functions.n && strcmp(precision, "f32") == 0; i++)
+    bad += check_blocks(a, &p->functions.at[i], file);
   bad += roofline_check(p, m, program_name(a, file), precision, csv);
   arena_free(a);
   ctx_free(c);

@@ -57,6 +57,8 @@ static KernelForm *form_of(Session *s, const CudaFunction *f) {
 
 /* Of several launches in one, each: programs that are run have batches. */
 static void add_kernel(Session *s, const CudaFunction *f, Use use) {
+  for (int i = 0; i < f->kernel->mixed; i++) add_kernel(s, &f->members[i], use);
+  if (f->kernel->mixed) return;
   if (f->one) f = f->one;
   KernelForm *form = form_of(s, f);
   s->kernels += use == AT_OWN_SIZE;

@@ -4,6 +4,22 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* Kernels of one launch are counted one after the other, but for all launches but one. */
+GpuTime gpu_launch_time(Gen *g, const CudaFunction *f, const GpuDevice *d) {
+  GpuTime all = {0};
+  double most = -1;
+  for (int i = 0; i < f->kernel->mixed; i++) {
+    GpuTime t = gpu_launch_time(g, &f->members[i], d);
+    all.seconds += t.seconds - (i ? t.launch : 0);
+    all.roofline += t.roofline;
+    all.launch = t.launch;
+    if (t.seconds > most) all.bound = t.bound, all.resident = t.resident, most = t.seconds;
+  }
+  if (f->kernel->mixed) return all;
+  GpuCounts c = gpu_counts(g, f, d);
+  return gpu_time(d, &c);
+}
+
 static int by_seconds(const void *a, const void *b) {
   const GpuRow *x = a, *y = b;
   if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
@@ -20,8 +36,7 @@ int gpu_entry_rows(CudaProgram *p, const GpuDevice *d, const Entry *e, GpuRow **
   for (uint32_t i = 0; i < p->functions.n; i++) {
     GpuRow r = {.f = &p->functions.at[i], .times = rows[i].times};
     if (!r.times) continue;
-    GpuCounts c = gpu_counts(&p->g, r.f, d);
-    r.time = gpu_time(d, &c);
+    r.time = gpu_launch_time(&p->g, r.f, d);
     r.seconds = (double)r.times * r.time.seconds;
     if (r.seconds > 0) rows[n++] = r;
   }
@@ -58,8 +73,8 @@ void gpu_plan_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e, double
   for (uint32_t i = 0; i < p->steps.n; i++) {
     const CudaStep *s = &p->steps.at[i];
     if (s->entry != e) continue;
-    GpuCounts c = gpu_counts(&p->g, &p->functions.at[s->function], d);
-    seconds[s->step] += (double)s->times * gpu_time(d, &c).seconds;
+    const CudaFunction *f = &p->functions.at[s->function];
+    seconds[s->step] += (double)s->times * gpu_launch_time(&p->g, f, d).seconds;
   }
 }
 
