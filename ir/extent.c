@@ -144,6 +144,33 @@ int64_t axis_and_more(Ctx *c, int64_t axis, int64_t more) {
   return more < -n || more > INT32_MAX ? 0 : axis_part(c, of, -more, n + more);
 }
 
+bool axis_is_of_input(Ctx *c, int64_t axis) {
+  int64_t of = axis, more = 0;
+  if (axis_extent(c, axis)->whole && !axis_is_more(c, axis, &of, &more)) return false;
+  const Extent *x = axis_extent(c, of);
+  return more >= 0 && x->nfactors == 1 && !x->whole;
+}
+
+int64_t axis_joined(Ctx *c, const int64_t *axis, int n) {
+  const Extent *all = NULL;
+  int64_t times = 0, more = 0;
+  bool equal = true;
+  for (int i = 0; i < n; i++) equal &= axis_extent(c, axis[i]) == axis_extent(c, axis[0]);
+  for (int i = 0; i < n; i++) {
+    int64_t of = axis[i], has = 0;
+    if (!equal && axis_is_bounded(of) && axis_extent(c, of)->whole &&
+        (!axis_is_more(c, axis[i], &of, &has) || axis_may_lack(c, of, -has)))
+      return 0;
+    const Extent *x = axis_extent(c, of);
+    more += x ? has : of;
+    if (x && all && x != all) return 0;
+    if (x) all = x, times += axis_multiple(of);
+    if (times > INT32_MAX || more > INT32_MAX) return 0;
+  }
+  const int64_t sum = all ? axis_of_extent(all, times) : more;
+  return all && more ? axis_and_more(c, sum, more) : sum;
+}
+
 bool axis_is_part(Ctx *c, int64_t axis, int64_t part, int64_t *first) {
   const Extent *x = axis_extent(c, axis), *p = axis_extent(c, part);
   *first = 0;

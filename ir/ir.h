@@ -78,6 +78,11 @@ bool axis_may_lack(Ctx *c, int64_t axis, int64_t elements);
 bool axis_is_more(Ctx *c, int64_t axis, int64_t *of, int64_t *more);
 /* `part` is such a part of the axis; where it begins. */
 bool axis_is_part(Ctx *c, int64_t axis, int64_t part, int64_t *first);
+/* n, 4 n, or so many elements more: an input may have it. */
+bool axis_is_of_input(Ctx *c, int64_t axis);
+/* The dim of axes one after the other: multiples of one extent, and so many elements more. 0: their
+   sum is no dim. */
+int64_t axis_joined(Ctx *c, const int64_t *axis, int n);
 /* The dim of two axes that are joined; 0: it is too large. */
 int64_t axis_product(Ctx *c, int64_t a, int64_t b);
 /* The number of a part among equal ones, one after the other; 0 of one that is not among such. */
@@ -537,8 +542,8 @@ ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t);
 /* x with zeros behind what a run has of a bounded axis, which is static then. */
 ValueId build_at_bound(Builder *b, ValueId x, int axis);
 /* Along axes that may be bounded: the elements of an axis in the other order; so many elements, as
-   type_get takes them, from `from` times the axis' extent on; parts one after the other, which are
-   multiples of one extent. */
+   type_get takes them, from `from` times the axis' extent on; tensors one after the other, whose
+   dims `axis_joined` adds up. */
 ValueId build_reversed(Builder *b, ValueId x, int axis);
 ValueId build_part_of(Builder *b, ValueId x, int axis, int64_t from, int64_t n);
 ValueId build_joined(Builder *b, const ValueId *x, int n, int axis);

@@ -101,6 +101,7 @@ int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]) {
     for (int k = 0; k < t->rank; k++) {
       const Extent *x = type_extent(t, k);
       int at = 0;
+      if (x && x->whole) x = axis_extent(e->module->ctx, x->whole);
       while (at < n && out[at] != x) at++;
       if (x && x->nfactors == 1 && !x->whole && at == n && n < ENTRY_EXTENTS) out[n++] = x;
     }

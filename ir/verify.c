@@ -94,7 +94,7 @@ static void verify_entry(Verifier *v, const Entry *e) {
     ValueId x = e->body->args.at[i];
     const Type *t = x < e->values.n ? value_type(e, x) : NULL;
     for (int k = 0; t && k < t->rank; k++)
-      if (type_extent(t, k) && (t->extent[k]->nfactors > 1 || t->extent[k]->whole))
+      if (type_extent(t, k) && !axis_is_of_input(v->m->ctx, type_axis(t, k)))
         verify_failed(v, NULL, "input %u has the %s %s as an axis", i,
                       t->extent[k]->whole ? "part" : "product", t->extent[k]->name);
   }

@@ -185,24 +185,23 @@ static void print_update(Gen *g, const Group *gr) {
   const Layout *order = value_at(gr->e, gr->out[0])->layout;
   long long outer = 1, inner = dtype_size(x->dtype);
   const char *rows = "1", *row = arena_printf(g->a, "%d", dtype_size(x->dtype)); /* of a run */
-  bool behind = false;
+  bool behind = false, apart = false; /* rows lie apart by what they have at the bound */
   for (int i = 0; i < x->rank; i++) {
     int a = layout_axis(order, i);
     const char *n = dims_text(g, gr->e, x, a, a + 1);
     if (a == s.axis)
       behind = true;
     else if (behind)
-      inner *= x->dim[a], row = text_product(g->a, row, n);
+      inner *= x->dim[a], row = text_product(g->a, row, n), apart |= type_extent(x, a) != NULL;
     else
       outer *= x->dim[a], rows = text_product(g->a, rows, n);
   }
   long long all = x->dim[s.axis] * inner, pitch = y->dim[s.axis] * inner;
-  const Extent *shorter = type_extent(y, s.axis);
+  const char *of_run = text_product(g->a, dims_text(g, gr->e, x, s.axis, s.axis + 1),
+                                    arena_printf(g->a, "%lld", inner));
   const char *part = text_product(g->a, dims_text(g, gr->e, y, s.axis, s.axis + 1), row);
-  const char *starts = arena_printf(g->a, "%lld", (long long)s.starts);
-  if (shorter)
-    starts = arena_printf(g->a, "%lld - %s", (long long)x->dim[s.axis] + 1,
-                          count_text(g, gr->e, y->dim[s.axis], shorter));
+  if (apart) part = arena_printf(g->a, "%lld + %s", pitch - inner, row);
+  const char *starts = starts_text(g, gr, &s);
   Kernel *k = kernel_new(g, gr);
   Text *t = &k->text;
   kernel_args(g, k, gr);
@@ -218,7 +217,7 @@ static void print_update(Gen *g, const Group *gr) {
   text_line(t, "const char *from = (const char *)in%d, *part = (const char *)in%d;", s.x_arg,
             s.y_arg);
   text_open(t, "for (long u = u0; u < u1; u++) {");
-  text_line(t, "if (to != from) memcpy(to + u * %lld, from + u * %lld, %lld);", all, all, all);
+  text_line(t, "if (to != from) memcpy(to + u * %lld, from + u * %lld, %s);", all, all, of_run);
   text_line(t, "memcpy(to + u * %lld + at * %lld, part + u * %lld, %s);", all, inner, pitch, part);
   text_close(t, "}");
   if (k->units == 1) return;

@@ -257,14 +257,12 @@ static void update(Gen *g, const Group *gr) {
   for (int i = s.axis + 1; i < x->rank; i++) inner *= x->dim[i];
   long long all = x->dim[s.axis] * inner, part = y->dim[s.axis] * inner;
   const Extent *shorter = type_extent(y, s.axis);
-  const char *moved = count_text(g, gr->e, part, shorter), *starts = integer(g, s.starts);
+  const char *moved = count_text(g, gr->e, part, shorter), *starts = starts_text(g, gr, &s);
   const Type *written = in_place ? y : x;
-  const char *inside = NULL; /* beside the axis */
-  if (dims_bounded(x, 0, s.axis) || dims_bounded(x, s.axis + 1, x->rank))
+  const char *inside = NULL; /* beside the axis, and along it of what is copied */
+  if (dims_bounded(x, 0, s.axis) || dims_bounded(x, s.axis + 1, x->rank) ||
+      (!in_place && !shorter && type_extent(x, s.axis)))
     inside = inside_text(g, gr->e, written, "t");
-  if (shorter)
-    starts = arena_printf(g->a, "%lld - %s", (long long)x->dim[s.axis] + 1,
-                          count_text(g, gr->e, y->dim[s.axis], shorter));
   Kernel *k = cuda_kernel(g, gr);
   Text *t = &k->text;
   cuda_threads(g, k, in_place ? y->numel : x->numel, "t");

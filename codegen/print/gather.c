@@ -50,6 +50,13 @@ Update update_of(const Group *gr) {
   u.x = operand(gr, 0, &u.x_arg);
   u.y = operand(gr, 1, &u.y_arg);
   u.start = operand(gr, 2, &u.start_arg);
-  u.starts = u.x->dim[u.axis] - u.y->dim[u.axis] + 1;
   return u;
+}
+
+const char *starts_text(Gen *g, const Group *gr, const Update *u) {
+  const Extent *part = type_extent(u->y, u->axis), *all = type_extent(u->x, u->axis);
+  const long long x = u->x->dim[u->axis], y = u->y->dim[u->axis];
+  if (part) return arena_printf(g->a, "%lld - %s", x + 1, count_text(g, gr->e, y, part));
+  return all ? arena_printf(g->a, "%s - %lld", count_text(g, gr->e, x, all), y - 1)
+             : arena_printf(g->a, "%lld", x - y + 1);
 }

@@ -28,8 +28,9 @@ typedef struct Update {
   const Type *x, *y, *start;
   int x_arg, y_arg, start_arg; /* arguments of the kernel */
   int axis;
-  int64_t starts; /* first place of y that is too far */
 } Update;
 
 Update update_of(const Group *gr);
+/* The first place of y that is too far. */
+const char *starts_text(Gen *g, const Group *gr, const Update *u);
 #endif

@@ -274,7 +274,8 @@ static const Type *attends(const ShapeIn *in, const Type *y) {
 
 /* ---- indices ---- */
 
-/* The part may be shorter at run time than at the bound; of a bounded axis it is one. Rows are
+/* The part may be shorter at run time than at the bound; of a bounded axis it is one, or has fewer
+   elements than each run. Rows are
    moved: what else is bounded are the outermost axes of the rows and in a row, which has all of a
    run side by side unless the part is shorter. */
 static const Type *updates(const ShapeIn *in, const Type *y) {
@@ -284,7 +285,9 @@ static const Type *updates(const ShapeIn *in, const Type *y) {
   for (int i = 0; i < x->rank; i++) {
     int64_t at;
     if (i == along && axis_is_part(in->ctx, type_axis(x, i), type_axis(part, i), &at)) continue;
-    if (i == along && type_extent(x, i)) return refused(in, x, i);
+    if (i == along && type_extent(x, i) &&
+        (shorter || axis_may_lack(in->ctx, type_axis(x, i), part->dim[i])))
+      return refused(in, x, i);
     if (i != along && type_axis(x, i) != type_axis(part, i)) return differ(in, x, part);
     if (i > along && shorter && type_extent(x, i)) return refused(in, x, i);
   }

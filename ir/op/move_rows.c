@@ -79,23 +79,68 @@ ValueId build_part_of(Builder *b, ValueId x, int axis, int64_t from, int64_t n) 
   return picked(b, x, axis, i);
 }
 
-/* The parts at their bounds are a table: behind each part its numbers go on by what the bound is
-   above what a run has. */
-ValueId build_joined(Builder *b, const ValueId *x, int n, int axis) {
-  const Extent *extent = type_extent(value_type(b->e, x[0]), axis);
-  ValueId *at_bound = ARENA_ARRAY(b->m->arena, ValueId, n), one = build_extent(b, extent);
-  ValueId missing = build2(b, OP_SUB, number(b, extent->bound), one);
-  int64_t all = 0, before = 0;
+/* The only tensor that is bounded along the axis, if there is one; else -1. */
+static int only_bounded(const Builder *b, const ValueId *x, int n, int axis) {
+  int at = -1, bounded = 0;
+  for (int k = 0; k < n; k++)
+    if (type_extent(value_type(b->e, x[k]), axis)) at = k, bounded++;
+  return bounded == 1 ? at : -1;
+}
+
+/* y of so many elements more along the axis, before and behind its own. */
+static ValueId with_room(Builder *b, ValueId y, int axis, int64_t before, int64_t behind,
+                         int64_t all) {
+  Arena *a = b->m->arena;
+  Ctx *c = b->m->ctx;
+  const Type *t = value_type(b->e, y);
+  int64_t *dim = ARENA_ARRAY(a, int64_t, t->rank);
+  int64_t *none = ARENA_ARRAY(a, int64_t, t->rank), *lo = ARENA_ARRAY(a, int64_t, t->rank),
+          *hi = ARENA_ARRAY(a, int64_t, t->rank);
+  lo[axis] = before, hi[axis] = behind;
+  type_axes(t, dim);
+  dim[axis] = all;
+  Attr attr[MAX_ATTRS] = {[AT_LO] = {.ints = intern_ints(c, lo, t->rank)},
+                          [AT_HI] = {.ints = intern_ints(c, hi, t->rank)},
+                          [AT_INTERIOR] = {.ints = intern_ints(c, none, t->rank)}};
+  return build(b, OP_PAD, &y, 1, attr, type_get(c, t->dtype, t->rank, dim));
+}
+
+/* Static tensors are written into the room that the bounded one gets: a cache and its next row. */
+static ValueId around(Builder *b, const ValueId *x, int n, int axis, int bounded, int64_t all) {
+  int64_t before = 0, behind = 0;
+  for (int k = 0; k < n; k++)
+    if (k != bounded) *(k < bounded ? &before : &behind) += value_type(b->e, x[k])->dim[axis];
+  ValueId count = count_of(b, value_type(b->e, x[bounded]), axis, axis + 1);
+  ValueId y = with_room(b, x[bounded], axis, before, behind, all);
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}};
+  int64_t at = 0; /* without what a run has of the bounded one */
   for (int k = 0; k < n; k++) {
-    at_bound[k] = build_at_bound(b, x[k], axis);
-    all += value_type(b->e, x[k])->dim[axis] / extent->bound;
+    if (k == bounded) continue;
+    ValueId start = number(b, at), in[3] = {y, x[k], start};
+    if (k > bounded) in[2] = build2(b, OP_ADD, count, start);
+    y = build(b, OP_DYNAMIC_UPDATE, in, 3, attr, NULL);
+    at += value_type(b->e, x[k])->dim[axis];
   }
-  ValueId i = numbers(b, axis_of_extent(extent, all)), at = i;
+  return y;
+}
+
+/* Several bounded tensors at their bounds are a table: behind each its numbers go on by what the
+   bound is above what a run has. */
+ValueId build_joined(Builder *b, const ValueId *x, int n, int axis) {
+  ValueId *at_bound = ARENA_ARRAY(b->m->arena, ValueId, n);
+  int64_t *parts = ARENA_ARRAY(b->m->arena, int64_t, n);
+  for (int k = 0; k < n; k++) parts[k] = type_axis(value_type(b->e, x[k]), axis);
+  const int64_t all = axis_joined(b->m->ctx, parts, n);
+  const int only = only_bounded(b, x, n, axis);
+  if (only >= 0) return around(b, x, n, axis, only, all);
+  ValueId i = numbers(b, all), at = i, end = number(b, 0);
+  for (int k = 0; k < n; k++) at_bound[k] = build_at_bound(b, x[k], axis);
   for (int k = 0; k + 1 < n; k++) {
-    int64_t times = value_type(b->e, x[k])->dim[axis] / extent->bound;
-    before += times;
-    ValueId end = build2(b, OP_MUL, one, number(b, before));
-    ValueId by = build2(b, OP_MUL, missing, number(b, times));
+    const Type *t = value_type(b->e, x[k]);
+    ValueId count = count_of(b, t, axis, axis + 1);
+    end = build2(b, OP_ADD, end, count);
+    if (!type_extent(t, axis)) continue;
+    ValueId by = build2(b, OP_SUB, number(b, t->dim[axis]), count);
     ValueId behind = build2(b, OP_GE, i, like(b, end, i));
     at = build2(b, OP_ADD, at,
                 build3(b, OP_WHERE, behind, like(b, by, i), like(b, number(b, 0), i)));

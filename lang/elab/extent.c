@@ -166,16 +166,30 @@ static bool wants_less(Elab *e, const Expr *x) {
   return true;
 }
 
+/* The name that a declaration's left side binds: n of `n <= 8`, and of `n + 1 <= 9`, where *more is
+   what it adds, -1 after an error; NULL: there is none. */
+static const char *declared_name(Elab *e, const Expr *left, int64_t *more) {
+  *more = 0;
+  if (left->kind == EX_NAME) return left->name;
+  if (left->kind != EX_BINARY || left->binary.op != BIN_ADD || left->binary.left->kind != EX_NAME)
+    return NULL;
+  Val v = elab_eval_one(e, left->binary.right);
+  if (!val_to_int(e, v, 1, "what the axis has more", left->binary.right->loc, more)) *more = -1;
+  if (*more > INT32_MAX) *more = INT32_MAX; /* which no bound has room for */
+  return left->binary.left->name;
+}
+
 bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
   if (wants_less(e, x)) return *axis = -1, true;
-  if (x->kind != EX_BINARY || x->binary.op != BIN_LE || x->binary.left->kind != EX_NAME)
-    return false;
-  const char *name = x->binary.left->name;
+  if (x->kind != EX_BINARY || x->binary.op != BIN_LE) return false;
+  int64_t more, bound;
+  const char *name = declared_name(e, x->binary.left, &more);
+  if (!name) return false;
   *axis = -1;
-  int64_t bound;
   Val v = elab_eval_one(e, x->binary.right);
   Binding *b = env_find(e, e->frame->env, name);
-  bool fits = val_to_int(e, v, 1, "the bound of an extent", x->binary.right->loc, &bound);
+  bool fits = more >= 0 &&
+              val_to_int(e, v, more + 1, "the bound of an extent", x->binary.right->loc, &bound);
   if (fits && bound > INT32_MAX) {
     elab_fail(e, x->binary.right->loc, "the bound of an extent is at most 2147483647");
     fits = false;
@@ -187,12 +201,17 @@ bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
   if (b) {
     elab_error(e, x->binary.left->loc, "'%s' is bound already", name);
     elab_note(e, b->loc, "here");
-    elab_hint(e, "a second axis of that extent is written %s", name);
+    elab_hint(e,
+              more ? "a second axis of that extent is written %s + %lld"
+                   : "a second axis of that extent is written %s",
+              name, (long long)more);
     elab_trace(e);
     return true;
   }
   /* nothing is left to be known of an extent of 1 */
-  *axis = bound == 1 ? 1 : axis_of_extent(extent_get(e->c, name, bound), 1);
-  env_bind(e, name, val_dim(*axis, x->loc), -1, x->binary.left->loc);
+  bound -= more;
+  const int64_t n = bound == 1 ? 1 : axis_of_extent(extent_get(e->c, name, bound), 1);
+  env_bind(e, name, val_dim(n, x->loc), -1, x->binary.left->loc);
+  *axis = axis_and_more(e->c, n, more);
   return true;
 }

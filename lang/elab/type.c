@@ -71,10 +71,10 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, bool input, Wants *o
       bool bounded = one.kind == VAL_EXTENT && one.extent.axis;
       if (bounded) w.n = one.extent.axis;
       const Extent *x = bounded ? axis_extent(e->c, w.n) : NULL;
-      if (bounded && input && (x->nfactors > 1 || x->whole)) {
-        elab_error(e, d->loc, "a dim of an input is a multiple of one extent, found %s",
-                   axis_str(e->c, w.n));
-        elab_hint(e, x->whole ? "take more in the entry, by pad, or fewer, by x[1:]"
+      if (bounded && input && !axis_is_of_input(e->c, w.n)) {
+        elab_error(e, d->loc, "a dim of an input is a multiple of one extent%s, found %s",
+                   x->whole ? ", or has more" : "", axis_str(e->c, w.n));
+        elab_hint(e, x->whole ? "take fewer in the entry, by x[1:]"
                               : "give each extent an axis of its own, and reshape");
         elab_trace(e);
         ok = false;

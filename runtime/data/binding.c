@@ -341,6 +341,7 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
   c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
   if (x && x->batch >= 0) c->fixed = !t->extents || (int)t->extents[0] - 1 != x->batch;
   if (x && t->extents && t->extents[0] && (int)t->extents[0] - 1 != x->batch) c->fixed = true;
+  if (x && t->parts && t->parts[0].rows) c->fixed = true;
   if (column_has_extents(x, t)) c->extents = x;
   c->row_elems = c->fixed ? tensor_count(t) : tensor_row_elems(t);
   c->piece = c->row_elems;

@@ -147,10 +147,15 @@ void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]) 
   }
 }
 
+/* Of an axis of one row, or of one that has more elements than the extent. */
 static bool is_inner(const GcEntry *entry, int extent) {
-  for (int i = 0; i < entry->ninputs; i++)
-    for (int k = 1; entry->inputs[i].extents && k < entry->inputs[i].rank; k++)
-      if ((int)entry->inputs[i].extents[k] - 1 == extent) return true;
+  for (int i = 0; i < entry->ninputs; i++) {
+    const GcTensor *t = &entry->inputs[i];
+    for (int k = 0; t->extents && k < t->rank; k++)
+      if ((k > 0 && (int)t->extents[k] - 1 == extent) ||
+          (t->parts && (int)t->parts[k].extents - 1 == extent))
+        return true;
+  }
   return false;
 }
 

@@ -4,25 +4,41 @@
 #include "runtime/data/dataset.h"
 #include <inttypes.h>
 
-/* The extent of axis k, unless it is the batch's; -1: it is static. */
-static int extent_of(const FileExtents *x, const GcTensor *t, int k) {
-  int slot = x && t->extents ? (int)t->extents[k] - 1 : -1;
-  return slot >= 0 && !(k == 0 && slot == x->batch) ? slot : -1;
+/* So many times an extent and more elements. */
+typedef struct FileAxis {
+  int slot; /* of the extent; -1: the axis is static, or the batch's */
+  uint64_t times, more;
+} FileAxis;
+
+static FileAxis file_axis(const FileExtents *x, const GcTensor *t, int k) {
+  const GcPart *part = t->parts && t->parts[k].rows ? &t->parts[k] : NULL;
+  const int slot = !x || !t->extents ? -1 : (int)(part ? part->extents : t->extents[k]) - 1;
+  if (slot < 0 || (!part && k == 0 && slot == x->batch))
+    return (FileAxis){.slot = -1, .times = (uint64_t)t->dims[k]};
+  const uint64_t bound = (uint64_t)x->entry->extents[slot].bound;
+  if (!part) return (FileAxis){slot, (uint64_t)t->dims[k] / bound, 0};
+  const uint64_t parts = (uint64_t)(t->dims[k] / part->rows);
+  return (FileAxis){slot, parts * ((uint64_t)part->whole / bound), parts * (uint64_t)-part->first};
 }
 
 bool column_has_extents(const FileExtents *x, const GcTensor *t) {
   for (int k = 0; k < t->rank; k++)
-    if (extent_of(x, t, k) >= 0) return true;
+    if (file_axis(x, t, k).slot >= 0) return true;
   return false;
 }
 
-static bool settle(Column *c, FileExtents *x, int slot, uint64_t value, Err *e) {
+/* The extent of an axis of so many elements; of a file that has others no run can be. */
+static bool settle(Column *c, FileExtents *x, const FileAxis *axis, uint64_t elements, Err *e) {
+  const uint64_t rest = elements > axis->more ? elements - axis->more : 0,
+                 value = rest / axis->times;
+  const int slot = axis->slot;
   const GcExtent *extent = &x->entry->extents[slot];
+  if (rest % axis->times) return true;
   if (value < 1 || value > (uint64_t)extent->bound) {
     err_set(e, EXIT_WRONG,
             "%s: %s of the input %s would be %" PRIu64 ", which is not in 1 to %" PRId64, c->text,
             extent->name, c->t->name, value, extent->bound);
-    return err_hint(e, value < 1 ? "give a file with elements"
+    return err_hint(e, value < 1 ? axis->more ? "give a longer file" : "give a file with elements"
                                  : "give a shorter file, or compile the program with a larger "
                                    "bound");
   }
@@ -41,9 +57,10 @@ static void take_shape(Column *c, const FileExtents *x) {
   const GcTensor *t = c->t;
   c->run = *t;
   for (int k = 0; k < t->rank; k++) {
-    int slot = extent_of(x, t, k);
-    c->run_dims[k] = t->dims[k];
-    if (slot >= 0) c->run_dims[k] = t->dims[k] / x->entry->extents[slot].bound * x->value[slot];
+    const FileAxis axis = file_axis(x, t, k);
+    uint64_t n = axis.times;
+    if (axis.slot >= 0) n = n * (uint64_t)x->value[axis.slot] + axis.more;
+    c->run_dims[k] = (int64_t)n;
   }
   c->run.run_dims = c->run_dims;
   c->run.planned = t;
@@ -63,9 +80,8 @@ static void take_shape(Column *c, const FileExtents *x) {
 bool column_settle_dims(Column *c, FileExtents *x, int rank, const uint64_t *dims, Err *e) {
   const GcTensor *t = c->t;
   for (int k = 0; k < t->rank && rank == t->rank; k++) {
-    int slot = extent_of(x, t, k);
-    uint64_t times = slot < 0 ? 1 : (uint64_t)(t->dims[k] / x->entry->extents[slot].bound);
-    if (slot >= 0 && dims[k] % times == 0 && !settle(c, x, slot, dims[k] / times, e)) return false;
+    const FileAxis axis = file_axis(x, t, k);
+    if (axis.slot >= 0 && !settle(c, x, &axis, dims[k], e)) return false;
   }
   column_at_bounds(c, x);
   return true;
@@ -74,20 +90,19 @@ bool column_settle_dims(Column *c, FileExtents *x, int rank, const uint64_t *dim
 bool column_settle_count(Column *c, FileExtents *x, uint64_t row, Err *e) {
   const GcTensor *t = c->t;
   uint64_t others = 1;
-  int open = -1;
+  FileAxis open = {.slot = -1};
   for (int k = c->fixed ? 0 : 1; k < t->rank; k++) {
-    int slot = extent_of(x, t, k);
-    uint64_t bound = slot < 0 ? 1 : (uint64_t)x->entry->extents[slot].bound;
-    others *= (uint64_t)t->dims[k] / bound;
-    if (slot < 0) continue;
-    if (x->value[slot])
-      others *= (uint64_t)x->value[slot];
-    else if (open < 0)
-      open = slot;
+    const FileAxis axis = file_axis(x, t, k);
+    if (axis.slot < 0)
+      others *= axis.times;
+    else if (x->value[axis.slot])
+      others *= axis.times * (uint64_t)x->value[axis.slot] + axis.more;
+    else if (open.slot < 0)
+      open = axis;
     else
       others = 0; /* two that are open */
   }
-  if (open >= 0 && others && row % others == 0 && !settle(c, x, open, row / others, e))
+  if (open.slot >= 0 && others && row % others == 0 && !settle(c, x, &open, row / others, e))
     return false;
   column_at_bounds(c, x);
   return true;
@@ -96,7 +111,7 @@ bool column_settle_count(Column *c, FileExtents *x, uint64_t row, Err *e) {
 void column_at_bounds(Column *c, FileExtents *x) {
   if (c->t == &c->run) return;
   for (int k = 0; k < c->t->rank; k++) {
-    int slot = extent_of(x, c->t, k);
+    const int slot = file_axis(x, c->t, k).slot;
     if (slot < 0 || x->value[slot]) continue;
     x->value[slot] = (int32_t)x->entry->extents[slot].bound;
     x->by[slot] = c->text;

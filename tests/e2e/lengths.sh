@@ -127,20 +127,23 @@ entry drops(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
 }
 END
 
-# ---- all but some elements of an axis, and some more: differences, next tokens, windows ----
+# ---- all but some elements of an axis, and some more: differences, next tokens, windows, a cache and its next row ----
 cat >shifts.g <<'END'
-entry shifts(x : f32[n <= 40, 6]) {
+entry shifts(e : f32[n + 1 <= 41, 6], x : f32[n, 6]) {
   p = pad(x, [1, 0], [2, 0])
   s = softmax(x[1:] @ x[:-1]')
   m = mean(x[3:], axis = 0)
   z = zeros([n + 2, 2]) + f32(n - 1)
   return d = pad(x[1:] - x[:-1], [0, 0], [1, 0]), m, s = sum(s * s), z = z[2:], v = var(x[1:-1]), k = n - 1, y = gelu(linear(p, 5) as a)[2:n + 2],
          q = p[1:n + 1] * 2, c = cumsum(p[:, 0])[3:], o = pad(argsort(x[1:, 2]), [1], [0]), l = p[-1], f = p[2], u = noise(n - 1),
-         r = x[2:] * 3, w = zeros([n + 2, 2]) + p[-1, 0]
+         r = x[2:] * 3, w = zeros([n + 2, 2]) + p[-1, 0], a = concat([ones([2, 6]), x, reshape(x[0], [1, 6])]), b = concat([x, ones([1, 6]), e]),
+         g = dynamic_update(e, ones([1, 6]), n, axis = 0), i = dynamic_update(zeros([5, n, 6]), pad(x[none], [0, 0, 0], [1, 0, 0]), 1, axis = 0)
 }
 def noise(k) { return mean(normal(shape = [k, 3]), axis = 0) }
 entry train(ids : i32[b <= 3, t <= 40]) {
   h = embed(ids, 11, 8) as e
+  param start : f32[1, 8] = normal()
+  h = h + concat([broadcast(start, [b, 1, 8]), tanh(h)[:, :-1]], axis = 1)
   h = h + pad(linear(rms_norm(h)[:, :-1], 8) as l, [0, 1, 0], [0, 0, 0])
   q = transpose(reshape(h, [b, t, 2, 4]), [0, 2, 1, 3])[:, :, 1:]
   loss = mean(xent(linear(h[:, :-1], 11) as o, ids[:, 1:])) + mean(attention(q, q, q, true) ** 2)
@@ -217,9 +220,10 @@ for level in $levels; do
   [ -z "$shifted" ] || run 0 "$gc" shifts.g $level $target -o shifts
   for t in $shifted; do
     exact shifts "n=$t b=2 t=$t"
-    "$mkdata" npy f32 "$t,6" 1 x.npy && "$mkdata" npy i32 "2,$t" 2 ids.npy || fail 'no data could be made'
-    names='d m s z v k y q c o l f u r w'
-    compare shifts shifts "--x x.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    "$mkdata" npy f32 "$t,6" 1 x.npy && "$mkdata" npy i32 "2,$t" 2 ids.npy && "$mkdata" npy f32 "$((t + 1)),6" 3 e.npy ||
+      fail 'no data could be made'
+    names='d m s z v k y q c o l f u r w a b g i'
+    compare shifts shifts "--e e.npy --x x.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare shifts train "--ids ids.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done
   run 0 "$gc" batch.g $level $target -o batch

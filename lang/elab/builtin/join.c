@@ -1,6 +1,6 @@
 /* Built-in functions that join tensors along an axis and take them apart: concat, stack, split.
-   Contract: numpy's rules. Along a bounded axis parts are multiples of its extent, so that their
-   sum is a dim; ir/op/move_rows.c moves them. */
+   Contract: numpy's rules. Along a bounded axis the sum of the parts is a dim; ir/op/move_rows.c
+   moves them. */
 #include "lang/elab/builtin/builtin.h"
 
 /* The tensors of a list with one dtype, as arithmetic would give them. */
@@ -23,25 +23,27 @@ static Val *same_dtype(BuiltinCall *s) {
   return v;
 }
 
-/* All are multiples of one extent along the axis, and equal along the others. */
-static bool joins_extents(const Val *v, int n, int axis) {
+/* Along the axis some are bounded, and their sum is a dim; along the others they are equal. */
+static bool joins_extents(Elab *e, const Val *v, int n, int axis) {
   const Type *t = v[0].tensor.type;
-  int64_t all = 0;
+  int64_t all = 0, *parts = ARENA_ARRAY(e->a, int64_t, n);
+  bool bounded = false;
   for (int k = 0; k < n; k++) {
     const Type *one = v[k].tensor.type;
-    if (one->rank != t->rank || !type_extent(one, axis) ||
-        type_extent(one, axis) != type_extent(t, axis))
-      return false;
+    if (one->rank != t->rank) return false;
     for (int i = 0; i < t->rank; i++)
       if (i != axis && type_axis(one, i) != type_axis(t, i)) return false;
-    all += one->dim[axis];
+    bounded |= type_extent(one, axis) != NULL;
+    parts[k] = type_axis(one, axis);
+    if (__builtin_add_overflow(all, one->dim[axis], &all) || all > INT32_MAX || !one->numel)
+      return false;
   }
-  return t->numel / t->dim[axis] <= INT32_MAX / all;
+  return bounded && axis_joined(e->c, parts, n) && t->numel / t->dim[axis] <= INT32_MAX / all;
 }
 
 static Val join(BuiltinCall *s, Val *v, int n, int64_t axis) {
   if (n == 1) return v[0];
-  if (joins_extents(v, n, (int)axis)) {
+  if (joins_extents(s->e, v, n, (int)axis)) {
     ValueId *x = ARENA_ARRAY(s->e->a, ValueId, n);
     for (int i = 0; i < n; i++) x[i] = v[i].tensor.id;
     return val_tensor(s->e, build_joined(elab_at(s->e, s->loc), x, n, (int)axis));
