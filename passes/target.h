@@ -54,6 +54,10 @@ struct Target {
   bool (*multiplies_quantized)(const Target *t, const Entry *e, const Op *op);
   /* It has a kernel for this quantize or quantize_scale; NULL: for none. */
   bool (*quantizes)(const Target *t, const Entry *e, const Op *op);
+  /* The operand of this product, 0 or 1, that it reads so much faster from a transposed copy that
+     the copy pays; -1: neither. padded: by value, rows have padding where that helps. NULL: of no
+     product. */
+  int (*transposed_operand)(const Target *t, const Entry *e, const Op *op, const bool *padded);
   bool strided_attention; /* reads operands behind views, and stores results transposed */
   int max_fused_ops;      /* in one kernel */
 };
@@ -61,4 +65,18 @@ struct Target {
 /* The target's loops over pixels multiply the convolution's operands of half precision as they are,
    and sum in f32. */
 bool conv_multiplies_halves(const Target *t, const Entry *e, const Op *op);
+
+enum { PADDED_ROW_BYTES = 16, PADDING_SHARE = 32 }; /* of what a row has, one part at most */
+/* Elements of a row of so many, of `size` bytes each, with the padding to multiples of row_bytes;
+   0: it needs none, or would have too much. */
+static inline int64_t padded_elements(int64_t row, int size, int row_bytes) {
+  int64_t unit = row_bytes / size;
+  if (unit <= 1 || row % unit == 0) return 0;
+  int64_t to = (row + unit - 1) / unit * unit;
+  return (to - row) * PADDING_SHARE > row ? 0 : to;
+}
+/* The same of a row of the type. */
+static inline int64_t padded_row(const Type *t, int row_bytes) {
+  return padded_elements(t->rank ? t->dim[t->rank - 1] : 0, dtype_size(t->dtype), row_bytes);
+}
 #endif

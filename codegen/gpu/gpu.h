@@ -92,6 +92,8 @@ void cuda_vector(Printer *p, int coord, const char *base, int v, int level, cons
 
 /* "FromF16": the text that converts elements stored as dt to what sums are computed in. */
 const char *cuda_converter(Gen *g, Dtype dt);
+/* As Target's: of gradients of weights in tf32. */
+int cuda_transposed_operand(const Target *t, const Entry *e, const Op *op, const bool *padded);
 /* Bytes that the launches of a group need beside its values. */
 uint64_t cuda_product_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr);

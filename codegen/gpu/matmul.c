@@ -27,9 +27,9 @@ static int64_t row_of(const Group *gr, ValueId v) {
 
 static int depth_axis(const Op *mm, const Type *a) { return a->rank - (mm->attr[AT_TA].i ? 2 : 1); }
 
-static GridProductShape shape_of(const Group *gr) {
-  const Op *mm = gr->root;
-  const Type *a = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
+static GridProductShape shape_of(const Entry *e, const Op *mm) {
+  const Type *a = value_type(e, mm->operands[0]), *b = value_type(e, mm->operands[1]),
+             *c = value_type(e, mm->results[0]);
   int k_axis = depth_axis(mm, a);
   GridProductShape shape = {.batch = 1,
                             .m = c->dim[c->rank - 2],
@@ -37,8 +37,8 @@ static GridProductShape shape_of(const Group *gr) {
                             .k = a->dim[k_axis],
                             .ta = mm->attr[AT_TA].i != 0,
                             .tb = mm->attr[AT_TB].i != 0,
-                            .a_row = row_of(gr, mm->operands[0]),
-                            .b_row = row_of(gr, mm->operands[1]),
+                            .a_row = a->dim[a->rank - 1],
+                            .b_row = b->dim[b->rank - 1],
                             .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   shape.bounded_depth = dims_bounded(a, k_axis, k_axis + 1);
@@ -46,8 +46,30 @@ static GridProductShape shape_of(const Group *gr) {
   return shape;
 }
 
+static GridProductShape shape_in(const Group *gr) {
+  GridProductShape shape = shape_of(gr->e, gr->root);
+  shape.a_row = row_of(gr, gr->root->operands[0]);
+  shape.b_row = row_of(gr, gr->root->operands[1]);
+  return shape;
+}
+
+static int64_t with_padding(const CudaTarget *t, const GridProductShape *shape, int64_t row) {
+  const int64_t padded = padded_elements(row, dtype_size(shape->in), t->t.row_bytes);
+  return padded ? padded : row;
+}
+
+int cuda_transposed_operand(const Target *target, const Entry *e, const Op *op,
+                            const bool *padded) {
+  const CudaTarget *t = cuda_target(target);
+  if (!t->sm90a || t->pre_sm80) return -1;
+  GridProductShape shape = shape_of(e, op);
+  if (padded[op->operands[0]]) shape.a_row = with_padding(t, &shape, shape.a_row);
+  if (padded[op->operands[1]]) shape.b_row = with_padding(t, &shape, shape.b_row);
+  return product_transposed_operand(&t->machine, &shape, with_padding(t, &shape, shape.k));
+}
+
 uint64_t cuda_product_scratch(const CudaTarget *t, const Group *gr) {
-  const GridProductShape shape = shape_of(gr);
+  const GridProductShape shape = shape_in(gr);
   const GridProductSchedule s = grid_product_schedule(&t->machine, &shape);
   return grid_product_scratch(&s);
 }
@@ -56,7 +78,7 @@ static GridProduct product_of(Gen *g, const Group *gr) {
   const Op *mm = gr->root;
   const Type *a = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
   int k_axis = depth_axis(mm, a);
-  GridProductShape shape = shape_of(gr);
+  GridProductShape shape = shape_in(gr);
   shape.tensor = cuda_on_tensor_cores(g, shape.tensor);
   return (GridProduct){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
                        .rounded = product_dtype(c->dtype) != c->dtype,

@@ -372,46 +372,6 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
   return p;
 }
 
-int64_t wgmma_tiles(const GridProductSchedule *p) {
-  const int64_t down = ceil_div(p->m, p->bm), across = ceil_div(p->n, p->bn);
-  return p->parts * p->batch * ceil_div(p->turned ? across : down, p->cluster) * p->cluster *
-         (p->turned ? down : across);
-}
-
-/* The width of a tile: that with which the multiprocessors end first, if each has a tile at a time
-   and its time is that of its columns and of STORE more. Two blocks share B's k-tiles, which halves
-   what comes of B from L2, if the rows that fill the last pair cost no time. By count, not measured
-   on a device. WAVE: multiprocessors of an H100 and H200 with SXM, so that a schedule does not
-   depend on the device; the program launches fewer blocks where there are fewer. Tensor maps want
-   rows that begin at multiples of 16 bytes. */
-bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) {
-  enum { WAVE = 132, NARROW = 64, WIDE = 256, STORE = 32, ROW = 16, PAIR = 2 };
-  int64_t best = INT64_MAX;
-  const int size = dtype_size(plain->in);
-  if (!plain->tensor || !plain->batch || plain->m < NARROW || plain->n < NARROW ||
-      plain->k < wgmma_depth(plain) || plain->a_row * size % ROW || plain->b_row * size % ROW ||
-      (size == 4 && plain->ta && !plain->tb)) /* tf32: one operand at least lies along the depth */
-    return false;
-  GridProductSchedule p = *plain;
-  p.turned = size == 4 && !plain->ta && !plain->tb;
-  p.side = 2;
-  p.threads = WGMMA_THREADS, p.shared = WGMMA_RING;
-  const int most = (p.turned ? p.n : p.m) <= WGMMA_ROWS ? 1 : PAIR;
-  for (p.cluster = most; p.cluster >= 1; p.cluster--)
-    for (int width = WIDE; width >= NARROW; width -= NARROW) {
-      p.bm = p.turned ? width : WGMMA_ROWS, p.bn = p.turned ? WGMMA_ROWS : width;
-      const int64_t tiles = wgmma_tiles(&p), cost = ceil_div(tiles, WAVE) * (width + STORE);
-      if (tiles > INT32_MAX - WAVE) return false;
-      if (cost >= best) continue;
-      best = cost;
-      p.tm = p.turned ? width / 4 : 2, p.tn = p.turned ? 2 : width / 4;
-      p.across = ceil_div(p.n, p.bn);
-      p.blocks = tiles < WAVE ? tiles : WAVE;
-      *out = p;
-    }
-  return true;
-}
-
 #define FIELD(f) SCHEDULE_FIELD(GridProductSchedule, f)
 const ScheduleKind grid_product_kind = {
     "product",

@@ -154,6 +154,10 @@ enum { WGMMA_ROWS = 128, WGMMA_ROW = 128, WGMMA_THREADS = 384, WGMMA_RING = 192 
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out);
 /* Tiles of C, some of which may lie behind its last row. */
 int64_t wgmma_tiles(const GridProductSchedule *p);
+/* The operand of which a transposed copy pays, since the product of it uses wgmma, which this one,
+   of tf32 with both operands stored across the depth, does not: 0, 1, or -1. row: elements of a row
+   of the copy. */
+int product_transposed_operand(const GridMachine *machine, const GridProductShape *s, int64_t row);
 /* Elements of the depth of a k-tile. */
 static inline int wgmma_depth(const GridProductSchedule *p) {
   return WGMMA_ROW / dtype_size(p->in);

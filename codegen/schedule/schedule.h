@@ -40,6 +40,9 @@ typedef struct GridMachine {
   int shared;          /* bytes of shared memory that a block may have */
   int scratch;         /* partial sums take at most 1 / scratch of the operands' bytes */
   double launch;       /* fma of a block in the time that one more launch takes */
+  double byte;         /* ... that a byte takes on its way from memory or to it */
+  double mma, wgmma;   /* multiply-adds of tf32 in the time of an fma, by instructions of warps and
+                          of warpgroups */
 } GridMachine;
 
 /* Operations on elements under which a launch stays on one thread. */

@@ -93,17 +93,6 @@ static inline bool op_is_anchor(const Op *op) {
    which the steps of a loop read them. */
 uint64_t layout_copies(const Entry *e, int align);
 
-/* padded_rows.c */
-enum { PADDED_ROW_BYTES = 16, PADDING_SHARE = 32 }; /* of what a row has, one part at most */
-/* Elements of a row of the type with the padding to multiples of so many bytes; 0: it needs none,
-   or would have too much. */
-static inline int64_t padded_row(const Type *t, int row_bytes) {
-  int64_t unit = row_bytes / dtype_size(t->dtype), row = t->rank ? t->dim[t->rank - 1] : 0;
-  if (unit <= 1 || row % unit == 0) return 0;
-  int64_t to = (row + unit - 1) / unit * unit;
-  return (to - row) * PADDING_SHARE > row ? 0 : to;
-}
-
 /* dce.c: of one entry; what is left stays in its order. Returns how much it dropped. */
 int64_t dce_entry(Arena *scratch, Entry *e);
 

@@ -214,8 +214,9 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
   if (!late) late = passes_giver(behind, HAS_LAYOUT, &length);
   if (!late) late = behind + strlen(behind);
   return intern_printf(
-      c, "%.*sautodiff{saved=%s},precision{products=%s},narrow-states,master-weights%.*swiden,%s",
-      (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind), behind, late);
+      c, "%.*sautodiff{saved=%s},precision{products=%s},narrow-states,master-weights%.*swiden,%s%s",
+      (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind), behind,
+      strcmp(precision, "tf32") == 0 ? "transpose-operands," : "", late);
 }
 
 /* With the argument for the stage. */

@@ -36,11 +36,11 @@ entry filters(x : u8[n <= 9, 64, 16, 13], dy : u8[n, 60, 16, 13]) {   # blocks o
   return dw = grad(sum(f32(conv2d(bf16(x // 16), bf16(w), 1, 1)) * f32(dy // 16)), w)
 }
 END
-# the same in tf32: the transposed result, and A from registers
+# the same in tf32: the transposed result, A from registers, and of both operands across the depth a transposed copy
 cat >tf32.g <<'END'
 entry sums(x : u8[n <= 300, 72], y : u8[n, 64], z : u8[72, n], w : u8[72, 64]) {
   v, u, t = f32(x), f32(y), f32(z)
-  return a = v @ f32(w), b = transpose(u) @ transpose(t)
+  return a = v @ f32(w), b = transpose(u) @ transpose(t), c = transpose(v) @ u
 }
 END
 cat >images.g <<'END'
@@ -93,7 +93,8 @@ for order in 0 1 5; do
 done
 # shellcheck disable=SC2086
 LD_LIBRARY_PATH=$driver ./net $deep --device cuda --expect s.npy --rtol 0 --atol 0 >out 2>&1 || fail 'parts of the depth'
-compile tf32.g --precision=tf32 --arch=compute_90a --target=cuda,cpu -o tf32
+all=fuse,layout,order,liveness,inplace,share,plan-verify
+compile tf32.g --passes="autodiff,precision{products=tf32},transpose-operands{all=1},$all" --arch=compute_90a --target=cuda,cpu -o tf32
 # runs of fewer rows and images than the bounds: bits of the CPU, with what lies behind them poisoned
 for n in 1 110 300; do
   "$mkdata" npy u8 $n,72 1 v.npy && "$mkdata" npy u8 $n,64 2 u.npy && "$mkdata" npy u8 72,$n 3 t.npy && "$mkdata" npy u8 72,64 4 s.npy
@@ -104,11 +105,11 @@ for n in 1 110 300; do
   # shellcheck disable=SC2086
   LD_LIBRARY_PATH=$driver ./net $sums --device cuda --poison --expect a=a.npy --expect b=b.npy --rtol 0 --atol 0 >out 2>&1 || fail "$n rows"
   [ $n = 110 ] || continue
-  rm -f a.npy b.npy
+  rm -f a.npy b.npy c.npy
   # shellcheck disable=SC2086
-  ./tf32 $sums --device cpu --a a.npy --b b.npy >out 2>&1 || fail 'tf32 on the CPU'
+  ./tf32 $sums --device cpu --a a.npy --b b.npy --c c.npy >out 2>&1 || fail 'tf32 on the CPU'
   # shellcheck disable=SC2086
-  LD_LIBRARY_PATH=$driver ./tf32 $sums --device cuda --poison --expect a=a.npy --expect b=b.npy --rtol 0 --atol 0 >out 2>&1 || fail 'tf32'
+  LD_LIBRARY_PATH=$driver ./tf32 $sums --device cuda --poison --expect a=a.npy --expect b=b.npy --expect c=c.npy --rtol 0 --atol 0 >out 2>&1 || fail 'tf32'
 done
 for n in 1 5; do
   "$mkdata" npy u8 $n,64,16,13 1 v.npy && "$mkdata" npy u8 $n,60,16,13 2 u.npy
