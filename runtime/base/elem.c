@@ -267,3 +267,19 @@ void elem_format(char out[40], const void *p, Elem type, uint64_t i) {
     snprintf(out, 40, "%.6g", elem_real(p, type, i));
   }
 }
+
+void elem_exact(char out[40], const void *p, Elem type, uint64_t i) {
+  const double v = elem_real(p, type, i);
+  if (type == ELEM_BOOL) {
+    snprintf(out, 40, "%d", v != 0);
+  } else if (type == ELEM_F64) {
+    for (int digits = 15; digits <= 17; digits++) {
+      snprintf(out, 40, "%.*g", digits, v);
+      if (strtod(out, NULL) == v) break;
+    }
+  } else if (elem_info[type].cls == ELEM_FLOATS) {
+    float_text(out, (float)v);
+  } else {
+    elem_format(out, p, type, i);
+  }
+}

@@ -52,6 +52,8 @@ bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad);
 void float_text(char out[32], float v); /* the shortest that reads back as v */
 void hyper_text(char out[32], const GcHyper *h, double value); /* as its option takes it */
 void elem_format(char out[40], const void *p, Elem type, uint64_t i);
+/* With as many digits as it needs to be read back; a bool is 1 or 0. */
+void elem_exact(char out[40], const void *p, Elem type, uint64_t i);
 
 /* ---- tensor.c ---- */
 enum { RUN_RANK = 32 }; /* axes of a tensor whose dims a run decides, at most */

@@ -31,7 +31,6 @@ typedef struct CsvReader { /* a place in the text */
 } CsvReader;
 
 /* ---- csv_text.c ---- */
-bool csv_has_tabs(const char *path); /* by its name */
 /* Of a first line: a comma, else a semicolon, else a tab, as there is one outside of quotes. */
 char csv_separator(const char *line, const char *end);
 CsvReader csv_body(const Column *c, Err *e);

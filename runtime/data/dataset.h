@@ -145,7 +145,8 @@ uint32_t dataset_sum(const Dataset *d);
 void dataset_free(Dataset *d);
 
 /* ---- csv.c ---- */
-bool csv_is(const char *path); /* by its name */
+bool csv_is(const char *path);       /* by its name */
+bool csv_has_tabs(const char *path); /* likewise */
 /* Of an open file; `columns` is "NAME,NAME..NAME" or "NAME=WORD|WORD", cut into pieces, or NULL. */
 bool csv_open(Column *c, char *columns, Err *e);
 bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e);

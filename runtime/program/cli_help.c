@@ -98,6 +98,7 @@ void cli_help(const Options *o, const char *program) {
          "  FILE:type  flat elements of another type, as u16 (text is u8, other flat files are of "
          "the input's type)\n"
          "  NUMBER     for an input without axes\n"
+         "output files: FILE.npy is an array; FILE.csv and FILE.tsv are tables with its rows\n"
          "\nexit codes: 0 done, 1 the data or the program is wrong, 2 the command line is wrong,\n"
          "  3 the environment is (no space, no permission, no such device), 130 and 143 stopped by "
          "a signal\n");

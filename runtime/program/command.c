@@ -95,10 +95,7 @@ static bool prepare_files(Command *cmd, Err *e) {
   if (!cmd->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");
   for (int i = 0; i < en->noutputs; i++) {
     cmd->outputs[i].fd = -1;
-    if (!cmd->options.outputs[i].save) continue;
-    const Array of = infer_array(cmd, i);
-    const OutKind kind = npy_kind(&of);
-    if (!out_prepare(&cmd->outputs[i], cmd->options.outputs[i].save, &kind, 4096, e)) return false;
+    if (cmd->options.outputs[i].save && !output_prepare(cmd, i, e)) return false;
   }
   return true;
 }

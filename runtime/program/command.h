@@ -242,13 +242,25 @@ int infer_run(Command *cmd);
 uint64_t infer_bytes(const GcEntry *e); /* of its tables */
 /* Whether an output of an entry that does not train is printed once for all batches of files. */
 bool infer_aggregates(const GcEntry *e, const GcTensor *t);
-/* What the file of an output has, as npy_kind takes it. */
-Array infer_array(const Command *cmd, int output);
 int bench_run(Command *cmd);
 void info_version(void); /* the line that begins info, and is all of --version */
 int info_print(const Options *o, int threads, Err *e);
 /* What the command takes of its session's memory. */
 uint64_t command_bytes(const GcEntry *e);
+
+/* ---- output_file.c: --OUTPUT FILE ---- */
+/* Before anything runs: the format, by the file's name, and whether the file can be written. */
+bool output_prepare(Command *cmd, int output, Err *e);
+/* Its beginning. `whole`: it is written once, of all rows; else by each of so many runs. */
+bool output_begin(Command *cmd, int output, bool whole, uint64_t runs);
+/* Elements of a run's output from `first` on, at most OUTPUT_ELEMS, in their order. */
+bool output_write(Command *cmd, int output, const GcTensor *t, const void *storage, uint64_t first,
+                  uint64_t n);
+/* An output as run number `run` has it. */
+GcTensor output_in_run(const Command *cmd, const GcTensor *t, uint64_t run, int64_t dims[RUN_RANK]);
+/* The half of the session's stage that a piece of a file is put together in; the first half has the
+   piece's elements. */
+enum { OUTPUT_HALF = STAGE_BYTES / 2, OUTPUT_ELEMS = OUTPUT_HALF / 8 };
 
 /* ---- progress.c ---- */
 typedef struct Progress {

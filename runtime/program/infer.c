@@ -1,5 +1,5 @@
 /* Entries that do not train: once over all rows, or N times where there are no inputs; outputs are
-   aggregated, printed, written as .npy, shown as characters, or compared with a file. Contract:
+   aggregated, printed, written to files, shown as characters, or compared with a file. Contract:
    batches of more than one row are aggregated, of scalars and arrays; a file holds a scalar of each
    batch, and one array; files are streamed and appear only when the run has ended well. */
 #include "runtime/program/command.h"
@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { HALF = STAGE_BYTES / 2, ELEMS = HALF / 8 }; /* staging: this run's values, the file's */
 
 typedef struct Expected {
   File file;
@@ -64,93 +62,13 @@ static GcTensor output_of_run(const Infer *f, int i, int64_t dims[RUN_RANK]) {
                        dims);
 }
 
-static Elem file_elem(const GcTensor *t) {
-  return t->dtype == GC_BF16 ? ELEM_F32 : (Elem)t->dtype; /* numpy has no bf16 */
-}
-
-static bool is_bounded(const GcTensor *t, int axis) {
-  return t->extents && (t->extents[axis] || (t->parts && t->parts[axis].rows));
-}
-
-static bool has_slot(uint32_t extents, int slot) {
-  for (; extents; extents >>= 4)
-    if ((int)(extents & 15) - 1 == slot) return true;
-  return false;
-}
-
-/* The axis has more elements where a batch has more rows. */
-static bool follows_batch(const Infer *f, const GcTensor *t, int axis) {
-  const int batch = f->cmd->data.extents.batch;
-  if (batch < 0 || !is_bounded(t, axis)) return false;
-  return has_slot(t->extents[axis], batch) || (t->parts && has_slot(t->parts[axis].extents, batch));
-}
-
-/* An output as run number `run` has it. */
-static GcTensor output_in_run(const Infer *f, const GcTensor *t, uint64_t run,
-                              int64_t dims[RUN_RANK]) {
-  int32_t extents[GC_EXTENTS];
-  memcpy(extents, f->cmd->session.env.extents, sizeof extents);
-  dataset_extents(&f->cmd->data, run, extents);
-  return tensor_of_run(f->cmd->entry, t, extents, dims);
-}
-
-/* ---- --OUTPUT FILE.npy ---- */
-Array infer_array(const Command *cmd, int output) {
-  const GcTensor *t = &cmd->entry->outputs[output];
-  const GcTensor once = aggregate_tensor(t);
-  bool whole = t->rank && cmd->data.n && infer_aggregates(cmd->entry, t);
-  Array a = {.type = file_elem(whole ? &once : t), .rank = t->rank ? t->rank : 1};
-  for (int i = 0; i < t->rank && i < ARRAY_RANK; i++)
-    a.dims[i] = is_bounded(t, i) ? 0 : (uint64_t)t->dims[i];
-  return a;
-}
-
-static bool begin_file(Infer *f, int i) {
-  Command *cmd = f->cmd;
-  const GcTensor *t = &cmd->entry->outputs[i];
-  const GcTensor once = aggregate_tensor(t);
-  Elem elem = file_elem(is_whole(f, i) ? &once : t);
-  uint64_t dims[ARRAY_RANK] = {1};
-  if (t->rank > ARRAY_RANK)
-    return err_set(&cmd->err, EXIT_WRONG, "%s: numpy has no arrays of %d axes", t->name, t->rank);
-  int rank = t->rank ? t->rank : cmd->data.n || f->runs > 1;
-  int64_t some[RUN_RANK], less[RUN_RANK];
-  const GcTensor one = output_in_run(f, t, 0, some), end = output_in_run(f, t, f->runs - 1, less);
-  bool by_rows = false; /* along the first axis it has something of each row of the data */
-  for (int k = 0; k < t->rank; k++) {
-    dims[k] = (uint64_t)(one.run_dims ? one.run_dims[k] : t->dims[k]);
-    const uint64_t last = (uint64_t)(end.run_dims ? end.run_dims[k] : t->dims[k]);
-    by_rows |= k == 0 && follows_batch(f, t, k);
-    if (k > 0 && last != dims[k]) {
-      err_set(&cmd->err, EXIT_WRONG, "%s: its axis %d is shorter in the last batch", t->name, k);
-      return err_hint(&cmd->err, "--drop-last leaves that batch out");
-    }
-    if (k == 0 && by_rows &&
-        (!checked_mul(dims[0], f->runs - 1, &dims[0]) || !checked_add(dims[0], last, &dims[0])))
-      return err_set(&cmd->err, EXIT_USAGE, "%s: too many rows", t->name);
-  }
-  if (!by_rows && !checked_mul(dims[0], rank && !is_whole(f, i) ? f->runs : 1, &dims[0]))
-    return err_set(&cmd->err, EXIT_USAGE, "%s: too many rows", t->name);
-  char head[2048];
-  uint64_t n = npy_header(head, sizeof head, elem, rank, dims);
-  return out_begin(&cmd->outputs[i], &cmd->err) && out_write(&cmd->outputs[i], head, n, &cmd->err);
-}
-
-static bool write_piece(Command *cmd, int i, const GcTensor *t, const void *storage, uint64_t first,
-                        uint64_t n) {
-  tensor_get(t, storage, first, n, cmd->session.stage);
-  elem_convert(cmd->session.stage + HALF, file_elem(t), cmd->session.stage, (Elem)t->dtype, n);
-  return out_write(&cmd->outputs[i], cmd->session.stage + HALF,
-                   n * (uint64_t)elem_info[file_elem(t)].size, &cmd->err);
-}
-
 /* Elements of an output in all runs; the last batch may be shorter. UINT64_MAX: too many. */
 static uint64_t elements_of_runs(const Infer *f, const GcTensor *t) {
   uint64_t all = 0, one;
   int64_t dims[RUN_RANK];
   if (!t->extents) return checked_mul(tensor_count(t), f->runs, &all) ? all : UINT64_MAX;
   for (int last = 0; last < 2; last++) {
-    const GcTensor now = output_in_run(f, t, last ? f->runs - 1 : 0, dims);
+    const GcTensor now = output_in_run(f->cmd, t, last ? f->runs - 1 : 0, dims);
     if (!checked_mul(tensor_count(&now), last ? 1 : f->runs - 1, &one) ||
         !checked_add(all, one, &all))
       return UINT64_MAX;
@@ -193,7 +111,7 @@ static bool open_expected(Infer *f, int i) {
 static bool compare_piece(Command *cmd, Expected *x, const GcTensor *t, const void *storage,
                           uint64_t first, uint64_t n) {
   uint64_t size = (uint64_t)elem_info[x->array.type].size;
-  uint8_t *want = cmd->session.stage + HALF;
+  uint8_t *want = cmd->session.stage + OUTPUT_HALF;
   if (!file_read(&x->file, x->array.header + x->at * size, want, n * size, &cmd->err)) return false;
   if (x->array.big) elem_swap(want, (int)size, n);
   tensor_get(t, storage, first, n, cmd->session.stage);
@@ -234,8 +152,8 @@ static bool judge(Infer *f) {
 static void print_text(Infer *f, const GcTensor *t) {
   Command *cmd = f->cmd;
   uint64_t all = tensor_count(t);
-  for (uint64_t at = 0; at < all; at += HALF) {
-    uint64_t n = all - at < HALF ? all - at : HALF;
+  for (uint64_t at = 0; at < all; at += OUTPUT_HALF) {
+    uint64_t n = all - at < OUTPUT_HALF ? all - at : OUTPUT_HALF;
     tensor_get(t, session_at(&cmd->session, t), at, n, cmd->session.stage);
     bool bytes = false; /* a terminal gets no control bytes; a pipe gets what there is */
     for (uint64_t i = 0; f->tty && i < n; i++)
@@ -273,9 +191,9 @@ static bool put(Infer *f, int i, const GcTensor *t, const void *storage) {
   Command *cmd = f->cmd;
   const OutputOption *o = &cmd->options.outputs[i];
   uint64_t all = tensor_count(t);
-  for (uint64_t at = 0; at < all && (o->save || o->expect); at += ELEMS) {
-    uint64_t n = all - at < ELEMS ? all - at : ELEMS;
-    if (o->save && !write_piece(cmd, i, t, storage, at, n)) return false;
+  for (uint64_t at = 0; at < all && (o->save || o->expect); at += OUTPUT_ELEMS) {
+    uint64_t n = all - at < OUTPUT_ELEMS ? all - at : OUTPUT_ELEMS;
+    if (o->save && !output_write(cmd, i, t, storage, at, n)) return false;
     if (o->expect && !compare_piece(cmd, &f->expected[i], t, storage, at, n)) return false;
   }
   return true;
@@ -345,7 +263,7 @@ static bool begin(Infer *f) {
   for (int i = 0; i < f->cmd->entry->noutputs; i++) {
     const OutputOption *o = &f->cmd->options.outputs[i];
     if (o->expect && !open_expected(f, i)) return false;
-    if (o->save && !begin_file(f, i)) return false;
+    if (o->save && !output_begin(f->cmd, i, is_whole(f, i), f->runs)) return false;
   }
   return true;
 }

@@ -4,6 +4,7 @@
 #include "runtime/program/command.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool header_of(const Options *o, CsvHeader *h, Err *e) {
   int yes = cli_yes_or_no(o, OPT_CSVHEADER, e);
@@ -12,11 +13,15 @@ static bool header_of(const Options *o, CsvHeader *h, Err *e) {
   return true;
 }
 
-static bool no_words(const Labels *l, const char *wanted, Err *e) {
+static bool no_words(const Command *cmd, const char *wanted, Err *e) {
+  const Labels *l = &cmd->labels;
   char all[300] = "";
   size_t at = 0;
   for (int i = 0; i < l->n && at < 200; i++)
     at += (size_t)snprintf(all + at, sizeof all - at, "%s%.60s", at ? ", " : "", l->at[i].input);
+  for (int i = 0; !l->n && i < cmd->options.nload; i++)
+    if (access(cmd->load[i].path, R_OK) != 0 && !file_open(&(File){0}, cmd->load[i].path, e))
+      return false;
   if (!l->n) {
     err_set(e, EXIT_USAGE, "--words: no words of labels are known");
     return err_hint(e, "--load weights that were trained on labels as words, or on a folder of "
@@ -49,7 +54,7 @@ static bool choose_words(Command *cmd, Err *e) {
     return err_hint(e, "the number of a class is argmax(logits)");
   }
   cmd->words = eq ? labels_find(l, eq + 1) : l->n == 1 ? &l->at[0].words : NULL;
-  return cmd->words || no_words(l, eq ? eq + 1 : NULL, e);
+  return cmd->words || no_words(cmd, eq ? eq + 1 : NULL, e);
 }
 
 bool labels_prepare(Command *cmd, DataRequest *q, Err *e) {

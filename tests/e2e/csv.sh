@@ -7,7 +7,7 @@ entry same(x : f32[2, 3], kind : u8[2]) { return y = x, label = i32(kind) }
 entry one(v : f32[1]) { return w = v * 1 }
 entry whole(n : i64[1, 2]) { return m = n + 0 }
 entry codes(kind : u8[2]) { return label = i32(kind) }
-entry table(t : f64[4, 2], x : f32[3]) { return u = t, z = x * 1 }
+entry table(t : f64[4, 2], x : f32[3]) { return u = t, z = x * 1, ok = t > 3, box = reshape(t, [2, 2, 2]), s = f64(x[0]) / 3, none = x / 0 }
 entry train(x : f32[2, 3], kind : u8[2]) {
   loss = mean(xent(linear(x, 3), kind))
   minimize loss with sgd(0.1)
@@ -67,6 +67,34 @@ done
 run 0 ./net one --v plain.csv:2 --w w.npy
 reads w.npy f '2.5 4.0 6.0 8.0'
 run 0 ./net train --x houses.csv:2..4 $kind --epochs 2 --validate test --validate.x houses.csv:2..4 --validate.kind houses.csv:kind
+
+# ---- outputs as tables: with the rows of the arrays, names of columns, and all digits ----
+table='./net table --t plain.csv --x three.csv --quiet --box box.npy'
+for again in 1 2; do # a table of the same columns is replaced
+  run 0 $table --u u.csv --z z.TSV --ok ok.tsv --s s.csv --none none.csv
+done
+exactly "$(cat u.csv)" '"u.0","u.1"
+1,2.5
+3,4
+5,6
+7,8' 'two columns'
+exactly "$(cat z.TSV s.csv none.csv ok.tsv)" "$(printf '"z"\n1\n2\n3\n"s"\n0.3333333333333333\n"none"\ninf\ninf\ninf\n"ok.0"\t"ok.1"\n0\t0\n0\t1\n1\t1\n1\t1')" 'tables'
+run 0 ./net table --t u.csv:u.0,u.1 --x z.TSV:z --u u.npy --quiet # gc reads them
+reads u.npy d '1.0 2.5 3.0 4.0 5.0 6.0 7.0 8.0'
+refused() { # refused MESSAGE HINT COMMAND…
+  message=$1 hint=$2
+  shift 2
+  says 2 "error: $message" "$@"
+  holds out.txt "hint: $hint"
+}
+own='remove it, or name another file'
+refused 'u.csv: is a table with other columns, or that gc did not write, and would be replaced' "$own" $table --z u.csv
+refused 'z.csv: is a table with other columns, or that gc did not write, and would be replaced' "$own" sh -c "printf '\"z\",1\n' >z.csv; $table --z z.csv"
+refused 'plain2.csv: is not a table of text, and would be replaced by one' "$own" sh -c "cp plain.csv plain2.csv; $table --z plain2.csv"
+for ending in .txt .gz .json; do
+  refused "z$ending: outputs are written as .npy, .csv or .tsv, not as $ending" 'FILE.npy is an array, FILE.csv a table of text with the same numbers' $table --z z$ending
+done
+refused 'box.csv: a table has rows and columns, but box has 3 axes' 'write an array, FILE.npy, or return the output in two axes: reshape(box, [dim(box, 0), -1])' ./net table --t plain.csv --x three.csv --box box.csv
 
 # ---- wrong files ----
 wrong() { # wrong TEXT OF THE FILE, MESSAGE, HINT, ARGUMENTS
@@ -188,6 +216,8 @@ run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --re
 reads l.npy i '2 2 1 2'
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words read
 grep -qx '\[0:2\] read = \[red red\]' out.txt && grep -qx '\[2:4\] read = \[green red\]' out.txt || { fail 'no words'; cat out.txt; }
+run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words read --read read.csv --quiet
+exactly "$(cat read.csv)" "$(printf '"read"\n"red"\n"red"\n"green"\n"red"')" 'a table of words'
 run 0 "$gc" guess.g --weights=words.st -o own # in the program, too
 run 0 ./own test --x houses.csv:2..4 --kind some.csv:kind --words read
 grep -qx '\[0:2\] read = \[red red\]' out.txt || { fail 'no words of the own weights'; cat out.txt; }
@@ -211,6 +241,7 @@ run 0 ./net train --x houses.csv:2..4 $kind --epochs 3 --resume words.ck --save 
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load resumed.st --read l.npy
 reads l.npy i '2 2 1 2'
 printf 'kind\nred\npink\nred\ngreen\n' >new.csv
+says 1 'error: none.st: cannot be read: No such file or directory' ./guess test --x houses.csv:2..4 --kind some.csv:kind --load none.st --words read
 says 1 "error: new.csv: line 3, column kind: 'pink' is none of the words that words.st has for kind" ./guess test --x houses.csv:2..4 --kind new.csv:kind --load words.st
 holds out.txt 'hint: it has blue = 0, green = 1, red = 2'
 run 0 ./guess test --x houses.csv:2..4 --kind 'new.csv:kind=red|green|pink' --load words.st --read l.npy

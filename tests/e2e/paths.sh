@@ -71,8 +71,10 @@ done
 says 2 'is not a log of training, and would be replaced by one' $train --log notes.txt
 says 2 'is not a log of training, and would be replaced by one' ./net train --x x.npy --y y.npy --resume c.st --steps 12 --log notes.txt
 says 2 'is not a profile, and would be replaced by one' $train --profile notes.txt
-says 2 'is not a .npy file, and would be replaced by one' ./net predict --x x.npy --p notes.txt
-says 2 'is not a .npy file, and would be replaced by one' ./net predict --x x.npy --p w.kept
+for file in notes.txt w.st; do
+  cp $file notes
+  says 2 'is not a .npy file, and would be replaced by one' ./net predict --x x.npy --p notes
+done
 same notes.txt notes.kept 'a file of notes'
 : >empty
 run 0 ./net predict --x x.npy --load w.st --p empty --quiet
