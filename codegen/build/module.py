@@ -51,26 +51,55 @@ def _numbers(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return array
 
 
-def _in(dtype: str, value: int) -> int:
-    """The value, which ctypes would cut to the dtype's bits."""
-    if not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-        raise OverflowError(f"{value} is not in {dtype}")
-    return value
+def _given(value: Any) -> str:
+    """A value that is refused, as messages show it."""
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+_kinds = {"bool": "a bool", "int32": "an int", "uint64": "an int", "float32": "a float", "float64": "a float"}
+
+
+def _scalar(name: str, dtype: str, value: Any) -> Any:
+    """The value as a bool, int or float of Python; ctypes would cut it to the dtype's bits, or not name it."""
+    number: Any = None
+    try:
+        if dtype == "bool" and isinstance(value, (bool, np.bool_)):
+            number = bool(value)
+        elif "int" in dtype:
+            number = value.__index__()
+        elif "float" in dtype and not isinstance(value, (str, bytes)):
+            number = float(value)
+    except (AttributeError, TypeError, ValueError):
+        pass
+    if number is None:
+        raise TypeError(f"{name} is {_given(value)}; {_kinds[dtype]} is expected")
+    if dtype != "bool":
+        limits: Any = np.iinfo(dtype) if "int" in dtype else np.finfo(dtype)
+        if not limits.min <= number <= limits.max and abs(number) < float("inf"):
+            raise ValueError(f"{name} is {number}; {_kinds[dtype]} from {limits.min} to {limits.max} is expected")
+    return number
 
 
 def _array(value: Any, tensor: _Tensor) -> NDArray[Any]:
     """The value as a dense array of the tensor's dtype; the same memory where it is one."""
-    if tensor.shape and isinstance(value, np.ndarray):
-        array = value
-    elif tensor.shape and hasattr(value, "__dlpack__"):
-        array = np.from_dlpack(value)
-    elif tensor.shape and hasattr(value, "__array__"):
-        array = np.asarray(value)
-    else:
-        array = _numbers(value, tensor.dtype)
+    whole = bool(tensor.shape) and hasattr(value, "dtype")  # an array, whose dtype is its own
+    try:
+        if tensor.shape and isinstance(value, np.ndarray):
+            array = value
+        elif tensor.shape and hasattr(value, "__dlpack__"):
+            array = np.from_dlpack(value)
+        elif tensor.shape and hasattr(value, "__array__"):
+            array = np.asarray(value)
+        else:
+            array = _numbers(value, tensor.dtype)
+    except (BufferError, RuntimeError, TypeError, ValueError) as e:
+        raise TypeError(f"{tensor.name} is no array: {e}; {tensor.text} is expected") from e
     bits = tensor.dtype == _bfloat16 and array.dtype == np.uint16
     if array.dtype != tensor.dtype and not bits:
-        raise TypeError(f"{tensor.name} is {array.dtype}, not {tensor.dtype}; convert it first")
+        if not whole:
+            raise TypeError(f"{tensor.name} is {_given(value)}, not {tensor.text}")
+        raise TypeError(f"{tensor.name} is {array.dtype} {list(array.shape)}, not {tensor.text}; convert it first")
     return np.asarray(array, order="C")
 
 
@@ -133,8 +162,10 @@ class _Model:
     def _start(self, opens: Callable[..., Optional[int]], threads: int, seed: int, device: Optional[str]) -> None:
         self._lock = threading.Lock()
         self._handle: Optional[int] = None
+        if device is not None and not isinstance(device, str):
+            raise TypeError(f"device is {_given(device)}; a str as 'cpu' or 'cuda:0', or None, is expected")
         name = None if device is None else os.fsencode(device)
-        self._handle = opens(name, _in("int32", threads), _in("uint64", seed))
+        self._handle = opens(name, _scalar("threads", "int32", threads), _scalar("seed", "uint64", seed))
         if not self._handle:
             raise Error(_error(None).decode())
 
@@ -181,7 +212,7 @@ class _Model:
 
     def reset(self, seed: int = 0) -> None:
         """New initial weights, states and optimizer. Hypers stay as they are."""
-        self._call(_reset, _in("uint64", seed))
+        self._call(_reset, _scalar("seed", "uint64", seed))
 
     @property
     def threads(self) -> int:

@@ -14,6 +14,8 @@ class _Opened(_Rank):
     def __init__(self, id: bytes, rank: int, threads: int = 0, seed: int = 0, device: Optional[str] = None):
         """id: of make_id or ncclGetUniqueId, the same on all ranks. Initial weights are drawn from rank 0's seed. device:
         "cuda:1"; each rank needs a GPU of its own, and None is the first that the process sees."""
+        if not isinstance(id, bytes):
+            raise TypeError(f"id is {_given(id)}; the bytes of make_id are expected")
         if len(id) != 128:
             raise ValueError(f"an id has 128 bytes, not {len(id)}")
-        self._start(lambda *rest: _open_on(id, _in("int32", rank), *rest), threads, seed, device)
+        self._start(lambda *rest: _open_on(id, _scalar("rank", "int32", rank), *rest), threads, seed, device)

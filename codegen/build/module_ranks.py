@@ -13,4 +13,4 @@ class _Rank(_Model):
 
     def set_timeout(self, seconds: float) -> None:
         """A rank that waits longer for another one has lost it: the call fails, and so do all later ones."""
-        self._ask(_set_timeout, seconds)
+        self._ask(_set_timeout, _scalar("seconds", "float64", seconds))

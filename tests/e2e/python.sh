@@ -47,7 +47,6 @@ run 0 "$gc" odd.g --emit=python
 if python3 -c 'import numpy' 2>/dev/null; then
   cat >use.py <<'END'
 import copy
-import ctypes
 import pickle
 import threading
 from pathlib import Path
@@ -133,13 +132,23 @@ m.times, m.on = -7, True
 assert m.hypers(2).y == -14
 m.on = False
 assert m.on is False and m.hypers(2).y == 2
-refused((TypeError, ctypes.ArgumentError), "", setattr, m, "times", 1.5)
+for value, given in (1.5, "1.5 (float)"), ("2", "'2' (str)"), (None, "None (NoneType)"):
+    refused(TypeError, f"times is {given}; an int is expected", setattr, m, "times", value)
+    refused(TypeError, f"threads is {given}; an int is expected", odd.Model, threads=value)
+    refused(TypeError, f"seed is {given}; an int is expected", m.reset, value)
 for beyond in 2**31, -2**31 - 1, 2**40 + 5:
-    refused(OverflowError, f"{beyond} is not in int32", setattr, m, "times", beyond)
-refused(OverflowError, "is not in int32", odd.Model, 2**32)
+    refused(ValueError, f"times is {beyond}; an int from -2147483648 to 2147483647 is expected", setattr, m, "times", beyond)
+refused(ValueError, "threads is 4294967296; an int from", odd.Model, 2**32)
 for seed in -1, 2**64:
-    refused(OverflowError, f"{seed} is not in uint64", odd.Model, seed=seed)
-    refused(OverflowError, f"{seed} is not in uint64", m.reset, seed)
+    refused(ValueError, f"seed is {seed}; an int from 0 to 18446744073709551615 is expected", odd.Model, seed=seed)
+    refused(ValueError, f"seed is {seed}; an int from 0", m.reset, seed)
+refused(TypeError, "property_hyper is 'a' (str); a float is expected", setattr, m, "property_hyper", "a")
+refused(TypeError, "property_hyper is array([1., 2.]) (ndarray); a float is expected", setattr, m, "property_hyper", np.ones(2) * [1, 2])
+refused(ValueError, "property_hyper is 1e+300; a float from -3.40", setattr, m, "property_hyper", 1e300)
+refused(TypeError, "on is 'yes' (str); a bool is expected", setattr, m, "on", "yes")
+refused(TypeError, "device is 1 (int); a str as 'cpu' or 'cuda:0', or None, is expected", odd.Model, device=1)
+m.property_hyper = np.float64(0.5)
+m.property_hyper, m.on = 2, np.bool_(False)
 refused(AttributeError, "tims", setattr, m, "tims", 1)
 for copied in copy.copy, copy.deepcopy, pickle.dumps:
     refused(TypeError, "a model cannot be copied or pickled", copied, m)
@@ -147,11 +156,13 @@ m.times = -2**31
 assert m.times == -2**31
 
 # ---- what is refused ----
-refused(TypeError, "x is float64, not float32; convert it first", m.score, a.astype(np.float64), 1, 1, True)
-refused(TypeError, "k is float64, not int32", m.score, a, 1, 1.5, True)
-refused(TypeError, "k is int64, not int32", m.score, a, 1, 2**40 + 5, True)
-refused(TypeError, "on is int64, not bool", m.score, a, 1, 1, 1)
-refused(TypeError, "class_in is int64, not uint8", m.load_entry, [1, 2], [3, 4], [300, 1])
+refused(TypeError, "x is float64 [4, 3], not float32 [n, 3]; convert it first", m.score, a.astype(np.float64), 1, 1, True)
+refused(TypeError, "k is 1.5 (float), not int32", m.score, a, 1, 1.5, True)
+refused(TypeError, f"k is {2**40 + 5} (int), not int32", m.score, a, 1, 2**40 + 5, True)
+refused(TypeError, "on is 1 (int), not bool", m.score, a, 1, 1, 1)
+refused(TypeError, "class_in is [300, 1] (list), not uint8 [2]", m.load_entry, [1, 2], [3, 4], [300, 1])
+refused(TypeError, "x is None (NoneType), not float32 [n, 3]", m.score, None, 1, 1, True)
+refused(TypeError, "x is no array: setting an array element with a sequence.", m.score, [[1, 2], [3]], 1, 1, True)
 refused(ValueError, "x is float32 [4, 2], not float32 [n, 3]", m.score, a[:, :2], 1, 1, True)
 refused(odd.Error, "n is 9, which is not in 1 to 8", m.score, np.ones((9, 3), np.float32), 1, 1, True)
 refused(odd.Error, "n is 0, which is not in 1 to 8", m.score, a[:0], 1, 1, True)
