@@ -100,6 +100,9 @@ const char *passes_stage(const char *pipeline, const char *pass, size_t *length)
    pipeline. */
 bool passes_has_layouts(const Module *m);
 const char *passes_behind_layout(const char *pipeline);
+/* A value or global whose layout no pass gives for this target, so that its kernels do not read it;
+   NULL: there is none. */
+const char *passes_foreign_layout(const Module *m, const Target *t);
 /* A pipeline with one of the same passes for another precision of products: "f32", "tf32", "bf16".
  */
 const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision);

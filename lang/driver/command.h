@@ -13,6 +13,8 @@ enum { EXIT_DONE = 0, EXIT_PROGRAM = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
 typedef enum InputKind { INPUT_G, INPUT_IR, INPUT_ONNX } InputKind;
 InputKind input_kind(const Options *o);
+/* By its name, it holds no program but something that others write; true after the message. */
+bool input_is_other(Ctx *c, const Options *o);
 
 typedef struct UsedModel {
   const char *path, *name; /* interned */

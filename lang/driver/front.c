@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 InputKind input_kind(const Options *o) {
   const char *kind = option_value(o, OPT_LANGUAGE, NULL);
@@ -13,6 +14,54 @@ InputKind input_kind(const Options *o) {
   bool named = n > 5 && strcmp(o->input + n - 5, ".onnx") == 0;
   if (!kind) return named ? INPUT_ONNX : INPUT_G;
   return strcmp(kind, "ir") == 0 ? INPUT_IR : strcmp(kind, "onnx") == 0 ? INPUT_ONNX : INPUT_G;
+}
+
+/* Files of others that gc is given in the place of a program. */
+static const struct {
+  const char *ending, *what, *remedy;
+} others[] = {
+#define TORCH                                                                                      \
+  "a file of PyTorch",                                                                             \
+      "in Python, torch.onnx.export(model, inputs, \"%s.onnx\") writes a model that "              \
+      "gc compiles"
+#define KERAS                                                                                      \
+  "a Keras model",                                                                                 \
+      "in Python, model.export(\"%s.onnx\", format=\"onnx\") writes one that gc compiles"
+#define WEIGHTS                                                                                    \
+  "weights without a model",                                                                       \
+      "they go into a program of it: gc MODEL.g --weights=FILE, or ./PROGRAM … "                 \
+      "--load FILE"
+    {".pt", TORCH},
+    {".pth", TORCH},
+    {".ckpt", TORCH},
+    {".h5", KERAS},
+    {".keras", KERAS},
+    {".tflite", "a TensorFlow Lite model", "tf2onnx makes an ONNX model of it, which gc compiles"},
+    {".safetensors", WEIGHTS},
+    {".gguf", "a GGUF file",
+     "gc reads weights as they are published, in .safetensors, for a program of the model"},
+    {".py", "a Python program",
+     "gc compiles programs in its own language; of a PyTorch model, torch.onnx.export(model, "
+     "inputs, \"%s.onnx\") writes one that gc compiles"},
+#undef TORCH
+#undef KERAS
+#undef WEIGHTS
+};
+
+bool input_is_other(Ctx *c, const Options *o) {
+  const char *slash = strrchr(o->input, '/'), *file = slash ? slash + 1 : o->input;
+  const char *dot = strrchr(file, '.');
+  if (!dot || option_given(o, OPT_LANGUAGE) || access(o->input, F_OK) != 0) return false;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    if (strcmp(dot, others[i].ending) != 0) continue;
+    const char *at = strstr(others[i].remedy, "%s");
+    const char *remedy = at ? intern_printf(c, "%.*s%.*s%s", (int)(at - others[i].remedy),
+                                            others[i].remedy, (int)(dot - file), file, at + 2)
+                            : others[i].remedy;
+    usage_error("%s is %s; %s", o->input, others[i].what, remedy);
+    return true;
+  }
+  return false;
 }
 
 const OnnxProgram *front_import(Front *f, int *code) {

@@ -289,6 +289,7 @@ static int run(Compilation *r, int argc, char **argv) {
   if (option_given(&r->o, OPT_LSP))
     return lsp_serve(stdin, stdout, plan_module, &(ModelReader){.read = model_text});
   if (!r->o.input) return usage_error("no input file; see gc --help");
+  if (input_is_other(r->c, &r->o)) return EXIT_USAGE;
   if (!config_read(r->c, &r->o)) return EXIT_USAGE;
   if (option_given(&r->o, OPT_FORMAT)) return format_command(&(Front){.c = r->c, .o = &r->o});
   const char *entry = option_value(&r->o, OPT_CHECK_GRADIENTS, NULL);

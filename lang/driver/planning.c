@@ -45,6 +45,12 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
     return usage_error("--weights: without=%s leaves nothing out: no matrix is below this path",
                        path);
   if (form && !passes_leave_out_training(m)) return EXIT_PROGRAM;
+  const char *foreign = passes_foreign_layout(m, t);
+  if (foreign)
+    return usage_error(
+        "%s has layouts of another target, as of %s, which kernels of %s do not read; give "
+        "--target as when it was printed, or print it in front of the pass layout",
+        r->o.input, foreign, t->name);
   if (!option_given(&r->o, OPT_PASSES) && passes_has_layouts(m))
     r->pipeline = passes_behind_layout(r->pipeline);
   if (r->pipeline[0] && !passes_run(m, r->pipeline, &r->passes)) return failed_passes(r, m, errors);

@@ -272,6 +272,29 @@ bool passes_has_layouts(const Module *m) {
   return false;
 }
 
+/* Padded rows are of targets that want rows aligned, other panels of those that have panels, and
+   other orders of axes of those that lay out images. */
+static bool is_foreign(const Target *target, const Type *t, const Layout *l) {
+  if (!l) return false;
+  const bool padded = !l->order && t->rank > 0 && l->nr > t->dim[t->rank - 1];
+  if (padded) return !target->row_bytes;
+  if (l->order && t->rank > 2) return !target->filter_panel;
+  return l->nr && !target->panel(target, t->dtype);
+}
+
+const char *passes_foreign_layout(const Module *m, const Target *target) {
+  const Entry *e;
+  for (uint32_t g = 0; g < m->globals.n; g++)
+    if (is_foreign(target, m->globals.at[g].type, m->globals.at[g].layout))
+      return m->globals.at[g].path;
+  for (uint32_t k = 0; (e = pass_entry(m, k)); k++)
+    for (ValueId v = 0; v < e->values.n; v++) {
+      const Value *x = value_at(e, v);
+      if (is_foreign(target, x->type, x->layout)) return x->name ? x->name : "a value";
+    }
+  return NULL;
+}
+
 static bool layouts_kept(Ctx *c, const Pipeline *p) {
   for (uint32_t i = 0; i < p->stages.n; i++) {
     const Pass *pass = p->stages.at[i].pass;
