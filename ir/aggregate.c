@@ -101,6 +101,20 @@ static State converted(const Walk *w, const Op *op, State s) {
   return to == DT_BOOL || (rounds && !is_extreme(s)) ? other : s;
 }
 
+/* One of two values in all batches, by a condition that is the same in all. */
+static State chosen(const Walk *w, const Op *op) {
+  State x = w->of[op->operands[1]], y = w->of[op->operands[2]];
+  int fixed = x.how == SAME ? 1 : 2; /* an operand: in the place of a sum, zero stays zero */
+  double k;
+  if (w->of[op->operands[0]].how != SAME) return other;
+  if (x.how == y.how && x.aggregate == y.aggregate) return x;
+  if (x.how != SAME && y.how != SAME) return other;
+  State of = fixed == 1 ? y : x;
+  if (is(of, AGGREGATE_MEAN) || is_extreme(of)) return of;
+  return is_sum(of) && constant(w->e, op->operands[fixed], &k) && k == 0 ? whole(AGGREGATE_SUM)
+                                                                         : other;
+}
+
 /* An element-wise op of which no operand is by rows, and one is an aggregate. */
 static State of_aggregates(const Walk *w, const Op *op) {
   State x = w->of[op->operands[0]], y = op->noperands > 1 ? w->of[op->operands[1]] : same;
@@ -123,6 +137,7 @@ static State of_aggregates(const Walk *w, const Op *op) {
     bool fits = (x.how == SAME || is(x, a)) && (y.how == SAME || is(y, a));
     return fits ? whole(a) : other;
   }
+  case OP_WHERE: return chosen(w, op);
   case OP_EXP: return power_of(x);
   case OP_POW:
     return x.how == SAME && constant(w->e, op->operands[0], &base) && base > 1 ? power_of(y)

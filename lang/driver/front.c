@@ -197,7 +197,7 @@ static Module *module_from_program(Front *f, int *code) {
   }
   double start = clock_seconds();
   const char *wrong = NULL;
-  ElabOptions eo = {.defines = defines, .n = n, .wrong = &wrong};
+  ElabOptions eo = {.defines = defines, .n = n, .wrong = &wrong, .imported = !lets};
   Module *m = elaborate(f->c, prog, &eo);
   if (!m && !lets)
     diag(f->c, SEV_NOTE, (Loc){0},

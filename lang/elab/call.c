@@ -52,6 +52,8 @@ Val call_def(Elab *e, const CallSite *s) {
   Frame *inner = e->frame;
   e->frame = inner->up; /* errors in the arguments are the caller's */
   Bound *bound = may_enter(e, s->f, s->loc) ? bind_given(e, s) : NULL;
+  for (int p = 0; bound && s->f->prelude && p < np; p++)
+    if (bound[p].given) check_logits(e, s->f->name, params[p].name.name, bound[p].v, bound[p].loc);
   e->frame = inner;
   if (!bound) return error_value;
   for (int p = 0; p < np; p++)

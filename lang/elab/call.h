@@ -40,6 +40,9 @@ Actual *call_args(Elab *e, const Args *args, int before,
                   bool *ok); /* before: unused items in front */
 /* Inlines s->f in the current frame, which the caller has pushed. */
 Val call_def(Elab *e, const CallSite *s);
+/* ---- logits.c ---- */
+/* Warns if the argument of a function that takes logits has been through softmax or sigmoid. */
+void check_logits(Elab *e, const char *function, const char *argument, Val v, Loc loc);
 /* ---- bind.c ---- */
 /* The arguments that the call gives, by parameter; NULL after an error. */
 Bound *bind_given(Elab *e, const CallSite *s);

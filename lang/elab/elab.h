@@ -27,6 +27,7 @@ typedef struct ElabOptions {
   const DefineFlag *defines; /* of one name the last counts */
   int n;
   const char **wrong; /* or NULL; set to the name of a -D whose value is wrong */
+  bool imported;      /* the text is the import's, which has said what is to be said of its loss */
   void (*seen)(void *data, const Seen *s); /* or NULL; for editors */
   void *data;
 } ElabOptions;

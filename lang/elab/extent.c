@@ -179,12 +179,37 @@ static const char *declared_name(Elab *e, const Expr *left, int64_t *more) {
   return left->binary.left->name;
 }
 
+/* The first name that no scope knows in what a dim computes; NULL: all are known. */
+static const Expr *unknown_in(Elab *e, const Expr *x) {
+  if (x->kind == EX_NAME) return name_is_known(e, x->name) ? NULL : x;
+  if (x->kind == EX_UNARY) return unknown_in(e, x->unary.operand);
+  if (x->kind != EX_BINARY) return NULL;
+  const Expr *left = unknown_in(e, x->binary.left);
+  return left ? left : unknown_in(e, x->binary.right);
+}
+
+/* `2 * n <= 8`, and `2 * n` where nothing is said of n. */
+static bool lacks_extent(Elab *e, const Expr *x) {
+  const Expr *unknown = x->kind == EX_BINARY ? unknown_in(e, x) : NULL;
+  if (!unknown) return false;
+  if (x->binary.op != BIN_LE) {
+    unknown_name(e, "dim", unknown->name, unknown->loc);
+    return true;
+  }
+  elab_error(e, x->binary.left->loc, "a bound is that of %s, or of %s and some more, not of %s",
+             unknown->name, unknown->name, source_slice(e, x->binary.left->loc));
+  elab_hint(e, "declare %s <= BOUND in a dim before it, and write %s here", unknown->name,
+            source_slice(e, x->binary.left->loc));
+  elab_trace(e);
+  return true;
+}
+
 bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
   if (wants_less(e, x)) return *axis = -1, true;
-  if (x->kind != EX_BINARY || x->binary.op != BIN_LE) return false;
+  if (x->kind != EX_BINARY || x->binary.op != BIN_LE) return *axis = -1, lacks_extent(e, x);
   int64_t more, bound;
   const char *name = declared_name(e, x->binary.left, &more);
-  if (!name) return false;
+  if (!name) return *axis = -1, lacks_extent(e, x);
   *axis = -1;
   Val v = elab_eval_one(e, x->binary.right);
   Binding *b = env_find(e, e->frame->env, name);

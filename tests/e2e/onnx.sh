@@ -124,6 +124,7 @@ holds bounded.g '  loss = mse(o0, target)'
 holds bounded.g '  minimize loss with adamw(lr)'
 run 0 "$gc" bounded.g --check
 run 0 "$gc" cnn.onnx -D batch=5 --train-onnx=xent --check
+exactly "$(grep -c 'warning: ' out.txt)" 1 'warnings of a softmax'
 holds out.txt 'warning: cnn.onnx: --train-onnx: xent reads logits, but the output probabilities is that of a Softmax'
 says 1 '--train-onnx: the output probabilities has no axis 2' "$gc" cnn.onnx -D batch=5 '--train-onnx=xent(axis = 2)' --check
 says 2 "'mse(axis = 1)': what may follow mse is :OUTPUT and ,OPTIMIZER" "$gc" cnn.onnx -D batch=5 '--train-onnx=mse(axis = 1)' --check

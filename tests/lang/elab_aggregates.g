@@ -15,6 +15,12 @@ entry more(x : f32[N, 6], y : i32[N]) {
 }
 # a maximum that is bounded below is no maximum of minima; a constant that is added to a sum would be counted in each batch
 # CHECK: names = "a,b,c,d,e,f,g", aggregates = "rms,exp-mean,max,each,each,each,sum"
+entry picked(x : f32[N, 6], on : bool[]) {
+  s = sum(x)
+  return a = where(on, s, 0), b = where(on, s, 1), c = where(on, mean(x), 1), d = where(on, max(x), min(x)), e = where(s > 0, s, 0)
+}
+# the same side in all batches: another number than zero would be counted in each
+# CHECK: names = "a,b,c,d,e", aggregates = "sum,each,mean,each,each"
 entry arrays(x : f32[N, 6], y : i32[N]) {
   g = x' @ x
   return g, trace = sum(einsum("ii->i", g)), column = mean(x, axis = 0)[1:3], high = max(x, axis = 0) * -2, m = confusion(x, y), f = f1(confusion(x, y)), row = x * 2

@@ -2,13 +2,28 @@
    Contract: a sum of bools or bytes is an i32, a mean of integers an f32. */
 #include "lang/elab/builtin/builtin.h"
 
+/* A sum of floats begins with -0, so that one of -0 alone is -0; that of no elements is 0, where a
+   run may have none, as of x[1:]. */
+static Val sum_of_any(BuiltinCall *s, Val sum, const Type *of, const Ints *axes) {
+  Elab *e = s->e;
+  for (int i = 0; i < axes->n; i++) {
+    int64_t axis = type_axis(of, (int)axes->at[i]);
+    if (!axis_may_lack(e->c, axis, 1)) continue;
+    Val some = expr_binary(e, BIN_GT, val_dim(axis, s->loc), val_int(0, s->loc), s->loc);
+    sum =
+        tensor_elementwise(e, OP_WHERE, (Val[]){some, sum, val_num(0, s->loc)}, 3, s->name, s->loc);
+  }
+  return sum;
+}
+
 static Val reduced(BuiltinCall *s, OpKind k, Val x, const Ints *axes, bool keep) {
   Elab *e = s->e;
   if (axes->n == 0) return x;
   Builder *b = elab_at(e, s->loc);
   ValueId id = keep ? build_reduce_keep(b, k, x.tensor.id, axes->at, axes->n)
                     : build_reduce(b, k, x.tensor.id, axes->at, axes->n);
-  return val_tensor(e, id);
+  const bool floats = k == OP_SUM && dtype_is_float(x.tensor.type->dtype);
+  return floats ? sum_of_any(s, val_tensor(e, id), x.tensor.type, axes) : val_tensor(e, id);
 }
 
 /* The product of a list of dims is one. */

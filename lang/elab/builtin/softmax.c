@@ -14,19 +14,7 @@ Val builtin_softmax(BuiltinCall *s) {
   return val_tensor(e, swap_last(e, y, axis));
 }
 
-/* Probabilities in the place of logits would go through softmax twice: a loss that looks well and
-   learns slowly. log_softmax of logits has their softmax, and is as good. */
-static void check_logits(BuiltinCall *s, Val x) {
-  Elab *e = s->e;
-  const Op *op = value_def(e->run->entry, x.tensor.id);
-  while (op && (op->kind == OP_RESHAPE || op->kind == OP_CONVERT))
-    op = value_def(e->run->entry, op->operands[0]);
-  if (!op || op->kind != OP_SOFTMAX) return;
-  elab_warning(e, arg_loc(s, "logits"), "xent takes logits, and these have been through softmax");
-  elab_hint(e, "xent applies softmax itself: give it what softmax was given");
-}
-
 Val builtin_xent(BuiltinCall *s) {
-  check_logits(s, arg(s, "logits"));
+  check_logits(s->e, "xent", "logits", arg(s, "logits"), arg_loc(s, "logits"));
   return op_of_arguments(s, OP_XENT);
 }
