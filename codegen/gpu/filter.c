@@ -1,10 +1,10 @@
 /* Gradients of convolutions with respect to the filters on the GPU, as implicit GEMM in tiles
-   (text/conv.h). Contract: the CPU's bits: an element is one chain of fma over each chunk of pixels
-   (codegen/schedule/window.h), chunks added in order. If there are few tiles, a thread block does
-   one chunk, the partial sums lie in scratch, and a second launch adds them; if not all of them
-   have room there, rounds of both launches follow each other. The last one does the group's
-   element-wise work. A thread reads the other operands of an element before it writes it, so
-   results may lie over them. */
+   (text/conv.h), those of one channel a group by channels (text/depthwise.h). Contract: the CPU's
+   bits: an element is one chain of fma over each chunk of pixels (codegen/schedule/window.h),
+   chunks added in order. If there are few tiles, a thread block does one chunk, the partial sums
+   lie in scratch, and a second launch adds them; if not all of them have room there, rounds of both
+   launches follow each other. The last one does the group's element-wise work. A thread reads the
+   other operands of an element before it writes it, so results may lie over them. */
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
 #include "codegen/program/extent.h"
@@ -45,6 +45,9 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
                        .tensor = tensor,
                        .dt = sums_dt};
   GridFilterSchedule f = grid_filter_schedule(&t->machine, &s);
+  GridDepthwiseSchedule d;
+  if (grid_depthwise_schedule(&t->machine, &c, sums_dt, &d))
+    grid_filter_choose(&t->machine, &f, &d, &s);
   WgmmaFilterSchedule w;
   const int64_t sums = c.f->numel * dtype_size(sums_dt);
   if (f.tensor && f.rounds <= 1 && dtype_is_half(s.in) &&
@@ -184,6 +187,39 @@ static void print_chunk(const FilterGrad *f, Text *x, int64_t round) {
   close_elements(x);
 }
 
+/* A block does a chunk of some channels, the chunks of a round one after the other. */
+static void print_depthwise(const FilterGrad *f, Text *x, int64_t round, int64_t parts) {
+  const GridDepthwiseSchedule *d = &f->s.depthwise;
+  const char *from = cuda_converter(f->g, value_type(f->gr->e, f->op->operands[0])->dtype);
+  const long long channels = f->s.groups * f->s.m, taps = f->s.weights;
+  PixelChunks chunks = {.frame = f->s.frame, .chunk = f->s.chunk};
+  cuda_conv_geometry(x, &f->c, &chunks);
+  text_line(x,
+            "typedef DepthwiseFilter<Geometry, %s, %s, %s, %s, %d, %d, %d, %d, %d, %d, %d> Tile;",
+            f->g->index, f->T, from, from, d->threads, d->units, d->taps, d->rows, d->pitch,
+            d->image, d->dy);
+  text_line(x, "__shared__ __align__(16) char smem[%d];", d->shared);
+  text_line(x, "const int first = (int)blockIdx.x * %d, unit = first + Tile::unit();", d->units);
+  const char *before = "0";
+  if (round) {
+    before = "before";
+    text_line(x, "const int before = *(const int *)(scratch + %llu);",
+              (unsigned long long)f->s.next);
+  }
+  text_line(x, "%s acc[%d];", f->T, d->taps);
+  text_line(x, "Tile::run(acc, smem, in%d, in%d, first, %lld, %s%s);",
+            group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]),
+            (long long)parts * channels, before,
+            f->images ? arena_printf(f->g->a, ", %s", f->images) : "");
+  text_line(x, "if (Tile::unit() >= %d || unit >= %lld) return;", d->units,
+            (long long)parts * channels);
+  text_line(x, "%s *const sums = (%s *)scratch + (%s)unit * %lld + Tile::row() * %lld;", f->T, f->T,
+            f->g->index, taps, (long long)f->c.w.taps);
+  text_line(x, "#pragma unroll");
+  text_line(x, "for (int k = 0; k < %d; k++)", d->taps);
+  text_line(x, "  if (Tile::has(k)) sums[Tile::column(k)] = acc[k];");
+}
+
 /* A thread adds `parts` chunks of element u, which lies at `at` of each, to those of the rounds
    before; `fewer`: those behind the run's have not been stored. */
 static void print_sum(const FilterGrad *f, Text *x, const char *at, int64_t round, int64_t parts,
@@ -241,11 +277,17 @@ static void print_rounds(const FilterGrad *f, Kernel *k) {
     int64_t parts = left < f->s.parts ? left : f->s.parts;
     if (round) k = cuda_kernel_next(f->g, f->gr, "chunks");
     kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
-    k->grid = f->s.blocks / f->s.parts * parts;
-    k->min_blocks = !f->s.tensor;
-    k->shared = f->s.shared;
-    print_tile(f, &k->text);
-    print_chunk(f, &k->text, round);
+    if (f->s.depthwise.units) {
+      k->grid = ceil_div(parts * f->s.groups * f->s.m, f->s.depthwise.units);
+      k->block = f->s.depthwise.threads;
+      print_depthwise(f, &k->text, round, parts);
+    } else {
+      k->grid = f->s.blocks / f->s.parts * parts;
+      k->min_blocks = !f->s.tensor;
+      k->shared = f->s.shared;
+      print_tile(f, &k->text);
+      print_chunk(f, &k->text, round);
+    }
     if (f->s.wgmma.rows) cuda_filter_sm90a(f->g, f->gr, k, &f->c, &f->s.wgmma, f->images);
     k = cuda_kernel_next(f->g, f->gr, "combine");
     kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
@@ -262,7 +304,7 @@ bool cuda_filter(Gen *g, const Group *gr) {
                   .T = dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype)};
   if (type_extent(f.c.x, 0)) f.images = dims_text(g, gr->e, f.c.x, 0, 1);
   f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
-  if (!f.s.bm) return false;
+  if (!f.s.bm && !f.s.depthwise.units) return false;
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);
   if (f.s.parts) {

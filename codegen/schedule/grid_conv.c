@@ -113,7 +113,9 @@ enum { WEIGHT_PLACE = 16 };
 static double filter_time(const GridMachine *machine, const GridFilterSchedule *f,
                           const GridFilterShape *s) {
   double waves = (double)ceil_div(f->blocks, machine->blocks);
-  double step = f->bm ? step_time(f->bm, f->bn, f->wm, f->tm, f->tn) : machine->block * ALONE;
+  double step = f->bm                ? step_time(f->bm, f->bn, f->wm, f->tm, f->tn)
+                : f->depthwise.units ? f->depthwise.step
+                                     : machine->block * ALONE;
   if (!f->parts) return waves * step * (double)s->pixels;
   double moved = 2 * (double)f->rounds * (double)f->scratch / PARTIAL_BYTES;
   int64_t chunk = f->chunk < f->frame ? f->chunk : f->frame;
@@ -193,6 +195,28 @@ GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFi
   return best;
 }
 
+void grid_filter_choose(const GridMachine *machine, GridFilterSchedule *f,
+                        const GridDepthwiseSchedule *d, const GridFilterShape *s) {
+  const int64_t channels = s->groups * s->m, each = channels * s->weights * dtype_size(s->dt);
+  GridFilterSchedule c = {.groups = s->groups,
+                          .m = s->m,
+                          .weights = s->weights,
+                          .chunks = s->chunks,
+                          .frame = s->frame,
+                          .chunk = s->chunk,
+                          .down = 1,
+                          .across = 1,
+                          .blocks = 1,
+                          .depthwise = *d};
+  if (s->pixels > INT32_MAX / 2 || !s->pixels || !each || most_chunks(machine, s) < 1) return;
+  if (c.chunks == 1)
+    c.parts = c.rounds = 1, c.scratch = c.total = (uint64_t)each;
+  else if (!split_filter(machine, &c, s))
+    return;
+  c.blocks = ceil_div(c.parts * channels, d->units);
+  if (filter_time(machine, &c, s) < filter_time(machine, f, s)) *f = c;
+}
+
 void grid_filter_take(GridFilterSchedule *f, const WgmmaFilterSchedule *w,
                       const GridFilterShape *s) {
   uint64_t each = (uint64_t)(s->groups * s->m * s->weights * dtype_size(s->dt));
@@ -221,6 +245,9 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(wgmma.stages),
                                                                          FIELD(wgmma.parts),
                                                                          FIELD(wgmma.cluster),
+                                                                         FIELD(depthwise.units),
+                                                                         FIELD(depthwise.taps),
+                                                                         FIELD(depthwise.rows),
                                                                          {0}}};
 #undef FIELD
 

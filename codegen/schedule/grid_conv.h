@@ -4,6 +4,7 @@
 #ifndef GC_CODEGEN_SCHEDULE_GRID_CONV_H
 #define GC_CODEGEN_SCHEDULE_GRID_CONV_H
 #include "codegen/schedule/schedule.h"
+#include "ir/op/window.h"
 
 typedef struct GridConvShape {
   int64_t groups, m, pixels; /* of the result: channels of a group, pixels of all images */
@@ -69,11 +70,23 @@ typedef struct WgmmaFilterSchedule {
   int shared;           /* bytes */
 } WgmmaFilterSchedule;
 
+/* Of one channel a group: see grid_depthwise.c. */
+typedef struct GridDepthwiseSchedule {
+  int units; /* of a block: channels of the result, each with a chunk of pixels; 0: another kernel
+                does it */
+  int taps;  /* of a filter's row, that a thread sums */
+  int rows;  /* of the result in shared memory at a time */
+  int pitch; /* elements there of a row of the image, */
+  int image, dy; /* ... of a unit's rows of it, and of those of the result's gradient */
+  int threads, shared;
+  double step; /* of a pixel of a block, in fma of a multiprocessor */
+} GridDepthwiseSchedule;
+
 typedef struct GridFilterSchedule {
   int64_t groups, m, weights;   /* as of the shape */
   int64_t chunks, frame, chunk; /* of pixels (codegen/schedule/window.h) */
-  int bm, bn, tm, tn; /* filters and weights of a block, of a thread; bm = 0: a thread does one
-                         element, without tiles */
+  int bm, bn, tm, tn; /* filters and weights of a block, of a thread; bm = 0: no tiles, a thread
+                         does one element, or `depthwise` says what a block does */
   int64_t parts;  /* chunks that lie side by side in scratch: a block does one, and a second launch
                      adds them in order; 0: a block goes over all chunks */
   int64_t rounds; /* of such launches, one pair after the other */
@@ -85,6 +98,7 @@ typedef struct GridFilterSchedule {
   bool tensor;          /* as of GridConvSchedule */
   int wm, wn, shared;
   WgmmaFilterSchedule wgmma;
+  GridDepthwiseSchedule depthwise;
 } GridFilterSchedule;
 
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s);
@@ -92,5 +106,11 @@ GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFi
    one part then, so that both have the same launches. */
 void grid_filter_take(GridFilterSchedule *f, const WgmmaFilterSchedule *w,
                       const GridFilterShape *s);
+/* The same by channels, if that takes less time. */
+void grid_filter_choose(const GridMachine *machine, GridFilterSchedule *f,
+                        const GridDepthwiseSchedule *d, const GridFilterShape *s);
+/* False: groups have several channels, or there are too many taps. */
+bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtype dt,
+                             GridDepthwiseSchedule *out);
 extern const ScheduleKind grid_filter_kind;
 #endif

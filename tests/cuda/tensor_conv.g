@@ -63,3 +63,7 @@ entry by_taps(x : f32[2, 64, 9, 8], y : f32[2, 34, 5, 4]) {
 entry by_taps_strided(x : f32[2, 40, 9, 8], w : f32[64, 40, 3, 3], y : f32[2, 64, 5, 4]) {
   return dx = grad(sum(f32(conv2d(f16(x), f16(w), 2, 1)) * y), x)
 }
+# by channels, off tensor cores
+entry depthwise(x : f32[9, 4, 12, 14], w : f32[4, 1, 3, 3], y : f32[9, 4, 12, 14]) {
+  return dw = grad(sum(f32(conv2d(f16(x), f16(w), 1, 1, groups = 4)) * y), w)
+}

@@ -223,6 +223,29 @@ static GridConvSchedule on_device(int64_t m, int64_t pixels, int64_t channels, i
   return grid_conv_schedule(&grid, &s);
 }
 
+static void decides_channels_of_a_block(void **state) {
+  static const int64_t taps[] = {1, 3, 7, 20, 31}, sides[] = {1, 5, 14, 224, 3000};
+  int fit = 0;
+  for (int i = 0; i < 5; i++)
+    for (int j = 0; j < 5; j++)
+      for (int64_t stride = 1; stride < 4; stride++) {
+        const int64_t in = sides[j], r = taps[4 - i];
+        const WindowAxis h = {in, ceil_div(in, stride), r, stride, 1 + stride % 2, r / 2},
+                         w = {in, ceil_div(in, stride), taps[i], stride, 1, taps[i] / 2};
+        const ConvGeom c = {.n = 3, .gin = 1, .gout = 2, .groups = 9, .h = h, .w = w};
+        GridDepthwiseSchedule d;
+        if (!grid_depthwise_schedule(&grid, &c, stride == 2 ? DT_F64 : DT_F32, &d)) continue;
+        fit++;
+        const int64_t groups = ceil_div(taps[i], d.taps),
+                      under = (d.rows - 1) * stride + (r - 1) * h.dilation + 1;
+        assert_true(d.units > 0 && d.units * r * groups <= d.threads && d.shared <= 48 << 10);
+        assert_true(d.taps > 0 && d.rows > 0 && d.rows <= h.out && d.threads % grid.warp == 0);
+        assert_true(d.pitch >= in && d.image >= under * d.pitch && d.dy >= d.rows * w.out);
+      }
+  assert_in_range(fit, 50, 74);
+  (void)state;
+}
+
 static void decides_tiles_of_tensor_cores(void **state) {
   GridConvShape s = {.groups = 1, .in = DT_BF16, .dt = DT_F32, .tensor = true};
   for (int i = 0; i < EXTENTS; i++)
@@ -324,6 +347,7 @@ int main(void) {
       cmocka_unit_test(decides_tiles_of_a_device),
       cmocka_unit_test(decides_filters_of_a_device),
       cmocka_unit_test(decides_tiles_of_tensor_cores),
+      cmocka_unit_test(decides_channels_of_a_block),
   };
   c = ctx_new();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,6 +206,35 @@ static void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterS
   c->bytes = c->least_bytes + parts / s->cluster * numel * 4;
 }
 
+/* A block goes over the pixels of its chunks, some rows at a time, which it waits for. */
+static void count_depthwise(Counting *n, const ConvGeom *g, const GridFilterSchedule *s) {
+  /* instructions of a thread for a pixel beside its taps, for a tap that may lie in the padding,
+     and for an element on its way to shared memory; clocks of a pixel: a shared load, fma behind it
+   */
+  enum { OF_PIXEL = 3, TESTED = 5, OF_ELEMENT = 12, PIXELS = 8, CLOCKS = 8 };
+  const GridDepthwiseSchedule *d = &s->depthwise;
+  GpuCounts *c = &n->c;
+  const double warps = c->threads / (double)WARP, size = counting_is_f64(n) ? 8 : 4;
+  const double pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
+  const double under = (double)((d->rows - 1) * g->h.stride + (g->h.taps - 1) * g->h.dilation + 1);
+  const double image = under * (double)g->w.in / (double)(d->rows * g->w.out);
+  const double loads = 1 + (double)g->w.stride + (d->taps - 1.0) * (double)g->w.dilation / PIXELS;
+  const double ends = (double)((g->w.taps - 1) * g->w.dilation) / (double)g->w.out;
+  const double tested = ends < 1 ? ends : 1, elements = d->units * pixels * (1 + image) / WARP;
+  c->registers = 2 * d->taps + (int)(PIXELS * loads) + OTHER_REGISTERS;
+  c->shared = d->shared;
+  c->fma = warps * pixels * d->taps;
+  c->issue = warps * (START + pixels * (d->taps * (1 + tested * TESTED) + loads + OF_PIXEL)) +
+             elements * OF_ELEMENT;
+  c->accesses = warps * pixels * loads + 2 * elements;
+  c->wavefronts = (warps * pixels * loads * 1.5 + elements) * size / 4;
+  c->lines = elements * 2;
+  c->waits = ceil(pixels / (double)(d->rows * g->w.out));
+  c->chain = pixels * CLOCKS;
+  c->l2_bytes = c->blocks * elements * WARP * dtype_size(g->x->dtype);
+  c->bytes = c->least_bytes + (double)s->parts * (double)g->f->numel * size;
+}
+
 /* Gradients with respect to filters: a block goes over the pixels of a chunk, or over all. */
 void count_filter(Counting *n, const void *schedule) {
   const GridFilterSchedule *s = schedule;
@@ -231,6 +260,10 @@ void count_filter(Counting *n, const void *schedule) {
   }
   if (sm90a) {
     count_wgmma_filter(n, &g, s);
+    return;
+  }
+  if (s->depthwise.units) {
+    count_depthwise(n, &g, s);
     return;
   }
   if (parts > 0) pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
