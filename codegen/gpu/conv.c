@@ -30,6 +30,7 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
     s.pixels = c->n * c->h.stride * ceil_div(c->h.in, c->h.stride) * c->w.stride *
                ceil_div(c->w.in, c->w.stride);
   GridConvSchedule f = grid_conv_schedule(&t->machine, &s);
+  grid_conv_choose(&t->machine, &f, c, back, s.dt);
   WgmmaConvShape w = wgmma_conv_shape(c, back);
   if (f.tensor && t->sm90a && dtype_is_half(s.in))
     wgmma_conv_schedule(&t->machine, &w, grid_conv_clocks(&t->machine, &s, &f), &f.wgmma);
@@ -99,13 +100,45 @@ static const char *rounding(Dtype in) {
   return in == DT_F16 ? "RoundF16" : in == DT_BF16 ? "RoundBf16" : "RoundTf32";
 }
 
+/* By planes: text/depthwise.h. */
+static void print_planes(Gen *g, const Group *gr, Text *x, const GridPlanesSchedule *s,
+                         const char *images) {
+  const Op *op = gr->root;
+  const Dtype in = value_type(gr->e, op->operands[0])->dtype;
+  const char *T = dtype_compute(in), *from = cuda_converter(g, in);
+  text_line(x, "typedef DepthwiseConv<Geometry, %s, %s, %s, %s, %s, %d, %d, %d, %d, %d, %d> Tile;",
+            g->index, T, op->attr[AT_ROUND_FILTERS].i ? rounding(in) : from, from,
+            op->kind == OP_CONV ? "false" : "true", s->threads, s->units, s->rows, s->down,
+            s->pitch, s->image);
+  text_line(x, "__shared__ %s smem[%d];", T,
+            s->shared / dtype_size(in == DT_F64 ? DT_F64 : DT_F32));
+  text_line(x, "const int images = %s;", images ? images : "Geometry::N");
+  text_line(x, "if (Tile::first() / Tile::CHANNELS >= images) return;");
+  text_line(x, "Tile::load(smem, in%d, in%d, images);", group_arg(gr, op->operands[1]),
+            group_arg(gr, op->operands[0]));
+  text_line(x, "#pragma unroll 1");
+  text_open(x, "for (int t = (int)threadIdx.x; t < Tile::TASKS; t += %d) {", s->threads);
+  text_line(x, "const typename Tile::Task task = Tile::task(t, images);");
+  text_line(x, "if (!task.in) continue;");
+  text_line(x, "%s acc[%d];", T, s->down);
+  text_line(x, "Tile::sum(acc, smem, task);");
+  text_line(x, "#pragma unroll");
+  text_open(x, "for (int p = 0; p < %d; p++) {", s->down);
+  text_line(x, "if (task.y + p >= Tile::ROWS) break;");
+  text_line(x, "const int m = task.channel;");
+  text_line(x, "const ConvPixel of = {task.n, task.y + p, task.x, true};");
+  cuda_conv_result(g, gr, x, "0", "acc[p]");
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
 bool cuda_conv(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD) return false;
   ConvGeom c = conv_geom(gr->e, op);
   GridConvSchedule s =
       schedule_of(cuda_target(g->target), gr, &c, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
-  if (!s.bm) return false;
+  if (!s.bm && !s.planes.units) return false;
   if (s.wgmma.rows) cuda_conv_pack(g, gr, &c, &s);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
@@ -117,6 +150,13 @@ bool cuda_conv(Gen *g, const Group *gr) {
   Dtype in = value_type(gr->e, op->operands[0])->dtype;
   bool rounds = op->attr[AT_ROUND_FILTERS].i != 0;
   cuda_conv_geometry(x, &c, NULL);
+  if (s.planes.units) {
+    k->block = s.planes.threads;
+    k->min_blocks = 0;
+    const bool bounded = type_extent(gr->domain, 0);
+    print_planes(g, gr, x, &s.planes, bounded ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL);
+    return true;
+  }
   text_line(x, "typedef %s<Geometry, %s> Source;",
             op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
   if (s.tensor) {

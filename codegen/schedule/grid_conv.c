@@ -100,6 +100,19 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
   return best;
 }
 
+void grid_conv_choose(const GridMachine *machine, GridConvSchedule *c, const ConvGeom *g, bool back,
+                      Dtype dt) {
+  GridPlanesSchedule p;
+  double time;
+  if (!c->pixels || c->pixels > INT32_MAX / 2 || !c->taps) return;
+  if (!grid_planes_schedule(machine, g, back, dt, &p, &time) || time >= time_of(machine, c, dt))
+    return;
+  c->bm = c->bn = c->tm = c->tn = c->wm = c->wn = c->shared = 0;
+  c->tensor = false;
+  c->planes = p;
+  c->blocks = p.blocks;
+}
+
 /* ---- gradients with respect to filters ---- */
 
 /* Bytes of a weight's place in shared memory, on tensor cores. */
@@ -267,4 +280,7 @@ const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(group
                                                                      FIELD(wgmma.depth),
                                                                      FIELD(wgmma.images),
                                                                      FIELD(wgmma.filters),
+                                                                     FIELD(planes.units),
+                                                                     FIELD(planes.rows),
+                                                                     FIELD(planes.down),
                                                                      {0}}};

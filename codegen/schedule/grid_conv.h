@@ -29,18 +29,32 @@ typedef struct WgmmaConvSchedule {
   uint64_t scratch;      /* bytes of packed filters */
 } WgmmaConvSchedule;
 
+/* Of one channel a group: see grid_depthwise.c. */
+typedef struct GridPlanesSchedule {
+  int units;        /* planes of the result, whose rows a block does; 0: another kernel does it */
+  int rows;         /* of a plane */
+  int down;         /* of a thread, one above the other */
+  int pitch, image; /* elements in shared memory of a source's row, and of a plane's rows */
+  int threads, shared;
+  int64_t blocks;
+} GridPlanesSchedule;
+
 typedef struct GridConvSchedule {
   int64_t groups, m, pixels, channels, taps; /* as of the shape */
-  int bm, bn, tm, tn;   /* channels and pixels of a block, of a thread; bm = 0: a thread does one
-                           element, without tiles */
+  int bm, bn, tm, tn;   /* channels and pixels of a block, of a thread; bm = 0: no tiles, a thread
+                           does one element, or `planes` says what a block does */
   int64_t down, across; /* blocks over the channels of a group, over pixels */
   int64_t blocks;       /* of threads */
   bool tensor; /* on tensor cores; a tile of a warp and the bytes of shared memory there: */
   int wm, wn, shared;
   WgmmaConvSchedule wgmma;
+  GridPlanesSchedule planes;
 } GridConvSchedule;
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s);
+/* The same by planes, if that takes less time. */
+void grid_conv_choose(const GridMachine *machine, GridConvSchedule *c, const ConvGeom *g, bool back,
+                      Dtype dt);
 /* Clocks of a multiprocessor until it is done, by count. */
 double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
                         const GridConvSchedule *c);
@@ -109,6 +123,10 @@ void grid_filter_take(GridFilterSchedule *f, const WgmmaFilterSchedule *w,
 /* The same by channels, if that takes less time. */
 void grid_filter_choose(const GridMachine *machine, GridFilterSchedule *f,
                         const GridDepthwiseSchedule *d, const GridFilterShape *s);
+/* False: groups have several channels, or there are too many taps; back, also strides or several
+   filters a channel. `time`: of a multiprocessor, in fma. */
+bool grid_planes_schedule(const GridMachine *machine, const ConvGeom *c, bool back, Dtype dt,
+                          GridPlanesSchedule *out, double *time);
 /* False: groups have several channels, or there are too many taps. */
 bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtype dt,
                              GridDepthwiseSchedule *out);

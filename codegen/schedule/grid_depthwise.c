@@ -1,6 +1,7 @@
-/* Schedules of gradients with respect to the filters of convolutions with one channel a group, on a
-   device: a block of threads has several channels of the result, each with a chunk of pixels, and a
-   thread the sums of a few taps in registers; see grid_conv.h. */
+/* Schedules of convolutions with one channel a group and of their gradients, on a device; see
+   grid_conv.h. Of a gradient with respect to filters a block of threads has several channels of the
+   result, each with a chunk of pixels, and a thread the sums of a few taps in registers; else a
+   block has rows of several planes, and a thread the filter and some rows of a column. */
 #include "codegen/schedule/grid_conv.h"
 
 enum { BANKS = 32 };
@@ -88,5 +89,48 @@ bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtyp
   d.shared = d.units * (d.image + d.dy) * size;
   d.step = step_of(&d, c);
   *out = d;
+  return true;
+}
+
+/* ---- planes of a result ---- */
+
+bool grid_planes_schedule(const GridMachine *machine, const ConvGeom *c, bool back, Dtype dt,
+                          GridPlanesSchedule *out, double *time) {
+  /* SHARED: bytes of a block, so that a multiprocessor has several; instructions of a tap: an fma
+     and half a shared load; of a result, and of an element on its way to shared memory. Chosen by
+     count, not measured on a device. */
+  enum { MOST_TAPS = 64, DOWN = 8, THREADS = 128, SHARED = 24 << 10 };
+  enum { OF_RESULT = 20, OF_ELEMENT = 16 };
+  const double of_tap = 1.5;
+  const WindowAxis *h = &c->h, *w = &c->w;
+  const int64_t taps = h->taps * w->taps, rows = back ? h->in : h->out,
+                cols = back ? w->in : w->out;
+  const int64_t planes = c->n * (back ? c->cin : c->cout), width = back ? w->out : w->in;
+  const int64_t stride = back ? 1 : h->stride, high = (h->taps - 1) * h->dilation + 1;
+  if (c->gin != 1 || !taps || taps > MOST_TAPS || !planes || !rows || !cols) return false;
+  if (back && (h->stride > 1 || w->stride > 1 || c->gout > 1)) return false;
+  const int size = dtype_size(dt);
+  GridPlanesSchedule p = {.threads = THREADS};
+  if (width > SHARED || rows > INT32_MAX / 2 || high * width > SHARED / size) return false;
+  p.pitch = (int)width;
+  p.down = (int)ceil_div(rows, ceil_div(rows, size == 8 ? DOWN / 2 : DOWN));
+  const int64_t fit = (SHARED / size / width - high) / stride + 1; /* rows of a plane */
+  if (p.down > fit) p.down = (int)fit;
+  int64_t slab = fit / p.down * p.down;
+  const int64_t each = ceil_div(rows, ceil_div(rows, slab)); /* equal parts */
+  slab = ceil_div(each, p.down) * p.down;
+  p.rows = (int)slab;
+  const int64_t under = (slab - 1) * stride + high, groups = slab / p.down;
+  p.image = (int)(under * width);
+  const int64_t most = SHARED / size / (p.image + taps), wanted = ceil_div(THREADS, groups * cols);
+  p.units = (int)(wanted < most ? wanted : most > 1 ? most : 1);
+  if (p.units > planes) p.units = (int)planes;
+  p.shared = (int)(p.units * (p.image + taps)) * size;
+  p.blocks = ceil_div(planes, p.units) * ceil_div(rows, slab);
+  const double results = (double)(p.units * groups * p.down * cols),
+               read = (double)(p.units * under * width);
+  *time = (double)ceil_div(p.blocks, machine->blocks) *
+          (results * (of_tap * (double)taps + OF_RESULT) + read * OF_ELEMENT);
+  *out = p;
   return true;
 }

@@ -65,5 +65,7 @@ entry by_taps_strided(x : f32[2, 40, 9, 8], w : f32[64, 40, 3, 3], y : f32[2, 64
 }
 # by channels, off tensor cores
 entry depthwise(x : f32[9, 4, 12, 14], w : f32[4, 1, 3, 3], y : f32[9, 4, 12, 14]) {
-  return dw = grad(sum(f32(conv2d(f16(x), f16(w), 1, 1, groups = 4)) * y), w)
+  z = f32(conv2d(f16(x), f16(w), 1, 1, groups = 4))
+  dx, dw = grad(sum(z * y), [x, w])
+  return z, dx, dw
 }

@@ -225,14 +225,24 @@ static GridConvSchedule on_device(int64_t m, int64_t pixels, int64_t channels, i
 
 static void decides_channels_of_a_block(void **state) {
   static const int64_t taps[] = {1, 3, 7, 20, 31}, sides[] = {1, 5, 14, 224, 3000};
-  int fit = 0;
+  int fit = 0, planes = 0;
   for (int i = 0; i < 5; i++)
     for (int j = 0; j < 5; j++)
       for (int64_t stride = 1; stride < 4; stride++) {
         const int64_t in = sides[j], r = taps[4 - i];
         const WindowAxis h = {in, ceil_div(in, stride), r, stride, 1 + stride % 2, r / 2},
                          w = {in, ceil_div(in, stride), taps[i], stride, 1, taps[i] / 2};
-        const ConvGeom c = {.n = 3, .gin = 1, .gout = 2, .groups = 9, .h = h, .w = w};
+        const ConvGeom c = {
+            .n = 3, .gin = 1, .gout = 2, .groups = 9, .cin = 9, .cout = 18, .h = h, .w = w};
+        GridPlanesSchedule p;
+        double time;
+        for (int back = 0; back < 2; back++) {
+          if (!grid_planes_schedule(&grid, &c, back, stride == 2 ? DT_F64 : DT_F32, &p, &time))
+            continue;
+          planes++;
+          assert_true(p.units > 0 && p.rows > 0 && p.rows % p.down == 0 && p.shared <= 48 << 10);
+          assert_true(p.blocks > 0 && p.image >= p.rows * p.pitch && time > 0);
+        }
         GridDepthwiseSchedule d;
         if (!grid_depthwise_schedule(&grid, &c, stride == 2 ? DT_F64 : DT_F32, &d)) continue;
         fit++;
@@ -243,6 +253,7 @@ static void decides_channels_of_a_block(void **state) {
         assert_true(d.pitch >= in && d.image >= under * d.pitch && d.dy >= d.rows * w.out);
       }
   assert_in_range(fit, 50, 74);
+  assert_in_range(planes, 20, 149);
   (void)state;
 }
 

@@ -152,8 +152,41 @@ static void count_wgmma_conv(Counting *n, const GridConvSchedule *s) {
   c->bytes = c->least_bytes + (double)w->scratch;
 }
 
+/* A block loads the rows under its planes' rows, then sums, some rows of a column at a time. */
+static void count_planes(Counting *n, const GridConvSchedule *s) {
+  enum { OF_ELEMENT = 12, OF_TASK = 40, TESTED = 2 };
+  const GridPlanesSchedule *p = &s->planes;
+  GpuCounts *c = &n->c;
+  const ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  const bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
+  const double cols = (double)(back ? g.w.in : g.w.out), size = counting_is_f64(n) ? 8 : 4;
+  const double tasks = p->units * ceil((double)p->rows / p->down) * cols / WARP; /* of warps */
+  const double taps = (double)s->taps, results = tasks * p->down;
+  const double lines =
+      (p->down - 1) * (double)(back ? 1 : g.h.stride) + (double)((g.h.taps - 1) * g.h.dilation) + 1;
+  const double loads = taps + lines * (double)g.w.taps,
+               elements = p->units * p->image / (double)WARP;
+  const double ends = (double)((g.w.taps - 1) * g.w.dilation) / cols, edge = ends < 1 ? ends : 1;
+  c->shared = p->shared;
+  c->registers = (int)s->taps + 2 * p->down + (int)g.w.taps + OTHER_REGISTERS;
+  c->fma = results * taps;
+  c->issue = c->threads / (double)WARP * START + elements * OF_ELEMENT + tasks * (OF_TASK + loads) +
+             results * taps * (1 + edge * TESTED) + count_epilogue(n, results * WARP, 1);
+  c->accesses = 2 * elements + tasks * loads + results;
+  c->wavefronts = (elements + tasks * loads * (back ? 1.0 : (double)g.w.stride)) * size / 4;
+  c->lines += elements * 2;
+  c->waits = ceil(elements * WARP / c->threads / 4);
+  c->chain = ceil(tasks * WARP / c->threads) * taps * 4;
+  c->l2_bytes = c->blocks * elements * WARP * dtype_size(g.x->dtype) + c->least_bytes;
+  c->bytes = c->least_bytes;
+}
+
 void count_conv(Counting *n, const void *schedule) {
   const GridConvSchedule *s = schedule;
+  if (s->planes.units) {
+    count_planes(n, s);
+    return;
+  }
   if (counting_is_part(n, "pack")) {
     if (n->d->wgmma) count_pack(n, &s->wgmma);
   } else if (n->f->sm90a && n->d->wgmma)

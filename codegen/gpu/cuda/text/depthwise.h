@@ -100,3 +100,104 @@ struct DepthwiseFilter {
       }
   }
 };
+
+/* section DepthwiseConv: ConvPixel */
+/* A depthwise convolution, or BACK its gradient with respect to the image if strides are 1 and a channel has one filter,
+   exactly: the order of taps is ConvTile's. A block has SLAB rows of UNITS planes of the result, a thread DOWN of them of a
+   column at a time. The rows of the source under them lie in shared memory: a number is read once for all rows of a thread.
+   A, B: converters of filters and of the source. PITCH: elements of a source's row in shared memory; IMAGE: of a plane's. */
+template <typename G, typename I, typename T, typename A, typename B, bool BACK, int THREADS, int UNITS, int SLAB, int DOWN, int PITCH, int IMAGE>
+struct DepthwiseConv {
+  enum {
+    ROWS = BACK ? G::H : G::OH, COLS = BACK ? G::W : G::OW, CHANNELS = BACK ? G::CIN : G::COUT,
+    SOURCE_ROWS = BACK ? G::OH : G::H, SOURCE_COLS = BACK ? G::OW : G::W, SOURCES = BACK ? G::COUT : G::CIN,
+    SH = BACK ? 1 : G::SH, SW = BACK ? 1 : G::SW, TAPS = G::KH * G::KW, HIGH = (G::KH - 1) * G::DH, WIDE = (G::KW - 1) * G::DW,
+    SLABS = (ROWS + SLAB - 1) / SLAB, GROUPS = SLAB / DOWN, LINES = (DOWN - 1) * SH + HIGH + 1,
+    /* columns whose taps all lie on the source: [FROM, TO) */
+    REACH = SOURCE_COLS - 1 + G::PW - WIDE, LEFT = BACK ? WIDE - G::PW : (G::PW + SW - 1) / SW,
+    RIGHT = BACK ? G::OW - G::PW : REACH < 0 ? 0 : REACH / SW + 1,
+    FROM = LEFT < 0 ? 0 : LEFT < COLS ? LEFT : COLS, TO = RIGHT > COLS ? COLS : RIGHT < FROM ? FROM : RIGHT,
+    INNER = TO - FROM, COLUMNS = UNITS * GROUPS, INNERS = COLUMNS * INNER, TASKS = COLUMNS * COLS
+  };
+  struct Task { /* rows from y on of a column; `in`: there are some */
+    int unit, n, channel, y, x, line; /* line: of the slab's source rows, under y */
+    bool in, inner;
+  };
+  INL_MEMBER int slab() { return (int)(blockIdx.x % SLABS) * SLAB; }
+  INL_MEMBER int first() { return (int)(blockIdx.x / SLABS) * UNITS; }
+  /* The source's row under the first one of the slab and its first tap. */
+  INL_MEMBER int top() { return BACK ? slab() + G::PH - HIGH : slab() * SH - G::PH; }
+  INL_MEMBER int left(int x) { return BACK ? x + G::PW : x * SW - G::PW; } /* column under the first tap */
+
+  /* Those of columns in the middle come first, so that few warps have both. */
+  INL_MEMBER Task task(int t, int images) {
+    Task of;
+    of.inner = t < INNERS;
+    const int width = of.inner ? INNER : COLS - INNER, at = of.inner ? t : t - INNERS, column = at % width;
+    of.x = of.inner ? FROM + column : column < FROM ? column : column + INNER;
+    of.unit = at / width / GROUPS;
+    const int down = at / width % GROUPS * DOWN, plane = first() + of.unit;
+    of.n = plane / CHANNELS, of.channel = plane % CHANNELS;
+    of.y = slab() + down, of.line = down * SH;
+    of.in = of.n < images && of.y < ROWS;
+    return of;
+  }
+
+  /* All threads. */
+  INL_MEMBER void load(T *smem, const typename A::Stored *filters, const typename B::Stored *source, int images) {
+    T *const f = smem + UNITS * IMAGE;
+    for (int e = (int)threadIdx.x; e < UNITS * TAPS; e += THREADS) f[e] = A::get(filters[(first() + e / TAPS) % CHANNELS * TAPS + e % TAPS]);
+    const int from = top() < 0 ? 0 : top(), to = smaller(top() + (SLAB - 1) * SH + HIGH + 1, (int)SOURCE_ROWS);
+#pragma unroll 1
+    for (int u = 0; u < UNITS; u++) {
+      const int n = (first() + u) / CHANNELS, channel = (first() + u) % CHANNELS / (CHANNELS / SOURCES);
+      if (n >= images) break;
+      const typename B::Stored *const rows = source + (((I)n * SOURCES + channel) * SOURCE_ROWS + from) * SOURCE_COLS;
+      T *const x = smem + u * IMAGE + (from - top()) * PITCH;
+#pragma unroll 4
+      for (int e = (int)threadIdx.x; e < (to - from) * SOURCE_COLS; e += THREADS) x[e / SOURCE_COLS * PITCH + e % SOURCE_COLS] = B::get(rows[e]);
+    }
+    block_sync();
+  }
+
+  template <bool EDGE> INL_MEMBER void taps(T (&acc)[DOWN], const T *f, const T *x, int row, int column) {
+    T w[TAPS];
+    uint32_t on[G::KW];
+#pragma unroll
+    for (int i = 0; i < TAPS; i++) w[i] = f[i];
+#pragma unroll
+    for (int s = 0; s < G::KW; s++) {
+      const int at = column + (BACK ? -s : s) * G::DW;
+      on[s] = at >= 0 && at < SOURCE_COLS;
+    }
+#pragma unroll
+    for (int l = 0; l < LINES; l++) {
+      const int line = BACK ? LINES - 1 - l : l;
+      if (row + line < 0 || row + line >= SOURCE_ROWS) continue;
+      T v[G::KW];
+#pragma unroll
+      for (int s = 0; s < G::KW; s++) v[s] = !EDGE || on[s] ? x[line * PITCH + (BACK ? -s : s) * G::DW] : (T)0;
+#pragma unroll
+      for (int p = 0; p < DOWN; p++) {
+        const int tap = line - p * SH, r = BACK ? G::KH - 1 - tap / G::DH : tap / G::DH;
+        if (tap < 0 || tap > HIGH || tap % G::DH != 0) continue;
+#pragma unroll
+        for (int s = 0; s < G::KW; s++)
+          if (EDGE)
+            fma_where(on[s], w[r * G::KW + s], v[s], acc[p]);
+          else
+            acc[p] = gemm_fma(w[r * G::KW + s], v[s], acc[p]);
+      }
+    }
+  }
+  INL_MEMBER void sum(T (&acc)[DOWN], const T *smem, const Task &of) {
+    const T *const f = smem + UNITS * IMAGE + of.unit * TAPS;
+    const T *const x = smem + of.unit * IMAGE + of.line * PITCH + left(of.x);
+#pragma unroll
+    for (int p = 0; p < DOWN; p++) acc[p] = 0;
+    if (of.inner)
+      taps<false>(acc, f, x, top() + of.line, left(of.x));
+    else
+      taps<true>(acc, f, x, top() + of.line, left(of.x));
+  }
+};
