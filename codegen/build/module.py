@@ -133,8 +133,9 @@ class _Entry(Generic[_Result]):
                 if isinstance(wanted, int):
                     fits = fits and found == wanted
                     continue
-                factor, extent = wanted
-                size, rest = divmod(found, factor)
+                product, more = (wanted[0], wanted[1]) if isinstance(wanted[0], tuple) else (wanted, 0)
+                factor, extent = product
+                size, rest = divmod(found - more, factor)
                 fits = fits and not rest and sizes[extent] in (None, size)
                 if sizes[extent] is None:
                     sizes[extent] = size

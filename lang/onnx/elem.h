@@ -42,6 +42,7 @@ typedef struct Number {
   double f;  /* of a float */
   int64_t i; /* of an integer or bool; times the symbol */
   int symbol;
+  int64_t more; /* what a bounded dimension has more than so many times its symbol */
 } Number;
 
 void number_put(int type, Number x, void *out); /* as gc stores the type */

@@ -9,7 +9,7 @@
 #include <math.h>
 
 static bool give_list(Node *n, int type, const Number *at, uint64_t count) {
-  const Shape s = {.rank = 1, .at = {{(int64_t)count, 0}}};
+  const Shape s = {.rank = 1, .at = {{.n = (int64_t)count}}};
   return give_known(n, 0, type, &s, at);
 }
 
@@ -24,8 +24,7 @@ static bool fold_shape(Node *n) {
   if (to < 0) to += rank;
   uint64_t k = 0;
   for (int i = from; i < to; i++) {
-    x[k].i = v->shape.at[i].n;
-    x[k++].symbol = v->shape.at[i].symbol;
+    x[k++] = number_of_axis(v->shape.at[i]);
   }
   return give_list(n, ELEM_I64, x, k);
 }
@@ -34,7 +33,7 @@ static bool fold_size(Node *n) {
   Axis d;
   if (!dim_product(&input(n, 0)->shape, 0, input(n, 0)->shape.rank, &d)) return false;
   Number *x = ARENA_NEW(n->im->a, Number);
-  *x = (Number){.i = d.n, .symbol = d.symbol};
+  *x = number_of_axis(d);
   return give_known(n, 0, ELEM_I64, &(Shape){0}, x);
 }
 
@@ -155,20 +154,30 @@ static bool of_ints(Binary op, int64_t a, int64_t b, int64_t *out) {
   return false;
 }
 
-/* With a bounded dimension: multiples stay, and no multiple of 1 or more is what asks whether a
-   dim is left open: -1, 0. */
-static bool of_symbols(Binary op, Number a, Number b, Number *out) {
-  bool both = a.symbol == b.symbol;
-  *out = (Number){.i = 0, .symbol = a.symbol ? a.symbol : b.symbol};
-  if (op == ADD && both) return out->i = a.i + b.i, true;
-  if (op == MUL && !both && !(a.symbol && b.symbol)) return out->i = a.i * b.i, out->i > 0;
-  if (op == DIV && a.symbol && !b.symbol && b.i > 0 && a.i % b.i == 0)
-    return out->i = a.i / b.i, true;
-  if (op == DIV && both && b.i > 0 && a.i % b.i == 0) return *out = (Number){.i = a.i / b.i}, true;
-  bool same = both && a.i == b.i;
-  bool apart = (!a.symbol && a.i <= 0) || (!b.symbol && b.i <= 0);
-  *out = (Number){.i = same};
-  return op == EQUAL && (same || apart);
+/* With bounded dimensions: a dimension is at least 1, which is what is asked of one that may be
+   left open, -1 or 0; and of two that differ by a number it is known which is larger. */
+static bool of_symbols(Import *im, Binary op, Number p, Number q, Number *out) {
+  Axis a = axis_of_number(p), b = axis_of_number(q), y;
+  if (op == ADD || op == SUB || op == MUL || op == DIV) {
+    bool known = op == MUL   ? dim_times(a, b, &y)
+                 : op == DIV ? dim_over(a, b, &y)
+                             : dim_add(a, b, op == SUB ? -1 : 1, &y);
+    return known ? *out = number_of_axis(y), true : false;
+  }
+  int64_t least, most; /* of a - b */
+  if (!dim_apart(im, a, b, &least, &most)) return false;
+  const bool below = most<0, above = least> 0, equal = !least && !most;
+  const bool not_above = most <= 0, not_below = least >= 0;
+  if (op == MIN || op == MAX)
+    return *out = (op == MIN) == not_above ? p : q, not_above || not_below;
+  *out = (Number){.i = op == EQUAL        ? equal
+                       : op == LESS       ? below
+                       : op == LESS_EQUAL ? not_above
+                       : op == GREATER    ? above
+                                          : not_below};
+  if (op == EQUAL) return equal || below || above;
+  if (op == LESS || op == GREATER_EQUAL) return below || not_below;
+  return (op == LESS_EQUAL || op == GREATER) && (not_above || above);
 }
 
 static bool fold_binary(Node *n, int row) {
@@ -195,7 +204,7 @@ static bool fold_binary(Node *n, int row) {
     } else if (is_float(b)) {
       return false;
     } else if (p.symbol || q.symbol) {
-      if (!of_symbols(op, p, q, &x[i])) return false;
+      if (!of_symbols(im, op, p, q, &x[i])) return false;
     } else if (!of_ints(op, p.i, q.i, &x[i].i)) {
       return false;
     } else {
@@ -248,10 +257,11 @@ static bool fold_cast(Node *n) {
       if (p.symbol || to == ELEM_F16 || to == ELEM_BF16) return false;
       x[i] = number_fit(to, (Number){.f = f});
     } else if (to == ELEM_BOOL) {
+      if (p.symbol && p.more < 0) return false;
       x[i].i = f != 0;
     } else {
       if (!(f >= e->low && f <= e->high) || fabs(f) >= 0x1p62) return false;
-      x[i] = (Number){.i = is_float(v) ? (int64_t)f : p.i, .symbol = p.symbol};
+      x[i] = (Number){.i = is_float(v) ? (int64_t)f : p.i, .symbol = p.symbol, .more = p.more};
     }
   }
   return give_known(n, 0, to, &v->shape, x);
@@ -279,12 +289,28 @@ static bool is_scalar(const Tensor *v) {
   return v && shape_count(&v->shape, &count) && count == 1;
 }
 
+/* n, n + 1, …: so many. */
+static bool fold_range_of_dims(Node *n, Number a, Number b, Number d) {
+  Axis size, next = axis_of_number(a);
+  const Axis one = {.n = 1};
+  if (is_float(input(n, 0)) || d.i != 1 || d.symbol ||
+      !dim_add(axis_of_number(b), next, -1, &size) || size.symbol || size.n < 0 ||
+      size.n > MOST_KNOWN)
+    return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, size.n + 1);
+  for (int64_t i = 0; i < size.n; i++) {
+    x[i] = number_of_axis(next);
+    if (!dim_add(next, one, 1, &next)) return false;
+  }
+  return give_list(n, input(n, 0)->type, x, (uint64_t)size.n);
+}
+
 static bool fold_range(Node *n) {
   const Tensor *v = input(n, 0);
   for (int i = 0; i < 3; i++)
     if (!is_scalar(input(n, i))) return false;
   Number a = v->known[0], b = input(n, 1)->known[0], d = input(n, 2)->known[0];
-  if (a.symbol || b.symbol || d.symbol) return false;
+  if (a.symbol || b.symbol || d.symbol) return fold_range_of_dims(n, a, b, d);
   double from = is_float(v) ? a.f : (double)a.i, to = is_float(v) ? b.f : (double)b.i,
          by = is_float(v) ? d.f : (double)d.i, size = by != 0 ? ceil((to - from) / by) : 0;
   if (!(size >= 0 && size <= MOST_KNOWN)) return false;
@@ -309,14 +335,14 @@ static bool fold_reduce(Node *n) {
   for (uint64_t i = 1; i < count; i++) {
     Number p = *x, q = v->known[i];
     if (p.symbol || q.symbol) {
-      if (op != 0 || !of_symbols(MUL, p, q, x)) return false;
+      if (op > 1 || !of_symbols(n->im, op ? ADD : MUL, p, q, x)) return false;
     } else if (!of_ints(op == 0 ? MUL : op == 1 ? ADD : op == 2 ? MAX : MIN, p.i, q.i, &x->i)) {
       return false;
     } else {
       *x = number_fit(v->type, *x);
     }
   }
-  const Shape s = {.rank = attr_int(n, "keepdims", 1) ? 1 : 0, .at = {{1, 0}}};
+  const Shape s = {.rank = attr_int(n, "keepdims", 1) ? 1 : 0, .at = {{.n = 1}}};
   return give_known(n, 0, v->type, &s, x);
 }
 

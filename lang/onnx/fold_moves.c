@@ -76,7 +76,7 @@ bool fold_expand(Node *n) {
   Shape want = {.rank = (int)input(n, 1)->shape.at[0].n}, out;
   int64_t stride[MOST_RANK], moved[MOST_RANK] = {0};
   if (want.rank > MOST_RANK || input(n, 1)->shape.rank != 1) return false;
-  for (int i = 0; i < want.rank; i++) want.at[i] = (Axis){to[i].i, to[i].symbol};
+  for (int i = 0; i < want.rank; i++) want.at[i] = axis_of_number(to[i]);
   if (!shapes_broadcast(s, &want, &out)) return false;
   strides_of(s, stride);
   for (int i = 0; i < s->rank; i++) moved[out.rank - s->rank + i] = s->at[i].n == 1 ? 0 : stride[i];
@@ -125,7 +125,7 @@ bool fold_nonzero(Node *n) {
     }
     k++;
   }
-  const Shape s = {.rank = 2, .at = {{rank, 0}, {(int64_t)found, 0}}};
+  const Shape s = {.rank = 2, .at = {{.n = rank}, {.n = (int64_t)found}}};
   return give_known(n, 0, ELEM_I64, &s, x);
 }
 
@@ -144,7 +144,7 @@ bool fold_constant_of_shape(Node *n) {
     if (!x || !tensor_type(n->im, a->t, &type, &tensor, &why)) return false;
     one = x[0];
   }
-  for (int i = 0; i < s.rank; i++) s.at[i] = (Axis){v->known[i].i, v->known[i].symbol};
+  for (int i = 0; i < s.rank; i++) s.at[i] = axis_of_number(v->known[i]);
   if (!shape_count(&s, &count) || count > MOST_KNOWN) return false;
   Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
   for (uint64_t i = 0; i < count; i++) x[i] = one;

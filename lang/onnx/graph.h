@@ -2,7 +2,7 @@
    the translation of an operator is written with.
    Contract: a function of an operator reads the node's inputs, and gives each output a type, a
    shape and an expression; or refuses, with the reason. Shapes are numbers, or multiples of a
-   bounded dimension; memory is the context's. */
+   bounded dimension and more; memory is the context's. */
 #ifndef GC_LANG_ONNX_GRAPH_H
 #define GC_LANG_ONNX_GRAPH_H
 #include "ir/support/ctx.h"
@@ -14,8 +14,9 @@
 /* ---- shapes ---- */
 enum { MOST_RANK = 16, MOST_SYMBOLS = 8, MOST_KNOWN = 1 << 16 };
 typedef struct Axis {
-  int64_t n;  /* a number, or so many times the symbol */
-  int symbol; /* 0: a number; else Import.symbols[symbol - 1] */
+  int64_t n;    /* a number, or so many times the symbol */
+  int symbol;   /* 0: a number; else Import.symbols[symbol - 1] */
+  int64_t more; /* than so many times the symbol; of a number 0 */
 } Axis;
 typedef struct Shape {
   int rank;
@@ -150,6 +151,16 @@ bool dim_product(const Shape *s, int from, int to, Axis *out); /* false: of two 
 const char *dim_text(Import *im, Axis d);
 const char *shape_text(Import *im, const Shape *s); /* "[n, 3, 224]" */
 
+/* ---- dims.c: false: there is no answer for every extent ---- */
+Axis axis_of_number(Number x);
+Number number_of_axis(Axis d);
+bool dim_add(Axis a, Axis b, int sign, Axis *out); /* a + sign * b */
+bool dim_times(Axis a, Axis b, Axis *out);
+bool dim_over(Axis a, Axis b, Axis *out); /* without a rest */
+/* The least and the most that a - b can be. */
+bool dim_apart(Import *im, Axis a, Axis b, int64_t *least, int64_t *most);
+bool dim_at_least(Import *im, Axis a, Axis b);
+
 /* ---- node.c: what functions of operators are written with ---- */
 bool refuse(Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *text(Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -192,6 +203,8 @@ bool known_int(Node *n, int in, int64_t *out);
 const Number *known_input(Node *n, int in); /* NULL after refusing */
 /* The dims of a shape that is an input, bounded ones included. */
 bool known_shape(Node *n, int in, Shape *s);
+/* The same of a list of at most MOST_RANK numbers, or of an attribute; *count as of known_ints. */
+bool known_dims(Node *n, int in, const char *attribute, Axis *at, int *count);
 /* An axis counted from the front; false after refusing. */
 bool axis_from(Node *n, int64_t axis, int rank, int *out);
 /* A dim as a number; false after refusing. */
@@ -204,7 +217,7 @@ bool give_reshaped(Node *n, const Shape *s);
 /* One number for each channel, as [C, 1, …] with so many ones. */
 const char *per_channel(Node *n, Tensor *v, int spatial);
 /* Indices from 0 on, of an axis of this size, as gc takes them. */
-const char *positive(Node *n, Tensor *ids, int64_t size);
+const char *positive(Node *n, Tensor *ids, Axis size);
 
 /* ---- fold.c ---- */
 /* Computes a node whose inputs are known. False: it is left to be translated. */

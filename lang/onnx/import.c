@@ -3,7 +3,6 @@
    All operators that have no counterpart are found before the one error that lists them. */
 #include "lang/onnx/import.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 bool import_fail(Import *im, const char *what) {
@@ -23,48 +22,6 @@ static void enter(Import *im, Map *names, const char *name) {
 
 /* ---- inputs ---- */
 
-static const char *symbol_name(Import *im, const char *dim, const char *input, size_t axis) {
-  const char *wish = dim && *dim ? dim : arena_printf(im->a, "%s_%zu", input, axis);
-  char *name = arena_strdup(im->a, wish);
-  size_t k = 0;
-  for (size_t i = 0; name[i]; i++)
-    if (isascii((unsigned char)name[i]) && (isalnum((unsigned char)name[i]) || name[i] == '_'))
-      name[k++] = name[i];
-    else if (k && name[k - 1] != '_')
-      name[k++] = '_';
-  name[k] = 0;
-  if (isdigit((unsigned char)name[0]) || !k) name = arena_printf(im->a, "d%s", name);
-  /* one dimension has one name, and another dimension another one: "a-b" and "a_b" */
-  const char *whole = intern(im->c, wish), *own = intern(im->c, name);
-  uint32_t at;
-  for (int i = 2; map_get(&im->dim_names, own, &at) && im->dim_of.at[at] != whole; i++)
-    own = intern_printf(im->c, "%s_%d", name, i);
-  if (map_get(&im->dim_names, own, &at)) return own;
-  map_put(im->a, &im->dim_names, own, im->dim_of.n);
-  vec_push(im->a, &im->dim_of, whole);
-  return own;
-}
-
-static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *out) {
-  for (int i = 0; i < im->nsymbols; i++)
-    if (strcmp(im->symbols[i].wish, name) == 0) return *out = (Axis){1, i + 1}, true;
-  for (int i = 0; i < im->ndims; i++) {
-    const OnnxDim *d = &im->dims[i];
-    if (strcmp(d->name, name) != 0) continue;
-    if (!d->bounded || d->n == 1) return *out = (Axis){d->n, 0}, true;
-    if (im->nsymbols == MOST_SYMBOLS)
-      return FAIL(im, "more than %d bounded dimensions", MOST_SYMBOLS);
-    im->symbols[im->nsymbols++] = (Symbol){name_new(im, name), name, d->n};
-    return *out = (Axis){1, im->nsymbols}, true;
-  }
-  FAIL(im, "the dimension %s of the input %s has no number", name, input);
-  diag(im->c, SEV_HINT, (Loc){0},
-       im->used ? "as %3$s(%1$s = N), or as %3$s(%2$s <= N) for every number from 1 to N"
-                : "-D %s=N, or -D '%s<=N' for every number from 1 to N",
-       name, name, im->def);
-  return false;
-}
-
 static bool add_input(Import *im, const Onnx__ValueInfoProto *p) {
   const Onnx__TypeProto *t = p->type;
   const char *name = or_empty(p->name);
@@ -81,7 +38,7 @@ static bool add_input(Import *im, const Onnx__ValueInfoProto *p) {
   for (int i = 0; i < s.rank; i++) {
     const Onnx__TensorShapeProto__Dimension *d = t->tensor_type->shape->dim[i];
     if (!d->has_dim_value)
-      ok &= symbolic_dim(im, symbol_name(im, d->dim_param, name, (size_t)i), name, &s.at[i]);
+      ok &= symbol_of_input(im, d->dim_param, name, (size_t)i, &s.at[i]);
     else if (d->dim_value < 1 || d->dim_value > INT64_C(1) << 40)
       return FAIL(im, "the input %s has an axis of %lld elements", name, (long long)d->dim_value);
     else
@@ -96,49 +53,9 @@ static bool add_input(Import *im, const Onnx__ValueInfoProto *p) {
   return ok;
 }
 
-typedef VEC(const char *) NameList;
-
-/* The dimensions of the inputs that have names, each once. */
-static NameList named_dims(Import *im) {
-  const Onnx__GraphProto *g = im->model->graph;
-  NameList out = {0};
-  for (size_t i = 0; i < g->n_input; i++) {
-    const char *input = or_empty(g->input[i]->name);
-    const Onnx__TypeProto *t = g->input[i]->type;
-    if (is_in(im, &im->initializers, input) || !t || !t->tensor_type || !t->tensor_type->shape)
-      continue;
-    for (size_t k = 0; k < t->tensor_type->shape->n_dim; k++) {
-      const Onnx__TensorShapeProto__Dimension *d = t->tensor_type->shape->dim[k];
-      if (d->has_dim_value) continue;
-      const char *name = symbol_name(im, d->dim_param, input, k);
-      bool there = false;
-      for (uint32_t j = 0; j < out.n; j++) there |= strcmp(out.at[j], name) == 0;
-      if (!there) vec_push(im->a, &out, name);
-    }
-  }
-  return out;
-}
-
-/* A name that is misspelt leaves its dimension without a number, too. */
-static bool check_dims(Import *im) {
-  const NameList names = named_dims(im);
-  const char *all = "";
-  bool ok = true;
-  for (uint32_t j = 0; j < names.n; j++)
-    all = arena_printf(im->a, "%s%s%s", all, j ? ", " : "", names.at[j]);
-  for (int i = 0; i < im->ndims; i++) {
-    bool there = false;
-    for (uint32_t j = 0; j < names.n; j++) there |= strcmp(names.at[j], im->dims[i].name) == 0;
-    if (there) continue;
-    ok = FAIL(im, "no input has a dimension %s", im->dims[i].name);
-    if (names.n) diag(im->c, SEV_HINT, (Loc){0}, "dimensions with names: %s", all);
-  }
-  return ok;
-}
-
 static bool add_inputs(Import *im) {
   const Onnx__GraphProto *g = im->model->graph;
-  bool ok = check_dims(im);
+  bool ok = symbols_check(im);
   for (size_t i = 0; i < g->n_input; i++)
     if (!is_in(im, &im->initializers, or_empty(g->input[i]->name)))
       ok &= add_input(im, g->input[i]);

@@ -3,6 +3,11 @@
 #define GC_LANG_ONNX_IMPORT_H
 #include "lang/onnx/graph.h"
 
+/* ---- symbols.c: false after a diagnostic ---- */
+/* The dimension of an axis of an input, as the graph calls it. */
+bool symbol_of_input(Import *im, const char *dim, const char *input, size_t axis, Axis *out);
+bool symbols_check(Import *im); /* each -D names one */
+/* ---- */
 /* Nodes of the graph, or of one within a node, in their order. False after a diagnostic. */
 bool nodes_add(Import *im, Onnx__NodeProto *const *at, size_t n, int version);
 int64_t version_of(size_t n, Onnx__OperatorSetIdProto *const *at, const char *domain);

@@ -4,23 +4,21 @@
 
 #include <math.h>
 
-const char *positive(Node *n, Tensor *ids, int64_t size) {
+const char *positive(Node *n, Tensor *ids, Axis size) {
   uint64_t count;
   const Number *x =
       shape_count(&ids->shape, &count) && count <= MOST_KNOWN ? known_of(n->im, ids) : NULL;
   bool negative = !x && !ids->counts;
   for (uint64_t i = 0; x && i < count; i++) negative |= x[i].i < 0;
   const char *t = tensor_text(n, ids);
-  return negative ? text(n, "where(%s < 0, %s + %lld, %s)", t, t, (long long)size, t) : t;
+  return negative ? text(n, "where(%s < 0, %s + (%s), %s)", t, t, dim_text(n->im, size), t) : t;
 }
 
 bool onnx_gather(Node *n) {
   Tensor *v = input(n, 0), *ids = input(n, 1);
   int axis, rank = v->shape.rank, more = ids->shape.rank;
-  int64_t size;
-  if (!axis_from(n, attr_int(n, "axis", 0), rank, &axis) ||
-      !dim_number(n, v->shape.at[axis], &size))
-    return false;
+  if (!axis_from(n, attr_int(n, "axis", 0), rank, &axis)) return false;
+  const Axis size = v->shape.at[axis];
   Shape s = {.rank = rank - 1 + more};
   if (s.rank > MOST_RANK) return refuse(n, "more than 16 axes");
   for (int i = 0; i < s.rank; i++)
@@ -31,7 +29,10 @@ bool onnx_gather(Node *n) {
   if (!more && is_one_number(n->im, ids, &one) && !one.symbol) { /* a row that is known */
     const char *before = "";
     for (int i = 0; i < axis; i++) before = text(n, "%s:, ", before);
-    if (one.i < -size || one.i >= size) return refuse(n, "an index that is out of range");
+    if (size.symbol && (one.i < -1 || one.i > 0))
+      return refuse(n, "a row of a bounded dimension that is neither the first nor the last");
+    if (!size.symbol && (one.i < -size.n || one.i >= size.n))
+      return refuse(n, "an index that is out of range");
     return give(n, 0, v->type, &s,
                 text(n, "%s[%s%lld]", tensor_text(n, v), before, (long long)one.i));
   }
@@ -42,10 +43,9 @@ bool onnx_gather(Node *n) {
 bool onnx_gather_elements(Node *n) {
   Tensor *v = input(n, 0), *ids = input(n, 1);
   int axis;
-  int64_t size;
-  if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis) ||
-      !dim_number(n, v->shape.at[axis], &size))
-    return false;
+  if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis)) return false;
+  const Axis size = v->shape.at[axis];
+  if (size.symbol) return refuse(n, "rows of a bounded dimension that each row picks");
   if (ids->shape.rank != v->shape.rank) return refuse(n, "shapes that do not fit");
   const char *cut = "";
   bool cuts = false;
@@ -67,22 +67,27 @@ bool onnx_gather_elements(Node *n) {
 /* Numbers of the rows [number, rest] of x that the last axis of ids names, from axis `batch` on. */
 static bool row_numbers(Node *n, Tensor *v, Tensor *ids, int batch, const char **at, Shape *rows) {
   int last = ids->shape.rank - 1;
-  int64_t k, dims[MOST_RANK], count = 1;
-  if (last < batch || !dim_number(n, ids->shape.at[last], &k) || !shape_numbers(n, v, dims))
-    return false;
+  int64_t k, size;
+  Axis count;
+  if (last < batch || !dim_number(n, ids->shape.at[last], &k)) return false;
   if (k < 1 || k + batch > v->shape.rank)
     return refuse(n, "indices of more axes than its input has");
+  if (!dim_product(&v->shape, 0, batch + (int)k, &count))
+    return refuse(n, "rows of several bounded dimensions");
   const char *t = tensor_text(n, ids), *sum = "";
   for (int i = 0; i < batch + (int)k; i++) {
-    count *= dims[i];
-    const char *place = i < batch ? text(n, "i64(%s)", along(n, dims[i], i, last))
-                                  : text(n, "%s[..., %d]", t, i - batch);
+    const char *dim = dim_text(n->im, v->shape.at[i]),
+               *place = text(n, "%s[..., %d]", t, i - batch);
     if (i >= batch)
-      place = text(n, "where(%s < 0, %s + %lld, %s)", place, place, (long long)dims[i], place);
-    sum = i ? text(n, "(%s) * %lld + %s", sum, (long long)dims[i], place) : place;
+      place = text(n, "where(%s < 0, %s + (%s), %s)", place, place, dim, place);
+    else if (dim_number(n, v->shape.at[i], &size))
+      place = text(n, "i64(%s)", along(n, size, i, last));
+    else
+      return false;
+    sum = i ? text(n, "(%s) * (%s) + %s", sum, dim, place) : place;
   }
   *at = sum;
-  *rows = (Shape){.rank = 1, .at = {{count, 0}}};
+  *rows = (Shape){.rank = 1, .at = {count}};
   for (int i = batch + (int)k; i < v->shape.rank; i++) rows->at[rows->rank++] = v->shape.at[i];
   return true;
 }
@@ -139,8 +144,8 @@ bool onnx_scatter_elements(Node *n) {
     return refuse(n, "shapes that do not fit");
   strides_of(&v->shape, stride);
   for (int i = 0; i < rank; i++) {
-    const char *at =
-        i == axis ? text(n, "i32(%s)", positive(n, ids, dims[i])) : along(n, each[i], i, rank);
+    const char *at = i == axis ? text(n, "i32(%s)", positive(n, ids, v->shape.at[i]))
+                               : along(n, each[i], i, rank);
     flat = text(n, "%s%s%s * %lld", flat, i ? " + " : "", at, (long long)stride[i]);
   }
   const char *t = text(n, "%s(reshape(%s, [-1]), reshape(%s, [-1]), reshape(%s, [-1]))", fn,
@@ -161,9 +166,9 @@ bool onnx_one_hot(Node *n) {
     return refuse(n, "a depth that is no size");
   if (!axis_from(n, attr_int(n, "axis", -1), s.rank, &axis)) return false;
   for (int i = 0; i < s.rank; i++)
-    s.at[i] = i == axis ? (Axis){depth, 0} : ids->shape.at[i - (i > axis)];
+    s.at[i] = i == axis ? (Axis){.n = depth} : ids->shape.at[i - (i > axis)];
   one = s;
-  one.at[axis] = (Axis){1, 0};
+  one.at[axis] = (Axis){.n = 1};
   const char *at = let(n, text(n, "i64(%s)", tensor_text(n, ids))), *v = tensor_text(n, values);
   at =
       reshaped(n, text(n, "i32(where(%s < 0, %s + %lld, %s))", at, at, (long long)depth, at), &one);

@@ -182,7 +182,7 @@ static bool results_give(Loop *l, Tensor *const *stack, const char *const *stack
     if (rank > MOST_RANK || !axis_from(n, l->out_axis[i], rank, &axis)) return false;
     Shape s = {.rank = rank};
     for (int k = 0; k < rank; k++)
-      s.at[k] = k == axis ? (Axis){l->trips, 0} : stack[i]->shape.at[k - (k > axis)];
+      s.at[k] = k == axis ? (Axis){.n = l->trips} : stack[i]->shape.at[k - (k > axis)];
     const char *y = stacked[i];
     if (l->out_back[i]) y = text(n, "reverse(%s, axis = 0)", y);
     if (!give(n, l->carries + i, stack[i]->type, &s, axis_moved(n, y, rank, axis, false)))

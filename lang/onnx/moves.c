@@ -15,8 +15,8 @@ bool onnx_tile(Node *n) {
   if (2 * s.rank > MOST_RANK) return refuse(n, "more than %d axes", MOST_RANK / 2);
   for (int i = 0; i < s.rank; i++) {
     if (times[i] < 1) return refuse(n, "a tensor without elements");
-    apart.at[apart.rank++] = (Axis){1, 0}, apart.at[apart.rank++] = s.at[i];
-    wide.at[wide.rank++] = (Axis){times[i], 0}, wide.at[wide.rank++] = s.at[i];
+    apart.at[apart.rank++] = (Axis){.n = 1}, apart.at[apart.rank++] = s.at[i];
+    wide.at[wide.rank++] = (Axis){.n = times[i]}, wide.at[wide.rank++] = s.at[i];
     if (__builtin_mul_overflow(s.at[i].n, times[i], &s.at[i].n))
       return refuse(n, "a tensor that is too large");
   }
@@ -39,7 +39,7 @@ static bool pad_by_places(Node *n, const char *mode, const int64_t *lo, const in
     if (size < 1 || size > MOST_KNOWN)
       return refuse(n, "padding of an axis of %lld elements", (long long)size);
     s.at[axis].n = size;
-    Shape one = {.rank = 1, .at = {{size, 0}}};
+    Shape one = {.rank = 1, .at = {{.n = size}}};
     Tensor *ids = value_new(n->im, ELEM_I64, &one);
     Number *x = ARENA_ARRAY(n->im->a, Number, size);
     for (int64_t i = 0; i < size; i++) {
@@ -182,9 +182,12 @@ bool onnx_range(Node *n) {
                *d = b ? known_input(n, 2) : NULL;
   if (!d) return false;
   if (!a) return known_input(n, 0) != NULL;
-  if (is_float(from) || a->i != 0 || a->symbol || d->i != 1 || d->symbol || !b->symbol)
+  const Axis first = a ? axis_of_number(*a) : (Axis){.n = 0};
+  Shape s = {.rank = 1};
+  if (is_float(from) || d->i != 1 || d->symbol ||
+      !dim_add(axis_of_number(*b), first, -1, &s.at[0]) || !s.at[0].symbol)
     return refuse(n, "a number of elements that is not known when gc compiles");
-  Shape s = {.rank = 1, .at = {{b->i, b->symbol}}};
-  return give(n, 0, from->type, &s,
-              text(n, "%s(iota(%s))", elem_of(from->type)->gc, dim_text(n->im, s.at[0])));
+  const char *t = text(n, "%s(iota(%s))", elem_of(from->type)->gc, dim_text(n->im, s.at[0]));
+  if (!dim_same(first, (Axis){.n = 0})) t = text(n, "%s + (%s)", t, dim_text(n->im, first));
+  return give(n, 0, from->type, &s, t);
 }

@@ -35,7 +35,7 @@ bool refuse(Node *n, const char *fmt, ...) {
 
 const char *number_text(Import *im, int type, Number x) {
   if (!elem_of(type)->is_float) {
-    if (x.symbol) return arena_printf(im->a, "(%s)", dim_text(im, (Axis){x.i, x.symbol}));
+    if (x.symbol) return arena_printf(im->a, "(%s)", dim_text(im, axis_of_number(x)));
     if (type == ELEM_BOOL) return x.i ? "true" : "false";
     if (x.i == INT64_MIN) return "(-9223372036854775807 - 1)";
     return arena_printf(im->a, x.i < 0 ? "(%lld)" : "%lld", (long long)x.i);
@@ -265,6 +265,21 @@ bool known_ints(Node *n, int in, const char *attribute, int64_t *at, int most, i
     at[i] = x[i].i;
   }
   return true;
+}
+
+bool known_dims(Node *n, int in, const char *attribute, Axis *at, int *count) {
+  int64_t x[2 * MOST_RANK];
+  Tensor *v = input(n, in);
+  uint64_t size;
+  const Number *known = v && !is_float(v) ? known_of(n->im, v) : NULL;
+  if (known && shape_count(&v->shape, &size) && size <= MOST_RANK) {
+    *count = (int)size;
+    for (int i = 0; i < *count; i++) at[i] = axis_of_number(known[i]);
+    return true;
+  }
+  if (!known_ints(n, in, attribute, x, MOST_RANK, count)) return false;
+  for (int i = 0; i < *count && i < MOST_RANK; i++) at[i] = (Axis){x[i], 0, 0};
+  return *count <= MOST_RANK || refuse(n, "more than %d numbers", MOST_RANK);
 }
 
 bool known_int(Node *n, int in, int64_t *out) {

@@ -27,7 +27,7 @@ bool onnx_layer_norm(Node *n) {
   t = text(n, "%s * %s", t, tensor_text(n, input(n, 1)));
   if (bias) t = text(n, "%s + %s", t, tensor_text(n, bias));
   if (!give(n, 0, v->type, &v->shape, t)) return false;
-  for (int i = axis; i < rest.rank; i++) rest.at[i] = (Axis){1, 0};
+  for (int i = axis; i < rest.rank; i++) rest.at[i] = (Axis){.n = 1};
   x = reshaped(n, x, &flat);
   return give(n, 1, v->type, &rest, reshaped(n, text(n, "mean(%s, axis = 1)", x), &rest)) &&
          give(n, 2, v->type, &rest,
@@ -42,7 +42,7 @@ bool onnx_group_norm(Node *n) {
     return refuse(n, "an input without channels, or two axes");
   bool each = strcmp(n->op, "InstanceNormalization") == 0;
   int64_t groups = each ? c : positive_int(attr_int(n, "num_groups", c));
-  Shape flat = {.rank = 3, .at = {v->shape.at[0], {groups, 0}}};
+  Shape flat = {.rank = 3, .at = {v->shape.at[0], {.n = groups}}};
   Axis rest;
   if (c % groups || !dim_product(&v->shape, 2, v->shape.rank, &rest) || rest.symbol)
     return refuse(n, "groups that do not divide the channels");
@@ -96,7 +96,7 @@ bool onnx_mean_variance(Node *n) {
 bool onnx_lrn(Node *n) {
   Tensor *v = input(n, 0);
   int64_t size = positive_int(attr_int(n, "size", 1));
-  Shape s = {.rank = 4, .at = {v->shape.at[0], {1, 0}, v->shape.at[1]}};
+  Shape s = {.rank = 4, .at = {v->shape.at[0], {.n = 1}, v->shape.at[1]}};
   if (v->shape.rank != 4 || !dim_product(&v->shape, 2, 4, &s.at[3]))
     return refuse(n, "an input that is no images");
   const char *x = tensor_text(n, v), *square = reshaped(n, text(n, "%s * %s", x, x), &s);
@@ -133,7 +133,7 @@ bool onnx_cross_entropy(Node *n) {
   const Shape *s = &label->shape;
   if (s->rank + 1 != v->shape.rank || s->rank + 1 > MOST_RANK || s->rank < 1)
     return refuse(n, "shapes that do not fit");
-  Shape one = {.rank = s->rank + 1, .at = {s->at[0], {1, 0}}};
+  Shape one = {.rank = s->rank + 1, .at = {s->at[0], {.n = 1}}};
   for (int i = 1; i < s->rank; i++) one.at[i + 1] = s->at[i];
   const char *logs = tensor_text(n, v), *ids = tensor_text(n, label);
   if (logits) logs = let(n, text(n, "log_softmax(%s, axis = 1)", logs));

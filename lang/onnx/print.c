@@ -58,15 +58,19 @@ static void print_weights(FILE *f, Import *im, uint32_t from, uint32_t to, size_
 
 /* ---- def and entry ---- */
 
+/* The type of an input. The first axis of an entry that has a symbol declares it, that of a def
+   where it stands alone: until then sums have names of their own. */
 static void print_type(FILE *f, Import *im, const Tensor *v, bool bounds, bool *seen) {
   fputs(elem_of(v->type)->gc, f);
   for (int i = 0; i < v->shape.rank; i++) {
     Axis d = v->shape.at[i];
-    fprintf(f, "%s%s", i ? ", " : "[", dim_text(im, d));
-    if (d.symbol && bounds && !seen[d.symbol - 1]) {
-      fprintf(f, " <= %" PRId64, im->symbols[d.symbol - 1].bound);
-      seen[d.symbol - 1] = true;
-    }
+    bool *known = d.symbol ? &seen[d.symbol - 1] : NULL;
+    const bool alone = d.n == 1 && !d.more, own = known && !*known && !bounds && !alone;
+    fprintf(f, "%s%s", i ? ", " : "[",
+            own ? name_new(im, im->symbols[d.symbol - 1].name) : dim_text(im, d));
+    if (known && !*known && bounds)
+      fprintf(f, " <= %" PRId64, im->symbols[d.symbol - 1].bound + d.more);
+    if (known && !own) *known = true;
   }
   if (v->shape.rank) fputc(']', f);
 }
@@ -94,11 +98,12 @@ static const char *option_name(Import *im, Map *taken, const char *wish) {
 }
 
 static void print_net(FILE *f, Import *im) {
+  bool seen[MOST_SYMBOLS] = {false};
   fprintf(f, "def %s(", im->def);
   for (uint32_t i = 0; i < im->inputs.n; i++) {
     const Tensor *v = im->inputs.at[i];
     fprintf(f, "%s%s : ", i ? ", " : "", v->name);
-    print_type(f, im, v, false, NULL);
+    print_type(f, im, v, false, seen);
   }
   fputs(") {\n", f);
   print_weights(f, im, 0, im->weights.n, 0, 1);

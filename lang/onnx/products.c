@@ -6,8 +6,8 @@ bool onnx_matmul(Node *n) {
   Shape x = a->shape, y = b->shape, s;
   if (!x.rank || !y.rank) return refuse(n, "a product of scalars");
   bool row = x.rank == 1, column = y.rank == 1;
-  if (row) x = (Shape){.rank = 2, .at = {{1, 0}, x.at[0]}};
-  if (column) y = (Shape){.rank = 2, .at = {y.at[0], {1, 0}}};
+  if (row) x = (Shape){.rank = 2, .at = {{.n = 1}, x.at[0]}};
+  if (column) y = (Shape){.rank = 2, .at = {y.at[0], {.n = 1}}};
   Axis m = x.at[x.rank - 2], k = x.at[x.rank - 1], l = y.at[y.rank - 2], p = y.at[y.rank - 1];
   x.rank -= 2, y.rank -= 2;
   if (!dim_same(k, l) || !shapes_broadcast(&x, &y, &s) || s.rank + 2 > MOST_RANK)
@@ -82,7 +82,7 @@ bool onnx_softmax(Node *n) {
 /* The axes of a result follow from those of the operands by their letters. */
 bool onnx_einsum(Node *n) {
   const char *spec = attr_string(n, "equation", ""), *p = spec;
-  Axis size[128] = {{0, 0}};
+  Axis size[128] = {{.n = 0}};
   int times[128] = {0};
   Shape dots = {0}, s = {0};
   const char *list = "";

@@ -21,7 +21,7 @@ static bool per_axis(Node *n, Tensor *v, const Shape *s, int64_t given, const ch
       v->shape.at[0].n != s->at[axis].n)
     return refuse(n, "scales of blocks");
   Shape wide = {.rank = s->rank - axis};
-  for (int i = 0; i < wide.rank; i++) wide.at[i] = (Axis){i ? 1 : v->shape.at[0].n, 0};
+  for (int i = 0; i < wide.rank; i++) wide.at[i] = (Axis){.n = i ? 1 : v->shape.at[0].n};
   *t = reshaped(n, *t, &wide);
   return true;
 }

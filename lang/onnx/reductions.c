@@ -46,7 +46,7 @@ bool onnx_reduce(Node *n) {
   }
   Shape s = {0};
   for (int i = 0; i < v->shape.rank; i++)
-    if (!gone[i] || keep) s.at[s.rank++] = gone[i] ? (Axis){1, 0} : v->shape.at[i];
+    if (!gone[i] || keep) s.at[s.rank++] = gone[i] ? (Axis){.n = 1} : v->shape.at[i];
   if (!v->shape.rank) return give(n, 0, v->type, &s, filled(n, reductions[row].one, x, ""));
   const char *t =
       filled(n, reductions[row].as, x,
@@ -70,7 +70,7 @@ bool onnx_arg_extreme(Node *n) {
   }
   Shape s = v->shape;
   if (attr_int(n, "keepdims", 1)) {
-    s.at[axis] = (Axis){1, 0};
+    s.at[axis] = (Axis){.n = 1};
     return give(n, 0, ELEM_I64, &s, text(n, "i64(%s)", reshaped(n, t, &s)));
   }
   for (int i = axis; i + 1 < s.rank; i++) s.at[i] = s.at[i + 1];

@@ -62,7 +62,7 @@ static void weigh(const Resampling *r, const Line *l, double x, Number *row) {
 
 static const char *along_axis(Node *n, const Resampling *r, const Line *l, const char *t, int rank,
                               int axis) {
-  const Shape s = {.rank = r->linear ? 2 : 1, .at = {{l->to, 0}, {l->from, 0}}};
+  const Shape s = {.rank = r->linear ? 2 : 1, .at = {{.n = l->to}, {.n = l->from}}};
   Tensor *v = value_new(n->im, r->linear ? ELEM_F32 : ELEM_I64, &s);
   Number *x = ARENA_ARRAY(n->im->a, Number, l->to * (r->linear ? l->from : 1));
   for (int64_t i = 0; i < l->to; i++) {

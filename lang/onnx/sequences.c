@@ -13,8 +13,9 @@ static bool to_heads(Node *n, Tensor *v, int64_t heads, const char **t, Shape *s
   if (s->rank != 3 || heads < 1 || s->at[2].symbol || s->at[2].n % heads)
     return refuse(n, "heads that do not divide its input");
   *t = let(n, text(n, "to_heads(%s, %lld)", *t, (long long)heads));
-  *s = (Shape){.rank = 4,
-               .at = {v->shape.at[0], {heads, 0}, v->shape.at[1], {v->shape.at[2].n / heads, 0}}};
+  *s = (Shape){
+      .rank = 4,
+      .at = {v->shape.at[0], {.n = heads}, v->shape.at[1], {.n = v->shape.at[2].n / heads}}};
   return true;
 }
 
@@ -66,8 +67,9 @@ static bool attention_steps(Node *n, Heads *h, const char *before, const Shape *
   if (mask || *before) /* a query without keys gives 0 */
     p = text(n, "where(max(%s, axis = -1, keep = true) == -inf, 0, %s)", t, p);
   stage[3] = let(n, p);
-  Shape five = {.rank = 5,
-                .at = {h->ks.at[0], h->ks.at[1], {h->group, 0}, {h->queries, 0}, {h->count, 0}}};
+  Shape five = {
+      .rank = 5,
+      .at = {h->ks.at[0], h->ks.at[1], {.n = h->group}, {.n = h->queries}, {.n = h->count}}};
   *y = text(n, "%s @ %s", h->group > 1 ? reshaped(n, stage[3], &five) : stage[3], h->v);
   if (h->group > 1) *y = reshaped(n, *y, s);
   if (mode < 0 || mode > 3) return refuse(n, "another kind of scores");
@@ -118,7 +120,7 @@ bool onnx_attention(Node *n) {
     t = *seen ? text(n, "%s, mask = %s)", t, let(n, seen)) : text(n, "%s)", t);
     if (h.group > 1) t = reshaped(n, t, &s);
   }
-  const Shape joined = {.rank = 3, .at = {s.at[0], s.at[2], {s.at[1].n * s.at[3].n, 0}}};
+  const Shape joined = {.rank = 3, .at = {s.at[0], s.at[2], {.n = s.at[1].n * s.at[3].n}}};
   if (!give(n, 0, input(n, 0)->type, flat ? &joined : &s, flat ? text(n, "from_heads(%s)", t) : t))
     return false;
   return give(n, 1, input(n, 0)->type, &h.ks, pk) && give(n, 2, input(n, 0)->type, &h.vs, pv);
@@ -226,7 +228,8 @@ bool onnx_recurrent(Node *n) {
     last = text(n, "%s%s%s", last, d ? ", " : "", h);
     cells = text(n, "%s%s%s", cells, d ? ", " : "", c);
   }
-  Axis dims = {directions, 0}, batch = {l.batch, 0}, size = {l.size, 0}, steps = {l.steps, 0};
+  Axis dims = {.n = directions}, batch = {.n = l.batch}, size = {.n = l.size},
+       steps = {.n = l.steps};
   Shape y = {.rank = 4, .at = {steps, dims, batch, size}},
         end = {.rank = 3, .at = {dims, batch, size}};
   const char *t = text(n, "stack([%s], axis = 1)", sequences), *e = text(n, "stack([%s])", last),

@@ -39,7 +39,7 @@ bool onnx_constant(Node *n) {
       x[i].i = list ? a->ints[i] : a->i;
     else
       x[i].f = (double)(list ? a->floats[i] : a->f);
-  const Shape s = {.rank = list, .at = {{(int64_t)count, 0}}};
+  const Shape s = {.rank = list, .at = {{.n = (int64_t)count}}};
   return give_known(n, 0, ints ? ELEM_I64 : ELEM_F32, &s, x);
 }
 
@@ -50,7 +50,7 @@ bool known_shape(Node *n, int in, Shape *s) {
   if (v->shape.rank != 1 || v->shape.at[0].n > MOST_RANK || is_float(v))
     return refuse(n, "a shape that is no list of at most 16 integers");
   s->rank = (int)v->shape.at[0].n;
-  for (int i = 0; i < s->rank; i++) s->at[i] = (Axis){x[i].i, x[i].symbol};
+  for (int i = 0; i < s->rank; i++) s->at[i] = axis_of_number(x[i]);
   return true;
 }
 
@@ -74,15 +74,14 @@ bool onnx_reshape(Node *n) {
     if (s.at[i].n == -1 && !s.at[i].symbol) {
       if (open >= 0) return refuse(n, "two open dimensions");
       open = i;
-      s.at[i] = (Axis){1, 0};
+      s.at[i] = (Axis){.n = 1};
     }
   }
   if (open >= 0) {
     Axis all, rest;
     if (!dim_product(from, 0, from->rank, &all) || !dim_product(&s, 0, s.rank, &rest) || !rest.n ||
-        all.n % rest.n || (rest.symbol && rest.symbol != all.symbol))
+        !dim_over(all, rest, &s.at[open]))
       return refuse(n, "a shape of another number of elements");
-    s.at[open] = (Axis){all.n / rest.n, rest.symbol ? 0 : all.symbol};
   }
   return give_reshaped(n, &s);
 }
@@ -128,7 +127,7 @@ bool onnx_unsqueeze(Node *n) {
     if (fresh[axis]) return refuse(n, "an axis that is named twice");
     fresh[axis] = true;
   }
-  for (int i = 0; i < s.rank; i++) s.at[i] = fresh[i] ? (Axis){1, 0} : from->at[next++];
+  for (int i = 0; i < s.rank; i++) s.at[i] = fresh[i] ? (Axis){.n = 1} : from->at[next++];
   return give_reshaped(n, &s);
 }
 
@@ -167,14 +166,12 @@ bool onnx_concat(Node *n) {
   Shape s = v->shape;
   const char *t = "";
   if (!axis_from(n, attr_int(n, "axis", 1), s.rank, &axis)) return false;
-  s.at[axis] = (Axis){0, 0};
+  s.at[axis] = (Axis){.n = 0};
   for (int i = 0; i < n->nin; i++) {
     Tensor *x = input(n, i);
-    int64_t d;
     if (!x || x->shape.rank != s.rank) return refuse(n, "shapes that do not fit");
-    if (n->nin > 1 && !dim_number(n, x->shape.at[axis], &d)) return false;
-    s.at[axis].n += x->shape.at[axis].n;
-    s.at[axis].symbol = x->shape.at[axis].symbol;
+    if (!dim_add(s.at[axis], x->shape.at[axis], 1, &s.at[axis]))
+      return refuse(n, "a sum of several bounded dimensions");
     t = text(n, "%s%s%s", t, i ? ", " : "", tensor_text(n, x));
   }
   if (n->nin == 1) return give_same(n, 0, v);
@@ -218,13 +215,60 @@ static int64_t limited(int64_t x, int64_t d, bool down) {
   return x > last ? last : x;
 }
 
+/* Elements [from, to) of an axis, at least one of which is bounded: *size of them. The part of an
+   index; or of elements that begin at a number known at run time, *start. NULL after refusing. */
+static const char *bounded_part(Node *n, Axis d, Axis from, Axis to, Axis *size,
+                                const char **start) {
+  Import *im = n->im;
+  const Axis zero = {.n = 0}, one = {.n = 1};
+  Axis cut = zero, back = zero; /* elements behind the part, and those from its first on */
+  bool known = true;
+  if (!to.symbol && to.n >= INT32_MAX) to = d;
+  if (!from.symbol && from.n < 0) known = dim_add(d, from, 1, &from);
+  if (!to.symbol && to.n < 0) known &= dim_add(d, to, 1, &to);
+  if (known && !dim_at_least(im, d, to)) known = dim_at_least(im, to, d), to = d;
+  known = known && dim_at_least(im, from, zero) && dim_add(to, from, -1, size);
+  if (d.symbol) known = known && dim_add(d, to, -1, &cut) && dim_add(d, from, -1, &back);
+  const char *what = "a part of a bounded dimension that is not counted from its ends";
+  if (!known) return refuse(n, "%s", what), NULL;
+  *start = NULL;
+  if (!from.symbol && !cut.symbol && d.symbol) /* all but some at the ends */
+    return cut.n ? text(n, "%lld:-%lld", (long long)from.n, (long long)cut.n)
+                 : text(n, "%lld:", (long long)from.n);
+  if (!from.symbol && !from.n && !d.symbol) return text(n, ":%s", dim_text(im, to));
+  if (dim_same(*size, one) && d.symbol && (dim_same(back, one) || dim_same(from, zero)))
+    return dim_same(back, one) ? "-1:" : "0:1"; /* a row, see onnx_slice */
+  if (size->symbol || size->n < 1 || d.symbol) return refuse(n, "%s", what), NULL;
+  *start = text(n, "(%s)", dim_text(im, from));
+  return ":";
+}
+
+/* A node with a bounded dimension among its axes: cut one axis after the other. */
+static bool bounded_slice(Node *n, int axis, Axis from, Axis to, const char **t, Shape *s) {
+  const char *start, *before = "";
+  Axis d = s->at[axis];
+  const char *part = bounded_part(n, d, from, to, &s->at[axis], &start);
+  if (!part) return false;
+  for (int i = 0; i < axis; i++) before = text(n, "%s:, ", before);
+  const bool row = d.symbol && dim_same(s->at[axis], (Axis){.n = 1}) && *part != ':';
+  if (start)
+    *t = text(n, "dynamic_slice(%s, %s, %lld, axis = %d)", *t, start, (long long)s->at[axis].n,
+              axis);
+  else if (row)
+    *t = reshaped(n, text(n, "%s[%s%d]", *t, before, *part == '-' ? -1 : 0), s);
+  else
+    *t = text(n, "%s[%s%s]", *t, before, part);
+  return true;
+}
+
 bool onnx_slice(Node *n) {
   Tensor *v = input(n, 0);
-  int64_t from[2 * MOST_RANK], to[2 * MOST_RANK], axes[2 * MOST_RANK], steps[2 * MOST_RANK], d;
+  Axis first[MOST_RANK], last[MOST_RANK];
+  int64_t axes[2 * MOST_RANK], steps[2 * MOST_RANK];
   int count, ends, naxes, nsteps, axis;
   bool old = n->version < 10;
-  if (!known_ints(n, 1, old ? "starts" : NULL, from, MOST_RANK, &count) ||
-      !known_ints(n, 2, old ? "ends" : NULL, to, MOST_RANK, &ends) ||
+  if (!known_dims(n, 1, old ? "starts" : NULL, first, &count) ||
+      !known_dims(n, 2, old ? "ends" : NULL, last, &ends) ||
       !known_ints(n, 3, old ? "axes" : NULL, axes, MOST_RANK, &naxes) ||
       !known_ints(n, 4, NULL, steps, MOST_RANK, &nsteps))
     return false;
@@ -236,16 +280,24 @@ bool onnx_slice(Node *n) {
     return refuse(n, "lists of different lengths");
   for (int i = 0; i < s.rank; i++) part[i] = ":", step[i] = 1;
   bool changes = false;
+  const char *bounded = NULL; /* what is cut along bounded axes */
   for (int i = 0; i < count; i++) {
     if (!axis_from(n, naxes < 0 ? i : axes[i], s.rank, &axis)) return false;
-    int64_t by = nsteps < 0 ? 1 : steps[i];
-    if (by == 1 && from[i] == 0 && to[i] >= INT32_MAX)
-      continue; /* the whole axis, bounded or not */
-    if (!dim_number(n, v->shape.at[axis], &d)) return false;
+    int64_t by = nsteps < 0 ? 1 : steps[i], from = first[i].n, to = last[i].n, d;
+    const bool whole = !first[i].symbol && from == 0 && !last[i].symbol && to >= INT32_MAX;
+    if (by == 1 && whole) continue; /* the whole axis, bounded or not */
+    if (by == 1 && (first[i].symbol || last[i].symbol || v->shape.at[axis].symbol)) {
+      if (!bounded) bounded = tensor_text(n, v);
+      if (!bounded_slice(n, axis, first[i], last[i], &bounded, &s)) return false;
+      continue;
+    }
+    if (!dim_number(n, v->shape.at[axis], &d) || !dim_number(n, first[i], &from) ||
+        !dim_number(n, last[i], &to))
+      return false;
     if (!by) return refuse(n, "a step of 0");
     if (by < -d) by = -d - 1;
     if (by > d) by = d + 1;
-    int64_t a = limited(from[i], d, by < 0), b = limited(to[i], d, by < 0);
+    int64_t a = limited(from, d, by < 0), b = limited(to, d, by < 0);
     int64_t size = by > 0 ? (b - a + by - 1) / by : (b - a + by + 1) / by;
     if (size < 0) size = 0;
     s.at[axis].n = size, start[axis] = a, step[axis] = by;
@@ -254,9 +306,9 @@ bool onnx_slice(Node *n) {
                          : text(n, "%lld:%lld:%lld", (long long)a, (long long)b, (long long)by);
     changes = true;
   }
-  if (!changes) return give_same(n, 0, v);
+  if (!changes) return bounded ? give(n, 0, v->type, &s, bounded) : give_same(n, 0, v);
   uint64_t all;
-  if (!v->name && !v->trained && shape_count(&v->shape, &all) && all <= MOST_KNOWN &&
+  if (!bounded && !v->name && !v->trained && shape_count(&v->shape, &all) && all <= MOST_KNOWN &&
       known_of(n->im, v)) {
     int64_t stride[MOST_RANK], at = 0;
     strides_of(&v->shape, stride);
@@ -265,5 +317,5 @@ bool onnx_slice(Node *n) {
   }
   const char *t = part[0];
   for (int i = 1; i < s.rank; i++) t = text(n, "%s, %s", t, part[i]);
-  return give(n, 0, v->type, &s, text(n, "%s[%s]", tensor_text(n, v), t));
+  return give(n, 0, v->type, &s, text(n, "%s[%s]", bounded ? bounded : tensor_text(n, v), t));
 }

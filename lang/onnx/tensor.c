@@ -46,7 +46,7 @@ bool tensor_type(Import *im, const Onnx__TensorProto *t, int *type, Shape *s, co
   else if (t->n_dims > MOST_RANK)
     *why = "a tensor of more than 16 axes";
   else {
-    for (int i = 0; i < s->rank; i++) s->at[i] = (Axis){t->dims[i], 0};
+    for (int i = 0; i < s->rank; i++) s->at[i] = (Axis){.n = t->dims[i]};
     if (shape_count(s, &n)) return true;
     *why = "a tensor with a size below 0, or of too many elements";
   }

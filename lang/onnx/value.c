@@ -15,7 +15,7 @@ Shape shape_of(int rank, const int64_t *dims) {
   return s;
 }
 
-bool dim_same(Axis a, Axis b) { return a.n == b.n && a.symbol == b.symbol; }
+bool dim_same(Axis a, Axis b) { return a.n == b.n && a.symbol == b.symbol && a.more == b.more; }
 
 bool shape_same(const Shape *a, const Shape *b) {
   bool same = a->rank == b->rank;
@@ -26,7 +26,7 @@ bool shape_same(const Shape *a, const Shape *b) {
 bool shapes_broadcast(const Shape *a, const Shape *b, Shape *out) {
   Shape s = {.rank = a->rank > b->rank ? a->rank : b->rank};
   for (int i = 1; i <= s.rank; i++) {
-    const Axis one = {1, 0}, x = i <= a->rank ? a->at[a->rank - i] : one,
+    const Axis one = {.n = 1}, x = i <= a->rank ? a->at[a->rank - i] : one,
                y = i <= b->rank ? b->at[b->rank - i] : one;
     if (!dim_same(x, y) && !dim_same(x, one) && !dim_same(y, one)) return false;
     s.at[s.rank - i] = dim_same(x, one) ? y : x;
@@ -36,22 +36,19 @@ bool shapes_broadcast(const Shape *a, const Shape *b, Shape *out) {
 }
 
 bool dim_product(const Shape *s, int from, int to, Axis *out) {
-  Axis p = {1, 0};
-  for (int i = from; i < to; i++) {
-    uint64_t n;
-    if ((p.symbol && s->at[i].symbol) || !checked_mul((uint64_t)p.n, (uint64_t)s->at[i].n, &n) ||
-        n > INT64_MAX)
-      return false;
-    p = (Axis){(int64_t)n, p.symbol + s->at[i].symbol};
-  }
-  *out = p;
+  *out = (Axis){.n = 1};
+  for (int i = from; i < to; i++)
+    if (!dim_times(*out, s->at[i], out)) return false;
   return true;
 }
 
 const char *dim_text(Import *im, Axis d) {
   if (!d.symbol) return arena_printf(im->a, "%lld", (long long)d.n);
   const char *name = im->symbols[d.symbol - 1].name;
-  return d.n == 1 ? name : arena_printf(im->a, "%lld * %s", (long long)d.n, name);
+  if (d.n != 1) name = arena_printf(im->a, "%lld * %s", (long long)d.n, name);
+  if (!d.more) return name;
+  return arena_printf(im->a, "%s %c %lld", name, d.more < 0 ? '-' : '+',
+                      (long long)(d.more < 0 ? -d.more : d.more));
 }
 
 const char *shape_text(Import *im, const Shape *s) {
@@ -99,7 +96,7 @@ bool is_one_number(Import *im, Tensor *v, Number *out) {
   if (!shape_count(&v->shape, &n) || !n || n > MOST_KNOWN) return false;
   const Number *x = known_of(im, v);
   for (uint64_t i = 1; x && i < n; i++)
-    if (x[i].i != x[0].i || x[i].symbol != x[0].symbol ||
+    if (x[i].i != x[0].i || x[i].symbol != x[0].symbol || x[i].more != x[0].more ||
         memcmp(&x[i].f, &x[0].f, sizeof x->f) != 0)
       return false;
   if (x) *out = *x;

@@ -73,7 +73,7 @@ static const char *options(Node *n, const Window *w, bool dilation) {
 }
 
 static Shape windows_shape(const Window *w, Axis batch, int64_t channels) {
-  Shape s = {.rank = w->rank + 2, .at = {batch, {channels, 0}}};
+  Shape s = {.rank = w->rank + 2, .at = {batch, {.n = channels}}};
   for (int i = 0; i < w->rank; i++) s.at[i + 2].n = w->out[i];
   return s;
 }
@@ -138,7 +138,7 @@ bool onnx_global_pool(Node *n) {
   int64_t axes[MOST_RANK];
   int count = s.rank - 2;
   if (count < 1) return refuse(n, "no axes to pool over");
-  for (int i = 0; i < count; i++) axes[i] = i + 2, s.at[i + 2] = (Axis){1, 0};
+  for (int i = 0; i < count; i++) axes[i] = i + 2, s.at[i + 2] = (Axis){.n = 1};
   return give(n, 0, x->type, &s,
               text(n, "%s(%s, axis = %s, keep = true)",
                    strcmp(n->op, "GlobalMaxPool") == 0 ? "max" : "mean", tensor_text(n, x),
@@ -210,8 +210,8 @@ bool onnx_conv_transpose(Node *n) {
   Shape s = windows_shape(&w, x->shape.at[0], filters[1] * groups);
   const char *images = tensor_text(n, x), *taps = tensor_text(n, f);
   if (w.rank == 1) { /* as images of one row */
-    Shape row = {.rank = 4, .at = {x->shape.at[0], x->shape.at[1], {1, 0}, x->shape.at[2]}},
-          of = {.rank = 4, .at = {f->shape.at[0], f->shape.at[1], {1, 0}, f->shape.at[2]}};
+    Shape row = {.rank = 4, .at = {x->shape.at[0], x->shape.at[1], {.n = 1}, x->shape.at[2]}},
+          of = {.rank = 4, .at = {f->shape.at[0], f->shape.at[1], {.n = 1}, f->shape.at[2]}};
     images = reshaped(n, images, &row), taps = reshaped(n, taps, &of);
     w.stride[1] = w.stride[0], w.dilation[1] = w.dilation[0], w.before[1] = w.before[0],
     w.after[1] = w.after[0];

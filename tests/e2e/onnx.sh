@@ -179,6 +179,74 @@ run 0 ./model predict --x x.npy --expect tuned.npy
 run 0 "$gc" model.g --emit=onnx
 run 0 "$gc" model.onnx -D n=5 --check
 
+# ---- a decoder with a cache of any length: bits are those of the model imported for that length ----
+int64s() { echo "initializer { name: '$1' data_type: 7 dims: $(echo "$2" | awk -F, '{ print NF }') int64_data: [$2] }"; }
+cut() { # cut OUTPUT INPUT STARTS ENDS AXES
+  echo "node { op_type: 'Slice' input: ['$2', '$3', '$4', '$5'] output: '$1' }"
+}
+encode decoder.onnx <<END
+opset_import { version: 18 }
+graph {
+  name: "main_graph"
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 1 } dim { dim_value: 8 } } } } }
+  input { name: "mask" type { tensor_type { elem_type: 7 shape { dim { dim_value: 1 } dim { dim_param: "past + 1" } } } } }
+  input { name: "key" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 2 } dim { dim_param: "past" } dim { dim_value: 4 } } } } }
+  output { name: "y" } output { name: "present" } output { name: "window" } output { name: "last" } output { name: "first" }
+  $(tensor places '12, 8' 96 3) $(tensor bias '1, 1, 12, 12' 144 5)
+  $(int64s zero 0) $(int64s one 1) $(int64s two 2) $(int64s three 3) $(int64s minus -1) $(int64s end 9223372036854775807) $(int64s heads 1,1,2,4) $(int64s flat 1,1,-1)
+  $(int64s column -1,1) $(int64s rows 2,3)
+  initializer { name: "none" data_type: 7 int64_data: 0 } initializer { name: "step" data_type: 7 int64_data: 1 } initializer { name: "last_row" data_type: 7 int64_data: -1 }
+  initializer { name: "low" data_type: 1 float_data: -1e9 }
+  node { op_type: "Shape" input: "key" output: "key_shape" } node { op_type: "Gather" input: ["key_shape", "two"] output: "past" }
+  node { op_type: "Shape" input: "mask" output: "mask_shape" } node { op_type: "Gather" input: ["mask_shape", "one"] output: "all" }
+  node { op_type: "Squeeze" input: "past" output: "begin" } node { op_type: "Squeeze" input: "all" output: "stop" }
+  $(cut place places past all zero)
+  node { op_type: "Add" input: ["x", "place"] output: "h" }
+  node { op_type: "Reshape" input: ["h", "heads"] output: "split" }
+  node { op_type: "Transpose" input: "split" output: "q" attribute { name: "perm" ints: [0, 2, 1, 3] } }
+  node { op_type: "Concat" input: ["key", "q"] output: "present" attribute { name: "axis" i: 2 } }
+  node { op_type: "Transpose" input: "present" output: "kt" attribute { name: "perm" ints: [0, 1, 3, 2] } }
+  node { op_type: "MatMul" input: ["q", "kt"] output: "dots" }
+  node { op_type: "Concat" input: ["past", "zero"] output: "from" attribute { name: "axis" i: 0 } }
+  node { op_type: "Concat" input: ["all", "all"] output: "to" attribute { name: "axis" i: 0 } }
+  $(cut biases bias from to rows)
+  node { op_type: "Add" input: ["dots", "biases"] output: "scores" }
+  node { op_type: "Range" input: ["none", "stop", "step"] output: "at" } node { op_type: "Range" input: ["begin", "stop", "step"] output: "now" }
+  node { op_type: "LessOrEqual" input: ["at", "now"] output: "behind" }
+  node { op_type: "Reshape" input: ["at", "column"] output: "numbers" }
+  node { op_type: "Sub" input: ["numbers", "numbers"] output: "zeros" }
+  node { op_type: "Concat" input: ["zeros", "numbers"] output: "ids" attribute { name: "axis" i: 1 } }
+  node { op_type: "GatherND" input: ["mask", "ids"] output: "seen" }
+  node { op_type: "Cast" input: "seen" output: "shown" attribute { name: "to" i: 9 } }
+  node { op_type: "And" input: ["behind", "shown"] output: "kept" }
+  node { op_type: "Where" input: ["kept", "scores", "low"] output: "masked" }
+  node { op_type: "Softmax" input: "masked" output: "p" }
+  node { op_type: "MatMul" input: ["p", "present"] output: "o" }
+  node { op_type: "Transpose" input: "o" output: "joined" attribute { name: "perm" ints: [0, 2, 1, 3] } }
+  node { op_type: "Reshape" input: ["joined", "flat"] output: "y" }
+  $(cut window present one end two) $(cut last present minus end two)
+  node { op_type: "Gather" input: ["present", "last_row"] output: "row" attribute { name: "axis" i: 2 } }
+  node { op_type: "Sub" input: ["key", "row"] output: "unused" }
+  node { op_type: "Gather" input: ["present", "none"] output: "first" attribute { name: "axis" i: 2 } }
+}
+END
+run 0 "$gc" decoder.onnx -D 'past<=11' -o decoder
+run 0 ./decoder info predict
+holds out.txt 'mask                     i64[1, past + 1]'
+for n in 1 7 11; do
+  run 0 "$gc" decoder.onnx -D past=$n -o exact
+  "$mkdata" npy f32 1,1,8 4 token.npy && "$mkdata" npy u8 "1,$((n + 1))" 3 bits.npy && "$mkdata" npy f32 "1,2,$n,4" 7 key.npy || fail 'no data could be made'
+  of="--x token.npy --mask bits.npy --key key.npy"
+  rm -f y.npy present.npy window.npy last.npy first.npy
+  run 0 ./exact predict $of --y y.npy --present present.npy --window window.npy --last last.npy --first first.npy
+  for name in y present window last first; do run 0 ./decoder predict $of --poison --expect $name=$name.npy --rtol 0 --atol 0; done
+done
+"$mkdata" npy u8 1,13 3 long.npy || fail 'no data could be made'
+says 1 'past of the input mask would be 12, which is not in 1 to 11' ./decoder predict --x token.npy --mask long.npy --key key.npy
+rm y.npy
+run 0 "$gc" decoder.onnx -D past=3 -D past_1=4 --check
+says 1 'no input has a dimension next' "$gc" decoder.onnx -D past=2 -D next=3 --check
+
 # ---- data in another file, a branch that is known, a function of the model, quantization ----
 external() { # external NAME LOCATION OFFSET
   encode "$1" <<END

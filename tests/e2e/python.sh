@@ -21,7 +21,7 @@ END
 cat >odd.g <<'END'
 hyper property = 0.5
 entry score(x : f32[n <= 8, 3], scale : f32, k : i32, on : bool) { return sum = sum(x, [1]) * scale, k = k + 1, off = not on }
-entry steps(x : f32[n <= 8, 3]) { return d = x[1:] - x[:-1], wide = pad(x, [1, 0], [1, 0]), twice = split(concat([x, x]), 2)[0], last = sum(x[1:]) }
+entry steps(e : f32[n + 1 <= 9, 3], x : f32[n, 3]) { return longer = e, d = x[1:] - x[:-1], wide = pad(x, [1, 0], [1, 0]), twice = split(concat([x, x]), 2)[0], last = sum(x[1:]) }
 entry halves(b : bf16[2], f : f16[2], s : f16) { return b = b * 2, f = f * s, s }
 entry load(lambda : f32[2], self : f32[2], class : u8[2]) { return value = lambda + self + property, class, total = sum(lambda) }
 entry Score(x : f32[2]) { return x }
@@ -122,7 +122,10 @@ assert m.Score([1, 2])._fields == ("x",) and odd.Score is not odd.Score_result
 # ---- all but some rows of a run, and some more ----
 for n in 8, 3, 1:
     rows = np.arange(3 * n, dtype=np.float32).reshape(n, 3) ** 2
-    r = m.steps(rows)
+    longer = np.concatenate([rows, rows[:1]])
+    r = m.steps(longer, rows)
+    assert np.array_equal(r.longer, longer)
+    n == 1 or refused(ValueError, "x is float32", m.steps, longer, rows[1:])
     assert np.array_equal(r.d, rows[1:] - rows[:-1]) and np.array_equal(r.wide, np.pad(rows, ((1, 1), (0, 0))))
     assert np.array_equal(r.twice, rows)
     assert r.last == rows[1:].sum() and not np.signbit(r.last)  # of no elements 0
