@@ -98,7 +98,8 @@ struct Import {
   Map needed;               /* names of values that an output depends on */
   Map initializers;         /* names of the graph's */
   Map statistics;           /* names of running means and variances */
-  Map dim_names;            /* of symbolic dimensions: index in dim_of */
+  Map scores, others; /* names of what is added to what softmaxes read; of what else is read */
+  Map dim_names;      /* of symbolic dimensions: index in dim_of */
   VEC(const char *) dim_of; /* what the graph calls them */
   VEC(Tensor *) value;
   VEC(Statement) statements;
@@ -244,7 +245,8 @@ typedef struct Operator {
   int least, most; /* inputs */
 } Operator;
 const Operator *operator_named(const char *name);
-const char *operator_missing(const char *name); /* why there is none, or NULL */
+const char *operator_missing(const char *name); /* why there is none */
+const char *operator_hint(const char *why);     /* what to do then; NULL: nothing is known */
 #define OPERATOR(name, fn, least, most) OperatorFn fn;
 #include "lang/onnx/operators.def"
 #undef OPERATOR

@@ -11,12 +11,12 @@ bool import_fail(Import *im, const char *what) {
   return false;
 }
 
-static bool is_in(const Import *im, const Map *names, const char *name) {
+bool name_is_in(const Import *im, const Map *names, const char *name) {
   uint32_t i;
   return map_get(names, intern(im->c, name), &i);
 }
 
-static void enter(Import *im, Map *names, const char *name) {
+void name_enter(Import *im, Map *names, const char *name) {
   map_put(im->a, names, intern(im->c, name), 1);
 }
 
@@ -57,7 +57,7 @@ static bool add_inputs(Import *im) {
   const Onnx__GraphProto *g = im->model->graph;
   bool ok = symbols_check(im);
   for (size_t i = 0; i < g->n_input; i++)
-    if (!is_in(im, &im->initializers, or_empty(g->input[i]->name)))
+    if (!name_is_in(im, &im->initializers, or_empty(g->input[i]->name)))
       ok &= add_input(im, g->input[i]);
   return ok;
 }
@@ -71,14 +71,14 @@ bool tensors_add(Import *im, const Onnx__GraphProto *g) {
     const char *name = or_empty(t->name), *why = NULL;
     Shape s;
     int type;
-    if (!is_in(im, &im->needed, name)) continue;
+    if (!name_is_in(im, &im->needed, name)) continue;
     if (!tensor_type(im, t, &type, &s, &why) || !tensor_check(im, t, &why))
       return FAIL(im, "%s: %s", name, why);
     Tensor *v = value_new(im, type, &s);
     v->wish = name;
     v->tensor = t;
     v->path = path_new(im, name);
-    v->trained = elem_of(type)->is_float && s.rank > 0 && !is_in(im, &im->statistics, name);
+    v->trained = tensor_is_trained(im, name, t, &s);
     if (value_named(im, name)) return FAIL(im, "the value %s is there twice", name);
     value_put(im, name, v);
   }
@@ -87,20 +87,22 @@ bool tensors_add(Import *im, const Onnx__GraphProto *g) {
 
 /* ---- nodes ---- */
 
-/* What the outputs depend on; and running statistics, which are not trained. */
+/* What the outputs depend on, and how tensors are read. */
 static void mark_needed(Import *im) {
   const Onnx__GraphProto *g = im->model->graph;
-  for (size_t i = 0; i < g->n_output; i++) enter(im, &im->needed, or_empty(g->output[i]->name));
+  for (size_t i = 0; i < g->n_output; i++) {
+    name_enter(im, &im->needed, or_empty(g->output[i]->name));
+    name_enter(im, &im->others, or_empty(g->output[i]->name));
+  }
   for (size_t i = g->n_node; i-- > 0;) {
     bool needed = false;
     for (size_t k = 0; k < g->node[i]->n_output; k++)
-      needed |= is_in(im, &im->needed, g->node[i]->output[k]);
-    bool norm = g->node[i]->op_type && strcmp(g->node[i]->op_type, "BatchNormalization") == 0;
-    for (size_t k = 3; norm && k < g->node[i]->n_input; k++)
-      enter(im, &im->statistics, g->node[i]->input[k]);
-    for (size_t k = 0; needed && k < g->node[i]->n_input; k++)
-      enter(im, &im->needed, g->node[i]->input[k]);
-    if (needed) subgraph_needs(im, g->node[i]);
+      needed |= name_is_in(im, &im->needed, g->node[i]->output[k]);
+    if (!needed) continue;
+    trained_mark(im, g->node[i]);
+    for (size_t k = 0; k < g->node[i]->n_input; k++)
+      name_enter(im, &im->needed, g->node[i]->input[k]);
+    subgraph_needs(im, g->node[i], &im->needed);
   }
 }
 
@@ -110,8 +112,6 @@ int64_t version_of(size_t n, Onnx__OperatorSetIdProto *const *at, const char *do
     if (strcmp(or_empty(at[i]->domain), domain) == 0) version = at[i]->version;
   return version < 1000 ? version : 1000;
 }
-
-void name_needed(Import *im, const char *name) { enter(im, &im->needed, name); }
 
 static const char *printable(Import *im, const char *s) {
   char *t = arena_strdup(im->a, s);
@@ -179,7 +179,7 @@ static bool add_node(Import *im, const Onnx__NodeProto *p, int version) {
   n.in = ARENA_ARRAY(im->a, Tensor *, n.nin + 1);
   n.out = ARENA_ARRAY(im->a, Tensor *, n.nout + 1);
   bool needed = false;
-  for (int i = 0; i < n.nout; i++) needed |= is_in(im, &im->needed, p->output[i]);
+  for (int i = 0; i < n.nout; i++) needed |= name_is_in(im, &im->needed, p->output[i]);
   if (!needed) return true;
   for (int i = 0; i < n.nin; i++) {
     if (!*p->input[i]) continue;
@@ -194,7 +194,7 @@ static bool add_node(Import *im, const Onnx__NodeProto *p, int version) {
     Tensor *v = value_new(im, ELEM_NONE, NULL);
     v->wish = p->output[i];
     value_put(im, p->output[i], v);
-    if (is_in(im, &im->needed, p->output[i]))
+    if (name_is_in(im, &im->needed, p->output[i]))
       n.out[i] = v;
     else
       v->missing = true;
@@ -238,6 +238,12 @@ static bool report_refused(Import *im) {
             arena_printf(im->a, "%s%s%s", names, end > i ? ", " : "", printable(im, r[end].node));
     diag(im->c, SEV_NOTE, (Loc){0}, "%u x %s: %s: %s%s", end - i, printable(im, r[i].op), r[i].why,
          names, end - i > SHOWN ? ", …" : "");
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    const char *hint = operator_hint(r[i].why);
+    bool first = hint != NULL;
+    for (uint32_t k = 0; k < i && first; k++) first = r[k].why != r[i].why;
+    if (first) diag(im->c, SEV_HINT, (Loc){0}, "%s", hint);
   }
   im->failed = true;
   return false;
@@ -283,7 +289,7 @@ static const OnnxProgram *import(Import from, bool *unreadable) {
     return FAIL(im, "its operator set is %lld; 7 and later are read", (long long)version), NULL;
   const Onnx__GraphProto *g = model->graph;
   for (size_t i = 0; i < g->n_initializer; i++)
-    enter(im, &im->initializers, or_empty(g->initializer[i]->name));
+    name_enter(im, &im->initializers, or_empty(g->initializer[i]->name));
   mark_needed(im);
   functions_need(im);
   bool ok = tensors_add(im, g) && add_inputs(im);

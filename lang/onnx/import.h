@@ -13,7 +13,8 @@ bool nodes_add(Import *im, Onnx__NodeProto *const *at, size_t n, int version);
 int64_t version_of(size_t n, Onnx__OperatorSetIdProto *const *at, const char *domain);
 /* Tensors of a graph, those that are needed. False after a diagnostic. */
 bool tensors_add(Import *im, const Onnx__GraphProto *g);
-void name_needed(Import *im, const char *name);
+void name_enter(Import *im, Map *names, const char *name);
+bool name_is_in(const Import *im, const Map *names, const char *name);
 
 /* A string that the file may not have. */
 static inline const char *or_empty(const char *s) { return s ? s : ""; }
@@ -34,9 +35,13 @@ void statement_add(Import *im, const char *text);
 bool onnx_scan(Node *n);
 bool onnx_loop(Node *n);
 /* What the graphs within a node, and the functions of the model, compute and read. */
-void subgraph_needs(Import *im, const Onnx__NodeProto *p);
+void subgraph_needs(Import *im, const Onnx__NodeProto *p, Map *names);
 void functions_need(Import *im);
 
+/* ---- trained.c ---- */
+/* Of the nodes that an output needs, from the last one on. */
+void trained_mark(Import *im, const Onnx__NodeProto *p);
+bool tensor_is_trained(Import *im, const char *name, const Onnx__TensorProto *t, const Shape *s);
 /* ---- train.c ---- */
 typedef struct Train { /* of the entry that trains */
   int output;

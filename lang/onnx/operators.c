@@ -17,25 +17,41 @@ const Operator *operator_named(const char *name) {
 }
 
 static const struct {
-  const char *why, *names;
+  const char *why, *names, *hint;
 } missing[] = {
-    {"random numbers",
-     " Bernoulli RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial "},
-    {"a shape that depends on data", " Compress NonZero Unique NonMaxSuppression "},
-    {"control flow with bodies of its own", " If SequenceMap "},
-    {"strings, sequences and optional values",
-     " StringConcat StringNormalizer StringSplit RegexFullMatch SequenceInsert SequenceAt "
-     "SequenceConstruct "
-     "SequenceEmpty SequenceErase SequenceLength ConcatFromSequence SplitToSequence Optional "
-     "OptionalGetElement "
-     "OptionalHasElement LabelEncoder TfIdfVectorizer ImageDecoder "},
-    {"bits of integers", " BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitCast "},
+    {.why = "random numbers",
+     .names =
+         " Bernoulli RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial "},
+    {.why = "a shape that depends on data",
+     .names = " Compress NonZero Unique NonMaxSuppression ",
+     .hint = "end the model in front of them, by onnx.utils.extract_model, and choose from the "
+             "outputs"},
+    {.why = "control flow with bodies of its own", .names = " If SequenceMap "},
+    {.why = "strings, sequences and optional values",
+     .names = " StringConcat StringNormalizer StringSplit RegexFullMatch SequenceInsert SequenceAt "
+              "SequenceConstruct SequenceEmpty SequenceErase SequenceLength ConcatFromSequence "
+              "SplitToSequence Optional OptionalGetElement OptionalHasElement LabelEncoder "
+              "TfIdfVectorizer ImageDecoder "},
+    {.why = "bits of integers",
+     .names = " BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitCast "},
 };
 
-const char *operator_missing(const char *name) {
+/* The row of the operator, or of the reason; -1: there is none. */
+static int row_of(const char *name, const char *why) {
   for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
-    const char *at = strstr(missing[i].names, name);
-    if (*name && at && at[-1] == ' ' && at[strlen(name)] == ' ') return missing[i].why;
+    const char *at = name ? strstr(missing[i].names, name) : NULL;
+    bool named = at && *name && at[-1] == ' ' && at[strlen(name)] == ' ';
+    if (named || (why && strcmp(missing[i].why, why) == 0)) return (int)i;
   }
-  return "it has no counterpart";
+  return -1;
+}
+
+const char *operator_missing(const char *name) {
+  int row = row_of(name, NULL);
+  return row < 0 ? "it has no counterpart" : missing[row].why;
+}
+
+const char *operator_hint(const char *why) {
+  int row = row_of(NULL, why);
+  return row < 0 ? NULL : missing[row].hint;
 }

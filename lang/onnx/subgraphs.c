@@ -27,21 +27,21 @@ void graph_drop(Import *im, const Onnx__GraphProto *g) {
     for (size_t k = 0; k < g->node[i]->n_output; k++) value_drop(im, g->node[i]->output[k]);
 }
 
-static void node_needs(Import *im, const Onnx__NodeProto *p, int depth) {
-  for (size_t k = 0; k < p->n_input; k++) name_needed(im, p->input[k]);
-  for (size_t k = 0; k < p->n_output; k++) name_needed(im, p->output[k]);
+static void node_needs(Import *im, const Onnx__NodeProto *p, Map *names, int depth) {
+  for (size_t k = 0; k < p->n_input; k++) name_enter(im, names, p->input[k]);
+  for (size_t k = 0; k < p->n_output; k++) name_enter(im, names, p->output[k]);
   for (size_t i = 0; i < p->n_attribute && depth < DEEPEST; i++) {
     const Onnx__GraphProto *g = p->attribute[i]->has_g ? graph_of(im, p->attribute[i]) : NULL;
-    for (size_t k = 0; g && k < g->n_node; k++) node_needs(im, g->node[k], depth + 1);
+    for (size_t k = 0; g && k < g->n_node; k++) node_needs(im, g->node[k], names, depth + 1);
     for (size_t k = 0; g && k < g->n_output; k++)
-      if (g->output[k]->name) name_needed(im, g->output[k]->name);
+      if (g->output[k]->name) name_enter(im, names, g->output[k]->name);
   }
 }
 
-void subgraph_needs(Import *im, const Onnx__NodeProto *p) {
+void subgraph_needs(Import *im, const Onnx__NodeProto *p, Map *names) {
   for (size_t i = 0; i < p->n_attribute; i++)
     if (p->attribute[i]->has_g) {
-      node_needs(im, p, 0);
+      node_needs(im, p, names, 0);
       return;
     }
 }
@@ -49,8 +49,8 @@ void subgraph_needs(Import *im, const Onnx__NodeProto *p) {
 void functions_need(Import *im) {
   for (size_t i = 0; i < im->model->n_functions; i++) {
     const Onnx__FunctionProto *f = im->model->functions[i];
-    for (size_t k = 0; k < f->n_node; k++) node_needs(im, f->node[k], 0);
-    for (size_t k = 0; k < f->n_output; k++) name_needed(im, f->output[k]);
+    for (size_t k = 0; k < f->n_node; k++) node_needs(im, f->node[k], &im->needed, 0);
+    for (size_t k = 0; k < f->n_output; k++) name_enter(im, &im->needed, f->output[k]);
   }
 }
 

@@ -247,6 +247,25 @@ rm y.npy
 run 0 "$gc" decoder.onnx -D past=3 -D past_1=4 --check
 says 1 'no input has a dimension next' "$gc" decoder.onnx -D past=2 -D next=3 --check
 
+# ---- what is a param: a mask is none, unless it is read as something else, too ----
+encode masked.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } } }
+  output { name: "y" } output { name: "z" }
+  $(tensor w '3, 3' 9 1) $(tensor learned '2, 3' 6 2)
+  initializer { name: "mask" data_type: 1 dims: [1, 3] float_data: [0, -inf, 0] } initializer { name: "read_twice" data_type: 1 dims: [1, 3] float_data: [0, 0, -1e9] }
+  initializer { name: "three" data_type: 1 dims: 3 float_data: [0, 0, 0] } initializer { name: "scale" data_type: 1 float_data: 0.5 }
+  node { op_type: "MatMul" input: ["x", "w"] output: "s" } node { op_type: "Mul" input: ["s", "scale"] output: "t" }
+  node { op_type: "Add" input: ["mask", "learned"] output: "m" } node { op_type: "Add" input: ["t", "m"] output: "u" }
+  node { op_type: "Add" input: ["u", "read_twice"] output: "v" } node { op_type: "Add" input: ["v", "three"] output: "scores" }
+  node { op_type: "Softmax" input: "scores" output: "y" } node { op_type: "Add" input: ["x", "read_twice"] output: "z" }
+}
+END
+run 0 "$gc" masked.onnx --emit=g -o masked.g
+[ "$(sed -n 's/^  *\(param\|state\) \([a-z_]*\) .*/\1 \2/p' masked.g | sort | tr '\n' ',')" = 'param learned,param read_twice,param three,param w,state mask,' ] ||
+  fail 'what is a param of a model'
+
 # ---- data in another file, a branch that is known, a function of the model, quantization ----
 external() { # external NAME LOCATION OFFSET
   encode "$1" <<END
@@ -440,5 +459,6 @@ graph {
 END
 says 1 'bad.onnx: 4 nodes cannot be imported, for 3 reasons' "$gc" bad.onnx -o no
 holds out.txt 'note: 2 x NonZero: a shape that depends on data: first, second'
+holds out.txt 'hint: end the model in front of them, by onnx.utils.extract_model, and choose from the outputs'
 holds out.txt 'note: 1 x Unheard: it has no counterpart: third'
 finish

@@ -200,11 +200,10 @@ def train(gc, work, model, inputs):
 
     parameters, loss = list(model.parameters()), loss_of()
     rate = SHARE * loss.item() / sum(float(g.double().square().sum()) for g in torch.autograd.grad(loss, parameters))
-    only = ', only = "net.model"' if isinstance(model, (Logits, Pair)) else ""  # masks that the exporter computed are params beside these
-    (work / "tune.g").write_text(f'use "kept.onnx" as net\nentry train({entry}) {{\n{body}  minimize loss with sgd({rate:.3e}{only})\n  return loss\n}}\n')
+    (work / "tune.g").write_text(f'use "kept.onnx" as net\nentry train({entry}) {{\n{body}  minimize loss with sgd({rate:.3e})\n  return loss\n}}\n')
     run(gc, work / "tune.g", "-o", work / "tune")
     params = re.findall(r"param +net\.(\S+) +f32\[([0-9, ]+)\]", run(work / "tune", "info", "train"))
-    trained = sum(math.prod(map(int, dims.split(","))) for path, dims in params if not only or path.startswith("model."))
+    trained = sum(math.prod(map(int, dims.split(","))) for _, dims in params)
     if trained != sum(p.numel() for p in parameters):
         raise RuntimeError(f"gc trains {trained} elements, PyTorch {sum(p.numel() for p in parameters)}")
     arguments = []
