@@ -1,12 +1,22 @@
 # gpt2.g: GPT-2, 124 million parameters; names and shapes are those of its published weights:
 #   gpt2 loss --tokens ids.npy --next ids.npy --load model.safetensors,scope=gpt
+#   gc gpt2.g -O2 --config=FOLDER/config.json -D S=1024 --tokens -o gpt2
+#   gpt2 chat --load FOLDER,scope=gpt --prompt 'Once upon a time'
+let vocab_size = 50257                        # of a published config.json
+let n_positions = 1024
+let n_layer = 12
+let n_head = 12
+let n_embd = 768
+let activation_function = "gelu_new"
 let B = 4                                     # sequences in a step, at most
 let T = 64                                    # tokens of a sequence, up to N
-let N = 1024                                  # positions
-let V = 50257                                 # size of the vocabulary
-let L = 12                                    # layers
-let H = 12                                    # heads
-let C = 768                                   # width
+let P = T                                     # tokens of a text that `read` takes at once, at most
+let S = max(P, T)                             # tokens of a chat: what is read and what is written, up to N
+let N = n_positions                           # positions
+let V = vocab_size                            # size of the vocabulary
+let L = n_layer                               # layers
+let H = n_head                                # heads
+let C = n_embd                                # width
 hyper lr = 6e-4
 
 def table(rows, columns) {
@@ -26,26 +36,45 @@ def ln(x : [..., d]) {
   return layer_norm(x) * weight + bias
 }
 
-def attn(x) {
+# the keys and values of a chat so far; k and v are those of the tokens from `at` on
+def remember(k, v, at) {
+  transient state keys : f32[1, H, S, C // H] = zeros()
+  transient state values : f32[1, H, S, C // H] = zeros()
+  keys := dynamic_update(keys, k, at, axis = 2)
+  values := dynamic_update(values, v, at, axis = 2)
+  return keys, values
+}
+
+# at: the tokens in the cache; none: there is no cache
+def attn(x : [b, t, c], at : tensor = none) {
   q, k, v = split(dense(x, 3 * C) as c_attn, 3, axis = -1)
-  y = attention(to_heads(q, H), to_heads(k, H), to_heads(v, H), causal = true)
+  q, k, v = to_heads(q, H), to_heads(k, H), to_heads(v, H)
+  if at == none {
+    y = attention(q, k, v, causal = true)
+  } else {
+    keys, values = remember(k, v, at) as cache
+    y = attention(q, keys, values, mask = iota(S) <= (iota(t) + at)[:, none])
+  }
   return dense(from_heads(y), C, 0.02 / sqrt(2 * L)) as c_proj
 }
 
 def mlp(x) {
+  if activation_function != "gelu_new" { error("activation_function is gelu_new in this program") }
   return dense(gelu(dense(x, 4 * C) as c_fc, approx = true), C, 0.02 / sqrt(2 * L)) as c_proj
 }
 
-def gpt(tokens : i32[b, t]) {
+def gpt(tokens : i32[b, t], at : tensor = none) {
+  if S > N { error("a chat of S = {S} tokens is beyond the {N} positions of the model") }
   wte = table(V, C) as wte
   wpe = table(N, C) as wpe
-  x = gather(wte, tokens) + wpe[:t]
+  x = gather(wte, tokens) + (wpe[:t] if at == none else gather(wpe, iota(t) + at))
   for l in 0..L {
     scope h[l] {
-      x = x + attn(ln(x) as ln_1)
+      x = x + attn(ln(x) as ln_1, at)
       x = x + mlp(ln(x) as ln_2)
     }
   }
+  if at != none { x = x[:, t - 1] }           # only the token that follows the last one is asked for
   return (ln(x) as ln_f) @ wte'
 }
 
@@ -58,3 +87,6 @@ entry train(tokens : i32[n <= B, T], next : i32[n, T]) {
 entry loss(tokens : i32[n <= B, T], next : i32[n, T]) { return loss = mean(xent(gpt(tokens), next)) }
 
 entry predict(tokens : i32[1, T]) { return next = argmax(gpt(tokens)) }
+
+# What follows tokens that come behind `at` others, whose keys and values are kept: `chat` calls it. room: tokens that may follow
+entry read(tokens : i32[1, t <= P], at : i32[]) { return logits = gpt(tokens, at), room = S - at - t }
