@@ -55,8 +55,10 @@ static Product product_of(Gen *gen, const Group *g) {
   const Value *va = product_value(g, mm->operands[0]), *vb = product_value(g, mm->operands[1]);
   const Type *c = product_value(g, mm->results[0])->type;
   bool ta = product_ta(mm), stored = product_dtype(c->dtype) == c->dtype;
-  int64_t depth = va->type->dim[va->type->rank - (ta ? 2 : 1)];
-  bool scaled = mm->kind == OP_SCALED_MATMUL, quantized = scaled || mm->kind == OP_QUANTIZED_MATMUL;
+  bool scaled = mm->kind == OP_SCALED_MATMUL;
+  const int left_bits = scaled ? (int)mm->attr[AT_LEFT_BITS].i : 0;
+  int64_t depth = va->type->dim[va->type->rank - (ta ? 2 : 1)] / (left_bits == 16 ? 2 : 1);
+  bool quantized = scaled || mm->kind == OP_QUANTIZED_MATMUL;
   Product p = {.a = group_arg(g, mm->operands[0]),
                .b = group_arg(g, mm->operands[1]),
                .scale = quantized ? group_arg(g, mm->operands[mm->noperands - 1]) : -1,
@@ -72,6 +74,7 @@ static Product product_of(Gen *gen, const Group *g) {
                         .in = va->type->dtype,
                         .bits = quantized ? (int)mm->attr[AT_BITS].i : 0,
                         .integers = scaled ? (int)mm->attr[AT_GROUP].i : 0,
+                        .left_bits = left_bits,
                         .b_panels = vb->layout != NULL,
                         .b_panel = vb->layout ? vb->layout->nr : 0,
                         .panel = layout_width(g, mm),
@@ -86,7 +89,8 @@ static Product product_of(Gen *gen, const Group *g) {
   p.bounded_k = type_extent(va->type, k_axis) != NULL;
   p.batch = dims_text(gen, g->e, c, 0, row);
   p.m = dims_text(gen, g->e, c, row, row + 1);
-  p.k = dims_text(gen, g->e, va->type, k_axis, k_axis + 1);
+  p.k = scaled ? arena_printf(a, "%lld", (long long)depth)
+               : dims_text(gen, g->e, va->type, k_axis, k_axis + 1);
   p.varies = p.bounded_m || product_varies(&p.s);
   p.tiles = p.varies ? "tiles" : arena_printf(a, "%lld", (long long)p.s.tiles);
   bool chained = p.s.k > DEPTH, shared = p.s.split != SERIAL;

@@ -13,6 +13,9 @@ bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op) {
   (void)t;
   int64_t group = op->attr[AT_GROUP].i;
   bool pairs = op->attr[AT_BITS].i == 4;
+  /* the sum of a group, and each of its parts, is an i32 */
+  if (op->attr[AT_BITS].i == 16) return false;
+  if (op->kind == OP_SCALED_MATMUL && op->attr[AT_LEFT_BITS].i == 16 && group > 256) return false;
   for (int i = 2; i < op->noperands; i++)
     if (value_type(e, op->operands[i])->dtype != DT_BF16) return false;
   return value_type(e, op->results[0])->dtype == DT_F32 && DEPTH % group == 0 &&
@@ -36,12 +39,13 @@ static int64_t row_of(const Product *p) { return p->s.b_panels ? p->s.nr : p->s.
 static const char *integer_tile(Gen *g, const Product *p, int64_t rows, int64_t width) {
   const char *of = p->s.pack ? "WORDS" : kind(p);
   long long li = product_a_steps(&p->s, p->s.chain), lb = p->s.pack ? p->s.nr : row_of(p);
-  const char *name = intern_printf(g->ctx, "tile_integers_%s_%lldx%lld_a%lld_b%lld_g%d", of,
-                                   (long long)rows, (long long)width, li, lb, p->scaled);
-  gen_helper(g,
-             intern_printf(g->ctx, "GC_TILE_INTEGERS(%s, %s, %s, %lld, %lld, %lldL, %lldL, %d)\n",
-                           name, of, p->s.pack ? "i32" : type(p), (long long)rows, (long long)width,
-                           li, lb, p->scaled));
+  const char *name =
+      intern_printf(g->ctx, "tile_integers%d_%s_%lldx%lld_a%lld_b%lld_g%d", p->s.left_bits, of,
+                    (long long)rows, (long long)width, li, lb, p->scaled);
+  gen_helper(g, intern_printf(g->ctx,
+                              "GC_TILE_INTEGERS(%s, %s, %s, %lld, %lld, %lldL, %lldL, %d, %d)\n",
+                              name, of, p->s.pack ? "i32" : type(p), (long long)rows,
+                              (long long)width, li, lb, p->scaled, p->s.left_bits));
   return name;
 }
 
@@ -150,13 +154,16 @@ void product_pack_quantized(Gen *g, Text *x, const Product *p) {
 }
 
 void product_integer_rows(Gen *g, Text *x, const Product *p, const char *row) {
-  const char *name = intern_printf(g->ctx, "integer_row_%s_g%d", kind(p), p->scaled);
-  gen_helper(g, intern_printf(g->ctx, "GC_INTEGER_ROW(%s, %s, %d)\n", name, kind(p), p->scaled));
-  const char *first = arena_printf(g->a, "(m + r) * %lld", (long long)p->s.k);
+  const int bits = p->s.left_bits;
+  const char *name = intern_printf(g->ctx, "integer%d_row_%s_g%d", bits, kind(p), p->scaled);
+  gen_helper(
+      g, intern_printf(g->ctx, "GC_INTEGER_ROW(%s, %s, %d, %d)\n", name, kind(p), p->scaled, bits));
+  const char *first =
+      text_plus(g->a, arena_printf(g->a, "(m + r) * %lld", (long long)p->s.k), p->k0);
+  if (bits == 16) first = arena_printf(g->a, "2 * (%s)", first);
   const char *scale = arena_printf(g->a, "(m + r) * %lld", (long long)scale_rows(p, p->s.k));
   if (*p->k0 != '0') scale = arena_printf(g->a, "%s + k0 / %d", scale, p->scaled);
   text_line(x, "for (long r = 0; r < rows; r++)");
-  text_line(x, "  %s(A + %s, scale_a + %s, packed_a + %s * %lld, %s);", name,
-            text_plus(g->a, first, p->k0), scale, row,
+  text_line(x, "  %s(A + %s, scale_a + %s, packed_a + %s * %lld, %s);", name, first, scale, row,
             (long long)product_a_steps(&p->s, p->s.chain), p->depth);
 }

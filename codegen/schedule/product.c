@@ -207,6 +207,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
                        .in = s->in,
                        .bits = s->bits,
                        .integers = s->integers,
+                       .left_bits = s->left_bits,
                        .dt = s->integers ? DT_F32 : product_dtype(s->in),
                        .chain = s->k < DEPTH ? s->k : DEPTH,
                        .nr = s->panel};

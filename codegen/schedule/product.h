@@ -14,7 +14,9 @@ typedef struct ProductShape {
   bool ta, tb; /* the operand is stored transposed; tb: B's panels, if any, are not of that order */
   Dtype in;    /* of the operands as they are stored */
   int bits;    /* of B's integers, which are scaled; 0: it is not quantized */
-  int integers;  /* A is of bytes that are scaled, too: so many of the depth share scales; else 0 */
+  int integers;  /* A is of integers that are scaled, too: so many of the depth share scales; else 0
+                  */
+  int left_bits; /* ... of so many bits, 8 or 16 */
   bool b_panels; /* B is stored in panels, of b_panel columns */
   int b_panel;
   int panel;     /* columns of the panels that operands or results lie in; 0: none do */
@@ -36,8 +38,9 @@ typedef struct ProductSchedule {
   Dtype in, dt;                    /* dt: that the tile computes in */
   int bits;                        /* as of the shape: a tile dequantizes B as it reads it, or B is
                                       packed so */
-  int integers;   /* as of the shape: A is packed in words of bytes, with its scales,
-                     and so is B, or a tile reads words of it */
+  int integers; /* as of the shape: A is packed in words of bytes, with its scales,
+                   and so is B, or a tile reads words of it */
+  int left_bits;
   bool converted; /* operands are stored in another dtype: A is converted when it
                      is packed, B there or as a tile reads it */
   bool pairs;     /* ... but bf16, which are multiplied in pairs of the depth */
@@ -75,9 +78,13 @@ static inline int64_t product_steps(const ProductSchedule *p, int64_t depth) {
   if (p->integers) return ceil_div(depth, p->integers) * ceil_div(p->integers, 2);
   return p->pairs ? ceil_div(depth, 2) : depth;
 }
-/* ... of A: of integers, each group begins with two words more. */
+/* ... of A: of integers, each group begins with two words more. Of 16 bits, words of two integers
+   are as many as those of four lower and of four higher bytes. */
 static inline int64_t product_a_steps(const ProductSchedule *p, int64_t depth) {
-  return product_steps(p, depth) + (p->integers ? 2 * ceil_div(depth, p->integers) : 0);
+  if (!p->integers) return product_steps(p, depth);
+  const int64_t words =
+      p->left_bits == 16 ? 2 * ceil_div(p->integers, 4) : ceil_div(p->integers, 2);
+  return ceil_div(depth, p->integers) * (words + 2);
 }
 /* Tiles of rows for so many threads: those of the schedule, or as many as the busiest thread has
    time for, so that they are less tall. */

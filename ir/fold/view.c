@@ -276,15 +276,18 @@ ValueId matmul_of_dequantize(const Fold *f) {
   return build(f->b, OP_QUANTIZED_MATMUL, x, 3, d->attr, NULL);
 }
 
-/* quantized_matmul(dequantize(x, r), q, s) → scaled_matmul(x, q, r, s), where x is of 8 bits, and
-   in the groups of q: the same products, summed in integers */
+/* quantized_matmul(dequantize(x, r), q, s) → scaled_matmul(x, q, r, s), where x is of 8 or 16 bits,
+   and in the groups of q: the same products, summed in integers */
 ValueId product_of_dequantize(const Fold *f) {
   const Op *d = fold_def(f, 0, OP_DEQUANTIZE);
-  if (!d || f->type->dtype != DT_F32 || d->attr[AT_AXIS].i != 1 || d->attr[AT_BITS].i != 8 ||
+  if (!d || f->type->dtype != DT_F32 || d->attr[AT_AXIS].i != 1 || d->attr[AT_BITS].i == 4 ||
       d->attr[AT_GROUP].i != f->attr[AT_GROUP].i)
     return NO_ID;
   const ValueId x[] = {d->operands[0], f->x[1], d->operands[1], f->x[2]};
-  return build(f->b, OP_SCALED_MATMUL, x, 4, f->attr, f->type);
+  Attr attr[MAX_ATTRS];
+  memcpy(attr, f->attr, sizeof attr);
+  attr[AT_LEFT_BITS].i = d->attr[AT_BITS].i;
+  return build(f->b, OP_SCALED_MATMUL, x, 4, attr, f->type);
 }
 
 /* gather(dequantize(q, s), ids) → dequantize(gather(q, ids), gather(s, ids)), where no group has

@@ -1,10 +1,12 @@
-/* Quantized tensors: integers of 8 or 4 bits and a scale for each group of neighbours along one
+/* Quantized tensors: integers of 16, 8 or 4 bits and a scale for each group of neighbours along one
    axis. x is about q s. The scale is that of the group's largest magnitude m: -m / 2^(bits - 1),
    with the sign that makes m the least integer, of which there is one more than of the largest.
    Scales are bf16: they have the range of f32, and a product of a scale and an integer is exact.
-   Contract: `axis`, `bits` (8 or 4) and `group` mean the same in each of the ops; the last group
-   may be shorter. Integers of 8 bits are i8. Of 4 bits a u8 holds two neighbours along the axis,
-   the first in its low half, each plus 8. Integers have no gradient: for quantization-aware
+   Of 16 bits the scale is -m / 2^14, so that its own rounding clamps no integer.
+   Contract: `axis`, `bits` and `group` mean the same in each of the ops; the last group may be
+   shorter. Integers of 8 bits are i8. Of 4 bits a u8 holds two neighbours along the axis, the first
+   in its low half, each plus 8. Of 16 bits there are two i8 along the axis, l and h: the integer is
+   l + 256 h, and -2^15 + 2^7 is the least one. Integers have no gradient: for quantization-aware
    training write x + stop_gradient(dequantize(…) - x). quantize_scale, quantize and dequantize are
    composites. Products of quantized matrices are in quantized_matmul.c. */
 #include "ir/op/quantize.h"
@@ -15,8 +17,8 @@
 
 bool quantize_has_groups(const ShapeIn *in, const Type *t) {
   int64_t axis = axis_of(in->attr), bits = bits_of(in->attr);
-  if (bits != 8 && bits != 4)
-    return shape_wrong(in, "has integers of 8 or 4 bits, not %lld", (long long)bits), false;
+  if (bits != 16 && bits != 8 && bits != 4)
+    return shape_wrong(in, "has integers of 16, 8 or 4 bits, not %lld", (long long)bits), false;
   if (group_of(in->attr) < 1)
     return shape_wrong(in, "needs groups of 1 or more, not %lld", (long long)group_of(in->attr)),
            false;
@@ -120,6 +122,14 @@ static ValueId scales_of(Builder *b, const Attr *attr, ValueId s, ValueId x) {
   return build_broadcast(b, one, t);
 }
 
+/* The magnitude that a group's largest element has over its scale, and the least integer's. */
+static double scaled_most(const Attr *attr) {
+  return ldexp(1, bits_of(attr) == 16 ? 14 : (int)bits_of(attr) - 1);
+}
+static double least_of(const Attr *attr) {
+  return bits_of(attr) == 16 ? 127 * 256 + 128 : scaled_most(attr);
+}
+
 static ValueId number(Builder *b, ValueId like, double v) {
   return build_const(b, value_type(b->e, like), v);
 }
@@ -132,7 +142,7 @@ ValueId expand_quantize_scale(Builder *b, const Op *op, const Type *to, const Va
   ValueId hi = build_reduce(b, OP_REDUCE_MAX, v, axes, 1);
   ValueId lo = build_reduce(b, OP_REDUCE_MIN, v, axes, 1);
   ValueId m = build3(b, OP_WHERE, build2(b, OP_GE, hi, build1(b, OP_NEG, lo)), hi, lo);
-  m = build2(b, OP_MUL, m, number(b, m, ldexp(1, 1 - (int)bits_of(op->attr))));
+  m = build2(b, OP_MUL, m, number(b, m, 1 / scaled_most(op->attr)));
   m = build2(b, OP_SUB, number(b, m, 0), m); /* never -0 */
   return build_convert(b, m, DT_BF16);
 }
@@ -155,23 +165,44 @@ static ValueId unpack_pairs(Builder *b, ValueId q, int axis) {
       b, build(b, OP_CONCAT, half, 2, (Attr[MAX_ATTRS]){[AT_AXIS].i = axis + 1}, NULL), axis);
 }
 
+/* Integers of 16 bits as two bytes along the axis, and back as numbers of a dtype. */
+static ValueId split_bytes(Builder *b, ValueId q, int axis) {
+  ValueId x = build2(b, OP_ADD, q, number(b, q, 128 * 256 + 128)), by = number(b, q, 256);
+  ValueId low = build2(b, OP_SUB, build2(b, OP_MOD, x, by), number(b, q, 128));
+  ValueId byte[] = {low, build2(b, OP_QUOTIENT, build2(b, OP_SUB, q, low), by)};
+  for (int i = 0; i < 2; i++) byte[i] = split_axis(b, build_convert(b, byte[i], DT_I8), axis, 1);
+  return merge_axes(
+      b, build(b, OP_CONCAT, byte, 2, (Attr[MAX_ATTRS]){[AT_AXIS].i = axis + 1}, NULL), axis);
+}
+
+static ValueId join_bytes(Builder *b, ValueId q, int axis, Dtype dt) {
+  ValueId byte[2], pair = split_axis(b, q, axis, 2);
+  for (int i = 0; i < 2; i++)
+    byte[i] = merge_axes(b, build_slice(b, pair, axis + 1, i, 1), axis),
+    byte[i] = build_convert(b, byte[i], dt);
+  return build2(b, OP_ADD, byte[0], build2(b, OP_MUL, byte[1], number(b, byte[1], 256)));
+}
+
 ValueId expand_quantize(Builder *b, const Op *op, const Type *to, const ValueId *x) {
   (void)to;
   const Type *t = value_type(b->e, x[0]);
   int axis = (int)axis_of(op->attr);
-  double end = ldexp(1, (int)bits_of(op->attr) - 1);
+  double end = least_of(op->attr);
   ValueId v = grouped(b, op->attr, build_convert(b, x[0], dtype_sum(t->dtype)));
   ValueId s = scales_of(b, op->attr, x[1], v), zero = number(b, v, 0);
   ValueId q = build1(b, OP_ROUND, build2(b, OP_DIV, v, s));
   q = build2(b, OP_MIN, build2(b, OP_MAX, q, number(b, q, -end)), number(b, q, end - 1));
   q = build3(b, OP_WHERE, build2(b, OP_EQ, s, zero), zero, q);
   q = ungrouped(b, op->attr, build_convert(b, q, DT_I32), t->dim[axis]);
-  return bits_of(op->attr) == 8 ? build_convert(b, q, DT_I8) : pack_pairs(b, q, axis);
+  return bits_of(op->attr) == 16  ? split_bytes(b, q, axis)
+         : bits_of(op->attr) == 8 ? build_convert(b, q, DT_I8)
+                                  : pack_pairs(b, q, axis);
 }
 
 /* The integers as numbers of a dtype, n along the axis. */
 static ValueId numbers_of(Builder *b, const Attr *attr, ValueId q, Dtype dt, int64_t n) {
   int axis = (int)axis_of(attr);
+  if (bits_of(attr) == 16) return join_bytes(b, q, axis, dt);
   if (bits_of(attr) == 8) return build_convert(b, q, dt);
   ValueId v = build_convert(b, resized(b, unpack_pairs(b, q, axis), axis, n), dt);
   return build2(b, OP_SUB, v, number(b, v, 8));
@@ -224,7 +255,7 @@ static double scale_of(const Attr *attr, const Lines *l, NumberAt *at, const voi
     hi = v > hi ? v : hi, lo = v < lo ? v : lo;
   }
   double m = nan ? NAN : hi >= -lo ? hi : lo;
-  return 0 - m / ldexp(1, (int)bits_of(attr) - 1);
+  return 0 - m / scaled_most(attr);
 }
 
 void eval_quantize_scale(EvalCtx *c, const Op *op) {
@@ -240,7 +271,7 @@ void eval_quantize_scale(EvalCtx *c, const Op *op) {
 
 /* The integer nearest to x / s, halves to even. */
 static int64_t quantized(InterpMode mode, const Attr *attr, double x, double s, Dtype dt) {
-  double end = ldexp(1, (int)bits_of(attr) - 1);
+  double end = least_of(attr);
   double q = rint(scalar_round((Scalar){.f = x / s}, dt, mode).f);
   if (s == 0 || q != q) return 0;
   return (int64_t)(q < -end ? -end : q > end - 1 ? end - 1 : q);
@@ -276,6 +307,12 @@ void eval_quantize(EvalCtx *c, const Op *op) {
         q = quantized(
             c->it->mode, op->attr, x->at[line_place(&l, line, l.n, i)].f,
             scalar_round((Scalar){.f = scale_at(op->attr, &l, s, line, i)}, dt, c->it->mode).f, dt);
+      if (bits_of(op->attr) == 16) {
+        const int64_t low = (q + (1 << 15) + 128) % 256 - 128;
+        y->at[line_place(&l, line, 2 * l.n, 2 * i)].i = low;
+        y->at[line_place(&l, line, 2 * l.n, 2 * i + 1)].i = (q - low) / 256;
+        continue;
+      }
       Scalar *to = &y->at[line_place(&l, line, stored(op->attr, l.n), pairs ? i / 2 : i)];
       to->i = !pairs ? q : i % 2 ? to->i + 16 * (q + 8) : q + 8;
     }

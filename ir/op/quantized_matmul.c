@@ -1,24 +1,34 @@
 /* Products of quantized matrices. quantized_matmul multiplies floats by a quantized matrix, whose
    integers it reads as they lie. scaled_matmul multiplies two quantized matrices, the left one of
-   8 bits: the integers of a group make one exact sum, and the scales of both sides multiply it.
-   Contract: groups are along the depth K, and equal on both sides. An element of scaled_matmul is
-   the sum over groups of (sum of x q) (x_scale q_scale). Each op has the value of the matmul of its
-   dequantized operands, up to rounding; gradients flow to x and to scales. */
+   8 or 16 bits: the integers of a group make one exact sum, and the scales of both sides multiply
+   it. Contract: groups are along the depth K, and equal on both sides. An element of scaled_matmul
+   is the sum over groups of (sum of x q) (x_scale q_scale). Each op has the value of the matmul of
+   its dequantized operands, up to rounding; gradients flow to x and to scales. */
 #include "ir/op/quantize.h"
 
 static Ctx *ctx_of(const Builder *b) { return b->e->module->ctx; }
 
+/* Elements of a row of the left operand: of scaled_matmul one may have two bytes. */
+static int64_t depth_of(const Attr *attr, const Type *x) {
+  return attr[AT_LEFT_BITS].i == 16 ? x->dim[1] / 2 : x->dim[1];
+}
+
+/* The left operand of scaled_matmul, dequantized. */
+static const Type *left_of(Ctx *c, const Attr *attr, Dtype dt, const Type *x) {
+  return type_with_extent(c, type_with_dtype(c, x, dt), 1, depth_of(attr, x));
+}
+
 /* The dequantized right operand: [K, N], or [N, K] with axis 1. */
 static const Type *matrix_of(Ctx *c, const Attr *attr, Dtype dt, const Type *x, const Type *q) {
   int64_t axis = axis_of(attr), dim[2];
-  dim[axis] = x->dim[1], dim[!axis] = q->dim[!axis];
+  dim[axis] = depth_of(attr, x), dim[!axis] = q->dim[!axis];
   return type_get(c, dt, 2, dim);
 }
 
 /* How the left operand of scaled_matmul is quantized. */
 static void left_attrs(const Attr *attr, Attr out[MAX_ATTRS]) {
   memset(out, 0, MAX_ATTRS * sizeof *out);
-  out[AT_AXIS].i = 1, out[AT_BITS].i = 8, out[AT_GROUP].i = group_of(attr);
+  out[AT_AXIS].i = 1, out[AT_BITS].i = attr[AT_LEFT_BITS].i, out[AT_GROUP].i = group_of(attr);
 }
 
 /* ---- shapes ---- */
@@ -36,7 +46,7 @@ static bool has_matrix(const ShapeIn *in, Dtype dt, int scale) {
     shape_wrong(in, "has a matrix with more bytes than can be addressed");
     return false;
   }
-  int64_t k = x->dim[1], axis = axis_of(in->attr);
+  int64_t k = depth_of(in->attr, x), axis = axis_of(in->attr);
   return quantize_has_dims(in, 1, "integers", w, axis, stored_dtype(in->attr),
                            stored(in->attr, k)) &&
          quantize_has_dims(in, scale, "scales", w, axis, s->dtype, groups(in->attr, k));
@@ -55,10 +65,19 @@ const Type *shape_quantized_matmul(const ShapeIn *in) {
 
 const Type *shape_scaled_matmul(const ShapeIn *in) {
   const Type *x = in->type[0], *s = in->type[2], *to = in->given;
-  if (!quantize_of_floats(in, to) || !has_matrix(in, to->dtype, 3)) return NULL;
+  Attr left[MAX_ATTRS];
+  left_attrs(in->attr, left);
+  if (bits_of(left) != 8 && bits_of(left) != 16)
+    return shape_wrong(in, "has integers of 8 or 16 bits on the left, not %lld",
+                       (long long)bits_of(left));
   if (x->dtype != DT_I8) return shape_wrong(in, "needs i8 on the left, not %s", shape_str(in, x));
+  if (x->rank == 2 && x->dim[1] % stored(left, 1))
+    return shape_wrong(in, "needs two bytes for each integer on the left, not %s",
+                       shape_str(in, x));
+  if (!quantize_of_floats(in, to) || !has_matrix(in, to->dtype, 3)) return NULL;
+  const Type *a = left_of(in->ctx, in->attr, x->dtype, x);
   if (!quantize_of_floats(in, s) ||
-      !quantize_has_dims(in, 2, "scales", x, 1, s->dtype, groups(in->attr, x->dim[1])))
+      !quantize_has_dims(in, 2, "scales", a, 1, s->dtype, groups(in->attr, a->dim[1])))
     return NULL;
   return product_of(in, to->dtype);
 }
@@ -78,7 +97,7 @@ ValueId expand_scaled_matmul(Builder *b, const Op *op, const Type *to, const Val
   const Type *w = matrix_of(ctx_of(b), op->attr, dt, t, value_type(b->e, x[1]));
   Attr left[MAX_ATTRS];
   left_attrs(op->attr, left);
-  ValueId a = quantize_floats(b, left, x[0], x[2], type_with_dtype(ctx_of(b), t, dt));
+  ValueId a = quantize_floats(b, left, x[0], x[2], left_of(ctx_of(b), op->attr, dt, t));
   ValueId c = quantize_floats(b, op->attr, x[1], x[3], w);
   return build_convert(b, build_matmul(b, a, c, false, axis_of(op->attr) == 1), to->dtype);
 }
@@ -91,7 +110,10 @@ static ValueId grad_left(GradCtx *g, const Op *op, int scale, ValueId dy) {
   const Type *x = value_type(g->e, op->operands[0]), *q = value_type(g->e, op->operands[1]);
   const Type *w = matrix_of(ctx_of(g->b), op->attr, value_type(g->e, dy)->dtype, x, q);
   const ValueId of[] = {op->operands[1], op->operands[scale]};
-  ValueId right = build(g->b, OP_DEQUANTIZE, of, 2, op->attr, w);
+  Attr attr[MAX_ATTRS];
+  memcpy(attr, op->attr, sizeof attr);
+  attr[AT_LEFT_BITS].i = 0; /* dequantize has none */
+  ValueId right = build(g->b, OP_DEQUANTIZE, of, 2, attr, w);
   return build_matmul(g->b, dy, right, false, axis_of(op->attr) == 0);
 }
 
@@ -114,7 +136,7 @@ void grad_scaled_matmul(GradCtx *g, const Op *op, ValueId dy) {
   if (!grad_wants(g, op, 3)) return;
   const Type *t = value_type(g->e, op->operands[0]);
   const ValueId of[] = {op->operands[0], op->operands[2]};
-  t = type_with_dtype(ctx_of(g->b), t, value_type(g->e, dy)->dtype);
+  t = left_of(ctx_of(g->b), op->attr, value_type(g->e, dy)->dtype, t);
   grad_right(g, op, 3, build(g->b, OP_DEQUANTIZE, of, 2, left, t), dy);
 }
 
@@ -146,7 +168,8 @@ void eval_scaled_matmul(EvalCtx *c, const Op *op) {
   Attr left[MAX_ATTRS];
   left_attrs(op->attr, left);
   const Type *w = matrix_of(c->it->m->ctx, op->attr, y->type->dtype, x->type, q->type);
-  const Lines a = lines_of(x->type, 1), l = lines_of(w, axis_of(op->attr));
+  const Lines a = lines_of(left_of(c->it->m->ctx, op->attr, y->type->dtype, x->type), 1);
+  const Lines l = lines_of(w, axis_of(op->attr));
   const int64_t group = group_of(op->attr);
   for (int64_t o = 0; o < y->type->numel; o++) {
     int64_t row = o / y->type->dim[1], column = o % y->type->dim[1];

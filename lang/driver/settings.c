@@ -51,7 +51,9 @@ const char *settings_weights_beside(Ctx *c, const char *output) {
 static const QuantizedForm quantized_forms[] = {{"q8", "bits=8", ""},
                                                 {"q4", "bits=4", ""},
                                                 {"w8a8", "bits=8,activations=8", ""},
-                                                {"w4a8", "bits=4,activations=8", ""}};
+                                                {"w4a8", "bits=4,activations=8", ""},
+                                                {"w8a16", "bits=8,activations=16", ""},
+                                                {"w4a16", "bits=4,activations=16", ""}};
 
 /* What stands in front of the last comma, or nothing, and what behind it. */
 static const char *last_word(Ctx *c, const char *list, const char **before) {
@@ -87,7 +89,7 @@ const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **for
   return value;
 }
 
-/* "q6", "w8", "w8a16". */
+/* "q6", "w8", "w8a4". */
 static bool looks_quantized(const char *word) {
   static const char digits[] = "0123456789";
   if (*word != 'q' && *word != 'w') return false;
@@ -97,7 +99,7 @@ static bool looks_quantized(const char *word) {
   return n && !*rest;
 }
 
-/* "FILE,q6", "q6,errors" and "w8a16", which name no file; NULL: neither. */
+/* "FILE,q6", "q6,errors" and "w8a4", which name no file; NULL: neither. */
 static const char *wrong_quantization(Ctx *c, const Options *o) {
   const char *list = option_value(o, OPT_WEIGHTS, NULL), *before;
   if (!list || access(list, F_OK) == 0) return NULL;
@@ -254,7 +256,8 @@ int settings_output(Compilation *r) {
   const QuantizedForm *form;
   const char *weights = settings_weights(r->c, o, &form);
   const char *how = form ? NULL : wrong_quantization(r->c, o);
-  if (how) return usage_error("--weights quantizes to q8, q4, w8a8 or w4a8, not to %s", how);
+  if (how)
+    return usage_error("--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to %s", how);
   how = form ? NULL : wrong_behind_form(r->c, o);
   if (how)
     return usage_error("behind the form of --weights stand errors and without=PATH, not '%s'", how);

@@ -1,13 +1,13 @@
 /* Quantization of weights: params of an inference program that only products and gathers read
    become integers of 8 or 4 bits and a scale for each group along the depth of the products. With
-   activations=8 these products quantize their left operand as they run, each group of a row by its
-   own scale, so that nothing is to be calibrated; else they read it as floats.
-   Contract: runs first. States of optimizers and hypers that no entry reads are left out. A param
-   `w` is replaced by `w.q8` or `w.q4` and `w.scale`. An entry reads dequantize of both, which
-   products absorb; init quantizes the initial value; the runtime quantizes floats that it loads.
-   Params that an entry stores or that anything else reads stay floats: the remark says why. With
-   errors=1 all params stay floats, and an entry computes both forms of each product: its outputs
-   are the errors, on the data that it runs on. */
+   activations=8 or 16 these products quantize their left operand as they run, each group of a row
+   by its own scale, so that nothing is to be calibrated; else they read it as floats. Contract:
+   runs first. States of optimizers and hypers that no entry reads are left out. A param `w` is
+   replaced by `w.q8` or `w.q4` and `w.scale`. An entry reads dequantize of both, which products
+   absorb; init quantizes the initial value; the runtime quantizes floats that it loads. Params that
+   an entry stores or that anything else reads stay floats: the remark says why. With errors=1 all
+   params stay floats, and an entry computes both forms of each product: its outputs are the errors,
+   on the data that it runs on. */
 #include "passes/manager/pass_list.h"
 #include "passes/simplify/quantize_errors.h"
 #include "runtime/base/paths.h"
@@ -30,7 +30,7 @@ typedef struct Quantize {
   Weight *w; /* by global */
   int *to;   /* by global: its new index, -1: it is left out */
   int bits;
-  bool activations;     /* are quantized, too */
+  int activations;      /* bits of these, which are quantized, too; 0: they are not */
   const char **without; /* paths below which params stay floats, NULL behind the last one */
   bool measures;        /* errors, of params that stay floats */
   QuantizeErrors errors;
@@ -194,9 +194,9 @@ static void leave_out_globals(Quantize *q) {
 
 /* ---- the entries ---- */
 
-/* x, rounded to integers of 8 bits in groups along its rows; a product absorbs it. */
-static ValueId rounded(Builder *b, ValueId x) {
-  const Attr attr[MAX_ATTRS] = {[AT_AXIS].i = 1, [AT_BITS].i = 8, [AT_GROUP].i = GROUP};
+/* x, rounded to integers of so many bits in groups along its rows; a product absorbs it. */
+static ValueId rounded(Builder *b, ValueId x, int bits) {
+  const Attr attr[MAX_ATTRS] = {[AT_AXIS].i = 1, [AT_BITS].i = bits, [AT_GROUP].i = GROUP};
   ValueId v[] = {x, build(b, OP_QUANTIZE_SCALE, &x, 1, attr, NULL)};
   v[0] = build(b, OP_QUANTIZE, v, 2, attr, NULL);
   return build(b, OP_DEQUANTIZE, v, 2, attr, value_type(b->e, x));
@@ -222,7 +222,7 @@ static ValueId rounded_result(const Quantize *q, Builder *b, const Op *op, Value
   const bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i;
   if (op->kind == OP_GATHER) return build(b, OP_GATHER, (ValueId[]){w, x}, 2, op->attr, NULL);
   if (!q->activations) return build_matmul(b, x, w, ta, tb);
-  x = rounded(b, ta ? build_transpose(b, x, (const int64_t[]){1, 0}) : x);
+  x = rounded(b, ta ? build_transpose(b, x, (const int64_t[]){1, 0}) : x, q->activations);
   return build_matmul(b, x, w, false, tb);
 }
 
@@ -342,11 +342,10 @@ bool pass_quantize_weights(PassRun *r) {
                 .bits = (int)pass_arg_int(r, "bits", 8),
                 .measures = pass_arg_int(r, "errors", 0) != 0,
                 .errors = {.arena = r->scratch}};
-  const int64_t activations = pass_arg_int(r, "activations", 0);
-  q.activations = activations == 8;
-  if (activations != 0 && activations != 8) {
-    diag(m->ctx, SEV_ERROR, (Loc){0}, "quantize-weights takes activations=8, not %lld",
-         (long long)activations);
+  q.activations = (int)pass_arg_int(r, "activations", 0);
+  if (q.activations != 0 && q.activations != 8 && q.activations != 16) {
+    diag(m->ctx, SEV_ERROR, (Loc){0}, "quantize-weights takes activations=8 or 16, not %d",
+         q.activations);
     return false;
   }
   if (q.bits != 8 && q.bits != 4) {

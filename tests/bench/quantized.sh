@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Measures products of a param that --weights quantizes beside those of floats: f32, bf16, and of the f32 program the
-# forms q8, q4, w8a8 and w4a8. Each line is the least of some rounds that take turns within one run, on one thread; the
-# figure in brackets is the speed over f32. Activations are quantized in each run, which counts.
+# forms q8, q4, w8a8, w4a8, w8a16 and w4a16. Each line is the least of some rounds that take turns within one run, on one
+# thread; the figure in brackets is the speed over f32. Activations are quantized in each run, which counts.
 #   tests/bench/quantized.sh BUILD_DIR [ROUNDS [MxKxN…]]
 # MARCH=x86-64-v3 compiles for another processor. Load from elsewhere shows as ratios that differ from run to run.
 set -euo pipefail
 build=$(cd "$1" && pwd)
+forms="f32 bf16 q8 q4 w8a8 w4a8 w8a16 w4a16"
 rounds=${2:-4}
 shapes=("${@:3}")
 [ ${#shapes[@]} -gt 0 ] || shapes=(1x768x3072 8x768x3072 33x701x517 128x768x3072 512x1024x1024)
@@ -24,7 +25,7 @@ head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({m}, {k}), }}"
 head += " " * (63 - (len(head) + 10) % 64) + "\n"
 open("x.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + body)
 PY
-  for form in f32 bf16 q8 q4 w8a8 w4a8; do
+  for form in $forms; do
     t=f32 how=()
     case $form in
     f32) ;;
@@ -37,7 +38,7 @@ PY
   times=$((1000000000 / (m * n * k) + 3))
   [ $times -le 500 ] || times=500
   for ((i = 0; i < rounds; i++)); do
-    for form in f32 bf16 q8 q4 w8a8 w4a8; do
+    for form in $forms; do
       echo "$form $(./$form f --x x.npy --bench $times --threads 1 2>&1 | grep -o 'least [0-9.]*')"
     done
   done | awk -v shape="$shape" '

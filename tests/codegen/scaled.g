@@ -5,25 +5,35 @@
 # RUN: %gc -O2 -march=x86-64-v3 --emit=c %s -o - | FileCheck-14 %s
 # Products of two quantized matrices have the same bits by each instruction: four bytes at once in registers of both
 # widths, two numbers of 16 bits; and for any number of threads. One row, and rows that are worth packing, in chains of
-# 1,024; columns, groups and parts of words that are left over; and the least integers on both sides.
+# 1,024; columns, groups and parts of words that are left over, behind panels of 64; and the least integers on both sides.
+# Of the left side integers have 8 or 16 bits, of the right one 8 or 4.
 let K = 1101
+let N = 88
 let G = 32
 let S = (K + G - 1) // G
 
-# CHECK-DAG: GC_TILE_INTEGERS(tile_integers_Q8_1x16_a576_b24_g32,
-# CHECK-DAG: GC_TILE_INTEGERS(tile_integers_WORDS_5x16_a576_b16_g32,
-# CHECK-DAG: GC_PACK_WORDS(pack_words_Q8_16_b24_to16_g32,
+# CHECK-DAG: GC_TILE_INTEGERS(tile_integers8_Q8_1x16_a576_b16_g32,
+# CHECK-DAG: GC_TILE_INTEGERS(tile_integers16_WORDS_5x16_a576_b16_g32,
+# CHECK-DAG: GC_PACK_WORDS(pack_words_Q8_16_b16_to16_g32,
 
 def check(x, y) {
-  state q : i8[K, 24] = i8(floor(uniform(-128, 127.99)))
-  state s : bf16[S, 24] = uniform(-1, 1)
+  state q : i8[K, N] = i8(floor(uniform(-128, 127.99)))
+  state p : u8[(K + 1) // 2, N] = u8(floor(uniform(0, 255.99)))
+  state s : bf16[S, N] = uniform(-1, 1)
   a = dequantize(q, s, group = G)
+  b = dequantize(p, s, group = G, extent = K)
   row, r = quantize(x, axis = 1)
   rows, rs = quantize(y, axis = 1)
-  least = i8(zeros([1, K]) - 128)
-  few = dequantize(row, r, axis = 1) @ a
-  many = dequantize(rows, rs, axis = 1) @ a
-  low = dequantize(least, bf16(ones([1, S])), axis = 1) @ dequantize(i8(zeros([K, 24]) - 128), s)
-  return concat([few, relu(many) + 1, low], axis = 0)
+  row16, r16 = quantize(x, axis = 1, bits = 16)
+  rows16, rs16 = quantize(y, axis = 1, bits = 16)
+  few = dequantize(row, r, axis = 1)
+  many = dequantize(rows, rs, axis = 1)
+  few16 = dequantize(row16, r16, axis = 1, bits = 16)
+  many16 = dequantize(rows16, rs16, axis = 1, bits = 16)
+  one = bf16(ones([1, S]))
+  least = dequantize(i8(zeros([K, N]) - 128), s)
+  low = dequantize(i8(zeros([1, K]) - 128), one, axis = 1) @ least
+  low16 = dequantize(i8(zeros([1, 2 * K]) - 127), one, axis = 1, bits = 16) @ least
+  return concat([few @ a, few @ b, few16 @ a, few16 @ b, many @ a, many @ b, relu(many16 @ a) + 1, many16 @ b, low, low16], axis = 0)
 }
 entry f() { return y = check(normal(shape = [1, K]), normal(shape = [15, K])) as net }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# --weights=q8, q4 and w8a8: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
+# --weights=q8, q4, w4a16 and w8a8: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
 # --load and in the program; results stay near those of floats; the quantized form is saved and loaded. What it changes in
 # each product is measured on an entry's rows.
 . "$(dirname "$0")/common.sh"
@@ -133,10 +133,13 @@ run 0 python3 look.py errors w.safetensors 4
 run 0 ./own predict --id id.npy --output.y again.npy
 run 0 cmp q.npy again.npy
 run 2 "$gc" net.g --weights=q8 --passes=layout -o own
-says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to q6' "$gc" net.g --weights=w.safetensors,q6 -o own
-says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to w8a16' "$gc" net.g --weights=w8a16 -o own
-says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to int8' "$gc" net.g --weights=w.safetensors,int8 -o own
+says 2 '--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to q6' "$gc" net.g --weights=w.safetensors,q6 -o own
+says 2 '--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to w8a4' "$gc" net.g --weights=w8a4 -o own
+says 2 '--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to int8' "$gc" net.g --weights=w.safetensors,int8 -o own
 says 2 'gc: error: --weights: cannot read w8a: ' "$gc" net.g --weights=w8a -o own
+# activations of 16 bits: the files of q4, and nearly its results
+run 0 "$gc" net.g --weights=w4a16 -o net16
+run 0 ./net16 predict --id id.npy --load q4.safetensors --expect y=q.npy --rtol 0 --atol 0.002
 # activations of 8 bits: the files of q8, other products
 run 0 "$gc" net.g --weights=w8a8 -o net8
 run 0 ./net8 predict --id id.npy --load q8.safetensors --output.y q.npy
@@ -154,7 +157,7 @@ done
 says 2 "gc: error: behind the form of --weights stand errors and without=PATH, not 'eror'" "$gc" net.g --weights=q8,eror -o own
 says 2 "gc: error: behind the form of --weights stand errors and without=PATH, not 'without='" "$gc" net.g --weights=w.safetensors,q8,errors,without= -o own
 says 2 'gc: error: --weights: without=net.fc3 leaves nothing out: no matrix is below this path' "$gc" net.g --weights=q8,without=net.fc1,without=net.fc3 -o own
-says 2 '--weights quantizes to q8, q4, w8a8 or w4a8, not to q6' "$gc" net.g --weights=q6,errors -o own
+says 2 '--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to q6' "$gc" net.g --weights=q6,errors -o own
 # the weights of an ONNX model are quantized as the program's
 echo 'entry s(x : f32[4, 64]) { return y = linear(x, 70) as fc }' >linear.g
 python3 -c 'import numpy as np; np.save("x.npy", np.ones((4, 64), "f4"))'

@@ -502,13 +502,14 @@ static void spread_out(Case *c) {
 static void quantized(Case *c) {
   int64_t d[4];
   int rank = shape(c, 1, d), axis = (int)below(c, rank);
-  bool pairs = below(c, 2);
-  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = pairs ? 4 : 8;
+  const int64_t bits = 4 << below(c, 3);
+  const bool pairs = bits == 4;
+  c->attr[AT_AXIS].i = axis, c->attr[AT_BITS].i = bits;
   c->attr[AT_GROUP].i = c->size == 3 ? 32 : 1 + below(c, 9);
   int64_t n = d[axis], groups = (n + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
   if (c->kind == OP_DEQUANTIZE) {
     c->given = type_of(c, c->dt, rank, d);
-    d[axis] = pairs ? (n + 1) / 2 : n;
+    d[axis] = pairs ? (n + 1) / 2 : bits / 8 * n;
     operand(c, pairs ? DT_U8 : DT_I8, rank, d);
   } else {
     operand(c, c->dt, rank, d);
@@ -528,8 +529,10 @@ static void quantized_product(Case *c) {
   c->attr[AT_GROUP].i = below(c, 4) ? 32 : 1 + below(c, 40);
   int64_t groups = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
   int64_t stored = pairs ? (k + 1) / 2 : k;
-  if (scaled) c->given = type_of(c, c->dt, 2, (int64_t[]){m, n});
-  operand(c, scaled ? DT_I8 : c->dt, 2, (int64_t[]){m, k});
+  const int64_t bytes = scaled && below(c, 2) ? 2 : 1;
+  if (scaled)
+    c->given = type_of(c, c->dt, 2, (int64_t[]){m, n}), c->attr[AT_LEFT_BITS].i = 8 * bytes;
+  operand(c, scaled ? DT_I8 : c->dt, 2, (int64_t[]){m, bytes * k});
   operand(c, pairs ? DT_U8 : DT_I8, 2, axis ? (int64_t[]){n, stored} : (int64_t[]){stored, n});
   if (scaled) operand(c, DT_BF16, 2, (int64_t[]){m, groups});
   operand(c, DT_BF16, 2, axis ? (int64_t[]){n, groups} : (int64_t[]){groups, n});

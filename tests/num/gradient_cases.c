@@ -241,7 +241,9 @@ static void scaled_product(Case *c) {
   c->attr[AT_GROUP].i = 1 + below(c, 4);
   int64_t q = pairs ? (k + 1) / 2 : k, s = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
   c->given = type_get(c->r->c, DT_F64, 2, (int64_t[]){m, n});
-  add_bytes(c, false, 2, (int64_t[]){m, k});
+  int64_t bytes = 1 + below(c, 2);
+  c->attr[AT_LEFT_BITS].i = 8 * bytes;
+  add_bytes(c, false, 2, (int64_t[]){m, bytes * k});
   add_bytes(c, pairs, 2, axis ? (int64_t[]){n, q} : (int64_t[]){q, n});
   gradient_operand(c, DT_F64, 2, (int64_t[]){m, s});
   gradient_operand(c, DT_F64, 2, axis ? (int64_t[]){n, s} : (int64_t[]){s, n});

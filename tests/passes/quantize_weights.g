@@ -37,4 +37,4 @@ entry stays(x : f32[2, 4, 64]) {
 
 # BOTH-DAG: [[S:%[0-9]+]] = quantize_scale %x {axis = 1, bits = 8, group = 32} : bf16[4,2]
 # BOTH-DAG: [[X:%[0-9]+]] = quantize %x, [[S]] {axis = 1, bits = 8, group = 32} : i8[4,64]
-# BOTH-DAG: scaled_matmul [[X]], {{.*}}, [[S]], {{.*}} {bits = 8, group = 32} : f32[4,64]
+# BOTH-DAG: scaled_matmul [[X]], {{.*}}, [[S]], {{.*}} {bits = 8, group = 32, left_bits = 8} : f32[4,64]

@@ -1,7 +1,8 @@
 /* Products of two quantized matrices: words of integers of the depth, whose products are summed exactly. */
-/* section GC_STEP GC_WORDS GcUnsigned GcWord GcShort dot_integers word_q8 word_q4: widen_i8 widen_u8 */
+/* section GC_STEP GC_WORDS GC_PLANES GC_BY_LINES GcUnsigned GcWord GcShort dot_integers word_q8 word_q4 line_q8 line_q4: widen_i8 widen_u8 GcLine GcLineAt */
 /* A word of 32 bits has GC_STEP integers of the depth. Four, if there is vpdpbusd: its left operand is unsigned, so b's
-   integers are stored plus an offset, and the sum begins with that offset times a's integers, negated. Else two, of 16
+   integers are stored plus an offset, and the sum begins with that offset times a's integers, negated; integers of 4 bits
+   have it as they lie. Else two, of 16
    bits, whose products vpmaddwd adds; nothing saturates. */
 typedef uint32_t GcUnsigned __attribute__((vector_size(VBYTES), may_alias));
 #if (defined(GC_AVX512) && defined(__AVX512VNNI__)) || (defined(GC_AVX2) && defined(__AVXVNNI__))
@@ -27,7 +28,7 @@ INL Vi32 word_q4(const uint8_t *b, long ld, long rows) {
   return (Vi32)((both & 0x000f000fu) | (both & 0x00f000f0u) << 4);
 }
 #else
-enum { GC_STEP = 2, GC_OFFSET_Q8 = 0, GC_OFFSET_Q4 = 0 };
+enum { GC_STEP = 2, GC_OFFSET_Q8 = 0, GC_OFFSET_Q4 = 8 };
 INL Vi32 dot_integers(Vi32 v, Vi32 s, Vi32 c) {
 #if (defined(GC_AVX512) && defined(__AVX512BW__)) || defined(GC_AVX2)
   Vi32 both;
@@ -45,92 +46,156 @@ INL Vi32 word_q8(const int8_t *b, long ld, long rows) {
 INL Vi32 word_q4(const uint8_t *b, long ld, long rows) {
   (void)ld, (void)rows;
   const Vi32 x = widen_u8(b);
-  return (Vi32)(((GcUnsigned)((x & 15) - 8) & 0xffffu) | (GcUnsigned)((x >> 4) - 8) << 16);
+  return (x | x << 12) & 0x000f000f;
 }
+#endif
+/* With AVX512_VBMI one permutation puts bytes of a row of 64 where they belong in four registers of words, and one more
+   those of each other row; of 4 bits, a multishift then spreads the halves of bytes. */
+#if defined(GC_AVX512) && defined(__AVX512VNNI__) && defined(__AVX512VBMI__)
+#define GC_BY_LINES(NV) ((NV) == 4)
+#define GC_MOVE_BYTES(x, from, to, mask) (GcLine)__builtin_ia32_permvarqi512_mask((GcLine)(x), (GcLine)(from), (GcLine)(to), mask)
+INL void line_q8(const int8_t *b, long ld, long rows, Vi32 *v) {
+  const Vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const GcLine x = *(const GcLineAt *)b, y = *(const GcLineAt *)(b + (rows > 1 ? ld : 0));
+  const GcLine z = *(const GcLineAt *)(b + (rows > 2 ? 2 * ld : 0)), w = *(const GcLineAt *)(b + (rows > 3 ? 3 * ld : 0));
+  UNROLL for (int j = 0; j < 4; j++) {
+    const Vi32 from = (lane + 16 * j) * 0x01010101;
+    GcLine u = GC_MOVE_BYTES(x, from, from, -1);
+    u = GC_MOVE_BYTES(y, from, u, 0x2222222222222222);
+    u = GC_MOVE_BYTES(z, from, u, 0x4444444444444444);
+    u = GC_MOVE_BYTES(w, from, u, 0x8888888888888888);
+    v[j] = (Vi32)((GcUnsigned)u ^ 0x80808080u);
+  }
+}
+/* Eight bytes have two rows of four columns: of register j columns 2 i and 2 i + 1, and of the next one. */
+INL void line_q4(const uint8_t *b, long ld, long rows, Vi32 *v) {
+  typedef long long Eights __attribute__((vector_size(64)));
+  const Eights i = {0, 1, 2, 3, 4, 5, 6, 7}, halves = (Eights){0} + 0x1c1814100c080400;
+  const GcLine x = *(const GcLineAt *)b, y = *(const GcLineAt *)(b + (rows > 2 ? ld : 0));
+  UNROLL for (int j = 0; j < 4; j += 2) {
+    const Eights from = i * 0x0202020202020202 + 0x1111101001010000 + j * 0x1010101010101010;
+    const GcLine u = GC_MOVE_BYTES(y, from, GC_MOVE_BYTES(x, from, from, -1), 0xaaaaaaaaaaaaaaaa);
+    UNROLL for (int k = 0; k < 2; k++) {
+      const GcLine shift = (GcLine)(halves + k * 0x2020202020202020);
+      v[j + k] = (Vi32)__builtin_ia32_vpmultishiftqb512_mask(shift, u, u, -1) & 0x0f0f0f0f;
+    }
+  }
+}
+#else
+#define GC_BY_LINES(NV) 0
+INL void line_q8(const int8_t *b, long ld, long rows, Vi32 *v) { (void)b, (void)ld, (void)rows, (void)v; }
+INL void line_q4(const uint8_t *b, long ld, long rows, Vi32 *v) { (void)b, (void)ld, (void)rows, (void)v; }
 #endif
 typedef i32 GcWord __attribute__((may_alias));
 typedef int16_t GcShort __attribute__((may_alias));
+/* Of a left operand of 16 bits, a word of four bytes has the lower ones of four integers, or the higher ones, and two
+   sums are made; a word of two numbers has whole ones. */
+#define GC_PLANES(BITS) ((BITS) / 8 * GC_STEP > 4 ? 2 : 1)
 /* Words of n integers. Rows of b as they are stored, or words, for n of the depth. */
 #define GC_WORDS(n) (((n) + GC_STEP - 1) / GC_STEP)
 #define GC_AFTER_Q8(n) (n)
 #define GC_AFTER_Q4(n) (((n) + 1) / 2)
 #define GC_AFTER_WORDS(n) GC_WORDS(n)
 /* section GC_INTEGER_ROW: GC_STEP bf16_to_f32 */
-/* `depth` integers of a row of A in words, in groups of G: first what the sum begins with, and the scale. */
-#define GC_INTEGER_GROUP(G, OFFSET)                                                               \
+/* `depth` integers of a row of A in words, in groups of G: first what the sum begins with, and the scale. Of integers of
+   two bytes, which stand for l + 256 h, words of four have h first, and behind a group's words those of l. */
+#define GC_INTEGER_8(l) a[l]
+#define GC_INTEGER_16(l) (a[2 * (l)] + 256 * a[2 * (l) + 1])
+#define GC_INTEGER_GROUP(G, OFFSET, BITS)                                                         \
   {                                                                                               \
+    enum { PLANES = GC_PLANES(BITS), SIZE = BITS / 8 };                                           \
     const f32 scale = bf16_to_f32(*s);                                                            \
     i32 sum = 0;                                                                                  \
-    for (long l = 0; l < G; l++) sum += a[l];                                                     \
+    for (long l = 0; l < G; l++) sum += GC_INTEGER_##BITS(l);                                     \
     p[0] = -OFFSET * sum;                                                                         \
     __builtin_memcpy(p + 1, &scale, sizeof scale);                                                \
-    if (G % GC_STEP) p[1 + GC_WORDS(G)] = 0;                                                      \
-    if (GC_STEP == 4)                                                                             \
-      __builtin_memcpy(p + 2, a, G);                                                              \
-    else                                                                                          \
-      for (long l = 0; l < G; l++) ((GcShort *)(p + 2))[l] = a[l];                                \
+    for (long h = 0; h < PLANES; h++) {                                                           \
+      GcWord *words = p + 2 + h * GC_WORDS(G);                                                    \
+      if (G % GC_STEP) words[GC_WORDS(G) - 1] = 0;                                                \
+      for (long l = 0; l < G; l++)                                                                \
+        if (GC_STEP == 4)                                                                         \
+          ((int8_t *)words)[l] = a[SIZE * l + (SIZE - 1 - h)];                                    \
+        else                                                                                      \
+          ((GcShort *)words)[l] = (int16_t)GC_INTEGER_##BITS(l);                                  \
+    }                                                                                             \
   }
-#define GC_INTEGER_ROW(NAME, KIND, G)                                                             \
+#define GC_INTEGER_ROW(NAME, KIND, G, BITS)                                                       \
   static __attribute__((noinline)) void NAME(const int8_t *restrict a, const uint16_t *restrict s, \
                                              i32 *restrict to, long depth) {                      \
     GcWord *p = (GcWord *)to;                                                                     \
-    for (; depth >= G; depth -= G, a += G, s++, p += 2 + GC_WORDS(G)) GC_INTEGER_GROUP(G, GC_OFFSET_##KIND) \
+    for (; depth >= G; depth -= G, a += BITS / 8 * G, s++, p += 2 + GC_PLANES(BITS) * GC_WORDS(G)) \
+      GC_INTEGER_GROUP(G, GC_OFFSET_##KIND, BITS)                                                 \
     if (depth > 0) {                                                                              \
-      int8_t rest[G] = {0};                                                                       \
-      __builtin_memcpy(rest, a, (unsigned long)depth);                                            \
+      int8_t rest[BITS / 8 * G] = {0};                                                            \
+      __builtin_memcpy(rest, a, (unsigned long)depth * (BITS / 8));                               \
       a = rest;                                                                                   \
-      GC_INTEGER_GROUP(G, GC_OFFSET_##KIND)                                                       \
+      GC_INTEGER_GROUP(G, GC_OFFSET_##KIND, BITS)                                                 \
     }                                                                                             \
   }
 /* section GC_TILE_INTEGERS: GC_STORE_ROW GC_STEP GC_QUANTIZED_AHEAD load_bf16 splat_f32 splat_i32 vfma_f32 */
-/* As GC_TILE, of a that GC_INTEGER_ROW packed, rows of b LB apart, which are words or integers as they lie, and its
-   scales, whose rows are as far apart. The sum of a group is exact; it is scaled and added by one fma. */
+/* As GC_TILE, of a of BITS bits that GC_INTEGER_ROW packed, rows of b LB apart, which are words or integers as they lie,
+   and its scales, whose rows are as far apart. The sum of a group is exact; it is scaled and added by one fma. Where
+   it is made of two sums, of higher and of lower bytes, they are made at once if registers hold them, else one after
+   the other. */
 #define GC_READ_WORDS(b, LB, n) UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);
-#define GC_READ_STORED(WORD, KIND, b, LB, n)                                                      \
+#define GC_READ_STORED(WORD, LINE, KIND, b, LB, n)                                                \
   UNROLL for (int r = 0; r < GC_AFTER_##KIND(GC_STEP); r++)                                       \
     UNROLL for (int j = 0; j < NV * L; j += 64) GC_PREFETCH(b, GC_QUANTIZED_AHEAD + r * (long)LB + j); \
-  UNROLL for (int j = 0; j < NV; j++) v[j] = WORD(b + j * L, LB, n);
-#define GC_READ_Q8(b, LB, n) GC_READ_STORED(word_q8, Q8, b, LB, n)
-#define GC_READ_Q4(b, LB, n) GC_READ_STORED(word_q4, Q4, b, LB, n)
-#define GC_ADD_WORD(KIND, R, LI, LB, n)                                                           \
+  if (GC_BY_LINES(NV))                                                                            \
+    LINE(b, LB, n, v);                                                                            \
+  else                                                                                            \
+    UNROLL for (int j = 0; j < NV; j++) v[j] = WORD(b + j * L, LB, n);
+#define GC_READ_Q8(b, LB, n) GC_READ_STORED(word_q8, line_q8, Q8, b, LB, n)
+#define GC_READ_Q4(b, LB, n) GC_READ_STORED(word_q4, line_q4, Q4, b, LB, n)
+#define GC_ADD_WORD(KIND, R, LI, LB, G, n)                                                        \
   GC_READ_##KIND(b, LB, n)                                                                        \
-  UNROLL for (int i = 0; i < R; i++) {                                                            \
-    const Vi32 w = splat_i32(x[i * (long)LI]);                                                    \
-    UNROLL for (int j = 0; j < NV; j++) sum[i][j] = dot_integers(v[j], w, sum[i][j]);             \
+  UNROLL for (int h = 0; h < ONCE; h++) UNROLL for (int i = 0; i < R; i++) {                      \
+    const Vi32 w = splat_i32(x[i * (long)LI + h * GC_WORDS(G)]);                                  \
+    UNROLL for (int j = 0; j < NV; j++) sum[h][i][j] = dot_integers(v[j], w, sum[h][i][j]);       \
   }                                                                                               \
   b += GC_AFTER_##KIND(n) * LB;
-#define GC_TILE_INTEGERS(NAME, KIND, TB, R, W, LI, LB, G)                                         \
+enum { GC_MOST_SUMS = VBYTES == 64 ? 24 : 8 };
+#define GC_TILE_INTEGERS(NAME, KIND, TB, R, W, LI, LB, G, BITS)                                   \
   static __attribute__((noinline)) void NAME(const i32 *restrict a, const TB *restrict b, f32 *c, \
                                              long ldc, long depth, const f32 *c_in,               \
                                              const uint16_t *restrict s) {                        \
-    enum { L = VW, NV = (W + L - 1) / L };                                                        \
+    enum { L = VW, NV = (W + L - 1) / L, PLANES = GC_PLANES(BITS) };                              \
+    enum { ONCE = PLANES * R * NV <= GC_MOST_SUMS ? PLANES : 1 };                                 \
     Vf32 acc[R][NV];                                                                              \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (Vf32){0}; \
     for (; depth > 0; depth -= G, s += LB) {                                                      \
       const long n = depth < G ? depth : G;                                                       \
-      Vi32 sum[R][NV], v[NV];                                                                     \
-      UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) sum[i][j] = splat_i32(a[i * (long)LI]); \
-      const i32 *x = a + 2;                                                                       \
-      long l = GC_STEP;                                                                           \
-      for (; l <= n; l += GC_STEP, x++) {                                                         \
-        GC_ADD_WORD(KIND, R, LI, LB, GC_STEP)                                                     \
-      }                                                                                           \
-      l = n + GC_STEP - l;                                                                        \
-      if (l) {                                                                                    \
-        GC_ADD_WORD(KIND, R, LI, LB, l)                                                           \
-        x++;                                                                                      \
+      const TB *of_group = b;                                                                     \
+      Vi32 sum[ONCE][R][NV] = {0}, v[NV];                                                         \
+      UNROLL for (int part = ONCE; part <= PLANES; part += ONCE) {                                \
+        const i32 *x = a + 2 + (part - ONCE) * GC_WORDS(G);                                       \
+        b = of_group;                                                                             \
+        UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                  \
+          if (part > ONCE) sum[0][i][j] *= 256;                                                   \
+          if (part == PLANES) sum[ONCE - 1][i][j] += a[i * (long)LI];                             \
+        }                                                                                         \
+        long l = GC_STEP;                                                                         \
+        for (; l <= n; l += GC_STEP, x++) {                                                       \
+          GC_ADD_WORD(KIND, R, LI, LB, G, GC_STEP)                                                \
+        }                                                                                         \
+        l = n + GC_STEP - l;                                                                      \
+        if (l) {                                                                                  \
+          GC_ADD_WORD(KIND, R, LI, LB, G, l)                                                      \
+        }                                                                                         \
       }                                                                                           \
       UNROLL for (int j = 0; j < NV; j++) v[j] = (Vi32)load_bf16(s + j * L);                      \
       UNROLL for (int i = 0; i < R; i++) {                                                        \
         const Vf32 scale = (Vf32)splat_i32(a[i * (long)LI + 1]);                                  \
-        UNROLL for (int j = 0; j < NV; j++)                                                       \
-          acc[i][j] = vfma_f32(__builtin_convertvector(sum[i][j], Vf32), scale * (Vf32)v[j], acc[i][j]); \
+        UNROLL for (int j = 0; j < NV; j++) {                                                     \
+          if (ONCE > 1) sum[0][i][j] = sum[0][i][j] * 256 + sum[ONCE - 1][i][j];                  \
+          acc[i][j] = vfma_f32(__builtin_convertvector(sum[0][i][j], Vf32), scale * (Vf32)v[j], acc[i][j]); \
+        }                                                                                         \
       }                                                                                           \
-      a = x;                                                                                      \
+      a += 2 + PLANES * GC_WORDS(G);                                                              \
     }                                                                                             \
     UNROLL for (int i = 0; i < R; i++) GC_STORE_ROW(f32, W, i)                                    \
   }
-/* section GC_PACK_WORDS: GC_STEP */
+/* section GC_PACK_WORDS: GC_TILE_INTEGERS */
 /* Rows of b, W columns of integers LB apart, as words NR apart, and the scales of groups of G rows. */
 #define GC_PACK_WORDS(NAME, KIND, TB, W, LB, NR, G)                                               \
   static __attribute__((noinline)) void NAME(const TB *restrict b, i32 *restrict p, long depth,   \
@@ -141,16 +206,13 @@ typedef int16_t GcShort __attribute__((may_alias));
       __builtin_memcpy(to, s, W * sizeof *s);                                                     \
       for (long l = 0; l < n; l += GC_STEP, p += NR) {                                            \
         const long rows = n - l < GC_STEP ? n - l : GC_STEP;                                      \
-        UNROLL for (int j = 0; j < NV; j++) {                                                     \
-          const Vi32 v = GC_WORD_##KIND(b + j * L, LB, rows);                                     \
-          __builtin_memcpy(p + j * L, &v, sizeof v);                                              \
-        }                                                                                         \
+        Vi32 v[NV];                                                                               \
+        GC_READ_##KIND(b, LB, rows)                                                               \
+        UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(p + j * L, &v[j], sizeof v[j]);      \
         b += GC_AFTER_##KIND(rows) * LB;                                                          \
       }                                                                                           \
     }                                                                                             \
   }
-#define GC_WORD_Q8 word_q8
-#define GC_WORD_Q4 word_q4
 /* section column_words_q8 column_words_q4: GC_STEP */
 /* From k0 on, `depth` integers of a row along the depth, as a column of words NR apart, and its scales. */
 #define GC_COLUMN_WORDS(KIND, TB, NUMBER)                                                          \
@@ -174,7 +236,7 @@ typedef int16_t GcShort __attribute__((may_alias));
 #define GC_NUMBER_Q4(b, k) (((k) % 2 ? b[(k) / 2] >> 4 : b[(k) / 2] & 15) - 8 + GC_OFFSET_Q4)
 GC_COLUMN_WORDS(q8, int8_t, GC_NUMBER_Q8)
 GC_COLUMN_WORDS(q4, uint8_t, GC_NUMBER_Q4)
-/* section quantize_scales quantize_row GC_ROTATED load_some larger GcSmall: vmax_f32 splat_f32 f32_to_bf16 bf16_to_f32 GC_SHUFFLE */
+/* section quantize_scales quantize_row_8 quantize_row_16 GC_ROTATED load_some larger GcSmall: vmax_f32 splat_f32 f32_to_bf16 bf16_to_f32 GC_SHUFFLE */
 /* Lane i is lane i + h. */
 #if VW == 16
 #define GC_ROTATED(v, h)                                                                          \
@@ -200,9 +262,10 @@ INL Vi32 larger(Vi32 a, Vi32 b) {
   const Vi32 m = a > b;
   return (a & m) | (b & ~m);
 }
-/* The bf16 scales of a row's groups of G: those of the op quantize_scale. Magnitudes are compared as integers, among
-   which NaN is the largest. */
-static __attribute__((noinline)) void quantize_scales(const f32 *restrict x, uint16_t *restrict s, long depth, long G) {
+/* The bf16 scales of a row's groups of G, which are -1 / `by` of the largest: those of the op quantize_scale. Magnitudes
+   are compared as integers, among which NaN is the largest. */
+static __attribute__((noinline)) void quantize_scales(const f32 *restrict x, uint16_t *restrict s, long depth, long G,
+                                                      f32 by) {
   for (; depth > 0; depth -= G, x += G) {
     const long n = depth < G ? depth : G;
     Vi32 size = {0};
@@ -221,27 +284,35 @@ static __attribute__((noinline)) void quantize_scales(const f32 *restrict x, uin
     size = larger(size, (Vi32)GC_ROTATED((Vf32)size, 2)), high = vmax_f32(high, GC_ROTATED(high, 2));
     size = larger(size, (Vi32)GC_ROTATED((Vf32)size, 1)), high = vmax_f32(high, GC_ROTATED(high, 1));
     const f32 most = ((Vf32)size)[0];
-    *s++ = f32_to_bf16(0 - (high[0] == most ? most : -most) * 0.0078125f);
+    *s++ = f32_to_bf16(0 - (high[0] == most ? most : -most) / by);
   }
 }
-/* The integers of a row: those of the op quantize. To add 3 2^22 rounds to an integer, in the last bits. */
+/* The integers of a row: those of the op quantize, of 16 bits as l and h of l + 256 h. To add 3 2^22 rounds to an integer, in the last bits. */
 typedef int8_t GcSmall __attribute__((vector_size(VW)));
-static __attribute__((noinline)) void quantize_row(const f32 *restrict x, const uint16_t *restrict s, int8_t *restrict q,
-                                                   long depth, long G) {
-  const Vf32 least = splat_f32(-128), most = splat_f32(-127), shift = splat_f32(12582912);
-  for (; depth > 0; depth -= G, x += G, q += G) {
-    const long n = depth < G ? depth : G;
-    const f32 one = bf16_to_f32(*s++);
-    const Vf32 scale = splat_f32(one == 0 ? __builtin_inff() : one);
-    for (long l = 0; l < n; l += VW) {
-      Vf32 v = load_some(x + l, n - l) / scale;
-      v = (Vf32)((Vi32)v & (Vi32)(v == v));
-      v = -vmax_f32(-vmax_f32(v, least), most);
-      const GcSmall to = __builtin_convertvector((Vi32)(v + shift) - (Vi32)shift, GcSmall);
-      if (n - l >= VW)
-        __builtin_memcpy(q + l, &to, sizeof to);
-      else
-        __builtin_memcpy(q + l, &to, (unsigned long)(n - l));
-    }
+typedef int16_t GcTwoBytes __attribute__((vector_size(2 * VW)));
+#define GC_QUANTIZE_ROW(NAME, T, LEAST, STORED)                                                   \
+  static __attribute__((noinline)) void NAME(const f32 *restrict x, const uint16_t *restrict s,   \
+                                             int8_t *restrict q, long depth, long G) {            \
+    const Vf32 least = splat_f32(-LEAST), most = splat_f32(1 - LEAST), shift = splat_f32(12582912); \
+    for (; depth > 0; depth -= G, x += G, q += G * (long)(sizeof(T) / VW)) {                      \
+      const long n = depth < G ? depth : G;                                                       \
+      const f32 one = bf16_to_f32(*s++);                                                          \
+      const Vf32 scale = splat_f32(one == 0 ? __builtin_inff() : one);                            \
+      for (long l = 0; l < n; l += VW) {                                                          \
+        Vf32 v = load_some(x + l, n - l) / scale;                                                 \
+        v = (Vf32)((Vi32)v & (Vi32)(v == v));                                                     \
+        v = -vmax_f32(-vmax_f32(v, least), most);                                                 \
+        const Vi32 i = (Vi32)(v + shift) - (Vi32)shift;                                           \
+        const T to = __builtin_convertvector(STORED(i), T);                                       \
+        const long have = n - l < VW ? n - l : VW;                                                \
+        if (have == VW)                                                                           \
+          __builtin_memcpy(q + l * (long)(sizeof to / VW), &to, sizeof to);                       \
+        else                                                                                      \
+          __builtin_memcpy(q + l * (long)(sizeof to / VW), &to, sizeof to / VW * (unsigned long)have); \
+      }                                                                                           \
+    }                                                                                             \
   }
-}
+#define GC_ONE_BYTE(i) (i)
+#define GC_TWO_BYTES(i) (((i) & 255) | (((i) + 128) & ~255))
+GC_QUANTIZE_ROW(quantize_row_8, GcSmall, 128, GC_ONE_BYTE)
+GC_QUANTIZE_ROW(quantize_row_16, GcTwoBytes, 32640, GC_TWO_BYTES)

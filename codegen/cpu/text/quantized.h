@@ -41,14 +41,17 @@ INL void load_q4(const uint8_t *p, Vf32 scale, Vf32 *first, Vf32 *second) {
   *second = __builtin_convertvector((both >> 4) - 8, Vf32) * scale;
 #endif
 }
-/* section GC_SPREADS GC_SPREAD_Q8 GC_SPREAD_Q4: vfma_f32 */
+/* section GcLine GcLineAt */
+#if defined(GC_AVX512)
+typedef char GcLine __attribute__((vector_size(64), may_alias));
+typedef char GcLineAt __attribute__((vector_size(64), may_alias, aligned(1)));
+#endif
+/* section GC_SPREADS GC_SPREAD_Q8 GC_SPREAD_Q4: vfma_f32 GcLine GcLineAt */
 /* With AVX512_VBMI one permutation puts bytes u at bits 8 to 15 of numbers that are 32768 + u then. An fma multiplies by
    the scale s and takes away what is too much: (32768 + u) s - (32768 + z) s, where z stands for 0. The second product
    has 21 bits at most. So the number is that of load_q8, but for the sign of a zero, which no sum from +0 on shows.
    Scales of 2 or more, of which the product may be infinite, are left to load_q8. */
 #if defined(GC_AVX512) && defined(__AVX512VBMI__)
-typedef char GcLine __attribute__((vector_size(64), may_alias));
-typedef char GcLineAt __attribute__((vector_size(64), may_alias, aligned(1)));
 /* Of bytes 16 i and on. */
 INL Vf32 spread_bytes(GcLine u, int i) {
   const Vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

@@ -1,5 +1,6 @@
 /* Built-in functions of quantized tensors: quantize and dequantize. Contract: integers of 8 bits
-   are i8, pairs of 4 bits are u8, so that the dtype tells the bits. */
+   are i8, pairs of 4 bits are u8, so that the dtype tells the bits; but integers of 16 bits are two
+   i8, which the call says. */
 #include "lang/elab/builtin/builtin.h"
 
 Val builtin_quantize(BuiltinCall *s) {
@@ -27,13 +28,18 @@ Val builtin_dequantize(BuiltinCall *s) {
     return elab_fail(e, arg_loc(s, "q"),
                      "%s needs integers of 8 bits in i8, or pairs of 4 bits in u8, found %s",
                      s->name, val_str(e, q));
-  int64_t pairs = t->dtype == DT_U8, extent = n.kind == VAL_NONE ? t->dim[axis] << pairs : n.i;
+  const Val told = arg(s, "bits");
+  const int64_t bits = told.kind != VAL_NONE ? told.i : t->dtype == DT_U8 ? 4 : 8;
+  const int64_t all = t->dim[axis];
+  const int64_t extent = n.kind != VAL_NONE ? n.i
+                         : bits == 4        ? all * 2
+                         : bits == 16       ? all / 2
+                                            : all;
   const Type *wide = type_with_dtype(e->c, t, arg(s, "dtype").dtype);
   wide = wide ? type_with_extent(e->c, wide, (int)axis, extent) : NULL;
   if (!wide)
     return elab_fail(e, s->loc, "a tensor of this shape has more bytes than can be addressed");
-  Attr attr[MAX_ATTRS] = {
-      [AT_AXIS].i = axis, [AT_BITS].i = pairs ? 4 : 8, [AT_GROUP].i = arg(s, "group").i};
+  Attr attr[MAX_ATTRS] = {[AT_AXIS].i = axis, [AT_BITS].i = bits, [AT_GROUP].i = arg(s, "group").i};
   Val in[2] = {q, scale};
   return build_checked(e, OP_DEQUANTIZE, in, 2, attr, wide, s->name, s->loc);
 }
