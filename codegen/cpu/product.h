@@ -1,5 +1,6 @@
 /* What the printers of a product share: its schedule (codegen/schedule/product.c), the loops
-   (matmul.c), and what is packed for them (product.c). */
+   (matmul.c), what a thread has of them (product_units.c), a tile (product_tile.c), and what is
+   packed for it (product.c, quantized.c). */
 #ifndef GC_CODEGEN_CPU_PRODUCT_H
 #define GC_CODEGEN_CPU_PRODUCT_H
 #include "codegen/program/gen.h"
@@ -32,6 +33,15 @@ static inline bool product_tb(const Op *mm) {
 }
 static inline const Value *product_value(const Group *g, ValueId v) { return value_at(g->e, v); }
 
+/* What a thread has. `tiles` of rows, if their number depends on that of threads or rows: tile i
+   begins with row i * step >> 32. Its units u0 to u1; and the loop over these, part by part: tiles
+   tile0 to tile1 of panels panel0 to panel1 of product bt. What it touches, for the barriers. */
+void product_count_tiles(Gen *g, Kernel *k, const Product *p);
+void product_units(Gen *g, Kernel *k, const Product *p);
+void product_parts(Gen *g, Text *x, Product *p);
+void product_declare_slices(Kernel *k, const Group *gr, const Product *p);
+/* A tile of `width` columns of panel q. */
+void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width);
 /* Elements of a packed row of B or A: the depth, or its pairs. */
 const char *product_steps_text(const Product *p);
 /* Texts within a kernel. Packs columns of B^T, or converts B, from panel g0 to g1 for chain k0. */

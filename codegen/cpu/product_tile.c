@@ -1,0 +1,248 @@
+/* Prints one tile of a product: which tile function is called for its rows and columns, on what,
+   and the element-wise work on C behind it. Contract: within the loops of cpu_matmul, whose
+   variables the texts use: rows m to m + rows of tile i, panel q, chain k0. Algorithm: see
+   text/gemm.h. */
+#include "codegen/cpu/cpu.h"
+#include "codegen/cpu/product.h"
+
+/* A tile function for these rows and columns: shared by every kernel with the same strides. One
+   that packs reads B as it lies. */
+static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width,
+                                 bool packs) {
+  if (p->s.bits && (!p->s.pack || p->s.integers)) return product_quantized_tile(g, p, rows, width);
+  int64_t li = p->s.ta ? 1 : p->s.converted ? product_a_steps(&p->s, p->s.chain) : p->s.k;
+  int64_t lk = !p->s.ta ? 1 : p->s.pack_a || p->s.converted ? A_STRIDE : p->s.m;
+  const bool turns = p->s.tb && !p->s.pack;
+  int64_t lb = turns ? p->s.k : p->s.b_panels || (p->s.pack && !packs) ? p->s.nr : p->s.n;
+  bool reads_half = dtype_is_half(p->s.in) && !p->s.pairs && (!p->s.pack || packs);
+  const char *kind = p->s.pairs   ? p->s.pack ? "paired" : "pairs"
+                     : reads_half ? dtype_name(p->s.in)
+                                  : p->T;
+  const char *of =
+      intern_printf(g->ctx, "%s%s_%lldx%lld_a%lld_%lld_b%lld", turns ? "turned_" : "", kind,
+                    (long long)rows, (long long)width, (long long)li, (long long)lk, (long long)lb);
+  const char *name = packs ? intern_printf(g->ctx, "tile_%s_to%d", of, p->s.nr)
+                           : intern_printf(g->ctx, "tile_%s", of);
+  const char *sizes = intern_printf(g->ctx, "%lld, %lld, %lldL, %lldL, %lldL", (long long)rows,
+                                    (long long)width, (long long)li, (long long)lk, (long long)lb);
+  if (p->s.pairs) {
+    gen_helper(g, intern_printf(g->ctx, "GC_TILE_%s(%s, %s)\n", p->s.pack ? "PAIRED" : "PAIRS",
+                                name, sizes));
+    return name;
+  }
+  const char *shape = intern_printf(g->ctx, "%s, %s, %s", name, kind, sizes);
+  const char *half = reads_half ? "_HALF" : "";
+  if (turns) {
+    gen_helper(g, intern_printf(g->ctx, "GC_TILE_TURNED%s(%s, %s, %s, %s)\n", half, name, kind,
+                                reads_half ? dtype_storage(p->s.in) : kind, sizes));
+    return name;
+  }
+  gen_helper(g, packs ? intern_printf(g->ctx, "GC_TILE%s_PACKING(%s, %d)\n", half, shape, p->s.nr)
+                      : intern_printf(g->ctx, "GC_TILE%s(%s)\n", half, shape));
+  return name;
+}
+
+static void print_panel(Text *x, const Product *p) {
+  if (p->s.bits && (!p->s.pack || p->s.integers)) {
+    product_quantized_panel(x, p);
+    return;
+  }
+  const char *stored = dtype_is_half(p->s.in) ? dtype_storage(p->s.in) : p->T;
+  if (p->s.pack)
+    text_line(x, "%s%s *b = packed + %s * %s * %d;", p->s.pack_first ? "" : "const ", p->b_type,
+              text_minus(x->a, "q", p->g0), product_steps_text(p), p->s.nr);
+  else if (p->s.b_panels)
+    text_line(x, "const %s *b = B + %s;", stored,
+              *p->k0 == '0'
+                  ? text_times(x->a, "q", p->s.k * p->s.nr)
+                  : arena_printf(x->a, "(q * %lld + k0) * %d", (long long)p->s.k, p->s.nr));
+  else if (p->s.tb)
+    text_line(x, "const %s *b = B + %s;", stored,
+              text_plus(x->a, text_times(x->a, "q", p->s.nr * p->s.k), p->k0));
+  else
+    text_line(x, "const %s *b = B + %s;", stored,
+              text_plus(x->a, text_times(x->a, p->k0, p->s.n), text_times(x->a, "q", p->s.nr)));
+}
+
+/* Texts of the position on every axis of the domain, the last one `(n + j)`, and on those of C that
+   it does not have. */
+static const char **coordinates(Gen *g, const Group *gr, const Product *p, const Type *c) {
+  int rank = gr->domain->rank, n = rank + (gr->matrix ? c->rank - 1 : 0);
+  const char **coord = ARENA_ARRAY(g->a, const char *, n), **own = coord;
+  if (gr->matrix) {
+    Printer s = printer_new(g, gr, 1, 0);
+    const char *row =
+        p->s.batch == 1 ? "row" : intern_printf(g->ctx, "(bt * %lld + row)", (long long)p->s.m);
+    printer_leading(&s, row, 0);
+    for (int i = 0; i < rank - 1; i++) coord[i] = s.coord[i].text;
+    own = coord + rank;
+  }
+  int64_t stride = 1;
+  for (int i = c->rank - 3; i >= 0; i--) {
+    own[i] = intern_printf(g->ctx, i ? "(bt / %lld %% %lld)" : "(bt / %lld)", (long long)stride,
+                           (long long)c->dim[i]);
+    stride *= c->dim[i];
+  }
+  own[c->rank - 2] = "row";
+  coord[rank - 1] = "(n + j)";
+  return coord;
+}
+
+/* In C as it lies: column n of row `row`, or `row` + r, of the product at hand. */
+static const char *flat_place(const Product *p, const char *row, const char *r) {
+  Arena *a = p->arena;
+  const char *first = text_times(a, p->bt, p->s.m);
+  const char *of_all = r ? text_sum(a, text_plus(a, first, row), r) : text_sum(a, first, row);
+  return text_plus(a, text_times(a, of_all, p->s.n), "n");
+}
+
+/* The group is a product of halves, which is stored and no more; perhaps through a reshape. */
+static bool is_rounded_alone(const Group *g) {
+  return g->nops == 1 + (g->matrix != NULL) && g->nout == 1 &&
+         dtype_is_half(value_type(g->e, g->root->results[0])->dtype);
+}
+
+static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+  const Type *c = product_value(gr, gr->root->results[0])->type;
+  text_open(x, "for (long r = 0; r < rows; r++) {");
+  text_line(x, "const long row = m + r;");
+  text_line(x, "const long flat = %s;", flat_place(p, "row", NULL));
+  text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->s.m, p->s.nr);
+  text_line(x, "const %s *acc = c + r * %d;", p->T, p->s.nr);
+  if (is_rounded_alone(gr)) {
+    const Value *out = product_value(gr, gr->yield[0]);
+    text_line(x, "store_row_%s(out0 + %s, acc, %lld);", dtype_name(c->dtype),
+              out->layout ? "panel" : "flat", (long long)width);
+    text_close(x, "}");
+    return;
+  }
+  text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
+  EpilogueSite s = {.shape = gr->domain,
+                    .coord = coordinates(g, gr, p, c),
+                    .flat = "(flat + j)",
+                    .panel = "(panel + j)",
+                    .have = gr->root->results[0],
+                    .have_text = "acc[j]"};
+  if (product_dtype(c->dtype) != c->dtype) /* the product itself is rounded to its dtype */
+    s.have_text = dtype_is_float(c->dtype)
+                      ? intern_printf(g->ctx, "%s_round(acc[j])", dtype_name(c->dtype))
+                      : intern_printf(g->ctx, "(%s)acc[j]", dtype_compute(c->dtype));
+  epilogue_body(g, x, gr, &s);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+/* Asks for what the epilogue reads and writes of a tile while the product is computed: its rows lie
+   too far apart for the hardware to know. */
+static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t width) {
+  const Type *c = product_value(gr, gr->root->results[0])->type;
+  if (p->s.partial) text_open(x, "if (k0 + depth == %s) {", p->k);
+  text_open(x, "for (long r = 0; r < rows; r++) {");
+  text_line(x, "const long flat = %s;", flat_place(p, "m", "r"));
+  text_line(x, "const long panel = (q * %lld + m + r) * %d;", (long long)p->s.m, p->s.nr);
+  text_line(x, "(void)flat, (void)panel;");
+  for (int i = 0; i < gr->nin + gr->nout; i++) {
+    bool out = i >= gr->nin;
+    ValueId v = out ? gr->yield[i - gr->nin] : gr->arg[i];
+    if (value_type(gr->e, v)->numel != c->numel || i == p->a || i == p->b || i == p->scale ||
+        i == p->a_scale)
+      continue;
+    if (!out && group_arg(gr, v) != i) continue;
+    int size = dtype_size(value_type(gr->e, v)->dtype);
+    for (int64_t j = 0; j < width; j += 64 / size)
+      text_line(x, "GC_PREFETCH(%s%d, %s + %lld%s);", out ? "out" : "in", out ? i - gr->nin : i,
+                product_value(gr, v)->layout ? "panel" : "flat", (long long)j, out ? ", 1" : "");
+  }
+  text_close(x, "}");
+  if (p->s.partial) text_close(x, "}");
+}
+
+/* The least rows of a tile. A batch of any size has tiles of any height; if runs of few rows do not
+   pack, others have several tiles, which differ by one row at most. */
+static int64_t least_rows(const Product *p) {
+  int64_t least = p->varies ? p->s.least : p->s.rows;
+  if (!p->bounded_m) return least;
+  if (!p->s.pack || !p->s.unpacked) return 1;
+  int64_t tallest = product_tallest(&p->s), whole = p->s.unpacked / tallest;
+  int64_t of_more = (whole * tallest + 1) / (whole + 1);
+  return of_more < least ? of_more : least;
+}
+
+static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool packs,
+                        const char *call) {
+  int64_t least = least_rows(p);
+  if (least < p->s.rows) {
+    text_open(x, "switch (rows) {");
+    for (int64_t r = least; r <= product_tallest(&p->s); r++)
+      text_line(x, "case %lld: %s%s break;", (long long)r, tile_function(g, p, r, width, packs),
+                call);
+    text_close(x, "}");
+  } else if (p->s.low < p->s.tiles) {
+    text_line(x, "if (rows == %lld) %s%s", (long long)p->s.rows,
+              tile_function(g, p, p->s.rows, width, packs), call);
+    text_line(x, "else %s%s", tile_function(g, p, p->s.rows + 1, width, packs), call);
+  } else {
+    text_line(x, "(void)rows;");
+    text_line(x, "%s%s", tile_function(g, p, p->s.rows, width, packs), call);
+  }
+}
+
+/* One tile: `rows` rows from m on, `width` columns of panel q. */
+void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+  bool layout = !p->s.epilogue && product_value(gr, gr->yield[0])->layout;
+  text_line(x, "const long n = q * %d;", p->s.nr);
+  if (p->s.epilogue) text_line(x, "(void)n;");
+  print_panel(x, p);
+  const char *ld =
+      intern_printf(g->ctx, "%lldL", (long long)(p->s.epilogue || layout ? p->s.nr : p->s.n));
+  if (p->s.partial)
+    text_line(x, "%s *c = partial + (%s * %lld + m - m0) * %d;", p->T, text_minus(x->a, "q", p->g0),
+              (long long)(p->s.block * product_tallest(&p->s)), p->s.nr);
+  else if (p->s.epilogue)
+    text_line(x, "%s *c = tile;", p->T);
+  else if (layout)
+    text_line(x, "%s *c = (%s *)out0 + (q * %lld + m) * %d;", p->T, p->T, (long long)p->s.m,
+              p->s.nr);
+  else
+    text_line(x, "%s *c = (%s *)out0 + %s;", p->T, p->T, flat_place(p, "m", NULL));
+  long long chain = product_a_steps(&p->s, p->s.chain);
+  const char *tile = text_minus(g->a, "i", p->i0);
+  const char *in_pack =
+      text_plus(g->a, text_times(g->a, tile, product_packed_depth(&p->s) * A_STRIDE),
+                p->s.chains ? "0" : text_times(g->a, p->k0, A_STRIDE));
+  const char *a =
+      p->s.convert_tile            ? "packed_a"
+      : p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
+      : p->s.converted ? intern_printf(g->ctx, "packed_a + %s * %lld", tile, chain * A_STRIDE)
+      : p->s.pack_a    ? intern_printf(g->ctx, "packed_a + %s", in_pack)
+      : p->s.ta
+          ? intern_printf(g->ctx, "A + %s", text_plus(g->a, text_times(g->a, p->k0, p->s.m), "m"))
+          : intern_printf(g->ctx, "A + %s", text_plus(g->a, text_times(g->a, "m", p->s.k), p->k0));
+  const char *c_in = p->addend >= 0
+                         ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
+                     : p->s.k > DEPTH ? "k0 == 0 ? NULL : c"
+                                      : "NULL";
+  const char *prefetch = product_prefetch(g, gr, x, p);
+  if (p->s.bits && (!p->s.pack || p->s.integers)) prefetch = "s";
+  const char *call =
+      intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, c_in, prefetch);
+  if (p->s.epilogue) print_prefetches(x, gr, p, width);
+  if (p->s.pack_first) {
+    const char *from = p->s.b_panels ? arena_printf(g->a, "(q * %lld + %s) * %d", (long long)p->s.k,
+                                                    p->k0, p->s.nr)
+                                     : text_plus(g->a, text_times(g->a, p->k0, p->s.n), "n");
+    text_line(x, "const %s *from = B + %s;", dtype_is_half(p->s.in) ? dtype_storage(p->s.in) : p->T,
+              from);
+    text_open(x, "if (i == %s) {", p->i0);
+    print_calls(g, x, p, width, true,
+                intern_printf(g->ctx, "(%s, from, c, %s, %s, %s, %s, b);", a, ld, p->depth, c_in,
+                              prefetch));
+    x->indent--;
+    text_open(x, "} else {");
+  }
+  print_calls(g, x, p, width, false, call);
+  if (p->s.pack_first) text_close(x, "}");
+  if (p->s.partial) text_open(x, "if (k0 + depth == %s) {", p->k);
+  if (p->s.epilogue) print_epilogue(g, gr, x, p, width);
+  if (p->s.partial) text_close(x, "}");
+}
