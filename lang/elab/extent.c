@@ -86,13 +86,14 @@ static bool stays_dim(Elab *e, BinaryOp op, Val l, Val r, Loc loc, Val *out) {
   if (op == BIN_MUL && y && l.kind == VAL_INT) return stays_dim(e, op, r, l, loc, out);
   if ((x || y) && stays_shifted(e, op, l, r, loc, out)) return true;
   if (!x) return false;
+  bool over = op == BIN_DIV || op == BIN_QUOTIENT;
   int64_t other = y ? r.extent.axis : r.kind == VAL_INT ? r.i : 0;
   if (op == BIN_MUL && (y || other > 0) && (k = axis_product(e->c, l.extent.axis, other)) != 0)
     return *out = val_dim(k, loc), true;
-  if (op == BIN_DIV && r.kind == VAL_INT && r.i > 0 && a % r.i == 0)
+  if (over && r.kind == VAL_INT && r.i > 0 && a % r.i == 0)
     return *out = val_dim(axis_of_extent(x, a / r.i), loc), true;
-  if (op == BIN_DIV && x == y && a % b == 0) return *out = val_int(a / b, loc), true;
-  const Extent *rest = op == BIN_DIV && y && a % b == 0 ? extent_quotient(e->c, x, y) : NULL;
+  if (over && x == y && a % b == 0) return *out = val_int(a / b, loc), true;
+  const Extent *rest = over && y && a % b == 0 ? extent_quotient(e->c, x, y) : NULL;
   if (rest) return *out = val_dim(axis_of_extent(rest, a / b), loc), true;
   if (x == y && a == b && (op == BIN_EQ || op == BIN_NE))
     return *out = val_bool(op == BIN_EQ, loc), true;
@@ -103,7 +104,7 @@ Val extent_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   static const OpKind kind[BIN_COUNT] = {
       [BIN_ADD] = OP_ADD, [BIN_SUB] = OP_SUB, [BIN_MUL] = OP_MUL, [BIN_DIV] = OP_DIV,
       [BIN_MOD] = OP_MOD, [BIN_EQ] = OP_EQ,   [BIN_NE] = OP_NE,   [BIN_LT] = OP_LT,
-      [BIN_LE] = OP_LE,   [BIN_GT] = OP_GT,   [BIN_GE] = OP_GE,
+      [BIN_LE] = OP_LE,   [BIN_GT] = OP_GT,   [BIN_GE] = OP_GE,   [BIN_QUOTIENT] = OP_QUOTIENT,
   };
   bool numbers =
       (l.kind == VAL_EXTENT || val_is_number(l)) && (r.kind == VAL_EXTENT || val_is_number(r));
@@ -116,7 +117,9 @@ Val extent_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
               (l.kind == VAL_EXTENT && l.extent.real) || (r.kind == VAL_EXTENT && r.extent.real);
   ValueId a = scalar_of(e, l, real, loc), b = scalar_of(e, r, real, loc);
   if (a == NO_ID || b == NO_ID) return error_value;
-  ValueId y = build2(elab_at(e, loc), kind[op], a, b);
+  bool floor = op == BIN_QUOTIENT && real;
+  ValueId y = build2(elab_at(e, loc), floor ? OP_DIV : kind[op], a, b);
+  if (floor) y = build1(e->run->b, OP_FLOOR, y);
   if (op_info[kind[op]].flags & OPF_BOOL_RESULT) return val_tensor(e, y);
   return computed(y, real, loc);
 }

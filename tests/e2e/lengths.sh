@@ -113,7 +113,7 @@ entry moves(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
   pair = concat([x, -x])
   u, v = split(pair, 2)
   return a = arange(t), both, pair, u, v, back = x[:, ::-1], part = both[:, t : 2 * t], first = both[:, :t], noise = normal(shape = [n, t, 3]),
-         flip = uniform(shape = [3, n, t])
+         flip = uniform(shape = [3, n, t]), some = dynamic_slice(x, t % 5, 2, axis = 2), half = (t - 4) // 2, near = t // 2.5 + n // 3
 }
 entry drops(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
   h = dropout(linear(x, 9) as one, 0.3)
@@ -240,7 +240,7 @@ for level in $levels; do
       fail 'no data could be made'
     compare batch sums "--x x3.npy --y y3.npy$(outputs a c d h)" a.npy c.npy d.npy h.npy
     compare batch joins "--x x.npy$(outputs y z w v)" y.npy z.npy w.npy v.npy
-    names='a both pair u v back part first noise flip'
+    names='a both pair u v back part first noise flip some half near'
     compare batch moves "--x x3.npy --y y3.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare batch drops "--x x3.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
     if [ -n "$loops" ]; then

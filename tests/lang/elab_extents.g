@@ -6,7 +6,8 @@ entry f(x : f32[n <= 64, 4, 6], y : f32[n], one : f32[k <= 1, 2]) {
   tall, four = rows(flat)
   same = four / 4 == n
   return flat, m = mean(x, axis = [0, 1]), n, four, z = y * n / max(n - 1, 1) + 0.1 * n, w = zeros([2 * n]),
-         s = where(y > 0, y, f32(n)), more = n > 5, b = broadcast(y, [3, n]), same = iota(2) if same else one
+         s = where(y > 0, y, f32(n)), more = n > 5, b = broadcast(y, [3, n]), same = iota(2) if same else one,
+         pairs = zeros([4 * n // 2]), half = (n - 6) // 2, real = n // 2.5
 }
 # CHECK:      entry f(%x : f32[n<=64,4,6], %y : f32[n<=64], %one : f32[1,2])
 # CHECK-NEXT: %flat = reshape %x : f32[4*n<=64,6]
@@ -24,3 +25,9 @@ entry f(x : f32[n <= 64, 4, 6], y : f32[n], one : f32[k <= 1, 2]) {
 # CHECK:      const : f32[2*n<=64]
 # CHECK:      %b = broadcast %y : f32[3,n<=64]
 # CHECK-NEXT: %same = iota : i32[2]
+# CHECK-NEXT: const : f32[2*n<=64]
+# CHECK:      sub
+# CHECK-NEXT: const {value = 2} : i64[]
+# CHECK-NEXT: quotient {{%[0-9]+}}, {{%[0-9]+}} : i64[]
+# CHECK:      div {{%[0-9]+}}, {{%[0-9]+}} : f64[]
+# CHECK-NEXT: floor {{%[0-9]+}} : f64[]

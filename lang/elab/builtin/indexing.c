@@ -26,7 +26,7 @@ Val builtin_dynamic_slice(BuiltinCall *s) {
                      s->name, (long long)n, (long long)axis, val_str(e, x));
   Builder *b = elab_at(e, s->loc);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, axis + 1); /* ids for each index of the batch axes */
-  for (int i = 0; i < axis; i++) dim[i] = t->dim[i];
+  for (int i = 0; i < axis; i++) dim[i] = type_axis(t, i);
   dim[axis] = n;
   ValueId ids = build_convert(b, arg(s, "start").tensor.id, DT_I64);
   ids = build_broadcast(b, ids, type_get(e->c, DT_I64, 1, &n));
@@ -51,7 +51,7 @@ Val builtin_dynamic_update(BuiltinCall *s) {
   const Type *part = in[1].tensor.type;
   if (part->rank == t->rank - 1) { /* one element: its axis may be left out */
     int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
-    for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? 1 : part->dim[i - (i > axis)];
+    for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? 1 : type_axis(part, i - (i > axis));
     const Type *row = type_get(e->c, part->dtype, t->rank, dim);
     in[1] = val_tensor(e, build_reshape(elab_at(e, s->loc), in[1].tensor.id, row));
   }
