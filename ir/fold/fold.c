@@ -419,7 +419,6 @@ static FoldRule *const rules[OP_KINDS][MAX_RULES] = {
 };
 
 ValueId fold_op(const Fold *f) {
-  if (!rules[f->kind][0]) return NO_ID;
   for (int i = 0; i < f->n; i++)
     if (value_at(f->e, f->x[i])->layout) return NO_ID;
   for (int i = 0; i < MAX_RULES && rules[f->kind][i]; i++) {
@@ -430,5 +429,5 @@ ValueId fold_op(const Fold *f) {
              type_str(f->b->m->ctx, value_type(f->e, v)), type_str(f->b->m->ctx, f->type));
     return v;
   }
-  return NO_ID;
+  return op_info[f->kind].cls == CLASS_ELEMENT ? element_of_moved(f) : NO_ID;
 }

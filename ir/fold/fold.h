@@ -38,7 +38,7 @@ ValueId fold_num(const Fold *f, double v);
 FoldRule not_of_not, not_of_compare, logic_const, compare_self, where_const, where_same, where_not,
     where_bool, where_of_where, relu_grad_const, relu_grad_of_pool;
 /* Rules for ops that move or reduce elements, in view.c. */
-FoldRule view_of_const, view_identity, reshape_of_reshape, transpose_of_transpose,
+FoldRule element_of_moved, view_of_const, view_identity, reshape_of_reshape, transpose_of_transpose,
     transpose_as_reshape, broadcast_of_broadcast, broadcast_as_reshape, slice_of_slice,
     slice_of_concat, reverse_of_reverse, reverse_of_one, pad_of_same, concat_empty, concat_const,
     reduce_of_one, sum_of_const, prod_of_const, extreme_of_const, arg_trivial, iota_of_one,

@@ -85,6 +85,59 @@ ValueId broadcast_as_reshape(const Fold *f) {
   return only_leads(f->type, type_of(f, 0)) ? build_reshape(f->b, f->x[0], f->type) : NO_ID;
 }
 
+/* Only the outermost axis is bounded. */
+static bool bounded_outside(const Type *t) {
+  for (int i = 1; i < t->rank; i++)
+    if (type_extent(t, i)) return false;
+  return t->rank && type_extent(t, 0);
+}
+
+/* One number, or numbers along the last axes, which both types have: what they are in rows of y
+   they are in rows of x. */
+static bool repeats_in_rows(const Type *v, const Type *x, const Type *y) {
+  if (v->rank > x->rank || v->rank > y->rank) return false;
+  for (int i = 1; i <= v->rank; i++) {
+    int64_t dim = x->dim[x->rank - i];
+    if (dim != y->dim[y->rank - i] || (v->dim[v->rank - i] != dim && v->dim[v->rank - i] != 1))
+      return false;
+    if (type_extent(x, x->rank - i) || type_extent(y, y->rank - i)) return false;
+  }
+  return true;
+}
+
+/* Operand i for the rows before the reshape, of type t; NO_ID: it is of other numbers. */
+static ValueId before_reshape(const Fold *f, int i, const Type *t) {
+  const Type *y = type_of(f, i), *own = type_with_dtype(f->b->m->ctx, t, y->dtype);
+  const Op *r = fold_def(f, i, OP_RESHAPE), *spread = fold_def(f, i, OP_BROADCAST);
+  Attr c;
+  if (r) return value_type(f->e, r->operands[0]) == own ? r->operands[0] : NO_ID;
+  if (fold_const(f, i, &c))
+    return build(f->b, OP_CONST, NULL, 0, (Attr[MAX_ATTRS]){[AT_VALUE] = c}, own);
+  if (!spread || !repeats_in_rows(value_type(f->e, spread->operands[0]), own, y)) return NO_ID;
+  return build_broadcast(f->b, spread->operands[0], own);
+}
+
+/* op(reshape(x), broadcast(v)) → reshape(op(x, broadcast(v))), where the rows of x lie side by side
+   and those of its reshape do not: so what is done to rows of a product joins it, and the elements
+   move once */
+ValueId element_of_moved(const Fold *f) {
+  const Type *t = NULL;
+  ValueId x[3];
+  if (op_info[f->kind].flags & OPF_POSITION || f->n > 3) return NO_ID;
+  for (int i = 0; i < f->n; i++) {
+    const Op *r = fold_def(f, i, OP_RESHAPE);
+    const Type *from = r ? value_type(f->e, r->operands[0]) : NULL;
+    if (!from || !bounded_outside(from) || !reshape_moves(from, type_of(f, i))) continue;
+    if (dtype_size(f->type->dtype) <= dtype_size(from->dtype)) t = from;
+  }
+  if (!t) return NO_ID;
+  for (int i = 0; i < f->n; i++)
+    if ((x[i] = before_reshape(f, i, t)) == NO_ID) return NO_ID;
+  const Type *own = type_with_dtype(f->b->m->ctx, t, f->type->dtype);
+  ValueId y = build(f->b, f->kind, x, f->n, f->attr, f->kind == OP_CONVERT ? own : NULL);
+  return build_reshape(f->b, y, f->type);
+}
+
 /* ---- slice, reverse, pad, concat ---- */
 
 /* slice(slice(x)) → slice(x) */
