@@ -130,9 +130,10 @@ PlanMoves plan_moves(const Entry *e, const Op *op);
 /* Result `result` may be written over operand `operand` of this op, element by element (the op
    reads an element there before it writes it, and nowhere else): the rule of the op or kernel
    alone, without lives. The same rule serves planning and is what code generation must keep. */
-bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand);
+bool op_inplace_ok(const Target *t, const Entry *e, const Op *op, int result, int operand);
 /* Why not, as what is said of the operand; NULL where it may. */
-const char *op_inplace_refusal(const Entry *e, const Op *op, int result, int operand);
+const char *op_inplace_refusal(const Target *t, const Entry *e, const Op *op, int result,
+                               int operand);
 
 /* Arithmetic of one execution of an op: contractions 2MNK, element-wise 1 an element. */
 uint64_t op_flops(const Entry *e, const Op *op);

@@ -58,6 +58,8 @@ struct Target {
      the copy pays; -1: neither. padded: by value, rows have padding where that helps. NULL: of no
      product. */
   int (*transposed_operand)(const Target *t, const Entry *e, const Op *op, const bool *padded);
+  bool moves_in_place;    /* reshapes that move elements do so one after the other, in the operand's
+                             bytes, too */
   bool strided_attention; /* reads operands behind views, and stores results transposed */
   int max_fused_ops;      /* in one kernel */
 };

@@ -379,40 +379,13 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   text_close(x, "}");
 }
 
-/* Axes before the last ones that both have, which are static. */
-static int axes_before_rows(const Type *t, const Type *other) {
-  int n = t->rank, k = other->rank;
-  while (n > 0 && k > 0 && t->dim[n - 1] == other->dim[k - 1] && !type_extent(t, n - 1) &&
-         !type_extent(other, k - 1))
-    n--, k--;
-  return n;
-}
-
-/* A reshape that moves elements: row by row, which have the same numbers on both sides. */
-static void reshape(Gen *g, Kernel *k, const Group *gr) {
-  const Type *from = value_type(gr->e, gr->in[0]), *to = value_type(gr->e, gr->out[0]);
-  int lead = axes_before_rows(to, from), from_lead = axes_before_rows(from, to);
-  long long rows = 1, row = 1;
-  for (int i = 0; i < to->rank; i++) *(i < lead ? &rows : &row) *= to->dim[i];
-  const char *all = dims_text(g, gr->e, to, 0, lead);
-  kernel_units_of(k, to->numel < SERIAL_WORK ? 1 : rows, all);
-  Text *x = &k->text;
-  if (k->units > 1)
-    text_line(x, "for (long u = u0; u < u1; u++)");
-  else
-    text_line(x, "for (long u = 0; u < %s; u++)", all);
-  text_line(x, "  memcpy(out0 + %s * %lld, in0 + %s * %lld, %lld);",
-            place_text(g, gr->e, to, 0, lead, "u"), row,
-            place_text(g, gr->e, from, 0, from_lead, "u"), row, row * dtype_size(to->dtype));
-}
-
 void cpu_move(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   if (gr->op->kind == OP_CONCAT)
     concat(g, k, gr);
   else if (gr->op->kind == OP_RESHAPE)
-    reshape(g, k, gr);
+    cpu_reshape(g, k, gr);
   else if (gr->op->kind == OP_PAD && group_is_bounded(gr))
     pad_bounded(g, k, gr);
   else if (gr->op->kind == OP_PAD)

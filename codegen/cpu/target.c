@@ -170,6 +170,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
             .winograd_panel = o->exact ? NULL : cpu_winograd_panel,
             .scratch_bytes = cpu_scratch,
             .can_fuse = gen_can_fuse,
+            .moves_in_place = true,
             .strided_attention = true,
             .multiplies_quantized = cpu_multiplies_quantized,
             .quantizes = cpu_quantizes,

@@ -239,18 +239,38 @@ static bool is_accumulator(const Op *op, int operand) {
   return operand == op_accumulator(op);
 }
 
-const char *op_inplace_refusal(const Entry *e, const Op *op, int result, int operand) {
+const char *op_inplace_refusal(const Target *t, const Entry *e, const Op *op, int result,
+                               int operand) {
   ValueId x = op->operands[operand], y = op->results[result];
   const Type *a = value_type(e, x), *b = value_type(e, y);
-  if (op_inplace_ok(e, op, result, operand)) return NULL;
+  if (op_inplace_ok(t, e, op, result, operand)) return NULL;
   if (dtype_size(a->dtype) != dtype_size(b->dtype)) return "has elements of another size";
   if (!type_same_dims(a, b)) return "has another shape";
   if (value_at(e, x)->layout != value_at(e, y)->layout) return "has another layout";
   return "is read elsewhere than the result is written";
 }
 
-bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
+/* The elements that a run has lie side by side: only the outermost axis is bounded. */
+static bool lies_dense(const Type *t) {
+  int64_t outer = 1;
+  for (int i = 0; i < t->rank; outer *= t->dim[i++])
+    if (type_extent(t, i) && outer != 1) return false;
+  return true;
+}
+
+/* A reshape that moves elements keeps their order. Those of one side lie side by side, so each of
+   them goes to no later place, or each to no earlier one: the first ones, or the last ones, go
+   first. */
+static bool moves_one_way(const Entry *e, const Op *op) {
+  const Value *x = value_at(e, op->operands[0]), *y = value_at(e, op->results[0]);
+  if (op->kind != OP_RESHAPE || !reshape_moves(x->type, y->type) || x->layout || y->layout)
+    return false;
+  return lies_dense(x->type) || lies_dense(y->type);
+}
+
+bool op_inplace_ok(const Target *t, const Entry *e, const Op *op, int result, int operand) {
   ValueId x = op->operands[operand], y = op->results[result];
+  if (t->moves_in_place && moves_one_way(e, op)) return true;
   if (!same_storage(e, op, x, y)) return false;
   switch (op_info[op->kind].cls) {
   case CLASS_ELEMENT: return true;

@@ -6,6 +6,7 @@
 typedef struct Model {
   Arena *a;
   const Entry *e;
+  const Target *t;
   const Plan *p;
   StepGraph *out;
   int *storage;     /* by value: -1 none */
@@ -62,7 +63,7 @@ static int add_pairs(Model *m, const Op *op, StepNode *s, StepPair *pair) {
       for (int i = 0; i < op->noperands; i++) {
         if (m->storage[m->root[op->operands[i]]] != s->in[j]) continue;
         uses++;
-        ok &= op_inplace_ok(m->e, op, index, i) &&
+        ok &= op_inplace_ok(m->t, m->e, op, index, i) &&
               m->p->place[op->operands[i]].bytes == m->p->place[result].bytes;
       }
       if (uses && ok) pair[n++] = (StepPair){j, k};
@@ -159,7 +160,7 @@ static int loop_extra(const Model *m, int step) {
 
 StepGraph step_graph(Arena *a, const Entry *e, const Plan *plan, const Target *t) {
   StepGraph p = {.e = e, .unit = unit_of(plan, (uint64_t)t->align)};
-  Model m = {.a = a, .e = e, .p = plan, .out = &p};
+  Model m = {.a = a, .e = e, .t = t, .p = plan, .out = &p};
   m.storage = ARENA_ARRAY(a, int, e->values.n);
   m.root = ARENA_ARRAY(a, ValueId, e->values.n);
   m.overwritten = ARENA_ARRAY(a, int, e->module->globals.n + 1);

@@ -11,6 +11,7 @@
 
 typedef struct Inplace {
   const Entry *e;
+  const Target *t;
   Plan *p;
   const GlobalsPlan *g;
   PassRun *r;       /* for remarks; NULL: silent */
@@ -47,7 +48,7 @@ static bool rule_ok(Inplace *w, const Op *op, int result, ValueId root, int *ope
   for (int i = 0; i < op->noperands; i++) {
     if (root_of(w, op->operands[i]) != root) continue;
     if (is_part(w, op->operands[i])) return false;
-    if (!op_inplace_ok(w->e, op, result, i)) return false;
+    if (!op_inplace_ok(w->t, w->e, op, result, i)) return false;
     if (*operand < 0) *operand = i;
   }
   return *operand >= 0;
@@ -288,7 +289,7 @@ static void never_remark(Inplace *w, int step, const Op *op, int result) {
   if (!w->r) return;
   for (int i = 0; i < op->noperands; i++) {
     ValueId v = op->operands[i], root = root_of(w, v);
-    const char *why = op_inplace_refusal(w->e, op, result, i);
+    const char *why = op_inplace_refusal(w->t, w->e, op, result, i);
     if (place_of(w, root)->bytes != bytes) continue;
     if (!why && w->taken[root] == step) why = "was taken for another result";
     if (!why) continue; /* another operand has its bytes, too, and must not be written over */
@@ -403,13 +404,13 @@ static void finish(Inplace *w, const Op *op) {
   }
 }
 
-void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, int align,
+void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, const Target *t,
                   PassRun *r) {
-  Inplace w = {.e = e, .p = p, .g = g, .r = r};
+  Inplace w = {.e = e, .t = t, .p = p, .g = g, .r = r};
   if (r) remarks_of(r, e);
   init(&w, scratch);
   for (int s = 0; s < p->nsteps; s++)
-    if (p->steps[s]->kind == OP_YIELD) place_yield(&w, p->steps[s], align);
+    if (p->steps[s]->kind == OP_YIELD) place_yield(&w, p->steps[s], t->align);
   for (int s = 0; s < p->nsteps; s++)
     if (p->steps[s]->kind == OP_STORE) place_store(&w, p->steps[s]);
   for (int s = 0; s < p->nsteps; s++) place_results(&w, s, p->steps[s]);
@@ -420,7 +421,7 @@ bool pass_inplace(PassRun *r) {
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    plan_inplace(r->scratch, e, plan_of(e), &g, r->opt->target->align, r);
+    plan_inplace(r->scratch, e, plan_of(e), &g, r->opt->target, r);
     plan_strides(r->m->arena, e, plan_of(e));
   }
   return true;

@@ -78,7 +78,7 @@ double link_work(const PassOptions *o, const Entry *e, const Op *op);
 /* ---- inplace.c ---- */
 
 /* Adds the in-place decisions to a plan that has times. With r, reports them as remarks. */
-void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, int align,
+void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, const Target *t,
                   PassRun *r);
 
 /* ---- storages and strategies: share.c, pool.c, pack.c ---- */

@@ -27,7 +27,7 @@ enum {
 static Plan *plan_without_offsets(Remat *w, Arena *a) {
   Plan *p;
   if (!plan_times(a, w->e, w->t, w->g, &p)) return NULL;
-  plan_inplace(a, w->e, p, w->g, w->t->align, NULL);
+  plan_inplace(a, w->e, p, w->g, w->t, NULL);
   return p;
 }
 

@@ -14,7 +14,7 @@
 static uint64_t peak_of(Arena *a, const Entry *e, const PassRun *r, const GlobalsPlan *g) {
   Plan *p;
   if (!plan_times(a, e, r->opt->target, g, &p)) return UINT64_MAX;
-  plan_inplace(a, e, p, g, r->opt->target->align, NULL);
+  plan_inplace(a, e, p, g, r->opt->target, NULL);
   Storages s = plan_storages(a, e, p, r->opt->target->align, true);
   return buffers_bound(a, &s.b);
 }
@@ -45,7 +45,7 @@ static int improve_all(PassRun *r, Entry *e, Graph *g, const GlobalsPlan *global
   Plan *p;
   int n = 0;
   if (!plan_times(g->a, e, t, globals, &p)) return 0;
-  plan_inplace(g->a, e, p, globals, t->align, NULL);
+  plan_inplace(g->a, e, p, globals, t, NULL);
   const StepGraph problem = step_graph(g->a, e, p, t);
   for (int k = ORDER_LISTED; k < ORDER_GOALS; k++)
     if (order_improve(g, &problem, node[k])) order_write(g->a, e, g, node[k], tried[n++]);

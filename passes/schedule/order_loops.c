@@ -51,7 +51,7 @@ static uint64_t peaks_of(Arena *a, const Entry *e, const PassRun *r, const Globa
   Plan *p;
   uint64_t *live = NULL, outside = 0;
   if (plan_times(a, e, r->opt->target, g, &p)) {
-    plan_inplace(a, e, p, g, r->opt->target->align, NULL);
+    plan_inplace(a, e, p, g, r->opt->target, NULL);
     Storages s = plan_storages(a, e, p, r->opt->target->align, true);
     live = buffers_live(a, &s.b);
   }

@@ -281,7 +281,7 @@ static Plan *plan_anew(const StreamBuild *m, Entry *e, const Tasks *w, const Str
   write_order(m, e, w, s->order);
   if (!plan_times(r->m->arena, e, r->opt->target, g, &p)) return NULL;
   cache_change(e)->plan = p;
-  plan_inplace(m->a, e, p, g, r->opt->target->align, NULL);
+  plan_inplace(m->a, e, p, g, r->opt->target, NULL);
   plan_strides(r->m->arena, e, p);
   set_streams(m, p, w, s);
   set_until(m, p);

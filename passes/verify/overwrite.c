@@ -181,8 +181,25 @@ static bool kernel_allows(const Entry *e, const Op *op, int result, int operand)
   return ok;
 }
 
-bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
+/* Axes with more than one element outside of bounded ones leave gaps between what a run has. */
+static bool has_gaps(const Type *t) {
+  bool gaps = false, outer = false;
+  for (int i = 0; i < t->rank; i++) {
+    gaps |= outer && type_extent(t, i) != NULL;
+    outer |= t->dim[i] > 1;
+  }
+  return gaps;
+}
+
+/* Elements keep their order, and on one side there are no gaps: all go the same way. */
+static bool reshape_allows(const Value *x, const Value *y) {
+  return !x->layout && !y->layout && x->type->numel == y->type->numel &&
+         x->type->dtype == y->type->dtype && (!has_gaps(x->type) || !has_gaps(y->type));
+}
+
+bool verify_overwrite(const Target *t, const Entry *e, const Op *op, int result, int operand) {
   const Value *x = value_at(e, op->operands[operand]), *y = value_at(e, op->results[result]);
+  if (op->kind == OP_RESHAPE && t->moves_in_place) return reshape_allows(x, y);
   bool same = type_same_dims(x->type, y->type);
   if (!same && !x->layout && has_product(e, op)) same = type_same_rows(x->type, y->type);
   if (x->layout != y->layout || !same || dtype_size(x->type->dtype) != dtype_size(y->type->dtype))

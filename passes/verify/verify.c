@@ -37,7 +37,7 @@ static void check_overwrites(Check *c, const Op *op, int result) {
     if (!verify_overlap(verify_range(c, op->operands[i]), y)) continue;
     bool same =
         verify_same_place(c, &c->p->place[op->operands[i]], &c->p->place[op->results[result]]);
-    if (!same || !verify_overwrite(c->e, op, result, i))
+    if (!same || !verify_overwrite(c->target, c->e, op, result, i))
       verify_fail(c, op, "writes %s over its operand %s, which it still reads elsewhere",
                   name_of(c, op->results[result]), name_of(c, op->operands[i]));
   }

@@ -116,5 +116,5 @@ void verify_touch(Check *c, const Op *op, Range r, bool write);
 /* ---- overwrite.c ---- */
 
 /* The op may write the result over exactly the bytes of the operand. */
-bool verify_overwrite(const Entry *e, const Op *op, int result, int operand);
+bool verify_overwrite(const Target *t, const Entry *e, const Op *op, int result, int operand);
 #endif

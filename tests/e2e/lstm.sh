@@ -51,9 +51,12 @@ want=$((32 * (4 * (2 * 6 * 256 + 256 + 4 * 256) + 1)))
 [ "$step" = "$want" ] || fail "the arena grows by $step bytes a step, not by $want"
 said=$(sed -n 's/.*saves \([0-9,]*\) bytes per iteration.*/\1/p' "$here/docs/memory.md" | tr -d ,)
 [ "$said" = "$want" ] || fail "docs/memory.md says ${said:-nothing} of the $want bytes per iteration"
-# Without it, what a layer makes of all characters at once, as a product gives it and as the loop reads it.
-step=$((($(arena validate 128) - $(arena validate 64)) / 64))
-want=$((32 * 4 * 2 * 4 * 256))
+# Without it, what a layer makes of all characters at once, which the loop reads where the product leaves it, and the
+# layer's outputs.
+bounded=$(arena validate 64) static=$(arena validate 64 static.g)
+[ "$bounded" = "$static" ] || fail "the arena of validate has $bounded bytes, that of a static one $static"
+step=$((($(arena validate 128) - bounded) / 64))
+want=$((32 * 4 * (4 * 256 + 256)))
 [ "$step" = "$want" ] || fail "the arena of validate grows by $step bytes a step, not by $want"
 cat >last.g <<'END'
 let T = 64

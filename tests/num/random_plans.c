@@ -252,7 +252,7 @@ static bool is_own(const Entry *e, ValueId v) {
 }
 
 /* Breaks the plan in one place, drawn among those where it can; false: there is none. */
-static bool break_plan(const Entry *e, Fault kind, uint64_t *rng) {
+static bool break_plan(const Entry *e, const Target *t, Fault kind, uint64_t *rng) {
   Plan *p = plan_of(e);
   if (kind == EDGE) {
     if (!p->nedges) return false;
@@ -276,7 +276,7 @@ static bool break_plan(const Entry *e, Fault kind, uint64_t *rng) {
     for (int i = 0; kind == IN_PLACE && i < op->noperands; i++) {
       const Place *x = &p->place[op->operands[i]];
       if (!is_own(e, op->operands[i]) || x->bytes < y->bytes) continue;
-      if (op_inplace_ok(e, op, 0, i) && x->last == y->first) continue;
+      if (op_inplace_ok(t, e, op, 0, i) && x->last == y->first) continue;
       y->offset = x->offset;
       return true;
     }
@@ -296,7 +296,7 @@ static void fault(const Program *p, Fault kind, long *injected, long *shown) {
   uint64_t rng = p->seed;
   Module *m = plan(p, "pack", 0, streams, NULL);
   bool seen = false;
-  if (break_plan(m->entries.at[0], kind, &rng)) {
+  if (break_plan(m->entries.at[0], p->target, kind, &rng)) {
     ++*injected;
     for (uint64_t k = 0; k < RUNS && !seen; k++) {
       Outcome r = run(m, p->target, p->seed, p->seed + k, p->a);

@@ -4,15 +4,20 @@
 #include "tests/unit/plan_rig.h"
 
 static const Target with_slack = {.name = "test", .align = 64, .slack = 64};
+static const Target in_order = {.name = "test", .align = 64, .slack = 64, .moves_in_place = true};
 
-static Ctx *read_plan(const char *text, const char *memory, Module **out) {
+static Ctx *read_plan_for(const Target *t, const char *text, const char *memory, Module **out) {
   Ctx *c = ctx_new();
   uint16_t file = ctx_add_source(c, "test.ir", text, strlen(text));
   Module *m = *out = module_read(c, file);
   assert_non_null(m);
-  const PassOptions opt = {.target = &with_slack, .memory = memory, .plan_seconds = 1};
+  const PassOptions opt = {.target = t, .memory = memory, .plan_seconds = 1};
   assert_true(passes_run(m, "autodiff,order,liveness,inplace,streams,share", &opt));
   return c;
+}
+
+static Ctx *read_plan(const char *text, const char *memory, Module **out) {
+  return read_plan_for(&with_slack, text, memory, out);
 }
 
 static const Op *only(const Entry *e, OpKind kind) {
@@ -32,18 +37,20 @@ static Place *place_of(const Entry *e, OpKind kind) {
 
 static void accept(const Entry *e) { assert_true(plan_verify(e, &with_slack, stderr)); }
 
-static void reject(const Entry *e, const char *words) {
+static void reject_for(const Target *t, const Entry *e, const char *words) {
   char *text = NULL;
   size_t n = 0;
   FILE *f = open_memstream(&text, &n);
   assert_non_null(f);
-  bool ok = plan_verify(e, &with_slack, f);
+  bool ok = plan_verify(e, t, f);
   fclose(f);
   if (ok) fail_msg("accepted, where '%s' is wrong", words);
   text[strcspn(text, "\n")] = 0;
   if (!strstr(text, words)) fail_msg("expected '%s', got: %s", words, text);
   free(text);
 }
+
+static void reject(const Entry *e, const char *words) { reject_for(&with_slack, e, words); }
 
 static void done(Ctx *c, Module *m) {
   module_free(m);
@@ -152,6 +159,40 @@ static void strides(void **state) {
   done(c, m);
 }
 
+/* ---- rows of a bounded axis that move ---- */
+
+/* %r has its rows side by side, %v and %g have gaps at different places. */
+static const char rows[] = "module \"t.g\"\n"
+                           "entry go(%x : f32[6,n<=40,16]) {\n"
+                           "  %v = neg %x : f32[6,n<=40,16]\n"
+                           "  %r = reshape %v : f32[TYPE,16]\n"
+                           "  %y = abs %r : f32[TYPE,16]\n"
+                           "  return %y {names = \"y\"}\n"
+                           "}\n";
+
+static void rows_in_place(void **state) {
+  (void)state;
+  const char *type[] = {"6*n<=40", "3,2*n<=40"};
+  for (int gaps = 0; gaps < 2; gaps++) {
+    Module *m;
+    Ctx *c = ctx_new();
+    char *text = arena_printf(ctx_arena(c), "%s", rows);
+    for (char *at; (at = strstr(text, "TYPE"));)
+      text = arena_printf(ctx_arena(c), "%.*s%s%s", (int)(at - text), text, type[gaps], at + 4);
+    Ctx *own = read_plan_for(&in_order, text, "pack", &m);
+    const Entry *e = m->entries.at[0];
+    Place *x = place_of(e, OP_NEG), *y = place_of(e, OP_RESHAPE);
+    assert_true(plan_verify(e, &in_order, stderr));
+    assert_int_equal(y->how == HOW_INPLACE, !gaps);
+    if (gaps) rig_move(y, x, 0);
+    if (gaps) rig_move(place_of(e, OP_ABS), x, 0);
+    reject_for(gaps ? &in_order : &with_slack, e,
+               "writes %r over its operand %v, which it still reads elsewhere");
+    done(own, m);
+    ctx_free(c);
+  }
+}
+
 /* ---- what is proven for code generation ---- */
 
 static void moves(void **state) {
@@ -185,6 +226,7 @@ int main(void) {
       cmocka_unit_test(globals_of_others),
       cmocka_unit_test(slack_of_the_arena),
       cmocka_unit_test(strides),
+      cmocka_unit_test(rows_in_place),
       cmocka_unit_test(moves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

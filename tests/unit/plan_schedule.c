@@ -84,7 +84,8 @@ static void problem_new(Problem *p, uint64_t seed) {
     for (int j = 0; j < k; j++) {
       bool ok = (p->reads[k] >> j & 1) && p->bytes[k] == p->bytes[j] && !p->kept[j];
       for (int i = 0; i < p->op[k]->noperands; i++)
-        ok &= p->op[k]->operands[i] != p->op[j]->results[0] || op_inplace_ok(r->e, p->op[k], 0, i);
+        ok &= p->op[k]->operands[i] != p->op[j]->results[0] ||
+              op_inplace_ok(&target, r->e, p->op[k], 0, i);
       p->over[k][j] = ok;
     }
   build_return(r->b, out, name, outs);
