@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Instructions of a run at half the bound of a batch, beside the program that is compiled for that number of rows.
 
-    tests/bench/extents.py BUILD_DIR [EXAMPLE...]
+    tests/bench/extents.py BUILD_DIR [EXAMPLE[:BOUND]...]
 
 Prints rows of CSV: program, entry, bound, rows, instructions, those of the exact program, the ratio. Counts are
 callgrind's (valgrind), on one thread and -march=x86-64-v3, so they hold on any machine. A training entry has the
-difference of three epochs of one batch and of one, an entry of inference that of one batch more.
+difference of three epochs of one batch and of one, an entry of inference that of one batch more. With a bound the example
+has its own sizes otherwise; one of a few million parameters takes minutes.
 """
 
 import os
@@ -90,12 +91,15 @@ def main():
     build = os.path.abspath(sys.argv[1])
     examples = os.path.join(os.path.dirname(__file__), "../../docs/examples")
     mkdata = f"{build}/bin/runtime_mkdata"
-    sources = {name: open(f"{examples}/{name}.g").read() for name in sys.argv[2:] or SIZES}
+    sizes = {}
+    for name, _, bound in (arg.partition(":") for arg in sys.argv[2:] or SIZES):
+        sizes[name] = (SIZES[name][0], int(bound), "") if bound else SIZES[name]
+    sources = {name: open(f"{examples}/{name}.g").read() for name in sizes}
     print("program,entry,bound,rows,instructions,exact_instructions,ratio,options", flush=True)
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         for name, source in sources.items():
-            batch, bound, lets = SIZES[name]
+            batch, bound, lets = sizes[name]
             half = bound // 2
             entries = re.findall(rf"^entry (\w+)\(.*\[n <= {batch}[],]", source, flags=re.M)
             for program, text, n in ((name, source, bound), (f"{name}_exact", static(source, batch), half)):
