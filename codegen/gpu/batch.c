@@ -69,7 +69,9 @@ int64_t cuda_mix_shared(const Kernel *k) {
   enum { NUMBER = 8, TILE = 17 << 10 }; /* bytes, at most; the latter of grid_tile_depth */
   const bool plain = !k->variant && !k->shared && !k->min_blocks && !k->collective && k->nargs;
   if (!plain) return -1;
-  if (!k->schedule_kind || k->schedule_kind == &grid_map_kind) return 0;
+  if (!k->schedule_kind) return 0;
+  if (k->schedule_kind == &grid_map_kind)
+    return ((const GridMapSchedule *)k->schedule)->tile ? -1 : 0;
   if (k->schedule_kind == &grid_rows_kind) {
     const GridRowsSchedule *s = k->schedule;
     return s->group == GROUP_THREAD || s->group == GROUP_WARP ? 0 : -1;

@@ -90,6 +90,10 @@ int cuda_width(const Group *gr, int64_t n);
    not NULL, yields i with only[i]. v elements from base on are in the loop. */
 void cuda_vector(Printer *p, int coord, const char *base, int v, int level, const bool *only);
 
+/* By coordinate, the elements between neighbours of v as it is read at the map; returns where the
+   first one lies. */
+int64_t cuda_strides(const Printer *p, ValueId v, const Axis *map, int64_t *stride);
+
 /* "FromF16": the text that converts elements stored as dt to what sums are computed in. */
 const char *cuda_converter(Gen *g, Dtype dt);
 /* As Target's: of gradients of weights in tf32. */

@@ -172,16 +172,21 @@ static void reads_of(Printer *p, ValueId v, const Axis *map, Reads *out) {
   }
 }
 
-/* Lies element by element along coord, at multiples of n. */
-static bool is_even(const Printer *p, const Read *r, int coord, int n) {
-  const Value *x = value_at(p->gr->e, p->gr->in[group_arg(p->gr, r->v)]);
-  int64_t start = 0, *stride = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
-  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, x->type->rank + 1);
+int64_t cuda_strides(const Printer *p, ValueId v, const Axis *map, int64_t *stride) {
+  const Value *x = value_at(p->gr->e, p->gr->in[group_arg(p->gr, v)]);
+  int64_t start = 0, *own = ARENA_ARRAY(p->g->a, int64_t, x->type->rank + 1);
   layout_strides(x->type, x->layout, own);
   for (int i = 0; i < x->type->rank; i++) {
-    start += own[i] * r->map[i].start;
-    if (r->map[i].coord >= 0) stride[r->map[i].coord] += own[i] * r->map[i].step;
+    start += own[i] * map[i].start;
+    if (map[i].coord >= 0) stride[map[i].coord] += own[i] * map[i].step;
   }
+  return start;
+}
+
+/* Lies element by element along coord, at multiples of n. */
+static bool is_even(const Printer *p, const Read *r, int coord, int n) {
+  int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
+  const int64_t start = cuda_strides(p, r->v, r->map, stride);
   if (stride[coord] != 1 || start % n) return false;
   for (int k = 0; k < p->ncoords; k++)
     if (k != coord && p->coord[k].text && stride[k] % n) return false;

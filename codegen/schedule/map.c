@@ -29,8 +29,8 @@ GridMapSchedule grid_map_schedule(int64_t elements, int width) {
 }
 
 #define FIELD(f) SCHEDULE_FIELD(GridMapSchedule, f)
-const ScheduleKind grid_map_kind = {"map",
-                                    (const ScheduleField[]){FIELD(elements), FIELD(width), {0}}};
+const ScheduleKind grid_map_kind = {
+    "map", (const ScheduleField[]){FIELD(elements), FIELD(width), FIELD(tile), {0}}};
 
 int grid_unroll(int functions, int most) {
   /* In one body: with more of them registers would spill and the text grow long. Chosen by count,

@@ -28,6 +28,8 @@ typedef struct GridMapSchedule {
   int64_t elements;
   int width; /* elements of a thread: one vector */
   int64_t threads;
+  int tile; /* rows and columns of what a block does where operands lie transposed; 0: threads do
+               not depend on each other */
 } GridMapSchedule;
 
 GridMapSchedule grid_map_schedule(int64_t elements, int width);

@@ -82,3 +82,11 @@ entry quotients(i : i32[300], j : i32[300], u : u8[300]) {
   odd = j % 9 * 2 + 1
   return a = i // odd, b = i // -odd, c = u // 7
 }
+# operands that lie transposed, in tiles: with others that do not, one twice, behind other axes, of two and of one bytes
+entry tiles(x : f32[3, 33, 50], y : f32[3, 50, 33], s : f32[33], z : f32[3, 33, 50]) {
+  return q = relu(transpose(x, [0, 2, 1]) * s) + y + transpose(x * z, [0, 2, 1])
+}
+entry axes_apart(x : f32[17, 5, 7, 20], b : u8[40, 35]) {
+  return p = transpose(x, [3, 1, 2, 0]) + 1, q = f32(transpose(bf16(x), [2, 3, 0, 1]) * 2), r = f32(transpose(b))
+}
+entry tiles_of_runs(x : f32[n <= 90, 40], y : f32[40, n]) { return p = transpose(x) * 3, q = transpose(y) + x }

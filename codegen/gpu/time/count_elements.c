@@ -83,9 +83,28 @@ static Streams streams_of(const Counting *n, int lane) {
 }
 
 void count_map(Counting *n, const void *schedule) {
+  enum { TILES = 2, OF_TILE = 14 }; /* loads that are under way at once; instructions of a row */
   const GridMapSchedule *m = schedule;
+  const double each = counting_price(n, n->gr->domain);
   Streams s = streams_of(n, -1);
-  count_elements(n, &s, (double)m->elements, m->width, counting_price(n, n->gr->domain));
+  if (!m->tile) {
+    count_elements(n, &s, (double)m->elements, m->width, each);
+    return;
+  }
+  /* operands come to shared memory row by row, and back column by column */
+  double through = 0;
+  for (uint32_t i = 0; i < s.n; i++)
+    if (llabs(s.at[i].stride) > 1) s.at[i].stride = 1, through++;
+  count_elements(n, &s, (double)m->elements, 1, each);
+  GpuCounts *c = &n->c;
+  const double rows = (double)m->tile * m->tile / c->threads, warps = c->threads / (double)WARP;
+  c->issue = warps * START + c->issue * rows + warps * rows * OF_TILE;
+  c->fma *= rows;
+  c->accesses = (c->accesses + 2 * warps * through) * rows;
+  c->wavefronts = 2 * warps * through * rows;
+  c->lines *= rows;
+  c->parts = 1;
+  c->waits = TILES;
 }
 
 void count_move(Counting *n) {

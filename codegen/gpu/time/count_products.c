@@ -22,7 +22,8 @@ static double product_bytes(const Counting *n, double m, double k, double column
   double across = n->d->sms / down;
   double tiles = ceil(m / bm) * ceil(columns / bn);
   double waves = ceil(tiles / n->d->sms);
-  double all = waves * (down * bm + across * bn) * k * size;
+  double rows = down * bm < m ? down * bm : m, wide = across * bn < columns ? across * bn : columns;
+  double all = waves * (rows + wide) * k * size;
   if (operands <= n->d->l2 || all < operands) return operands;
   return all;
 }
