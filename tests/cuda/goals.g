@@ -2,6 +2,7 @@
 entry product_4096(x : bf16[4096, 4096], w : bf16[4096, 4096]) { return y = x @ w }
 entry product_8192(x : bf16[8192, 8192], w : bf16[8192, 8192]) { return y = x @ w }
 entry product_f32(x : f32[4096, 4096], w : f32[4096, 4096]) { return y = x @ w }
+entry weight_grad(x : f32[4096, 4096], dy : f32[4096, 4096]) { return dw = transpose(x, [1, 0]) @ dy }
 entry head(x : bf16[4096, 768], w : bf16[768, 50257]) { return y = x @ w }
 entry head_grad(dy : bf16[4096, 50257], x : bf16[4096, 768]) { return dw = transpose(x, [1, 0]) @ dy }
 entry thin(x : bf16[1, 4096], w : bf16[4096, 16384]) { return y = x @ w }
@@ -24,6 +25,12 @@ entry conv_grads(x : bf16[32, 128, 28, 28], w : bf16[128, 128, 3, 3], dy : bf16[
   dx, dw = grad(sum(f32(conv2d(x, w, pad = 1)) * f32(dy)), [x, w])
   return dx, dw
 }
+entry depthwise(x : f32[32, 96, 56, 56], w : f32[96, 1, 7, 7]) { return y = conv2d(x, w, pad = 3, groups = 96) }
+entry depthwise_grads(x : f32[32, 96, 56, 56], w : f32[96, 1, 7, 7], dy : f32[32, 96, 56, 56]) {
+  dx, dw = grad(sum(conv2d(x, w, pad = 3, groups = 96) * dy), [x, w])
+  return dx, dw
+}
+entry transposed(x : f32[4096, 4096]) { return y = transpose(x) }
 entry softmax_rows(x : f32[16384, 4096]) { return y = softmax(x) }
 entry norm_rows(x : f32[16384, 4096], g : f32[4096], b : f32[4096]) { return y = layer_norm(x) * g + b }
 entry gelu_all(x : f32[16384, 4096]) { return y = gelu(x) }
