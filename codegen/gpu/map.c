@@ -60,9 +60,10 @@ static int loop_across(const GridMap *m) {
 
 static bool is_bounded(const char *count) { return !text_is_number(count); }
 
-/* Declares the position of a thread's element along both loops, and opens what is done where there
-   is one: `down` along the loop of which the 8 warps have rows. */
-static void open_place(GridMap *m, Text *x, int across, bool along, const char *prefix) {
+/* Declares the position of a thread's element along both loops, named prefix0 and prefix1, and
+   opens what is done where there is one. The lanes of a warp lie along loop `across` or along the
+   inner one, its rows q along the other. */
+static void open_place(GridMap *m, Text *x, int across, bool lanes_across, const char *prefix) {
   const char *I = m->g->index;
   const Loop *loop[] = {&m->loops[across], &m->loops[m->n - 1]};
   const char *name[2];
@@ -71,7 +72,7 @@ static void open_place(GridMap *m, Text *x, int across, bool along, const char *
     name[i] = arena_printf(m->g->a, "%s%d", prefix, i);
     const char *count = loops_text(&m->p, loop[i], 1);
     text_line(x, "const %s %s = tile%d * %d + %s;", I, name[i], i, TILE,
-              (i == 0) == along ? "lane" : "q");
+              (i == 0) == lanes_across ? "lane" : "q");
     if (is_bounded(count) || loop[i]->n % TILE)
       text_add(&test, "%s%s < %s", text_str(&test)[0] ? " && " : "", name[i], count);
     m->p.coord[loop[i]->coord].text = name[i];
@@ -83,16 +84,15 @@ static void open_place(GridMap *m, Text *x, int across, bool along, const char *
     text_open(x, "{");
 }
 
-static const char *open_rows(Text *x) {
+static void open_rows(Text *x) {
   text_line(x, "#pragma unroll");
   text_open(x, "for (int q = (int)threadIdx.x / %d; q < %d; q += %d) {", WARP, TILE, BLOCK / WARP);
-  return "q";
 }
 
 /* The operands' tiles, by rows of the inner loop. */
 static void print_load(GridMap *m, Text *x, int across) {
   Text loads = text_new(m->g->a, x->indent);
-  (void)open_rows(&loads);
+  open_rows(&loads);
   open_place(m, &loads, across, true, "p");
   for (uint32_t i = 0; i < m->leaves.visited.n; i++) {
     const Visit *at = &m->leaves.visited.at[i];
@@ -137,7 +137,7 @@ static void print_tiles(GridMap *m, int across) {
   }
   print_load(m, body, across);
   text_line(body, "block_sync();");
-  (void)open_rows(body);
+  open_rows(body);
   open_place(m, body, across, false, "c");
   for (uint32_t i = 0; i < m->leaves.visited.n; i++) {
     const Visit *at = &m->leaves.visited.at[i];
