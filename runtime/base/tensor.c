@@ -78,10 +78,23 @@ uint64_t tensor_place(const GcTensor *t, uint64_t index) {
   return at + panel * size;
 }
 
-/* In pieces along the last logical axis: side by side in storage, or evenly apart. */
+/* Elements that lie side by side in storage without panels, in the order of the axes: up to the
+   first axis from behind of which a run has fewer than the storage. */
+static uint64_t side_by_side(const GcTensor *t) {
+  uint64_t n = 1;
+  for (int i = t->rank - 1; i >= 0; i--) {
+    n *= dim(t, i);
+    if (dim(t, i) != (uint64_t)t->dims[i]) break;
+  }
+  return n;
+}
+
+/* In pieces along the last logical axis, or of several: side by side in storage, or evenly apart.
+ */
 static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint64_t n, char *flat,
                          bool get) {
-  uint64_t N = dim(t, t->rank - 1), size = (uint64_t)elem_info[t->dtype].size;
+  uint64_t size = (uint64_t)elem_info[t->dtype].size;
+  uint64_t N = t->order || t->panel > 0 ? dim(t, t->rank - 1) : side_by_side(t);
   bool fastest = !t->order || t->order[t->rank - 1] == t->rank - 1;
   while (n) {
     uint64_t j = first % N, run = N - j, from = tensor_place(t, first), step = 1;
