@@ -358,10 +358,17 @@ typedef struct Global {
   const QuantizedGlobal *quantized; /* or NULL */
   const char *master; /* interned: the path of the param that this one is a copy of, in another
                          dtype, or of all ranks' runs; or NULL */
-  const Type *whole;  /* of a data-parallel program in which each rank has an equal run of its
-                         elements, in row-major order, and `type` is that of a run; or NULL */
+  const Type *whole;  /* of a data-parallel program in which each rank has a run of its elements,
+                         in row-major order, and `type` is that of a run; or NULL */
   Loc loc;
 } Global;
+
+/* Of n that ranks share in equal runs, of which the last may be short: those of the longest. */
+static inline int64_t slice_rows(int64_t n, int64_t ranks) { return (n + ranks - 1) / ranks; }
+/* Some number of ranks has that. */
+static inline bool slice_fits(int64_t n, int64_t rows) {
+  return rows > 0 && slice_rows(n, rows) > 0 && rows == slice_rows(n, slice_rows(n, rows));
+}
 
 /* Invariants, kept by every pass and checked by the verifier: in a block a global is loaded at most
    once and stored at most once, and its load comes first, so a load names the value at entry;

@@ -41,6 +41,16 @@ static const char *tstr(const Verifier *v, ValueId id) {
 
 /* ---- rules for one op, in this order; the first that fails ends the op ---- */
 
+/* What each rank has of a value that is made of all or of which all is made: along axis 0 the last
+   ranks' may be short. */
+static bool runs_fit(const Verifier *v, const Op *op) {
+  const bool gathers = op->kind == OP_ALL_GATHER && op->attr[AT_AXIS].i == 0;
+  if (!v->e->ranks || (!gathers && op->kind != OP_REDUCE_SCATTER)) return true;
+  const Type *x = value_type(v->e, op->operands[0]), *y = value_type(v->e, op->results[0]);
+  const Type *all = gathers ? y : x, *run = gathers ? x : y;
+  return !all->rank || !run->rank || run->dim[0] == slice_rows(all->dim[0], v->e->ranks);
+}
+
 static bool rule_counts(Verifier *v, const Op *op) {
   const OpInfo *i = &op_info[op->kind];
   if (op->noperands < 0 || (i->operands >= 0 && op->noperands != i->operands))
@@ -51,6 +61,9 @@ static bool rule_counts(Verifier *v, const Op *op) {
     return verify_failed(v, op, "has %d operands and %d results", op->noperands, op->nresults);
   if (op->kind == OP_COLLECTIVE_BROADCAST && v->e->ranks && op->attr[AT_ROOT].i >= v->e->ranks)
     return verify_failed(v, op, "is of rank %lld, and there are %d", (long long)op->attr[AT_ROOT].i,
+                         v->e->ranks);
+  if (!runs_fit(v, op))
+    return verify_failed(v, op, "gives %d ranks no equal runs, of which the last may be short",
                          v->e->ranks);
   if (op->nblocks != i->blocks)
     return verify_failed(v, op, "has %d blocks, not %d", op->nblocks, i->blocks);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 19
+#define GCRT_ABI 20
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -110,7 +110,8 @@ typedef struct GcGlobal {
   const struct GcGlobal *master; /* it is a copy of that param in another dtype, or of all ranks'
                                     runs: files have the param alone; or NULL */
   bool random;                   /* its initial value depends on the seed */
-  int ranks; /* each of so many has an equal run of its elements in the storage; 0: all of them */
+  int ranks; /* each of so many has a run of its elements in the storage: equal ones, the last may
+                be short; 0: all of them */
 } GcGlobal;
 
 typedef struct GcHyper {
@@ -183,6 +184,7 @@ typedef struct GcCollective {
   const int64_t *n; /* by part, elements of the result; all_gather: of a block of the operand */
   int64_t blocks;   /* of all_gather's operand, as GcComm.gather has them; 1 of the others */
   int root;         /* of broadcast */
+  int64_t all; /* elements of reduce_scatter's operand, and of a block of all_gather's result */
 } GcCollective;
 
 /* Where kernels report an index out of range: the first thread that changes `site` from -1 (by an
@@ -371,11 +373,13 @@ struct GcComm {
      `begun` says that there are no more. out = the sum of the n elements at `in` of all ranks, the
      same on each; out may be in. */
   void (*sum)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
-  /* The same of n elements for each rank, of which this one gets its own; out is not in `in`. */
-  void (*scatter)(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt);
+  /* The same of `all` elements in runs of n, of which this rank gets its own; those of the last
+     ranks may be short: there `out` ends in zeros. It is not in `in`. */
+  void (*scatter)(const GcComm *c, void *out, const void *in, int64_t n, int64_t all, GcDtype dt);
   /* `outer` blocks of `bytes` of each rank: block o of rank r becomes block o * ranks + r of out.
-   */
-  void (*gather)(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes);
+     `all`: those of all ranks; fewer, of one block: what is behind them is left out. */
+  void (*gather)(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes,
+                 int64_t all);
   /* n bytes become those of `root`. */
   void (*spread)(const GcComm *c, void *at, int64_t n, int root);
   void (*begun)(const GcComm *c);
@@ -419,8 +423,10 @@ extern const char *const gcrt_comm_ranks[] __attribute__((weak));
 enum { GC_PART_ALIGN = 64, GC_MESSAGE = 1 << 28 /* elements, or bytes */ };
 void gcrt_all_reduce(const GcEnv *env, int parts, void *const *out, const void *const *in,
                      const int64_t *n, GcDtype dt);
-void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt);
-void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes);
+void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, int64_t all,
+                         GcDtype dt);
+void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes,
+                     int64_t all);
 void gcrt_broadcast(const GcEnv *env, void *out, const void *in, int64_t bytes, int root);
 void gcrt_await(const GcEnv *env);
 

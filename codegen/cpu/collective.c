@@ -42,8 +42,8 @@ static void reduce(Text *x, const Group *gr) {
 
 static void scatter(Text *x, const Group *gr) {
   const Type *t = value_type(gr->e, gr->out[0]);
-  text_line(x, "gcrt_reduce_scatter(env, out0, in0, %lld, %s);", (long long)t->numel,
-            enum_of[t->dtype]);
+  text_line(x, "gcrt_reduce_scatter(env, out0, in0, %lld, %lld, %s);", (long long)t->numel,
+            (long long)value_type(gr->e, gr->in[0])->numel, enum_of[t->dtype]);
 }
 
 static void gather(Text *x, const Group *gr) {
@@ -55,7 +55,8 @@ static void gather(Text *x, const Group *gr) {
     else
       bytes *= t->dim[i];
   }
-  text_line(x, "gcrt_all_gather(env, out0, in0, %lld, %lld);", (long long)outer, (long long)bytes);
+  text_line(x, "gcrt_all_gather(env, out0, in0, %lld, %lld, %lld);", (long long)outer,
+            (long long)bytes, (long long)(value_type(gr->e, gr->out[0])->bytes / outer));
 }
 
 static void broadcast(Text *x, const Group *gr) {

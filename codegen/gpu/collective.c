@@ -50,7 +50,9 @@ void cuda_collective(Gen *g, const Group *gr) {
              (long long)(elements_stored(g, value_at(gr->e, gathers ? gr->in[0] : gr->out[i])) /
                          blocks));
   Kernel *k = kernel_new(g, gr);
-  k->collective = arena_printf(g->a, "%s, %s, %d, (const int64_t[]){%s}, %lld, %d", kind[op->kind],
-                               dtype_enum(t->dtype), gr->nout, text_str(&n), (long long)blocks,
-                               op->kind == OP_COLLECTIVE_BROADCAST ? (int)op->attr[AT_ROOT].i : 0);
+  k->collective = arena_printf(
+      g->a, "%s, %s, %d, (const int64_t[]){%s}, %lld, %d, %lld", kind[op->kind],
+      dtype_enum(t->dtype), gr->nout, text_str(&n), (long long)blocks,
+      op->kind == OP_COLLECTIVE_BROADCAST ? (int)op->attr[AT_ROOT].i : 0,
+      (long long)(value_type(gr->e, gathers ? gr->out[0] : gr->in[0])->numel / blocks));
 }

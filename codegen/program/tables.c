@@ -350,7 +350,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     if (g->origin.name) text_add(x, ", .origin = %s", text_quoted(p->g->a, g->origin.name));
     if (g->origin.transposed) text_add(x, ", .transposed = true");
     if (g->transient) text_add(x, ", .transient = true");
-    if (g->whole) text_add(x, ", .ranks = %lld", (long long)(g->whole->numel / g->type->numel));
+    if (g->whole) text_add(x, ", .ranks = %d", p->g->opt->ranks);
     if (g->master)
       text_add(x, ", .master = &globals[%d]", global_row(m, module_find_global(m, g->master)));
     if (random[i] && !g->master) text_add(x, ", .random = true");

@@ -20,15 +20,22 @@ const Type *shape_all_reduce(const ShapeIn *in) {
                      shape_str(in, t));
 }
 
-/* `whole` is a number of `part`s along an axis. */
+/* `whole` is a number of `part`s along an axis; along the first one the last parts may be short. */
 static bool has_parts(const Type *whole, const Type *part, int64_t axis) {
   if (axis < 0 || axis >= part->rank || part->rank != whole->rank || part->dtype != whole->dtype)
     return false;
   for (int i = 0; i < part->rank; i++)
-    if (i == axis ? part->dim[i] == 0 || whole->dim[i] % part->dim[i] != 0
-                  : whole->dim[i] != part->dim[i])
+    if (i != axis ? whole->dim[i] != part->dim[i]
+        : axis    ? part->dim[i] == 0 || whole->dim[i] % part->dim[i] != 0
+                  : !slice_fits(whole->dim[i], part->dim[i]))
       return false;
   return true;
+}
+
+/* Rows of axis 0 that rank r has of n in runs of `part`. */
+static int64_t run_rows(int64_t n, int64_t part, int64_t r) {
+  int64_t left = n - r * part;
+  return left < 0 ? 0 : left < part ? left : part;
 }
 
 /* The ranks are as many as the operand has parts. */
@@ -85,10 +92,15 @@ void eval_first_row(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = c->it
 
 void eval_rank(EvalCtx *c, const Op *op) { eval_out(c, op)->at[0].i = c->it->rank; }
 
-/* y = the sums of all from the element `from` on, in the order of the ranks, each rounded. */
+/* y = the sums of all from the element `from` on, in the order of the ranks, each rounded; zero
+   behind the last one. */
 static void sum_ranks(EvalCtx *c, Tensor *y, const Tensor *const *x, int64_t from) {
   Dtype dt = y->type->dtype;
   for (int64_t i = 0; i < y->type->numel; i++) {
+    if (from + i >= x[0]->type->numel) {
+      y->at[i] = (Scalar){0};
+      continue;
+    }
     Scalar s = x[0]->at[from + i];
     for (int r = 1; r < ranks_of(c); r++) {
       Scalar more = x[r]->at[from + i];
@@ -115,7 +127,7 @@ void eval_reduce_scatter(EvalCtx *c, const Op *op) {
   const Tensor *const *x = ranks_meet(c, eval_in(c, op, 0));
   if (!x) return;
   Tensor *y = eval_out(c, op);
-  if (x[0]->type->numel != y->type->numel * ranks_of(c))
+  if (y->type->dim[0] != slice_rows(x[0]->type->dim[0], ranks_of(c)))
     eval_fault(c, "reduce_scatter makes %d parts %s of %s", ranks_of(c),
                type_str(c->it->m->ctx, y->type), type_str(c->it->m->ctx, x[0]->type));
   else
@@ -129,15 +141,19 @@ void eval_all_gather(EvalCtx *c, const Op *op) {
   Tensor *y = eval_out(c, op);
   int64_t axis = op->attr[AT_AXIS].i, outer = 1, part = 1;
   const Type *t = x[0]->type;
-  if (y->type->dim[axis] != t->dim[axis] * ranks_of(c))
+  if (axis ? y->type->dim[axis] != t->dim[axis] * ranks_of(c)
+           : t->dim[0] != slice_rows(y->type->dim[0], ranks_of(c)))
     eval_fault(c, "all_gather makes %s of %d parts %s", type_str(c->it->m->ctx, y->type),
                ranks_of(c), type_str(c->it->m->ctx, t));
   for (int i = 0; i < axis; i++) outer *= t->dim[i];
   for (int i = (int)axis; i < t->rank; i++) part *= t->dim[i];
   for (int64_t o = 0; o < outer && !c->it->why[0]; o++)
-    for (int r = 0; r < ranks_of(c); r++)
-      memcpy(y->at + (o * ranks_of(c) + r) * part, x[r]->at + o * part,
-             sizeof(Scalar) * (size_t)part);
+    for (int r = 0; r < ranks_of(c); r++) {
+      int64_t n = axis ? part : run_rows(y->type->dim[0], t->dim[0], r) * (part / t->dim[0]);
+      if (n)
+        memcpy(y->at + (o * ranks_of(c) + r) * part, x[r]->at + o * part,
+               sizeof(Scalar) * (size_t)n);
+    }
   ranks_leave(c);
 }
 

@@ -377,7 +377,7 @@ static bool whole_type(Reader *r, Global *g) {
   const Layout *layout = NULL;
   if (!read_type(r, &g->whole, &layout)) return false;
   bool runs = !layout && !g->layout && g->type->rank == 1 && g->type->numel > 0 &&
-              g->whole->dtype == g->type->dtype && g->whole->numel % g->type->numel == 0;
+              g->whole->dtype == g->type->dtype && slice_fits(g->whole->numel, g->type->numel);
   return runs || FAIL(r, loc, "%s is no number of runs %s", type_str(r->c, g->whole),
                       type_str(r->c, g->type));
 }

@@ -46,8 +46,10 @@ static void emit_op(Build *c, const Op *op) {
     emit_local(c, op, x[0], get[0]);
     return;
   }
-  if (op->kind == OP_SUM && want[0].kind == SLICED)
+  if (op->kind == OP_SUM && want[0].kind == SLICED) {
     attr[AT_AXES].ints = intern_ints(ctx_of(c), (const int64_t[]){0}, 1);
+    x[0] = slice_zero_behind(c->b, x[0], value_type(c->old, op->operands[0]), c->d->ranks);
+  }
   if (op->nresults != 1) {
     const Op *made = op->nresults ? build_several(c->b, op->kind, x, n, attr)
                                   : build_op(c->b, op->kind, x, n, attr, NULL, 0);

@@ -152,7 +152,7 @@ static void warn_if_none(const PassRun *r, const bool *sliced, int ranks) {
   for (uint32_t i = 0; i < r->m->globals.n; i++) any |= sliced[i];
   if (!any)
     diag(r->m->ctx, SEV_WARNING, (Loc){0},
-         "--shard changes nothing: no optimizer has state that makes %d equal parts", ranks);
+         "--shard changes nothing: no optimizer has state to divide among %d ranks", ranks);
 }
 
 /* A program whose entries are all whole runs them as often as there are ranks, to no use. */
@@ -191,6 +191,7 @@ bool pass_distribute(PassRun *r) {
     local_drop(r->m);
     return true;
   }
+  if (!r->m->entries.n) return true; /* all leave it out: the trial of one process (guard.c) */
   const uint32_t globals = r->m->globals.n;
   bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
   DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced, NULL, link_of(r->opt)};

@@ -10,7 +10,7 @@
 typedef enum PlacementKind {
   REPLICATED, /* every rank has all of it */
   SHARDED,    /* every rank has its rows of the batch */
-  SLICED,     /* every rank has an equal run of the elements, in row-major order */
+  SLICED,     /* every rank has a run of the elements, in row-major order; the last may be short */
   PARTIAL     /* the value is the sum of what the ranks have */
 } PlacementKind;
 
@@ -74,7 +74,7 @@ const Op *placements_refused(Distribution *d);
 void batch_made_static(Entry *e, const Extent *batch);
 
 /* ---- slices.c: the state of optimizers in slices, one on each rank ---- */
-/* Can be sliced: the elements are a multiple of the ranks. */
+/* Can be sliced: there is an element for each rank. */
 bool slices_fit(const Type *t, int ranks);
 const Type *slice_type(Ctx *c, const Type *t, int ranks);
 /* By global: which are sliced. */
@@ -85,6 +85,8 @@ bool *slices_updates(Arena *a, const Entry *e, const bool *sliced, int ranks);
 ValueId slice_of(Builder *b, ValueId x, int ranks);
 ValueId slice_sum(Builder *b, ValueId x, int ranks);
 ValueId slice_gather(Builder *b, ValueId slice, const Type *whole);
+/* A slice whose elements behind the end of the whole are zero, as a sum of them needs. */
+ValueId slice_zero_behind(Builder *b, ValueId x, const Type *whole, int ranks);
 /* The globals have become slices: their initial values, too. */
 void slices_store(Module *m, const bool *sliced, uint32_t n, int ranks);
 

@@ -1,17 +1,19 @@
 /* Optimizer state in slices, one on each rank (ZeRO: Rajbhandari et al., 2020). Contract: a sliced
-   global has a multiple of the ranks as its elements, and entries that train alone read it; rank r
-   has run r of them, in row-major order. The update of a parameter is then of its slice: gradients
-   are reduce-scattered as soon as they are complete, and the new parameter is gathered. */
+   global is read by entries that train alone; rank r has run r of its elements, in row-major order.
+   All ranks' runs are as long, the last of them may end behind the elements: nothing is made of
+   what lies there. The update of a parameter is then of its slice: gradients are reduce-scattered
+   as soon as they are complete, and the new parameter is gathered. */
 #include "passes/distribute/distribute_impl.h"
 
 bool slices_fit(const Type *t, int ranks) {
   for (int i = 0; i < t->rank; i++)
     if (type_extent(t, i)) return false;
-  return t->numel >= ranks && t->numel % ranks == 0;
+  if (t->numel % ranks && t->numel > INT32_MAX - ranks) return false; /* positions are i32 */
+  return t->numel >= ranks;
 }
 
 const Type *slice_type(Ctx *c, const Type *t, int ranks) {
-  return type_get(c, t->dtype, 1, (const int64_t[]){t->numel / ranks});
+  return type_get(c, t->dtype, 1, (const int64_t[]){slice_rows(t->numel, ranks)});
 }
 
 /* ---- which ---- */
@@ -85,16 +87,41 @@ static ValueId flat(Builder *b, ValueId x) {
   return build_reshape(b, x, type_get(b->m->ctx, t->dtype, 1, &t->numel));
 }
 
+/* By element of the rank's slice: where it is in the whole. */
+static ValueId positions(Builder *b, const Type *t, ValueId rank) {
+  Attr along[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
+  ValueId size = build_const_int(b, value_type(b->e, rank), t->numel);
+  ValueId first = build2(b, OP_MUL, rank, size);
+  return build2(b, OP_ADD, build(b, OP_IOTA, NULL, 0, along, t), build_broadcast(b, first, t));
+}
+
+/* Behind the end lies the last element again, of which an update makes what it makes of that. */
+static ValueId slice_by_element(Builder *b, ValueId x, const Type *slice, ValueId rank) {
+  ValueId at = positions(b, type_with_dtype(b->m->ctx, slice, DT_I32), rank);
+  ValueId last = build_const_int(b, value_type(b->e, at), value_type(b->e, x)->numel - 1);
+  return build(b, OP_GATHER, (ValueId[]){x, build2(b, OP_MIN, at, last)}, 2, NULL, NULL);
+}
+
 ValueId slice_of(Builder *b, ValueId x, int ranks) {
   Ctx *c = b->m->ctx;
   const Type *t = value_type(b->e, x), *slice = slice_type(c, t, ranks);
   Attr attr[MAX_ATTRS] = {0};
   if (value_const(b->e, x, &attr[AT_VALUE])) return build(b, OP_CONST, NULL, 0, attr, slice);
   ValueId rank = build(b, OP_RANK, NULL, 0, NULL, type_scalar(c, DT_I32));
+  if (t->numel % ranks) return slice_by_element(b, flat(b, x), slice, rank);
   ValueId id = build_reshape(b, rank, type_get(c, DT_I32, 1, (const int64_t[]){1}));
   x = build_reshape(b, x, type_get(c, t->dtype, 2, (const int64_t[]){ranks, slice->numel}));
   x = build(b, OP_GATHER, (ValueId[]){x, id}, 2, NULL, NULL);
   return build_reshape(b, x, slice);
+}
+
+ValueId slice_zero_behind(Builder *b, ValueId x, const Type *whole, int ranks) {
+  const Type *t = value_type(b->e, x);
+  if (whole->numel % ranks == 0) return x;
+  ValueId rank = build(b, OP_RANK, NULL, 0, NULL, type_scalar(b->m->ctx, DT_I32));
+  ValueId at = positions(b, type_with_dtype(b->m->ctx, t, DT_I32), rank);
+  ValueId end = build_const_int(b, value_type(b->e, at), whole->numel);
+  return build3(b, OP_WHERE, build2(b, OP_LT, at, end), x, build_const(b, t, 0));
 }
 
 ValueId slice_sum(Builder *b, ValueId x, int ranks) {

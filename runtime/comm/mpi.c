@@ -30,6 +30,7 @@ typedef struct Mpi {
   bool within;         /* of a library: the process is the caller's */
   Part *flying;
   int first, last, room; /* those not over are [first, last) of `room` */
+  int *runs;             /* by part: lengths and places of what each rank has, 2 * ranks */
   long collectives;      /* that have begun */
   int held[HELD];        /* a small message: its sender's may be gone before it is over */
   char why[2 * MPI_MAX_ERROR_STRING];
@@ -168,11 +169,34 @@ static void too_large(const GcComm *c, const char *what, int64_t bytes) {
   fail(c, m->why, "");
 }
 
-static void scatter(const GcComm *c, void *out, const void *in, int64_t n, GcDtype dt) {
+/* What each rank has of `all` in runs of n, and where; MPI reads it up to the end of the part. */
+static int *runs_of(Mpi *m, const MPI_Request *of, int64_t n, int64_t all) {
+  const int ranks = m->c.ranks, at = (int)((const Part *)(const void *)of - m->flying);
+  int *runs = m->runs + (size_t)at * 2 * (size_t)ranks;
+  for (int r = 0; r < ranks; r++) {
+    int64_t from = r * n < all ? r * n : all;
+    runs[r] = (int)(all - from < n ? all - from : n);
+    runs[ranks + r] = (int)from;
+  }
+  return runs;
+}
+
+static void scatter(const GcComm *c, void *out, const void *in, int64_t n, int64_t all,
+                    GcDtype dt) {
   Mpi *m = mpi_of(c);
-  if (n > INT_MAX) too_large(c, "scattered", n * (int64_t)size_of(dt));
+  const int64_t most = n * c->ranks == all ? n : all;
+  if (most > INT_MAX) too_large(c, "scattered", n * (int64_t)size_of(dt));
   if (c->failure) return;
-  check(c, MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, m->all, part(m)));
+  MPI_Request *q = part(m);
+  if (c->failure) return;
+  if (n * c->ranks == all) {
+    check(c, MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, m->all, q));
+    return;
+  }
+  const int *runs = runs_of(m, q, n, all);
+  const size_t own = (size_t)runs[c->rank];
+  memset((char *)out + own * size_of(dt), 0, ((size_t)n - own) * size_of(dt));
+  check(c, MPI_Ireduce_scatter(in, out, runs, type_of(dt), MPI_SUM, m->all, q));
 }
 
 static void spread(const GcComm *c, void *at, int64_t n, int root) {
@@ -193,12 +217,27 @@ static void broadcast(const GcComm *c, void *at, int64_t bytes, int root) {
   if (small && !c->failure) memcpy(at, there, (size_t)bytes);
 }
 
-static void gather(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes) {
+/* One block of which the last ranks have less. */
+static void gather_runs(const GcComm *c, void *out, const void *in, int64_t bytes, int64_t all) {
+  Mpi *m = mpi_of(c);
+  MPI_Request *q = part(m);
+  if (c->failure) return;
+  const int *runs = runs_of(m, q, bytes, all);
+  check(c, MPI_Iallgatherv(in, runs[c->rank], MPI_BYTE, out, runs, runs + c->ranks, MPI_BYTE,
+                           m->all, q));
+}
+
+static void gather(const GcComm *c, void *out, const void *in, int64_t outer, int64_t bytes,
+                   int64_t all) {
   Mpi *m = mpi_of(c);
   MPI_Datatype block, strided, rank;
   if (outer > INT_MAX || bytes > INT_MAX || bytes * c->ranks > INT_MAX)
     too_large(c, "gathered", outer * bytes);
   if (c->failure) return;
+  if (all < bytes * c->ranks) {
+    gather_runs(c, out, in, bytes, all);
+    return;
+  }
   check(c, MPI_Type_contiguous((int)bytes, MPI_BYTE, &block));
   check(c, MPI_Type_vector((int)outer, 1, c->ranks, block, &strided));
   check(c, MPI_Type_create_resized(strided, 0, (MPI_Aint)bytes, &rank));
@@ -246,6 +285,7 @@ static void close_all(const GcComm *c) {
   if (!over && m->local != MPI_COMM_NULL) MPI_Comm_free(&m->local);
   if (!over && m->within) MPI_Comm_free(&m->all);
   if (!m->within) MPI_Finalize();
+  free(m->runs);
   free(m->flying);
   free(m);
 }
@@ -276,6 +316,8 @@ static GcComm *begin(Mpi *m, double timeout) {
   check(c, MPI_Comm_size(m->all, &c->ranks));
   check(c, MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &m->local));
   if (!c->failure) check(c, MPI_Comm_size(m->local, &c->local));
+  if (!c->failure) m->runs = calloc((size_t)m->room + 1, 2 * sizeof *m->runs * (size_t)c->ranks);
+  if (!c->failure && !m->runs) fail(c, "no memory to communicate", "");
   return c;
 }
 

@@ -28,21 +28,23 @@ void gcrt_all_reduce(const GcEnv *env, int parts, void *const *out, const void *
   if (env->comm) env->comm->begun(env->comm);
 }
 
-void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, GcDtype dt) {
+void gcrt_reduce_scatter(const GcEnv *env, void *out, const void *in, int64_t n, int64_t all,
+                         GcDtype dt) {
   if (!env->comm) {
     memcpy(out, in, bytes_of(n, dt));
     return;
   }
-  env->comm->scatter(env->comm, out, in, n, dt);
+  env->comm->scatter(env->comm, out, in, n, all, dt);
   env->comm->begun(env->comm);
 }
 
-void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes) {
+void gcrt_all_gather(const GcEnv *env, void *out, const void *in, int64_t outer, int64_t bytes,
+                     int64_t all) {
   if (!env->comm) {
     if (out != in) memmove(out, in, (uint64_t)outer * (uint64_t)bytes);
     return;
   }
-  env->comm->gather(env->comm, out, in, outer, bytes);
+  env->comm->gather(env->comm, out, in, outer, bytes, all);
   env->comm->begun(env->comm);
 }
 

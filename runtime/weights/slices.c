@@ -17,7 +17,15 @@ static bool any_sliced(const Globals *w) {
   return any && w->comm;
 }
 
-static uint64_t run_of(const GcGlobal *g) { return tensor_count(&g->t) / (uint64_t)g->ranks; }
+static uint64_t run_of(const GcGlobal *g) {
+  return (tensor_count(&g->t) + (uint64_t)g->ranks - 1) / (uint64_t)g->ranks;
+}
+
+uint64_t slices_own(const Globals *w, const GcGlobal *g) {
+  uint64_t run = run_of(g), first = w->comm ? (uint64_t)w->comm->rank * run : 0;
+  uint64_t all = tensor_count(&g->t), left = all > first ? all - first : 0;
+  return left < run ? left : run;
+}
 
 static uint64_t size_of(const GcGlobal *g) { return (uint64_t)elem_info[g->t.dtype].size; }
 

@@ -99,6 +99,7 @@ bool weights_own_all(const GcProgram *program);
 void slices_get(const Globals *w, const GcGlobal *g, uint64_t first, uint64_t n, uint8_t *to);
 /* A run of the file's elements: this rank takes those that it has. */
 void slices_put(const Globals *w, const GcGlobal *g, uint64_t first, uint64_t n, const void *from);
+uint64_t slices_own(const Globals *w, const GcGlobal *g); /* elements of this rank's run */
 void slices_serve(const Globals *w); /* until rank 0 is done; at once where nothing is sliced */
 void slices_done(const Globals *w);  /* of rank 0 */
 

@@ -118,8 +118,7 @@ static bool sweep_piece(Sweep *s, const GcGlobal *g, const uint8_t *p, uint64_t 
 
 static bool sweep_straight(const Globals *w, const GcGlobal *g, Sweep *s, Err *e) {
   uint64_t all = tensor_count(&g->t), step = chunk_elems(&g->t);
-  if (s->own && g->ranks)
-    return sweep_piece(s, g, w->base + g->t.offset, all / (uint64_t)g->ranks, e);
+  if (s->own && g->ranks) return sweep_piece(s, g, w->base + g->t.offset, slices_own(w, g), e);
   for (uint64_t at = 0, n; at < all; at += n) {
     n = all - at < step ? all - at : step;
     slices_get(w, g, at, n, w->stage);

@@ -1,8 +1,9 @@
 /* Data parallelism on the reference interpreter: N virtual ranks, each with its rows of the batch,
    give what one process gives. Contract: `ranks [--shard|--halves|--gradients|--exact] FILE.g
-   [NAME=V …]` runs two steps of each training entry in f64, alone and on 2 and 4 ranks, and
-   compares outputs and globals; with --shard each rank has a slice of the optimizer's state and of
-   params, or the test fails, with --halves also if products read these in bf16, and with
+   [NAME=V …]` runs two steps of each training entry in f64, alone and on 2, 3 and 4 ranks, those
+   that divide the batch, and compares outputs and globals; with --shard each rank has a slice of
+   the optimizer's state and of params, or the test fails, with --halves also if products read these
+   in bf16, and with
    --gradients a slice of the gradients' sums in a batch of two parts; what entries that do not
    train read of slices is what these are together; with --exact the numbers are the same to the
    last bit; `ranks --local FILE.g OTHER.g` gives batch norms of the ranks their own statistics, and
@@ -75,9 +76,11 @@ static Tensor global_of(Arena *a, Interp *const *it, int ranks, int who, uint32_
   const Global *x = &it[who]->m->globals.at[g];
   if (!x->whole) return it[who]->globals[g];
   Tensor all = {.type = x->whole, .at = ARENA_ARRAY(a, Scalar, x->whole->numel)};
-  for (int r = 0; r < ranks; r++)
-    memcpy(all.at + r * x->type->numel, it[r]->globals[g].at,
-           sizeof(Scalar) * (size_t)x->type->numel);
+  for (int r = 0; r < ranks; r++) {
+    int64_t at = r * x->type->numel, n = x->whole->numel - at;
+    if (n > x->type->numel) n = x->type->numel;
+    if (n > 0) memcpy(all.at + at, it[r]->globals[g].at, sizeof(Scalar) * (size_t)n);
+  }
   slices++;
   return all;
 }
@@ -278,7 +281,7 @@ int main(int argc, char **argv) {
   File f = {argv[1], (const char *const *)argv + 2, argc - 2, NULL};
   if (how == LOCAL && argc > 2) f = (File){argv[1], NULL, 0, argv[2]};
   for (uint64_t s = first; ok && s < first + count; s++)
-    for (int ranks = 2; ok && ranks <= 4; ranks += 2)
+    for (int ranks = 2; ok && ranks <= 4; ranks++)
       ok = check(random ? make_net : make_file, random ? (void *)&s : (void *)&f, ranks, how, s,
                  argv[1]);
   if (ok && !collectives) fprintf(stderr, "no rank had to talk to another\n");

@@ -4,7 +4,7 @@
 
 # Every example has optimizers in slices, those whose gradients a loop sums included. A program without globals has no
 # state to slice, nor code that sets it.
-# CHECK: warning: --shard changes nothing: no optimizer has state that makes 2 equal parts
+# CHECK: warning: --shard changes nothing: no optimizer has state to divide among 2 ranks
 # CHECK-NOT: init
 # CHECK: entry norm(%x : f32[4,4]) ranks 2
 # CHECK: all_reduce
