@@ -55,6 +55,9 @@ typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE, SEV_HINT, SEV_REMARK }
 void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int ctx_errors(const Ctx *c);
+/* Goes in front of the messages of errors and warnings: what is done at the time, of several alike;
+   NULL: nothing does. */
+void ctx_set_about(Ctx *c, const char *what);
 void ctx_set_stream(Ctx *c, FILE *f); /* default stderr; NULL: silent, still counted */
 
 /* A reader of diagnostics in place of the stream: called in order for each one that would be

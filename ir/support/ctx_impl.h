@@ -27,6 +27,7 @@ struct Ctx {
   FILE *stream;
   DiagnosticSink *sink; /* NULL: to the stream */
   void *sink_data;
+  const char *about; /* or NULL */
   int errors;
   bool muted;   /* the last error or warning was not printed: its notes are not either */
   Map warnings; /* that were printed, by place and message */

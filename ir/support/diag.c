@@ -79,7 +79,9 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
   MemFile m;
-  vfprintf(memfile_open(&m), fmt, args);
+  FILE *f = memfile_open(&m);
+  if (c->about && (sev == SEV_ERROR || sev == SEV_WARNING)) fprintf(f, "%s: ", c->about);
+  vfprintf(f, fmt, args);
   va_end(args);
   memfile_close(&m);
   c->muted = sev == SEV_WARNING && is_repeated(c, loc, m.text);
@@ -89,6 +91,7 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
 
 int ctx_errors(const Ctx *c) { return c->errors; }
 void ctx_set_stream(Ctx *c, FILE *f) { c->stream = f; }
+void ctx_set_about(Ctx *c, const char *what) { c->about = what; }
 
 void ctx_set_sink(Ctx *c, DiagnosticSink *sink, void *data) {
   c->sink = sink;

@@ -162,7 +162,9 @@ Module *planning_for_ranks(Compilation *r, int ranks, const Target *t, int *code
   const char *pipeline = r->pipeline;
   be_silent(&r->passes);
   r->pipeline = settings_pipeline(r, ranks);
+  ctx_set_about(r->c, intern_printf(r->c, "for %d rank%s", ranks, ranks == 1 ? "" : "s"));
   *code = passes_for(r, m, t, true);
+  ctx_set_about(r->c, NULL);
   r->passes = said;
   r->pipeline = pipeline;
   if (!*code) return m;

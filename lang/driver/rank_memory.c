@@ -1,7 +1,8 @@
 /* --memory-per-rank: what one rank takes if so many share the batch. Slices of states, the rows of
    a rank and its messages have static sizes, so each number of ranks has a plan of its own, which
    is made here and not kept. Contract: the bytes are those that the same program compiled with
-   --ranks=N says of itself. */
+   --ranks=N says of itself; a number for which there is no such program ends the compilation, as it
+   ends that. Messages name the number. */
 #include "lang/driver/compilation.h"
 #include "passes/plan.h"
 

@@ -355,9 +355,10 @@ static bool set_ranks(Options *o, const char *value, Err *e) {
   if (!parse_count(value, 1, INT32_MAX, &n))
     return err_set(e, EXIT_USAGE, "-n needs a number of ranks, not %s", value);
   o->ranks = (int)n;
-  if (gc_program.ranks) return true;
+  if (n == 1 && !gc_program.ranks) o->ranks = 0; /* it is alone */
+  if (n == 1 || gc_program.ranks) return true;
   err_set(e, EXIT_USAGE, "-n %s: this program has no ranks", value);
-  return err_hint(e, "compile it with gc --data-parallel and --ranks=%s", value);
+  return err_hint(e, "compile it with gc --data-parallel=mpi --ranks=%s, or =nccl for GPUs", value);
 }
 
 bool cli_parse(Options *o, int argc, char **argv, Err *e) {

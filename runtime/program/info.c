@@ -222,9 +222,9 @@ static int other_ranks(const Options *o, Err *e) {
   if (!b) {
     err_set(e, EXIT_USAGE, "this program is for %d ranks, and has no plan for %d", p->ranks,
             o->ranks);
-    err_hint(e,
-             "gc --data-parallel --ranks=%d --memory-per-rank=%d puts its bytes into the program",
-             p->ranks, o->ranks);
+    err_hint(
+        e, "gc --data-parallel=%s --ranks=%d --memory-per-rank=%d puts its bytes into the program",
+        device_kind(p)->ops->on_host ? "mpi" : "nccl", p->ranks, o->ranks);
     return e->code;
   }
   info_version();
@@ -239,7 +239,8 @@ static int other_ranks(const Options *o, Err *e) {
     line("inputs", x->inputs, device_kind(p)->ops->on_host ? "one batch" : "two batches");
     line("arena", x->arena, "the larger of this entry's and init's");
     line("messages", x->messages, "of the arena: under way to other ranks");
-    line("total", x->total, "with all parameters and states; beside tables, buffers and code");
+    line("total", x->total,
+         "with parameters and states; beside a CPU's workspace, tables and code");
   }
   return 0;
 }
