@@ -11,8 +11,9 @@
 typedef struct GcModel GcModel;
 struct GcComm;
 /* How a model reaches the other ranks of a communicator, of which *of is one, from the device of
-   that number; NULL: `why` says it. */
-typedef struct GcComm *EmbedRanks(const void *of, int device, char *why, size_t size);
+   that number, if they come within so many seconds; NULL: `why` says it. */
+typedef struct GcComm *EmbedRanks(const void *of, int device, double timeout, char *why,
+                                  size_t size);
 
 /* device: a name, as --device takes it; NULL: a GPU where the model holds code for one and it can
    be used, else the CPU. threads = 0: one for each core that this process may use, and never more
@@ -27,7 +28,8 @@ GcModel *embed_open_rank(EmbedRanks *ranks, const void *of, const char *device, 
 /* A new id by which ranks find each other, made by `make`; false: see embed_error(NULL). */
 typedef bool EmbedId(void *id, char *why, size_t size);
 bool embed_make_id(EmbedId *make, void *id);
-/* How long a rank waits for another one: 600 s at first. */
+/* How long a rank waits for another one: 600 s at first. Of NULL: in models that this thread opens
+   from now on, and for those who open them with it. */
 void embed_set_timeout(GcModel *m, double seconds);
 int embed_rank(const GcModel *m);
 void embed_close(GcModel *m); /* NULL is fine */

@@ -398,21 +398,25 @@ struct GcComm {
   /* This thread waits for a device whose collectives are these, up to the next call with NULL: so
      long the other ranks are watched. NULL: no device has collectives. */
   void (*watch)(const GcComm *c, const GcWatched *w);
-  double timeout;      /* seconds that a rank waits for another one */
-  double waited;       /* seconds that collectives of the host's memory were waited for in `end` */
-  const char *failure; /* of a library's: why other ranks are not heard any more; NULL: they are */
+  _Atomic double timeout; /* seconds that a rank waits for another one */
+  int (*signal)(void);    /* which one has come, or 0; NULL: of a library, which looks for none */
+  double waited; /* seconds that collectives of the host's memory were waited for in `end` */
+  const char
+      *_Atomic failure; /* of a library's: why other ranks are not heard any more; NULL: they are */
 };
 /* Of a program that was compiled with --data-parallel; weak: others have none. A rank that no other
    answers for so many seconds ends all. NULL: `why` says it, with a remedy behind a line's end; ""
    where another rank does. */
 GcComm *gcrt_comm_open(double timeout, char *why, size_t size) __attribute__((weak));
 /* Of a library: of the ranks of a communicator of the caller's: an MPI_Comm, or those who have the
-   id of a GcNcclRank, each on the device of that number. */
+   id or communicator of a GcNcclRank, each on the device of that number. They may come so late. */
 typedef struct GcNcclRank {
-  const void *id; /* an ncclUniqueId */
+  const void *id; /* an ncclUniqueId; not used with a communicator, which knows the rank, too */
   int rank;
+  void *comm; /* an ncclComm_t, which is used while the ranks meet; NULL: there is an id */
 } GcNcclRank;
-GcComm *gcrt_comm_within(const void *communicator, int device, char *why, size_t size);
+GcComm *gcrt_comm_within(const void *communicator, int device, double timeout, char *why,
+                         size_t size);
 bool gcrt_nccl_id(void *id, char *why, size_t size); /* a new one, of 128 bytes */
 /* ... and the variables of the environment, up to a NULL, of which the first that is set is its
    rank. */

@@ -114,14 +114,23 @@ static const RanksFace faces_of_ranks[] = {
      "from\n"
      "   rank 0's seed. NULL: $_error(NULL) says why. open_on chooses the GPU, as \"%:1\": each "
      "rank\n"
-     "   needs its own; open takes the first that the process sees. threads is not used. */\n"
+     "   needs its own; open takes the first that the process sees. threads is not used. "
+     "open_within\n"
+     "   takes an ncclComm_t of these ranks in place of an id: one message goes through it, and "
+     "it\n"
+     "   stays the caller's. */\n"
      "bool $_make_id(void *id);\n"
      "$ *$_open(const void *id, int rank, int threads, uint64_t seed);\n"
-     "$ *$_open_on(const void *id, int rank, const char *device, int threads, uint64_t seed);\n",
+     "$ *$_open_on(const void *id, int rank, const char *device, int threads, uint64_t seed);\n"
+     "$ *$_open_within(void *comm, const char *device, int threads, uint64_t seed);\n",
      "EmbedId gcrt_nccl_id;\n"
      "bool $_make_id(void *id) { return embed_make_id(gcrt_nccl_id, id); }\n"
      "$ *$_open_on(const void *id, int rank, const char *device, int threads, uint64_t seed) {\n"
-     "  const GcNcclRank of = {id, rank};\n"
+     "  const GcNcclRank of = {id, rank, NULL};\n"
+     "  return ($ *)embed_open_rank(gcrt_comm_within, &of, device, threads, seed);\n"
+     "}\n"
+     "$ *$_open_within(void *comm, const char *device, int threads, uint64_t seed) {\n"
+     "  const GcNcclRank of = {NULL, 0, comm};\n"
      "  return ($ *)embed_open_rank(gcrt_comm_within, &of, device, threads, seed);\n"
      "}\n"
      "$ *$_open(const void *id, int rank, int threads, uint64_t seed) {\n"
@@ -145,7 +154,9 @@ static const char of_ranks[] =
     "int $_rank(const $ *m); /* of this process */\n"
     "\n"
     "/* A rank that waits longer for another one has lost it: the call fails, and so do all later\n"
-    "   ones. 600 seconds at first. */\n"
+    "   ones. 600 seconds at first. m = NULL: of models that this thread opens from now on, and "
+    "for\n"
+    "   the ranks to come when it does. */\n"
     "void $_set_timeout($ *m, double seconds);\n";
 
 static const char life[] =

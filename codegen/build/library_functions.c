@@ -79,7 +79,8 @@ const char *public_name_new(PublicNames *n, const char *s, const char *end) {
 
 static const char *const verbs[] = {"open", "open_on", "close",   "error",  "load",
                                     "save", "reset",   "threads", "device", "bytes"};
-static const char *const verbs_of_ranks[] = {"rank", "set_timeout", "open_at", "make_id"};
+static const char *const verbs_of_ranks[] = {"rank", "set_timeout", "open_at", "open_within",
+                                             "make_id"};
 
 static const char *public_name(Library *l, const char *s, const char *end) {
   return public_name_new(&l->names,

@@ -73,8 +73,11 @@ static bool check(const GcComm *c, int error) {
   return false;
 }
 
-static void late(const GcComm *c) {
+/* A signal that has come since the timeout was over is mpirun's, which ends the ranks: another one
+   has said why. */
+static void late(const GcComm *c, int before) {
   Mpi *m = mpi_of(c);
+  if (c->rank && !before && c->signal && c->signal()) stop(c, ENVIRONMENT);
   snprintf(m->why, sizeof m->why,
            "the other ranks have not answered for %g seconds: one of them has ended, or is that "
            "much slower",
@@ -83,13 +86,13 @@ static void late(const GcComm *c) {
 }
 
 /* Who has the least number of those left speaks, and mostly ends the others before they do. */
-static double patience(const GcComm *c) { return c->timeout + (c->rank < 4 ? 0.5 * c->rank : 2); }
+static double patience(double timeout, int rank) { return timeout + (rank < 4 ? 0.5 * rank : 2); }
 
 /* Polls, and gives the processor away more and more: ranks may be more than processors. */
 static void wait_for(const GcComm *c, MPI_Request *q) {
   enum { SPINS = 2000, YIELDS = 20000, NAP = 50000 /* ns */ };
   double from = 0;
-  int done = 0;
+  int done = 0, before = 0;
   for (long n = 0; !c->failure; n++) {
     if (!check(c, MPI_Test(q, &done, MPI_STATUS_IGNORE)) || done) return;
     if (n < SPINS) continue;
@@ -98,8 +101,10 @@ static void wait_for(const GcComm *c, MPI_Request *q) {
       continue;
     }
     if (!from) from = now();
-    if (now() - from > patience(c))
-      late(c);
+    const double waited = now() - from;
+    if (waited <= c->timeout && c->signal) before = c->signal();
+    if (waited > patience(c->timeout, c->rank))
+      late(c, before);
     else
       nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
   }
@@ -184,12 +189,11 @@ static int *runs_of(Mpi *m, const MPI_Request *of, int64_t n, int64_t all) {
 static void scatter(const GcComm *c, void *out, const void *in, int64_t n, int64_t all,
                     GcDtype dt) {
   Mpi *m = mpi_of(c);
-  const int64_t most = n * c->ranks == all ? n : all;
-  if (most > INT_MAX) too_large(c, "scattered", n * (int64_t)size_of(dt));
+  const bool equal = n * c->ranks == all;
+  if ((equal ? n : all) > INT_MAX) too_large(c, "scattered", n * (int64_t)size_of(dt));
+  MPI_Request *q = c->failure ? NULL : part(m);
   if (c->failure) return;
-  MPI_Request *q = part(m);
-  if (c->failure) return;
-  if (n * c->ranks == all) {
+  if (equal) {
     check(c, MPI_Ireduce_scatter_block(in, out, (int)n, type_of(dt), MPI_SUM, m->all, q));
     return;
   }
@@ -293,24 +297,28 @@ static void close_all(const GcComm *c) {
 const char *const gcrt_comm_ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
                                        "SLURM_PROCID", NULL};
 
-/* Of the ranks of m->all. */
-static GcComm *begin(Mpi *m, double timeout) {
-  GcComm *c = &m->c;
-  *c = (GcComm){.sum = sum,
-                .scatter = scatter,
-                .broadcast = broadcast,
-                .gather = gather,
-                .spread = spread,
-                .begun = begun,
-                .end = end,
-                .poll = poll,
-                .max = max,
-                .collect = collect,
-                .sum_local = sum_local,
-                .close = close_all,
-                .stop = stop,
-                .timeout = timeout};
+static void prepare(Mpi *m, double timeout) {
+  m->c = (GcComm){.sum = sum,
+                  .scatter = scatter,
+                  .broadcast = broadcast,
+                  .gather = gather,
+                  .spread = spread,
+                  .begun = begun,
+                  .end = end,
+                  .poll = poll,
+                  .max = max,
+                  .collect = collect,
+                  .sum_local = sum_local,
+                  .close = close_all,
+                  .stop = stop,
+                  .timeout = timeout};
   m->local = MPI_COMM_NULL;
+}
+
+/* Of the ranks of m->all. */
+static GcComm *begin(Mpi *m) {
+  GcComm *c = &m->c;
+  if (c->failure) return c;
   check(c, MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN));
   check(c, MPI_Comm_rank(m->all, &c->rank));
   check(c, MPI_Comm_size(m->all, &c->ranks));
@@ -341,7 +349,8 @@ GcComm *gcrt_comm_open(double timeout, char *why, size_t size) {
   Mpi *m = make(why, size);
   if (!m) return NULL;
   m->all = MPI_COMM_WORLD;
-  return begin(m, timeout);
+  prepare(m, timeout);
+  return begin(m);
 }
 
 /* MPI is the caller's, and may be used by this thread. */
@@ -368,8 +377,8 @@ static bool may_be_called(char *why, size_t size) {
 }
 
 /* A copy: what the caller sends meets nothing of this. */
-GcComm *gcrt_comm_within(const void *communicator, int device, char *why, size_t size) {
-  enum { SECONDS = 600 };
+GcComm *gcrt_comm_within(const void *communicator, int device, double timeout, char *why,
+                         size_t size) {
   (void)device; /* the host */
   MPI_Comm of = *(const MPI_Comm *)communicator;
   if (!may_be_called(why, size)) return NULL;
@@ -380,11 +389,15 @@ GcComm *gcrt_comm_within(const void *communicator, int device, char *why, size_t
   Mpi *m = make(why, size);
   if (!m) return NULL;
   m->within = true;
-  if (MPI_Comm_dup(of, &m->all) != MPI_SUCCESS) {
+  prepare(m, timeout);
+  MPI_Request q;
+  MPI_Comm_rank(of, &m->c.rank);
+  if (MPI_Comm_idup(of, &m->all, &q) != MPI_SUCCESS) {
     snprintf(why, size, "MPI does not copy the communicator");
     free(m->flying);
     free(m);
     return NULL;
   }
-  return begin(m, SECONDS);
+  wait_for(&m->c, &q); /* the others may come late, or not at all */
+  return begin(m);
 }

@@ -166,11 +166,18 @@ bool nccl_done(Cuda *c, NcclResult code, const char *call);
 bool nccl_find(Cuda *c, Err *e); /* for entries that have collectives */
 /* Makes the communicator of all ranks, who have the same id. */
 bool nccl_connect(Cuda *c, const GcComm *with, NcclId id);
+/* Says that an errand which has not ended well, and has not failed, took so long. */
+bool nccl_late(Cuda *c, NcclEnd end, double seconds);
 bool nccl_join(Session *s, Err *e);  /* when all ranks are prepared: connects them */
 void nccl_leave(Cuda *c, bool well); /* not well: others may never come */
 /* From here on, or no more, this thread is where only other ranks may let it go on. */
 void nccl_watch(Cuda *c, bool on);
 bool nccl_queue(Cuda *c, const GcCollective *g, const CuAddress *at, CuStream stream);
+
+/* ---- nccl_errand.c ---- */
+/* Runs it on a thread of its own, with the device's context, and waits so long at most: what it did
+   is in *what. One that is late goes on, with what it was given. */
+NcclEnd nccl_within(const Cuda *c, double seconds, NcclErrand *what, bool (*run)(NcclErrand *));
 
 /* ---- memory.c ---- */
 /* For n entries, of which one runs at a time. */

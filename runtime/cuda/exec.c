@@ -300,11 +300,12 @@ bool cuda_close(Device *d, Err *e) {
   cuda_set_sink(c, e); /* to the end */
   const GcComm *with = c->nccl.with;
   nccl_leave(c, !d->broken && (c->hosted ? !with || !with->failure : !e->code));
-  if (c->hosted && c->retained && (c->entered || cuda_enter(d, e))) {
+  const bool hangs = c->nccl.hangs;
+  if (!hangs && c->hosted && c->retained && (c->entered || cuda_enter(d, e))) {
     cuda_release(c);
     cuda_leave(d);
   }
-  if (!d->broken || c->hosted)
+  if (!hangs && (!d->broken || c->hosted))
     cuda_detach(c); /* if no one else has the context, all goes with it */
   bool ok = !d->broken;
   branches_free(c);

@@ -4,6 +4,7 @@
    for a collective, another one watches. */
 #include "runtime/cuda/cuda.h"
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { NCCL_LEAST = 21600 }; /* 2.16: the first for CUDA 12 */
@@ -78,8 +79,9 @@ bool nccl_find(Cuda *c, Err *e) {
 static bool failed(void *arg, char *text, size_t size) {
   const Cuda *c = arg;
   NcclResult now = 0;
-  if (!c->nccl.comm) return false;
-  NcclResult code = c->nccl.api.CommGetAsyncError(c->nccl.comm, &now);
+  const NcclComm comm = c->nccl.comm;
+  if (!comm) return false;
+  NcclResult code = c->nccl.api.CommGetAsyncError(comm, &now);
   if (code == 0) code = now;
   if (code == 0 || code == IN_PROGRESS) return false;
   char why[400];
@@ -91,8 +93,7 @@ static bool failed(void *arg, char *text, size_t size) {
 /* The thread that is watched waits meanwhile, and finds no communicator when it comes back. */
 static void abort_all(void *arg) {
   Cuda *c = arg;
-  const NcclComm comm = c->nccl.comm;
-  c->nccl.comm = NULL;
+  const NcclComm comm = atomic_exchange(&c->nccl.comm, NULL);
   if (comm) c->nccl.api.CommAbort(comm);
 }
 
@@ -103,7 +104,47 @@ void nccl_watch(Cuda *c, bool on) {
 
 /* ---- the ranks ---- */
 
+static bool connect(NcclErrand *e) {
+  e->result = e->api.CommInitRank(&e->comm, e->ranks, e->id, e->rank);
+  return e->result == 0;
+}
+
+static bool destroy(NcclErrand *e) {
+  e->result = e->api.CommDestroy(e->comm);
+  return e->result == 0;
+}
+
+static bool abort_it(NcclErrand *e) {
+  e->result = e->api.CommAbort(e->comm);
+  return e->result == 0;
+}
+
+bool nccl_late(Cuda *c, NcclEnd end, double seconds) {
+  c->base.broken = true;
+  c->nccl.hangs |= end == NCCL_LATE;
+  if (end == NCCL_NO_THREAD)
+    return err_set(c->err, EXIT_ENV, "no thread can be started to wait for the other ranks");
+  return err_set(c->err, EXIT_ENV,
+                 "the other ranks have not answered for %g seconds: one of them has ended, or is "
+                 "that much slower",
+                 seconds);
+}
+
+/* Of a library, whose process goes on where other ranks do not come. */
+static bool connect_within(Cuda *c, const GcComm *with, NcclId id) {
+  const double seconds = with->timeout;
+  NcclErrand what = {.id = id, .ranks = with->ranks, .rank = with->rank};
+  c->nccl.with = with;
+  c->nccl.watched = (GcWatched){failed, abort_all, c};
+  const NcclEnd end = nccl_within(c, seconds, &what, connect);
+  if (end > NCCL_FAILED) return nccl_late(c, end, seconds);
+  if (!nccl_done(c, what.result, "CommInitRank")) return false;
+  c->nccl.comm = what.comm;
+  return true;
+}
+
 bool nccl_connect(Cuda *c, const GcComm *with, NcclId id) {
+  if (c->hosted) return connect_within(c, with, id);
   Nccl *n = &c->nccl;
   NcclComm comm = NULL; /* nobody else's until it is made */
   n->with = with;
@@ -131,11 +172,25 @@ bool nccl_join(Session *s, Err *e) {
   return cuda_restore_sink(c, was, first.made && nccl_connect(c, with, first.id));
 }
 
+/* Of a library: no rank that is gone keeps the caller. What hangs is aborted, and left if that
+   hangs, too. */
+static void leave_within(Cuda *c, NcclComm comm, bool well) {
+  enum { ABORT_SECONDS = 5 };
+  NcclErrand what = {.comm = comm};
+  NcclEnd end = NCCL_LATE;
+  if (well) end = nccl_within(c, c->nccl.with->timeout, &what, destroy);
+  if (end > NCCL_FAILED) end = nccl_within(c, ABORT_SECONDS, &what, abort_it);
+  c->nccl.hangs |= end == NCCL_LATE;
+}
+
 void nccl_leave(Cuda *c, bool well) {
   Nccl *n = &c->nccl;
-  const NcclComm comm = n->comm;
+  const NcclComm comm = atomic_exchange(&n->comm, NULL); /* nobody asks what is being freed */
   if (!comm) return;
-  n->comm = NULL; /* the thread that watches may not ask what is being freed */
+  if (c->hosted) {
+    leave_within(c, comm, well);
+    return;
+  }
   nccl_watch(c, true);
   if (well)
     (void)NCCL_CALL(c, CommDestroy, comm);

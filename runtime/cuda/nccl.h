@@ -19,8 +19,24 @@ typedef struct NcclApi {
 typedef struct Nccl {
   void *library; /* NULL: no entry has collectives */
   NcclApi api;
-  NcclComm comm;      /* of all ranks; NULL: they are not connected */
+  _Atomic(NcclComm)
+      comm;           /* of all ranks; NULL: they are not connected. Another thread watches it */
   const GcComm *with; /* through which ranks meet, and by which they are watched */
   GcWatched watched;
+  bool hangs; /* a call has not ended in time: what it may use is not given back */
 } Nccl;
+
+/* What a call is given, and what comes of it; a copy while it lasts. */
+typedef struct NcclErrand {
+  NcclApi api;
+  NcclComm comm;
+  NcclId id;
+  int ranks, rank;
+  CuAddress at; /* of a broadcast, in the stream … */
+  CuStream stream;
+  CuResult (*wait)(CuStream stream); /* … which is waited for */
+  NcclResult result;
+  CuResult waited;
+} NcclErrand;
+typedef enum NcclEnd { NCCL_WELL, NCCL_FAILED, NCCL_LATE, NCCL_NO_THREAD } NcclEnd;
 #endif

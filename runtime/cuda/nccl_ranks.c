@@ -1,9 +1,10 @@
-/* The ranks of a library on GPUs: those that open it with one id of NCCL. A communicator of their
-   own carries what ranks say to each other, by way of the device; the session makes another one for
-   its collectives (nccl.c). Contract: nothing here ends the process. While the caller's thread is
-   where only other ranks may let it go on, another one watches: what fails, or lasts longer than
-   the timeout, is put into `failure`, and the communicator is aborted, which lets the thread go on.
-   After that nothing is called any more. */
+/* The ranks of a library on GPUs: those that open it with one id of NCCL, or with a communicator of
+   the caller's, which brings them an id. A communicator of their own carries what ranks say to each
+   other, by way of the device; the session makes another one for its collectives (nccl.c).
+   Contract: nothing here ends the process. While the caller's thread is where only other ranks may
+   let it go on, another one watches: what fails, or lasts longer than the timeout, is put into
+   `failure`, and the communicator is aborted, which lets the thread go on. After that nothing is
+   called any more. */
 #include "runtime/cuda/cuda.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -80,9 +81,12 @@ static void watch(const GcComm *c, const GcWatched *w) {
 
 /* What a call of the driver or of NCCL has said is why no other rank is heard any more. */
 static void check(Ranks *r, bool ok) {
-  if (ok || r->c.failure) return;
-  snprintf(r->why, sizeof r->why, "%s", r->err.msg);
-  r->c.failure = r->why;
+  pthread_mutex_lock(&r->lock);
+  if (!ok && !r->c.failure) {
+    snprintf(r->why, sizeof r->why, "%s", r->err.msg);
+    r->c.failure = r->why;
+  }
+  pthread_mutex_unlock(&r->lock);
 }
 
 /* The first n bytes of `pinned`, at `from`, go out by `call`, and m bytes come back. */
@@ -197,12 +201,13 @@ static void release(Ranks *r) {
   cuda_set_sink(c, &ignored);
   if (c->retained && (c->entered || cuda_enter(&c->base, &ignored))) {
     nccl_leave(c, !r->c.failure && !c->base.broken);
-    if (r->stream) c->api.StreamDestroy(r->stream);
-    if (r->stage) c->api.MemFree(r->stage);
-    if (r->pinned) c->api.MemFreeHost(r->pinned);
+    const bool gives = !c->nccl.hangs;
+    if (gives && r->stream) c->api.StreamDestroy(r->stream);
+    if (gives && r->stage) c->api.MemFree(r->stage);
+    if (gives && r->pinned) c->api.MemFreeHost(r->pinned);
     cuda_leave(&c->base);
   }
-  cuda_detach(c);
+  if (!c->nccl.hangs) cuda_detach(c);
   pthread_mutex_lock(&r->lock);
   r->ending = true;
   pthread_cond_signal(&r->change);
@@ -216,27 +221,67 @@ static void release(Ranks *r) {
 
 static void close_all(const GcComm *c) { release(ranks_of(c)); }
 
+static bool bring(NcclErrand *e) {
+  e->result = e->api.Broadcast(e->at, e->at, sizeof e->id, U8, 0, e->comm, e->stream);
+  e->waited = e->result ? 0 : e->wait(e->stream);
+  return !e->result && !e->waited;
+}
+
+/* Who this rank is among those of the caller's communicator. */
+static bool look_at(Ranks *r, NcclComm comm) {
+  Cuda *c = &r->cuda;
+  int ranks = 0, device = 0;
+  if (!NCCL_CALL(c, CommCount, comm, &ranks) || !NCCL_CALL(c, CommUserRank, comm, &r->c.rank) ||
+      !NCCL_CALL(c, CommCuDevice, comm, &device))
+    return false;
+  if (ranks != r->c.ranks)
+    return err_set(&r->err, EXIT_USAGE, "this model is for %d ranks, and the communicator has %d",
+                   r->c.ranks, ranks);
+  return device == c->ordinal ||
+         err_set(&r->err, EXIT_USAGE, "the communicator is of cuda:%d, and the model of cuda:%d",
+                 device, c->ordinal);
+}
+
+/* A new one of rank 0's, by one message of the caller's communicator. */
+static bool id_through(Ranks *r, NcclComm comm, NcclId *id) {
+  Cuda *c = &r->cuda;
+  const double seconds = r->c.timeout;
+  NcclErrand what = {
+      .comm = comm, .at = r->stage, .stream = r->stream, .wait = c->api.StreamSynchronize};
+  if (!look_at(r, comm) || (r->c.rank == 0 && !NCCL_CALL(c, GetUniqueId, id))) return false;
+  memcpy(r->pinned, id, sizeof *id);
+  if (!CUDA_CALL(c, MemcpyHtoDAsync, r->stage, r->pinned, sizeof *id, r->stream)) return false;
+  const NcclEnd end = nccl_within(c, seconds, &what, bring);
+  if (end > NCCL_FAILED) return nccl_late(c, end, seconds);
+  bool ok = nccl_done(c, what.result, "Broadcast") &&
+            cuda_done(c, what.waited, "StreamSynchronize", NULL) &&
+            CUDA_CALL(c, MemcpyDtoHAsync, r->pinned, r->stage, sizeof *id, r->stream) &&
+            CUDA_CALL(c, StreamSynchronize, r->stream);
+  if (ok) memcpy(id, r->pinned, sizeof *id);
+  return ok;
+}
+
 static bool open_all(Ranks *r, const GcNcclRank *of, int ordinal) {
   Cuda *c = &r->cuda;
   void *pinned = NULL;
-  NcclId id;
-  memcpy(&id, of->id, sizeof id);
+  NcclId id = {{0}};
+  if (!of->comm) memcpy(&id, of->id, sizeof id);
   if (!cuda_attach(c, ordinal, &r->err) || !nccl_find(c, &r->err)) return false;
   bool ok = CUDA_CALL(c, StreamCreate, &r->stream, OWN_STREAM) &&
             CUDA_CALL(c, MemAlloc, &r->stage, STAGE) && CUDA_CALL(c, MemAllocHost, &pinned, STAGE);
   r->pinned = pinned;
-  ok = ok && nccl_connect(c, &r->c, id);
+  ok = ok && (!of->comm || id_through(r, of->comm, &id)) && nccl_connect(c, &r->c, id);
   cuda_leave(&c->base);
   return ok;
 }
 
-GcComm *gcrt_comm_within(const void *communicator, int device, char *why, size_t size) {
-  enum { SECONDS = 600 };
+GcComm *gcrt_comm_within(const void *communicator, int device, double timeout, char *why,
+                         size_t size) {
   const GcNcclRank *of = communicator;
   const int ranks = gc_program.ranks;
-  if (!of->id || of->rank < 0 || of->rank >= ranks) {
-    snprintf(why, size, of->id ? "rank %d is not in 0 to %d" : "there is no id", of->rank,
-             ranks - 1);
+  if (!of->comm && (!of->id || of->rank < 0 || of->rank >= ranks)) {
+    snprintf(why, size, of->id ? "rank %d is not in 0 to %d" : "there is no id and no communicator",
+             of->rank, ranks - 1);
     return NULL;
   }
   Ranks *r = calloc(1, sizeof *r);
@@ -255,7 +300,7 @@ GcComm *gcrt_comm_within(const void *communicator, int device, char *why, size_t
                   .sum_local = sum_local,
                   .close = close_all,
                   .watch = watch,
-                  .timeout = SECONDS};
+                  .timeout = timeout};
   r->cuda = (Cuda){.base = {.ops = &cuda_device, .program = &gc_program}, .hosted = true};
   r->machine = machine;
   pthread_mutex_init(&r->lock, NULL);
@@ -268,7 +313,7 @@ GcComm *gcrt_comm_within(const void *communicator, int device, char *why, size_t
   if (ok) find_machines(r);
   check(r, ok);
   if (ok && !r->c.failure) return &r->c;
-  snprintf(why, size, "%s", r->c.failure);
+  snprintf(why, size, "%s", r->why);
   release(r);
   return NULL;
 }

@@ -4,6 +4,7 @@
 #ifndef GCRT_COMMAND_H
 #define GCRT_COMMAND_H
 #include "runtime/exec/session.h"
+#include <pthread.h>
 
 /* ---- cli.c ---- */
 enum {
@@ -153,6 +154,18 @@ bool ranks_near(
 /* Before an error is printed: one that all ranks have is rank 0's to say, which then ends them. */
 void ranks_let_first(Command *cmd);
 void ranks_close(const Command *cmd, int code); /* ends the others, unless they end, too */
+
+/* ---- ranks_start.c ---- */
+typedef struct RanksStart {
+  double seconds;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t change;
+  bool over;
+} RanksStart;
+/* Between the two the process ends with a message, if they are further apart. */
+bool ranks_start_begins(RanksStart *s, double seconds, Err *e);
+void ranks_start_ends(RanksStart *s);
 
 /* ---- inspect.c ---- */
 bool inspect_prepare(Command *cmd, Err *e);

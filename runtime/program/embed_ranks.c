@@ -9,12 +9,15 @@
 
 enum { WELL, EXTENTS, WORDS = EXTENTS + GC_EXTENTS }; /* what a rank says */
 
+enum { SECONDS = 600 };
+static _Thread_local double opening_timeout = SECONDS;
+
 static bool say(GcModel *m, const Err *e) { return embed_failed(m->message, e, true); }
 
 bool embed_join(GcModel *m, EmbedRanks *ranks, const void *of, int device, Err *e) {
   char why[sizeof e->msg] = "";
   if (!ranks) return true;
-  m->comm = ranks(of, device, why, sizeof why);
+  m->comm = ranks(of, device, opening_timeout, why, sizeof why);
   if (!m->comm) return err_set(e, EXIT_ENV, "%s", why);
   if (m->comm->failure) return err_set(e, EXIT_ENV, "%s", m->comm->failure);
   if (m->comm->ranks != gc_program.ranks)
@@ -108,12 +111,17 @@ bool embed_agree_run(GcModel *m, const GcEntry *e, bool ok) {
 bool embed_make_id(EmbedId *make, void *id) {
   Err e = {0};
   char why[sizeof e.msg] = "";
-  if (make(id, why, sizeof why)) return true;
-  err_set(&e, EXIT_ENV, "%s", why);
+  if (!id)
+    err_set(&e, EXIT_USAGE, "there is no room for an id: make_id writes 128 bytes");
+  else if (make(id, why, sizeof why))
+    return true;
+  else
+    err_set(&e, EXIT_ENV, "%s", why);
   return embed_failed_to_open(&e);
 }
 
 void embed_set_timeout(GcModel *m, double seconds) {
+  if (!m) opening_timeout = seconds;
   if (m && m->comm) m->comm->timeout = seconds;
 }
 

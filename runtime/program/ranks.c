@@ -58,9 +58,14 @@ bool ranks_open(Command *cmd, Err *e) {
   if (!&gcrt_comm_open) return true;
   double seconds = o->given[OPT_TIMEOUT] ? (double)o->count[OPT_TIMEOUT] : SECONDS;
   char why[sizeof e->msg] = "";
+  RanksStart start;
+  const bool by_mpi = !gc_program.code; /* ranks of GPUs meet within the timeout */
+  if (by_mpi && !ranks_start_begins(&start, seconds, e)) return false;
   GcComm *c = cmd->comm = gcrt_comm_open(seconds, why, sizeof why);
+  if (by_mpi) ranks_start_ends(&start);
   cmd->mute = !c && !*why;
   if (!c) return no_ranks(why, e);
+  c->signal = signal_seen;
   if (c->ranks != ranks) {
     cmd->together = true;
     cmd->mute = c->rank != 0;

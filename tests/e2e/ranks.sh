@@ -349,6 +349,7 @@ through() { # through MPICC MPIRUN
   # shellcheck disable=SC2086
   says 2 'this program is for 4 ranks, and 1 runs it' ./net-n $net
   says 2 'this program is for 4 ranks, and has no plan for 8' ./net-n info -n 8
+  holds out.txt 'hint: gc --data-parallel=mpi --ranks=4 --memory-per-rank=8 puts its bytes into the program'
   says 2 '-n needs a number of ranks, not 0' ./net-n info train -n 0
   # shellcheck disable=SC2086
   says 2 'this program is for 4 ranks, and 3 run it' $mpirun -n 3 ./net-n $net
@@ -450,6 +451,20 @@ stopped() {
   holds gone.txt 'hint: --timeout S waits longer'
 }
 
+# unstarted MPIRUN: one stands still before it has begun to talk. One rank says so, and the others are ended before they do;
+# on a busy machine that may take too long.
+unstarted() {
+  for _ in 1 2 3; do
+    # shellcheck disable=SC2016,SC2086
+    $1 -n 4 sh -c '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" != 2 ] || exec sleep 60
+      exec ./net-n "$@"' - $net --timeout 1 --quiet >out.txt 2>&1 && fail "$1: ranks of which one has not started end well"
+    said=$(grep -c 'the other ranks have not started within 1 seconds: one of them has ended, or is that much slower' out.txt)
+    [ "$said" != 1 ] || break
+  done
+  exactly "$said" 1 "$1: ranks that say so"
+  holds out.txt 'hint: --timeout S waits longer'
+}
+
 # One implementation of the two on each commit, both at the level full
 both='openmpi mpich'
 if [ "${GC_TEST_LEVEL-}" != full ]; then is_drawn ranks 2 && both=openmpi || both=mpich; fi
@@ -465,6 +480,7 @@ for mpi in $both; do
   gone "mpirun.$mpi" $kills
   twice "mpirun.$mpi"
   stopped "mpirun.$mpi"
+  unstarted "mpirun.$mpi"
 done
 [ -z "$tested" ] && [ -n "${GC_NO_SKIP-}" ] && exit 1
 
@@ -492,8 +508,12 @@ says 2 "--ranks takes a number" "$gc" net.g --data-parallel=mpi --ranks=0 -o nev
 says 2 'which is not given' "$gc" net.g --shard=optimizer -o never
 says 2 'which is not given' "$gc" net.g --memory-per-rank=2
 says 2 "as 1,2,4, not '2,'" "$gc" net.g --data-parallel=mpi --ranks=2 --memory-per-rank=2,
-says 1 'cannot be split among 3 ranks' "$gc" net.g --data-parallel=mpi --ranks=2 --memory-per-rank=3
+says 1 'error: for 3 ranks: the batch of at most 8 of the entry train cannot be split among 3 ranks' "$gc" net.g --data-parallel=mpi --ranks=2 --memory-per-rank=3
+run 0 "$gc" loop.g --data-parallel=mpi --ranks=2 --memory-per-rank=4
+holds out.txt "warning: for 4 ranks: the batch of the entry train has all 4 rows, not fewer: a rank's share of it is one row"
 says 2 'this program has no ranks' ./net-1 info -n 2
+holds out.txt 'hint: compile it with gc --data-parallel=mpi --ranks=2, or =nccl for GPUs'
+run 0 ./net-1 info -n 1
 # no limit has ranks sum the same gradient twice
 cat >again.g <<'END'
 def net(x) {

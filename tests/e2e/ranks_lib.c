@@ -2,52 +2,9 @@
    four processes, which make two pairs, each with a model of two ranks. Every pair writes its
    weights. Compiled with ALONE, one process does the same steps with a model that is none of
    several. */
-#include "net.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "ranks_model.h"
 
-enum { ROWS = 8, WIDTH = 6, BATCHES = 3 };
-static int world, failures;
-
-static void expect(int ok, const char *what, const net *m) {
-  if (ok) return;
-  fprintf(stderr, "process %d: %s: %s\n", world, what, net_error(m));
-  failures++;
-}
-
-static void says(const net *m, const char *text) {
-  if (strstr(net_error(m), text)) return;
-  fprintf(stderr, "process %d: '%s' instead of '%s'\n", world, net_error(m), text);
-  failures++;
-}
-
-/* Batch b of all ranks has 8, 7 and 5 rows; rank 0 takes the first ones, rank 1 the others, and a
-   rank below 0 all of them. `extra`: rank 1 has labels that there are not. */
-static float value(int row, int k) { return (float)((row * 37 + k * 11) % 19) / 8 - 1; }
-static bool step(net *m, int rank, int b, int extra) {
-  static const int rows[] = {8, 7, 5}, cut[] = {4, 3, 4};
-  float x[ROWS * WIDTH], loss = -1;
-  uint8_t label[ROWS];
-  int from = rank > 0 ? cut[b] : 0, n = rank < 0 ? rows[b] : rank ? rows[b] - cut[b] : cut[b];
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < WIDTH; k++) x[i * WIDTH + k] = value(8 * b + from + i, k);
-  for (int i = 0; i < n; i++)
-    label[i] = (uint8_t)((8 * b + from + i) % 3 + (extra && rank > 0 ? 3 : 0));
-  bool ok = net_train(m, n, x, label, &loss);
-  if (ok && world == 0) printf("%.6g\n", (double)loss);
-  return ok;
-}
-
-#ifdef ALONE
-int main(void) {
-  net *m = net_open(1, 7);
-  for (int b = 0; m && b < BATCHES; b++) expect(step(m, -1, b, 0), "train", m);
-  expect(m && net_save(m, "one.safetensors"), "save", m);
-  (void)says;
-  return failures != 0;
-}
-#else
+#ifndef ALONE
 int main(int argc, char **argv) {
   int level, rank, n;
   MPI_Comm pair;
@@ -56,9 +13,9 @@ int main(int argc, char **argv) {
   expect(!net_open(MPI_COMM_WORLD, 1, 7), "before MPI", NULL);
   says(NULL, "MPI has not begun");
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
-  MPI_Comm_rank(MPI_COMM_WORLD, &world);
+  MPI_Comm_rank(MPI_COMM_WORLD, &process);
   MPI_Comm_size(MPI_COMM_WORLD, &n);
-  MPI_Comm_split(MPI_COMM_WORLD, world / 2, world, &pair);
+  MPI_Comm_split(MPI_COMM_WORLD, process / 2, process, &pair);
   MPI_Comm_rank(pair, &rank);
   expect(n == 2 || !net_open(MPI_COMM_WORLD, 1, 7), "four", NULL);
   if (n == 4) says(NULL, "this model is for 2 ranks, and the communicator has 4");
@@ -66,6 +23,15 @@ int main(int argc, char **argv) {
   expect(!net_open(pair, rank ? -1 : 0, 7), "a number of threads that there is not", NULL);
   says(NULL, rank ? "-1 threads" : "the call failed on rank 1 of 2");
 
+  if (lost) { /* the other one does not open it */
+    MPI_Comm spare;
+    MPI_Comm_dup(pair, &spare);
+    net_set_timeout(NULL, 0.3);
+    expect(rank || !net_open(spare, 1, 7), "open alone", NULL);
+    if (!rank) says(NULL, "the other ranks have not answered for 0.3 seconds");
+    net_set_timeout(NULL, 600);
+    MPI_Barrier(pair);
+  }
   net *m = net_open(pair, 1, rank ? 8 : 7); /* the seed is that of rank 0 */
   net *other = net_open(pair, rank, 9);     /* several in one process */
   expect(m && other, "open", NULL);
@@ -81,7 +47,7 @@ int main(int argc, char **argv) {
   says(m, rank ? "holds" : "the call failed on rank 1 of 2");
   expect(!net_load(m, rank ? "no such file" : "one.safetensors"), "load", m);
   says(m, rank ? "no such file" : "the call failed on rank 1 of 2");
-  snprintf(file, sizeof file, "pair%d.safetensors", world / 2);
+  snprintf(file, sizeof file, "pair%d.safetensors", process / 2);
   expect(net_save(m, rank ? NULL : file), "save", m);
 
   /* a rank runs by itself what is not split, and reads no params in slices */
@@ -92,7 +58,7 @@ int main(int argc, char **argv) {
   expect(memcmp(p, q, sizeof p) == 0, "params of the last step", m);
   expect(net_reset(other, rank ? 1 : 7), "reset", other);
   for (int b = 0; b < BATCHES; b++) expect(step(other, rank, b, 0), "train again", other);
-  snprintf(file, sizeof file, "again%d.safetensors", world / 2);
+  snprintf(file, sizeof file, "again%d.safetensors", process / 2);
   expect(net_save(other, file), "save again", other);
 
   if (lost && rank) { /* it does something else, and the first waits no longer than it was told */

@@ -27,7 +27,7 @@ for emit in lib python; do compile net.g --emit=$emit --data-parallel=nccl --ran
 grep -qi mpi net.h && fail 'the header is about MPI'
 exported=$(nm -D --defined-only libnet.so | awk '{ print $3 }' | grep -v '^net_')
 [ -z "$exported" ] || fail "the library exports $exported"
-"$cc" -std=c99 -D_GNU_SOURCE -Wall -Wextra -Werror -I. "$root/tests/nccl/library.c" -o two -L. -lnet -Wl,-rpath,"$PWD" || fail 'the test does not compile'
+"$cc" -std=c99 -D_GNU_SOURCE -Wall -Wextra -Werror -I. "$root/tests/nccl/library.c" -o two -L. -lnet -ldl -Wl,-rpath,"$PWD" || fail 'the test does not compile'
 
 # both CODES COMMAND WHAT: rank 0 and rank 1, and their exit codes; $fault is of rank 1
 fault=
@@ -60,6 +60,10 @@ near one.safetensors two.safetensors
 same two.safetensors again.safetensors
 both '0 0' ./two lost
 [ ! -e never.safetensors ] || fail 'a rank that is alone saves'
+both '0 0' ./two late
+both '0 0' 'env FAKENCCL_STUCK=1 ./two' stuck
+both '0 0' 'env FAKECUDA_DEVICES=2 ./two' within
+same two.safetensors within.safetensors
 fault=FAKENCCL_FAIL=ncclAllReduce:2:3
 both '4 4' ./two broken
 fault=

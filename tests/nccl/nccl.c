@@ -11,6 +11,7 @@
    - FAKENCCL_FAIL: FUNCTION:N:CODE, its Nth call returns CODE
    - FAKENCCL_ASYNC: N:CODE, the Nth collective that runs never ends, and ncclCommGetAsyncError says
      CODE from then on; CODE 0: it says nothing
+   - FAKENCCL_STUCK: ncclCommDestroy does not return before ncclCommAbort is called
    - FAKENCCL_SLOW: milliseconds that a communicator takes to be made, and to be freed
    - FAKENCCL_VERSION: what ncclGetVersion says (22800) */
 #include <fcntl.h>
@@ -200,6 +201,24 @@ API Result ncclCommInitRank(Comm **out, int ranks, Id id, int rank) {
   return OK;
 }
 
+/* What a communicator says of itself. */
+static Result ask(const char *name, Comm *c, int *out, int value) {
+  Result r = enter(name, "");
+  if (!c || !replace_usable(c, c)) wrong("%s is asked of what is no communicator", name);
+  if (!r) *out = value;
+  return r;
+}
+API Result ncclCommCount(Comm *c, int *ranks);
+API Result ncclCommCount(Comm *c, int *ranks) { return ask("ncclCommCount", c, ranks, c->ranks); }
+API Result ncclCommUserRank(Comm *c, int *rank);
+API Result ncclCommUserRank(Comm *c, int *rank) {
+  return ask("ncclCommUserRank", c, rank, c->rank);
+}
+API Result ncclCommCuDevice(Comm *c, int *device);
+API Result ncclCommCuDevice(Comm *c, int *device) {
+  return ask("ncclCommCuDevice", c, device, 0); /* the driver has one context for all */
+}
+
 API Result ncclCommGetAsyncError(Comm *c, Result *error);
 API Result ncclCommGetAsyncError(Comm *c, Result *error) {
   if (!c || !replace_usable(c, c)) wrong("errors are asked of what is no communicator");
@@ -220,6 +239,10 @@ API Result ncclCommDestroy(Comm *c);
 API Result ncclCommDestroy(Comm *c) {
   Result r = enter("ncclCommDestroy", "");
   if (!c || r) return r ? r : INVALID;
+  if (getenv("FAKENCCL_STUCK")) {
+    while (!atomic_load(&c->aborted)) nap();
+    return OK;
+  }
   if (!replace_usable(c, NULL)) wrong("what is freed is no communicator");
   be_slow();
   for (Collective *x = c->next, *next; x; x = next) {
