@@ -170,7 +170,8 @@ typedef struct GcLaunch {
 } GcLaunch;
 
 /* In what all ranks take part: a step of a GPU that has no launch. Argument i is the operand of
-   part i; behind those of all parts are the results, in the same order. */
+   part i; behind those of all parts are the results, in the same order, and then scratch of equal
+   runs, if ranks have shorter ones of the operand or of the result. */
 typedef enum GcCollectiveKind {
   GC_ALL_REDUCE,
   GC_REDUCE_SCATTER,

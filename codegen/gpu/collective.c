@@ -1,7 +1,7 @@
 /* Collectives: steps of a device that have no kernel. The runtime has NCCL do them in a stream of
    its own; none is in a loop. Contract: an all_reduce combines the storage of its operand, padding
-   included, in which every rank has the same layout; the first row and the number of a rank come
-   with the step. */
+   included, in which every rank has the same layout; runs of which the last are short have scratch
+   for equal ones; the first row and the number of a rank come with the step. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/program/tables.h"
 
@@ -26,6 +26,23 @@ static void refuse_loop(Gen *g, const Op *op) {
   diag(g->ctx, SEV_ERROR, op->loc, "ranks on GPUs cannot exchange values in a loop");
   diag(g->ctx, SEV_HINT, (Loc){0},
        "--exact gathers rows where they are read: leave it out, or say --data-parallel=mpi");
+}
+
+static int ranks_of(const Entry *e) {
+  const Module *m = e->module;
+  for (uint32_t k = 0; !e->ranks && k < m->entries.n; k++) /* of `gather` */
+    if (m->entries.at[k]->ranks) e = m->entries.at[k];
+  return e->ranks;
+}
+
+uint64_t cuda_collective_scratch(const Group *gr) {
+  const Op *op = gr->op;
+  const bool gathers = op->kind == OP_ALL_GATHER;
+  if (!gathers && op->kind != OP_REDUCE_SCATTER) return 0;
+  const Type *x = value_type(gr->e, gr->in[0]), *y = value_type(gr->e, gr->out[0]);
+  const uint64_t run = (gathers ? x : y)->bytes, all = (gathers ? y : x)->bytes;
+  const uint64_t room = run * (uint64_t)ranks_of(gr->e);
+  return room > all ? room : 0;
 }
 
 void cuda_collective(Gen *g, const Group *gr) {

@@ -125,4 +125,5 @@ void cuda_order(Gen *g, const Group *gr); /* cumsum, argsort */
 void cuda_cumsum(Gen *g, const Group *gr);
 void cuda_random(Gen *g, const Group *gr);
 void cuda_collective(Gen *g, const Group *gr); /* and rank, first_row */
+uint64_t cuda_collective_scratch(const Group *gr);
 #endif

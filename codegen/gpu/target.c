@@ -1,7 +1,7 @@
 /* The CUDA target: what passes ask of it. No panels: every value lies row-major, its rows padded
    where a product asks for it, and slices are rearranged on their way to shared memory. Scratch
-   holds the sums of chunks and parts that blocks do side by side, the runs of a sort, and packed
-   filters. */
+   holds the sums of chunks and parts that blocks do side by side, the runs of a sort, packed
+   filters, and slices of ranks. */
 #include "codegen/gpu/gpu.h"
 
 #include <stdlib.h>
@@ -30,6 +30,7 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
     bytes = cuda_order_scratch(cuda_target(t), g);
   if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_INDEX)
     bytes = cuda_index_scratch(cuda_target(t), g);
+  if (op_info[op->kind].cls == CLASS_COLLECTIVE) bytes = cuda_collective_scratch(g);
   arena_free(a);
   return bytes;
 }

@@ -206,29 +206,21 @@ static bool end(Cuda *c, int64_t calls, bool ok) {
   return (calls == 1 || NCCL_CALL(c, GroupEnd)) && ok;
 }
 
-/* Elements of rank r's run. */
-static uint64_t run_of(const GcCollective *g, uint64_t r) {
-  const uint64_t all = (uint64_t)g->all, n = (uint64_t)g->n[0], first = r * n;
-  return first >= all ? 0 : all - first < n ? all - first : n;
-}
-
-/* NCCL has equal runs alone. If the last ones are short, each run is summed for its rank, or comes
-   from there, by a call of its own; all of them are one launch. */
-static bool by_run(Cuda *c, const GcCollective *g, CuAddress from, CuAddress to, CuStream stream) {
+/* NCCL has equal runs alone. If the last ones are short, what all ranks have goes by way of
+   scratch, which is behind operand and result and has room for equal ones. */
+static bool by_scratch(Cuda *c, const GcCollective *g, const CuAddress *at, CuStream stream) {
   Nccl *n = &c->nccl;
-  const uint64_t size = (uint64_t)elem_info[(Elem)g->dtype].size, run = (uint64_t)g->n[0] * size;
-  const bool sums = g->kind == GC_REDUCE_SCATTER;
-  const uint64_t own = run_of(g, (uint64_t)n->with->rank) * size;
-  bool ok = NCCL_CALL(c, GroupStart);
-  if (!ok) return false;
-  for (int r = 0; ok && r < n->with->ranks; r++) {
-    const uint64_t k = run_of(g, (uint64_t)r), at = (uint64_t)r * run;
-    if (!k) continue;
-    ok = sums ? NCCL_CALL(c, Reduce, from + at, to, k, types[g->dtype], SUM, r, n->comm, stream)
-              : NCCL_CALL(c, Broadcast, from, to + at, k, types[g->dtype], r, n->comm, stream);
-  }
-  ok = NCCL_CALL(c, GroupEnd) && ok;
-  return ok && (!sums || own == run || CUDA_CALL(c, MemsetD8, to + own, 0, run - own, stream));
+  const uint64_t size = (uint64_t)elem_info[(Elem)g->dtype].size, all = (uint64_t)g->all * size;
+  const uint64_t room = (uint64_t)g->n[0] * size * (uint64_t)n->with->ranks;
+  const CuAddress scratch = at[2];
+  if (g->kind == GC_REDUCE_SCATTER)
+    return CUDA_CALL(c, MemcpyDtoDAsync, scratch, at[0], all, stream) &&
+           CUDA_CALL(c, MemsetD8, scratch + all, 0, room - all, stream) &&
+           NCCL_CALL(c, ReduceScatter, scratch, at[1], (size_t)g->n[0], types[g->dtype], SUM,
+                     n->comm, stream);
+  return NCCL_CALL(c, AllGather, at[0], scratch, (size_t)g->n[0], types[g->dtype], n->comm,
+                   stream) &&
+         CUDA_CALL(c, MemcpyDtoDAsync, at[1], scratch, all, stream);
 }
 
 static bool has_equal_runs(const Cuda *c, const GcCollective *g) {
@@ -282,7 +274,7 @@ bool nccl_queue(Cuda *c, const GcCollective *g, const CuAddress *at, CuStream st
   switch (g->kind) {
   case GC_ALL_REDUCE: return reduce(c, g, at, stream);
   case GC_REDUCE_SCATTER:
-    if (!has_equal_runs(c, g)) return by_run(c, g, at[0], at[1], stream);
+    if (!has_equal_runs(c, g)) return by_scratch(c, g, at, stream);
     return NCCL_CALL(c, ReduceScatter, at[0], at[1], (size_t)g->n[0], types[g->dtype], SUM, n->comm,
                      stream);
   case GC_BROADCAST:
@@ -290,6 +282,6 @@ bool nccl_queue(Cuda *c, const GcCollective *g, const CuAddress *at, CuStream st
                      stream);
   case GC_ALL_GATHER: break;
   }
-  if (!has_equal_runs(c, g)) return by_run(c, g, at[0], at[1], stream);
+  if (!has_equal_runs(c, g)) return by_scratch(c, g, at, stream);
   return gather(c, g, at[0], at[1], stream);
 }

@@ -65,7 +65,7 @@ typedef struct Comm {
   struct Collective *next; /* all, to free */
 } Comm;
 
-typedef enum Kind { REDUCE, SCATTER, GATHER, BROADCAST, TO_ROOT } Kind;
+typedef enum Kind { REDUCE, SCATTER, GATHER, BROADCAST } Kind;
 typedef struct Collective {
   Comm *comm;
   Kind kind;
@@ -313,7 +313,7 @@ static void run(void *arg) {
             c->meeting->turn[r].what);
   for (int r = 0; x->kind == GATHER && r < c->ranks; r++)
     memcpy(x->result + (size_t)r * x->in, part[r], x->in);
-  if (x->kind == REDUCE || (x->kind == TO_ROOT && c->rank == x->root)) sum(x, part, 0, x->n);
+  if (x->kind == REDUCE) sum(x, part, 0, x->n);
   if (x->kind == BROADCAST) memcpy(x->result, part[x->root], x->in);
   if (x->kind == SCATTER) sum(x, part, (size_t)c->rank * x->n, x->n);
   atomic_store(&mine->left, turn);
@@ -349,13 +349,12 @@ static void check_buffers(const Collective *x, uint64_t from, uint64_t to) {
 /* op: of sums; of a broadcast the rank that has the bytes. */
 static Result add(const char *name, Kind kind, uint64_t from, uint64_t to, size_t n, int type,
                   int op, Comm *c, CuStream stream) {
-  static const char *const words[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
-                                      "reduce"};
-  const int root = kind == BROADCAST || kind == TO_ROOT ? op : 0;
+  static const char *const words[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
+  const int root = kind == BROADCAST ? op : 0;
   Result r = enter(name, " %zu of type %d", n, type);
   const char *async = getenv("FAKENCCL_ASYNC");
   if (r) return r;
-  if (kind == BROADCAST || kind == TO_ROOT) op = 0;
+  if (kind == BROADCAST) op = 0;
   if (!c || !stream || op != 0 || root < 0 || root >= c->ranks || type < 0 || type > 9 || !from ||
       !to)
     return INVALID;
@@ -378,7 +377,6 @@ static Result add(const char *name, Kind kind, uint64_t from, uint64_t to, size_
   if (cuMemcpyDtoHAsync_v2(x->operand, from, x->in, stream) != 0)
     wrong("%s: the operand is no device memory", x->what);
   if (cuLaunchHostFunc(stream, run, x) != 0) return 1;
-  if (kind == TO_ROOT && c->rank != root) return OK;
   if (cuMemcpyHtoDAsync_v2(to, x->result, x->out, stream) != 0)
     wrong("%s: the result is no device memory", x->what);
   return OK;
@@ -389,14 +387,6 @@ API Result ncclAllReduce(uint64_t from, uint64_t to, size_t n, int type, int op,
 API Result ncclAllReduce(uint64_t from, uint64_t to, size_t n, int type, int op, Comm *c,
                          CuStream s) {
   return add("ncclAllReduce", REDUCE, from, to, n, type, op, c, s);
-}
-/* `op` is the sum. */
-API Result ncclReduce(uint64_t from, uint64_t to, size_t n, int type, int op, int root, Comm *c,
-                      CuStream s);
-API Result ncclReduce(uint64_t from, uint64_t to, size_t n, int type, int op, int root, Comm *c,
-                      CuStream s) {
-  if (op) return INVALID;
-  return add("ncclReduce", TO_ROOT, from, to, n, type, root, c, s);
 }
 API Result ncclReduceScatter(uint64_t from, uint64_t to, size_t n, int type, int op, Comm *c,
                              CuStream s);
