@@ -8,6 +8,8 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/program/extent.h"
 
+enum { BLOCK = 64 }; /* elements of a unit, where threads share one run */
+
 /* Half precisions are summed in f32, in scratch. */
 uint64_t cpu_index_scratch(const Group *g) {
   if (!g->root || g->root->kind != OP_GATHER_GRAD || !dtype_is_half(gather_of(g).out->dtype))
@@ -95,7 +97,7 @@ static void print_gather(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   const char *all = dims_text(g, gr->e, ids, 0, ids->rank);
-  kernel_units_of(k, s.out->numel < SERIAL_WORK ? 1 : ids->numel, all);
+  kernel_units_of(k, s.out->numel < SERIAL_MOVES ? 1 : ids->numel, all);
   open_ids(g, gr, &k->text, ids, k->units == 1 ? "0" : "u0", k->units == 1 ? all : "u1");
   const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);",
                                    (unsigned long long)bytes, (unsigned long long)bytes);
@@ -178,6 +180,21 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   k->flops = (uint64_t)s.table->numel;
 }
 
+/* A thread's share of the bytes of the only run: of those in front of y and behind it, and of y. */
+static void print_shared_update(Text *t, const char *run, const char *part, long long inner) {
+  text_line(t, "(void)u0, (void)u1;");
+  text_line(t, "const long run = %s, moved = %s, first = at * %lld, last = first + moved;", run,
+            part, inner);
+  text_open(t, "if (to != from) {");
+  text_line(t, "const long lo = run * t / nt, hi = run * (t + 1) / nt;");
+  text_line(t, "const long end = hi < first ? hi : first, start = lo > last ? lo : last;");
+  text_line(t, "if (lo < end) memcpy(to + lo, from + lo, (size_t)(end - lo));");
+  text_line(t, "if (start < hi) memcpy(to + start, from + start, (size_t)(hi - start));");
+  text_close(t, "}");
+  text_line(t, "const long lo = moved * t / nt, hi = moved * (t + 1) / nt;");
+  text_line(t, "memcpy(to + first + lo, part + lo, (size_t)(hi - lo));");
+}
+
 /* Where the result lies over x, only y moves. All three lie in one order of axes. */
 static void print_update(Gen *g, const Group *gr) {
   const Update s = update_of(gr);
@@ -205,7 +222,11 @@ static void print_update(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *t = &k->text;
   kernel_args(g, k, gr);
-  kernel_units_of(k, x->numel < SERIAL_WORK ? 1 : outer, rows);
+  const bool shares_run = outer == 1 && y->numel >= SERIAL_MOVES; /* threads do */
+  if (shares_run)
+    kernel_units(k, ceil_div(y->numel, BLOCK));
+  else
+    kernel_units_of(k, x->numel < SERIAL_MOVES ? 1 : outer, rows);
   if (k->units == 1) text_line(t, "const long u0 = 0, u1 = %s;", rows);
   text_line(t, "long at = (long)%s;",
             scalar_load(g->a, s.start->dtype, arena_printf(g->a, "in%d", s.start_arg), "0"));
@@ -216,6 +237,10 @@ static void print_update(Gen *g, const Group *gr) {
   text_line(t, "char *to = (char *)out0;");
   text_line(t, "const char *from = (const char *)in%d, *part = (const char *)in%d;", s.x_arg,
             s.y_arg);
+  if (shares_run) {
+    print_shared_update(t, of_run, part, inner);
+    return;
+  }
   text_open(t, "for (long u = u0; u < u1; u++) {");
   text_line(t, "if (to != from) memcpy(to + u * %lld, from + u * %lld, %s);", all, all, of_run);
   text_line(t, "memcpy(to + u * %lld + at * %lld, part + u * %lld, %s);", all, inner, pitch, part);

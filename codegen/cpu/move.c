@@ -17,7 +17,7 @@ static int64_t storage_elements(const Type *t, const Layout *l) {
 
 /* All of one layout: the storage, end to end. */
 static void copy_flat(Gen *g, Kernel *k, const Group *gr, int64_t n) {
-  int64_t units = n < SERIAL_WORK ? 1 : (n + BLOCK - 1) / BLOCK;
+  int64_t units = n < SERIAL_MOVES ? 1 : (n + BLOCK - 1) / BLOCK;
   const Type *t = value_type(gr->e, gr->in[0]);
   const char *count = arena_printf(g->a, "%lld", (long long)n); /* bounded: the outermost axis */
   const Layout *l = layout_of(gr, gr->in[0]);
@@ -93,7 +93,7 @@ static void copy_panels(Gen *g, Kernel *k, const Type *t, const Layout *from_lay
   bool same = from.column == to.column;
   if (same && from.panel && to.panel) gc_bug(g->ctx, "a copy between panels of two widths");
   const Side *by = to.panel ? &to : &from, *other = to.panel ? &from : &to;
-  kernel_units(k, t->numel < SERIAL_WORK ? 1 : by->panels);
+  kernel_units(k, t->numel < SERIAL_MOVES ? 1 : by->panels);
   Text *x = &k->text;
   if (k->units > 1) {
     k->args[to.panel ? 1 : 0].access.rows = 1;
@@ -189,7 +189,7 @@ static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, cons
     if (n == 3 && run[0].extent)
       all = text_product(g->a, count_text(g, gr->e, run[0].n, run[0].extent),
                          arena_printf(g->a, "%lld", blocks));
-    kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : count * blocks, all);
+    kernel_units_of(k, t->numel < SERIAL_MOVES ? 1 : count * blocks, all);
     if (k->units == 1)
       text_open(x, "for (long u = 0; u < %s; u++) {", all);
     else
@@ -204,7 +204,7 @@ static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, cons
     text_close(x, "}");
     return;
   }
-  kernel_units_of(k, t->numel < SERIAL_WORK || !n ? 1 : run[0].n,
+  kernel_units_of(k, t->numel < SERIAL_MOVES || !n ? 1 : run[0].n,
                   n ? count_text(g, gr->e, run[0].n, run[0].extent) : "1");
   const char *a = "0", *b = "0";
   for (int i = 0; i < n; i++) {
@@ -272,10 +272,16 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
   const Type *whole = stored(g, gr, gr->out[0]);
   const char *all = dims_text(g, gr->e, whole, 0, axis),
              *u = place_text(g, gr->e, whole, 0, axis, "u");
-  kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : outer, all);
+  const bool shares_rows = outer == 1 && t->numel >= SERIAL_MOVES; /* threads do */
+  if (shares_rows)
+    kernel_units(k, ceil_div(t->numel, BLOCK));
+  else
+    kernel_units_of(k, t->numel < SERIAL_MOVES ? 1 : outer, all);
   int size = dtype_size(t->dtype);
   Text *x = &k->text;
-  if (k->units > 1) {
+  if (shares_rows) {
+    text_line(x, "(void)u0, (void)u1;");
+  } else if (k->units > 1) {
     kernel_split_out(k, gr, 0, 1, 0, t->bytes);
     text_open(x, "for (long u = u0; u < u1; u++) {");
   } else {
@@ -285,11 +291,17 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
     long long block = 1;
     for (int d = axis; d < t->rank; d++) block *= dims_of(g, gr, gr->in[i])[d];
     int first = group_arg(gr, gr->arg[i]);
-    text_line(x, "memcpy(out0 + %s * %lld + %lld, in%d + %s * %lld, %lld);", u, total, at, first, u,
-              block, block * size);
+    if (shares_rows) {
+      const char *lo = arena_printf(g->a, "%lldL * t / nt", block);
+      text_line(x, "memcpy(out0 + %lld + %s, in%d + %s, (size_t)(%lldL * (t + 1) / nt - %s) * %d);",
+                at, lo, first, lo, block, lo, size);
+    } else {
+      text_line(x, "memcpy(out0 + %s * %lld + %lld, in%d + %s * %lld, %lld);", u, total, at, first,
+                u, block, block * size);
+    }
     at += block;
   }
-  text_close(x, "}");
+  if (!shares_rows) text_close(x, "}");
 }
 
 /* Axis by axis, since rows may be shorter than their stride. All axes are those of storage. */
@@ -300,7 +312,7 @@ static void pad_bounded(Gen *g, Kernel *k, const Group *gr) {
   const int64_t *gap = in_order(g, gr, gr->out[0], op->attr[AT_INTERIOR].ints);
   int last = t->rank - 1, first = 0;
   while (first < last && t->dim[first] == 1) first++;
-  kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : t->dim[first],
+  kernel_units_of(k, t->numel < SERIAL_MOVES ? 1 : t->dim[first],
                   dims_text(g, gr->e, t, first, first + 1));
   if (k->units == 1)
     text_line(&k->text, "const long u0 = 0, u1 = %s;", dims_text(g, gr->e, t, first, first + 1));
@@ -346,7 +358,7 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   for (int i = 1; i < t->rank; i++) slab *= dim[i];
   long long n0 = t->rank ? dim[0] : 1;
   const char *all = arena_printf(g->a, "%lld", n0);
-  kernel_units_of(k, t->numel < SERIAL_WORK ? 1 : n0, all);
+  kernel_units_of(k, t->numel < SERIAL_MOVES ? 1 : n0, all);
   Text *x = &k->text;
   if (k->units > 1) {
     kernel_split_out(k, gr, 0, 1, 0, t->bytes);

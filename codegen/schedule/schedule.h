@@ -45,8 +45,9 @@ typedef struct GridMachine {
                           of warpgroups */
 } GridMachine;
 
-/* Operations on elements under which a launch stays on one thread. */
-enum { SERIAL_WORK = 16384 };
+/* Operations on elements under which a launch stays on one thread; and elements under which one
+   does that only moves them, which is to read and to write each. */
+enum { SERIAL_WORK = 16384, SERIAL_MOVES = SERIAL_WORK / 2 };
 
 /* Elements that a float reduction adds up side by side along a row, of a row and of a column that
    are added up before the next such part: bits depend on them. */
