@@ -124,6 +124,7 @@ static Val over_images(BuiltinCall *s, OpKind k, const Val *own, int n, const At
     return y.kind == VAL_ERROR ? y : with_row(s, y, false);
   }
   const char *text = replaced(e, without_op(k, why), " columns", " places");
+  text = replaced(e, text, " axis 3", " axis 2");
   for (int i = 0; i < n; i++)
     text = replaced(e, text, type_text(e->c, type[i]), type_text(e->c, own[i].tensor.type));
   elab_error(e, s->loc, "%s %s", s->name, text);

@@ -106,6 +106,9 @@ Val builtin_topk(BuiltinCall *s) {
   if (k > t->dim[axis])
     return elab_fail(e, arg_loc(s, "k"), "%s cannot take %lld elements along the last axis of %s",
                      s->name, (long long)k, val_str(e, x));
+  if (type_extent(t, (int)axis))
+    return elab_fail(e, arg_loc(s, "x"), "%s needs a static extent along the last axis of %s",
+                     s->name, val_str(e, x));
   if (!can_sort(s, x, axis)) return error_value;
   Builder *b = elab_at(e, s->loc);
   ValueId all = argsort(e, x.tensor.id, true);
