@@ -51,5 +51,19 @@ for cc in gcc $clang; do
     grep -q "$other" code && { echo "FAILED: $cc -march=$march: $other is used"; failures=$((failures + 1)); }
   done
 done
+
+# ---- quantized matrices, for which the compilers name instructions in two ways ----
+echo 'entry e(x : f32[16, 256]) { return y = linear(relu(linear(x, 128) as a), 192) as b }' >quantized.g
+for weights in ${clang:+q8 q4 w8a8 w4a16}; do
+  for march in x86-64-v3 x86-64-v4 icelake-server; do
+    ways=$((ways + 1))
+    CC=$clang "$gc" quantized.g --weights=$weights -O2 -march=$march --emit=c -o quantized.c &&
+      $clang -std=gnu17 -march=$march -w -I"$runtime" -fsyntax-only quantized.c 2>err || {
+      failures=$((failures + 1))
+      echo "FAILED: $clang -march=$march, $weights:"
+      head -40 err
+    }
+  done
+done
 echo "$ways ways to compile, $failures failures"
 [ "$failures" = 0 ]

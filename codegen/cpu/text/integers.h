@@ -53,7 +53,11 @@ INL Vi32 word_q4(const uint8_t *b, long ld, long rows) {
    those of each other row; of 4 bits, a multishift then spreads the halves of bytes. */
 #if defined(GC_AVX512) && defined(__AVX512VNNI__) && defined(__AVX512VBMI__)
 #define GC_BY_LINES(NV) ((NV) == 4)
-#define GC_MOVE_BYTES(x, from, to, mask) (GcLine)__builtin_ia32_permvarqi512_mask((GcLine)(x), (GcLine)(from), (GcLine)(to), mask)
+#ifdef __clang__
+#define GC_MULTISHIFT(at, x) __builtin_ia32_vpmultishiftqb512(at, x)
+#else
+#define GC_MULTISHIFT(at, x) __builtin_ia32_vpmultishiftqb512_mask(at, x, x, -1)
+#endif
 INL void line_q8(const int8_t *b, long ld, long rows, Vi32 *v) {
   const Vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const GcLine x = *(const GcLineAt *)b, y = *(const GcLineAt *)(b + (rows > 1 ? ld : 0));
@@ -77,7 +81,7 @@ INL void line_q4(const uint8_t *b, long ld, long rows, Vi32 *v) {
     const GcLine u = GC_MOVE_BYTES(y, from, GC_MOVE_BYTES(x, from, from, -1), 0xaaaaaaaaaaaaaaaa);
     UNROLL for (int k = 0; k < 2; k++) {
       const GcLine shift = (GcLine)(halves + k * 0x2020202020202020);
-      v[j + k] = (Vi32)__builtin_ia32_vpmultishiftqb512_mask(shift, u, u, -1) & 0x0f0f0f0f;
+      v[j + k] = (Vi32)GC_MULTISHIFT(shift, u) & 0x0f0f0f0f;
     }
   }
 }

@@ -1,8 +1,13 @@
 /* Products of quantized matrices: integers of 8 or 4 bits, and bf16 scales of groups of the depth. */
 /* section load_q8 load_q4 widen_i8 widen_u8: load_bf16 */
 /* A register of scaled numbers, which are those of dequantize. Eight is taken from integers, not from their products
-   with scales, which may be infinite. */
-#if defined(GC_AVX512) || defined(GC_AVX2)
+   with scales, which may be infinite. clang has vectors of bytes become integers where gcc has instructions. */
+#if defined(__clang__)
+typedef i8 GcI8s __attribute__((vector_size(VW), may_alias, aligned(1)));
+typedef u8 GcU8s __attribute__((vector_size(VW), may_alias, aligned(1)));
+INL Vi32 widen_i8(const void *p) { return __builtin_convertvector(*(const GcI8s *)p, Vi32); }
+INL Vi32 widen_u8(const void *p) { return __builtin_convertvector(*(const GcU8s *)p, Vi32); }
+#elif defined(GC_AVX512) || defined(GC_AVX2)
 #if defined(GC_AVX512)
 typedef char GcBytes __attribute__((vector_size(16), may_alias, aligned(1)));
 #define GC_WIDEN(KIND, p) (Vi32)__builtin_ia32_pmov##KIND##xbd512_mask(*(const GcBytes *)(p), (Vi32){0}, -1)
@@ -34,17 +39,29 @@ INL void load_q4(const uint8_t *p, Vf32 scale, Vf32 *first, Vf32 *second) {
   const Vi32 both = widen_u8(p);
 #if defined(GC_AVX512)
   const Vf32 numbers = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
-  *first = (Vf32)__builtin_ia32_permvarsf512_mask(numbers, both, (Vf32){0}, -1) * scale; /* by the low four bits */
-  *second = (Vf32)__builtin_ia32_permvarsf512_mask(numbers, both >> 4, (Vf32){0}, -1) * scale;
+#ifdef __clang__
+#define GC_CHOOSE(from, at) (Vf32)__builtin_ia32_permvarsf512(from, at)
+#else
+#define GC_CHOOSE(from, at) (Vf32)__builtin_ia32_permvarsf512_mask(from, at, (Vf32){0}, -1)
+#endif
+  *first = GC_CHOOSE(numbers, both) * scale; /* by the low four bits */
+  *second = GC_CHOOSE(numbers, both >> 4) * scale;
 #else
   *first = __builtin_convertvector((both & 15) - 8, Vf32) * scale;
   *second = __builtin_convertvector((both >> 4) - 8, Vf32) * scale;
 #endif
 }
-/* section GcLine GcLineAt */
+/* section GcLine GcLineAt GC_MOVE_BYTES */
 #if defined(GC_AVX512)
 typedef char GcLine __attribute__((vector_size(64), may_alias));
 typedef char GcLineAt __attribute__((vector_size(64), may_alias, aligned(1)));
+#endif
+/* The bytes `from` of x where the mask has a bit, and those of `to` where it has none. */
+#ifdef __clang__
+#define GC_MOVE_BYTES(x, from, to, mask) \
+  (GcLine)__builtin_ia32_selectb_512(mask, __builtin_ia32_permvarqi512((GcLine)(x), (GcLine)(from)), (GcLine)(to))
+#else
+#define GC_MOVE_BYTES(x, from, to, mask) (GcLine)__builtin_ia32_permvarqi512_mask((GcLine)(x), (GcLine)(from), (GcLine)(to), mask)
 #endif
 /* section GC_SPREADS GC_SPREAD_Q8 GC_SPREAD_Q4: vfma_f32 GcLine GcLineAt */
 /* With AVX512_VBMI one permutation puts bytes u at bits 8 to 15 of numbers that are 32768 + u then. An fma multiplies by
@@ -52,16 +69,21 @@ typedef char GcLineAt __attribute__((vector_size(64), may_alias, aligned(1)));
    has 21 bits at most. So the number is that of load_q8, but for the sign of a zero, which no sum from +0 on shows.
    Scales of 2 or more, of which the product may be infinite, are left to load_q8. */
 #if defined(GC_AVX512) && defined(__AVX512VBMI__)
+#ifdef __clang__
+#define GC_ANY(a, b) __builtin_ia32_cmpd512_mask((a) & (b), (Vi32){0}, 4, -1) /* 4: not equal */
+#else
+#define GC_ANY(a, b) __builtin_ia32_ptestmd512(a, b, -1)
+#endif
 /* Of bytes 16 i and on. */
 INL Vf32 spread_bytes(GcLine u, int i) {
   const Vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const GcLine from = (GcLine)((lane + 16 * i) << 8), high = (GcLine)((Vi32){0} + 0x47000000);
-  return (Vf32)__builtin_ia32_permvarqi512_mask(u, from, high, 0x2222222222222222);
+  return (Vf32)GC_MOVE_BYTES(u, from, high, 0x2222222222222222);
 }
 INL int are_small(const Vf32 *scale, int n) {
   Vi32 any = {0};
   UNROLL for (int j = 0; j < n; j++) any |= (Vi32)scale[j];
-  return !__builtin_ia32_ptestmd512(any, (Vi32){0} + 0x40000000, -1);
+  return !GC_ANY(any, (Vi32){0} + 0x40000000);
 }
 INL void spread_q8(const int8_t *p, int i, Vf32 scale, Vf32 less, Vf32 *x) {
   *x = vfma_f32(spread_bytes(*(const GcLineAt *)p ^ (char)-128, i), scale, less);
