@@ -1,6 +1,6 @@
 # Which C compiler the programs of a script are compiled by; its optimiser takes most of a test's time. A script sets
-# `here`, the folder of the sources, and reads this. On one commit in six, or in N, a script still has all of the
-# optimiser, and so have all at the level full.
+# `here`, the folder of the sources, and reads this. On one commit in six, or in N, a script still has gcc and all of
+# its optimiser, and so have all at the level full; on others it has clang, see cc-O0.
 
 # unoptimised [N]: none of it: of scripts that compare bits and figures
 unoptimised() { is_optimised "$(basename "$0")" "${1:-6}" || export CC="$here/tests/cc-O0"; }
