@@ -23,7 +23,7 @@ typedef struct Variant {
   const char *passes; /* NULL: those of the level */
   const char *cflags; /* of the C compiler; -O3 at the level full */
   int march;          /* see harness_march */
-  const char *cc;     /* NULL: gcc, or clang without its optimiser */
+  const char *cc;     /* NULL: clang, or gcc by "-O3" */
 } Variant;
 
 static const char plain[] =

@@ -120,9 +120,7 @@ static Compiled *open_cpu(Ctx *c, const Part *p, CodegenOptions *o) {
   if (!t || !passes_run(m, intern_printf(c, "autodiff,%s", passes_pipeline(2)), &po)) return NULL;
   const char *optimiser = "-O0";
   for (int i = 0; i < p->n; i++)
-    if (op_flops(p->f[i]->entry, p->f[i]->op) > LONG)
-      optimiser = "-O3";
-    else if (elements_alone(p->f[i]) > SMALL && strcmp(optimiser, "-O0") == 0)
+    if (op_flops(p->f[i]->entry, p->f[i]->op) > LONG || elements_alone(p->f[i]) > SMALL)
       optimiser = "-O1";
   return compiled_open(m, t, o, optimiser);
 }

@@ -7,6 +7,7 @@
 set -u
 gc=$1 examples=$2 mkdata=$3 driver=$4 all=${6-}
 . "$(dirname "$0")/common.sh"
+unoptimised
 scratch "$5"
 need_nvrtc 'calls of the driver'
 export FAKECUDA_CHECK=none

@@ -5,6 +5,7 @@
 set -u
 gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
+unoptimised
 scratch "$4"
 need_nvrtc 'programs with tensor maps on the PTX interpreter'
 cat >net.g <<'END'

@@ -2,6 +2,7 @@
 # Models of ONNX as a user compiles them: numbers as a program written by hand computes them, weights in the program,
 # the text and the weights as files, bounded and fixed batches, what is refused. protoc-c makes the models of their texts.
 . "$(dirname "$0")/common.sh"
+unoptimised
 encode() { protoc-c --proto_path="$here/lang/onnx" --encode=onnx.ModelProto onnx.proto >"$1" || fail "$1 could not be made"; }
 floats() { awk -v n="$1" -v s="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s%g", i ? ", " : "", ((i * 7 + s) % 13 - 6) / 8 }'; }
 tensor() { # tensor NAME DIMS COUNT SEED

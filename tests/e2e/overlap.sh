@@ -2,6 +2,7 @@
 # Communication beside computation, on a double of MPI in one process (mpi/mpi.h): a collective is over as late as it may
 # be, and its bytes are looked at. The weights are those of a run in which each is over at once, and of one with --poison.
 . "$(dirname "$0")/common.sh"
+unoptimised
 
 cat >net.g <<'END'
 entry train(x : f32[n <= 8, 30], t : f32[n, 3]) {

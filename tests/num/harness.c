@@ -137,7 +137,7 @@ const char *harness_march(uint64_t k) {
 
 Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags) {
   Arena *a = arena_new();
-  const bool quickly = cflags && strcmp(cflags, "-O0") == 0;
+  const bool quickly = cflags && strcmp(cflags, "-O3") != 0;
   const char *cc = o->cc ? o->cc : "cc";
   char dir[] = "/tmp/gc-test-XXXXXX";
   if (!mkdtemp(dir)) return NULL;
