@@ -37,6 +37,7 @@ void bus_error_catch(const char *program) {
   struct sigaction a;
   memset(&a, 0, sizeof a);
   of_program = program;
+  signals_tell_mapped();
   a.sa_sigaction = on_bus_error;
   a.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &a, NULL);

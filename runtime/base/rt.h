@@ -97,6 +97,7 @@ void float_mode_restore(uint64_t old);
 /* ---- signals.c ---- */
 void signals_catch(bool launched);     /* by one that sends signals, too, as mpirun */
 int signal_seen(void);                 /* 0, SIGINT or SIGTERM */
+void signals_tell_mapped(void);        /* from here on: */
 void signals_mapped(const char *path); /* the file that a message about its end names */
 const char *signal_mapped(void);       /* "": none */
 

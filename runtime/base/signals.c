@@ -10,6 +10,9 @@
 #include <string.h>
 
 static volatile sig_atomic_t seen;
+/* Of a process in which a message names the file: an executable, whose one thread loads. Models of
+   a library load at the same time. */
+static bool tells;
 static char mapped[PATH_MAX]; /* "": no file */
 
 static void on_signal(int sig) { seen = sig; }
@@ -28,7 +31,11 @@ void signals_catch(bool launched) {
   sigaction(SIGXFSZ, &a, NULL);
 }
 
-void signals_mapped(const char *path) { snprintf(mapped, sizeof mapped, "%s", path); }
+void signals_tell_mapped(void) { tells = true; }
+
+void signals_mapped(const char *path) {
+  if (tells) snprintf(mapped, sizeof mapped, "%s", path);
+}
 
 const char *signal_mapped(void) { return mapped; }
 

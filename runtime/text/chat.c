@@ -355,8 +355,9 @@ static bool prepare(Chat *c, const char *program, const Argument *list, Err *e) 
                            .threads = (int)argument_count(list, "--threads", 0),
                            .load = load->list,
                            .nload = (int)load->count};
+  if (ok) bus_error_catch(program); /* before an image is mapped */
   ok = ok && chat_model_open(&c->model, &place, e);
-  if (ok) signals_catch(false), bus_error_catch(program);
+  if (ok) signals_catch(false);
   free(path); /* the tokenizer has read it */
   return ok;
 }

@@ -159,6 +159,15 @@ static void shares_cores(void **state) {
   cpus_free(&l);
 }
 
+/* Models of a library, which load at the same time, leave the name alone. */
+static void names_the_mapped_file_in_executables(void **state) {
+  signals_mapped("w.image");
+  assert_string_equal(signal_mapped(), "");
+  bus_error_catch("model");
+  signals_mapped("w.image");
+  assert_string_equal(signal_mapped(), "w.image");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(has_no_limits, clear),
@@ -169,6 +178,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(counts_cores, clear, clear),
       cmocka_unit_test(respects_the_mask),
       cmocka_unit_test(shares_cores),
+      cmocka_unit_test(names_the_mapped_file_in_executables),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,7 +201,8 @@ enum { GC_TURN_STEP_f32 = 16, GC_TURN_STEP_f16 = 16, GC_TURN_STEP_bf16 = 32 };
 /* section GC_TILE_TURNED: turn_f32 vfma_f32 splat_f32 GC_TURN_STEP GC_PREFETCH_COLUMNS */
 /* As GC_TILE, of columns of b, LB apart, b[j][k], that are transposed block by block and used at once: where no other tile
    needs them, packing would take longer. With large registers two blocks of 16 columns go through the depth side by
-   side, since the sums of one row wait for each other. */
+   side, since the sums of one row wait for each other. It prefetches the columns behind the block itself, and
+   ignores what its caller wants prefetched, an argument of every tile. */
 #define GC_NUMBER_f32(x) (x)
 #define GC_NUMBER_bf16(x) bf16_to_f32(x)
 #define GC_NUMBER_f16(x) f16_to_f32(x)
