@@ -108,13 +108,13 @@ bool csv_open(Column *c, char *columns, Err *e) {
   Csv *v = c->csv = calloc(1, sizeof *v);
   if (!v) return err_set(e, EXIT_ENV, "no memory to read %s", c->text);
   c->type = c->t->dtype == GC_BF16 || c->t->dtype == GC_F16 ? ELEM_F32 : (Elem)c->t->dtype;
-  if (!read_text(c, e) || !read_header(c, e) || !csv_choose(c, columns, e) || !count_rows(c, e) ||
-      !collect_words(c, e))
+  if (!read_text(c, e) || !read_header(c, e) || !csv_choose(c, columns, e) || !count_rows(c, e))
     return false;
   c->total = c->all_rows * v->n;
   if (c->extents && !column_settle_count(c, c->extents, c->fixed ? c->total : v->n, e))
     return false;
   if (c->fixed ? c->total != c->row_elems : v->n != c->row_elems) return csv_misfit(c, e);
+  if (!collect_words(c, e)) return false;
   c->step = c->row_elems;
   if (c->fixed) c->all_rows = 1;
   return true;

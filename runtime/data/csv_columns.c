@@ -142,13 +142,33 @@ bool csv_choose(Column *c, char *text, Err *e) {
   return err_hint(e, "the input %s is not one: leave '=%.100s' out", c->t->name, list);
 }
 
+/* A column of the input begins with the name of an image. */
+static bool lists_images(const Column *c, Err *e, char name[WORD]) {
+  const Csv *v = c->csv;
+  CsvReader r = csv_body(c, e);
+  bool there, found = false;
+  char field[WORD];
+  if (!csv_row(&r, v->fields, &there) || !there) return false;
+  for (uint64_t i = 0; i < v->n && !found; i++) {
+    found = csv_plain(&v->fields[v->chosen[i]], field) && images_have_name(field);
+    (void)csv_name(v, v->chosen[i], name);
+  }
+  return found;
+}
+
 bool csv_misfit(const Column *c, Err *e) {
   const Csv *v = c->csv;
-  char all[400], need[200];
+  char all[400], need[200], name[WORD];
   all_names(v, all, sizeof all);
   tensor_shapes_text(c->entry, c->t, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: %" PRIu64 " column%s %s chosen, but the input %s is %s", c->text,
           v->n, v->n == 1 ? "" : "s", v->n == 1 ? "is" : "are", c->t->name, need);
+  if (lists_images(c, e, name))
+    return err_hint(
+        e,
+        "the column %.100s names images; a program compiled with gc --images takes their "
+        "folder, FOLDER/CLASS/NAME.png",
+        name);
   return err_hint(e, "a row needs %" PRIu64 ": %s:NAME,NAME… chooses of %s", c->row_elems, c->text,
                   all);
 }

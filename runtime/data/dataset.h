@@ -175,7 +175,8 @@ void labels_free(Labels *l);
 bool words_note(const Column *c, char *out, size_t size);
 
 /* ---- images.c ---- */
-bool images_are(const char *path); /* a folder: its files are rows */
+bool images_are(const char *path);       /* a folder: its files are rows */
+bool images_have_name(const char *name); /* such as "a.png" */
 /* Lists the images of a folder, or takes the file alone. An input of integers without further axes
    is the labels: the numbers of the subfolders. */
 bool images_open(Column *c, Err *e);

@@ -45,7 +45,7 @@ bool images_are(const char *path) {
   return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool has_image_name(const char *name) {
+bool images_have_name(const char *name) {
   static const char *const ends[] = {".png", ".jpg", ".jpeg"};
   size_t n = strlen(name);
   for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -109,7 +109,7 @@ static bool visit(Column *c, const char *folder, Visit *f, void *arg, Err *e) {
 static bool visit_top(Column *c, const char *path, const char *name, bool folder, void *arg,
                       Err *e) {
   if (folder) return words_add(&c->images->classes, name, e);
-  if (has_image_name(name)) return add_file(c, name, NO_CLASS, e);
+  if (images_have_name(name)) return add_file(c, name, NO_CLASS, e);
   c->images->others++;
   return true;
 }
@@ -120,7 +120,7 @@ static bool visit_class(Column *c, const char *path, const char *name, bool fold
     err_set(e, EXIT_WRONG, "%s: is a folder within a class", path);
     return err_hint(e, "images lie in %s/CLASS/ or, without classes, in a folder itself", c->text);
   }
-  if (has_image_name(name)) return add_file(c, name, *(uint32_t *)arg, e);
+  if (images_have_name(name)) return add_file(c, name, *(uint32_t *)arg, e);
   c->images->others++;
   return true;
 }
@@ -286,7 +286,7 @@ bool images_open(Column *c, Err *e) {
 
 bool images_are_files(char *const *paths, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (!has_image_name(paths[i])) return false;
+    if (!images_have_name(paths[i])) return false;
   return true;
 }
 

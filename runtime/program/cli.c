@@ -19,43 +19,6 @@ bool cli_usage(Err *e, const char *what, const char *found) {
   return err_set(e, EXIT_USAGE, "%s%s%s", what, found ? ": " : "", found ? found : "");
 }
 
-/* ---- suggestions ---- */
-static int distance(const char *a, const char *b) { /* Levenshtein, one row */
-  size_t n = strlen(a), m = strlen(b);
-  if (n > 60 || m > 60) return 99;
-  int row[64];
-  for (size_t j = 0; j <= m; j++) row[j] = (int)j;
-  for (size_t i = 1; i <= n; i++) {
-    int diag = row[0];
-    row[0] = (int)i;
-    for (size_t j = 1; j <= m; j++) {
-      int best = diag + (a[i - 1] != b[j - 1]);
-      diag = row[j];
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      row[j] = best;
-    }
-  }
-  return row[m];
-}
-
-/* The best name that is less than d edits away from the one wanted. */
-typedef struct Near {
-  const char *want, *best;
-  int d;
-} Near;
-
-/* About half of a short name may be wrong: beyond that a suggestion is a guess. */
-static Near near_to(const char *want) {
-  int half = (int)strnlen(want, 6) / 2;
-  return (Near){.want = want, .d = half + 1};
-}
-
-static void near(Near *n, const char *name) {
-  int d = distance(n->want, name);
-  if (d < n->d) n->d = d, n->best = name;
-}
-
 /* ---- values ---- */
 static bool parse_count(const char *s, uint64_t least, uint64_t most, uint64_t *out) {
   uint64_t v = 0;
@@ -125,9 +88,9 @@ int cli_find_tensor(const GcTensor *t, int n, const char *name) {
 }
 
 static bool find_entry(const GcEntry **out, const char *name, Err *e) {
-  Near n = near_to(name);
+  Near n = near_begin(name);
   for (int i = 0; i < gc_program.nentries; i++) {
-    near(&n, gc_program.entries[i].name);
+    near_try(&n, gc_program.entries[i].name);
     if (strcmp(gc_program.entries[i].name, name) == 0) {
       *out = &gc_program.entries[i];
       return true;
@@ -294,22 +257,6 @@ static bool set_named(Options *o, Named x, const char *value, Err *e) {
   return false;
 }
 
-static bool unknown(const Options *o, const char *name, Err *e) {
-  const GcEntry *en = o->entry;
-  Near n = near_to(name);
-  for (int i = 0; i < OPT_COUNT; i++) near(&n, cli_opts[i].name);
-  for (int i = 0; i < en->ninputs; i++) near(&n, en->inputs[i].name);
-  for (int i = 0; i < en->noutputs; i++) near(&n, en->outputs[i].name);
-  for (int i = 0; i < gc_program.nhypers; i++) near(&n, gc_program.hypers[i].name);
-  err_set(e, EXIT_USAGE, "unknown option --%s", name);
-  if (strncmp(name, "batch", 5) == 0 && en->ninputs)
-    return err_hint(e, "the batch is fixed when gc compiles: gc -D N=…, if its size is 'let N'");
-  if (n.best)
-    err_hint(e, "did you mean --%s? The options of %s are listed by %s --help", n.best, en->name,
-             en->name);
-  return err_hint(e, "the options of %s are listed by %s --help", en->name, en->name);
-}
-
 static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   const char *arg = argv[*at];
   if (strncmp(arg, "--", 2) != 0 || !arg[2]) {
@@ -337,7 +284,7 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
     return set_validation_file(o, argc, argv, name + 9, value, e);
   if (!known && !o->entry) return cli_usage(e, "unknown option", arg);
   if (!known) named = find_named(o->entry, name);
-  if (!known && named.kind == NAMED_NOTHING) return unknown(o, name, e);
+  if (!known && named.kind == NAMED_NOTHING) return cli_unknown(o->entry, name, e);
   if (!value || !*value) {
     cli_usage(e, "a value is missing after", arg);
     return err_hint(e, "write --%s VALUE", name);

@@ -21,6 +21,18 @@ int cli_find_option(const char *name);
 int cli_find_hyper(const char *name);
 /* What follows the name of an input: FILE or NUMBER. */
 static inline const char *cli_input_value(const GcTensor *t) { return t->rank ? "FILE" : "NUMBER"; }
+
+/* ---- cli_near.c ---- */
+typedef struct Near { /* the best name that is less than d edits away from the one wanted */
+  const char *want, *best;
+  int d;
+} Near;
+Near near_begin(const char *want);
+void near_try(Near *n, const char *name);
+/* The error of an option that the entry does not have; false. */
+bool cli_unknown(const GcEntry *en, const char *name, Err *e);
+
+/* ---- cli_complete.c ---- */
 /* Whether nothing is missing, and no two options exclude each other. */
 bool cli_complete(const Options *o, Err *e);
 #endif

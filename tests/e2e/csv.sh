@@ -120,6 +120,7 @@ grep -q 'closed: "a$' out.txt || fail 'a name as it was written'
 wrong 'a,b\n1,2\n' 'rows from 4 on were asked for, but it has 1 rows' '[a:b] takes rows' one --v 'bad.csv:a[4:]'
 wrong 'a,a\n1,2\n' "2 columns are called 'a'" 'choose by number' one --v bad.csv:a
 wrong 'a,b\n1,2\n' '2 columns are chosen, but the input v is f32[1]' 'a row needs 1: bad.csv:NAME,NAME… chooses of a, b' one --v bad.csv
+wrong 'path,b\nat/1.png,2\n' '1 column is chosen, but the input x is f32[2, 3]' 'the column path names images; a program compiled with gc --images takes their folder, FOLDER/CLASS/NAME.png' same --x bad.csv:path --kind bad.csv:b
 wrong 'a,b\n1.5,2\n' "line 2, column a: '1.5' is no whole number" 'correct the file, or declare the input with a type of floats' whole --n bad.csv
 wrong 'a,b\n' 'has no rows for the input v' '' one --v bad.csv:a
 kinds='same --x houses.csv:2..4 --kind bad.csv:k'

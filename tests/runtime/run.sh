@@ -312,6 +312,9 @@ checks=$((checks + 1))
 # ---- the command line ----
 says 2 'did you mean train?' tran
 says 2 'did you mean --epochs?' train $data --epoch 3
+says 2 'did you mean --lr?' train $data --learning-rate 3
+says 2 'did you mean --threads?' train $data --Num_Workers 3
+says 2 'hint: --save FILE writes weights, and --load FILE reads them; the options of train' train $data --model 3
 says 2 'the batch is fixed when gc compiles: gc -D N=' train $data --batch 4
 says 2 'train needs --target FILE' train --x x.npy
 says 2 'given twice' train $data --x x.npy
