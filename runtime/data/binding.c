@@ -318,7 +318,7 @@ static bool number_given(Column *c, const char *text) {
   char *end;
   errno = 0;
   c->number = strtod(text, &end);
-  return c->t->rank == 0 && end != text && *end == 0 && errno == 0 && access(text, F_OK) != 0;
+  return end != text && *end == 0 && errno == 0 && access(text, F_OK) != 0;
 }
 
 /* The digits as they stand, which a double would round; or a double that is whole. */
@@ -346,6 +346,13 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
   c->row_elems = c->fixed ? tensor_count(t) : tensor_row_elems(t);
   c->piece = c->row_elems;
   c->is_number = number_given(c, text);
+  if (c->is_number && t->rank > 0) {
+    char type[200];
+    tensor_shapes_text(c->entry, t, type, sizeof type);
+    err_set(e, EXIT_USAGE, "--%s %s: there is no such file, and the input is %s", t->name, text,
+            type);
+    return err_hint(e, "a number goes to an input without axes; one with axes takes a file");
+  }
   if (c->is_number) {
     c->fixed = true;
     c->rows = c->all_rows = 1;

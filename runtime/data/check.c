@@ -21,14 +21,14 @@ bool column_check(const Column *c, Err *e) {
 }
 
 bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, Err *e) {
-  if (c->images && value >= 0 && value < c->words.n) {
-    err_set(e, EXIT_WRONG,
-            "%s: the class %.200s is number %" PRId64 ", which is not below %" PRId64, c->text,
-            c->words.at[value], value, limit);
+  if (value >= 0 && value < c->words.n) {
+    err_set(e, EXIT_WRONG, "%s: the %s %.200s is number %" PRId64 ", which is not below %" PRId64,
+            c->text, c->images ? "class" : "word", c->words.at[value], value, limit);
     return err_hint(e,
-                    "it has %d classes, and the input %s is of %" PRId64
-                    ": compile the program for as many, or give it fewer folders",
-                    c->words.n, c->t->name, limit);
+                    "it has %d %s, and the input %s is of %" PRId64
+                    ": compile the program for as many, or give it fewer%s",
+                    c->words.n, c->images ? "classes" : "words", c->t->name, limit,
+                    c->images ? " folders" : "");
   }
   const Column *part = column_row_part(c, &row);
   err_set(e, EXIT_WRONG,

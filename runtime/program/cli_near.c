@@ -5,7 +5,9 @@
 
 enum { NAME = 60 }; /* bytes of a name; longer ones are like none */
 
-static char plain(char c) { return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static char plain(char c) {
+  return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
 
 static int distance(const char *a, const char *b) { /* Levenshtein, one row */
   size_t n = strlen(a), m = strlen(b);
@@ -73,6 +75,8 @@ bool cli_unknown(const GcEntry *en, const char *name, Err *e) {
   if (best)
     return err_hint(e, "did you mean --%s? The options of %s are listed by %s --help", best,
                     en->name, en->name);
-  if (h) return err_hint(e, "%s; the options of %s are listed by %s --help", h->text, en->name, en->name);
+  if (h)
+    return err_hint(e, "%s; the options of %s are listed by %s --help", h->text, en->name,
+                    en->name);
   return err_hint(e, "the options of %s are listed by %s --help", en->name, en->name);
 }

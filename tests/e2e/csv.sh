@@ -158,7 +158,11 @@ exactly "$figure" "$(sed 's/ =//' out.txt)" 'a validation of fewer words'
 printf 'k\nred\npink\nred\nred\n' >pink.csv
 says 1 "error: pink.csv: line 3, column k: 'pink' is none of the words that houses.csv has for kind" $validated pink.csv
 holds out.txt 'hint: it has blue = 0, green = 1, red = 2; a validation has the training'"'"'s numbers'
+printf 'k\na\nb\nc\nd\n' >four.csv
+says 1 'error: four.csv: the word d is number 3, which is not below 3' ./net train --x houses.csv:2..4 --kind four.csv
+holds out.txt 'hint: it has 4 words, and the input kind is of 3: compile the program for as many, or give it fewer'
 says 1 'error: houses.csv: words stand for whole numbers, in an input of one column' ./net one --v 'houses.csv:id=a|b'
+says 2 'error: --v 7: there is no such file, and the input is f32[1]' ./net one --v 7
 says 1 'is text, but the input v needs f32' ./net one --v houses.csv+1
 
 # ---- whether the first line is a header, and other names of tables ----
