@@ -32,8 +32,8 @@ static bool mask_fits(const ShapeIn *in, const Type *q, const Type *k, const Typ
     return shape_wrong(in, "needs a mask of bools, not %s: compare first, as in m > 0",
                        shape_str(in, mask));
   int64_t small[SMALL_RANK], *dim = shape_dims(in, small, q->rank);
-  for (int i = 0; i < q->rank; i++) dim[i] = q->dim[i];
-  dim[q->rank - 1] = dim_from_end(k, 2);
+  for (int i = 0; i < q->rank; i++) dim[i] = type_axis(q, i);
+  dim[q->rank - 1] = type_axis(k, k->rank - 2);
   const Type *whole = shape_make(in, DT_BOOL, q->rank, dim);
   return whole && shape_wrong(in, "needs a mask that broadcasts to %s, not %s",
                               shape_str(in, whole), shape_str(in, mask));

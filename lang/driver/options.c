@@ -1,8 +1,10 @@
 /* Reads the command line by the table options.def.
    Contract: see options.h. No option is ignored: what is not built yet is an error that says so. */
 #include "lang/driver/option_rows.h"
+#include "lang/elab/elab.h"
 
 #include <stdarg.h>
+#include <unistd.h>
 
 /* --emit and --target take what the table of targets has. */
 static const char EMIT_KINDS[] = "exe|lib|python|wheel"
@@ -134,6 +136,55 @@ static size_t match(const OptionRow *r, const char *arg) {
   return 0;
 }
 
+/* Options of other compilers and of programs, and what gc has in their place. */
+static const struct {
+  const char *option, *here;
+} habits[] = {
+#define BATCH "a batch is a number of the program: -D N=8 overrides its 'let N'"
+#define OUTPUT "-o FILE names the output"
+#define DEVICE "--target says what the program runs on; gc --help lists the targets"
+#define HALF "--precision=bf16 computes products of 16-bit numbers"
+#define HYPER "a hyper is an option of the program that gc makes: ./PROGRAM ENTRY --lr V"
+#define RUN "gc makes a program, which runs its entries: ./PROGRAM ENTRY"
+    {"batch", BATCH},
+    {"batch-size", BATCH},
+    {"output", OUTPUT},
+    {"out", OUTPUT},
+    {"device", DEVICE},
+    {"bf16", HALF},
+    {"fp16", HALF},
+    {"half", HALF},
+    {"amp", HALF},
+    {"dtype", HALF},
+    {"lr", HYPER},
+    {"hyper", HYPER},
+    {"learning-rate", HYPER},
+    {"train", RUN},
+    {"run", RUN},
+    {"lib", "--emit=lib makes a library"},
+    {"shared", "--emit=lib makes a library"},
+    {"python", "--emit=python makes a Python module"},
+    {"onnx", "--emit=onnx writes an entry as a model of ONNX"},
+    {"verbose", "-v prints the commands that gc runs"},
+    {"optimize", "-O3 searches longer for a plan than -O2, the default"},
+#undef BATCH
+#undef OUTPUT
+#undef DEVICE
+#undef HALF
+#undef HYPER
+#undef RUN
+};
+
+static const char *habit_of(Ctx *c, const char *word) {
+  char *name = arena_printf(ctx_arena(c), "%s", word + strspn(word, "-"));
+  for (char *p = name; *p; p++)
+    if (*p == '_') *p = '-';
+  for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+    if (strcmp(habits[i].option, name) == 0) return habits[i].here;
+  if (!program_has_option(name)) return NULL;
+  return intern_printf(c, "it is one of the program that gc makes: ./PROGRAM ENTRY --%s", name);
+}
+
 static bool unknown(Ctx *c, const char *arg) {
   const char *names[OPTIONS];
   for (int i = 0; i < OPTIONS; i++) names[i] = option_rows[i].spelling;
@@ -141,6 +192,8 @@ static bool unknown(Ctx *c, const char *arg) {
   const char *near = nearest_name(c, word, names, OPTIONS);
   if (!near && arg[1] != '-') /* -target for --target */
     near = nearest_name(c, intern_printf(c, "-%s", word), names, OPTIONS);
+  const char *habit = habit_of(c, word);
+  if (habit) return !usage_error("unknown option '%s'; %s", word, habit);
   if (near) return !usage_error("unknown option '%s'; did you mean %s?", word, near);
   return !usage_error("unknown option '%s'; see gc --help", word);
 }
@@ -189,7 +242,15 @@ static bool goes_alone(const Options *o, OptionId id, OptionId also, OptionId or
   return true;
 }
 
+/* The name of an entry behind the program. */
+static bool is_entry(const char *word) { return access(word, F_OK) != 0 && !strpbrk(word, "./"); }
+
 static bool two_files(const char *a, const char *b) {
+  if (is_entry(b))
+    return !usage_error(
+        "%s is no file; if it is an entry of %s, the program that gc makes runs it: "
+        "./PROGRAM %s",
+        b, a, b);
   return !usage_error("two input files, '%s' and '%s'; one program reads others with 'use'", a, b);
 }
 

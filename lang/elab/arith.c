@@ -207,6 +207,12 @@ const char *without_op(OpKind k, const char *why) {
   return strncmp(why, op_info[k].name, n) == 0 && why[n] == ' ' ? why + n + 1 : why;
 }
 
+/* Within the function of the prelude that the user calls here: of that only the call is shown. */
+static bool is_made_here(const Elab *e, Val v) {
+  Loc user = e->frame->user;
+  return user.line && v.loc.line == user.line && v.loc.col == user.col && v.loc.file == user.file;
+}
+
 static Val build_named(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
                        Subject what, Loc loc) {
   char why[WHY_BYTES];
@@ -219,7 +225,8 @@ static Val build_named(Elab *e, OpKind k, const Val *v, int n, const Attr *attr,
   }
   if (!op_shape(e->c, k, types, n, attr, given, why)) {
     elab_error(e, loc, "%s %s", subject_text(e, what), without_op(k, why));
-    for (int i = 0; i < n && i < 4; i++) elab_note_tensor(e, n == 1 ? "it" : side(i, false), v[i]);
+    for (int i = 0; i < n && i < 4; i++)
+      if (!is_made_here(e, v[i])) elab_note_tensor(e, n == 1 ? "it" : side(i, false), v[i]);
     return elab_trace(e);
   }
   return val_tensor(e, build(elab_at(e, loc), k, ids, n, attr, given));

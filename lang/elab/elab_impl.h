@@ -121,7 +121,8 @@ void exec_body(Elab *e, const Body *b);
 bool body_has_minimize(const Body *b);
 void bind_name(Elab *e, Ident name, Val v);
 /* A bound of a for or scan; false after an error. */
-bool loop_bound(Elab *e, const Expr *x, int64_t min, const char *what, int64_t *out);
+/* unrolled: a for, for which a scan may stand */
+bool loop_bound(Elab *e, const Expr *x, bool unrolled, int64_t min, const char *what, int64_t *out);
 /* ---- tree.c: trees of params and states ---- */
 /* Floats may mix here, since a param may have another dtype in the end. */
 bool is_lenient(const Elab *e);

@@ -133,20 +133,22 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
   return build_checked(e, OP_CONCAT, v, n, attr, NULL, "yield", loc);
 }
 
-bool loop_bound(Elab *e, const Expr *x, int64_t min, const char *what, int64_t *out) {
+bool loop_bound(Elab *e, const Expr *x, bool unrolled, int64_t min, const char *what,
+                int64_t *out) {
   Val v = elab_eval_one(e, x);
-  return val_is_known(e, v, what,
-                      "loop to the most that it may be, and keep what was: where(i < n, new, old)",
-                      x->loc) &&
-         val_to_int(e, v, min, what, x->loc, out);
+  const char *hint =
+      v.kind == VAL_EXTENT && unrolled
+          ? "a scan loops to it at run time: scan i in 0..n { … }"
+          : "loop to the most that it may be, and keep what was: where(i < n, new, old)";
+  return val_is_known(e, v, what, hint, x->loc) && val_to_int(e, v, min, what, x->loc, out);
 }
 
 static void exec_for(Elab *e, const Stmt *s) {
   Env *env = e->frame->env;
   int64_t from, to;
   int64_t copies;
-  bool ok = loop_bound(e, s->loop.from, INT64_MIN, "the start of a loop", &from);
-  ok &= loop_bound(e, s->loop.to, INT64_MIN, "the end of a loop", &to);
+  bool ok = loop_bound(e, s->loop.from, true, INT64_MIN, "the start of a loop", &from);
+  ok &= loop_bound(e, s->loop.to, true, INT64_MIN, "the end of a loop", &to);
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
   if (ok && to > from &&
       (__builtin_sub_overflow(to, from, &copies) || copies > MAX_UNROLL - e->unrolled)) {

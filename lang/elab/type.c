@@ -115,14 +115,19 @@ static const Type *eval_type(Elab *e, const TypeExpr *t, Dtype dt, bool input) {
   return type;
 }
 
+static void no_extent(Elab *e, Loc loc, const Extent *x) {
+  elab_error(e, loc, "a dim of a param or state must be known at compile time, found %s",
+             extent_str(e, val_dim(axis_of_extent(x, 1), loc)));
+  elab_hint(e, "declare as many rows as there may be, %lld, and read the first: table[:%s]",
+            (long long)x->bound, x->name);
+  elab_trace(e);
+}
+
 const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
   const Type *type = eval_type(e, t, dt, false);
   for (int i = 0; type && i < type->rank; i++)
     if (type_extent(type, i))
-      return elab_fail(e, t->dims[i < t->n ? i : 0].loc,
-                       "a dim of a param or state must be known at compile time, found %s",
-                       val_str(e, val_dim(type_axis(type, i), t->loc))),
-             NULL;
+      return no_extent(e, t->dims[i < t->n ? i : 0].loc, type_extent(type, i)), NULL;
   return type;
 }
 

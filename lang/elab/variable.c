@@ -244,8 +244,11 @@ void global_declared_again(Elab *e, const Frame *f, const char *path) {
               name, name);
   } else {
     elab_note(e, f->first_call, "the first call is here");
-    elab_hint(e, "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
-              name, name);
+    elab_hint(
+        e,
+        "name both: %s(…) as a and %s(…) as b have tensors of their own, %s(…) as a and %s(…) "
+        "as a shared the same",
+        name, name, name, name);
   }
   elab_trace(e);
   e->frame = inner;

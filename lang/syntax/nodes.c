@@ -82,13 +82,19 @@ static int depth_of_call(const Expr *call) {
   return depth;
 }
 
+/* np.sum(x).item(): the field behind it has its own message. */
+static bool is_of_field(const Parser *ps, Loc callee) {
+  return ps->field.line == callee.line && ps->field.col == callee.col + callee.len;
+}
+
 Expr *make_call(Parser *ps, Expr *callee, Args args, Loc loc) {
   Expr *e = make_expr(ps, EX_CALL, loc);
   if (callee->kind == EX_NAME || callee->kind == EX_DTYPE) {
     e->call.callee = (Ident){callee->name, callee->loc};
   } else {
-    bool first = !ps->reader->failed; /* a field, np.sum(x).item(), has its own message */
-    parse_error(ps, callee->loc, "only a function's name can be called");
+    bool first = !ps->reader->failed;
+    if (!is_of_field(ps, callee->loc))
+      parse_error(ps, callee->loc, "only a function's name can be called");
     if (first && callee->kind == EX_CALL)
       parse_note(ps, SEV_HINT, (Loc){0}, "a layer takes its input first, as in linear(x, 10)");
     e->call.callee = (Ident){intern(ps->c, "?"), callee->loc};

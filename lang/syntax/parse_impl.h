@@ -154,6 +154,7 @@ struct Parser {
   uint32_t line, col; /* of the scanner: the place of the next byte */
   Lexer *lex;
   Expr *value;  /* the result of parse_value */
+  Loc field;    /* the last one that was reported, as of x.item() */
   bool stopped; /* nothing more is read or reported */
 };
 void parse_error(Parser *ps, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -160,6 +160,7 @@ static bool scan_module(Parser *ps, Loc loc, const char *text) {
 
 void scan_field(Parser *ps, Loc loc, const char *text) {
   if (scan_module(ps, loc, text)) return;
+  ps->field = loc;
   if (strcmp(text, ".T") == 0)
     scan_error(ps, loc, "values have no fields; a transpose is x'");
   else if (lex_names_a_call(ps))

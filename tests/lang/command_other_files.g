@@ -1,5 +1,6 @@
 # RUN: mkdir -p %t && cd %t && for f in net.pt net.pth net.keras net.py w.safetensors w.gguf; do printf 'PK\003\004' > $f; (%gc $f -o out || echo exit $?) 2>&1; done | FileCheck-14 --match-full-lines %s
 # RUN: test ! -e %t/out
+# RUN: cd %t && (%gc net.g train || echo exit $?) 2>&1 | FileCheck-14 --match-full-lines --check-prefix=ENTRY %s
 # A file of another program in the place of a program: what it is, and the way to a program.
 entry e(x : f32[2]) { return y = x }
 # CHECK: gc: error: net.pt is a file of PyTorch; in Python, torch.onnx.export(model, inputs, "net.onnx") writes a model that gc compiles
@@ -14,3 +15,5 @@ entry e(x : f32[2]) { return y = x }
 # CHECK-NEXT: exit 2
 # CHECK-NEXT: gc: error: w.gguf is a GGUF file; gc reads weights as they are published, in .safetensors, for a program of the model
 # CHECK-NEXT: exit 2
+# ENTRY: gc: error: train is no file; if it is an entry of net.g, the program that gc makes runs it: ./PROGRAM train
+# ENTRY-NEXT: exit 2

@@ -4,6 +4,12 @@
 
 #include <math.h>
 
+/* Which keys each row of the batch has, as lengths give it, lacks the axes of heads and queries. */
+static bool is_of_keys(const Type *mask, const Type *q, const Type *k) {
+  return mask->dtype == DT_BOOL && mask->rank == 2 && q->rank == 4 && k->rank == 4 &&
+         type_axis(mask, 0) == type_axis(q, 0) && type_axis(mask, 1) == type_axis(k, 2);
+}
+
 Val builtin_attention(BuiltinCall *s) {
   Elab *e = s->e;
   const Type *q = arg(s, "q").tensor.type;
@@ -16,5 +22,9 @@ Val builtin_attention(BuiltinCall *s) {
   if (masked && in[3].kind != VAL_TENSOR)
     return elab_fail(e, arg_loc(s, "mask"), "attention needs bools for 'mask', found %s",
                      val_str(e, in[3]));
-  return build_checked(e, OP_ATTENTION, in, 3 + masked, attr, NULL, s->name, s->loc);
+  Val y = build_checked(e, OP_ATTENTION, in, 3 + masked, attr, NULL, s->name, s->loc);
+  if (y.kind == VAL_ERROR && masked && is_of_keys(in[3].tensor.type, q, in[1].tensor.type))
+    elab_hint(e,
+              "a mask of the keys of each row has axes for heads and queries: mask[:, none, none]");
+  return y;
 }

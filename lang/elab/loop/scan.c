@@ -328,7 +328,7 @@ static bool extent_bound(Elab *e, Val v, const Stmt *s, int64_t from, int64_t *t
 static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to, const Extent **extent) {
   if (e->run->kind != BUILD_ENTRY)
     return elab_fail(e, s->loc, "a scan runs in an entry, not at compile time"), false;
-  bool ok = loop_bound(e, s->loop.from, INT32_MIN, "the start of a scan", from);
+  bool ok = loop_bound(e, s->loop.from, false, INT32_MIN, "the start of a scan", from);
   Val end = elab_eval_one(e, s->loop.to);
   if (end.kind == VAL_EXTENT)
     ok = ok && extent_bound(e, end, s, *from, to, extent);

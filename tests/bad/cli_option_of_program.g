@@ -1,0 +1,3 @@
+# args: --epochs=3
+# exit: 2
+let N = 3
