@@ -44,29 +44,33 @@ int settings_options(Compilation *r);
 /* The passes of --passes, or of -O and what goes with it, for so many ranks. */
 const char *settings_pipeline(const Compilation *r, int ranks);
 int settings_effort(Compilation *r);      /* of planning */
-int settings_output(Compilation *r);      /* what is made, and where it goes; after the targets */
 int settings_print_after(Compilation *r); /* --print-after names a pass of the pipeline, or all */
-Emit settings_emit(const Options *o);     /* by --emit alone */
-bool settings_makes_program(Emit e); /* machine code that the C compiler makes: of all targets */
+/* "700", "700K", "1.5GB", "64MiB": K, M, G and T are powers of 1024. */
+bool settings_bytes(const char *s, uint64_t *out);
+/* A number from 1 to `most`, or 0 where it is none. */
+int settings_count(const char *s, int most);
+
+/* ---- settings_output.c ---- */
+int settings_output(Compilation *r);  /* what is made, and where it goes; after the targets */
+Emit settings_emit(const Options *o); /* by --emit alone */
+bool settings_makes_program(Emit e);  /* machine code that the C compiler makes: of all targets */
 /* What is read, and what is written: the output, what lies beside it, and what is looked at, where
    the shell leads it to a file. */
 int settings_files(Compilation *r, bool looks);
+/* model.safetensors of model.g; NULL of the screen. */
+const char *settings_weights_beside(Ctx *c, const char *output);
+bool settings_wants_times(const Options *o); /* --stats=time[:DEVICE] */
+/* Whose model of time the device is for, and its name; NULL after a message. */
+const Backend *settings_timed_device(const Compilation *r, const char **name);
+
+/* ---- settings_weights.c ---- */
 /* How --weights quantizes: its word, the argument of the pass, and of this the paths that stay. */
 typedef struct QuantizedForm {
   const char *word, *argument, *without;
 } QuantizedForm;
 /* The file of --weights, or NULL; form, unless it is NULL: how weights are quantized, or NULL. */
 const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **form);
-/* model.safetensors of model.g; NULL of the screen. */
-const char *settings_weights_beside(Ctx *c, const char *output);
-bool settings_wants_times(const Options *o); /* --stats=time[:DEVICE] */
-/* Whose model of time the device is for, and its name; NULL after a message. */
-const Backend *settings_timed_device(const Compilation *r, const char **name);
-/* "700", "700K", "1.5GB", "64MiB": K, M, G and T are powers of 1024. */
-bool settings_bytes(const char *s, uint64_t *out);
-
-/* A number from 1 to `most`, or 0 where it is none. */
-int settings_count(const char *s, int most);
+int settings_check_weights(const Compilation *r); /* that they go with the output */
 
 /* ---- settings_ranks.c ---- */
 int settings_ranks(Compilation *r, int *ranks); /* how many processes share a batch */

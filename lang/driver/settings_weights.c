@@ -1,0 +1,101 @@
+/* What --weights asks for: a file, how weights are quantized, or both. Contract: see settings.c. */
+#include "lang/driver/compilation.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const QuantizedForm quantized_forms[] = {{"q8", "bits=8", ""},
+                                                {"q4", "bits=4", ""},
+                                                {"w8a8", "bits=8,activations=8", ""},
+                                                {"w4a8", "bits=4,activations=8", ""},
+                                                {"w8a16", "bits=8,activations=16", ""},
+                                                {"w4a16", "bits=4,activations=16", ""}};
+
+/* What stands in front of the last comma, or nothing, and what behind it. */
+static const char *last_word(Ctx *c, const char *list, const char **before) {
+  const char *comma = strrchr(list, ',');
+  *before = comma ? intern_n(c, list, (size_t)(comma - list)) : NULL;
+  return comma ? comma + 1 : list;
+}
+
+static bool belongs_to_form(const char *word) {
+  return strcmp(word, "errors") == 0 || (strncmp(word, "without=", 8) == 0 && word[8]);
+}
+
+/* "FILE,q8,errors,without=PATH": a form, what belongs to it, and in front of it a file, or not. */
+const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **form) {
+  const char *value = option_value(o, OPT_WEIGHTS, NULL), *without = "", *errors = "", *before;
+  const char *list = value ? value : "", *word = last_word(c, list, &before);
+  if (form) *form = NULL;
+  for (; before && belongs_to_form(word); word = last_word(c, list = before, &before))
+    if (strcmp(word, "errors") == 0)
+      errors = ",errors=1";
+    else
+      without = intern_printf(c, "%s%s%s", word + 8, *without ? "+" : "", without);
+  for (size_t i = 0; i < sizeof quantized_forms / sizeof *quantized_forms; i++) {
+    if (strcmp(word, quantized_forms[i].word) != 0) continue;
+    QuantizedForm *found = ARENA_NEW(ctx_arena(c), QuantizedForm);
+    *found = quantized_forms[i];
+    found->argument =
+        intern_printf(c, "%s%s%s%s", found->argument, errors, *without ? ",without=" : "", without);
+    found->without = without;
+    if (form) *form = found;
+    return before && *before ? before : NULL;
+  }
+  return value;
+}
+
+/* "q6", "w8", "w8a4". */
+static bool looks_quantized(const char *word) {
+  static const char digits[] = "0123456789";
+  if (*word != 'q' && *word != 'w') return false;
+  size_t n = strspn(word + 1, digits);
+  const char *rest = word + 1 + n;
+  if (n && *word == 'w' && *rest == 'a' && rest[1]) rest += 1 + strspn(rest + 1, digits);
+  return n && !*rest;
+}
+
+/* "FILE,q6", "q6,errors" and "w8a4", which name no file; NULL: neither. */
+static const char *wrong_quantization(Ctx *c, const Options *o) {
+  const char *list = option_value(o, OPT_WEIGHTS, NULL), *before;
+  if (!list || access(list, F_OK) == 0) return NULL;
+  const char *word = last_word(c, list, &before);
+  while (before && belongs_to_form(word)) word = last_word(c, list = before, &before);
+  bool file = before && access(before, F_OK) == 0;
+  return file || looks_quantized(word) ? word : NULL;
+}
+
+/* "q8,eror" and "FILE,q8,without=": what belongs to no form, behind one. */
+static const char *wrong_behind_form(Ctx *c, const Options *o) {
+  Options front = *o;
+  const QuantizedForm *form = NULL;
+  const char *value = option_value(o, OPT_WEIGHTS, NULL), *before = NULL;
+  const char *word = value && access(value, F_OK) != 0 ? last_word(c, value, &before) : NULL;
+  front.value[OPT_WEIGHTS] = before;
+  (void)settings_weights(c, &front, &form);
+  return form ? word : NULL;
+}
+
+int settings_check_weights(const Compilation *r) {
+  const Options *o = &r->o;
+  const bool train = option_given(o, OPT_TRAIN_ONNX);
+  const QuantizedForm *form;
+  const char *weights = settings_weights(r->c, o, &form);
+  const char *how = form ? NULL : wrong_quantization(r->c, o);
+  if (how)
+    return usage_error("--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to %s", how);
+  how = form ? NULL : wrong_behind_form(r->c, o);
+  if (how)
+    return usage_error("behind the form of --weights stand errors and without=PATH, not '%s'", how);
+  if (train && form)
+    return usage_error("--train-onnx makes an entry that trains, which --weights=%s leaves out",
+                       form->word);
+  if (weights && input_kind(o) == INPUT_ONNX)
+    return usage_error("--weights does not go with an ONNX model, which has its own");
+  if (weights && !settings_makes_program(r->emit) && r->emit != EMIT_ONNX)
+    return usage_error("--weights goes into a program, a library or a model of ONNX");
+  if (form && r->emit == EMIT_ONNX)
+    return usage_error("--weights=%s goes into a program or a library, not a model of ONNX",
+                       form->word);
+  return EXIT_DONE;
+}
