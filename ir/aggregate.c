@@ -4,47 +4,15 @@
    rows are. Algorithm: one walk in the order of the ops gives each value a state: the same in all
    batches, one value or more per row along an axis, an aggregate of such values, or something else,
    as a norm over the batch or a quotient of two sums is. */
-#include "ir/ir.h"
+#include "ir/aggregate_impl.h"
 
 #include <math.h>
-
-typedef enum How {
-  SAME,   /* whatever the rows are */
-  BY_ROW, /* along `axis`, in which the batch's rows stand in order `outer` times; what belongs to a
-             row follows from that row */
-  COUNT,  /* a multiple of the number of rows */
-  WHOLE,  /* an aggregate of rows */
-  OTHER   /* anything else */
-} How;
-typedef struct State {
-  How how;
-  int axis;
-  Aggregate aggregate;
-  int64_t outer; /* as an axis: it may be a multiple of an extent */
-} State;
-
-typedef struct Walk {
-  const Entry *e;
-  State *of;            /* by value */
-  const Extent *extent; /* of the batch, or NULL: it has `rows` rows */
-  int64_t rows;
-} Walk;
 
 const char *const aggregate_name[AGGREGATES] = {
     [AGGREGATE_NONE] = "each", [AGGREGATE_MEAN] = "mean", [AGGREGATE_SUM] = "sum",
     [AGGREGATE_MAX] = "max",   [AGGREGATE_MIN] = "min",   [AGGREGATE_EXP_MEAN] = "exp-mean",
     [AGGREGATE_RMS] = "rms"};
 
-static const State same = {.how = SAME}, other = {.how = OTHER};
-
-static State by_row(int axis, int64_t outer) {
-  return (State){.how = BY_ROW, .axis = axis, .outer = outer};
-}
-static State whole(Aggregate a) { return (State){.how = a ? WHOLE : OTHER, .aggregate = a}; }
-static State moved_to(State s, int axis) { return s.axis = axis, s; }
-static bool is(State s, Aggregate a) { return s.how == WHOLE && s.aggregate == a; }
-/* A sum of rows: of anything, or of ones. */
-static bool is_sum(State s) { return s.how == COUNT || is(s, AGGREGATE_SUM); }
 static bool is_extreme(State s) { return is(s, AGGREGATE_MAX) || is(s, AGGREGATE_MIN); }
 
 static State turned(State s) { /* of the negative */
@@ -158,189 +126,6 @@ static State of_aggregates(const Walk *w, const Op *op) {
   }
 }
 
-/* ---- values by rows ---- */
-
-static bool same_rows(State x, State y) { return x.axis == y.axis && x.outer == y.outer; }
-
-/* The operands that are by rows are so alike, and the others are the same in all batches; else
-   `other`. */
-static State common_rows(const Walk *w, const Op *op) {
-  State rows = other;
-  for (int i = 0; i < op->noperands; i++) {
-    State s = w->of[op->operands[i]];
-    if (s.how == SAME) continue;
-    if (s.how != BY_ROW || (rows.how == BY_ROW && !same_rows(rows, s))) return other;
-    rows = s;
-  }
-  return rows;
-}
-
-/* The extent, of an axis, is a multiple of the batch's. */
-static bool has_batch(const Walk *w, const Extent *x) {
-  bool found = x == w->extent;
-  for (int i = 0; x && x->nfactors > 1 && i < x->nfactors; i++) found |= x->factor[i] == w->extent;
-  return found;
-}
-
-/* Axis a over axis b; 0: it is no whole number of them. */
-static int64_t axis_quotient(const Walk *w, int64_t a, int64_t b) {
-  Ctx *c = w->e->module->ctx;
-  const Extent *x = axis_extent(c, a), *y = axis_extent(c, b);
-  int64_t n = x ? axis_multiple(a) : a, by = y ? axis_multiple(b) : b;
-  if (by == 0 || n % by != 0 || (y && !x)) return 0;
-  if (!x || x == y) return n / by;
-  const Extent *rest = y ? extent_quotient(c, x, y) : x;
-  return rest ? axis_of_extent(rest, n / by) : 0;
-}
-
-/* The axis of the result that has the rows: in row-major order as many elements stand before them
-   as in the operand. */
-static State reshaped(const Walk *w, ValueId from, ValueId to) {
-  Ctx *c = w->e->module->ctx;
-  const Type *x = value_type(w->e, from), *y = value_type(w->e, to);
-  const State s = w->of[from];
-  int64_t batch = w->extent ? axis_of_extent(w->extent, 1) : w->rows, before = s.outer;
-  for (int i = 0; i < s.axis; i++) before = axis_product(c, before, type_axis(x, i));
-  for (int i = 0; i < y->rank && before; i++) { /* what is before the rows, from axis i on */
-    int64_t rows = axis_product(c, before, batch);
-    if (rows && axis_quotient(w, type_axis(y, i), rows)) return by_row(i, before);
-    before = axis_quotient(w, before, type_axis(y, i));
-  }
-  return other;
-}
-
-static bool has_axis(const Ints *axes, int axis) {
-  for (int i = 0; axes && i < axes->n; i++)
-    if (axes->at[i] == axis) return true;
-  return false;
-}
-
-static State view_of_rows(const Walk *w, const Op *op, State s) {
-  int axis = s.axis;
-  const Type *x = value_type(w->e, op->operands[0]), *y = value_type(w->e, op->results[0]);
-  switch ((int)op->kind) {
-  case OP_COPY: return s;
-  case OP_RESHAPE: return reshaped(w, op->operands[0], op->results[0]);
-  case OP_TRANSPOSE:
-    for (int i = 0; i < y->rank; i++)
-      if (op->attr[AT_PERM].ints->at[i] == axis) return moved_to(s, i);
-    return other;
-  case OP_BROADCAST: return moved_to(s, axis + y->rank - x->rank);
-  case OP_REVERSE: return has_axis(op->attr[AT_AXES].ints, axis) ? other : s;
-  case OP_CONCAT: return op->attr[AT_AXIS].i == axis ? other : s;
-  case OP_SLICE:
-  case OP_PAD: return type_axis(x, axis) == type_axis(y, axis) ? s : other;
-  default: return other;
-  }
-}
-
-static Aggregate reduction(OpKind k) {
-  return k == OP_SUM          ? AGGREGATE_SUM
-         : k == OP_REDUCE_MAX ? AGGREGATE_MAX
-         : k == OP_REDUCE_MIN ? AGGREGATE_MIN
-                              : AGGREGATE_NONE;
-}
-
-static State reduced(const Op *op, State s) {
-  int axis = s.axis;
-  if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN) {
-    int64_t at = op->attr[AT_AXIS].i;
-    return at == axis ? other : moved_to(s, axis - (at < axis));
-  }
-  const Ints *axes = op->attr[AT_AXES].ints;
-  if (has_axis(axes, axis)) return whole(reduction(op->kind));
-  int before = 0;
-  for (int i = 0; axes && i < axes->n; i++) before += axes->at[i] < axis;
-  return moved_to(s, axis - before);
-}
-
-/* Scales of a quantized operand go with it. */
-static bool scales_go_along(const Walk *w, const Op *op) {
-  for (int i = 2; i < op->noperands; i++) {
-    State of = w->of[op->operands[i - (op->noperands == 4 ? 2 : 1)]], s = w->of[op->operands[i]];
-    if (s.how != of.how || (s.how == BY_ROW && !same_rows(s, of))) return false;
-  }
-  return true;
-}
-
-static State product(const Walk *w, const Op *op) {
-  if (!scales_go_along(w, op)) return other;
-  State s[2] = {w->of[op->operands[0]], w->of[op->operands[1]]};
-  int rank = value_type(w->e, op->operands[0])->rank, sums = 0;
-  bool quantized = op->kind == OP_QUANTIZED_MATMUL || op->kind == OP_SCALED_MATMUL;
-  bool ta = op->attr[AT_TA].i, tb = quantized ? op->attr[AT_AXIS].i == 1 : op->attr[AT_TB].i;
-  int inner[2] = {ta ? rank - 2 : rank - 1, tb ? rank - 1 : rank - 2};
-  if (s[0].how == WHOLE || s[1].how == WHOLE) { /* linear in either */
-    State x = s[0].how == WHOLE ? s[0] : s[1], y = s[0].how == WHOLE ? s[1] : s[0];
-    return y.how == SAME && (is_sum(x) || is(x, AGGREGATE_MEAN)) ? x : other;
-  }
-  for (int i = 0; i < 2; i++) sums += s[i].how == BY_ROW && s[i].axis == inner[i];
-  bool both = s[0].how == BY_ROW && s[1].how == BY_ROW;
-  if (both && s[0].outer != s[1].outer) return other;
-  if (sums) return both && sums < 2 ? other : whole(AGGREGATE_SUM);
-  if (both) return s[0].axis == s[1].axis && s[0].axis < rank - 2 ? s[0] : other;
-  State x = s[0].how == BY_ROW ? s[0] : s[1];
-  if (x.axis < rank - 2) return x;
-  return moved_to(x, s[0].how == BY_ROW ? rank - 2 : rank - 1);
-}
-
-static State indexed(const Walk *w, const Op *op, State rows) {
-  State table = w->of[op->operands[0]];
-  int axis = rows.axis, batch = op->kind == OP_GATHER ? (int)op->attr[AT_BATCH].i : 0;
-  switch ((int)op->kind) {
-  case OP_ONE_HOT: return rows;
-  case OP_GATHER: {
-    State ids = w->of[op->operands[1]];
-    int inner =
-        value_type(w->e, op->operands[1])->rank - batch - 1; /* axes more than the table's */
-    if (axis < batch || table.how == SAME) return rows;
-    return ids.how == SAME && axis > batch ? moved_to(rows, axis + inner) : other;
-  }
-  case OP_DYNAMIC_UPDATE:
-    return axis != op->attr[AT_AXIS].i && w->of[op->operands[2]].how == SAME ? rows : other;
-  default: return other;
-  }
-}
-
-static bool has_filters(const Op *op) {
-  return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
-}
-
-/* Only the first operand is by rows: filters and statistics are the same for all. */
-static bool rest_is_same(const Walk *w, const Op *op) {
-  for (int i = 1; i < op->noperands; i++)
-    if (w->of[op->operands[i]].how != SAME) return false;
-  return true;
-}
-
-static State of_rows(const Walk *w, const Op *op) {
-  const Type *x = value_type(w->e, op->operands[0]);
-  const State rows = common_rows(w, op);
-  int axis = rows.axis;
-  if (rows.how == OTHER && op_info[op->kind].cls != CLASS_CONTRACT) return other;
-  switch ((int)op_info[op->kind].cls) {
-  case CLASS_ELEMENT: return rows;
-  case CLASS_VIEW: return view_of_rows(w, op, rows);
-  case CLASS_REDUCE: return op->noperands == 1 ? reduced(op, rows) : other;
-  case CLASS_CONTRACT: return product(w, op);
-  case CLASS_WINDOW: return axis == 0 && (!has_filters(op) || rest_is_same(w, op)) ? rows : other;
-  case CLASS_COMPOSITE:
-    if (op->kind == OP_VARIANCE) return reduced(op, rows);
-    if (op->kind == OP_QUANTIZE_SCALE || op->kind == OP_QUANTIZE || op->kind == OP_DEQUANTIZE)
-      return axis == op->attr[AT_AXIS].i ? other : rows;
-    return axis == 0 && rest_is_same(w, op) ? rows : other;
-  case CLASS_ATTENTION: return axis < x->rank - 3 ? rows : other;
-  case CLASS_INDEX: return indexed(w, op, rows);
-  case CLASS_ORDER: {
-    bool along = op->kind == OP_ARGSORT ? axis == x->rank - 1 : axis == op->attr[AT_AXIS].i;
-    return along ? other : rows;
-  }
-  case CLASS_ROWS: return axis < x->rank - 1 ? rows : other;
-  case CLASS_META: return op->kind == OP_STOP_GRADIENT ? rows : other;
-  default: return other;
-  }
-}
-
 /* ---- all ops ---- */
 
 /* Of an aggregate or a count, when no element is by rows. */
@@ -349,12 +134,12 @@ static State moved_or_reduced(const Walk *w, const Op *op) {
   OpClass cls = op_info[op->kind].cls;
   bool alone = op->noperands == 1;
   if (cls == CLASS_ELEMENT) return of_aggregates(w, op);
-  if (cls == CLASS_CONTRACT) return product(w, op);
+  if (cls == CLASS_CONTRACT) return aggregate_of_product(w, op);
   if (alone && ((cls == CLASS_VIEW && op->kind != OP_PAD) || op->kind == OP_STOP_GRADIENT))
     return s;
   if (!alone || cls != CLASS_REDUCE) return other;
   if (op->kind == OP_SUM) return is_sum(s) || is(s, AGGREGATE_MEAN) ? s : other;
-  return is(s, reduction(op->kind)) ? s : other;
+  return is(s, aggregate_of_reduction(op->kind)) ? s : other;
 }
 
 static void walk(Walk *w, const Block *b);
@@ -404,7 +189,7 @@ static bool assigns(const Entry *e, int64_t global) {
 static int batch_axes(const Walk *w, ValueId v) {
   const Type *t = value_type(w->e, v);
   int n = 0;
-  for (int i = 0; w->extent && i < t->rank; i++) n += has_batch(w, type_extent(t, i));
+  for (int i = 0; w->extent && i < t->rank; i++) n += aggregate_has_batch(w, type_extent(t, i));
   return n;
 }
 
@@ -425,7 +210,7 @@ static State state_of(const Walk *w, const Op *op) {
   if (op->kind == OP_EXTENT && w->extent && op->attr[AT_NAME].str == w->extent->name)
     return (State){.how = COUNT};
   if (how[OTHER] || op->nblocks) return other;
-  if (how[BY_ROW]) return of_rows(w, op);
+  if (how[BY_ROW]) return aggregate_of_rows(w, op);
   if (depends_on_count(w, op)) return other;
   if (how[SAME] == op->noperands) return op->kind == OP_GRAD ? other : same;
   return moved_or_reduced(w, op);
