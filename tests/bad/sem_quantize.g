@@ -12,6 +12,7 @@ entry f(x : f32[64, 10], i : i32[4]) {
   p = dequantize(q, s, extent = 0)
   r = dequantize(q, s, dtype = i32)
   t = dequantize(q, s, dtype = 3)
+  u = dequantize(q, s, bits = 5)
   return c
 }
 entry g(x : f32[t <= 64, 8]) {
