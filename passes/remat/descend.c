@@ -1,5 +1,5 @@
-/* From a start to a schedule within the limit, and on to a cheaper one; see search.c. Contract: every
-   change goes through the state, which undoes it; work is counted. */
+/* From a start to a schedule within the limit, and on to a cheaper one; see search.c. Contract:
+   every change goes through the state, which undoes it; work is counted. */
 #include "ir/support/heap.h"
 #include "passes/analysis/search_math.h"
 #include "passes/remat/search_impl.h"
@@ -268,4 +268,6 @@ static bool repair(RematSearch *w) {
   return s->excess == 0;
 }
 
-bool search_descend(RematSearch *w) { return search_greedy(w) || (!search_is_late(w) && repair(w)); }
+bool search_descend(RematSearch *w) {
+  return search_greedy(w) || (!search_is_late(w) && repair(w));
+}
