@@ -41,7 +41,7 @@ void again_set(Climb *w, ValueId old, ValueId now);
 /* A loop with its arguments, in which building goes on. Operand and argument of a carry are alike.
  */
 Op *again_loop_begin(Climb *w, const Op *like, int64_t trips, const ValueList *carries,
-                      const ValueList *slices, const Types *stacks);
+                     const ValueList *slices, const Types *stacks);
 void again_body_end(Climb *w, const Op *op, const ValueList *yield);
 ValueId again_arg_at(const Op *loop, uint32_t k);
 void again_add_results(Climb *w, ValueList *out, const Op *op, int n);

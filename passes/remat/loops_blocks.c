@@ -41,7 +41,8 @@ static void iterate(Climb *w, const Again *g, const Op *scan, const Op *loop, Va
   again_add_mapped(w, yield, end->operands, scan_carries(scan));
   for (int k = scan_carries(scan); k < scan->nresults; k++)
     if (!forward || !g->schedule->dropped[k])
-      vec_push(w->a, yield, again_with_row(w, again_arg_at(loop, table++), w->map[end->operands[k]], number));
+      vec_push(w->a, yield,
+               again_with_row(w, again_arg_at(loop, table++), w->map[end->operands[k]], number));
 }
 
 static void dropped_types(Climb *w, const Again *g, Types *out) {
@@ -81,15 +82,16 @@ void again_forward_blocks(Climb *w, Again *g) {
   for (int k = 0; k < n; k++) vec_push(w->a, &yield, kept.at[k]);
   again_body_end(w, outer, &yield);
   for (int k = 0; k < n; k++)
-    g->carry[k] = again_named(w, forward->blocks[0]->args.at[k + 1], outer->results[(int)carried + k]);
+    g->carry[k] =
+        again_named(w, forward->blocks[0]->args.at[k + 1], outer->results[(int)carried + k]);
   /* behind the blocks */
   all.n = slices.n = yield.n = 0;
   again_add_results(w, &all, outer, (int)carried);
   vec_push(w->a, &slices, behind);
   dropped_types(w, g, (stacks.n = 0, &stacks));
   const Op *last =
-      again_loop_begin(w, forward, scan_trips(forward) - g->schedule->block * g->schedule->blocks, &all,
-                 &slices, &stacks);
+      again_loop_begin(w, forward, scan_trips(forward) - g->schedule->block * g->schedule->blocks,
+                       &all, &slices, &stacks);
   iterate(w, g, forward, last, again_arg_at(last, carried), &yield);
   add_dropped(w, g, &yield);
   again_body_end(w, last, &yield);
@@ -121,9 +123,9 @@ static const Op *run_again(Climb *w, const Again *g, const ValueList *carries, V
   for (int j = 0; j < forward->noperands; j++) {
     int s = again_stack_of(g, args[j + 1]);
     again_set(w, args[j + 1],
-        s >= 0  ? from[s]
-        : j < n ? again_arg_at(op, (uint32_t)j)
-                : again_row_at(w, w->map[forward->operands[j]], here));
+              s >= 0  ? from[s]
+              : j < n ? again_arg_at(op, (uint32_t)j)
+                      : again_row_at(w, w->map[forward->operands[j]], here));
   }
   again_copy_body(w, g, forward, from);
   again_add_mapped(w, &yield, g->p->forward_end->operands, n);
@@ -144,7 +146,8 @@ static const Op *build_backward(Climb *w, const Again *g, int64_t trips, const V
   const Op *op = again_loop_begin(w, backward, trips, carries, &slices, &none);
   uint32_t at = carries->n + 1;
   for (int j = 0; j < backward->noperands; j++)
-    if (again_dropped_at(g, j) >= 0) w->map[backward->blocks[0]->args.at[j + 1]] = again_arg_at(op, at++);
+    if (again_dropped_at(g, j) >= 0)
+      w->map[backward->blocks[0]->args.at[j + 1]] = again_arg_at(op, at++);
   iterate(w, g, backward, op, again_arg_at(op, carries->n), &yield);
   again_body_end(w, op, &yield);
   return op;
@@ -175,8 +178,10 @@ void again_backward_blocks(Climb *w, Again *g) {
     if (g->schedule->dropped[k]) dropped[k] = again->results[at++];
   all.n = 0;
   again_add_args(w, &all, outer, carried);
-  const Op *inner = build_backward(w, g, g->schedule->block, &all, again_arg_at(outer, carried), dropped);
+  const Op *inner =
+      build_backward(w, g, g->schedule->block, &all, again_arg_at(outer, carried), dropped);
   again_add_results(w, &yield, inner, (int)carried);
   again_body_end(w, outer, &yield);
-  for (int k = 0; k < backward->nresults; k++) again_set(w, backward->results[k], outer->results[k]);
+  for (int k = 0; k < backward->nresults; k++)
+    again_set(w, backward->results[k], outer->results[k]);
 }

@@ -1,5 +1,5 @@
-/* Values and bodies of loops that are made anew; see loops_build.c. Contract: values keep their names
-   and layouts, and ops their locations. */
+/* Values and bodies of loops that are made anew; see loops_build.c. Contract: values keep their
+   names and layouts, and ops their locations. */
 #include "passes/remat/loops_again.h"
 
 bool again_is_stacked(const Again *g, int result) {
@@ -26,9 +26,7 @@ static const Type *row_type(Climb *w, const Type *t) {
   return type_get(w->b->m->ctx, t->dtype, t->rank - 1, type_axes(t, axis) + 1);
 }
 
-const Type *again_counts_type(Climb *w, int64_t n) {
-  return type_get(w->b->m->ctx, DT_I32, 1, &n);
-}
+const Type *again_counts_type(Climb *w, int64_t n) { return type_get(w->b->m->ctx, DT_I32, 1, &n); }
 
 ValueId again_row_at(Climb *w, ValueId table, ValueId number) {
   return build(w->b, OP_GATHER, (ValueId[]){table, number}, 2, NULL, NULL);
@@ -54,7 +52,7 @@ ValueId again_named(Climb *w, ValueId old, ValueId now) {
 void again_set(Climb *w, ValueId old, ValueId now) { w->map[old] = again_named(w, old, now); }
 
 Op *again_loop_begin(Climb *w, const Op *like, int64_t trips, const ValueList *carries,
-                      const ValueList *slices, const Types *stacks) {
+                     const ValueList *slices, const Types *stacks) {
   ValueList operands = {0};
   Types types = {0};
   Builder *b = w->b;

@@ -1,5 +1,5 @@
-/* A loop that is recomputed with a block of 1: each iteration in front of its own backward pass; see
-   loops_build.c. */
+/* A loop that is recomputed with a block of 1: each iteration in front of its own backward pass;
+   see loops_build.c. */
 #include "passes/remat/loops_again.h"
 
 void again_forward_each(Climb *w, Again *g) {
