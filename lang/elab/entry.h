@@ -63,6 +63,10 @@ typedef struct GlobalInfo { /* beside module->globals, by index */
   ValueId value;     /* the initial one, of the entry init; NO_ID: a hyper */
 } GlobalInfo;
 
+/* ---- initial.c ---- */
+/* Evaluates the initialiser into the entry `init`, unless the path is initialised already; *text:
+   as text, by which others of the path are compared with it. */
+Val initial_value(Elab *e, const Expr *x, const char *path, const Type *type, const char **text);
 /* ---- variable.c: params, states, hypers ---- */
 /* The error that the frame's call would declare the path a second time. */
 void global_declared_again(Elab *e, const Frame *f, const char *path);

@@ -1,5 +1,5 @@
-/* The schedules of one pair of loops: what an iteration needs to be recomputed, what that takes, and
-   the schedules that are better than others in bytes or in work; see loops.c. */
+/* The schedules of one pair of loops: what an iteration needs to be recomputed, what that takes,
+   and the schedules that are better than others in bytes or in work; see loops.c. */
 #include "passes/remat/loops_impl.h"
 
 #include <math.h>
@@ -43,7 +43,8 @@ static void need_from_outside(LoopCost *w, ValueId v) {
   ValueId root = w->f->root[v];
   const Op *def = value_def(w->f->e, root);
   if (!def || def->kind == OP_LOAD) return; /* an input, a global */
-  if (w->f->last[root] < w->f->position[w->p->backward->id]) w->longer += loop_bytes_of(w->f->e, root);
+  if (w->f->last[root] < w->f->position[w->p->backward->id])
+    w->longer += loop_bytes_of(w->f->e, root);
 }
 
 /* The stack of the value that stays; NO_ID: none. */

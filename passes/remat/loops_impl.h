@@ -1,5 +1,5 @@
-/* What the files of the frontier of loop schedules share: loops.c (pairs of loops, the frontier) and
-   loops_cost.c (schedules of one pair). */
+/* What the files of the frontier of loop schedules share: loops.c (pairs of loops, the frontier)
+   and loops_cost.c (schedules of one pair). */
 #ifndef GC_PASSES_REMAT_LOOPS_IMPL_H
 #define GC_PASSES_REMAT_LOOPS_IMPL_H
 #include "passes/remat/remat_impl.h"
