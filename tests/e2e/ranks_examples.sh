@@ -20,7 +20,7 @@ rounds() {
   mnist | vae | dcgan) echo 1e-6 4e-6 ;;
   resnet50) echo 1e-6 5e-5 ;;
   gpt) echo 1e-6 1e-4 ;;
-  inception_bn) echo 1e-3 1 ;;
+  inception_bn) echo 1e-2 1 ;;
   esac
 }
 if [ -n "$driver" ]; then
@@ -97,6 +97,8 @@ lost = 0
 for x, y in zip(a, b):
     for k in x:
         if k in ("step", "epoch") or "second" in k or "/s" in k or "wait" in k:
+            continue
+        if k == "accuracy" and float(of_losses) > 1e-5: # one row is more than magnified rounding may change
             continue
         lost = max(lost, abs(x[k] - y[k]) / (abs(x[k]) + 1e-3))
 x, y = weights.weights(one + ".st"), weights.weights(many + ".st")
