@@ -1,7 +1,7 @@
 /* One launch for several, of one kernel or of several kernels: the blocks of each launch follow
    those of the one before.
    Contract: a kernel's text is as it was; where it says blockIdx and p0, p1, … it means those of
-   its part. */
+   its part. Functions of the library that it calls are given the block. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/schedule/map.h"
 #include "codegen/schedule/reduce.h"

@@ -113,12 +113,13 @@ static void print_planes(Gen *g, const Group *gr, Text *x, const GridPlanesSched
   text_line(x, "__shared__ %s smem[%d];", T,
             s->shared / dtype_size(in == DT_F64 ? DT_F64 : DT_F32));
   text_line(x, "const int images = %s;", images ? images : "Geometry::N");
-  text_line(x, "if (Tile::first() / Tile::CHANNELS >= images) return;");
-  text_line(x, "Tile::load(smem, in%d, in%d, images);", group_arg(gr, op->operands[1]),
+  text_line(x, "const int block = (int)blockIdx.x;");
+  text_line(x, "if (Tile::first(block) / Tile::CHANNELS >= images) return;");
+  text_line(x, "Tile::load(smem, block, in%d, in%d, images);", group_arg(gr, op->operands[1]),
             group_arg(gr, op->operands[0]));
   text_line(x, "#pragma unroll 1");
   text_open(x, "for (int t = (int)threadIdx.x; t < Tile::TASKS; t += %d) {", s->threads);
-  text_line(x, "const typename Tile::Task task = Tile::task(t, images);");
+  text_line(x, "const typename Tile::Task task = Tile::task(block, t, images);");
   text_line(x, "if (!task.in) continue;");
   text_line(x, "%s acc[%d];", T, s->down);
   text_line(x, "Tile::sum(acc, smem, task);");

@@ -34,3 +34,9 @@ entry bounded(x : f32[n <= 30, 3, 11, 9], w : f32[3, 1, 3, 3], y : f32[n, 3, 11,
   dx, dw = grad(sum(z * y), [x, w])
   return z, dx, dw
 }
+# launches of one kernel in one: a block is that of its launch
+entry towers(x : f32[2, 4, 12, 14], y : f32[2, 4, 12, 14], w : f32[4, 1, 3, 3]) {
+  a, b = conv2d(x, w, 1, 1, groups = 4), conv2d(y, w, 1, 1, groups = 4)
+  dx, dy = grad(sum(a * b), [x, y])
+  return a, b, dx, dy
+}

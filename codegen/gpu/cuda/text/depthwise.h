@@ -123,37 +123,38 @@ struct DepthwiseConv {
     int unit, n, channel, y, x, line; /* line: of the slab's source rows, under y */
     bool in, inner;
   };
-  INL_MEMBER int slab() { return (int)(blockIdx.x % SLABS) * SLAB; }
-  INL_MEMBER int first() { return (int)(blockIdx.x / SLABS) * UNITS; }
-  /* The source's row under the first one of the slab and its first tap. */
-  INL_MEMBER int top() { return BACK ? slab() + G::PH - HIGH : slab() * SH - G::PH; }
+  /* Of a block, which the kernel names: of several launches in one it is that of its part. */
+  INL_MEMBER int slab(int block) { return block % SLABS * SLAB; }
+  INL_MEMBER int first(int block) { return block / SLABS * UNITS; }
+  INL_MEMBER int top(int y) { return BACK ? y + G::PH - HIGH : y * SH - G::PH; }           /* row under the first tap */
   INL_MEMBER int left(int x) { return BACK ? x + G::PW : x * SW - G::PW; } /* column under the first tap */
 
   /* Those of columns in the middle come first, so that few warps have both. */
-  INL_MEMBER Task task(int t, int images) {
+  INL_MEMBER Task task(int block, int t, int images) {
     Task of;
     of.inner = t < INNERS;
     const int width = of.inner ? INNER : COLS - INNER, at = of.inner ? t : t - INNERS, column = at % width;
     of.x = of.inner ? FROM + column : column < FROM ? column : column + INNER;
     of.unit = at / width / GROUPS;
-    const int down = at / width % GROUPS * DOWN, plane = first() + of.unit;
+    const int down = at / width % GROUPS * DOWN, plane = first(block) + of.unit;
     of.n = plane / CHANNELS, of.channel = plane % CHANNELS;
-    of.y = slab() + down, of.line = down * SH;
+    of.y = slab(block) + down, of.line = down * SH;
     of.in = of.n < images && of.y < ROWS;
     return of;
   }
 
   /* All threads. */
-  INL_MEMBER void load(T *smem, const typename A::Stored *filters, const typename B::Stored *source, int images) {
+  INL_MEMBER void load(T *smem, int block, const typename A::Stored *filters, const typename B::Stored *source, int images) {
+    const int own = first(block), above = top(slab(block));
     T *const f = smem + UNITS * IMAGE;
-    for (int e = (int)threadIdx.x; e < UNITS * TAPS; e += THREADS) f[e] = A::get(filters[(first() + e / TAPS) % CHANNELS * TAPS + e % TAPS]);
-    const int from = top() < 0 ? 0 : top(), to = smaller(top() + (SLAB - 1) * SH + HIGH + 1, (int)SOURCE_ROWS);
+    for (int e = (int)threadIdx.x; e < UNITS * TAPS; e += THREADS) f[e] = A::get(filters[(own + e / TAPS) % CHANNELS * TAPS + e % TAPS]);
+    const int from = above < 0 ? 0 : above, to = smaller(above + (SLAB - 1) * SH + HIGH + 1, (int)SOURCE_ROWS);
 #pragma unroll 1
     for (int u = 0; u < UNITS; u++) {
-      const int n = (first() + u) / CHANNELS, channel = (first() + u) % CHANNELS / (CHANNELS / SOURCES);
+      const int n = (own + u) / CHANNELS, channel = (own + u) % CHANNELS / (CHANNELS / SOURCES);
       if (n >= images) break;
       const typename B::Stored *const rows = source + (((I)n * SOURCES + channel) * SOURCE_ROWS + from) * SOURCE_COLS;
-      T *const x = smem + u * IMAGE + (from - top()) * PITCH;
+      T *const x = smem + u * IMAGE + (from - above) * PITCH;
 #pragma unroll 4
       for (int e = (int)threadIdx.x; e < (to - from) * SOURCE_COLS; e += THREADS) x[e / SOURCE_COLS * PITCH + e % SOURCE_COLS] = B::get(rows[e]);
     }
@@ -196,8 +197,8 @@ struct DepthwiseConv {
 #pragma unroll
     for (int p = 0; p < DOWN; p++) acc[p] = 0;
     if (of.inner)
-      taps<false>(acc, f, x, top() + of.line, left(of.x));
+      taps<false>(acc, f, x, top(of.y), left(of.x));
     else
-      taps<true>(acc, f, x, top() + of.line, left(of.x));
+      taps<true>(acc, f, x, top(of.y), left(of.x));
   }
 };
