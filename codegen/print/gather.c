@@ -56,7 +56,7 @@ Update update_of(const Group *gr) {
 const char *starts_text(Gen *g, const Group *gr, const Update *u) {
   const Extent *part = type_extent(u->y, u->axis), *all = type_extent(u->x, u->axis);
   const long long x = u->x->dim[u->axis], y = u->y->dim[u->axis];
-  if (part) return arena_printf(g->a, "%lld - %s", x + 1, count_text(g, gr->e, y, part));
-  return all ? arena_printf(g->a, "%s - %lld", count_text(g, gr->e, x, all), y - 1)
-             : arena_printf(g->a, "%lld", x - y + 1);
+  if (!part && !all) return arena_printf(g->a, "%lld", x - y + 1);
+  return arena_printf(g->a, "%s + 1 - %s", count_text(g, gr->e, x, all),
+                      count_text(g, gr->e, y, part));
 }

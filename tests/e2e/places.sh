@@ -29,6 +29,7 @@ entry scatter_add_of(x : f32[3, 4], i : i32[3]) { return y = scatter_add(x, i, x
 entry row_of(x : f32[3, 4], i : i32[]) { return y = x[i] }
 entry dynamic_slice_of(x : f32[3, 4], i : i32[]) { return y = dynamic_slice(x, i, 2) }
 entry dynamic_update_of(x : f32[3, 4], i : i32[]) { return y = dynamic_update(x, x[0:2], i) }
+entry update_of_run(x : f32[n <= 5, 4], i : i32[]) { return y = dynamic_update(x, x[1:], i) }
 entry computed_xent(x : f32[3, 4], i : i32[3]) { return y = xent(x, i * 2) }
 entry computed_gather(x : f32[3, 4], i : i32[3]) { return y = gather(x, i * 2) }
 entry computed_take(x : f32[3, 4], i : i32[3, 4]) { return y = take_along(x, i * 2) }
@@ -78,6 +79,8 @@ for name in row_of dynamic_slice_of dynamic_update_of; do
 done
 says 1 'leads to 3' ./p dynamic_slice_of --x x.npy --i 2
 says 1 'holds 2' ./p dynamic_update_of --x x.npy --i 2
+run 0 ./p update_of_run --x x.npy --i 1 --quiet
+says 1 'holds 2' ./p update_of_run --x x.npy --i 2
 
 # an index that is part of an input, or made of it: the row of the file that it comes from, in any batch, shuffled
 # or not; one that is made of several things: none of their files, whatever their names are
