@@ -37,7 +37,7 @@ void grad_dynamic_update(GradCtx *g, const Op *op, ValueId dz) {
   for (int i = 0, to = 1; i < x->rank; i++)
     if (i != axis) front[to++] = i;
   for (int i = 0; i < x->rank; i++) back[front[i]] = i;
-  const Type *ids = type_get(c, DT_I64, 1, &y->dim[axis]);
+  const Type *ids = type_get(c, DT_I64, 1, (const int64_t[]){type_axis(y, axis)}); /* of a run */
   ValueId at = build_broadcast(g->b, build_convert(g->b, start, DT_I64), ids);
   at = build2(g->b, OP_ADD, at, build(g->b, OP_IOTA, NULL, 0, NULL, ids));
   ValueId rows = build2(g->b, OP_GATHER, build_transpose(g->b, dz, front), at);

@@ -137,7 +137,8 @@ entry shifts(e : f32[n + 1 <= 41, 6], x : f32[n, 6]) {
   return d = pad(x[1:] - x[:-1], [0, 0], [1, 0]), m, s = sum(s * s), z = z[2:], v = var(x[1:-1]), k = n - 1, y = gelu(linear(p, 5) as a)[2:n + 2],
          q = p[1:n + 1] * 2, c = cumsum(p[:, 0])[3:], o = pad(argsort(x[1:, 2]), [1], [0]), l = p[-1], f = p[2], u = noise(n - 1),
          r = x[2:] * 3, w = zeros([n + 2, 2]) + p[-1, 0], a = concat([ones([2, 6]), x, reshape(x[0], [1, 6])]), b = concat([x, ones([1, 6]), e]),
-         g = dynamic_update(e, ones([1, 6]), n, axis = 0), i = dynamic_update(zeros([5, n, 6]), pad(x[none], [0, 0, 0], [1, 0, 0]), 1, axis = 0)
+         g = dynamic_update(e, ones([1, 6]), n, axis = 0), i = dynamic_update(zeros([5, n, 6]), pad(x[none], [0, 0, 0], [1, 0, 0]), 1, axis = 0),
+         j = grad(sum(dynamic_update(x, gelu(x[1:]), 1, axis = 0) * p[1:n + 1]), x)
 }
 def noise(k) { return mean(normal(shape = [k, 3]), axis = 0) }
 entry train(ids : i32[b <= 3, t <= 40]) {
@@ -222,7 +223,7 @@ for level in $levels; do
     exact shifts "n=$t b=2 t=$t"
     "$mkdata" npy f32 "$t,6" 1 x.npy && "$mkdata" npy i32 "2,$t" 2 ids.npy && "$mkdata" npy f32 "$((t + 1)),6" 3 e.npy ||
       fail 'no data could be made'
-    names='d m s z v k y q c o l f u r w a b g i'
+    names='d m s z v k y q c o l f u r w a b g i j'
     compare shifts shifts "--e e.npy --x x.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare shifts train "--ids ids.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done
