@@ -273,13 +273,14 @@ bool passes_has_layouts(const Module *m) {
 }
 
 /* Padded rows are of targets that want rows aligned, other panels of those that have panels, and
-   other orders of axes of those that lay out images. */
+   other orders of axes of those that lay out images. Integers lie in panels of the dtype that they
+   are multiplied in. */
 static bool is_foreign(const Target *target, const Type *t, const Layout *l) {
   if (!l) return false;
   const bool padded = !l->order && t->rank > 0 && l->nr > t->dim[t->rank - 1];
   if (padded) return !target->row_bytes;
   if (l->order && t->rank > 2) return !target->filter_panel;
-  return l->nr && !target->panel(target, t->dtype);
+  return l->nr && !target->panel(target, DT_F32);
 }
 
 const char *passes_foreign_layout(const Module *m, const Target *target) {
