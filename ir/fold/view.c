@@ -105,16 +105,25 @@ static bool repeats_in_rows(const Type *v, const Type *x, const Type *y) {
   return true;
 }
 
-/* Operand i for the rows before the reshape, of type t; NO_ID: it is of other numbers. */
-static ValueId before_reshape(const Fold *f, int i, const Type *t) {
+/* Operand i has the same numbers in the rows before the reshape, which are of type t. */
+static bool has_rows_before(const Fold *f, int i, const Type *t) {
   const Type *y = type_of(f, i), *own = type_with_dtype(f->b->m->ctx, t, y->dtype);
   const Op *r = fold_def(f, i, OP_RESHAPE), *spread = fold_def(f, i, OP_BROADCAST);
   Attr c;
-  if (r) return value_type(f->e, r->operands[0]) == own ? r->operands[0] : NO_ID;
+  if (r) return value_type(f->e, r->operands[0]) == own;
+  return fold_const(f, i, &c) ||
+         (spread && repeats_in_rows(value_type(f->e, spread->operands[0]), own, y));
+}
+
+/* It is made of those. */
+static ValueId before_reshape(const Fold *f, int i, const Type *t) {
+  const Type *own = type_with_dtype(f->b->m->ctx, t, type_of(f, i)->dtype);
+  const Op *r = fold_def(f, i, OP_RESHAPE);
+  Attr c;
+  if (r) return r->operands[0];
   if (fold_const(f, i, &c))
     return build(f->b, OP_CONST, NULL, 0, (Attr[MAX_ATTRS]){[AT_VALUE] = c}, own);
-  if (!spread || !repeats_in_rows(value_type(f->e, spread->operands[0]), own, y)) return NO_ID;
-  return build_broadcast(f->b, spread->operands[0], own);
+  return build_broadcast(f->b, fold_def(f, i, OP_BROADCAST)->operands[0], own);
 }
 
 /* op(reshape(x), broadcast(v)) → reshape(op(x, broadcast(v))), where the rows of x lie side by side
@@ -132,7 +141,8 @@ ValueId element_of_moved(const Fold *f) {
   }
   if (!t) return NO_ID;
   for (int i = 0; i < f->n; i++)
-    if ((x[i] = before_reshape(f, i, t)) == NO_ID) return NO_ID;
+    if (!has_rows_before(f, i, t)) return NO_ID;
+  for (int i = 0; i < f->n; i++) x[i] = before_reshape(f, i, t);
   const Type *own = type_with_dtype(f->b->m->ctx, t, f->type->dtype);
   ValueId y = build(f->b, f->kind, x, f->n, f->attr, f->kind == OP_CONVERT ? own : NULL);
   return build_reshape(f->b, y, f->type);
