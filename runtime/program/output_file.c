@@ -51,8 +51,9 @@ static uint64_t columns_of(const GcTensor *t) {
 
 enum { CELL = 2 * WORD + 8 }; /* bytes of a column's name, a number or a word, with what follows */
 
-/* "digit", or of more than one column "p.0", "p.1", … */
-static size_t column_name(const GcTensor *t, uint64_t k, bool single, char out[CELL]) {
+/* Of all runs: "digit", or of an axis of columns "p.0", "p.1", … */
+static size_t column_name(const GcTensor *t, uint64_t k, char out[CELL]) {
+  const bool single = t->rank < 2 || (t->dims[1] == 1 && !is_bounded(t, 1));
   int n = single ? snprintf(out, CELL, "\"%.*s\"", WORD, t->name)
                  : snprintf(out, CELL, "\"%.*s.%llu\"", WORD, t->name, (unsigned long long)k);
   return (size_t)n;
@@ -105,8 +106,7 @@ static bool begin_table(Command *cmd, int i) {
   Text x = text_of(cmd, i);
   char cell[CELL];
   for (uint64_t k = 0; k < n; k++)
-    if (!put_cell(&x, cell, column_name(t, k, n == 1, cell),
-                  k + 1 < n ? separator_of(x.out->path) : '\n'))
+    if (!put_cell(&x, cell, column_name(t, k, cell), k + 1 < n ? separator_of(x.out->path) : '\n'))
       return false;
   return flush(&x);
 }
@@ -148,7 +148,7 @@ static const char *foreign_table(const File *f, const void *arg) {
   Err none = {0};
   uint64_t at = 0, k = 0;
   for (bool ends = false; !ends; k++) {
-    size_t n = column_name(t, k, !any && columns == 1, want);
+    size_t n = column_name(t, k, want);
     if (at + n + 1 > f->size || !file_read(f, at, have, n + 1, &none)) return other;
     if (memcmp(have, want, n) != 0) return other;
     if (have[n] != '\n' && have[n] != separator_of(f->path)) return other;
@@ -192,14 +192,13 @@ static bool has_format(const Command *cmd, int i, Err *e) {
   const char *file = slash ? slash + 1 : path, *dot = strrchr(file, '.');
   const GcTensor *t = &cmd->entry->outputs[i];
   struct stat st;
-  bool packed = dot && strcasecmp(dot, ".gz") == 0, table = csv_is(path);
-  if (!packed && (!dot || dot == file || strcasecmp(dot, ".npy") == 0)) return true;
-  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return true;
-  if (packed || !table) {
+  bool ending = dot && dot != file, packed = ending && strcasecmp(dot, ".gz") == 0;
+  bool table = csv_is(path), known = !ending || strcasecmp(dot, ".npy") == 0 || (table && !packed);
+  if (!known && (stat(path, &st) != 0 || S_ISREG(st.st_mode))) {
     err_set(e, EXIT_USAGE, "%s: outputs are written as .npy, .csv or .tsv, not as %s", path, dot);
     return err_hint(e, "FILE.npy is an array, FILE.csv a table of text with the same numbers");
   }
-  if (t->rank > 2) {
+  if (table && t->rank > 2) {
     err_set(e, EXIT_USAGE, "%s: a table has rows and columns, but %s has %d axes", path, t->name,
             t->rank);
     return err_hint(e,

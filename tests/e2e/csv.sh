@@ -7,7 +7,8 @@ entry same(x : f32[2, 3], kind : u8[2]) { return y = x, label = i32(kind) }
 entry one(v : f32[1]) { return w = v * 1 }
 entry whole(n : i64[1, 2]) { return m = n + 0 }
 entry codes(kind : u8[2]) { return label = i32(kind) }
-entry table(t : f64[4, 2], x : f32[3]) { return u = t, z = x * 1, ok = t > 3, box = reshape(t, [2, 2, 2]), s = f64(x[0]) / 3, none = x / 0 }
+entry table(t : f64[4, 2], x : f32[3]) { return u = t, z = x * 1, ok = t > 3, box = reshape(t, [2, 2, 2]), s = f64(x[0]) / 3, none = x / 0, odd = (x - x) / 0 }
+entry wide(x : f32[n <= 3, t <= 4]) { return y = x * 1 }
 entry train(x : f32[2, 3], kind : u8[2]) {
   loss = mean(xent(linear(x, 3), kind))
   minimize loss with sgd(0.1)
@@ -71,13 +72,15 @@ run 0 ./net train --x houses.csv:2..4 $kind --epochs 2 --validate test --validat
 # ---- outputs as tables: with the rows of the arrays, names of columns, and all digits ----
 table='./net table --t plain.csv --x three.csv --quiet --box box.npy'
 for again in 1 2; do # a table of the same columns is replaced
-  run 0 $table --u u.csv --z z.TSV --ok ok.tsv --s s.csv --none none.csv
+  run 0 $table --u u.csv --z z.TSV --ok ok.tsv --s s.csv --none none.csv --odd odd.csv
+  run 0 ./net wide --x plain.csv:2 --y wide.csv --quiet
 done
 exactly "$(cat u.csv)" '"u.0","u.1"
 1,2.5
 3,4
 5,6
 7,8' 'two columns'
+exactly "$(cat wide.csv odd.csv)" "$(printf '"y.0"\n2.5\n4\n6\n8\n"odd"\nnan\nnan\nnan')" 'as many columns as a run has, and no numbers'
 exactly "$(cat z.TSV s.csv none.csv ok.tsv)" "$(printf '"z"\n1\n2\n3\n"s"\n0.3333333333333333\n"none"\ninf\ninf\ninf\n"ok.0"\t"ok.1"\n0\t0\n0\t1\n1\t1\n1\t1')" 'tables'
 run 0 ./net table --t u.csv:u.0,u.1 --x z.TSV:z --u u.npy --quiet # gc reads them
 reads u.npy d '1.0 2.5 3.0 4.0 5.0 6.0 7.0 8.0'
@@ -95,6 +98,8 @@ for ending in .txt .gz .json; do
   refused "z$ending: outputs are written as .npy, .csv or .tsv, not as $ending" 'FILE.npy is an array, FILE.csv a table of text with the same numbers' $table --z z$ending
 done
 refused 'box.csv: a table has rows and columns, but box has 3 axes' 'write an array, FILE.npy, or return the output in two axes: reshape(box, [dim(box, 0), -1])' ./net table --t plain.csv --x three.csv --box box.csv
+ln -s /dev/null null.csv
+says 2 'null.csv: a table has rows and columns, but box has 3 axes' ./net table --t plain.csv --x three.csv --box null.csv
 
 # ---- wrong files ----
 wrong() { # wrong TEXT OF THE FILE, MESSAGE, HINT, ARGUMENTS
