@@ -70,7 +70,7 @@ def _scalar(name: str, dtype: str, value: Any) -> Any:
             number = value.__index__()
         elif "float" in dtype and not isinstance(value, (str, bytes)):
             number = float(value)
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, OverflowError, TypeError, ValueError):
         pass
     if number is None:
         raise TypeError(f"{name} is {_given(value)}; {_kinds[dtype]} is expected")
@@ -136,8 +136,8 @@ class _Entry(Generic[_Result]):
                 product, more = (wanted[0], wanted[1]) if isinstance(wanted[0], tuple) else (wanted, 0)
                 factor, extent = product
                 size, rest = divmod(found - more, factor)
-                fits = fits and not rest and sizes[extent] in (None, size)
-                if sizes[extent] is None:
+                fits = fits and size >= 0 and not rest and sizes[extent] in (None, size)
+                if sizes[extent] is None and size >= 0:
                     sizes[extent] = size
             if not fits:
                 known = [f"{n} = {s}" for n, s in zip(self.extents, sizes) if s is not None and n in tensor.text]

@@ -22,6 +22,7 @@ cat >odd.g <<'END'
 hyper property = 0.5
 entry score(x : f32[n <= 8, 3], scale : f32, k : i32, on : bool) { return sum = sum(x, [1]) * scale, k = k + 1, off = not on }
 entry steps(e : f32[n + 1 <= 9, 3], x : f32[n, 3]) { return longer = e, d = x[1:] - x[:-1], wide = pad(x, [1, 0], [1, 0]), twice = split(concat([x, x]), 2)[0], last = sum(x[1:]) }
+entry beyond(e : f32[n + 1 <= 9, 3]) { return d = e[1:] }
 entry halves(b : bf16[2], f : f16[2], s : f16) { return b = b * 2, f = f * s, s }
 entry load(lambda : f32[2], self : f32[2], class : u8[2]) { return value = lambda + self + property, class, total = sum(lambda) }
 entry Score(x : f32[2]) { return x }
@@ -129,6 +130,7 @@ for n in 8, 3, 1:
     assert np.array_equal(r.d, rows[1:] - rows[:-1]) and np.array_equal(r.wide, np.pad(rows, ((1, 1), (0, 0))))
     assert np.array_equal(r.twice, rows)
     assert r.last == rows[1:].sum() and not np.signbit(r.last)  # of no elements 0
+refused(ValueError, "e is float32 [0, 3], not float32 [n + 1, 3]", m.beyond, a[:0])
 
 # ---- hypers by their dtype ----
 assert m.times == 3 and m.on is True and m.hypers(2).y == 6
@@ -149,6 +151,7 @@ for seed in -1, 2**64:
 refused(TypeError, "property_hyper is 'a' (str); a float is expected", setattr, m, "property_hyper", "a")
 refused(TypeError, "property_hyper is array([1., 2.]) (ndarray); a float is expected", setattr, m, "property_hyper", np.ones(2) * [1, 2])
 refused(ValueError, "property_hyper is 1e+300; a float from -3.40", setattr, m, "property_hyper", 1e300)
+refused(TypeError, "property_hyper is 1000", setattr, m, "property_hyper", 10**400)
 refused(TypeError, "on is 'yes' (str); a bool is expected", setattr, m, "on", "yes")
 refused(TypeError, "device is 1 (int); a str as 'cpu' or 'cuda:0', or None, is expected", odd.Model, device=1)
 m.property_hyper = np.float64(0.5)
