@@ -20,7 +20,9 @@ static bool put(int64_t times, int64_t rest, int symbol, Axis *out) {
 bool dim_add(Axis a, Axis b, int sign, Axis *out) {
   int64_t times, rest;
   if (a.symbol && b.symbol && a.symbol != b.symbol) return false;
-  if (__builtin_add_overflow(rest_of(a), sign * rest_of(b), &rest)) return false;
+  if (sign < 0 ? __builtin_sub_overflow(rest_of(a), rest_of(b), &rest)
+               : __builtin_add_overflow(rest_of(a), rest_of(b), &rest))
+    return false;
   times = times_of(a) + sign * times_of(b);
   return put(times, rest, a.symbol ? a.symbol : b.symbol, out);
 }

@@ -15,6 +15,11 @@ static bool give_list(Node *n, int type, const Number *at, uint64_t count) {
 
 /* ---- what is known of any input ---- */
 
+/* Of n - 2, as x[1:-1] has, a run of fewer has 0, which no sum says; false after refusing. */
+static bool has_elements(Node *n, Axis d) {
+  return dim_at_least(n->im, d, (Axis){.n = 0}) || dim_number(n, d, &d.n);
+}
+
 static bool fold_shape(Node *n) {
   Tensor *v = input(n, 0);
   Number *x = ARENA_ARRAY(n->im->a, Number, MOST_RANK + 1);
@@ -24,6 +29,7 @@ static bool fold_shape(Node *n) {
   if (to < 0) to += rank;
   uint64_t k = 0;
   for (int i = from; i < to; i++) {
+    if (!has_elements(n, v->shape.at[i])) return false;
     x[k++] = number_of_axis(v->shape.at[i]);
   }
   return give_list(n, ELEM_I64, x, k);
@@ -31,7 +37,8 @@ static bool fold_shape(Node *n) {
 
 static bool fold_size(Node *n) {
   Axis d;
-  if (!dim_product(&input(n, 0)->shape, 0, input(n, 0)->shape.rank, &d)) return false;
+  if (!dim_product(&input(n, 0)->shape, 0, input(n, 0)->shape.rank, &d) || !has_elements(n, d))
+    return false;
   Number *x = ARENA_NEW(n->im->a, Number);
   *x = number_of_axis(d);
   return give_known(n, 0, ELEM_I64, &(Shape){0}, x);

@@ -152,12 +152,14 @@ static void translate(Node *n) {
   while (n->nin && !n->in[n->nin - 1]) n->nin--;
   bool all = op && n->nin >= op->least && n->nin <= op->most;
   for (int i = 0; all && i < op->least; i++) all = n->in[i] != NULL;
-  if (!op)
-    refuse(n, "%s", operator_missing(n->op));
-  else if (!all)
-    refuse(n, "%d inputs", n->nin);
-  else
-    op->translate(n);
+  if (im->refused.n == refused) { /* else the fold has said why */
+    if (!op)
+      refuse(n, "%s", operator_missing(n->op));
+    else if (!all)
+      refuse(n, "%d inputs", n->nin);
+    else
+      op->translate(n);
+  }
   const char *from = origin(n);
   for (int k = 0; k < n->nout; k++) {
     Tensor *v = n->out[k];

@@ -243,7 +243,7 @@ static const char *bounded_part(Node *n, Axis d, Axis from, Axis to, Axis *size,
   return ":";
 }
 
-/* A node with a bounded dimension among its axes: cut one axis after the other. */
+/* Cuts one bounded axis of *t, whose shape *s is. */
 static bool bounded_slice(Node *n, int axis, Axis from, Axis to, const char **t, Shape *s) {
   const char *start, *before = "";
   Axis d = s->at[axis];
@@ -280,7 +280,8 @@ bool onnx_slice(Node *n) {
     return refuse(n, "lists of different lengths");
   for (int i = 0; i < s.rank; i++) part[i] = ":", step[i] = 1;
   bool changes = false;
-  const char *bounded = NULL; /* what is cut along bounded axes */
+  const char *bounded = NULL; /* what is cut along bounded axes … */
+  Shape cut = v->shape;       /* … and its shape: the other axes are cut behind it */
   for (int i = 0; i < count; i++) {
     if (!axis_from(n, naxes < 0 ? i : axes[i], s.rank, &axis)) return false;
     int64_t by = nsteps < 0 ? 1 : steps[i], from = first[i].n, to = last[i].n, d;
@@ -288,7 +289,8 @@ bool onnx_slice(Node *n) {
     if (by == 1 && whole) continue; /* the whole axis, bounded or not */
     if (by == 1 && (first[i].symbol || last[i].symbol || v->shape.at[axis].symbol)) {
       if (!bounded) bounded = tensor_text(n, v);
-      if (!bounded_slice(n, axis, first[i], last[i], &bounded, &s)) return false;
+      if (!bounded_slice(n, axis, first[i], last[i], &bounded, &cut)) return false;
+      s.at[axis] = cut.at[axis];
       continue;
     }
     if (!dim_number(n, v->shape.at[axis], &d) || !dim_number(n, first[i], &from) ||

@@ -108,12 +108,21 @@ static bool is_sum(Import *im, const char *dim, const char *name) {
   return !named && sum(im, NULL, dim, &unused);
 }
 
+/* An entry declares n by an axis of n, or of n and more. */
+static bool stands_first(Import *im, const char *dim, const char *input, Axis d) {
+  const char *name = im->symbols[d.symbol - 1].wish;
+  FAIL(im, "the dimension %s of the input %s stands in front of %s", dim, input, name);
+  diag(im->c, SEV_HINT, (Loc){0}, "-D %s=N", name);
+  return false;
+}
+
 bool symbol_of_input(Import *im, const char *dim, const char *input, size_t axis, Axis *out) {
   const char *name = symbol_name(im, dim, input, axis);
   if (!is_sum(im, dim, name)) return symbolic_dim(im, name, input, out);
   const Axis one = {.n = 1};
+  const int before = im->nsymbols;
   if (sum(im, input, dim, out) && dim_at_least(im, *out, one) && (!out->symbol || out->more >= 0))
-    return true;
+    return im->used || out->n == 1 || out->symbol <= before || stands_first(im, dim, input, *out);
   if (!im->failed) {
     FAIL(im, "the dimension %s of the input %s is neither a number nor one dimension and more", dim,
          input);

@@ -192,10 +192,10 @@ graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 1 } dim { dim_value: 8 } } } } }
   input { name: "mask" type { tensor_type { elem_type: 7 shape { dim { dim_value: 1 } dim { dim_param: "past + 1" } } } } }
   input { name: "key" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 2 } dim { dim_param: "past" } dim { dim_value: 4 } } } } }
-  output { name: "y" } output { name: "present" } output { name: "window" } output { name: "last" } output { name: "first" }
+  output { name: "y" } output { name: "present" } output { name: "window" } output { name: "last" } output { name: "first" } output { name: "corner" }
   $(tensor places '12, 8' 96 3) $(tensor bias '1, 1, 12, 12' 144 5)
   $(int64s zero 0) $(int64s one 1) $(int64s two 2) $(int64s three 3) $(int64s minus -1) $(int64s end 9223372036854775807) $(int64s heads 1,1,2,4) $(int64s flat 1,1,-1)
-  $(int64s column -1,1) $(int64s rows 2,3)
+  $(int64s column -1,1) $(int64s rows 2,3) $(int64s head_and_row 1,2) $(int64s from_one_and_last 1,-1) $(int64s to_end 2,9223372036854775807)
   initializer { name: "none" data_type: 7 int64_data: 0 } initializer { name: "step" data_type: 7 int64_data: 1 } initializer { name: "last_row" data_type: 7 int64_data: -1 }
   initializer { name: "low" data_type: 1 float_data: -1e9 }
   node { op_type: "Shape" input: "key" output: "key_shape" } node { op_type: "Gather" input: ["key_shape", "two"] output: "past" }
@@ -225,7 +225,7 @@ graph {
   node { op_type: "MatMul" input: ["p", "present"] output: "o" }
   node { op_type: "Transpose" input: "o" output: "joined" attribute { name: "perm" ints: [0, 2, 1, 3] } }
   node { op_type: "Reshape" input: ["joined", "flat"] output: "y" }
-  $(cut window present one end two) $(cut last present minus end two)
+  $(cut window present one end two) $(cut last present minus end two) $(cut corner present from_one_and_last to_end head_and_row)
   node { op_type: "Gather" input: ["present", "last_row"] output: "row" attribute { name: "axis" i: 2 } }
   node { op_type: "Sub" input: ["key", "row"] output: "unused" }
   node { op_type: "Gather" input: ["present", "none"] output: "first" attribute { name: "axis" i: 2 } }
@@ -238,15 +238,36 @@ for n in 1 7 11; do
   run 0 "$gc" decoder.onnx -D past=$n -o exact
   "$mkdata" npy f32 1,1,8 4 token.npy && "$mkdata" npy u8 "1,$((n + 1))" 3 bits.npy && "$mkdata" npy f32 "1,2,$n,4" 7 key.npy || fail 'no data could be made'
   of="--x token.npy --mask bits.npy --key key.npy"
-  rm -f y.npy present.npy window.npy last.npy first.npy
-  run 0 ./exact predict $of --y y.npy --present present.npy --window window.npy --last last.npy --first first.npy
-  for name in y present window last first; do run 0 ./decoder predict $of --poison --expect $name=$name.npy --rtol 0 --atol 0; done
+  rm -f y.npy present.npy window.npy last.npy first.npy corner.npy
+  run 0 ./exact predict $of --y y.npy --present present.npy --window window.npy --last last.npy --first first.npy --corner corner.npy
+  for name in y present window last first corner; do run 0 ./decoder predict $of --poison --expect $name=$name.npy --rtol 0 --atol 0; done
 done
 "$mkdata" npy u8 1,13 3 long.npy || fail 'no data could be made'
 says 1 'past of the input mask would be 12, which is not in 1 to 11' ./decoder predict --x token.npy --mask long.npy --key key.npy
 rm y.npy
 run 0 "$gc" decoder.onnx -D past=3 -D past_1=4 --check
 says 1 'no input has a dimension next' "$gc" decoder.onnx -D past=2 -D next=3 --check
+encode doubled.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "a" type { tensor_type { elem_type: 1 shape { dim { dim_param: "2*k" } } } } }
+  input { name: "b" type { tensor_type { elem_type: 1 shape { dim { dim_param: "k" } } } } }
+  output { name: "y" } output { name: "z" }
+  node { op_type: "Neg" input: "a" output: "y" } node { op_type: "Neg" input: "b" output: "z" }
+}
+END
+says 1 'the dimension 2*k of the input a stands in front of k' "$gc" doubled.onnx -D 'k<=4' --check
+run 0 "$gc" doubled.onnx -D k=4 --check
+encode inner.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "b" type { tensor_type { elem_type: 1 shape { dim { dim_param: "k" } } } } }
+  output { name: "y" }
+  $(int64s zero 0) $(int64s one 1) $(int64s minus -1)
+  $(cut inner b one minus zero) node { op_type: "Shape" input: "inner" output: "y" }
+}
+END
+says 1 'note: 1 x Shape: the dimension k must be a number here: -D k=N' "$gc" inner.onnx -D 'k<=4' --check # of k = 1 it is 0, not -1
 
 # ---- what is a param: a mask is none, unless it is read as something else, too ----
 encode masked.onnx <<END
