@@ -13,6 +13,8 @@ static int rank_of_launcher(void) {
 }
 
 static struct timespec clock_at(double seconds) {
+  const double never = 1e12; /* any number of seconds may be given */
+  if (seconds > never) seconds = never;
   struct timespec t = {.tv_sec = (time_t)seconds};
   t.tv_nsec = (long)(1e9 * (seconds - (double)t.tv_sec));
   return t;
