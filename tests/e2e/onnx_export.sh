@@ -103,7 +103,7 @@ says 1 'net.g has no entry none; for inference it has: other, some' "$gc" net.g 
 says 2 'a model of ONNX cannot go to the standard output' "$gc" net.g other --emit=onnx -o -
 says 2 'which gc did not write' "$gc" net.g other --emit=onnx -o weights.safetensors
 same weights.safetensors kept.safetensors 'weights that are no model'
-says 2 'two input files' "$gc" net.g some --emit=ir
+says 2 'some is no file; if it is an entry of net.g, the program that gc makes runs it: ./PROGRAM some' "$gc" net.g some --emit=ir
 says 3 'cannot write nowhere/no.onnx: No such file or directory' "$gc" net.g other --emit=onnx -o nowhere/no.onnx
 says 3 'cannot write no.onnx: File too large' sh -c 'ulimit -f 1 && exec "$0" "$@"' "$gc" net.g other --emit=onnx -o no.onnx
 run 0 "$gc" net.g other --emit=onnx -o net.onnx # over its own file
