@@ -228,23 +228,11 @@ static void walk(Walk *w, const Block *b) {
   }
 }
 
-/* The first axis of the first input that has one is the batch's, or the first extent of such an
-   axis that is no other axis of any input. */
-static bool is_inner(const Entry *e, const Extent *x) {
-  for (uint32_t i = 0; i < e->body->args.n; i++) {
-    const Type *t = value_type(e, e->body->args.at[i]);
-    for (int k = 1; k < t->rank; k++)
-      if (type_extent(t, k) == x) return true;
-  }
-  return false;
-}
-
 static void find_batch(Walk *w) {
+  w->extent = entry_batch(w->e);
   for (uint32_t i = w->e->body->args.n; i-- > 0;) {
     const Type *t = value_type(w->e, w->e->body->args.at[i]);
-    const Extent *x = t->rank ? type_extent(t, 0) : NULL;
     if (t->rank) w->rows = t->dim[0];
-    if (x && !is_inner(w->e, x)) w->extent = x;
   }
 }
 

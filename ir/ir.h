@@ -429,6 +429,10 @@ ValueId entry_add_input(Entry *e, const char *name, const Type *t);
 enum { ENTRY_EXTENTS = 8 };
 int entry_extents(const Entry *e, const Extent *out[ENTRY_EXTENTS]);
 int entry_extent(const Entry *e, const Extent *x);
+/* The extent of the batch, by which files of data are cut: the first that is an input's first axis,
+   and neither another axis of any input nor in a sum as n + 1. NULL: no extent is; the batch is the
+   first axis of the first input that has one, unless that is bounded. */
+const Extent *entry_batch(const Entry *e);
 /* All factors are extents of inputs, or parts of such axes. */
 bool entry_has_extent(const Entry *e, const Extent *x);
 

@@ -139,3 +139,25 @@ int entry_extent(const Entry *e, const Extent *x) {
     if (all[i] == x) return i;
   return -1;
 }
+
+static bool is_first_axis_alone(const Entry *e, const Extent *x) {
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    const Type *t = value_type(e, e->body->args.at[i]);
+    for (int k = 0; k < t->rank; k++) {
+      const Extent *y = type_extent(t, k);
+      bool sum = y && y->whole;
+      if (sum) y = axis_extent(e->module->ctx, y->whole);
+      if (y == x && (k > 0 || sum)) return false;
+    }
+  }
+  return true;
+}
+
+const Extent *entry_batch(const Entry *e) {
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    const Type *t = value_type(e, e->body->args.at[i]);
+    const Extent *x = t->rank ? type_extent(t, 0) : NULL;
+    if (x && !x->whole && is_first_axis_alone(e, x)) return x;
+  }
+  return NULL;
+}

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 20
+#define GCRT_ABI 21
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -293,7 +293,7 @@ typedef struct GcEntry {
   int streams;           /* 0 is one */
   const char *assigns;   /* does not train, and assigns this global; NULL: it assigns none */
   const GcExtent *extents;
-  int nextents;
+  int nextents, batch; /* 1 + the number of the extent that is the batch; 0: none is */
   int ranks; /* that share its batch: the inputs have the rows of one; 0: each rank runs it whole */
   bool gathers;             /* it reads what the program's `gather` makes */
   uint64_t under_way_bytes; /* of its collectives, at most at once: a part of the arena */

@@ -298,7 +298,9 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   if (e->ranks)
     text_add(row, ",\n   .ranks = %d, .under_way_bytes = %" PRIu64, e->ranks, l.under_way);
   if (entry_reads_gathered(e)) text_add(row, ",\n   .gathers = true");
-  if (nextents) text_add(row, ",\n   .extents = %s_extents, .nextents = %d", id, nextents);
+  if (nextents)
+    text_add(row, ",\n   .extents = %s_extents, .nextents = %d, .batch = %d", id, nextents,
+             entry_batch(e) ? 1 + entry_extent(e, entry_batch(e)) : 0);
   const char *path = e->training ? NULL : assigned(p->g->m, e, e->body);
   if (path) text_add(row, ",\n   .assigns = %s", text_quoted(a, path));
   text_add(row, "}");

@@ -10,25 +10,14 @@
    they are: every rank runs them whole. */
 #include "passes/distribute/distribute_impl.h"
 
-static bool is_inner(const Entry *e, const Extent *extent) {
-  for (uint32_t i = 0; i < e->body->args.n; i++) {
-    const Type *t = value_type(e, e->body->args.at[i]);
-    for (int k = 1; k < t->rank; k++)
-      if (type_extent(t, k) == extent) return true;
-  }
-  return false;
-}
-
-/* The batch is the first axis of the first input that has a bounded one there which is no inner
-   axis of any, or of the first input: the same that programs find (runtime/data/dataset.c). */
+/* Of the first input that has the batch as its first axis, or an axis at all. */
 static const Type *batch_of(const Entry *e) {
-  const Type *first = NULL;
+  const Extent *batch = entry_batch(e);
   for (uint32_t i = 0; i < e->body->args.n; i++) {
     const Type *t = value_type(e, e->body->args.at[i]);
-    if (t->rank > 0 && type_extent(t, 0) && !is_inner(e, type_extent(t, 0))) return t;
-    if (t->rank > 0 && !first) first = t;
+    if (t->rank > 0 && (!batch || type_extent(t, 0) == batch)) return t;
   }
-  return first;
+  return NULL;
 }
 
 /* Programs know an input that has no rows of the batch by its first axis. */
@@ -82,13 +71,33 @@ static const Extent *other_extent(const Entry *e, const Extent *batch) {
   return NULL;
 }
 
+static void hint_bound(Ctx *c, const Extent *x) {
+  diag(c, SEV_HINT, (Loc){0}, "write %lld in place of %s <= %lld", (long long)x->bound, x->name,
+       (long long)x->bound);
+}
+
 /* Rows that are gathered lie side by side. */
 static bool refuse(Ctx *c, Loc loc, const char *why, const Extent *other) {
   diag(c, SEV_ERROR, loc,
        "data parallelism: %s, beside the extent %s, which is known only at run time", why,
        other->name);
-  diag(c, SEV_HINT, (Loc){0}, "write %lld in place of %s <= %lld", (long long)other->bound,
-       other->name, (long long)other->bound);
+  hint_bound(c, other);
+  return false;
+}
+
+/* A program reads such inputs whole: their rows are not the batch's. */
+static bool has_rows(const Entry *e, int ranks) {
+  Ctx *c = e->module->ctx;
+  const Type *t = batch_of(e);
+  const Extent *x = t ? type_extent(t, 0) : NULL;
+  if (!x || x == entry_batch(e)) return true;
+  if (!e->training) return false;
+  if (x->whole) x = axis_extent(c, x->whole);
+  diag(c, SEV_ERROR, e->loc,
+       "the entry %s has no batch to split among %d ranks: the extent %s of its inputs stands in a "
+       "sum, or as an axis that is not the first",
+       e->name, ranks, x->name);
+  hint_bound(c, x);
   return false;
 }
 
@@ -107,6 +116,7 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   const Extent *other = other_extent(e, extent);
   bool splits = splits_batch(t, ranks);
   if (e->ranks || (!e->training && !splits)) return true;
+  if (!has_rows(e, ranks)) return !e->training;
   if (!t) {
     diag(c, SEV_ERROR, e->loc, "the entry %s has no input with a batch to split among %d ranks",
          e->name, ranks);

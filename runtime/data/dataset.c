@@ -147,27 +147,11 @@ void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]) 
   }
 }
 
-/* Of an axis of one row, or of one that has more elements than the extent. */
-static bool is_inner(const GcEntry *entry, int extent) {
-  for (int i = 0; i < entry->ninputs; i++) {
-    const GcTensor *t = &entry->inputs[i];
-    for (int k = 0; t->extents && k < t->rank; k++)
-      if ((k > 0 && (int)t->extents[k] - 1 == extent) ||
-          (t->parts && (int)t->parts[k].extents - 1 == extent))
-        return true;
-  }
-  return false;
-}
-
-/* The extent of the batch: the first input's that has one as its first axis, which is no inner
-   axis of any. */
 static void find_batch(Dataset *d, const GcEntry *entry, int rank) {
-  d->extents = (FileExtents){.entry = entry, .batch = -1};
+  d->extents = (FileExtents){.entry = entry, .batch = entry->batch - 1};
   for (int i = entry->ninputs - 1; i >= 0; i--) {
     const GcTensor *t = &entry->inputs[i];
     if (t->rank > 0) d->batch = (uint64_t)t->dims[0];
-    if (t->extents && t->extents[0] && !is_inner(entry, (int)t->extents[0] - 1))
-      d->extents.batch = (int)t->extents[0] - 1;
   }
   if (d->extents.batch >= 0) d->batch = (uint64_t)entry->extents[d->extents.batch].bound;
   d->part = d->batch;

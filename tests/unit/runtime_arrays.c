@@ -293,7 +293,7 @@ static void shares(void **state) {
   const GcExtent n = {"n", 25};
   const GcEntry fixed = {.inputs = &t, .ninputs = 1, .ranks = 2};
   const GcEntry varies = {
-      .inputs = &bounded, .ninputs = 1, .ranks = 2, .extents = &n, .nextents = 1};
+      .inputs = &bounded, .ninputs = 1, .ranks = 2, .extents = &n, .nextents = 1, .batch = 1};
   for (int ranks = 1; ranks <= 100; ranks++) {
     assert_int_equal(dataset_splits(&fixed, ranks), 50 % ranks == 0);
     assert_int_equal(dataset_splits(&varies, ranks), 50 % ranks == 0 && ranks < 50);

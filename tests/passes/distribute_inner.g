@@ -1,0 +1,13 @@
+# RUN: %gc %s --passes="fold,cse,dce,autodiff,distribute{ranks=2},fold,cse,dce" --emit=ir | FileCheck-14 %s
+
+# The batch is n: t is in a sum, and of an axis that is not the first.
+# CHECK: entry train(%e : f32[t<=8,4], %x : f32[n<=4,4], %y : f32[1,{{.*}}]) training ranks 2
+entry train(e : f32[t <= 8, 4], x : f32[n <= 8, 4], y : f32[1, t + 1]) {
+  loss = mean((linear(x, 1) as a) ** 2) + mean(e) + mean(y)
+  minimize loss with sgd(0.1)
+  return loss
+}
+
+# An entry without a batch that does not train is every rank's.
+# CHECK: entry test(%x : f32[n<=8,4],
+entry test(x : f32[n <= 8, 4], e : f32[n + 1, 4]) { return loss = mean(x) + mean(e) }
