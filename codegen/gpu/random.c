@@ -3,6 +3,24 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/program/extent.h"
 
+/* Four at once, so that the threads of a warp write whole sectors. Before a bounded axis all are 1
+   (ir/op/bounded.c), so the elements of a run lie side by side. */
+static void store(Text *x, const Type *out, const char *count) {
+  int64_t factor = out->numel; /* of the count */
+  for (int i = 0; i < out->rank; i++)
+    if (type_extent(out, i)) factor /= type_extent(out, i)->bound;
+  const bool rest = factor % 4 != 0;
+  const char *T = dtype_storage(out->dtype);
+  if (rest) text_open(x, "if (i * 4 + 4 <= %s) {", count);
+  text_line(x, "*(Vec<%s, 4> *)(out0 + i * 4) = v;", T);
+  if (!rest) return;
+  text_line(x, "return;");
+  text_close(x, "}");
+  text_line(x, "#pragma unroll");
+  text_line(x, "for (int j = 0; j < 3; j++)");
+  text_line(x, "  if (i * 4 + j < %s) out0[i * 4 + j] = v.at[j];", count);
+}
+
 void cuda_random(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   const Type *out = value_type(gr->e, gr->out[0]);
@@ -22,12 +40,5 @@ void cuda_random(Gen *g, const Group *gr) {
                       ? arena_printf(g->a, "%s_normal_of_words(w, j)", dtype_prefix(out->dtype))
                       : "uniform_of_word(w[j])";
   text_line(x, "for (int j = 0; j < 4; j++) v.at[j] = %s;", scalar_store(g->a, out->dtype, f));
-  if (!bounded && out->numel % 4 == 0) {
-    text_line(x, "*(Vec<%s, 4> *)(out0 + i * 4) = v;", T);
-    return;
-  }
-  text_line(x, "#pragma unroll");
-  text_line(x, "for (int j = 0; j < 4; j++)");
-  text_line(x, "  if (i * 4 + j < %s) out0[%s] = v.at[j];", count,
-            place_text(g, gr->e, out, 0, out->rank, "(i * 4 + j)"));
+  store(x, out, count);
 }

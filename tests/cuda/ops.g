@@ -20,6 +20,10 @@ entry added(x : f32[11, 40], ids : u8[50], y : f32[50, 40]) {
 entry noise() {
   return u = uniform(shape = [3, 37]), n = normal(shape = [5, 50]), h = f16(normal(shape = [90])), b = bernoulli(0.3, shape = [77])
 }
+# of a bounded axis: of whole fours, and with a rest
+entry noise_of(x : f32[n <= 92, 2]) {
+  return x = x + 1, a = normal(shape = [n, 20]), b = uniform(shape = [n, 3]), c = normal(shape = [2, n, 3]), d = uniform(shape = [1, n])
+}
 entry thinned(x : f32[40, 33]) {
   y = dropout(x, 0.4)
   return y, dx = grad(sum(y * y), x)
