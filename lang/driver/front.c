@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 InputKind input_kind(const Options *o) {
@@ -48,11 +49,32 @@ static const struct {
 #undef WEIGHTS
 };
 
+/* A file without an ending of gc's, such as a compiled program or a model: text has no NUL, and an
+   ONNX file begins with the field 1, a varint. */
+static bool is_binary(Ctx *c, const char *path) {
+  enum { ONNX_BEGINS = 1 << 3 };
+  char head[512];
+  struct stat s;
+  FILE *f = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
+  const size_t n = f ? fread(head, 1, sizeof head, f) : 0;
+  if (f) fclose(f);
+  const bool onnx = n && head[0] == ONNX_BEGINS;
+  if (!onnx && (!n || !memchr(head, 0, n))) return false;
+  const char *source = intern_printf(c, "%s.g", path);
+  if (access(source, F_OK) == 0)
+    usage_error("%s is no source text; did you mean %s?", path, source);
+  else if (onnx)
+    usage_error("%s is no source text; if it is an ONNX model, add -x onnx", path);
+  else
+    usage_error("%s is no source text; gc compiles a program NAME.g or a model NAME.onnx", path);
+  return true;
+}
+
 bool input_is_other(Ctx *c, const Options *o) {
   const char *slash = strrchr(o->input, '/'), *file = slash ? slash + 1 : o->input;
   const char *dot = strrchr(file, '.');
-  if (!dot || option_given(o, OPT_LANGUAGE) || access(o->input, F_OK) != 0) return false;
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+  if (option_given(o, OPT_LANGUAGE) || access(o->input, F_OK) != 0) return false;
+  for (size_t i = 0; dot && i < sizeof others / sizeof *others; i++) {
     if (strcmp(dot, others[i].ending) != 0) continue;
     const char *at = strstr(others[i].remedy, "%s");
     const char *remedy = at ? intern_printf(c, "%.*s%.*s%s", (int)(at - others[i].remedy),
@@ -61,7 +83,8 @@ bool input_is_other(Ctx *c, const Options *o) {
     usage_error("%s is %s; %s", o->input, others[i].what, remedy);
     return true;
   }
-  return false;
+  const bool named = input_kind(o) == INPUT_ONNX || (dot && strcmp(dot, ".g") == 0);
+  return !named && is_binary(c, o->input);
 }
 
 const OnnxProgram *front_import(Front *f, int *code) {
