@@ -81,6 +81,14 @@ def _scalar(name: str, dtype: str, value: Any) -> Any:
     return number
 
 
+def _hyper(name: str, dtype: str, value: Any) -> Any:
+    """The value of a hyper, which is finite as on the command line."""
+    number = _scalar(name, dtype, value)
+    if not abs(number) < float("inf"):
+        raise ValueError(f"{name} is {number}; a finite number is expected")
+    return number
+
+
 def _array(value: Any, tensor: _Tensor) -> NDArray[Any]:
     """The value as a dense array of the tensor's dtype; the same memory where it is one."""
     whole = bool(tensor.shape) and hasattr(value, "dtype")  # an array, whose dtype is its own

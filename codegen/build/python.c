@@ -314,7 +314,7 @@ static void print_hyper(const PythonModule *p, uint32_t i, FILE *f) {
           "        \"\"\"A hyper, %s at first; the next call reads it.\"\"\"\n"
           "        return %s(self._ask(_get%u))\n\n"
           "    @%s.setter\n    def %s(self, value: %s) -> None:\n"
-          "        self._ask(_set%u, _scalar(\"%s\", \"%s\", value))\n",
+          "        self._ask(_set%u, _hyper(\"%s\", \"%s\", value))\n",
           name, type, hyper_value(p->l->a, h), type, i, name, name, type, i, name,
           py_name[h->dtype]);
 }

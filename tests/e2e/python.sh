@@ -151,6 +151,8 @@ for seed in -1, 2**64:
 refused(TypeError, "property_hyper is 'a' (str); a float is expected", setattr, m, "property_hyper", "a")
 refused(TypeError, "property_hyper is array([1., 2.]) (ndarray); a float is expected", setattr, m, "property_hyper", np.ones(2) * [1, 2])
 refused(ValueError, "property_hyper is 1e+300; a float from -3.40", setattr, m, "property_hyper", 1e300)
+for value in "nan", "inf", "-inf":
+    refused(ValueError, f"property_hyper is {value}; a finite number is expected", setattr, m, "property_hyper", float(value))
 refused(TypeError, "property_hyper is 1000", setattr, m, "property_hyper", 10**400)
 refused(TypeError, "on is 'yes' (str); a bool is expected", setattr, m, "on", "yes")
 refused(TypeError, "device is 1 (int); a str as 'cpu' or 'cuda:0', or None, is expected", odd.Model, device=1)
