@@ -118,7 +118,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
 static bool misfit(const Column *c, const Array *a, Err *e) {
   char found[256], need[256];
   dims_text(a->type, a->rank, a->dims, found, sizeof found);
-  tensor_shapes_text(c->entry, c->t, need, sizeof need);
+  column_shapes_text(c, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: holds %s, but the input %s is %s", c->text, found, c->t->name, need);
   if (c->fixed) return err_hint(e, "give a file of that shape");
   if (c->extents && a->rank == 1 && c->t->dims[0] != 1) /* no axis says how many rows there are */
@@ -307,7 +307,7 @@ static bool choose_rows(Column *c, const Suffixes *s, Err *e) {
   if (c->rows == 0) {
     err_set(e, EXIT_WRONG, "%s: has no rows for the input %s", c->text, c->t->name);
     char need[256];
-    tensor_shapes_text(c->entry, c->t, need, sizeof need);
+    column_shapes_text(c, need, sizeof need);
     return err_hint(e, "the input is %s: a row has %" PRIu64 " elements, and the file has %" PRIu64,
                     need, c->row_elems, c->total);
   }
@@ -348,7 +348,7 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
   c->is_number = number_given(c, text);
   if (c->is_number && t->rank > 0) {
     char type[200];
-    tensor_shapes_text(c->entry, t, type, sizeof type);
+    column_shapes_text(c, type, sizeof type);
     err_set(e, EXIT_USAGE, "--%s %s: there is no such file, and the input is %s", t->name, text,
             type);
     return err_hint(e, "a number goes to an input without axes; one with axes takes a file");

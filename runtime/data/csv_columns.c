@@ -160,7 +160,7 @@ bool csv_misfit(const Column *c, Err *e) {
   const Csv *v = c->csv;
   char all[400], need[200], name[WORD];
   all_names(v, all, sizeof all);
-  tensor_shapes_text(c->entry, c->t, need, sizeof need);
+  column_shapes_text(c, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: %" PRIu64 " column%s %s chosen, but the input %s is %s", c->text,
           v->n, v->n == 1 ? "" : "s", v->n == 1 ? "is" : "are", c->t->name, need);
   if (lists_images(c, e, name))

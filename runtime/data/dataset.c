@@ -63,10 +63,14 @@ static bool agree(Dataset *d, bool whole, Err *e) {
   bool shorter = ref && d->extents.batch >= 0;
   if (shorter && !whole && d->rows % d->batch >= d->ranks) d->batches++; /* each rank has a row */
   if (d->batches == 0) {
+    if (shorter && d->rows && d->rows < d->ranks) {
+      err_set(e, EXIT_WRONG,
+              "%s: has %" PRIu64 " row%s, but each of %" PRIu64 " ranks takes one at least",
+              ref->text, d->rows, d->rows == 1 ? "" : "s", d->ranks);
+      return err_hint(e, "give more rows, or run a program that is compiled for fewer ranks");
+    }
     err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
             d->rows, d->batch);
-    if (shorter && d->rows && d->rows < d->ranks)
-      return err_hint(e, "each of %" PRIu64 " ranks takes a row at least", d->ranks);
     if (shorter && d->rows)
       return err_hint(e,
                       "--drop-last leaves the only batch out: give more rows, or no --drop-last");

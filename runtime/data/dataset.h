@@ -199,6 +199,8 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
                  const DataRequest *q, Err *e);
 
 /* ---- extents.c: the axes of files that are as long as a run has them ---- */
+/* The shapes of the input as the program declares them: of all ranks, which share the batch. */
+void column_shapes_text(const Column *c, char *out, size_t size);
 /* The input has an axis beside the batch whose extent a run decides. */
 bool column_has_extents(const FileExtents *x, const GcTensor *t);
 /* Settles the extents of an array of such a shape, or of rows of so many elements. */

@@ -3,6 +3,7 @@
    rows are as long as that in the files, and lie in the input at the strides of the bound. */
 #include "runtime/data/dataset.h"
 #include <inttypes.h>
+#include <string.h>
 
 /* So many times an extent and more elements. */
 typedef struct FileAxis {
@@ -25,6 +26,26 @@ bool column_has_extents(const FileExtents *x, const GcTensor *t) {
   for (int k = 0; k < t->rank; k++)
     if (file_axis(x, t, k).slot >= 0) return true;
   return false;
+}
+
+void column_shapes_text(const Column *c, char *out, size_t size) {
+  GcTensor t = c->t->planned ? *c->t->planned : *c->t;
+  int64_t dims[RUN_RANK];
+  GcExtent extents[GC_EXTENTS];
+  if (!c->entry || !c->entry->ranks || c->fixed || t.rank == 0) {
+    tensor_shapes_text(c->entry, &t, out, size);
+    return;
+  }
+  GcEntry all = *c->entry;
+  memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
+  dims[0] *= all.ranks;
+  t.dims = dims;
+  if (t.extents && t.extents[0]) {
+    memcpy(extents, all.extents, (size_t)all.nextents * sizeof *extents);
+    extents[t.extents[0] - 1].bound *= all.ranks;
+    all.extents = extents;
+  }
+  tensor_shapes_text(&all, &t, out, size);
 }
 
 /* The extent of an axis of so many elements; of a file that has others no run can be. */

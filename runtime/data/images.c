@@ -193,7 +193,7 @@ static bool is_label(const Column *c) {
 
 static bool no_shape(const Column *c, Err *e) {
   char need[256];
-  tensor_shapes_text(c->entry, c->t, need, sizeof need);
+  column_shapes_text(c, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: %s, but the input %s is %s", c->text,
           c->images->folder ? "is a folder of images" : "holds images", c->t->name, need);
   if (is_label(c))

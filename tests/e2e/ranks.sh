@@ -362,6 +362,8 @@ through() { # through MPICC MPIRUN
   # shellcheck disable=SC2086
   says 1 'high.npy: element 20 (row 20) is 1000, which the input label (u8) cannot hold' $reads $mpirun -n 4 ./net-n train --x x.npy --label high.npy $disk
   own_rows high.npy 8 21 1 share "$1"
+  says 1 'x.npy: has 3 rows, but each of 4 ranks takes one at least' $mpirun -n 4 ./net-n train --x 'x.npy[0:3]' --label 'label.npy[0:3]'
+  says 1 'error: x.npy: holds f32[21, 64], but the input label is u8[n <= 8]' $mpirun -n 4 ./net-n train --x x.npy --label x.npy
   says 1 'nothing.npy: cannot be read' $mpirun -n 4 ./net-n train --x nothing.npy --label label.npy
   # shellcheck disable=SC2086
   says 1 'loss is ' $mpirun -n 4 ./net-n $net --epochs 9 --lr 1e30 --save never.safetensors
