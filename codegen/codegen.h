@@ -14,7 +14,7 @@ typedef struct CodegenPart CodegenPart;
 /* What a rank takes if so many share the batch. */
 typedef struct EntryBytes {
   const char *name;
-  uint64_t inputs, arena, messages, total; /* messages: of the arena; total: with all globals */
+  uint64_t inputs, arena, messages, total; /* messages: also of globals; total: with these */
 } EntryBytes;
 typedef struct RankBytes {
   const Target *target; /* planned for it */

@@ -296,13 +296,13 @@ typedef struct GcEntry {
   int nextents, batch; /* 1 + the number of the extent that is the batch; 0: none is */
   int ranks; /* that share its batch: the inputs have the rows of one; 0: each rank runs it whole */
   bool gathers;             /* it reads what the program's `gather` makes */
-  uint64_t under_way_bytes; /* of its collectives, at most at once: a part of the arena */
+  uint64_t under_way_bytes; /* of its collectives, at most at once: of the arena and globals */
   uint64_t unwritten_bytes; /* of the params and states: of those that it leaves as they are */
 } GcEntry;
 
 /* What one rank takes if so many share the batch, by a plan that was made for them and not kept. */
 typedef struct GcEntryBytes {
-  uint64_t inputs, arena, messages, total; /* messages: of the arena; total: with all globals */
+  uint64_t inputs, arena, messages, total; /* messages: also of globals; total: with these */
 } GcEntryBytes;
 typedef struct GcRankBytes {
   int ranks;

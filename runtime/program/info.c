@@ -109,7 +109,8 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   line("inplace", en->inplace_bytes, "with in-place operations only");
   line("pool", en->pool_bytes, "with in-place operations and a pool");
   line("lower bound", en->lower_bound_bytes, "the most that is alive at once");
-  if (en->ranks) line("messages", en->under_way_bytes, "of the arena: under way to other ranks");
+  if (en->ranks)
+    line("messages", en->under_way_bytes, "of the arena and globals: under way to other ranks");
   if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
   uint64_t shown = s.globals; /* the runtime's line has what no other one has */
   printf("  bytes of the process, beside code and data\n");
@@ -238,7 +239,7 @@ static int other_ranks(const Options *o, Err *e) {
     printf("\nentry %s\n", p->entries[i].name);
     line("inputs", x->inputs, device_kind(p)->ops->on_host ? "one batch" : "two batches");
     line("arena", x->arena, "the larger of this entry's and init's");
-    line("messages", x->messages, "of the arena: under way to other ranks");
+    line("messages", x->messages, "of the arena and globals: under way to other ranks");
     line("total", x->total,
          "with parameters and states; beside a CPU's workspace, tables and code");
   }

@@ -302,6 +302,7 @@ through() { # through MPICC MPIRUN
   # each has a quarter of the state of adamw, and its checkpoint has the state of one process
   run 0 ./net-n info
   holds out.txt '36 bytes on each of 4 ranks'
+  holds out.txt 'of the arena and globals: under way to other ranks'
   # what a program for 4 ranks says of 2 is what gc does, whose row of 4 is what that program says of itself
   awk '/^entry/ { at = $2 }
     at == "train" && $1 ~ /arena|messages/ && /planned|under way/ { sum[$1] = $2 }
