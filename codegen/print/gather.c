@@ -57,6 +57,8 @@ const char *starts_text(Gen *g, const Group *gr, const Update *u) {
   const Extent *part = type_extent(u->y, u->axis), *all = type_extent(u->x, u->axis);
   const long long x = u->x->dim[u->axis], y = u->y->dim[u->axis];
   if (!part && !all) return arena_printf(g->a, "%lld", x - y + 1);
-  return arena_printf(g->a, "%s + 1 - %s", count_text(g, gr->e, x, all),
-                      count_text(g, gr->e, y, part));
+  const char *of_x = count_text(g, gr->e, x, all), *of_y = count_text(g, gr->e, y, part);
+  if (!part || !all) return arena_printf(g->a, "%s + 1 - %s", of_x, of_y);
+  /* a tile of rows behind the run's last has none, and may stand anywhere */
+  return arena_printf(g->a, "(%s > 0 ? %s + 1 - %s : %lld)", of_y, of_x, of_y, x + 1);
 }
