@@ -82,6 +82,40 @@ static const ValueId *copy_parts(Builder *b, const Entry *from, const Op *op, Va
   return op_at(from, inner->ops.at[inner->ops.n - 1])->operands;
 }
 
+/* The operand over which the program's plan lets the op write the result, or -1. Other kernels than
+   those of indices are the same wherever they write. */
+static int operand_below(const Entry *from, const Op *op, int result) {
+  if (op_info[op->kind].cls != CLASS_INDEX) return -1;
+  const Place *place = plan_of(from)->place, *y = &place[op->results[result]];
+  for (int i = 0; i < op->noperands; i++) {
+    const Place *x = &place[op->operands[i]];
+    if (y->region == x->region && y->offset == x->offset) return i;
+  }
+  return -1;
+}
+
+/* The input that is an operand: equal operands are one. */
+static int input_of(const Op *op, int operand) {
+  int n = 0;
+  for (int i = 0; i < operand; i++) {
+    bool is_first = op->operands[i] != op->operands[operand];
+    for (int k = 0; k < i; k++) is_first &= op->operands[k] != op->operands[i];
+    n += is_first;
+  }
+  return n;
+}
+
+/* An input's bytes are not to be overwritten, those of an op's result are: no pass here folds one
+   of two equal operands. */
+static void compute_overwritten(Builder *b, const Entry *from, const Op *op, ValueId *map) {
+  for (int k = 0; k < op->nresults; k++) {
+    const int i = operand_below(from, op, k);
+    if (i < 0) continue;
+    const ValueId v = op->operands[i], both[] = {map[v], map[v]};
+    map[v] = build_op(b, OP_MAX, both, 2, NULL, &value_at(from, v)->type, 1)->results[0];
+  }
+}
+
 static void add_entry(Module *m, int number, const CudaFunction *f, bool apart) {
   Ctx *c = m->ctx;
   const Op *op = f->op;
@@ -96,7 +130,7 @@ static void add_entry(Module *m, int number, const CudaFunction *f, bool apart) 
   if (apart && op->kind == OP_KERNEL)
     results = copy_parts(b, f->entry, op, map);
   else
-    build_copy(b, f->entry, op, map);
+    compute_overwritten(b, f->entry, op, map), build_copy(b, f->entry, op, map);
   ValueId *out = ARENA_ARRAY(m->arena, ValueId, op->nresults + 1);
   const char **names = ARENA_ARRAY(m->arena, const char *, op->nresults + 1);
   for (int i = 0; i < op->nresults; i++) {
@@ -174,12 +208,20 @@ static int64_t least_limit(const GcTensor *t) {
   return least;
 }
 
+static int64_t starts_of(const Type *all, const Type *part, const Op *op) {
+  const int axis = (int)op->attr[AT_AXIS].i;
+  return all->dim[axis] - part->dim[axis] + 1;
+}
+
 /* Indices that have a place; numbers that a root or a logarithm takes, and steps counted from 0 up,
-   where `positive`. */
-static Tensor *inputs_of(Arena *a, const Compiled *x, const Entry *e, int i, bool positive) {
+   where `positive`. A part of all its rows has a start. */
+static Tensor *inputs_of(Arena *a, const Compiled *x, const Op *op, const Entry *e, int i,
+                         bool positive) {
   Tensor *in = random_inputs(a, e, (uint64_t)i + 1);
+  const int start = op->kind == OP_DYNAMIC_UPDATE ? input_of(op, 2) : -1;
   for (uint32_t k = 0; k < e->body->args.n; k++) {
     int64_t limit = least_limit(&x->program->entries[i].inputs[k]);
+    if ((int)k == start) limit = starts_of(in[input_of(op, 0)].type, in[input_of(op, 1)].type, op);
     for (int64_t j = 0; j < in[k].type->numel; j++) {
       Scalar *s = &in[k].at[j];
       if (dtype_is_float(in[k].type->dtype))
@@ -200,15 +242,18 @@ static bool mostly_nan(const Tensor *t) {
   return 2 * n > t->type->numel;
 }
 
-/* Takes what no block wrote from the other side; gives how many others there are. */
-static int64_t leave_out_unwritten(Tensor *got, const Tensor *want) {
+/* Takes what no block wrote from the other side, which is as it was filled, or the element of the
+   operand that the result lies over; gives how many others there are. */
+static int64_t leave_out_unwritten(Tensor *got, const Tensor *want, const Tensor *over) {
   Dtype dt = got->type->dtype;
   unsigned char bytes[sizeof(Scalar)];
   memset(bytes, UNWRITTEN, sizeof bytes);
   const Scalar none = scalar_read(bytes, dt);
   int64_t n = 0;
   for (int64_t i = 0; i < got->type->numel; i++) {
-    bool left = scalar_same(got->at[i], none, dt) && !scalar_same(want->at[i], none, dt);
+    bool as_before = scalar_same(got->at[i], none, dt) ||
+                     (over && scalar_same(got->at[i], over->at[i], dt)),
+         left = as_before && !scalar_same(got->at[i], want->at[i], dt);
     if (left) got->at[i] = want->at[i];
     n += !left;
   }
@@ -225,10 +270,15 @@ static int64_t blocks_of(const Compiled *y, int i) {
 }
 
 /* What was written of the results is what the CPU has, and of each as much as a block's part. */
-static int check_results(const char *what, int64_t blocks, int n, const Tensor *want, Tensor *got) {
+static int check_results(const CudaFunction *f, int64_t blocks, const Tensor *in,
+                         const Tensor *want, Tensor *got) {
+  const char *what = f->what;
   int bad = 0;
-  for (int k = 0; k < n; k++) {
-    int64_t written = leave_out_unwritten(&got[k], &want[k]), all = got[k].type->numel;
+  for (int k = 0; k < f->op->nresults; k++) {
+    const int over = operand_below(f->entry, f->op, k);
+    int64_t written = leave_out_unwritten(&got[k], &want[k],
+                                          over < 0 ? NULL : &in[input_of(f->op, over)]),
+            all = got[k].type->numel;
     char name[32];
     snprintf(name, sizeof name, "result %d", k);
     bad += tensor_compare(what, name, &want[k], &got[k], scalar_close);
@@ -285,7 +335,7 @@ static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, co
   const RunOptions ro = {.threads = 1, .seed = 5, .step = 3};
   bool vain = true;
   for (int positive = 0; positive < 2 && vain && !bad; positive++) {
-    in = inputs_of(a, x, e, i, positive);
+    in = inputs_of(a, x, f->op, e, i, positive);
     if (!compiled_run(x, name, &ro, in, want, c)) bad = 1, printf("%s: %s\n", what, x->fault);
     vain = false;
     for (int k = 0; k < n && !bad; k++) vain |= mostly_nan(&want[k]);
@@ -297,7 +347,7 @@ static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, co
   h->sectors = h->sectors_needed = 0;
   h->least = h->most = 0;
   if (!bad && !compiled_run(y, name, &ro, in, got, c)) bad = 1, printf("%s: %s\n", what, y->fault);
-  if (!bad) bad = check_results(what, blocks_of(y, i), n, want, got) + check_sectors(a, f, h);
+  if (!bad) bad = check_results(f, blocks_of(y, i), in, want, got) + check_sectors(a, f, h);
   if (!bad) check_issue(a, f, h);
   arena_free(a);
   return bad != 0;
