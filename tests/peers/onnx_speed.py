@@ -37,16 +37,7 @@ def images(name, batch=1):
 def detector():
     import torch
     import torchvision.models as vision
-
-    class Heads(torch.nn.Module):
-        def __init__(self, model):
-            super().__init__()
-            self.backbone, self.head = model.backbone, model.head
-
-        def forward(self, x):
-            found = self.head(list(self.backbone(x).values()))
-            return found["cls_logits"], found["bbox_regression"]
-
+    from onnx_models import Heads
     return Heads(vision.detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None)), (torch.randn(1, 3, 320, 320),)
 
 
