@@ -191,7 +191,7 @@ static bool keep_fewer(Dataset *d, uint64_t bytes, Err *e) {
   for (int i = 0; i < d->n && data_bytes(d) > bytes; i++) {
     Column *c = &d->columns[i];
     if (!c->kept) continue;
-    uint64_t fewer = (data_bytes(d) - bytes + c->row_elems) / (c->row_elems + 1);
+    uint64_t fewer = (data_bytes(d) - bytes + c->row_elems - 1) / c->row_elems;
     c->kept -= fewer < c->kept ? fewer : c->kept;
     if (!lay_out(d, e)) return false;
   }

@@ -76,7 +76,8 @@ typedef struct Column { /* one input and its file */
   bool on_disk;         /* each batch is read from the file, which stays open */
   Csv *csv;             /* NULL: the elements are as in the file */
   Images *images;       /* NULL: likewise */
-  uint64_t kept;        /* rows of images that stay decoded in memory, the first ones */
+  uint64_t kept, filed; /* rows of images that stay decoded in memory, the first ones, and behind
+                           them in a temporary file */
   Words words;          /* of its labels; none: the elements are numbers */
   struct Column *parts; /* several files that are one; NULL: there is one file */
   int nparts;
@@ -175,6 +176,7 @@ void labels_free(Labels *l);
 bool words_note(const Column *c, char *out, size_t size);
 
 /* ---- images.c ---- */
+bool images_decode(void);                /* the program can: it was compiled with --images */
 bool images_are(const char *path);       /* a folder: its files are rows */
 bool images_have_name(const char *name); /* such as "a.png" */
 /* Lists the images of a folder, or takes the file alone. An input of integers without further axes
@@ -185,10 +187,12 @@ bool images_open_files(Column *c, char *const *paths, size_t n, Err *e);
 /* Row r of the chosen ones: u8, as the shape of the input has it. From any thread. */
 bool images_read(const Column *c, uint64_t r, uint8_t *to, Err *e);
 void images_print_name(const Column *c, uint64_t r, FILE *f); /* of a row's file */
-/* Memory of images_bytes, zeros, for the first `kept` rows. */
+/* Memory of images_bytes for the first `kept` rows. */
 void images_keep(const Column *c, uint8_t *memory);
 void images_labels(const Column *c, uint64_t first, uint64_t rows, int32_t *to);
 uint64_t images_bytes(const Column *c); /* of the memory that `kept` rows take */
+/* A file in the folder for the rows behind them, of which c->filed find room: see decoded_file. */
+bool images_file(Column *c, const char *folder, uint64_t sharers, Err *e);
 /* Hints at what else the folder has; false: nothing. */
 bool images_note(const Column *c, char *out, size_t size);
 void images_free(Column *c);

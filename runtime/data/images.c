@@ -1,15 +1,15 @@
 /* Folders of images: FOLDER/CLASS/NAME.png, a row an image, in the order of classes and of names,
    both byte by byte; without classes FOLDER/NAME.png. The input says what a row is: [H, W] or
    [1, H, W] is gray, [3, H, W] RGB; channels may also be last, and a row without axes is a square.
-   Contract: images_open reads folders, no image. Images are decoded when a batch takes them; the
-   first `kept` rows stay in memory once they are. What is wrong with one names its file. */
+   Contract: images_open reads folders, no image. Images are decoded when a batch takes them and,
+   once they are, kept (decoded.h). What is wrong with one names its file. */
 #include "runtime/data/dataset.h"
+#include "runtime/data/decoded.h"
 #include "runtime/data/image.h"
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -31,8 +31,7 @@ struct Images {
   bool folder;     /* files lie in it; else there is one, the column's */
   bool labels;     /* the input is the numbers of the classes */
   ImageShape shape;
-  uint8_t *cache;          /* rows, then a state each */
-  _Atomic(uint8_t) *state; /* 0: not decoded, 1: being stored, 2: there */
+  Decoded decoded;
 };
 
 static bool no_memory(const Column *c, Err *e) {
@@ -40,6 +39,8 @@ static bool no_memory(const Column *c, Err *e) {
 }
 
 /* ---- what is there ---- */
+bool images_decode(void) { return gcrt_image_formats; }
+
 bool images_are(const char *path) {
   struct stat st;
   return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -260,6 +261,8 @@ static bool take_images(Column *c, Err *e) {
   c->on_disk = !m->labels;
   if (m->labels) return take_labels(c, e);
   c->kept = m->n;
+  m->decoded = (Decoded){.row = c->row_elems, .fd = -1, .state = calloc(m->n, 1)};
+  if (!m->decoded.state) return no_memory(c, e);
   if (!c->fixed || m->n == 1) return true;
   err_set(e, EXIT_WRONG, "%s: holds %" PRIu64 " images, but the input %s has no batch axis",
           c->text, m->n, c->t->name);
@@ -269,10 +272,11 @@ static bool take_images(Column *c, Err *e) {
 static bool begin(Column *c, bool folder, Err *e) {
   Images *m = c->images = calloc(1, sizeof *m);
   if (!m) return no_memory(c, e);
+  m->decoded.fd = -1;
   c->file.path = c->text;
   m->folder = folder;
   m->labels = folder && is_label(c);
-  if (!m->labels && !gcrt_image_formats) return no_decoders(c, e);
+  if (!m->labels && !images_decode()) return no_decoders(c, e);
   if (c->extents) column_at_bounds(c, c->extents); /* images have any size */
   return m->labels || find_shape(c, &m->shape) || no_shape(c, e);
 }
@@ -302,11 +306,19 @@ void images_labels(const Column *c, uint64_t first, uint64_t rows, int32_t *to) 
   for (uint64_t r = 0; r < rows; r++) to[r] = (int32_t)c->images->files[first + r].class;
 }
 
-uint64_t images_bytes(const Column *c) { return c->kept * (c->row_elems + 1); }
+uint64_t images_bytes(const Column *c) { return c->kept * c->row_elems; }
 
 void images_keep(const Column *c, uint8_t *memory) {
-  c->images->cache = memory;
-  c->images->state = (_Atomic(uint8_t) *)(memory + c->kept * c->row_elems);
+  c->images->decoded.kept = c->kept;
+  c->images->decoded.memory = memory;
+}
+
+bool images_file(Column *c, const char *folder, uint64_t sharers, Err *e) {
+  Decoded *d = &c->images->decoded;
+  d->kept = c->kept;
+  bool ok = decoded_file(d, folder, c->rows - c->kept, sharers, e);
+  c->filed = d->filed;
+  return ok;
 }
 
 static char *path_of(const Column *c, uint64_t r) {
@@ -359,20 +371,12 @@ static bool read_file(const Images *m, const char *path, uint8_t *to, Err *e) {
 
 bool images_read(const Column *c, uint64_t r, uint8_t *to, Err *e) {
   const Images *m = c->images;
-  _Atomic(uint8_t) *state = m->state && r < c->kept ? &m->state[r] : NULL;
-  uint8_t *place = state ? m->cache + r * c->row_elems : NULL, none = 0;
-  if (state && atomic_load_explicit(state, memory_order_acquire) == 2) {
-    memcpy(to, place, c->row_elems);
-    return true;
-  }
+  if (decoded_get(&m->decoded, r, to)) return true;
   char *path = path_of(c, r);
   if (!path) return no_memory(c, e);
   bool ok = read_file(m, path, to, e);
   free(path);
-  if (ok && state && atomic_compare_exchange_strong(state, &none, 1)) {
-    memcpy(place, to, c->row_elems);
-    atomic_store_explicit(state, 2, memory_order_release);
-  }
+  if (ok) decoded_put(&m->decoded, r, to);
   return ok;
 }
 
@@ -388,6 +392,7 @@ void images_free(Column *c) {
   Images *m = c->images;
   if (!m) return;
   words_free(&m->classes);
+  decoded_free(&m->decoded);
   free(m->files);
   free(m->names);
   free(m);

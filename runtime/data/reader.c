@@ -374,14 +374,13 @@ void dataset_slow(const Dataset *d, char *out, size_t size) {
   else if (!c->images)
     snprintf(out, size, "%s: a larger --data-memory keeps rows in memory; a local disk is faster",
              c->text);
-  else if (c->kept < c->rows)
+  else if (c->kept + c->filed < c->rows)
     snprintf(out, size,
              "%s: --data-memory %" PRIu64 "M keeps all images decoded, and smaller files decode "
              "faster",
-             c->text, (c->rows * (c->row_elems + 1) >> 20) + 1);
+             c->text, (c->rows * c->row_elems >> 20) + 1);
   else
     snprintf(out, size,
-             "%s: images are decoded once and stay in memory; files of the input's size decode "
-             "faster",
+             "%s: images are decoded once and kept; files of the input's size decode faster",
              c->text);
 }

@@ -203,46 +203,6 @@ uint64_t command_bytes(const GcEntry *e) { /* also of one that validates */
 
 static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
 
-/* --data-memory: 500M, 2G, or bytes; else half of the machine's, which its ranks share. */
-static bool data_memory(const Command *cmd, uint64_t *bytes, Err *e) {
-  static const char units[] = "KMG";
-  const Options *o = &cmd->options;
-  const char *text = o->text[OPT_DATAMEMORY];
-  if (!o->given[OPT_DATAMEMORY]) {
-    const uint64_t sharers = cmd->comm ? (uint64_t)cmd->comm->local : 1;
-    *bytes = machine_memory(bytes, NULL) ? *bytes / 2 / sharers : UINT64_MAX;
-    return true;
-  }
-  size_t digits = strspn(text, "0123456789");
-  const char *unit = text[digits] ? strchr(units, text[digits]) : NULL;
-  bool ok = digits > 0 && digits < 19 && (!text[digits] || (unit && !text[digits + 1]));
-  *bytes = strtoull(text, NULL, 10);
-  ok = ok && checked_mul(*bytes, unit ? UINT64_C(1) << 10 * (unit - units + 1) : 1, bytes);
-  if (ok) return true;
-  err_set(e, EXIT_USAGE, "--data-memory %s is no size", text);
-  return err_hint(e, "write 500M or 2G; M is 2^20 bytes, G 2^30");
-}
-
-static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
-  if (!dataset_limit(d, *left, e)) return false;
-  uint64_t taken = d->bytes - d->reader_bytes;
-  *left -= taken < *left ? taken : *left;
-  for (int i = 0; i < d->n; i++) {
-    const Column *c = &d->columns[i];
-    char text[400];
-    if (images_note(c, text, sizeof text)) note(cmd, "%s", text);
-    if (c->images && c->on_disk && c->kept < c->rows)
-      note(cmd,
-           "%s: %" PRIu64 " of %" PRIu64 " images are decoded anew in each epoch: see "
-           "--data-memory",
-           c->text, c->rows - c->kept, c->rows);
-    if (!c->images && c->on_disk)
-      note(cmd, "%s: %" PRIu64 " rows stay on disk and are read batch by batch: see --data-memory",
-           c->text, c->rows);
-  }
-  return true;
-}
-
 static bool setup(Command *cmd, int threads, bool pin) {
   Err *e = &cmd->err;
   Session *s = &cmd->session;
@@ -261,10 +221,7 @@ static bool setup(Command *cmd, int threads, bool pin) {
        !dataset_open(&cmd->data, en, cmd->options.inputs, &q, e)) ||
       !validation_prepare(cmd, &q, e) || !prepare_files(cmd, e))
     return false;
-  uint64_t left;
-  if (!data_memory(cmd, &left, e) || !limit_data(cmd, &cmd->data, &left, e) ||
-      !limit_data(cmd, &cmd->validation.data, &left, e))
-    return false;
+  if (!limits_data(cmd, e)) return false;
   const GcEntry *validating = cmd->validation.entry;
   cmd->entries[0] = *en;
   if (validating) cmd->entries[1] = *validating;

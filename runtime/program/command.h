@@ -210,6 +210,11 @@ void aggregate_end_array(const GcTensor *t, Total *all, double weight);
 GcTensor aggregate_tensor(const GcTensor *t);
 void aggregate_note(const Command *cmd, uint64_t runs); /* how outputs are aggregated */
 
+/* ---- limits.c ---- */
+/* Of files that are open: what stays in memory, and notes on what does not. */
+bool limits_data(Command *cmd, Err *e);
+const char *limits_image_cache(const Options *o); /* a folder, or "none" */
+
 /* ---- labels.c ---- */
 /* Before files are opened: what --load and --resume know, and --csv-header. */
 bool labels_prepare(Command *cmd, DataRequest *q, Err *e);

@@ -78,7 +78,8 @@ static bool validation_info(const GcProgram *p, const GcEntry *en, int threads, 
   return true;
 }
 
-static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, int threads, Err *e) {
+static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, const Found *d,
+                       int threads, Err *e) {
   const DeviceOps *ops = device_kind(p)->ops;
   const SessionPlan plan = {.program = p,
                             .ops = ops,
@@ -133,6 +134,9 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   if (en->ninputs) {
     printf(
         "  the data: rows of files, at most --data-memory; larger files are read batch by batch\n");
+    if (en->training && images_decode())
+      printf("  decoded images beyond it: in a file in %s, if half of its free space has room\n",
+             limits_image_cache(o));
     line("reader", dataset_reader(en), "if any is: the next batch, and a thread's stack");
   }
   return validation_info(p, en, threads, e);
@@ -269,7 +273,7 @@ int info_print(const Options *o, int threads, Err *e) {
     if (o->entry && o->entry != &gc_program.entries[i]) continue;
     for (p = &gc_program; p; p = p->next)
       if (p == program_for(device_kind(p), NULL) &&
-          !entry_info(p, &p->entries[i], &found, threads, e))
+          !entry_info(o, p, &p->entries[i], &found, threads, e))
         return e->code;
   }
   return 0;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What reading costs a step of LeNet: rows in memory, rows that stay on disk, images that stay decoded, and images that
-# are decoded in each epoch. Of each the step's time, the least of several rounds in which all take turns, over the
+# What reading costs a step of LeNet: rows in memory, rows that stay on disk, images that stay decoded in memory (kept)
+# or in a temporary file (filed), and images that are decoded in each epoch. Of each the step's time, the least of several rounds in which all take turns, over the
 # epochs behind the first, and its ratio to rows in memory; and the CPU time of all threads that it takes beyond that of
 # rows in memory, which other programs on the machine change little. The least that a ratio can be is one and that CPU
 # time, divided among the threads (one thread: among two CPUs), by the step's.
@@ -28,12 +28,13 @@ measured() {
 }
 array='--image digits.images --label digits.labels'
 for round in $(seq "$rounds"); do
-  for kind in memory disk kept decoded; do
+  for kind in memory disk kept filed decoded; do
     case $kind in
     memory) s=$(measured $array) ;;
     disk) s=$(measured $array --data-memory 0) ;;
     kept) s=$(measured --image digits) ;;
-    decoded) s=$(measured --image digits --data-memory 0) ;;
+    filed) s=$(measured --image digits --data-memory 0) ;;
+    decoded) s=$(measured --image digits --data-memory 0 --image-cache none) ;;
     esac
     echo "$kind $s"
   done
@@ -41,11 +42,12 @@ done | awk -v threads="$threads" '
   !($1 in best) || $2 < best[$1] { best[$1] = $2 }
   !($1 in cpu) || $3 < cpu[$1] { cpu[$1] = $3 }
   END {
-    split("memory disk kept decoded", kinds)
-    for (i = 1; i <= 4; i++) {
+    split("memory disk kept filed decoded", kinds)
+    for (i = 1; i <= 5; i++) {
       k = kinds[i]
-      read = (cpu[k] - cpu["memory"]) * 1000 / (k == "kept" ? 200 : 600)
+      once = k == "kept" || k == "filed"
+      read = (cpu[k] - cpu["memory"]) * 1000 / (once ? 200 : 600)
       printf "%-8s %6.2f ms a step, %5.3f of rows in memory; reading takes %.2f ms of CPU a step%s\n", k, best[k] * 1000 / 400,
-             best[k] / best["memory"], read, k == "kept" ? " of the first epoch" : ""
+             best[k] / best["memory"], read, once ? " of the first epoch" : ""
     }
   }'

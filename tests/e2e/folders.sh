@@ -70,10 +70,74 @@ for options in '--label pets' '--data-memory 0' '--data-memory 120' '--threads 2
   run 0 ./net train --image pets/ --steps 2 --save b.st --seed 2 $options
   same a.st b.st "weights with $options"
 done
-run 0 ./net train --image pets --steps 2 --data-memory 450
-grep -q 'note: pets: [1-7] of 8 images are decoded anew in each epoch: see --data-memory' out.txt || { fail 'no note on memory'; cat out.txt; }
+run 0 ./net train --image pets --steps 2 --data-memory 0 # one epoch: nothing is kept
+grep -q '8 images' out.txt && fail 'a note on images that are decoded once anyway'
 run 0 ./net train --image 'pets[4:8]' --steps 1 --validate test --validate.image 'pets/[0:4]'
 run 0 ./net test --image pets --load a.st
+
+# ---- images without room in memory are decoded once, and stay in a file without a name ----
+cat >count.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+static _Atomic int images;
+static int is(const char *name) { return getenv("DISK") && strcmp(getenv("DISK"), name) == 0; }
+int open(const char *path, int flags, ...) {
+  va_list v;
+  va_start(v, flags);
+  int mode = va_arg(v, int);
+  va_end(v);
+  if (strstr(path, "pets/")) images++;
+  return ((int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open"))(path, flags, mode);
+}
+ssize_t pwrite(int fd, const void *from, size_t n, off_t at) {
+  if (is("broken")) return errno = EIO, -1;
+  return ((ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite"))(fd, from, n, at);
+}
+int fallocate(int fd, int mode, off_t at, off_t n) {
+  if (is("full")) return errno = ENOSPC, -1;
+  if (is("old")) return errno = EOPNOTSUPP, -1;
+  return ((int (*)(int, int, off_t, off_t))dlsym(RTLD_NEXT, "fallocate"))(fd, mode, at, n);
+}
+int fstatvfs(int fd, struct statvfs *s) {
+  int code = ((int (*)(int, struct statvfs *))dlsym(RTLD_NEXT, "fstatvfs"))(fd, s);
+  if (is("small")) s->f_bavail = 200, s->f_frsize = 1; /* half of it has two rows */
+  return code;
+}
+__attribute__((destructor)) static void say(void) { fprintf(stderr, "decoded %d\n", images); }
+C
+run 0 "${CC:-cc}" -shared -fPIC count.c -ldl -o count.so
+run 0 ./net train --image pets --epochs 3 --seed 2 --save a.st
+keeps() { # keeps DECODED NOTE OPTIONS...: how often an image is decoded in three epochs, and what is said of it
+  decoded=$1 text=$2 && shift 2
+  run 0 env DISK="${disk:-}" LD_PRELOAD="$PWD/count.so" ./net train --image pets --epochs 3 --seed 2 --save b.st "$@"
+  holds out.txt "decoded $decoded"
+  holds out.txt "$text"
+  same a.st b.st "weights with ${disk:-a disk} and $*"
+}
+keeps 8 'note: pets: 8 of 8 images are decoded once and stay in a file in ., of 0.0 MB: see --image-cache' --data-memory 0 --image-cache .
+keeps 8 'note: pets: 3 of 8 images are decoded once and stay in a file in ., of 0.0 MB: see --image-cache' --data-memory 450 --image-cache . --threads 2 --poison
+keeps 24 'note: pets: 8 of 8 images are decoded anew in each epoch: --image-cache none; see --data-memory and --image-cache' --data-memory 0 --image-cache none
+disk=small keeps 20 'note: pets: 6 of 8 images are decoded anew in each epoch: half of what is free in . has room for 2; see --data-memory and --image-cache' --data-memory 0 --image-cache .
+disk=full keeps 24 'note: pets: 8 of 8 images are decoded anew in each epoch: half of what is free in . has room for 0; see' --data-memory 0 --image-cache .
+disk=old keeps 8 'note: pets: 8 of 8 images are decoded once' --data-memory 0 --image-cache .
+disk=broken keeps 24 'note: pets: 8 of 8 images are decoded once' --data-memory 0 --image-cache .
+unset disk
+run 0 env TMPDIR=missing ./net train --image pets --epochs 2 --data-memory 0
+holds out.txt 'note: pets: 8 of 8 images are decoded anew in each epoch: missing: no file can be made there: No such file or directory; see'
+run 0 env LD_PRELOAD="$PWD/count.so" ./net train --image pets --epochs 1 --validate test:1 --validate.image pets --data-memory 0 --image-cache .
+holds out.txt 'decoded 16'
+says 3 'error: --image-cache missing: no file can be made there: No such file or directory' ./net train --image pets --epochs 2 --data-memory 0 --image-cache missing
+holds out.txt 'hint: name a folder on a disk that you may write to, or none'
+says 2 'error: --image-cache: this program decodes no images' ./plain train --image pets --image-cache none
+run 0 env TMPDIR=there ./net info train
+holds out.txt '  decoded images beyond it: in a file in there, if half of its free space has room'
 
 mkdir -p two/dog two/cat && cp pets/dog/*.JPG two/dog && cp pets/cat/1.png two/cat # other numbers of their own
 run 0 ./net train --image pets/ --steps 2 --label pets --load a.st --save b.st
@@ -106,7 +170,7 @@ run 0 "$gc" slow.g --images -o slow.out
 cat >alone.py <<'P' # on one CPU, where the thread that computes reads, and none waits for another one
 import os, resource, subprocess
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-subprocess.run("./slow.out train --x slow --epochs 4 --data-memory 0".split(), check=True)
+subprocess.run("./slow.out train --x slow --epochs 4 --data-memory 0 --image-cache none".split(), check=True)
 waits = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
 assert waits < 32, "%d waits in 32 steps" % waits
 P

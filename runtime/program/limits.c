@@ -1,0 +1,118 @@
+/* How much of the data lies where: in memory up to --data-memory, on disk what is beyond it, and
+   decoded images that have no room in memory in the file of --image-cache. Contract: called once
+   the files are open and before anything of them is loaded; what a run reads once is not kept. */
+#include "runtime/program/command.h"
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+/* --data-memory: 500M, 2G, or bytes; else half of the machine's, which its ranks share. */
+static bool data_memory(const Command *cmd, uint64_t *bytes, Err *e) {
+  static const char units[] = "KMG";
+  const Options *o = &cmd->options;
+  const char *text = o->text[OPT_DATAMEMORY];
+  if (!o->given[OPT_DATAMEMORY]) {
+    const uint64_t sharers = cmd->comm ? (uint64_t)cmd->comm->local : 1;
+    *bytes = machine_memory(bytes, NULL) ? *bytes / 2 / sharers : UINT64_MAX;
+    return true;
+  }
+  size_t digits = strspn(text, "0123456789");
+  const char *unit = text[digits] ? strchr(units, text[digits]) : NULL;
+  bool ok = digits > 0 && digits < 19 && (!text[digits] || (unit && !text[digits + 1]));
+  *bytes = strtoull(text, NULL, 10);
+  ok = ok && checked_mul(*bytes, unit ? UINT64_C(1) << 10 * (unit - units + 1) : 1, bytes);
+  if (ok) return true;
+  err_set(e, EXIT_USAGE, "--data-memory %s is no size", text);
+  return err_hint(e, "write 500M or 2G; M is 2^20 bytes, G 2^30");
+}
+
+/* Whether the run comes to the rows of the dataset more than once. */
+static bool reads_again(const Command *cmd, const Dataset *d) {
+  const Options *o = &cmd->options;
+  const uint64_t epoch = cmd->data.batches, every = o->validate_every ? o->validate_every : epoch;
+  uint64_t steps;
+  if (!cmd->entry->training || o->given[OPT_BENCH]) return false;
+  if (!checked_mul(epoch, o->given[OPT_EPOCHS] ? o->count[OPT_EPOCHS] : 1, &steps)) return true;
+  if (o->given[OPT_STEPS]) steps = o->count[OPT_STEPS];
+  return steps > (d == &cmd->data ? epoch : every);
+}
+
+const char *limits_image_cache(const Options *o) {
+  const char *tmp = getenv("TMPDIR");
+  if (o->given[OPT_IMAGECACHE]) return o->text[OPT_IMAGECACHE];
+  return tmp && *tmp ? tmp : "/var/tmp";
+}
+
+static bool is_memory(const char *folder) {
+  struct statfs fs;
+  return statfs(folder, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+/* The file for decoded images without room in memory; `why` says what keeps them from it. A folder
+   that nobody named is taken if it can be. */
+static bool keep_decoded(const Command *cmd, Column *c, char *why, size_t size, Err *e) {
+  const Options *o = &cmd->options;
+  const char *folder = limits_image_cache(o);
+  const bool named = o->given[OPT_IMAGECACHE];
+  Err failed = {0};
+  if (strcmp(folder, "none") == 0) {
+    snprintf(why, size, "--image-cache none");
+    return true;
+  }
+  if (!named && is_memory(folder)) {
+    snprintf(why, size, "%.200s is in memory", folder);
+    return true;
+  }
+  if (!images_file(c, folder, cmd->comm ? (uint64_t)cmd->comm->local : 1, &failed)) {
+    if (named) {
+      err_set(e, failed.code, "--image-cache %s", failed.msg);
+      return err_hint(e, "name a folder on a disk that you may write to, or none");
+    }
+    snprintf(why, size, "%.300s", failed.msg);
+    return true;
+  }
+  snprintf(why, size, "half of what is free in %.200s has room for %" PRIu64, folder, c->filed);
+  return true;
+}
+
+static bool limit_images(Command *cmd, Column *c, bool again, Err *e) {
+  char why[400];
+  if (c->kept == c->rows || !again) return true;
+  if (!keep_decoded(cmd, c, why, sizeof why, e)) return false;
+  if (c->kept + c->filed < c->rows)
+    note(cmd,
+         "%s: %" PRIu64 " of %" PRIu64 " images are decoded anew in each epoch: %s; see "
+         "--data-memory and --image-cache",
+         c->text, c->rows - c->kept - c->filed, c->rows, why);
+  else
+    note(cmd,
+         "%s: %" PRIu64 " of %" PRIu64 " images are decoded once and stay in a file in %s, of "
+         "%.1f MB: see --image-cache",
+         c->text, c->filed, c->rows, limits_image_cache(&cmd->options),
+         (double)(c->filed * c->row_elems) * 1e-6);
+  return true;
+}
+
+static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
+  if (!dataset_limit(d, *left, e)) return false;
+  uint64_t taken = d->bytes - d->reader_bytes;
+  *left -= taken < *left ? taken : *left;
+  for (int i = 0; i < d->n; i++) {
+    Column *c = &d->columns[i];
+    char text[400];
+    if (images_note(c, text, sizeof text)) note(cmd, "%s", text);
+    if (c->images && c->on_disk && !limit_images(cmd, c, reads_again(cmd, d), e)) return false;
+    if (!c->images && c->on_disk)
+      note(cmd, "%s: %" PRIu64 " rows stay on disk and are read batch by batch: see --data-memory",
+           c->text, c->rows);
+  }
+  return true;
+}
+
+bool limits_data(Command *cmd, Err *e) {
+  uint64_t left;
+  return data_memory(cmd, &left, e) && limit_data(cmd, &cmd->data, &left, e) &&
+         limit_data(cmd, &cmd->validation.data, &left, e);
+}
