@@ -59,6 +59,10 @@ typedef struct CudaLaunch { /* of one step, with its addresses for one of the bl
   CuFunction function;
   void **params; /* pointers to addresses, and to tensor maps behind them */
 } CudaLaunch;
+typedef struct CudaWait { /* of kernels for a collective */
+  CuEvent from, to;
+  bool timed; /* both are recorded as the run goes on */
+} CudaWait;
 enum { TENSOR_MAP = 128, TENSOR_MAP_ALIGN = 64 }; /* bytes */
 typedef struct CudaExec {
   Exec base;
@@ -70,14 +74,16 @@ typedef struct CudaExec {
   CuAddress *moved; /* of the launch at hand, where its addresses move with a loop */
   void **moved_params;
   uint8_t *moved_maps;
-  int64_t *at; /* the iteration of each loop, by depth */
-  CuGraphExec graph[BLOCKS];
+  int64_t *at;                        /* the iteration of each loop, by depth */
+  CuGraphExec graph[BLOCKS][2];       /* [1]: of runs whose waits are timed */
   int32_t looped[BLOCKS][GC_EXTENTS]; /* the extents of loops in the block's last run */
   CuEvent *over; /* by step: recorded behind it, if another stream waits for it; NULL: one stream */
-  bool mapped;   /* all tensor maps are made */
-  bool plain;    /* no graph: it runs once, or capturing failed */
-  bool ran;      /* its code is on the device, even where the driver loads code at its first use */
-  bool counted;  /* env.step is the program's own counter, which only the device knows */
+  CudaWait *waits[BLOCKS]; /* by step, and of the end; NULL: there are none */
+  uint64_t runs, timed;    /* that have begun; how many until the last that was timed */
+  bool mapped;             /* all tensor maps are made */
+  bool plain;              /* no graph: it runs once, or capturing failed */
+  bool ran;     /* its code is on the device, even where the driver loads code at its first use */
+  bool counted; /* env.step is the program's own counter, which only the device knows */
 } CudaExec;
 
 typedef struct CudaSizes { /* bytes; of the device, but for the last three */
@@ -119,6 +125,8 @@ typedef struct Cuda {
   int nbranches;
   CuEvent fork;
   CuEvent copied[BLOCKS], done[BLOCKS];
+  double weight[BLOCKS]; /* how many runs the block's stands for, whose waits are timed; 0: none */
+  bool capturing;
   CuEvent *trace_events; /* --profile: before each launch, and one after the last */
   CudaExec **execs;      /* of the entries that can run, and of init */
   int nexecs;
@@ -159,6 +167,16 @@ bool branches_join(Cuda *c, const CudaExec *x);
 bool branch_enter(Cuda *c, const CudaExec *x, int step); /* before the step is queued */
 bool branch_leave(Cuda *c, const CudaExec *x, int step);
 bool branch_leave_loop(Cuda *c, const CudaExec *x, int loop);
+
+/* ---- waits.c: false after a call that failed ---- */
+bool waits_make(Cuda *c, CudaExec *x); /* not of a library, which gives events back */
+/* Of the next run: how many it stands for, if its waits are to be timed; else 0. */
+double waits_weight(CudaExec *x);
+void waits_begin(CudaExec *x, int q); /* before the run is queued */
+/* Where kernels wait in front of the step, or at the end, for the first time in a run; or NULL. */
+CudaWait *waits_of(const CudaExec *x, int q, int step);
+bool waits_mark(Cuda *c, CudaWait *w, bool over);   /* w: or NULL */
+bool waits_read(Cuda *c, const CudaExec *x, int q); /* of a run that is over */
 
 /* ---- nccl.c ---- */
 #define NCCL_CALL(c, name, ...) nccl_done(c, (c)->nccl.api.name(__VA_ARGS__), #name)

@@ -113,7 +113,7 @@ static bool resolved(const CudaExec *x) {
 
 static void exec_free(CudaExec *x) {
   if (!x) return;
-  for (int q = 0; q < BLOCKS; q++) free(x->launches[q]);
+  for (int q = 0; q < BLOCKS; q++) free(x->launches[q]), free(x->waits[q]);
   free(x->addresses);
   free(x->params);
   free(x->maps);
@@ -228,7 +228,8 @@ static bool prepare(Session *s, Err *e) {
     ok = s->gather != NULL;
   }
   if (!ok) return err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
-  return branches_make(c) && (!s->trace || make_trace_events(c, c->execs[0]));
+  for (int i = 0; ok && i < c->nexecs && !c->hosted; i++) ok = waits_make(c, c->execs[i]);
+  return ok && branches_make(c) && (!s->trace || make_trace_events(c, c->execs[0]));
 }
 
 static bool cuda_prepare(Session *s, Err *e) {

@@ -123,7 +123,7 @@ void cuda_release(Cuda *c) {
     if (streams[i]) a->StreamSynchronize(streams[i]);
   for (int i = 0; i < c->nexecs; i++)
     for (int q = 0; c->execs[i] && q < BLOCKS; q++)
-      if (c->execs[i]->graph[q]) a->GraphExecDestroy(c->execs[i]->graph[q]);
+      if (c->execs[i]->graph[q][0]) a->GraphExecDestroy(c->execs[i]->graph[q][0]);
   branches_release(c);
   for (int q = 0; q < BLOCKS; q++) {
     if (c->copied[q]) a->EventDestroy(c->copied[q]);

@@ -6,6 +6,7 @@
    are queued: each gets the addresses of its iteration as they are then, and a graph keeps them. A
    loop over an extent has as many launches as the run has iterations. */
 #include "runtime/cuda/cuda.h"
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,24 +93,31 @@ typedef struct LaunchWalk { /* through the launches of an entry */
   const CudaExec *x;
   int q, event;
   bool behind; /* a kernel was queued last, and there is one stream */
+  bool timed;  /* its waits are */
 } LaunchWalk;
 
 static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
   LaunchWalk *w = arg;
   if (loop >= 0) return branch_leave_loop(w->c, w->x, loop);
   const GcStep *s = &w->x->base.entry->steps[step];
-  bool ok = branch_enter(w->c, w->x, step) &&
+  CudaWait *wait = w->timed ? waits_of(w->x, w->q, step) : NULL;
+  CudaWait *before = s->collective ? NULL : wait, *behind = s->collective ? wait : NULL;
+  bool ok = waits_mark(w->c, wait, false) && branch_enter(w->c, w->x, step) &&
+            waits_mark(w->c, before, true) &&
             launch(w->c, w->x, w->q, step, at, branch_of(w->c, s->stream), w->behind) &&
-            branch_leave(w->c, w->x, step);
+            waits_mark(w->c, behind, true) && branch_leave(w->c, w->x, step);
   w->behind = !w->x->over && !s->collective && (w->behind || cuda_launch_of(w->c, s)->grid);
   return ok;
 }
 
 static bool run_plain(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
-  LaunchWalk w = {s, cuda_of(s), x, q, 0, false};
+  LaunchWalk w = {.s = s, .c = c, .x = x, .q = q, .timed = c->weight[q] > 0};
+  if (w.timed) waits_begin(x, q);
+  CudaWait *end = w.timed ? waits_of(x, q, x->base.entry->nsteps) : NULL;
   return set_counter(c, x, q) && branches_fork(c, x) &&
-         cuda_walk(x, extents_of(c, q), go_plain, &w) && branches_join(c, x) && read_back(c, x, q);
+         cuda_walk(x, extents_of(c, q), go_plain, &w) && waits_mark(c, end, false) &&
+         branches_join(c, x) && waits_mark(c, end, true) && read_back(c, x, q);
 }
 
 static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
@@ -121,7 +129,7 @@ static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
 
 static bool run_traced(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
-  LaunchWalk w = {s, cuda_of(s), x, q, 0, false};
+  LaunchWalk w = {.s = s, .c = c, .x = x, .q = q};
   return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->trace_events[0], c->compute) &&
          cuda_walk(x, extents_of(c, q), go_traced, &w) && read_back(c, x, q);
 }
@@ -176,7 +184,7 @@ static bool go_stopped(void *arg, int step, int loop, const int64_t *at) {
 
 static bool run_stopped(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
-  LaunchWalk w = {s, c, x, q, 0, false};
+  LaunchWalk w = {.s = s, .c = c, .x = x, .q = q};
   const GcRange all = {0, x->base.entry->arena_bytes};
   return set_counter(c, x, q) && (!s->poison || poison(c, &all, 1)) &&
          cuda_walk(x, extents_of(c, q), go_stopped, &w) && read_back(c, x, q);
@@ -194,10 +202,12 @@ static void capture(Session *s, CudaExec *x, int q) {
   Err why = {0}, *was = cuda_set_sink(c, &why);
   CuGraph graph = NULL;
   if (CUDA_CALL(c, StreamBeginCapture, c->compute, CAPTURE_THREAD)) {
+    c->capturing = true;
     bool ok = run_plain(s, x, q);
+    c->capturing = false;
     CuResult end = c->api.StreamEndCapture(c->compute, &graph); /* also after a failure */
     if (ok) ok = cuda_done(c, end, "StreamEndCapture", NULL);
-    if (ok) CUDA_CALL(c, GraphInstantiate, &x->graph[q], graph, 0);
+    if (ok) CUDA_CALL(c, GraphInstantiate, &x->graph[q][c->weight[q] > 0], graph, 0);
     if (graph) CUDA_CALL(c, GraphDestroy, graph);
   }
   cuda_set_sink(c, was);
@@ -221,11 +231,12 @@ static bool repeats(Cuda *c, CudaExec *x, int q) {
     x->looped[q][i - 1] = extents_of(c, q)[i - 1];
     same = false;
   }
-  if (same || !x->graph[q]) return same;
-  CuGraphExec old = x->graph[q];
-  x->graph[q] = NULL;
-  (void)CUDA_CALL(c, GraphExecDestroy, old);
-  return false;
+  for (int timed = 0; timed < 2 && !same; timed++) {
+    CuGraphExec old = x->graph[q][timed];
+    x->graph[q][timed] = NULL;
+    if (old) (void)CUDA_CALL(c, GraphExecDestroy, old);
+  }
+  return same;
 }
 
 static bool run_graph(Session *s, CudaExec *x, int q) {
@@ -235,8 +246,9 @@ static bool run_graph(Session *s, CudaExec *x, int q) {
     return run_plain(s, x, q);
   }
   if (!repeats(c, x, q)) return run_plain(s, x, q);
-  if (!x->plain && !x->graph[q]) capture(s, x, q);
-  return x->plain ? run_plain(s, x, q) : CUDA_CALL(c, GraphLaunch, x->graph[q], c->compute);
+  CuGraphExec *graph = &x->graph[q][c->weight[q] > 0];
+  if (!x->plain && !*graph) capture(s, x, q);
+  return x->plain ? run_plain(s, x, q) : CUDA_CALL(c, GraphLaunch, *graph, c->compute);
 }
 
 /* Queues a step: block q is free, since the last step that had it has been waited for. */
@@ -254,14 +266,16 @@ static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step)
       !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
     return false;
   bool traced = s->trace && s->trace->entry == x->base.entry;
-  bool ok = s->poison || looks(s, x) ? run_stopped(s, x, q)
-            : traced                 ? run_traced(s, x, q)
-                                     : run_graph(s, x, q);
+  bool stops = s->poison || looks(s, x);
+  c->weight[q] = stops || traced ? 0 : waits_weight(x);
+  if (stops) c->base.waited = NAN; /* each step is waited for */
+  bool ok = stops ? run_stopped(s, x, q) : traced ? run_traced(s, x, q) : run_graph(s, x, q);
   return ok && CUDA_CALL(c, EventRecord, c->done[q], c->compute);
 }
 
 typedef struct TraceWalk {
   Session *s;
+  const GcEntry *entry;
   int event;
   double from;
 } TraceWalk;
@@ -272,17 +286,19 @@ static bool read_trace_event(void *arg, int step, int loop, const int64_t *at) {
   float ms = 0;
   (void)at;
   if (loop >= 0) return true;
+  const bool waits = m->entry->steps[step].collective != NULL; /* the one stream for it */
   if (!CUDA_CALL(c, EventElapsedTime, &ms, c->trace_events[m->event],
                  c->trace_events[m->event + 1]))
     return false;
   trace_step(m->s->trace, 0, step, m->from, m->from + 1e-3 * (double)ms);
   m->from += 1e-3 * (double)ms;
+  c->base.waited += waits ? 1e-3 * (double)ms : 0;
   m->event++;
   return true;
 }
 
 static void read_trace_events(Session *s, CudaExec *x, int q, double begin) {
-  TraceWalk m = {s, 0, begin};
+  TraceWalk m = {s, x->base.entry, 0, begin};
   trace_begin(s->trace, 0);
   (void)cuda_walk(x, extents_of(cuda_of(s), q), read_trace_event, &m);
 }
@@ -310,6 +326,7 @@ static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
   c->current = !q;
   c->shown_results = q;
   take_fault(s, q);
+  if (!waits_read(c, x, q)) return;
   if (traced) read_trace_events(s, x, q, begin);
 }
 

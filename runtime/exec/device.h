@@ -72,6 +72,7 @@ struct Device {
   const DeviceOps *ops;
   const GcProgram *program;
   bool broken;    /* a call failed: it may be of no use */
+  double waited;  /* seconds in which kernels stood still for other ranks; NaN: not known */
   bool in_flight; /* the next run has begun: it must be asked for before the globals are final */
 };
 #endif

@@ -149,6 +149,8 @@ void ranks_signal(Command *cmd);
 int command_signal(const Command *cmd); /* that ends the run; 0: none */
 /* Of so many threads, those of one rank: the ranks of a machine share its cores. */
 int ranks_threads(const Command *cmd, int threads);
+/* Seconds in which this rank has stood still for messages of others; NaN: not known. */
+double ranks_waited(const Command *cmd);
 bool ranks_near(
     const Command *cmd); /* another rank is on this machine, and may want the same cores */
 /* Before an error is printed: one that all ranks have is rank 0's to say, which then ends them. */

@@ -11,7 +11,7 @@
 void progress_start(Command *cmd, Progress *g, const Position *p) {
   *g = (Progress){.terminal = isatty(STDERR_FILENO) != 0, .begin = p->done};
   g->start = g->last = clock_now();
-  g->waited = cmd->comm ? cmd->comm->waited : 0;
+  g->waited = ranks_waited(cmd);
   cmd->started = g->start;
 }
 
@@ -51,8 +51,9 @@ static void ranks_text(const Command *cmd, const Progress *g, double spent, char
   *out = 0;
   if (!c || !cmd->entry->ranks) return;
   int at = snprintf(out, (size_t)size, " on %d ranks", c->ranks);
-  double waited = spent > 0 ? 100 * (c->waited - g->waited) / spent : 0;
-  if (c->sum) snprintf(out + at, (size_t)(size - at), "  waiting %.0f %%", waited);
+  double waited = spent > 0 ? 100 * (ranks_waited(cmd) - g->waited) / spent : 0;
+  if (waited > 100) waited = 100; /* it may be an estimate */
+  if (!isnan(waited)) snprintf(out + at, (size_t)(size - at), "  waiting %.0f %%", waited);
 }
 
 /* The columns that it took. */

@@ -136,6 +136,10 @@ int ranks_threads(const Command *cmd, int threads) {
   return cores_share(cmd->comm, threads);
 }
 
+double ranks_waited(const Command *cmd) {
+  return cmd->comm ? cmd->comm->waited + cmd->session.device->waited : 0;
+}
+
 bool ranks_near(const Command *cmd) { return cmd->comm && cmd->comm->local > 1; }
 
 static bool nothing_failed(void *arg, char *text, size_t size) { return false; }

@@ -383,6 +383,9 @@ CALL Result cuEventRecord(void *event, void *stream) {
   push(stream, (Op){.kind = RECORD, .event = e, .version = ++e->version});
   return SUCCESS;
 }
+CALL Result cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
+  return flags ? INVALID : cuEventRecord(event, stream);
+}
 CALL Result cuEventSynchronize(void *event) {
   ENTER();
   Event *e = event;

@@ -13,6 +13,7 @@
      CODE from then on; CODE 0: it says nothing
    - FAKENCCL_STUCK: ncclCommDestroy does not return before ncclCommAbort is called
    - FAKENCCL_SLOW: milliseconds that a communicator takes to be made, and to be freed
+   - FAKENCCL_TAKES: milliseconds that a collective takes
    - FAKENCCL_VERSION: what ncclGetVersion says (22800) */
 #include <fcntl.h>
 #include <pthread.h>
@@ -171,8 +172,8 @@ API Result ncclGetUniqueId(Id *id) {
 
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL); }
 
-static void be_slow(void) {
-  const char *slow = getenv("FAKENCCL_SLOW");
+static void be_slow(const char *variable) {
+  const char *slow = getenv(variable);
   for (int i = slow ? 5 * atoi(slow) : 0; i > 0; i--) nap();
 }
 
@@ -193,7 +194,7 @@ API Result ncclCommInitRank(Comm **out, int ranks, Id id, int rank) {
   if (!c) return SYSTEM;
   *c = (Comm){.rank = rank, .ranks = ranks, .base = base, .meeting = (Meeting *)(void *)base};
   *out = c; /* as NCCL does */
-  be_slow();
+  be_slow("FAKENCCL_SLOW");
   atomic_fetch_add(&c->meeting->here, 1);
   while (atomic_load(&c->meeting->here) < ranks) nap();
   if (rank == 0) unlink(id.file);
@@ -244,7 +245,7 @@ API Result ncclCommDestroy(Comm *c) {
     return OK;
   }
   if (!replace_usable(c, NULL)) wrong("what is freed is no communicator");
-  be_slow();
+  be_slow("FAKENCCL_SLOW");
   for (Collective *x = c->next, *next; x; x = next) {
     next = x->next;
     free(x->operand);
@@ -303,6 +304,7 @@ static void run(void *arg) {
     while (!atomic_load(&c->aborted)) nap();
     return;
   }
+  be_slow("FAKENCCL_TAKES");
   memcpy(part[c->rank], x->operand, x->in);
   snprintf(mine->what, sizeof mine->what, "%s", x->what);
   atomic_store(&mine->arrived, turn);

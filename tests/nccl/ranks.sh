@@ -94,6 +94,14 @@ ranks 0 'a profile' ./two $train --profile p.json --save got.st
 same two.st got.st
 grep -q reduce_scatter p.json || fail 'a profile without collectives'
 
+# The share of waiting: the interpreter runs a collective where it was captured, in front of what waits for it, and in
+# the other order when nothing else can run. Runs that are not timed count as those that are.
+share() { sed -n 's/^epoch 6.* on 2 ranks  waiting \([0-9]*\) %.*/\1/p' out; }
+ranks 0 'collectives that are over' FAKENCCL_TAKES=2 ./two train $data --epochs 6
+[ "$(share)" -le 20 ] || fail "of collectives that are over $(share) % is waited for"
+ranks 0 'collectives that are waited for' FAKENCCL_TAKES=2 FAKECUDA_ORDER=1 ./two train $data --epochs 6
+[ "$(share)" -ge 40 ] || fail "of collectives that nothing runs beside $(share) % is waited for"
+
 # a wait that nobody hears shows in the weights, or in what the interpreter finds
 seen=0
 for at in 2 3 4 5 6 7 8 9; do # until it does for two: some wait for what is over in any order

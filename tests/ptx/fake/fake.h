@@ -95,7 +95,14 @@ CUresult memory_copy(CUdeviceptr to, const void *from, CUdeviceptr device_from, 
 CUresult memory_set(CUdeviceptr to, uint32_t value, size_t width, size_t count);
 
 /* ---- work.c ---- */
-typedef enum WorkKind { WORK_KERNEL, WORK_COPY, WORK_SET, WORK_HOST, WORK_NOTHING } WorkKind;
+typedef enum WorkKind {
+  WORK_KERNEL,
+  WORK_COPY,
+  WORK_SET,
+  WORK_HOST,
+  WORK_EVENT,
+  WORK_NOTHING
+} WorkKind;
 typedef struct Work { /* one thing that a stream or a graph does */
   WorkKind kind;
   struct Function *function;
@@ -111,7 +118,8 @@ typedef struct Work { /* one thing that a stream or a graph does */
   size_t width;
   void (*host)(void *); /* a function of the program's, and what it is called with */
   void *host_arg;
-  int *after; /* nodes that must come before, owned */
+  CUevent event; /* that is recorded */
+  int *after;    /* nodes that must come before, owned */
   int nafter;
 } Work;
 CUresult work_run(const Work *w);

@@ -20,6 +20,13 @@ void work_free(Work *w) {
   free(w->after);
 }
 
+static void set_time(struct Event *event) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  event->ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+  event->recorded = true;
+}
+
 /* ---- running ---- */
 static CUresult run_kernel(const Work *w) {
   Driver *d = driver();
@@ -76,6 +83,7 @@ CUresult work_run(const Work *w) {
   case WORK_COPY: return memory_copy(w->to, w->from, w->device_from, w->host_to, w->size);
   case WORK_SET: return memory_set(w->to, w->value, w->width, w->size);
   case WORK_HOST: w->host(w->host_arg); break;
+  case WORK_EVENT: set_time(w->event); break;
   case WORK_NOTHING: break;
   }
   return CUDA_SUCCESS;
@@ -244,15 +252,22 @@ CALL(cuEventDestroy_v2, (CUevent event), (event)) {
 }
 CALL(cuEventRecord, (CUevent event, CUstream stream), (event, stream)) {
   if (!event) return CUDA_INVALID_HANDLE;
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  event->ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-  event->recorded = true;
+  set_time(event);
   event->capture = stream ? stream->capture : NULL;
   event->count = 0;
   if (!event->capture) return CUDA_SUCCESS;
   return add_ints(&event->nodes, &event->count, stream->last, stream->nlast) ? CUDA_SUCCESS
                                                                              : CUDA_OUT_OF_MEMORY;
+}
+/* With a node of its own, which records when the graph runs. */
+CALL(cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned flags),
+     (event, stream, flags)) {
+  enum { NODE = 1 };
+  if (!flags) return body_cuEventRecord(event, stream);
+  if (flags != NODE || !event || !stream || !stream->capture) return CUDA_INVALID_VALUE;
+  event->recorded = false;
+  event->capture = NULL;
+  return work_submit(stream, (Work){.kind = WORK_EVENT, .event = event});
 }
 CALL(cuEventSynchronize, (CUevent event), (event)) {
   if (!event) return CUDA_INVALID_HANDLE;
