@@ -20,9 +20,12 @@ rounds() {
   mnist | vae | dcgan) echo 1e-6 4e-6 ;;
   resnet50) echo 1e-6 5e-5 ;;
   gpt) echo 1e-6 1e-4 ;;
-  inception_bn) echo 1e-2 1 ;;
+  inception_bn) echo 4e-6 3e-4 ;;
   esac
 }
+# With most seeds an element of inception_bn.g stands within rounding of zero in front of a ReLU. Which way it goes changes the
+# loss by 5e-6 to 8e-3, in one process whose rows come in another order, too. With this seed none does, in 24 orders.
+seed() { if [ "$1" = inception_bn ]; then echo 13; else echo 5; fi; }
 if [ -n "$driver" ]; then
   "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' || { not_tested 'ranks of examples on GPUs: there is no NVRTC' && exit 77; }
   numbers=2 how='--data-parallel=nccl --arch=compute_80' losses=1e-5 weights=1e-4 normed='1e-4 2e-3'
@@ -98,8 +101,6 @@ for x, y in zip(a, b):
     for k in x:
         if k in ("step", "epoch") or "second" in k or "/s" in k or "wait" in k:
             continue
-        if k == "accuracy" and float(of_losses) > 1e-3: # one row is more than magnified rounding may change
-            continue
         lost = max(lost, abs(x[k] - y[k]) / (abs(x[k]) + 1e-3))
 x, y = weights.weights(one + ".st"), weights.weights(many + ".st")
 most = {k: max(map(abs, x[k])) for k in x}
@@ -151,7 +152,7 @@ for example in ${EXAMPLES-$(grep -l '  minimize ' "$here"/docs/examples/*.g)}; d
   for entry in $entries; do
     trained=$((trained + 1))
     ./one info "$entry" >info.txt
-    train="$entry $(inputs "$entry") --steps 5 --seed 5 --lr 1e-4"
+    train="$entry $(inputs "$entry") --steps 5 --seed $(seed "$example") --lr 1e-4"
     rm -f one.st one.csv exact.st exact.csv
     # shellcheck disable=SC2086
     run 0 ./one $train --checkpoint one.st --log one.csv
