@@ -49,11 +49,12 @@ typedef struct CodegenOptions {
   int nrank_bytes;
   int level; /* 0..3, of gc */
   bool save_temps, verbose, time;
-  double cc_seconds;   /* set: time spent in the C compiler and linker */
-  bool stats;          /* say what the kernels take of a device */
-  int failed;          /* set: exit code of a target that could not be made */
-  bool exact;          /* no tensor cores: sums have the host's order in every dtype */
-  const char *weights; /* a file of safetensors that goes into the program; NULL: none */
+  double cc_seconds;       /* set: time spent in the C compiler and linker */
+  bool stats;              /* say what the kernels take of a device */
+  int failed;              /* set: exit code of a target that could not be made */
+  bool exact;              /* no tensor cores: sums have the host's order in every dtype */
+  const char *weights;     /* a file of safetensors that goes into the program; NULL: none */
+  unsigned weights_before; /* bytes from the beginning of a page to the file, see Global */
   bool index64; /* positions of 64 bits in every kernel of a device, as large values take them */
 } CodegenOptions;
 

@@ -354,7 +354,9 @@ typedef struct Global {
   const Layout *layout; /* chosen by the pass layout for all entries; NULL row-major */
   double value;         /* a hyper's default; of a bool 0 or 1 */
   GlobalOrigin origin;
-  bool transient; /* a state that belongs to a run: not among the weights that are saved */
+  bool transient;      /* a state that belongs to a run: not among the weights that are saved */
+  uint64_t weights_at; /* bytes from the beginning of a page to its tensor in the program's own
+                          weights, which has its dtype and axes; 0: there is none */
   const QuantizedGlobal *quantized; /* or NULL */
   const char *master; /* interned: the path of the param that this one is a copy of, in another
                          dtype, or of all ranks' runs; or NULL */

@@ -103,6 +103,8 @@ const char *plan_commas(char *buf, uint64_t n);
 uint64_t plan_unwritten(const Entry *e);
 /* By global: its initial value may be made of random numbers. */
 bool *plan_random(const Module *m);
+/* By global: entries read it by gathers alone, and none writes to it. */
+bool *plan_read_by_rows(const Module *m);
 /* By op id of init: the kinds of globals that are made of it, bits 1 << GlobalKind. */
 const unsigned char *plan_init_uses(const Module *m);
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 21
+#define GCRT_ABI 22
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -110,6 +110,7 @@ typedef struct GcGlobal {
   const struct GcGlobal *master; /* it is a copy of that param in another dtype, or of all ranks'
                                     runs: files have the param alone; or NULL */
   bool random;                   /* its initial value depends on the seed */
+  bool by_rows; /* entries read rows of it that data choose, alone, and write nothing to it */
   int ranks; /* each of so many has a run of its elements in the storage: equal ones, the last may
                 be short; 0: all of them */
 } GcGlobal;

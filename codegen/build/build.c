@@ -140,8 +140,8 @@ static bool save_source(Build *b, const CodegenPart *p) {
          build_place(b, whole, codegen_saved_source(b->c, b->out, p), false);
 }
 
-/* The assembler takes the file as it is. Where gcc's code reaches 2 GB around itself, large data
-   stands behind all else; its addresses have 64 bits. */
+/* The assembler takes the file as it is, in pages of its own (Global.weights_at). Where gcc's code
+   reaches 2 GB around itself, large data stands behind all else; its addresses have 64 bits. */
 static const char *weights_source(Build *b, const char *file) {
   const char *macros = b->o->cc_macros ? b->o->cc_macros : "";
   bool large = strstr(macros, "#define __x86_64__ ") && !strstr(macros, "#define __clang__ ");
@@ -149,11 +149,12 @@ static const char *weights_source(Build *b, const char *file) {
   for (const char *p = file; *p; p++)
     quoted = intern_printf(b->c, "%s%s%c", quoted, *p == '"' || *p == '\\' ? "\\" : "", *p);
   return intern_printf(b->c,
-                       ".section %s\n.balign 64\nbegin:\n.incbin \"%s\"\nend:\n.byte 0\n"
+                       ".section %s\n.balign 4096\n.skip %u\nbegin:\n.incbin \"%s\"\nend:\n"
+                       ".byte 0\n"
                        ".section .data.rel.ro,\"aw\"\n.balign 8\n"
                        ".globl gc_weights\n.hidden gc_weights\ngc_weights: .quad begin, end\n"
                        ".section .note.GNU-stack,\"\",%%progbits\n",
-                       large ? ".lrodata,\"al\"" : ".rodata", quoted);
+                       large ? ".lrodata,\"al\"" : ".rodata", b->o->weights_before, quoted);
 }
 
 static bool add_weights(Build *b) {

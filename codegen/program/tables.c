@@ -334,7 +334,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
                                      [GLOBAL_OPTIMIZER] = "GC_OPTIMIZER"};
   Module *m = p->g->m;
   Text *x = &p->text;
-  const bool *random = plan_random(m);
+  const bool *random = plan_random(m), *by_rows = plan_read_by_rows(m);
   *nglobals = *nhypers = 0;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
@@ -356,6 +356,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     if (g->master)
       text_add(x, ", .master = &globals[%d]", global_row(m, module_find_global(m, g->master)));
     if (random[i] && !g->master) text_add(x, ", .random = true");
+    if (by_rows[i]) text_add(x, ", .by_rows = true");
     if (g->quantized) quantized_field(p, g->quantized);
     text_add(x, "},\n");
   }

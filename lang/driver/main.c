@@ -148,8 +148,6 @@ static int emit_module(Compilation *r) {
   double start = clock_seconds();
   int code = EXIT_DONE;
   bool ok = true;
-  int weights = settings_makes_program(r->emit) ? imported_weights(r, &code) : -1;
-  if (code) return code;
   switch (r->emit) {
   case EMIT_EXE:
     ok = codegen_exe(r->targets.part, r->targets.n, &r->codegen, r->output, &code);
@@ -171,10 +169,20 @@ static int emit_module(Compilation *r) {
   case EMIT_ONNX:
   case EMIT_NONE: break;
   }
-  if (weights >= 0) close(weights);
   if (!ok && code == EXIT_DONE) code = EXIT_PROGRAM;
   r->codegen_seconds = clock_seconds() - start;
   return code;
+}
+
+/* The weights that go into a program, before anything is planned: where pages have them. The file
+   of an import's, to be closed; -1: there is none. */
+static int place_weights(Compilation *r, int *code) {
+  if (!settings_makes_program(r->emit)) return -1;
+  int imported = imported_weights(r, code);
+  WeightsFile *file = r->codegen.weights && !*code ? weights_open(r->codegen.weights, code) : NULL;
+  if (file) r->codegen.weights_before = weights_places(file, r->m);
+  weights_close(file);
+  return imported;
 }
 
 static void print_times(const Compilation *r) {
@@ -232,6 +240,7 @@ static int compile(Compilation *r) {
     module_free(r->m);
     return code;
   }
+  int imported = code ? -1 : place_weights(r, &code);
   if (!code) code = planning_run(r);
   if (!code) code = print_looks(r);
   if (!code && !print_schedules(r)) code = EXIT_PROGRAM;
@@ -240,6 +249,7 @@ static int compile(Compilation *r) {
   if (!code && r->nper_rank) code = rank_memory(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);
+  if (imported >= 0) close(imported);
   for (int i = 0; i < r->targets.n; i++)
     if (r->targets.part[i].m && r->targets.part[i].m != r->m) module_free(r->targets.part[i].m);
   module_free(r->m);

@@ -187,6 +187,22 @@ void weights_close(WeightsFile *w) {
   free(w);
 }
 
+unsigned weights_places(const WeightsFile *w, Module *m) {
+  enum { ALIGN = 64 }; /* of a global */
+  const unsigned before = (unsigned)(-w->data % ALIGN);
+  const bool published = is_published(w->header);
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    Global *g = &m->globals.at[i];
+    const char *name = g->kind == GLOBAL_HYPER ? NULL : name_of(g, w->header, published);
+    const json_t *x = name ? json_object_get(w->header, name) : NULL;
+    const bool transposed = g->origin.transposed && name == g->origin.name;
+    json_int_t at = json_integer_value(json_array_get(json_object_get(x, "data_offsets"), 0));
+    if (x && at >= 0 && !transposed && is_type(x, g->type, false, false))
+      g->weights_at = before + w->data + (uint64_t)at;
+  }
+  return before;
+}
+
 bool weights_read(void *file, const Global *g, OnnxTensor *out) {
   const WeightsFile *w = file;
   const char *name = name_of(g, w->header, is_published(w->header));

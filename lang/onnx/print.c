@@ -209,15 +209,24 @@ static uint64_t elements(const Tensor *v) {
   return n;
 }
 
+static uint64_t bytes_of(const Tensor *v) { return elements(v) * (uint64_t)elem_of(v->type)->size; }
+
+/* Tensors of whole runs of so many bytes stand first: so all of them begin at a multiple, where the
+   program can map them (Global.weights_at). */
+enum { RUN = 64, TURNS = 2 };
+static bool is_turn(const Tensor *v, int turn) { return (bytes_of(v) % RUN != 0) == turn; }
+
 static void print_header(FILE *f, const OnnxProgram *const *p, int n) {
   uint64_t at = 0;
   fprintf(f, "{\"__metadata__\":{\"format\":\"%s\",\"gc.by\":\"import\"}",
           p[0]->im->used ? "onnx" : "gc");
-  for (int k = 0; k < n; k++)
+  for (int t = 0; t < n * TURNS; t++) {
+    const int k = t % n, turn = t / n;
     for (uint32_t i = 0; i < p[k]->im->weights.n; i++) {
       const Weight *w = &p[k]->im->weights.at[i];
       const Tensor *v = w->value;
-      uint64_t bytes = elements(v) * (uint64_t)elem_of(v->type)->size;
+      uint64_t bytes = bytes_of(v);
+      if (!is_turn(v, turn)) continue;
       fprintf(f, ",\"%s.%s\":{\"dtype\":\"%s\",\"shape\":[", p[k]->im->def, w->path,
               elem_of(v->type)->safe);
       for (int d = 0; d < v->shape.rank; d++)
@@ -225,6 +234,7 @@ static void print_header(FILE *f, const OnnxProgram *const *p, int n) {
       fprintf(f, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", at, at + bytes);
       at += bytes;
     }
+  }
   fputc('}', f);
 }
 
@@ -253,11 +263,12 @@ bool onnx_write_weights(const OnnxProgram *const *p, int count, FILE *f) {
   fprintf(f, "%s%*s", m.text, (int)(n - m.n), "");
   memfile_free(&m);
   bool ok = true;
-  for (int k = 0; k < count && ok; k++) {
-    Import *im = p[k]->im;
+  for (int t = 0; t < count * TURNS && ok; t++) {
+    Import *im = p[t % count]->im;
     for (uint32_t i = 0; i < im->weights.n && ok; i++) {
+      const Tensor *v = im->weights.at[i].value;
       const char *why = "";
-      ok = write_elements(f, im, im->weights.at[i].value, room, AT_ONCE, &why);
+      ok = !is_turn(v, t / count) || write_elements(f, im, v, room, AT_ONCE, &why);
       if (!ok) diag(im->c, SEV_ERROR, im->at, "%s: %s", im->path, why);
     }
   }

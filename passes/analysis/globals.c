@@ -8,6 +8,14 @@ uint64_t plan_slack(const Target *t) {
   return checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack) ? slack : 0;
 }
 
+/* A large one that the program's own weights have lies at the same place in a page as there: the
+   runtime can map the pages of what is read row by row. */
+static uint64_t gap_before(const Global *x, uint64_t bytes, uint64_t at, uint64_t align) {
+  enum { PAGE = 4096, LARGE = 1 << 20 };
+  if (!x->weights_at || x->weights_at % align || bytes < LARGE) return 0;
+  return (x->weights_at - at) % PAGE;
+}
+
 GlobalsPlan plan_globals(const Module *m, int align) {
   GlobalsPlan g = {.offset = ARENA_ARRAY(m->arena, uint64_t, m->globals.n + 1)};
   uint64_t hypers = 0, bytes;
@@ -18,8 +26,9 @@ GlobalsPlan plan_globals(const Module *m, int align) {
       hypers += HYPER_BYTES;
       continue;
     }
-    g.offset[i] = g.bytes;
-    if (!layout_bytes(x->type, x->layout, &bytes) || !checked_add(g.bytes, bytes, &g.bytes) ||
+    if (!layout_bytes(x->type, x->layout, &bytes) ||
+        !checked_add(g.bytes, gap_before(x, bytes, g.bytes, (uint64_t)align), &g.offset[i]) ||
+        !checked_add(g.offset[i], bytes, &g.bytes) ||
         !checked_align(g.bytes, (uint64_t)align, &g.bytes)) {
       diag(m->ctx, SEV_ERROR, x->loc, "the parameters and states need more than 2^64 bytes");
       g.bytes = UINT64_MAX;
@@ -48,6 +57,56 @@ uint64_t plan_unwritten(const Entry *e) {
     if (held && !stored[i] && layout_bytes(g->type, g->layout, &bytes)) all += bytes;
   }
   return all;
+}
+
+/* The op reads rows of its operand k that data choose, and nothing else of it. */
+static bool reads_rows(const Entry *e, const Op *op, int k) {
+  if (op->kind == OP_GATHER) return k == 0;
+  if (op->kind != OP_KERNEL) return false;
+  const Block *b = op->blocks[0];
+  bool rows = true;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *x = op_at(e, b->ops.at[i]);
+    for (int j = 0; j < x->noperands; j++)
+      rows &= x->operands[j] != b->args.at[k] || reads_rows(e, x, j);
+  }
+  return rows;
+}
+
+typedef struct Reads { /* by value id: the global that it is, -1: none; by global: how it is used */
+  int *global;
+  bool *rows, *whole;
+} Reads;
+
+static void find_reads(Reads *r, const Entry *e, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    if (op->kind == OP_LOAD) r->global[op->results[0]] = (int)op->attr[AT_GLOBAL].i;
+    if (op->kind == OP_STORE) r->whole[op->attr[AT_GLOBAL].i] = true;
+    for (int k = 0; k < op->noperands; k++) {
+      int g = r->global[op->operands[k]];
+      if (g >= 0) (reads_rows(e, op, k) ? r->rows : r->whole)[g] = true;
+    }
+    for (int k = 0; op->kind != OP_KERNEL && k < op->nblocks; k++) find_reads(r, e, op->blocks[k]);
+  }
+}
+
+bool *plan_read_by_rows(const Module *m) {
+  Reads r = {.rows = ARENA_ARRAY(m->arena, bool, m->globals.n + 1),
+             .whole = ARENA_ARRAY(m->arena, bool, m->globals.n + 1)};
+  for (uint32_t i = 0; i <= m->entries.n; i++) {
+    const Entry *e = i < m->entries.n ? m->entries.at[i] : m->gather;
+    if (!e) continue;
+    r.global = ARENA_ARRAY(m->arena, int, e->values.n + 1);
+    for (uint32_t v = 0; v < e->values.n; v++) r.global[v] = -1;
+    find_reads(&r, e, e->body);
+  }
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const char *master = m->globals.at[i].master;
+    if (master) r.whole[module_find_global(m, master)] = true; /* the copy is made of all of it */
+    r.rows[i] &= !r.whole[i];
+  }
+  return r.rows;
 }
 
 typedef struct Draws { /* what may be made of random numbers */

@@ -4,8 +4,14 @@
    past a row. */
 #include "runtime/exec/memory.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum { SLACK = 4096, PAGE = MEMORY_PAGE };
@@ -89,6 +95,53 @@ bool memory_put_file(uint8_t *to, const File *f, uint64_t at, uint64_t n, Err *e
                    MAP_FAILED)
     return err_set(e, EXIT_ENV, "%s: cannot be mapped: %s", f->path, strerror(errno));
   return file_read(f, at + whole, to + whole, n - whole, e);
+}
+
+/* The file that is mapped at `from`, and where in it that is. */
+static bool own_file(const uint8_t *from, uint64_t n, int *fd, uint64_t *at) {
+  FILE *f = fopen("/proc/self/maps", "re");
+  char *line = NULL;
+  size_t room = 0;
+  *fd = -1;
+  while (f && *fd < 0 && getline(&line, &room, f) > 0) {
+    uintptr_t begin, end, want = (uintptr_t)from;
+    uint64_t offset, ino;
+    unsigned major, minor;
+    int path = 0;
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &begin, &end,
+               &offset, &major, &minor, &ino, &path) < 6 ||
+        !path || want < begin || want >= end || n > end - want)
+      continue;
+    line[strcspn(line, "\n")] = 0;
+    struct stat st;
+    *fd = open(line + path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (*fd < 0) break;
+    *at = offset + (want - begin);
+    if (fstat(*fd, &st) == 0 && st.st_dev == makedev(major, minor) && (uint64_t)st.st_ino == ino)
+      continue;
+    close(*fd); /* the name is another file's by now, or the file system has two numbers */
+    *fd = -1;
+    break;
+  }
+  free(line);
+  if (f) fclose(f);
+  return *fd >= 0;
+}
+
+bool memory_put_own(uint8_t *to, const uint8_t *from, uint64_t n) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at;
+  uint64_t head = align_up((uintptr_t)to, page) - (uintptr_t)to;
+  int fd;
+  if (((uintptr_t)to ^ (uintptr_t)from) % page || n < head + page || !own_file(from, n, &fd, &at))
+    return false;
+  uint64_t whole = (n - head) / page * page;
+  bool ok = mmap(to + head, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+                 (off_t)(at + head)) != MAP_FAILED;
+  close(fd);
+  if (!ok) return false;
+  memcpy(to, from, head);
+  memcpy(to + head + whole, from + head + whole, n - head - whole);
+  return true;
 }
 
 void *memory_take(Memory *m, uint64_t bytes) {

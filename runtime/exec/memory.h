@@ -34,6 +34,9 @@ void memory_fill_slowly(uint8_t *at, uint64_t n);
 /* n bytes of a file in the place of memory, which is mapped: whole pages are mapped privately, so
    that those that nobody writes to are the file's. */
 bool memory_put_file(uint8_t *to, const File *f, uint64_t at, uint64_t n, Err *e);
+/* The same of n bytes of the program's own file, the executable or the library, as it is mapped at
+   `from`. False: nothing has changed, since pages do not lie alike, or the file is not found. */
+bool memory_put_own(uint8_t *to, const uint8_t *from, uint64_t n);
 /* NULL: fewer bytes were counted than are taken, which stays so and memory_sound reports. Who takes
    several asks m->overdrawn before it writes to any. */
 void *memory_take(Memory *m, uint64_t bytes);

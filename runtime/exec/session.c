@@ -267,5 +267,7 @@ bool session_upload(Session *s, Err *e) {
 }
 
 Globals session_globals(const Session *s) {
-  return (Globals){s->program, s->memory.region[GC_GLOBALS], s->stage, s->labels, s->env.comm};
+  return (Globals){s->program,  s->memory.region[GC_GLOBALS],
+                   s->stage,    s->labels,
+                   s->env.comm, s->device->ops->on_host ? memory_put_own : NULL};
 }

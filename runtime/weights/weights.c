@@ -125,6 +125,16 @@ static bool put_piece(void *to, const GcTensor *t, uint64_t at, uint64_t n, cons
   return true;
 }
 
+/* A table of the program's own weights of which runs read some rows: the pages of its file. */
+static bool map_own(const Globals *w, const WeightsTensor *x, const GcGlobal *g) {
+  const SafeEntry *in = x->entry;
+  const WeightsPart *p = x->part;
+  const bool alike = !x->floats && !x->transposed && in->type == (Elem)g->t.dtype && !g->t.panel &&
+                     !g->t.order && !g->ranks && in->end - in->begin == g->t.bytes;
+  return w->map_own && g->by_rows && p->file.memory && alike &&
+         w->map_own(w->base + g->t.offset, p->file.memory + p->table.data + in->begin, g->t.bytes);
+}
+
 /* The selected tensors, first looked at, then taken over. */
 static bool read_all(const Globals *w, const Reading *r, int from, bool look, Err *e) {
   for (int i = 0; i < w->program->nglobals; i++) {
@@ -132,6 +142,7 @@ static bool read_all(const Globals *w, const Reading *r, int from, bool look, Er
     WeightsTensor x;
     Put put = {w, g};
     if ((look && g->t.dtype != GC_BOOL) || !finds(r, from, g, &x)) continue;
+    if (!look && map_own(w, &x, g)) continue;
     if (look       ? !weights_pieces(&x, &g->t, w->stage, check_piece, x.part->path, e)
         : x.floats ? !weights_quantize(&x, g, w->stage, put_piece, &put, e)
                    : !weights_pieces(&x, &g->t, w->stage, put_piece, &put, e))

@@ -11,6 +11,9 @@ typedef struct Globals {
   uint8_t *stage;     /* STAGE_BYTES */
   const char *labels; /* more metadata, of labels_text; or NULL */
   const GcComm *comm; /* with the ranks that have the other parts of globals; or NULL */
+  /* Maps what the program's file has at `from` in the place of n bytes; false: it cannot, and
+     nothing has changed. NULL: of memory that is not the host's. */
+  bool (*map_own)(uint8_t *to, const uint8_t *from, uint64_t n);
 } Globals;
 
 /* The metadata that says that a file is a checkpoint. */

@@ -183,7 +183,40 @@ run 0 "$gc" net.g --weights=w.st -o inside
 drawn=$(peak ./net predict --x x.npy) inside=$(peak ./inside predict --x x.npy)
 at_least $((drawn + 3000)) "$inside" 'kilobytes of a program with weights in itself'
 
-# ---- models of a library ----
+# of a table that only gathers read, the pages of the rows that are read
+cat >rows.g <<'XX'
+def net(ids) {
+  param table : f32[80000, 64] = normal()
+  param bias : f32[3] = normal()
+  return gather(table, ids) + bias[1]
+}
+entry read(ids : i32[2, 3]) { return y = net(ids) as net }
+XX
+# a tensor of 12 bytes in front of the table, which is trained, too
+{ sed '2{h;d};3G' rows.g
+cat <<'XX'
+entry change(ids : i32[2, 3]) {
+  loss = mean(net(ids) as net)
+  minimize loss with sgd(1)
+  return loss
+}
+XX
+} >both.g
+python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("6i", 0, 79999, 5, 20000, 1, 38123))' >ids.bin
+for name in rows both; do
+  run 0 "$gc" $name.g -o $name
+  run 0 ./$name read --ids ids.bin --y drawn.npy --save $name.st
+  run 0 "$gc" $name.g --weights=$name.st -o inside
+  run 0 ./inside read --ids ids.bin --y rows.npy --seed 2
+  same drawn.npy rows.npy "rows of a table in the program: $name"
+  [ $name = both ] || at_least "$(peak ./rows read --ids ids.bin)" $(($(peak ./inside read --ids ids.bin) + 8000)) 'kilobytes of a table of which rows are read'
+done
+run 0 ./inside change --ids ids.bin --save changed.st
+run 0 ./both change --ids ids.bin --load both.st --save loaded.st
+same changed.st loaded.st 'a table in the program that is trained'
+run 0 "$gc" rows.g --weights=rows.st -o inside
+for by in ./inside ./rows; do run 0 $by read --ids ids.bin --y $by.npy --load changed.st; done
+same rows.npy inside.npy 'a table of a file in the place of one in the program'
 run 0 "$gc" net.g --emit=lib
 cat >use.c <<'XX'
 #include "net.h"
