@@ -355,12 +355,17 @@ ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t) {
   return build_reshape(b, y, t);
 }
 
-ValueId build_at_bound(Builder *b, ValueId x, int axis) {
+ValueId build_filled(Builder *b, ValueId x, int axis, Attr value) {
   const Type *t = value_type(b->e, x);
+  if (!type_extent(t, axis)) return x;
   const Ints *none = by_axis(b, t, axis, 0, 0);
   const Attr attr[MAX_ATTRS] = {
-      [AT_LO].ints = none, [AT_HI].ints = none, [AT_INTERIOR].ints = none};
+      [AT_LO].ints = none, [AT_HI].ints = none, [AT_INTERIOR].ints = none, [AT_VALUE] = value};
   return build(b, OP_PAD, &x, 1, attr, type_with_extent(b->m->ctx, t, axis, t->dim[axis]));
+}
+
+ValueId build_at_bound(Builder *b, ValueId x, int axis) {
+  return build_filled(b, x, axis, (Attr){0});
 }
 
 ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb) {

@@ -552,8 +552,10 @@ ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes,
 ValueId build_reduce_keep(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n);
 /* Sums x down to type t, the inverse of broadcasting t to x's type. */
 ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t);
-/* x with zeros behind what a run has of a bounded axis, which is static then. */
+/* x with zeros, or with this value of its dtype, behind what a run has of a bounded axis, which is
+   static then. */
 ValueId build_at_bound(Builder *b, ValueId x, int axis);
+ValueId build_filled(Builder *b, ValueId x, int axis, Attr value);
 /* Along axes that may be bounded: the elements of an axis in the other order; so many elements, as
    type_get takes them, from `from` times the axis' extent on; tensors one after the other, whose
    dims `axis_joined` adds up. */

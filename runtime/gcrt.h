@@ -201,7 +201,7 @@ typedef struct GcDeviceFault {
    of. */
 typedef struct GcCheckSite {
   const char *loc;   /* "mnist.g:4:7" */
-  const char *what;  /* "a label" */
+  const char *what;  /* "a label"; "": elements are taken by number, and a run has fewer */
   const char *input; /* of the entry that runs; NULL: the program computes it from more than one */
   bool exact;        /* its numbers are those of the input */
   /* element k of it is made of row first + k / run % count * step of the input; run 0: not known */

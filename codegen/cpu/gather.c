@@ -195,29 +195,42 @@ static void print_shared_update(Text *t, const char *run, const char *part, long
   text_line(t, "memcpy(to + first + lo, part + lo, (size_t)(hi - lo));");
 }
 
-/* Where the result lies over x, only y moves. All three lie in one order of axes. */
+/* The axes in front of the one that a part lies along, or behind it, in their order. */
+static const Type *axes_beside(Gen *g, const Type *x, const Layout *order, int along, bool behind) {
+  int64_t *axis = ARENA_ARRAY(g->a, int64_t, x->rank + 1);
+  int n = 0;
+  bool passed = false;
+  for (int i = 0; i < x->rank; i++) {
+    int a = layout_axis(order, i);
+    if (a == along)
+      passed = true;
+    else if (passed == behind)
+      axis[n++] = type_axis(x, a);
+  }
+  return type_get(g->ctx, x->dtype, n, axis);
+}
+
+/* Where the result lies over x, only y moves. All three lie in one order of axes. Rows whose axes
+   are bounded lie apart by what they have at the bounds; the last one ends with what a run has. */
 static void print_update(Gen *g, const Group *gr) {
   const Update s = update_of(gr);
   const Type *x = s.x, *y = s.y;
   const Layout *order = value_at(gr->e, gr->out[0])->layout;
-  long long outer = 1, inner = dtype_size(x->dtype);
-  const char *rows = "1", *row = arena_printf(g->a, "%d", dtype_size(x->dtype)); /* of a run */
-  bool behind = false, apart = false; /* rows lie apart by what they have at the bound */
-  for (int i = 0; i < x->rank; i++) {
-    int a = layout_axis(order, i);
-    const char *n = dims_text(g, gr->e, x, a, a + 1);
-    if (a == s.axis)
-      behind = true;
-    else if (behind)
-      inner *= x->dim[a], row = text_product(g->a, row, n), apart |= type_extent(x, a) != NULL;
-    else
-      outer *= x->dim[a], rows = text_product(g->a, rows, n);
-  }
+  const Type *outside = axes_beside(g, x, order, s.axis, false);
+  const Type *row = axes_beside(g, x, order, s.axis, true);
+  const long long outer = outside->numel, inner = (long long)row->bytes,
+                  size = dtype_size(x->dtype);
+  const char *rows = dims_text(g, gr->e, outside, 0, outside->rank);
+  const char *u = place_text(g, gr->e, outside, 0, outside->rank, "u");
+  const bool side_by_side = strcmp(u, "u") == 0;
   long long all = x->dim[s.axis] * inner, pitch = y->dim[s.axis] * inner;
-  const char *of_run = text_product(g->a, dims_text(g, gr->e, x, s.axis, s.axis + 1),
-                                    arena_printf(g->a, "%lld", inner));
-  const char *part = text_product(g->a, dims_text(g, gr->e, y, s.axis, s.axis + 1), row);
-  if (apart) part = arena_printf(g->a, "%lld + %s", pitch - inner, row);
+  const char *whole = arena_printf(g->a, "%lld", inner);
+  const char *of_run = text_product(g->a, dims_text(g, gr->e, x, s.axis, s.axis + 1), whole);
+  const char *part = text_product(g->a, dims_text(g, gr->e, y, s.axis, s.axis + 1), whole);
+  if (row->extent && !type_extent(y, s.axis))
+    part = arena_printf(
+        g->a, "%lld + %s", pitch - inner,
+        text_product(g->a, prefix_text(g, gr->e, row), arena_printf(g->a, "%lld", size)));
   const char *starts = starts_text(g, gr, &s);
   Kernel *k = kernel_new(g, gr);
   Text *t = &k->text;
@@ -242,10 +255,12 @@ static void print_update(Gen *g, const Group *gr) {
     return;
   }
   text_open(t, "for (long u = u0; u < u1; u++) {");
-  text_line(t, "if (to != from) memcpy(to + u * %lld, from + u * %lld, %s);", all, all, of_run);
-  text_line(t, "memcpy(to + u * %lld + at * %lld, part + u * %lld, %s);", all, inner, pitch, part);
+  text_line(t, "if (to != from) memcpy(to + %s * %lld, from + %s * %lld, %s);", u, all, u, all,
+            of_run);
+  text_line(t, "memcpy(to + %s * %lld + at * %lld, part + %s * %lld, %s);", u, all, inner, u, pitch,
+            part);
   text_close(t, "}");
-  if (k->units == 1) return;
+  if (k->units == 1 || !side_by_side) return;
   kernel_split_in(k, gr, s.x_arg, 1, 0, x->bytes);
   if (s.y_arg != s.x_arg) kernel_split_in(k, gr, s.y_arg, 1, 0, y->bytes);
   kernel_split_out(k, gr, 0, 1, 0, x->bytes);

@@ -81,12 +81,19 @@ static uint32_t site_of(Gen *g, const char *row) {
   return g->sites.n - 1;
 }
 
+/* The op takes elements by their numbers: no data is wrong where a run has fewer. */
+static bool is_counted(const Group *gr, const Op *op) {
+  if (op->kind != OP_GATHER || op != gr->root) return false;
+  const Op *ids = value_def(gr->e, gr->in[group_arg(gr, op->operands[1])]);
+  return ids && ids->kind == OP_IOTA;
+}
+
 const char *gen_fault_below(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
                             const char *value, const char *limit) {
   Arena *a = g->a;
   const IndexTrace *t = &g->uses->trace[op->id];
   const char *loc = text_quoted(a, op->loc.line ? loc_str(g->ctx, op->loc) : "");
-  const char *row = arena_printf(a, "{%s, \"%s\"", loc, what);
+  const char *row = arena_printf(a, "{%s, \"%s\"", loc, is_counted(gr, op) ? "" : what);
   if (t->input >= 0)
     row = arena_printf(a, "%s, %s, %s, %lld, %lld, %lld, %lld", row,
                        text_quoted(a, value_at(gr->e, gr->e->body->args.at[t->input])->name),

@@ -51,18 +51,15 @@ static bool bounded_within(const ShapeIn *in, const Type *t, const Type *of, int
   return true;
 }
 
-/* An element's row-major number along axes [from, to) does not depend on the extents: what is
-   bounded is outermost. */
-static bool numbered_axes(const ShapeIn *in, const Type *t, int from, int to) {
+/* An element's row-major number does not depend on the extents: what is bounded is outermost. */
+static bool numbered(const ShapeIn *in, const Type *t) {
   bool outermost = true;
-  for (int i = from; i < to; i++) {
+  for (int i = 0; i < t->rank; i++) {
     if (type_extent(t, i) && !outermost) return refused(in, t, i), false;
     outermost &= t->dim[i] == 1;
   }
   return true;
 }
-
-static bool numbered(const ShapeIn *in, const Type *t) { return numbered_axes(in, t, 0, t->rank); }
 
 /* ---- views ---- */
 
@@ -154,7 +151,6 @@ static const Type *reverses(const ShapeIn *in, const Type *y) {
 
 /* ---- reductions, products ---- */
 
-/* The gradient of a product over an axis takes as many steps as it has bits. */
 static const Type *reduces(const ShapeIn *in, const Type *y) {
   const Type *t = in->type[0];
   bool arg = in->kind == OP_ARGMAX || in->kind == OP_ARGMIN;
@@ -163,7 +159,6 @@ static const Type *reduces(const ShapeIn *in, const Type *y) {
   for (int i = 0, n = 0; i < t->rank; i++) {
     bool reduced = arg && in->attr[AT_AXIS].i == i;
     for (int k = 0; k < ints_n(axes); k++) reduced |= axes->at[k] == i;
-    if (reduced && in->kind == OP_PROD && type_extent(t, i)) return refused(in, t, i);
     if (!reduced) axis[n++] = type_axis(t, i);
   }
   y = with_axes(in, y, axis);
@@ -275,24 +270,19 @@ static const Type *attends(const ShapeIn *in, const Type *y) {
 /* ---- indices ---- */
 
 /* The part may be shorter at run time than at the bound; of a bounded axis it is one, or has fewer
-   elements than each run. Rows are
-   moved: what else is bounded are the outermost axes of the rows and in a row, which has all of a
-   run side by side unless the part is shorter. */
+   elements than each run. */
 static const Type *updates(const ShapeIn *in, const Type *y) {
   const Type *x = in->type[0], *part = in->type[1];
   int along = (int)in->attr[AT_AXIS].i;
-  bool shorter = type_extent(part, along);
   for (int i = 0; i < x->rank; i++) {
     int64_t at;
     if (i == along && axis_is_part(in->ctx, type_axis(x, i), type_axis(part, i), &at)) continue;
     if (i == along && type_extent(x, i) &&
-        (shorter || axis_may_lack(in->ctx, type_axis(x, i), part->dim[i])))
+        (type_extent(part, i) || axis_may_lack(in->ctx, type_axis(x, i), part->dim[i])))
       return refused(in, x, i);
     if (i != along && type_axis(x, i) != type_axis(part, i)) return differ(in, x, part);
-    if (i > along && shorter && type_extent(x, i)) return refused(in, x, i);
   }
-  bool ok = numbered_axes(in, x, 0, along) && numbered_axes(in, x, along + 1, x->rank);
-  return ok ? y : NULL;
+  return y;
 }
 
 /* Rows of a table are moved. The first operand is the table, or the

@@ -76,65 +76,54 @@ static void grad_extreme(GradCtx *g, const Op *op, ValueId dy) {
 void grad_reduce_max(GradCtx *g, const Op *op, ValueId dy) { grad_extreme(g, op, dy); }
 void grad_reduce_min(GradCtx *g, const Op *op, ValueId dy) { grad_extreme(g, op, dy); }
 
-/* x moved by s along its last axis, forth or back, with ones where nothing comes from. */
-static ValueId shift(GradCtx *g, ValueId x, int64_t s, bool forth) {
+/* x moved by s along an axis, forth or back, with ones where nothing comes from. */
+static ValueId shift(GradCtx *g, ValueId x, int axis, int64_t s, bool forth) {
   Ctx *c = g->e->module->ctx;
   const Type *t = value_type(g->e, x);
-  int last = t->rank - 1;
   int64_t *by = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank);
   for (int i = 0; i < t->rank; i++) by[i] = 0;
   const Ints *zeros = intern_ints(c, by, t->rank);
-  by[last] = s;
+  by[axis] = s;
   const Ints *moved = intern_ints(c, by, t->rank);
   Attr pad[MAX_ATTRS] = {[AT_VALUE].f = 1,
                          [AT_LO].ints = forth ? moved : zeros,
                          [AT_HI].ints = forth ? zeros : moved,
                          [AT_INTERIOR].ints = zeros};
-  ValueId rest = build_slice(g->b, x, last, forth ? 0 : s, t->dim[last] - s);
+  ValueId rest = build_slice(g->b, x, axis, forth ? 0 : s, t->dim[axis] - s);
   return build(g->b, OP_PAD, &rest, 1, pad, NULL);
 }
 
-/* Products of all elements before (or behind) each one, by doubling windows. */
-static ValueId products_beside(GradCtx *g, ValueId x, int64_t n, bool forth) {
-  ValueId p = shift(g, x, 1, forth);
-  for (int64_t s = 1; s < n - 1; s *= 2) p = build2(g->b, OP_MUL, p, shift(g, p, s, forth));
+/* Products of all elements before (or behind) each one along an axis, by doubling windows. */
+static ValueId products_beside(GradCtx *g, ValueId x, int axis, bool forth) {
+  const int64_t n = value_type(g->e, x)->dim[axis];
+  ValueId p = shift(g, x, axis, 1, forth);
+  for (int64_t s = 1; s < n - 1; s *= 2) p = build2(g->b, OP_MUL, p, shift(g, p, axis, s, forth));
   return p;
 }
 
-/* dy times the product of the others. No division by x, so any number of zeros is right, also in
-   the gradient of this gradient. */
+/* Products of the others along an axis. Of a bounded one ones stand behind what a run has, as they
+   do behind the last element of any: the products are the same. */
+static ValueId products_of_others(GradCtx *g, ValueId x, int axis) {
+  const Type *t = value_type(g->e, x);
+  ValueId all = build_filled(g->b, x, axis, (Attr){.f = 1});
+  ValueId y = build2(g->b, OP_MUL, products_beside(g, all, axis, true),
+                     products_beside(g, all, axis, false));
+  return type_extent(t, axis) ? build_slice(g->b, y, axis, 0, type_axis(t, axis)) : y;
+}
+
+/* dy times the product of the others, axis by axis: of those in the same row, and of the other
+   rows. No division by x, so any number of zeros is right, also in the gradient of this gradient.
+ */
 void grad_prod(GradCtx *g, const Op *op, ValueId dy) {
-  Ctx *c = g->e->module->ctx;
-  ValueId x = op->operands[0];
+  ValueId x = op->operands[0], rest = x;
   const Type *t = value_type(g->e, x);
   const Ints *axes = op->attr[AT_AXES].ints;
-  /* The reduced axes last, as one. The others before it, likewise; bounded ones stay as they are.
-   */
-  int64_t *perm = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
-  int64_t *back = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
-  int64_t rows = 1, n = 1;
-  int kept = 0, dropped = t->rank - ints_n(axes);
-  for (int i = 0, k = 0; i < t->rank; i++) {
-    bool drop = k < ints_n(axes) && axes->at[k] == i;
-    k += drop;
-    *(drop ? &n : &rows) *= t->dim[i];
-    back[i] = drop ? dropped++ : kept++;
-    perm[back[i]] = i;
-  }
   ValueId d = grad_unreduce(g, dy, t, axes);
-  if (n > 1 && rows > 0) {
-    ValueId moved = build_transpose(g->b, x, perm);
-    const Type *order = value_type(g->e, moved);
-    int64_t *dim = ARENA_ARRAY(g->e->module->arena, int64_t, kept + 2);
-    int before = order->extent ? kept : 1;
-    dim[0] = rows;
-    for (int i = 0; order->extent && i < kept; i++) dim[i] = type_axis(order, i);
-    dim[before] = n;
-    ValueId flat = build_reshape(g->b, moved, type_get(c, t->dtype, before + 1, dim));
-    ValueId others =
-        build2(g->b, OP_MUL, products_beside(g, flat, n, true), products_beside(g, flat, n, false));
-    others = build_transpose(g->b, build_reshape(g->b, others, order), back);
-    d = build2(g->b, OP_MUL, d, others);
+  for (int k = ints_n(axes); k-- > 0 && t->numel > 0;) {
+    if (t->dim[axes->at[k]] == 1) continue;
+    ValueId others = products_of_others(g, rest, (int)axes->at[k]);
+    d = build2(g->b, OP_MUL, d, build_broadcast(g->b, others, t));
+    if (k > 0) rest = build_reduce_keep(g->b, OP_PROD, rest, &axes->at[k], 1);
   }
   grad_to(g, op, 0, d);
 }

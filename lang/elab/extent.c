@@ -169,19 +169,6 @@ static bool wants_less(Elab *e, const Expr *x) {
   return true;
 }
 
-/* The name that a declaration's left side binds: n of `n <= 8`, and of `n + 1 <= 9`, where *more is
-   what it adds, -1 after an error; NULL: there is none. */
-static const char *declared_name(Elab *e, const Expr *left, int64_t *more) {
-  *more = 0;
-  if (left->kind == EX_NAME) return left->name;
-  if (left->kind != EX_BINARY || left->binary.op != BIN_ADD || left->binary.left->kind != EX_NAME)
-    return NULL;
-  Val v = elab_eval_one(e, left->binary.right);
-  if (!val_to_int(e, v, 1, "what the axis has more", left->binary.right->loc, more)) *more = -1;
-  if (*more > INT32_MAX) *more = INT32_MAX; /* which no bound has room for */
-  return left->binary.left->name;
-}
-
 /* The first name that no scope knows in what a dim computes; NULL: all are known. */
 static const Expr *unknown_in(Elab *e, const Expr *x) {
   if (x->kind == EX_NAME) return name_is_known(e, x->name) ? NULL : x;
@@ -191,7 +178,56 @@ static const Expr *unknown_in(Elab *e, const Expr *x) {
   return left ? left : unknown_in(e, x->binary.right);
 }
 
-/* `2 * n <= 8`, and `2 * n` where nothing is said of n. */
+/* What a declaration's left side says of the name that it binds: n of `n <= 8`, of `2 * n <= 8`, of
+   `n + 1 <= 9` and of `2 * n + 1 <= 9`. */
+typedef struct Declared {
+  const char *name; /* NULL: there is none */
+  int64_t times, more;
+  bool wrong; /* after an error */
+} Declared;
+
+static void declared_number(Elab *e, const Expr *x, const char *what, Declared *d, int64_t *out) {
+  d->wrong |= !val_to_int(e, elab_eval_one(e, x), 1, what, x->loc, out);
+  if (*out > INT32_MAX) *out = INT32_MAX; /* which no bound has room for */
+}
+
+static Declared declared_extent(Elab *e, const Expr *left) {
+  Declared d = {.times = 1};
+  const Expr *more = NULL, *times = NULL;
+  if (left->kind == EX_BINARY && left->binary.op == BIN_ADD)
+    more = left->binary.right, left = left->binary.left;
+  if (left->kind == EX_BINARY && left->binary.op == BIN_MUL)
+    times = left->binary.left, left = left->binary.right;
+  if (left->kind != EX_NAME || (times && unknown_in(e, times))) return d;
+  d.name = left->name;
+  if (more) declared_number(e, more, "what the axis has more", &d, &d.more);
+  if (times) declared_number(e, times, "what the axis is a multiple by", &d, &d.times);
+  return d;
+}
+
+/* The most that the extent may have where the axis has at most so many elements; 0 after an error.
+ */
+static int64_t bound_of_name(Elab *e, const Declared *d, const Expr *right) {
+  int64_t all;
+  if (d->wrong || !val_to_int(e, elab_eval_one(e, right), d->times + d->more,
+                              "the bound of an extent", right->loc, &all))
+    return 0;
+  if (all > INT32_MAX) {
+    elab_fail(e, right->loc, "the bound of an extent is at most 2147483647");
+    return 0;
+  }
+  const int64_t rest = (all - d->more) % d->times;
+  if (rest == 0) return (all - d->more) / d->times;
+  elab_error(e, right->loc, "the bound is one that %lld * %s%s has for some %s, not %lld",
+             (long long)d->times, d->name,
+             d->more ? intern_printf(e->c, " + %lld", (long long)d->more) : "", d->name,
+             (long long)all);
+  elab_hint(e, "%lld or %lld", (long long)(all - rest), (long long)(all - rest + d->times));
+  elab_trace(e);
+  return 0;
+}
+
+/* `n // 2 <= 8`, and `2 * n` where nothing is said of n. */
 static bool lacks_extent(Elab *e, const Expr *x) {
   const Expr *unknown = x->kind == EX_BINARY ? unknown_in(e, x) : NULL;
   if (!unknown) return false;
@@ -199,7 +235,8 @@ static bool lacks_extent(Elab *e, const Expr *x) {
     unknown_name(e, "dim", unknown->name, unknown->loc);
     return true;
   }
-  elab_error(e, x->binary.left->loc, "a bound is that of %s, or of %s and some more, not of %s",
+  elab_error(e, x->binary.left->loc,
+             "a bound is that of %s, of a multiple or of some more, as 2 * %s + 1, not of %s",
              unknown->name, unknown->name, source_slice(e, x->binary.left->loc));
   elab_hint(e, "declare %s <= BOUND in a dim before it, and write %s here", unknown->name,
             source_slice(e, x->binary.left->loc));
@@ -208,38 +245,28 @@ static bool lacks_extent(Elab *e, const Expr *x) {
 }
 
 bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
-  if (wants_less(e, x)) return *axis = -1, true;
-  if (x->kind != EX_BINARY || x->binary.op != BIN_LE) return *axis = -1, lacks_extent(e, x);
-  int64_t more, bound;
-  const char *name = declared_name(e, x->binary.left, &more);
-  if (!name) return *axis = -1, lacks_extent(e, x);
   *axis = -1;
-  Val v = elab_eval_one(e, x->binary.right);
-  Binding *b = env_find(e, e->frame->env, name);
-  bool fits = more >= 0 &&
-              val_to_int(e, v, more + 1, "the bound of an extent", x->binary.right->loc, &bound);
-  if (fits && bound > INT32_MAX) {
-    elab_fail(e, x->binary.right->loc, "the bound of an extent is at most 2147483647");
-    fits = false;
-  }
-  if (!fits) { /* other axes of that extent have no error of their own */
-    if (!b) env_bind(e, name, error_value, -1, x->binary.left->loc);
+  if (wants_less(e, x)) return true;
+  if (x->kind != EX_BINARY || x->binary.op != BIN_LE) return lacks_extent(e, x);
+  const Declared d = declared_extent(e, x->binary.left);
+  if (!d.name) return lacks_extent(e, x);
+  const int64_t bound = bound_of_name(e, &d, x->binary.right);
+  Binding *b = env_find(e, e->frame->env, d.name);
+  if (!bound) { /* other axes of that extent have no error of their own */
+    if (!b) env_bind(e, d.name, error_value, -1, x->binary.left->loc);
     return true;
   }
   if (b) {
-    elab_error(e, x->binary.left->loc, "'%s' is bound already", name);
+    elab_error(e, x->binary.left->loc, "'%s' is bound already", d.name);
     elab_note(e, b->loc, "here");
-    elab_hint(e,
-              more ? "a second axis of that extent is written %s + %lld"
-                   : "a second axis of that extent is written %s",
-              name, (long long)more);
+    elab_hint(e, "a second axis of that extent is written %s",
+              source_slice(e, x->binary.left->loc));
     elab_trace(e);
     return true;
   }
   /* nothing is left to be known of an extent of 1 */
-  bound -= more;
-  const int64_t n = bound == 1 ? 1 : axis_of_extent(extent_get(e->c, name, bound), 1);
-  env_bind(e, name, val_dim(n, x->loc), -1, x->binary.left->loc);
-  *axis = axis_and_more(e->c, n, more);
+  const int64_t n = bound == 1 ? 1 : axis_of_extent(extent_get(e->c, d.name, bound), 1);
+  env_bind(e, d.name, val_dim(n, x->loc), -1, x->binary.left->loc);
+  *axis = axis_and_more(e->c, axis_product(e->c, n, d.times), d.more);
   return true;
 }

@@ -5,7 +5,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Element number `value` is taken in every run, and this one has fewer. */
+static bool report_too_few(Session *s, const GcCheckSite *site, const Fault *f) {
+  err_set(&s->err, EXIT_WRONG,
+          "%s: takes %" PRId64 " or more elements along an axis that has %" PRId64 " in this run",
+          site->loc, f->value + 1, f->limit);
+  return err_hint(&s->err, "give longer files; n + 4 <= BOUND in the program says that there are "
+                           "5 or more");
+}
+
 static bool report_computed(Session *s, const GcCheckSite *site, const Fault *f) {
+  if (!*site->what) return report_too_few(s, site, f);
   err_set(&s->err, EXIT_WRONG,
           "%s: %s is %" PRId64 " (element %" PRId64 "), which is not in 0 to %" PRId64, site->loc,
           site->what, f->value, f->at, f->limit - 1);

@@ -113,7 +113,7 @@ entry moves(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
   pair = concat([x, -x])
   u, v = split(pair, 2)
   return a = arange(t), both, pair, u, v, back = x[:, ::-1], part = both[:, t : 2 * t], first = both[:, :t], noise = normal(shape = [n, t, 3]),
-         flip = uniform(shape = [3, n, t]), some = dynamic_slice(x, t % 5, 2, axis = 2), half = (t - 4) // 2, near = t // 2.5 + n // 3
+         flip = uniform(shape = [3, n, t]), put = dynamic_update(zeros([2, t, 5, n]), broadcast(transpose(y, [1, 2, 0])[:, 1:3], [2, t, 2, n]), t % 3, axis = 2), some = dynamic_slice(x, t % 5, 2, axis = 2), half = (t - 4) // 2, near = t // 2.5 + n // 3
 }
 entry drops(x : f32[n <= 5, t <= 40, 6], y : f32[n, t, 5]) {
   h = dropout(linear(x, 9) as one, 0.3)
@@ -140,6 +140,22 @@ entry shifts(e : f32[n + 1 <= 41, 6], x : f32[n, 6]) {
          g = dynamic_update(e, ones([1, 6]), n, axis = 0), i = dynamic_update(zeros([5, n, 6]), pad(x[none], [0, 0, 0], [1, 0, 0]), 1, axis = 0),
          j = grad(sum(dynamic_update(x, gelu(x[1:]), 1, axis = 0) * p[1:n + 1]), x)
 }
+entry picks(x : f32[n <= 40, 6]) {
+  most, at = topk(x', 4)
+  q = prod(x * x + 0.5)
+  return most, at, pr = prod(x + 1, axis = 0), g = grad(q + sum(most * most), x)
+}
+# windows: padding behind the extent is zeros, or never a maximum
+entry windows(x : f32[2, 3, 2 * n <= 80, 6], s : f32[b <= 3, 3, t <= 40]) {
+  c = conv(x, 4, 3) as one
+  y = max_pool(c, 2)
+  z = avg_pool(y, [3, 1], stride = 1, pad = [1, 0])
+  u = conv_transpose(z, 3, k = 2, stride = 2) as up
+  d = conv1(s, 6, 3, pad = "valid") as sequence
+  w = max_pool(d, 2, stride = 1, dilation = 2)
+  gx, gs, gf = grad(sum(u * u) + sum(w ** 2), [x, s, c])
+  return y, z, u, d, w, gx, gs, gf
+}
 def noise(k) { return mean(normal(shape = [k, 3]), axis = 0) }
 entry train(ids : i32[b <= 3, t <= 40]) {
   h = embed(ids, 11, 8) as e
@@ -147,6 +163,7 @@ entry train(ids : i32[b <= 3, t <= 40]) {
   h = h + concat([broadcast(start, [b, 1, 8]), tanh(h)[:, :-1]], axis = 1)
   h = h + pad(linear(rms_norm(h)[:, :-1], 8) as l, [0, 1, 0], [0, 0, 0])
   q = transpose(reshape(h, [b, t, 2, 4]), [0, 2, 1, 3])[:, :, 1:]
+  h = h + transpose(conv1(transpose(h, [0, 2, 1]), 8, 3) as c, [0, 2, 1])
   loss = mean(xent(linear(h[:, :-1], 11) as o, ids[:, 1:])) + mean(attention(q, q, q, true) ** 2)
   minimize loss with adamw(0.01)
   return loss
@@ -225,8 +242,17 @@ for level in $levels; do
       fail 'no data could be made'
     names='d m s z v k y q c o l f u r w a b g i j'
     compare shifts shifts "--e e.npy --x x.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    compare shifts picks "--x x.npy$(outputs most at pr g)" most.npy at.npy pr.npy g.npy
+    "$mkdata" npy f32 "2,3,$((2 * t)),6" 4 image.npy && "$mkdata" npy f32 "2,3,$t" 5 s.npy || fail 'no data could be made'
+    names='y z u d w gx gs gf'
+    compare shifts windows "--x image.npy --s s.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare shifts train "--ids ids.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done
+  [ -z "$shifted" ] || { # fewer than are taken
+    "$mkdata" npy f32 3,6 1 short.npy || fail 'no data could be made'
+    says 1 'takes 4 or more elements along an axis that has 3 in this run' ./shifts picks --x short.npy --most most.npy
+    holds out.txt 'give longer files; n + 4 <= BOUND in the program says that there are 5 or more'
+  }
   run 0 "$gc" batch.g $level $target -o batch
   loops=1
   [ -n "$fake" ] && [ "${GC_TEST_LEVEL-}" != full ] && loops=
@@ -241,7 +267,7 @@ for level in $levels; do
       fail 'no data could be made'
     compare batch sums "--x x3.npy --y y3.npy$(outputs a c d h)" a.npy c.npy d.npy h.npy
     compare batch joins "--x x.npy$(outputs y z w v)" y.npy z.npy w.npy v.npy
-    names='a both pair u v back part first noise flip some half near'
+    names='a both pair u v back part first noise flip put some half near'
     compare batch moves "--x x3.npy --y y3.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare batch drops "--x x3.npy --y y3.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
     if [ -n "$loops" ]; then

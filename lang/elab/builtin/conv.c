@@ -3,7 +3,7 @@
    [N, C, L], with one axis, is an image of one row. Padding is a number, [rows, columns], [top,
    bottom, left, right], "valid" for none, or "same": (taps - 1) dilation in all, the odd one after,
    so the result's extent is ceil(extent / stride). */
-#include "lang/elab/builtin/builtin.h"
+#include "lang/elab/builtin/windows.h"
 #include "lang/syntax/hints.h"
 
 enum { AXES = 2 };
@@ -195,7 +195,9 @@ static Val conv(BuiltinCall *s, int axes) {
                           [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
                           [AT_GROUPS] = {.i = arg(s, "groups").i}};
   check_order(e, v[0].tensor.type, e->frame);
-  return over_images(s, OP_CONV, v, 2, attr, axes);
+  BoundedWindows b = {.axes = axes};
+  if (!windows_to_bound(s, OP_CONV, &v[0], v[1].tensor.type, attr, &b)) return error_value;
+  return windows_of_run(s, over_images(s, OP_CONV, v, 2, attr, axes), &b);
 }
 
 Val builtin_conv(BuiltinCall *s) { return conv(s, s->f->data); }
@@ -266,8 +268,11 @@ Val builtin_conv_transpose(BuiltinCall *s) {
                           [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
                           [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
                           [AT_GROUPS] = {.i = groups}};
-  return build_checked(e, OP_CONV_INPUT_GRAD, (Val[]){arg(s, "x"), arg(s, "w")}, 2, attr, t,
-                       s->name, s->loc);
+  Val v[2] = {arg(s, "x"), arg(s, "w")};
+  BoundedWindows b = {.axes = AXES, .more = more};
+  if (!windows_to_bound(s, OP_CONV_INPUT_GRAD, &v[0], w, attr, &b)) return error_value;
+  return windows_of_run(s, build_checked(e, OP_CONV_INPUT_GRAD, v, 2, attr, t, s->name, s->loc),
+                        &b);
 }
 
 /* ---- pools ---- */
@@ -313,5 +318,7 @@ Val builtin_pool(BuiltinCall *s) {
     attr[AT_DILATION].ints = ints(s, dilation, AXES);
   else
     attr[AT_COUNT].ints = ints(s, counted.at, 2 * AXES);
-  return over_images(s, kind, &x, 1, attr, axes);
+  BoundedWindows b = {.axes = axes};
+  if (!windows_to_bound(s, kind, &x, NULL, attr, &b)) return error_value;
+  return windows_of_run(s, over_images(s, kind, &x, 1, attr, axes), &b);
 }

@@ -95,6 +95,17 @@ Val builtin_argsort(BuiltinCall *s) {
   return val_tensor(s->e, swap_last(s->e, argsort(s->e, last, arg(s, "descending").b), axis));
 }
 
+/* The first k ids of each row. Where a run may have fewer, they are taken by number, so that one
+   which is not there stops the program. */
+static ValueId first_of(Elab *e, ValueId ids, int64_t k) {
+  const Type *t = value_type(e->run->entry, ids);
+  const int last = t->rank - 1;
+  if (!axis_may_lack(e->c, type_axis(t, last), k)) return build_slice(e->run->b, ids, last, 0, k);
+  Attr attr[MAX_ATTRS] = {[AT_AXIS].i = last};
+  const Type *of = type_with_extent(e->c, t, last, k);
+  return take_last(e, ids, build(e->run->b, OP_IOTA, NULL, 0, attr, of));
+}
+
 /* Only the k places are gathered. */
 Val builtin_topk(BuiltinCall *s) {
   Elab *e = s->e;
@@ -106,13 +117,9 @@ Val builtin_topk(BuiltinCall *s) {
   if (k > t->dim[axis])
     return elab_fail(e, arg_loc(s, "k"), "%s cannot take %lld elements along the last axis of %s",
                      s->name, (long long)k, val_str(e, x));
-  if (type_extent(t, (int)axis))
-    return elab_fail(e, arg_loc(s, "x"), "%s needs a static extent along the last axis of %s",
-                     s->name, val_str(e, x));
   if (!can_sort(s, x, axis)) return error_value;
-  Builder *b = elab_at(e, s->loc);
-  ValueId all = argsort(e, x.tensor.id, true);
-  ValueId ids = build_slice(b, all, (int)axis, 0, k);
+  (void)elab_at(e, s->loc);
+  ValueId ids = first_of(e, argsort(e, x.tensor.id, true), k);
   Val v[2] = {val_tensor(e, take_last(e, x.tensor.id, ids)), val_tensor(e, ids)};
   return val_list(e, VAL_TUPLE, v, 2, s->loc);
 }
