@@ -144,8 +144,8 @@ class _Entry(Generic[_Result]):
                 product, more = (wanted[0], wanted[1]) if isinstance(wanted[0], tuple) else (wanted, 0)
                 factor, extent = product
                 size, rest = divmod(found - more, factor)
-                fits = fits and size >= 0 and not rest and sizes[extent] in (None, size)
-                if sizes[extent] is None and size >= 0:
+                fits = fits and found >= more and not rest and sizes[extent] in (None, size)
+                if sizes[extent] is None and found >= more:
                     sizes[extent] = size
             if not fits:
                 known = [f"{n} = {s}" for n, s in zip(self.extents, sizes) if s is not None and n in tensor.text]

@@ -150,21 +150,24 @@ static bool open_array(Column *c, const Suffixes *s, const Array *a, bool sequen
   c->type = a->type, c->big = a->big, c->header = a->header, c->total = a->count;
   c->flat = windows;
   if (windows) return column_take_windows(c, s, e);
-  /* the elements of one row, as of text */
-  bool bare = c->extents && a->rank == 1 && c->t->rank > 1;
-  if (bare && !c->fixed && c->t->dims[0] != 1) return misfit(c, a, e);
-  if (c->extents) {
-    uint64_t rows = c->fixed || bare || !a->rank || !a->dims[0] ? 1 : a->dims[0];
-    bool same = a->rank == c->t->rank;
-    if (same ? !column_settle_dims(c, c->extents, a->rank, a->dims, e)
-             : !column_settle_count(c, c->extents, a->count / rows, e))
-      return false;
-  }
-  if (c->fixed) {
+  if (c->fixed) { /* the whole file, as the input is */
+    uint64_t dims[RUN_RANK];
+    if (!column_axes(c, a->rank, a->dims, dims)) return misfit(c, a, e);
+    if (c->extents && !column_settle_dims(c, c->extents, c->t->rank, dims, e)) return false;
     if (a->count != tensor_count(c->t)) return misfit(c, a, e);
     c->step = c->row_elems = a->count;
     c->all_rows = 1;
     return true;
+  }
+  /* the elements of one row, as of text */
+  bool bare = c->extents && a->rank == 1 && c->t->rank > 1;
+  if (bare && c->t->dims[0] != 1) return misfit(c, a, e);
+  if (c->extents) {
+    uint64_t rows = bare || !a->rank || !a->dims[0] ? 1 : a->dims[0];
+    bool same = a->rank == c->t->rank;
+    if (same ? !column_settle_dims(c, c->extents, a->rank, a->dims, e)
+             : !column_settle_count(c, c->extents, a->count / rows, e))
+      return false;
   }
   c->all_rows = a->rank && !bare ? a->dims[0] : 1;
   if (c->all_rows && a->count / c->all_rows != c->row_elems) return misfit(c, a, e);

@@ -104,6 +104,14 @@ static bool count_rows(Column *c, Err *e) {
   return true;
 }
 
+/* A table is an input without a batch: its rows are those of the first axis, or all elements stand
+   in one row or column. */
+static bool fits_whole(const Column *c) {
+  const uint64_t n = c->csv->n;
+  return c->total == c->row_elems &&
+         (n == 1 || c->all_rows == 1 || n == (uint64_t)tensor_row_elems(c->t));
+}
+
 bool csv_open(Column *c, char *columns, Err *e) {
   Csv *v = c->csv = calloc(1, sizeof *v);
   if (!v) return err_set(e, EXIT_ENV, "no memory to read %s", c->text);
@@ -113,7 +121,7 @@ bool csv_open(Column *c, char *columns, Err *e) {
   c->total = c->all_rows * v->n;
   if (c->extents && !column_settle_count(c, c->extents, c->fixed ? c->total : v->n, e))
     return false;
-  if (c->fixed ? c->total != c->row_elems : v->n != c->row_elems) return csv_misfit(c, e);
+  if (c->fixed ? !fits_whole(c) : v->n != c->row_elems) return csv_misfit(c, e);
   if (!collect_words(c, e)) return false;
   c->step = c->row_elems;
   if (c->fixed) c->all_rows = 1;

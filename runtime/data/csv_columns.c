@@ -161,6 +161,12 @@ bool csv_misfit(const Column *c, Err *e) {
   char all[400], need[200], name[WORD];
   all_names(v, all, sizeof all);
   column_shapes_text(c, need, sizeof need);
+  if (c->fixed) {
+    err_set(e, EXIT_WRONG,
+            "%s: %" PRIu64 " row%s of %" PRIu64 " are chosen, but the input %s is %s", c->text,
+            c->all_rows, c->all_rows == 1 ? "" : "s", v->n, c->t->name, need);
+    return err_hint(e, "give a table of that shape, or one column or row of all elements");
+  }
   err_set(e, EXIT_WRONG, "%s: %" PRIu64 " column%s %s chosen, but the input %s is %s", c->text,
           v->n, v->n == 1 ? "" : "s", v->n == 1 ? "is" : "are", c->t->name, need);
   if (lists_images(c, e, name))

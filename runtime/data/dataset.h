@@ -44,6 +44,7 @@ typedef struct FileExtents {
   int batch;                  /* the extent that is the batch's; -1: it is fixed */
   int32_t value[GC_EXTENTS];  /* 0: not settled */
   const char *by[GC_EXTENTS]; /* the file that has settled it */
+  bool at_bound[GC_EXTENTS];  /* since that one has no such axis */
 } FileExtents;
 
 typedef struct Column { /* one input and its file */
@@ -207,6 +208,9 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
 void column_shapes_text(const Column *c, char *out, size_t size);
 /* The input has an axis beside the batch whose extent a run decides. */
 bool column_has_extents(const FileExtents *x, const GcTensor *t);
+/* The axes of an array as the input without a batch has them, if they are the same but for axes of
+   one element and for extents. */
+bool column_axes(const Column *c, int rank, const uint64_t *dims, uint64_t out[RUN_RANK]);
 /* Settles the extents of an array of such a shape, or of rows of so many elements. */
 bool column_settle_dims(Column *c, FileExtents *x, int rank, const uint64_t *dims, Err *e);
 bool column_settle_count(Column *c, FileExtents *x, uint64_t row, Err *e);

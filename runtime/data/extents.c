@@ -48,6 +48,24 @@ void column_shapes_text(const Column *c, char *out, size_t size) {
   tensor_shapes_text(&all, &t, out, size);
 }
 
+bool column_axes(const Column *c, int rank, const uint64_t *dims, uint64_t out[RUN_RANK]) {
+  const GcTensor *t = c->t;
+  int at = 0;
+  for (int k = 0; k < t->rank && rank == t->rank; k++) out[k] = dims[k];
+  for (int k = 0; k < t->rank && rank != t->rank; k++) {
+    out[k] = 1;
+    if (t->dims[k] == 1) continue;
+    while (at < rank && dims[at] == 1) at++;
+    if (at == rank) return false;
+    out[k] = dims[at++];
+  }
+  while (rank != t->rank && at < rank && dims[at] == 1) at++;
+  if (rank != t->rank && at < rank) return false;
+  for (int k = 0; k < t->rank; k++)
+    if (file_axis(c->extents, t, k).slot < 0 && out[k] != (uint64_t)t->dims[k]) return false;
+  return true;
+}
+
 /* The extent of an axis of so many elements; of a file that has others no run can be. */
 static bool settle(Column *c, FileExtents *x, const FileAxis *axis, uint64_t elements, Err *e) {
   const uint64_t rest = elements > axis->more ? elements - axis->more : 0,
@@ -62,6 +80,13 @@ static bool settle(Column *c, FileExtents *x, const FileAxis *axis, uint64_t ele
     return err_hint(e, value < 1 ? axis->more ? "give a longer file" : "give a file with elements"
                                  : "give a shorter file, or compile the program with a larger "
                                    "bound");
+  }
+  if (x->value[slot] && (uint64_t)x->value[slot] != value && x->at_bound[slot]) {
+    err_set(e, EXIT_WRONG,
+            "%s: %s of the input %s is %" PRIu64 ", but %s has no axis that says %s, which is then "
+            "at its bound, %d",
+            c->text, extent->name, c->t->name, value, x->by[slot], extent->name, x->value[slot]);
+    return err_hint(e, "give %s as an .npy array", x->by[slot]);
   }
   if (x->value[slot] && (uint64_t)x->value[slot] != value) {
     err_set(e, EXIT_WRONG, "%s: %s of the input %s is %" PRIu64 ", but %d in %s", c->text,
@@ -136,6 +161,7 @@ void column_at_bounds(Column *c, FileExtents *x) {
     if (slot < 0 || x->value[slot]) continue;
     x->value[slot] = (int32_t)x->entry->extents[slot].bound;
     x->by[slot] = c->text;
+    x->at_bound[slot] = true;
   }
   take_shape(c, x);
 }

@@ -257,6 +257,8 @@ fi
 # ---- files of any number of rows: the last batch is shorter, and every row counts once ----
 cat >count.g <<'END'
 entry count(x : f32[n <= 4]) { return m = mean(x), y = x * 2, sum = sum(x) }
+entry shapes(s : f32[4], w : f32[2, 3], m : f32[1, t <= 8], k : f32[t, 2]) {
+  return all = sum(s) + sum(w) + sum(m), rows = sum(k) }
 END
 run 0 "$gc" count.g -o count
 run 0 ./count info count
@@ -273,6 +275,29 @@ run 0 ./count count --x x.npy --y y.npy --drop-last
 holds out.txt '2 of 10 rows were left out'
 says 1 'error: x.npy: has 3 rows, but one batch takes 4' ./count count --x 'x.npy[0:3]' --drop-last
 holds out.txt 'hint: --drop-last leaves the only batch out: give more rows, or no --drop-last'
+
+# ---- an input without a batch is the whole file, of its axes but for those of one element ----
+for shape in 4 2,3 1,2,3 6 3,2 1,5 5 5,1 5,2 2,5 10; do "$mkdata" npy f32 $shape 1 a$shape.npy || fail 'no data could be made'; done
+printf '1,2,3\n4,5,6\n' >wide.csv && printf '1,4\n2,5\n3,6\n' >high.csv && printf '1\n2\n3\n4\n5\n6\n' >one.csv
+shapes() { # shapes W M K
+  set -- ./count shapes --s a4.npy --w "$1" --m "$2" --k "$3" --csv-header no --all all.npy --rows rows.npy --quiet
+  "$@"
+}
+run 0 shapes a2,3.npy a1,5.npy a5,2.npy
+cp all.npy want.npy
+run 0 shapes a1,2,3.npy a5.npy a5,2.npy
+same want.npy all.npy 'inputs with other axes of one element'
+run 0 shapes wide.csv a5.npy a5,2.npy
+run 0 shapes one.csv a5.npy a5,2.npy
+for w in 6 3,2; do
+  says 1 "error: a$w.npy: holds f32[$(echo $w | sed "s@,@, @")], but the input w is f32[2, 3]" shapes a$w.npy a5.npy a5,2.npy
+  holds out.txt 'hint: give a file of that shape'
+done
+says 1 'error: high.csv: 3 rows of 2 are chosen, but the input w is f32[2, 3]' shapes high.csv a5.npy a5,2.npy
+holds out.txt 'hint: give a table of that shape, or one column or row of all elements'
+says 1 'error: a2,5.npy: holds f32[2, 5], but the input m is f32[1, t <= 8]' shapes a2,3.npy a2,5.npy a5,2.npy
+says 1 'error: a10.npy: holds f32[10], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a10.npy
+says 1 'error: a2,5.npy: holds f32[2, 5], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a2,5.npy
 
 # ---- a library: the extent is an argument, checked, and arrays have the shape of the call ----
 cat >twice.g <<'END'
