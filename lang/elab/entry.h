@@ -37,6 +37,7 @@ typedef struct Updated {
 struct EntryBuilder {
   BuilderKind kind;
   Entry *entry;
+  const Decl *inputs_of; /* while its inputs are added: the declaration; else NULL */
   Builder *b;
   bool training;
   VEC(ValueId) current;          /* by global: its value here and now, NO_ID before the first use */

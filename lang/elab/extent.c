@@ -270,3 +270,17 @@ bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
   *axis = axis_and_more(e->c, axis_product(e->c, n, d.times), d.more);
   return true;
 }
+
+const Expr *extent_of_inputs(Elab *e, const char *name) {
+  const Decl *d = e->run ? e->run->inputs_of : NULL;
+  for (int i = 0; d && i < d->function.n; i++) {
+    const TypeExpr *t = d->function.params[i].type;
+    for (int k = 0; t && t->kind == ARG_TYPED && k < t->n; k++) {
+      const Expr *x = t->dims[k].ellipsis ? NULL : t->dims[k].expr;
+      if (x && x->kind == EX_BINARY && x->binary.op == BIN_LE && x->binary.left->kind == EX_NAME &&
+          x->binary.left->name == name)
+        return x;
+    }
+  }
+  return NULL;
+}

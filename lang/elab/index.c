@@ -197,6 +197,23 @@ static bool bounded_rest(Elab *e, const Index *ix, const Axis *a, IndexSpec *out
   return out->axis != 0;
 }
 
+/* What a bounded axis of the length k * n gives, and of n with a slice that ends at n / k. */
+static void bounded_hint(Elab *e, const Index *ix, const Axis *a) {
+  const Expr *edge = ix->kind != INDEX_SLICE ? NULL : ix->stop ? ix->stop : ix->start;
+  const bool part = edge && edge->kind == EX_BINARY && edge->binary.left->kind == EX_NAME &&
+                    (edge->binary.op == BIN_DIV || edge->binary.op == BIN_QUOTIENT);
+  if (!part) {
+    elab_hint(e, "it takes x[0], x[-1], x[1:], x[1:-2], x[::-1], and of [2 * n] x[:n] and x[n:]; "
+                 "gather(x, ids) takes others");
+    return;
+  }
+  const char *by = source_slice(e, edge->binary.right->loc);
+  elab_hint(e,
+            "parts have whole extents: declare the axis as a multiple of one, [%s * m] with m <= "
+            "BOUND in a dim before it, and take [:m]",
+            by);
+}
+
 static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   bool bounded = a->number >= 0 && type_extent(a->of.tensor.type, a->number), ok = true;
   if (!bounded && bounded_slice(e, ix, a, out, &ok)) return ok;
@@ -224,8 +241,7 @@ static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   if (bounded && (ix->kind == INDEX_SLICE ? ix->start || ix->stop || ix->step
                                           : at.kind != VAL_TENSOR && at.kind != VAL_ERROR)) {
     elab_error(e, ix->loc, "an index needs a static extent along %s", axis_text(e, a));
-    elab_hint(e, "it takes x[0], x[-1], x[1:], x[1:-2], x[::-1], and of [2 * n] x[:n] and x[n:]; "
-                 "gather(x, ids) takes others");
+    bounded_hint(e, ix, a);
     return elab_trace(e), false;
   }
   if (ix->kind == INDEX_SLICE) return slice_spec(e, ix, a, out);

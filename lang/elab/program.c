@@ -105,6 +105,7 @@ static void add_hyper(Elab *e, Top *top) {
 /* ---- entries ---- */
 
 static void add_inputs(Elab *e, const Decl *d) {
+  e->run->inputs_of = d;
   for (int i = 0; i < d->function.n; i++) {
     const Param *p = &d->function.params[i];
     const Type *t = type_of_input(e, p->type);
@@ -118,6 +119,7 @@ static void add_inputs(Elab *e, const Decl *d) {
     env_bind(e, p->name.name, v, -1, p->name.loc);
     saw_binding(e, p->name.loc, v, -1);
   }
+  e->run->inputs_of = NULL;
 }
 
 /* Files and libraries have products of extents as dims, and all but some of one. */

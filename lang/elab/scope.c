@@ -138,7 +138,12 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   for (uint32_t i = 0; i < env->ended.n; i++)
     if (env->ended.at[i].name == name) ended = &env->ended.at[i];
   const char *near = nearest_name(e->c, name, list, n);
-  if (ended) {
+  const Expr *later = dim ? extent_of_inputs(e, name) : NULL;
+  if (later) {
+    elab_note(e, later->loc, "'%s' is declared behind it", name);
+    elab_hint(e, "the first dim of %s declares it: write %s there, and %s in the others", name,
+              source_slice(e, later->loc), name);
+  } else if (ended) {
     elab_note(e, ended->loc, "'%s' is bound in a loop and ends with each iteration", name);
     elab_hint(e, "bind it before the loop; the loop then changes it");
   } else if (follows_slashes(e, loc)) {

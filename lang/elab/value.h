@@ -111,6 +111,9 @@ const char *extent_str(Elab *e, Val v);                    /* for messages */
 /* x is `n <= 64`: binds n, and gives its axis, or -1 after an error. False: it is something else.
  */
 bool extent_declared(Elab *e, const Expr *x, int64_t *axis);
+/* The dim `n <= 64` of the entry whose inputs are being added, also behind the input at hand; NULL:
+   none declares that name. */
+const Expr *extent_of_inputs(Elab *e, const char *name);
 /* ---- */
 /* The hint after an error that v is not a compile-time value: that it comes from a hyper, if so;
    else the hint given, which may be NULL. */

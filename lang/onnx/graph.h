@@ -94,6 +94,7 @@ struct Import {
   int nsymbols;
   Map values;               /* by interned name: index in value */
   Map names, paths;         /* that are taken; of names NAME_… */
+  Map numberless;           /* dimensions that -D should have given a number, and that was said */
   Map next_name, next_path; /* the number to try behind a name that is taken */
   Map needed;               /* names of values that an output depends on */
   Map initializers;         /* names of the graph's */

@@ -40,6 +40,8 @@ static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *
     im->symbols[im->nsymbols++] = (Symbol){name_new(im, name), name, d->n};
     return *out = (Axis){1, im->nsymbols, 0}, true;
   }
+  if (name_is_in(im, &im->numberless, name)) return false;
+  name_enter(im, &im->numberless, name);
   FAIL(im, "the dimension %s of the input %s has no number", name, input);
   diag(im->c, SEV_HINT, (Loc){0},
        im->used ? "as %3$s(%1$s = N), or as %3$s(%2$s <= N) for every number from 1 to N"

@@ -161,6 +161,13 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
                      : "a list stands in square brackets: [1, 2]");
     return true;
   }
+  if (f->token == RANGE && expects(e, ELLIPSIS)) {
+    parse_note(
+        ps, SEV_HINT, (Loc){0},
+        "':' takes all of an axis or a list, and a:b a part of it; '...' stands for all axes "
+        "that are not named");
+    return true;
+  }
   bool typed = e.n == 1 ? !f->before : e.n == 2 && expects(e, '[');
   if (expects(e, '=') && typed) {
     parse_note(ps, SEV_HINT, (Loc){0},

@@ -114,6 +114,9 @@ bool csv_row(CsvReader *r, Field *fields, bool *there) {
   if (!n || n == v->ncolumns) return true;
   err_set(r->e, EXIT_WRONG, "%s: line %" PRIu64 " has %" PRIu64 " field%s, but the first %" PRIu64,
           r->c->text, r->begun, n, n == 1 ? "" : "s", v->ncolumns);
+  if (v->separator == ',' && n == 2 * v->ncolumns)
+    return err_hint(r->e, "commas separate fields: write numbers with decimal points, or put what "
+                          "has a comma in it in quotes");
   return err_hint(r->e, "a field with a separator in it needs quotes; correct the file");
 }
 
@@ -173,6 +176,23 @@ bool csv_no_word(const CsvReader *r, uint64_t column, const Field *f) {
                          "choose columns of numbers or labels with FILE:NAME,NAME");
 }
 
+/* "1,5": a number whose point is a comma. */
+static bool has_decimal_comma(const char *s, char with_point[WORD]) {
+  const char *comma = strchr(s, ',');
+  double real;
+  if (!comma || strlen(s) >= WORD) return false;
+  snprintf(with_point, WORD, "%s", s);
+  with_point[comma - s] = '.';
+  return csv_real(with_point, &real);
+}
+
+static bool is_missing(const char *s) {
+  static const char *const words[] = {"na", "n/a", "nan", "null", "none", "?", "-"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcasecmp(s, words[i]) == 0) return true;
+  return false;
+}
+
 bool csv_no_number(const CsvReader *r, uint64_t column, const char *s) {
   char what[400];
   if (!*s)
@@ -185,6 +205,18 @@ bool csv_no_number(const CsvReader *r, uint64_t column, const char *s) {
     return csv_wrong_field(r, column, what, "a column of labels holds words alone, or numbers");
   }
   snprintf(what, sizeof what, "'%.200s' is no %snumber", s, floats ? "" : "whole ");
+  char with_point[WORD], hint[400];
+  if (has_decimal_comma(s, with_point)) {
+    snprintf(hint, sizeof hint,
+             "numbers have decimal points: write %.200s; of a file with semicolons or tabs between "
+             "fields, sed 's/,/./g' does it",
+             with_point);
+    return csv_wrong_field(r, column, what, hint);
+  }
+  if (floats && is_missing(s))
+    return csv_wrong_field(r, column, what,
+                           "correct the file: a missing value needs a number, as the mean of its "
+                           "column, or the line is left out");
   return csv_wrong_field(r, column, what,
                          floats ? "correct the file, or choose other columns with FILE:NAME,NAME; "
                                   "words are numbered in an input of integers"

@@ -143,7 +143,8 @@ static bool judge(Infer *f) {
               x->worst);
       return err_hint(&cmd->err, "--rtol and --atol set what is allowed");
     }
-    note(cmd, "%s is as in %s (%" PRIu64 " elements)", e->outputs[i].name, x->file.path, x->at);
+    note(cmd, "%s is as in %s (%" PRIu64 " element%s)", e->outputs[i].name, x->file.path, x->at,
+         x->at == 1 ? "" : "s");
   }
   return true;
 }

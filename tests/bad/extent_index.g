@@ -4,3 +4,4 @@ entry f(x : f32[n <= 8, 4], y : f32[n, 3, 4]) {
 }
 entry g(x : f32[n <= 8, 4]) { return v = x[7:], u = x[4:-4] }
 entry h(x : f32[n <= 9, t <= 4, 2]) { return y = reshape(x[1:], [-1, 2]) }
+entry p(x : f32[n <= 8, 4]) { return y = x[:n // 2], z = x[n / 4:], u = x[:4 - n] }

@@ -115,6 +115,9 @@ wrong 'a,b\n1,"2"3\n' 'line 2: text follows the quote that ends a field' 'a quot
 wrong 'a,b\n1,2\nx,4\n' "line 3, column a: 'x' is no number" 'correct the file, or choose other columns' one --v bad.csv:a
 wrong 'a,b\n1,2\n,4\n' 'line 3, column a: the field is empty' 'fill it in, or leave the line out' one --v bad.csv:a
 wrong 'a,b\n1,2\nnan,4\n' "line 3, column a: 'nan' is no number" 'correct the file' one --v bad.csv:a
+wrong 'a,b\n1,2\nNA,4\n' "line 3, column a: 'NA' is no number" 'correct the file: a missing value needs a number, as the mean of its column, or the line is left out' one --v bad.csv:a
+wrong 'a;b\n-1,5e3;2\n' "line 2, column a: '-1,5e3' is no number" "numbers have decimal points: write -1.5e3; of a file with semicolons or tabs between fields, sed 's/,/./g' does it" one --v bad.csv:a
+wrong 'a,b\n1,5,2,0\n' 'line 2 has 4 fields, but the first 2' 'commas separate fields: write numbers with decimal points, or put what has a comma in it in quotes' one --v bad.csv:a
 wrong '1,2\n0x10,4\n' "line 2, column 1: '0x10' is no number" 'correct the file' one --v bad.csv:1
 wrong 'a,b\n1,2\n' "has no column 'c'" 'it has a, b' one --v bad.csv:c
 wrong 'a,b\n1,2\n' "has no column ''" 'it has a, b' one --v bad.csv:a,..b

@@ -231,6 +231,8 @@ graph {
   node { op_type: "Gather" input: ["present", "none"] output: "first" attribute { name: "axis" i: 2 } }
 }
 END
+says 1 'the dimension past of the input mask has no number' "$gc" decoder.onnx
+[ "$(grep -c 'has no number' out.txt)" = 1 ] || fail 'one dimension lacks its number more than once'
 run 0 "$gc" decoder.onnx -D 'past<=11' -o decoder
 run 0 ./decoder info predict
 holds out.txt 'mask                     i64[1, past + 1]'
