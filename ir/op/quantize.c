@@ -6,9 +6,10 @@
    Contract: `axis`, `bits` and `group` mean the same in each of the ops; the last group may be
    shorter. Integers of 8 bits are i8. Of 4 bits a u8 holds two neighbours along the axis, the first
    in its low half, each plus 8. Of 16 bits there are two i8 along the axis, l and h: the integer is
-   l + 256 h, and -2^15 + 2^7 is the least one. Integers have no gradient: for quantization-aware
-   training write x + stop_gradient(dequantize(…) - x). quantize_scale, quantize and dequantize are
-   composites. Products of quantized matrices are in quantized_matmul.c. */
+   l + 256 h; of quantize -2^15 + 2^7 is the least one, and bytes that make less than -2^15 stand
+   for this. Integers have no gradient: for quantization-aware training write x +
+   stop_gradient(dequantize(…) - x). quantize_scale, quantize and dequantize are composites.
+   Products of quantized matrices are in quantized_matmul.c. */
 #include "ir/op/quantize.h"
 
 #include <math.h>
@@ -180,7 +181,8 @@ static ValueId join_bytes(Builder *b, ValueId q, int axis, Dtype dt) {
   for (int i = 0; i < 2; i++)
     byte[i] = merge_axes(b, build_slice(b, pair, axis + 1, i, 1), axis),
     byte[i] = build_convert(b, byte[i], dt);
-  return build2(b, OP_ADD, byte[0], build2(b, OP_MUL, byte[1], number(b, byte[1], 256)));
+  ValueId x = build2(b, OP_ADD, byte[0], build2(b, OP_MUL, byte[1], number(b, byte[1], 256)));
+  return build2(b, OP_MAX, x, number(b, x, LEAST_WIDE));
 }
 
 ValueId expand_quantize(Builder *b, const Op *op, const Type *to, const ValueId *x) {

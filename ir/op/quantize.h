@@ -10,6 +10,9 @@ static inline int64_t group_of(const Attr *attr) { return attr[AT_GROUP].i; }
 static inline int64_t ceil_of(int64_t n, int64_t by) { return n / by + (n % by != 0); }
 static inline Dtype stored_dtype(const Attr *attr) { return bits_of(attr) == 4 ? DT_U8 : DT_I8; }
 
+/* The least integer of 16 bits; two bytes can make 128 lesser ones, which stand for this one. */
+enum { LEAST_WIDE = -(1 << 15) };
+
 /* Stored integers of n elements, and their groups. */
 static inline int64_t stored(const Attr *attr, int64_t n) {
   return bits_of(attr) == 16 ? 2 * n : ceil_of(n, 8 / bits_of(attr));
@@ -51,9 +54,11 @@ static inline int64_t line_place(const Lines *l, int64_t line, int64_t n, int64_
 static inline int64_t integer_at(const Attr *attr, const Lines *l, const Tensor *q, int64_t line,
                                  int64_t i) {
   if (bits_of(attr) == 8) return q->at[line_place(l, line, l->n, i)].i;
-  if (bits_of(attr) == 16)
-    return q->at[line_place(l, line, 2 * l->n, 2 * i)].i +
-           256 * q->at[line_place(l, line, 2 * l->n, 2 * i + 1)].i;
+  if (bits_of(attr) == 16) {
+    const int64_t wide = q->at[line_place(l, line, 2 * l->n, 2 * i)].i +
+                         256 * q->at[line_place(l, line, 2 * l->n, 2 * i + 1)].i;
+    return wide < LEAST_WIDE ? LEAST_WIDE : wide;
+  }
   int64_t byte = q->at[line_place(l, line, stored(attr, l->n), i / 2)].i;
   return (i % 2 ? byte >> 4 : byte & 15) - 8;
 }

@@ -4,8 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const QuantizedForm quantized_forms[] = {{"q8", "bits=8", ""},
-                                                {"q4", "bits=4", ""},
+/* q8 and q4 are the fastest forms whose results are those of the weights up to rounding; w8 and w4
+   leave activations as they are. */
+static const QuantizedForm quantized_forms[] = {{"q8", "bits=8,activations=16", ""},
+                                                {"q4", "bits=4,activations=16", ""},
+                                                {"w8", "bits=8", ""},
+                                                {"w4", "bits=4", ""},
                                                 {"w8a8", "bits=8,activations=8", ""},
                                                 {"w4a8", "bits=4,activations=8", ""},
                                                 {"w8a16", "bits=8,activations=16", ""},
@@ -45,7 +49,7 @@ const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **for
   return value;
 }
 
-/* "q6", "w8", "w8a4". */
+/* "q6", "w3", "w8a4". */
 static bool looks_quantized(const char *word) {
   static const char digits[] = "0123456789";
   if (*word != 'q' && *word != 'w') return false;
@@ -83,7 +87,8 @@ int settings_check_weights(const Compilation *r) {
   const char *weights = settings_weights(r->c, o, &form);
   const char *how = form ? NULL : wrong_quantization(r->c, o);
   if (how)
-    return usage_error("--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to %s", how);
+    return usage_error(
+        "--weights quantizes to q8, q4, w8, w4, w8a8, w4a8, w8a16 or w4a16, not to %s", how);
   how = form ? NULL : wrong_behind_form(r->c, o);
   if (how)
     return usage_error("behind the form of --weights stand errors and without=PATH, not '%s'", how);

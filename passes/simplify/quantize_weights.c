@@ -1,13 +1,14 @@
 /* Quantization of weights: params of an inference program that only products and gathers read
    become integers of 8 or 4 bits and a scale for each group along the depth of the products. With
    activations=8 or 16 these products quantize their left operand as they run, each group of a row
-   by its own scale, so that nothing is to be calibrated; else they read it as floats. Contract:
-   runs first. States of optimizers and hypers that no entry reads are left out. A param `w` is
-   replaced by `w.q8` or `w.q4` and `w.scale`. An entry reads dequantize of both, which products
-   absorb; init quantizes the initial value; the runtime quantizes floats that it loads. Params that
-   an entry stores or that anything else reads stay floats: the remark says why. With errors=1 all
-   params stay floats, and an entry computes both forms of each product: its outputs are the errors,
-   on the data that it runs on. */
+   by its own scale, so that nothing is to be calibrated; else they read it as floats. 16 bits are
+   there for speed alone: where the target does not multiply the integers, they stay floats.
+   Contract: runs first. States of optimizers and hypers that no entry reads are left out. A param
+   `w` is replaced by `w.q8` or `w.q4` and `w.scale`. An entry reads dequantize of both, which
+   products absorb; init quantizes the initial value; the runtime quantizes floats that it loads.
+   Params that an entry stores or that anything else reads stay floats: the remark says why. With
+   errors=1 all params stay floats, and an entry computes both forms of each product: its outputs
+   are the errors, on the data that it runs on. */
 #include "passes/manager/pass_list.h"
 #include "passes/simplify/quantize_errors.h"
 #include "runtime/base/paths.h"
@@ -194,12 +195,23 @@ static void leave_out_globals(Quantize *q) {
 
 /* ---- the entries ---- */
 
-/* x, rounded to integers of so many bits in groups along its rows; a product absorbs it. */
-static ValueId rounded(Builder *b, ValueId x, int bits) {
-  const Attr attr[MAX_ATTRS] = {[AT_AXIS].i = 1, [AT_BITS].i = bits, [AT_GROUP].i = GROUP};
-  ValueId v[] = {x, build(b, OP_QUANTIZE_SCALE, &x, 1, attr, NULL)};
-  v[0] = build(b, OP_QUANTIZE, v, 2, attr, NULL);
-  return build(b, OP_DEQUANTIZE, v, 2, attr, value_type(b->e, x));
+/* x by the dequantized w, of x rounded to integers in groups along its rows. */
+static ValueId integer_product(const Quantize *q, Builder *b, ValueId x, ValueId w) {
+  const Op *of = value_def(b->e, w);
+  Attr attr[MAX_ATTRS] = {[AT_AXIS].i = 1, [AT_BITS].i = q->activations, [AT_GROUP].i = GROUP};
+  ValueId s = build(b, OP_QUANTIZE_SCALE, &x, 1, attr, NULL);
+  const ValueId v[] = {build(b, OP_QUANTIZE, (ValueId[]){x, s}, 2, attr, NULL), of->operands[0], s,
+                       of->operands[1]};
+  const Type *t = value_type(b->e, w);
+  const int64_t dim[] = {type_axis(value_type(b->e, x), 0), t->dim[!of->attr[AT_AXIS].i]};
+  memcpy(attr, of->attr, sizeof attr);
+  attr[AT_LEFT_BITS].i = q->activations;
+  return build(b, OP_SCALED_MATMUL, v, 4, attr, type_get(b->m->ctx, t->dtype, 2, dim));
+}
+
+static bool multiplies_integers(const Quantize *q, const Entry *e, ValueId product) {
+  const Target *t = q->r->opt->target;
+  return t && t->multiplies_quantized && t->multiplies_quantized(t, e, value_def(e, product));
 }
 
 /* The param of whose integers the op reads rows, or whose matrix it multiplies by; -1: none. */
@@ -222,8 +234,10 @@ static ValueId rounded_result(const Quantize *q, Builder *b, const Op *op, Value
   const bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i;
   if (op->kind == OP_GATHER) return build(b, OP_GATHER, (ValueId[]){w, x}, 2, op->attr, NULL);
   if (!q->activations) return build_matmul(b, x, w, ta, tb);
-  x = rounded(b, ta ? build_transpose(b, x, (const int64_t[]){1, 0}) : x, q->activations);
-  return build_matmul(b, x, w, false, tb);
+  ValueId left = ta ? build_transpose(b, x, (const int64_t[]){1, 0}) : x;
+  ValueId y = integer_product(q, b, left, w);
+  const bool pays = q->activations == 8 || multiplies_integers(q, b->e, y);
+  return pays ? y : build_matmul(b, x, w, ta, tb);
 }
 
 static void measure(Quantize *q, Builder *b, const Entry *old, const Op *op, int g, ValueId *map) {

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measures products of a param that --weights quantizes beside those of floats: f32, bf16, and of the f32 program the
-# forms q8, q4, w8a8, w4a8, w8a16 and w4a16. Each line is the least of some rounds that take turns within one run, on one
+# forms q8, q4, w8, w4, w8a8 and w4a8, or those of FORMS. Each line is the least of some rounds that take turns within one run, on one
 # thread; the figure in brackets is the speed over f32. Activations are quantized in each run, which counts.
 #   tests/bench/quantized.sh BUILD_DIR [ROUNDS [MxKxN…]]
 # MARCH=x86-64-v3 compiles for another processor. Load from elsewhere shows as ratios that differ from run to run.
 set -euo pipefail
 build=$(cd "$1" && pwd)
-forms="f32 bf16 q8 q4 w8a8 w4a8 w8a16 w4a16"
+forms=${FORMS:-f32 bf16 q8 q4 w8 w4 w8a8 w4a8}
 rounds=${2:-4}
 shapes=("${@:3}")
 [ ${#shapes[@]} -gt 0 ] || shapes=(1x768x3072 8x768x3072 33x701x517 128x768x3072 512x1024x1024)

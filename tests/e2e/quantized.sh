@@ -1,5 +1,5 @@
 #!/bin/sh
-# --weights=q8, q4, w4a16 and w8a8: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
+# --weights=q8, q4, w4 and w8a8: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
 # --load and in the program; results stay near those of floats; the quantized form is saved and loaded. What it changes in
 # each product is measured on an entry's rows.
 . "$(dirname "$0")/common.sh"
@@ -133,13 +133,51 @@ run 0 python3 look.py errors w.safetensors 4
 run 0 ./own predict --id id.npy --output.y again.npy
 run 0 cmp q.npy again.npy
 run 2 "$gc" net.g --weights=q8 --passes=layout -o own
-says 2 '--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to q6' "$gc" net.g --weights=w.safetensors,q6 -o own
-says 2 '--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to w8a4' "$gc" net.g --weights=w8a4 -o own
-says 2 '--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to int8' "$gc" net.g --weights=w.safetensors,int8 -o own
+says 2 '--weights quantizes to q8, q4, w8, w4, w8a8, w4a8, w8a16 or w4a16, not to q6' "$gc" net.g --weights=w.safetensors,q6 -o own
+says 2 '--weights quantizes to q8, q4, w8, w4, w8a8, w4a8, w8a16 or w4a16, not to w8a4' "$gc" net.g --weights=w8a4 -o own
+says 2 '--weights quantizes to q8, q4, w8, w4, w8a8, w4a8, w8a16 or w4a16, not to int8' "$gc" net.g --weights=w.safetensors,int8 -o own
 says 2 'gc: error: --weights: cannot read w8a: ' "$gc" net.g --weights=w8a -o own
-# activations of 16 bits: the files of q4, and nearly its results
-run 0 "$gc" net.g --weights=w4a16 -o net16
-run 0 ./net16 predict --id id.npy --load q4.safetensors --expect y=q.npy --rtol 0 --atol 0.002
+# activations as they are: the files of q4, and nearly its results
+run 0 "$gc" net.g --weights=w4 -o net4w
+run 0 ./net4w predict --id id.npy --load q4.safetensors --expect y=q.npy --rtol 0 --atol 0.002
+run 0 "$gc" net.g --weights=q4 --emit=ir -o q4.ir
+run 0 "$gc" net.g --weights=w4a16 --emit=ir -o w4a16.ir
+same q4.ir w4a16.ir 'q4 and w4a16'
+# activations of 16 bits by integers of either width have the same bits at each level; foreign bytes below -2^15 stand for this
+cat >wide.g <<'END'
+entry f(x : f32[5, 75], l : i8[5, 150], r : f32[5, 3], w : f32[75, 70], p : f32[75, 70]) {
+  a, b = quantize(w)
+  c, d = quantize(p, bits = 4)
+  left = dequantize(l, bf16(r), axis = 1, bits = 16)
+  return y = linear(x, 70) as fc, z = left @ dequantize(a, b), u = left @ dequantize(c, d, extent = 75)
+}
+END
+cat >wide.py <<'END'
+import numpy as np
+rng = np.random.default_rng(1)
+l = rng.integers(-128, 128, (5, 150)).astype("i1")
+l[:, ::7] = l[:, 1::7] = -128
+r = np.exp2(rng.integers(-20, -10, (5, 3))).astype("f4")
+np.save("x.npy", rng.standard_normal((5, 75)).astype("f4")), np.save("l.npy", l), np.save("r.npy", r)
+wide = np.maximum(l[:, ::2].astype("f8") + 256.0 * l[:, 1::2], -2 ** 15) * np.repeat(r, 32, 1)[:, :75]
+for name, out, end in ("w", "z", 128), ("p", "u", 8):  # scales of 1
+    w = rng.integers(-end, end, (75, 70)).astype("f4")
+    w[::32] = -end
+    np.save(name + ".npy", w), np.save(out + ".npy", (wide @ w).astype("f4"))
+END
+run 0 python3 wide.py
+levels='x86-64 x86-64-v3 x86-64-v4 icelake-server'
+[ "$(uname -m)" = x86_64 ] || levels=native
+run 0 "$gc" wide.g --weights=q4 "-march=$(echo $levels | tr ' ' ,)" -o wide
+for level in $levels; do
+  case $level in *-v3) needs=avx2 ;; *-v4) needs=avx512vl ;; icelake*) needs=avx512_vbmi2 ;; *) needs=sse2 ;; esac
+  [ "$level" = native ] || grep -qw $needs /proc/cpuinfo || { not_tested "q4 of the level $level: this processor lacks $needs"; continue; }
+  to=other.npy
+  [ -e first.npy ] || to=first.npy
+  [ "$level" = native ] || set -- --device "cpu:$level"
+  run 0 ./wide f --x x.npy --l l.npy --r r.npy --w w.npy --p p.npy --output.y $to --expect z=z.npy --expect u=u.npy --rtol 1e-5 "$@"
+  [ $to = first.npy ] || same first.npy other.npy "q4 of the level $level"
+done
 # activations of 8 bits: the files of q8, other products
 run 0 "$gc" net.g --weights=w8a8 -o net8
 run 0 ./net8 predict --id id.npy --load q8.safetensors --output.y q.npy
@@ -159,7 +197,7 @@ done
 says 2 "gc: error: behind the form of --weights stand errors and without=PATH, not 'eror'" "$gc" net.g --weights=q8,eror -o own
 says 2 "gc: error: behind the form of --weights stand errors and without=PATH, not 'without='" "$gc" net.g --weights=w.safetensors,q8,errors,without= -o own
 says 2 'gc: error: --weights: without=net.fc3 leaves nothing out: no matrix is below this path' "$gc" net.g --weights=q8,without=net.fc1,without=net.fc3 -o own
-says 2 '--weights quantizes to q8, q4, w8a8, w4a8, w8a16 or w4a16, not to q6' "$gc" net.g --weights=q6,errors -o own
+says 2 '--weights quantizes to q8, q4, w8, w4, w8a8, w4a8, w8a16 or w4a16, not to q6' "$gc" net.g --weights=q6,errors -o own
 # the weights of an ONNX model are quantized as the program's
 echo 'entry s(x : f32[4, 64]) { return y = linear(x, 70) as fc }' >linear.g
 python3 -c 'import numpy as np; np.save("x.npy", np.ones((4, 64), "f4"))'

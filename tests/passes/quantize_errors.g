@@ -18,8 +18,8 @@ entry other(x : f32[4, 64]) { return y = x + 1 }
 # IR-DAG: param @v : f32[64,64]
 # IR-DAG: param @net.fc1.w : f32[64,64]
 # IR:     entry f
-# IR:     [[H:%[0-9]+]] = matmul %h, %v : f32[n<=4,64]
-# IR:     quantize_scale %h {axis = 1, bits = 8, group = 32} : bf16[n<=4,2]
+# IR-DAG: [[H:%[0-9]+]] = matmul %h, %v : f32[n<=4,64]
+# IR-DAG: quantize_scale %h {axis = 1, bits = 8, group = 32} : bf16[n<=4,2]
 # IR:     quantize_scale [[H]] {axis = 1, bits = 8, group = 32} : bf16[n<=4,2]
 # IR:     return {{.*}} {names = "error.v,error.net.fc1.w,error.net.fc1.w.2", aggregates = "rms,rms,rms"}
 # IR:     entry other

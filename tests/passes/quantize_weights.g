@@ -1,9 +1,11 @@
 # RUN: %gc %s --weights=q8 --remarks=quantize --emit=ir -O0 -o %t.ir 2> %t.log && FileCheck-14 %s < %t.log
 # RUN: FileCheck-14 %s --check-prefix=IR < %t.ir
-# RUN: %gc %s --weights=q8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=LOW
+# RUN: %gc %s --weights=w8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=LOW
+# RUN: %gc %s --weights=q8 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=WIDE
+# RUN: %gc %s --weights=q8 --target=cuda --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=GPU
 # RUN: %gc %s --weights=w8a8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=BOTH
 # A matrix stays floats where another param has the name of its integers or scales. On the CPU a product of a quantized
-# matrix reads f32, at a precision of bf16, too.
+# matrix reads f32, at a precision of bf16, too. q8 rounds activations to 16 bits where the target multiplies integers.
 def scaled(x) {
   param scale : f32[64] = ones()
   return x * scale
@@ -34,6 +36,9 @@ entry stays(x : f32[2, 4, 64]) {
 
 # LOW-DAG: matmul %x{{.*}} {wide = 1} : f32[4,64]
 # LOW-DAG: quantized_matmul %x, {{.*}} {bits = 8, group = 32} : f32[4,64]
+
+# WIDE-DAG: scaled_matmul {{.*}} {bits = 8, group = 32, left_bits = 16} : f32[4,64]
+# GPU-NOT:  {{32640|left_bits}}
 
 # BOTH-DAG: [[S:%[0-9]+]] = quantize_scale %x {axis = 1, bits = 8, group = 32} : bf16[4,2]
 # BOTH-DAG: [[X:%[0-9]+]] = quantize %x, [[S]] {axis = 1, bits = 8, group = 32} : i8[4,64]

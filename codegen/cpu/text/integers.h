@@ -102,12 +102,16 @@ typedef int16_t GcShort __attribute__((may_alias));
 #define GC_AFTER_WORDS(n) GC_WORDS(n)
 /* section GC_INTEGER_ROW: GC_STEP bf16_to_f32 */
 /* `depth` integers of a row of A in words, in groups of G: first what the sum begins with, and the scale. Of integers of
-   two bytes, which stand for l + 256 h, words of four have h first, and behind a group's words those of l. */
+   two bytes, which stand for l + 256 h, or for -2^15 if this is less, words of four have h first, and behind a group's
+   words those of l. */
+#define GC_BYTE_8(l, h) a[l]
+#define GC_BYTE_16(l, h) ((h) ? GC_LOW_BYTE(l) : a[2 * (l) + 1])
+#define GC_LOW_BYTE(l) (a[2 * (l) + 1] == -128 && a[2 * (l)] < 0 ? 0 : a[2 * (l)])
 #define GC_INTEGER_8(l) a[l]
-#define GC_INTEGER_16(l) (a[2 * (l)] + 256 * a[2 * (l) + 1])
+#define GC_INTEGER_16(l) (GC_LOW_BYTE(l) + 256 * a[2 * (l) + 1])
 #define GC_INTEGER_GROUP(G, OFFSET, BITS)                                                         \
   {                                                                                               \
-    enum { PLANES = GC_PLANES(BITS), SIZE = BITS / 8 };                                           \
+    enum { PLANES = GC_PLANES(BITS) };                                                            \
     const f32 scale = bf16_to_f32(*s);                                                            \
     i32 sum = 0;                                                                                  \
     for (long l = 0; l < G; l++) sum += GC_INTEGER_##BITS(l);                                     \
@@ -118,7 +122,7 @@ typedef int16_t GcShort __attribute__((may_alias));
       if (G % GC_STEP) words[GC_WORDS(G) - 1] = 0;                                                \
       for (long l = 0; l < G; l++)                                                                \
         if (GC_STEP == 4)                                                                         \
-          ((int8_t *)words)[l] = a[SIZE * l + (SIZE - 1 - h)];                                    \
+          ((int8_t *)words)[l] = (int8_t)GC_BYTE_##BITS(l, h);                                    \
         else                                                                                      \
           ((GcShort *)words)[l] = (int16_t)GC_INTEGER_##BITS(l);                                  \
     }                                                                                             \
