@@ -34,8 +34,6 @@ static RowsSchedule schedule_of(const Group *gr) {
                  .one_pass = rows_one_pass(gr)};
   int outer = op_outer_axes(gr->e, gr->root);
   for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
-  if (dims_bounded(gr->domain, outer, gr->domain->rank))
-    s.independent = s.one_pass = false; /* one unit a row */
   for (int i = 0; i < gr->nin; i++) {
     const Layout *l = value_at(gr->e, gr->in[i])->layout;
     s.panels += l && l->nr;
@@ -158,8 +156,7 @@ typedef struct Sum {
   OpKind kind;
 } Sum;
 
-/* Elements of a row: a number, or a factor of extents. */
-static const char *row_length(const RowsPrinter *r) {
+const char *cpu_rows_length(const RowsPrinter *r) {
   return dims_text(r->g, r->gr->e, r->gr->domain, r->outer, r->gr->domain->rank);
 }
 
@@ -201,11 +198,11 @@ static const char *sum_of_lanes(RowsPrinter *r, Parts *p, const Sum *y) {
       arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(y->dt), op_info[y->kind].name, s);
   if (row_bounded(r)) { /* fewer elements than lanes: one after the other, as of a short row */
     text_line(&p->end, "%s %s_f = %s;", T, s, reduce_start(g, y->kind, y->dt, r->c));
-    text_open(&p->end, "if (%s < %d) {", row_length(r), LANES);
-    text_line(&p->end, "for (int l = 0; l < %s; l++) %s_f = %s;", row_length(r), s,
+    text_open(&p->end, "if (%s < %d) {", cpu_rows_length(r), LANES);
+    text_line(&p->end, "for (int l = 0; l < %s; l++) %s_f = %s;", cpu_rows_length(r), s,
               reduce_step(g, y->kind, arena_printf(g->a, "%s_f", s), lane));
     text_close(&p->end, "}");
-    sum = arena_printf(g->a, "(%s < %d ? %s_f : %s)", row_length(r), LANES, s, sum);
+    sum = arena_printf(g->a, "(%s < %d ? %s_f : %s)", cpu_rows_length(r), LANES, s, sum);
   }
   if (p->split) return sum;
   if (p->chunks) {
@@ -226,7 +223,7 @@ static void sum_of_few(RowsPrinter *r, Parts *p, const Sum *y) {
   text_line(&p->before, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
   text_line(p->inner, "%s_t[l] = %s;", s, y->x);
   text_line(&p->after, "%s %s = %s;", T, acc, reduce_start(g, y->kind, y->dt, r->c));
-  text_line(&p->after, "for (int l = 0; l < %s; l++) %s = %s;", row_length(r), acc,
+  text_line(&p->after, "for (int l = 0; l < %s; l++) %s = %s;", cpu_rows_length(r), acc,
             reduce_step(g, y->kind, acc, arena_printf(g->a, "%s_t[l]", s)));
   text_line(&p->after, "const %s %s = %s;", T, s, acc);
 }
@@ -247,7 +244,8 @@ static void pass_work(RowsPrinter *r, Parts *p, const Work *w, uint32_t i) {
     sum_of_few(r, p, &y);
   }
   if (p->split)
-    text_line(&p->end, "((%s *)(scratch + %lld))[u] = %s;", y.type, cpu_rows_partial(r, i), sum);
+    text_line(&p->end, "((%s *)(scratch + %lld))[%s] = %s;", y.type, cpu_rows_partial(r, i),
+              row_bounded(r) ? "at" : "u", sum);
 }
 
 void cpu_rows_pass(RowsPrinter *r, Kernel *k, int number, const RowLoops *l, bool split) {
@@ -257,7 +255,7 @@ void cpu_rows_pass(RowsPrinter *r, Kernel *k, int number, const RowLoops *l, boo
   printer_drop(&r->p, 2);
   rows_name(r, l->inner, l->ninner);
   long long most = r->c;
-  const char *c = row_length(r);
+  const char *c = cpu_rows_length(r);
   bool chunks = most > ROW_CHUNK;
   Parts p = {.before = text_new(g->a, row->indent),
              .start = text_new(g->a, row->indent + chunks),
@@ -333,7 +331,7 @@ void cpu_rows_results(RowsPrinter *r, const RowLoops *l, bool full) {
   *r->p.level[2] = text_new(r->g->a, 3);
   rows_name(r, l->inner, l->ninner);
   if (full && cpu_rows_full_results(r)) {
-    int open = cpu_rows_elements(r, row, "0", row_length(r));
+    int open = cpu_rows_elements(r, row, "0", cpu_rows_length(r));
     text_append(row, r->p.level[2]);
     while (open--) text_close(row, "}");
   }

@@ -27,12 +27,15 @@ void cpu_rows_results(RowsPrinter *r, const RowLoops *l, bool full);
 /* Ends it, as a loop over units u. */
 void cpu_rows_finish(RowsPrinter *r, Kernel *k, const char *from, const char *to);
 
+/* Elements of a row: a number, or a factor of extents. */
+const char *cpu_rows_length(const RowsPrinter *r);
+
 /* The launches of long rows, whose chunks are units; k is the first one. */
 void cpu_rows_in_chunks(RowsPrinter *r, Kernel *k, const RowLoops *first);
 /* A unit's chunk of operands in panels is copied together before it is summed: in order of the row,
    a loop over it would take a line of every panel by turns, all from few sets of the cache. */
 void cpu_rows_copy_chunks(RowsPrinter *r, Kernel *k, Text *row);
 /* Where the partial results of reduction `work` begin in scratch, a number for each chunk of each
-   row. */
+   row at its bound. */
 long long cpu_rows_partial(const RowsPrinter *r, uint32_t work);
 #endif

@@ -1,7 +1,8 @@
 /* Few long rows: chunks of a row are units, and a second launch adds up their partial results.
    Results of the full shape that need the sums have a launch of their own, in which chunks are
    units again, and those of one element a row come behind it, since they may lie over what it
-   reads. Contract: the sums are those of rows.c, in its order. */
+   reads. Contract: the sums are those of rows.c, in its order. A row whose length the run decides
+   has as many chunks as it fills. */
 #include "codegen/cpu/rows.h"
 #include "codegen/program/extent.h"
 
@@ -41,6 +42,13 @@ void cpu_rows_copy_chunks(RowsPrinter *r, Kernel *kernel, Text *row) {
   }
 }
 
+/* Chunks of a row: a number, or a factor of extents. */
+static const char *chunks_of(const RowsPrinter *r) {
+  const bool bounded = dims_bounded(r->gr->domain, r->outer, r->gr->domain->rank);
+  return bounded ? text_ceil_div(r->g->a, cpu_rows_length(r), ROW_CHUNK)
+                 : arena_printf(r->g->a, "%lld", (long long)r->s.chunks);
+}
+
 /* The partial results of a row's chunks, in order. */
 static void combine_chunks(RowsPrinter *r) {
   Gen *g = r->g;
@@ -50,7 +58,7 @@ static void combine_chunks(RowsPrinter *r) {
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
     const char *T = dtype_compute(dt), *acc = arena_printf(g->a, "%s_a", w->name);
     text_line(row, "%s %s = %s;", T, acc, reduce_start(g, w->kind, dt, r->c));
-    text_open(row, "for (long b = 0; b < %lld; b++) {", (long long)r->s.chunks);
+    text_open(row, "for (long b = 0; b < %s; b++) {", chunks_of(r));
     text_line(row, "const %s v = ((const %s *)(scratch + %lld))[u * %lld + b];", T, T,
               cpu_rows_partial(r, i), (long long)r->s.chunks);
     text_line(row, "%s = %s;", acc, reduce_step(g, w->kind, acc, "v"));
@@ -69,11 +77,12 @@ static void load_totals(RowsPrinter *r) {
 /* A unit is chunk b to e of row `row`. */
 static void chunk_units(RowsPrinter *r, Kernel *k, const RowLoops *l) {
   Gen *g = r->g;
-  long long chunks = r->s.chunks;
-  const char *rows = dims_text(g, r->gr->e, r->gr->domain, 0, r->outer);
-  kernel_units_of(k, r->s.units, text_product(g->a, rows, arena_printf(g->a, "%lld", chunks)));
-  text_line(r->p.level[1], "const long row = u / %lld, b = u %% %lld * %d;", chunks, chunks,
-            ROW_CHUNK);
+  const char *rows = dims_text(g, r->gr->e, r->gr->domain, 0, r->outer), *chunks = chunks_of(r);
+  kernel_units_of(k, r->s.units, text_product(g->a, rows, chunks));
+  text_line(r->p.level[1], "const long row = u / %s, b = u %% %s * %d;", chunks, chunks, ROW_CHUNK);
+  if (dims_bounded(r->gr->domain, r->outer, r->gr->domain->rank))
+    text_line(r->p.level[1], "const long at = row * %lld + b / %d;", (long long)r->s.chunks,
+              ROW_CHUNK);
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "row", "i", 1);
   r->number = "row";
 }
@@ -102,8 +111,8 @@ static void apply(RowsPrinter *r, Kernel *k, const RowLoops *l) {
   Text *row = r->p.level[1];
   kernel_schedule(k, &rows_kind, &r->s, sizeof r->s);
   chunk_units(r, k, l);
-  text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", (long long)r->c, ROW_CHUNK,
-            (long long)r->c, ROW_CHUNK);
+  const char *c = cpu_rows_length(r);
+  text_line(row, "const long e = %s - b < %d ? %s : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
   load_totals(r);
   rows_before(r, r->npasses);
   printer_drop(&r->p, 2);

@@ -58,7 +58,10 @@ entry train(x : f32[n <= 1300, 5], y : f32[n]) {
   minimize loss with sgd(0.1)
   return loss, s = sum(p), m = mean(y) + mean(p * p)
 }
-entry sums(x : f32[n <= 1300, 5], y : f32[n]) { return s = sum(x, axis = 0), v = var(y), g = x' @ x, t = sum(x) }
+entry sums(x : f32[n <= 1300, 5], y : f32[n]) {
+  q = x[:, 0:1] * f32(iota(40)) # several chunks, which threads share, and values that wait for their sum
+  return s = sum(x, axis = 0), v = var(y), g = x' @ x, t = sum(x), u = sum(tanh(q)), c = q - mean(q)
+}
 END
 
 # what a device does otherwise: rows in chunks, columns in parts, ids that are sorted, tables of a batch; tiles of pixels
@@ -143,7 +146,7 @@ check() { # check PROGRAM EXTENT
     compare ops steps "--x steps_x.npy$(outputs h last mean)" h.npy last.npy mean.npy
     ;;
   long)
-    compare long sums "--x long_x.npy --y long_y.npy$(outputs s v g t)" s.npy v.npy g.npy t.npy
+    compare long sums "--x long_x.npy --y long_y.npy$(outputs s v g t u c)" s.npy v.npy g.npy t.npy u.npy c.npy
     compare long train "--x long_x.npy --y long_y.npy $trained" safetensors
     ;;
   wide)
