@@ -16,7 +16,7 @@ static bool no_memory(Err *e) { return err_set(e, EXIT_ENV, "no memory for the t
 /* Marks all tokens that have none yet. */
 static bool mark(Learned *l, uint64_t from, bool learned, Err *e) {
   if (!grow(&l->mark, &l->room, l->ids.n, 1)) return no_memory(e);
-  memset(l->mark + from, learned, l->ids.n - from);
+  if (l->ids.n > from) memset(l->mark + from, learned, l->ids.n - from);
   return true;
 }
 
