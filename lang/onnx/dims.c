@@ -45,6 +45,37 @@ bool dim_over(Axis a, Axis b, Axis *out) {
   return put(times_of(a) / b.n, rest_of(a) / b.n, a.symbol, out);
 }
 
+/* times * the result: of "4 * n + 2" 2 and "2 * n + 1". */
+static Axis primitive(Axis d, int64_t *times) {
+  int64_t x = d.n, y = d.more < 0 ? -d.more : d.more;
+  while (y) {
+    const int64_t rest = x % y;
+    x = y, y = rest;
+  }
+  *times = x;
+  return (Axis){d.n / x, d.symbol, d.more / x};
+}
+
+bool shape_over(const Shape *a, const Shape *b, Axis *out) {
+  Axis under[MOST_RANK], one = {.n = 1}, above = one, below = one;
+  int64_t times;
+  int n = 0, k;
+  for (int i = 0; i < b->rank; i++) {
+    const bool symbolic = b->at[i].symbol != 0;
+    if (symbolic) under[n++] = primitive(b->at[i], &times);
+    if (!dim_times(below, symbolic ? (Axis){.n = times} : b->at[i], &below)) return false;
+  }
+  for (int i = 0; i < a->rank; i++) {
+    Axis d = a->at[i], x = d.symbol ? primitive(d, &times) : one;
+    for (k = 0; k < n && !(d.symbol && dim_same(under[k], x)); k++) continue;
+    if (k < n) under[k] = under[--n], d = (Axis){.n = times};
+    if (!dim_times(above, d, &above)) return false;
+  }
+  *out = one;
+  if (!below.n) return !above.n;
+  return !n && dim_over(above, below, out);
+}
+
 bool dim_apart(Import *im, Axis a, Axis b, int64_t *least, int64_t *most) {
   if (a.symbol && b.symbol && a.symbol != b.symbol) return false;
   const int symbol = a.symbol ? a.symbol : b.symbol;

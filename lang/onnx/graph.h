@@ -159,6 +159,8 @@ Number number_of_axis(Axis d);
 bool dim_add(Axis a, Axis b, int sign, Axis *out); /* a + sign * b */
 bool dim_times(Axis a, Axis b, Axis *out);
 bool dim_over(Axis a, Axis b, Axis *out); /* without a rest */
+/* The number of a's elements over that of b's, also of several symbols, if both have them. */
+bool shape_over(const Shape *a, const Shape *b, Axis *out);
 /* The least and the most that a - b can be. */
 bool dim_apart(Import *im, Axis a, Axis b, int64_t *least, int64_t *most);
 bool dim_at_least(Import *im, Axis a, Axis b);
@@ -182,6 +184,7 @@ const char *gathered(Node *n, const char *x, int rank, int axis, const char *ids
 const char *reshaped(Node *n, const char *x, const Shape *s);
 /* 0, 1, … along one axis of a tensor of this rank */
 const char *along(Node *n, int64_t count, int axis, int rank);
+const char *along_dim(Node *n, Axis count, int axis, int rank);
 static inline Tensor *input(const Node *n, int i) { return i < n->nin ? n->in[i] : NULL; }
 static inline Tensor *output(const Node *n, int i) { return i < n->nout ? n->out[i] : NULL; }
 

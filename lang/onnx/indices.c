@@ -64,16 +64,19 @@ bool onnx_gather_elements(Node *n) {
               text(n, "take_along(%s, %s, axis = %d)", t, positive(n, ids, size), axis));
 }
 
+/* Elements of the axes, as reshape takes them: of several symbols the language finds them. */
+static Axis flat_axis(const Shape *s, int end) {
+  Axis all;
+  return dim_product(s, 0, end, &all) ? all : (Axis){.n = -1};
+}
+
 /* Numbers of the rows [number, rest] of x that the last axis of ids names, from axis `batch` on. */
 static bool row_numbers(Node *n, Tensor *v, Tensor *ids, int batch, const char **at, Shape *rows) {
   int last = ids->shape.rank - 1;
   int64_t k, size;
-  Axis count;
   if (last < batch || !dim_number(n, ids->shape.at[last], &k)) return false;
   if (k < 1 || k + batch > v->shape.rank)
     return refuse(n, "indices of more axes than its input has");
-  if (!dim_product(&v->shape, 0, batch + (int)k, &count))
-    return refuse(n, "rows of several bounded dimensions");
   const char *t = tensor_text(n, ids), *sum = "";
   for (int i = 0; i < batch + (int)k; i++) {
     const char *dim = dim_text(n->im, v->shape.at[i]),
@@ -87,7 +90,7 @@ static bool row_numbers(Node *n, Tensor *v, Tensor *ids, int batch, const char *
     sum = i ? text(n, "(%s) * (%s) + %s", sum, dim, place) : place;
   }
   *at = sum;
-  *rows = (Shape){.rank = 1, .at = {count}};
+  *rows = (Shape){.rank = 1, .at = {flat_axis(&v->shape, batch + (int)k)}};
   for (int i = batch + (int)k; i < v->shape.rank; i++) rows->at[rows->rank++] = v->shape.at[i];
   return true;
 }
@@ -118,12 +121,10 @@ static const char *scatter(Node *n, const char **why) {
 
 bool onnx_scatter_nd(Node *n) {
   Tensor *v = input(n, 0), *ids = input(n, 1), *updates = input(n, 2);
-  Shape rows, list = {.rank = 1};
+  Shape rows, list = {.rank = 1, .at = {flat_axis(&ids->shape, ids->shape.rank - 1)}};
   const char *at, *why, *fn = scatter(n, &why);
   if (why) return refuse(n, "%s", why);
   if (!row_numbers(n, v, ids, 0, &at, &rows)) return false;
-  if (!dim_product(&ids->shape, 0, ids->shape.rank - 1, &list.at[0]))
-    return refuse(n, "two bounded dimensions");
   Shape each = rows;
   each.at[0] = list.at[0];
   const char *t = text(n, "%s(%s, %s, %s)", fn, reshaped(n, tensor_text(n, v), &rows),

@@ -141,10 +141,14 @@ const char *reshaped(Node *n, const char *x, const Shape *s) {
   return text(n, "reshape(%s, %s)", x, shape_text(n->im, s));
 }
 
-const char *along(Node *n, int64_t count, int axis, int rank) {
+const char *along_dim(Node *n, Axis count, int axis, int rank) {
   Shape s = {.rank = rank};
-  for (int i = 0; i < rank; i++) s.at[i].n = i == axis ? count : 1;
-  return reshaped(n, text(n, "iota(%lld)", (long long)count), &s);
+  for (int i = 0; i < rank; i++) s.at[i] = i == axis ? count : (Axis){.n = 1};
+  return reshaped(n, text(n, "iota(%s)", dim_text(n->im, count)), &s);
+}
+
+const char *along(Node *n, int64_t count, int axis, int rank) {
+  return along_dim(n, (Axis){.n = count}, axis, rank);
 }
 
 const char *gathered(Node *n, const char *x, int rank, int axis, const char *ids, int more) {

@@ -22,7 +22,8 @@ static bool to_heads(Node *n, Tensor *v, int64_t heads, const char **t, Shape *s
 typedef struct Heads {
   const char *q, *k, *v;
   Shape qs, ks, vs; /* [b, heads, t, d] */
-  int64_t past, queries, count, group;
+  Axis past, queries, count;
+  int64_t group;
   const char *scale; /* "" : 1 / sqrt(d) */
 } Heads;
 
@@ -32,13 +33,13 @@ static void grouped(Node *n, Heads *h) {
                  ? 1
                  : h->qs.at[1].n / h->ks.at[1].n;
   if (h->group < 2) return;
-  long long keys = (long long)h->ks.at[1].n, count = (long long)h->count;
-  h->q = text(n, "reshape(%s, [-1, %lld, %lld, %lld, %lld])", h->q, keys, (long long)h->group,
-              (long long)h->queries, (long long)h->qs.at[3].n);
-  h->k = text(n, "reshape(%s, [-1, %lld, 1, %lld, %lld])", h->k, keys, count,
-              (long long)h->ks.at[3].n);
-  h->v = text(n, "reshape(%s, [-1, %lld, 1, %lld, %lld])", h->v, keys, count,
-              (long long)h->vs.at[3].n);
+  const Shape *q = &h->qs, *k = &h->ks;
+  Shape five = {.rank = 5, .at = {q->at[0], k->at[1], {.n = h->group}, h->queries, q->at[3]}};
+  h->q = reshaped(n, h->q, &five);
+  five = (Shape){.rank = 5, .at = {k->at[0], k->at[1], {.n = 1}, h->count, k->at[3]}};
+  h->k = reshaped(n, h->k, &five);
+  five.at[4] = h->vs.at[3];
+  h->v = reshaped(n, h->v, &five);
 }
 
 /* With numbers as a mask, a cap, or scores as an output: step by step. */
@@ -67,9 +68,7 @@ static bool attention_steps(Node *n, Heads *h, const char *before, const Shape *
   if (mask || *before) /* a query without keys gives 0 */
     p = text(n, "where(max(%s, axis = -1, keep = true) == -inf, 0, %s)", t, p);
   stage[3] = let(n, p);
-  Shape five = {
-      .rank = 5,
-      .at = {h->ks.at[0], h->ks.at[1], {.n = h->group}, {.n = h->queries}, {.n = h->count}}};
+  Shape five = {.rank = 5, .at = {h->ks.at[0], h->ks.at[1], {.n = h->group}, h->queries, h->count}};
   *y = text(n, "%s @ %s", h->group > 1 ? reshaped(n, stage[3], &five) : stage[3], h->v);
   if (h->group > 1) *y = reshaped(n, *y, s);
   if (mode < 0 || mode > 3) return refuse(n, "another kind of scores");
@@ -86,16 +85,18 @@ bool onnx_attention(Node *n) {
   int64_t heads = attr_int(n, "q_num_heads", 0), of_keys = attr_int(n, "kv_num_heads", 0);
   if (!to_heads(n, input(n, 0), heads, &h.q, &h.qs) ||
       !to_heads(n, input(n, 1), of_keys, &h.k, &h.ks) ||
-      !to_heads(n, input(n, 2), of_keys, &h.v, &h.vs) || !dim_number(n, h.qs.at[2], &h.queries))
+      !to_heads(n, input(n, 2), of_keys, &h.v, &h.vs))
     return false;
+  h.queries = h.qs.at[2];
   if (keys && values) {
-    if (keys->shape.rank != 4 || !dim_number(n, keys->shape.at[2], &h.past))
+    if (keys->shape.rank != 4 || !dim_add(h.ks.at[2], keys->shape.at[2], 1, &h.ks.at[2]) ||
+        !dim_add(h.vs.at[2], keys->shape.at[2], 1, &h.vs.at[2]))
       return refuse(n, "a past that does not fit");
+    h.past = keys->shape.at[2];
     h.k = let(n, text(n, "concat([%s, %s], axis = 2)", tensor_text(n, keys), h.k));
     h.v = let(n, text(n, "concat([%s, %s], axis = 2)", tensor_text(n, values), h.v));
-    h.ks.at[2].n += h.past, h.vs.at[2].n += h.past;
   }
-  if (!dim_number(n, h.ks.at[2], &h.count)) return false;
+  h.count = h.ks.at[2];
   if (attr_real(n, "scale", 0) != 0) h.scale = real(n, attr_real(n, "scale", 0));
   const char *pk = h.k, *pv = h.v, *before = "", *t;
   Shape s = h.qs, one,
@@ -106,9 +107,9 @@ bool onnx_attention(Node *n) {
   grouped(n, &h);
   bool steps = (mask && (mask->type != ELEM_BOOL || h.group > 1)) ||
                attr_real(n, "softcap", 0) != 0 || output(n, 3);
-  if (causal && (mask || steps || h.queries != h.count))
-    before = text(n, "%s <= %s + %lld", along(n, h.count, 1, 2), along(n, h.queries, 0, 2),
-                  (long long)h.past);
+  if (causal && (mask || steps || !dim_same(h.queries, h.count)))
+    before = text(n, "%s <= %s + (%s)", along_dim(n, h.count, 1, 2), along_dim(n, h.queries, 0, 2),
+                  dim_text(n->im, h.past));
   if (steps) {
     if (!attention_steps(n, &h, before, &s, &t)) return false;
   } else {

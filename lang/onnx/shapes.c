@@ -2,12 +2,26 @@
    Contract: what is known when gc compiles stays known. */
 #include "lang/onnx/graph.h"
 
+/* The shape does not hold the input's elements, or not in axes that the language has. */
+static bool refuse_shape(Node *n) {
+  const Shape *from = &input(n, 0)->shape;
+  const Axis *first = NULL;
+  for (int i = 0; i < from->rank; i++) {
+    const Axis *d = &from->at[i];
+    if (!d->symbol) continue;
+    if (first && first->symbol != d->symbol)
+      return refuse(
+          n, "bounded dimensions in one axis, %s and %s: one of them needs a number, -D %s=N",
+          dim_text(n->im, *first), dim_text(n->im, *d), n->im->symbols[first->symbol - 1].wish);
+    first = d;
+  }
+  return refuse(n, "a shape of another number of elements");
+}
+
 bool give_reshaped(Node *n, const Shape *s) {
   Tensor *v = input(n, 0);
-  Axis a, b;
-  if (!dim_product(&v->shape, 0, v->shape.rank, &a) || !dim_product(s, 0, s->rank, &b) ||
-      !dim_same(a, b))
-    return refuse(n, "a shape of another number of elements");
+  Axis each;
+  if (!shape_over(&v->shape, s, &each) || !dim_same(each, (Axis){.n = 1})) return refuse_shape(n);
   if (!v->name && !v->trained && known_of(n->im, v)) {
     uint64_t count;
     if (shape_count(s, &count) && count <= MOST_KNOWN)
@@ -77,12 +91,9 @@ bool onnx_reshape(Node *n) {
       s.at[i] = (Axis){.n = 1};
     }
   }
-  if (open >= 0) {
-    Axis all, rest;
-    if (!dim_product(from, 0, from->rank, &all) || !dim_product(&s, 0, s.rank, &rest) || !rest.n ||
-        !dim_over(all, rest, &s.at[open]))
-      return refuse(n, "a shape of another number of elements");
-  }
+  for (int i = 0; open >= 0 && i < s.rank; i++)
+    if (!s.at[i].n) return refuse(n, "an open dimension beside one without elements");
+  if (open >= 0 && !shape_over(from, &s, &s.at[open])) return refuse_shape(n);
   return give_reshaped(n, &s);
 }
 
@@ -91,9 +102,10 @@ bool onnx_flatten(Node *n) {
   Shape s = {.rank = 2};
   int64_t axis = attr_int(n, "axis", 1);
   if (axis < 0) axis += from->rank;
-  if (axis < 0 || axis > from->rank || !dim_product(from, 0, (int)axis, &s.at[0]) ||
+  if (axis < 0 || axis > from->rank) return refuse(n, "an axis that its input does not have");
+  if (!dim_product(from, 0, (int)axis, &s.at[0]) ||
       !dim_product(from, (int)axis, from->rank, &s.at[1]))
-    return refuse(n, "an axis that its input does not have");
+    return refuse_shape(n);
   return give_reshaped(n, &s);
 }
 

@@ -1,6 +1,7 @@
 /* Which tensors of the file are params: floats with axes, but running statistics of batch
    normalization and masks. Contract: a mask is added to what softmaxes read, and to nothing else,
-   and its elements are 0 or so low that the softmax of their places is 0. */
+   its elements are 0 or so low that the softmax of their places is 0, and some are low, since zeros
+   may be a bias that is yet to be learned. */
 #include "lang/onnx/import.h"
 
 #include <string.h>
@@ -18,8 +19,9 @@ void trained_mark(Import *im, const Onnx__NodeProto *p) {
   bool scores = is_one_of(op, softmaxes);
   if (is_one_of(op, passes)) /* all that read y stand behind p, and were seen */
     scores = name_is_in(im, &im->scores, y) && !name_is_in(im, &im->others, y);
+  const size_t mask = strcmp(op, "Attention") == 0 ? 3 : SIZE_MAX; /* the input that it adds */
   for (size_t k = 0; k < p->n_input; k++)
-    name_enter(im, scores ? &im->scores : &im->others, p->input[k]);
+    name_enter(im, scores || k == mask ? &im->scores : &im->others, p->input[k]);
   subgraph_needs(im, p, &im->others);
   if (strcmp(op, "BatchNormalization") == 0)
     for (size_t k = 3; k < p->n_input; k++) name_enter(im, &im->statistics, p->input[k]);
@@ -32,6 +34,7 @@ static bool is_mask(Import *im, const Onnx__TensorProto *t, const Shape *s) {
   const char *why;
   uint8_t room[AT_ONCE * 8];
   uint64_t all, n;
+  bool hides = false;
   if (s->rank < 2 || !shape_count(s, &all)) return false;
   for (uint64_t at = 0; at < all; at += n) {
     n = all - at < AT_ONCE ? all - at : AT_ONCE;
@@ -39,9 +42,10 @@ static bool is_mask(Import *im, const Onnx__TensorProto *t, const Shape *s) {
     for (uint64_t i = 0; i < n; i++) {
       double x = number_get(t->data_type, room + i * (uint64_t)e->size).f;
       if (!(x == 0 || x <= low)) return false;
+      hides |= x < 0;
     }
   }
-  return true;
+  return hides;
 }
 
 bool tensor_is_trained(Import *im, const char *name, const Onnx__TensorProto *t, const Shape *s) {
