@@ -17,7 +17,10 @@ void cpu_rows(Gen *g, const Group *gr);
 void cpu_reduce(Gen *g, const Group *gr); /* COLS and REDUCE, and ROWS that sum pixels */
 bool cpu_sums_pixels(const Group *gr);  /* sums of images that lie [N, H, W, C], over all pixels */
 void cpu_move(Gen *g, const Group *gr); /* concat, pad, copies between layouts */
-void cpu_reshape(Gen *g, Kernel *k, const Group *gr); /* its part of cpu_move */
+void cpu_reshape(Gen *g, Kernel *k, const Group *gr); /* their parts of cpu_move */
+void cpu_pad(Gen *g, Kernel *k, const Group *gr);
+/* A value's type with its axes in the order of storage. */
+const Type *cpu_stored(Gen *g, const Group *gr, ValueId v);
 void cpu_matmul(Gen *g, const Group *gr);
 void cpu_window(Gen *g, const Group *gr);
 void cpu_attention(Gen *g, const Group *gr); /* and its gradients */

@@ -1,6 +1,6 @@
 /* Kernels that move elements and compute nothing: copies between layouts, stores to globals,
-   concat, pad. Contract: bits are kept as they are, and the tail of panels is zero; concat and pad
-   have one layout, without panels, for operands and result: axes below are those of storage. */
+   concat. Contract: bits are kept as they are, and the tail of panels is zero; concat has one
+   layout, without panels, for operands and result: axes below are those of storage. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/program/extent.h"
@@ -179,28 +179,30 @@ static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, cons
   AxisRun *run = ARENA_ARRAY(g->a, AxisRun, t->rank);
   int n = runs_of(g, t, from, to, run);
   Text *x = &k->text;
-  bool matrices = t->dtype == DT_F32 && n >= 2 && n <= 3 && run[n - 2].to == 1 &&
-                  !run[n - 2].extent && !run[n - 1].extent;
+  bool matrices = t->dtype == DT_F32 && n >= 2 && n <= 3 && run[n - 2].to == 1;
   if (matrices) {
     gen_helper(g, intern_printf(g->ctx, "GC_PACK(f32)\n"));
     const AxisRun *r = &run[n - 2], *c = &run[n - 1];
-    long long blocks = (c->n + ROWS - 1) / ROWS, count = n == 3 ? run[0].n : 1;
-    const char *all = arena_printf(g->a, "%lld", count * blocks);
-    if (n == 3 && run[0].extent)
-      all = text_product(g->a, count_text(g, gr->e, run[0].n, run[0].extent),
-                         arena_printf(g->a, "%lld", blocks));
-    kernel_units_of(k, t->numel < SERIAL_MOVES ? 1 : count * blocks, all);
+    const char *rows = count_text(g, gr->e, r->n, r->extent);
+    const char *columns = count_text(g, gr->e, c->n, c->extent);
+    const char *blocks = c->extent ? text_ceil_div(g->a, columns, ROWS)
+                                   : arena_printf(g->a, "%lld", (long long)ceil_div(c->n, ROWS));
+    const int64_t most = (n == 3 ? run[0].n : 1) * ceil_div(c->n, ROWS);
+    const char *all = arena_printf(g->a, "%lld", (long long)most);
+    if (c->extent || (n == 3 && run[0].extent)) /* known when it runs */
+      all =
+          text_product(g->a, n == 3 ? count_text(g, gr->e, run[0].n, run[0].extent) : "1", blocks);
+    kernel_units_of(k, t->numel < SERIAL_MOVES ? 1 : most, all);
     if (k->units == 1)
       text_open(x, "for (long u = 0; u < %s; u++) {", all);
     else
       text_open(x, "for (long u = u0; u < u1; u++) {");
-    text_line(x, "const long m = u / %lld, k = u %% %lld * %d;", blocks, blocks, ROWS);
-    text_line(x, "const long depth = %lld - k < %d ? %lld - k : %d;", (long long)c->n, ROWS,
-              (long long)c->n, ROWS);
-    text_line(
-        x, "pack_t_f32(in0 + m * %lld + k, %lld, out0 + m * %lld + k * %lld, %lld, depth, %lld);",
-        n == 3 ? (long long)run[0].from : 0LL, (long long)r->from,
-        n == 3 ? (long long)run[0].to : 0LL, (long long)c->to, (long long)c->to, (long long)r->n);
+    text_line(x, "const long m = u / %s, k = u %% %s * %d;", blocks, blocks, ROWS);
+    text_line(x, "const long depth = %s - k < %d ? %s - k : %d;", columns, ROWS, columns, ROWS);
+    text_line(x,
+              "pack_t_f32(in0 + m * %lld + k, %lld, out0 + m * %lld + k * %lld, %lld, depth, %s);",
+              n == 3 ? (long long)run[0].from : 0LL, (long long)r->from,
+              n == 3 ? (long long)run[0].to : 0LL, (long long)c->to, (long long)c->to, rows);
     text_close(x, "}");
     return;
   }
@@ -238,23 +240,7 @@ static void copy(Gen *g, Kernel *k, const Group *gr) {
     copy_ordered(g, k, gr, t, from, to);
 }
 
-/* Dims in the order of storage. */
-static const int64_t *dims_of(Gen *g, const Group *gr, ValueId v) {
-  const Type *t = value_type(gr->e, v);
-  int64_t *d = ARENA_ARRAY(g->a, int64_t, t->rank + 1);
-  for (int i = 0; i < t->rank; i++) d[i] = t->dim[layout_axis(layout_of(gr, v), i)];
-  return d;
-}
-
-/* A list of one integer an axis, in the order of storage. */
-static const int64_t *in_order(Gen *g, const Group *gr, ValueId v, const Ints *list) {
-  int64_t *d = ARENA_ARRAY(g->a, int64_t, list->n + 1);
-  for (int i = 0; i < list->n; i++) d[i] = list->at[layout_axis(layout_of(gr, v), i)];
-  return d;
-}
-
-/* The type with its axes in the order of storage. */
-static const Type *stored(Gen *g, const Group *gr, ValueId v) {
+const Type *cpu_stored(Gen *g, const Group *gr, ValueId v) {
   const Type *t = value_type(gr->e, v);
   int64_t *axis = ARENA_ARRAY(g->a, int64_t, t->rank + 1);
   for (int i = 0; i < t->rank; i++) axis[i] = type_axis(t, layout_axis(layout_of(gr, v), i));
@@ -263,13 +249,13 @@ static const Type *stored(Gen *g, const Group *gr, ValueId v) {
 
 static void concat(Gen *g, Kernel *k, const Group *gr) {
   const Type *t = value_type(gr->e, gr->out[0]);
-  const int64_t *dim = dims_of(g, gr, gr->out[0]);
+  const int64_t *dim = cpu_stored(g, gr, gr->out[0])->dim;
   int axis = 0;
   while (layout_axis(layout_of(gr, gr->out[0]), axis) != gr->op->attr[AT_AXIS].i) axis++;
   long long outer = 1, total = 1, at = 0;
   for (int i = 0; i < axis; i++) outer *= dim[i];
   for (int i = axis; i < t->rank; i++) total *= dim[i];
-  const Type *whole = stored(g, gr, gr->out[0]);
+  const Type *whole = cpu_stored(g, gr, gr->out[0]);
   const char *all = dims_text(g, gr->e, whole, 0, axis),
              *u = place_text(g, gr->e, whole, 0, axis, "u");
   const bool shares_rows = outer == 1 && t->numel >= SERIAL_MOVES; /* threads do */
@@ -289,7 +275,7 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
   }
   for (int i = 0; i < gr->nin; i++) {
     long long block = 1;
-    for (int d = axis; d < t->rank; d++) block *= dims_of(g, gr, gr->in[i])[d];
+    for (int d = axis; d < t->rank; d++) block *= cpu_stored(g, gr, gr->in[i])->dim[d];
     int first = group_arg(gr, gr->arg[i]);
     if (shares_rows) {
       const char *lo = arena_printf(g->a, "%lldL * t / nt", block);
@@ -304,93 +290,6 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
   if (!shares_rows) text_close(x, "}");
 }
 
-/* Axis by axis, since rows may be shorter than their stride. All axes are those of storage. */
-static void pad_bounded(Gen *g, Kernel *k, const Group *gr) {
-  const Op *op = gr->op;
-  const Type *t = stored(g, gr, gr->out[0]), *from = stored(g, gr, gr->in[0]);
-  const int64_t *lo = in_order(g, gr, gr->out[0], op->attr[AT_LO].ints);
-  const int64_t *gap = in_order(g, gr, gr->out[0], op->attr[AT_INTERIOR].ints);
-  int last = t->rank - 1, first = 0;
-  while (first < last && t->dim[first] == 1) first++;
-  kernel_units_of(k, t->numel < SERIAL_MOVES ? 1 : t->dim[first],
-                  dims_text(g, gr->e, t, first, first + 1));
-  if (k->units == 1)
-    text_line(&k->text, "const long u0 = 0, u1 = %s;", dims_text(g, gr->e, t, first, first + 1));
-  Text *x = &k->text;
-  int64_t to_stride = t->numel, from_stride = from->numel;
-  const char *inside = "", *to_at = "0", *from_at = "0";
-  for (int i = 0; i <= last; i++) {
-    const char *rows = dims_text(g, gr->e, t, i, i + 1), *n = dims_text(g, gr->e, from, i, i + 1);
-    to_stride /= t->dim[i], from_stride /= from->dim[i];
-    if (i == last && i > first) { /* a row: filled, then what is there of it */
-      text_line(x, "for (long j = 0; j < %s; j++) out0[%s + j] = %s;", rows, to_at,
-                scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE])));
-      text_line(
-          x, "for (long j = 0; j < (1%s ? %s : 0); j++) out0[%s + %lld + j * %lld] = in0[%s + j];",
-          inside, n, to_at, (long long)lo[i], (long long)gap[i] + 1, from_at);
-      continue;
-    }
-    const char *v = arena_printf(g->a, "i%d", i);
-    text_open(x, "for (long %s = %s; %s < %s; %s++) {", v, i == first ? "u0" : "0", v,
-              i == first ? "u1" : rows, v);
-    text_line(x, "const long from%d = (%s - %lld) / %lld;", i, v, (long long)lo[i],
-              (long long)gap[i] + 1);
-    inside =
-        arena_printf(g->a, "%s && %s >= %lld && (%s - %lld) %% %lld == 0 && from%d < %s", inside, v,
-                     (long long)lo[i], v, (long long)lo[i], (long long)gap[i] + 1, i, n);
-    to_at = arena_printf(g->a, "%s + %s * %lld", to_at, v, (long long)to_stride);
-    from_at = arena_printf(g->a, "%s + from%d * %lld", from_at, i, (long long)from_stride);
-    if (i == last)
-      text_line(x, "out0[%s] = 1%s ? in0[%s] : %s;", to_at, inside, from_at,
-                scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE])));
-  }
-  for (int i = 0; i <= last; i++)
-    if (i < last || i == first) text_close(x, "}");
-}
-
-static void pad(Gen *g, Kernel *k, const Group *gr) {
-  const Op *op = gr->op;
-  const Type *t = value_type(gr->e, gr->out[0]);
-  const int64_t *dim = dims_of(g, gr, gr->out[0]), *from_dim = dims_of(g, gr, gr->in[0]);
-  const int64_t *lo = in_order(g, gr, gr->out[0], op->attr[AT_LO].ints);
-  const int64_t *inner = in_order(g, gr, gr->out[0], op->attr[AT_INTERIOR].ints);
-  long long slab = 1; /* elements of the result at one index of axis 0 */
-  for (int i = 1; i < t->rank; i++) slab *= dim[i];
-  long long n0 = t->rank ? dim[0] : 1;
-  const char *all = arena_printf(g->a, "%lld", n0);
-  kernel_units_of(k, t->numel < SERIAL_MOVES ? 1 : n0, all);
-  Text *x = &k->text;
-  if (k->units > 1) {
-    kernel_split_out(k, gr, 0, 1, 0, t->bytes);
-    text_open(x, "for (long u = u0; u < u1; u++) {");
-  } else {
-    text_open(x, "for (long u = 0; u < %s; u++) {", all);
-  }
-  const char *fill =
-      scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE]));
-  if (t->rank == 0) {
-    text_line(x, "out0[0] = in0[0];");
-    text_close(x, "}");
-    return;
-  }
-  text_line(x, "for (long j = 0; j < %lld; j++) out0[u * %lld + j] = %s;", slab, slab, fill);
-  long long step = inner[0] + 1;
-  text_line(x, "const long i0 = (u - %lld) / %lld;", (long long)lo[0], step);
-  text_line(x, "if (u < %lld || (u - %lld) %% %lld || i0 >= %lld) continue;", (long long)lo[0],
-            (long long)lo[0], step, (long long)from_dim[0]);
-  text_line(x, "GC_BRANCH;");
-  const char *from = "i0", *to = arena_printf(g->a, "u");
-  for (int i = 1; i < t->rank; i++) {
-    text_open(x, "for (long i%d = 0; i%d < %lld; i%d++) {", i, i, (long long)from_dim[i], i);
-    from = arena_printf(g->a, "(%s) * %lld + i%d", from, (long long)from_dim[i], i);
-    to = arena_printf(g->a, "(%s) * %lld + %lld + i%d * %lld", to, (long long)dim[i],
-                      (long long)lo[i], i, (long long)inner[i] + 1);
-  }
-  text_line(x, "out0[%s] = in0[%s];", to, from);
-  for (int i = 1; i < t->rank; i++) text_close(x, "}");
-  text_close(x, "}");
-}
-
 void cpu_move(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
@@ -398,10 +297,8 @@ void cpu_move(Gen *g, const Group *gr) {
     concat(g, k, gr);
   else if (gr->op->kind == OP_RESHAPE)
     cpu_reshape(g, k, gr);
-  else if (gr->op->kind == OP_PAD && group_is_bounded(gr))
-    pad_bounded(g, k, gr);
   else if (gr->op->kind == OP_PAD)
-    pad(g, k, gr);
+    cpu_pad(g, k, gr);
   else
     copy(g, k, gr);
 }
