@@ -111,6 +111,34 @@ def _array(value: Any, tensor: _Tensor) -> NDArray[Any]:
     return np.asarray(array, order="C")
 
 
+class _Room:
+    """Memory of a large result, which a later run takes again once nothing refers to it: fresh pages cost more than
+    what is written to them."""
+
+    LARGE, SPARE = 1 << 17, 2  # bytes, above which malloc asks the system for pages; blocks that are kept
+
+    def __init__(self) -> None:
+        self.free: List[NDArray[np.uint8]] = []
+
+    def give(self, block: NDArray[np.uint8]) -> None:
+        if len(self.free) < self.SPARE:
+            self.free.append(block)
+
+    def empty(self, shape: List[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+        size = prod(shape) * dtype.itemsize
+        if size < self.LARGE:
+            return np.empty(shape, dtype)
+        try:
+            block = self.free.pop()
+        except IndexError:
+            block = np.empty(0, np.uint8)
+        if block.size < size:  # a result that grows from run to run seldom needs another one
+            block = np.empty(size + size // 2, np.uint8)
+        owner = (ctypes.c_uint8 * size).from_buffer(block)  # all views of the result refer to it
+        weakref.finalize(owner, self.give, block).atexit = False
+        return np.ndarray(shape, dtype, owner)
+
+
 class _Entry(Generic[_Result]):
     """An entry's function, and what it takes and gives."""
 
@@ -124,6 +152,7 @@ class _Entry(Generic[_Result]):
     ):
         self.function = getattr(_library, function)
         self.extents, self.inputs, self.outputs, self.result = extents, inputs, outputs, result
+        self.rooms = [_Room() for _ in outputs]
         self.function.restype = ctypes.c_bool
         self.function.argtypes = [
             ctypes.c_void_p,
@@ -156,7 +185,7 @@ class _Entry(Generic[_Result]):
     def run(self, model: _Model, values: Tuple[Any, ...]) -> _Result:
         arrays = [_array(v, t) for v, t in zip(values, self.inputs)]
         sizes = self.sizes(arrays)
-        results = [np.empty([_size(n, sizes) for n in t.shape], t.dtype) for t in self.outputs]
+        results = [room.empty([_size(n, sizes) for n in t.shape], t.dtype) for room, t in zip(self.rooms, self.outputs)]
         bits = [a if a.dtype.name in _c_types else a.view(np.uint16) for a in arrays]
         arguments = [a.ctypes.data if t.shape else a.item() for a, t in zip(bits, self.inputs)]
         model._call(self.function, *sizes, *arguments, *(r.ctypes.data for r in results))

@@ -66,8 +66,8 @@ static bool is_keyword(const char *s) {
 }
 
 bool python_can_import(const char *s) {
-  static const char *const needed[] = {"__future__", "ctypes",    "ml_dtypes", "numpy",
-                                       "os",         "threading", "typing",    NULL};
+  static const char *const needed[] = {"__future__", "ctypes", "ml_dtypes", "numpy", "os",
+                                       "threading",  "typing", "weakref",   NULL};
   return !is_keyword(s) && !is_one(needed, s);
 }
 
@@ -219,7 +219,7 @@ static void print_head(const PythonModule *p, FILE *f) {
       "installed,\n"
       "else their bits in uint16.\n\"\"\"\n\n"
       "from __future__ import annotations\n\n"
-      "import ctypes\nimport os\nimport threading\nfrom math import prod\n"
+      "import ctypes\nimport os\nimport threading\nimport weakref\nfrom math import prod\n"
       "from typing import Any, Callable, Generic, List, NamedTuple, Optional, Protocol, Tuple, "
       "TypeVar, Union\n\n"
       "import numpy as np\nfrom numpy.typing import ArrayLike, NDArray\n\n"

@@ -27,6 +27,7 @@ entry halves(b : bf16[2], f : f16[2], s : f16) { return b = b * 2, f = f * s, s 
 entry load(lambda : f32[2], self : f32[2], class : u8[2]) { return value = lambda + self + property, class, total = sum(lambda) }
 entry Score(x : f32[2]) { return x }
 entry counts(x : i64[2, 3]) { return x = x + 1 }
+entry rows(x : f32[rows <= 900, 100]) { return y = 2 * x }
 entry tick() {
   state t : i64[] = zeros()
   t := t + 1
@@ -131,6 +132,17 @@ for n in 8, 3, 1:
     assert np.array_equal(r.twice, rows)
     assert r.last == rows[1:].sum() and not np.signbit(r.last)  # of no elements 0
 refused(ValueError, "e is float32 [0, 3], not float32 [n + 1, 3]", m.beyond, a[:0])
+
+# ---- memory of a large result is taken again once nobody refers to it ----
+full = [np.full((n, 100), n, np.float32) for n in (600, 900, 500, 700)]
+kept = m.rows(full[0]).y
+part = m.rows(full[1]).y[3:5].T
+other = m.rows(full[2]).y
+assert (kept == 1200).all() and (part == 1800).all() and (other == 1000).all()
+at = kept.ctypes.data
+del kept
+again = m.rows(full[3]).y
+assert again.ctypes.data == at and (again == 1400).all() and (part == 1800).all() and (other == 1000).all()
 
 # ---- hypers by their dtype ----
 assert m.times == 3 and m.on is True and m.hypers(2).y == 6
