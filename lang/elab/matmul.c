@@ -1,6 +1,8 @@
 /* The product `@` with numpy's rules: vectors, matrices, stacks of matrices that broadcast.
    Contract: builds one matmul op with equal leading axes. A transposed operand becomes a flag (ta,
-   tb), and a stack times one matrix becomes one tall product, so neither needs a copy. */
+   tb), and a stack times one matrix becomes one tall product, so neither needs a copy. The op has
+   no bounded columns: one row by them is a column, the product of the transposed sides; else they
+   are taken up to the bound. */
 #include "lang/elab/elab_impl.h"
 
 static void swap_last(int64_t *perm, int rank) {
@@ -128,9 +130,15 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
     if (other != both) r = lead_broadcast(e, r, both);
     lead = both;
   }
+  tl = l.tensor.type;
   tr = r.tensor.type;
   int columns = tr->rank - (tb ? 2 : 1);
   bool bounded = type_extent(tr, columns) != NULL;
+  if (bounded && type_axis(tl, tl->rank - (ta ? 1 : 2)) == 1) {
+    Val one = l;
+    bool flag = ta;
+    l = r, r = one, ta = !tb, tb = !flag, bounded = false;
+  }
   if (bounded) r = val_tensor(e, build_at_bound(e->run->b, r.tensor.id, columns));
   Val pair[2] = {l, r};
   Attr attr[MAX_ATTRS] = {[AT_TA] = {.i = ta}, [AT_TB] = {.i = tb}};

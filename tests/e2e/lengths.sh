@@ -62,7 +62,8 @@ entry rows(x : f32[3, n <= 150], y : f32[3, n], m : f32[2, 5, n]) {
   fi = x[:, 0]
   la = x[:, -1]
   gg = x * g[:n]
-  return s, ls, ln, c, d, o, so, am, mx, sm, lse, v, q, w, z, k, p, i, f, fi, la, gg
+  one = g[:3] @ x + reshape(m[1, :3, 0], [1, 3]) @ y
+  return s, ls, ln, c, d, o, so, am, mx, sm, lse, v, q, w, z, k, p, i, f, fi, la, gg, one
 }
 entry train(x : f32[3, n <= 150], y : f32[3, n]) {
   param w : f32[3, 4] = normal()
@@ -70,7 +71,8 @@ entry train(x : f32[3, n <= 150], y : f32[3, n]) {
   q = w' @ (x * g[:n])
   a = softmax(q' @ q)
   z = log_softmax(x @ a) 
-  loss = mean((z - y) ** 2) + mean(cumsum(z, axis = 1)) + sum(z[:, 0]) + sum(z[:, n - 1]) + mean(logsumexp(z, axis = 1))
+  u = w[:, 1] @ y
+  loss = mean((z - y) ** 2) + mean(u * (x[0] - u)) + mean(cumsum(z, axis = 1)) + sum(z[:, 0]) + sum(z[:, n - 1]) + mean(logsumexp(z, axis = 1))
   minimize loss with sgd(0.01)
   return loss
 }
