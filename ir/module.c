@@ -140,6 +140,8 @@ int entry_extent(const Entry *e, const Extent *x) {
   return -1;
 }
 
+/* Of inputs it is first axes alone, and no sum or multiple, of which a row of a file would be a
+   part. */
 static bool is_first_axis_alone(const Entry *e, const Extent *x) {
   for (uint32_t i = 0; i < e->body->args.n; i++) {
     const Type *t = value_type(e, e->body->args.at[i]);
@@ -147,7 +149,7 @@ static bool is_first_axis_alone(const Entry *e, const Extent *x) {
       const Extent *y = type_extent(t, k);
       bool sum = y && y->whole;
       if (sum) y = axis_extent(e->module->ctx, y->whole);
-      if (y == x && (k > 0 || sum)) return false;
+      if (y == x && (k > 0 || sum || axis_multiple(type_axis(t, k)) > 1)) return false;
     }
   }
   return true;

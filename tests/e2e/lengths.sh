@@ -142,6 +142,7 @@ entry shifts(e : f32[n + 1 <= 41, 6], x : f32[n, 6]) {
          g = dynamic_update(e, ones([1, 6]), n, axis = 0), i = dynamic_update(zeros([5, n, 6]), pad(x[none], [0, 0, 0], [1, 0, 0]), 1, axis = 0),
          j = grad(sum(dynamic_update(x, gelu(x[1:]), 1, axis = 0) * p[1:n + 1]), x)
 }
+entry pairs(x : f32[2 * n <= 80, 6]) { return y = sum(x, axis = 1) }
 entry picks(x : f32[n <= 40, 6]) {
   most, at = topk(x', 4)
   q = prod(x * x + 0.5)
@@ -244,6 +245,8 @@ for level in $levels; do
       fail 'no data could be made'
     names='d m s z v k y q c o l f u r w a b g i j'
     compare shifts shifts "--e e.npy --x x.npy$(outputs $names)" $(printf '%s.npy ' $names)
+    "$mkdata" npy f32 "$((2 * t)),6" 6 pairs.npy || fail 'no data could be made'
+    compare shifts pairs "--x pairs.npy$(outputs y)" y.npy
     compare shifts picks "--x x.npy$(outputs most at pr g)" most.npy at.npy pr.npy g.npy
     "$mkdata" npy f32 "2,3,$((2 * t)),6" 4 image.npy && "$mkdata" npy f32 "2,3,$t" 5 s.npy || fail 'no data could be made'
     names='y z u d w gx gs gf'
