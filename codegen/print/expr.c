@@ -7,6 +7,7 @@
 #include "ir/fold/fold.h"
 
 #include <ctype.h>
+#include <math.h>
 
 const char *random_key_text(Arena *a, Attr key, Attr draw, const char *place) {
   uint64_t hash = random_hash(key.str), n = (uint64_t)draw.i;
@@ -15,8 +16,28 @@ const char *random_key_text(Arena *a, Attr key, Attr draw, const char *place) {
                       (unsigned long long)hash, (unsigned long long)n, place);
 }
 
-static const char *convert(Gen *g, Dtype from, Dtype to, const char *x) {
+/* The number that an op takes the minimum or maximum by; NaN: none. */
+static double extreme_by(const Entry *e, const Op *op, OpKind kind) {
+  const Op *by = op && op->kind == kind ? value_def(e, op->operands[1]) : NULL;
+  return by && by->kind == OP_CONST ? by->attr[AT_VALUE].f : NAN;
+}
+
+/* The value is clamped to what a byte holds, or NaN. */
+static bool is_within(const Entry *e, ValueId v, Dtype to) {
+  const Op *op = value_def(e, v),
+           *inner = op && op->noperands ? value_def(e, op->operands[0]) : NULL;
+  const double least = to == DT_I8 ? -128 : 0, most = to == DT_I8 ? 127 : 255;
+  if (to != DT_I8 && to != DT_U8) return false;
+  return (extreme_by(e, op, OP_MIN) <= most && extreme_by(e, op, OP_MIN) >= least &&
+          extreme_by(e, inner, OP_MAX) >= least) ||
+         (extreme_by(e, op, OP_MAX) >= least && extreme_by(e, op, OP_MAX) <= most &&
+          extreme_by(e, inner, OP_MIN) <= most);
+}
+
+static const char *convert(Gen *g, Dtype from, Dtype to, const char *x, bool within) {
   if (to == DT_BOOL) return arena_printf(g->a, "%s != 0", x);
+  if (within)
+    return arena_printf(g->a, "%s_within_%s(%s)", dtype_prefix(to), dtype_prefix(from), x);
   if (dtype_is_float(from) && !dtype_is_float(to))
     return arena_printf(g->a, "%s_from_%s(%s)", dtype_prefix(to), dtype_prefix(from), x);
   bool wide = from == DT_F64 || from == DT_I32 || from == DT_I64;
@@ -62,12 +83,22 @@ static int variable_number(const char *s) {
   return n;
 }
 
+/* One comparison, which a NaN fails, where a minimum or maximum is by a number; else NULL. */
+static const char *one_comparison(const Entry *e, const Op *op) {
+  if (!isnan(extreme_by(e, op, OP_MIN))) return "!(a >= b) ? a : b";
+  return isnan(extreme_by(e, op, OP_MAX)) ? NULL : "!(a <= b) ? a : b";
+}
+
 const char *scalar_expr(Gen *g, const Entry *e, const Op *op, const char *const *operand) {
   Dtype out = value_type(e, op->results[0])->dtype;
   Dtype in = value_type(e, op->operands[op->kind == OP_WHERE ? 1 : 0])->dtype;
   const OpInfo *info = &op_info[op->kind];
-  if (op->kind == OP_CONVERT) return scalar_round_text(g->a, out, convert(g, in, out, operand[0]));
+  if (op->kind == OP_CONVERT)
+    return scalar_round_text(
+        g->a, out,
+        convert(g, in, out, operand[0], dtype_is_float(in) && is_within(e, op->operands[0], out)));
   const char *text = dtype_is_float(in) ? info->expr : info->iexpr;
+  if (dtype_is_float(in) && one_comparison(e, op)) text = one_comparison(e, op);
   if (!text) gc_bug(g->ctx, "op %s has no scalar text for %s", info->name, dtype_name(in));
   const char *swapped[2];
   if (op_commutes(e, op) && variable_number(operand[1]) >= 0 &&

@@ -59,6 +59,15 @@ FLOAT_TO_INT(f32, u8, 0, 255, 256.0)
 FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
 FLOAT_TO_INT(f32, i8, -128, 127, 128.0)
 FLOAT_TO_INT(f64, i8, -128, 127, 128.0)
+/* section FLOAT_WITHIN i8_within_f32 i8_within_f64 u8_within_f32 u8_within_f64 */
+/* The same of a NaN or a number that the integers reach, without a branch: compilers would thread one through those of the
+   clamp in front, and vectorise neither. */
+#define FLOAT_WITHIN(F, I) \
+  INL I I##_within_##F(F x) { return (I)((i32)x & -(i32)(x == x)); }
+FLOAT_WITHIN(f32, i8)
+FLOAT_WITHIN(f64, i8)
+FLOAT_WITHIN(f32, u8)
+FLOAT_WITHIN(f64, u8)
 /* section INT_FUNCTIONS i8_abs i8_mod i8_quotient i32_abs i32_mod i32_quotient i64_abs i64_mod i64_quotient */
 #define INT_FUNCTIONS(I, U)                                                                       \
   INL I I##_abs(I a) { return a < 0 ? (I)(0 - (U)a) : a; }                                        \
