@@ -27,7 +27,14 @@ typedef struct Symbol {
   int64_t bound;
 } Symbol;
 
-typedef struct Tensor {
+typedef struct Tensor Tensor;
+/* (q - zero) * scale. */
+typedef struct Quantized {
+  Tensor *q, *scale, *zero; /* zero NULL: 0 */
+  int64_t axis;             /* of scales and zero points; < 0: from the last one */
+} Quantized;
+
+struct Tensor {
   const char *wish; /* its name in the graph */
   const char *name; /* the variable that holds it; NULL: none yet */
   int type;         /* ElemType */
@@ -38,7 +45,8 @@ typedef struct Tensor {
   const char *input;     /* of the graph, which it is made of; NULL: of none, or of several */
   bool trained, missing; /* missing: its node was refused */
   bool counts;           /* iterations: it is not negative */
-} Tensor;
+  const Quantized *quantized; /* what it is of; NULL: not behind DequantizeLinear */
+};
 
 typedef struct Import Import;
 typedef struct Node {
@@ -215,6 +223,16 @@ bool axis_from(Node *n, int64_t axis, int rank, int *out);
 /* A dim as a number; false after refusing. */
 bool dim_number(Node *n, Axis d, int64_t *out);
 bool shape_numbers(Node *n, const Tensor *v, int64_t *at);
+
+/* ---- integers.c ---- */
+/* The sums of the products of integers without their zero points, of type f32 or i32, and their
+   shape; transposed: the right matrix lies as [columns, depth]. NULL: floats are to be multiplied.
+ */
+const char *onnx_product_of_integers(Node *n, const Quantized *x, const Quantized *w,
+                                     bool transposed, int type, Shape *s);
+/* The same times both scales, of two values behind DequantizeLinear, as f32. */
+const char *onnx_product_of_quantized(Node *n, const Tensor *a, const Tensor *b, bool transposed,
+                                      Shape *s);
 
 /* ---- shared by families of operators ---- */
 /* Output 0 is input 0 in another shape of as many elements. */

@@ -14,6 +14,8 @@ bool onnx_matmul(Node *n) {
     return refuse(n, "shapes that do not fit");
   if (!row) s.at[s.rank++] = m;
   if (!column) s.at[s.rank++] = p;
+  const char *integers = row || column ? NULL : onnx_product_of_quantized(n, a, b, false, &y);
+  if (integers) return give(n, 0, a->type, &s, integers);
   return give(n, 0, a->type, &s, text(n, "%s @ %s", tensor_text(n, a), tensor_text(n, b)));
 }
 
@@ -24,8 +26,9 @@ bool onnx_gemm(Node *n) {
   if (a->shape.rank != 2 || b->shape.rank != 2 || !dim_same(a->shape.at[!ta], b->shape.at[tb]))
     return refuse(n, "shapes that do not fit");
   Shape s = {.rank = 2, .at = {a->shape.at[ta], b->shape.at[!tb]}};
-  const char *t =
-      text(n, "%s%s @ %s%s", tensor_text(n, a), ta ? "'" : "", tensor_text(n, b), tb ? "'" : "");
+  const char *t = ta ? NULL : onnx_product_of_quantized(n, a, b, tb, &s);
+  if (!t)
+    t = text(n, "%s%s @ %s%s", tensor_text(n, a), ta ? "'" : "", tensor_text(n, b), tb ? "'" : "");
   if (alpha != 1) t = text(n, "%s * (%s)", real(n, alpha), t);
   if (c && beta == 1)
     t = text(n, "%s + %s", t, tensor_text(n, c));

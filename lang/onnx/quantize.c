@@ -1,5 +1,5 @@
-/* Quantization: integers of 8 and 16 bits with a scale and a zero point, computed in floats, which
-   hold their sums of products exactly up to 2 ** 24. */
+/* Quantization: integers of 8 and 16 bits with a scale and a zero point. What integers.c does not
+   multiply is computed in floats, which hold sums of products exactly up to 2 ** 24. */
 #include "lang/onnx/graph.h"
 
 /* A scale or a zero point: one, or one for each place along an axis. */
@@ -71,6 +71,9 @@ bool onnx_dequantize(Node *n) {
   const char *x, *scale;
   if (is_float(v)) return refuse(n, "quantized floats");
   if (!centred(n, 0, 2, axis, &x) || !per_axis(n, s, &v->shape, axis, &scale)) return false;
+  Quantized *of = ARENA_NEW(n->im->a, Quantized);
+  *of = (Quantized){v, s, input(n, 2), axis};
+  if (output(n, 0)) output(n, 0)->quantized = of;
   if (s->type == ELEM_F32) return give(n, 0, ELEM_F32, &v->shape, text(n, "%s * %s", x, scale));
   return give(n, 0, s->type, &v->shape, text(n, "%s(%s) * %s", elem_of(s->type)->gc, x, scale));
 }
@@ -110,6 +113,10 @@ bool onnx_integer_product(Node *n) {
   bool conv = strcmp(n->op, "ConvInteger") == 0;
   const char *x, *w, *t;
   Shape s;
+  const Quantized of[] = {{.q = input(n, 0), .zero = input(n, 2)},
+                          {.q = input(n, 1), .zero = input(n, 3)}};
+  if (!conv && (t = onnx_product_of_integers(n, &of[0], &of[1], false, ELEM_I32, &s)))
+    return give(n, 0, ELEM_I32, &s, t);
   if (!centred(n, 0, 2, input(n, 0)->shape.rank - 2, &x) ||
       !centred(n, 1, 3, conv ? 0 : input(n, 1)->shape.rank - 1, &w))
     return false;
@@ -127,8 +134,12 @@ bool onnx_quantized_product(Node *n) {
   Shape s;
   int64_t axis = conv ? 0 : input(n, 3)->shape.rank - 1;
   if (!is_small(input(n, 7)->type)) return refuse(n, "quantized floats");
-  if (!centred(n, 0, 2, input(n, 0)->shape.rank - 2, &x) || !centred(n, 3, 5, axis, &w) ||
-      !as_floats(n, conv ? "Conv" : "MatMul", x, w, conv ? onnx_conv : onnx_matmul, &t, &s))
+  const Quantized both[] = {{.q = input(n, 0), .zero = input(n, 2)},
+                            {.q = input(n, 3), .zero = input(n, 5)}};
+  if (!conv && (t = onnx_product_of_integers(n, &both[0], &both[1], false, ELEM_F32, &s)))
+    t = let(n, t);
+  else if (!centred(n, 0, 2, input(n, 0)->shape.rank - 2, &x) || !centred(n, 3, 5, axis, &w) ||
+           !as_floats(n, conv ? "Conv" : "MatMul", x, w, conv ? onnx_conv : onnx_matmul, &t, &s))
     return false;
   if (bias) t = let(n, text(n, "%s + f32(%s)", t, per_channel(n, bias, s.rank - 2)));
   int64_t of = conv ? 1 : s.rank - 1;

@@ -374,6 +374,46 @@ says 1 'w: external data behind the end of w.bin' "$gc" data.onnx -o no
 external data.onnx ../w.bin 0
 says 1 "w: external data outside of the model's folder" "$gc" data.onnx -o no
 
+# ---- products of quantized matrices are products of integers, with any zero points ----
+cat >integers.py <<'END'
+import numpy as np
+rng = np.random.default_rng(1)
+K, N = 70, 9
+x, z = rng.uniform(-2, 2, (5, 2, K)).astype("f4"), rng.uniform(-2, 2, (6, K)).astype("f4")
+w, u = rng.integers(-128, 128, (K, N)), rng.integers(0, 256, (N, K))
+sw, zw, bias = rng.uniform(0.01, 0.03, N).astype("f4"), rng.integers(-9, 9, N), rng.standard_normal(N).astype("f4")
+numbers = lambda a: "[" + ", ".join(map(str, a.ravel().tolist())) + "]"
+tensor = lambda name, type, a: f'  initializer {{ name: "{name}" data_type: {type} dims: {list(a.shape)} {"float" if type == 1 else "int32"}_data: {numbers(a)} }}'
+one = lambda v: np.array(v)
+node = lambda op, ins, out, more="": f'  node {{ op_type: "{op}" input: {ins} output: "{out}" {more} }}'.replace("'", '"')
+value = lambda side, name, dims: f'  {side} {{ name: "{name}" type {{ tensor_type {{ elem_type: 1 shape {{ {" ".join(f"dim {{ dim_value: {d} }}" for d in dims)} }} }} }} }}'
+print("opset_import { version: 18 }\ngraph {")
+print(value("input", "x", x.shape), value("input", "z", z.shape), *(f'  output {{ name: "{o}" }}' for o in "mgiq"), sep="\n")
+print(tensor("w", 3, w), tensor("u", 2, u), tensor("sw", 1, sw), tensor("zw", 3, zw), tensor("bias", 1, bias), sep="\n")
+for name, type, v in (("sx", 1, 0.015625), ("zx", 2, 117), ("sz", 1, 0.017), ("zz", 3, -5), ("su", 1, 0.02), ("zu", 2, 131), ("zq", 3, 3), ("sy", 1, 0.5), ("zy", 2, 120)):
+    print(tensor(name, type, one(v)))
+print(node("QuantizeLinear", ["x", "sx", "zx"], "xi"), node("DequantizeLinear", ["xi", "sx", "zx"], "xf"),
+      node("DequantizeLinear", ["w", "sw"], "wf", 'attribute { name: "axis" i: 1 }'), node("MatMul", ["xf", "wf"], "m"),
+      node("QuantizeLinear", ["z", "sz", "zz"], "zi"), node("DequantizeLinear", ["zi", "sz", "zz"], "zf"),
+      node("DequantizeLinear", ["u", "su", "zu"], "uf"), node("Gemm", ["zf", "uf", "bias"], "g", 'attribute { name: "transB" i: 1 }'),
+      node("MatMulInteger", ["xi", "w", "zx", "zw"], "i"),
+      node("QLinearMatMul", ["xi", "sx", "zx", "w", "su", "zq", "sy", "zy"], "q"), "}", sep="\n")
+quantized = lambda v, s, zero, lo, hi: np.clip(np.rint(v / np.float32(s)) + zero, lo, hi).astype("f8")
+xi, zi = quantized(x, 0.015625, 117, 0, 255), quantized(z, 0.017, -5, -128, 127)
+for name, v in (("x", x), ("z", z), ("m", ((xi - 117) @ w * 0.015625 * sw).astype("f4")),
+                ("g", ((zi + 5) @ (u.T - 131.0) * np.float32(0.017) * np.float32(0.02) + bias).astype("f4")),
+                ("i", ((xi - 117) @ (w - zw)).astype("i4")),
+                ("q", quantized(((xi - 117) @ (w - 3) * 0.015625 * np.float32(0.02)).astype("f4"), 0.5, 120, 0, 255).astype("u1"))):
+    np.save("integers_" + name + ".npy", v)
+END
+run 0 python3 integers.py
+encode integers.onnx <out.txt
+run 0 "$gc" integers.onnx --emit=g -o integers.g
+[ "$(grep -c 'ones(\[10, 1\], dtype = bf16)\|ones(\[6, 1\], dtype = bf16)' integers.g)" = 4 ] || fail 'not four products of integers'
+run 0 "$gc" integers.onnx -o integers
+run 0 ./integers predict --x integers_x.npy --z integers_z.npy --expect m=integers_m.npy --expect g=integers_g.npy --expect i=integers_i.npy \
+  --expect q=integers_q.npy --rtol 1e-5 --atol 1e-5
+
 # ---- integers that wrap around, a remainder of C, branches with equal names inside, functions that call functions ----
 branch() { encode_graph "node { op_type: 'Cast' input: '$1' output: 'c' attribute { name: 'to' i: 1 } } node { op_type: 'Add' input: ['x', 'c'] output: 'r$2' } output { name: 'r$2' }"; }
 encode known.onnx <<END
