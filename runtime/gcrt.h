@@ -366,6 +366,7 @@ typedef struct GcWatched {
    it sets `failure` instead, and those called after it do nothing. All ranks call the same
    functions in the same order, from the thread that opened it. */
 typedef struct GcComm GcComm;
+typedef struct GcNear GcNear;
 struct GcComm {
   int rank, ranks; /* of this process, from 0; how many there are */
   int local;       /* of them on this machine */
@@ -403,9 +404,25 @@ struct GcComm {
   _Atomic double timeout; /* seconds that a rank waits for another one */
   int (*signal)(void);    /* which one has come, or 0; NULL: of a library, which looks for none */
   double waited; /* seconds that collectives of the host's memory were waited for in `end` */
+  GcNear *near;  /* which ranks are on one machine; NULL: gcrt_near_find was not called */
   const char
       *_Atomic failure; /* of a library's: why other ranks are not heard any more; NULL: they are */
 };
+/* Sets near and local. speaks: the ranks of a machine get a word that they share, if the system
+   allows it. False: there is no memory. */
+bool gcrt_near_find(GcComm *c, bool speaks);
+void gcrt_near_free(GcNear *n);
+void gcrt_near_sum(const GcComm *c, int *at, int n); /* as sum_local */
+/* Ranks that may speak at the same time have one turn: those of a machine that share a word, its
+   number; else the rank. */
+int gcrt_near_turn(const GcComm *c);
+/* Before a rank says why all end. False: another one on this machine has said why. */
+bool gcrt_near_speaks(const GcComm *c);
+/* Behind that, and of those that were silent: the exit code of the first. */
+int gcrt_near_said(const GcComm *c, int code);
+/* One name in all containers of a machine, of less than 64 bytes. */
+void gcrt_machine_name(char out[64]);
+
 /* Of a program that was compiled with --data-parallel; weak: others have none. A rank that no other
    answers for so many seconds ends all. NULL: `why` says it, with a remedy behind a line's end; ""
    where another rank does. */

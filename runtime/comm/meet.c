@@ -49,16 +49,6 @@ typedef struct Notice { /* what a file says */
   Token token;
 } Notice;
 
-/* One name in all containers of a machine. */
-static void machine_name(char out[NAME]) {
-  memset(out, 0, NAME);
-  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-  bool known = f && fgets(out, NAME, f);
-  if (f) fclose(f);
-  if (!known) (void)gethostname(out, NAME - 1);
-  out[strcspn(out, "\n")] = 0;
-}
-
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); }
 
 static void set_up(int socket) {
@@ -92,7 +82,7 @@ static void addresses(Notice *n) {
 static bool post(const Tcp *t, const char *port, Token *token, Err *e) {
   Notice n = {0};
   char fresh[PLACE_NAME + 16];
-  machine_name(n.machine);
+  gcrt_machine_name(n.machine);
   snprintf(n.port, sizeof n.port, "%s", port);
   addresses(&n);
   if (getrandom(n.token.at, sizeof n.token.at, 0) != (ssize_t)sizeof n.token.at)
@@ -164,7 +154,7 @@ static Hello hello_of(const Tcp *t, const Token *token) {
   Hello h = {
       .program = gc_program.hash, .ranks = t->place.ranks, .rank = t->place.rank, .token = *token};
   memcpy(h.language, language, sizeof h.language);
-  machine_name(h.machine);
+  gcrt_machine_name(h.machine);
   return h;
 }
 
@@ -352,7 +342,7 @@ static int try_first(const Tcp *t, Token *token, double end) {
   if (!t->place.file[0]) return try_host(t->place.host, t->place.port, end);
   if (!read_notice(t, &n)) return -1;
   *token = n.token;
-  machine_name(mine);
+  gcrt_machine_name(mine);
   int s = strcmp(mine, n.machine) == 0 ? try_host("localhost", n.port, end) : -1;
   for (int i = 0; i < n.n && s < 0; i++) s = try_host(n.address[i], n.port, end);
   return s;

@@ -25,9 +25,9 @@ typedef struct Part {
 } Part;
 
 typedef struct Mpi {
-  GcComm c;            /* first: a GcComm * of this file is an Mpi * */
-  MPI_Comm all, local; /* the ranks; those on this machine */
-  bool within;         /* of a library: the process is the caller's */
+  GcComm c;     /* first: a GcComm * of this file is an Mpi * */
+  MPI_Comm all; /* the ranks */
+  bool within;  /* of a library: the process is the caller's */
   Part *flying;
   int first, last, room; /* those not over are [first, last) of `room` */
   int *runs;             /* by part: lengths and places of what each rank has, 2 * ranks */
@@ -51,8 +51,9 @@ static void fail(const GcComm *c, const char *why, const char *hint) {
     m->c.failure = why;
     return;
   }
-  fprintf(stderr, "rank %d: %s%s%s\n", c->rank, why, *hint ? "\nhint: " : "", hint);
-  stop(c, ENVIRONMENT);
+  if (gcrt_near_speaks(c))
+    fprintf(stderr, "rank %d: %s%s%s\n", c->rank, why, *hint ? "\nhint: " : "", hint);
+  stop(c, gcrt_near_said(c, ENVIRONMENT));
 }
 
 static double now(void) {
@@ -85,8 +86,8 @@ static void late(const GcComm *c, int before) {
   fail(c, m->why, "--timeout S waits longer");
 }
 
-/* Who has the least number of those left speaks, and mostly ends the others before they do. */
-static double patience(double timeout, int rank) { return timeout + (rank < 4 ? 0.5 * rank : 2); }
+/* The first machine of those left speaks, and mostly ends the others before they do. */
+static double patience(double timeout, int turn) { return timeout + (turn < 4 ? 0.5 * turn : 2); }
 
 /* Polls, and gives the processor away more and more: ranks may be more than processors. */
 static void wait_for(const GcComm *c, MPI_Request *q) {
@@ -103,7 +104,7 @@ static void wait_for(const GcComm *c, MPI_Request *q) {
     if (!from) from = now();
     const double waited = now() - from;
     if (waited <= c->timeout && c->signal) before = c->signal();
-    if (waited > patience(c->timeout, c->rank))
+    if (waited > patience(c->timeout, gcrt_near_turn(c)))
       late(c, before);
     else
       nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
@@ -253,19 +254,14 @@ static void gather(const GcComm *c, void *out, const void *in, int64_t outer, in
   MPI_Type_free(&block);
 }
 
-/* Of n numbers, HELD at most. */
-static void combine(const GcComm *c, int *at, int n, MPI_Op op, MPI_Comm among) {
+static int max(const GcComm *c, int value) {
   Mpi *m = mpi_of(c);
   MPI_Request q;
-  if (c->failure) return;
-  memcpy(m->held, at, (size_t)n * sizeof *at);
-  if (check(c, MPI_Iallreduce(MPI_IN_PLACE, m->held, n, MPI_INT, op, among, &q))) wait_for(c, &q);
-  if (!c->failure) memcpy(at, m->held, (size_t)n * sizeof *at);
-}
-
-static int max(const GcComm *c, int value) {
-  combine(c, &value, 1, MPI_MAX, mpi_of(c)->all);
-  return value;
+  if (c->failure) return value;
+  m->held[0] = value;
+  if (check(c, MPI_Iallreduce(MPI_IN_PLACE, m->held, 1, MPI_INT, MPI_MAX, m->all, &q)))
+    wait_for(c, &q);
+  return c->failure ? value : m->held[0];
 }
 
 static void collect(const GcComm *c, int *every, int n) {
@@ -275,20 +271,15 @@ static void collect(const GcComm *c, int *every, int n) {
     wait_for(c, &q);
 }
 
-static void sum_local(const GcComm *c, int *at, int n) {
-  for (int i = 0; i < n; i += HELD)
-    combine(c, at + i, n - i < HELD ? n - i : HELD, MPI_SUM, mpi_of(c)->local);
-}
-
-/* Where the caller has ended MPI, communicators are left; where ranks are lost, all is. */
+/* Where the caller has ended MPI, the communicator is left; where ranks are lost, all is. */
 static void close_all(const GcComm *c) {
   Mpi *m = mpi_of(c);
   int over = 0;
   if (c->failure) return;
   MPI_Finalized(&over);
-  if (!over && m->local != MPI_COMM_NULL) MPI_Comm_free(&m->local);
   if (!over && m->within) MPI_Comm_free(&m->all);
   if (!m->within) MPI_Finalize();
+  gcrt_near_free(m->c.near);
   free(m->runs);
   free(m->flying);
   free(m);
@@ -308,11 +299,10 @@ static void prepare(Mpi *m, double timeout) {
                   .poll = poll,
                   .max = max,
                   .collect = collect,
-                  .sum_local = sum_local,
+                  .sum_local = gcrt_near_sum,
                   .close = close_all,
                   .stop = stop,
                   .timeout = timeout};
-  m->local = MPI_COMM_NULL;
 }
 
 /* Of the ranks of m->all. */
@@ -322,8 +312,7 @@ static GcComm *begin(Mpi *m) {
   check(c, MPI_Comm_set_errhandler(m->all, MPI_ERRORS_RETURN));
   check(c, MPI_Comm_rank(m->all, &c->rank));
   check(c, MPI_Comm_size(m->all, &c->ranks));
-  check(c, MPI_Comm_split_type(m->all, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &m->local));
-  if (!c->failure) check(c, MPI_Comm_size(m->local, &c->local));
+  if (!c->failure && !gcrt_near_find(c, !m->within)) fail(c, "no memory to communicate", "");
   if (!c->failure) m->runs = calloc((size_t)m->room + 1, 2 * sizeof *m->runs * (size_t)c->ranks);
   if (!c->failure && !m->runs) fail(c, "no memory to communicate", "");
   return c;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STAGE = 1 << 20, MACHINE = 64, U8 = 1, OWN_STREAM = 1 };
+enum { STAGE = 1 << 20, U8 = 1, OWN_STREAM = 1 };
 
 typedef struct Ranks {
   GcComm c; /* first: a GcComm * of this file is a Ranks * */
@@ -21,7 +21,6 @@ typedef struct Ranks {
   CuStream stream;
   CuAddress stage; /* of STAGE bytes: what goes around */
   uint8_t *pinned; /* the same of the host */
-  int *machine;    /* by rank: the first rank of its machine */
   pthread_mutex_t lock;
   pthread_cond_t change;
   const GcWatched *watched; /* NULL: the caller's thread waits for nobody */
@@ -148,49 +147,24 @@ static void collect(const GcComm *c, int *all, int n) {
   exchange(ranks_of(c), (uint8_t *)all, (size_t)n * sizeof *all);
 }
 
-/* What n numbers of each rank come to, of those whose group[rank] is this one's; NULL: of all. */
-typedef int Combine(int a, int b);
-static int sum_of(int a, int b) { return a + b; }
-static int larger(int a, int b) { return a > b ? a : b; }
-
-static void combine(Ranks *r, int *at, int n, Combine *f, const int *group) {
-  const int own = r->c.rank;
-  int *all = calloc((size_t)r->c.ranks * (size_t)n, sizeof *all);
-  if (!all) r->err.msg[0] = 0, check(r, err_set(&r->err, EXIT_ENV, "no memory for what ranks say"));
-  if (!all) return;
-  memcpy(all + own * n, at, (size_t)n * sizeof *at);
-  exchange(r, (uint8_t *)all, (size_t)n * sizeof *at);
-  for (int i = 0; !r->c.failure && i < r->c.ranks; i++)
-    for (int k = 0; i != own && (!group || group[i] == group[own]) && k < n; k++)
-      at[k] = f(at[k], all[i * n + k]);
-  free(all);
+static void no_memory(Ranks *r) {
+  r->err.msg[0] = 0;
+  check(r, err_set(&r->err, EXIT_ENV, "no memory for what ranks say"));
 }
 
 static int max(const GcComm *c, int value) {
-  combine(ranks_of(c), &value, 1, larger, NULL);
-  return value;
-}
-
-static void sum_local(const GcComm *c, int *at, int n) {
-  combine(ranks_of(c), at, n, sum_of, ranks_of(c)->machine);
-}
-
-/* Which ranks are on one machine, by its name in all of its containers. */
-static void find_machines(Ranks *r) {
-  const int ranks = r->c.ranks;
-  char(*all)[MACHINE] = calloc((size_t)ranks, MACHINE);
-  if (!all) check(r, err_set(&r->err, EXIT_ENV, "no memory for the names of machines"));
-  if (!all) return;
-  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-  bool known = f && fgets(all[r->c.rank], MACHINE, f);
-  if (f) fclose(f);
-  if (!known) (void)gethostname(all[r->c.rank], MACHINE - 1);
-  exchange(r, (uint8_t *)all, MACHINE);
-  for (int i = 0; i < ranks; i++)
-    while (strncmp(all[r->machine[i]], all[i], MACHINE) != 0) r->machine[i]++;
-  r->c.local = 0;
-  for (int i = 0; i < ranks; i++) r->c.local += r->machine[i] == r->machine[r->c.rank];
+  Ranks *r = ranks_of(c);
+  int *all = calloc((size_t)c->ranks, sizeof *all);
+  if (!all) {
+    no_memory(r);
+    return value;
+  }
+  all[c->rank] = value;
+  collect(c, all, 1);
+  for (int i = 0; !c->failure && i < c->ranks; i++)
+    if (all[i] > value) value = all[i];
   free(all);
+  return value;
 }
 
 /* ---- the first and the last ---- */
@@ -215,7 +189,7 @@ static void release(Ranks *r) {
   if (r->watching) pthread_join(r->thread, NULL);
   pthread_mutex_destroy(&r->lock);
   pthread_cond_destroy(&r->change);
-  free(r->machine);
+  gcrt_near_free(r->c.near);
   free(r);
 }
 
@@ -285,10 +259,8 @@ GcComm *gcrt_comm_within(const void *communicator, int device, double timeout, c
     return NULL;
   }
   Ranks *r = calloc(1, sizeof *r);
-  int *machine = calloc((size_t)ranks, sizeof *machine);
-  if (!r || !machine) {
+  if (!r) {
     snprintf(why, size, "no memory for ranks");
-    free(r), free(machine);
     return NULL;
   }
   r->c = (GcComm){.rank = of->rank,
@@ -297,12 +269,11 @@ GcComm *gcrt_comm_within(const void *communicator, int device, double timeout, c
                   .broadcast = broadcast,
                   .max = max,
                   .collect = collect,
-                  .sum_local = sum_local,
+                  .sum_local = gcrt_near_sum,
                   .close = close_all,
                   .watch = watch,
                   .timeout = timeout};
   r->cuda = (Cuda){.base = {.ops = &cuda_device, .program = &gc_program}, .hosted = true};
-  r->machine = machine;
   pthread_mutex_init(&r->lock, NULL);
   pthread_cond_init(&r->change, NULL);
   cuda_set_sink(&r->cuda, &r->err);
@@ -310,7 +281,7 @@ GcComm *gcrt_comm_within(const void *communicator, int device, double timeout, c
   r->watching = ok && pthread_create(&r->thread, NULL, look_around, r) == 0;
   if (ok && !r->watching)
     ok = err_set(&r->err, EXIT_ENV, "no thread can be started to watch the other ranks");
-  if (ok) find_machines(r);
+  if (ok && !gcrt_near_find(&r->c, false)) no_memory(r);
   check(r, ok);
   if (ok && !r->c.failure) return &r->c;
   snprintf(why, size, "%s", r->why);

@@ -153,12 +153,14 @@ int ranks_threads(const Command *cmd, int threads);
 double ranks_waited(const Command *cmd);
 bool ranks_near(
     const Command *cmd); /* another rank is on this machine, and may want the same cores */
-/* Before an error is printed: one that all ranks have is rank 0's to say, which then ends them. */
+/* Before an error is printed: one that all ranks have is rank 0's to say, which then ends them; of
+   those of a machine over MPI that have one, the first says it. */
 void ranks_let_first(Command *cmd);
 void ranks_close(const Command *cmd, int code); /* ends the others, unless they end, too */
 
 /* ---- ranks_start.c ---- */
 typedef struct RanksStart {
+  const char *what; /* the other ranks have not, if it takes too long: "started" */
   double seconds;
   pthread_t thread;
   pthread_mutex_t lock;
@@ -166,7 +168,7 @@ typedef struct RanksStart {
   bool over;
 } RanksStart;
 /* Between the two the process ends with a message, if they are further apart. */
-bool ranks_start_begins(RanksStart *s, double seconds, Err *e);
+bool ranks_start_begins(RanksStart *s, const char *what, double seconds, Err *e);
 void ranks_start_ends(RanksStart *s);
 
 /* ---- inspect.c ---- */

@@ -60,7 +60,7 @@ bool ranks_open(Command *cmd, Err *e) {
   char why[sizeof e->msg] = "";
   RanksStart start;
   const bool by_mpi = !gc_program.code; /* ranks of GPUs meet within the timeout */
-  if (by_mpi && !ranks_start_begins(&start, seconds, e)) return false;
+  if (by_mpi && !ranks_start_begins(&start, "started", seconds, e)) return false;
   GcComm *c = cmd->comm = gcrt_comm_open(seconds, why, sizeof why);
   if (by_mpi) ranks_start_ends(&start);
   cmd->mute = !c && !*why;
@@ -149,7 +149,9 @@ void ranks_let_first(Command *cmd) {
   static const GcWatched nothing = {nothing_failed, do_nothing, NULL};
   enum { WHILE = 300000000 /* ns */ };
   const GcComm *c = cmd->comm;
-  if (!c || !c->watch || !c->rank || !cmd->err.code || cmd->together) return;
+  if (!c || !cmd->err.code || cmd->together) return;
+  if (!gcrt_near_speaks(c)) cmd->mute = true;
+  if (!c->watch || !c->rank) return;
   c->watch(c, &nothing);
   nanosleep(&(struct timespec){.tv_nsec = WHILE}, NULL);
   c->watch(c, NULL);
@@ -163,6 +165,11 @@ void ranks_fail(Command *cmd) {
 void ranks_close(const Command *cmd, int code) {
   const GcComm *c = cmd->comm;
   if (!c) return;
-  if (code && !cmd->together && !cmd->signal) c->stop(c, code);
+  if (code && !cmd->together && !cmd->signal) c->stop(c, gcrt_near_said(c, code));
+  RanksStart end;
+  Err ignored = {0};
+  const bool watched =
+      !ranks_on_devices(cmd) && ranks_start_begins(&end, "ended", c->timeout, &ignored);
   c->close(c);
+  if (watched) ranks_start_ends(&end);
 }

@@ -1,6 +1,6 @@
-/* The start of ranks over MPI, which lasts until all of them have come: no call of it can be told
-   to end. Contract: a thread that calls nothing of MPI ends the process if the start takes longer
-   than the timeout; mpirun ends the others. The rank with the least number speaks first. */
+/* The start and the end of ranks over MPI, which last until all of them have come: no call of these
+   can be told to end. Contract: a thread that calls nothing of MPI ends the process if one takes
+   longer than the timeout; mpirun ends the others. The rank with the least number speaks first. */
 #include "runtime/program/command.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static struct timespec clock_at(double seconds) {
   return t;
 }
 
-/* Up to that time, or to the end of the start. */
+/* Up to that time, or until it is over. */
 static bool is_over_by(RanksStart *s, double seconds) {
   const struct timespec end = clock_at(seconds);
   int error = 0;
@@ -44,22 +44,22 @@ static void *wait_for_end(void *arg) {
   if (is_over_by(s, end + TURN * (rank < FIRST ? rank : FIRST))) return NULL;
   if (!rank || before || !signal_seen()) /* else mpirun ends this one, and another has spoken */
     fprintf(stderr,
-            "rank %d: the other ranks have not started within %g seconds: one of them has ended, "
-            "or is that much slower\nhint: --timeout S waits longer\n",
-            rank, s->seconds);
+            "rank %d: the other ranks have not %s within %g seconds: one of them has ended, or is "
+            "that much slower\nhint: --timeout S waits longer\n",
+            rank, s->what, s->seconds);
   _Exit(EXIT_ENV); /* to abort is for the thread that is in MPI */
 }
 
-bool ranks_start_begins(RanksStart *s, double seconds, Err *e) {
+bool ranks_start_begins(RanksStart *s, const char *what, double seconds, Err *e) {
   pthread_condattr_t attr;
-  *s = (RanksStart){.seconds = seconds};
+  *s = (RanksStart){.what = what, .seconds = seconds};
   pthread_mutex_init(&s->lock, NULL);
   pthread_condattr_init(&attr);
   pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* clock_now's */
   pthread_cond_init(&s->change, &attr);
   pthread_condattr_destroy(&attr);
   return pthread_create(&s->thread, NULL, wait_for_end, s) == 0 ||
-         err_set(e, EXIT_ENV, "no thread can be started to watch the start of the ranks");
+         err_set(e, EXIT_ENV, "no thread can be started to watch the other ranks");
 }
 
 void ranks_start_ends(RanksStart *s) {

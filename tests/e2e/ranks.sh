@@ -379,7 +379,7 @@ through() { # through MPICC MPIRUN
 ranked() { # ranked MPIRUN OPTIONS
   rm -f pid.*
   # shellcheck disable=SC2016,SC2086
-  $1 -n 4 sh -c 'echo $$ >pid.${OMPI_COMM_WORLD_RANK-$PMI_RANK}; exec ./net-n "$@"' - $net --seed 5 $2 --timeout 2 --quiet >gone.txt 2>&1 &
+  $1 -n 4 sh -c 'echo $$ >pid.${OMPI_COMM_WORLD_RANK-$PMI_RANK}; exec ./net-n "$@"' - $net --seed 5 $2 --timeout 5 --quiet >gone.txt 2>&1 &
   job=$!
 }
 
@@ -402,7 +402,7 @@ gone() {
     ranked "$1" "$steps"
     sleep "${at% *}"
     [ -s "pid.${at#* }" ] && kill -9 "$(cat "pid.${at#* }")" 2>/dev/null || { wait $job; continue; }
-    for _ in $(seq 200); do kill -0 $job 2>/dev/null || break; sleep 0.05; done
+    for _ in $(seq 600); do kill -0 $job 2>/dev/null || break; sleep 0.05; done
     checks=$((checks + 1))
     if kill -0 $job 2>/dev/null; then
       fail "ranks wait for one that is gone, second and rank $at"
@@ -413,6 +413,7 @@ gone() {
       continue
     fi
     killed=$((killed + 1))
+    [ "$(grep -cE 'error:|^rank [0-3]: ' gone.txt)" -le 1 ] || fail "not one message, second and rank $at"
     resume=
     [ ! -s kept.safetensors ] || resume='--resume kept.safetensors'
     # shellcheck disable=SC2086
@@ -441,7 +442,8 @@ twice() {
   [ -s twice.safetensors ] || fail "$1: two signals end the run without its weights"
 }
 
-# stopped MPIRUN: the others do not wait for a rank that stands still longer than --timeout says, and say so
+# stopped MPIRUN: the others do not wait for a rank that stands still longer than --timeout says, and one of them says so,
+# of three that could at the same time
 stopped() {
   rm -f stopped.csv
   ranked "$1" '--steps 100000000 --log stopped.csv --threads 1'
@@ -450,23 +452,34 @@ stopped() {
   code=0
   wait $job || code=$?
   exactly "$code" 3 "$1: the code of ranks that one does not answer"
-  holds gone.txt 'the other ranks have not answered for 2 seconds: one of them has ended, or is that much slower'
+  exactly "$(grep -c 'the other ranks have not answered for 5 seconds: one of them has ended, or is that much slower' gone.txt)" 1 "$1: ranks that say so"
   holds gone.txt 'hint: --timeout S waits longer'
 }
 
-# unstarted MPIRUN: one stands still before it has begun to talk. One rank says so, and the others are ended before they do;
-# on a busy machine that may take too long.
-unstarted() {
+# stands_still MPIRUN WHAT SECONDS COMMAND...: rank 2 of the command stands still before it has begun to talk, or when it has
+# nothing more to say. One rank says so, and the others are ended before they do; on a busy machine that may take too long.
+stands_still() {
+  at=$1 what=$2 seconds=$3
+  shift 3
   for _ in 1 2 3; do
-    # shellcheck disable=SC2016,SC2086
-    $1 -n 4 sh -c '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" != 2 ] || exec sleep 60
-      exec ./net-n "$@"' - $net --timeout 1 --quiet >out.txt 2>&1 && fail "$1: ranks of which one has not started end well"
-    said=$(grep -c 'the other ranks have not started within 1 seconds: one of them has ended, or is that much slower' out.txt)
+    "$at" -n 4 "$@" --timeout "$seconds" --quiet >out.txt 2>&1 && fail "$at: ranks of which one has not $what end well"
+    said=$(grep -c "the other ranks have not $what within $seconds seconds: one of them has ended, or is that much slower" out.txt)
     [ "$said" != 1 ] || break
   done
-  exactly "$said" 1 "$1: ranks that say so"
+  exactly "$said" 1 "$at: ranks that say so"
   holds out.txt 'hint: --timeout S waits longer'
 }
+cat >still.c <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+int PMPI_Finalize(void);
+int MPI_Finalize(void);
+int MPI_Finalize(void) {
+  const char *rank = getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK") : getenv("PMI_RANK");
+  return rank && *rank == '2' ? (int)sleep(60) : PMPI_Finalize();
+}
+END
+run 0 "${CC:-cc}" -shared -fPIC still.c -o still.so
 
 # One implementation of the two on each commit, both at the level full
 both='openmpi mpich'
@@ -483,7 +496,11 @@ for mpi in $both; do
   gone "mpirun.$mpi" $kills
   twice "mpirun.$mpi"
   stopped "mpirun.$mpi"
-  unstarted "mpirun.$mpi"
+  # shellcheck disable=SC2016,SC2086
+  stands_still "mpirun.$mpi" started 1 sh -c '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" != 2 ] || exec sleep 60
+    exec ./net-n "$@"' - $net
+  # shellcheck disable=SC2086
+  stands_still "mpirun.$mpi" ended 5 env LD_PRELOAD="$PWD/still.so" ./net-n $net
 done
 [ -z "$tested" ] && [ -n "${GC_NO_SKIP-}" ] && exit 1
 

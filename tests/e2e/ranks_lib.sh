@@ -60,6 +60,11 @@ with net.Model(ctypes.addressof(comm), threads=1, seed=7) as m:
 mpi.MPI_Finalize()
 END
 
+# calls of MPI that no timeout ends: to start and to finish it alone, around which a program has a thread that does
+checks=$((checks + 1))
+grep -nE 'MPI_(Barrier|Bcast|Reduce|Allreduce|Gather|Allgatherv?|Reduce_scatter(_block)?|Recv|Send|Wait[a-z]*|Comm_(dup|split|split_type|create))\(' \
+  "$here/runtime/comm/mpi.c" && fail 'a call of MPI waits for other ranks without end'
+
 if is_drawn ranks 2; then mpi=openmpi; else mpi=mpich; fi
 both=$mpi
 [ "${GC_TEST_LEVEL-}" != full ] || both='openmpi mpich'
