@@ -37,6 +37,7 @@ typedef struct PassOptions {
   bool probe;       /* the same, but passes rewrite for the limit as if a user had asked for it */
   bool brief;       /* little search for what meets it */
   FILE *curve;      /* where remat prints memory against added work, or NULL */
+  bool lowered;     /* the module comes from behind the pass autodiff of another pipeline */
   bool verify_each; /* module_verify after every pass */
   bool time_passes, stats, print_changed, print_liveness;
   const char *print_after; /* pass name, "all" or NULL */

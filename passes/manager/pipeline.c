@@ -320,7 +320,8 @@ bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
     notes->left_out = 0;
     notes->in_order = false;
   }
-  if (!pipeline_parse(m->ctx, pipeline, laid_out ? LAID_OUT : 0, &p)) return false;
+  const unsigned have = laid_out ? LAID_OUT : opt->lowered ? HAS_NO_GRAD : 0;
+  if (!pipeline_parse(m->ctx, pipeline, have, &p)) return false;
   if (laid_out && !layouts_kept(m->ctx, &p)) return false;
   bool limited = !opt->trial && (opt->limit.bytes || opt->limit.share > 0);
   const Snapshot came = limited ? snapshot_copy(m->arena, m) : (Snapshot){0};

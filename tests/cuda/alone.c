@@ -24,8 +24,8 @@ enum {
   LONG = 1 << 28,  /* operations of one that is not */
   UNWRITTEN = 0xA5 /* bytes of outputs before they are written */
 };
-/* What follows the passes that have made kernels. */
-static const char *const plan_passes = "autodiff,layout,order,liveness,inplace,share,plan-verify";
+/* What follows the passes that have made kernels, and copies, which autodiff would take out. */
+static const char *const plan_passes = "layout,order,liveness,inplace,share,plan-verify";
 
 typedef struct Part { /* of the functions, compiled together */
   const CudaFunction *const *f;
@@ -178,7 +178,7 @@ static int check_forms(const Part *p, const CudaProgram *alone) {
 static Compiled *open_gpu(Ctx *c, const Part *p, CodegenOptions *o, int *bad) {
   static const char *const arch = "compute_80";
   const Target *t = target_cuda(c, NULL, 0);
-  PassOptions po = {.memory = "pack", .out = stdout, .target = t};
+  PassOptions po = {.memory = "pack", .out = stdout, .target = t, .lowered = true};
   Module *m = module_of(c, p, false);
   if (!passes_run(m, plan_passes, &po)) return NULL;
   CudaProgram *alone = cuda_program(m, t, o, m->arena);

@@ -97,12 +97,6 @@ static void run_program(Session *s, int program) {
     const KernelForm *f = &s->forms.at[i];
     if (f->run || !f->own || f->program != program) continue;
     if (!is_drawn(f)) continue;
-    if (f->least->op->kind ==
-        OP_COPY) { /* no pass leaves one without a reason, and alone it has none */
-      printf("no program that is run has the copy of \"%s\":\n%s\n", f->least->what, f->text);
-      s->bad++;
-      continue;
-    }
     vec_push(s->code[program], &alone, f->least);
   }
   int bad = run_alone(s->program[program], &alone, &s->o);
