@@ -41,13 +41,14 @@ static GridProductShape shape_of(const Entry *e, const Op *mm) {
                             .b_row = b->dim[b->rank - 1],
                             .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
-  shape.bounded_depth = dims_bounded(a, k_axis, k_axis + 1);
+  shape.whole = dims_bounded(a, k_axis, k_axis + 1);
   shape.tensor = dtype_is_half(shape.in) || mm->attr[AT_TF32].i;
   return shape;
 }
 
-static GridProductShape shape_in(const Group *gr) {
+static GridProductShape shape_in(const CudaTarget *t, const Group *gr) {
   GridProductShape shape = shape_of(gr->e, gr->root);
+  shape.async = !t->pre_sm80;
   shape.a_row = row_of(gr, gr->root->operands[0]);
   shape.b_row = row_of(gr, gr->root->operands[1]);
   return shape;
@@ -69,7 +70,7 @@ int cuda_transposed_operand(const Target *target, const Entry *e, const Op *op,
 }
 
 uint64_t cuda_product_scratch(const CudaTarget *t, const Group *gr) {
-  const GridProductShape shape = shape_in(gr);
+  const GridProductShape shape = shape_in(t, gr);
   const GridProductSchedule s = grid_product_schedule(&t->machine, &shape);
   return grid_product_scratch(&s);
 }
@@ -78,9 +79,12 @@ static GridProduct product_of(Gen *g, const Group *gr) {
   const Op *mm = gr->root;
   const Type *a = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
   int k_axis = depth_axis(mm, a);
-  GridProductShape shape = shape_in(gr);
-  shape.tensor = cuda_on_tensor_cores(g, shape.tensor);
-  return (GridProduct){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
+  const CudaTarget *t = cuda_target(g->target);
+  GridProductShape shape = shape_in(t, gr);
+  const bool narrow = shape.tensor;
+  shape.tensor = cuda_on_tensor_cores(g, narrow);
+  shape.whole |= narrow && !shape.tensor; /* scratch is that of tensor cores */
+  return (GridProduct){.s = grid_product_schedule(&t->machine, &shape),
                        .rounded = product_dtype(c->dtype) != c->dtype,
                        .a = group_arg(gr, mm->operands[0]),
                        .b = group_arg(gr, mm->operands[1]),
@@ -162,8 +166,9 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
   else
     text_open(x, "{");
   if (sums) {
-    text_line(x, "f32 *const sums = (f32 *)scratch + %s;", sums_at(g, p, "part"));
-    text_line(x, "for (int l = 0; l < %d; l++) sums[l] = %s;", v, sum);
+    text_line(x, "Vec<f32, %d> sums;", v);
+    text_line(x, "for (int l = 0; l < %d; l++) sums.at[l] = %s;", v, sum);
+    text_line(x, "*(Vec<f32, %d> *)((f32 *)scratch + %s) = sums;", v, sums_at(g, p, "part"));
   } else {
     s.level[1]->indent = x->indent;
     cuda_vector(&s, gr->domain->rank - 1, "n", v, 1, NULL);
@@ -194,15 +199,15 @@ static void print_combine(Gen *g, const Group *gr, const GridProduct *p) {
   if (!text_is_number(p->batch)) text_line(x, "if (bt >= %s) return;", p->batch);
   if (rows_bounded(p)) text_line(x, "if (row >= %s) return;", p->m);
   text_line(x, "const f32 *const sums = (const f32 *)scratch + %s;", sums_at(g, p, "0"));
-  text_line(x, "f32 c[%d];", v);
-  text_line(x, "#pragma unroll");
-  text_open(x, "for (int l = 0; l < %d; l++) {", v);
-  text_line(x, "c[l] = sums[l];");
-  text_line(x, "#pragma unroll");
-  text_line(x, "for (int h = 1; h < %d; h++) c[l] = c[l] + sums[(%s)h * %lld + l];", p->s.parts,
+  text_line(x, "Vec<f32, %d> c = *(const Vec<f32, %d> *)sums;", v, v);
+  text_line(x, "#pragma unroll 8");
+  text_open(x, "for (int h = 1; h < %d; h++) {", p->s.parts);
+  text_line(x, "const Vec<f32, %d> part = *(const Vec<f32, %d> *)(sums + (%s)h * %lld);", v, v,
             g->index, (long long)(p->s.batch * p->s.m * p->s.n));
+  text_line(x, "#pragma unroll");
+  text_line(x, "for (int l = 0; l < %d; l++) c.at[l] = c.at[l] + part.at[l];", v);
   text_close(x, "}");
-  bind_root(g, gr, p, &s, v > 1 ? "c[l]" : "c[0]", v);
+  bind_root(g, gr, p, &s, v > 1 ? "c.at[l]" : "c.at[0]", v);
   s.level[1]->indent = x->indent;
   cuda_vector(&s, gr->domain->rank - 1, "n", v, 1, NULL);
   text_append(x, s.level[0]);
@@ -215,7 +220,8 @@ static const char *padded_rows(Gen *g, const GridProduct *p) {
   if (s->tensor && (rows_bounded(p) || depth_bounded(p)))
     return arena_printf(g->a, ", %lld, %lld, %s, %s", (long long)s->a_row, (long long)s->b_row,
                         rows_bounded(p) ? "true" : "false", depth_bounded(p) ? "true" : "false");
-  if (s->a_row == (s->ta ? s->m : s->k) && s->b_row == (s->tb ? s->k : s->n)) return "";
+  const int64_t depth = s->tensor ? s->k : s->part; /* as the tile knows it */
+  if (s->a_row == (s->ta ? s->m : depth) && s->b_row == (s->tb ? depth : s->n)) return "";
   return arena_printf(g->a, "%s, %lld, %lld", s->tensor ? "" : ", 1024", (long long)s->a_row,
                       (long long)s->b_row);
 }
@@ -298,11 +304,22 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   k->variant = own;
 }
 
+static void print_ring(Gen *g, Text *x, const GridProduct *p) {
+  text_line(x,
+            "typedef GemmRing<%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, "
+            "%d, %d> Tile;",
+            g->index, dtype_compute(p->s.dt), (long long)p->s.m, (long long)p->s.n,
+            (long long)p->s.part, (long long)p->s.a_row, (long long)p->s.b_row,
+            p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.tm,
+            p->s.tn, p->s.copy_a, p->s.copy_b, p->s.stages);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
 static void print_tile(Gen *g, Text *x, const GridProduct *p) {
   const char *from = cuda_converter(g, p->s.in);
   text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d%s> Tile;",
             g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
-            (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm,
+            (long long)p->s.part, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm,
             p->s.bn, p->s.tm, p->s.tn, padded_rows(g, p));
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
@@ -340,7 +357,10 @@ void cuda_matmul(Gen *g, const Group *gr) {
     print_thin(g, x, &p);
   } else {
     k->min_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
-    print_tile(g, x, &p);
+    if (p.s.stages)
+      print_ring(g, x, &p);
+    else
+      print_tile(g, x, &p);
   }
   const char *block = p.s.parts > 1 ? "block" : "blockIdx.x";
   if (p.s.parts > 1) {
@@ -365,8 +385,11 @@ void cuda_matmul(Gen *g, const Group *gr) {
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
   const char *counts = "", *of_part = "", *of_part_b = "";
   if (p.s.parts > 1) {
-    counts = arena_printf(g->a, ", %s, smaller(%lld, %lld - k0)", p.m, (long long)p.s.part,
-                          (long long)p.s.k);
+    if (p.s.tensor || p.s.k % p.s.part)
+      counts = arena_printf(g->a, ", %s, smaller(%lld, %lld - k0)", p.m, (long long)p.s.part,
+                            (long long)p.s.k);
+    else if (rows_bounded(&p))
+      counts = arena_printf(g->a, ", %s", p.m);
     of_part = arena_printf(g->a, " + (int64_t)k0 * %lld", p.s.ta ? (long long)p.s.a_row : 1);
     of_part_b = arena_printf(g->a, " + (int64_t)k0 * %lld", p.s.tb ? 1 : (long long)p.s.b_row);
   } else if (rows_bounded(&p) || depth_bounded(&p))

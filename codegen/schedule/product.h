@@ -114,7 +114,11 @@ enum {
   /* Of operands in shared memory, for tensor cores: three are on their way while one is multiplied.
      Chosen by count, not measured on a device. */
   PIPELINE_STAGES = 4,
-  STAGE_ROW = 64 /* bytes of a row or column of an operand in a stage */
+  STAGE_ROW = 64, /* bytes of a row or column of an operand in a stage */
+  /* On ordinary units: depth of a k-tile that is copied so, and bytes behind each row
+     (text/gemm_ring.h) */
+  RING_DEPTH = 32,
+  RING_PAD = 16
 };
 
 typedef struct GridProductShape {
@@ -122,8 +126,9 @@ typedef struct GridProductShape {
   bool ta, tb;
   int64_t a_row, b_row; /* elements from one row to the next of an operand as it is stored */
   Dtype in;
-  bool tensor;        /* on tensor cores */
-  bool bounded_depth; /* the run decides what it is */
+  bool tensor; /* on tensor cores */
+  bool whole;  /* the depth is not divided: the run decides what it is, or scratch has no room */
+  bool async;  /* the device copies to shared memory without registers */
 } GridProductShape;
 
 typedef struct GridProductSchedule {
@@ -143,6 +148,8 @@ typedef struct GridProductSchedule {
   int64_t blocks;       /* of threads */
   int threads;          /* of a block */
   int shared;           /* bytes of the operands in shared memory, for tensor cores */
+  int stages;           /* on ordinary units: k-tiles in shared memory, all but one of which are on
+                           their way; 0: one, which comes through registers */
   bool busy;            /* blocks enough for every multiprocessor */
   bool thin;            /* few rows: a warp of a block does a chain of the depth */
   int cluster;          /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
@@ -153,6 +160,16 @@ typedef struct GridProductSchedule {
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);
+/* Bytes of a k-tile of `stages` in shared memory. */
+int grid_ring_bytes(const GridProductSchedule *p);
+
+/* What a block does for one step of the depth on ordinary units, in instructions of warps. */
+typedef struct GridStep {
+  double fma, loads, copies; /* loads from shared memory, copies of operands to it */
+  double issue;              /* all, with addresses */
+  double wavefronts;         /* of shared memory */
+} GridStep;
+GridStep grid_product_step(const GridProductSchedule *p);
 
 /* The same product by warpgroups, in tiles 128 high: blocks go from tile to tile. WGMMA_ROW: bytes
    of the depth of a k-tile. */

@@ -18,7 +18,7 @@ entry maps(x : f32[N, 64], b : f32[64]) { return y = exp(relu(x * b + 0.5)) - x 
 entry halves(x : f16[N, 64]) { return y = relu(x) + x }
 # Three layers of the same shapes: one kernel for all of them, with what stands behind the product.
 # CHECK-LABEL: /* {{.*}}matmul{{.*}}relu{{.*}}: f32[1024,64] */
-# CHECK: typedef Gemm<
+# CHECK: typedef GemmRing<
 # CHECK-NOT: __global__
 def layer(x) {
   param w : f32[64, 64] = zeros()

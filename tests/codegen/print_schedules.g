@@ -8,7 +8,7 @@ entry step(x : f32[64, 784], w : f32[784, 256], b : f32[256]) {
   return h, total = sum(h, axis = 0), p = softmax(h)
 }
 
-# CHECK:      cuda k0 matmul product batch=1 m=64 n=256 k=784 a_row=784 b_row=256 tensor=no bm=32 {{.*}}blocks=16 threads=256 shared=0 launches=1 entries=step
+# CHECK:      cuda k0 matmul product batch=1 m=64 n=256 k=784 a_row=784 b_row=256 tensor=no bm=16 {{.*}}blocks=64 threads=128 shared=0 launches=1 entries=step
 # CHECK-NEXT: cuda k1 sum columns rows=64 columns=256 {{.*}}launches=1 entries=step
 # CHECK-NEXT: cuda k2 softmax rows rows=64 elements=256 group=warp {{.*}}launches=1 entries=step
 # CHECK-NEXT: cpu machine level=x86-64-v4 vector=64 columns=64 rows=6 pairs=no l1=32768 ways=8 l2=1048576 l3=4194304

@@ -85,6 +85,15 @@ static void add_gemm(Scan *s, const Args *a) {
   add_steps(s, arg(a, 6), CHAIN);
 }
 
+/* GemmRing<I, T, M, N, K, A_ROW, B_ROW, TA, TB, BM, BN, …> */
+static void add_ring(Scan *s, const Args *a) {
+  enum { RING_TILE = 32 }; /* of text/gemm_ring.h: depth in shared memory */
+  add_steps(s, arg(a, 2), arg(a, 9));
+  add_steps(s, arg(a, 3), arg(a, 10));
+  add_steps(s, arg(a, 4), RING_TILE);
+  add_steps(s, arg(a, 4), CHAIN);
+}
+
 /* TensorTile<I, E, M, N, K, TA, TB, BM, BN, …> */
 static void add_tensor(Scan *s, const Args *a) {
   long long m = arg(a, 2), depth = TILE_BYTES / (strcmp(a->text[1], "MmaTf32") == 0 ? 4 : 2);
@@ -108,6 +117,7 @@ static const struct {
   int from, to; /* the arguments that are sizes of the operands */
   void (*add)(Scan *, const Args *);
 } templates[] = {{"Gemm", 4, 7, add_gemm},
+                 {"GemmRing", 2, 7, add_ring},
                  {"TensorTile", 2, 5, add_tensor},
                  {"FlashAttention", 2, 6, add_attention}};
 

@@ -37,4 +37,6 @@ entry gelu_all(x : f32[16384, 4096]) { return y = gelu(x) }
 entry total(x : f32[16384, 4096]) { return y = mean(x * x) }
 entry columns(x : f32[16384, 4096]) { return y = sum(x, axis = 0) }
 entry few_tiles(x : bf16[256, 3072], w : bf16[3072, 768]) { return y = x @ w }
+entry chains(x : f32[256, 3072], w : f32[3072, 768]) { return y = x @ w }
+entry few_results(x : f32[32, 1024], w : f32[256, 1024]) { return y = x @ w' }
 entry few_rows(x : f32[64, 2048], g : f32[2048], b : f32[2048]) { return y = layer_norm(x) * g + b }

@@ -198,8 +198,15 @@ static void covers_every_shape(void **state) {
 /* ---- a device ---- */
 
 static GridProductSchedule on_grid(int64_t m, int64_t n, int64_t k, Dtype in, bool tensor) {
-  GridProductShape s = {
-      .batch = 1, .m = m, .n = n, .k = k, .a_row = k, .b_row = n, .in = in, .tensor = tensor};
+  GridProductShape s = {.batch = 1,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .a_row = k,
+                        .b_row = n,
+                        .in = in,
+                        .tensor = tensor,
+                        .async = true};
   return grid_product_schedule(&grid, &s);
 }
 
@@ -209,10 +216,13 @@ static void decides_blocks(void **state) {
   assert_int_equal(p.tm, 8);
   assert_int_equal(p.blocks, 786);
   assert_true(p.busy);
-  p = on_grid(64, 256, 784, DT_F32, false); /* few: small tiles make more blocks */
-  assert_int_equal(p.bm, 32);
-  assert_int_equal(p.blocks, 16);
-  assert_false(p.busy);
+  p = on_grid(64, 256, 784, DT_F32,
+              false); /* few: small tiles make more blocks, which wait little */
+  assert_int_equal(p.bm, 16);
+  assert_int_equal(p.blocks, 64);
+  assert_true(!p.busy && p.stages == 8);
+  p = on_grid(64, 256, 784, DT_I8, false); /* what is converted goes through registers */
+  assert_true(p.bm == 32 && p.blocks == 16 && !p.stages);
   p = on_grid(4096, 4096, 4096, DT_BF16, true);
   assert_int_equal(p.bn, 256);
   assert_int_equal(p.wm, 64);
@@ -250,9 +260,15 @@ static void divides_the_depth(void **state) {
   assert_true(wgmma_schedule(&p, &w) && w.parts == 5 && w.blocks == 120);
   assert_int_equal(on_grid(256, 768, 768, DT_BF16, true).parts, 1);    /* a launch takes longer */
   assert_int_equal(on_grid(4096, 4096, 4096, DT_BF16, true).parts, 1); /* tiles enough */
-  assert_int_equal(on_grid(256, 768, 3072, DT_F32, false).parts, 1);   /* the CPU's chains */
+  p = on_grid(256, 768, 3072, DT_F32, false);                          /* the CPU's chains */
+  assert_true(p.parts == 3 && p.part == 1024 && p.blocks == 576);
+  assert_int_equal(on_grid(256, 768, 3072, DT_F64, false).parts, 1);  /* scratch is of f32 */
+  assert_int_equal(on_grid(256, 768, 1024, DT_F32, false).parts, 1);  /* one chain */
+  assert_int_equal(on_grid(4096, 768, 3072, DT_F32, false).parts, 1); /* too much scratch */
   GridProductShape s = {.batch = 1, .m = 64, .n = 64, .k = 4096, .a_row = 4096, .b_row = 64};
-  s.in = DT_BF16, s.tensor = s.bounded_depth = true;
+  s.in = DT_BF16, s.tensor = s.whole = true;
+  assert_int_equal(grid_product_schedule(&grid, &s).parts, 1);
+  s.in = DT_F32, s.tensor = false;
   assert_int_equal(grid_product_schedule(&grid, &s).parts, 1);
   for (int64_t k = 1; k < 20000; k += 97)
     for (int i = 0; i < EXTENTS; i++) {
@@ -273,6 +289,7 @@ static void grid_covers_every_shape(void **state) {
           assert_true(p.blocks * p.bm * p.bn >= m * n * p.parts);
           assert_true(p.across * p.bn >= n && (p.across - 1) * p.bn < n);
           assert_true(p.shared <= grid.shared && p.threads <= 1024 && p.threads % grid.warp == 0);
+          assert_true(p.stages != 1 && p.stages * grid_ring_bytes(&p) <= 48 << 10);
           /* threads' parts are the block's, and sums leave registers for operands */
           assert_true(p.threads * p.tm * p.tn == p.bm * p.bn);
           assert_true(p.tm * p.tn * dtype_size(p.dt) / 4 <= 128);

@@ -24,8 +24,13 @@ static const VectorMachine machines[MACHINES] = {
                      .pairs = true,
                      .cache = {32 << 10, 1 << 20, 4 << 20, 8}},
 };
-static const GridMachine grid = {
-    .warp = 32, .block = 256, .blocks = 128, .shared = 99 << 10, .scratch = 4, .launch = 5e5};
+static const GridMachine grid = {.warp = 32,
+                                 .block = 256,
+                                 .blocks = 128,
+                                 .multiprocessors = 132,
+                                 .shared = 99 << 10,
+                                 .scratch = 4,
+                                 .launch = 5e5};
 
 static inline int registers_of(const VectorMachine *m) { return m->vectors == 4 ? 32 : 16; }
 

@@ -29,8 +29,8 @@ static double product_bytes(const Counting *n, double m, double k, double column
 }
 
 /* Of a block: stores of the sums of a part in place of the work fused behind. */
-static double count_ends(Counting *n, const GridProductSchedule *p, double of_block) {
-  if (p->parts == 1) return count_epilogue(n, of_block, 0.5);
+static double count_ends(Counting *n, const GridProductSchedule *p, double of_block, double store) {
+  if (p->parts == 1) return count_epilogue(n, of_block, store);
   n->c.lines += of_block / WARP;
   n->c.least_bytes = (double)p->batch * (double)(p->m + p->n) * (double)p->k * dtype_size(p->in);
   return of_block / WARP * (1 + ADDRESS);
@@ -78,7 +78,7 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   c->wavefronts = matrices * MATRIX + k_tiles * STAGE_ROW * (p->bm + p->bn) / LINE;
   c->lines = k_tiles * STAGE_ROW / WARP *
              ((double)p->bm / p->copy_a * lines_a + (double)p->bn / p->copy_b * lines_b);
-  c->issue += count_ends(n, p, tile);
+  c->issue += count_ends(n, p, tile, 0.5);
   c->waits = 2;
   /* threads wait for copies of 2 bytes, eight at a time */
   c->l2_waits += k_tiles * ceil(small * STAGE_ROW / 2 / c->threads / 8);
@@ -109,7 +109,7 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
   const double reads = groups * (WGMMA_ROWS / groups + columns) * row / LINE;
   c->wgmma = each * p.bm * p.bn * k_tiles * wgmma_depth(&p) * (size == 4 ? 2 : 1);
   c->wavefronts = each * k_tiles * (reads + (p.bm + p.bn) * row / LINE);
-  c->issue = each * count_ends(n, &p, (double)p.bm * p.bn);
+  c->issue = each * count_ends(n, &p, (double)p.bm * p.bn, 0.5);
   c->lines *= each;
   c->parts = 2;
   c->covered = each * k_tiles / (wgmma_stages(&p) - 1);
@@ -153,16 +153,44 @@ void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, b
   if (f64) c->registers = c->registers * 3 / 2;
 }
 
+/* The same by a ring of k-tiles: those that are on their way cover the wait for memory. */
+static void count_ring(Counting *n, const GridProductSchedule *p, double steps) {
+  /* of a copy of 16 bytes; clocks of an fma, and of a step of the last k-tile if it is a part */
+  enum { COPY_LINES = 4, DEPENDENT = 4, ALONE = 12 };
+  GpuCounts *c = &n->c;
+  const GridStep s = grid_product_step(p);
+  const double warps = c->threads / (double)WARP, k_tiles = steps / RING_DEPTH;
+  if (p->dt == DT_F64)
+    c->fma64 = steps * s.fma;
+  else
+    c->fma = steps * s.fma;
+  c->issue = steps * s.issue + warps * (START + k_tiles * K_TILE / 2.0);
+  c->accesses = steps * (s.loads + s.copies);
+  c->wavefronts = steps * s.wavefronts;
+  c->lines = steps * s.copies * COPY_LINES;
+  c->waits = 1;
+  c->covered = k_tiles / (p->stages - 1);
+  const double sums = p->tm * p->tn; /* of a thread, which do not wait for each other */
+  c->chain = k_tiles * FMA_CLOCKS + (sums < DEPENDENT ? steps * (DEPENDENT - sums) : 0) +
+             (double)(p->part % RING_DEPTH) * ALONE;
+  c->shared += p->stages * grid_ring_bytes(p);
+  c->registers = (int)sums * 2 + 8 * (p->tm + p->tn) + OTHER_REGISTERS;
+}
+
 static void count_fma_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
-  double size = dtype_size(p->in), k = (double)ceil_div(p->k, FMA_DEPTH) * FMA_DEPTH;
-  count_fma_tile(n, k, p->bm, p->bn, p->tm, p->tn, p->dt == DT_F64);
-  c->issue += count_epilogue(n, (double)p->bm * p->bn, 1);
+  const int depth = p->stages ? RING_DEPTH : FMA_DEPTH;
+  double size = dtype_size(p->in), k = (double)ceil_div(p->part, depth) * depth;
+  if (p->stages)
+    count_ring(n, p, k);
+  else
+    count_fma_tile(n, k, p->bm, p->bn, p->tm, p->tn, p->dt == DT_F64);
+  c->issue += count_ends(n, p, (double)p->bm * p->bn, 1);
   c->l2_bytes = product_l2(n, p, k);
   double operands = (double)p->batch * (double)(p->m + p->n) * (double)p->k * size;
   c->bytes = (double)p->batch *
                  product_bytes(n, (double)p->m, (double)p->k, (double)p->n, p->bm, p->bn, size, 1) +
-             c->least_bytes - operands;
+             c->least_bytes - operands + partial_bytes(p);
 }
 
 /* A warp for each chain: a load of B for each number of the depth, with which it multiplies all

@@ -1,0 +1,134 @@
+/* Products on the ordinary units of few tiles, exactly: the sums of gemm.h, by small blocks that wait little. K-tiles of
+   BK of the depth go through a ring of STAGES in shared memory: while one is multiplied, the next ones are copied
+   (cp.async), without registers. Contract: rows of A and B in memory begin at multiples of COPY bytes, 4 to 16; the
+   order of the sums is that of gemm.h, and so of the CPU. */
+/* section GemmRing */
+/* A side of a k-tile: EDGE rows or columns of C, of which a thread has TX. ACROSS: stored with the depth as rows. A row
+   in shared memory keeps the order of global memory, with 16 bytes behind it: threads that read eight rows, or one row,
+   at a time read different banks. */
+template <typename T, int EDGE, int TX, bool ACROSS, int BK, int COPY, int THREADS> struct RingSide {
+  enum {
+    STEP = 16 / sizeof(T), /* of the depth that a thread has in registers */
+    ROWS = ACROSS ? BK : EDGE, ELEMENTS = ACROSS ? EDGE : BK, PITCH = ELEMENTS + STEP, SIZE = ROWS * PITCH,
+    EACH = COPY / sizeof(T), PER_ROW = ELEMENTS / EACH, COPIES = ROWS * PER_ROW,
+    WIDE = TX < STEP ? TX : STEP /* elements side by side that a thread reads at once, across */
+  };
+  /* of C's side: what thread `lane` has at i */
+  INL_MEMBER int place(int lane, int i) { return ACROSS ? lane * TX + i : lane + i * (EDGE / TX); }
+  /* Begins copies of a k-tile, of which `rows` rows of `elements` are inside. */
+  template <typename I> INL_MEMBER void load_async(T *to, const T *from, I stride, int rows, int elements) {
+#pragma unroll
+    for (int p = 0; p < (COPIES + THREADS - 1) / THREADS; p++) {
+      const int e = (int)threadIdx.x + p * THREADS, row = e / PER_ROW, at = e % PER_ROW * EACH;
+      if (COPIES % THREADS != 0 && e >= COPIES) break;
+      const int left = row < rows ? elements - at : 0;
+      async_copy<COPY>(to + row * PITCH + at, left > 0 ? from + (row * stride + at) : from,
+                       (left < 0 ? 0 : left < EACH ? left : EACH) * (int)sizeof(T));
+    }
+  }
+  INL_MEMBER T at(const T *s, int lane, int i, int k) {
+    return ACROSS ? s[k * PITCH + place(lane, i)] : s[place(lane, i) * PITCH + k];
+  }
+  /* STEP of the depth from k on */
+  INL_MEMBER void read(T (&v)[STEP][TX], const T *s, int lane, int k) {
+    if (ACROSS)
+#pragma unroll
+      for (int d = 0; d < STEP; d++)
+#pragma unroll
+        for (int i = 0; i < TX; i += WIDE) {
+          const Vec<T, WIDE> x = *(const Vec<T, WIDE> *)(s + (k + d) * PITCH + place(lane, i));
+#pragma unroll
+          for (int l = 0; l < WIDE; l++) v[d][i + l] = x.at[l];
+        }
+    else
+#pragma unroll
+      for (int i = 0; i < TX; i++) {
+        const Vec<T, STEP> x = *(const Vec<T, STEP> *)(s + place(lane, i) * PITCH + k);
+#pragma unroll
+        for (int d = 0; d < STEP; d++) v[d][i] = x.at[d];
+      }
+  }
+};
+
+/* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. A_ROW, B_ROW: elements from one stored row to the
+   next. `rows`, `depth`, `columns`: M, K and N, or less at run time. */
+template <typename I, typename T, int M, int N, int K, int A_ROW, int B_ROW, bool TA, bool TB, int BM, int BN, int TM,
+          int TN, int COPY_A, int COPY_B, int STAGES>
+struct GemmRing {
+  enum { BK = 32, CHAIN = 1024, LANES = BN / TN, THREADS = BM / TM * LANES, STEP = 16 / sizeof(T) };
+  typedef RingSide<T, BM, TM, TA, BK, COPY_A, THREADS> A;
+  typedef RingSide<T, BN, TN, !TB, BK, COPY_B, THREADS> B;
+  T a[STAGES][A::SIZE], b[STAGES][B::SIZE];
+
+  INL_MEMBER int row(int i) { return A::place((int)threadIdx.x / LANES, i); }
+  INL_MEMBER int col(int q) { return B::place((int)threadIdx.x % LANES, q); }
+
+  __device__ __forceinline__ void load_async(int stage, const T *pa, const T *pb, int m0, int n0, int k0, int rows,
+                                             int depth, int columns) {
+    const int m = rows - m0, n = columns - n0, k = depth - k0;
+    A::load_async(a[stage], pa + (TA ? (I)k0 * A_ROW + m0 : (I)m0 * A_ROW + k0), (I)A_ROW, TA ? k : m, TA ? m : k);
+    B::load_async(b[stage], pb + (TB ? (I)n0 * B_ROW + k0 : (I)k0 * B_ROW + n0), (I)B_ROW, TB ? n : k, TB ? k : n);
+  }
+  /* adds the k-tile of which `left` of the depth are there, or more: a sum of -0 and what lies behind would be 0 */
+  __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int stage, int left) {
+    const int y = (int)threadIdx.x / LANES, x = (int)threadIdx.x % LANES;
+    if (left < BK) {
+#pragma unroll 4
+      for (int k = 0; k < left; k++)
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+          for (int j = 0; j < TN; j++)
+            acc[i][j] = gemm_fma(A::at(a[stage], y, i, k), B::at(b[stage], x, j, k), acc[i][j]);
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < BK; k += STEP) {
+      T va[STEP][TM], vb[STEP][TN];
+      A::read(va, a[stage], y, k);
+      B::read(vb, b[stage], x, k);
+#pragma unroll
+      for (int d = 0; d < STEP; d++)
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+          for (int j = 0; j < TN; j++) acc[i][j] = gemm_fma(va[d][i], vb[d][j], acc[i][j]);
+    }
+  }
+  __device__ __forceinline__ void run(T (&c)[TM][TN], const T *pa, const T *pb, int m0, int n0, int rows = M,
+                                      int depth = K, int columns = N) {
+    T acc[TM][TN];
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) c[i][j] = 0;
+#pragma unroll 1
+    for (int s = 0; s < STAGES - 1; s++) {
+      if (s * BK < depth) load_async(s, pa, pb, m0, n0, s * BK, rows, depth, columns);
+      async_commit();
+    }
+    int stage = 0;
+#pragma unroll 1
+    for (int d0 = 0; d0 < depth; d0 += CHAIN) {
+#pragma unroll
+      for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++) acc[i][j] = 0;
+      const int end = depth - d0 < CHAIN ? depth : d0 + CHAIN;
+#pragma unroll 1
+      for (int k0 = d0; k0 < end; k0 += BK) {
+        async_wait<STAGES - 2>();
+        block_sync(); /* all have the k-tile, and none reads the one before */
+        const int next = k0 + (STAGES - 1) * BK, free = stage ? stage - 1 : STAGES - 1;
+        if (next < depth) load_async(free, pa, pb, m0, n0, next, rows, depth, columns);
+        async_commit();
+        multiply(acc, stage, K % BK == 0 && depth == K ? BK : depth - k0);
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+      }
+#pragma unroll
+      for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++) c[i][j] = d0 == 0 ? acc[i][j] : acc[i][j] + c[i][j];
+    }
+  }
+};

@@ -1,0 +1,232 @@
+/* Schedules of products on a device; see product.h. Algorithm: of the tiles of a block, and with
+   all of the depth or one chain of it a block, what an estimate of the clocks takes least. */
+#include "codegen/schedule/product.h"
+
+#include <math.h>
+
+static bool fills(const GridMachine *machine, const GridProductSchedule *p) {
+  return p->parts * p->batch * ceil_div(p->m, p->bm) * ceil_div(p->n, p->bn) >= machine->blocks;
+}
+
+/* ---- on the ordinary units ---- */
+
+typedef struct FmaTile {
+  int bm, bn, tm, tn;
+  bool ring; /* k-tiles come by asynchronous copies (text/gemm_ring.h), else through registers
+                (text/gemm.h) */
+} FmaTile;
+
+/* Sums of a thread take 64 registers of 255 at most. */
+static const FmaTile fma_tiles[] = {
+    {128, 128, 8, 8, false}, {64, 64, 4, 4, false}, {32, 32, 2, 2, false}, {64, 64, 4, 4, true},
+    {32, 64, 4, 4, true},    {32, 32, 4, 2, true},  {16, 32, 2, 2, true},  {16, 16, 2, 1, true}};
+
+int grid_ring_bytes(const GridProductSchedule *p) {
+  const int size = dtype_size(p->dt), pad = RING_PAD / size;
+  const int a = p->ta ? RING_DEPTH * (p->bm + pad) : p->bm * (RING_DEPTH + pad);
+  const int b = p->tb ? p->bn * (RING_DEPTH + pad) : RING_DEPTH * (p->bn + pad);
+  return (a + b) * size;
+}
+
+/* False: shared memory has no room for two k-tiles. */
+static bool take_tile(GridProductSchedule *p, const FmaTile *t) {
+  enum { RING = 40 << 10, LEAST = 2, MOST = 8 }; /* bytes of shared memory; stages */
+  p->bm = t->bm, p->bn = t->bn, p->tm = t->tm, p->tn = t->tn;
+  p->threads = p->bm / p->tm * (p->bn / p->tn);
+  p->side = p->tn < 4 ? p->tn : 4;
+  p->stages = 0;
+  p->blocks = p->parts * p->batch * ceil_div(p->m, p->bm) * ceil_div(p->n, p->bn);
+  if (!t->ring) return true;
+  if (p->tb) p->side = 1; /* columns of a thread lie apart */
+  const int64_t room = RING / grid_ring_bytes(p), k_tiles = ceil_div(p->part, RING_DEPTH);
+  int64_t stages = k_tiles + 1 < MOST ? k_tiles + 1 : MOST;
+  if (stages > room) stages = room;
+  p->stages = stages < LEAST ? LEAST : (int)stages;
+  return room >= LEAST;
+}
+
+GridStep grid_product_step(const GridProductSchedule *p) {
+  enum {
+    LINE = 128,
+    COPY = 5,
+    LOAD = 6
+  }; /* bytes; instructions of a copy, of a load and its
+        store, with their addresses */
+  const double size = dtype_size(p->dt), vector = 16 / size, warp = 32, warps = p->threads / warp;
+  const double sums = p->tm * p->tn;
+  double a = ceil(p->tm / vector), b = ceil(p->tn / vector); /* loads of a thread */
+  double wavefronts = a * (p->tm < vector ? 1 : 2) + b * (p->tn < vector ? 1 : 2), copies, moved;
+  if (p->stages) {
+    if (!p->ta) a = p->tm / vector;
+    if (p->tb) b = p->tn / vector;
+    /* a warp has two rows of threads, 16 columns */
+    wavefronts = a + b * (p->tb || p->tn >= vector ? 2 : 1);
+    copies = (p->bm / (double)p->copy_a + p->bn / (double)p->copy_b) * size / warp;
+    moved = COPY;
+  } else {
+    copies = (p->bm + p->bn) / warp;
+    moved = LOAD;
+  }
+  return (GridStep){.fma = warps * sums,
+                    .loads = warps * (a + b),
+                    .copies = copies,
+                    .issue = warps * (sums + a + b) + copies * moved,
+                    .wavefronts = warps * wavefronts * size / 4 + (p->bm + p->bn) * size / LINE};
+}
+
+/* Clocks of all blocks: those of a multiprocessor take turns on its units, and each waits for
+   itself. By count, not measured on a device. */
+static double fma_clocks(const GridMachine *machine, const GridProductSchedule *p) {
+  enum {
+    SCHEDULERS = 4,
+    RESIDENT = 4,  /* blocks of a multiprocessor */
+    DEPENDENT = 4, /* clocks of an fma that waits for the one before */
+    K_TILE = 60,   /* ... of a k-tile's end: the barrier, and the first loads behind it */
+    THROUGH = 16,  /* depth of a k-tile that comes through registers */
+    MEMORY = 700,  /* clocks that a load takes */
+    FMA = 128,     /* a clock */
+    ENDS = 2000    /* clocks before the first k-tile and behind the last */
+  };
+  const GridStep s = grid_product_step(p);
+  const double f64 = dtype_size(p->dt) == 8 ? 2 : 1, warps = p->threads / 32.0;
+  const double fma = s.fma * f64 / SCHEDULERS, issue = s.issue / SCHEDULERS,
+               unit = fmax(fmax(fma, issue), s.wavefronts);
+  const double depth = p->stages ? RING_DEPTH : THROUGH, ahead = p->stages ? p->stages - 1 : 1;
+  const double k_tiles = (double)ceil_div(p->part, (int64_t)depth);
+  /* of a k-tile, for a block that is alone */
+  const double own = fmax(fmax(s.issue / warps, DEPENDENT), unit) * depth + K_TILE;
+  const double blocks = (double)ceil_div(p->blocks, machine->multiprocessors),
+               turns = ceil(blocks / RESIDENT);
+  double clocks = k_tiles * fmax(blocks * unit * depth, turns * fmax(own, MEMORY / ahead)) + ENDS;
+  if (p->parts > 1)
+    clocks += (machine->launch + 2 * (double)grid_product_scratch(p) * machine->byte) / FMA;
+  return clocks;
+}
+
+/* The sums of each chain by blocks of their own, where they are apart on the CPU, too. */
+static bool may_divide(const GridMachine *machine, const GridProductShape *s,
+                       const GridProductSchedule *p) {
+  const int64_t elements = s->batch * (s->m + s->n) * s->k, sums = s->batch * s->m * s->n;
+  return p->dt == DT_F32 && p->in == DT_F32 && !s->whole && s->k > DEPTH &&
+         ceil_div(s->k, DEPTH) * sums <= elements / machine->scratch;
+}
+
+static void choose_fma_tile(const GridMachine *machine, const GridProductShape *s,
+                            GridProductSchedule *p) {
+  GridProductSchedule best = {0};
+  double least = INFINITY;
+  const int most = may_divide(machine, s, p) ? 2 : 1;
+  for (int divided = 0; divided < most; divided++)
+    for (size_t i = dtype_size(p->dt) == 8; i < sizeof fma_tiles / sizeof *fma_tiles; i++) {
+      if (fma_tiles[i].ring && (!s->async || p->in != p->dt)) continue;
+      GridProductSchedule c = *p;
+      if (divided) c.part = DEPTH, c.parts = (int)ceil_div(c.k, DEPTH);
+      if (!take_tile(&c, &fma_tiles[i])) continue;
+      const double clocks = fma_clocks(machine, &c);
+      if (clocks < least) best = c, least = clocks;
+    }
+  *p = best;
+}
+
+/* ---- on tensor cores ---- */
+
+/* A warp's part is 64 x 64 where there is enough to do: with less of it shared memory could not
+   feed the tensor cores. It takes 128 registers for sums and 64 for operands. The sizes are chosen
+   by these counts, not measured on a device. */
+static void choose_tensor_tile(const GridMachine *machine, GridProductSchedule *p) {
+  static const struct {
+    int bm, bn, wm, wn;
+  } tiles[] = {{128, 256, 64, 64}, {128, 128, 64, 64}, {64, 64, 32, 32}, {32, 32, 16, 16}};
+  for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+    p->bm = tiles[i].bm, p->bn = tiles[i].bn, p->wm = tiles[i].wm, p->wn = tiles[i].wn;
+    p->shared = PIPELINE_STAGES * STAGE_ROW * (p->bm + p->bn);
+    if (p->shared <= machine->shared && fills(machine, p)) break;
+  }
+  p->tm = p->wm / 8, p->tn = p->wn / 4, p->side = 2;
+  p->threads = p->bm / p->wm * (p->bn / p->wn) * machine->warp;
+}
+
+/* Products of few rows take the time that B takes from memory. A thread has the columns that a load
+   of LOAD bytes reads; with B stored by columns, which go through shared memory, one. A block has a
+   warp for each chain, up to as many as shared memory holds without a launch that asks for it. */
+static bool choose_thin(const GridMachine *machine, GridProductSchedule *p) {
+  enum { MOST_ROWS = 8, LOAD = 4, MOST_WARPS = 8 };
+  const int size = dtype_size(p->dt);
+  if (p->m > MOST_ROWS || !p->m || !p->n || !p->k) return false;
+  int64_t warps = ceil_div(p->k, DEPTH);
+  const int most = p->tb ? MOST_WARPS * 2 / size : MOST_WARPS;
+  if (warps > most) warps = most;
+  p->side = p->tb ? 1 : LOAD / dtype_size(p->in);
+  if (p->side < 1) p->side = 1;
+  while (p->n % p->side || p->b_row % p->side) p->side /= 2;
+  p->tm = (int)ceil_div(p->m, warps), p->tn = p->side;
+  p->bm = p->tm * (int)warps, p->bn = p->side * machine->warp;
+  p->threads = (int)warps * machine->warp;
+  return true;
+}
+
+uint64_t grid_product_scratch(const GridProductSchedule *p) {
+  return p->parts > 1 ? (uint64_t)p->parts * (uint64_t)(p->batch * p->m * p->n) * sizeof(float) : 0;
+}
+
+/* Parts of the depth, if the smallest tiles of warpgroups leave multiprocessors idle, and a block
+   has so much less to do that it pays for the launch that adds up the parts: SAVED elements of the
+   depth take about the time of a launch, by the model of time; parts have LEAST at least. A
+   function of the shape alone. */
+static void choose_parts(const GridMachine *machine, const GridProductShape *s,
+                         GridProductSchedule *p) {
+  enum { ROWS = 128, COLUMNS = 64, SAVED = 1024, LEAST = 256, UNIT = 64 };
+  const int64_t tiles = p->batch * ceil_div(p->m, ROWS) * ceil_div(p->n, COLUMNS);
+  p->parts = 1, p->part = p->k;
+  if (!p->tensor || s->whole || !tiles || p->k <= SAVED) return;
+  int64_t most = machine->blocks / tiles;
+  if (most > p->k / LEAST) most = p->k / LEAST;
+  if (most < 2) return;
+  const int64_t part = ceil_div(ceil_div(p->k, most), UNIT) * UNIT, parts = ceil_div(p->k, part);
+  if (parts < 2 || p->k - part < SAVED) return;
+  p->parts = (int)parts, p->part = part;
+  const uint64_t operands =
+      (uint64_t)(p->batch * (p->m + p->n) * p->k) * (uint64_t)dtype_size(p->in);
+  if (grid_product_scratch(p) > operands) p->parts = 1, p->part = p->k;
+}
+
+/* Bytes of the widest copy that rows of n elements allow. */
+static int copy_of(int64_t n, Dtype dt) {
+  int bytes = 16;
+  while (n * dtype_size(dt) % bytes) bytes /= 2;
+  return bytes;
+}
+
+GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s) {
+  GridProductSchedule p = {.batch = s->batch,
+                           .m = s->m,
+                           .n = s->n,
+                           .k = s->k,
+                           .ta = s->ta,
+                           .tb = s->tb,
+                           .in = s->in,
+                           .dt = product_dtype(s->in),
+                           .tensor = s->tensor,
+                           .a_row = s->a_row,
+                           .b_row = s->b_row,
+                           .copy_a = copy_of(s->a_row, s->in),
+                           .copy_b = copy_of(s->b_row, s->in)};
+  choose_parts(machine, s, &p);
+  if (p.tensor)
+    choose_tensor_tile(machine, &p);
+  else if (!(p.thin = choose_thin(machine, &p)))
+    choose_fma_tile(machine, s, &p);
+  p.busy = fills(machine, &p);
+  p.across = ceil_div(p.n, p.bn);
+  p.blocks = p.across * ceil_div(p.m, p.bm) * p.batch * p.parts;
+  return p;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(GridProductSchedule, f)
+const ScheduleKind grid_product_kind = {
+    "product",
+    (const ScheduleField[]){
+        FIELD(batch),  FIELD(m),      FIELD(n),      FIELD(k),    FIELD(a_row), FIELD(b_row),
+        FIELD(tensor), FIELD(bm),     FIELD(bn),     FIELD(wm),   FIELD(wn),    FIELD(tm),
+        FIELD(tn),     FIELD(copy_a), FIELD(copy_b), FIELD(side), FIELD(busy),  FIELD(thin),
+        FIELD(parts),  FIELD(part),   FIELD(stages), {0}}};
