@@ -47,7 +47,7 @@ static bool fits(const GridMachine *machine, const ConvTile *tile, int64_t place
 /* How long all multiprocessors take: tiles behind the edges count, and so does a last wave of few
    blocks. */
 static double time_of(const GridMachine *machine, const GridConvSchedule *c, Dtype in) {
-  double waves = (double)ceil_div(c->blocks, machine->blocks);
+  double waves = (double)ceil_div(c->blocks, machine->multiprocessors);
   int64_t depth = c->channels * c->taps;
   if (!c->bm) return waves * machine->block * ALONE * (double)depth;
   if (c->tensor) depth = ceil_div(depth, STAGE_ROW / dtype_size(in)) * STAGE_ROW / dtype_size(in);

@@ -29,8 +29,12 @@ static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
   ConvGeom g = conv_geom(n->gr->e, n->gr->root);
   bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
   double taps = (double)s->taps, phases = back ? (double)(g.h.stride * g.w.stride) : 1;
-  if (taps_a_tile == 1) taps /= phases; /* a block leaves out those that its pixels do not have */
   double steps = parts * ceil(taps / taps_a_tile) * taps_a_tile * kc;
+  if (taps_a_tile == 1 && phases > 1) { /* a block leaves out those that its pixels do not have */
+    const double most = (double)(ceil_div(g.h.taps, g.h.stride) * ceil_div(g.w.taps, g.w.stride));
+    steps = parts * kc * taps / phases;
+    c->longest = c->last = most * phases / taps;
+  }
   count_fma_tile(n, steps, s->bm, s->bn, s->tm, s->tn, counting_is_f64(n));
   /* a pixel's test of a tap is a predicate of its multiply-adds */
   c->issue += c->threads / (double)WARP * steps / kc * s->tn * TEST;
