@@ -105,7 +105,8 @@ void grid_conv_choose(const GridMachine *machine, GridConvSchedule *c, const Con
   GridPlanesSchedule p;
   double time;
   if (!c->pixels || c->pixels > INT32_MAX / 2 || !c->taps) return;
-  if (!grid_planes_schedule(machine, g, back, dt, &p, &time) || time >= time_of(machine, c, dt))
+  if (!grid_planes_schedule(machine, g, back, dt, &p, &time) ||
+      time >= time_of(machine, c, g->x->dtype))
     return;
   c->bm = c->bn = c->tm = c->tn = c->wm = c->wn = c->shared = 0;
   c->tensor = false;

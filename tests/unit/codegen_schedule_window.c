@@ -257,6 +257,46 @@ static void decides_channels_of_a_block(void **state) {
   (void)state;
 }
 
+/* Planes are what is taken where they are sooner done than tiles of operands of this dtype. */
+static void takes_planes_of_halves(void **state) {
+  static const Type image = {.dtype = DT_BF16};
+  int taken = 0, all = 0;
+  for (int64_t taps = 1; taps < 8; taps++)
+    for (int64_t filters = 1; filters <= 64; filters *= 2)
+      for (int64_t side = 7; side <= 56; side *= 2) {
+        const WindowAxis axis = {side, side, taps, 1, 1, taps / 2};
+        const ConvGeom g = {.n = 8,
+                            .gin = 1,
+                            .gout = filters,
+                            .groups = 16,
+                            .cin = 16,
+                            .cout = 16 * filters,
+                            .h = axis,
+                            .w = axis,
+                            .x = &image};
+        GridConvShape s = {.groups = 16,
+                           .m = filters,
+                           .pixels = 8 * side * side,
+                           .channels = 1,
+                           .taps = taps * taps,
+                           .phases = 1,
+                           .in = DT_BF16,
+                           .dt = DT_F32,
+                           .tensor = true};
+        GridConvSchedule c = grid_conv_schedule(&grid, &s), tiles = c;
+        GridPlanesSchedule p;
+        double time;
+        if (!c.bm || !grid_planes_schedule(&grid, &g, false, DT_F32, &p, &time)) continue;
+        grid_conv_choose(&grid, &c, &g, false, DT_F32);
+        const double ends = 2000, fma = 128; /* as of grid_conv_clocks */
+        const bool sooner = time < (grid_conv_clocks(&grid, &s, &tiles) - ends) * fma;
+        assert_int_equal(c.planes.units > 0, sooner);
+        taken += sooner, all++;
+      }
+  assert_in_range(taken, 1, all - 1);
+  (void)state;
+}
+
 static void decides_tiles_of_tensor_cores(void **state) {
   GridConvShape s = {.groups = 1, .in = DT_BF16, .dt = DT_F32, .tensor = true};
   for (int i = 0; i < EXTENTS; i++)
@@ -358,6 +398,7 @@ int main(void) {
       cmocka_unit_test(decides_tiles_of_a_device),
       cmocka_unit_test(decides_filters_of_a_device),
       cmocka_unit_test(decides_tiles_of_tensor_cores),
+      cmocka_unit_test(takes_planes_of_halves),
       cmocka_unit_test(decides_channels_of_a_block),
   };
   c = ctx_new();
