@@ -165,7 +165,7 @@ class _Entry(Generic[_Result]):
         """The extents, by the shapes of the inputs."""
         sizes: List[Any] = [None] * len(self.extents)
         for tensor, array in zip(self.inputs, arrays):
-            fits = array.ndim == len(tensor.shape)
+            before, fits = list(sizes), array.ndim == len(tensor.shape)
             for found, wanted in zip(array.shape, tensor.shape):
                 if isinstance(wanted, int):
                     fits = fits and found == wanted
@@ -177,7 +177,7 @@ class _Entry(Generic[_Result]):
                 if sizes[extent] is None and found >= more:
                     sizes[extent] = size
             if not fits:
-                known = [f"{n} = {s}" for n, s in zip(self.extents, sizes) if s is not None and n in tensor.text]
+                known = [f"{n} = {s}" for n, s in zip(self.extents, before) if s is not None and n in tensor.text]
                 where = f" where {', '.join(known)}" if known else ""
                 raise ValueError(f"{tensor.name} is {array.dtype} {list(array.shape)}, not {tensor.text}{where}")
         return sizes

@@ -131,6 +131,19 @@ int global_step(Elab *e) {
 
 static const char *const kind_name[] = {"a param", "a state", "an optimizer's state", "a hyper"};
 
+/* A call as it is written, if it stands on one line; else NULL. */
+static const char *call_text(Elab *e, Loc call) {
+  size_t n;
+  const char *line = ctx_source_line(e->c, call, &n);
+  int depth = 0;
+  for (size_t i = call.col - 1; line && i < n && depth >= 0; i++) {
+    depth += (line[i] == '(') - (line[i] == ')');
+    if (line[i] == ')' && depth == 0)
+      return arena_printf(e->a, "%.*s", (int)(i + 2 - call.col), line + call.col - 1);
+  }
+  return NULL;
+}
+
 void global_declared_again(Elab *e, const Frame *f, const char *path) {
   const char *name = f->env->func->name;
   Frame *inner = e->frame;
@@ -144,7 +157,10 @@ void global_declared_again(Elab *e, const Frame *f, const char *path) {
     elab_hint(e, "in a loop, %s(…) as a[i] makes one for each iteration, %s(…) as a one for all",
               name, name);
   } else {
+    const char *one = call_text(e, f->first_call), *other = call_text(e, f->call);
     elab_note(e, f->first_call, "the first call is here");
+    if (one && other && strcmp(one, other) == 0)
+      elab_hint(e, "if both are one value, bind it once: y = %s", one);
     elab_hint(
         e,
         "name both: %s(…) as a and %s(…) as b have tensors of their own, %s(…) as a and %s(…) "

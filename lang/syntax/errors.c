@@ -112,6 +112,10 @@ static const char *const statement_words[] = {"param", "state",     "for",  "sca
                                               "scope", "else",      "with", "minimize", "return",
                                               "yield", "transient", NULL};
 
+static bool has_hint(const char *word) {
+  return word && (hint_for_keyword(word) || (word_is_reserved(word) && hint_for_reserved(word)));
+}
+
 /* A name where a keyword was meant: "retrun x", "entyr train(...)". */
 static void hint_keyword(Parser *ps, const char *word, bool outside) {
   if (!word) return;
@@ -166,6 +170,10 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
         ps, SEV_HINT, (Loc){0},
         "':' takes all of an axis or a list, and a:b a part of it; '...' stands for all axes "
         "that are not named");
+    return true;
+  }
+  if (f->token == ':' && e.n == 1 && expects(e, '=')) {
+    parse_note(ps, SEV_HINT, (Loc){0}, "a let has the type of its value: let N = 64");
     return true;
   }
   bool typed = e.n == 1 ? !f->before : e.n == 2 && expects(e, '[');
@@ -236,11 +244,15 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
   }
   if (f->token == '{' && expects(e, INTEGER) && !expects(e, RETURN) && f->open != '[') {
     parse_error(ps, f->loc, "expected a value, found '{'");
-    parse_note(ps, SEV_HINT, (Loc){0}, "a list stands in square brackets: [1, 2]");
+    bool returned = f->before && strcmp(f->before, "return") == 0;
+    parse_note(ps, SEV_HINT, (Loc){0}, "%s",
+               returned ? "outputs stand side by side: return loss, accuracy = a"
+                        : "a list stands in square brackets: [1, 2]");
     return true;
   }
   if (f->token == STRING && expects(e, '\'')) {
     parse_error(ps, f->loc, "a string cannot follow a value");
+    if (f->before) hint_keyword(ps, f->before, f->open != '{' && f->opener.line == 0);
     return true;
   }
   return false;
@@ -250,6 +262,10 @@ static const char *found_text(Parser *ps, const Found *f) {
   bool reserved = f->name && word_is_reserved(f->name) && !f->starts_line;
   return reserved ? intern_printf(ps->c, "the reserved word '%s'", f->name) : f->word;
 }
+
+static const char a_type[] =
+    "a type is one of f32 f16 bf16 f64 i32 i64 u8 i8 bool and a shape: f32[64, 784], or "
+    "f32[shape(x)] for the shape of x";
 
 void syntax_error(Parser *ps, const int *token, const char *const *word, int n) {
   if (ps->stopped) return;
@@ -261,13 +277,12 @@ void syntax_error(Parser *ps, const int *token, const char *const *word, int n) 
     bool closer = expects(e, ')') || expects(e, ']');
     if (closer && f.opener.line && f.open != '{' && f.opener.line != f.loc.line)
       parse_note(ps, SEV_NOTE, f.opener, "this '%c' is still open", f.open);
-    if (expects(e, DTYPE) && !expects(e, INTEGER))
-      parse_note(
-          ps, SEV_HINT, (Loc){0},
-          "a type is one of f32 f16 bf16 f64 i32 i64 u8 i8 bool and a shape: f32[64, 784], or "
-          "f32[shape(x)] for the shape of x");
+    const char *named = f.token == '[' ? f.before : f.name; /* `int` alone is a kind */
+    const char *type = named ? hint_for_type(named) : NULL;
+    if ((expects(e, DTYPE) && !expects(e, INTEGER)) || (type && f.token == '['))
+      parse_note(ps, SEV_HINT, (Loc){0}, "%s", type ? type : a_type);
     else if (!hint_missing(ps, e, &f))
-      hint_keyword(ps, f.name && hint_for_keyword(f.name) ? f.name : f.before, outside);
+      hint_keyword(ps, has_hint(f.name) ? f.name : f.before, outside);
   }
   lex_recover(ps);
 }

@@ -6,6 +6,7 @@
 typedef enum HintKind {
   HINT_CALL,
   HINT_NAME,
+  HINT_TYPE,
   HINT_ARGUMENT,
   HINT_LAYER,
   HINT_MODULE,
@@ -24,6 +25,7 @@ typedef struct Hint {
 /* A hint for a function or name is said whole: "write …". */
 #define CALL_HINT(text) "write " text
 #define NAME_HINT(text) "write " text
+#define TYPE_HINT(text) text
 #define ARGUMENT_HINT(text) text
 #define LAYER_HINT(text) "its layer declares parameters: " text
 #define MODULE_HINT(text) text
@@ -49,6 +51,8 @@ static int find(int i, HintKind a, HintKind b, const char *word) {
 static const char *said(int i) { return i < HINTS ? hints[i].say : NULL; }
 
 const char *hint_for_name(const char *name) { return said(find(0, HINT_CALL, HINT_NAME, name)); }
+
+const char *hint_for_type(const char *name) { return said(find(0, HINT_TYPE, HINT_TYPE, name)); }
 
 const char *hint_for_argument(const char *name, const char *const *names, int n) {
   for (int i = 0; (i = find(i, HINT_ARGUMENT, HINT_ARGUMENT, name)) < HINTS; i++)

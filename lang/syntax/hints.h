@@ -7,6 +7,9 @@
  */
 const char *hint_for_name(const char *name);
 
+/* What to write for the name of a type; NULL: it is not known. */
+const char *hint_for_type(const char *name);
+
 /* "its layer declares parameters: bn(images) as n1" for "batch_norm"; NULL: there is none. */
 const char *hint_for_layer(const char *name);
 

@@ -168,6 +168,9 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
                "'as' gives one name; to put another in front of it write scope NAME { … }");
   else if (strcmp(text, ".minimize") == 0)
     scan_error(ps, loc, "values have no methods; write minimize loss with adamw(1e-3)");
+  else if (strcmp(text, ".params") == 0 || strcmp(text, ".parameters") == 0)
+    scan_error(ps, loc, "values have no fields or methods; write params(\"%.60s\")",
+               lex_chain_before(ps, loc));
   else if (hint_for_name(text + 1))
     scan_error(ps, loc, "values have no fields or methods; %s", hint_for_name(text + 1));
   else

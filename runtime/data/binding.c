@@ -187,22 +187,6 @@ static bool means_idx(const Column *c, const Suffixes *s, const uint8_t *head, u
          all == c->source.size;
 }
 
-/* "FILE[5]", where there is FILE: false after the error that says what to write instead. */
-static bool no_single_row(const char *text, Err *e) {
-  size_t n = strlen(text);
-  const char *open = strrchr(text, '[');
-  char file[PATH_MAX];
-  uint64_t row;
-  if (!open || text[n - 1] != ']' || !suffix_whole(open + 1, text + n - 1, &row) ||
-      (size_t)(open - text) >= sizeof file || access(text, F_OK) == 0)
-    return true;
-  memcpy(file, text, (size_t)(open - text));
-  file[open - text] = 0;
-  if (access(file, F_OK) != 0) return true;
-  err_set(e, EXIT_WRONG, "%s: rows are chosen as a range, [a:b]", text);
-  return err_hint(e, "this one alone is %s[%" PRIu64 ":%" PRIu64 "]", file, row, row + 1);
-}
-
 /* Whether a file of so many bytes that begins like this holds weights. */
 static bool is_safetensors(const uint8_t *head, uint64_t n, uint64_t bytes) {
   uint64_t header = 0;
@@ -233,7 +217,7 @@ static bool is_table(const Column *c, const uint8_t *head, uint64_t n) {
 
 static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *columns, Err *e) {
   if (images_are(c->text)) return open_images(c, s, e);
-  if (!no_single_row(c->text, e) || !file_open(&c->file, c->text, e)) return false;
+  if (!suffix_is_known(c->text, e) || !file_open(&c->file, c->text, e)) return false;
   c->source = (Source){.file = &c->file, .packed = c->file.size, .size = c->file.size};
   if (c->file.size == 0) {
     err_set(e, EXIT_WRONG, "%s: is empty", c->text);

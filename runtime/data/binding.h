@@ -15,6 +15,9 @@ typedef struct Suffixes {
 /* Cuts all suffixes off the text, unless there is a file of that name; *columns: those of CSV, in
    the text, or NULL. */
 void suffixes_cut(char *text, Suffixes *s, char **columns);
+/* False, with an error: no file has the whole name, but one the name in front of a suffix that is
+   none. */
+bool suffix_is_known(const char *text, Err *e);
 bool suffix_whole(const char *p, const char *end, uint64_t *out);
 
 /* ---- binding.c ---- */

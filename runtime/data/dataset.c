@@ -55,6 +55,12 @@ static bool agree(Dataset *d, bool whole, Err *e) {
     if (c->rows != ref->rows) {
       err_set(e, EXIT_WRONG, "%s has %" PRIu64 " rows (%s), but %s has %" PRIu64 " (%s)",
               ref->t->name, ref->rows, ref->text, c->t->name, c->rows, c->text);
+      const Column *bare = c->flat && !c->header ? c : ref->flat && !ref->header ? ref : NULL;
+      if (bare)
+        return err_hint(e,
+                        "row i of each file must belong together: %s is read as elements of %s, "
+                        "or of another TYPE with %s:TYPE",
+                        bare->text, elem_info[bare->type].name, bare->text);
       return err_hint(e, "row i of each file must belong together; choose rows with FILE[a:b]");
     }
   }

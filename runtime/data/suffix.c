@@ -1,6 +1,8 @@
 /* What stands behind the name of a file: "FILE[a:b]+k~s:type" or, of CSV, "FILE:COLUMNS[a:b]". A
    file of exactly the written name wins over suffixes. */
 #include "runtime/data/binding.h"
+#include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,4 +84,28 @@ void suffixes_cut(char *text, Suffixes *s, char **columns) {
   *columns = access(text, F_OK) != 0 ? cut_columns(text, s) : NULL;
   while (access(text, F_OK) != 0 && cut(text, s)) {
   }
+}
+
+bool suffix_is_known(const char *text, Err *e) {
+  char file[PATH_MAX], types[200] = "";
+  size_t n = strlen(text), at = n, used = 0;
+  uint64_t row;
+  if (n >= sizeof file || access(text, F_OK) == 0) return true;
+  memcpy(file, text, n + 1);
+  while (at > 0) { /* the longest name that there is */
+    file[--at] = 0;
+    if (strchr("[+~:", text[at]) && access(file, F_OK) == 0) break;
+  }
+  if (at == 0) return true;
+  const char *end = text + n - 1, *suffix = text + at;
+  if (*suffix == '[' && *end == ']' && suffix_whole(suffix + 1, end, &row)) {
+    err_set(e, EXIT_WRONG, "%s: rows are chosen as a range, [a:b]", text);
+    return err_hint(e, "this one alone is %s[%" PRIu64 ":%" PRIu64 "]", file, row, row + 1);
+  }
+  err_set(e, EXIT_WRONG, "%s: there is no such file, and '%s' is no suffix of %s", text, suffix,
+          file);
+  if (csv_is(file)) return err_hint(e, "columns stand before rows: %s:NAME,NAME[a:b]", file);
+  for (int i = 0; i < ELEM_COUNT; i++)
+    used += (size_t)snprintf(types + used, sizeof types - used, " %s", elem_info[i].name);
+  return err_hint(e, "behind a file stand [a:b], +k, ~s and :TYPE; types are%s", types);
 }

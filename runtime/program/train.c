@@ -5,6 +5,7 @@
 #include "runtime/program/command.h"
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 enum { PLOT_SECONDS = 10 }; /* between two drawings: whoever watches a file looks that often */
@@ -95,6 +96,15 @@ static void say_lost(const Command *cmd) {
   note(cmd, "the weights were not kept; --save FILE writes them");
 }
 
+static void say_stopped(const Command *cmd, const Position *p, int sig) {
+  const char *name = sig == SIGINT ? "SIGINT" : "SIGTERM";
+  if (cmd->options.given[OPT_CHECKPOINT] && cmd->failed == 0)
+    note(cmd, "stopped by %s after step %" PRIu64 "; --resume %s goes on from there", name, p->done,
+         cmd->checkpoint.path);
+  else
+    note(cmd, "stopped by %s after step %" PRIu64, name, p->done);
+}
+
 static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool checkpointed) {
   int sig = command_signal(cmd);
   if (p->epoch_steps && p->done > g->begin) progress_epoch(cmd, g, p, total);
@@ -108,6 +118,7 @@ static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool c
     cmd->err = e;
     return e.code;
   }
+  if (sig) say_stopped(cmd, p, sig);
   if (p->done > g->begin) say_lost(cmd);
   validation_end(cmd);
   return sig ? 128 + sig : cmd->failed;

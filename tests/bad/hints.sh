@@ -30,6 +30,13 @@ while read -r name hint; do
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
   grep -qxF "hint: write $hint" "$work/error" || { echo "no such hint for $name: $hint" && cat "$work/error" && failed=1; }
 done <"$work/rows"
+sed -n 's/^HINT(TYPE, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/types"
+while read -r name hint; do
+  rows=$((rows + 1))
+  echo "entry f(x : f32[4], y : $name[4]) { return z = x }" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is a type" && failed=1
+  grep -qxF "hint: $hint" "$work/error" || { echo "no such hint for the type $name: $hint" && cat "$work/error" && failed=1; }
+done <"$work/types"
 sed -n 's/^HINT(ARGUMENT, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/arguments"
 while read -r name here; do
   rows=$((rows + 1))

@@ -130,6 +130,14 @@ wrong 'a,a\n1,2\n' "2 columns are called 'a'" 'choose by number' one --v bad.csv
 wrong 'a,b\n1,2\n' '2 columns are chosen, but the input v is f32[1]' 'a row needs 1: bad.csv:NAME,NAME… chooses of a, b' one --v bad.csv
 wrong 'path,b\nat/1.png,2\n' '1 column is chosen, but the input x is f32[2, 3]' 'the column path names images; a program compiled with gc --images takes their folder, FOLDER/CLASS/NAME.png' same --x bad.csv:path --kind bad.csv:b
 wrong 'a,b\n1.5,2\n' "line 2, column a: '1.5' is no whole number" 'correct the file, or declare the input with a type of floats' whole --n bad.csv
+printf 'a,b,c\n1,2,3\n' >bad.csv
+says 1 "error: bad.csv[0:1]:a: there is no such file, and '[0:1]:a' is no suffix of bad.csv" ./net one --v 'bad.csv[0:1]:a'
+holds out.txt 'hint: columns stand before rows: bad.csv:NAME,NAME[a:b]'
+printf '\001\002\003\004\005\006\007\010' >eight.bin
+says 1 "error: eight.bin:uint16: there is no such file, and ':uint16' is no suffix of eight.bin" ./net one --v eight.bin:uint16
+holds out.txt 'hint: behind a file stand [a:b], +k, ~s and :TYPE; types are bool u8 i8 i32 i64 f16 bf16 f32 f64 i16 u16 u32 u64'
+says 1 'error: x has 1 rows (bad.csv), but kind has 8 (eight.bin)' ./net same --x bad.csv --kind eight.bin
+holds out.txt 'hint: row i of each file must belong together: eight.bin is read as elements of u8, or of another TYPE with eight.bin:TYPE'
 wrong 'a,b\n' 'has no rows for the input v' '' one --v bad.csv:a
 kinds='same --x houses.csv:2..4 --kind bad.csv:k'
 wrong 'k\nred\n3\nred\nred\n' "line 3, column k: '3' is a number among words" 'a column of labels holds words alone, or numbers' $kinds

@@ -262,6 +262,7 @@ cat >count.g <<'END'
 entry count(x : f32[n <= 4]) { return m = mean(x), y = x * 2, sum = sum(x) }
 entry shapes(s : f32[4], w : f32[2, 3], m : f32[1, t <= 8], k : f32[t, 2]) {
   return all = sum(s) + sum(w) + sum(m), rows = sum(k) }
+entry masked(x : f32[b <= 4, t <= 5], m : f32[t]) { return y = sum(x * m, 1) }
 END
 run 0 "$gc" count.g -o count
 run 0 ./count info count
@@ -301,6 +302,8 @@ holds out.txt 'hint: give a table of that shape, or one column or row of all ele
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input m is f32[1, t <= 8]' shapes a2,3.npy a2,5.npy a5,2.npy
 says 1 'error: a10.npy: holds f32[10], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a10.npy
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a2,5.npy
+says 1 'error: a4.npy: t of the input m is 4, but x.raw has no axis that says t, which is then at its bound, 5' ./count masked --x x.raw --m a4.npy
+holds out.txt 'hint: give x.raw as an .npy array'
 
 # ---- a library: the extent is an argument, checked, and arrays have the shape of the call ----
 cat >twice.g <<'END'
