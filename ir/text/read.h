@@ -1,6 +1,6 @@
-/* Between the two halves of the reader of IR text: read_word.c reads words, numbers, types and
-   places, read.c values, ops and blocks. Every function that returns bool has reported why when it
-   fails. */
+/* Between the parts of the reader of IR text: read_word.c reads words, numbers, types and places,
+   read_op.c values and ops, read.c blocks, entries and globals. Every function that returns bool
+   has reported why when it fails. */
 #ifndef GC_IR_READ_H
 #define GC_IR_READ_H
 #include "ir/text/names.h"
@@ -65,4 +65,15 @@ bool read_is_place(char c); /* may be part of a file's bare name */
 bool read_place(Reader *r, Loc *out);
 /* A scope, if one stands here. */
 bool read_scope(Reader *r, const char **out);
+/* Whether this word stands here, and then reads it. */
+bool read_flag(Reader *r, const char *word);
+
+/* ---- read_op.c ---- */
+/* Gives a value the name from which the printer makes this text, and enters it. */
+bool read_define(Reader *r, const char *text, Loc loc, ValueId v);
+bool read_op(Reader *r, OpKind *kind); /* with its blocks */
+
+/* ---- read.c ---- */
+bool read_arguments(Reader *r, Block *b);
+bool read_block(Reader *r, Block *b, bool nested);
 #endif

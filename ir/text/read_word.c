@@ -369,3 +369,15 @@ bool read_scope(Reader *r, const char **out) {
   }
   return true;
 }
+
+/* A word that may stand before a scope or place, which may begin with the same letters. */
+bool read_flag(Reader *r, const char *word) {
+  Span w;
+  read_blanks(r);
+  const char *before = r->p;
+  if (read_word(r, &w) && span_is(w, word) &&
+      !(r->p < r->end && (read_is_place(*r->p) || *r->p == ':')))
+    return true;
+  r->p = before;
+  return false;
+}
