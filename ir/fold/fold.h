@@ -19,7 +19,7 @@ ValueId fold_op(const Fold *f);
 bool fold_commutes(OpKind k, const Type *operand);
 bool op_commutes(const Entry *e, const Op *op);
 
-/* ---- shared by fold.c, logic.c and view.c ---- */
+/* ---- shared by fold.c, arith.c, logic.c and view.c ---- */
 
 typedef ValueId FoldRule(const Fold *f);
 
@@ -34,6 +34,11 @@ bool fold_is_float(const Fold *f);
 ValueId fold_make(const Fold *f, Attr v);
 ValueId fold_num(const Fold *f, double v);
 
+/* Rules for arithmetic, in arith.c. */
+FoldRule add_zero, add_neg, associate, sub_zero, sub_self, sub_from_zero, sub_neg, times_one,
+    times_minus_one, mul_zero, times_neg, div_by_power, mod_one, pow_zero, pow_one, pow_two,
+    pow_minus_one, pow_half, neg_of_neg, neg_of_sub, abs_of_neg, keep_positive, idempotent,
+    round_of_whole, same_operands, extreme_of_limit, convert_of_convert;
 /* Rules for truth values, and for what chooses by them, in logic.c. */
 FoldRule not_of_not, not_of_compare, logic_const, compare_self, where_const, where_same, where_not,
     where_bool, where_of_where, relu_grad_const, relu_grad_of_pool;

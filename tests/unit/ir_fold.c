@@ -86,6 +86,28 @@ static void check(T *t, int line, ValueId v, const char *want) {
 #define OP3(K, X, Y, Z) build3(t.b, OP_##K, X, Y, Z)
 #define TO(X, DT) build_convert(t.b, X, DT_##DT)
 
+/* Rows of a bounded number lie side by side in r and apart in its reshape, which moves them. */
+static void moved(void **state) {
+  (void)state;
+  T t = open_entry();
+  const Extent *n = extent_get(t.c, intern(t.c, "n"), 5);
+  const int64_t rows[] = {axis_of_extent(n, 3), 4}, runs[] = {3, axis_of_extent(n, 1), 4};
+  const Type *side = type_get(t.c, DT_F32, 2, rows), *apart = type_get(t.c, DT_F32, 3, runs);
+  ValueId r = entry_add_input(t.e, "r", side), z = entry_add_input(t.e, "z", apart);
+  ValueId v = entry_add_input(t.e, "v", type_get(t.c, DT_F32, 1, (const int64_t[]){4}));
+  ValueId m = build_reshape(t.b, r, apart), b = build_broadcast(t.b, v, apart);
+  IS(OP1(EXP, m), "reshape(exp(r))");
+  IS(OP2(MUL, m, build_const(t.b, apart, 3)), "reshape(mul(r, 3))");
+  IS(OP1(RELU, OP2(ADD, m, b)), "reshape(relu(add(r, broadcast(v))))");
+  IS(OP2(ADD, m, build_reshape(t.b, OP1(NEG, r), apart)), "reshape(sub(r, r))");
+  IS(OP2(ADD, m, z), "add(z, reshape(r))");                     /* z has no such rows */
+  IS(TO(m, F64), "convert(reshape(r))");                        /* more bytes would move */
+  IS(OP1(EXP, build_reshape(t.b, z, side)), "exp(reshape(z))"); /* they come to lie side by side */
+  IS(OP1(EXP, build_reshape(t.b, t.x, type_get(t.c, DT_F32, 1, (const int64_t[]){6}))),
+     "exp(reshape(x))"); /* nothing moves */
+  close_entry(&t);
+}
+
 static void sums(void **state) {
   (void)state;
   T t = open_entry();
@@ -524,12 +546,19 @@ static void same_bits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums),         cmocka_unit_test(products),
-      cmocka_unit_test(powers),       cmocka_unit_test(signs),
-      cmocka_unit_test(logic),        cmocka_unit_test(conversions),
-      cmocka_unit_test(constants),    cmocka_unit_test(views),
-      cmocka_unit_test(reductions),   cmocka_unit_test(quantized_operands),
-      cmocka_unit_test(matmul_flags), cmocka_unit_test(layouts_stay),
+      cmocka_unit_test(moved),
+      cmocka_unit_test(sums),
+      cmocka_unit_test(products),
+      cmocka_unit_test(powers),
+      cmocka_unit_test(signs),
+      cmocka_unit_test(logic),
+      cmocka_unit_test(conversions),
+      cmocka_unit_test(constants),
+      cmocka_unit_test(views),
+      cmocka_unit_test(reductions),
+      cmocka_unit_test(quantized_operands),
+      cmocka_unit_test(matmul_flags),
+      cmocka_unit_test(layouts_stay),
       cmocka_unit_test(same_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
