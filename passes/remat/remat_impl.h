@@ -8,7 +8,7 @@
 #define GC_PASSES_REMAT_IMPL_H
 #include "passes/analysis/step_graph.h"
 
-/* ---- the state of a search: state.c ---- */
+/* ---- the state of a search: rebuild.c ---- */
 
 typedef struct RematUse {
   int step;
@@ -77,8 +77,6 @@ typedef VEC(RematRerun) RematSaved;
 void remat_save(const RematState *s, RematSaved *out);
 void remat_restore(RematState *s, const RematSaved *x, int limit);
 
-void remat_undo(RematState *s, uint32_t to); /* back to a length of the log */
-
 /* ---- one step: step.c ---- */
 
 /* Op j of a step: those that are recomputed, then its own. */
@@ -105,6 +103,7 @@ int remat_peak(const RematState *s, int *at); /* and the first step that has it 
 
 /* ---- moves: state.c ---- */
 
+void remat_undo(RematState *s, uint32_t to);                     /* back to a length of the log */
 int remat_use_at(const RematState *s, int storage, int step);    /* index or -1 */
 int remat_use_after(const RematState *s, int storage, int step); /* the first one not before */
 /* May the bytes not be held up to use i, the op be recomputed there? */
@@ -112,6 +111,7 @@ bool remat_droppable(const RematState *s, int storage, int i);
 void remat_drop(RematState *s, int storage, int i); /* settle afterwards */
 void remat_hold(RematState *s, int storage, int i);
 bool remat_may_rerun(const StepGraph *p, int step, int before);
+void remat_unsettle(RematState *s, int step); /* its bytes change */
 
 /* ---- where to begin: starts.c ---- */
 

@@ -5,8 +5,6 @@
 #include "ir/support/search.h"
 #include "passes/remat/remat_impl.h"
 
-#include <math.h>
-
 bool remat_may_rerun(const StepGraph *p, int step, int before) {
   return before <= p->step[step].latest;
 }
@@ -96,7 +94,7 @@ static void rerun_out(RematState *s, int at, int step) {
   note(s, RERUN_OUT, at, step, 0, 0);
 }
 
-static void unsettle(RematState *s, int step) {
+void remat_unsettle(RematState *s, int step) {
   if (s->queued[step]) return;
   s->queued[step] = true;
   s->queue[s->nqueue++] = step;
@@ -187,17 +185,17 @@ static void use_result(RematState *s, int v, int at) {
     use_in(s, v, i, (RematUse){at, 0, false});
     use_held(s, v, i + 1, true);
     bytes(s, at + 1, next - 1, x->size);
-    unsettle(s, next);
+    remat_unsettle(s, next);
     task(s, DROP, next, x->maker);
   }
-  unsettle(s, before);
-  unsettle(s, at);
+  remat_unsettle(s, before);
+  remat_unsettle(s, at);
 }
 
 static void add_rerun(RematState *s, int at, int step) {
   if (runs_again(s, at, step)) return;
   rerun_in(s, at, step);
-  unsettle(s, at);
+  remat_unsettle(s, at);
   const StepNode *o = &s->p->step[step];
   for (int k = o->nout; k-- > 0;) task(s, USE, o->out[k], at);
   for (int k = o->nin; k-- > 0;) task(s, NEED, o->in[k], at);
@@ -211,7 +209,7 @@ static void drop_rerun(RematState *s, int at, int step) {
   }
   if (!runs_again(s, at, step)) return;
   rerun_out(s, at, step);
-  unsettle(s, at);
+  remat_unsettle(s, at);
   for (int k = 0; k < o->nout; k++) {
     int i = remat_use_at(s, o->out[k], at);
     if (i > 0 && !s->use[o->out[k]].at[i].held) use_out(s, o->out[k], i);
@@ -223,7 +221,7 @@ static void drop_rerun(RematState *s, int at, int step) {
 static void need(RematState *s, int v, int step) {
   const StepStorage *x = &s->p->storage[v];
   int i = remat_use_after(s, v, step), n = (int)s->use[v].n;
-  unsettle(s, step);
+  remat_unsettle(s, step);
   if (i < n && s->use[v].at[i].step == step) {
     use_readers(s, v, i, 1);
     return;
@@ -243,7 +241,7 @@ static void need(RematState *s, int v, int step) {
   if (i < n) task(s, EXTEND, v, step);
   if (hold) {
     bytes(s, before + 1, step - 1, x->size);
-    unsettle(s, before);
+    remat_unsettle(s, before);
   } else {
     task(s, RERUN, step, x->maker);
   }
@@ -255,14 +253,14 @@ static void extend(RematState *s, int v, int step) {
   if (s->by_price && !cheap_to_hold(s, v, step + 1, next - 1)) return;
   use_held(s, v, i, true);
   bytes(s, step + 1, next - 1, x->size);
-  unsettle(s, next);
+  remat_unsettle(s, next);
   task(s, DROP, next, x->maker);
 }
 
 static void unneed(RematState *s, int v, int step) {
   const StepStorage *x = &s->p->storage[v];
   int i = remat_use_at(s, v, step);
-  unsettle(s, step);
+  remat_unsettle(s, step);
   use_readers(s, v, i, -1);
   if (s->use[v].at[i].readers || i == 0) return;
   bool held = s->use[v].at[i].held, later = i + 1 < (int)s->use[v].n;
@@ -274,7 +272,7 @@ static void unneed(RematState *s, int v, int step) {
   } else if (held) {
     use_out(s, v, i);
     bytes(s, before + 1, step - 1, -x->size);
-    unsettle(s, before);
+    remat_unsettle(s, before);
   } else if (!goes) {
     use_out(s, v, i);
     task(s, DROP, step, x->maker);
@@ -282,7 +280,7 @@ static void unneed(RematState *s, int v, int step) {
     use_held(s, v, i + 1, false);
     bytes(s, step + 1, next - 1, -x->size);
     use_out(s, v, i);
-    unsettle(s, next);
+    remat_unsettle(s, next);
     task(s, RERUN, next, x->maker);
     task(s, DROP, step, x->maker);
   }
@@ -315,8 +313,8 @@ void remat_drop(RematState *s, int v, int i) {
   int before = s->use[v].at[i - 1].step, at = s->use[v].at[i].step;
   use_held(s, v, i, false);
   bytes(s, before + 1, at - 1, -s->p->storage[v].size);
-  unsettle(s, before);
-  unsettle(s, at);
+  remat_unsettle(s, before);
+  remat_unsettle(s, at);
   task(s, IDLE, v, before);
   task(s, RERUN, at, s->p->storage[v].maker);
   do_tasks(s);
@@ -326,113 +324,8 @@ void remat_hold(RematState *s, int v, int i) {
   int before = s->use[v].at[i - 1].step, at = s->use[v].at[i].step;
   use_held(s, v, i, true);
   bytes(s, before + 1, at - 1, s->p->storage[v].size);
-  unsettle(s, before);
-  unsettle(s, at);
+  remat_unsettle(s, before);
+  remat_unsettle(s, at);
   task(s, DROP, at, s->p->storage[v].maker);
   do_tasks(s);
-}
-
-/* ---------------------------------------------------------------- the whole ---- */
-
-RematState remat_state(Arena *a, const StepGraph *p) {
-  RematState s = {.a = a, .p = p, .limit = INT32_MAX};
-  int64_t sum = 0;
-  int pairs = 0;
-  for (int t = 0; t < p->nsteps; t++)
-    if (p->step[t].npairs > pairs) pairs = p->step[t].npairs;
-  s.taken = ARENA_ARRAY(a, bool, pairs + 1);
-  s.use = ARENA_ARRAY(a, RematUses, p->nstorages + 1);
-  s.again = ARENA_ARRAY(a, RematAgain, p->nsteps + 1);
-  s.live = ARENA_ARRAY(a, int, p->nsteps + 1);
-  s.block = ARENA_ARRAY(a, RematBlock, p->nsteps / REMAT_BLOCK + 1);
-  s.within = ARENA_ARRAY(a, int, p->nsteps + 1);
-  s.queue = ARENA_ARRAY(a, int, p->nsteps + 1);
-  s.queued = ARENA_ARRAY(a, bool, p->nsteps + 1);
-  s.left = ARENA_ARRAY(a, int, p->nstorages + 1);
-  s.at = ARENA_ARRAY(a, int, p->nstorages + 1);
-  s.mark = ARENA_ARRAY(a, int, p->nstorages + 1);
-  for (int v = 0; v < p->nstorages; v++) sum += p->storage[v].size;
-  s.tiny = p->nstorages ? (int)(sum / p->nstorages / 64) : 0;
-  return s;
-}
-
-static void forget(RematState *s) {
-  size_t n = (size_t)s->p->nsteps + 1;
-  s->log.n = 0;
-  s->nqueue = 0;
-  s->excess = 0;
-  s->cost = s->flops = 0;
-  memset(s->queued, 0, n * sizeof *s->queued);
-  memset(s->live, 0, n * sizeof *s->live);
-  memset(s->within, 0, n * sizeof *s->within);
-  for (int v = 0; v < s->p->nstorages; v++) s->use[v].n = 0;
-}
-
-static void build_uses(RematState *s, int step, const StepNode *o) {
-  for (int k = 0; k < o->nin; k++) {
-    RematUses *t = &s->use[o->in[k]];
-    if (t->n && t->at[t->n - 1].step == step)
-      t->at[t->n - 1].readers++;
-    else
-      vec_push(s->a, t, (RematUse){step, 1, true});
-  }
-  for (int k = 0; k < o->nout; k++) vec_push(s->a, &s->use[o->out[k]], (RematUse){step, 0, false});
-}
-
-/* A use without readers and without later uses is a result that is recomputed for nothing. */
-static void drop_idle(RematUses *t) {
-  for (uint32_t i = t->n; i-- > 1;) {
-    if (t->at[i].readers || (i + 1 < t->n && t->at[i + 1].held)) continue;
-    memmove(t->at + i, t->at + i + 1, sizeof *t->at * (t->n - 1 - i));
-    t->n--;
-  }
-}
-
-void remat_rebuild(RematState *s) {
-  int n = s->p->nsteps;
-  forget(s);
-  s->work += n + s->p->nstorages;
-  for (int step = 0; step < n; step++)
-    for (int j = 0; j <= (int)s->again[step].n; j++) {
-      const StepNode *o = remat_op_of(s, step, j);
-      build_uses(s, step, o);
-      if (j == (int)s->again[step].n) continue;
-      s->cost += o->cost;
-      s->flops += o->flops;
-    }
-  for (int v = 0; v < s->p->nstorages; v++) {
-    RematUses *t = &s->use[v];
-    if (s->p->storage[v].kept) vec_push(s->a, t, (RematUse){n, 1, true});
-    drop_idle(t);
-    for (uint32_t i = 1; i < t->n; i++)
-      if (t->at[i].held && t->at[i - 1].step + 1 < t->at[i].step) {
-        s->live[t->at[i - 1].step + 1] += s->p->storage[v].size;
-        s->live[t->at[i].step] -= s->p->storage[v].size;
-      }
-  }
-  for (int step = 1; step <= n; step++) s->live[step] += s->live[step - 1];
-  remat_set_live(s);
-  remat_set_limit(s, s->limit);
-  for (int step = 0; step < n; step++) unsettle(s, step);
-  remat_settle(s);
-  s->log.n = 0;
-}
-
-void remat_reset(RematState *s) {
-  for (int step = 0; step <= s->p->nsteps; step++) s->again[step].n = 0;
-  remat_rebuild(s);
-}
-
-void remat_save(const RematState *s, RematSaved *out) {
-  out->n = 0;
-  for (int t = 0; t < s->p->nsteps; t++)
-    for (uint32_t k = 0; k < s->again[t].n; k++)
-      vec_push(s->a, out, ((RematRerun){t, s->again[t].at[k]}));
-}
-
-void remat_restore(RematState *s, const RematSaved *x, int limit) {
-  for (int t = 0; t <= s->p->nsteps; t++) s->again[t].n = 0;
-  for (uint32_t k = 0; k < x->n; k++) vec_push(s->a, &s->again[x->at[k].at], x->at[k].step);
-  remat_rebuild(s);
-  remat_set_limit(s, limit);
 }
