@@ -146,6 +146,11 @@ uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r);
 uint32_t dataset_sum(const Dataset *d);
 void dataset_free(Dataset *d);
 
+/* ---- pairs.c ---- */
+/* Says which row of two folders of images is of files with different names, where most names are
+   the same; false: none is. */
+bool dataset_pairs_note(const Dataset *d, char *out, size_t size);
+
 /* ---- csv.c ---- */
 bool csv_is(const char *path);       /* by its name */
 bool csv_has_tabs(const char *path); /* likewise */
@@ -187,6 +192,7 @@ bool images_are_files(char *const *paths, size_t n); /* all by name */
 bool images_open_files(Column *c, char *const *paths, size_t n, Err *e);
 /* Row r of the chosen ones: u8, as the shape of the input has it. From any thread. */
 bool images_read(const Column *c, uint64_t r, uint8_t *to, Err *e);
+char *images_path(const Column *c, uint64_t r); /* of a row's file; malloc'ed, NULL: no memory */
 void images_print_name(const Column *c, uint64_t r, FILE *f); /* of a row's file */
 /* Memory of images_bytes for the first `kept` rows. */
 void images_keep(const Column *c, uint8_t *memory);

@@ -321,7 +321,7 @@ bool images_file(Column *c, const char *folder, uint64_t sharers, Err *e) {
   return ok;
 }
 
-static char *path_of(const Column *c, uint64_t r) {
+char *images_path(const Column *c, uint64_t r) {
   const Images *m = c->images;
   const ImageFile *f = &m->files[c->first + r];
   const char *class = f->class == NO_CLASS ? "" : m->classes.at[f->class];
@@ -334,7 +334,7 @@ static char *path_of(const Column *c, uint64_t r) {
 }
 
 void images_print_name(const Column *c, uint64_t r, FILE *f) {
-  char *path = path_of(c, r);
+  char *path = images_path(c, r);
   if (path) text_print(f, path, strlen(path), false);
   free(path);
 }
@@ -372,7 +372,7 @@ static bool read_file(const Images *m, const char *path, uint8_t *to, Err *e) {
 bool images_read(const Column *c, uint64_t r, uint8_t *to, Err *e) {
   const Images *m = c->images;
   if (decoded_get(&m->decoded, r, to)) return true;
-  char *path = path_of(c, r);
+  char *path = images_path(c, r);
   if (!path) return no_memory(c, e);
   bool ok = read_file(m, path, to, e);
   free(path);

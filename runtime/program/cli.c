@@ -87,6 +87,16 @@ int cli_find_tensor(const GcTensor *t, int n, const char *name) {
   return -1;
 }
 
+static bool hint_entries(Err *e) {
+  char all[400] = "";
+  size_t at = 0;
+  int shown = 0, n = gc_program.nentries;
+  for (; shown < n && at + strlen(gc_program.entries[shown].name) + 16 < sizeof all; shown++)
+    at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", shown ? ", " : "",
+                           gc_program.entries[shown].name);
+  return err_hint(e, "its entries: %s%s; --help describes them", all, shown < n ? ", …" : "");
+}
+
 static bool find_entry(const GcEntry **out, const char *name, Err *e) {
   Near n = near_begin(name);
   for (int i = 0; i < gc_program.nentries; i++) {
@@ -98,7 +108,7 @@ static bool find_entry(const GcEntry **out, const char *name, Err *e) {
   }
   cli_usage(e, "this program has no entry", name);
   if (n.best) return err_hint(e, "did you mean %s? --help lists the entries", n.best);
-  return err_hint(e, "--help lists the entries");
+  return hint_entries(e);
 }
 
 /* "ENTRY" or "ENTRY:N". */
@@ -312,7 +322,7 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
   *o = (Options){0};
   if (argc < 2) {
     cli_usage(e, "which entry is to run", NULL);
-    return err_hint(e, "--help lists the entries");
+    return hint_entries(e);
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
     o->help = true;

@@ -99,9 +99,10 @@ static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
   if (!dataset_limit(d, *left, e)) return false;
   uint64_t taken = d->bytes - d->reader_bytes;
   *left -= taken < *left ? taken : *left;
+  char text[400];
+  if (dataset_pairs_note(d, text, sizeof text)) note(cmd, "%s", text);
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
-    char text[400];
     if (images_note(c, text, sizeof text)) note(cmd, "%s", text);
     if (c->images && c->on_disk && !limit_images(cmd, c, reads_again(cmd, d), e)) return false;
     if (!c->images && c->on_disk)

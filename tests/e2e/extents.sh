@@ -302,6 +302,8 @@ holds out.txt 'hint: give a table of that shape, or one column or row of all ele
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input m is f32[1, t <= 8]' shapes a2,3.npy a2,5.npy a5,2.npy
 says 1 'error: a10.npy: holds f32[10], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a10.npy
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a2,5.npy
+says 2 'error: this program has no entry: sums' ./count sums
+holds out.txt 'hint: its entries: count, shapes, masked; --help describes them'
 says 1 'error: a4.npy: t of the input m is 4, but x.raw has no axis that says t, which is then at its bound, 5' ./count masked --x x.raw --m a4.npy
 holds out.txt 'hint: give x.raw as an .npy array'
 

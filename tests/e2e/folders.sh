@@ -11,6 +11,7 @@ entry flat(x : u8[n <= 4, 16]) { return y = x, sum = sum(i32(x)) }
 entry planar(x : f32[1, 3, 5, 7]) { return y = x }
 entry last(x : u8[1, 5, 7, 3]) { return y = x }
 entry alone(s : f32[n <= 2], x : u8[3, 4, 4]) { return y = x, t = s }
+entry two(x : u8[1, 4, 6], z : u8[1, 4, 6]) { return d = i32(x) - i32(z) }
 entry odd(x : u8[1, 5]) { return y = x }
 entry train(image : u8[4, 1, 6, 6], label : u8[4]) {
   loss = mean(xent(linear(f32(flatten(image)) / 255, 3), label))
@@ -153,6 +154,14 @@ mkdir two/zoo && cp pets/ant/a.png two/zoo
 says 1 'error: two: the class zoo is none of those that pets has for label' ./net train --image pets --steps 2 --validate test --validate.image two
 says 1 'error: two: the class zoo is none of those that b.st has for label' ./net test --image two --load b.st
 holds out.txt 'hint: it has ant = 0, cat = 1, dog = 2'
+
+# ---- pictures and their masks: one file too few shifts the others ----
+mkdir left right && for i in 1 2 3 4 5 6; do cp gray.png left/$i.png && cp gray.jpg right/$i.jpg; done
+run 0 ./net two --x left --z right
+grep -q 'paired' out.txt && fail 'a note on images whose names agree'
+rm left/6.png right/5.jpg
+run 0 ./net two --x left --z right
+holds out.txt 'note: rows are paired in order: row 4 of x is left/5.png, and of z right/6.jpg'
 
 # ---- results are named by the images they are of ----
 run 0 ./net gray --x 'two[1:3]'
