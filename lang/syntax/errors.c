@@ -112,8 +112,12 @@ static const char *const statement_words[] = {"param", "state",     "for",  "sca
                                               "scope", "else",      "with", "minimize", "return",
                                               "yield", "transient", NULL};
 
-static bool has_hint(const char *word) {
-  return word && (hint_for_keyword(word) || (word_is_reserved(word) && hint_for_reserved(word)));
+/* Of the word that is found and the one before it, that with a hint: for a keyword of another
+   language, else for a word of this one that is a function there. */
+static const char *hinted_word(const Found *f) {
+  if (f->name && hint_for_keyword(f->name)) return f->name;
+  if (f->before && hint_for_keyword(f->before)) return f->before;
+  return f->name && word_is_reserved(f->name) && hint_for_reserved(f->name) ? f->name : f->before;
 }
 
 /* A name where a keyword was meant: "retrun x", "entyr train(...)". */
@@ -282,7 +286,7 @@ void syntax_error(Parser *ps, const int *token, const char *const *word, int n) 
     if ((expects(e, DTYPE) && !expects(e, INTEGER)) || (type && f.token == '['))
       parse_note(ps, SEV_HINT, (Loc){0}, "%s", type ? type : a_type);
     else if (!hint_missing(ps, e, &f))
-      hint_keyword(ps, has_hint(f.name) ? f.name : f.before, outside);
+      hint_keyword(ps, hinted_word(&f), outside);
   }
   lex_recover(ps);
 }
