@@ -130,12 +130,6 @@ static void decode_bounded(Printer *p, const Loop *loop, int n, const char *u, c
 void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
                     int level) {
   const char *index = p->g->index ? p->g->index : "long";
-  bool bounded = false;
-  for (int k = 1; k < n; k++) bounded |= loop[k].extent != NULL;
-  if (bounded && !p->g->index) {
-    decode_bounded(p, loop, n, u, prefix, level);
-    return;
-  }
   for (int k = n - 1; k >= 0; k--) {
     Coord *c = &p->coord[loop[k].coord];
     c->level = level;
@@ -149,6 +143,16 @@ void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const ch
       text_line(p->level[level], "const %s %s = %s %% %s;", index, c->text, div,
                 loops_text(p, loop + k, 1));
   }
+}
+
+void printer_decode_element(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
+                            int level) {
+  bool bounded = false;
+  for (int k = 1; k < n; k++) bounded |= loop[k].extent != NULL;
+  if (bounded && !p->g->index)
+    decode_bounded(p, loop, n, u, prefix, level);
+  else
+    printer_decode(p, loop, n, u, prefix, level);
 }
 
 void printer_leading(Printer *p, const char *at, int level) {

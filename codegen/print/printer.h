@@ -117,6 +117,9 @@ void printer_leading(Printer *p, const char *at, int level);
    level's text, named prefix0, prefix1, …; with one loop u itself is the coordinate. */
 void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
                     int level);
+/* The same of a number that is another one in each iteration of a loop of vectors. */
+void printer_decode_element(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
+                            int level);
 
 /* ---- printer.c ---- */
 

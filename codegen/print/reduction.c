@@ -234,7 +234,7 @@ bool rows_is_arg(const Work *w) { return w->kind == OP_ARGMAX || w->kind == OP_A
 /* Names the coordinates of a row's elements for the inner loop: its variable is c. */
 void rows_name(RowsPrinter *r, const Loop *loop, int n) {
   if (n == 0) return;
-  printer_decode(&r->p, loop, n, "c", "x", 2);
+  printer_decode_element(&r->p, loop, n, "c", "x", 2);
 }
 
 /* Elements of a row: a number, or a factor of extents. */
