@@ -321,6 +321,9 @@ struct Entry {
   int ranks;     /* of a data-parallel program that share its batch; 0: each has the whole */
   Loc loc;
   Block *body; /* arguments are the inputs, named; ends with `return` */
+  /* Its preparation: makes of the same inputs what the entry has behind them as inputs of its own,
+     in the order of its outputs; NULL: there is none. The pass ahead makes it. */
+  Entry *ahead;
   VEC(Op *) ops;
   VEC(Value) values;
   struct Names *names;         /* of the values in text, see names.h; NULL until first used */
@@ -413,11 +416,26 @@ bool global_is_copy(const Global *g, const Global *master);
 int global_gathered(const Module *m, int global);
 /* The entry loads such a copy. */
 bool entry_reads_gathered(const Entry *e);
-/* Entry k of the module, behind them init and gather. NULL behind the end. */
+/* Entry k of the module, behind them init, gather, and the preparations of entries. NULL behind the
+   end. */
 static inline Entry *module_entry(const Module *m, uint32_t k) {
   if (k < m->entries.n) return m->entries.at[k];
-  if (m->init && k-- == m->entries.n) return m->init;
-  return k == m->entries.n ? m->gather : NULL;
+  k -= m->entries.n;
+  if (m->init && k-- == 0) return m->init;
+  if (m->gather && k-- == 0) return m->gather;
+  for (uint32_t i = 0; i < m->entries.n; i++)
+    if (m->entries.at[i]->ahead && k-- == 0) return m->entries.at[i]->ahead;
+  return NULL;
+}
+/* How many there are. */
+static inline uint32_t module_entries(const Module *m) {
+  uint32_t n = m->entries.n;
+  while (module_entry(m, n)) n++;
+  return n;
+}
+/* The inputs that whoever runs it gives. */
+static inline uint32_t entry_inputs(const Entry *e) {
+  return e->ahead ? e->ahead->body->args.n : e->body->args.n;
 }
 /* Whether a hyper may be of a type, a scalar of f32, i32 or bool, and the type holds a number: an
    f32 rounds it. */
@@ -426,6 +444,7 @@ bool hyper_holds(const Type *t, double value);
 Entry *entry_new(Module *m, const char *name,
                  Loc loc); /* with an empty body; not yet in m->entries */
 ValueId entry_add_input(Entry *e, const char *name, const Type *t);
+const char *entry_ahead_name(const Entry *e); /* of its preparation */
 /* The extents of its inputs' axes, in the order of the inputs: how many, and the number of one, or
    -1. */
 enum { ENTRY_EXTENTS = 8 };

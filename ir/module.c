@@ -89,6 +89,10 @@ ValueId block_add_arg(Entry *e, Block *b, Value like) {
   return e->values.n - 1;
 }
 
+const char *entry_ahead_name(const Entry *e) {
+  return intern_printf(e->module->ctx, "%s.ahead", e->name);
+}
+
 ValueId entry_add_input(Entry *e, const char *name, const Type *t) {
   name = name ? intern(e->module->ctx, name) : NULL;
   return block_add_arg(e, e->body, (Value){.type = t, .name = name});

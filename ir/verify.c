@@ -205,6 +205,23 @@ static void verify_names(Verifier *v) {
   }
 }
 
+/* A preparation has the entry's inputs, touches no global, and gives the inputs behind them. */
+static void verify_preparation(Verifier *v, const Entry *e) {
+  const Entry *p = e->ahead;
+  const ValueId *made;
+  const int n = entry_outputs(p, &made, NULL);
+  const uint32_t given = p->body->args.n;
+  v->e = p;
+  bool fits = e->body->args.n == given + (uint32_t)n;
+  for (uint32_t i = 0; fits && i < e->body->args.n; i++)
+    fits = value_type(e, e->body->args.at[i]) ==
+           value_type(p, i < given ? p->body->args.at[i] : made[i - given]);
+  if (!fits) verify_failed(v, NULL, "it does not give the last inputs of %s", e->name);
+  for (uint32_t i = 0; i < p->ops.n; i++)
+    if (op_info[op_at(p, i)->kind].cls == CLASS_GLOBAL)
+      verify_failed(v, op_at(p, i), "a preparation touches no global");
+}
+
 bool module_verify(const Module *m, const char *after) {
   Verifier v = {.m = m, .after = after, .ok = true};
   verify_globals(&v);
@@ -212,5 +229,7 @@ bool module_verify(const Module *m, const char *after) {
   if (!v.ok) return false;
   for (uint32_t i = 0; module_entry(m, i); i++) verify_entry(&v, module_entry(m, i));
   if (v.ok) verify_stores(&v);
+  for (uint32_t i = 0; v.ok && i < m->entries.n; i++)
+    if (m->entries.at[i]->ahead) verify_preparation(&v, m->entries.at[i]);
   return v.ok;
 }

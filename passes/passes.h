@@ -57,7 +57,8 @@ typedef enum RemarkKind { /* names for --remarks=NAME are in remark_kind_names *
                           REMARK_SAVED = 32,
                           REMARK_COMM = 64,
                           REMARK_QUANTIZE = 128,
-                          REMARK_ALL = 255
+                          REMARK_AHEAD = 256,
+                          REMARK_ALL = 511
 } RemarkKind;
 bool remark_parse(const char *name, unsigned *out); /* "inplace", … or "all" */
 
@@ -115,6 +116,9 @@ typedef struct RanksHow {
 } RanksHow;
 /* The same for so many ranks. */
 const char *passes_with_ranks(Ctx *c, const char *pipeline, RanksHow how);
+/* With the pass ahead: what is prepared of the next batch is decided by the work; with `always`
+   whatever can be. */
+const char *passes_with_ahead(Ctx *c, const char *pipeline, bool always);
 /* The same for a program that holds the matrices of its products in few bits: the
    argument is that of the pass quantize-weights. */
 const char *passes_with_quantized(Ctx *c, const char *pipeline, const char *argument);

@@ -20,6 +20,9 @@ typedef enum PlanRegion {
   PLAN_HYPERS,
   PLAN_COUNTS, /* the numbers 0, 1, 2 … as i32: iteration k of a loop finds its own at 4 k, and part
                   k of a bounded axis, too */
+  PLAN_AHEAD, /* in code alone: the arena of a preparation, of which each batch has one; a place
+                 there is in the arena of the preparation, and of what it makes in the entry's
+                 inputs */
   PLAN_REGIONS
 } PlanRegion;
 
@@ -61,6 +64,14 @@ typedef enum PlanMoves {
 
 typedef struct Plan Plan;
 Plan *plan_of(const Entry *e); /* NULL before the planning passes */
+/* What dumps show: entry k, each with its preparation behind it. NULL behind the end. */
+static inline Entry *plan_listed(const Module *m, uint32_t k) {
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    if (k-- == 0) return m->entries.at[i];
+    if (m->entries.at[i]->ahead && k-- == 0) return m->entries.at[i]->ahead;
+  }
+  return NULL;
+}
 
 struct Plan {
   const Op **steps; /* the order of execution */

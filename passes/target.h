@@ -24,6 +24,7 @@ typedef struct Target Target;
 struct Target {
   const char *name; /* "cpu" */
   double speed;  /* of plan_work, about so much in a second: it weighs a link against computation */
+  double launch; /* seconds that one takes at least; 0: a call is nothing */
   double narrow; /* how many times as fast products, convolutions and attention of 16-bit operands
                     are as others, and of tf32 half as many times; 0: no faster */
   Link link;     /* where the user says nothing of it */
@@ -61,6 +62,8 @@ struct Target {
   bool moves_in_place;    /* reshapes that move elements do so one after the other, in the operand's
                              bytes, too */
   bool strided_attention; /* reads operands behind views, and stores results transposed */
+  bool runs_beside;       /* what else there is to do can run beside a step: kernels rarely fill the
+                             device,       and the host's threads wait */
   int max_fused_ops;      /* in one kernel */
 };
 

@@ -99,7 +99,7 @@ static void add_entry(Library *l, const Entry *e) {
   for (int i = 0; i < f.nextents; i++)
     f.extent_name[i] =
         public_name_new(&local, public_identifier(l->a, f.extent[i]->name), "extent");
-  f.ninputs = (int)e->body->args.n;
+  f.ninputs = (int)entry_inputs(e);
   f.nparams = f.ninputs + nout;
   f.param = ARENA_ARRAY(l->a, LibraryParam, f.nparams + 1);
   for (int i = 0; i < f.nparams; i++) {

@@ -41,6 +41,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   CudaTarget *t = ARENA_NEW(ctx_arena(c), CudaTarget);
   t->t = (Target){.name = "cuda",
                   .speed = 2.7e13,         /* 3.35 TB/s of an H100 */
+                  .launch = 2e-6,          /* see below */
                   .narrow = 20,            /* 540 TFLOP/s, as its large products reach by the model
                                               of time */
                   .link = {10e-6, 2.5e11}, /* NVLink */
@@ -51,6 +52,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .can_fuse = gen_can_fuse,
                   .strided_attention = true,
                   .transposed_operand = cuda_transposed_operand,
+                  .runs_beside = true,
                   .max_fused_ops = 64};
   /* 128 blocks: about one for each multiprocessor of an A100 (108) or H100 (132), so that a
      schedule does not depend on the device. 99 KiB: what every architecture from sm_80 on grants a

@@ -94,7 +94,7 @@ const char *gen_fault_below(Gen *g, const Group *gr, const Op *op, const char *w
   const IndexTrace *t = &g->uses->trace[op->id];
   const char *loc = text_quoted(a, op->loc.line ? loc_str(g->ctx, op->loc) : "");
   const char *row = arena_printf(a, "{%s, \"%s\"", loc, is_counted(gr, op) ? "" : what);
-  if (t->input >= 0)
+  if (t->input >= 0 && t->input < (int)entry_inputs(gr->e))
     row = arena_printf(a, "%s, %s, %s, %lld, %lld, %lld, %lld", row,
                        text_quoted(a, value_at(gr->e, gr->e->body->args.at[t->input])->name),
                        t->exact ? "true" : "false", (long long)t->first, (long long)t->step,

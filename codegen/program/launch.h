@@ -45,12 +45,15 @@ typedef struct Launches {
   int depth;             /* of the deepest: as long are all strides */
   int streams;
   uint64_t under_way; /* bytes of collectives that have begun and not ended, at most */
+  uint32_t ahead;     /* so many, the first ones, are of the entry's preparation */
 } Launches;
 
 /* Small launches that do not depend on each other become one: batch.c. */
 void launches_batch(Gen *g, Launches *l);
 /* The launches of a planned entry. */
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out);
+/* ahead.c: the same behind those of its preparation; and what both use of the inputs. */
+InputUses *launches_with_ahead(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out);
 /* launch_order.c: sets the barriers, and of several streams what launches come after. */
 void launches_barriers(Gen *g, Launches *l);
 void launches_streams(Gen *g, const Plan *p, Launches *l);

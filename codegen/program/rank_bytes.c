@@ -13,6 +13,11 @@ static EntryBytes of_entry(const Module *m, const Entry *e, const RankBytes *b, 
     x.arena = max_bytes(x.arena, plan_of(all[i])->arena_bytes);
     x.inputs = max_bytes(x.inputs, plan_of(all[i])->inputs_bytes);
   }
+  if (e->ahead) { /* the inputs that it makes lie in its own arena, of which there are two */
+    x.inputs = plan_of(e->ahead)->inputs_bytes;
+    x.arena += 2 * plan_of(e->ahead)->arena_bytes;
+    batches = 2;
+  }
   x.inputs *= (uint64_t)batches;
   x.total = b->globals + x.inputs + x.arena;
   return x;

@@ -5,11 +5,9 @@
 
 #include <inttypes.h>
 
-static const char *const region_name[] = {[PLAN_ARENA] = "GC_ARENA",
-                                          [PLAN_GLOBALS] = "GC_GLOBALS",
-                                          [PLAN_INPUTS] = "GC_INPUTS",
-                                          [PLAN_HYPERS] = "GC_HYPERS",
-                                          [PLAN_COUNTS] = "GC_COUNTS"};
+static const char *const region_name[] = {
+    [PLAN_ARENA] = "GC_ARENA",   [PLAN_GLOBALS] = "GC_GLOBALS", [PLAN_INPUTS] = "GC_INPUTS",
+    [PLAN_HYPERS] = "GC_HYPERS", [PLAN_COUNTS] = "GC_COUNTS",   [PLAN_AHEAD] = "GC_AHEAD"};
 
 static const char *const aggregate_enum[AGGREGATES] = {
     [AGGREGATE_MEAN] = "GC_MEAN", [AGGREGATE_SUM] = "GC_SUM",           [AGGREGATE_MAX] = "GC_MAX",
@@ -211,11 +209,11 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   Arena *a = p->g->a;
   Text *x = &p->text;
   Launches l = {0};
-  const InputUses *uses = p->g->uses = input_uses(a, e);
   const unsigned char *makes = e == p->g->m->init ? plan_init_uses(p->g->m) : NULL;
-  launches_of(p->g, e, &p->globals, &l);
+  const InputUses *uses = launches_with_ahead(p->g, e, &p->globals, &l);
   VEC(StepText) run = {0};
-  for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i], l.depth));
+  for (uint32_t i = 0; i < l.at.n; i++)
+    vec_push(a, &run, p->step(p, i < l.ahead ? e->ahead : e, &l.at.at[i], l.depth));
   text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
   VEC(const char *) dead = {0}, after = {0}, made = {0};
   for (uint32_t i = 0; i < l.at.n; i++) {
@@ -223,7 +221,9 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l.at.at[i], l.streams));
     vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l.at.at[i].dead));
     bool own = e == p->g->m->init || e == p->g->m->gather;
-    vec_push(a, &made, own ? "" : results(p, e, arena_printf(a, "%s_r%u", id, i), &l, i));
+    vec_push(a, &made,
+             own ? ""
+                 : results(p, i < l.ahead ? e->ahead : e, arena_printf(a, "%s_r%u", id, i), &l, i));
   }
   loops(p, e, id, &l);
   if (l.at.n) {
@@ -242,7 +242,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     }
     text_add(x, "};\n");
   }
-  uint32_t nin = e->body->args.n;
+  uint32_t nin = entry_inputs(e);
   if (nin) {
     text_add(x, "static const GcTensor %s_inputs[] = {\n", id);
     for (uint32_t i = 0; i < nin; i++) {
@@ -279,7 +279,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
                extents[i]->bound);
     text_add(x, "};\n");
   }
-  const Plan *plan = plan_of(e);
+  const Plan *plan = plan_of(e), *first = e->ahead ? plan_of(e->ahead) : NULL;
   text_add(row, "{%s, %s, %d, %s, %u, %s, %d, %s, %u,\n", text_quoted(a, e->name),
            e->training ? "true" : "false", loss, nin ? arena_printf(a, "%s_inputs", id) : "NULL",
            nin, nout ? arena_printf(a, "%s_outputs", id) : "NULL", nout,
@@ -288,11 +288,16 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
            "   .arena_bytes = %" PRIu64 ", .inputs_bytes = %" PRIu64 ", .outputs_bytes = %" PRIu64
            ", .naive_bytes = %" PRIu64 ", .inplace_bytes = %" PRIu64 ",\n   .pool_bytes = %" PRIu64
            ", .lower_bound_bytes = %" PRIu64 ", .flops = %" PRIu64,
-           plan->arena_bytes, plan->inputs_bytes, plan->outputs_bytes, plan->naive_bytes,
-           plan->inplace_bytes, plan->pool_bytes, plan->lower_bound_bytes, plan->flops);
+           plan->arena_bytes, first ? first->inputs_bytes : plan->inputs_bytes, plan->outputs_bytes,
+           plan->naive_bytes, plan->inplace_bytes, plan->pool_bytes, plan->lower_bound_bytes,
+           plan->flops + (first ? first->flops : 0));
+  if (first)
+    text_add(row, ",\n   .ahead = %u, .ahead_bytes = %" PRIu64, l.ahead, first->arena_bytes);
   if (l.loops.n)
     text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d", id, l.loops.n, l.depth);
-  if (plan->counts_bytes) text_add(row, ",\n   .counts_bytes = %" PRIu64, plan->counts_bytes);
+  uint64_t counts = plan->counts_bytes;
+  if (first && first->counts_bytes > counts) counts = first->counts_bytes;
+  if (counts) text_add(row, ",\n   .counts_bytes = %" PRIu64, counts);
   text_add(row, ",\n   .unwritten_bytes = %" PRIu64, plan_unwritten(e));
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
   if (e->ranks)

@@ -157,6 +157,13 @@ static void print_op(Printer *p, const Entry *e, const Op *op, int indent) {
   fputc('\n', f);
 }
 
+static void print_body(Printer *p, const Entry *e) {
+  print_loc(p, e->loc);
+  fputs(" {\n", p->f);
+  for (uint32_t i = 0; i < e->body->ops.n; i++) print_op(p, e, op_at(e, e->body->ops.at[i]), 2);
+  fputs("}\n", p->f);
+}
+
 static void print_entry(Printer *p, const Entry *e) {
   ((Entry *)e)->names = NULL; /* text is named afresh, whatever was asked for before */
   if (e == e->module->init || e == e->module->gather) {
@@ -171,10 +178,12 @@ static void print_entry(Printer *p, const Entry *e) {
     if (e->training) fputs(" training", p->f);
     if (e->ranks) fprintf(p->f, " ranks %d", e->ranks);
   }
-  print_loc(p, e->loc);
-  fputs(" {\n", p->f);
-  for (uint32_t i = 0; i < e->body->ops.n; i++) print_op(p, e, op_at(e, e->body->ops.at[i]), 2);
-  fputs("}\n", p->f);
+  print_body(p, e);
+  if (!e->ahead) return;
+  e->ahead->names = NULL;
+  fputs("\nahead", p->f);
+  print_arguments(p, e->ahead, e->ahead->body);
+  print_body(p, e->ahead);
 }
 
 void entry_print(FILE *f, const Entry *e, const PrintOptions *o) {

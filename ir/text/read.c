@@ -9,6 +9,7 @@
      init     = "init" [loc] body
      gather   = "gather" [loc] body
      entry    = "entry" (word | string) arguments ["training"] ["ranks" integer] [loc] body
+                [ "ahead" arguments [loc] body ]
      arguments= "(" [ "%" name ":" type { "," "%" name ":" type } ] ")"
      body     = "{" { op } "}"
      op       = [ names "=" ] word [ "@" name [","] ] [ names ] [ "{" attr { "," attr } "}" ]
@@ -118,6 +119,18 @@ static bool entry(Reader *r) {
   return true;
 }
 
+/* The preparation of the entry before it. */
+static bool preparation(Reader *r, Loc loc) {
+  Entry *of = r->m->entries.n ? r->m->entries.at[r->m->entries.n - 1] : NULL;
+  if (!of || of->ahead) return FAIL(r, loc, "'ahead' stands behind an entry that has none yet");
+  Entry *e = begin_entry(r, entry_ahead_name(of));
+  e->ranks = of->ranks;
+  if (!read_arguments(r, e->body) || !read_place(r, &e->loc) || !read_block(r, e->body, false))
+    return false;
+  of->ahead = e;
+  return true;
+}
+
 /* init or gather. */
 static bool own_entry(Reader *r, Loc loc, const char *name, Entry **to) {
   if (*to) return FAIL(r, loc, "there are two %s entries", name);
@@ -201,6 +214,7 @@ static bool declaration(Reader *r) {
   if (span_is(w, "init")) return own_entry(r, w.loc, "init", &r->m->init);
   if (span_is(w, "gather")) return own_entry(r, w.loc, "gather", &r->m->gather);
   if (span_is(w, "entry")) return entry(r);
+  if (span_is(w, "ahead")) return preparation(r, w.loc);
   return FAIL(r, w.loc, "a global or an entry is expected, not '%.*s'", (int)w.len, w.at);
 }
 

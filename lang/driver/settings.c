@@ -89,6 +89,14 @@ static bool keeps_limits(Ctx *c, const char *pipeline) {
   return share && !strstr(intern_n(c, share, n), "strategy");
 }
 
+/* What is ahead takes bytes of its own, which a limit is not told of. */
+static bool settings_ahead(const Options *o) {
+  const char *when = option_value(o, OPT_AHEAD, "auto");
+  if (strcmp(when, "auto") != 0) return strcmp(when, "yes") == 0;
+  return level(o) >= 2 && !option_given(o, OPT_MEMORY_LIMIT) &&
+         !option_given(o, OPT_MEMORY_CURVE) && !option_given(o, OPT_MEMORY_REPORT);
+}
+
 const char *settings_pipeline(const Compilation *r, int ranks) {
   const Options *o = &r->o;
   const QuantizedForm *form;
@@ -99,6 +107,8 @@ const char *settings_pipeline(const Compilation *r, int ranks) {
   const RanksHow how = {ranks, option_value(o, OPT_SHARD, NULL), option_given(o, OPT_EXACT),
                         strcmp(option_value(o, OPT_BATCH_NORM, ""), "local") == 0};
   p = passes_with_ranks(r->c, p, how);
+  if (settings_ahead(o))
+    p = passes_with_ahead(r->c, p, strcmp(option_value(o, OPT_AHEAD, ""), "yes") == 0);
   return form ? passes_with_quantized(r->c, p, form->argument) : p;
 }
 
@@ -113,6 +123,10 @@ int settings_options(Compilation *r) {
     return usage_error("--weights=%s chooses passes, which --passes says itself: write "
                        "quantize-weights{%s} there",
                        form->word, form->argument);
+  const bool ahead = strcmp(option_value(o, OPT_AHEAD, ""), "yes") == 0;
+  if (ahead && option_given(o, OPT_PASSES))
+    return usage_error("--ahead=yes chooses passes, which --passes says itself: write "
+                       "ahead{always=1} there");
   r->pipeline = settings_pipeline(r, ranks);
   r->passes = (PassOptions){
       .link = r->passes.link,
@@ -161,6 +175,9 @@ int settings_options(Compilation *r) {
   if ((limit || r->passes.curve) && (!packs || !keeps_limits(r->c, r->pipeline)))
     return usage_error("--memory-limit and --memory-curve are about --memory=pack%s",
                        packs ? ", and need the passes remat and, behind it, share" : "");
+  if ((limit || r->passes.curve) && ahead)
+    return usage_error("--ahead=yes takes bytes beside the arena, which %s does not count",
+                       limit ? "--memory-limit" : "--memory-curve");
   if (option_given(o, OPT_MEMORY_REPORT) && (limit || !packs))
     return usage_error("--memory-report compares the strategies itself, all without a limit");
   return EXIT_DONE;

@@ -67,9 +67,6 @@ uint64_t op_flops(const Entry *e, const Op *op) {
   return 0;
 }
 
-/* Bytes are slow: a processor does about as many flops in the time that a byte takes. */
-#define FLOPS_A_BYTE 8.0
-
 static double speedup(const Target *t, const Entry *e, const Op *op) {
   const OpClass cls = op_info[op->kind].cls;
   bool pools = cls == CLASS_WINDOW && op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD &&
@@ -84,17 +81,16 @@ static double speedup(const Target *t, const Entry *e, const Op *op) {
   return tf32 ? t->narrow / 2 : 1;
 }
 
-/* As flops of f32 that take as long. */
-static double flops_of(const Target *t, const Entry *e, const Op *op) {
+double op_slow_flops(const Target *t, const Entry *e, const Op *op) {
   double sum = 0;
   if (op->kind != OP_KERNEL) return (double)op_flops(e, op) / speedup(t, e, op);
   for (uint32_t i = 0; i < op->blocks[0]->ops.n; i++)
-    sum += flops_of(t, e, op_at(e, op->blocks[0]->ops.at[i]));
+    sum += op_slow_flops(t, e, op_at(e, op->blocks[0]->ops.at[i]));
   return sum;
 }
 
 double plan_work(const Target *t, const Entry *e, const Plan *p, const Op *op) {
-  double work = op->kind == OP_SCAN ? 0 : flops_of(t, e, op);
+  double work = op->kind == OP_SCAN ? 0 : op_slow_flops(t, e, op);
   if (plan_is_alias(e, op)) return 0;
   bool part = plan_updates_part(p, op);
   for (int k = part; k < op->noperands; k++)

@@ -83,7 +83,7 @@ bool pass_narrow_states(PassRun *r) {
   const uint32_t n = m->globals.n;
   NarrowStates s = {r, ARENA_ARRAY(r->scratch, Dtype, n + 1), ARENA_ARRAY(r->scratch, bool, n + 1),
                     NULL};
-  int **of = ARENA_ARRAY(r->scratch, int *, m->entries.n + 2); /* with init and gather */
+  int **of = ARENA_ARRAY(r->scratch, int *, module_entries(m) + 1);
   Entry *e;
   for (uint32_t g = 0; g < n; g++) s.dtype[g] = DTYPES;
   for (uint32_t k = 0; (e = pass_entry(m, k)); k++) of[k] = states_of(&s, e);

@@ -92,7 +92,7 @@ static void set_variant(Guard *g, uint32_t k, int variant) {
 static bool order_entries(Guard *g) {
   PassRun *r = g->r;
   PassOptions own = {.target = r->opt->target, .plan_seconds = r->opt->plan_seconds, .trial = true};
-  Entry others[2] = {{0}}; /* init and gather */
+  Entry *others = ARENA_ARRAY(r->scratch, Entry, module_entries(r->m)); /* init and its like */
   for (uint32_t k = g->n; pass_entry(r->m, k); k++) {
     others[k - g->n] = *pass_entry(r->m, k);
     entry_copy(pass_entry(r->m, k));

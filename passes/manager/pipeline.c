@@ -249,6 +249,15 @@ const char *passes_with_ranks(Ctx *c, const char *pipeline, RanksHow how) {
                        order ? "buckets," : "", order ? order : behind);
 }
 
+/* Behind what divides the batch among ranks, in front of what divides it in parts. */
+const char *passes_with_ahead(Ctx *c, const char *pipeline, bool always) {
+  size_t n;
+  const char *at = passes_stage(pipeline, "microbatch", &n);
+  if (!at) return pipeline;
+  return intern_printf(c, "%.*sahead%s,%s", (int)(at - pipeline), pipeline,
+                       always ? "{always=1}" : "", at);
+}
+
 const char *passes_with_quantized(Ctx *c, const char *pipeline, const char *argument) {
   /* a product that an entry writes twice has one error */
   const char *before = strstr(argument, "errors=1") ? "cse," : "";

@@ -11,7 +11,8 @@ static const struct {
 } remark_kind[] = {
     {"inplace", REMARK_INPLACE}, {"share", REMARK_SHARE},       {"fuse", REMARK_FUSE},
     {"remat", REMARK_REMAT},     {"streams", REMARK_STREAMS},   {"saved", REMARK_SAVED},
-    {"comm", REMARK_COMM},       {"quantize", REMARK_QUANTIZE}, {"all", REMARK_ALL},
+    {"comm", REMARK_COMM},       {"quantize", REMARK_QUANTIZE}, {"ahead", REMARK_AHEAD},
+    {"all", REMARK_ALL},
 };
 
 bool remark_parse(const char *name, unsigned *out) {

@@ -5,7 +5,7 @@
 #include "passes/manager/pass_list.h"
 
 Snapshot snapshot_take(Arena *a, const Module *m) {
-  uint32_t n = m->entries.n + (m->init != NULL) + (m->gather != NULL);
+  uint32_t n = module_entries(m);
   Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), m->gather, ARENA_ARRAY(a, Global, m->globals.n + 1),
                 m->globals.n};
   for (uint32_t g = 0; g < m->globals.n; g++) s.global[g] = m->globals.at[g];

@@ -65,7 +65,11 @@ bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g,
 /* Steps [*begin, *end] are the op of the entry's body to which step t belongs: a loop is many. */
 void plan_task(const Plan *p, int t, int *begin, int *end);
 
-/* Flops, and bytes that are moved, of a step in all its iterations, as flops of f32. */
+/* Flops, and bytes that are moved, of a step in all its iterations, as flops of f32. Bytes are
+   slow: a processor does about as many flops in the time that a byte takes. */
+#define FLOPS_A_BYTE 8.0
+double op_slow_flops(const Target *t, const Entry *e,
+                     const Op *op); /* of f32, which take as long as the op's */
 double plan_work(const Target *t, const Entry *e, const Plan *p, const Op *op);
 /* Seconds that a collective takes on so many ranks; bytes: of the whole. */
 double link_seconds_of(const Link *l, OpKind kind, int ranks, double bytes);

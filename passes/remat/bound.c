@@ -11,7 +11,7 @@
    at once: each has its own k, r and a, and what is recomputed behind the later one counts as
    recomputed behind the earlier one, too, where its flops are counted. Contract: holds for every
    schedule in which first runs keep the given order. */
-#include "passes/remat/max_flow.h"
+#include "passes/analysis/max_flow.h"
 #include "passes/remat/remat_impl.h"
 
 #include <math.h>

@@ -36,6 +36,7 @@ void plan_print_html(FILE *f, const Module *m, const Module *before) {
     if (old && plan_of(old)->arena_bytes > top) top = plan_of(old)->arena_bytes;
     if (old) put_drawing(f, old, "without the limit", top);
     put_drawing(f, e, old ? "within the limit" : "", top);
+    if (e->ahead) put_drawing(f, e->ahead, "", plan_of(e->ahead)->arena_bytes);
   }
   fprintf(f, "<div id=\"box\"></div>\n<script>\n%s</script>\n</body></html>\n", report_text_page);
 }

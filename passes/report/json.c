@@ -44,6 +44,7 @@ static const char *region_word(PlanRegion r) {
   case PLAN_INPUTS: return "inputs";
   case PLAN_HYPERS: return "hypers";
   case PLAN_COUNTS: return "counts";
+  case PLAN_AHEAD: return "ahead";
   case PLAN_REGIONS: break;
   }
   return "?";
@@ -183,9 +184,10 @@ void plan_print_json(FILE *f, const Module *m, const char *target, const char *v
   fputs(", ", f);
   put_bytes(f, "globals_bytes", globals);
   fputs("\n \"entries\": [", f);
-  for (uint32_t k = 0; k < m->entries.n; k++) {
+  const Entry *e;
+  for (uint32_t k = 0; (e = plan_listed(m, k)); k++) {
     if (k) fputs(",\n  ", f);
-    put_entry(f, m->entries.at[k]);
+    put_entry(f, e);
   }
   fputs("]}\n", f);
 }

@@ -229,10 +229,13 @@ void svg_put_entry(FILE *f, const Drawing *d) {
 }
 
 void plan_print_svg(FILE *f, const Module *m) {
-  put_svg(f, (int)m->entries.n);
-  for (uint32_t k = 0; k < m->entries.n; k++) {
+  const Entry *e;
+  uint32_t n = 0;
+  while (plan_listed(m, n)) n++;
+  put_svg(f, (int)n);
+  for (uint32_t k = 0; (e = plan_listed(m, k)); k++) {
     Arena *a = arena_new();
-    Drawing d = drawing_new(a, m->entries.at[k]);
+    Drawing d = drawing_new(a, e);
     put_entry(f, &d, (int)k * ENTRY_HEIGHT);
     arena_free(a);
   }

@@ -14,6 +14,7 @@ static const char *region_word(PlanRegion r) {
   case PLAN_INPUTS: return "in";
   case PLAN_HYPERS: return "hypers";
   case PLAN_COUNTS: return "counts";
+  case PLAN_AHEAD: return "ahead";
   case PLAN_REGIONS: break;
   }
   return "?";
@@ -249,9 +250,10 @@ void plan_print_table(FILE *f, const Module *m, const char *target) {
   }
   fprintf(f, "%s for %s: parameters and states %s bytes\n", m->source, target,
           plan_commas(buf, globals));
-  for (uint32_t k = 0; k < m->entries.n; k++) {
+  const Entry *e;
+  for (uint32_t k = 0; (e = plan_listed(m, k)); k++) {
     fputc('\n', f);
-    print_entry(f, m->entries.at[k]);
+    print_entry(f, e);
   }
   if (m->init && plan_of(m->init))
     fprintf(f, "\ninitialisation: arena %s bytes\n",
@@ -267,8 +269,8 @@ void plan_print_table(FILE *f, const Module *m, const char *target) {
 void plan_print_csv(FILE *f, const Module *m) {
   long long base = 0;
   fputs("id,lower,upper,size,offset\n", f);
-  for (uint32_t k = 0; k < m->entries.n; k++) {
-    const Entry *e = m->entries.at[k];
+  const Entry *e;
+  for (uint32_t k = 0; (e = plan_listed(m, k)); k++) {
     Arena *a = arena_new();
     Storages s = plan_storages(a, e, plan_of(e), 1, true);
     for (int i = 0; i < s.b.n; i++) {

@@ -53,9 +53,12 @@ static void put_steps(FILE *f, const Plan *p, const char *name, uint32_t pid) {
 
 void plan_print_trace(FILE *f, const Module *m) {
   fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n", f);
-  for (uint32_t k = 0; k < m->entries.n; k++) {
+  const Entry *e;
+  uint32_t n = 0;
+  while (plan_listed(m, n)) n++;
+  for (uint32_t k = 0; (e = plan_listed(m, k)); k++) {
     Arena *a = arena_new();
-    Drawing d = drawing_new(a, m->entries.at[k]);
+    Drawing d = drawing_new(a, e);
     fprintf(f, "%s{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %u, \"args\": {\"name\": ",
             k ? ",\n" : "", k);
     plan_put_string(f, d.e->name);
@@ -66,8 +69,7 @@ void plan_print_trace(FILE *f, const Module *m) {
               ",\n{\"name\": \"live bytes\", \"ph\": \"C\", \"ts\": %d, \"pid\": %u, "
               "\"args\": {\"bytes\": %llu}}",
               2 * t + 1, k, (unsigned long long)d.live[t]);
-    if (d.p->streams > 1)
-      put_steps(f, d.p, arena_printf(a, "%s: streams", d.e->name), m->entries.n + k);
+    if (d.p->streams > 1) put_steps(f, d.p, arena_printf(a, "%s: streams", d.e->name), n + k);
     arena_free(a);
   }
   fputs("\n]}\n", f);

@@ -10,8 +10,8 @@ const char *verify_name(const Check *c, ValueId content) {
   return arena_printf(c->a, "@%s", c->e->module->globals.at[content - c->e->values.n].path);
 }
 
-const char *const verify_region[PLAN_REGIONS] = {"the arena", "the globals", "the inputs",
-                                                 "the hypers", "the counts"};
+const char *const verify_region[PLAN_REGIONS] = {"the arena",  "the globals", "the inputs",
+                                                 "the hypers", "the counts",  "what is prepared"};
 
 int verify_level(const Block *b) {
   int n = 0;

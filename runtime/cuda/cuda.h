@@ -1,9 +1,9 @@
 /* Running a program's GPU code: the driver's types, a device that is open, its memory, its entries.
    Contract: needs no CUDA header or library; one Cuda serves one session. Layout on the device: one
-   allocation of [globals | hypers | fault | block 0 | block 1] and one of the arena; a block is
-   what one step is given: [GcEnv | inputs]. Steps alternate between the blocks, so that the next
-   batch is copied while a step runs; pinned memory of the host mirrors the blocks and holds two
-   sets of results. Driver calls: CUDA Driver API, 12.0. */
+   allocation of [globals | hypers | faults | block 0 | block 1] and one of the arena; a block is
+   what one step is given: [GcEnv | inputs | what is prepared of them]. Steps alternate between the
+   blocks, so that the next batch is copied, and prepared, while a step runs; pinned memory of the
+   host mirrors the blocks and holds two sets of results. Driver calls: CUDA Driver API, 12.0. */
 #ifndef GCRT_CUDA_H
 #define GCRT_CUDA_H
 #include "runtime/exec/loops.h"
@@ -54,6 +54,14 @@ enum {
 
 enum { BLOCKS = 2, DEVICE_ALIGN = 256 };
 enum { INPUTS_AT = DEVICE_ALIGN }; /* in a block, behind its GcEnv */
+/* Of a step, then of the preparation of each block: this one may be of the next step. */
+enum { FAULTS = 1 + BLOCKS, FAULT_BYTES = 64 };
+
+/* What the host reads of a step, in front of its outputs. */
+typedef struct CudaReport {
+  GcDeviceFault fault, ahead; /* in its launches; in those of its preparation */
+  int64_t counter; /* of training steps, behind this one; of an entry with a preparation */
+} CudaReport;
 
 typedef struct CudaLaunch { /* of one step, with its addresses for one of the blocks */
   CuFunction function;
@@ -76,6 +84,7 @@ typedef struct CudaExec {
   uint8_t *moved_maps;
   int64_t *at;                        /* the iteration of each loop, by depth */
   CuGraphExec graph[BLOCKS][2];       /* [1]: of runs whose waits are timed */
+  CuGraphExec ahead[BLOCKS];          /* of its preparation */
   int32_t looped[BLOCKS][GC_EXTENTS]; /* the extents of loops in the block's last run */
   CuEvent *over; /* by step: recorded behind it, if another stream waits for it; NULL: one stream */
   CudaWait *waits[BLOCKS]; /* by step, and of the end; NULL: there are none */
@@ -87,7 +96,7 @@ typedef struct CudaExec {
 } CudaExec;
 
 typedef struct CudaSizes { /* bytes; of the device, but for the last three */
-  uint64_t globals, hypers, counts, block, arena, shared_total, total;
+  uint64_t globals, hypers, counts, inputs, ahead, block, arena, shared_total, total;
   uint64_t results, pinned; /* of the host: one set of results; all */
 } CudaSizes;
 
@@ -130,6 +139,7 @@ typedef struct Cuda {
   CuEvent *trace_events; /* --profile: before each launch, and one after the last */
   CudaExec **execs;      /* of the entries that can run, and of init */
   int nexecs;
+  int64_t counter; /* of training steps, if it is known what the device has: else -1 */
   int current; /* block of the step that is waited for next; base.in_flight: it was begun already */
   int shown_results; /* the set of results that is read */
   Nccl nccl;
@@ -225,10 +235,19 @@ CuAddress cuda_address(const Cuda *c, int q, GcRegion region, uint64_t offset);
 /* The maps of a launch with these addresses, and pointers to them. */
 bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
                       void **params);
-/* Through its launches; NULL: of a run whose extents are at their bounds. */
-bool cuda_walk(CudaExec *x, const int32_t *extents, LoopVisit *visit, void *arg);
+/* Through its launches [first, end); NULL: of a run whose extents are at their bounds. */
+bool cuda_walk(CudaExec *x, int first, int end, const int32_t *extents, LoopVisit *visit,
+               void *arg);
+
+/* ---- trace.c ---- */
+bool trace_make_events(Cuda *c, CudaExec *x);
+void trace_read(Session *s, CudaExec *x, int q, double begin); /* of a step that is over */
 
 /* ---- step.c ---- */
+/* Of the step that has the block. */
+static inline const int32_t *cuda_extents(const Cuda *c, int q) {
+  return ((const GcEnv *)(const void *)c->host_block[q])->extents;
+}
 void cuda_run(Session *s, Exec *x, const RunRequest *q);
 void cuda_fill(Session *s, const Exec *x, uint64_t batch);
 #endif

@@ -17,7 +17,10 @@ const GcTensor *cuda_counter(const GcProgram *p) {
 }
 
 CuAddress cuda_address(const Cuda *c, int q, GcRegion region, uint64_t offset) {
-  return (region == GC_INPUTS ? c->block[q] + INPUTS_AT : c->region[region]) + offset;
+  CuAddress base = region == GC_INPUTS  ? c->block[q] + INPUTS_AT
+                   : region == GC_AHEAD ? c->block[q] + c->sizes.inputs
+                                        : c->region[region];
+  return base + offset;
 }
 
 /* Of the launches of an entry: parameters, and tensor maps among them; the most of one launch. */
@@ -96,7 +99,8 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
       for (int a = 0; a < s->nargs; a++)
         x->addresses[at + (uint64_t)a] = cuda_address(c, q, s->args[a].region, s->args[a].offset);
       x->addresses[at + (uint64_t)s->nargs] = c->block[q];
-      x->addresses[at + (uint64_t)s->nargs + 1] = c->fault;
+      x->addresses[at + (uint64_t)s->nargs + 1] =
+          c->fault + (i < e->ahead ? (CuAddress)(FAULT_BYTES * (1 + q)) : 0);
       for (int a = 0; a < s->nargs + 2; a++, at++) x->params[at] = &x->addresses[at];
       x->mapped = cuda_encode_maps(c, l, first, x->maps + TENSOR_MAP * maps, x->params + at);
       if (!x->mapped) return x;
@@ -133,28 +137,18 @@ static bool make_streams(Cuda *c) {
   return ok;
 }
 
-static bool count_launch(void *arg, int step, int loop, const int64_t *at) {
-  (void)loop, (void)at;
-  *(int *)arg += step >= 0;
-  return true;
-}
-
-bool cuda_walk(CudaExec *x, const int32_t *extents, LoopVisit *visit, void *arg) {
+bool cuda_walk(CudaExec *x, int first, int end, const int32_t *extents, LoopVisit *visit,
+               void *arg) {
   const GcEntry *e = x->base.entry;
   int32_t bounds[GC_EXTENTS] = {0};
   for (int i = 0; i < e->nextents; i++) bounds[i] = (int32_t)e->extents[i].bound;
-  return loops_walk(&(LoopWalk){
-      .entry = e, .visit = visit, .arg = arg, .at = x->at, .extents = extents ? extents : bounds});
-}
-
-static bool make_trace_events(Cuda *c, CudaExec *x) {
-  int n = 0;
-  (void)cuda_walk(x, NULL, count_launch, &n);
-  c->trace_events = calloc((size_t)n + 1, sizeof *c->trace_events);
-  if (!c->trace_events) return err_set(c->err, EXIT_ENV, "no memory for the profile");
-  for (int i = 0; i <= n; i++)
-    if (!CUDA_CALL(c, EventCreate, &c->trace_events[i], 0)) return false;
-  return true;
+  return loops_walk(&(LoopWalk){.entry = e,
+                                .visit = visit,
+                                .arg = arg,
+                                .at = x->at,
+                                .extents = extents ? extents : bounds,
+                                .first = first,
+                                .end = end});
 }
 
 static bool fill_counts(Cuda *c) {
@@ -171,9 +165,12 @@ static bool fill_counts(Cuda *c) {
 static bool cuda_clear_fault(Session *s, Err *e) {
   const GcDeviceFault none = {.site = -1};
   Cuda *c = cuda_of(s);
+  bool ok = true;
   Err *was = cuda_set_sink(c, e);
-  return cuda_restore_sink(c, was,
-                           CUDA_CALL(c, MemcpyHtoDAsync, c->fault, &none, sizeof none, c->compute));
+  for (int i = 0; ok && i < FAULTS; i++)
+    ok = CUDA_CALL(c, MemcpyHtoDAsync, c->fault + (CuAddress)(i * FAULT_BYTES), &none, sizeof none,
+                   c->compute);
+  return cuda_restore_sink(c, was, ok);
 }
 
 static bool cuda_upload_hypers(Session *s, Err *e) {
@@ -213,6 +210,7 @@ static bool prepare(Session *s, Err *e) {
   if (talks && !nccl_find(c, e)) return false;
   if (!cuda_allocate(c, p->entries, p->n, e) || !make_streams(c)) return false;
   c->globals = s->memory.region[GC_GLOBALS];
+  c->counter = -1;
   c->execs = calloc((size_t)p->n + 2, sizeof(CudaExec *));
   bool ok = c->execs;
   for (int i = 0; i < p->n && ok; i++) {
@@ -229,7 +227,7 @@ static bool prepare(Session *s, Err *e) {
   }
   if (!ok) return err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
   for (int i = 0; ok && i < c->nexecs && !c->hosted; i++) ok = waits_make(c, c->execs[i]);
-  return ok && branches_make(c) && (!s->trace || make_trace_events(c, c->execs[0]));
+  return ok && branches_make(c) && (!s->trace || trace_make_events(c, c->execs[0]));
 }
 
 static bool cuda_prepare(Session *s, Err *e) {
@@ -268,6 +266,7 @@ static bool cuda_download(Session *s, Err *e) {
 
 static bool cuda_upload(Session *s, Err *e) {
   Cuda *c = cuda_of(s);
+  c->counter = -1;
   Err *was = cuda_set_sink(c, e);
   bool ok = !s->program->globals_bytes ||
             CUDA_CALL_FOR(c, "the weights", MemcpyHtoDAsync, c->region[GC_GLOBALS], c->globals,

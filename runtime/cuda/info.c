@@ -25,6 +25,6 @@ bool cuda_look(const GcProgram *p, DeviceState *state, Err *e) {
 bool cuda_memory(const GcProgram *p, const GcEntry *entry, int n, DeviceMemory *m, Err *e) {
   CudaSizes s;
   if (!cuda_sizes(p, entry, n, &s, e)) return false;
-  *m = (DeviceMemory){s.globals, s.block * BLOCKS, s.arena, s.total, s.pinned};
+  *m = (DeviceMemory){s.globals, s.inputs * BLOCKS, s.arena, s.ahead * BLOCKS, s.total, s.pinned};
   return true;
 }

@@ -22,14 +22,14 @@ static bool region(uint64_t bytes, uint64_t *out) {
 /* One set of the entry's results. */
 static bool results(const GcEntry *entry, uint64_t *out) {
   *out = 0;
-  bool ok = add_aligned(out, sizeof(GcDeviceFault), RESULT_ALIGN);
+  bool ok = add_aligned(out, sizeof(CudaReport), RESULT_ALIGN);
   for (int i = 0; ok && i < entry->noutputs; i++)
     ok = add_aligned(out, entry->outputs[i].bytes, RESULT_ALIGN);
   return ok;
 }
 
 bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, Err *e) {
-  uint64_t arena = 0, inputs = 0, counts = 0, most = 0;
+  uint64_t arena = 0, inputs = 0, ahead = 0, counts = 0, most = 0;
   bool ok = true;
   *s = (CudaSizes){0};
   for (int i = -2; i < n; i++) {
@@ -37,20 +37,22 @@ bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, E
     if (!x) continue;
     arena = max_u64(arena, x->arena_bytes);
     inputs = max_u64(inputs, x->inputs_bytes);
+    ahead = max_u64(ahead, x->ahead_bytes);
     counts = max_u64(counts, x->counts_bytes);
     ok = ok && results(x, &most);
     s->results = max_u64(s->results, most);
   }
   ok = ok && region(p->globals_bytes, &s->globals) &&
        region(4 * (uint64_t)p->nhypers, &s->hypers) && region(arena, &s->arena) &&
-       region(inputs, &s->block) && checked_add(s->block, INPUTS_AT, &s->block);
+       region(inputs, &s->inputs) && (!ahead || region(ahead, &s->ahead)) &&
+       checked_add(s->inputs, INPUTS_AT, &s->inputs) && checked_add(s->inputs, s->ahead, &s->block);
   ok = ok && (!counts || region(counts, &s->counts)) &&
        add_aligned(&s->shared_total, s->globals, 1) &&
        add_aligned(&s->shared_total, s->counts, 1) &&
-       add_aligned(&s->shared_total, s->hypers + DEVICE_ALIGN, 1);
+       add_aligned(&s->shared_total, s->hypers + DEVICE_ALIGN, 1); /* with the faults */
   for (int q = 0; q < BLOCKS; q++)
     ok = ok && checked_add(s->shared_total, s->block, &s->shared_total) &&
-         add_aligned(&s->pinned, s->block, DEVICE_ALIGN) &&
+         add_aligned(&s->pinned, s->inputs, DEVICE_ALIGN) &&
          add_aligned(&s->pinned, s->results, DEVICE_ALIGN);
   ok = ok && checked_add(s->shared_total, s->arena, &s->total);
   return ok ? true : err_set(e, EXIT_ENV, "the program needs more memory than any device has");
@@ -85,14 +87,14 @@ static void lay_out(Cuda *c) {
   c->region[GC_INPUTS] = c->block[0] + INPUTS_AT;
   uint8_t *host = c->pinned;
   for (int q = 0; q < BLOCKS; q++) {
-    c->host_block[q] = host, host += s->block;
+    c->host_block[q] = host, host += s->inputs;
     c->results[q] = host, host += align_up(s->results, DEVICE_ALIGN);
   }
 }
 
 uint64_t *cuda_slots(const GcEntry *entry) {
   uint64_t *slots = calloc((size_t)entry->noutputs + 1, sizeof *slots);
-  uint64_t at = align_up(sizeof(GcDeviceFault), RESULT_ALIGN);
+  uint64_t at = align_up(sizeof(CudaReport), RESULT_ALIGN);
   for (int i = 0; slots && i < entry->noutputs; i++) {
     slots[i] = at;
     at += align_up(entry->outputs[i].bytes, RESULT_ALIGN);
@@ -122,8 +124,11 @@ void cuda_release(Cuda *c) {
   for (int i = 0; i < 2; i++)
     if (streams[i]) a->StreamSynchronize(streams[i]);
   for (int i = 0; i < c->nexecs; i++)
-    for (int q = 0; c->execs[i] && q < BLOCKS; q++)
-      if (c->execs[i]->graph[q][0]) a->GraphExecDestroy(c->execs[i]->graph[q][0]);
+    for (int q = 0; c->execs[i] && q < BLOCKS; q++) {
+      for (int timed = 0; timed < 2; timed++)
+        if (c->execs[i]->graph[q][timed]) a->GraphExecDestroy(c->execs[i]->graph[q][timed]);
+      if (c->execs[i]->ahead[q]) a->GraphExecDestroy(c->execs[i]->ahead[q]);
+    }
   branches_release(c);
   for (int q = 0; q < BLOCKS; q++) {
     if (c->copied[q]) a->EventDestroy(c->copied[q]);

@@ -71,10 +71,24 @@ static bool set_counter(Cuda *c, const CudaExec *x, int q) {
                    c->region[GC_GLOBALS] + t->offset, sizeof(uint64_t), c->compute);
 }
 
+/* Of a step with a preparation: what it reported, and what the next one is counted from. */
+static bool read_ahead(Cuda *c, const CudaExec *x, int q) {
+  if (!x->base.entry->ahead) return true;
+  const CuAddress counter =
+      c->region[GC_GLOBALS] + (x->counted ? cuda_counter(c->base.program)->offset : 0);
+  return CUDA_CALL(c, MemcpyDtoHAsync, c->results[q] + offsetof(CudaReport, ahead),
+                   c->fault + (CuAddress)(FAULT_BYTES * (1 + q)), sizeof(GcDeviceFault),
+                   c->compute) &&
+         (!x->counted ||
+          CUDA_CALL(c, MemcpyDtoHAsync, c->results[q] + offsetof(CudaReport, counter), counter,
+                    sizeof(int64_t), c->compute));
+}
+
 static bool read_back(Cuda *c, const CudaExec *x, int q) {
   const GcEntry *e = x->base.entry;
   bool ok =
-      CUDA_CALL(c, MemcpyDtoHAsync, c->results[q], c->fault, sizeof(GcDeviceFault), c->compute);
+      CUDA_CALL(c, MemcpyDtoHAsync, c->results[q], c->fault, sizeof(GcDeviceFault), c->compute) &&
+      read_ahead(c, x, q);
   for (int i = 0; ok && x->slots && i < e->noutputs; i++) {
     const GcTensor *t = &e->outputs[i];
     ok = !t->bytes || CUDA_CALL_FOR(c, t->name, MemcpyDtoHAsync, c->results[q] + x->slots[i],
@@ -83,14 +97,11 @@ static bool read_back(Cuda *c, const CudaExec *x, int q) {
   return ok;
 }
 
-static const int32_t *extents_of(const Cuda *c, int q) {
-  return ((const GcEnv *)(const void *)c->host_block[q])->extents;
-}
-
 typedef struct LaunchWalk { /* through the launches of an entry */
   Session *s;
   Cuda *c;
   const CudaExec *x;
+  CuStream stream; /* of a preparation */
   int q, event;
   bool behind; /* a kernel was queued last, and there is one stream */
   bool timed;  /* its waits are */
@@ -110,14 +121,35 @@ static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
   return ok;
 }
 
+static bool go_ahead(void *arg, int step, int loop, const int64_t *at) {
+  LaunchWalk *w = arg;
+  (void)loop;
+  bool ok = launch(w->c, w->x, w->q, step, at, w->stream, w->behind);
+  w->behind |= cuda_launch_of(w->c, &w->x->base.entry->steps[step])->grid > 0;
+  return ok;
+}
+
+/* The preparation of the block's batch. */
+static bool prepare_in(Cuda *c, CudaExec *x, int q, CuStream stream) {
+  LaunchWalk w = {.c = c, .x = x, .stream = stream, .q = q};
+  return cuda_walk(x, 0, x->base.entry->ahead, cuda_extents(c, q), go_ahead, &w);
+}
+
+static bool run_ahead(Session *s, CudaExec *x, int q) {
+  return prepare_in(cuda_of(s), x, q, cuda_of(s)->copy);
+}
+
+/* Of the rest: what is prepared is there. */
 static bool run_plain(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
+  const GcEntry *e = x->base.entry;
   LaunchWalk w = {.s = s, .c = c, .x = x, .q = q, .timed = c->weight[q] > 0};
   if (w.timed) waits_begin(x, q);
-  CudaWait *end = w.timed ? waits_of(x, q, x->base.entry->nsteps) : NULL;
+  CudaWait *end = w.timed ? waits_of(x, q, e->nsteps) : NULL;
   return set_counter(c, x, q) && branches_fork(c, x) &&
-         cuda_walk(x, extents_of(c, q), go_plain, &w) && waits_mark(c, end, false) &&
-         branches_join(c, x) && waits_mark(c, end, true) && read_back(c, x, q);
+         cuda_walk(x, e->ahead, e->nsteps, cuda_extents(c, q), go_plain, &w) &&
+         waits_mark(c, end, false) && branches_join(c, x) && waits_mark(c, end, true) &&
+         read_back(c, x, q);
 }
 
 static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
@@ -131,14 +163,15 @@ static bool run_traced(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
   LaunchWalk w = {.s = s, .c = c, .x = x, .q = q};
   return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->trace_events[0], c->compute) &&
-         cuda_walk(x, extents_of(c, q), go_traced, &w) && read_back(c, x, q);
+         cuda_walk(x, 0, x->base.entry->nsteps, cuda_extents(c, q), go_traced, &w) &&
+         read_back(c, x, q);
 }
 
-static bool poison(Cuda *c, const GcRange *dead, int n) {
+static bool poison(Cuda *c, CuAddress at, const GcRange *dead, int n) {
   bool ok = true;
   for (int d = 0; ok && d < n; d++)
-    ok = !dead[d].bytes || CUDA_CALL(c, MemsetD8, c->region[GC_ARENA] + dead[d].offset, 0xFF,
-                                     dead[d].bytes, c->compute);
+    ok = !dead[d].bytes ||
+         CUDA_CALL(c, MemsetD8, at + dead[d].offset, 0xFF, dead[d].bytes, c->compute);
   return ok;
 }
 
@@ -179,15 +212,19 @@ static bool go_stopped(void *arg, int step, int loop, const int64_t *at) {
   if (loop < 0 && !launch(w->c, w->x, w->q, step, at, w->c->compute, false)) return false;
   if (loop < 0 && s->inspect && !session_own(s, &w->x->base))
     s->inspect(s->inspect_arg, e, step, fetch, &(Stop){w, step});
-  return !s->poison || poison(w->c, dead, n);
+  const GcRegion region = loop < 0 && step < e->ahead ? GC_AHEAD : GC_ARENA;
+  return !s->poison || poison(w->c, cuda_address(w->c, w->q, region, 0), dead, n);
 }
 
 static bool run_stopped(Session *s, CudaExec *x, int q) {
   Cuda *c = cuda_of(s);
+  const GcEntry *e = x->base.entry;
   LaunchWalk w = {.s = s, .c = c, .x = x, .q = q};
-  const GcRange all = {0, x->base.entry->arena_bytes};
-  return set_counter(c, x, q) && (!s->poison || poison(c, &all, 1)) &&
-         cuda_walk(x, extents_of(c, q), go_stopped, &w) && read_back(c, x, q);
+  const GcRange all = {0, e->arena_bytes}, ahead = {0, e->ahead_bytes};
+  return set_counter(c, x, q) &&
+         (!s->poison || (poison(c, c->region[GC_ARENA], &all, 1) &&
+                         poison(c, cuda_address(c, q, GC_AHEAD, 0), &ahead, 1))) &&
+         cuda_walk(x, 0, e->nsteps, cuda_extents(c, q), go_stopped, &w) && read_back(c, x, q);
 }
 
 /* It waits for the host behind each launch. */
@@ -195,19 +232,22 @@ static bool looks(const Session *s, const CudaExec *x) {
   return s->inspect && !session_own(s, &x->base);
 }
 
+typedef bool RunPart(Session *s, CudaExec *x, int q);
+
 /* A step that cannot be captured is launched kernel by kernel from then on; if the device itself
    has failed, those launches will say it. */
-static void capture(Session *s, CudaExec *x, int q) {
+static void capture(Session *s, CudaExec *x, int q, RunPart *run, CuStream stream,
+                    CuGraphExec *to) {
   Cuda *c = cuda_of(s);
   Err why = {0}, *was = cuda_set_sink(c, &why);
   CuGraph graph = NULL;
-  if (CUDA_CALL(c, StreamBeginCapture, c->compute, CAPTURE_THREAD)) {
+  if (CUDA_CALL(c, StreamBeginCapture, stream, CAPTURE_THREAD)) {
     c->capturing = true;
-    bool ok = run_plain(s, x, q);
+    bool ok = run(s, x, q);
     c->capturing = false;
-    CuResult end = c->api.StreamEndCapture(c->compute, &graph); /* also after a failure */
+    CuResult end = c->api.StreamEndCapture(stream, &graph); /* also after a failure */
     if (ok) ok = cuda_done(c, end, "StreamEndCapture", NULL);
-    if (ok) CUDA_CALL(c, GraphInstantiate, &x->graph[q][c->weight[q] > 0], graph, 0);
+    if (ok) CUDA_CALL(c, GraphInstantiate, to, graph, 0);
     if (graph) CUDA_CALL(c, GraphDestroy, graph);
   }
   cuda_set_sink(c, was);
@@ -227,8 +267,8 @@ static bool repeats(Cuda *c, CudaExec *x, int q) {
   bool same = true;
   for (int l = 0; l < e->nloops; l++) {
     uint32_t i = e->loops[l].extent;
-    if (!i || x->looped[q][i - 1] == extents_of(c, q)[i - 1]) continue;
-    x->looped[q][i - 1] = extents_of(c, q)[i - 1];
+    if (!i || x->looped[q][i - 1] == cuda_extents(c, q)[i - 1]) continue;
+    x->looped[q][i - 1] = cuda_extents(c, q)[i - 1];
     same = false;
   }
   for (int timed = 0; timed < 2 && !same; timed++) {
@@ -247,65 +287,59 @@ static bool run_graph(Session *s, CudaExec *x, int q) {
   }
   if (!repeats(c, x, q)) return run_plain(s, x, q);
   CuGraphExec *graph = &x->graph[q][c->weight[q] > 0];
-  if (!x->plain && !*graph) capture(s, x, q);
+  if (!x->plain && !*graph) capture(s, x, q, run_plain, c->compute, graph);
   return x->plain ? run_plain(s, x, q) : CUDA_CALL(c, GraphLaunch, *graph, c->compute);
 }
 
-/* Queues a step: block q is free, since the last step that had it has been waited for. */
-static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step) {
+/* A graph of the preparation goes where the batch was copied, beside the step before, or in front
+   of the step itself. */
+static bool queue_ahead(Session *s, CudaExec *x, int q, CuStream stream) {
   Cuda *c = cuda_of(s);
-  uint64_t inputs = x->base.entry->inputs_bytes;
+  const bool first = (c->hosted || c->nccl.comm) && !x->ran; /* as in run_graph */
+  if (!x->plain && !first && !x->ahead[q]) capture(s, x, q, run_ahead, c->copy, &x->ahead[q]);
+  return x->plain || first ? prepare_in(c, x, q, stream)
+                           : CUDA_CALL(c, GraphLaunch, x->ahead[q], stream);
+}
+
+typedef struct QueuedStep {
+  uint64_t batch, step;
+  bool beside; /* the step before may be under way */
+} QueuedStep;
+
+/* Queues a step: block q is free, since the last step that had it has been waited for. What it
+   prepares beside the step before has to be told which one it is; otherwise it is prepared behind
+   that step, which sets the counter. */
+static bool queue(Session *s, CudaExec *x, int q, const QueuedStep *step) {
+  Cuda *c = cuda_of(s);
+  const GcEntry *e = x->base.entry;
   GcEnv *env = (GcEnv *)(void *)c->host_block[q];
-  *env = (GcEnv){.seed = s->env.seed, .step = step, .first_row = session_first_row(s, batch)};
+  const bool traced = s->trace && s->trace->entry == e, stops = s->poison || looks(s, x);
+  const bool whole = traced || stops || !e->ahead;
+  const bool ahead = !whole && step->beside && (!x->counted || c->counter >= 0);
+  *env = (GcEnv){.seed = s->env.seed,
+                 .step = ahead && x->counted ? (uint64_t)c->counter + 1 : step->step,
+                 .first_row = session_first_row(s, step->batch)};
   if (s->env.comm) env->rank = s->env.comm->rank;
-  session_extents(s, x->base.entry, batch, env->extents);
-  if (batch != NO_BATCH) session_gather(s, x->base.entry, c->host_block[q] + INPUTS_AT, batch);
+  session_extents(s, e, step->batch, env->extents);
+  if (step->batch != NO_BATCH) session_gather(s, e, c->host_block[q] + INPUTS_AT, step->batch);
   if (!CUDA_CALL(c, MemcpyHtoDAsync, c->block[q], c->host_block[q],
-                 inputs ? INPUTS_AT + inputs : sizeof(GcEnv), c->copy) ||
+                 e->inputs_bytes ? INPUTS_AT + e->inputs_bytes : sizeof(GcEnv), c->copy) ||
+      (ahead && !queue_ahead(s, x, q, c->copy)) ||
       !CUDA_CALL(c, EventRecord, c->copied[q], c->copy) ||
       !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
     return false;
-  bool traced = s->trace && s->trace->entry == x->base.entry;
-  bool stops = s->poison || looks(s, x);
   c->weight[q] = stops || traced ? 0 : waits_weight(x);
   if (stops) c->base.waited = NAN; /* each step is waited for */
-  bool ok = stops ? run_stopped(s, x, q) : traced ? run_traced(s, x, q) : run_graph(s, x, q);
+  bool ok = whole || ahead || (set_counter(c, x, q) && queue_ahead(s, x, q, c->compute));
+  ok = ok && (stops ? run_stopped(s, x, q) : traced ? run_traced(s, x, q) : run_graph(s, x, q));
   return ok && CUDA_CALL(c, EventRecord, c->done[q], c->compute);
 }
 
-typedef struct TraceWalk {
-  Session *s;
-  const GcEntry *entry;
-  int event;
-  double from;
-} TraceWalk;
-
-static bool read_trace_event(void *arg, int step, int loop, const int64_t *at) {
-  TraceWalk *m = arg;
-  Cuda *c = cuda_of(m->s);
-  float ms = 0;
-  (void)at;
-  if (loop >= 0) return true;
-  const bool waits = m->entry->steps[step].collective != NULL; /* the one stream for it */
-  if (!CUDA_CALL(c, EventElapsedTime, &ms, c->trace_events[m->event],
-                 c->trace_events[m->event + 1]))
-    return false;
-  trace_step(m->s->trace, 0, step, m->from, m->from + 1e-3 * (double)ms);
-  m->from += 1e-3 * (double)ms;
-  c->base.waited += waits ? 1e-3 * (double)ms : 0;
-  m->event++;
-  return true;
-}
-
-static void read_trace_events(Session *s, CudaExec *x, int q, double begin) {
-  TraceWalk m = {s, x->base.entry, 0, begin};
-  trace_begin(s->trace, 0);
-  (void)cuda_walk(x, extents_of(cuda_of(s), q), read_trace_event, &m);
-}
-
 /* A kernel's own words, put where a kernel of the CPU would. */
-static void take_fault(Session *s, int q) {
-  const GcDeviceFault *f = (const void *)cuda_of(s)->results[q];
+static void take_fault(Session *s, const CudaExec *x, int q) {
+  const CudaReport *r = (const void *)cuda_of(s)->results[q];
+  const bool ahead = x->base.entry->ahead && r->ahead.site >= 0; /* what came first */
+  const GcDeviceFault *f = ahead ? &r->ahead : &r->fault;
   if (f->site < 0) return;
   s->fault.site = f->site, s->fault.at = f->at;
   s->fault.value = f->value, s->fault.limit = f->limit;
@@ -319,15 +353,20 @@ static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
   bool traced = s->trace && s->trace->entry == x->base.entry; /* its events are of one step */
   bool alone = traced || looks(s, x);
   c->downloaded = false;
-  if (!c->base.in_flight && !queue(s, x, q, request->batch, s->env.step)) return;
+  const QueuedStep now = {request->batch, s->env.step, false};
+  const QueuedStep next = {request->next, s->env.step + 1, true};
+  if (!c->base.in_flight && !queue(s, x, q, &now)) return;
   c->base.in_flight = request->more && !alone;
-  if (c->base.in_flight && !queue(s, x, !q, request->next, s->env.step + 1)) return;
+  if (c->base.in_flight && !queue(s, x, !q, &next)) return;
   if (!CUDA_CALL_FOR(c, x->base.entry->name, EventSynchronize, c->done[q])) return;
   c->current = !q;
   c->shown_results = q;
-  take_fault(s, q);
+  if (x->counted)
+    c->counter =
+        x->base.entry->ahead ? ((const CudaReport *)(const void *)c->results[q])->counter : -1;
+  take_fault(s, x, q);
   if (!waits_read(c, x, q)) return;
-  if (traced) read_trace_events(s, x, q, begin);
+  if (traced) trace_read(s, x, q, begin);
 }
 
 void cuda_run(Session *s, Exec *x, const RunRequest *q) {

@@ -1,131 +1,29 @@
 /* The host's processor as a device: all addresses are resolved once, then a step is a call on all
    threads of the pool and perhaps a barrier. Contract: a run begins and ends on thread 0; --poison
    and --profile take loops of their own, so that the plain loop pays nothing for them. */
+#include "runtime/exec/cpu.h"
+#include "runtime/exec/ahead.h"
 #include "runtime/exec/features.h"
 #include "runtime/exec/loops.h"
-#include "runtime/exec/session.h"
-#include "runtime/exec/streams.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* Bytes of inputs below which other threads are not worth a part of the job. */
 enum { GATHER_SERIAL = 1 << 15 };
 
-enum { LINE = 128 }; /* bytes that threads do not share */
+typedef struct CpuDevice {
+  Device base;
+  Ahead *ahead; /* NULL: no batch is prepared beside a step */
+} CpuDevice;
 
-typedef struct ExecStep {
-  GcKernel *kernel;
-  void *const *args;
-  bool wait;  /* for all threads, before it runs */
-  bool moves; /* with the iterations of the loops around it */
-} ExecStep;
-
-typedef struct CpuExec {
-  Exec base;
-  ExecStep *steps;
-  uint8_t *contexts; /* of an entry with loops or streams: context_bytes for each thread */
-  uint64_t context_bytes;
-  Streams *streams; /* NULL: there is one */
-} CpuExec;
-
-/* ---- resolving ---- */
-
-/* What a thread needs to walk through loops: iterations by depth, and the addresses of a step that
-   moves with them. */
-static uint64_t context_bytes(const GcEntry *e) {
-  uint64_t most = 0;
-  for (int i = 0; i < e->nsteps; i++)
-    if (loops_moves(&e->steps[i]) && (uint64_t)e->steps[i].nargs > most)
-      most = (uint64_t)e->steps[i].nargs;
-  uint64_t bytes = (uint64_t)e->depth * sizeof(int64_t) + most * sizeof(void *);
-  return (bytes + LINE - 1) / LINE * LINE;
-}
-
-static bool has_contexts(const GcEntry *e) { return e->nloops || e->streams > 1; }
-
-static uint64_t cpu_table_bytes(const GcEntry *e, int threads) {
-  uint64_t args = 0;
-  for (int i = 0; i < e->nsteps; i++) args += (uint64_t)e->steps[i].nargs;
-  uint64_t bytes =
-      args * sizeof(void *) + (uint64_t)e->nsteps * sizeof(ExecStep) + sizeof(CpuExec) + 3 * LINE;
-  if (has_contexts(e)) bytes += (uint64_t)threads * context_bytes(e) + LINE;
-  if (e->counts_bytes) bytes += e->counts_bytes + LINE;
-  return bytes + streams_bytes(e, threads);
-}
-
-static bool resolve_loops(CpuExec *x, const GcEntry *e, Memory *m, int threads) {
-  x->context_bytes = context_bytes(e);
-  x->contexts = memory_take(m, (uint64_t)threads * x->context_bytes);
-  return !m->overdrawn;
-}
-
-static bool resolve_counts(const GcEntry *e, Memory *m) {
-  int32_t *count = memory_take(m, e->counts_bytes);
-  if (m->overdrawn) return false;
-  for (uint64_t i = 0; i < e->counts_bytes / sizeof *count; i++) count[i] = (int32_t)i;
-  m->region[GC_COUNTS] = (uint8_t *)count;
-  return true;
-}
-
-static Exec *resolve(const GcEntry *e, Memory *m, int threads) {
-  CpuExec *x = memory_take(m, sizeof *x);
-  if (!x) return NULL;
-  *x = (CpuExec){.base.entry = e};
-  x->steps = memory_take(m, (uint64_t)e->nsteps * sizeof *x->steps);
-  uint64_t nargs = 0;
-  for (int i = 0; i < e->nsteps; i++) nargs += (uint64_t)e->steps[i].nargs;
-  void **p = memory_take(m, nargs * sizeof *p);
-  if (has_contexts(e) && !resolve_loops(x, e, m, threads)) return NULL;
-  if (e->counts_bytes && !resolve_counts(e, m)) return NULL;
-  x->streams = streams_make(e, m, threads);
-  if (m->overdrawn) return NULL;
-  for (int i = 0; i < e->nsteps; i++) {
-    const GcStep *s = &e->steps[i];
-    x->steps[i] = (ExecStep){.kernel = s->kernel, .args = p, .moves = loops_moves(s)};
-    for (int a = 0; a < s->nargs; a++) *p++ = m->region[s->args[a].region] + s->args[a].offset;
-  }
-  return &x->base;
-}
-
-static bool cpu_prepare(Session *s, Err *e) {
-  const SessionPlan *p = &s->plan;
-  for (int i = 0; i < p->n && !s->memory.overdrawn; i++)
-    s->entries[i] = resolve(&p->entries[i], &s->memory, p->threads);
-  if (p->program->init && !s->memory.overdrawn)
-    s->init = resolve(p->program->init, &s->memory, p->threads);
-  if (p->program->gather && !s->memory.overdrawn)
-    s->gather = resolve(p->program->gather, &s->memory, p->threads);
-  return memory_sound(&s->memory, e);
-}
-
-/* Settles who runs what, and which barriers are needed. */
-static void settle(CpuExec *x, Pool *pool) {
-  const GcEntry *e = x->base.entry;
-  int nt = pool_size(pool);
-  if (x->streams) streams_settle(x->streams, pool);
-  for (int i = 0; i < e->nsteps; i++) {
-    int b = e->steps[i].barrier, n = x->streams ? streams_width(x->streams, i) : nt;
-    x->steps[i].wait = n > 1 && (b == 1 || (b > 1 && b % n != 0));
-  }
-}
-
-static void settle_all(Session *s) {
-  for (int i = 0; i < s->plan.n; i++) settle((CpuExec *)(void *)s->entries[i], s->pool);
-  if (s->init) settle((CpuExec *)(void *)s->init, s->pool);
-  if (s->gather) settle((CpuExec *)(void *)s->gather, s->pool);
-}
-
-static bool cpu_start(Session *s, Err *e) {
-  settle_all(s);
-  return true;
-}
+static CpuDevice *device_of(const Session *s) { return (CpuDevice *)(void *)s->device; }
 
 /* Behind a run, which took so many seconds. */
 static void adapt(Session *s, const Exec *x, double seconds) {
   int n = pool_size(s->pool), next = adapt_run(&s->adapt, x, seconds, n, s->pool->threads);
   if (next == n) return;
   pool_use(s->pool, next);
-  settle_all(s);
+  cpu_settle(s);
 }
 
 /* ---- loops ---- */
@@ -137,6 +35,8 @@ typedef struct EntryJob {
   uint64_t batch;
   bool gather;   /* on all threads */
   unsigned skip; /* of init: kinds of globals */
+  int turn;
+  int first, end; /* of the steps: those of the preparation, or the others */
 } EntryJob;
 
 typedef struct Context { /* of one thread on its way through an entry */
@@ -154,9 +54,14 @@ static GcEnv env_of(const Session *s, int t) {
   return env;
 }
 
+/* Those of the steps at hand: a preparation has one. */
+static Streams *streams_of(const EntryJob *j) {
+  return j->first >= j->x->base.entry->ahead ? j->x->streams : NULL;
+}
+
 /* Of all threads, or of the group of them that has some of the streams. */
 static Context context_of(const EntryJob *j, int t, int nt, bool groups) {
-  bool group = groups && j->x->streams;
+  bool group = groups && streams_of(j);
   Slot all = {j->s->pool->barrier, t, nt};
   return (Context){.job = j,
                    .env = env_of(j->s, t),
@@ -165,7 +70,7 @@ static Context context_of(const EntryJob *j, int t, int nt, bool groups) {
 }
 
 static void *const *addresses(const Context *c, int step, const int64_t *at) {
-  const ExecStep *s = &c->job->x->steps[step];
+  const ExecStep *s = &c->job->x->steps[c->job->turn][step];
   if (!s->moves) return s->args;
   const GcEntry *e = c->job->x->base.entry;
   const GcStep *g = &e->steps[step];
@@ -183,23 +88,25 @@ static void walk(Context *c, LoopVisit *visit) {
                 .visit = visit,
                 .arg = c,
                 .at = (int64_t *)(void *)own,
-                .extents = c->env.extents};
+                .extents = c->env.extents,
+                .first = c->job->first,
+                .end = c->job->end};
   c->moved = (void **)(void *)(own + (uint64_t)e->depth * sizeof(int64_t));
   (void)loops_walk(&w);
 }
 
 /* False: others run the step, or it is the end of a loop. */
 static bool enter(const Context *c, int step, int loop) {
-  const CpuExec *x = c->job->x;
-  if (loop >= 0 && x->streams) streams_leave_loop(x->streams, c->who, loop);
-  if (loop >= 0 || (x->streams && !streams_enter(x->streams, c->who, step))) return false;
-  if (x->steps[step].wait) barrier_wait(c->slot.barrier, c->slot.t);
+  Streams *streams = streams_of(c->job);
+  if (loop >= 0 && streams) streams_leave_loop(streams, c->who, loop);
+  if (loop >= 0 || (streams && !streams_enter(streams, c->who, step))) return false;
+  if (c->job->x->steps[c->job->turn][step].wait) barrier_wait(c->slot.barrier, c->slot.t);
   return true;
 }
 
 static void leave(const Context *c, int step) {
-  const CpuExec *x = c->job->x;
-  if (x->streams) streams_leave(x->streams, c->who, step);
+  const Streams *streams = streams_of(c->job);
+  if (streams) streams_leave(streams, c->who, step);
 }
 
 /* What the ranks have begun goes on between two steps. */
@@ -208,7 +115,8 @@ static void poll_comm(const GcEnv *env, int t) {
 }
 
 static void call(const Context *c, int step, const int64_t *at) {
-  c->job->x->steps[step].kernel(addresses(c, step, at), &c->env, c->slot.t, c->slot.nt);
+  c->job->x->steps[c->job->turn][step].kernel(addresses(c, step, at), &c->env, c->slot.t,
+                                              c->slot.nt);
   poll_comm(&c->env, c->who);
 }
 
@@ -242,6 +150,12 @@ static bool step_traced(void *arg, int step, int loop, const int64_t *at) {
 
 static const void *fetch(void *from, int arg) { return ((void *const *)from)[arg]; }
 
+/* Where what is dead behind it lies. */
+static uint8_t *dead_in(const EntryJob *j, int step) {
+  const GcEntry *e = j->x->base.entry;
+  return cpu_region(&j->s->memory, e, step >= 0 && step < e->ahead ? GC_AHEAD : GC_ARENA, j->turn);
+}
+
 /* Threads wait for one another before and behind the step, with which a collective ends that it
    began. Its values are looked at and its dead bytes are poisoned: all ones are NaN in every float
    format, and -1 or 255 as integers. */
@@ -260,15 +174,19 @@ static bool step_stopped(void *arg, int step, int loop, const int64_t *at) {
   if (s->inspect && c->who == 0 && step >= 0)
     s->inspect(s->inspect_arg, e, step, fetch, (void *)addresses(c, step, at));
   for (int d = 0; s->poison && c->who == 0 && d < n; d++)
-    memset(s->memory.region[GC_ARENA] + dead[d].offset, 0xFF, dead[d].bytes);
+    memset(dead_in(c->job, step) + dead[d].offset, 0xFF, dead[d].bytes);
   return true;
 }
 
 /* ---- jobs ---- */
 
+static uint8_t *inputs_of(const EntryJob *j) {
+  return cpu_region(&j->s->memory, j->x->base.entry, GC_INPUTS, j->turn);
+}
+
 static void gather_in_job(const EntryJob *j, int t, int nt) {
   if (!j->gather) return;
-  dataset_gather(j->s->data, j->s->memory.region[GC_INPUTS], j->batch, t, nt);
+  dataset_gather(j->s->data, inputs_of(j), j->batch, t, nt);
   barrier_wait(j->s->pool->barrier, t);
 }
 
@@ -276,15 +194,15 @@ static void run_plain(void *arg, int t, int nt) {
   const EntryJob *j = arg;
   const GcEntry *e = j->x->base.entry;
   gather_in_job(j, t, nt);
-  if (has_contexts(e)) {
+  if (cpu_has_contexts(e)) {
     Context c = context_of(j, t, nt, true);
     walk(&c, step_plain);
     return;
   }
   Barrier *all = j->s->pool->barrier;
   const GcEnv env = env_of(j->s, t);
-  const ExecStep *x = j->x->steps, *end = x + e->nsteps;
-  for (; x < end; x++) {
+  const ExecStep *steps = j->x->steps[j->turn];
+  for (const ExecStep *x = steps + j->first; x < steps + j->end; x++) {
     if (x->wait) barrier_wait(all, t);
     x->kernel(x->args, &env, t, nt);
     poll_comm(&env, t);
@@ -299,7 +217,7 @@ static void run_needed(void *arg, int t, int nt) {
 static void run_traced(void *arg, int t, int nt) {
   const EntryJob *j = arg;
   gather_in_job(j, t, nt);
-  trace_begin(j->s->trace, t);
+  if (j->first == 0) trace_begin(j->s->trace, t);
   Context c = context_of(j, t, nt, true);
   walk(&c, step_traced);
 }
@@ -307,8 +225,12 @@ static void run_traced(void *arg, int t, int nt) {
 static void run_stopped(void *arg, int t, int nt) {
   const EntryJob *j = arg;
   Session *s = j->s;
-  if (t == 0 && s->poison) memset(s->memory.region[GC_ARENA], 0xFF, j->x->base.entry->arena_bytes);
-  if (j->gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], j->batch, t, nt);
+  const GcEntry *e = j->x->base.entry;
+  if (t == 0 && s->poison && j->first == e->ahead)
+    memset(s->memory.region[GC_ARENA], 0xFF, e->arena_bytes);
+  if (t == 0 && s->poison && j->first < e->ahead)
+    memset(dead_in(j, j->first), 0xFF, e->ahead_bytes);
+  if (j->gather) dataset_gather(s->data, inputs_of(j), j->batch, t, nt);
   Context c = context_of(j, t, nt, false); /* one step after the other */
   walk(&c, step_stopped);
 }
@@ -323,21 +245,53 @@ static void run_job(void *arg, int t, int nt) {
   fault_here = NULL;
 }
 
+/* On the thread of what is ahead: all steps of the preparation, as the only thread. */
+static void prepare_ahead(Session *s, const AheadBatch *b) {
+  const CpuExec *x = cpu_exec(b->x);
+  const GcEntry *e = b->x->entry;
+  GcEnv env = b->env;
+  env.work = memory_work(&s->memory, s->program, s->plan.threads);
+  fault_here = ahead_fault(device_of(s)->ahead);
+  dataset_gather(s->data, cpu_region(&s->memory, e, GC_INPUTS, b->turn), b->batch, 0, 1);
+  for (int i = 0; i < e->ahead; i++)
+    x->steps[b->turn][i].kernel(x->steps[b->turn][i].args, &env, 0, 1);
+  fault_here = NULL;
+}
+
+static void begin_ahead(Session *s, Exec *exec, uint64_t batch, int turn) {
+  AheadBatch b = {.x = exec, .batch = batch, .env = s->env, .turn = turn};
+  b.env.step++;
+  b.env.first_row = session_first_row(s, batch);
+  session_extents(s, exec->entry, batch, b.env.extents);
+  ahead_begin(device_of(s)->ahead, &b);
+}
+
+static void run_steps(EntryJob *j, int first, int end) {
+  j->first = first, j->end = end;
+  pool_run(j->s->pool, run_job, j);
+  j->gather = false;
+}
+
 static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
-  const CpuExec *x = (const CpuExec *)(const void *)exec;
+  const CpuExec *x = cpu_exec(exec);
   const GcEntry *e = exec->entry;
-  EntryJob j = {.s = s, .x = x, .batch = q->batch, .skip = q->skip};
-  bool batch = q->batch != NO_BATCH;
+  Ahead *ahead = device_of(s)->ahead;
+  const int taken = ahead_take(ahead, exec, q->batch, s->env.step);
+  EntryJob j = {.s = s, .x = x, .batch = q->batch, .skip = q->skip, .turn = taken > 0};
+  bool batch = q->batch != NO_BATCH && taken < 0;
   uint64_t mode = float_mode_set(); /* of the caller's thread, as workers have it */
-  if (batch && s->poison) memset(s->memory.region[GC_INPUTS], 0xFF, e->inputs_bytes);
+  if (batch && s->poison) memset(inputs_of(&j), 0xFF, e->inputs_bytes);
   j.gather = batch && pool_size(s->pool) > 1 &&
              (e->inputs_bytes >= GATHER_SERIAL || s->data->reader); /* or to read them takes long */
-  if (batch && !j.gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], q->batch, 0, 1);
+  if (batch && !j.gather) dataset_gather(s->data, inputs_of(&j), q->batch, 0, 1);
   bool traced = s->trace && s->trace->entry == e;
   bool stops = s->poison || (s->inspect && !session_own(s, exec));
   j.run = stops ? run_stopped : traced ? run_traced : q->skip ? run_needed : run_plain;
   const double begin = s->adapts ? clock_now() : 0;
-  pool_run(s->pool, run_job, &j);
+  if (e->ahead && taken < 0) run_steps(&j, 0, e->ahead);
+  if (e->ahead && ahead && q->more && q->next != NO_BATCH && !stops && !traced)
+    begin_ahead(s, exec, q->next, !j.turn);
+  run_steps(&j, e->ahead, e->nsteps);
   if (x->streams) streams_reset(x->streams);
   if (s->adapts) adapt(s, exec, clock_now() - begin);
   float_mode_restore(mode);
@@ -369,17 +323,27 @@ static void cpu_describe(const Session *s, char *out, size_t size) {
 
 static Device *cpu_open(const GcProgram *p, int ordinal, DeviceUse use, Err *e) {
   if (!cpu_check(p->march, e)) return NULL;
-  Device *d = calloc(1, sizeof *d);
+  CpuDevice *d = calloc(1, sizeof *d);
   if (!d) {
     err_set(e, EXIT_ENV, "no memory to use a device");
     return NULL;
   }
-  *d = (Device){.ops = &cpu_device, .program = p};
-  return d;
+  d->base = (Device){.ops = &cpu_device, .program = p};
+  return &d->base;
+}
+
+/* A thread prepares batches where a CPU has nothing else to do. */
+static bool cpu_start(Session *s, Err *e) {
+  cpu_settle(s);
+  if (!s->plan.entries[0].ahead || !s->data || !s->data->spare) return true;
+  device_of(s)->ahead = ahead_start(s, prepare_ahead, e);
+  return device_of(s)->ahead;
 }
 
 static bool cpu_close(Device *d, Err *e) {
-  free(d);
+  CpuDevice *c = (CpuDevice *)(void *)d;
+  ahead_stop(c->ahead);
+  free(c);
   return true;
 }
 

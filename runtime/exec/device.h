@@ -29,9 +29,9 @@ typedef enum DeviceUse {
   DEVICE_HOST  /* it is another's: context, environment and memory are left as they were */
 } DeviceUse;
 
-typedef struct DeviceMemory {             /* bytes that entries take, of which one runs at a time */
-  uint64_t globals, inputs, arena, total; /* of the device's own memory */
-  uint64_t pinned;                        /* of the host, beside a session's */
+typedef struct DeviceMemory { /* bytes that entries take, of which one runs at a time */
+  uint64_t globals, inputs, arena, ahead, total; /* of the device's own memory */
+  uint64_t pinned;                               /* of the host, beside a session's */
 } DeviceMemory;
 
 typedef struct DeviceState { /* of the first device, for `info` */

@@ -15,6 +15,7 @@ typedef struct LoopWalk {
   void *arg;
   int64_t *at;            /* entry->depth of them */
   const int32_t *extents; /* of the run */
+  int first, end;         /* of the steps that are gone through; no loop is cut */
 } LoopWalk;
 
 /* Steps [from, to), where `loop` is the first loop that can begin there. */
@@ -39,7 +40,11 @@ static inline bool loops_steps(const LoopWalk *w, int from, int to, int loop) {
   return true;
 }
 
-static inline bool loops_walk(const LoopWalk *w) { return loops_steps(w, 0, w->entry->nsteps, 0); }
+static inline bool loops_walk(const LoopWalk *w) {
+  int loop = 0;
+  while (loop < w->entry->nloops && w->entry->loops[loop].first < w->first) loop++;
+  return loops_steps(w, w->first, w->end, loop);
+}
 
 /* The outermost loop around a step, or NULL. */
 static inline const GcLoop *loops_outermost(const GcEntry *e, int step) {

@@ -23,6 +23,8 @@ static bool region(uint64_t bytes, uint64_t *out) {
   return true;
 }
 
+uint64_t memory_turn(uint64_t bytes) { return align_up(bytes + SLACK, PAGE); }
+
 /* Threads share neither a cache line nor a pair of lines that is fetched together. */
 static uint64_t work_step(const GcProgram *p) { return align_up(p->work_bytes, 128); }
 
@@ -30,18 +32,18 @@ char *memory_work(const Memory *m, const GcProgram *p, int thread) {
   return (char *)m->work + (uint64_t)thread * work_step(p);
 }
 
-bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, int threads,
-                Sizes *s, Err *e) {
+bool memory_sum(const GcProgram *p, const MemoryNeeds *n, Sizes *s, Err *e) {
   *s = (Sizes){0};
   uint64_t work;
-  bool ok = checked_mul(work_step(p), (uint64_t)threads, &work) && region(work, &s->work) &&
-            region(p->globals_bytes, &s->globals) && region(inputs, &s->inputs) &&
-            region(arena, &s->arena) && region(4 * (uint64_t)p->nhypers, &s->hypers) &&
-            region(tables, &s->tables);
+  bool ok = checked_mul(work_step(p), (uint64_t)n->threads, &work) && region(work, &s->work) &&
+            region(p->globals_bytes, &s->globals) && region(n->inputs, &s->inputs) &&
+            region(n->arena, &s->arena) && (!n->ahead || region(n->ahead, &s->ahead)) &&
+            region(4 * (uint64_t)p->nhypers, &s->hypers) && region(n->tables, &s->tables);
   s->total = s->globals;
   ok = ok && checked_add(s->total, s->inputs, &s->total) &&
-       checked_add(s->total, s->arena, &s->total) && checked_add(s->total, s->hypers, &s->total) &&
-       checked_add(s->total, s->work, &s->total) && checked_add(s->total, s->tables, &s->total);
+       checked_add(s->total, s->arena, &s->total) && checked_add(s->total, s->ahead, &s->total) &&
+       checked_add(s->total, s->hypers, &s->total) && checked_add(s->total, s->work, &s->total) &&
+       checked_add(s->total, s->tables, &s->total);
   return ok ? true : err_set(e, EXIT_ENV, "the program needs more memory than any machine has");
 }
 
@@ -54,6 +56,7 @@ bool memory_map(Memory *m, const Sizes *s, Err *e) {
   m->region[GC_GLOBALS] = at, at += s->globals;
   m->region[GC_ARENA] = at, at += s->arena;
   m->region[GC_INPUTS] = at, at += s->inputs;
+  m->region[GC_AHEAD] = at, at += s->ahead;
   m->region[GC_HYPERS] = at, at += s->hypers;
   m->work = at, at += s->work;
   m->tables = at;

@@ -6,7 +6,7 @@
 #include "runtime/data/file.h"
 
 typedef struct Sizes { /* bytes, known before anything runs */
-  uint64_t globals, inputs, arena, hypers, work, tables, total;
+  uint64_t globals, inputs, arena, ahead, hypers, work, tables, total;
 } Sizes;
 typedef struct Memory {
   uint8_t *base;
@@ -17,10 +17,14 @@ typedef struct Memory {
   Sizes sizes;
 } Memory;
 enum { MEMORY_PAGE = 4096 };
-/* From the bytes of the regions, and of the runtime's tables, for so many threads that run kernels.
- */
-bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, int threads,
-                Sizes *s, Err *e);
+/* Of a region that holds the same twice: from the first to the second. */
+uint64_t memory_turn(uint64_t bytes);
+/* Bytes of the regions, and of the runtime's tables; so many threads run kernels. */
+typedef struct MemoryNeeds {
+  uint64_t arena, inputs, ahead, tables;
+  int threads;
+} MemoryNeeds;
+bool memory_sum(const GcProgram *p, const MemoryNeeds *n, Sizes *s, Err *e);
 /* The workspace of a thread: GcProgram.work_bytes that it shares with no other one. */
 char *memory_work(const Memory *m, const GcProgram *p, int thread);
 /* Lays the regions over zeroed pages of sizes.total bytes. */

@@ -17,22 +17,30 @@ enum { GATHER_ALONE = 1 << 20 };
 
 /* ---- memory ---- */
 
+/* What is prepared, and the inputs beside it, are there for this step and for the next one. */
+static uint64_t turns_bytes(const GcEntry *e, uint64_t bytes) {
+  return e->ahead ? memory_turn(bytes) + bytes : bytes;
+}
+
 bool session_sizes(const SessionPlan *p, Sizes *s, Err *e) {
   const GcEntry *init = p->program->init;
   bool here = p->ops->on_host;
-  uint64_t arena = 0, inputs = 0,
-           tables = p->tables + STAGE_BYTES + pool_bytes(p->threads) + MEMORY_PAGE;
-  tables += (uint64_t)p->n * sizeof(Exec *);
+  MemoryNeeds n = {.threads = here ? p->threads : 0};
+  n.tables = p->tables + STAGE_BYTES + pool_bytes(p->threads) + MEMORY_PAGE;
+  n.tables += (uint64_t)p->n * sizeof(Exec *);
   for (int i = -2; i < p->n; i++) {
     const GcEntry *x = i == -2 ? p->program->gather : i < 0 ? init : &p->entries[i];
     if (!x) continue;
-    arena = max_u64(arena, x->arena_bytes);
-    inputs = max_u64(inputs, x->inputs_bytes);
-    if (p->ops->table_bytes) tables += p->ops->table_bytes(x, p->threads);
+    if (p->ops->table_bytes) n.tables += p->ops->table_bytes(x, p->threads);
+    if (!here) continue;
+    n.arena = max_u64(n.arena, x->arena_bytes);
+    n.inputs = max_u64(n.inputs, turns_bytes(x, x->inputs_bytes));
+    if (!x->ahead) continue;
+    n.ahead = max_u64(n.ahead, turns_bytes(x, x->ahead_bytes));
+    n.threads = p->threads + 1; /* one prepares batches */
   }
-  if (p->trace) tables += trace_bytes(&p->entries[0], here ? p->threads : 1);
-  return memory_sum(p->program, here ? arena : 0, here ? inputs : 0, tables, here ? p->threads : 0,
-                    s, e);
+  if (p->trace) n.tables += trace_bytes(&p->entries[0], here ? p->threads : 1);
+  return memory_sum(p->program, &n, s, e);
 }
 
 static bool take_tables(Session *s, Err *e) {

@@ -40,6 +40,8 @@ typedef struct Found {
   DeviceState state;
 } Found;
 
+#define AHEAD_GLOSS "two batches: one is prepared while the other is used"
+
 static bool own_memory(const GcProgram *p, const GcEntry *en, const Found *d, DeviceMemory *m,
                        Err *e) {
   if (!device_kind(p)->ops->memory(p, en, 1, m, e)) return false;
@@ -47,6 +49,7 @@ static bool own_memory(const GcProgram *p, const GcEntry *en, const Found *d, De
   line("globals", m->globals, "parameters and states");
   line("inputs", m->inputs, "two batches: one is copied while the other is used");
   line("arena", m->arena, "the larger of this entry's and init's");
+  if (m->ahead) line("ahead", m->ahead, AHEAD_GLOSS);
   line("total", m->total, "beside code");
   if (d->known)
     line("free", d->state.free, m->total > d->state.free ? "too little for this entry" : "");
@@ -110,6 +113,10 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
   line("inplace", en->inplace_bytes, "with in-place operations only");
   line("pool", en->pool_bytes, "with in-place operations and a pool");
   line("lower bound", en->lower_bound_bytes, "the most that is alive at once");
+  if (en->ahead) {
+    printf("  the first %d steps prepare a batch, beside the step before\n", en->ahead);
+    line("ahead", en->ahead_bytes, "of a batch: what they make, and intermediate values");
+  }
   if (en->ranks)
     line("messages", en->under_way_bytes, "of the arena and globals: under way to other ranks");
   if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
@@ -119,9 +126,10 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
   if (en->unwritten_bytes)
     line("unwritten", en->unwritten_bytes, "of these; --load FILE,image=IMAGE shares them");
   if (here) {
-    line("inputs", s.inputs, "one batch");
+    line("inputs", s.inputs, s.ahead ? "two batches" : "one batch");
     line("arena", s.arena, "the larger of this entry's and init's");
-    shown += s.inputs + s.arena;
+    if (s.ahead) line("ahead", s.ahead, AHEAD_GLOSS);
+    shown += s.inputs + s.arena + s.ahead;
   } else {
     line("pinned", own.pinned, "two batches, and their results");
   }

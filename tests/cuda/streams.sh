@@ -1,7 +1,8 @@
 #!/bin/sh
-# streams.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: an executable with streams, in the PTX interpreter. Its branches
-# run in any order that events allow and give the CPU's bits, captured or not; a wait that the driver
-# drops shows; each call that makes streams fails in turn. Exit code 77 and "NOT TESTED" where there is no NVRTC.
+# streams.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: an executable with streams, in the PTX interpreter, whose batches are
+# prepared ahead, other than on the CPU. Its branches run in any order that events allow and give the CPU's bits,
+# captured or not; a wait that the driver drops shows; each call that makes streams fails in turn. Exit code 77 and
+# "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
@@ -10,6 +11,7 @@ scratch "$4"
 need_nvrtc 'streams on the PTX interpreter'
 cat >net.g <<'END'
 def net(x : f32[n, 6]) {
+  if training { x = x * uniform(0.9, 1.1, shape = [n, 1]) }
   h = relu(linear(x, 12) as first)
   a = relu(linear(h, 8) as a1)
   b = tanh(linear(sigmoid(linear(h, 10) as b1), 8) as b2)
@@ -25,7 +27,9 @@ entry train(x : f32[8, 6], y : f32[8, 3]) {
   return loss
 }
 END
-compile net.g --streams=4 --target=cuda,cpu --arch=compute_80 -o net
+compile net.g --streams=4 --target=cuda,cpu --arch=compute_80 --remarks=ahead -o net
+grep -q 'the preparation of the next batch runs beside the step' out || fail 'the GPU prepares no batch ahead'
+grep -q 'stays in the step: the threads of a step are all that this target has' out || fail 'the CPU does'
 "$gc" net.g --streams=4 --target=cuda --dump-plan >out 2>&1
 grep -q '4 streams, [1-9]' out || fail 'the plan has no streams'
 "$mkdata" npy f32 24,6 3 x.npy

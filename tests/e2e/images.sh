@@ -36,7 +36,7 @@ entry measure(logits : f32[N, 5], label : u8[N]) {
   return accuracy = mean(argmax(logits) == label)
 }
 END
-run 0 "$gc" p.g -O2 -o p
+run 0 "$gc" p.g -O2 --ahead=yes -o p # flips, crops and lights are prepared ahead
 cat >data.py <<'END'
 import random, struct
 random.seed(3)
@@ -50,7 +50,7 @@ npy("label.npy", "B", (40,), [random.randrange(4) for _ in range(40)])  # class 
 END
 python3 data.py || fail 'no data could be made'
 run 0 ./p train --x x.npy --steps 1 --no-shuffle --save one.safetensors --quiet
-run 0 ./p train --x x.npy --steps 2 --no-shuffle --save two.safetensors --quiet
+run 0 ./p train --x x.npy --steps 2 --no-shuffle --threads 1 --save two.safetensors --quiet
 run 0 ./p same --x x.npy
 holds out.txt "same = 7200"
 run 0 ./p measure --logits logits.npy --label label.npy --save measured.safetensors --quiet

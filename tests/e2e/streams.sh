@@ -1,10 +1,12 @@
 #!/bin/sh
 # Streams give the same bits on any number of threads, over many steps and with loops; the profile shows
-# each step on the threads of its stream alone; the arena is hardly larger.
+# each step on the threads of its stream alone; the arena is hardly larger. So do batches that are prepared beside the
+# step before, or first, through a shorter last batch, a checkpoint and validation.
 . "$(dirname "$0")/common.sh"
 unoptimised
 cat >net.g <<'END'
 def net(x : f32[n, 32]) {
+  if training { x = dropout(x, 0.1) * uniform(0.9, 1.1, shape = [n, 1]) }
   h = relu(linear(x, 64) as first)
   a = relu(linear(h, 48) as a1)
   b = tanh(linear(sigmoid(linear(h, 40) as b1), 48) as b2)
@@ -12,16 +14,18 @@ def net(x : f32[n, 32]) {
   scan i in 0..5 { z = tanh(linear(z, 48) as c1 + h[:, 0:48] * 0.5) }
   return linear(concat([a, b, z], axis = 1), 8) as last
 }
-entry train(x : f32[16, 32], y : f32[16, 8]) {
+entry train(x : f32[n <= 16, 32], y : f32[n, 8]) {
   d = net(x) - y
   loss = mean(d * d)
   minimize loss with adamw(0.01)
   return loss
 }
+entry test(x : f32[16, 32], y : f32[16, 8]) { return loss = mse(net(x), y) }
 END
-"$mkdata" npy f32 160,32 3 x.npy && "$mkdata" npy f32 160,8 4 y.npy || fail 'no data could be made'
+"$mkdata" npy f32 150,32 3 x.npy && "$mkdata" npy f32 150,8 4 y.npy || fail 'no data could be made'
 for streams in 1 2 4; do
-  run 0 "$gc" net.g -O2 --streams=$streams -o "net$streams"
+  [ $streams = 1 ] && ahead=no || ahead=yes # of one stream the batch is prepared as a part of the step
+  run 0 "$gc" net.g -O2 --streams=$streams --ahead=$ahead -o "net$streams"
   for threads in 1 2 3 6; do
     run 0 ./net$streams train --x x.npy --y y.npy --epochs 20 --seed 3 --threads $threads --quiet --save "w$streams.$threads"
     cmp -s w1.1 "w$streams.$threads" || fail "$streams streams, $threads threads: other weights"
@@ -31,6 +35,17 @@ for streams in 1 2 4; do
   run 0 ./net$streams info train
   sed -n 's/^ *arena *\([0-9,]*\).*/\1/p' out.txt | head -1 | tr -d , >"arena$streams"
 done
+train='train --x x.npy --y y.npy --seed 3 --threads 1 --quiet'
+run 0 ./net1 $train --epochs 3 --drop-last --save w1.d
+run 0 ./net2 $train --epochs 3 --drop-last --save w2.d
+cmp -s w1.d w2.d || fail 'prepared ahead, --drop-last: other weights'
+run 0 ./net2 $train --steps 13 --checkpoint c
+run 0 ./net2 $train --epochs 20 --resume c --validate test:3 --validate.x x.npy --validate.y y.npy --save w2.r
+cmp -s w1.1 w2.r || fail 'prepared ahead, resumed and validated: other weights'
+run 0 "$gc" net.g -O2 --ahead=yes --dump-plan
+holds out.txt 'entry train.ahead'
+run 0 ./net2 info train
+holds out.txt 'two batches: one is prepared while the other is used'
 cat arena1 arena4 | awk 'NR == 1 {one = $1} END {exit !(one > 0 && $1 <= 1.01 * one)}' ||
   fail "the arena of four streams: $(cat arena1 arena4)"
 run 0 ./net4 train --x x.npy --y y.npy --epochs 20 --seed 3 --threads 4 --profile p.json --save wp

@@ -340,7 +340,7 @@ static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   if (o->poison) memset(env.work, 0xff, c->program->work_bytes);
   if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
   Turns w = {.c = c, .e = e, .a = arena_new()};
-  LoopWalk walk = {.entry = e, .visit = add_turn, .arg = &w};
+  LoopWalk walk = {.entry = e, .visit = add_turn, .arg = &w, .end = e->nsteps};
   walk.at = ARENA_ARRAY(w.a, int64_t, e->depth + 1);
   (void)loops_walk(&walk);
   if (c->step) {

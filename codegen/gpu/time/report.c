@@ -92,8 +92,8 @@ bool cuda_times(const CodegenPart *part, const CodegenOptions *o, const char *de
   const GpuDevice *d = gpu_device(device);
   fprintf(f, "by the model of docs/time-model.md, fitted to figures of others' kernels; no clock "
              "has confirmed it\n");
-  for (uint32_t i = 0; i < part->m->entries.n && !p->g.refused; i++)
-    print_entry(f, p, d, part->m->entries.at[i]);
+  const Entry *e;
+  for (uint32_t i = 0; (e = plan_listed(part->m, i)) && !p->g.refused; i++) print_entry(f, p, d, e);
   bool ok = !p->g.refused;
   arena_free(a);
   return ok && !ferror(f);

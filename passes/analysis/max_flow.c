@@ -1,5 +1,5 @@
 /* Maximum flow by Dinic (1970): paths of least length, all of one length at a time. */
-#include "passes/remat/max_flow.h"
+#include "passes/analysis/max_flow.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,3 @@
+# args: --ahead=yes --passes=autodiff,order
+# exit: 2
+let N = 3
