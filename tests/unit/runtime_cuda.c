@@ -54,14 +54,20 @@ static void sizes_of_devices(void **state) {
   assert_int_equal(s.block, 256 + 512);
   assert_int_equal(s.arena, 5120);
   assert_int_equal(s.total, 256 + 256 + 256 + 2 * 768 + 5120);
-  assert_int_equal(s.results, 64 + 448);
-  assert_int_equal(s.pinned, 2 * (768 + 512));
+  assert_int_equal(s.results, 128 + 448);
+  assert_int_equal(s.pinned, 2 * (768 + 768));
   GcEntry both[] = {entry, entry}; /* a library's: the most of each */
   both[1].arena_bytes = 5121;
   both[1].noutputs = 0;
   assert_true(cuda_sizes(&p, both, 2, &s, &e));
   assert_int_equal(s.arena, 5376);
-  assert_int_equal(s.results, 64 + 448);
+  assert_int_equal(s.results, 128 + 448);
+  both[0].ahead = 1,
+  both[0].ahead_bytes = 300; /* what is prepared lies in both blocks, of the device alone */
+  assert_true(cuda_sizes(&p, both, 2, &s, &e));
+  assert_int_equal(s.block, 768 + 512);
+  assert_int_equal(s.total, 256 + 256 + 256 + 2 * (768 + 512) + 5376);
+  assert_int_equal(s.pinned, 2 * (768 + 768));
   p.globals_bytes = UINT64_MAX - 100;
   assert_false(cuda_sizes(&p, &entry, 1, &s, &e));
   assert_int_equal(e.code, EXIT_ENV);
