@@ -14,9 +14,8 @@
 
 #include <math.h>
 
-#define LEAST_SHARE                                                                                \
-  0.01 /* of the step's work: below it two buffers are worth more than the time                    \
-        */
+/* Below this share of the step's work two buffers are worth more than the time. */
+#define LEAST_SHARE 0.01
 
 enum { OF_INPUT = 1, OF_RANDOM = 2, OF_STEP = 4 }; /* what a value follows from */
 
