@@ -101,19 +101,21 @@ Compiled *compiled_load(const char *object) {
   c->arena = arena_new();
   c->object = dl;
   c->program = dlsym(dl, "gc_program");
-  uint64_t inputs = 0, arena = 0, counts = 0;
+  uint64_t inputs = 0, arena = 0, counts = 0, ahead = 0;
   for (int i = -1; i < c->program->nentries; i++) {
     const GcEntry *e = i < 0 ? c->program->init : &c->program->entries[i];
     if (!e) continue;
     if (e->inputs_bytes > inputs) inputs = e->inputs_bytes;
     if (e->arena_bytes > arena) arena = e->arena_bytes;
     if (e->counts_bytes > counts) counts = e->counts_bytes;
+    if (e->ahead_bytes > ahead) ahead = e->ahead_bytes;
   }
   region_new(c, GC_GLOBALS, c->program->globals_bytes);
   region_new(c, GC_INPUTS, inputs);
   region_new(c, GC_ARENA, arena);
   region_new(c, GC_HYPERS, (uint64_t)c->program->nhypers * 4);
   region_new(c, GC_COUNTS, counts);
+  region_new(c, GC_AHEAD, ahead);
   for (int i = 0; i < (int)(counts / 4); i++) memcpy(c->region[GC_COUNTS] + 4 * i, &i, 4);
   for (int i = 0; i < c->program->nhypers; i++)
     hyper_write(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i]);
@@ -339,6 +341,7 @@ static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   }
   if (o->poison) memset(env.work, 0xff, c->program->work_bytes);
   if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
+  if (o->poison) memset(c->region[GC_AHEAD], 0xff, e->ahead_bytes);
   Turns w = {.c = c, .e = e, .a = arena_new()};
   LoopWalk walk = {.entry = e, .visit = add_turn, .arg = &w, .end = e->nsteps};
   walk.at = ARENA_ARRAY(w.a, int64_t, e->depth + 1);
