@@ -4,22 +4,24 @@
    inputs that it makes: both plans are as if these lay among the inputs. */
 #include "codegen/program/launch.h"
 
-/* Inputs that are made lie where the preparation's outputs do; what is read within one, too. */
-static void find_made(const Entry *e, Address *at) {
+Address address_made(const Entry *e, Address at) {
   const ValueId *made;
-  const int n = entry_outputs(e->ahead, &made, NULL);
-  for (int i = 0; i < n && at->region == PLAN_INPUTS; i++) {
+  const int n = e->ahead ? entry_outputs(e->ahead, &made, NULL) : 0;
+  for (int i = 0; i < n && at.region == PLAN_INPUTS; i++) {
     const Place *x = &plan_of(e)->place[e->body->args.at[entry_inputs(e) + (uint32_t)i]];
-    if (at->offset < x->offset || at->offset >= x->offset + x->bytes) continue;
-    at->region = PLAN_AHEAD;
-    at->offset = at->offset - x->offset + plan_of(e->ahead)->place[made[i]].offset;
+    const Place *y = &plan_of(e->ahead)->place[made[i]];
+    if (at.offset < x->offset || at.offset >= x->offset + x->bytes) continue;
+    at.region = y->region == PLAN_ARENA ? PLAN_AHEAD : y->region;
+    at.offset = at.offset - x->offset + y->offset;
+    break;
   }
+  return at;
 }
 
 static void move_args(const Entry *e, Launch *l, bool prepares) {
   for (int k = 0; k < l->kernel->nargs; k++) {
     if (!prepares)
-      find_made(e, &l->args[k]);
+      l->args[k] = address_made(e, l->args[k]);
     else if (l->args[k].region == PLAN_ARENA)
       l->args[k].region = PLAN_AHEAD;
   }

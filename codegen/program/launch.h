@@ -62,6 +62,9 @@ bool address_overlap(const Address *a, const Address *b);
 bool address_moves_alike(const Address *a, const Address *b, int depth);
 /* Where a value of the entry's body lies. */
 Address address_of(const Entry *e, ValueId v);
+/* ahead.c: of what lies in an input that the preparation makes, where the preparation has it: in
+   its arena, or as a view of another input in that one. Others stay. */
+Address address_made(const Entry *e, Address at);
 /* Bytes of collectives that have begun and not ended, at most, by the plan. */
 uint64_t entry_under_way(const Entry *e);
 #endif

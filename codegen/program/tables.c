@@ -262,8 +262,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     for (int i = 0; i < nout; i++) {
       const Value *v = value_at(e, outputs[i]);
       text_add(x, "  ");
-      tensor_row(p, e, names[i], v->type, v->layout, address_of(e, outputs[i]), NULL,
-                 e->training ? NULL : aggregate_enum[output_aggregate(e, i)]);
+      tensor_row(p, e, names[i], v->type, v->layout, address_made(e, address_of(e, outputs[i])),
+                 NULL, e->training ? NULL : aggregate_enum[output_aggregate(e, i)]);
       text_add(x, ",\n");
       bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
       if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;

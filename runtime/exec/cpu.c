@@ -13,7 +13,9 @@ enum { GATHER_SERIAL = 1 << 15 };
 
 typedef struct CpuDevice {
   Device base;
-  Ahead *ahead; /* NULL: no batch is prepared beside a step */
+  Ahead *ahead;         /* NULL: no batch is prepared beside a step */
+  const GcEntry *entry; /* that ran last, with its batch in this turn; NULL: none has */
+  int turn;
 } CpuDevice;
 
 static CpuDevice *device_of(const Session *s) { return (CpuDevice *)(void *)s->device; }
@@ -292,6 +294,7 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   if (e->ahead && ahead && q->more && q->next != NO_BATCH && !stops && !traced)
     begin_ahead(s, exec, q->next, !j.turn);
   run_steps(&j, e->ahead, e->nsteps);
+  device_of(s)->entry = e, device_of(s)->turn = j.turn;
   if (x->streams) streams_reset(x->streams);
   if (s->adapts) adapt(s, exec, clock_now() - begin);
   float_mode_restore(mode);
@@ -312,8 +315,12 @@ static void cpu_fill(Session *s, const Exec *x, uint64_t batch) {
   dataset_gather(s->data, s->memory.region[GC_INPUTS], batch, 0, 1);
 }
 
+/* An output may be a view of an input, or of what is prepared. */
 static void *cpu_at(const Session *s, const GcTensor *t) {
-  return s->memory.region[t->region] + t->offset;
+  const CpuDevice *d = device_of(s);
+  return (d->entry ? cpu_region(&s->memory, d->entry, t->region, d->turn)
+                   : s->memory.region[t->region]) +
+         t->offset;
 }
 
 static void cpu_describe(const Session *s, char *out, size_t size) {

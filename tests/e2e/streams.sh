@@ -46,6 +46,24 @@ run 0 "$gc" net.g -O2 --ahead=yes --dump-plan
 holds out.txt 'entry train.ahead'
 run 0 ./net2 info train
 holds out.txt 'two batches: one is prepared while the other is used'
+# outputs that are a view of an input, and of what is prepared
+cat >views.g <<'END'
+entry train(x : f32[1, 32], y : f32[1, 8], k : f32[1]) {
+  z = tanh(sigmoid(exp(x * 0.1))) * uniform(0.9, 1.1, shape = [1, 32])
+  d = linear(z, 8) as l - y
+  loss = mean(d * d)
+  minimize loss with sgd(0.01)
+  return loss, given = reshape(k, []), made = y[0, 0]
+}
+END
+"$mkdata" npy f32 150 5 k.npy || fail 'no data could be made'
+for ahead in no yes; do
+  run 0 "$gc" views.g -O2 --ahead=$ahead --remarks=ahead -o views
+  [ $ahead = no ] || holds out.txt '132 bytes of 2 values cross'
+  run 0 ./views train --x x.npy --y y.npy --k k.npy --seed 3 --threads 1 --steps 20 --quiet --log views.csv
+  sed 's/,[^,]*$//' views.csv >$ahead.csv && rm views.csv # without seconds
+done
+cmp -s no.csv yes.csv || fail 'prepared ahead: other outputs'
 cat arena1 arena4 | awk 'NR == 1 {one = $1} END {exit !(one > 0 && $1 <= 1.01 * one)}' ||
   fail "the arena of four streams: $(cat arena1 arena4)"
 run 0 ./net4 train --x x.npy --y y.npy --epochs 20 --seed 3 --threads 4 --profile p.json --save wp
