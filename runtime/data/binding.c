@@ -330,6 +330,12 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
   if (x && t->extents && t->extents[0] && (int)t->extents[0] - 1 != x->batch) c->fixed = true;
   if (x && t->parts && t->parts[0].rows) c->fixed = true;
   if (column_has_extents(x, t)) c->extents = x;
+  if (c->extents && t->rank > RUN_RANK) {
+    err_set(e, EXIT_WRONG, "the input %s has %d axes, of which runs have other numbers of elements",
+            t->name, t->rank);
+    return err_hint(e, "declare it with %d axes at most; reshape divides them in the entry",
+                    RUN_RANK);
+  }
   c->row_elems = c->fixed ? tensor_count(t) : tensor_row_elems(t);
   c->piece = c->row_elems;
   c->is_number = number_given(c, text);

@@ -104,12 +104,22 @@ static bool count_rows(Column *c, Err *e) {
   return true;
 }
 
-/* A table is an input without a batch: its rows are those of the first axis, or all elements stand
-   in one row or column. */
-static bool fits_whole(const Column *c) {
-  const uint64_t n = c->csv->n;
-  return c->total == c->row_elems &&
-         (n == 1 || c->all_rows == 1 || n == (uint64_t)tensor_row_elems(c->t));
+/* Of an input without a batch: the rows and columns of a table are its axes, as those of an array
+   are, or its first one and all others; or all elements stand in one row or column. */
+static bool settle_whole(Column *c, Err *e) {
+  const uint64_t n = c->csv->n, dims[] = {c->all_rows, n};
+  uint64_t axes[RUN_RANK];
+  const bool line = n == 1 || c->all_rows == 1, same = !line && column_axes(c, 2, dims, axes);
+  if (c->extents && !(same ? column_settle_dims(c, c->extents, c->t->rank, axes, e)
+                           : column_settle_count(c, c->extents, c->total, e)))
+    return false;
+  const bool fits = line || same || n == tensor_row_elems(c->t);
+  return (fits && c->total == c->row_elems) || csv_misfit(c, e);
+}
+
+static bool settle_rows(Column *c, Err *e) {
+  if (c->extents && !column_settle_count(c, c->extents, c->csv->n, e)) return false;
+  return c->csv->n == c->row_elems || csv_misfit(c, e);
 }
 
 bool csv_open(Column *c, char *columns, Err *e) {
@@ -119,9 +129,7 @@ bool csv_open(Column *c, char *columns, Err *e) {
   if (!read_text(c, e) || !read_header(c, e) || !csv_choose(c, columns, e) || !count_rows(c, e))
     return false;
   c->total = c->all_rows * v->n;
-  if (c->extents && !column_settle_count(c, c->extents, c->fixed ? c->total : v->n, e))
-    return false;
-  if (c->fixed ? !fits_whole(c) : v->n != c->row_elems) return csv_misfit(c, e);
+  if (!(c->fixed ? settle_whole : settle_rows)(c, e)) return false;
   if (!collect_words(c, e)) return false;
   c->step = c->row_elems;
   if (c->fixed) c->all_rows = 1;

@@ -214,8 +214,9 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
 void column_shapes_text(const Column *c, char *out, size_t size);
 /* The input has an axis beside the batch whose extent a run decides. */
 bool column_has_extents(const FileExtents *x, const GcTensor *t);
-/* The axes of an array as the input without a batch has them, if they are the same but for axes of
-   one element and for extents. */
+/* The axes of an array, of ARRAY_RANK at most, are those of the input without a batch, but for axes
+   of one element and for extents; `out` has the input's as they are in the array, if it has
+   extents. */
 bool column_axes(const Column *c, int rank, const uint64_t *dims, uint64_t out[RUN_RANK]);
 /* Settles the extents of an array of such a shape, or of rows of so many elements. */
 bool column_settle_dims(Column *c, FileExtents *x, int rank, const uint64_t *dims, Err *e);

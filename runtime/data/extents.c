@@ -32,7 +32,7 @@ void column_shapes_text(const Column *c, char *out, size_t size) {
   GcTensor t = c->t->planned ? *c->t->planned : *c->t;
   int64_t dims[RUN_RANK];
   GcExtent extents[GC_EXTENTS];
-  if (!c->entry || !c->entry->ranks || c->fixed || t.rank == 0) {
+  if (!c->entry || !c->entry->ranks || c->fixed || t.rank == 0 || t.rank > RUN_RANK) {
     tensor_shapes_text(c->entry, &t, out, size);
     return;
   }
@@ -48,22 +48,42 @@ void column_shapes_text(const Column *c, char *out, size_t size) {
   tensor_shapes_text(&all, &t, out, size);
 }
 
-bool column_axes(const Column *c, int rank, const uint64_t *dims, uint64_t out[RUN_RANK]) {
-  const GcTensor *t = c->t;
+/* The same of an input without extents, of any number of axes. */
+static bool same_axes(const GcTensor *t, int rank, const uint64_t *dims) {
   int at = 0;
-  for (int k = 0; k < t->rank && rank == t->rank; k++) out[k] = dims[k];
-  for (int k = 0; k < t->rank && rank != t->rank; k++) {
-    out[k] = 1;
+  for (int k = 0; k < t->rank; k++) {
     if (t->dims[k] == 1) continue;
     while (at < rank && dims[at] == 1) at++;
-    if (at == rank) return false;
-    out[k] = dims[at++];
+    if (at == rank || dims[at++] != (uint64_t)t->dims[k]) return false;
   }
-  while (rank != t->rank && at < rank && dims[at] == 1) at++;
-  if (rank != t->rank && at < rank) return false;
-  for (int k = 0; k < t->rank; k++)
-    if (file_axis(c->extents, t, k).slot < 0 && out[k] != (uint64_t)t->dims[k]) return false;
-  return true;
+  while (at < rank && dims[at] == 1) at++;
+  return at == rank;
+}
+
+/* An extent may be 1, too: so what comes next of axes k on of the input and `at` on of the array is
+   found from the last ones backwards. */
+bool column_axes(const Column *c, int rank, const uint64_t *dims, uint64_t out[RUN_RANK]) {
+  enum { NO_WAY, BOTH, OF_INPUT, OF_ARRAY, END };
+  const GcTensor *t = c->t;
+  unsigned char next[RUN_RANK + 1][ARRAY_RANK + 1] = {{NO_WAY}};
+  if (!c->extents) return same_axes(t, rank, dims);
+  for (int k = t->rank; k >= 0; k--)
+    for (int at = rank; at >= 0; at--) {
+      const bool input = k < t->rank, array = at < rank;
+      const bool same = input && array &&
+                        (file_axis(c->extents, t, k).slot >= 0 || dims[at] == (uint64_t)t->dims[k]);
+      next[k][at] = same && next[k + 1][at + 1]                   ? BOTH
+                    : input && t->dims[k] == 1 && next[k + 1][at] ? OF_INPUT
+                    : array && dims[at] == 1 && next[k][at + 1]   ? OF_ARRAY
+                    : !input && !array                            ? END
+                                                                  : NO_WAY;
+    }
+  for (int k = 0, at = 0; next[0][0] && k < t->rank;) {
+    const unsigned char now = next[k][at];
+    if (now != OF_ARRAY) out[k++] = now == BOTH ? dims[at] : 1;
+    at += now != OF_INPUT;
+  }
+  return next[0][0];
 }
 
 /* The extent of an axis of so many elements; of a file that has others no run can be. */

@@ -260,8 +260,10 @@ fi
 # ---- files of any number of rows: the last batch is shorter, and every row counts once ----
 cat >count.g <<'END'
 entry count(x : f32[n <= 4]) { return m = mean(x), y = x * 2, sum = sum(x) }
-entry shapes(s : f32[4], w : f32[2, 3], m : f32[1, t <= 8], k : f32[t, 2]) {
-  return all = sum(s) + sum(w) + sum(m), rows = sum(k) }
+entry shapes(s : f32[4], w : f32[2, 3], m : f32[1, t <= 8], k : f32[t, 2], z : f32[1, 2, 3]) {
+  return all = sum(s) + sum(w) + sum(m), rows = sum(k), same = sum(z) }
+entry many(s : f32[4], w : f32[2, 3], z : f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3]) {
+  return y = sum(s) * sum(w), back = reshape(z, [2, 3]) }
 entry masked(x : f32[b <= 4, t <= 5], m : f32[t]) { return y = sum(x * m, 1) }
 END
 run 0 "$gc" count.g -o count
@@ -281,10 +283,10 @@ says 1 'error: x.npy: has 3 rows, but one batch takes 4' ./count count --x 'x.np
 holds out.txt 'hint: --drop-last leaves the only batch out: give more rows, or no --drop-last'
 
 # ---- an input without a batch is the whole file, of its axes but for those of one element ----
-for shape in 4 2,3 1,2,3 6 3,2 1,5 5 5,1 5,2 2,5 10; do "$mkdata" npy f32 $shape 1 a$shape.npy || fail 'no data could be made'; done
+for shape in 1 1,2 4 2,3 1,2,3 6 3,2 1,5 5 5,1 5,2 2,5 10; do "$mkdata" npy f32 $shape 1 a$shape.npy || fail 'no data could be made'; done
 printf '1,2,3\n4,5,6\n' >wide.csv && printf '1,4\n2,5\n3,6\n' >high.csv && printf '1\n2\n3\n4\n5\n6\n' >one.csv
 shapes() { # shapes W M K
-  set -- ./count shapes --s a4.npy --w "$1" --m "$2" --k "$3" --csv-header no --all all.npy --rows rows.npy --quiet
+  set -- ./count shapes --s a4.npy --w "$1" --m "$2" --k "$3" --z "${z:-a2,3.npy}" --csv-header no --all all.npy --rows rows.npy --quiet
   "$@"
 }
 run 0 shapes a2,3.npy a1,5.npy a5,2.npy
@@ -293,6 +295,12 @@ run 0 shapes a1,2,3.npy a5.npy a5,2.npy
 same want.npy all.npy 'inputs with other axes of one element'
 run 0 shapes wide.csv a5.npy a5,2.npy
 run 0 shapes one.csv a5.npy a5,2.npy
+z=wide.csv
+run 0 shapes a2,3.npy a5.npy a5,2.npy
+same want.npy all.npy 'a table for an input with an axis of one element'
+z=
+run 0 shapes a2,3.npy a1.npy a1,2.npy # an extent of one element
+run 0 ./count many --s a4.npy --w a2,3.npy --z a2,3.npy --expect back=a2,3.npy --rtol 0 --atol 0 # of 42 axes
 for w in 6 3,2; do
   says 1 "error: a$w.npy: holds f32[$(echo $w | sed "s@,@, @")], but the input w is f32[2, 3]" shapes a$w.npy a5.npy a5,2.npy
   holds out.txt 'hint: give a file of that shape'
@@ -303,7 +311,7 @@ says 1 'error: a2,5.npy: holds f32[2, 5], but the input m is f32[1, t <= 8]' sha
 says 1 'error: a10.npy: holds f32[10], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a10.npy
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a2,5.npy
 says 2 'error: this program has no entry: sums' ./count sums
-holds out.txt 'hint: its entries: count, shapes, masked; --help describes them'
+holds out.txt 'hint: its entries: count, shapes, many, masked; --help describes them'
 says 1 'error: a4.npy: t of the input m is 4, but x.raw has no axis that says t, which is then at its bound, 5' ./count masked --x x.raw --m a4.npy
 holds out.txt 'hint: give x.raw as an .npy array'
 
