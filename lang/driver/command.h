@@ -65,9 +65,9 @@ int weights_check(const Module *m, const char *path);
 typedef struct WeightsFile WeightsFile;
 WeightsFile *weights_open(const char *path, int *code);
 bool weights_read(void *file, const Global *g, OnnxTensor *out); /* see OnnxWeights */
-/* Notes in the module where pages of the program will have what it holds as the file does. The file
-   is to have so many bytes in front of it in its first page. */
-unsigned weights_places(const WeightsFile *w, Module *m);
+/* Notes in the module where pages of the program will have what it holds as the file does. *before:
+   bytes in front of the file in its first page. */
+void weights_place(const char *path, Module *m, unsigned *before, int *code);
 float *weights_floats(void *file, const Global *g); /* of an f32 param; see PassOptions */
 void weights_close(WeightsFile *w);                 /* NULL is allowed */
 

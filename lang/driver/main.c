@@ -179,9 +179,8 @@ static int emit_module(Compilation *r) {
 static int place_weights(Compilation *r, int *code) {
   if (!settings_makes_program(r->emit)) return -1;
   int imported = imported_weights(r, code);
-  WeightsFile *file = r->codegen.weights && !*code ? weights_open(r->codegen.weights, code) : NULL;
-  if (file) r->codegen.weights_before = weights_places(file, r->m);
-  weights_close(file);
+  if (r->codegen.weights && !*code)
+    weights_place(r->codegen.weights, r->m, &r->codegen.weights_before, code);
   return imported;
 }
 

@@ -103,9 +103,11 @@ static int plan_others(Compilation *r) {
     CodegenPart *p = &r->targets.part[i];
     if (p == r->main) continue;
     p->m = front_module(&r->front, &code);
+    if (p->m && r->codegen.weights && settings_makes_program(r->emit))
+      weights_place(r->codegen.weights, p->m, &r->codegen.weights_before, &code);
     const PassOptions said = r->passes;
     if (p->implied || p->backend == r->main->backend) be_silent(&r->passes);
-    if (p->m) code = passes_for(r, p->m, p->target, true);
+    if (p->m && !code) code = passes_for(r, p->m, p->target, true);
     r->passes = said;
   }
   return code;

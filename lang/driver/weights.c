@@ -187,7 +187,7 @@ void weights_close(WeightsFile *w) {
   free(w);
 }
 
-unsigned weights_places(const WeightsFile *w, Module *m) {
+static unsigned places(const WeightsFile *w, Module *m) {
   enum { ALIGN = 64 }; /* of a global */
   const unsigned before = (unsigned)(-w->data % ALIGN);
   const bool published = is_published(w->header);
@@ -201,6 +201,12 @@ unsigned weights_places(const WeightsFile *w, Module *m) {
       g->weights_at = before + w->data + (uint64_t)at;
   }
   return before;
+}
+
+void weights_place(const char *path, Module *m, unsigned *before, int *code) {
+  WeightsFile *w = weights_open(path, code);
+  if (w) *before = places(w, m);
+  weights_close(w);
 }
 
 bool weights_read(void *file, const Global *g, OnnxTensor *out) {

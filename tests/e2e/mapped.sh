@@ -211,6 +211,10 @@ for name in rows both; do
   same drawn.npy rows.npy "rows of a table in the program: $name"
   [ $name = both ] || at_least "$(peak ./rows read --ids ids.bin)" $(($(peak ./inside read --ids ids.bin) + 8000)) 'kilobytes of a table of which rows are read'
 done
+case $(uname -m) in x86_64) # at each level that a program has
+  run 0 "$gc" rows.g --weights=rows.st -march=x86-64,x86-64-v2 -o levels
+  at_least "$(peak ./rows read --ids ids.bin)" $(($(peak ./levels read --ids ids.bin) + 8000)) 'kilobytes of such a table at the higher of two levels' ;;
+esac
 run 0 ./inside change --ids ids.bin --save changed.st
 run 0 ./both change --ids ids.bin --load both.st --save loaded.st
 same changed.st loaded.st 'a table in the program that is trained'
