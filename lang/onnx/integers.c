@@ -1,17 +1,20 @@
 /* Products of two quantized matrices as products of integers, whatever names the operators have:
    MatMul and Gemm behind DequantizeLinear, MatMulInteger, QLinearMatMul.
    Contract: the right matrix is a tensor of the file, and scales do not vary along the depth; all
-   else stays a product of floats. Sums of up to 1,024 products are exact, and the sum of these up
-   to 2 ** 24. Method: gc's products of quantized matrices with scales of 1, in groups as long as
-   the depth. Zero points are behind the product: the sum of (x - a) (w - b) over the depth K is
-   that of x w, less a times the column's sum of w, which is known, less b times the row's sum of
-   x, plus a b K. */
+   else stays a product of floats, and so does one whose sums without zero points may be beyond
+   2 ** 24, as only those of more than 1,024 products are. Method: gc's products of quantized
+   matrices with scales of 1, in groups as long as the depth. Zero points are behind the product:
+   the sum of (x - a) (w - b) over the depth K is that of x w, less a times the column's sum of w,
+   which is known, less b times the row's sum of x, plus a b K. */
 #include "lang/onnx/graph.h"
+
+#include <stdlib.h>
 
 enum {
   LEAST_DEPTH = 32,  /* of what pays */
   MOST_GROUP = 1024, /* whose sum is exact as a float */
-  SHIFT = 128        /* from u8 to i8 */
+  SHIFT = 128,       /* from u8 to i8 */
+  EXACT = 1 << 24    /* up to which floats hold all integers */
 };
 
 static bool is_byte(const Tensor *v) { return v->type == ELEM_U8 || v->type == ELEM_I8; }
@@ -45,6 +48,28 @@ static const char *zero_of(Node *n, const Quantized *q) {
   return x.i ? number_text(n->im, ELEM_I32, x) : NULL;
 }
 
+static int at(const Tensor *w, uint8_t byte) {
+  return w->type == ELEM_I8 ? (int8_t)byte : byte - SHIFT;
+}
+
+/* The sums of products are exact as floats, whatever the left integers are. */
+static bool is_exact(Node *n, const Tensor *w, bool transposed) {
+  const uint64_t rows = (uint64_t)w->shape.at[0].n, width = (uint64_t)w->shape.at[1].n;
+  if (w->shape.at[transposed].n <= MOST_GROUP) return true;
+  uint8_t *row = ARENA_ARRAY(n->im->a, uint8_t, width + 1);
+  uint64_t *sum = ARENA_ARRAY(n->im->a, uint64_t, (transposed ? rows : width) + 1);
+  const char *why;
+  for (uint64_t i = 0; i < rows; i++) {
+    if (!tensor_bytes(n->im, w->tensor, i * width, width, row, &why)) return false;
+    for (uint64_t k = 0; k < width; k++) {
+      uint64_t *column = &sum[transposed ? i : k];
+      *column += (uint64_t)abs(at(w, row[k]));
+      if (*column * SHIFT > EXACT) return false;
+    }
+  }
+  return true;
+}
+
 /* The sums of the columns of the right matrix, shifted; NULL: its bytes cannot be read. */
 static Tensor *column_sums(Node *n, const Tensor *w, bool transposed) {
   const uint64_t rows = (uint64_t)w->shape.at[0].n, width = (uint64_t)w->shape.at[1].n;
@@ -54,8 +79,7 @@ static Tensor *column_sums(Node *n, const Tensor *w, bool transposed) {
   const char *why;
   for (uint64_t i = 0; i < rows; i++) {
     if (!tensor_bytes(n->im, w->tensor, i * width, width, row, &why)) return NULL;
-    for (uint64_t k = 0; k < width; k++)
-      sum[transposed ? i : k].i += w->type == ELEM_I8 ? (int8_t)row[k] : row[k] - SHIFT;
+    for (uint64_t k = 0; k < width; k++) sum[transposed ? i : k].i += at(w, row[k]);
   }
   Tensor *v = value_new(n->im, ELEM_I32, &(Shape){.rank = 1, .at = {{.n = (int64_t)columns}}});
   v->wish = text(n, "%s_sums", w->wish ? w->wish : "columns");
@@ -93,6 +117,7 @@ const char *onnx_product_of_integers(Node *n, const Quantized *x, const Quantize
       columns.n > MOST_KNOWN || !dim_product(s, 0, s->rank - 1, &rows))
     return NULL;
   if ((x->zero && !is_one(x->zero)) || (w->zero && !by_column(w->zero, columns))) return NULL;
+  if (!is_exact(n, b, transposed)) return NULL;
   s->at[s->rank - 1] = columns;
   const char *za = zero_of(n, x), *zb = zero_of(n, w);
   Tensor *sums = za ? column_sums(n, b, transposed) : NULL;

@@ -388,7 +388,7 @@ one = lambda v: np.array(v)
 node = lambda op, ins, out, more="": f'  node {{ op_type: "{op}" input: {ins} output: "{out}" {more} }}'.replace("'", '"')
 value = lambda side, name, dims: f'  {side} {{ name: "{name}" type {{ tensor_type {{ elem_type: 1 shape {{ {" ".join(f"dim {{ dim_value: {d} }}" for d in dims)} }} }} }} }}'
 print("opset_import { version: 18 }\ngraph {")
-print(value("input", "x", x.shape), value("input", "z", z.shape), *(f'  output {{ name: "{o}" }}' for o in "mgiq"), sep="\n")
+print(value("input", "x", x.shape), value("input", "z", z.shape), value("input", "long", (1, 1100)), *(f'  output {{ name: "{o}" }}' for o in "mgiqd"), sep="\n")
 print(tensor("w", 3, w), tensor("u", 2, u), tensor("sw", 1, sw), tensor("zw", 3, zw), tensor("bias", 1, bias), sep="\n")
 for name, type, v in (("sx", 1, 0.015625), ("zx", 2, 117), ("sz", 1, 0.017), ("zz", 3, -5), ("su", 1, 0.02), ("zu", 2, 131), ("zq", 3, 3), ("sy", 1, 0.5), ("zy", 2, 120)):
     print(tensor(name, type, one(v)))
@@ -397,7 +397,12 @@ print(node("QuantizeLinear", ["x", "sx", "zx"], "xi"), node("DequantizeLinear", 
       node("QuantizeLinear", ["z", "sz", "zz"], "zi"), node("DequantizeLinear", ["zi", "sz", "zz"], "zf"),
       node("DequantizeLinear", ["u", "su", "zu"], "uf"), node("Gemm", ["zf", "uf", "bias"], "g", 'attribute { name: "transB" i: 1 }'),
       node("MatMulInteger", ["xi", "w", "zx", "zw"], "i"),
-      node("QLinearMatMul", ["xi", "sx", "zx", "w", "su", "zq", "sy", "zy"], "q"), "}", sep="\n")
+      node("QLinearMatMul", ["xi", "sx", "zx", "w", "su", "zq", "sy", "zy"], "q"), sep="\n")
+deep = np.full((1100, 2), 127)  # whose sums by 128 are beyond 2 ** 24, though those of the product are not
+deep[0] = 1
+print(tensor("deep", 3, deep), node("Cast", ["long"], "few", 'attribute { name: "to" i: 2 }'), node("MatMulInteger", ["few", "deep"], "d"), "}", sep="\n")
+few = np.eye(1, 1100, dtype="f4")
+np.save("integers_long.npy", few), np.save("integers_d.npy", (few @ deep).astype("i4"))
 quantized = lambda v, s, zero, lo, hi: np.clip(np.rint(v / np.float32(s)) + zero, lo, hi).astype("f8")
 xi, zi = quantized(x, 0.015625, 117, 0, 255), quantized(z, 0.017, -5, -128, 127)
 for name, v in (("x", x), ("z", z), ("m", ((xi - 117) @ w * 0.015625 * sw).astype("f4")),
@@ -411,7 +416,7 @@ encode integers.onnx <out.txt
 run 0 "$gc" integers.onnx --emit=g -o integers.g
 [ "$(grep -c 'ones(\[10, 1\], dtype = bf16)\|ones(\[6, 1\], dtype = bf16)' integers.g)" = 4 ] || fail 'not four products of integers'
 run 0 "$gc" integers.onnx -o integers
-run 0 ./integers predict --x integers_x.npy --z integers_z.npy --expect m=integers_m.npy --expect g=integers_g.npy --expect i=integers_i.npy \
+run 0 ./integers predict --x integers_x.npy --z integers_z.npy --long integers_long.npy --expect d=integers_d.npy --expect m=integers_m.npy --expect g=integers_g.npy --expect i=integers_i.npy \
   --expect q=integers_q.npy --rtol 1e-5 --atol 1e-5
 
 # ---- integers that wrap around, a remainder of C, branches with equal names inside, functions that call functions ----
