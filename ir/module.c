@@ -147,7 +147,7 @@ int entry_extent(const Entry *e, const Extent *x) {
 /* Of inputs it is first axes alone, and no sum or multiple, of which a row of a file would be a
    part. */
 static bool is_first_axis_alone(const Entry *e, const Extent *x) {
-  for (uint32_t i = 0; i < e->body->args.n; i++) {
+  for (uint32_t i = 0; i < entry_inputs(e); i++) {
     const Type *t = value_type(e, e->body->args.at[i]);
     for (int k = 0; k < t->rank; k++) {
       const Extent *y = type_extent(t, k);
@@ -160,7 +160,7 @@ static bool is_first_axis_alone(const Entry *e, const Extent *x) {
 }
 
 const Extent *entry_batch(const Entry *e) {
-  for (uint32_t i = 0; i < e->body->args.n; i++) {
+  for (uint32_t i = 0; i < entry_inputs(e); i++) {
     const Type *t = value_type(e, e->body->args.at[i]);
     const Extent *x = t->rank ? type_extent(t, 0) : NULL;
     if (x && !x->whole && is_first_axis_alone(e, x)) return x;
