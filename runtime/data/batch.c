@@ -26,7 +26,8 @@ static void fill_fixed(const Dataset *d, const Column *c, uint8_t *inputs) {
   }
 }
 
-void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
+/* Seconds that the thread has read. */
+static double gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
   uint64_t mode = float_mode_set();
   uint64_t first, rows = dataset_part(d, batch, &first);
   uint64_t lo = rows * (uint64_t)t / (uint64_t)nt, hi = rows * (uint64_t)(t + 1) / (uint64_t)nt;
@@ -38,6 +39,16 @@ void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, in
     for (uint64_t r = lo; r < hi; r++)
       column_put(c, inputs, r, c->data + dataset_at(d, batch, r) * from_row, c->type);
   }
-  if (d->reader) reader_gather(d, inputs, batch, t, nt);
+  const double spent = d->reader ? reader_gather(d, inputs, batch, t, nt) : 0;
   float_mode_restore(mode);
+  return spent;
+}
+
+void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
+  const double spent = gather(d, inputs, batch, t, nt);
+  if (t == 0) dataset_wait(d, spent);
+}
+
+double dataset_gather_beside(const Dataset *d, uint8_t *inputs, uint64_t batch) {
+  return gather(d, inputs, batch, 0, 1);
 }

@@ -130,12 +130,16 @@ bool dataset_load(Dataset *d, Err *e);
 bool dataset_trouble(const Dataset *d, Err *e);
 /* Bytes that reading ahead takes, at most, beside images that are being decoded. */
 uint64_t dataset_reader(const GcEntry *e);
-/* Seconds that runs waited for rows of a batch that the reader had not finished. */
+/* Seconds that runs waited for rows of a batch that were not in memory, but those that a batch
+   beside a run took; a run that waited for that one adds its own. */
 double dataset_waited(const Dataset *d);
+void dataset_wait(const Dataset *d, double seconds);
 /* What would make the reader faster. */
 void dataset_slow(const Dataset *d, char *out, size_t size);
 void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch);
 void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
+/* The same beside a run, on a thread of its own: how many seconds it has read. */
+double dataset_gather_beside(const Dataset *d, uint8_t *inputs, uint64_t batch);
 /* Reports that a row of the column's file holds an index that is out of range; false. */
 bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, Err *e);
 /* Hints at a row of the batch that holds nan or inf; false: none does. */

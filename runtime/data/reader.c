@@ -47,7 +47,7 @@ struct Reader {
   _Atomic bool blocked;      /* one of them was not on a CPU in that time */
   Err trouble;               /* of a batch that was taken */
   uint8_t *memory;           /* a batch of all columns that are read */
-  double waited;             /* seconds, of thread 0 */
+  double waited;             /* seconds, of runs */
 };
 
 /* ---- rows ---- */
@@ -318,9 +318,9 @@ static void copy_staged(const Reader *x, uint8_t *inputs, uint64_t t, uint64_t n
   }
 }
 
-void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
+double reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
   Reader *x = d->reader;
-  double begin = t == 0 ? clock_now() : 0;
+  const double begin = clock_now();
   if (atomic_load(&x->batch) != batch) {
     pthread_mutex_lock(&x->lock);
     if (x->batch != batch) settle(x);
@@ -336,14 +336,15 @@ void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int
     pthread_mutex_unlock(&x->lock);
     copy_staged(x, inputs, (uint64_t)t, (uint64_t)nt);
   }
-  if (t == 0) x->waited += clock_now() - begin;
-  if (atomic_fetch_add(&x->taken, 1) + 1 < nt) return;
+  const double spent = clock_now() - begin;
+  if (atomic_fetch_add(&x->taken, 1) + 1 < nt) return spent;
   atomic_store(&x->taken, 0);
   pthread_mutex_lock(&x->lock);
   if (x->failed_row != NONE && !x->trouble.code) x->trouble = x->err;
   x->batch = NONE;
   if (batch + 1 < d->batches) ask(x, batch + 1, pays(x));
   pthread_mutex_unlock(&x->lock);
+  return spent;
 }
 
 bool dataset_trouble(const Dataset *d, Err *e) {
@@ -360,6 +361,10 @@ uint64_t dataset_reader(const GcEntry *e) {
   uint64_t bytes = STACK_BYTES;
   for (int i = 0; i < e->ninputs; i++) bytes += align_up(e->inputs[i].bytes + 64, 64);
   return bytes;
+}
+
+void dataset_wait(const Dataset *d, double seconds) {
+  if (d->reader) d->reader->waited += seconds;
 }
 
 double dataset_waited(const Dataset *d) { return d->reader ? d->reader->waited : 0; }

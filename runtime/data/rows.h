@@ -39,7 +39,8 @@ bool reader_start(Dataset *d, uint8_t *memory, Err *e);
 void reader_stop(Dataset *d);
 void reader_pause(const Dataset *d); /* before the order of rows changes */
 void reader_begin(const Dataset *d, uint64_t batch);
-void reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
+/* Seconds that it took the thread. */
+double reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
 void reader_fixed(const Dataset *d, const Column *c, uint8_t *to);
 
 /* ---- dataset.c ---- */

@@ -17,6 +17,7 @@ struct Ahead {
   bool running; /* the thread has it */
   AheadBatch batch;
   Fault fault; /* of the batch */
+  double read; /* seconds, of the batch's rows */
 };
 
 static void *ahead_main(void *arg) {
@@ -30,9 +31,9 @@ static void *ahead_main(void *arg) {
       continue;
     }
     pthread_mutex_unlock(&a->lock);
-    a->prepare(a->session, &a->batch);
+    const double read = a->prepare(a->session, &a->batch);
     pthread_mutex_lock(&a->lock);
-    a->running = false;
+    a->running = false, a->read = read;
     pthread_cond_signal(&a->over);
   }
   pthread_mutex_unlock(&a->lock);
@@ -93,13 +94,16 @@ static void take_fault(Fault *to, const Fault *from) {
 int ahead_take(Ahead *a, const Exec *x, uint64_t batch, uint64_t step) {
   if (!a) return -1;
   pthread_mutex_lock(&a->lock);
+  const double from = a->running ? clock_now() : 0;
   while (a->running) pthread_cond_wait(&a->over, &a->lock);
+  const double waited = from > 0 ? clock_now() - from : 0, read = a->read;
   const AheadBatch *b = &a->batch;
   const bool is_it = a->begun && b->x == x && b->batch == batch && b->env.step == step &&
                      b->env.seed == a->session->env.seed;
   a->begun = false;
   pthread_mutex_unlock(&a->lock);
   if (is_it) take_fault(&a->session->fault, &a->fault);
+  if (is_it) dataset_wait(a->session->data, waited < read ? waited : read);
   return is_it ? b->turn : -1;
 }
 

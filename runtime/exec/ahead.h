@@ -13,8 +13,9 @@ typedef struct AheadBatch {
   int turn;  /* of the memory */
 } AheadBatch;
 
-/* On the thread: everything that the step of the batch then finds. */
-typedef void AheadPrepare(Session *s, const AheadBatch *b);
+/* On the thread: everything that the step of the batch then finds. Seconds that it has read rows.
+ */
+typedef double AheadPrepare(Session *s, const AheadBatch *b);
 Ahead *ahead_start(Session *s, AheadPrepare *prepare, Err *e); /* NULL: there is no thread */
 void ahead_stop(Ahead *a);
 void ahead_begin(Ahead *a, const AheadBatch *b); /* nothing is under way */

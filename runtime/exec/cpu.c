@@ -248,16 +248,18 @@ static void run_job(void *arg, int t, int nt) {
 }
 
 /* On the thread of what is ahead: all steps of the preparation, as the only thread. */
-static void prepare_ahead(Session *s, const AheadBatch *b) {
+static double prepare_ahead(Session *s, const AheadBatch *b) {
   const CpuExec *x = cpu_exec(b->x);
   const GcEntry *e = b->x->entry;
   GcEnv env = b->env;
   env.work = memory_work(&s->memory, s->program, s->plan.threads);
   fault_here = ahead_fault(device_of(s)->ahead);
-  dataset_gather(s->data, cpu_region(&s->memory, e, GC_INPUTS, b->turn), b->batch, 0, 1);
+  const double read =
+      dataset_gather_beside(s->data, cpu_region(&s->memory, e, GC_INPUTS, b->turn), b->batch);
   for (int i = 0; i < e->ahead; i++)
     x->steps[b->turn][i].kernel(x->steps[b->turn][i].args, &env, 0, 1);
   fault_here = NULL;
+  return read;
 }
 
 static void begin_ahead(Session *s, Exec *exec, uint64_t batch, int turn) {
