@@ -529,8 +529,8 @@ void builder_at(Builder *b, Block *block);
 /* The next ops get the op's location, scope and direction. */
 void builder_like(Builder *b, const Op *op);
 
-/* The general way; of several results the first. attr may be NULL. type: the wanted result for
-   OPF_TYPED ops, else NULL. A shape that does not fit is an internal error here: callers with user
+/* The general way; of several results the first. attr may be NULL. type: the wanted result, which
+   OPF_TYPED ops need and where a pad takes which axes are bounded from; or NULL. A shape that does not fit is an internal error here: callers with user
    input call op_shape first. */
 ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
               const Type *type);

@@ -71,8 +71,7 @@ static void emit_op(Build *c, const Op *op) {
   if (op->kind == OP_DROPOUT && get[0].kind == SHARDED)
     attr[AT_ROW_ELEMENTS].i = t->numel / part_rows(c->d);
   c->b->name = value_at(c->old, v)->name;
-  bool typed = op_info[op->kind].flags & OPF_TYPED;
-  ValueId made = build(c->b, op->kind, x, n, attr, typed ? t : NULL);
+  ValueId made = build(c->b, op->kind, x, n, attr, t);
   c->map[v] = rows ? build_own_rows(c, made, value_type(c->old, v), c->d->at[v])
                    : build_reduced(c, v, made, get[0]);
   emit_copy(c, op);

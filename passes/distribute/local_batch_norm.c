@@ -50,9 +50,7 @@ static ValueId own(Local *c, Builder *b, ValueId v) {
     const Op *op = value_def(c->old, v);
     ValueId *x = ARENA_ARRAY(c->r->scratch, ValueId, op->noperands + 1);
     for (int i = 0; i < op->noperands; i++) x[i] = own(c, b, op->operands[i]);
-    const bool typed = op_info[op->kind].flags & OPF_TYPED;
-    c->made[v] =
-        build(b, op->kind, x, op->noperands, op->attr, typed ? value_type(c->old, v) : NULL);
+    c->made[v] = build(b, op->kind, x, op->noperands, op->attr, value_type(c->old, v));
   } else if (value_const(c->old, v, &value) || !dtype_is_float(value_type(c->old, v)->dtype)) {
     c->made[v] = c->map[v];
   } else {

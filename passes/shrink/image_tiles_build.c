@@ -55,8 +55,7 @@ static ValueId op_of_blocks(TileBuild *c, const Op *op, int axis, int64_t k, con
     x[i] = whole ? c->map[op->operands[i]] : block_of(c, op->operands[i], axis, k);
   }
   at_op(c, op);
-  bool typed = op_info[op->kind].flags & OPF_TYPED;
-  return build(c->b, op->kind, x, op->noperands, op->attr, typed ? to : NULL);
+  return build(c->b, op->kind, x, op->noperands, op->attr, to);
 }
 
 static ValueId make_block(TileBuild *c, ValueId v, int axis, int64_t k) {

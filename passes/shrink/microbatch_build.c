@@ -86,9 +86,8 @@ static void emit_cut(MicrobatchBuild *c, const Op *op) {
     for (int i = 0; i < op->nresults; i++) c->part[op->results[i]] = made->results[i];
   } else {
     ValueId v = op->results[0];
-    bool typed = op_info[op->kind].flags & OPF_TYPED;
     c->b->name = value_at(c->old, v)->name;
-    c->part[v] = build(c->b, op->kind, x, op->noperands, op->attr, typed ? part_type(c, v) : NULL);
+    c->part[v] = build(c->b, op->kind, x, op->noperands, op->attr, part_type(c, v));
   }
   for (int i = 0; i < op->nresults; i++)
     if (c->m->whole[op->results[i]]) put_part(c, op->results[i]);
@@ -119,12 +118,11 @@ static void emit_sum(MicrobatchBuild *c, const Op *op) {
   ValueId v = op->results[0], *x = operands_of(c, op, 1), before = NO_ID, y;
   if (c->k && c->m->role[op->id] == MICRO_SUM) before = c->map[v];
   int n = op->noperands;
-  bool typed = op_info[op->kind].flags & OPF_TYPED;
   if (before != NO_ID && op->kind != OP_MATMUL) x[n++] = before;
   if (op->kind == OP_MATMUL && c->m->role[op->id] == MICRO_SUM)
     y = emit_chains(c, op, x, before);
   else
-    y = build(c->b, op->kind, x, n, op->attr, typed ? value_type(c->old, v) : NULL);
+    y = build(c->b, op->kind, x, n, op->attr, value_type(c->old, v));
   const char *name = value_at(c->old, v)->name;
   if (c->k + 1 < c->m->parts) name = intern_printf(c->b->m->ctx, "partial.%s", name ? name : "sum");
   value_at(c->b->e, y)->name = name;

@@ -106,12 +106,14 @@ static bool continues_filters(const Micro *m, const Op *op) {
   return conv_geom(m->e, op).n / m->parts % images_of_chunk(m, op) == 0;
 }
 
-/* Rows that a sum of columns adds up of a part. */
+/* A sum of columns adds up a multiple of so many rows of a part: a run has any number of elements
+   of a bounded axis. */
 static int64_t rows_of_part(const Micro *m, const Op *op) {
   const Type *t = operand_type(m, op, 0);
   const Ints *axes = op->attr[AT_AXES].ints;
   int64_t rows = t->dim[0] / m->parts;
-  for (int i = 1; i < axes->n; i++) rows *= t->dim[axes->at[i]];
+  for (int i = 1; i < axes->n; i++)
+    if (!type_extent(t, axes->at[i])) rows *= t->dim[axes->at[i]];
   return rows;
 }
 

@@ -129,9 +129,7 @@ static void emit_row_op(Loop *l, const Op *op) {
   } else if (op->kind == OP_RESHAPE) {
     l->inner[op->results[0]] = build_reshape(l->b, x[0], chunk_type(l, op->results[0]));
   } else {
-    bool typed = op_info[op->kind].flags & OPF_TYPED;
-    l->inner[op->results[0]] =
-        build(l->b, op->kind, x, n, attr, typed ? chunk_type(l, op->results[0]) : NULL);
+    l->inner[op->results[0]] = build(l->b, op->kind, x, n, attr, chunk_type(l, op->results[0]));
   }
 }
 
