@@ -5,10 +5,8 @@
    fused ops wait for each other, and the best order of one program may not be found for another. If
    an arena has grown, the rest of the pipeline runs without recomputation, then with fusion within
    the live bytes of the written order, then without more and more passes. The first variant that
-   needs no more is kept. Of an entry with loops the passes in front of autodiff are left out by
-   none: they decide which rows a loop takes as slices, and with that the order in which gradients
-   are added, so that bits would follow from the sizes of arenas. With whole=1 all this is done with
-   the program of one process, so that its ops, and its bits, are those of every number of ranks. */
+   needs no more is kept. With whole=1 all this is done with the program of one process, so that its
+   ops, and its bits, are those of every number of ranks. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -60,22 +58,12 @@ typedef struct Guard {
 
 static Entry *entry_of(const Guard *g, uint32_t k) { return g->r->m->entries.at[k]; }
 
-static bool has_loop(const Entry *e) {
-  for (uint32_t i = 0; i < e->ops.n; i++)
-    if (op_at(e, i)->kind == OP_SCAN) return true;
-  return false;
-}
-
-/* The stages that leave such passes out of entry k. What no op reads goes early only for the sake
-   of others. */
-static uint64_t stages_of(const Guard *g, uint32_t k, unsigned kinds) {
-  const bool loops = has_loop(&g->written[k]);
-  uint64_t bits = kinds & REST && !loops ? passes_stages(g->r, "dce", "autodiff") : 0;
-  for (int i = 0; i < OPTIONAL; i++) {
-    const char *pass = optional[i].pass;
-    uint64_t early = loops ? passes_stages(g->r, pass, "autodiff") : 0;
-    if (kinds & optional[i].kind) bits |= passes_stages(g->r, pass, NULL) & ~early;
-  }
+/* The stages that leave such passes out. What no op reads goes early only for the sake of others.
+ */
+static uint64_t stages_of(const Guard *g, unsigned kinds) {
+  uint64_t bits = kinds & REST ? passes_stages(g->r, "dce", "autodiff") : 0;
+  for (int i = 0; i < OPTIONAL; i++)
+    if (kinds & optional[i].kind) bits |= passes_stages(g->r, optional[i].pass, NULL);
   return bits;
 }
 
@@ -84,7 +72,7 @@ static void set_variant(Guard *g, uint32_t k, int variant) {
   const Variant *w = variant < 0 ? &(Variant){0} : &variants[variant];
   *e = w->in_order ? g->ordered[k] : g->written[k];
   EntryNotes *notes = notes_change(e);
-  notes->left_out = stages_of(g, k, w->left_out) | g->whole;
+  notes->left_out = stages_of(g, w->left_out) | g->whole;
   notes->in_order = w->in_order;
 }
 
@@ -99,7 +87,7 @@ static bool order_entries(Guard *g) {
   }
   for (uint32_t k = 0; k < g->n; k++) {
     *entry_of(g, k) = g->written[k];
-    notes_change(entry_of(g, k))->left_out = stages_of(g, k, AS_WRITTEN) | g->whole;
+    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN) | g->whole;
     entry_copy(entry_of(g, k));
   }
   bool ok = passes_until(r, "autodiff", &own) &&
@@ -126,7 +114,7 @@ static uint64_t counted(const Guard *g, uint32_t k, const Trial *t) {
 static bool find_goals(Guard *g, bool exactly) {
   Trial *found = ARENA_ARRAY(g->r->scratch, Trial, g->n + 1);
   for (uint32_t k = 0; k < g->n; k++)
-    notes_change(entry_of(g, k))->left_out = stages_of(g, k, AS_WRITTEN) | g->whole;
+    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN) | g->whole;
   bool ok = exactly ? trial_run(g->r, 0, found) : trial_brief(g->r, 0, found);
   for (uint32_t k = 0; k < g->n; k++) {
     g->goal[k] = (exactly ? found[k].arena : found[k].bound) + found[k].converted;
