@@ -530,8 +530,8 @@ void builder_at(Builder *b, Block *block);
 void builder_like(Builder *b, const Op *op);
 
 /* The general way; of several results the first. attr may be NULL. type: the wanted result, which
-   OPF_TYPED ops need and where a pad takes which axes are bounded from; or NULL. A shape that does not fit is an internal error here: callers with user
-   input call op_shape first. */
+   OPF_TYPED ops need and where a pad takes which axes are bounded from; or NULL. A shape that does
+   not fit is an internal error here: callers with user input call op_shape first. */
 ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
               const Type *type);
 /* For ops with several results or blocks: results' types are given, blocks are attached by the

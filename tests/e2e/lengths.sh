@@ -339,4 +339,25 @@ END
   "$mkdata" npy u8 1,7 1 seven.npy || fail 'no data could be made'
   compare gpt prompt "--context seven.npy --save OUT.safetensors" safetensors
 }
+# ---- windows along a bounded axis in micro-batches, with the same bits, and on ranks ----
+[ -n "$fake" ] || {
+  cat >parts.g <<'END'
+entry train(x : f32[n <= 8, 3, 4 * h <= 64, 8], label : u8[n]) {
+  x = max_pool(relu(conv(x, 8, 3, pad = 1) as c1), 2)
+  x = max_pool(relu(conv(x, 8, 3, pad = 1) as c2), 2)
+  loss = mean(xent(linear(mean(x, axis = [2, 3]), 3) as out, label))
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+  "$mkdata" npy f32 13,3,20,8 1 images.npy && "$mkdata" npy u8 13 2 kinds.npy || fail 'no data could be made'
+  run 0 "$gc" parts.g $target -o whole
+  run 0 "$gc" parts.g $target --memory-limit=280000 --remarks=remat -o parts
+  holds out.txt 'the batch of 8 is done in 2 parts of 4'
+  for program in whole parts; do
+    run 0 ./$program train --x images.npy --label kinds.npy --epochs 2 --no-shuffle --save $program.safetensors --quiet
+  done
+  same whole.safetensors parts.safetensors 'windows along a bounded axis in micro-batches'
+  run 0 "$gc" parts.g $target -O2 --data-parallel=mpi --ranks=2 --emit=c -o ranks.c
+}
 finish
