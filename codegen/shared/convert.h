@@ -60,10 +60,9 @@ FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
 FLOAT_TO_INT(f32, i8, -128, 127, 128.0)
 FLOAT_TO_INT(f64, i8, -128, 127, 128.0)
 /* section FLOAT_WITHIN i8_within_f32 i8_within_f64 u8_within_f32 u8_within_f64 */
-/* The same of a NaN or a number that the integers reach, without a branch: compilers would thread one through those of the
-   clamp in front, and vectorise neither. */
+/* The same of a NaN or a number that the integers reach. */
 #define FLOAT_WITHIN(F, I) \
-  INL I I##_within_##F(F x) { return (I)((i32)x & -(i32)(x == x)); }
+  INL I I##_within_##F(F x) { return (I)(i32)(x == x ? x : 0); }
 FLOAT_WITHIN(f32, i8)
 FLOAT_WITHIN(f64, i8)
 FLOAT_WITHIN(f32, u8)
