@@ -20,7 +20,7 @@ typedef enum PlanRegion {
   PLAN_HYPERS,
   PLAN_COUNTS, /* the numbers 0, 1, 2 … as i32: iteration k of a loop finds its own at 4 k, and part
                   k of a bounded axis, too */
-  PLAN_AHEAD, /* in code alone: the arena of a preparation, of which each batch has one; a place
+  PLAN_PREPARED, /* in code alone: the arena of a preparation, of which each batch has one; a place
                  there is in the arena of the preparation, and of what it makes in the entry's
                  inputs */
   PLAN_REGIONS

@@ -30,8 +30,8 @@ typedef enum GcRegion {
   GC_HYPERS,  /* run-time scalars, 4 bytes each, in the order of GcProgram.hypers */
   GC_COUNTS, /* the numbers 0, 1, 2 … as int32_t: iteration k of a loop, and a kernel that sees part
                 k of a bounded axis, read number k */
-  GC_AHEAD, /* what the preparation of a batch makes, and its temporaries: of two batches, that of
-               the step that runs and that of the next one */
+  GC_PREPARED, /* what the preparation of a batch makes, and its temporaries: of two batches, that
+               of the step that runs and that of the next one */
   GC_REGIONS
 } GcRegion;
 
@@ -302,10 +302,10 @@ typedef struct GcEntry {
   uint64_t under_way_bytes; /* of its collectives, at most at once: of the arena and globals */
   uint64_t unwritten_bytes; /* of the params and states: of those that it leaves as they are */
   /* Of the steps so many, the first ones, are the preparation of the batch: they read inputs, write
-     to GC_AHEAD and to nothing else, have no loops, and may run before the step before is over.
+     to GC_PREPARED and to nothing else, have no loops, and may run before the step before is over.
      `dead` of theirs are bytes there. 0: there is none. */
   int ahead;
-  uint64_t ahead_bytes; /* of GC_AHEAD, of one batch */
+  uint64_t ahead_bytes; /* of GC_PREPARED, of one batch */
 } GcEntry;
 
 /* What one rank takes if so many share the batch, by a plan that was made for them and not kept. */

@@ -11,7 +11,7 @@ Address address_made(const Entry *e, Address at) {
     const Place *x = &plan_of(e)->place[e->body->args.at[entry_inputs(e) + (uint32_t)i]];
     const Place *y = &plan_of(e->ahead)->place[made[i]];
     if (at.offset < x->offset || at.offset >= x->offset + x->bytes) continue;
-    at.region = y->region == PLAN_ARENA ? PLAN_AHEAD : y->region;
+    at.region = y->region == PLAN_ARENA ? PLAN_PREPARED : y->region;
     at.offset = at.offset - x->offset + y->offset;
     break;
   }
@@ -23,7 +23,7 @@ static void move_args(const Entry *e, Launch *l, bool prepares) {
     if (!prepares)
       l->args[k] = address_made(e, l->args[k]);
     else if (l->args[k].region == PLAN_ARENA)
-      l->args[k].region = PLAN_AHEAD;
+      l->args[k].region = PLAN_PREPARED;
   }
 }
 

@@ -7,7 +7,7 @@
 
 static const char *const region_name[] = {
     [PLAN_ARENA] = "GC_ARENA",   [PLAN_GLOBALS] = "GC_GLOBALS", [PLAN_INPUTS] = "GC_INPUTS",
-    [PLAN_HYPERS] = "GC_HYPERS", [PLAN_COUNTS] = "GC_COUNTS",   [PLAN_AHEAD] = "GC_AHEAD"};
+    [PLAN_HYPERS] = "GC_HYPERS", [PLAN_COUNTS] = "GC_COUNTS",   [PLAN_PREPARED] = "GC_PREPARED"};
 
 static const char *const aggregate_enum[AGGREGATES] = {
     [AGGREGATE_MEAN] = "GC_MEAN", [AGGREGATE_SUM] = "GC_SUM",           [AGGREGATE_MAX] = "GC_MAX",

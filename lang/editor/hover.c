@@ -97,7 +97,7 @@ static void put_place(FILE *f, const Entry *e, ValueId v) {
   static const char *const region[] = {
       [PLAN_ARENA] = "the arena",   [PLAN_GLOBALS] = "the globals",
       [PLAN_INPUTS] = "the inputs", [PLAN_HYPERS] = "the hypers",
-      [PLAN_COUNTS] = "the counts", [PLAN_AHEAD] = "what is prepared"};
+      [PLAN_COUNTS] = "the counts", [PLAN_PREPARED] = "what is prepared"};
   const Place *x = &plan_of(e)->place[v];
   fprintf(f, "planned at byte ");
   put_grouped(f, x->offset);

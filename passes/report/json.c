@@ -44,7 +44,7 @@ static const char *region_word(PlanRegion r) {
   case PLAN_INPUTS: return "inputs";
   case PLAN_HYPERS: return "hypers";
   case PLAN_COUNTS: return "counts";
-  case PLAN_AHEAD: return "ahead";
+  case PLAN_PREPARED: return "ahead";
   case PLAN_REGIONS: break;
   }
   return "?";

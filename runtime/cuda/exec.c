@@ -17,9 +17,9 @@ const GcTensor *cuda_counter(const GcProgram *p) {
 }
 
 CuAddress cuda_address(const Cuda *c, int q, GcRegion region, uint64_t offset) {
-  CuAddress base = region == GC_INPUTS  ? c->block[q] + INPUTS_AT
-                   : region == GC_AHEAD ? c->block[q] + c->sizes.inputs
-                                        : c->region[region];
+  CuAddress base = region == GC_INPUTS     ? c->block[q] + INPUTS_AT
+                   : region == GC_PREPARED ? c->block[q] + c->sizes.inputs
+                                           : c->region[region];
   return base + offset;
 }
 

@@ -212,7 +212,7 @@ static bool go_stopped(void *arg, int step, int loop, const int64_t *at) {
   if (loop < 0 && !launch(w->c, w->x, w->q, step, at, w->c->compute, false)) return false;
   if (loop < 0 && s->inspect && !session_own(s, &w->x->base))
     s->inspect(s->inspect_arg, e, step, fetch, &(Stop){w, step});
-  const GcRegion region = loop < 0 && step < e->ahead ? GC_AHEAD : GC_ARENA;
+  const GcRegion region = loop < 0 && step < e->ahead ? GC_PREPARED : GC_ARENA;
   return !s->poison || poison(w->c, cuda_address(w->c, w->q, region, 0), dead, n);
 }
 
@@ -223,7 +223,7 @@ static bool run_stopped(Session *s, CudaExec *x, int q) {
   const GcRange all = {0, e->arena_bytes}, ahead = {0, e->ahead_bytes};
   return set_counter(c, x, q) &&
          (!s->poison || (poison(c, c->region[GC_ARENA], &all, 1) &&
-                         poison(c, cuda_address(c, q, GC_AHEAD, 0), &ahead, 1))) &&
+                         poison(c, cuda_address(c, q, GC_PREPARED, 0), &ahead, 1))) &&
          cuda_walk(x, 0, e->nsteps, cuda_extents(c, q), go_stopped, &w) && read_back(c, x, q);
 }
 

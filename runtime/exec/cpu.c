@@ -155,7 +155,8 @@ static const void *fetch(void *from, int arg) { return ((void *const *)from)[arg
 /* Where what is dead behind it lies. */
 static uint8_t *dead_in(const EntryJob *j, int step) {
   const GcEntry *e = j->x->base.entry;
-  return cpu_region(&j->s->memory, e, step >= 0 && step < e->ahead ? GC_AHEAD : GC_ARENA, j->turn);
+  return cpu_region(&j->s->memory, e, step >= 0 && step < e->ahead ? GC_PREPARED : GC_ARENA,
+                    j->turn);
 }
 
 /* Threads wait for one another before and behind the step, with which a collective ends that it

@@ -11,7 +11,9 @@ enum { LINE = 128 }; /* bytes that threads do not share */
 static int turns_of(const GcEntry *e) { return e->ahead ? CPU_TURNS : 1; }
 
 uint8_t *cpu_region(const Memory *m, const GcEntry *e, GcRegion region, int turn) {
-  uint64_t bytes = region == GC_INPUTS ? e->inputs_bytes : region == GC_AHEAD ? e->ahead_bytes : 0;
+  uint64_t bytes = region == GC_INPUTS     ? e->inputs_bytes
+                   : region == GC_PREPARED ? e->ahead_bytes
+                                           : 0;
   return m->region[region] + (turn && bytes ? (uint64_t)turn * memory_turn(bytes) : 0);
 }
 

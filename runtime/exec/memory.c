@@ -56,7 +56,7 @@ bool memory_map(Memory *m, const Sizes *s, Err *e) {
   m->region[GC_GLOBALS] = at, at += s->globals;
   m->region[GC_ARENA] = at, at += s->arena;
   m->region[GC_INPUTS] = at, at += s->inputs;
-  m->region[GC_AHEAD] = at, at += s->ahead;
+  m->region[GC_PREPARED] = at, at += s->ahead;
   m->region[GC_HYPERS] = at, at += s->hypers;
   m->work = at, at += s->work;
   m->tables = at;

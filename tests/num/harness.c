@@ -115,7 +115,7 @@ Compiled *compiled_load(const char *object) {
   region_new(c, GC_ARENA, arena);
   region_new(c, GC_HYPERS, (uint64_t)c->program->nhypers * 4);
   region_new(c, GC_COUNTS, counts);
-  region_new(c, GC_AHEAD, ahead);
+  region_new(c, GC_PREPARED, ahead);
   for (int i = 0; i < (int)(counts / 4); i++) memcpy(c->region[GC_COUNTS] + 4 * i, &i, 4);
   for (int i = 0; i < c->program->nhypers; i++)
     hyper_write(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i]);
@@ -341,7 +341,7 @@ static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   }
   if (o->poison) memset(env.work, 0xff, c->program->work_bytes);
   if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
-  if (o->poison) memset(c->region[GC_AHEAD], 0xff, e->ahead_bytes);
+  if (o->poison) memset(c->region[GC_PREPARED], 0xff, e->ahead_bytes);
   Turns w = {.c = c, .e = e, .a = arena_new()};
   LoopWalk walk = {.entry = e, .visit = add_turn, .arg = &w, .end = e->nsteps};
   walk.at = ARENA_ARRAY(w.a, int64_t, e->depth + 1);

@@ -37,8 +37,8 @@ static void step(void *const *p, const GcEnv *env, int t, int nt) {
   seen.wrong += *(uint64_t *)p[0] != env->step;
 }
 
-static const GcArg of_preparation[] = {{GC_INPUTS, 0, 8, NULL}, {GC_AHEAD, 0, 8, NULL}};
-static const GcArg of_step[] = {{GC_AHEAD, 0, 8, NULL}};
+static const GcArg of_preparation[] = {{GC_INPUTS, 0, 8, NULL}, {GC_PREPARED, 0, 8, NULL}};
+static const GcArg of_step[] = {{GC_PREPARED, 0, 8, NULL}};
 static const GcStep steps[] = {{.kernel = prepare, .args = of_preparation, .nargs = 2},
                                {.kernel = step, .args = of_step, .nargs = 1}};
 static const GcCheckSite sites[] = {{.loc = "p.g:1:1", .what = "a label"}};
