@@ -264,6 +264,7 @@ int main(int argc, char **argv) {
   }
   if (argc < 3 || strcmp(argv[2], "table") != 0) {
     fprintf(stderr, "usage: scale FOLDER check|table [MODEL...]\n"
+                    "       scale FOLDER why MODEL LINK RANKS plain|sharded\n"
                     "       scale FOLDER cpu FILE.g ENTRY LET=ROWS[,NAME=V...] RANKS plain|sharded "
                     "SECONDS TABLE\n");
     return 2;
