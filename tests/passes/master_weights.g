@@ -7,7 +7,7 @@
 # RUN: sed '/store @net.a.w.bf16/d' %t.ir > %t.wrong
 # RUN: not-14 %gc -x ir %t.wrong --passes=dce --emit=ir 2>&1 | FileCheck-14 --check-prefix=STORE %s
 # RUN: %gc %s --precision=tf32 --emit=ir | FileCheck-14 --check-prefix=NONE %s
-# RUN: %gc %s --precision=bf16 --memory-limit=45K --emit=ir | FileCheck-14 --check-prefix=LIMIT %s
+# RUN: %gc %s --precision=bf16 --memory-limit=45K -march=x86-64-v4 --emit=ir | FileCheck-14 --check-prefix=LIMIT %s
 # RUN: %gc %S/../../docs/examples/llama.g -D P=1 --target=cuda --precision=bf16 --remarks=fuse --emit=plan -o /dev/null 2>&1 | FileCheck-14 --check-prefix=FUSED %s
 
 def net(x : f32[n, 16]) {
