@@ -266,10 +266,13 @@ typedef struct Operator {
   OperatorFn *translate;
   int least, most; /* inputs */
 } Operator;
-const Operator *operator_named(const char *name);
+/* Of ONNX, "" or "ai.onnx", or a contrib operator of ONNX Runtime; NULL: there is none. */
+const Operator *operator_named(const char *domain, const char *name);
+bool is_contrib(const char *domain);
 const char *operator_missing(const char *name); /* why there is none */
 const char *operator_hint(const char *why);     /* what to do then; NULL: nothing is known */
 #define OPERATOR(name, fn, least, most) OperatorFn fn;
+#include "lang/onnx/contrib.def"
 #include "lang/onnx/operators.def"
 #undef OPERATOR
 

@@ -134,9 +134,9 @@ static const char *origin(const Node *n) {
 
 static void translate(Node *n) {
   Import *im = n->im;
-  const Operator *op = operator_named(n->op);
   const char *domain = or_empty(n->p->domain);
-  if (*domain && strcmp(domain, "ai.onnx") != 0) {
+  const Operator *op = operator_named(domain, n->op);
+  if (is_contrib(domain) ? !op : *domain && strcmp(domain, "ai.onnx") != 0) {
     refuse(n, "an operator of the domain %s", domain);
     return;
   }

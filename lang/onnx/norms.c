@@ -17,7 +17,8 @@ bool onnx_layer_norm(Node *n) {
   Shape flat, rest = v->shape;
   int axis;
   if (!rows(n, &flat, &axis)) return false;
-  bool rms = strcmp(n->op, "RMSNormalization") == 0;
+  const bool rms = strcmp(n->op, "LayerNormalization") != 0;
+  if (rms && output(n, 1)) return refuse(n, "statistics as an output");
   const char *x = tensor_text(n, v), *eps = real(n, attr_real(n, "epsilon", 1e-5)),
              *name = rms ? "rms_norm" : "layer_norm";
   bool last = axis == v->shape.rank - 1;

@@ -10,9 +10,21 @@ static const Operator operators[] = {
 #undef OPERATOR
 };
 
-const Operator *operator_named(const char *name) {
-  for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-    if (strcmp(operators[i].name, name) == 0) return &operators[i];
+static const Operator contribs[] = {
+#define OPERATOR(name, fn, least, most) {name, fn, least, most},
+#include "lang/onnx/contrib.def"
+#undef OPERATOR
+};
+
+bool is_contrib(const char *domain) { return strcmp(domain, "com.microsoft") == 0; }
+
+const Operator *operator_named(const char *domain, const char *name) {
+  const bool contrib = is_contrib(domain);
+  const Operator *at = contrib ? contribs : operators;
+  const size_t n =
+      contrib ? sizeof contribs / sizeof *contribs : sizeof operators / sizeof *operators;
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(at[i].name, name) == 0) return &at[i];
   return NULL;
 }
 

@@ -1,0 +1,128 @@
+#!/bin/sh
+# Contrib operators of ONNX Runtime, as its optimizer and its quantization tools write them: numbers as numpy computes them by the operators' definitions.
+. "$(dirname "$0")/common.sh"
+unoptimised
+encode() { protoc-c --proto_path="$here/lang/onnx" --encode=onnx.ModelProto onnx.proto >"$1" || fail "$1 could not be made"; }
+cat >contrib.py <<'EOF'
+import numpy as np
+rng = np.random.default_rng(2)
+f = lambda *shape: rng.standard_normal(shape).astype("f4")
+TYPES = {"f4": 1, "u1": 2, "i1": 3, "i4": 6, "i8": 7}
+inputs, tensors, nodes, outputs, command = {}, {}, [], [], []
+def tensor(a):
+    tensors[f"t{len(tensors)}"] = np.asarray(a)
+    return f"t{len(tensors) - 1}"
+def given(a):
+    inputs[f"x{len(inputs)}"] = a
+    return f"x{len(inputs) - 1}"
+def case(op, ins, want, more="", domain="com.microsoft"):
+    """Outputs of a node; `want` has None where one is left out."""
+    names = [f"y{len(nodes)}_{i}" if y is not None else "" for i, y in enumerate(want)]
+    for name, y in zip(names, want):
+        if name:
+            outputs.append(name)
+            np.save(f"contrib_{name}.npy", np.asarray(y))
+    nodes.append(f"  node {{ op_type: '{op}' domain: '{domain}' input: {ins} output: {names} {more} }}".replace("'", '"'))
+attr = lambda **all: " ".join(f"attribute {{ name: '{k}' {'f' if isinstance(v, float) else 'ints' if isinstance(v, list) else 'i'}: {v} }}" for k, v in all.items())
+softmax = lambda s: (lambda e: e / e.sum(-1, keepdims=True))(np.exp(s - s.max(-1, keepdims=True)))
+norm = lambda x: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+heads = lambda x, n: x.reshape(*x.shape[:2], n, -1).transpose(0, 2, 1, 3)
+joined = lambda x: x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
+steps = lambda v, s, z: np.clip(np.rint(v / np.float32(s)) + z, 0, 255).astype("u1")
+
+# products and activations: the batch between the axes of a matrix
+a, b = f(3, 2, 5), f(2, 7, 5)
+case("FusedMatMul", [given(a), tensor(b)], [0.5 * a.transpose(1, 0, 2) @ b.transpose(0, 2, 1)], attr(transBatchA=1, transB=1, alpha=0.5))
+x, bias = f(2, 3, 8), f(8)
+gelu = lambda v: 0.5 * v * (1 + np.tanh(0.7978845608 * (v + 0.044715 * v ** 3)))
+case("FastGelu", [given(x), tensor(bias)], [gelu(x + bias)])
+case("QuickGelu", [given(x)], [x / (1 + np.exp(-1.702 * x))])
+image, filters, more = f(1, 2, 4, 4), f(3, 2, 1, 1), f(1, 3, 4, 4)
+case("FusedConv", [given(image), tensor(filters), "", given(more)], [np.maximum(np.einsum("bchw,fc->bfhw", image, filters[:, :, 0, 0]) + more, 0)],
+     "attribute { name: 'activation' s: 'Relu' } " + attr(kernel_shape=[1, 1]))
+# norms of sums
+y, gamma, beta = f(2, 3, 8), f(8), f(8)
+case("SkipLayerNormalization", [given(x), given(y), tensor(gamma), tensor(beta), tensor(bias)], [norm(x + y + bias) * gamma + beta, None, None, x + y + bias], attr(epsilon=1e-5))
+case("SkipSimplifiedLayerNormalization", [given(x), given(y), tensor(gamma)], [(x + y) / np.sqrt(((x + y) ** 2).mean(-1, keepdims=True) + 1e-5) * gamma], attr(epsilon=1e-5))
+ids, words, places = np.array([[1, 4, 2], [0, 3, 3]], "i4"), f(5, 8), f(4, 8)
+case("EmbedLayerNormalization", [given(ids), "", tensor(words), tensor(places), "", tensor(gamma), tensor(beta), tensor(np.minimum(ids, 1))],
+     [norm(words[ids] + places[:3]) * gamma + beta, np.minimum(ids, 1).sum(1).astype("i4")], attr(epsilon=1e-5))
+# attention: one product for queries, keys and values; a past, causal, and keys that a mask hides
+w, wide, past = f(8, 24), f(24), f(2, 2, 2, 2, 4)
+q, k, v = (heads(t, 2) for t in np.split(x @ w + wide, 3, axis=-1))
+k, v = np.concatenate([past[0], k], 2), np.concatenate([past[1], v], 2)
+shown = np.array([[1, 1, 1, 0, 1], [1, 0, 1, 1, 1]], "i4")
+s = np.where((np.arange(5) <= np.arange(3)[:, None] + 2) & (shown[:, None, None] > 0), q @ k.transpose(0, 1, 3, 2) / 2, -1e30)
+case("Attention", [given(x), tensor(w), tensor(wide), tensor(shown), given(past)], [joined(softmax(s) @ v), np.stack([k, v])], attr(num_heads=2, unidirectional=1))
+q, own_bias, length = f(2, 4, 8), f(1, 2, 4, 3), np.array([3, 2], "i4")
+s = np.where((np.arange(3) < length[:, None])[:, None, None], heads(q, 2) @ heads(x, 2).transpose(0, 1, 3, 2) * 0.3 + own_bias, -1e30)
+case("MultiHeadAttention", [given(q), given(x), given(y), "", tensor(length), tensor(own_bias)], [joined(softmax(s) @ heads(y, 2))], attr(num_heads=2, scale=0.3))
+angle, at = f(9, 3), np.array([[2, 3, 5], [0, 8, 1]], "i8")
+for pairs, kind in ((0, "com.microsoft"), (1, "")):
+    h, c, d = heads(x, 1), np.cos(angle[at])[:, None], np.sin(angle[at])[:, None]
+    p, r = (h[..., 0:6:2], h[..., 1:6:2]) if pairs else (h[..., :3], h[..., 3:6])
+    p, r = c * p - d * r, d * p + c * r
+    turned = np.stack([p, r], -1).reshape(2, 1, 3, 6) if pairs else np.concatenate([p, r], -1)
+    table = [tensor(np.cos(angle)), tensor(np.sin(angle))]
+    case("RotaryEmbedding", [given(x), *table, tensor(at)] if pairs else [given(x), tensor(at), *table],
+         [joined(np.concatenate([turned, h[..., 6:]], -1))], attr(num_heads=1, rotary_embedding_dim=6, interleaved=pairs), kind)
+# integers
+u, t = rng.integers(0, 256, (2, 3, 5)).astype("u1"), rng.integers(0, 256, 5).astype("u1")
+p, r = (u - 120.0) * np.float32(0.05), (t - 3.0) * np.float32(0.07)
+scale = lambda s, z, kind="u1": [tensor(np.float32(s)), tensor(np.array(z, kind))]
+case("QLinearAdd", [given(u), *scale(0.05, 120), tensor(t), *scale(0.07, 3), *scale(0.11, 99)], [steps(p + r, 0.11, 99)])
+case("QLinearConcat", [*scale(0.11, 99), given(u), *scale(0.05, 120), given(u), *scale(0.07, 3)], [steps(np.concatenate([p, (u - 3.0) * np.float32(0.07)], 1), 0.11, 99)], attr(axis=1))
+case("QLinearAveragePool", [given(u[None]), *scale(0.05, 120), *scale(0.013, 9)], [steps((lambda a: (a[..., :-1] + a[..., 1:]) / 2)(p[None].transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1), 0.013, 9)],
+     attr(kernel_shape=[1, 2], channels_last=1))
+m, columns, units = rng.integers(-128, 128, (7, 40)).astype("i1"), rng.uniform(0.01, 0.03, 7).astype("f4"), rng.integers(-900, 900, 7).astype("i4")
+u = rng.integers(0, 256, (3, 40)).astype("u1")
+case("QGemm", [given(u), *scale(0.05, 120), tensor(m), tensor(columns), tensor(np.zeros(7, "i1")), tensor(units)],
+     [((u - 120.0) @ m.T * 0.5 + units * 0.5) * np.float32(0.05) * columns], attr(transB=1, alpha=0.5))
+z = f(3, 40)
+low, high = min(z.min(), 0), max(z.max(), 0)
+by = (high - low) / np.float32(255)
+zero = np.rint(-low / by)
+case("DynamicQuantizeMatMul", [given(z), tensor(m.T), tensor(columns), "", tensor(f(7) * 0 + 2)], [(np.clip(np.rint(z / by) + zero, 0, 255) - zero) * by @ (m.T * columns) + 2])
+# matrices of 4 bits in blocks of 16, the last of which is not full, with zero points
+bits, of, zeros, z = rng.integers(0, 16, (7, 3, 16)), f(7, 3), rng.integers(0, 16, (7, 3)), f(3, 40)
+packed = lambda a: (a[..., 0::2] | a[..., 1::2] << 4).astype("u1")
+whole = ((bits - zeros[..., None]) * of[..., None]).reshape(7, 48)[:, :40]
+case("MatMulNBits", [given(z), tensor(packed(bits)), tensor(of.ravel()), tensor(packed(np.pad(zeros, ((0, 0), (0, 1)))).ravel())], [z @ whole.T], attr(K=40, N=7, bits=4, block_size=16))
+case("MatMulNBits", [given(z), tensor(packed(bits)), tensor(of), "", "", tensor(f(7) * 0 + 2)], [z @ ((bits - 8) * of[..., None]).reshape(7, 48)[:, :40].T + 2], attr(K=40, N=7, bits=4, block_size=16))
+
+numbers = lambda a: "[" + ", ".join(map(str, a.ravel().tolist())) + "]"
+print('opset_import { version: 23 } opset_import { domain: "com.microsoft" version: 1 }\ngraph {')
+for name, v in inputs.items():
+    dims = " ".join(f"dim {{ dim_value: {d} }}" for d in v.shape)
+    print(f'  input {{ name: "{name}" type {{ tensor_type {{ elem_type: {TYPES[v.dtype.str[1:]]} shape {{ {dims} }} }} }} }}')
+    np.save(f"contrib_{name}.npy", v)
+for name, v in tensors.items():
+    kind = v.dtype.str[1:]
+    print(f'  initializer {{ name: "{name}" data_type: {TYPES[kind]} dims: {list(v.shape)} {"float" if kind == "f4" else "int64" if kind == "i8" else "int32"}_data: {numbers(v)} }}')
+print(*nodes, *(f'  output {{ name: "{o}" }}' for o in outputs), "}", sep="\n")
+with open("arguments", "w") as file:
+    print(*(f"--{n} contrib_{n}.npy" for n in inputs), *(f"--expect {o}=contrib_{o}.npy" for o in outputs), file=file)
+EOF
+run 0 python3 contrib.py
+encode contrib.onnx <out.txt
+run 0 "$gc" contrib.onnx --emit=g -o contrib.g
+holds contrib.g 'ones([7, 1], dtype = bf16)'
+holds contrib.g 'axis = 1, group = 16, extent = 40, dtype = f32)'
+run 0 "$gc" contrib.onnx -o contrib
+# several words
+# shellcheck disable=SC2046
+run 0 ./contrib predict $(cat arguments) --rtol 2e-5 --atol 2e-5
+# what is refused has the operator's own name, and what is no operator the domain's
+encode bad.onnx <<'END2'
+opset_import { version: 18 } opset_import { domain: "com.microsoft" version: 1 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim { dim_value: 5 } } } } }
+  output { name: "y" } output { name: "z" }
+  node { op_type: "FusedMatMul" name: "first" domain: "com.microsoft" input: ["x", "x"] output: "y" }
+  node { op_type: "Sampling" name: "second" domain: "com.microsoft" input: "x" output: "z" }
+}
+END2
+says 1 'bad.onnx: 2 nodes cannot be imported, for 2 reasons' "$gc" bad.onnx -o no
+holds out.txt 'note: 1 x FusedMatMul: shapes that do not fit: first'
+holds out.txt 'note: 1 x Sampling: an operator of the domain com.microsoft: second'
+finish
