@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compares gc with frameworks that nobody here wrote: PyTorch, JAX, and the onnx package's tests of operators.
-#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, lora, encoders, tokens, onnx, models, decoders, speed, export, bridge, memory, llama_cpp; default: all but llama_cpp
+#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, trees, llama, lora, encoders, tokens, onnx, contrib, models, decoders, speed, export, bridge, memory, llama_cpp; default: all but llama_cpp
 # Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors, for models also
 # torchvision, transformers and onnxruntime, from PyPI (about 6 GB, since
 # PyPI's torch brings CUDA's libraries along; PyTorch's own index of smaller wheels is tried first).
@@ -11,6 +11,7 @@
 # - encoders: bert.g and vit.g with the weights of small models, as transformers saves them: outputs, and losses of 20 steps
 # - tokens: tokenizers of twelve configurations beside the package tokenizers, on 10 MB of text
 # - onnx: every case of the onnx package whose operators have a counterpart, compiled by gc and run
+# - contrib: contrib operators of ONNX Runtime, which its optimizer and quantization tools write, through gc and through it
 # - models: nets of torchvision and transformers through ONNX: outputs beside ONNX Runtime's, 20 steps of training beside PyTorch's
 # - decoders: language models with a cache of any length through ONNX, token by token beside ONNX Runtime
 # - speed: nets of torchvision and transformers at their published sizes: time and memory of a run beside ONNX Runtime's; 3 GB of files
@@ -23,7 +24,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- training trees llama lora encoders tokens onnx models decoders speed export bridge memory
+[ $# -gt 0 ] || set -- training trees llama lora encoders tokens onnx contrib models decoders speed export bridge memory
 cmake -S "$root" -B "$build" >/dev/null
 cmake --build "$build" -j "$(nproc)" --target gc gcrt
 build=$(cd "$build" && pwd)
@@ -63,6 +64,10 @@ for part in "$@"; do
     "$python" "$root/tests/peers/tokens.py" "$build" || code=1
     ;;
   onnx) "$python" "$root/tests/peers/onnx_nodes.py" "$build" || code=1 ;;
+  contrib)
+    "$python" -c 'import onnxruntime' 2>/dev/null || "$python" -m pip install --quiet onnxruntime
+    "$python" "$root/tests/peers/onnx_contrib.py" "$build" || code=1
+    ;;
   models | decoders | speed)
     "$python" -c 'import torchvision, transformers, onnxruntime, onnxscript' 2>/dev/null ||
       "$python" -m pip install --quiet torchvision transformers onnxruntime onnxscript
@@ -85,7 +90,7 @@ for part in "$@"; do
     "$python" "$root/tests/peers/llama_cpp.py" "$build" "$build/peers-work/llama_cpp" || code=1
     ;;
   memory) "$python" "$root/tests/peers/memory.py" "$build" || code=1 ;;
-  *) echo "run.sh: no part is called '$part': training, trees, llama, lora, encoders, tokens, onnx, models, decoders, speed, export, bridge, memory, llama_cpp" >&2 && exit 2 ;;
+  *) echo "run.sh: no part is called '$part': training, trees, llama, lora, encoders, tokens, onnx, contrib, models, decoders, speed, export, bridge, memory, llama_cpp" >&2 && exit 2 ;;
   esac
 done
 exit $code
