@@ -1,5 +1,5 @@
 /* Products of two quantized matrices: words of integers of the depth, whose products are summed exactly. */
-/* section GC_STEP GC_WORDS GC_PLANES GC_BY_LINES GcUnsigned GcWord GcShort dot_integers word_q8 word_q4 line_q8 line_q4: widen_i8 widen_u8 GcLine GcLineAt */
+/* section GC_STEP GC_WORDS GC_PLANES GC_BY_LINES GcUnsigned GcWord GcShort dot_integers word_q8 word_q4 line_q8 line_q4: widen_i8 widen_u8 GcLine GcLineAt GC_SHUFFLE */
 /* A word of 32 bits has GC_STEP integers of the depth. Four, if there is vpdpbusd: its left operand is unsigned, so b's
    integers are stored plus an offset, and the sum begins with that offset times a's integers, negated; integers of 4 bits
    have it as they lie. Else two, of 16
@@ -84,6 +84,33 @@ INL void line_q4(const uint8_t *b, long ld, long rows, Vi32 *v) {
       v[j + k] = (Vi32)GC_MULTISHIFT(shift, u) & 0x0f0f0f0f;
     }
   }
+}
+#elif defined(GC_AVX2) && !defined(__AVXVNNI__) && (defined(__clang__) || __GNUC__ >= 12)
+/* With AVX2 bytes of two rows of 16 columns are interleaved, so that one widening makes eight words: half of the
+   instructions that words of widened bytes take. */
+#define GC_BY_LINES(NV) ((NV) == 2)
+typedef i8 GcPairs __attribute__((vector_size(16), may_alias, aligned(1)));
+typedef int16_t GcHalves __attribute__((vector_size(16), may_alias));
+#define GC_INTERLEAVED(x, y, at)                                                                  \
+  GC_SHUFFLE(x, y, at, at + 16, at + 1, at + 17, at + 2, at + 18, at + 3, at + 19, at + 4, at + 20, at + 5, at + 21, \
+             at + 6, at + 22, at + 7, at + 23)
+#ifdef __clang__
+typedef int16_t GcShorts __attribute__((vector_size(32), may_alias));
+#define GC_PAIRS(x) (Vi32)__builtin_convertvector(x, GcShorts)
+#else
+#define GC_PAIRS(x) (Vi32)__builtin_ia32_pmovsxbw256((GcBytes)(x))
+#endif
+INL void line_q8(const int8_t *b, long ld, long rows, Vi32 *v) {
+  const GcPairs x = *(const GcPairs *)b, y = *(const GcPairs *)(b + (rows > 1 ? ld : 0));
+  v[0] = GC_PAIRS(GC_INTERLEAVED(x, y, 0));
+  v[1] = GC_PAIRS(GC_INTERLEAVED(x, y, 8));
+}
+INL void line_q4(const uint8_t *b, long ld, long rows, Vi32 *v) {
+  (void)ld, (void)rows;
+  const GcPairs both = *(const GcPairs *)b, x = both & 15;
+  const GcPairs y = (GcPairs)((GcHalves)both >> 4) & 15;
+  v[0] = GC_PAIRS(GC_INTERLEAVED(x, y, 0));
+  v[1] = GC_PAIRS(GC_INTERLEAVED(x, y, 8));
 }
 #else
 #define GC_BY_LINES(NV) 0
