@@ -143,12 +143,13 @@ const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *o
 }
 
 /* The same as a fast convolution reads them: transformed, if Winograd's method computes it. Numbers
-   that were rounded are multiplied directly, as processors that multiply halves do it. */
+   that were rounded are multiplied directly, as processors that multiply halves do it, and so are
+   integers, whose sums are exact then. */
 static const Layout *layout_of_operand(const Images *m, const Op *op, bool back) {
   const Target *t = m->t;
   Ctx *c = m->r->m->ctx;
   bool plain = op->kind == OP_CONV_FILTER_GRAD || op->attr[AT_TF32_OPERANDS].i ||
-               type_at(m, op->operands[0])->dtype != DT_F32;
+               type_at(m, op->operands[0])->dtype != DT_F32 || layout_multiplies_integers(m->e, op);
   ConvGeom g = conv_geom(m->e, op);
   int nr = plain || !t->winograd_panel ? 0 : t->winograd_panel(t, &g, back);
   return nr ? layout_winograd(c, back ? by_input : by_output, nr)

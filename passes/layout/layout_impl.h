@@ -9,6 +9,8 @@ bool layout_is_fast(const Target *t, const Entry *e, const Op *op);
 /* Filters as the convolution reads or makes them: panels of outputs, or with `back` of input
    channels, for its gradient by the images. */
 const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *op, bool back);
+/* Both operands of a convolution hold integers, so that its sums are exact if it is direct. */
+bool layout_multiplies_integers(const Entry *e, const Op *conv);
 /* The panels of a matrix as a product's right operand, which reads axis `columns` as its columns:
    1, or 0 where it is transposed. NULL: a matrix much narrower than a panel would be padding. */
 const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns);
