@@ -90,7 +90,7 @@ INL void line_q4(const uint8_t *b, long ld, long rows, Vi32 *v) {
    instructions that words of widened bytes take. */
 #define GC_BY_LINES(NV) ((NV) == 2)
 typedef i8 GcPairs __attribute__((vector_size(16), may_alias, aligned(1)));
-typedef int16_t GcHalves __attribute__((vector_size(16), may_alias));
+typedef int16_t GcEightShorts __attribute__((vector_size(16), may_alias));
 #define GC_INTERLEAVED(x, y, at)                                                                  \
   GC_SHUFFLE(x, y, at, at + 16, at + 1, at + 17, at + 2, at + 18, at + 3, at + 19, at + 4, at + 20, at + 5, at + 21, \
              at + 6, at + 22, at + 7, at + 23)
@@ -108,7 +108,7 @@ INL void line_q8(const int8_t *b, long ld, long rows, Vi32 *v) {
 INL void line_q4(const uint8_t *b, long ld, long rows, Vi32 *v) {
   (void)ld, (void)rows;
   const GcPairs both = *(const GcPairs *)b, x = both & 15;
-  const GcPairs y = (GcPairs)((GcHalves)both >> 4) & 15;
+  const GcPairs y = (GcPairs)((GcEightShorts)both >> 4) & 15;
   v[0] = GC_PAIRS(GC_INTERLEAVED(x, y, 0));
   v[1] = GC_PAIRS(GC_INTERLEAVED(x, y, 8));
 }
