@@ -155,9 +155,13 @@ void product_pack_quantized(Gen *g, Text *x, const Product *p) {
 
 void product_integer_rows(Gen *g, Text *x, const Product *p, const char *row) {
   const int bits = p->s.left_bits;
-  const char *name = intern_printf(g->ctx, "integer%d_row_%s_g%d", bits, kind(p), p->scaled);
-  gen_helper(
-      g, intern_printf(g->ctx, "GC_INTEGER_ROW(%s, %s, %d, %d)\n", name, kind(p), p->scaled, bits));
+  const char *of = p->s.pack ? "WORDS" : kind(p);
+  const long long lb = p->s.pack ? p->s.nr : row_of(p);
+  const char *name =
+      intern_printf(g->ctx, "integer%d_row_%s_%s_b%lld_g%d", bits, kind(p), of, lb, p->scaled);
+  gen_helper(g,
+             intern_printf(g->ctx, "GC_INTEGER_ROW(%s, %s, %d, %d, GC_STEP_OF(%s, %lld, %d, %d))\n",
+                           name, kind(p), p->scaled, bits, of, lb, p->scaled, bits));
   const char *first =
       text_plus(g->a, arena_printf(g->a, "(m + r) * %lld", (long long)p->s.k), p->k0);
   if (bits == 16) first = arena_printf(g->a, "2 * (%s)", first);
