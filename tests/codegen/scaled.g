@@ -1,11 +1,12 @@
-# RUN: %gc -O2 %s -o %t.own && %t.own f --threads 2 --output.y %t.npy > %t.log
+# RUN: %gc -O2 %s -o %t.own && %t.own f --threads 2 --output.y %t.npy > %t.log && FileCheck-14 --check-prefix=SAME %s < %t.log
 # RUN: %gc -O2 -march=x86-64-v3 %s -o %t.v3 && %t.v3 f --threads 1 --output.y %t.v3.npy > %t.log
 # RUN: cmp %t.npy %t.v3.npy
 # RUN: if grep -q avx_vnni /proc/cpuinfo; then %gc -O2 -march=alderlake %s -o %t.vex && %t.vex f --output.y %t.vex.npy > %t.log && cmp %t.npy %t.vex.npy; fi
 # RUN: %gc -O2 -march=x86-64-v3 --emit=c %s -o - | FileCheck-14 %s
 # Products of two quantized matrices have the same bits by each instruction: four bytes at once in registers of both
-# widths, two numbers of 16 bits; and for any number of threads. One row, and rows that are worth packing, in chains of
-# 1,024; columns, groups and parts of words that are left over, behind panels of 64; and the least integers on both sides.
+# widths, two numbers of 16 bits; and for any number of threads. One row, some, and rows that are worth packing, which have
+# the bits of fewer, in chains of 1,024; columns, groups and parts of words that are left over, behind panels of 64; and the
+# least integers on both sides.
 # Of the left side integers have 8 or 16 bits, of the right one 8 or 4.
 let K = 1101
 let N = 88
@@ -34,6 +35,13 @@ def check(x, y) {
   least = dequantize(i8(zeros([K, N]) - 128), s)
   low = dequantize(i8(zeros([1, K]) - 128), one, axis = 1) @ least
   low16 = dequantize(i8(zeros([1, 2 * K]) - 127), one, axis = 1, bits = 16) @ least
-  return concat([few @ a, few @ b, few16 @ a, few16 @ b, many @ a, many @ b, relu(many16 @ a) + 1, many16 @ b, low, low16], axis = 0)
+  some = dequantize(rows[:5], rs[:5], axis = 1) # whose tiles read integers, not words
+  wide, narrow = many @ a, many @ b
+  d = max(abs(some @ a - wide[:5])) + max(abs(some @ b - narrow[:5]))
+  return concat([few @ a, few @ b, few16 @ a, few16 @ b, wide, narrow, relu(many16 @ a) + 1, many16 @ b, low, low16], axis = 0), d
 }
-entry f() { return y = check(normal(shape = [1, K]), normal(shape = [15, K])) as net }
+entry f() {
+  y, d = check(normal(shape = [1, K]), normal(shape = [15, K])) as net
+  return y, d
+}
+# SAME: d = 0
