@@ -97,8 +97,7 @@ typedef int16_t GcEightShorts __attribute__((vector_size(16), may_alias));
   GC_SHUFFLE(x, y, at, at + 16, at + 1, at + 17, at + 2, at + 18, at + 3, at + 19, at + 4, at + 20, at + 5, at + 21, \
              at + 6, at + 22, at + 7, at + 23)
 #ifdef __clang__
-typedef int16_t GcShorts __attribute__((vector_size(32), may_alias));
-#define GC_PAIRS(x) (Vi32)__builtin_convertvector(x, GcShorts)
+#define GC_PAIRS(x) (Vi32)__builtin_convertvector(x, GcSixteen)
 #else
 #define GC_PAIRS(x) (Vi32)__builtin_ia32_pmovsxbw256((GcBytes)(x))
 #endif
