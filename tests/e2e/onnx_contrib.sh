@@ -1,5 +1,6 @@
 #!/bin/sh
-# Contrib operators of ONNX Runtime, as its optimizer and its quantization tools write them: numbers as numpy computes them by the operators' definitions.
+# Contrib operators of ONNX Runtime, as its optimizer and its quantization tools write them, and ONNX's own that are several functions: numbers as numpy
+# computes them by the operators' definitions.
 . "$(dirname "$0")/common.sh"
 unoptimised
 encode() { protoc-c --proto_path="$here/lang/onnx" --encode=onnx.ModelProto onnx.proto >"$1" || fail "$1 could not be made"; }
@@ -89,6 +90,34 @@ packed = lambda a: (a[..., 0::2] | a[..., 1::2] << 4).astype("u1")
 whole = ((bits - zeros[..., None]) * of[..., None]).reshape(7, 48)[:, :40]
 case("MatMulNBits", [given(z), tensor(packed(bits)), tensor(of.ravel()), tensor(packed(np.pad(zeros, ((0, 0), (0, 1)))).ravel())], [z @ whole.T], attr(K=40, N=7, bits=4, block_size=16))
 case("MatMulNBits", [given(z), tensor(packed(bits)), tensor(of), "", "", tensor(f(7) * 0 + 2)], [z @ ((bits - 8) * of[..., None]).reshape(7, 48)[:, :40].T + 2], attr(K=40, N=7, bits=4, block_size=16))
+
+# ONNX's own: transforms of whole axes and of frames, rows of each place of a batch, middles, angles
+signal, own = f(2, 12, 3), lambda op, ins, want, more="": case(op, ins, [want], more, "")
+spectrum = np.fft.fft(signal, 16, axis=1)
+own("DFT", [given(signal[..., None]), tensor(np.array(16)), tensor(np.array(1))], np.stack([spectrum.real, spectrum.imag], -1).astype("f4"))
+whole, back = np.stack([signal, signal[::-1]], -1), np.fft.ifft(signal + 1j * signal[::-1], axis=1)
+own("DFT", [given(whole), "", tensor(np.array(1))], np.stack([back.real, back.imag], -1).astype("f4"), attr(inverse=1))
+wave, window = f(2, 21), np.hanning(7)[:6].astype("f4")
+frames = np.fft.rfft(np.stack([wave[:, 5 * i:5 * i + 6] * window for i in range(4)], 1))
+own("HannWindow", [tensor(np.array(6))], window)
+own("STFT", [given(wave[..., None]), tensor(np.array(5)), "y%d_0" % (len(nodes) - 1)], np.stack([frames.real, frames.imag], -1).astype("f4"))
+steps_first, many = f(4, 3, 2), np.array([3, 1, 4], "i8")
+own("ReverseSequence", [given(steps_first), tensor(many)], np.stack([np.concatenate([steps_first[:m, b][::-1], steps_first[m:, b]]) for b, m in enumerate(many)], 1))
+cache, rows, first = f(2, 2, 5, 3), f(2, 2, 2, 3), np.array([4, 1], "i8")
+written = cache.copy()
+for b in range(2):
+    for i in range(2):
+        written[b, :, (first[b] + i) % 5] = rows[b, :, i]
+own("TensorScatter", [given(cache), given(rows), tensor(first)], written, "attribute { name: 'mode' s: 'circular' }")
+written = cache.copy()
+written[0, :, 4], written[1, :, 1] = rows[0, :, 0], rows[1, :, 0]
+own("TensorScatter", [given(cache), given(rows[:, :, :1]), tensor(first)], written)
+own("CenterCropPad", [given(cache), tensor(np.array([3, 4]))], np.pad(cache[:, :, 1:4], ((0, 0), (0, 0), (0, 0), (0, 1))), attr(axes=[2, 3]))
+own("GlobalLpPool", [given(cache)], (np.abs(cache) ** 3).sum((2, 3), keepdims=True) ** (1 / 3), attr(p=3))
+angles = np.array([-1, -0.9, -0.3, 0, 1e-3, 0.41, 0.7, 1], "f4")
+for op, function in (("Asin", np.arcsin), ("Acos", np.arccos), ("Atan", lambda v: np.arctan(5 * v))):
+    own(op, [given(angles * (5 if op == "Atan" else 1))], function(angles))
+own("SwiGLU", [given(cache), given(cache[::-1].copy())], cache / (1 + np.exp(-1.5 * cache)) * cache[::-1], attr(alpha=1.5))
 
 numbers = lambda a: "[" + ", ".join(map(str, a.ravel().tolist())) + "]"
 print('opset_import { version: 23 } opset_import { domain: "com.microsoft" version: 1 }\ngraph {')
