@@ -1,7 +1,7 @@
-/* The inside of the parser: what scan.l, token_value.c, newline.c, parse.y, nodes.c, errors.c
-   and parse.c share. A Parser reads one source; a ProgramReader belongs to the program with all
-   files that it uses. Contract: an error is reported where it is found; parsing goes on with what
-   was most likely meant. */
+/* The inside of the parser: what scan.l, token_value.c, newline.c, parse.y, nodes.c, statements.c,
+   errors.c and parse.c share. A Parser reads one source; a ProgramReader belongs to the program
+   with all files that it uses. Contract: an error is reported where it is found; parsing goes on
+   with what was most likely meant. */
 #ifndef GC_LANG_PARSE_IMPL_H
 #define GC_LANG_PARSE_IMPL_H
 #include "lang/syntax/ast.h"
@@ -101,7 +101,7 @@ void type_error(Parser *ps); /* the last word is no type */
 /* ---- parse.y (the generated parser) ---- */
 int gc_parse_parse(Parser *ps);
 
-/* ---- nodes.c: nodes, and the checks that need no names ---- */
+/* ---- nodes.c: expressions, and the checks that need no names ---- */
 Loc loc_join(Loc a, Loc b);
 Expr *make_expr(Parser *ps, ExprKind kind, Loc loc);
 Expr *make_unary(Parser *ps, UnaryOp op, Expr *operand, Loc loc);
@@ -115,6 +115,10 @@ Expr *make_transpose(Parser *ps, Expr *operand, Loc loc);
 Expr *make_pipe(Parser *ps, Expr *left, Expr *stage, Loc loc);
 Expr *check_operand(Parser *ps, Expr *e); /* "f as n" without arguments is only a stage of |> */
 void args_add(Parser *ps, Args *args, Arg arg);
+/* A tree too deep is reported once and ends the parse. */
+void check_depth(Parser *ps, int depth, Loc loc);
+
+/* ---- statements.c: types, signatures, statements and declarations ---- */
 void params_add(Parser *ps, Params *params, Param param);
 TypeExpr *make_kind(Parser *ps, Ident word); /* NULL: it is none */
 TypeExpr *make_type(Parser *ps, const char *dtype, Dims dims, Loc loc);
@@ -136,8 +140,6 @@ Decl *make_constant(Parser *ps, DeclKind kind, Ident name, TypeExpr *type, Expr 
 void nested_decl(Parser *ps, const Decl *d);
 void nested_use(Parser *ps, Loc loc);
 void stray_stmt(Parser *ps, const Stmt *s);
-/* A tree too deep is reported once and ends the parse. */
-void check_depth(Parser *ps, int depth, Loc loc);
 
 /* ---- parse.c ---- */
 typedef struct Scan { /* of one source */
