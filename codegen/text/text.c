@@ -7,23 +7,31 @@
 
 Text text_new(Arena *a, int indent) { return (Text){.a = a, .indent = indent}; }
 
-static void put(Text *x, const char *s, size_t n) {
+/* Room for n more bytes. */
+static char *room(Text *x, size_t n) {
+  while (x->s.cap - x->s.n < n) x->s.at = arena_grow(x->a, x->s.at, x->s.n, &x->s.cap, 1);
+  return x->s.at + x->s.n;
+}
+
+/* n bytes have been written into the room. */
+static void grow(Text *x, size_t n) {
   if (!x->s.n) x->base = x->indent;
-  for (size_t i = 0; i < n; i++) vec_push(x->a, &x->s, s[i]);
+  x->s.n += (uint32_t)n;
+}
+
+static void put(Text *x, const char *s, size_t n) {
+  if (n) memcpy(room(x, n), s, n);
+  grow(x, n);
 }
 
 static void put_format(Text *x, const char *fmt, va_list ap) {
-  char small[512];
   va_list again;
   va_copy(again, ap);
-  int n = vsnprintf(small, sizeof small, fmt, ap);
-  char *s = small;
-  if ((size_t)n >= sizeof small) {
-    s = arena_alloc(x->a, (size_t)n + 1);
-    vsnprintf(s, (size_t)n + 1, fmt, again);
-  }
+  const size_t left = x->s.cap - x->s.n;
+  const int n = vsnprintf(left ? x->s.at + x->s.n : NULL, left, fmt, ap);
+  if ((size_t)n >= left) vsnprintf(room(x, (size_t)n + 1), (size_t)n + 1, fmt, again);
   va_end(again);
-  put(x, s, (size_t)n);
+  grow(x, (size_t)n);
 }
 
 void text_add(Text *x, const char *fmt, ...) {

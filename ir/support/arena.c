@@ -70,14 +70,19 @@ char *arena_strdup(Arena *a, const char *s) {
   return memcpy(arena_alloc(a, n), s, n);
 }
 
+/* Printed into what is left of the chunk; where it does not fit there, nothing comes there any
+ * more.
+ */
 char *arena_printf(Arena *a, const char *fmt, ...) {
+  const Chunk *c = a->chunks;
+  const size_t left = c ? c->size - c->used : 0;
   va_list args, again;
   va_start(args, fmt);
   va_copy(again, args);
-  int n = vsnprintf(NULL, 0, fmt, args);
+  const int n = vsnprintf(left ? (char *)c->data + c->used : NULL, left, fmt, args);
   va_end(args);
   char *p = arena_alloc(a, (size_t)n + 1);
-  vsnprintf(p, (size_t)n + 1, fmt, again);
+  if ((size_t)n >= left) vsnprintf(p, (size_t)n + 1, fmt, again);
   va_end(again);
   return p;
 }
