@@ -3,10 +3,13 @@
 #   tests/lit.sh GC FILE SCRATCH
 # In a RUN line %gc is the compiler, %s the file, %S its folder, %t a scratch path of its own. RUN lines
 # stand in comments ("# RUN:", "; RUN:" or "// RUN:"); a line ending in \ goes on in the next RUN line.
-# FileCheck, not and split-file are LLVM's.
+# FileCheck, not and split-file are LLVM's. Programs are compiled without an optimiser, as optimised.sh says.
 set -euo pipefail
 gc=$1 file=$2 scratch=$3
 name=$(basename "$file")
+here=$(cd "$(dirname "$0")/.." && pwd)
+. "$here/tests/optimised.sh"
+is_optimised "$name" || export CC="$here/tests/cc-O0"
 mkdir -p "$scratch"
 t=$scratch/$name.tmp
 rm -rf "$t" "$t".*
