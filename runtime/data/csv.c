@@ -125,6 +125,7 @@ static bool settle_rows(Column *c, Err *e) {
 bool csv_open(Column *c, char *columns, Err *e) {
   Csv *v = c->csv = calloc(1, sizeof *v);
   if (!v) return err_set(e, EXIT_ENV, "no memory to read %s", c->text);
+  v->any_float = c->request && c->request->any_float;
   c->type = c->t->dtype == GC_BF16 || c->t->dtype == GC_F16 ? ELEM_F32 : (Elem)c->t->dtype;
   if (!read_text(c, e) || !read_header(c, e) || !csv_choose(c, columns, e) || !count_rows(c, e))
     return false;
@@ -136,6 +137,17 @@ bool csv_open(Column *c, char *columns, Err *e) {
   return true;
 }
 
+/* As a table that a program wrote has it. */
+static bool not_finite(const char *s, double *v) {
+  static const char *const words[] = {"nan", "-nan", "inf", "-inf"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(s, words[i]) == 0) {
+      *v = strtod(s, NULL);
+      return true;
+    }
+  return false;
+}
+
 static bool element(const CsvReader *r, uint64_t column, const char *s, void *to, uint64_t at) {
   const Column *c = r->c;
   uint64_t size = (uint64_t)elem_info[c->type].size, bad;
@@ -144,7 +156,8 @@ static bool element(const CsvReader *r, uint64_t column, const char *s, void *to
   int64_t whole;
   char what[400];
   if (elem_info[c->type].cls == ELEM_FLOATS) {
-    if (!csv_real(s, &real)) return csv_no_number(r, column, s);
+    if (!csv_real(s, &real) && !(c->csv->any_float && not_finite(s, &real)))
+      return csv_no_number(r, column, s);
     elem_convert(place, c->type, &real, ELEM_F64, 1);
     return true;
   }

@@ -22,6 +22,7 @@ struct Csv {
   uint64_t body;       /* where the records begin */
   uint64_t first_line; /* of them */
   bool unsure;         /* whether the first line is a header */
+  bool any_float;      /* nan and inf are numbers */
 };
 
 typedef struct CsvReader { /* a place in the text */

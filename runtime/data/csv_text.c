@@ -176,14 +176,47 @@ bool csv_no_word(const CsvReader *r, uint64_t column, const Field *f) {
                          "choose columns of numbers or labels with FILE:NAME,NAME");
 }
 
-/* "1,5": a number whose point is a comma. */
-static bool has_decimal_comma(const char *s, char with_point[WORD]) {
-  const char *comma = strchr(s, ',');
+/* The number with a point in the place of the mark at `point`, NULL if it has none, and without
+   the marks of one kind that separate groups of three digits; false: it is none. */
+static bool as_written_here(const char *s, const char *point, char out[WORD]) {
+  const char *first = s + strspn(s, "+-"), *mark = NULL;
+  size_t n = 0;
   double real;
-  if (!comma || strlen(s) >= WORD) return false;
-  snprintf(with_point, WORD, "%s", s);
-  with_point[comma - s] = '.';
-  return csv_real(with_point, &real);
+  for (const char *p = s; *p; p++) {
+    if (p == point || (*p != ',' && *p != '.')) {
+      out[n++] = p == point ? '.' : *p;
+      continue;
+    }
+    if (point && (p > point || *p == *point)) return false;
+    if (mark ? *mark != *p : p == first || p > first + 3) return false;
+    if (strspn(p + 1, "0123456789") != 3) return false;
+    mark = p;
+  }
+  out[n] = 0;
+  return csv_real(out, &real);
+}
+
+/* Of a number with decimal commas or separators of thousands: how to write it. */
+static bool notation_hint(const char *s, bool floats, char *hint, size_t size) {
+  const char *last = NULL;
+  char point[WORD], none[WORD];
+  for (const char *p = s; (p = strpbrk(p, ",.")); p++) last = p;
+  double real;
+  if (!last || strlen(s) >= WORD || csv_real(s, &real)) return false;
+  const bool decimal = as_written_here(s, last, point), whole = as_written_here(s, NULL, none);
+  if (decimal && whole && floats)
+    snprintf(hint, size,
+             "write %.100s if the comma is a decimal point, %.100s if it separates thousands",
+             point, none);
+  else if (decimal && !whole && last == strpbrk(s, ",."))
+    snprintf(hint, size,
+             "numbers have decimal points: write %.200s; of a file with semicolons or tabs between "
+             "fields, sed 's/,/./g' does it",
+             point);
+  else if (decimal || whole)
+    snprintf(hint, size, "numbers have decimal points and no separators of thousands: write %.200s",
+             whole ? none : point);
+  return decimal || whole;
 }
 
 static bool is_missing(const char *s) {
@@ -205,14 +238,8 @@ bool csv_no_number(const CsvReader *r, uint64_t column, const char *s) {
     return csv_wrong_field(r, column, what, "a column of labels holds words alone, or numbers");
   }
   snprintf(what, sizeof what, "'%.200s' is no %snumber", s, floats ? "" : "whole ");
-  char with_point[WORD], hint[400];
-  if (has_decimal_comma(s, with_point)) {
-    snprintf(hint, sizeof hint,
-             "numbers have decimal points: write %.200s; of a file with semicolons or tabs between "
-             "fields, sed 's/,/./g' does it",
-             with_point);
-    return csv_wrong_field(r, column, what, hint);
-  }
+  char hint[400];
+  if (notation_hint(s, floats, hint, sizeof hint)) return csv_wrong_field(r, column, what, hint);
   if (floats && is_missing(s))
     return csv_wrong_field(r, column, what,
                            "correct the file: a missing value needs a number, as the mean of its "

@@ -31,8 +31,9 @@ typedef enum CsvHeader { HEADER_GUESSED, HEADER_YES, HEADER_NO } CsvHeader;
 typedef struct DataRequest { /* how files are read */
   int rank;                  /* of a data-parallel program, whose rows of each batch are taken */
   bool shuffle;
-  bool whole; /* no batch is shorter */
-  bool spare; /* a CPU has nothing else to do while a step runs */
+  bool whole;     /* no batch is shorter */
+  bool spare;     /* a CPU has nothing else to do while a step runs */
+  bool any_float; /* of a table nan and inf are numbers */
   CsvHeader header;
   const Labels *labels; /* that the weights have; or NULL */
 } DataRequest;
@@ -126,8 +127,8 @@ const char *dataset_path(const Dataset *d, int input, int k);
    is loaded. Packed files and CSV are always loaded. */
 bool dataset_limit(Dataset *d, uint64_t bytes, Err *e);
 bool dataset_load(Dataset *d, Err *e);
-/* A batch could not be read since the data was loaded; false: all were. */
-bool dataset_trouble(const Dataset *d, Err *e);
+/* The batch could not be read; of those taken, the last one or the one before it. */
+bool dataset_trouble(const Dataset *d, uint64_t batch, Err *e);
 /* Bytes that reading ahead takes, at most, beside images that are being decoded. */
 uint64_t dataset_reader(const GcEntry *e);
 /* Seconds that runs waited for rows of a batch that were not in memory, but those that a batch

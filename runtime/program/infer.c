@@ -2,19 +2,10 @@
    aggregated, printed, written to files, shown as characters, or compared with a file. Contract:
    batches of more than one row are aggregated, of scalars and arrays; a file holds a scalar of each
    batch, and one array; files are streamed and appear only when the run has ended well. */
-#include "runtime/program/command.h"
+#include "runtime/program/expect.h"
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef struct Expected {
-  File file;
-  Array array;
-  uint64_t at, beyond, first; /* elements compared; out of tolerance; the first of those */
-  double worst, got, want;
-  bool on;
-} Expected;
 
 typedef struct Infer {
   Command *cmd;
@@ -76,79 +67,6 @@ static uint64_t elements_of_runs(const Infer *f, const GcTensor *t) {
   return all;
 }
 
-/* ---- --expect ---- */
-static bool open_expected(Infer *f, int i) {
-  Command *cmd = f->cmd;
-  Expected *x = &f->expected[i];
-  const GcTensor *t = &cmd->entry->outputs[i];
-  const char *path = cmd->options.outputs[i].expect;
-  if (!file_open(&x->file, path, &cmd->err)) return false;
-  x->on = true;
-  uint64_t n = x->file.size < STAGE_BYTES ? x->file.size : STAGE_BYTES;
-  if (!file_read(&x->file, 0, cmd->session.stage, n, &cmd->err)) return false;
-  if (!npy_is(cmd->session.stage, n)) {
-    err_set(&cmd->err, EXIT_WRONG, "%s: is no .npy file", path);
-    return err_hint(&cmd->err, "write it with numpy.save, or with --%s FILE.npy", t->name);
-  }
-  if (!npy_parse(cmd->session.stage, n, &x->array, path, &cmd->err)) return false;
-  uint64_t need = is_whole(f, i) ? tensor_count(t) : elements_of_runs(f, t),
-           bytes = x->array.count * (uint64_t)elem_info[x->array.type].size;
-  if (need != x->array.count) {
-    err_set(&cmd->err, EXIT_WRONG,
-            "%s: holds %" PRIu64 " elements, but the run makes %" PRIu64 " of %s", path,
-            x->array.count, need, t->name);
-    return err_hint(&cmd->err, "the outputs of all batches are compared, one after the other");
-  }
-  if (x->file.size - x->array.header != bytes) {
-    err_set(&cmd->err, EXIT_WRONG,
-            "%s: its header means %" PRIu64 " bytes of data, but there are %" PRIu64, path, bytes,
-            x->file.size - x->array.header);
-    return err_hint(&cmd->err, "the file is damaged or cut short; write it again");
-  }
-  return true;
-}
-
-static bool compare_piece(Command *cmd, Expected *x, const GcTensor *t, const void *storage,
-                          uint64_t first, uint64_t n) {
-  uint64_t size = (uint64_t)elem_info[x->array.type].size;
-  uint8_t *want = cmd->session.stage + OUTPUT_HALF;
-  if (!file_read(&x->file, x->array.header + x->at * size, want, n * size, &cmd->err)) return false;
-  if (x->array.big) elem_swap(want, (int)size, n);
-  tensor_get(t, storage, first, n, cmd->session.stage);
-  double rtol = cmd->options.given[OPT_RTOL] ? cmd->options.real[OPT_RTOL] : 1e-5,
-         atol = cmd->options.given[OPT_ATOL] ? cmd->options.real[OPT_ATOL] : 1e-6;
-  for (uint64_t i = 0; i < n; i++) {
-    double a = elem_real(cmd->session.stage, (Elem)t->dtype, i),
-           b = elem_real(want, x->array.type, i), d = fabs(a - b);
-    if (a == b || (isnan(a) && isnan(b)) || d <= atol + rtol * fabs(b)) continue;
-    if (isnan(d)) d = INFINITY;
-    if (x->beyond++ == 0) x->first = x->at + i, x->got = a, x->want = b;
-    if (d > x->worst) x->worst = d;
-  }
-  x->at += n;
-  return true;
-}
-
-static bool judge(Infer *f) {
-  Command *cmd = f->cmd;
-  const GcEntry *e = cmd->entry;
-  for (int i = 0; i < e->noutputs; i++) {
-    const Expected *x = &f->expected[i];
-    if (!x->on) continue;
-    if (x->beyond) {
-      err_set(&cmd->err, EXIT_WRONG,
-              "%s differs from %s: %" PRIu64 " of %" PRIu64 " elements; the first, element %" PRIu64
-              ", is %.9g and should be %.9g; the largest difference is %.3g",
-              e->outputs[i].name, x->file.path, x->beyond, x->at, x->first, x->got, x->want,
-              x->worst);
-      return err_hint(&cmd->err, "--rtol and --atol set what is allowed");
-    }
-    note(cmd, "%s is as in %s (%" PRIu64 " element%s)", e->outputs[i].name, x->file.path, x->at,
-         x->at == 1 ? "" : "s");
-  }
-  return true;
-}
-
 /* ---- one run's outputs ---- */
 static void print_text(Infer *f, const GcTensor *t) {
   Command *cmd = f->cmd;
@@ -195,7 +113,7 @@ static bool put(Infer *f, int i, const GcTensor *t, const void *storage) {
   for (uint64_t at = 0; at < all && (o->save || o->expect); at += OUTPUT_ELEMS) {
     uint64_t n = all - at < OUTPUT_ELEMS ? all - at : OUTPUT_ELEMS;
     if (o->save && !output_write(cmd, i, t, storage, at, n)) return false;
-    if (o->expect && !compare_piece(cmd, &f->expected[i], t, storage, at, n)) return false;
+    if (o->expect && !expect_piece(cmd, &f->expected[i], t, storage, at, n)) return false;
   }
   return true;
 }
@@ -263,7 +181,10 @@ static bool begin(Infer *f) {
     note(f->cmd, "without --load the parameters have their random initial values");
   for (int i = 0; i < f->cmd->entry->noutputs; i++) {
     const OutputOption *o = &f->cmd->options.outputs[i];
-    if (o->expect && !open_expected(f, i)) return false;
+    const GcTensor *t = &f->cmd->entry->outputs[i];
+    if (o->expect && !expect_open(f->cmd, &f->expected[i], i,
+                                  is_whole(f, i) ? tensor_count(t) : elements_of_runs(f, t)))
+      return false;
     if (o->save && !output_begin(f->cmd, i, is_whole(f, i), f->runs)) return false;
   }
   return true;
@@ -296,7 +217,9 @@ static bool end(Infer *f) {
   if (rest)
     note(cmd, "%" PRIu64 " of %" PRIu64 " rows were left out: they fill no batch of %" PRIu64, rest,
          cmd->data.rows, cmd->data.batch);
-  return judge(f) && save_weights(cmd, &cmd->err);
+  for (int i = 0; i < e->noutputs; i++)
+    if (!expect_judge(cmd, &f->expected[i], i)) return false;
+  return save_weights(cmd, &cmd->err);
 }
 
 int infer_run(Command *cmd) {
@@ -313,7 +236,7 @@ int infer_run(Command *cmd) {
   if (ok && !sig) ok = end(&f);
   for (int i = 0; i < e->noutputs; i++) {
     if (cmd->options.outputs[i].save) out_abort(&cmd->outputs[i]);
-    if (f.expected[i].on) file_close(&f.expected[i].file);
+    expect_close(&f.expected[i]);
   }
   return sig ? 128 + sig : ok ? 0 : cmd->err.code;
 }

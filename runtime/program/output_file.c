@@ -138,7 +138,41 @@ static bool write_cells(Command *cmd, int i, const GcTensor *t, const void *stor
 
 static bool begins_in_quotes(const uint8_t *p, uint64_t n) { return n && *p == '"'; }
 
-/* One of another output, or of other columns: whether its first line is another one. */
+/* A number as the output's would be written. */
+static bool is_own_cell(const char *cell, const GcTensor *t) {
+  uint8_t element[8];
+  char again[40], *end;
+  uint64_t bad;
+  if (elem_info[t->dtype].cls == ELEM_FLOATS) {
+    const double real = strtod(cell, &end);
+    elem_convert(element, (Elem)t->dtype, &real, ELEM_F64, 1);
+  } else {
+    const int64_t whole = strtoll(cell, &end, 10);
+    if (!elem_check((Elem)t->dtype, &whole, ELEM_I64, 1, &bad)) return false;
+    elem_convert(element, (Elem)t->dtype, &whole, ELEM_I64, 1);
+  }
+  elem_exact(again, element, (Elem)t->dtype, 0);
+  return end != cell && !*end && strcmp(again, cell) == 0;
+}
+
+/* The cells behind the first line, of which it looks at a few thousand bytes. */
+static bool has_own_cells(const File *f, uint64_t at, const GcTensor *t) {
+  char text[4096 + 1];
+  Err none = {0};
+  const uint64_t n = f->size - at < 4096 ? f->size - at : 4096;
+  if (!file_read(f, at, text, n, &none)) return false;
+  text[n] = 0;
+  for (char *p = text, *end; (end = strpbrk(p, "\n\t,")); p = end + 1) {
+    if (*p == '"' && elem_info[t->dtype].cls != ELEM_FLOATS)
+      return true; /* words, with any bytes */
+    *end = 0;
+    if (!is_own_cell(p, t)) return false;
+  }
+  return true;
+}
+
+/* One of another output, or of other columns: its first line is another one, or numbers stand
+   there in another form. */
 static const char *foreign_table(const File *f, const void *arg) {
   static const char other[] = "a table with other columns, or that gc did not write";
   const GcTensor *t = arg;
@@ -155,7 +189,7 @@ static const char *foreign_table(const File *f, const void *arg) {
     ends = have[n] == '\n';
     at += n + 1;
   }
-  return any || k == columns ? NULL : other;
+  return (any || k == columns) && has_own_cells(f, at, t) ? NULL : other;
 }
 
 /* ---- arrays ---- */

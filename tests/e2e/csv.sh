@@ -84,6 +84,16 @@ exactly "$(cat wide.csv odd.csv)" "$(printf '"y.0"\n2.5\n4\n6\n8\n"odd"\nnan\nna
 exactly "$(cat z.TSV s.csv none.csv ok.tsv)" "$(printf '"z"\n1\n2\n3\n"s"\n0.3333333333333333\n"none"\ninf\ninf\ninf\n"ok.0"\t"ok.1"\n0\t0\n0\t1\n1\t1\n1\t1')" 'tables'
 run 0 ./net table --t u.csv:u.0,u.1 --x z.TSV:z --u u.npy --quiet # gc reads them
 reads u.npy d '1.0 2.5 3.0 4.0 5.0 6.0 7.0 8.0'
+# and compares with them, of the same rows and columns
+run 0 $table --expect u=u.csv --expect z=z.TSV --expect ok=ok.tsv --expect s=s.csv --expect none=none.csv --expect odd=odd.csv --rtol 0 --atol 0
+printf '1\n2\n3\n' >three.TSV
+run 0 ./net table --t plain.csv --x three.csv --box box.npy --expect z=three.TSV
+holds out.txt 'note: z is as in three.TSV (3 elements)'
+printf '"u.0","u.1"\n1,2.5\n3,4\n5,6\n7,9\n' >u9.csv
+says 1 'error: u differs from u9.csv: 1 of 8 elements; the first, element 7, is 8 and should be 9' $table --expect u=u9.csv
+says 1 "error: u.csv[0:3]: holds 6 elements, but the run makes 8 of u" $table --expect 'u=u.csv[0:3]'
+says 1 'error: z.TSV: 1 column is chosen, but the input u is f64[1, 2]' $table --expect u=z.TSV
+says 2 'error: u.csv: a table has rows and columns, but box has 3 axes' ./net table --t plain.csv --x three.csv --quiet --expect box=u.csv
 refused() { # refused MESSAGE HINT COMMAND…
   message=$1 hint=$2
   shift 2
@@ -93,6 +103,9 @@ refused() { # refused MESSAGE HINT COMMAND…
 own='remove it, or name another file'
 refused 'u.csv: is a table with other columns, or that gc did not write, and would be replaced' "$own" $table --z u.csv
 refused 'z.csv: is a table with other columns, or that gc did not write, and would be replaced' "$own" sh -c "printf '\"z\",1\n' >z.csv; $table --z z.csv"
+for cell in 1.0 '"1"' one 1e0 ' 1' 0.10000000149; do # a foreign table that has gc's first line
+  refused 'z.csv: is a table with other columns, or that gc did not write, and would be replaced' "$own" sh -c "printf '\"z\"\n1\n%s\n' '$cell' >z.csv; $table --z z.csv"
+done
 refused 'plain2.csv: is not a table of text, and would be replaced by one' "$own" sh -c "cp plain.csv plain2.csv; $table --z plain2.csv"
 for ending in .txt .gz .json; do
   refused "z$ending: outputs are written as .npy, .csv or .tsv, not as $ending" 'FILE.npy is an array, FILE.csv a table of text with the same numbers' $table --z z$ending
@@ -117,6 +130,12 @@ wrong 'a,b\n1,2\n,4\n' 'line 3, column a: the field is empty' 'fill it in, or le
 wrong 'a,b\n1,2\nnan,4\n' "line 3, column a: 'nan' is no number" 'correct the file' one --v bad.csv:a
 wrong 'a,b\n1,2\nNA,4\n' "line 3, column a: 'NA' is no number" 'correct the file: a missing value needs a number, as the mean of its column, or the line is left out' one --v bad.csv:a
 wrong 'a;b\n-1,5e3;2\n' "line 2, column a: '-1,5e3' is no number" "numbers have decimal points: write -1.5e3; of a file with semicolons or tabs between fields, sed 's/,/./g' does it" one --v bad.csv:a
+wrong 'a\n"1,234"\n' "line 2, column a: '1,234' is no number" 'write 1.234 if the comma is a decimal point, 1234 if it separates thousands' one --v bad.csv:a
+for one in '1.234,5 1234.5' '-1,234.5 -1234.5' '1,234,567 1234567' '12.345.678 12345678'; do
+  wrong "a;b\n${one% *};2\n" "line 2, column a: '${one% *}' is no number" "numbers have decimal points and no separators of thousands: write ${one#* }" one --v bad.csv:a
+done
+wrong 'a;b\n1,234;2\n' "line 2, column a: '1,234' is no whole number" 'numbers have decimal points and no separators of thousands: write 1234' whole --n bad.csv
+wrong 'a;b\n1,2,3;2\n' "line 2, column a: '1,2,3' is no number" 'correct the file, or choose other columns' one --v bad.csv:a
 wrong 'a,b\n1,5,2,0\n' 'line 2 has 4 fields, but the first 2' 'commas separate fields: write numbers with decimal points, or put what has a comma in it in quotes' one --v bad.csv:a
 wrong '1,2\n0x10,4\n' "line 2, column 1: '0x10' is no number" 'correct the file' one --v bad.csv:1
 wrong 'a,b\n1,2\n' "has no column 'c'" 'it has a, b' one --v bad.csv:c
@@ -239,6 +258,7 @@ run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --wo
 grep -qx '\[0:2\] read = \[red red\]' out.txt && grep -qx '\[2:4\] read = \[green red\]' out.txt || { fail 'no words'; cat out.txt; }
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words read --read read.csv --quiet
 exactly "$(cat read.csv)" "$(printf '"read"\n"red"\n"red"\n"green"\n"red"')" 'a table of words'
+run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load words.st --words read --expect read=read.csv
 run 0 "$gc" guess.g --weights=words.st -o own # in the program, too
 run 0 ./own test --x houses.csv:2..4 --kind some.csv:kind --words read
 grep -qx '\[0:2\] read = \[red red\]' out.txt || { fail 'no words of the own weights'; cat out.txt; }
