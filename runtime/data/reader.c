@@ -45,9 +45,12 @@ struct Reader {
   _Atomic uint64_t told;     /* the last job whose rows the system was told of */
   _Atomic uint64_t spent;    /* ns of all threads since the last job was made */
   _Atomic bool blocked;      /* one of them was not on a CPU in that time */
-  Err trouble;               /* of a batch that was taken */
-  uint8_t *memory;           /* a batch of all columns that are read */
-  double waited;             /* seconds, of runs */
+  struct Trouble {
+    uint64_t batch; /* NONE: of what all batches have */
+    Err err;
+  } trouble[3];    /* of a batch, of the one that was taken before it, and of all */
+  uint8_t *memory; /* a batch of all columns that are read */
+  double waited;   /* seconds, of runs */
 };
 
 /* ---- rows ---- */
@@ -300,7 +303,7 @@ void reader_fixed(const Dataset *d, const Column *c, uint8_t *to) {
   Err e = {0};
   if (read_rows(c, 0, 1, to, &e)) return;
   pthread_mutex_lock(&x->lock);
-  if (!x->trouble.code) x->trouble = e;
+  if (!x->trouble[2].err.code) x->trouble[2] = (struct Trouble){NONE, e};
   pthread_mutex_unlock(&x->lock);
 }
 
@@ -340,19 +343,24 @@ double reader_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, i
   if (atomic_fetch_add(&x->taken, 1) + 1 < nt) return spent;
   atomic_store(&x->taken, 0);
   pthread_mutex_lock(&x->lock);
-  if (x->failed_row != NONE && !x->trouble.code) x->trouble = x->err;
+  x->trouble[1] = x->trouble[0];
+  x->trouble[0] = (struct Trouble){batch, x->failed_row != NONE ? x->err : (Err){0}};
   x->batch = NONE;
   if (batch + 1 < d->batches) ask(x, batch + 1, pays(x));
   pthread_mutex_unlock(&x->lock);
   return spent;
 }
 
-bool dataset_trouble(const Dataset *d, Err *e) {
+bool dataset_trouble(const Dataset *d, uint64_t batch, Err *e) {
   Reader *x = d->reader;
+  bool failed = false;
   if (!x) return false;
   pthread_mutex_lock(&x->lock);
-  bool failed = x->trouble.code != 0;
-  if (failed) *e = x->trouble;
+  for (int i = 0; !failed && i < 3; i++) {
+    const struct Trouble *t = &x->trouble[i];
+    failed = t->err.code && (t->batch == batch || t->batch == NONE);
+    if (failed) *e = t->err;
+  }
   pthread_mutex_unlock(&x->lock);
   return failed;
 }

@@ -168,7 +168,7 @@ bool command_step(Command *cmd, const RunRequest *q, uint64_t batch) {
   session_run(s, s->entries[0], q);
   if (!ranks_finite(cmd)) return false;
   ranks_signal(cmd);
-  if (dataset_trouble(&cmd->data, &cmd->err)) return false;
+  if (dataset_trouble(&cmd->data, batch, &cmd->err)) return false;
   if (!session_fault(s, cmd->entry, batch)) {
     inspect_end(cmd);
     return true;

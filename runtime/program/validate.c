@@ -140,7 +140,7 @@ static bool go_through(Command *cmd) {
     session_run(s, s->entries[1], &q);
     if (!ranks_finite(cmd)) return false;
     ranks_signal(cmd);
-    if (dataset_trouble(&h->data, &cmd->err)) return false;
+    if (dataset_trouble(&h->data, batch, &cmd->err)) return false;
     if (session_fault(s, v, batch)) {
       cmd->err = s->err;
       return false;

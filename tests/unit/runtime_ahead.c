@@ -1,12 +1,13 @@
 /* The preparation of the next batch beside a step, on the host: each step finds what was prepared
    for it although that of the next one is over by then, what was begun for another step is dropped,
-   and a report of a kernel belongs to the step that it prepared for. Memory of one turn for both,
-   planted, is seen. */
+   and a report of a kernel, or of rows that cannot be read, belongs to its own step. Memory of one
+   turn for both, planted, is seen. */
 #include "runtime/exec/session.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -140,6 +141,33 @@ static void a_report_is_of_its_step(void **state) {
   run(&r, 4, 4, false);
   assert_false(session_fault(&r.s, &r.entry, 4));
   close_rig(&r);
+}
+
+/* A file that ends within the second batch once it is open. */
+static void a_batch_that_cannot_be_read_is_of_its_step(void **state) {
+  static const char *const path = "ahead.npy";
+  char header[512];
+  const int64_t dims[] = {2, 3};
+  const GcTensor x = {.name = "x", .dtype = GC_F32, .rank = 2, .dims = dims, .bytes = 24};
+  const GcEntry entry = {.name = "train", .inputs = &x, .ninputs = 1, .inputs_bytes = 64};
+  const float rows[4][3] = {{1}, {2}, {3}, {4}};
+  float inputs[16];
+  Dataset d;
+  Err e = {0};
+  const uint64_t n = npy_header(header, sizeof header, ELEM_F32, 2, (uint64_t[]){4, 3});
+  FILE *f = fopen(path, "wb");
+  assert_non_null(f);
+  assert_true(fwrite(header, 1, n, f) == n && fwrite(rows, sizeof rows, 1, f) == 1);
+  assert_int_equal(fclose(f), 0);
+  assert_true(dataset_open(&d, &entry, &path, &(DataRequest){0}, &e));
+  assert_true(dataset_limit(&d, 0, &e) && dataset_load(&d, &e));
+  assert_int_equal(truncate(path, (off_t)(n + 30)), 0);
+  for (uint64_t batch = 0; batch < 2; batch++) dataset_gather(&d, (uint8_t *)inputs, batch, 0, 1);
+  assert_false(dataset_trouble(&d, 0, &e));
+  assert_true(dataset_trouble(&d, 1, &e));
+  assert_non_null(strstr(e.msg, path));
+  dataset_free(&d);
+  unlink(path);
 }
 
 int main(void) {
