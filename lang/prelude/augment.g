@@ -13,8 +13,8 @@ def random_crop(x : [n, c, h, w], most : count) {
   wide = transpose(pad(x, [0, 0, most, most], [0, 0, most, most]), [0, 2, 3, 1])
   top = i32(floor(uniform(0, 2 * most + 1, shape = [n, 1, 1])))
   left = i32(floor(uniform(0, 2 * most + 1, shape = [n, 1, 1])))
-  row = iota(n)[:, none, none] * rows + top + iota(h)[:, none]
-  y = gather(reshape(wide, [n * rows * columns, c]), row * columns + left + iota(w))
+  pixel = (top + iota(h)[:, none]) * columns + left + iota(w)
+  y = gather(reshape(wide, [n, rows * columns, c]), pixel, batch = 1)
   return transpose(y, [0, 3, 1, 2])
 }
 

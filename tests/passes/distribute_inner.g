@@ -11,3 +11,11 @@ entry train(e : f32[t <= 8, 4], x : f32[n <= 8, 4], y : f32[1, t + 1]) {
 # An entry without a batch that does not train is every rank's.
 # CHECK: entry test(%x : f32[n<=8,4],
 entry test(x : f32[n <= 8, 4], e : f32[n + 1, 4]) { return loss = mean(x) + mean(e) }
+
+# Images are cropped where they are, also of a shorter last batch.
+# CHECK: entry crop(%x : f32[n<=4,3,8,8]) training ranks 2
+entry crop(x : f32[n <= 8, 3, 8, 8]) {
+  loss = mean((linear(flatten(random_crop(x, 2)), 2) as b) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}

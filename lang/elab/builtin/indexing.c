@@ -81,4 +81,8 @@ Val builtin_scatter_add(BuiltinCall *s) {
   return tensor_binary(e, BIN_ADD, x, sum, s->loc);
 }
 
-Val builtin_gather(BuiltinCall *s) { return op_of_arguments(s, OP_GATHER); }
+Val builtin_gather(BuiltinCall *s) {
+  Val in[2] = {val_to_tensor(s->e, arg(s, "table"), s->name, arg_loc(s, "table")), arg(s, "ids")};
+  Attr attr[MAX_ATTRS] = {[AT_BATCH] = {.i = arg(s, "batch").i}};
+  return build_checked(s->e, OP_GATHER, in, 2, attr, NULL, s->name, s->loc);
+}
