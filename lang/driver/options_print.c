@@ -111,7 +111,7 @@ static void print_word(FILE *f, const char *s) {
 void options_print(FILE *f, const Options *o) {
   for (int i = 0; i < OPTIONS; i++) {
     const OptionRow *r = &option_rows[i];
-    if (!o->value[i] || i == OPT_OUTPUT || i == OPT_LANGUAGE || i == OPT_DEFINE) continue;
+    if (!o->value[i] || i == OPT_LANGUAGE || i == OPT_DEFINE) continue;
     bool bare = r->form == FORM_FLAG || (r->form == FORM_MAYBE && !o->value[i][0]);
     const char *between = bare || r->form == FORM_LEVEL ? "" : r->form == FORM_WORD ? " " : "=";
     uint32_t n = i == OPT_CONFIG ? o->configs.n : 1;
