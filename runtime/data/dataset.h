@@ -170,6 +170,17 @@ bool csv_same_columns(const Column *a, const Column *b, Err *e);
 void csv_close(Column *c); /* gives the text back */
 void csv_free(Column *c);
 
+/* ---- table.c ---- */
+typedef struct Table {
+  uint8_t *at; /* NULL: there is none */
+  Elem type;
+  uint64_t count; /* elements */
+} Table;
+bool table_is(const char *text); /* by the name in front of columns and rows that are chosen */
+/* Of a file with as many elements in a row as `row`, whose first axis has one. */
+bool table_load(Table *t, const GcTensor *row, const char *text, const DataRequest *q, Err *e);
+void table_free(Table *t);
+
 /* ---- words.c ---- */
 int words_find(const Words *w, const char *word); /* -1: it is none of them */
 bool words_add(Words *w, const char *word, Err *e);

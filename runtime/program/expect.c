@@ -2,13 +2,8 @@
    FILE.csv has written. Contract: pieces come in the order of the file's elements; an array is read
    piece by piece, a table once, as f64 or, of labels with words, i64. */
 #include "runtime/program/expect.h"
-#include "runtime/data/binding.h"
-#include "runtime/data/rows.h"
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 static const char *path_of(const Command *cmd, int i) { return cmd->options.outputs[i].expect; }
 
@@ -21,32 +16,6 @@ static bool holds(Command *cmd, const Expected *x, int i, uint64_t elements) {
 }
 
 /* ---- tables ---- */
-
-/* By the name in front of columns and rows that are chosen. */
-static bool is_table(const char *path) {
-  char *name = strdup(path), *columns;
-  Suffixes s;
-  if (!name) return false;
-  suffixes_cut(name, &s, &columns);
-  const bool is = csv_is(name);
-  free(name);
-  return is;
-}
-
-/* The rows of a column with as many elements as a row of the output has. */
-static bool read_rows(Expected *x, const GcTensor *row, const DataRequest *q, const char *path,
-                      Err *e) {
-  Column c;
-  bool ok = column_open(&c, row, path, 1, NULL, q, e);
-  if (ok) {
-    x->array = (Array){.type = c.type, .count = c.rows * c.row_elems};
-    x->table_bytes = x->array.count * (uint64_t)elem_info[c.type].size;
-    x->table = pages_map(x->table_bytes, path, "compare with an array, FILE.npy", e);
-    ok = x->table && column_load(&c, x->table, e);
-  }
-  column_free(&c);
-  return ok;
-}
 
 static bool open_table(Command *cmd, Expected *x, int i, uint64_t elements) {
   const GcTensor *t = &cmd->entry->outputs[i];
@@ -66,7 +35,8 @@ static bool open_table(Command *cmd, Expected *x, int i, uint64_t elements) {
   Labels labels = {0};
   const DataRequest q = {.labels = &labels, .any_float = true};
   const bool ok = (!words || labels_set(&labels, t->name, cmd->words, &cmd->err)) &&
-                  read_rows(x, &row, &q, path_of(cmd, i), &cmd->err);
+                  table_load(&x->table, &row, path_of(cmd, i), &q, &cmd->err);
+  x->array = (Array){.type = x->table.type, .count = x->table.count};
   labels_free(&labels);
   return ok && holds(cmd, x, i, elements);
 }
@@ -102,15 +72,15 @@ static bool open_array(Command *cmd, Expected *x, int i, uint64_t elements) {
 bool expect_open(Command *cmd, Expected *x, int i, uint64_t elements) {
   x->file.fd = -1;
   x->on = true;
-  return (is_table(path_of(cmd, i)) ? open_table : open_array)(cmd, x, i, elements);
+  return (table_is(path_of(cmd, i)) ? open_table : open_array)(cmd, x, i, elements);
 }
 
 bool expect_piece(Command *cmd, Expected *x, const GcTensor *t, const void *storage, uint64_t first,
                   uint64_t n) {
   uint64_t size = (uint64_t)elem_info[x->array.type].size;
   uint8_t *want = cmd->session.stage + OUTPUT_HALF;
-  if (x->table)
-    want = x->table + x->at * size;
+  if (x->table.at)
+    want = x->table.at + x->at * size;
   else if (!file_read(&x->file, x->array.header + x->at * size, want, n * size, &cmd->err))
     return false;
   if (x->array.big) elem_swap(want, (int)size, n);
@@ -145,5 +115,5 @@ bool expect_judge(Command *cmd, const Expected *x, int i) {
 
 void expect_close(Expected *x) {
   if (x->on) file_close(&x->file);
-  if (x->table) munmap(x->table, x->table_bytes);
+  table_free(&x->table);
 }

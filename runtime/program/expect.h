@@ -6,8 +6,7 @@
 typedef struct Expected {
   File file; /* an array, of which pieces are read */
   Array array;
-  uint8_t *table; /* or the elements of a table; NULL: it is an array */
-  uint64_t table_bytes;
+  Table table;                /* or all elements of a table; none: it is an array */
   uint64_t at, beyond, first; /* elements compared; out of tolerance; the first of those */
   double worst, got, want;
   bool on;

@@ -6,6 +6,8 @@ entry f(x : f32[3, 4], n : i32[3], h : f16[3, 4]) {
   y = xent(x, i32(x))
   y = gather(x, x)
   y = gather(x)
+  y = gather(x, n, batch = -1)
+  y = gather(x, n, batch = 2)
   y = layer_norm(x, eps = -1)
   y = layer_norm(x, eps = x)
   y = rms_norm(x, eps = "small")

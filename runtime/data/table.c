@@ -1,0 +1,36 @@
+/* All elements of a table of text, such as --OUTPUT FILE.csv writes. Contract: rows of the file are
+   rows of a tensor; the elements have the file's order and memory of their own. */
+#include "runtime/data/binding.h"
+#include "runtime/data/rows.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+bool table_is(const char *text) {
+  char *name = strdup(text), *columns;
+  Suffixes s;
+  if (!name) return false;
+  suffixes_cut(name, &s, &columns);
+  const bool is = csv_is(name);
+  free(name);
+  return is;
+}
+
+static uint64_t bytes_of(const Table *t) { return t->count * (uint64_t)elem_info[t->type].size; }
+
+bool table_load(Table *t, const GcTensor *row, const char *text, const DataRequest *q, Err *e) {
+  Column c;
+  bool ok = column_open(&c, row, text, 1, NULL, q, e);
+  if (ok) {
+    *t = (Table){.type = c.type, .count = c.rows * c.row_elems};
+    t->at = pages_map(bytes_of(t), text, "compare with an array, FILE.npy", e);
+    ok = t->at && column_load(&c, t->at, e);
+  }
+  column_free(&c);
+  return ok;
+}
+
+void table_free(Table *t) {
+  if (t->at) munmap(t->at, bytes_of(t));
+  t->at = NULL;
+}
