@@ -182,18 +182,27 @@ const char *type_str(Ctx *c, const Type *t) {
   return intern_n(c, text, at);
 }
 
+/* A dim as a program says it, if the text form of the IR says it otherwise; else NULL. */
+static const char *dim_text(Ctx *c, const Type *t, int i) {
+  const Extent *x = type_extent(t, i);
+  if (!x) return NULL;
+  if (x->whole) return axis_str(c, type_axis(t, i));
+  const int64_t times = axis_multiple(type_axis(t, i));
+  if (times == 1 || x->nfactors > 1) return NULL;
+  return intern_printf(c, "%lld*%s<=%lld", (long long)times, x->name, (long long)t->dim[i]);
+}
+
 const char *type_text(Ctx *c, const Type *t) {
   const char *text = intern_printf(c, "%s[", dtype_name(t->dtype));
-  bool parts = false;
+  bool other = false;
   for (int i = 0; i < t->rank; i++) {
-    const Extent *x = type_extent(t, i);
     const int64_t axis = type_axis(t, i);
-    const bool part = x && x->whole;
-    const char *one = part ? axis_str(c, axis) : type_str(c, type_get(c, DT_F32, 1, &axis)) + 4;
-    parts |= part;
-    text = intern_printf(c, "%s%s%.*s", text, i ? "," : "", (int)strlen(one) - !part, one);
+    const char *own = dim_text(c, t, i);
+    const char *one = own ? own : type_str(c, type_get(c, DT_F32, 1, &axis)) + 4;
+    other |= own != NULL;
+    text = intern_printf(c, "%s%s%.*s", text, i ? "," : "", (int)strlen(one) - !own, one);
   }
-  return parts ? intern_printf(c, "%s]", text) : type_str(c, t);
+  return other ? intern_printf(c, "%s]", text) : type_str(c, t);
 }
 
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b) {

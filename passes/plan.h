@@ -63,6 +63,15 @@ typedef enum PlanMoves {
 } PlanMoves;
 
 typedef struct Plan Plan;
+/* What runs of an entry need of an extent, and for which windows: "conv at net.g:4:7". */
+typedef struct LeastExtent {
+  const Extent *x;
+  int64_t n; /* 2 or more */
+  const char *window;
+} LeastExtent;
+
+/* Of this extent; NULL: runs may have 1. */
+const LeastExtent *entry_least(const Entry *e, const Extent *x);
 Plan *plan_of(const Entry *e); /* NULL before the planning passes */
 /* What dumps show: entry k, each with its preparation behind it. NULL behind the end. */
 static inline Entry *plan_listed(const Module *m, uint32_t k) {

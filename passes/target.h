@@ -42,6 +42,9 @@ struct Target {
      computed by Winograd's method; else 0. It follows from the shapes of one image and of the
      filters, so that all ways to run a program give the same bits. NULL: none is. */
   int (*winograd_panel)(const Target *t, const ConvGeom *g, bool back);
+  /* Its kernel of this op over windows ends at the run's rows (axis 2) or columns (3) of the
+     images; others get images that are filled up to the bound. NULL: none does. */
+  bool (*ends_windows)(const Target *t, const Entry *e, const Op *op, int axis);
   bool narrow_convs; /* convolutions read images of 2 bytes, and round filters on the way; else they
                         want f32 numbers that were rounded before */
   int row_bytes; /* rows of a product's operand should begin at multiples of so many bytes; 0: they

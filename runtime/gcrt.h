@@ -82,12 +82,15 @@ typedef struct GcTensor {
   const struct GcTensor *planned; /* at run time: of what the tables have it is a copy; or NULL */
 } GcTensor;
 
-/* An extent that a run decides, from 1 to the bound. */
+/* An extent that a run decides, from 1 to the bound, or from the least of which each window has all
+   its taps, and then who has that window: "conv at net.g:4:7". */
 enum { GC_EXTENTS = 8 }; /* of an entry, at most */
 typedef struct GcExtent {
   const char *name;
-  int64_t bound;
+  int64_t bound, least; /* 0: 1 */
+  const char *window;   /* NULL: none asks for more than 1 */
 } GcExtent;
+static inline int64_t extent_least(const GcExtent *x) { return x->least > 1 ? x->least : 1; }
 
 typedef enum GcGlobalKind {
   GC_PARAM,    /* trained */

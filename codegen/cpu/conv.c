@@ -23,6 +23,7 @@ typedef struct Conv {
   const char *group, *panel; /* "g" and "q", or "0" where there is one */
   const char *images;        /* of a run: a number, or an extent */
   bool bounded;              /* it is an extent */
+  const char *rows, *source; /* of the result and of the source: numbers, or extents */
 } Conv;
 
 /* ---- rows ---- */
@@ -41,10 +42,10 @@ static void print_taps(const Conv *v, Text *x, int64_t *a_step, int64_t *b_step)
     text_line(x, "const long r0 = at < 0 ? %s : 0;",
               dilation > 1 ? arena_printf(a, "(-at + %lld) / %lld", dilation - 1, dilation)
                            : "-at");
-    text_line(x, "long r1 = at >= %lld ? 0 : %s;", (long long)h->in,
+    text_line(x, "long r1 = at >= %s ? 0 : %s;", v->source,
               dilation > 1
-                  ? arena_printf(a, "(%lld - at) / %lld + 1", (long long)h->in - 1, dilation)
-                  : arena_printf(a, "%lld - at", (long long)h->in));
+                  ? arena_printf(a, "(%s - at) / %lld + 1", text_last(a, v->source), dilation)
+                  : arena_printf(a, "%s - at", v->source));
     text_line(x, "if (r1 > %lld) r1 = %lld;", (long long)h->taps, (long long)h->taps);
     text_line(x, "const long taps = r1 > r0 ? r1 - r0 : 0, row = at + %s;",
               text_times(a, "r0", dilation));
@@ -58,9 +59,9 @@ static void print_taps(const Conv *v, Text *x, int64_t *a_step, int64_t *b_step)
   text_line(
       x,
       "while (r0 < %lld && at >= r0 * %lld && ((at - r0 * %lld) %% %lld || (at - r0 * %lld) / "
-      "%lld >= %lld)) r0++;",
+      "%lld >= %s)) r0++;",
       (long long)h->taps, (long long)h->dilation, (long long)h->dilation, (long long)h->stride,
-      (long long)h->dilation, (long long)h->stride, (long long)h->out);
+      (long long)h->dilation, (long long)h->stride, v->source);
   text_line(x, "for (long r = r0; r < %lld && at >= r * %lld; r += %lld) taps++;",
             (long long)h->taps, (long long)h->dilation, (long long)step);
   text_line(x, "const long row = (at - r0 * %lld) / %lld;", (long long)h->dilation,
@@ -190,14 +191,12 @@ static void print_along(const Conv *v, Text *x, int64_t width, int64_t a_step, i
 /* One row of the result, `u`, or of a block of images, for panel q of group g. */
 static void print_row(const Conv *v, Text *x, int64_t width) {
   int64_t a_step, b_step;
-  const char *block =
-      v->s.low      ? arena_printf(v->g->a, " * %lld - (u / %lld < %lld ? u / %lld : %lld)",
-                                   (long long)v->s.images, (long long)v->s.rows, (long long)v->s.low,
-                                   (long long)v->s.rows, (long long)v->s.low)
-      : v->s.blocks ? arena_printf(v->g->a, " * %lld", (long long)v->s.images)
-                    : "";
-  text_line(x, "const long n0 = u / %lld%s, oy = u %% %lld, k0 = %s;", (long long)v->s.rows, block,
-            (long long)v->s.rows,
+  const char *block = v->s.low ? arena_printf(v->g->a, " * %lld - (u / %s < %lld ? u / %s : %lld)",
+                                              (long long)v->s.images, v->rows, (long long)v->s.low,
+                                              v->rows, (long long)v->s.low)
+                      : v->s.blocks ? arena_printf(v->g->a, " * %lld", (long long)v->s.images)
+                                    : "";
+  text_line(x, "const long n0 = u / %s%s, oy = u %% %s, k0 = %s;", v->rows, block, v->rows,
             text_plus(v->g->a, text_times(v->g->a, v->group, v->s.width),
                       text_times(v->g->a, v->panel, v->s.nr)));
   print_taps(v, x, &a_step, &b_step);
@@ -213,7 +212,11 @@ static void print_row(const Conv *v, Text *x, int64_t width) {
     return;
   }
   if (v->s.low) {
-    text_open(x, "if (u < %lld) {", (long long)(v->s.low * v->s.rows));
+    const char *low = arena_printf(v->g->a, "%lld", (long long)v->s.low);
+    if (text_is_number(v->rows))
+      text_open(x, "if (u < %lld) {", (long long)(v->s.low * v->s.rows));
+    else
+      text_open(x, "if (u < %s) {", text_product(v->g->a, v->rows, low));
     print_across(v, x, (int)v->s.images - 1, width, a_step, b_step);
     x->indent--;
     text_open(x, "} else {");
@@ -261,6 +264,8 @@ static Conv conv_of(Gen *g, const Group *gr) {
   v.panel = v.s.np > 1 ? "q" : "0";
   v.bounded = type_extent(gr->domain, 0) != NULL;
   v.images = dims_text(g, gr->e, gr->domain, 0, 1);
+  v.rows = dims_text(g, gr->e, v.s.back ? v.s.c.x : v.s.c.y, 2, 3);
+  v.source = dims_text(g, gr->e, v.s.back ? v.s.c.y : v.s.c.x, 2, 3);
   return v;
 }
 
@@ -272,14 +277,17 @@ void cpu_conv(Gen *g, const Group *gr) {
   k->flops = v.s.flops;
   kernel_schedule(k, &conv_kind, &v.s, sizeof v.s);
   const char *row_count = arena_printf(g->a, "%lld", (long long)v.s.row_count);
-  if (v.bounded)
-    row_count = text_product(g->a, text_ceil_div(g->a, v.images, v.s.blocks ? v.s.images : 1),
-                             arena_printf(g->a, "%lld", (long long)v.s.rows));
+  const bool by_run = v.bounded || !text_is_number(v.rows);
+  if (by_run) {
+    const char *blocks = arena_printf(g->a, "%lld", (long long)(v.s.blocks ? v.s.blocks : v.s.n));
+    if (v.bounded) blocks = text_ceil_div(g->a, v.images, v.s.blocks ? v.s.images : 1);
+    row_count = text_product(g->a, blocks, v.rows);
+  }
   const char *panels = arena_printf(g->a, "%lld", (long long)(v.s.np * v.s.c.groups));
   const char *all = text_product(g->a, row_count, panels);
-  kernel_units_of(k, v.s.units, !v.bounded ? "1" : v.s.by_panels ? all : row_count);
+  kernel_units_of(k, v.s.units, !by_run ? "1" : v.s.by_panels ? all : row_count);
   const bool parts = v.s.by_rows && v.s.by_panels && k->units > 1;
-  if (k->units > 1 && v.s.by_rows && !v.s.blocks) {
+  if (k->units > 1 && v.s.by_rows && !v.s.blocks && text_is_number(v.rows)) {
     cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, gr->domain->numel);
     for (int i = 0; parts && i < k->nargs; i++)
       if (k->args[i].access.rows) k->args[i].access.parts = v.s.row_count;
@@ -310,7 +318,7 @@ void cpu_conv(Gen *g, const Group *gr) {
   } else {
     text_open(x, "for (long w = %s; w < %s; w++) {", first,
               k->units > 1 ? "u1"
-              : v.bounded
+              : by_run
                   ? all
                   : arena_printf(g->a, "%lld", (long long)(v.s.row_count * v.s.np * v.s.c.groups)));
     text_line(x, "const long u = w %% %s, p = w / %s;", row_count, row_count);

@@ -9,6 +9,7 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
+#include "codegen/program/extent.h"
 
 enum { BLOCK = DEPTHWISE_BLOCK };
 
@@ -106,8 +107,9 @@ static void print_chains(const Depthwise *d, Text *x, int64_t nr, int64_t s0, in
   text_line(x, "const long at = r0 * %lld - %lld; /* row of x over row 0 of y */",
             (long long)h->dilation, (long long)h->lo);
   text_line(x, "long top = at < 0 ? (-at + %lld) / %lld : 0;", stride - 1, stride);
-  text_line(x, "long end = at + %lld >= %lld ? 0 : (%lld - at) / %lld + 1;", reach,
-            (long long)h->in, (long long)h->in - 1 - reach, stride);
+  const char *in = dims_text(d->g, d->gr->e, d->c.x, 2, 3);
+  text_line(x, "long end = at + %lld >= %s ? 0 : (%s - %lld - at) / %lld + 1;", reach, in,
+            text_last(d->g->a, in), reach, stride);
   text_line(x, "if (top < y0) top = y0;");
   text_line(x, "if (end > y1) end = y1;");
   text_open(x, "for (long n = n0; n < n0 + images; n++) {");
@@ -128,7 +130,7 @@ static void print_chains(const Depthwise *d, Text *x, int64_t nr, int64_t s0, in
   text_open(x, "for (long r = r0; r < r0 + %lld; r++) {", (long long)nr);
   text_line(x, "const long row = i * %lld + r * %lld - %lld;", stride, (long long)h->dilation,
             (long long)h->lo);
-  text_line(x, "if (row < 0 || row >= %lld) continue;", (long long)h->in);
+  text_line(x, "if (row < 0 || row >= %s) continue;", in);
   print_call(d, x, chains_function(d, 1, s0, ns), "i", "r",
              arena_printf(d->g->a, "part + (r - r0) * %lld", (long long)(ns * BLOCK)), "1");
   text_close(x, "}");

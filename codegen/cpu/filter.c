@@ -109,9 +109,18 @@ static void print_start(const Filter *f, Text *x, const char *first, const char 
 /* Copies the chunk's pixels of panel q of group g, `width` channels of each, if it is another one
    than before: with many channels they lie so far apart that the cache has few places for them. */
 static void print_packing(const Filter *f, Text *x, int64_t width) {
-  text_line(x, "for (long i = 0; i < images * (y1 - y0) * %lld; i++)", (long long)f->s.c.w.out);
-  text_line(x, "  GC_IVDEP for (long j = 0; j < %lld; j++) panel[i * %d + j] = from[i * %lld + j];",
-            (long long)width, f->s.nr, (long long)f->s.c.cout);
+  const bool apart = type_extent(f->s.c.y, 2); /* rows of a run do not fill an image's place */
+  const char *pixels = arena_printf(f->g->a, "(y1 - y0) * %lld", (long long)f->s.c.w.out);
+  if (apart) text_open(x, "for (long n = 0; n < images; n++) {");
+  text_line(x, "for (long i = 0; i < %s%s; i++)", apart ? "" : "images * ", pixels);
+  const char *to = "panel[i", *source = "from[i";
+  if (apart) {
+    to = arena_printf(f->g->a, "panel[(n * (%s) + i)", pixels);
+    source = arena_printf(f->g->a, "from[(n * %lld + i)", (long long)(f->s.c.h.out * f->s.c.w.out));
+  }
+  text_line(x, "  GC_IVDEP for (long j = 0; j < %lld; j++) %s * %d + j] = %s * %lld + j];",
+            (long long)width, to, f->s.nr, source, (long long)f->s.c.cout);
+  if (apart) text_close(x, "}");
 }
 
 /* Copies the chunk's pixels of the block's tiles, if it is another one than before. */
@@ -120,11 +129,11 @@ static void print_block_of_x(const Filter *f, Text *x) {
   text_open(x, "if (packed_x != block) {");
   text_line(x, "packed_x = block;");
   text_line(x, "f32 *to = tiles;");
-  text_open(x, "for (long p = n0 * %lld + y0; p < (n0 + images - 1) * %lld + y1; p++) {",
-            (long long)f->s.c.h.out, (long long)f->s.c.h.out);
-  text_line(x, "const f32 *from = image + (p / %lld * %lld + p %% %lld * %lld) * %lld;",
-            (long long)f->s.c.h.out, (long long)f->s.c.h.in, (long long)f->s.c.h.out,
-            (long long)f->s.c.h.stride, (long long)(f->s.c.w.in * f->s.c.cin));
+  const char *rows = filter_rows(f);
+  text_open(x, "for (long p = n0 * %s + y0; p < (n0 + images - 1) * %s + y1; p++) {", rows, rows);
+  text_line(x, "const f32 *from = image + (p / %s * %lld + p %% %s * %lld) * %lld;", rows,
+            (long long)f->s.c.h.in, rows, (long long)f->s.c.h.stride,
+            (long long)(f->s.c.w.in * f->s.c.cin));
   text_open(x, "for (long j = 0; j < %lld; j++, from += %lld, to += %lld) {",
             (long long)f->s.c.w.out, step, (long long)f->s.la);
   text_open(x, "for (long t = block; t < block + few; t++) {");
@@ -295,7 +304,7 @@ void cpu_filter(Gen *g, const Group *gr) {
   }
   open_chunks(&f, k, first, last);
   filter_unit(&f, x);
-  window_chunk_rows(x, c);
+  window_chunk_rows(g, gr->e, x, c);
   if (f.s.pack) print_panel_of_dy(&f, x);
   if (f.s.block) print_block_of_x(&f, x);
   if (f.s.merged) { /* columns are counted in the tile's runs */

@@ -1,6 +1,9 @@
 /* Prints a tile of the gradient of a convolution's filters: a filter column for itself, or a whole
    filter row as one run; see filter.c. */
 #include "codegen/cpu/filter.h"
+#include "codegen/program/extent.h"
+
+const char *filter_rows(const Filter *f) { return dims_text(f->g, f->gr->e, f->s.c.y, 2, 3); }
 
 const char *filter_row_text(const Filter *f, const char *tile) {
   Arena *a = f->g->a;
@@ -58,16 +61,27 @@ static Tile tile_new(const Filter *f, int rows, int64_t width) {
                 .adds = true};
 }
 
+/* Elements from image to image, of so many rows at the bound: copies have those of the run alone.
+ */
+static const char *image_text(const Filter *f, bool copied, int64_t rows, int64_t row) {
+  const char *of_run = filter_rows(f);
+  Arena *a = f->g->a;
+  if (copied && !text_is_number(of_run))
+    return text_product(a, of_run, arena_printf(a, "%lldL", (long long)row));
+  return arena_printf(a, "%lldL", (long long)(rows * row));
+}
+
 static void print_tile(const Filter *f, Text *x, const Tile *t) {
-  long long image = f->s.c.h.in * f->s.c.w.in * f->s.c.cin,
-            row = f->s.c.h.stride * f->s.c.w.in * f->s.c.cin;
+  const long long row_of_x = f->s.c.w.in * f->s.c.cin, row_of_y = f->s.c.w.out * f->s.lb;
+  const char *image = image_text(f, false, f->s.c.h.in, row_of_x);
+  long long row = f->s.c.h.stride * row_of_x;
   if (f->s.block) {
-    image = f->s.c.h.out * f->s.c.w.out * f->s.la;
     row = f->s.c.w.out * f->s.la;
+    image = image_text(f, true, f->s.c.h.out, row);
   }
-  text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images%s, %s);",
-            tile_function(f->g, t), row, image, (long long)(f->s.c.w.out * f->s.lb),
-            (long long)(f->s.c.h.out * f->s.c.w.out * f->s.lb), (long long)f->s.ld,
+  text_line(x, "%s(a, %lldL, %s, b, %lldL, %s, c, %lldL, rows, images%s, %s);",
+            tile_function(f->g, t), row, image, row_of_y,
+            image_text(f, f->s.pack, f->s.c.h.out, row_of_y), (long long)f->s.ld,
             tile_arguments(f->g, t),
             arena_printf(f->g->a, "%s%s", f->s.chunks ? "apart || " : "",
                          op_accumulator(f->op) < 0 ? "h == 0" : "0"));

@@ -19,6 +19,8 @@ typedef struct Pool {
   bool back;       /* from the pooled image to the image */
   bool index;      /* acc are taps */
   bool descending; /* in the order of the windows that a pixel is in */
+  /* Rows of the source and of the result: numbers, or extents. */
+  const char *source, *rows;
 } Pool;
 
 static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
@@ -30,7 +32,10 @@ static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
   p.index = op->kind == OP_MAX_POOL_INDEX;
   p.descending = op->kind == OP_MAX_POOL_GRAD || op->kind == OP_AVG_POOL_GRAD;
   int64_t rows = gr->domain->dim[0] * gr->domain->dim[2];
-  p.s = pool_schedule(g->a, &p.h, &p.v, p.back, c.c, rows, flops);
+  const bool bounded = type_extent(c.x, 2) != NULL;
+  p.s = pool_schedule(g->a, &p.h, &p.v, p.back, c.c, rows, bounded, flops);
+  p.source = dims_text(g, gr->e, p.back ? c.y : c.x, 2, 3);
+  p.rows = dims_text(g, gr->e, gr->domain, 2, 3);
   p.w = (Window){.g = g, .gr = gr, .op = op, .x = x};
   return p;
 }
@@ -47,6 +52,8 @@ static const char *load(const Pool *p, int operand, int64_t rows, int64_t column
 static void print_axis(const Pool *p, const WindowAxis *a, const char *tap, const char *at,
                        const char *to, bool descending) {
   Text *x = p->w.x;
+  const char *places = arena_printf(p->w.g->a, "%lld", (long long)(p->back ? a->out : a->in));
+  if (a == &p->h) places = p->source;
   if (descending)
     text_open(x, "for (long %s = %lld; %s >= 0; %s--) {", tap, (long long)a->taps - 1, tap, tap);
   else
@@ -54,13 +61,13 @@ static void print_axis(const Pool *p, const WindowAxis *a, const char *tap, cons
   if (!p->back) {
     text_line(x, "const long %s = %s * %lld + %s * %lld - %lld;", at, to, (long long)a->stride, tap,
               (long long)a->dilation, (long long)a->lo);
-    text_line(x, "if (%s < 0 || %s >= %lld) continue;", at, at, (long long)a->in);
+    text_line(x, "if (%s < 0 || %s >= %s) continue;", at, at, places);
     return;
   }
   text_line(x, "const long %s_from = %s + %lld - %s * %lld, %s = %s_from / %lld;", at, to,
             (long long)a->lo, tap, (long long)a->dilation, at, at, (long long)a->stride);
-  text_line(x, "if (%s_from < 0 || %s >= %lld || %s * %lld != %s_from) continue;", at, at,
-            (long long)a->out, at, (long long)a->stride, at);
+  text_line(x, "if (%s_from < 0 || %s >= %s || %s * %lld != %s_from) continue;", at, at, places, at,
+            (long long)a->stride, at);
 }
 
 /* What tap (r, s) does with channel l: `acc` is the sum so far, `most` the largest value. The tap's
@@ -177,8 +184,11 @@ static void print_pixel_end(const Pool *p) {
     text_line(x, "const %s count = %s;", p->w.T, window_count_text(&p->w, &c, "oy", "ox"));
     text_line(x, "for (int l = 0; l < w; l++) acc[l] /= count;");
   }
+  const char *row = "u";
+  if (!text_is_number(p->rows))
+    row = arena_printf(p->w.g->a, "(n * %lld + oy)", (long long)t->dim[2]);
   print_results(p, (const char *[]){"n", "(k0 + l)", "oy", "ox"},
-                arena_printf(p->w.g->a, "(u * %lld + ox) * %lld + k0", (long long)t->dim[3],
+                arena_printf(p->w.g->a, "(%s * %lld + ox) * %lld + k0", row, (long long)t->dim[3],
                              (long long)p->s.channels));
 }
 
@@ -300,17 +310,18 @@ void cpu_pool(Gen *g, const Group *gr) {
   k->flops = op_flops(gr->e, gr->op);
   Pool p = pool_of(g, gr, x, k->flops);
   kernel_schedule(k, &pool_kind, &p.s, sizeof p.s);
-  const char *all = text_product(g->a, dims_text(g, gr->e, t, 0, 1), dims_text(g, gr->e, t, 2, 3));
-  if (!type_extent(t, 0)) all = arena_printf(g->a, "%lld", (long long)p.s.all_units);
+  const char *all = text_product(g->a, dims_text(g, gr->e, t, 0, 1), p.rows);
+  if (!type_extent(t, 0) && text_is_number(p.rows))
+    all = arena_printf(g->a, "%lld", (long long)p.s.all_units);
   kernel_units_of(k, p.s.units, all);
-  if (k->units > 1) cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, t->numel);
+  if (k->units > 1 && text_is_number(p.rows))
+    cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, t->numel);
   text_line(x, "typedef long pos;");
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
     text_open(x, "for (long u = 0; u < %s; u++) {", all);
-  text_line(x, "const long n = u / %lld, oy = u %% %lld;", (long long)t->dim[2],
-            (long long)t->dim[2]);
+  text_line(x, "const long n = u / %s, oy = u %% %s;", p.rows, p.rows);
   switch (p.s.taps) {
   case TAPS_UNROLLED: print_spans(&p, p.s.row, p.s.nrows, p.s.column, p.s.ncolumns); break;
   case TAPS_BY_COLUMN:

@@ -22,6 +22,11 @@ static int cpu_filter_panel(const Target *t, Dtype dt, int64_t columns) {
   return columns <= cpu_panel(t, DT_F32) ? 0 : panel_columns(&cpu_target(t)->machine, columns);
 }
 
+static bool cpu_ends_windows(const Target *t, const Entry *e, const Op *op, int axis) {
+  (void)t, (void)e, (void)op;
+  return axis == 2;
+}
+
 static int cpu_winograd_panel(const Target *t, const ConvGeom *g, bool back) {
   if (!winograd_wins(g, back)) return 0;
   return panel_columns(&cpu_target(t)->machine, back ? g->cin : g->cout);
@@ -167,6 +172,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
             .slack = 64,
             .panel = cpu_panel,
             .filter_panel = cpu_filter_panel,
+            .ends_windows = cpu_ends_windows,
             .winograd_panel = o->exact ? NULL : cpu_winograd_panel,
             .scratch_bytes = cpu_scratch,
             .can_fuse = gen_can_fuse,

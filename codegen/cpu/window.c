@@ -74,24 +74,33 @@ void cpu_window(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
   long long rows = t->dim[0] * t->dim[1] * t->dim[2], columns = t->dim[3];
-  const char *all = dims_text(g, gr->e, t, 0, 3);
+  const char *all = dims_text(g, gr->e, t, 0, 3), *of_image = dims_text(g, gr->e, t, 2, 3);
+  const char *width = dims_text(g, gr->e, t, 3, 4);
+  const bool bounded = dims_bounded(t, 2, 4);
   kernel_units_of(k, k->flops < SERIAL_WORK ? 1 : rows, all);
-  if (k->units > 1) cpu_split_full(k, gr, NULL, 1, 0, t->numel);
+  if (k->units > 1 && !bounded) cpu_split_full(k, gr, NULL, 1, 0, t->numel);
   Text *x = &k->text;
   text_line(x, "typedef long pos;");
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
     text_open(x, "for (long u = 0; u < %s; u++) {", all);
-  text_line(x, "const long i0 = u / %lld, i1 = u / %lld %% %lld, i2 = u %% %lld;",
-            (long long)(t->dim[1] * t->dim[2]), (long long)t->dim[2], (long long)t->dim[1],
-            (long long)t->dim[2]);
-  text_open(x, "for (long j0 = 0; j0 < %lld; j0 += %d) {", columns, COLUMNS);
-  text_line(x, "const int w = %lld - j0 < %d ? (int)(%lld - j0) : %d;", columns, COLUMNS, columns,
-            COLUMNS);
+  if (bounded)
+    text_line(x, "const long i0 = u / %s / %lld, i1 = u / %s %% %lld, i2 = u %% %s;", of_image,
+              (long long)t->dim[1], of_image, (long long)t->dim[1], of_image);
+  else
+    text_line(x, "const long i0 = u / %lld, i1 = u / %lld %% %lld, i2 = u %% %lld;",
+              (long long)(t->dim[1] * t->dim[2]), (long long)t->dim[2], (long long)t->dim[1],
+              (long long)t->dim[2]);
+  text_open(x, "for (long j0 = 0; j0 < %s; j0 += %d) {", width, COLUMNS);
+  text_line(x, "const int w = %s - j0 < %d ? (int)(%s - j0) : %d;", width, COLUMNS, width, COLUMNS);
   Window w = window_new(g, gr, x, COLUMNS);
   window_sums(&w);
-  text_line(x, "const long flat = u * %lld + j0;", columns);
+  const char *row = "u";
+  if (bounded)
+    row = arena_printf(g->a, "((i0 * %lld + i1) * %lld + i2)", (long long)t->dim[1],
+                       (long long)t->dim[2]);
+  text_line(x, "const long flat = %s * %lld + j0;", row, columns);
   text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < w; l++) {");
   EpilogueSite s = {.shape = t,

@@ -35,6 +35,12 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
   return bytes;
 }
 
+/* Pools, one thread an element. */
+static bool cuda_ends_windows(const Target *t, const Entry *e, const Op *op, int axis) {
+  (void)t, (void)e, (void)axis;
+  return op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD && op->kind != OP_CONV_FILTER_GRAD;
+}
+
 int cuda_arch_number(const char *arch) { return (int)strtol(strchr(arch, '_') + 1, NULL, 10); }
 
 const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
@@ -47,6 +53,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .link = {10e-6, 2.5e11}, /* NVLink */
                   .align = 256,
                   .panel = no_panel,
+                  .ends_windows = cuda_ends_windows,
                   .narrow_convs = true,
                   .scratch_bytes = cuda_scratch,
                   .can_fuse = gen_can_fuse,

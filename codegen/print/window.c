@@ -9,11 +9,15 @@
 #include "codegen/print/reduction.h"
 #include "codegen/program/extent.h"
 #include "ir/op/window.h"
-#include "passes/target.h"
 
 /* The sum of a column, by its text; where a block is one column there is one. */
 static const char *sum_at(const Window *w, const char *column) {
   return w->columns == 1 ? "acc[0]" : arena_printf(w->g->a, "acc[%s]", column);
+}
+
+/* Rows or columns (axis 2 or 3) of the image x or of the result y, in this run. */
+static const char *run_of(const Window *w, const Type *t, int axis) {
+  return dims_text(w->g, w->gr->e, t, axis, axis + 1);
 }
 
 static void apart(const Window *w) { /* the next loop's iterations */
@@ -40,42 +44,42 @@ static const char *fma_text(const Window *w, const char *a, const char *b, const
 }
 
 /* Skips the taps whose row is padding: `row` of the image for tap r of output row i2. */
-static void image_row(Text *x, const WindowAxis *h) {
+static void image_row(Text *x, const WindowAxis *h, const char *rows) {
   text_open(x, "for (pos r = 0; r < %lld; r++) {", (long long)h->taps);
   text_line(x, "const pos row = i2 * %lld + r * %lld - %lld;", (long long)h->stride,
             (long long)h->dilation, (long long)h->lo);
-  text_line(x, "if (row < 0 || row >= %lld) continue;", (long long)h->in);
+  text_line(x, "if (row < 0 || row >= %s) continue;", rows);
 }
 
 /* Skips the taps that no output has on image row i2: `row` of the output, ascending. */
-static void output_row(Text *x, const WindowAxis *h, bool ascending) {
+static void output_row(Text *x, const WindowAxis *h, const char *rows, bool ascending) {
   if (ascending)
     text_open(x, "for (pos r = %lld; r >= 0; r--) {", (long long)h->taps - 1);
   else
     text_open(x, "for (pos r = 0; r < %lld; r++) {", (long long)h->taps);
   text_line(x, "const pos from = i2 + %lld - r * %lld, row = from / %lld;", (long long)h->lo,
             (long long)h->dilation, (long long)h->stride);
-  text_line(x, "if (from < 0 || row >= %lld || row * %lld != from) continue;", (long long)h->out,
+  text_line(x, "if (from < 0 || row >= %s || row * %lld != from) continue;", rows,
             (long long)h->stride);
 }
 
 /* `at`: column of the image under tap s of output 0. Columns of the output [a, z) with that tap on
    the image, those outside the block at hand left out. */
-static void outputs_of_tap(Text *x, const WindowAxis *w) {
+static void outputs_of_tap(Text *x, const WindowAxis *w, const char *columns) {
   text_line(x, "const pos at = s * %lld - %lld;", (long long)w->dilation, (long long)w->lo);
   text_line(x, "pos a = at < 0 ? (-at + %lld) / %lld : 0;", (long long)w->stride - 1,
             (long long)w->stride);
-  text_line(x, "pos z = at >= %lld ? 0 : (%lld - at) / %lld + 1;", (long long)w->in,
-            (long long)w->in - 1, (long long)w->stride);
+  text_line(x, "pos z = at >= %s ? 0 : (%s - at) / %lld + 1;", columns, text_last(x->a, columns),
+            (long long)w->stride);
 }
 
 /* The same for a block of the image's columns: outputs whose tap s is in it. */
-static void outputs_into_block(Text *x, const WindowAxis *w) {
+static void outputs_into_block(Text *x, const WindowAxis *w, const char *columns) {
   text_line(x, "const pos at = s * %lld - %lld;", (long long)w->dilation, (long long)w->lo);
   text_line(x, "const pos a = j0 <= at ? 0 : (j0 - at + %lld) / %lld;", (long long)w->stride - 1,
             (long long)w->stride);
   text_line(x, "pos z = j0 + w <= at ? 0 : (j0 + w - 1 - at) / %lld + 1;", (long long)w->stride);
-  text_line(x, "if (z > %lld) z = %lld;", (long long)w->out, (long long)w->out);
+  text_line(x, "if (z > %s) z = %s;", columns, columns);
 }
 
 /* ---- convolutions: leave acc[0 … w) ---- */
@@ -86,9 +90,9 @@ static void conv(const Window *w, const ConvGeom *g) {
   text_line(x, "const pos image = i0 * %lld + i1 / %lld * %lld;", (long long)g->cin,
             (long long)g->gout, gin);
   text_line(x, "for (int l = 0; l < w; l++) acc[l] = 0;");
-  image_row(x, &g->h);
+  image_row(x, &g->h, run_of(w, g->x, 2));
   text_open(x, "for (pos s = 0; s < %lld; s++) {", kw);
-  outputs_of_tap(x, &g->w);
+  outputs_of_tap(x, &g->w, run_of(w, g->x, 3));
   text_line(x, "if (a < j0) a = j0;");
   text_line(x, "if (z > j0 + w) z = j0 + w;");
   text_open(x, "for (pos c = 0; c < %lld; c++) {", gin);
@@ -110,9 +114,9 @@ static void conv_input_grad(const Window *w, const ConvGeom *g) {
   long long gin = g->gin, gout = g->gout, kh = g->h.taps, kw = g->w.taps;
   text_line(x, "const pos o0 = i1 / %lld * %lld;", gin, gout);
   text_line(x, "for (int l = 0; l < w; l++) acc[l] = 0;");
-  output_row(x, &g->h, false);
+  output_row(x, &g->h, run_of(w, g->y, 2), false);
   text_open(x, "for (pos s = 0; s < %lld; s++) {", kw);
-  outputs_into_block(x, &g->w);
+  outputs_into_block(x, &g->w, run_of(w, g->y, 3));
   text_open(x, "for (pos o = o0; o < o0 + %lld; o++) {", gout);
   text_line(x, "const %s k = %s;", w->T,
             load_filter(w, arena_printf(w->g->a, "((o * %lld + i1 %% %lld) * %lld + r) * %lld + s",
@@ -127,45 +131,6 @@ static void conv_input_grad(const Window *w, const ConvGeom *g) {
   for (int i = 0; i < 4; i++) text_close(x, "}");
 }
 
-/* Chunks of pixels of y: whole rows of one image, or whole images where they are small. */
-const char *window_chunk_count(Gen *gen, const Entry *e, const ConvGeom *g) {
-  PixelChunks c = window_pixel_chunks(g);
-  if (!type_extent(g->x, 0)) return arena_printf(gen->a, "%lld", (long long)c.n);
-  const char *all = dims_text(gen, e, g->x, 0, 1); /* images */
-  if (c.images > 1) return text_ceil_div(gen->a, all, c.images);
-  long long of_image = (long long)ceil_div(g->h.out, c.rows);
-  return text_product(gen->a, all, arena_printf(gen->a, "%lld", of_image));
-}
-
-void window_chunks(Gen *gen, const Entry *e, Text *x, const ConvGeom *g, const char *from,
-                   const char *to) {
-  PixelChunks c = window_pixel_chunks(g);
-  const char *all = dims_text(gen, e, g->x, 0, 1);
-  text_open(x, "for (pos h = %s; h < %s; h++) {", from, to);
-  if (c.images > 1) {
-    text_line(x, "const pos n0 = h * %lld, y0 = 0, y1 = %lld;", (long long)c.images,
-              (long long)g->h.out);
-    text_line(x, "const pos images = %s - n0 < %lld ? %s - n0 : %lld;", all, (long long)c.images,
-              all, (long long)c.images);
-    return;
-  }
-  long long n = (long long)ceil_div(g->h.out, c.rows), rows = (long long)c.rows;
-  text_line(x, "const pos n0 = h / %lld, y0 = h %% %lld * %lld, images = 1;", n, n, rows);
-  text_line(x, "const pos y1 = y0 + %lld < %lld ? y0 + %lld : %lld;", rows, (long long)g->h.out,
-            rows, (long long)g->h.out);
-}
-
-void window_chunk_rows(Text *x, const ConvGeom *g) {
-  const WindowAxis *h = &g->h;
-  text_line(x, "const pos up = r * %lld - %lld; /* row of x over row 0 of y */",
-            (long long)h->dilation, (long long)h->lo);
-  text_line(x, "const pos top = up < 0 ? (-up + %lld) / %lld : 0, y = top > y0 ? top : y0;",
-            (long long)h->stride - 1, (long long)h->stride);
-  text_line(x, "const pos end = up >= %lld ? 0 : (%lld - up) / %lld + 1;", (long long)h->in,
-            (long long)h->in - 1, (long long)h->stride);
-  text_line(x, "const pos rows = (end < y1 ? end : y1) > y ? (end < y1 ? end : y1) - y : 0;");
-}
-
 /* i0 is the filter, i1 its channel, i2 its row; a column is a tap. The partial sum of
    the first chunk stays as it is, also a -0, unless an accumulator is added to. */
 static void conv_filter_grad(const Window *w, const ConvGeom *g) {
@@ -174,8 +139,8 @@ static void conv_filter_grad(const Window *w, const ConvGeom *g) {
             (long long)g->gin);
   text_open(x, "for (int l = 0; l < w; l++) {");
   text_line(x, "const pos s = j0 + l;");
-  outputs_of_tap(x, &g->w);
-  text_line(x, "if (z > %lld) z = %lld;", (long long)g->w.out, (long long)g->w.out);
+  outputs_of_tap(x, &g->w, run_of(w, g->x, 3));
+  text_line(x, "if (z > %s) z = %s;", run_of(w, g->y, 3), run_of(w, g->y, 3));
   bool goes_on = op_accumulator(w->op) >= 0;
   if (goes_on)
     text_line(x, "%s total = %s;", w->T,
@@ -185,7 +150,7 @@ static void conv_filter_grad(const Window *w, const ConvGeom *g) {
   else
     text_line(x, "%s total = 0;", w->T);
   window_chunks(w->g, w->gr->e, x, g, "0", window_chunk_count(w->g, w->gr->e, g));
-  window_chunk_rows(x, g);
+  window_chunk_rows(w->g, w->gr->e, x, g);
   text_line(x, "%s part = 0;", w->T);
   text_open(x, "for (pos n = n0; n < n0 + images; n++) {");
   text_open(x, "for (pos i = y; i < y + rows; i++) {");
@@ -223,9 +188,9 @@ static const char *pooled_index(const Window *w, const PoolGeom *g, const char *
    is the pixel. */
 static void over_windows(const Window *w, const PoolGeom *g) {
   Text *x = w->x;
-  image_row(x, &g->h);
+  image_row(x, &g->h, run_of(w, g->x, 2));
   text_open(x, "for (pos s = 0; s < %lld; s++) {", (long long)g->w.taps);
-  outputs_of_tap(x, &g->w);
+  outputs_of_tap(x, &g->w, run_of(w, g->x, 3));
   text_line(x, "if (a < j0) a = j0;");
   text_line(x, "if (z > j0 + w) z = j0 + w;");
   text_line(x, "const pos from = %s;", image_index(w, g, "row", "at"));
@@ -269,9 +234,9 @@ static void take(const Window *w, const PoolGeom *g) {
   text_line(x, "const pos col = j * %lld + s * %lld - %lld;", (long long)g->w.stride,
             (long long)g->w.dilation, (long long)g->w.lo);
   text_line(x, "acc[l] = 0;");
-  text_line(
-      x, "if (tap < 0 || r >= %lld || row < 0 || row >= %lld || col < 0 || col >= %lld) continue;",
-      (long long)g->h.taps, (long long)g->h.in, (long long)g->w.in);
+  text_line(x,
+            "if (tap < 0 || r >= %lld || row < 0 || row >= %s || col < 0 || col >= %s) continue;",
+            (long long)g->h.taps, run_of(w, g->x, 2), run_of(w, g->x, 3));
   text_line(x, "acc[l] = %s;", load(w, 0, image_index(w, g, "row", "col")));
   text_close(x, "}");
 }
@@ -284,9 +249,10 @@ static void max_pool_grad(const Window *w, const PoolGeom *g) {
   text_line(x, "const pos first = j0 + %lld, last = j0 + w - 1 + %lld;", (long long)g->w.lo - reach,
             (long long)g->w.lo);
   text_line(x, "const pos a = first <= 0 ? 0 : (first + %lld) / %lld;", stride - 1, stride);
-  text_line(x, "const pos z = last / %lld + 1 < %lld ? last / %lld + 1 : %lld;", stride,
-            (long long)g->w.out, stride, (long long)g->w.out);
-  output_row(x, &g->h, true);
+  const char *columns = run_of(w, g->y, 3);
+  text_line(x, "const pos z = last / %lld + 1 < %s ? last / %lld + 1 : %s;", stride, columns,
+            stride, columns);
+  output_row(x, &g->h, run_of(w, g->y, 2), true);
   text_line(x, "const pos base = %s;", pooled_index(w, g, "row", "0"));
   text_open(x, "for (pos j = a; j < z; j++) {");
   text_line(x, "const pos s = (pos)%s - r * %lld;", load(w, 1, "base + j"), (long long)g->w.taps);
@@ -346,10 +312,10 @@ static void average(const Window *w, const PoolGeom *g) {
 static void average_grad(const Window *w, const PoolGeom *g) {
   Text *x = w->x;
   text_line(x, "for (int l = 0; l < w; l++) acc[l] = 0;");
-  output_row(x, &g->h, true);
+  output_row(x, &g->h, run_of(w, g->y, 2), true);
   text_line(x, "const pos base = %s;", pooled_index(w, g, "row", "0"));
   text_open(x, "for (pos s = %lld; s >= 0; s--) {", (long long)g->w.taps - 1);
-  outputs_into_block(x, &g->w);
+  outputs_into_block(x, &g->w, run_of(w, g->y, 3));
   apart(w);
   text_open(x, "for (pos j = a; j < z; j++) {");
   text_line(x, "const %s v = %s;", w->T, load(w, 0, "base + j"));

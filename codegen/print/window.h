@@ -31,7 +31,7 @@ void window_sums(const Window *w);
 const char *window_chunk_count(Gen *gen, const Entry *e, const ConvGeom *g);
 void window_chunks(Gen *gen, const Entry *e, Text *x, const ConvGeom *g, const char *from,
                    const char *to);
-void window_chunk_rows(Text *x, const ConvGeom *g);
+void window_chunk_rows(Gen *gen, const Entry *e, Text *x, const ConvGeom *g);
 /* What the window of an avg_pool at (row, col) of the pooled image divides by. */
 const char *window_count_text(const Window *w, const PoolGeom *g, const char *row, const char *col);
 #endif

@@ -1,6 +1,8 @@
 /* Counts at run time; see extent.h. */
 #include "codegen/program/extent.h"
 
+#include <stdlib.h>
+
 const char *extent_name(Gen *g, const Entry *e, const Extent *x) {
   const char *all = "1";
   for (int i = 0; x->nfactors > 1 && i < x->nfactors; i++)
@@ -14,6 +16,11 @@ const char *extent_name(Gen *g, const Entry *e, const Extent *x) {
 }
 
 bool text_is_number(const char *count) { return count[0] >= '0' && count[0] <= '9'; }
+
+const char *text_last(Arena *a, const char *count) {
+  if (!text_is_number(count)) return arena_printf(a, "%s - 1", count);
+  return arena_printf(a, "%lld", strtoll(count, NULL, 10) - 1);
+}
 
 const char *text_product(Arena *a, const char *x, const char *y) {
   if (strcmp(x, "1") == 0) return y;

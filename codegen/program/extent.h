@@ -15,6 +15,8 @@ bool text_is_number(const char *count); /* it depends on no extent */
 /* Where element number `at` (a factor) of axes [from, to) lies, in elements of them at the bounds:
    `at` itself where what is bounded is outermost. A factor. */
 const char *place_text(Gen *g, const Entry *e, const Type *t, int from, int to, const char *at);
+/* The last number of so many, which count is. */
+const char *text_last(Arena *a, const char *count);
 /* x times y; n over `by`, rounded up. Factors of factors. */
 const char *text_product(Arena *a, const char *x, const char *y);
 const char *text_ceil_div(Arena *a, const char *n, int64_t by);

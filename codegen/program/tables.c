@@ -274,9 +274,13 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   int nextents = entry_extents(e, extents);
   if (nextents) {
     text_add(x, "static const GcExtent %s_extents[] = {", id);
-    for (int i = 0; i < nextents; i++)
-      text_add(x, "%s{%s, %" PRId64 "}", i ? ", " : "", text_quoted(a, extents[i]->name),
+    for (int i = 0; i < nextents; i++) {
+      const LeastExtent *least = entry_least(e, extents[i]);
+      text_add(x, "%s{%s, %" PRId64, i ? ", " : "", text_quoted(a, extents[i]->name),
                extents[i]->bound);
+      if (least) text_add(x, ", %" PRId64 ", %s", least->n, text_quoted(a, least->window));
+      text_add(x, "}");
+    }
     text_add(x, "};\n");
   }
   const Plan *plan = plan_of(e), *first = e->ahead ? plan_of(e->ahead) : NULL;

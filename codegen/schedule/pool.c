@@ -16,8 +16,14 @@ static int64_t spans_taps(const Phase *span, int n) {
   return taps;
 }
 
+/* All rows, or as many as a run has, have the same taps, but for the phase. */
+static bool rows_alike(const PoolSchedule *p, const WindowAxis *h, bool back) {
+  const int64_t phases = !back ? 1 : h->stride < h->in ? h->stride : h->in;
+  return p->nrows == phases;
+}
+
 PoolSchedule pool_schedule(Arena *a, const WindowAxis *h, const WindowAxis *w, bool back,
-                           int64_t channels, int64_t rows, uint64_t flops) {
+                           int64_t channels, int64_t rows, bool bounded, uint64_t flops) {
   PoolSchedule p = {.channels = channels, .all_units = rows};
   int64_t blocks = ceil_div(channels, BLOCK);
   p.block = blocks ? (int)ceil_div(channels, blocks) : 1; /* about as wide, all of them */
@@ -25,9 +31,10 @@ PoolSchedule pool_schedule(Arena *a, const WindowAxis *h, const WindowAxis *w, b
   p.row = window_spans(a, h, back, &p.nrows);
   p.column = window_spans(a, w, back, &p.ncolumns);
   int64_t columns = spans_taps(p.column, p.ncolumns);
-  p.taps = spans_taps(p.row, p.nrows) * columns <= MOST_TAPS ? TAPS_UNROLLED
-           : columns <= MOST_COLUMN_TAPS                     ? TAPS_BY_COLUMN
-                                                             : TAPS_IN_LOOPS;
+  const bool few = spans_taps(p.row, p.nrows) * columns <= MOST_TAPS;
+  p.taps = few && (!bounded || rows_alike(&p, h, back)) ? TAPS_UNROLLED
+           : columns <= MOST_COLUMN_TAPS                ? TAPS_BY_COLUMN
+                                                        : TAPS_IN_LOOPS;
   p.units = flops < SERIAL_WORK ? 1 : rows;
   return p;
 }

@@ -212,7 +212,8 @@ typedef struct PoolSchedule {
   int64_t all_units, units; /* image rows of the result */
 } PoolSchedule;
 
+/* rows: of the result, in all images; bounded: the run decides how many an image has. */
 PoolSchedule pool_schedule(Arena *a, const WindowAxis *h, const WindowAxis *w, bool back,
-                           int64_t channels, int64_t rows, uint64_t flops);
+                           int64_t channels, int64_t rows, bool bounded, uint64_t flops);
 extern const ScheduleKind pool_kind;
 #endif

@@ -212,16 +212,23 @@ static const Type *quantizes(const ShapeIn *in, const Type *y) {
   return with_axes(in, y, axis);
 }
 
-/* ---- images, rows, attention: what is bounded is the batch ---- */
+/* ---- images: the batch, and the axes that windows slide along, as ir/op/window.c says ---- */
 
 static const Type *images(const ShapeIn *in, const Type *y) {
   bool filters = in->kind == OP_CONV_FILTER_GRAD, second = filters;
   second |= in->kind == OP_MAX_POOL_TAKE || in->kind == OP_MAX_POOL_GRAD;
-  for (int k = 0; k < in->n; k++)
-    if (!bounded_within(in, in->type[k], in->type[0], k == 0 || (k == 1 && second))) return NULL;
-  y = leading_of(in, y, in->type[0], !filters);
-  return in->given && y != in->given ? differ(in, y, in->given) : y;
+  for (int k = 0; k < in->n; k++) {
+    const Type *t = in->type[k];
+    const bool image = k == 0 || (k == 1 && second);
+    for (int i = 0; i < t->rank; i++)
+      if (type_extent(t, i) && (!image || i == 1)) return refused(in, t, i);
+    if (image && type_axis(t, 0) != type_axis(in->type[0], 0)) return differ(in, t, in->type[0]);
+  }
+  if (!filters && type_axis(y, 0) != type_axis(in->type[0], 0)) return differ(in, y, in->type[0]);
+  return y;
 }
+
+/* ---- rows, attention: what is bounded is the batch ---- */
 
 static const Type *rows(const ShapeIn *in, const Type *y) {
   const Type *full = in->type[in->kind == OP_XENT_GRAD];

@@ -49,8 +49,8 @@ static const Type *conv_type(const ShapeIn *in, const Type *x, const Type *f) {
                     .dilation = dilation->at[i],
                     .lo = pad->at[2 * i],
                     .hi = pad->at[2 * i + 1]};
-    if (!window_extent(in, i ? "columns" : "rows", &a)) return NULL;
-    dim[2 + i] = a.out;
+    dim[2 + i] = window_axis(in, i, x, &a);
+    if (!dim[2 + i]) return NULL;
   }
   return shape_make(in, x->dtype, 4, dim);
 }

@@ -51,8 +51,13 @@ static const Type *pool_type(const ShapeIn *in, const Type *x, Dtype dt) {
                     .dilation = is_average(in) ? 1 : in->attr[AT_DILATION].ints->at[i],
                     .lo = in->attr[AT_PAD].ints->at[2 * i],
                     .hi = in->attr[AT_PAD].ints->at[2 * i + 1]};
-    if (!window_extent(in, i ? "columns" : "rows", &a) || !holds_pixels(in, &a)) return NULL;
-    dim[2 + i] = a.out;
+    dim[2 + i] = window_axis(in, i, x, &a);
+    if (!dim[2 + i] || !holds_pixels(in, &a)) return NULL;
+    if (is_average(in) && type_extent(x, 2 + i) && in->attr[AT_COUNT].ints->at[2 * i + 1] != a.hi)
+      return shape_wrong(in,
+                         "divides by numbers of pixels along axis %d of %s that are known only "
+                         "at run time",
+                         2 + i, shape_str(in, x));
   }
   return shape_make(in, dt, 4, dim);
 }

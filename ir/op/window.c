@@ -26,6 +26,53 @@ bool window_extent(const ShapeIn *in, const char *rows, WindowAxis *a) {
   return true;
 }
 
+/* ---- bounded axes ---- */
+
+WindowLine window_line(Ctx *c, int64_t axis) {
+  WindowLine l = {.n = axis_extent(c, axis), .times = axis_multiple(axis)};
+  int64_t of;
+  if (axis_is_more(c, axis, &of, &l.more)) l.n = axis_extent(c, of), l.times = axis_multiple(of);
+  if (l.n && l.n->whole) l.n = NULL;
+  return l;
+}
+
+static int64_t quotient_down(int64_t n, int64_t by) { return n / by - (n % by < 0); }
+
+/* Elements in front of the first window's end are as many less. */
+static int64_t room(const WindowLine *l, const WindowAxis *w) {
+  return l->more + w->lo + w->hi - (w->taps - 1) * w->dilation - 1;
+}
+
+int64_t window_axis_out(Ctx *c, const WindowLine *l, const WindowAxis *w) {
+  if (!l->n || l->times % w->stride) return 0;
+  return axis_and_more(c, axis_of_extent(l->n, l->times / w->stride),
+                       quotient_down(room(l, w), w->stride) + 1);
+}
+
+int64_t window_axis_in(Ctx *c, const WindowLine *l, const WindowAxis *w, int64_t more) {
+  const int64_t reach = (w->taps - 1) * w->dilation;
+  const int64_t all = axis_product(c, axis_of_extent(l->n, l->times), w->stride);
+  return !all ? 0
+              : axis_and_more(c, all, (l->more - 1) * w->stride - w->lo - w->hi + reach + more + 1);
+}
+
+int64_t window_least(const WindowLine *l, const WindowAxis *w) {
+  return -quotient_down(room(l, w), l->times);
+}
+
+int64_t window_axis(const ShapeIn *in, int i, const Type *x, WindowAxis *a) {
+  if (!window_extent(in, i ? "columns" : "rows", a)) return 0;
+  if (!type_extent(x, 2 + i)) return a->out;
+  const WindowLine l = window_line(in->ctx, type_axis(x, 2 + i));
+  const int64_t axis = window_axis_out(in->ctx, &l, a);
+  if (axis) return axis;
+  shape_wrong(in, "has windows along axis %d of %s whose number no extent gives", 2 + i,
+              shape_str(in, x));
+  return 0;
+}
+
+/* ---- */
+
 static WindowAxis axis_of(const Op *op, int axis, int64_t in, int64_t taps, int64_t out) {
   const Ints *dilation =
       op->kind == OP_AVG_POOL || op->kind == OP_AVG_POOL_GRAD ? NULL : op->attr[AT_DILATION].ints;

@@ -47,6 +47,20 @@ static inline void window_taps(const WindowAxis *a, int64_t o, int64_t *from, in
   if (*to < *from) *to = *from;
 }
 
+/* A bounded axis as its runs have it: of `times` n + `more` elements, n an extent of inputs. */
+typedef struct WindowLine {
+  const Extent *n; /* NULL: it is none */
+  int64_t times, more;
+} WindowLine;
+WindowLine window_line(Ctx *c, int64_t axis);
+/* The axis of the windows that slide along one, for each n: as type_get takes it; 0: it is no dim,
+   as where the stride does not divide `times`. */
+int64_t window_axis_out(Ctx *c, const WindowLine *l, const WindowAxis *w);
+/* The axis of the image that has these windows, and `more` elements that no window needs; or 0. */
+int64_t window_axis_in(Ctx *c, const WindowLine *l, const WindowAxis *w, int64_t more);
+/* The least n that leaves room for a window. */
+int64_t window_least(const WindowLine *l, const WindowAxis *w);
+
 /* The outputs [*from, *to) whose tap k lies inside the image. */
 static inline void window_outputs(const WindowAxis *a, int64_t k, int64_t *from, int64_t *to) {
   int64_t at = k * a->dilation - a->lo; /* of output 0 */

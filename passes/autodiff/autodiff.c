@@ -275,6 +275,7 @@ static ExpandFn *expansion(const PassRun *r, const Entry *e, const Op *op) {
   if ((op->kind == OP_QUANTIZE_SCALE || op->kind == OP_QUANTIZE) && t && t->quantizes &&
       t->quantizes(t, e, op))
     return NULL;
+  if (op_info[op->kind].cls == CLASS_WINDOW) return windows_expansion(t, e, op);
   bool kept = (op->kind == OP_QUANTIZED_MATMUL || op->kind == OP_SCALED_MATMUL) && t &&
               t->multiplies_quantized && t->multiplies_quantized(t, e, op);
   return kept ? NULL : op_info[op->kind].expand;
@@ -325,6 +326,7 @@ bool pass_autodiff(PassRun *r) {
   if (!precision_arg(r, "saved", &saved)) return false;
   int errors = ctx_errors(r->m->ctx);
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    windows_note_least(e);
     Diff d = {.r = r, .is_target = grad_targets(r->scratch, e)};
     bool any = d.is_target != NULL;
     for (uint32_t i = 0; i < e->ops.n && !any; i++) {

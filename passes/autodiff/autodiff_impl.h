@@ -29,6 +29,12 @@ bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_
 /* Runs the rules of the ops [from, to), the last one first. */
 void diff_back(GradCtx *g, const Block *blk, uint32_t from, uint32_t to);
 
+/* ---- windows.c ---- */
+/* What expands windows along bounded axes that the target has no kernels for; else NULL. */
+/* Before that: notes the least extents with which images have room for the windows. */
+void windows_note_least(Entry *e);
+ExpandFn *windows_expansion(const Target *t, const Entry *e, const Op *op);
+
 /* ---- slices.c ---- */
 /* The sum of both where the later one is the gradient of a slice that the sum so far has zeros for:
    its parts side by side. NO_ID where they have to be added. */

@@ -29,3 +29,10 @@ ModuleNotes *module_notes(Module *m) {
 }
 
 Plan *plan_of(const Entry *e) { return cache_of(e)->plan; }
+
+const LeastExtent *entry_least(const Entry *e, const Extent *x) {
+  const EntryNotes *notes = notes_of(e);
+  for (uint32_t i = 0; i < notes->least.n; i++)
+    if (notes->least.at[i].x == x) return &notes->least.at[i];
+  return NULL;
+}

@@ -12,6 +12,8 @@ typedef struct AnalysisCache {
 } AnalysisCache;
 
 typedef struct EntryNotes {
+  /* What runs need, of each extent once. */
+  VEC(LeastExtent) least;
   uint64_t rerun_flops;  /* of ops that the pass remat recomputes */
   uint64_t memory_limit; /* of the arena, into which the pass remat has fitted it; 0: any */
   uint64_t left_out;     /* stages of the pipeline that leave it as it is, as bits */

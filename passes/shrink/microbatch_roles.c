@@ -106,14 +106,16 @@ static bool continues_filters(const Micro *m, const Op *op) {
   return conv_geom(m->e, op).n / m->parts % images_of_chunk(m, op) == 0;
 }
 
-/* A sum of columns adds up a multiple of so many rows of a part: a run has any number of elements
-   of a bounded axis. */
+/* A sum of columns adds up a multiple of so many rows of a part: a run decides how many times a
+   bounded axis has its multiple. */
 static int64_t rows_of_part(const Micro *m, const Op *op) {
   const Type *t = operand_type(m, op, 0);
   const Ints *axes = op->attr[AT_AXES].ints;
   int64_t rows = t->dim[0] / m->parts;
-  for (int i = 1; i < axes->n; i++)
-    if (!type_extent(t, axes->at[i])) rows *= t->dim[axes->at[i]];
+  for (int i = 1; i < axes->n; i++) {
+    const Extent *x = type_extent(t, axes->at[i]);
+    rows *= x ? t->dim[axes->at[i]] / x->bound : t->dim[axes->at[i]];
+  }
   return rows;
 }
 
@@ -150,17 +152,20 @@ static bool is_sum(const Micro *m, const Op *op, bool continued) {
    from going on. */
 static const char *why_not_continued(const Micro *m, const Op *op) {
   int64_t has, chunk;
-  const char *what = "rows";
+  const char *what = "rows", *times = "";
   if (op->kind == OP_CONV_FILTER_GRAD) {
     has = conv_geom(m->e, op).n / m->parts, chunk = images_of_chunk(m, op), what = "images";
   } else if (op->kind == OP_MATMUL) {
     has = operand_type(m, op, 0)->dim[0] / m->parts, chunk = SUM_CHAIN;
   } else {
     has = rows_of_part(m, op), chunk = SUM_COLUMN;
+    const Ints *axes = op->attr[AT_AXES].ints;
+    for (int i = 1; i < axes->n; i++)
+      if (type_extent(operand_type(m, op, 0), axes->at[i])) times = "a multiple of ";
   }
   if (has % chunk == 0) return NULL;
   char parts[32], chunks[32];
-  return arena_printf(m->a, "a part has %s %s, and it adds up %s at a time",
+  return arena_printf(m->a, "a part has %s%s %s, and it adds up %s at a time", times,
                       plan_commas(parts, (uint64_t)has), what,
                       plan_commas(chunks, (uint64_t)chunk));
 }

@@ -93,10 +93,14 @@ static bool settle(Column *c, FileExtents *x, const FileAxis *axis, uint64_t ele
   const int slot = axis->slot;
   const GcExtent *extent = &x->entry->extents[slot];
   if (rest % axis->times) return true;
-  if (value < 1 || value > (uint64_t)extent->bound) {
+  const uint64_t least = (uint64_t)extent_least(extent);
+  if (value < least || value > (uint64_t)extent->bound) {
     err_set(e, EXIT_WRONG,
-            "%s: %s of the input %s would be %" PRIu64 ", which is not in 1 to %" PRId64, c->text,
-            extent->name, c->t->name, value, extent->bound);
+            "%s: %s of the input %s would be %" PRIu64 ", which is not in %" PRIu64 " to %" PRId64,
+            c->text, extent->name, c->t->name, value, least, extent->bound);
+    if (value < least && extent->window)
+      return err_hint(e, "give a larger file: %s has no room for its window in a smaller one",
+                      extent->window);
     return err_hint(e, value < 1 ? axis->more ? "give a longer file" : "give a file with elements"
                                  : "give a shorter file, or compile the program with a larger "
                                    "bound");

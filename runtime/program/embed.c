@@ -125,9 +125,13 @@ bool embed_has_weights(GcModel *m) { return m->session.drawn || draw(m, m->sessi
 static bool set_extents(GcModel *m, const GcEntry *e, const int *extents) {
   for (int i = 0; i < e->nextents; i++) {
     Err err = {0};
-    if (extents[i] < 1 || extents[i] > e->extents[i].bound) {
-      err_set(&err, EXIT_USAGE, "%s: %s is %d, which is not in 1 to %" PRId64, e->name,
-              e->extents[i].name, extents[i], e->extents[i].bound);
+    const GcExtent *x = &e->extents[i];
+    const int64_t least = extent_least(x);
+    if (extents[i] < least || extents[i] > x->bound) {
+      err_set(&err, EXIT_USAGE, "%s: %s is %d, which is not in %" PRId64 " to %" PRId64, e->name,
+              x->name, extents[i], least, x->bound);
+      if (extents[i] < least && x->window)
+        err_hint(&err, "%s has no room for its window with less", x->window);
       return embed_failed(m->message, &err, false);
     }
   }

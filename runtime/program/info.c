@@ -99,7 +99,9 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
   printf("\nentry %s%s%s%s\n", en->name, en->training ? " (training)" : "", several ? " on " : "",
          several ? p->target : "");
   for (int i = 0; i < en->nextents; i++)
-    printf("  %-8s %-24s 1 to %" PRId64 "\n", "extent", en->extents[i].name, en->extents[i].bound);
+    printf("  %-8s %-24s %" PRId64 " to %" PRId64 "%s%s%s\n", "extent", en->extents[i].name,
+           extent_least(&en->extents[i]), en->extents[i].bound, en->extents[i].window ? " (" : "",
+           en->extents[i].window ? en->extents[i].window : "", en->extents[i].window ? ")" : "");
   tensors("input", en, en->inputs, en->ninputs, -1);
   tensors("output", en, en->outputs, en->noutputs, en->training ? en->loss : -1);
   if (en->ranks)

@@ -92,13 +92,13 @@ static void decides_depthwise_and_pools(void **state) {
   assert_true(d.rows * d.columns <= tile_sums(&machines[AVX512]));
   assert_true(d.units >= 4); /* filter rows are divided, so that threads find some */
   WindowAxis h = axis(24, 2, 2, 0, 1);
-  PoolSchedule p = pool_schedule(a, &h, &h, false, 6, 50 * 12, 1 << 20);
+  PoolSchedule p = pool_schedule(a, &h, &h, false, 6, 50 * 12, false, 1 << 20);
   assert_int_equal(p.taps, TAPS_UNROLLED);
   assert_int_equal(p.block, 6);
   h = axis(224, 9, 1, 4, 1);
-  assert_int_equal(pool_schedule(a, &h, &h, false, 64, 1, 1 << 20).taps, TAPS_BY_COLUMN);
+  assert_int_equal(pool_schedule(a, &h, &h, false, 64, 1, false, 1 << 20).taps, TAPS_BY_COLUMN);
   h = axis(224, 99, 1, 49, 1);
-  assert_int_equal(pool_schedule(a, &h, &h, false, 64, 1, 1 << 20).taps, TAPS_IN_LOOPS);
+  assert_int_equal(pool_schedule(a, &h, &h, false, 64, 1, false, 1 << 20).taps, TAPS_IN_LOOPS);
   arena_free(a);
 }
 

@@ -195,9 +195,8 @@ static Val conv(BuiltinCall *s, int axes) {
                           [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
                           [AT_GROUPS] = {.i = arg(s, "groups").i}};
   check_order(e, v[0].tensor.type, e->frame);
-  BoundedWindows b = {.axes = axes};
-  if (!windows_to_bound(s, OP_CONV, &v[0], v[1].tensor.type, attr, &b)) return error_value;
-  return windows_of_run(s, over_images(s, OP_CONV, v, 2, attr, axes), &b);
+  if (!windows_fit(s, OP_CONV, v[0], v[1].tensor.type, attr, axes, NULL, NULL)) return error_value;
+  return over_images(s, OP_CONV, v, 2, attr, axes);
 }
 
 Val builtin_conv(BuiltinCall *s) { return conv(s, s->f->data); }
@@ -261,18 +260,17 @@ Val builtin_conv_transpose(BuiltinCall *s) {
       return transpose_misfit(
           s, intern_printf(c, "would give images of %lld %s", (long long)dim[2 + i], rows));
   }
-  const Type *t = type_get(c, x->dtype, 4, dim);
   check_order(e, x, e->frame);
-  if (!t) return transpose_misfit(s, "would give a tensor of more bytes than can be addressed");
+  if (!type_get(c, x->dtype, 4, dim))
+    return transpose_misfit(s, "would give a tensor of more bytes than can be addressed");
   Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
                           [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
                           [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
                           [AT_GROUPS] = {.i = groups}};
   Val v[2] = {arg(s, "x"), arg(s, "w")};
-  BoundedWindows b = {.axes = AXES, .more = more};
-  if (!windows_to_bound(s, OP_CONV_INPUT_GRAD, &v[0], w, attr, &b)) return error_value;
-  return windows_of_run(s, build_checked(e, OP_CONV_INPUT_GRAD, v, 2, attr, t, s->name, s->loc),
-                        &b);
+  if (!windows_fit(s, OP_CONV_INPUT_GRAD, v[0], w, attr, AXES, more, dim)) return error_value;
+  return build_checked(e, OP_CONV_INPUT_GRAD, v, 2, attr, type_get(c, x->dtype, 4, dim), s->name,
+                       s->loc);
 }
 
 /* ---- pools ---- */
@@ -318,7 +316,6 @@ Val builtin_pool(BuiltinCall *s) {
     attr[AT_DILATION].ints = ints(s, dilation, AXES);
   else
     attr[AT_COUNT].ints = ints(s, counted.at, 2 * AXES);
-  BoundedWindows b = {.axes = axes};
-  if (!windows_to_bound(s, kind, &x, NULL, attr, &b)) return error_value;
-  return windows_of_run(s, over_images(s, kind, &x, 1, attr, axes), &b);
+  if (!windows_fit(s, kind, x, NULL, attr, axes, NULL, NULL)) return error_value;
+  return over_images(s, kind, &x, 1, attr, axes);
 }
