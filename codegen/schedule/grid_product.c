@@ -123,7 +123,8 @@ static void choose_fma_tile(const GridMachine *machine, const GridProductShape *
       if (divided) c.part = DEPTH, c.parts = (int)ceil_div(c.k, DEPTH);
       if (!take_tile(&c, &fma_tiles[i])) continue;
       const double clocks = fma_clocks(machine, &c);
-      if (clocks < least) best = c, least = clocks;
+      /* of tiles that wait for memory as long the smallest, which has the least to do besides */
+      if (clocks < least || (clocks == least && c.parts == best.parts)) best = c, least = clocks;
     }
   *p = best;
 }

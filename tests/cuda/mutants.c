@@ -215,6 +215,7 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 4, "TensorAttention<", "TensorAttention");
   add_text(s, k, 5, "ConvTile<", "ConvTile");
   add_text(s, k, 3, "Gemm<", "Gemm");
+  add_text(s, k, 12, "GemmRing<", "GemmRing");
   if (!cuda_variant(s->arch)) return k->entry >= 0;
   add_text(s, k, 11, "grid_wait();", "grid_wait");
   add_text(s, k, 6, "WgmmaTile<", "WgmmaTile");

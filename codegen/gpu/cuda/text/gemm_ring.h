@@ -82,7 +82,8 @@ struct GemmRing {
             acc[i][j] = gemm_fma(A::at(a[stage], y, i, k), B::at(b[stage], x, j, k), acc[i][j]);
       return;
     }
-#pragma unroll
+    /* 128 fma at once or more hide the loop, and all of a k-tile would be compiled for long */
+#pragma unroll(STEP *TM *TN < 128 ? 128 / (STEP * TM * TN) : 1)
     for (int k = 0; k < BK; k += STEP) {
       T va[STEP][TM], vb[STEP][TN];
       A::read(va, a[stage], y, k);
@@ -102,11 +103,6 @@ struct GemmRing {
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) c[i][j] = 0;
-#pragma unroll 1
-    for (int s = 0; s < STAGES - 1; s++) {
-      if (s * BK < depth) load_async(s, pa, pb, m0, n0, s * BK, rows, depth, columns);
-      async_commit();
-    }
     int stage = 0;
 #pragma unroll 1
     for (int d0 = 0; d0 < depth; d0 += CHAIN) {
@@ -116,12 +112,15 @@ struct GemmRing {
         for (int j = 0; j < TN; j++) acc[i][j] = 0;
       const int end = depth - d0 < CHAIN ? depth : d0 + CHAIN;
 #pragma unroll 1
-      for (int k0 = d0; k0 < end; k0 += BK) {
-        async_wait<STAGES - 2>();
-        block_sync(); /* all have the k-tile, and none reads the one before */
-        const int next = k0 + (STAGES - 1) * BK, free = stage ? stage - 1 : STAGES - 1;
+      for (int k0 = d0 ? d0 : (1 - STAGES) * BK; k0 < end; k0 += BK) { /* below 0 the first copies begin */
+        if (k0 >= 0) {
+          async_wait<STAGES - 2>();
+          block_sync(); /* all have the k-tile, and none reads the one before */
+        }
+        const int next = k0 + (STAGES - 1) * BK, free = k0 < 0 ? next / BK : stage ? stage - 1 : STAGES - 1;
         if (next < depth) load_async(free, pa, pb, m0, n0, next, rows, depth, columns);
         async_commit();
+        if (k0 < 0) continue;
         multiply(acc, stage, K % BK == 0 && depth == K ? BK : depth - k0);
         stage = stage + 1 == STAGES ? 0 : stage + 1;
       }
