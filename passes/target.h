@@ -62,8 +62,10 @@ struct Target {
      the copy pays; -1: neither. padded: by value, rows have padding where that helps. NULL: of no
      product. */
   int (*transposed_operand)(const Target *t, const Entry *e, const Op *op, const bool *padded);
-  bool moves_in_place;    /* reshapes that move elements do so one after the other, in the operand's
-                             bytes, too */
+  bool moves_in_place; /* reshapes that move elements do so one after the other, in the operand's
+                          bytes, too */
+  bool compact_inputs; /* pads read an input as a run has it: without gaps where it is shorter than
+                          its bounds */
   bool strided_attention; /* reads operands behind views, and stores results transposed */
   bool runs_beside;       /* what else there is to do can run beside a step: kernels rarely fill the
                              device,       and the host's threads wait */

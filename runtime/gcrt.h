@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 23
+#define GCRT_ABI 24
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -76,8 +76,10 @@ typedef struct GcTensor {
      is one of in four bits, 0: it is static; NULL: all are. An input has one of them an axis.
      `dims` are those at the bounds, as the storage has them */
   const uint32_t *extents;
-  const GcPart *parts;     /* by axis; NULL: there are none */
-  GcAggregate aggregate;   /* of an output */
+  const GcPart *parts;   /* by axis; NULL: there are none */
+  GcAggregate aggregate; /* of an output */
+  bool compact;          /* of an input: in a run elements lie side by side, without gaps where the
+                            run has fewer than the storage; kernels read it and nothing else does */
   const int64_t *run_dims; /* the runtime's: of a run, of which the storage has room for more */
   const struct GcTensor *planned; /* at run time: of what the tables have it is a copy; or NULL */
 } GcTensor;

@@ -24,8 +24,8 @@ static void pad_row(Text *x, const char *inside, const char *rows, const char *n
   text_line(x, "const long have = 1%s ? %s : 0;", inside, n);
   if (lo)
     text_line(x, "for (long j = 0; j < %lld; j++) out0[%s + j] = %s;", (long long)lo, to, fill);
-  text_line(x, "for (long j = 0; j < have; j++) out0[%s + %lld + j] = in0[%s + j];", to,
-            (long long)lo, from);
+  text_line(x, "memcpy(out0 + %s + %lld, in0 + %s, (size_t)have * sizeof *in0);", to, (long long)lo,
+            from);
   text_line(x, "for (long j = %lld + have; j < %s; j++) out0[%s + j] = %s;", (long long)lo, rows,
             to, fill);
 }
@@ -49,11 +49,10 @@ static void pad_bounded(Gen *g, Kernel *k, const Group *gr) {
   if (k->units == 1)
     text_line(&k->text, "const long u0 = 0, u1 = %s;", dims_text(g, gr->e, t, first, first + 1));
   Text *x = &k->text;
-  int64_t to_stride = t->numel, from_stride = from->numel;
+  const bool compact = input_is_compact(g->target, gr->e, gr->in[0]);
   const char *inside = "", *to_at = "0", *from_at = "0";
   for (int i = 0; i <= last; i++) {
     const char *rows = dims_text(g, gr->e, t, i, i + 1), *n = dims_text(g, gr->e, from, i, i + 1);
-    to_stride /= t->dim[i], from_stride /= from->dim[i];
     if (i == last && i > first) {
       const char *side = arena_printf(g->a, "%lld", (long long)inner);
       pad_row(x, inside, text_product(g->a, rows, side), text_product(g->a, n, side), lo[i] * inner,
@@ -69,8 +68,9 @@ static void pad_bounded(Gen *g, Kernel *k, const Group *gr) {
     inside =
         arena_printf(g->a, "%s && %s >= %lld && (%s - %lld) %% %lld == 0 && from%d < %s", inside, v,
                      (long long)lo[i], v, (long long)lo[i], (long long)gap[i] + 1, i, n);
-    to_at = arena_printf(g->a, "%s + %s * %lld", to_at, v, (long long)to_stride);
-    from_at = arena_printf(g->a, "%s + from%d * %lld", from_at, i, (long long)from_stride);
+    to_at = arena_printf(g->a, "%s + %s * %s", to_at, v, stride_text(g, gr->e, t, i, false));
+    from_at =
+        arena_printf(g->a, "%s + from%d * %s", from_at, i, stride_text(g, gr->e, from, i, compact));
     if (i == last)
       text_line(x, "out0[%s] = 1%s ? in0[%s] : %s;", to_at, inside, from_at,
                 scalar_store(g->a, t->dtype, scalar_literal(g->a, t->dtype, op->attr[AT_VALUE])));

@@ -177,6 +177,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
             .scratch_bytes = cpu_scratch,
             .can_fuse = gen_can_fuse,
             .moves_in_place = true,
+            .compact_inputs = true,
             .strided_attention = true,
             .multiplies_quantized = cpu_multiplies_quantized,
             .quantizes = cpu_quantizes,

@@ -90,6 +90,31 @@ const char *place_text(Gen *g, const Entry *e, const Type *t, int from, int to, 
   return sum.s.n ? arena_printf(g->a, "(%s)", text_str(&sum)) : at;
 }
 
+static bool only_pads_read(const Entry *e, const Block *b, ValueId v) {
+  bool only = true;
+  for (uint32_t i = 0; i < b->ops.n && only; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    for (int k = 0; k < op->noperands; k++) only &= op->operands[k] != v || op->kind == OP_PAD;
+    for (int k = 0; k < op->nblocks; k++) only = only && only_pads_read(e, op->blocks[k], v);
+  }
+  return only;
+}
+
+bool input_is_compact(const Target *t, const Entry *e, ValueId v) {
+  const Value *x = value_at(e, v);
+  bool input = false;
+  for (uint32_t i = 0; i < entry_inputs(e); i++) input |= e->body->args.at[i] == v;
+  return input && t->compact_inputs && !e->ahead && x->type->extent && !x->layout &&
+         only_pads_read(e, e->body, v);
+}
+
+const char *stride_text(Gen *g, const Entry *e, const Type *t, int axis, bool of_run) {
+  int64_t bound = 1;
+  for (int i = axis + 1; i < t->rank; i++) bound *= t->dim[i];
+  return of_run ? dims_text(g, e, t, axis + 1, t->rank)
+                : arena_printf(g->a, "%lld", (long long)bound);
+}
+
 bool type_is_mixed(const Type *t) {
   int first = 0;
   while (first < t->rank && t->dim[first] == 1) first++;

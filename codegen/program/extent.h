@@ -26,6 +26,12 @@ const char *prefix_text(Gen *g, const Entry *e, const Type *t);
 const char *prefix_axes_text(Gen *g, const Entry *e, const Type *t, int to); /* along [0, to) */
 /* Elements of a run do not come first, as prefix_text counts them: others lie between them. */
 bool type_is_mixed(const Type *t);
+/* An input whose elements lie side by side in a run, whatever its bounds: its strides are those of
+   the run. Bounded inputs do that nothing but pads read, as a cache that is made longer, if the
+   target's pads can. */
+bool input_is_compact(const Target *t, const Entry *e, ValueId v);
+/* The stride of an axis in elements, a factor: at the bounds, or that of a run. */
+const char *stride_text(Gen *g, const Entry *e, const Type *t, int axis, bool of_run);
 /* A condition: element `at` (a factor) of a t, counted at the bounds, is one of the run; NULL: all
    are. */
 const char *inside_text(Gen *g, const Entry *e, const Type *t, const char *at);

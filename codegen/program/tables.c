@@ -2,6 +2,7 @@
    Contract: the same module gives the same bytes. Order: what entries point to, then the entries,
    then the program. */
 #include "codegen/program/tables.h"
+#include "codegen/program/extent.h"
 
 #include <inttypes.h>
 
@@ -53,9 +54,9 @@ static void extent_fields(Tables *p, const Entry *e, const Type *t) {
   text_add(x, "}");
 }
 
-/* e: whose extents the type has; NULL: it has none. */
+/* e: whose extents the type has; NULL: it has none. more: further fields, ", .name = value". */
 static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
-                       Address at, const InputLimits *limits, const char *aggregate) {
+                       Address at, const InputLimits *limits, const char *more) {
   Text *x = &p->text;
   text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum(t->dtype), t->rank);
   if (t->rank) {
@@ -80,13 +81,12 @@ static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *
     text_add(x, "}");
   }
   if (e && t->extent) extent_fields(p, e, t);
-  if (aggregate) text_add(x, ", .aggregate = %s", aggregate);
-  text_add(x, "}");
+  text_add(x, "%s}", more);
 }
 
 static void tensor(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
                    Address at, const InputLimits *limits) {
-  tensor_row(p, e, name, t, l, at, limits, NULL);
+  tensor_row(p, e, name, t, l, at, limits, "");
 }
 
 static void strides(Text *x, const int64_t *stride, int depth) {
@@ -248,8 +248,9 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     for (uint32_t i = 0; i < nin; i++) {
       const Value *v = value_at(e, e->body->args.at[i]);
       text_add(x, "  ");
-      tensor(p, e, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]),
-             &uses->limits[i]);
+      const ValueId in = e->body->args.at[i];
+      tensor_row(p, e, v->name, v->type, v->layout, address_of(e, in), &uses->limits[i],
+                 input_is_compact(p->g->target, e, in) ? ", .compact = true" : "");
       text_add(x, ",\n");
     }
     text_add(x, "};\n");
@@ -262,8 +263,9 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     for (int i = 0; i < nout; i++) {
       const Value *v = value_at(e, outputs[i]);
       text_add(x, "  ");
+      const char *how = e->training ? NULL : aggregate_enum[output_aggregate(e, i)];
       tensor_row(p, e, names[i], v->type, v->layout, address_made(e, address_of(e, outputs[i])),
-                 NULL, e->training ? NULL : aggregate_enum[output_aggregate(e, i)]);
+                 NULL, how ? arena_printf(a, ", .aggregate = %s", how) : "");
       text_add(x, ",\n");
       bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
       if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;

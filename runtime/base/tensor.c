@@ -42,6 +42,11 @@ static uint64_t dim(const GcTensor *t, int i) {
   return (uint64_t)(t->run_dims ? t->run_dims[i] : t->dims[i]);
 }
 
+/* Elements of an axis as it lies. */
+static uint64_t stored_dim(const GcTensor *t, int i) {
+  return t->compact ? dim(t, i) : (uint64_t)t->dims[i];
+}
+
 uint64_t tensor_count(const GcTensor *t) {
   uint64_t n = 1;
   for (int i = 0; i < t->rank; i++) n *= dim(t, i);
@@ -72,7 +77,7 @@ uint64_t tensor_place(const GcTensor *t, uint64_t index) {
       panel = x / size;
     } else {
       at += x * size;
-      size *= (uint64_t)t->dims[axis];
+      size *= stored_dim(t, axis);
     }
   }
   return at + panel * size;
@@ -84,10 +89,13 @@ static uint64_t side_by_side(const GcTensor *t) {
   uint64_t n = 1;
   for (int i = t->rank - 1; i >= 0; i--) {
     n *= dim(t, i);
-    if (dim(t, i) != (uint64_t)t->dims[i]) break;
+    if (dim(t, i) != stored_dim(t, i)) break;
   }
   return n;
 }
+
+/* Elements that are copied and looked at while they are in the nearest cache. */
+enum { BLOCK = 2048 };
 
 /* In pieces along the last logical axis, or of several: side by side in storage, or evenly apart.
  */
@@ -101,6 +109,7 @@ static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint6
     if (fastest && t->panel > 0 && run > (uint64_t)t->panel - j % (uint64_t)t->panel)
       run = (uint64_t)t->panel - j % (uint64_t)t->panel;
     if (run > n) run = n;
+    if (run > BLOCK) run = BLOCK;
     if (!fastest && run > 1) step = tensor_place(t, first + 1) - from;
     uint64_t piece = step == 1 ? run : 1; /* elements side by side */
     for (uint64_t i = 0; i < run; i += piece, flat += piece * size) {
@@ -110,17 +119,23 @@ static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint6
       else
         memcpy(at, flat, piece * size);
     }
+    if (get) elem_one_nan(flat - run * size, (Elem)t->dtype, run);
     first += run, n -= run;
   }
 }
 
 void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t n, void *dst) {
   uint64_t size = (uint64_t)elem_info[t->dtype].size;
-  if (t->panel > 0 || t->order || t->run_dims)
+  if (t->panel > 0 || t->order || t->run_dims) {
     ordered_copy(t, (char *)storage, first, n, dst, true);
-  else
-    memcpy(dst, (const char *)storage + first * size, n * size);
-  elem_one_nan(dst, (Elem)t->dtype, n);
+    return;
+  }
+  for (uint64_t i = 0; i < n; i += BLOCK) {
+    const uint64_t k = n - i < BLOCK ? n - i : BLOCK;
+    char *to = (char *)dst + i * size;
+    memcpy(to, (const char *)storage + (first + i) * size, k * size);
+    elem_one_nan(to, (Elem)t->dtype, k);
+  }
 }
 
 void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src) {

@@ -365,5 +365,6 @@ const DeviceOps cpu_device = {.on_host = true,
                               .start = cpu_start,
                               .run = cpu_run,
                               .fill = cpu_fill,
+                              .lend = cpu_lend,
                               .at = cpu_at,
                               .describe = cpu_describe};

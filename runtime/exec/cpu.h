@@ -9,7 +9,7 @@ enum { CPU_TURNS = 2 };
 
 typedef struct ExecStep {
   GcKernel *kernel;
-  void *const *args;
+  void **args;
   bool wait;  /* for all threads, before it runs */
   bool moves; /* with the iterations of the loops around it */
 } ExecStep;
@@ -30,6 +30,7 @@ uint8_t *cpu_region(const Memory *m, const GcEntry *e, GcRegion region, int turn
 /* DeviceOps of the host. */
 uint64_t cpu_table_bytes(const GcEntry *e, int threads);
 bool cpu_prepare(Session *s, Err *e);
+bool cpu_lend(Session *s, Exec *x, const GcTensor *input, const void *from);
 /* Who runs what, and which barriers are needed, once the number of threads is known. */
 void cpu_settle(Session *s);
 #endif

@@ -90,6 +90,23 @@ bool cpu_prepare(Session *s, Err *e) {
   return memory_sound(&s->memory, e);
 }
 
+/* Bools are made 0 and 1 on their way. */
+bool cpu_lend(Session *s, Exec *of, const GcTensor *input, const void *from) {
+  const GcEntry *e = of->entry;
+  const bool lies_well = (uintptr_t)from % (uintptr_t)elem_info[input->dtype].size == 0;
+  if (!input->compact) return false;
+  const bool lent = input->dtype != GC_BOOL && lies_well;
+  uint8_t *own = s->memory.region[GC_INPUTS] + input->offset;
+  for (int i = 0; i < e->nsteps; i++)
+    for (int a = 0; a < e->steps[i].nargs; a++) {
+      const GcArg *arg = &e->steps[i].args[a];
+      if (arg->region != GC_INPUTS || arg->offset != input->offset) continue;
+      cpu_exec(of)->steps[0][i].args[a] =
+          lent ? (void *)(uintptr_t)from : own; /* kernels read it */
+    }
+  return lent;
+}
+
 /* Settles who runs what, and which barriers are needed. */
 static void settle(Exec *of, Pool *pool) {
   CpuExec *x = cpu_exec(of);

@@ -60,8 +60,11 @@ typedef struct DeviceOps {
   bool (*start)(Session *s, Err *e);   /* once the pool runs: zeros, and the hypers */
   void (*run)(Session *s, Exec *x, const RunRequest *q);   /* a failure is the session's err */
   void (*fill)(Session *s, const Exec *x, uint64_t batch); /* inputs, which NO_BATCH then leaves */
-  void *(*at)(const Session *s, const GcTensor *t);        /* a global, input or output */
-  bool (*download)(Session *s, Err *e);                    /* globals, before the host reads them */
+  /* The next run reads the input where the caller has it, which it does not change. False: it is to
+     be put into its place. */
+  bool (*lend)(Session *s, Exec *x, const GcTensor *input, const void *from);
+  void *(*at)(const Session *s, const GcTensor *t); /* a global, input or output */
+  bool (*download)(Session *s, Err *e);             /* globals, before the host reads them */
   bool (*upload)(Session *s, Err *e); /* after it wrote some; it must have downloaded them */
   bool (*upload_hypers)(Session *s, Err *e);
   bool (*clear_fault)(Session *s, Err *e);                    /* a kernel's report has been read */

@@ -68,18 +68,6 @@ static bool refuse_run(GcModel *m) {
   return false;
 }
 
-static void put_input(Session *s, const GcTensor *t, const uint8_t *src) {
-  uint64_t n = tensor_count(t);
-  if (t->dtype != GC_BOOL) {
-    tensor_put(t, session_at(s, t), 0, n, src);
-    return;
-  }
-  for (uint64_t i = 0; i < n; i++) {
-    uint8_t b = src[i] != 0; /* other languages have other truths */
-    tensor_put(t, session_at(s, t), i, 1, &b);
-  }
-}
-
 /* An index that is out of range is refused before anything changes. */
 static bool check_limit(GcModel *m, const GcEntry *e, const GcTensor *t, const void *input) {
   uint64_t row, per = tensor_row_elems(t);
@@ -170,21 +158,14 @@ static bool run(GcModel *m, int entry, const int *extents, const void *const *in
                 void *const *outputs) {
   Session *s = &m->session;
   const GcEntry *e = &s->program->entries[entry];
-  int64_t dims[RUN_RANK];
   if (!embed_agree_run(m, e, check_run(m, e, extents, inputs))) return false;
   session_gather_copies(s, s->entries[entry]);
-  for (int i = 0; i < e->ninputs; i++) {
-    const GcTensor now = tensor_of_run(e, &e->inputs[i], s->env.extents, dims);
-    put_input(s, &now, inputs[i]);
-  }
+  embed_put_inputs(s, s->entries[entry], inputs);
   s->env.step = e->training && s->step ? (uint64_t)*s->step : m->calls[entry];
   m->calls[entry]++;
   session_run(s, s->entries[entry], &(RunRequest){.batch = NO_BATCH});
   if (!found_well(m, e)) return false;
-  for (int i = 0; i < e->noutputs; i++) {
-    const GcTensor now = tensor_of_run(e, &e->outputs[i], s->env.extents, dims), *t = &now;
-    if (outputs[i]) tensor_get(t, session_at(s, t), 0, tensor_count(t), outputs[i]);
-  }
+  embed_get_outputs(s, e, outputs);
   return true;
 }
 

@@ -36,6 +36,10 @@ void embed_forget_calls(GcModel *m);
 /* What save writes beside the weights: the words of their labels. NULL: of the program's own. */
 bool embed_take_labels(GcModel *m, const char *path, Err *e);
 
+/* ---- embed_arrays.c: the caller's arrays, as the extents in the session's env have them ---- */
+void embed_put_inputs(Session *s, Exec *x, const void *const *inputs);
+void embed_get_outputs(Session *s, const GcEntry *e, void *const *outputs);
+
 /* ---- embed_ranks.c ---- */
 /* Becomes one of the ranks of a communicator, if these are as many as the model is for. */
 bool embed_join(GcModel *m, EmbedRanks *ranks, const void *of, int device, Err *e);
