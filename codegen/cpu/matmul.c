@@ -87,6 +87,8 @@ static Product product_of(Gen *gen, const Group *g) {
   p.a_type = p.s.pairs || p.s.integers ? "i32" : p.T;
   p.b_type = p.a_type;
   p.bounded_k = type_extent(va->type, k_axis) != NULL;
+  const bool in_panels = !p.s.epilogue && product_value(g, g->yield[0])->layout;
+  if (p.bounded_k || (in_panels && p.s.m > 1)) p.s.streams = 0; /* panels of C lie apart */
   p.batch = dims_text(gen, g->e, c, 0, row);
   p.m = dims_text(gen, g->e, c, row, row + 1);
   p.k = scaled ? arena_printf(a, "%lld", (long long)depth)
@@ -199,6 +201,8 @@ void cpu_matmul(Gen *g, const Group *gr) {
                   p.s.group * p.s.block * product_tallest(&p.s) * p.s.nr);
   else if (p.s.epilogue)
     kernel_buffer(g, k, x, p.T, size, "tile", product_tallest(&p.s) * p.s.nr);
+  if (p.s.streams && p.s.epilogue)
+    kernel_buffer(g, k, x, p.T, size, "row_of_c", p.s.streams * p.s.nr);
   const int outside = x->indent;
   if (p.s.split != SERIAL)
     product_parts(g, x, &p);
@@ -211,6 +215,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
             added(g->a, text_times(g->a, p.bt, p.s.k * p.s.n)));
   if (p.s.bits) text_line(x, "const uint16_t *S = (const uint16_t *)in%d;", p.scale);
   if (p.s.integers) text_line(x, "const uint16_t *scale_a = (const uint16_t *)in%d;", p.a_scale);
+  if (p.s.streams) product_row_streams(g, gr, x, &p);
   if (p.s.unpacked) {
     Product few = p;
     few.s.pack = few.s.pack_first = false;

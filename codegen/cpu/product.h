@@ -42,6 +42,8 @@ void product_parts(Gen *g, Text *x, Product *p);
 void product_declare_slices(Kernel *k, const Group *gr, const Product *p);
 /* A tile of `width` columns of panel q. */
 void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width);
+/* What a run of one row does first: most panels, several at a time. p: the others remain. */
+void product_row_streams(Gen *g, const Group *gr, Text *x, Product *p);
 /* Elements of a packed row of B or A: the depth, or its pairs. */
 const char *product_steps_text(const Product *p);
 /* Texts within a kernel. Packs columns of B^T, or converts B, from panel g0 to g1 for chain k0. */

@@ -157,6 +157,40 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
   if (p->s.partial) text_close(x, "}");
 }
 
+/* A run of one row: as many panels as can be meet it several at a time. Those that are left are
+   from panel `first` on. */
+void product_row_streams(Gen *g, const Group *gr, Text *x, Product *p) {
+  const ProductSchedule *s = &p->s;
+  const int P = (int)s->streams;
+  text_line(x, "long first = %s;", p->g0);
+  if (s->m != 1) text_open(x, "if (%s == 1) {", p->m);
+  text_open(x, "for (; first + %d <= %s && first + %d <= %lld; first += %d) {", P, p->g1, P,
+            (long long)(s->n / s->nr), P);
+  if (s->epilogue)
+    text_line(x, "%s *c = row_of_c;", p->T);
+  else
+    text_line(x, "%s *c = (%s *)out0 + first * %d;", p->T, p->T, s->nr);
+  const char *type = dtype_name(s->in),
+             *name = intern_printf(g->ctx, "row_%s_%dx%d", type, P, s->nr);
+  gen_helper(g, intern_printf(g->ctx, "GC_ROW%s(%s, %s, %s, %d, %d, %d)\n",
+                              dtype_is_half(s->in) ? "_HALF" : "", name, type, dtype_storage(s->in),
+                              P, s->nr, DEPTH));
+  text_line(x, "%s(A, B + first * %lld, %lldL, c, %s, %s);", name, (long long)(s->k * s->nr),
+            (long long)(s->k * s->nr), p->k,
+            p->addend >= 0 ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
+                           : "NULL");
+  if (s->epilogue) {
+    text_open(x, "for (long q = first; q < first + %d; q++) {", P);
+    text_line(x, "const long n = q * %d, m = 0, rows = 1;", s->nr);
+    text_line(x, "%s *c = row_of_c + (q - first) * %d;", p->T, s->nr);
+    print_epilogue(g, gr, x, p, s->nr);
+    text_close(x, "}");
+  }
+  text_close(x, "}");
+  if (s->m != 1) text_close(x, "}");
+  p->g0 = p->panel0 = "first";
+}
+
 /* The least rows of a tile. A batch of any size has tiles of any height; if runs of few rows do not
    pack, others have several tiles, which differ by one row at most. */
 static int64_t least_rows(const Product *p) {

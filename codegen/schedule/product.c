@@ -25,6 +25,7 @@ enum {
   PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
   PARTIAL_ROWS = 512,  /* with sums kept apart, where an epilogue waits for the last chain */
+  ROW_STREAMS = 4,     /* panels of B side by side: 1.37 times as fast as one, six no faster */
   ENOUGH_UNITS = 512   /* tiles of all threads; with fewer, many threads have less tall ones */
 };
 
@@ -61,6 +62,14 @@ static int64_t rows_ahead(const VectorMachine *machine, const ProductSchedule *p
   if (p->pairs || p->bits || p->tb || p->k * p->n * dtype_size(p->in) <= machine->cache.l2)
     return 0;
   return PAGE_BYTES / (p->nr * dtype_size(p->in));
+}
+
+/* Of a B from memory, if nothing else is done to it on the way. */
+static int64_t streams_of_row(const ProductShape *s, const ProductSchedule *p, int lanes) {
+  const bool floats = p->in == DT_F32 || dtype_is_half(p->in);
+  const bool plain = p->b_panels && !p->tb && !p->ta && floats && !p->bits;
+  const bool fits = p->np >= ROW_STREAMS && p->nr % lanes == 0 && p->batch == 1;
+  return p->ahead && plain && fits && (p->m == 1 || s->bounded) ? ROW_STREAMS : 0;
 }
 
 /* Rows are cut into tiles that differ by one at most. */
@@ -225,6 +234,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
   p.prefetch = rows_to_prefetch(machine, s, &p);
   p.ahead = rows_ahead(machine, &p);
   choose_units(&p);
+  if (p.split != BY_ROWS) p.streams = streams_of_row(s, &p, lanes);
   return p;
 }
 
@@ -257,6 +267,7 @@ const ScheduleKind product_kind = {
                                        FIELD(group),
                                        FIELD(prefetch),
                                        FIELD(ahead),
+                                       FIELD(streams),
                                        SCHEDULE_ENUM(ProductSchedule, split, splits),
                                        {0}}};
 #undef FIELD

@@ -63,8 +63,10 @@ typedef struct ProductSchedule {
   int64_t block;     /* tiles of a block of A */
   int64_t group;     /* panels that a tile of A meets, one after the other */
   int64_t prefetch;  /* rows of the next panel that a tile prefetches, 0: none */
-  int64_t ahead; /* a tile that is alone in its block prefetches the row of B so many rows ahead,
-                    each time that it reads one; 0: it does not */
+  int64_t ahead;   /* a tile that is alone in its block prefetches the row of B so many rows ahead,
+                      each time that it reads one; 0: it does not */
+  int64_t streams; /* a single row of A meets so many panels at a time, which memory sends faster
+                      side by side; 0: one after the other */
   ProductSplit split;
   int64_t units; /* tiles of rows times panels times batch; 1 where one thread does all */
   uint64_t flops;

@@ -26,3 +26,15 @@ entry near(x : f32[2, 30], w : f32[30, 50]) { return y = x @ w }
 # CHECK: k3_matmul
 # CHECK-NOT: alone
 # SCHEDULE: m=2 n=50 {{.*}}ahead=0
+
+# A single row meets several panels of a matrix from memory at a time, also if a run decides that there is one row.
+def layer(x) { return silu(linear(x, 2000)) }
+entry single(x : f32[1, 1300]) { return y = layer(x) as net }
+entry perhaps(x : f32[n <= 100, 1300]) { return y = layer(x) as net }
+# CHECK: k4_matmul
+# CHECK: for (; first + 4 <= u1 && first + 4 <= 31; first += 4) {
+# CHECK: row_f32_4x64(A, B + first * 83200, 83200L, c, 1300, NULL);
+# CHECK: k5_matmul
+# CHECK: if (extent0 == 1) {
+# CHECK: row_f32_4x64(
+# SCHEDULE: m=1 {{.*}}streams=4

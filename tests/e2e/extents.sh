@@ -315,6 +315,37 @@ holds out.txt 'hint: its entries: count, shapes, many, masked; --help describes 
 says 1 'error: a4.npy: t of the input m is 4, but x.raw has no axis that says t, which is then at its bound, 5' ./count masked --x x.raw --m a4.npy
 holds out.txt 'hint: give x.raw as an .npy array'
 
+# ---- one row times a matrix in panels, several of which it meets at a time, has the bits of the first of two rows ----
+cat >panels.g <<'END'
+def net(x) {
+  h = silu(linear(x, 900) as wide)
+  return linear(h, 644, bias = false) as plain, x + linear(h, 1500, bias = false) as sum, linear(x, 333) as deep
+}
+entry rows(x : f32[n <= 2, 1500]) {
+  a, b, c = net(x) as net
+  return y = concat([a, b, c], axis = 1)
+}
+entry one(x : f32[1, 1500]) {
+  a, b, c = net(x) as net
+  return y = concat([a, b, c], axis = 1)
+}
+END
+run 0 "$gc" panels.g -O2 -o panels
+run 0 "$gc" panels.g -O2 --print-schedules
+holds out.txt 'streams=4'
+"$mkdata" npy f32 2,1500 5 x2.npy || fail 'no data could be made'
+run 0 ./panels rows --x x2.npy --seed 3 --y y2.npy
+data() { tail -c +129 "$1" | head -c 9908; } # 2,477 numbers behind the header
+data y2.npy >y.want
+for entry in rows one; do
+  for threads in 1 3; do
+    rm -f y1.npy
+    run 0 ./panels $entry --x 'x2.npy[0:1]' --seed 3 --threads $threads --y y1.npy
+    data y1.npy >y.got
+    same y.got y.want "$entry on $threads threads"
+  done
+done
+
 # ---- a library: the extent is an argument, checked, and arrays have the shape of the call ----
 cat >twice.g <<'END'
 entry twice(x : f32[n <= 4, 3], k : u8[n]) { return y = x * 2, m = mean(x), t = transpose(x), e = gather(iota(9), k), n }
@@ -348,4 +379,54 @@ twice: row 2 of the input k holds 200, which is not in 0 to 8
 twice: n is 5, which is not in 1 to 4
 END
 same out.txt want.txt 'the calls of a library'
+# inputs that nothing but pads read are read where the caller has them, and long arrays are copied by all threads
+cat >grow.g <<'END'
+entry grow(past : f32[2, n <= 700, 300], row : f32[2, 1, 300], seen : bool[2, n, 3], new : bool[2, 1, 3]) {
+  return present = concat([past, row], axis = 1), s = sum(past), all = concat([seen, new], axis = 1)
+}
+entry make_longer(past : f32[2, n <= 700, 300], row : f32[2, 1, 300], seen : bool[2, n, 3], new : bool[2, 1, 3]) {
+  return present = concat([past, row], axis = 1), all = concat([seen, new], axis = 1)
+}
+END
+cat >grow.c <<'END'
+#include "grow.h"
+#include <stdio.h>
+#include <string.h>
+enum { ROW = 300, MOST = 701 };
+static float past[2 * MOST * ROW], present[2 * MOST * ROW], row[2 * ROW], sum;
+static bool seen[2 * MOST * 3], all[2 * MOST * 3], new[6];
+static float number(int h, int t, int k) { return (float)(h * 1000000 + t * ROW + k); }
+static unsigned char truth(int h, int t, int k) { return (h + t + k) % 2 ? 0 : 7; } /* as other languages have it */
+/* n rows of each half, from row t on */
+static void fill(float *x, bool *s, int t, int n) {
+  for (int i = 0; i < 2 * n * ROW; i++) x[i] = number(i / ROW / n, t + i / ROW % n, i % ROW);
+  for (int i = 0; i < 2 * n * 3; i++) memset(&s[i], truth(i / 3 / n, t + i / 3 % n, i % 3), 1);
+}
+static bool right(int n) {
+  bool same = true;
+  for (int i = 0; i < 2 * n * ROW; i++) same &= present[i] == number(i / ROW / n, i / ROW % n, i % ROW);
+  for (int i = 0; i < 2 * n * 3; i++) same &= all[i] == (truth(i / 3 / n, i / 3 % n, i % 3) != 0);
+  return same;
+}
+int main(void) {
+  grow *m = grow_open(2, 0);
+  for (int n = 1; n < MOST; n += 233) {
+    fill(past, seen, 0, n), fill(row, new, n, 1);
+    bool longer = grow_make_longer(m, n, past, row, seen, new, present, all) && right(n + 1);
+    memset(present, 0, sizeof present);
+    printf("%d %d %d\n", n, longer, grow_grow(m, n, past, row, seen, new, present, &sum, all) && right(n + 1));
+    memcpy(present, past, sizeof present); /* an output in the place of the input */
+    printf("%d\n", grow_make_longer(m, n, present, row, seen, new, present, all) && right(n + 1));
+  }
+  grow_close(m);
+}
+END
+run 0 "$gc" grow.g --emit=lib -o libgrow.so
+run 0 cc grow.c ./libgrow.so -Wl,-rpath,"$PWD" -o grow
+run 0 ./grow
+printf '%s\n' '1 1 1' 1 '234 1 1' 1 '467 1 1' 1 '700 1 1' 1 >want.txt
+same out.txt want.txt 'a cache that is made longer'
+run 0 "$gc" grow.g --emit=c -o grown.c
+checks=$((checks + 1))
+[ "$(grep -c 'compact = true' grown.c)" = 3 ] || fail 'not three inputs are compact: both of make_longer, and what grow sums is not'
 finish

@@ -86,6 +86,50 @@ enum { B_PREFETCH = 16 };
       }                                                                                           \
     }                                                                                             \
     UNROLL for (int i = 0; i < R; i++) GC_STORE_ROW(T, W, i)
+/* section GC_NUMBER */
+#define GC_NUMBER_f32(x) (x)
+#define GC_NUMBER_bf16(x) bf16_to_f32(x)
+#define GC_NUMBER_f16(x) f16_to_f32(x)
+/* section GC_ROW: GC_NUMBER vfma_f32 splat_f32 */
+/* One row of A, and P panels of NR columns of B, `panel` elements apart, that are read side by side: memory sends several
+   streams faster than one, and the sums of one panel alone wait for each other. Chains of at most CHAIN of the depth are
+   added in order, as those of tiles are. C = a b + c_in, or c_in is NULL. */
+enum { GC_ROW_AHEAD = 512 }; /* bytes of each panel */
+INL Vf32 row_of_f32(const f32 *p) {
+  Vf32 v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+#define row_of_bf16(p) load_bf16(p)
+#define row_of_f16(p) load_f16(p)
+#define GC_ROW(NAME, DT, TB, P, NR, CHAIN)                                                        \
+  static __attribute__((noinline)) void NAME(const TB *restrict a, const TB *restrict b, long panel, \
+                                             f32 *c, long depth, const f32 *c_in) {               \
+    enum { L = VW, NV = NR / L };                                                                 \
+    Vf32 sum[P][NV];                                                                              \
+    for (long k = 0, end; k < depth;) {                                                           \
+      const bool first = k == 0;                                                                  \
+      Vf32 acc[P][NV];                                                                            \
+      UNROLL for (int p = 0; p < P; p++) UNROLL for (int j = 0; j < NV; j++) acc[p][j] = (Vf32){0}; \
+      for (end = depth - k < CHAIN ? depth : k + CHAIN; k < end; k++, b += NR) {                  \
+        const Vf32 s = splat_f32(GC_NUMBER_##DT(a[k]));                                           \
+        UNROLL for (int p = 0; p < P; p++) {                                                      \
+          UNROLL for (int j = 0; j < NR; j += 64 / (int)sizeof(TB))                               \
+            GC_PREFETCH(b, p * panel + GC_ROW_AHEAD / (long)sizeof(TB) + j);                      \
+          UNROLL for (int j = 0; j < NV; j++)                                                     \
+            acc[p][j] = vfma_f32(row_of_##DT(b + p * panel + j * L), s, acc[p][j]);               \
+        }                                                                                         \
+      }                                                                                           \
+      UNROLL for (int p = 0; p < P; p++) UNROLL for (int j = 0; j < NV; j++) {                    \
+        if (!first) acc[p][j] += sum[p][j];                                                       \
+        sum[p][j] = acc[p][j];                                                                    \
+      }                                                                                           \
+    }                                                                                             \
+    UNROLL for (int p = 0; p < P; p++) UNROLL for (int j = 0; j < NV; j++) {                      \
+      if (c_in) sum[p][j] += row_of_f32(c_in + p * NR + j * L);                                   \
+      __builtin_memcpy(c + p * NR + j * L, &sum[p][j], VBYTES);                                   \
+    }                                                                                             \
+  }
 /* section A_PREFETCH */
 /* Rows of A^T are prefetched so many rows before they are packed. */
 enum { A_PREFETCH = 16 };
@@ -198,14 +242,11 @@ INL void turn_f32(const f32 *restrict b, long ld, long n, f32 *restrict p, long 
 /* Of the depth, so many at once are transposed: a cache line, or half of one. */
 #define GC_TURN_STEP(T) GC_TURN_STEP_##T
 enum { GC_TURN_STEP_f32 = 16, GC_TURN_STEP_f16 = 16, GC_TURN_STEP_bf16 = 32 };
-/* section GC_TILE_TURNED: turn_f32 vfma_f32 splat_f32 GC_TURN_STEP GC_PREFETCH_COLUMNS */
+/* section GC_TILE_TURNED: GC_NUMBER turn_f32 vfma_f32 splat_f32 GC_TURN_STEP GC_PREFETCH_COLUMNS */
 /* As GC_TILE, of columns of b, LB apart, b[j][k], that are transposed block by block and used at once: where no other tile
    needs them, packing would take longer. With large registers two blocks of 16 columns go through the depth side by
    side, since the sums of one row wait for each other. It prefetches the columns behind the block itself, and
    ignores what its caller wants prefetched, an argument of every tile. */
-#define GC_NUMBER_f32(x) (x)
-#define GC_NUMBER_bf16(x) bf16_to_f32(x)
-#define GC_NUMBER_f16(x) f16_to_f32(x)
 #define GC_TILE_TURNED(NAME, T, TB, R, W, LI, LK, LB)                                             \
   static __attribute__((noinline)) void NAME(const f32 *restrict a, const TB *restrict b,         \
                                              f32 *c, long ldc, long depth, const f32 *c_in,       \
