@@ -75,6 +75,7 @@ case("QLinearAdd", [given(u), *scale(0.05, 120), tensor(t), *scale(0.07, 3), *sc
 case("QLinearConcat", [*scale(0.11, 99), given(u), *scale(0.05, 120), given(u), *scale(0.07, 3)], [steps(np.concatenate([p, (u - 3.0) * np.float32(0.07)], 1), 0.11, 99)], attr(axis=1))
 case("QLinearAveragePool", [given(u[None]), *scale(0.05, 120), *scale(0.013, 9)], [steps((lambda a: (a[..., :-1] + a[..., 1:]) / 2)(p[None].transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1), 0.013, 9)],
      attr(kernel_shape=[1, 2], channels_last=1))
+case("QLinearReduceMean", [given(u), *scale(0.05, 120), *scale(0.013, 7)], [steps(p.mean(2, keepdims=True), 0.013, 7)], attr(axes=[2], keepdims=1))
 m, columns, units = rng.integers(-128, 128, (7, 40)).astype("i1"), rng.uniform(0.01, 0.03, 7).astype("f4"), rng.integers(-900, 900, 7).astype("i4")
 u = rng.integers(0, 256, (3, 40)).astype("u1")
 case("QGemm", [given(u), *scale(0.05, 120), tensor(m), tensor(columns), tensor(np.zeros(7, "i1")), tensor(units)],
