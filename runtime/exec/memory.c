@@ -47,15 +47,20 @@ bool memory_sum(const GcProgram *p, const MemoryNeeds *n, Sizes *s, Err *e) {
   return ok ? true : err_set(e, EXIT_ENV, "the program needs more memory than any machine has");
 }
 
+/* Reads the last page of a region, its slack, of which the system then has a page of zeros. Kernels
+   prefetch what is a page ahead, and to find out that a page is not there takes a processor
+   hundreds of cycles each time. */
+static void touch_slack(const uint8_t *end) { (void)*(volatile const uint8_t *)(end - 1); }
+
 bool memory_map(Memory *m, const Sizes *s, Err *e) {
   *m = (Memory){.sizes = *s};
   void *p = pages_map(s->total, "the program", "compile it with a smaller batch", e);
   if (!p) return false;
   madvise(p, s->total, MADV_HUGEPAGE); /* advice: any answer will do */
   uint8_t *at = m->base = p;
-  m->region[GC_GLOBALS] = at, at += s->globals;
-  m->region[GC_ARENA] = at, at += s->arena;
-  m->region[GC_INPUTS] = at, at += s->inputs;
+  m->region[GC_GLOBALS] = at, at += s->globals, touch_slack(at);
+  m->region[GC_ARENA] = at, at += s->arena, touch_slack(at);
+  m->region[GC_INPUTS] = at, at += s->inputs, touch_slack(at);
   m->region[GC_PREPARED] = at, at += s->ahead;
   m->region[GC_HYPERS] = at, at += s->hypers;
   m->work = at, at += s->work;
@@ -83,6 +88,7 @@ bool memory_clear_globals(Memory *m, Err *e) {
     return err_set(e, EXIT_ENV, "no memory for the weights: %s", strerror(errno));
   madvise(at, n, MADV_HUGEPAGE);
   memset(at + n, 0, m->sizes.globals - n);
+  touch_slack(at + m->sizes.globals);
   return true;
 }
 

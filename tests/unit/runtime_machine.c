@@ -1,11 +1,14 @@
-/* What control groups and the affinity mask leave a process, by made-up files of the kernel. */
+/* What control groups and the affinity mask leave a process, by made-up files of the kernel; and
+ * its memory. */
 #include "runtime/base/machine.h"
+#include "runtime/exec/memory.h"
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -168,6 +171,29 @@ static void names_the_mapped_file_in_executables(void **state) {
   assert_string_equal(signal_mapped(), "w.image");
 }
 
+static bool last_page_is_there(const uint8_t *end) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  unsigned char there = 0;
+  assert_int_equal(mincore((void *)(((uintptr_t)end - 1) / page * page), page, &there), 0);
+  return there & 1;
+}
+
+/* Kernels prefetch a page ahead, so the last page of a region, its slack, is there from the start.
+ */
+static void has_the_slack_of_regions(void **state) {
+  Sizes s = {.globals = 3 * MEMORY_PAGE, .arena = 2 * MEMORY_PAGE, .inputs = MEMORY_PAGE};
+  Memory m;
+  Err e = {0};
+  s.total = s.globals + s.arena + s.inputs;
+  assert_true(memory_map(&m, &s, &e));
+  assert_true(last_page_is_there(m.region[GC_GLOBALS] + s.globals));
+  assert_true(last_page_is_there(m.region[GC_ARENA] + s.arena));
+  assert_true(last_page_is_there(m.region[GC_INPUTS] + s.inputs));
+  assert_true(memory_clear_globals(&m, &e));
+  assert_true(last_page_is_there(m.region[GC_GLOBALS] + s.globals));
+  memory_unmap(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(has_no_limits, clear),
@@ -179,6 +205,7 @@ int main(void) {
       cmocka_unit_test(respects_the_mask),
       cmocka_unit_test(shares_cores),
       cmocka_unit_test(names_the_mapped_file_in_executables),
+      cmocka_unit_test(has_the_slack_of_regions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
