@@ -35,8 +35,8 @@ static const char *prototype(const Library *l, const LibraryFunction *f) {
   text_add(&x, "bool %s(%s *m", f->name, l->prefix);
   int indent = (int)strlen(f->name) + 6;
   for (int i = 0; i < f->nextents; i++)
-    text_add(&x, ",\n%*sint %s /* 1 to %" PRId64 " */", indent, "", f->extent_name[i],
-             f->extent[i]->bound);
+    text_add(&x, ",\n%*sint %s /* %" PRId64 " to %" PRId64 " */", indent, "", f->extent_name[i],
+             f->least[i], f->extent[i]->bound);
   for (int i = 0; i < f->nparams; i++)
     text_add(&x, ",\n%*s%s", indent, "", parameter(f, l->a, &f->param[i]));
   text_add(&x, ")");

@@ -96,9 +96,12 @@ static void add_entry(Library *l, const Entry *e) {
   vec_push(l->a, &local.at, "m");
   vec_push(l->a, &local.at, l->prefix);
   f.nextents = entry_extents(e, f.extent);
-  for (int i = 0; i < f.nextents; i++)
+  for (int i = 0; i < f.nextents; i++) {
+    const LeastExtent *least = entry_least(e, f.extent[i]);
+    f.least[i] = least ? least->n : 1;
     f.extent_name[i] =
         public_name_new(&local, public_identifier(l->a, f.extent[i]->name), "extent");
+  }
   f.ninputs = (int)entry_inputs(e);
   f.nparams = f.ninputs + nout;
   f.param = ARENA_ARRAY(l->a, LibraryParam, f.nparams + 1);

@@ -32,6 +32,7 @@ typedef struct LibraryFunction {
   int nparams, ninputs, nextents;
   LibraryParam *param; /* inputs, then outputs */
   const Extent *extent[ENTRY_EXTENTS];
+  int64_t least[ENTRY_EXTENTS]; /* that runs may have */
   const char *extent_name[ENTRY_EXTENTS];
 } LibraryFunction;
 

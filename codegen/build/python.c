@@ -333,8 +333,8 @@ static void print_method(const PythonModule *p, uint32_t i, FILE *f) {
   for (int k = 0; k < e->ninputs; k++)
     fprintf(f, "        %s: %s\n", m->param[k], array_text(e, a, e->param[k].type));
   for (int k = 0; k < e->nextents; k++)
-    fprintf(f, "        %s is 1 to %" PRId64 ", by the shapes.\n", e->extent_name[k],
-            e->extent[k]->bound);
+    fprintf(f, "        %s is %" PRId64 " to %" PRId64 ", by the shapes.\n", e->extent_name[k],
+            e->least[k], e->extent[k]->bound);
   for (int k = e->ninputs; k < e->nparams; k++)
     fprintf(f, "        %s %s: %s\n", k == e->ninputs ? "Returns" : "       ", m->param[k],
             array_text(e, a, e->param[k].type));

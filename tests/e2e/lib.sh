@@ -103,8 +103,10 @@ entry close_entry(x : f32[N]) { return x }
 entry close(x : f32[N]) { return x = 2 * x }
 entry set_int(f : f16[N], b : bf16[N], w : f64[N], k : u8[N], l : i64[N]) { return f, b, w, k, l }
 entry t(std : f32[N]) { return std, true_ = std }
+entry slide(x : f32[1, 1, h <= 8, N]) { return y = max_pool(x, [3, 1], stride = 1) }
 END
 run 0 "$gc" sem.g --emit=lib
+holds sem.h 'int h /* 3 to 8 */'
 holds sem.h 'sem_model_load_entry('
 holds sem.h '*sem_model_open(int threads'
 cp sem.g strlcpy.g # which this machine's libc may lack

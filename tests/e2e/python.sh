@@ -28,6 +28,7 @@ entry load(lambda : f32[2], self : f32[2], class : u8[2]) { return value = lambd
 entry Score(x : f32[2]) { return x }
 entry counts(x : i64[2, 3]) { return x = x + 1 }
 entry rows(x : f32[rows <= 900, 100]) { return y = 2 * x }
+entry slide(x : f32[1, 1, h <= 8, 2]) { return y = max_pool(x, [3, 1], stride = 1) }
 entry tick() {
   state t : i64[] = zeros()
   t := t + 1
@@ -187,6 +188,8 @@ refused(TypeError, "x is no array: setting an array element with a sequence.", m
 refused(ValueError, "x is float32 [4, 2], not float32 [n, 3]", m.score, a[:, :2], 1, 1, True)
 refused(odd.Error, "n is 9, which is not in 1 to 8", m.score, np.ones((9, 3), np.float32), 1, 1, True)
 refused(odd.Error, "n is 0, which is not in 1 to 8", m.score, a[:0], 1, 1, True)
+refused(odd.Error, "h is 2, which is not in 3 to 8", m.slide, np.ones((1, 1, 2, 2), np.float32))
+assert "h is 3 to 8, by the shapes" in odd.Model.slide.__doc__
 refused(odd.Error, "none.safetensors", m.load, "none.safetensors")
 refused(odd.Error, "-1 threads", odd.Model, threads=-1)
 refused(odd.Error, "cuda:9", odd.Model, device="cuda:9")
