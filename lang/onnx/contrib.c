@@ -123,7 +123,7 @@ bool contrib_embed_norm(Node *n) {
   Compose c = {.n = n};
   Tensor *ids = input(n, 0), *segments = input(n, 1), *mask = input(n, 7), *places = input(n, 8);
   if (ids->shape.rank != 2 || !input(n, 2) || !input(n, 3) || !input(n, 5) ||
-      (segments && !input(n, 4)))
+      (segments && !input(n, 4)) || (mask && mask->shape.rank != 2))
     return refuse(n, "shapes that do not fit");
   const Axis batch = ids->shape.at[0], length = ids->shape.at[1];
   if (!places)

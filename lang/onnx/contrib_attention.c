@@ -103,7 +103,7 @@ bool contrib_attention(Node *n) {
   Tensor *y = compose_sum(&c, compose(&c, "MatMul", IN(x, w), WITHOUT), input(n, 2)), *all[3];
   split(&c, y, 2, size, all);
   h.q = all[0], h.k = all[1], h.v = all[2];
-  if (past && past->shape.rank == 5) {
+  if (past && past->shape.rank == 5 && dim_same(past->shape.at[0], (Axis){.n = 2})) {
     Tensor *half[2];
     for (int64_t i = 0; i < 2; i++) {
       Tensor *at = compose_ints(&c, &i, 1);
@@ -154,8 +154,12 @@ bool contrib_multi_head(Node *n) {
 
 /* Rows of a table of angles, [batch, tokens, size], or [places, size] and the places of tokens. */
 static Tensor *angles(Compose *c, Tensor *table, Tensor *places, Axis tokens) {
-  if (!places) return table;
+  if (!places || c->failed) return table;
   if (places->shape.rank == 1) { /* of the first token */
+    if (places->shape.at[0].symbol || places->shape.at[0].n != 1) {
+      c->failed = true;
+      return refuse(c->n, "places of another shape"), NULL;
+    }
     const Shape row = {.rank = 2, .at = {{.n = 1}, tokens}};
     places = compose_value(
         c, ELEM_I64, &row,
@@ -170,11 +174,12 @@ static bool rotate(Node *n, Tensor *cosines, Tensor *sines, Tensor *places, int6
   const bool flat = x->shape.rank == 3;
   int64_t wide, half, size;
   if ((!flat && x->shape.rank != 4) || !dim_number(n, x->shape.at[x->shape.rank - 1], &wide) ||
-      cosines->shape.rank < 2 || !dim_number(n, cosines->shape.at[cosines->shape.rank - 1], &half))
+      cosines->shape.rank < 2 ||
+      !dim_number(n, cosines->shape.at[cosines->shape.rank - 1], &half) || half < 1 || half > wide)
     return refuse(n, "shapes that do not fit");
   if (flat && heads < 1) heads = wide / (2 * half);
   size = flat ? wide / (heads < 1 ? 1 : heads) : wide;
-  if (half < 1 || 2 * half > size || (flat && heads * size != wide))
+  if (2 * half > size || (flat && heads * size != wide))
     return refuse(n, "heads that do not divide its input");
   const Axis tokens = x->shape.at[flat ? 1 : 2];
   Tensor *table[] = {angles(&c, cosines, places, tokens), angles(&c, sines, places, tokens)};

@@ -98,7 +98,8 @@ bool contrib_group_query(Node *n) {
       d.k->shape.at[2].symbol || d.k->shape.at[2].n % d.of_keys || d.v->shape.at[2].n % d.of_keys)
     return refuse(n, "heads that do not divide its input");
   d.batch = d.q->shape.at[0], d.tokens = d.all = d.q->shape.at[1];
-  if (past[0] && past[1]) {
+  if (!past[0] != !past[1]) return refuse(n, "a past that does not fit");
+  if (past[0]) {
     if (d.tokens.symbol || d.tokens.n != 1) return refuse(n, "several tokens behind a past");
     if (past[0]->shape.rank != 4 || past[1]->shape.rank != 4 ||
         !dim_add(d.tokens, past[0]->shape.at[2], 1, &d.all))

@@ -147,12 +147,24 @@ encode bad.onnx <<'END2'
 opset_import { version: 18 } opset_import { domain: "com.microsoft" version: 1 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim { dim_value: 5 } } } } }
-  output { name: "y" } output { name: "z" }
+  input { name: "q" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 1 } dim { dim_value: 8 } } } } }
+  input { name: "past" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 1 } dim { dim_value: 3 } dim { dim_value: 8 } } } } }
+  initializer { name: "places" data_type: 7 dims: 2 int64_data: [0, 1] }
+  initializer { name: "wide" data_type: 1 dims: [4, 4] float_data: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] }
+  initializer { name: "none" data_type: 1 dims: [4, 0] }
+  output { name: "y" } output { name: "z" } output { name: "a" } output { name: "b" } output { name: "c" }
+  node { op_type: "GroupQueryAttention" name: "third" domain: "com.microsoft" input: ["q", "q", "q", "past", "", "places"] output: "a"
+    attribute { name: "num_heads" i: 1 } attribute { name: "kv_num_heads" i: 1 } }
+  node { op_type: "RotaryEmbedding" name: "fourth" domain: "com.microsoft" input: ["q", "places", "wide", "wide"] output: "b" }
+  node { op_type: "RotaryEmbedding" name: "fifth" domain: "com.microsoft" input: ["q", "places", "none", "none"] output: "c" }
   node { op_type: "FusedMatMul" name: "first" domain: "com.microsoft" input: ["x", "x"] output: "y" }
   node { op_type: "Sampling" name: "second" domain: "com.microsoft" input: "x" output: "z" }
 }
 END2
-says 1 'bad.onnx: 2 nodes cannot be imported, for 2 reasons' "$gc" bad.onnx -o no
+says 1 'bad.onnx: 5 nodes cannot be imported, for 5 reasons' "$gc" bad.onnx -o no
+holds out.txt 'note: 1 x GroupQueryAttention: a past that does not fit: third'
+holds out.txt 'note: 1 x RotaryEmbedding: places of another shape: fourth'
+holds out.txt 'note: 1 x RotaryEmbedding: shapes that do not fit: fifth'
 holds out.txt 'note: 1 x FusedMatMul: shapes that do not fit: first'
 holds out.txt 'note: 1 x Sampling: an operator of the domain com.microsoft: second'
 finish
