@@ -4,19 +4,11 @@
 #   sh docs/quickstart.sh
 set -eu
 cd "$(dirname "$0")/.."
-sh docs/install.sh
+sh docs/build.sh
 out=build/quickstart
 mkdir -p "$out"
 
 say() { printf '\n== %s\n' "$1"; }
-
-# The build's own lines go to a file, and are shown if it fails.
-say 'building gc, about a minute'
-{ cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build -j "$(nproc)" --target gc gcrt; } >"$out/build.log" 2>&1 || {
-  code=$?
-  cat "$out/build.log" >&2
-  exit "$code"
-}
 
 # The prose of the pages, without programs, tables and runs of blanks. The last tenth is held out for validation.
 cat README.md docs/*.md | sed '/^```/,/^```/d; /^|/d; /^<!--/d; s/  */ /g' | cat -s >"$out/text.txt"

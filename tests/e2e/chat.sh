@@ -110,6 +110,18 @@ python3 model.py default || fail 'Python'
 { ./llama detokenize written.npy --tokenizer model/tokenizer.json && echo; } >want.txt || fail 'detokenize'
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat'
 same got.txt want.txt 'the greedy text'
+# README's one command
+python3 - <<'END' || fail 'no folder of a known type'
+import json
+json.dump(json.load(open("model/config.json")) | {"model_type": "llama"}, open("model/config.json", "w"), indent=2)
+END
+GC=$gc OUT=$PWD/chat sh "$here/docs/chat.sh" model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'docs/chat.sh'
+same got.txt want.txt 'the text of docs/chat.sh'
+mkdir bloom && cp model/tokenizer.json bloom/ && echo '{ "model_type": "bloom" }' >bloom/config.json
+run 2 env GC="$gc" OUT="$PWD/chat" sh "$here/docs/chat.sh" bloom
+holds out.txt "docs/chat.sh: error: bloom/config.json is of the model_type 'bloom'"
+run 2 env GC="$gc" OUT="$PWD/chat" sh "$here/docs/chat.sh" nowhere
+holds out.txt 'the folder nowhere has no config.json'
 # one token at a time, and from the weights in the program
 run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=1 -D S=95 --tokens -o one
 ./one chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat, P = 1'
