@@ -204,8 +204,8 @@ static bool keep_fewer(Dataset *d, uint64_t bytes, Err *e) {
   return true;
 }
 
-bool dataset_limit(Dataset *d, uint64_t bytes, Err *e) {
-  while (data_bytes(d) > bytes) {
+bool dataset_limit(Dataset *d, uint64_t bytes, bool own, Err *e) {
+  while (own || data_bytes(d) > bytes) {
     Column *largest = NULL;
     for (int i = 0; i < d->n; i++) {
       Column *c = &d->columns[i];

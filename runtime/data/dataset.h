@@ -124,8 +124,9 @@ double dataset_weight(const Dataset *d, uint64_t from, uint64_t to);
 /* File k of an input; NULL: it has no more, or was given as a number. */
 const char *dataset_path(const Dataset *d, int input, int k);
 /* Leaves on disk what is beyond so many bytes of memory, the largest files first; before the data
-   is loaded. Packed files and CSV are always loaded. */
-bool dataset_limit(Dataset *d, uint64_t bytes, Err *e);
+   is loaded; with `own` all files, of which a rank then reads its rows of each batch alone. Packed
+   files and CSV are always loaded. */
+bool dataset_limit(Dataset *d, uint64_t bytes, bool own, Err *e);
 bool dataset_load(Dataset *d, Err *e);
 /* The batch could not be read; of those taken, the last one or the one before it. */
 bool dataset_trouble(const Dataset *d, uint64_t batch, Err *e);

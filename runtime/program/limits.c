@@ -1,6 +1,7 @@
-/* How much of the data lies where: in memory up to --data-memory, on disk what is beyond it, and
-   decoded images that have no room in memory in the file of --image-cache. Contract: called once
-   the files are open and before anything of them is loaded; what a run reads once is not kept. */
+/* How much of the data lies where: in memory up to --data-memory, on disk what is beyond it, or all
+   files if ranks have no such option, and decoded images that have no room in memory in the file of
+   --image-cache. Contract: called once the files are open and before anything of them is loaded;
+   what a run reads once is not kept. */
 #include "runtime/program/command.h"
 #include <inttypes.h>
 #include <linux/magic.h>
@@ -95,8 +96,10 @@ static bool limit_images(Command *cmd, Column *c, bool again, Err *e) {
   return true;
 }
 
+/* Ranks read nothing of files but their own rows, unless the user says what they may hold. */
 static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
-  if (!dataset_limit(d, *left, e)) return false;
+  const bool own = d->ranks > 1 && !cmd->options.given[OPT_DATAMEMORY];
+  if (!dataset_limit(d, *left, own, e)) return false;
   uint64_t taken = d->bytes - d->reader_bytes;
   *left -= taken < *left ? taken : *left;
   char text[400];
@@ -105,7 +108,7 @@ static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
     Column *c = &d->columns[i];
     if (images_note(c, text, sizeof text)) note(cmd, "%s", text);
     if (c->images && c->on_disk && !limit_images(cmd, c, reads_again(cmd, d), e)) return false;
-    if (!c->images && c->on_disk)
+    if (!c->images && c->on_disk && !own)
       note(cmd, "%s: %" PRIu64 " rows stay on disk and are read batch by batch: see --data-memory",
            c->text, c->rows);
   }
