@@ -44,22 +44,39 @@ static void stop(const GcComm *c, int code) {
   _Exit(code);
 }
 
-/* A program says it and ends; a library's caller hears of it. */
-static void fail(const GcComm *c, const char *why, const char *hint) {
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Machines speak one after the other. True: a signal has come meanwhile, which is mpirun's, since
+   another machine has spoken. A signal that was there `before` says nothing. */
+static bool another_speaks(const GcComm *c, int before) {
+  enum { TURN = 2 /* seconds that mpirun needs to end the ranks */, TURNS = 4, NAP = 10000000 };
+  const int turn = gcrt_near_turn(c), seconds = TURN * (turn < TURNS ? turn : TURNS);
+  for (const double end = now() + seconds; now() < end;) {
+    if (!before && c->signal && c->signal()) return true;
+    nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+  }
+  return false;
+}
+
+/* A program says it and ends; a library's caller hears of it. before: a signal that is known. */
+static void fail_behind(const GcComm *c, int before, const char *why, const char *hint) {
   Mpi *m = mpi_of(c);
   if (m->within) {
     m->c.failure = why;
     return;
   }
+  if (another_speaks(c, before)) stop(c, ENVIRONMENT);
   if (gcrt_near_speaks(c))
     fprintf(stderr, "rank %d: %s%s%s\n", c->rank, why, *hint ? "\nhint: " : "", hint);
   stop(c, gcrt_near_said(c, ENVIRONMENT));
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static void fail(const GcComm *c, const char *why, const char *hint) {
+  fail_behind(c, c->signal ? c->signal() : 0, why, hint);
 }
 
 /* True: nothing has failed, now or before. */
@@ -74,20 +91,14 @@ static bool check(const GcComm *c, int error) {
   return false;
 }
 
-/* A signal that has come since the timeout was over is mpirun's, which ends the ranks: another one
-   has said why. */
 static void late(const GcComm *c, int before) {
   Mpi *m = mpi_of(c);
-  if (c->rank && !before && c->signal && c->signal()) stop(c, ENVIRONMENT);
   snprintf(m->why, sizeof m->why,
            "the other ranks have not answered for %g seconds: one of them has ended, or is that "
            "much slower",
            c->timeout);
-  fail(c, m->why, "--timeout S waits longer");
+  fail_behind(c, before, m->why, "--timeout S waits longer");
 }
-
-/* The first machine of those left speaks, and mostly ends the others before they do. */
-static double patience(double timeout, int turn) { return timeout + (turn < 4 ? 0.5 * turn : 2); }
 
 /* Polls, and gives the processor away more and more: ranks may be more than processors. */
 static void wait_for(const GcComm *c, MPI_Request *q) {
@@ -102,12 +113,9 @@ static void wait_for(const GcComm *c, MPI_Request *q) {
       continue;
     }
     if (!from) from = now();
-    const double waited = now() - from;
-    if (waited <= c->timeout && c->signal) before = c->signal();
-    if (waited > patience(c->timeout, gcrt_near_turn(c)))
-      late(c, before);
-    else
-      nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
+    if (now() - from > c->timeout) late(c, before);
+    if (c->signal) before = c->signal();
+    nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
   }
 }
 
