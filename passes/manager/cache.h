@@ -19,6 +19,7 @@ typedef struct EntryNotes {
   uint64_t left_out;     /* stages of the pipeline that leave it as it is, as bits */
   bool distributed;      /* to_local and from_local stay for the pass distribute */
   bool in_order;         /* fusion must not raise the peak of live bytes of the ops' order */
+  bool overlap_free;     /* what streams overlap must not raise the arena of the ops' order */
 } EntryNotes;
 
 typedef struct ModuleNotes {

@@ -1,12 +1,13 @@
 /* Guard: no entry needs a larger arena than the program as it is written, planned without
    optimization, by more than the largest weight that it would convert if that had no copy.
    Contract: stands in front of every pass that an entry may leave out. Its decisions are
-   EntryNotes.left_out and in_order, which those passes and fusion obey. Merged values live longer,
-   fused ops wait for each other, and the best order of one program may not be found for another. If
-   an arena has grown, the rest of the pipeline runs without recomputation, then with fusion within
-   the live bytes of the written order, then without more and more passes. The first variant that
-   needs no more is kept. With whole=1 all this is done with the program of one process, so that its
-   ops, and its bits, are those of every number of ranks. */
+   EntryNotes.left_out, in_order and overlap_free, which those passes, fusion and streams obey.
+   Merged values live longer, fused ops wait for each other, and the best order of one program may
+   not be found for another. If an arena has grown, the rest of the pipeline runs without
+   recomputation, then without bytes for collectives that overlap with computation, then with fusion
+   within the live bytes of the written order, then without more and more passes. The first variant
+   that needs no more is kept. With whole=1 all this is done with the program of one process, so
+   that its ops, and its bits, are those of every number of ranks. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -28,18 +29,23 @@ enum { OPTIONAL = sizeof optional / sizeof *optional };
 typedef struct Variant {
   unsigned left_out; /* bits of Kind */
   bool in_order;     /* its ops come in the order that the program has as it is written */
+  bool overlap_free; /* collectives overlap within the bytes of the order */
+  bool of_ranks;     /* without collectives there is another variant like it */
   const char *what;  /* for a remark */
 } Variant;
 
 enum { AS_WRITTEN = RECOMPUTE | MERGE | FOLD | REST };
 static const Variant variants[] = {
-    {RECOMPUTE, false, "no recomputation"},
-    {0, true, "fusion within the live bytes of the program's order"},
-    {RECOMPUTE, true, "fusion within the live bytes of the program's order, no recomputation"},
-    {RECOMPUTE | MERGE, false, "no merging of equal ops"},
-    {RECOMPUTE | MERGE, true, "fusion within live bytes, no merging of equal ops"},
-    {RECOMPUTE | MERGE | FOLD, true, "fusion within live bytes, and nothing else"},
-    {AS_WRITTEN, false, "no optimization"},
+    {RECOMPUTE, false, false, false, "no recomputation"},
+    {0, false, true, true, "no bytes for collectives that overlap"},
+    {RECOMPUTE, false, true, true, "no bytes for collectives that overlap, no recomputation"},
+    {0, true, true, false, "fusion within the live bytes of the program's order"},
+    {RECOMPUTE, true, true, false,
+     "fusion within the live bytes of the program's order, no recomputation"},
+    {RECOMPUTE | MERGE, false, true, false, "no merging of equal ops"},
+    {RECOMPUTE | MERGE, true, true, false, "fusion within live bytes, no merging of equal ops"},
+    {RECOMPUTE | MERGE | FOLD, true, true, false, "fusion within live bytes, and nothing else"},
+    {AS_WRITTEN, false, false, false, "no optimization"},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -54,6 +60,7 @@ typedef struct Guard {
   Entry *written;  /* by entry */
   Entry *ordered;  /* by entry: in the order that it has as it is written */
   uint64_t whole;  /* stages that trials leave out: those that divide the batch among ranks */
+  bool overlaps;   /* entries may have collectives */
 } Guard;
 
 static Entry *entry_of(const Guard *g, uint32_t k) { return g->r->m->entries.at[k]; }
@@ -74,6 +81,7 @@ static void set_variant(Guard *g, uint32_t k, int variant) {
   EntryNotes *notes = notes_change(e);
   notes->left_out = stages_of(g, w->left_out) | g->whole;
   notes->in_order = w->in_order;
+  notes->overlap_free = w->overlap_free && g->overlaps;
 }
 
 /* The order in which each entry would run with no pass that it may leave out. */
@@ -175,8 +183,10 @@ static bool try_variants(Guard *g) {
   memcpy(all, g->min, sizeof *all * g->n);
   if (!order_entries(g)) return false;
   choose(g);
-  for (int variant = 0; variant < VARIANTS && any_over(g); variant++)
+  for (int variant = 0; variant < VARIANTS && any_over(g); variant++) {
+    if (variants[variant].of_ranks && !g->overlaps) continue;
     if (!try_variant(g, variant, found)) return false;
+  }
   for (uint32_t k = 0; k < g->n; k++) {
     if (g->best[k] < 0) continue;
     r->changes++;
@@ -201,6 +211,7 @@ bool pass_guard(PassRun *r) {
   g.ordered = ARENA_ARRAY(r->scratch, Entry, n + 1);
   if (pass_arg_int(r, "whole", 0))
     g.whole = passes_stages(r, "distribute", NULL) | passes_stages(r, "buckets", NULL);
+  g.overlaps = !g.whole && passes_stages(r, "distribute", NULL);
   for (uint32_t k = 0; k < n; k++) {
     g.best[k] = -1;
     g.written[k] = *entry_of(&g, k);

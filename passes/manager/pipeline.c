@@ -327,7 +327,7 @@ bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
   for (uint32_t k = 0; k < m->entries.n; k++) { /* of another pipeline */
     EntryNotes *notes = notes_change(m->entries.at[k]);
     notes->left_out = 0;
-    notes->in_order = false;
+    notes->in_order = notes->overlap_free = false;
   }
   const unsigned have = laid_out ? LAID_OUT : opt->lowered ? HAS_NO_GRAD : 0;
   if (!pipeline_parse(m->ctx, pipeline, have, &p)) return false;

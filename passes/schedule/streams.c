@@ -348,7 +348,7 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   find_tasks(&m);
   m.computing = assign_streams(&m, &w, n);
   uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
-  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
+  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0 || notes_of(e)->overlap_free;
   uint64_t limit = notes_of(e)->memory_limit;
   if (limit && arena > limit) arena = limit;
   uint32_t ops = e->body->ops.n;
