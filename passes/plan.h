@@ -96,11 +96,12 @@ struct Plan {
   uint64_t inputs_bytes, outputs_bytes;
   uint64_t flops, recompute_flops;
   int streams;
-  int comm;               /* the stream of collectives, the last one; -1: they have none */
-  int *stream;            /* by step; NULL: there is one */
-  int *latest_concurrent; /* by step: the last that is planned to begin before it is over; NULL:
-                             itself */
-  PlanEdge *edges;        /* between streams, by `to`; none follows from the others */
+  int comm;                /* the stream of collectives, the last one; -1: they have none */
+  double seconds, waiting; /* with collectives: of a run, and in it for them; by a model */
+  int *stream;             /* by step; NULL: there is one */
+  int *latest_concurrent;  /* by step: the last that is planned to begin before it is over; NULL:
+                              itself */
+  PlanEdge *edges;         /* between streams, by `to`; none follows from the others */
   int nedges;
   int *finished_before; /* with streams, by step, then stream: the last step that is over when it
                            begins */

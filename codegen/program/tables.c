@@ -307,7 +307,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   text_add(row, ",\n   .unwritten_bytes = %" PRIu64, plan_unwritten(e));
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
   if (e->ranks)
-    text_add(row, ",\n   .ranks = %d, .under_way_bytes = %" PRIu64, e->ranks, l.under_way);
+    text_add(row, ",\n   .ranks = %d, .under_way_bytes = %" PRIu64 ", .waits = %.3f", e->ranks,
+             l.under_way, plan->seconds > 0 ? plan->waiting / plan->seconds : -1);
   if (entry_reads_gathered(e)) text_add(row, ",\n   .gathers = true");
   if (nextents)
     text_add(row, ",\n   .extents = %s_extents, .nextents = %d, .batch = %d", id, nextents,

@@ -187,7 +187,7 @@ void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s);
 
 /* ---- overlap.c ---- */
 
-/* Remarks: for each collective who waits for it, and how long, by the target's speed and the link.
- */
-void overlap_report(PassRun *r, const Entry *e);
+/* The plan's seconds by the target's speed and the link. Remarks: for each collective who waits for
+   it, and how long. */
+void overlap_find(PassRun *r, const Entry *e);
 #endif

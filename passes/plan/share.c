@@ -234,7 +234,7 @@ bool pass_share(PassRun *r) {
     }
     write_places(r, e, p, &s);
     if (p->streams > 1) plan_edges(r, e, p, &s);
-    overlap_report(r, e);
+    overlap_find(r, e);
   }
   return true;
 }

@@ -1,4 +1,4 @@
-/* What of the communication between ranks is hidden, for --remarks=comm.
+/* What of the communication between ranks is hidden: for `info` of the program and --remarks=comm.
    Contract: the plan has edges. Steps take their work at the target's speed, collectives the time
    of the link; a step that comes after a collective waits for its end, and collectives begin one
    after the other. */
@@ -41,9 +41,9 @@ static double run(Timeline *t, PassRun *r, const Entry *e) {
 
 static double micro(double seconds) { return 1e6 * seconds; }
 
-void overlap_report(PassRun *r, const Entry *e) {
-  const Plan *p = plan_of(e);
-  if (p->comm < 0 || !(r->opt->remarks & REMARK_COMM)) return;
+void overlap_find(PassRun *r, const Entry *e) {
+  Plan *p = plan_of(e);
+  if (p->comm < 0) return;
   size_t n = (size_t)p->nsteps + 1;
   Timeline t = {.p = p,
                 .end = ARENA_ARRAY(r->scratch, double, n),
@@ -64,7 +64,8 @@ void overlap_report(PassRun *r, const Entry *e) {
     if (reader) waits += t.waited[i];
   }
   if (last > t.now) waits += last - t.now;
-  double total = last > t.now ? last : t.now;
+  const double total = last > t.now ? last : t.now;
+  p->seconds = total, p->waiting = waits;
   remark(r, REMARK_COMM, "comm", e->loc,
          "collectives of %.0f us overlap with computation of %.0f us: %.0f us are waited for",
          micro(all), micro(total - waits), micro(waits));

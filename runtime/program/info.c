@@ -121,6 +121,9 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
   }
   if (en->ranks)
     line("messages", en->under_way_bytes, "of the arena and globals: under way to other ranks");
+  if (en->ranks && en->waits >= 0)
+    printf("  %-14s %14.0f %%  %s\n", "waiting", 100 * (double)en->waits,
+           "of a step, for other ranks, by the model of gc --remarks=comm");
   if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
   uint64_t shown = s.globals; /* the runtime's line has what no other one has */
   printf("  bytes of the process, beside code and data\n");
