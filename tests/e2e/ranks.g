@@ -2,7 +2,7 @@
 let N = 8
 hyper lr = 1e-2
 def net(x) {
-  x = conv(reshape(x, [dim(x, 0), 1, 8, 8]), 4, 3, bias = false) as c |> bn as n |> relu |> global_avg_pool
+  x = conv(reshape(x, [dim(x, 0), 1, 8, 8]) |> random_flip, 4, 3, bias = false) as c |> bn as n |> relu |> global_avg_pool
   return linear(dropout(x, 0.2), 3) as out
 }
 entry train(x : f32[n <= N, 64], label : u8[n]) {

@@ -231,15 +231,15 @@ through() { # through MPICC MPIRUN
   mpirun=$2
   for n in 2 4; do
     rm -f net-n.* loop-n.*
-    shard= exact= disk= reads=
-    [ $n = 2 ] || shard=--shard=optimizer exact=--exact disk='--data-memory 0' reads="env LD_PRELOAD=$PWD/reads.so"
+    shard= exact= whole='--data-memory 1M' reads=
+    [ $n = 2 ] || shard='--shard=optimizer --ahead=yes' exact=--exact whole= reads="env LD_PRELOAD=$PWD/reads.so"
     # shellcheck disable=SC2086
     run 0 "$gc" net.g --data-parallel=mpi --ranks=$n $shard --memory-per-rank=2,4 -o net-n
     # shellcheck disable=SC2086
     run 0 "$gc" loop.g --data-parallel=mpi --ranks=$n $exact -o loop-n
     [ $n = 2 ] || holds out.txt "the batch of the entry train has all 4 rows, not fewer: a rank's share of it is one row"
     # shellcheck disable=SC2086
-    run 0 $reads $mpirun -n $n ./net-n $net --epochs 2 --seed 5 --save net-n.safetensors --log net-n.csv --poison $disk
+    run 0 $reads $mpirun -n $n ./net-n $net --epochs 2 --seed 5 --save net-n.safetensors --log net-n.csv --poison $whole
     grep -c 'epoch 2/2' out.txt >count.txt
     exactly "$(cat count.txt)" 1 "$1, $n ranks: lines that say the last epoch"
     holds out.txt " rows/s on $n ranks  waiting "
@@ -268,7 +268,7 @@ through() { # through MPICC MPIRUN
   run 0 "$gc" made.g --data-parallel=mpi --ranks=4 -o made-n
   rm -f made-n.safetensors
   # shellcheck disable=SC2086
-  run 0 $reads $mpirun -n 4 ./made-n train --x m.npy --epochs 2 --no-shuffle --save made-n.safetensors $disk
+  run 0 $reads $mpirun -n 4 ./made-n train --x m.npy --epochs 2 --no-shuffle --save made-n.safetensors
   own_rows m.npy 8 13 2 batch "$1"
   near made-1.safetensors made-n.safetensors 1e-6 "$1, 4 ranks, values of the extent"
   run 0 "$gc" pairs.g --data-parallel=mpi --ranks=3 --shard=optimizer -o pairs-n
@@ -303,18 +303,19 @@ through() { # through MPICC MPIRUN
   run 0 ./net-n info
   holds out.txt '36 bytes on each of 4 ranks'
   holds out.txt 'of the arena and globals: under way to other ranks'
+  holds out.txt ' %  of a step, for other ranks, by the model of gc --remarks=comm'
   # what a program for 4 ranks says of 2 is what gc does, whose row of 4 is what that program says of itself
   awk '/^entry/ { at = $2 }
     at == "train" && $1 ~ /arena|messages/ && /planned|under way/ { sum[$1] = $2 }
     $3 == "bytes" { sum[$1] = $2 } END { print sum["param"], sum["state"], sum["optimizer"], sum["arena"], sum["messages"] }' out.txt >own.txt
-  run 0 "$gc" net.g --data-parallel=mpi --ranks=4 --shard=optimizer --memory-per-rank=2,4
+  run 0 "$gc" net.g --data-parallel=mpi --ranks=4 --shard=optimizer --ahead=yes --memory-per-rank=2,4
   awk '$1 == 4 && $2 == "train" { print $3, $4, $5, $7, $8 }' out.txt >four.txt
   awk '$1 == 2 && $2 == "train" { print $3, $4, $5, $6, $7, $8, $9 }' out.txt >two.txt
   same own.txt four.txt "$1: bytes of one of 4 ranks"
   run 0 ./net-n info train -n 2
   awk '$2 ~ /^[0-9,]+$/ { printf "%s%s", n++ ? " " : "", $2 } END { print "" }' out.txt >said.txt
   same two.txt said.txt "$1: bytes of one of 2 ranks"
-  run 0 "$gc" net.g --data-parallel=mpi --ranks=2 --shard=optimizer --dump-plan
+  run 0 "$gc" net.g --data-parallel=mpi --ranks=2 --shard=optimizer --ahead=yes --dump-plan
   holds out.txt "$(awk '{ print $5 }' two.txt)"
   # shellcheck disable=SC2086
   run 0 ./net-1 $net --epochs 2 --seed 5 --resume half.safetensors --save resumed-1.safetensors
@@ -359,9 +360,9 @@ through() { # through MPICC MPIRUN
   says 2 'this program is for 4 ranks, and 2 run it' $mpirun -n 2 ./whole predict
   holds out.txt 'or compile it with gc --ranks=2'
   run 0 $mpirun -n 4 ./whole predict
-  # rows on disk are checked before the first step, by each rank a share of them
+  # rows are checked before the first step, by each rank a share of them
   # shellcheck disable=SC2086
-  says 1 'high.npy: element 20 (row 20) is 1000, which the input label (u8) cannot hold' $reads $mpirun -n 4 ./net-n train --x x.npy --label high.npy $disk
+  says 1 'high.npy: element 20 (row 20) is 1000, which the input label (u8) cannot hold' $reads $mpirun -n 4 ./net-n train --x x.npy --label high.npy
   own_rows high.npy 8 21 1 share "$1"
   says 1 'x.npy: has 3 rows, but each of 4 ranks takes one at least' $mpirun -n 4 ./net-n train --x 'x.npy[0:3]' --label 'label.npy[0:3]'
   says 1 'error: x.npy: holds f32[21, 64], but the input label is u8[n <= 8]' $mpirun -n 4 ./net-n train --x x.npy --label x.npy
@@ -376,16 +377,30 @@ through() { # through MPICC MPIRUN
 }
 
 # Runs ./net-n in four ranks in the background, as $job; each leaves its process's id in pid.RANK
-ranked() { # ranked MPIRUN OPTIONS
+ranked() { # ranked MPIRUN OPTIONS [COMMAND]
   rm -f pid.*
   # shellcheck disable=SC2016,SC2086
-  $1 -n 4 sh -c 'echo $$ >pid.${OMPI_COMM_WORLD_RANK-$PMI_RANK}; exec ./net-n "$@"' - $net --seed 5 $2 --timeout 5 --quiet >gone.txt 2>&1 &
+  $1 -n 4 ${3-} sh -c 'echo $$ >pid.${OMPI_COMM_WORLD_RANK-$PMI_RANK}; exec ./net-n "$@"' - $net --seed 5 $2 --timeout 5 --quiet >gone.txt 2>&1 &
   job=$!
+}
+
+now() { echo $(($(date +%s%N) / 1000000)); }
+
+# What mpirun and the ranks are doing.
+doing() {
+  for id in $job $(cat pid.*); do
+    [ -d /proc/"$id" ] || continue
+    echo "$id: $(tr '\0' ' ' </proc/"$id"/cmdline)"
+    grep -E '^(State|PPid|SigPnd|ShdPnd|SigCgt)' /proc/"$id"/status
+    for task in /proc/"$id"/task/*; do echo "  $(cat "$task/comm" "$task/wchan" "$task/syscall" 2>/dev/null | tr '\n' ' ')"; done
+  done
+  cat /proc/loadavg gone.txt
 }
 
 # gone MPIRUN N: N times one of the ranks is killed at any moment of a run. The others end soon, the last checkpoint, if
 # there is one, is whole, and a run that goes on from it ends with the bits of the uninterrupted run.
 gone() {
+  longest=0
   steps='--steps 20 --checkpoint kept.safetensors:1 --save killed.safetensors'
   rm -f kept.safetensors killed.safetensors
   began=$(date +%s%N)
@@ -402,10 +417,16 @@ gone() {
     ranked "$1" "$steps"
     sleep "${at% *}"
     [ -s "pid.${at#* }" ] && kill -9 "$(cat "pid.${at#* }")" 2>/dev/null || { wait $job; continue; }
-    for _ in $(seq 600); do kill -0 $job 2>/dev/null || break; sleep 0.05; done
+    since=$(now) lasted=0
+    while kill -0 $job 2>/dev/null && [ $lasted -lt 30000 ]; do
+      sleep 0.05
+      lasted=$(($(now) - since))
+    done
+    [ $lasted -le $longest ] || longest=$lasted
     checks=$((checks + 1))
     if kill -0 $job 2>/dev/null; then
       fail "ranks wait for one that is gone, second and rank $at"
+      doing
       kill -9 $job
     fi
     if wait $job; then
@@ -421,6 +442,7 @@ gone() {
     same whole.safetensors killed.safetensors "second and rank $at"
   done
   at_least $killed "$2" 'runs that were killed'
+  echo "$1: $killed runs of which one rank was killed were over within $longest ms"
 }
 
 # twice MPIRUN: one Ctrl-C reaches a rank twice, from the terminal and from mpirun; the weights are saved all the same.
@@ -442,11 +464,26 @@ twice() {
   [ -s twice.safetensors ] || fail "$1: two signals end the run without its weights"
 }
 
+# The last rank is on a machine of its own.
+cat >apart.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+FILE *fopen(const char *path, const char *mode) {
+  const char *rank = getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK") : getenv("PMI_RANK");
+  if (rank && *rank == '3' && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0) path = "/proc/sys/kernel/ostype";
+  return ((FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, "fopen"))(path, mode);
+}
+END
+run 0 "${CC:-cc}" -shared -fPIC apart.c -ldl -o apart.so
+
 # stopped MPIRUN: the others do not wait for a rank that stands still longer than --timeout says, and one of them says so,
-# of three that could at the same time
+# of two on one machine and one on another that could at the same time
 stopped() {
   rm -f stopped.csv
-  ranked "$1" '--steps 100000000 --log stopped.csv --threads 1'
+  ranked "$1" '--steps 100000000 --log stopped.csv --threads 1' "env LD_PRELOAD=$PWD/apart.so"
   for _ in $(seq 500); do [ -s stopped.csv ] && break; sleep 0.02; done
   kill -STOP "$(cat pid.0)"
   code=0

@@ -12,7 +12,7 @@ scratch "$4"
 need_nvrtc 'libraries whose ranks talk by NCCL'
 cat >net.g <<'END'
 hyper lr = 0.1
-def net(x) { return linear(dropout(linear(x, 7, bias = false) as a |> bn as m |> relu, 0.2), 3) as out }
+def net(x) { return linear(dropout(linear(dropout(x, 0.1), 7, bias = false) as a |> bn as m |> relu, 0.2), 3) as out }
 entry train(x : f32[n <= 8, 6], label : u8[n]) {
   loss = mean(xent(net(x), label))
   minimize loss with sgd(lr, momentum = 0.9)
@@ -23,7 +23,10 @@ END
 mkdir alone && compile net.g --emit=lib --target=cpu -O0 -o alone/libnet.so
 "$cc" -std=c99 -D_GNU_SOURCE -Wall -Wextra -Werror -DALONE -Ialone "$root/tests/nccl/library.c" -o one alone/libnet.so -Wl,-rpath,"$PWD/alone" &&
   ./one || fail 'one process'
-for emit in lib python; do compile net.g --emit=$emit --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80; done
+for emit in lib python; do
+  compile net.g --emit=$emit --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80 --remarks=ahead
+  grep -q 'the preparation of the next batch runs beside the step' out || fail "$emit: no batch is prepared ahead"
+done
 grep -qi mpi net.h && fail 'the header is about MPI'
 exported=$(nm -D --defined-only libnet.so | awk '{ print $3 }' | grep -v '^net_')
 [ -z "$exported" ] || fail "the library exports $exported"

@@ -13,7 +13,9 @@ library="$3:$4"
 cp "$root/tests/e2e/ranks.g" net.g
 "$mkdata" npy f32 21,64 3 x.npy && "$mkdata" npy u8 21 4 label.npy || fail 'no data could be made'
 compile net.g --target=cpu -O0 -o one
-compile net.g --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80 -o two
+compile net.g --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80 --remarks=ahead -o two
+grep -q 'the preparation of the next batch runs beside the step' out || fail 'no batch is prepared ahead'
+compile net.g --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80 --ahead=no -o behind
 "$gc" net.g --data-parallel=nccl --ranks=2 --dump-plan >out 2>&1
 grep -q all_reduce out || fail 'the plan has no collectives'
 "$gc" net.g --data-parallel=nccl --ranks=2 --arch=compute_80 --emit=cuda -o net.cu >out 2>&1 || fail 'no kernels'
@@ -84,6 +86,14 @@ done
 [ "$(grep -c 'epoch 2/2' out)" -eq 1 ] || fail 'not one rank prints'
 
 grep -q 'ncclReduceScatter 2 of type 7' nccl.log || fail 'no slice is short' # of 3 elements
+
+# what is prepared beside the step before, on each rank, is what the step itself would make
+ranks 0 'a batch is prepared in its step' ./behind $train --save got.st --log got.csv
+same two.st got.st
+figures got.csv >got.log && same two.log got.log
+ranks 0 'prepared ahead, without a short last batch' ./two $train --drop-last --save ahead.st
+ranks 0 'prepared in its step, without a short last batch' ./behind $train --drop-last --save got.st
+same ahead.st got.st
 
 # nodes of a graph in any order that its edges allow, kernel by kernel, with dead bytes poisoned
 ranks 0 'another order' FAKECUDA_ORDER=1 ./two $train --save got.st
