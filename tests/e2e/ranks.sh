@@ -306,17 +306,19 @@ through() { # through MPICC MPIRUN
   holds out.txt ' %  of a step, for other ranks, by the model of gc --remarks=comm'
   # what a program for 4 ranks says of 2 is what gc does, whose row of 4 is what that program says of itself
   awk '/^entry/ { at = $2 }
-    at == "train" && $1 ~ /arena|messages/ && /planned|under way/ { sum[$1] = $2 }
-    $3 == "bytes" { sum[$1] = $2 } END { print sum["param"], sum["state"], sum["optimizer"], sum["arena"], sum["messages"] }' out.txt >own.txt
+    at == "train" && /planned|under way|of a batch/ { sum[$1] = $2; gsub(",", "", sum[$1]) }
+    $3 == "bytes" { sum[$1] = $2 }
+    END { print sum["param"], sum["state"], sum["optimizer"], sum["arena"] + 2 * sum["ahead"], sum["messages"] }' out.txt >own.txt
   run 0 "$gc" net.g --data-parallel=mpi --ranks=4 --shard=optimizer --ahead=yes --memory-per-rank=2,4
-  awk '$1 == 4 && $2 == "train" { print $3, $4, $5, $7, $8 }' out.txt >four.txt
+  awk '$1 == 4 && $2 == "train" { gsub(",", ""); print $3, $4, $5, $7, $8 }' out.txt >four.txt
   awk '$1 == 2 && $2 == "train" { print $3, $4, $5, $6, $7, $8, $9 }' out.txt >two.txt
   same own.txt four.txt "$1: bytes of one of 4 ranks"
   run 0 ./net-n info train -n 2
   awk '$2 ~ /^[0-9,]+$/ { printf "%s%s", n++ ? " " : "", $2 } END { print "" }' out.txt >said.txt
   same two.txt said.txt "$1: bytes of one of 2 ranks"
   run 0 "$gc" net.g --data-parallel=mpi --ranks=2 --shard=optimizer --ahead=yes --dump-plan
-  holds out.txt "$(awk '{ print $5 }' two.txt)"
+  awk '/^entry/ { at = $2 } $1 == "arena" { gsub(",", ""); sum += at == "train:" ? $3 : at ~ /^train.ahead/ ? 2 * $3 : 0 } END { print sum }' out.txt >plan.txt
+  exactly "$(cat plan.txt)" "$(awk '{ gsub(",", ""); print $5 }' two.txt)" "$1: the arena of one of 2 ranks"
   # shellcheck disable=SC2086
   run 0 ./net-1 $net --epochs 2 --seed 5 --resume half.safetensors --save resumed-1.safetensors
   near net-1.safetensors resumed-1.safetensors 1e-5 "$1: resumed by one process"
@@ -373,7 +375,7 @@ through() { # through MPICC MPIRUN
   # a row of the last rank: the others have it from a collective
   # shellcheck disable=SC2086
   says 1 'row 6 of the input x (nan.npy) holds nan' $mpirun -n 4 ./net-n train --x nan.npy --label label.npy --no-shuffle --check-finite
-  holds out.txt 'of train, forward pass, layer net.c'
+  holds out.txt 'of train, forward pass, layer net.random_flip'
 }
 
 # Runs ./net-n in four ranks in the background, as $job; each leaves its process's id in pid.RANK
