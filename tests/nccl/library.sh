@@ -24,7 +24,7 @@ mkdir alone && compile net.g --emit=lib --target=cpu -O0 -o alone/libnet.so
 "$cc" -std=c99 -D_GNU_SOURCE -Wall -Wextra -Werror -DALONE -Ialone "$root/tests/nccl/library.c" -o one alone/libnet.so -Wl,-rpath,"$PWD/alone" &&
   ./one || fail 'one process'
 for emit in lib python; do
-  compile net.g --emit=$emit --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80 --remarks=ahead
+  compile net.g --emit=$emit --data-parallel=nccl --ranks=2 --shard=optimizer --arch=compute_80 --ahead=yes --remarks=ahead
   grep -q 'the preparation of the next batch runs beside the step' out || fail "$emit: no batch is prepared ahead"
 done
 grep -qi mpi net.h && fail 'the header is about MPI'
