@@ -11,7 +11,8 @@
 enum { WORDS = 1000 };
 
 /* ---- words ---- */
-/* A column of integers that begins with a word holds words, numbered in their order. */
+/* A column of integers that begins with a word holds words, numbered in their order. 1,234 is none.
+ */
 static bool collect_words(Column *c, Err *e) {
   Csv *v = c->csv;
   char word[WORD];
@@ -25,7 +26,8 @@ static bool collect_words(Column *c, Err *e) {
     if (!there) break;
     const Field *f = &v->fields[v->chosen[0]];
     if (!csv_plain(f, word)) return csv_no_word(&r, v->chosen[0], f);
-    if (!words->n && (!*word || csv_whole(word, &number) || csv_real(word, &(double){0})))
+    if (!words->n &&
+        (!*word || csv_whole(word, &number) || csv_real(word, &(double){0}) || csv_grouped(word)))
       return true; /* what is wrong about it is said when it is read */
     if (known) return words_copy(words, known, e);
     if (!*word) return csv_no_number(&r, v->chosen[0], word);

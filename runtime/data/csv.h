@@ -43,6 +43,8 @@ bool csv_row(CsvReader *r, Field *fields, bool *there);
 bool csv_plain(const Field *f, char out[WORD]);
 bool csv_real(const char *s, double *v);
 bool csv_whole(const char *s, int64_t *v);
+/* A number with separators of thousands: 1,234. */
+bool csv_grouped(const char *s);
 const char *csv_name(const Csv *v, uint64_t column, char out[WORD]);
 /* Errors at a field of the record at hand; false. */
 bool csv_wrong_field(const CsvReader *r, uint64_t column, const char *what, const char *hint);

@@ -196,6 +196,11 @@ static bool as_written_here(const char *s, const char *point, char out[WORD]) {
   return csv_real(out, &real);
 }
 
+bool csv_grouped(const char *s) {
+  char plain[WORD];
+  return strpbrk(s, ",.") && strlen(s) < WORD && as_written_here(s, NULL, plain);
+}
+
 /* Of a number with decimal commas or separators of thousands: how to write it. */
 static bool notation_hint(const char *s, bool floats, char *hint, size_t size) {
   const char *last = NULL;

@@ -160,6 +160,7 @@ holds out.txt 'hint: row i of each file must belong together: eight.bin is read 
 wrong 'a,b\n' 'has no rows for the input v' '' one --v bad.csv:a
 kinds='same --x houses.csv:2..4 --kind bad.csv:k'
 wrong 'k\nred\n3\nred\nred\n' "line 3, column k: '3' is a number among words" 'a column of labels holds words alone, or numbers' $kinds
+wrong 'k\n"1,234"\n"2,345"\n"3,456"\n"4,567"\n' "line 2, column k: '1,234' is no whole number" 'numbers have decimal points and no separators of thousands: write 1234' $kinds
 wrong 'k\n1\n2\nred\n3\n' "line 4, column k: 'red' is no whole number" 'numbers and words are mixed' $kinds
 wrong 'k\n1\n2\n300\n3\n' 'line 4, column k: 300 is beyond the input kind (u8)' 'correct the file, or declare the input with a wider type' $kinds
 wrong 'k\nred\ngreen\nblue\nred\n' "line 4, column k: 'blue' is none of the words that were listed" 'list all words' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green'
