@@ -171,9 +171,9 @@ static void a_batch_that_cannot_be_read_is_of_its_step(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_step_finds_its_own),
-                                     cmocka_unit_test(one_turn_is_seen),
-                                     cmocka_unit_test(what_is_not_asked_for_is_dropped),
-                                     cmocka_unit_test(a_report_is_of_its_step)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_step_finds_its_own), cmocka_unit_test(one_turn_is_seen),
+      cmocka_unit_test(what_is_not_asked_for_is_dropped), cmocka_unit_test(a_report_is_of_its_step),
+      cmocka_unit_test(a_batch_that_cannot_be_read_is_of_its_step)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
