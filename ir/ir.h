@@ -317,8 +317,9 @@ typedef struct Block {
 struct Entry {
   Module *module;
   const char *name;
-  bool training; /* has a minimize */
-  int ranks;     /* of a data-parallel program that share its batch; 0: each has the whole */
+  bool training;       /* has a minimize */
+  bool differentiated; /* behind the pass autodiff */
+  int ranks;           /* of a data-parallel program that share its batch; 0: each has the whole */
   Loc loc;
   Block *body; /* arguments are the inputs, named; ends with `return` */
   /* Its preparation: makes of the same inputs what the entry has behind them as inputs of its own,

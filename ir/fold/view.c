@@ -128,11 +128,12 @@ static ValueId before_reshape(const Fold *f, int i, const Type *t) {
 
 /* op(reshape(x), broadcast(v)) → reshape(op(x, broadcast(v))), where the rows of x lie side by side
    and those of its reshape do not: so what is done to rows of a product joins it, and the elements
-   move once */
+   move once. Not before gradients are there: they are added up value by value, in the order of the
+   program without bounds. */
 ValueId element_of_moved(const Fold *f) {
   const Type *t = NULL;
   ValueId x[3];
-  if (op_info[f->kind].flags & OPF_POSITION || f->n > 3) return NO_ID;
+  if (!f->e->differentiated || op_info[f->kind].flags & OPF_POSITION || f->n > 3) return NO_ID;
   for (int i = 0; i < f->n; i++) {
     const Op *r = fold_def(f, i, OP_RESHAPE);
     const Type *from = r ? value_type(f->e, r->operands[0]) : NULL;
