@@ -1,6 +1,6 @@
 # RUN: %gc -march=x86-64-v3 -O2 %s --emit=ir -o - | FileCheck-14 %s
 # RUN: %gc --target=cuda -O2 %s --emit=ir -o - | FileCheck-14 %s --check-prefix=CUDA
-# RUN: %gc %s --emit=ir --passes=fold,dce | FileCheck-14 %s --check-prefix=FOLD
+# RUN: %gc %s --emit=ir --passes=autodiff,fold,dce | FileCheck-14 %s --check-prefix=FOLD
 # A product has its rows side by side; behind an outer axis, rows of a bounded axis lie apart by the bound. The CPU moves
 # them in their own bytes, one after the other. A GPU, whose threads move them at once, has other bytes for them. The bias
 # and what else is done to each row joins the product, in front of the move.
