@@ -142,6 +142,36 @@ static void positions(Reduce *r) {
   }
 }
 
+/* Opens loops over rows [from, to) of reduced axes, of which an inner one is bounded; gives their
+   number. Each outer iteration takes a run along the innermost axis: its rows lie evenly, so only a
+   run divides by the extent, and the loop over columns becomes vectors. */
+static int open_runs(Reduce *r, const char *from, const char *to) {
+  Printer *p = &r->c.p;
+  Text *unit = p->level[1], *row = p->level[2];
+  int outer = r->nreduced - 1;
+  const char *inner = loops_text(p, r->reduced + outer, 1);
+  text_open(unit, "for (long first = %s, last; first < %s; first = last) {", from, to);
+  text_line(unit, "const long run = first / %s, base = run * %s;", inner, inner);
+  text_line(unit, "last = %s - base < %s ? %s : base + %s;", to, inner, to, inner);
+  printer_decode(p, r->reduced, outer, "run", "k", 2);
+  text_append(unit, row);
+  *row = text_new(r->c.g->a, 2);
+  text_open(unit, "for (long r = first; r < last; r++) {");
+  text_line(unit, "const long k = r - base;");
+  Coord *c = &p->coord[r->reduced[outer].coord];
+  c->text = "k";
+  c->level = 2;
+  return 2;
+}
+
+static int open_rows(Reduce *r, const char *from, const char *to) {
+  for (int k = 1; k < r->nreduced; k++)
+    if (r->reduced[k].extent) return open_runs(r, from, to);
+  if (r->nreduced) printer_decode(&r->c.p, r->reduced, r->nreduced, "r", "k", 2);
+  text_open(r->c.p.level[1], "for (long r = %s; r < %s; r++) {", from, to);
+  return 1;
+}
+
 /* The loop over rows [from, to), added to `acc`, "acc[l]" or another place of column l. */
 static void accumulate(Reduce *r, const char *acc, const char *from, const char *to) {
   Gen *g = r->c.g;
@@ -150,7 +180,7 @@ static void accumulate(Reduce *r, const char *acc, const char *from, const char 
   OpKind kind = r->root->kind;
   Text *unit = p->level[1], *row = p->level[2], *cell = p->level[3];
   bool arg = is_arg(r->root);
-  if (r->nreduced) printer_decode(p, r->reduced, r->nreduced, "r", "k", 2);
+  int loops = open_rows(r, from, to);
   const char *value = printer_value(p, x, printer_identity(p, x)).text;
   if (arg) {
     text_open(cell, "if (r == 0 || (%s)) {", reduce_beats(g, kind, r->dt, value, "acc[l]"));
@@ -160,14 +190,13 @@ static void accumulate(Reduce *r, const char *acc, const char *from, const char 
   } else {
     text_line(cell, "%s = %s;", acc, reduce_step(g, kind, acc, value));
   }
-  text_open(unit, "for (long r = %s; r < %s; r++) {", from, to);
   text_append(unit, row);
   if (!arg) text_line(unit, "GC_IVDEP");
   text_open(unit, "for (int l = 0; l < w; l++) {");
   text_line(unit, "const long j = j0 + l;");
   text_append(unit, cell);
   text_close(unit, "}");
-  text_close(unit, "}");
+  while (loops-- > 0) text_close(unit, "}");
 }
 
 static void print_start(Reduce *r, const char *name, const char *start) {
