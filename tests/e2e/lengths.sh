@@ -50,6 +50,7 @@ entry rows(x : f32[3, n <= 150], y : f32[3, n], m : f32[2, 5, n]) {
   am = argmax(x)
   mx = max(m, axis = -1)
   sm = sum(m, axis = [0, 2])
+  ru = sum(tanh(m[:, :, :, none] + x'), axis = [0, 1, 2])  # chunks of rows that begin within a run of n
   lse = logsumexp(x, axis = 1)
   v = var(m, axis = -1)
   q = x' @ y
@@ -63,7 +64,7 @@ entry rows(x : f32[3, n <= 150], y : f32[3, n], m : f32[2, 5, n]) {
   la = x[:, -1]
   gg = x * g[:n]
   one = g[:3] @ x + reshape(m[1, :3, 0], [1, 3]) @ y
-  return s, ls, ln, c, d, o, so, am, mx, sm, lse, v, q, w, z, k, p, i, f, fi, la, gg, one
+  return s, ls, ln, c, d, o, so, am, mx, sm, ru, lse, v, q, w, z, k, p, i, f, fi, la, gg, one
 }
 entry train(x : f32[3, n <= 150], y : f32[3, n]) {
   param w : f32[3, 4] = normal()
@@ -239,7 +240,7 @@ for level in $levels; do
     exact rows "n=$t"
     "$mkdata" npy f32 "3,$t" 1 x.npy && "$mkdata" npy f32 "3,$t" 2 y.npy && "$mkdata" npy f32 "2,5,$t" 3 m.npy ||
       fail 'no data could be made'
-    names='s ls ln c d o so am mx sm lse v q w z k p i f fi la gg'
+    names='s ls ln c d o so am mx sm ru lse v q w z k p i f fi la gg'
     compare rows rows "--x x.npy --y y.npy --m m.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare rows train "--x x.npy --y y.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done
