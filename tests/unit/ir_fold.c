@@ -96,6 +96,8 @@ static void moved(void **state) {
   ValueId r = entry_add_input(t.e, "r", side), z = entry_add_input(t.e, "z", apart);
   ValueId v = entry_add_input(t.e, "v", type_get(t.c, DT_F32, 1, (const int64_t[]){4}));
   ValueId m = build_reshape(t.b, r, apart), b = build_broadcast(t.b, v, apart);
+  IS(OP1(TANH, m), "tanh(reshape(r))"); /* gradients come first */
+  t.e->differentiated = true;
   IS(OP1(EXP, m), "reshape(exp(r))");
   IS(OP2(MUL, m, build_const(t.b, apart, 3)), "reshape(mul(r, 3))");
   IS(OP1(RELU, OP2(ADD, m, b)), "reshape(relu(add(r, broadcast(v))))");
