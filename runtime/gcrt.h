@@ -305,8 +305,7 @@ typedef struct GcEntry {
   int ranks; /* that share its batch: the inputs have the rows of one; 0: each rank runs it whole */
   bool gathers;             /* it reads what the program's `gather` makes */
   uint64_t under_way_bytes; /* of its collectives, at most at once: of the arena and globals */
-  float
-      waits; /* the share of a run that it stands still for them, by a model; below 0: not known */
+  float waits; /* the share of a run that it waits for them, by a model; below 0: unknown */
   uint64_t unwritten_bytes; /* of the params and states: of those that it leaves as they are */
   /* Of the steps so many, the first ones, are the preparation of the batch: they read inputs, write
      to GC_PREPARED and to nothing else, have no loops, and may run before the step before is over.

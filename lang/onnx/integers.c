@@ -104,14 +104,14 @@ static const char *product(Node *n, const char *x, Axis rows, const char *w, int
 }
 
 const char *onnx_product_of_integers(Node *n, const Quantized *x, const Quantized *w,
-                                     bool transposed, int type, Shape *s) {
+                                     bool transposed, int type, Shape *shape) {
   Tensor *a = x->q, *b = w->q;
   uint64_t count;
   Axis rows;
   if (n->im->train || !is_byte(a) || !is_byte(b) || a->shape.rank < 2 || b->shape.rank != 2 ||
       !b->tensor || !shape_count(&b->shape, &count))
     return NULL;
-  *s = a->shape;
+  Shape of_result = a->shape, *s = &of_result;
   const Axis depth = b->shape.at[transposed], columns = b->shape.at[!transposed];
   if (!dim_same(s->at[s->rank - 1], depth) || depth.n < LEAST_DEPTH || columns.n < 1 ||
       columns.n > MOST_KNOWN || !dim_product(s, 0, s->rank - 1, &rows))
@@ -134,6 +134,7 @@ const char *onnx_product_of_integers(Node *n, const Quantized *x, const Quantize
     t = text(n, "%s - %s * %s", t, zb, of_row);
   }
   if (s->rank > 2) t = reshaped(n, let(n, t), s);
+  *shape = *s;
   return whole && type == ELEM_F32 ? text(n, "f32(%s)", t) : t;
 }
 
