@@ -18,7 +18,7 @@ typedef struct Class {
   const Layout *want;   /* of a product that reads it as its right operand, of a convolution */
   const Layout *turned; /* of a product that reads it transposed */
   bool stored;          /* a global is among them: it is turned once, and read by every run */
-  bool made;            /* by a product, which writes no turned panels */
+  bool as_is;           /* a product makes it, or reads it as it is: neither is of turned panels */
   bool plain;           /* something needs it row-major */
 } Class;
 
@@ -51,7 +51,7 @@ static void unite(Layouts *l, uint32_t a, uint32_t b) {
   l->node[b].parent = a;
   l->node[a].plain |= l->node[b].plain;
   l->node[a].stored |= l->node[b].stored;
-  l->node[a].made |= l->node[b].made;
+  l->node[a].as_is |= l->node[b].as_is;
   if (l->node[b].turned) l->node[a].turned = l->node[b].turned;
   want(l, a, l->node[b].want);
 }
@@ -135,12 +135,12 @@ static void product(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
   const Type *b = value_type(e, op->operands[1]);
   uint32_t x = base + op->operands[1];
   constrain_plain(l, base + op->operands[0]);
-  l->node[find(l, base + op->results[0])].made = true;
+  l->node[find(l, base + op->results[0])].as_is = true;
   if (b->rank != 2) return;
   if (op->attr[AT_TB].i)
     l->node[find(l, x)].turned = layout_weight(l->m->ctx, l->r->opt->target, b, 0);
   else
-    want(l, x, panels_of(l, b));
+    l->node[find(l, x)].as_is = true, want(l, x, panels_of(l, b));
 }
 
 /* What a load gives or a store takes. For init and gather the layouts of globals are decided
@@ -235,7 +235,7 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
 static const Layout *decided(Layouts *l, uint32_t x) {
   const Class *c = &l->node[find(l, x)];
   if (c->plain) return NULL;
-  return c->want || c->made || !c->stored ? c->want : c->turned;
+  return c->want || c->as_is || !c->stored ? c->want : c->turned;
 }
 
 static void set_values(Layouts *l, uint32_t base, Entry *e) {

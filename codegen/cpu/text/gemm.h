@@ -90,7 +90,7 @@ enum { B_PREFETCH = 16 };
 #define GC_NUMBER_f32(x) (x)
 #define GC_NUMBER_bf16(x) bf16_to_f32(x)
 #define GC_NUMBER_f16(x) f16_to_f32(x)
-/* section GC_ROW: GC_NUMBER vfma_f32 splat_f32 */
+/* section GC_ROW row_of_f32: GC_NUMBER vfma_f32 splat_f32 */
 /* One row of A, and P panels of NR columns of B, `panel` elements apart, that are read side by side: memory sends several
    streams faster than one, and the sums of one panel alone wait for each other. Chains of at most CHAIN of the depth are
    added in order, as those of tiles are. C = a b + c_in, or c_in is NULL. */
@@ -100,8 +100,6 @@ INL Vf32 row_of_f32(const f32 *p) {
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
-#define row_of_bf16(p) load_bf16(p)
-#define row_of_f16(p) load_f16(p)
 #define GC_ROW(NAME, DT, TB, P, NR, CHAIN)                                                        \
   static __attribute__((noinline)) void NAME(const TB *restrict a, const TB *restrict b, long panel, \
                                              f32 *c, long depth, const f32 *c_in) {               \

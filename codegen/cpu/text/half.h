@@ -289,7 +289,9 @@ INL void turn_f16(const uint16_t *restrict b, long ld, long n, f32 *restrict p, 
 }
 /* section GC_TILE_TURNED_HALF: GC_TILE_TURNED turn_bf16 turn_f16 bf16_to_f32 f16_to_f32 */
 #define GC_TILE_TURNED_HALF(...) GC_TILE_TURNED(__VA_ARGS__)
-/* section GC_ROW_HALF: GC_ROW load_bf16 load_f16 bf16_to_f32 f16_to_f32 */
+/* section GC_ROW_HALF row_of_bf16 row_of_f16: GC_ROW load_bf16 load_f16 bf16_to_f32 f16_to_f32 */
+#define row_of_bf16(p) load_bf16(p)
+#define row_of_f16(p) load_f16(p)
 #define GC_ROW_HALF(...) GC_ROW(__VA_ARGS__)
 /* section GC_PACK_HALF: load_bf16 load_f16 turn_bf16 turn_f16 bf16_to_f32 f16_to_f32 GC_TURN_STEP GC_PREFETCH_COLUMNS */
 /* B of 16 bits packed as f32: by rows, and of a transposed B by columns in blocks of 16. */

@@ -1,5 +1,5 @@
 /* Products of two quantized matrices: words of integers of the depth, whose products are summed exactly. */
-/* section GC_STEP GC_STEP_OF GC_WORDS GC_PLANES GC_BY_LINES GcUnsigned GcWord GcShort dot_integers word_q8 word_q4 line_q8 line_q4: widen_i8 widen_u8 GcLine GcLineAt GC_SHUFFLE */
+/* section GC_STEP GC_STEP_OF GC_WORDS GC_PLANES GC_BY_LINES GcUnsigned GcWord GcShort GcChars GcSixteen GC_PAIRS dot_integers word_q8 word_q4 line_q8 line_q4: widen_i8 widen_u8 GcBytes GcLine GcLineAt GC_SHUFFLE */
 /* A word of 32 bits has GC_STEP integers of the depth. Four, if there is vpdpbusd: its left operand is unsigned, so b's
    integers are stored plus an offset, and the sum begins with that offset times a's integers, negated; integers of 4 bits
    have it as they lie. Else two, of 16

@@ -1,5 +1,5 @@
 /* Products of quantized matrices: integers of 8 or 4 bits, and bf16 scales of groups of the depth. */
-/* section load_q8 load_q4 widen_i8 widen_u8: load_bf16 */
+/* section load_q8 load_q4 widen_i8 widen_u8 GcBytes: load_bf16 */
 /* A register of scaled numbers, which are those of dequantize. Eight is taken from integers, not from their products
    with scales, which may be infinite. clang has vectors of bytes become integers where gcc has instructions. */
 #if defined(__clang__)
