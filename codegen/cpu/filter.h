@@ -12,10 +12,10 @@ typedef struct Filter {
   FilterSchedule s;
 } Filter;
 
-/* The first row of a tile. Where their number depends on that of threads, `count` of them have
-   `step` rows >> 32. */
 /* Rows of y: a number, or those of the run. */
 const char *filter_rows(const Filter *f);
+/* The first row of a tile. Where their number depends on that of threads, `count` of them have
+   `step` rows >> 32. */
 const char *filter_row_text(const Filter *f, const char *tile);
 /* Text of how many tiles there are. */
 const char *filter_tiles_text(const Filter *f);
