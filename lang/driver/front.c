@@ -101,7 +101,13 @@ const OnnxProgram *front_import(Front *f, int *code) {
                           d->value);
       return NULL;
     }
-    dims[i] = (OnnxDim){d->name, v, d->bound};
+    if (v % d->times) {
+      *code = usage_error("-D '%lld*%s<=%s': the bound is a multiple of %lld, as %lld",
+                          (long long)d->times, d->name, d->value, (long long)d->times,
+                          (v / d->times + 1) * (long long)d->times);
+      return NULL;
+    }
+    dims[i] = (OnnxDim){d->name, v, d->bound, d->times};
   }
   bool unreadable = false;
   if (!f->onnx)

@@ -24,10 +24,15 @@ const char *model_text(void *front, Ctx *c, const ModelUse *use) {
   OnnxDim *dims = ARENA_ARRAY(ctx_arena(c), OnnxDim, use->dims.n + 1);
   for (int i = 0; i < use->dims.n; i++) {
     const ModelDim *d = &use->dims.at[i];
-    dims[i] = (OnnxDim){d->name.name, number_of(f ? f->o : NULL, d), d->bounded};
-    if (dims[i].n >= 1 && dims[i].n <= MOST) continue;
-    diag(c, SEV_ERROR, d->name.loc, "the dimension %s takes a number from 1 to %d", d->name.name,
-         MOST);
+    dims[i] = (OnnxDim){d->name.name, number_of(f ? f->o : NULL, d), d->bounded, d->times};
+    const bool sound = dims[i].n >= 1 && dims[i].n <= MOST && d->times >= 1;
+    if (sound && dims[i].n % d->times == 0) continue;
+    if (sound)
+      diag(c, SEV_ERROR, d->name.loc, "the bound of the dimension %s is a multiple of %lld",
+           d->name.name, (long long)d->times);
+    else
+      diag(c, SEV_ERROR, d->name.loc, "the dimension %s takes a number from 1 to %d", d->name.name,
+           MOST);
     return NULL;
   }
   const OnnxProgram *p = onnx_import_def(c, use->path, use->name, dims, use->dims.n, use->loc);

@@ -4,6 +4,7 @@
 #include "lang/elab/elab.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* --emit and --target take what the table of targets has. */
@@ -90,15 +91,22 @@ static bool check_value(Ctx *c, const OptionRow *r, const char *value) {
 
 static bool add_define(Ctx *c, Options *o, const char *text) {
   const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-  size_t n = strspn(text, letters);
-  bool bound = text[n] == '<';
-  const char *value = text + n + bound + 1;
-  if (n == 0 || (text[0] >= '0' && text[0] <= '9') || text[n + bound] != '=' || !*value)
+  const char *at = text + strspn(text, "0123456789");
+  int64_t times = 1;
+  const bool multiple = at > text && at - text < 10 && *at == '*';
+  if (multiple) times = strtoll(text, NULL, 10);
+  at = multiple ? at + 1 : text;
+  size_t n = strspn(at, letters);
+  bool bound = at[n] == '<';
+  const char *value = at + n + bound + 1;
+  if (n == 0 || (at[0] >= '0' && at[0] <= '9') || at[n + bound] != '=' || !*value || !times ||
+      (multiple && !bound))
     return !usage_error("-D takes NAME=VALUE, not '%s'", text);
-  const char *name = intern_n(c, text, n);
+  const char *name = intern_n(c, at, n);
   for (uint32_t i = 0; i < o->defines.n; i++)
     if (o->defines.at[i].name == name) return !usage_error("-D %s is given twice", name);
-  vec_push(ctx_arena(c), &o->defines, (Define){.name = name, .value = value, .bound = bound});
+  vec_push(ctx_arena(c), &o->defines,
+           (Define){.name = name, .value = value, .bound = bound, .times = times});
   return true;
 }
 

@@ -16,6 +16,7 @@ typedef enum OptionId {
 typedef struct Define { /* -D NAME=V */
   const char *name, *value;
   bool bound;     /* -D 'NAME<=V' */
+  int64_t times;  /* -D 'K*NAME<=V'; else 1 */
   bool of_config; /* of --config: for a let of the name, if there is one */
 } Define;
 

@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static void print_define(const Define *d) {
+  fputs(" -D '", stderr);
+  if (d->times > 1) fprintf(stderr, "%lld*", (long long)d->times);
+  fprintf(stderr, "%s%s=%s'", d->name, d->bound ? "<" : "", d->value);
+}
+
 /* A file that was not there: nobody's link is followed in a directory that others may write to. */
 static FILE *open_new(const char *path) {
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -52,9 +58,7 @@ void reproduce(void *data) {
     fprintf(stderr, " -x ir %s\n", path);
   } else {
     for (uint32_t i = 0; i < o->defines.n; i++)
-      if (!o->defines.at[i].of_config)
-        fprintf(stderr, " -D '%s%s=%s'", o->defines.at[i].name, o->defines.at[i].bound ? "<" : "",
-                o->defines.at[i].value);
+      if (!o->defines.at[i].of_config) print_define(&o->defines.at[i]);
     fprintf(stderr, " -x %s %s\n",
             input_kind(o) == INPUT_ONNX ? "onnx" : option_value(o, OPT_LANGUAGE, "g"), o->input);
   }

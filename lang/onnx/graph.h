@@ -25,6 +25,9 @@ typedef struct Shape {
 typedef struct Symbol {
   const char *name, *wish; /* in the program; as -D names it */
   int64_t bound;
+  int64_t times;     /* of it are the dimension that -D names */
+  const char *first; /* a dimension of the def's inputs that has it, `of`; NULL: it stands alone */
+  Axis of;
 } Symbol;
 
 typedef struct Tensor Tensor;

@@ -27,6 +27,17 @@ bool onnx_tile(Node *n) {
                &s));
 }
 
+/* The place in an axis of each element of the padded one, as the run has it. */
+static const char *places_of_run(Node *n, const char *mode, Axis d, Axis size, int64_t lo) {
+  const char *last = text(n, "(%s - 1)", dim_text(n->im, d)),
+             *at = let(n, text(n, "iota(%s) - (%lld)", dim_text(n->im, size), (long long)lo));
+  if (strcmp(mode, "edge") == 0) return let(n, text(n, "min(max(%s, 0), %s)", at, last));
+  if (strcmp(mode, "wrap") == 0) return let(n, text(n, "%s %% (%s + 1)", at, last));
+  const char *period = text(n, "max(2 * %s, 1)", last);
+  at = let(n, text(n, "%s %% %s", at, period));
+  return let(n, text(n, "min(%s, %s - %s)", at, period, at));
+}
+
 /* Padding with what is in the tensor, by index: the edge, what is mirrored at it, or what stands at
    the other end. */
 static bool pad_by_places(Node *n, const char *mode, const int64_t *lo, const int64_t *hi) {
@@ -36,6 +47,14 @@ static bool pad_by_places(Node *n, const char *mode, const int64_t *lo, const in
   for (int axis = 0; axis < s.rank; axis++) {
     int64_t d = s.at[axis].n, size = d + lo[axis] + hi[axis];
     if (!lo[axis] && !hi[axis]) continue;
+    if (s.at[axis].symbol) {
+      const Axis from = s.at[axis];
+      if (!dim_add(from, (Axis){.n = lo[axis] + hi[axis]}, 1, &s.at[axis]))
+        return refuse(n, "padding of this size");
+      t = let(n,
+              gathered(n, t, s.rank, axis, places_of_run(n, mode, from, s.at[axis], lo[axis]), 1));
+      continue;
+    }
     if (size < 1 || size > MOST_KNOWN)
       return refuse(n, "padding of an axis of %lld elements", (long long)size);
     s.at[axis].n = size;
@@ -61,8 +80,7 @@ static bool pad_by_places(Node *n, const char *mode, const int64_t *lo, const in
 
 bool onnx_pad(Node *n) {
   Tensor *v = input(n, 0), *value = input(n, 2);
-  int64_t pads[4 * MOST_RANK], axes[2 * MOST_RANK], lo[MOST_RANK] = {0}, hi[MOST_RANK] = {0},
-                                                    dims[MOST_RANK];
+  int64_t pads[4 * MOST_RANK], axes[2 * MOST_RANK], lo[MOST_RANK] = {0}, hi[MOST_RANK] = {0};
   int count, naxes = -1, axis, rank = v->shape.rank;
   const char *mode = attr_string(n, "mode", "constant"), *cut = "";
   bool cuts = false;
@@ -77,20 +95,21 @@ bool onnx_pad(Node *n) {
     if (!axis_from(n, axes[i], rank, &axis)) return false;
     lo[axis] = pads[i], hi[axis] = pads[i + naxes];
     if (!lo[axis] && !hi[axis]) continue;
-    if (!dim_number(n, s.at[axis], &dims[axis])) return false;
-    if (lo[axis] < -dims[axis] || hi[axis] < -dims[axis] || lo[axis] > INT32_MAX ||
-        hi[axis] > INT32_MAX)
+    const Axis d = s.at[axis];
+    const int64_t least = d.symbol ? d.n + d.more : d.n; /* in a run */
+    if (lo[axis] < -least || hi[axis] < -least || lo[axis] > INT32_MAX || hi[axis] > INT32_MAX)
       return refuse(n, "pads that are too large");
   }
   if (strcmp(mode, "constant") != 0) return pad_by_places(n, mode, lo, hi);
   for (int i = 0; i < rank; i++) {
     bool some = lo[i] < 0 || hi[i] < 0;
     cuts |= some;
-    cut = text(n, "%s%s%s", cut, i ? ", " : "",
-               some ? text(n, "%lld:%lld", (long long)(lo[i] < 0 ? -lo[i] : 0),
-                           (long long)(s.at[i].n + (hi[i] < 0 ? hi[i] : 0)))
-                    : ":");
-    s.at[i].n += lo[i] + hi[i];
+    const long long first = lo[i] < 0 ? -lo[i] : 0;
+    const char *part =
+        hi[i] < 0 ? text(n, "%lld:-%lld", first, (long long)-hi[i]) : text(n, "%lld:", first);
+    cut = text(n, "%s%s%s", cut, i ? ", " : "", some ? part : ":");
+    if (!dim_add(s.at[i], (Axis){.n = lo[i] + hi[i]}, 1, &s.at[i]))
+      return refuse(n, "pads that are too large");
     if (lo[i] < 0) lo[i] = 0;
     if (hi[i] < 0) hi[i] = 0;
   }
@@ -106,23 +125,26 @@ bool onnx_pad(Node *n) {
 
 bool onnx_depth_and_space(Node *n) {
   Tensor *v = input(n, 0);
-  int64_t d[MOST_RANK], b = attr_int(n, "blocksize", 1);
-  if (v->shape.rank != 4 || b < 1 || b > INT32_MAX) return refuse(n, "an input that is no images");
-  for (int i = 1; i < 4; i++)
-    if (!dim_number(n, v->shape.at[i], &d[i])) return false;
-  bool deep = strcmp(n->op, "DepthToSpace") == 0,
-       crd = strcmp(attr_string(n, "mode", "DCR"), "CRD") == 0;
-  if (deep ? d[1] % (b * b) : d[2] % b || d[3] % b)
-    return refuse(n, "blocks that do not divide its input");
-  int64_t c = deep ? d[1] / (b * b) : d[1];
+  const int64_t b = attr_int(n, "blocksize", 1);
+  int64_t deep_c;
+  if (v->shape.rank != 4 || b < 1 || b > INT16_MAX) return refuse(n, "an input that is no images");
+  if (!dim_number(n, v->shape.at[1], &deep_c)) return false;
+  const bool deep = strcmp(n->op, "DepthToSpace") == 0,
+             crd = strcmp(attr_string(n, "mode", "DCR"), "CRD") == 0;
+  const Axis by = {.n = b};
+  Axis h = v->shape.at[2], w = v->shape.at[3], c = {.n = deep ? deep_c / (b * b) : deep_c};
+  bool fits = !deep || deep_c % (b * b) == 0;
+  if (!deep) fits = dim_over(h, by, &h) && dim_over(w, by, &w);
+  if (!fits) return refuse(n, "blocks that do not divide its input");
   Shape six = {.rank = 6, .at = {v->shape.at[0]}}, s = {.rank = 4, .at = {v->shape.at[0]}};
-  const int64_t apart[3][5] = {
-      {b, b, c, d[2], d[3]}, {c, b, b, d[2], d[3]}, {c, d[2] / b, b, d[3] / b, b}};
-  for (int i = 0; i < 5; i++) six.at[i + 1].n = apart[deep ? crd : 2][i];
+  const Axis apart[3][5] = {{by, by, c, h, w}, {c, by, by, h, w}, {c, h, by, w, by}};
+  for (int i = 0; i < 5; i++) six.at[i + 1] = apart[deep ? crd : 2][i];
   static const char *const perms[] = {"[0, 3, 4, 1, 5, 2]", "[0, 1, 4, 2, 5, 3]",
                                       "[0, 3, 5, 1, 2, 4]", "[0, 1, 3, 5, 2, 4]"};
-  s.at[1].n = deep ? c : c * b * b, s.at[2].n = deep ? d[2] * b : d[2] / b,
-  s.at[3].n = deep ? d[3] * b : d[3] / b;
+  s.at[1] = c, s.at[2] = h, s.at[3] = w;
+  if (deep ? !dim_times(h, by, &s.at[2]) || !dim_times(w, by, &s.at[3])
+           : !dim_times(c, (Axis){.n = b * b}, &s.at[1]))
+    return refuse(n, "images that are too large");
   const char *t = text(n, "transpose(%s, %s)", reshaped(n, tensor_text(n, v), &six),
                        perms[deep ? crd : 2 + crd]);
   return give(n, 0, v->type, &s, reshaped(n, t, &s));

@@ -45,9 +45,13 @@ bool onnx_group_norm(Node *n) {
   int64_t groups = each ? c : positive_int(attr_int(n, "num_groups", c));
   Shape flat = {.rank = 3, .at = {v->shape.at[0], {.n = groups}}};
   Axis rest;
-  if (c % groups || !dim_product(&v->shape, 2, v->shape.rank, &rest) || rest.symbol)
-    return refuse(n, "groups that do not divide the channels");
-  flat.at[2].n = c / groups * rest.n;
+  if (c % groups) return refuse(n, "groups that do not divide the channels");
+  /* of two bounded dimensions the language finds the product */
+  if (!dim_product(&v->shape, 2, v->shape.rank, &rest)) rest = (Axis){.n = -1};
+  if (rest.n < 0)
+    flat.at[2] = rest;
+  else if (!dim_times(rest, (Axis){.n = c / groups}, &flat.at[2]))
+    return refuse(n, "groups that are too large");
   const char *t = text(n, "layer_norm(%s, %s)", reshaped(n, tensor_text(n, v), &flat),
                        real(n, attr_real(n, "epsilon", 1e-5)));
   t = reshaped(n, t, &v->shape);
@@ -55,8 +59,8 @@ bool onnx_group_norm(Node *n) {
   if (input(n, 1)->shape.rank != 1 || input(n, 2)->shape.rank != 1)
     return refuse(n, "a scale that is no list");
   if (of.n != c) { /* before version 21 one scale for each group */
-    t = text(n, "reshape(%s, [-1, %lld, %lld, %lld])", t, (long long)groups,
-             (long long)(c / groups), (long long)rest.n);
+    const Shape four = {.rank = 4, .at = {v->shape.at[0], {.n = groups}, {.n = c / groups}, rest}};
+    t = reshaped(n, t, &four);
     t = text(n, "%s * %s + %s", t, per_channel(n, input(n, 1), 2), per_channel(n, input(n, 2), 2));
     return of.n == groups ? give(n, 0, v->type, &v->shape, reshaped(n, t, &v->shape))
                           : refuse(n, "a scale of another size");
@@ -98,8 +102,8 @@ bool onnx_lrn(Node *n) {
   Tensor *v = input(n, 0);
   int64_t size = positive_int(attr_int(n, "size", 1));
   Shape s = {.rank = 4, .at = {v->shape.at[0], {.n = 1}, v->shape.at[1]}};
-  if (v->shape.rank != 4 || !dim_product(&v->shape, 2, 4, &s.at[3]))
-    return refuse(n, "an input that is no images");
+  if (v->shape.rank != 4) return refuse(n, "an input that is no images");
+  if (!dim_product(&v->shape, 2, 4, &s.at[3])) s.at[3] = (Axis){.n = -1};
   const char *x = tensor_text(n, v), *square = reshaped(n, text(n, "%s * %s", x, x), &s);
   const char *mean =
       text(n, "avg_pool(%s, [%lld, 1], stride = 1, pad = [%lld, %lld, 0, 0])", square,

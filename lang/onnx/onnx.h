@@ -13,8 +13,9 @@ typedef struct OnnxProgram OnnxProgram;
 /* -D: a symbolic dimension of the graph as a number, or with a bound on what a run decides. */
 typedef struct OnnxDim {
   const char *name;
-  int64_t n;
+  int64_t n; /* a multiple of `times` */
   bool bounded;
+  int64_t times; /* runs have multiples of it */
 } OnnxDim;
 
 /* train: LOSS[:OUTPUT][,OPTIMIZER], by which `entry train` trains it; or NULL. NULL after a

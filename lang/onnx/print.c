@@ -64,12 +64,13 @@ static void print_type(FILE *f, Import *im, const Tensor *v, bool bounds, bool *
   fputs(elem_of(v->type)->gc, f);
   for (int i = 0; i < v->shape.rank; i++) {
     Axis d = v->shape.at[i];
-    bool *known = d.symbol ? &seen[d.symbol - 1] : NULL;
+    Symbol *s = d.symbol ? &im->symbols[d.symbol - 1] : NULL;
+    bool *known = s ? &seen[d.symbol - 1] : NULL;
     const bool alone = d.n == 1 && !d.more, own = known && !*known && !bounds && !alone;
-    fprintf(f, "%s%s", i ? ", " : "[",
-            own ? name_new(im, im->symbols[d.symbol - 1].name) : dim_text(im, d));
-    if (known && !*known && bounds)
-      fprintf(f, " <= %" PRId64, im->symbols[d.symbol - 1].bound + d.more);
+    const char *name = own ? name_new(im, s->name) : dim_text(im, d);
+    fprintf(f, "%s%s", i ? ", " : "[", name);
+    if (own && !s->first) s->first = name, s->of = d;
+    if (known && !*known && bounds) fprintf(f, " <= %" PRId64, d.n * s->bound + d.more);
     if (known && !own) *known = true;
   }
   if (v->shape.rank) fputc(']', f);
@@ -106,6 +107,14 @@ static void print_net(FILE *f, Import *im) {
     print_type(f, im, v, false, seen);
   }
   fputs(") {\n", f);
+  for (int i = 0; i < im->nsymbols; i++) {
+    const Symbol *s = &im->symbols[i];
+    if (!seen[i] && s->first && s->of.more)
+      fprintf(f, "  %s = (%s - %" PRId64 ") // %" PRId64 "\n", s->name, s->first, s->of.more,
+              s->of.n);
+    else if (!seen[i] && s->first)
+      fprintf(f, "  %s = %s // %" PRId64 "\n", s->name, s->first, s->of.n);
+  }
   print_weights(f, im, 0, im->weights.n, 0, 1);
   for (uint32_t i = 0; i < im->statements.n; i++) {
     const Statement *s = &im->statements.at[i];

@@ -1,5 +1,6 @@
 /* Resize and Upsample: one axis after the other, by the indices of the nearest elements, or by a
-   matrix of weights that is computed here.
+   matrix of weights that is computed here. Along a bounded axis the run computes the places of
+   elements, and their weights where they are no repeats.
    Source: https://onnx.ai/onnx/operators/onnx__Resize.html and its reference implementation. */
 #include "lang/onnx/graph.h"
 
@@ -15,7 +16,15 @@ typedef struct Resampling {
 typedef struct Line { /* of elements along an axis */
   int64_t from, to;
   double scale;
+  Axis before, after; /* the same; the other two are of numbers */
+  bool by_size;       /* the scale follows from both */
 } Line;
+
+static Line line_of(int64_t from, int64_t to, double scale) {
+  return (Line){from, to, scale, {.n = from}, {.n = to}, false};
+}
+
+static bool is_bounded(const Line *l) { return l->before.symbol || l->after.symbol; }
 
 /* Element x of the result as a place in the input; NaN: a mode that is not known. */
 static double place_of(const Resampling *r, const Line *l, double x) {
@@ -85,14 +94,132 @@ static const char *along_axis(Node *n, const Resampling *r, const Line *l, const
   return text(n, "einsum(\"%s,z%c->%s\", %s, %s)", from, 'a' + axis, to, t, w);
 }
 
+/* ---- along a bounded axis ---- */
+
+/* Elements `n` times over. */
+static const char *repeated(Node *n, const char *t, const Shape *s, int axis, int64_t times) {
+  Shape apart = {.rank = s->rank + 1}, wide, whole = *s;
+  for (int i = 0; i < s->rank; i++) apart.at[i + (i > axis)] = s->at[i];
+  apart.at[axis + 1] = (Axis){.n = 1};
+  wide = apart;
+  wide.at[axis + 1].n = times;
+  dim_times(s->at[axis], (Axis){.n = times}, &whole.at[axis]);
+  return reshaped(n, text(n, "broadcast(%s, %s)", reshaped(n, t, &apart), shape_text(n->im, &wide)),
+                  &whole);
+}
+
+/* So many times the elements, each the nearest of `times`; 0: others are. */
+static int64_t repeats(const Resampling *r, const Line *l) {
+  Axis times;
+  const char *m = r->place;
+  if (r->linear || !dim_over(l->after, l->before, &times) || times.symbol) return 0;
+  if (!l->by_size && l->scale != (double)times.n) return 0;
+  const bool middle = strcmp(m, "half_pixel") == 0 || strcmp(m, "pytorch_half_pixel") == 0 ||
+                      strcmp(m, "half_pixel_symmetric") == 0,
+             left = strcmp(m, "asymmetric") == 0 || strcmp(m, "tf_half_pixel_for_nn") == 0;
+  return (middle && strncmp(r->nearest, "round_", 6) == 0) ||
+                 (left && strcmp(r->nearest, "floor") == 0)
+             ? times.n
+             : 0;
+}
+
+/* place_of for each element of the result, f64[to]. */
+static const char *places(Node *n, const Resampling *r, const Line *l) {
+  const char *from = text(n, "(%s)", dim_text(n->im, l->before)),
+             *to = text(n, "(%s)", dim_text(n->im, l->after)), *m = r->place,
+             *by = number_text(n->im, ELEM_F64, (Number){.f = l->scale}), *whole = to;
+  if (l->by_size)
+    by = text(n, "(%s / %s)", to, from);
+  else
+    whole = text(n, "(%s * %s)", by, from);
+  const char *x = let(n, text(n, "f64(iota(%s))", to)),
+             *half = text(n, "(%s + 0.5) / %s - 0.5", x, by);
+  if (strcmp(m, "asymmetric") == 0) return let(n, text(n, "%s / %s", x, by));
+  if (strcmp(m, "tf_half_pixel_for_nn") == 0) return let(n, text(n, "(%s + 0.5) / %s", x, by));
+  if (strcmp(m, "align_corners") == 0) /* one element is that of the place 0 */
+    return let(n, text(n, "%s * (%s - 1) / max(%s - 1, 1)", x, from, whole));
+  if (strcmp(m, "half_pixel_symmetric") == 0)
+    half = text(n, "%s / 2 * (1 - %s / %s) + %s", from, to, whole, half);
+  if (strcmp(m, "pytorch_half_pixel") == 0 && !dim_at_least(n->im, l->after, (Axis){.n = 2}))
+    half = text(n, "where(%s > 1, %s, 0)", to, half);
+  return let(n, half);
+}
+
+/* A tap of the cubic kernel at a distance, of those next to the place or of those beyond. */
+static const char *cubic(Node *n, double a, const char *x, bool near) {
+  if (near)
+    return text(n, "((%s * %s - %s) * %s * %s + 1)", real(n, a + 2), x, real(n, a + 3), x, x);
+  return text(n, "(((%s - 5) * %s + 8) * %s * %s - %s)", x, x, x, real(n, a), real(n, 4 * a));
+}
+
+static const char *rows_at(Node *n, const char *t, const Line *l, int rank, int axis,
+                           const char *at) {
+  const char *ids = let(n, text(n, "min(max(%s, 0), %s - 1)", at, dim_text(n->im, l->before)));
+  return gathered(n, t, rank, axis, ids, 1);
+}
+
+static const char *along_bounded(Node *n, const Resampling *r, const Line *l, const char *t,
+                                 const Shape *s, int axis) {
+  const int64_t times = repeats(r, l);
+  if (times) return repeated(n, t, s, axis, times);
+  const char *x = places(n, r, l);
+  if (!r->linear) {
+    const char *round = strcmp(r->nearest, "floor") == 0               ? "floor(%s)"
+                        : strcmp(r->nearest, "ceil") == 0              ? "ceil(%s)"
+                        : strcmp(r->nearest, "round_prefer_ceil") == 0 ? "floor(%s + 0.5)"
+                                                                       : "ceil(%s - 0.5)";
+    const size_t head = strcspn(round, "%");
+    return rows_at(n, t, l, s->rank, axis,
+                   text(n, "i32(%.*s%s%s)", (int)head, round, x, round + head + 2));
+  }
+  const char *first = let(n, text(n, "floor(%s)", x)), *sum = "", *total = "",
+             *dtype = elem_of(input(n, 0)->type)->gc;
+  Shape line = {.rank = s->rank};
+  for (int i = 0; i < s->rank; i++) line.at[i] = i == axis ? l->after : (Axis){.n = 1};
+  for (int k = r->cubic ? -1 : 0; k < (r->cubic ? 3 : 2); k++) {
+    const char *far = let(n, k < 1 ? text(n, "%s - %s - (%d)", x, first, k)
+                                   : text(n, "%s + %d - %s", first, k, x)),
+               *w = r->cubic ? cubic(n, r->a, far, k == 0 || k == 1) : text(n, "(1 - %s)", far),
+               *at = let(n, text(n, "i32(%s) + (%d)", first, k));
+    if (r->exclude)
+      w = text(n, "where(%s >= 0 and %s < %s, %s, 0)", at, at, dim_text(n->im, l->before), w);
+    w = let(n, w);
+    total = *total ? text(n, "%s + %s", total, w) : w;
+    w = reshaped(n, text(n, "%s(%s)", dtype, w), &line);
+    w = let(n, text(n, "%s * %s", w, rows_at(n, t, l, s->rank, axis, at)));
+    sum = *sum ? text(n, "%s + %s", sum, w) : w;
+  }
+  if (!r->exclude) return sum;
+  return text(n, "(%s) / %s", sum, reshaped(n, text(n, "%s(%s)", dtype, total), &line));
+}
+
+/* The bounded size of a bounded axis, or of one that gets one; false after refusing. */
+static bool bounded_line(Node *n, Line *l, double scale, const Axis *size) {
+  const Axis d = l->before;
+  l->scale = scale, l->by_size = size != NULL;
+  if (size) {
+    l->after = *size;
+  } else {
+    const double times = (double)d.n * scale;
+    if (!(scale > 0) || !(times >= 1 && times <= INT32_MAX) || times != floor(times))
+      return refuse(n, "a scale of %g along %s", scale, dim_text(n->im, d));
+    l->after = (Axis){(int64_t)times, d.symbol, (int64_t)floor((double)d.more * scale)};
+  }
+  return l->after.n > 0 || refuse(n, "a size of 0");
+}
+
+/* ---- */
+
 /* The line of each axis, by scales or by sizes. */
 static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
   const Shape *s = &input(n, 0)->shape;
-  int64_t axes[2 * MOST_RANK], sizes[MOST_RANK];
+  int64_t axes[2 * MOST_RANK];
+  Axis sizes[MOST_RANK];
   int count = s->rank, axis, given = -1;
   const Number *x = NULL;
   uint64_t size;
-  for (int i = 0; i < s->rank; i++) line[i] = (Line){s->at[i].n, s->at[i].n, 1};
+  for (int i = 0; i < s->rank; i++)
+    line[i] = (Line){s->at[i].n, s->at[i].n, 1, s->at[i], s->at[i], false};
   if (attr_of(n, "axes") && (!attr_ints(n, "axes", axes, &count) || count > s->rank))
     return refuse(n, "too many axes");
   if (!attr_of(n, "axes"))
@@ -103,7 +230,7 @@ static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
     if (!(x = known_input(n, scales_in))) return false;
     if (size != (uint64_t)count || !is_float(scales))
       return refuse(n, "scales of another number of axes");
-  } else if (!known_ints(n, sizes_in, NULL, sizes, MOST_RANK, &given) || given != count) {
+  } else if (!known_dims(n, sizes_in, NULL, sizes, &given) || given != count) {
     return given >= 0 ? refuse(n, "sizes of another number of axes")
                       : refuse(n, "neither scales nor sizes");
   }
@@ -111,7 +238,9 @@ static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
   double ratio = NAN;
   for (int i = 0; i < count && !by_scale && strcmp(policy, "stretch") != 0; i++) {
     if (!axis_from(n, axes[i], s->rank, &axis)) return false;
-    double now = (double)sizes[i] / (double)s->at[axis].n;
+    if (sizes[i].symbol || s->at[axis].symbol)
+      return refuse(n, "a bounded dimension whose ratio is kept");
+    double now = (double)sizes[i].n / (double)s->at[axis].n;
     ratio = isnan(ratio)                        ? now
             : strcmp(policy, "not_larger") == 0 ? fmin(ratio, now)
                                                 : fmax(ratio, now);
@@ -119,17 +248,19 @@ static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
   for (int i = 0; i < count; i++) {
     if (!axis_from(n, axes[i], s->rank, &axis)) return false;
     Line *l = &line[axis];
-    if (by_scale && x[i].f == 1) continue;
-    if (!by_scale && !s->at[axis].symbol && sizes[i] == l->from) continue;
-    int64_t d;
-    if (!dim_number(n, s->at[axis], &d)) return false;
-    l->scale = by_scale ? x[i].f : isnan(ratio) ? (double)sizes[i] / (double)d : ratio;
+    if (by_scale ? x[i].f == 1 : dim_same(sizes[i], l->before)) continue;
+    if (l->before.symbol || (!by_scale && sizes[i].symbol)) {
+      if (!bounded_line(n, l, by_scale ? x[i].f : 1, by_scale ? NULL : &sizes[i])) return false;
+      continue;
+    }
+    const int64_t d = l->from;
+    l->scale = by_scale ? x[i].f : isnan(ratio) ? (double)sizes[i].n / (double)d : ratio;
     double to = by_scale       ? floor((double)d * l->scale)
-                : isnan(ratio) ? (double)sizes[i]
+                : isnan(ratio) ? (double)sizes[i].n
                                : nearbyint(ratio * (double)d);
     if (!(l->scale > 0) || !(to >= 1 && to * (double)d <= 1 << 26))
       return refuse(n, "a size of 0, or one that is too large");
-    l->to = (int64_t)to;
+    l->to = (int64_t)to, l->after.n = l->to;
   }
   return true;
 }
@@ -150,25 +281,35 @@ bool onnx_resize(Node *n) {
   r.linear = r.cubic || strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
   if (strcmp(r.place, "tf_crop_and_resize") == 0)
     return refuse(n, "a part of the image that is resized");
-  if (isnan(place_of(&r, &(Line){1, 1, 1}, 0))) return refuse(n, "the mode %s", r.place);
+  if (isnan(place_of(&r, &(Line){.from = 1, .to = 1, .scale = 1}, 0)))
+    return refuse(n, "the mode %s", r.place);
   if (r.linear && !is_float(v)) return refuse(n, "means of integers");
   if (upsample && n->version < 9) {
     const Onnx__AttributeProto *a = attr_of(n, "scales");
     if (!a || a->n_floats != (size_t)s.rank) return refuse(n, "scales of another number of axes");
     for (int i = 0; i < s.rank; i++) {
       double to = (double)s.at[i].n * (double)a->floats[i];
+      line[i] = (Line){s.at[i].n, s.at[i].n, 1, s.at[i], s.at[i], false};
+      if (a->floats[i] == 1) continue;
+      if (s.at[i].symbol) {
+        if (!bounded_line(n, &line[i], (double)a->floats[i], NULL)) return false;
+        continue;
+      }
       if (!(to >= 1 && to <= 1 << 20)) return refuse(n, "a size of 0, or one that is too large");
-      line[i] = (Line){s.at[i].n, (int64_t)to, (double)a->floats[i]};
+      line[i] = line_of(s.at[i].n, (int64_t)to, (double)a->floats[i]);
     }
   } else if (!lines(n, line, old ? 1 : 2, old ? 99 : 3)) {
     return false;
   }
   const char *t = tensor_text(n, v);
   for (int i = 0; i < s.rank; i++) {
-    if (line[i].to == line[i].from && line[i].scale == 1) continue;
-    if (s.at[i].symbol) return refuse(n, "a bounded dimension that is resized");
-    s.at[i].n = line[i].to;
-    t = let(n, along_axis(n, &r, &line[i], t, s.rank, i));
+    const Line *l = &line[i];
+    if (dim_same(l->before, l->after) && l->scale == 1) continue;
+    if (is_bounded(l) && r.linear && r.antialias && (l->by_size || l->scale < 1))
+      return refuse(n, "antialiasing along a bounded dimension");
+    t = let(n,
+            is_bounded(l) ? along_bounded(n, &r, l, t, &s, i) : along_axis(n, &r, l, t, s.rank, i));
+    s.at[i] = l->after;
   }
   return give(n, 0, v->type, &s, t);
 }

@@ -30,15 +30,17 @@ static const char *symbol_name(Import *im, const char *dim, const char *input, s
 
 static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *out) {
   for (int i = 0; i < im->nsymbols; i++)
-    if (strcmp(im->symbols[i].wish, name) == 0) return *out = (Axis){1, i + 1, 0}, true;
+    if (strcmp(im->symbols[i].wish, name) == 0)
+      return *out = (Axis){im->symbols[i].times, i + 1, 0}, true;
   for (int i = 0; i < im->ndims; i++) {
     const OnnxDim *d = &im->dims[i];
     if (strcmp(d->name, name) != 0) continue;
-    if (!d->bounded || d->n == 1) return *out = (Axis){.n = d->n}, true;
+    if (!d->bounded || d->n == d->times) return *out = (Axis){.n = d->n}, true;
     if (im->nsymbols == MOST_SYMBOLS)
       return FAIL(im, "more than %d bounded dimensions", MOST_SYMBOLS);
-    im->symbols[im->nsymbols++] = (Symbol){name_new(im, name), name, d->n};
-    return *out = (Axis){1, im->nsymbols, 0}, true;
+    im->symbols[im->nsymbols++] = (Symbol){
+        .name = name_new(im, name), .wish = name, .bound = d->n / d->times, .times = d->times};
+    return *out = (Axis){d->times, im->nsymbols, 0}, true;
   }
   if (name_is_in(im, &im->numberless, name)) return false;
   name_enter(im, &im->numberless, name);

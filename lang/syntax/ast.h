@@ -331,6 +331,7 @@ typedef struct ModelDim {
   int64_t n;
   const char *let; /* interned; that gives the number; NULL: none */
   bool bounded;
+  int64_t times; /* 4 * height <= 64: of 4 */
 } ModelDim;
 typedef struct ModelDims {
   ModelDim *at;

@@ -160,8 +160,8 @@ void parse_use_model(Parser *ps, Text path, Ident name, ModelDims dims, Loc loc)
 
 void model_dims_add(Parser *ps, ModelDims *list, ModelDim dim) { vec_push(ps->arena, list, dim); }
 
-ModelDim model_dim(Parser *ps, Ident name, bool bounded, Expr *value) {
-  ModelDim d = {.name = name, .bounded = bounded};
+ModelDim model_dim(Parser *ps, Ident name, bool bounded, int64_t times, Expr *value) {
+  ModelDim d = {.name = name, .bounded = bounded, .times = times};
   const Program *prog = ps->reader->prog;
   for (uint32_t i = prog->decls.n; value->kind == EX_NAME && i-- > 0;)
     if (prog->decls.at[i]->kind == DECL_LET && prog->decls.at[i]->name.name == value->name) {

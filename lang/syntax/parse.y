@@ -112,8 +112,9 @@ model_dims: %empty  { $$ = (ModelDims){0}; }
 model_dim_list: model_dim  { $$ = (ModelDims){0}; model_dims_add(ps, &$$, $1); }
               | model_dim_list ',' model_dim  { $$ = $1; model_dims_add(ps, &$$, $3); }
               ;
-model_dim: name '=' prim  { $$ = model_dim(ps, $1, false, $3); }
-         | name LE prim  { $$ = model_dim(ps, $1, true, $3); }
+model_dim: name '=' prim  { $$ = model_dim(ps, $1, false, 1, $3); }
+         | name LE prim  { $$ = model_dim(ps, $1, true, 1, $3); }
+         | INTEGER '*' name LE prim  { $$ = model_dim(ps, $3, true, $1, $5); }
          ;
 
 /* The blocks of what was not understood: read, so that what is wrong in them is reported. */

@@ -166,6 +166,6 @@ void parse_use(Parser *ps, Text path, Loc loc);
 /* As a def of a name, which has no text where there is none; with dims or without. */
 void parse_use_model(Parser *ps, Text path, Ident name, ModelDims dims, Loc loc);
 /* A dim that a literal gives, or a let before the use. */
-ModelDim model_dim(Parser *ps, Ident name, bool bounded, Expr *value);
+ModelDim model_dim(Parser *ps, Ident name, bool bounded, int64_t times, Expr *value);
 void model_dims_add(Parser *ps, ModelDims *list, ModelDim dim);
 #endif

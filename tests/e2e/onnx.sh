@@ -522,6 +522,56 @@ run 0 ./names predict --x names.npy --h h.npy
 run 0 "$gc" names.onnx -D a_b=2 -D a_b_2=4 --emit=g
 holds out.txt 'entry predict(x : f64[2, 4, 2])'
 
+# ---- windows along two bounded dimensions: a run has the numbers of the program of its own size ----
+size() { echo "initializer { name: '$1' data_type: 7 dims: 1 int64_data: $2 }"; }
+encode images.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 2 } dim { dim_param: "h" } dim { dim_param: "w" } } } } }
+  output { name: "y" } output { name: "z" } output { name: "p" } output { name: "t" }
+  $(tensor k '3, 2, 3, 3' 54 1) $(tensor up '3, 2, 2, 2' 24 4) $(tensor scale 7 7 5) $(tensor shift 7 7 3) $(size two 2) $(size four 4)
+  initializer { name: "both" data_type: 1 dims: 4 float_data: [1, 1, 1.5, 2] } initializer { name: "more" data_type: 1 dims: 4 float_data: [1, 1, 2, 3] } initializer { name: "around" data_type: 7 dims: 8 int64_data: [0, 0, 1, 2, 0, 0, 3, -1] }
+  initializer { name: "mirrored" data_type: 7 dims: 8 int64_data: [0, 0, 1, 3, 0, 0, 2, 1] }
+  node { op_type: "Conv" input: ["x", "k"] output: "a" attribute { name: "auto_pad" s: "SAME_UPPER" } attribute { name: "strides" ints: [2, 2] } }
+  node { op_type: "AveragePool" input: "a" output: "b" attribute { name: "kernel_shape" ints: [3, 2] } attribute { name: "pads" ints: [1, 0, 1, 1] } }
+  node { op_type: "AveragePool" input: "a" output: "half" attribute { name: "kernel_shape" ints: [3, 3] } attribute { name: "strides" ints: [2, 2] } attribute { name: "ceil_mode" i: 1 } }
+  node { op_type: "ConvTranspose" input: ["b", "up"] output: "c" attribute { name: "strides" ints: [2, 2] } }
+  node { op_type: "Shape" input: "x" output: "all" } node { op_type: "Slice" input: ["all", "two", "four"] output: "to" }
+  node { op_type: "Resize" input: ["b", "", "", "to"] output: "d" attribute { name: "mode" s: "linear" } attribute { name: "coordinate_transformation_mode" s: "align_corners" } attribute { name: "axes" ints: [2, 3] } }
+  node { op_type: "Concat" input: ["c", "x", "d"] output: "e" attribute { name: "axis" i: 1 } }
+  node { op_type: "InstanceNormalization" input: ["e", "scale", "shift"] output: "y" }
+  node { op_type: "Resize" input: ["half", "", "more"] output: "z" attribute { name: "mode" s: "cubic" } attribute { name: "exclude_outside" i: 1 } }
+  node { op_type: "Pad" input: ["a", "mirrored"] output: "f" attribute { name: "mode" s: "reflect" } }
+  node { op_type: "Pad" input: ["f", "around"] output: "p" }
+  node { op_type: "SpaceToDepth" input: "x" output: "s" attribute { name: "blocksize" i: 2 } }
+  node { op_type: "Resize" input: ["s", "", "both"] output: "t" attribute { name: "nearest_mode" s: "floor" } }
+}
+END
+run 0 "$gc" images.onnx -D '4*h<=16' -D '4*w<=16' -o images
+for d in '8 12' '16 8'; do
+  "$mkdata" npy f32 "1,2,${d% *},${d#* }" 7 image.npy && rm -f ?.npy || fail 'no data could be made'
+  run 0 "$gc" images.onnx -D "h=${d% *}" -D "w=${d#* }" -o one
+  run 0 ./one predict --x image.npy --y y.npy --z z.npy --p p.npy --t t.npy
+  run 0 ./images predict --x image.npy --poison --expect y=y.npy --expect z=z.npy --expect p=p.npy --expect t=t.npy --rtol 2e-5 --atol 2e-6
+done
+run 0 "$gc" images.onnx -D '4*h<=16' -D w=8 --emit=g -o images.g
+holds images.g 'entry predict(x : f32[1, 2, 4 * h <= 16, 8]) {'
+run 0 "$gc" images.g --check
+cat >windows.g <<'END'
+use "images.onnx" as net(4 * h <= 16, w = 8)
+entry predict(x : f32[1, 2, 4 * rows <= 8, 8]) {
+  y, z, p, t = net(x)
+  return y
+}
+END
+run 0 "$gc" windows.g --check
+says 1 "note: 1 x Conv: a stride of 2 along h, which needs a multiple, -D '2*h<=16': a" "$gc" images.onnx -D 'h<=16' -D w=8 --check
+says 1 "note: 1 x AveragePool: a stride of 2 along h, which needs a multiple, -D '4*h<=16': half" "$gc" images.onnx -D '2*h<=14' -D w=8 --check
+says 2 "-D '4*h<=18': the bound is a multiple of 4, as 20" "$gc" images.onnx -D '4*h<=18' -D w=8 --check
+says 2 "-D takes NAME=VALUE, not '4*h=16'" "$gc" images.onnx -D '4*h=16' -D w=8 --check
+sed 's/16/18/' windows.g >odd.g
+says 1 'the bound of the dimension h is a multiple of 4' "$gc" odd.g --check
+
 # ---- what is refused ----
 says 1 'the dimension batch of the input x has no number' "$gc" cnn.onnx -o no
 holds out.txt "hint: -D batch=N, or -D 'batch<=N' for every number from 1 to N"

@@ -19,7 +19,7 @@ enum { REFUSED, IMPORTED, ELABORATED };
 static const char *const stages[] = {"refused", "imported", "elaborated", NULL};
 
 static int import(Ctx *c, const char *path) {
-  const OnnxDim dims[] = {{"batch", 3, true}, {"n", 2, false}};
+  const OnnxDim dims[] = {{"batch", 3, true, 1}, {"n", 2, false, 1}};
   bool unreadable;
   size_t n;
   const OnnxProgram *p = onnx_import(c, path, dims, 2, "mse", &unreadable);

@@ -1,0 +1,24 @@
+/* Windows that slide over images; see windows.c. */
+#ifndef GC_LANG_ONNX_WINDOWS_H
+#define GC_LANG_ONNX_WINDOWS_H
+#include "lang/onnx/graph.h"
+
+typedef struct Window {
+  int rank;
+  int64_t kernel[MOST_RANK], stride[MOST_RANK], dilation[MOST_RANK];
+  int64_t before[MOST_RANK], after[MOST_RANK]; /* padding */
+  Axis in[MOST_RANK], out[MOST_RANK];          /* extents of the image */
+  bool ceil;
+} Window;
+
+/* An attribute with so many numbers from 0 on, or what holds where it is not there; false after
+   refusing. */
+bool window_list(Node *n, const char *name, int count, int64_t otherwise, int64_t *at);
+/* That of a pool, by its attributes; false after refusing. */
+bool pool_window(Node *n, Window *w);
+/* "stride = …, pad = […]" and the dilation. */
+const char *window_options(Node *n, const Window *w, bool dilation);
+Shape windows_shape(const Window *w, Axis batch, int64_t channels);
+/* How far the windows reach behind the image along an axis. */
+int64_t window_reaches(const Window *w, int axis);
+#endif
