@@ -32,7 +32,7 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
   GridConvSchedule f = grid_conv_schedule(&t->machine, &s);
   grid_conv_choose(&t->machine, &f, c, back, s.dt);
   WgmmaConvShape w = wgmma_conv_shape(c, back);
-  if (f.tensor && t->sm90a && dtype_is_half(s.in))
+  if (f.tensor && t->sm90a && dtype_is_half(s.in) && !dims_bounded(c->x, 2, 4))
     wgmma_conv_schedule(&t->machine, &w, grid_conv_clocks(&t->machine, &s, &f), &f.wgmma);
   return f;
 }
@@ -78,18 +78,41 @@ void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const
   epilogue_body(g, x, gr, &site);
 }
 
-static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedule *s,
-                          const char *images) {
+void cuda_conv_size(Gen *g, const Entry *e, Text *x, const ConvGeom *c, const char *frame,
+                    const char *chunk) {
+  const struct {
+    const char *name, *n;
+  } fields[] = {{"N", dims_text(g, e, c->x, 0, 1)},  {"H", dims_text(g, e, c->x, 2, 3)},
+                {"W", dims_text(g, e, c->x, 3, 4)},  {"OH", dims_text(g, e, c->y, 2, 3)},
+                {"OW", dims_text(g, e, c->y, 3, 4)}, {"FRAME", frame},
+                {"CHUNK", chunk}};
+  Text of_run = text_new(x->a, 0), constant = text_new(x->a, 0), values = text_new(x->a, 0);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    const char *n = fields[i].n;
+    if (!n) continue;
+    if (text_is_number(n)) {
+      text_add(&constant, "%s%s = %s", constant.s.n ? ", " : "", fields[i].name, n);
+      continue;
+    }
+    text_add(&of_run, "%s%s", of_run.s.n ? ", " : "", fields[i].name);
+    text_add(&values, "%s(int)%s", values.s.n ? ", " : "", n);
+  }
+  if (!of_run.s.n) {
+    text_line(x, "const Geometry size = {};");
+    return;
+  }
+  text_line(x, "struct Sizes { int %s; enum { %s }; };", text_str(&of_run), text_str(&constant));
+  text_line(x, "const Sizes size = {%s};", text_str(&values));
+}
+
+static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedule *s) {
   text_line(x, "#pragma unroll");
   text_open(x, "for (int i = 0; i < %d; i++) {", s->tm);
   text_line(x, "#pragma unroll");
   text_open(x, "for (int j = 0; j < %d; j++) {", s->tn);
   text_line(x, "const int m = m0 + Tile::row(i);");
-  text_line(x, "const ConvPixel of = Source::place(n0 + Tile::col(j));");
-  if (images)
-    text_line(x, "if (m >= %lld || !of.in || of.n >= %s) continue;", (long long)s->m, images);
-  else
-    text_line(x, "if (m >= %lld || !of.in) continue;", (long long)s->m);
+  text_line(x, "const ConvPixel of = Source::place(n0 + Tile::col(j), size);");
+  text_line(x, "if (m >= %lld || !of.in) continue;", (long long)s->m);
   cuda_conv_result(g, gr, x, "group", "acc[i][j]");
   text_close(x, "}");
   text_close(x, "}");
@@ -101,8 +124,7 @@ static const char *rounding(Dtype in) {
 }
 
 /* By planes: text/depthwise.h. */
-static void print_planes(Gen *g, const Group *gr, Text *x, const GridPlanesSchedule *s,
-                         const char *images) {
+static void print_planes(Gen *g, const Group *gr, Text *x, const GridPlanesSchedule *s) {
   const Op *op = gr->root;
   const Dtype in = value_type(gr->e, op->operands[0])->dtype;
   const char *T = dtype_compute(in), *from = cuda_converter(g, in);
@@ -112,20 +134,20 @@ static void print_planes(Gen *g, const Group *gr, Text *x, const GridPlanesSched
             s->pitch, s->image);
   text_line(x, "__shared__ %s smem[%d];", T,
             s->shared / dtype_size(in == DT_F64 ? DT_F64 : DT_F32));
-  text_line(x, "const int images = %s;", images ? images : "Geometry::N");
   text_line(x, "const int block = (int)blockIdx.x;");
-  text_line(x, "if (Tile::first(block) / Tile::CHANNELS >= images) return;");
-  text_line(x, "Tile::load(smem, block, in%d, in%d, images);", group_arg(gr, op->operands[1]),
+  text_line(x, "if (Tile::behind(block, size)) return;");
+  text_line(x, "Tile::load(smem, block, in%d, in%d, size);", group_arg(gr, op->operands[1]),
             group_arg(gr, op->operands[0]));
   text_line(x, "#pragma unroll 1");
-  text_open(x, "for (int t = (int)threadIdx.x; t < Tile::TASKS; t += %d) {", s->threads);
-  text_line(x, "const typename Tile::Task task = Tile::task(block, t, images);");
+  text_open(x, "for (int t = (int)threadIdx.x; t < Tile::tasks(block, size); t += %d) {",
+            s->threads);
+  text_line(x, "const typename Tile::Task task = Tile::task(block, t, size);");
   text_line(x, "if (!task.in) continue;");
   text_line(x, "%s acc[%d];", T, s->down);
-  text_line(x, "Tile::sum(acc, smem, task);");
+  text_line(x, "Tile::sum(acc, smem, task, size);");
   text_line(x, "#pragma unroll");
   text_open(x, "for (int p = 0; p < %d; p++) {", s->down);
-  text_line(x, "if (task.y + p >= Tile::ROWS) break;");
+  text_line(x, "if (task.y + p >= Tile::rows(size)) break;");
   text_line(x, "const int m = task.channel;");
   text_line(x, "const ConvPixel of = {task.n, task.y + p, task.x, true};");
   cuda_conv_result(g, gr, x, "0", "acc[p]");
@@ -151,11 +173,11 @@ bool cuda_conv(Gen *g, const Group *gr) {
   Dtype in = value_type(gr->e, op->operands[0])->dtype;
   bool rounds = op->attr[AT_ROUND_FILTERS].i != 0;
   cuda_conv_geometry(x, &c, NULL);
+  cuda_conv_size(g, gr->e, x, &c, NULL, NULL);
   if (s.planes.units) {
     k->block = s.planes.threads;
     k->min_blocks = 0;
-    const bool bounded = type_extent(gr->domain, 0);
-    print_planes(g, gr, x, &s.planes, bounded ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL);
+    print_planes(g, gr, x, &s.planes);
     return true;
   }
   text_line(x, "typedef %s<Geometry, %s> Source;",
@@ -174,13 +196,13 @@ bool cuda_conv(Gen *g, const Group *gr) {
   text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", (long long)s.down,
             (long long)s.across, s.bn);
   text_line(x, "const int group = (int)(blockIdx.x / %lldu);", (long long)(s.down * s.across));
-  const char *images = type_extent(gr->domain, 0) ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL;
-  if (images) text_line(x, "if (Source::behind(n0, n0 + %d, %s)) return;", s.bn - 1, images);
+  if (dims_bounded(c.x, 0, 4)) text_line(x, "if (n0 >= Source::pixels(size)) return;");
   text_line(x, "%s acc[%d][%d];", dtype_compute(in), s.tm, s.tn);
-  text_line(x, "%s, in%d, in%d, group, m0, n0%s);",
+  text_line(x, "%s, in%d, in%d, group, m0, n0, size);",
             s.tensor ? "Tile::run(acc, smem" : "tile.run(acc", group_arg(gr, op->operands[1]),
-            group_arg(gr, op->operands[0]), images ? arena_printf(g->a, ", %s", images) : "");
-  print_results(g, gr, x, &s, images);
+            group_arg(gr, op->operands[0]));
+  print_results(g, gr, x, &s);
+  const char *images = type_extent(gr->domain, 0) ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL;
   if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s, images);
   return true;
 }

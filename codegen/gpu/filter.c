@@ -7,6 +7,7 @@
    other operands of an element before it writes it, so results may lie over them. */
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
+#include "codegen/print/window.h"
 #include "codegen/program/extent.h"
 #include "codegen/schedule/wgmma_filter.h"
 
@@ -16,17 +17,18 @@ typedef struct FilterGrad {
   const Op *op;
   ConvGeom c;
   GridFilterSchedule s;
-  const char *T;      /* that is computed in */
-  const char *images; /* of this run; NULL: as many as the kernel is for */
+  const char *T; /* that is computed in */
+  bool bounded;  /* the run decides how many pixels there are */
 } FilterGrad;
 
-/* Chunks of this run. */
+/* Chunks of this run. On tensor cores the schedule chooses how many pixels each has. */
 static const char *chunks_text(const FilterGrad *f) {
   Arena *a = f->g->a;
-  if (!f->images) return arena_printf(a, "%lld", (long long)f->s.chunks);
-  PixelChunks c = window_pixel_chunks(&f->c);
-  if (c.images > 1) return text_ceil_div(a, f->images, c.images);
-  return text_product(a, f->images, arena_printf(a, "%lld", (long long)(c.n / f->c.n)));
+  if (!f->bounded) return arena_printf(a, "%lld", (long long)f->s.chunks);
+  if (!f->s.tensor) return window_chunk_count(f->g, f->gr->e, &f->c);
+  const char *pixels = text_product(a, dims_text(f->g, f->gr->e, f->c.x, 0, 1),
+                                    dims_text(f->g, f->gr->e, f->c.y, 2, 4));
+  return text_ceil_div(a, pixels, f->s.chunk);
 }
 
 static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool tensor) {
@@ -50,7 +52,7 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
     grid_filter_choose(&t->machine, &f, &d, &s);
   WgmmaFilterSchedule w;
   const int64_t sums = c.f->numel * dtype_size(sums_dt);
-  if (f.tensor && f.rounds <= 1 && dtype_is_half(s.in) &&
+  if (f.tensor && f.rounds <= 1 && dtype_is_half(s.in) && !dims_bounded(c.x, 2, 4) &&
       wgmma_filter_schedule(&c, s.operands / sums, &w))
     grid_filter_take(&f, &w, &s);
   return f;
@@ -107,10 +109,19 @@ static const char *so_far(const FilterGrad *f) {
                      arena_printf(f->g->a, "in%d", group_arg(f->gr, f->op->operands[at])), "u");
 }
 
+/* Declares the Geometry, and the sizes of the run. */
+static void print_sizes(const FilterGrad *f, Text *x) {
+  PixelChunks chunks = {.frame = f->s.frame, .chunk = f->s.chunk};
+  const char *frame = arena_printf(f->g->a, "%lld", (long long)f->s.frame);
+  const char *chunk = arena_printf(f->g->a, "%lld", (long long)f->s.chunk);
+  cuda_conv_geometry(x, &f->c, &chunks);
+  if (!f->s.tensor) window_chunk_sizes(f->g, f->gr->e, &f->c, &frame, &chunk);
+  cuda_conv_size(f->g, f->gr->e, x, &f->c, frame, chunk);
+}
+
 static void print_tile(const FilterGrad *f, Text *x) {
   Dtype in = value_type(f->gr->e, f->op->operands[0])->dtype;
-  PixelChunks chunks = {.frame = f->s.frame, .chunk = f->s.chunk};
-  cuda_conv_geometry(x, &f->c, &chunks);
+  print_sizes(f, x);
   if (f->s.tensor) {
     text_line(x, "typedef TensorConvFilter<Geometry, %s, %s, %d, %d, %d, %d> Tile;", f->g->index,
               cuda_mma(in), f->s.bm, f->s.bn, f->s.wm, f->s.wn);
@@ -131,10 +142,9 @@ static void print_tile(const FilterGrad *f, Text *x) {
 }
 
 static void print_run(const FilterGrad *f, Text *x, const char *chunk) {
-  text_line(x, "%s, in%d, in%d, group, m0, n0, %s%s);",
+  text_line(x, "%s, in%d, in%d, group, m0, n0, %s, size);",
             f->s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
-            group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]), chunk,
-            f->images ? arena_printf(f->g->a, ", %s", f->images) : "");
+            group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]), chunk);
 }
 
 /* A block adds all chunks of its tile. */
@@ -179,7 +189,7 @@ static void print_chunk(const FilterGrad *f, Text *x, int64_t round) {
               (unsigned long long)f->s.next);
   else
     text_line(x, "const int chunk = part;");
-  if (f->images) text_line(x, "if (chunk >= %s) return;", chunks_text(f));
+  if (f->bounded) text_line(x, "if (chunk >= %s) return;", chunks_text(f));
   print_run(f, x, "chunk");
   open_elements(f, x);
   text_line(x, "((%s *)scratch)[(%s)part * %lld + u] = acc[i][j];", f->T, f->g->index,
@@ -192,8 +202,7 @@ static void print_depthwise(const FilterGrad *f, Text *x, int64_t round, int64_t
   const GridDepthwiseSchedule *d = &f->s.depthwise;
   const char *from = cuda_converter(f->g, value_type(f->gr->e, f->op->operands[0])->dtype);
   const long long channels = f->s.groups * f->s.m, taps = f->s.weights;
-  PixelChunks chunks = {.frame = f->s.frame, .chunk = f->s.chunk};
-  cuda_conv_geometry(x, &f->c, &chunks);
+  print_sizes(f, x);
   text_line(x,
             "typedef DepthwiseFilter<Geometry, %s, %s, %s, %s, %d, %d, %d, %d, %d, %d, %d> Tile;",
             f->g->index, f->T, from, from, d->threads, d->units, d->taps, d->rows, d->pitch,
@@ -206,11 +215,12 @@ static void print_depthwise(const FilterGrad *f, Text *x, int64_t round, int64_t
     text_line(x, "const int before = *(const int *)(scratch + %llu);",
               (unsigned long long)f->s.next);
   }
+  if (f->bounded)
+    text_line(x, "if (%s + first / %lld >= %s) return;", before, channels, chunks_text(f));
   text_line(x, "%s acc[%d];", f->T, d->taps);
-  text_line(x, "Tile::run(acc, smem, in%d, in%d, first, %lld, %s%s);",
+  text_line(x, "Tile::run(acc, smem, in%d, in%d, first, %lld, %s, size);",
             group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]),
-            (long long)parts * channels, before,
-            f->images ? arena_printf(f->g->a, ", %s", f->images) : "");
+            (long long)parts * channels, before);
   text_line(x, "if (Tile::unit() >= %d || unit >= %lld) return;", d->units,
             (long long)parts * channels);
   text_line(x, "%s *const sums = (%s *)scratch + (%s)unit * %lld + Tile::row() * %lld;", f->T, f->T,
@@ -258,7 +268,7 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
   enum { SMALL_BLOCK = 64 };
   k->block = SMALL_BLOCK;
   cuda_threads(f->g, k, f->gr->domain->numel, "u");
-  print_sum(f, &k->text, "u", round, parts, f->images);
+  print_sum(f, &k->text, "u", round, parts, f->bounded);
   if (!f->s.wgmma.rows) return;
   long long taps = f->c.h.taps * f->c.w.taps; /* sums lie tap by tap there */
   KernelVariant *own = ARENA_NEW(f->g->a, KernelVariant);
@@ -288,7 +298,8 @@ static void print_rounds(const FilterGrad *f, Kernel *k) {
       print_tile(f, &k->text);
       print_chunk(f, &k->text, round);
     }
-    if (f->s.wgmma.rows) cuda_filter_sm90a(f->g, f->gr, k, &f->c, &f->s.wgmma, f->images);
+    const char *images = type_extent(f->c.x, 0) ? dims_text(f->g, f->gr->e, f->c.x, 0, 1) : NULL;
+    if (f->s.wgmma.rows) cuda_filter_sm90a(f->g, f->gr, k, &f->c, &f->s.wgmma, images);
     k = cuda_kernel_next(f->g, f->gr, "combine");
     kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
     print_combine(f, k, round, parts);
@@ -302,7 +313,7 @@ bool cuda_filter(Gen *g, const Group *gr) {
                   .op = gr->root,
                   .c = conv_geom(gr->e, gr->root),
                   .T = dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype)};
-  if (type_extent(f.c.x, 0)) f.images = dims_text(g, gr->e, f.c.x, 0, 1);
+  f.bounded = dims_bounded(f.c.x, 0, 4);
   f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
   if (!f.s.bm && !f.s.depthwise.units) return false;
   Kernel *k = cuda_kernel(g, gr);

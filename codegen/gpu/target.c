@@ -35,10 +35,9 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
   return bytes;
 }
 
-/* Pools, one thread an element. */
 static bool cuda_ends_windows(const Target *t, const Entry *e, const Op *op, int axis) {
-  (void)t, (void)e, (void)axis;
-  return op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD && op->kind != OP_CONV_FILTER_GRAD;
+  (void)t, (void)e, (void)op, (void)axis;
+  return true;
 }
 
 int cuda_arch_number(const char *arch) { return (int)strtol(strchr(arch, '_') + 1, NULL, 10); }

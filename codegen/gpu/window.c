@@ -10,9 +10,7 @@
 
 void cuda_window(Gen *g, const Group *gr) {
   const Type *t = gr->domain;
-  const Type *from = value_type(gr->e, gr->root->operands[0]);
-  const bool bounded = dims_bounded(from, 2, 4); /* of pools alone: cuda_ends_windows */
-  if (!bounded && (cuda_conv(g, gr) || cuda_filter(g, gr))) return;
+  if (cuda_conv(g, gr) || cuda_filter(g, gr)) return;
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = op_flops(gr->e, gr->op);
@@ -24,7 +22,7 @@ void cuda_window(Gen *g, const Group *gr) {
   text_line(x, "const pos i1 = u / %lld %% %lld, i0 = u / %lld;",
             (long long)(t->dim[2] * t->dim[3]), (long long)t->dim[1],
             (long long)(t->dim[1] * t->dim[2] * t->dim[3]));
-  if (bounded) text_line(x, "if (!(%s)) return;", inside_text(g, gr->e, t, "u"));
+  if (dims_bounded(t, 2, 4)) text_line(x, "if (!(%s)) return;", inside_text(g, gr->e, t, "u"));
   text_line(x, "enum { w = 1 };");
   Window w = window_new(g, gr, x, 1);
   window_sums(&w);

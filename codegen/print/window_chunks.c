@@ -42,6 +42,18 @@ const char *window_chunk_count(Gen *gen, const Entry *e, const ConvGeom *g) {
   return text_product(gen->a, all, arena_printf(gen->a, "%lld", of_image));
 }
 
+void window_chunk_sizes(Gen *gen, const Entry *e, const ConvGeom *g, const char **frame,
+                        const char **chunk) {
+  if (!dims_bounded(g->y, 2, 4)) return;
+  const char *f = chunk_helpers(gen), *rows = dims_text(gen, e, g->y, 2, 3);
+  const char *columns = dims_text(gen, e, g->y, 3, 4), *image = text_product(gen->a, rows, columns);
+  const char *most = arena_printf(gen->a, "%s_images(%s, %s)", f, rows, columns);
+  *frame = arena_printf(gen->a, "(%s > 1 ? %s : %s)", most,
+                        text_product(gen->a, dims_text(gen, e, g->y, 0, 1), image), image);
+  *chunk = arena_printf(gen->a, "(%s > 1 ? %s * %s : %s_rows(%s) * %s)", most, most, image, f,
+                        columns, columns);
+}
+
 /* The same where the run says which of both a chunk is. */
 static void bounded_chunk(Gen *gen, const Entry *e, Text *x, const ConvGeom *g) {
   const char *f = chunk_helpers(gen), *all = dims_text(gen, e, g->y, 0, 1);

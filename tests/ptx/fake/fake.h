@@ -11,6 +11,7 @@
  * - FAKECUDA_ORDER: 0, 1 or a seed: of warps, CTAs, and graph nodes that nothing orders (0)
  * - FAKECUDA_DEAF: which wait of a captured stream for an event is dropped
  * - FAKECUDA_STEPS: warp instructions that a launch may take
+ * - FAKECUDA_WORK: a file that gets a line for each launch: its kernel, and warp instructions
  * - FAKECUDA_LOG: a file that gets a line for each call */
 #ifndef FAKE_H
 #define FAKE_H
@@ -62,6 +63,7 @@ typedef struct Driver {
   unsigned checks, order;
   uint64_t max_steps;
   unsigned long deaf, waits; /* of captured streams, and how many were asked for */
+  FILE *work;
   FILE *log;
   Block *device_blocks, *pinned_blocks;
   struct Stream *streams; /* all but the default one */

@@ -88,6 +88,7 @@ static void configure(Driver *d) {
     if (n == 4) bad_setting("FAKECUDA_CHECK", v);
     d->checks = n;
   }
+  if ((v = getenv("FAKECUDA_WORK")) && !(d->work = fopen(v, "a"))) bad_setting("FAKECUDA_WORK", v);
   if ((v = getenv("FAKECUDA_LOG")) && !(d->log = fopen(v, "a"))) bad_setting("FAKECUDA_LOG", v);
 }
 

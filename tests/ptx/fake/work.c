@@ -61,6 +61,10 @@ static CUresult run_kernel(const Work *w) {
   fesetenv(&caller);
   free(bufs);
   free(params);
+  if (d->work) {
+    fprintf(d->work, "%s %llu\n", ptx_kernel_name(k), (unsigned long long)r.steps);
+    fflush(d->work);
+  }
   for (size_t i = 0; i < r.count; i++) {
     const PtxFinding *f = &r.findings[i];
     fprintf(stderr,

@@ -6,7 +6,9 @@
    is KC channels of one tap, or of TP taps if a tap has few; the next one is loaded into registers while one is
    multiplied.
    G: what the printer knows: N images, CIN and COUT channels, GIN and GOUT of a group, H x W pixels of the image,
-   OH x OW of the result, KH x KW taps, strides SH, SW, dilations DH, DW, padding PH, PW before. I: of positions. */
+   OH x OW of the result, KH x KW taps, strides SH, SW, dilations DH, DW, padding PH, PW before. I: of positions.
+   R: the sizes N, H, W, OH, OW that a run has, which may be less: numbers, or constants where they are those of G. Images lie
+   as at the bounds; pixels are numbered as in the program compiled for the sizes, and blocks behind the last one return. */
 /* section ConvPixel ConvForward ConvInputGrad */
 /* A pixel of the result, by its number. Of a gradient pixels of one phase, which are a stride apart and have their
    taps alike, follow each other, so that a block may leave out the taps that none of its pixels has. */
@@ -20,14 +22,13 @@ template <typename G, typename I> struct ConvForward {
     KH = G::KH, KW = G::KW, IMAGES = G::N, PIXELS = G::N * G::OH * G::OW,
     FILTERS_IN_ORDER = 1 /* of channels and their taps */
   };
-  INL_MEMBER ConvPixel place(int p) {
-    const ConvPixel of = {p / (ROWS * COLS), p / COLS % ROWS, p % COLS, p < PIXELS};
+  template <typename R> INL_MEMBER int pixels(const R &size) { return size.N * size.OH * size.OW; }
+  template <typename R> INL_MEMBER ConvPixel place(int p, const R &size) {
+    const ConvPixel of = {p / (size.OH * size.OW), p / size.OW % size.OH, p % size.OW, p < pixels(size)};
     return of;
   }
   /* may some pixel from `first` to `last` have the tap? */
-  INL_MEMBER bool reaches(int first, int last, int tap) { return true; }
-  /* do all of them lie behind so many images? */
-  INL_MEMBER bool behind(int first, int last, int images) { return first / (ROWS * COLS) >= images; }
+  template <typename R> INL_MEMBER bool reaches(int first, int last, int tap, const R &size) { return true; }
   INL_MEMBER I filter(int group, int m, int c, int tap) {
     return (((I)group * G::GOUT + m) * G::GIN + c) * (KH * KW) + tap;
   }
@@ -35,36 +36,39 @@ template <typename G, typename I> struct ConvForward {
     return (((I)n * G::CIN + group * G::GIN + c) * G::H + row) * G::W + col;
   }
   /* the source's row under tap r of the result's row y; is there one? */
-  INL_MEMBER bool row(int y, int r, int &at) {
+  template <typename R> INL_MEMBER bool row(int y, int r, int &at, const R &size) {
     at = y * G::SH - G::PH + r * G::DH;
-    return at >= 0 && at < G::H;
+    return at >= 0 && at < size.H;
   }
-  INL_MEMBER bool col(int x, int s, int &at) {
+  template <typename R> INL_MEMBER bool col(int x, int s, int &at, const R &size) {
     at = x * G::SW - G::PW + s * G::DW;
-    return at >= 0 && at < G::W;
+    return at >= 0 && at < size.W;
   }
 };
 template <typename G, typename I> struct ConvInputGrad {
   enum {
     M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_ROWS = G::OH, SOURCE_COLS = G::OW, SOURCE_AREA = G::OH * G::OW,
-    KH = G::KH, KW = G::KW, IMAGES = G::N, PHASE_ROWS = (G::H + G::SH - 1) / G::SH, PHASE_COLS = (G::W + G::SW - 1) / G::SW, /* at most */
-    PHASE = G::N * PHASE_ROWS * PHASE_COLS, PIXELS = G::SH * G::SW * PHASE, FILTERS_IN_ORDER = 0
+    KH = G::KH, KW = G::KW, IMAGES = G::N, PHASES = G::SH * G::SW,
+    PIXELS = PHASES * G::N * ((G::H + G::SH - 1) / G::SH) * ((G::W + G::SW - 1) / G::SW), FILTERS_IN_ORDER = 0
   };
-  INL_MEMBER ConvPixel place(int p) {
-    const int phase = p / PHASE, at = p % PHASE;
-    const int y = at / PHASE_COLS % PHASE_ROWS * G::SH + phase / G::SW;
-    const int x = at % PHASE_COLS * G::SW + phase % G::SW;
-    const ConvPixel of = {at / (PHASE_ROWS * PHASE_COLS), y, x, p < PIXELS && y < G::H && x < G::W};
+  /* pixels of a phase, at most */
+  template <typename R> INL_MEMBER int phase_rows(const R &size) { return ((int)size.H + G::SH - 1) / G::SH; }
+  template <typename R> INL_MEMBER int phase_cols(const R &size) { return ((int)size.W + G::SW - 1) / G::SW; }
+  template <typename R> INL_MEMBER int of_phase(const R &size) { return size.N * phase_rows(size) * phase_cols(size); }
+  template <typename R> INL_MEMBER int phase(int p, const R &size) { return PHASES == 1 ? 0 : p / of_phase(size); }
+  template <typename R> INL_MEMBER int pixels(const R &size) { return PHASES * of_phase(size); }
+  template <typename R> INL_MEMBER ConvPixel place(int p, const R &size) {
+    const int first = phase(p, size), at = p - first * of_phase(size), rows = phase_rows(size), cols = phase_cols(size);
+    const int y = at / cols % rows * G::SH + first / G::SW;
+    const int x = at % cols * G::SW + first % G::SW;
+    const ConvPixel of = {at / (rows * cols), y, x, p < pixels(size) && y < size.H && x < size.W};
     return of;
   }
-  INL_MEMBER bool reaches(int first, int last, int tap) {
-    const int phase = first / PHASE;
-    if (phase != last / PHASE) return true;
-    return (phase / G::SW + G::PH - tap / G::KW * G::DH) % G::SH == 0 &&
-           (phase % G::SW + G::PW - tap % G::KW * G::DW) % G::SW == 0;
-  }
-  INL_MEMBER bool behind(int first, int last, int images) {
-    return first / PHASE == last / PHASE && first % PHASE / (PHASE_ROWS * PHASE_COLS) >= images;
+  template <typename R> INL_MEMBER bool reaches(int first, int last, int tap, const R &size) {
+    const int at = phase(first, size);
+    if (at != phase(last, size)) return true;
+    return (at / G::SW + G::PH - tap / G::KW * G::DH) % G::SH == 0 &&
+           (at % G::SW + G::PW - tap % G::KW * G::DW) % G::SW == 0;
   }
   INL_MEMBER I filter(int group, int m, int c, int tap) {
     return (((I)group * G::GOUT + c) * G::GIN + m) * (KH * KW) + tap;
@@ -72,15 +76,15 @@ template <typename G, typename I> struct ConvInputGrad {
   INL_MEMBER I pixel(int n, int group, int c, int row, int col) {
     return (((I)n * G::COUT + group * G::GOUT + c) * G::OH + row) * G::OW + col;
   }
-  INL_MEMBER bool row(int y, int r, int &at) {
+  template <typename R> INL_MEMBER bool row(int y, int r, int &at, const R &size) {
     const int from = y + G::PH - r * G::DH;
     at = from / G::SH;
-    return from >= 0 && at < G::OH && at * G::SH == from;
+    return from >= 0 && at < size.OH && at * G::SH == from;
   }
-  INL_MEMBER bool col(int x, int s, int &at) {
+  template <typename R> INL_MEMBER bool col(int x, int s, int &at, const R &size) {
     const int from = x + G::PW - s * G::DW;
     at = from / G::SW;
-    return from >= 0 && at < G::OW && at * G::SW == from;
+    return from >= 0 && at < size.OW && at * G::SW == from;
   }
 };
 
@@ -104,12 +108,14 @@ struct ConvTile {
   INL_MEMBER int col(int j) { return j / VN * (BN / GROUPS) + (int)threadIdx.x % LANES * VN + j % VN; }
 
   /* The first tap from this one on that a k-tile begins with and the block's pixels have. */
-  INL_MEMBER int next_tap(int tap, int n0) {
-    while (TP == 1 && tap < TAPS && !C::reaches(n0, n0 + BN - 1, tap)) tap++;
+  template <typename R> INL_MEMBER int next_tap(int tap, int n0, const R &size) {
+    while (TP == 1 && tap < TAPS && !C::reaches(n0, n0 + BN - 1, tap, size)) tap++;
     return tap;
   }
+  template <typename R>
   INL_MEMBER void load_global(T (&ra)[PA], T (&rb)[PB], bool (&on)[TP], const typename A::Stored *filters,
-                              const typename B::Stored *image, const ConvPixel &of, int group, int m0, int tap0, int c0) {
+                              const typename B::Stored *image, const ConvPixel &of, int group, int m0, int tap0, int c0,
+                              const R &size) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int e = (int)threadIdx.x + p * THREADS, k = e % DEPTH, m = m0 + e / DEPTH;
@@ -121,8 +127,8 @@ struct ConvTile {
 #pragma unroll
     for (int q = 0; q < TP; q++) {
       const int tap = tap0 + q;
-      on[q] = tap < TAPS && C::row(of.y, tap / C::KW, y[q]);
-      on[q] = C::col(of.x, tap % C::KW, x[q]) && on[q];
+      on[q] = tap < TAPS && C::row(of.y, tap / C::KW, y[q], size);
+      on[q] = C::col(of.x, tap % C::KW, x[q], size) && on[q];
     }
 #pragma unroll
     for (int p = 0; p < PB; p++) {
@@ -176,28 +182,27 @@ struct ConvTile {
 #pragma unroll
       for (int i = 0; i < TM; i++) fma_where(on[j], va[i], vb[j], acc[i][j]);
   }
-  /* acc: channels from m0 on of a group, pixels from n0 on, of so many images */
+  /* acc: channels from m0 on of a group, pixels from n0 on */
+  template <typename R>
   __device__ __forceinline__ void run(T (&acc)[TM][TN], const typename A::Stored *filters,
-                                      const typename B::Stored *image, int group, int m0, int n0,
-                                      int images = C::IMAGES) {
+                                      const typename B::Stored *image, int group, int m0, int n0, const R &size) {
     T ra[PA], rb[PB];
     bool on[TP];
-    ConvPixel of = C::place(n0 + (int)threadIdx.x % BN); /* that this thread loads */
-    if (images != C::IMAGES) of.in = of.in && of.n < images;
+    const ConvPixel of = C::place(n0 + (int)threadIdx.x % BN, size); /* that this thread loads */
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) acc[i][j] = 0;
-    int tap0 = next_tap(0, n0), c0 = 0;
-    if (tap0 < TAPS) load_global(ra, rb, on, filters, image, of, group, m0, tap0, 0);
+    int tap0 = next_tap(0, n0, size), c0 = 0;
+    if (tap0 < TAPS) load_global(ra, rb, on, filters, image, of, group, m0, tap0, 0, size);
 #pragma unroll 1
     while (tap0 < TAPS) {
       store_shared(ra, rb, on, of.in);
       block_sync();
       const int tap = tap0, c = c0;
       c0 += KC;
-      if (c0 >= C::CHANNELS) c0 = 0, tap0 = next_tap(tap0 + TP, n0);
-      if (tap0 < TAPS) load_global(ra, rb, on, filters, image, of, group, m0, tap0, c0);
+      if (c0 >= C::CHANNELS) c0 = 0, tap0 = next_tap(tap0 + TP, n0, size);
+      if (tap0 < TAPS) load_global(ra, rb, on, filters, image, of, group, m0, tap0, c0, size);
       multiply(acc, tap, c);
       block_sync();
     }
@@ -206,13 +211,13 @@ struct ConvTile {
 
 /* section ConvFilterGrad */
 /* The gradient with respect to filters as a product: its rows are the filters of a group, its columns their
-   weights as they lie in memory, and its depth is the pixels of the convolution's result. FRAME, CHUNK of G: a
-   chunk of pixels is one chain of fma, without the pixels whose tap lies in the padding; chunks lie in frames, one
-   after the other, and a frame's last chunk may be shorter. */
+   weights as they lie in memory, and its depth is the pixels of the convolution's result. FRAME, CHUNK of R, and of G if
+   that is R: a chunk of pixels is one chain of fma, without the pixels whose tap lies in the padding; chunks lie in frames,
+   one after the other, and a frame's last chunk may be shorter. */
 template <typename G, typename I> struct ConvFilterGrad {
   enum {
     M = G::GOUT, TAPS = G::KH * G::KW, COLUMNS = G::GIN * TAPS, AREA = G::OH * G::OW,
-    PER_FRAME = (G::FRAME + G::CHUNK - 1) / G::CHUNK, IMAGE = G::H * G::W,
+    IMAGE = G::H * G::W,
     /* weights are channels, and each has a pixel under each of the result */
     ALL_INSIDE = TAPS == 1 && G::PH == 0 && G::PW == 0 && (G::OH - 1) * G::SH < G::H && (G::OW - 1) * G::SW < G::W
   };
@@ -220,9 +225,10 @@ template <typename G, typename I> struct ConvFilterGrad {
     I dy, image;  /* where it lies in a group's first channel, and the image's pixel under it before padding */
     int row, col; /* of the latter */
   };
-  INL_MEMBER Pixel pixel(int p, int group) {
-    const int n = p / AREA, at = p % AREA, row = at / G::OW * G::SH, col = at % G::OW * G::SW;
-    Pixel of = {((I)n * G::COUT + group * G::GOUT) * AREA + at,
+  template <typename R> INL_MEMBER Pixel pixel(int p, int group, const R &size) {
+    const int area = size.OH * size.OW, n = p / area, at = p % area, y = at / size.OW, x = at % size.OW;
+    const int row = y * G::SH, col = x * G::SW, place = (int)size.OW == (int)G::OW ? at : y * G::OW + x;
+    Pixel of = {((I)n * G::COUT + group * G::GOUT) * AREA + place,
                 (((I)n * G::CIN + group * G::GIN) * G::H + row) * G::W + col, row, col};
     return of;
   }
@@ -235,14 +241,18 @@ template <typename G, typename I> struct ConvFilterGrad {
     Column of = {((I)c * G::H + row) * G::W + col, row, col};
     return of;
   }
-  INL_MEMBER bool inside(const Pixel &p, const Column &c) {
+  template <typename R> INL_MEMBER bool inside(const Pixel &p, const Column &c, const R &size) {
     const int row = p.row + c.row, col = p.col + c.col;
-    return row >= 0 && row < G::H && col >= 0 && col < G::W;
+    return row >= 0 && row < size.H && col >= 0 && col < size.W;
   }
-  INL_MEMBER int chunk_start(int chunk) { return chunk / PER_FRAME * G::FRAME + chunk % PER_FRAME * G::CHUNK; }
-  INL_MEMBER int chunk_end(int chunk, int images) {
-    const int end = smaller(chunk_start(chunk) + G::CHUNK, (chunk / PER_FRAME + 1) * G::FRAME);
-    return images == G::N ? end : smaller(end, images * AREA);
+  template <typename R> INL_MEMBER int per_frame(const R &size) { return ((int)size.FRAME + size.CHUNK - 1) / size.CHUNK; }
+  template <typename R> INL_MEMBER int chunk_start(int chunk, const R &size) {
+    return chunk / per_frame(size) * size.FRAME + chunk % per_frame(size) * size.CHUNK;
+  }
+  template <typename R> INL_MEMBER int chunk_end(int chunk, const R &size) {
+    const int end = smaller(chunk_start(chunk, size) + size.CHUNK, (chunk / per_frame(size) + 1) * size.FRAME);
+    const bool whole = (int)size.N == (int)G::N && (int)size.OH == (int)G::OH && (int)size.OW == (int)G::OW;
+    return whole ? end : smaller(end, size.N * size.OH * size.OW);
   }
 };
 
@@ -267,12 +277,13 @@ struct ConvFilterTile {
     if ((int)threadIdx.x < BN) column[threadIdx.x] = C::column(n0 + (int)threadIdx.x);
     block_sync();
   }
+  template <typename R>
   __device__ __forceinline__ void load_global(T (&ra)[PA], T (&rb)[PB], uint32_t (&in)[BN],
                                               const typename A::Stored *dy, const typename B::Stored *image,
-                                              int group, int m0, int n0, int p0, int end) {
+                                              int group, int m0, int n0, int p0, int end, const R &size) {
     const int k = (int)threadIdx.x % BK, first = (int)threadIdx.x / BK;
     const bool exists = p0 + k < end;
-    const typename C::Pixel of = C::pixel(p0 + k, group);
+    const typename C::Pixel of = C::pixel(p0 + k, group, size);
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int m = m0 + first + p * ROWS;
@@ -283,7 +294,7 @@ struct ConvFilterTile {
       const int n = first + p * ROWS;
       const typename C::Column c = column[n];
       const bool behind = C::COLUMNS % BN != 0 && n0 + n >= C::COLUMNS; /* results that are not stored */
-      const bool on = exists && !behind && C::inside(of, c);
+      const bool on = exists && !behind && C::inside(of, c, size);
       rb[p] = on ? B::get(image[of.image + c.at]) : (T)0;
       const uint32_t pixels = warp_ballot(on || (exists && behind)) >> ((int)threadIdx.x % 32 / BK * BK);
       if (k == 0) in[n] = pixels & ALL_PIXELS;
@@ -323,23 +334,24 @@ struct ConvFilterTile {
             acc[i][j] = gemm_fma(va[i], vb[j], acc[i][j]);
     }
   }
-  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk of so many images; behind start(n0) */
+  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk; behind start(n0) */
+  template <typename R>
   __device__ __forceinline__ void run(T (&acc)[TM][TN], const typename A::Stored *dy,
                                       const typename B::Stored *image, int group, int m0, int n0, int chunk,
-                                      int images = G::N) {
+                                      const R &size) {
     T ra[PA], rb[PB];
-    const int end = C::chunk_end(chunk, images);
+    const int first = C::chunk_start(chunk, size), end = C::chunk_end(chunk, size);
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) acc[i][j] = 0;
     int now = 0;
-    load_global(ra, rb, inside[0], dy, image, group, m0, n0, C::chunk_start(chunk), end);
+    load_global(ra, rb, inside[0], dy, image, group, m0, n0, first, end, size);
 #pragma unroll 1
-    for (int p0 = C::chunk_start(chunk); p0 < end; p0 += BK) {
+    for (int p0 = first; p0 < end; p0 += BK) {
       store_shared(ra, rb);
       block_sync();
-      if (p0 + BK < end) load_global(ra, rb, inside[now ^ 1], dy, image, group, m0, n0, p0 + BK, end);
+      if (p0 + BK < end) load_global(ra, rb, inside[now ^ 1], dy, image, group, m0, n0, p0 + BK, end, size);
       multiply(acc, inside[now]);
       block_sync();
       now ^= 1;

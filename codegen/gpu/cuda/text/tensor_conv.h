@@ -45,27 +45,28 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
       tap = 0, c++;
   }
   /* the first k-tile from this one on that some pixel of the block has */
-  INL_MEMBER int next_tile(int k, int n0) {
-    const int last = smaller(n0 + BN, C::PIXELS) - 1;
-    while (TAP_BY_TAP && k < K && k % C::CHANNELS == 0 && !C::reaches(n0, last, tap_of(k))) k += C::CHANNELS;
+  template <typename R> INL_MEMBER int next_tile(int k, int n0, const R &size) {
+    const int last = smaller(n0 + BN, C::pixels(size)) - 1;
+    while (TAP_BY_TAP && k < K && k % C::CHANNELS == 0 && !C::reaches(n0, last, tap_of(k), size)) k += C::CHANNELS;
     return k;
   }
   /* the row and the chunk of filters that a thread loads: neighbours load what lies side by side */
   INL_MEMBER int filter_row(int e) { return C::FILTERS_IN_ORDER ? e / CHUNKS : e % BM; }
   INL_MEMBER int filter_chunk(int e) { return C::FILTERS_IN_ORDER ? e % CHUNKS : e / BM; }
 
-  INL_MEMBER void fill_table(uint32_t *place, int n0, int images) {
+  template <typename R> INL_MEMBER void fill_table(uint32_t *place, int n0, const R &size) {
     for (int e = (int)threadIdx.x; e < PLACES * BN; e += THREADS) {
       const int tap = e / BN % TAPS, channel = e / BN / TAPS;
-      const ConvPixel of = C::place(n0 + e % BN);
+      const ConvPixel of = C::place(n0 + e % BN, size);
       int row, col;
-      const bool rows = C::row(of.y, tap / C::KW, row), cols = C::col(of.x, tap % C::KW, col);
+      const bool rows = C::row(of.y, tap / C::KW, row, size), cols = C::col(of.x, tap % C::KW, col, size);
       const uint32_t at = (uint32_t)(row * C::SOURCE_COLS + col + channel * C::SOURCE_AREA);
-      place[e] = of.in && (images == C::IMAGES || of.n < images) && rows && cols ? at : NOWHERE;
+      place[e] = of.in && rows && cols ? at : NOWHERE;
     }
   }
+  template <typename R>
   INL_MEMBER void load_global(Filters (&ra)[PA], Chunk (&rb)[PB], const Filter *filters, const Stored *image,
-                              const uint32_t *place, int group, int m0, int n0, int k0) {
+                              const uint32_t *place, int group, int m0, int n0, int k0, const R &size) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int e = (int)threadIdx.x + p * THREADS, m = m0 + filter_row(e), k = k0 + filter_chunk(e) * SIDE;
@@ -84,7 +85,7 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
         next_of(c, tap);
       }
     }
-    const int n = C::place(n0 + (int)threadIdx.x % BN).n;
+    const int n = C::place(n0 + (int)threadIdx.x % BN, size).n;
 #pragma unroll
     for (int p = 0; p < PB; p++) {
       const int e = (int)threadIdx.x + p * THREADS, k = k0 + e / BN * SIDE;
@@ -124,9 +125,10 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
       *(Chunk *)(stage + A::BYTES + B::swizzle(e % BN, e / BN * 16)) = rb[p];
     }
   }
-  /* acc: channels from m0 on of a group, pixels from n0 on, of so many images; `smem` has SHARED bytes. */
+  /* acc: channels from m0 on of a group, pixels from n0 on; `smem` has SHARED bytes. */
+  template <typename R>
   INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const Filter *filters, const Stored *image, int group, int m0,
-                      int n0, int images = C::IMAGES) {
+                      int n0, const R &size) {
     uint32_t *place = (uint32_t *)(smem + 2 * STAGE);
     Filters ra[PA];
     Chunk rb[PB];
@@ -134,17 +136,17 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) acc[i][j] = 0;
-    fill_table(place, n0, images);
+    fill_table(place, n0, size);
     block_sync();
-    int k0 = next_tile(0, n0), now = 0;
-    if (k0 < K) load_global(ra, rb, filters, image, place, group, m0, n0, k0);
+    int k0 = next_tile(0, n0, size), now = 0;
+    if (k0 < K) load_global(ra, rb, filters, image, place, group, m0, n0, k0, size);
 #pragma unroll 1
     while (k0 < K) {
       char *stage = smem + now * STAGE;
       store_shared(stage, ra, rb);
       block_sync();
-      k0 = next_tile(k0 + DEPTH, n0);
-      if (k0 < K) load_global(ra, rb, filters, image, place, group, m0, n0, k0);
+      k0 = next_tile(k0 + DEPTH, n0, size);
+      if (k0 < K) load_global(ra, rb, filters, image, place, group, m0, n0, k0, size);
       Tile::step_at_once(acc, stage, 0);
       Tile::step_at_once(acc, stage, 1);
       now ^= 1;
@@ -170,11 +172,12 @@ template <typename G, typename I, typename E, int BM, int BN, int WM, int WN> st
   INL_MEMBER int row(int i) { return Tile::row(i); }
   INL_MEMBER int col(int j) { return Tile::col(j / 2) + j % 2; }
 
+  template <typename R>
   INL_MEMBER void load_global(Stored (&ra)[PA], Stored (&rb)[PB], const Stored *dy, const Stored *image,
-                              const Column *column, int group, int m0, int n0, int p0, int end) {
+                              const Column *column, int group, int m0, int n0, int p0, int end, const R &size) {
     const int k = (int)threadIdx.x % DEPTH, first = (int)threadIdx.x / DEPTH;
     const bool exists = p0 + k < end;
-    const typename C::Pixel of = C::pixel(p0 + k, group);
+    const typename C::Pixel of = C::pixel(p0 + k, group, size);
     const Stored *channel = image + (of.image + (I)(n0 + first) * C::IMAGE); /* if a weight is one */
 #pragma unroll
     for (int p = 0; p < PA; p++) {
@@ -189,7 +192,7 @@ template <typename G, typename I, typename E, int BM, int BN, int WM, int WN> st
         continue;
       }
       const Column c = column[n];
-      rb[p] = exists && n0 + n < C::COLUMNS && C::inside(of, c) ? image[of.image + c.at] : (Stored)0;
+      rb[p] = exists && n0 + n < C::COLUMNS && C::inside(of, c, size) ? image[of.image + c.at] : (Stored)0;
     }
   }
   INL_MEMBER void store_shared(char *stage, const Stored (&ra)[PA], const Stored (&rb)[PB]) {
@@ -204,25 +207,25 @@ template <typename G, typename I, typename E, int BM, int BN, int WM, int WN> st
     for (int n = (int)threadIdx.x; n < BN; n += THREADS) column[n] = C::column(n0 + n);
     block_sync();
   }
-  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk of so many images; behind start; `smem` has SHARED
-     bytes. */
+  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk; behind start; `smem` has SHARED bytes. */
+  template <typename R>
   INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const Stored *dy, const Stored *image, int group, int m0,
-                      int n0, int chunk, int images = G::N) {
+                      int n0, int chunk, const R &size) {
     const Column *column = (const Column *)(smem + 2 * STAGE);
     Stored ra[PA], rb[PB];
-    const int end = C::chunk_end(chunk, images);
+    const int first = C::chunk_start(chunk, size), end = C::chunk_end(chunk, size);
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) acc[i][j] = 0;
-    load_global(ra, rb, dy, image, column, group, m0, n0, C::chunk_start(chunk), end);
+    load_global(ra, rb, dy, image, column, group, m0, n0, first, end, size);
     int now = 0;
 #pragma unroll 1
-    for (int p0 = C::chunk_start(chunk); p0 < end; p0 += DEPTH) {
+    for (int p0 = first; p0 < end; p0 += DEPTH) {
       char *stage = smem + now * STAGE;
       store_shared(stage, ra, rb);
       block_sync();
-      if (p0 + DEPTH < end) load_global(ra, rb, dy, image, column, group, m0, n0, p0 + DEPTH, end);
+      if (p0 + DEPTH < end) load_global(ra, rb, dy, image, column, group, m0, n0, p0 + DEPTH, end, size);
       Tile::step_at_once(acc, stage, 0);
       Tile::step_at_once(acc, stage, 1);
       now ^= 1;
