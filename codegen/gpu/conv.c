@@ -82,9 +82,12 @@ void cuda_conv_size(Gen *g, const Entry *e, Text *x, const ConvGeom *c, const ch
                     const char *chunk) {
   const struct {
     const char *name, *n;
-  } fields[] = {{"N", dims_text(g, e, c->x, 0, 1)},  {"H", dims_text(g, e, c->x, 2, 3)},
-                {"W", dims_text(g, e, c->x, 3, 4)},  {"OH", dims_text(g, e, c->y, 2, 3)},
-                {"OW", dims_text(g, e, c->y, 3, 4)}, {"FRAME", frame},
+  } fields[] = {{"N", dims_text(g, e, c->x, 0, 1)},
+                {"H", dims_text(g, e, c->x, 2, 3)},
+                {"W", dims_text(g, e, c->x, 3, 4)},
+                {"OH", dims_text(g, e, c->y, 2, 3)},
+                {"OW", dims_text(g, e, c->y, 3, 4)},
+                {"FRAME", frame},
                 {"CHUNK", chunk}};
   Text of_run = text_new(x->a, 0), constant = text_new(x->a, 0), values = text_new(x->a, 0);
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {

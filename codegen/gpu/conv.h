@@ -10,8 +10,8 @@
 bool cuda_conv_narrow(const Group *gr);
 /* "struct Geometry { enum { N = 8, … }; };", with FRAME and CHUNK where chunks are given. */
 void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks);
-/* "struct Sizes { int N; enum { H = 8, … }; }; const Sizes size = {…};": those of the run, which are
-   the Geometry's if nothing is bounded. FRAME and CHUNK, texts, or NULL. */
+/* "struct Sizes { int N; enum { H = 8, … }; }; const Sizes size = {…};": those of the run, which
+   are the Geometry's if nothing is bounded. FRAME and CHUNK, texts, or NULL. */
 void cuda_conv_size(Gen *g, const Entry *e, Text *x, const ConvGeom *c, const char *frame,
                     const char *chunk);
 /* "struct Flat { enum { PITCH = 29, … }; };" */

@@ -8,13 +8,34 @@
 #include "codegen/program/extent.h"
 #include "passes/plan.h"
 
+/* Declares `u`, where element `v` of a run lies: elements of images whose rows or columns the run
+   decides are numbered as in the program compiled for them, so that no warp is half full. */
+static void place_element(Gen *g, const Group *gr, Text *x) {
+  const Type *t = gr->domain;
+  const char *I = g->index, *rows = dims_text(g, gr->e, t, 2, 3);
+  const char *columns = dims_text(g, gr->e, t, 3, 4);
+  const char *image = text_product(g->a, rows, columns);
+  text_line(x, "const %s plane = v / (%s)%s, in_plane = v - plane * (%s)%s;", I, I, image, I,
+            image);
+  const char *at = "in_plane";
+  if (type_extent(t, 3)) {
+    text_line(x, "const %s line = in_plane / (%s)%s;", I, I, columns);
+    at = arena_printf(g->a, "line * %lld + (in_plane - line * (%s)%s)", (long long)t->dim[3], I,
+                      columns);
+  }
+  text_line(x, "const %s u = plane * %lld + %s;", I, (long long)(t->dim[2] * t->dim[3]), at);
+}
+
 void cuda_window(Gen *g, const Group *gr) {
   const Type *t = gr->domain;
   if (cuda_conv(g, gr) || cuda_filter(g, gr)) return;
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = op_flops(gr->e, gr->op);
-  cuda_threads_of(g, k, t->numel, prefix_text(g, gr->e, t), "u");
+  const bool bounded = dims_bounded(t, 2, 4);
+  const char *elements = bounded ? dims_text(g, gr->e, t, 0, 4) : prefix_text(g, gr->e, t);
+  cuda_threads_of(g, k, t->numel, elements, bounded ? "v" : "u");
+  if (bounded) place_element(g, gr, x);
   const char *I = g->index;
   text_line(x, "typedef %s pos;", I);
   text_line(x, "const pos j0 = u %% %lld, i2 = u / %lld %% %lld;", (long long)t->dim[3],
@@ -22,7 +43,6 @@ void cuda_window(Gen *g, const Group *gr) {
   text_line(x, "const pos i1 = u / %lld %% %lld, i0 = u / %lld;",
             (long long)(t->dim[2] * t->dim[3]), (long long)t->dim[1],
             (long long)(t->dim[1] * t->dim[2] * t->dim[3]));
-  if (dims_bounded(t, 2, 4)) text_line(x, "if (!(%s)) return;", inside_text(g, gr->e, t, "u"));
   text_line(x, "enum { w = 1 };");
   Window w = window_new(g, gr, x, 1);
   window_sums(&w);

@@ -29,8 +29,8 @@ void window_sums(const Window *w);
    `rows` from y on. */
 /* Texts of their number, and a loop over them, h from `from` to `to`. */
 const char *window_chunk_count(Gen *gen, const Entry *e, const ConvGeom *g);
-/* Texts of the pixels of a frame and of a chunk (schedule/window.h) where the run decides them; else
-   left as they are. */
+/* Texts of the pixels of a frame and of a chunk (schedule/window.h) where the run decides them;
+   else left as they are. */
 void window_chunk_sizes(Gen *gen, const Entry *e, const ConvGeom *g, const char **frame,
                         const char **chunk);
 void window_chunks(Gen *gen, const Entry *e, Text *x, const ConvGeom *g, const char *from,

@@ -1,0 +1,82 @@
+#!/bin/sh
+# windows.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: convolutions and their gradients along bounded axes, in the PTX interpreter:
+# the bits of the program compiled for the sizes, and its warp instructions. Exit code 77 and "NOT TESTED" where there is
+# no NVRTC.
+set -u
+gc=$1 mkdata=$2 driver=$3
+. "$(dirname "$0")/common.sh"
+unoptimised
+scratch "$4"
+need_nvrtc 'windows along bounded axes on the PTX interpreter'
+cat >tiles.g <<'END'
+entry tiles(x : f32[n <= 2, 4, 4 * h <= 64, 3 * v <= 24], dy : f32[n, 16, 2 * h, 3 * v], wa : f32[16, 4, 3, 3],
+            wb : f32[16, 1, 5, 5], wc : f32[16, 16, 3, 3]) {
+  a = conv2d(x, wa, 1, 1)
+  b = conv2d(a, wb, 1, 2, groups = 16)
+  c = conv2d(b, wc, [2, 1], 1)
+  gx, ga, gb, gc = grad(sum(c * dy), [x, wa, wb, wc])
+  return c, gx, ga, gb, gc
+}
+END
+cat >planes.g <<'END'
+entry planes(x : f32[2, 64, 4 * h <= 32, 3 * v <= 12], w : f32[64, 1, 7, 7], dy : f32[2, 64, 4 * h, 3 * v]) {
+  y = conv2d(x, w, 1, 3, groups = 64)
+  gx = grad(sum(y * dy), x)
+  return y, gx
+}
+END
+cat >halves.g <<'END'
+# exact sums on tensor cores, whose chunks are fewer pixels than those of f32
+entry halves(x : u8[n <= 40, 8, 2 * h <= 16, 6], dy : u8[n, 16, 2 * h, 6], w : u8[16, 8, 3, 3]) {
+  u, k = bf16(x // 16), bf16(w // 16)
+  y = f32(conv2d(u, k, 1, 1))
+  gx, gw = grad(sum(y * f32(dy // 16)), [u, k])
+  return y, gx = f32(gx), gw = f32(gw)
+}
+END
+{
+  "$mkdata" npy f32 16,4,3,3 3 wa.npy && "$mkdata" npy f32 16,1,5,5 4 wb.npy && "$mkdata" npy f32 16,16,3,3 5 wc.npy &&
+    "$mkdata" npy f32 64,1,7,7 6 w.npy && "$mkdata" npy u8 16,8,3,3 7 k.npy
+} || fail 'no data could be made'
+for p in tiles planes halves; do compile $p.g --target=cuda --arch=compute_80 -o $p; done
+
+# runs PROGRAM NAME OPTIONS…: its entry on the device; NAME.work has the launches
+runs() {
+  program=$1 name=$2
+  shift 2
+  rm -f "$name".*
+  FAKECUDA_WORK=$name.work LD_LIBRARY_PATH="$driver" ./"$program" "$@" --quiet >out 2>&1 || fail "$program $*"
+}
+total() { awk '{ n += $2 } END { printf "%d", n }' "$1.work"; }
+# sizes ENTRY "h=8 n=2 v=4" "OUTPUTS" OPTIONS…
+sizes() {
+  entry=$1 lets=$2 outputs=$3
+  shift 3
+  text=$(cat "$entry.g")
+  for l in $lets; do text=$(echo "$text" | sed "s/\b${l%=*} <= [0-9]*/${l%=*}/g"); done
+  { for l in $lets; do echo "let $l"; done && echo "$text"; } >"$entry-exact.g"
+  compile "$entry-exact.g" --target=cuda --arch=compute_80 -o "$entry-exact"
+  runs "$entry" bounded "$entry" "$@" $(printf ' --%s bounded.%s.npy' $(for o in $outputs; do echo $o $o; done)) --poison
+  runs "$entry-exact" exact "$entry" "$@" $(printf ' --%s exact.%s.npy' $(for o in $outputs; do echo $o $o; done))
+  for o in $outputs; do same bounded.$o.npy exact.$o.npy; done
+  checks=$((checks + 1))
+  bounded=$(total bounded) exact=$(total exact)
+  [ "$bounded" -gt 0 ] && [ $((bounded * 100)) -le $((exact * 115)) ] ||
+    fail "$entry at $lets takes $bounded warp instructions, and $exact where it is compiled for that"
+}
+"$mkdata" npy f32 2,4,32,24 1 x.npy && "$mkdata" npy f32 2,16,16,24 2 dy.npy || fail 'no data could be made'
+sizes tiles 'n=2 h=8 v=8' 'c gx ga gb gc' --x x.npy --dy dy.npy --wa wa.npy --wb wb.npy --wc wc.npy
+"$mkdata" npy f32 1,4,12,15 1 x.npy && "$mkdata" npy f32 1,16,6,15 2 dy.npy || fail 'no data could be made'
+sizes tiles 'n=1 h=3 v=5' 'c gx ga gb gc' --x x.npy --dy dy.npy --wa wa.npy --wb wb.npy --wc wc.npy
+"$mkdata" npy f32 2,64,16,12 1 x.npy && "$mkdata" npy f32 2,64,16,12 2 dy.npy || fail 'no data could be made'
+sizes planes 'h=4 v=4' 'y gx' --x x.npy --dy dy.npy --w w.npy
+"$mkdata" npy u8 40,8,16,6 1 x.npy && "$mkdata" npy u8 40,16,16,6 2 dy.npy || fail 'no data could be made'
+sizes halves 'n=40 h=8' 'y gx gw' --x x.npy --dy dy.npy --w k.npy
+"$mkdata" npy u8 33,8,8,6 1 x.npy && "$mkdata" npy u8 33,16,8,6 2 dy.npy || fail 'no data could be made'
+sizes halves 'n=33 h=4' 'y gx gw' --x x.npy --dy dy.npy --w k.npy
+for p in tiles planes halves; do "$gc" $p.g --target=cuda --arch=compute_80 --print-schedules; done >forms 2>&1
+for form in 'conv conv .* bm=32' 'conv_input_grad conv .* bm=32' 'conv conv .* planes.units=[1-9]' 'filter .* tensor=no bm=32' \
+  'depthwise.units=[1-9]' 'conv conv .* tensor=yes' 'conv_input_grad conv .* tensor=yes' 'filter .* tensor=yes' 'conv_input_grad elements'; do
+  grep -q "^cuda .*$form" forms || fail "no kernel is '$form'"
+done
+finish
