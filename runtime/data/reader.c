@@ -53,33 +53,6 @@ struct Reader {
   double waited;   /* seconds, of runs */
 };
 
-/* ---- rows ---- */
-/* Converts n rows, one behind the other; by pieces, unless the types are the same. */
-static bool read_rows(const Column *c, uint64_t r, uint64_t n, uint8_t *to, Err *e) {
-  enum { PIECE = 2048 };
-  uint64_t piece[PIECE], size = (uint64_t)elem_info[c->t->dtype].size, all = n * c->row_elems;
-  bool ok = true;
-  if (c->type == (Elem)c->t->dtype) return column_read(c, r, 0, all, to, e);
-  if (c->images) { /* a whole one */
-    uint8_t *room = column_room(c);
-    ok = room ? column_read(c, r, 0, all, room, e)
-              : err_set(e, EXIT_ENV, "no memory to read %s", c->text);
-    if (ok) elem_convert(to, (Elem)c->t->dtype, room, c->type, all);
-    free(room);
-    return ok;
-  }
-  for (uint64_t k = 0; ok && k < all; k += PIECE) {
-    uint64_t now = all - k < PIECE ? all - k : PIECE;
-    ok = column_read(c, r, k, now, piece, e);
-    if (ok) elem_convert(to + k * size, (Elem)c->t->dtype, piece, c->type, now);
-  }
-  return ok;
-}
-
-static uint64_t row_bytes(const Column *c) {
-  return c->row_elems * (uint64_t)elem_info[c->t->dtype].size;
-}
-
 static bool is_read(const Column *c) { return c->on_disk && !c->fixed; }
 
 bool reader_bytes(const Dataset *d, uint64_t *at, uint64_t *offset) {
@@ -88,8 +61,8 @@ bool reader_bytes(const Dataset *d, uint64_t *at, uint64_t *offset) {
   *offset = *at;
   for (int i = 0; i < d->n; i++)
     if (is_read(&d->columns[i]))
-      ok = ok && checked_mul(d->part, row_bytes(&d->columns[i]), &n) && checked_add(n, 64, &n) &&
-           checked_add(*at, align_up(n, 64), at);
+      ok = ok && checked_mul(d->part, column_row_bytes(&d->columns[i]), &n) &&
+           checked_add(n, 64, &n) && checked_add(*at, align_up(n, 64), at);
   return ok;
 }
 
@@ -97,7 +70,7 @@ static uint8_t *place_of(const Reader *x, int column) {
   uint8_t *at = x->memory;
   for (int i = 0; i < column; i++) {
     const Column *c = &x->data->columns[i];
-    if (is_read(c)) at += align_up(x->data->part * row_bytes(c) + 64, 64);
+    if (is_read(c)) at += align_up(x->data->part * column_row_bytes(c) + 64, 64);
   }
   return at;
 }
@@ -116,15 +89,10 @@ static void advise(const Dataset *d, uint64_t batch, uint64_t first, uint64_t ro
       column_advise(&d->columns[i], dataset_at(d, batch, r), together);
 }
 
-/* Rows of a batch that one read gets. */
-static bool together(const Dataset *d, const Column *c) {
-  return !d->shuffled && !c->images && c->step == c->row_elems;
-}
-
 static bool all_together(const Dataset *d) {
   bool all = true;
   for (int i = 0; i < d->n; i++)
-    if (is_read(&d->columns[i])) all = all && together(d, &d->columns[i]);
+    if (is_read(&d->columns[i])) all = all && rows_together(d, &d->columns[i]);
   return all;
 }
 
@@ -135,13 +103,12 @@ static void read_claimed(Reader *x, uint64_t batch, uint64_t first, uint64_t n, 
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
     if (!is_read(c)) continue;
-    uint64_t bytes = row_bytes(c), step = together(d, c) ? n : 1;
+    uint64_t bytes = column_row_bytes(c);
     bool apart = inputs && c->t->run_dims; /* they lie otherwise in the inputs */
     uint8_t *base = inputs && !apart ? inputs + c->t->offset : place_of(x, i);
-    for (uint64_t r = first; r < first + n; r += step) {
-      Err e = {0};
-      if (!read_rows(c, dataset_at(d, batch, r), step, base + r * bytes, &e)) fail(x, r, &e);
-    }
+    Err e = {0};
+    const uint64_t row = rows_read(d, c, batch, first, n, base, &e);
+    if (row != NONE) fail(x, row, &e);
     for (uint64_t r = first; apart && r < first + n; r++)
       column_put(c, inputs, r, base + r * bytes, (Elem)c->t->dtype);
   }
@@ -285,10 +252,11 @@ void reader_stop(Dataset *d) {
   d->reader = NULL;
 }
 
-/* Before the order of rows changes, and after. */
+/* Before the order of rows changes, and after: a batch of that number is another one then. */
 void reader_pause(const Dataset *d) {
   pthread_mutex_lock(&d->reader->lock);
   settle(d->reader);
+  d->reader->trouble[0] = d->reader->trouble[1] = (struct Trouble){.batch = NONE};
   pthread_mutex_unlock(&d->reader->lock);
 }
 
@@ -301,7 +269,7 @@ void reader_begin(const Dataset *d, uint64_t batch) {
 void reader_fixed(const Dataset *d, const Column *c, uint8_t *to) {
   Reader *x = d->reader;
   Err e = {0};
-  if (read_rows(c, 0, 1, to, &e)) return;
+  if (column_convert(c, 0, 1, to, &e)) return;
   pthread_mutex_lock(&x->lock);
   if (!x->trouble[2].err.code) x->trouble[2] = (struct Trouble){NONE, e};
   pthread_mutex_unlock(&x->lock);
@@ -313,7 +281,7 @@ static void copy_staged(const Reader *x, uint8_t *inputs, uint64_t t, uint64_t n
   uint64_t n = atomic_load(&x->staged), lo = n * t / nt, hi = n * (t + 1) / nt;
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
-    uint64_t row = row_bytes(c);
+    uint64_t row = column_row_bytes(c);
     if (is_read(c) && !c->t->run_dims)
       memcpy(inputs + c->t->offset + lo * row, place_of(x, i) + lo * row, (hi - lo) * row);
     for (uint64_t r = lo; is_read(c) && c->t->run_dims && r < hi; r++)
@@ -380,7 +348,7 @@ double dataset_waited(const Dataset *d) { return d->reader ? d->reader->waited :
 void dataset_slow(const Dataset *d, char *out, size_t size) {
   const Column *c = NULL;
   for (int i = 0; i < d->n; i++)
-    if (is_read(&d->columns[i]) && (!c || row_bytes(&d->columns[i]) > row_bytes(c)))
+    if (is_read(&d->columns[i]) && (!c || column_row_bytes(&d->columns[i]) > column_row_bytes(c)))
       c = &d->columns[i];
   if (!c)
     *out = 0;

@@ -32,6 +32,17 @@ bool column_check_limit(const Column *c, Err *e); /* and are indexes in range */
 /* Both, of rows [first, end) that stay on disk. */
 bool column_check_disk(const Column *c, uint64_t first, uint64_t end, Err *e);
 
+/* ---- scattered.c ---- */
+uint64_t column_row_bytes(const Column *c); /* of a row in the input */
+/* Rows of a batch that one read gets. */
+bool rows_together(const Dataset *d, const Column *c);
+/* Reads rows [r, r + n) of the chosen ones, which become of the input's type. */
+bool column_convert(const Column *c, uint64_t r, uint64_t n, uint8_t *to, Err *e);
+/* Rows [first, first + n) of a batch: row r to base + r * column_row_bytes. The first one that
+   cannot be read; UINT64_MAX: all are. */
+uint64_t rows_read(const Dataset *d, const Column *c, uint64_t batch, uint64_t first, uint64_t n,
+                   uint8_t *base, Err *e);
+
 /* ---- reader.c ---- */
 /* A place for a batch that is read ahead, if columns are; false: it overflows. */
 bool reader_bytes(const Dataset *d, uint64_t *at, uint64_t *offset);
