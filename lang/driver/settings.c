@@ -89,7 +89,8 @@ static bool keeps_limits(Ctx *c, const char *pipeline) {
   return share && !strstr(intern_n(c, share, n), "strategy");
 }
 
-/* What is ahead takes bytes of its own, which a limit is not told of. */
+/* What is prepared for two batches takes bytes of its own: under a limit it is there if it is asked
+   for. */
 static bool settings_ahead(const Options *o) {
   const char *when = option_value(o, OPT_AHEAD, "auto");
   if (strcmp(when, "auto") != 0) return strcmp(when, "yes") == 0;
@@ -175,9 +176,9 @@ int settings_options(Compilation *r) {
   if ((limit || r->passes.curve) && (!packs || !keeps_limits(r->c, r->pipeline)))
     return usage_error("--memory-limit and --memory-curve are about --memory=pack%s",
                        packs ? ", and need the passes remat and, behind it, share" : "");
-  if ((limit || r->passes.curve) && ahead)
-    return usage_error("--ahead=yes takes bytes beside the arena, which %s does not count",
-                       limit ? "--memory-limit" : "--memory-curve");
+  if (r->passes.curve && ahead)
+    return usage_error("--ahead=yes takes bytes beside the arena, which --memory-curve does not "
+                       "count");
   if (option_given(o, OPT_MEMORY_REPORT) && (limit || !packs))
     return usage_error("--memory-report compares the strategies itself, all without a limit");
   return EXIT_DONE;

@@ -51,6 +51,10 @@ typedef struct Trial { /* of an entry */
 } Trial;
 /* Of an entry with a plan; all 0 of one without. */
 Trial trial_of(const Entry *e, const Target *t);
+/* Bytes of what is prepared for two batches, whose plan has so many for one. */
+static inline uint64_t prepared_bytes(uint64_t arena) { return 2 * arena; }
+/* The same of the entry's plan; with its arena this is what a limit is about. */
+uint64_t trial_prepared(const Entry *e);
 /* Runs the passes behind the one at hand under a limit in bytes, or none if that is 0, and undoes
    what they did; false after an error. out: of every entry but init. */
 bool trial_run(PassRun *r, uint64_t limit, Trial *out);

@@ -103,6 +103,7 @@ bool passes_again(const PassRun *r, uint64_t limit, uint32_t k, Trial *out) {
   const Snapshot came = snapshot_take(r->scratch, m); /* which stays for the next time */
   bool ok = manager_run(m, p, 0, p->stages.n, &own);
   if (ok) *out = trial_of(m->entries.at[k], r->opt->target);
+  if (ok) out->arena += trial_prepared(m->entries.at[k]);
   snapshot_restore(m, &came);
   snapshot_restore(m, &now);
   return ok;

@@ -45,6 +45,11 @@ static uint64_t largest_copy(const Entry *e) {
   return most;
 }
 
+uint64_t trial_prepared(const Entry *e) {
+  const Plan *p = e->ahead ? plan_of(e->ahead) : NULL;
+  return p ? prepared_bytes(p->arena_bytes) : 0;
+}
+
 Trial trial_of(const Entry *e, const Target *t) {
   const Plan *p = plan_of(e);
   if (!p)

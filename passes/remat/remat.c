@@ -201,15 +201,32 @@ static uint64_t min_of_all(PassRun *r, uint32_t k, uint64_t asked, uint64_t min,
 /* What holds the program there is known of the one at hand. */
 static void refuse(Remat *w, uint32_t k, uint64_t limit, uint64_t arena, double share) {
   Trial other = {0};
+  char buf[32];
   bool is_init = w->e == w->r->m->init;
+  arena += notes_of(w->e)->prepared;
   uint64_t min = is_init ? arena : min_of_all(w->r, k, limit, arena, &other);
   if (min < arena) share = other.flops ? (double)other.again / (double)other.flops : 0;
   report_refusal(w, limit, min, share);
+  if (notes_of(w->e)->prepared)
+    diag(w->r->m->ctx, SEV_NOTE, w->e->loc,
+         "the preparation of the next batch, by --ahead=yes, takes %s of these bytes",
+         plan_commas(buf, notes_of(w->e)->prepared));
   if (min == arena) report_holders(w);
+}
+
+/* What is prepared for two batches counts under a limit, and takes it all at most. */
+static uint64_t less_prepared(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
+  if (!e->ahead) return limit;
+  Remat first = remat_new(r, e->ahead, g);
+  uint64_t bytes = prepared_bytes(remat_arena(&first, 0)), least = (uint64_t)r->opt->target->align;
+  notes_change(e)->prepared = bytes;
+  return limit >= bytes + least ? limit - bytes : least;
 }
 
 static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t limit) {
   Entry *e = pass_entry(r->m, k);
+  const uint64_t asked = limit;
+  limit = less_prepared(r, e, g, limit);
   Remat given = remat_new(r, e, g);
   notes_change(e)->memory_limit = limit;
   remarks_of(r, e);
@@ -226,7 +243,7 @@ static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t l
     w = tries_min(&x, true, &found, &arena); /* which may fit after all */
     ok = w && arena <= limit;
     double flops = x.at[0].p.flops;
-    if (w && !ok) refuse(w, k, limit, arena, flops > 0 ? found.flops / flops : 0);
+    if (w && !ok) refuse(w, k, asked, arena, flops > 0 ? found.flops / flops : 0);
   }
   if (ok) {
     for (int t = 0; t < w->p.nsteps; t++) r->changes += w->s.again[t].n;
@@ -252,10 +269,18 @@ static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
   if (whole) return (uint64_t)((double)whole * l->share);
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Remat w = remat_new(r, r->m->entries.at[k], g);
-    uint64_t arena = remat_arena(&w, 0);
+    uint64_t arena = remat_arena(&w, 0), all = UINT64_MAX;
+    arena += all - less_prepared(r, r->m->entries.at[k], g, all);
     if (arena > max) max = arena;
   }
   return (uint64_t)((double)max * l->share);
+}
+
+/* What is prepared counts with the entry that it is for. */
+static bool is_prepared(const Module *m, const Entry *e) {
+  for (uint32_t k = 0; k < m->entries.n; k++)
+    if (m->entries.at[k]->ahead == e) return true;
+  return false;
 }
 
 bool pass_remat(PassRun *r) {
@@ -270,6 +295,7 @@ bool pass_remat(PassRun *r) {
   uint64_t limit = limit_of(r, &g);
   bool ok = true;
   for (uint32_t k = 0; limit < UINT64_MAX && (e = pass_entry(r->m, k)); k++)
-    if (e != r->m->init || r->opt->limit.bytes) ok &= limit_entry(r, k, &g, limit);
+    if ((e != r->m->init || r->opt->limit.bytes) && !is_prepared(r->m, e))
+      ok &= limit_entry(r, k, &g, limit);
   return ok;
 }

@@ -21,8 +21,10 @@ static bool dry_run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *
                      .brief = brief};
   const Snapshot now = snapshot_take(r->scratch, m);
   bool ok = passes_rest(r, &own);
-  for (uint32_t k = 0; out && k < m->entries.n; k++)
+  for (uint32_t k = 0; out && k < m->entries.n; k++) {
     out[k] = trial_of(m->entries.at[k], r->opt->target);
+    if (limited) out[k].arena += trial_prepared(m->entries.at[k]);
+  }
   snapshot_restore(m, &now);
   return ok;
 }

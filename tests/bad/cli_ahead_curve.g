@@ -1,3 +1,3 @@
-# args: --ahead=yes --memory-limit=1M
+# args: --ahead=yes --memory-curve
 # exit: 2
 let N = 3

@@ -48,6 +48,19 @@ run 0 "$gc" net.g -O2 --ahead=yes --dump-plan
 holds out.txt 'entry train.ahead'
 run 0 ./net2 info train
 holds out.txt 'two batches: one is prepared while the other is used'
+# a limit counts what is prepared for two batches
+taken() { # taken OPTIONS: bytes of the arena and of both batches
+  "$gc" net.g -O2 --ahead=yes "$@" --dump-plan=json >plan.json 2>err.txt || fail "no plan: $(cat err.txt)"
+  python3 -c 'import json; a = {e["name"]: e["arena_bytes"] for e in json.load(open("plan.json"))["entries"]}
+print(a["train"] + 2 * a["train.ahead"])'
+}
+limit=$(($(taken) * 9 / 10))
+at_most "$(taken --memory-limit=$limit)" "$limit" 'bytes under a limit'
+run 0 "$gc" net.g -O2 --ahead=yes --memory-limit=$limit -o few
+run 0 ./few train --x x.npy --y y.npy --epochs 20 --seed 3 --threads 1 --quiet --save w.few
+cmp -s w1.1 w.few || fail 'prepared ahead under a limit: other weights'
+says 1 "'train' does not fit into 40,960 bytes" "$gc" net.g -O2 --ahead=yes --memory-limit=40K -o no
+grep -q 'note: the preparation of the next batch, by --ahead=yes, takes [0-9,]* of these bytes' out.txt || fail 'what is prepared is not named'
 # outputs that are a view of an input, and of what is prepared
 cat >views.g <<'END'
 entry train(x : f32[1, 32], y : f32[1, 8], k : f32[1]) {
