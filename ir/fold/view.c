@@ -47,8 +47,14 @@ ValueId transpose_of_transpose(const Fold *f) {
   return build_transpose(f->b, t->operands[0], both);
 }
 
+/* Gradients are still to come, and are added up value by value: what axes of one element make
+   superfluous stays until then, so that their order is that of the program whose axes are longer.
+ */
+static bool keeps_ones(const Fold *f) { return f->e->training && !f->e->differentiated; }
+
 /* transpose(x, p) → reshape(x), or x, where the axes longer than 1 keep their order */
 ValueId transpose_as_reshape(const Fold *f) {
+  if (keeps_ones(f)) return NO_ID;
   const Type *t = type_of(f, 0);
   int64_t last = -1;
   for (int i = 0; i < t->rank; i++) {

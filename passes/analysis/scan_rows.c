@@ -9,6 +9,10 @@ static bool counts(const Entry *e, ValueId counter, ValueId id, int *sign, int64
   *sign = 1;
   *shift = 0;
   if (id == counter) return true;
+  if (op && op->kind == OP_NEG && op->operands[0] == counter) { /* 0 - counter, of one iteration */
+    *sign = -1;
+    return true;
+  }
   if (!op || (op->kind != OP_ADD && op->kind != OP_SUB)) return false;
   bool add = op->kind == OP_ADD;
   for (int k = 0; k < 2; k++) {

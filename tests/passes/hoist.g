@@ -12,6 +12,11 @@ entry f(x : f32[6, 8, 3], y : f32[9, 3], w : f32[3, 3], h : f32[3]) {
   }
   return h
 }
+entry one(z : f32[1, 3], h : f32[3]) {
+  scan i in 0..1 { h = h + z[0 - i] }
+  return h
+}
+# CHECK-LABEL: entry f
 # CHECK: tanh %w
 # CHECK: %a = sum
 # CHECK: [[X:%[0-9]+]] = slice %x {starts = [1, 0, 0], steps = [1, 1, 1]} : f32[5,8,3]
@@ -24,3 +29,6 @@ entry f(x : f32[6, 8, 3], y : f32[9, 3], w : f32[3, 3], h : f32[3]) {
 # CHECK:     argmax
 # CHECK:     gather %y
 # CHECK:     yield
+# CHECK-LABEL: entry one
+# CHECK: scan %h, %{{[0-9]+}} {trips = 1, carries = 1}
+# CHECK-NOT: gather
