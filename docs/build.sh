@@ -6,8 +6,28 @@ cd "$(dirname "$0")/.."
 sh docs/install.sh
 printf '\n== building gc, about a minute if it is the first time\n'
 mkdir -p build
-{ cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build -j "$(nproc)" --target gc gcrt; } >build/build.log 2>&1 || {
-  code=$?
-  cat build/build.log >&2
-  exit "$code"
+
+# Lines of cmake to the log; of those that say how far it is, "[ 12%]" or "[12/300]", each tenth to the terminal.
+follow() {
+  last=0
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >&3
+    case $line in
+    '['*'%]'*) now=${line%%'%]'*} && now=${now##*[!0-9]} ;;
+    '['[0-9]*/[0-9]*']'*) now=${line#'['} && now=$((100 * ${now%%/*} / $(echo "${now%%']'*}" | cut -d/ -f2))) ;;
+    *) continue ;;
+    esac
+    [ $((now / 10)) -gt $((last / 10)) ] || continue
+    last=$now
+    printf ' %s %%' "$now"
+  done 3>build/build.log
+  echo
 }
+{
+  code=0
+  { cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build -j "$(nproc)" --target gc gcrt; } 2>&1 || code=$?
+  echo "$code" >build/build.code
+} | follow
+code=$(cat build/build.code)
+[ "$code" = 0 ] || cat build/build.log >&2
+exit "$code"

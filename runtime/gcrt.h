@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 24
+#define GCRT_ABI 25
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -312,6 +312,7 @@ typedef struct GcEntry {
      `dead` of theirs are bytes there. 0: there is none. */
   int ahead;
   uint64_t ahead_bytes; /* of GC_PREPARED, of one batch */
+  const bool *unread;   /* by hyper: neither the entry nor `init` reads it; NULL: each is read */
 } GcEntry;
 
 /* What one rank takes if so many share the batch, by a plan that was made for them and not kept. */

@@ -313,19 +313,13 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   if (nextents)
     text_add(row, ",\n   .extents = %s_extents, .nextents = %d, .batch = %d", id, nextents,
              entry_batch(e) ? 1 + entry_extent(e, entry_batch(e)) : 0);
+  if (e != p->g->m->init && e != p->g->m->gather) hypers_unread(p, e, id, row);
   const char *path = e->training ? NULL : assigned(p->g->m, e, e->body);
   if (path) text_add(row, ",\n   .assigns = %s", text_quoted(a, path));
   text_add(row, "}");
 }
 
 /* ---- globals ---- */
-
-static void hyper_row(Tables *p, const Global *g, const char *before) {
-  Dtype dt = g->type->dtype;
-  Attr value = dtype_is_float(dt) ? (Attr){.f = g->value} : (Attr){.i = (int64_t)g->value};
-  text_add(&p->text, "%s{%s, %s, %s}", before, text_quoted(p->g->a, g->path), dtype_enum(dt),
-           scalar_literal(p->g->a, dt, value));
-}
 
 static void quantized_field(Tables *p, const QuantizedGlobal *q) {
   text_add(&p->text, ", .quantized = &(const GcQuantized){");
@@ -340,20 +334,17 @@ static int global_row(const Module *m, int global) {
   return row;
 }
 
-static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
+static void globals_tables(Tables *p, int *nglobals) {
   static const char *const kind[] = {[GLOBAL_PARAM] = "GC_PARAM",
                                      [GLOBAL_STATE] = "GC_STATE",
                                      [GLOBAL_OPTIMIZER] = "GC_OPTIMIZER"};
   Module *m = p->g->m;
   Text *x = &p->text;
   const bool *random = plan_random(m), *by_rows = plan_read_by_rows(m);
-  *nglobals = *nhypers = 0;
+  *nglobals = 0;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
-    if (g->kind == GLOBAL_HYPER) {
-      ++*nhypers;
-      continue;
-    }
+    if (g->kind == GLOBAL_HYPER) continue;
     if (!(*nglobals)++) text_add(x, "static const GcGlobal globals[] = {\n");
     uint64_t bytes = 0;
     (void)layout_bytes(g->type, g->layout, &bytes);
@@ -373,11 +364,6 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     text_add(x, "},\n");
   }
   if (*nglobals) text_add(x, "};\n");
-  if (!*nhypers) return;
-  text_add(x, "static const GcHyper hypers[] = {");
-  for (uint32_t i = 0, n = 0; i < m->globals.n; i++)
-    if (m->globals.at[i].kind == GLOBAL_HYPER) hyper_row(p, &m->globals.at[i], n++ ? ", " : "");
-  text_add(x, "};\n");
 }
 
 /* Of the program's target; returns how many. */
@@ -413,7 +399,8 @@ void tables_make(Tables *p) {
   p->init = text_new(a, 0);
   p->gather = text_new(a, 0);
   p->globals = plan_globals(m, p->g->target->align);
-  globals_tables(p, &p->nglobals, &p->nhypers);
+  globals_tables(p, &p->nglobals);
+  hypers_table(p);
   for (uint32_t i = 0; i < m->entries.n; i++) {
     text_add(&p->entries, "  ");
     entry_tables(p, m->entries.at[i], arena_printf(a, "e%u", i), &p->entries);

@@ -30,4 +30,8 @@ void tables_make(Tables *t);
 void tables_write(Tables *t, FILE *f, const char *symbol, const char *level, const char *march,
                   const char *code, const char *next);
 
+/* ---- hypers.c ---- */
+void hypers_table(Tables *p);
+/* Puts GcEntry.unread into the row of an entry of the user's that reads not all of them. */
+void hypers_unread(Tables *p, const Entry *e, const char *id, Text *row);
 #endif

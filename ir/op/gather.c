@@ -13,7 +13,10 @@ static bool ids_are_ints(const ShapeIn *in, const Type *ids) {
 
 /* The leading axes that are batches are there in both, and equal. */
 static bool batches_match(const ShapeIn *in, int64_t batch, const Type *t, const Type *ids) {
-  bool fits = batch >= 0 && batch <= ids->rank && batch <= t->rank;
+  if (batch < 0)
+    return shape_wrong(in, "needs 0 or more leading axes that are tables apart, not %lld",
+                       (long long)batch);
+  bool fits = batch <= ids->rank && batch <= t->rank;
   for (int i = 0; fits && i < batch; i++) fits = t->dim[i] == ids->dim[i];
   return fits || shape_wrong(in, "needs %lld equal leading axes: rows %s against ids %s",
                              (long long)batch, shape_str(in, t), shape_str(in, ids));

@@ -162,7 +162,13 @@ static NameList named_dims(Import *im) {
   return out;
 }
 
-/* A name that is misspelt leaves its dimension without a number, too. */
+static bool has_number(const Import *im, const char *name) {
+  for (int i = 0; i < im->ndims; i++)
+    if (strcmp(im->dims[i].name, name) == 0) return true;
+  return false;
+}
+
+/* A name that is misspelt leaves its dimension without a number, too: that is said once. */
 bool symbols_check(Import *im) {
   const NameList names = named_dims(im);
   const char *all = "";
@@ -174,7 +180,12 @@ bool symbols_check(Import *im) {
     for (uint32_t j = 0; j < names.n; j++) there |= strcmp(names.at[j], im->dims[i].name) == 0;
     if (there) continue;
     ok = FAIL(im, "no input has a dimension %s", im->dims[i].name);
-    if (names.n) diag(im->c, SEV_HINT, (Loc){0}, "dimensions with names: %s", all);
+    const char *near = nearest_name(im->c, im->dims[i].name, names.at, (int)names.n);
+    if (near && !has_number(im, near)) name_enter(im, &im->numberless, near);
+    if (near)
+      diag(im->c, SEV_HINT, (Loc){0}, "did you mean '%s'? Dimensions with names: %s", near, all);
+    else if (names.n)
+      diag(im->c, SEV_HINT, (Loc){0}, "dimensions with names: %s", all);
   }
   return ok;
 }

@@ -120,6 +120,7 @@ static bool misfit(const Column *c, const Array *a, Err *e) {
   dims_text(a->type, a->rank, a->dims, found, sizeof found);
   column_shapes_text(c, need, sizeof need);
   err_set(e, EXIT_WRONG, "%s: holds %s, but the input %s is %s", c->text, found, c->t->name, need);
+  if (column_uneven(c, a->rank, a->dims, e)) return false;
   if (c->fixed) return err_hint(e, "give a file of that shape");
   if (c->extents && a->rank == 1 && c->t->dims[0] != 1) /* no axis says how many rows there are */
     return err_hint(e, "give an array of %d axes, rows first; of one row the first axis is 1",
@@ -273,30 +274,13 @@ bool column_open_file(Column *c, const Suffixes *s, char *columns, Err *e) {
 }
 
 static bool choose_rows(Column *c, const Suffixes *s, Err *e) {
-  int64_t n = (int64_t)c->all_rows, from = 0, to = n;
-  if (s->range) {
-    if (s->has_from) from = s->from < 0 ? s->from + n : s->from;
-    if (s->has_to) to = s->to < 0 ? s->to + n : s->to;
-    if (from < 0 || to > n || from >= to) {
-      if (s->has_to)
-        err_set(e, EXIT_WRONG,
-                "%s: rows %" PRId64 " to %" PRId64 " were asked for, but it has %" PRId64 " rows",
-                c->text, from, to, n);
-      else
-        err_set(e, EXIT_WRONG,
-                "%s: rows from %" PRId64 " on were asked for, but it has %" PRId64 " rows", c->text,
-                from, n);
-      return err_hint(e, "[a:b] takes rows a to b, b not included, counted from 0");
-    }
-  }
-  c->first = (uint64_t)from;
-  c->rows = (uint64_t)(to - from);
+  if (!suffix_rows(s, c->all_rows, c->text, &c->first, &c->rows, e)) return false;
   if (c->rows == 0) {
-    err_set(e, EXIT_WRONG, "%s: has no rows for the input %s", c->text, c->t->name);
+    err_set(e, EXIT_WRONG, "%s: has no rows for the %s %s", c->text, column_side(c), c->t->name);
     char need[256];
     column_shapes_text(c, need, sizeof need);
-    return err_hint(e, "the input is %s: a row has %" PRIu64 " elements, and the file has %" PRIu64,
-                    need, c->row_elems, c->total);
+    return err_hint(e, "the %s is %s: a row has %" PRIu64 " elements, and the file has %" PRIu64,
+                    column_side(c), need, c->row_elems, c->total);
   }
   return true;
 }

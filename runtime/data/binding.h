@@ -18,6 +18,9 @@ void suffixes_cut(char *text, Suffixes *s, char **columns);
 /* False, with an error: no file has the whole name, but one the name in front of a suffix that is
    none. */
 bool suffix_is_known(const char *text, Err *e);
+/* Those of so many rows that [a:b] chooses; all without it. */
+bool suffix_rows(const Suffixes *s, uint64_t all, const char *path, uint64_t *first, uint64_t *rows,
+                 Err *e);
 bool suffix_whole(const char *p, const char *end, uint64_t *out);
 
 /* ---- binding.c ---- */

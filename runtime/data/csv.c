@@ -127,7 +127,7 @@ static bool settle_rows(Column *c, Err *e) {
 bool csv_open(Column *c, char *columns, Err *e) {
   Csv *v = c->csv = calloc(1, sizeof *v);
   if (!v) return err_set(e, EXIT_ENV, "no memory to read %s", c->text);
-  v->any_float = c->request && c->request->any_float;
+  v->any_float = c->request && c->request->of_output;
   c->type = c->t->dtype == GC_BF16 || c->t->dtype == GC_F16 ? ELEM_F32 : (Elem)c->t->dtype;
   if (!read_text(c, e) || !read_header(c, e) || !csv_choose(c, columns, e) || !count_rows(c, e))
     return false;
@@ -180,8 +180,8 @@ static bool element(const CsvReader *r, uint64_t column, const char *s, void *to
     return csv_no_number(r, column, s);
   }
   if (!elem_check(c->type, &whole, ELEM_I64, 1, &bad)) {
-    snprintf(what, sizeof what, "%" PRId64 " is beyond the input %s (%s)", whole, c->t->name,
-             elem_info[c->type].name);
+    snprintf(what, sizeof what, "%" PRId64 " is beyond the %s %s (%s)", whole, column_side(c),
+             c->t->name, elem_info[c->type].name);
     return csv_wrong_field(r, column, what,
                            "correct the file, or declare the input with a wider type");
   }

@@ -139,7 +139,7 @@ bool csv_choose(Column *c, char *text, Err *e) {
   if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS) return list_words(c, list, e);
   if (!list) return true;
   err_set(e, EXIT_WRONG, "%s: words stand for whole numbers, in an input of one column", c->text);
-  return err_hint(e, "the input %s is not one: leave '=%.100s' out", c->t->name, list);
+  return err_hint(e, "the %s %s is not one: leave '=%.100s' out", column_side(c), c->t->name, list);
 }
 
 /* A column of the input begins with the name of an image. */
@@ -162,13 +162,13 @@ bool csv_misfit(const Column *c, Err *e) {
   all_names(v, all, sizeof all);
   column_shapes_text(c, need, sizeof need);
   if (c->fixed) {
-    err_set(e, EXIT_WRONG,
-            "%s: %" PRIu64 " row%s of %" PRIu64 " are chosen, but the input %s is %s", c->text,
-            c->all_rows, c->all_rows == 1 ? "" : "s", v->n, c->t->name, need);
+    err_set(e, EXIT_WRONG, "%s: %" PRIu64 " row%s of %" PRIu64 " are chosen, but the %s %s is %s",
+            c->text, c->all_rows, c->all_rows == 1 ? "" : "s", v->n, column_side(c), c->t->name,
+            need);
     return err_hint(e, "give a table of that shape, or one column or row of all elements");
   }
-  err_set(e, EXIT_WRONG, "%s: %" PRIu64 " column%s %s chosen, but the input %s is %s", c->text,
-          v->n, v->n == 1 ? "" : "s", v->n == 1 ? "is" : "are", c->t->name, need);
+  err_set(e, EXIT_WRONG, "%s: %" PRIu64 " column%s %s chosen, but the %s %s is %s", c->text, v->n,
+          v->n == 1 ? "" : "s", v->n == 1 ? "is" : "are", column_side(c), c->t->name, need);
   if (lists_images(c, e, name))
     return err_hint(
         e,

@@ -196,9 +196,64 @@ static bool as_written_here(const char *s, const char *point, char out[WORD]) {
   return csv_real(out, &real);
 }
 
+/* The bytes of a blank or a sign of currency at p; 0: there is none. */
+static size_t mark_at(const char *p, bool blank) {
+  static const char *const blanks[] = {" ", "\u00a0", "\u202f", "'"}, *const signs[] = {
+                                                                          "$", "\u20ac", "\u00a3",
+                                                                          "\u00a5"};
+  for (int i = 0; i < 4; i++) {
+    const char *mark = blank ? blanks[i] : signs[i];
+    if (strncmp(p, mark, strlen(mark)) == 0) return strlen(mark);
+  }
+  return 0;
+}
+
+/* Without a sign of currency at either end and without blanks, or apostrophes, between groups of
+   three digits; false: it has neither. */
+static bool without_marks(const char *s, char out[WORD]) {
+  const size_t sign = strspn(s, "+-");
+  size_t n = 0, mark;
+  bool any = false;
+  if (strlen(s) >= WORD) return false;
+  for (const char *p = s; *p; p += mark ? mark : 1) {
+    const bool front = p == s + sign, digit = p > s && p[-1] >= '0' && p[-1] <= '9';
+    if ((mark = mark_at(p, false)) && (front || !p[mark])) {
+      any = true;
+      while (mark_at(p + mark, true)) mark += mark_at(p + mark, true);
+    } else if ((mark = mark_at(p, true)) &&
+               ((digit && strspn(p + mark, "0123456789") == 3) ||
+                (mark_at(p + mark, false) && !p[mark + mark_at(p + mark, false)]))) {
+      any = true;
+    } else {
+      mark = 0;
+      out[n++] = *p;
+    }
+  }
+  out[n] = 0;
+  return any;
+}
+
 bool csv_grouped(const char *s) {
-  char plain[WORD];
+  char bare[WORD], plain[WORD];
+  double real;
+  if (without_marks(s, bare)) return csv_real(bare, &real) || as_written_here(bare, NULL, plain);
   return strpbrk(s, ",.") && strlen(s) < WORD && as_written_here(s, NULL, plain);
+}
+
+/* Of a number with a sign of currency or with blanks in it: how to write it. */
+static bool marks_hint(const char *s, char *hint, size_t size) {
+  const char *last = NULL;
+  char bare[WORD], plain[WORD];
+  double real;
+  if (!without_marks(s, bare)) return false;
+  for (const char *p = bare; (p = strpbrk(p, ",.")); p++) last = p;
+  if (!csv_real(bare, &real) && !as_written_here(bare, NULL, plain) &&
+      !(last && as_written_here(bare, last, plain)))
+    return false;
+  snprintf(hint, size,
+           "numbers have no signs of currency and no separators of thousands: write %.200s",
+           csv_real(bare, &real) ? bare : plain);
+  return true;
 }
 
 /* Of a number with decimal commas or separators of thousands: how to write it. */
@@ -244,7 +299,8 @@ bool csv_no_number(const CsvReader *r, uint64_t column, const char *s) {
   }
   snprintf(what, sizeof what, "'%.200s' is no %snumber", s, floats ? "" : "whole ");
   char hint[400];
-  if (notation_hint(s, floats, hint, sizeof hint)) return csv_wrong_field(r, column, what, hint);
+  if (marks_hint(s, hint, sizeof hint) || notation_hint(s, floats, hint, sizeof hint))
+    return csv_wrong_field(r, column, what, hint);
   if (floats && is_missing(s))
     return csv_wrong_field(r, column, what,
                            "correct the file: a missing value needs a number, as the mean of its "

@@ -33,7 +33,7 @@ typedef struct DataRequest { /* how files are read */
   bool shuffle;
   bool whole;     /* no batch is shorter */
   bool spare;     /* a CPU has nothing else to do while a step runs */
-  bool any_float; /* of a table nan and inf are numbers */
+  bool of_output; /* a table that an output is compared with: nan and inf are numbers */
   CsvHeader header;
   const Labels *labels; /* that the weights have; or NULL */
 } DataRequest;
@@ -87,6 +87,11 @@ typedef struct Column { /* one input and its file */
   const DataRequest *request; /* while it is opened */
   uint64_t before;            /* of a part: elements of those before it */
 } Column;
+
+/* "input", or "output" of a table that one is compared with. */
+static inline const char *column_side(const Column *c) {
+  return c->request && c->request->of_output ? "output" : "input";
+}
 
 typedef struct Dataset {
   Column *columns;
@@ -238,6 +243,9 @@ bool column_axes(const Column *c, int rank, const uint64_t *dims, uint64_t out[R
 /* Settles the extents of an array of such a shape, or of rows of so many elements. */
 bool column_settle_dims(Column *c, FileExtents *x, int rank, const uint64_t *dims, Err *e);
 bool column_settle_count(Column *c, FileExtents *x, uint64_t row, Err *e);
+/* Hints at an axis of the array that is no multiple of what the input takes there; false: none is.
+ */
+bool column_uneven(const Column *c, int rank, const uint64_t *dims, Err *e);
 /* The extents that no file has settled are at their bounds; the column has the shape of the runs.
  */
 void column_at_bounds(Column *c, FileExtents *x);

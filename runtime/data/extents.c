@@ -147,6 +147,23 @@ static void take_shape(Column *c, const FileExtents *x) {
   }
 }
 
+bool column_uneven(const Column *c, int rank, const uint64_t *dims, Err *e) {
+  const GcTensor *t = c->t->planned ? c->t->planned : c->t;
+  for (int k = 0; c->extents && rank == t->rank && k < rank; k++) {
+    const FileAxis axis = file_axis(c->extents, t, k);
+    if (axis.slot < 0 || dims[k] < axis.more || (dims[k] - axis.more) % axis.times == 0) continue;
+    char more[60] = "";
+    if (axis.more) snprintf(more, sizeof more, " and %" PRIu64 " more", axis.more);
+    (void)err_hint(e,
+                   "axis %d of the file has %" PRIu64
+                   " elements, and the input takes a multiple of "
+                   "%" PRIu64 "%s there: leave some out, or add some",
+                   k, dims[k], axis.times, more);
+    return true;
+  }
+  return false;
+}
+
 bool column_settle_dims(Column *c, FileExtents *x, int rank, const uint64_t *dims, Err *e) {
   const GcTensor *t = c->t;
   for (int k = 0; k < t->rank && rank == t->rank; k++) {

@@ -86,6 +86,24 @@ void suffixes_cut(char *text, Suffixes *s, char **columns) {
   }
 }
 
+bool suffix_rows(const Suffixes *s, uint64_t all, const char *path, uint64_t *first, uint64_t *rows,
+                 Err *e) {
+  int64_t n = (int64_t)all, from = 0, to = n;
+  if (s->range && s->has_from) from = s->from < 0 ? s->from + n : s->from;
+  if (s->range && s->has_to) to = s->to < 0 ? s->to + n : s->to;
+  *first = (uint64_t)from, *rows = (uint64_t)(to - from);
+  if (!s->range || (from >= 0 && to <= n && from < to)) return true;
+  if (s->has_to)
+    err_set(e, EXIT_WRONG,
+            "%s: rows %" PRId64 " to %" PRId64 " were asked for, but it has %" PRId64 " rows", path,
+            from, to, n);
+  else
+    err_set(e, EXIT_WRONG,
+            "%s: rows from %" PRId64 " on were asked for, but it has %" PRId64 " rows", path, from,
+            n);
+  return err_hint(e, "[a:b] takes rows a to b, b not included, counted from 0");
+}
+
 bool suffix_is_known(const char *text, Err *e) {
   char file[PATH_MAX], types[200] = "";
   size_t n = strlen(text), at = n, used = 0;

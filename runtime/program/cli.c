@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const Opt cli_opts[OPT_COUNT] = {
 #define OPT(id, name, metavar, kind, where, help) [OPT_##id] = {name, metavar, kind, where, help},
@@ -45,15 +46,29 @@ static bool parse_i32(const char *s, double *out) {
   return true;
 }
 
+/* The name in front of the = is that of no output. */
+static bool no_output(const GcEntry *en, const char *value, size_t length, Err *e) {
+  char name[100];
+  snprintf(name, sizeof name, "%.*s", (int)length, value);
+  Near n = near_begin(name);
+  for (int i = 0; i < en->noutputs; i++) near_try(&n, en->outputs[i].name);
+  cli_usage(e, "--expect: the entry has no such output", name);
+  if (n.best) return err_hint(e, "did you mean %s%s?", n.best, value + length);
+  return err_hint(e, "the outputs are listed by %s --help", en->name);
+}
+
 static bool set_expect(Options *o, const char *value, Err *e) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   const GcEntry *en = o->entry;
   const char *eq = strchr(value, '=');
+  const size_t length = eq ? (size_t)(eq - value) : 0;
   int which = -1;
   for (int i = 0; i < en->noutputs && eq; i++)
-    if (strlen(en->outputs[i].name) == (size_t)(eq - value) &&
-        strncmp(en->outputs[i].name, value, (size_t)(eq - value)) == 0)
+    if (strlen(en->outputs[i].name) == length && strncmp(en->outputs[i].name, value, length) == 0)
       which = i;
   const char *path = which >= 0 ? eq + 1 : value;
+  if (which < 0 && length && strspn(value, letters) == length && access(value, F_OK) != 0)
+    return no_output(en, value, length, e);
   if (which < 0 && en->noutputs == 1) which = 0;
   if (which < 0) {
     cli_usage(e, "--expect: which output is meant", value);

@@ -67,6 +67,7 @@ void cli_help(const Options *o, const char *program) {
       help_tensor(en, "input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
     for (int k = 0; k < gc_program.nhypers; k++) {
       const GcHyper *h = &gc_program.hypers[k];
+      if (en->unread && en->unread[k]) continue;
       char left[200], value[32];
       snprintf(left, sizeof left, "--%s%s %s", hyper_is_hidden(en, k) ? "hyper." : "", h->name,
                h->dtype == GC_BOOL  ? "true|false"

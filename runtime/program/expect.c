@@ -31,9 +31,10 @@ static bool open_table(Command *cmd, Expected *x, int i, uint64_t elements) {
   const GcTensor row = {.name = t->name,
                         .dtype = words ? GC_I64 : GC_F64,
                         .rank = columns == 1 ? 1 : 2,
-                        .dims = (int64_t[]){1, columns}};
+                        .dims = (int64_t[]){1, columns},
+                        .planned = t};
   Labels labels = {0};
-  const DataRequest q = {.labels = &labels, .any_float = true};
+  const DataRequest q = {.labels = &labels, .of_output = true};
   const bool ok = (!words || labels_set(&labels, t->name, cmd->words, &cmd->err)) &&
                   table_load(&x->table, &row, path_of(cmd, i), &q, &cmd->err);
   x->array = (Array){.type = x->table.type, .count = x->table.count};

@@ -2,7 +2,7 @@
    Contract: the array appears when all texts have been read; each text is a text of its own, with
    the tokens around it that the tokenizer has. With --mask the texts are records (records.h), and a
    second array says which tokens are learned; with --length alone each line is a row (lines.h). */
-#include "runtime/data/file.h"
+#include "runtime/data/binding.h"
 #include "runtime/text/ends.h"
 #include "runtime/text/lines.h"
 #include "runtime/text/records.h"
@@ -304,12 +304,22 @@ int tokenize_run(const char *program, int argc, char **argv, Err *e) {
   return ok ? 0 : e->code;
 }
 
-static bool decode_file(Tokenizer *t, const char *path, Text *text, Err *e) {
+/* The suffixes of an array of tokens: rows alone. */
+static bool cut_rows(char *path, Suffixes *s, Err *e) {
+  char *columns;
+  suffixes_cut(path, s, &columns);
+  if (!columns && !s->offset && !s->step && !s->type) return true;
+  return err_set(e, EXIT_USAGE, "detokenize takes rows of an array, as %s[0:20], and no other part",
+                 path);
+}
+
+static bool decode_file(Tokenizer *t, char *path, Text *text, Err *e) {
   File f;
   Array a;
+  Suffixes s;
   uint8_t *all = NULL;
-  if (!file_open(&f, path, e)) return false;
-  uint64_t bytes = f.size < STAGE_BYTES ? f.size : STAGE_BYTES, n = 0, bad;
+  if (!cut_rows(path, &s, e) || !suffix_is_known(path, e) || !file_open(&f, path, e)) return false;
+  uint64_t bytes = f.size < STAGE_BYTES ? f.size : STAGE_BYTES, n = 0, first = 0, bad;
   int64_t value;
   uint32_t *ids = NULL;
   bool ok = (all = malloc(f.size + 1)) || err_set(e, EXIT_ENV, "%s: no memory for it", path);
@@ -320,15 +330,18 @@ static bool decode_file(Tokenizer *t, const char *path, Text *text, Err *e) {
     ok = err_set(e, EXIT_WRONG, "%s: holds no tokens: they are integers", path);
   if (ok && a.count > (f.size - a.header) / (uint64_t)elem_info[a.type].size)
     ok = err_set(e, EXIT_WRONG, "%s: is cut short", path);
-  n = ok ? a.count : 0;
+  const uint64_t every = ok && a.rank && a.dims[0] ? a.dims[0] : 1;
+  ok = ok && suffix_rows(&s, every, path, &first, &n, e);
+  if (ok) first *= a.count / every, n *= a.count / every;
+  const uint8_t *from = ok ? all + a.header + first * (uint64_t)elem_info[a.type].size : NULL;
   if (ok && !(ids = malloc(n * 4 + 4)))
     ok = err_set(e, EXIT_ENV, "%s: no memory for its tokens", path);
-  if (ok && !elem_below(all + a.header, a.type, n, tokenizer_size(t), &bad, &value))
+  if (ok && !elem_below(from, a.type, n, tokenizer_size(t), &bad, &value))
     ok = err_set(e, EXIT_WRONG,
-                 "%s: element %" PRIu64 " is %" PRId64 ", which is no token of %" PRIu32, path, bad,
-                 value, tokenizer_size(t));
+                 "%s: element %" PRIu64 " is %" PRId64 ", which is no token of %" PRIu32, path,
+                 first + bad, value, tokenizer_size(t));
   if (ok) {
-    elem_convert(ids, ELEM_U32, all + a.header, a.type, n);
+    elem_convert(ids, ELEM_U32, from, a.type, n);
     ok = tokenizer_decode(t, ids, n, text, e);
   }
   free(ids);

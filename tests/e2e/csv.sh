@@ -92,7 +92,11 @@ holds out.txt 'note: z is as in three.TSV (3 elements)'
 printf '"u.0","u.1"\n1,2.5\n3,4\n5,6\n7,9\n' >u9.csv
 says 1 'error: u differs from u9.csv: 1 of 8 elements; the first, element 7, is 8 and should be 9' $table --expect u=u9.csv
 says 1 "error: u.csv[0:3]: holds 6 elements, but the run makes 8 of u" $table --expect 'u=u.csv[0:3]'
-says 1 'error: z.TSV: 1 column is chosen, but the input u is f64[1, 2]' $table --expect u=z.TSV
+says 1 'error: z.TSV: 1 column is chosen, but the output u is f64[4, 2]' $table --expect u=z.TSV
+says 2 'error: --expect: the entry has no such output: uu' $table --expect uu=u.csv
+holds out.txt 'hint: did you mean u=u.csv?'
+says 2 'error: --expect: the entry has no such output: nope' ./net one --v plain.csv:2 --expect nope=w.npy
+holds out.txt 'hint: the outputs are listed by one --help'
 says 2 'error: u.csv: a table has rows and columns, but box has 3 axes' ./net table --t plain.csv --x three.csv --quiet --expect box=u.csv
 refused() { # refused MESSAGE HINT COMMAND…
   message=$1 hint=$2
@@ -134,6 +138,10 @@ wrong 'a\n"1,234"\n' "line 2, column a: '1,234' is no number" 'write 1.234 if th
 for one in '1.234,5 1234.5' '-1,234.5 -1234.5' '1,234,567 1234567' '12.345.678 12345678'; do
   wrong "a;b\n${one% *};2\n" "line 2, column a: '${one% *}' is no number" "numbers have decimal points and no separators of thousands: write ${one#* }" one --v bad.csv:a
 done
+for one in '$1,234 1234' '1 234 1234' '-€ 1.234,50 -1234.50' '12 345,6 £ 12345.6' "1'234'567 1234567" '¥7 7'; do
+  wrong "a;b\n${one% *};2\n" "line 2, column a: '${one% *}' is no number" "numbers have no signs of currency and no separators of thousands: write ${one##* }" one --v bad.csv:a
+done
+wrong 'a;b\n1 2;2\n' "line 2, column a: '1 2' is no number" 'correct the file, or choose other columns' one --v bad.csv:a
 wrong 'a;b\n1,234;2\n' "line 2, column a: '1,234' is no whole number" 'numbers have decimal points and no separators of thousands: write 1234' whole --n bad.csv
 wrong 'a;b\n1,2,3;2\n' "line 2, column a: '1,2,3' is no number" 'correct the file, or choose other columns' one --v bad.csv:a
 wrong 'a,b\n1,5,2,0\n' 'line 2 has 4 fields, but the first 2' 'commas separate fields: write numbers with decimal points, or put what has a comma in it in quotes' one --v bad.csv:a
@@ -161,6 +169,7 @@ wrong 'a,b\n' 'has no rows for the input v' '' one --v bad.csv:a
 kinds='same --x houses.csv:2..4 --kind bad.csv:k'
 wrong 'k\nred\n3\nred\nred\n' "line 3, column k: '3' is a number among words" 'a column of labels holds words alone, or numbers' $kinds
 wrong 'k\n"1,234"\n"2,345"\n"3,456"\n"4,567"\n' "line 2, column k: '1,234' is no whole number" 'numbers have decimal points and no separators of thousands: write 1234' $kinds
+wrong 'k\n"$1,234"\n"$2,345"\n"$3,456"\n"$4,567"\n' "line 2, column k: '\$1,234' is no whole number" 'numbers have no signs of currency and no separators of thousands: write 1234' $kinds
 wrong 'k\n1\n2\nred\n3\n' "line 4, column k: 'red' is no whole number" 'numbers and words are mixed' $kinds
 wrong 'k\n1\n2\n300\n3\n' 'line 4, column k: 300 is beyond the input kind (u8)' 'correct the file, or declare the input with a wider type' $kinds
 wrong 'k\nred\ngreen\nblue\nred\n' "line 4, column k: 'blue' is none of the words that were listed" 'list all words' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green'

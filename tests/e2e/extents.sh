@@ -265,6 +265,7 @@ entry shapes(s : f32[4], w : f32[2, 3], m : f32[1, t <= 8], k : f32[t, 2], z : f
 entry many(s : f32[4], w : f32[2, 3], z : f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3]) {
   return y = sum(s) * sum(w), back = reshape(z, [2, 3]) }
 entry masked(x : f32[b <= 4, t <= 5], m : f32[t]) { return y = sum(x * m, 1) }
+entry even(x : f32[b <= 4, 2 * h <= 6]) { return y = sum(x, 1) }
 END
 run 0 "$gc" count.g -o count
 run 0 ./count info count
@@ -310,8 +311,10 @@ holds out.txt 'hint: give a table of that shape, or one column or row of all ele
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input m is f32[1, t <= 8]' shapes a2,3.npy a2,5.npy a5,2.npy
 says 1 'error: a10.npy: holds f32[10], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a10.npy
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a2,5.npy
+says 1 'error: a2,5.npy: holds f32[2, 5], but the input x is f32[b <= 4, 2 h <= 6]' ./count even --x a2,5.npy
+holds out.txt 'hint: axis 1 of the file has 5 elements, and the input takes a multiple of 2 there: leave some out, or add some'
 says 2 'error: this program has no entry: sums' ./count sums
-holds out.txt 'hint: its entries: count, shapes, many, masked; --help describes them'
+holds out.txt 'hint: its entries: count, shapes, many, masked, even; --help describes them'
 says 1 'error: a4.npy: t of the input m is 4, but x.raw has no axis that says t, which is then at its bound, 5' ./count masked --x x.raw --m a4.npy
 holds out.txt 'hint: give x.raw as an .npy array'
 

@@ -32,6 +32,11 @@ python3 check.py || fail 'two texts are not their tokens one after the other'
 # back, byte for byte
 ./net detokenize text.npy --tokenizer qwen2.json >back.txt || fail 'detokenize'
 cmp -s text.txt back.txt || fail 'the text that comes back differs'
+bytes=$(wc -c <back.txt)
+{ ./net detokenize 'text.npy[:9]' --tokenizer qwen2.json && ./net detokenize 'text.npy[9:]' --tokenizer qwen2.json; } >parts.txt || fail 'rows of detokenize'
+cmp -s text.txt parts.txt || fail "the first 9 tokens and the others are not the text, of $bytes bytes"
+says 1 'rows from 1000000 on were asked for' ./net detokenize 'text.npy[1000000:]' --tokenizer qwen2.json
+says 2 'detokenize takes rows of an array, as text.npy[0:20], and no other part' ./net detokenize 'text.npy+3' --tokenizer qwen2.json
 # windows of an array of one axis; of two axes there are rows
 run 0 ./net train --tokens 'text.npy~8' --next 'text.npy+1~8' --steps 5 --quiet
 run 0 ./net train --tokens 'text.npy[0:8]~8' --next 'text.npy+1~8[0:8]' --steps 2 --quiet

@@ -166,7 +166,10 @@ run 0 ./net test $test --load plain.st --p p.npy
 holds out.txt 'note: middle, accuracy, loss: the means over 3 batches'
 run 0 ./net test --x 'x.npy[40:50]' --y 'y.npy[40:50]' --load plain.st --p p.npy
 grep -q 'the mean' out.txt && fail 'the mean of one batch was named'
+run 0 ./net train --help
+holds out.txt '--lr V'
 run 0 ./net test --help
+grep -q -- '--lr V' out.txt && fail 'the help lists a hyper that the entry does not read'
 holds out.txt '--loss FILE.npy            output f32[], else the mean over batches is printed'
 holds out.txt '--p FILE.npy               output f32[10, 3], else printed'
 says 2 'error: new.svg: --log and --plot would both write this file' $train --plot new.svg --log new.svg

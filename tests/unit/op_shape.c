@@ -271,7 +271,7 @@ static const struct {
     {OP_GATHER, "f32[4,5] i32[4,5]", NULL, "2",
      "gather needs tables with rows behind 2 leading axes, not f32[4,5]"},
     {OP_GATHER, "f32[4,5] i32[4]", NULL, "-1",
-     "gather needs -1 equal leading axes: rows f32[4,5] against ids i32[4]"},
+     "gather needs 0 or more leading axes that are tables apart, not -1"},
     {OP_GATHER_GRAD, "f32[4,2,6] i32[4,2]", NULL, "1;5", "f32[4,5,6]"},
     {OP_GATHER_GRAD, "f32[4,2] i32[4]", NULL, "2;5",
      "gather_grad needs 2 equal leading axes: rows f32[4,2] against ids i32[4]"},
