@@ -165,7 +165,8 @@ typedef struct GcTensorMap {
 } GcTensorMap;
 
 /* A launch on a GPU. The kernel's parameters are device addresses: one for each argument, in order,
- * then a GcEnv *, then a GcDeviceFault *. */
+ * then a GcEnv *, then a GcDeviceFault *; then constants, in 8 bytes each, by which its launches
+ * differ; then tensor maps. */
 typedef struct GcLaunch {
   int kernel;      /* index in GcDeviceCode.kernels */
   uint32_t grid;   /* blocks, one-dimensional; 0: there is no launch on this architecture */
@@ -175,6 +176,8 @@ typedef struct GcLaunch {
   int nmaps;
   uint32_t cluster; /* blocks go from tile to tile, in clusters of so many: no more of them need be
                        launched than the device runs at once; 0: each has work of its own */
+  const uint64_t *constants; /* that its kernel takes, nconstants of them */
+  int nconstants;
 } GcLaunch;
 
 /* In what all ranks take part: a step of a GPU that has no launch. Argument i is the operand of

@@ -53,7 +53,7 @@ void cpu_random(Gen *g, const Group *gr) {
                   out->extent ? text_ceil_div(g->a, count, 1024) : "1");
   const char *place = op->noperands ? "in0[0]" : NULL;
   text_line(x, "const uint64_t key = %s ^ env->seed;",
-            random_key_text(g->a, op->attr[AT_KEY], op->attr[AT_DRAW], place));
+            random_key_text(g, op->attr[AT_KEY], op->attr[AT_DRAW], place));
   if (k->units == 1)
     text_open(x, "for (long i = 0; i < %s; i++) {", count);
   else

@@ -15,6 +15,10 @@ typedef struct CudaFunction {
   const char *name, *what; /* "k12", "matmul add relu : f32[64, 256]" */
   const char *head,
       *body; /* the declaration, up to its brace, and what follows, but for the last */
+  const char *marked, *form; /* the body with its constants marked, of the first launch, and without
+                                their values: text/constant.h */
+  Constants constants;       /* of the first launch */
+  bool differs[MOST_CONSTANTS]; /* in another launch: the constant is a parameter */
   int nargs, block, shared;
   bool sm90a;                         /* it has code of its own for sm_90a */
   int64_t grid;                       /* blocks */
@@ -30,6 +34,9 @@ typedef struct CudaStep {
   int function;
   int step;      /* of the entry's plan */
   int64_t times; /* of all iterations of the loops around */
+  const Kernel *kernel;
+  bool sm90a; /* it is launched with code for sm_90a */
+  Constants constants;
 } CudaStep;
 
 typedef struct CudaProgram {
@@ -37,12 +44,18 @@ typedef struct CudaProgram {
   VEC(CudaFunction) functions;
   VEC(CudaStep) steps;
   Tables tables;
-  int launches;
   CudaNotes notes;
 } CudaProgram;
 
 /* "p0 read 4096, p1 write 64, env read 16, fault both 32": what the function may touch. */
 const char *cuda_buffers(Arena *a, const CudaFunction *f);
+/* The number of the function that the launch calls, which may be new; and the launch's constants.
+ */
+int cuda_function(CudaProgram *p, const Entry *e, const Launch *l, bool sm90a, Constants *out);
+/* All launches are known: constants that differ become parameters. */
+void cuda_take_constants(CudaProgram *p);
+/* The tables of the launches, which those of the program name. */
+const char *cuda_launches(CudaProgram *p);
 /* The code that kernels stand on, from the files in text/ and in shared/. */
 const Sections *cuda_library(Arena *a);
 /* In the arena given. */

@@ -32,7 +32,7 @@ void cuda_random(Gen *g, const Group *gr) {
   text_line(x, "uint32_t w[4];");
   const char *place = op->noperands ? "in0[0]" : NULL;
   text_line(x, "philox(%s ^ env->seed, (uint64_t)i, env->step, w);",
-            random_key_text(g->a, op->attr[AT_KEY], op->attr[AT_DRAW], place));
+            random_key_text(g, op->attr[AT_KEY], op->attr[AT_DRAW], place));
   const char *T = dtype_storage(out->dtype);
   text_line(x, "Vec<%s, 4> v;", T);
   text_line(x, "#pragma unroll");

@@ -9,11 +9,15 @@
 #include <ctype.h>
 #include <math.h>
 
-const char *random_key_text(Arena *a, Attr key, Attr draw, const char *place) {
+static const char *word_text(const Gen *g, uint64_t x) {
+  return gen_number(g, "u64", x, arena_printf(g->a, "0x%016llxull", (unsigned long long)x));
+}
+
+const char *random_key_text(const Gen *g, Attr key, Attr draw, const char *place) {
   uint64_t hash = random_hash(key.str), n = (uint64_t)draw.i;
-  if (!place) return arena_printf(a, "0x%016llxull", (unsigned long long)random_key(hash, n));
-  return arena_printf(a, "random_key(0x%016llxull, %lluull + (uint32_t)%s)",
-                      (unsigned long long)hash, (unsigned long long)n, place);
+  if (!place) return word_text(g, random_key(hash, n));
+  return arena_printf(g->a, "random_key(%s, %lluull + (uint32_t)%s)", word_text(g, hash),
+                      (unsigned long long)n, place);
 }
 
 /* The number that an op takes the minimum or maximum by; NaN: none. */

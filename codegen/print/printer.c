@@ -319,7 +319,7 @@ static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
     place = draw.text;
     level = deeper(level, draw.level);
   }
-  const char *key = random_key_text(p->g->a, op->attr[AT_KEY], op->attr[AT_DRAW], place);
+  const char *key = random_key_text(p->g, op->attr[AT_KEY], op->attr[AT_DRAW], place);
   const char *at = strided(p, t, own, map, &level);
   int64_t row = op->attr[AT_ROW_ELEMENTS].i;
   if (row) at = arena_printf(p->g->a, "env_first_row(env) * %lld + %s", (long long)row, at);
@@ -333,6 +333,29 @@ static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
   const char *text = arena_printf(p->g->a, "%s < %s ? %s : 0", u.text,
                                   scalar_literal(p->g->a, compute, (Attr){.f = keep}), y.text);
   return line(p, t->dtype, scalar_round_text(p->g->a, t->dtype, text), level);
+}
+
+/* A known divisor, exponent or number to convert makes shorter code: it is no constant that other
+   kernels may have otherwise. */
+static bool is_compiled_for(const Op *op) {
+  return op->kind == OP_DIV || op->kind == OP_MOD || op->kind == OP_QUOTIENT ||
+         op->kind == OP_POW || op->noperands == 1;
+}
+
+/* The constant that the value is, seen through views, or NULL. */
+static const Op *constant_of(const Printer *p, ValueId v) {
+  const Op *op = NULL;
+  while (group_arg(p->gr, v) < 0 && (op = value_def(p->gr->e, v)) &&
+         op_info[op->kind].cls == CLASS_VIEW)
+    v = op->operands[0];
+  return group_arg(p->gr, v) < 0 && op && op->kind == OP_CONST ? op : NULL;
+}
+
+static Printed operand_value(Printer *p, const Op *op, int i, const Axis *map) {
+  const Op *number = is_compiled_for(op) ? constant_of(p, op->operands[i]) : NULL;
+  if (!number) return printer_value(p, op->operands[i], map);
+  const Dtype dt = value_type(p->gr->e, number->results[0])->dtype;
+  return (Printed){scalar_literal(p->g->a, dt, number->attr[AT_VALUE]), 0};
 }
 
 Printed printer_value(Printer *p, ValueId v, const Axis *map) {
@@ -349,7 +372,7 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
     const char *index = printer_index(p, v, map, &r.level);
     r = line(p, dt, scalar_load(a, dt, arena_printf(a, "in%d", arg), index), r.level);
   } else if (op->kind == OP_CONST) {
-    return (Printed){scalar_literal(a, dt, op->attr[AT_VALUE]), 0};
+    return (Printed){gen_constant(p->g, dt, op->attr[AT_VALUE]), 0};
   } else if (op->kind == OP_EXTENT) {
     const Extent *x = extent_get(p->g->ctx, op->attr[AT_NAME].str, op->attr[AT_BOUND].i);
     r = line(p, dt, arena_printf(a, "(int32_t)%s", extent_name(p->g, e, x)), 0);
@@ -376,7 +399,7 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
   } else if (op_info[op->kind].cls == CLASS_ELEMENT) {
     const char *operand[3];
     for (int i = 0; i < op->noperands; i++) {
-      Printed x = printer_value(p, op->operands[i], map);
+      Printed x = operand_value(p, op, i, map);
       operand[i] = x.text;
       r.level = deeper(r.level, x.level);
     }

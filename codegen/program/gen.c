@@ -73,6 +73,15 @@ bool gen_can_fuse(const Target *t, const Entry *e, const Op *op) {
   return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
 }
 
+const char *gen_constant(const Gen *g, Dtype dt, Attr value) {
+  return g->print->marks_constants ? constant_scalar(g->a, dt, value)
+                                   : scalar_literal(g->a, dt, value);
+}
+
+const char *gen_number(const Gen *g, const char *type, uint64_t bits, const char *literal) {
+  return g->print->marks_constants ? constant_mark(g->a, type, bits, literal) : literal;
+}
+
 /* The number of a row of GcCheckSite. Equal rows are one, so that kernels can be. */
 static uint32_t site_of(Gen *g, const char *row) {
   for (uint32_t i = 0; i < g->sites.n; i++)
@@ -99,8 +108,9 @@ const char *gen_fault_below(Gen *g, const Group *gr, const Op *op, const char *w
                        text_quoted(a, value_at(gr->e, gr->e->body->args.at[t->input])->name),
                        t->exact ? "true" : "false", (long long)t->first, (long long)t->step,
                        (long long)t->run, (long long)t->count);
-  return arena_printf(a, "%s%u, %s, %s, %s);", g->fault, site_of(g, arena_printf(a, "%s}", row)),
-                      at, value, limit);
+  const uint32_t site = site_of(g, arena_printf(a, "%s}", row));
+  return arena_printf(a, "%s%s, %s, %s, %s);", g->fault,
+                      gen_number(g, "i32", site, arena_printf(a, "%u", site)), at, value, limit);
 }
 
 const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,

@@ -5,6 +5,7 @@
 #include "codegen/codegen.h"
 #include "codegen/program/bounds.h"
 #include "codegen/program/kernel.h"
+#include "codegen/text/constant.h"
 #include "codegen/text/sections.h"
 
 /* A definition at file level that kernels need. */
@@ -32,6 +33,7 @@ typedef struct GroupPrinters {
      it is not for that. */
   Kernel *(*mix)(Gen *, const Kernel *const *, int n);
   int64_t (*mix_shared)(const Kernel *);
+  bool marks_constants; /* in the texts of kernels: text/constant.h */
 } GroupPrinters;
 
 struct Gen {
@@ -72,6 +74,9 @@ void gen_use(const Gen *g, const Kernel *k, const char *body);
  * begins. */
 void gen_print_definitions(const Gen *g, Text *x);
 
+/* A constant in the text of a kernel: of a dtype, and of a type that constant_mark names. */
+const char *gen_constant(const Gen *g, Dtype dt, Attr value);
+const char *gen_number(const Gen *g, const char *type, uint64_t bits, const char *literal);
 /* The statement that reports an index of `op` that is out of range: element `at` of it is `value`;
    what it is, "a label". */
 const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,

@@ -232,6 +232,8 @@ extern const DeviceOps cuda_device;
 const GcTensor *cuda_counter(const GcProgram *p);
 /* With the inputs of block q. */
 CuAddress cuda_address(const Cuda *c, int q, GcRegion region, uint64_t offset);
+/* Pointers to the constants of a launch. */
+void cuda_constants(const GcLaunch *l, void **params);
 /* The maps of a launch with these addresses, and pointers to them. */
 bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
                       void **params);

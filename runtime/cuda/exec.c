@@ -26,19 +26,26 @@ CuAddress cuda_address(const Cuda *c, int q, GcRegion region, uint64_t offset) {
 /* Of the launches of an entry: parameters, and tensor maps among them; the most of one launch. */
 typedef struct ParamCount {
   uint64_t params, maps;
-  int args, most_maps;
+  int args, most_maps, most_others; /* most_others: constants and maps */
 } ParamCount;
 
 static ParamCount count_params(const Cuda *c, const GcEntry *e) {
   ParamCount n = {0};
   for (int i = 0; i < e->nsteps; i++) {
-    const int args = e->steps[i].nargs, maps = cuda_launch_of(c, &e->steps[i])->nmaps;
-    n.params += (uint64_t)(args + 2 + maps);
+    const GcLaunch *l = cuda_launch_of(c, &e->steps[i]);
+    const int args = e->steps[i].nargs, maps = l->nmaps;
+    n.params += (uint64_t)(args + 2 + l->nconstants + maps);
     n.maps += (uint64_t)maps;
     if (args > n.args) n.args = args;
+    if (l->nconstants + maps > n.most_others) n.most_others = l->nconstants + maps;
     if (maps > n.most_maps) n.most_maps = maps;
   }
   return n;
+}
+
+/* The driver reads what parameters point to, and copies it. */
+void cuda_constants(const GcLaunch *l, void **params) {
+  for (int i = 0; i < l->nconstants; i++) params[i] = (void *)(uintptr_t)&l->constants[i];
 }
 
 bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
@@ -65,7 +72,7 @@ static bool make_moved(CudaExec *x, ParamCount n) {
                           TENSOR_MAP * (BLOCKS * (size_t)n.maps + (size_t)n.most_maps + 1));
   x->moved_maps = x->maps ? x->maps + TENSOR_MAP * BLOCKS * n.maps : NULL;
   x->moved = calloc((size_t)most + 2, sizeof *x->moved);
-  x->moved_params = calloc((size_t)(most + 2 + n.most_maps), sizeof *x->moved_params);
+  x->moved_params = calloc((size_t)(most + 2 + n.most_others), sizeof *x->moved_params);
   x->at = calloc((size_t)e->depth + 1, sizeof *x->at);
   for (int a = 0; x->moved && x->moved_params && a < most + 2; a++)
     x->moved_params[a] = &x->moved[a];
@@ -102,6 +109,8 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
       x->addresses[at + (uint64_t)s->nargs + 1] =
           c->fault + (i < e->ahead ? (CuAddress)(FAULT_BYTES * (1 + q)) : 0);
       for (int a = 0; a < s->nargs + 2; a++, at++) x->params[at] = &x->addresses[at];
+      cuda_constants(l, x->params + at);
+      at += (uint64_t)l->nconstants;
       x->mapped = cuda_encode_maps(c, l, first, x->maps + TENSOR_MAP * maps, x->params + at);
       if (!x->mapped) return x;
       at += (uint64_t)l->nmaps, maps += (uint64_t)l->nmaps;

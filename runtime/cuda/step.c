@@ -29,8 +29,10 @@ static void **params_of(Cuda *c, const CudaExec *x, int q, int i, const int64_t 
     x->moved[a] = *(const CuAddress *)params[a];
     if (a < s->nargs) x->moved[a] += (CuAddress)loops_shift(&s->args[a], at, x->base.entry->depth);
   }
-  bool ok = cuda_encode_maps(c, cuda_launch_of(c, s), x->moved, x->moved_maps,
-                             x->moved_params + s->nargs + 2);
+  const GcLaunch *l = cuda_launch_of(c, s);
+  void **others = x->moved_params + s->nargs + 2;
+  cuda_constants(l, others);
+  bool ok = cuda_encode_maps(c, l, x->moved, x->moved_maps, others + l->nconstants);
   return ok ? x->moved_params : NULL;
 }
 

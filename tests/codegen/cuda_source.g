@@ -30,3 +30,25 @@ entry layers(x : f32[N, 64]) { return y = layer(layer(layer(x) as a) as b) as c 
 # CHECK-LABEL: /* {{.*}}gather_grad{{.*}} */
 # CHECK: warp_ballot(
 entry ids(t : f32[50, 64], i : i32[30], w : f32[30, 64]) { return d = grad(sum(gather(t, i) * w), t) }
+# Constants by which groups differ are parameters of one kernel, and so are keys of random numbers; those that all of them
+# share, and divisors, are literals.
+# CHECK-LABEL: /* {{.*}}: f32[77] */
+# CHECK: GcDeviceFault *fault, uint64_t constant0) {
+# CHECK: * constant_f32(constant0)
+# CHECK: + 0.25f
+# CHECK-NOT: f32[77]
+entry factors(x : f32[77]) { return y = x * 0.5 + 0.25 }
+entry factors_too(x : f32[77]) { return y = x * 1.5 + 0.25 }
+# CHECK-LABEL: /* {{.*}}: f32[78] */
+# CHECK: divide({{.*}}, 3.0f)
+# CHECK: /* {{.*}}: f32[78] */
+# CHECK: divide({{.*}}, 7.0f)
+entry quotients(x : f32[78]) { return y = x / 3 }
+entry quotients_too(x : f32[78]) { return y = x / 7 }
+# CHECK-LABEL: /* random_normal: f32[79] */
+# CHECK: philox(constant_u64(constant0) ^
+entry draws() {
+  param a : f32[79] = normal()
+  param b : f32[79] = normal()
+  return y = a + b
+}

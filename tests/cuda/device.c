@@ -108,7 +108,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   GcDeviceFault fault = {.site = -1};
   if (s == d->head.left_out || !l->grid) return true;
   GcEnv own = *env;
-  _Alignas(64) uint64_t params[MAX_ARGS + (MOST_MAPS + 1) * PTX_TENSOR_BYTES / 8];
+  _Alignas(64) uint64_t params[MAX_ARGS + MOST_CONSTANTS + (MOST_MAPS + 1) * PTX_TENSOR_BYTES / 8];
   char names[MAX_ARGS][8];
   Buffers b = {.n = 0};
   for (int i = 0; i < s->nargs; i++) {
@@ -117,8 +117,9 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   }
   params[s->nargs] = add_buffer(&b, &own, sizeof own, PTX_READ, "env");
   params[s->nargs + 1] = add_buffer(&b, &fault, sizeof fault, PTX_RW, "fault");
+  for (int i = 0; i < l->nconstants; i++) params[s->nargs + 2 + i] = l->constants[i];
   for (size_t i = 0; i < b.n; i++) know_written(c, &b.at[i]);
-  size_t params_size = 8 * (size_t)(s->nargs + 2);
+  size_t params_size = 8 * (size_t)(s->nargs + 2 + l->nconstants);
   if (l->nmaps) params_size = add_maps(params, params_size, l, p);
   PtxLaunch launch = {.grid = {l->grid, 1, 1},
                       .block = {l->block, 1, 1},

@@ -171,9 +171,12 @@ static void scan_number(Scan *s) {
 }
 
 const char *kernel_form(Arena *a, const CudaFunction *f) {
-  Scan s = {.at = f->body, .out = text_new(a, 0)};
+  Scan s = {.at = constants_source(a, f->marked, NULL), .out = text_new(a, 0)};
   const char *args = strrchr(f->head, '('); /* behind the launch's bounds */
-  text_add(&s.out, "%d threads of %s blocks%s\n", f->block, f->grid > 1 ? "many" : "one", args);
+  const char *constants = strstr(args, ", uint64_t constant"), *behind = constants;
+  while (behind && starts(behind, ", uint64_t constant")) behind += 2 + strcspn(behind + 2, ",)");
+  text_add(&s.out, "%d threads of %s blocks%.*s%s\n", f->block, f->grid > 1 ? "many" : "one",
+           constants ? (int)(constants - args) : 0, args, constants ? behind : args);
   while (*s.at) {
     if (starts(s.at, "#pragma unroll")) {
       const char *end = s.at + strcspn(s.at, "\n");

@@ -65,13 +65,15 @@ static bool launch(Compiled *c, const GcStep *s, void *const *p) {
   const GcLaunch *l = s->launch;
   if (!l->grid) return true;
   CuAddress *value = calloc((size_t)s->nargs + 2, sizeof *value);
-  void **param = calloc((size_t)s->nargs + 2, sizeof *param), *function;
+  void **param = calloc((size_t)(s->nargs + 2 + l->nconstants), sizeof *param), *function;
   for (int i = 0; i < s->nargs + 2; i++) {
     param[i] = &value[i];
     int r = i < s->nargs ? (int)s->args[i].region : i == s->nargs ? ENV : FAULT;
     value[i] = g->at[r];
     if (i < s->nargs) value[i] += (uint64_t)((unsigned char *)p[i] - c->region[r]);
   }
+  for (int i = 0; i < l->nconstants; i++)
+    param[s->nargs + 2 + i] = (void *)(uintptr_t)&l->constants[i];
   bool ok = DO(function, &function, g->module, c->program->code->kernels[l->kernel]) &&
             (!l->shared || DO(set, function, DYNAMIC_SHARED, (int)l->shared)) &&
             DO(launch, function, l->grid, 1, 1, l->block, 1, 1, l->shared, NULL, param, NULL);

@@ -28,6 +28,13 @@ entry f(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
   loss = sum(g * g) + sum(ys * ys)
   return loss, ys, n, seen, gx = grad(loss, x), gw = grad(loss, w), gu = grad(loss, u)
 }
+entry factors(x : f32[3, 5]) {
+  a = zeros([5])
+  b = zeros([5])
+  scan i in 0..3 { a = tanh(x[i] * 2.5 + a) }
+  scan i in 0..3 { b = tanh(x[i] * 3.5 + b) }
+  return a, b
+}
 entry sums(x : f32[n <= 4, 5], y : f32[n, 5]) {
   param w : f32[5] = normal()
   s = zeros([5])
@@ -47,6 +54,13 @@ for mode in '' --poison '--profile p.json'; do
   LD_LIBRARY_PATH=$driver ./nested f $inputs --device cuda $mode >out 2>&1 || fail "on the GPU $mode"
   head -c "$(stat -c %s want)" out | cmp -s - want || fail "other results than the CPU's $mode"
 done
+
+# both loops launch one kernel, each with its factor, at the addresses of the iteration
+"$gc" nested.g --emit=cuda -o nested.cu && grep -q ' \* constant_f32(constant0)' nested.cu || fail 'no kernel has a factor'
+"$mkdata" npy f32 3,5 6 factors.npy
+./nested factors --x factors.npy --device cpu >want 2>&1 || fail 'factors on the CPU'
+LD_LIBRARY_PATH=$driver ./nested factors --x factors.npy --device cuda >out 2>&1 || fail 'factors on the GPU'
+head -c "$(stat -c %s want)" out | cmp -s - want || fail 'factors: other results than the CPU'
 
 # as many iterations as a batch has rows: four, and of the last one three; a graph is for one number of them
 "$mkdata" npy f32 23,5 3 rows.npy && "$mkdata" npy f32 23,5 4 y.npy

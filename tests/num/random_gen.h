@@ -43,7 +43,7 @@ Dtype gen_float(Gen *g);
 Dtype gen_int(Gen *g);
 int64_t gen_dim(Gen *g);
 const Type *gen_type(Gen *g, Dtype dt);
-ValueId gen_constant(Gen *g, const Type *t);
+ValueId gen_const_value(Gen *g, const Type *t);
 ValueId gen_load(Gen *g, int global);
 ValueId gen_make(Gen *g, const Type *t); /* a new value of this type, of whatever origin */
 ValueId gen_pick(Gen *g, Want w);        /* a value of the pool, else a new one */

@@ -276,7 +276,7 @@ static void one_op(Gen *g) {
    recomputed. */
 static void read_late(Gen *g) {
   const Type *scalar = type_scalar(g->c, gen_float(g));
-  ValueId *late = ARENA_ARRAY(g->m->arena, ValueId, g->o.late), s = gen_constant(g, scalar);
+  ValueId *late = ARENA_ARRAY(g->m->arena, ValueId, g->o.late), s = gen_const_value(g, scalar);
   for (int n = 0; n < g->o.late; n++) {
     ValueId v = NO_ID;
     for (int tries = 0; tries < 8 && v == NO_ID; tries++) {
@@ -332,7 +332,7 @@ static void random_init(Gen *g) {
       v = build(g->b, OP_RANDOM_NORMAL, NULL, 0, (Attr[MAX_ATTRS]){[AT_KEY] = {.str = p->path}},
                 p->type);
     else
-      v = gen_constant(g, p->type);
+      v = gen_const_value(g, p->type);
     build_store(g->b, (int)i, v);
   }
   build_return(g->b, NULL, NULL, 0);

@@ -47,7 +47,7 @@ const Type *gen_type(Gen *g, Dtype dt) {
 
 /* ---- making and finding values ---- */
 
-ValueId gen_constant(Gen *g, const Type *t) {
+ValueId gen_const_value(Gen *g, const Type *t) {
   static const double values[] = {0, 1, -1, 2, 0.5, 3, -0.25, 1.5};
   double v = values[below(g, sizeof values / sizeof values[0])];
   if (t->dtype == DT_U8 || t->dtype == DT_BOOL) v = fabs(v);
@@ -66,7 +66,7 @@ static ValueId param(Gen *g, const Type *t) {
   for (uint32_t i = 0; i < g->m->globals.n; i++)
     if (g->m->globals.at[i].type == t && g->m->globals.at[i].kind != GLOBAL_HYPER && chance(g, 60))
       return gen_load(g, (int)i);
-  if (g->m->globals.n == sizeof g->loaded / sizeof g->loaded[0]) return gen_constant(g, t);
+  if (g->m->globals.n == sizeof g->loaded / sizeof g->loaded[0]) return gen_const_value(g, t);
   bool trained = dtype_is_float(t->dtype) && chance(g, 70);
   Global p = {.kind = trained ? GLOBAL_PARAM : GLOBAL_STATE, .type = t};
   p.path = intern_printf(g->c, "net.%s%u", trained ? "w" : "s", g->m->globals.n);
@@ -89,7 +89,7 @@ ValueId gen_make(Gen *g, const Type *t) {
     Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = key}, [AT_DRAW] = {.i = below(g, 2)}};
     return build(g->b, k, &place, place != NO_ID, attr, t);
   }
-  return gen_constant(g, t);
+  return gen_const_value(g, t);
 }
 
 static bool is_wanted(Dtype dt, Want w) {
@@ -116,7 +116,7 @@ ValueId gen_pick(Gen *g, Want w) {
 
 /* Another value of exactly this type: from the pool, a broadcast of one of it, or a new one. */
 ValueId gen_mate(Gen *g, const Type *t) {
-  if (chance(g, 25)) return gen_constant(g, t);
+  if (chance(g, 25)) return gen_const_value(g, t);
   uint32_t n = g->pool.n, from = (uint32_t)below(g, n);
   for (uint32_t i = 0; i < n; i++) {
     ValueId v = g->pool.at[(from + i) % n];

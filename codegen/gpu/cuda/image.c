@@ -144,7 +144,7 @@ static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n,
   bool any = p->functions.n > 0;
   fprintf(f, "static const GcDeviceCode code = {images, %d, %s, %u, %s};\n", n,
           any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL");
-  fputs("\n", f);
+  fprintf(f, "\n%s", cuda_launches(p));
   tables_write(&p->tables, f, symbol ? symbol : "gc_program", "", "", "code", next);
 }
 

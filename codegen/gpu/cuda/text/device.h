@@ -109,6 +109,13 @@ INL int64_t env_first_row(const GcEnv *env) { return ((const i32 *)(env + 1))[2 
 /* The number of this rank; it lies behind its first row. */
 INL i32 env_rank(const GcEnv *env) { return ((const i32 *)(env + 1))[2 + 9]; }
 
+/* section constant_f32 constant_f64 constant_i32 constant_i64 constant_u64 */
+/* A parameter by which launches of one kernel differ; its bits. */
+INL f32 constant_f32(uint64_t bits) { return __int_as_float((i32)bits); }
+INL f64 constant_f64(uint64_t bits) { return __longlong_as_double((i64)bits); }
+INL i32 constant_i32(uint64_t bits) { return (i32)bits; }
+INL i64 constant_i64(uint64_t bits) { return (i64)bits; }
+INL uint64_t constant_u64(uint64_t bits) { return bits; }
 /* section smaller */
 INL i32 smaller(i32 a, i32 b) { return a < b ? a : b; }
 INL i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
