@@ -60,6 +60,7 @@ full) set -- -C full "$@" ;;
 esac
 [ "$level" = full ] && rm -rf "$build/cache"
 export XDG_CACHE_HOME="$build/cache" # tests leave the user's alone
+mkdir -p "$XDG_CACHE_HOME"
 rm -f "$build/test_times.txt"
 code=0
 : >"$build/summary.txt"
