@@ -2,7 +2,7 @@
    sizes, without forms that leave bits open, and without atomics but for the compare-and-swap of
    the one that reports an index; none is run. kernels RUNTIME_DIR [--precision=P] FILE.g… At
    another precision than f32: for sm_80, bf16 for sm_90a too, and what f32's program does not have.
-   Kernels of equal text are compiled once, and of these a fifteenth, at other precisions a third,
+   Kernels of equal text are compiled once, and of these a fifteenth, at other precisions a sixth,
    by the commit's hash, and one of f32 for one architecture, but for the level full; PART of them
    at a time, so that NVRTC's limits hold
    however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, PART = 100, FIFTEENTH = 15, THIRD = 3 };
+enum { SKIP = 77, PART = 100, FIFTEENTH = 15, SIXTH = 6 };
 
 typedef struct Session {
   Ctx *texts; /* of all programs, interned */
@@ -43,7 +43,7 @@ static uint32_t take_part(Session *s, const CudaProgram *p, uint32_t *next, bool
   for (; *next < p->functions.n && n < PART; ++*next) {
     const CudaFunction *f = &p->functions.at[*next];
     only[*next] =
-        is_new(s, f) && level_draws(f->body, strcmp(s->precision, "f32") == 0 ? FIFTEENTH : THIRD);
+        is_new(s, f) && level_draws(f->body, strcmp(s->precision, "f32") == 0 ? FIFTEENTH : SIXTH);
     n += only[*next];
   }
   return n;

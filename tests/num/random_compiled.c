@@ -194,11 +194,11 @@ static Module *planned(Ctx *c, uint64_t seed, bool doubles, const Variant *v, co
   return plan(c, seed, doubles, v, t, limit, NULL);
 }
 
-/* The C compiler's optimiser takes most of the time: f64 and -O2 have it in turn, and every third
+/* The C compiler's optimiser takes most of the time: f64 and -O2 have it in turn, and every sixth
    program all of it, as a user's have. */
 static const char *optimiser(uint64_t seed, bool doubles, const Variant *v) {
   if (v != &variants[OPTIMISED]) return v->cflags;
-  return doubles != (seed % 2 != 0) ? "-O0" : seed % 3 == 0 ? "-O3" : v->cflags;
+  return doubles != (seed % 2 != 0) ? "-O0" : seed % 6 == 0 ? "-O3" : v->cflags;
 }
 
 static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v,
