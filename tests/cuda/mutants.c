@@ -351,6 +351,8 @@ static bool prepare(Subject *s, const char *runtime, const char *file, bool smal
                     const char *precision) {
   s->c = ctx_new();
   s->a = ctx_arena(s->c);
+  const char *version = nvrtc_version(s->c, NULL, NULL);
+  s->has_minimal = version && atoi(version + strlen("NVRTC ")) >= 13;
   s->m = source_module(s->c, file, NULL, 0);
   s->o = (CodegenOptions){.version = "test", .runtime_dir = runtime, .level = 2};
   CudaTarget *t = ARENA_NEW(s->a, CudaTarget);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 char *subject_ptx(const Subject *s, const char *source, bool quiet) {
-  enum { OPTIONS = 7 };
+  enum { OPTIONS = 8 };
   char arch[64];
   snprintf(arch, sizeof arch, "--gpu-architecture=%s", s->arch);
   const char *const options[OPTIONS] = {arch,
@@ -19,18 +19,20 @@ char *subject_ptx(const Subject *s, const char *source, bool quiet) {
                                         "--ftz=true",
                                         "--prec-div=true",
                                         "--prec-sqrt=true",
-                                        "--disable-warnings"};
+                                        "--disable-warnings",
+                                        "--minimal"};
+  const int count = s->has_minimal ? OPTIONS : OPTIONS - 1;
   const Cache *cache = cuda_cache();
   const char *identity = nvrtc_identity(s->nvrtc);
   const bool keeps = cache->dir && *identity;
   Hash key = hash_with_text(hash_of("mutant", 6), identity);
-  for (int i = 0; i < OPTIONS; i++) key = hash_with_text(key, options[i]);
+  for (int i = 0; i < count; i++) key = hash_with_text(key, options[i]);
   key = hash_with_text(key, source);
   size_t n = 0;
   char *ptx = keeps ? cache_read(cache, key, &n) : NULL;
   if (ptx && n && !ptx[n - 1]) return ptx;
   free(ptx);
-  ptx = nvrtc_ptx(s->nvrtc, source, options, OPTIONS, quiet);
+  ptx = nvrtc_ptx(s->nvrtc, source, options, count, quiet);
   if (ptx && keeps) cache_keep(cache, key, ptx, strlen(ptx) + 1);
   return ptx;
 }

@@ -167,16 +167,19 @@ static void keep_in(const Cache *c, Hash key, const Part *part) {
 }
 
 /* What NVRTC is told, and the words of GC_NVRTC_OPTIONS behind it, which have the last word. */
-static const char **options_for(const char *arch, int *n) {
+static const char **options_for(const Nvrtc *nvrtc, const char *arch, int *n) {
   static const char *const always[] = {"--std=c++17",     "--fmad=false",     "--ftz=true",
                                        "--prec-div=true", "--prec-sqrt=true", "--disable-warnings"};
   const char *own = getenv("GC_NVRTC_OPTIONS");
   char *rest = own ? strdup(own) : NULL, *gpu = NULL;
   const size_t count = sizeof always / sizeof *always, most = rest ? strlen(rest) / 2 + 1 : 0;
-  const char **option = calloc(count + 2 + most, sizeof *option);
+  const char **option = calloc(count + 3 + most, sizeof *option);
+  int major = 0, minor = 0;
   if (!option || asprintf(&gpu, "--gpu-architecture=%s", arch) < 0) _exit(1);
   option[(*n)++] = gpu;
   for (size_t i = 0; i < count; i++) option[(*n)++] = always[i];
+  /* without textures and the runtime's functions, it begins a third sooner */
+  if (nvrtc->version(&major, &minor) == 0 && major >= 13) option[(*n)++] = "--minimal";
   if (!nvrtc_makes_ptx(arch)) option[(*n)++] = "--ptxas-options=-v";
   for (const char *word; (word = strsep(&rest, " \t\n"));)
     if (*word) option[(*n)++] = word;
@@ -197,7 +200,7 @@ static _Noreturn void child(int fd, const Cache *cache, const char *source, cons
   check_arch(fd, &n, arch);
   const bool ptx = nvrtc_makes_ptx(arch);
   int noptions = 0;
-  const char **options = options_for(arch, &noptions);
+  const char **options = options_for(&n, arch, &noptions);
   Hash key;
   const bool keeps = cache && cache->dir && key_of(&n, options, noptions, source, &key);
   if (keeps) answer_from(cache, key, fd);
