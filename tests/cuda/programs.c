@@ -221,6 +221,23 @@ static bool has_nvrtc(void) {
   return ok;
 }
 
+/* NVRTC's optimiser takes most of the time. PTX that is only interpreted has a part of it, if NVRTC
+   is new enough for the option, but on one commit in six, and at the level full; for tensor cores
+   it has all, as the interpreter takes long over loops that are not unrolled. */
+static void choose_optimiser(DeviceKind kind, const char *name, bool tensor_cores) {
+  enum { SINCE = 13, COMMITS = 6 };
+  static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=mid";
+  const char *own = getenv(options);
+  if (own && strcmp(own, fast) != 0) return; /* of whoever runs the test */
+  unsetenv(options);
+  Ctx *c = ctx_new();
+  const char *version = nvrtc_version(c, NULL, NULL);
+  if (kind == DEVICE_PTX && !tensor_cores && version && !level_draws(name, COMMITS) &&
+      atoi(version + strlen("NVRTC ")) >= SINCE)
+    setenv(options, fast, 1);
+  ctx_free(c);
+}
+
 /* Is there what compiles? Says so where there is not. */
 static bool can_compile(DeviceKind kind) {
   if (kind != DEVICE_CLANG && !has_nvrtc()) {
@@ -309,10 +326,14 @@ typedef struct Tally {
 
 /* Cubins take NVRTC longest: one file in three, or module of random programs, is compiled to them,
    others on each commit, but at the level full. */
-static DeviceKind kind_of(const Request *r, const char *what) {
-  const char *slash = r->file ? strrchr(r->file, '/') : NULL; /* the folder differs by machine */
-  const char *name = slash ? slash : r->file ? r->file : what;
+static DeviceKind kind_of(const Request *r, const char *name) {
   return r->kind == DEVICE_NVRTC && !level_draws(name, 3) ? DEVICE_PTX : r->kind;
+}
+
+/* The file's, as the folder differs by machine. */
+static const char *name_of(const Request *r, const char *what) {
+  const char *slash = r->file ? strrchr(r->file, '/') : NULL;
+  return slash ? slash : what;
 }
 
 /* One module of programs; part: see Made. */
@@ -329,7 +350,9 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   p.pipeline = r->precision ? passes_with_precision(p.c, passes, r->precision)
                             : intern_printf(p.c, "autodiff,%s", passes);
   const char *what = r->file ? r->file : intern_printf(p.c, "seed %llu", (unsigned long long)s);
-  p.kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r, what);
+  const char *name = name_of(r, what);
+  p.kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r, name);
+  choose_optimiser(p.kind, name, part > 0);
   t->bad += check(what, &p, s);
   t->programs += r->file ? 1 : (int)p.cpu->entries.n;
   t->devices += p.devices;
