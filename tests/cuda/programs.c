@@ -221,23 +221,6 @@ static bool has_nvrtc(void) {
   return ok;
 }
 
-/* NVRTC's optimiser takes most of the time. PTX that is only interpreted has a part of it, if NVRTC
-   is new enough for the option, but on one commit in six, and at the level full; for tensor cores
-   it has all, as the interpreter takes long over loops that are not unrolled. */
-static void choose_optimiser(DeviceKind kind, const char *name, bool tensor_cores) {
-  enum { SINCE = 13, COMMITS = 6 };
-  static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=mid";
-  const char *own = getenv(options);
-  if (own && strcmp(own, fast) != 0) return; /* of whoever runs the test */
-  unsetenv(options);
-  Ctx *c = ctx_new();
-  const char *version = nvrtc_version(c, NULL, NULL);
-  if (kind == DEVICE_PTX && !tensor_cores && version && !level_draws(name, COMMITS) &&
-      atoi(version + strlen("NVRTC ")) >= SINCE)
-    setenv(options, fast, 1);
-  ctx_free(c);
-}
-
 /* Is there what compiles? Says so where there is not. */
 static bool can_compile(DeviceKind kind) {
   if (kind != DEVICE_CLANG && !has_nvrtc()) {
@@ -336,6 +319,25 @@ static const char *name_of(const Request *r, const char *what) {
   return slash ? slash : what;
 }
 
+/* NVRTC's optimiser takes most of the time of small programs, which are examples and random ones.
+   Their PTX, which is only interpreted, has a part of it, if NVRTC is new enough for the option,
+   but on one commit in six, and at the level full. Forms of kernels have all of it: the interpreter
+   takes longer over their loops if these are not unrolled. */
+static void choose_optimiser(const Request *r, DeviceKind kind, const char *name) {
+  enum { SINCE = 13, COMMITS = 6 };
+  static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=mid";
+  const char *own = getenv(options);
+  if (own && strcmp(own, fast) != 0) return; /* of whoever runs the test */
+  unsetenv(options);
+  Ctx *c = ctx_new();
+  const char *version = nvrtc_version(c, NULL, NULL);
+  const bool quick = !r->precision && (!r->file || r->kind == DEVICE_PTX);
+  if (quick && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
+      atoi(version + strlen("NVRTC ")) >= SINCE)
+    setenv(options, fast, 1);
+  ctx_free(c);
+}
+
 /* One module of programs; part: see Made. */
 static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   Made p = {.c = ctx_new(),
@@ -352,7 +354,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   const char *what = r->file ? r->file : intern_printf(p.c, "seed %llu", (unsigned long long)s);
   const char *name = name_of(r, what);
   p.kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r, name);
-  choose_optimiser(p.kind, name, part > 0);
+  choose_optimiser(r, p.kind, name);
   t->bad += check(what, &p, s);
   t->programs += r->file ? 1 : (int)p.cpu->entries.n;
   t->devices += p.devices;

@@ -46,7 +46,7 @@ for file in "$here"/docs/examples/*.g; do
   define=
   for d in $(sizes "$name"); do define="$define -D $d"; done
   cc=${CC:-cc}
-  is_optimised "$name" 6 3 || cc=$here/tests/cc-O0 # a turn of those that are drawn: half of them
+  is_optimised "$name" 12 3 || cc=$here/tests/cc-O0 # a turn of those that are drawn: a quarter of them
   # shellcheck disable=SC2086
   run 0 env CC="$cc" "$gc" "$file" $define -O2 --emit=lib -o "lib$name.so"
   {

@@ -28,10 +28,10 @@ for streams in 1 2 4; do
   [ $streams = 1 ] && ahead=no || ahead=yes # of one stream the batch is prepared as a part of the step
   run 0 "$gc" net.g -O2 --streams=$streams --ahead=$ahead -o "net$streams"
   for threads in 1 2 3 6; do
-    run 0 ./net$streams train --x x.npy --y y.npy --epochs 20 --seed 3 --threads $threads --quiet --save "w$streams.$threads"
+    run 0 ./net$streams train --x x.npy --y y.npy --epochs 6 --seed 3 --threads $threads --quiet --save "w$streams.$threads"
     cmp -s w1.1 "w$streams.$threads" || fail "$streams streams, $threads threads: other weights"
   done
-  run 0 ./net$streams train --x x.npy --y y.npy --epochs 20 --seed 3 --threads 3 --poison --quiet --save "w$streams.p"
+  run 0 ./net$streams train --x x.npy --y y.npy --epochs 6 --seed 3 --threads 3 --poison --quiet --save "w$streams.p"
   cmp -s w1.1 "w$streams.p" || fail "$streams streams, poison: other weights"
   run 0 ./net$streams info train
   sed -n 's/^ *arena *\([0-9,]*\).*/\1/p' out.txt | head -1 | tr -d , >"arena$streams"
@@ -42,7 +42,7 @@ run 0 ./net2 $train --epochs 3 --drop-last --save w2.d --log log2.csv
 cmp -s w1.d w2.d || fail 'prepared ahead, --drop-last: other weights'
 cut -d, -f1-5 log1.csv >log1 && cut -d, -f1-5 log2.csv | cmp -s log1 - || fail 'prepared ahead: other outputs'
 run 0 ./net2 $train --steps 13 --checkpoint c
-run 0 ./net2 $train --epochs 20 --resume c --validate test:3 --validate.x x.npy --validate.y y.npy --save w2.r
+run 0 ./net2 $train --epochs 6 --resume c --validate test:3 --validate.x x.npy --validate.y y.npy --save w2.r
 cmp -s w1.1 w2.r || fail 'prepared ahead, resumed and validated: other weights'
 run 0 "$gc" net.g -O2 --ahead=yes --dump-plan
 holds out.txt 'entry train.ahead'
@@ -81,7 +81,7 @@ done
 cmp -s no.csv yes.csv || fail 'prepared ahead: other outputs'
 cat arena1 arena4 | awk 'NR == 1 {one = $1} END {exit !(one > 0 && $1 <= 1.01 * one)}' ||
   fail "the arena of four streams: $(cat arena1 arena4)"
-run 0 ./net4 train --x x.npy --y y.npy --epochs 20 --seed 3 --threads 4 --profile p.json --save wp
+run 0 ./net4 train --x x.npy --y y.npy --epochs 6 --seed 3 --threads 4 --profile p.json --save wp
 cmp -s w1.1 wp || fail 'profiled: other weights'
 run 0 "$gc" net.g -O2 --streams=4 --emit=c -o net.c
 cat >check.py <<'END'
