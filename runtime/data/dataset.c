@@ -204,18 +204,24 @@ static bool keep_fewer(Dataset *d, uint64_t bytes, Err *e) {
   return true;
 }
 
-bool dataset_limit(Dataset *d, uint64_t bytes, bool own, Err *e) {
+bool dataset_limit(Dataset *d, uint64_t bytes, bool own, TemporaryFolder *folder, Err *e) {
   while (own || data_bytes(d) > bytes) {
     Column *largest = NULL;
     for (int i = 0; i < d->n; i++) {
       Column *c = &d->columns[i];
-      if (c->is_number || c->fixed || !column_may_stay(c) || c->on_disk || c->leader != i) continue;
+      if (c->is_number || c->fixed || c->images || c->loads || c->on_disk || c->leader != i)
+        continue;
       if (!largest || bytes_of(c) > bytes_of(largest)) largest = c;
     }
     if (!largest) return keep_fewer(d, bytes, e); /* what is left must be loaded */
+    if (!column_may_stay(largest)) {
+      if (!unpacked_file(largest, folder, e)) return false;
+      largest->loads = !largest->unpacked;
+      if (largest->loads) continue;
+    }
     for (int i = 0; i < d->n; i++)
       if (&d->columns[d->columns[i].leader < 0 ? i : d->columns[i].leader] == largest)
-        d->columns[i].on_disk = true;
+        d->columns[i].on_disk = true, d->columns[i].unpacked = largest->unpacked;
     if (!lay_out(d, e)) return false;
   }
   return true;
@@ -254,6 +260,11 @@ bool dataset_load(Dataset *d, Err *e) {
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
     if (c->is_number) continue;
+    if (c->unpacked) { /* by the leader, for all that share its bytes */
+      if (c->leader == i && !unpacked_fill(c, e)) return false;
+      c->begin = d->columns[c->leader].begin;
+      column_close(c);
+    }
     if (c->on_disk &&
         !column_check_disk(c, c->rows * d->rank / d->ranks, c->rows * (d->rank + 1) / d->ranks, e))
       return false; /* what is wrong in a share is every rank's error, once all are prepared */
@@ -346,6 +357,7 @@ uint32_t dataset_sum(const Dataset *d) {
 void dataset_free(Dataset *d) {
   reader_stop(d);
   for (int i = 0; i < d->n && d->columns; i++) {
+    if (d->columns[i].leader == i) unpacked_free(&d->columns[i]);
     column_free(&d->columns[i]);
   }
   free(d->columns);

@@ -4,6 +4,7 @@
 #ifndef GCRT_DATASET_H
 #define GCRT_DATASET_H
 #include "runtime/data/file.h"
+#include "runtime/data/temporary.h"
 
 typedef struct Csv Csv;
 typedef struct Images Images;
@@ -76,6 +77,9 @@ typedef struct Column { /* one input and its file */
   int64_t whole;        /* the same of an input of integers or bools */
   bool is_number;
   bool on_disk;         /* each batch is read from the file, which stays open */
+  File *unpacked;       /* the elements from `begin` on, if they are on disk and not as they are in
+                           the file; of the leader; NULL: there is none */
+  bool loads;           /* there is no room for such a file */
   Csv *csv;             /* NULL: the elements are as in the file */
   Images *images;       /* NULL: likewise */
   uint64_t kept, filed; /* rows of images that stay decoded in memory, the first ones, and behind
@@ -130,8 +134,8 @@ double dataset_weight(const Dataset *d, uint64_t from, uint64_t to);
 const char *dataset_path(const Dataset *d, int input, int k);
 /* Leaves on disk what is beyond so many bytes of memory, the largest files first; before the data
    is loaded; with `own` all files, of which a rank then reads its rows of each batch alone. Packed
-   files and CSV are always loaded. */
-bool dataset_limit(Dataset *d, uint64_t bytes, bool own, Err *e);
+   files and CSV are loaded, unless the folder has room for their unpacked rows. */
+bool dataset_limit(Dataset *d, uint64_t bytes, bool own, TemporaryFolder *folder, Err *e);
 bool dataset_load(Dataset *d, Err *e);
 /* The batch could not be read; of those taken, the last one or the one before it. */
 bool dataset_trouble(const Dataset *d, uint64_t batch, Err *e);
@@ -221,7 +225,7 @@ void images_keep(const Column *c, uint8_t *memory);
 void images_labels(const Column *c, uint64_t first, uint64_t rows, int32_t *to);
 uint64_t images_bytes(const Column *c); /* of the memory that `kept` rows take */
 /* A file in the folder for the rows behind them, of which c->filed find room: see decoded_file. */
-bool images_file(Column *c, const char *folder, uint64_t sharers, Err *e);
+bool images_file(Column *c, TemporaryFolder *folder, Err *e);
 /* Hints at what else the folder has; false: nothing. */
 bool images_note(const Column *c, char *out, size_t size);
 void images_free(Column *c);

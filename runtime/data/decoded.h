@@ -2,7 +2,7 @@
    behind them in a temporary file. */
 #ifndef GCRT_DECODED_H
 #define GCRT_DECODED_H
-#include "runtime/base/rt.h"
+#include "runtime/data/temporary.h"
 
 typedef struct Decoded {
   uint64_t row;            /* bytes of one */
@@ -12,10 +12,10 @@ typedef struct Decoded {
   _Atomic(uint8_t) *state; /* of each row; see decoded.c */
 } Decoded;
 
-/* A file without a name for the rows [kept, kept + rows): for the first ones of them, of at most
-   half of the folder's free space, shared by so many processes. The disk's blocks are reserved.
-   Without room `filed` is 0. False, with an error: the folder takes no file. */
-bool decoded_file(Decoded *d, const char *folder, uint64_t rows, uint64_t sharers, Err *e);
+/* A file for the rows [kept, kept + rows): for the first ones of them. The disk's blocks are
+   reserved. Without room `filed` is 0, and the folder says why. False, with an error: see
+   temporary_open. */
+bool decoded_file(Decoded *d, TemporaryFolder *folder, uint64_t rows, Err *e);
 /* Both from any thread. False: the row is not there; whoever asks decodes it. */
 bool decoded_get(const Decoded *d, uint64_t r, uint8_t *to);
 void decoded_put(const Decoded *d, uint64_t r, const uint8_t *from);

@@ -313,10 +313,10 @@ void images_keep(const Column *c, uint8_t *memory) {
   c->images->decoded.memory = memory;
 }
 
-bool images_file(Column *c, const char *folder, uint64_t sharers, Err *e) {
+bool images_file(Column *c, TemporaryFolder *folder, Err *e) {
   Decoded *d = &c->images->decoded;
   d->kept = c->kept;
-  bool ok = decoded_file(d, folder, c->rows - c->kept, sharers, e);
+  bool ok = decoded_file(d, folder, c->rows - c->kept, e);
   c->filed = d->filed;
   return ok;
 }

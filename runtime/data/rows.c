@@ -36,6 +36,10 @@ static bool read_parts(const Column *c, uint64_t at, uint64_t n, uint8_t *to, Er
 bool column_read(const Column *c, uint64_t r, uint64_t first, uint64_t n, void *to, Err *e) {
   uint64_t at = c->offset + (c->first + r) * c->step + first;
   bool ok = true;
+  if (c->unpacked) {
+    uint64_t size = (uint64_t)elem_info[c->type].size;
+    return file_read(c->unpacked, (at - c->begin) * size, to, n * size, e);
+  }
   if (c->parts) return read_parts(c, at, n, to, e);
   if (c->images) { /* whole rows */
     for (uint64_t k = 0; ok && k < n; k += c->row_elems)
@@ -95,14 +99,18 @@ bool column_may_stay(const Column *c) {
 
 static void advise(const Column *c, uint64_t at, uint64_t n) {
   uint64_t size = (uint64_t)elem_info[c->type].size;
-  (void)posix_fadvise(c->file.fd, (off_t)(c->source.start + c->header + at * size),
-                      (off_t)(n * size), POSIX_FADV_WILLNEED);
+  uint64_t from = c->unpacked ? (at - c->begin) * size : c->source.start + c->header + at * size;
+  (void)posix_fadvise(c->unpacked ? c->unpacked->fd : c->file.fd, (off_t)from, (off_t)(n * size),
+                      POSIX_FADV_WILLNEED);
 }
 
 void column_advise(const Column *c, uint64_t r, uint64_t rows) {
   uint64_t at = c->offset + (c->first + r) * c->step, n = (rows - 1) * c->step + c->row_elems, from;
   if (c->images) return;
-  if (!c->parts) advise(c, at, n);
+  if (!c->parts || c->unpacked) {
+    advise(c, at, n);
+    return;
+  }
   for (int k = 0; k < c->nparts; k++) {
     uint64_t here = overlap(&c->parts[k], at, n, &from);
     if (here) advise(&c->parts[k], from, here);

@@ -14,6 +14,14 @@ void column_put(const Column *c, uint8_t *inputs, uint64_t r, const uint8_t *fro
 /* All that is to be in memory. */
 bool column_load(Column *c, uint8_t *to, Err *e);
 bool column_may_stay(const Column *c); /* on disk: rows are where a read finds them */
+
+/* ---- unpacked.c ---- */
+/* A file in the folder for the rows of one that may not stay, or why there is none. */
+bool unpacked_file(Column *c, TemporaryFolder *folder, Err *e);
+bool unpacked_fill(Column *c, Err *e);
+void unpacked_free(Column *c);
+
+/* ---- rows.c ---- */
 /* Tells the system that these rows are read next. */
 void column_advise(const Column *c, uint64_t r, uint64_t rows);
 void column_close(Column *c); /* its files */

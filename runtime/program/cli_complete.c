@@ -107,10 +107,6 @@ bool cli_complete(const Options *o, Err *e) {
   if (o->given[OPT_SHUFFLE] && o->given[OPT_NOSHUFFLE])
     return cli_usage(e, "--shuffle and --no-shuffle exclude each other", NULL);
   if (o->given[OPT_BENCH] && !bench_alone(o, e)) return false;
-  if (o->given[OPT_IMAGECACHE] && !images_decode()) {
-    cli_usage(e, "--image-cache: this program decodes no images", NULL);
-    return err_hint(e, "compile it with gc --images");
-  }
   if (o->given[OPT_LOAD] && o->given[OPT_RESUME]) {
     cli_usage(e, "--load and --resume exclude each other", NULL);
     return err_hint(e, "a checkpoint holds the weights already");

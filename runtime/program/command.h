@@ -217,7 +217,7 @@ void aggregate_note(const Command *cmd, uint64_t runs); /* how outputs are aggre
 /* ---- limits.c ---- */
 /* Of files that are open: what stays in memory, and notes on what does not. */
 bool limits_data(Command *cmd, Err *e);
-const char *limits_image_cache(const Options *o); /* a folder, or "none" */
+const char *limits_data_cache(const Options *o); /* a folder, or "none" */
 
 /* ---- labels.c ---- */
 /* Before files are opened: what --load and --resume know, and --csv-header. */

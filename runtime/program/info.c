@@ -149,7 +149,7 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
         "  the data: rows of files, at most --data-memory; larger files are read batch by batch\n");
     if (en->training && images_decode())
       printf("  decoded images beyond it: in a file in %s, if half of its free space has room\n",
-             limits_image_cache(o));
+             limits_data_cache(o));
     line("reader", dataset_reader(en), "if any is: the next batch, and a thread's stack");
   }
   return validation_info(p, en, threads, e);

@@ -1,7 +1,7 @@
 /* How much of the data lies where: in memory up to --data-memory, on disk what is beyond it, or all
-   files if ranks have no such option, and decoded images that have no room in memory in the file of
-   --image-cache. Contract: called once the files are open and before anything of them is loaded;
-   what a run reads once is not kept. */
+   files if ranks have no such option, and rows that are decoded or unpacked and have no room in
+   memory in the files of --data-cache. Contract: called once the files are open and before anything
+   of them is loaded; what a run reads once is not kept. */
 #include "runtime/program/command.h"
 #include <inttypes.h>
 #include <linux/magic.h>
@@ -40,9 +40,9 @@ static bool reads_again(const Command *cmd, const Dataset *d) {
   return steps > (d == &cmd->data ? epoch : every);
 }
 
-const char *limits_image_cache(const Options *o) {
+const char *limits_data_cache(const Options *o) {
   const char *tmp = getenv("TMPDIR");
-  if (o->given[OPT_IMAGECACHE]) return o->text[OPT_IMAGECACHE];
+  if (o->given[OPT_DATACACHE]) return o->text[OPT_DATACACHE];
   return tmp && *tmp ? tmp : "/var/tmp";
 }
 
@@ -51,55 +51,57 @@ static bool is_memory(const char *folder) {
   return statfs(folder, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 }
 
-/* The file for decoded images without room in memory; `why` says what keeps them from it. A folder
-   that nobody named is taken if it can be. */
-static bool keep_decoded(const Command *cmd, Column *c, char *why, size_t size, Err *e) {
-  const Options *o = &cmd->options;
-  const char *folder = limits_image_cache(o);
-  const bool named = o->given[OPT_IMAGECACHE];
-  Err failed = {0};
-  if (strcmp(folder, "none") == 0) {
-    snprintf(why, size, "--image-cache none");
-    return true;
-  }
-  if (!named && is_memory(folder)) {
-    snprintf(why, size, "%.200s is in memory", folder);
-    return true;
-  }
-  if (!images_file(c, folder, cmd->comm ? (uint64_t)cmd->comm->local : 1, &failed)) {
-    if (named) {
-      err_set(e, failed.code, "--image-cache %s", failed.msg);
-      return err_hint(e, "name a folder on a disk that you may write to, or none");
-    }
-    snprintf(why, size, "%.300s", failed.msg);
-    return true;
-  }
-  snprintf(why, size, "half of what is free in %.200s has room for %" PRIu64, folder, c->filed);
-  return true;
+/* Where rows without room in memory go. A folder that nobody named is taken if it can be. */
+static TemporaryFolder data_cache(const Command *cmd) {
+  const char *folder = limits_data_cache(&cmd->options);
+  TemporaryFolder f = {.path = folder,
+                       .named = cmd->options.given[OPT_DATACACHE],
+                       .sharers = cmd->comm ? (uint64_t)cmd->comm->local : 1};
+  const bool none = strcmp(folder, "none") == 0;
+  if (!none && (f.named || !is_memory(folder))) return f;
+  f.path = NULL;
+  if (none)
+    snprintf(f.why, sizeof f.why, "--data-cache none");
+  else
+    snprintf(f.why, sizeof f.why, "%.200s is in memory", folder);
+  return f;
 }
 
-static bool limit_images(Command *cmd, Column *c, bool again, Err *e) {
-  char why[400];
+static bool limit_images(Command *cmd, Column *c, bool again, TemporaryFolder *folder, Err *e) {
   if (c->kept == c->rows || !again) return true;
-  if (!keep_decoded(cmd, c, why, sizeof why, e)) return false;
+  if (!images_file(c, folder, e)) return false;
   if (c->kept + c->filed < c->rows)
     note(cmd,
          "%s: %" PRIu64 " of %" PRIu64 " images are decoded anew in each epoch: %s; see "
-         "--data-memory and --image-cache",
-         c->text, c->rows - c->kept - c->filed, c->rows, why);
+         "--data-memory and --data-cache",
+         c->text, c->rows - c->kept - c->filed, c->rows, folder->why);
   else
     note(cmd,
          "%s: %" PRIu64 " of %" PRIu64 " images are decoded once and stay in a file in %s, of "
-         "%.1f MB: see --image-cache",
-         c->text, c->filed, c->rows, limits_image_cache(&cmd->options),
-         (double)(c->filed * c->row_elems) * 1e-6);
+         "%.1f MB: see --data-cache",
+         c->text, c->filed, c->rows, folder->path, (double)(c->filed * c->row_elems) * 1e-6);
   return true;
+}
+
+static void limit_notes(Command *cmd, const Dataset *d, int i, bool own,
+                        const TemporaryFolder *folder) {
+  const Column *c = &d->columns[i];
+  if (c->unpacked && c->leader != i) return; /* the leader's note tells of all */
+  if (c->loads)
+    note(cmd, "%s: stays in memory: %s; see --data-memory and --data-cache", c->text, folder->why);
+  else if (c->unpacked)
+    note(cmd, "%s: is unpacked once and stays in a file in %s, of %.1f MB: see --data-cache",
+         c->text, folder->path, (double)c->unpacked->size * 1e-6);
+  else if (c->on_disk && !own)
+    note(cmd, "%s: %" PRIu64 " rows stay on disk and are read batch by batch: see --data-memory",
+         c->text, c->rows);
 }
 
 /* Ranks read nothing of files but their own rows, unless the user says what they may hold. */
 static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
   const bool own = d->ranks > 1 && !cmd->options.given[OPT_DATAMEMORY];
-  if (!dataset_limit(d, *left, own, e)) return false;
+  TemporaryFolder folder = data_cache(cmd);
+  if (!dataset_limit(d, *left, own, &folder, e)) return false;
   uint64_t taken = d->bytes - d->reader_bytes;
   *left -= taken < *left ? taken : *left;
   char text[400];
@@ -107,10 +109,10 @@ static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
     if (images_note(c, text, sizeof text)) note(cmd, "%s", text);
-    if (c->images && c->on_disk && !limit_images(cmd, c, reads_again(cmd, d), e)) return false;
-    if (!c->images && c->on_disk && !own)
-      note(cmd, "%s: %" PRIu64 " rows stay on disk and are read batch by batch: see --data-memory",
-           c->text, c->rows);
+    if (!c->images)
+      limit_notes(cmd, d, i, own, &folder);
+    else if (c->on_disk && !limit_images(cmd, c, reads_again(cmd, d), &folder, e))
+      return false;
   }
   return true;
 }

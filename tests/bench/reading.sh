@@ -34,7 +34,7 @@ for round in $(seq "$rounds"); do
     disk) s=$(measured $array --data-memory 0) ;;
     kept) s=$(measured --image digits) ;;
     filed) s=$(measured --image digits --data-memory 0) ;;
-    decoded) s=$(measured --image digits --data-memory 0 --image-cache none) ;;
+    decoded) s=$(measured --image digits --data-memory 0 --data-cache none) ;;
     esac
     echo "$kind $s"
   done

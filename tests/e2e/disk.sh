@@ -41,6 +41,49 @@ same out.txt figure.txt 'the figure, both files below 1K'
 run 0 ./net test --x x.npy[10:26] --y y.npy[10:26] --load memory.st --data-memory 0 --quiet
 same out.txt figure.txt 'the figure from disk'
 
+# ---- packed files and tables are unpacked once ----
+run 0 python3 - <<'P'
+import gzip, struct, zipfile
+y = struct.unpack("<90q", open("y.npy", "rb").read()[-720:])
+for name, part in ("y.csv", y), ("y-1.csv", y[:31]), ("y-2.csv", y[31:]):
+    open(name, "w").write("label\n" + "".join("%d\n" % v for v in part))
+for name in "x.npy", "t.bin":
+    gzip.open(name + ".gz", "wb").write(open(name, "rb").read())
+zipfile.ZipFile("z.npz", "w", zipfile.ZIP_DEFLATED).write("z.npy")
+P
+packed="--x x.npy.gz[2:90] --z z.npz[2:90] --t t.bin.gz:u8~1[2:90] --next t.bin.gz:u8+4~1[2:90]"
+for y in y.csv 'y-?.csv'; do
+  for extra in '' '--no-shuffle --threads 2 --poison'; do
+    run 0 ./net train $data --epochs 5 --seed 3 $extra --save memory.st
+    run 0 ./net train $packed --y "$y[2:90]" --epochs 5 --seed 3 $extra --save disk.st --data-memory 0 --data-cache .
+    [ "$(grep -c '^note: .*: is unpacked once and stays in a file in ., of 0.0 MB: see --data-cache' out.txt)" = 4 ] || { fail 'not four files unpacked'; cat out.txt; }
+    same memory.st disk.st "weights of packed files and $y $extra"
+  done
+done
+run 0 ./net train $data --epochs 5 --seed 3 --save memory.st
+run 0 ./net train $packed --y y.csv[2:90] --epochs 5 --seed 3 --save disk.st --data-memory 0 --data-cache none
+[ "$(grep -c 'stays in memory: --data-cache none; see --data-memory and --data-cache' out.txt)" = 4 ] || { fail 'not four files in memory'; cat out.txt; }
+same memory.st disk.st 'weights of packed files in memory'
+run 0 env TMPDIR=missing ./net train $packed --y y.csv[2:90] --steps 1 --data-memory 0
+holds out.txt 'note: y.csv: stays in memory: missing: no file can be made there: No such file or directory; see'
+says 3 'error: --data-cache missing: no file can be made there: No such file or directory' ./net train $packed --y y.csv[2:90] --data-memory 0 --data-cache missing
+holds out.txt 'hint: name a folder on a disk that you may write to, or none'
+cat >small.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/statvfs.h>
+int fstatvfs(int fd, struct statvfs *s) {
+  int code = ((int (*)(int, struct statvfs *))dlsym(RTLD_NEXT, "fstatvfs"))(fd, s);
+  s->f_bavail = 200, s->f_frsize = 1; /* half of it has room for the labels, 88 bytes, alone */
+  return code;
+}
+C
+run 0 "${CC:-cc}" -shared -fPIC small.c -ldl -o small.so
+run 0 env LD_PRELOAD="$PWD/small.so" ./net train $packed --y y.csv[2:90] --epochs 5 --seed 3 --save disk.st --data-memory 0 --data-cache .
+holds out.txt 'note: y.csv: is unpacked once'
+holds out.txt 'note: z.npz: stays in memory: half of what is free in . has no room for it; see'
+same memory.st disk.st 'weights where the disk has room for one file'
+
 # ---- what is wrong is said as of rows in memory ----
 for bad in high:7 wide:1000; do
   python3 - "$bad" <<'P'

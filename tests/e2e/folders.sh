@@ -122,21 +122,20 @@ keeps() { # keeps DECODED NOTE OPTIONS...: how often an image is decoded in thre
   holds out.txt "$text"
   same a.st b.st "weights with ${disk:-a disk} and $*"
 }
-keeps 8 'note: pets: 8 of 8 images are decoded once and stay in a file in ., of 0.0 MB: see --image-cache' --data-memory 0 --image-cache .
-keeps 8 'note: pets: 3 of 8 images are decoded once and stay in a file in ., of 0.0 MB: see --image-cache' --data-memory 450 --image-cache . --threads 2 --poison
-keeps 24 'note: pets: 8 of 8 images are decoded anew in each epoch: --image-cache none; see --data-memory and --image-cache' --data-memory 0 --image-cache none
-disk=small keeps 20 'note: pets: 6 of 8 images are decoded anew in each epoch: half of what is free in . has room for 2; see --data-memory and --image-cache' --data-memory 0 --image-cache .
-disk=full keeps 24 'note: pets: 8 of 8 images are decoded anew in each epoch: half of what is free in . has room for 0; see' --data-memory 0 --image-cache .
-disk=old keeps 8 'note: pets: 8 of 8 images are decoded once' --data-memory 0 --image-cache .
-disk=broken keeps 24 'note: pets: 8 of 8 images are decoded once' --data-memory 0 --image-cache .
+keeps 8 'note: pets: 8 of 8 images are decoded once and stay in a file in ., of 0.0 MB: see --data-cache' --data-memory 0 --data-cache .
+keeps 8 'note: pets: 3 of 8 images are decoded once and stay in a file in ., of 0.0 MB: see --data-cache' --data-memory 450 --data-cache . --threads 2 --poison
+keeps 24 'note: pets: 8 of 8 images are decoded anew in each epoch: --data-cache none; see --data-memory and --data-cache' --data-memory 0 --data-cache none
+disk=small keeps 20 'note: pets: 6 of 8 images are decoded anew in each epoch: half of what is free in . has room for 2; see --data-memory and --data-cache' --data-memory 0 --data-cache .
+disk=full keeps 24 'note: pets: 8 of 8 images are decoded anew in each epoch: half of what is free in . has room for 0; see' --data-memory 0 --data-cache .
+disk=old keeps 8 'note: pets: 8 of 8 images are decoded once' --data-memory 0 --data-cache .
+disk=broken keeps 24 'note: pets: 8 of 8 images are decoded once' --data-memory 0 --data-cache .
 unset disk
 run 0 env TMPDIR=missing ./net train --image pets --epochs 2 --data-memory 0
 holds out.txt 'note: pets: 8 of 8 images are decoded anew in each epoch: missing: no file can be made there: No such file or directory; see'
-run 0 env LD_PRELOAD="$PWD/count.so" ./net train --image pets --epochs 1 --validate test:1 --validate.image pets --data-memory 0 --image-cache .
+run 0 env LD_PRELOAD="$PWD/count.so" ./net train --image pets --epochs 1 --validate test:1 --validate.image pets --data-memory 0 --data-cache .
 holds out.txt 'decoded 16'
-says 3 'error: --image-cache missing: no file can be made there: No such file or directory' ./net train --image pets --epochs 2 --data-memory 0 --image-cache missing
+says 3 'error: --data-cache missing: no file can be made there: No such file or directory' ./net train --image pets --epochs 2 --data-memory 0 --data-cache missing
 holds out.txt 'hint: name a folder on a disk that you may write to, or none'
-says 2 'error: --image-cache: this program decodes no images' ./plain train --image pets --image-cache none
 run 0 env TMPDIR=there ./net info train
 holds out.txt '  decoded images beyond it: in a file in there, if half of its free space has room'
 
@@ -179,7 +178,7 @@ run 0 "$gc" slow.g --images -o slow.out
 cat >alone.py <<'P' # on one CPU, where the thread that computes reads, and none waits for another one
 import os, resource, subprocess
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-subprocess.run("./slow.out train --x slow --epochs 4 --data-memory 0 --image-cache none".split(), check=True)
+subprocess.run("./slow.out train --x slow --epochs 4 --data-memory 0 --data-cache none".split(), check=True)
 waits = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
 assert waits < 32, "%d waits in 32 steps" % waits
 P

@@ -165,7 +165,10 @@ static bool use_data(const char *path, const char *suffix, bool image) {
   Err e = {0};
   bool ok = dataset_open(&d, &entry, texts, &(DataRequest){.shuffle = true}, &e);
   static unsigned turn;
-  if (ok && turn++ % 3 == 0) ok = dataset_limit(&d, 0, turn % 2, &e); /* rows stay on disk */
+  TemporaryFolder folder = {.path = turn % 2 ? "." : NULL, .sharers = 1};
+  if (ok && turn++ % 3 == 0)
+    ok =
+        dataset_limit(&d, 0, turn % 4 > 1, &folder, &e); /* rows stay on disk, unpacked ones, too */
   if (ok && d.bytes > 1 << 20)
     fprintf(stderr, "%s asks for %llu bytes\n", text, (unsigned long long)d.bytes), abort();
   ok = ok && dataset_load(&d, &e);

@@ -152,6 +152,7 @@ static void a_batch_that_cannot_be_read_is_of_its_step(void **state) {
   const GcEntry entry = {.name = "train", .inputs = &x, .ninputs = 1, .inputs_bytes = 64};
   const float rows[4][3] = {{1}, {2}, {3}, {4}};
   float inputs[16];
+  TemporaryFolder none = {.sharers = 1};
   Dataset d;
   Err e = {0};
   const uint64_t n = npy_header(header, sizeof header, ELEM_F32, 2, (uint64_t[]){4, 3});
@@ -160,7 +161,7 @@ static void a_batch_that_cannot_be_read_is_of_its_step(void **state) {
   assert_true(fwrite(header, 1, n, f) == n && fwrite(rows, sizeof rows, 1, f) == 1);
   assert_int_equal(fclose(f), 0);
   assert_true(dataset_open(&d, &entry, &path, &(DataRequest){0}, &e));
-  assert_true(dataset_limit(&d, 0, false, &e) && dataset_load(&d, &e));
+  assert_true(dataset_limit(&d, 0, false, &none, &e) && dataset_load(&d, &e));
   assert_int_equal(truncate(path, (off_t)(n + 30)), 0);
   for (uint64_t batch = 0; batch < 2; batch++) dataset_gather(&d, (uint8_t *)inputs, batch, 0, 1);
   assert_false(dataset_trouble(&d, 0, &e));
