@@ -320,6 +320,23 @@ static void clean(Diff *d, Entry *e, Precision saved) {
   d->r->changes += d->extra.n + (c.saved ? saved_count(c.saved) : 0);
 }
 
+static bool transposes_ones(const Entry *e) {
+  bool any = false;
+  for (OpId i = 0; i < e->ops.n && !any; i++) {
+    const Op *op = op_at(e, i);
+    const Type *t = op->kind == OP_TRANSPOSE ? value_type(e, op->operands[0]) : NULL;
+    for (int k = 0; t && k < t->rank; k++) any |= t->dim[k] == 1;
+  }
+  return any;
+}
+
+/* Of axes of one element, which nothing folds before gradients are there, nor behind it at -O0. */
+static void fold_transposes(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  b->fold = op->kind == OP_TRANSPOSE;
+  build_copy(b, old, op, map);
+  b->fold = false;
+}
+
 bool pass_autodiff(PassRun *r) {
   Entry *e;
   Precision saved;
@@ -340,6 +357,7 @@ bool pass_autodiff(PassRun *r) {
     if (d.extra.n || (any && saved != PRECISION_F32)) clean(&d, e, saved);
     if (has_composites(r, e)) entry_rebuild(e, plain_each, r, false, false);
     e->differentiated = true;
+    if (e->training && transposes_ones(e)) entry_rebuild(e, fold_transposes, NULL, false, false);
   }
   return ctx_errors(r->m->ctx) == errors;
 }
