@@ -15,13 +15,14 @@ template <typename T, int EDGE, int TX, bool ACROSS, int BK, int COPY, int THREA
   };
   /* of C's side: what thread `lane` has at i */
   INL_MEMBER int place(int lane, int i) { return ACROSS ? lane * TX + i : lane + i * (EDGE / TX); }
-  /* Begins copies of a k-tile, of which `rows` rows of `elements` are inside. */
+  /* Begins copies of a k-tile, of which `rows` rows of `elements` are inside; ROWS and ELEMENTS of whole ones. */
   template <typename I> INL_MEMBER void load_async(T *to, const T *from, I stride, int rows, int elements) {
 #pragma unroll
     for (int p = 0; p < (COPIES + THREADS - 1) / THREADS; p++) {
-      const int e = (int)threadIdx.x + p * THREADS, row = e / PER_ROW, at = e % PER_ROW * EACH;
+      const unsigned e = threadIdx.x + p * THREADS;
+      const int row = (int)(e / PER_ROW), at = (int)(e % PER_ROW) * EACH;
       if (COPIES % THREADS != 0 && e >= COPIES) break;
-      const int left = row < rows ? elements - at : 0;
+      const int left = rows == ROWS || row < rows ? elements == ELEMENTS ? EACH : elements - at : 0;
       async_copy<COPY>(to + row * PITCH + at, left > 0 ? from + (row * stride + at) : from,
                        (left < 0 ? 0 : left < EACH ? left : EACH) * (int)sizeof(T));
     }
@@ -60,18 +61,19 @@ struct GemmRing {
   typedef RingSide<T, BN, TN, !TB, BK, COPY_B, THREADS> B;
   T a[STAGES][A::SIZE], b[STAGES][B::SIZE];
 
-  INL_MEMBER int row(int i) { return A::place((int)threadIdx.x / LANES, i); }
-  INL_MEMBER int col(int q) { return B::place((int)threadIdx.x % LANES, q); }
+  INL_MEMBER int row(int i) { return A::place((int)(threadIdx.x / LANES), i); }
+  INL_MEMBER int col(int q) { return B::place((int)(threadIdx.x % LANES), q); }
 
   __device__ __forceinline__ void load_async(int stage, const T *pa, const T *pb, int m0, int n0, int k0, int rows,
                                              int depth, int columns) {
-    const int m = rows - m0, n = columns - n0, k = depth - k0;
+    const int m = M % BM == 0 && rows == M ? BM : rows - m0, n = N % BN == 0 && columns == N ? BN : columns - n0;
+    const int k = K % BK == 0 && depth == K ? BK : depth - k0;
     A::load_async(a[stage], pa + (TA ? (I)k0 * A_ROW + m0 : (I)m0 * A_ROW + k0), (I)A_ROW, TA ? k : m, TA ? m : k);
     B::load_async(b[stage], pb + (TB ? (I)n0 * B_ROW + k0 : (I)k0 * B_ROW + n0), (I)B_ROW, TB ? n : k, TB ? k : n);
   }
   /* adds the k-tile of which `left` of the depth are there, or more: a sum of -0 and what lies behind would be 0 */
   __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int stage, int left) {
-    const int y = (int)threadIdx.x / LANES, x = (int)threadIdx.x % LANES;
+    const int y = (int)(threadIdx.x / LANES), x = (int)(threadIdx.x % LANES);
     if (left < BK) {
 #pragma unroll 4
       for (int k = 0; k < left; k++)

@@ -29,11 +29,17 @@ struct ThinTile {
   template <bool WHOLE>
   INL_MEMBER void load(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *pb, int n0, int k0, int left, int width) {
     const int lane = (int)threadIdx.x % 32;
+    const bool all = N % COLUMNS == 0 && width == N;
+    if (!TB && WHOLE && all) { /* nothing is left out, so there is less to compile */
+      const Stored *first = pb + ((I)k0 * B_ROW + n0 + lane * V);
+#pragma unroll
+      for (int s = 0; s < LOADS; s++) b[s] = *(const Vec<Stored, WIDTH> *)(first + (I)s * B_ROW);
+      return;
+    }
 #pragma unroll
     for (int s = 0; s < LOADS; s++)
 #pragma unroll
       for (int l = 0; l < WIDTH; l++) b[s].at[l] = 0;
-    const bool all = N % COLUMNS == 0 && width == N;
     if (!TB && !all && n0 + lane * V >= width) return; /* one branch for all loads */
 #pragma unroll
     for (int s = 0; s < LOADS; s++) {
@@ -49,6 +55,7 @@ struct ThinTile {
     Vec<Stored, WIDTH> b[LOADS];
     load<WHOLE>(b, pb, n0, k0, left, width);
     warp_sync();
+#pragma unroll(M < 3 ? 2 : 4)
     for (int p = lane; p < M * STEP; p += 32) {
       const int m = TA ? p % M : p / STEP, k = TA ? p / M : p % STEP;
       const bool in = m < count && (WHOLE || k < left);
