@@ -321,21 +321,21 @@ static const char *name_of(const Request *r, const char *what) {
 
 /* NVRTC's optimiser takes most of the time of small programs, which are examples and random ones.
    Their PTX, which is only interpreted, has a part of it, if NVRTC is new enough for the option,
-   but on one commit in six, and at the level full. So has PTX for tensor cores, whose loops stay
-   unrolled. Other forms of kernels have all of it, since the interpreter takes longer over loops,
-   and so has sm_90a's code, whose registers stay where wgmma leaves them by the optimiser alone. */
+   but on one commit in six, and at the level full. Forms of kernels have all of it, since the
+   interpreter takes longer over loops that are not unrolled, and so has what is for tensor cores,
+   whose registers stay where wgmma leaves them by the optimiser alone. */
 static void choose_optimiser(const Request *r, DeviceKind kind, const char *name) {
   enum { SINCE = 13, COMMITS = 6 };
-  static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=";
+  static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=mid";
   const char *own = getenv(options);
-  if (own && strncmp(own, fast, strlen(fast)) != 0) return; /* of whoever runs the test */
+  if (own && strcmp(own, fast) != 0) return; /* of whoever runs the test */
   unsetenv(options);
   Ctx *c = ctx_new();
   const char *version = nvrtc_version(c, NULL, NULL);
-  const char *much = r->precision ? "min" : !r->file || r->kind == DEVICE_PTX ? "mid" : "";
-  if (*much && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
+  const bool small = !r->precision && (!r->file || r->kind == DEVICE_PTX);
+  if (small && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
       atoi(version + strlen("NVRTC ")) >= SINCE)
-    setenv(options, intern_printf(c, "%s%s", fast, much), 1);
+    setenv(options, fast, 1);
   ctx_free(c);
 }
 
