@@ -125,6 +125,10 @@ const char *passes_with_quantized(Ctx *c, const char *pipeline, const char *argu
 /* Of paths with + between them, the first that no matrix of the program's params is below; or NULL.
  */
 const char *passes_leaves_nothing_out(const Module *m, const char *paths);
+/* The path of the scales of the activations that a param is multiplied by, which calibration finds;
+   and whether a global is those of a param of the module. */
+const char *passes_input_scale(Ctx *c, const char *param);
+bool passes_is_input_scale(const Module *m, const Global *g);
 /* Leaves out the entries that train, as they change what is quantized; an error where all do. */
 bool passes_leave_out_training(Module *m);
 void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */

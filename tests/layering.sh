@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$1"
 bad=0
 # The rule of paths and patterns, which programs and options share.
-shared_header='^(lang/elab/elab_impl.h|passes/simplify/quantize_weights.c):[0-9]*:#include "runtime/base/paths.h"'
+shared_header='^(lang/elab/elab_impl.h|passes/simplify/quantize_choice.c):[0-9]*:#include "runtime/base/paths.h"'
 check() { # floor, then the floors it may not include
   local floor=$1
   shift

@@ -61,6 +61,8 @@ int targets_complete(Ctx *c, Targets *t, const Backend *b, CodegenOptions *o);
 /* Whether each tensor of a safetensors file is a param or state of the module, of its dtype and
    shape; notes what the file does not have. Returns the exit code. */
 int weights_check(const Module *m, const char *path);
+/* The file has the scales of activations that the program reads. */
+int weights_check_scales(const Module *m, const char *path);
 /* Such a file that has been checked; NULL with the exit code in *code. */
 typedef struct WeightsFile WeightsFile;
 WeightsFile *weights_open(const char *path, int *code);

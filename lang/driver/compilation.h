@@ -67,6 +67,7 @@ const Backend *settings_timed_device(const Compilation *r, const char **name);
 /* How --weights quantizes: its word, the argument of the pass, and of this the paths that stay. */
 typedef struct QuantizedForm {
   const char *word, *argument, *without;
+  bool calibrates, is_static; /* scales of activations: it finds them, or needs them */
 } QuantizedForm;
 /* The file of --weights, or NULL; form, unless it is NULL: how weights are quantized, or NULL. */
 const char *settings_weights(Ctx *c, const Options *o, const QuantizedForm **form);

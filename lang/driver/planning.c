@@ -137,6 +137,7 @@ int planning_run(Compilation *r) {
                           : NULL;
   if (file) r->passes.floats = weights_floats, r->passes.floats_data = file;
   if (!code) code = passes_for(r, r->m, r->main->target, wants_plan);
+  if (!code && r->codegen.weights) code = weights_check_scales(r->m, r->codegen.weights);
   if (!code && r->codegen.exact && !codegen_exact(r->m)) code = EXIT_PROGRAM;
   if (!code) code = plan_others(r);
   r->passes.floats = NULL;

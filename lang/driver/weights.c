@@ -87,10 +87,13 @@ static const char *name_of(const Global *g, const json_t *header, bool published
   return json_object_get(header, g->path) ? g->path : NULL;
 }
 
+/* Scales of what a param is multiplied by are, too: programs read them that quantize by them. */
 static bool is_known(const Module *m, const char *name) {
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
     if (strcmp(g->path, name) == 0 || (g->origin.name && strcmp(g->origin.name, name) == 0))
+      return true;
+    if (g->kind == GLOBAL_PARAM && strcmp(passes_input_scale(m->ctx, g->path), name) == 0)
       return true;
   }
   return false;
@@ -185,6 +188,21 @@ void weights_close(WeightsFile *w) {
   json_decref(w->header);
   if (w->f) fclose(w->f);
   free(w);
+}
+
+int weights_check_scales(const Module *m, const char *path) {
+  int code = EXIT_DONE;
+  WeightsFile *w = weights_open(path, &code);
+  for (uint32_t i = 0; w && !code && i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    if (g->kind == GLOBAL_PARAM && passes_is_input_scale(m, g) && !name_of(g, w->header, false))
+      code = wrong(path, intern_printf(m->ctx,
+                                       "has no tensor %s: a program of "
+                                       "--weights=w8a8,calibrate writes it with --save",
+                                       g->path));
+  }
+  weights_close(w);
+  return code;
 }
 
 static unsigned places(const WeightsFile *w, Module *m) {

@@ -8,112 +8,10 @@
    products absorb; init quantizes the initial value; the runtime quantizes floats that it loads.
    Params that an entry stores or that anything else reads stay floats: the remark says why. With
    errors=1 all params stay floats, and an entry computes both forms of each product: its outputs
-   are the errors, on the data that it runs on. */
-#include "passes/manager/pass_list.h"
-#include "passes/simplify/quantize_errors.h"
-#include "runtime/base/paths.h"
+   are the errors, on the data that it runs on. With calibrate=1 they stay floats, too, and entries
+   store the scales that activations need; static=1 quantizes these by such scales, but in loops. */
+#include "passes/simplify/quantize_weights.h"
 #include <stdlib.h>
-
-enum { GROUP = 32 };
-
-typedef struct Weight {
-  const char *why; /* it stays */
-  bool used[2];    /* as the right side of a product, by the axis that is its depth */
-  bool gathered;   /* rows of it */
-  bool quantized;
-  int axis, scale; /* scale: its global */
-  const Type *type;
-  Loc loc;
-} Weight;
-
-typedef struct Quantize {
-  PassRun *r;
-  Weight *w; /* by global */
-  int *to;   /* by global: its new index, -1: it is left out */
-  int bits;
-  int activations;      /* bits of these, which are quantized, too; 0: they are not */
-  const char **without; /* paths below which params stay floats, NULL behind the last one */
-  bool measures;        /* errors, of params that stay floats */
-  QuantizeErrors errors;
-} Quantize;
-
-static int loaded(const Entry *e, ValueId v) {
-  const Op *op = value_def(e, v);
-  return op && op->kind == OP_LOAD ? (int)op->attr[AT_GLOBAL].i : -1;
-}
-
-static void stays(Weight *w, const Op *op, const char *why) {
-  if (!w->why) w->why = why, w->loc = op->loc;
-}
-
-static void look_at(Quantize *q, const Entry *e, const Op *op) {
-  if (op->kind == OP_STORE) stays(&q->w[op->attr[AT_GLOBAL].i], op, "the program changes it");
-  for (int k = 0; k < op->noperands; k++) {
-    int g = loaded(e, op->operands[k]);
-    Weight *w = g < 0 ? NULL : &q->w[g];
-    if (!w) continue;
-    bool product = op->kind == OP_MATMUL && k == 1 && value_type(e, op->operands[1])->rank == 2;
-    if (product)
-      w->used[op->attr[AT_TB].i != 0] = true;
-    else if (op->kind == OP_GATHER && k == 0 && !op->attr[AT_BATCH].i)
-      w->gathered = true;
-    else
-      stays(w, op, "more than products and gathers read it");
-  }
-}
-
-/* The elaboration leaves ops that nothing reads, such as the transpose of a product's operand. */
-static void look_into(Quantize *q, const Entry *e) {
-  bool *read = ARENA_ARRAY(q->r->scratch, bool, e->values.n + 1);
-  for (uint32_t i = 0; i < e->ops.n; i++)
-    for (int k = 0; k < op_at(e, i)->noperands; k++) read[op_at(e, i)->operands[k]] = true;
-  for (uint32_t i = 0; i < e->ops.n; i++) {
-    const Op *op = op_at(e, i);
-    bool lives = op->nresults == 0;
-    for (int k = 0; k < op->nresults; k++) lives |= read[op->results[k]];
-    if (lives) look_at(q, e, op);
-  }
-}
-
-static const char *integers_path(Quantize *q, const char *path) {
-  return intern_printf(q->r->m->ctx, "%s.q%d", path, q->bits);
-}
-static const char *scales_path(Quantize *q, const char *path) {
-  return intern_printf(q->r->m->ctx, "%s.scale", path);
-}
-
-static bool is_taken(Quantize *q, const char *path) {
-  uint32_t at;
-  return map_get(&q->r->m->by_path, path, &at);
-}
-
-static bool is_left_out(const Quantize *q, const char *path) {
-  for (int i = 0; q->without[i]; i++)
-    if (path_is_below(path, q->without[i])) return true;
-  return false;
-}
-
-/* What a global becomes, if its type and its uses allow it. Vectors stay, which is not remarked. */
-static void decide(Quantize *q, const Global *g, Weight *w) {
-  bool used = w->used[0] || w->used[1] || w->gathered;
-  if (g->kind != GLOBAL_PARAM || g->type->rank < 2) return;
-  w->axis = w->used[1] || w->gathered;
-  if (g->type->rank > 2)
-    w->why = "it is no matrix";
-  else if (g->type->dtype != DT_F32)
-    w->why = "only f32 is quantized";
-  else if (!w->why && !used)
-    w->why = "no product and no gather reads it";
-  if (!w->why && w->axis && w->used[0]) w->why = "its groups would be along both axes";
-  if (!w->why && g->type->dim[w->axis] < GROUP) w->why = "its groups would be shorter than 32";
-  if (!w->why && (is_taken(q, integers_path(q, g->path)) || is_taken(q, scales_path(q, g->path))))
-    w->why = "another param has the name that its integers or its scales would have";
-  if (!w->why && is_left_out(q, g->path)) w->why = "without= names it";
-  if (w->why)
-    remark(q->r, REMARK_QUANTIZE, "quantize-missed", w->loc.line ? w->loc : g->loc,
-           "%s stays %s: %s", g->path, type_str(q->r->m->ctx, g->type), w->why);
-  w->quantized = !w->why;
-}
 
 /* ---- the globals ---- */
 
@@ -141,12 +39,12 @@ static void change_global(Quantize *q, Weight *w, int index) {
   *scales = *of;
   scales->scales = true;
   g->quantized = of;
-  g->path = integers_path(q, of->path);
+  g->path = quantize_integers_path(q, of->path);
   g->type = type_with_extent(c, type_with_dtype(c, g->type, q->bits == 8 ? DT_I8 : DT_U8), w->axis,
                              (n + per - 1) / per);
   map_put(m->arena, &m->by_path, g->path, (uint32_t)index);
   scale.quantized = scales;
-  scale.path = scales_path(q, of->path);
+  scale.path = quantize_scales_path(q, of->path);
   scale.type =
       type_with_extent(c, type_with_dtype(c, w->type, DT_BF16), w->axis, (n + GROUP - 1) / GROUP);
   uint64_t bytes = g->type->bytes + scale.type->bytes;
@@ -154,6 +52,18 @@ static void change_global(Quantize *q, Weight *w, int index) {
          of->path, type_str(c, g->type), (unsigned long long)bytes,
          (unsigned long long)w->type->bytes, error_text(q, &before, of));
   w->scale = module_add_global(m, scale);
+}
+
+/* The params that products multiply by need these scales from a file: those are no states. */
+static void add_input_scales(Quantize *q, Weight *w, int index) {
+  Module *m = q->r->m;
+  Global g = m->globals.at[index];
+  if (!quantize_has_inputs(q, w)) return;
+  g.kind = q->calibrates ? GLOBAL_STATE : GLOBAL_PARAM;
+  g.type = input_scale_type(m->ctx, g.type->dim[w->axis]);
+  g.path = passes_input_scale(m->ctx, g.path);
+  g.origin = (GlobalOrigin){0}, g.weights_at = 0;
+  w->input_scale = module_add_global(m, g);
 }
 
 /* ---- what training alone has ---- */
@@ -195,13 +105,20 @@ static void leave_out_globals(Quantize *q) {
 
 /* ---- the entries ---- */
 
-/* x by the dequantized w, of x rounded to integers in groups along its rows. */
-static ValueId integer_product(const Quantize *q, Builder *b, ValueId x, ValueId w) {
+/* x by the dequantized w, of x rounded to integers in groups along its rows; by these scales of its
+   columns, unless they are NO_ID. */
+static ValueId integer_product(const Quantize *q, Builder *b, ValueId x, ValueId w,
+                               ValueId scales) {
   const Op *of = value_def(b->e, w);
   Attr attr[MAX_ATTRS] = {[AT_AXIS].i = 1, [AT_BITS].i = q->activations, [AT_GROUP].i = GROUP};
-  ValueId s = build(b, OP_QUANTIZE_SCALE, &x, 1, attr, NULL);
-  const ValueId v[] = {build(b, OP_QUANTIZE, (ValueId[]){x, s}, 2, attr, NULL), of->operands[0], s,
-                       of->operands[1]};
+  ValueId integers, s;
+  if (scales != NO_ID) {
+    input_scales_apply(b, x, scales, GROUP, &integers, &s);
+  } else {
+    s = build(b, OP_QUANTIZE_SCALE, &x, 1, attr, NULL);
+    integers = build(b, OP_QUANTIZE, (ValueId[]){x, s}, 2, attr, NULL);
+  }
+  const ValueId v[] = {integers, of->operands[0], s, of->operands[1]};
   const Type *t = value_type(b->e, w);
   const int64_t dim[] = {type_axis(value_type(b->e, x), 0), t->dim[!of->attr[AT_AXIS].i]};
   memcpy(attr, of->attr, sizeof attr);
@@ -218,7 +135,7 @@ static bool multiplies_integers(const Quantize *q, const Entry *e, ValueId produ
 static int quantized_operand(const Quantize *q, const Entry *old, const Op *op) {
   const bool product = op->kind == OP_MATMUL;
   if (!product && op->kind != OP_GATHER) return -1;
-  const int g = loaded(old, op->operands[product]);
+  const int g = quantize_loaded(old, op->operands[product]);
   if (g < 0 || !q->w[g].quantized) return -1;
   return !product || q->w[g].axis == op->attr[AT_TB].i ? g : -1;
 }
@@ -229,15 +146,39 @@ static Attr *weight_attr(const Quantize *q, const Weight *w, Attr attr[MAX_ATTRS
   return attr;
 }
 
-/* The op of what quantization leaves of its operands. */
-static ValueId rounded_result(const Quantize *q, Builder *b, const Op *op, ValueId x, ValueId w) {
+/* The left operand of a product, with the depth as its last axis. */
+static ValueId rows_of(Builder *b, const Op *op, ValueId x) {
+  return op->attr[AT_TA].i ? build_transpose(b, x, (const int64_t[]){1, 0}) : x;
+}
+
+/* The scales of what a product multiplies the param by; NO_ID: it finds them itself. */
+static ValueId static_scales(const Quantize *q, const Builder *b, int g) {
+  return q->is_static && b->b == b->e->body ? q->w[g].loaded : NO_ID;
+}
+
+/* The op of what quantization leaves of its operands, with a param. */
+static ValueId rounded_result(const Quantize *q, Builder *b, const Op *op, ValueId x, ValueId w,
+                              int g) {
   const bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i;
   if (op->kind == OP_GATHER) return build(b, OP_GATHER, (ValueId[]){w, x}, 2, op->attr, NULL);
   if (!q->activations) return build_matmul(b, x, w, ta, tb);
-  ValueId left = ta ? build_transpose(b, x, (const int64_t[]){1, 0}) : x;
-  ValueId y = integer_product(q, b, left, w);
+  ValueId y = integer_product(q, b, rows_of(b, op, x), w, static_scales(q, b, g));
   const bool pays = q->activations == 8 || multiplies_integers(q, b->e, y);
   return pays ? y : build_matmul(b, x, w, ta, tb);
+}
+
+/* A product in a loop finds the scales of its rows itself. */
+static void calibrate(Quantize *q, Builder *b, const Entry *old, const Op *op, int g,
+                      ValueId *map) {
+  build_copy(b, old, op, map);
+  if (op->kind == OP_GATHER) return;
+  if (b->b == b->e->body)
+    input_scales_add(&q->inputs, b, q->w[g].input_scale, rows_of(b, op, map[op->operands[0]]),
+                     GROUP);
+  else
+    remark(q->r, REMARK_QUANTIZE, "quantize-missed", op->loc,
+           "activations by %s are not calibrated: this is in a loop",
+           b->m->globals.at[q->to[g]].path);
 }
 
 static void measure(Quantize *q, Builder *b, const Entry *old, const Op *op, int g, ValueId *map) {
@@ -255,12 +196,18 @@ static void measure(Quantize *q, Builder *b, const Entry *old, const Op *op, int
   w[0] = build(b, OP_QUANTIZE, w, 2, attr, NULL);
   w[0] = build(b, OP_DEQUANTIZE, w, 2, attr, of->type);
   errors_add(&q->errors, b, of->path, map[op->results[0]],
-             rounded_result(q, b, op, map[op->operands[!product]], w[0]));
+             rounded_result(q, b, op, map[op->operands[!product]], w[0], g));
+}
+
+static void load_input_scales(const Quantize *q, Builder *b, Weight *w) {
+  if (q->is_static && b->b == b->e->body)
+    w->loaded = w->input_scale ? build_load(b, w->input_scale) : NO_ID;
 }
 
 static void load(const Quantize *q, Builder *b, const Entry *old, const Op *op, ValueId *map) {
-  const Weight *w = &q->w[op->attr[AT_GLOBAL].i];
+  Weight *w = &q->w[op->attr[AT_GLOBAL].i];
   Attr attr[MAX_ATTRS];
+  load_input_scales(q, b, w);
   ValueId v[] = {build_load(b, q->to[op->attr[AT_GLOBAL].i]), NO_ID};
   if (w->quantized) {
     v[1] = build_load(b, w->scale);
@@ -275,7 +222,8 @@ static void store(const Quantize *q, Builder *b, const Op *op, const ValueId *ma
   const int index = q->to[op->attr[AT_GLOBAL].i];
   Attr attr[MAX_ATTRS];
   ValueId x[] = {map[op->operands[0]], NO_ID};
-  if (!w->quantized) {
+  if (w->input_scale) input_scales_initial(b, w->input_scale);
+  if (!w->quantized || q->measures || q->calibrates) {
     build_store(b, index, x[0]);
     return;
   }
@@ -295,7 +243,8 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
   } else if (op->kind == OP_STORE) {
     store(q, b, op, map);
   } else if (q->activations && op->kind == OP_MATMUL && quantized_operand(q, old, op) >= 0) {
-    const ValueId y = rounded_result(q, b, op, map[op->operands[0]], map[op->operands[1]]);
+    const int g = quantized_operand(q, old, op);
+    const ValueId y = rounded_result(q, b, op, map[op->operands[0]], map[op->operands[1]], g);
     value_at(b->e, y)->name = value_at(old, op->results[0])->name;
     map[op->results[0]] = y;
   } else {
@@ -303,7 +252,7 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
   }
 }
 
-/* Those of an entry that measures errors. */
+/* Those of an entry that measures errors, or scales. */
 static void each_measured(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Quantize *q = data;
   const bool moves = op->kind == OP_LOAD || op->kind == OP_STORE;
@@ -311,41 +260,19 @@ static void each_measured(Builder *b, const Entry *old, const Op *op, ValueId *m
   if (moves && g < 0) return; /* its initial value */
   builder_like(b, op);
   if (op->kind == OP_LOAD) {
+    load_input_scales(q, b, &q->w[op->attr[AT_GLOBAL].i]);
     map[op->results[0]] = build_load(b, g);
     value_at(b->e, map[op->results[0]])->name = value_at(old, op->results[0])->name;
   } else if (op->kind == OP_STORE) {
-    build_store(b, g, map[op->operands[0]]);
+    store(q, b, op, map);
+  } else if (g >= 0 && q->calibrates) {
+    calibrate(q, b, old, op, g, map);
   } else if (g >= 0) {
     measure(q, b, old, op, g, map);
-  } else if (op->kind != OP_RETURN || !errors_return(&q->errors, b)) {
-    build_copy(b, old, op, map);
+  } else {
+    if (op->kind == OP_RETURN) input_scales_store(&q->inputs, b);
+    if (op->kind != OP_RETURN || !errors_return(&q->errors, b)) build_copy(b, old, op, map);
   }
-}
-
-/* ---- arguments ---- */
-
-/* The paths of "net.fc2+*.attn", NULL behind the last one. */
-static const char **read_paths(Arena *a, const char *list) {
-  const char **out = ARENA_ARRAY(a, const char *, strlen(list) + 2);
-  int n = 0;
-  for (size_t k; *list; list += k + (list[k] == '+')) {
-    k = strcspn(list, "+");
-    if (k) out[n++] = arena_printf(a, "%.*s", (int)k, list);
-  }
-  return out;
-}
-
-const char *passes_leaves_nothing_out(const Module *m, const char *paths) {
-  const char **path = read_paths(ctx_arena(m->ctx), paths);
-  for (; *path; path++) {
-    bool any = false;
-    for (uint32_t i = 0; i < m->globals.n; i++) {
-      const Global *g = &m->globals.at[i];
-      any |= g->kind == GLOBAL_PARAM && g->type->rank > 1 && path_is_below(g->path, *path);
-    }
-    if (!any) return *path;
-  }
-  return NULL;
 }
 
 bool pass_quantize_weights(PassRun *r) {
@@ -355,30 +282,40 @@ bool pass_quantize_weights(PassRun *r) {
                 .to = ARENA_ARRAY(r->scratch, int, m->globals.n + 1),
                 .bits = (int)pass_arg_int(r, "bits", 8),
                 .measures = pass_arg_int(r, "errors", 0) != 0,
-                .errors = {.arena = r->scratch}};
+                .calibrates = pass_arg_int(r, "calibrate", 0) != 0,
+                .is_static = pass_arg_int(r, "static", 0) != 0,
+                .errors = {.arena = r->scratch},
+                .inputs = {.arena = r->scratch}};
   q.activations = (int)pass_arg_int(r, "activations", 0);
   if (q.activations != 0 && q.activations != 8 && q.activations != 16) {
     diag(m->ctx, SEV_ERROR, (Loc){0}, "quantize-weights takes activations=8 or 16, not %d",
          q.activations);
     return false;
   }
+  if ((q.calibrates || q.is_static) && (q.activations != 8 || (q.calibrates && q.measures))) {
+    diag(
+        m->ctx, SEV_ERROR, (Loc){0},
+        "quantize-weights takes calibrate=1 and static=1 beside activations=8, and calibrate=1 not "
+        "beside errors=1");
+    return false;
+  }
   if (q.bits != 8 && q.bits != 4) {
     diag(m->ctx, SEV_ERROR, (Loc){0}, "quantize-weights takes bits=8 or bits=4, not %d", q.bits);
     return false;
   }
-  q.without = read_paths(r->scratch, pass_arg_str(r, "without", ""));
+  q.without = quantize_paths(r->scratch, pass_arg_str(r, "without", ""));
   uint32_t before = m->globals.n;
-  for (uint32_t k = 0; k < m->entries.n; k++) look_into(&q, m->entries.at[k]);
-  for (uint32_t i = 0; i < before; i++) decide(&q, &m->globals.at[i], &q.w[i]);
+  quantize_choose(&q);
   leave_out_globals(&q);
   for (uint32_t i = 0; i < before; i++) {
     if (!q.w[i].quantized) continue;
-    if (!q.measures) change_global(&q, &q.w[i], q.to[i]);
+    add_input_scales(&q, &q.w[i], q.to[i]);
+    if (!q.measures && !q.calibrates) change_global(&q, &q.w[i], q.to[i]);
     r->changes++;
   }
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(m, k)); k++)
-    entry_rebuild(e, q.measures ? each_measured : each, &q, false, true);
+    entry_rebuild(e, q.measures || q.calibrates ? each_measured : each, &q, false, true);
   if (!r->changes)
     diag(m->ctx, SEV_WARNING, (Loc){0},
          "no param is quantized: none is a matrix of f32 with a depth of 32 or more that only "

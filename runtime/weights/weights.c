@@ -34,11 +34,26 @@ static bool is_wanted_later(const Reading *r, int i, const GcGlobal *g) {
   return false;
 }
 
+/* Scales of what a param is multiplied by, which programs read that quantize activations by them.
+ */
+static const char input_scale[] = ".input_scale";
+
+static bool ends_as_input_scale(const char *name, size_t n) {
+  const size_t end = sizeof input_scale - 1;
+  return n > end && memcmp(name + n - end, input_scale, end) == 0;
+}
+
+static bool is_input_scale(JsonText name, const GcGlobal *g) {
+  if (g->kind != GC_PARAM || !ends_as_input_scale(name.s, name.n)) return false;
+  name.n -= sizeof input_scale - 1;
+  return text_is(name, g->quantized ? g->quantized->t.name : g->t.name);
+}
+
 static bool is_known(JsonText name) {
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
     if (text_is(name, g->t.name) || (g->origin && text_is(name, g->origin)) ||
-        (g->quantized && text_is(name, g->quantized->t.name)))
+        (g->quantized && text_is(name, g->quantized->t.name)) || is_input_scale(name, g))
       return true;
   }
   return false;
@@ -79,6 +94,9 @@ static bool lacks(const Reading *r, const WeightsSource *s, const GcGlobal *g, E
   }
   err_set(e, EXIT_WRONG, "%s: has no tensor %s%s%s", s->path, name, named ? " or " : "",
           named ? g->origin : "");
+  if (ends_as_input_scale(name, strlen(name)))
+    return err_hint(e, "a program that gc compiles with --weights=w8a8,calibrate finds it, and "
+                       "writes it with --save");
   return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
                      "part of the weights, FILE,without=PATH all but a part");
 }

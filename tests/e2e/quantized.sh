@@ -1,7 +1,7 @@
 #!/bin/sh
 # --weights=q8, q4, w4 and w8a8: the runtime quantizes floats as the op does, bit for bit, from files of gc and published ones, at
 # --load and in the program; results stay near those of floats; the quantized form is saved and loaded. What it changes in
-# each product is measured on an entry's rows.
+# each product is measured on an entry's rows. Calibration finds the scales of activations on these.
 . "$(dirname "$0")/common.sh"
 unoptimised
 cat >net.g <<'END'
@@ -81,11 +81,17 @@ elif sys.argv[1] == "errors":  # that --remarks=quantize tells
         error = 100 * np.sqrt(((q - x) ** 2).sum() / (x.astype("f8") ** 2).sum())
         line = next(l for l in text.splitlines() if "remark: " + name + " is" in l)
         assert abs(float(line.split("relative error ")[1].split(" ")[0]) - error) < 0.006 * error, (line, error)
-elif sys.argv[1] == "measured":  # by --weights=q4,errors or w8a8,errors
+elif sys.argv[1] == "measured":  # by --weights=q4,errors or w8a8,errors or FILE,w8a8,static,errors
     w, got, bits, both = read(sys.argv[2]), open("measured.txt").read().splitlines(), int(sys.argv[3]), sys.argv[4] == "both"
     id, errors = np.load("ids.npy"), {}
+    def fixed(x, path):  # by the scales of calibration, which has seen these rows
+        s = (w[path + ".input_scale"].astype("u4") << 16).view("f4")
+        for k in range(0, x.shape[1], 32):
+            assert (abs(s[k:k + 32] / (abs(x[:, k:k + 32]).max() / 127) - 1) < 0.005).all(), path
+        return np.clip(np.rint(x / s), -128, 127) * s
     def linear(x, path, m):
-        y, of = x @ m.T, (rounded(x, 8) if both else x) @ rounded(m, bits).T
+        left = fixed(x, path) if sys.argv[4] == "static" else rounded(x, 8) if both else x
+        y, of = x @ m.T, left @ rounded(m, bits).T
         errors[path] = np.sqrt((((y - of) ** 2).sum(1) / (y ** 2).sum(1)).mean())
         return y
     x = np.maximum(w["net.table"][id] + w["net.tied"][id] + w["net.bias"], 0)
@@ -194,8 +200,28 @@ for form in 'q4 4 one' 'w8a8 8 both'; do
   cp out.txt measured.txt
   run 0 python3 look.py measured w.safetensors "$2" "$3"
 done
-says 2 "gc: error: behind the form of --weights stand errors and without=PATH, not 'eror'" "$gc" net.g --weights=q8,eror -o own
-says 2 "gc: error: behind the form of --weights stand errors and without=PATH, not 'without='" "$gc" net.g --weights=w.safetensors,q8,errors,without= -o own
+# the scales of activations by calibration, of all rows and of two runs, in which it may be cut
+run 0 "$gc" twice.g --weights=w8a8,calibrate,without=*.tied,without=net.table -o calibrate
+run 0 ./net predict --id ids.npy --load w.safetensors --output.y y.npy
+python3 -c 'import numpy as np; x = np.load("ids.npy"); np.save("first.npy", x[:7]), np.save("last.npy", x[7:])'
+run 0 ./calibrate predict --id ids.npy --load w.safetensors --save whole.safetensors --expect y=y.npy
+run 0 ./calibrate predict --id first.npy --load w.safetensors --save part.safetensors
+run 0 ./calibrate predict --id last.npy --load part.safetensors --save scales.safetensors
+same whole.safetensors scales.safetensors 'scales of one run and of two'
+run 0 "$gc" twice.g --weights=scales.safetensors,w8a8,static,errors,without=*.tied,without=net.table -o measured
+run 0 ./measured predict --id ids.npy --quiet
+cp out.txt measured.txt
+run 0 python3 look.py measured scales.safetensors 8 static
+run 0 "$gc" twice.g --weights=w8a8,static,without=*.tied,without=net.table -o static
+run 0 ./static predict --id ids.npy --load scales.safetensors --output.y q.npy
+run 0 python3 look.py near y.npy q.npy 0.03
+says 1 'w.safetensors: has no tensor net.out.input_scale' ./static predict --id ids.npy --load w.safetensors
+run 0 ./net8 predict --id id.npy --load scales.safetensors
+says 1 'gc: error: --weights: w.safetensors has no tensor net.out.input_scale: a program of --weights=w8a8,calibrate writes it with --save' "$gc" twice.g --weights=w.safetensors,w8a8,static -o own
+says 2 'gc: error: --weights=q8 quantizes no activations to 8 bits: calibrate and static stand behind w8a8 and w4a8' "$gc" net.g --weights=q8,static -o own
+says 2 'gc: error: behind --weights=w8a8 stands calibrate, which finds scales of activations, and nothing that applies them: errors' "$gc" net.g --weights=w8a8,errors,calibrate -o own
+says 2 "gc: error: behind the form of --weights stand errors, calibrate, static and without=PATH, not 'eror'" "$gc" net.g --weights=q8,eror -o own
+says 2 "gc: error: behind the form of --weights stand errors, calibrate, static and without=PATH, not 'without='" "$gc" net.g --weights=w.safetensors,q8,errors,without= -o own
 says 2 'gc: error: --weights: without=net.fc3 leaves nothing out: no matrix is below this path' "$gc" net.g --weights=q8,without=net.fc1,without=net.fc3 -o own
 says 2 '--weights quantizes to q8, q4, w8, w4, w8a8, w4a8, w8a16 or w4a16, not to q6' "$gc" net.g --weights=q6,errors -o own
 # the weights of an ONNX model are quantized as the program's
