@@ -100,7 +100,7 @@ static void limit_notes(Command *cmd, const Dataset *d, int i, bool own,
 /* Ranks read nothing of files but their own rows, unless the user says what they may hold. */
 static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
   const bool own = d->ranks > 1 && !cmd->options.given[OPT_DATAMEMORY];
-  TemporaryFolder folder = data_cache(cmd);
+  TemporaryFolder folder = data_cache(cmd), of_images = folder;
   if (!dataset_limit(d, *left, own, &folder, e)) return false;
   uint64_t taken = d->bytes - d->reader_bytes;
   *left -= taken < *left ? taken : *left;
@@ -111,7 +111,7 @@ static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
     if (images_note(c, text, sizeof text)) note(cmd, "%s", text);
     if (!c->images)
       limit_notes(cmd, d, i, own, &folder);
-    else if (c->on_disk && !limit_images(cmd, c, reads_again(cmd, d), &folder, e))
+    else if (c->on_disk && !limit_images(cmd, c, reads_again(cmd, d), &of_images, e))
       return false;
   }
   return true;
