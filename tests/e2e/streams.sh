@@ -57,7 +57,7 @@ print(a["train"] + 2 * a["train.ahead"])'
 limit=$(($(taken) * 9 / 10))
 at_most "$(taken --memory-limit=$limit)" "$limit" 'bytes under a limit'
 run 0 "$gc" net.g -O2 --ahead=yes --memory-limit=$limit -o few
-run 0 ./few train --x x.npy --y y.npy --epochs 20 --seed 3 --threads 1 --quiet --save w.few
+run 0 ./few train --x x.npy --y y.npy --epochs 6 --seed 3 --threads 1 --quiet --save w.few
 cmp -s w1.1 w.few || fail 'prepared ahead under a limit: other weights'
 says 1 "'train' does not fit into 40,960 bytes" "$gc" net.g -O2 --ahead=yes --memory-limit=40K -o no
 grep -q 'note: the preparation of the next batch, by --ahead=yes, takes [0-9,]* of these bytes' out.txt || fail 'what is prepared is not named'
