@@ -30,8 +30,6 @@ bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_
 void diff_back(GradCtx *g, const Block *blk, uint32_t from, uint32_t to);
 
 /* ---- windows.c ---- */
-/* Notes the least extents with which images have room for the windows, before they are expanded. */
-void windows_note_least(Entry *e);
 /* What expands windows along bounded axes that the target has no kernels for; else NULL. */
 ExpandFn *windows_expansion(const Target *t, const Entry *e, const Op *op);
 

@@ -56,6 +56,10 @@ void plan_put_string(FILE *f, const char *s);
 /* Bytes behind the last buffer of a region that a kernel may read past its end. */
 uint64_t plan_slack(const Target *t);
 
+/* ---- analysis: least_extents.c ---- */
+/* Notes with which extents images have room for the windows. */
+void windows_note_least(Entry *e);
+
 /* ---- analysis: live_ranges.c; cost.c ---- */
 
 /* A new plan with the steps, sizes and lives of the entry in its present order; inputs, loads and

@@ -108,6 +108,7 @@ static int64_t order_body(PassRun *r, Entry *e, const GlobalsPlan *globals) {
 }
 
 static int64_t order_entry(PassRun *r, Entry *e) {
+  if (!e->differentiated) windows_note_least(e); /* IR that is read back */
   int64_t changes = order_copies(r->scratch, e);
   GlobalsPlan globals = plan_globals(r->m, r->opt->target->align);
   changes += order_loops(r, e, &globals);
