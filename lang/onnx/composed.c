@@ -50,45 +50,38 @@ bool onnx_center_crop_pad(Node *n) {
 
 /* ---- rows that each place of a batch has for itself ---- */
 
-/* Along an axis of x, of this shape, the rows that ids, [batch, count], says for each place of the
+/* Along an axis of x, of this rank, the rows that ids, [batch, count], says for each place of the
    axis `batch`. */
-static const char *rows_of_batch(Node *n, const char *x, const Shape *s, int batch, int axis,
-                                 int64_t count, const char *ids) {
+static const char *rows_of_batch(Node *n, const char *x, int rank, int batch, int axis,
+                                 const char *ids) {
   int64_t perm[MOST_RANK], back[MOST_RANK];
   int k = 2;
-  Shape turned = {.rank = s->rank}, flat = {.rank = 2};
   perm[0] = batch, perm[1] = axis;
-  for (int i = 0; i < s->rank; i++)
+  for (int i = 0; i < rank; i++)
     if (i != batch && i != axis) perm[k++] = i;
-  for (int i = 0; i < s->rank; i++) back[perm[i]] = i, turned.at[i] = s->at[perm[i]];
-  const int64_t rows = turned.at[1].n;
-  flat.at[0].n = turned.at[0].n * rows, flat.at[1].n = 1;
-  for (int i = 2; i < s->rank; i++) flat.at[1].n *= turned.at[i].n;
-  const char *t = reshaped(n, text(n, "transpose(%s, %s)", x, ints_text(n, perm, s->rank)), &flat);
-  t = text(n, "gather(%s, %s + %s * %lld)", t, ids, along(n, turned.at[0].n, 0, 2),
-           (long long)rows);
-  turned.at[1].n = count;
-  return text(n, "transpose(%s, %s)", reshaped(n, t, &turned), ints_text(n, back, s->rank));
+  for (int i = 0; i < rank; i++) back[perm[i]] = i;
+  return text(n, "transpose(gather(transpose(%s, %s), %s, batch = 1), %s)", x,
+              ints_text(n, perm, rank), ids, ints_text(n, back, rank));
 }
 
 /* The first elements of each row backwards. */
 bool onnx_reverse_sequence(Node *n) {
   Tensor *v = input(n, 0), *lengths = input(n, 1);
   int batch, axis;
-  int64_t dims[MOST_RANK];
+  int64_t length;
   if (!axis_from(n, attr_int(n, "batch_axis", 1), v->shape.rank, &batch) ||
       !axis_from(n, attr_int(n, "time_axis", 0), v->shape.rank, &axis) ||
-      !shape_numbers(n, v, dims))
+      !dim_number(n, v->shape.at[axis], &length))
     return false;
   if (batch == axis || lengths->shape.rank != 1 ||
       !dim_same(lengths->shape.at[0], v->shape.at[batch]))
     return refuse(n, "shapes that do not fit");
   const Shape column = {.rank = 2, .at = {v->shape.at[batch], {.n = 1}}};
   const char *many = let(n, reshaped(n, text(n, "i32(%s)", tensor_text(n, lengths)), &column)),
-             *at = along(n, dims[axis], 1, 2);
+             *at = along(n, length, 1, 2);
   const char *ids = let(n, text(n, "where(%s < %s, %s - 1 - %s, %s)", at, many, many, at, at));
   return give(n, 0, v->type, &v->shape,
-              rows_of_batch(n, tensor_text(n, v), &v->shape, batch, axis, dims[axis], ids));
+              rows_of_batch(n, tensor_text(n, v), v->shape.rank, batch, axis, ids));
 }
 
 /* Rows of a cache from an index on that each place of the batch has. */
@@ -96,7 +89,7 @@ bool onnx_tensor_scatter(Node *n) {
   Tensor *v = input(n, 0), *update = input(n, 1), *from = input(n, 2);
   const bool circular = strcmp(attr_string(n, "mode", "linear"), "circular") == 0;
   const int rank = v->shape.rank;
-  int64_t all, count, dims[MOST_RANK];
+  int64_t all, count;
   int axis;
   if (!axis_from(n, attr_int(n, "axis", -2), rank, &axis)) return false;
   Shape part = v->shape;
@@ -117,12 +110,105 @@ bool onnx_tensor_scatter(Node *n) {
   const char *hit = let(n, text(n, "%s >= 0 and %s < %lld", at, at, (long long)count)),
              *t = tensor_text(n, update);
   if (count > 1) {
-    if (!shape_numbers(n, update, dims)) return false;
-    t = rows_of_batch(n, t, &update->shape, 0, axis, all,
-                      text(n, "clamp(%s, 0, %lld)", at, (long long)count - 1));
+    t = rows_of_batch(n, t, rank, 0, axis, text(n, "clamp(%s, 0, %lld)", at, (long long)count - 1));
   }
   return give(n, 0, v->type, &v->shape,
               text(n, "where(%s, %s, %s)", reshaped(n, hit, &wide), t, tensor_text(n, v)));
+}
+
+/* A convolution of each channel with what stands before it, and the last elements for the next
+   step. */
+bool onnx_causal_conv(Node *n) {
+  Compose c = {.n = n};
+  Tensor *x = input(n, 0), *w = input(n, 1), *past = input(n, 3);
+  const char *activation = attr_string(n, "activation", "none");
+  int64_t channels, taps;
+  if (x->shape.rank != 3 || w->shape.rank != 3) return refuse(n, "shapes that do not fit");
+  if (!dim_number(n, x->shape.at[1], &channels) || !dim_number(n, w->shape.at[2], &taps))
+    return false;
+  const bool swish = strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
+  if (!swish && strcmp(activation, "none") != 0) return refuse(n, "the activation %s", activation);
+  if (taps < 2 || taps > INT16_MAX) return refuse(n, "a window of %lld", (long long)taps);
+  const int64_t pads[] = {0, 0, taps - 1, 0, 0, 0}, from = 1 - taps, end = INT64_MAX, axis = 2;
+  Tensor *all = past ? compose(&c, "Concat", IN(past, x), WITH(with_int(&c, "axis", 2)))
+                     : compose(&c, "Pad", IN(x, compose_ints(&c, pads, 6)), WITHOUT);
+  Tensor *y = compose(&c, "Conv", IN(all, w, input(n, 2)), WITH(with_int(&c, "group", channels)));
+  if (swish) y = compose(&c, "Swish", IN(y), WITHOUT);
+  if (output(n, 1) &&
+      !compose_give(&c, 1,
+                    compose(&c, "Slice",
+                            IN(all, compose_ints(&c, &from, 1), compose_ints(&c, &end, 1),
+                               compose_ints(&c, &axis, 1)),
+                            WITHOUT)))
+    return false;
+  return compose_give(&c, 0, y);
+}
+
+/* ---- matrices ---- */
+
+/* By elimination with the largest of each column as the pivot: a step takes a row and a column
+   away. */
+bool onnx_det(Node *n) {
+  Tensor *v = input(n, 0);
+  enum { MOST_ROWS = 64 };
+  const int rank = v->shape.rank;
+  int64_t rows;
+  Axis batch;
+  if (rank < 2 || !is_float(v) || !dim_same(v->shape.at[rank - 1], v->shape.at[rank - 2]) ||
+      !dim_product(&v->shape, 0, rank - 2, &batch))
+    return refuse(n, "shapes that do not fit");
+  if (!dim_number(n, v->shape.at[rank - 1], &rows)) return false;
+  if (rows > MOST_ROWS) return refuse(n, "a matrix of more than %d rows", MOST_ROWS);
+  Shape s = v->shape;
+  s.rank = rank - 2;
+  const Shape flat = {.rank = 3, .at = {batch, {.n = rows}, {.n = rows}}},
+              one = {.rank = 3, .at = {batch, {.n = 1}, {.n = 1}}};
+  const char *a = let(n, reshaped(n, tensor_text(n, v), &flat)), *product = "";
+  for (int64_t k = rows; k > 0; k--) {
+    const char *at = let(n, reshaped(n, text(n, "argmax(abs(%s[:, :, 0]), axis = 1)", a), &one)),
+               *list = along(n, k, 1, 3);
+    const char *row = let(
+                   n, text(n, "sum(where(%s == %s, %s, 0), axis = 1, keep = true)", list, at, a)),
+               *pivot = let(n, text(n, "%s[:, :, 0:1]", row));
+    product = let(n, text(n, "%s%swhere(%s == 0, %s, -%s)", product, *product ? " * " : "", at,
+                          pivot, pivot));
+    if (k == 1) break;
+    /* the first row in the pivot's place */
+    const char *rest = let(n, text(n, "where(%s == %s, %s[:, 0:1], %s)[:, 1:]", list, at, a, a));
+    a = let(n, text(n, "%s[:, :, 1:] - %s[:, :, 0:1] / where(%s == 0, 1, %s) * %s[:, :, 1:]", rest,
+                    rest, pivot, pivot, row));
+  }
+  return give(n, 0, v->type, &s, reshaped(n, product, &s));
+}
+
+/* Rows that a condition which is known chooses. */
+bool onnx_compress(Node *n) {
+  Tensor *v = input(n, 0), *condition = input(n, 1);
+  const Number *yes = known_of(n->im, condition);
+  uint64_t count;
+  int axis = 0, rank = v->shape.rank;
+  if (!yes) return refuse(n, "%s", operator_missing("NonZero"));
+  Shape s = v->shape;
+  const char *t = tensor_text(n, v);
+  if (!attr_of(n, "axis")) {
+    rank = s.rank = 1;
+    if (!dim_product(&v->shape, 0, v->shape.rank, &s.at[0])) return refuse(n, "several dimensions");
+    t = reshaped(n, t, &s);
+  } else if (!axis_from(n, attr_int(n, "axis", 0), rank, &axis)) {
+    return false;
+  }
+  if (!shape_count(&condition->shape, &count) || count > MOST_KNOWN || s.at[axis].symbol ||
+      count > (uint64_t)s.at[axis].n)
+    return refuse(n, "shapes that do not fit");
+  int64_t *at = ARENA_ARRAY(n->im->a, int64_t, count + 1);
+  int found = 0;
+  for (uint64_t i = 0; i < count; i++)
+    if (yes[i].i) at[found++] = (int64_t)i;
+  if (!found) return refuse(n, "a tensor without elements");
+  Compose c = {.n = n};
+  s.at[axis].n = found;
+  return give(n, 0, v->type, &s,
+              gathered(n, t, rank, axis, tensor_text(n, compose_ints(&c, at, found)), 1));
 }
 
 /* ---- inverse trigonometric functions ---- */

@@ -89,7 +89,13 @@ bool onnx_dropout(Node *n) {
     if (!is_one_number(n->im, training, &is)) return known_input(n, 2) != NULL;
     Number r = {.f = 0.5};
     if (ratio && !is_one_number(n->im, ratio, &r)) return known_input(n, 1) != NULL;
-    if (r.f != 0) return refuse(n, "random numbers: dropout of an inference");
+    if (r.f != 0) { /* in a training: kept where the draw says so */
+      const char *kept =
+          let(n, text(n, "uniform(0, 1, %s) >= %s", shape_text(n->im, &x->shape), real(n, r.f)));
+      const char *more =
+          text(n, "where(%s, %s, 0) / %s", kept, tensor_text(n, x), real(n, r.f < 1 ? 1 - r.f : 1));
+      return give(n, 0, x->type, &x->shape, more) && give(n, 1, ELEM_BOOL, &x->shape, kept);
+    }
   }
   if (!give_same(n, 0, x)) return false;
   return give(n, 1, ELEM_BOOL, &x->shape, text(n, "full(%s, true)", shape_text(n->im, &x->shape)));

@@ -37,6 +37,11 @@ typedef struct Quantized {
   int64_t axis;             /* of scales and zero points; < 0: from the last one */
 } Quantized;
 
+typedef struct List { /* of values: a sequence */
+  Tensor **at;
+  int n;
+} List;
+
 struct Tensor {
   const char *wish; /* its name in the graph */
   const char *name; /* the variable that holds it; NULL: none yet */
@@ -48,6 +53,7 @@ struct Tensor {
   const char *input;     /* of the graph, which it is made of; NULL: of none, or of several */
   bool trained, missing; /* missing: its node was refused */
   bool counts;           /* iterations: it is not negative */
+  const List *list;      /* NULL: it is a tensor; else it is none */
   const Quantized *quantized; /* what it is of; NULL: not behind DequantizeLinear */
 };
 
@@ -271,6 +277,7 @@ typedef struct Operator {
 } Operator;
 /* Of ONNX, "" or "ai.onnx", or a contrib operator of ONNX Runtime; NULL: there is none. */
 const Operator *operator_named(const char *domain, const char *name);
+bool takes_lists(const char *name); /* of sequences */
 bool is_contrib(const char *domain);
 const char *operator_missing(const char *name); /* why there is none */
 const char *operator_hint(const char *why);     /* what to do then; NULL: nothing is known */

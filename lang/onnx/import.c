@@ -148,6 +148,14 @@ static void translate(Node *n) {
         if (n->out[k]) n->out[k]->missing = true;
       return;
     }
+  bool lists = false; /* where there is a tensor to be */
+  for (int i = 0; i < n->nin; i++) lists |= n->in[i] && n->in[i]->list;
+  if (lists && (!op || !takes_lists(n->op))) {
+    refuse(n, "a sequence as an input");
+    for (int k = 0; k < n->nout; k++)
+      if (n->out[k]) n->out[k]->missing = true;
+    return;
+  }
   if (fold_node(n)) return;
   while (n->nin && !n->in[n->nin - 1]) n->nin--;
   bool all = op && n->nin >= op->least && n->nin <= op->most;
@@ -164,7 +172,7 @@ static void translate(Node *n) {
   for (int k = 0; k < n->nout; k++) {
     Tensor *v = n->out[k];
     if (!v) continue;
-    if (im->refused.n == refused && !v->type) refuse(n, "its output %d", k);
+    if (im->refused.n == refused && !v->type && !v->list) refuse(n, "its output %d", k);
     v->missing = im->refused.n != refused;
     if (!v->input && !v->known && !v->tensor) v->input = from;
   }
@@ -261,6 +269,7 @@ static bool add_outputs(Import *im) {
     Tensor *v = value_named(im, name);
     if (!v) return FAIL(im, "the output %s is computed by no node", name);
     if (v->missing) continue;
+    if (v->list) return FAIL(im, "the output %s is a sequence", name);
     /* as a node that hands it on */
     Onnx__NodeProto p = ONNX__NODE_PROTO__INIT;
     p.name = (char *)name;

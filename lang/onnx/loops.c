@@ -1,7 +1,8 @@
-/* Scan, and Loop whose number of iterations gc knows, as loops of the program.
-   Contract: the body is translated once, between the statements that open and close the loop.
-   Carries are variables before the loop, which its body binds again; slices and the number of the
-   iteration are bound at the body's beginning; what is stacked is yielded at its end. */
+/* Scan, and Loop whose number of iterations gc knows, or the most that there may be, as loops of
+   the program. What a condition ends goes on without effect: carries keep their values. Contract:
+   the body is translated once, between the statements that open and close the loop. Carries are
+   variables before the loop, which its body binds again; slices and the number of the iteration are
+   bound at the body's beginning; what is stacked is yielded at its end. */
 #include "lang/onnx/import.h"
 
 #include <stdlib.h>
@@ -16,6 +17,9 @@ typedef struct Loop {
   const int64_t *in_back, *out_back, *in_axis, *out_axis; /* by slice, by stack */
   const char *k;                                          /* the induction variable */
   const char **carry;
+  const char *first_condition; /* what the run computes; NULL: it is true */
+  const char *condition;       /* the variable that holds it; NULL: gc knows that it stays true */
+  uint32_t before;             /* the statement that is to give it its first value */
 } Loop;
 
 static const char *input_name(const Loop *l, int i) {
@@ -67,7 +71,7 @@ static const char *variable(Node *n, const char *wish, const char *expression) {
 static bool carries_begin(Loop *l) {
   for (int i = 0; i < l->carries; i++) {
     Tensor *v = input(l->n, l->node_in + i);
-    if (!v) return refuse(l->n, "a carry without a first value");
+    if (!v || v->list) return refuse(l->n, "a carry without a first value, or that is a sequence");
     l->carry[i] = variable(l->n, input_name(l, l->first_in + i), tensor_text(l->n, v));
     bind(l, input_name(l, l->first_in + i), v->type, &v->shape, l->carry[i]);
   }
@@ -90,7 +94,7 @@ static bool slices_begin(Loop *l, const char **rows) {
     Tensor *v = input(n, l->node_in + l->carries + i);
     int axis;
     int64_t extent;
-    if (!v || !v->shape.rank) return refuse(n, "a slice of a scalar");
+    if (!v || v->list || !v->shape.rank) return refuse(n, "a slice of a scalar");
     if (!axis_from(n, l->in_axis[i], v->shape.rank, &axis) ||
         !dim_number(n, v->shape.at[axis], &extent))
       return false;
@@ -134,11 +138,12 @@ static Tensor *result(const Loop *l, int i) {
   Tensor *v = value_named(l->n->im, name ? name : "");
   if (v && v->missing) return NULL;
   if (!v) refuse(l->n, "its body does not compute its output %s", name ? name : "");
+  if (v && v->list) return refuse(l->n, "a sequence that its body gives"), NULL;
   return v;
 }
 
 /* The yield, then the carries, all at once, since one may be another one's old value. */
-static bool body_end(Loop *l, Tensor **stack, int *stacks) {
+static bool body_end(Loop *l, const char *goes_on, Tensor **stack, int *stacks) {
   Node *n = l->n;
   const char *yields = "", *names = "", *values = "";
   for (int i = 0; i < l->stacks; i++) {
@@ -148,16 +153,26 @@ static bool body_end(Loop *l, Tensor **stack, int *stacks) {
     const char *y = variable(n, "y", tensor_text(n, stack[i]));
     yields = text(n, "%s%s%s", yields, (*stacks)++ ? ", " : "", y);
   }
+  if (l->condition && *stacks)
+    return refuse(n, "a condition that is not known when gc compiles, and ends what is stacked");
   for (int i = 0; i < l->carries; i++) {
     Tensor *v = result(l, l->first_out + i);
     const Tensor *first = input(n, l->node_in + i);
     if (!v) return false;
     if (v->type != first->type || !shape_same(&v->shape, &first->shape))
       return refuse(n, "a carry that changes its type or shape");
+    const char *next = tensor_text(n, v);
+    if (l->condition) next = text(n, "where(%s, %s, %s)", l->condition, next, l->carry[i]);
     names = text(n, "%s%s%s", names, i ? ", " : "", l->carry[i]);
-    values = text(n, "%s%s%s", values, i ? ", " : "", tensor_text(n, v));
+    values = text(n, "%s%s%s", values, i ? ", " : "", next);
   }
-  if (l->carries) statement_add(n->im, text(n, "%s = %s", names, values));
+  if (l->condition) {
+    const char *on = goes_on;
+    names = text(n, "%s%s%s", names, l->carries ? ", " : "", l->condition);
+    values = text(n, "%s%s%s", values, l->carries ? ", " : "",
+                  on ? text(n, "%s and %s", l->condition, on) : l->condition);
+  }
+  if (*names) statement_add(n->im, text(n, "%s = %s", names, values));
   if (*stacks) statement_add(n->im, text(n, "yield %s", yields));
   return true;
 }
@@ -191,8 +206,8 @@ static bool results_give(Loop *l, Tensor *const *stack, const char *const *stack
   return true;
 }
 
-/* `extra` binds what else the body sees; `ends` checks what else it gives. */
-static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *)) {
+/* `extra` binds what else the body sees; `ends` takes what else it gives. */
+static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const char **)) {
   Node *n = l->n;
   Import *im = n->im;
   uint32_t refused = im->refused.n;
@@ -205,13 +220,19 @@ static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *)) {
   if (l->trips < 1) return refuse(n, "a loop without iterations"), mark_missing(n);
   if (!carries_begin(l)) return mark_missing(n);
   l->k = name_new(im, "k");
+  const char *note = im->note;
+  im->note = NULL, l->before = im->statements.n;
+  statement_add(im, ""); /* that of a condition, if there is one */
+  im->note = note;
   uint32_t head = im->statements.n;
+  const char *goes_on = NULL;
   statement_add(im, ""); /* known behind the body */
   im->block++;
   slices_bind(l, rows);
   if (extra) extra(l);
   bool ok = tensors_add(im, l->g) && nodes_add(im, l->g->node, l->g->n_node, n->version);
-  bool all = ok && im->refused.n == refused && body_end(l, stack, &stacks) && (!ends || ends(l));
+  bool all = ok && im->refused.n == refused && (!ends || ends(l, &goes_on)) &&
+             body_end(l, goes_on, stack, &stacks);
   names_drop(l);
   im->block--;
   if (!all) return ok && mark_missing(n);
@@ -267,12 +288,23 @@ static void inputs_bind(Loop *l) {
   bind(l, input_name(l, 1), ELEM_BOOL, &scalar, NULL)->known = yes;
 }
 
-static bool goes_on(Loop *l) {
+/* Whether another iteration follows: *on is NULL if it does. */
+static bool another_follows(Loop *l, const char **on) {
+  Node *n = l->n;
   Number x;
+  uint64_t count;
   Tensor *v = result(l, 0);
   if (!v) return false;
-  if (v->type == ELEM_BOOL && is_one_number(l->n->im, v, &x) && x.i) return true;
-  return refuse(l->n, "a condition that is not known when gc compiles");
+  if (v->type != ELEM_BOOL || !shape_count(&v->shape, &count) || count != 1)
+    return refuse(n, "a condition that is no bool");
+  *on = NULL;
+  const bool known = is_one_number(n->im, v, &x);
+  if (known && x.i && !l->first_condition) return true;
+  if (!known || !x.i) *on = variable(n, "on", reshaped(n, tensor_text(n, v), &(Shape){0}));
+  l->condition = name_new(n->im, "going");
+  n->im->statements.at[l->before].text =
+      text(n, "%s = %s", l->condition, l->first_condition ? l->first_condition : "full([], true)");
+  return true;
 }
 
 bool onnx_loop(Node *n) {
@@ -288,8 +320,13 @@ bool onnx_loop(Node *n) {
   if (!known_int(n, 0, &l.trips)) return mark_missing(n);
   if (l.trips > MOST_TRIPS)
     return refuse(n, "a loop that its condition alone ends"), mark_missing(n);
-  const Number *condition = input(n, 1) ? known_input(n, 1) : NULL;
-  if (input(n, 1) && !condition) return mark_missing(n);
+  Tensor *first = input(n, 1);
+  uint64_t count;
+  if (first && (first->list || first->type != ELEM_BOOL || !shape_count(&first->shape, &count) ||
+                count != 1))
+    return refuse(n, "a condition that is no bool"), mark_missing(n);
+  const Number *condition = first ? known_of(n->im, first) : NULL;
+  if (first && !condition) l.first_condition = reshaped(n, tensor_text(n, first), &(Shape){0});
   if (condition && !condition->i) l.trips = 0;
-  return loop_add(&l, inputs_bind, goes_on);
+  return loop_add(&l, inputs_bind, another_follows);
 }

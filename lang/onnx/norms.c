@@ -3,12 +3,14 @@
 
 static int64_t positive_int(int64_t x) { return x > 0 && x < INT32_MAX ? x : 1; }
 
-/* x as [leading axes, the axes that are normalised] */
+/* x as [leading axes, the axes that are normalised]; of leading axes of several bounded dimensions
+   the language finds the product */
 static bool rows(Node *n, Shape *flat, int *axis) {
   const Shape *s = &input(n, 0)->shape;
   *flat = (Shape){.rank = 2};
   if (!axis_from(n, attr_int(n, "axis", -1), s->rank, axis)) return false;
-  return (dim_product(s, 0, *axis, &flat->at[0]) && dim_product(s, *axis, s->rank, &flat->at[1])) ||
+  if (!dim_product(s, 0, *axis, &flat->at[0])) flat->at[0] = (Axis){.n = -1};
+  return dim_product(s, *axis, s->rank, &flat->at[1]) ||
          refuse(n, "axes that cannot be taken together");
 }
 

@@ -31,21 +31,15 @@ const Operator *operator_named(const char *domain, const char *name) {
 static const struct {
   const char *why, *names, *hint;
 } missing[] = {
-    {.why = "random numbers",
-     .names =
-         " Bernoulli RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial "},
     {.why = "a shape that depends on data",
-     .names = " Compress NonZero Unique NonMaxSuppression ",
+     .names = " NonZero Unique NonMaxSuppression ",
      .hint = "end the model in front of them, by onnx.utils.extract_model, and choose from the "
              "outputs"},
     {.why = "control flow with bodies of its own", .names = " If SequenceMap "},
-    {.why = "strings, sequences and optional values",
-     .names = " StringConcat StringNormalizer StringSplit RegexFullMatch SequenceInsert SequenceAt "
-              "SequenceConstruct SequenceEmpty SequenceErase SequenceLength ConcatFromSequence "
-              "SplitToSequence Optional OptionalGetElement OptionalHasElement LabelEncoder "
+    {.why = "the bits of a number as another type's", .names = " BitCast "},
+    {.why = "strings, and files of images",
+     .names = " StringConcat StringNormalizer StringSplit RegexFullMatch LabelEncoder "
               "TfIdfVectorizer ImageDecoder "},
-    {.why = "bits of integers",
-     .names = " BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitCast "},
 };
 
 /* The row of the operator, or of the reason; -1: there is none. */
@@ -56,6 +50,11 @@ static int row_of(const char *name, const char *why) {
     if (named || (why && strcmp(missing[i].why, why) == 0)) return (int)i;
   }
   return -1;
+}
+
+bool takes_lists(const char *name) {
+  return strncmp(name, "Sequence", 8) == 0 || strncmp(name, "Optional", 8) == 0 ||
+         strcmp(name, "ConcatFromSequence") == 0 || strcmp(name, "Identity") == 0;
 }
 
 const char *operator_missing(const char *name) {

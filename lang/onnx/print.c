@@ -118,6 +118,7 @@ static void print_net(FILE *f, Import *im) {
   print_weights(f, im, 0, im->weights.n, 0, 1);
   for (uint32_t i = 0; i < im->statements.n; i++) {
     const Statement *s = &im->statements.at[i];
+    if (!*s->text) continue; /* of a loop without a condition */
     indent(f, 1 + s->block);
     fprintf(f, s->note ? "%s  # %s\n" : "%s\n", s->text, s->note);
   }

@@ -66,14 +66,59 @@ static void hand_on(Node *n, char *const *names, size_t count) {
   }
 }
 
+/* The outputs of a branch, behind it; NULL where one is missing. False after a diagnostic. */
+static bool branch(Node *n, const Onnx__GraphProto *g, Tensor **out) {
+  if (!tensors_add(n->im, g) || !nodes_add(n->im, g->node, g->n_node, n->version)) return false;
+  for (int k = 0; k < n->nout; k++) {
+    const char *name = (size_t)k < g->n_output ? g->output[k]->name : NULL;
+    out[k] = value_named(n->im, name ? name : "");
+    if (out[k] && out[k]->missing) out[k] = NULL;
+  }
+  graph_drop(n->im, g);
+  return true;
+}
+
+static bool choose(Node *n, int k, const char *c, Tensor *a, Tensor *b) {
+  if (a->list || b->list || a->type != b->type || !shape_same(&a->shape, &b->shape))
+    return refuse(n, "branches of a computed condition whose results differ in type or shape");
+  const char *x = tensor_text(n, a);
+  return give(n, k, a->type, &a->shape, text(n, "where(%s, %s, %s)", c, x, tensor_text(n, b)));
+}
+
+/* By a condition that the run computes: both branches, and of each result one of the two. */
+static bool inline_both(Node *n, Tensor *condition) {
+  const Onnx__GraphProto *g[2] = {subgraph_of(n, "then_branch"), subgraph_of(n, "else_branch")};
+  const uint32_t refused = n->im->refused.n;
+  Tensor **out[2];
+  if (!g[0] || !g[1]) return refuse(n, "an If without branches"), true;
+  const char *c = let(n, reshaped(n, tensor_text(n, condition), &(Shape){0}));
+  for (int i = 0; i < 2; i++) {
+    out[i] = ARENA_ARRAY(n->im->a, Tensor *, n->nout + 1);
+    if (!branch(n, g[i], out[i])) return false;
+  }
+  for (int k = 0; k < n->nout; k++) {
+    if (!n->out[k]) continue;
+    if (!out[0][k] || !out[1][k]) {
+      if (n->im->refused.n == refused) refuse(n, "branches without its output %d", k);
+      n->out[k]->missing = true;
+    } else if (!choose(n, k, c, out[0][k], out[1][k])) {
+      n->out[k]->missing = true;
+    }
+  }
+  return true;
+}
+
 static bool inline_if(Node *n, bool *done) {
   Tensor *c = input(n, 0);
   uint64_t count;
-  const Number *x =
-      c && !c->missing && shape_count(&c->shape, &count) && count == 1 ? known_of(n->im, c) : NULL;
-  const Onnx__GraphProto *g = x ? subgraph_of(n, x->i ? "then_branch" : "else_branch") : NULL;
-  if (!g) return true;
-  *done = true;
+  const bool is_one = c && !c->missing && !c->list && c->type == ELEM_BOOL &&
+                      shape_count(&c->shape, &count) && count == 1;
+  const Number *x = is_one ? known_of(n->im, c) : NULL;
+  *done = is_one;
+  if (!is_one) return true;
+  if (!x) return inline_both(n, c);
+  const Onnx__GraphProto *g = subgraph_of(n, x->i ? "then_branch" : "else_branch");
+  if (!g) return *done = false, true;
   char **names = ARENA_ARRAY(n->im->a, char *, g->n_output + 1);
   for (size_t i = 0; i < g->n_output; i++) names[i] = g->output[i]->name ? g->output[i]->name : "";
   if (!tensors_add(n->im, g) || !nodes_add(n->im, g->node, g->n_node, n->version)) return false;

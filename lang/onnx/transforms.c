@@ -106,6 +106,44 @@ bool onnx_stft(Node *n) {
   return give(n, 0, v->type, &s, reshaped(n, t, &s));
 }
 
+/* Weights of frequencies in bands of equal width on the mel scale: of the triangle from the band
+   below to the band above, where the bands' edges are rounded down to frequencies. */
+bool onnx_mel(Node *n) {
+  const Number *x[5];
+  for (int i = 0; i < 5; i++)
+    if (!(x[i] = known_input(n, i)) || input(n, i)->shape.rank > 1) return false;
+  const int type = (int)attr_int(n, "output_datatype", ELEM_F32);
+  const int64_t bands = x[0]->i, length = x[1]->i, rate = x[2]->i;
+  if (!is_length(bands) || !is_length(length) || rate < 1 || !elem_of(type)->is_float ||
+      !is_float(input(n, 3)) || !is_float(input(n, 4)))
+    return refuse(n, "bands of this form");
+  const int64_t rows = length / 2 + 1;
+  if (rows * bands > 1 << 24) return refuse(n, "a matrix that is too large");
+  const double low = 2595 * log10(1 + x[3]->f / 700), high = 2595 * log10(1 + x[4]->f / 700);
+  int64_t *edge = ARENA_ARRAY(n->im->a, int64_t, bands + 2);
+  for (int64_t i = 0; i < bands + 2; i++) {
+    const double mel = (double)i * ((high - low) / (double)(bands + 2)) + low,
+                 at =
+                     floor((double)(length + 1) * (700 * (pow(10, mel / 2595) - 1)) / (double)rate);
+    if (!(at >= 0 && at <= (double)rows)) return refuse(n, "frequencies that are not there");
+    edge[i] = (int64_t)at;
+  }
+  Number *w = ARENA_ARRAY(n->im->a, Number, rows * bands);
+  for (int64_t i = 0; i < bands; i++) {
+    const int64_t from = edge[i], top = edge[i + 1], to = edge[i + 2];
+    if (from == top) {
+      if (top < rows) w[top * bands + i].f = 1;
+    } else {
+      for (int64_t k = from; k <= top && k < rows; k++)
+        w[k * bands + i].f = (double)(k - from) / (double)(top - from);
+    }
+    for (int64_t k = top; top < to && k < to; k++)
+      w[k * bands + i].f = (double)(to - k) / (double)(to - top);
+  }
+  for (int64_t i = 0; i < rows * bands; i++) w[i] = number_fit(type, w[i]);
+  return give_known(n, 0, type, &(Shape){.rank = 2, .at = {{.n = rows}, {.n = bands}}}, w);
+}
+
 /* a - b cos(2 pi i / length) + c cos(4 pi i / length) */
 bool onnx_window(Node *n) {
   static const struct {

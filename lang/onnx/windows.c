@@ -147,9 +147,9 @@ bool onnx_max_pool(Node *n) {
   Tensor *x = input(n, 0);
   Window w;
   int64_t c;
-  if (output(n, 1)) return refuse(n, "the places of the largest as an output");
   if (!pool_window(n, &w) || !dim_number(n, x->shape.at[1], &c)) return false;
   Shape s = windows_shape(&w, x->shape.at[0], c);
+  if (output(n, 1) && !give_places_of_largest(n, &w, &s)) return false;
   return give(n, 0, x->type, &s,
               text(n, "max_pool(%s, %s, %s%s)", tensor_text(n, x), ints_text(n, w.kernel, w.rank),
                    window_options(n, &w, true), w.ceil ? ", ceil = true" : ""));

@@ -21,4 +21,8 @@ const char *window_options(Node *n, const Window *w, bool dilation);
 Shape windows_shape(const Window *w, Axis batch, int64_t channels);
 /* How far the windows reach behind the image along an axis. */
 int64_t window_reaches(const Window *w, int axis);
+
+/* ---- unpool.c ---- */
+/* Output 1 of a pool: where in the tensor the largest of each window stands. */
+bool give_places_of_largest(Node *n, const Window *w, const Shape *s);
 #endif

@@ -8,7 +8,7 @@ cat >contrib.py <<'EOF'
 import numpy as np
 rng = np.random.default_rng(2)
 f = lambda *shape: rng.standard_normal(shape).astype("f4")
-TYPES = {"f4": 1, "u1": 2, "i1": 3, "i4": 6, "i8": 7}
+TYPES = {"f4": 1, "u1": 2, "i1": 3, "i4": 6, "i8": 7, "b1": 9}
 inputs, tensors, nodes, outputs, command = {}, {}, [], [], []
 def tensor(a):
     tensors[f"t{len(tensors)}"] = np.asarray(a)
@@ -122,6 +122,78 @@ for op, function in (("Asin", np.arcsin), ("Acos", np.arccos), ("Atan", lambda v
     own(op, [given(angles * (5 if op == "Atan" else 1))], function(angles))
 own("SwiGLU", [given(cache), given(cache[::-1].copy())], cache / (1 + np.exp(-1.5 * cache)) * cache[::-1], attr(alpha=1.5))
 
+
+# images read between their pixels, zeros beside them: at places of a grid, in boxes, by windows whose taps move
+def read(images, y, x):
+    """[batch, channels, h, w] at [batch, …]: [batch, channels, …]"""
+    h, w = images.shape[2:]
+    i, j, b = np.floor(y).astype(int), np.floor(x).astype(int), np.arange(len(images)).reshape(-1, *[1] * (y.ndim - 1))
+    total = 0
+    for di, wi in ((0, 1 - (y - i)), (1, y - i)):
+        for dj, wj in ((0, 1 - (x - j)), (1, x - j)):
+            inside = (i + di >= 0) & (i + di < h) & (j + dj >= 0) & (j + dj < w)
+            total = total + (wi * wj * inside)[..., None] * images[b, :, np.clip(i + di, 0, h - 1), np.clip(j + dj, 0, w - 1)]
+    return np.moveaxis(total, -1, 1).astype("f4")
+picture, grid = f(2, 4, 5, 6), rng.uniform(-1.3, 1.3, (2, 3, 2, 2)).astype("f4")
+own("GridSample", [given(picture), given(grid)], read(picture, ((grid[..., 1] + 1) * 5 - 1) / 2, ((grid[..., 0] + 1) * 6 - 1) / 2))
+pixels, rows, columns = np.stack(np.meshgrid(np.arange(-3, 8), np.arange(-2, 7)), -1), np.arange(-2, 7), np.arange(-3, 8)
+at = (pixels[None].repeat(2, 0) / [2.5, 2] - 1).astype("f4") # whole pixels, also beside the image
+for mode, beside, pick in (("nearest", "border", lambda i, n: np.clip(i, 0, n - 1)), ("linear", "reflection", lambda i, n: n - 1 - np.abs(n - 1 - np.abs(i))), ("cubic", "border", lambda i, n: np.clip(i, 0, n - 1))):
+    own("GridSample", [given(picture), tensor(at)], picture[:, :, pick(rows, 5)][..., pick(columns, 6)], attr(align_corners=1) + f" attribute {{ name: 'mode' s: '{mode}' }} attribute {{ name: 'padding_mode' s: '{beside}' }}")
+theta = f(2, 2, 3)
+x, y = np.meshgrid((2 * np.arange(4) + 1) / 4 - 1, (2 * np.arange(3) + 1) / 3 - 1)
+own("AffineGrid", [given(theta), tensor(np.array([2, 1, 3, 4]))], np.einsum("brk,khw->bhwr", theta, np.stack([x, y, x * 0 + 1])).astype("f4"))
+boxes, image = np.array([[1, 1.5, 9, 8], [0.5, 2, 4, 9.5], [4, 0, 10, 6]], "f4"), np.array([1, 0, 1])
+places = lambda low, high, n: (low[:, None] + (np.arange(2 * n) + 0.5) * (high - low)[:, None] / (2 * n)) * 0.5 - 0.5
+y, x = np.clip(places(boxes[:, 1], boxes[:, 3], 3), 0, 4), np.clip(places(boxes[:, 0], boxes[:, 2], 2), 0, 5)
+taken = read(picture[image], *np.broadcast_arrays(y[:, :, None], x[:, None]))
+own("RoiAlign", [given(picture), given(boxes), tensor(image)], taken.reshape(3, 4, 3, 2, 2, 2).mean((3, 5)), attr(output_height=3, output_width=2, sampling_ratio=2, spatial_scale=0.5))
+filters, moved, weight = f(2, 2, 2, 2), f(2, 2 * 2 * 4, 2, 3), f(2, 2 * 4, 2, 3)
+cut = moved.reshape(2, 2, 4, 2, 2, 3)
+y = np.arange(2)[:, None] * 2 - 1 + np.array([0, 0, 2, 2])[:, None, None] + cut[:, :, :, 0]
+x = np.arange(3) * 2 + np.array([0, 1, 0, 1])[:, None, None] + cut[:, :, :, 1]
+seen = read(picture.reshape(4, 2, 5, 6), y.reshape(4, 4, 2, 3), x.reshape(4, 4, 2, 3)).reshape(2, 2, 2, 4, 2, 3) * weight.reshape(2, 2, 1, 4, 2, 3)
+own("DeformConv", [given(picture), tensor(filters), given(moved), tensor(f(2) * 0 + 1), given(weight)], np.einsum("bgckhw,gck->bghw", seen, filters.reshape(2, 2, 4)) + 1,
+    attr(group=2, offset_group=2, strides=[2, 2], pads=[1, 0, 0, 0], dilations=[2, 1], kernel_shape=[2, 2]))
+# places of the largest, and what is filled by them; windows that are added up
+tall = picture[:, :, :4].reshape(2, 4, 2, 2, 3, 2).transpose(0, 1, 2, 4, 3, 5).reshape(2, 4, 2, 3, 4)
+tap = tall.argmax(-1)
+spot = ((np.arange(8).reshape(2, 4, 1, 1) * 5) + np.arange(2)[:, None] * 2 + tap // 2) * 6 + np.arange(3) * 2 + tap % 2
+case("MaxPool", [given(picture)], [tall.max(-1), spot], attr(kernel_shape=[2, 2], strides=[2, 2]), "")
+full = np.zeros(2 * 4 * 4 * 6, "f4")
+spot = ((np.arange(8).reshape(2, 4, 1, 1) * 4) + np.arange(2)[:, None] * 2 + tap // 2) * 6 + np.arange(3) * 2 + tap % 2
+full[spot] = tall.max(-1)
+own("MaxUnpool", [given(tall.max(-1)), given(spot), tensor(np.array([2, 4, 5, 6]))], np.pad(full.reshape(2, 4, 4, 6), ((0, 0), (0, 0), (0, 1), (0, 0))), attr(kernel_shape=[2, 2], strides=[2, 2]))
+pieces, whole = f(2, 3 * 4, 2 * 3), np.zeros((2, 3, 6, 7), "f4")
+for k in range(4):
+    for i in range(6):
+        whole[:, :, i // 3 * 3 + k // 2 * 2, i % 3 * 2 + k % 2] += pieces.reshape(2, 3, 4, 6)[:, :, k, i]
+own("Col2Im", [given(pieces), tensor(np.array([6, 7])), tensor(np.array([2, 2]))], whole, attr(strides=[3, 2], dilations=[2, 1]))
+own("LpPool", [given(picture)], (lambda a: (a[:, :, :3, 0::2] + a[:, :, 2:, 0::2]) ** 0.5)(picture ** 2), attr(kernel_shape=[2, 1], dilations=[2, 1], strides=[1, 2]))
+own("AveragePool", [given(picture)], (picture[:, :, :3] + picture[:, :, 2:]) / 2, attr(kernel_shape=[2, 1], dilations=[2, 1]))
+# matrices, choices, bits, a sequence's place for the next step
+square = f(2, 4, 4)
+square[0, 0, 0] = 0
+own("Det", [given(square)], np.linalg.det(square))
+own("Compress", [given(picture), tensor(np.array([False, True, False, True]))], picture[:, 1::2], attr(axis=1))
+for kind in ("u1", "i1", "i4", "i8"):
+    info = np.iinfo(kind)
+    a, b = (rng.integers(info.min, info.max, 9, endpoint=True, dtype=kind) for _ in "ab")
+    for op, function in (("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)):
+        own("Bitwise" + op, [given(a), given(b)], function(a, b))
+    own("BitwiseNot", [given(a)], ~a)
+a, b = rng.integers(0, 256, 9).astype("u1"), np.arange(9).astype("u1") % 8
+own("BitShift", [given(a), given(b)], a << b, "attribute { name: 'direction' s: 'LEFT' }")
+own("BitShift", [given(a), given(b)], a >> b, "attribute { name: 'direction' s: 'RIGHT' }")
+x, before, taps = f(2, 3, 4), f(2, 3, 2), f(3, 1, 3)
+whole = np.concatenate([before, x], 2)
+case("CausalConvWithState", [given(x), tensor(taps), "", given(before)], [sum(whole[:, :, k:k + 4] * taps[:, 0, k, None] for k in range(3)), whole[:, :, 4:]], "", "")
+# random numbers whose chances leave no choice
+own("Bernoulli", [tensor(np.array([0, 1, 1, 0], "f4"))], np.array([0, 1, 1, 0], "f4"))
+own("Multinomial", [tensor(np.array([[0, 99, 0], [99, 0, 0]], "f4"))], np.array([[1, 1], [0, 0]], "i4"), attr(sample_size=2))
+own("RandomNormal", [], np.full((2, 3), 2, "f4"), attr(shape=[2, 3], mean=2.0, scale=0.0))
+own("RandomUniformLike", [given(x)], np.full(x.shape, 3, "f4"), attr(low=3.0, high=3.0))
+
 numbers = lambda a: "[" + ", ".join(map(str, a.ravel().tolist())) + "]"
 print('opset_import { version: 23 } opset_import { domain: "com.microsoft" version: 1 }\ngraph {')
 for name, v in inputs.items():
@@ -130,7 +202,7 @@ for name, v in inputs.items():
     np.save(f"contrib_{name}.npy", v)
 for name, v in tensors.items():
     kind = v.dtype.str[1:]
-    print(f'  initializer {{ name: "{name}" data_type: {TYPES[kind]} dims: {list(v.shape)} {"float" if kind == "f4" else "int64" if kind == "i8" else "int32"}_data: {numbers(v)} }}')
+    print(f'  initializer {{ name: "{name}" data_type: {TYPES[kind]} dims: {list(v.shape)} {"float" if kind == "f4" else "int64" if kind == "i8" else "int32"}_data: {numbers(v.astype(int) if kind == "b1" else v)} }}')
 print(*nodes, *(f'  output {{ name: "{o}" }}' for o in outputs), "}", sep="\n")
 with open("arguments", "w") as file:
     print(*(f"--{n} contrib_{n}.npy" for n in inputs), *(f"--expect {o}=contrib_{o}.npy" for o in outputs), file=file)

@@ -18,8 +18,9 @@
 enum { REFUSED, IMPORTED, ELABORATED };
 static const char *const stages[] = {"refused", "imported", "elaborated", NULL};
 
-static int import(Ctx *c, const char *path) {
-  const OnnxDim dims[] = {{"batch", 3, true, 1}, {"n", 2, false, 1}};
+static int import(Ctx *c, const char *path, bool multiples) {
+  const OnnxDim dims[] = {{"batch", multiples ? 12 : 3, true, multiples ? 4 : 1},
+                          {"n", multiples ? 8 : 2, false, 1}};
   bool unreadable;
   size_t n;
   const OnnxProgram *p = onnx_import(c, path, dims, 2, "mse", &unreadable);
@@ -53,7 +54,7 @@ static int run(const char *text, size_t n) {
   Ctx *c = ctx_new();
   FILE *nothing = fopen("/dev/null", "w");
   ctx_set_stream(c, nothing);
-  int stage = import(c, path);
+  int stage = import(c, path, n % 2);
   ctx_free(c);
   fclose(nothing);
   close(fd);

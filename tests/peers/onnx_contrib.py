@@ -30,6 +30,10 @@ def i8(*shape):
     return rng.integers(-64, 64, shape).astype(np.int8)
 
 
+def integers(kind, *shape):
+    return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, endpoint=True, dtype=kind)
+
+
 def one(x, dtype=np.float32):
     return np.array(x, dtype)
 
@@ -47,6 +51,8 @@ T, Y = w(one(0.03)), w(one(-7, np.int8))
 OUT = [w(one(0.4)), w(one(99, np.uint8))]
 ROTATED = (lambda a: [w(np.cos(a)), w(np.sin(a))])(rng.uniform(-3, 3, (16, 4)).astype(np.float32))
 WIDE = (lambda a: [w(np.cos(a)), w(np.sin(a))])(rng.uniform(-3, 3, (16, 8)).astype(np.float32))
+GRID = rng.uniform(-1.4, 1.4, (2, 4, 3, 2)).astype(np.float32)
+BOXES = np.array([[1, 2, 11, 9], [-3, 4, 8, 20], [6, 6, 6.5, 7]], np.float32)
 IDS = rng.integers(0, 9, (2, 5)).astype(np.int32)
 LENGTHS = w(np.array([3, 6], np.int32))
 SEEN = w(np.array([[1, 1, 1, 0, 1, 1], [1, 0, 1, 1, 1, 0]], np.int32))
@@ -121,6 +127,30 @@ CASES = [
     ("rows", "GatherBlockQuantized", [w(u8(9, 16)), IDS, w(f(9, 2))], {"bits": 4, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}),
     ("rows_zero", "GatherBlockQuantized", [w(u8(9, 24)), IDS, w(f(9, 3)), w(u8(9, 2))], {"bits": 4, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}),
     ("rows_8", "GatherBlockQuantized", [w(u8(9, 32)), IDS, w(f(9, 2)), w(u8(9, 2))], {"bits": 8, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}),
+    *[(f"grid_{m}_{p}_{c}", ":GridSample", [f(2, 3, 5, 4), GRID], {"mode": m, "padding_mode": p, "align_corners": c})
+      for m in ("linear", "nearest", "cubic") for p in ("zeros", "border", "reflection") for c in (0, 1)],
+    *[(f"grid_volume_{m}", ":GridSample", [f(2, 3, 5, 4, 3), rng.uniform(-1.3, 1.3, (2, 2, 4, 3, 3)).astype(np.float32)], {"mode": m}) for m in ("linear", "nearest")],
+    *[(f"affine_{c}_{len(s)}", ":AffineGrid", [f(2, len(s) - 2, len(s) - 1), w(np.array(s))], {"align_corners": c}) for s in ([2, 3, 4, 5], [2, 3, 2, 4, 5]) for c in (0, 1)],
+    *[(f"roi_{m}_{t}", ":RoiAlign", [f(2, 3, 9, 8), BOXES, np.array([1, 0, 1])], {"mode": m, "coordinate_transformation_mode": t, "output_height": 3, "output_width": 2, "sampling_ratio": 2, "spatial_scale": 0.5})
+      for m in ("avg", "max") for t in ("half_pixel", "output_half_pixel")],
+    ("unpool", ":MaxUnpool", [f(1, 2, 2, 2), np.array([0, 5, 10, 15, 17, 22, 26, 31]).reshape(1, 2, 2, 2)], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    ("pool_places", ":MaxPool", [f(2, 3, 7, 6)], {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 1, 1, 0]}, [0, 1]),
+    ("pool_places_apart", ":MaxPool", [f(2, 3, 9, 8)], {"kernel_shape": [2, 2], "dilations": [3, 2], "ceil_mode": 1, "strides": [2, 1]}, [0, 1]),
+    ("pool_places_line", ":MaxPool", [f(2, 3, 9)], {"kernel_shape": [3], "strides": [2]}, [0, 1]),
+    ("pool_places_column", ":MaxPool", [f(1, 2, 6, 4)], {"kernel_shape": [2, 2], "strides": [2, 2], "storage_order": 1}, [0, 1]),
+    ("columns", ":Col2Im", [f(2, 3 * 6, 12), w(np.array([5, 5])), w(np.array([2, 3]))], {}),
+    ("columns_apart", ":Col2Im", [f(2, 3 * 6, 6), w(np.array([6, 7])), w(np.array([2, 3]))], {"strides": [2, 3], "pads": [1, 0, 0, 1], "dilations": [1, 2]}),
+    ("columns_line", ":Col2Im", [f(2, 6, 4), w(np.array([9])), w(np.array([3]))], {"strides": [2], "pads": [1, 0]}),
+    *[(f"det_{n}", ":Det", [f(*s, n, n)], {}) for n, s in ((1, (2,)), (2, (3,)), (5, (2, 3)), (9, (2,)))],
+    ("compress", ":Compress", [f(3, 4), w(np.array([False, True, True]))], {"axis": 0}),
+    ("compress_flat", ":Compress", [f(3, 4), w(np.array([True, False, True, False, True]))], {}),
+    ("mel", ":MelWeightMatrix", [w(one(8, np.int64)), w(one(400, np.int64)), w(one(16000, np.int64)), w(one(20)), w(one(7600))], {}),
+    *[(f"bits_{o}_{t}", f":Bitwise{o}", [integers(t, 3, 4), integers(t, 4)], {}) for o in ("And", "Or", "Xor") for t in ("uint8", "int8", "int32", "int64", "uint32")],
+    *[(f"bits_not_{t}", ":BitwiseNot", [integers(t, 3, 4)], {}) for t in ("uint8", "int8", "int32", "int64", "uint32")],
+    *[(f"shift_{d}_{t}", ":BitShift", [integers(t, 3, 4), rng.integers(0, 8, (3, 1)).astype(t)], {"direction": d}) for d in ("LEFT", "RIGHT") for t in ("uint8", "uint32")],
+    ("deform", ":DeformConv", [f(2, 4, 6, 5), w(f(6, 2, 3, 2)), f(2, 2 * 2 * 6, 3, 3), w(f(6)), f(2, 2 * 6, 3, 3)], {"group": 2, "offset_group": 2, "strides": [2, 2], "pads": [1, 1, 0, 0], "kernel_shape": [3, 2]}),
+    ("average_holes", ":AveragePool", [f(2, 3, 9, 8)], {"kernel_shape": [3, 2], "dilations": [2, 3], "pads": [1, 1, 2, 0], "strides": [2, 1]}),
+    ("lp_holes", ":LpPool", [f(2, 3, 9, 8)], {"kernel_shape": [3, 2], "dilations": [2, 1], "ceil_mode": 1, "strides": [2, 2], "p": 3}),
     ("bits_8", "MatMulNBits", [f(3, 64), w(u8(5, 2, 32)), w(f(5, 2)), w(u8(5, 2))], {"K": 64, "N": 5, "bits": 8, "block_size": 32}),
 ]
 
@@ -135,7 +165,7 @@ def model_of(op, inputs, attributes, wanted):
         [node], "main", [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in given if not isinstance(x, W)],
         [onnx.ValueInfoProto(name=o) for o in outputs if o],
         [numpy_helper.from_array(np.asarray(x), n) for n, x in given if isinstance(x, W)])
-    version = 23 if op == ":RotaryEmbedding" else 17
+    version = {":RotaryEmbedding": 23}.get(op, 20) if op[0] == ":" else 17
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
     return model, {n: np.asarray(x) for n, x in given if not isinstance(x, W)}
 
