@@ -13,6 +13,7 @@ order. What a block is stands in its language, and in comments right above it:
   <!-- output -->                       its lines begin lines that the block before it prints, blanks aside
   <!-- gc says of PROGRAM -->           gc says exactly this of the program, which may go on over lines
   <!-- not run: WHY -->                 nothing of these
+  <!-- needs COMMAND -->                is executed where that is installed; else the test says that it was not
 Above a table, <!-- messages --> says that what stands in backquotes in its first column is in messages of the sources;
 "…" stands for what varies. The page of results is short: older figures go to docs/results/*.csv.
 """
@@ -143,6 +144,10 @@ class Page:
         if language == "python" and "numpy" in body and self.run(["python3", "-c", "import numpy"])[0]:
             print(f"NOT TESTED: {os.path.relpath(self.path, self.root)} from line {line} to the next heading: numpy is missing")
             self.skips = heading
+            return
+        needs = [a.split()[1] for a in above if a.startswith("needs ")]
+        if needs and not shutil.which(needs[0]):
+            print(f"NOT TESTED: {os.path.relpath(self.path, self.root)}, line {line}: {needs[0]} is missing")
             return
         if says:
             self.gc_says(line, says[0][len("gc says of") :].lstrip("\n "), body)
