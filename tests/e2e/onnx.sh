@@ -616,7 +616,7 @@ holds out.txt "hint: -D batch=N, or -D 'batch<=N' for every number from 1 to N"
 says 1 'no input has a dimension bach' "$gc" cnn.onnx -D batch=2 -D bach=2 -o no
 holds out.txt "hint: did you mean 'batch'? Dimensions with names: batch"
 run 1 "$gc" cnn.onnx -D 'bach<=2' -o no # one error: of a name that is misspelt
-exactly "$(cat out.txt)" "error: cnn.onnx: no input has a dimension bach
+exactly "$(cat out.txt)" "gc: error: cnn.onnx: no input has a dimension bach
 hint: did you mean 'batch'? Dimensions with names: batch" 'of a dimension that is misspelt'
 run 1 "$gc" cnn.onnx -D 'height<=2' -o no # both: the name that there is not, and the dimension without a number
 holds out.txt 'error: cnn.onnx: no input has a dimension height'
