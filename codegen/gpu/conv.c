@@ -12,6 +12,13 @@ bool cuda_conv_narrow(const Group *gr) {
          gr->root->attr[AT_TF32_OPERANDS].i;
 }
 
+/* Operands lie as they are multiplied, and a mask has room for the filter's rows and columns. */
+static bool may_copy_ahead(const CudaTarget *t, const Group *gr, const ConvGeom *c) {
+  return !t->pre_sm80 && value_type(gr->e, gr->root->operands[0])->dtype == DT_F32 &&
+         !gr->root->attr[AT_ROUND_FILTERS].i && c->h.taps <= CONV_RING_TAPS &&
+         c->w.taps <= CONV_RING_TAPS;
+}
+
 static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const ConvGeom *c,
                                     bool tensor) {
   bool back = gr->root->kind == OP_CONV_INPUT_GRAD;
@@ -23,7 +30,8 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
                      .area = back ? c->h.out * c->w.out : c->h.in * c->w.in,
                      .in = value_type(gr->e, gr->root->operands[0])->dtype,
                      .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype),
-                     .tensor = tensor};
+                     .tensor = tensor,
+                     .ring = may_copy_ahead(t, gr, c)};
   /* a gradient's come phase by phase (text/conv.h), as many of each */
   s.pixels = c->n * c->h.out * c->w.out;
   if (back)
@@ -189,6 +197,12 @@ bool cuda_conv(Gen *g, const Group *gr) {
     text_line(x, "typedef TensorConv<Source, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
               cuda_mma(in), rounds ? "true" : "false", s.bm, s.bn, s.wm, s.wn);
     text_line(x, "extern __shared__ __align__(128) char smem[];");
+  } else if (s.stages) {
+    k->block = grid_conv_threads(&s, k->block);
+    k->min_blocks = CONV_RING_THREADS / k->block;
+    text_line(x, "typedef ConvRing<Source, %s, %d, %d, %d, %d, %d> Tile;", g->index, s.bm, s.bn,
+              s.tm, s.tn, s.stages);
+    text_line(x, "__shared__ __align__(16) Tile tile;");
   } else {
     const char *from = cuda_converter(g, in);
     text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,

@@ -45,7 +45,9 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
                        .operands = (c.x->numel + c.y->numel) * dtype_size(sums_dt),
                        .in = value_type(gr->e, gr->root->operands[0])->dtype,
                        .tensor = tensor,
+                       .taps = c.h.taps * c.w.taps,
                        .dt = sums_dt};
+  s.ring = !t->pre_sm80 && s.in == DT_F32 && c.gin >= FILTER_RING_CHANNELS;
   GridFilterSchedule f = grid_filter_schedule(&t->machine, &s);
   GridDepthwiseSchedule d;
   if (grid_depthwise_schedule(&t->machine, &c, sums_dt, &d))
@@ -89,8 +91,15 @@ static void open_elements(const FilterGrad *f, Text *x) {
   text_open(x, "for (int i = 0; i < %d; i++) {", f->s.tm);
   text_line(x, "#pragma unroll");
   text_open(x, "for (int j = 0; j < %d; j++) {", f->s.tn);
-  text_line(x, "const int m = m0 + Tile::row(i), n = n0 + Tile::col(j);");
-  text_line(x, "if (m >= %lld || n >= %lld) continue;", (long long)f->s.m, (long long)f->s.weights);
+  if (f->s.stages) {
+    text_line(x, "const int m = m0 + Tile::row(i), c = n0 + Tile::col(j);");
+    text_line(x, "const int n = c * %lld + tap;", (long long)f->s.taps);
+    text_line(x, "if (m >= %lld || c >= %lld) continue;", (long long)f->s.m, (long long)f->c.gin);
+  } else {
+    text_line(x, "const int m = m0 + Tile::row(i), n = n0 + Tile::col(j);");
+    text_line(x, "if (m >= %lld || n >= %lld) continue;", (long long)f->s.m,
+              (long long)f->s.weights);
+  }
   text_line(x, "const %s u = ((%s)group * %lld + m) * %lld + n;", f->g->index, f->g->index,
             (long long)f->s.m, (long long)f->s.weights);
 }
@@ -126,6 +135,10 @@ static void print_tile(const FilterGrad *f, Text *x) {
     text_line(x, "typedef TensorConvFilter<Geometry, %s, %s, %d, %d, %d, %d> Tile;", f->g->index,
               cuda_mma(in), f->s.bm, f->s.bn, f->s.wm, f->s.wn);
     text_line(x, "extern __shared__ __align__(128) char smem[];");
+  } else if (f->s.stages) {
+    text_line(x, "typedef ConvFilterRing<Geometry, %s, %d, %d, %d, %d, %d> Tile;", f->g->index,
+              f->s.bm, f->s.bn, f->s.tm, f->s.tn, f->s.stages);
+    text_line(x, "__shared__ __align__(16) Tile tile;");
   } else {
     const char *from = cuda_converter(f->g, in);
     text_line(x, "typedef ConvFilterTile<Geometry, %s, %s, %s, %s, %d, %d, %d, %d> Tile;",
@@ -134,17 +147,23 @@ static void print_tile(const FilterGrad *f, Text *x) {
   }
   long long down = f->s.down, across = f->s.across;
   text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", down, f->s.bm);
-  text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down, across, f->s.bn);
+  if (f->s.stages) { /* blocks of one tap and another read the same image */
+    text_line(x, "const int at = (int)(blockIdx.x / %lldu %% %lldu);", down, across);
+    text_line(x, "const int tap = at %% %lld, n0 = at / %lld * %d;", (long long)f->s.taps,
+              (long long)f->s.taps, f->s.bn);
+  } else
+    text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down, across, f->s.bn);
   text_line(x, "const int group = (int)(blockIdx.x / %lldu %% %lldu);", down * across,
             (long long)f->s.groups);
-  text_line(x, f->s.tensor ? "Tile::start(smem, n0);" : "tile.start(n0);");
+  if (!f->s.stages) text_line(x, f->s.tensor ? "Tile::start(smem, n0);" : "tile.start(n0);");
   text_line(x, "%s acc[%d][%d];", f->T, f->s.tm, f->s.tn);
 }
 
 static void print_run(const FilterGrad *f, Text *x, const char *chunk) {
-  text_line(x, "%s, in%d, in%d, group, m0, n0, %s, size);",
+  text_line(x, "%s, in%d, in%d, group, m0, n0, %s%s, size);",
             f->s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
-            group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]), chunk);
+            group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]),
+            f->s.stages ? "tap, " : "", chunk);
 }
 
 /* A block adds all chunks of its tile. */
@@ -280,6 +299,10 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
   k->variant = own;
 }
 
+static int block_of(const FilterGrad *f, const Kernel *k) {
+  return f->s.stages ? f->s.bm / f->s.tm * (f->s.bn / f->s.tn) : k->block;
+}
+
 /* One pair of launches for each round. */
 static void print_rounds(const FilterGrad *f, Kernel *k) {
   for (int64_t round = 0; round < f->s.rounds; round++) {
@@ -293,6 +316,7 @@ static void print_rounds(const FilterGrad *f, Kernel *k) {
       print_depthwise(f, &k->text, round, parts);
     } else {
       k->grid = f->s.blocks / f->s.parts * parts;
+      k->block = block_of(f, k);
       k->min_blocks = !f->s.tensor;
       k->shared = f->s.shared;
       print_tile(f, &k->text);
@@ -323,6 +347,7 @@ bool cuda_filter(Gen *g, const Group *gr) {
     return true;
   }
   k->grid = f.s.blocks;
+  k->block = block_of(&f, k);
   k->min_blocks = !f.s.tensor;
   k->shared = f.s.shared;
   kernel_schedule(k, &grid_filter_kind, &f.s, sizeof f.s);

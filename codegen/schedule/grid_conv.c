@@ -1,10 +1,13 @@
 /* Schedules of convolutions on a device; see grid_conv.h. */
 #include "codegen/schedule/grid_conv.h"
-#include "codegen/schedule/product.h"
+
+#include <math.h>
 
 /* Instructions for each fma of a thread that computes one element by itself: two loads, and their
    addresses and tests. Chosen by count, not measured on a device. */
 #define ALONE 8.0
+
+enum { FMA = 128 }; /* a clock, of a multiprocessor */
 
 typedef struct ConvTile { /* of a block; wm = 0: not on tensor cores */
   int bm, bn, wm, wn, tm, tn;
@@ -56,7 +59,7 @@ static double time_of(const GridMachine *machine, const GridConvSchedule *c, Dty
 
 double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
                         const GridConvSchedule *c) {
-  enum { FMA = 128, ENDS = 2000 }; /* a clock; clocks before the first k-tile and behind the last */
+  enum { ENDS = 2000 }; /* clocks before the first k-tile and behind the last */
   double time = time_of(machine, c, s->in);
   /* a block leaves out k-tiles of one tap that no pixel of its phase has */
   if (c->tensor && c->channels % (STAGE_ROW / dtype_size(s->in)) == 0) time /= (double)s->phases;
@@ -88,7 +91,10 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
   bool tensor = false, near = s->area <= INT32_MAX / CHUNK; /* places in the table are 32 bits */
   for (int i = 0; i < TENSOR_TILES; i++)
     tensor |= s->tensor && near && fits(machine, &tensor_tiles[i], places(s->taps, s->in));
-  double least = time_of(machine, &best, s->in);
+  double least = time_of(machine, &best, s->in), clocks;
+  GridConvSchedule ring = best;
+  if (!tensor && s->ring && grid_conv_ring(machine, s, &ring, &clocks))
+    return clocks < least / FMA ? ring : best;
   int n = tensor ? TENSOR_TILES : CONV_TILES;
   for (int i = dtype_size(s->dt) == 8; i < n; i++) {
     const ConvTile *tile = tensor ? &tensor_tiles[i] : &fma_tiles[i];
@@ -123,11 +129,48 @@ enum { WEIGHT_PLACE = 16 };
    GB/s against 128 fma a clock at 1.83 GHz, as an H100 has. */
 #define PARTIAL_BYTES 14.0
 
+/* Of k-tiles that are copied ahead. Sums of a thread take 32 registers, and what it reads at
+ * once 48. */
+static const ConvTile ring_tiles[] = {
+    {64, 64, 0, 0, 8, 4}, {64, 32, 0, 0, 4, 4}, {32, 64, 0, 0, 4, 4}, {32, 32, 0, 0, 4, 2},
+    {32, 16, 0, 0, 2, 2}, {16, 32, 0, 0, 2, 2}, {16, 16, 0, 0, 2, 1}};
+enum { RING_TILES = sizeof ring_tiles / sizeof *ring_tiles };
+
+GridProductSchedule grid_filter_product(const GridFilterSchedule *f) {
+  const int64_t pixels = f->chunk < f->frame ? f->chunk : f->frame;
+  return (GridProductSchedule){.batch = 1,
+                               .m = f->m,
+                               .n = f->weights / f->taps,
+                               .k = pixels,
+                               .part = pixels,
+                               .parts = 1,
+                               .tb = true,
+                               .in = DT_F32,
+                               .dt = DT_F32,
+                               .bm = f->bm,
+                               .bn = f->bn,
+                               .tm = f->tm,
+                               .tn = f->tn,
+                               .copy_a = sizeof(float),
+                               .copy_b = sizeof(float),
+                               .threads = f->bm / f->tm * (f->bn / f->tn),
+                               .stages = f->stages};
+}
+
+/* A step of the depth of such a block, in fma of 256 threads. */
+static double ring_time(const GridFilterSchedule *f) {
+  enum { SCHEDULERS = 4, K_TILE = 60 }; /* clocks of its end: the barrier, the next pixels */
+  const GridProductSchedule p = grid_filter_product(f);
+  const GridStep s = grid_product_step(&p);
+  return FMA * (fmax(s.issue / SCHEDULERS, s.wavefronts) + (double)K_TILE / RING_DEPTH);
+}
+
 /* The same unit: a block goes over all pixels, or over those of a chunk. */
 static double filter_time(const GridMachine *machine, const GridFilterSchedule *f,
                           const GridFilterShape *s) {
   double waves = (double)ceil_div(f->blocks, machine->blocks);
-  double step = f->bm                ? step_time(f->bm, f->bn, f->wm, f->tm, f->tn)
+  double step = f->stages            ? ring_time(f)
+                : f->bm              ? step_time(f->bm, f->bn, f->wm, f->tm, f->tn)
                 : f->depthwise.units ? f->depthwise.step
                                      : machine->block * ALONE;
   if (!f->parts) return waves * step * (double)s->pixels;
@@ -142,8 +185,19 @@ static GridFilterSchedule filter_tile(const GridFilterSchedule *f, const ConvTil
   t.wm = tile->wm, t.wn = tile->wn, t.tensor = tile->wm > 0;
   t.shared = t.tensor ? k_tiles(t.bm, t.bn) + t.bn * WEIGHT_PLACE : 0;
   t.down = ceil_div(t.m, t.bm);
-  t.across = ceil_div(t.weights, t.bn);
+  t.across = t.stages ? t.taps * ceil_div(t.weights / t.taps, t.bn) : ceil_div(t.weights, t.bn);
   t.blocks = t.groups * t.down * t.across;
+  return t;
+}
+
+/* With k-tiles that are copied ahead. */
+static GridFilterSchedule ring_tile(const GridFilterSchedule *f, const ConvTile *tile) {
+  enum { RING = 40 << 10, MOST = 4 }; /* bytes of shared memory; stages */
+  GridFilterSchedule t = *f;
+  t.stages = MOST;
+  t = filter_tile(&t, tile);
+  const GridProductSchedule p = grid_filter_product(&t);
+  if (t.stages > RING / grid_ring_bytes(&p)) t.stages = RING / grid_ring_bytes(&p);
   return t;
 }
 
@@ -191,15 +245,19 @@ GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFi
                              .chunk = s->chunk,
                              .down = s->m,
                              .across = s->weights,
+                             .taps = s->taps,
                              .blocks = ceil_div(numel, machine->block)};
   /* positions of pixels are ints; a thread's 64 sums of f64, twice, exceed its registers */
   if (s->pixels > INT32_MAX / 2 || !s->pixels || !numel) return best;
   const GridFilterSchedule alone = best;
   double least = filter_time(machine, &best, s);
-  int n = s->tensor ? TENSOR_TILES : FILTER_TILES;
+  const bool ring = s->ring && !s->tensor;
+  int n = s->tensor ? TENSOR_TILES : ring ? RING_TILES : FILTER_TILES;
   for (int i = dtype_size(s->dt) == 8; i < n; i++)
     for (int split = 0; split < 2; split++) {
-      GridFilterSchedule f = filter_tile(&alone, s->tensor ? &tensor_tiles[i] : &fma_tiles[i]);
+      GridFilterSchedule f =
+          ring ? ring_tile(&alone, &ring_tiles[i])
+               : filter_tile(&alone, s->tensor ? &tensor_tiles[i] : &fma_tiles[i]);
       if (f.tensor && split) choose_chunks(machine, &f, s);
       if (f.tensor && !split) f.chunks = 1, f.frame = f.chunk = s->pixels;
       if (split && !split_filter(machine, &f, s)) continue;
@@ -253,6 +311,7 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(bn),
                                                                          FIELD(tm),
                                                                          FIELD(tn),
+                                                                         FIELD(stages),
                                                                          FIELD(wgmma.rows),
                                                                          FIELD(wgmma.taps),
                                                                          FIELD(wgmma.depth),
@@ -276,6 +335,7 @@ const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(group
                                                                      FIELD(bn),
                                                                      FIELD(tm),
                                                                      FIELD(tn),
+                                                                     FIELD(stages),
                                                                      FIELD(wgmma.rows),
                                                                      FIELD(wgmma.columns),
                                                                      FIELD(wgmma.depth),

@@ -3,7 +3,7 @@
    threads. Of gradients with respect to filters: filters by their weights, summed over pixels. */
 #ifndef GC_CODEGEN_SCHEDULE_GRID_CONV_H
 #define GC_CODEGEN_SCHEDULE_GRID_CONV_H
-#include "codegen/schedule/schedule.h"
+#include "codegen/schedule/product.h"
 #include "ir/op/window.h"
 
 typedef struct GridConvShape {
@@ -13,6 +13,7 @@ typedef struct GridConvShape {
   int64_t phases;            /* of pixels; the taps are divided among them */
   Dtype in, dt;              /* of the operands; that it is computed in */
   bool tensor;               /* on tensor cores */
+  bool ring;                 /* k-tiles may be copied ahead, without registers */
 } GridConvShape;
 
 /* By warpgroups: see wgmma_conv.h. */
@@ -45,6 +46,8 @@ typedef struct GridConvSchedule {
                            does one element, or `planes` says what a block does */
   int64_t down, across; /* blocks over the channels of a group, over pixels */
   int64_t blocks;       /* of threads */
+  int stages; /* on ordinary units: k-tiles in shared memory, all but one of which are on their way;
+                 0: one, which comes through registers */
   bool tensor; /* on tensor cores; a tile of a warp and the bytes of shared memory there: */
   int wm, wn, shared;
   WgmmaConvSchedule wgmma;
@@ -52,6 +55,19 @@ typedef struct GridConvSchedule {
 } GridConvSchedule;
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s);
+
+/* Of k-tiles that are copied ahead (grid_conv_ring.c): channels of one tap at most. */
+enum { CONV_RING_DEPTH = 16, CONV_RING_TAPS = 16, CONV_RING_THREADS = 384 };
+/* The one of `c` with the tile that takes the fewest clocks; false: there is none. */
+bool grid_conv_ring(const GridMachine *machine, const GridConvShape *s, GridConvSchedule *c,
+                    double *clocks);
+/* Channels of a k-tile; what a block does for one of them. */
+int grid_conv_ring_channels(const GridConvSchedule *c);
+GridStep grid_conv_ring_step(const GridConvSchedule *c);
+/* Threads of a block that computes tiles. */
+static inline int grid_conv_threads(const GridConvSchedule *c, int block) {
+  return c->stages ? c->bm / c->tm * (c->bn / c->tn) : block;
+}
 /* The same by planes, if that takes less time. */
 void grid_conv_choose(const GridMachine *machine, GridConvSchedule *c, const ConvGeom *g, bool back,
                       Dtype dt);
@@ -69,6 +85,9 @@ typedef struct GridFilterShape {
   int64_t operands;             /* bytes of images and of the gradient by the result, in dt */
   Dtype in, dt;                 /* of these; that it is computed in */
   bool tensor;                  /* on tensor cores: the order of sums is free, and so are chunks */
+  int64_t taps;                 /* of the weights … */
+  bool ring;                    /* ... each of which has channels enough for tiles whose k-tiles are
+                                   copied ahead */
 } GridFilterShape;
 
 /* By warpgroups: see wgmma_filter.h. */
@@ -106,6 +125,8 @@ typedef struct GridFilterSchedule {
   int64_t rounds; /* of such launches, one pair after the other */
   int64_t down, across; /* blocks over the filters of a group, over weights */
   int64_t blocks;       /* of threads */
+  int stages;           /* as of GridConvSchedule; a block has channels of one tap then: */
+  int64_t taps;
   uint64_t total, next; /* in scratch, behind the partial sums, where there are rounds: their totals
                            so far; the next round's first chunk */
   uint64_t scratch;     /* bytes */
@@ -115,6 +136,10 @@ typedef struct GridFilterSchedule {
   GridDepthwiseSchedule depthwise;
 } GridFilterSchedule;
 
+/* Of k-tiles that are copied ahead: channels that a group has at least; the product that a block
+   computes, of one tap. */
+enum { FILTER_RING_CHANNELS = 16 };
+GridProductSchedule grid_filter_product(const GridFilterSchedule *f);
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s);
 /* The schedule by warpgroups, whose partial sums lie in scratch too: the other code has at least
    one part then, so that both have the same launches. */

@@ -53,3 +53,9 @@ entry double_filters(x : f64[4, 12, 16, 16], w : f64[33, 12, 1, 1], y : f64[4, 3
 entry odd_filters(x : f32[2, 6, 20, 20], w : f32[16, 6, 3, 3], y : f32[2, 16, 20, 20]) {   # NaN, infinities, -0 beside the padding
   return dw = grad(sum(conv2d(log(x), w, 1, 1) * log(y)), w)
 }
+entry tap_rows(x : f32[2, 17, 30, 29], w : f32[19, 17, 3, 3], y : f32[2, 19, 30, 29]) { # NaN, infinities, -0, channels enough for a tap a block
+  return dw = grad(sum(conv2d(log(x), w, 1, 1) * log(y)), w) * 0.5 + w
+}
+entry few_taps(x : f32[2, 16, 2, 4], w : f32[33, 16, 7, 3], y : f32[2, 33, 2, 4]) { # taps that no pixel has
+  return dw = grad(sum(conv2d(x, w, 1, [3, 1]) * y), w)
+}

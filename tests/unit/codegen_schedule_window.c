@@ -350,6 +350,43 @@ static void decides_tiles_of_a_device(void **state) {
     }
 }
 
+/* The same where k-tiles may be copied ahead. */
+static GridConvSchedule ahead_on_device(int64_t m, int64_t pixels, int64_t channels, int64_t taps) {
+  const GridConvShape s = {.groups = 1,
+                           .m = m,
+                           .pixels = pixels,
+                           .channels = channels,
+                           .taps = taps,
+                           .phases = 1,
+                           .dt = DT_F32,
+                           .ring = true};
+  return grid_conv_schedule(&grid, &s);
+}
+
+static void decides_k_tiles_that_are_copied_ahead(void **state) {
+  GridConvSchedule s = ahead_on_device(64, 32 * 56 * 56, 64, 9);
+  assert_true(s.bm == 64 && s.bn == 128 && s.stages == 3);
+  s = ahead_on_device(512, 32 * 7 * 7, 512, 9); /* small tiles, which keep all of them busy */
+  assert_true(s.bm * s.bn <= 2048 && s.blocks > 2 * grid.multiprocessors);
+  assert_int_equal(ahead_on_device(64, 32 * 112 * 112, 3, 49).stages, 0); /* few channels */
+  assert_int_equal(ahead_on_device(16, 100, 16, 9).bm, 0);                /* one element a thread */
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++)
+      for (int k = 6; k < EXTENTS; k += 5) {
+        s = ahead_on_device(extents[i], extents[j] * 49, extents[k], 1 + 8 * (i % 2));
+        if (!s.bm) continue;
+        const int threads = grid_conv_threads(&s, grid.block), depth = grid_conv_ring_channels(&s);
+        assert_true(s.stages >= 2 && s.tm % 4 == 0 && s.tn == 4 && s.tm * s.tn <= 64);
+        assert_true(threads % grid.warp == 0 && CONV_RING_THREADS % threads == 0);
+        /* threads copy whole rows of pixels and of filters, and columns of these */
+        assert_true(threads % s.bn == 0 && threads % s.bm == 0 && s.bm % (threads / 16) == 0);
+        assert_true(depth > 0 && depth <= 16 &&
+                    s.stages * depth * (s.bm + s.bn + 8) * 4 <= 48 << 10);
+        assert_true(s.down * s.bm >= s.m && (s.down - 1) * s.bm < s.m);
+        assert_true(s.across * s.bn >= s.pixels && (s.across - 1) * s.bn < s.pixels);
+      }
+}
+
 /* Of 32-bit floats: filters of a layer by their weights, over images of pixels that come in chunks.
  */
 static GridFilterSchedule filters_on_device(int64_t m, int64_t weights, int64_t images,
@@ -388,14 +425,47 @@ static void decides_filters_of_a_device(void **state) {
     }
 }
 
+/* The same by taps, whose k-tiles are copied ahead. */
+static void decides_filters_that_are_copied_ahead(void **state) {
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++)
+      for (int64_t taps = 1; taps <= 49; taps += 24) {
+        const int64_t m = extents[i], channels = extents[j], chunks = 1 + (i * 7 + j) % 60;
+        const GridFilterShape shape = {.groups = 1,
+                                       .m = m,
+                                       .weights = channels * taps,
+                                       .pixels = chunks * 784,
+                                       .chunks = chunks,
+                                       .frame = chunks * 784,
+                                       .chunk = 784,
+                                       .operands = chunks * 784 * (m + channels) * 4,
+                                       .in = DT_F32,
+                                       .dt = DT_F32,
+                                       .taps = taps,
+                                       .ring = true};
+        const GridFilterSchedule s = grid_filter_schedule(&grid, &shape);
+        if (!s.bm) continue;
+        const GridProductSchedule p = grid_filter_product(&s);
+        assert_true(s.stages >= 2 && s.stages * grid_ring_bytes(&p) <= 48 << 10);
+        /* threads copy whole rows of 32 pixels */
+        assert_true(p.threads % 32 == 0 && s.bm % (p.threads / 32) == 0 &&
+                    s.bn % (p.threads / 32) == 0);
+        assert_int_equal(s.across, taps * ceil_div(channels, s.bn));
+        assert_int_equal(s.blocks, s.down * s.across * (s.parts ? s.parts : 1));
+        assert_true(s.total * 4 <= (uint64_t)shape.operands);
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(decides_filters_that_are_copied_ahead),
       cmocka_unit_test(decides_convolutions),
       cmocka_unit_test(decides_filters),
       cmocka_unit_test(decides_depthwise_and_pools),
       cmocka_unit_test(joins_runs),
       cmocka_unit_test(covers_every_shape),
       cmocka_unit_test(decides_tiles_of_a_device),
+      cmocka_unit_test(decides_k_tiles_that_are_copied_ahead),
       cmocka_unit_test(decides_filters_of_a_device),
       cmocka_unit_test(decides_tiles_of_tensor_cores),
       cmocka_unit_test(takes_planes_of_halves),

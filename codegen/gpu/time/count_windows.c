@@ -197,6 +197,8 @@ void count_conv(Counting *n, const void *schedule) {
     count_wgmma_conv(n, s);
   else if (s->tensor)
     count_tensor_conv(n, s);
+  else if (s->stages)
+    count_conv_ring(n, s);
   else
     count_conv_tile(n, s);
 }
@@ -311,6 +313,8 @@ void count_filter(Counting *n, const void *schedule) {
     double depth = STAGE_ROW / size, each = (s->bm + s->bn) * depth / WARP;
     count_gathered_tile(n, ceil(pixels / depth), size, s->bm, s->bn, s->wm, s->wn, each,
                         each * (all_inside ? ONE_TAP : 3 * ADDRESS), each);
+  } else if (s->stages) {
+    count_filter_ring(n, s, pixels);
   } else {
     count_fma_tile(n, pixels, s->bm, s->bn, s->tm, s->tn, counting_is_f64(n));
     c->issue += pixels * (s->bm + s->bn) / WARP * QUOTIENT;

@@ -6,6 +6,7 @@
 #ifndef GC_CODEGEN_GPU_COUNTING_H
 #define GC_CODEGEN_GPU_COUNTING_H
 #include "codegen/gpu/time/counts.h"
+#include "codegen/schedule/grid_conv.h"
 
 #include <string.h>
 
@@ -70,6 +71,10 @@ void count_elements(Counting *n, const Streams *s, double elements, int width, d
 double count_epilogue(Counting *n, double of_block, double store);
 /* A block multiplies a tile on ordinary units, so many steps of the depth. */
 void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, bool f64);
+
+/* Of f32 on ordinary units, by a ring of k-tiles; `pixels`: of a block. */
+void count_conv_ring(Counting *n, const GridConvSchedule *s);
+void count_filter_ring(Counting *n, const GridFilterSchedule *s, double pixels);
 
 /* Without a schedule: a thread does an element, or a vector of them, of a copy in some order; or an
    element of the result of a window, with two loads for each multiplication. */

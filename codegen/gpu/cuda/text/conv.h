@@ -20,7 +20,10 @@ template <typename G, typename I> struct ConvForward {
   enum {
     M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, SOURCE_ROWS = G::H, SOURCE_COLS = G::W, SOURCE_AREA = G::H * G::W,
     KH = G::KH, KW = G::KW, IMAGES = G::N, PIXELS = G::N * G::OH * G::OW,
-    FILTERS_IN_ORDER = 1 /* of channels and their taps */
+    FILTERS_IN_ORDER = 1,            /* of channels and their taps */
+    FILTER_STEP = G::GIN * G::KH * G::KW, /* from one to the next */
+    ALL_INSIDE = G::PH == 0 && G::PW == 0 && (G::OH - 1) * G::SH + (G::KH - 1) * G::DH < G::H &&
+                 (G::OW - 1) * G::SW + (G::KW - 1) * G::DW < G::W /* is no tap in the padding? */
   };
   template <typename R> INL_MEMBER int pixels(const R &size) { return size.N * size.OH * size.OW; }
   template <typename R> INL_MEMBER ConvPixel place(int p, const R &size) {
@@ -49,7 +52,9 @@ template <typename G, typename I> struct ConvInputGrad {
   enum {
     M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_ROWS = G::OH, SOURCE_COLS = G::OW, SOURCE_AREA = G::OH * G::OW,
     KH = G::KH, KW = G::KW, IMAGES = G::N, PHASES = G::SH * G::SW,
-    PIXELS = PHASES * G::N * ((G::H + G::SH - 1) / G::SH) * ((G::W + G::SW - 1) / G::SW), FILTERS_IN_ORDER = 0
+    PIXELS = PHASES * G::N * ((G::H + G::SH - 1) / G::SH) * ((G::W + G::SW - 1) / G::SW), FILTERS_IN_ORDER = 0,
+    FILTER_STEP = G::GIN * KH * KW,
+    ALL_INSIDE = KH * KW == 1 && G::SH == 1 && G::SW == 1 && G::PH == 0 && G::PW == 0 && G::OH == G::H && G::OW == G::W
   };
   /* pixels of a phase, at most */
   template <typename R> INL_MEMBER int phase_rows(const R &size) { return ((int)size.H + G::SH - 1) / G::SH; }

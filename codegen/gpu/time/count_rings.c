@@ -1,0 +1,71 @@
+/* Counts of f32 convolutions and their gradients whose k-tiles are copied ahead: those that are on
+   their way cover the wait for memory; see counting.h. */
+#include "codegen/gpu/time/counting.h"
+
+#include <math.h>
+
+void count_conv_ring(Counting *n, const GridConvSchedule *s) {
+  enum { OF_TAP = 12, TAP_CLOCKS = 60, RING_REGISTERS = 60, TAPS_AHEAD = 2, F32 = 4 };
+  GpuCounts *c = &n->c;
+  const ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  const bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
+  const double phases = back ? (double)(g.h.stride * g.w.stride) : 1, taps = (double)s->taps;
+  const double depth = grid_conv_ring_channels(s),
+               k_tiles = ceil((double)s->channels / depth) * taps / phases;
+  const double steps = (double)s->channels * taps / phases, warps = c->threads / (double)WARP;
+  const GridStep step = grid_conv_ring_step(s);
+  if (phases > 1) { /* a block leaves out those that its pixels do not have */
+    const double most = (double)(ceil_div(g.h.taps, g.h.stride) * ceil_div(g.w.taps, g.w.stride));
+    c->longest = c->last = most * phases / taps;
+  }
+  c->fma = steps * step.fma;
+  c->issue = steps * step.issue + warps * (START + s->tn * (double)(g.h.taps + g.w.taps) * OF_TAP);
+  c->accesses = steps * (step.loads + step.copies);
+  c->wavefronts = steps * step.wavefronts;
+  /* filters: their taps lie side by side, channels apart */
+  const double filters = back ? (double)s->taps * WARP * F32 / LINE
+                              : ceil(WARP / 2.0 * (double)s->taps * F32 / LINE) * 2;
+  c->lines = steps / WARP * (s->bm * (filters < WARP ? filters : WARP) + s->bn * TAPS_AHEAD);
+  c->waits = 1;
+  c->covered = k_tiles / (s->stages - 1);
+  c->chain = k_tiles * TAP_CLOCKS;
+  c->shared += s->stages * (int)depth * (s->bm + s->bn + 8) * F32;
+  c->registers = s->tm * s->tn + s->tm + s->tn + RING_REGISTERS;
+  c->issue += count_epilogue(n, (double)s->bm * s->bn, 1);
+  c->l2_bytes = c->blocks * (s->bm + s->bn) * steps * F32 + c->least_bytes;
+  c->bytes = c->least_bytes;
+}
+
+/* The mean share of an axis' positions whose tap lies on the image. */
+static double on_image(const WindowAxis *a) {
+  int64_t n = 0;
+  for (int64_t r = 0; r < a->taps; r++)
+    for (int64_t i = 0; i < a->out; i++) {
+      const int64_t at = i * a->stride - a->lo + r * a->dilation;
+      n += at >= 0 && at < a->in;
+    }
+  return (double)n / (double)(a->taps * a->out);
+}
+
+void count_filter_ring(Counting *n, const GridFilterSchedule *s, double pixels) {
+  enum { OF_PIXEL = 30, TILE_CLOCKS = 60, ALONE = 12, COPY_LINES = 2 };
+  GpuCounts *c = &n->c;
+  const ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  const GridProductSchedule p = grid_filter_product(s);
+  const GridStep step = grid_product_step(&p);
+  const double warps = c->threads / (double)WARP;
+  const double chunks = s->parts ? 1 : (double)s->chunks,
+               of = pixels * on_image(&g.h) * on_image(&g.w);
+  const double k_tiles = ceil(of / chunks / RING_DEPTH) * chunks;
+  c->fma = of * step.fma;
+  c->issue = of * step.issue +
+             warps * (chunks * 4 * QUOTIENT + START + k_tiles * (K_TILE / 2.0 + OF_PIXEL));
+  c->accesses = of * (step.loads + step.copies);
+  c->wavefronts = of * step.wavefronts;
+  c->lines = of * step.copies * COPY_LINES;
+  c->waits = chunks;
+  c->covered = k_tiles / (s->stages - 1);
+  c->chain = k_tiles * TILE_CLOCKS + chunks * fmod(ceil(of / chunks), RING_DEPTH) * ALONE;
+  c->shared += s->stages * grid_ring_bytes(&p);
+  c->registers = 2 * s->tm * s->tn + 4 * (s->tm + s->tn) + OTHER_REGISTERS;
+}
