@@ -1,7 +1,6 @@
 #!/bin/sh
 # A next-character model on real text: the loss falls, and it writes.
 . "$(dirname "$0")/common.sh"
-lightly_optimised
 text=$data/text/tinyshakespeare.txt
 need "$text"
 run 0 "$gc" "$here/docs/examples/chars.g" -O2 -o chars
