@@ -114,6 +114,19 @@ static void read_claimed(Reader *x, uint64_t batch, uint64_t first, uint64_t n, 
   }
 }
 
+/* Rows that the reader claims at a time, of which one read may get several: of images, which are
+   decoded, one. */
+static uint64_t claim_of(const Dataset *d) {
+  enum { CLAIM_BYTES = 16384 };
+  uint64_t bytes = 1;
+  for (int i = 0; i < d->n; i++) {
+    if (!is_read(&d->columns[i])) continue;
+    if (d->columns[i].images) return 1;
+    bytes += column_row_bytes(&d->columns[i]);
+  }
+  return bytes < CLAIM_BYTES ? CLAIM_BYTES / bytes : 1;
+}
+
 /* How often this thread gave up its CPU to wait. */
 static long waits_here(void) {
   struct rusage u;
@@ -126,7 +139,9 @@ static long waits_here(void) {
    has in memory costs as much as to read them. */
 static void work(Reader *x, uint64_t job, uint64_t batch, uint64_t rows, uint64_t nt) {
   const Dataset *d = x->data;
-  const uint64_t share = nt ? PARTS * nt : all_together(d) ? PARTS : rows;
+  const uint64_t share = nt                ? PARTS * nt
+                         : all_together(d) ? PARTS
+                                           : (rows + claim_of(d) - 1) / claim_of(d);
   uint64_t v = atomic_load(&x->claimed);
   if (v >> JOB != job || (v & ROW_MASK) >= rows) return;
   const bool ahead = nt == 0 || x->ahead;
