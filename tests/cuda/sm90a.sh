@@ -20,7 +20,7 @@ entry train(x : f32[N, 64], t : u8[N]) {
   return loss
 }
 entry deep(x : u8[n <= 80, 1400], w : u8[1400, 72]) {   # parts of the depth; exact sums
-  return s = f32(relu(bf16(x // 16) @ bf16(w // 16)))
+  return s = f32(relu(bf16(x) @ bf16(w)))
 }
 entry rows(x : u8[4, N, 64], w : u8[64, 136]) {
   y, v = bf16(x), bf16(w)
@@ -29,12 +29,12 @@ entry rows(x : u8[4, N, 64], w : u8[64, 136]) {
 }
 # exact sums of bounded rows, of which a block of a pair may have none, and of a bounded depth, along and across which operands lie
 entry sums(x : u8[n <= 300, 72], y : u8[n, 64], z : u8[72, n], w : u8[72, 64]) {
-  v, u, t = bf16(x // 16), bf16(y // 16), bf16(z // 16)
-  return a = f32(v @ bf16(w // 16)), b = f32(t @ u)
+  v, u, t = bf16(x), bf16(y), bf16(z)
+  return a = f32(v @ bf16(w)), b = f32(t @ u)
 }
 entry filters(x : u8[n <= 9, 64, 16, 13], dy : u8[n, 60, 16, 13]) {   # blocks of a cluster may have no image
   param w : f32[60, 64, 3, 3] = 0
-  return dw = grad(sum(f32(conv2d(bf16(x // 16), bf16(w), 1, 1)) * f32(dy // 16)), w)
+  return dw = grad(sum(f32(conv2d(bf16(x), bf16(w), 1, 1)) * f32(dy)), w)
 }
 END
 # the same in tf32: the transposed result, A from registers, and of both operands across the depth a transposed copy
