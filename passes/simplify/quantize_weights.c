@@ -172,13 +172,13 @@ static void calibrate(Quantize *q, Builder *b, const Entry *old, const Op *op, i
                       ValueId *map) {
   build_copy(b, old, op, map);
   if (op->kind == OP_GATHER) return;
-  if (b->b == b->e->body)
-    input_scales_add(&q->inputs, b, q->w[g].input_scale, rows_of(b, op, map[op->operands[0]]),
-                     GROUP);
-  else
+  if (b->b != b->e->body)
     remark(q->r, REMARK_QUANTIZE, "quantize-missed", op->loc,
            "activations by %s are not calibrated: this is in a loop",
            b->m->globals.at[q->to[g]].path);
+  else if (q->w[g].input_scale) /* else nothing reads the product */
+    input_scales_add(&q->inputs, b, q->w[g].input_scale, rows_of(b, op, map[op->operands[0]]),
+                     GROUP);
 }
 
 static void measure(Quantize *q, Builder *b, const Entry *old, const Op *op, int g, ValueId *map) {

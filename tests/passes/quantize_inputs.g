@@ -10,11 +10,12 @@ entry f(x : f32[n <= 4, 40]) {
   param v : f32[64, 64] = normal()
   h = net(x) as net
   g = concat([h, h], axis = 1)
+  unread = g @ v
   scan i in 0..3 { g = tanh(g @ v) }
   return y = g, z = net(x * 2) as net
 }
 
-# CHECK: quantize_inputs.g:13:31: remark: activations by v are not calibrated: this is in a loop [quantize-missed]
+# CHECK: quantize_inputs.g:14:31: remark: activations by v are not calibrated: this is in a loop [quantize-missed]
 # CHECK-NOT: remark
 
 # FIND-DAG: param @net.fc1.w : f32[40,64]
