@@ -5,7 +5,8 @@
 
 enum { MOST_TAPS = 1 << 10 };
 
-/* x with what windows reach beside it; no element of that is the largest. */
+/* x with what windows reach beside it, which is no place of the largest: bytes are wider here, so
+   that it is less than all of them. */
 static const char *padded(Node *n, const Window *w, const int64_t *size) {
   Tensor *v = input(n, 0);
   int64_t lo[MOST_RANK] = {0}, hi[MOST_RANK] = {0};
@@ -15,9 +16,10 @@ static const char *padded(Node *n, const Window *w, const int64_t *size) {
                                           w->before[i];
   for (int i = 2; i < w->rank + 2; i++)
     if (hi[i] < 0) hi[i] = 0;
-  const char *least = v->type == ELEM_U8 ? "0" : v->type == ELEM_I8 ? "-128" : "-inf";
-  return let(n, text(n, "pad(%s, %s, %s, %s)", tensor_text(n, v), ints_text(n, lo, w->rank + 2),
-                     ints_text(n, hi, w->rank + 2), least));
+  const bool real = is_float(v);
+  return let(n, text(n, "pad(%s(%s), %s, %s, %s)", real ? elem_of(v->type)->gc : "i32",
+                     tensor_text(n, v), ints_text(n, lo, w->rank + 2),
+                     ints_text(n, hi, w->rank + 2), real ? "-inf" : "-129"));
 }
 
 bool give_places_of_largest(Node *n, const Window *w, const Shape *s) {

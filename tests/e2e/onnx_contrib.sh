@@ -160,6 +160,8 @@ tall = picture[:, :, :4].reshape(2, 4, 2, 2, 3, 2).transpose(0, 1, 2, 4, 3, 5).r
 tap = tall.argmax(-1)
 spot = ((np.arange(8).reshape(2, 4, 1, 1) * 5) + np.arange(2)[:, None] * 2 + tap // 2) * 6 + np.arange(3) * 2 + tap % 2
 case("MaxPool", [given(picture)], [tall.max(-1), spot], attr(kernel_shape=[2, 2], strides=[2, 2]), "")
+least = np.zeros((1, 2, 2, 2), "u1")  # no place is beside the image
+case("MaxPool", [given(least)], [least[:, :, :1, :1], np.arange(2).reshape(1, 2, 1, 1) * 4], attr(kernel_shape=[2, 2], pads=[1, 1, 0, 0], strides=[2, 2]), "")
 full = np.zeros(2 * 4 * 4 * 6, "f4")
 spot = ((np.arange(8).reshape(2, 4, 1, 1) * 4) + np.arange(2)[:, None] * 2 + tap // 2) * 6 + np.arange(3) * 2 + tap % 2
 full[spot] = tall.max(-1)
