@@ -120,6 +120,12 @@ static void verify_extents(Compilation *r) {
     r->passes.verify_each |= entry_extents(r->m->entries.at[i], extents) > 0;
 }
 
+/* The file of --weights has to have the scales of activations. */
+static bool needs_scales(const Compilation *r) {
+  const QuantizedForm *form;
+  return settings_weights(r->c, &r->o, &form) && form && form->is_static;
+}
+
 int planning_run(Compilation *r) {
   verify_extents(r);
   bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) ||
@@ -137,7 +143,7 @@ int planning_run(Compilation *r) {
                           : NULL;
   if (file) r->passes.floats = weights_floats, r->passes.floats_data = file;
   if (!code) code = passes_for(r, r->m, r->main->target, wants_plan);
-  if (!code && r->codegen.weights) code = weights_check_scales(r->m, r->codegen.weights);
+  if (!code && needs_scales(r)) code = weights_check_scales(r->m, r->codegen.weights);
   if (!code && r->codegen.exact && !codegen_exact(r->m)) code = EXIT_PROGRAM;
   if (!code) code = plan_others(r);
   r->passes.floats = NULL;

@@ -218,6 +218,8 @@ run 0 python3 look.py near y.npy q.npy 0.03
 says 1 'w.safetensors: has no tensor net.out.input_scale' ./static predict --id ids.npy --load w.safetensors
 run 0 ./net8 predict --id id.npy --load scales.safetensors
 says 1 'gc: error: --weights: w.safetensors has no tensor net.out.input_scale: a program of --weights=w8a8,calibrate writes it with --save' "$gc" twice.g --weights=w.safetensors,w8a8,static -o own
+sed 's/  x = linear(x, 70) as fc2/  scope out { param input_scale : f32[70] = zeros() }\n  x = linear(x, 70) as fc2 + input_scale/' net.g >own.g # by its own name
+run 0 "$gc" own.g --weights=w.safetensors -o own
 says 2 'gc: error: --weights=q8 quantizes no activations to 8 bits: calibrate and static stand behind w8a8 and w4a8' "$gc" net.g --weights=q8,static -o own
 says 2 'gc: error: behind --weights=w8a8 stands calibrate, which finds scales of activations, and nothing that applies them: errors' "$gc" net.g --weights=w8a8,errors,calibrate -o own
 says 2 "gc: error: behind the form of --weights stand errors, calibrate, static and without=PATH, not 'eror'" "$gc" net.g --weights=q8,eror -o own
