@@ -47,8 +47,8 @@ entry attend_halves(q : f32[2, 70, 20], k : f32[150, 2, 20], v : f32[150, 2, 34]
   return y = f32(y), dq = f32(dq), dk = f32(dk), dv = f32(dv)
 }
 entry tiles(x : f32[70, 3, 16, 15], w : f32[16, 3, 3, 3]) { return y = relu(conv2d(x, w, 2, 1)) } # elements enough for tiles
-entry conv_ring(x : f32[24, 10, 20, 19], w : f32[18, 10, 2, 3]) { return y = conv2d(x, w, 1, [1, 1]) }
-entry conv_ring_grad(x : f32[24, 18, 20, 19], w : f32[10, 18, 2, 3], y : f32[24, 10, 21, 19]) {
+entry conv_ring(x : f32[12, 20, 20, 19], w : f32[18, 20, 2, 3]) { return y = conv2d(x, w, 1, [1, 1]) }
+entry conv_ring_grad(x : f32[12, 18, 20, 19], w : f32[20, 18, 2, 3], y : f32[12, 20, 21, 19]) {
   return dx = grad(sum(conv2d(x, w, 1, [1, 1]) * y), x)
 }
 entry filter_ring(x : f32[9, 18, 9, 8], w : f32[20, 18, 3, 2], y : f32[9, 20, 5, 8]) {
