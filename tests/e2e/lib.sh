@@ -75,6 +75,8 @@ same exe.bin z.bin 'random numbers'
 holds out.txt 'n = -4294967296'
 ./net count --help >out.txt
 holds out.txt '--by N                     hyper (default 1)'
+grep -q -- '--turned' out.txt && fail 'the help lists a hyper that the entry does not read'
+./net flip --help >out.txt
 holds out.txt '--turned true|false        hyper (default true)'
 ./net info count >out.txt
 holds out.txt '--by                     1  i32'
