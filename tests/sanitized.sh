@@ -17,8 +17,10 @@ for file; do
   */plan/effort.g | */plan/limit_gap.g | */plan/order_loops.g | */plan/concat_split.g) # a quarter of a minute each
     turn=$((${GC_TEST_SEED:-0} / 10000 + $(basename "$file" | cksum | cut -d' ' -f1)))
     [ "${GC_TEST_LEVEL-}" != full ] && [ $((turn % 24)) != 0 ] && continue ;;
-  *) # of those that take long a tenth, of the others a quarter; others on other commits, and all at the level full
+  *) # of those that take long a tenth, of the others a quarter, of few files all; others on other commits, and all at
+    # the level full
     of=4
+    [ "$#" -gt 8 ] || of=1
     case $file in */plan/* | */lang/*many_*) of=10 ;; esac
     turn=$((${GC_TEST_SEED:-0} / 10000 + $(basename "$file" | cksum | cut -d' ' -f1)))
     [ "${GC_TEST_LEVEL-}" != full ] && [ $((turn % of)) != 0 ] && continue ;;
