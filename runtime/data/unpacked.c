@@ -19,13 +19,16 @@ bool unpacked_file(Column *c, TemporaryFolder *folder, Err *e) {
   int fd;
   if (!temporary_open(folder, &fd, &room, e)) return false;
   if (fd < 0) return true;
-  if (bytes <= room && temporary_reserve(fd, bytes) &&
-      (c->unpacked = malloc(sizeof *c->unpacked))) {
+  if (bytes > room) {
+    snprintf(folder->why, sizeof folder->why, "half of what is free in %.200s has no room for it",
+             folder->path);
+  } else if (temporary_reserve(fd, bytes) && (c->unpacked = malloc(sizeof *c->unpacked))) {
     *c->unpacked = (File){.path = c->text, .fd = fd, .size = bytes};
     return true;
+  } else { /* some file systems reserve nothing, and a mapped file must not run out of room */
+    snprintf(folder->why, sizeof folder->why, "no room can be reserved in %.200s: %.60s",
+             folder->path, strerror(errno));
   }
-  snprintf(folder->why, sizeof folder->why, "half of what is free in %.200s has no room for it",
-           folder->path);
   close(fd);
   return true;
 }

@@ -83,6 +83,15 @@ run 0 env LD_PRELOAD="$PWD/small.so" ./net train $packed --y y.csv[2:90] --epoch
 holds out.txt 'note: y.csv: is unpacked once'
 holds out.txt 'note: z.npz: stays in memory: half of what is free in . has no room for it; see'
 same memory.st disk.st 'weights where the disk has room for one file'
+cat >old.c <<'C'
+#include <errno.h>
+#include <sys/types.h>
+int fallocate(int fd, int mode, off_t at, off_t n) { return (void)fd, (void)mode, (void)at, (void)n, errno = EOPNOTSUPP, -1; }
+C
+run 0 "${CC:-cc}" -shared -fPIC old.c -o old.so
+run 0 env LD_PRELOAD="$PWD/old.so" ./net train $packed --y y.csv[2:90] --epochs 5 --seed 3 --save disk.st --data-memory 0 --data-cache .
+[ "$(grep -c 'stays in memory: no room can be reserved in .: Operation not supported; see' out.txt)" = 4 ] || { fail 'files on a disk that reserves nothing'; cat out.txt; }
+same memory.st disk.st 'weights where the disk reserves nothing'
 
 # ---- what is wrong is said as of rows in memory ----
 for bad in high:7 wide:1000; do
