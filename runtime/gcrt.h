@@ -404,7 +404,7 @@ struct GcComm {
   void (*spread)(const GcComm *c, void *at, int64_t n, int root);
   void (*begun)(const GcComm *c);
   void (*end)(const GcComm *c);  /* waits for the first collective that has begun and not ended */
-  void (*poll)(const GcComm *c); /* lets those that have begun go on */
+  bool (*poll)(const GcComm *c); /* lets those that have begun go on; false: all are over */
   /* What `root` has there, at most 1 GiB; it is over on return, as what follows is. */
   void (*broadcast)(const GcComm *c, void *at, int64_t bytes, int root);
   int (*max)(const GcComm *c, int value); /* the largest of all ranks' */

@@ -97,23 +97,36 @@ static void walk(Context *c, LoopVisit *visit) {
   (void)loops_walk(&w);
 }
 
+/* What the ranks have begun goes on between two steps. */
+static void poll_comm(const GcEnv *env, int t) {
+  if (env->comm && t == 0) env->comm->poll(env->comm);
+}
+
+static bool goes_on(const void *comm) {
+  const GcComm *c = comm;
+  return c->poll(c);
+}
+
+/* It goes on, too, while the first thread waits for others in front of a step. */
+static void meet(const GcEnv *env, int who, Barrier *b, int t) {
+  if (env->comm && who == 0)
+    barrier_wait_idle(b, t, goes_on, env->comm);
+  else
+    barrier_wait(b, t);
+}
+
 /* False: others run the step, or it is the end of a loop. */
 static bool enter(const Context *c, int step, int loop) {
   Streams *streams = streams_of(c->job);
   if (loop >= 0 && streams) streams_leave_loop(streams, c->who, loop);
   if (loop >= 0 || (streams && !streams_enter(streams, c->who, step))) return false;
-  if (c->job->x->steps[c->job->turn][step].wait) barrier_wait(c->slot.barrier, c->slot.t);
+  if (c->job->x->steps[c->job->turn][step].wait) meet(&c->env, c->who, c->slot.barrier, c->slot.t);
   return true;
 }
 
 static void leave(const Context *c, int step) {
   const Streams *streams = streams_of(c->job);
   if (streams) streams_leave(streams, c->who, step);
-}
-
-/* What the ranks have begun goes on between two steps. */
-static void poll_comm(const GcEnv *env, int t) {
-  if (env->comm && t == 0) env->comm->poll(env->comm);
 }
 
 static void call(const Context *c, int step, const int64_t *at) {
@@ -206,7 +219,7 @@ static void run_plain(void *arg, int t, int nt) {
   const GcEnv env = env_of(j->s, t);
   const ExecStep *steps = j->x->steps[j->turn];
   for (const ExecStep *x = steps + j->first; x < steps + j->end; x++) {
-    if (x->wait) barrier_wait(all, t);
+    if (x->wait) meet(&env, t, all, t);
     x->kernel(x->args, &env, t, nt);
     poll_comm(&env, t);
   }

@@ -86,28 +86,64 @@ static void futex(_Atomic int *word, int what, int n) {
   syscall(SYS_futex, word, what, n, NULL, NULL, 0);
 }
 
+/* Sleeps while the word is n; nap: no longer. */
+static void sleep_at(_Atomic int *word, int n, const struct timespec *nap) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, n, nap, NULL, 0);
+}
+
 static void wake(Barrier *b, _Atomic int *word) {
   if (atomic_load(&b->sleepers)) futex(word, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-void barrier_wait(Barrier *b, int t) {
-  if (b->n == 1) return;
-  int g = atomic_load_explicit(&b->generation, memory_order_relaxed);
+/* True: all others have come before. g: the generation that the others wait behind. */
+static inline bool arrives_last(Barrier *b, int t, int *g) {
+  *g = atomic_load_explicit(&b->generation, memory_order_relaxed);
   BarrierNode *at = &b->node[parent(t, b->n, b->leaves)];
   while (atomic_fetch_add_explicit(&at->arrived, 1, memory_order_acq_rel) == at->n - 1) {
     atomic_store_explicit(&at->arrived, 0, memory_order_relaxed);
     if ((at = at->up)) continue;
     /* An exchange, since qemu's translation of aarch64 lets the load in wake pass a store. */
-    atomic_exchange(&b->generation, (int)((unsigned)g + 1));
+    atomic_exchange(&b->generation, (int)((unsigned)*g + 1));
     wake(b, &b->generation);
-    return;
+    return true;
   }
+  return false;
+}
+
+static inline bool is_over(Barrier *b, int g) {
+  return atomic_load_explicit(&b->generation, memory_order_acquire) != g;
+}
+
+void barrier_wait(Barrier *b, int t) {
+  int g;
+  if (b->n == 1 || arrives_last(b, t, &g)) return;
   for (int i = 0; i < b->spins; i++) {
-    if (atomic_load_explicit(&b->generation, memory_order_acquire) != g) return;
+    if (is_over(b, g)) return;
     pause_cpu();
   }
   atomic_fetch_add(&b->sleepers, 1);
-  while (atomic_load(&b->generation) == g) futex(&b->generation, FUTEX_WAIT_PRIVATE, g);
+  while (atomic_load(&b->generation) == g) sleep_at(&b->generation, g, NULL);
+  atomic_fetch_sub(&b->sleepers, 1);
+}
+
+void barrier_wait_idle(Barrier *b, int t, BarrierIdle *idle, const void *arg) {
+  enum { PAUSES = 64 /* from one call to the next */, NAP = 200000 /* ns */ };
+  static const struct timespec nap = {.tv_nsec = NAP};
+  bool more = true;
+  int g;
+  if (b->n == 1 || arrives_last(b, t, &g)) return;
+  for (int i = 0; i < b->spins; i++) {
+    if (is_over(b, g)) return;
+    if (more && i % PAUSES == 0)
+      more = idle(arg);
+    else
+      pause_cpu();
+  }
+  atomic_fetch_add(&b->sleepers, 1);
+  while (atomic_load(&b->generation) == g) {
+    sleep_at(&b->generation, g, more ? &nap : NULL);
+    if (more && !is_over(b, g)) more = idle(arg);
+  }
   atomic_fetch_sub(&b->sleepers, 1);
 }
 
@@ -124,7 +160,7 @@ void counter_wait(Counter *c, Barrier *all, int at) {
     pause_cpu();
   }
   atomic_fetch_add(&all->sleepers, 1);
-  for (int now; (now = atomic_load(&c->at)) < at;) futex(&c->at, FUTEX_WAIT_PRIVATE, now);
+  for (int now; (now = atomic_load(&c->at)) < at;) sleep_at(&c->at, now, NULL);
   atomic_fetch_sub(&all->sleepers, 1);
 }
 
@@ -142,7 +178,7 @@ static void park(Pool *p, int t) {
   if (t < n) return;
   atomic_fetch_add(&p->parked, 1);
   futex(&p->parked, FUTEX_WAKE_PRIVATE, INT_MAX);
-  for (; t >= n; n = atomic_load(&p->running)) futex(&p->running, FUTEX_WAIT_PRIVATE, n);
+  for (; t >= n; n = atomic_load(&p->running)) sleep_at(&p->running, n, NULL);
   atomic_fetch_sub(&p->parked, 1);
 }
 
@@ -223,8 +259,7 @@ static void change(void *arg, int t, int nt) {
   Pool *p = arg;
   if (t > 0) return;
   int n = p->wanted;
-  for (int k; (k = atomic_load(&p->parked)) < p->threads - nt;)
-    futex(&p->parked, FUTEX_WAIT_PRIVATE, k);
+  for (int k; (k = atomic_load(&p->parked)) < p->threads - nt;) sleep_at(&p->parked, k, NULL);
   Barrier *old = p->barrier;
   barrier_init(p->other, n, p->spins);
   p->barrier = p->other, p->other = old;

@@ -30,6 +30,10 @@ uint64_t barrier_bytes(int n);
 /* In barrier_bytes(n) that are zero and lie on a line. */
 void barrier_init(Barrier *b, int n, int spins);
 void barrier_wait(Barrier *b, int t); /* t: the thread's number, 0 to n - 1 */
+/* The same; while others are waited for `idle` is called now and then, as long as it says that it
+   has more to do. It may take a few microseconds. */
+typedef bool BarrierIdle(const void *arg);
+void barrier_wait_idle(Barrier *b, int t, BarrierIdle *idle, const void *arg);
 
 typedef struct Counter { /* how far a thread is */
   _Alignas(POOL_LINE) _Atomic int at;

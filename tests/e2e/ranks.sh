@@ -395,11 +395,11 @@ ranked() { # ranked MPIRUN OPTIONS [COMMAND]
 
 now() { echo $(($(date +%s%N) / 1000000)); }
 
-# Whether a rank runs. Where one is killed while it starts, mpirun of OpenMPI 4.1.4 may wait for a lock of its own for ever,
-# when all ranks have ended.
+# Whether a rank runs. Where one is killed within MPI_Init, mpirun of OpenMPI 4.1.4 may wait for a lock of its own for ever,
+# when all ranks have ended, as that of a program which calls MPI_Init alone does; they stay its zombies.
 ranks_run() {
   for id in $(cat pid.*); do
-    grep -qs '^State:[[:space:]]*[^ZX]' /proc/"$id"/status && return 0
+    grep -qs '^State:[[:space:]]*[^ZX[:space:]]' /proc/"$id"/status && return 0
   done
   return 1
 }

@@ -50,6 +50,31 @@ static void chain(void *arg, int t, int nt) {
   }
 }
 
+/* The first thread alone is there until it has been idle so often, and then has nothing to do for a
+ * while. */
+typedef struct Idle {
+  Pool *pool;
+  _Atomic int calls;
+} Idle;
+
+enum { IDLE = 5 };
+
+static bool idle(const void *arg) {
+  Idle *s = (Idle *)(uintptr_t)arg;
+  return atomic_fetch_add(&s->calls, 1) + 1 < IDLE;
+}
+
+static void idles(void *arg, int t, int nt) {
+  Idle *s = arg;
+  const double from = clock_now();
+  while (t > 0 && atomic_load(&s->calls) < IDLE && clock_now() - from < 60) sched_yield();
+  if (t > 0) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+  if (t > 0)
+    barrier_wait(s->pool->barrier, t);
+  else
+    barrier_wait_idle(s->pool->barrier, t, idle, s);
+}
+
 static void *on_lines(size_t bytes) {
   void *p = aligned_alloc(POOL_LINE, (bytes + POOL_LINE - 1) / POOL_LINE * POOL_LINE);
   assert_non_null(p);
@@ -89,6 +114,17 @@ static int cores(void) { return cpus_at_once() < 32 ? cpus_at_once() : 32; }
 static void one(void **state) { run(1, ROUNDS); }
 static void as_many_as_cores(void **state) { run(cores(), 20000); }
 static void more_than_cores(void **state) { run(cores() + 3, ROUNDS); }
+
+/* Where threads spin, and where they sleep at once. */
+static void does_more_while_it_waits(void **state) {
+  for (int threads = 1; threads <= cores() + 3; threads++) {
+    Pool *pool = start(threads, false);
+    Idle s = {.pool = pool};
+    pool_run(pool, idles, &s);
+    assert_int_equal(s.calls, pool_size(pool) > 1 ? IDLE : 0);
+    end(pool);
+  }
+}
 
 /* One node, two levels, three levels, and sizes that divide unevenly. */
 static void meet_in_a_tree(void **state) {
@@ -247,6 +283,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one),
                                      cmocka_unit_test(as_many_as_cores),
                                      cmocka_unit_test(more_than_cores),
+                                     cmocka_unit_test(does_more_while_it_waits),
                                      cmocka_unit_test(meet_in_a_tree),
                                      cmocka_unit_test(builds_a_tree),
                                      cmocka_unit_test(run_by_some),

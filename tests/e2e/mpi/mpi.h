@@ -61,7 +61,7 @@ static inline int fake_begin(void *out, size_t bytes, const void *in, size_t in_
                              MPI_Request *q) {
   struct FakeWork *w = malloc(sizeof *w);
   *w = (struct FakeWork){
-      .tests = 200, .out = out, .want = want, .in = in, .bytes = bytes, .in_bytes = in_bytes};
+      .tests = 2000, .out = out, .want = want, .in = in, .bytes = bytes, .in_bytes = in_bytes};
   memset(out, 0xFF, bytes); /* nobody may read it yet */
   w->was = fake_copy(out, bytes);
   w->in_was = fake_copy(in, in_bytes);
