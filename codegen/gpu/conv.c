@@ -38,6 +38,7 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
     s.pixels = c->n * c->h.stride * ceil_div(c->h.in, c->h.stride) * c->w.stride *
                ceil_div(c->w.in, c->w.stride);
   GridConvSchedule f = grid_conv_schedule(&t->machine, &s);
+  if (!back && s.ring && !f.tensor && !f.stages) grid_conv_box(&t->machine, c, &f);
   grid_conv_choose(&t->machine, &f, c, back, s.dt);
   WgmmaConvShape w = wgmma_conv_shape(c, back);
   if (f.tensor && t->sm90a && dtype_is_half(s.in) && !dims_bounded(c->x, 2, 4))
@@ -122,7 +123,8 @@ static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedu
   text_line(x, "#pragma unroll");
   text_open(x, "for (int j = 0; j < %d; j++) {", s->tn);
   text_line(x, "const int m = m0 + Tile::row(i);");
-  text_line(x, "const ConvPixel of = Source::place(n0 + Tile::col(j), size);");
+  text_line(x, s->box.width ? "const ConvPixel of = Tile::place(box, Tile::col(j), size);"
+                            : "const ConvPixel of = Source::place(n0 + Tile::col(j), size);");
   text_line(x, "if (m >= %lld || !of.in) continue;", (long long)s->m);
   cuda_conv_result(g, gr, x, "group", "acc[i][j]");
   text_close(x, "}");
@@ -191,8 +193,9 @@ bool cuda_conv(Gen *g, const Group *gr) {
     print_planes(g, gr, x, &s.planes);
     return true;
   }
-  text_line(x, "typedef %s<Geometry, %s> Source;",
-            op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
+  if (!s.box.width)
+    text_line(x, "typedef %s<Geometry, %s> Source;",
+              op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
   if (s.tensor) {
     text_line(x, "typedef TensorConv<Source, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
               cuda_mma(in), rounds ? "true" : "false", s.bm, s.bn, s.wm, s.wn);
@@ -200,8 +203,12 @@ bool cuda_conv(Gen *g, const Group *gr) {
   } else if (s.stages) {
     k->block = grid_conv_threads(&s, k->block);
     k->min_blocks = CONV_RING_THREADS / k->block;
-    text_line(x, "typedef ConvRing<Source, %s, %d, %d, %d, %d, %d> Tile;", g->index, s.bm, s.bn,
-              s.tm, s.tn, s.stages);
+    if (s.box.width)
+      text_line(x, "typedef ConvBox<Geometry, %s, %d, %d, %d, %d, %d, %d, %d, %d> Tile;", g->index,
+                s.bm, s.bn, s.tm, s.tn, s.box.width, s.box.rows, s.box.taps, s.stages);
+    else
+      text_line(x, "typedef ConvRing<Source, %s, %d, %d, %d, %d, %d> Tile;", g->index, s.bm, s.bn,
+                s.tm, s.tn, s.stages);
     text_line(x, "__shared__ __align__(16) Tile tile;");
   } else {
     const char *from = cuda_converter(g, in);
@@ -210,14 +217,20 @@ bool cuda_conv(Gen *g, const Group *gr) {
     text_line(x, "__shared__ __align__(16) Tile tile;");
   }
   text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", (long long)s.down, s.bm);
-  text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", (long long)s.down,
-            (long long)s.across, s.bn);
+  const char *at = arena_printf(g->a, "(int)(blockIdx.x / %lldu %% %lldu)", (long long)s.down,
+                                (long long)s.across);
+  if (s.box.width)
+    text_line(x, "const int box = %s;", at);
+  else
+    text_line(x, "const int n0 = %s * %d;", at, s.bn);
   text_line(x, "const int group = (int)(blockIdx.x / %lldu);", (long long)(s.down * s.across));
-  if (dims_bounded(c.x, 0, 4)) text_line(x, "if (n0 >= Source::pixels(size)) return;");
+  if (dims_bounded(c.x, 0, 4))
+    text_line(x, s.box.width ? "if (box >= Tile::boxes(size)) return;"
+                             : "if (n0 >= Source::pixels(size)) return;");
   text_line(x, "%s acc[%d][%d];", dtype_compute(in), s.tm, s.tn);
-  text_line(x, "%s, in%d, in%d, group, m0, n0, size);",
+  text_line(x, "%s, in%d, in%d, group, m0, %s, size);",
             s.tensor ? "Tile::run(acc, smem" : "tile.run(acc", group_arg(gr, op->operands[1]),
-            group_arg(gr, op->operands[0]));
+            group_arg(gr, op->operands[0]), s.box.width ? "box" : "n0");
   print_results(g, gr, x, &s);
   const char *images = type_extent(gr->domain, 0) ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL;
   if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s, images);

@@ -49,6 +49,8 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
                        .dt = sums_dt};
   s.ring = !t->pre_sm80 && s.in == DT_F32 && c.gin >= FILTER_RING_CHANNELS;
   GridFilterSchedule f = grid_filter_schedule(&t->machine, &s);
+  if (!t->pre_sm80 && s.in == DT_F32 && !tensor && !s.ring)
+    grid_filter_choose_box(&t->machine, &f, &c, &s);
   GridDepthwiseSchedule d;
   if (grid_depthwise_schedule(&t->machine, &c, sums_dt, &d))
     grid_filter_choose(&t->machine, &f, &d, &s);
@@ -135,6 +137,10 @@ static void print_tile(const FilterGrad *f, Text *x) {
     text_line(x, "typedef TensorConvFilter<Geometry, %s, %s, %d, %d, %d, %d> Tile;", f->g->index,
               cuda_mma(in), f->s.bm, f->s.bn, f->s.wm, f->s.wn);
     text_line(x, "extern __shared__ __align__(128) char smem[];");
+  } else if (f->s.box.pixels) {
+    text_line(x, "typedef ConvFilterBox<Geometry, %s, %d, %d, %d, %d, %d, %d> Tile;", f->g->index,
+              f->s.bm, f->s.bn, f->s.tm, f->s.tn, f->s.box.pixels, f->s.box.stages);
+    text_line(x, "__shared__ __align__(16) Tile tile;");
   } else if (f->s.stages) {
     text_line(x, "typedef ConvFilterRing<Geometry, %s, %d, %d, %d, %d, %d> Tile;", f->g->index,
               f->s.bm, f->s.bn, f->s.tm, f->s.tn, f->s.stages);
@@ -151,19 +157,25 @@ static void print_tile(const FilterGrad *f, Text *x) {
     text_line(x, "const int at = (int)(blockIdx.x / %lldu %% %lldu);", down, across);
     text_line(x, "const int tap = at %% %lld, n0 = at / %lld * %d;", (long long)f->s.taps,
               (long long)f->s.taps, f->s.bn);
-  } else
+  } else if (f->s.box.pixels)
+    text_line(x, "const int n0 = 0;");
+  else
     text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down, across, f->s.bn);
   text_line(x, "const int group = (int)(blockIdx.x / %lldu %% %lldu);", down * across,
             (long long)f->s.groups);
-  if (!f->s.stages) text_line(x, f->s.tensor ? "Tile::start(smem, n0);" : "tile.start(n0);");
+  if (!f->s.stages && !f->s.box.pixels)
+    text_line(x, f->s.tensor ? "Tile::start(smem, n0);" : "tile.start(n0);");
   text_line(x, "%s acc[%d][%d];", f->T, f->s.tm, f->s.tn);
 }
 
 static void print_run(const FilterGrad *f, Text *x, const char *chunk) {
-  text_line(x, "%s, in%d, in%d, group, m0, n0, %s%s, size);",
+  text_line(x, "%s, in%d, in%d, group, m0, %s%s, size);",
             f->s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
             group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]),
-            f->s.stages ? "tap, " : "", chunk);
+            f->s.stages       ? "n0, tap, "
+            : f->s.box.pixels ? ""
+                              : "n0, ",
+            chunk);
 }
 
 /* A block adds all chunks of its tile. */
@@ -300,6 +312,7 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
 }
 
 static int block_of(const FilterGrad *f, const Kernel *k) {
+  if (f->s.box.pixels) return f->s.box.threads;
   return f->s.stages ? f->s.bm / f->s.tm * (f->s.bn / f->s.tn) : k->block;
 }
 

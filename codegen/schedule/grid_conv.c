@@ -57,6 +57,10 @@ static double time_of(const GridMachine *machine, const GridConvSchedule *c, Dty
   return waves * step_time(c->bm, c->bn, c->wm, c->tm, c->tn) * (double)depth;
 }
 
+double grid_conv_alone_clocks(const GridMachine *machine, const GridConvSchedule *c) {
+  return time_of(machine, c, DT_F32) / FMA;
+}
+
 double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
                         const GridConvSchedule *c) {
   enum { ENDS = 2000 }; /* clocks before the first k-tile and behind the last */
@@ -169,7 +173,8 @@ static double ring_time(const GridFilterSchedule *f) {
 static double filter_time(const GridMachine *machine, const GridFilterSchedule *f,
                           const GridFilterShape *s) {
   double waves = (double)ceil_div(f->blocks, machine->blocks);
-  double step = f->stages            ? ring_time(f)
+  double step = f->box.pixels        ? FMA * grid_filter_box_clocks(f, waves) / waves
+                : f->stages          ? ring_time(f)
                 : f->bm              ? step_time(f->bm, f->bn, f->wm, f->tm, f->tn)
                 : f->depthwise.units ? f->depthwise.step
                                      : machine->block * ALONE;
@@ -289,6 +294,30 @@ void grid_filter_choose(const GridMachine *machine, GridFilterSchedule *f,
   if (filter_time(machine, &c, s) < filter_time(machine, f, s)) *f = c;
 }
 
+void grid_filter_choose_box(const GridMachine *machine, GridFilterSchedule *f, const ConvGeom *g,
+                            const GridFilterShape *s) {
+  if (s->pixels > INT32_MAX / 2 || !s->pixels || !s->groups || !s->m || !s->weights) return;
+  const GridFilterSchedule alone = {.groups = s->groups,
+                                    .m = s->m,
+                                    .weights = s->weights,
+                                    .chunks = s->chunks,
+                                    .frame = s->frame,
+                                    .chunk = s->chunk,
+                                    .taps = s->taps};
+  GridFilterSchedule tile = alone;
+  double least = filter_time(machine, f, s);
+  /* instructions of a gathered element, with its test and place, beside those of step_time */
+  enum { GATHER = 16 };
+  if (f->bm) least *= 1 + GATHER * (f->bm + f->bn) / step_time(f->bm, f->bn, 0, f->tm, f->tn);
+  for (int i = 0; grid_filter_box(g, i, &tile); i++, tile = alone)
+    for (int split = 0; split < 2 && tile.box.pixels; split++) {
+      GridFilterSchedule c = tile;
+      if (split && !split_filter(machine, &c, s)) continue;
+      const double time = filter_time(machine, &c, s);
+      if (time < least) *f = c, least = time;
+    }
+}
+
 void grid_filter_take(GridFilterSchedule *f, const WgmmaFilterSchedule *w,
                       const GridFilterShape *s) {
   uint64_t each = (uint64_t)(s->groups * s->m * s->weights * dtype_size(s->dt));
@@ -321,6 +350,8 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(depthwise.units),
                                                                          FIELD(depthwise.taps),
                                                                          FIELD(depthwise.rows),
+                                                                         FIELD(box.pixels),
+                                                                         FIELD(box.stages),
                                                                          {0}}};
 #undef FIELD
 
@@ -344,4 +375,7 @@ const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(group
                                                                      FIELD(planes.units),
                                                                      FIELD(planes.rows),
                                                                      FIELD(planes.down),
+                                                                     FIELD(box.width),
+                                                                     FIELD(box.rows),
+                                                                     FIELD(box.taps),
                                                                      {0}}};

@@ -40,6 +40,15 @@ typedef struct GridPlanesSchedule {
   int64_t blocks;
 } GridPlanesSchedule;
 
+/* Of few channels a group: see grid_conv_box.c. A block computes a box of pixels of one image. */
+typedef struct GridBoxSchedule {
+  int width;            /* of the box; 0: no boxes */
+  int rows, taps;       /* of the filter, that a k-tile has: rows, and columns of each */
+  int depth;            /* ... by channels */
+  int image_rows, used; /* that its copies fill in shared memory; columns of each */
+  int shared;           /* bytes of the ring */
+} GridBoxSchedule;
+
 typedef struct GridConvSchedule {
   int64_t groups, m, pixels, channels, taps; /* as of the shape */
   int bm, bn, tm, tn;   /* channels and pixels of a block, of a thread; bm = 0: no tiles, a thread
@@ -52,6 +61,7 @@ typedef struct GridConvSchedule {
   int wm, wn, shared;
   WgmmaConvSchedule wgmma;
   GridPlanesSchedule planes;
+  GridBoxSchedule box;
 } GridConvSchedule;
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s);
@@ -64,6 +74,14 @@ bool grid_conv_ring(const GridMachine *machine, const GridConvShape *s, GridConv
 /* Channels of a k-tile; what a block does for one of them. */
 int grid_conv_ring_channels(const GridConvSchedule *c);
 GridStep grid_conv_ring_step(const GridConvSchedule *c);
+/* Of few channels, by boxes of pixels whose image rows lie in shared memory (grid_conv_box.c), if
+   that takes fewer clocks than a thread for each element. False: it does not, or there are more
+   channels or columns of the filter. */
+bool grid_conv_box(const GridMachine *machine, const ConvGeom *g, GridConvSchedule *c);
+GridStep grid_conv_box_step(const GridConvSchedule *c);
+int64_t grid_conv_box_k_tiles(const GridConvSchedule *c, const ConvGeom *g);
+/* Clocks of a thread for each element. */
+double grid_conv_alone_clocks(const GridMachine *machine, const GridConvSchedule *c);
 /* Threads of a block that computes tiles. */
 static inline int grid_conv_threads(const GridConvSchedule *c, int block) {
   return c->stages ? c->bm / c->tm * (c->bn / c->tn) : block;
@@ -115,6 +133,16 @@ typedef struct GridDepthwiseSchedule {
   double step; /* of a pixel of a block, in fma of a multiprocessor */
 } GridDepthwiseSchedule;
 
+/* Of few channels a group: see grid_filter_box.c. A block computes all weights of its filters. */
+typedef struct GridFilterBoxSchedule {
+  int pixels;     /* of a row of the result, that a k-tile has; 0: other code */
+  int stages;     /* k-tiles in shared memory */
+  int rows, used; /* of the image in a k-tile; columns of each that are copied */
+  int threads, shared;
+  bool edges;   /* taps may lie in the padding */
+  double steps; /* pixels of a k-tile on the mean */
+} GridFilterBoxSchedule;
+
 typedef struct GridFilterSchedule {
   int64_t groups, m, weights;   /* as of the shape */
   int64_t chunks, frame, chunk; /* of pixels (codegen/schedule/window.h) */
@@ -134,6 +162,7 @@ typedef struct GridFilterSchedule {
   int wm, wn, shared;
   WgmmaFilterSchedule wgmma;
   GridDepthwiseSchedule depthwise;
+  GridFilterBoxSchedule box;
 } GridFilterSchedule;
 
 /* Of k-tiles that are copied ahead: channels that a group has at least; the product that a block
@@ -148,6 +177,15 @@ void grid_filter_take(GridFilterSchedule *f, const WgmmaFilterSchedule *w,
 /* The same by channels, if that takes less time. */
 void grid_filter_choose(const GridMachine *machine, GridFilterSchedule *f,
                         const GridDepthwiseSchedule *d, const GridFilterShape *s);
+/* The same of few channels a group, by blocks of all weights, if one of their tiles takes less
+   time. */
+void grid_filter_choose_box(const GridMachine *machine, GridFilterSchedule *f, const ConvGeom *g,
+                            const GridFilterShape *s);
+/* Tile `which` of them; pixels = 0: it does not fit. False: there are no more. */
+bool grid_filter_box(const ConvGeom *g, int which, GridFilterSchedule *f);
+GridStep grid_filter_box_step(const GridFilterSchedule *f);
+/* Clocks of a pixel, of a multiprocessor that has so many blocks. */
+double grid_filter_box_clocks(const GridFilterSchedule *f, double waves);
 /* False: groups have several channels, or there are too many taps; back, also strides or several
    filters a channel. `time`: of a multiprocessor, in fma. */
 bool grid_planes_schedule(const GridMachine *machine, const ConvGeom *c, bool back, Dtype dt,

@@ -9,6 +9,14 @@ entry stem(x : f32[2, 3, 19, 17], w : f32[36, 3, 7, 5], y : f32[2, 36, 10, 9]) {
   dx, dw = grad(sum(z * y), [x, w])
   return z, dx, dw
 }
+entry patches(x : f32[2, 3, 32, 60], w : f32[20, 3, 16, 12], y : f32[2, 20, 2, 5]) { # taps of no two pixels are the same
+  z = conv2d(x, w, [16, 12], 0)
+  return z, dw = grad(sum(z * y), w)
+}
+entry odd_boxes(x : f32[3, 8, 13, 37], w : f32[18, 4, 4, 5], y : f32[3, 18, 6, 12]) { # NaN, infinities, -0; groups, dilation
+  z = conv2d(log(x), w, [2, 3], [1, 3], dilation = [1, 2], groups = 2)
+  return z, dw = grad(sum(z * log(y)), w)
+}
 entry strided(x : f32[2, 34, 11, 8], w : f32[32, 34, 3, 2], y : f32[2, 32, 6, 4]) {
   z = conv2d(x, w, 2, [1, 0])
   dx, dw = grad(sum(z * y), [x, w])

@@ -216,6 +216,8 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 5, "ConvTile<", "ConvTile");
   add_text(s, k, UNDER_ALL, "ConvRing<", "ConvRing");
   add_text(s, k, UNDER_ALL, "ConvFilterRing<", "ConvFilterRing");
+  add_text(s, k, UNDER_ALL, "ConvBox<", "ConvBox");
+  add_text(s, k, UNDER_ALL, "ConvFilterBox<", "ConvFilterBox");
   add_text(s, k, 3, "Gemm<", "Gemm");
   add_text(s, k, 12, "GemmRing<", "GemmRing");
   if (!cuda_variant(s->arch)) return k->entry >= 0;

@@ -75,7 +75,7 @@ sizes halves 'n=40 h=8' 'y gx gw' --x x.npy --dy dy.npy --w k.npy
 "$mkdata" npy u8 33,8,8,6 1 x.npy && "$mkdata" npy u8 33,16,8,6 2 dy.npy || fail 'no data could be made'
 sizes halves 'n=33 h=4' 'y gx gw' --x x.npy --dy dy.npy --w k.npy
 for p in tiles planes halves; do "$gc" $p.g --target=cuda --arch=compute_80 --print-schedules; done >forms 2>&1
-for form in 'conv conv .* bm=32' 'conv_input_grad conv .* bm=32' 'conv conv .* planes.units=[1-9]' 'filter .* tensor=no bm=32' \
+for form in 'conv conv .* bm=32' 'conv conv .* box.width=[1-9]' 'conv_input_grad conv .* bm=32' 'conv conv .* planes.units=[1-9]' 'filter .* tensor=no .* box.pixels=[1-9]' \
   'depthwise.units=[1-9]' 'conv conv .* tensor=yes' 'conv_input_grad conv .* tensor=yes' 'filter .* tensor=yes' 'conv_input_grad elements'; do
   grep -q "^cuda .*$form" forms || fail "no kernel is '$form'"
 done

@@ -36,6 +36,31 @@ void count_conv_ring(Counting *n, const GridConvSchedule *s) {
   c->bytes = c->least_bytes;
 }
 
+/* Of few channels a group: what taps read of the image is copied once a row of the filter. */
+void count_conv_box(Counting *n, const GridConvSchedule *s) {
+  enum { OF_COLUMN = 6, TAP_CLOCKS = 60, BOX_REGISTERS = 64, COPY_LINES = 2, F32 = 4 };
+  GpuCounts *c = &n->c;
+  const ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  const GridBoxSchedule *b = &s->box;
+  const double k_tiles = (double)grid_conv_box_k_tiles(s, &g), warps = c->threads / (double)WARP;
+  const double steps = (double)(s->channels * s->taps), copied = k_tiles * b->depth;
+  const GridStep step = grid_conv_box_step(s);
+  c->fma = steps * step.fma;
+  c->issue = copied * step.issue + warps * (START + s->tn * (double)g.w.taps * OF_COLUMN);
+  c->accesses = copied * (step.loads + step.copies);
+  c->wavefronts = copied * step.wavefronts;
+  c->lines = copied * step.copies * COPY_LINES;
+  c->waits = 1;
+  c->covered = k_tiles / (s->stages - 1);
+  c->chain = k_tiles * TAP_CLOCKS;
+  c->shared += b->shared;
+  c->registers = s->tm * s->tn + s->tm + s->tn + BOX_REGISTERS;
+  c->issue +=
+      count_epilogue(n, (double)s->bm * s->bn, b->width < WARP ? (double)WARP / b->width : 1);
+  c->l2_bytes = c->blocks * copied * step.copies * WARP * F32 + c->least_bytes;
+  c->bytes = c->least_bytes;
+}
+
 /* The mean share of an axis' positions whose tap lies on the image. */
 static double on_image(const WindowAxis *a) {
   int64_t n = 0;
@@ -68,4 +93,24 @@ void count_filter_ring(Counting *n, const GridFilterSchedule *s, double pixels) 
   c->chain = k_tiles * TILE_CLOCKS + chunks * fmod(ceil(of / chunks), RING_DEPTH) * ALONE;
   c->shared += s->stages * grid_ring_bytes(&p);
   c->registers = 2 * s->tm * s->tn + 4 * (s->tm + s->tn) + OTHER_REGISTERS;
+}
+
+/* Of few channels a group: all weights of some filters, from rows of the image. */
+void count_filter_box(Counting *n, const GridFilterSchedule *s, double pixels) {
+  enum { TILE_CLOCKS = 60, COPY_LINES = 2, BOX_REGISTERS = 60 };
+  GpuCounts *c = &n->c;
+  const GridFilterBoxSchedule *b = &s->box;
+  const GridStep step = grid_filter_box_step(s);
+  const double warps = c->threads / (double)WARP, chunks = s->parts ? 1 : (double)s->chunks,
+               k_tiles = pixels / b->steps;
+  c->fma = pixels * step.fma;
+  c->issue = pixels * step.issue + warps * (START + s->tn * 4 * QUOTIENT + chunks * s->tm * s->tn);
+  c->accesses = pixels * (step.loads + step.copies);
+  c->wavefronts = pixels * step.wavefronts;
+  c->lines = pixels * step.copies * COPY_LINES;
+  c->waits = chunks;
+  c->covered = k_tiles / (b->stages - 1);
+  c->chain = k_tiles * TILE_CLOCKS;
+  c->shared += b->shared;
+  c->registers = (s->parts ? 1 : 2) * s->tm * s->tn + s->tm + 5 * s->tn + BOX_REGISTERS;
 }

@@ -197,6 +197,8 @@ void count_conv(Counting *n, const void *schedule) {
     count_wgmma_conv(n, s);
   else if (s->tensor)
     count_tensor_conv(n, s);
+  else if (s->box.width)
+    count_conv_box(n, s);
   else if (s->stages)
     count_conv_ring(n, s);
   else
@@ -313,6 +315,8 @@ void count_filter(Counting *n, const void *schedule) {
     double depth = STAGE_ROW / size, each = (s->bm + s->bn) * depth / WARP;
     count_gathered_tile(n, ceil(pixels / depth), size, s->bm, s->bn, s->wm, s->wn, each,
                         each * (all_inside ? ONE_TAP : 3 * ADDRESS), each);
+  } else if (s->box.pixels) {
+    count_filter_box(n, s, pixels);
   } else if (s->stages) {
     count_filter_ring(n, s, pixels);
   } else {
@@ -322,7 +326,8 @@ void count_filter(Counting *n, const void *schedule) {
     double ends = is_padded(&g) ? (FMA_DEPTH + 1) / (double)g.w.out : 0;
     c->issue += c->threads / (double)WARP * pixels * s->tn * (ends < 1 ? ends : 1);
   }
-  c->l2_bytes = c->blocks * (s->bm + s->bn) * pixels * size + numel * 4;
+  const double of_pixel = s->box.pixels ? grid_filter_box_step(s).copies * WARP : s->bm + s->bn;
+  c->l2_bytes = c->blocks * of_pixel * pixels * size + numel * 4;
   c->bytes = c->least_bytes + (parts > 0 ? parts * numel * 4 : 0);
 }
 

@@ -74,7 +74,9 @@ void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, b
 
 /* Of f32 on ordinary units, by a ring of k-tiles; `pixels`: of a block. */
 void count_conv_ring(Counting *n, const GridConvSchedule *s);
+void count_conv_box(Counting *n, const GridConvSchedule *s);
 void count_filter_ring(Counting *n, const GridFilterSchedule *s, double pixels);
+void count_filter_box(Counting *n, const GridFilterSchedule *s, double pixels);
 
 /* Without a schedule: a thread does an element, or a vector of them, of a copy in some order; or an
    element of the result of a window, with two loads for each multiplication. */

@@ -1,0 +1,124 @@
+/* Schedules of convolutions of few channels on a device and of their gradients with respect to
+   filters: decisions for stems that programs have, and what holds for all. */
+#include "codegen/schedule/grid_conv.h"
+#include "tests/unit/schedule_rig.h"
+
+static WindowAxis axis(int64_t in, int64_t taps, int64_t stride, int64_t pad, int64_t dilation) {
+  WindowAxis a = {
+      .in = in, .taps = taps, .stride = stride, .dilation = dilation, .lo = pad, .hi = pad};
+  a.out = (in + 2 * pad - (taps - 1) * dilation - 1) / stride + 1;
+  return a;
+}
+
+static ConvGeom conv(int64_t n, int64_t channels, int64_t filters, WindowAxis h, WindowAxis w) {
+  return (ConvGeom){.n = n,
+                    .groups = 1,
+                    .cin = channels,
+                    .cout = filters,
+                    .gin = channels,
+                    .gout = filters,
+                    .h = h,
+                    .w = w};
+}
+
+/* bm = 0: a thread does one element. */
+static GridConvSchedule box_of(const ConvGeom *g) {
+  GridConvSchedule c = {.groups = 1,
+                        .m = g->gout,
+                        .pixels = g->n * g->h.out * g->w.out,
+                        .channels = g->gin,
+                        .taps = g->h.taps * g->w.taps};
+  c.blocks = ceil_div(c.m * c.pixels, grid.block);
+  grid_conv_box(&grid, g, &c);
+  return c;
+}
+
+static void check_box(const ConvGeom *g, const GridConvSchedule *c) {
+  const GridBoxSchedule *b = &c->box;
+  const int threads = grid_conv_threads(c, 0), lanes = c->bn / c->tn;
+  assert_true(c->stages >= 2 && b->shared > 0 && b->shared <= 48 << 10);
+  assert_true(threads % grid.warp == 0 && CONV_RING_THREADS % threads == 0);
+  assert_true(c->tm % 4 == 0 && c->tm * c->tn <= 64 && c->bn % b->width == 0);
+  assert_true(lanes % b->width == 0 || b->width % lanes == 0); /* pixels of a thread are in order */
+  assert_true(b->rows > 0 && b->rows <= g->h.taps && b->taps > 0 && b->taps <= g->w.taps);
+  assert_true(b->rows == 1 || b->taps == g->w.taps);
+  assert_true(c->down * c->bm >= c->m && (c->down - 1) * c->bm < c->m);
+  assert_int_equal(c->across,
+                   g->n * ceil_div(g->h.out, c->bn / b->width) * ceil_div(g->w.out, b->width));
+  assert_int_equal(c->blocks, c->down * c->across);
+}
+
+static void decides_boxes(void **state) {
+  const WindowAxis stem = axis(224, 7, 2, 3, 1), patch = axis(224, 16, 16, 0, 1);
+  ConvGeom g = conv(32, 3, 64, stem, stem);
+  GridConvSchedule c = box_of(&g);
+  assert_true(c.bm == 64 && c.box.width == 16 && c.box.taps == 7); /* 112 is 7 boxes of 16 */
+  g = conv(32, 3, 768, patch, patch);
+  assert_true(box_of(&g).bm >= 64);
+  g = conv(1, 3, 4, axis(9, 3, 1, 1, 1), axis(9, 3, 1, 1, 1));
+  assert_int_equal(box_of(&g).bm, 0); /* one element a thread leaves no core idle */
+  g = conv(8, 8, 64, stem, stem);
+  assert_int_equal(box_of(&g).bm, 0); /* channels enough for other tiles */
+  static const int64_t taps[] = {1, 2, 3, 7, 11, 31}, sides[] = {32, 45, 112, 300};
+  int boxes = 0;
+  for (int i = 0; i < 6; i++)
+    for (int j = 0; j < 4; j++)
+      for (int64_t stride = 1; stride < 6; stride += 2)
+        for (int64_t channels = 1; channels < 8; channels += 2) {
+          g = conv(5, channels, 10 * (j + 1) * channels, axis(sides[j], taps[5 - i], stride, 3, 1),
+                   axis(sides[j], taps[i], stride, 1, i < 4 ? 1 + stride / 3 : 1));
+          if (g.h.out < 1 || g.w.out < 1) continue;
+          c = box_of(&g);
+          if (!c.bm) continue;
+          check_box(&g, &c);
+          boxes++;
+        }
+  assert_true(boxes > 100);
+  (void)state;
+}
+
+static void decides_filter_boxes(void **state) {
+  static const int64_t taps[] = {1, 3, 5, 7}, sides[] = {12, 28, 45, 112};
+  int boxes = 0;
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++)
+      for (int64_t stride = 1; stride < 3; stride++)
+        for (int64_t channels = 1; channels < 16; channels += 2) {
+          const WindowAxis h = axis(sides[j], taps[i], stride, i, 1),
+                           w = axis(sides[j], taps[3 - i], stride, 1, 1);
+          const ConvGeom g = conv(32, channels, 24, h, w);
+          const int64_t rows = ceil_div(784, w.out), pixels = 32 * h.out * w.out,
+                        chunk = rows * w.out, per_image = ceil_div(h.out, rows);
+          const GridFilterShape s = {.groups = 1,
+                                     .m = 24,
+                                     .weights = channels * h.taps * w.taps,
+                                     .pixels = pixels,
+                                     .chunks = 32 * per_image,
+                                     .frame = h.out * w.out,
+                                     .chunk = chunk,
+                                     .operands =
+                                         4 * 32 * (channels * h.in * w.in + 24 * h.out * w.out),
+                                     .taps = h.taps * w.taps,
+                                     .dt = DT_F32};
+          GridFilterSchedule f = grid_filter_schedule(&grid, &s);
+          grid_filter_choose_box(&grid, &f, &g, &s);
+          if (!f.box.pixels) continue;
+          boxes++;
+          assert_true(f.box.stages >= 2 && f.box.shared <= 48 << 10 && f.box.threads % 32 == 0);
+          assert_true(f.bm / f.tm * (f.bn / f.tn) <= f.box.threads && f.tm % 4 == 0);
+          assert_true(f.bn >= s.weights && f.bn < s.weights + f.tn && f.across == 1);
+          assert_true(f.box.pixels <= w.out && f.box.rows == channels * h.taps);
+          assert_int_equal(f.blocks, f.down * (f.parts ? f.parts : 1));
+          assert_true(f.total * 4 <= (uint64_t)s.operands);
+        }
+  assert_true(boxes > 30);
+  (void)state;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(decides_boxes),
+      cmocka_unit_test(decides_filter_boxes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
