@@ -5,6 +5,7 @@
 
 typedef struct AluRow {
   const char *key;
+  size_t size; /* of the key */
   Handler *run;
   int sources;
   uint8_t cls[5]; /* SlotClass of the result and the sources */

@@ -390,9 +390,10 @@ static void append(Decoder *d) {
 void decode_instruction(Parser *p) {
   static const struct {
     const char *word;
+    size_t size;
     void (*read)(Decoder *);
   } ops[] = {
-#define OP(word, reader) {word, decode_##reader},
+#define OP(word, reader) {word, sizeof word - 1, decode_##reader},
 #include "ops.def"
 #undef OP
   };
@@ -408,7 +409,7 @@ void decode_instruction(Parser *p) {
   split_parts(&d);
   bool known = false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops && !known; i++)
-    if (part_is(&d, 0, ops[i].word)) {
+    if (d.part_size[0] == ops[i].size && !memcmp(d.part[0], ops[i].word, ops[i].size)) {
       known = true;
       ops[i].read(&d);
     }

@@ -229,34 +229,36 @@ static inline float canonical(float v) { return v != v ? __builtin_nanf("0x3ffff
 #undef PAIR2
 #undef PAIR3
 
+#define KEY(key) #key, sizeof #key - 1
 static const AluRow alu_rows[] = {
-#define ALU1(key, D, A, expr) {#key, alu_##key, 1, {C_##D, C_##A}},
-#define ALU2(key, D, A, B, expr) {#key, alu_##key, 2, {C_##D, C_##A, C_##B}},
-#define ALU3(key, D, A, B, C, expr) {#key, alu_##key, 3, {C_##D, C_##A, C_##B, C_##C}},
-#define ALU4(key, D, A, B, C, E, expr) {#key, alu_##key, 4, {C_##D, C_##A, C_##B, C_##C, C_##E}},
-#define PAIR1(key, T, expr) {#key, alu_##key, 1, {SLOT_32, SLOT_32}},
-#define PAIR2(key, T, expr) {#key, alu_##key, 2, {SLOT_32, SLOT_32, SLOT_32}},
-#define PAIR3(key, T, expr) {#key, alu_##key, 3, {SLOT_32, SLOT_32, SLOT_32, SLOT_32}},
+#define ALU1(key, D, A, expr) {KEY(key), alu_##key, 1, {C_##D, C_##A}},
+#define ALU2(key, D, A, B, expr) {KEY(key), alu_##key, 2, {C_##D, C_##A, C_##B}},
+#define ALU3(key, D, A, B, C, expr) {KEY(key), alu_##key, 3, {C_##D, C_##A, C_##B, C_##C}},
+#define ALU4(key, D, A, B, C, E, expr)                                                             \
+  {KEY(key), alu_##key, 4, {C_##D, C_##A, C_##B, C_##C, C_##E}},
+#define PAIR1(key, T, expr) {KEY(key), alu_##key, 1, {SLOT_32, SLOT_32}},
+#define PAIR2(key, T, expr) {KEY(key), alu_##key, 2, {SLOT_32, SLOT_32, SLOT_32}},
+#define PAIR3(key, T, expr) {KEY(key), alu_##key, 3, {SLOT_32, SLOT_32, SLOT_32, SLOT_32}},
 #include "alu.def"
 };
 
-static const AluRow *find_exact(const char *key) {
+static const AluRow *find_exact(const char *key, size_t size) {
   for (size_t i = 0; i < sizeof alu_rows / sizeof *alu_rows; i++)
-    if (!strcmp(alu_rows[i].key, key)) return &alu_rows[i];
+    if (alu_rows[i].size == size && !memcmp(alu_rows[i].key, key, size)) return &alu_rows[i];
   return NULL;
 }
 
 const AluRow *alu_find(const char *key) {
-  const AluRow *row = find_exact(key);
+  const size_t n = strlen(key);
+  const AluRow *row = find_exact(key, n);
   if (row) return row;
   char any[64]; /* add_u32 -> add_i32 */
-  size_t n = strlen(key);
   if (n < 4 || n >= sizeof any) return NULL;
   memcpy(any, key, n + 1);
   char *type = strrchr(any, '_');
   if (!type || (type[1] != 'u' && type[1] != 's' && type[1] != 'b')) return NULL;
   type[1] = 'i';
-  return find_exact(any);
+  return find_exact(any, n);
 }
 
 /* ---- rounding, .ftz and .sat ---- */
