@@ -15,7 +15,6 @@ typedef struct Outcome {
 
 typedef struct Subject {
   struct Nvrtc *nvrtc;
-  bool has_minimal; /* the option of that name */
   Ctx *c;
   Arena *a;
   Module *m;

@@ -10,18 +10,16 @@
 #include <string.h>
 
 char *subject_ptx(const Subject *s, const char *source, bool quiet) {
-  enum { OPTIONS = 8 };
   char arch[64];
   snprintf(arch, sizeof arch, "--gpu-architecture=%s", s->arch);
-  const char *const options[OPTIONS] = {arch,
-                                        "--std=c++17",
-                                        "--fmad=false",
-                                        "--ftz=true",
-                                        "--prec-div=true",
-                                        "--prec-sqrt=true",
-                                        "--disable-warnings",
-                                        "--minimal"};
-  const int count = s->has_minimal ? OPTIONS : OPTIONS - 1;
+  const char *const options[] = {arch,
+                                 "--std=c++17",
+                                 "--fmad=false",
+                                 "--ftz=true",
+                                 "--prec-div=true",
+                                 "--prec-sqrt=true",
+                                 "--disable-warnings"};
+  const int count = sizeof options / sizeof *options;
   const Cache *cache = cuda_cache();
   const char *identity = nvrtc_identity(s->nvrtc);
   const bool keeps = cache->dir && *identity;

@@ -1,7 +1,14 @@
 /* Products on Hopper: TMA fills shared memory, warpgroups multiply. With BUG=n the n-th planted bug is in: the numbers are
- * those of bugs[] in test_hopper.c. No header: NVRTC needs no include directory. */
+ * those of bugs[] in test_hopper.c; with WANT_name that kernel alone is, but for those of BUG=0. No header: NVRTC needs no
+ * include directory. */
 #ifndef BUG
 #define BUG 0
+#endif
+#if !defined WANT_bf16_3 && !defined WANT_registers && !defined WANT_gemm_1 && !defined WANT_gemm_2
+#define WANT_bf16_3
+#define WANT_registers
+#define WANT_gemm_1
+#define WANT_gemm_2
 #endif
 typedef unsigned short u16;
 typedef unsigned u32;
@@ -165,8 +172,11 @@ TILE(f16_sums_3, 3, 3, 0, 0)
 TILE(tf32_3, 2, 3, 0, 0)
 TILE(tf32_0, 2, 0, 0, 0)
 #endif
+#ifdef WANT_bf16_3
 TILE(bf16_3, 0, 3, 0, 0)
+#endif
 
+#ifdef WANT_registers
 /* c = -a b with a in registers; b is copied by threads, from 16-byte units of rows along k with the swizzle in place */
 extern "C" __global__ void __launch_bounds__(128) registers(const u32 *a, const uint4 *b, float *c) {
   __shared__ __align__(1024) unsigned char bs[OPERAND];
@@ -189,6 +199,7 @@ extern "C" __global__ void __launch_bounds__(128) registers(const u32 *a, const 
   for (int n = 0; n < 32; n++)
     c[(w * 16 + (l >> 2) + 8 * (n >> 1 & 1)) * 64 + (n >> 2) * 8 + 2 * (l & 3) + (n & 1)] = d[n];
 }
+#endif
 
 /* c = a b in bf16: a[m][k], b[k][n]. A tile is 128 x 64, a stage 64 deep. Blocks go from tile to tile; warps 0 to 3 load,
  * 4 to 11 multiply. A cluster has CTAS tiles above one another: each block loads a part of b's columns for all of them. */
@@ -315,11 +326,15 @@ template <int CTAS> __device__ __forceinline__ void gemm(const TensorMap *a, con
   if (CTAS > 1) cluster_sync();
 #endif
 }
+#ifdef WANT_gemm_1
 extern "C" __global__ void __launch_bounds__(384, 1) gemm_1(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
                                                             float *c, int m, int n, int k) {
   gemm<1>(&a, &b, c, m, n, k);
 }
+#endif
+#ifdef WANT_gemm_2
 extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
     gemm_2(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, float *c, int m, int n, int k) {
   gemm<2>(&a, &b, c, m, n, k);
 }
+#endif

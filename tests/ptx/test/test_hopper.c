@@ -164,11 +164,13 @@ static Outcome run(const Case *c, const PtxModule *m, unsigned order) {
   return run_without(c, m, order, 0);
 }
 
-static PtxModule *compile(Nvrtc *n, const char *source, int bug) {
-  char define[32], err[256];
+/* want: of the bug's kernels this one alone; NULL: all */
+static PtxModule *compile(Nvrtc *n, const char *source, int bug, const char *want) {
+  char define[32], kernel[64], err[256];
   snprintf(define, sizeof define, "-DBUG=%d", bug);
-  const char *options[] = {"--gpu-architecture=compute_90a", define};
-  char *ptx = nvrtc_ptx(n, source, options, 2, 0);
+  snprintf(kernel, sizeof kernel, "-DWANT_%s", want ? want : "");
+  const char *options[] = {"--gpu-architecture=compute_90a", define, kernel};
+  char *ptx = nvrtc_ptx(n, source, options, want ? 3 : 2, 0);
   PtxModule *m = ptx ? ptx_module_load(ptx, strlen(ptx), err, sizeof err) : NULL;
   if (ptx && !m) fprintf(stderr, "%s\n", err);
   free(ptx);
@@ -210,7 +212,7 @@ static int check_unwritten(const PtxModule *m) {
 
 static int check_values(Nvrtc *n, const char *source) {
   int failed = 0;
-  PtxModule *m = compile(n, source, 0);
+  PtxModule *m = compile(n, source, 0, NULL);
   if (!m) return 1;
   for (int i = 0; i < CASES; i++)
     for (unsigned order = 0; order < ORDERS; order++) {
@@ -255,7 +257,7 @@ static const struct Bug {
 };
 
 static int check_bug(Nvrtc *n, const char *source, const struct Bug *b) {
-  PtxModule *m = compile(n, source, b->number);
+  PtxModule *m = compile(n, source, b->number, b->kernel);
   bool found = false;
   Outcome o = {.error = 0};
   int at = 0;

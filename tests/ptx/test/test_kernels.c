@@ -1,6 +1,7 @@
 /* Every kernel of kernels.cu, for three architectures and four orders, must compute what plain C
  * does with no finding; every planted bug must be found, with the kind that it is. test_kernels
  * kernels.cu */
+#define _GNU_SOURCE
 #include "cases.h"
 #include "nvrtc.h"
 #include <stdio.h>
@@ -73,10 +74,27 @@ static const struct Bug {
     {13, "softmax", PTX_BARRIER},
 };
 
+/* The source without other kernels; parts of it are divided by blank lines. To free. */
+static char *with_one(const char *source, const char *kernel) {
+  char *out = calloc(1, strlen(source) + 1), *to = out, call[64];
+  if (!out) abort();
+  snprintf(call, sizeof call, " %s(", kernel);
+  for (const char *s = source; *s;) {
+    const char *end = strstr(s, "\n\n");
+    end = end ? end + 2 : s + strlen(s);
+    const char *is = strstr(s, "__global__"), *of = strstr(s, call);
+    if (!is || is >= end || (of && of < end)) to = mempcpy(to, s, (size_t)(end - s));
+    s = end;
+  }
+  return out;
+}
+
 static int check_bugs(Nvrtc *n, const char *source) {
   int failed = 0;
   for (size_t b = 0; b < sizeof bugs / sizeof *bugs; b++) {
-    PtxModule *m = compile(n, source, "--gpu-architecture=compute_80", bugs[b].number);
+    char *one = with_one(source, bugs[b].kernel);
+    PtxModule *m = compile(n, one, "--gpu-architecture=compute_80", bugs[b].number);
+    free(one);
     if (!m) return 1;
     for (unsigned order = 0; order < 2; order++) {
       CaseOutcome o = case_run(case_find(bugs[b].kernel), m, order, PTX_CHECK_ALL, 0);
