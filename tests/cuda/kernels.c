@@ -2,11 +2,10 @@
    sizes, without forms that leave bits open, and without atomics but for the compare-and-swap of
    the one that reports an index; none is run. kernels RUNTIME_DIR [--precision=P] FILE.g… At
    another precision than f32: for sm_80, bf16 for sm_90a too, and what f32's program does not have.
-   Kernels of equal text are compiled once, and of these a fifteenth, at other precisions a sixth,
-   by the commit's hash, and one of f32 for one architecture, but for the level full; PART of them
-   at a time, so that NVRTC's limits hold
-   however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
-   GC_NO_SKIP, which makes that an error. */
+   Kernels of equal text are compiled once, and of these one in thirty, at other precisions one in
+   ten, by the commit's hash, each for one architecture, but for the level full; PART of them at a
+   time, so that NVRTC's limits hold however large a program is. Says "NOT TESTED" and exits with 77
+   where there is no NVRTC, but for GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
 #include "tests/cuda/uses.h"
 #include "tests/level.h"
@@ -16,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, PART = 100, FIFTEENTH = 15, SIXTH = 6 };
+enum { SKIP = 77, PART = 100, OF_F32 = 30, OF_OTHERS = 10 };
 
 typedef struct Session {
   Ctx *texts; /* of all programs, interned */
@@ -36,14 +35,18 @@ static bool is_new(Session *s, const CudaFunction *f) {
   return true;
 }
 
+/* Of so many kernels one is compiled, and of twice as many one for the second architecture. */
+static uint64_t one_in(const Session *s) {
+  return strcmp(s->precision, "f32") == 0 ? OF_F32 : OF_OTHERS;
+}
+
 /* Takes up to PART new kernels, from *next on, which it moves. */
 static uint32_t take_part(Session *s, const CudaProgram *p, uint32_t *next, bool *only) {
   uint32_t n = 0;
   memset(only, 0, p->functions.n * sizeof *only);
   for (; *next < p->functions.n && n < PART; ++*next) {
     const CudaFunction *f = &p->functions.at[*next];
-    only[*next] =
-        is_new(s, f) && level_draws(f->body, strcmp(s->precision, "f32") == 0 ? FIFTEENTH : SIXTH);
+    only[*next] = is_new(s, f) && level_draws(f->body, one_in(s));
     n += only[*next];
   }
   return n;
@@ -52,10 +55,10 @@ static uint32_t take_part(Session *s, const CudaProgram *p, uint32_t *next, bool
 /* Those of the part that are compiled for architecture k; returns how many. */
 static uint32_t of_arch(const Session *s, const CudaProgram *p, const bool *part, int k,
                         bool *only) {
-  const bool each = level_is_full() || strcmp(s->precision, "f32") != 0;
+  const bool each = level_is_full() || s->archs == 1;
   uint32_t n = 0;
   for (uint32_t i = 0; i < p->functions.n; i++) {
-    only[i] = part[i] && (each || level_draws(p->functions.at[i].body, 2 * FIFTEENTH) == (k > 0));
+    only[i] = part[i] && (each || level_draws(p->functions.at[i].body, 2 * one_in(s)) == (k > 0));
     n += only[i];
   }
   return n;

@@ -1,9 +1,9 @@
-/* Products on tensor cores, without a GPU (one in two, and every other one of these runs, but at
-   the level full): every tile, dtype and order of the operands, with edges, a batch and work fused
-   behind compiles without spilling, has the tile and the instructions that it is meant to have, and
-   gives on the PTX interpreter what the CPU computes, but for the order of the sums. products
-   RUNTIME_DIR [--gpu | --clang [EVERY]] runs them on the driver that the loader finds, or every
-   n-th as clang compiles them. Says "NOT TESTED" and exits with 77 where there is no NVRTC or
+/* Products on tensor cores, without a GPU (one in four, on sm_90a in two, others on each commit,
+   but at the level full): every tile, dtype and order of the operands, with edges, a batch and work
+   fused behind compiles without spilling, has the tile and the instructions that it is meant to
+   have, and gives on the PTX interpreter what the CPU computes, but for the order of the sums.
+   products RUNTIME_DIR [--gpu | --clang [EVERY]] runs them on the driver that the loader finds, or
+   every n-th as clang compiles them. Says "NOT TESTED" and exits with 77 where there is no NVRTC or
    clang, but for GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
 #include "tests/cuda/device.h"
@@ -242,13 +242,13 @@ static bool run_row(Compiled *on, int i, const RunOptions *o, const Tensor *in, 
 }
 
 static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const Target *gpu,
-               CodegenOptions *o, DeviceKind kind, Taken runs, Taken made) {
+               CodegenOptions *o, DeviceKind kind, Taken runs) {
   Compiled *x = compiled_open(on_cpu, cpu, o, "-O1"), *on[DEVICES];
   int bad = devices_open(on_gpu, gpu, o, kind, on) + !x;
-  for (int i = made.first; kind == DEVICE_NVRTC && i < ROWS && on[0]; i += made.every)
-    bad += check_kernel(on[0], device_text(on[0]), i);
-  for (int i = made.first; kind == DEVICE_SM90A && i < ROWS && on[0]; i++)
-    bad += check_sm90a(on[0], device_text(on[0]), i);
+  for (int i = runs.first; i < ROWS && on[0]; i += runs.every)
+    bad += kind == DEVICE_NVRTC   ? check_kernel(on[0], device_text(on[0]), i)
+           : kind == DEVICE_SM90A ? check_sm90a(on[0], device_text(on[0]), i)
+                                  : 0;
   for (int i = runs.first, n = 0; i < ROWS && !bad; i += runs.every, n++) {
     Arena *a = arena_new();
     Tensor want[3], *in = inputs_of(a, on_cpu->entries.at[n], i);
@@ -276,18 +276,18 @@ int main(int argc, char **argv) {
                     : strcmp(how, "--sm90a") == 0 ? DEVICE_SM90A
                                                   : DEVICE_NVRTC;
   int every = argc == 4 && kind == DEVICE_CLANG          ? atoi(argv[3])
-              : kind == DEVICE_NVRTC && !level_is_full() ? 4
+              : kind == DEVICE_DRIVER || level_is_full() ? 1
+              : kind == DEVICE_SM90A                     ? 2
+              : kind == DEVICE_NVRTC                     ? 4
                                                          : 1;
   if ((argc != 2 && kind == DEVICE_NVRTC) || every < 1) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);
   Ctx *c = ctx_new();
   CodegenOptions o = {.version = "test", .runtime_dir = argv[1], .level = 2};
   const Target *cpu = target_cpu(c, &o), *gpu = target_cuda(c, NULL, 0);
-  const uint64_t turn = kind == DEVICE_NVRTC ? level_seed() / 10000 : 0;
-  const int first = kind == DEVICE_SM90A ? FIRST_SM90A : (int)(turn % (uint64_t)every);
-  const Taken runs = {first, every};
-  const Taken made = kind == DEVICE_NVRTC && every > 1 ? (Taken){first % 2, 2} : runs;
-  Module *on_cpu = module_of(c, runs), *on_gpu = module_of(c, made);
+  const int turn = kind == DEVICE_CLANG ? 0 : (int)(level_seed() / 10000 % (uint64_t)every);
+  const Taken runs = {(kind == DEVICE_SM90A ? FIRST_SM90A : 0) + turn, every};
+  Module *on_cpu = module_of(c, runs), *on_gpu = module_of(c, runs);
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout, .target = cpu};
   if (!cpu || !passes_run(on_cpu, passes_pipeline(2), &po)) return 1;
   po.target = gpu;
@@ -301,9 +301,8 @@ int main(int argc, char **argv) {
     printf("NOT TESTED: products on tensor cores: there is no NVRTC\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
-  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, kind, runs, made);
-  int count = kind == DEVICE_SM90A ? ROWS - FIRST_SM90A : (ROWS + every - 1) / every;
-  printf("%d products, %d failures\n", count, bad);
+  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, kind, runs);
+  printf("%u products, %d failures\n", on_cpu->entries.n, bad);
   ctx_free(c);
   return bad != 0;
 }

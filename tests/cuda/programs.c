@@ -3,10 +3,12 @@
    bit but for f64, whose functions are each C library's own.
      programs RUNTIME_DIR [HOW] random FIRST COUNT     random programs, BATCH in a module
      programs RUNTIME_DIR [HOW] FILE.g [NAME=V…]       the entries of a program; NAME=V as of gc -D
-   Each entry runs STEPS times, on other random inputs and in another order of warps and blocks.
+   Each entry runs STEPS times, on other random inputs and in another order of warps and blocks. Of
+   a file with many entries one commit takes a half, and the next the other, but at the level full.
    Every fourth module of random programs counts positions in 64 bits, as large values take them.
    HOW: --small: for a device that two blocks keep busy, with little scratch, whose launches cost
    nothing, so that small programs have large tiles and sums in several launches;
+   --unrolled: all of NVRTC's optimiser, for a program that is run for longer than it is compiled;
    --wide: all count so; --ptx: NVRTC makes PTX of them alone, for kernels at sizes at which no one
    has them; --precision=P: so, at another precision of products, bit for bit off tensor cores, and
    on them but for the order of sums; --sm90a: by wgmma alone, as an H100 runs them; --gpu: they run
@@ -26,9 +28,12 @@
 #include <string.h>
 
 enum {
-  BATCH = 10, /* programs in a module: one run of each compiler */
-  STEPS = 2,  /* runs of an entry, */
-  ORDERS = 3, /* ... each in another one of so many orders */
+  BATCH = 10,     /* programs in a module: one run of each compiler */
+  STEPS = 2,      /* runs of an entry, */
+  ORDERS = 3,     /* ... each in another one of so many orders */
+  MANY = 5,       /* entries of a file, of which a run takes a half; */
+  MANY_SM90A = 7, /* ... by wgmma, which of fewer one alone may be */
+  COMMITS = 6,    /* of so many one has cubins, and all of NVRTC's optimiser */
   SKIP = 77
 };
 
@@ -259,7 +264,7 @@ typedef struct Request {
   int ndefines;
   uint64_t first, modules;
   DeviceKind kind;
-  bool wide, small, sm90a;
+  bool wide, small, sm90a, unrolled;
 } Request;
 
 static bool read_request(Request *r, int argc, char **argv) {
@@ -279,6 +284,8 @@ static bool read_request(Request *r, int argc, char **argv) {
       r->wide = true;
     else if (strcmp(argv[i], "--small") == 0)
       r->small = true;
+    else if (strcmp(argv[i], "--unrolled") == 0)
+      r->unrolled = true;
     else if (strcmp(argv[i], "--sm90a") == 0)
       r->sm90a = true;
     else
@@ -298,43 +305,52 @@ static bool read_request(Request *r, int argc, char **argv) {
   return true;
 }
 
-static Module *module_of(Ctx *c, const Request *r, uint64_t seed) {
-  return r->file ? source_module(c, r->file, r->define, r->ndefines)
-                 : random_program(c, seed, random_options(seed));
-}
-
-typedef struct Tally {
-  int programs, devices, compared, once, bad;
-} Tally;
-
-/* Cubins take NVRTC longest: one file in three, or module of random programs, is compiled to them,
-   others on each commit, but at the level full. */
-static DeviceKind kind_of(const Request *r, const char *name) {
-  return r->kind == DEVICE_NVRTC && !level_draws(name, 3) ? DEVICE_PTX : r->kind;
-}
-
 /* The file's, as the folder differs by machine. */
 static const char *name_of(const Request *r, const char *what) {
   const char *slash = r->file ? strrchr(r->file, '/') : NULL;
   return slash ? slash : what;
 }
 
+/* Of a file that is compiled in two ways, as for tensor cores and off them, each takes another half
+   of the entries. */
+static Module *module_of(Ctx *c, const Request *r, uint64_t seed, double part) {
+  if (!r->file) return random_program(c, seed, random_options(seed));
+  Module *m = source_module(c, r->file, r->define, r->ndefines);
+  const uint32_t all = m->entries.n;
+  const bool second_way = part > 0 || r->wide || r->kind == DEVICE_CLANG;
+  if (all < (r->sm90a ? MANY_SM90A : MANY) || level_is_full() || r->kind == DEVICE_DRIVER) return m;
+  m->entries.n = 0;
+  for (uint32_t i = (uint32_t)level_turn(name_of(r, ""), 2) ^ second_way; i < all; i += 2)
+    m->entries.at[m->entries.n++] = m->entries.at[i];
+  return m;
+}
+
+typedef struct Tally {
+  int programs, devices, compared, once, bad;
+} Tally;
+
+/* Cubins take NVRTC longest: one file in six, or module of random programs, is compiled to them,
+   others on each commit, but at the level full. */
+static DeviceKind kind_of(const Request *r, const char *name) {
+  return r->kind == DEVICE_NVRTC && !level_draws(name, COMMITS) ? DEVICE_PTX : r->kind;
+}
+
 /* NVRTC's optimiser takes most of the time of small programs, which are examples and random ones.
    Their PTX, which is only interpreted, has a part of it, if NVRTC is new enough for the option,
    but on one commit in six, and at the level full. Forms of kernels have all of it, since the
-   interpreter takes longer over loops that are not unrolled, and so has what is for tensor cores,
+   interpreter takes longer over loops that are not unrolled, and so has what is on tensor cores,
    whose registers stay where wgmma leaves them by the optimiser alone. */
-static void choose_optimiser(const Request *r, DeviceKind kind, const char *name) {
-  enum { SINCE = 13, COMMITS = 6 };
+static void choose_optimiser(const Request *r, DeviceKind kind, const char *name, double part) {
+  enum { SINCE = 13 };
   static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=mid";
   const char *own = getenv(options);
   if (own && strcmp(own, fast) != 0) return; /* of whoever runs the test */
   unsetenv(options);
   Ctx *c = ctx_new();
   const char *version = nvrtc_version(c, NULL, NULL);
-  const bool small = !r->precision && (!r->file || r->kind == DEVICE_PTX);
-  if (small && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
-      atoi(version + strlen("NVRTC ")) >= SINCE)
+  const bool example = r->kind == DEVICE_PTX && !r->small && part == 0;
+  if ((!r->file || example) && !r->unrolled && kind == DEVICE_PTX && version &&
+      !level_draws(name, COMMITS) && atoi(version + strlen("NVRTC ")) >= SINCE)
     setenv(options, fast, 1);
   ctx_free(c);
 }
@@ -347,15 +363,15 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
             .part = part,
             .small = r->small};
   p.o.index64 = r->wide || (!r->file && s % 4 == 1);
-  p.cpu = module_of(p.c, r, s);
-  p.gpu = module_of(p.c, r, s);
+  p.cpu = module_of(p.c, r, s, part);
+  p.gpu = module_of(p.c, r, s, part);
   const char *passes = passes_pipeline(!r->file && s % 4 == 0 ? 0 : 2);
   p.pipeline = r->precision ? passes_with_precision(p.c, passes, r->precision)
                             : intern_printf(p.c, "autodiff,%s", passes);
   const char *what = r->file ? r->file : intern_printf(p.c, "seed %llu", (unsigned long long)s);
   const char *name = name_of(r, what);
   p.kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r, name);
-  choose_optimiser(r, p.kind, name);
+  choose_optimiser(r, p.kind, name, part);
   t->bad += check(what, &p, s);
   t->programs += r->file ? 1 : (int)p.cpu->entries.n;
   t->devices += p.devices;
@@ -367,7 +383,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
 int main(int argc, char **argv) {
   Request r;
   if (!read_request(&r, argc, argv)) {
-    fprintf(stderr, "usage: programs RUNTIME_DIR [--small] [--wide] [--sm90a] "
+    fprintf(stderr, "usage: programs RUNTIME_DIR [--small] [--wide] [--unrolled] [--sm90a] "
                     "[--precision=P|--ptx|--gpu|--clang] "
                     "random FIRST COUNT | FILE.g [NAME=V...]\n");
     return 2;

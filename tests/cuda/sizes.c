@@ -5,10 +5,10 @@
    First programs that other tests run, NAME=V as of gc -D; that they are run and compared is the
    caller's to see to. Then programs at their own sizes. Last programs of which nothing is asked:
    where one of their kernels is of a form that is run nowhere else, it may stand for it. Of all the
-   kernels of such a form the one of the fewest elements runs here, and of the forms a fifteenth, by
-   the commit's hash, and of those that take long a hundredth, and the fewer the longer they take,
-   but for the level full. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
-   GC_NO_SKIP, which makes that an error.
+   kernels of such a form the one of the fewest elements runs here, and of the forms one in thirty,
+   by the commit's hash, and of those that take long one in two hundred, and the fewer the longer
+   they take, but for the level full. Says "NOT TESTED" and exits with 77 where there is no NVRTC,
+   but for GC_NO_SKIP, which makes that an error.
  */
 #include "tests/cuda/alone.h"
 #include "tests/level.h"
@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, MOST_PROGRAMS = 200, FIFTEENTH = 15, HUNDREDTH = 100 };
+enum { SKIP = 77, MOST_PROGRAMS = 200, OF_FORMS = 30, OF_LONG = 200 };
 
-/* Of forms whose kernel takes a second or more a hundredth is drawn, of those that take twice as
+/* Of forms whose kernel takes a second or more one in OF_LONG is drawn, of those that take twice as
    long half as many, so that what they take together is bounded: by its operations, which the CPU's
    program does one after the other, or by its elements, which are made, converted, compared. */
 static const uint64_t MANY_FLOPS = 1000 * 1000 * 1000;
@@ -87,7 +87,7 @@ static bool is_drawn(const KernelForm *f) {
   const uint64_t flops = op_flops(f->least->entry, f->least->op) / MANY_FLOPS,
                  elements = (uint64_t)(elements_alone(f->least) / MANY_ELEMENTS),
                  many = flops > elements ? flops : elements;
-  return level_draws(f->text, many ? HUNDREDTH * many : FIFTEENTH);
+  return level_draws(f->text, many ? OF_LONG * many : OF_FORMS);
 }
 
 /* Those kernels of a program that stand for the forms which are run nowhere else. */
