@@ -6,8 +6,9 @@
 set -u
 gc=$1 root=$2 driver=$3 cc=${CC:-cc}
 . "$(dirname "$0")/common.sh"
+[ "$driver" = - ] || unoptimised
 scratch "$4"
-need_nvrtc 'libraries for a GPU'
+need_nvrtc 'libraries for a GPU' mid
 # run CODE NAME COMMAND…
 run() {
   want=$1 name=$2 code=0 checks=$((checks + 1))

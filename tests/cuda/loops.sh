@@ -7,7 +7,7 @@ gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
 unoptimised
 scratch "$4"
-need_nvrtc 'loops on the PTX interpreter'
+need_nvrtc 'loops on the PTX interpreter' mid
 cat >nested.g <<'END'
 entry places(t : i32[4, 2], label : i32[4], w : f32[5, 5]) {
   return y = gather(w, min(t', 9)), z = gather(w, min(label, 9) + t[:, 0])

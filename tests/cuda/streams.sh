@@ -8,7 +8,7 @@ gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
 unoptimised
 scratch "$4"
-need_nvrtc 'streams on the PTX interpreter'
+need_nvrtc 'streams on the PTX interpreter' mid
 cat >net.g <<'END'
 def net(x : f32[n, 6]) {
   if training { x = x * uniform(0.9, 1.1, shape = [n, 1]) }
@@ -59,7 +59,7 @@ done
 
 # a wait that is not heard: the interpreter's order, the last node that can run first, shows it
 seen=0 at=1
-while [ $at -le "$waits" ]; do
+while [ $at -le "$waits" ] && [ $seen -lt 4 ]; do # until four do
   gpu deaf FAKECUDA_ORDER=1 FAKECUDA_DEAF=$at ./net $run
   cmp -s want got || seen=$((seen + 1))
   at=$((at + 4))
@@ -71,7 +71,7 @@ notes=0
 for call in cuEventRecord cuStreamWaitEvent cuStreamCreate cuEventCreate; do
   n=$(grep -c "^$call$" calls.0)
   for at in 1 $((n / 3)) $((n / 2)) "$n"; do
-    gpu "$call $at" FAKECUDA_FAIL=$call:$at:unknown ./net $run
+    gpu "$call $at" FAKECUDA_CHECK=none FAKECUDA_FAIL=$call:$at:unknown ./net $run
     code=$?
     grep -q 'note: the step cannot be replayed as a graph' out && notes=$((notes + 1))
     if [ $code -eq 0 ]; then

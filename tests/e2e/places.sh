@@ -7,7 +7,8 @@ if [ -n "${5-}" ]; then
   export LD_LIBRARY_PATH="$5"
   unset CUDA_VISIBLE_DEVICES
   target='--target=cuda --arch=compute_80' device=cuda
-  if ! has_nvrtc; then
+  unoptimised
+  if ! has_nvrtc mid; then
     not_tested 'indices without a place on the PTX interpreter: there is no NVRTC'
     [ -z "${GC_NO_SKIP-}" ] && exit 77 # an error where everything must be tested
     exit 1

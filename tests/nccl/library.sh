@@ -7,9 +7,10 @@ set -u
 gc=$1 cc=${CC:-cc}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cuda/common.sh"
+unoptimised
 library="$2:$3"
 scratch "$4"
-need_nvrtc 'libraries whose ranks talk by NCCL'
+need_nvrtc 'libraries whose ranks talk by NCCL' mid
 cat >net.g <<'END'
 hyper lr = 0.1
 def net(x) { return linear(dropout(linear(dropout(x, 0.1), 7, bias = false) as a |> bn as m |> relu, 0.2), 3) as out }

@@ -7,8 +7,9 @@ set -u
 gc=$1 mkdata=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/cuda/common.sh"
+unoptimised
 scratch "$5"
-need_nvrtc 'ranks that talk by NCCL'
+need_nvrtc 'ranks that talk by NCCL' mid
 library="$3:$4"
 cp "$root/tests/e2e/ranks.g" net.g
 "$mkdata" npy f32 21,64 3 x.npy && "$mkdata" npy u8 21 4 label.npy || fail 'no data could be made'
