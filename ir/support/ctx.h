@@ -55,6 +55,7 @@ typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE, SEV_HINT, SEV_REMARK }
 void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int ctx_errors(const Ctx *c);
+bool ctx_has_enough_errors(const Ctx *c); /* further ones are counted only */
 /* Goes in front of the messages of errors and warnings: what is done at the time, of several alike;
    NULL: nothing does. */
 void ctx_set_about(Ctx *c, const char *what);

@@ -90,6 +90,7 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
 }
 
 int ctx_errors(const Ctx *c) { return c->errors; }
+bool ctx_has_enough_errors(const Ctx *c) { return c->errors > MAX_ERRORS; }
 void ctx_set_stream(Ctx *c, FILE *f) { c->stream = f; }
 void ctx_set_about(Ctx *c, const char *what) { c->about = what; }
 

@@ -31,6 +31,7 @@ void parse_error(Parser *ps, Loc loc, const char *fmt, ...) {
   va_start(args, fmt);
   report(ps, SEV_ERROR, loc, fmt, args);
   va_end(args);
+  ps->stopped |= ctx_has_enough_errors(ps->c);
 }
 
 void parse_note(Parser *ps, Severity sev, Loc loc, const char *fmt, ...) {
