@@ -9,6 +9,7 @@ set -euo pipefail
 gc=$(realpath "$1") root=$(realpath "$2") update=${3:-}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+. "$root/tests/dumped.sh"
 pages=("$root"/README.md "$root"/docs/*.md)
 bad=0
 complain() {
@@ -72,7 +73,7 @@ examples_table() {
   printf '| program | model | lines | parameters, MB | memory, MB |\n|---|---|---|---|---|\n'
   for file in "$root"/docs/examples/*.g; do
     name=$(basename "$file")
-    json=$("$gc" "$file" -O2 -march=x86-64-v3 --dump-plan=json | tr -d '\n' |
+    json=$(dumped "$gc" "$file" | tr -d '\n' |
       grep -oE '"(globals_bytes|arena_bytes|training)": *[0-9a-z]+' | tr '\n' ' ')
     awk -v name="$name" -v json="$json" '
       function number(text, key) { return match(text, "\"" key "\": *[0-9]+") ? substr(text, RSTART, RLENGTH) : "" }
@@ -171,16 +172,17 @@ done
 
 # An excerpt: every line is one of the command's.
 check_lines() {
-  local line on="" words
+  local line on="" words whole
   while IFS= read -r line; do
     if [[ $line =~ ^'<!-- lines of gc '(.*)' -->'$ ]]; then
       on=1
       read -ra words <<<"${BASH_REMATCH[1]}"
-      (cd "$root/docs/examples" && "$gc" "${words[@]}" 2>&1) | tr -s ' ' | sed 's/^ //' >"$scratch/whole"
+      whole=$scratch/said.$(cksum <<<"${words[*]}" | tr ' ' .) # several excerpts are of one command
+      [ -e "$whole" ] || (cd "$root/docs/examples" && "$gc" "${words[@]}" 2>&1) | tr -s ' ' | sed 's/^ //' >"$whole"
     elif [[ $line == "<!-- end -->" ]]; then
       on=""
     elif [ -n "$on" ] && [[ $line != '```'* && $line != *…* ]]; then
-      tr -s ' ' <<<"$line" | sed 's/^ //' | grep -qxFf - "$scratch/whole" ||
+      tr -s ' ' <<<"$line" | sed 's/^ //' | grep -qxFf - "$whole" ||
         complain "${1#"$root"/}: gc ${words[*]} does not print: $line"
     fi
   done <"$1"

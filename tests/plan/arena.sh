@@ -4,14 +4,16 @@
 set -eu
 gc=$1
 shift
-entries() { # level, file: arena_bytes and steps of each entry
-  "$gc" -march=x86-64-v3 "$1" --dump-plan=json "$2" | grep -oE '"(steps|arena_bytes)": *[0-9]+' |
+. "$(dirname "$0")/../dumped.sh"
+written() { "$1" "$2" -O0 -march=x86-64-v3 --dump-plan=json; }
+entries() { # written or dumped, file: arena_bytes and steps of each entry
+  "$1" "$gc" "$2" | grep -oE '"(steps|arena_bytes)": *[0-9]+' |
     awk '/steps/ { steps = $NF } /arena_bytes/ { print $NF, steps }'
 }
 status=0
 for file; do
-  written=$(entries -O0 "$file")
-  optimized=$(entries -O2 "$file")
+  written=$(entries written "$file")
+  optimized=$(entries dumped "$file")
   n=$(echo "$written" | wc -l)
   [ "$n" = "$(echo "$optimized" | wc -l)" ] || { echo "FAILED: $file: other entries"; status=1; continue; }
   for k in $(seq "$n"); do
