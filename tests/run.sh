@@ -17,7 +17,10 @@ began=$(date +%s)
 sh docs/install.sh tests
 build=$PWD/build-tests
 cross=$(sh tests/cross.sh "$build/arm64") || cross= # its own message says what is not tested
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+silent='-DCMAKE_RULE_MESSAGES=OFF -DCMAKE_TARGET_MESSAGES=OFF' # each message is a process of its own
+# the options are several words
+# shellcheck disable=SC2086
+cmake -S . -B "$build" $silent -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
   -DGC_CROSS="${cross:+aarch64-linux-gnu}" -DGC_CROSS_ROOT="$cross" >/dev/null
 
 # numpy and safetensors, other readers of the files that programs write, come while gc is built.
@@ -33,7 +36,8 @@ if ! python3 -c 'import numpy, safetensors' 2>/dev/null &&
 fi
 cmake --build "$build" -j "$(nproc)"
 if [ "$level" != quick ]; then # and gc once more, watched by AddressSanitizer and UndefinedBehaviorSanitizer
-  cmake -S . -B "$build/sanitized" -DCMAKE_BUILD_TYPE=Release -DGC_SANITIZE=ON >/dev/null
+  # shellcheck disable=SC2086
+  cmake -S . -B "$build/sanitized" $silent -DCMAKE_BUILD_TYPE=Release -DGC_SANITIZE=ON >/dev/null
   cmake --build "$build/sanitized" -j "$(nproc)" --target gc
   rm -rf "$build/sanitized/lib/gc" && mkdir -p "$build/sanitized/lib"
   ln -s "$build/lib/gc" "$build/sanitized/lib/gc" # the runtime of its programs is no part of what is watched
