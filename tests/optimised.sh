@@ -21,7 +21,7 @@ has_nvrtc() {
 
 # is_optimised NAME [N [TURN]]: whether this is the commit in six, or in N. The turn chooses who has it in runs with fixed
 # seeds alone: scripts that compile quickly
-is_optimised() { [ "${GC_TEST_LEVEL-}" = full ] || { [ -n "${GC_TEST_SEED-}" ] && is_drawn "$1" "${2:-6}" "${3:-5}"; }; }
+is_optimised() { [ "${GC_TEST_LEVEL-}" = full ] || { [ -n "${GC_TEST_SEED-}" ] && is_drawn "$1" "${2:-6}" "${3:-1}"; }; }
 
 # is_drawn NAME N [TURN]: whether this run of the tests takes a case of which it takes one in N; others on each commit,
 # and all at the level full

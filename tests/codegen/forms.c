@@ -105,7 +105,7 @@ static void interpret(Ctx *c, const char *file, Arena *a, Results *r) {
 /* The C compiler's optimiser takes most of the time: one file in six has it for this machine, one
    for AVX2; others on each commit. TURN chooses small ones for runs with fixed seeds alone. */
 static const char *optimiser(const char *file, const Variant *v) {
-  enum { FILES = 6, TURN = 4 };
+  enum { FILES = 6, TURN = 2 };
   const char *name = strrchr(file, '/'); /* the folder is another one on each machine */
   const uint64_t turn = (level_turn(name ? name : file, FILES) + TURN) % FILES;
   return level_is_full() ? "-O3" : turn == (uint64_t)v->march ? v->cflags : "-O0";

@@ -107,7 +107,7 @@ python3 - >memory.txt <<'END' || fail 'the process could not be measured'
 import json, re, subprocess, time
 plan = json.load(open("plan.json"))
 info = {m[1]: int(m[2].replace(",", "")) for m in re.finditer(r"^  (\w+) +([\d,]+)(?:  |$)", open("info.txt").read(), re.M)}
-p = subprocess.Popen("./gpt2 train --tokens ids.bin --next ids.bin+1 --steps 150 --threads 1".split(), stdout=subprocess.DEVNULL)
+p = subprocess.Popen("./gpt2 train --tokens ids.bin --next ids.bin+1 --steps 60 --threads 1".split(), stdout=subprocess.DEVNULL)
 most = 0
 while p.poll() is None:
     try: lines = open(f"/proc/{p.pid}/smaps").readlines()
