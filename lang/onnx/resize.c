@@ -203,7 +203,8 @@ static bool bounded_line(Node *n, Line *l, double scale, const Axis *size) {
     const double times = (double)d.n * scale;
     if (!(scale > 0) || !(times >= 1 && times <= INT32_MAX) || times != floor(times))
       return refuse(n, "a scale of %g along %s", scale, dim_text(n->im, d));
-    l->after = (Axis){(int64_t)times, d.symbol, (int64_t)floor((double)d.more * scale)};
+    l->after = (Axis){
+        .n = (int64_t)times, .symbol = d.symbol, .more = (int64_t)floor((double)d.more * scale)};
   }
   return l->after.n > 0 || refuse(n, "a size of 0");
 }

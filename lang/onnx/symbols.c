@@ -1,6 +1,6 @@
 /* Symbolic dimensions of the graph's inputs: the names that -D has for them, and their numbers or
-   bounds. Contract: one dimension has one name. "past + 1" is a sum if `past` is the dimension of
-   another axis and -D does not name the sum itself, `past_1`. */
+   bounds. Contract: one dimension has one name. "past + 1" is an expression of `past` if -D does
+   not name the dimension itself, `past_1`. */
 #include "lang/onnx/import.h"
 
 #include <ctype.h>
@@ -31,7 +31,7 @@ static const char *symbol_name(Import *im, const char *dim, const char *input, s
 static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *out) {
   for (int i = 0; i < im->nsymbols; i++)
     if (strcmp(im->symbols[i].wish, name) == 0)
-      return *out = (Axis){im->symbols[i].times, i + 1, 0}, true;
+      return *out = (Axis){.n = im->symbols[i].times, .symbol = i + 1}, true;
   for (int i = 0; i < im->ndims; i++) {
     const OnnxDim *d = &im->dims[i];
     if (strcmp(d->name, name) != 0) continue;
@@ -40,7 +40,7 @@ static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *
       return FAIL(im, "more than %d bounded dimensions", MOST_SYMBOLS);
     im->symbols[im->nsymbols++] = (Symbol){
         .name = name_new(im, name), .wish = name, .bound = d->n / d->times, .times = d->times};
-    return *out = (Axis){d->times, im->nsymbols, 0}, true;
+    return *out = (Axis){.n = d->times, .symbol = im->nsymbols}, true;
   }
   if (name_is_in(im, &im->numberless, name)) return false;
   name_enter(im, &im->numberless, name);
@@ -52,94 +52,121 @@ static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *
   return false;
 }
 
-/* ---- sums ---- */
+/* ---- expressions: "past + 1", "4*h", "(h + 1)//2" ---- */
 
-static bool is_dim(const Import *im, const char *name) {
-  const Onnx__GraphProto *g = im->model->graph;
-  uint32_t at;
-  for (size_t i = 0; i < g->n_input; i++) {
-    const Onnx__TypeProto *t = g->input[i]->type;
-    if (!t || !t->tensor_type || !t->tensor_type->shape ||
-        map_get(&im->initializers, intern(im->c, or_empty(g->input[i]->name)), &at))
-      continue;
-    for (size_t k = 0; k < t->tensor_type->shape->n_dim; k++)
-      if (strcmp(or_empty(t->tensor_type->shape->dim[k]->dim_param), name) == 0) return true;
-  }
-  return false;
-}
+enum { DEEPEST = 16, MOST_NAMES = 64 };
+typedef VEC(const char *) NameList;
+typedef struct Reader { /* of an expression, in numbers and names */
+  Import *im;
+  const char *s;     /* what is left */
+  const char *input; /* of the graph, which has the dimension; NULL: is it an expression? */
+  NameList names;    /* that stand in it */
+  int depth, signs;  /* of parentheses; operators and parentheses that were read */
+} Reader;
 
-static const char *behind_blanks(const char *s) { return s + strspn(s, " \t"); }
-
-/* One term of a sum: "past", "4" or "2*past". At *s, which is put behind it; an input of NULL: is
-   it one? */
-static bool term(Import *im, const char *input, const char **s, Axis *out) {
-  const char *p = behind_blanks(*s);
-  int64_t times = 1;
-  if (isdigit((unsigned char)*p)) {
-    char *end;
-    times = strtoll(p, &end, 10);
-    p = behind_blanks(end);
-    if (times < 1 || times > INT32_MAX) return false;
-    if (*p != '*') return *s = p, *out = (Axis){.n = times}, true;
-    p = behind_blanks(p + 1);
-  }
-  size_t n = strcspn(p, " \t*");
-  const char *name = arena_printf(im->a, "%.*s", (int)n, p);
-  *s = behind_blanks(p + n);
-  *out = (Axis){.n = 1};
-  if (!n || !is_dim(im, name)) return false;
-  return !input || (symbolic_dim(im, symbol_name(im, name, input, 0), input, out) &&
-                    dim_times(*out, (Axis){.n = times}, out));
-}
-
-static bool sum(Import *im, const char *input, const char *dim, Axis *out) {
-  Axis next;
-  const char *s = dim;
-  if (!term(im, input, &s, out)) return false;
-  while (*s) {
-    const int sign = *s == '-' ? -1 : 1;
-    if ((*s != '+' && *s != '-') || s[1] != ' ') return false;
-    s++;
-    if (!term(im, input, &s, &next) || !dim_add(*out, next, sign, out)) return false;
-  }
+static bool skip(Reader *r, const char *what) {
+  r->s += strspn(r->s, " \t");
+  const size_t n = strlen(what);
+  if (strncmp(r->s, what, n) != 0) return false;
+  r->s += n;
+  r->signs++;
   return true;
 }
 
-static bool is_sum(Import *im, const char *dim, const char *name) {
-  Axis unused;
-  bool named = !dim || !strpbrk(dim, "+-*");
-  for (int i = 0; i < im->ndims; i++) named |= strcmp(im->dims[i].name, name) == 0;
-  return !named && sum(im, NULL, dim, &unused);
+static bool sum(Reader *r, Axis *out);
+
+static bool number_or_name(Reader *r, Axis *out) {
+  r->s += strspn(r->s, " \t");
+  const char *from = r->s;
+  char *end;
+  *out = (Axis){.n = 1};
+  if (isdigit((unsigned char)*from)) {
+    out->n = strtoll(from, &end, 10);
+    r->s = end;
+    return out->n <= INT32_MAX && !isalpha((unsigned char)*end) && *end != '_';
+  }
+  while (isascii((unsigned char)*r->s) && (isalnum((unsigned char)*r->s) || *r->s == '_')) r->s++;
+  if (r->s == from || r->names.n == MOST_NAMES) return false;
+  const char *name = arena_printf(r->im->a, "%.*s", (int)(r->s - from), from);
+  vec_push(r->im->a, &r->names, name);
+  return !r->input || symbolic_dim(r->im, symbol_name(r->im, name, r->input, 0), r->input, out);
 }
 
-/* An entry declares n by an axis of n, or of n and more. */
-static bool stands_first(Import *im, const char *dim, const char *input, Axis d) {
-  const char *name = im->symbols[d.symbol - 1].wish;
-  FAIL(im, "the dimension %s of the input %s stands in front of %s", dim, input, name);
-  diag(im->c, SEV_HINT, (Loc){0}, "-D %s=N", name);
-  return false;
+static bool in_parentheses(Reader *r, Axis *out) {
+  if (!skip(r, "(")) return number_or_name(r, out);
+  if (++r->depth > DEEPEST || !sum(r, out) || !skip(r, ")")) return false;
+  r->depth--;
+  return true;
+}
+
+/* a // b, as Python has it, of numbers; of a bounded dimension without a rest. */
+static bool quotient(Axis a, Axis b, Axis *out) {
+  if (a.symbol || b.symbol) return dim_over(a, b, out);
+  if (b.n < 1) return false;
+  *out = (Axis){.n = a.n / b.n - (a.n % b.n < 0)};
+  return true;
+}
+
+static bool product(Reader *r, Axis *out) {
+  Axis next;
+  if (!in_parentheses(r, out)) return false;
+  while (true) {
+    const bool times = skip(r, "*");
+    if (!times && !skip(r, "//") && !skip(r, "/")) return true;
+    if (!in_parentheses(r, &next)) return false;
+    if (r->input && !(times ? dim_times(*out, next, out) : quotient(*out, next, out))) return false;
+  }
+}
+
+/* A sign has blanks around it: "a-b" is a name. */
+static bool sum(Reader *r, Axis *out) {
+  Axis next;
+  if (!product(r, out)) return false;
+  while (true) {
+    const bool less = skip(r, "- ");
+    if (!less && !skip(r, "+ ")) return true;
+    if (!product(r, &next)) return false;
+    if (r->input && !dim_add(*out, next, less ? -1 : 1, out)) return false;
+  }
+}
+
+/* The names that stand in a dimension that is an expression; else none: -D names it itself. */
+static NameList names_within(Import *im, const char *dim, const char *name) {
+  Reader r = {.im = im, .s = or_empty(dim)};
+  Axis unused;
+  for (int i = 0; i < im->ndims; i++)
+    if (strcmp(im->dims[i].name, name) == 0) return (NameList){0};
+  const bool whole = sum(&r, &unused) && !r.s[strspn(r.s, " \t")];
+  return whole && r.signs ? r.names : (NameList){0};
 }
 
 bool symbol_of_input(Import *im, const char *dim, const char *input, size_t axis, Axis *out) {
   const char *name = symbol_name(im, dim, input, axis);
-  if (!is_sum(im, dim, name)) return symbolic_dim(im, name, input, out);
+  if (!names_within(im, dim, name).n) return symbolic_dim(im, name, input, out);
   const Axis one = {.n = 1};
-  const int before = im->nsymbols;
-  if (sum(im, input, dim, out) && dim_at_least(im, *out, one) && (!out->symbol || out->more >= 0))
-    return im->used || out->n == 1 || out->symbol <= before || stands_first(im, dim, input, *out);
+  Reader r = {.im = im, .s = dim, .input = input};
+  const int64_t most = INT64_C(1) << 40;
+  if (sum(&r, out) && dim_at_least(im, *out, one) && out->n <= most &&
+      (!out->symbol || out->more >= 0))
+    return true;
   if (!im->failed) {
     FAIL(im, "the dimension %s of the input %s is neither a number nor one dimension and more", dim,
          input);
-    diag(im->c, SEV_HINT, (Loc){0}, "give numbers to all of its dimensions but one");
+    diag(im->c, SEV_HINT, (Loc){0}, "give numbers to its dimensions, or to all but one");
   }
   return false;
 }
 
 /* ---- all ---- */
 
-typedef VEC(const char *) NameList;
+static void name_once(Import *im, NameList *names, const char *name) {
+  for (uint32_t j = 0; j < names->n; j++)
+    if (strcmp(names->at[j], name) == 0) return;
+  vec_push(im->a, names, name);
+}
 
-/* The dimensions of the inputs that have names and are no sums of others, each once. */
+/* What -D names: the dimensions of the inputs, and those in the expressions that they are; each
+   once. */
 static NameList named_dims(Import *im) {
   const Onnx__GraphProto *g = im->model->graph;
   NameList out = {0};
@@ -154,9 +181,10 @@ static NameList named_dims(Import *im) {
       const Onnx__TensorShapeProto__Dimension *d = t->tensor_type->shape->dim[k];
       if (d->has_dim_value) continue;
       const char *name = symbol_name(im, d->dim_param, input, k);
-      bool there = is_sum(im, d->dim_param, name);
-      for (uint32_t j = 0; j < out.n; j++) there |= strcmp(out.at[j], name) == 0;
-      if (!there) vec_push(im->a, &out, name);
+      const NameList within = names_within(im, d->dim_param, name);
+      for (uint32_t j = 0; j < within.n; j++)
+        name_once(im, &out, symbol_name(im, within.at[j], input, k));
+      if (!within.n) name_once(im, &out, name);
     }
   }
   return out;

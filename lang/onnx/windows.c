@@ -23,7 +23,7 @@ static int64_t times_of(Axis d) { return d.symbol ? d.n : 0; }
 static int64_t rest_of(Axis d) { return d.symbol ? d.more : d.n; }
 
 static Axis axis_like(Axis d, int64_t times, int64_t rest) {
-  return d.symbol ? (Axis){times, d.symbol, rest} : (Axis){.n = rest};
+  return d.symbol ? (Axis){.n = times, .symbol = d.symbol, .more = rest} : (Axis){.n = rest};
 }
 
 static int64_t floor_over(int64_t x, int64_t by) { return x / by - (x % by < 0); }

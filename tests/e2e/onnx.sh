@@ -284,14 +284,26 @@ run 0 "$gc" joined.onnx -D 'batch=3' -D 'past<=5' --check
 encode doubled.onnx <<END
 opset_import { version: 18 }
 graph {
-  input { name: "a" type { tensor_type { elem_type: 1 shape { dim { dim_param: "2*k" } } } } }
-  input { name: "b" type { tensor_type { elem_type: 1 shape { dim { dim_param: "k" } } } } }
+  input { name: "a" type { tensor_type { elem_type: 1 shape { dim { dim_param: "4*(k + 1) - 2" } } } } }
+  input { name: "b" type { tensor_type { elem_type: 1 shape { dim { dim_param: "k//2" } } } } }
   output { name: "y" } output { name: "z" }
   node { op_type: "Neg" input: "a" output: "y" } node { op_type: "Neg" input: "b" output: "z" }
 }
 END
-says 1 'the dimension 2*k of the input a stands in front of k' "$gc" doubled.onnx -D 'k<=4' --check
-run 0 "$gc" doubled.onnx -D k=4 --check
+doubled() { # doubled ENTRY OPTION…
+  entry=$1 && shift
+  run 0 "$gc" doubled.onnx "$@" --emit=g
+  holds out.txt "entry predict($entry) {"
+}
+doubled 'a : f32[22], b : f32[2]' -D k=5
+doubled 'a : f32[8 * k + 2 <= 18], b : f32[k]' -D '2*k<=4'
+doubled 'a : f32[7], b : f32[2]' -D d4_k_1_2=7 -D k=5 # the dimension itself has a number
+neither='the dimension k//2 of the input b is neither a number nor one dimension and more'
+says 1 "$neither" "$gc" doubled.onnx -D 'k<=4' --check
+says 1 "$neither" "$gc" doubled.onnx -D k=1 --check # of no elements
+says 1 'the dimension k of the input a has no number' "$gc" doubled.onnx
+says 1 'no input has a dimension height' "$gc" doubled.onnx -D k=5 -D height=2
+holds out.txt 'dimensions with names: k'
 encode inner.onnx <<END
 opset_import { version: 18 }
 graph {
