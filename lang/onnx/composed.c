@@ -187,7 +187,6 @@ bool onnx_compress(Node *n) {
   const Number *yes = known_of(n->im, condition);
   uint64_t count;
   int axis = 0, rank = v->shape.rank;
-  if (!yes) return refuse(n, "%s", operator_missing("NonZero"));
   Shape s = v->shape;
   const char *t = tensor_text(n, v);
   if (!attr_of(n, "axis")) {
@@ -197,6 +196,7 @@ bool onnx_compress(Node *n) {
   } else if (!axis_from(n, attr_int(n, "axis", 0), rank, &axis)) {
     return false;
   }
+  if (!yes) return compress_computed(n, t, &s, axis);
   if (!shape_count(&condition->shape, &count) || count > MOST_KNOWN || s.at[axis].symbol ||
       count > (uint64_t)s.at[axis].n)
     return refuse(n, "shapes that do not fit");

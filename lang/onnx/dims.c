@@ -2,7 +2,7 @@
    Contract: what it answers holds for every extent from 1 to the bound; else there is no answer. */
 #include "lang/onnx/graph.h"
 
-Axis axis_of_number(Number x) { return (Axis){x.i, x.symbol, x.more}; }
+Axis axis_of_number(Number x) { return (Axis){.n = x.i, .symbol = x.symbol, .more = x.more}; }
 
 Number number_of_axis(Axis d) { return (Number){.i = d.n, .symbol = d.symbol, .more = d.more}; }
 
@@ -13,7 +13,7 @@ static int64_t rest_of(Axis d) { return d.symbol ? d.more : d.n; }
 static bool put(int64_t times, int64_t rest, int symbol, Axis *out) {
   if (times < 0 || times > INT32_MAX || (times && (rest > INT32_MAX || rest < -INT32_MAX)))
     return false;
-  *out = times ? (Axis){times, symbol, rest} : (Axis){.n = rest};
+  *out = times ? (Axis){.n = times, .symbol = symbol, .more = rest} : (Axis){.n = rest};
   return true;
 }
 
@@ -53,27 +53,81 @@ static Axis primitive(Axis d, int64_t *times) {
     x = y, y = rest;
   }
   *times = x;
-  return (Axis){d.n / x, d.symbol, d.more / x};
+  return (Axis){.n = d.n / x, .symbol = d.symbol, .more = d.more / x};
 }
 
-bool shape_over(const Shape *a, const Shape *b, Axis *out) {
-  Axis under[MOST_RANK], one = {.n = 1}, above = one, below = one;
+/* The symbols that a dimension is the product of, and the number; a sum is a factor itself. */
+static int factors_of(const Import *im, Axis d, Axis *out, int64_t *times) {
+  *times = d.n;
+  if (!d.symbol) return 0;
+  const Symbol *s = &im->symbols[d.symbol - 1];
+  out[0] = primitive(d, times);
+  if (d.more || !s->nfactors) return 1;
+  for (int i = 0; i < s->nfactors; i++) out[i] = (Axis){.n = 1, .symbol = s->factors[i]};
+  return s->nfactors;
+}
+
+/* Of symbols alone; false: of a sum, or of too many. */
+static bool product_of(Import *im, const Axis *at, int n, Axis *out) {
+  Symbol p = {.name = "", .bound = 1, .times = 1};
+  if (n > MOST_FACTORS) return false;
+  for (int i = 0; i < n; i++) {
+    int k = p.nfactors++;
+    if (at[i].n != 1 || at[i].more) return false;
+    for (; k > 0 && p.factors[k - 1] > at[i].symbol; k--) p.factors[k] = p.factors[k - 1];
+    p.factors[k] = at[i].symbol;
+  }
+  for (int i = 0; i < im->nsymbols; i++)
+    if (im->symbols[i].nfactors == n &&
+        memcmp(im->symbols[i].factors, p.factors, (size_t)n * sizeof *p.factors) == 0)
+      return *out = (Axis){.n = 1, .symbol = i + 1}, true;
+  if (im->nsymbols == MOST_SYMBOLS) return false;
+  for (int i = 0; i < n; i++) {
+    const Symbol *f = &im->symbols[p.factors[i] - 1];
+    p.name = arena_printf(im->a, "%s%s%s", p.name, i ? " * " : "", f->name);
+    if (!i) p.wish = f->wish;
+    if (__builtin_mul_overflow(p.bound, f->bound, &p.bound) || p.bound > INT32_MAX) return false;
+  }
+  im->symbols[im->nsymbols++] = p;
+  return *out = (Axis){.n = 1, .symbol = im->nsymbols}, true;
+}
+
+bool dim_join(Import *im, Axis a, Axis b, Axis *out) {
+  Axis at[2 * MOST_FACTORS];
+  int64_t times, more;
+  if (!a.symbol || !b.symbol) return dim_times(a, b, out);
+  const int n = factors_of(im, a, at, &times);
+  const int all = n + factors_of(im, b, at + n, &more);
+  return product_of(im, at, all, out) && !__builtin_mul_overflow(times, more, &times) &&
+         dim_times(*out, (Axis){.n = times}, out);
+}
+
+bool shape_over(Import *im, const Shape *a, const Shape *b, Axis *out) {
+  enum { MOST = MOST_RANK * MOST_FACTORS };
+  Axis under[MOST], over[MOST], above = {.n = 1}, below = above;
   int64_t times;
-  int n = 0, k;
+  int n = 0, left = 0, k;
   for (int i = 0; i < b->rank; i++) {
-    const bool symbolic = b->at[i].symbol != 0;
-    if (symbolic) under[n++] = primitive(b->at[i], &times);
-    if (!dim_times(below, symbolic ? (Axis){.n = times} : b->at[i], &below)) return false;
+    n += factors_of(im, b->at[i], under + n, &times);
+    if (!dim_times(below, (Axis){.n = times}, &below)) return false;
   }
   for (int i = 0; i < a->rank; i++) {
-    Axis d = a->at[i], x = d.symbol ? primitive(d, &times) : one;
-    for (k = 0; k < n && !(d.symbol && dim_same(under[k], x)); k++) continue;
-    if (k < n) under[k] = under[--n], d = (Axis){.n = times};
-    if (!dim_times(above, d, &above)) return false;
+    const int end = left + factors_of(im, a->at[i], over + left, &times);
+    for (int f = left; f < end; f++) {
+      for (k = 0; k < n && !dim_same(under[k], over[f]); k++) continue;
+      if (k < n)
+        under[k] = under[--n];
+      else
+        over[left++] = over[f];
+    }
+    if (!dim_times(above, (Axis){.n = times}, &above)) return false;
   }
-  *out = one;
+  *out = (Axis){.n = 1};
   if (!below.n) return !above.n;
-  return !n && dim_over(above, below, out);
+  if (n || !dim_over(above, below, &above)) return false;
+  if (left == 1) *out = over[0];
+  if (left > 1 && !product_of(im, over, left, out)) return false;
+  return dim_times(*out, above, out);
 }
 
 bool dim_apart(Import *im, Axis a, Axis b, int64_t *least, int64_t *most) {

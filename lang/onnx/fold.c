@@ -17,6 +17,7 @@ static bool give_list(Node *n, int type, const Number *at, uint64_t count) {
 
 /* Of n - 2, as x[1:-1] has, a run of fewer has 0, which no sum says; false after refusing. */
 static bool has_elements(Node *n, Axis d) {
+  if (d.counted) return refuse(n, "rows whose number the data decide, as a number");
   return dim_at_least(n->im, d, (Axis){.n = 0}) || dim_number(n, d, &d.n);
 }
 
@@ -166,7 +167,7 @@ static bool of_ints(Binary op, int64_t a, int64_t b, int64_t *out) {
 static bool of_symbols(Import *im, Binary op, Number p, Number q, Number *out) {
   Axis a = axis_of_number(p), b = axis_of_number(q), y;
   if (op == ADD || op == SUB || op == MUL || op == DIV) {
-    bool known = op == MUL   ? dim_times(a, b, &y)
+    bool known = op == MUL   ? dim_join(im, a, b, &y)
                  : op == DIV ? dim_over(a, b, &y)
                              : dim_add(a, b, op == SUB ? -1 : 1, &y);
     return known ? *out = number_of_axis(y), true : false;

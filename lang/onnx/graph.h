@@ -12,11 +12,12 @@
 #include "onnx.pb-c.h"
 
 /* ---- shapes ---- */
-enum { MOST_RANK = 16, MOST_SYMBOLS = 8, MOST_KNOWN = 1 << 16 };
+enum { MOST_RANK = 16, MOST_SYMBOLS = 16, MOST_FACTORS = 4, MOST_KNOWN = 1 << 16 };
 typedef struct Axis {
   int64_t n;    /* a number, or so many times the symbol */
   int symbol;   /* 0: a number; else Import.symbols[symbol - 1] */
   int64_t more; /* than so many times the symbol; of a number 0 */
+  int counted;  /* 0: all of them are there; else the number is Import.counts[counted - 1] */
 } Axis;
 typedef struct Shape {
   int rank;
@@ -25,7 +26,8 @@ typedef struct Shape {
 typedef struct Symbol {
   const char *name, *wish; /* in the program; as -D names it */
   int64_t bound;
-  int64_t times;     /* of it are the dimension that -D names */
+  int64_t times;                       /* of it are the dimension that -D names */
+  int factors[MOST_FACTORS], nfactors; /* symbols that it is the product of; 0: of none */
   const char *first; /* a dimension of the def's inputs that has it, `of`; NULL: it stands alone */
   Axis of;
 } Symbol;
@@ -124,6 +126,7 @@ struct Import {
   VEC(Weight) weights;
   VEC(Tensor *) inputs;
   VEC(Output) outputs;
+  VEC(const char *) counts; /* variables of the program: see counted.c */
   VEC(Refusal) refused;
   const char *note; /* of the statements to come */
   int depth;        /* of functions around the node */
@@ -166,7 +169,8 @@ bool dim_same(Axis a, Axis b);
 bool shape_same(const Shape *a, const Shape *b);
 /* numpy's broadcasting; false: they do not fit. */
 bool shapes_broadcast(const Shape *a, const Shape *b, Shape *out);
-bool dim_product(const Shape *s, int from, int to, Axis *out); /* false: of two symbols */
+bool dim_product(const Shape *s, int from, int to,
+                 Axis *out); /* false: of two symbols, or counted */
 const char *dim_text(Import *im, Axis d);
 const char *shape_text(Import *im, const Shape *s); /* "[n, 3, 224]" */
 
@@ -175,9 +179,10 @@ Axis axis_of_number(Number x);
 Number number_of_axis(Axis d);
 bool dim_add(Axis a, Axis b, int sign, Axis *out); /* a + sign * b */
 bool dim_times(Axis a, Axis b, Axis *out);
-bool dim_over(Axis a, Axis b, Axis *out); /* without a rest */
-/* The number of a's elements over that of b's, also of several symbols, if both have them. */
-bool shape_over(const Shape *a, const Shape *b, Axis *out);
+bool dim_over(Axis a, Axis b, Axis *out);             /* without a rest */
+bool dim_join(Import *im, Axis a, Axis b, Axis *out); /* their product, also of several symbols */
+/* The number of a's elements over that of b's. */
+bool shape_over(Import *im, const Shape *a, const Shape *b, Axis *out);
 /* The least and the most that a - b can be. */
 bool dim_apart(Import *im, Axis a, Axis b, int64_t *least, int64_t *most);
 bool dim_at_least(Import *im, Axis a, Axis b);
@@ -251,6 +256,17 @@ const char *per_channel(Node *n, Tensor *v, int spatial);
 /* Indices from 0 on, of an axis of this size, as gc takes them. */
 const char *positive(Node *n, Tensor *ids, Axis size);
 
+/* ---- counted.c: axes of which the data decide how many elements there are ---- */
+bool axis_is_counted(const Shape *s, int from, int to);
+bool tensor_is_counted(const Tensor *v);
+int count_new(Node *n, const char *expression); /* Axis.counted, of an i32 */
+const char *rows_text(const Import *im, Axis d);
+/* The places of the elements of a list of bools, a variable, that are true, and how many there are.
+ */
+const char *chosen(Node *n, const char *flags, int64_t most, int *count);
+/* Compress of input 0, as x of this shape, by a condition that the run computes. */
+bool compress_computed(Node *n, const char *x, const Shape *from, int axis);
+
 /* ---- fold.c ---- */
 /* Computes a node whose inputs are known. False: it is left to be translated. */
 bool fold_node(Node *n);
@@ -278,6 +294,9 @@ typedef struct Operator {
 /* Of ONNX, "" or "ai.onnx", or a contrib operator of ONNX Runtime; NULL: there is none. */
 const Operator *operator_named(const char *domain, const char *name);
 bool takes_lists(const char *name); /* of sequences */
+/* Of the rows of its inputs whose number the data decide, the node reads none that is not there, or
+   none of them matters; indices behind the rows become 0. False after refusing. counted.c */
+bool counted_readable(Node *n, const Operator *op);
 bool is_contrib(const char *domain);
 const char *operator_missing(const char *name); /* why there is none */
 const char *operator_hint(const char *why);     /* what to do then; NULL: nothing is known */

@@ -165,7 +165,7 @@ static void translate(Node *n) {
       refuse(n, "%s", operator_missing(n->op));
     else if (!all)
       refuse(n, "%d inputs", n->nin);
-    else
+    else if (counted_readable(n, op))
       op->translate(n);
   }
   const char *from = origin(n);
@@ -185,7 +185,8 @@ static bool add_node(Import *im, const Onnx__NodeProto *p, int version) {
     return FAIL(im, "a node of more than 65536 inputs or outputs");
   im->nodes++;
   if (im->depth && im->nodes > MOST_CALLED)
-    return FAIL(im, "functions that call functions come to more than %d nodes", MOST_CALLED);
+    return FAIL(im, "functions and loops within each other come to more than %d nodes",
+                MOST_CALLED);
   n.in = ARENA_ARRAY(im->a, Tensor *, n.nin + 1);
   n.out = ARENA_ARRAY(im->a, Tensor *, n.nout + 1);
   bool needed = false;
@@ -261,6 +262,24 @@ static bool report_refused(Import *im) {
 
 /* ---- outputs ---- */
 
+/* How many rows of the outputs there are, where the data decide it. */
+static void add_counts(Import *im) {
+  const uint32_t outputs = im->outputs.n;
+  bool *given = ARENA_ARRAY(im->a, bool, im->counts.n + 1);
+  for (uint32_t i = 0; i < outputs; i++) {
+    const Output o = im->outputs.at[i];
+    for (int k = 0; k < o.tensor->shape.rank; k++) {
+      const Axis d = o.tensor->shape.at[k];
+      if (!d.counted || given[d.counted]) continue;
+      given[d.counted] = true;
+      vec_push(im->a, &im->outputs,
+               (Output){arena_printf(im->a, "%s_count", o.name),
+                        arena_printf(im->a, "i64(%s)", rows_text(im, d)),
+                        value_new(im, ELEM_I64, &(Shape){0})});
+    }
+  }
+}
+
 static bool add_outputs(Import *im) {
   const Onnx__GraphProto *g = im->model->graph;
   if (!g->n_output) return FAIL(im, "the graph has no outputs");
@@ -280,6 +299,7 @@ static bool add_outputs(Import *im) {
       return FAIL(im, "the output %s has no elements", name);
     vec_push(im->a, &im->outputs, (Output){name, tensor_text(&n, v), v});
   }
+  add_counts(im);
   return true;
 }
 

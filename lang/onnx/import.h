@@ -29,11 +29,16 @@ bool import_fail(Import *im, const char *what);
 bool subgraph_inline(Node *n, bool *done);
 /* The graph in an attribute; NULL: there is none. */
 const Onnx__GraphProto *subgraph_of(Node *n, const char *attribute);
-void graph_drop(Import *im, const Onnx__GraphProto *g); /* what it names, behind it */
+void nodes_drop(Import *im, const Onnx__GraphProto *g); /* what its nodes name */
+void graph_drop(Import *im, const Onnx__GraphProto *g); /* its tensors, too */
 void statement_add(Import *im, const char *text);
 /* ---- loops.c: false after a diagnostic; what cannot be imported is refused ---- */
 bool onnx_scan(Node *n);
 bool onnx_loop(Node *n);
+/* ---- unrolled.c ---- */
+/* At most so many iterations. False after refusing; *ok is false after a diagnostic. */
+bool onnx_loop_unrolled(Node *n, const Onnx__GraphProto *g, int64_t trips, bool *ok);
+bool onnx_sequence_map(Node *n, bool *ok);
 /* What the graphs within a node, and the functions of the model, compute and read. */
 void subgraph_needs(Import *im, const Onnx__NodeProto *p, Map *names);
 void functions_need(Import *im);

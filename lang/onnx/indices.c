@@ -19,6 +19,7 @@ bool onnx_gather(Node *n) {
   int axis, rank = v->shape.rank, more = ids->shape.rank;
   if (!axis_from(n, attr_int(n, "axis", 0), rank, &axis)) return false;
   const Axis size = v->shape.at[axis];
+  if (size.counted) return refuse(n, "rows whose number the data decide, by index");
   Shape s = {.rank = rank - 1 + more};
   if (s.rank > MOST_RANK) return refuse(n, "more than 16 axes");
   for (int i = 0; i < s.rank; i++)

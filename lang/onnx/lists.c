@@ -98,6 +98,7 @@ bool onnx_split_to_sequence(Node *n) {
     if (!keep) at[i] = compose(&c, "Squeeze", IN(at[i], axes), WITHOUT);
     from = to;
   }
+  if (from != all) return refuse(n, "parts that do not make up its input");
   return !c.failed && give_list(n, at, count);
 }
 

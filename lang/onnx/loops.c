@@ -150,6 +150,7 @@ static bool body_end(Loop *l, const char *goes_on, Tensor **stack, int *stacks) 
     stack[i] = NULL;
     if (!output(n, l->carries + i)) continue;
     if (!(stack[i] = result(l, l->first_out + l->carries + i))) return false;
+    if (tensor_is_counted(stack[i])) return refuse(n, "rows whose number the data decide, stacked");
     const char *y = variable(n, "y", tensor_text(n, stack[i]));
     yields = text(n, "%s%s%s", yields, (*stacks)++ ? ", " : "", y);
   }
@@ -307,26 +308,48 @@ static bool another_follows(Loop *l, const char **on) {
   return true;
 }
 
-bool onnx_loop(Node *n) {
-  const Onnx__GraphProto *g = subgraph_of(n, "body");
+/* As a loop of the program: a number of iterations that gc knows, or the most that there may be. */
+static bool looped(Node *n, const Onnx__GraphProto *g, int64_t trips) {
   Loop l = {.n = n, .g = g, .carries = n->nin - 2, .first_in = 2, .first_out = 1, .node_in = 2};
-  if (n->nin < 2 || !is_made_of(g, n->nin, n->nin - 1) || (int)g->n_input != n->nin ||
-      (int)g->n_output - 1 < n->nout)
-    return refuse(n, "a body that does not fit"), mark_missing(n);
+  l.trips = trips;
   l.stacks = (int)g->n_output - 1 - l.carries;
   l.out_back = l.out_axis = list(n, "", l.stacks);
-  if (!input(n, 0)) return refuse(n, "a loop without a number of iterations"), mark_missing(n);
-  enum { MOST_TRIPS = INT32_MAX };
-  if (!known_int(n, 0, &l.trips)) return mark_missing(n);
-  if (l.trips > MOST_TRIPS)
-    return refuse(n, "a loop that its condition alone ends"), mark_missing(n);
   Tensor *first = input(n, 1);
-  uint64_t count;
-  if (first && (first->list || first->type != ELEM_BOOL || !shape_count(&first->shape, &count) ||
-                count != 1))
-    return refuse(n, "a condition that is no bool"), mark_missing(n);
   const Number *condition = first ? known_of(n->im, first) : NULL;
   if (first && !condition) l.first_condition = reshaped(n, tensor_text(n, first), &(Shape){0});
   if (condition && !condition->i) l.trips = 0;
   return loop_add(&l, inputs_bind, another_follows);
+}
+
+/* What cannot be a loop of the program may be one iteration behind the other; if not, the reasons
+   are those of the loop. */
+bool onnx_loop(Node *n) {
+  enum { MOST_TRIPS = INT32_MAX };
+  Import *im = n->im;
+  const Onnx__GraphProto *g = subgraph_of(n, "body");
+  if (n->nin < 2 || !is_made_of(g, n->nin, n->nin - 1) || (int)g->n_input != n->nin ||
+      (int)g->n_output - 1 < n->nout)
+    return refuse(n, "a body that does not fit"), mark_missing(n);
+  int64_t trips = INT64_MAX;
+  if (input(n, 0) && !known_int(n, 0, &trips)) return mark_missing(n);
+  const Tensor *first = input(n, 1);
+  uint64_t count;
+  if (first && (first->list || first->type != ELEM_BOOL || !shape_count(&first->shape, &count) ||
+                count != 1))
+    return refuse(n, "a condition that is no bool"), mark_missing(n);
+  const uint32_t before = im->refused.n, statements = im->statements.n;
+  const char *note = im->note;
+  bool ok = true;
+  if (trips <= MOST_TRIPS && !looped(n, g, trips)) return false;
+  const uint32_t reasons = im->refused.n;
+  if (trips <= MOST_TRIPS && reasons == before) return true;
+  im->statements.n = statements, im->note = note;
+  for (int k = 0; k < n->nout; k++)
+    if (n->out[k]) n->out[k]->missing = false;
+  const bool all = onnx_loop_unrolled(n, g, trips, &ok);
+  if (!ok) return false;
+  if (all) return im->refused.n = before, true;
+  if (reasons > before) im->refused.n = reasons;
+  im->statements.n = statements;
+  return mark_missing(n);
 }

@@ -265,7 +265,7 @@ bool known_ints(Node *n, int in, const char *attribute, int64_t *at, int most, i
   for (int i = 0; i < *count; i++) {
     if (x[i].symbol)
       return refuse(n, "the dimension %s must be a number here: -D %s=N",
-                    n->im->symbols[x[i].symbol - 1].name, n->im->symbols[x[i].symbol - 1].name);
+                    n->im->symbols[x[i].symbol - 1].name, n->im->symbols[x[i].symbol - 1].wish);
     at[i] = x[i].i;
   }
   return true;
@@ -282,7 +282,7 @@ bool known_dims(Node *n, int in, const char *attribute, Axis *at, int *count) {
     return true;
   }
   if (!known_ints(n, in, attribute, x, MOST_RANK, count)) return false;
-  for (int i = 0; i < *count && i < MOST_RANK; i++) at[i] = (Axis){x[i], 0, 0};
+  for (int i = 0; i < *count && i < MOST_RANK; i++) at[i] = (Axis){.n = x[i]};
   return *count <= MOST_RANK || refuse(n, "more than %d numbers", MOST_RANK);
 }
 
@@ -302,7 +302,7 @@ bool axis_from(Node *n, int64_t axis, int rank, int *out) {
 bool dim_number(Node *n, Axis d, int64_t *out) {
   if (d.symbol)
     return refuse(n, "the dimension %s must be a number here: -D %s=N",
-                  n->im->symbols[d.symbol - 1].name, n->im->symbols[d.symbol - 1].name);
+                  n->im->symbols[d.symbol - 1].name, n->im->symbols[d.symbol - 1].wish);
   *out = d.n;
   return true;
 }

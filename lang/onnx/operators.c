@@ -29,25 +29,21 @@ const Operator *operator_named(const char *domain, const char *name) {
 }
 
 static const struct {
-  const char *why, *names, *hint;
+  const char *why, *names;
 } missing[] = {
-    {.why = "a shape that depends on data",
-     .names = " NonZero Unique NonMaxSuppression ",
-     .hint = "end the model in front of them, by onnx.utils.extract_model, and choose from the "
-             "outputs"},
-    {.why = "control flow with bodies of its own", .names = " If SequenceMap "},
+    {.why = "control flow with bodies of its own", .names = " If "},
     {.why = "the bits of a number as another type's", .names = " BitCast "},
     {.why = "strings, and files of images",
      .names = " StringConcat StringNormalizer StringSplit RegexFullMatch LabelEncoder "
               "TfIdfVectorizer ImageDecoder "},
 };
 
-/* The row of the operator, or of the reason; -1: there is none. */
-static int row_of(const char *name, const char *why) {
+/* The row of the operator; -1: there is none. */
+static int row_of(const char *name) {
   for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
-    const char *at = name ? strstr(missing[i].names, name) : NULL;
-    bool named = at && *name && at[-1] == ' ' && at[strlen(name)] == ' ';
-    if (named || (why && strcmp(missing[i].why, why) == 0)) return (int)i;
+    const char *at = strstr(missing[i].names, name);
+    if (at && at > missing[i].names && *name && at[-1] == ' ' && at[strlen(name)] == ' ')
+      return (int)i;
   }
   return -1;
 }
@@ -58,11 +54,14 @@ bool takes_lists(const char *name) {
 }
 
 const char *operator_missing(const char *name) {
-  int row = row_of(name, NULL);
+  int row = row_of(name);
   return row < 0 ? "it has no counterpart" : missing[row].why;
 }
 
 const char *operator_hint(const char *why) {
-  int row = row_of(NULL, why);
-  return row < 0 ? NULL : missing[row].hint;
+  static const char counted[] = "rows whose number the data decide";
+  return strncmp(why, counted, sizeof counted - 1) == 0
+             ? "end the model in front of it, by onnx.utils.extract_model, and go on from the "
+               "outputs"
+             : NULL;
 }

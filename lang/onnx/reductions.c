@@ -43,6 +43,7 @@ bool onnx_reduce(Node *n) {
     if (!axis_from(n, axes[i], v->shape.rank, &axis)) return false;
     axes[i] = axis;
     gone[axis] = true;
+    if (v->shape.at[axis].counted) return refuse(n, "rows whose number the data decide, in one");
   }
   Shape s = {0};
   for (int i = 0; i < v->shape.rank; i++)
@@ -63,6 +64,7 @@ bool onnx_arg_extreme(Node *n) {
   const char *name = strcmp(n->op, "ArgMax") == 0 ? "argmax" : "argmin", *x = tensor_text(n, v);
   if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis)) return false;
   const char *t = text(n, "%s(%s, axis = %d)", name, x, axis);
+  if (v->shape.at[axis].counted) return refuse(n, "rows whose number the data decide, in one");
   if (attr_int(n, "select_last_index", 0)) {
     if (!dim_number(n, v->shape.at[axis], &size)) return false;
     t = text(n, "%lld - %s(reverse(%s, axis = %d), axis = %d)", (long long)size - 1, name, x, axis,

@@ -297,29 +297,52 @@ bool onnx_roi_align(Node *n) {
 
 /* ---- DeformConv ---- */
 
+/* The places of a window along an axis of so many pixels; -1: none. */
+static int64_t window_places(int64_t pixels, int64_t window, int64_t stride, int64_t apart,
+                             int64_t pads) {
+  const int64_t room = pixels + pads - apart * (window - 1) - 1;
+  return stride < 1 || apart < 1 || room < 0 ? -1 : room / stride + 1;
+}
+
+/* So many numbers of an attribute, if it is there; false after refusing. */
+static bool numbers_of(Node *n, const char *name, int most, int64_t *at) {
+  int64_t list[2 * MOST_RANK];
+  int count;
+  if (!attr_of(n, name)) return true;
+  bool fits = attr_ints(n, name, list, &count) && count == most;
+  for (int i = 0; fits && i < most; i++)
+    fits = list[i] >= 0 && list[i] <= INT16_MAX, at[i] = list[i];
+  return fits || refuse(n, "%s that are not %d small numbers", name, most);
+}
+
 bool onnx_deform_conv(Node *n) {
   Tensor *v = input(n, 0), *f = input(n, 1), *offset = input(n, 2), *b = input(n, 3),
          *mask = input(n, 4);
   const int64_t groups = attr_int(n, "group", 1), parts = attr_int(n, "offset_group", 1);
-  int64_t x[MOST_RANK], w[MOST_RANK], o[MOST_RANK], list[2 * MOST_RANK];
-  int64_t stride[2] = {1, 1}, apart[2] = {1, 1}, before[2] = {0, 0};
-  int count;
+  int64_t x[MOST_RANK], w[MOST_RANK], o[MOST_RANK];
+  int64_t stride[2] = {1, 1}, apart[2] = {1, 1}, pads[4] = {0};
   Images g;
   if (v->shape.rank != 4 || f->shape.rank != 4 || offset->shape.rank != 4)
     return refuse(n, "windows over another number of axes than two");
   if (!shape_numbers(n, v, x) || !shape_numbers(n, f, w) || !shape_numbers(n, offset, o))
     return false;
-  if (attr_ints(n, "strides", list, &count) && count == 2) stride[0] = list[0], stride[1] = list[1];
-  if (attr_ints(n, "dilations", list, &count) && count == 2) apart[0] = list[0], apart[1] = list[1];
-  if (attr_ints(n, "pads", list, &count) && count == 4) before[0] = list[0], before[1] = list[1];
+  if (!numbers_of(n, "strides", 2, stride) || !numbers_of(n, "dilations", 2, apart) ||
+      !numbers_of(n, "pads", 4, pads))
+    return false;
   if (groups < 1 || parts < 1 || x[1] % groups || w[0] % groups || w[1] != x[1] / groups ||
       groups > INT16_MAX || parts > INT16_MAX || w[2] > INT16_MAX || w[3] > INT16_MAX ||
       o[2] > INT16_MAX || o[3] > INT16_MAX)
     return refuse(n, "groups that do not divide the channels");
   const int64_t taps_n = w[2] * w[3], out = o[2] * o[3], places = taps_n * out;
-  if (o[1] != 2 * parts * taps_n || o[0] != x[0] || places > INT32_MAX ||
-      (mask &&
-       (mask->shape.rank != 4 || !dim_same(mask->shape.at[1], (Axis){.n = parts * taps_n}))))
+  bool fits = o[1] == 2 * parts * taps_n && o[0] == x[0] && places <= INT32_MAX;
+  for (int i = 0; i < 2; i++)
+    fits &=
+        o[i + 2] == window_places(x[i + 2], w[i + 2], stride[i], apart[i], pads[i] + pads[i + 2]);
+  const Shape masks = {.rank = 4,
+                       .at = {{.n = o[0]}, {.n = parts * taps_n}, {.n = o[2]}, {.n = o[3]}}},
+              biases = {.rank = 1, .at = {{.n = w[0]}}};
+  if (!fits || (mask && !shape_same(&mask->shape, &masks)) ||
+      (b && !shape_same(&b->shape, &biases)))
     return refuse(n, "shapes that do not fit");
   if (!images_of(n, v, parts, &g)) return false;
   g.beside = ZEROS;
@@ -336,7 +359,7 @@ bool onnx_deform_conv(Node *n) {
         i ? text(n, "%s %% %lld", at, (long long)o[3]) : text(n, "%s // %lld", at, (long long)o[3]);
     const char *place =
         let(n, text(n, "f32((%s) * %lld + (%s) * %lld - (%lld)) + f32(%s[:, :, %d])", at,
-                    (long long)stride[i], tap, (long long)apart[i], (long long)before[i], by, i));
+                    (long long)stride[i], tap, (long long)apart[i], (long long)pads[i], by, i));
     taps[i] = linear_taps(&g, i, let(n, reshaped(n, place, &flat)));
   }
   const char *t = sampled(&g, taps, batch, flat.at[1]);

@@ -21,7 +21,8 @@ static bool refuse_shape(Node *n) {
 bool give_reshaped(Node *n, const Shape *s) {
   Tensor *v = input(n, 0);
   Axis each;
-  if (!shape_over(&v->shape, s, &each) || !dim_same(each, (Axis){.n = 1})) return refuse_shape(n);
+  if (!shape_over(n->im, &v->shape, s, &each) || !dim_same(each, (Axis){.n = 1}))
+    return refuse_shape(n);
   if (!v->name && !v->trained && known_of(n->im, v)) {
     uint64_t count;
     if (shape_count(s, &count) && count <= MOST_KNOWN)
@@ -68,6 +69,23 @@ bool known_shape(Node *n, int in, Shape *s) {
   return true;
 }
 
+/* Axes whose elements the data count stay whole, behind as many elements. */
+static bool counts_stay(Node *n, const Shape *from, Shape *to) {
+  int64_t before = 1, place = 1;
+  for (int i = 0, k = 0; i < from->rank; i++) {
+    if (from->at[i].symbol) return refuse(n, "bounded dimensions beside rows that the data count");
+    if (from->at[i].counted) {
+      for (; k < to->rank && (place < before || to->at[k].n != from->at[i].n); k++)
+        place *= to->at[k].n;
+      if (k == to->rank || place != before)
+        return refuse(n, "rows whose number the data decide in one axis with others");
+      to->at[k].counted = from->at[i].counted;
+    }
+    before *= from->at[i].n;
+  }
+  return true;
+}
+
 bool onnx_reshape(Node *n) {
   const Shape *from = &input(n, 0)->shape;
   Shape s = {0};
@@ -93,7 +111,8 @@ bool onnx_reshape(Node *n) {
   }
   for (int i = 0; open >= 0 && i < s.rank; i++)
     if (!s.at[i].n) return refuse(n, "an open dimension beside one without elements");
-  if (open >= 0 && !shape_over(from, &s, &s.at[open])) return refuse_shape(n);
+  if (open >= 0 && !shape_over(n->im, from, &s, &s.at[open])) return refuse_shape(n);
+  if (tensor_is_counted(input(n, 0)) && !counts_stay(n, from, &s)) return false;
   return give_reshaped(n, &s);
 }
 
@@ -103,9 +122,9 @@ bool onnx_flatten(Node *n) {
   int64_t axis = attr_int(n, "axis", 1);
   if (axis < 0) axis += from->rank;
   if (axis < 0 || axis > from->rank) return refuse(n, "an axis that its input does not have");
-  if (!dim_product(from, 0, (int)axis, &s.at[0]) ||
-      !dim_product(from, (int)axis, from->rank, &s.at[1]))
-    return refuse_shape(n);
+  s.at[0] = s.at[1] = (Axis){.n = 1};
+  for (int i = 0; i < from->rank; i++)
+    if (!dim_join(n->im, s.at[i >= axis], from->at[i], &s.at[i >= axis])) return refuse_shape(n);
   return give_reshaped(n, &s);
 }
 
@@ -121,8 +140,10 @@ bool onnx_squeeze(Node *n) {
     gone[axis] = true;
   }
   for (int i = 0; i < from->rank; i++)
-    if (!(count < 0 ? from->at[i].n == 1 && !from->at[i].symbol : gone[i]))
+    if (!(count < 0 ? dim_same(from->at[i], (Axis){.n = 1}) : gone[i]))
       s.at[s.rank++] = from->at[i];
+    else if (from->at[i].counted)
+      return refuse(n, "an axis that may have no element");
   return give_reshaped(n, &s);
 }
 
@@ -182,6 +203,9 @@ bool onnx_concat(Node *n) {
   for (int i = 0; i < n->nin; i++) {
     Tensor *x = input(n, i);
     if (!x || x->shape.rank != s.rank) return refuse(n, "shapes that do not fit");
+    for (int k = 0; k < s.rank; k++)
+      if (k == axis ? x->shape.at[k].counted : x->shape.at[k].counted != s.at[k].counted)
+        return refuse(n, "rows whose number the data decide beside others");
     if (!dim_add(s.at[axis], x->shape.at[axis], 1, &s.at[axis]))
       return refuse(n, "a sum of several bounded dimensions");
     t = text(n, "%s%s%s", t, i ? ", " : "", tensor_text(n, x));
@@ -299,6 +323,13 @@ bool onnx_slice(Node *n) {
     int64_t by = nsteps < 0 ? 1 : steps[i], from = first[i].n, to = last[i].n, d;
     const bool whole = !first[i].symbol && from == 0 && !last[i].symbol && to >= INT32_MAX;
     if (by == 1 && whole) continue; /* the whole axis, bounded or not */
+    const Axis all = v->shape.at[axis];
+    if (all.counted && (by != 1 || first[i].symbol || from != 0 || last[i].symbol || to < 1))
+      return refuse(n, "rows whose number the data decide, but for the first of them");
+    if (all.counted && to >= all.n) continue;
+    if (all.counted)
+      s.at[axis].counted =
+          count_new(n, text(n, "min(%s, %lld)", rows_text(n->im, all), (long long)to));
     if (by == 1 && (first[i].symbol || last[i].symbol || v->shape.at[axis].symbol)) {
       if (!bounded) bounded = tensor_text(n, v);
       if (!bounded_slice(n, axis, first[i], last[i], &bounded, &cut)) return false;

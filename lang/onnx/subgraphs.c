@@ -20,11 +20,15 @@ const Onnx__GraphProto *subgraph_of(Node *n, const char *attribute) {
   return a && a->has_g ? graph_of(n->im, a) : NULL;
 }
 
+void nodes_drop(Import *im, const Onnx__GraphProto *g) {
+  for (size_t i = 0; i < g->n_node; i++)
+    for (size_t k = 0; k < g->node[i]->n_output; k++) value_drop(im, g->node[i]->output[k]);
+}
+
 void graph_drop(Import *im, const Onnx__GraphProto *g) {
   for (size_t i = 0; i < g->n_initializer; i++)
     if (g->initializer[i]->name) value_drop(im, g->initializer[i]->name);
-  for (size_t i = 0; i < g->n_node; i++)
-    for (size_t k = 0; k < g->node[i]->n_output; k++) value_drop(im, g->node[i]->output[k]);
+  nodes_drop(im, g);
 }
 
 static void node_needs(Import *im, const Onnx__NodeProto *p, Map *names, int depth) {
@@ -135,7 +139,20 @@ static bool add_loop(Node *n) {
         if (n->out[k]) n->out[k]->missing = true;
       return true;
     }
-  return strcmp(n->op, "Scan") == 0 ? onnx_scan(n) : onnx_loop(n);
+  for (int i = 0; i < n->nin; i++)
+    if (n->in[i] && !n->in[i]->list && tensor_is_counted(n->in[i])) {
+      refuse(n, "rows whose number the data decide");
+      for (int k = 0; k < n->nout; k++)
+        if (n->out[k]) n->out[k]->missing = true;
+      return true;
+    }
+  bool ok;
+  if (strcmp(n->op, "SequenceMap") != 0)
+    return strcmp(n->op, "Scan") == 0 ? onnx_scan(n) : onnx_loop(n);
+  if (!onnx_sequence_map(n, &ok))
+    for (int k = 0; k < n->nout; k++)
+      if (n->out[k]) n->out[k]->missing = true;
+  return ok;
 }
 
 /* ---- functions ---- */
@@ -201,7 +218,8 @@ bool subgraph_inline(Node *n, bool *done) {
       f = g;
   }
   bool is_if = !*domain && strcmp(n->op, "If") == 0;
-  bool is_loop = !*domain && (strcmp(n->op, "Scan") == 0 || strcmp(n->op, "Loop") == 0);
+  bool is_loop = !*domain && (strcmp(n->op, "Scan") == 0 || strcmp(n->op, "Loop") == 0 ||
+                              strcmp(n->op, "SequenceMap") == 0);
   if (!f && !is_if && !is_loop) return true;
   if (im->depth == DEEPEST) {
     *done = true;

@@ -133,6 +133,8 @@ bool train_find(Import *im, Train *t) {
   const char *name = im->outputs.at[k].name;
   if (!elem_of(v->type)->is_float)
     return FAIL(im, "--train-onnx: the output %s holds no floats", name);
+  if (tensor_is_counted(v))
+    return FAIL(im, "--train-onnx: the data decide how many rows the output %s has", name);
   if (v->shape.rank < loss->labels)
     return FAIL(im, "--train-onnx: the output %s has no axis of classes", name);
   int rank = v->shape.rank, classes = !loss->labels ? -1 : axis < 0 ? axis + rank : axis;

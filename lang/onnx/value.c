@@ -15,7 +15,9 @@ Shape shape_of(int rank, const int64_t *dims) {
   return s;
 }
 
-bool dim_same(Axis a, Axis b) { return a.n == b.n && a.symbol == b.symbol && a.more == b.more; }
+bool dim_same(Axis a, Axis b) {
+  return a.n == b.n && a.symbol == b.symbol && a.more == b.more && a.counted == b.counted;
+}
 
 bool shape_same(const Shape *a, const Shape *b) {
   bool same = a->rank == b->rank;
@@ -38,7 +40,7 @@ bool shapes_broadcast(const Shape *a, const Shape *b, Shape *out) {
 bool dim_product(const Shape *s, int from, int to, Axis *out) {
   *out = (Axis){.n = 1};
   for (int i = from; i < to; i++)
-    if (!dim_times(*out, s->at[i], out)) return false;
+    if (s->at[i].counted || !dim_times(*out, s->at[i], out)) return false;
   return true;
 }
 

@@ -256,12 +256,15 @@ graph {
   input { name: "q" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_value: 2 } dim { dim_value: 2 } dim { dim_value: 4 } } } } }
   input { name: "key" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_value: 2 } dim { dim_param: "past" } dim { dim_value: 4 } } } } }
   input { name: "ids" type { tensor_type { elem_type: 7 shape { dim { dim_param: "batch" } dim { dim_value: 2 } } } } }
-  output { name: "y" } output { name: "present" } output { name: "split" } output { name: "rows" }
-  $(int64s halves 0,2,-1,2,2)
+  output { name: "y" } output { name: "present" } output { name: "split" } output { name: "rows" } output { name: "mixed" }
+  $(int64s halves 0,2,-1,2,2) $(int64s flat -1,4) $(int64s three 3) $(int64s zero 0) $(tensor mixing '4, 3' 12 2)
   node { op_type: "Attention" input: ["q", "q", "q", "", "key", "key"] output: ["y", "present", "values"] attribute { name: "is_causal" i: 1 } }
   node { op_type: "Reshape" input: ["present", "halves"] output: "split" }
   node { op_type: "Transpose" input: "present" output: "by_place" attribute { name: "perm" ints: [0, 2, 1, 3] } }
   node { op_type: "GatherND" input: ["by_place", "ids"] output: "rows" }
+  node { op_type: "Reshape" input: ["key", "flat"] output: "keys" } node { op_type: "MatMul" input: ["keys", "mixing"] output: "mix" }
+  node { op_type: "Shape" input: "key" output: "shape" } $(cut front shape zero three zero)
+  node { op_type: "Concat" input: ["front", "three"] output: "to" attribute { name: "axis" i: 0 } } node { op_type: "Reshape" input: ["mix", "to"] output: "mixed" }
 }
 END
 run 0 "$gc" both.onnx -D 'batch<=3' -D 'past<=5' -o bounded
@@ -269,17 +272,17 @@ run 0 "$gc" both.onnx -D batch=2 -D past=3 -o exact
 "$mkdata" npy f32 2,2,2,4 4 q.npy && "$mkdata" npy f32 2,2,3,4 7 key.npy || fail 'no data could be made'
 python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("4q", 1, 4, 0, 2))' >places.bin
 rm -f y.npy present.npy
-run 0 ./exact predict --q q.npy --key key.npy --ids places.bin --y y.npy --present present.npy --split split.npy --rows rows.npy
-for name in y present split rows; do run 0 ./bounded predict --q q.npy --key key.npy --ids places.bin --poison --expect $name=$name.npy --rtol 0 --atol 0; done
+run 0 ./exact predict --q q.npy --key key.npy --ids places.bin --y y.npy --present present.npy --split split.npy --rows rows.npy --mixed mixed.npy
+for name in y present split rows mixed; do run 0 ./bounded predict --q q.npy --key key.npy --ids places.bin --poison --expect $name=$name.npy --rtol 0 --atol 0; done
 rm -f y.npy q.npy rows.npy
 encode joined.onnx <<END
 opset_import { version: 18 }
 graph {
-  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_param: "past" } } } } } output { name: "y" }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_param: "past + 1" } } } } } output { name: "y" }
   $(int64s list -1) node { op_type: "Reshape" input: ["x", "list"] output: "y" }
 }
 END
-says 1 'note: 1 x Reshape: bounded dimensions in one axis, batch and past: one of them needs a number, -D batch=N' "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --check
+says 1 'note: 1 x Reshape: bounded dimensions in one axis, batch and past + 1: one of them needs a number, -D batch=N' "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --check
 run 0 "$gc" joined.onnx -D 'batch=3' -D 'past<=5' --check
 encode doubled.onnx <<END
 opset_import { version: 18 }
@@ -464,7 +467,7 @@ holds line.txt 'bytes = [44 11 255]ints = [-2.14748e+09 6 -2.14748e+09]rest = [-
     echo "functions { name: 'f$i' domain: 'own' input: 'a' output: 'b' opset_import { domain: 'own' version: 1 } node { op_type: 'f$((i + 1))' domain: 'own' input: 'a' output: 'c' } node { op_type: 'f$((i + 1))' domain: 'own' input: 'c' output: 'b' } }"
   done
 } | encode doubled.onnx
-says 1 'functions that call functions come to more than 262144 nodes' "$gc" doubled.onnx -o no
+says 1 'functions and loops within each other come to more than 262144 nodes' "$gc" doubled.onnx -o no
 
 # ---- loops: carries that change places, slices and stacks backwards, along other axes; a body that reads around it ----
 body() { # body NODES INPUTS OUTPUTS: of a loop
@@ -525,7 +528,7 @@ opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim { dim_value: 5 } } } } }
   input { name: "go" type { tensor_type { elem_type: 9 shape { dim { dim_value: 1 } } } } }
-  output { name: "y" } output { name: "v" } output { name: "many" } output { name: "parts" } output { name: "count" }
+  output { name: "y" } output { name: "v" } output { name: "many" } output { name: "parts" } output { name: "count" } output { name: "bags" } output { name: "peaks" }
   $(one half 1 'float_data: 0.5') $(one ten 7 'int64_data: 10') $(one yes 9 'int32_data: 1') $(one zero 7 'int64_data: 0') $(one last 7 'int64_data: -1') $(one two 7 'int64_data: 2')
   $(one none 1 'float_data: 0') $(one one 1 'float_data: 1') $(one some 9 'dims: 0')
   node { op_type: "If" input: "go" output: ["y", "sum"] attribute { name: "then_branch" g: "$(body "node { op_type: 'Mul' input: ['x', 'half'] output: 'a' } node { op_type: 'ReduceSum' input: 'a' output: 's' attribute { name: 'keepdims' i: 0 } }" '' 'a s')" }
@@ -535,26 +538,109 @@ graph {
   initializer { name: "five" data_type: 1 float_data: 5 }
   node { op_type: "SplitToSequence" input: ["x", "two"] output: "s" attribute { name: "axis" i: 1 } } node { op_type: "SequenceAt" input: ["s", "last"] output: "end" }
   node { op_type: "SequenceErase" input: ["s", "zero"] output: "rest" } node { op_type: "SequenceInsert" input: ["rest", "x", "zero"] output: "more" }
-  node { op_type: "SequenceConstruct" input: ["end", "end"] output: "ends" } node { op_type: "SequenceAt" input: ["ends", "zero"] output: "e" }
-  node { op_type: "SequenceInsert" input: ["more", "e"] output: "all" } node { op_type: "ConcatFromSequence" input: "all" output: "parts" attribute { name: "axis" i: 1 } }
+  node { op_type: "SequenceConstruct" input: ["end", "end"] output: "ends" }
+  node { op_type: "SequenceMap" input: ["ends", "half", "rest"] output: "turned" attribute { name: "body" g: "$(body "node { op_type: 'Mul' input: ['a', 'h'] output: 'b' } node { op_type: 'Sub' input: ['b', 'r'] output: 't' }" 'a h r' 't')" } }
+  node { op_type: "SequenceAt" input: ["turned", "zero"] output: "e" } node { op_type: "SequenceInsert" input: ["more", "e"] output: "all" } node { op_type: "ConcatFromSequence" input: "all" output: "parts" attribute { name: "axis" i: 1 } }
   node { op_type: "SequenceLength" input: "all" output: "count" }
+  initializer { name: "offsets" data_type: 7 dims: 4 int64_data: [0, 1, 3, 4] } $(one step 7 'int64_data: 1') $(one three 7 'int64_data: 3') $(one flat 7 'dims: 1 int64_data: -1')
+  node { op_type: "SequenceEmpty" output: "empty" }
+  node { op_type: "Loop" input: ["", "yes", "zero", "empty"] output: ["i3", "sums", "peaks"] attribute { name: "body" g: "$(body \
+    "node { op_type: 'Gather' input: ['offsets', 'i'] output: 'a' } node { op_type: 'Add' input: ['i', 'step'] output: 'j' } node { op_type: 'Gather' input: ['offsets', 'j'] output: 'b' }
+     node { op_type: 'Reshape' input: ['a', 'flat'] output: 'from' } node { op_type: 'Reshape' input: ['b', 'flat'] output: 'to' } node { op_type: 'Slice' input: ['x', 'from', 'to'] output: 'bag' }
+     node { op_type: 'ReduceSum' input: 'bag' output: 'all_of_it' attribute { name: 'axes' ints: 0 } } node { op_type: 'SequenceInsert' input: ['seq', 'all_of_it'] output: 'seq2' } node { op_type: 'ReduceMax' input: 'bag' output: 'most' attribute { name: 'keepdims' i: 0 } }
+     node { op_type: 'Less' input: ['j', 'three'] output: 'c2' }" 'k c i seq' 'c2 j seq2 most')" } }
+  node { op_type: "ConcatFromSequence" input: "sums" output: "bags" attribute { name: "axis" i: 0 } }
 }
 END
 cat >chosen.g <<'END'
 entry predict(x : f32[4, 5], go : bool[1]) {
   yes = reshape(go, [])
   return y = where(yes, x * 0.5, -x), v = where(yes, full([], 8.0), full([], 0.5)), many = where(yes, full([], 4.0), full([], 0.0)),
-         parts = concat([x, x[:, 2:4], x[:, 4:], x[:, 4:]], axis = 1), count = i64(full([], 4, dtype = i32))
+         parts = concat([x, x[:, 2:4], x[:, 4:], x[:, 4:] * 0.5 - x[:, 2:4]], axis = 1), count = i64(full([], 4, dtype = i32)),
+         bags = stack([x[0], x[1] + x[2], x[3]]), peaks = stack([max(x[0]), max(x[1:3]), max(x[3])])
 }
 END
 "$mkdata" npy f32 4,5 5 x45.npy && "$mkdata" npy bool 1 1 go1.npy && printf '\0' >stop.bin || fail 'no data could be made'
 run 0 "$gc" chosen.g -o by_hand
 run 0 "$gc" chosen.onnx -o chosen
 for go in go1.npy stop.bin; do
-  rm -f y.npy v.npy many.npy parts.npy count.npy
-  run 0 ./by_hand predict --x x45.npy --go $go --y y.npy --v v.npy --many many.npy --parts parts.npy --count count.npy
-  run 0 ./chosen predict --x x45.npy --go $go --expect y=y.npy --expect v=v.npy --expect many=many.npy --expect parts=parts.npy --expect count=count.npy
+  rm -f y.npy v.npy many.npy parts.npy count.npy bags.npy peaks.npy
+  run 0 ./by_hand predict --x x45.npy --go $go --y y.npy --v v.npy --many many.npy --parts parts.npy --count count.npy --bags bags.npy --peaks peaks.npy
+  run 0 ./chosen predict --x x45.npy --go $go --expect y=y.npy --expect v=v.npy --expect many=many.npy --expect parts=parts.npy --expect count=count.npy --expect bags=bags.npy --expect peaks=peaks.npy
 done
+
+# ---- rows whose number the data decide: the first ones of as many as there may be, and how many there are ----
+encode counted.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "boxes" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 9 } dim { dim_value: 4 } } } } }
+  input { name: "scores" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } dim { dim_value: 9 } } } } }
+  output { name: "selected" } output { name: "kept" } output { name: "best" } output { name: "places" } output { name: "unique" } output { name: "first" } output { name: "group" } output { name: "size" }
+  output { name: "positive" } output { name: "corners" }
+  $(one most 7 'int64_data: 4') $(one overlap 1 'float_data: 0.3') $(one least 1 'float_data: 0.25') $(one two 7 'int64_data: 2') $(one half 1 'float_data: 0.5') $(one ten 1 'float_data: 10')
+  $(int64s zero 0) $(int64s one 1) $(int64s three 3) $(int64s line -1) $(int64s lined -1,1) $(int64s both 0,2)
+  node { op_type: "NonMaxSuppression" input: ["boxes", "scores", "most", "overlap", "least"] output: "selected" }
+  node { op_type: "Slice" input: ["selected", "zero", "three", "zero"] output: "few" }
+  node { op_type: "Gather" input: ["few", "both"] output: "image_and_box" attribute { name: "axis" i: 1 } }
+  node { op_type: "GatherND" input: ["boxes", "image_and_box"] output: "kept" }
+  node { op_type: "Gather" input: ["selected", "two"] output: "box" attribute { name: "axis" i: 1 } } node { op_type: "Reshape" input: ["box", "lined"] output: "column" }
+  node { op_type: "Squeeze" input: ["column", "one"] output: "list" }
+  node { op_type: "Slice" input: ["scores", "zero", "one", "zero"] output: "s0" } node { op_type: "ReduceMax" input: "s0" output: "s1" attribute { name: "axes" ints: [0, 1] } attribute { name: "keepdims" i: 0 } }
+  node { op_type: "Gather" input: ["s1", "list"] output: "s2" } node { op_type: "Mul" input: ["s2", "half"] output: "best" }
+  node { op_type: "Greater" input: ["scores", "half"] output: "high" } node { op_type: "NonZero" input: "high" output: "places" }
+  node { op_type: "Mul" input: ["scores", "ten"] output: "tens" } node { op_type: "Floor" input: "tens" output: "steps" }
+  node { op_type: "Unique" input: "steps" output: ["unique", "first", "group", "size"] attribute { name: "sorted" i: 0 } }
+  node { op_type: "Reshape" input: ["high", "line"] output: "highs" } node { op_type: "Compress" input: ["scores", "highs"] output: "positive" }
+  node { op_type: "Slice" input: ["boxes", "zero", "one", "zero"] output: "b0" } node { op_type: "Squeeze" input: ["b0", "zero"] output: "b1" }
+  node { op_type: "Slice" input: ["highs", "zero", "size9", "zero"] output: "nine" } node { op_type: "Compress" input: ["b1", "nine"] output: "corners" attribute { name: "axis" i: 0 } } $(int64s size9 9)
+}
+END
+cat >counted.py <<'END'
+import sys
+import numpy as np
+if sys.argv[1] == "make":
+    rng = np.random.default_rng(int(sys.argv[2]))
+    corner = rng.uniform(0, 2, (2, 9, 2))
+    np.save("boxes.npy", np.concatenate([corner, corner + rng.uniform(1, 3, (2, 9, 2))], 2).astype("f4"))
+    np.save("scores.npy", (rng.uniform(0, 1, (2, 3, 9)) * (int(sys.argv[2]) > 0)).astype("f4"))
+    sys.exit()
+boxes, scores = np.load("boxes.npy"), np.load("scores.npy")
+def overlap(a, b):
+    inner = np.prod(np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0))
+    return inner / (np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - inner)
+rows = []
+for i in range(2):
+    for c in range(3):
+        mine = []
+        for b in np.argsort(-scores[i, c], kind="stable"):
+            if scores[i, c, b] > 0.25 and len(mine) < 4 and all(overlap(boxes[i, b], boxes[i, m]) <= 0.3 for m in mine):
+                mine.append(b)
+        rows += [[i, c, b] for b in mine]
+rows = np.array(rows, "i8").reshape(-1, 3)
+steps, high = np.floor(scores.ravel() * np.float32(10)), scores > 0.5
+values, first, inverse, counts = np.unique(steps, return_index=True, return_inverse=True, return_counts=True)
+order = np.argsort(first)
+want = dict(selected=rows, kept=boxes[rows[:3, 0], rows[:3, 2]], best=scores[0].max(0)[rows[:, 2]] / 2, places=np.array(np.nonzero(high)), unique=values[order],
+            first=first[order], group=np.argsort(order)[inverse.ravel()], size=counts[order], positive=scores[high], corners=boxes[0][high.ravel()[:9]])
+counts = {"best": "selected", "first": "unique", "size": "unique", "positive": "positive"}
+for name, x in want.items():
+    got = np.load(f"{name}.npy")
+    if name != "group":
+        axis = int(name == "places")
+        n = np.load(f"{counts.get(name, name)}_count.npy").item()
+        assert n == x.shape[axis], (name, n, x.shape)
+        got = got.take(range(n), axis)
+    assert np.array_equal(got, x), (name, got, x)
+END
+run 0 "$gc" counted.onnx -o counted
+for seed in 0 1; do # no row, and some
+  run 0 python3 counted.py make $seed
+  names='selected kept best places unique first group size positive corners selected_count kept_count places_count unique_count positive_count corners_count'
+  of='' && for name in $names; do rm -f $name.npy && of="$of --$name $name.npy"; done
+  run 0 ./counted predict --boxes boxes.npy --scores scores.npy $of
+  run 0 python3 counted.py check
+done
+says 1 '--train-onnx: the data decide how many rows the output best has' "$gc" counted.onnx --train-onnx=mse:best --check
 
 # ---- dimensions whose names differ in what no name holds; a recurrent layer of f64 that begins with zeros ----
 encode names.onnx <<END
@@ -657,15 +743,16 @@ opset_import { version: 17 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } } } } }
   output { name: "y" }
-  node { op_type: "NonZero" name: "first" input: "x" output: "a" }
-  node { op_type: "NonZero" name: "second" input: "a" output: "b" }
-  node { op_type: "Shape" name: "size" input: "a" output: "s" }
-  node { op_type: "Unheard" name: "third" input: ["b", "s"] output: "c" }
-  node { op_type: "StringConcat" name: "fourth" input: ["c", "c"] output: "y" }
+  node { op_type: "NonZero" name: "places" input: "x" output: "a" }
+  node { op_type: "NonZero" name: "first" input: "a" output: "b" }
+  node { op_type: "Softmax" name: "second" input: "a" output: "s" }
+  node { op_type: "Softmax" name: "third" input: "a" output: "t" }
+  node { op_type: "Unheard" name: "fourth" input: ["b", "s", "t"] output: "c" }
+  node { op_type: "StringConcat" name: "fifth" input: ["c", "c"] output: "y" }
 }
 END
-says 1 'bad.onnx: 4 nodes cannot be imported, for 3 reasons' "$gc" bad.onnx -o no
-holds out.txt 'note: 2 x NonZero: a shape that depends on data: first, second'
-holds out.txt 'hint: end the model in front of them, by onnx.utils.extract_model, and choose from the outputs'
-holds out.txt 'note: 1 x Unheard: it has no counterpart: third'
+says 1 'bad.onnx: 5 nodes cannot be imported, for 4 reasons' "$gc" bad.onnx -o no
+holds out.txt 'note: 2 x Softmax: rows whose number the data decide: second, third'
+holds out.txt 'hint: end the model in front of it, by onnx.utils.extract_model, and go on from the outputs'
+holds out.txt 'note: 1 x Unheard: it has no counterpart: fourth'
 finish

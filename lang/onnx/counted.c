@@ -1,0 +1,170 @@
+/* Tensors whose number of rows the data decide: NonZero, Unique, and Compress by a computed
+   condition. Contract: such an axis has the elements of its bound, the rows that there are in
+   front; what those behind hold is of no meaning, but indices among them are in range. A variable
+   holds the number of rows, which becomes an output of the program. What reads such a tensor is an
+   operator that computes each row from that row alone. */
+#include "lang/onnx/graph.h"
+
+bool axis_is_counted(const Shape *s, int from, int to) {
+  for (int i = from; i < to; i++)
+    if (s->at[i].counted) return true;
+  return false;
+}
+
+bool tensor_is_counted(const Tensor *v) { return axis_is_counted(&v->shape, 0, v->shape.rank); }
+
+int count_new(Node *n, const char *expression) {
+  vec_push(n->im->a, &n->im->counts, let(n, expression));
+  return (int)n->im->counts.n;
+}
+
+const char *rows_text(const Import *im, Axis d) { return im->counts.at[d.counted - 1]; }
+
+/* The elements of an axis of a tensor of this rank that there are. */
+static const char *there(Node *n, const Shape *s, int axis) {
+  Shape one = {.rank = s->rank};
+  for (int i = 0; i < s->rank; i++) one.at[i] = i == axis ? s->at[i] : (Axis){.n = 1};
+  const char *flags =
+      text(n, "iota(%lld) < %s", (long long)s->at[axis].n, rows_text(n->im, s->at[axis]));
+  return reshaped(n, flags, &one);
+}
+
+Tensor *counted_ids(Node *n, Tensor *ids) {
+  Tensor *v = value_new(n->im, ids->type, &ids->shape);
+  v->wish = ids->wish, v->counts = ids->counts;
+  const char *t = tensor_text(n, ids);
+  for (int i = 0; i < ids->shape.rank; i++)
+    if (ids->shape.at[i].counted) t = text(n, "where(%s, %s, 0)", there(n, &ids->shape, i), t);
+  v->name = let(n, t);
+  return v;
+}
+
+/* ---- who reads them ---- */
+
+static bool of_each_element(OperatorFn *f) {
+  static OperatorFn *const all[] = {onnx_unary,    onnx_binary, onnx_pow,    onnx_mod,
+                                    onnx_several,  onnx_where,  onnx_clip,   onnx_cast,
+                                    onnx_identity, onnx_is_nan, onnx_is_inf, onnx_activation};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i] == f) return true;
+  return false;
+}
+
+/* Operators that move rows, or make each of its row, and refuse what they cannot themselves. */
+static bool of_each_row(OperatorFn *f) {
+  static OperatorFn *const all[] = {onnx_transpose, onnx_squeeze, onnx_unsqueeze, onnx_reshape,
+                                    onnx_slice,     onnx_concat,  onnx_reduce,    onnx_arg_extreme};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i] == f) return true;
+  return false;
+}
+
+bool counted_readable(Node *n, const Operator *op) {
+  bool some = false, first = false;
+  for (int i = 0; i < n->nin; i++) {
+    const bool is = n->in[i] && !n->in[i]->list && tensor_is_counted(n->in[i]);
+    some |= is, first |= is && !i;
+  }
+  if (!some) return true;
+  const bool rows = op && (op->translate == onnx_gather || op->translate == onnx_gather_nd);
+  if (rows && !first) return n->in[1] = counted_ids(n, n->in[1]), true;
+  if (op && op->translate == onnx_gather && !tensor_is_counted(n->in[1])) return true;
+  if (op && (of_each_element(op->translate) || of_each_row(op->translate))) return true;
+  return refuse(n, "rows whose number the data decide");
+}
+
+/* ---- the rows that a condition chooses ---- */
+
+const char *chosen(Node *n, const char *flags, int64_t most, int *count) {
+  *count = count_new(n, text(n, "sum(i32(%s))", flags));
+  const char *place =
+      let(n, text(n, "where(%s, cumsum(i32(%s)) - 1, %lld)", flags, flags, (long long)most));
+  return let(n, text(n, "scatter_add(zeros([%lld], i32), %s, iota(%lld))[0:%lld]",
+                     (long long)most + 1, place, (long long)most, (long long)most));
+}
+
+/* Numbers of elements, of those of a shape; false after refusing. */
+static bool elements_of(Node *n, const Shape *s, int64_t *count) {
+  uint64_t all;
+  enum { MOST = 1 << 30 };
+  *count = 0;
+  for (int i = 0; i < s->rank; i++)
+    if (!dim_number(n, s->at[i], count)) return false;
+  if (!shape_count(s, &all) || all < 1 || all > MOST)
+    return refuse(n, "a number of elements that is too large");
+  *count = (int64_t)all;
+  return true;
+}
+
+bool onnx_nonzero(Node *n) {
+  Tensor *v = input(n, 0);
+  int64_t all, stride[MOST_RANK];
+  int count, rank = v->shape.rank;
+  if (!rank) return refuse(n, "a scalar");
+  if (!elements_of(n, &v->shape, &all)) return false;
+  const Shape line = {.rank = 1, .at = {{.n = all}}};
+  const char *flags = reshaped(n, tensor_text(n, v), &line), *rows = "";
+  if (v->type != ELEM_BOOL) flags = text(n, "%s != 0", flags);
+  const char *ids = chosen(n, let(n, flags), all, &count);
+  strides_of(&v->shape, stride);
+  for (int i = 0; i < rank; i++)
+    rows = text(n, "%s%s%s // %lld %% %lld", rows, i ? ", " : "", ids, (long long)stride[i],
+                (long long)v->shape.at[i].n);
+  const Shape s = {.rank = 2, .at = {{.n = rank}, {.n = all, .counted = count}}};
+  return give(n, 0, ELEM_I64, &s, text(n, "i64(stack([%s]))", rows));
+}
+
+bool compress_computed(Node *n, const char *x, const Shape *from, int axis) {
+  Tensor *v = input(n, 0), *condition = input(n, 1);
+  int64_t all, size;
+  int count;
+  if (condition->shape.rank != 1 || condition->type != ELEM_BOOL ||
+      !elements_of(n, &condition->shape, &all) || !dim_number(n, from->at[axis], &size))
+    return refuse(n, "a condition that is no list of bools");
+  if (all > size) return refuse(n, "shapes that do not fit");
+  const char *ids = chosen(n, tensor_text(n, condition), all, &count);
+  Shape s = *from;
+  s.at[axis] = (Axis){.n = all, .counted = count};
+  return give(n, 0, v->type, &s, gathered(n, x, s.rank, axis, ids, 1));
+}
+
+/* Elements that are equal stand side by side in order; the first of each, as argsort has it, is the
+   first in the input, too. */
+bool onnx_unique(Node *n) {
+  Tensor *v = input(n, 0);
+  int64_t all;
+  int count;
+  if (attr_of(n, "axis") && v->shape.rank != 1) return refuse(n, "rows that are unique");
+  if (!elements_of(n, &v->shape, &all)) return false;
+  const long long m = (long long)all;
+  const Shape line = {.rank = 1, .at = {{.n = all}}};
+  const char *x =
+      let(n, v->type == ELEM_BOOL ? text(n, "i32(%s)", reshaped(n, tensor_text(n, v), &line))
+                                  : reshaped(n, tensor_text(n, v), &line));
+  const char *order = let(n, text(n, "argsort(%s)", x)),
+             *in_order = let(n, text(n, "gather(%s, %s)", x, order));
+  const char *fresh = all == 1 ? "full([1], true)"
+                               : text(n, "concat([full([1], true), %s[1:] != %s[:-1]], axis = 0)",
+                                      in_order, in_order);
+  fresh = let(n, fresh);
+  const char *group = let(n, text(n, "cumsum(i32(%s)) - 1", fresh)),
+             *first = let(n, text(n, "gather(%s, %s)", order, chosen(n, fresh, all, &count)));
+  const char *number = rows_text(n->im, (Axis){.counted = count});
+  const char *sizes = let(
+      n, text(n, "scatter_add(zeros([%lld], i32), %s, full([%lld], 1, dtype = i32))", m, group, m));
+  if (!attr_int(n, "sorted", 1)) { /* groups by the places of their first elements */
+    const char *at =
+        let(n, text(n, "argsort(where(iota(%lld) < %s, %s, %lld))", m, number, first, m));
+    const char *back = let(n, text(n, "scatter_add(zeros([%lld], i32), %s, iota(%lld))", m, at, m));
+    group = let(n, text(n, "gather(%s, %s)", back, group));
+    first = let(n, text(n, "gather(%s, %s)", first, at)),
+    sizes = let(n, text(n, "gather(%s, %s)", sizes, at));
+  }
+  const Shape s = {.rank = 1, .at = {{.n = all, .counted = count}}};
+  const char *values = text(n, "gather(%s, %s)", x, first);
+  return give(n, 0, v->type, &s, v->type == ELEM_BOOL ? text(n, "%s != 0", values) : values) &&
+         give(n, 1, ELEM_I64, &s, text(n, "i64(%s)", first)) &&
+         give(n, 2, ELEM_I64, &line,
+              text(n, "i64(scatter_add(zeros([%lld], i32), %s, %s))", m, order, group)) &&
+         give(n, 3, ELEM_I64, &s, text(n, "i64(%s)", sizes));
+}
