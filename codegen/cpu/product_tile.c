@@ -123,10 +123,8 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
                     .panel = "(panel + j)",
                     .have = gr->root->results[0],
                     .have_text = "acc[j]"};
-  if (product_dtype(c->dtype) != c->dtype) /* the product itself is rounded to its dtype */
-    s.have_text = dtype_is_float(c->dtype)
-                      ? intern_printf(g->ctx, "%s_round(acc[j])", dtype_name(c->dtype))
-                      : intern_printf(g->ctx, "(%s)acc[j]", dtype_compute(c->dtype));
+  if (!dtype_is_float(c->dtype) && product_dtype(c->dtype) != c->dtype)
+    s.have_text = arena_printf(g->a, "(%s)acc[j]", dtype_compute(c->dtype));
   epilogue_body(g, x, gr, &s);
   text_close(x, "}");
   text_close(x, "}");

@@ -72,7 +72,7 @@ void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks) {
 }
 
 void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const char *acc) {
-  const Type *t = gr->domain, *y = value_type(gr->e, gr->root->results[0]);
+  const Type *t = gr->domain;
   const ConvGeom c = conv_geom(gr->e, gr->root);
   text_line(x, "const %s i0 = of.n, i2 = of.y, j0 = of.x;", g->index);
   text_line(x, "const %s i1 = %s * %lld + m;", g->index, group,
@@ -83,7 +83,7 @@ void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const
                        .coord = (const char *[]){"i0", "i1", "i2", "j0"},
                        .flat = "u",
                        .have = gr->root->results[0],
-                       .have_text = scalar_round_text(g->a, y->dtype, acc)};
+                       .have_text = acc};
   epilogue_body(g, x, gr, &site);
 }
 

@@ -78,12 +78,11 @@ static void print_place(const FilterGrad *f, Text *x, const char *filter, const 
 
 /* The result of an element whose sum is `total`, at i0, i1, i2, j0 and u. */
 static void print_result(const FilterGrad *f, Text *x, const char *total) {
-  Dtype out = value_type(f->gr->e, f->op->results[0])->dtype;
   EpilogueSite site = {.shape = f->gr->domain,
                        .coord = (const char *[]){"i0", "i1", "i2", "j0"},
                        .flat = "u",
                        .have = f->op->results[0],
-                       .have_text = scalar_round_text(f->g->a, out, total)};
+                       .have_text = total};
   epilogue_body(f->g, x, f->gr, &site);
 }
 

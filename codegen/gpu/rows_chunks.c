@@ -45,7 +45,7 @@ static TileTexts tile_texts(WarpRows *t, const RowLoops *l) {
     Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
     text_line(&x.declare, "%s y%d[%d];", dtype_storage(dt), i, t->s.tile / t->s.threads);
     Printed y = printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
-    text_line(p->level[2], "y%d[h] = %s;", i, scalar_store(g->a, dt, y.text));
+    text_line(p->level[2], "y%d[h] = %s;", i, scalar_store_rounded(g->a, dt, y.text));
   }
   x.read = *p->level[2];
   *p->level[2] = text_new(g->a, x.read.indent);

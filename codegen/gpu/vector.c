@@ -257,7 +257,7 @@ void cuda_vector(Printer *p, int coord, const char *base, int v, int level, cons
     if (!wanted(only, i)) continue;
     Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
     Printed r = printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
-    text_line(inner, "y%d.at[l] = %s;", i, scalar_store(g->a, dt, r.text));
+    text_line(inner, "y%d.at[l] = %s;", i, scalar_store_rounded(g->a, dt, r.text));
     text_line(out, "Vec<%s, %d> y%d;", dtype_storage(dt), v, i);
   }
   text_line(out, "#pragma unroll");

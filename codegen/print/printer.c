@@ -80,7 +80,8 @@ void printer_store(Printer *p, int yield, const Axis *map, int level) {
   Printed r = printer_value(p, v, map);
   int at = 0;
   const char *index = printer_index(p, gr->out[yield], map, &at);
-  text_line(p->level[level], "out%d[%s] = %s;", yield, index, scalar_store(p->g->a, dt, r.text));
+  text_line(p->level[level], "out%d[%s] = %s;", yield, index,
+            scalar_store_rounded(p->g->a, dt, r.text));
 }
 
 /* ---- memo ---- */
@@ -431,7 +432,8 @@ static void epilogue_start(Gen *g, Text *x, const Group *gr, const EpilogueSite 
   p->flat_level = 1;
   if (s->have == NO_ID) return;
   /* a name of its own: gcc 12 reads wrong lanes where a load stands in only one arm of `?:` */
-  Printed have = line(p, value_type(gr->e, s->have)->dtype, s->have_text, 1);
+  const Dtype dt = value_type(gr->e, s->have)->dtype;
+  Printed have = line(p, dt, scalar_round_text(g->a, dt, s->have_text), 1);
   printer_bind(p, s->have, printer_identity(p, s->have), have);
 }
 
@@ -448,6 +450,6 @@ void epilogue_body(Gen *g, Text *x, const Group *gr, const EpilogueSite *s) {
     int level = 0;
     Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
     text_line(x, "out%d[%s] = %s;", i, printer_index(&p, gr->out[i], map[i], &level),
-              scalar_store(g->a, dt, out[i].text));
+              scalar_store_rounded(g->a, dt, out[i].text));
   }
 }

@@ -67,6 +67,7 @@ typedef struct Printed {
 const Axis *printer_identity(Printer *p, ValueId v);
 /* axes_through, and through a reshape between the domain and a product's own shape. */
 const Axis *printer_through(Printer *p, const Op *op, const Axis *map);
+/* Its text, in the compute type, rounded to its dtype. */
 Printed printer_value(Printer *p, ValueId v, const Axis *map);
 /* Binds a value at a place to a text that is there already. */
 void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as);
@@ -143,7 +144,7 @@ typedef struct EpilogueSite {
   const char *panel;     /* text of the offset of this element in a value of this shape in panels;
                             NULL: made from coord */
   ValueId have;          /* an inner value that is computed already, or NO_ID … */
-  const char *have_text; /* … its text, in the compute type: "acc[j]" */
+  const char *have_text; /* … its text before it is rounded to its dtype: "acc[j]" */
 } EpilogueSite;
 
 /* Prints the body of an element-wise loop (what no position changes goes to the head of the

@@ -1,12 +1,14 @@
 /* Conversions between dtypes, as the reference has them: integers wrap, floats to integers truncate
    and saturate (NaN is 0), half precisions round to nearest even. All in integers or in normal f32
    numbers, so that flushing subnormals to zero does not change them. */
-/* section bf16_to_f32 f32_to_bf16 bf16_load bf16_store bf16_round */
+/* section bf16_to_f32 f32_to_bf16 bf16_bits bf16_load bf16_store bf16_round */
 INL f32 bf16_to_f32(uint16_t h) { return bits_f32((i32)((uint32_t)h << 16)); }
 INL uint16_t f32_to_bf16(f32 x) {
   uint32_t b = (uint32_t)f32_bits(x), r = b + 0x7fffu + (b >> 16 & 1);
   return (uint16_t)(((b & 0x7fffffffu) > 0x7f800000u ? b | 0x400000u : r) >> 16);
 }
+/* Of a number that bf16 holds already. */
+INL uint16_t bf16_bits(f32 x) { return (uint16_t)((uint32_t)f32_bits(x) >> 16); }
 INL f32 bf16_load(uint16_t h) { return bf16_to_f32(h); }
 INL uint16_t bf16_store(f32 x) { return f32_to_bf16(x); }
 INL f32 bf16_round(f32 x) { return bf16_to_f32(f32_to_bf16(x)); }

@@ -61,6 +61,10 @@ const char *scalar_store(Arena *a, Dtype dt, const char *value) {
   return dtype_is_half(dt) ? arena_printf(a, "f32_to_%s(%s)", dtype_name(dt), value) : value;
 }
 
+const char *scalar_store_rounded(Arena *a, Dtype dt, const char *value) {
+  return dt == DT_BF16 ? arena_printf(a, "bf16_bits(%s)", value) : scalar_store(a, dt, value);
+}
+
 const char *scalar_round_text(Arena *a, Dtype dt, const char *value) {
   return dtype_is_half(dt) ? arena_printf(a, "%s_round(%s)", dtype_name(dt), value) : value;
 }
