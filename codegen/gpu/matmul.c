@@ -5,19 +5,7 @@
    fma as on the CPU. Few tiles of much depth are divided in parts of it, whose number the shape
    gives; a second launch adds them in order. A thread reads the other operands of an element before
    it writes it, so results may lie over them. */
-#include "codegen/gpu/gpu.h"
-#include "codegen/program/extent.h"
-#include "codegen/schedule/product.h"
-
-typedef struct GridProduct {
-  GridProductSchedule s;
-  bool rounded;              /* the product itself is rounded to its dtype */
-  int a, b;                  /* inputs of the group */
-  const char *batch, *m, *k; /* how many of each at run time; columns are static */
-} GridProduct;
-
-static bool rows_bounded(const GridProduct *p) { return !text_is_number(p->m); }
-static bool depth_bounded(const GridProduct *p) { return !text_is_number(p->k); }
+#include "codegen/gpu/matmul.h"
 
 /* Elements from one row to the next of an operand as it is stored. */
 static int64_t row_of(const Group *gr, ValueId v) {
@@ -25,7 +13,9 @@ static int64_t row_of(const Group *gr, ValueId v) {
   return layout_row(x->type, x->layout);
 }
 
-static int depth_axis(const Op *mm, const Type *a) { return a->rank - (mm->attr[AT_TA].i ? 2 : 1); }
+static bool is_quantized(const Op *mm) { return mm->kind == OP_QUANTIZED_MATMUL; }
+static bool is_ta(const Op *mm) { return !is_quantized(mm) && mm->attr[AT_TA].i; }
+static int depth_axis(const Op *mm, const Type *a) { return a->rank - (is_ta(mm) ? 2 : 1); }
 
 static GridProductShape shape_of(const Entry *e, const Op *mm) {
   const Type *a = value_type(e, mm->operands[0]), *b = value_type(e, mm->operands[1]),
@@ -35,14 +25,20 @@ static GridProductShape shape_of(const Entry *e, const Op *mm) {
                             .m = c->dim[c->rank - 2],
                             .n = c->dim[c->rank - 1],
                             .k = a->dim[k_axis],
-                            .ta = mm->attr[AT_TA].i != 0,
-                            .tb = mm->attr[AT_TB].i != 0,
+                            .ta = is_ta(mm),
                             .a_row = a->dim[a->rank - 1],
                             .b_row = b->dim[b->rank - 1],
                             .in = a->dtype};
+  if (is_quantized(mm)) {
+    shape.tb = mm->attr[AT_AXIS].i == 1;
+    shape.bits = (int)mm->attr[AT_BITS].i;
+    shape.group = mm->attr[AT_GROUP].i;
+  } else {
+    shape.tb = mm->attr[AT_TB].i;
+    shape.tensor = dtype_is_half(shape.in) || mm->attr[AT_TF32].i;
+  }
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   shape.whole = dims_bounded(a, k_axis, k_axis + 1);
-  shape.tensor = dtype_is_half(shape.in) || mm->attr[AT_TF32].i;
   return shape;
 }
 
@@ -69,6 +65,14 @@ int cuda_transposed_operand(const Target *target, const Entry *e, const Op *op,
   return product_transposed_operand(&t->machine, &shape, with_padding(t, &shape, shape.k));
 }
 
+bool cuda_multiplies_quantized(const Target *t, const Entry *e, const Op *op) {
+  (void)t;
+  if (!is_quantized(op) || type_extent(value_type(e, op->operands[0]), 1)) return false;
+  const GridProductShape shape = shape_of(e, op);
+  return shape.in == DT_F32 && value_type(e, op->operands[2])->dtype == DT_BF16 &&
+         grid_product_is_quantized(&shape);
+}
+
 uint64_t cuda_product_scratch(const CudaTarget *t, const Group *gr) {
   const GridProductShape shape = shape_in(t, gr);
   const GridProductSchedule s = grid_product_schedule(&t->machine, &shape);
@@ -88,6 +92,7 @@ static GridProduct product_of(Gen *g, const Group *gr) {
                        .rounded = product_dtype(c->dtype) != c->dtype,
                        .a = group_arg(gr, mm->operands[0]),
                        .b = group_arg(gr, mm->operands[1]),
+                       .scale = shape.bits ? group_arg(gr, mm->operands[2]) : -1,
                        .batch = dims_text(g, gr->e, c, 0, c->rank - 2),
                        .m = dims_text(g, gr->e, c, c->rank - 2, c->rank - 1),
                        .k = dims_text(g, gr->e, a, k_axis, k_axis + 1)};
@@ -214,27 +219,6 @@ static void print_combine(Gen *g, const Group *gr, const GridProduct *p) {
   text_append(x, s.level[1]);
 }
 
-/* The last parameters of a tile, where rows are padded or the run decides how many there are. */
-static const char *padded_rows(Gen *g, const GridProduct *p) {
-  const GridProductSchedule *s = &p->s;
-  if (s->tensor && (rows_bounded(p) || depth_bounded(p)))
-    return arena_printf(g->a, ", %lld, %lld, %s, %s", (long long)s->a_row, (long long)s->b_row,
-                        rows_bounded(p) ? "true" : "false", depth_bounded(p) ? "true" : "false");
-  const int64_t depth = s->tensor ? s->k : s->part; /* as the tile knows it */
-  if (s->a_row == (s->ta ? s->m : depth) && s->b_row == (s->tb ? depth : s->n)) return "";
-  return arena_printf(g->a, "%s, %lld, %lld", s->tensor ? "" : ", 1024", (long long)s->a_row,
-                      (long long)s->b_row);
-}
-
-static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
-  text_line(x,
-            "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d%s> Tile;",
-            g->index, cuda_mma(p->s.in), (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
-            p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm,
-            p->s.wn, p->s.copy_a, p->s.copy_b, padded_rows(g, p));
-  text_line(x, "extern __shared__ __align__(128) char smem[];");
-}
-
 /* Maps of an operand stored [edge, k], or across: [k, edge], whose boxes `parts` blocks share; see
    text/wgmma.h. */
 static KernelMap map_of(const GridProduct *p, const char *name, int arg, int64_t row, int64_t edge,
@@ -304,36 +288,12 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   k->variant = own;
 }
 
-static void print_ring(Gen *g, Text *x, const GridProduct *p) {
-  text_line(x,
-            "typedef GemmRing<%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, "
-            "%d, %d> Tile;",
-            g->index, dtype_compute(p->s.dt), (long long)p->s.m, (long long)p->s.n,
-            (long long)p->s.part, (long long)p->s.a_row, (long long)p->s.b_row,
-            p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.tm,
-            p->s.tn, p->s.copy_a, p->s.copy_b, p->s.stages);
-  text_line(x, "__shared__ __align__(16) Tile tile;");
-}
-
-static void print_tile(Gen *g, Text *x, const GridProduct *p) {
-  const char *from = cuda_converter(g, p->s.in);
-  text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d%s> Tile;",
-            g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
-            (long long)p->s.part, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm,
-            p->s.bn, p->s.tm, p->s.tn, padded_rows(g, p));
-  text_line(x, "__shared__ __align__(16) Tile tile;");
-}
-
-static void print_thin(Gen *g, Text *x, const GridProduct *p) {
-  const char *from = cuda_converter(g, p->s.in);
-  text_line(x,
-            "typedef ThinTile<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %lld, %lld> "
-            "Tile;",
-            g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
-            (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.side,
-            p->s.threads / WARP, p->s.copy_b / dtype_size(p->s.in), (long long)p->s.a_row,
-            (long long)p->s.b_row);
-  text_line(x, "__shared__ __align__(16) Tile tile;");
+static void print_quantized_run(Gen *g, Text *x, const GridProduct *p) {
+  const char *count = "";
+  if (p->s.m > p->s.bm || rows_bounded(p))
+    count = arena_printf(g->a, ", smaller(%d, (int)%s - m0)", p->s.bm, p->m);
+  text_line(x, "tile.run(c, in%d + (int64_t)m0 * %lld, (const uint8_t *)in%d, in%d, n0%s);", p->a,
+            (long long)p->s.a_row, p->b, p->scale, count);
 }
 
 void cuda_matmul(Gen *g, const Group *gr) {
@@ -350,18 +310,11 @@ void cuda_matmul(Gen *g, const Group *gr) {
   cuda_counts(g, gr->root, p.s.m, "rows");
   cuda_counts(g, gr->root, p.s.n, "columns");
   cuda_counts(g, gr->root, p.s.k, "elements a sum");
-  if (p.s.tensor) {
-    print_tensor_tile(g, x, &p);
-  } else if (p.s.thin) {
+  if (p.s.thin || p.s.bits)
     k->min_blocks = 1;
-    print_thin(g, x, &p);
-  } else {
+  else if (!p.s.tensor)
     k->min_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
-    if (p.s.stages)
-      print_ring(g, x, &p);
-    else
-      print_tile(g, x, &p);
-  }
+  cuda_product_tile(g, x, &p);
   const char *block = p.s.parts > 1 ? "block" : "blockIdx.x";
   if (p.s.parts > 1) {
     text_line(x, "const unsigned block = blockIdx.x %% %lldu;", blocks);
@@ -383,6 +336,11 @@ void cuda_matmul(Gen *g, const Group *gr) {
   if (!text_is_number(p.batch)) text_line(x, "if (bt >= %s) return;", p.batch);
   if (rows_bounded(&p)) text_line(x, "if (m0 >= %s) return;", p.m);
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
+  if (p.s.bits) {
+    print_quantized_run(g, x, &p);
+    store(g, gr, x, &p);
+    return;
+  }
   const char *counts = "", *of_part = "", *of_part_b = "";
   if (p.s.parts > 1) {
     if (p.s.tensor || p.s.k % p.s.part)

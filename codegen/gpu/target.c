@@ -57,6 +57,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .scratch_bytes = cuda_scratch,
                   .can_fuse = gen_can_fuse,
                   .strided_attention = true,
+                  .multiplies_quantized = cuda_multiplies_quantized,
                   .transposed_operand = cuda_transposed_operand,
                   .runs_beside = true,
                   .max_fused_ops = 64};

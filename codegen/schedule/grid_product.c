@@ -166,6 +166,42 @@ static bool choose_thin(const GridMachine *machine, GridProductSchedule *p) {
   return true;
 }
 
+/* The same of a quantized matrix, whose numbers a thread makes of up to LOAD bytes of a row, one of
+   each of its columns: of as many as take the fewest clocks by an estimate. Sums of a thread are
+   SUMS at most. More than ROWS rows are tiles, each of which makes the numbers itself. With B
+   stored by columns, whose bytes go through shared memory, a thread has one column. */
+static void choose_quantized(const GridMachine *machine, GridProductSchedule *p) {
+  enum { ROWS = 8, LOAD = 4, SUMS = 16, COPY = 16, MOST_WARPS = 8, MOST_WARPS_TB = 4 };
+  int64_t warps = ceil_div(p->k, DEPTH);
+  if (warps > (p->tb ? MOST_WARPS_TB : MOST_WARPS)) warps = p->tb ? MOST_WARPS_TB : MOST_WARPS;
+  const int64_t rows = p->m < ROWS ? p->m : ROWS;
+  double least = INFINITY;
+  p->tm = (int)(p->m > ROWS ? ROWS / warps : ceil_div(p->m, warps));
+  p->bm = p->tm * (int)warps;
+  for (int side = p->tb ? 1 : LOAD; side; side /= 2) {
+    /* instructions of four warps for one of the depth: of a number, of a load; clocks of a warp
+       that waits for the sum before and for its part of a step from memory */
+    enum { NUMBER = 4, BYTE = 3, WAIT = 15 };
+    if (p->n % side || side * rows > SUMS) continue;
+    const int64_t blocks = ceil_div(p->n, side * machine->warp) * ceil_div(p->m, p->bm);
+    const double resident = (double)ceil_div(blocks, machine->multiprocessors);
+    const double work = (double)((rows + NUMBER) * side) + BYTE * p->bits / 8.0;
+    const double clocks = resident * work * (double)warps / 4 + WAIT / resident;
+    if (clocks < least) least = clocks, p->side = side;
+  }
+  p->copy_b = p->side;
+  for (int copy = 1; p->tb && copy <= COPY && p->b_row % copy == 0; copy *= 2) p->copy_b = copy;
+  p->tn = p->side;
+  p->bn = p->side * machine->warp;
+  p->threads = (int)warps * machine->warp;
+}
+
+bool grid_product_is_quantized(const GridProductShape *s) {
+  enum { MOST_ROWS = 32, LEAST_GROUP = 16, WORD = 4 };
+  return (s->bits == 8 || s->bits == 4) && s->m && s->m <= MOST_ROWS && s->n && s->k &&
+         DEPTH % s->group == 0 && s->group >= LEAST_GROUP && (!s->tb || s->b_row % WORD == 0);
+}
+
 uint64_t grid_product_scratch(const GridProductSchedule *p) {
   return p->parts > 1 ? (uint64_t)p->parts * (uint64_t)(p->batch * p->m * p->n) * sizeof(float) : 0;
 }
@@ -211,9 +247,13 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .a_row = s->a_row,
                            .b_row = s->b_row,
                            .copy_a = copy_of(s->a_row, s->in),
-                           .copy_b = copy_of(s->b_row, s->in)};
+                           .copy_b = copy_of(s->b_row, s->in),
+                           .bits = s->bits,
+                           .group = s->group};
   choose_parts(machine, s, &p);
-  if (p.tensor)
+  if (p.bits)
+    choose_quantized(machine, &p);
+  else if (p.tensor)
     choose_tensor_tile(machine, &p);
   else if (!(p.thin = choose_thin(machine, &p)))
     choose_fma_tile(machine, s, &p);
@@ -225,9 +265,9 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
 
 #define FIELD(f) SCHEDULE_FIELD(GridProductSchedule, f)
 const ScheduleKind grid_product_kind = {
-    "product",
-    (const ScheduleField[]){
-        FIELD(batch),  FIELD(m),      FIELD(n),      FIELD(k),    FIELD(a_row), FIELD(b_row),
-        FIELD(tensor), FIELD(bm),     FIELD(bn),     FIELD(wm),   FIELD(wn),    FIELD(tm),
-        FIELD(tn),     FIELD(copy_a), FIELD(copy_b), FIELD(side), FIELD(busy),  FIELD(thin),
-        FIELD(parts),  FIELD(part),   FIELD(stages), {0}}};
+    "product", (const ScheduleField[]){FIELD(batch),  FIELD(m),      FIELD(n),      FIELD(k),
+                                       FIELD(a_row),  FIELD(b_row),  FIELD(tensor), FIELD(bm),
+                                       FIELD(bn),     FIELD(wm),     FIELD(wn),     FIELD(tm),
+                                       FIELD(tn),     FIELD(copy_a), FIELD(copy_b), FIELD(side),
+                                       FIELD(busy),   FIELD(thin),   FIELD(parts),  FIELD(part),
+                                       FIELD(stages), FIELD(bits),   FIELD(group),  {0}}};

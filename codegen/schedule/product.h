@@ -131,6 +131,9 @@ typedef struct GridProductShape {
   bool tensor; /* on tensor cores */
   bool whole;  /* the depth is not divided: the run decides what it is, or scratch has no room */
   bool async;  /* the device copies to shared memory without registers */
+  int bits;    /* of B's integers, which have a scale for each `group` of the depth; 0: it is not
+                  quantized. tb: they are stored [N, K] */
+  int64_t group;
 } GridProductShape;
 
 typedef struct GridProductSchedule {
@@ -154,11 +157,17 @@ typedef struct GridProductSchedule {
                            their way; 0: one, which comes through registers */
   bool busy;            /* blocks enough for every multiprocessor */
   bool thin;            /* few rows: a warp of a block does a chain of the depth */
-  int cluster;          /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
-                           another; 0 else */
-  bool turned;          /* there: rows of a tile are columns of C, and A and B change places */
+  int bits;             /* as of the shape */
+  int64_t group;
+  int cluster; /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
+                  another; 0 else */
+  bool turned; /* there: rows of a tile are columns of C, and A and B change places */
 } GridProductSchedule;
 
+/* There is a schedule for this product of a quantized matrix: it has few rows, of each of which a
+   thread makes a number of B once, and divides chains into groups. With more rows the numbers are
+   worth to be made once, in memory. */
+bool grid_product_is_quantized(const GridProductShape *s);
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);

@@ -1,7 +1,8 @@
 /* Every op of the table that a GPU computes is in one of the programs given, as the passes leave
    them to make kernels of; that other tests run their kernels is the caller's to see to.
      covers FILE.g…
-   Not asked for: ops that no pass leaves (composites, those without arithmetic of their own),
+   Not asked for: ops that no pass leaves (composites but one that has a kernel, those without
+   arithmetic of their own),
    tf32, which only --precision=tf32 makes and products.c runs, and extent, which the target
    refuses. */
 #include "codegen/gpu/gpu.h"
@@ -19,9 +20,9 @@ static void mark(const Entry *e, const Block *b, bool *seen) {
 }
 
 static bool is_asked_for(OpKind k) {
-  return !op_info[k].expand && op_info[k].cls != CLASS_META && k != OP_TF32 && k != OP_EXTENT &&
-         op_info[k].cls != CLASS_COLLECTIVE && k != OP_FIRST_ROW &&
-         k != OP_RANK; /* ranks are the CPU's */
+  return (!op_info[k].expand || k == OP_QUANTIZED_MATMUL) && op_info[k].cls != CLASS_META &&
+         k != OP_TF32 && k != OP_EXTENT && op_info[k].cls != CLASS_COLLECTIVE &&
+         k != OP_FIRST_ROW && k != OP_RANK; /* ranks are the CPU's */
 }
 
 int main(int argc, char **argv) {

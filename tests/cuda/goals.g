@@ -40,3 +40,7 @@ entry few_tiles(x : bf16[256, 3072], w : bf16[3072, 768]) { return y = x @ w }
 entry chains(x : f32[256, 3072], w : f32[3072, 768]) { return y = x @ w }
 entry few_results(x : f32[32, 1024], w : f32[256, 1024]) { return y = x @ w' }
 entry few_rows(x : f32[64, 2048], g : f32[2048], b : f32[2048]) { return y = layer_norm(x) * g + b }
+entry thin_q8(x : f32[1, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }
+entry thin_q4(x : f32[1, 4096], q : u8[2048, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }
+entry head_q8(x : f32[1, 2048], q : i8[32000, 2048], s : bf16[32000, 64]) { return y = x @ dequantize(q, s, axis = 1)' }
+entry rows_q8(x : f32[8, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }

@@ -88,3 +88,5 @@ entry one_tap(x : f32[2, 32, 9, 8], w : f32[20, 32, 1, 1], y : f32[2, 20, 9, 8])
   return z, d = grad(sum(z * y), w)
 }
 entry at_once(x : f32[2000], y : f32[2000]) { return a = cumsum(x * 2)[7], b = x * x + 1, c = y * y + 1 } # one launch for two
+entry quantized(x : f32[3, 75], q : i8[75, 45], s : bf16[3, 45]) { return y = x @ dequantize(q, s) }
+entry quantized_turned(x : f32[2, 168], p : u8[40, 84], s : bf16[40, 6]) { return y = x @ dequantize(p, s, axis = 1)' }

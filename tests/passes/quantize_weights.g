@@ -5,7 +5,7 @@
 # RUN: %gc %s --weights=q8 --target=cuda --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=GPU
 # RUN: %gc %s --weights=w8a8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=BOTH
 # A matrix stays floats where another param has the name of its integers or scales. On the CPU a product of a quantized
-# matrix reads f32, at a precision of bf16, too. q8 rounds activations to 16 bits where the target multiplies integers.
+# matrix reads f32, at a precision of bf16, too. q8 rounds activations to 16 bits where the target multiplies integers. On a GPU f32 is multiplied by the integers.
 def scaled(x) {
   param scale : f32[64] = ones()
   return x * scale
@@ -38,6 +38,8 @@ entry stays(x : f32[2, 4, 64]) {
 # LOW-DAG: quantized_matmul %x, {{.*}} {bits = 8, group = 32} : f32[4,64]
 
 # WIDE-DAG: scaled_matmul {{.*}} {bits = 8, group = 32, left_bits = 16} : f32[4,64]
+# GPU-NOT:  {{32640|left_bits}}
+# GPU:      quantized_matmul %x, {{.*}} {bits = 8, group = 32} : f32[4,64]
 # GPU-NOT:  {{32640|left_bits}}
 
 # BOTH-DAG: [[S:%[0-9]+]] = quantize_scale %x {axis = 1, bits = 8, group = 32} : bf16[4,2]

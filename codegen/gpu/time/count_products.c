@@ -224,6 +224,40 @@ static void count_thin_product(Counting *n, const GridProductSchedule *p) {
   c->l2_bytes += (c->blocks - (double)p->batch) * m * k * size;
 }
 
+/* The same of a quantized matrix: a thread makes numbers of bytes, each for all rows of the tile.
+ */
+static void count_quantized_product(Counting *n, const GridProductSchedule *p) {
+  /* NUMBER: a byte put into place, a difference, a factor, and a part of what is done to a word.
+     SCALE: a shift and its part of a load. */
+  enum { STEP = 64, LONG_STEP = 128, CHAIN = 1024, CLOCKS = 4, NUMBER = 4, SCALE = 2 };
+  GpuCounts *c = &n->c;
+  const double warps = c->threads / (double)WARP, k = (double)p->k,
+               step = p->tb || (p->m < 3 && p->bits == 4) ? LONG_STEP : STEP;
+  const double m = p->m < p->bm ? (double)p->m : p->bm, side = p->side;
+  const double bytes = k * p->bits / 8 * p->bn; /* of a block */
+  const double of_warp = k < CHAIN * warps ? ceil(k / warps) : CHAIN * ceil(k / CHAIN / warps);
+  const double numbers = k * side, groups = ceil(k / (double)p->group) * side;
+  const double loads = bytes / WARP / p->copy_b, a = k / step * ceil(m * step / WARP);
+  const double through = p->tb ? bytes / WARP / 4 : 0; /* shared memory, and back */
+  const double scale_loads = groups / (p->tb ? ceil(step / (double)p->group) : side);
+  c->fma = numbers * m + 2 * numbers;
+  c->issue = numbers * (m + NUMBER) + k * m / 4 + (loads + scale_loads) * (1 + ADDRESS / 2.0) +
+             groups * SCALE + a * (2 + ADDRESS) + 2 * through + warps * START;
+  c->accesses = loads + scale_loads + k * m / 4 + 2 * a + 2 * through;
+  c->wavefronts = k * m / 4 + a + 2 * through;
+  c->lines = bytes / (p->tb ? LINE : WARP * side) + scale_loads * (p->tb ? WARP : 1) + a;
+  c->waits = ceil(of_warp / step);
+  c->chain = of_warp * CLOCKS;
+  c->registers =
+      (int)(step * p->bits / 8 * side / (p->tb ? 4 : 1)) + (int)(m * side) + OTHER_REGISTERS;
+  c->shared = (int)(warps * (m * (step > p->bn ? step : p->bn) * 4 +
+                             (p->tb ? p->bn * (step * p->bits / 8 + 4) : 0)));
+  c->issue += count_epilogue(n, m * p->bn, 1);
+  c->bytes = c->l2_bytes = c->least_bytes;
+  const double down = (double)ceil_div(p->m, p->bm), across = c->blocks / down;
+  c->l2_bytes += (across - 1) * (double)p->m * k * 4 + (down - 1) * across * bytes;
+}
+
 /* A thread adds up the parts of a few elements of C. */
 static void count_combine(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
@@ -247,6 +281,8 @@ void count_product(Counting *n, const void *schedule) {
     count_combine(n, p);
   else if (n->f->sm90a && n->d->wgmma)
     count_wgmma_product(n, p);
+  else if (p->bits)
+    count_quantized_product(n, p);
   else if (p->tensor)
     count_tensor_product(n, p);
   else if (p->thin)

@@ -133,6 +133,13 @@ INL void fma_where(uint32_t on, f64 a, f64 b, f64 &acc) {
   asm("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p fma.rn.f64 %0, %1, %2, %0;\n}" : "+d"(acc) : "d"(a), "d"(b), "r"(on));
 }
 
+/* section byte_below */
+/* Byte `byte` of a word below the upper three of another. */
+INL uint32_t byte_below(uint32_t x, int byte, uint32_t above) {
+  uint32_t r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(above), "r"(0x7650 + byte));
+  return r;
+}
 /* section warp_sync block_sync */
 INL void warp_sync() { __syncwarp(ALL); }
 INL void block_sync() { __syncthreads(); }

@@ -1,0 +1,20 @@
+/* Shared by the printers of products: what is printed, and the tile that a block multiplies by. */
+#ifndef GC_CODEGEN_GPU_MATMUL_H
+#define GC_CODEGEN_GPU_MATMUL_H
+#include "codegen/gpu/gpu.h"
+#include "codegen/program/extent.h"
+#include "codegen/schedule/product.h"
+
+typedef struct GridProduct {
+  GridProductSchedule s;
+  bool rounded;              /* the product itself is rounded to its dtype */
+  int a, b, scale;           /* inputs of the group; scale: of a quantized B, else -1 */
+  const char *batch, *m, *k; /* how many of each at run time; columns are static */
+} GridProduct;
+
+static inline bool rows_bounded(const GridProduct *p) { return !text_is_number(p->m); }
+static inline bool depth_bounded(const GridProduct *p) { return !text_is_number(p->k); }
+
+/* Declares the type Tile, and its shared memory. */
+void cuda_product_tile(Gen *g, Text *x, const GridProduct *p);
+#endif

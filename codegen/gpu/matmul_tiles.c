@@ -1,0 +1,79 @@
+/* Prints which tile a block of a product multiplies by: a template of the library
+   (text/tensor.h, thin.h, thin_quantized.h, gemm_ring.h, gemm.h) with the sizes of the schedule. */
+#include "codegen/gpu/matmul.h"
+
+/* The last parameters of a tile, where rows are padded or the run decides how many there are. */
+static const char *padded_rows(Gen *g, const GridProduct *p) {
+  const GridProductSchedule *s = &p->s;
+  if (s->tensor && (rows_bounded(p) || depth_bounded(p)))
+    return arena_printf(g->a, ", %lld, %lld, %s, %s", (long long)s->a_row, (long long)s->b_row,
+                        rows_bounded(p) ? "true" : "false", depth_bounded(p) ? "true" : "false");
+  const int64_t depth = s->tensor ? s->k : s->part; /* as the tile knows it */
+  if (s->a_row == (s->ta ? s->m : depth) && s->b_row == (s->tb ? depth : s->n)) return "";
+  return arena_printf(g->a, "%s, %lld, %lld", s->tensor ? "" : ", 1024", (long long)s->a_row,
+                      (long long)s->b_row);
+}
+
+static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
+  text_line(x,
+            "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d%s> Tile;",
+            g->index, cuda_mma(p->s.in), (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
+            p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm,
+            p->s.wn, p->s.copy_a, p->s.copy_b, padded_rows(g, p));
+  text_line(x, "extern __shared__ __align__(128) char smem[];");
+}
+
+static void print_ring(Gen *g, Text *x, const GridProduct *p) {
+  text_line(x,
+            "typedef GemmRing<%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, "
+            "%d, %d> Tile;",
+            g->index, dtype_compute(p->s.dt), (long long)p->s.m, (long long)p->s.n,
+            (long long)p->s.part, (long long)p->s.a_row, (long long)p->s.b_row,
+            p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.tm,
+            p->s.tn, p->s.copy_a, p->s.copy_b, p->s.stages);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
+static void print_tile(Gen *g, Text *x, const GridProduct *p) {
+  const char *from = cuda_converter(g, p->s.in);
+  text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d%s> Tile;",
+            g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
+            (long long)p->s.part, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm,
+            p->s.bn, p->s.tm, p->s.tn, padded_rows(g, p));
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
+static void print_thin(Gen *g, Text *x, const GridProduct *p) {
+  const char *from = cuda_converter(g, p->s.in);
+  text_line(x,
+            "typedef ThinTile<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %lld, %lld> "
+            "Tile;",
+            g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
+            (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.side,
+            p->s.threads / WARP, p->s.copy_b / dtype_size(p->s.in), (long long)p->s.a_row,
+            (long long)p->s.b_row);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
+static void print_quantized(Gen *g, Text *x, const GridProduct *p) {
+  text_line(x,
+            "typedef QuantizedTile<%s, Quantized%d, %lld, %lld, %lld, %lld, %s, %d, %d, %d, %lld> "
+            "Tile;",
+            g->index, p->s.bits, (long long)(p->s.m < p->s.bm ? p->s.m : p->s.bm),
+            (long long)p->s.n, (long long)p->s.k, (long long)p->s.group, p->s.tb ? "true" : "false",
+            p->s.side, p->s.threads / WARP, p->s.copy_b, (long long)p->s.a_row);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
+void cuda_product_tile(Gen *g, Text *x, const GridProduct *p) {
+  if (p->s.bits)
+    print_quantized(g, x, p);
+  else if (p->s.tensor)
+    print_tensor_tile(g, x, p);
+  else if (p->s.thin)
+    print_thin(g, x, p);
+  else if (p->s.stages)
+    print_ring(g, x, p);
+  else
+    print_tile(g, x, p);
+}
