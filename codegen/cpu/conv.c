@@ -9,22 +9,9 @@
    one pixel of several images, of which every filter column reaches all or none; of a bounded batch
    the images behind the last whole tile are done row by row. With a stride, the
    gradient's columns fall into as many phases, each with its own filter columns. */
-#include "codegen/cpu/cpu.h"
+#include "codegen/cpu/conv.h"
 #include "codegen/cpu/pixel.h"
-#include "codegen/cpu/tile.h"
 #include "codegen/program/extent.h"
-
-typedef struct Conv {
-  Gen *g;
-  const Group *gr;
-  const Op *op;
-  const VectorMachine *machine;
-  ConvSchedule s;
-  const char *group, *panel; /* "g" and "q", or "0" where there is one */
-  const char *images;        /* of a run: a number, or an extent */
-  bool bounded;              /* it is an extent */
-  const char *rows, *source; /* of the result and of the source: numbers, or extents */
-} Conv;
 
 /* ---- rows ---- */
 
@@ -70,102 +57,6 @@ static void print_taps(const Conv *v, Text *x, int64_t *a_step, int64_t *b_step)
   *b_step = step * filter_row;
 }
 
-/* Element-wise work on `count` pixels, which are in the tile's buffer: those of the phase from i0
-   on, or with `f` NULL the whole row. */
-static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count, int64_t width) {
-  const Type *t = v->gr->domain;
-  text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)count);
-  if (f)
-    text_line(x, "const long ox = %lld + (i0 + i) * %lld;", (long long)f->first,
-              (long long)f->step);
-  else
-    text_line(x, "const long ox = i;");
-  text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)v->s.rows,
-            (long long)v->s.columns, (long long)v->s.to_channels);
-  text_line(x, "const f32 *acc = from + i * %d;", v->s.nr);
-  text_line(x, "(void)flat;");
-  text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
-  EpilogueSite s = {.shape = t,
-                    .coord = (const char *[]){"n", "(k0 + j)", "oy", "ox"},
-                    .flat = "(flat + j)",
-                    .layout = pixel_layout(v->g->ctx),
-                    .have = v->op->results[0],
-                    .have_text = "acc[j]"};
-  epilogue_body(v->g, x, v->gr, &s);
-  text_close(x, "}");
-  text_close(x, "}");
-}
-
-/* Where position i of a phase lies in a row of the result, `pixel` elements from one to the next.
- */
-static const char *place_of(const Conv *v, const Phase *f, const char *i, int64_t pixel) {
-  Arena *a = v->g->a;
-  const char *first = arena_printf(a, "%lld", (long long)f->first);
-  return text_times(a, text_sum(a, first, text_times(a, i, f->step)), pixel);
-}
-
-/* The tiles of a row of the result for one panel; those that are alike in one loop. */
-static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, int64_t a_step,
-                        int64_t b_step) {
-  int most = conv_tile_rows(v->machine, &v->s, width);
-  int64_t ld = v->s.epilogue ? v->s.nr : v->s.to_channels;
-  int64_t tiles = (f->n + most - 1) / most, i0 = 0;
-  for (int64_t k = 0; k < tiles;) {
-    int rows = conv_tile_size(k, tiles, f->n);
-    Tile t = conv_tile_along(v->g->a, &v->s, f, i0, rows, width);
-    int64_t end = i0 + rows;
-    for (k++; k < tiles; k++, end += rows) {
-      if (conv_tile_size(k, tiles, f->n) != rows) break;
-      Tile next = conv_tile_along(v->g->a, &v->s, f, end, rows, width);
-      if (!tile_same(&t, &next)) break;
-    }
-    bool at_once = v->s.epilogue && !v->s.whole, loop = at_once || end - i0 > rows;
-    Arena *a = v->g->a;
-    const char *from = text_plus(a, "a", text_times(a, "i0", t.li)), *to = "tile";
-    if (!at_once) to = text_plus(a, "out", place_of(v, f, "i0", ld));
-    if (!loop) {
-      from = text_plus(a, "a", arena_printf(a, "%lld", (long long)(i0 * t.li)));
-      to =
-          text_plus(a, "out", arena_printf(a, "%lld", (long long)((f->first + i0 * f->step) * ld)));
-    }
-    if (loop)
-      text_open(x, "for (long i0 = %lld; i0 < %lld; i0 += %d) {", (long long)i0, (long long)end,
-                rows);
-    text_line(x, "%s(%s, %lldL, 0, b, %lldL, 0, %s, %lldL, taps, 1%s);", tile_function(v->g, &t),
-              from, (long long)a_step, (long long)b_step, to,
-              (long long)(at_once ? ld : f->step * ld), tile_arguments(v->g, &t));
-    if (at_once) print_epilogue(v, x, f, rows, width);
-    if (loop) text_close(x, "}");
-    i0 = end;
-  }
-}
-
-/* The rows oy of `images` images from n0 on: each pixel's tile. */
-static void print_across(const Conv *v, Text *x, int images, int64_t width, int64_t a_step,
-                         int64_t b_step) {
-  int64_t pixel = v->s.epilogue ? v->s.nr : v->s.to_channels;
-  int64_t image =
-      v->s.epilogue ? v->s.columns * v->s.nr : v->s.rows * v->s.columns * v->s.to_channels;
-  for (int p = 0; p < v->s.nspans; p++) {
-    const Phase *f = &v->s.span[p];
-    Tile t = conv_tile_across(v->g->a, &v->s, f, images, width);
-    const char *i = f->n > 1 ? "i" : "0";
-    if (f->n > 1) text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)f->n);
-    text_line(x, "%s(%s, %lldL, 0, b, %lldL, 0, %s, %lldL, taps, 1%s);", tile_function(v->g, &t),
-              text_plus(v->g->a, "a", text_times(v->g->a, i, f->over * v->s.from_channels)),
-              (long long)a_step, (long long)b_step,
-              text_plus(v->g->a, "out", place_of(v, f, i, pixel)), (long long)image,
-              tile_arguments(v->g, &t));
-    if (f->n > 1) text_close(x, "}");
-  }
-  if (!v->s.epilogue) return;
-  text_open(x, "for (long m = 0; m < %d; m++) {", images);
-  text_line(x, "const long n = n0 + m;");
-  text_line(x, "const f32 *from = tile + m * %lld;", (long long)image);
-  print_epilogue(v, x, NULL, v->s.columns, width);
-  text_close(x, "}");
-}
-
 /* Where the tiles of row oy of image `n` read and write. */
 static void print_places(const Conv *v, Text *x, const char *n) {
   text_line(x, "const %s *a = image + %s;", v->s.pairs ? "uint16_t" : "f32",
@@ -181,16 +72,10 @@ static void print_places(const Conv *v, Text *x, const char *n) {
               (long long)(v->s.columns * v->s.to_channels));
 }
 
-/* Row oy of one image. */
-static void print_along(const Conv *v, Text *x, int64_t width, int64_t a_step, int64_t b_step) {
-  if (v->s.epilogue) text_line(x, "const f32 *from = tile;");
-  for (int p = 0; p < v->s.nphases; p++) print_phase(v, x, &v->s.phase[p], width, a_step, b_step);
-  if (v->s.whole) print_epilogue(v, x, NULL, v->s.columns, width);
-}
-
 /* One row of the result, `u`, or of a block of images, for panel q of group g. */
 static void print_row(const Conv *v, Text *x, int64_t width) {
   int64_t a_step, b_step;
+  const char *step[2];
   const char *block = v->s.low ? arena_printf(v->g->a, " * %lld - (u / %s < %lld ? u / %s : %lld)",
                                               (long long)v->s.images, v->rows, (long long)v->s.low,
                                               v->rows, (long long)v->s.low)
@@ -200,6 +85,8 @@ static void print_row(const Conv *v, Text *x, int64_t width) {
             text_plus(v->g->a, text_times(v->g->a, v->group, v->s.width),
                       text_times(v->g->a, v->panel, v->s.nr)));
   print_taps(v, x, &a_step, &b_step);
+  step[0] = arena_printf(v->g->a, "%lldL", (long long)a_step);
+  step[1] = arena_printf(v->g->a, "%lldL", (long long)b_step);
   print_places(v, x, "n0");
   int64_t group = v->s.c.groups == 1 ? 0 : v->s.back ? v->s.depth * v->s.lb : v->s.width;
   const char *panel = text_plus(v->g->a, text_times(v->g->a, v->group, group),
@@ -208,7 +95,7 @@ static void print_row(const Conv *v, Text *x, int64_t width) {
             text_plus(v->g->a, panel, text_times(v->g->a, "r0", v->s.c.w.taps * v->s.tap)));
   if (!v->s.blocks) {
     if (v->s.epilogue) text_line(x, "const long n = n0;");
-    print_along(v, x, width, a_step, b_step);
+    conv_row(v, x, 0, width, step);
     return;
   }
   if (v->s.low) {
@@ -217,21 +104,21 @@ static void print_row(const Conv *v, Text *x, int64_t width) {
       text_open(x, "if (u < %lld) {", (long long)(v->s.low * v->s.rows));
     else
       text_open(x, "if (u < %s) {", text_product(v->g->a, v->rows, low));
-    print_across(v, x, (int)v->s.images - 1, width, a_step, b_step);
+    conv_row(v, x, (int)v->s.images - 1, width, step);
     x->indent--;
     text_open(x, "} else {");
   } else if (v->bounded) {
     text_open(x, "if (n0 + %lld > %s) {", (long long)v->s.images, v->images);
     text_open(x, "for (long n = n0; n < %s; n++) {", v->images);
     print_places(v, x, "n");
-    print_along(v, x, width, a_step, b_step);
+    conv_row(v, x, 0, width, step);
     text_close(x, "}");
     x->indent--;
     text_open(x, "} else {");
   } else {
     text_open(x, "{");
   }
-  print_across(v, x, (int)v->s.images, width, a_step, b_step);
+  conv_row(v, x, (int)v->s.images, width, step);
   text_close(x, "}");
 }
 
@@ -265,6 +152,8 @@ static Conv conv_of(Gen *g, const Group *gr) {
   v.bounded = type_extent(gr->domain, 0) != NULL;
   v.images = dims_text(g, gr->e, gr->domain, 0, 1);
   v.rows = dims_text(g, gr->e, v.s.back ? v.s.c.x : v.s.c.y, 2, 3);
+  v.columns = dims_text(g, gr->e, gr->domain, 3, 4);
+  if (type_extent(gr->domain, 3)) v.windows = dims_text(g, gr->e, v.s.c.y, 3, 4);
   v.source = dims_text(g, gr->e, v.s.back ? v.s.c.y : v.s.c.x, 2, 3);
   return v;
 }
@@ -287,7 +176,7 @@ void cpu_conv(Gen *g, const Group *gr) {
   const char *all = text_product(g->a, row_count, panels);
   kernel_units_of(k, v.s.units, !by_run ? "1" : v.s.by_panels ? all : row_count);
   const bool parts = v.s.by_rows && v.s.by_panels && k->units > 1;
-  if (k->units > 1 && v.s.by_rows && !v.s.blocks && text_is_number(v.rows)) {
+  if (k->units > 1 && v.s.by_rows && !v.s.blocks && text_is_number(v.rows) && !v.windows) {
     cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, gr->domain->numel);
     for (int i = 0; parts && i < k->nargs; i++)
       if (k->args[i].access.rows) k->args[i].access.parts = v.s.row_count;
@@ -296,6 +185,7 @@ void cpu_conv(Gen *g, const Group *gr) {
   text_line(x, "const %s *image = in%d, *filter = in%d;", v.s.pairs ? "uint16_t" : "f32",
             group_arg(gr, v.op->operands[0]), group_arg(gr, v.op->operands[1]));
   if (v.s.epilogue) kernel_buffer(g, k, x, "f32", 4, "tile", v.s.buffer * v.s.nr);
+  if (v.windows) text_line(x, "const long less = %lld - %s;", (long long)v.s.c.w.out, v.windows);
   long long block = v.s.row_block;
   const int outside = x->indent;
   if (parts) { /* whole rows, or some panels of one */

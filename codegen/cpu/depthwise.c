@@ -18,7 +18,14 @@ typedef struct Depthwise {
   const Group *gr;
   ConvGeom c;
   DepthwiseSchedule s;
+  bool less; /* a run has so many columns less */
 } Depthwise;
+
+/* Pixels [from, to) that each of the filter columns from s0 on reaches; [first, last): all do. At
+   the bound. */
+typedef struct Columns {
+  int64_t s0, *from, *to, first, last;
+} Columns;
 
 /* Pixel j of both images at a tap. */
 static void print_step(const Depthwise *d, Text *x, int64_t r, int64_t s, int64_t k) {
@@ -28,14 +35,36 @@ static void print_step(const Depthwise *d, Text *x, int64_t r, int64_t s, int64_
   text_line(x, "sum[%lld] = vfma_f32(u, v, sum[%lld]);", (long long)k, (long long)k);
 }
 
-/* Pixels [from, to) of a row, which one tap has to itself. */
-static void print_side(const Depthwise *d, Text *x, int64_t r, int64_t s, int64_t k, int64_t from,
-                       int64_t to) {
+/* Pixels of a row that one tap has to itself: of [from, first) and [last, to) those that a run
+   has, if it has `less` than that. */
+static void print_left(const Depthwise *d, Text *x, int64_t r, int64_t s, int64_t k,
+                       const Columns *c) {
+  const int64_t from = c->from[s], to = c->to[s] < c->first ? c->to[s] : c->first;
   if (from >= to) return;
-  text_open(x, "%sfor (long j = %lld; j < %lld; j++) {", to - from > 1 ? "GC_ROLLED " : "",
-            (long long)from, (long long)to);
+  const char *rolled = to - from > 1 ? "GC_ROLLED " : "";
+  if (d->less)
+    text_open(x, "%sfor (long j = %lld; j < %lld && j < %lld - less; j++) {", rolled,
+              (long long)from, (long long)to, (long long)c->to[s]);
+  else
+    text_open(x, "%sfor (long j = %lld; j < %lld; j++) {", rolled, (long long)from, (long long)to);
   text_line(x, "__builtin_memcpy(&u, p + j * C, VBYTES);");
-  print_step(d, x, r, s, k);
+  print_step(d, x, r, c->s0 + s, k);
+  text_close(x, "}");
+}
+
+static void print_right(const Depthwise *d, Text *x, int64_t r, int64_t s, int64_t k,
+                        const Columns *c) {
+  const int64_t from = c->from[s] > c->last ? c->from[s] : c->last, to = c->to[s];
+  if (from >= to) return;
+  const char *rolled = to - from > 1 ? "GC_ROLLED " : "";
+  const int64_t least = c->from[s] > c->first ? c->from[s] : c->first;
+  if (d->less)
+    text_open(x, "for (long j = %lld < %lld - less ? %lld - less : %lld; j < %lld - less; j++) {",
+              (long long)least, (long long)from, (long long)from, (long long)least, (long long)to);
+  else
+    text_open(x, "%sfor (long j = %lld; j < %lld; j++) {", rolled, (long long)from, (long long)to);
+  text_line(x, "__builtin_memcpy(&u, p + j * C, VBYTES);");
+  print_step(d, x, r, c->s0 + s, k);
   text_close(x, "}");
 }
 
@@ -43,15 +72,15 @@ static void print_side(const Depthwise *d, Text *x, int64_t r, int64_t s, int64_
    of filter rows [0, nr) under its x and columns [s0, s0 + ns). */
 static const char *chains_function(const Depthwise *d, int64_t nr, int64_t s0, int64_t ns) {
   const WindowAxis *w = &d->c.w;
-  int64_t *from = ARENA_ARRAY(d->g->a, int64_t, ns), *to = ARENA_ARRAY(d->g->a, int64_t, ns);
-  int64_t first = 0, last = w->out; /* pixels that all columns reach */
+  Columns c = {.s0 = s0, .last = w->out};
+  c.from = ARENA_ARRAY(d->g->a, int64_t, ns), c.to = ARENA_ARRAY(d->g->a, int64_t, ns);
   for (int64_t s = 0; s < ns; s++) {
-    window_outputs(w, s0 + s, &from[s], &to[s]);
-    if (to[s] < from[s]) to[s] = from[s];
-    if (from[s] > first) first = from[s];
-    if (to[s] < last) last = to[s];
+    window_outputs(w, s0 + s, &c.from[s], &c.to[s]);
+    if (c.to[s] < c.from[s]) c.to[s] = c.from[s];
+    if (c.from[s] > c.first) c.first = c.from[s];
+    if (c.to[s] < c.last) c.last = c.to[s];
   }
-  if (last < first) last = first;
+  if (c.last < c.first) c.last = c.first;
   Text x = text_new(d->g->a, 1);
   text_line(&x, "enum { C = %lld };", (long long)d->s.channels);
   text_open(&x, "for (int l = 0; l < %d; l += VW, dy += VW, x += VW) {", BLOCK);
@@ -63,18 +92,15 @@ static const char *chains_function(const Depthwise *d, int64_t nr, int64_t s0, i
   text_line(&x, "const f32 *p = dy, *q = x;");
   text_open(&x, "for (long i = 0; i < rows; i++, p += %lldL * C, q += %lldL * C) {",
             (long long)w->out, (long long)(d->c.h.stride * w->in));
-  for (int64_t k = 0; k < nr * ns; k++)
-    print_side(d, &x, k / ns, s0 + k % ns, k, from[k % ns],
-               to[k % ns] < first ? to[k % ns] : first);
-  if (first < last) {
-    text_open(&x, "for (long j = %lld; j < %lld; j++) {", (long long)first, (long long)last);
+  for (int64_t k = 0; k < nr * ns; k++) print_left(d, &x, k / ns, k % ns, k, &c);
+  if (c.first < c.last) {
+    text_open(&x, "for (long j = %lld; j < %lld%s; j++) {", (long long)c.first, (long long)c.last,
+              d->less ? " - less" : "");
     text_line(&x, "__builtin_memcpy(&u, p + j * C, VBYTES);");
     for (int64_t k = 0; k < nr * ns; k++) print_step(d, &x, k / ns, s0 + k % ns, k);
     text_close(&x, "}");
   }
-  for (int64_t k = 0; k < nr * ns; k++)
-    print_side(d, &x, k / ns, s0 + k % ns, k, from[k % ns] > last ? from[k % ns] : last,
-               to[k % ns]);
+  for (int64_t k = 0; k < nr * ns; k++) print_right(d, &x, k / ns, k % ns, k, &c);
   text_close(&x, "}");
   text_line(&x,
             "UNROLL for (int k = 0; k < %lld; k++) __builtin_memcpy(part + k * %d + l, "
@@ -82,7 +108,9 @@ static const char *chains_function(const Depthwise *d, int64_t nr, int64_t s0, i
             (long long)(nr * ns), BLOCK);
   text_close(&x, "}");
   return tile_helper(d->g, arena_printf(d->g->a, "chains_%lldx%lld", (long long)nr, (long long)ns),
-                     "const f32 *dy, const f32 *x, f32 *part, long rows", text_str(&x));
+                     d->less ? "const f32 *dy, const f32 *x, f32 *part, long rows, long less"
+                             : "const f32 *dy, const f32 *x, f32 *part, long rows",
+                     text_str(&x));
 }
 
 /* Adds `rows` rows from row `i` of image n on: filter rows from r on, the chains from `part` on. */
@@ -91,10 +119,10 @@ static void print_call(const Depthwise *d, Text *x, const char *function, const 
   const WindowAxis *h = &d->c.h, *w = &d->c.w;
   text_line(x,
             "%s(dy + (n * %lld + %s) * %lld + k0, image + (n * %lld + %s * %lld + %s * %lld - "
-            "%lld) * %lld + k0, %s, %s);",
+            "%lld) * %lld + k0, %s, %s%s);",
             function, (long long)h->out, row, (long long)(w->out * d->s.channels), (long long)h->in,
             row, (long long)h->stride, r, (long long)h->dilation, (long long)h->lo,
-            (long long)(w->in * d->s.channels), part, rows);
+            (long long)(w->in * d->s.channels), part, rows, d->less ? ", less" : "");
 }
 
 /* A group's chains of the chunk: rows that all of its filter rows reach together, others one by
@@ -200,6 +228,7 @@ void cpu_depthwise(Gen *g, const Group *gr) {
   Depthwise d = {.g = g,
                  .gr = gr,
                  .c = c,
+                 .less = type_extent(c.y, 3) != NULL,
                  .s = depthwise_schedule(&cpu_target(g->target)->machine, &c, k->flops)};
   kernel_schedule(k, &depthwise_kind, &d.s, sizeof d.s);
   kernel_units(k, d.s.units);
@@ -211,6 +240,9 @@ void cpu_depthwise(Gen *g, const Group *gr) {
   text_line(x, "f32 *sum = (f32 *)%s;", gr->nops > 1 ? "scratch" : "out0");
   kernel_buffer(g, k, x, "f32", 4, "part", d.s.rows * d.s.columns * BLOCK);
   int start = op_accumulator(gr->root);
+  if (d.less)
+    text_line(x, "const long less = %lld - %s;", (long long)c.w.out,
+              dims_text(g, gr->e, c.y, 3, 4));
   print_units(&d, x, first, last);
   print_taps(&d, x);
   if (start < 0)

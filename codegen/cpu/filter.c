@@ -106,10 +106,30 @@ static void print_start(const Filter *f, Text *x, const char *first, const char 
   text_close(x, "}");
 }
 
+/* The same of columns that the run decides. */
+static void print_narrow_packing(const Filter *f, Text *x, int64_t width) {
+  const WindowAxis *h = &f->s.c.h, *w = &f->s.c.w;
+  text_open(x, "{");
+  text_line(x, "f32 *to = panel;");
+  text_open(x, "for (long i = 0; i < images * (y1 - y0); i++) {");
+  text_line(x, "const f32 *row = from + (i / (y1 - y0) * %lld + i %% (y1 - y0)) * %lld;",
+            (long long)h->out, (long long)(w->out * f->s.c.cout));
+  text_line(x, "for (long p = 0; p < %s; p++, to += %d)", filter_columns(f), f->s.nr);
+  text_line(x, "  GC_IVDEP for (long j = 0; j < %lld; j++) to[j] = row[p * %lld + j];",
+            (long long)width, (long long)f->s.c.cout);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
 /* Copies the chunk's pixels of panel q of group g, `width` channels of each, if it is another one
    than before: with many channels they lie so far apart that the cache has few places for them. */
 static void print_packing(const Filter *f, Text *x, int64_t width) {
-  const bool apart = type_extent(f->s.c.y, 2); /* rows of a run do not fill an image's place */
+  const bool narrow = type_extent(f->s.c.y, 3); /* nor do columns of one fill a row's */
+  const bool apart = type_extent(f->s.c.y, 2);  /* rows of a run do not fill an image's place */
+  if (narrow) {
+    print_narrow_packing(f, x, width);
+    return;
+  }
   const char *pixels = arena_printf(f->g->a, "(y1 - y0) * %lld", (long long)f->s.c.w.out);
   if (apart) text_open(x, "for (long n = 0; n < images; n++) {");
   text_line(x, "for (long i = 0; i < %s%s; i++)", apart ? "" : "images * ", pixels);
@@ -134,8 +154,8 @@ static void print_block_of_x(const Filter *f, Text *x) {
   text_line(x, "const f32 *from = image + (p / %s * %lld + p %% %s * %lld) * %lld;", rows,
             (long long)f->s.c.h.in, rows, (long long)f->s.c.h.stride,
             (long long)(f->s.c.w.in * f->s.c.cin));
-  text_open(x, "for (long j = 0; j < %lld; j++, from += %lld, to += %lld) {",
-            (long long)f->s.c.w.out, step, (long long)f->s.la);
+  text_open(x, "for (long j = 0; j < %s; j++, from += %lld, to += %lld) {", filter_columns(f), step,
+            (long long)f->s.la);
   text_open(x, "for (long t = block; t < block + few; t++) {");
   text_line(x, "const f32 *row = from + (%s);", filter_row_text(f, "t"));
   text_line(x, "GC_PREFETCH(row, %lld);", X_PREFETCH * step);
@@ -291,6 +311,8 @@ void cpu_filter(Gen *g, const Group *gr) {
   text_line(x, "typedef long pos;");
   text_line(x, "const f32 *dy = in%d, *image = in%d;", group_arg(gr, f.op->operands[0]),
             group_arg(gr, f.op->operands[1]));
+  if (type_extent(c->y, 3))
+    text_line(x, "const long less = %lld - %s;", (long long)c->w.out, filter_columns(&f));
   const char *first = k->units > 1 ? "u0" : "0";
   const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)f.s.all_units);
   if (f.s.pack) kernel_buffer(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.s.nr);
@@ -326,8 +348,7 @@ void cpu_filter(Gen *g, const Group *gr) {
         (long long)c->h.in, (long long)c->h.stride, (long long)c->h.dilation, (long long)c->h.lo,
         (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
   if (f.s.pack)
-    text_line(x, "const f32 *b = panel + ((y - y0) * %lld + col) * %d;", (long long)c->w.out,
-              f.s.nr);
+    text_line(x, "const f32 *b = panel + ((y - y0) * %s + col) * %d;", filter_columns(&f), f.s.nr);
   else
     text_line(x, "const f32 *b = dy + ((n0 * %lld + y) * %lld + col) * %lld + k0;",
               (long long)c->h.out, (long long)c->w.out, (long long)c->cout);

@@ -12,8 +12,9 @@ typedef struct Filter {
   FilterSchedule s;
 } Filter;
 
-/* Rows of y: a number, or those of the run. */
+/* Rows and columns of y: numbers, or those of the run. */
 const char *filter_rows(const Filter *f);
+const char *filter_columns(const Filter *f);
 /* The first row of a tile. Where their number depends on that of threads, `count` of them have
    `step` rows >> 32. */
 const char *filter_row_text(const Filter *f, const char *tile);

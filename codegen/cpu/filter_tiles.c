@@ -4,6 +4,7 @@
 #include "codegen/program/extent.h"
 
 const char *filter_rows(const Filter *f) { return dims_text(f->g, f->gr->e, f->s.c.y, 2, 3); }
+const char *filter_columns(const Filter *f) { return dims_text(f->g, f->gr->e, f->s.c.y, 3, 4); }
 
 const char *filter_row_text(const Filter *f, const char *tile) {
   Arena *a = f->g->a;
@@ -48,6 +49,9 @@ void filter_unit(const Filter *f, Text *x) {
   print_place(f, x);
 }
 
+/* A run of the program has `less` columns than the bound. */
+static bool is_bounded(const Filter *f) { return type_extent(f->s.c.y, 3) != NULL; }
+
 /* The next tile's channels of a pixel are prefetched, a line of them ahead: pixels with many
    channels lie too far apart for the processor to foresee them. */
 static Tile tile_new(const Filter *f, int rows, int64_t width) {
@@ -61,28 +65,39 @@ static Tile tile_new(const Filter *f, int rows, int64_t width) {
                 .adds = true};
 }
 
-/* Elements from image to image, of so many rows at the bound: copies have those of the run alone.
- */
-static const char *image_text(const Filter *f, bool copied, int64_t rows, int64_t row) {
-  const char *of_run = filter_rows(f);
+/* Elements from row to row and from image to image, of so many elements a pixel; of copies, which
+   have the pixels of the run alone. */
+typedef struct Pitch {
+  const char *row, *image;
+} Pitch;
+
+static Pitch pitch_of(const Filter *f, int64_t rows, int64_t row) {
   Arena *a = f->g->a;
-  if (copied && !text_is_number(of_run))
-    return text_product(a, of_run, arena_printf(a, "%lldL", (long long)row));
-  return arena_printf(a, "%lldL", (long long)(rows * row));
+  return (Pitch){arena_printf(a, "%lldL", (long long)row),
+                 arena_printf(a, "%lldL", (long long)(rows * row))};
+}
+
+static Pitch pitch_of_copy(const Filter *f, int64_t pixel) {
+  const WindowAxis *h = &f->s.c.h, *w = &f->s.c.w;
+  const char *rows = filter_rows(f), *columns = filter_columns(f);
+  Arena *a = f->g->a;
+  Pitch p = pitch_of(f, h->out, w->out * pixel);
+  if (!text_is_number(columns))
+    p.row = text_product(a, columns, arena_printf(a, "%lldL", (long long)pixel));
+  if (!text_is_number(columns) || !text_is_number(rows)) p.image = text_product(a, rows, p.row);
+  return p;
 }
 
 static void print_tile(const Filter *f, Text *x, const Tile *t) {
-  const long long row_of_x = f->s.c.w.in * f->s.c.cin, row_of_y = f->s.c.w.out * f->s.lb;
-  const char *image = image_text(f, false, f->s.c.h.in, row_of_x);
-  long long row = f->s.c.h.stride * row_of_x;
-  if (f->s.block) {
-    row = f->s.c.w.out * f->s.la;
-    image = image_text(f, true, f->s.c.h.out, row);
-  }
-  text_line(x, "%s(a, %lldL, %s, b, %lldL, %s, c, %lldL, rows, images%s, %s);",
-            tile_function(f->g, t), row, image, row_of_y,
-            image_text(f, f->s.pack, f->s.c.h.out, row_of_y), (long long)f->s.ld,
-            tile_arguments(f->g, t),
+  const ConvGeom *c = &f->s.c;
+  const int64_t row_of_x = c->w.in * c->cin;
+  const Pitch of_y =
+      f->s.pack ? pitch_of_copy(f, f->s.lb) : pitch_of(f, c->h.out, c->w.out * f->s.lb);
+  Pitch of_x = {arena_printf(f->g->a, "%lldL", (long long)(c->h.stride * row_of_x)),
+                arena_printf(f->g->a, "%lldL", (long long)(c->h.in * row_of_x))};
+  if (f->s.block) of_x = pitch_of_copy(f, f->s.la);
+  text_line(x, "%s(a, %s, %s, b, %s, %s, c, %lldL, rows, images%s, %s);", tile_function(f->g, t),
+            of_x.row, of_x.image, of_y.row, of_y.image, (long long)f->s.ld, tile_arguments(f->g, t),
             arena_printf(f->g->a, "%s%s", f->s.chunks ? "apart || " : "",
                          op_accumulator(f->op) < 0 ? "h == 0" : "0"));
 }
@@ -95,6 +110,7 @@ static void print_call(const Filter *f, Text *x, int rows, int64_t width, int64_
   Tile t = tile_new(f, rows, width);
   t.run = &run;
   t.nruns = depth > 0;
+  t.middle = depth > 0 && is_bounded(f);
   print_tile(f, x, &t);
 }
 
@@ -160,9 +176,9 @@ static void print_columns(const Filter *f, Text *x, int64_t width) {
 
 /* ---- a whole filter row ---- */
 
-/* Tile k: a run for each part of its rows that pixels reach, in the order of pixels. */
-static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
-  const WindowAxis *w = &f->s.c.w;
+/* Tile k: a run for each part of its rows that pixels reach, in the order of pixels. The first
+   pixel that all taps reach is of the middle. */
+static Tile row_tile(const Filter *f, const WindowAxis *w, bool shrinks, int64_t k, int64_t width) {
   int64_t m = k * f->s.rows + (k > f->s.low ? k - f->s.low : 0);
   Tile t = tile_new(f, (int)(f->s.rows + (k >= f->s.low)), width);
   t.run = ARENA_ARRAY(f->g->a, TapRun, w->out + 1);
@@ -173,19 +189,17 @@ static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
     if (lo < 0) lo = 0;
     if (hi > t.rows) hi = t.rows;
     if (lo < hi) tile_add_run(&t, j * t.lk - w->lo * f->s.c.cin, j * f->s.lb, 1, lo, hi);
+    if (shrinks && !t.middle && from == 0 && to == w->taps) t.middle = t.nruns;
   }
   return t;
 }
 
-static void print_row_tiles(const Filter *f, Text *x, int64_t width) {
-  if (filter_varies(&f->s)) { /* every pixel reaches all rows */
-    print_rows(f, x, width, f->s.c.w.out);
-    return;
-  }
+static void print_tiles_of(const Filter *f, Text *x, const WindowAxis *w, bool shrinks,
+                           int64_t width) {
   for (int64_t k = 0, end; k < f->s.tiles; k = end) {
-    Tile t = row_tile(f, k, width);
+    Tile t = row_tile(f, w, shrinks, k, width);
     for (end = k + 1; end < f->s.tiles; end++) {
-      Tile next = row_tile(f, end, width);
+      Tile next = row_tile(f, w, shrinks, end, width);
       if (!tile_same(&t, &next)) break;
     }
     bool first = k == 0, rest = end == f->s.tiles;
@@ -196,6 +210,33 @@ static void print_row_tiles(const Filter *f, Text *x, int64_t width) {
       text_open(x, first ? "{" : "} else {");
     print_tile(f, x, &t);
   }
+  text_close(x, "}");
+}
+
+/* Of bounded columns so few that a pixel is near both sides there are texts of their own. */
+static void print_row_tiles(const Filter *f, Text *x, int64_t width) {
+  const WindowAxis *w = &f->s.c.w;
+  if (filter_varies(&f->s)) { /* every pixel reaches all rows */
+    print_rows(f, x, width, w->out);
+    return;
+  }
+  const int64_t whole = is_bounded(f) ? window_least_whole(w, false) : 1;
+  if (whole == 1) {
+    print_tiles_of(f, x, w, is_bounded(f), width);
+    return;
+  }
+  text_open(x, "switch (%s) {", filter_columns(f));
+  for (int64_t windows = 1; windows < whole; windows++) {
+    const WindowAxis narrow = window_narrow(w, windows);
+    if (narrow.in < 1) continue;
+    text_open(x, "case %lld: {", (long long)windows);
+    print_tiles_of(f, x, &narrow, false, width);
+    text_line(x, "break;");
+    text_close(x, "}");
+  }
+  text_open(x, "default: {");
+  print_tiles_of(f, x, w, true, width);
+  text_close(x, "}");
   text_close(x, "}");
 }
 

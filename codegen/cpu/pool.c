@@ -3,7 +3,8 @@
    sum and their order are those of print/window.c. Rows and columns that the same taps reach have
    code of their own without tests if the window has few taps; then a tap is one line for all
    channels of the block. A window of more taps is specialised by columns alone, with a loop over
-   its rows. In a very wide one each tap is tested. */
+   its rows. In a very wide one each tap is tested, and where bounded columns are so few in a run
+   that a position is near both sides. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"
@@ -19,8 +20,9 @@ typedef struct Pool {
   bool back;       /* from the pooled image to the image */
   bool index;      /* acc are taps */
   bool descending; /* in the order of the windows that a pixel is in */
-  /* Rows of the source and of the result: numbers, or extents. */
-  const char *source, *rows;
+  /* Rows of the source and of the result, and columns: numbers, or extents. */
+  const char *source, *rows, *source_columns, *columns;
+  bool less; /* a run has so many positions of a phase of columns less */
 } Pool;
 
 static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
@@ -36,6 +38,10 @@ static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
   p.s = pool_schedule(g->a, &p.h, &p.v, p.back, c.c, rows, bounded, flops);
   p.source = dims_text(g, gr->e, p.back ? c.y : c.x, 2, 3);
   p.rows = dims_text(g, gr->e, gr->domain, 2, 3);
+  p.source_columns = dims_text(g, gr->e, p.back ? c.y : c.x, 3, 4);
+  p.columns = dims_text(g, gr->e, gr->domain, 3, 4);
+  p.less = type_extent(c.y, 3) != NULL;
+  if (p.less && !window_least_whole(&p.v, p.back)) p.s.taps = TAPS_IN_LOOPS;
   p.w = (Window){.g = g, .gr = gr, .op = op, .x = x};
   return p;
 }
@@ -52,8 +58,7 @@ static const char *load(const Pool *p, int operand, int64_t rows, int64_t column
 static void print_axis(const Pool *p, const WindowAxis *a, const char *tap, const char *at,
                        const char *to, bool descending) {
   Text *x = p->w.x;
-  const char *places = arena_printf(p->w.g->a, "%lld", (long long)(p->back ? a->out : a->in));
-  if (a == &p->h) places = p->source;
+  const char *places = a == &p->h ? p->source : p->source_columns;
   if (descending)
     text_open(x, "for (long %s = %lld; %s >= 0; %s--) {", tap, (long long)a->taps - 1, tap, tap);
   else
@@ -184,7 +189,7 @@ static void print_pixel_end(const Pool *p) {
     text_line(x, "const %s count = %s;", p->w.T, window_count_text(&p->w, &c, "oy", "ox"));
     text_line(x, "for (int l = 0; l < w; l++) acc[l] /= count;");
   }
-  const char *row = "u";
+  const char *row = "u"; /* of all images' */
   if (!text_is_number(p->rows))
     row = arena_printf(p->w.g->a, "(n * %lld + oy)", (long long)t->dim[2]);
   print_results(p, (const char *[]){"n", "(k0 + l)", "oy", "ox"},
@@ -195,7 +200,7 @@ static void print_pixel_end(const Pool *p) {
 /* Every pixel and its taps in loops, each tap tested. */
 static void print_loops(Pool *p) {
   Text *x = p->w.x;
-  text_open(x, "for (long ox = 0; ox < %lld; ox++) {", (long long)p->w.gr->domain->dim[3]);
+  text_open(x, "for (long ox = 0; ox < %s; ox++) {", p->columns);
   print_blocks(p);
   p->w = window_new(p->w.g, p->w.gr, x, p->s.block);
   print_start(p, "w");
@@ -211,7 +216,9 @@ static void print_loops(Pool *p) {
 static const char *open_span(Pool *p, const Phase *columns) {
   Text *x = p->w.x;
   Gen *g = p->w.g;
-  text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)columns->n);
+  const char *from = p->less && columns->side > 0 ? "-less" : "0";
+  const char *less = p->less && columns->side >= 0 ? " - less" : "";
+  text_open(x, "for (long i = %s; i < %lld%s; i++) {", from, (long long)columns->n, less);
   text_line(x, "const long ox = %lld + i * %lld;", (long long)columns->first,
             (long long)columns->step);
   print_blocks(p);
@@ -302,6 +309,16 @@ static void print_spans(Pool *p, const Phase *rows, int nrows, const Phase *colu
   if (nrows) text_close(x, "}");
 }
 
+static void print_row(Pool *p) {
+  switch (p->s.taps) {
+  case TAPS_UNROLLED: print_spans(p, p->s.row, p->s.nrows, p->s.column, p->s.ncolumns); break;
+  case TAPS_BY_COLUMN:
+    for (int i = 0; i < p->s.ncolumns; i++) print_column_span(p, &p->s.column[i]);
+    break;
+  case TAPS_IN_LOOPS: print_loops(p); break;
+  }
+}
+
 void cpu_pool(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
@@ -314,20 +331,25 @@ void cpu_pool(Gen *g, const Group *gr) {
   if (!type_extent(t, 0) && text_is_number(p.rows))
     all = arena_printf(g->a, "%lld", (long long)p.s.all_units);
   kernel_units_of(k, p.s.units, all);
-  if (k->units > 1 && text_is_number(p.rows))
+  if (k->units > 1 && text_is_number(p.rows) && !p.less)
     cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, t->numel);
   text_line(x, "typedef long pos;");
+  if (p.less)
+    text_line(x, "const long less = %lld - %s;", (long long)p.v.out,
+              dims_text(g, gr->e, pool_geom(gr->e, gr->root).y, 3, 4));
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
     text_open(x, "for (long u = 0; u < %s; u++) {", all);
   text_line(x, "const long n = u / %s, oy = u %% %s;", p.rows, p.rows);
-  switch (p.s.taps) {
-  case TAPS_UNROLLED: print_spans(&p, p.s.row, p.s.nrows, p.s.column, p.s.ncolumns); break;
-  case TAPS_BY_COLUMN:
-    for (int i = 0; i < p.s.ncolumns; i++) print_column_span(&p, &p.s.column[i]);
-    break;
-  case TAPS_IN_LOOPS: print_loops(&p); break;
+  const int64_t whole = p.less && p.s.taps != TAPS_IN_LOOPS ? window_least_whole(&p.v, p.back) : 1;
+  if (whole > 1) {
+    text_open(x, "if (less > %lld) {", (long long)(p.v.out - whole));
+    print_loops(&p);
+    x->indent--;
+    text_open(x, "} else {");
   }
+  print_row(&p);
+  if (whole > 1) text_close(x, "}");
   text_close(x, "}");
 }

@@ -22,9 +22,13 @@ static int cpu_filter_panel(const Target *t, Dtype dt, int64_t columns) {
   return columns <= cpu_panel(t, DT_F32) ? 0 : panel_columns(&cpu_target(t)->machine, columns);
 }
 
+/* Tiles along columns are literal, but for those in the middle. */
 static bool cpu_ends_windows(const Target *t, const Entry *e, const Op *op, int axis) {
-  (void)t, (void)e, (void)op;
-  return axis == 2;
+  (void)t;
+  if (axis == 2 || (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD)) return true;
+  const ConvGeom g = conv_geom(e, op);
+  const int64_t whole = window_least_whole(&g.w, op->kind == OP_CONV_INPUT_GRAD);
+  return whole > 0 && whole <= MOST_NARROW;
 }
 
 static int cpu_winograd_panel(const Target *t, const ConvGeom *g, bool back) {

@@ -17,9 +17,9 @@ const char *tile_helper(Gen *g, const char *kind, const char *parameters, const 
 }
 
 const char *tile_arguments(Gen *g, const Tile *t) {
-  if (!tile_is_general(t)) return "";
-  return arena_printf(g->a, ", %lldL, %lldL, %lldL", t->nruns ? (long long)t->run->depth : 0LL,
-                      (long long)t->lk, (long long)t->lb);
+  if (!tile_is_general(t)) return t->middle ? ", less" : "";
+  return arena_printf(g->a, ", %lldL%s, %lldL, %lldL", t->nruns ? (long long)t->run->depth : 0LL,
+                      t->middle ? " - less" : "", (long long)t->lk, (long long)t->lb);
 }
 
 /* The same of pairs: two steps of the depth, or the last one of an odd depth. */
@@ -55,6 +55,7 @@ static void print_run(Gen *g, Text *x, const Tile *t, const TapRun *run) {
     depth = arena_printf(g->a, "%lldL", (long long)run->depth);
     lk = arena_printf(g->a, "%lldL", (long long)t->lk);
     lb = arena_printf(g->a, "%lldL", (long long)t->lb);
+    if (t->middle && run == &t->run[t->middle - 1]) depth = arena_printf(g->a, "%s - less", depth);
   }
   bool by_line = t->next && run->depth > LINE && run->depth % LINE == 0;
   if (by_line) {
@@ -86,6 +87,10 @@ static void print_run(Gen *g, Text *x, const Tile *t, const TapRun *run) {
   for (int open = by_line ? 3 : 2; open > 0; open--) text_close(x, "}");
 }
 
+static const char *less_text(Gen *g, int64_t step) {
+  return arena_printf(g->a, " - less * %lldL", (long long)step);
+}
+
 /* What is done for each of `rows` and `images`. */
 static void print_runs(Gen *g, Text *x, const Tile *t) {
   if (t->prefetch) {
@@ -95,8 +100,10 @@ static void print_runs(Gen *g, Text *x, const Tile *t) {
   }
   for (const TapRun *run = t->run; run < t->run + t->nruns; run++) {
     text_open(x, "{");
-    text_line(x, "const %s *p = ra + %lldL, *q = rb + %lldL;", t->pairs ? "uint16_t" : "f32",
-              (long long)run->a, (long long)run->b);
+    const bool behind = t->middle && run >= &t->run[t->middle];
+    text_line(x, "const %s *p = ra + %lldL%s, *q = rb + %lldL%s;", t->pairs ? "uint16_t" : "f32",
+              (long long)run->a, behind ? less_text(g, t->lk) : "", (long long)run->b,
+              behind ? less_text(g, t->lb) : "");
     if (run->more) {
       text_line(x, "GC_ROLLED");
       text_open(x, "for (int i = 0; i <= %lld; i++, p += %lldL, q += %lldL) {",
@@ -142,7 +149,10 @@ const char *tile_function(Gen *g, const Tile *t) {
       arena_printf(g->a,
                    "const %s *restrict a, long ar, long an, const %s *restrict b, long br, "
                    "long bn,\n    f32 *restrict c, long ldc, long rows, long images%s%s",
-                   T, T, tile_is_general(t) ? ", long depth, long lk, long lb" : "",
+                   T, T,
+                   tile_is_general(t) ? ", long depth, long lk, long lb"
+                   : t->middle        ? ", long less"
+                                      : "",
                    t->adds ? ", int first" : "");
   return tile_helper(g, arena_printf(g->a, "window_%dx%lld", t->rows, (long long)t->width),
                      parameters, text_str(&x));

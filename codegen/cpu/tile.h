@@ -13,7 +13,7 @@
    order, and writes them to c. What tile_arguments gives comes next; of a tile that adds, then
    `int first`: 0 adds the sum to c. */
 const char *tile_function(Gen *g, const Tile *t);
-/* ", depth, lk, lb" of a tile with a general function, else "". */
+/* ", depth, lk, lb" of a tile with a general function, else "", or ", less" if it has a middle. */
 const char *tile_arguments(Gen *g, const Tile *t);
 /* The name of a function with this text, printed once a program: it follows from the text. */
 const char *tile_helper(Gen *g, const char *kind, const char *parameters, const char *body);

@@ -13,14 +13,21 @@ typedef struct Winograd {
   Gen *g;
   const Group *gr;
   WinogradSchedule s;
-  const char *rows, *down; /* of the result, and tiles over them: numbers, or extents */
+  /* Of the result, and tiles over them: numbers, or extents. */
+  const char *rows, *down, *columns, *across;
 } Winograd;
 
 static const char *num(Arena *a, int64_t n) { return arena_printf(a, "%lld", (long long)n); }
 
 static const char *tiles_of_image(const Winograd *v) {
-  if (text_is_number(v->down)) return num(v->g->a, v->s.down * v->s.across);
-  return text_product(v->g->a, v->down, num(v->g->a, v->s.across));
+  if (text_is_number(v->down) && text_is_number(v->across))
+    return num(v->g->a, v->s.down * v->s.across);
+  return text_product(v->g->a, v->down, v->across);
+}
+
+/* Tiles over so many rows or columns: `n` at the bound. */
+static const char *tiles_over(Arena *a, const char *places, int64_t n) {
+  return text_is_number(places) ? num(a, n) : text_ceil_div(a, places, WINOGRAD_TILE);
 }
 
 /* Panels of a program whose layouts were chosen for longer or shorter vectors may not be whole. */
@@ -56,13 +63,13 @@ static void print_results(const Winograd *v, Text *x, int64_t width) {
   const WinogradSchedule *s = &v->s;
   text_open(x, "for (long i = 0; i < count; i++) {");
   text_line(x, "const long tile = first + i, n = tile / %s;", tiles_of_image(v));
-  text_line(x, "const long down = tile / %lld %% %s, across = tile %% %lld;", (long long)s->across,
-            v->down, (long long)s->across);
+  text_line(x, "const long down = tile / %s %% %s, across = tile %% %s;", v->across, v->down,
+            v->across);
   text_line(x, "winograd_result(result + i * %d, %lld, %d, pixels);", s->nr,
             (long long)s->result_plane, s->nr);
   text_open(x, "for (long p = 0; p < 4; p++) {");
   text_line(x, "const long oy = 2 * down + p / 2, ox = 2 * across + p %% 2;");
-  text_line(x, "if (oy >= %s || ox >= %lld) continue;", v->rows, (long long)s->columns);
+  text_line(x, "if (oy >= %s || ox >= %s) continue;", v->rows, v->columns);
   text_line(x, "GC_BRANCH;");
   text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)s->rows,
             (long long)s->columns, (long long)s->width);
@@ -106,10 +113,13 @@ void cpu_winograd(Gen *g, const Group *gr) {
   kernel_schedule(k, &winograd_kind, s, sizeof *s);
   const char *images = dims_text(g, gr->e, gr->domain, 0, 1);
   v.rows = dims_text(g, gr->e, s->back ? c.x : c.y, 2, 3);
-  v.down = text_is_number(v.rows) ? num(a, s->down) : text_ceil_div(a, v.rows, WINOGRAD_TILE);
+  v.columns = dims_text(g, gr->e, s->back ? c.x : c.y, 3, 4);
+  v.down = tiles_over(a, v.rows, s->down);
+  v.across = tiles_over(a, v.columns, s->across);
   const char *tiles = text_product(a, images, tiles_of_image(&v));
-  const bool bounded = type_extent(gr->domain, 0) || !text_is_number(v.rows);
-  const char *source = dims_text(g, gr->e, s->back ? c.y : c.x, 2, 3);
+  const bool bounded =
+      type_extent(gr->domain, 0) || !text_is_number(v.rows) || !text_is_number(v.columns);
+  const Type *from = s->back ? c.y : c.x;
   const char *blocks = bounded ? text_ceil_div(a, tiles, (int)s->block) : num(a, s->blocks);
   const char *units = text_product(a, blocks, num(a, s->np));
   kernel_units_of(k, s->units, !bounded ? "1" : units);
@@ -120,10 +130,12 @@ void cpu_winograd(Gen *g, const Group *gr) {
   kernel_buffer(g, k, x, "f32", 4, "pixels", 4 * (int64_t)s->nr);
   kernel_buffer(g, k, x, "f32", 4, "zeros", s->pixel);
   text_line(x, "memset(zeros, 0, %lld);", (long long)s->pixel * 4);
-  text_line(x, "const GcWinograd shape = {%s, %lld, %lld, %lld, %lld, %lld, %s, %lld, %lld, %lld};",
-            source, (long long)s->in_columns, (long long)s->depth, (long long)s->in_rows,
-            (long long)s->row_padding, (long long)s->column_padding, v.down, (long long)s->across,
-            (long long)s->pixel, (long long)s->source_plane);
+  text_line(x,
+            "const GcWinograd shape = {%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %s, %lld, %lld};",
+            dims_text(g, gr->e, from, 2, 3), dims_text(g, gr->e, from, 3, 4), (long long)s->depth,
+            (long long)s->in_rows, (long long)s->in_columns, (long long)s->row_padding,
+            (long long)s->column_padding, v.down, v.across, (long long)s->pixel,
+            (long long)s->source_plane);
   text_line(x, "const long tiles = %s;", tiles);
   text_line(x, "long have = -1; /* the block in `source` */");
   if (k->units > 1)

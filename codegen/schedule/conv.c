@@ -36,7 +36,7 @@ Tile conv_tile_along(Arena *a, const ConvSchedule *v, const Phase *f, int64_t i0
     const Tap *c = &f->tap[k];
     int lo = 0, hi = rows;
     while (lo < rows && c->at + (i0 + lo) * f->over < 0) lo++;
-    while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->in_columns) hi--;
+    while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->places) hi--;
     if (lo < hi) tile_add_run(&t, c->at * v->from_channels, c->index * v->tap, v->depth, lo, hi);
   }
   return t;
@@ -138,6 +138,7 @@ ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *sh
                     .columns = to->dim[3],
                     .in_rows = from->dim[2],
                     .in_columns = from->dim[3],
+                    .places = from->dim[3],
                     .from_channels = from->dim[1],
                     .to_channels = to->dim[1],
                     .depth = back ? c->gout : c->gin,

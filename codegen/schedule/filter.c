@@ -56,7 +56,12 @@ FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape)
     window_outputs(w, s, &from, &to);
     all = all && from == 0 && to == w->out;
   }
-  f.merged = c->groups == 1 && w->dilation == 1 && (all || c->gin < tile_rows(m, width));
+  bool few = c->gin < tile_rows(m, width);
+  if (few && type_extent(c->y, 3)) { /* columns near the sides have texts of their own */
+    const int64_t whole = window_least_whole(w, false);
+    few = whole > 0 && whole <= MOST_NARROW;
+  }
+  f.merged = c->groups == 1 && w->dilation == 1 && (all || few);
   f.runs = f.merged ? 1 : w->taps;
   f.row = f.merged ? w->taps * c->gin : c->gin;
   f.tiles = ceil_div(f.row, most);

@@ -70,8 +70,47 @@ Phase *window_spans(Arena *a, const WindowAxis *w, bool back, int *n) {
       for (int t = 0; t < f->ntaps; t++)
         if (on_source(f, &f->tap[t], i, places))
           s.tap[s.ntaps++] = (Tap){f->tap[t].index, f->tap[t].at + i * f->over};
+        else
+          s.side = f->tap[t].at + i * f->over < 0 ? -1 : 1;
       vec_push(a, &spans, s);
     }
   *n = (int)spans.n;
   return spans.at;
+}
+
+/* ---- bounded columns ---- */
+
+void window_sides(const Phase *f, int64_t places, int64_t *left, int64_t *right) {
+  *left = 0;
+  *right = 0;
+  for (int t = 0; t < f->ntaps; t++) {
+    const int64_t at = f->tap[t].at, inside = places - at; /* from position 0 to the end */
+    const int64_t before = at < 0 ? ceil_div(-at, f->over) : 0;
+    const int64_t behind = f->n - (inside > 0 ? ceil_div(inside, f->over) : 0);
+    if (before > *left) *left = before;
+    if (behind > *right) *right = behind;
+  }
+}
+
+int64_t window_least_whole(const WindowAxis *w, bool back) {
+  Arena *a = arena_new();
+  int n;
+  int64_t least = 1;
+  const Phase *f = window_phases(a, w, back, &n);
+  for (int p = 0; p < n && least; p++) {
+    int64_t left, right;
+    window_sides(&f[p], back ? w->out : w->in, &left, &right);
+    const int64_t of_phase = w->out - f[p].n + left + right;
+    if (of_phase > least) least = of_phase;
+    if (left + right >= f[p].n) least = 0;
+  }
+  arena_free(a);
+  return least;
+}
+
+WindowAxis window_narrow(const WindowAxis *w, int64_t windows) {
+  WindowAxis narrow = *w;
+  narrow.out = windows;
+  narrow.in = w->in - (w->out - windows) * w->stride;
+  return narrow;
 }

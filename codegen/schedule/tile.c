@@ -44,6 +44,6 @@ bool tile_is_general(const Tile *t) {
 }
 
 bool tile_same(const Tile *a, const Tile *b) {
-  return a->rows == b->rows && a->nruns == b->nruns &&
+  return a->rows == b->rows && a->nruns == b->nruns && a->middle == b->middle &&
          (!a->nruns || memcmp(a->run, b->run, sizeof *a->run * (size_t)a->nruns) == 0);
 }

@@ -20,6 +20,7 @@ typedef struct Phase {
   int64_t over;           /* places of the source from one position to the next */
   Tap *tap;               /* in the order of taps */
   int ntaps;
+  int side; /* of a span: -1: a tap lies before the source; 1: behind it; 0: none does */
 } Phase;
 
 /* Of one axis: one from the image to the result; back, from the result to the image, as many as the
@@ -27,6 +28,16 @@ typedef struct Phase {
 Phase *window_phases(Arena *a, const WindowAxis *w, bool back, int *n);
 /* The same, cut where one more or one less of the taps lies on the source: those named all do. */
 Phase *window_spans(Arena *a, const WindowAxis *w, bool back, int *n);
+
+/* Of bounded columns a run lacks as many positions of each phase as windows, all of them between
+   those near either side, whose taps are those of the bound: positions of a phase near the sides;
+   and the least windows with which no position is near both. 0: at the bound one is. */
+void window_sides(const Phase *f, int64_t places, int64_t *left, int64_t *right);
+int64_t window_least_whole(const WindowAxis *w, bool back);
+/* The axis with so many windows. */
+WindowAxis window_narrow(const WindowAxis *w, int64_t windows);
+/* More windows than these near both sides have too many texts of their own. */
+enum { MOST_NARROW = 16 };
 
 /* Pixels of a chunk of sums of the gradient by the filters, at most. */
 int64_t window_chunk_pixels(const ConvGeom *g);
@@ -65,6 +76,8 @@ typedef struct Tile {
   bool own;           /* each column has a number of a's row of its own, at its place in it */
   TapRun *run;        /* room for all */
   int nruns;
+  int middle; /* 1 + the run that lacks `less` of its depth, where the program's run decides it:
+                 what comes behind begins so much earlier; 0: none does */
 } Tile;
 
 /* Registers that sums may stay in: 28 of 32, factors come from memory; 12 of 16. */
@@ -99,6 +112,7 @@ typedef struct ConvSchedule {
                                          panels are channels of both images */
   int64_t n, rows, columns;           /* of the result */
   int64_t in_rows, in_columns;        /* of the source */
+  int64_t places;                     /* its columns that a row has: not all, if they are bounded */
   int64_t from_channels, to_channels; /* all groups */
   int64_t depth, width;               /* channels of a group: source, result */
   int nr;                             /* columns of a panel */

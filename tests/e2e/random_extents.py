@@ -1,4 +1,5 @@
-"""A random net along bounded axes, of a seed: `train` and `infer` over x [n, t, d] or [n, d] and ids of its rows.
+"""A random net along bounded axes, of a seed: `train` and `infer` over x [n, t, d] or [n, d] and ids of its rows, or over
+images x [n, c, h, w] or sequences [n, c, t] and ids of those.
 
 random_extents.py SEED prints the program. Loops have no weights and no table is multiplied before rows are taken, since sizes at
 the bound decide how the gradients of those are added up (docs/language.md).
@@ -116,4 +117,76 @@ class Net:
                 f"entry infer({inputs}) {{\n{body}\n  return y = {y}, s = sum({y})\n}}\n")
 
 
-print(Net(int(sys.argv[1])).program(), end="")
+class Images:
+    """Windows along bounded rows and columns, or along places; values are (name, channels, halvings)."""
+
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+        self.flat = self.r.random() < 0.3  # sequences
+        self.body, self.channels, self.names = [], self.r.choice([1, 3, 6, 17]), 0
+        self.values = [("x", self.channels, 0)]
+        many = self.r.randrange(3, 7)
+        while len(self.values) <= many:
+            self.layer()
+
+    def name(self, prefix):
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def add(self, text, channels, level):
+        v = self.name("v")
+        self.body.append(f"  {v} = {text}")
+        self.values.append((v, channels, level))
+
+    def layer(self):
+        x, c, level = self.r.choice(self.values[-2:])
+        kinds = [self.windows, self.windows, self.apart, self.element, self.joined]
+        kinds += [self.pool, self.halves] if level < 2 else []
+        kinds += [self.doubles] if level and not self.flat else []
+        self.r.choice(kinds)(x, c, level)
+
+    def conv(self, x, out, more):
+        return f"{'conv1' if self.flat else 'conv'}({x}, {out}, {more}) as {self.name('c')}"
+
+    def windows(self, x, c, level):
+        out, taps, dilation = self.r.choice([2, 8, 20]), self.r.choice([1, 3, 5]), self.r.choice([1, 1, 2])
+        text = self.conv(x, out, f"{taps}, dilation = {dilation}")
+        self.add(f"{self.r.choice(['relu', 'tanh', ''])}({text})", out, level)
+
+    def apart(self, x, c, level):
+        self.add(self.conv(x, c, f"{self.r.choice([3, 5, 7])}, groups = {c}"), c, level)
+
+    def halves(self, x, c, level):
+        out = self.r.choice([4, 18])
+        self.add(self.conv(x, out, self.r.choice(["3, 2, pad = 1", "2, 2, pad = 0", "1, 2, pad = 0"])), out, level + 1)
+
+    def doubles(self, x, c, level):
+        out = self.r.choice([3, 8])
+        taps = self.r.choice(["2, 2", "4, 2, pad = 1"])
+        self.add(f"conv_transpose({x}, {out}, {taps}) as {self.name('t')}", out, level - 1)
+
+    def pool(self, x, c, level):
+        kind = self.r.choice(["max_pool({}, 2)", "avg_pool({}, 2)", "max_pool({}, 3, stride = 2, pad = 1)",
+                              "avg_pool({}, 3, stride = 2, pad = 1)"])
+        self.add(kind.format(x), c, level + 1)
+
+    def element(self, x, c, level):
+        self.add(f"sigmoid({x}) * {x}", c, level)
+
+    def joined(self, x, c, level):
+        y, d, other = self.r.choice(self.values)
+        if other == level:
+            self.add(*((f"{x} * {y} + {x}", c) if d == c else (f"concat([{x}, {y}], axis = 1)", c + d)), level)
+
+    def program(self):
+        y = self.values[-1][0]
+        axes, sizes = ("[2]", "4 * t <= 180") if self.flat else ("[2, 3]", "4 * h <= 20, 4 * v <= 28")
+        inputs = f"x : f32[n <= 3, {self.channels}, {sizes}], ids : u8[n]"
+        body = "\n".join(self.body)
+        loss = f"mean(xent(linear(mean({y}, axis = {axes}), 9) as out, ids)) + mean({y} * {y}) * 0.01"
+        return (f"entry train({inputs}) {{\n{body}\n  loss = {loss}\n  minimize loss with sgd(0.05)\n  return loss\n}}\n"
+                f"entry infer({inputs}) {{\n{body}\n  return y = {y}, s = sum({y})\n}}\n")
+
+
+seed = int(sys.argv[1])
+print((Images if seed % 2 else Net)(seed).program(), end="")

@@ -1,17 +1,18 @@
 #!/bin/sh
-# Random nets along bounded axes: for each extent the bits of the program that is compiled for it, forward, gradients and
-# optimizers, with dead bytes poisoned. The pass guard, which the sizes at the bound decide, is left out of -O2.
+# Random nets along bounded axes, of images and sequences too: for each extent the bits of the program that is compiled for it,
+# forward, gradients and optimizers, with dead bytes poisoned. The pass guard, which the sizes at the bound decide, is left out of
+# -O2, and so is Winograd's method.
 . "$(dirname "$0")/common.sh"
 unoptimised 20
 bare=$("$gc" --list-passes | sed -n 's/^-O2  guard,/--passes=/p')
 hows='--poison --threads 1'
-# The first one adds gradients of several kinds of readers of rows that two bounded axes make, also where one has one row.
+# The first one adds gradients of several kinds of readers of rows that two bounded axes make, also where one has one row. The next
+# have each kind of window: tiles along a row and across images, phases of strides, filters of a channel, narrow and wide images.
 drawn=$((${GC_TEST_SEED:-3} % 1000000))
-seeds="three $drawn"
-[ "${GC_TEST_LEVEL-}" = full ] && seeds="three $(seq 1 200)"
-for seed in $seeds; do
-  if [ "$seed" = three ]; then
-    cat >net.g <<'END'
+fixed='three images places'
+seeds="$fixed $drawn"
+[ "${GC_TEST_LEVEL-}" = full ] && seeds="$fixed $(seq 1 200)"
+cat >three.g <<'END'
 entry train(x : f32[n <= 6, t <= 9, 8], ids : u8[n, t]) {
   y = reshape(linear(reshape(x, [n * t, 8]), 5) as first, [n, t, 5])
   h = zeros([n, 5])
@@ -28,19 +29,64 @@ entry infer(x : f32[n <= 6, t <= 9, 8], ids : u8[n, t]) {
   return y, s = sum(y)
 }
 END
+cat >images.g <<'END'
+entry train(x : f32[n <= 3, 4, 4 * h <= 20, 4 * v <= 28], ids : u8[n]) {
+  a = relu(conv(x, 20, 3) as a)
+  b = conv(a, 20, 5, groups = 20) as b
+  c = conv(max_pool(b, 3, stride = 2, pad = 1), 24, 3, 2, pad = 1) as c
+  d = concat([conv_transpose(c, 8, 2, 2) as d, avg_pool(b, 2)], axis = 1)
+  e = tanh(conv(d, 12, 3, dilation = 2, groups = 2) as e)
+  loss = mean(xent(linear(mean(e, axis = [2, 3]), 9) as out, ids)) + mean(e * e)
+  minimize loss with sgd(0.05)
+  return loss
+}
+entry infer(x : f32[n <= 3, 4, 4 * h <= 20, 4 * v <= 28], ids : u8[n]) {
+  y = conv(relu(conv(x, 20, 3) as a), 20, 5, groups = 20) as b
+  return y, s = sum(y)
+}
+END
+cat >places.g <<'END'
+entry train(x : f32[n <= 2, 3, 2 * t <= 2600], ids : u8[n]) {
+  a = conv1(x, 40, 7, 2, pad = 3) as a
+  b = gelu(conv1(a, 9, 3) as b)
+  loss = mean(xent(linear(mean(b, axis = 2), 9) as out, ids)) + mean(b * b)
+  minimize loss with sgd(0.05)
+  return loss
+}
+entry infer(x : f32[n <= 2, 3, 2 * t <= 2600], ids : u8[n]) {
+  y = gelu(conv1(conv1(x, 40, 7, 2, pad = 3) as a, 9, 3) as b)
+  return y, s = sum(y)
+}
+END
+sizes() { # sizes DIMS: the numbers, of $lets
+  (eval "$(echo "$lets" | tr ' ' ';')" && IFS=, && for d in $1; do printf '%d,' $(($d)); done) | sed 's/,$//'
+}
+for seed in $seeds; do
+  if [ -f $seed.g ]; then
+    cp $seed.g net.g
   else
     run 0 python3 "$here/tests/e2e/random_extents.py" "$seed"
     cp out.txt net.g
   fi
-  before=$failures width=$(sed -n 's/^entry train(x : f32\[.*, \([0-9]*\)\], ids.*/\1/p' net.g)
-  grep -q 't <= ' net.g && extents='3,9 1,5' || extents='17 2'
-  [ "${GC_TEST_LEVEL-}" = full ] || extents=$(echo "$extents" | cut -d' ' -f$((drawn % 2 + 1)))
-  [ "$seed" = three ] && extents='3,9 1,9'
-  level=$bare
+  before=$failures level=$bare
+  case $(sed -n 's/^entry train(//p' net.g) in
+  *'v <= '*) extents='n=3,h=5,v=4 n=2,h=2,v=1' level="$bare --exact" ;;
+  *'* t <= 2'*) extents='n=2,t=700 n=1,t=1' level="$bare --exact" ;;
+  *'* t <= '*) extents='n=3,t=21 n=1,t=1' level="$bare --exact" ;;
+  *'t <= '*) extents='n=3,t=9 n=1,t=5' ;;
+  *) extents='n=17 n=2' ;;
+  esac
+  case $seed in
+  three) extents='n=3,t=9 n=1,t=9' ;;
+  images | places) ;;
+  *) [ "${GC_TEST_LEVEL-}" = full ] || extents=$(echo "$extents" | cut -d' ' -f$((drawn % 4 / 2 + 1))) ;;
+  esac
   run 0 "$gc" net.g $level -o net
   for at in $extents; do
-    case $at in *,*) exact net "n=${at%,*} t=${at#*,}" ;; *) exact net "n=$at" ;; esac
-    "$mkdata" npy f32 "$at,$width" 1 x.npy && "$mkdata" npy u8 "$at" 2 ids.npy || fail 'no data could be made'
+    lets=$(echo "$at" | tr ',' ' ')
+    exact net "$lets"
+    x=$(sed -n 's/^entry train(x : f32\[\([^]]*\)\].*/\1/p' net-exact.g) ids=$(sed -n 's/^entry train(.*ids : u8\[\([^]]*\)\].*/\1/p' net-exact.g)
+    "$mkdata" npy f32 "$(sizes "$x")" 1 x.npy && "$mkdata" npy u8 "$(sizes "$ids")" 2 ids.npy || fail 'no data could be made'
     rm -f exact.* bounded.*
     compare net train '--x x.npy --ids ids.npy --no-shuffle --epochs 2 --save OUT.safetensors' safetensors
     compare net infer "--x x.npy --ids ids.npy$(outputs y s)" y.npy s.npy

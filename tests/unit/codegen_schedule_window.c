@@ -456,8 +456,51 @@ static void decides_filters_that_are_copied_ahead(void **state) {
       }
 }
 
+/* A span of fewer columns is that of the bound: one behind the middle has moved, and the middle has
+   so many positions less. */
+static void spans_match(const Phase *bound, const Phase *narrow, int64_t less) {
+  const int64_t moved = bound->side > 0 ? less : 0;
+  assert_int_equal(narrow->side, bound->side);
+  assert_int_equal(narrow->first, bound->first - moved * bound->step);
+  assert_int_equal(narrow->n, bound->side ? bound->n : bound->n - less);
+  assert_int_equal(narrow->ntaps, bound->ntaps);
+  for (int t = 0; t < bound->ntaps; t++) {
+    assert_int_equal(narrow->tap[t].index, bound->tap[t].index);
+    assert_int_equal(narrow->tap[t].at, bound->tap[t].at - moved * bound->over);
+  }
+}
+
+static void shortens_bounded_columns(void **state) {
+  Arena *a = arena_new();
+  int wholes = 0;
+  for (int64_t form = 0; form < 5 * 3 * 3 * 3; form++) {
+    const int64_t taps = 1 + form % 5, stride = 1 + form / 5 % 3, dilation = 1 + form / 15 % 3;
+    const int64_t reach = (taps - 1) * dilation;
+    const WindowAxis w = axis(60, taps, stride, reach * (form / 45) / 2, dilation);
+    for (int back = 0; back < 2; back++) {
+      const int64_t whole = window_least_whole(&w, back);
+      int n, of_bound;
+      const Phase *bound = window_spans(a, &w, back, &of_bound);
+      assert_true(whole > 0 && whole < w.out);
+      wholes += whole > 1;
+      for (int64_t windows = whole; windows < w.out; windows++) {
+        const int64_t less = w.out - windows;
+        const WindowAxis narrow = window_narrow(&w, windows);
+        const Phase *spans = window_spans(a, &narrow, back, &n);
+        int k = 0;
+        for (int i = 0; i < of_bound; i++)
+          if (bound[i].side || bound[i].n > less) spans_match(&bound[i], &spans[k++], less);
+        assert_int_equal(k, n);
+      }
+    }
+  }
+  assert_true(wholes > 50);
+  arena_free(a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(shortens_bounded_columns),
       cmocka_unit_test(decides_filters_that_are_copied_ahead),
       cmocka_unit_test(decides_convolutions),
       cmocka_unit_test(decides_filters),

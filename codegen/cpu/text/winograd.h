@@ -2,7 +2,7 @@
 /* section GcWinograd winograd_source winograd_result */
 typedef struct GcWinograd {
   long rows, columns, channels; /* of the source */
-  long place;                   /* rows from image to image, as many or more */
+  long place, pitch;            /* rows from image to image, and columns from row to row: as many or more */
   long row_padding, column_padding;
   long down, across; /* tiles of an image */
   long pixel, plane; /* numbers from tile to tile, and from one of 16 planes to the next, of the transformed source */
@@ -18,7 +18,7 @@ static __attribute__((noinline)) void winograd_source(const GcWinograd *s, const
       for (long c = 0; c < 4; c++) {
         const long row = 2 * y - s->row_padding + r, column = 2 * x - s->column_padding + c;
         const bool inside = n < images && row >= 0 && row < s->rows && column >= 0 && column < s->columns;
-        p[r][c] = inside ? image + ((n * s->place + row) * s->columns + column) * s->channels : zeros;
+        p[r][c] = inside ? image + ((n * s->place + row) * s->pitch + column) * s->channels : zeros;
       }
     if (++x == s->across) {
       x = 0;
