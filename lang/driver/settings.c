@@ -176,9 +176,6 @@ int settings_options(Compilation *r) {
   if ((limit || r->passes.curve) && (!packs || !keeps_limits(r->c, r->pipeline)))
     return usage_error("--memory-limit and --memory-curve are about --memory=pack%s",
                        packs ? ", and need the passes remat and, behind it, share" : "");
-  if (r->passes.curve && ahead)
-    return usage_error("--ahead=yes takes bytes beside the arena, which --memory-curve does not "
-                       "count");
   if (option_given(o, OPT_MEMORY_REPORT) && (limit || !packs))
     return usage_error("--memory-report compares the strategies itself, all without a limit");
   return EXIT_DONE;

@@ -99,7 +99,7 @@ static void print(FILE *f, const PassRun *r, const Entry *e, const Points *p,
   }
 }
 
-bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g) {
+bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t prepared) {
   Entry *e = pass_entry(r->m, k);
   Remat given = remat_new(r, e, g);
   Points *to = points_of(r, k);
@@ -107,7 +107,9 @@ bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g) {
   Tries x;
   uint64_t all = remat_arena(&given, 0);
   bool ok = tries_new(a, r, e, g, &x);
+  const uint32_t before = to->n;
   if (ok && all) add_all(r, to, &x, all);
+  for (uint32_t i = before; i < to->n; i++) to->at[i].arena += prepared;
   if (x.n) remat_as_given(&x.at[0]);
   if (ok && !r->opt->trial) {
     keep_best(to);

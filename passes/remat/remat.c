@@ -86,6 +86,34 @@ static void report_refusal(const Remat *w, uint64_t limit, uint64_t bytes, doubl
        plan_commas(b1, limit), plan_commas(b2, bytes), 100 * share);
 }
 
+/* The largest of what is there at a step, and how much more there is. */
+static void report_held(const Remat *w, int at, int64_t live) {
+  enum { NAMED = 4, LEAST_SHARE = 20 }; /* so few that the reason stays in sight */
+  Ctx *c = w->r->m->ctx;
+  char b1[32];
+  int *held = ARENA_ARRAY(w->a, int, w->p.nstorages + 1), n = 0;
+  uint64_t rest = 0;
+  for (int v = 0; v < w->p.nstorages; v++) {
+    const int64_t size = w->p.storage[v].size;
+    if (size * LEAST_SHARE < live || is_handed_on(w, v, at) || !why_held(w, v, at)) continue;
+    int to = n++;
+    for (; to > 0 && w->p.storage[held[to - 1]].size < size; to--) held[to] = held[to - 1];
+    held[to] = v;
+  }
+  for (int i = 0; i < n; i++) {
+    const StepStorage *x = &w->p.storage[held[i]];
+    const uint64_t bytes = (uint64_t)x->size * w->p.unit;
+    if (i >= NAMED)
+      rest += bytes;
+    else
+      diag(c, SEV_NOTE, w->p.step[x->maker].op->loc, "%s of %s holds %s bytes: %s",
+           value_str(&w->old, x->value), plan_op_name(w->p.step[x->maker].op),
+           plan_commas(b1, bytes), why_held(w, held[i], at));
+  }
+  if (n > NAMED)
+    diag(c, SEV_NOTE, (Loc){0}, "%d more hold %s bytes", n - NAMED, plan_commas(b1, rest));
+}
+
 /* What holds the entry at the least, which the state is at. */
 static void report_holders(Remat *w) {
   Ctx *c = w->r->m->ctx;
@@ -97,15 +125,7 @@ static void report_holders(Remat *w) {
   if (step->op->kind == OP_SCAN && (int64_t)step->extra * 20 >= live)
     diag(c, SEV_NOTE, step->op->loc, "its iterations have %s bytes in use besides",
          plan_commas(b1, (uint64_t)step->extra * w->p.unit));
-  for (int v = 0; v < w->p.nstorages; v++) {
-    const StepStorage *x = &w->p.storage[v];
-    if ((int64_t)x->size * 20 < live || is_handed_on(w, v, at)) continue;
-    const char *why = why_held(w, v, at);
-    if (why)
-      diag(c, SEV_NOTE, w->p.step[x->maker].op->loc, "%s of %s holds %s bytes: %s",
-           value_str(&w->old, x->value), plan_op_name(w->p.step[x->maker].op),
-           plan_commas(b1, (uint64_t)x->size * w->p.unit), why);
-  }
+  report_held(w, at, live);
   if (!(w->r->opt->remarks & REMARK_REMAT))
     diag(c, SEV_HINT, (Loc){0},
          "--remarks=remat says what is done in parts, what stays whole, and why");
@@ -214,11 +234,17 @@ static void refuse(Remat *w, uint32_t k, uint64_t limit, uint64_t arena, double 
   if (min == arena) report_holders(w);
 }
 
-/* What is prepared for two batches counts under a limit, and takes it all at most. */
+/* Bytes of what is prepared for two batches. */
+static uint64_t prepared_of(PassRun *r, const Entry *e, const GlobalsPlan *g) {
+  if (!e->ahead) return 0;
+  Remat first = remat_new(r, e->ahead, g);
+  return prepared_bytes(remat_arena(&first, 0));
+}
+
+/* What is left of a limit without them: they take it all at most. */
 static uint64_t less_prepared(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
   if (!e->ahead) return limit;
-  Remat first = remat_new(r, e->ahead, g);
-  uint64_t bytes = prepared_bytes(remat_arena(&first, 0)), least = (uint64_t)r->opt->target->align;
+  const uint64_t bytes = prepared_of(r, e, g), least = (uint64_t)r->opt->target->align;
   notes_change(e)->prepared = bytes;
   return limit >= bytes + least ? limit - bytes : least;
 }
@@ -290,8 +316,8 @@ bool pass_remat(PassRun *r) {
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;
   if (g.bytes == UINT64_MAX) return false;
-  for (uint32_t k = 0; r->opt->curve && pass_entry(r->m, k); k++)
-    if (!remat_curve(r, k, &g)) return false;
+  for (uint32_t k = 0; r->opt->curve && (e = pass_entry(r->m, k)); k++)
+    if (!is_prepared(r->m, e) && !remat_curve(r, k, &g, prepared_of(r, e, &g))) return false;
   uint64_t limit = limit_of(r, &g);
   bool ok = true;
   for (uint32_t k = 0; limit < UINT64_MAX && (e = pass_entry(r->m, k)); k++)

@@ -103,6 +103,7 @@ RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit);
 void remat_keep(PassRun *r, RematKnown *known, const Tries *x, const Remat *w,
                 const RematPlan *found, uint64_t arena);
 
-/* curve.c: of entry k; prints the curve unless this is a trial. */
-bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g);
+/* curve.c: of entry k, with `prepared` bytes for the next batch beside the arena; prints the curve
+   unless this is a trial. */
+bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t prepared);
 #endif

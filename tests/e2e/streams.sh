@@ -54,8 +54,14 @@ taken() { # taken OPTIONS: bytes of the arena and of both batches
   python3 -c 'import json; a = {e["name"]: e["arena_bytes"] for e in json.load(open("plan.json"))["entries"]}
 print(a["train"] + 2 * a["train.ahead"])'
 }
-limit=$(($(taken) * 9 / 10))
+whole=$(taken) limit=$(($(taken) * 9 / 10))
 at_most "$(taken --memory-limit=$limit)" "$limit" 'bytes under a limit'
+# and so do the rows of a curve
+run 0 "$gc" net.g -O2 --ahead=yes --memory-curve
+rows=$(awk '/^memory curve/ { here = $NF == "'"'train'"'" } here && $1 ~ /^[0-9]/ { gsub(",", ""); print $1 }' out.txt)
+exactly "$(echo "$rows" | head -1)" "$whole" 'the first row of the curve'
+least=$(echo "$rows" | tail -1)
+at_most "$(taken --memory-limit="$least")" "$least" 'bytes under the last limit of the curve'
 run 0 "$gc" net.g -O2 --ahead=yes --memory-limit=$limit -o few
 run 0 ./few train --x x.npy --y y.npy --epochs 6 --seed 3 --threads 1 --quiet --save w.few
 cmp -s w1.1 w.few || fail 'prepared ahead under a limit: other weights'
