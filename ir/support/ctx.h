@@ -61,6 +61,15 @@ bool ctx_has_enough_errors(const Ctx *c); /* further ones are counted only */
 void ctx_set_about(Ctx *c, const char *what);
 void ctx_set_stream(Ctx *c, FILE *f); /* default stderr; NULL: silent, still counted */
 
+/* What is done in an attempt is neither shown nor counted. */
+typedef struct Attempt {
+  FILE *stream;
+  int errors;
+  bool muted;
+} Attempt;
+Attempt ctx_attempt(Ctx *c);
+void ctx_attempt_end(Ctx *c, const Attempt *before);
+
 /* A reader of diagnostics in place of the stream: called in order for each one that would be
    printed, so not where the stream is NULL; the message lives for the call. */
 typedef struct Diagnostic {

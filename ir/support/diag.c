@@ -92,6 +92,19 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
 int ctx_errors(const Ctx *c) { return c->errors; }
 bool ctx_has_enough_errors(const Ctx *c) { return c->errors > MAX_ERRORS; }
 void ctx_set_stream(Ctx *c, FILE *f) { c->stream = f; }
+
+Attempt ctx_attempt(Ctx *c) {
+  const Attempt before = {c->stream, c->errors, c->muted};
+  c->stream = NULL;
+  return before;
+}
+
+void ctx_attempt_end(Ctx *c, const Attempt *before) {
+  c->stream = before->stream;
+  c->errors = before->errors;
+  c->muted = before->muted;
+}
+
 void ctx_set_about(Ctx *c, const char *what) { c->about = what; }
 
 void ctx_set_sink(Ctx *c, DiagnosticSink *sink, void *data) {

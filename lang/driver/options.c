@@ -101,7 +101,8 @@ static bool add_define(Ctx *c, Options *o, const char *text) {
   const char *value = at + n + bound + 1;
   if (n == 0 || (at[0] >= '0' && at[0] <= '9') || at[n + bound] != '=' || !*value || !times ||
       (multiple && !bound))
-    return !usage_error("-D takes NAME=VALUE, not '%s'", text);
+    return !usage_error(
+        "-D takes NAME=VALUE, or of a dimension of an ONNX model NAME<=BOUND, not '%s'", text);
   const char *name = intern_n(c, at, n);
   for (uint32_t i = 0; i < o->defines.n; i++)
     if (o->defines.at[i].name == name) return !usage_error("-D %s is given twice", name);

@@ -23,11 +23,22 @@ typedef struct Seen {
   const char *path;  /* of a param, state or hyper; else NULL */
 } Seen;
 
+/* Extents of inputs that an attempt takes as multiples, until windows along them have all numbers
+   that their strides need. */
+typedef struct Multiples {
+  const char *name[8];           /* of extents */
+  int64_t factor[8], written[8]; /* what the extent is a multiple by; how its declaration has it */
+  int n;
+  const char *lacks; /* set to the extent that a stride does not divide, and by what more */
+  int64_t by;
+} Multiples;
+
 typedef struct ElabOptions {
   const DefineFlag *defines; /* of one name the last counts */
   int n;
   const char **wrong; /* or NULL; set to the name of a -D whose value is wrong */
   bool imported;      /* the text is the import's, which has said what is to be said of its loss */
+  Multiples *multiples;                    /* or NULL; of an attempt */
   void (*seen)(void *data, const Seen *s); /* or NULL; for editors */
   void *data;
 } ElabOptions;

@@ -31,6 +31,7 @@ struct Elab {
   Ctx *c;
   Arena *a;
   Module *m;
+  const Program *program;
   const ElabOptions *options;
   VEC(Top *) user, prelude; /* declarations */
   Map user_by_name, prelude_by_name;

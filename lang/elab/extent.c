@@ -265,7 +265,14 @@ bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
     return true;
   }
   /* nothing is left to be known of an extent of 1 */
-  const int64_t n = bound == 1 ? 1 : axis_of_extent(extent_get(e->c, d.name, bound), 1);
+  int64_t n = bound == 1 ? 1 : axis_of_extent(extent_get(e->c, d.name, bound), 1);
+  const Multiples *m = e->options->multiples;
+  for (int i = 0; m && i < m->n && bound > 1; i++)
+    if (m->name[i] == d.name) {
+      const int64_t multiple = axis_product(e->c, n, m->factor[i]);
+      if (multiple) n = multiple;
+      e->options->multiples->written[i] = d.times;
+    }
   env_bind(e, d.name, val_dim(n, x->loc), -1, x->binary.left->loc);
   *axis = axis_and_more(e->c, axis_product(e->c, n, d.times), d.more);
   return true;

@@ -289,7 +289,7 @@ static void check_params(Elab *e) {
 }
 
 Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
-  Elab e = {.c = c, .a = ctx_arena(c), .options = opts};
+  Elab e = {.c = c, .a = ctx_arena(c), .program = prog, .options = opts};
   int errors = ctx_errors(c);
   Loc file = {.file = prog->file};
   e.m = module_new(c, ctx_source_name(c, prog->file));

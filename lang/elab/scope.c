@@ -118,6 +118,15 @@ static bool follows_slashes(Elab *e, Loc loc) {
   return i > 1 && line[i - 1] == '/' && line[i - 2] == '/';
 }
 
+/* The extent of that name in a function that calls this one, as the entry; NULL: there is none. */
+static const Binding *extent_of_caller(Elab *e, const char *name) {
+  for (const Frame *f = e->frame->up; f; f = f->up) {
+    const Binding *b = env_find(e, f->env, name);
+    if (b && b->val.kind == VAL_EXTENT) return b;
+  }
+  return NULL;
+}
+
 /* Reports a name that no scope knows, with its equivalent here or the nearest known name. */
 void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   Env *env = e->frame->env;
@@ -139,7 +148,11 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
     if (env->ended.at[i].name == name) ended = &env->ended.at[i];
   const char *near = nearest_name(e->c, name, list, n);
   const Expr *later = dim ? extent_of_inputs(e, name) : NULL;
-  if (later) {
+  const Binding *outside = later ? NULL : extent_of_caller(e, name);
+  if (outside) {
+    elab_note(e, outside->loc, "'%s' is an extent of the entry, which a def does not see", name);
+    elab_hint(e, "hand it on as an argument, or take it from one: %s = dim(x, 0)", name);
+  } else if (later) {
     elab_note(e, later->loc, "'%s' is declared behind it", name);
     elab_hint(e, "the first dim of %s declares it: write %s there, and %s in the others", name,
               source_slice(e, later->loc), name);

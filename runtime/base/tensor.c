@@ -190,7 +190,7 @@ void tensor_shapes_text(const GcEntry *e, const GcTensor *t, char *out, size_t s
     int64_t times = (part ? parts * part->whole : t->dims[i]) / extents_product(e, left, NULL);
     if (!left || times != 1) {
       at += (size_t)snprintf(out + at, size - at, "%s%" PRId64, before, times);
-      before = " ";
+      before = " * ";
     }
     for (; left && at < size; left >>= 4, before = " * ")
       at += (size_t)snprintf(out + at, size - at, "%s%s", before, e->extents[(left & 15) - 1].name);

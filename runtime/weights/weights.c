@@ -114,7 +114,10 @@ static bool compare_all(const Reading *r, int i, Err *e) {
     loaded += found;
     if (found || is_elsewhere(r, i, g)) continue;
     if (q->need(g, q->view)) return lacks(r, s, g, e);
-    if (q->absent && !is_wanted_later(r, i, g) && !q->absent->n++) q->absent->first = g;
+    const bool to_be_found =
+        g->kind != GC_PARAM && ends_as_input_scale(g->t.name, strlen(g->t.name));
+    if (q->absent && !to_be_found && !is_wanted_later(r, i, g) && !q->absent->n++)
+      q->absent->first = g;
   }
   if (!compare_rest(s, q, e)) return false;
   return loaded ? true : err_set(e, EXIT_WRONG, "%s: holds nothing that is to be read", s->path);

@@ -311,7 +311,7 @@ holds out.txt 'hint: give a table of that shape, or one column or row of all ele
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input m is f32[1, t <= 8]' shapes a2,3.npy a2,5.npy a5,2.npy
 says 1 'error: a10.npy: holds f32[10], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a10.npy
 says 1 'error: a2,5.npy: holds f32[2, 5], but the input k is f32[t <= 8, 2]' shapes a2,3.npy a5.npy a2,5.npy
-says 1 'error: a2,5.npy: holds f32[2, 5], but the input x is f32[b <= 4, 2 h <= 6]' ./count even --x a2,5.npy
+says 1 'error: a2,5.npy: holds f32[2, 5], but the input x is f32[b <= 4, 2 * h <= 6]' ./count even --x a2,5.npy
 holds out.txt 'hint: axis 1 of the file has 5 elements, and the input takes a multiple of 2 there: leave some out, or add some'
 says 2 'error: this program has no entry: sums' ./count sums
 holds out.txt 'hint: its entries: count, shapes, many, masked, even; --help describes them'

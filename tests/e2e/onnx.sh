@@ -704,7 +704,7 @@ run 0 "$gc" windows.g --check
 says 1 "note: 1 x Conv: a stride of 2 along h, which needs a multiple, -D '2*h<=16': a" "$gc" images.onnx -D 'h<=16' -D w=8 --check
 says 1 "note: 1 x AveragePool: a stride of 2 along h, which needs a multiple, -D '4*h<=16': half" "$gc" images.onnx -D '2*h<=14' -D w=8 --check
 says 2 "-D '4*h<=18': the bound is a multiple of 4, as 20" "$gc" images.onnx -D '4*h<=18' -D w=8 --check
-says 2 "-D takes NAME=VALUE, not '4*h=16'" "$gc" images.onnx -D '4*h=16' -D w=8 --check
+says 2 "-D takes NAME=VALUE, or of a dimension of an ONNX model NAME<=BOUND, not '4*h=16'" "$gc" images.onnx -D '4*h=16' -D w=8 --check
 sed 's/16/18/' windows.g >odd.g
 says 1 'the bound of the dimension h is a multiple of 4' "$gc" odd.g --check
 

@@ -3,6 +3,7 @@
    strides have no such dim and are refused, as are means that count some pixels of the padding
    behind the image only. */
 #include "lang/elab/builtin/windows.h"
+#include "lang/elab/elab_impl.h"
 
 static bool refused(BuiltinCall *s, Val x, int axis, const char *why, const char *hint) {
   Elab *e = s->e;
@@ -17,16 +18,70 @@ static const char *per(Ctx *c, const char *format, int64_t n) {
   return intern_printf(c, format, (long long)n);
 }
 
+/* ---- the multiples that strides need ---- */
+
+/* The extent as so many times as large as before. */
+static bool multiply(Multiples *m, const char *name, int64_t by) {
+  enum { MOST = 1 << 20 }; /* strides of more are none of a net */
+  int i = 0;
+  while (i < m->n && m->name[i] != name) i++;
+  if (i == (int)(sizeof m->name / sizeof *m->name)) return false;
+  if (i == m->n) {
+    m->name[i] = name, m->factor[i] = m->written[i] = 1;
+    m->n++;
+  }
+  return !__builtin_mul_overflow(m->factor[i], by, &m->factor[i]) && m->factor[i] <= MOST;
+}
+
+static int64_t lacking(const WindowLine *l, const WindowAxis *w) {
+  int64_t a = l->times, b = w->stride;
+  while (b) {
+    const int64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return w->stride / a;
+}
+
+/* Elaborates the program with larger and larger multiples, until all strides along them divide. */
+static const char *multiples_hint(Elab *e, const WindowLine *l, const WindowAxis *w) {
+  Multiples m = {.lacks = l->n->name, .by = lacking(l, w)};
+  ElabOptions options = *e->options;
+  options.multiples = &m;
+  options.seen = NULL;
+  options.wrong = NULL;
+  const Attempt before = ctx_attempt(e->c);
+  bool ok = l->n->nfactors == 1;
+  while (ok && m.lacks) {
+    ok = multiply(&m, m.lacks, m.by);
+    m.lacks = NULL;
+    Module *made = ok ? elaborate(e->c, e->program, &options) : NULL;
+    if (made) module_free(made);
+  }
+  ctx_attempt_end(e->c, &before);
+  if (!ok) return NULL;
+  const char *all = "";
+  for (int i = 0; i < m.n; i++)
+    all = intern_printf(e->c, "%s%s%lld * %s", all, i ? ", " : "",
+                        (long long)(m.factor[i] * m.written[i]), m.name[i]);
+  return intern_printf(e->c, "declare %s that all strides divide: %s",
+                       m.n > 1 ? "multiples" : "a multiple", all);
+}
+
+/* ---- */
+
 /* Why the windows of an op have no axis; NULL: they have one. */
-static const char *misfit(Ctx *c, OpKind k, const Attr *attr, int64_t axis, const WindowLine *l,
+static const char *misfit(Elab *e, OpKind k, const Attr *attr, int64_t axis, const WindowLine *l,
                           const WindowAxis *w, int j, const char **hint) {
+  Ctx *c = e->c;
   const int64_t reach = (w->taps - 1) * w->dilation;
   if (!l->n) return "needs an extent of an input, its multiple, or some more";
   if (k == OP_CONV_INPUT_GRAD) return NULL;
   if (l->times % w->stride) {
-    *hint =
-        intern_printf(c, "declare a multiple: of an input that is %lld * %s this is one",
-                      (long long)(w->stride * l->times), l->n->nfactors == 1 ? l->n->name : "n");
+    Multiples *m = e->options->multiples;
+    if (!m)
+      *hint = multiples_hint(e, l, w);
+    else if (!m->lacks && l->n->nfactors == 1)
+      m->lacks = l->n->name, m->by = lacking(l, w);
     return per(c, "has stride %lld, and is no multiple of that", w->stride);
   }
   if (k == OP_AVG_POOL && attr[AT_COUNT].ints->at[2 * j + 1] != w->hi) {
@@ -40,6 +95,16 @@ static const char *misfit(Ctx *c, OpKind k, const Attr *attr, int64_t axis, cons
   if (axis_may_lack(c, axis, 1) && w->lo + w->hi > reach)
     return "needs an element, or there are windows of nothing but padding";
   return NULL;
+}
+
+/* Where no extent gives the number of windows: there is room for none, or for one alone. */
+static const char *too_narrow(Ctx *c, const WindowLine *l, const WindowAxis *w, const char **hint) {
+  const int64_t reach = (w->taps - 1) * w->dilation, have = l->times * l->n->bound + l->more;
+  *hint = "declare a larger bound, or the size itself";
+  if (have + w->lo + w->hi > reach) return "has room for one window alone at its bound";
+  return intern_printf(c, "has no room for a window of %lld: at its bound it has %lld%s",
+                       (long long)(reach + 1), (long long)have,
+                       w->lo + w->hi ? " and padding" : "");
 }
 
 static WindowAxis window_of(OpKind k, const Attr *attr, const Type *filters, int axes, int i) {
@@ -72,11 +137,12 @@ bool windows_fit(BuiltinCall *s, OpKind k, Val x, const Type *filters, const Att
     const WindowLine l = window_line(e->c, of);
     const WindowAxis w = window_of(k, attr, filters, axes, i);
     if (!is_sound(&w)) continue;
-    const char *why = misfit(e->c, k, attr, of, &l, &w, 2 - axes + i, &hint);
+    const char *why = misfit(e, k, attr, of, &l, &w, 2 - axes + i, &hint);
     if (!why) {
       const int64_t axis =
           more ? window_axis_in(e->c, &l, &w, more[i]) : window_axis_out(e->c, &l, &w);
-      if (!axis) why = "has room for at most one window at its bound";
+      if (!axis && more) why = "has no size that an extent gives";
+      if (!axis && !more) why = too_narrow(e->c, &l, &w, &hint);
       if (more && axis) image[2 + i] = axis;
     }
     if (why) return refused(s, x, 2 + i, why, hint);
