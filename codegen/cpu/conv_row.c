@@ -100,8 +100,7 @@ static void print_inside(const Conv *v, Text *x, const Phase *f, int64_t first, 
   const int most = conv_tile_rows(v->machine, &v->s, width);
   text_line(x, "const long many = %lld - less, tiles = (many + %d) / %d;",
             (long long)(last - first), most - 1, most);
-  text_open(x, "for (long k = 0, i0 = %lld, wide; k < tiles; k++, i0 += wide) {",
-            (long long)first);
+  text_open(x, "for (long k = 0, i0 = %lld, wide; k < tiles; k++, i0 += wide) {", (long long)first);
   text_line(x, "wide = many / tiles + (k >= tiles - many %% tiles);");
   text_open(x, "switch (wide) {");
   for (int rows = 1; rows <= most && rows <= last - first; rows++) {

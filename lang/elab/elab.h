@@ -29,6 +29,7 @@ typedef struct Multiples {
   const char *name[8];           /* of extents */
   int64_t factor[8], written[8]; /* what the extent is a multiple by; how its declaration has it */
   int n;
+  const char *entry; /* whose windows count */
   const char *lacks; /* set to the extent that a stride does not divide, and by what more */
   int64_t by;
 } Multiples;

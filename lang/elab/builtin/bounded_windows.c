@@ -44,7 +44,7 @@ static int64_t lacking(const WindowLine *l, const WindowAxis *w) {
 
 /* Elaborates the program with larger and larger multiples, until all strides along them divide. */
 static const char *multiples_hint(Elab *e, const WindowLine *l, const WindowAxis *w) {
-  Multiples m = {.lacks = l->n->name, .by = lacking(l, w)};
+  Multiples m = {.entry = e->run->entry->name, .lacks = l->n->name, .by = lacking(l, w)};
   ElabOptions options = *e->options;
   options.multiples = &m;
   options.seen = NULL;
@@ -80,7 +80,7 @@ static const char *misfit(Elab *e, OpKind k, const Attr *attr, int64_t axis, con
     Multiples *m = e->options->multiples;
     if (!m)
       *hint = multiples_hint(e, l, w);
-    else if (!m->lacks && l->n->nfactors == 1)
+    else if (!m->lacks && l->n->nfactors == 1 && e->run->entry->name == m->entry)
       m->lacks = l->n->name, m->by = lacking(l, w);
     return per(c, "has stride %lld, and is no multiple of that", w->stride);
   }
