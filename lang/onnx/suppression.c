@@ -39,7 +39,8 @@ static void assign(Node *n, const char *name, const char *expression) {
 static void round_of(Node *n, const Sides *s, const char *left, const char *most,
                      const char *boxes) {
   const char *at = let(n, text(n, "argmax(%s, axis = 2)", left)),
-             *best = let(n, text(n, "max(%s, axis = 2)", left)), *part[2];
+             *best = let(n, text(n, "take_along(%s, %s[..., none], axis = 2)[..., 0]", left, at)),
+             *part[2];
   for (int i = 0; i < 2; i++) {
     const char *low = text(n, "gather(%s, %s, batch = 1)[..., none]", s->low[i], at),
                *high = text(n, "gather(%s, %s, batch = 1)[..., none]", s->high[i], at);
