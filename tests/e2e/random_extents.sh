@@ -1,7 +1,7 @@
 #!/bin/sh
 # Random nets along bounded axes, of images and sequences too: for each extent the bits of the program that is compiled for it,
 # forward, gradients and optimizers, with dead bytes poisoned. The pass guard, which the sizes at the bound decide, is left out of
-# -O2, and so is Winograd's method.
+# -O2, and so is Winograd's method but in one program.
 . "$(dirname "$0")/common.sh"
 unoptimised 20
 bare=$("$gc" --list-passes | sed -n 's/^-O2  guard,/--passes=/p')
@@ -9,7 +9,7 @@ hows='--poison --threads 1'
 # The first one adds gradients of several kinds of readers of rows that two bounded axes make, also where one has one row. The next
 # have each kind of window: tiles along a row and across images, phases of strides, filters of a channel, narrow and wide images.
 drawn=$((${GC_TEST_SEED:-3} % 1000000))
-fixed='three images places'
+fixed='three images places transformed'
 seeds="$fixed $drawn"
 [ "${GC_TEST_LEVEL-}" = full ] && seeds="$fixed $(seq 1 200)"
 cat >three.g <<'END'
@@ -58,6 +58,18 @@ entry infer(x : f32[n <= 2, 3, 2 * t <= 2600], ids : u8[n]) {
   return y, s = sum(y)
 }
 END
+cat >transformed.g <<'END'
+entry train(x : f32[n <= 2, 32, 2 * h <= 24, 2 * v <= 28], ids : u8[n]) {
+  y = conv(relu(conv(x, 32, 3) as a), 48, 3) as b
+  loss = mean(xent(linear(mean(y, axis = [2, 3]), 9) as out, ids)) + mean(y * y)
+  minimize loss with sgd(0.05)
+  return loss
+}
+entry infer(x : f32[n <= 2, 32, 2 * h <= 24, 2 * v <= 28], ids : u8[n]) {
+  y = conv(x, 32, 3) as a
+  return y, s = sum(y)
+}
+END
 sizes() { # sizes DIMS: the numbers, of $lets
   (eval "$(echo "$lets" | tr ' ' ';')" && IFS=, && for d in $1; do printf '%d,' $(($d)); done) | sed 's/,$//'
 }
@@ -79,6 +91,7 @@ for seed in $seeds; do
   case $seed in
   three) extents='n=3,t=9 n=1,t=9' ;;
   images | places) ;;
+  transformed) extents='n=2,h=10,v=8' level=$bare ;; # by Winograd's method, at the bound and there
   *) [ "${GC_TEST_LEVEL-}" = full ] || extents=$(echo "$extents" | cut -d' ' -f$((drawn % 4 / 2 + 1))) ;;
   esac
   run 0 "$gc" net.g $level -o net
