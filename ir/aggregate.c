@@ -180,10 +180,11 @@ static void loop(Walk *w, const Op *op) {
 }
 
 /* A global that the entry assigns is another in each batch. */
-static bool assigns(const Entry *e, int64_t global) {
+static void find_assigned(Walk *w, Arena *a) {
+  const Entry *e = w->e;
+  w->assigned = ARENA_ARRAY(a, bool, e->module->globals.n + 1);
   for (uint32_t i = 0; i < e->ops.n; i++)
-    if (e->ops.at[i]->kind == OP_STORE && e->ops.at[i]->attr[AT_GLOBAL].i == global) return true;
-  return false;
+    if (e->ops.at[i]->kind == OP_STORE) w->assigned[e->ops.at[i]->attr[AT_GLOBAL].i] = true;
 }
 
 static int batch_axes(const Walk *w, ValueId v) {
@@ -206,7 +207,7 @@ static bool depends_on_count(const Walk *w, const Op *op) {
 static State state_of(const Walk *w, const Op *op) {
   int how[OTHER + 1] = {0};
   for (int i = 0; i < op->noperands; i++) how[w->of[op->operands[i]].how]++;
-  if (op->kind == OP_LOAD) return assigns(w->e, op->attr[AT_GLOBAL].i) ? other : same;
+  if (op->kind == OP_LOAD) return w->assigned[op->attr[AT_GLOBAL].i] ? other : same;
   if (op->kind == OP_EXTENT && w->extent && op->attr[AT_NAME].str == w->extent->name)
     return (State){.how = COUNT};
   if (how[OTHER] || op->nblocks) return other;
@@ -254,6 +255,7 @@ void entry_find_aggregates(Builder *b) {
   Op *end = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
   find_batch(&w);
   if (e->training || !end->noperands || (!w.extent && w.rows < 2)) return;
+  find_assigned(&w, a);
   for (uint32_t i = 0; i < e->body->args.n; i++) {
     ValueId v = e->body->args.at[i];
     const Type *t = value_type(e, v);

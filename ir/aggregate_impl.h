@@ -22,6 +22,7 @@ typedef struct State {
 typedef struct Walk {
   const Entry *e;
   State *of;            /* by value */
+  bool *assigned;       /* by global: the entry stores into it */
   const Extent *extent; /* of the batch, or NULL: it has `rows` rows */
   int64_t rows;
 } Walk;
