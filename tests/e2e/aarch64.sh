@@ -19,11 +19,9 @@ emulated() { # emulated CODE CPU COMMAND...
 digits 256
 prose 4000
 
-# arm NAME: the compiler of an example: its optimiser takes longest, so one in six has it, others on each commit; without
-# it clang takes less time
-quick=$cross-gcc
-command -v clang-16 >/dev/null && quick="clang-16 --target=$cross"
-arm() { is_optimised "$1" 6 3 && echo "$cross-gcc" || echo "$here/tests/cc-O0 $quick"; }
+# arm NAME: the compiler of an example: its optimiser takes longest, so one in six has it, others on each commit. Without
+# its optimiser clang is no choice: it makes a loop over its lanes of each fused multiply-add
+arm() { is_optimised "$1" 6 3 && echo "$cross-gcc" || echo "$here/tests/cc-O0 $cross-gcc"; }
 
 # alone NAME ENTRY...: the example with these entries of its own; at the level full with all
 alone() {
