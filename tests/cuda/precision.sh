@@ -23,15 +23,19 @@ entry train(x : f32[N, 40], t : u8[N]) {
 END
 "$mkdata" npy f32 192,40 3 x.npy
 "$mkdata" npy u8 192 5 t.npy
+once=tf32 # runs in one order of warps, the other one in two; on the next commit it is the other way round
+is_drawn orders 2 && once=bf16
+[ "${GC_TEST_LEVEL-}" = full ] && once=
 for p in tf32 bf16; do
   compile net.g --precision=$p --target=cuda,cpu --arch=compute_80 --stats -o net
   run="--x x.npy --t t.npy --epochs 2 --seed 4 --threads 1 --quiet"
   ./net train $run --device cpu --log cpu.csv >out 2>&1 || fail "$p on the CPU"
-  for order in 0 1; do
+  [ $p = "$once" ] && orders=0 || orders='0 1'
+  for order in $orders; do
     FAKECUDA_ORDER=$order LD_LIBRARY_PATH=$driver ./net train $run --device cuda --log gpu$order.csv \
       --save w$order.safetensors >out 2>&1 || fail "$p on the interpreter, order $order"
   done
-  cmp -s w0.safetensors w1.safetensors || fail "$p: the order of warps changes the weights"
+  [ "$orders" = 0 ] || cmp -s w0.safetensors w1.safetensors || fail "$p: the order of warps changes the weights"
   paste -d, cpu.csv gpu0.csv | awk -F, -v p=$p '
     NR > 1 { d = $3 - $(NF / 2 + 3); if (d < 0) d = -d; if (d > most) most = d; n++ }
     END { printf "%s: %d losses, the farthest %g apart\n", p, n, most; exit !(n == 8 && most < 2e-3) }' ||

@@ -31,7 +31,7 @@ enum {
   BATCH = 10,     /* programs in a module: one run of each compiler */
   STEPS = 2,      /* runs of an entry, */
   ORDERS = 3,     /* ... each in another one of so many orders */
-  MANY = 5,       /* entries of a file, of which a run takes a half; */
+  MANY = 4,       /* entries of a file, of which a run takes a half; */
   MANY_SM90A = 7, /* ... by wgmma, which of fewer one alone may be */
   COMMITS = 6,    /* of so many one has cubins, and all of NVRTC's optimiser */
   SKIP = 77
@@ -337,21 +337,22 @@ static DeviceKind kind_of(const Request *r, const char *name) {
 
 /* NVRTC's optimiser takes most of the time of small programs, which are examples and random ones.
    Their PTX, which is only interpreted, has a part of it, if NVRTC is new enough for the option,
-   but on one commit in six, and at the level full. Forms of kernels have all of it, since the
-   interpreter takes longer over loops that are not unrolled, and so has what is on tensor cores,
-   whose registers stay where wgmma leaves them by the optimiser alone. */
+   but on one commit in six, and at the level full. Forms of kernels have more of it, since the
+   interpreter takes longer over loops that are not unrolled; and all of it has what is on tensor
+   cores, whose registers stay where wgmma leaves them by the optimiser alone. */
 static void choose_optimiser(const Request *r, DeviceKind kind, const char *name, double part) {
   enum { SINCE = 13 };
-  static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=mid";
+  static const char options[] = "GC_NVRTC_OPTIONS", mid[] = "--Ofast-compile=mid",
+                    min[] = "--Ofast-compile=min";
   const char *own = getenv(options);
-  if (own && strcmp(own, fast) != 0) return; /* of whoever runs the test */
+  if (own && strcmp(own, mid) != 0 && strcmp(own, min) != 0) return; /* of whoever runs the test */
   unsetenv(options);
   Ctx *c = ctx_new();
   const char *version = nvrtc_version(c, NULL, NULL);
-  const bool example = r->kind == DEVICE_PTX && !r->small && part == 0;
-  if ((!r->file || example) && !r->unrolled && kind == DEVICE_PTX && version &&
-      !level_draws(name, COMMITS) && atoi(version + strlen("NVRTC ")) >= SINCE)
-    setenv(options, fast, 1);
+  const bool example = r->kind == DEVICE_PTX && !r->small;
+  if (part == 0 && !r->unrolled && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
+      atoi(version + strlen("NVRTC ")) >= SINCE)
+    setenv(options, !r->file || example ? mid : min, 1);
   ctx_free(c);
 }
 
