@@ -7,7 +7,7 @@ gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
 unoptimised
 scratch "$4"
-need_nvrtc 'a batch in parts on the PTX interpreter'
+need_nvrtc 'a batch in parts on the PTX interpreter' min
 cat >images.g <<'END'
 def net(x) {
   a = relu(conv(x, 9, 3) as a) # 16 x 32 pixels; below, of 8 x 16, six images a chunk
