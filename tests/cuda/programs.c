@@ -8,6 +8,7 @@
    Every fourth module of random programs counts positions in 64 bits, as large values take them.
    HOW: --small: for a device that two blocks keep busy, with little scratch, whose launches cost
    nothing, so that small programs have large tiles and sums in several launches;
+   --whole: all entries, as of a program in which some go on from the states of others;
    --unrolled: all of NVRTC's optimiser, for a program that is run for longer than it is compiled;
    --wide: all count so; --ptx: NVRTC makes PTX of them alone, for kernels at sizes at which no one
    has them; --precision=P: so, at another precision of products, bit for bit off tensor cores, and
@@ -264,7 +265,7 @@ typedef struct Request {
   int ndefines;
   uint64_t first, modules;
   DeviceKind kind;
-  bool wide, small, sm90a, unrolled;
+  bool wide, small, sm90a, unrolled, whole;
 } Request;
 
 static bool read_request(Request *r, int argc, char **argv) {
@@ -286,6 +287,8 @@ static bool read_request(Request *r, int argc, char **argv) {
       r->small = true;
     else if (strcmp(argv[i], "--unrolled") == 0)
       r->unrolled = true;
+    else if (strcmp(argv[i], "--whole") == 0)
+      r->whole = true;
     else if (strcmp(argv[i], "--sm90a") == 0)
       r->sm90a = true;
     else
@@ -318,7 +321,8 @@ static Module *module_of(Ctx *c, const Request *r, uint64_t seed, double part) {
   Module *m = source_module(c, r->file, r->define, r->ndefines);
   const uint32_t all = m->entries.n;
   const bool second_way = part > 0 || r->wide || r->kind == DEVICE_CLANG;
-  if (all < (r->sm90a ? MANY_SM90A : MANY) || level_is_full() || r->kind == DEVICE_DRIVER) return m;
+  const bool whole = r->whole || r->kind == DEVICE_DRIVER || level_is_full();
+  if (whole || all < (r->sm90a ? MANY_SM90A : MANY)) return m;
   m->entries.n = 0;
   for (uint32_t i = (uint32_t)level_turn(name_of(r, ""), 2) ^ second_way; i < all; i += 2)
     m->entries.at[m->entries.n++] = m->entries.at[i];
@@ -337,22 +341,22 @@ static DeviceKind kind_of(const Request *r, const char *name) {
 
 /* NVRTC's optimiser takes most of the time of small programs, which are examples and random ones.
    Their PTX, which is only interpreted, has a part of it, if NVRTC is new enough for the option,
-   but on one commit in six, and at the level full. Forms of kernels have more of it, since the
-   interpreter takes longer over loops that are not unrolled; and all of it has what is on tensor
-   cores, whose registers stay where wgmma leaves them by the optimiser alone. */
-static void choose_optimiser(const Request *r, DeviceKind kind, const char *name, double part) {
+   but on one commit in six, and at the level full. Forms of kernels have all of it, since the
+   interpreter takes longer over loops that are not unrolled, and comparisons that are stored start
+   from registers that were never set; and so has what is on tensor cores, whose registers stay
+   where wgmma leaves them by the optimiser alone. */
+static void choose_optimiser(const Request *r, DeviceKind kind, const char *name) {
   enum { SINCE = 13 };
-  static const char options[] = "GC_NVRTC_OPTIONS", mid[] = "--Ofast-compile=mid",
-                    min[] = "--Ofast-compile=min";
+  static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=mid";
   const char *own = getenv(options);
-  if (own && strcmp(own, mid) != 0 && strcmp(own, min) != 0) return; /* of whoever runs the test */
+  if (own && strcmp(own, fast) != 0) return; /* of whoever runs the test */
   unsetenv(options);
   Ctx *c = ctx_new();
   const char *version = nvrtc_version(c, NULL, NULL);
-  const bool example = r->kind == DEVICE_PTX && !r->small;
-  if (part == 0 && !r->unrolled && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
+  const bool small = !r->precision && !r->unrolled && (!r->file || r->kind == DEVICE_PTX);
+  if (small && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
       atoi(version + strlen("NVRTC ")) >= SINCE)
-    setenv(options, !r->file || example ? mid : min, 1);
+    setenv(options, fast, 1);
   ctx_free(c);
 }
 
@@ -372,7 +376,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   const char *what = r->file ? r->file : intern_printf(p.c, "seed %llu", (unsigned long long)s);
   const char *name = name_of(r, what);
   p.kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r, name);
-  choose_optimiser(r, p.kind, name, part);
+  choose_optimiser(r, p.kind, name);
   t->bad += check(what, &p, s);
   t->programs += r->file ? 1 : (int)p.cpu->entries.n;
   t->devices += p.devices;
@@ -384,9 +388,10 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
 int main(int argc, char **argv) {
   Request r;
   if (!read_request(&r, argc, argv)) {
-    fprintf(stderr, "usage: programs RUNTIME_DIR [--small] [--wide] [--unrolled] [--sm90a] "
-                    "[--precision=P|--ptx|--gpu|--clang] "
-                    "random FIRST COUNT | FILE.g [NAME=V...]\n");
+    fprintf(stderr,
+            "usage: programs RUNTIME_DIR [--small] [--wide] [--whole] [--unrolled] [--sm90a] "
+            "[--precision=P|--ptx|--gpu|--clang] "
+            "random FIRST COUNT | FILE.g [NAME=V...]\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
