@@ -179,7 +179,8 @@ ValueId build_at_placement(Build *c, ValueId v, Placement want) {
     if (want.kind == SLICED) return build_sum_over_ranks(c, c->map[v], true);
     if (!c->extent) return sum_rows(c, c->map[v], t, want);
   }
-  ValueId leaf = have.kind == REPLICATED ? build_small_leaf(c, v, want) : NO_ID;
+  bool small = have.kind == REPLICATED || placement_is_free(c->d, v);
+  ValueId leaf = small ? build_small_leaf(c, v, want) : NO_ID;
   if (leaf != NO_ID) return leaf;
   if (want.kind == SLICED) return slice_of(c->b, build_whole_of(c, v), c->d->ranks);
   return build_own_rows(c, build_whole_of(c, v), t, want);

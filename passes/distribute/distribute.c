@@ -202,6 +202,9 @@ bool pass_distribute(PassRun *r) {
     return true;
   }
   if (!r->m->entries.n) return true; /* all leave it out: the trial of one process (guard.c) */
+  /* What autodiff has left behind may need rows of all ranks, and is of no use to any. */
+  for (uint32_t k = 0; k < r->m->entries.n; k++)
+    r->changes += dce_entry(r->scratch, r->m->entries.at[k]);
   const uint32_t globals = r->m->globals.n;
   bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
   DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced, NULL, link_of(r->opt)};

@@ -54,6 +54,13 @@ typedef struct Distribution {
   Moments *const *moments; /* by value: the mean or sum of squares that it is; or NULL */
 } Distribution;
 
+/* Each row of the value is the same: it is made anew at any placement along the batch. */
+bool placement_is_free(const Distribution *d, ValueId v);
+enum { NOT_SHARED = -2 };
+/* The operand whose placement along the batch all can have; -1: none is along it; NOT_SHARED: they
+   differ. */
+int placement_shared(const Distribution *d, const Op *op, const Placement *have);
+
 /* What the op takes and gives, if its operands are at `have`: `want`, by operand, and `get`, by
    result. Ops with blocks are the caller's. */
 void placement_rule(const Distribution *d, const Op *op, const Placement *have, Placement *want,

@@ -88,13 +88,12 @@ static bool is_linear(const Rule *r) {
 }
 
 static void element(const Rule *r) {
-  int s = first(r, SHARDED);
+  int s = placement_shared(r->d, r->op, r->have);
   bool position = op_info[r->op->kind].flags & OPF_POSITION;
+  if (s == NOT_SHARED) return;
   if (first(r, SLICED) >= 0) {
     if (s < 0 && !position) all(r, sliced, sliced);
   } else if (s >= 0) {
-    for (int i = 0; i < r->op->noperands; i++)
-      if (is(r, i, SHARDED) && !placement_same(r->have[i], r->have[s])) return;
     if (!position || outermost(type_in(r, s), r->have[s])) all(r, r->have[s], r->have[s]);
   } else if (is_linear(r)) {
     for (int i = 0; i < r->op->noperands; i++) r->want[i] = r->have[i];

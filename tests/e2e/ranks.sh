@@ -27,7 +27,8 @@ entry train(x : f32[n <= 8, 2]) {
   p = linear(x, 1) as a
   w = f32(iota(n) + 1)
   table = normal(shape = [8, 1])
-  loss = (sum(p[:, 0] ** 2 * w) + sum((p - table[:n]) ** 2)) / sum(ones([n])) + mean(where(iota(n) < 2, 5.0, 1.0)) +
+  times = linear(transpose(reshape(x, [n, 2, 1]), [1, 0, 2]), 3) as b # rows behind the time, and a bias
+  loss = mean(times ** 2) + (sum(p[:, 0] ** 2 * w) + sum((p - table[:n]) ** 2)) / sum(ones([n])) + mean(where(iota(n) < 2, 5.0, 1.0)) +
          sum(normal(shape = [n]) * p[:, 0])
   minimize loss with sgd(0.01)
   return loss
