@@ -74,8 +74,8 @@ struct GemmRing {
   /* adds the k-tile of which `left` of the depth are there, or more: a sum of -0 and what lies behind would be 0 */
   __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int stage, int left) {
     const int y = (int)(threadIdx.x / LANES), x = (int)(threadIdx.x % LANES);
-    if (left < BK) {
-#pragma unroll 4
+    if (K < BK || left < BK) { /* if K is whole k-tiles, fewer elements of a run alone are left: less to compile */
+#pragma unroll(K % BK != 0 ? 4 : 1)
       for (int k = 0; k < left; k++)
 #pragma unroll
         for (int i = 0; i < TM; i++)
