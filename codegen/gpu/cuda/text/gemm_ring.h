@@ -74,8 +74,9 @@ struct GemmRing {
   /* adds the k-tile of which `left` of the depth are there, or more: a sum of -0 and what lies behind would be 0 */
   __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int stage, int left) {
     const int y = (int)(threadIdx.x / LANES), x = (int)(threadIdx.x % LANES);
-    if (K < BK || left < BK) { /* if K is whole k-tiles, fewer elements of a run alone are left: less to compile */
-#pragma unroll(K % BK != 0 ? 4 : 1)
+    if ((K > 0 && K < BK) || left < BK) { /* K: 0 of filter_ring.h, whose depth is of the run */
+/* if K is whole k-tiles, fewer elements of a run alone are left: less to compile */
+#pragma unroll(K == 0 || K % BK != 0 ? 4 : 1)
       for (int k = 0; k < left; k++)
 #pragma unroll
         for (int i = 0; i < TM; i++)
