@@ -94,7 +94,14 @@ static bool is_sequence(const Number *x, uint64_t n, int64_t *step) {
   return true;
 }
 
+/* The same tensor of the file is one weight, also where a node is translated again. */
 static const char *weight(Import *im, Tensor *v) {
+  for (uint32_t i = 0; v->tensor && i < im->weights.n; i++) {
+    const Weight *w = &im->weights.at[i];
+    if (w->value->tensor == v->tensor && w->value->type == v->type && w->trained == v->trained &&
+        shape_same(&w->value->shape, &v->shape))
+      return v->path = w->path, v->name = w->name;
+  }
   if (v->path) {
     v->name = name_new(im, v->wish);
   } else {

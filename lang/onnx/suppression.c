@@ -75,7 +75,7 @@ bool onnx_suppression(Node *n) {
   if (b[0] != s[0] || b[1] != s[2] || b[2] != 4) return refuse(n, "shapes that do not fit");
   if (input(n, 2) && !known_int(n, 2, &most)) return false;
   if (most > b[1]) most = b[1];
-  if (most < 1) return refuse(n, "a tensor without elements");
+  if (most < 1 || s[0] < 1 || s[1] < 1) return refuse(n, "a tensor without elements");
   if (s[1] > MOST / s[0] || s[0] * s[1] > MOST / most)
     return refuse(n, "more than %d boxes to be chosen", MOST);
   const int64_t all = s[0] * s[1] * most;

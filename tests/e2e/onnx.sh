@@ -569,6 +569,21 @@ for go in go1.npy stop.bin; do
   run 0 ./chosen predict --x x45.npy --go $go --expect y=y.npy --expect v=v.npy --expect many=many.npy --expect parts=parts.npy --expect count=count.npy --expect bags=bags.npy --expect peaks=peaks.npy
 done
 
+# tensors of a body are one weight each, however often it is translated
+encode grows.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } } } output { name: "y" }
+  $(one three 7 'int64_data: 3')
+  node { op_type: "Loop" input: ["three", "", "x"] output: "y" attribute { name: "body" g: "$(body \
+    "initializer { name: 'w' data_type: 1 dims: 3 float_data: [1, 2, 4] } node { op_type: 'Constant' output: 'b' attribute { name: 'value' t { data_type: 1 dims: 3 float_data: [3, 5, 6] } } }
+     node { op_type: 'Mul' input: ['v', 'w'] output: 'm' } node { op_type: 'Add' input: ['m', 'b'] output: 'a' } node { op_type: 'Concat' input: ['v', 'a'] output: 'v2' attribute { name: 'axis' i: 0 } }
+     node { op_type: 'Identity' input: 'c' output: 'c2' }" 'k c v' 'c2 v2')" } }
+}
+END
+run 0 "$gc" grows.onnx --emit=g
+exactly "$(grep -c '^ *\(param\|const\|state\) ' out.txt)" 2 'weights of a loop whose iterations differ'
+
 # ---- rows whose number the data decide: the first ones of as many as there may be, and how many there are ----
 encode counted.onnx <<END
 opset_import { version: 18 }
@@ -595,6 +610,15 @@ graph {
   node { op_type: "Slice" input: ["highs", "zero", "size9", "zero"] output: "nine" } node { op_type: "Compress" input: ["b1", "nine"] output: "corners" attribute { name: "axis" i: 0 } } $(int64s size9 9)
 }
 END
+encode no_images.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } } output { name: "y" }
+  initializer { name: "boxes" data_type: 1 dims: [0, 5, 4] } initializer { name: "scores" data_type: 1 dims: [0, 2, 5] } $(one most 7 'int64_data: 4')
+  node { op_type: "NonMaxSuppression" input: ["boxes", "scores", "most"] output: "y" }
+}
+END
+says 1 'note: 1 x NonMaxSuppression: a tensor without elements' "$gc" no_images.onnx --check
 cat >counted.py <<'END'
 import sys
 import numpy as np
