@@ -118,7 +118,8 @@ void grid_conv_choose(const GridMachine *machine, GridConvSchedule *c, const Con
   if (!grid_planes_schedule(machine, g, back, dt, &p, &time) ||
       time >= time_of(machine, c, g->x->dtype))
     return;
-  c->bm = c->bn = c->tm = c->tn = c->wm = c->wn = c->shared = 0;
+  c->bm = c->bn = c->tm = c->tn = c->wm = c->wn = c->shared = c->stages = 0;
+  c->box = (GridBoxSchedule){0};
   c->tensor = false;
   c->planes = p;
   c->blocks = p.blocks;

@@ -104,7 +104,9 @@ bool grid_conv_box(const GridMachine *machine, const ConvGeom *g, GridConvSchedu
       !c->pixels || c->pixels > INT32_MAX / 2)
     return false;
   /* places of pixels and of taps are ints */
-  if (g->h.taps > SIDE || g->w.dilation > SIDE / MOST_TAPS || g->w.stride > SIDE) return false;
+  if (g->h.taps > SIDE || g->h.stride > SIDE || g->w.dilation > SIDE / MOST_TAPS ||
+      g->w.stride > SIDE)
+    return false;
   for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
     for (int width = NARROW; width <= WIDE && width <= tiles[i].bn; width *= 2)
       for (int depth = DEEP; depth >= LEAST; depth /= 2) {
