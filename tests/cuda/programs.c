@@ -4,7 +4,7 @@
      programs RUNTIME_DIR [HOW] random FIRST COUNT     random programs, BATCH in a module
      programs RUNTIME_DIR [HOW] FILE.g [NAME=V…]       the entries of a program; NAME=V as of gc -D
    Each entry runs STEPS times, on other random inputs and in another order of warps and blocks. Of
-   a file with many entries one commit takes a half, and the next the other, but at the level full.
+   a file with many entries a run takes a half, others on each commit, but at the level full.
    Every fourth module of random programs counts positions in 64 bits, as large values take them.
    HOW: --small: for a device that two blocks keep busy, with little scratch, whose launches cost
    nothing, so that small programs have large tiles and sums in several launches;
@@ -324,7 +324,9 @@ static Module *module_of(Ctx *c, const Request *r, uint64_t seed, double part) {
   const bool whole = r->whole || r->kind == DEVICE_DRIVER || level_is_full();
   if (whole || all < (r->sm90a ? MANY_SM90A : MANY)) return m;
   m->entries.n = 0;
-  for (uint32_t i = (uint32_t)level_turn(name_of(r, ""), 2) ^ second_way; i < all; i += 2)
+  /* each half on some of the commits that have cubins, which the same turn chooses */
+  const uint64_t half = level_turn(name_of(r, ""), 2 * COMMITS) / COMMITS;
+  for (uint32_t i = (uint32_t)half ^ second_way; i < all; i += 2)
     m->entries.at[m->entries.n++] = m->entries.at[i];
   return m;
 }
