@@ -49,8 +49,7 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
                        .dt = sums_dt};
   s.ring = !t->pre_sm80 && s.in == DT_F32 && c.gin >= FILTER_RING_CHANNELS;
   GridFilterSchedule f = grid_filter_schedule(&t->machine, &s);
-  if (!t->pre_sm80 && s.in == DT_F32 && !tensor && !s.ring)
-    grid_filter_choose_box(&t->machine, &f, &c, &s);
+  if (!t->pre_sm80 && s.in == DT_F32 && !tensor) grid_filter_choose_box(&t->machine, &f, &c, &s);
   GridDepthwiseSchedule d;
   if (grid_depthwise_schedule(&t->machine, &c, sums_dt, &d))
     grid_filter_choose(&t->machine, &f, &d, &s);

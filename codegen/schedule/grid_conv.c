@@ -137,8 +137,9 @@ enum { WEIGHT_PLACE = 16 };
 /* Of k-tiles that are copied ahead. Sums of a thread take 32 registers, and what it reads at
  * once 48. */
 static const ConvTile ring_tiles[] = {
-    {64, 64, 0, 0, 8, 4}, {64, 32, 0, 0, 4, 4}, {32, 64, 0, 0, 4, 4}, {32, 32, 0, 0, 4, 2},
-    {32, 16, 0, 0, 2, 2}, {16, 32, 0, 0, 2, 2}, {16, 16, 0, 0, 2, 1}};
+    {64, 64, 0, 0, 8, 4}, {64, 48, 0, 0, 8, 3}, {48, 64, 0, 0, 6, 4}, {48, 48, 0, 0, 6, 3},
+    {64, 32, 0, 0, 4, 4}, {32, 64, 0, 0, 4, 4}, {32, 48, 0, 0, 4, 3}, {48, 32, 0, 0, 6, 2},
+    {32, 32, 0, 0, 4, 2}, {32, 16, 0, 0, 2, 2}, {16, 32, 0, 0, 2, 2}, {16, 16, 0, 0, 2, 1}};
 enum { RING_TILES = sizeof ring_tiles / sizeof *ring_tiles };
 
 GridProductSchedule grid_filter_product(const GridFilterSchedule *f) {
@@ -309,7 +310,8 @@ void grid_filter_choose_box(const GridMachine *machine, GridFilterSchedule *f, c
   double least = filter_time(machine, f, s);
   /* instructions of a gathered element, with its test and place, beside those of step_time */
   enum { GATHER = 16 };
-  if (f->bm) least *= 1 + GATHER * (f->bm + f->bn) / step_time(f->bm, f->bn, 0, f->tm, f->tn);
+  if (f->bm && !f->stages)
+    least *= 1 + GATHER * (f->bm + f->bn) / step_time(f->bm, f->bn, 0, f->tm, f->tn);
   for (int i = 0; grid_filter_box(g, i, &tile); i++, tile = alone)
     for (int split = 0; split < 2 && tile.box.pixels; split++) {
       GridFilterSchedule c = tile;

@@ -22,8 +22,10 @@ enum {
 /* Sums of a thread take 64 registers of 168. */
 static const struct ConvBoxTile {
   int bm, bn, tm, tn;
-} tiles[] = {{64, 128, 16, 4}, {128, 64, 16, 4}, {64, 64, 8, 4}, {32, 128, 8, 4}, {16, 128, 8, 4},
-             {32, 64, 8, 4},   {16, 128, 4, 4},  {32, 32, 4, 4}, {16, 64, 4, 4}};
+} tiles[] = {{96, 64, 12, 4},  {48, 128, 12, 4}, {24, 128, 12, 4}, {8, 128, 4, 4},
+             {64, 128, 16, 4}, {128, 64, 16, 4}, {64, 64, 8, 4},   {32, 128, 8, 4},
+             {16, 128, 8, 4},  {32, 64, 8, 4},   {16, 128, 4, 4},  {32, 32, 4, 4},
+             {16, 64, 4, 4}};
 
 GridStep grid_conv_box_step(const GridConvSchedule *c) {
   const GridBoxSchedule *b = &c->box;

@@ -22,8 +22,8 @@ enum {
 /* Sums of a thread take 64 registers of 168. */
 static const struct FilterBoxTile {
   int bm, tm, tn;
-} tiles[] = {{64, 16, 4}, {32, 16, 4}, {64, 8, 4}, {32, 8, 4}, {16, 8, 4},
-             {32, 4, 4},  {16, 4, 4},  {16, 4, 2}, {16, 4, 1}};
+} tiles[] = {{64, 16, 4}, {32, 16, 4}, {48, 12, 4}, {24, 12, 4}, {8, 4, 4},  {64, 8, 4},
+             {32, 8, 4},  {16, 8, 4},  {32, 4, 4},  {16, 4, 4},  {16, 4, 2}, {16, 4, 1}};
 static const int runs[] = {64, 48, 32, 24, 16, 8}; /* pixels of a k-tile, at most */
 enum { TILES = sizeof tiles / sizeof *tiles, RUNS = sizeof runs / sizeof *runs };
 

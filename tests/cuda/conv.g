@@ -9,7 +9,7 @@ entry stem(x : f32[2, 3, 19, 17], w : f32[36, 3, 7, 5], y : f32[2, 36, 10, 9]) {
   dx, dw = grad(sum(z * y), [x, w])
   return z, dx, dw
 }
-entry patches(x : f32[2, 3, 32, 60], w : f32[20, 3, 16, 12], y : f32[2, 20, 2, 5]) { # taps of no two pixels are the same
+entry patches(x : f32[4, 3, 64, 96], w : f32[20, 3, 16, 12], y : f32[4, 20, 4, 8]) { # taps of no two pixels are the same
   z = conv2d(x, w, [16, 12], 0)
   return z, dw = grad(sum(z * y), w)
 }
@@ -61,9 +61,9 @@ entry double_filters(x : f64[4, 12, 16, 16], w : f64[33, 12, 1, 1], y : f64[4, 3
 entry odd_filters(x : f32[2, 6, 20, 20], w : f32[16, 6, 3, 3], y : f32[2, 16, 20, 20]) {   # NaN, infinities, -0 beside the padding
   return dw = grad(sum(conv2d(log(x), w, 1, 1) * log(y)), w)
 }
-entry tap_rows(x : f32[2, 17, 30, 29], w : f32[19, 17, 3, 3], y : f32[2, 19, 30, 29]) { # NaN, infinities, -0, channels enough for a tap a block
+entry tap_rows(x : f32[1, 60, 30, 29], w : f32[19, 60, 3, 3], y : f32[1, 19, 30, 29]) { # NaN, infinities, -0, channels enough for a tap a block
   return dw = grad(sum(conv2d(log(x), w, 1, 1) * log(y)), w) * 0.5 + w
 }
-entry few_taps(x : f32[2, 16, 2, 4], w : f32[33, 16, 7, 3], y : f32[2, 33, 2, 4]) { # taps that no pixel has
+entry few_taps(x : f32[2, 60, 2, 4], w : f32[33, 60, 7, 3], y : f32[2, 33, 2, 4]) { # taps that no pixel has
   return dw = grad(sum(conv2d(x, w, 1, [3, 1]) * y), w)
 }
