@@ -11,7 +11,7 @@ template <typename T, int EDGE, int TX, bool ACROSS, int BK, int COPY, int THREA
     STEP = 16 / sizeof(T), /* of the depth that a thread has in registers */
     ROWS = ACROSS ? BK : EDGE, ELEMENTS = ACROSS ? EDGE : BK, PITCH = ELEMENTS + STEP, SIZE = ROWS * PITCH,
     EACH = COPY / sizeof(T), PER_ROW = ELEMENTS / EACH, COPIES = ROWS * PER_ROW,
-    WIDE = TX < STEP ? TX : STEP /* elements side by side that a thread reads at once, across */
+    WIDE = !ACROSS ? 1 : TX < STEP ? TX : STEP /* elements side by side that a thread reads at once, across */
   };
   /* of C's side: what thread `lane` has at i */
   INL_MEMBER int place(int lane, int i) { return ACROSS ? lane * TX + i : lane + i * (EDGE / TX); }
