@@ -108,7 +108,7 @@ exactly() {
 hows='--poison --threads 2
 --threads 1'
 # on_gpu DRIVER: where the folder of a driver is given, `compare` runs the program by it, which `$target` compiles, in one
-# of two ways, in the other on the next commit, but at the level full; the exact one is the CPU's
+# of two ways, in the other on other commits, but at the level full; the exact one is the CPU's
 fake='' target=''
 on_gpu() {
   fake=$1
