@@ -2,6 +2,8 @@
 # RUN: %gc --check-gradients train %t/right.g -D N=3 | FileCheck-14 --check-prefix=RIGHT %t/right.g
 # RUN: (%gc --check-gradients train %t/wrong.g || echo $?) 2>&1 | FileCheck-14 --check-prefix=WRONG %t/wrong.g
 # RUN: %gc --check-gradients train %t/kink.g | FileCheck-14 --check-prefix=KINK %t/kink.g
+# RUN: %gc --check-gradients train %t/near.g | FileCheck-14 --check-prefix=NEAR %t/near.g
+# RUN: %gc --check-gradients train %t/zero.g | FileCheck-14 --check-prefix=ZERO %t/zero.g
 # RUN: (%gc --check-gradients train %t/nan.g || echo $?) 2>&1 | FileCheck-14 --check-prefix=NAN %t/nan.g
 # RUN: (%gc --check-gradients tran %t/right.g || echo $?) 2>&1 | grep -A1 "right.g has no entry 'tran'; it has train, test$" | grep -x 2
 # RUN: (%gc --check-gradients test %t/right.g || echo $?) 2>&1 | grep -A1 'entry test takes no gradient outside of a scan; an entry with minimize does$' | grep -x 2
@@ -46,6 +48,27 @@ entry train(x : f32[3]) {
   param half : f32[3] = zeros()
   param good : f32[3] = const(0.2)
   loss = sum(relu(half) * x * x + good * good)
+  minimize loss with sgd(0.1)
+  return loss
+}
+#--- near.g
+# The first step crosses the kink of relu, a shorter one does not.
+# NEAR: half {{.*}} differs by {{[0-9.]+e-(0[5-9]|1)[^ ]*$}}
+# NEAR: the gradients agree with finite differences{{$}}
+entry train(x : f32[3]) {
+  param half : f32[3] = const(4e-7)
+  loss = sum(relu(half) * x * x) + 1e-3
+  minimize loss with sgd(0.1)
+  return loss
+}
+#--- zero.g
+# What batch norm takes away has no gradient, but the loss is rounded.
+# ZERO: c.b {{ *}}f32[4] {{.*}} zero, but for rounding{{$}}
+# ZERO: c.w {{.*}} differs by {{[0-9.]+e-(0[5-9]|1)}}
+# ZERO: the gradients agree with finite differences{{$}}
+entry train(x : f32[8, 3, 6, 6], label : u8[8]) {
+  h = tanh(bn(conv(x, 4, 3) as c) as norm)
+  loss = mean(xent(linear(mean(h, axis = [2, 3]), 4) as out, label))
   minimize loss with sgd(0.1)
   return loss
 }
