@@ -25,7 +25,7 @@ follow() {
 }
 {
   code=0
-  { cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build -j "$(nproc)"; } 2>&1 || code=$?
+  { cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build -j "$(nproc)" --target toolchain; } 2>&1 || code=$?
   echo "$code" >build/build.code
 } | follow
 code=$(cat build/build.code)

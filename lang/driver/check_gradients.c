@@ -13,8 +13,8 @@
 
 enum { ELEMENTS = 16 }; /* looked at of a param whose direction disagrees */
 /* In f64 a central difference with the first step is exact to some eight digits. One that crosses a
-   kink of relu or max is not: a shorter one crosses fewer. A kink that x lies on shows in the slopes
-   of both sides. ROUNDING: of a loss, relative. */
+   kink of relu or max is not: a shorter one crosses fewer. A kink that x lies on shows in the
+   slopes of both sides. ROUNDING: of a loss, relative. */
 static const double STEPS[] = {1e-6, 1e-7, 1e-8}, TOLERANCE = 1e-4, ROUNDING = 64 * DBL_EPSILON;
 
 /* What a gradient is by: a global or an input by number, -1: neither. */
