@@ -112,13 +112,18 @@ const Words *labels_find(const Labels *l, const char *input) {
 }
 
 bool labels_set(Labels *l, const char *input, const Words *w, Err *e) {
-  int i = 0;
-  while (i < l->n && strcmp(l->at[i].input, input) != 0) i++;
-  if (i == l->n) {
-    struct InputWords *more = realloc(l->at, ((size_t)l->n + 1) * sizeof *more);
-    if (more) l->at = more, l->at[l->n++] = (struct InputWords){.input = strdup(input)};
-    if (!more || !l->at[i].input)
+  int i = 0; /* by name, so that files have one order, however the words came */
+  while (i < l->n && strcmp(l->at[i].input, input) < 0) i++;
+  if (i == l->n || strcmp(l->at[i].input, input) != 0) {
+    char *name = strdup(input);
+    struct InputWords *more = name ? realloc(l->at, ((size_t)l->n + 1) * sizeof *more) : NULL;
+    if (!more) {
+      free(name);
       return err_set(e, EXIT_ENV, "no memory for the words of the labels");
+    }
+    l->at = more;
+    memmove(more + i + 1, more + i, (size_t)(l->n++ - i) * sizeof *more);
+    more[i] = (struct InputWords){.input = name};
   }
   words_free(&l->at[i].words);
   return words_copy(&l->at[i].words, w, e);

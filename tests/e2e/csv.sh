@@ -291,6 +291,21 @@ grep -q '^\[0:2\] digit = \[\(red\|green\|blue\) ' out.txt || { fail 'no words f
 run 0 ./net train --x houses.csv:2..4 $kind --epochs 3 --resume words.ck --save resumed.st
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load resumed.st --read l.npy
 reads l.npy i '2 2 1 2'
+cat >pair.g <<'G' # words of two inputs: a file has them in one order, also behind a resumed training
+entry train(town : u8[2], kind : u8[2]) {
+  param w : f32[4, 4] = normal()
+  loss = mean(xent(gather(w, town), kind))
+  minimize loss with sgd(0.1)
+  return loss
+}
+G
+printf 'town,kind\nold,red\nnew,green\nnew,blue\nold,red\n' >pair.csv
+run 0 "$gc" pair.g -o pair
+pair='./pair train --town pair.csv:town --kind pair.csv:kind'
+run 0 $pair --epochs 3 --save whole.st
+run 0 $pair --epochs 2 --checkpoint pair.ck
+run 0 $pair --epochs 3 --resume pair.ck --save parts.st
+cmp whole.st parts.st || fail 'a resumed training saves another file'
 printf 'kind\nred\npink\nred\ngreen\n' >new.csv
 says 1 'error: none.st: cannot be read: No such file or directory' ./guess test --x houses.csv:2..4 --kind some.csv:kind --load none.st --words read
 says 1 "error: new.csv: line 3, column kind: 'pink' is none of the words that words.st has for kind" ./guess test --x houses.csv:2..4 --kind new.csv:kind --load words.st
