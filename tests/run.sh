@@ -34,6 +34,7 @@ if ! python3 -c 'import numpy, safetensors' 2>/dev/null &&
   from_pypi numpy safetensors &
   installs=$!
 fi
+echo "building gc and its tests: minutes, without a word"
 cmake --build "$build" -j "$(nproc)"
 if [ "$level" != quick ]; then # and gc once more, watched by AddressSanitizer and UndefinedBehaviorSanitizer
   # shellcheck disable=SC2086
