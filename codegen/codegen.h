@@ -58,6 +58,11 @@ typedef struct CodegenOptions {
   bool index64; /* positions of 64 bits in every kernel of a device, as large values take them */
 } CodegenOptions;
 
+/* ---- build/progress.c: what gc waits for, on a terminal where it prints no commands ---- */
+void codegen_progress(const CodegenOptions *o, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void codegen_progress_end(const CodegenOptions *o);
+
 /* One target's part of a program; of the host one for each level of instructions, in the order in
    which they are given: a program runs the last one that its processor has all instructions of. */
 struct CodegenPart {

@@ -44,6 +44,17 @@ static const char *decoders(const Build *b) {
   return intern_printf(b->c, "%s/libgcimages.a", b->o->runtime_dir);
 }
 
+static const char *tokens_library(const Build *b) {
+  return intern_printf(b->c, "%s/libgctokens.a", b->o->runtime_dir);
+}
+
+static const char *ranks_library(const Build *b) {
+  return intern_printf(b->c, "%s/libgcranks.a", b->o->runtime_dir);
+}
+
+/* Ranks that meet by themselves, not by MPI. */
+static bool links_ranks(const Build *b) { return b->o->ranks && !b->mpi.n && !b->api; }
+
 static const char *const *link_words(Build *b, const char *library) {
   Words w = build_compiler(b);
   const char *name = strrchr(b->out, '/');
@@ -69,11 +80,11 @@ static const char *const *link_words(Build *b, const char *library) {
   }
   if (b->o->tokens) {
     vec_push(b->a, &w, "-Wl,-u,gcrt_tools");
-    vec_push(b->a, &w, intern_printf(b->c, "%s/libgctokens.a", b->o->runtime_dir));
+    vec_push(b->a, &w, tokens_library(b));
   }
-  if (b->o->ranks && !b->mpi.n && !b->api) {
+  if (links_ranks(b)) {
     vec_push(b->a, &w, "-Wl,-u,gcrt_comm_open");
-    vec_push(b->a, &w, intern_printf(b->c, "%s/libgcranks.a", b->o->runtime_dir));
+    vec_push(b->a, &w, ranks_library(b));
   }
   for (uint32_t i = 0; i < b->mpi.n; i++) vec_push(b->a, &w, b->mpi.at[i]);
   for (const char *const *s = end; *s; s++) vec_push(b->a, &w, *s);
@@ -109,6 +120,11 @@ static bool judge(Build *b, const ProcessJob *job, const char *path) {
   gc_bug(b->c, "the C compiler '%s' rejects the generated source", b->o->cc);
 }
 
+static void say_compiled(void *build, int ended, int n) {
+  const Build *b = build;
+  codegen_progress(b->o, "compiling kernels: %d of %d files", ended, n);
+}
+
 /* Compiles what is not in the cache, the longest sources first, and keeps it there. */
 static bool compile(Build *b) {
   VEC(const Unit *) todo = {0};
@@ -123,8 +139,10 @@ static bool compile(Build *b) {
     job[i].argv = compile_words(b, todo.at[i]);
     say(b, job[i].argv);
   }
-  process_run_all(job, (int)todo.n, b->o->jobs ? b->o->jobs : process_cores(), b->a);
+  const int most = b->o->jobs ? b->o->jobs : process_cores();
+  process_run_all(job, (int)todo.n, most, (ProcessWatch){say_compiled, b}, b->a);
   int error = errno;
+  codegen_progress_end(b->o);
   bool kept = false;
   for (uint32_t i = 0; i < todo.n; i++) {
     if (job[i].status || !todo.at[i]->cached) continue;
@@ -138,16 +156,28 @@ static bool compile(Build *b) {
   return !process_interrupted();
 }
 
+/* A library that the program links; in a build tree a target makes each. */
+static bool find_library(Build *b, const char *library, const char *target) {
+  if (access(library, R_OK) == 0) return true;
+  (void)build_error(b, "cannot read gc's runtime", library);
+  if (b->o->cross)
+    diag(b->c, SEV_NOTE, (Loc){0},
+         "'%s' compiles for another machine: build gc with -DGC_CROSS=PREFIX for PREFIX-gcc",
+         b->o->cc);
+  else
+    diag(b->c, SEV_HINT, (Loc){0},
+         "the target %s of gc's build makes it: cmake --build BUILD --target %s; "
+         "an installation has it from cmake --install",
+         target, target);
+  return false;
+}
+
 bool build_link(Build *b) {
   const char *library = intern_printf(b->c, "%s/libgcrt.a", b->o->runtime_dir);
-  if (access(library, R_OK) != 0) {
-    (void)build_error(b, "cannot read gc's runtime", library);
-    if (b->o->cross)
-      diag(b->c, SEV_NOTE, (Loc){0},
-           "'%s' compiles for another machine: build gc with -DGC_CROSS=PREFIX for PREFIX-gcc",
-           b->o->cc);
+  if (!find_library(b, library, "gcrt") ||
+      (b->o->tokens && !find_library(b, tokens_library(b), "gctokens")) ||
+      (links_ranks(b) && !find_library(b, ranks_library(b), "gcranks")))
     return false;
-  }
   if (b->o->images && access(decoders(b), R_OK) != 0) {
     diag(b->c, SEV_ERROR, (Loc){0},
          "--images: this gc was built without libpng and libjpeg-turbo, or not for '%s'", b->o->cc);
@@ -162,7 +192,7 @@ bool build_link(Build *b) {
   if (ok) {
     ProcessJob job = {.argv = link_words(b, library)};
     say(b, job.argv);
-    process_run_all(&job, 1, 1, b->a);
+    process_run_all(&job, 1, 1, (ProcessWatch){0}, b->a);
     ok = judge(b, &job, b->binary);
   }
   b->o->cc_seconds += clock_seconds() - start;

@@ -148,11 +148,11 @@ int process_run(const char *const *argv, Arena *a, char **output) {
   return process_wait(&p, a, output);
 }
 
-void process_run_all(ProcessJob *job, int n, int most, Arena *a) {
+void process_run_all(ProcessJob *job, int n, int most, ProcessWatch watch, Arena *a) {
   if (most > n) most = n;
   Running *run = ARENA_ARRAY(a, Running, most + 1);
   struct pollfd *fd = ARENA_ARRAY(a, struct pollfd, most + 1);
-  int *of = ARENA_ARRAY(a, int, most + 1), next = 0, running = 0, error = 0;
+  int *of = ARENA_ARRAY(a, int, most + 1), next = 0, running = 0, ended = 0, error = 0;
   bool failed = false;
   for (int i = 0; i < n; i++) job[i].status = PROCESS_NOT_RUN;
   for (int i = 0; i < most; i++) run[i].p.out = -1;
@@ -170,6 +170,7 @@ void process_run_all(ProcessJob *job, int n, int most, Arena *a) {
       failed = true;
     }
     if (!running) break;
+    if (watch.ended) watch.ended(watch.data, ended, n);
     wait_for_output(run, fd, most);
     for (int i = 0; i < most; i++) {
       if (run[i].p.out < 0 || !fd[i].revents || take_output(&run[i], a)) continue;
@@ -177,7 +178,7 @@ void process_run_all(ProcessJob *job, int n, int most, Arena *a) {
       j->status = end_of(&run[i].p);
       j->output = run[i].text;
       failed |= j->status != 0;
-      running--;
+      running--, ended++;
     }
   }
   errno = error;

@@ -28,8 +28,13 @@ typedef struct ProcessJob {
   char *output; /* set, if it ran */
 } ProcessJob;
 enum { PROCESS_NOT_RUN = -2 };
+/* Whom process_run_all tells how many have ended. */
+typedef struct ProcessWatch {
+  void (*ended)(void *data, int ended, int n); /* or NULL */
+  void *data;
+} ProcessWatch;
 /* Runs them in order, `most` at a time; once one fails, no more are started. errno of status -1. */
-void process_run_all(ProcessJob *job, int n, int most, Arena *a);
+void process_run_all(ProcessJob *job, int n, int most, ProcessWatch watch, Arena *a);
 /* Cores that this process may use. */
 int process_cores(void);
 

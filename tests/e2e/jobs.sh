@@ -44,6 +44,38 @@ run 0 "$gc" many.g -o again -v
 same many.1 first 'what fills the cache'
 same many.1 again 'what comes from the cache'
 
+# ---- on a terminal it says how far it is, in a line of which nothing is left; elsewhere nothing ----
+cat >terminal.py <<'END'
+import os, pty, re, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+said = b""
+try:
+    while piece := os.read(terminal, 4096):
+        said += piece
+except OSError:  # nobody has the other end any more
+    pass
+code, files = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), int(sys.argv[1])
+counts = re.fullmatch(rb"((?:\rgc: compiling kernels: \d+ of \d+ files\x1b\[K)*)\r\x1b\[K", said)
+want = [(i, files) for i in range(files)]
+if code or not counts or [tuple(map(int, m)) for m in re.findall(rb"(\d+) of (\d+)", counts[1])] != want:
+    sys.exit(f"exit code {code}: {said!r}")
+END
+checks=$((checks + 1))
+python3 terminal.py $files "$gc" many.g -o terminal --jobs=1 --no-cache || fail 'the line of a terminal'
+same many.1 terminal 'on a terminal'
+run 0 "$gc" many.g -o silent --no-cache
+[ -s out.txt ] && fail "progress in a file: $(cat out.txt)"
+
+# ---- a build without the library that programs link ----
+mkdir -p bare/bin bare/lib/gc && cp "$gc" bare/bin/gc && cp "$(dirname "$gc")"/../lib/gc/*.h bare/lib/gc
+says 3 "cannot read gc's runtime" bare/bin/gc one.g -o none
+holds out.txt "hint: the target gcrt of gc's build makes it: cmake --build BUILD --target gcrt"
+cp "$(dirname "$gc")/../lib/gc/libgcrt.a" bare/lib/gc
+says 3 'libgctokens.a' bare/bin/gc one.g -o none --tokens
+holds out.txt '--target gctokens'
+
 # ---- another schedule: the kernel that computes the rate, and the tables ----
 sed 's/0\.5 \*/0.25 */' many.g >other.g; cmp -s many.g other.g && fail 'nothing was edited'
 run 0 "$gc" other.g -o other -v

@@ -60,8 +60,12 @@ static bool compile(CudaProgram *p, const char *const *arch, int n, CudaImage *i
   if (p->g.refused) return false;
   char path[CACHE_PATH];
   Cache cache = o->no_cache ? (Cache){0} : cache_open(path);
-  if (!nvrtc_compile(p->g.ctx, p->g.a, &cache, cuda_source(p, NULL), arch, n, image, code))
-    return false;
+  const char *source = cuda_source(p, NULL);
+  codegen_progress(o, "compiling %u GPU kernels for %s%s", p->functions.n, arch[0],
+                   n > 1 ? " and others" : "");
+  const bool made = nvrtc_compile(p->g.ctx, p->g.a, &cache, source, arch, n, image, code);
+  codegen_progress_end(o);
+  if (!made) return false;
   int cached = 0;
   for (int i = 0; i < n; i++) cached += image[i].cached;
   if (o->verbose) fprintf(stderr, "gc: %d of %d images were compiled before\n", cached, n);
