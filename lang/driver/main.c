@@ -57,12 +57,41 @@ static int print_report(Compilation *r) {
   return code;
 }
 
+/* The entry that is named behind the program is one of it. */
+static bool knows_entry(const Compilation *r) {
+  const char *name = r->o.entry;
+  const uint32_t n = r->m->entries.n;
+  const char **names = ARENA_ARRAY(ctx_arena(r->c), const char *, n + 1);
+  const char *list = "";
+  bool known = !name;
+  for (uint32_t i = 0; i < n; i++) {
+    names[i] = r->m->entries.at[i]->name;
+    list = intern_printf(r->c, "%s%s%s", list, i ? ", " : "", names[i]);
+    known |= name && strcmp(names[i], name) == 0;
+  }
+  if (known) return true;
+  const char *near = nearest_name(r->c, name, names, (int)n);
+  return !usage_error("%s has no entry '%s'; %s%s%s", r->o.input, name,
+                      near ? "did you mean " : "it has ", near ? near : list, near ? "?" : "");
+}
+
+/* What is printed of the plans: of all entries, or of the one that is named. */
+static Module shown(const Compilation *r, const Module *m) {
+  Module one = *m;
+  if (!r->o.entry) return one;
+  while (strcmp(one.entries.at[0]->name, r->o.entry) != 0) one.entries.at++;
+  one.entries.n = 1;
+  one.init = one.gather = NULL;
+  return one;
+}
+
 /* Beside the plan without a limit where there is one. */
-static int print_page(Compilation *r) {
+static int print_page(Compilation *r, const Module *m) {
   int code = EXIT_DONE;
   bool limit = option_given(&r->o, OPT_MEMORY_LIMIT);
   Module *before = limit ? planning_again(r, NULL, &code) : NULL;
-  if (!code) plan_print_html(stdout, r->m, before);
+  const Module old = before ? shown(r, before) : (Module){0};
+  if (!code) plan_print_html(stdout, m, before ? &old : NULL);
   return code;
 }
 
@@ -98,18 +127,19 @@ static int print_looks(Compilation *r) {
   if (option_given(&r->o, OPT_PRINT_LIVENESS))
     for (uint32_t i = 0; i < r->m->entries.n; i++) liveness_print(stdout, r->m->entries.at[i]);
   if (!option_given(&r->o, OPT_DUMP_PLAN)) return EXIT_DONE;
+  const Module m = shown(r, r->m);
   if (strcmp(form, "json") == 0)
-    plan_print_json(stdout, r->m, r->main->target->name, GC_VERSION);
+    plan_print_json(stdout, &m, r->main->target->name, GC_VERSION);
   else if (strcmp(form, "csv") == 0)
-    plan_print_csv(stdout, r->m);
+    plan_print_csv(stdout, &m);
   else if (strcmp(form, "svg") == 0)
-    plan_print_svg(stdout, r->m);
+    plan_print_svg(stdout, &m);
   else if (strcmp(form, "html") == 0)
-    return print_page(r);
+    return print_page(r, &m);
   else if (strcmp(form, "trace") == 0)
-    plan_print_trace(stdout, r->m);
+    plan_print_trace(stdout, &m);
   else
-    plan_print_table(stdout, r->m, r->main->target->name);
+    plan_print_table(stdout, &m, r->main->target->name);
   return EXIT_DONE;
 }
 
@@ -234,6 +264,7 @@ static int compile(Compilation *r) {
     return EXIT_DONE;
   }
   if (r->codegen.weights) code = weights_check(r->m, r->codegen.weights);
+  if (!code && option_given(&r->o, OPT_DUMP_PLAN) && !knows_entry(r)) code = EXIT_USAGE;
   if (r->emit == EMIT_ONNX) {
     if (!code) code = emit_onnx(r);
     module_free(r->m);

@@ -265,7 +265,8 @@ static bool two_files(const char *a, const char *b) {
 
 static bool check_together(const Options *o) {
   bool pack = option_given(o, OPT_PACK);
-  if (o->entry && strcmp(option_value(o, OPT_EMIT, ""), "onnx") != 0)
+  if (o->entry && strcmp(option_value(o, OPT_EMIT, ""), "onnx") != 0 &&
+      !option_given(o, OPT_DUMP_PLAN))
     return two_files(o->input, o->entry);
   for (int i = 0; i < OPTIONS; i++) {
     if (!o->value[i] || option_rows[i].pack == 2 || option_rows[i].pack == pack) continue;
@@ -282,6 +283,9 @@ static bool check_together(const Options *o) {
     if (option_given(o, printing[i]))
       return !usage_error("--check reports errors and warnings only: leave out %s",
                           option_rows[printing[i]].spelling);
+  if (option_given(o, OPT_CHECK) && option_given(o, OPT_MEMORY_LIMIT))
+    return !usage_error("--check makes no plan, so it does not say whether --memory-limit can be "
+                        "met: --dump-plan in place of --check does");
   return true;
 }
 

@@ -65,7 +65,8 @@ static void print_option(FILE *f, const OptionRow *r) {
 
 void options_help(FILE *f) {
   fputs("usage: gc [options] FILE.g              compile to an executable\n"
-        "       gc [options] FILE.g ENTRY        with --emit=onnx: the entry as a model of ONNX\n"
+        "       gc [options] FILE.g ENTRY        with --emit=onnx: the entry as a model of ONNX;\n"
+        "                                        with --dump-plan: its plan alone\n"
         "       gc --pack FILE.csv [options]     pack buffers\n",
         f);
   for (int i = 0; i < OPTION_LINES; i++) {
