@@ -152,10 +152,13 @@ static const Decl *find_let(const Program *prog, const char *name) {
   return NULL;
 }
 
-static bool wrong_define(const Define *d) {
+static bool wrong_define(const Define *d, const Decl *let) {
   if (d->of_config)
     return !usage_error("--config: %s is %s, which the let %s does not take", d->name, d->value,
                         d->name);
+  if (let && let->value->kind == EX_STRING)
+    return !usage_error("-D %s takes a string in quotes of its own, as in -D '%s=\"%s\"', not '%s'",
+                        d->name, d->name, strpbrk(d->value, "\"'\\") ? "word" : d->value, d->value);
   return !usage_error("-D %s takes a compile-time value, as in -D %s=128, not '%s'", d->name,
                       d->name, d->value);
 }
@@ -197,7 +200,7 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out, int *c
       return false;
     }
     Expr *value = parse_value(f->c, intern_printf(f->c, "-D %s", d->name), d->value);
-    if (!value) return wrong_define(d);
+    if (!value) return wrong_define(d, let);
     out[(*count)++] = (DefineFlag){name, value};
   }
   return true;
@@ -236,7 +239,8 @@ static Module *module_from_program(Front *f, int *code) {
   f->elaborate_seconds = clock_seconds() - start;
   if (!m) *code = wrong ? EXIT_USAGE : EXIT_PROGRAM;
   for (uint32_t i = 0; !m && wrong && i < f->o->defines.n; i++)
-    if (strcmp(f->o->defines.at[i].name, wrong) == 0) wrong_define(&f->o->defines.at[i]);
+    if (strcmp(f->o->defines.at[i].name, wrong) == 0)
+      wrong_define(&f->o->defines.at[i], find_let(prog, wrong));
   return m;
 }
 

@@ -95,18 +95,35 @@ void hint_mixed(Elab *e, Val l, Val r) {
     elab_hint(e, "convert the bools: %s(x)", dtype_name(a == DT_BOOL ? b : a));
 }
 
+/* How two axes, one of them bounded, become equal; "": no slice does it. */
+static const char *remedy_of_axes(Elab *e, int64_t x, int64_t y) {
+  for (int k = 0; k < 2; k++) {
+    const Extent *n = axis_extent(e->c, x);
+    int64_t of, more;
+    if (n && axis_is_more(e->c, x, &of, &more) && of == y && more > 0)
+      return intern_printf(e->c, "; [%lld:] leaves out what %s has more", (long long)more,
+                           axis_str(e->c, x));
+    if (n && !axis_is_bounded(y) && x == axis_of_extent(n, 1) && y >= n->bound)
+      return intern_printf(e->c, "; [:%s] takes so many of the %lld", axis_str(e->c, x),
+                           (long long)y);
+    const int64_t other = x;
+    x = y, y = other;
+  }
+  return "";
+}
+
 static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, int i, int j,
                           Subject what, Loc loc) {
   int ra = a->rank, rb = b->rank;
   elab_error(e, loc, "%s cannot broadcast %s and %s", subject_text(e, what), type_text(e->c, a),
              type_text(e->c, b));
   for (int k = 1; k <= ra && k <= rb; k++) {
-    int64_t x = a->dim[ra - k], y = b->dim[rb - k];
+    int64_t x = type_axis(a, ra - k), y = type_axis(b, rb - k);
     if (x == y || x == 1 || y == 1) continue;
     elab_note_tensor(e, side(i, what.infix), l);
     elab_note_tensor(e, side(j, what.infix), r);
-    elab_hint(e, "axes are aligned at the right: axis %d is %lld against %lld", -k, (long long)x,
-              (long long)y);
+    elab_hint(e, "axes are aligned at the right: axis %d is %s against %s%s", -k, axis_str(e->c, x),
+              axis_str(e->c, y), remedy_of_axes(e, x, y));
     break;
   }
   elab_trace(e);

@@ -26,8 +26,11 @@ typedef struct Seen {
 /* Extents of inputs that an attempt takes as multiples, until windows along them have all numbers
    that their strides need. */
 typedef struct Multiples {
-  const char *name[8];           /* of extents */
-  int64_t factor[8], written[8]; /* what the extent is a multiple by; how its declaration has it */
+  const char *name[8]; /* of extents */
+  int64_t factor[8];   /* what the extent is a multiple by */
+  struct {
+    int64_t times, more, bound; /* 2 * h + 1 <= 49 */
+  } written[8];                 /* how its declaration has it */
   int n;
   const char *entry; /* whose windows count */
   const char *lacks; /* set to the extent that a stride does not divide, and by what more */

@@ -52,6 +52,7 @@ struct Elab {
      leaves is no error. The pass that is kept is strict. */
   bool strict, lenient; /* lenient: this pass has read such a block */
   int lenient_blocks;   /* open ones */
+  bool of_define;       /* inside the value of a -D, which is for compile time */
   bool callers_fault;   /* errors are about an argument: the trace leaves the call out */
   bool muted;           /* the last error was a repetition: its notes are not printed either */
   int64_t unrolled;     /* iterations of all loops and inlined calls so far */

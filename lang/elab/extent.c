@@ -271,7 +271,9 @@ bool extent_declared(Elab *e, const Expr *x, int64_t *axis) {
     if (m->name[i] == d.name) {
       const int64_t multiple = axis_product(e->c, n, m->factor[i]);
       if (multiple) n = multiple;
-      e->options->multiples->written[i] = d.times;
+      e->options->multiples->written[i].times = d.times;
+      e->options->multiples->written[i].more = d.more;
+      e->options->multiples->written[i].bound = bound * d.times + d.more;
     }
   env_bind(e, d.name, val_dim(n, x->loc), -1, x->binary.left->loc);
   *axis = axis_and_more(e->c, axis_product(e->c, n, d.times), d.more);

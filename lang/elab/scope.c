@@ -87,7 +87,10 @@ Val let_value(Elab *e, Top *t) {
   e->init_shape = NULL;
   e->run = &e->let;
   e->frame = &top;
+  const bool of_define = e->of_define;
+  e->of_define = defined;
   Val v = elab_eval_one(e, x);
+  e->of_define = of_define;
   if (v.kind == VAL_TENSOR) {
     elab_error(e, x->loc, "let %s is computed at compile time, but this is a run-time value %s",
                t->decl->name.name, val_str(e, v));
@@ -134,14 +137,15 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   const char **list = ARENA_ARRAY(e->a, const char *, capacity);
   for (uint32_t i = env->names.n; i-- > 0;) add_name(e, list, &n, capacity, env->names.at[i].name);
   for (uint32_t i = 0; i < e->user.n; i++)
-    add_name(e, list, &n, capacity, e->user.at[i]->decl->name.name);
-  bool dim = strcmp(kind, "dim") == 0; /* no function is one */
-  for (uint32_t i = 0; i < e->prelude.n && !dim; i++)
+    if (!e->of_define || e->user.at[i]->decl->kind == DECL_LET)
+      add_name(e, list, &n, capacity, e->user.at[i]->decl->name.name);
+  bool dim = strcmp(kind, "dim") == 0, any = !dim && !e->of_define; /* no function is one */
+  for (uint32_t i = 0; i < e->prelude.n && any; i++)
     add_name(e, list, &n, capacity, e->prelude.at[i]->decl->name.name);
-  for (uint32_t i = 0; i < e->builtins.n && !dim; i++)
+  for (uint32_t i = 0; i < e->builtins.n && any; i++)
     add_name(e, list, &n, capacity, e->builtins.at[i]->name);
-  add_name(e, list, &n, capacity, intern(e->c, "training"));
-  add_name(e, list, &n, capacity, intern(e->c, "step"));
+  for (int i = 0; i < 2 && !e->of_define; i++)
+    add_name(e, list, &n, capacity, intern(e->c, i ? "step" : "training"));
   elab_error(e, loc, "unknown %s '%s'", kind, name);
   const Binding *ended = NULL;
   for (uint32_t i = 0; i < env->ended.n; i++)
@@ -161,7 +165,7 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
     elab_hint(e, "bind it before the loop; the loop then changes it");
   } else if (follows_slashes(e, loc)) {
     elab_hint(e, "a comment starts with '#'; '//' divides and rounds down");
-  } else if (hint_for_name(name) && !dim) {
+  } else if (hint_for_name(name) && !dim && !e->of_define) {
     elab_hint(e, "%s", hint_for_name(name));
   } else if (near) {
     elab_hint(e, "did you mean '%s'?", near);

@@ -290,6 +290,9 @@ typedef struct Progress {
   double start, last; /* clock */
   double waited;      /* for other ranks, before it */
   uint64_t begin;     /* steps done before this process */
+  double rows, since; /* read, but for those of the first step, which touches all memory, if there
+                         are others; the clock when they began */
+  double first;       /* and when the first step ended */
   bool slow;          /* it has been said that the reader cannot keep up */
 } Progress;
 void progress_start(Command *cmd, Progress *g, const Position *p);

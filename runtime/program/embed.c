@@ -120,7 +120,9 @@ static bool set_extents(GcModel *m, const GcEntry *e, const int *extents) {
               x->name, extents[i], least, x->bound);
       if (extents[i] < least && x->window)
         err_hint(&err, "%s has no room for its window with less", x->window);
-      return embed_failed(m->message, &err, false);
+      else if (extents[i] > x->bound)
+        err_hint(&err, "compile the program with a larger bound of %s", x->name);
+      return embed_failed(m->message, &err, true);
     }
   }
   for (int i = 0; i < e->nextents; i++) m->session.env.extents[i] = extents[i];

@@ -10,7 +10,7 @@
 
 void progress_start(Command *cmd, Progress *g, const Position *p) {
   *g = (Progress){.terminal = isatty(STDERR_FILENO) != 0, .begin = p->done};
-  g->start = g->last = clock_now();
+  g->start = g->last = g->since = clock_now();
   g->waited = ranks_waited(cmd);
   cmd->started = g->start;
 }
@@ -56,6 +56,17 @@ static void ranks_text(const Command *cmd, const Progress *g, double spent, char
   if (!isnan(waited)) snprintf(out + at, (size_t)(size - at), "  waiting %.0f %%", waited);
 }
 
+static double speed_of(const Progress *g, double now) {
+  return now > g->since ? g->rows / (now - g->since) : 0;
+}
+
+static void count_rows(const Command *cmd, Progress *g, const Position *p, double now) {
+  if (!cmd->data.n) return;
+  if (p->done == g->begin + 2) g->rows = 0, g->since = g->first;
+  g->rows += (double)dataset_rows(&cmd->data, p->batch - 1, p->batch);
+  if (p->done == g->begin + 1) g->first = now;
+}
+
 /* The columns that it took. */
 static int line(Command *cmd, Progress *g, const Position *p, uint64_t total, FILE *f) {
   char avg[400] = "", left[32], speed[128] = "";
@@ -65,7 +76,7 @@ static int line(Command *cmd, Progress *g, const Position *p, uint64_t total, FI
   char ranks[48];
   ranks_text(cmd, g, spent, ranks, sizeof ranks);
   if (spent > 0 && cmd->data.n)
-    snprintf(speed, sizeof speed, "  %.0f rows/s%s", done * (double)cmd->data.batch / spent, ranks);
+    snprintf(speed, sizeof speed, "  %.0f rows/s%s", speed_of(g, g->start + spent), ranks);
   double waited = spent > 0 ? 100 * dataset_waited(&cmd->data) / spent : 0;
   if (waited >= 1 && cmd->data.n) {
     size_t at = strlen(speed);
@@ -101,6 +112,7 @@ static void sparkline(const Command *cmd, int room, FILE *f) {
 void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total) {
   if (cmd->options.given[OPT_QUIET]) return;
   double now = clock_now();
+  count_rows(cmd, g, p, now);
   if (now - g->last < (g->terminal ? 0.1 : 10.0)) return;
   g->last = now;
   if (g->terminal) {
@@ -143,8 +155,7 @@ void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total
   printf("epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "%s", p->epoch + 1, epochs(p, total),
          p->done, avg);
   ranks_text(cmd, g, t, ranks, sizeof ranks);
-  if (cmd->data.n && t > 0)
-    printf("  %.0f rows/s%s", (double)(p->done - g->begin) * (double)cmd->data.batch / t, ranks);
+  if (cmd->data.n && t > 0) printf("  %.0f rows/s%s", speed_of(g, g->start + t), ranks);
   printf("  %s\n", spent);
   fflush(stdout);
   say_slow(cmd, g);

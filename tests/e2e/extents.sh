@@ -379,7 +379,7 @@ twice: n is 0, which is not in 1 to 4
 2: mean 2.5, y 10, t 3 5, e 2
 twice: row 2 of the input k holds 200, which is not in 0 to 8
 twice: row 2 of the input k holds 200, which is not in 0 to 8
-twice: n is 5, which is not in 1 to 4
+twice: n is 5, which is not in 1 to 4; compile the program with a larger bound of n
 END
 same out.txt want.txt 'the calls of a library'
 # inputs that nothing but pads read are read where the caller has them, and long arrays are copied by all threads

@@ -27,7 +27,7 @@ static bool multiply(Multiples *m, const char *name, int64_t by) {
   while (i < m->n && m->name[i] != name) i++;
   if (i == (int)(sizeof m->name / sizeof *m->name)) return false;
   if (i == m->n) {
-    m->name[i] = name, m->factor[i] = m->written[i] = 1;
+    m->name[i] = name, m->factor[i] = m->written[i].times = 1;
     m->n++;
   }
   return !__builtin_mul_overflow(m->factor[i], by, &m->factor[i]) && m->factor[i] <= MOST;
@@ -40,6 +40,15 @@ static int64_t lacking(const WindowLine *l, const WindowAxis *w) {
     a = b, b = rest;
   }
   return w->stride / a;
+}
+
+/* "4 * h + 1 <= 49": with the least bound that has room for what the written one has. */
+static const char *declaration(Ctx *c, const Multiples *m, int i) {
+  const int64_t times = m->factor[i] * m->written[i].times, more = m->written[i].more,
+                parts = (m->written[i].bound - more + times - 1) / times;
+  const char *text = intern_printf(c, "%lld * %s", (long long)times, m->name[i]);
+  if (more) text = intern_printf(c, "%s + %lld", text, (long long)more);
+  return intern_printf(c, "%s <= %lld", text, (long long)(parts * times + more));
 }
 
 /* Elaborates the program with larger and larger multiples, until all strides along them divide. */
@@ -61,8 +70,7 @@ static const char *multiples_hint(Elab *e, const WindowLine *l, const WindowAxis
   if (!ok) return NULL;
   const char *all = "";
   for (int i = 0; i < m.n; i++)
-    all = intern_printf(e->c, "%s%s%lld * %s", all, i ? ", " : "",
-                        (long long)(m.factor[i] * m.written[i]), m.name[i]);
+    all = intern_printf(e->c, "%s%s%s", all, i ? ", " : "", declaration(e->c, &m, i));
   return intern_printf(e->c, "declare %s that all strides divide: %s",
                        m.n > 1 ? "multiples" : "a multiple", all);
 }
