@@ -62,9 +62,8 @@ static void emit_op(Build *c, const Op *op) {
   ValueId v = op->results[0];
   bool rows =
       get[0].kind == REPLICATED && c->d->at[v].kind == SHARDED; /* of what is the same on all */
-  ValueId leaf = rows ? build_small_leaf(c, v, c->d->at[v]) : NO_ID;
-  if (leaf != NO_ID) {
-    c->map[v] = leaf;
+  if (rows && placement_is_free(c->d, v, c->d->at[v])) {
+    c->map[v] = build_free(c, v, c->d->at[v]);
     return;
   }
   const Type *t = part_type(c, value_type(c->old, v), get[0]);
@@ -81,6 +80,19 @@ static void emit_op(Build *c, const Op *op) {
 
 static void emit_block(Build *c, const Block *b);
 
+/* The collectives that bring v to another placement. */
+static void make_whole(Build *c, ValueId v, Placement want) {
+  if (!placement_is_free(c->d, v, want)) {
+    (void)build_whole_of(c, v);
+    return;
+  }
+  const Op *op = value_def(c->old, v);
+  if (op->kind == OP_BROADCAST)
+    (void)build_whole_of(c, op->operands[0]);
+  else if (op->noperands)
+    make_whole(c, op->operands[0], want);
+}
+
 /* A collective of what is the same in all iterations runs once. */
 static void make_outside(Build *c, const Op *scan, const Block *b) {
   for (uint32_t i = 0; i < b->ops.n; i++) {
@@ -94,7 +106,7 @@ static void make_outside(Build *c, const Op *scan, const Block *b) {
       ValueId v = op->operands[k];
       const Block *home = value_block(c->old, v);
       bool outside = !is_around(scan->blocks[0], home);
-      if (outside && !placement_same(want[k], c->d->at[v])) (void)build_whole_of(c, v);
+      if (outside && !placement_same(want[k], c->d->at[v])) make_whole(c, v, want[k]);
     }
   }
 }

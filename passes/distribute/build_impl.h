@@ -39,8 +39,8 @@ ValueId build_by_share(Build *c, ValueId x, bool over);
 ValueId build_reduced(Build *c, ValueId v, ValueId x, Placement made);
 /* The rank's rows of what every rank has. */
 ValueId build_own_rows(Build *c, ValueId x, const Type *t, Placement p);
-/* What is the same along the batch, as small as the part; NO_ID: v is not. */
-ValueId build_small_leaf(Build *c, ValueId v, Placement p);
+/* What is free at p (placement_is_free), as small as the part. */
+ValueId build_free(Build *c, ValueId v, Placement p);
 /* All of an old value, and a rank's of it at another placement. */
 ValueId build_whole_of(Build *c, ValueId v);
 ValueId build_at_placement(Build *c, ValueId v, Placement want);

@@ -114,26 +114,17 @@ ValueId build_own_rows(Build *c, ValueId x, const Type *t, Placement p) {
 
 /* Constants and broadcasts are made as small as the part, and so is what functions of an element
    make of them: tables of angles that precision has rounded would have the rows of all ranks. */
-ValueId build_small_leaf(Build *c, ValueId v, Placement p) {
+ValueId build_free(Build *c, ValueId v, Placement p) {
   const Op *op = value_def(c->old, v);
   const Type *t = part_type(c, value_type(c->old, v), p);
-  if (op && op->kind == OP_CONST) return build(c->b, OP_CONST, NULL, 0, op->attr, t);
-  const unsigned flags = op ? op_info[op->kind].flags : 0;
-  if (op && op_info[op->kind].cls == CLASS_ELEMENT && op->noperands == 1 &&
-      !(flags & OPF_POSITION) && c->d->at[op->operands[0]].kind == REPLICATED) {
-    ValueId x = build_small_leaf(c, op->operands[0], p);
-    if (x == NO_ID) return NO_ID;
-    return build(c->b, op->kind, &x, 1, op->attr, flags & OPF_TYPED ? t : NULL);
+  if (op->kind == OP_CONST) return build(c->b, OP_CONST, NULL, 0, op->attr, t);
+  if (op->kind != OP_BROADCAST) {
+    ValueId x = build_free(c, op->operands[0], p);
+    return build(c->b, op->kind, &x, 1, op->attr, op_info[op->kind].flags & OPF_TYPED ? t : NULL);
   }
-  if (!op || op->kind != OP_BROADCAST) return NO_ID;
-  const Type *from = value_type(c->old, op->operands[0]);
-  const PlacementKind have = c->d->at[op->operands[0]].kind;
-  if (have != REPLICATED && have != SLICED) return NO_ID;
-  int axis = p.axis - (t->rank - from->rank);
-  bool same = p.kind == SLICED ? from->numel == 1 : axis < 0 || from->dim[axis] == 1;
-  if (!same) return NO_ID; /* along the batch, or of a slice, which has no axes */
   ValueId x = build_whole_of(c, op->operands[0]);
-  if (p.kind == SLICED) x = build_reshape(c->b, x, type_scalar(ctx_of(c), from->dtype));
+  if (p.kind == SLICED)
+    x = build_reshape(c->b, x, type_scalar(ctx_of(c), value_type(c->old, v)->dtype));
   return build_broadcast(c->b, x, t);
 }
 
@@ -179,9 +170,7 @@ ValueId build_at_placement(Build *c, ValueId v, Placement want) {
     if (want.kind == SLICED) return build_sum_over_ranks(c, c->map[v], true);
     if (!c->extent) return sum_rows(c, c->map[v], t, want);
   }
-  bool small = have.kind == REPLICATED || placement_is_free(c->d, v);
-  ValueId leaf = small ? build_small_leaf(c, v, want) : NO_ID;
-  if (leaf != NO_ID) return leaf;
+  if (placement_is_free(c->d, v, want)) return build_free(c, v, want);
   if (want.kind == SLICED) return slice_of(c->b, build_whole_of(c, v), c->d->ranks);
   return build_own_rows(c, build_whole_of(c, v), t, want);
 }

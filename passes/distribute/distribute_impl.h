@@ -54,8 +54,9 @@ typedef struct Distribution {
   Moments *const *moments; /* by value: the mean or sum of squares that it is; or NULL */
 } Distribution;
 
-/* Each row of the value is the same: it is made anew at any placement along the batch. */
-bool placement_is_free(const Distribution *d, ValueId v);
+/* The value is the same in all that `want`, SHARDED or SLICED, divides among the ranks: a constant,
+   a broadcast, or a function of their elements. Each rank makes its part anew (build_free). */
+bool placement_is_free(const Distribution *d, ValueId v, Placement want);
 enum { NOT_SHARED = -2 };
 /* The operand whose placement along the batch all can have; -1: none is along it; NOT_SHARED: they
    differ. */

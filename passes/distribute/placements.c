@@ -19,29 +19,39 @@ Placement placement_stack(Placement slice) {
   return slice;
 }
 
-bool placement_is_free(const Distribution *d, ValueId v) {
+bool placement_is_free(const Distribution *d, ValueId v, Placement want) {
   const Op *op = value_def(d->e, v);
-  const Placement p = d->at[v];
-  if (!op || p.kind != SHARDED || p.local) return false;
+  if (!op || (d->at[v].kind == SHARDED && d->at[v].local)) return false;
   if (op->kind == OP_CONST) return true;
+  if (op_info[op->kind].cls == CLASS_ELEMENT && op->noperands == 1 &&
+      !(op_info[op->kind].flags & OPF_POSITION))
+    return placement_is_free(d, op->operands[0], want);
   if (op->kind != OP_BROADCAST) return false;
   const PlacementKind have = d->at[op->operands[0]].kind;
   if (have != REPLICATED && have != SLICED) return false;
   const Type *from = value_type(d->e, op->operands[0]);
-  int axis = p.axis - (value_type(d->e, v)->rank - from->rank);
+  if (want.kind == SLICED) return from->numel == 1; /* a slice has no axes */
+  int axis = want.axis - (value_type(d->e, v)->rank - from->rank);
   return axis < 0 || from->dim[axis] == 1;
 }
 
+/* All operands that are along the batch are at p, or may as well be. */
+static bool may_share(const Distribution *d, const Op *op, const Placement *have, Placement p) {
+  for (int i = 0; i < op->noperands; i++)
+    if (have[i].kind == SHARDED && !placement_same(have[i], p) &&
+        !placement_is_free(d, op->operands[i], p))
+      return false;
+  return true;
+}
+
 int placement_shared(const Distribution *d, const Op *op, const Placement *have) {
-  int found = -1;
-  for (int k = 0; k < 2; k++) /* those that are free come last */
-    for (int i = 0; i < op->noperands; i++) {
-      bool is_free = placement_is_free(d, op->operands[i]);
-      if (have[i].kind != SHARDED || is_free != (k == 1)) continue;
-      if (found < 0) found = i;
-      if (!is_free && !placement_same(have[i], have[found])) return NOT_SHARED;
-    }
-  return found;
+  bool any = false;
+  for (int i = 0; i < op->noperands; i++) {
+    if (have[i].kind != SHARDED) continue;
+    if (may_share(d, op, have, have[i])) return i;
+    any = true;
+  }
+  return any ? NOT_SHARED : -1;
 }
 
 static void place_block(Distribution *d, const Block *b);
@@ -253,7 +263,7 @@ static bool fits(const Distribution *d, ValueId v) {
 
 static bool stays(const Distribution *d, ValueId v, Placement want) {
   return d->at[v].kind != SHARDED || placement_same(d->at[v], want) ||
-         (want.kind == SHARDED && placement_is_free(d, v));
+         (want.kind == SHARDED && placement_is_free(d, v, want));
 }
 
 static bool scan_is_refused(const Distribution *d, const Op *scan) {

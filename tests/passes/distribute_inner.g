@@ -35,3 +35,23 @@ entry loop(x : f32[n <= 8, 5, 6]) {
   minimize loss with sgd(0.1)
   return loss
 }
+
+# Nor do tables that are the same in all rows, of which there are several for each of the batch, in front of a loop and in it.
+# CHECK: entry tables(%x : f32[n<=4,5,4]) training ranks 2
+# CHECK-NOT: all_gather
+# CHECK: cos {{.*}} : f32[5*n<=4,4]
+# CHECK-NOT: all_gather
+# CHECK: return
+entry tables(x : f32[n <= 8, 5, 4]) {
+  param w : f32[4] = ones()
+  b = broadcast(w, [5 * n, 4])
+  h = reshape(transpose(x, [1, 0, 2]), [5 * n, 4]) * cos(f32(bf16(b)))
+  h = reshape(h, [5, n, 4])
+  s = scan i in 0..3 {
+    h = tanh(reshape(linear(reshape(h, [5 * n, 4]), 4, bias = false) as cell + b, [5, n, 4]))
+    yield sum(h)
+  }
+  loss = mean(h ** 2) + mean(s)
+  minimize loss with sgd(0.1, momentum = 0.9)
+  return loss
+}
