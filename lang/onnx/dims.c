@@ -2,9 +2,13 @@
    Contract: what it answers holds for every extent from 1 to the bound; else there is no answer. */
 #include "lang/onnx/graph.h"
 
-Axis axis_of_number(Number x) { return (Axis){.n = x.i, .symbol = x.symbol, .more = x.more}; }
+Axis axis_of_number(Number x) {
+  return (Axis){.n = x.i, .symbol = x.symbol, .more = x.more, .counted = x.counted};
+}
 
-Number number_of_axis(Axis d) { return (Number){.i = d.n, .symbol = d.symbol, .more = d.more}; }
+Number number_of_axis(Axis d) {
+  return (Number){.i = d.n, .symbol = d.symbol, .more = d.more, .counted = d.counted};
+}
 
 /* n times the symbol and the rest, of a number all of it. */
 static int64_t times_of(Axis d) { return d.symbol ? d.n : 0; }

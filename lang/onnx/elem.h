@@ -43,6 +43,7 @@ typedef struct Number {
   int64_t i; /* of an integer or bool; times the symbol */
   int symbol;
   int64_t more; /* what a bounded dimension has more than so many times its symbol */
+  int counted;  /* not 0: a number of rows, i at most: Import.counts[counted - 1] */
 } Number;
 
 void number_put(int type, Number x, void *out); /* as gc stores the type */

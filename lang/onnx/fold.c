@@ -17,7 +17,6 @@ static bool give_list(Node *n, int type, const Number *at, uint64_t count) {
 
 /* Of n - 2, as x[1:-1] has, a run of fewer has 0, which no sum says; false after refusing. */
 static bool has_elements(Node *n, Axis d) {
-  if (d.counted) return refuse(n, "rows whose number the data decide, as a number");
   return dim_at_least(n->im, d, (Axis){.n = 0}) || dim_number(n, d, &d.n);
 }
 
@@ -29,10 +28,12 @@ static bool fold_shape(Node *n) {
   if (from < 0) from += rank;
   if (to < 0) to += rank;
   uint64_t k = 0;
+  const bool counted = axis_is_counted(&v->shape, from, to);
   for (int i = from; i < to; i++) {
     if (!has_elements(n, v->shape.at[i])) return false;
     x[k++] = number_of_axis(v->shape.at[i]);
   }
+  if (counted) return give_sizes(n, &(Shape){.rank = 1, .at = {{.n = (int64_t)k}}}, x);
   return give_list(n, ELEM_I64, x, k);
 }
 
@@ -292,43 +293,6 @@ static bool fold_where(Node *n) {
 
 /* ---- several to one, one to several ---- */
 
-static bool is_scalar(const Tensor *v) {
-  uint64_t count;
-  return v && shape_count(&v->shape, &count) && count == 1;
-}
-
-/* n, n + 1, …: so many. */
-static bool fold_range_of_dims(Node *n, Number a, Number b, Number d) {
-  Axis size, next = axis_of_number(a);
-  const Axis one = {.n = 1};
-  if (is_float(input(n, 0)) || d.i != 1 || d.symbol ||
-      !dim_add(axis_of_number(b), next, -1, &size) || size.symbol || size.n < 0 ||
-      size.n > MOST_KNOWN)
-    return false;
-  Number *x = ARENA_ARRAY(n->im->a, Number, size.n + 1);
-  for (int64_t i = 0; i < size.n; i++) {
-    x[i] = number_of_axis(next);
-    if (!dim_add(next, one, 1, &next)) return false;
-  }
-  return give_list(n, input(n, 0)->type, x, (uint64_t)size.n);
-}
-
-static bool fold_range(Node *n) {
-  const Tensor *v = input(n, 0);
-  for (int i = 0; i < 3; i++)
-    if (!is_scalar(input(n, i))) return false;
-  Number a = v->known[0], b = input(n, 1)->known[0], d = input(n, 2)->known[0];
-  if (a.symbol || b.symbol || d.symbol) return fold_range_of_dims(n, a, b, d);
-  double from = is_float(v) ? a.f : (double)a.i, to = is_float(v) ? b.f : (double)b.i,
-         by = is_float(v) ? d.f : (double)d.i, size = by != 0 ? ceil((to - from) / by) : 0;
-  if (!(size >= 0 && size <= MOST_KNOWN)) return false;
-  Number *x = ARENA_ARRAY(n->im->a, Number, (uint64_t)size + 1);
-  for (int64_t i = 0; i < (int64_t)size; i++)
-    x[i] = is_float(v) ? number_fit(v->type, (Number){.f = from + (double)i * by})
-                       : (Number){.i = a.i + i * d.i};
-  return give_list(n, v->type, x, (uint64_t)size);
-}
-
 static bool fold_reduce(Node *n) {
   const Tensor *v = input(n, 0);
   uint64_t count;
@@ -336,13 +300,17 @@ static bool fold_reduce(Node *n) {
            : strcmp(n->op, "ReduceSum") == 0 ? 1
            : strcmp(n->op, "ReduceMax") == 0 ? 2
                                              : 3;
-  if (v->shape.rank != 1 || is_float(v) || !shape_count(&v->shape, &count) || !count) return false;
+  if (v->shape.rank != 1 || (is_float(v) && op < 2) || !shape_count(&v->shape, &count) || !count)
+    return false;
   if (attr_int(n, "noop_with_empty_axes", 0)) return false;
   Number *x = ARENA_NEW(n->im->a, Number);
   *x = v->known[0];
   for (uint64_t i = 1; i < count; i++) {
     Number p = *x, q = v->known[i];
-    if (p.symbol || q.symbol) {
+    if (is_float(v)) {
+      if (isnan(p.f) || isnan(q.f)) return false;
+      *x = (op == 2) == (q.f > p.f) ? q : p;
+    } else if (p.symbol || q.symbol) {
       if (op > 1 || !of_symbols(n->im, op ? ADD : MUL, p, q, x)) return false;
     } else if (!of_ints(op == 0 ? MUL : op == 1 ? ADD : op == 2 ? MAX : MIN, p.i, q.i, &x->i)) {
       return false;
@@ -389,9 +357,11 @@ bool fold_node(Node *n) {
   if (n->p->domain && *n->p->domain && strcmp(n->p->domain, "ai.onnx") != 0) return false;
   if (fold_reads_shape(n) && n->nin > 0 && input(n, 0) && !input(n, 0)->missing)
     return strcmp(n->op, "Shape") == 0 ? fold_shape(n) : fold_size(n);
-  if (n->nout != 1 || !all_known(n)) return false;
   uint32_t refused = n->im->refused.n;
   bool done = false;
+  if (n->nout == 1 && fold_sizes(n)) return true;
+  n->im->refused.n = refused;
+  if (n->nout != 1 || !all_known(n)) return false;
   for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
     if (strcmp(n->op, binaries[i].name) == 0) done = fold_binary(n, (int)i);
   for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)

@@ -1,6 +1,8 @@
-/* Known numbers in other places: joined, cut, in another order, looked up, repeated.
+/* Known numbers in other places: joined, cut, in another order, looked up, repeated, in a row.
    Contract: all inputs of the node are known; false: it is left to be translated. */
 #include "lang/onnx/graph.h"
+
+#include <math.h>
 
 bool fold_concat(Node *n) {
   int axis;
@@ -149,4 +151,41 @@ bool fold_constant_of_shape(Node *n) {
   Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
   for (uint64_t i = 0; i < count; i++) x[i] = one;
   return give_known(n, 0, type, &s, x);
+}
+
+static bool is_scalar(const Tensor *v) {
+  uint64_t count;
+  return v && shape_count(&v->shape, &count) && count == 1;
+}
+
+/* n, n + 1, …: so many. */
+static bool fold_range_of_dims(Node *n, Number a, Number b, Number d) {
+  Axis size, next = axis_of_number(a);
+  const Axis one = {.n = 1};
+  if (is_float(input(n, 0)) || d.i != 1 || d.symbol ||
+      !dim_add(axis_of_number(b), next, -1, &size) || size.symbol || size.n < 0 ||
+      size.n > MOST_KNOWN)
+    return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, size.n + 1);
+  for (int64_t i = 0; i < size.n; i++) {
+    x[i] = number_of_axis(next);
+    if (!dim_add(next, one, 1, &next)) return false;
+  }
+  return give_known(n, 0, input(n, 0)->type, &(Shape){.rank = 1, .at = {size}}, x);
+}
+
+bool fold_range(Node *n) {
+  const Tensor *v = input(n, 0);
+  for (int i = 0; i < 3; i++)
+    if (!is_scalar(input(n, i))) return false;
+  Number a = v->known[0], b = input(n, 1)->known[0], d = input(n, 2)->known[0];
+  if (a.symbol || b.symbol || d.symbol) return fold_range_of_dims(n, a, b, d);
+  double from = is_float(v) ? a.f : (double)a.i, to = is_float(v) ? b.f : (double)b.i,
+         by = is_float(v) ? d.f : (double)d.i, size = by != 0 ? ceil((to - from) / by) : 0;
+  if (!(size >= 0 && size <= MOST_KNOWN)) return false;
+  Number *x = ARENA_ARRAY(n->im->a, Number, (uint64_t)size + 1);
+  for (int64_t i = 0; i < (int64_t)size; i++)
+    x[i] = is_float(v) ? number_fit(v->type, (Number){.f = from + (double)i * by})
+                       : (Number){.i = a.i + i * d.i};
+  return give_known(n, 0, v->type, &(Shape){.rank = 1, .at = {{.n = (int64_t)size}}}, x);
 }

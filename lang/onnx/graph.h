@@ -49,7 +49,8 @@ struct Tensor {
   const char *name; /* the variable that holds it; NULL: none yet */
   int type;         /* ElemType */
   Shape shape;
-  const Number *known;             /* its elements; NULL: see known_of */
+  const Number *known; /* its elements; NULL: see known_of */
+  const Number *sizes; /* the same where some are numbers of rows that the data decide; or NULL */
   const Onnx__TensorProto *tensor; /* of the file; NULL: none */
   const char *path;      /* of the param or state that is to hold it; NULL: a variable's name */
   const char *input;     /* of the graph, which it is made of; NULL: of none, or of several */
@@ -96,6 +97,11 @@ typedef struct Output {
   const Tensor *tensor;
 } Output;
 
+typedef struct Chosen { /* rows that a condition chooses */
+  const char *ids;
+  int count;
+} Chosen;
+
 enum { NAME_FUNCTION, NAME_WORD, NAME_VARIABLE };
 
 struct Import {
@@ -127,6 +133,8 @@ struct Import {
   VEC(Tensor *) inputs;
   VEC(Output) outputs;
   VEC(const char *) counts; /* variables of the program: see counted.c */
+  Map count_of, rows_of;    /* by what it is of: Axis.counted; the rows' place in `chosen` */
+  VEC(Chosen) chosen;
   VEC(Refusal) refused;
   const char *note; /* of the statements to come */
   int depth;        /* of functions around the node */
@@ -261,9 +269,26 @@ bool axis_is_counted(const Shape *s, int from, int to);
 bool tensor_is_counted(const Tensor *v);
 int count_new(Node *n, const char *expression); /* Axis.counted, of an i32 */
 const char *rows_text(const Import *im, Axis d);
-/* The places of the elements of a list of bools, a variable, that are true, and how many there are.
- */
+/* The places of the elements of a list of bools that are true, and how many there are. */
 const char *chosen(Node *n, const char *flags, int64_t most, int *count);
+/* The elements of an axis of a tensor of this shape that there are, as bools of its rank. */
+const char *rows_there(Node *n, const Shape *s, int axis);
+/* x, a tensor of this shape, with a number in the place of rows that are not there, of these axes.
+ */
+const char *rows_filled(Node *n, const char *x, int type, const Shape *s, const bool *axes,
+                        const char *number);
+const char *lowest_text(int type); /* no element is less */
+const char *highest_text(int type);
+/* Concat along an axis of which the data decide how many elements some of the inputs have. */
+bool concat_counted(Node *n, int axis);
+
+/* ---- counted_sizes.c: numbers of rows in arithmetic of shapes ---- */
+/* Output 0 is a list, or one number. */
+bool give_sizes(Node *n, const Shape *s, const Number *at);
+bool fold_sizes(Node *n);                         /* as fold_node */
+const char *sizes_text(Node *n, const Tensor *v); /* as the run has them */
+/* One number, or one of rows; false after refusing. */
+bool known_size(Node *n, int in, Axis *out);
 /* Compress of input 0, as x of this shape, by a condition that the run computes. */
 bool compress_computed(Node *n, const char *x, const Shape *from, int axis);
 
@@ -279,6 +304,7 @@ bool fold_expand(Node *n);
 bool fold_gather(Node *n);
 bool fold_nonzero(Node *n);
 bool fold_constant_of_shape(Node *n);
+bool fold_range(Node *n);
 /* Output 0 of known numbers: element [i, j, …] is element start + i * stride[0] + j * stride[1] …
    of input 0. False: too many. */
 bool fold_strided(Node *n, const Shape *s, const int64_t *stride, int64_t start);

@@ -10,8 +10,9 @@ const char *positive(Node *n, Tensor *ids, Axis size) {
       shape_count(&ids->shape, &count) && count <= MOST_KNOWN ? known_of(n->im, ids) : NULL;
   bool negative = !x && !ids->counts;
   for (uint64_t i = 0; x && i < count; i++) negative |= x[i].i < 0;
-  const char *t = tensor_text(n, ids);
-  return negative ? text(n, "where(%s < 0, %s + (%s), %s)", t, t, dim_text(n->im, size), t) : t;
+  const char *t = tensor_text(n, ids),
+             *all = size.counted ? rows_text(n->im, size) : dim_text(n->im, size);
+  return negative ? text(n, "where(%s < 0, %s + (%s), %s)", t, t, all, t) : t;
 }
 
 bool onnx_gather(Node *n) {
@@ -19,7 +20,6 @@ bool onnx_gather(Node *n) {
   int axis, rank = v->shape.rank, more = ids->shape.rank;
   if (!axis_from(n, attr_int(n, "axis", 0), rank, &axis)) return false;
   const Axis size = v->shape.at[axis];
-  if (size.counted) return refuse(n, "rows whose number the data decide, by index");
   Shape s = {.rank = rank - 1 + more};
   if (s.rank > MOST_RANK) return refuse(n, "more than 16 axes");
   for (int i = 0; i < s.rank; i++)
@@ -27,7 +27,8 @@ bool onnx_gather(Node *n) {
               : i < axis + more ? ids->shape.at[i - axis]
                                 : v->shape.at[i - more + 1];
   Number one;
-  if (!more && is_one_number(n->im, ids, &one) && !one.symbol) { /* a row that is known */
+  if (!more && !size.counted && is_one_number(n->im, ids, &one) &&
+      !one.symbol) { /* a row that is known */
     const char *before = "";
     for (int i = 0; i < axis; i++) before = text(n, "%s:, ", before);
     if (size.symbol && (one.i < -1 || one.i > 0))

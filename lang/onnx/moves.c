@@ -197,9 +197,16 @@ bool onnx_constant_of_shape(Node *n) {
                    number_text(n->im, type, x), elem_of(type)->gc));
 }
 
-/* A start that is known when gc runs, or not; the number of elements is. */
+/* A start that is known when gc runs, or not; the number of elements is, or rows have it. */
 bool onnx_range(Node *n) {
-  Tensor *from = input(n, 0);
+  Tensor *from = input(n, 0), *to = input(n, 1);
+  Number zero, one;
+  if (to->sizes && is_one_number(n->im, from, &zero) && !zero.i && !zero.symbol &&
+      is_one_number(n->im, input(n, 2), &one) && one.i == 1 && !one.symbol) {
+    const Shape rows = {.rank = 1, .at = {axis_of_number(to->sizes[0])}};
+    return give(n, 0, from->type, &rows,
+                text(n, "%s(iota(%lld))", elem_of(from->type)->gc, (long long)rows.at[0].n));
+  }
   const Number *a = known_of(n->im, from), *b = known_input(n, 1),
                *d = b ? known_input(n, 2) : NULL;
   if (!d) return false;

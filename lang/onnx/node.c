@@ -118,6 +118,7 @@ const char *tensor_text(Node *n, Tensor *v) {
   uint64_t count;
   int64_t step;
   if (v->name) return v->name;
+  if (v->sizes) return v->name = let(n, sizes_text(n, v));
   const char *dtype = elem_of(v->type)->gc;
   if (!v->trained && is_one_number(im, v, &x))
     return text(n, "full(%s, %s, dtype = %s)", shape_text(im, &v->shape),
@@ -276,6 +277,16 @@ bool known_ints(Node *n, int in, const char *attribute, int64_t *at, int most, i
     at[i] = x[i].i;
   }
   return true;
+}
+
+bool known_size(Node *n, int in, Axis *out) {
+  const Tensor *v = input(n, in);
+  uint64_t count;
+  *out = (Axis){0};
+  if (!v || !v->sizes) return known_int(n, in, &out->n);
+  *out = axis_of_number(v->sizes[0]);
+  return (shape_count(&v->shape, &count) && count == 1) ||
+         refuse(n, "its input %d is not one integer", in);
 }
 
 bool known_dims(Node *n, int in, const char *attribute, Axis *at, int *count) {

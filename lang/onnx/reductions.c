@@ -27,6 +27,14 @@ static const char *filled(Node *n, const char *as, const char *x, const char *a)
   return t;
 }
 
+/* What changes a reduction by nothing. */
+static const char *nothing_of(int row, int type) {
+  const char *op = reductions[row].op;
+  if (strcmp(op, "ReduceMax") == 0 || strcmp(op, "ReduceLogSumExp") == 0) return lowest_text(type);
+  if (strcmp(op, "ReduceMin") == 0) return highest_text(type);
+  return strcmp(op, "ReduceProd") == 0 ? "1" : "0";
+}
+
 bool onnx_reduce(Node *n) {
   Tensor *v = input(n, 0);
   int64_t axes[2 * MOST_RANK];
@@ -43,16 +51,22 @@ bool onnx_reduce(Node *n) {
     if (!axis_from(n, axes[i], v->shape.rank, &axis)) return false;
     axes[i] = axis;
     gone[axis] = true;
-    if (v->shape.at[axis].counted) return refuse(n, "rows whose number the data decide, in one");
   }
   Shape s = {0};
   for (int i = 0; i < v->shape.rank; i++)
     if (!gone[i] || keep) s.at[s.rank++] = gone[i] ? (Axis){.n = 1} : v->shape.at[i];
+  x = rows_filled(n, x, v->type, &v->shape, gone, nothing_of(row, v->type));
   if (!v->shape.rank) return give(n, 0, v->type, &s, filled(n, reductions[row].one, x, ""));
   const char *t =
       filled(n, reductions[row].as, x,
              text(n, ", axis = %s, keep = %s", ints_text(n, axes, count), keep ? "true" : "false"));
   if (!is_float(v) && (row == 1 || row > 7)) return refuse(n, "means and logarithms of integers");
+  for (int i = 0; i < v->shape.rank; i++) { /* the mean of those that are there */
+    const Axis d = v->shape.at[i];
+    if (row == 1 && gone[i] && d.counted)
+      t = text(n, "%s * (%lld / %s(%s))", t, (long long)d.n, elem_of(v->type)->gc,
+               rows_text(n->im, d));
+  }
   if (v->type == ELEM_U8 || v->type == ELEM_I8) t = text(n, "%s(%s)", elem_of(v->type)->gc, t);
   return give(n, 0, v->type, &s, t);
 }
@@ -61,10 +75,14 @@ bool onnx_arg_extreme(Node *n) {
   Tensor *v = input(n, 0);
   int axis;
   int64_t size;
-  const char *name = strcmp(n->op, "ArgMax") == 0 ? "argmax" : "argmin", *x = tensor_text(n, v);
+  const bool most = strcmp(n->op, "ArgMax") == 0;
+  const char *name = most ? "argmax" : "argmin", *x = tensor_text(n, v);
   if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis)) return false;
+  bool along[MOST_RANK] = {false};
+  along[axis] = true;
+  x = rows_filled(n, x, v->type, &v->shape, along,
+                  most ? lowest_text(v->type) : highest_text(v->type));
   const char *t = text(n, "%s(%s, axis = %d)", name, x, axis);
-  if (v->shape.at[axis].counted) return refuse(n, "rows whose number the data decide, in one");
   if (attr_int(n, "select_last_index", 0)) {
     if (!dim_number(n, v->shape.at[axis], &size)) return false;
     t = text(n, "%lld - %s(reverse(%s, axis = %d), axis = %d)", (long long)size - 1, name, x, axis,
@@ -86,9 +104,10 @@ bool onnx_cumsum(Node *n) {
   int axis;
   if (!known_int(n, 1, &given) || !axis_from(n, given, v->shape.rank, &axis)) return false;
   bool back = attr_int(n, "reverse", 0) != 0;
-  const char *x = tensor_text(n, v);
+  bool along[MOST_RANK] = {false}, product = strcmp(n->op, "CumProd") == 0;
+  along[axis] = back;
+  const char *x = rows_filled(n, tensor_text(n, v), v->type, &v->shape, along, product ? "1" : "0");
   if (back) x = text(n, "reverse(%s, axis = %d)", x, axis);
-  bool product = strcmp(n->op, "CumProd") == 0;
   if (product && attr_int(n, "exclusive", 0)) return refuse(n, "products without the last factor");
   const char *t = text(n, product ? "cumprod(%s, axis = %d)" : "cumsum(%s, axis = %d)", x, axis);
   if (attr_int(n, "exclusive", 0)) t = text(n, "%s - %s", t, x);
@@ -100,20 +119,25 @@ bool onnx_topk(Node *n) {
   Tensor *v = input(n, 0);
   int64_t k, perm[MOST_RANK], back[MOST_RANK], size;
   int axis, rank = v->shape.rank;
-  bool largest = attr_int(n, "largest", 1) != 0;
+  bool largest = attr_int(n, "largest", 1) != 0, along[MOST_RANK] = {false};
+  Axis many = {0};
   if (n->version < 10)
-    k = attr_int(n, "k", 0);
-  else if (!known_int(n, 1, &k))
+    many.n = attr_int(n, "k", 0);
+  else if (!known_size(n, 1, &many))
     return false;
   if (!axis_from(n, attr_int(n, "axis", -1), rank, &axis) ||
       !dim_number(n, v->shape.at[axis], &size))
     return false;
+  if (many.counted && many.n > size) many.n = size;
+  k = many.n;
   if (k < 1 || k > size) return refuse(n, "another number of elements than its input has");
   if (!largest && !is_float(v)) return refuse(n, "the smallest of integers");
   for (int i = 0; i < rank; i++) perm[i] = i < axis ? i : i + 1 < rank ? i + 1 : axis;
   for (int i = 0; i < rank; i++) back[perm[i]] = i;
   bool moved = axis != rank - 1;
-  const char *x = tensor_text(n, v);
+  along[axis] = true;
+  const char *x = rows_filled(n, tensor_text(n, v), v->type, &v->shape, along,
+                              largest ? lowest_text(v->type) : highest_text(v->type));
   if (moved) x = text(n, "transpose(%s, %s)", x, ints_text(n, perm, rank));
   const char *values, *ids;
   let_two(n, text(n, "topk(%s%s, %lld)", largest ? "" : "-", x, (long long)k), &values, &ids);
@@ -122,7 +146,7 @@ bool onnx_topk(Node *n) {
     ids = text(n, "transpose(%s, %s)", ids, ints_text(n, back, rank));
   }
   Shape s = v->shape;
-  s.at[axis].n = k;
+  s.at[axis] = many;
   return give(n, 0, v->type, &s, text(n, "%s%s", largest ? "" : "-", values)) &&
          give(n, 1, ELEM_I64, &s, text(n, "i64(%s)", ids));
 }

@@ -59,8 +59,8 @@ bool onnx_constant(Node *n) {
 }
 
 bool known_shape(Node *n, int in, Shape *s) {
-  const Number *x = known_input(n, in);
   const Tensor *v = input(n, in);
+  const Number *x = v && v->sizes ? v->sizes : known_input(n, in);
   if (!x) return false;
   if (v->shape.rank != 1 || v->shape.at[0].n > MOST_RANK || is_float(v))
     return refuse(n, "a shape that is no list of at most 16 integers");
@@ -196,6 +196,7 @@ bool onnx_transpose(Node *n) {
 bool onnx_concat(Node *n) {
   Tensor *v = input(n, 0);
   int axis;
+  bool counted = false;
   Shape s = v->shape;
   const char *t = "";
   if (!axis_from(n, attr_int(n, "axis", 1), s.rank, &axis)) return false;
@@ -204,13 +205,16 @@ bool onnx_concat(Node *n) {
     Tensor *x = input(n, i);
     if (!x || x->shape.rank != s.rank) return refuse(n, "shapes that do not fit");
     for (int k = 0; k < s.rank; k++)
-      if (k == axis ? x->shape.at[k].counted : x->shape.at[k].counted != s.at[k].counted)
+      if (k != axis && x->shape.at[k].counted != s.at[k].counted)
         return refuse(n, "rows whose number the data decide beside others");
+      else
+        counted |= k == axis && x->shape.at[k].counted;
     if (!dim_add(s.at[axis], x->shape.at[axis], 1, &s.at[axis]))
       return refuse(n, "a sum of several bounded dimensions");
     t = text(n, "%s%s%s", t, i ? ", " : "", tensor_text(n, x));
   }
   if (n->nin == 1) return give_same(n, 0, v);
+  if (counted) return concat_counted(n, axis);
   return give(n, 0, v->type, &s, text(n, "concat([%s], axis = %d)", t, axis));
 }
 
@@ -222,6 +226,7 @@ bool onnx_split(Node *n) {
   if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis) ||
       !dim_number(n, v->shape.at[axis], &d) || !known_ints(n, 1, "split", size, outputs, &count))
     return false;
+  if (v->shape.at[axis].counted) return refuse(n, "rows whose number the data decide, in parts");
   if (count < 0) {
     int64_t each = (d + outputs - 1) / outputs, left = d;
     count = outputs;

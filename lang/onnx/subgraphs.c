@@ -82,7 +82,34 @@ static bool branch(Node *n, const Onnx__GraphProto *g, Tensor **out) {
   return true;
 }
 
+/* One of the results has no rows, the other some: its rows, or none of them. */
+static bool rows_or_none(Node *n, int k, const char *c, Tensor *none, Tensor *some) {
+  Shape s = some->shape;
+  for (int i = 0; i < s.rank; i++)
+    if (s.at[i].n && !none->shape.at[i].n) {
+      const char *rows = s.at[i].counted ? rows_text(n->im, s.at[i]) : dim_text(n->im, s.at[i]);
+      s.at[i].counted = count_new(n, text(n, "where(%s, %s, 0)", c, rows));
+    }
+  return give(n, k, some->type, &s, tensor_text(n, some));
+}
+
+/* All axes are the same but one, of which the first has no elements. */
+static bool is_none_of(const Tensor *a, const Tensor *b) {
+  int empty = 0;
+  bool same = a->shape.rank == b->shape.rank && a->type == b->type;
+  for (int i = 0; same && i < a->shape.rank; i++) {
+    const Axis x = a->shape.at[i], y = b->shape.at[i];
+    const bool none = !x.n && y.n && !y.symbol;
+    empty += none;
+    same = none || dim_same(x, y);
+  }
+  return same && empty == 1;
+}
+
 static bool choose(Node *n, int k, const char *c, Tensor *a, Tensor *b) {
+  if (!a->list && !b->list && is_none_of(b, a)) return rows_or_none(n, k, c, b, a);
+  if (!a->list && !b->list && is_none_of(a, b))
+    return rows_or_none(n, k, text(n, "not %s", c), a, b);
   if (a->list || b->list || a->type != b->type || !shape_same(&a->shape, &b->shape))
     return refuse(n, "branches of a computed condition whose results differ in type or shape");
   const char *x = tensor_text(n, a);

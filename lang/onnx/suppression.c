@@ -72,7 +72,9 @@ bool onnx_suppression(Node *n) {
     return refuse(
         n, "boxes and scores of another form than [images, boxes, 4] and [images, classes, boxes]");
   if (!shape_numbers(n, boxes, b) || !shape_numbers(n, scores, s)) return false;
-  if (b[0] != s[0] || b[1] != s[2] || b[2] != 4) return refuse(n, "shapes that do not fit");
+  if (b[0] != s[0] || b[1] != s[2] || b[2] != 4 || axis_is_counted(&boxes->shape, 0, 1) ||
+      axis_is_counted(&scores->shape, 0, 2))
+    return refuse(n, "shapes that do not fit");
   if (input(n, 2) && !known_int(n, 2, &most)) return false;
   if (most > b[1]) most = b[1];
   if (most < 1 || s[0] < 1 || s[1] < 1) return refuse(n, "a tensor without elements");
@@ -82,7 +84,8 @@ bool onnx_suppression(Node *n) {
   const char *overlap = threshold(n, 3, "0"), *least = overlap ? threshold(n, 4, "") : NULL;
   if (!least) return false;
   const Sides sides = sides_of(n, tensor_text(n, boxes), attr_int(n, "center_point_box", 0) != 0);
-  const char *all_scores = tensor_text(n, scores),
+  const char *all_scores = rows_filled(n, tensor_text(n, scores), scores->type, &scores->shape,
+                                       (bool[]){false, false, true}, "-inf"),
              *left =
                  let(n, *least ? text(n, "where(%s > %s, %s, -inf)", all_scores, least, all_scores)
                                : all_scores);

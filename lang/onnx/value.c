@@ -115,7 +115,7 @@ static const char *const words[] = {
 #define WORD(token, spelling) spelling,
 #include "lang/syntax/words.def"
 #undef WORD
-    "net", "predict", "step", "training", "update", "like", "shared"};
+    "net", "predict", "step", "training", "update", "like", "shared", "none"};
 
 void names_reserve(Import *im) {
   Ctx *c = im->c;

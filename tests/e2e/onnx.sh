@@ -666,6 +666,74 @@ for seed in 0 1; do # no row, and some
 done
 says 1 '--train-onnx: the data decide how many rows the output best has' "$gc" counted.onnx --train-onnx=mse:best --check
 
+# a detector that chooses among the chosen: the best of each class, all of them joined, what overlaps within a class dropped
+of_class() { # of_class K
+  echo "node { op_type: 'Gather' input: ['scores', 'c$1'] output: 's$1' attribute { name: 'axis' i: 1 } } node { op_type: 'Greater' input: ['s$1', 'least'] output: 'high$1' }
+    node { op_type: 'NonZero' input: 'high$1' output: 'row$1' } node { op_type: 'Transpose' input: 'row$1' output: 'at$1' } node { op_type: 'GatherND' input: ['s$1', 'at$1'] output: 'kept$1' }
+    node { op_type: 'NonZero' input: 'high$1' output: 'twice$1' } node { op_type: 'Transpose' input: 'twice$1' output: 'there$1' } node { op_type: 'GatherND' input: ['boxes', 'there$1'] output: 'box$1' }
+    node { op_type: 'Shape' input: 'kept$1' output: 'shape$1' } node { op_type: 'Gather' input: ['shape$1', 'c0'] output: 'n$1' } node { op_type: 'Unsqueeze' input: ['n$1', 'zero'] output: 'list$1' }
+    node { op_type: 'Concat' input: ['four', 'list$1'] output: 'both$1' attribute { name: 'axis' i: 0 } } node { op_type: 'ReduceMin' input: 'both$1' output: 'least$1' attribute { name: 'keepdims' i: 0 } }
+    node { op_type: 'Reshape' input: ['least$1', 'line'] output: 'k$1' } node { op_type: 'TopK' input: ['kept$1', 'k$1'] output: ['best$1', 'which$1'] } node { op_type: 'Gather' input: ['box$1', 'which$1'] output: 'corner$1' }
+    node { op_type: 'Shape' input: 'best$1' output: 'size$1' } node { op_type: 'ConstantOfShape' input: 'size$1' output: 'label$1' attribute { name: 'value' t { data_type: 7 dims: 1 int64_data: $1 } } }"
+}
+kept=$(body "node { op_type: 'ReduceMax' input: 'all_corner' output: 'most' attribute { name: 'keepdims' i: 0 } } node { op_type: 'Cast' input: 'all_label' output: 'class' attribute { name: 'to' i: 1 } }
+  node { op_type: 'Add' input: ['most', 'one'] output: 'apart' } node { op_type: 'Mul' input: ['class', 'apart'] output: 'off' } node { op_type: 'Unsqueeze' input: ['off', 'first'] output: 'offset' }
+  node { op_type: 'Add' input: ['all_corner', 'offset'] output: 'moved' } node { op_type: 'Unsqueeze' input: ['moved', 'zero'] output: 'b' } node { op_type: 'Unsqueeze' input: ['all_best', 'front'] output: 's' }
+  node { op_type: 'NonMaxSuppression' input: ['b', 's', 'endless', 'overlap'] output: 'chosen' } node { op_type: 'Gather' input: ['chosen', 'c2'] output: 'i' attribute { name: 'axis' i: 1 } }" '' i)
+encode detector.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "boxes" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 4 } } } } } input { name: "scores" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 3 } } } } }
+  $(for o in corners points labels sum mean place number list; do echo "output { name: '$o' }"; done)
+  $(one c0 7 'int64_data: 0') $(one c1 7 'int64_data: 1') $(one c2 7 'int64_data: 2') $(one least 1 'float_data: 0.7') $(one one 1 'float_data: 1') $(one overlap 1 'float_data: 0.3') $(one endless 7 'int64_data: 9223372036854775807')
+  $(int64s zero 0) $(int64s four 4) $(int64s six 6) $(int64s line -1) $(int64s first 1) $(int64s front 0,1) $(int64s halves 2,2)
+  $(of_class 0) $(of_class 1) $(of_class 2)
+  $(for x in corner best label; do echo "node { op_type: 'Concat' input: ['${x}0', '${x}1', '${x}2'] output: 'all_$x' attribute { name: 'axis' i: 0 } }"; done)
+  node { op_type: "Shape" input: "all_corner" output: "size" } node { op_type: "ReduceProd" input: "size" output: "many" attribute { name: "keepdims" i: 0 } } node { op_type: "Equal" input: ["many", "c0"] output: "none" }
+  node { op_type: "If" input: "none" output: "keep" attribute { name: "then_branch" g: "$(body "node { op_type: 'Constant' output: 'e' attribute { name: 'value' t { data_type: 7 dims: 0 } } }" '' e)" }
+    attribute { name: "else_branch" g: "$kept" } }
+  node { op_type: "Slice" input: ["keep", "zero", "six", "zero"] output: "few" } node { op_type: "Gather" input: ["all_corner", "few"] output: "c" }
+  node { op_type: "Split" input: ["c", "halves"] output: ["low", "high"] attribute { name: "axis" i: 1 } } node { op_type: "Concat" input: ["high", "low"] output: "corners" attribute { name: "axis" i: 1 } }
+  node { op_type: "Gather" input: ["all_best", "few"] output: "points" } node { op_type: "Gather" input: ["all_label", "few"] output: "labels" }
+  node { op_type: "ReduceSum" input: "all_best" output: "sum" attribute { name: "keepdims" i: 0 } } node { op_type: "ReduceMean" input: "all_best" output: "mean" attribute { name: "keepdims" i: 0 } }
+  node { op_type: "ArgMax" input: "all_best" output: "place" attribute { name: "keepdims" i: 0 } } node { op_type: "Gather" input: ["size", "c0"] output: "number" } node { op_type: "Range" input: ["c0", "number", "c1"] output: "list" }
+}
+END
+cat >detector.py <<'END'
+import sys
+import numpy as np
+if sys.argv[1] == "make":
+    rng = np.random.default_rng(int(sys.argv[2]))
+    corner = rng.uniform(0, 2, (9, 2))
+    np.save("boxes.npy", np.concatenate([corner, corner + rng.uniform(1, 3, (9, 2))], 1).astype("f4"))
+    np.save("scores.npy", (rng.uniform(0, 1, (9, 3)) * (int(sys.argv[2]) > 0)).astype("f4"))
+    sys.exit()
+boxes, scores = np.load("boxes.npy"), np.load("scores.npy")
+def overlap(a, b):
+    inner = np.prod(np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0))
+    return inner / (np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - inner)
+rows = [(b, c) for c in range(3) for b in [i for i in np.argsort(-scores[:, c], kind="stable") if scores[i, c] > np.float32(0.7)][:4]]
+every = np.array([scores[r] for r in rows], "f4")
+keep = []
+for i in np.argsort(-every, kind="stable"):
+    if all(rows[k][1] != rows[i][1] or overlap(boxes[rows[k][0]], boxes[rows[i][0]]) <= 0.3 for k in keep): keep.append(i)
+keep = keep[:6]
+of = {name: np.load(f"{name}.npy") for name in sys.argv[2:]}
+assert of["corners_count"].item() == len(keep) and of["list_count"].item() == of["number"].item() == len(rows), (of, keep, rows)
+assert np.array_equal(of["points"][:len(keep)], every[keep]) and np.array_equal(of["labels"][:len(keep)], [rows[i][1] for i in keep]), (of, keep)
+assert np.array_equal(of["corners"][:len(keep)], np.array([boxes[rows[i][0]][[2, 3, 0, 1]] for i in keep], "f4").reshape(-1, 4)), (of, keep)
+assert np.array_equal(of["list"][:len(rows)], range(len(rows))) and abs(of["sum"] - every.sum()) < 1e-5, of
+assert not rows or (abs(of["mean"] - every.mean()) < 1e-6 and of["place"] == every.argmax()), of
+END
+run 0 "$gc" detector.onnx -o detector
+for seed in 0 1 2; do # no row, and some
+  run 0 python3 detector.py make $seed
+  names='corners points labels sum mean place number list corners_count list_count' of=''
+  for name in $names; do rm -f $name.npy && of="$of --$name $name.npy"; done
+  run 0 ./detector predict --boxes boxes.npy --scores scores.npy $of
+  run 0 python3 detector.py check $names
+done
+
 # ---- dimensions whose names differ in what no name holds; a recurrent layer of f64 that begins with zeros ----
 encode names.onnx <<END
 opset_import { version: 18 }
