@@ -8,7 +8,8 @@ typedef struct AluRow {
   size_t size; /* of the key */
   Handler *run;
   int sources;
-  uint8_t cls[5]; /* SlotClass of the result and the sources */
+  uint8_t cls[5];    /* SlotClass of the result and the sources */
+  Handler *flushing; /* of f32, with .ftz alone; or NULL */
 } AluRow;
 const AluRow *alu_find(const char *key);
 Handler alu_modified;

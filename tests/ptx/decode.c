@@ -339,7 +339,9 @@ static void decode_alu(Decoder *d) {
   d->ins.type = (uint8_t)type;
   d->ins.round = (uint8_t)decode_round(d);
   d->ins.run = row->run;
-  if (d->ins.mods && !(half && d->ins.mods == MOD_FTZ)) {
+  if (d->ins.mods == MOD_FTZ && type == TYPE_f32 && row->flushing) {
+    d->ins.run = row->flushing;
+  } else if (d->ins.mods && !(half && d->ins.mods == MOD_FTZ)) {
     d->ins.inner = row->run;
     d->ins.run = alu_modified;
   }

@@ -33,15 +33,15 @@ struct Warp {
   int cta;                /* its rank in the cluster */
   uint32_t live, started; /* lanes that have not exited; that the CTA has */
   char *regs;
-  uint32_t *defined; /* one word a slot */
-  uint32_t *half[2]; /* the same of the low and the high half of the slot */
+  uint64_t *defined; /* by slot: lanes of its low half, and above them those of its high half */
   Group group[LANES];
   int ngroups;
   const Ins *at;   /* being executed, for findings */
   uint32_t *seen;  /* vector clock: seen[w] is how far warp w's accesses are ordered before now */
   uint32_t synced; /* the clock from which on the warp's own lanes are not ordered */
-  char *local;     /* LANES times the kernel's local bytes */
-  uint8_t *local_init;
+  /* Local memory, words of the lanes side by side: see local.c; by byte, the lanes that wrote it */
+  uint32_t *local, *local_init;
+  char passing[64]; /* what a lane reads there, or writes */
   AsyncCopy *copies;
   size_t ncopies, copies_cap;
   uint32_t copy_group[LANES]; /* groups committed so far */
@@ -132,22 +132,27 @@ static inline void lane_set(const Warp *w, const Opd *o, int lane, uint64_t bits
   if (o->cls == SLOT_64) slot64(w, o)[lane] = bits;
   if (o->cls == SLOT_32) slot32(w, o)[lane] = (uint32_t)bits;
 }
+/* Lanes of both halves, and those where both are defined. */
+static inline uint64_t both_halves(uint32_t lanes) { return lanes | (uint64_t)lanes << LANES; }
+static inline uint32_t whole_lanes(uint64_t halves) {
+  return (uint32_t)halves & (uint32_t)(halves >> LANES);
+}
+static inline uint64_t opd_halves(const Warp *w, const Opd *o) {
+  return o->cls == SLOT_NONE ? UINT64_MAX : w->defined[o->slot];
+}
 static inline uint32_t opd_defined(const Warp *w, const Opd *o) {
-  return o->cls == SLOT_NONE ? ~0u : w->defined[o->slot];
-}
-static inline void opd_define(Warp *w, const Opd *o, uint32_t mask, uint32_t ok) {
-  if (o->cls == SLOT_NONE) return;
-  w->defined[o->slot] = (w->defined[o->slot] & ~mask) | (ok & mask);
-  for (int h = 0; h < 2; h++) w->half[h][o->slot] = (w->half[h][o->slot] & ~mask) | (ok & mask);
-}
-/* The same by halves, low and high. */
-static inline void opd_define_halves(Warp *w, const Opd *o, uint32_t mask, const uint32_t ok[2]) {
-  if (o->cls == SLOT_NONE) return;
-  opd_define(w, o, mask, ok[0] & ok[1]);
-  for (int h = 0; h < 2; h++) w->half[h][o->slot] = (w->half[h][o->slot] & ~mask) | (ok[h] & mask);
+  return whole_lanes(opd_halves(w, o));
 }
 static inline uint32_t opd_half(const Warp *w, const Opd *o, int h) {
-  return o->cls == SLOT_NONE ? ~0u : w->half[h][o->slot];
+  return (uint32_t)(opd_halves(w, o) >> (LANES * h));
+}
+/* By halves, low and high. */
+static inline void opd_define_halves(Warp *w, const Opd *o, uint32_t mask, const uint32_t ok[2]) {
+  const uint64_t lanes = both_halves(mask), now = ok[0] | (uint64_t)ok[1] << LANES;
+  if (o->cls != SLOT_NONE) w->defined[o->slot] = (w->defined[o->slot] & ~lanes) | (now & lanes);
+}
+static inline void opd_define(Warp *w, const Opd *o, uint32_t mask, uint32_t ok) {
+  opd_define_halves(w, o, mask, (const uint32_t[2]){ok, ok});
 }
 /* Predicate as lanes, with its negation. */
 static inline uint32_t pred_lanes(const Warp *w, const Opd *o) {
@@ -194,8 +199,9 @@ void need_defined(Warp *w, const Opd *o, uint32_t mask, const char *what);
 /* ---- memory.c ---- */
 typedef enum Access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } Access;
 /* Address in any space to host memory, or NULL after a finding. Generic addresses name the space by
- * their top byte. `value` is what a write will store (NULL: unknown); `defined` is cleared where a
- * thread reads local memory that it never wrote. */
+ * their top byte. `value` is what a write will store (NULL: unknown). Of local memory, which holds
+ * the value then, the place is a copy; `defined` says whether the value that is written there is
+ * (NULL: it is), and is cleared where a thread reads what it never wrote. */
 char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t size, Access how,
                     const void *value, bool *defined);
 /* Global memory that any lane may read with nothing to check or to note: bytes of one buffer that
@@ -221,6 +227,16 @@ bool memory_bulk(Warp *w, int lane, uint64_t address, size_t size, Access how);
 /* Has somebody written this byte of global memory, which a bulk copy may read? */
 bool memory_byte_written(Exec *x, uint64_t address);
 enum { WINDOW_SHIFT = 56, WINDOW_SHARED = 1, WINDOW_LOCAL = 2, WINDOW_PARAM = 3 };
+
+/* ---- local.c: addresses within the local memory of a thread ---- */
+bool local_start(Warp *w);
+void local_cta(Warp *w); /* a new CTA begins: nobody has written */
+void local_free(Warp *w);
+bool local_read(const Warp *w, int lane, uint64_t at, size_t size, char *to); /* all written? */
+void local_write(Warp *w, int lane, uint64_t at, size_t size, const char *value, bool known);
+/* Whole words of all lanes, at one address; false: it is not that, and nothing was done. */
+bool local_load(Warp *w, const Ins *i, uint32_t mask);
+bool local_store(Warp *w, const Ins *i, uint32_t mask, uint32_t known);
 
 /* ---- warp.c ---- */
 typedef enum WarpState { WARP_DONE, WARP_BLOCKED, WARP_PAUSED } WarpState;

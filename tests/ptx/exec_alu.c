@@ -1,7 +1,7 @@
 /* Arithmetic: one function for each row of alu.def, and the table decode.c looks them up in.
  * A handler computes the lanes of the mask from slots of the row's types; rounding, .ftz and .sat
- * of floats are done around it by alu_modified. Built with -frounding-math: the direction is the
- * thread's. */
+ * of floats are done around it by alu_modified, .ftz alone of f32 by a second function. Built with
+ * -frounding-math: the direction is the thread's. */
 #include "alu.h"
 #include "exec.h"
 #include "half.h"
@@ -149,11 +149,34 @@ static inline float canonical(float v) { return v != v ? __builtin_nanf("0x3ffff
 #define PUT_f16(v) half_put(v, ROUND_NEAREST)
 #define PUT_bf16(v) bfloat_put(v, ROUND_NEAREST)
 
-/* All lanes at once where all are active, so that the compiler can use vectors. */
+/* Code of rows whose results are f32, and what .ftz makes of their operands. */
+#define FTZ_i16(...)
+#define FTZ_u16(...)
+#define FTZ_s16(...)
+#define FTZ_i32(...)
+#define FTZ_u32(...)
+#define FTZ_s32(...)
+#define FTZ_i64(...)
+#define FTZ_u64(...)
+#define FTZ_s64(...)
+#define FTZ_f64(...)
+#define FTZ_f16(...)
+#define FTZ_bf16(...)
+#define FTZ_f32(...) __VA_ARGS__
+static inline float flushed(float v) {
+  uint32_t u;
+  memcpy(&u, &v, 4);
+  u = u & 0x7f800000u ? u : u & 0x80000000u;
+  memcpy(&v, &u, 4);
+  return v;
+}
+
+/* All lanes at once where all are active, so that the compiler can use vectors: a result may lie
+ * over a source, lane by lane. */
 #define EACH_LANE(T, value)                                                                        \
   S_##T *out = (S_##T *)(w->regs + i->opd[0].at);                                                  \
   if (mask == UINT32_MAX) {                                                                        \
-    for (int l = 0; l < LANES; l++) out[l] = (S_##T)(value);                                       \
+    _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++) out[l] = (S_##T)(value);                  \
   } else {                                                                                         \
     FOR_LANES(l, mask) out[l] = (S_##T)(value);                                                    \
   }
@@ -164,14 +187,23 @@ static inline float canonical(float v) { return v != v ? __builtin_nanf("0x3ffff
   static void alu_##key(Warp *w, const Ins *i, uint32_t mask) {                                    \
     SOURCE(1, A);                                                                                  \
     EACH_LANE(D, PUT_##D(value_##key(GET_##A(p1[l]))))                                             \
-  }
+  }                                                                                                \
+  FTZ_##D(static void ftz_##key(Warp *w, const Ins *i, uint32_t mask) {                            \
+    SOURCE(1, f32);                                                                                \
+    EACH_LANE(f32, flushed(PUT_f32(value_##key(flushed(p1[l])))))                                  \
+  })
 #define ALU2(key, D, A, B, expr)                                                                   \
   static inline T_##D value_##key(T_##A a, T_##B b) { return (T_##D)(expr); }                      \
   static void alu_##key(Warp *w, const Ins *i, uint32_t mask) {                                    \
     SOURCE(1, A);                                                                                  \
     SOURCE(2, B);                                                                                  \
     EACH_LANE(D, PUT_##D(value_##key(GET_##A(p1[l]), GET_##B(p2[l]))))                             \
-  }
+  }                                                                                                \
+  FTZ_##D(static void ftz_##key(Warp *w, const Ins *i, uint32_t mask) {                            \
+    SOURCE(1, f32);                                                                                \
+    SOURCE(2, f32);                                                                                \
+    EACH_LANE(f32, flushed(PUT_f32(value_##key(flushed(p1[l]), flushed(p2[l])))))                  \
+  })
 #define ALU3(key, D, A, B, C, expr)                                                                \
   static inline T_##D value_##key(T_##A a, T_##B b, T_##C c) { return (T_##D)(expr); }             \
   static void alu_##key(Warp *w, const Ins *i, uint32_t mask) {                                    \
@@ -179,7 +211,13 @@ static inline float canonical(float v) { return v != v ? __builtin_nanf("0x3ffff
     SOURCE(2, B);                                                                                  \
     SOURCE(3, C);                                                                                  \
     EACH_LANE(D, PUT_##D(value_##key(GET_##A(p1[l]), GET_##B(p2[l]), GET_##C(p3[l]))))             \
-  }
+  }                                                                                                \
+  FTZ_##D(static void ftz_##key(Warp *w, const Ins *i, uint32_t mask) {                            \
+    SOURCE(1, f32);                                                                                \
+    SOURCE(2, f32);                                                                                \
+    SOURCE(3, f32);                                                                                \
+    EACH_LANE(f32, flushed(PUT_f32(value_##key(flushed(p1[l]), flushed(p2[l]), flushed(p3[l])))))  \
+  })
 #define ALU4(key, D, A, B, C, E, expr)                                                             \
   static inline T_##D value_##key(T_##A a, T_##B b, T_##C c, T_##E d) { return (T_##D)(expr); }    \
   static void alu_##key(Warp *w, const Ins *i, uint32_t mask) {                                    \
@@ -231,14 +269,16 @@ static inline float canonical(float v) { return v != v ? __builtin_nanf("0x3ffff
 
 #define KEY(key) #key, sizeof #key - 1
 static const AluRow alu_rows[] = {
-#define ALU1(key, D, A, expr) {KEY(key), alu_##key, 1, {C_##D, C_##A}},
-#define ALU2(key, D, A, B, expr) {KEY(key), alu_##key, 2, {C_##D, C_##A, C_##B}},
-#define ALU3(key, D, A, B, C, expr) {KEY(key), alu_##key, 3, {C_##D, C_##A, C_##B, C_##C}},
+#define ALU1(key, D, A, expr) {KEY(key), alu_##key, 1, .cls = {C_##D, C_##A}, FTZ_##D(ftz_##key)},
+#define ALU2(key, D, A, B, expr)                                                                   \
+  {KEY(key), alu_##key, 2, .cls = {C_##D, C_##A, C_##B}, FTZ_##D(ftz_##key)},
+#define ALU3(key, D, A, B, C, expr)                                                                \
+  {KEY(key), alu_##key, 3, .cls = {C_##D, C_##A, C_##B, C_##C}, FTZ_##D(ftz_##key)},
 #define ALU4(key, D, A, B, C, E, expr)                                                             \
-  {KEY(key), alu_##key, 4, {C_##D, C_##A, C_##B, C_##C, C_##E}},
-#define PAIR1(key, T, expr) {KEY(key), alu_##key, 1, {SLOT_32, SLOT_32}},
-#define PAIR2(key, T, expr) {KEY(key), alu_##key, 2, {SLOT_32, SLOT_32, SLOT_32}},
-#define PAIR3(key, T, expr) {KEY(key), alu_##key, 3, {SLOT_32, SLOT_32, SLOT_32, SLOT_32}},
+  {KEY(key), alu_##key, 4, .cls = {C_##D, C_##A, C_##B, C_##C, C_##E}},
+#define PAIR1(key, T, expr) {KEY(key), alu_##key, 1, .cls = {SLOT_32, SLOT_32}},
+#define PAIR2(key, T, expr) {KEY(key), alu_##key, 2, .cls = {SLOT_32, SLOT_32, SLOT_32}},
+#define PAIR3(key, T, expr) {KEY(key), alu_##key, 3, .cls = {SLOT_32, SLOT_32, SLOT_32, SLOT_32}},
 #include "alu.def"
 };
 

@@ -123,41 +123,6 @@ static bool load_together(Warp *w, const Ins *i, uint32_t mask, size_t n, bool w
   return true;
 }
 
-/* Where all lanes have the same aligned address within their local memory, as in loops over a
- * thread's array; false: they do not. */
-static bool local_together(const Warp *w, const Opd *addr, uint32_t mask, size_t size,
-                           uint64_t *at) {
-  const size_t n = w->x->k->local;
-  uint64_t differ = 0;
-  if (addr->cls != SLOT_64) return false;
-  const uint64_t *from = slot64(w, addr), one = from[__builtin_ctz(mask)];
-  for (int l = 0; l < LANES; l++) differ |= mask >> l & 1 ? from[l] ^ one : 0;
-  *at = one + (uint64_t)addr->offset;
-  return !differ && !(*at & (size - 1)) && size <= n && *at <= n - size;
-}
-
-/* A load from there. */
-static bool load_local(Warp *w, const Ins *i, uint32_t mask, size_t n, bool words) {
-  const size_t size = n * i->vec, local = w->x->k->local;
-  uint64_t at;
-  uint32_t ok = 0;
-  if (!local_together(w, &i->opd[i->vec], mask, size, &at)) return false;
-  FOR_LANES(l, mask) {
-    const uint8_t *init = w->local_init + l * local + at;
-    const char *from = w->local + l * local + at;
-    uint8_t all = 1;
-    for (size_t b = 0; b < size; b++) all &= init[b];
-    ok |= (uint32_t)all << l;
-    if (words)
-      put_words(w, i, l, from);
-    else
-      for (int v = 0; v < i->vec; v++)
-        lane_set(w, &i->opd[v], (int)l, widen(read_bits(from + n * (size_t)v, n), (Type)i->type));
-  }
-  for (int v = 0; v < i->vec; v++) opd_define(w, &i->opd[v], mask, ok);
-  return true;
-}
-
 void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *addr = &i->opd[i->vec];
   Type t = (Type)i->type;
@@ -169,7 +134,7 @@ void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   if (i->space == SPACE_GLOBAL) count_sectors(w, addr, mask, n * i->vec);
   const bool one = i->space == SPACE_GLOBAL || i->space == SPACE_SHARED;
   if (one && load_together(w, i, mask, n, words)) return;
-  if (i->space == SPACE_LOCAL && load_local(w, i, mask, n, words)) return;
+  if (i->space == SPACE_LOCAL && words && local_load(w, i, mask)) return;
   memset(places.readers, 0, sizeof places.readers);
   w->x->read_only = i->mode == 1;
   FOR_LANES(l, mask) {
@@ -188,19 +153,6 @@ void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   for (int v = 0; v < i->vec; v++) opd_define(w, &i->opd[v], mask, ok);
 }
 
-/* A store of whole registers to there; ok: the lanes whose values are defined. */
-static bool store_local(Warp *w, const Ins *i, uint32_t mask, uint32_t ok) {
-  const size_t size = 4 * (size_t)i->vec, local = w->x->k->local;
-  uint64_t at;
-  if (!local_together(w, &i->opd[0], mask, size, &at)) return false;
-  FOR_LANES(l, mask) {
-    char *to = w->local + l * local + at;
-    for (int v = 0; v < i->vec; v++) memcpy(to + 4 * v, &slot32(w, &i->opd[1 + v])[l], 4);
-    memset(w->local_init + l * local + at, ok >> l & 1, size);
-  }
-  return true;
-}
-
 void exec_st(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *addr = &i->opd[0];
   size_t n = type_bytes((Type)i->type);
@@ -213,9 +165,10 @@ void exec_st(Warp *w, const Ins *i, uint32_t mask) {
   }
   bool words = n == 4;
   for (int v = 0; v < i->vec; v++) words &= i->opd[1 + v].cls == SLOT_32;
-  if (words && i->space == SPACE_LOCAL && store_local(w, i, mask, ok)) return;
+  if (words && i->space == SPACE_LOCAL && local_store(w, i, mask, ok)) return;
   FOR_LANES(l, mask) {
     char value[64];
+    bool known = ok >> l & 1;
     for (int v = 0; v < i->vec; v++) {
       const Opd *o = &i->opd[1 + v];
       uint64_t bits = words ? slot32(w, o)[l] : lane_bits(w, o, (int)l);
@@ -225,11 +178,8 @@ void exec_st(Warp *w, const Ins *i, uint32_t mask) {
         memcpy(value + n * (size_t)v, &bits, n);
     }
     char *at = memory_access(w, (int)l, (Space)i->space, address_of(w, addr, l), n * i->vec,
-                             ACCESS_WRITE, value, NULL);
-    if (!at) continue;
-    memcpy(at, value, n * i->vec);
-    if (i->space == SPACE_LOCAL && !(ok >> l & 1))
-      memset(w->local_init + (at - w->local), 0, n * i->vec);
+                             ACCESS_WRITE, value, &known);
+    if (at) memcpy(at, value, n * i->vec);
   }
 }
 

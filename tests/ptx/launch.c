@@ -73,7 +73,7 @@ static uint64_t special_value(const Exec *x, int special, const Warp *w, unsigne
 static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
   const PtxKernel *k = x->k;
   unsigned left = x->threads - first_thread;
-  memset(w->defined, 0, 3 * (k->nslots + 1) * sizeof *w->defined);
+  memset(w->defined, 0, (k->nslots + 1) * sizeof *w->defined);
   for (size_t i = 0; i < k->nconsts; i++) opd_define(w, &k->consts[i].opd, ~0u, ~0u);
   unsigned t[3];
   thread_of(x, first_thread, t);
@@ -86,7 +86,7 @@ static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
   memset(w->seen, 0, (size_t)x->nwarps * sizeof *w->seen);
   w->seen[w->index] = w->synced = x->clock;
   wgmma_cta(w);
-  if (k->local) memset(w->local_init, 0, LANES * k->local);
+  local_cta(w);
   w->grid_waited = k->grid_control ? 0 : ~0u;
   warp_start(w, left >= LANES ? ~0u : (1u << left) - 1);
 }
@@ -254,13 +254,9 @@ static bool make_warps(Exec *x) {
     w->index = n;
     w->cta = n / x->cta_warps;
     w->regs = aligned_alloc(64, (k->reg_bytes + 63) & ~63u);
-    w->defined = calloc(3 * (k->nslots + 1), sizeof *w->defined);
+    w->defined = calloc(k->nslots + 1, sizeof *w->defined);
     w->seen = calloc((size_t)x->nwarps, sizeof *w->seen);
-    w->local = calloc(LANES, k->local + 1);
-    w->local_init = calloc(LANES, k->local + 1);
-    if (!w->regs || !w->defined || !w->seen || !w->local || !w->local_init || !wgmma_start(w))
-      return false;
-    for (int h = 0; h < 2; h++) w->half[h] = w->defined + (size_t)(h + 1) * (k->nslots + 1);
+    if (!w->regs || !w->defined || !w->seen || !local_start(w) || !wgmma_start(w)) return false;
     memset(w->regs, 0xff, k->reg_bytes);
     for (size_t i = 0; i < k->nconsts; i++) set_all(w, &k->consts[i].opd, k->consts[i].bits);
   }
@@ -285,8 +281,7 @@ static void free_all(Exec *x) {
     free(w->regs);
     free(w->defined);
     free(w->seen);
-    free(w->local);
-    free(w->local_init);
+    local_free(w);
     free(w->copies);
     wgmma_free(w);
   }

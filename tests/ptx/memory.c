@@ -215,7 +215,7 @@ static char *shared_access(Warp *w, int lane, uint64_t address, size_t size, Acc
 
 /* ---- local and parameters ---- */
 static char *local_access(Warp *w, int lane, uint64_t address, size_t size, Access how,
-                          bool *defined) {
+                          const void *value, bool *defined) {
   size_t n = w->x->k->local;
   if (!aligned(w, lane, address, size)) return NULL;
   if (!inside(address, size, 0, n)) {
@@ -223,12 +223,17 @@ static char *local_access(Warp *w, int lane, uint64_t address, size_t size, Acce
            size, n);
     return NULL;
   }
-  size_t at = (size_t)lane * n + (size_t)address;
-  for (size_t i = at; i < at + size; i++) {
-    if (how != ACCESS_READ) w->local_init[i] = 1;
-    if (defined && !w->local_init[i]) *defined = false;
+  if (how == ACCESS_ATOMIC || size > sizeof w->passing) {
+    report(w, lane, PTX_RIGHTS, address, "local memory has no atomics");
+    return NULL;
   }
-  return w->local + at;
+  if (how == ACCESS_READ) {
+    const bool known = local_read(w, lane, address, size, w->passing);
+    if (defined) *defined &= known;
+  } else {
+    local_write(w, lane, address, size, value, !defined || *defined);
+  }
+  return w->passing;
 }
 
 static char *param_access(Warp *w, int lane, uint64_t address, size_t size, Access how) {
@@ -259,10 +264,10 @@ char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t siz
   }
   switch (space) {
   case SPACE_SHARED: return shared_access(w, lane, address, size, how, value);
-  case SPACE_LOCAL: return local_access(w, lane, address, size, how, defined);
+  case SPACE_LOCAL: return local_access(w, lane, address, size, how, value, defined);
   case SPACE_PARAM:
     if (address >= CALL_PARAMS)
-      return local_access(w, lane, address - CALL_PARAMS, size, how, defined);
+      return local_access(w, lane, address - CALL_PARAMS, size, how, value, defined);
     return param_access(w, lane, address, size, how);
   case SPACE_GENERIC:
   case SPACE_GLOBAL:

@@ -87,8 +87,9 @@ static uint32_t guarded(Warp *w, const Ins *i, uint32_t mask) {
 static void run_plain(Warp *w, const Ins *i, uint32_t mask) {
   i->run(w, i, mask);
   if (i->own_init) return;
-  uint32_t ok = ~0u;
-  for (int n = i->ndst; n < i->nopd; n++) ok &= opd_defined(w, &i->opd[n]);
+  uint64_t halves = UINT64_MAX;
+  for (int n = i->ndst; n < i->nopd; n++) halves &= opd_halves(w, &i->opd[n]);
+  const uint32_t ok = whole_lanes(halves);
   if (i->parts && mask & ~ok)
     parts_define(w, i, mask);
   else
