@@ -255,17 +255,48 @@ static int open_clang(CudaProgram *p, Compiled **out) {
   return !(out[0] = device_ptx(p, &image));
 }
 
+/* The kernels on tensor cores, which are those with a pipeline in shared memory, or the others. */
+static const bool *kernels_by(const CudaProgram *p, bool tensor, int *n) {
+  bool *only = ARENA_ARRAY(p->g.a, bool, p->functions.n + 1);
+  *n = 0;
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const CudaFunction *f = &p->functions.at[i];
+    only[i] = (f->shared || f->sm90a) == tensor;
+    *n += only[i];
+  }
+  return only;
+}
+
+/* PTX of kernels on tensor cores with all of NVRTC's optimiser, where the others have less: their
+   registers stay where wgmma leaves them by it alone. NULL: there are none, or they do not compile.
+ */
+static const char *tensor_ptx(CudaProgram *p, const char *arch, const char *source, int *bad) {
+  static const char options[] = "GC_NVRTC_OPTIONS";
+  char *less = strdup(getenv(options));
+  CudaImage image;
+  int code = 0;
+  unsetenv(options);
+  bool made = nvrtc_compile(p->g.ctx, p->g.a, cuda_cache(), source, &arch, 1, &image, &code);
+  setenv(options, less, 1);
+  free(less);
+  *bad += !made;
+  return made ? ptx_of(&image) : NULL;
+}
+
 /* Cubins with their PTX, or PTX alone: for one of the architectures, which the source and the
    commit draw, but at the level full. */
 static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
   static const char *const virtual_archs[ARCHS] = {"compute_80", "compute_100", "compute_90a"};
   CudaImage image[ARCHS + 1], *own[ARCHS];
-  const char *source = cuda_source(p, NULL);
+  const char *source = cuda_source(p, NULL); /* which also draws the architecture */
   const bool cubins = kind == DEVICE_NVRTC, sm90a = kind == DEVICE_SM90A;
   const bool one = sm90a || !level_is_full();
   const int first = sm90a ? ARCHS - 1 : one ? cuda_arch_taken(source) : 0;
   const int archs = one ? 1 : ARCHS;
-  int code = 0, n = 0, images = archs;
+  int code = 0, n = 0, images = archs, tensor = 0, others = 0;
+  const bool *by_tensor = kernels_by(p, true, &tensor), *by_others = kernels_by(p, false, &others);
+  const bool apart = !cubins && one && tensor && getenv("GC_NVRTC_OPTIONS");
+  if (apart) source = cuda_source(p, by_others);
   bool made = cubins ? cuda_images(p, cuda_archs + first, archs, image, &images, &code)
                      : nvrtc_compile(p->g.ctx, p->g.a, cuda_cache(), source, virtual_archs + first,
                                      archs, image, &code);
@@ -279,6 +310,10 @@ static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
   }
   bad = bad || !load_tables(p, image, images, out, n);
   for (int i = 0; i < n && !bad; i++) bad += !interpret(p, out[i], own[i], own[i]->arch);
+  if (apart && !bad) {
+    const char *ptx = tensor_ptx(p, virtual_archs[first], cuda_source(p, by_tensor), &bad);
+    bad += !ptx || !device_kernel(out[0], ptx, 0);
+  }
   return bad;
 }
 

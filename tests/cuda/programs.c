@@ -343,22 +343,21 @@ static DeviceKind kind_of(const Request *r, const char *name) {
 
 /* NVRTC's optimiser takes most of the time of small programs, which are examples and random ones.
    Their PTX, which is only interpreted, has a part of it, if NVRTC is new enough for the option,
-   but on one commit in six, and at the level full. Forms of kernels have all of it, since the
-   interpreter takes longer over loops that are not unrolled, and comparisons that are stored start
-   from registers that were never set; and so has what is on tensor cores, whose registers stay
-   where wgmma leaves them by the optimiser alone. */
+   but on one commit in six, and at the level full; kernels on tensor cores have all of it, see
+   device.c. Forms of kernels have all of it, since the interpreter takes longer over loops that are
+   not unrolled, and comparisons that are stored start from registers that were never set. */
 static void choose_optimiser(const Request *r, DeviceKind kind, const char *name) {
   enum { SINCE = 13 };
-  static const char options[] = "GC_NVRTC_OPTIONS", fast[] = "--Ofast-compile=mid";
+  static const char options[] = "GC_NVRTC_OPTIONS", less[] = "--Ofast-compile=mid";
   const char *own = getenv(options);
-  if (own && strcmp(own, fast) != 0) return; /* of whoever runs the test */
+  if (own && strcmp(own, less) != 0) return; /* of whoever runs the test */
   unsetenv(options);
   Ctx *c = ctx_new();
   const char *version = nvrtc_version(c, NULL, NULL);
-  const bool small = !r->precision && !r->unrolled && (!r->file || r->kind == DEVICE_PTX);
+  const bool small = (!r->file || r->whole) && !r->unrolled;
   if (small && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
       atoi(version + strlen("NVRTC ")) >= SINCE)
-    setenv(options, fast, 1);
+    setenv(options, less, 1);
   ctx_free(c);
 }
 
@@ -378,7 +377,8 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   const char *what = r->file ? r->file : intern_printf(p.c, "seed %llu", (unsigned long long)s);
   const char *name = name_of(r, what);
   p.kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r, name);
-  choose_optimiser(r, p.kind, name);
+  choose_optimiser(r, p.kind,
+                   r->precision ? intern_printf(p.c, "%s %s", name, r->precision) : name);
   t->bad += check(what, &p, s);
   t->programs += r->file ? 1 : (int)p.cpu->entries.n;
   t->devices += p.devices;
