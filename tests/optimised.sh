@@ -2,8 +2,8 @@
 # `here`, the folder of the sources, and reads this. On one commit in six, or in N, a script still has gcc and all of
 # its optimiser, and so have all at the level full; on others it has clang, see cc-O0.
 
-# unoptimised [N]: none of it: of scripts that compare bits and figures
-unoptimised() { is_optimised "$(basename "$0")" "${1:-6}" || export CC="$here/tests/cc-O0"; }
+# unoptimised [N [TURN]]: none of it: of scripts that compare bits and figures
+unoptimised() { is_optimised "$(basename "$0")" "${1:-6}" "${2:-1}" || export CC="$here/tests/cc-O0"; }
 
 # lightly_optimised [N]: -O1: of scripts whose programs train for long
 lightly_optimised() { is_optimised "$(basename "$0")" "${1:-6}" || export CC="$here/tests/cc-O1"; }

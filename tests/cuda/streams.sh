@@ -27,10 +27,10 @@ entry train(x : f32[8, 6], y : f32[8, 3]) {
   return loss
 }
 END
-compile net.g --streams=4 --target=cuda,cpu --arch=compute_80 --remarks=ahead -o net
+compile net.g --streams=4 --target=cuda,cpu --arch=compute_80 --plan-timeout=0 --remarks=ahead -o net
 grep -q 'the preparation of the next batch runs beside the step' out || fail 'the GPU prepares no batch ahead'
 grep -q 'stays in the step: the threads of a step are all that this target has' out || fail 'the CPU does'
-"$gc" net.g --streams=4 --target=cuda --dump-plan >out 2>&1
+"$gc" net.g --streams=4 --target=cuda --plan-timeout=0 --dump-plan >out 2>&1
 grep -q '4 streams, [1-9]' out || fail 'the plan has no streams'
 "$mkdata" npy f32 24,6 3 x.npy
 "$mkdata" npy f32 24,3 4 y.npy
