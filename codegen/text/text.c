@@ -68,6 +68,7 @@ void text_close(Text *x, const char *line) {
 }
 
 void text_append(Text *x, const Text *y) {
+  if (!y->s.n) return;
   const char *s = y->s.at, *end = s + y->s.n;
   int shift = x->indent - y->base;
   while (s < end) {

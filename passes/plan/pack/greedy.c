@@ -172,9 +172,10 @@ static uint64_t find_gap(Greedy *g, int i, bool tight) {
   const Placed *cur[MERGED], *end[MERGED];
   for (int b = b0; b <= b1; b++) {
     const PlacedList *l = b1 - b0 < MERGED ? &g->list[b] : gather(g, b0, b1, from, to);
-    cur[k] = l->at;
-    end[k] = l->at + l->n;
-    k += l->n > 0;
+    if (l->n) {
+      cur[k] = l->at;
+      end[k++] = l->at + l->n;
+    }
     if (b1 - b0 >= MERGED) break;
   }
   Gap gap = {from, to, p->b->at[i].bytes, tight, 0, UINT64_MAX, UINT64_MAX, 0};
