@@ -124,7 +124,7 @@ static void print_row(const Conv *v, Text *x, int64_t width) {
 
 static void print_panel(const Conv *v, Text *x) {
   int64_t tail = v->s.width - (v->s.np - 1) * v->s.nr;
-  if (tail == v->s.nr || v->s.np == 1) {
+  if (v->s.together > 1 || tail == v->s.nr || v->s.np == 1) {
     print_row(v, x, v->s.np == 1 ? v->s.width : v->s.nr);
     return;
   }
@@ -156,6 +156,19 @@ static Conv conv_of(Gen *g, const Group *gr) {
   if (type_extent(gr->domain, 3)) v.windows = dims_text(g, gr->e, v.s.c.y, 3, 4);
   v.source = dims_text(g, gr->e, v.s.back ? v.s.c.y : v.s.c.x, 2, 3);
   return v;
+}
+
+/* Which panels from q on a tile goes over at once: `full` ones, and the narrow last one if `many`
+   is more; and how many channels they have. */
+static void print_together(const Conv *v, Text *x, const char *end) {
+  const long long together = v->s.together, np = v->s.np, nr = v->s.nr, lack = np * nr - v->s.width;
+  text_line(x, "const long many = %s - q < %lld ? %s - q : %lld;", end, together, end, together);
+  if (!lack) {
+    text_line(x, "const long full = many, wide = many * %lld;", nr);
+    return;
+  }
+  text_line(x, "const long full = q + many < %lld ? many : many - 1;", np);
+  text_line(x, "const long wide = many * %lld - (full < many ? %lld : 0);", nr, lack);
 }
 
 void cpu_conv(Gen *g, const Group *gr) {
@@ -201,9 +214,13 @@ void cpu_conv(Gen *g, const Group *gr) {
     if (v.s.c.groups > 1)
       text_open(x, "for (long g = 0; g < %lld; g++) {", (long long)v.s.c.groups);
     if (parts)
-      text_open(x, "for (long q = part.column0; q < part.column1; q++) {");
+      text_open(x, "for (long q = part.column0; q < part.column1; q += %lld) {",
+                (long long)v.s.together);
     else if (v.s.np > 1)
-      text_open(x, "for (long q = 0; q < %lld; q++) {", (long long)v.s.np);
+      text_open(x, "for (long q = 0; q < %lld; q += %lld) {", (long long)v.s.np,
+                (long long)v.s.together);
+    if (v.s.together > 1)
+      print_together(&v, x, parts ? "part.column1" : arena_printf(g->a, "%lld", (long long)v.s.np));
     text_open(x, "for (long u = w0; u < w1; u++) {");
   } else {
     text_open(x, "for (long w = %s; w < %s; w++) {", first,

@@ -23,9 +23,11 @@ static void print_epilogue(const Conv *v, Text *x, const Phase *f, const char *c
     text_line(x, "const long ox = i;");
   text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)v->s.rows,
             (long long)v->s.columns, (long long)v->s.to_channels);
-  text_line(x, "const f32 *acc = from + i * %d;", v->s.nr);
+  const bool together = v->s.together > 1;
+  text_line(x, "const f32 *acc = from + i * %lld;", (long long)(v->s.together * v->s.nr));
   text_line(x, "(void)flat;");
-  text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
+  text_open(x, "GC_IVDEP for (long j = 0; j < %s; j++) {",
+            together ? "wide" : arena_printf(v->g->a, "%lld", (long long)width));
   EpilogueSite s = {.shape = t,
                     .coord = (const char *[]){"n", "(k0 + j)", "oy", "ox"},
                     .flat = "(flat + j)",
@@ -48,21 +50,46 @@ static const char *place_of(const Conv *v, const Phase *f, const char *i, int64_
 /* The epilogue is done tile by tile. */
 static bool at_once(const Conv *v) { return v->s.epilogue && !v->s.whole; }
 
-/* A tile from position `i0` of the phase on. */
+/* A tile from position `i0` of the phase on; panel: the text of its panel, of those from q on. */
 static void print_tile(const Conv *v, Text *x, const Phase *f, const char *i0, const Tile *t,
-                       const char *const step[2]) {
+                       const char *panel, const char *const step[2]) {
   Arena *a = v->g->a;
-  int64_t ld = v->s.epilogue ? v->s.nr : v->s.to_channels;
+  int64_t ld = v->s.epilogue ? v->s.together * v->s.nr : v->s.to_channels;
   const char *from = text_times(a, i0, t->li), *to = place_of(v, f, i0, ld);
   if (text_is_number(i0)) {
     const int64_t i = strtoll(i0, NULL, 10);
     from = arena_printf(a, "%lld", (long long)(i * t->li));
     to = arena_printf(a, "%lld", (long long)((f->first + i * f->step) * ld));
   }
-  text_line(x, "%s(%s, %s, 0, b, %s, 0, %s, %lldL, taps, 1%s);", tile_function(v->g, t),
-            text_plus(a, "a", from), step[0], step[1],
-            at_once(v) ? "tile" : text_plus(a, "out", to),
-            (long long)(at_once(v) ? ld : f->step * ld), tile_arguments(v->g, t));
+  const char *source = text_plus(a, "a", from), *filter = "b";
+  const char *result = at_once(v) ? "tile" : text_plus(a, "out", to);
+  if (panel) {
+    if (v->s.own) source = text_plus(a, source, text_times(a, panel, v->s.nr));
+    filter = text_plus(a, filter, text_times(a, panel, v->s.panel));
+    result = text_plus(a, result, text_times(a, panel, v->s.nr));
+  }
+  text_line(x, "%s(%s, %s, 0, %s, %s, 0, %s, %lldL, taps, 1%s);", tile_function(v->g, t), source,
+            step[0], filter, step[1], result, (long long)(at_once(v) ? ld : f->step * ld),
+            tile_arguments(v->g, t));
+}
+
+/* A tile of `rows` positions from i0 on, which lie as those from `first` on, for each panel. */
+static void print_tiles(const Conv *v, Text *x, const Phase *f, int64_t first, const char *i0,
+                        int rows, int64_t width, const char *const step[2]) {
+  const Tile t = conv_tile_along(v->g->a, &v->s, f, first, rows, width);
+  if (v->s.together == 1) {
+    print_tile(v, x, f, i0, &t, NULL, step);
+    return;
+  }
+  const int64_t tail = v->s.width - (v->s.np - 1) * v->s.nr;
+  text_open(x, "for (long s = 0; s < full; s++) {");
+  print_tile(v, x, f, i0, &t, "s", step);
+  text_close(x, "}");
+  if (tail == v->s.nr) return;
+  const Tile narrow = conv_tile_along(v->g->a, &v->s, f, first, rows, tail);
+  text_open(x, "if (full < many) {");
+  print_tile(v, x, f, i0, &narrow, "full", step);
+  text_close(x, "}");
 }
 
 /* The tiles of positions [i0, last) of a row of the result for one panel; those that are alike in
@@ -86,7 +113,8 @@ static void print_positions(const Conv *v, Text *x, const Phase *f, int64_t i0, 
     if (loop)
       text_open(x, "for (long i0 = %lld%s; i0 < %lld%s; i0 += %d) {", (long long)i0, of_run,
                 (long long)end, of_run, rows);
-    print_tile(v, x, f, loop ? "i0" : arena_printf(a, "%lld", (long long)i0), &t, step);
+    print_tiles(v, x, f, i0, loop ? "i0" : arena_printf(a, "%lld", (long long)i0), rows, width,
+                step);
     if (at_once(v)) print_epilogue(v, x, f, arena_printf(a, "%d", rows), width);
     if (loop) text_close(x, "}");
     i0 = end;
@@ -104,9 +132,8 @@ static void print_inside(const Conv *v, Text *x, const Phase *f, int64_t first, 
   text_line(x, "wide = many / tiles + (k >= tiles - many %% tiles);");
   text_open(x, "switch (wide) {");
   for (int rows = 1; rows <= most && rows <= last - first; rows++) {
-    const Tile t = conv_tile_along(v->g->a, &v->s, f, first, rows, width);
     text_open(x, "case %d: {", rows);
-    print_tile(v, x, f, "i0", &t, step);
+    print_tiles(v, x, f, first, "i0", rows, width, step);
     text_line(x, "break;");
     text_close(x, "}");
   }

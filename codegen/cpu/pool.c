@@ -252,7 +252,7 @@ static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
   Gen *g = p->w.g;
   const char *end = open_span(p, columns);
   text_line(x, "GC_BRANCH;");
-  text_line(x, "GC_ROLLED GC_IVDEP");
+  text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < %s; l++) {", end);
   text_line(x, "%s sum = %s;", p->index ? "int32_t" : p->w.T, start_of(p));
   if (p->index) text_line(x, "%s best = %s;", p->w.T, reduce_start(g, OP_REDUCE_MAX, p->w.dt, 1));

@@ -13,7 +13,8 @@ enum {
 
 /* ---- tiles ---- */
 
-/* Prefetches as many rows of c with each filter row as make all of them at its end. */
+/* Prefetches as many rows of c with each filter row as make all of them at its end, but for those
+   of a buffer. */
 static Tile tile_new(const ConvSchedule *v, int rows, int64_t width) {
   int taps = (int)v->c.h.taps;
   return (Tile){.rows = rows,
@@ -22,7 +23,7 @@ static Tile tile_new(const ConvSchedule *v, int rows, int64_t width) {
                 .lk = 1,
                 .pairs = v->pairs,
                 .own = v->own,
-                .prefetch = (rows + taps - 1) / taps};
+                .prefetch = v->epilogue ? 0 : (rows + taps - 1) / taps};
 }
 
 /* Pixels [i0, i0 + rows) of a phase. */
@@ -30,7 +31,7 @@ Tile conv_tile_along(Arena *a, const ConvSchedule *v, const Phase *f, int64_t i0
                      int64_t width) {
   Tile t = tile_new(v, rows, width);
   t.li = f->over * v->from_channels;
-  if (v->once) t.next = rows * t.li;
+  if (v->once && v->together == 1) t.next = rows * t.li;
   t.run = ARENA_ARRAY(a, TapRun, f->ntaps + 1);
   for (int k = 0; k < f->ntaps; k++) {
     const Tap *c = &f->tap[k];
@@ -109,12 +110,27 @@ static void choose_tiles(Arena *a, const VectorMachine *m, ConvSchedule *v) {
     v->low = v->n % blocks ? blocks - v->n % blocks : 0;
 }
 
+/* Panels that a tile of pixels goes over before the next pixels: then channels that lie side by
+   side are read and written at once, where a panel alone takes a line of each pixel. All panels, if
+   their filters stay in the second cache; if each channel has a filter of its own, as many as
+   leave half of the first one. */
+static void choose_together(const VectorMachine *m, ConvSchedule *v) {
+  const int64_t taps = v->c.h.taps * v->c.w.taps, row = taps * v->nr * 4;
+  int64_t most = v->np;
+  if (v->own)
+    most = m->cache.l1 / 2 / row;
+  else if (v->np * row * v->depth > m->cache.l2 / 8)
+    most = 1;
+  const bool several = !v->blocks && v->np > 1 && most > 1;
+  v->together = several ? ceil_div(v->np, ceil_div(v->np, most)) : 1;
+}
+
 /* How threads share the rows of the result, and what waits for its epilogue. */
 static void choose_units(const VectorMachine *m, ConvSchedule *v) {
   int64_t panels = v->np * v->c.groups;
   v->flops = 2 * (uint64_t)(v->c.y->numel * v->c.gin * v->c.h.taps * v->c.w.taps);
   v->row_count = (v->blocks ? v->blocks : v->n) * v->rows;
-  v->by_rows = v->blocks || v->row_count >= FEW_ROWS || panels == 1;
+  v->by_rows = v->blocks || v->row_count >= FEW_ROWS || panels == 1 || v->together > 1;
   v->by_panels = !v->by_rows || (v->row_count < ENOUGH_ROWS && v->np > 1 && v->c.groups == 1);
   v->units = v->flops < SERIAL_WORK ? 1 : v->by_panels ? v->row_count * panels : v->row_count;
   int64_t bytes = v->in_columns * v->from_channels * 4 * (v->blocks ? v->images : 1);
@@ -122,7 +138,8 @@ static void choose_units(const VectorMachine *m, ConvSchedule *v) {
   if (!v->row_block) v->row_block = 1;
   int64_t tail = v->width - (v->np - 1) * v->nr; /* the narrowest panel has the tallest tiles */
   v->tile_rows = conv_tile_rows(m, v, tail);
-  v->buffer = v->whole ? v->columns : v->tile_rows;
+  if (v->together > 1) v->whole = false;
+  v->buffer = v->whole ? v->columns : v->tile_rows * v->together;
   if (v->blocks && v->images * v->columns > v->buffer) v->buffer = v->images * v->columns;
 }
 
@@ -169,15 +186,17 @@ ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *sh
   v.phase = window_phases(a, &c->w, back, &v.nphases);
   v.span = window_spans(a, &c->w, back, &v.nspans);
   choose_tiles(a, m, &v);
+  choose_together(m, &v);
   choose_units(m, &v);
   return v;
 }
 
 #define FIELD(f) SCHEDULE_FIELD(ConvSchedule, f)
 const ScheduleKind conv_kind = {
-    "conv",
-    (const ScheduleField[]){FIELD(n),       FIELD(rows),      FIELD(columns),   FIELD(depth),
-                            FIELD(width),   FIELD(back),      FIELD(pairs),     FIELD(nr),
-                            FIELD(np),      FIELD(tile_rows), FIELD(nphases),   FIELD(blocks),
-                            FIELD(images),  FIELD(low),       FIELD(once),      FIELD(whole),
-                            FIELD(by_rows), FIELD(by_panels), FIELD(row_block), {0}}};
+    "conv", (const ScheduleField[]){FIELD(n),         FIELD(rows),      FIELD(columns),
+                                    FIELD(depth),     FIELD(width),     FIELD(back),
+                                    FIELD(pairs),     FIELD(nr),        FIELD(np),
+                                    FIELD(together),  FIELD(tile_rows), FIELD(nphases),
+                                    FIELD(blocks),    FIELD(images),    FIELD(low),
+                                    FIELD(once),      FIELD(whole),     FIELD(by_rows),
+                                    FIELD(by_panels), FIELD(row_block), {0}}};

@@ -117,6 +117,8 @@ typedef struct ConvSchedule {
   int64_t depth, width;               /* channels of a group: source, result */
   int nr;                             /* columns of a panel */
   int64_t np;                         /* panels of a group */
+  int64_t together;                   /* panels that each pixel's tile goes over before the next
+                                         pixels; 1: all pixels go by for a panel first */
   int64_t lb, tap, panel; /* elements from one row of a panel to the next, from one filter column to
                              the next, from panel to panel */
   bool epilogue;

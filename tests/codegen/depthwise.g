@@ -3,8 +3,8 @@
 # RUN: %gc --print-schedules -march=x86-64-v3 %s -o %t.exe | FileCheck-14 %s
 # A convolution of each channel by itself, and its gradient by the images, has the tiles of other convolutions: some pixels
 # by a panel of two vectors of channels. A tap that all pixels of a tile have is a step of one loop, whatever the window.
-# CHECK-DAG: conv n=2 rows=56 columns=56 depth=1 width=32 back=no {{.*}}nr=16 np=2 tile_rows=6
-# CHECK-DAG: conv n=2 rows=56 columns=56 depth=1 width=32 back=yes {{.*}}nr=16 np=2 tile_rows=6
+# CHECK-DAG: conv n=2 rows=56 columns=56 depth=1 width=32 back=no {{.*}}nr=16 np=2 together=2 tile_rows=6
+# CHECK-DAG: conv n=2 rows=56 columns=56 depth=1 width=32 back=yes {{.*}}nr=16 np=2 together=2 tile_rows=6
 let K = 5
 let P = 2
 entry e(x : f32[2, 32, 56, 56], w : f32[32, 1, K, K]) {

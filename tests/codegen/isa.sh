@@ -48,6 +48,15 @@ for cc in gcc $clang; do
   done
 done
 
+# ---- an epilogue of a panel's 16 columns becomes vectors of each row ----
+echo 'entry e(x : f32[64, 32], r : f32[64, 16]) { return y = linear(x, 16) as a + r }' >narrow.g
+"$gc" narrow.g -O2 -march=x86-64-v3 --emit=c -o narrow.c &&
+  gcc -std=gnu17 -O3 -march=x86-64-v3 -ffp-contract=off -w -I"$runtime" -S narrow.c -o narrow.s 2>err || {
+  failures=$((failures + 1))
+  echo "FAILED: an epilogue of 16 columns: $(cat err)"
+}
+grep -q shufps narrow.s && { echo "FAILED: columns of an epilogue are gathered by shuffles"; failures=$((failures + 1)); }
+
 # ---- quantized matrices, for which the compilers name instructions in two ways ----
 echo 'entry e(x : f32[16, 256]) { return y = linear(relu(linear(x, 128) as a), 192) as b }' >quantized.g
 for weights in ${clang:+q8 q4 w8a8 w4a16}; do

@@ -57,6 +57,18 @@ static void decides_convolutions(void **state) {
   v = conv_schedule(a, &machines[AVX512], &s);
   assert_true(v.by_rows && v.by_panels); /* whole rows, or some panels of one */
   assert_int_equal(v.units, 20 * 7 * 4);
+  s = (ConvShape){.c = conv(1, 24, 72, 1, axis(80, 1, 1, 0, 1), axis(80, 1, 1, 0, 1)),
+                  .panel = 16,
+                  .epilogue = true};
+  v = conv_schedule(a, &machines[AVX512], &s);
+  assert_int_equal(v.together, 5); /* few channels: a tile of pixels goes over all panels */
+  assert_false(v.whole);
+  assert_int_equal(v.buffer, 5 * v.tile_rows);
+  s.c = conv(1, 960, 960, 1, axis(80, 1, 1, 0, 1), axis(80, 1, 1, 0, 1));
+  assert_int_equal(conv_schedule(a, &machines[AVX512], &s).together, 1);
+  s.c = conv(1, 960, 960, 960, axis(80, 3, 1, 1, 1), axis(80, 3, 1, 1, 1));
+  s.panel = 0;
+  assert_int_equal(conv_schedule(a, &machines[AVX512], &s).together, 10); /* in three groups */
   arena_free(a);
 }
 

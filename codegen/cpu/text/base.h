@@ -3,12 +3,14 @@
    in order of depth and every fma is named (the file is compiled with -ffp-contract=off). */
 #define INL static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 64")
+/* Before a loop that is to become vectors. gcc 12 would write out one of few iterations first, with branches, or if it
+   has no more than 16, make vectors of the loop around it, whose elements it gathers by shuffles. */
 #ifdef __clang__
 #define GC_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
-#define GC_IVDEP _Pragma("GCC ivdep")
+#define GC_IVDEP _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
-/* Before a short loop that is to become vectors: gcc 12 would write it out first, with branches. */
+/* Before a short loop that is to stay one. */
 #define GC_ROLLED _Pragma("GCC unroll 1")
 /* In a loop that a branch lets skip iterations, before loops over the elements of each: it stays a
    branch. By gcc 12, such a loop whose inner loops are unrolled may be turned into one over
