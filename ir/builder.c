@@ -1,16 +1,10 @@
-/* The builder: appends ops to a block, folds and hash-conses pure ones; convenience forms.
+/* The builder: appends ops to a block, folds and hash-conses (cons.h) pure ones; convenience forms.
    Contract: a built op satisfies its shape rule, or it is an internal error. Attributes of kind
    ATTR_NUM are rounded to the dtype. Effects, copies, ops with blocks or several results never
-   merge. Hash-consing is one index a block, over kind, operands, attributes and type. */
+   merge. */
+#include "ir/cons.h"
 #include "ir/eval/interp.h"
 #include "ir/fold/fold.h"
-
-struct ConsTable {
-  Block *block;            /* whose ops are in the table */
-  struct ConsTable *outer; /* of a block around it: still good when the builder comes back */
-  uint32_t entered;        /* ops of the block that have been looked at: the first ones */
-  HashIndex index;         /* of ops by their ids */
-};
 
 Builder *builder_new(Entry *e, Block *b) {
   Builder *r = ARENA_NEW(e->module->arena, Builder);
@@ -24,73 +18,6 @@ void builder_like(Builder *b, const Op *op) {
   b->loc = op->loc;
   b->scope = op->scope;
   b->backward = op->backward;
-}
-
-/* ---- hash-consing ---- */
-
-/* A copy is built to have bytes of its own, so two copies never merge. */
-static bool can_merge(OpKind k) {
-  const OpInfo *i = &op_info[k];
-  return i->results == 1 && i->blocks == 0 && !(i->flags & OPF_EFFECT) && k != OP_COPY;
-}
-
-/* An op, built or not. */
-typedef struct ConsKey {
-  OpKind kind;
-  const ValueId *x;
-  int n;
-  const Attr *attr;
-  const Type *type; /* of the result */
-} ConsKey;
-
-static uint64_t cons_hash(const ConsKey *k) {
-  uint64_t h = hash_word(k->kind, (uint64_t)(uintptr_t)k->type);
-  for (int i = 0; i < k->n; i++) h = hash_word(h, k->x[i]);
-  for (int i = 0; i < MAX_ATTRS; i++) h = hash_word(h, (uint64_t)k->attr[i].i);
-  return h;
-}
-
-static bool cons_equal(const void *entry, uint32_t id, const void *key) {
-  const Entry *e = entry;
-  const Op *op = op_at(e, id);
-  const ConsKey *k = key;
-  if (op->kind != k->kind || op->noperands != k->n || value_type(e, op->results[0]) != k->type)
-    return false;
-  if (k->n && memcmp(op->operands, k->x, sizeof k->x[0] * (size_t)k->n) != 0) return false;
-  for (int i = 0; i < MAX_ATTRS; i++)
-    if (op->attr[i].i != k->attr[i].i) return false;
-  return true;
-}
-
-/* The op that equals the key; `fresh` if there is none, which is then the op of that id. */
-static OpId cons_enter(const Builder *b, struct ConsTable *t, const ConsKey *k, OpId fresh) {
-  return index_enter(b->m->arena, &t->index, cons_hash(k), cons_equal, b->e, k, fresh);
-}
-
-static bool is_within(const Block *b, const Block *outer) {
-  while (b != outer && b->op) b = b->op->parent;
-  return b == outer;
-}
-
-/* The table of the builder's block, with every op that has been appended to it by any way. */
-static struct ConsTable *cons_table(Builder *b) {
-  while (b->cons && !is_within(b->b, b->cons->block)) b->cons = b->cons->outer;
-  if (!b->cons || b->cons->block != b->b) {
-    struct ConsTable *fresh = ARENA_NEW(b->m->arena, struct ConsTable);
-    fresh->block = b->b;
-    fresh->outer = b->cons;
-    b->cons = fresh;
-  }
-  struct ConsTable *t = b->cons;
-  for (; t->entered < b->b->ops.n; t->entered++) {
-    const Op *op = op_at(b->e, b->b->ops.at[t->entered]);
-    /* a value with a layout of its own is not what a new op would give */
-    bool plain = op->kind == OP_LOAD || !op->nresults || !value_at(b->e, op->results[0])->layout;
-    if (!can_merge(op->kind) || !plain) continue;
-    ConsKey k = {op->kind, op->operands, op->noperands, op->attr, value_type(b->e, op->results[0])};
-    (void)cons_enter(b, t, &k, op->id);
-  }
-  return t;
 }
 
 /* ---- appending ---- */
@@ -200,7 +127,7 @@ ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *
   if (attr) memcpy(own, attr, sizeof own);
   round_num(info, own, t);
   /* loads are merged even without folding, since a block may hold only one of each global */
-  if (!can_merge(k) || !(b->fold || k == OP_LOAD))
+  if (!cons_merges(k) || !(b->fold || k == OP_LOAD))
     return build_op(b, k, operands, n, own, &t, 1)->results[0];
 
   ValueId swapped[2];

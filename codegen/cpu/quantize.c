@@ -1,6 +1,6 @@
 /* Prints quantize_scale and quantize of rows of f32: integers of 8 or 16 bits, groups along the
    last axis. Contract: the results are those of the ops' decomposition, bit for bit. A unit is a
-   row. See text/integers.h. */
+   row. See text/quantize.h. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/program/extent.h"
 

@@ -10,43 +10,6 @@
 #include "codegen/cpu/target.h"
 #include "codegen/program/extent.h"
 
-/* ---- schedules ---- */
-
-static bool is_full(const Group *gr, int yield) {
-  return type_same_dims(value_type(gr->e, gr->yield[yield]), gr->domain);
-}
-
-/* An operand that lies in panels, as the gradient of a weight does: the row is all of it, and its
-   columns are whole panels (see the pass layout). NULL if there is none. */
-static const Value *in_panels(const Group *gr) {
-  for (int i = 0; i < gr->nin; i++) {
-    const Value *v = value_at(gr->e, gr->in[i]);
-    if (v->layout && v->layout->nr) return v;
-  }
-  return NULL;
-}
-
-static RowsSchedule schedule_of(const Group *gr) {
-  RowsShape s = {.rows = 1,
-                 .elements = rows_elements(gr),
-                 .work = group_work(gr),
-                 .independent = rows_independent(gr),
-                 .one_pass = rows_one_pass(gr)};
-  int outer = op_outer_axes(gr->e, gr->root);
-  for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
-  for (int i = 0; i < gr->nin; i++) {
-    const Layout *l = value_at(gr->e, gr->in[i])->layout;
-    s.panels += l && l->nr;
-  }
-  for (int i = 0; i < gr->nout; i++) s.full |= is_full(gr, i);
-  return rows_schedule(&s);
-}
-
-uint64_t cpu_rows_scratch(const Group *gr) {
-  RowsSchedule s = schedule_of(gr);
-  return s.split ? (uint64_t)(rows_reductions(gr) * s.rows * (s.chunks + s.apply) * PARTIAL) : 0;
-}
-
 /* ---- one pass ---- */
 
 /* s[0] = tree of the lanes of s */
@@ -99,7 +62,7 @@ static void bind_exps(RowsPrinter *r, int number) {
 }
 
 int cpu_rows_elements(RowsPrinter *r, Text *row, const char *c0, const char *w) {
-  const Value *v = r->s.copied ? NULL : in_panels(r->gr);
+  const Value *v = r->s.copied ? NULL : cpu_rows_in_panels(r->gr);
   if (v) {
     const Type *t = v->type;
     long long n = t->dim[t->rank - 1], nr = v->layout->nr;
@@ -126,7 +89,7 @@ bool cpu_rows_full_results(RowsPrinter *r) {
   bool any = false;
   for (int store = 0; store < 2; store++)
     for (int i = 0; i < gr->nout; i++) {
-      if (!is_full(gr, i)) continue;
+      if (!cpu_rows_is_full(gr, i)) continue;
       any = true;
       const Axis *map = printer_identity(&r->p, gr->yield[i]);
       if (store)
@@ -326,7 +289,8 @@ void cpu_rows_results(RowsPrinter *r, const RowLoops *l, bool full) {
   Text *row = r->p.level[1];
   /* results of one element a row are computed before any result is written */
   for (int i = 0; i < gr->nout; i++)
-    if (!is_full(gr, i)) printer_value(&r->p, gr->yield[i], printer_identity(&r->p, gr->yield[i]));
+    if (!cpu_rows_is_full(gr, i))
+      printer_value(&r->p, gr->yield[i], printer_identity(&r->p, gr->yield[i]));
   printer_drop(&r->p, 2);
   *r->p.level[2] = text_new(r->g->a, 3);
   rows_name(r, l->inner, l->ninner);
@@ -336,7 +300,7 @@ void cpu_rows_results(RowsPrinter *r, const RowLoops *l, bool full) {
     while (open--) text_close(row, "}");
   }
   for (int i = 0; i < gr->nout; i++)
-    if (!is_full(gr, i)) printer_store(&r->p, i, printer_identity(&r->p, gr->yield[i]), 1);
+    if (!cpu_rows_is_full(gr, i)) printer_store(&r->p, i, printer_identity(&r->p, gr->yield[i]), 1);
 }
 
 void cpu_rows_finish(RowsPrinter *r, Kernel *k, const char *from, const char *to) {
@@ -350,7 +314,7 @@ RowLoops cpu_rows_start(RowsPrinter *r) {
   Gen *g = r->g;
   const Group *gr = r->gr;
   r->p = printer_new(g, gr, 3, 1);
-  if (in_panels(gr)) {
+  if (cpu_rows_in_panels(gr)) {
     r->p.panel = r->s.copied ? "(c - b)" : "(place + l)"; /* of cpu_rows_elements */
     r->p.flat_level = 2;
   }
@@ -379,7 +343,7 @@ void cpu_rows(Gen *g, const Group *gr) {
                    .outer = op_outer_axes(gr->e, gr->root),
                    .c = rows_elements(gr),
                    .number = "u",
-                   .s = schedule_of(gr)};
+                   .s = cpu_rows_schedule(gr)};
   const RowLoops l = cpu_rows_start(&r);
   int64_t rows = r.s.rows;
   const char *rows_text = dims_text(g, gr->e, gr->domain, 0, r.outer);

@@ -9,6 +9,15 @@ typedef struct RowLoops { /* over the axes before the row, and over those of the
   int nouter, ninner;
 } RowLoops;
 
+/* ---- rows_schedule.c ---- */
+RowsSchedule cpu_rows_schedule(const Group *gr);
+/* The result has the full shape. */
+bool cpu_rows_is_full(const Group *gr, int yield);
+/* An operand that lies in panels, as the gradient of a weight does: the row is all of it, and its
+   columns are whole panels (see the pass layout). NULL if there is none. */
+const Value *cpu_rows_in_panels(const Group *gr);
+
+/* ---- rows.c ---- */
 /* Begins the texts of a launch. */
 RowLoops cpu_rows_start(RowsPrinter *r);
 /* The loops over a row, in blocks of lanes and, where the row is long, in chunks; split: over the
@@ -30,6 +39,7 @@ void cpu_rows_finish(RowsPrinter *r, Kernel *k, const char *from, const char *to
 /* Elements of a row: a number, or a factor of extents. */
 const char *cpu_rows_length(const RowsPrinter *r);
 
+/* ---- rows_chunks.c ---- */
 /* The launches of long rows, whose chunks are units; k is the first one. */
 void cpu_rows_in_chunks(RowsPrinter *r, Kernel *k, const RowLoops *first);
 /* A unit's chunk of operands in panels is copied together before it is summed: in order of the row,

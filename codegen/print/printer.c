@@ -5,60 +5,9 @@
 #include "codegen/print/printer.h"
 #include "codegen/program/extent.h"
 
-/* Coordinates behind those of the domain: of the product's own shape, but for the last axis, which
-   is the domain's. */
-static int extra_coords(const Group *gr) { return gr->matrix ? gr->matrix->rank - 1 : 0; }
-
-int printer_domain_coords(const Printer *p) { return p->ncoords - extra_coords(p->gr); }
-
-static bool is_matrix(const Printer *p, const Type *t) {
-  return p->gr->matrix && type_same_dims(t, p->gr->matrix);
-}
-
-static const Axis *identity(const Printer *p, const Type *t) {
-  if (!is_matrix(p, t)) return axes_identity(p->g->a, t);
-  int domain = printer_domain_coords(p), last = t->rank - 1;
-  Axis *m = ARENA_ARRAY(p->g->a, Axis, t->rank + 1);
-  for (int i = 0; i <= last; i++)
-    m[i] = t->dim[i] == 1 ? (Axis){.coord = -1}
-                          : (Axis){.coord = i < last ? domain + i : domain - 1, .step = 1};
-  return m;
-}
-
-const Axis *printer_identity(Printer *p, ValueId v) { return identity(p, value_type(p->gr->e, v)); }
-
-static bool same_axes(const Type *t, const Axis *a, const Axis *b) {
-  for (int i = 0; i < t->rank; i++) {
-    if (a[i].coord != b[i].coord || a[i].start != b[i].start) return false;
-    if (a[i].coord >= 0 && a[i].step != b[i].step) return false;
-  }
-  return true;
-}
-
-bool printer_same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b) {
-  return same_axes(value_type(p->gr->e, v), a, b);
-}
-
-const Axis *printer_through(Printer *p, const Op *op, const Axis *map) {
-  const Group *gr = p->gr;
-  if (op->kind == OP_RESHAPE && gr->matrix) {
-    const Type *from = value_type(gr->e, op->operands[0]), *to = value_type(gr->e, op->results[0]);
-    bool back = is_matrix(p, to) && type_same_dims(from, gr->domain);
-    bool renames = back || (is_matrix(p, from) && type_same_dims(to, gr->domain));
-    if (renames && printer_same_map(p, op->results[0], map, identity(p, to)))
-      return identity(p, from);
-  }
-  return axes_through(p->g->a, gr->e, op, map);
-}
-
-const Layout *printer_layout(const Printer *p, ValueId v) {
-  int arg = group_arg(p->gr, v);
-  return value_at(p->gr->e, arg >= 0 ? p->gr->in[arg] : v)->layout;
-}
-
 Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
   int rank = gr->domain->rank;
-  Printer p = {.g = g, .gr = gr, .ncoords = rank + extra_coords(gr), .nlevels = levels};
+  Printer p = {.g = g, .gr = gr, .ncoords = rank + printer_extra_coords(gr), .nlevels = levels};
   p.coord = ARENA_ARRAY(g->a, Coord, p.ncoords + 2); /* one more for an index that data gives */
   for (int i = 0; i < p.ncoords; i++) {
     const Type *t = i < rank ? gr->domain : gr->matrix;
@@ -110,95 +59,6 @@ const Term *printer_term(const Printer *p, const Op *op, Role role) {
   return t;
 }
 
-/* ---- indices ---- */
-
-static void add_term(Text *x, const char *text, int64_t factor) {
-  const char *sign = x->s.n ? (factor < 0 ? " - " : " + ") : (factor < 0 ? "-" : "");
-  int64_t f = factor < 0 ? -factor : factor;
-  if (f == 1)
-    text_add(x, "%s%s", sign, text);
-  else
-    text_add(x, "%s%s * %lld", sign, text, (long long)f);
-}
-
-/* start + sum of factor[k] times coordinate k */
-static const char *linear(Printer *p, int64_t start, const int64_t *factor, int *level) {
-  Text x = text_new(p->g->a, 0);
-  for (int k = 0; k < p->ncoords; k++) {
-    if (!factor[k] || !p->coord[k].text) continue;
-    add_term(&x, p->coord[k].text, factor[k]);
-    if (p->coord[k].level > *level) *level = p->coord[k].level;
-  }
-  if (start || !x.s.n) {
-    const char *sign = start < 0 ? " - " : " + ";
-    if (x.s.n)
-      text_add(&x, "%s%lld", sign, (long long)(start < 0 ? -start : start));
-    else
-      text_add(&x, "%lld", (long long)start);
-  }
-  return text_str(&x);
-}
-
-static const char *axis_text(Printer *p, Axis a, int *level) {
-  int64_t *factor = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
-  if (a.coord >= 0) factor[a.coord] = a.step;
-  return linear(p, a.start, factor, level);
-}
-
-static bool at_home(const Printer *p, const Type *t, const Axis *map) {
-  int ncoords = printer_domain_coords(p);
-  if (is_matrix(p, t)) return same_axes(t, map, identity(p, t));
-  if (t->numel == 1 || t->rank > ncoords) return false;
-  int lead = 0;
-  for (int k = 0; k < ncoords; k++) {
-    if (p->coord[k].dim == 1) continue;
-    while (lead < t->rank && t->dim[lead] == 1) lead++;
-    if (lead == t->rank || map[lead].coord != k || map[lead].start || map[lead].step != 1 ||
-        t->dim[lead] != p->coord[k].dim)
-      return false;
-    lead++;
-  }
-  while (lead < t->rank && t->dim[lead] == 1) lead++;
-  return lead == t->rank;
-}
-
-static const char *strided(Printer *p, const Type *t, const int64_t *own, const Axis *map,
-                           int *level) {
-  int64_t start = 0, *factor = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
-  for (int i = 0; i < t->rank; i++) {
-    start += own[i] * map[i].start;
-    if (map[i].coord >= 0) factor[map[i].coord] += own[i] * map[i].step;
-  }
-  return linear(p, start, factor, level);
-}
-
-const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level) {
-  const Entry *e = p->gr->e;
-  const Type *t = value_type(e, v);
-  const Layout *l = printer_layout(p, v);
-  bool home = at_home(p, t, map);
-  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
-  int64_t panel = layout_strides(t, l, own);
-  if (panel && !p->storage) {
-    if (home && p->panel) {
-      *level = p->flat_level > *level ? p->flat_level : *level;
-      return p->panel;
-    }
-    if (layout_row(t, l)) return strided(p, t, own, map, level);
-    int column = layout_axis(l, t->rank - 1);
-    const char *j = axis_text(p, map[column], level);
-    own[column] = 0;
-    const char *i = strided(p, t, own, map, level);
-    return arena_printf(p->g->a, "(%s) / %d * %lld + %s + (%s) %% %d", j, l->nr, (long long)panel,
-                        i, j, l->nr);
-  }
-  if (home && p->flat && (p->storage || l == p->layout)) {
-    *level = p->flat_level > *level ? p->flat_level : *level;
-    return p->flat;
-  }
-  return strided(p, t, own, map, level);
-}
-
 /* ---- values ---- */
 
 static bool is_name(const char *s) {
@@ -223,7 +83,7 @@ static const char *row_exp(Printer *p, const Op *op, const Axis *map, int *level
   const Term *kept = find_term(p, op, ROLE_EXP);
   ValueId v = op->operands[op_full_operand(op)];
   if (kept) { /* an array of the row: the place asked for may be another than the loop's */
-    const char *i = axis_text(p, map[value_type(p->gr->e, v)->rank - 1], level);
+    const char *i = printer_axis(p, map[value_type(p->gr->e, v)->rank - 1], level);
     *level = deeper(*level, kept->level);
     return arena_printf(p->g->a, "%s[%s]", kept->text, i);
   }
@@ -296,7 +156,7 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
     break;
   default: { /* OP_XENT_GRAD */
     Printed dy = printer_value(p, op->operands[0], map);
-    const char *num = row_exp(p, op, map, &level), *c = axis_text(p, map[t->rank - 1], &level);
+    const char *num = row_exp(p, op, map, &level), *c = printer_axis(p, map[t->rank - 1], &level);
     level = deeper(level, dy.level);
     text = arena_printf(a, "%s * (divide(%s, %s) - ((int)(%s) == (int)%s ? 1.0f : 0.0f))", dy.text,
                         num, sum->text, c, printer_term(p, op, ROLE_LABEL)->text);
@@ -321,7 +181,7 @@ static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
     level = deeper(level, draw.level);
   }
   const char *key = random_key_text(p->g, op->attr[AT_KEY], op->attr[AT_DRAW], place);
-  const char *at = strided(p, t, own, map, &level);
+  const char *at = printer_strided(p, t, own, map, &level);
   int64_t row = op->attr[AT_ROW_ELEMENTS].i;
   if (row) at = arena_printf(p->g->a, "env_first_row(env) * %lld + %s", (long long)row, at);
   const char *call = arena_printf(p->g->a, "%s_random_uniform(%s, env, (uint64_t)(%s))",
@@ -378,7 +238,7 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
     const Extent *x = extent_get(p->g->ctx, op->attr[AT_NAME].str, op->attr[AT_BOUND].i);
     r = line(p, dt, arena_printf(a, "(int32_t)%s", extent_name(p->g, e, x)), 0);
   } else if (op->kind == OP_IOTA) {
-    const char *i = axis_text(p, map[op->attr[AT_AXIS].i], &r.level);
+    const char *i = printer_axis(p, map[op->attr[AT_AXIS].i], &r.level);
     r = line(p, dt, scalar_round_text(a, dt, arena_printf(a, "(%s)(%s)", dtype_compute(dt), i)),
              r.level);
   } else if (op_info[op->kind].cls == CLASS_VIEW || op->kind == OP_STOP_GRADIENT) {
@@ -417,7 +277,7 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
 static void epilogue_start(Gen *g, Text *x, const Group *gr, const EpilogueSite *s, Printer *p) {
   *p = (Printer){.g = g,
                  .gr = gr,
-                 .ncoords = s->shape->rank + extra_coords(gr),
+                 .ncoords = s->shape->rank + printer_extra_coords(gr),
                  .flat = s->flat,
                  .panel = s->panel,
                  .layout = s->layout};

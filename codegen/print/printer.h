@@ -76,8 +76,15 @@ const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level);
 
 /* Where an argument lies, or the result that an inner value becomes. */
 const Layout *printer_layout(const Printer *p, ValueId v);
-/* Coordinates of the domain itself. */
+/* Coordinates of the domain itself, and those behind them: of the product's own shape, but for the
+   last axis, which is the domain's. */
 int printer_domain_coords(const Printer *p);
+int printer_extra_coords(const Group *gr);
+/* The position along an axis, and the offset of a place at these strides of a value's axes, as
+   text; *level: the deepest loop that it needs. */
+const char *printer_axis(Printer *p, Axis a, int *level);
+const char *printer_strided(Printer *p, const Type *t, const int64_t *own, const Axis *map,
+                            int *level);
 
 /* ---- leaves.c ---- */
 

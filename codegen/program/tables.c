@@ -1,14 +1,16 @@
 /* From planned entries to the tables of gcrt.h; see tables.h.
    Contract: the same module gives the same bytes. Order: what entries point to, then the entries,
    then the program. */
-#include "codegen/program/tables.h"
 #include "codegen/program/extent.h"
+#include "codegen/program/tables_impl.h"
 
 #include <inttypes.h>
 
 static const char *const region_name[] = {
     [PLAN_ARENA] = "GC_ARENA",   [PLAN_GLOBALS] = "GC_GLOBALS", [PLAN_INPUTS] = "GC_INPUTS",
     [PLAN_HYPERS] = "GC_HYPERS", [PLAN_COUNTS] = "GC_COUNTS",   [PLAN_PREPARED] = "GC_PREPARED"};
+
+const char *tables_region(PlanRegion r) { return region_name[r]; }
 
 static const char *const aggregate_enum[AGGREGATES] = {
     [AGGREGATE_MEAN] = "GC_MEAN", [AGGREGATE_SUM] = "GC_SUM",           [AGGREGATE_MAX] = "GC_MAX",
@@ -66,7 +68,7 @@ static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *
   } else {
     text_add(x, "NULL");
   }
-  text_add(x, ", %" PRIu64 ", %s, %" PRIu64 ", %d", at.bytes, region_name[at.region], at.offset,
+  text_add(x, ", %" PRIu64 ", %s, %" PRIu64 ", %d", at.bytes, tables_region(at.region), at.offset,
            l ? l->nr : 0);
   if (limits && limits->n) {
     text_add(x, ", .nlimits = %u, .limits = (const GcLimit[]){", limits->n);
@@ -84,113 +86,9 @@ static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *
   text_add(x, "%s}", more);
 }
 
-static void tensor(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
-                   Address at, const InputLimits *limits) {
-  tensor_row(p, e, name, t, l, at, limits, "");
-}
-
-static void strides(Text *x, const int64_t *stride, int depth) {
-  if (!stride) return;
-  text_add(x, ", (const int64_t[]){");
-  for (int i = 0; i < depth; i++) text_add(x, "%s%" PRId64, i ? ", " : "", stride[i]);
-  text_add(x, "}");
-}
-
-static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l, int depth) {
-  Text *x = &p->text;
-  text_add(x, "static const GcArg %s_a%u[] = {", entry, i);
-  for (int k = 0; k < l->kernel->nargs; k++) {
-    const Address *at = &l->args[k];
-    text_add(x, "%s{%s, %" PRIu64 ", %" PRIu64, k ? ", " : "", region_name[at->region], at->offset,
-             at->bytes);
-    strides(x, at->stride, depth);
-    text_add(x, "}");
-  }
-  text_add(x, "};\n");
-}
-
-/* A table of the launches that one waits for, and its initialisers in a step's row. */
-static const char *waits(Tables *p, const char *name, const Launch *l, int streams) {
-  Arena *a = p->g->a;
-  if (streams <= 1) return "";
-  if (!l->after.n) return arena_printf(a, ", .stream = %d", l->stream);
-  text_add(&p->text, "static const int %s[] = {", name);
-  for (uint32_t k = 0; k < l->after.n; k++)
-    text_add(&p->text, "%s%u", k ? ", " : "", l->after.at[k]);
-  text_add(&p->text, "};\n");
-  return arena_printf(a, ", .stream = %d, .after = %s, .nafter = %u", l->stream, name, l->after.n);
-}
-
-static void result(Tables *p, const Entry *e, int arg, const char *name, const Type *t,
-                   const Layout *l) {
-  text_add(&p->text, "  {%d, ", arg);
-  tensor(p, e, name ? name : "", t, l, (Address){.region = PLAN_ARENA}, NULL);
-  text_add(&p->text, "},\n");
-}
-
-/* Transformed filters are as many numbers as they take, whatever they were. */
-static const Type *stored_type(Ctx *c, const Value *v) {
-  uint64_t bytes = 0;
-  (void)layout_bytes(v->type, v->layout, &bytes);
-  return type_get(c, v->type->dtype, 1, (int64_t[]){(int64_t)bytes / dtype_size(v->type->dtype)});
-}
-
-/* A table of the floats that are complete behind the launch, the last one of its op, and its
-   initialisers in a step's row. A collective that is looked at ends where it begins. */
-static const char *results(Tables *p, const Entry *e, const char *name, const Launches *l,
-                           uint32_t i) {
-  const Launch *x = &l->at.at[i];
-  uint32_t n = 0;
-  bool last = i + 1 == l->at.n || l->at.at[i + 1].op != x->op || l->at.at[i + 1].ends;
-  for (int k = 0; k < x->kernel->nargs && last && !x->ends; k++) {
-    const KernelArg *a = &x->kernel->args[k];
-    const Global *g = a->kind == ARG_GLOBAL ? &p->g->m->globals.at[a->global] : NULL;
-    if (a->kind == ARG_SCRATCH || !a->access.write) continue;
-    const Value *v = g ? NULL : value_at(e, a->value);
-    if (!dtype_is_float(g ? g->type->dtype : v->type->dtype)) continue;
-    if (!n++) text_add(&p->text, "static const GcResult %s[] = {\n", name);
-    if (g)
-      result(p, NULL, k, g->path, g->type, g->layout);
-    else if (v->layout && v->layout->winograd)
-      result(p, NULL, k, v->name, stored_type(p->g->ctx, v), NULL);
-    else
-      result(p, e, k, v->name, v->type, v->layout);
-  }
-  const char *backward = x->op->backward ? ", .backward = true" : "";
-  if (!n) return backward;
-  text_add(&p->text, "};\n");
-  return arena_printf(p->g->a, ", .results = %s, .nresults = %u%s", name, n, backward);
-}
-
-/* A table of dead ranges; its name, or "NULL". */
-static const char *ranges(Tables *p, const char *name, const DeadRanges *dead) {
-  Text *x = &p->text;
-  if (!dead->n) return "NULL";
-  text_add(x, "static const GcRange %s[] = {", name);
-  for (uint32_t k = 0; k < dead->n; k++)
-    text_add(x, "%s{%" PRIu64 ", %" PRIu64 "}", k ? ", " : "", dead->at[k].offset,
-             dead->at[k].bytes);
-  text_add(x, "};\n");
-  return name;
-}
-
-static void loops(Tables *p, const Entry *e, const char *id, const Launches *l) {
-  Arena *a = p->g->a;
-  Text *x = &p->text;
-  VEC(const char *) dead = {0};
-  for (uint32_t i = 0; i < l->loops.n; i++)
-    vec_push(a, &dead, ranges(p, arena_printf(a, "%s_l%u", id, i), &l->loops.at[i].dead));
-  if (!l->loops.n) return;
-  text_add(x, "static const GcLoop %s_loops[] = {\n", id);
-  for (uint32_t i = 0; i < l->loops.n; i++) {
-    const LaunchLoop *at = &l->loops.at[i];
-    const Extent *extent = scan_extent(e, at->scan);
-    text_add(x, "  {%u, %u, %d, %d, %s, %s, %u", at->first, at->end, at->depth,
-             (int)scan_trips(at->scan), at->scan->attr[AT_REVERSE].i ? "true" : "false", dead.at[i],
-             at->dead.n);
-    text_add(x, extent ? ", %d},\n" : "},\n", extent ? 1 + entry_extent(e, extent) : 0);
-  }
-  text_add(x, "};\n");
+void tables_tensor(Tables *p, const Entry *e, const char *name, const Type *t, const Layout *l,
+                   Address at) {
+  tensor_row(p, e, name, t, l, at, NULL, "");
 }
 
 /* The path of the first global that is assigned; NULL: none is. */
@@ -204,87 +102,70 @@ static const char *assigned(const Module *m, const Entry *e, const Block *b) {
   return path;
 }
 
+/* Gives how many there are. */
+static uint32_t inputs_table(Tables *p, const Entry *e, const char *id, const InputUses *uses) {
+  Text *x = &p->text;
+  const uint32_t n = entry_inputs(e);
+  if (n) text_add(x, "static const GcTensor %s_inputs[] = {\n", id);
+  for (uint32_t i = 0; i < n; i++) {
+    const ValueId in = e->body->args.at[i];
+    const Value *v = value_at(e, in);
+    text_add(x, "  ");
+    tensor_row(p, e, v->name, v->type, v->layout, address_of(e, in), &uses->limits[i],
+               input_is_compact(p->g->target, e, in) ? ", .compact = true" : "");
+    text_add(x, ",\n");
+  }
+  if (n) text_add(x, "};\n");
+  return n;
+}
+
+/* Gives how many there are; loss: which of them is the loss of an entry that trains, or -1. */
+static int outputs_table(Tables *p, const Entry *e, const char *id, int *loss) {
+  Text *x = &p->text;
+  const ValueId *outputs;
+  const char *const *names;
+  const int n = entry_outputs(e, &outputs, &names);
+  *loss = -1;
+  if (n) text_add(x, "static const GcTensor %s_outputs[] = {\n", id);
+  for (int i = 0; i < n; i++) {
+    const Value *v = value_at(e, outputs[i]);
+    const char *how = e->training ? NULL : aggregate_enum[output_aggregate(e, i)];
+    text_add(x, "  ");
+    tensor_row(p, e, names[i], v->type, v->layout, address_made(e, address_of(e, outputs[i])), NULL,
+               how ? arena_printf(p->g->a, ", .aggregate = %s", how) : "");
+    text_add(x, ",\n");
+    bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
+    if (e->training && scalar && (*loss < 0 || strcmp(names[i], "loss") == 0)) *loss = i;
+  }
+  if (n) text_add(x, "};\n");
+  return n;
+}
+
+static int extents_table(Tables *p, const Entry *e, const char *id) {
+  Text *x = &p->text;
+  const Extent *extents[ENTRY_EXTENTS];
+  const int n = entry_extents(e, extents);
+  if (n) text_add(x, "static const GcExtent %s_extents[] = {", id);
+  for (int i = 0; i < n; i++) {
+    const LeastExtent *least = entry_least(e, extents[i]);
+    text_add(x, "%s{%s, %" PRId64, i ? ", " : "", text_quoted(p->g->a, extents[i]->name),
+             extents[i]->bound);
+    if (least) text_add(x, ", %" PRId64 ", %s", least->n, text_quoted(p->g->a, least->window));
+    text_add(x, "}");
+  }
+  if (n) text_add(x, "};\n");
+  return n;
+}
+
 /* Prints the steps, inputs and outputs of an entry; the GcEntry itself is put into `row`. */
 static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   Arena *a = p->g->a;
-  Text *x = &p->text;
   Launches l = {0};
-  const unsigned char *makes = e == p->g->m->init ? plan_init_uses(p->g->m) : NULL;
   const InputUses *uses = launches_with_ahead(p->g, e, &p->globals, &l);
-  VEC(StepText) run = {0};
-  for (uint32_t i = 0; i < l.at.n; i++)
-    vec_push(a, &run, p->step(p, i < l.ahead ? e->ahead : e, &l.at.at[i], l.depth));
-  text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
-  VEC(const char *) dead = {0}, after = {0}, made = {0};
-  for (uint32_t i = 0; i < l.at.n; i++) {
-    arguments(p, id, i, &l.at.at[i], l.depth);
-    vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l.at.at[i], l.streams));
-    vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l.at.at[i].dead));
-    bool own = e == p->g->m->init || e == p->g->m->gather;
-    vec_push(a, &made,
-             own ? ""
-                 : results(p, i < l.ahead ? e->ahead : e, arena_printf(a, "%s_r%u", id, i), &l, i));
-  }
-  loops(p, e, id, &l);
-  if (l.at.n) {
-    text_add(x, "static const GcStep %s_steps[] = {\n", id);
-    for (uint32_t i = 0; i < l.at.n; i++) {
-      const Launch *s = &l.at.at[i];
-      text_add(x, "  {%s, %s, %s, %s, %s_a%u, %d, %d, %s, %u, %" PRIu64 ", %" PRIu64,
-               run.at[i].kernel, text_quoted(a, s->kernel->name), text_quoted(a, s->op->scope),
-               text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), id, i,
-               s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
-      if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
-      if (makes) text_add(x, ", .makes = %d", makes[s->op->id]);
-      if (run.at[i].collective)
-        text_add(x, ", .collective = &(const GcCollective){%s}", run.at[i].collective);
-      text_add(x, "%s%s},\n", after.at[i], made.at[i]);
-    }
-    text_add(x, "};\n");
-  }
-  uint32_t nin = entry_inputs(e);
-  if (nin) {
-    text_add(x, "static const GcTensor %s_inputs[] = {\n", id);
-    for (uint32_t i = 0; i < nin; i++) {
-      const Value *v = value_at(e, e->body->args.at[i]);
-      text_add(x, "  ");
-      const ValueId in = e->body->args.at[i];
-      tensor_row(p, e, v->name, v->type, v->layout, address_of(e, in), &uses->limits[i],
-                 input_is_compact(p->g->target, e, in) ? ", .compact = true" : "");
-      text_add(x, ",\n");
-    }
-    text_add(x, "};\n");
-  }
-  const ValueId *outputs;
-  const char *const *names;
-  int nout = entry_outputs(e, &outputs, &names), loss = -1;
-  if (nout) {
-    text_add(x, "static const GcTensor %s_outputs[] = {\n", id);
-    for (int i = 0; i < nout; i++) {
-      const Value *v = value_at(e, outputs[i]);
-      text_add(x, "  ");
-      const char *how = e->training ? NULL : aggregate_enum[output_aggregate(e, i)];
-      tensor_row(p, e, names[i], v->type, v->layout, address_made(e, address_of(e, outputs[i])),
-                 NULL, how ? arena_printf(a, ", .aggregate = %s", how) : "");
-      text_add(x, ",\n");
-      bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
-      if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;
-    }
-    text_add(x, "};\n");
-  }
-  const Extent *extents[ENTRY_EXTENTS];
-  int nextents = entry_extents(e, extents);
-  if (nextents) {
-    text_add(x, "static const GcExtent %s_extents[] = {", id);
-    for (int i = 0; i < nextents; i++) {
-      const LeastExtent *least = entry_least(e, extents[i]);
-      text_add(x, "%s{%s, %" PRId64, i ? ", " : "", text_quoted(a, extents[i]->name),
-               extents[i]->bound);
-      if (least) text_add(x, ", %" PRId64 ", %s", least->n, text_quoted(a, least->window));
-      text_add(x, "}");
-    }
-    text_add(x, "};\n");
-  }
+  steps_tables(p, e, id, &l);
+  int loss;
+  const uint32_t nin = inputs_table(p, e, id, uses);
+  const int nout = outputs_table(p, e, id, &loss), nextents = extents_table(p, e, id);
   const Plan *plan = plan_of(e), *first = e->ahead ? plan_of(e->ahead) : NULL;
   text_add(row, "{%s, %s, %d, %s, %u, %s, %d, %s, %u,\n", text_quoted(a, e->name),
            e->training ? "true" : "false", loss, nin ? arena_printf(a, "%s_inputs", id) : "NULL",
@@ -323,7 +204,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
 
 static void quantized_field(Tables *p, const QuantizedGlobal *q) {
   text_add(&p->text, ", .quantized = &(const GcQuantized){");
-  tensor(p, NULL, q->path, q->type, NULL, (Address){.bytes = q->type->bytes}, NULL);
+  tables_tensor(p, NULL, q->path, q->type, NULL, (Address){.bytes = q->type->bytes});
   text_add(&p->text, ", %d, %d, %d, %s}", q->axis, q->bits, q->group, q->scales ? "true" : "false");
 }
 
@@ -349,8 +230,9 @@ static void globals_tables(Tables *p, int *nglobals) {
     uint64_t bytes = 0;
     (void)layout_bytes(g->type, g->layout, &bytes);
     text_add(x, "  {");
-    tensor(p, NULL, g->path, g->whole ? g->whole : g->type, g->layout,
-           (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, NULL);
+    tables_tensor(
+        p, NULL, g->path, g->whole ? g->whole : g->type, g->layout,
+        (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes});
     text_add(x, ", %s", kind[g->kind]);
     if (g->origin.name) text_add(x, ", .origin = %s", text_quoted(p->g->a, g->origin.name));
     if (g->origin.transposed) text_add(x, ", .transposed = true");

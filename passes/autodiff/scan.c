@@ -9,41 +9,6 @@
    program, except for the part of a carry that comes from a stack. */
 #include "passes/autodiff/autodiff_impl.h"
 
-static Op *end_of(const Entry *e, const Op *scan) {
-  const Block *b = scan->blocks[0];
-  return op_at(e, b->ops.at[b->ops.n - 1]);
-}
-
-/* ---- what depends on a value asked for ---- */
-
-static bool activate(Diff *d, const Entry *e, ValueId v, bool because) {
-  if (!because || v < d->lo || v >= d->hi || d->active[v - d->lo]) return false;
-  if (!dtype_is_float(value_type(e, v)->dtype)) return false;
-  return d->active[v - d->lo] = true;
-}
-
-bool diff_mark_scan(Diff *d, const Entry *e, const Op *scan) {
-  const Block *b = scan->blocks[0];
-  const Op *yield = end_of(e, scan);
-  bool any = false;
-  for (bool more = true; more;) {
-    more = false;
-    for (int k = 0; k < scan->noperands; k++) {
-      ValueId arg = b->args.at[k + 1];
-      more |= activate(d, e, arg, diff_active(d, scan->operands[k]));
-      if (k < scan_carries(scan)) more |= activate(d, e, arg, diff_active(d, yield->operands[k]));
-    }
-    more |= diff_mark(d, e, b, 0, b->ops.n);
-    any |= more;
-  }
-  for (int k = 0; k < scan->nresults; k++) {
-    bool because = diff_active(d, yield->operands[k]);
-    if (k < scan_carries(scan)) because |= diff_active(d, b->args.at[k + 1]);
-    any |= activate(d, e, scan->results[k], because);
-  }
-  return any;
-}
-
 /* ---- what the loss depends on ---- */
 
 /* By value, of the loop or from outside: it has a gradient in some iteration. */
@@ -377,7 +342,7 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   Diff *d = g->state;
   ScanBack s = {.g = g, .d = d, .e = g->b->e, .a = d->r->scratch};
   s.scan = op_at(s.e, scan->id);
-  s.yield = end_of(s.e, scan);
+  s.yield = plan_yield(s.e, scan);
   s.carry = ARENA_ARRAY(s.a, ValueId, scan_carries(scan) + 1);
   Arena *m = s.e->module->arena;
   Block *body = ARENA_NEW(m, Block), *outer = g->b->b;

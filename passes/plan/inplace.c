@@ -4,28 +4,16 @@
    never take one operand; an input is never overwritten; what is returned or stored keeps its bytes
    to the end. A loop's next carry is computed in the carry's bytes where no op reads the carry any
    more, and what it stacks is computed in its slice of the stack; else the yield copies. */
-#include "passes/manager/pass_list.h"
-#include "passes/plan/plan_impl.h"
+#include "passes/plan/inplace_impl.h"
 
-#include <stdlib.h>
-
-typedef struct Inplace {
-  const Entry *e;
-  const Target *t;
-  Plan *p;
-  const GlobalsPlan *g;
-  PassRun *r;       /* for remarks; NULL: silent */
-  ValueId *parent;  /* union-find over values that share bytes; the root is the first of them */
-  int *last;        /* by root: the last step that reads the bytes; nsteps: they are kept */
-  int *kept_global; /* by root: the global whose bytes they are from now on, or -1 */
-  int *taken;       /* by root: the last step at which a result took the bytes, or -1 */
-  ValueId *load_of; /* by global: the value of its load, or NO_ID */
-  int *carry_last;  /* by value, of carries: the last step that reads it, views included */
-} Inplace;
-
-static ValueId root_of(Inplace *w, ValueId v) {
+ValueId inplace_root(Inplace *w, ValueId v) {
   while (w->parent[v] != v) v = w->parent[v] = w->parent[w->parent[v]];
   return v;
+}
+
+/* The value is some rows of what lies there. */
+bool inplace_is_part(Inplace *w, ValueId v) {
+  return inplace_place(w, v)->bytes < inplace_place(w, inplace_root(w, v))->bytes;
 }
 
 static void join(Inplace *w, ValueId v, ValueId root) {
@@ -34,20 +22,13 @@ static void join(Inplace *w, ValueId v, ValueId root) {
   if (last > w->last[root]) w->last[root] = last;
 }
 
-static Place *place_of(Inplace *w, ValueId v) { return &w->p->place[v]; }
-
-/* The value is some rows of what lies there. */
-static bool is_part(Inplace *w, ValueId v) {
-  return place_of(w, v)->bytes < place_of(w, root_of(w, v))->bytes;
-}
-
 /* The op may write the result over bytes that it reads through any of these operands: all must
  * agree. */
 static bool rule_ok(Inplace *w, const Op *op, int result, ValueId root, int *operand) {
   *operand = -1;
   for (int i = 0; i < op->noperands; i++) {
-    if (root_of(w, op->operands[i]) != root) continue;
-    if (is_part(w, op->operands[i])) return false;
+    if (inplace_root(w, op->operands[i]) != root) continue;
+    if (inplace_is_part(w, op->operands[i])) return false;
     if (!op_inplace_ok(w->t, w->e, op, result, i)) return false;
     if (*operand < 0) *operand = i;
   }
@@ -56,7 +37,7 @@ static bool rule_ok(Inplace *w, const Op *op, int result, ValueId root, int *ope
 
 static bool reads_root(Inplace *w, const Op *op, ValueId root) {
   for (int i = 0; i < op->noperands; i++)
-    if (root_of(w, op->operands[i]) == root) return true;
+    if (inplace_root(w, op->operands[i]) == root) return true;
   return false;
 }
 
@@ -71,11 +52,11 @@ static int result_index(const Op *op, ValueId v) {
 /* May the value at the head of a storage, defined at its first step, be written to the global's
  *bytes? over is the operand that it overwrites then, or NO_ID. */
 static bool may_start_in(Inplace *w, int global, ValueId head, ValueId *over) {
-  const Place *x = place_of(w, head);
+  const Place *x = inplace_place(w, head);
   ValueId load = w->load_of[global];
   *over = NO_ID;
-  if (load == NO_ID || w->last[root_of(w, load)] < x->first) return true;
-  if (w->last[root_of(w, load)] > x->first) return false;
+  if (load == NO_ID || w->last[inplace_root(w, load)] < x->first) return true;
+  if (w->last[inplace_root(w, load)] > x->first) return false;
   const Op *def = w->p->steps[x->first];
   int operand;
   if (!reads_root(w, def, load)) return false; /* a nested block reads it */
@@ -84,84 +65,22 @@ static bool may_start_in(Inplace *w, int global, ValueId head, ValueId *over) {
   return true;
 }
 
-static const char *where(Inplace *w, Loc loc) {
-  return loc.line ? arena_printf(w->r->scratch, " at %s", loc_str(w->r->m->ctx, loc)) : "";
-}
-
-/* Why nothing may be written over bytes, whatever their lives, as what is said of the value there;
-   NULL where they are of the arena and free to take. */
-static const char *not_free(Inplace *w, ValueId root) {
-  const Place *x = place_of(w, root);
-  if (x->region == PLAN_INPUTS) return "is an input";
-  if (x->region == PLAN_COUNTS) return "is a loop's counter";
-  int global = x->region == PLAN_ARENA ? w->kept_global[root] : x->global;
-  if (global < 0) return NULL;
-  return arena_printf(w->r->scratch, "is kept in @%s", w->r->m->globals.at[global].path);
-}
-
-/* The value cannot be computed in the global's bytes, whatever lives: why it is copied there. */
-static void store_refused(Inplace *w, const Op *store, ValueId v) {
-  if (!w->r) return;
-  ValueId root = root_of(w, v);
-  const char *why = not_free(w, root);
-  if (!why && is_part(w, v))
-    why = arena_printf(w->r->scratch, "is part of %s", value_str(w->e, root));
-  remark(w->r, REMARK_INPLACE, "inplace-missed", store->loc, "store to @%s copies: %s %s",
-         w->r->m->globals.at[store->attr[AT_GLOBAL].i].path, value_str(w->e, v),
-         why ? why : "has another layout");
-}
-
-static void store_missed(Inplace *w, const Op *store, int global, ValueId head) {
-  if (!w->r) return;
-  ValueId load = w->load_of[global];
-  int last = w->last[root_of(w, load)];
-  const char *path = w->r->m->globals.at[global].path;
-  if (last >= w->p->nsteps) {
-    remark(w->r, REMARK_INPLACE, "inplace-missed", store->loc,
-           "store to @%s copies: its old value %s is returned", path, value_str(w->e, load));
-    return;
-  }
-  const Op *reader = w->p->steps[last];
-  const char *why = last > place_of(w, head)->first ? "is still read by" : "is read elsewhere by";
-  remark(w->r, REMARK_INPLACE, "inplace-missed", store->loc,
-         "store to @%s copies: its old value %s %s %s%s", path, value_str(w->e, load), why,
-         plan_op_name(reader), where(w, reader->loc));
-}
-
-static void stored_remark(Inplace *w, const Op *store, int global, ValueId v) {
-  char buf[32];
-  if (!w->r) return;
-  remark(w->r, REMARK_INPLACE, "inplace", store->loc, "%s is computed in the bytes of @%s (%s)",
-         value_str(w->e, v), w->r->m->globals.at[global].path,
-         plan_commas(buf, place_of(w, v)->bytes));
-  w->r->changes++;
-}
-
-static void taken_remark(Inplace *w, const Op *op, int operand) {
-  char buf[32];
-  if (!w->r) return;
-  ValueId v = op->operands[operand];
-  remark(w->r, REMARK_INPLACE, "inplace", op->loc, "%s reuses the bytes of %s (%s)",
-         plan_op_name(op), value_str(w->e, v), plan_commas(buf, place_of(w, v)->bytes));
-  w->r->changes++;
-}
-
 /* One step further up: the op that defines head may take over an operand that starts in the
    global's bytes, too, so that a whole chain of temporaries needs no bytes of the arena. */
 static ValueId extend(Inplace *w, int global, ValueId head, ValueId *over) {
-  const Place *x = place_of(w, head);
+  const Place *x = inplace_place(w, head);
   const Op *def = w->p->steps[x->first];
   int result = result_index(def, head), operand;
   for (int i = 0; i < def->noperands; i++) {
-    ValueId t = root_of(w, def->operands[i]);
-    const Place *y = place_of(w, t);
+    ValueId t = inplace_root(w, def->operands[i]);
+    const Place *y = inplace_place(w, t);
     if (y->region != PLAN_ARENA || w->kept_global[t] >= 0 || w->last[t] != x->first) continue;
     if (y->bytes != x->bytes || w->taken[t] == x->first) continue;
     if (!rule_ok(w, def, result, t, &operand) || !may_start_in(w, global, t, over)) continue;
-    place_of(w, head)->how = HOW_INPLACE;
-    place_of(w, head)->of = def->operands[operand];
+    inplace_place(w, head)->how = HOW_INPLACE;
+    inplace_place(w, head)->of = def->operands[operand];
     w->taken[t] = x->first;
-    taken_remark(w, def, operand);
+    remark_taken(w, def, operand);
     join(w, head, t);
     return t;
   }
@@ -170,16 +89,16 @@ static ValueId extend(Inplace *w, int global, ValueId head, ValueId *over) {
 
 static void place_store(Inplace *w, const Op *store) {
   int global = (int)store->attr[AT_GLOBAL].i;
-  ValueId v = store->operands[0], head = root_of(w, v), over;
-  const Place *own = place_of(w, head);
+  ValueId v = store->operands[0], head = inplace_root(w, v), over;
+  const Place *own = inplace_place(w, head);
   if (own->region == PLAN_GLOBALS && own->global == global) return; /* it is there: no bytes move */
-  if (own->region != PLAN_ARENA || w->kept_global[head] >= 0 || is_part(w, v) ||
+  if (own->region != PLAN_ARENA || w->kept_global[head] >= 0 || inplace_is_part(w, v) ||
       value_at(w->e, v)->layout != w->e->module->globals.at[global].layout) {
-    store_refused(w, store, v);
+    remark_store_refused(w, store, v);
     return;
   }
   if (!may_start_in(w, global, head, &over)) {
-    store_missed(w, store, global, head);
+    remark_store_missed(w, store, global, head);
     return;
   }
   w->last[head] = w->p->nsteps;
@@ -190,41 +109,26 @@ static void place_store(Inplace *w, const Op *store) {
     head = up;
     w->kept_global[head] = global;
   }
-  Place *x = place_of(w, head);
+  Place *x = inplace_place(w, head);
   x->how = over == NO_ID ? HOW_EXTERNAL : HOW_INPLACE;
   x->of = over;
-  stored_remark(w, store, global, v);
+  remark_stored(w, store, global, v);
 }
 
 /* ---- loops ---- */
 
-static void yield_remark(Inplace *w, const Op *yield, const char *what, ValueId of, ValueId v,
-                         bool taken) {
-  char buf[32];
-  if (!w->r) return;
-  if (taken) {
-    remark(w->r, REMARK_INPLACE, "inplace", yield->loc, "%s is computed in the bytes of %s %s (%s)",
-           value_str(w->e, v), what, value_str(w->e, of), plan_commas(buf, place_of(w, v)->bytes));
-    w->r->changes++;
-  } else {
-    remark(w->r, REMARK_INPLACE, "inplace-missed", yield->loc,
-           "%s is copied to %s %s in every iteration", value_str(w->e, v), what,
-           value_str(w->e, of));
-  }
-}
-
 /* The first of the values that hold the bytes of v, if a step of the loop's own body makes it and
    it has no other place yet; else NO_ID. */
 static ValueId own_head(Inplace *w, const Op *scan, ValueId v) {
-  ValueId head = root_of(w, v);
-  const Place *x = place_of(w, head);
+  ValueId head = inplace_root(w, v);
+  const Place *x = inplace_place(w, head);
   bool own = value_def(w->e, head) && value_block(w->e, head) == scan->blocks[0];
   return own && x->region == PLAN_ARENA && x->how == HOW_NEW && x->bytes ? head : NO_ID;
 }
 
 static bool carry_in_place(Inplace *w, const Op *scan, int k, ValueId head, ValueId *of) {
-  ValueId arg = scan->blocks[0]->args.at[k + 1], root = root_of(w, arg);
-  int first = place_of(w, head)->first, operand;
+  ValueId arg = scan->blocks[0]->args.at[k + 1], root = inplace_root(w, arg);
+  int first = inplace_place(w, head)->first, operand;
   const Op *def = w->p->steps[first];
   *of = arg;
   if (value_at(w->e, head)->layout != value_at(w->e, arg)->layout) return false;
@@ -236,7 +140,7 @@ static bool carry_in_place(Inplace *w, const Op *scan, int k, ValueId head, Valu
 }
 
 static void take_bytes(Inplace *w, ValueId head, ValueId of, ValueId root) {
-  Place *x = place_of(w, head);
+  Place *x = inplace_place(w, head);
   x->how = HOW_INPLACE;
   x->of = of;
   w->taken[root] = x->first;
@@ -249,66 +153,25 @@ static void place_yield(Inplace *w, const Op *yield, int align) {
   for (int k = 0; k < yield->noperands; k++) {
     ValueId v = yield->operands[k], head = own_head(w, scan, v), y = scan->results[k], of = y;
     bool carry = k < carries;
-    if (carry && root_of(w, v) == root_of(w, y)) continue; /* it stays as it is */
-    bool ok = head != NO_ID && place_of(w, head)->bytes == place_of(w, v)->bytes;
+    if (carry && inplace_root(w, v) == inplace_root(w, y)) continue; /* it stays as it is */
+    bool ok = head != NO_ID && inplace_place(w, head)->bytes == inplace_place(w, v)->bytes;
     if (ok && carry) ok = carry_in_place(w, scan, k, head, &of);
-    if (ok && !carry) ok = place_of(w, v)->bytes % (uint64_t)align == 0;
-    if (ok) take_bytes(w, head, of, root_of(w, y));
-    yield_remark(w, yield, carry ? "the carry" : "the stack",
+    if (ok && !carry) ok = inplace_place(w, v)->bytes % (uint64_t)align == 0;
+    if (ok) take_bytes(w, head, of, inplace_root(w, y));
+    remark_yield(w, yield, carry ? "the carry" : "the stack",
                  carry ? scan->blocks[0]->args.at[k + 1] : y, v, ok);
   }
 }
 
 /* ---- temporaries ---- */
 
-static void missed_remark(Inplace *w, const Op *op, int operand) {
-  if (!w->r) return;
-  ValueId v = op->operands[operand], root = root_of(w, v);
-  const char *name = value_str(w->e, v), *what = plan_op_name(op);
-  const char *why = not_free(w, root);
-  if (why) {
-    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s %s", what, name,
-           why);
-  } else if (w->last[root] >= w->p->nsteps) {
-    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s is returned", what,
-           name);
-  } else {
-    const Op *reader = w->p->steps[w->last[root]];
-    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc,
-           "%s not in place: %s is read again by %s%s", what, name, plan_op_name(reader),
-           where(w, reader->loc));
-  }
-}
-
-/* No operand's bytes would have done, whatever its life: why. The best reason is the one of an
-   operand that has as many bytes as the result. */
-static void never_remark(Inplace *w, int step, const Op *op, int result) {
-  uint64_t bytes = place_of(w, op->results[result])->bytes;
-  const char *what = plan_op_name(op);
-  char buf[32];
-  if (!w->r) return;
-  for (int i = 0; i < op->noperands; i++) {
-    ValueId v = op->operands[i], root = root_of(w, v);
-    const char *why = op_inplace_refusal(w->t, w->e, op, result, i);
-    if (place_of(w, root)->bytes != bytes) continue;
-    if (!why && w->taken[root] == step) why = "was taken for another result";
-    if (!why) continue; /* another operand has its bytes, too, and must not be written over */
-    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s %s", what,
-           value_str(w->e, v), why);
-    return;
-  }
-  remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc,
-         "%s not in place: no operand has as many bytes as %s (%s)", what,
-         value_str(w->e, op->results[result]), plan_commas(buf, bytes));
-}
-
 static void place_result(Inplace *w, int step, const Op *op, int result) {
   ValueId v = op->results[result];
-  Place *x = place_of(w, v);
+  Place *x = inplace_place(w, v);
   int missed = -1;
   for (int i = 0; i < op->noperands; i++) {
-    ValueId root = root_of(w, op->operands[i]);
-    const Place *y = place_of(w, root);
+    ValueId root = inplace_root(w, op->operands[i]);
+    const Place *y = inplace_place(w, root);
     int operand;
     if (w->taken[root] == step || y->bytes != x->bytes) continue;
     if (!rule_ok(w, op, result, root, &operand)) continue;
@@ -319,20 +182,20 @@ static void place_result(Inplace *w, int step, const Op *op, int result) {
     w->taken[root] = step;
     x->how = HOW_INPLACE;
     x->of = op->operands[operand];
-    taken_remark(w, op, operand);
+    remark_taken(w, op, operand);
     join(w, v, root);
     return;
   }
   if (missed >= 0)
-    missed_remark(w, op, missed);
+    remark_missed(w, op, missed);
   else if (op->noperands)
-    never_remark(w, step, op, result);
+    remark_never(w, step, op, result);
 }
 
 static bool is_root_free(Inplace *w, ValueId v) {
-  const Place *x = place_of(w, v);
+  const Place *x = inplace_place(w, v);
   return x->region == PLAN_ARENA && x->how == HOW_NEW && x->bytes > 0 &&
-         w->kept_global[root_of(w, v)] < 0;
+         w->kept_global[inplace_root(w, v)] < 0;
 }
 
 /* Results of an op, largest first: it has the first choice. */
@@ -342,11 +205,11 @@ static void place_results(Inplace *w, int step, const Op *op) {
   while (done < op->nresults) { /* one size after the other */
     uint64_t size = 0;
     for (int i = 0; i < op->nresults; i++) {
-      uint64_t z = place_of(w, op->results[i])->bytes;
+      uint64_t z = inplace_place(w, op->results[i])->bytes;
       if ((below == UINT64_MAX || z < below) && z > size) size = z;
     }
     for (int i = 0; i < op->nresults; i++) {
-      if (place_of(w, op->results[i])->bytes != size) continue;
+      if (inplace_place(w, op->results[i])->bytes != size) continue;
       done++;
       if (is_root_free(w, op->results[i])) place_result(w, step, op, i);
     }
@@ -378,15 +241,15 @@ static void init(Inplace *w, Arena *a) {
   }
   for (int s = 0; s < w->p->nsteps; s++)
     if (plan_is_view(e, w->p->steps[s]))
-      join(w, w->p->steps[s]->results[0], root_of(w, w->p->steps[s]->operands[0]));
+      join(w, w->p->steps[s]->results[0], inplace_root(w, w->p->steps[s]->operands[0]));
   for (int s = w->p->nsteps; s-- > 0;) { /* inner loops first */
     const Op *op = w->p->steps[s];
     if (op->kind != OP_SCAN) continue;
     const Block *b = op->blocks[0];
     for (uint32_t i = 1; i < b->args.n; i++) {
       ValueId arg = b->args.at[i];
-      w->carry_last[arg] = w->last[root_of(w, arg)];
-      join(w, arg, root_of(w, plan_same(e, arg)));
+      w->carry_last[arg] = w->last[inplace_root(w, arg)];
+      join(w, arg, inplace_root(w, plan_same(e, arg)));
     }
   }
 }
@@ -394,8 +257,8 @@ static void init(Inplace *w, Arena *a) {
 /* Every value lies where its storage lies. */
 static void finish(Inplace *w, const Op *op) {
   for (int i = 0; i < plan_nmade(op); i++) {
-    ValueId root = root_of(w, plan_made(op, i));
-    Place *x = place_of(w, plan_made(op, i));
+    ValueId root = inplace_root(w, plan_made(op, i));
+    Place *x = inplace_place(w, plan_made(op, i));
     if (w->kept_global[root] >= 0) {
       x->region = PLAN_GLOBALS;
       x->global = w->kept_global[root];

@@ -70,6 +70,15 @@ const Op *scan_end(const Entry *en, const Op *op);
 /* Marks a value that a grad of the body differentiates by. If it comes from outside, the body gets
    a copy of it, so that the uses of this iteration are told from those of others. */
 void scan_grad_target(Elab *e, ValueId v);
+/* A new argument of the body that stands for the value. */
+ValueId scan_capture_value(Elab *e, ScanLevel *l, ValueId outer, int global, bool fixed);
+/* ---- loop/names.c ---- */
+/* The value with every tensor in it captured. */
+Val scan_capture_names(Elab *e, ScanLevel *l, Val v, bool fixed);
+/* Compares a name's value at the body's begin and end: a tensor that changed becomes a carry. */
+void scan_carries_of(Elab *e, ScanLevel *l, const char *name, Val was, Val now, Loc loc);
+/* The value after the loop: the results of carries, the values from before for the rest. */
+Val scan_restore(Elab *e, ScanLevel *l, Val inside, Val before);
 /* ---- loop/induction.c ---- */
 /* The range of an integer over all iterations of the open scans. */
 const IndexRange *index_range_of(Elab *e, ValueId v);

@@ -25,7 +25,7 @@ static void level_end(Elab *e) {
   e->run->scan = e->run->scan->up;
 }
 
-static ValueId capture_value(Elab *e, ScanLevel *l, ValueId outer, int global, bool fixed) {
+ValueId scan_capture_value(Elab *e, ScanLevel *l, ValueId outer, int global, bool fixed) {
   Value like = *value_at(e->run->entry, outer);
   ValueId arg = block_add_arg(e->run->entry, l->block, like);
   map_put(e->a, &l->capture_at, map_id(arg), l->captures.n);
@@ -57,11 +57,11 @@ ValueId scan_read_global(Elab *e, int global, Loc loc) {
   ValueId outer = global_read(e, global, loc);
   builder_at(e->run->b, inner);
   e->run->scan = l;
-  return capture_value(e, l, outer, global, false);
+  return scan_capture_value(e, l, outer, global, false);
 }
 
 ValueId scan_capture(Elab *e, ScanLevel *l, const ScanLevel *from, ValueId v) {
-  return l == from ? v : capture_value(e, l, scan_capture(e, l->up, from, v), -1, true);
+  return l == from ? v : scan_capture_value(e, l, scan_capture(e, l->up, from, v), -1, true);
 }
 
 /* Captures that a grad of the body differentiates by: one copy for each outer value. */
@@ -95,68 +95,6 @@ static void insert_prologue(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
   l->block->ops.n = front->ops.n;
   l->block->ops.cap = front->ops.cap;
   builder_at(b, l->block);
-}
-
-/* ---- names ---- */
-
-/* The value with every tensor in it captured. */
-static Val capture(Elab *e, ScanLevel *l, Val v, bool fixed) {
-  if (v.kind == VAL_TENSOR && v.tensor.run == e->run) {
-    v.tensor.id = capture_value(e, l, v.tensor.id, -1, fixed);
-    return v;
-  }
-  if (!val_has_items(v)) return v;
-  Val *item = ARENA_ARRAY(e->a, Val, v.list->n + 1);
-  for (int i = 0; i < v.list->n; i++) item[i] = capture(e, l, v.list->at[i], fixed);
-  return val_with_items(e, v, item);
-}
-
-static void type_changes(Elab *e, const char *name, Val before, Val restore, Loc loc) {
-  elab_error(e, loc, "'%s' is %s before the scan and %s after an iteration: it needs one type",
-             name, val_str(e, before), val_str(e, restore));
-  if (before.kind != VAL_TENSOR && restore.kind == VAL_TENSOR)
-    elab_hint(e, "start with a tensor, such as zeros([…]), not with a compile-time value");
-  else if (before.kind != VAL_TENSOR)
-    elab_hint(e, "compile-time values change in a for, which is unrolled, not in a scan");
-  else
-    elab_hint(e, "give what the loop computes another name, or convert it to the type before");
-  elab_trace(e);
-}
-
-/* Compares a name's value at the body's begin and end: a tensor that changed becomes a carry. */
-static void collect_carries(Elab *e, ScanLevel *l, const char *name, Val was, Val now, Loc loc) {
-  if (was.kind == VAL_ERROR || now.kind == VAL_ERROR) return;
-  bool lists = val_has_items(was);
-  if (was.kind == VAL_TENSOR && now.kind == VAL_TENSOR) {
-    Capture *s = capture_of(l, was.tensor.id);
-    if (!s || was.tensor.id == now.tensor.id) return;
-    if (was.tensor.type != now.tensor.type)
-      type_changes(e, name, was, now, loc);
-    else
-      s->next = now.tensor.id;
-  } else if (lists && now.kind == was.kind && was.list->n == now.list->n) {
-    for (int i = 0; i < was.list->n; i++)
-      collect_carries(e, l, name, was.list->at[i], now.list->at[i], loc);
-  } else if (was.kind == VAL_TENSOR || now.kind == VAL_TENSOR || lists || now.kind != was.kind ||
-             !val_equal(e, was, now)) {
-    type_changes(e, name, was, now, loc);
-  }
-}
-
-/* The value after the loop: the results of carries, the values from before for the rest. */
-static Val restore(Elab *e, ScanLevel *l, Val inside, Val before) {
-  if (inside.kind == VAL_TENSOR && inside.tensor.run == e->run) {
-    const Capture *s = capture_of(l, inside.tensor.id);
-    if (!s || s->result == NO_ID) return before;
-    return val_tensor(e, s->result);
-  }
-  if (!val_has_items(inside)) return before;
-  Val *item = ARENA_ARRAY(e->a, Val, inside.list->n + 1);
-  for (int i = 0; i < inside.list->n; i++)
-    item[i] = restore(e, l, inside.list->at[i], before.list->at[i]);
-  Val after = val_with_items(e, inside, item);
-  after.loc = before.loc;
-  return after;
 }
 
 /* ---- the op ---- */
@@ -251,7 +189,7 @@ static OuterNames capture_names(Elab *e, ScanLevel *l, Env *env, const Body *bod
   for (uint32_t i = 0; i < o.n; i++) {
     Binding *b = &env->names.at[i];
     o.before[i] = b->val;
-    if (b->global < 0) b->val = capture(e, l, b->val, !body_assigns(body, b->name));
+    if (b->global < 0) b->val = scan_capture_names(e, l, b->val, !body_assigns(body, b->name));
     o.inside[i] = b->val;
     if (b->val.kind == VAL_TENSOR && b->global < 0)
       value_at(e->run->entry, b->val.tensor.id)->name = b->name;
@@ -299,7 +237,7 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
 static void find_carries(Elab *e, ScanLevel *l, Env *env, const OuterNames *o) {
   for (uint32_t i = 0; i < o->n; i++) {
     const Binding *b = &env->names.at[i];
-    if (b->global < 0) collect_carries(e, l, b->name, o->inside[i], b->val, b->loc);
+    if (b->global < 0) scan_carries_of(e, l, b->name, o->inside[i], b->val, b->loc);
   }
   for (uint32_t i = 0; i < l->captures.n; i++) {
     Capture *s = &l->captures.at[i];
@@ -385,7 +323,7 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, const Exte
     Binding *b = &env->names.at[i];
     if (b->global >= 0) continue;
     if (op)
-      b->val = restore(e, l, o.inside[i], o.before[i]);
+      b->val = scan_restore(e, l, o.inside[i], o.before[i]);
     else
       b->val = is_unchanged(e, o.inside[i], b->val) ? o.before[i] : error_value;
   }

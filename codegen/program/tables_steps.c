@@ -1,0 +1,148 @@
+/* The tables of an entry's steps: their arguments, what they wait for, the bytes that are dead
+   behind them, what they make, and the loops around them.
+   Contract: as of tables.h; the launches are printed in order. */
+#include "codegen/program/extent.h"
+#include "codegen/program/tables_impl.h"
+
+#include <inttypes.h>
+
+static void strides(Text *x, const int64_t *stride, int depth) {
+  if (!stride) return;
+  text_add(x, ", (const int64_t[]){");
+  for (int i = 0; i < depth; i++) text_add(x, "%s%" PRId64, i ? ", " : "", stride[i]);
+  text_add(x, "}");
+}
+
+static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l, int depth) {
+  Text *x = &p->text;
+  text_add(x, "static const GcArg %s_a%u[] = {", entry, i);
+  for (int k = 0; k < l->kernel->nargs; k++) {
+    const Address *at = &l->args[k];
+    text_add(x, "%s{%s, %" PRIu64 ", %" PRIu64, k ? ", " : "", tables_region(at->region),
+             at->offset, at->bytes);
+    strides(x, at->stride, depth);
+    text_add(x, "}");
+  }
+  text_add(x, "};\n");
+}
+
+/* A table of the launches that one waits for, and its initialisers in a step's row. */
+static const char *waits(Tables *p, const char *name, const Launch *l, int streams) {
+  Arena *a = p->g->a;
+  if (streams <= 1) return "";
+  if (!l->after.n) return arena_printf(a, ", .stream = %d", l->stream);
+  text_add(&p->text, "static const int %s[] = {", name);
+  for (uint32_t k = 0; k < l->after.n; k++)
+    text_add(&p->text, "%s%u", k ? ", " : "", l->after.at[k]);
+  text_add(&p->text, "};\n");
+  return arena_printf(a, ", .stream = %d, .after = %s, .nafter = %u", l->stream, name, l->after.n);
+}
+
+static void result(Tables *p, const Entry *e, int arg, const char *name, const Type *t,
+                   const Layout *l) {
+  text_add(&p->text, "  {%d, ", arg);
+  tables_tensor(p, e, name ? name : "", t, l, (Address){.region = PLAN_ARENA});
+  text_add(&p->text, "},\n");
+}
+
+/* Transformed filters are as many numbers as they take, whatever they were. */
+static const Type *stored_type(Ctx *c, const Value *v) {
+  uint64_t bytes = 0;
+  (void)layout_bytes(v->type, v->layout, &bytes);
+  return type_get(c, v->type->dtype, 1, (int64_t[]){(int64_t)bytes / dtype_size(v->type->dtype)});
+}
+
+/* A table of the floats that are complete behind the launch, the last one of its op, and its
+   initialisers in a step's row. A collective that is looked at ends where it begins. */
+static const char *results(Tables *p, const Entry *e, const char *name, const Launches *l,
+                           uint32_t i) {
+  const Launch *x = &l->at.at[i];
+  uint32_t n = 0;
+  bool last = i + 1 == l->at.n || l->at.at[i + 1].op != x->op || l->at.at[i + 1].ends;
+  for (int k = 0; k < x->kernel->nargs && last && !x->ends; k++) {
+    const KernelArg *a = &x->kernel->args[k];
+    const Global *g = a->kind == ARG_GLOBAL ? &p->g->m->globals.at[a->global] : NULL;
+    if (a->kind == ARG_SCRATCH || !a->access.write) continue;
+    const Value *v = g ? NULL : value_at(e, a->value);
+    if (!dtype_is_float(g ? g->type->dtype : v->type->dtype)) continue;
+    if (!n++) text_add(&p->text, "static const GcResult %s[] = {\n", name);
+    if (g)
+      result(p, NULL, k, g->path, g->type, g->layout);
+    else if (v->layout && v->layout->winograd)
+      result(p, NULL, k, v->name, stored_type(p->g->ctx, v), NULL);
+    else
+      result(p, e, k, v->name, v->type, v->layout);
+  }
+  const char *backward = x->op->backward ? ", .backward = true" : "";
+  if (!n) return backward;
+  text_add(&p->text, "};\n");
+  return arena_printf(p->g->a, ", .results = %s, .nresults = %u%s", name, n, backward);
+}
+
+/* A table of dead ranges; its name, or "NULL". */
+static const char *ranges(Tables *p, const char *name, const DeadRanges *dead) {
+  Text *x = &p->text;
+  if (!dead->n) return "NULL";
+  text_add(x, "static const GcRange %s[] = {", name);
+  for (uint32_t k = 0; k < dead->n; k++)
+    text_add(x, "%s{%" PRIu64 ", %" PRIu64 "}", k ? ", " : "", dead->at[k].offset,
+             dead->at[k].bytes);
+  text_add(x, "};\n");
+  return name;
+}
+
+static void loops(Tables *p, const Entry *e, const char *id, const Launches *l) {
+  Arena *a = p->g->a;
+  Text *x = &p->text;
+  VEC(const char *) dead = {0};
+  for (uint32_t i = 0; i < l->loops.n; i++)
+    vec_push(a, &dead, ranges(p, arena_printf(a, "%s_l%u", id, i), &l->loops.at[i].dead));
+  if (!l->loops.n) return;
+  text_add(x, "static const GcLoop %s_loops[] = {\n", id);
+  for (uint32_t i = 0; i < l->loops.n; i++) {
+    const LaunchLoop *at = &l->loops.at[i];
+    const Extent *extent = scan_extent(e, at->scan);
+    text_add(x, "  {%u, %u, %d, %d, %s, %s, %u", at->first, at->end, at->depth,
+             (int)scan_trips(at->scan), at->scan->attr[AT_REVERSE].i ? "true" : "false", dead.at[i],
+             at->dead.n);
+    text_add(x, extent ? ", %d},\n" : "},\n", extent ? 1 + entry_extent(e, extent) : 0);
+  }
+  text_add(x, "};\n");
+}
+
+void steps_tables(Tables *p, const Entry *e, const char *id, const Launches *l) {
+  Arena *a = p->g->a;
+  Text *x = &p->text;
+  const unsigned char *makes = e == p->g->m->init ? plan_init_uses(p->g->m) : NULL;
+  VEC(StepText) run = {0};
+  for (uint32_t i = 0; i < l->at.n; i++)
+    vec_push(a, &run, p->step(p, i < l->ahead ? e->ahead : e, &l->at.at[i], l->depth));
+  text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
+  VEC(const char *) dead = {0}, after = {0}, made = {0};
+  for (uint32_t i = 0; i < l->at.n; i++) {
+    arguments(p, id, i, &l->at.at[i], l->depth);
+    vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l->at.at[i], l->streams));
+    vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l->at.at[i].dead));
+    bool own = e == p->g->m->init || e == p->g->m->gather;
+    vec_push(a, &made,
+             own ? ""
+                 : results(p, i < l->ahead ? e->ahead : e, arena_printf(a, "%s_r%u", id, i), l, i));
+  }
+  loops(p, e, id, l);
+  if (l->at.n) {
+    text_add(x, "static const GcStep %s_steps[] = {\n", id);
+    for (uint32_t i = 0; i < l->at.n; i++) {
+      const Launch *s = &l->at.at[i];
+      text_add(x, "  {%s, %s, %s, %s, %s_a%u, %d, %d, %s, %u, %" PRIu64 ", %" PRIu64,
+               run.at[i].kernel, text_quoted(a, s->kernel->name), text_quoted(a, s->op->scope),
+               text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), id, i,
+               s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
+      if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
+      if (makes) text_add(x, ", .makes = %d", makes[s->op->id]);
+      if (run.at[i].collective)
+        text_add(x, ", .collective = &(const GcCollective){%s}", run.at[i].collective);
+      text_add(x, "%s%s},\n", after.at[i], made.at[i]);
+    }
+    text_add(x, "};\n");
+  }
+}
