@@ -346,6 +346,7 @@ static void decode_alu(Decoder *d) {
     d->ins.run = alu_modified;
   }
   if (decode_first(d, "prmt")) d->ins.parts = PARTS_PERMUTE;
+  if (decode_first(d, "bfi")) d->ins.parts = PARTS_INSERT;
   if (decode_first(d, "dp2a")) d->ins.parts = decode_has(d, "hi") ? PARTS_HIGH : PARTS_LOW;
   take_dst(d, row->cls[0]);
   for (int i = 1; i <= row->sources; i++) take_src(d, row->cls[i], type);

@@ -157,7 +157,7 @@ void decode_mov(Decoder *d) {
   d->ins.run = cls == SLOT_64 ? exec_mov64 : exec_mov32;
   if (tok_is(&d->p->lx.tok, '{')) {
     int n = take_list(d, true, SLOT_NONE, TYPE_NONE);
-    if (n < 2) decode_unknown(d);
+    if (n != 2 && n != 4) decode_unknown(d);
     take_src(d, cls, t);
     d->ins.run = exec_unpack;
     d->ins.own_init = true;
@@ -170,7 +170,7 @@ void decode_mov(Decoder *d) {
   ptx_lex_next(&ahead);
   if (tok_is(&ahead.tok, '{')) {
     int n = take_list(d, false, SLOT_NONE, TYPE_NONE);
-    if (n < 2) decode_unknown(d);
+    if (n != 2 && n != 4) decode_unknown(d);
     d->ins.run = exec_pack;
     d->ins.own_init = true;
     d->ins.vec = (uint8_t)n;

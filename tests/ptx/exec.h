@@ -1,7 +1,8 @@
 /* State of a running launch. A warp's registers are blocks of 32 lanes; `defined` has a bit for
- * each lane whose value follows from defined values only; halves of a slot are known apart, since
- * NVRTC packs a pair of which only one half was ever set and takes that half out again, and gives
- * dp2a a register of whose bytes only those are set that it reads. */
+ * each lane whose value follows from defined values only. Quarters of a slot are known apart, since
+ * NVRTC packs a pair of which only one half was ever set and takes that half out again, gives dp2a
+ * a register of whose bytes only those are set that it reads, and puts four bytes, one after the
+ * other, into a register that was never set. */
 #ifndef PTXI_EXEC_H
 #define PTXI_EXEC_H
 #include "check.h"
@@ -27,13 +28,18 @@ typedef struct AsyncCopy { /* a cp.async that has not landed */
   int lane;
 } AsyncCopy;
 
+/* Lanes by quarters of a slot: of the lowest, above them of the next; and of the other two. */
+typedef struct Quarters {
+  uint64_t low, high;
+} Quarters;
+
 struct Warp {
   Exec *x;
   int index;              /* in the cluster */
   int cta;                /* its rank in the cluster */
   uint32_t live, started; /* lanes that have not exited; that the CTA has */
   char *regs;
-  uint64_t *defined; /* by slot: lanes of its low half, and above them those of its high half */
+  struct Quarters *defined; /* by slot */
   Group group[LANES];
   int ngroups;
   const Ins *at;   /* being executed, for findings */
@@ -132,27 +138,34 @@ static inline void lane_set(const Warp *w, const Opd *o, int lane, uint64_t bits
   if (o->cls == SLOT_64) slot64(w, o)[lane] = bits;
   if (o->cls == SLOT_32) slot32(w, o)[lane] = (uint32_t)bits;
 }
-/* Lanes of both halves, and those where both are defined. */
-static inline uint64_t both_halves(uint32_t lanes) { return lanes | (uint64_t)lanes << LANES; }
-static inline uint32_t whole_lanes(uint64_t halves) {
-  return (uint32_t)halves & (uint32_t)(halves >> LANES);
+/* Lanes of two quarters, and those where all four are defined. */
+static inline uint64_t twice(uint32_t lanes) { return lanes | (uint64_t)lanes << LANES; }
+static inline uint32_t whole_lanes(Quarters q) {
+  const uint64_t both = q.low & q.high;
+  return (uint32_t)both & (uint32_t)(both >> LANES);
 }
-static inline uint64_t opd_halves(const Warp *w, const Opd *o) {
-  return o->cls == SLOT_NONE ? UINT64_MAX : w->defined[o->slot];
+static inline Quarters opd_quarters(const Warp *w, const Opd *o) {
+  return o->cls == SLOT_NONE ? (Quarters){UINT64_MAX, UINT64_MAX} : w->defined[o->slot];
 }
 static inline uint32_t opd_defined(const Warp *w, const Opd *o) {
-  return whole_lanes(opd_halves(w, o));
+  return whole_lanes(opd_quarters(w, o));
 }
-static inline uint32_t opd_half(const Warp *w, const Opd *o, int h) {
-  return (uint32_t)(opd_halves(w, o) >> (LANES * h));
+static inline uint32_t opd_quarter(const Warp *w, const Opd *o, int n) {
+  const Quarters q = opd_quarters(w, o);
+  return (uint32_t)((n < 2 ? q.low : q.high) >> (LANES * (n & 1)));
 }
-/* By halves, low and high. */
-static inline void opd_define_halves(Warp *w, const Opd *o, uint32_t mask, const uint32_t ok[2]) {
-  const uint64_t lanes = both_halves(mask), now = ok[0] | (uint64_t)ok[1] << LANES;
-  if (o->cls != SLOT_NONE) w->defined[o->slot] = (w->defined[o->slot] & ~lanes) | (now & lanes);
+static inline void define(Quarters *q, uint32_t mask, uint64_t low, uint64_t high) {
+  const uint64_t lanes = twice(mask);
+  q->low = (q->low & ~lanes) | (low & lanes);
+  q->high = (q->high & ~lanes) | (high & lanes);
+}
+static inline void opd_define_quarters(Warp *w, const Opd *o, uint32_t mask, const uint32_t ok[4]) {
+  if (o->cls == SLOT_NONE) return;
+  define(&w->defined[o->slot], mask, ok[0] | (uint64_t)ok[1] << LANES,
+         ok[2] | (uint64_t)ok[3] << LANES);
 }
 static inline void opd_define(Warp *w, const Opd *o, uint32_t mask, uint32_t ok) {
-  opd_define_halves(w, o, mask, (const uint32_t[2]){ok, ok});
+  if (o->cls != SLOT_NONE) define(&w->defined[o->slot], mask, twice(ok), twice(ok));
 }
 /* Predicate as lanes, with its negation. */
 static inline uint32_t pred_lanes(const Warp *w, const Opd *o) {
@@ -272,7 +285,7 @@ void wgmma_watch(Warp *w, const Ins *i, uint32_t mask); /* any instruction of it
 void wgmma_end(Exec *x);                                /* the cluster ends */
 
 /* ---- exec_parts.c ---- */
-/* Defines the results of an instruction with `parts` by halves. */
+/* Defines the results of an instruction with `parts` by quarters. */
 void parts_define(Warp *w, const Ins *i, uint32_t mask);
 /* ---- barrier.c ---- */
 void barrier_start(Exec *x);

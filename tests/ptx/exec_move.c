@@ -54,9 +54,9 @@ void exec_pack(Warp *w, const Ins *i, uint32_t mask) {
       v |= (lane_bits(w, &i->opd[1 + n], (int)l) & keep) << (bits * (unsigned)n);
     lane_set(w, &i->opd[0], (int)l, v);
   }
-  uint32_t ok[2] = {~0u, ~0u};
-  for (int n = 0; n < i->vec; n++) ok[2 * n / i->vec] &= opd_defined(w, &i->opd[1 + n]);
-  opd_define_halves(w, &i->opd[0], mask, ok);
+  uint32_t ok[4];
+  for (int q = 0; q < 4; q++) ok[q] = opd_defined(w, &i->opd[1 + q * i->vec / 4]);
+  opd_define_quarters(w, &i->opd[0], mask, ok);
 }
 void exec_unpack(Warp *w, const Ins *i, uint32_t mask) {
   unsigned bits = 8 * type_bytes((Type)i->type) / i->vec;
@@ -67,8 +67,9 @@ void exec_unpack(Warp *w, const Ins *i, uint32_t mask) {
       lane_set(w, &i->opd[n], (int)l, v >> (bits * (unsigned)n) & keep);
   }
   const Opd *from = &i->opd[i->vec];
-  for (int n = 0; n < i->vec; n++)
-    opd_define(w, &i->opd[n], mask, opd_half(w, from, 2 * n / i->vec));
+  uint32_t ok[4] = {~0u, ~0u, ~0u, ~0u};
+  for (int q = 0; q < 4; q++) ok[q * i->vec / 4] &= opd_quarter(w, from, q);
+  for (int n = 0; n < i->vec; n++) opd_define(w, &i->opd[n], mask, ok[n]);
 }
 
 /* ---- addresses ---- */

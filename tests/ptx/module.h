@@ -71,8 +71,15 @@ typedef enum Flow {
 } Flow;
 typedef enum Round { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP } Round;
 enum { MOD_FTZ = 1, MOD_SAT = 2, MOD_ROUND = 4 };
-/* Which halves of the sources count for which of the result; see exec_parts.c. */
-typedef enum Parts { PARTS_ALL, PARTS_MOVE, PARTS_PERMUTE, PARTS_LOW, PARTS_HIGH } Parts;
+/* Which quarters of the sources count for which of the result; see exec_parts.c. */
+typedef enum Parts {
+  PARTS_ALL,
+  PARTS_MOVE,
+  PARTS_PERMUTE,
+  PARTS_INSERT,
+  PARTS_LOW,
+  PARTS_HIGH
+} Parts;
 
 typedef struct Ins Ins;
 typedef struct Warp Warp;

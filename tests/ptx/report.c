@@ -46,11 +46,11 @@ void report(Warp *w, int lane, PtxKind kind, uint64_t address, const char *fmt, 
 
 void need_defined(Warp *w, const Opd *o, uint32_t mask, const char *what) {
   if (o->cls == SLOT_NONE || !w->x->check.init) return;
-  uint32_t bad = mask & ~whole_lanes(w->defined[o->slot]);
+  uint32_t bad = mask & ~opd_defined(w, o);
   if (!bad) return;
   report(w, __builtin_ctz(bad), PTX_UNINIT, 0, "%s follows from a register that was never set",
          what);
-  w->defined[o->slot] |= both_halves(bad); /* once is enough */
+  opd_define(w, o, bad, ~0u); /* once is enough */
 }
 
 void ptx_result_free(PtxResult *r) {

@@ -87,9 +87,12 @@ static uint32_t guarded(Warp *w, const Ins *i, uint32_t mask) {
 static void run_plain(Warp *w, const Ins *i, uint32_t mask) {
   i->run(w, i, mask);
   if (i->own_init) return;
-  uint64_t halves = UINT64_MAX;
-  for (int n = i->ndst; n < i->nopd; n++) halves &= opd_halves(w, &i->opd[n]);
-  const uint32_t ok = whole_lanes(halves);
+  Quarters all = {UINT64_MAX, UINT64_MAX};
+  for (int n = i->ndst; n < i->nopd; n++) {
+    const Quarters q = opd_quarters(w, &i->opd[n]);
+    all.low &= q.low, all.high &= q.high;
+  }
+  const uint32_t ok = whole_lanes(all);
   if (i->parts && mask & ~ok)
     parts_define(w, i, mask);
   else

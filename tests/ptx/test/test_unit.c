@@ -132,6 +132,10 @@ static const struct Row {
     {"mov.b64 %rd1, {%h1, %h1, %h2, 7}; cvt.u16.u32 %h3, 5; mov.b64 %rd2, {%r1, %r1}; mov.b64 "
      "%rd2, {9, 9}; mov.b64 {%r2, %r0}, %rd2;",
      9},
+    {"bfi.b32 %r1, 1, %r2, 0, 8; bfi.b32 %r1, 2, %r1, 8, 8; bfi.b32 %r1, 3, %r1, 16, 8; "
+     "bfi.b32 %r0, 4, %r1, 24, 8;",
+     0x04030201},
+    {"bfi.b64 %rd1, 7, %rd2, 32, 32; bfi.b64 %rd1, 0, %rd1, 0, 32; mov.b64 {%r1, %r0}, %rd1;", 7},
     {"mov.b32 %r1, {3, %h1}; mov.b32 %r2, %r1; dp2a.lo.u32.u32 %r0, 0x00020003, %r2, 10;", 19},
     {"mov.b32 %r1, {%h1, 3}; mov.b32 %r2, %r1; dp2a.hi.u32.u32 %r0, 0x00020003, %r2, 10;", 19},
     {"prmt.b32 %r3, %r1, %r2, 0x3340U; prmt.b32 %r4, 7, %r3, 0x5410U; "
@@ -273,6 +277,12 @@ static const struct Wrong {
      PTX_UNINIT},
     {"mov.b32 %r1, {3, %h1}; mov.b32 %r2, %r1; mov.b32 {%h2, %h3}, %r2; cvt.u32.u16 %r3, %h3; "
      "setp.eq.s32 %p1, %r3, 0; @%p1 bra L1; L1: mov.u32 %r4, 0;",
+     PTX_UNINIT},
+    {"bfi.b32 %r1, 1, %r2, 0, 8; bfi.b32 %r1, 2, %r1, 16, 16; setp.eq.s32 %p1, %r1, 0; @%p1 bra "
+     "L1; L1: mov.u32 %r3, 0;",
+     PTX_UNINIT},
+    {"bfi.b32 %r1, 1, 0, 0, 8; bfi.b32 %r1, %r2, %r1, 15, 1; setp.eq.s32 %p1, %r1, 0; @%p1 bra L1; "
+     "L1: mov.u32 %r3, 0;",
      PTX_UNINIT},
     {"{.param .b32 b; call.uni (b), silent; ld.param.b32 %r1, [b];} setp.eq.s32 %p1, %r1, 0; "
      "@%p1 bra L1; L1: mov.u32 %r2, 0;",
