@@ -341,23 +341,26 @@ static DeviceKind kind_of(const Request *r, const char *name) {
   return r->kind == DEVICE_NVRTC && !level_draws(name, COMMITS) ? DEVICE_PTX : r->kind;
 }
 
-/* NVRTC's optimiser takes most of the time of small programs, which are examples and random ones.
-   Their PTX, which is only interpreted, has a part of it, if NVRTC is new enough for the option,
-   but on one commit in six, and at the level full; kernels on tensor cores have all of it, see
-   device.c. Forms of kernels have all of it, since the interpreter takes longer over loops that are
-   not unrolled, and comparisons that are stored start from registers that were never set. */
+/* NVRTC's optimiser takes most of the time of programs that are only interpreted: their PTX has a
+   part of it, if NVRTC is new enough for the option, but on one commit in six, and at the level
+   full. Examples and random programs have little; forms of kernels have more, since the interpreter
+   takes longer over loops that are not unrolled; and kernels on tensor cores have all of it, see
+   device.c. */
 static void choose_optimiser(const Request *r, DeviceKind kind, const char *name) {
   enum { SINCE = 13 };
-  static const char options[] = "GC_NVRTC_OPTIONS", less[] = "--Ofast-compile=mid";
+  static const char options[] = "GC_NVRTC_OPTIONS";
+  static const char *less = ""; /* as it was set here */
   const char *own = getenv(options);
   if (own && strcmp(own, less) != 0) return; /* of whoever runs the test */
   unsetenv(options);
   Ctx *c = ctx_new();
   const char *version = nvrtc_version(c, NULL, NULL);
-  const bool small = (!r->file || r->whole) && !r->unrolled;
-  if (small && kind == DEVICE_PTX && version && !level_draws(name, COMMITS) &&
-      atoi(version + strlen("NVRTC ")) >= SINCE)
+  const bool interpreted = kind == DEVICE_PTX || kind == DEVICE_SM90A;
+  if (interpreted && !r->unrolled && version && !level_draws(name, COMMITS) &&
+      atoi(version + strlen("NVRTC ")) >= SINCE) {
+    less = !r->file || r->whole ? "--Ofast-compile=mid" : "--Ofast-compile=min";
     setenv(options, less, 1);
+  }
   ctx_free(c);
 }
 
