@@ -150,8 +150,7 @@ bool concat_counted(Node *n, int axis) {
   return give(n, 0, input(n, 0)->type, &s, gathered(n, t, s.rank, axis, ids, 1));
 }
 
-/* Numbers of elements, of those of a shape; false after refusing. */
-static bool elements_of(Node *n, const Shape *s, int64_t *count) {
+bool counted_elements(Node *n, const Shape *s, int64_t *count) {
   uint64_t all;
   enum { MOST = 1 << 30 };
   *count = 0;
@@ -168,7 +167,7 @@ bool onnx_nonzero(Node *n) {
   int64_t all, stride[MOST_RANK];
   int count, rank = v->shape.rank;
   if (!rank) return refuse(n, "a scalar");
-  if (!elements_of(n, &v->shape, &all)) return false;
+  if (!counted_elements(n, &v->shape, &all)) return false;
   const Shape line = {.rank = 1, .at = {{.n = all}}};
   const char *flags = reshaped(n, tensor_text(n, v), &line), *rows = "";
   if (v->type != ELEM_BOOL) flags = text(n, "%s != 0", flags);
@@ -186,52 +185,11 @@ bool compress_computed(Node *n, const char *x, const Shape *from, int axis) {
   int64_t all, size;
   int count;
   if (condition->shape.rank != 1 || condition->type != ELEM_BOOL ||
-      !elements_of(n, &condition->shape, &all) || !dim_number(n, from->at[axis], &size))
+      !counted_elements(n, &condition->shape, &all) || !dim_number(n, from->at[axis], &size))
     return refuse(n, "a condition that is no list of bools");
   if (all > size) return refuse(n, "shapes that do not fit");
   const char *ids = chosen(n, tensor_text(n, condition), all, &count);
   Shape s = *from;
   s.at[axis] = (Axis){.n = all, .counted = count};
   return give(n, 0, v->type, &s, gathered(n, x, s.rank, axis, ids, 1));
-}
-
-/* Elements that are equal stand side by side in order; the first of each, as argsort has it, is the
-   first in the input, too. */
-bool onnx_unique(Node *n) {
-  Tensor *v = input(n, 0);
-  int64_t all;
-  int count;
-  if (attr_of(n, "axis") && v->shape.rank != 1) return refuse(n, "rows that are unique");
-  if (!elements_of(n, &v->shape, &all)) return false;
-  const long long m = (long long)all;
-  const Shape line = {.rank = 1, .at = {{.n = all}}};
-  const char *x =
-      let(n, v->type == ELEM_BOOL ? text(n, "i32(%s)", reshaped(n, tensor_text(n, v), &line))
-                                  : reshaped(n, tensor_text(n, v), &line));
-  const char *order = let(n, text(n, "argsort(%s)", x)),
-             *in_order = let(n, text(n, "gather(%s, %s)", x, order));
-  const char *fresh = all == 1 ? "full([1], true)"
-                               : text(n, "concat([full([1], true), %s[1:] != %s[:-1]], axis = 0)",
-                                      in_order, in_order);
-  fresh = let(n, fresh);
-  const char *group = let(n, text(n, "cumsum(i32(%s)) - 1", fresh)),
-             *first = let(n, text(n, "gather(%s, %s)", order, chosen(n, fresh, all, &count)));
-  const char *number = rows_text(n->im, (Axis){.counted = count});
-  const char *sizes = let(
-      n, text(n, "scatter_add(zeros([%lld], i32), %s, full([%lld], 1, dtype = i32))", m, group, m));
-  if (!attr_int(n, "sorted", 1)) { /* groups by the places of their first elements */
-    const char *at =
-        let(n, text(n, "argsort(where(iota(%lld) < %s, %s, %lld))", m, number, first, m));
-    const char *back = let(n, text(n, "scatter_add(zeros([%lld], i32), %s, iota(%lld))", m, at, m));
-    group = let(n, text(n, "gather(%s, %s)", back, group));
-    first = let(n, text(n, "gather(%s, %s)", first, at)),
-    sizes = let(n, text(n, "gather(%s, %s)", sizes, at));
-  }
-  const Shape s = {.rank = 1, .at = {{.n = all, .counted = count}}};
-  const char *values = text(n, "gather(%s, %s)", x, first);
-  return give(n, 0, v->type, &s, v->type == ELEM_BOOL ? text(n, "%s != 0", values) : values) &&
-         give(n, 1, ELEM_I64, &s, text(n, "i64(%s)", first)) &&
-         give(n, 2, ELEM_I64, &line,
-              text(n, "i64(scatter_add(zeros([%lld], i32), %s, %s))", m, order, group)) &&
-         give(n, 3, ELEM_I64, &s, text(n, "i64(%s)", sizes));
 }

@@ -289,6 +289,8 @@ bool fold_sizes(Node *n);                         /* as fold_node */
 const char *sizes_text(Node *n, const Tensor *v); /* as the run has them */
 /* One number, or one of rows; false after refusing. */
 bool known_size(Node *n, int in, Axis *out);
+/* The number of elements of a shape; false after refusing. */
+bool counted_elements(Node *n, const Shape *s, int64_t *count);
 /* Compress of input 0, as x of this shape, by a condition that the run computes. */
 bool compress_computed(Node *n, const char *x, const Shape *from, int axis);
 

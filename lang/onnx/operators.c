@@ -32,7 +32,6 @@ static const struct {
   const char *why, *names;
 } missing[] = {
     {.why = "control flow with bodies of its own", .names = " If "},
-    {.why = "the bits of a number as another type's", .names = " BitCast "},
     {.why = "strings, and files of images",
      .names = " StringConcat StringNormalizer StringSplit RegexFullMatch LabelEncoder "
               "TfIdfVectorizer ImageDecoder "},

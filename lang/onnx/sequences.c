@@ -75,12 +75,43 @@ static bool attention_steps(Node *n, Heads *h, const char *before, const Shape *
   return give(n, 3, input(n, 0)->type, &scores, stage[mode]);
 }
 
+/* Which keys a query sees by its place, "" : all; [queries, keys], or, where each place of the
+   batch has so many keys, [batch, 1, queries, keys]. */
+static const char *seen_by_place(Node *n, const Heads *h, bool causal) {
+  Tensor *lengths = input(n, 6);
+  const int64_t left = attr_int(n, "left_window_size", -1),
+                right = attr_int(n, "right_window_size", -1);
+  const int rank = lengths ? 4 : 2;
+  const char *key = along_dim(n, h->count, rank - 1, rank), *seen = "",
+             *query = along_dim(n, h->queries, rank - 2, rank), *past = dim_text(n->im, h->past);
+  if (lengths) {
+    const Shape column = {.rank = 4, .at = {h->qs.at[0], {.n = 1}, {.n = 1}, {.n = 1}}};
+    past = let(n, reshaped(n, text(n, "i32(%s)", tensor_text(n, lengths)), &column));
+    seen = text(n, "%s < %s", key, past);
+    past = text(n, "%s - (%s)", past, dim_text(n->im, h->queries));
+  }
+  query = text(n, "%s + (%s)", query, past);
+  const struct {
+    bool holds;
+    const char *sign;
+    int64_t more;
+  } ends[] = {{causal, "<=", 0}, {left >= 0, ">=", -left}, {right >= 0, "<=", right}};
+  for (int i = 0; i < 3; i++)
+    if (ends[i].holds)
+      seen = text(n, "%s%s%s %s %s + (%lld)", seen, *seen ? " and " : "", key, ends[i].sign, query,
+                  (long long)ends[i].more);
+  return seen;
+}
+
 bool onnx_attention(Node *n) {
   Tensor *mask = input(n, 3), *keys = input(n, 4), *values = input(n, 5);
   bool flat = input(n, 0)->shape.rank == 3, causal = attr_int(n, "is_causal", 0) != 0;
-  if (input(n, 6) || attr_int(n, "left_window_size", -1) >= 0 ||
-      attr_int(n, "right_window_size", -1) >= 0)
-    return refuse(n, "attention with a window, or lengths of its own");
+  Tensor *lengths = input(n, 6);
+  const bool placed = lengths || attr_int(n, "left_window_size", -1) >= 0 ||
+                      attr_int(n, "right_window_size", -1) >= 0;
+  if (lengths && (keys || values || lengths->shape.rank != 1 ||
+                  !dim_same(lengths->shape.at[0], input(n, 0)->shape.at[0])))
+    return refuse(n, "lengths that do not fit");
   Heads h = {.scale = ""};
   int64_t heads = attr_int(n, "q_num_heads", 0), of_keys = attr_int(n, "kv_num_heads", 0);
   if (!to_heads(n, input(n, 0), heads, &h.q, &h.qs) ||
@@ -106,10 +137,9 @@ bool onnx_attention(Node *n) {
     return refuse(n, "a mask of another shape");
   grouped(n, &h);
   bool steps = (mask && (mask->type != ELEM_BOOL || h.group > 1)) ||
-               attr_real(n, "softcap", 0) != 0 || output(n, 3);
-  if (causal && (mask || steps || !dim_same(h.queries, h.count)))
-    before = text(n, "%s <= %s + (%s)", along_dim(n, h.count, 1, 2), along_dim(n, h.queries, 0, 2),
-                  dim_text(n->im, h.past));
+               attr_real(n, "softcap", 0) != 0 || output(n, 3) || (lengths && h.group > 1);
+  if (placed || (causal && (mask || steps || !dim_same(h.queries, h.count))))
+    before = seen_by_place(n, &h, causal);
   if (steps) {
     if (!attention_steps(n, &h, before, &s, &t)) return false;
   } else {

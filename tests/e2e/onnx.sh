@@ -684,8 +684,9 @@ encode detector.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "boxes" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 4 } } } } } input { name: "scores" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 3 } } } } }
-  $(for o in corners points labels sum mean place number list; do echo "output { name: '$o' }"; done)
+  $(for o in corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some; do echo "output { name: '$o' }"; done)
   $(one c0 7 'int64_data: 0') $(one c1 7 'int64_data: 1') $(one c2 7 'int64_data: 2') $(one least 1 'float_data: 0.7') $(one one 1 'float_data: 1') $(one overlap 1 'float_data: 0.3') $(one endless 7 'int64_data: 9223372036854775807')
+  $(one bytes 1 'float_data: 255') $(one two 1 'float_data: 1.99') $(one regions 1 'dims: [2, 5] float_data: [0, 0, 0, 7, 7, 0, 2.6, 1, 11, 9]') $(int64s image 1,1,6,6) $(int64s around 0,2) $(int64s five 5)
   $(int64s zero 0) $(int64s four 4) $(int64s six 6) $(int64s line -1) $(int64s first 1) $(int64s front 0,1) $(int64s halves 2,2)
   $(of_class 0) $(of_class 1) $(of_class 2)
   $(for x in corner best label; do echo "node { op_type: 'Concat' input: ['${x}0', '${x}1', '${x}2'] output: 'all_$x' attribute { name: 'axis' i: 0 } }"; done)
@@ -697,6 +698,15 @@ graph {
   node { op_type: "Gather" input: ["all_best", "few"] output: "points" } node { op_type: "Gather" input: ["all_label", "few"] output: "labels" }
   node { op_type: "ReduceSum" input: "all_best" output: "sum" attribute { name: "keepdims" i: 0 } } node { op_type: "ReduceMean" input: "all_best" output: "mean" attribute { name: "keepdims" i: 0 } }
   node { op_type: "ArgMax" input: "all_best" output: "place" attribute { name: "keepdims" i: 0 } } node { op_type: "Gather" input: ["size", "c0"] output: "number" } node { op_type: "Range" input: ["c0", "number", "c1"] output: "list" }
+  node { op_type: "Split" input: ["boxes", "halves"] output: ["a", "b"] attribute { name: "axis" i: 1 } } node { op_type: "Unsqueeze" input: ["boxes", "zero"] output: "query" } node { op_type: "Unsqueeze" input: ["a", "zero"] output: "key" }
+  node { op_type: "Unsqueeze" input: ["scores", "zero"] output: "value" } node { op_type: "Unsqueeze" input: ["s0", "around"] output: "beta" } node { op_type: "Neg" input: "beta" output: "decay" }
+  node { op_type: "LinearAttention" input: ["query", "key", "value", "", "decay", "beta"] output: ["linear", "memory"] attribute { name: "q_num_heads" i: 2 } attribute { name: "kv_num_heads" i: 1 } }
+  node { op_type: "Attention" input: ["key", "key", "value"] output: "near" attribute { name: "q_num_heads" i: 1 } attribute { name: "kv_num_heads" i: 1 } attribute { name: "left_window_size" i: 2 } attribute { name: "right_window_size" i: 1 } }
+  node { op_type: "Attention" input: ["key", "key", "value", "", "", "", "five"] output: "some" attribute { name: "q_num_heads" i: 1 } attribute { name: "kv_num_heads" i: 1 } }
+  node { op_type: "Mul" input: ["scores", "bytes"] output: "large" } node { op_type: "Cast" input: "large" output: "byte" attribute { name: "to" i: 2 } } node { op_type: "BitCast" input: "byte" output: "signed" attribute { name: "to" i: 3 } }
+  node { op_type: "Reshape" input: ["boxes", "image"] output: "pixels" } node { op_type: "MaxRoiPool" input: ["pixels", "regions"] output: "pooled" attribute { name: "pooled_shape" ints: [2, 3] } attribute { name: "spatial_scale" f: 0.5 } }
+  node { op_type: "Mul" input: ["scores", "two"] output: "twofold" } node { op_type: "Floor" input: "twofold" output: "bits" }
+  node { op_type: "Unique" input: "bits" output: ["kinds", "kinds_first", "kinds_group", "kinds_size"] attribute { name: "axis" i: 0 } }
 }
 END
 cat >detector.py <<'END'
@@ -723,12 +733,34 @@ assert of["corners_count"].item() == len(keep) and of["list_count"].item() == of
 assert np.array_equal(of["points"][:len(keep)], every[keep]) and np.array_equal(of["labels"][:len(keep)], [rows[i][1] for i in keep]), (of, keep)
 assert np.array_equal(of["corners"][:len(keep)], np.array([boxes[rows[i][0]][[2, 3, 0, 1]] for i in keep], "f4").reshape(-1, 4)), (of, keep)
 assert np.array_equal(of["list"][:len(rows)], range(len(rows))) and abs(of["sum"] - every.sum()) < 1e-5, of
+state, linear, pixels, pooled = np.zeros((2, 3)), [], boxes.reshape(6, 6), np.zeros((2, 1, 2, 3))
+for q, k, v, beta in zip(boxes, boxes[:, :2], scores, scores[:, 0]):
+    state *= np.exp(-beta)
+    state += np.outer(k, beta * (v - k @ state))
+    linear.append((q.reshape(2, 2) @ state).ravel() / np.sqrt(2))
+for r, (left, top, right, bottom) in enumerate([(0, 0, 4, 4), (1, 1, 6, 5)]):  # halves of the regions, rounded
+    for i in range(2):
+        for j in range(3):
+            high, wide = (bottom - top + 1) / 2, (right - left + 1) / 3
+            part = pixels[top + int(i * high):top + int(np.ceil((i + 1) * high)), left + int(j * wide):left + int(np.ceil((j + 1) * wide))]
+            pooled[r, 0, i, j] = part.max() if part.size else 0
+assert np.allclose(of["linear"][0], linear, 1e-4, 1e-5) and np.allclose(of["memory"][0, 0], state, 1e-4, 1e-5) and np.array_equal(of["pooled"], pooled.astype("f4")), of
+def attention(seen):
+    w = np.where(seen, np.exp(boxes[:, :2] @ boxes[:, :2].T / np.sqrt(2)), 0)
+    return w / w.sum(1, keepdims=True) @ scores
+i = np.arange(9)
+assert np.allclose(of["near"][0], attention(abs(i - i[:, None] + 0.5) < 2), 1e-5, 1e-6) and np.allclose(of["some"][0], attention(i < 5), 1e-5, 1e-6), of
+assert np.array_equal(of["signed"], (scores * np.float32(255)).astype("u1").view("i1")), of
+kinds, first, group, size = np.unique(np.floor(scores * np.float32(1.99)), axis=0, return_index=True, return_inverse=True, return_counts=True)
+n = of["kinds_count"].item()
+assert n == len(kinds) and np.array_equal(of["kinds"][:n], kinds) and np.array_equal(of["kinds_first"][:n], first), (of, kinds)
+assert np.array_equal(of["kinds_group"], group.ravel()) and np.array_equal(of["kinds_size"][:n], size), (of, group, size)
 assert not rows or (abs(of["mean"] - every.mean()) < 1e-6 and of["place"] == every.argmax()), of
 END
 run 0 "$gc" detector.onnx -o detector
 for seed in 0 1 2; do # no row, and some
   run 0 python3 detector.py make $seed
-  names='corners points labels sum mean place number list corners_count list_count' of=''
+  names='corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some corners_count list_count kinds_count' of=''
   for name in $names; do rm -f $name.npy && of="$of --$name $name.npy"; done
   run 0 ./detector predict --boxes boxes.npy --scores scores.npy $of
   run 0 python3 detector.py check $names
