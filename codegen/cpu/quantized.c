@@ -9,8 +9,8 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/product.h"
 
-bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op) {
-  (void)t;
+bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op, bool rounded) {
+  (void)t, (void)rounded;
   int64_t group = op->attr[AT_GROUP].i;
   bool pairs = op->attr[AT_BITS].i == 4;
   /* the sum of a group, and each of its parts, is an i32 */

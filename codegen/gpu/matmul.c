@@ -65,10 +65,13 @@ int cuda_transposed_operand(const Target *target, const Entry *e, const Op *op,
   return product_transposed_operand(&t->machine, &shape, with_padding(t, &shape, shape.k));
 }
 
-bool cuda_multiplies_quantized(const Target *t, const Entry *e, const Op *op) {
-  (void)t;
+/* Of few rows the time is that of the integers' bytes; more are sooner multiplied on tensor cores.
+ */
+bool cuda_multiplies_quantized(const Target *t, const Entry *e, const Op *op, bool rounded) {
+  enum { FEW = 32 };
   if (!is_quantized(op) || type_extent(value_type(e, op->operands[0]), 1)) return false;
   const GridProductShape shape = shape_of(e, op);
+  if (rounded && shape.m > FEW && !cuda_target(t)->pre_sm80) return false;
   return shape.in == DT_F32 && value_type(e, op->operands[2])->dtype == DT_BF16 &&
          grid_product_is_quantized(&shape);
 }
@@ -288,7 +291,7 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   k->variant = own;
 }
 
-static void print_quantized_run(Gen *g, Text *x, const GridProduct *p) {
+static void print_thin_quantized_run(Gen *g, Text *x, const GridProduct *p) {
   const char *count = "";
   if (p->s.m > p->s.bm || rows_bounded(p))
     count = arena_printf(g->a, ", smaller(%d, (int)%s - m0)", p->s.bm, p->m);
@@ -310,7 +313,7 @@ void cuda_matmul(Gen *g, const Group *gr) {
   cuda_counts(g, gr->root, p.s.m, "rows");
   cuda_counts(g, gr->root, p.s.n, "columns");
   cuda_counts(g, gr->root, p.s.k, "elements a sum");
-  if (p.s.thin || p.s.bits)
+  if (p.s.thin)
     k->min_blocks = 1;
   else if (!p.s.tensor)
     k->min_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
@@ -336,12 +339,12 @@ void cuda_matmul(Gen *g, const Group *gr) {
   if (!text_is_number(p.batch)) text_line(x, "if (bt >= %s) return;", p.batch);
   if (rows_bounded(&p)) text_line(x, "if (m0 >= %s) return;", p.m);
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
-  if (p.s.bits) {
-    print_quantized_run(g, x, &p);
+  if (p.s.bits && p.s.thin) {
+    print_thin_quantized_run(g, x, &p);
     store(g, gr, x, &p);
     return;
   }
-  const char *counts = "", *of_part = "", *of_part_b = "";
+  const char *counts = "", *of_part = "", *of_part_b = "", *of_scales = "";
   if (p.s.parts > 1) {
     if (p.s.tensor || p.s.k % p.s.part)
       counts = arena_printf(g->a, ", %s, smaller(%lld, %lld - k0)", p.m, (long long)p.s.part,
@@ -349,14 +352,21 @@ void cuda_matmul(Gen *g, const Group *gr) {
     else if (rows_bounded(&p))
       counts = arena_printf(g->a, ", %s", p.m);
     of_part = arena_printf(g->a, " + (int64_t)k0 * %lld", p.s.ta ? (long long)p.s.a_row : 1);
-    of_part_b = arena_printf(g->a, " + (int64_t)k0 * %lld", p.s.tb ? 1 : (long long)p.s.b_row);
+    const long long down = p.s.tb ? 1 : (long long)p.s.b_row;
+    of_part_b = arena_printf(g->a, " + (int64_t)k0%s * %lld", p.s.bits == 4 ? " / 2" : "", down);
+    if (p.s.bits)
+      of_scales = arena_printf(g->a, " + (int64_t)k0 / %lld * %lld", (long long)p.s.group, down);
   } else if (rows_bounded(&p) || depth_bounded(&p))
     counts = arena_printf(g->a, ", %s, %s", p.m, p.k);
-  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld%s, in%d + (int64_t)bt * %lld%s, m0, n0%s);",
+  const char *right =
+      p.s.bits ? arena_printf(g->a, "QuantizedFrom{(const uint8_t *)in%d%s, in%d%s}", p.b,
+                              of_part_b, p.scale, of_scales)
+               : arena_printf(g->a, "in%d + (int64_t)bt * %lld%s", p.b,
+                              (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0),
+                              of_part_b);
+  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld%s, %s, m0, n0%s);",
             p.s.tensor ? "Tile::" : "tile.", p.s.tensor ? "smem, " : "", p.a,
-            (long long)((p.s.ta ? p.s.k : p.s.m) * p.s.a_row), of_part, p.b,
-            (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0), of_part_b,
-            counts);
+            (long long)((p.s.ta ? p.s.k : p.s.m) * p.s.a_row), of_part, right, counts);
   store(g, gr, x, &p);
   print_sm90a(g, gr, k, &p);
   if (p.s.parts > 1) print_combine(g, gr, &p);

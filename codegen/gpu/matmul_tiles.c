@@ -1,5 +1,6 @@
 /* Prints which tile a block of a product multiplies by: a template of the library
-   (text/tensor.h, thin.h, thin_quantized.h, gemm_ring.h, gemm.h) with the sizes of the schedule. */
+   (text/tensor.h, thin.h, thin_quantized.h, gemm_ring.h, gemm.h, gemm_quantized.h) with the sizes
+   of the schedule. */
 #include "codegen/gpu/matmul.h"
 
 /* The last parameters of a tile, where rows are padded or the run decides how many there are. */
@@ -55,7 +56,7 @@ static void print_thin(Gen *g, Text *x, const GridProduct *p) {
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
-static void print_quantized(Gen *g, Text *x, const GridProduct *p) {
+static void print_thin_quantized(Gen *g, Text *x, const GridProduct *p) {
   text_line(x,
             "typedef QuantizedTile<%s, Quantized%d, %lld, %lld, %lld, %lld, %s, %d, %d, %d, %lld> "
             "Tile;",
@@ -65,8 +66,25 @@ static void print_quantized(Gen *g, Text *x, const GridProduct *p) {
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
+static void print_quantized(Gen *g, Text *x, const GridProduct *p) {
+  const char *side = arena_printf(
+      g->a, "QuantizedSide<%s, Quantized%d, %lld, %d, %d, %lld, %lld, %s, %lld, %d, %d>", g->index,
+      p->s.bits, (long long)p->s.group, p->s.copy_b, p->s.bn, (long long)p->s.n,
+      (long long)p->s.part, p->s.tb ? "false" : "true", (long long)p->s.b_row, GEMM_DEPTH,
+      p->s.threads);
+  text_line(x,
+            "typedef Gemm<%s, f32, Identity<f32>, Identity<f32>, %lld, %lld, %lld, false, %s, %d, "
+            "%d, %d, %d, 1024, %lld, %lld, %s> Tile;",
+            g->index, (long long)p->s.m, (long long)p->s.n, (long long)p->s.part,
+            p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.tm, p->s.tn, (long long)p->s.a_row,
+            (long long)p->s.b_row, side);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
 void cuda_product_tile(Gen *g, Text *x, const GridProduct *p) {
-  if (p->s.bits)
+  if (p->s.bits && p->s.thin)
+    print_thin_quantized(g, x, p);
+  else if (p->s.bits)
     print_quantized(g, x, p);
   else if (p->s.tensor)
     print_tensor_tile(g, x, p);

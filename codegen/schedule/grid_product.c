@@ -28,6 +28,17 @@ int grid_ring_bytes(const GridProductSchedule *p) {
   return (a + b) * size;
 }
 
+/* Bytes of a load of a quantized B's integers: as many as leave each thread one, in one group. */
+static int quantized_copy(const GridProductSchedule *p) {
+  enum { WORD = 4, MOST = 8 };
+  const int numbers = 8 / p->bits, all = p->bn * GEMM_DEPTH / numbers;
+  int bytes = p->tb ? MOST : WORD;
+  while (bytes > (p->tb ? WORD : 1) &&
+         (p->b_row % bytes || all < bytes * p->threads || (p->tb && p->group < bytes * numbers)))
+    bytes /= 2;
+  return bytes;
+}
+
 /* False: shared memory has no room for two k-tiles. */
 static bool take_tile(GridProductSchedule *p, const FmaTile *t) {
   enum { RING = 40 << 10, LEAST = 2, MOST = 8 }; /* bytes of shared memory; stages */
@@ -36,6 +47,7 @@ static bool take_tile(GridProductSchedule *p, const FmaTile *t) {
   p->side = p->tn < 4 ? p->tn : 4;
   p->stages = 0;
   p->blocks = p->parts * p->batch * ceil_div(p->m, p->bm) * ceil_div(p->n, p->bn);
+  if (p->bits) p->copy_b = quantized_copy(p);
   if (!t->ring) return true;
   if (p->tb) p->side = 1; /* columns of a thread lie apart */
   const int64_t room = RING / grid_ring_bytes(p), k_tiles = ceil_div(p->part, RING_DEPTH);
@@ -49,13 +61,15 @@ GridStep grid_product_step(const GridProductSchedule *p) {
   enum {
     LINE = 128,
     COPY = 5,
-    LOAD = 6
+    LOAD = 6,
+    NUMBER = 3
   }; /* bytes; instructions of a copy, of a load and its
-        store, with their addresses */
+        store, with their addresses, of a number of an integer */
   const double size = dtype_size(p->dt), vector = 16 / size, warp = 32, warps = p->threads / warp;
   const double sums = p->tm * p->tn;
   double a = ceil(p->tm / vector), b = ceil(p->tn / vector); /* loads of a thread */
   double wavefronts = a * (p->tm < vector ? 1 : 2) + b * (p->tn < vector ? 1 : 2), copies, moved;
+  double made = 0;
   if (p->stages) {
     if (!p->ta) a = p->tm / vector;
     if (p->tb) b = p->tn / vector;
@@ -67,10 +81,17 @@ GridStep grid_product_step(const GridProductSchedule *p) {
     copies = (p->bm + p->bn) / warp;
     moved = LOAD;
   }
+  if (p->bits) { /* a load of integers and one of scales, then each number by itself */
+    const double loads = p->bn * p->bits / 8.0 / p->copy_b / warp, numbers = p->bn / warp,
+                 stores = numbers / (p->tb ? 1 : p->copy_b);
+    copies = p->bm / warp + 2 * loads + stores;
+    moved = 0;
+    made = (p->bm / warp + 2 * loads) * LOAD + numbers * NUMBER + stores;
+  }
   return (GridStep){.fma = warps * sums,
                     .loads = warps * (a + b),
                     .copies = copies,
-                    .issue = warps * (sums + a + b) + copies * moved,
+                    .issue = warps * (sums + a + b) + copies * moved + made,
                     .wavefronts = warps * wavefronts * size / 4 + (p->bm + p->bn) * size / LINE};
 }
 
@@ -82,7 +103,6 @@ static double fma_clocks(const GridMachine *machine, const GridProductSchedule *
     RESIDENT = 4,  /* blocks of a multiprocessor */
     DEPENDENT = 4, /* clocks of an fma that waits for the one before */
     K_TILE = 60,   /* ... of a k-tile's end: the barrier, and the first loads behind it */
-    THROUGH = 16,  /* depth of a k-tile that comes through registers */
     MEMORY = 700,  /* clocks that a load takes */
     FMA = 128,     /* a clock */
     ENDS = 2000    /* clocks before the first k-tile and behind the last */
@@ -91,13 +111,14 @@ static double fma_clocks(const GridMachine *machine, const GridProductSchedule *
   const double f64 = dtype_size(p->dt) == 8 ? 2 : 1, warps = p->threads / 32.0;
   const double fma = s.fma * f64 / SCHEDULERS, issue = s.issue / SCHEDULERS,
                unit = fmax(fmax(fma, issue), s.wavefronts);
-  const double depth = p->stages ? RING_DEPTH : THROUGH, ahead = p->stages ? p->stages - 1 : 1;
-  const double k_tiles = (double)ceil_div(p->part, (int64_t)depth);
+  const int depth = grid_product_depth(p), ahead = p->stages ? p->stages - 1 : 1;
+  const double k_tiles = (double)ceil_div(p->part, depth);
   /* of a k-tile, for a block that is alone */
   const double own = fmax(fmax(s.issue / warps, DEPENDENT), unit) * depth + K_TILE;
   const double blocks = (double)ceil_div(p->blocks, machine->multiprocessors),
                turns = ceil(blocks / RESIDENT);
-  double clocks = k_tiles * fmax(blocks * unit * depth, turns * fmax(own, MEMORY / ahead)) + ENDS;
+  double clocks =
+      k_tiles * fmax(blocks * unit * depth, turns * fmax(own, (double)MEMORY / ahead)) + ENDS;
   if (p->parts > 1)
     clocks += (machine->launch + 2 * (double)grid_product_scratch(p) * machine->byte) / FMA;
   return clocks;
@@ -106,19 +127,21 @@ static double fma_clocks(const GridMachine *machine, const GridProductSchedule *
 /* The sums of each chain by blocks of their own, where they are apart on the CPU, too. */
 static bool may_divide(const GridMachine *machine, const GridProductShape *s,
                        const GridProductSchedule *p) {
-  const int64_t elements = s->batch * (s->m + s->n) * s->k, sums = s->batch * s->m * s->n;
+  const int64_t of_b = s->bits ? s->n * s->bits / 32 : s->n; /* 4 bytes each */
+  const int64_t elements = s->batch * (s->m + of_b) * s->k, sums = s->batch * s->m * s->n;
   return p->dt == DT_F32 && p->in == DT_F32 && !s->whole && s->k > DEPTH &&
          ceil_div(s->k, DEPTH) * sums <= elements / machine->scratch;
 }
 
-static void choose_fma_tile(const GridMachine *machine, const GridProductShape *s,
-                            GridProductSchedule *p) {
+/* The clocks of the tile. */
+static double choose_fma_tile(const GridMachine *machine, const GridProductShape *s,
+                              GridProductSchedule *p) {
   GridProductSchedule best = {0};
   double least = INFINITY;
   const int most = may_divide(machine, s, p) ? 2 : 1;
   for (int divided = 0; divided < most; divided++)
     for (size_t i = dtype_size(p->dt) == 8; i < sizeof fma_tiles / sizeof *fma_tiles; i++) {
-      if (fma_tiles[i].ring && (!s->async || p->in != p->dt)) continue;
+      if (fma_tiles[i].ring && (!s->async || p->in != p->dt || p->bits)) continue;
       GridProductSchedule c = *p;
       if (divided) c.part = DEPTH, c.parts = (int)ceil_div(c.k, DEPTH);
       if (!take_tile(&c, &fma_tiles[i])) continue;
@@ -127,6 +150,7 @@ static void choose_fma_tile(const GridMachine *machine, const GridProductShape *
       if (clocks < least || (clocks == least && c.parts == best.parts)) best = c, least = clocks;
     }
   *p = best;
+  return least;
 }
 
 /* ---- on tensor cores ---- */
@@ -169,8 +193,9 @@ static bool choose_thin(const GridMachine *machine, GridProductSchedule *p) {
 /* The same of a quantized matrix, whose numbers a thread makes of up to LOAD bytes of a row, one of
    each of its columns: of as many as take the fewest clocks by an estimate. Sums of a thread are
    SUMS at most. More than ROWS rows are tiles, each of which makes the numbers itself. With B
-   stored by columns, whose bytes go through shared memory, a thread has one column. */
-static void choose_quantized(const GridMachine *machine, GridProductSchedule *p) {
+   stored by columns, whose bytes go through shared memory, a thread has one column. The clocks, as
+   those of other tiles. */
+static double choose_thin_quantized(const GridMachine *machine, GridProductSchedule *p) {
   enum { ROWS = 8, LOAD = 4, SUMS = 16, COPY = 16, MOST_WARPS = 8, MOST_WARPS_TB = 4 };
   int64_t warps = ceil_div(p->k, DEPTH);
   if (warps > (p->tb ? MOST_WARPS_TB : MOST_WARPS)) warps = p->tb ? MOST_WARPS_TB : MOST_WARPS;
@@ -189,17 +214,27 @@ static void choose_quantized(const GridMachine *machine, GridProductSchedule *p)
     const double clocks = resident * work * (double)warps / 4 + WAIT / resident;
     if (clocks < least) least = clocks, p->side = side;
   }
+  p->thin = true;
   p->copy_b = p->side;
   for (int copy = 1; p->tb && copy <= COPY && p->b_row % copy == 0; copy *= 2) p->copy_b = copy;
   p->tn = p->side;
   p->bn = p->side * machine->warp;
   p->threads = (int)warps * machine->warp;
+  return least * (double)p->k / (double)warps;
+}
+
+static void choose_quantized(const GridMachine *machine, const GridProductShape *s,
+                             GridProductSchedule *p) {
+  enum { LEAST_GROUP = 16 }; /* that leaves a thread registers beside the scales */
+  GridProductSchedule thin = *p;
+  const double clocks = choose_thin_quantized(machine, &thin);
+  if (clocks <= choose_fma_tile(machine, s, p) && p->group >= LEAST_GROUP) *p = thin;
 }
 
 bool grid_product_is_quantized(const GridProductShape *s) {
-  enum { MOST_ROWS = 32, LEAST_GROUP = 16, WORD = 4 };
-  return (s->bits == 8 || s->bits == 4) && s->m && s->m <= MOST_ROWS && s->n && s->k &&
-         DEPTH % s->group == 0 && s->group >= LEAST_GROUP && (!s->tb || s->b_row % WORD == 0);
+  enum { LEAST_GROUP = 8, WORD = 4 };
+  return (s->bits == 8 || s->bits == 4) && s->m && s->n && s->k && DEPTH % s->group == 0 &&
+         s->group >= LEAST_GROUP && (!s->tb || s->b_row % WORD == 0);
 }
 
 uint64_t grid_product_scratch(const GridProductSchedule *p) {
@@ -252,7 +287,7 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .group = s->group};
   choose_parts(machine, s, &p);
   if (p.bits)
-    choose_quantized(machine, &p);
+    choose_quantized(machine, s, &p);
   else if (p.tensor)
     choose_tensor_tile(machine, &p);
   else if (!(p.thin = choose_thin(machine, &p)))

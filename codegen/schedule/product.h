@@ -120,6 +120,7 @@ enum {
   /* On ordinary units: depth of a k-tile that is copied so, and bytes behind each row
      (text/gemm_ring.h) */
   RING_DEPTH = 32,
+  GEMM_DEPTH = 16, /* ... of one that comes through registers (text/gemm.h) */
   RING_PAD = 16
 };
 
@@ -156,17 +157,18 @@ typedef struct GridProductSchedule {
   int stages;           /* on ordinary units: k-tiles in shared memory, all but one of which are on
                            their way; 0: one, which comes through registers */
   bool busy;            /* blocks enough for every multiprocessor */
-  bool thin;            /* few rows: a warp of a block does a chain of the depth */
-  int bits;             /* as of the shape */
+  bool thin; /* few rows: a warp of a block does a chain of the depth; of a quantized B it
+                makes numbers in registers, else they are made on their way to shared
+                memory */
+  int bits;  /* as of the shape */
   int64_t group;
   int cluster; /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
                   another; 0 else */
   bool turned; /* there: rows of a tile are columns of C, and A and B change places */
 } GridProductSchedule;
 
-/* There is a schedule for this product of a quantized matrix: it has few rows, of each of which a
-   thread makes a number of B once, and divides chains into groups. With more rows the numbers are
-   worth to be made once, in memory. */
+/* There is a schedule for this product of a quantized matrix: groups divide chains, and loads of
+   words do not span two of them. */
 bool grid_product_is_quantized(const GridProductShape *s);
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);
@@ -181,6 +183,10 @@ typedef struct GridStep {
   double wavefronts;         /* of shared memory */
 } GridStep;
 GridStep grid_product_step(const GridProductSchedule *p);
+/* Depth of a k-tile there. */
+static inline int grid_product_depth(const GridProductSchedule *p) {
+  return p->stages ? RING_DEPTH : GEMM_DEPTH;
+}
 
 /* The same product by warpgroups, in tiles 128 high: blocks go from tile to tile. WGMMA_ROW: bytes
    of the depth of a k-tile. */

@@ -276,8 +276,10 @@ static ExpandFn *expansion(const PassRun *r, const Entry *e, const Op *op) {
       t->quantizes(t, e, op))
     return NULL;
   if (op_info[op->kind].cls == CLASS_WINDOW) return windows_expansion(t, e, op);
+  Precision products;
+  const bool rounded = precision_arg(r, "saved", &products) && products != PRECISION_F32;
   bool kept = (op->kind == OP_QUANTIZED_MATMUL || op->kind == OP_SCALED_MATMUL) && t &&
-              t->multiplies_quantized && t->multiplies_quantized(t, e, op);
+              t->multiplies_quantized && t->multiplies_quantized(t, e, op, rounded);
   return kept ? NULL : op_info[op->kind].expand;
 }
 

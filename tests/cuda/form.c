@@ -18,7 +18,7 @@ enum {
   TILE_BYTES = 64, /* of text/tensor.h: depth in shared memory */
   STAGES = 4,      /* ... of the pipeline */
   BAND = 8,        /* ... and rows of tiles that are done together */
-  MOST_ARGS = 16   /* of a template */
+  MOST_ARGS = 20   /* of a template */
 };
 
 typedef struct Scan {
@@ -77,7 +77,7 @@ typedef struct Args {
 
 static long long arg(const Args *a, int i) { return i < a->n ? atoll(a->text[i]) : 0; }
 
-/* Gemm<I, T, A, B, M, N, K, TA, TB, BM, BN, TM, TN> */
+/* Gemm<I, T, A, B, M, N, K, TA, TB, BM, BN, …> */
 static void add_gemm(Scan *s, const Args *a) {
   add_steps(s, arg(a, 4), arg(a, 9));
   add_steps(s, arg(a, 5), arg(a, 10));

@@ -43,4 +43,6 @@ entry few_rows(x : f32[64, 2048], g : f32[2048], b : f32[2048]) { return y = lay
 entry thin_q8(x : f32[1, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }
 entry thin_q4(x : f32[1, 4096], q : u8[2048, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }
 entry head_q8(x : f32[1, 2048], q : i8[32000, 2048], s : bf16[32000, 64]) { return y = x @ dequantize(q, s, axis = 1)' }
+entry many_q8(x : f32[64, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }
+entry tall_q4(x : f32[512, 4096], q : u8[16384, 2048], s : bf16[16384, 128]) { return y = x @ dequantize(q, s, axis = 1)' }
 entry rows_q8(x : f32[8, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }

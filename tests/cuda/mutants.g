@@ -89,4 +89,7 @@ entry one_tap(x : f32[2, 32, 9, 8], w : f32[20, 32, 1, 1], y : f32[2, 20, 9, 8])
 }
 entry at_once(x : f32[2000], y : f32[2000]) { return a = cumsum(x * 2)[7], b = x * x + 1, c = y * y + 1 } # one launch for two
 entry quantized(x : f32[3, 75], q : i8[75, 45], s : bf16[3, 45]) { return y = x @ dequantize(q, s) }
+entry quantized_tile(x : f32[33, 47], q : i8[47, 36], s : bf16[6, 36], p : u8[34, 24], r : bf16[34, 6]) {
+  return a = x @ dequantize(q, s, group = 8), b = x @ dequantize(p, r, axis = 1, group = 8, extent = 47)'
+}
 entry quantized_turned(x : f32[2, 168], p : u8[40, 84], s : bf16[40, 6]) { return y = x @ dequantize(p, s, axis = 1)' }

@@ -94,12 +94,5 @@ entry axes_apart(x : f32[17, 5, 7, 20], b : u8[40, 35]) {
   return p = transpose(x, [3, 1, 2, 0]) + 1, q = f32(transpose(bf16(x), [2, 3, 0, 1]) * 2), r = f32(transpose(b))
 }
 entry tiles_of_runs(x : f32[n <= 90, 40], y : f32[40, n]) { return p = transpose(x) * 3, q = transpose(y) + x }
-# products of few rows with quantized matrices: chains of 1,024 and what is left over, by rows of integers and by columns
-entry quantized(x : f32[3, 1101], q : i8[1101, 90], s : bf16[35, 90], p : u8[551, 90]) {
-  return a = relu(x @ dequantize(q, s)) + 1, b = x @ dequantize(p, s, extent = 1101)
-}
-entry quantized_turned(x : f32[2, 2104], q : i8[70, 2104], s : bf16[70, 66], y : f32[5, 96], p : u8[70, 48], t : bf16[70, 3]) {
-  return a = x @ dequantize(q, s, axis = 1)', b = tanh(y @ dequantize(p, t, axis = 1)')
-}
-entry quantized_rows(x : f32[n <= 30, 1100], q : i8[1100, 50], s : bf16[35, 50]) { return y = x @ dequantize(q, s) }
-entry quantized_columns(x : f32[1, 30], q : i8[30, 67584], s : bf16[1, 67584]) { return y = x @ dequantize(q, s) }
+# by a quantized matrix; quantized.g has more of them
+entry quantized(x : f32[3, 101], q : i8[101, 90], s : bf16[4, 90]) { return a = relu(x @ dequantize(q, s)) + 1 }

@@ -375,8 +375,9 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   p.cpu = module_of(p.c, r, s, part);
   p.gpu = module_of(p.c, r, s, part);
   const char *passes = passes_pipeline(!r->file && s % 4 == 0 ? 0 : 2);
-  p.pipeline = r->precision ? passes_with_precision(p.c, passes, r->precision)
-                            : intern_printf(p.c, "autodiff,%s", passes);
+  p.pipeline = r->precision
+                   ? passes_with_precision(p.c, passes, r->precision)
+                   : intern_printf(p.c, r->file ? "fold,autodiff,%s" : "autodiff,%s", passes);
   const char *what = r->file ? r->file : intern_printf(p.c, "seed %llu", (unsigned long long)s);
   const char *name = name_of(r, what);
   p.kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r, name);

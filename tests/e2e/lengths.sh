@@ -63,8 +63,12 @@ entry rows(x : f32[3, n <= 150], y : f32[3, n], m : f32[2, 5, n]) {
   fi = x[:, 0]
   la = x[:, -1]
   gg = x * g[:n]
+  qi, qs = quantize(reshape(g, [3, 50]), axis = 0, group = 16)
+  qm = ln @ dequantize(qi, qs, axis = 0, group = 16)  # rows of a quantized product
+  qt, qu = quantize(reshape(g, [50, 3]), axis = 1, group = 8)
+  qw = tanh(ln @ dequantize(qt, qu, axis = 1, group = 8)')
   one = g[:3] @ x + reshape(m[1, :3, 0], [1, 3]) @ y
-  return s, ls, ln, c, d, o, so, am, mx, sm, ru, lse, v, q, w, z, k, p, i, f, fi, la, gg, one
+  return s, ls, ln, c, d, o, so, am, mx, sm, ru, lse, v, q, w, z, k, p, i, f, fi, la, gg, one, qm, qw
 }
 entry train(x : f32[3, n <= 150], y : f32[3, n]) {
   param w : f32[3, 4] = normal()
@@ -240,7 +244,7 @@ for level in $levels; do
     exact rows "n=$t"
     "$mkdata" npy f32 "3,$t" 1 x.npy && "$mkdata" npy f32 "3,$t" 2 y.npy && "$mkdata" npy f32 "2,5,$t" 3 m.npy ||
       fail 'no data could be made'
-    names='s ls ln c d o so am mx sm ru lse v q w z k p i f fi la gg'
+    names='s ls ln c d o so am mx sm ru lse v q w z k p i f fi la gg one qm qw'
     compare rows rows "--x x.npy --y y.npy --m m.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare rows train "--x x.npy --y y.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done

@@ -28,11 +28,22 @@ static double product_bytes(const Counting *n, double m, double k, double column
   return all;
 }
 
+/* Bytes of an element of B, with its part of a scale if it is quantized. */
+static double right_size(const GridProductSchedule *p) {
+  enum { SCALE = 2 };
+  return p->bits ? p->bits / 8.0 + SCALE / (double)p->group : dtype_size(p->in);
+}
+
+static double operand_bytes(const GridProductSchedule *p) {
+  return (double)p->batch * (double)p->k *
+         ((double)p->m * dtype_size(p->in) + (double)p->n * right_size(p));
+}
+
 /* Of a block: stores of the sums of a part in place of the work fused behind. */
 static double count_ends(Counting *n, const GridProductSchedule *p, double of_block, double store) {
   if (p->parts == 1) return count_epilogue(n, of_block, store);
   n->c.lines += of_block / WARP;
-  n->c.least_bytes = (double)p->batch * (double)(p->m + p->n) * (double)p->k * dtype_size(p->in);
+  n->c.least_bytes = operand_bytes(p);
   return of_block / WARP * (1 + ADDRESS);
 }
 
@@ -51,7 +62,7 @@ double count_epilogue(Counting *n, double of_block, double store) {
 /* Bytes of all blocks' tiles: what lies outside of a matrix is not loaded. */
 static double product_l2(const Counting *n, const GridProductSchedule *p, double k) {
   double rows = p->m < p->bm ? (double)p->m : p->bm, columns = p->n < p->bn ? (double)p->n : p->bn;
-  return n->c.blocks * (rows + columns) * k * dtype_size(p->in) + n->c.least_bytes +
+  return n->c.blocks * (rows * dtype_size(p->in) + columns * right_size(p)) * k + n->c.least_bytes +
          partial_bytes(p);
 }
 
@@ -177,20 +188,45 @@ static void count_ring(Counting *n, const GridProductSchedule *p, double steps) 
   c->registers = (int)sums * 2 + 8 * (p->tm + p->tn) + OTHER_REGISTERS;
 }
 
+/* The same of a quantized matrix, whose numbers are made on their way to shared memory. */
+static void count_quantized_tile(Counting *n, const GridProductSchedule *p, double steps) {
+  enum { OF_NUMBER = 2, F32 = 4 }; /* a difference and a factor */
+  GpuCounts *c = &n->c;
+  const GridStep s = grid_product_step(p);
+  const double warps = c->threads / (double)WARP, k_tiles = steps / GEMM_DEPTH;
+  const double loads =
+      p->bn * p->bits / 8.0 / p->copy_b / WARP; /* of integers, and as many of scales */
+  c->fma = steps * (s.fma + OF_NUMBER * p->bn / (double)WARP);
+  c->issue = steps * s.issue + warps * (START + k_tiles * K_TILE / 2.0);
+  c->accesses = steps * (s.loads + s.copies + p->bm / (double)WARP);
+  c->wavefronts = steps * s.wavefronts;
+  /* of columns side by side, or each a column's own */
+  const double lines = p->tb ? p->copy_b * 8.0 / p->bits + WARP : 2;
+  c->lines = steps * (p->bm / (double)WARP * 2 + loads * lines);
+  c->waits = 2;
+  c->l2_waits = k_tiles / 4; /* what the multiplication of a k-tile does not cover */
+  c->chain = k_tiles * FMA_CLOCKS;
+  c->shared += GEMM_DEPTH * (p->bm + p->bn + FMA_PADDING) * F32;
+  c->registers = p->tm * p->tn * 2 + 2 * (p->tm + p->tn) + OTHER_REGISTERS +
+                 GEMM_DEPTH * (p->bm + p->bn / F32) / c->threads;
+}
+
 static void count_fma_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
-  const int depth = p->stages ? RING_DEPTH : FMA_DEPTH;
-  double size = dtype_size(p->in), k = (double)ceil_div(p->part, depth) * depth;
-  if (p->stages)
+  const int depth = grid_product_depth(p);
+  const double size = dtype_size(p->in), k = (double)ceil_div(p->part, depth) * depth;
+  if (p->bits)
+    count_quantized_tile(n, p, k);
+  else if (p->stages)
     count_ring(n, p, k);
   else
     count_fma_tile(n, k, p->bm, p->bn, p->tm, p->tn, p->dt == DT_F64);
   c->issue += count_ends(n, p, (double)p->bm * p->bn, 1);
   c->l2_bytes = product_l2(n, p, k);
-  double operands = (double)p->batch * (double)(p->m + p->n) * (double)p->k * size;
-  c->bytes = (double)p->batch *
-                 product_bytes(n, (double)p->m, (double)p->k, (double)p->n, p->bm, p->bn, size, 1) +
-             c->least_bytes - operands + partial_bytes(p);
+  const double of_b = right_size(p) / size; /* columns of B, of as many bytes as A's rows */
+  c->bytes = (double)p->batch * product_bytes(n, (double)p->m, (double)p->k, (double)p->n * of_b,
+                                              p->bm, p->bn * of_b, size, 1) +
+             c->least_bytes - operand_bytes(p) + partial_bytes(p);
 }
 
 /* A warp for each chain: a load of B for each number of the depth, with which it multiplies all
@@ -226,7 +262,7 @@ static void count_thin_product(Counting *n, const GridProductSchedule *p) {
 
 /* The same of a quantized matrix: a thread makes numbers of bytes, each for all rows of the tile.
  */
-static void count_quantized_product(Counting *n, const GridProductSchedule *p) {
+static void count_thin_quantized(Counting *n, const GridProductSchedule *p) {
   /* NUMBER: a byte put into place, a difference, a factor, and a part of what is done to a word.
      SCALE: a shift and its part of a load. */
   enum { STEP = 64, LONG_STEP = 128, CHAIN = 1024, CLOCKS = 4, NUMBER = 4, SCALE = 2 };
@@ -262,11 +298,9 @@ static void count_quantized_product(Counting *n, const GridProductSchedule *p) {
 static void count_combine(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
   const double warps = c->threads / (double)WARP, parts = p->parts,
-               all = (double)(p->batch * p->m * p->n), elements = all / c->blocks,
-               operands =
-                   (double)p->batch * (double)(p->m + p->n) * (double)p->k * dtype_size(p->in);
+               all = (double)(p->batch * p->m * p->n), elements = all / c->blocks;
   c->least_flops = 0;
-  c->least_bytes -= operands;
+  c->least_bytes -= operand_bytes(p);
   c->issue = warps * START + elements / WARP * parts * 2 + count_epilogue(n, elements, 0.5);
   c->accesses = elements / WARP * parts;
   c->lines += elements / WARP * parts;
@@ -281,8 +315,8 @@ void count_product(Counting *n, const void *schedule) {
     count_combine(n, p);
   else if (n->f->sm90a && n->d->wgmma)
     count_wgmma_product(n, p);
-  else if (p->bits)
-    count_quantized_product(n, p);
+  else if (p->bits && p->thin)
+    count_thin_quantized(n, p);
   else if (p->tensor)
     count_tensor_product(n, p);
   else if (p->thin)

@@ -43,61 +43,64 @@ template <class T> struct FromByte {
   typedef T Stored;
   INL_MEMBER i32 get(T x) { return x; }
 };
+/* section GemmSide */
+/* A side of a k-tile on its way to shared memory, in registers: EDGE of the SIZE rows or columns of C by BK of the depth
+   K. DOWN: stored with the depth as rows. ROW: elements from one stored row to the next. Threads side by side read
+   elements side by side. */
+template <typename I, typename T, typename X, int EDGE, int SIZE, int K, bool DOWN, int ROW, int BK, int THREADS>
+struct GemmSide {
+  typedef const typename X::Stored *From;
+  enum { EACH = EDGE * BK / THREADS }; /* of a thread */
+  T r[EACH];
+  __device__ __forceinline__ void load(From from, int first, int k0, int size, int depth) {
+#pragma unroll
+    for (int p = 0; p < EACH; p++) {
+      const int e = (int)threadIdx.x + p * THREADS;
+      const int k = k0 + (DOWN ? e / EDGE : e % BK), at = first + (DOWN ? e % EDGE : e / BK);
+      const bool in = ((SIZE % EDGE == 0 && size == SIZE) || at < size) && ((K % BK == 0 && depth == K) || k < depth);
+      r[p] = in ? X::get(from[DOWN ? (I)k * ROW + at : (I)at * ROW + k]) : (T)0;
+    }
+  }
+  template <int PITCH> __device__ __forceinline__ void store(T (&to)[BK][PITCH]) {
+#pragma unroll
+    for (int p = 0; p < EACH; p++) {
+      const int e = (int)threadIdx.x + p * THREADS;
+      to[DOWN ? e / EDGE : e % BK][DOWN ? e % EDGE : e / BK] = r[p];
+    }
+  }
+};
 /* section Gemm */
 /* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. A_ROW, B_ROW:
-   elements from one stored row to the next. `rows`, `depth`, `columns`: M, K and N, or less at run time. */
+   elements from one stored row to the next. B_SIDE: how B comes to shared memory. `rows`, `depth`, `columns`: M, K and N,
+   or less at run time. */
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int BM,
-          int BN, int TM, int TN, int DEPTH = 1024, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N>
+          int BN, int TM, int TN, int DEPTH = 1024, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N,
+          typename B_SIDE = GemmSide<I, T, B, BN, N, K, !TB, B_ROW, 16, 256>>
 struct Gemm {
   enum {
     THREADS = 256, BK = 16, PAD = 4,
-    PA = BM * BK / THREADS, PB = BN * BK / THREADS, /* elements that a thread loads of a k-tile */
     VN = TN < 4 ? TN : 4, GROUPS = TN / VN, LANES = BN / TN /* threads side by side */
   };
+  typedef GemmSide<I, T, A, BM, M, K, TA, A_ROW, BK, THREADS> SideA;
   T a[BK][BM + PAD], b[BK][BN + PAD];
 
   INL_MEMBER int row(int i) { return (int)threadIdx.x / LANES * TM + i; }
   /* the first column of group q */
   INL_MEMBER int col(int q) { return q * (BN / GROUPS) + (int)threadIdx.x % LANES * VN; }
 
-  /* A k-tile from global memory; threads side by side read elements side by side. */
-  INL_MEMBER void load_global(T (&ra)[PA], T (&rb)[PB], const typename A::Stored *pa, const typename B::Stored *pb,
-                       int m0, int n0, int k0, int rows, int depth, int columns) {
-#pragma unroll
-    for (int p = 0; p < PA; p++) {
-      const int e = (int)threadIdx.x + p * THREADS;
-      const int k = k0 + (TA ? e / BM : e % BK), m = m0 + (TA ? e % BM : e / BK);
-      const bool in = ((M % BM == 0 && rows == M) || m < rows) && ((K % BK == 0 && depth == K) || k < depth);
-      ra[p] = in ? A::get(pa[TA ? (I)k * A_ROW + m : (I)m * A_ROW + k]) : (T)0;
-    }
-#pragma unroll
-    for (int p = 0; p < PB; p++) {
-      const int e = (int)threadIdx.x + p * THREADS;
-      const int k = k0 + (TB ? e % BK : e / BN), n = n0 + (TB ? e / BK : e % BN);
-      const bool in = ((N % BN == 0 && columns == N) || n < columns) && ((K % BK == 0 && depth == K) || k < depth);
-      rb[p] = in ? B::get(pb[TB ? (I)n * B_ROW + k : (I)k * B_ROW + n]) : (T)0;
-    }
-  }
-  __device__ __forceinline__ void store_shared(const T (&ra)[PA], const T (&rb)[PB]) {
-#pragma unroll
-    for (int p = 0; p < PA; p++) {
-      const int e = (int)threadIdx.x + p * THREADS;
-      a[TA ? e / BM : e % BK][TA ? e % BM : e / BK] = ra[p];
-    }
-#pragma unroll
-    for (int p = 0; p < PB; p++) {
-      const int e = (int)threadIdx.x + p * THREADS;
-      b[TB ? e % BK : e / BN][TB ? e / BK : e % BN] = rb[p];
-    }
-  }
-  __device__ __forceinline__ void run(T (&c)[TM][TN], const typename A::Stored *pa,
-                                      const typename B::Stored *pb, int m0, int n0, int rows = M, int depth = K, int columns = N) {
-    T ra[PA], rb[PB], acc[TM][TN];
+  __device__ __forceinline__ void run(T (&c)[TM][TN], typename SideA::From pa, typename B_SIDE::From pb, int m0,
+                                      int n0, int rows = M, int depth = K, int columns = N) {
+    SideA ra;
+    B_SIDE rb;
+    T acc[TM][TN];
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) c[i][j] = 0;
-    if (K > 0) load_global(ra, rb, pa, pb, m0, n0, 0, rows, depth, columns);
+    if (K > 0) {
+      ra.load(pa, m0, 0, rows, depth);
+      rb.load(pb, n0, 0, columns, depth);
+    }
     /* A chain after the other: sums that would end inside the loop over k-tiles cost registers. */
 #pragma unroll 1
     for (int d0 = 0; d0 < depth; d0 += DEPTH) {
@@ -108,9 +111,13 @@ struct Gemm {
       const int end = depth - d0 < DEPTH ? depth : d0 + DEPTH;
 #pragma unroll 1
       for (int k0 = d0; k0 < end; k0 += BK) {
-        store_shared(ra, rb);
+        ra.store(a);
+        rb.store(b);
         block_sync();
-        if (k0 + BK < depth) load_global(ra, rb, pa, pb, m0, n0, k0 + BK, rows, depth, columns);
+        if (k0 + BK < depth) {
+          ra.load(pa, m0, k0 + BK, rows, depth);
+          rb.load(pb, n0, k0 + BK, columns, depth);
+        }
         multiply(acc, k0, depth);
         block_sync();
       }

@@ -3,6 +3,22 @@
    added in their order. Contract: the order of the sums is that of gemm.h, and so of the CPU.
    I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. V: adjacent columns of a thread, 1 with TB; COPY:
    elements of a load of B with TB. A_ROW, B_ROW: elements from one stored row to the next. */
+/* section add_chains */
+/* Adds to a thread's rows of C what the warps of a block have summed, each a chain of CHAIN of the depth from d0 on, in
+   the order of the chains. */
+template <int CHAIN, typename T, int TM, int V, int WARPS, int M, int PITCH>
+INL void add_chains(T (&c)[TM][V], const T (&sums)[WARPS][M][PITCH], int d0, int depth) {
+  const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * TM;
+#pragma unroll 1
+  for (int w = 0; w < WARPS && d0 + w * CHAIN < depth; w++)
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int l = 0; l < V; l++) {
+        const T sum = row + i < M ? sums[w][row + i][lane * V + l] : (T)0;
+        c[i][l] = d0 + w == 0 ? sum : sum + c[i][l];
+      }
+}
 /* section ThinTile */
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int V, int WARPS, int COPY,
           int A_ROW, int B_ROW>
@@ -114,15 +130,7 @@ struct ThinTile {
           for (int l = 0; l < V; l++) sums[warp][m][lane * V + l] = acc[m][l];
       }
       block_sync();
-#pragma unroll 1
-      for (int w = 0; w < WARPS && d0 + w * CHAIN < depth; w++)
-#pragma unroll
-        for (int i = 0; i < TM; i++)
-#pragma unroll
-          for (int l = 0; l < V; l++) {
-            const T sum = row(i) < M ? sums[w][row(i)][lane * V + l] : (T)0;
-            c[i][l] = d0 + w == 0 ? sum : sum + c[i][l];
-          }
+      add_chains<CHAIN>(c, sums, d0, depth);
       block_sync();
     }
   }

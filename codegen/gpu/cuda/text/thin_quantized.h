@@ -143,15 +143,7 @@ struct QuantizedTile {
           for (int l = 0; l < V; l++) room[warp][m][lane * V + l] = acc[m][l];
       }
       block_sync();
-#pragma unroll 1
-      for (int w = 0; w < WARPS && d0 + w * CHAIN < K; w++)
-#pragma unroll
-        for (int i = 0; i < TM; i++)
-#pragma unroll
-          for (int l = 0; l < V; l++) {
-            const f32 sum = row(i) < M ? room[w][row(i)][lane * V + l] : 0;
-            c[i][l] = d0 + w == 0 ? sum : sum + c[i][l];
-          }
+      add_chains<CHAIN>(c, room, d0, K);
       block_sync();
     }
   }

@@ -1,0 +1,76 @@
+/* The right side of a k-tile that is made of a quantized matrix on its way to shared memory (gemm.h): no other kernel
+   dequantizes it, and memory holds no floats of it. Contract: a number is that of dequantize, so the bits of the product are
+   those of the product of the dequantized matrix. Integers and scales lie as in thin_quantized.h. */
+/* section QuantizedFrom */
+/* Where its integers lie, and its scales. */
+struct QuantizedFrom {
+  const uint8_t *q;
+  const uint16_t *s;
+};
+/* section QuantizedSide */
+/* As GemmSide. COPY: bytes of a load, of columns side by side if the matrix is stored [K, N] (DOWN), else of one column,
+   4 at least; no load spans two groups. */
+template <typename I, typename Q, int GROUP, int COPY, int EDGE, int SIZE, int K, bool DOWN, int ROW, int BK, int THREADS>
+struct QuantizedSide {
+  typedef QuantizedFrom From;
+  enum {
+    COLUMNS = DOWN ? COPY : 1,                          /* of a load; numbers of each */
+    DEEP = DOWN ? Q::NUMBERS : COPY * Q::NUMBERS,
+    ACROSS = DOWN ? EDGE / COLUMNS : BK / DEEP,         /* loads side by side */
+    LOADS = EDGE * BK / (COLUMNS * DEEP), EACH = (LOADS + THREADS - 1) / THREADS,
+    SCALES = DOWN && GROUP >= BK && THREADS % ACROSS == 0 ? 1 : EACH, /* 1: all loads of a thread are of the same */
+    WORDS = COPY < 4 ? 1 : COPY / 4,
+    GROUPS = (ROW * Q::NUMBERS + GROUP - 1) / GROUP     /* of a column, unless DOWN */
+  };
+  Vec<uint32_t, WORDS> word[EACH];
+  Vec<uint16_t, COLUMNS> scale[SCALES];
+
+  /* of load p: its first column and number of a k-tile */
+  INL_MEMBER int column(int p) {
+    const int e = (int)threadIdx.x + p * THREADS;
+    return DOWN ? e % ACROSS * COLUMNS : e / ACROSS;
+  }
+  INL_MEMBER int number(int p) {
+    const int e = (int)threadIdx.x + p * THREADS;
+    return (DOWN ? e / ACROSS : e % ACROSS) * DEEP;
+  }
+  INL_MEMBER bool is_load(int p) { return LOADS % THREADS == 0 || (int)threadIdx.x + p * THREADS < LOADS; }
+
+  __device__ __forceinline__ void load(From from, int first, int k0, int size, int depth) {
+#pragma unroll
+    for (int p = 0; p < EACH; p++) {
+      const int n = first + column(p), k = k0 + number(p);
+#pragma unroll
+      for (int l = 0; l < WORDS; l++) word[p].at[l] = 0;
+      if (p < SCALES)
+#pragma unroll
+        for (int l = 0; l < COLUMNS; l++) scale[p].at[l] = 0;
+      if (!is_load(p) || !((SIZE % EDGE == 0 && size == SIZE) || n < size) || !((K % BK == 0 && depth == K) || k < depth))
+        continue;
+      if (DOWN) {
+        word[p].at[0] = *(const typename Bytes<COLUMNS>::Type *)(from.q + (I)(k / Q::NUMBERS) * ROW + n);
+        if (p < SCALES) scale[p] = *(const Vec<uint16_t, COLUMNS> *)(from.s + (I)(k / GROUP) * ROW + n);
+      } else {
+        word[p] = *(const Vec<uint32_t, WORDS> *)(from.q + (I)n * ROW + k / Q::NUMBERS);
+        scale[p].at[0] = from.s[(I)n * GROUPS + k / GROUP];
+      }
+    }
+  }
+  template <int PITCH> __device__ __forceinline__ void store(f32 (&to)[BK][PITCH]) {
+#pragma unroll
+    for (int p = 0; p < EACH; p++) {
+      if (!is_load(p)) break;
+      const int n = column(p), k = number(p);
+#pragma unroll
+      for (int d = 0; d < DEEP; d++) {
+        Vec<f32, COLUMNS> x;
+#pragma unroll
+        for (int l = 0; l < COLUMNS; l++) {
+          const int byte = DOWN ? l : d / Q::NUMBERS;
+          x.at[l] = Q::number(word[p].at[byte / 4], byte % 4, d % Q::NUMBERS) * bf16_to_f32(scale[p % SCALES].at[l]);
+        }
+        *(Vec<f32, COLUMNS> *)&to[k + d][n] = x;
+      }
+    }
+  }
+};
