@@ -3,8 +3,9 @@
 . "$(dirname "$0")/common.sh"
 text=$data/text/tinyshakespeare.txt
 need "$text"
-cc=${CC:-cc} # clang takes more than a minute over weights of 8 bits with -O1, so these have gcc
-is_optimised chars.sh || cc=$here/tests/cc-O1
+cc=${CC:-cc}
+# clang takes more than a minute over weights of 8 bits with -O1, so these have gcc
+is_optimised chars.sh || { cc=$here/tests/cc-O1 && export CC="$cc cc"; }
 run 0 env CC="$cc" "$gc" "$here/docs/examples/chars.g" -O2 -o chars
 head -c 110016 "$text" >text.txt
 rows="--context text.txt~1[0:100000] --next text.txt+16~1[0:100000]"

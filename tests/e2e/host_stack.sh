@@ -8,7 +8,7 @@ kib=$(sed -n 's/.*a call takes at most \([0-9]*\) KiB of the calling.*/\1/p' "$h
 sizes() { # what makes an example quick to compile, and keeps buffers that are too large for a stack
   case $1 in
   gpt) echo L=1 ;;
-  gpt2) echo B=1 T=64 L=1 V=1000 ;;
+  gpt2) echo B=1 T=64 L=1 V=1000 H=6 C=384 ;;
   lstm) echo T=4 ;;
   seq2seq) echo T=4 ;;
   resnet20) echo depth=1 ;;

@@ -70,7 +70,7 @@ check() {
       [ "$version" = 3 ] && threads=2
     fi
     # shellcheck disable=SC2086
-    run 0 "./$version" train $train --epochs 2 --seed 3 --threads $threads --save "$version.safetensors" --poison
+    run 0 "./$version" train $train --seed 3 --threads $threads --save "$version.safetensors" --poison
     # shellcheck disable=SC2086
     run 0 "./$version" test $test --load "$version.safetensors" --y "y.$version.npy"
     same whole.safetensors "$version.safetensors" "weights of $net in $version parts"
