@@ -109,6 +109,7 @@ int main(int argc, char **argv) {
   for (; *unit == 't' ? runs < most : runs % 64 || time(NULL) < end; runs++) {
     memcpy(now.b, whole.b, now.n = whole.n);
     if (runs) mutate(&now, header + 32, &rng);
+    unlink(path); /* a file that is written over waits for the disk to have what it held */
     f = fopen(path, "wb");
     must(f && fwrite(now.b, 1, now.n, f) == now.n && fclose(f) == 0, "no file can be written");
     const bool fits = use(&of, base, region);
