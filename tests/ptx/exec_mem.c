@@ -84,39 +84,76 @@ static void count_sectors(Warp *w, const Opd *o, uint32_t mask, uint64_t size) {
   w->x->r->sectors_needed += (bytes + SECTOR - 1) / SECTOR;
 }
 
+/* Addresses of lanes beside that of the first active one, which inactive lanes have, too. */
+typedef struct Near {
+  uint64_t from[LANES];
+  int32_t at[LANES], least, most; /* from one of them, the first; the least and the most of all */
+  uint64_t first;
+  bool in_row; /* they follow each other, and all lanes are active */
+} Near;
+
+/* false: they are too far apart, or not multiples of the size. */
+static bool near_lanes(const Warp *w, const Opd *o, uint32_t mask, size_t size, Near *n) {
+  if (o->cls == SLOT_64)
+    for (int l = 0; l < LANES; l++) n->from[l] = slot64(w, o)[l] + (uint64_t)o->offset;
+  else if (o->cls == SLOT_32)
+    for (int l = 0; l < LANES; l++) n->from[l] = slot32(w, o)[l] + (uint64_t)o->offset;
+  else
+    return false;
+  const uint64_t first = n->first = n->from[__builtin_ctz(mask)];
+  if (mask != ~0u)
+    for (int l = 0; l < LANES; l++) n->from[l] = mask >> l & 1 ? n->from[l] : first;
+  uint64_t far = 0;
+  int32_t low = (int32_t)first, least = 0, most = 0, other = 0;
+  for (int l = 0; l < LANES; l++) {
+    far |= (n->from[l] - first + ((uint64_t)1 << 30)) >> 31;
+    n->at[l] = (int32_t)(n->from[l] - first);
+  }
+  for (int l = 0; l < LANES; l++) {
+    const int32_t v = n->at[l];
+    low |= v;
+    least = v < least ? v : least;
+    most = v > most ? v : most;
+    other |= v ^ l * (int32_t)size;
+  }
+  n->least = least, n->most = most;
+  n->in_row = !other && mask == ~0u;
+  return !far && !(low & (int32_t)(size - 1));
+}
+
 /* A load of which all lanes' bytes lie together, of global memory with nothing to check or of
  * shared memory; false: nothing was loaded. */
 static bool load_together(Warp *w, const Ins *i, uint32_t mask, size_t n, bool words) {
-  const Opd *addr = &i->opd[i->vec];
   const size_t size = n * i->vec;
-  uint64_t from[LANES], lo = UINT64_MAX, hi = 0, low = 0;
-  if (addr->cls == SLOT_PRED || addr->cls == SLOT_NONE) return false;
-  if (addr->cls == SLOT_64)
-    for (int l = 0; l < LANES; l++) from[l] = slot64(w, addr)[l] + (uint64_t)addr->offset;
-  else
-    for (int l = 0; l < LANES; l++) from[l] = slot32(w, addr)[l] + (uint64_t)addr->offset;
-  for (int l = 0; l < LANES; l++) {
-    const bool on = mask >> l & 1;
-    const uint64_t v = from[l];
-    lo = on && v < lo ? v : lo;
-    hi = on && v > hi ? v : hi;
-    low |= on ? v : 0;
-  }
-  if (low & (size - 1)) return false;
-  const char *base = i->space != SPACE_GLOBAL ? memory_shared_reads(w, mask, from, lo, hi, size)
+  Near near;
+  if (!near_lanes(w, &i->opd[i->vec], mask, size, &near)) return false;
+  const uint64_t lo = near.first + (uint64_t)near.least, hi = near.first + (uint64_t)near.most;
+  const char *base = i->space != SPACE_GLOBAL
+                         ? memory_shared_reads(w, mask, near.from, lo, hi, size)
                      : mask & ~w->grid_waited ? NULL
                                               : memory_quiet(w->x, lo, hi - lo + size);
   if (!base) return false;
-  for (int l = 0; l < LANES; l++) from[l] = mask >> l & 1 ? from[l] - lo : 0;
+  base -= near.least;
   for (int v = 0; v < i->vec; v++, base += n) {
     const Opd *d = &i->opd[v];
     if (d->cls == SLOT_NONE) continue;
-    if (words) {
-      uint32_t *to = slot32(w, d), bits[LANES];
-      for (int l = 0; l < LANES; l++) memcpy(&bits[l], base + from[l], 4);
-      for (int l = 0; l < LANES; l++) to[l] = mask >> l & 1 ? bits[l] : to[l];
+    if (!words) {
+      FOR_LANES(l, mask) {
+        lane_set(w, d, (int)l, widen(read_bits(base + near.at[l], n), (Type)i->type));
+      }
+    } else if (near.in_row && i->vec == 1) {
+      memcpy(slot32(w, d), base, 4 * LANES);
     } else {
-      FOR_LANES(l, mask) lane_set(w, d, (int)l, widen(read_bits(base + from[l], n), (Type)i->type));
+      uint32_t *to = slot32(w, d), bits[LANES];
+      memcpy(&bits[0], base, 4);
+      if (near.least == near.most)
+        for (int l = 1; l < LANES; l++) bits[l] = bits[0];
+      else
+        for (int l = 0; l < LANES; l++) memcpy(&bits[l], base + near.at[l], 4);
+      if (mask == ~0u)
+        memcpy(to, bits, sizeof bits);
+      else
+        for (int l = 0; l < LANES; l++) to[l] = mask >> l & 1 ? bits[l] : to[l];
     }
     opd_define(w, d, mask, ~0u);
   }
