@@ -46,7 +46,7 @@ cat >one.g <<'END'
 entry f(x : f32[8, 40], w : f32[40, 48]) { return y = x @ w }
 entry g(x : f16[8, 40], w : f16[40, 48]) { return y = x @ w }
 END
-compile one.g --precision=tf32 --target=cuda,cpu --arch=sm_90,sm_75 -o one
+compile one.g --precision=tf32 --target=cuda --arch=sm_90,sm_75 --emit=cuda -o one.cu
 [ "$(grep -c 'stay off tensor cores, for every architecture: --arch names sm_75' out)" -eq 1 ] ||
   fail 'for sm_90 and sm_75: not said once'
 compile one.g --precision=bf16 --emit=ptx --arch=sm_75 -o one.ptx

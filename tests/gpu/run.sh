@@ -195,7 +195,7 @@ fi
 # ---- training: three runs with the same bits, those of the CPU; a kill, and on from the checkpoint ----
 part 40
 for precision in $(sizes f32 'f32 tf32 bf16'); do
-  compile "mnist-$precision" "$root/docs/examples/mnist.g" --precision="$precision" "${target[@]}"
+  compile "mnist-$precision" "$root/docs/examples/mnist.g" -D N="$(sizes 8 64)" --precision="$precision" "${target[@]}"
   [ -z "$dry" ] && compile "chars-$precision" "$root/docs/examples/chars.g" --precision="$precision" "${target[@]}"
 done
 steps=$(sizes 2 200)
