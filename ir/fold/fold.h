@@ -43,10 +43,11 @@ FoldRule add_zero, add_neg, associate, sub_zero, sub_self, sub_from_zero, sub_ne
 FoldRule not_of_not, not_of_compare, logic_const, compare_self, where_const, where_same, where_not,
     where_bool, where_of_where, relu_grad_const, relu_grad_of_pool;
 /* Rules for ops that move or reduce elements, in view.c. */
-FoldRule element_of_moved, view_of_const, view_identity, reshape_of_reshape, transpose_of_transpose,
-    transpose_as_reshape, broadcast_of_broadcast, broadcast_as_reshape, slice_of_slice,
-    slice_of_concat, reverse_of_reverse, reverse_of_one, pad_of_same, concat_empty, concat_const,
-    reduce_of_one, sum_of_const, prod_of_const, extreme_of_const, arg_trivial, iota_of_one,
-    matmul_of_transpose, matmul_of_dequantize, product_of_dequantize, gather_of_dequantize,
-    stop_of_stop;
+FoldRule element_of_moved, view_of_const, view_identity, reshape_of_reshape, broadcast_of_broadcast,
+    broadcast_as_reshape, slice_of_slice, slice_of_concat, reverse_of_reverse, reverse_of_one,
+    pad_of_same, concat_empty, concat_const, reduce_of_one, sum_of_const, prod_of_const,
+    extreme_of_const, arg_trivial, iota_of_one, matmul_of_transpose, matmul_of_dequantize,
+    product_of_dequantize, gather_of_dequantize, stop_of_stop;
+/* Rules for transpositions, in transpose.c. */
+FoldRule transpose_of_transpose, transpose_as_reshape, transpose_of_reshape;
 #endif

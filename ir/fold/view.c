@@ -29,43 +29,12 @@ ValueId view_of_const(const Fold *f) {
    of all begins at 0, and padding without room for it is none */
 ValueId view_identity(const Fold *f) { return type_of(f, 0) == f->type ? f->x[0] : NO_ID; }
 
-/* ---- reshape, transpose, broadcast ---- */
+/* ---- reshape, broadcast ---- */
 
 /* reshape(reshape(x)) → reshape(x) */
 ValueId reshape_of_reshape(const Fold *f) {
   const Op *r = fold_def(f, 0, OP_RESHAPE);
   return r ? build_reshape(f->b, r->operands[0], f->type) : NO_ID;
-}
-
-/* transpose(transpose(x, p), q) → transpose(x, p after q) */
-ValueId transpose_of_transpose(const Fold *f) {
-  const Op *t = fold_def(f, 0, OP_TRANSPOSE);
-  if (!t) return NO_ID;
-  const Ints *p = t->attr[AT_PERM].ints, *q = f->attr[AT_PERM].ints;
-  int64_t *both = ints_new(f, f->type->rank);
-  for (int i = 0; i < f->type->rank; i++) both[i] = p->at[q->at[i]];
-  return build_transpose(f->b, t->operands[0], both);
-}
-
-/* Gradients are still to come, and are added up value by value: what axes of one element make
-   superfluous stays until then, so that their order is that of the program whose axes are longer.
- */
-static bool keeps_ones(const Fold *f) {
-  return f->e->training && !f->e->differentiated && !f->b->backward;
-}
-
-/* transpose(x, p) → reshape(x), or x, where the axes longer than 1 keep their order */
-ValueId transpose_as_reshape(const Fold *f) {
-  if (keeps_ones(f)) return NO_ID;
-  const Type *t = type_of(f, 0);
-  int64_t last = -1;
-  for (int i = 0; i < t->rank; i++) {
-    int64_t p = f->attr[AT_PERM].ints->at[i];
-    if (t->dim[p] == 1) continue;
-    if (p < last) return NO_ID;
-    last = p;
-  }
-  return build_reshape(f->b, f->x[0], f->type);
 }
 
 /* t is u behind some leading axes of 1. */

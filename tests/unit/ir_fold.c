@@ -316,6 +316,11 @@ static void views(void **state) {
   IS(PERM(F(1), 1, 0), "1");
   ValueId wide = build_broadcast(t.b, t.x, TY(F32, 4, 2, 3));
   IS(build_broadcast(t.b, wide, TY(F32, 5, 4, 2, 3)), "broadcast(x)");
+  ValueId divided = build_reshape(t.b, wide, TY(F32, 2, 2, 2, 3));
+  IS(PERM(divided, 2, 3, 0, 1), "reshape(transpose(broadcast(x)))"); /* the 4 stay side by side */
+  IS(PERM(divided, 2, 3, 1, 0), "transpose(reshape(broadcast(x)))");
+  IS(PERM(divided, 0, 2, 1, 3), "transpose(reshape(broadcast(x)))");
+  IS(PERM(divided, 0, 1, 3, 2), "transpose(reshape(broadcast(x)))"); /* as products read it */
   IS(build_broadcast(t.b, t.x, t.f), "x");
   IS(build_broadcast(t.b, t.x, TY(F32, 1, 2, 3)), "reshape(x)");
   IS(build_broadcast(t.b, three, TY(F32, 4, 2, 3)), "broadcast(x)");
