@@ -93,6 +93,20 @@ static const char *one_comparison(const Entry *e, const Op *op) {
   return isnan(extreme_by(e, op, OP_MAX)) ? NULL : "!(a <= b) ? a : b";
 }
 
+/* The result is an operand or 0: it needs no rounding, since values of the result's dtype are
+   rounded as they are read or computed. Constants are not. */
+static bool chooses_rounded(const Entry *e, const Op *op, Dtype dt) {
+  const bool chooses = op->kind == OP_RELU || op->kind == OP_RELU_GRAD || op->kind == OP_WHERE ||
+                       op->kind == OP_MIN || op->kind == OP_MAX;
+  for (int i = op->kind == OP_WHERE; chooses && i < op->noperands; i++) {
+    ValueId v = op->operands[i];
+    const Op *from;
+    while ((from = value_def(e, v)) && op_info[from->kind].cls == CLASS_VIEW) v = from->operands[0];
+    if (value_type(e, v)->dtype != dt || (from && from->kind == OP_CONST)) return false;
+  }
+  return chooses;
+}
+
 const char *scalar_expr(Gen *g, const Entry *e, const Op *op, const char *const *operand) {
   Dtype out = value_type(e, op->results[0])->dtype;
   Dtype in = value_type(e, op->operands[op->kind == OP_WHERE ? 1 : 0])->dtype;
@@ -111,5 +125,6 @@ const char *scalar_expr(Gen *g, const Entry *e, const Op *op, const char *const 
     swapped[1] = operand[0];
     operand = swapped;
   }
-  return scalar_round_text(g->a, out, substitute(g, text, dtype_prefix(in), operand));
+  text = substitute(g, text, dtype_prefix(in), operand);
+  return chooses_rounded(e, op, out) ? text : scalar_round_text(g->a, out, text);
 }

@@ -3,8 +3,10 @@
 # RUN: %gc %s --target=cpu -march=x86-64-v3 --emit=c -o - | FileCheck-14 %s
 # Products of bf16 run in pairs where the instruction for them is faster than an fma in f32. Otherwise, and those of f16,
 # the tile that meets a panel of B first converts it, and a result without more to do is rounded row by row.
+# Every value is rounded once: not as it is stored, nor where an op chooses one of its operands.
 entry f(x : bf16[200, 300], w : bf16[300, 200]) { return y = x @ w }
 entry g(x : f16[200, 300], w : f16[300, 200]) { return y = x @ w }
+entry h(x : bf16[64, 32], w : bf16[32, 16], r : bf16[64, 16]) { return y = max(relu(x @ w + r), r) }
 
 # PAIRS: m=200 {{.*}}converted=yes pairs=yes
 # PAIRS: m=200 {{.*}}converted=yes pairs=no
@@ -16,3 +18,11 @@ entry g(x : f16[200, 300], w : f16[300, 200]) { return y = x @ w }
 # CHECK: store_row_bf16(out0 + flat, acc, 16);
 # CHECK: k1_matmul
 # CHECK: store_row_f16(out0 + flat, acc, 16);
+# CHECK: k2_matmul
+# CHECK: const float [[P:v[0-9]+]] = bf16_round(acc[j]);
+# CHECK: const float [[R:v[0-9]+]] = bf16_to_f32(in2[
+# CHECK: const float [[S:v[0-9]+]] = bf16_round([[P]] + [[R]]);
+# CHECK-NEXT: const float [[T:v[0-9]+]] = [[S]] < 0 ? 0 : [[S]];
+# CHECK-NOT: bf16_round
+# CHECK-NOT: f32_to_bf16
+# CHECK: = bf16_bits(
