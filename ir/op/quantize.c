@@ -210,9 +210,35 @@ static ValueId numbers_of(Builder *b, const Attr *attr, ValueId q, Dtype dt, int
   return build2(b, OP_SUB, v, number(b, v, 8));
 }
 
+/* The numbers of pairs in bytes q, [.., groups, group / 2, 2, ..]: each byte is read for both. */
+static ValueId numbers_of_pairs(Builder *b, const Attr *attr, ValueId q, Dtype dt, int64_t n) {
+  const int axis = (int)axis_of(attr);
+  const int64_t group = group_of(attr) > n && n > 0 ? n + n % 2 : group_of(attr); /* as grouped */
+  q = split_axis(b, resized(b, q, axis, groups(attr, n) * group / 2), axis, group / 2);
+  q = split_axis(b, q, axis + 1, 1);
+  const Type *t = type_with_extent(ctx_of(b), value_type(b->e, q), axis + 2, 2);
+  q = build_broadcast(b, q, t);
+  const ValueId by = build_const_int(b, t, 16);
+  const ValueId at = build(b, OP_IOTA, NULL, 0, (Attr[MAX_ATTRS]){[AT_AXIS].i = axis + 2}, t);
+  const ValueId first = build2(b, OP_EQ, at, build_const_int(b, t, 0));
+  q = build3(b, OP_WHERE, first, build2(b, OP_MOD, q, by), build2(b, OP_QUOTIENT, q, by));
+  q = build_convert(b, q, dt);
+  return build2(b, OP_SUB, q, number(b, q, 8));
+}
+
+/* Integers are grouped as they lie, so that one kernel converts and scales them. */
 ValueId quantize_floats(Builder *b, const Attr *attr, ValueId q, ValueId s, const Type *t) {
-  int64_t n = t->dim[axis_of(attr)];
-  ValueId v = grouped(b, attr, numbers_of(b, attr, q, t->dtype, n));
+  const int axis = (int)axis_of(attr);
+  const int64_t n = t->dim[axis];
+  if (bits_of(attr) == 4 && group_of(attr) % 2 == 0) {
+    const ValueId v = numbers_of_pairs(b, attr, q, t->dtype, n);
+    ValueId scale = split_axis(b, split_axis(b, build_convert(b, s, t->dtype), axis, 1), axis, 1);
+    scale = build2(b, OP_MUL, v, build_broadcast(b, scale, value_type(b->e, v)));
+    return ungrouped(b, attr, merge_axes(b, scale, axis + 1), n);
+  }
+  const bool bytes = bits_of(attr) == 8;
+  ValueId v = grouped(b, attr, bytes ? q : numbers_of(b, attr, q, t->dtype, n));
+  if (bytes) v = build_convert(b, v, t->dtype);
   return ungrouped(b, attr, build2(b, OP_MUL, v, scales_of(b, attr, s, v)), n);
 }
 
