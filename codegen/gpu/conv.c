@@ -41,8 +41,10 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
   if (!back && s.ring && !f.tensor && !f.stages) grid_conv_box(&t->machine, c, &f);
   grid_conv_choose(&t->machine, &f, c, back, s.dt);
   WgmmaConvShape w = wgmma_conv_shape(c, back);
-  if (f.tensor && t->sm90a && dtype_is_half(s.in) && !dims_bounded(c->x, 2, 4))
-    wgmma_conv_schedule(&t->machine, &w, grid_conv_clocks(&t->machine, &s, &f), &f.wgmma);
+  if (!f.tensor || !dtype_is_half(s.in)) return f;
+  double clocks = grid_conv_clocks(&t->machine, &s, &f);
+  grid_conv_tensor_box(&t->machine, c, back, &f, &clocks);
+  if (t->sm90a && !dims_bounded(c->x, 2, 4)) wgmma_conv_schedule(&t->machine, &w, clocks, &f.wgmma);
   return f;
 }
 
@@ -193,6 +195,12 @@ bool cuda_conv(Gen *g, const Group *gr) {
     print_planes(g, gr, x, &s.planes);
     return true;
   }
+  const char *images = type_extent(gr->domain, 0) ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL;
+  if (s.tensor_box.wide) {
+    cuda_tensor_conv_box(g, gr, k, &c, &s);
+    if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s, images);
+    return true;
+  }
   if (!s.box.width)
     text_line(x, "typedef %s<Geometry, %s> Source;",
               op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
@@ -232,7 +240,6 @@ bool cuda_conv(Gen *g, const Group *gr) {
             s.tensor ? "Tile::run(acc, smem" : "tile.run(acc", group_arg(gr, op->operands[1]),
             group_arg(gr, op->operands[0]), s.box.width ? "box" : "n0");
   print_results(g, gr, x, &s);
-  const char *images = type_extent(gr->domain, 0) ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL;
   if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s, images);
   return true;
 }

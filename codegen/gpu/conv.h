@@ -18,6 +18,15 @@ void cuda_conv_size(Gen *g, const Entry *e, Text *x, const ConvGeom *c, const ch
 void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w);
 /* Prints what follows the sum `acc` of channel `m` of a group at the ConvPixel `of`. */
 void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const char *acc);
+/* By boxes of pixels on tensor cores (text/tensor_box.h): threads of a block; parts of this run's
+   boxes; the types of a block of a gradient with respect to filters, and its shared memory; a
+   convolution or its gradient with respect to the image as a whole. */
+int cuda_tensor_box_threads(const GridTensorBox *b);
+const char *cuda_tensor_box_parts(Gen *g, const Group *gr, const ConvGeom *c,
+                                  const GridTensorBox *b);
+void cuda_tensor_filter_box(Gen *g, Text *x, const GridFilterSchedule *s, const char *element);
+void cuda_tensor_conv_box(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
+                          const GridConvSchedule *s);
 /* For sm_90a: the launch that puts filters in order, which no other architecture has, and the code
    of the convolution behind it. `images`: of this run; NULL: as many as the kernel is for. */
 void cuda_conv_pack(Gen *g, const Group *gr, const ConvGeom *c, const GridConvSchedule *s);

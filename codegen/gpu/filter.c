@@ -26,6 +26,7 @@ static const char *chunks_text(const FilterGrad *f) {
   Arena *a = f->g->a;
   if (!f->bounded) return arena_printf(a, "%lld", (long long)f->s.chunks);
   if (!f->s.tensor) return window_chunk_count(f->g, f->gr->e, &f->c);
+  if (f->s.tensor_box.wide) return cuda_tensor_box_parts(f->g, f->gr, &f->c, &f->s.tensor_box);
   const char *pixels = text_product(a, dims_text(f->g, f->gr->e, f->c.x, 0, 1),
                                     dims_text(f->g, f->gr->e, f->c.y, 2, 4));
   return text_ceil_div(a, pixels, f->s.chunk);
@@ -53,6 +54,7 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
   GridDepthwiseSchedule d;
   if (grid_depthwise_schedule(&t->machine, &c, sums_dt, &d))
     grid_filter_choose(&t->machine, &f, &d, &s);
+  if (f.tensor && dtype_is_half(s.in)) grid_filter_choose_tensor_box(&t->machine, &f, &c, &s);
   WgmmaFilterSchedule w;
   const int64_t sums = c.f->numel * dtype_size(sums_dt);
   if (f.tensor && f.rounds <= 1 && dtype_is_half(s.in) && !dims_bounded(c.x, 2, 4) &&
@@ -131,7 +133,9 @@ static void print_sizes(const FilterGrad *f, Text *x) {
 static void print_tile(const FilterGrad *f, Text *x) {
   Dtype in = value_type(f->gr->e, f->op->operands[0])->dtype;
   print_sizes(f, x);
-  if (f->s.tensor) {
+  if (f->s.tensor_box.wide) {
+    cuda_tensor_filter_box(f->g, x, &f->s, cuda_mma(in));
+  } else if (f->s.tensor) {
     text_line(x, "typedef TensorConvFilter<Geometry, %s, %s, %d, %d, %d, %d> Tile;", f->g->index,
               cuda_mma(in), f->s.bm, f->s.bn, f->s.wm, f->s.wn);
     text_line(x, "extern __shared__ __align__(128) char smem[];");
@@ -161,7 +165,7 @@ static void print_tile(const FilterGrad *f, Text *x) {
     text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down, across, f->s.bn);
   text_line(x, "const int group = (int)(blockIdx.x / %lldu %% %lldu);", down * across,
             (long long)f->s.groups);
-  if (!f->s.stages && !f->s.box.pixels)
+  if (!f->s.stages && !f->s.box.pixels && !f->s.tensor_box.wide)
     text_line(x, f->s.tensor ? "Tile::start(smem, n0);" : "tile.start(n0);");
   text_line(x, "%s acc[%d][%d];", f->T, f->s.tm, f->s.tn);
 }
@@ -277,7 +281,7 @@ static void print_sum(const FilterGrad *f, Text *x, const char *at, int64_t roun
     text_line(x, "const %s all = smaller((%s)%lld, %s - (%s)%lld);", I, I, (long long)parts,
               chunks_text(f), I, (long long)(round * f->s.parts));
   }
-  text_line(x, "#pragma unroll 8");
+  text_line(x, "#pragma unroll 32");
   text_line(x, "for (%s h = %d; h < %s; h++) total = total + part[h * %lld];", I, !before, all,
             numel);
   if (round + 1 < f->s.rounds) {
@@ -311,7 +315,13 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
 
 static int block_of(const FilterGrad *f, const Kernel *k) {
   if (f->s.box.pixels) return f->s.box.threads;
+  if (f->s.tensor_box.wide) return cuda_tensor_box_threads(&f->s.tensor_box);
   return f->s.stages ? f->s.bm / f->s.tm * (f->s.bn / f->s.tn) : k->block;
+}
+
+/* That a multiprocessor has at least; 0: the compiler decides. */
+static int blocks_of(const FilterGrad *f, const Kernel *k) {
+  return f->s.tensor_box.wide ? CONV_RING_THREADS / k->block : !f->s.tensor;
 }
 
 /* One pair of launches for each round. */
@@ -328,7 +338,7 @@ static void print_rounds(const FilterGrad *f, Kernel *k) {
     } else {
       k->grid = f->s.blocks / f->s.parts * parts;
       k->block = block_of(f, k);
-      k->min_blocks = !f->s.tensor;
+      k->min_blocks = blocks_of(f, k);
       k->shared = f->s.shared;
       print_tile(f, &k->text);
       print_chunk(f, &k->text, round);
@@ -359,7 +369,7 @@ bool cuda_filter(Gen *g, const Group *gr) {
   }
   k->grid = f.s.blocks;
   k->block = block_of(&f, k);
-  k->min_blocks = !f.s.tensor;
+  k->min_blocks = blocks_of(&f, k);
   k->shared = f.s.shared;
   kernel_schedule(k, &grid_filter_kind, &f.s, sizeof f.s);
   print_tile(&f, &k->text);

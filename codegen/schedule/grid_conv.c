@@ -26,10 +26,10 @@ enum { TENSOR_TILES = sizeof tensor_tiles / sizeof *tensor_tiles };
 
 /* A step of the depth in fma of a thread block that reads nothing. A fma of a tile reads 1 / tn of
    a value of one operand from shared memory and 1 / tm of the other's. Tensor cores do 10 of them
-   at a time (1,270 a clock by mma.sync against 128); there an element of an operand takes 7
+   at a time (1,270 a clock by mma.sync against 128); there an element of an operand takes 10
    instructions on its way to shared memory. A model by counts, not measured on a device. */
 static double step_time(int bm, int bn, int wm, int tm, int tn) {
-  enum { FASTER = 10, GATHER = 7 };
+  enum { FASTER = 10, GATHER = 10 };
   if (wm) return (double)bm * bn / FASTER + GATHER * (bm + bn);
   return (double)bm * bn * (1 + 1.0 / tm + 1.0 / tn);
 }
@@ -61,13 +61,22 @@ double grid_conv_alone_clocks(const GridMachine *machine, const GridConvSchedule
   return time_of(machine, c, DT_F32) / FMA;
 }
 
+double grid_launch_clocks(const GridMachine *machine) { return machine->launch / FMA; }
+
 double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
                         const GridConvSchedule *c) {
-  enum { ENDS = 2000 }; /* clocks before the first k-tile and behind the last */
-  double time = time_of(machine, c, s->in);
+  /* clocks before the first k-tile and behind the last, and of a load from memory, which each
+     k-tile takes while one is multiplied; blocks of a multiprocessor */
+  enum { ENDS = 2000, MEMORY = 700, RESIDENT = 2 };
+  const int64_t deep = STAGE_ROW / dtype_size(s->in),
+                blocks = ceil_div(c->blocks, machine->multiprocessors);
+  double time = time_of(machine, c, s->in) / FMA;
+  if (c->tensor)
+    time = fmax(time, (double)(ceil_div(blocks, RESIDENT) * ceil_div(c->channels * c->taps, deep)) *
+                          MEMORY);
   /* a block leaves out k-tiles of one tap that no pixel of its phase has */
-  if (c->tensor && c->channels % (STAGE_ROW / dtype_size(s->in)) == 0) time /= (double)s->phases;
-  return time / FMA + ENDS;
+  if (c->tensor && c->channels % deep == 0) time /= (double)s->phases;
+  return time + ENDS;
 }
 
 static GridConvSchedule with_tile(const GridConvSchedule *c, const ConvTile *tile, Dtype in) {
@@ -176,6 +185,7 @@ static double filter_time(const GridMachine *machine, const GridFilterSchedule *
                           const GridFilterShape *s) {
   double waves = (double)ceil_div(f->blocks, machine->blocks);
   double step = f->box.pixels        ? FMA * grid_filter_box_clocks(f, waves) / waves
+                : f->tensor_box.wide ? FMA * grid_filter_tensor_box_clocks(f, waves) / waves
                 : f->stages          ? ring_time(f)
                 : f->bm              ? step_time(f->bm, f->bn, f->wm, f->tm, f->tn)
                 : f->depthwise.units ? f->depthwise.step
@@ -184,6 +194,11 @@ static double filter_time(const GridMachine *machine, const GridFilterSchedule *
   double moved = 2 * (double)f->rounds * (double)f->scratch / PARTIAL_BYTES;
   int64_t chunk = f->chunk < f->frame ? f->chunk : f->frame;
   return (double)f->rounds * (waves * step * (double)chunk + machine->launch) + moved;
+}
+
+double grid_filter_clocks(const GridMachine *machine, const GridFilterSchedule *f,
+                          const GridFilterShape *s) {
+  return filter_time(machine, f, s) / FMA;
 }
 
 static GridFilterSchedule filter_tile(const GridFilterSchedule *f, const ConvTile *tile) {
@@ -209,14 +224,15 @@ static GridFilterSchedule ring_tile(const GridFilterSchedule *f, const ConvTile 
 }
 
 /* The most chunks whose sums scratch may hold. */
-static int64_t most_chunks(const GridMachine *machine, const GridFilterShape *s) {
+int64_t grid_filter_most_parts(const GridMachine *machine, const GridFilterShape *s) {
   return s->operands / machine->scratch / (s->groups * s->m * s->weights * dtype_size(s->dt));
 }
 
 /* With a block for each chunk, in as few rounds as the size of scratch allows. */
 static bool split_filter(const GridMachine *machine, GridFilterSchedule *f,
                          const GridFilterShape *s) {
-  int64_t each = f->groups * f->m * f->weights * dtype_size(s->dt), most = most_chunks(machine, s);
+  int64_t each = f->groups * f->m * f->weights * dtype_size(s->dt),
+          most = grid_filter_most_parts(machine, s);
   if (f->chunks < 2 || most < 2) return false;
   f->rounds = ceil_div(f->chunks, most);
   f->parts = ceil_div(f->chunks, f->rounds);
@@ -232,7 +248,7 @@ static bool split_filter(const GridMachine *machine, GridFilterSchedule *f,
 static void choose_chunks(const GridMachine *machine, GridFilterSchedule *f,
                           const GridFilterShape *s) {
   enum { WAVES = 2, K_TILES = 8 }; /* of blocks; least of a chunk */
-  int64_t depth = STAGE_ROW / dtype_size(s->in), most = most_chunks(machine, s);
+  int64_t depth = STAGE_ROW / dtype_size(s->in), most = grid_filter_most_parts(machine, s);
   int64_t n = ceil_div(WAVES * machine->blocks, f->blocks);
   if (n > most) n = most;
   if (n > s->pixels / (depth * K_TILES)) n = s->pixels / (depth * K_TILES);
@@ -287,7 +303,8 @@ void grid_filter_choose(const GridMachine *machine, GridFilterSchedule *f,
                           .across = 1,
                           .blocks = 1,
                           .depthwise = *d};
-  if (s->pixels > INT32_MAX / 2 || !s->pixels || !each || most_chunks(machine, s) < 1) return;
+  if (s->pixels > INT32_MAX / 2 || !s->pixels || !each || grid_filter_most_parts(machine, s) < 1)
+    return;
   if (c.chunks == 1)
     c.parts = c.rounds = 1, c.scratch = c.total = (uint64_t)each;
   else if (!split_filter(machine, &c, s))
@@ -355,6 +372,11 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(depthwise.rows),
                                                                          FIELD(box.pixels),
                                                                          FIELD(box.stages),
+                                                                         FIELD(tensor_box.high),
+                                                                         FIELD(tensor_box.wide),
+                                                                         FIELD(tensor_box.warps),
+                                                                         FIELD(tensor_box.channels),
+                                                                         FIELD(tensor_box.parts),
                                                                          {0}}};
 #undef FIELD
 
@@ -381,4 +403,8 @@ const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(group
                                                                      FIELD(box.width),
                                                                      FIELD(box.rows),
                                                                      FIELD(box.taps),
+                                                                     FIELD(tensor_box.high),
+                                                                     FIELD(tensor_box.wide),
+                                                                     FIELD(tensor_box.warps),
+                                                                     FIELD(tensor_box.parts),
                                                                      {0}}};

@@ -49,6 +49,21 @@ typedef struct GridBoxSchedule {
   int shared;           /* bytes of the ring */
 } GridBoxSchedule;
 
+/* On tensor cores, of few channels a group: see grid_tensor_box.c. Blocks go over boxes of pixels,
+   whose rows of the image lie in shared memory. */
+typedef struct GridTensorBox {
+  int high, wide;       /* rows and columns of a box; 0: no boxes */
+  int warps, each;      /* of a block; tiles of eight columns of a warp */
+  int channels;         /* of the image's rows */
+  int lines, per_row;   /* rows of a channel, copies of each */
+  int pitch;            /* elements in shared memory from one row to the next */
+  int copy, copy_dy;    /* bytes of a copy of the image, of the result's gradient */
+  int stages;           /* boxes in shared memory */
+  int64_t boxes, parts; /* of a block; blocks over all boxes of a tile */
+  int64_t all;          /* boxes */
+  int shared;           /* bytes */
+} GridTensorBox;
+
 typedef struct GridConvSchedule {
   int64_t groups, m, pixels, channels, taps; /* as of the shape */
   int bm, bn, tm, tn;   /* channels and pixels of a block, of a thread; bm = 0: no tiles, a thread
@@ -62,6 +77,7 @@ typedef struct GridConvSchedule {
   WgmmaConvSchedule wgmma;
   GridPlanesSchedule planes;
   GridBoxSchedule box;
+  GridTensorBox tensor_box;
 } GridConvSchedule;
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s);
@@ -80,6 +96,12 @@ GridStep grid_conv_ring_step(const GridConvSchedule *c);
 bool grid_conv_box(const GridMachine *machine, const ConvGeom *g, GridConvSchedule *c);
 GridStep grid_conv_box_step(const GridConvSchedule *c);
 int64_t grid_conv_box_k_tiles(const GridConvSchedule *c, const ConvGeom *g);
+/* On tensor cores, of f16 and bf16, by boxes of pixels whose image rows lie in shared memory
+   (grid_tensor_box.c), if that takes fewer clocks than *clocks, which become those. */
+bool grid_conv_tensor_box(const GridMachine *machine, const ConvGeom *g, bool back,
+                          GridConvSchedule *c, double *clocks);
+/* What a block does for a box, without what is fused behind. */
+GridStep grid_conv_tensor_box_step(const GridConvSchedule *c);
 /* Clocks of a thread for each element. */
 double grid_conv_alone_clocks(const GridMachine *machine, const GridConvSchedule *c);
 /* Threads of a block that computes tiles. */
@@ -89,6 +111,8 @@ static inline int grid_conv_threads(const GridConvSchedule *c, int block) {
 /* The same by planes, if that takes less time. */
 void grid_conv_choose(const GridMachine *machine, GridConvSchedule *c, const ConvGeom *g, bool back,
                       Dtype dt);
+/* Clocks of one more launch. */
+double grid_launch_clocks(const GridMachine *machine);
 /* Clocks of a multiprocessor until it is done, by count. */
 double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
                         const GridConvSchedule *c);
@@ -163,6 +187,7 @@ typedef struct GridFilterSchedule {
   WgmmaFilterSchedule wgmma;
   GridDepthwiseSchedule depthwise;
   GridFilterBoxSchedule box;
+  GridTensorBox tensor_box;
 } GridFilterSchedule;
 
 /* Of k-tiles that are copied ahead: channels that a group has at least; the product that a block
@@ -186,6 +211,16 @@ bool grid_filter_box(const ConvGeom *g, int which, GridFilterSchedule *f);
 GridStep grid_filter_box_step(const GridFilterSchedule *f);
 /* Clocks of a pixel, of a multiprocessor that has so many blocks. */
 double grid_filter_box_clocks(const GridFilterSchedule *f, double waves);
+/* Clocks of all multiprocessors, by count; parts that scratch has room for. */
+double grid_filter_clocks(const GridMachine *machine, const GridFilterSchedule *f,
+                          const GridFilterShape *s);
+int64_t grid_filter_most_parts(const GridMachine *machine, const GridFilterShape *s);
+/* The same on tensor cores, of f16 and bf16. */
+void grid_filter_choose_tensor_box(const GridMachine *machine, GridFilterSchedule *f,
+                                   const ConvGeom *g, const GridFilterShape *s);
+/* What a block does for a box; clocks of a pixel, as above. */
+GridStep grid_filter_tensor_box_step(const GridFilterSchedule *f);
+double grid_filter_tensor_box_clocks(const GridFilterSchedule *f, double waves);
 /* False: groups have several channels, or there are too many taps; back, also strides or several
    filters a channel. `time`: of a multiprocessor, in fma. */
 bool grid_planes_schedule(const GridMachine *machine, const ConvGeom *c, bool back, Dtype dt,

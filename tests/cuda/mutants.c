@@ -218,6 +218,10 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, UNDER_ALL, "ConvFilterRing<", "ConvFilterRing");
   add_text(s, k, UNDER_ALL, "ConvBox<", "ConvBox");
   add_text(s, k, UNDER_ALL, "ConvFilterBox<", "ConvFilterBox");
+  add_text(s, k, UNDER_ALL, "TensorFilterBox<", "TensorFilterBox");
+  add_text(s, k, UNDER_ALL, "TensorConvBox<", "TensorConvBox");
+  add_text(s, k, 15, "TensorConvBox<", "BoxSource");
+  add_text(s, k, 14, "TensorConvBox<", "BoxRows");
   add_text(s, k, 3, "Gemm<", "Gemm");
   add_text(s, k, 13, "Gemm<", "GemmSide");
   add_text(s, k, UNDER_ALL, "QuantizedSide<", "QuantizedSide");

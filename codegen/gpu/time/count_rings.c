@@ -4,8 +4,10 @@
 
 #include <math.h>
 
+enum { F32 = 4 /* bytes */ };
+
 void count_conv_ring(Counting *n, const GridConvSchedule *s) {
-  enum { OF_TAP = 12, TAP_CLOCKS = 60, RING_REGISTERS = 60, TAPS_AHEAD = 2, F32 = 4 };
+  enum { OF_TAP = 12, TAP_CLOCKS = 60, RING_REGISTERS = 60, TAPS_AHEAD = 2 };
   GpuCounts *c = &n->c;
   const ConvGeom g = conv_geom(n->gr->e, n->gr->root);
   const bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
@@ -38,7 +40,7 @@ void count_conv_ring(Counting *n, const GridConvSchedule *s) {
 
 /* Of few channels a group: what taps read of the image is copied once a row of the filter. */
 void count_conv_box(Counting *n, const GridConvSchedule *s) {
-  enum { OF_COLUMN = 6, TAP_CLOCKS = 60, BOX_REGISTERS = 64, COPY_LINES = 2, F32 = 4 };
+  enum { OF_COLUMN = 6, TAP_CLOCKS = 60, BOX_REGISTERS = 64, COPY_LINES = 2 };
   GpuCounts *c = &n->c;
   const ConvGeom g = conv_geom(n->gr->e, n->gr->root);
   const GridBoxSchedule *b = &s->box;
@@ -113,4 +115,54 @@ void count_filter_box(Counting *n, const GridFilterSchedule *s, double pixels) {
   c->chain = k_tiles * TILE_CLOCKS;
   c->shared += b->shared;
   c->registers = (s->parts ? 1 : 2) * s->tm * s->tn + s->tm + 5 * s->tn + BOX_REGISTERS;
+}
+
+/* On tensor cores: boxes go by, of which the next ones are on their way. */
+static void count_boxes(Counting *n, const GridTensorBox *b, const GridStep *step, int ahead) {
+  enum { BOX_CLOCKS = 120, COPY_LINES = 2, M = 16, N = 8, K = 16 };
+  GpuCounts *c = &n->c;
+  const double boxes = (double)b->all / (double)b->parts;
+  c->mma = boxes * step->fma * M * N * K;
+  c->issue = boxes * step->issue + c->threads / (double)WARP * START;
+  c->accesses = boxes * (step->loads + step->copies);
+  c->wavefronts = boxes * step->wavefronts;
+  c->lines = boxes * step->copies * COPY_LINES;
+  c->waits = 2;
+  c->covered = boxes / ahead;
+  c->chain = boxes * BOX_CLOCKS;
+}
+
+void count_conv_tensor_box(Counting *n, const GridConvSchedule *s) {
+  enum { REGISTERS = 70, PAIR = 30 };
+  GpuCounts *c = &n->c;
+  const GridTensorBox *b = &s->tensor_box;
+  const GridStep step = grid_conv_tensor_box_step(s);
+  const double boxes = (double)b->all / (double)b->parts;
+  const double pairs = s->bm * (double)(s->channels * s->taps) / 2 / WARP,
+               results = boxes * s->bm * s->bn;
+  count_boxes(n, b, &step, 1);
+  c->issue += pairs * PAIR;
+  c->accesses += pairs * 3;
+  c->wavefronts += pairs * 3;
+  c->lines += pairs * 3;
+  c->waits += ceil(pairs / b->warps / 4);
+  c->registers = s->tm * s->tn + s->bm / 4 + REGISTERS;
+  c->issue += count_epilogue(n, results, b->wide < WARP ? (double)WARP / b->wide : 2);
+  c->l2_bytes =
+      c->blocks * (boxes * step.copies * WARP * b->copy + pairs * WARP * 2 * F32) + c->least_bytes;
+  c->bytes = c->least_bytes;
+}
+
+void count_filter_tensor_box(Counting *n, const GridFilterSchedule *s) {
+  enum { REGISTERS = 60 };
+  GpuCounts *c = &n->c;
+  const GridStep step = grid_filter_tensor_box_step(s);
+  count_boxes(n, &s->tensor_box, &step, s->tensor_box.stages - 1);
+  c->registers = s->tm * s->tn + s->bm / 4 + s->tm * s->tn / 8 + REGISTERS;
+}
+
+double count_tensor_box_elements(const GridFilterSchedule *s) {
+  const GridTensorBox *b = &s->tensor_box;
+  const double pixels = b->high * b->wide;
+  return s->bm + (double)b->channels * b->lines * b->per_row * b->copy / 2 / pixels;
 }

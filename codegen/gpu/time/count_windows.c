@@ -195,6 +195,8 @@ void count_conv(Counting *n, const void *schedule) {
     if (n->d->wgmma) count_pack(n, &s->wgmma);
   } else if (n->f->sm90a && n->d->wgmma)
     count_wgmma_conv(n, s);
+  else if (s->tensor_box.wide)
+    count_conv_tensor_box(n, s);
   else if (s->tensor)
     count_tensor_conv(n, s);
   else if (s->box.width)
@@ -290,13 +292,14 @@ void count_filter(Counting *n, const void *schedule) {
     c->least_bytes /= (double)s->rounds;
   }
   if (counting_is_part(n, "combine")) {
+    enum { UNROLLED = 32 }; /* loads at once */
     double warps = c->threads / (double)WARP;
     c->least_flops = 0;
     c->least_bytes = c->bytes = c->l2_bytes = numel * (parts + 1) * 4;
     c->issue = warps * (START + parts * 3 + counting_price(n, n->gr->domain));
     c->accesses = c->lines = warps * (parts + 1);
     c->parts = warps;
-    c->waits = 1 + ceil(parts / 8);
+    c->waits = 1 + ceil(parts / UNROLLED);
     return;
   }
   if (sm90a) {
@@ -308,7 +311,9 @@ void count_filter(Counting *n, const void *schedule) {
     return;
   }
   if (parts > 0) pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
-  if (s->tensor) {
+  if (s->tensor_box.wide) {
+    count_filter_tensor_box(n, s);
+  } else if (s->tensor) {
     /* weights are channels, and none lies in the padding (text/conv.h) */
     bool all_inside = g.h.taps == 1 && g.w.taps == 1 && g.h.lo == 0 && g.w.lo == 0 &&
                       (g.h.out - 1) * g.h.stride < g.h.in && (g.w.out - 1) * g.w.stride < g.w.in;
@@ -326,7 +331,9 @@ void count_filter(Counting *n, const void *schedule) {
     double ends = is_padded(&g) ? (FMA_DEPTH + 1) / (double)g.w.out : 0;
     c->issue += c->threads / (double)WARP * pixels * s->tn * (ends < 1 ? ends : 1);
   }
-  const double of_pixel = s->box.pixels ? grid_filter_box_step(s).copies * WARP : s->bm + s->bn;
+  double of_pixel = s->bm + s->bn;
+  if (s->box.pixels) of_pixel = grid_filter_box_step(s).copies * WARP;
+  if (s->tensor_box.wide) of_pixel = count_tensor_box_elements(s);
   c->l2_bytes = c->blocks * of_pixel * pixels * size + numel * 4;
   c->bytes = c->least_bytes + (parts > 0 ? parts * numel * 4 : 0);
 }

@@ -77,6 +77,10 @@ void count_conv_ring(Counting *n, const GridConvSchedule *s);
 void count_conv_box(Counting *n, const GridConvSchedule *s);
 void count_filter_ring(Counting *n, const GridFilterSchedule *s, double pixels);
 void count_filter_box(Counting *n, const GridFilterSchedule *s, double pixels);
+/* Of halves on tensor cores, by boxes of pixels. */
+void count_conv_tensor_box(Counting *n, const GridConvSchedule *s);
+void count_filter_tensor_box(Counting *n, const GridFilterSchedule *s);
+double count_tensor_box_elements(const GridFilterSchedule *s); /* that are copied, of a pixel */
 
 /* Without a schedule: a thread does an element, or a vector of them, of a copy in some order; or an
    element of the result of a window, with two loads for each multiplication. */
