@@ -42,7 +42,7 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
   grid_conv_choose(&t->machine, &f, c, back, s.dt);
   WgmmaConvShape w = wgmma_conv_shape(c, back);
   if (!f.tensor || !dtype_is_half(s.in)) return f;
-  double clocks = grid_conv_clocks(&t->machine, &s, &f);
+  double clocks = grid_conv_gather_clocks(&t->machine, &s, &f);
   grid_conv_tensor_box(&t->machine, c, back, &f, &clocks);
   if (t->sm90a && !dims_bounded(c->x, 2, 4)) wgmma_conv_schedule(&t->machine, &w, clocks, &f.wgmma);
   return f;

@@ -1,5 +1,5 @@
-/* Convolutions of f16 and bf16 of few channels a group, and their gradients, on tensor cores by boxes
-   of pixels (text/tensor_box.h). */
+/* Convolutions of f16 and bf16 of few channels a group, and their gradients, on tensor cores by
+   boxes of pixels (text/tensor_box.h). */
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
 #include "codegen/program/extent.h"

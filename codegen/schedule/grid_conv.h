@@ -116,6 +116,10 @@ double grid_launch_clocks(const GridMachine *machine);
 /* Clocks of a multiprocessor until it is done, by count. */
 double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
                         const GridConvSchedule *c);
+/* The same on tensor cores, and at least what its k-tiles wait for, of which one is gathered while
+   another is multiplied. */
+double grid_conv_gather_clocks(const GridMachine *machine, const GridConvShape *s,
+                               const GridConvSchedule *c);
 extern const ScheduleKind grid_conv_kind;
 
 /* ---- gradients with respect to filters ---- */

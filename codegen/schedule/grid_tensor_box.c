@@ -9,15 +9,15 @@
 enum {
   HALF = 2, /* bytes */
   WARP = 32,
-  OCTET = 8,     /* columns of a warp's tile; elements of 16 bytes */
-  STEP = 16,     /* of the depth, that an instruction of tensor cores multiplies */
-  WIDEST = 16,   /* bytes of a copy */
-  BANKS = 32,    /* of shared memory, of 4 bytes */
-  COPY = 16,     /* instructions of a copy, with its place and its condition */
-  ELEMENT = 3,   /* of two elements of shared memory that become one operand's register */
-  BOX = 70,      /* of a warp for a box beside: the barrier, the next box's place */
+  OCTET = 8,   /* columns of a warp's tile; elements of 16 bytes */
+  STEP = 16,   /* of the depth, that an instruction of tensor cores multiplies */
+  WIDEST = 16, /* bytes of a copy */
+  BANKS = 32,  /* of shared memory, of 4 bytes */
+  COPY = 16,   /* instructions of a copy, with its place and its condition */
+  ELEMENT = 3, /* of two elements of shared memory that become one operand's register */
+  BOX = 70,    /* of a warp for a box beside: the barrier, the next box's place */
   SCHEDULERS = 4,
-  THREADS = 384, /* of the blocks of a multiprocessor, of 168 registers */
+  THREADS = 384,      /* of the blocks of a multiprocessor, of 168 registers */
   SHARED = 200 << 10, /* bytes of all of them */
   LARGE = 1 << 20     /* places are ints */
 };
@@ -115,13 +115,13 @@ GridStep grid_filter_tensor_box_step(const GridFilterSchedule *f) {
   const double dy = f->bm * pixels * HALF / b->copy_dy / WARP,
                image = (double)b->channels * b->lines * b->per_row / WARP;
   const double loads = steps * (m + 4 * b->each);
-  return (GridStep){.fma = steps * m * b->each, /* instructions of tensor cores */
-                    .loads = loads,
-                    .copies = dy + image,
-                    .issue = steps * (m + b->each * (2 * ELEMENT + 1 + m)) + b->warps * BOX +
-                             (dy + image) * COPY,
-                    .wavefronts = steps * 4 * (m + b->each) + dy * b->copy_dy * WARP / 128 +
-                                  image * b->copy * WARP / 128};
+  return (GridStep){
+      .fma = steps * m * b->each, /* instructions of tensor cores */
+      .loads = loads,
+      .copies = dy + image,
+      .issue = steps * (m + b->each * (2 * ELEMENT + 1 + m)) + b->warps * BOX + (dy + image) * COPY,
+      .wavefronts =
+          steps * 4 * (m + b->each) + dy * b->copy_dy * WARP / 128 + image * b->copy * WARP / 128};
 }
 
 double grid_filter_tensor_box_clocks(const GridFilterSchedule *f, double waves) {
@@ -231,7 +231,7 @@ GridStep grid_conv_tensor_box_step(const GridConvSchedule *c) {
 
 /* Clocks of filters on their way to shared memory, of a block. */
 static double start_clocks(const GridConvSchedule *c, double *issue) {
-  enum { MEMORY = 1000, PAIR = 30, UNROLLED = 4 };
+  enum { MEMORY = 700, PAIR = 30, UNROLLED = 8 };
   const double pairs = (double)c->bm * (double)(c->channels * c->taps) / 2 / WARP;
   *issue = pairs * PAIR;
   return MEMORY * (1 + ceil(pairs / c->tensor_box.warps / UNROLLED));
@@ -280,8 +280,8 @@ bool grid_conv_tensor_box(const GridMachine *machine, const ConvGeom *g, bool ba
           t.blocks = t.groups * t.down * t.across;
           const double turns = (double)ceil_div(t.blocks, machine->multiprocessors);
           const double time =
-              clocks_of_box(&step, b->warps * WARP, b->shared, turns) * (double)b->boxes +
-              start + turns * issue / SCHEDULERS;
+              clocks_of_box(&step, b->warps * WARP, b->shared, turns) * (double)b->boxes + start +
+              turns * issue / SCHEDULERS;
           if (time < least) best = t, least = time;
         }
       }

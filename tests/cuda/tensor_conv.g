@@ -44,3 +44,18 @@ entry depthwise(x : f32[9, 4, 12, 14], w : f32[4, 1, 3, 3], y : f32[9, 4, 12, 14
   dx, dw = grad(sum(z * y), [x, w])
   return z, dx, dw
 }
+# rows of the image in shared memory, whose copies are 16, 4 and 2 bytes wide; boxes that pixels do not fill
+entry box(x : f32[2, 3, 32, 32], w : f32[20, 3, 7, 5], y : f32[2, 20, 16, 16]) {
+  z = f32(conv2d(bf16(x), bf16(w), 2, [3, 2]))
+  return z, dw = grad(sum(z * y), w)
+}
+entry box_grad(x : f32[3, 12, 24, 20], w : f32[20, 12, 3, 3], y : f32[3, 20, 26, 18]) {
+  z = f32(conv2d(f16(x), f16(w), 1, [2, 1], dilation = [1, 2]))
+  dx, dw = grad(sum(z * y), [x, w])
+  return z, dx, dw
+}
+entry box_groups(x : f32[5, 6, 17, 15], w : f32[34, 3, 4, 3], y : f32[5, 34, 7, 15]) {
+  z = relu(f32(conv2d(bf16(x), bf16(w), [2, 1], [0, 1], groups = 2)))
+  dx, dw = grad(sum(z * y), [x, w])
+  return z, dx, dw
+}

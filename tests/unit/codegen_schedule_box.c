@@ -115,10 +115,63 @@ static void decides_filter_boxes(void **state) {
   (void)state;
 }
 
+static void check_tensor_box(const GridTensorBox *b, const ConvGeom *g, int shared) {
+  assert_true(b->wide % 8 == 0 && b->warps * 32 <= CONV_RING_THREADS && b->stages >= 2);
+  assert_true(b->shared == shared && shared <= grid.shared);
+  assert_true(b->pitch % 8 == 0 && b->pitch >= b->per_row * b->copy / 2);
+  assert_true(b->parts * b->boxes >= b->all && (b->parts - 1) * b->boxes < b->all);
+  assert_true(g->w.in * 2 % b->copy == 0);
+}
+
+/* Of halves, on tensor cores: stems, and what holds for all. */
+static void decides_tensor_boxes(void **state) {
+  static const int64_t taps[] = {1, 3, 5, 7}, sides[] = {12, 28, 45, 112};
+  int boxes = 0, filters = 0;
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++)
+      for (int64_t stride = 1; stride < 3; stride++)
+        for (int64_t channels = 1; channels < 40; channels *= 3) {
+          const WindowAxis h = axis(sides[j], taps[i], stride, i, 1),
+                           w = axis(sides[3 - j], taps[3 - i], stride, 1, 2);
+          if (h.out < 1 || w.out < 1) continue;
+          const ConvGeom g = conv(32, channels, 24, h, w);
+          GridConvSchedule c = {.m = 24, .groups = 1, .channels = channels};
+          c.pixels = 32 * h.out * w.out, c.taps = h.taps * w.taps;
+          double clocks = 1e9;
+          if (grid_conv_tensor_box(&grid, &g, false, &c, &clocks)) {
+            check_tensor_box(&c.tensor_box, &g, c.shared);
+            assert_true(c.bn == c.tensor_box.high * c.tensor_box.wide && clocks < 1e9);
+            assert_true(c.blocks == c.down * c.tensor_box.parts);
+            boxes++;
+          }
+          const GridFilterShape s = {.groups = 1,
+                                     .m = 24,
+                                     .weights = channels * c.taps,
+                                     .pixels = c.pixels,
+                                     .operands = 4 * 32 * 24 * h.out * w.out,
+                                     .taps = c.taps,
+                                     .in = DT_BF16,
+                                     .tensor = true,
+                                     .dt = DT_F32};
+          GridFilterSchedule f = grid_filter_schedule(&grid, &s);
+          grid_filter_choose_tensor_box(&grid, &f, &g, &s);
+          if (!f.tensor_box.wide) continue;
+          check_tensor_box(&f.tensor_box, &g, f.shared);
+          assert_true(f.bn == f.tensor_box.channels * c.taps &&
+                      f.tensor_box.each * 8 * f.tensor_box.warps >= f.bn);
+          assert_int_equal(f.blocks, f.down * f.across * (f.parts ? f.parts : 1));
+          assert_true(f.total * 4 <= (uint64_t)s.operands);
+          filters++;
+        }
+  assert_true(boxes > 60 && filters > 60);
+  (void)state;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(decides_boxes),
       cmocka_unit_test(decides_filter_boxes),
+      cmocka_unit_test(decides_tensor_boxes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static void count_boxes(Counting *n, const GridTensorBox *b, const GridStep *ste
 }
 
 void count_conv_tensor_box(Counting *n, const GridConvSchedule *s) {
-  enum { REGISTERS = 70, PAIR = 30 };
+  enum { REGISTERS = 70, PAIR = 30, UNROLLED = 8 };
   GpuCounts *c = &n->c;
   const GridTensorBox *b = &s->tensor_box;
   const GridStep step = grid_conv_tensor_box_step(s);
@@ -145,7 +145,7 @@ void count_conv_tensor_box(Counting *n, const GridConvSchedule *s) {
   c->accesses += pairs * 3;
   c->wavefronts += pairs * 3;
   c->lines += pairs * 3;
-  c->waits += ceil(pairs / b->warps / 4);
+  c->waits += ceil(pairs / b->warps / UNROLLED);
   c->registers = s->tm * s->tn + s->bm / 4 + REGISTERS;
   c->issue += count_epilogue(n, results, b->wide < WARP ? (double)WARP / b->wide : 2);
   c->l2_bytes =

@@ -179,7 +179,7 @@ struct TensorConvBox {
     Rows::template load_async<THREADS>(rows(smem, 0), image, Rows::place(box, 0, size), group, 0, size);
     async_commit();
     for (int k = (int)threadIdx.x; k < DEPTH; k += THREADS) at[k] = (uint16_t)(k < K ? Rows::tap(k / V::TAPS, k % V::TAPS) : 0);
-#pragma unroll 4
+#pragma unroll 8
     for (int e = (int)threadIdx.x; e < BM * DEPTH / 2; e += THREADS) {
       const int m = e / (DEPTH / 2), k = e % (DEPTH / 2) * 2;
       Filter x[2];
