@@ -1,5 +1,5 @@
-/* What schedules of convolutions on a device and of gradients with respect to filters share: tiles of
-   a block of threads, and what a step of the depth takes. Inside of codegen/schedule. */
+/* What schedules of convolutions on a device and of gradients with respect to filters share: tiles
+   of a block of threads, and what a step of the depth takes. Inside of codegen/schedule. */
 #ifndef GC_CODEGEN_SCHEDULE_GRID_CONV_TILES_H
 #define GC_CODEGEN_SCHEDULE_GRID_CONV_TILES_H
 #include "codegen/schedule/grid_conv.h"

@@ -34,6 +34,10 @@ entry halves(x : u8[n <= 40, 8, 2 * h <= 16, 6], dy : u8[n, 16, 2 * h, 6], w : u
   return y, gx = f32(gx), gw = f32(gw)
 }
 END
+cat >deep.g <<'END'
+# the same, of more channels and taps than a block's filters in shared memory
+entry deep(x : u8[n <= 2, 132, 2 * h <= 8, 6], w : u8[16, 132, 3, 3]) { return y = f32(conv2d(bf16(x), bf16(w), 1, 1)) }
+END
 cat >boxes.g <<'END'
 # exact sums on tensor cores, by boxes of pixels
 entry boxes(x : u8[n <= 4, 6, 2 * h <= 16, 3 * v <= 24], dy : u8[n, 12, 2 * h, 3 * v], w : u8[12, 6, 7, 5]) {
@@ -44,10 +48,10 @@ entry boxes(x : u8[n <= 4, 6, 2 * h <= 16, 3 * v <= 24], dy : u8[n, 12, 2 * h, 3
 }
 END
 {
-  "$mkdata" npy u8 12,6,7,5 8 kb.npy && "$mkdata" npy f32 16,4,3,3 3 wa.npy && "$mkdata" npy f32 16,1,5,5 4 wb.npy && "$mkdata" npy f32 16,16,3,3 5 wc.npy &&
+  "$mkdata" npy u8 12,6,7,5 8 kb.npy && "$mkdata" npy u8 16,132,3,3 9 kd.npy && "$mkdata" npy f32 16,4,3,3 3 wa.npy && "$mkdata" npy f32 16,1,5,5 4 wb.npy && "$mkdata" npy f32 16,16,3,3 5 wc.npy &&
     "$mkdata" npy f32 64,1,7,7 6 w.npy && "$mkdata" npy u8 16,8,3,3 7 k.npy
 } || fail 'no data could be made'
-for p in tiles planes halves boxes; do compile $p.g --target=cuda --arch=compute_80 -o $p; done
+for p in tiles planes halves boxes deep; do compile $p.g --target=cuda --arch=compute_80 -o $p; done
 
 # runs PROGRAM NAME OPTIONS…: its entry on the device; NAME.work has the launches
 runs() {
@@ -99,11 +103,13 @@ fi
 if [ -n "$whole" ]; then
   "$mkdata" npy u8 33,8,8,6 1 x.npy && "$mkdata" npy u8 33,16,8,6 2 dy.npy || fail 'no data could be made'
   sizes halves 'n=33 h=4' 'y gx gw' --x x.npy --dy dy.npy --w k.npy
-  "$mkdata" npy u8 3,6,10,18 1 x.npy && "$mkdata" npy u8 3,12,10,18 2 dy.npy || fail 'no data could be made'
-  sizes boxes 'n=3 h=5 v=6' 'y gx gw' --x x.npy --dy dy.npy --w kb.npy
+  "$mkdata" npy u8 1,132,6,6 1 x.npy || fail 'no data could be made'
+  sizes deep 'n=1 h=3' y --x x.npy --w kd.npy
+  "$mkdata" npy u8 3,6,8,21 1 x.npy && "$mkdata" npy u8 3,12,8,21 2 dy.npy || fail 'no data could be made'
+  sizes boxes 'n=3 h=4 v=7' 'y gx gw' --x x.npy --dy dy.npy --w kb.npy
 fi
-for p in tiles planes halves boxes; do "$gc" $p.g --target=cuda --arch=compute_80 --print-schedules; done >forms 2>&1
-for form in 'conv conv .* bm=32' 'conv conv .* box.width=[1-9]' 'conv_input_grad conv .* bm=32' 'conv conv .* planes.units=[1-9]' 'filter .* tensor=no .* box.pixels=[1-9]' \
+for p in tiles planes halves boxes deep; do "$gc" $p.g --target=cuda --arch=compute_80 --print-schedules; done >forms 2>&1
+for form in 'conv conv .* tensor=yes .* tensor_box.high=0' 'conv conv .* box.width=[1-9]' 'conv_input_grad conv .* bm=32' 'conv conv .* planes.units=[1-9]' 'filter .* tensor=no .* box.pixels=[1-9]' \
   'depthwise.units=[1-9]' 'conv conv .* tensor=yes' 'conv_input_grad conv .* tensor=yes' 'filter .* tensor=yes' 'conv_input_grad elements' \
   'conv conv .* tensor_box.high=[1-9]' 'conv_input_grad conv .* tensor_box.high=[1-9]' 'filter .* tensor_box.high=[1-9]'; do
   grep -q "^cuda .*$form" forms || fail "no kernel is '$form'"
