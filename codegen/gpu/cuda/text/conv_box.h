@@ -8,7 +8,7 @@
 template <typename G, typename I, int BM, int BN, int TM, int TN, int TW, int KR, int KS, int STAGES> struct ConvBox {
   typedef ConvForward<G, I> C;
   enum {
-    PAD = 4, EACH = 4, BANKS = 32, /* EACH: filters of a load from shared memory */
+    PAD = 4, BANKS = 32,
     LANES = BN / TN, THREADS = BM / TM * LANES, TH = BN / TW, CHANNELS = C::CHANNELS,
     WIDE = (KS - 1) * G::DW + 1,                    /* columns of the image under a pixel */
     PHASES = (int)G::SW < WIDE ? (int)G::SW : WIDE, /* that are read of a stride */
@@ -79,23 +79,9 @@ template <typename G, typename I, int BM, int BN, int TM, int TN, int TW, int KR
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
           f32 va[TM];
+          read_fours(va, &a[stage][(r * KS + s) * CHANNELS + c][row(0)]);
 #pragma unroll
-          for (int i = 0; i < TM; i += EACH) {
-            const Vec<f32, EACH> v = *(const Vec<f32, EACH> *)&a[stage][(r * KS + s) * CHANNELS + c][row(i)];
-#pragma unroll
-            for (int l = 0; l < EACH; l++) va[i + l] = v.at[l];
-          }
-#pragma unroll
-          for (int j = 0; j < TN; j++) {
-            const f32 vb = x[c * TH * BOX_ROW + behind(j)];
-#pragma unroll
-            for (int i = 0; i < TM; i += EACH)
-              if (C::ALL_INSIDE)
-#pragma unroll
-                for (int l = 0; l < EACH; l++) acc[i + l][j] = gemm_fma(va[i + l], vb, acc[i + l][j]);
-              else
-                fma_four_where(on[j], va + i, vb, acc[i][j], acc[i + 1][j], acc[i + 2][j], acc[i + 3][j]);
-          }
+          for (int j = 0; j < TN; j++) fma_column<C::ALL_INSIDE>(acc, j, on[j], va, x[c * TH * BOX_ROW + behind(j)]);
         }
       }
     }

@@ -8,10 +8,31 @@ INL void fma_four_where(uint32_t on, const f32 *a, f32 b, f32 &c0, f32 &c1, f32 
       "@p fma.rn.ftz.f32 %2, %6, %8, %2;\n@p fma.rn.ftz.f32 %3, %7, %8, %3;\n}"
       : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3) : "f"(a[0]), "f"(a[1]), "f"(a[2]), "f"(a[3]), "f"(b), "r"(on));
 }
+/* section fma_column */
+/* adds column j of a thread's sums, where `on` says so, or ALWAYS */
+template <bool ALWAYS, int TM, int TN> INL void fma_column(f32 (&acc)[TM][TN], int j, uint32_t on, const f32 (&a)[TM], f32 b) {
+#pragma unroll
+  for (int i = 0; i < TM; i += 4)
+    if (ALWAYS)
+#pragma unroll
+      for (int l = i; l < i + 4; l++) acc[l][j] = gemm_fma(a[l], b, acc[l][j]);
+    else
+      fma_four_where(on, a + i, b, acc[i][j], acc[i + 1][j], acc[i + 2][j], acc[i + 3][j]);
+}
+/* section read_fours */
+/* N numbers side by side in shared memory, four at a time */
+template <int N> INL void read_fours(f32 (&v)[N], const f32 *from) {
+#pragma unroll
+  for (int i = 0; i < N; i += 4) {
+    const Vec<f32, 4> x = *(const Vec<f32, 4> *)(from + i);
+#pragma unroll
+    for (int l = 0; l < 4; l++) v[i + l] = x.at[l];
+  }
+}
 /* section ConvRing */
 template <typename C, typename I, int BM, int BN, int TM, int TN, int STAGES> struct ConvRing {
   enum {
-    BK = 16, PAD = 4, MOST = 16, EACH = 4, /* EACH: elements of a load from shared memory */
+    BK = 16, PAD = 4, MOST = 16,
     LANES = BN / TN, THREADS = BM / TM * LANES, TAPS = C::KH * C::KW,
     PARTS = (C::CHANNELS + BK - 1) / BK,    /* of the channels */
     KC = (C::CHANNELS + PARTS - 1) / PARTS, /* in equal parts */
@@ -75,27 +96,10 @@ template <typename C, typename I, int BM, int BN, int TM, int TN, int STAGES> st
 #pragma unroll(UNROLL)
     for (int k = 0; k < channels; k++) {
       f32 va[TM], vb[TN];
+      read_fours(va, &a[stage][k][row(0)]);
+      read_fours(vb, &b[stage][k][col(0)]);
 #pragma unroll
-      for (int i = 0; i < TM; i += EACH) {
-        const Vec<f32, EACH> v = *(const Vec<f32, EACH> *)&a[stage][k][row(i)];
-#pragma unroll
-        for (int l = 0; l < EACH; l++) va[i + l] = v.at[l];
-      }
-#pragma unroll
-      for (int j = 0; j < TN; j += EACH) {
-        const Vec<f32, EACH> v = *(const Vec<f32, EACH> *)&b[stage][k][col(j)];
-#pragma unroll
-        for (int l = 0; l < EACH; l++) vb[j + l] = v.at[l];
-      }
-#pragma unroll
-      for (int j = 0; j < TN; j++)
-#pragma unroll
-        for (int i = 0; i < TM; i += EACH)
-          if (C::ALL_INSIDE)
-#pragma unroll
-            for (int l = 0; l < EACH; l++) acc[i + l][j] = gemm_fma(va[i + l], vb[j], acc[i + l][j]);
-          else
-            fma_four_where(on[j], va + i, vb[j], acc[i][j], acc[i + 1][j], acc[i + 2][j], acc[i + 3][j]);
+      for (int j = 0; j < TN; j++) fma_column<C::ALL_INSIDE>(acc, j, on[j], va, vb[j]);
     }
   }
   /* acc: channels from m0 on of a group, pixels from n0 on */

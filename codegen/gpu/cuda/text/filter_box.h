@@ -7,7 +7,7 @@
 template <typename G, typename I, int BM, int BN, int TM, int TN, int PIXELS, int STAGES> struct ConvFilterBox {
   typedef ConvFilterGrad<G, I> C;
   enum {
-    PAD = 4, EACH = 4, BANKS = 32, /* EACH: filters of a load from shared memory */
+    PAD = 4, BANKS = 32,
     LANES = BN / TN, ACTIVE = BM / TM * LANES, THREADS = (ACTIVE + 31) / 32 * 32, UNROLL = 256 / (TM * TN),
     USED = (PIXELS - 1) * G::SW + (G::KW - 1) * G::DW + 1, /* columns of the image under a run */
     BOX_ROW = USED + ((G::KW - USED) & (BANKS - 1)),       /* weights side by side are in different banks */
@@ -50,23 +50,11 @@ template <typename G, typename I, int BM, int BN, int TM, int TN, int PIXELS, in
 #pragma unroll(UNROLL)
     for (int k = 0; k < pixels; k++) {
       f32 va[TM];
-#pragma unroll
-      for (int i = 0; i < TM; i += EACH) {
-        const Vec<f32, EACH> v = *(const Vec<f32, EACH> *)&a[stage][k][row(i)];
-#pragma unroll
-        for (int l = 0; l < EACH; l++) va[i + l] = v.at[l];
-      }
+      read_fours(va, &a[stage][k][row(0)]);
 #pragma unroll
       for (int j = 0; j < TN; j++) {
-        const f32 vb = b[stage][place[j] + k * G::SW];
         const uint32_t on = (uint32_t)(left[j] + k * G::SW) < (uint32_t)width[j];
-#pragma unroll
-        for (int i = 0; i < TM; i += EACH)
-          if (!EDGES)
-#pragma unroll
-            for (int l = 0; l < EACH; l++) acc[i + l][j] = gemm_fma(va[i + l], vb, acc[i + l][j]);
-          else
-            fma_four_where(on, va + i, vb, acc[i][j], acc[i + 1][j], acc[i + 2][j], acc[i + 3][j]);
+        fma_column<!EDGES>(acc, j, on, va, b[stage][place[j] + k * G::SW]);
       }
     }
   }
