@@ -14,6 +14,20 @@ static int wrong(const char *path, const char *what) {
   return EXIT_PROGRAM;
 }
 
+/* It has no header of safetensors. */
+static int no_weights(const char *path) {
+  struct stat st;
+  const bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+  const int code = wrong(path, folder ? "is a folder" : "is no file of safetensors");
+  if (folder)
+    fputs("  hint: name a file of safetensors in it\n", stderr);
+  else
+    fputs("  hint: in Python: safetensors.torch.save_file({name: tensor, …}, "
+          "'weights.safetensors'), with the names and shapes of the program's params\n",
+          stderr);
+  return code;
+}
+
 /* The header as JSON; NULL where there is none. */
 static json_t *read_header(FILE *f) {
   enum { MOST = 16 << 20 };
@@ -153,7 +167,7 @@ int weights_check(const Module *m, const char *path) {
   json_t *header = read_header(f);
   uint64_t at = (uint64_t)ftello(f), size = fstat(fileno(f), &st) == 0 ? (uint64_t)st.st_size : at;
   fclose(f);
-  int code = !header                        ? wrong(path, "is no file of safetensors")
+  int code = !header                        ? no_weights(path)
              : !is_whole(header, size - at) ? wrong(path, "is cut short, or damaged")
                                             : compare(m, header, path);
   json_decref(header);
@@ -178,7 +192,7 @@ WeightsFile *weights_open(const char *path, int *code) {
     w->data = (uint64_t)ftello(w->f);
     return w;
   }
-  *code = wrong(path, "is no file of safetensors");
+  *code = no_weights(path);
   weights_close(w);
   return NULL;
 }

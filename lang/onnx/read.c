@@ -38,20 +38,40 @@ static uint8_t *read_whole(const char *path, size_t *n) {
   return bytes;
 }
 
+/* What a file that is no model is, by its first bytes; NULL: that is not known. */
+static const char *other_kind(const uint8_t *bytes, size_t n) {
+  size_t text = 0;
+  if (n >= 2 && memcmp(bytes, "PK", 2) == 0)
+    return "it is an archive, such as torch.save writes; in Python: torch.onnx.export(model, "
+           "inputs, 'model.onnx')";
+  if (n >= 9 && bytes[8] == '{' && !bytes[7])
+    return "it looks like weights in safetensors, which --weights puts into a model or a program";
+  while (text < n && text < 256 &&
+         (bytes[text] >= ' ' || (bytes[text] && strchr("\t\r\n", bytes[text]))))
+    text++;
+  return n && text == (n < 256 ? n : 256)
+             ? "it is text; without -x onnx it is read as a program of gc"
+             : NULL;
+}
+
 const Onnx__ModelProto *model_read(Ctx *c, const char *path, Loc at, bool *unreadable) {
   size_t n;
   uint8_t *bytes = read_whole(path, &n);
   *unreadable = !bytes;
   if (!bytes) {
+    const bool folder = errno == EISDIR;
     diag(c, SEV_ERROR, at, "cannot read %s: %s", path, strerror(errno));
+    if (folder) diag(c, SEV_HINT, (Loc){0}, "name the model in it, as %s/model.onnx", path);
     return NULL;
   }
   ProtobufCAllocator allocator = {take, keep, ctx_arena(c)};
   const Onnx__ModelProto *m = onnx__model_proto__unpack(&allocator, n, bytes);
+  const char *other = m ? NULL : other_kind(bytes, n);
   free(bytes);
   const char *what = !m          ? "is damaged, or no model of ONNX"
                      : !m->graph ? "holds no graph of ONNX"
                                  : NULL;
   if (what) diag(c, SEV_ERROR, at, "%s %s", path, what);
+  if (other) diag(c, SEV_HINT, (Loc){0}, "%s", other);
   return what ? NULL : m;
 }

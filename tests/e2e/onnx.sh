@@ -848,7 +848,15 @@ says 2 'cannot read none.onnx' "$gc" none.onnx -o no
 says 2 'has its own' "$gc" cnn.onnx --weights=cnn.safetensors -o no
 says 2 'writes the program of an ONNX model' "$gc" hand.g --emit=g -o no.g
 says 1 'is damaged, or no model of ONNX' "$gc" -x onnx hand.g -o no
+holds out.txt 'hint: it is text; without -x onnx it is read as a program of gc'
+says 1 'is damaged, or no model of ONNX' "$gc" -x onnx cnn.safetensors -o no
+holds out.txt 'hint: it looks like weights in safetensors, which --weights puts into a model or a program'
+says 2 'cannot read .: Is a directory' "$gc" -x onnx . -o no
+holds out.txt 'hint: name the model in it, as ./model.onnx'
 says 1 'is no file of safetensors' "$gc" hand.g --weights=hand.g -o no
+holds out.txt "hint: in Python: safetensors.torch.save_file({name: tensor, …}, 'weights.safetensors')"
+says 1 'is a folder' "$gc" hand.g --weights=. -o no
+holds out.txt 'hint: name a file of safetensors in it'
 sed 's/norm(convolution(x) as conv) as bn/convolution(x) as conv/' hand.g >other.g
 says 1 'has a tensor net.layer1.0.bn.bias, which the program does not have' "$gc" other.g --weights=cnn.safetensors -o no
 sed 's/param bias : f32\[4\]/param bias : f32[1]/' hand.g >other.g
