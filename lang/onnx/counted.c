@@ -62,7 +62,7 @@ const char *highest_text(int type) {
 
 static Tensor *counted_ids(Node *n, Tensor *ids) {
   Tensor *v = value_new(n->im, ids->type, &ids->shape);
-  v->wish = ids->wish, v->counts = ids->counts;
+  v->wish = ids->wish, v->counts = ids->counts, v->below = ids->below;
   const char *t = tensor_text(n, ids);
   for (int i = 0; i < ids->shape.rank; i++)
     if (ids->shape.at[i].counted) t = text(n, "where(%s, %s, 0)", rows_there(n, &ids->shape, i), t);

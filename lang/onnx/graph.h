@@ -56,6 +56,7 @@ struct Tensor {
   const char *input;     /* of the graph, which it is made of; NULL: of none, or of several */
   bool trained, missing; /* missing: its node was refused */
   bool counts;           /* iterations: it is not negative */
+  int64_t below;         /* ... and below this */
   const List *list;      /* NULL: it is a tensor; else it is none */
   const Quantized *quantized; /* what it is of; NULL: not behind DequantizeLinear */
 };
@@ -135,6 +136,7 @@ struct Import {
   VEC(const char *) counts; /* variables of the program: see counted.c */
   Map count_of, rows_of;    /* by what it is of: Axis.counted; the rows' place in `chosen` */
   VEC(Chosen) chosen;
+  const char *counting; /* a bool of the program: what stands here has an effect; NULL: it has */
   VEC(Refusal) refused;
   const char *note; /* of the statements to come */
   int depth;        /* of functions around the node */
@@ -263,6 +265,8 @@ bool give_reshaped(Node *n, const Shape *s);
 const char *per_channel(Node *n, Tensor *v, int spatial);
 /* Indices from 0 on, of an axis of this size, as gc takes them. */
 const char *positive(Node *n, Tensor *ids, Axis size);
+/* The index, or 0 in an iteration or a branch without effect, where it may be out of range. */
+const char *counting(Node *n, const char *index);
 
 /* ---- counted.c: axes of which the data decide how many elements there are ---- */
 bool axis_is_counted(const Shape *s, int from, int to);

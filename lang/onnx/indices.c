@@ -1,4 +1,5 @@
-/* Operators that look up, sort and write by index. Contract: negative indices count from the end.
+/* Operators that look up, sort and write by index. Contract: negative indices count from the end;
+   one without effect, in an iteration behind a loop's end or in a branch that is not taken, is 0.
  */
 #include "lang/onnx/graph.h"
 
@@ -12,7 +13,14 @@ const char *positive(Node *n, Tensor *ids, Axis size) {
   for (uint64_t i = 0; x && i < count; i++) negative |= x[i].i < 0;
   const char *t = tensor_text(n, ids),
              *all = size.counted ? rows_text(n->im, size) : dim_text(n->im, size);
-  return negative ? text(n, "where(%s < 0, %s + (%s), %s)", t, t, all, t) : t;
+  if (negative) t = text(n, "where(%s < 0, %s + (%s), %s)", t, t, all, t);
+  const bool in_range = x || (ids->counts && !size.symbol && !size.counted && ids->below <= size.n);
+  return in_range ? t : counting(n, t);
+}
+
+const char *counting(Node *n, const char *index) {
+  const char *yes = n->im->counting;
+  return yes ? text(n, "where(%s, %s, 0)", yes, index) : index;
 }
 
 bool onnx_gather(Node *n) {
@@ -84,7 +92,7 @@ static bool row_numbers(Node *n, Tensor *v, Tensor *ids, int batch, const char *
     const char *dim = dim_text(n->im, v->shape.at[i]),
                *place = text(n, "%s[..., %d]", t, i - batch);
     if (i >= batch)
-      place = text(n, "where(%s < 0, %s + (%s), %s)", place, place, dim, place);
+      place = counting(n, text(n, "where(%s < 0, %s + (%s), %s)", place, place, dim, place));
     else if (dim_number(n, v->shape.at[i], &size))
       place = text(n, "i64(%s)", along(n, size, i, last));
     else

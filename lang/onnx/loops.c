@@ -18,7 +18,8 @@ typedef struct Loop {
   const char *k;                                          /* the induction variable */
   const char **carry;
   const char *first_condition; /* what the run computes; NULL: it is true */
-  const char *condition;       /* the variable that holds it; NULL: gc knows that it stays true */
+  const char *going;           /* the variable that holds it, which the body may name */
+  const char *condition;       /* the same; NULL: gc knows that it stays true */
   uint32_t before;             /* the statement that is to give it its first value */
 } Loop;
 
@@ -113,7 +114,9 @@ static bool slices_begin(Loop *l, const char **rows) {
 static void iteration_bind(Loop *l, const char *name, int type, const char *k) {
   Shape scalar = {0};
   const char *x = variable(l->n, name, text(l->n, "%s(%s)", elem_of(type)->gc, k));
-  bind(l, name, type, &scalar, x)->counts = true;
+  Tensor *v = bind(l, name, type, &scalar, x);
+  v->counts = true;
+  v->below = l->trips;
 }
 
 static void slices_bind(Loop *l, const char *const *rows) {
@@ -207,6 +210,23 @@ static bool results_give(Loop *l, Tensor *const *stack, const char *const *stack
   return true;
 }
 
+/* The body gives the condition that goes in, or a tensor of its own: nothing is computed. */
+static bool is_handed_on(const Onnx__GraphProto *g) {
+  const char *name = g->output[0]->name ? g->output[0]->name : "";
+  for (size_t i = g->n_node; i-- > 0;) {
+    const Onnx__NodeProto *p = g->node[i];
+    if (p->n_output != 1 || strcmp(p->output[0], name) != 0) continue;
+    const char *op = p->op_type ? p->op_type : "";
+    if (strcmp(op, "Constant") == 0) return true;
+    if (strcmp(op, "Identity") != 0 || p->n_input != 1) return false;
+    name = p->input[0];
+  }
+  bool own = g->input[1]->name && strcmp(g->input[1]->name, name) == 0;
+  for (size_t i = 0; i < g->n_initializer; i++)
+    own |= g->initializer[i]->name && strcmp(g->initializer[i]->name, name) == 0;
+  return own;
+}
+
 /* `extra` binds what else the body sees; `ends` takes what else it gives. */
 static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const char **)) {
   Node *n = l->n;
@@ -229,6 +249,11 @@ static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const 
   const char *goes_on = NULL;
   statement_add(im, ""); /* known behind the body */
   im->block++;
+  const char *around = im->counting;
+  if (ends && (l->first_condition || !is_handed_on(l->g))) {
+    l->going = name_new(im, "going");
+    im->counting = around ? text(n, "(%s and %s)", around, l->going) : l->going;
+  }
   slices_bind(l, rows);
   if (extra) extra(l);
   bool ok = tensors_add(im, l->g) && nodes_add(im, l->g->node, l->g->n_node, n->version);
@@ -236,6 +261,7 @@ static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const 
              body_end(l, goes_on, stack, &stacks);
   names_drop(l);
   im->block--;
+  im->counting = around;
   if (!all) return ok && mark_missing(n);
   const char *targets = "";
   for (int i = 0, k = 0; i < l->stacks; i++) {
@@ -300,9 +326,12 @@ static bool another_follows(Loop *l, const char **on) {
     return refuse(n, "a condition that is no bool");
   *on = NULL;
   const bool known = is_one_number(n->im, v, &x);
-  if (known && x.i && !l->first_condition) return true;
+  const bool stays = known && x.i && !l->first_condition;
+  if (stays && l->going)
+    n->im->statements.at[l->before].text = text(n, "%s = full([], true)", l->going);
+  if (stays) return true;
   if (!known || !x.i) *on = variable(n, "on", reshaped(n, tensor_text(n, v), &(Shape){0}));
-  l->condition = name_new(n->im, "going");
+  l->condition = l->going ? l->going : name_new(n->im, "going");
   n->im->statements.at[l->before].text =
       text(n, "%s = %s", l->condition, l->first_condition ? l->first_condition : "full([], true)");
   return true;

@@ -123,10 +123,16 @@ static bool inline_both(Node *n, Tensor *condition) {
   Tensor **out[2];
   if (!g[0] || !g[1]) return refuse(n, "an If without branches"), true;
   const char *c = let(n, reshaped(n, tensor_text(n, condition), &(Shape){0}));
-  for (int i = 0; i < 2; i++) {
+  const char *around = n->im->counting;
+  bool ok = true;
+  for (int i = 0; i < 2 && ok; i++) {
+    const char *taken = i ? text(n, "not %s", c) : c;
     out[i] = ARENA_ARRAY(n->im->a, Tensor *, n->nout + 1);
-    if (!branch(n, g[i], out[i])) return false;
+    n->im->counting = around ? text(n, "(%s and %s)", around, taken) : text(n, "(%s)", taken);
+    ok = branch(n, g[i], out[i]);
   }
+  n->im->counting = around;
+  if (!ok) return false;
   for (int k = 0; k < n->nout; k++) {
     if (!n->out[k]) continue;
     if (!out[0][k] || !out[1][k]) {

@@ -521,7 +521,8 @@ loops free.onnx go
 says 1 'free.onnx: 1 node cannot be imported, for 1 reason' "$gc" free.onnx -o no
 holds out.txt 'note: 1 x Loop: a condition that is not known when gc compiles, and ends what is stacked'
 
-# ---- conditions that the run computes: of an If, and of a Loop that has ten iterations at most; sequences ----
+# ---- conditions that the run computes: of an If, and of a Loop that has ten iterations at most; sequences. Indices of the branch
+# that is not taken and of iterations behind the end are out of range ----
 one() { echo "initializer { name: '$1' data_type: $2 $3 }"; }
 encode chosen.onnx <<END
 opset_import { version: 18 }
@@ -530,11 +531,12 @@ graph {
   input { name: "go" type { tensor_type { elem_type: 9 shape { dim { dim_value: 1 } } } } }
   output { name: "y" } output { name: "v" } output { name: "many" } output { name: "parts" } output { name: "count" } output { name: "bags" } output { name: "peaks" }
   $(one half 1 'float_data: 0.5') $(one ten 7 'int64_data: 10') $(one yes 9 'int32_data: 1') $(one zero 7 'int64_data: 0') $(one last 7 'int64_data: -1') $(one two 7 'int64_data: 2')
-  $(one none 1 'float_data: 0') $(one one 1 'float_data: 1') $(one some 9 'dims: 0')
+  $(one none 1 'float_data: 0') $(one ones 1 'dims: 6 float_data: [1, 1, 1, 1, 1, 1]') $(one nine 7 'int64_data: 9') $(one some 9 'dims: 0')
+  node { op_type: "Cast" input: "go" output: "gone" attribute { name: "to" i: 7 } } node { op_type: "Mul" input: ["gone", "nine"] output: "at" }
   node { op_type: "If" input: "go" output: ["y", "sum"] attribute { name: "then_branch" g: "$(body "node { op_type: 'Mul' input: ['x', 'half'] output: 'a' } node { op_type: 'ReduceSum' input: 'a' output: 's' attribute { name: 'keepdims' i: 0 } }" '' 'a s')" }
-    attribute { name: "else_branch" g: "$(body "node { op_type: 'Neg' input: 'x' output: 'a' }" '' 'a half')" } }
+    attribute { name: "else_branch" g: "$(body "node { op_type: 'Neg' input: 'x' output: 'm' } node { op_type: 'Gather' input: ['x', 'at'] output: 'row' } node { op_type: 'Add' input: ['m', 'row'] output: 'a' }" '' 'a half')" } }
   node { op_type: "Loop" input: ["ten", "go", "half", "none"] output: ["v", "many"] attribute { name: "body" g: "$(body \
-    "node { op_type: 'Add' input: ['p', 'p'] output: 'twice' } node { op_type: 'Less' input: ['twice', 'five'] output: 'c2' } node { op_type: 'Add' input: ['q', 'one'] output: 'q2' }" 'k c p q' 'c2 twice q2')" } }
+    "node { op_type: 'Add' input: ['p', 'p'] output: 'twice' } node { op_type: 'Less' input: ['twice', 'five'] output: 'c2' } node { op_type: 'Gather' input: ['ones', 'k'] output: 'one' } node { op_type: 'Add' input: ['q', 'one'] output: 'q2' }" 'k c p q' 'c2 twice q2')" } }
   initializer { name: "five" data_type: 1 float_data: 5 }
   node { op_type: "SplitToSequence" input: ["x", "two"] output: "s" attribute { name: "axis" i: 1 } } node { op_type: "SequenceAt" input: ["s", "last"] output: "end" }
   node { op_type: "SequenceErase" input: ["s", "zero"] output: "rest" } node { op_type: "SequenceInsert" input: ["rest", "x", "zero"] output: "more" }
@@ -555,7 +557,7 @@ END
 cat >chosen.g <<'END'
 entry predict(x : f32[4, 5], go : bool[1]) {
   yes = reshape(go, [])
-  return y = where(yes, x * 0.5, -x), v = where(yes, full([], 8.0), full([], 0.5)), many = where(yes, full([], 4.0), full([], 0.0)),
+  return y = where(yes, x * 0.5, x[0:1] - x), v = where(yes, full([], 8.0), full([], 0.5)), many = where(yes, full([], 4.0), full([], 0.0)),
          parts = concat([x, x[:, 2:4], x[:, 4:], x[:, 4:] * 0.5 - x[:, 2:4]], axis = 1), count = i64(full([], 4, dtype = i32)),
          bags = stack([x[0], x[1] + x[2], x[3]]), peaks = stack([max(x[0]), max(x[1:3]), max(x[3])])
 }
