@@ -229,7 +229,11 @@ static Module *module_from_program(Front *f, int *code) {
   }
   double start = clock_seconds();
   const char *wrong = NULL;
-  ElabOptions eo = {.defines = defines, .n = n, .wrong = &wrong, .imported = !lets};
+  ElabOptions eo = {.defines = defines,
+                    .n = n,
+                    .wrong = &wrong,
+                    .imported = !lets,
+                    .exact = option_given(f->o, OPT_EXACT)};
   Module *m = elaborate(f->c, prog, &eo);
   if (!m && !lets)
     diag(f->c, SEV_NOTE, (Loc){0},

@@ -105,6 +105,7 @@ const char *settings_pipeline(const Compilation *r, int ranks) {
   if (option_given(o, OPT_PASSES)) return o->value[OPT_PASSES];
   const char *p =
       passes_with_precision(r->c, passes_pipeline(level(o)), option_value(o, OPT_PRECISION, "f32"));
+  if (option_given(o, OPT_EXACT)) p = passes_with_exact(r->c, p);
   const RanksHow how = {ranks, option_value(o, OPT_SHARD, NULL), option_given(o, OPT_EXACT),
                         strcmp(option_value(o, OPT_BATCH_NORM, ""), "local") == 0};
   p = passes_with_ranks(r->c, p, how);

@@ -8,7 +8,8 @@
    stack takes no more bytes than the accumulator, which the loop then does without. The forward
    loop stacks only values that the backward loop would need anyway. So the loops hold no more
    bytes, and every value read behind them was alive to their end. Behind the loop its own stacks
-   and the sum are live at once, up to twice the accumulator. */
+   and the sum are live at once, up to twice the accumulator. With exact=1 no stack is made for it,
+   so that the number of iterations and of rows, or their bounds, decide nothing. */
 #include "passes/autodiff/autodiff_impl.h"
 
 static const int64_t TOO_MANY = (int64_t)1 << 48; /* bytes of a stack */
@@ -133,7 +134,8 @@ static bool take_out(ScanBack *s, const Block *b, const uint32_t *chain, uint32_
     vec_push(s->a, &terms, term);
     v = add->operands[!other];
   }
-  if (!terms.n || cost(s, &terms) > bytes_of(value_type(s->e, arg))) return false;
+  const bool exact = pass_arg_int(s->d->r, "exact", 0) != 0;
+  if (!terms.n || cost(s, &terms) > (exact ? 0 : bytes_of(value_type(s->e, arg)))) return false;
   for (uint32_t t = terms.n; t-- > 0;) {
     vec_push(s->a, &s->behind[i], terms.at[t]);
     for (int k = 0; k < read_of(&terms.at[t]); k++) {

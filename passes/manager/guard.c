@@ -7,7 +7,9 @@
    recomputation, then without bytes for collectives that overlap with computation, then with fusion
    within the live bytes of the written order, then without more and more passes. The first variant
    that needs no more is kept. With whole=1 all this is done with the program of one process, so
-   that its ops, and its bits, are those of every number of ranks. */
+   that its ops, and its bits, are those of every number of ranks. With exact=1 no pass in front of
+   autodiff is left out, in whose program gradients are added up: its bits are those of every size.
+ */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -60,6 +62,7 @@ typedef struct Guard {
   Entry *written;  /* by entry */
   Entry *ordered;  /* by entry: in the order that it has as it is written */
   uint64_t whole;  /* stages that trials leave out: those that divide the batch among ranks */
+  uint64_t kept;   /* that are never left out */
   bool overlaps;   /* entries may have collectives */
 } Guard;
 
@@ -71,7 +74,7 @@ static uint64_t stages_of(const Guard *g, unsigned kinds) {
   uint64_t bits = kinds & REST ? passes_stages(g->r, "dce", "autodiff") : 0;
   for (int i = 0; i < OPTIONAL; i++)
     if (kinds & optional[i].kind) bits |= passes_stages(g->r, optional[i].pass, NULL);
-  return bits;
+  return bits & ~g->kept;
 }
 
 static void set_variant(Guard *g, uint32_t k, int variant) {
@@ -209,6 +212,8 @@ bool pass_guard(PassRun *r) {
   g.best = ARENA_ARRAY(r->scratch, int, n + 1);
   g.written = ARENA_ARRAY(r->scratch, Entry, n + 1);
   g.ordered = ARENA_ARRAY(r->scratch, Entry, n + 1);
+  for (int i = 0; i < OPTIONAL && pass_arg_int(r, "exact", 0); i++)
+    g.kept |= passes_stages(r, optional[i].pass, "autodiff");
   if (pass_arg_int(r, "whole", 0))
     g.whole = passes_stages(r, "distribute", NULL) | passes_stages(r, "buckets", NULL);
   g.overlaps = !g.whole && passes_stages(r, "distribute", NULL);

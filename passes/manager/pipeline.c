@@ -230,6 +230,12 @@ static const char *with_argument(Ctx *c, const char *pipeline, const char *pass,
                        more ? "" : "}", at + n);
 }
 
+const char *passes_with_exact(Ctx *c, const char *pipeline) {
+  pipeline = with_argument(c, pipeline, "guard", "exact=1");
+  pipeline = with_argument(c, pipeline, "gather-matmul", "exact=1");
+  return with_argument(c, pipeline, "autodiff", "exact=1");
+}
+
 /* The batch is split behind autodiff, and in front of what narrows: the text that follows differs
    with the precision. All-reduces are joined before ops are ordered. If the bits are to be those of
    one process, the guard decides for all numbers of ranks as for one. */

@@ -5,8 +5,9 @@
    order. Values themselves stay the same to the last bit: an element of a product depends on its
    row and column alone. In a gradient by the matrix, a row that no op gathers takes part with 0
    times its value, so it must be finite. Targets of gradients, and rows that another op reads,
-   stay. The product of the table has no more bytes than the gathered rows that it replaces, but it
-   may live longer: around a loop in which rows are gathered. */
+   stay. With exact=1 entries with gradients stay as they are, so that the order of sums depends on
+   no number of rows. The product of the table has no more bytes than the gathered rows that it
+   replaces, but it may live longer: around a loop in which rows are gathered. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Tables {
@@ -75,6 +76,13 @@ static void tables_each(Builder *b, const Entry *old, const Op *op, ValueId *map
   t->r->changes++;
 }
 
+/* Gradients are added up by rows of the table or by rows that are gathered. */
+static bool has_gradients(const Entry *e) {
+  for (OpId i = 0; i < e->ops.n; i++)
+    if (op_at(e, i)->kind == OP_GRAD) return true;
+  return false;
+}
+
 static void count_readers(Tables *t, const Entry *e) {
   for (OpId i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
@@ -86,8 +94,10 @@ static void count_readers(Tables *t, const Entry *e) {
 }
 
 bool pass_gather_matmul(PassRun *r) {
+  const bool exact = pass_arg_int(r, "exact", 0) != 0;
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    if (exact && has_gradients(e)) continue;
     Tables t = {.r = r,
                 .readers = ARENA_ARRAY(r->scratch, uint32_t, e->values.n),
                 .takes = ARENA_ARRAY(r->scratch, OpId, e->values.n),

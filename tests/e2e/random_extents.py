@@ -1,8 +1,8 @@
 """A random net along bounded axes, of a seed: `train` and `infer` over x [n, t, d] or [n, d] and ids of its rows, or over
 images x [n, c, h, w] or sequences [n, c, t] and ids of those.
 
-random_extents.py SEED prints the program. Loops have no weights and no table is multiplied before rows are taken, since sizes at
-the bound decide how the gradients of those are added up (docs/language.md).
+random_extents.py SEED [exact] prints the program. Loops have no weights, no table is multiplied before rows are taken and no einsum
+has three tensors, since sizes at the bound decide how those are added up (docs/language.md); but with --exact, for which `exact` is.
 """
 import random
 import sys
@@ -34,6 +34,8 @@ class Net:
     def layer(self):
         x, w = self.r.choice(self.values[-4:])
         kinds = [self.dense, self.element, self.norm, self.reduced, self.joined, self.embedded, self.folded, self.dropped]
+        if exact:
+            kinds += [self.table, self.chain] + [self.cell, self.constant] * self.rows
         if self.rows:
             kinds += [self.loop, self.heads, self.attended, self.parts, self.gram, self.first]
         self.r.choice(kinds)(x, w)
@@ -68,6 +70,28 @@ class Net:
 
     def dropped(self, x, w):
         self.add(f"dropout({x}, 0.3)", w)
+
+    # ---- whose order of sums sizes decide without --exact ----
+
+    def table(self, x, w):
+        self.add(f"linear(embed(ids, 9, 6) as {self.name('e')}, {w}) as {self.name('l')} * {x}", w)
+
+    def chain(self, x, w):
+        a, b = self.name("a"), self.name("b")
+        self.line(f"param {a} : f32[{w}, 8] = normal(std = 0.4)")
+        self.line(f"param {b} : f32[8, 6] = normal(std = 0.4)")
+        rows = "nt" if self.rows else "n"
+        self.add(f'einsum("{rows}i,ij,jk->{rows}k", {x}, {a}, {b})', 6)
+
+    def cell(self, x, w):
+        step = f"tanh((linear({x}[:, i], {w}) as {self.name('l')}) + {x}[:, t - 1 - i])"
+        self.add(f"transpose({self.scan(f'n, {w}', step, w)}, [1, 0, 2])", w)
+
+    def constant(self, x, w):
+        c = self.name("c")
+        self.line(f"{c} = linear({x}[:, 0], {w}) as {self.name('l')}")
+        step = f"tanh(({c} @ transpose({x}, [0, 2, 1])[0, :, :1]) + (linear({c}, {w}) as {self.name('l')}) * {x}[:, i])"
+        self.add(f"transpose({self.scan(f'n, {w}', step, w)}, [1, 0, 2])", w)
 
     # ---- of sequences ----
 
@@ -188,5 +212,5 @@ class Images:
                 f"entry infer({inputs}) {{\n{body}\n  return y = {y}, s = sum({y})\n}}\n")
 
 
-seed = int(sys.argv[1])
+seed, exact = int(sys.argv[1]), sys.argv[2:] == ["exact"]
 print((Images if seed % 2 else Net)(seed).program(), end="")

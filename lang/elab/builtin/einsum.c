@@ -1,8 +1,9 @@
 /* einsum: sums of products over axes named by letters, as transposes, sums and matrix products.
    Contract: any number of tensors. A letter of one tensor only that is not in the result is summed
    first. A letter of both operands of a product is a batch axis if the result or a later product
-   needs it, else the contracted axis. The order of the products minimises the multiplications: by
-   dynamic programming over all subsets for up to MAX_EXACT tensors, greedily while there are more.
+   needs it, else the contracted axis. The order of the products minimises the multiplications, with
+   --exact those of axes of equal lengths, so that no size decides how sums are added up: by dynamic
+   programming over all subsets for up to MAX_EXACT tensors, greedily while there are more.
  */
 #include "lang/elab/builtin/einsum.h"
 
@@ -101,16 +102,19 @@ static bool multiply(Einsum *m, int a, int b) {
 
 /* ---- the order of products ---- */
 
-static double at_bound(const Einsum *m, int letter) {
+static double length_of(const Einsum *m, int letter) {
+  enum { ANY = 64 };
+  if (m->s->e->options->exact) return ANY;
   const Extent *x = axis_extent(m->s->e->c, m->axis[letter]);
   return x ? (double)axis_multiple(m->axis[letter]) * (double)x->bound : (double)m->axis[letter];
 }
 
-/* Multiplications in the product of tensors with these letters, at the bounds. */
+/* Multiplications in the product of tensors with these letters, at the bounds; with --exact as if
+   all axes were as long. */
 static double work(const Einsum *m, const bool *letter) {
   double n = 1;
   for (int c = 0; c < LETTERS; c++)
-    if (letter[c]) n *= at_bound(m, c);
+    if (letter[c]) n *= length_of(m, c);
   return n;
 }
 
