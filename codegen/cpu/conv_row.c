@@ -126,11 +126,11 @@ static void print_positions(const Conv *v, Text *x, const Phase *f, int64_t i0, 
 static void print_inside(const Conv *v, Text *x, const Phase *f, int64_t first, int64_t last,
                          int64_t width, const char *const step[2]) {
   const int most = conv_tile_rows(v->machine, &v->s, width);
-  text_line(x, "const long many = %lld - less, tiles = (many + %d) / %d;",
+  text_line(x, "const long inside = %lld - less, tiles = (inside + %d) / %d;",
             (long long)(last - first), most - 1, most);
-  text_open(x, "for (long k = 0, i0 = %lld, wide; k < tiles; k++, i0 += wide) {", (long long)first);
-  text_line(x, "wide = many / tiles + (k >= tiles - many %% tiles);");
-  text_open(x, "switch (wide) {");
+  text_open(x, "for (long k = 0, i0 = %lld, rows; k < tiles; k++, i0 += rows) {", (long long)first);
+  text_line(x, "rows = inside / tiles + (k >= tiles - inside %% tiles);");
+  text_open(x, "switch (rows) {");
   for (int rows = 1; rows <= most && rows <= last - first; rows++) {
     text_open(x, "case %d: {", rows);
     print_tiles(v, x, f, first, "i0", rows, width, step);
@@ -138,7 +138,7 @@ static void print_inside(const Conv *v, Text *x, const Phase *f, int64_t first, 
     text_close(x, "}");
   }
   text_close(x, "}");
-  if (at_once(v)) print_epilogue(v, x, f, "wide", width);
+  if (at_once(v)) print_epilogue(v, x, f, "rows", width);
   text_close(x, "}");
 }
 
