@@ -127,14 +127,14 @@ void barrier_wait(Barrier *b, int t) {
 }
 
 void barrier_wait_idle(Barrier *b, int t, BarrierIdle *idle, const void *arg) {
-  enum { PAUSES = 64 /* from one call to the next */, NAP = 200000 /* ns */ };
+  enum { PAUSES = 256 /* from one call to the next */, NAP = 1000000 /* ns */ };
   static const struct timespec nap = {.tv_nsec = NAP};
   bool more = true;
   int g;
   if (b->n == 1 || arrives_last(b, t, &g)) return;
   for (int i = 0; i < b->spins; i++) {
     if (is_over(b, g)) return;
-    if (more && i % PAUSES == 0)
+    if (more && i % PAUSES == PAUSES - 1)
       more = idle(arg);
     else
       pause_cpu();
