@@ -123,6 +123,15 @@ static const struct Row {
      "bar.sync 0; mov.u32 %r0, 9; @%p1 ld.u32 %r0, [%rd2+4];",
      9},
     {"st.local.v2.b32 [l+8], {3, 4}; ld.local.b32 %r0, [l+12];", 4},
+    {"mov.u32 %r1, %laneid; and.b32 %r2, %r1, 3; mul.wide.u32 %rd1, %r2, 4; mov.u64 %rd2, l; "
+     "add.u64 %rd1, %rd1, %rd2; st.local.u32 [%rd1], %r1; ld.local.u32 %r0, [%rd1];",
+     5},
+    {"st.local.u32 [l], 0x01020304; st.local.u8 [l+1], 9; ld.local.u32 %r0, [l];", 0x01020904},
+    {"mov.u64 %rd1, 0x500000006; st.local.u64 [l+8], %rd1; ld.local.v2.u32 {%r1, %r0}, [l+8];", 5},
+    {"mov.u64 %rd1, l; cvta.local.u64 %rd2, %rd1; st.u32 [%rd2+4], 7; ld.local.u32 %r0, [l+4];", 7},
+    {"st.local.u32 [l], 3; setp.ne.s32 %p1, %laneid, 5; @%p1 st.local.u32 [l], 4; "
+     "ld.local.u32 %r0, [l];",
+     3},
     {"mov.u64 %rd1, s; mov.b32 %r1, 0; setp.eq.s32 %p1, %laneid, 0; @%p1 st.shared.u32 [%rd1], "
      "%r1; bar.sync 0; "
      "atom.shared.add.u32 %r2, [%rd1], 3; bar.sync 0; ld.shared.u32 %r0, [%rd1];",
@@ -242,6 +251,18 @@ static const struct Wrong {
     {"ld.shared.u32 %r1, [s+2];", PTX_ALIGN},
     {"ld.local.u32 %r1, [l+32];", PTX_BOUNDS},
     {"ld.shared.u32 %r1, [s];", PTX_UNINIT},
+    {"st.local.u8 [l], 1; ld.local.u32 %r1, [l]; setp.eq.s32 %p1, %r1, 0; @%p1 bra L1; L1: "
+     "mov.u32 %r2, 0;",
+     PTX_UNINIT},
+    {"st.local.u8 [l], 1; mov.u64 %rd1, l; cvta.local.u64 %rd2, %rd1; ld.u32 %r1, [%rd2]; "
+     "setp.eq.s32 %p1, %r1, 0; @%p1 bra L1; L1: mov.u32 %r2, 0;",
+     PTX_UNINIT},
+    {"setp.eq.s32 %p1, %laneid, 5; @%p1 st.local.u32 [l], 4; ld.local.u32 %r1, [l]; "
+     "setp.eq.s32 %p2, %r1, 0; @%p2 bra L1; L1: mov.u32 %r2, 0;",
+     PTX_UNINIT},
+    {"st.local.u32 [l], 1; mov.u64 %rd1, l; cvta.local.u64 %rd2, %rd1; atom.add.u32 %r1, [%rd2], "
+     "1;",
+     PTX_RIGHTS},
     {"ld.param.u64 %rd1, [out]; ld.global.u32 %r1, [%rd1];", PTX_RIGHTS},
     {"ld.param.u64 %rd1, [out]; st.global.u32 [%rd1+128], 1;", PTX_BOUNDS},
     {"ld.param.u64 %rd1, [out]; st.global.u32 [%rd1+124], 1; mov.u32 %r1, %laneid; "
