@@ -25,6 +25,7 @@ void cpu_matmul(Gen *g, const Group *gr);
 void cpu_window(Gen *g, const Group *gr);
 void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
 void cpu_index(Gen *g, const Group *gr); /* gather, gather_grad, one_hot as kernels of their own */
+void cpu_nms(Gen *g, const Group *gr);   /* non-maximum suppression */
 void cpu_order(Gen *g, const Group *gr); /* cumsum, argsort */
 void cpu_quantize(Gen *g, const Group *gr);
 void cpu_collective(Gen *g, const Group *gr); /* and rank, first_row */
@@ -37,6 +38,7 @@ uint64_t cpu_filter_scratch(const Group *gr);
 uint64_t cpu_attention_scratch(const Group *gr);
 uint64_t cpu_order_scratch(const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
+uint64_t cpu_nms_scratch(const Group *gr);
 /* The code that kernels stand on, from the files in text/ and in shared/: vectors, math, tiles,
    conversions, Philox. Names it gives: GC_IVDEP; GC_BRANCH; f32_ and f64_ exp expm1 log log1p sqrt
    sin cos tanh sigmoid erf pow mod abs floor ceil rint; i32_ i64_ u8_ abs mod; f16_ and bf16_ load,

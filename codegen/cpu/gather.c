@@ -12,6 +12,7 @@ enum { BLOCK = 64 }; /* elements of a unit, where threads share one run */
 
 /* Half precisions are summed in f32, in scratch. */
 uint64_t cpu_index_scratch(const Group *g) {
+  if (g->op->kind == OP_NMS) return cpu_nms_scratch(g);
   if (!g->root || g->root->kind != OP_GATHER_GRAD || !dtype_is_half(gather_of(g).out->dtype))
     return 0;
   return (uint64_t)gather_of(g).out->numel * 4;
@@ -293,6 +294,8 @@ void cpu_index(Gen *g, const Group *gr) {
     print_update(g, gr);
   else if (gr->root->kind == OP_GATHER_GRAD)
     print_gather_grad(g, gr);
+  else if (gr->root->kind == OP_NMS)
+    cpu_nms(g, gr);
   else
     print_one_hot(g, gr);
 }

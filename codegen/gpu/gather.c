@@ -159,6 +159,7 @@ static GridScatterSchedule schedule_of(const CudaTarget *t, const Gather *s) {
 }
 
 uint64_t cuda_index_scratch(const CudaTarget *t, const Group *gr) {
+  if (gr->root->kind == OP_NMS) return cuda_nms_scratch(gr);
   if (gr->root->kind != OP_GATHER_GRAD) return 0;
   const Gather s = gather_of(gr);
   return schedule_of(t, &s).scratch;
@@ -307,6 +308,8 @@ void cuda_index(Gen *g, const Group *gr) {
     update(g, gr);
   else if (gr->root->kind == OP_GATHER_GRAD)
     gather_grad(g, gr);
+  else if (gr->root->kind == OP_NMS)
+    cuda_nms(g, gr);
   else
     one_hot(g, gr);
 }

@@ -52,7 +52,9 @@ uint64_t op_flops(const Entry *e, const Op *op) {
       for (int64_t n = 1; n < t->dim[t->rank - 1]; n *= 2) steps++;
     return steps * (uint64_t)t->numel;
   }
-  case CLASS_INDEX: return op->kind == OP_GATHER_GRAD ? numel(e, op->operands[0]) : 0;
+  case CLASS_INDEX: /* of suppression: the scores in a heap, and some boxes beside some others */
+    if (op->kind == OP_NMS) return 8 * (numel(e, op->operands[1]) + numel(e, op->results[0]));
+    return op->kind == OP_GATHER_GRAD ? numel(e, op->operands[0]) : 0;
   case CLASS_REGION:
     for (int k = 0; k < op->nblocks; k++)
       for (uint32_t i = 0; i < op->blocks[k]->ops.n; i++)

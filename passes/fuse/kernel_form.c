@@ -183,6 +183,7 @@ static Form form_of(const Group *g) {
   case OP_COLLECTIVE_BROADCAST:
   case OP_FIRST_ROW:
   case OP_RANK:
+  case OP_NMS:
   case OP_ONE_HOT: return FORM_SINGLE;
   case OP_RANDOM_UNIFORM:
   case OP_RANDOM_NORMAL: return FORM_SINGLE;

@@ -12,6 +12,11 @@ entry update_types(x : f16[9, 4], y : f16[4, 4], i : i64[9, 4], j : i64[1, 4], a
 entry rows_in_place(x : f32[5, 8, 64], y : f32[1, 8, 64], at : i32) {
   return z = dynamic_update(tanh(x), y, at % 5)
 }
+entry suppressed(boxes : f32[2, 300, 4], scores : f32[2, 3, 300], limit : f32[]) {      # in one block, and more boxes than threads
+  low, size = boxes[:, :, 0:2], abs(boxes[:, :, 2:4])
+  b = concat([low, low + size], axis = 2)
+  return few = nms(b, scores, 20, 0.3), all = nms(b[:, :7], where(scores > 0, scores, -inf)[:, :, :7], 9, abs(limit))
+}
 entry added(x : f32[11, 40], ids : u8[50], y : f32[50, 40]) {
   z = scatter_add(x, ids, y)
   dx, dy = grad(sum(z * z), [x, y])

@@ -305,6 +305,15 @@ static void one_hot(Case *c) {
   c->attr[AT_DEPTH].i = depth;
 }
 
+static void suppressed(Case *c) {
+  int64_t images = 1 + below(c, 3), classes = 1 + below(c, 4),
+          n = 1 + below(c, c->size == 3 ? 700 : 40);
+  operand(c, DT_F32, 3, (int64_t[]){images, n, 4});
+  operand(c, DT_F32, 3, (int64_t[]){images, classes, n});
+  operand(c, DT_F32, 0, NULL);
+  c->attr[AT_MOST].i = 1 + below(c, n + 5);
+}
+
 static int row_shape(Case *c, int64_t d[4]) {
   int rank = shape(c, 1, d);
   for (int i = 0; i < rank; i++)
@@ -613,6 +622,7 @@ const Row conformance_rows[OP_KINDS] = {
     [OP_GATHER] = {gathered, EXACT, 0},
     [OP_GATHER_GRAD] = {summed_by_id, MAGNITUDES, 2, 0, 2},
     [OP_ONE_HOT] = {one_hot, EXACT, 0},
+    [OP_NMS] = {suppressed, EXACT, 0},
     [OP_CUMSUM] = {running, MAGNITUDES, 2, 0, 2},
     [OP_ARGSORT] = {unsorted, EXACT, 0},
     [OP_SOFTMAX] = {rows1, ROUNDED, 8, 0, 9},

@@ -81,6 +81,13 @@ Val builtin_scatter_add(BuiltinCall *s) {
   return tensor_binary(e, BIN_ADD, x, sum, s->loc);
 }
 
+Val builtin_nms(BuiltinCall *s) {
+  Val in[3] = {arg(s, "boxes"), arg(s, "scores"), arg_tensor(s, "limit")};
+  if (in[2].kind == VAL_ERROR) return in[2];
+  Attr attr[MAX_ATTRS] = {[AT_MOST].i = arg(s, "most").i};
+  return build_checked(s->e, OP_NMS, in, 3, attr, NULL, s->name, s->loc);
+}
+
 Val builtin_gather(BuiltinCall *s) {
   Val in[2] = {val_to_tensor(s->e, arg(s, "table"), s->name, arg_loc(s, "table")), arg(s, "ids")};
   Attr attr[MAX_ATTRS] = {[AT_BATCH] = {.i = arg(s, "batch").i}};
