@@ -52,8 +52,8 @@ static bool has_extent(const Type *t, int from, int end) {
   return false;
 }
 
-/* The smallest such blocks of x and y, as many as there are; 0 if a bounded axis is divided or
-   joined. */
+/* The smallest such blocks of x and y, as many as there are; 0 if a bounded axis is divided, joined
+   or moved. */
 static int axis_blocks(const Type *x, const Type *y, AxisBlock *block) {
   int n = 0;
   for (int i = 0, j = 0; i < x->rank && j < y->rank; n++) {
@@ -70,8 +70,9 @@ static int axis_blocks(const Type *x, const Type *y, AxisBlock *block) {
     while (j == y->rank && i < x->rank) i++;
     b.xend = i;
     b.yend = j;
-    const bool one = b.xend - b.x == 1 && b.yend - b.y == 1;
-    if (!one && (has_extent(x, b.x, b.xend) || has_extent(y, b.y, b.yend))) return 0;
+    const bool same =
+        b.xend - b.x == 1 && b.yend - b.y == 1 && type_axis(x, b.x) == type_axis(y, b.y);
+    if (!same && (has_extent(x, b.x, b.xend) || has_extent(y, b.y, b.yend))) return 0;
     block[n] = b;
   }
   return n;

@@ -107,6 +107,13 @@ static void moved(void **state) {
   IS(OP1(EXP, build_reshape(t.b, z, side)), "exp(reshape(z))"); /* they come to lie side by side */
   IS(OP1(EXP, build_reshape(t.b, t.x, type_get(t.c, DT_F32, 1, (const int64_t[]){6}))),
      "exp(reshape(x))"); /* nothing moves */
+  const int64_t high = axis_of_extent(n, 1), square[] = {high, 5, 4}, turned[] = {5, high, 2, 2},
+                divided[] = {high, 5, 2, 2}, last[] = {0, 2, 3, 1};
+  ValueId q = entry_add_input(t.e, "q", type_get(t.c, DT_F32, 3, square));
+  IS(build_transpose(t.b, build_reshape(t.b, q, type_get(t.c, DT_F32, 4, divided)), last),
+     "reshape(transpose(q))");
+  IS(build_transpose(t.b, build_reshape(t.b, q, type_get(t.c, DT_F32, 4, turned)), last),
+     "transpose(reshape(q))"); /* axes of one bound, in another order */
   close_entry(&t);
 }
 
