@@ -60,6 +60,6 @@ void cpu_nms(Gen *g, const Group *gr) {
   text_line(x, "while (chosen < %lld) to[chosen++] = -1;", (long long)s.most);
   text_close(x, "}");
   if (k->units == 1) return;
-  kernel_split_in(k, gr, s.scores, 1, 0, (uint64_t)(s.rows * s.n) * 4);
+  if (s.scores != s.boxes) kernel_split_in(k, gr, s.scores, 1, 0, (uint64_t)(s.rows * s.n) * 4);
   kernel_split_out(k, gr, 0, 1, 0, (uint64_t)(s.rows * s.most) * 4);
 }
