@@ -80,14 +80,8 @@ entry tensor_images(x : f32[2, 6, 9, 8], w : f32[20, 6, 3, 3], y : f32[2, 20, 5,
   return z, g, h
 }
 entry tensor_box(x : f32[3, 2, 24, 26], w : f32[20, 2, 5, 3]) { return z = f32(conv2d(bf16(x), bf16(w), 2, [2, 1])) }
-entry tensor_boxes(x : f32[3, 264, 20, 14], w : f32[1188, 2, 3, 4]) { # several of a block
-  return z = f32(conv2d(bf16(x), bf16(w), 1, [0, 2], groups = 132))
-}
-entry tensor_boxes_grad(x : f32[3, 1188, 19, 14], w : f32[264, 9, 3, 2], y : f32[3, 264, 19, 14]) {
-  return dx = grad(sum(f32(conv2d(f16(x), f16(w), 1, [1, 1], dilation = [1, 2], groups = 132)) * y), x)
-}
-entry tensor_filter_boxes(x : f32[4, 99, 20, 14], w : f32[297, 3, 5, 5], y : f32[4, 297, 16, 14]) {
-  return dw = grad(sum(f32(conv2d(bf16(x), bf16(w), 1, [0, 2], groups = 33)) * y), w)
+entry tensor_filter_box(x : f32[5, 3, 17, 16], w : f32[9, 3, 5, 5], y : f32[5, 9, 13, 12]) {
+  return dw = grad(sum(f32(conv2d(bf16(x), bf16(w), 1, 0)) * y), w)
 }
 entry padded(x : f32[20, 257], w : f32[257, 18]) { return y = f32(bf16(relu(x)) @ bf16(w)), z = f32(bf16(w)' @ bf16(tanh(x))') }
 entry by_taps(x : f32[2, 6, 9, 8], w : f32[32, 6, 3, 3], y : f32[2, 32, 5, 4]) { # some phases have some taps
