@@ -17,6 +17,7 @@ typedef struct Local {
   int8_t *of_x;  /* by old value: OfX */
   ValueId x;
   int norms;
+  bool refused;
 } Local;
 
 /* An op that means the same on the rows of a rank. */
@@ -59,6 +60,25 @@ static ValueId own(Local *c, Builder *b, ValueId v) {
   return c->made[v];
 }
 
+/* Rows of a rank are axes of their own, for which other axes must have a size. */
+static bool has_size(const Entry *e, const Op *norm) {
+  const Type *t = value_type(e, norm->operands[0]);
+  Ctx *c = e->module->ctx;
+  for (int i = 1; i < t->rank; i++) {
+    const Extent *x = type_extent(t, i);
+    if (!x) continue;
+    diag(c, SEV_ERROR, norm->loc,
+         "--batch-norm=local takes no batch norm of %s: the extent %s is known only at run time",
+         type_str(c, t), x->name);
+    diag(
+        c, SEV_HINT, (Loc){0},
+        "--batch-norm=global has statistics of all ranks' rows, of any extents; or give the axis a "
+        "size in place of a bound");
+    return false;
+  }
+  return true;
+}
+
 static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Local *c = data;
   bool norm = op->kind == OP_BATCH_NORM, any = false, meaning = true;
@@ -73,7 +93,8 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
     any |= of_x(c, op->operands[i]) != APART;
     meaning &= of_x(c, op->operands[i]) != LOSES;
   }
-  if (!any || !meaning) {
+  if (any && meaning && !c->refused) c->refused = !has_size(old, op);
+  if (!any || !meaning || c->refused) {
     build_copy(b, old, op, map);
     return;
   }
@@ -97,6 +118,7 @@ bool pass_local_batch_norm(PassRun *r) {
     notes_change(e)->distributed = true;
   }
   r->changes = c.norms;
+  if (c.refused) return false;
   if (!c.norms)
     diag(r->m->ctx, SEV_WARNING, (Loc){0},
          "--batch-norm=local changes nothing: no batch norm of training has statistics of its "
