@@ -2,14 +2,10 @@
 # Models of ONNX as a user compiles them: numbers as a program written by hand computes them, weights in the program,
 # the text and the weights as files, bounded and fixed batches, what is refused. protoc-c makes the models of their texts.
 . "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/onnx_models.sh"
 unoptimised
-encode() { protoc-c --proto_path="$here/lang/onnx" --encode=onnx.ModelProto onnx.proto >"$1" || fail "$1 could not be made"; }
-floats() { awk -v n="$1" -v s="$2" 'BEGIN { for (i = 0; i < n; i++) printf "%s%g", i ? ", " : "", ((i * 7 + s) % 13 - 6) / 8 }'; }
-tensor() { # tensor NAME DIMS COUNT SEED
-  echo "initializer { name: '$1' data_type: 1 dims: [$2] float_data: [$(floats "$3" "$4")] }"
-}
 
-encode cnn.onnx <<END
+encode_onnx cnn.onnx <<END
 producer_name: "a test" opset_import { version: 17 }
 graph {
   name: "main_graph"
@@ -133,7 +129,7 @@ says 2 "'mse(axis = 1)': what may follow mse is :OUTPUT and ,OPTIMIZER" "$gc" cn
 says 1 "unknown function 'sgdx'" "$gc" cnn.onnx -D batch=5 --train-onnx=xent,sgdx --check
 holds out.txt 'note: lines of cnn.onnx are those of the program that gc makes of it: --emit=g prints it'
 # classes along another axis than the last
-encode dense.onnx <<END
+encode_onnx dense.onnx <<END
 opset_import { version: 17 }
 graph {
   name: "main_graph"
@@ -181,11 +177,10 @@ run 0 "$gc" model.g --emit=onnx
 run 0 "$gc" model.onnx -D n=5 --check
 
 # ---- a decoder with a cache of any length: bits are those of the model imported for that length ----
-int64s() { echo "initializer { name: '$1' data_type: 7 dims: $(echo "$2" | awk -F, '{ print NF }') int64_data: [$2] }"; }
 cut() { # cut OUTPUT INPUT STARTS ENDS AXES
   echo "node { op_type: 'Slice' input: ['$2', '$3', '$4', '$5'] output: '$1' }"
 }
-encode decoder.onnx <<END
+encode_onnx decoder.onnx <<END
 opset_import { version: 18 }
 graph {
   name: "main_graph"
@@ -250,7 +245,7 @@ rm y.npy
 run 0 "$gc" decoder.onnx -D past=3 -D past_1=4 --check
 says 1 'no input has a dimension next' "$gc" decoder.onnx -D past=2 -D next=3 --check
 # two bounded dimensions: shapes of which both are factors, rows of both, and attention to a past
-encode both.onnx <<END
+encode_onnx both.onnx <<END
 opset_import { version: 23 }
 graph {
   input { name: "q" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_value: 2 } dim { dim_value: 2 } dim { dim_value: 4 } } } } }
@@ -275,7 +270,7 @@ rm -f y.npy present.npy
 run 0 ./exact predict --q q.npy --key key.npy --ids places.bin --y y.npy --present present.npy --split split.npy --rows rows.npy --mixed mixed.npy
 for name in y present split rows mixed; do run 0 ./bounded predict --q q.npy --key key.npy --ids places.bin --poison --expect $name=$name.npy --rtol 0 --atol 0; done
 rm -f y.npy q.npy rows.npy
-encode joined.onnx <<END
+encode_onnx joined.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_param: "past + 1" } } } } } output { name: "y" }
@@ -284,7 +279,7 @@ graph {
 END
 says 1 'note: 1 x Reshape: bounded dimensions in one axis, batch and past + 1: one of them needs a number, -D batch=N' "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --check
 run 0 "$gc" joined.onnx -D 'batch=3' -D 'past<=5' --check
-encode doubled.onnx <<END
+encode_onnx doubled.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "a" type { tensor_type { elem_type: 1 shape { dim { dim_param: "4*(k + 1) - 2" } } } } }
@@ -307,7 +302,7 @@ says 1 "$neither" "$gc" doubled.onnx -D k=1 --check # of no elements
 says 1 'the dimension k of the input a has no number' "$gc" doubled.onnx
 says 1 'no input has a dimension height' "$gc" doubled.onnx -D k=5 -D height=2
 holds out.txt 'dimensions with names: k'
-encode inner.onnx <<END
+encode_onnx inner.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "b" type { tensor_type { elem_type: 1 shape { dim { dim_param: "k" } } } } }
@@ -319,7 +314,7 @@ END
 says 1 'note: 1 x Shape: the dimension k must be a number here: -D k=N' "$gc" inner.onnx -D 'k<=4' --check # of k = 1 it is 0, not -1
 
 # ---- what is a param: a mask is none, unless it is read as something else, too ----
-encode masked.onnx <<END
+encode_onnx masked.onnx <<END
 opset_import { version: 23 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } } }
@@ -342,7 +337,7 @@ run 0 "$gc" masked.onnx --emit=g -o masked.g
 
 # ---- data in another file, a branch that is known, a function of the model, quantization ----
 external() { # external NAME LOCATION OFFSET
-  encode "$1" <<END
+  encode_onnx "$1" <<END
 opset_import { version: 18 } opset_import { domain: "own" version: 1 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 10 } dim { dim_value: 4 } } } } }
@@ -361,10 +356,6 @@ graph {
 functions { name: "Scaled" domain: "own" input: "a" output: "b" attribute: "alpha" opset_import { version: 18 }
   node { op_type: "LeakyRelu" input: "a" output: "b" attribute { name: "alpha" ref_attr_name: "alpha" type: 1 } } }
 END
-}
-encode_graph() { # as bytes of a text of protobuf
-  printf '%s' "$1" | protoc-c --proto_path="$here/lang/onnx" --encode=onnx.GraphProto onnx.proto |
-    od -An -v -to1 | tr -d '\n' | sed 's/ /\\/g'
 }
 "$mkdata" raw f32 20 1 w.bin && "$mkdata" npy f32 10,4 1 four.npy || fail 'no data could be made'
 external data.onnx w.bin 16
@@ -427,7 +418,7 @@ for name, v in (("x", x), ("z", z), ("m", ((xi - 117) @ w * 0.015625 * sw).astyp
     np.save("integers_" + name + ".npy", v)
 END
 run 0 python3 integers.py
-encode integers.onnx <out.txt
+encode_onnx integers.onnx <out.txt
 run 0 "$gc" integers.onnx --emit=g -o integers.g
 [ "$(grep -c 'ones(\[10, 1\], dtype = bf16)\|ones(\[6, 1\], dtype = bf16)' integers.g)" = 4 ] || fail 'not four products of integers'
 run 0 "$gc" integers.onnx -o integers
@@ -436,7 +427,7 @@ run 0 ./integers predict --x integers_x.npy --z integers_z.npy --long integers_l
 
 # ---- integers that wrap around, a remainder of C, branches with equal names inside, functions that call functions ----
 branch() { encode_graph "node { op_type: 'Cast' input: '$1' output: 'c' attribute { name: 'to' i: 1 } } node { op_type: 'Add' input: ['x', 'c'] output: 'r$2' } output { name: 'r$2' }"; }
-encode known.onnx <<END
+encode_onnx known.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
@@ -466,15 +457,12 @@ holds line.txt 'bytes = [44 11 255]ints = [-2.14748e+09 6 -2.14748e+09]rest = [-
   for i in $(seq 1 24); do
     echo "functions { name: 'f$i' domain: 'own' input: 'a' output: 'b' opset_import { domain: 'own' version: 1 } node { op_type: 'f$((i + 1))' domain: 'own' input: 'a' output: 'c' } node { op_type: 'f$((i + 1))' domain: 'own' input: 'c' output: 'b' } }"
   done
-} | encode doubled.onnx
+} | encode_onnx doubled.onnx
 says 1 'functions and loops within each other come to more than 262144 nodes' "$gc" doubled.onnx -o no
 
 # ---- loops: carries that change places, slices and stacks backwards, along other axes; a body that reads around it ----
-body() { # body NODES INPUTS OUTPUTS: of a loop
-  encode_graph "$1 $(for i in $2; do echo "input { name: '$i' }"; done) $(for i in $3; do echo "output { name: '$i' }"; done)"
-}
 loops() { # loops NAME CONDITION
-  encode "$1" <<END
+  encode_onnx "$1" <<END
 opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim { dim_value: 3 } } } } }
@@ -523,8 +511,7 @@ holds out.txt 'note: 1 x Loop: a condition that is not known when gc compiles, a
 
 # ---- conditions that the run computes: of an If, and of a Loop that has ten iterations at most; sequences. Indices of the branch
 # that is not taken and of iterations behind the end are out of range ----
-one() { echo "initializer { name: '$1' data_type: $2 $3 }"; }
-encode chosen.onnx <<END
+encode_onnx chosen.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim { dim_value: 5 } } } } }
@@ -572,7 +559,7 @@ for go in go1.npy stop.bin; do
 done
 
 # tensors of a body are one weight each, however often it is translated
-encode grows.onnx <<END
+encode_onnx grows.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } } } output { name: "y" }
@@ -586,190 +573,8 @@ END
 run 0 "$gc" grows.onnx --emit=g
 exactly "$(grep -c '^ *\(param\|const\|state\) ' out.txt)" 2 'weights of a loop whose iterations differ'
 
-# ---- rows whose number the data decide: the first ones of as many as there may be, and how many there are ----
-encode counted.onnx <<END
-opset_import { version: 18 }
-graph {
-  input { name: "boxes" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 9 } dim { dim_value: 4 } } } } }
-  input { name: "scores" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } dim { dim_value: 9 } } } } }
-  output { name: "selected" } output { name: "kept" } output { name: "best" } output { name: "places" } output { name: "unique" } output { name: "first" } output { name: "group" } output { name: "size" }
-  output { name: "positive" } output { name: "corners" }
-  $(one most 7 'int64_data: 4') $(one overlap 1 'float_data: 0.3') $(one least 1 'float_data: 0.25') $(one two 7 'int64_data: 2') $(one half 1 'float_data: 0.5') $(one ten 1 'float_data: 10')
-  $(int64s zero 0) $(int64s one 1) $(int64s three 3) $(int64s line -1) $(int64s lined -1,1) $(int64s both 0,2)
-  node { op_type: "NonMaxSuppression" input: ["boxes", "scores", "most", "overlap", "least"] output: "selected" }
-  node { op_type: "Slice" input: ["selected", "zero", "three", "zero"] output: "few" }
-  node { op_type: "Gather" input: ["few", "both"] output: "image_and_box" attribute { name: "axis" i: 1 } }
-  node { op_type: "GatherND" input: ["boxes", "image_and_box"] output: "kept" }
-  node { op_type: "Gather" input: ["selected", "two"] output: "box" attribute { name: "axis" i: 1 } } node { op_type: "Reshape" input: ["box", "lined"] output: "column" }
-  node { op_type: "Squeeze" input: ["column", "one"] output: "list" }
-  node { op_type: "Slice" input: ["scores", "zero", "one", "zero"] output: "s0" } node { op_type: "ReduceMax" input: "s0" output: "s1" attribute { name: "axes" ints: [0, 1] } attribute { name: "keepdims" i: 0 } }
-  node { op_type: "Gather" input: ["s1", "list"] output: "s2" } node { op_type: "Mul" input: ["s2", "half"] output: "best" }
-  node { op_type: "Greater" input: ["scores", "half"] output: "high" } node { op_type: "NonZero" input: "high" output: "places" }
-  node { op_type: "Mul" input: ["scores", "ten"] output: "tens" } node { op_type: "Floor" input: "tens" output: "steps" }
-  node { op_type: "Unique" input: "steps" output: ["unique", "first", "group", "size"] attribute { name: "sorted" i: 0 } }
-  node { op_type: "Reshape" input: ["high", "line"] output: "highs" } node { op_type: "Compress" input: ["scores", "highs"] output: "positive" }
-  node { op_type: "Slice" input: ["boxes", "zero", "one", "zero"] output: "b0" } node { op_type: "Squeeze" input: ["b0", "zero"] output: "b1" }
-  node { op_type: "Slice" input: ["highs", "zero", "size9", "zero"] output: "nine" } node { op_type: "Compress" input: ["b1", "nine"] output: "corners" attribute { name: "axis" i: 0 } } $(int64s size9 9)
-}
-END
-encode no_images.onnx <<END
-opset_import { version: 18 }
-graph {
-  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } } output { name: "y" }
-  initializer { name: "boxes" data_type: 1 dims: [0, 5, 4] } initializer { name: "scores" data_type: 1 dims: [0, 2, 5] } $(one most 7 'int64_data: 4')
-  node { op_type: "NonMaxSuppression" input: ["boxes", "scores", "most"] output: "y" }
-}
-END
-says 1 'note: 1 x NonMaxSuppression: a tensor without elements' "$gc" no_images.onnx --check
-cat >counted.py <<'END'
-import sys
-import numpy as np
-if sys.argv[1] == "make":
-    rng = np.random.default_rng(int(sys.argv[2]))
-    corner = rng.uniform(0, 2, (2, 9, 2))
-    np.save("boxes.npy", np.concatenate([corner, corner + rng.uniform(1, 3, (2, 9, 2))], 2).astype("f4"))
-    np.save("scores.npy", (rng.uniform(0, 1, (2, 3, 9)) * (int(sys.argv[2]) > 0)).astype("f4"))
-    sys.exit()
-boxes, scores = np.load("boxes.npy"), np.load("scores.npy")
-def overlap(a, b):
-    inner = np.prod(np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0))
-    return inner / (np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - inner)
-rows = []
-for i in range(2):
-    for c in range(3):
-        mine = []
-        for b in np.argsort(-scores[i, c], kind="stable"):
-            if scores[i, c, b] > 0.25 and len(mine) < 4 and all(overlap(boxes[i, b], boxes[i, m]) <= 0.3 for m in mine):
-                mine.append(b)
-        rows += [[i, c, b] for b in mine]
-rows = np.array(rows, "i8").reshape(-1, 3)
-steps, high = np.floor(scores.ravel() * np.float32(10)), scores > 0.5
-values, first, inverse, counts = np.unique(steps, return_index=True, return_inverse=True, return_counts=True)
-order = np.argsort(first)
-want = dict(selected=rows, kept=boxes[rows[:3, 0], rows[:3, 2]], best=scores[0].max(0)[rows[:, 2]] / 2, places=np.array(np.nonzero(high)), unique=values[order],
-            first=first[order], group=np.argsort(order)[inverse.ravel()], size=counts[order], positive=scores[high], corners=boxes[0][high.ravel()[:9]])
-counts = {"best": "selected", "first": "unique", "size": "unique", "positive": "positive"}
-for name, x in want.items():
-    got = np.load(f"{name}.npy")
-    if name != "group":
-        axis = int(name == "places")
-        n = np.load(f"{counts.get(name, name)}_count.npy").item()
-        assert n == x.shape[axis], (name, n, x.shape)
-        got = got.take(range(n), axis)
-    assert np.array_equal(got, x), (name, got, x)
-END
-run 0 "$gc" counted.onnx -o counted
-for seed in 0 1; do # no row, and some
-  run 0 python3 counted.py make $seed
-  names='selected kept best places unique first group size positive corners selected_count kept_count places_count unique_count positive_count corners_count'
-  of='' && for name in $names; do rm -f $name.npy && of="$of --$name $name.npy"; done
-  run 0 ./counted predict --boxes boxes.npy --scores scores.npy $of
-  run 0 python3 counted.py check
-done
-says 1 '--train-onnx: the data decide how many rows the output best has' "$gc" counted.onnx --train-onnx=mse:best --check
-
-# a detector that chooses among the chosen: the best of each class, all of them joined, what overlaps within a class dropped
-of_class() { # of_class K
-  echo "node { op_type: 'Gather' input: ['scores', 'c$1'] output: 's$1' attribute { name: 'axis' i: 1 } } node { op_type: 'Greater' input: ['s$1', 'least'] output: 'high$1' }
-    node { op_type: 'NonZero' input: 'high$1' output: 'row$1' } node { op_type: 'Transpose' input: 'row$1' output: 'at$1' } node { op_type: 'GatherND' input: ['s$1', 'at$1'] output: 'kept$1' }
-    node { op_type: 'NonZero' input: 'high$1' output: 'twice$1' } node { op_type: 'Transpose' input: 'twice$1' output: 'there$1' } node { op_type: 'GatherND' input: ['boxes', 'there$1'] output: 'box$1' }
-    node { op_type: 'Shape' input: 'kept$1' output: 'shape$1' } node { op_type: 'Gather' input: ['shape$1', 'c0'] output: 'n$1' } node { op_type: 'Unsqueeze' input: ['n$1', 'zero'] output: 'list$1' }
-    node { op_type: 'Concat' input: ['four', 'list$1'] output: 'both$1' attribute { name: 'axis' i: 0 } } node { op_type: 'ReduceMin' input: 'both$1' output: 'least$1' attribute { name: 'keepdims' i: 0 } }
-    node { op_type: 'Reshape' input: ['least$1', 'line'] output: 'k$1' } node { op_type: 'TopK' input: ['kept$1', 'k$1'] output: ['best$1', 'which$1'] } node { op_type: 'Gather' input: ['box$1', 'which$1'] output: 'corner$1' }
-    node { op_type: 'Shape' input: 'best$1' output: 'size$1' } node { op_type: 'ConstantOfShape' input: 'size$1' output: 'label$1' attribute { name: 'value' t { data_type: 7 dims: 1 int64_data: $1 } } }"
-}
-kept=$(body "node { op_type: 'ReduceMax' input: 'all_corner' output: 'most' attribute { name: 'keepdims' i: 0 } } node { op_type: 'Cast' input: 'all_label' output: 'class' attribute { name: 'to' i: 1 } }
-  node { op_type: 'Add' input: ['most', 'one'] output: 'apart' } node { op_type: 'Mul' input: ['class', 'apart'] output: 'off' } node { op_type: 'Unsqueeze' input: ['off', 'first'] output: 'offset' }
-  node { op_type: 'Add' input: ['all_corner', 'offset'] output: 'moved' } node { op_type: 'Unsqueeze' input: ['moved', 'zero'] output: 'b' } node { op_type: 'Unsqueeze' input: ['all_best', 'front'] output: 's' }
-  node { op_type: 'NonMaxSuppression' input: ['b', 's', 'endless', 'overlap'] output: 'chosen' } node { op_type: 'Gather' input: ['chosen', 'c2'] output: 'i' attribute { name: 'axis' i: 1 } }" '' i)
-encode detector.onnx <<END
-opset_import { version: 18 }
-graph {
-  input { name: "boxes" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 4 } } } } } input { name: "scores" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 3 } } } } }
-  $(for o in corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some; do echo "output { name: '$o' }"; done)
-  $(one c0 7 'int64_data: 0') $(one c1 7 'int64_data: 1') $(one c2 7 'int64_data: 2') $(one least 1 'float_data: 0.7') $(one one 1 'float_data: 1') $(one overlap 1 'float_data: 0.3') $(one endless 7 'int64_data: 9223372036854775807')
-  $(one bytes 1 'float_data: 255') $(one two 1 'float_data: 1.99') $(one regions 1 'dims: [2, 5] float_data: [0, 0, 0, 7, 7, 0, 2.6, 1, 11, 9]') $(int64s image 1,1,6,6) $(int64s around 0,2) $(int64s five 5)
-  $(int64s zero 0) $(int64s four 4) $(int64s six 6) $(int64s line -1) $(int64s first 1) $(int64s front 0,1) $(int64s halves 2,2)
-  $(of_class 0) $(of_class 1) $(of_class 2)
-  $(for x in corner best label; do echo "node { op_type: 'Concat' input: ['${x}0', '${x}1', '${x}2'] output: 'all_$x' attribute { name: 'axis' i: 0 } }"; done)
-  node { op_type: "Shape" input: "all_corner" output: "size" } node { op_type: "ReduceProd" input: "size" output: "many" attribute { name: "keepdims" i: 0 } } node { op_type: "Equal" input: ["many", "c0"] output: "none" }
-  node { op_type: "If" input: "none" output: "keep" attribute { name: "then_branch" g: "$(body "node { op_type: 'Constant' output: 'e' attribute { name: 'value' t { data_type: 7 dims: 0 } } }" '' e)" }
-    attribute { name: "else_branch" g: "$kept" } }
-  node { op_type: "Slice" input: ["keep", "zero", "six", "zero"] output: "few" } node { op_type: "Gather" input: ["all_corner", "few"] output: "c" }
-  node { op_type: "Split" input: ["c", "halves"] output: ["low", "high"] attribute { name: "axis" i: 1 } } node { op_type: "Concat" input: ["high", "low"] output: "corners" attribute { name: "axis" i: 1 } }
-  node { op_type: "Gather" input: ["all_best", "few"] output: "points" } node { op_type: "Gather" input: ["all_label", "few"] output: "labels" }
-  node { op_type: "ReduceSum" input: "all_best" output: "sum" attribute { name: "keepdims" i: 0 } } node { op_type: "ReduceMean" input: "all_best" output: "mean" attribute { name: "keepdims" i: 0 } }
-  node { op_type: "ArgMax" input: "all_best" output: "place" attribute { name: "keepdims" i: 0 } } node { op_type: "Gather" input: ["size", "c0"] output: "number" } node { op_type: "Range" input: ["c0", "number", "c1"] output: "list" }
-  node { op_type: "Split" input: ["boxes", "halves"] output: ["a", "b"] attribute { name: "axis" i: 1 } } node { op_type: "Unsqueeze" input: ["boxes", "zero"] output: "query" } node { op_type: "Unsqueeze" input: ["a", "zero"] output: "key" }
-  node { op_type: "Unsqueeze" input: ["scores", "zero"] output: "value" } node { op_type: "Unsqueeze" input: ["s0", "around"] output: "beta" } node { op_type: "Neg" input: "beta" output: "decay" }
-  node { op_type: "LinearAttention" input: ["query", "key", "value", "", "decay", "beta"] output: ["linear", "memory"] attribute { name: "q_num_heads" i: 2 } attribute { name: "kv_num_heads" i: 1 } }
-  node { op_type: "Attention" input: ["key", "key", "value"] output: "near" attribute { name: "q_num_heads" i: 1 } attribute { name: "kv_num_heads" i: 1 } attribute { name: "left_window_size" i: 2 } attribute { name: "right_window_size" i: 1 } }
-  node { op_type: "Attention" input: ["key", "key", "value", "", "", "", "five"] output: "some" attribute { name: "q_num_heads" i: 1 } attribute { name: "kv_num_heads" i: 1 } }
-  node { op_type: "Mul" input: ["scores", "bytes"] output: "large" } node { op_type: "Cast" input: "large" output: "byte" attribute { name: "to" i: 2 } } node { op_type: "BitCast" input: "byte" output: "signed" attribute { name: "to" i: 3 } }
-  node { op_type: "Reshape" input: ["boxes", "image"] output: "pixels" } node { op_type: "MaxRoiPool" input: ["pixels", "regions"] output: "pooled" attribute { name: "pooled_shape" ints: [2, 3] } attribute { name: "spatial_scale" f: 0.5 } }
-  node { op_type: "Mul" input: ["scores", "two"] output: "twofold" } node { op_type: "Floor" input: "twofold" output: "bits" }
-  node { op_type: "Unique" input: "bits" output: ["kinds", "kinds_first", "kinds_group", "kinds_size"] attribute { name: "axis" i: 0 } }
-}
-END
-cat >detector.py <<'END'
-import sys
-import numpy as np
-if sys.argv[1] == "make":
-    rng = np.random.default_rng(int(sys.argv[2]))
-    corner = rng.uniform(0, 2, (9, 2))
-    np.save("boxes.npy", np.concatenate([corner, corner + rng.uniform(1, 3, (9, 2))], 1).astype("f4"))
-    np.save("scores.npy", (rng.uniform(0, 1, (9, 3)) * (int(sys.argv[2]) > 0)).astype("f4"))
-    sys.exit()
-boxes, scores = np.load("boxes.npy"), np.load("scores.npy")
-def overlap(a, b):
-    inner = np.prod(np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0))
-    return inner / (np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - inner)
-rows = [(b, c) for c in range(3) for b in [i for i in np.argsort(-scores[:, c], kind="stable") if scores[i, c] > np.float32(0.7)][:4]]
-every = np.array([scores[r] for r in rows], "f4")
-keep = []
-for i in np.argsort(-every, kind="stable"):
-    if all(rows[k][1] != rows[i][1] or overlap(boxes[rows[k][0]], boxes[rows[i][0]]) <= 0.3 for k in keep): keep.append(i)
-keep = keep[:6]
-of = {name: np.load(f"{name}.npy") for name in sys.argv[2:]}
-assert of["corners_count"].item() == len(keep) and of["list_count"].item() == of["number"].item() == len(rows), (of, keep, rows)
-assert np.array_equal(of["points"][:len(keep)], every[keep]) and np.array_equal(of["labels"][:len(keep)], [rows[i][1] for i in keep]), (of, keep)
-assert np.array_equal(of["corners"][:len(keep)], np.array([boxes[rows[i][0]][[2, 3, 0, 1]] for i in keep], "f4").reshape(-1, 4)), (of, keep)
-assert np.array_equal(of["list"][:len(rows)], range(len(rows))) and abs(of["sum"] - every.sum()) < 1e-5, of
-state, linear, pixels, pooled = np.zeros((2, 3)), [], boxes.reshape(6, 6), np.zeros((2, 1, 2, 3))
-for q, k, v, beta in zip(boxes, boxes[:, :2], scores, scores[:, 0]):
-    state *= np.exp(-beta)
-    state += np.outer(k, beta * (v - k @ state))
-    linear.append((q.reshape(2, 2) @ state).ravel() / np.sqrt(2))
-for r, (left, top, right, bottom) in enumerate([(0, 0, 4, 4), (1, 1, 6, 5)]):  # halves of the regions, rounded
-    for i in range(2):
-        for j in range(3):
-            high, wide = (bottom - top + 1) / 2, (right - left + 1) / 3
-            part = pixels[top + int(i * high):top + int(np.ceil((i + 1) * high)), left + int(j * wide):left + int(np.ceil((j + 1) * wide))]
-            pooled[r, 0, i, j] = part.max() if part.size else 0
-assert np.allclose(of["linear"][0], linear, 1e-4, 1e-5) and np.allclose(of["memory"][0, 0], state, 1e-4, 1e-5) and np.array_equal(of["pooled"], pooled.astype("f4")), of
-def attention(seen):
-    w = np.where(seen, np.exp(boxes[:, :2] @ boxes[:, :2].T / np.sqrt(2)), 0)
-    return w / w.sum(1, keepdims=True) @ scores
-i = np.arange(9)
-assert np.allclose(of["near"][0], attention(abs(i - i[:, None] + 0.5) < 2), 1e-5, 1e-6) and np.allclose(of["some"][0], attention(i < 5), 1e-5, 1e-6), of
-assert np.array_equal(of["signed"], (scores * np.float32(255)).astype("u1").view("i1")), of
-kinds, first, group, size = np.unique(np.floor(scores * np.float32(1.99)), axis=0, return_index=True, return_inverse=True, return_counts=True)
-n = of["kinds_count"].item()
-assert n == len(kinds) and np.array_equal(of["kinds"][:n], kinds) and np.array_equal(of["kinds_first"][:n], first), (of, kinds)
-assert np.array_equal(of["kinds_group"], group.ravel()) and np.array_equal(of["kinds_size"][:n], size), (of, group, size)
-assert not rows or (abs(of["mean"] - every.mean()) < 1e-6 and of["place"] == every.argmax()), of
-END
-run 0 "$gc" detector.onnx -o detector
-for seed in 0 1 2; do # no row, and some
-  run 0 python3 detector.py make $seed
-  names='corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some corners_count list_count kinds_count' of=''
-  for name in $names; do rm -f $name.npy && of="$of --$name $name.npy"; done
-  run 0 ./detector predict --boxes boxes.npy --scores scores.npy $of
-  run 0 python3 detector.py check $names
-done
-
 # ---- dimensions whose names differ in what no name holds; a recurrent layer of f64 that begins with zeros ----
-encode names.onnx <<END
+encode_onnx names.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 11 shape { dim { dim_param: "a-b" } dim { dim_param: "a_b" } dim { dim_param: "a-b" } } } } }
@@ -786,7 +591,7 @@ holds out.txt 'entry predict(x : f64[2, 4, 2])'
 
 # ---- windows along two bounded dimensions: a run has the numbers of the program of its own size ----
 size() { echo "initializer { name: '$1' data_type: 7 dims: 1 int64_data: $2 }"; }
-encode images.onnx <<END
+encode_onnx images.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 2 } dim { dim_param: "h" } dim { dim_param: "w" } } } } }
@@ -872,7 +677,7 @@ use '"none.onnx" as net' 'used.g:1:5: error: cannot read none.onnx'
 use '"cnn.onnx"' 'a model is used as a def, which needs a name'
 use '"hand.g" as net' 'only a model, NAME.onnx, is used as a def'
 absent no no.g
-encode bad.onnx <<'END'
+encode_onnx bad.onnx <<'END'
 opset_import { version: 17 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } } } } }

@@ -2,8 +2,8 @@
 # Contrib operators of ONNX Runtime, as its optimizer and its quantization tools write them, and ONNX's own that are several functions: numbers as numpy
 # computes them by the operators' definitions.
 . "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/onnx_models.sh"
 unoptimised
-encode() { protoc-c --proto_path="$here/lang/onnx" --encode=onnx.ModelProto onnx.proto >"$1" || fail "$1 could not be made"; }
 cat >contrib.py <<'EOF'
 import numpy as np
 rng = np.random.default_rng(2)
@@ -210,7 +210,7 @@ with open("arguments", "w") as file:
     print(*(f"--{n} contrib_{n}.npy" for n in inputs), *(f"--expect {o}=contrib_{o}.npy" for o in outputs), file=file)
 EOF
 run 0 python3 contrib.py
-encode contrib.onnx <out.txt
+encode_onnx contrib.onnx <out.txt
 run 0 "$gc" contrib.onnx --emit=g -o contrib.g
 holds contrib.g 'ones([7, 1], dtype = bf16)'
 holds contrib.g 'axis = 1, group = 16, extent = 40, dtype = f32)'
@@ -219,7 +219,7 @@ run 0 "$gc" contrib.onnx -o contrib
 # shellcheck disable=SC2046
 run 0 ./contrib predict $(cat arguments) --rtol 2e-5 --atol 2e-5
 # what is refused has the operator's own name, and what is no operator the domain's
-encode bad.onnx <<'END2'
+encode_onnx bad.onnx <<'END2'
 opset_import { version: 18 } opset_import { domain: "com.microsoft" version: 1 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 4 } dim { dim_value: 5 } } } } }
