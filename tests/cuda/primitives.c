@@ -87,10 +87,15 @@ static void warp_down_wide(const uint32_t *in, uint32_t *out) {
 static void warp_first(const uint32_t *in, uint32_t *out) {
   for (int t = 0; t < THREADS; t++) out[t] = in[t / 32 * 32];
 }
-static void byte_below(const uint32_t *in, uint32_t *out) {
+static void choose_bytes(const uint32_t *in, uint32_t *out) {
   for (int t = 0; t < THREADS; t++)
-    for (int i = 0; i < 4; i++)
-      out[4 * t + i] = (in[t] >> 8 * i & 0xff) | (in[t + THREADS] & 0xffffff00);
+    for (int i = 0; i < 4; i++) {
+      const uint64_t both = (uint64_t)in[t + THREADS] << 32 | in[t];
+      const uint32_t choice = in[t + 2 * THREADS] >> i;
+      out[4 * t + i] = 0;
+      for (int q = 0; q < 4; q++)
+        out[4 * t + i] |= (uint32_t)(both >> 8 * (choice >> 4 * q & 7) & 0xff) << 8 * q;
+    }
 }
 static void warp_xor(const uint32_t *in, uint32_t *out) {
   for (int t = 0; t < THREADS; t++) out[t] = in[t ^ 5];
@@ -198,7 +203,7 @@ static const struct Row {
     {"k_warp_down", warp_down, 64, 'w'},
     {"k_warp_down_wide", warp_down_wide, 128, 'w'},
     {"k_warp_first", warp_first, 64, 'w'},
-    {"k_byte_below", byte_below, 256, 'w'},
+    {"k_choose_bytes", choose_bytes, 256, 'w'},
     {"k_warp_xor", warp_xor, 64, 'w'},
     {"k_warp_ballot", warp_ballot, 64, 'w'},
     {"k_async_copy_4", copied_4, 128, 'w'},

@@ -32,8 +32,9 @@ KERNEL(k_warp_down_wide) {
   out[2 * threadIdx.x + 1] = (uint32_t)(x >> 32);
 }
 KERNEL(k_warp_first) { out[threadIdx.x] = (uint32_t)warp_first((i32)in[threadIdx.x]); }
-KERNEL(k_byte_below) {
-  for (int i = 0; i < 4; i++) out[4 * threadIdx.x + i] = byte_below(in[threadIdx.x], i, in[threadIdx.x + 64]);
+KERNEL(k_choose_bytes) {
+  const int t = (int)threadIdx.x;
+  for (int i = 0; i < 4; i++) out[4 * t + i] = choose_bytes(in[t], in[t + 64], in[t + 128] >> i & 0x7777);
 }
 KERNEL(k_warp_xor) { out[threadIdx.x] = word(warp_xor(number(in[threadIdx.x]), 5)); }
 KERNEL(k_warp_ballot) { out[threadIdx.x] = warp_ballot(in[threadIdx.x] % 3 == 0); }

@@ -13,8 +13,8 @@ ScalarSame scalar_near;  /* within the rounding of sums of up to 200,000 numbers
 int tensor_compare(const char *what, const char *name, const Tensor *want, const Tensor *got,
                    ScalarSame *same);
 /* The same for sums in another order, whose operands are rounded: elements differ by no more than
-   `part` of their size, as a root of the mean of squares over the tensor; whole numbers are not
-   compared. */
+   `part` of their size, as a root of the mean of squares over the tensor; infinities and NaN are
+   the same; whole numbers are not compared. */
 int tensor_compare_size(const char *what, const char *name, const Tensor *want, const Tensor *got,
                         double part);
 #endif

@@ -133,11 +133,11 @@ INL void fma_where(uint32_t on, f64 a, f64 b, f64 &acc) {
   asm("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n@p fma.rn.f64 %0, %1, %2, %0;\n}" : "+d"(acc) : "d"(a), "d"(b), "r"(on));
 }
 
-/* section byte_below */
-/* Byte `byte` of a word below the upper three of another. */
-INL uint32_t byte_below(uint32_t x, int byte, uint32_t above) {
+/* section choose_bytes */
+/* Four of the bytes of two words, of which x has 0 to 3 and y has 4 to 7: the hex digits of `choice`, the lowest first. */
+INL uint32_t choose_bytes(uint32_t x, uint32_t y, uint32_t choice) {
   uint32_t r;
-  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(above), "r"(0x7650 + byte));
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(choice));
   return r;
 }
 /* section warp_sync block_sync */

@@ -2,7 +2,8 @@
    of TH x TW pixels lie in shared memory as they lie in global memory, copied by up to 16 bytes (cp.async), and each tap reads
    its elements there. What is multiplied with filters, or with the result's gradient, is put together in registers: nothing is
    gathered from global memory tap by tap. Boxes go through a ring of stages: while one is multiplied, the next ones are
-   copied. Contract: as of tensor_conv.h; pixels behind the end of a row count as zeros too. A box is TW columns, a multiple of
+   copied. Contract: as of tensor_conv.h; what is multiplied by the zeros behind the end of a row, or of a filter, is replaced
+   by zeros, since it may be an infinity. A box is TW columns, a multiple of
    eight; rows of the image, and of the result's gradient, begin at multiples of COPY bytes. */
 /* section copy_some */
 /* COPY bytes to shared memory, of which `valid` are there and zeros follow; 2 bytes are too few for cp.async. */
@@ -12,6 +13,11 @@ template <int COPY> INL void copy_some(void *to, const void *from, int valid) {
   else
     async_copy<COPY == 2 ? 4 : COPY>(to, from, valid);
 }
+/* section choose_pair pair_of */
+/* Two numbers of 2 bytes in one register. The choice is of those that exist, the first `there` of them; the others are zeros, as
+   the upper bytes of x are. */
+INL uint32_t choose_pair(int there) { return there > 1 ? 0x5410 : there > 0 ? 0x2210 : 0x2222; }
+INL uint32_t pair_of(uint16_t x, uint16_t y, uint32_t choice) { return choose_bytes(x, y, choice); }
 /* section BoxSource */
 /* What a convolution reads, or, BACK, its gradient with respect to the image, of strides of 1, which is a convolution of the
    result's gradient by filters turned around. */
@@ -48,6 +54,15 @@ template <typename V, typename I, int CHANNELS, int TH, int TW, int PITCH, int C
     const int n = across(size), y = box / n % down(size) * TH + p / TW, x = box % n * TW + p % TW;
     const ConvPixel of = {box / n / down(size), y, x, y < V::result_rows(size) && x < V::result_cols(size)};
     return of;
+  }
+  /* Are all pixels of a box in the result? */
+  template <typename R> INL_MEMBER bool whole(const ConvPixel &first, const R &size) {
+    return (V::result_rows(size) % TH == 0 || first.y + TH <= V::result_rows(size)) &&
+           (V::result_cols(size) % TW == 0 || first.x + TW <= V::result_cols(size));
+  }
+  /* Pixels p and p + 1, as a register has them. */
+  template <typename R> INL_MEMBER uint32_t choose(const ConvPixel &first, int p, const R &size) {
+    return choose_pair(first.y + p / TW < V::result_rows(size) ? V::result_cols(size) - first.x - p % TW : 0);
   }
   /* where a pixel's first tap lies */
   INL_MEMBER int pixel(int p) { return p / TW * V::SH * PITCH + p % TW * V::SW + SHIFT; }
@@ -100,19 +115,27 @@ struct TensorFilterBox {
     }
     Rows::template load_async<THREADS>(stage + BM * PITCH_DY, image, first, group, c0, size);
   }
-  /* adds a box; place: of the first of a thread's pixels under each of its weights */
-  INL_MEMBER void multiply(f32 (&acc)[TM][TN], const uint16_t *stage, const int (&place)[NI]) {
+  /* adds box `box`; place: of the first of a thread's pixels under each of its weights */
+  template <typename R>
+  INL_MEMBER void multiply(f32 (&acc)[TM][TN], const uint16_t *stage, const int (&place)[NI], int box, const R &size) {
+    const ConvPixel first = Rows::place(box, 0, size);
+    const bool whole = Rows::whole(first, size);
 #pragma unroll 2
     for (int k = 0; k < PIXELS; k += STEP) {
       const uint16_t *const low = stage + BM * PITCH_DY + (Rows::pixel(k) - Rows::SHIFT);
       const uint16_t *const high = stage + BM * PITCH_DY + (Rows::pixel(k + STEP / 2) - Rows::SHIFT);
+      uint32_t of_low = choose_pair(2), of_high = choose_pair(2);
+      if (!whole) {
+        of_low = Rows::choose(first, k + lane() % 4 * 2, size);
+        of_high = Rows::choose(first, k + STEP / 2 + lane() % 4 * 2, size);
+      }
       uint32_t fa[MI][4];
 #pragma unroll
       for (int i = 0; i < MI; i++) matrix_load(fa[i], stage + (i * 16 + lane() % 16) * PITCH_DY + k + lane() / 16 * 8);
 #pragma unroll
       for (int j = 0; j < NI; j++) {
         const uint16_t *const x = low + place[j], *const y = high + place[j];
-        const uint32_t fb[2] = {x[0] | (uint32_t)x[V::SW] << 16, y[0] | (uint32_t)y[V::SW] << 16};
+        const uint32_t fb[2] = {pair_of(x[0], x[V::SW], of_low), pair_of(y[0], y[V::SW], of_high)};
 #pragma unroll
         for (int i = 0; i < MI; i++) E::fma(acc[2 * i][2 * j], acc[2 * i][2 * j + 1], acc[2 * i + 1][2 * j], acc[2 * i + 1][2 * j + 1], fa[i], fb);
       }
@@ -148,7 +171,7 @@ struct TensorFilterBox {
         load_async(ring + (t < 0 ? next : stage ? stage - 1 : STAGES - 1) * STAGE, dy, image, group, m0, n0 / V::TAPS, first + next, size);
       async_commit();
       if (t < 0) continue;
-      multiply(acc, ring + stage * STAGE, place);
+      multiply(acc, ring + stage * STAGE, place, first + t, size);
       stage = stage + 1 == STAGES ? 0 : stage + 1;
     }
   }
@@ -221,12 +244,17 @@ struct TensorConvBox {
     for (int k = 0; k < DEPTH; k += STEP) {
       const uint32_t low = *(const uint32_t *)(at + k), high = *(const uint32_t *)(at + k + STEP / 2);
       const int place[4] = {(int)(low & 0xffff), (int)(low >> 16), (int)(high & 0xffff), (int)(high >> 16)};
+      uint32_t of_low = choose_pair(2), of_high = choose_pair(2);
+      if (K % STEP != 0 && k == DEPTH - STEP) { /* behind the last tap */
+        of_low = choose_pair(K - k - lane() % 4 * 2);
+        of_high = choose_pair(K - k - STEP / 2 - lane() % 4 * 2);
+      }
       uint32_t fa[MI][4];
 #pragma unroll
       for (int i = 0; i < MI; i++) matrix_load(fa[i], a + (i * 16 + lane() % 16) * PITCH_A + k + lane() / 16 * 8);
 #pragma unroll
       for (int j = 0; j < NJ; j++) {
-        const uint32_t fb[2] = {x[j][place[0]] | (uint32_t)x[j][place[1]] << 16, x[j][place[2]] | (uint32_t)x[j][place[3]] << 16};
+        const uint32_t fb[2] = {pair_of(x[j][place[0]], x[j][place[1]], of_low), pair_of(x[j][place[2]], x[j][place[3]], of_high)};
 #pragma unroll
         for (int i = 0; i < MI; i++) E::fma(acc[2 * i][2 * j], acc[2 * i][2 * j + 1], acc[2 * i + 1][2 * j], acc[2 * i + 1][2 * j + 1], fa[i], fb);
       }

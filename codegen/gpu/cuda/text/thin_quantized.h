@@ -10,13 +10,13 @@
 struct Quantized8 {
   enum { NUMBERS = 1 }; /* of a byte */
   INL_MEMBER f32 number(uint32_t word, int byte, int) {
-    return bits_f32((i32)byte_below(word ^ 0x80808080, byte, 0x4b000000)) - 8388736.0f; /* 2^23 + 128 */
+    return bits_f32((i32)choose_bytes(word ^ 0x80808080, 0x4b000000, 0x7650 + byte)) - 8388736.0f; /* 2^23 + 128 */
   }
 };
 struct Quantized4 {
   enum { NUMBERS = 2 };
   INL_MEMBER f32 number(uint32_t word, int byte, int half) {
-    return bits_f32((i32)byte_below(word >> 4 * half & 0x0f0f0f0f, byte, 0x4b000000)) - 8388616.0f; /* 2^23 + 8 */
+    return bits_f32((i32)choose_bytes(word >> 4 * half & 0x0f0f0f0f, 0x4b000000, 0x7650 + byte)) - 8388616.0f; /* 2^23 + 8 */
   }
 };
 /* section Bytes */
