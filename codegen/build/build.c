@@ -64,29 +64,33 @@ static void add_unit(Build *b, const char *source, const char *text, const char 
   vec_push(b->a, &b->units, u);
 }
 
+/* Adds what a header of the runtime says; false if it cannot be read. */
+static bool add_header(const Build *b, const char *name, Hash *h) {
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = fopen(intern_printf(b->c, "%s/%s", b->o->runtime_dir, name), "r");
+  bool ok = f && getdelim(&text, &n, 0, f) > 0;
+  if (ok) *h = hash_with_text(*h, text);
+  free(text);
+  if (f) fclose(f);
+  return ok;
+}
+
 /* Which compiler, with which options, and what all files of a part include; false if that cannot be
    known. */
 static bool know_compiler(Build *b, const CodegenFiles *files) {
   Words w = build_compiler(b);
   struct stat st;
   const char *program = codegen_cc_path(b->a, b->o->cc);
-  char *text = NULL;
-  size_t n = 0;
-  FILE *f = fopen(intern_printf(b->c, "%s/gcrt.h", b->o->runtime_dir), "r");
-  bool ok =
-      program && stat(program, &st) == 0 && files->macros && f && getdelim(&text, &n, 0, f) > 0;
-  if (ok) {
-    int64_t of[] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
-    Hash h = hash_of(of, sizeof of);
-    h = hash_with_text(h, program);
-    h = hash_with_text(h, files->macros);
-    for (uint32_t i = 0; i < w.n; i++) h = hash_with_text(h, w.at[i]);
-    h = hash_with_text(h, text);
-    b->compiler = hash_with_text(h, files->header_text);
-  }
-  free(text);
-  if (f) fclose(f);
-  return ok;
+  if (!program || stat(program, &st) != 0 || !files->macros) return false;
+  int64_t of[] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+  Hash h = hash_of(of, sizeof of);
+  h = hash_with_text(h, program);
+  h = hash_with_text(h, files->macros);
+  for (uint32_t i = 0; i < w.n; i++) h = hash_with_text(h, w.at[i]);
+  if (!add_header(b, "gcrt.h", &h) || !add_header(b, "gcrt_ranks.h", &h)) return false;
+  b->compiler = hash_with_text(h, files->header_text);
+  return true;
 }
 
 static bool write_part(Build *b, const CodegenPart *p) {

@@ -18,6 +18,7 @@ cat >wanted.txt <<'END_F'
 ./bin/graph-compiler
 ./lib/gc/embed.h
 ./lib/gc/gcrt.h
+./lib/gc/gcrt_ranks.h
 ./lib/gc/libgcimages.a
 ./lib/gc/libgcranks.a
 ./lib/gc/libgcrt.a
