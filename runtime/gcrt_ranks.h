@@ -1,5 +1,5 @@
-/* The part of gcrt.h about data parallelism: processes, the ranks, that share the batch of an entry,
-   and how they talk. Contract: only gcrt.h includes it, behind its tables. */
+/* The part of gcrt.h about data parallelism: processes, the ranks, that share the batch of an
+   entry, and how they talk. Contract: only gcrt.h includes it, behind its tables. */
 #ifndef GCRT_RANKS_H
 #define GCRT_RANKS_H
 
