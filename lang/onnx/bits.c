@@ -75,21 +75,3 @@ bool onnx_bit_shift(Node *n) {
   return give(n, 0, v->type, &s,
               text(n, "%s(where(%s < %d, %s, 0))", elem_of(v->type)->gc, count, w.bits, t));
 }
-
-/* Between integers of as many bits, and bools of 8: what is beyond the type's largest is negative.
- */
-bool onnx_bit_cast(Node *n) {
-  Tensor *v = input(n, 0);
-  const int to = (int)attr_int(n, "to", 0);
-  const bool of_bool = v->type == ELEM_BOOL;
-  const Width from = of_bool ? width_of(ELEM_U8) : width_of(v->type), w = width_of(to);
-  if (v->type == to) return give_same(n, 0, v);
-  if (!from.bits || from.bits != w.bits) return refuse(n, "the bits of a float as another type's");
-  const char *t = let(n, text(n, "i64(%s)", tensor_text(n, v))),
-             *all = text(n, "%lld", 1LL << w.bits);
-  if (!from.is_signed && w.is_signed)
-    t = text(n, "where(%s >= %s, %s - %s, %s)", t, power(n, w.bits - 1), t, all, t);
-  else if (!w.is_signed)
-    t = text(n, "where(%s < 0, %s + %s, %s)", t, t, all, t);
-  return give(n, 0, to, &v->shape, text(n, "%s(%s)", elem_of(to)->gc, t));
-}

@@ -100,7 +100,9 @@ bool counted_readable(Node *n, const Operator *op) {
   }
   if (!some) return true;
   const bool rows =
-      op && (op->translate == onnx_gather || (op->translate == onnx_gather_nd && !first));
+      op && (op->translate == onnx_gather ||
+             (!first && (op->translate == onnx_gather_nd || op->translate == onnx_scatter_nd ||
+                         op->translate == onnx_scatter_elements)));
   if (rows && tensor_is_counted(n->in[1])) n->in[1] = counted_ids(n, n->in[1]);
   if (rows) return true;
   if (op && (of_each_element(op->translate) || of_each_row(op->translate))) return true;

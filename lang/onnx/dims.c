@@ -66,34 +66,68 @@ static int factors_of(const Import *im, Axis d, Axis *out, int64_t *times) {
   if (!d.symbol) return 0;
   const Symbol *s = &im->symbols[d.symbol - 1];
   out[0] = primitive(d, times);
-  if (d.more || !s->nfactors) return 1;
-  for (int i = 0; i < s->nfactors; i++) out[i] = (Axis){.n = 1, .symbol = s->factors[i]};
+  if (d.more || !s->nfactors) return 1; /* also of a sum of products */
+  for (int i = 0; i < s->nfactors; i++) {
+    const Axis sum = im->symbols[s->factors[i] - 1].sum;
+    out[i] = sum.n ? sum : (Axis){.n = 1, .symbol = s->factors[i]};
+  }
   return s->nfactors;
 }
 
-/* Of symbols alone; false: of a sum, or of too many. */
+int dim_factors(Import *im, Axis d, Axis *out) {
+  int64_t times;
+  const int n = factors_of(im, d, out, &times);
+  if (d.more || n < 2) return out[0] = d, 1;
+  if (times == 1) return n;
+  if (!out[0].more) return out[0].n = times, n;
+  memmove(out + 1, out, (size_t)n * sizeof *out);
+  return out[0] = (Axis){.n = times}, n + 1;
+}
+
+static int symbol_new(Import *im, Symbol s) {
+  if (im->nsymbols == MOST_SYMBOLS) return 0;
+  im->symbols[im->nsymbols++] = s;
+  return im->nsymbols;
+}
+
+/* The symbol that a factor is, also of a sum; 0: there are too many. */
+static int symbol_of_factor(Import *im, Axis d) {
+  const Symbol *of = &im->symbols[d.symbol - 1];
+  if (!d.more) return d.n == 1 ? d.symbol : 0;
+  if (of->nfactors) return 0;
+  for (int i = 0; i < im->nsymbols; i++)
+    if (im->symbols[i].sum.n && dim_same(im->symbols[i].sum, d)) return i + 1;
+  Symbol s = {.wish = of->wish, .times = 1, .sum = d};
+  s.name = arena_printf(im->a, "(%s)", dim_text(im, d));
+  if (__builtin_mul_overflow(d.n, of->bound, &s.bound) ||
+      __builtin_add_overflow(s.bound, d.more, &s.bound))
+    return 0;
+  return symbol_new(im, s);
+}
+
+/* False: of too many, or of more elements than there can be. */
 static bool product_of(Import *im, const Axis *at, int n, Axis *out) {
   Symbol p = {.name = "", .bound = 1, .times = 1};
   if (n > MOST_FACTORS) return false;
   for (int i = 0; i < n; i++) {
     int k = p.nfactors++;
-    if (at[i].n != 1 || at[i].more) return false;
-    for (; k > 0 && p.factors[k - 1] > at[i].symbol; k--) p.factors[k] = p.factors[k - 1];
-    p.factors[k] = at[i].symbol;
+    const int factor = symbol_of_factor(im, at[i]);
+    if (!factor) return false;
+    for (; k > 0 && p.factors[k - 1] > factor; k--) p.factors[k] = p.factors[k - 1];
+    p.factors[k] = factor;
   }
   for (int i = 0; i < im->nsymbols; i++)
     if (im->symbols[i].nfactors == n &&
         memcmp(im->symbols[i].factors, p.factors, (size_t)n * sizeof *p.factors) == 0)
       return *out = (Axis){.n = 1, .symbol = i + 1}, true;
-  if (im->nsymbols == MOST_SYMBOLS) return false;
   for (int i = 0; i < n; i++) {
     const Symbol *f = &im->symbols[p.factors[i] - 1];
     p.name = arena_printf(im->a, "%s%s%s", p.name, i ? " * " : "", f->name);
     if (!i) p.wish = f->wish;
     if (__builtin_mul_overflow(p.bound, f->bound, &p.bound) || p.bound > INT32_MAX) return false;
   }
-  im->symbols[im->nsymbols++] = p;
-  return *out = (Axis){.n = 1, .symbol = im->nsymbols}, true;
+  *out = (Axis){.n = 1, .symbol = symbol_new(im, p)};
+  return out->symbol > 0;
 }
 
 bool dim_join(Import *im, Axis a, Axis b, Axis *out) {

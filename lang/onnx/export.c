@@ -199,6 +199,18 @@ static void outputs_add(Export *x) {
   }
 }
 
+/* From an axis of an input, which has so many times the extent, and more. */
+static const char *extent_of_axis(Export *x, const char *input, int d, int64_t axis) {
+  int64_t of = axis, more = 0;
+  axis_is_more(x->c, axis, &of, &more);
+  const char *list = EMIT(x, "Shape", input);
+  put_int(x, "start", d);
+  put_int(x, "end", d + 1);
+  if (more) list = EMIT(x, "Sub", list, one_int(x, more));
+  const int64_t times = axis_multiple(of);
+  return times == 1 ? list : EMIT(x, "Div", list, one_int(x, times));
+}
+
 /* From the first input that has each of them. */
 static void extents_add(Export *x) {
   const Extent *extent[ENTRY_EXTENTS];
@@ -209,12 +221,9 @@ static void extents_add(Export *x) {
       ValueId v = x->e->body->args.at[i];
       const Type *t = value_type(x->e, v);
       for (int d = 0; d < t->rank && !x->extent[k]; d++) {
-        if (type_extent(t, d) != extent[k]) continue;
-        const char *list = EMIT(x, "Shape", x->name[v]);
-        put_int(x, "start", d);
-        put_int(x, "end", d + 1);
-        int64_t times = t->dim[d] / extent[k]->bound;
-        x->extent[k] = times == 1 ? list : EMIT(x, "Div", list, one_int(x, times));
+        const Extent *own = type_extent(t, d);
+        if (own && own->whole) own = axis_extent(x->c, own->whole);
+        if (own == extent[k]) x->extent[k] = extent_of_axis(x, x->name[v], d, type_axis(t, d));
       }
     }
   x->nodes = &x->top;

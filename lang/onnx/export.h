@@ -96,6 +96,10 @@ static inline const char *operand_of(Export *x, const Op *op, int i) {
 static inline const Type *operand_type(const Export *x, const Op *op, int i) {
   return value_type(x->e, op->operands[i]);
 }
+static inline const char *converted(Export *x, const Op *op, int i, Dtype dt) {
+  const char *v = operand_of(x, op, i);
+  return operand_type(x, op, i)->dtype == dt ? v : cast(x, v, dt);
+}
 static inline const Type *result_type(const Export *x, const Op *op, int i) {
   return value_type(x->e, op->results[i]);
 }

@@ -199,12 +199,26 @@ const char *squeezed(Export *x, const char *v, int64_t axis) {
 
 /* ---- shapes ---- */
 
-const char *dim_as_list(Export *x, const Type *t, int axis) {
-  const Extent *n = type_extent(t, axis);
-  if (!n) return one_int(x, t->dim[axis]);
-  const char *list = x->extent[entry_extent(x->e, n)];
-  int64_t times = t->dim[axis] / n->bound;
+static const char *axis_list(Export *x, int64_t axis);
+
+/* Of a part, the elements of the whole from `first` on, at most `bound` of them. */
+static const char *extent_list(Export *x, const Extent *n) {
+  if (!n->whole) return x->extent[entry_extent(x->e, n)];
+  const char *left = EMIT(x, "Sub", axis_list(x, n->whole), one_int(x, n->first));
+  return EMIT(x, "Min", EMIT(x, "Max", left, one_int(x, 0)), one_int(x, n->bound));
+}
+
+static const char *axis_list(Export *x, int64_t axis) {
+  const Extent *n = axis_extent(x->c, axis);
+  if (!n) return one_int(x, axis);
+  const char *list = extent_list(x, n->factor[0]);
+  for (int i = 1; i < n->nfactors; i++) list = EMIT(x, "Mul", list, extent_list(x, n->factor[i]));
+  const int64_t times = axis_multiple(axis);
   return times == 1 ? list : EMIT(x, "Mul", list, one_int(x, times));
+}
+
+const char *dim_as_list(Export *x, const Type *t, int axis) {
+  return axis_list(x, type_axis(t, axis));
 }
 
 const char *dim_list(Export *x, const Type *t) {
@@ -241,6 +255,23 @@ const char *range_of(Export *x, const Type *t, int axis) {
               scalar(x, DT_I64, (Attr){.i = 1}));
 }
 
+/* "2*h", "2*h*w" or "h + 3", as exporters of ONNX write dimensions; NULL: of parts. */
+static const char *symbol_text(Export *x, int64_t axis) {
+  int64_t of, more;
+  if (axis_is_more(x->c, axis, &of, &more)) {
+    const char *text = symbol_text(x, of), *sign = more < 0 ? "-" : "+";
+    return text ? arena_printf(x->a, "%s %s %" PRId64, text, sign, more < 0 ? -more : more) : NULL;
+  }
+  const Extent *n = axis_extent(x->c, axis);
+  const int64_t times = axis_multiple(axis);
+  const char *text = times == 1 ? "" : arena_printf(x->a, "%" PRId64, times);
+  for (int i = 0; i < n->nfactors; i++) {
+    if (n->factor[i]->whole) return NULL;
+    text = arena_printf(x->a, "%s%s%s", text, *text ? "*" : "", n->factor[i]->name);
+  }
+  return text;
+}
+
 Onnx__ValueInfoProto *value_info(Export *x, const char *name, const Type *t) {
   Onnx__ValueInfoProto *v = ARENA_NEW(x->a, Onnx__ValueInfoProto);
   Onnx__TypeProto *p = ARENA_NEW(x->a, Onnx__TypeProto);
@@ -258,7 +289,7 @@ Onnx__ValueInfoProto *value_info(Export *x, const char *name, const Type *t) {
     Onnx__TensorShapeProto__Dimension *d = ARENA_NEW(x->a, Onnx__TensorShapeProto__Dimension);
     onnx__tensor_shape_proto__dimension__init(d);
     if (type_extent(t, i))
-      d->dim_param = (char *)axis_str(x->c, type_axis(t, i));
+      d->dim_param = (char *)symbol_text(x, type_axis(t, i));
     else
       d->has_dim_value = 1, d->dim_value = t->dim[i];
     shape->dim[i] = d;

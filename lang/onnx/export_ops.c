@@ -187,21 +187,28 @@ static const char *slice(Export *x, const char *v, const int64_t *const list[4],
               int_list(x, list[2], n), int_list(x, list[3], n));
 }
 
+/* Of a bounded dimension the run says where its part ends. */
 const char *export_slice(Export *x, const Op *op, const char *onnx) {
   const Type *from = operand_type(x, op, 0), *to = result_type(x, op, 0);
+  const char *y = operand_of(x, op, 0);
   int64_t *list[4];
   for (int i = 0; i < 4; i++) list[i] = ARENA_ARRAY(x->a, int64_t, to->rank + 1);
   int n = 0;
   for (int i = 0; i < to->rank; i++) {
     int64_t start = op->attr[AT_STARTS].ints->at[i], step = op->attr[AT_STEPS].ints->at[i];
     if (!start && step == 1 && type_axis(from, i) == type_axis(to, i)) continue;
-    if (type_extent(to, i)) return without_counterpart(x, op, "a part of a bounded dimension");
+    if (type_extent(to, i)) {
+      const char *end = dim_as_list(x, to, i);
+      if (start) end = EMIT(x, "Add", end, one_int(x, start));
+      y = EMIT(x, "Slice", y, one_int(x, start), end, one_int(x, i));
+      continue;
+    }
     list[0][n] = start;
     list[1][n] = to->dim[i] ? start + (to->dim[i] - 1) * step + 1 : start;
     list[2][n] = i;
     list[3][n++] = step;
   }
-  return n ? slice(x, operand_of(x, op, 0), (const int64_t *const *)list, n) : operand_of(x, op, 0);
+  return n ? slice(x, y, (const int64_t *const *)list, n) : y;
 }
 
 const char *export_reverse(Export *x, const Op *op, const char *onnx) {
@@ -220,6 +227,31 @@ static const char *padded(Export *x, const char *v, Dtype dt, Attr value, const 
   return EMIT(x, "Pad", v, int_list(x, pads, n), scalar(x, dt, value));
 }
 
+static bool is_bounded(const Type *a, const Type *b, int axis) {
+  return (type_extent(a, axis) || type_extent(b, axis)) && type_axis(a, axis) != type_axis(b, axis);
+}
+
+/* As many elements as the run lacks, between a bounded dimension, a part of it and a number. */
+static const char *padded_to(Export *x, const char *v, const Type *t, Attr value,
+                             const int64_t *pads, const Type *to) {
+  for (int i = 0; i < t->rank; i++) {
+    if (!is_bounded(t, to, i)) continue;
+    const char *axis = one_int(x, i), *fill = scalar(x, t->dtype, value);
+    if (!type_extent(to, i)) { /* more than it lacks, of which the first stay */
+      const int64_t most[] = {pads[i], to->dim[i]};
+      v = EMIT(x, "Pad", v, int_list(x, most, 2), fill, axis);
+      v = EMIT(x, "Slice", v, one_int(x, 0), one_int(x, to->dim[i]), axis);
+      continue;
+    }
+    const char *lo = one_int(x, pads[i]), *more = EMIT(x, "Sub", dim_as_list(x, to, i), lo);
+    const char *hi = EMIT(x, "Sub", more, dim_as_list(x, t, i));
+    const char *both = EMIT(x, "Concat", lo, hi);
+    put_int(x, "axis", 0);
+    v = EMIT(x, "Pad", v, both, fill, axis);
+  }
+  return v;
+}
+
 /* Padding between elements: each becomes a row of its own, padded behind, and the end is cut. */
 const char *export_pad(Export *x, const Op *op, const char *onnx) {
   const Type *t = operand_type(x, op, 0), *to = result_type(x, op, 0);
@@ -228,8 +260,8 @@ const char *export_pad(Export *x, const Op *op, const char *onnx) {
   int64_t *pads = ARENA_ARRAY(x->a, int64_t, 2 * t->rank + 2);
   for (int i = 0; i < t->rank; i++) {
     int64_t between = at_or_0(op->attr[AT_INTERIOR].ints, i);
-    if (type_extent(t, i) && type_axis(t, i) != type_axis(to, i))
-      return without_counterpart(x, op, "padding of a bounded dimension");
+    if (between && type_extent(t, i))
+      return without_counterpart(x, op, "padding between elements of a bounded dimension");
     if (!between || t->dim[i] < 2) continue;
     int64_t *dim = ARENA_ARRAY(x->a, int64_t, t->rank + 1),
             *zero = ARENA_ARRAY(x->a, int64_t, 2 * t->rank + 2);
@@ -246,8 +278,13 @@ const char *export_pad(Export *x, const Op *op, const char *onnx) {
     y = EMIT(x, "Slice", y, one_int(x, 0), one_int(x, dim[i]), one_int(x, i));
   }
   bool any = false;
+  for (int i = 0; i < t->rank; i++) pads[i] = at_or_0(op->attr[AT_LO].ints, i);
+  y = padded_to(x, y, t, value, pads, to);
   for (int i = 0; i < t->rank; i++) {
-    pads[i] = at_or_0(op->attr[AT_LO].ints, i);
+    if (is_bounded(t, to, i)) {
+      pads[i] = 0;
+      continue;
+    }
     pads[t->rank + i] = at_or_0(op->attr[AT_HI].ints, i);
     any |= pads[i] || pads[t->rank + i];
   }

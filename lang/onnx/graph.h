@@ -23,11 +23,12 @@ typedef struct Shape {
   int rank;
   Axis at[MOST_RANK];
 } Shape;
-typedef struct Symbol {
+typedef struct Symbol { /* a dimension, a product of some, or a sum that is a factor of products */
   const char *name, *wish; /* in the program; as -D names it */
   int64_t bound;
   int64_t times;                       /* of it are the dimension that -D names */
   int factors[MOST_FACTORS], nfactors; /* symbols that it is the product of; 0: of none */
+  Axis sum;                            /* that it is; n 0: it is none */
   const char *first; /* a dimension of the def's inputs that has it, `of`; NULL: it stands alone */
   Axis of;
 } Symbol;
@@ -191,6 +192,8 @@ bool dim_add(Axis a, Axis b, int sign, Axis *out); /* a + sign * b */
 bool dim_times(Axis a, Axis b, Axis *out);
 bool dim_over(Axis a, Axis b, Axis *out);             /* without a rest */
 bool dim_join(Import *im, Axis a, Axis b, Axis *out); /* their product, also of several symbols */
+/* The dimensions that one is the product of, at most MOST_FACTORS + 1: a sum is itself. */
+int dim_factors(Import *im, Axis d, Axis *out);
 /* The number of a's elements over that of b's. */
 bool shape_over(Import *im, const Shape *a, const Shape *b, Axis *out);
 /* The least and the most that a - b can be. */

@@ -280,6 +280,24 @@ static void add_counts(Import *im) {
   }
 }
 
+/* A program gives products of bounded dimensions, or one of them and a number. */
+static bool output_has_dims(Import *im, const char *name, const Shape *shape) {
+  for (int k = 0; k < shape->rank && !im->used; k++) {
+    Axis factor[MOST_FACTORS + 1], d = shape->at[k];
+    const int n = dim_factors(im, d, factor);
+    bool sum = d.symbol && d.more && im->symbols[d.symbol - 1].nfactors;
+    for (int i = 0; i < n && n > 1; i++) sum |= factor[i].more != 0;
+    if (!sum) continue;
+    diag(im->c, SEV_ERROR, im->at, "%s: the output %s has %s elements along axis %d", im->path,
+         name, dim_text(im, d), k);
+    diag(im->c, SEV_HINT, (Loc){0}, "a number for one of these dimensions, as in -D %s=N",
+         im->symbols[d.symbol - 1].wish);
+    im->failed = true;
+    return false;
+  }
+  return true;
+}
+
 static bool add_outputs(Import *im) {
   const Onnx__GraphProto *g = im->model->graph;
   if (!g->n_output) return FAIL(im, "the graph has no outputs");
@@ -297,6 +315,7 @@ static bool add_outputs(Import *im) {
     uint64_t count;
     if (shape_count(&v->shape, &count) && !count)
       return FAIL(im, "the output %s has no elements", name);
+    if (!output_has_dims(im, name, &v->shape)) return false;
     vec_push(im->a, &im->outputs, (Output){name, tensor_text(&n, v), v});
   }
   add_counts(im);

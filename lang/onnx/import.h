@@ -53,6 +53,7 @@ typedef struct Train { /* of the entry that trains */
   const char *read;   /* what the loss reads: the output, or its axis of classes moved behind */
   const char *call;   /* the loss, a format of two strings: the output and the target */
   const char *target; /* its type */
+  const char *flat;   /* the shape that the loss reads it in; NULL: its own */
   const char *optimizer;
 } Train;
 bool train_find(Import *im, Train *t); /* false after a diagnostic */

@@ -129,6 +129,24 @@ static const char *scatter(Node *n, const char **why) {
   return strcmp(how, "add") == 0 ? "scatter_add" : "scatter";
 }
 
+/* Updates of rows of a table that are there; those of rows whose number the data decide, and that
+   are not there, go to one more row. ids: their shape, whose places `at` has in one axis. */
+static const char *written(Node *n, const char *fn, const char *table, const Shape *rows,
+                           const Shape *ids, const char *at, const char *updates) {
+  const char *there = "";
+  for (int i = 0; i < ids->rank; i++)
+    if (ids->at[i].counted)
+      there = text(n, "%s%s%s", there, *there ? " and " : "", rows_there(n, ids, i));
+  if (!*there) return text(n, "%s(%s, %s, %s)", fn, table, at, updates);
+  const char *end = dim_text(n->im, rows->at[0]);
+  Shape flags = {.rank = ids->rank};
+  for (int i = 0; i < ids->rank; i++) flags.at[i] = (Axis){.n = ids->at[i].n};
+  there = text(n, "broadcast(%s, %s)", there, shape_text(n->im, &flags));
+  table = let(n, table);
+  return text(n, "%s(concat([%s, %s[0:1]], axis = 0), where(reshape(%s, [-1]), %s, %s), %s)[0:%s]",
+              fn, table, table, there, at, end, updates, end);
+}
+
 bool onnx_scatter_nd(Node *n) {
   Tensor *v = input(n, 0), *ids = input(n, 1), *updates = input(n, 2);
   Shape rows, list = {.rank = 1, .at = {flat_axis(&ids->shape, ids->shape.rank - 1)}};
@@ -137,8 +155,10 @@ bool onnx_scatter_nd(Node *n) {
   if (!row_numbers(n, v, ids, 0, &at, &rows)) return false;
   Shape each = rows;
   each.at[0] = list.at[0];
-  const char *t = text(n, "%s(%s, %s, %s)", fn, reshaped(n, tensor_text(n, v), &rows),
-                       reshaped(n, at, &list), reshaped(n, tensor_text(n, updates), &each));
+  Shape places = ids->shape;
+  places.rank--;
+  const char *t = written(n, fn, reshaped(n, tensor_text(n, v), &rows), &rows, &places,
+                          reshaped(n, at, &list), reshaped(n, tensor_text(n, updates), &each));
   return give(n, 0, v->type, &v->shape, reshaped(n, t, &v->shape));
 }
 
@@ -159,8 +179,10 @@ bool onnx_scatter_elements(Node *n) {
                                : along(n, each[i], i, rank);
     flat = text(n, "%s%s%s * %lld", flat, i ? " + " : "", at, (long long)stride[i]);
   }
-  const char *t = text(n, "%s(reshape(%s, [-1]), reshape(%s, [-1]), reshape(%s, [-1]))", fn,
-                       tensor_text(n, v), flat, tensor_text(n, updates));
+  const Shape line = {.rank = 1, .at = {{.n = stride[0] * dims[0]}}};
+  const char *t = written(n, fn, reshaped(n, tensor_text(n, v), &line), &line, &ids->shape,
+                          text(n, "reshape(%s, [-1])", flat),
+                          text(n, "reshape(%s, [-1])", tensor_text(n, updates)));
   return give(n, 0, v->type, &v->shape, reshaped(n, t, &v->shape));
 }
 

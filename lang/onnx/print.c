@@ -172,6 +172,7 @@ static void print_train(FILE *f, Import *im, const Train *t) {
   fprintf(f, ", %s : %s) {\n", target, t->target);
   print_results(f, im);
   fprintf(f, " = net(%s)\n  loss = ", call);
+  if (t->flat) target = arena_printf(im->a, "reshape(%s, %s)", target, t->flat);
   for (const char *p = t->call; *p; p++)
     if (*p == '%') {
       fputs(p == strchr(t->call, '%') ? t->read : target, f);

@@ -71,6 +71,18 @@ bool onnx_reduce(Node *n) {
   return give(n, 0, v->type, &s, t);
 }
 
+/* The last of the rows there that are the extreme, or no numbers, which are it too. */
+static const char *last_place_there(Node *n, const char *x, int axis, bool most) {
+  Tensor *v = input(n, 0);
+  const long long size = (long long)v->shape.at[axis].n;
+  x = let(n, x);
+  const char *extreme = text(n, "%s(%s, axis = %d, keep = true)", most ? "max" : "min", x, axis);
+  const char *is = text(n, "%s == %s", x, extreme);
+  if (is_float(v)) is = text(n, "(%s or %s != %s)", is, x, x);
+  return text(n, "max(where(%s and %s, %s, 0), axis = %d)", is, rows_there(n, &v->shape, axis),
+              along(n, size, axis, v->shape.rank), axis);
+}
+
 bool onnx_arg_extreme(Node *n) {
   Tensor *v = input(n, 0);
   int axis;
@@ -83,7 +95,9 @@ bool onnx_arg_extreme(Node *n) {
   x = rows_filled(n, x, v->type, &v->shape, along,
                   most ? lowest_text(v->type) : highest_text(v->type));
   const char *t = text(n, "%s(%s, axis = %d)", name, x, axis);
-  if (attr_int(n, "select_last_index", 0)) {
+  if (attr_int(n, "select_last_index", 0) && v->shape.at[axis].counted) {
+    t = last_place_there(n, x, axis, most);
+  } else if (attr_int(n, "select_last_index", 0)) {
     if (!dim_number(n, v->shape.at[axis], &size)) return false;
     t = text(n, "%lld - %s(reverse(%s, axis = %d), axis = %d)", (long long)size - 1, name, x, axis,
              axis);

@@ -257,7 +257,8 @@ static int64_t limited(int64_t x, int64_t d, bool down) {
 }
 
 /* Elements [from, to) of an axis, at least one of which is bounded: *size of them. The part of an
-   index; or of elements that begin at a number known at run time, *start. NULL after refusing. */
+   index; or ":" of elements that begin at a number known at run time, *start; or "" of those at the
+   places *start. NULL after refusing. */
 static const char *bounded_part(Node *n, Axis d, Axis from, Axis to, Axis *size,
                                 const char **start) {
   Import *im = n->im;
@@ -279,9 +280,11 @@ static const char *bounded_part(Node *n, Axis d, Axis from, Axis to, Axis *size,
   if (!from.symbol && !from.n && !d.symbol) return text(n, ":%s", dim_text(im, to));
   if (dim_same(*size, one) && d.symbol && (dim_same(back, one) || dim_same(from, zero)))
     return dim_same(back, one) ? "-1:" : "0:1"; /* a row, see onnx_slice */
-  if (size->symbol || size->n < 1 || d.symbol) return refuse(n, "%s", what), NULL;
+  if (!dim_at_least(im, *size, one)) return refuse(n, "%s", what), NULL;
   *start = text(n, "(%s)", dim_text(im, from));
-  return ":";
+  if (!size->symbol && !d.symbol) return ":";
+  *start = text(n, "iota(%s) + %s", dim_text(im, *size), *start);
+  return "";
 }
 
 /* Cuts one bounded axis of *t, whose shape *s is. */
@@ -292,7 +295,9 @@ static bool bounded_slice(Node *n, int axis, Axis from, Axis to, const char **t,
   if (!part) return false;
   for (int i = 0; i < axis; i++) before = text(n, "%s:, ", before);
   const bool row = d.symbol && dim_same(s->at[axis], (Axis){.n = 1}) && *part != ':';
-  if (start)
+  if (!*part)
+    *t = gathered(n, *t, s->rank, axis, start, 1);
+  else if (start)
     *t = text(n, "dynamic_slice(%s, %s, %lld, axis = %d)", *t, start, (long long)s->at[axis].n,
               axis);
   else if (row)

@@ -75,14 +75,22 @@ static int output_named(Import *im, const char *name, size_t n) {
   return -1;
 }
 
-/* classes: their axis; -1: the target has all axes. */
-static const char *target_type(Import *im, int classes, const Tensor *v) {
-  const char *dims = "";
-  for (int i = 0; i < v->shape.rank; i++)
-    if (i != classes)
-      dims = arena_printf(im->a, "%s%s%s", dims, *dims ? ", " : "", dim_text(im, v->shape.at[i]));
-  const char *elem = classes >= 0 ? "i32" : elem_of(v->type)->gc;
-  return *dims ? arena_printf(im->a, "%s[%s]", elem, dims) : arena_printf(im->a, "%s[]", elem);
+/* classes: their axis; -1: the target has all axes. A file of rows has no axis that is the product
+   of dimensions which a run decides: the target has these, and the loss reads it reshaped. */
+static void target_find(Import *im, int classes, const Tensor *v, Train *t) {
+  const char *dims = "", *flat = "";
+  bool product = false;
+  for (int i = 0; i < v->shape.rank; i++) {
+    Axis factor[MOST_FACTORS + 1];
+    const int n = dim_factors(im, v->shape.at[i], factor);
+    if (i == classes) continue;
+    product |= n > 1;
+    flat = arena_printf(im->a, "%s%s%s", flat, *flat ? ", " : "", dim_text(im, v->shape.at[i]));
+    for (int k = 0; k < n; k++)
+      dims = arena_printf(im->a, "%s%s%s", dims, *dims ? ", " : "", dim_text(im, factor[k]));
+  }
+  t->target = arena_printf(im->a, "%s[%s]", classes >= 0 ? "i32" : elem_of(v->type)->gc, dims);
+  t->flat = product ? arena_printf(im->a, "[%s]", flat) : NULL;
 }
 
 /* The output with the classes along the last axis, where the losses of the prelude read them. */
@@ -146,9 +154,9 @@ bool train_find(Import *im, Train *t) {
   *t = (Train){.output = k,
                .read = classes_last(im, k, classes, rank),
                .call = loss->call,
-               .target = target_type(im, classes, v),
                .optimizer = !optimizer ? "adamw(lr)"
                             : bare     ? arena_printf(im->a, "%s(lr)", optimizer + 1)
                                        : optimizer + 1};
+  target_find(im, classes, v, t);
   return true;
 }

@@ -35,16 +35,27 @@ static bool unique_rows(Node *n) {
       n, text(n, "transpose(%s, %s)", tensor_text(n, v), ints_text(n, perm, v->shape.rank)), &flat);
   x = let(n, v->type == ELEM_BOOL ? text(n, "i32(%s)", x) : x);
   /* where two rows differ first, one of them is the less there */
-  const char *at = let(n, text(n, "argmax(i32(%s[:, none] != %s[none]), axis = 2)", x, x)),
+  const char *differ = text(n, "%s[:, none] != %s[none]", x, x);
+  if (is_float(v)) /* what are no numbers stand behind all that are */
+    differ = text(n, "%s and ((%s == %s)[:, none] or (%s == %s)[none])", differ, x, x, x, x);
+  const char *at = let(n, text(n, "argmax(i32(%s), axis = 2)", differ)),
              *own = let(n, text(n, "take_along(%s, %s, axis = 1)", x, at)),
              *other = let(n, text(n,
                                   "transpose(take_along(%s, transpose(%s, [1, 0]), axis = 1), "
                                   "[1, 0])",
                                   x, at)),
-             *less = let(n, text(n, "%s < %s", own, other));
-  const char *first = let(
-                 n, text(n, "min(where(%s == %s, reshape(iota(%lld), [-1, 1]), %lld), axis = 0)",
-                         own, other, (long long)m, (long long)m)),
+             *less = text(n, "%s < %s", own, other), *equal = text(n, "%s == %s", own, other);
+  if (is_float(v)) { /* as in NumPy, a row with one of these is equal to none but itself */
+    const char *row = let(n, text(n, "reshape(iota(%lld), [-1, 1])", (long long)m)),
+               *numbers = let(n, text(n, "min(i32(%s == %s), axis = 1, keep = true) == 1", x, x));
+    equal = let(n, text(n, "%s or %s != %s and %s != %s", equal, own, own, other, other));
+    less = text(n, "%s or %s == %s and %s != %s or %s and not %s and %s < %s'", less, own, own,
+                other, other, equal, numbers, row, row);
+    equal = text(n, "%s and (%s or %s == %s')", equal, numbers, row, row);
+  }
+  less = let(n, less);
+  const char *first = let(n, text(n, "min(where(%s, reshape(iota(%lld), [-1, 1]), %lld), axis = 0)",
+                                  equal, (long long)m, (long long)m)),
              *fresh = let(n, text(n, "%s == iota(%lld)", first, (long long)m));
   if (!attr_int(n, "sorted", 1)) { /* in the order of their first places */
     const char *ids = chosen(n, fresh, m, &count);
@@ -61,7 +72,7 @@ static bool unique_rows(Node *n) {
 }
 
 /* Elements that are equal stand side by side in order; the first of each, as argsort has it, is the
-   first in the input, too. */
+   first in the input, too. All that are no numbers are equal, and stand behind the others. */
 bool onnx_unique(Node *n) {
   Tensor *v = input(n, 0);
   int64_t all;
@@ -75,9 +86,10 @@ bool onnx_unique(Node *n) {
                                   : reshaped(n, tensor_text(n, v), &line));
   const char *order = let(n, text(n, "argsort(%s)", x)),
              *in_order = let(n, text(n, "gather(%s, %s)", x, order));
-  const char *fresh = all == 1 ? "full([1], true)"
-                               : text(n, "concat([full([1], true), %s[1:] != %s[:-1]], axis = 0)",
-                                      in_order, in_order);
+  const char *differs = text(n, "%s[1:] != %s[:-1]", in_order, in_order);
+  if (is_float(v)) differs = text(n, "%s and %s[:-1] == %s[:-1]", differs, in_order, in_order);
+  const char *fresh =
+      all == 1 ? "full([1], true)" : text(n, "concat([full([1], true), %s], axis = 0)", differs);
   fresh = let(n, fresh);
   const char *group = let(n, text(n, "cumsum(i32(%s)) - 1", fresh)),
              *first = let(n, text(n, "gather(%s, %s)", order, chosen(n, fresh, all, &count)));

@@ -270,15 +270,32 @@ rm -f y.npy present.npy
 run 0 ./exact predict --q q.npy --key key.npy --ids places.bin --y y.npy --present present.npy --split split.npy --rows rows.npy --mixed mixed.npy
 for name in y present split rows mixed; do run 0 ./bounded predict --q q.npy --key key.npy --ids places.bin --poison --expect $name=$name.npy --rtol 0 --atol 0; done
 rm -f y.npy q.npy rows.npy
-encode_onnx joined.onnx <<END
+# a product with a sum, and one that a loss reads: its target has the dimensions apart
+joined() { # joined PAST OUTPUT
+  encode_onnx joined.onnx <<END
 opset_import { version: 18 }
 graph {
-  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_param: "past + 1" } } } } } output { name: "y" }
-  $(int64s list -1) node { op_type: "Reshape" input: ["x", "list"] output: "y" }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_param: "$1" } dim { dim_value: 3 } } } } } output { name: "$2" }
+  $(int64s list -1,3) $(tensor w '3, 3' 9 2) node { op_type: "Reshape" input: ["x", "list"] output: "flat" } node { op_type: "MatMul" input: ["flat", "w"] output: "y" }
+  node { op_type: "Shape" input: "x" output: "shape" } node { op_type: "Reshape" input: ["y", "shape"] output: "z" }
 }
 END
-says 1 'note: 1 x Reshape: bounded dimensions in one axis, batch and past + 1: one of them needs a number, -D batch=N' "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --check
+}
+joined 'past + 1' z
+run 0 "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' -o bounded
+run 0 "$gc" joined.onnx -D batch=2 -D past=3 -o exact
+"$mkdata" npy f32 2,4,3 4 x.npy || fail 'no data could be made'
+run 0 ./exact predict --x x.npy --z z.npy
+run 0 ./bounded predict --x x.npy --expect z=z.npy --rtol 0 --atol 0
+joined 'past + 1' y
+says 1 'error: joined.onnx: the output y has batch * (past + 1) elements along axis 0' "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --check
+holds out.txt 'hint: a number for one of these dimensions, as in -D batch=N'
 run 0 "$gc" joined.onnx -D 'batch=3' -D 'past<=5' --check
+joined past y
+run 0 "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --train-onnx=xent --emit=g
+holds out.txt 'entry train(x : f32[batch <= 3, past <= 5, 3], target : i32[batch, past]) {'
+holds out.txt 'loss = mean(xent(o0, reshape(target, [batch * past])))'
+run 0 "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --train-onnx=xent --check
 encode_onnx doubled.onnx <<END
 opset_import { version: 18 }
 graph {

@@ -103,9 +103,9 @@ encode_onnx detector.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "boxes" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 4 } } } } } input { name: "scores" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 3 } } } } }
-  $(for o in corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some; do echo "output { name: '$o' }"; done)
+  $(for o in corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some tier tier_first tier_group tier_size last raw same; do echo "output { name: '$o' }"; done)
   $(one c0 7 'int64_data: 0') $(one c1 7 'int64_data: 1') $(one c2 7 'int64_data: 2') $(one least 1 'float_data: 0.7') $(one one 1 'float_data: 1') $(one overlap 1 'float_data: 0.3') $(one endless 7 'int64_data: 9223372036854775807')
-  $(one bytes 1 'float_data: 255') $(one two 1 'float_data: 1.99') $(one regions 1 'dims: [2, 5] float_data: [0, 0, 0, 7, 7, 0, 2.6, 1, 11, 9]') $(int64s image 1,1,6,6) $(int64s around 0,2) $(int64s five 5)
+  $(one bytes 1 'float_data: 255') $(one two 1 'float_data: 1.99') $(one five_ 1 'float_data: 4.99') $(one lowest 1 'float_data: -inf') $(one regions 1 'dims: [2, 5] float_data: [0, 0, 0, 7, 7, 0, 2.6, 1, 11, 9]') $(int64s image 1,1,6,6) $(int64s around 0,2) $(int64s five 5)
   $(int64s zero 0) $(int64s four 4) $(int64s six 6) $(int64s line -1) $(int64s first 1) $(int64s front 0,1) $(int64s halves 2,2)
   $(of_class 0) $(of_class 1) $(of_class 2)
   $(for x in corner best label; do echo "node { op_type: 'Concat' input: ['${x}0', '${x}1', '${x}2'] output: 'all_$x' attribute { name: 'axis' i: 0 } }"; done)
@@ -125,7 +125,12 @@ graph {
   node { op_type: "Mul" input: ["scores", "bytes"] output: "large" } node { op_type: "Cast" input: "large" output: "byte" attribute { name: "to" i: 2 } } node { op_type: "BitCast" input: "byte" output: "signed" attribute { name: "to" i: 3 } }
   node { op_type: "Reshape" input: ["boxes", "image"] output: "pixels" } node { op_type: "MaxRoiPool" input: ["pixels", "regions"] output: "pooled" attribute { name: "pooled_shape" ints: [2, 3] } attribute { name: "spatial_scale" f: 0.5 } }
   node { op_type: "Mul" input: ["scores", "two"] output: "twofold" } node { op_type: "Floor" input: "twofold" output: "bits" }
-  node { op_type: "Unique" input: "bits" output: ["kinds", "kinds_first", "kinds_group", "kinds_size"] attribute { name: "axis" i: 0 } }
+  node { op_type: "Div" input: ["bits", "bits"] output: "ratio" } node { op_type: "Add" input: ["ratio", "bits"] output: "sorts" }
+  node { op_type: "Unique" input: "sorts" output: ["kinds", "kinds_first", "kinds_group", "kinds_size"] attribute { name: "axis" i: 0 } }
+  node { op_type: "Mul" input: ["scores", "five_"] output: "tenths" } node { op_type: "Floor" input: "tenths" output: "levels" } node { op_type: "Mul" input: ["levels", "ratio"] output: "level" }
+  node { op_type: "Unique" input: "level" output: ["tier", "tier_first", "tier_group", "tier_size"] }
+  node { op_type: "Mul" input: ["all_best", "lowest"] output: "all_lowest" } node { op_type: "ArgMax" input: "all_lowest" output: "last" attribute { name: "keepdims" i: 0 } attribute { name: "select_last_index" i: 1 } }
+  node { op_type: "Sub" input: ["s0", "least"] output: "signs" } node { op_type: "BitCast" input: "signs" output: "raw" attribute { name: "to" i: 6 } } node { op_type: "BitCast" input: "raw" output: "same" attribute { name: "to" i: 1 } }
 }
 END
 cat >detector.py <<'END'
@@ -170,16 +175,24 @@ def attention(seen):
 i = np.arange(9)
 assert np.allclose(of["near"][0], attention(abs(i - i[:, None] + 0.5) < 2), 1e-5, 1e-6) and np.allclose(of["some"][0], attention(i < 5), 1e-5, 1e-6), of
 assert np.array_equal(of["signed"], (scores * np.float32(255)).astype("u1").view("i1")), of
-kinds, first, group, size = np.unique(np.floor(scores * np.float32(1.99)), axis=0, return_index=True, return_inverse=True, return_counts=True)
+bits = np.floor(scores * np.float32(1.99))
+with np.errstate(invalid="ignore"): ratio = bits / bits
+kinds, first, group, size = np.unique(ratio + bits, axis=0, return_index=True, return_inverse=True, return_counts=True)
 n = of["kinds_count"].item()
-assert n == len(kinds) and np.array_equal(of["kinds"][:n], kinds) and np.array_equal(of["kinds_first"][:n], first), (of, kinds)
+assert n == len(kinds) and np.array_equal(of["kinds"][:n], kinds, equal_nan=True) and np.array_equal(of["kinds_first"][:n], first), (of, kinds)
 assert np.array_equal(of["kinds_group"], group.ravel()) and np.array_equal(of["kinds_size"][:n], size), (of, group, size)
+steps, first, group, size = np.unique(np.floor(scores * np.float32(4.99)) * ratio, return_index=True, return_inverse=True, return_counts=True)
+n = of["tier_count"].item()
+assert n == len(steps) and np.array_equal(of["tier"][:n], steps, equal_nan=True) and np.array_equal(of["tier_first"][:n], first), (of, steps)
+assert np.array_equal(of["tier_group"], group.ravel()) and np.array_equal(of["tier_size"][:n], size), (of, group, size)
+assert np.array_equal(of["raw"], of["same"].view("i4")) and np.array_equal(of["same"], scores[:, 0] - np.float32(0.7)), of
+assert not rows or of["last"] == len(rows) - 1, of
 assert not rows or (abs(of["mean"] - every.mean()) < 1e-6 and of["place"] == every.argmax()), of
 END
 run 0 "$gc" detector.onnx -o detector
 for seed in 0 1 2; do # no row, and some
   run 0 python3 detector.py make $seed
-  names='corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some corners_count list_count kinds_count' of=''
+  names='corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some tier tier_first tier_group tier_size last raw same corners_count list_count kinds_count tier_count' of=''
   for name in $names; do rm -f $name.npy && of="$of --$name $name.npy"; done
   run 0 ./detector predict --boxes boxes.npy --scores scores.npy $of
   run 0 python3 detector.py check $names

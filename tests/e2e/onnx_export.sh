@@ -25,6 +25,9 @@ entry ops(x : f32[4, 6], y : f32[4, 6], i : i32[4, 6], b : u8[4, 6], image : f32
   t = reshape(image, [2, 4, 6, 7])
   q = reshape(x, [1, 2, 4, 3])
   first, second = topk(y, 2)
+  corners = reshape(image[:, :, :, 0:4], [2, 28, 4])
+  points = reshape(image[:, :, :, 3:6], [2, 3, 28])
+  points = where(points > 0.2, points, -inf)
   total = zeros([6])
   other = x[0]
   rows, halves = scan k in 0..4 {
@@ -58,6 +61,7 @@ entry ops(x : f32[4, 6], y : f32[4, 6], i : i32[4, 6], b : u8[4, 6], image : f32
     heads = attention(q, q[:, 0:1] * 0.5, q[:, 1:2], causal = true),
     seen = attention(q, q, q, mask = (q @ transpose(q, [0, 1, 3, 2])) > 0.1),
     total, other, rows, halves,
+    boxes = nms(concat([min(corners[:, :, 0:2], corners[:, :, 2:4]), max(corners[:, :, 0:2], corners[:, :, 2:4])], axis = 2), points, 5, limit = 0.3),
     found = gather(x, ids) + one_hot(ids, 6, dtype = f32) * y[0:3], batches = gather(t[0], ids),
     summed = scatter_add(x, ids, y[0:3]), one = x[ids[0]]
 }
@@ -68,7 +72,7 @@ inputs='--x x.npy --y y.npy --i i.npy --b b.npy --image image.npy --ids ids.npy'
 run 0 "$gc" ops.g -o ops
 run 0 "$gc" ops.g --emit=onnx # the only entry, and the default name
 back ops ops '' unary small rounded real whole byte signed small_sums chosen moved spread reduced most added sorted first second product \
-  integers maps groups up pools normal cross heads seen found batches summed one total other rows halves
+  integers maps groups up pools normal cross heads seen boxes found batches summed one total other rows halves
 
 # ---- bounded dimensions, weights of a file, a default that a hyper gives, several entries ----
 cat >net.g <<'END'
@@ -83,19 +87,20 @@ entry train(x : f32[4, 8]) {
   return loss
 }
 entry other(x : f32[4, 8]) { return y = sum(net(x)) }
-entry some(x : f32[n <= 9, 8], z : f32[n, 3, m <= 4]) {
-  return y = net(x) / f32(n), wide = transpose(z, [1, 0, 2]) * f32(m), at = iota(n) + argmax(x, axis = 1), same = z, again = z
+entry some(x : f32[n <= 9, 8], z : f32[n, 3, m <= 4], d : f32[2 * n, 2], p : f32[m + 3, 2]) {
+  return tail = d[1:], wider = pad(d, [1, 0], [2, 1]), half = d[:n], behind = d[n:] * 2.0, joined = concat([p, p[1:]], axis = 0), cut = p[:-2] + 1.0, rest = sum(d[2:]),
+    flat = reshape(z, [n * m * 3]) * 2.0, y = net(x) / f32(n), wide = transpose(z, [1, 0, 2]) * f32(m), at = iota(n) + argmax(x, axis = 1), same = z, again = z
 }
 END
-"$mkdata" npy f32 5,8 1 x.npy && "$mkdata" npy f32 5,3,2 2 z.npy || fail 'no data could be made'
-inputs='--x x.npy --z z.npy'
+"$mkdata" npy f32 5,8 1 x.npy && "$mkdata" npy f32 5,3,2 2 z.npy && "$mkdata" npy f32 10,2 3 d.npy && "$mkdata" npy f32 5,2 4 p.npy || fail 'no data could be made'
+inputs='--x x.npy --z z.npy --d d.npy --p p.npy'
 run 0 "$gc" net.g -o net
 run 0 ./net train --steps 0 --save weights.safetensors
 run 0 "$gc" net.g --emit=onnx some --weights=weights.safetensors -o net.onnx
 cp weights.safetensors kept.safetensors
 for dims in '-D n=5 -D m=2' '-D n<=6 -D m=2'; do
   run 0 "$gc" net.onnx $dims --emit=g -o imported.g
-  back net some "$dims" y wide at same again
+  back net some "$dims" y wide at same again tail wider half behind joined cut rest flat
 done
 says 1 'net.g has several entries for inference: name one of other, some' "$gc" net.g --emit=onnx -o no.onnx
 says 1 'the entry train trains; ONNX holds inference' "$gc" net.g train --emit=onnx -o no.onnx
