@@ -70,7 +70,8 @@ void cuda_tensor_conv_box(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
   text_line(x, "#pragma unroll 1");
   text_open(x, "for (int box = first; box < end; box++) {");
   text_line(x, "f32 sums[%d][%d];", s->tm, s->tn);
-  text_line(x, "Tile::run(sums, smem, in%d, group, box, box - first, end, size);", image);
+  text_line(x, "if (!Tile::run(sums, smem, in%d, group, box, box - first, end, size)) continue;",
+            image);
   print_results(g, gr, x, s);
   text_close(x, "}");
 }

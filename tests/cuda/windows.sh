@@ -105,8 +105,8 @@ if [ -n "$whole" ]; then
   sizes halves 'n=33 h=4' 'y gx gw' --x x.npy --dy dy.npy --w k.npy
   "$mkdata" npy u8 1,132,6,6 1 x.npy || fail 'no data could be made'
   sizes deep 'n=1 h=3' y --x x.npy --w kd.npy
-  "$mkdata" npy u8 3,6,8,21 1 x.npy && "$mkdata" npy u8 3,12,8,21 2 dy.npy || fail 'no data could be made'
-  sizes boxes 'n=3 h=4 v=7' 'y gx gw' --x x.npy --dy dy.npy --w kb.npy
+  "$mkdata" npy u8 3,6,10,18 1 x.npy && "$mkdata" npy u8 3,12,10,18 2 dy.npy || fail 'no data could be made'
+  sizes boxes 'n=3 h=5 v=6' 'y gx gw' --x x.npy --dy dy.npy --w kb.npy
 fi
 for p in tiles planes halves boxes deep; do "$gc" $p.g --target=cuda --arch=compute_80 --print-schedules; done >forms 2>&1
 for form in 'conv conv .* tensor=yes .* tensor_box.high=0' 'conv conv .* box.width=[1-9]' 'conv_input_grad conv .* bm=32' 'conv conv .* planes.units=[1-9]' 'filter .* tensor=no .* box.pixels=[1-9]' \

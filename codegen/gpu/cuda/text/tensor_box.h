@@ -60,9 +60,9 @@ template <typename V, typename I, int CHANNELS, int TH, int TW, int PITCH, int C
     return (V::result_rows(size) % TH == 0 || first.y + TH <= V::result_rows(size)) &&
            (V::result_cols(size) % TW == 0 || first.x + TW <= V::result_cols(size));
   }
-  /* Pixels p and p + 1, as a register has them. */
-  template <typename R> INL_MEMBER uint32_t choose(const ConvPixel &first, int p, const R &size) {
-    return choose_pair(first.y + p / TW < V::result_rows(size) ? V::result_cols(size) - first.x - p % TW : 0);
+  /* Pixels from p on in the result, of the box's row. */
+  template <typename R> INL_MEMBER int there(const ConvPixel &first, int p, const R &size) {
+    return first.y + p / TW < V::result_rows(size) ? V::result_cols(size) - first.x - p % TW : 0;
   }
   /* where a pixel's first tap lies */
   INL_MEMBER int pixel(int p) { return p / TW * V::SH * PITCH + p % TW * V::SW + SHIFT; }
@@ -115,20 +115,24 @@ struct TensorFilterBox {
     }
     Rows::template load_async<THREADS>(stage + BM * PITCH_DY, image, first, group, c0, size);
   }
-  /* adds box `box`; place: of the first of a thread's pixels under each of its weights */
-  template <typename R>
-  INL_MEMBER void multiply(f32 (&acc)[TM][TN], const uint16_t *stage, const int (&place)[NI], int box, const R &size) {
-    const ConvPixel first = Rows::place(box, 0, size);
-    const bool whole = Rows::whole(first, size);
+  /* adds a box, which has so many columns and, if not WHOLE, rows of the result; place: of the first of a thread's pixels
+     under each of its weights */
+  template <bool WHOLE>
+  INL_MEMBER void multiply(f32 (&acc)[TM][TN], const uint16_t *stage, const int (&place)[NI], int columns, int rows) {
+    const uint32_t of_row = choose_pair(TW < STEP ? columns - lane() % 4 * 2 : 2);
 #pragma unroll 2
     for (int k = 0; k < PIXELS; k += STEP) {
       const uint16_t *const low = stage + BM * PITCH_DY + (Rows::pixel(k) - Rows::SHIFT);
       const uint16_t *const high = stage + BM * PITCH_DY + (Rows::pixel(k + STEP / 2) - Rows::SHIFT);
-      uint32_t of_low = choose_pair(2), of_high = choose_pair(2);
-      if (!whole) {
-        of_low = Rows::choose(first, k + lane() % 4 * 2, size);
-        of_high = Rows::choose(first, k + STEP / 2 + lane() % 4 * 2, size);
+      uint32_t of_low = of_row, of_high = of_row;
+      if (!WHOLE && k / TW >= rows) break;
+      if (TW >= STEP && columns < TW) {
+        const int in_low = columns - k % TW, in_high = columns - (k + STEP / 2) % TW;
+        if (in_low <= 0 && in_high <= 0) continue;
+        of_low = choose_pair(in_low - lane() % 4 * 2);
+        of_high = choose_pair(in_high - lane() % 4 * 2);
       }
+      if (!WHOLE && TW % STEP != 0 && (k + STEP / 2) / TW >= rows) of_high = choose_pair(0);
       uint32_t fa[MI][4];
 #pragma unroll
       for (int i = 0; i < MI; i++) matrix_load(fa[i], stage + (i * 16 + lane() % 16) * PITCH_DY + k + lane() / 16 * 8);
@@ -171,7 +175,12 @@ struct TensorFilterBox {
         load_async(ring + (t < 0 ? next : stage ? stage - 1 : STAGES - 1) * STAGE, dy, image, group, m0, n0 / V::TAPS, first + next, size);
       async_commit();
       if (t < 0) continue;
-      multiply(acc, ring + stage * STAGE, place, first + t, size);
+      const ConvPixel at = Rows::place(first + t, 0, size);
+      const int columns = size.OW % TW == 0 ? (int)TW : (int)size.OW - at.x, rows = (int)size.OH - at.y;
+      if (size.OH % TH == 0 || rows >= TH)
+        multiply<true>(acc, ring + stage * STAGE, place, columns, rows);
+      else
+        multiply<false>(acc, ring + stage * STAGE, place, columns, rows);
       stage = stage + 1 == STAGES ? 0 : stage + 1;
     }
   }
@@ -224,15 +233,23 @@ struct TensorConvBox {
       *(Vec<f32, 2> *)(results + lane() / 4 * LINE + j * 8 + lane() % 4 * 2) = two;
     }
   }
+  /* Has a warp pixels in the result? */
+  template <typename R> INL_MEMBER bool any(const ConvPixel &first, const R &size) {
+    bool is = Rows::whole(first, size);
+#pragma unroll
+    for (int j = 0; j < NJ; j++) is |= Rows::there(first, ((int)threadIdx.x / 32 * NJ + j) * 8, size) > 0;
+    return is;
+  }
   /* acc: channels from m0 on of a group, pixels of a box, number t of the block's boxes; copies of the next one begin, if
-     it is before `end`. Behind start. */
+     it is before `end`. Behind start. False: the warp has none. */
   template <typename R>
-  INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const uint16_t *image, int group, int box, int t, int end, const R &size) {
+  INL_MEMBER bool run(f32 (&acc)[TM][TN], char *smem, const uint16_t *image, int group, int box, int t, int end, const R &size) {
     const uint16_t *const a = (const uint16_t *)smem, *const at = a + (FILTERS + lane() % 4 * 2);
     async_wait<0>();
     block_sync(); /* all have the box, and none reads the one before */
     if (box + 1 < end) Rows::template load_async<THREADS>(rows(smem, (t + 1) % 2), image, Rows::place(box + 1, 0, size), group, 0, size);
     async_commit();
+    if (!any(Rows::place(box, 0, size), size)) return false;
     const uint16_t *x[NJ];
 #pragma unroll
     for (int j = 0; j < NJ; j++) x[j] = rows(smem, t % 2) + Rows::pixel(((int)threadIdx.x / 32 * NJ + j) * 8 + lane() / 4);
@@ -259,5 +276,6 @@ struct TensorConvBox {
         for (int i = 0; i < MI; i++) E::fma(acc[2 * i][2 * j], acc[2 * i][2 * j + 1], acc[2 * i + 1][2 * j], acc[2 * i + 1][2 * j + 1], fa[i], fb);
       }
     }
+    return true;
   }
 };
