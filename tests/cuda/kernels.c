@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
   Session s = {.texts = ctx_new(), .runtime = argv[1]};
-  if (!nvrtc_version(s.texts, NULL, NULL)) {
+  if (!cuda_has_nvrtc(s.texts)) {
     printf("NOT TESTED: kernels for a GPU: there is no NVRTC (install the CUDA toolkit or set "
            "GC_NVRTC)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;

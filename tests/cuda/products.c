@@ -7,6 +7,7 @@
    there is no NVRTC or clang, but for GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
 #include "tests/cuda/device.h"
+#include "tests/cuda/uses.h"
 #include "tests/level.h"
 #include "tests/num/random_program.h"
 
@@ -302,7 +303,7 @@ int main(int argc, char **argv) {
            "later (install clang-16 or set GC_CLANG)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
-  if (kind != DEVICE_CLANG && !nvrtc_version(c, NULL, NULL)) {
+  if (kind != DEVICE_CLANG && !cuda_has_nvrtc(c)) {
     printf("NOT TESTED: products on tensor cores: there is no NVRTC\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }

@@ -222,7 +222,7 @@ static bool plan(Made *p) {
 
 static bool has_nvrtc(void) {
   Ctx *c = ctx_new();
-  bool ok = nvrtc_version(c, NULL, NULL);
+  bool ok = cuda_has_nvrtc(c);
   ctx_free(c);
   return ok;
 }

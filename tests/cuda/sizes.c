@@ -11,6 +11,7 @@
    but for GC_NO_SKIP, which makes that an error.
  */
 #include "tests/cuda/alone.h"
+#include "tests/cuda/uses.h"
 #include "tests/level.h"
 #include "tests/num/source.h"
 
@@ -114,7 +115,7 @@ int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   Session s = {.texts = ctx_new()};
   s.o = (CodegenOptions){.version = "test", .runtime_dir = argv[1], .level = 2, .exact = true};
-  if (!nvrtc_version(s.texts, NULL, NULL)) {
+  if (!cuda_has_nvrtc(s.texts)) {
     printf("NOT TESTED: kernels of programs at their own sizes: there is no NVRTC (install the "
            "CUDA toolkit or set GC_NVRTC)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;

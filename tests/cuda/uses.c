@@ -1,6 +1,8 @@
 /* Reads what ptxas says of each kernel; see uses.h. What spills.def does not list may not spill. */
 #define _GNU_SOURCE
 #include "tests/cuda/uses.h"
+#include "codegen/gpu/cuda/nvrtc.h"
+#include "codegen/gpu/cuda/nvrtc_load.h"
 #include "tests/level.h"
 
 #include <stdbool.h>
@@ -14,6 +16,11 @@ const Cache *cuda_cache(void) {
   static Cache cache;
   if (!cache.dir) cache = cache_open(path);
   return &cache;
+}
+
+bool cuda_has_nvrtc(Ctx *c) {
+  Nvrtc loaded;
+  return nvrtc_version(c, NULL, NULL) && nvrtc_load(&loaded);
 }
 
 int cuda_arch_taken(const char *text) { return level_draws(text, 2); }

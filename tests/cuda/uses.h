@@ -11,6 +11,9 @@ extern const char *const cuda_archs[ARCHS];
    full it is all of them. None is sm_90a, for which NVRTC makes, but for products of halves, what
    it makes for sm_80. */
 int cuda_arch_taken(const char *text);
+/* Whether there is an NVRTC. If so it is loaded here already: each process that compiles, and there
+   are thousands, has it a hundredth of a second sooner. */
+bool cuda_has_nvrtc(Ctx *c);
 /* What NVRTC made of the same source in an earlier run is taken from there. */
 const Cache *cuda_cache(void);
 
