@@ -167,15 +167,19 @@ const char *type_str(Ctx *c, const Type *t) {
   for (int i = 0; i < t->rank; i++) {
     const Extent *x = type_extent(t, i);
     const char *before = i ? "," : "";
+    const bool bare = x && t->dim[i] == x->bound && x->nfactors == 1;
     if (!x || t->dim[i] != x->bound) {
       at += (size_t)snprintf(text + at, size - at, "%s%lld", before,
                              (long long)(x ? t->dim[i] / x->bound : t->dim[i]));
       before = "*";
     }
     for (int k = 0; x && k < x->nfactors; k++, before = "*") {
-      at += (size_t)snprintf(text + at, size - at, "%s%s", before, x->factor[k]->name);
-      if (x->factor[k]->whole) continue;
-      at += (size_t)snprintf(text + at, size - at, "<=%lld", (long long)x->factor[k]->bound);
+      const Extent *f = x->factor[k]; /* the name of a part has its parentheses */
+      at += (size_t)snprintf(text + at, size - at, bare || f->whole ? "%s%s" : "%s(%s", before,
+                             f->name);
+      if (!f->whole)
+        at += (size_t)snprintf(text + at, size - at, bare ? "<=%lld" : "<=%lld)",
+                               (long long)f->bound);
     }
   }
   text[at++] = ']';

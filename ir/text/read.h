@@ -1,6 +1,6 @@
-/* Between the parts of the reader of IR text: read_word.c reads words, numbers, types and places,
-   read_op.c values and ops, read.c blocks, entries and globals. Every function that returns bool
-   has reported why when it fails. */
+/* Between the parts of the reader of IR text: read_word.c reads words, numbers and places,
+   read_type.c types, read_op.c values and ops, read.c blocks, entries and globals. Every function
+   that returns bool has reported why when it fails. */
 #ifndef GC_IR_READ_H
 #define GC_IR_READ_H
 #include "ir/text/names.h"
@@ -58,8 +58,10 @@ bool read_integer(Reader *r, int64_t *out);
 typedef VEC(int64_t) IntList;
 bool read_integers(Reader *r, IntList *list);
 
-/* ---- types and places ---- */
+/* ---- read_type.c ---- */
 bool read_type(Reader *r, const Type **out, const Layout **layout);
+
+/* ---- places ---- */
 bool read_is_place(char c); /* may be part of a file's bare name */
 /* A place, if one stands here; nothing is read if not. */
 bool read_place(Reader *r, Loc *out);

@@ -39,7 +39,7 @@ entry loop(x : f32[n <= 8, 5, 6]) {
 # Nor do tables that are the same in all rows, of which there are several for each of the batch, in front of a loop and in it.
 # CHECK: entry tables(%x : f32[n<=4,5,4]) training ranks 2
 # CHECK-NOT: all_gather
-# CHECK: cos {{.*}} : f32[5*n<=4,4]
+# CHECK: cos {{.*}} : f32[5*(n<=4),4]
 # CHECK-NOT: all_gather
 # CHECK: return
 entry tables(x : f32[n <= 8, 5, 4]) {

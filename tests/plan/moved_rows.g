@@ -8,8 +8,8 @@ entry rows(x : f32[6, n <= 40, 8], y : f32[6, n, 16]) {
   return z = relu(linear(x, 16) as one) * y, s = f64(linear(x, 16) as two)
 }
 # FOLD:      [[M:%[0-9]+]] = matmul
-# FOLD:      [[A:%[0-9]+]] = add [[M]], {{%[0-9]+}} : f32[6*n<=40,16]
-# FOLD-NEXT: [[R:%[0-9]+]] = relu [[A]] : f32[6*n<=40,16]
+# FOLD:      [[A:%[0-9]+]] = add [[M]], {{%[0-9]+}} : f32[6*(n<=40),16]
+# FOLD-NEXT: [[R:%[0-9]+]] = relu [[A]] : f32[6*(n<=40),16]
 # FOLD-NEXT: reshape [[R]] : f32[6,n<=40,16]
 # A move of twice the bytes would cost more than it spares.
 # FOLD:      [[Y:%[a-z0-9.]+]] = reshape {{%[0-9]+}} : f32[6,n<=40,16]

@@ -172,7 +172,7 @@ static const char rows[] = "module \"t.g\"\n"
 
 static void rows_in_place(void **state) {
   (void)state;
-  const char *type[] = {"6*n<=40", "3,2*n<=40"};
+  const char *type[] = {"6*(n<=40)", "3,2*(n<=40)"};
   for (int gaps = 0; gaps < 2; gaps++) {
     Module *m;
     Ctx *c = ctx_new();
