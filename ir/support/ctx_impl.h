@@ -29,8 +29,9 @@ struct Ctx {
   void *sink_data;
   const char *about; /* or NULL */
   int errors;
-  bool muted;   /* the last error or warning was not printed: its notes are not either */
-  Map warnings; /* that were printed, by place and message */
+  bool unwarned; /* warnings are not printed */
+  bool muted;    /* the last error or warning was not printed: its notes are not either */
+  Map warnings;  /* that were printed, by place and message */
   void (*bug_hook)(void *);
   void *bug_data;
 };

@@ -74,7 +74,7 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
       report(c, &(Diagnostic){.severity = SEV_ERROR,
                               .message = "too many errors, the rest is not shown"});
   }
-  if (sev == SEV_WARNING || sev == SEV_REMARK) c->muted = false;
+  if (sev == SEV_WARNING || sev == SEV_REMARK) c->muted = sev == SEV_WARNING && c->unwarned;
   if (c->muted || !c->stream) return;
   va_list args;
   va_start(args, fmt);
@@ -92,6 +92,7 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
 int ctx_errors(const Ctx *c) { return c->errors; }
 bool ctx_has_enough_errors(const Ctx *c) { return c->errors > MAX_ERRORS; }
 void ctx_set_stream(Ctx *c, FILE *f) { c->stream = f; }
+void ctx_set_warnings(Ctx *c, bool shown) { c->unwarned = !shown; }
 
 Attempt ctx_attempt(Ctx *c) {
   const Attempt before = {c->stream, c->errors, c->muted};

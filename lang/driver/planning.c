@@ -159,7 +159,9 @@ Module *planning_again(Compilation *r, void (*change)(Module *m), int *code) {
   r->passes.limit = (MemoryLimit){0};
   r->passes.curve = NULL;
   r->passes.remarks = 0;
+  ctx_set_warnings(r->c, !change); /* they would be of the changed program */
   *code = passes_for(r, m, r->main->target, true);
+  ctx_set_warnings(r->c, true);
   r->passes = whole;
   return *code ? NULL : m;
 }

@@ -71,17 +71,34 @@ static const Extent *other_extent(const Entry *e, const Extent *batch) {
   return NULL;
 }
 
-static void hint_bound(Ctx *c, const Extent *x) {
-  diag(c, SEV_HINT, (Loc){0}, "write %lld in place of %s <= %lld", (long long)x->bound, x->name,
-       (long long)x->bound);
+/* As the first input that has the extent declares it: 2 * h <= 48. */
+static void hint_bound(const Entry *e, const Extent *x) {
+  Ctx *c = e->module->ctx;
+  const char *name = x->name;
+  int64_t bound = x->bound;
+  for (uint32_t i = 0, found = 0; i < e->body->args.n && !found; i++) {
+    const Type *t = value_type(e, e->body->args.at[i]);
+    for (int k = 0; k < t->rank && !found; k++) {
+      int64_t axis = type_axis(t, k), more = 0;
+      axis_is_more(c, axis, &axis, &more);
+      if (axis_extent(c, axis) != x) continue;
+      const int64_t times = axis_multiple(axis);
+      if (times > 1) name = intern_printf(c, "%lld * %s", (long long)times, name);
+      if (more) name = intern_printf(c, "%s + %lld", name, (long long)more);
+      bound = times * bound + more;
+      found = 1;
+    }
+  }
+  diag(c, SEV_HINT, (Loc){0}, "write %lld in place of %s <= %lld", (long long)bound, name,
+       (long long)bound);
 }
 
 /* Rows that are gathered lie side by side. */
-static bool refuse(Ctx *c, Loc loc, const char *why, const Extent *other) {
-  diag(c, SEV_ERROR, loc,
+static bool refuse(const Entry *e, Loc loc, const char *why, const Extent *other) {
+  diag(e->module->ctx, SEV_ERROR, loc,
        "data parallelism: %s, beside the extent %s, which is known only at run time", why,
        other->name);
-  hint_bound(c, other);
+  hint_bound(e, other);
   return false;
 }
 
@@ -97,7 +114,7 @@ static bool has_rows(const Entry *e, int ranks) {
        "the entry %s has no batch to split among %d ranks: the extent %s of its inputs stands in a "
        "sum, or as an axis that is not the first",
        e->name, ranks, x->name);
-  hint_bound(c, x);
+  hint_bound(e, x);
   return false;
 }
 
@@ -131,7 +148,7 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   }
   if (extent && batch == ranks && !e->training) return true; /* an extent is of 2 at least */
   if (extent && batch == ranks) {
-    if (other) return refuse(c, e->loc, "a rank's share of it is one row", other);
+    if (other) return refuse(e, e->loc, "a rank's share of it is one row", other);
     batch_made_static(e, extent);
     say_static(c, e, e->loc, "a rank's share of it is one row", extent);
     extent = NULL;
@@ -145,7 +162,7 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   if (refused) {
     const char *what =
         intern_printf(c, "%s needs all rows of the batch", op_info[refused->kind].name);
-    if (other) return refuse(c, refused->loc, what, other);
+    if (other) return refuse(e, refused->loc, what, other);
     batch_made_static(e, extent);
     say_static(c, e, refused->loc, what, extent);
     d = placements_of(r->scratch, e, batch, NULL, how, moments);
