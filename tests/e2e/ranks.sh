@@ -396,23 +396,28 @@ through() { # through MPICC MPIRUN
 }
 
 # Runs ./net-n in four ranks in the background, as $job; each leaves its process's id in pid.RANK
+# mpirun of OpenMPI with PMIx 4.2 or 5 frees what it knows of a rank twice if the rank is killed while it connects, and then
+# waits for a lock in it for ever, behind all ranks. So it frees nothing here, and no run may stand still.
+cat >kept.c <<'END'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+void __libc_free(void *);
+void free(void *p);
+void free(void *p) {
+  if (strncmp(program_invocation_short_name, "mpirun.openmpi", 14) != 0) __libc_free(p);
+}
+END
+run 0 "${CC:-cc}" -shared -fPIC kept.c -o kept.so
+
 ranked() { # ranked MPIRUN OPTIONS [COMMAND]
   rm -f pid.*
   # shellcheck disable=SC2016,SC2086
-  $1 -n 4 ${3-} sh -c 'echo $$ >pid.${OMPI_COMM_WORLD_RANK-$PMI_RANK}; exec ./net-n "$@"' - $net --seed 5 $2 --timeout 5 --quiet >gone.txt 2>&1 &
+  env LD_PRELOAD="$PWD/kept.so" $1 -n 4 ${3-} sh -c 'echo $$ >pid.${OMPI_COMM_WORLD_RANK-$PMI_RANK}; exec ./net-n "$@"' - $net --seed 5 $2 --timeout 5 --quiet >gone.txt 2>&1 &
   job=$!
 }
 
 now() { echo $(($(date +%s%N) / 1000000)); }
-
-# Whether a rank runs. Where one is killed within MPI_Init, mpirun of OpenMPI 4.1.4 may wait for a lock of its own for ever,
-# when all ranks have ended, as that of a program which calls MPI_Init alone does; they stay its zombies.
-ranks_run() {
-  for id in $(cat pid.*); do
-    grep -qs '^State:[[:space:]]*[^ZX[:space:]]' /proc/"$id"/status && return 0
-  done
-  return 1
-}
 
 # What mpirun and the ranks are doing.
 doing() {
@@ -449,19 +454,14 @@ gone() {
     while kill -0 $job 2>/dev/null && [ $lasted -lt 30000 ]; do
       sleep 0.05
       lasted=$(($(now) - since))
-      [ $lasted -lt 10000 ] || ranks_run || break
     done
     checks=$((checks + 1))
-    if ! kill -0 $job 2>/dev/null; then
-      [ $lasted -le $longest ] || longest=$lasted
-    elif ranks_run; then
-      fail "ranks wait for one that is gone, second and rank $at"
+    if kill -0 $job 2>/dev/null; then
+      fail "ranks or mpirun wait for one that is gone, second and rank $at"
       doing
       kill -9 $job
-    else
-      echo "$1 does not end, but all ranks have, second and rank $at"
-      kill -9 $job
     fi
+    [ $lasted -le $longest ] || longest=$lasted
     if wait $job; then
       [ -s killed.safetensors ] || fail "a killed rank is no failure, second and rank $at"
       continue
@@ -531,16 +531,14 @@ stopped() {
 
 # stands_still MPIRUN WHAT SECONDS COMMAND...: rank 2 of the command stands still before it has begun to talk, or when it has
 # nothing more to say. One rank says so, and the others are ended before they do; on a busy machine that may take too long.
-# mpirun of OpenMPI 4.1.4 may stand still itself behind them, as in `gone`: no rank runs by then.
 stands_still() {
   at=$1 what=$2 seconds=$3
   shift 3
   for _ in 1 2 3; do
     code=0
-    timeout -s KILL 120 "$at" -n 4 "$@" --timeout "$seconds" --quiet >out.txt 2>&1 || code=$?
+    LD_PRELOAD="$PWD/kept.so" timeout -s KILL 120 "$at" -n 4 "$@" --timeout "$seconds" --quiet >out.txt 2>&1 || code=$?
     [ "$code" != 0 ] || fail "$at: ranks of which one has not $what end well"
-    left=$(for rank in /proc/[0-9]*/exe; do readlink "$rank"; done | grep -cxF "$PWD/net-n")
-    [ "$code" != 137 ] || [ "$left" = 0 ] || fail "$at: ranks of which one has not $what run on"
+    [ "$code" != 137 ] || fail "$at: ranks of which one has not $what, or mpirun, do not end"
     said=$(grep -c "the other ranks have not $what within $seconds seconds: one of them has ended, or is that much slower" out.txt)
     [ "$said" != 1 ] || break
   done
