@@ -127,15 +127,76 @@ static bool choose_listed(Column *c, char *text, char **list, Err *e) {
   return ok;
 }
 
+/* The columns of these names; false: not all of them are there, or one is twice. */
+static bool choose_known(const Column *c, const Words *names) {
+  Csv *v = c->csv;
+  Err none = {0};
+  if ((uint64_t)names->n > v->ncolumns) return false;
+  for (int i = 0; i < names->n; i++) {
+    uint64_t at = 0;
+    char name[WORD];
+    if (!find_column(c, names->at[i], &at, &none)) return false;
+    if (strcmp(csv_name(v, at, name), names->at[i]) != 0) return false; /* by its number */
+    v->chosen[i] = at;
+  }
+  v->n = (uint64_t)names->n;
+  return true;
+}
+
+/* The names are those that are known, in another order. */
+static bool is_permuted(const Column *c, const Words *names) {
+  const Csv *v = c->csv;
+  char name[WORD];
+  bool same = true;
+  if (v->n != (uint64_t)names->n) return false;
+  for (uint64_t i = 0; i < v->n; i++) {
+    const int at = words_find(names, csv_name(v, v->chosen[i], name));
+    if (at < 0) return false;
+    same &= (uint64_t)at == i;
+  }
+  return !same;
+}
+
+static bool wrong_order(const Column *c, const Words *names, Err *e) {
+  char name[WORD], list[400], quoted[2 * WORD];
+  size_t at = 0;
+  for (int i = 0; i < names->n && at < sizeof list; i++) {
+    csv_quoted(names->at[i], CSV_MARKS, quoted, sizeof quoted);
+    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? "," : "", quoted);
+  }
+  for (uint64_t i = 0; i < c->csv->n; i++)
+    if (strcmp(csv_name(c->csv, c->csv->chosen[i], name), names->at[i]) != 0) {
+      err_set(e, EXIT_WRONG, "%s: %.100s is the column %d of the %s %s, where %.150s has %.100s",
+              c->text, name, (int)i + 1, column_side(c), c->t->name, names->from, names->at[i]);
+      break;
+    }
+  if (at >= sizeof list) return err_hint(e, "leave the names out: columns are found by them");
+  return err_hint(e, "leave the names out, or choose %s:%s", c->text, list);
+}
+
+static bool keep_names(Column *c, Err *e) {
+  const Csv *v = c->csv;
+  enum { MOST = 1000 };
+  char name[WORD];
+  for (uint64_t i = 0; v->header && v->n > 1 && v->n <= MOST && i < v->n; i++)
+    if (!words_add(&c->columns, csv_name(v, v->chosen[i], name), e)) return false;
+  c->columns.from = c->text;
+  return true;
+}
+
 /* "a,b..d,e" or, of labels, "a=word|word". */
 bool csv_choose(Column *c, char *text, Err *e) {
   Csv *v = c->csv;
   v->chosen = calloc(v->ncolumns + 1, sizeof *v->chosen);
   if (!v->chosen) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
-  if (!text)
-    for (; v->n < v->ncolumns; v->n++) v->chosen[v->n] = v->n;
+  const Words *known =
+      c->request && v->header ? labels_columns(c->request->labels, c->t->name) : NULL;
+  if (!text && !(known && choose_known(c, known)))
+    for (v->n = 0; v->n < v->ncolumns; v->n++) v->chosen[v->n] = v->n;
   char *list = NULL;
   if (text && !choose_listed(c, text, &list, e)) return false;
+  if (known && is_permuted(c, known)) return wrong_order(c, known, e);
+  if (!keep_names(c, e)) return false;
   if (list && v->n == 1 && elem_info[c->t->dtype].cls != ELEM_FLOATS) return list_words(c, list, e);
   if (!list) return true;
   err_set(e, EXIT_WRONG, "%s: words stand for whole numbers, in an input of one column", c->text);

@@ -20,10 +20,11 @@ typedef struct Words { /* labels that a file has as words */
   bool of_data;     /* that is a training's file */
   char name[WORD];  /* of their column, or of the input */
 } Words;
-typedef struct Labels { /* the words of inputs, by name of the input */
+typedef struct Labels { /* what words mean to inputs, by name of the input */
   struct InputWords {
     char *input;
-    Words words;
+    Words words;   /* of its labels */
+    Words columns; /* of a table, by name, in the order of its elements */
   } * at;
   int n;
 } Labels;
@@ -85,6 +86,7 @@ typedef struct Column { /* one input and its file */
   uint64_t kept, filed; /* rows of images that stay decoded in memory, the first ones, and behind
                            them in a temporary file */
   Words words;          /* of its labels; none: the elements are numbers */
+  Words columns;        /* the names of those that it takes; none: they have no names */
   struct Column *parts; /* several files that are one; NULL: there is one file */
   int nparts;
   bool windows;               /* rows may reach from one part into the next */
@@ -199,10 +201,11 @@ bool words_same(const Words *a, const Words *b); /* or one has none */
 void words_free(Words *w);
 bool words_hint(const Words *w, Err *e); /* lists those that weights have */
 bool words_copy(Words *to, const Words *from, Err *e);
-/* The words of an input; NULL: there are none. */
+/* The words of an input, and the names of its columns; NULL: there are none. */
 const Words *labels_find(const Labels *l, const char *input);
-/* A copy of them, in the place of older ones. */
-bool labels_set(Labels *l, const char *input, const Words *w, Err *e);
+const Words *labels_columns(const Labels *l, const char *input);
+/* A copy of them, in the place of older ones; of none the older ones stay. */
+bool labels_set(Labels *l, const char *input, const Words *words, const Words *columns, Err *e);
 void labels_free(Labels *l);
 /* What a column's words stand for, unless the user said it; false: it has none. */
 bool words_note(const Column *c, char *out, size_t size);

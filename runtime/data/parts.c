@@ -95,6 +95,7 @@ static bool open_all(Column *c, char **paths, size_t n, const Suffixes *s, const
   c->flat = true;
   for (size_t i = 0; i < n; i++)
     if (!open_part(c, paths[i], s, columns, e)) return false;
+  if (!words_copy(&c->columns, &c->parts[0].columns, e)) return false;
   c->type = c->parts[0].type;
   c->step = c->row_elems;
   return c->windows ? column_take_windows(c, s, e) : join_words(c, e);

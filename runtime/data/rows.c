@@ -129,6 +129,7 @@ void column_free(Column *c) {
   csv_free(c);
   images_free(c);
   words_free(&c->words);
+  words_free(&c->columns);
   free(c->text);
   free(c->member);
 }

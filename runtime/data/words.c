@@ -105,14 +105,31 @@ bool words_same(const Words *a, const Words *b) {
 }
 
 /* ---- of all inputs ---- */
-const Words *labels_find(const Labels *l, const char *input) {
+static const struct InputWords *entry_of(const Labels *l, const char *input) {
   for (int i = 0; l && i < l->n; i++)
-    if (strcmp(l->at[i].input, input) == 0) return &l->at[i].words;
+    if (strcmp(l->at[i].input, input) == 0) return &l->at[i];
   return NULL;
 }
 
-bool labels_set(Labels *l, const char *input, const Words *w, Err *e) {
+const Words *labels_find(const Labels *l, const char *input) {
+  const struct InputWords *x = entry_of(l, input);
+  return x && x->words.n ? &x->words : NULL;
+}
+
+const Words *labels_columns(const Labels *l, const char *input) {
+  const struct InputWords *x = entry_of(l, input);
+  return x && x->columns.n ? &x->columns : NULL;
+}
+
+static bool replace(Words *to, const Words *from, Err *e) {
+  if (!from || !from->n) return true;
+  words_free(to);
+  return words_copy(to, from, e);
+}
+
+bool labels_set(Labels *l, const char *input, const Words *words, const Words *columns, Err *e) {
   int i = 0; /* by name, so that files have one order, however the words came */
+  if (!(words && words->n) && !(columns && columns->n)) return true;
   while (i < l->n && strcmp(l->at[i].input, input) < 0) i++;
   if (i == l->n || strcmp(l->at[i].input, input) != 0) {
     char *name = strdup(input);
@@ -125,14 +142,14 @@ bool labels_set(Labels *l, const char *input, const Words *w, Err *e) {
     memmove(more + i + 1, more + i, (size_t)(l->n++ - i) * sizeof *more);
     more[i] = (struct InputWords){.input = name};
   }
-  words_free(&l->at[i].words);
-  return words_copy(&l->at[i].words, w, e);
+  return replace(&l->at[i].words, words, e) && replace(&l->at[i].columns, columns, e);
 }
 
 void labels_free(Labels *l) {
   for (int i = 0; i < l->n; i++) {
     free(l->at[i].input);
     words_free(&l->at[i].words);
+    words_free(&l->at[i].columns);
   }
   free(l->at);
   *l = (Labels){0};

@@ -35,7 +35,7 @@ static bool open_table(Command *cmd, Expected *x, int i, uint64_t elements) {
                         .planned = t};
   Labels labels = {0};
   const DataRequest q = {.labels = &labels, .of_output = true};
-  const bool ok = (!words || labels_set(&labels, t->name, cmd->words, &cmd->err)) &&
+  const bool ok = (!words || labels_set(&labels, t->name, cmd->words, NULL, &cmd->err)) &&
                   table_load(&x->table, &row, path_of(cmd, i), &q, &cmd->err);
   x->array = (Array){.type = x->table.type, .count = x->table.count};
   labels_free(&labels);

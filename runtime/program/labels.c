@@ -13,16 +13,27 @@ static bool header_of(const Options *o, CsvHeader *h, Err *e) {
   return true;
 }
 
+/* Inputs that have words of labels; the first of them. */
+static int inputs_with_words(const Labels *l, const struct InputWords **first) {
+  int n = 0;
+  for (int i = l->n - 1; i >= 0; i--)
+    if (l->at[i].words.n) n++, *first = &l->at[i];
+  return n;
+}
+
 static bool no_words(const Command *cmd, const char *wanted, Err *e) {
   const Labels *l = &cmd->labels;
   char all[300] = "";
   size_t at = 0;
+  const struct InputWords *first = NULL;
+  const int n = inputs_with_words(l, &first);
   for (int i = 0; i < l->n && at < 200; i++)
-    at += (size_t)snprintf(all + at, sizeof all - at, "%s%.60s", at ? ", " : "", l->at[i].input);
-  for (int i = 0; !l->n && i < cmd->options.nload; i++)
+    if (l->at[i].words.n)
+      at += (size_t)snprintf(all + at, sizeof all - at, "%s%.60s", at ? ", " : "", l->at[i].input);
+  for (int i = 0; !n && i < cmd->options.nload; i++)
     if (access(cmd->load[i].path, R_OK) != 0 && !file_open(&(File){0}, cmd->load[i].path, e))
       return false;
-  if (!l->n) {
+  if (!n) {
     err_set(e, EXIT_USAGE, "--words: no words of labels are known");
     return err_hint(e, "--load weights that were trained on labels as words, or on a folder of "
                        "images");
@@ -53,7 +64,9 @@ static bool choose_words(Command *cmd, Err *e) {
     err_set(e, EXIT_USAGE, "--words %s: the output does not hold whole numbers", name);
     return err_hint(e, "the number of a class is argmax(logits)");
   }
-  cmd->words = eq ? labels_find(l, eq + 1) : l->n == 1 ? &l->at[0].words : NULL;
+  const struct InputWords *first = NULL;
+  const int n = inputs_with_words(l, &first);
+  cmd->words = eq ? labels_find(l, eq + 1) : n == 1 ? &first->words : NULL;
   return cmd->words || no_words(cmd, eq ? eq + 1 : NULL, e);
 }
 
@@ -71,13 +84,13 @@ bool labels_prepare(Command *cmd, DataRequest *q, Err *e) {
 
 bool labels_of_training(const Command *cmd, const Labels *known, Labels *out, Err *e) {
   for (int i = 0; known && i < known->n; i++)
-    if (!labels_set(out, known->at[i].input, &known->at[i].words, e)) return false;
+    if (!labels_set(out, known->at[i].input, &known->at[i].words, &known->at[i].columns, e))
+      return false;
   for (int i = 0; i < cmd->data.n; i++) {
     const Column *c = &cmd->data.columns[i];
-    if (!c->words.n || c->words.from) continue;
     Words w = c->words; /* a view */
     w.from = c->text, w.of_data = true, w.listed = false;
-    if (!labels_set(out, c->t->name, &w, e)) return false;
+    if (!labels_set(out, c->t->name, c->words.from ? NULL : &w, &c->columns, e)) return false;
   }
   return true;
 }
@@ -98,11 +111,12 @@ static bool compare_words(const Command *cmd, const Column *c, Err *e) {
 static bool add_words(Command *cmd, const Dataset *d, Err *e) {
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
+    if (!labels_set(&cmd->labels, c->t->name, NULL, &c->columns, e)) return false;
     if (!c->words.n || c->words.from) continue;
     if (!labels_storable(&c->words))
       note(cmd, "%s: its words are not UTF-8, or have line ends; weights are saved without them",
            c->text);
-    if (!labels_set(&cmd->labels, c->t->name, &c->words, e)) return false;
+    if (!labels_set(&cmd->labels, c->t->name, &c->words, NULL, e)) return false;
   }
   return true;
 }

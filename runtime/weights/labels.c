@@ -1,12 +1,14 @@
 /* The words of labels in files of weights and checkpoints, as metadata: "gc.words.INPUT" is the
-   words of an input in the order of their numbers, a line each. Contract: what a file has there is
+   words of an input in the order of their numbers, a line each, and "gc.columns.INPUT" the names of
+   the columns of a table that it was read from. Contract: what a file has there is
    read without its tensors; a damaged file has none, which whoever reads its tensors then says. */
 #include "runtime/weights/source.h"
 #include "runtime/weights/weights.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY "gc.words."
+#define WORDS_KEY "gc.words."
+#define COLUMNS_KEY "gc.columns."
 
 static bool read_lines(Words *w, const SafeMeta *m, Err *e) {
   const char *s = m->value.s, *end = s + m->value.n;
@@ -24,17 +26,24 @@ static bool read_lines(Words *w, const SafeMeta *m, Err *e) {
   return ok;
 }
 
+/* What stands behind the prefix of a key; false: it has another one. */
+static bool input_of(const SafeMeta *m, const char *prefix, char input[WORD]) {
+  const size_t before = strlen(prefix), n = m->key.n - before;
+  if (m->key.n <= before || n >= WORD || memcmp(m->key.s, prefix, before) != 0) return false;
+  memcpy(input, m->key.s + before, n);
+  input[n] = 0;
+  return true;
+}
+
 static bool add_all(Labels *l, const SafeTable *t, const char *from, Err *e) {
   bool ok = true;
   for (uint64_t i = 0; ok && i < t->nmeta; i++) {
     const SafeMeta *m = &t->meta[i];
     char input[WORD];
-    size_t prefix = strlen(KEY), n = m->key.n - prefix;
-    if (m->key.n <= prefix || n >= WORD || memcmp(m->key.s, KEY, prefix) != 0) continue;
-    memcpy(input, m->key.s + prefix, n);
-    input[n] = 0;
     Words w = {.from = from};
-    ok = read_lines(&w, m, e) && (!w.n || labels_set(l, input, &w, e));
+    const bool words = input_of(m, WORDS_KEY, input);
+    if (!words && !input_of(m, COLUMNS_KEY, input)) continue;
+    ok = read_lines(&w, m, e) && labels_set(l, input, words ? &w : NULL, words ? NULL : &w, e);
     words_free(&w);
   }
   return ok;
@@ -106,25 +115,35 @@ static char *put(char *to, const char *s) {
   return to;
 }
 
+static size_t length_of(const Words *w) {
+  size_t n = 0;
+  for (int k = 0; k < w->n; k++) n += 2 + 6 * strlen(w->at[k]);
+  return n;
+}
+
+static char *put_all(char *to, const char *key, const char *input, const Words *w) {
+  if (!w->n || !labels_storable(w)) return to;
+  to += sprintf(to, ",\"%s", key);
+  to = put(to, input);
+  to += sprintf(to, "\":\"");
+  for (int k = 0; k < w->n; k++) {
+    if (k) *to++ = '\\', *to++ = 'n';
+    to = put(to, w->at[k]);
+  }
+  *to++ = '"';
+  return to;
+}
+
 bool labels_text(const Labels *l, char **text, Err *e) {
   size_t n = 1;
-  for (int i = 0; i < l->n; i++) {
-    n += 32 + 6 * strlen(l->at[i].input);
-    for (int k = 0; k < l->at[i].words.n; k++) n += 2 + 6 * strlen(l->at[i].words.at[k]);
-  }
+  for (int i = 0; i < l->n; i++)
+    n += 2 * (32 + 6 * strlen(l->at[i].input)) + length_of(&l->at[i].words) +
+         length_of(&l->at[i].columns);
   char *to = *text = malloc(n);
   if (!to) return err_set(e, EXIT_ENV, "no memory for the words of the labels");
   for (int i = 0; i < l->n; i++) {
-    const Words *w = &l->at[i].words;
-    if (!w->n || !labels_storable(w)) continue;
-    to += sprintf(to, ",\"" KEY);
-    to = put(to, l->at[i].input);
-    to += sprintf(to, "\":\"");
-    for (int k = 0; k < w->n; k++) {
-      if (k) *to++ = '\\', *to++ = 'n';
-      to = put(to, w->at[k]);
-    }
-    *to++ = '"';
+    to = put_all(to, WORDS_KEY, l->at[i].input, &l->at[i].words);
+    to = put_all(to, COLUMNS_KEY, l->at[i].input, &l->at[i].columns);
   }
   *to = 0;
   return true;

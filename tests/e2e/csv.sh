@@ -285,6 +285,19 @@ P
 run 0 python3 library.py
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load library.st --words read
 grep -qx '\[0:2\] read = \[red red\]' out.txt || { fail 'no words behind a library'; cat out.txt; }
+
+# ---- columns of a table are found by the names that it had in the training, in any order and among others ----
+printf '"the ""old"" town",id,rooms,"size, m2"\n-3,1,2,10.5\n5,2,4,1e2\n7,3,6,.5\n10,4,9,8\n' >turned.csv
+printf 'a,b,c\n10.5,2,-3\n100,4,5\n.5,6,7\n8,9,10\n' >others.csv # by place
+for weights in words.st library.st; do
+  run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load $weights --y want.npy
+  for x in turned.csv others.csv; do run 0 ./guess test --x $x --kind some.csv:kind --load $weights --expect y=want.npy --rtol 0 --atol 0; done
+  rm want.npy
+done
+says 1 'error: turned.csv: the "old" town is the column 1 of the input x, where words.st has size, m2' ./guess test --x turned.csv:1,3..4 --kind some.csv:kind --load words.st
+holds out.txt 'hint: leave the names out, or choose turned.csv:"size, m2",rooms,the "old" town'
+run 0 ./net train --x houses.csv:2..4 $kind --no-shuffle --steps 1 --validate test --validate.x turned.csv --validate.kind two.csv
+exactly "$(sed -n 's/^test  step 1  //p' out.txt)" "$figure" 'a validation of columns in another order'
 run 0 ./guess train --x houses.csv:2..4 --kind some.csv:kind --load words.st --save more.st
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load more.st --words digit=kind
 grep -q '^\[0:2\] digit = \[\(red\|green\|blue\) ' out.txt || { fail 'no words for digits'; cat out.txt; }
