@@ -102,16 +102,17 @@ static int name_output(Compilation *r, const char *what, const char *before, con
   size_t n = strlen(input), name_at = 0;
   for (size_t i = 0; i < n; i++)
     if (input[i] == '/') name_at = i + 1;
-  const char *ending = input_kind(&r->o) == INPUT_ONNX ? ".onnx" : ".g";
+  const bool onnx = input_kind(&r->o) == INPUT_ONNX;
+  const char *ending = onnx ? ".onnx" : ".g";
   size_t end = strlen(ending);
   bool named = n > name_at + end && strcmp(input + n - end, ending) == 0;
   if (!named && access(intern_printf(r->c, "%s.g", input), F_OK) == 0)
     return usage_error("%s is not named NAME.g; did you mean %s.g?", input, input);
+  if (!named && is_directory(input))
+    return usage_error("%s is a directory; gc compiles one file NAME.g", input);
   if (!named)
-    return usage_error(is_directory(input)
-                           ? "%s is a directory; gc compiles one file NAME.g"
-                           : "%s is not named NAME.g; if it is a program, name the %s with -o",
-                       input, what);
+    return usage_error("%s is not named NAME%s; if it is a %s, name the %s with -o", input, ending,
+                       onnx ? "model" : "program", what);
   r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, input, before,
                             (int)(n - end - name_at), input + name_at, after);
   return EXIT_DONE;

@@ -20,9 +20,9 @@ static int no_weights(const char *path) {
   const bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
   const int code = wrong(path, folder ? "is a folder" : "is no file of safetensors");
   if (folder)
-    fputs("  hint: name a file of safetensors in it\n", stderr);
+    fputs("hint: name a file of safetensors in it\n", stderr);
   else
-    fputs("  hint: in Python: safetensors.torch.save_file({name: tensor, …}, "
+    fputs("hint: in Python: safetensors.torch.save_file({name: tensor, …}, "
           "'weights.safetensors'), with the names and shapes of the program's params\n",
           stderr);
   return code;

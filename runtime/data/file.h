@@ -108,6 +108,8 @@ OutKind npy_kind(const Array *of);
 uint64_t npy_header(char *out, uint64_t size, Elem type, int rank, const uint64_t *dims);
 enum { SAFETENSORS_HEADER = 16 << 20 }; /* bytes of a header of safetensors, at most */
 bool npz_is(const uint8_t *p, uint64_t n);
+/* An error that says so. */
+bool file_is_of_torch(const char *path, Err *e);
 /* `scratch` of SOURCE_HEAD bytes receives the member's name. */
 bool npz_find(const File *f, const char *key, char *scratch, Source *out, Err *e);
 bool idx_is(const uint8_t *p, uint64_t n);

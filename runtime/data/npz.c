@@ -22,6 +22,11 @@ bool npz_is(const uint8_t *p, uint64_t n) {
          ((p[2] == 3 && p[3] == 4) || (p[2] == 5 && p[3] == 6));
 }
 
+bool file_is_of_torch(const char *path, Err *e) {
+  err_set(e, EXIT_WRONG, "%s: is a file of PyTorch (torch.save), not an array", path);
+  return err_hint(e, "in Python: numpy.save('x.npy', torch.load('%s').numpy())", path);
+}
+
 typedef struct Directory {
   uint64_t at, bytes, members;
 } Directory;
@@ -143,6 +148,7 @@ static void names_add(MemberNames *n, const uint8_t *name, uint64_t len) {
 static bool scan(const File *f, const char *key, char *name, uint8_t *buf, Source *out, Err *e) {
   Directory d = {0};
   MemberNames names = {0};
+  bool torch = false;
   if (!find_directory(f, buf, &d, e)) return false;
   NpzMember found = {0};
   int hits = 0;
@@ -166,6 +172,7 @@ static bool scan(const File *f, const char *key, char *name, uint8_t *buf, Sourc
     if (!zip64(buf + m.name_len, extra, &m))
       return broken(f, "a member's zip64 sizes are damaged", e);
     names_add(&names, buf, m.name_len);
+    torch |= m.name_len > 9 && memcmp(buf + m.name_len - 9, "/data.pkl", 9) == 0;
     if (m.name_len == key_len + 4 && memcmp(buf, key, key_len) == 0 &&
         memcmp(buf + key_len, ".npy", 4) == 0) {
       if (hits++) return broken(f, "two members have the same name", e);
@@ -176,6 +183,7 @@ static bool scan(const File *f, const char *key, char *name, uint8_t *buf, Sourc
     at += rest;
   }
   if (at != end) return broken(f, "bytes follow its directory", e);
+  if (!hits && torch) return file_is_of_torch(f->path, e);
   if (!hits) {
     err_set(e, EXIT_WRONG, "%s: has no array of the name %s; it has: %s", f->path, key,
             names.at ? names.text : "none");

@@ -26,6 +26,9 @@ static const struct {
               {"\x80\2", "a pickle, as old versions of torch.save write"},
               {"\x89HDF", "an HDF5 file, as Keras writes"},
               {"GGUF", "a GGUF file"},
+              {"\x7f"
+               "ELF",
+               "a program or a library"},
               {"\x93NUMPY", "a .npy file"}};
 
 static const char *format_of(const uint8_t *head, uint64_t n) {
@@ -44,9 +47,18 @@ static void other_format(const File *f, Err *e) {
   uint8_t head[9] = {0};
   uint64_t n = f->size < 8 ? f->size : 8;
   if (!file_read(f, 0, head, n, e) || has_length(head, f->size)) return;
-  const char *what = format_of(head, n);
+  const size_t end = strlen(f->path);
+  const bool onnx = end > 5 && strcmp(f->path + end - 5, ".onnx") == 0;
+  const char *what = onnx ? "a model of ONNX" : format_of(head, n);
   if (!what) return;
   err_set(e, EXIT_WRONG, "%s: is %s; weights are read from safetensors", f->path, what);
+  if (onnx) {
+    err_hint(e,
+             "its weights are in the program that gc makes of it: gc %s; with --emit=g they are "
+             "beside the text, as safetensors",
+             f->path);
+    return;
+  }
   err_hint(e, "in Python: safetensors.torch.save_file({name: tensor, …}, 'weights.safetensors'), "
               "with the names and shapes that info lists");
 }

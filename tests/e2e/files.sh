@@ -164,9 +164,11 @@ says 1 'cut.idx' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --
 printf 'PK\003\004 and so on' >model.pt
 printf '\200\002}q\001 and so on' >model.pth
 printf '\211HDF\r\n\032\n and so on' >model.h5
-for file in pt:'a zip archive, as torch.save' pth:'a pickle, as old versions of torch.save' h5:'an HDF5 file'; do
+printf '\010\012\022\007pytorch' >model.onnx
+cp mnist model.so
+for file in pt:'a zip archive, as torch.save' pth:'a pickle, as old versions of torch.save' h5:'an HDF5 file' so:'a program or a library' onnx:'a model of ONNX'; do
   says 1 "model.${file%%:*}: is ${file#*:}" ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load "model.${file%%:*}"; hinted
-  grep -q 'safetensors.torch.save_file' out.txt || fail 'the remedy names no function'
+  grep -qE 'safetensors.torch.save_file|gc model.onnx' out.txt || fail 'the remedy names no function'
 done
 printf '\200\002\000\000\000\000\000\000{"w":' >damaged.st # 640 bytes of header: as a pickle begins
 says 1 'damaged.st: ' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load damaged.st; hinted
@@ -178,6 +180,11 @@ for file in gif:'a GIF image:GIF87a' bmp:'a BMP image:BM\012\003\000\000' webp:'
   what=${file#*:}
   says 1 "picture: is ${what%%:*}" ./mnist predict --image picture --load good.safetensors; hinted
 done
+
+# a tensor of torch.save, of today and of old versions
+python3 -c "import zipfile; zipfile.ZipFile('data.pt', 'w').writestr('data/data.pkl', 'x')" || fail 'no file of PyTorch'
+{ printf '\200\002\212\nl\374\234F\371 j\250P\031.' && head -c 770 /dev/zero; } | head -c 784 >old.pt
+for file in data old; do says 1 "$file.pt: is a file of PyTorch (torch.save), not an array" ./mnist predict --image $file.pt --load good.safetensors; hinted; done
 
 # ---- a checkpoint is tied to what the training does, not to how it is written or to other entries ----
 cat >act.g <<'END'
