@@ -35,8 +35,9 @@ static GridProductShape shape_of(const Entry *e, const Op *mm) {
     shape.group = mm->attr[AT_GROUP].i;
   } else {
     shape.tb = mm->attr[AT_TB].i;
-    shape.tensor = dtype_is_half(shape.in) || mm->attr[AT_TF32].i;
+    shape.tensor = mm->attr[AT_TF32].i;
   }
+  shape.tensor |= dtype_is_half(shape.in);
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   shape.whole = dims_bounded(a, k_axis, k_axis + 1);
   return shape;
@@ -65,15 +66,15 @@ int cuda_transposed_operand(const Target *target, const Entry *e, const Op *op,
   return product_transposed_operand(&t->machine, &shape, with_padding(t, &shape, shape.k));
 }
 
-/* Of few rows the time is that of the integers' bytes; more are sooner multiplied on tensor cores.
- */
+/* Of few rows of f32 the time is that of the integers' bytes; more that may be rounded are sooner
+   multiplied on tensor cores. */
 bool cuda_multiplies_quantized(const Target *t, const Entry *e, const Op *op, bool rounded) {
   enum { FEW = 32 };
   if (!is_quantized(op) || type_extent(value_type(e, op->operands[0]), 1)) return false;
   const GridProductShape shape = shape_of(e, op);
-  if (rounded && shape.m > FEW && !cuda_target(t)->pre_sm80) return false;
-  return shape.in == DT_F32 && value_type(e, op->operands[2])->dtype == DT_BF16 &&
-         grid_product_is_quantized(&shape);
+  if (rounded && shape.in == DT_F32 && shape.m > FEW && !cuda_target(t)->pre_sm80) return false;
+  return shape.in != DT_F64 && value_type(e, op->operands[2])->dtype == DT_BF16 &&
+         grid_product_is_quantized(&cuda_target(t)->machine, &shape);
 }
 
 uint64_t cuda_product_scratch(const CudaTarget *t, const Group *gr) {

@@ -1,5 +1,6 @@
 /* Prints which tile a block of a product multiplies by: a template of the library
-   (text/tensor.h, thin.h, thin_quantized.h, gemm_ring.h, gemm.h, gemm_quantized.h) with the sizes
+   (text/tensor.h, tensor_quantized.h, thin.h, thin_quantized.h, gemm_ring.h, gemm.h,
+   gemm_quantized.h) with the sizes
    of the schedule. */
 #include "codegen/gpu/matmul.h"
 
@@ -66,16 +67,35 @@ static void print_thin_quantized(Gen *g, Text *x, const GridProduct *p) {
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
-static void print_quantized(Gen *g, Text *x, const GridProduct *p) {
-  const char *side = arena_printf(
-      g->a, "QuantizedSide<%s, Quantized%d, %lld, %d, %d, %lld, %lld, %s, %lld, %d, %d>", g->index,
-      p->s.bits, (long long)p->s.group, p->s.copy_b, p->s.bn, (long long)p->s.n,
-      (long long)p->s.part, p->s.tb ? "false" : "true", (long long)p->s.b_row, GEMM_DEPTH,
-      p->s.threads);
+/* What rounds the numbers to the dtype of the other operand. */
+static const char *rounding(const GridProduct *p) {
+  return p->s.in == DT_F16 ? "RoundF16" : p->s.in == DT_BF16 ? "RoundBf16" : "Identity<f32>";
+}
+
+static void print_quantized_tensor(Gen *g, Text *x, const GridProduct *p) {
   text_line(x,
-            "typedef Gemm<%s, f32, Identity<f32>, Identity<f32>, %lld, %lld, %lld, false, %s, %d, "
+            "typedef QuantizedTensorTile<%s, %s, Quantized%d, %s, %lld, %lld, %lld, %lld, %s, %d, "
+            "%d, %d, %d, %d, %d, %lld, %lld, %s> Tile;",
+            g->index, cuda_mma(p->s.in), p->s.bits,
+            p->s.in == DT_F16 ? rounding(p) : "Identity<f32>", /* bf16: rounded once is enough */
+            (long long)p->s.m, (long long)p->s.n, (long long)p->s.k, (long long)p->s.group,
+            p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm, p->s.wn, p->s.copy_a,
+            p->s.copy_b, (long long)p->s.a_row, (long long)p->s.b_row,
+            rows_bounded(p) ? "true" : "false");
+  text_line(x, "extern __shared__ __align__(128) char smem[];");
+}
+
+static void print_quantized(Gen *g, Text *x, const GridProduct *p) {
+  const char *from = cuda_converter(g, p->s.in);
+  const char *side = arena_printf(
+      g->a, "QuantizedSide<%s, Quantized%d, %s, %lld, %d, %d, %lld, %lld, %s, %lld, %d, %d>",
+      g->index, p->s.bits, rounding(p), (long long)p->s.group, p->s.copy_b, p->s.bn,
+      (long long)p->s.n, (long long)p->s.part, p->s.tb ? "false" : "true", (long long)p->s.b_row,
+      GEMM_DEPTH, p->s.threads);
+  text_line(x,
+            "typedef Gemm<%s, f32, %s, Identity<f32>, %lld, %lld, %lld, false, %s, %d, "
             "%d, %d, %d, 1024, %lld, %lld, %s> Tile;",
-            g->index, (long long)p->s.m, (long long)p->s.n, (long long)p->s.part,
+            g->index, from, (long long)p->s.m, (long long)p->s.n, (long long)p->s.part,
             p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.tm, p->s.tn, (long long)p->s.a_row,
             (long long)p->s.b_row, side);
   text_line(x, "__shared__ __align__(16) Tile tile;");
@@ -84,6 +104,8 @@ static void print_quantized(Gen *g, Text *x, const GridProduct *p) {
 void cuda_product_tile(Gen *g, Text *x, const GridProduct *p) {
   if (p->s.bits && p->s.thin)
     print_thin_quantized(g, x, p);
+  else if (p->s.bits && p->s.tensor)
+    print_quantized_tensor(g, x, p);
   else if (p->s.bits)
     print_quantized(g, x, p);
   else if (p->s.tensor)

@@ -31,7 +31,8 @@ int grid_ring_bytes(const GridProductSchedule *p) {
 /* Bytes of a load of a quantized B's integers: as many as leave each thread one, in one group. */
 static int quantized_copy(const GridProductSchedule *p) {
   enum { WORD = 4, MOST = 8 };
-  const int numbers = 8 / p->bits, all = p->bn * GEMM_DEPTH / numbers;
+  const int depth = p->tensor ? STAGE_ROW / dtype_size(p->in) : GEMM_DEPTH;
+  const int numbers = 8 / p->bits, all = p->bn * depth / numbers;
   int bytes = p->tb ? MOST : WORD;
   while (bytes > (p->tb ? WORD : 1) &&
          (p->b_row % bytes || all < bytes * p->threads || (p->tb && p->group < bytes * numbers)))
@@ -157,18 +158,23 @@ static double choose_fma_tile(const GridMachine *machine, const GridProductShape
 
 /* A warp's part is 64 x 64 where there is enough to do: with less of it shared memory could not
    feed the tensor cores. It takes 128 registers for sums and 64 for operands. The sizes are chosen
-   by these counts, not measured on a device. */
+   by these counts, not measured on a device. Threads that make B's numbers have registers for them
+   beside, and rows that there are not would cost more than they save. */
 static void choose_tensor_tile(const GridMachine *machine, GridProductSchedule *p) {
-  static const struct {
+  static const struct Tile {
     int bm, bn, wm, wn;
-  } tiles[] = {{128, 256, 64, 64}, {128, 128, 64, 64}, {64, 64, 32, 32}, {32, 32, 16, 16}};
-  for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
-    p->bm = tiles[i].bm, p->bn = tiles[i].bn, p->wm = tiles[i].wm, p->wn = tiles[i].wn;
-    p->shared = PIPELINE_STAGES * STAGE_ROW * (p->bm + p->bn);
+  } copied[] = {{128, 256, 64, 64}, {128, 128, 64, 64}, {64, 64, 32, 32}, {32, 32, 16, 16}},
+    made[] = {{128, 256, 64, 64}, {128, 128, 32, 64}, {64, 64, 32, 32}, {32, 32, 16, 16}};
+  for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
+    const struct Tile *t = p->bits ? &made[i] : &copied[i];
+    if (p->bits && t->bm > made[3].bm && t->bm >= 2 * p->m) continue;
+    p->bm = t->bm, p->bn = t->bn, p->wm = t->wm, p->wn = t->wn;
+    p->shared = STAGE_ROW * (PIPELINE_STAGES * p->bm + (p->bits ? 2 : PIPELINE_STAGES) * p->bn);
     if (p->shared <= machine->shared && fills(machine, p)) break;
   }
   p->tm = p->wm / 8, p->tn = p->wn / 4, p->side = 2;
   p->threads = p->bm / p->wm * (p->bn / p->wn) * machine->warp;
+  if (p->bits) p->copy_b = quantized_copy(p);
 }
 
 /* Products of few rows take the time that B takes from memory. A thread has the columns that a load
@@ -228,13 +234,15 @@ static void choose_quantized(const GridMachine *machine, const GridProductShape 
   enum { LEAST_GROUP = 16 }; /* that leaves a thread registers beside the scales */
   GridProductSchedule thin = *p;
   const double clocks = choose_thin_quantized(machine, &thin);
-  if (clocks <= choose_fma_tile(machine, s, p) && p->group >= LEAST_GROUP) *p = thin;
+  const double of_tile = choose_fma_tile(machine, s, p);
+  if (clocks <= of_tile && p->group >= LEAST_GROUP && p->in == DT_F32) *p = thin;
 }
 
-bool grid_product_is_quantized(const GridProductShape *s) {
+bool grid_product_is_quantized(const GridMachine *machine, const GridProductShape *s) {
   enum { LEAST_GROUP = 8, WORD = 4 };
   return (s->bits == 8 || s->bits == 4) && s->m && s->n && s->k && DEPTH % s->group == 0 &&
-         s->group >= LEAST_GROUP && (!s->tb || s->b_row % WORD == 0);
+         s->group >= LEAST_GROUP && (!s->tb || s->b_row % WORD == 0) &&
+         (!s->tensor || product_dequantizes(machine, s));
 }
 
 uint64_t grid_product_scratch(const GridProductSchedule *p) {
@@ -254,11 +262,12 @@ static void choose_parts(const GridMachine *machine, const GridProductShape *s,
   int64_t most = machine->blocks / tiles;
   if (most > p->k / LEAST) most = p->k / LEAST;
   if (most < 2) return;
-  const int64_t part = ceil_div(ceil_div(p->k, most), UNIT) * UNIT, parts = ceil_div(p->k, part);
+  const int64_t unit = p->bits && p->group > UNIT ? p->group : UNIT; /* whole groups */
+  const int64_t part = ceil_div(ceil_div(p->k, most), unit) * unit, parts = ceil_div(p->k, part);
   if (parts < 2 || p->k - part < SAVED) return;
   p->parts = (int)parts, p->part = part;
-  const uint64_t operands =
-      (uint64_t)(p->batch * (p->m + p->n) * p->k) * (uint64_t)dtype_size(p->in);
+  const int64_t of_a = p->k * dtype_size(p->in), of_b = p->bits ? p->k * p->bits / 8 : of_a;
+  const uint64_t operands = (uint64_t)(p->batch * (p->m * of_a + p->n * of_b));
   if (grid_product_scratch(p) > operands) p->parts = 1, p->part = p->k;
 }
 
@@ -286,7 +295,7 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .bits = s->bits,
                            .group = s->group};
   choose_parts(machine, s, &p);
-  if (p.bits)
+  if (p.bits && !p.tensor)
     choose_quantized(machine, s, &p);
   else if (p.tensor)
     choose_tensor_tile(machine, &p);

@@ -168,8 +168,9 @@ typedef struct GridProductSchedule {
 } GridProductSchedule;
 
 /* There is a schedule for this product of a quantized matrix: groups divide chains, and loads of
-   words do not span two of them. */
-bool grid_product_is_quantized(const GridProductShape *s);
+   words do not span two of them. On tensor cores one that takes less time than to dequantize the
+   matrix in memory, and to multiply then. */
+bool grid_product_is_quantized(const GridMachine *machine, const GridProductShape *s);
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);
@@ -199,6 +200,9 @@ int64_t wgmma_tiles(const GridProductSchedule *p);
    of tf32 with both operands stored across the depth, does not: 0, 1, or -1. row: elements of a row
    of the copy. */
 int product_transposed_operand(const GridMachine *machine, const GridProductShape *s, int64_t row);
+/* On tensor cores: a product of a quantized matrix that makes its numbers takes less time than a
+   copy of the matrix, dequantized, and the product of that. */
+bool product_dequantizes(const GridMachine *machine, const GridProductShape *s);
 /* Elements of the depth of a k-tile. */
 static inline int wgmma_depth(const GridProductSchedule *p) {
   return WGMMA_ROW / dtype_size(p->in);

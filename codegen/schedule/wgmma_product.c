@@ -1,7 +1,10 @@
 /* Schedules of products on tensor cores by instructions of warpgroups (wgmma); see product.h. */
 #include "codegen/schedule/product.h"
 
-enum { STORE = 32 /* columns of a tile whose multiplication takes as long as its end */ };
+enum {
+  STORE = 32, /* columns of a tile whose multiplication takes as long as its end */
+  FMA = 128   /* a clock, of a multiprocessor */
+};
 
 int64_t wgmma_tiles(const GridProductSchedule *p) {
   const int64_t down = ceil_div(p->m, p->bm), across = ceil_div(p->n, p->bn);
@@ -19,7 +22,7 @@ bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) 
   enum { WAVE = 132, NARROW = 64, WIDE = 256, ROW = 16, PAIR = 2 };
   int64_t best = INT64_MAX;
   const int size = dtype_size(plain->in);
-  if (!plain->tensor || !plain->batch || plain->m < NARROW || plain->n < NARROW ||
+  if (!plain->tensor || plain->bits || !plain->batch || plain->m < NARROW || plain->n < NARROW ||
       plain->k < wgmma_depth(plain) || plain->a_row * size % ROW || plain->b_row * size % ROW ||
       (size == 4 && plain->ta && !plain->tb)) /* tf32: one operand at least lies along the depth */
     return false;
@@ -55,6 +58,24 @@ static double wgmma_time(const GridMachine *machine, const GridProductSchedule *
   const double width = wgmma_columns(p) + STORE;
   return (double)ceil_div(wgmma_tiles(p), machine->multiprocessors) * WGMMA_ROWS * width *
          (double)p->part / machine->wgmma;
+}
+
+/* Times of tensor cores are in fma of tf32, of which they do half as many as of 2 bytes. */
+bool product_dequantizes(const GridMachine *machine, const GridProductShape *s) {
+  enum { HALF = 2, NUMBER = 5, ISSUE = 4 }; /* instructions of a warp for 32 numbers; a clock */
+  if (s->bits == 4 && s->k % 2) return false;
+  const GridProductSchedule p = grid_product_schedule(machine, s);
+  const double turns = (double)ceil_div(p.blocks, machine->multiprocessors);
+  const double made = turns * p.bn * (double)p.part * NUMBER / machine->warp / ISSUE * FMA;
+  GridProductShape other = *s;
+  other.bits = 0, other.b_row = s->tb ? s->k : s->n;
+  const GridProductSchedule plain = grid_product_schedule(machine, &other);
+  GridProductSchedule wide;
+  const double of_plain =
+      wgmma_schedule(&plain, &wide) ? wgmma_time(machine, &wide) : mma_time(machine, &plain);
+  const double bytes = (double)s->n * (double)s->k * (2 * HALF + s->bits / 8.0);
+  return mma_time(machine, &p) / HALF + made <=
+         of_plain / HALF + machine->launch + bytes * machine->byte;
 }
 
 int product_transposed_operand(const GridMachine *machine, const GridProductShape *s, int64_t row) {

@@ -45,4 +45,10 @@ entry thin_q4(x : f32[1, 4096], q : u8[2048, 16384], s : bf16[128, 16384]) { ret
 entry head_q8(x : f32[1, 2048], q : i8[32000, 2048], s : bf16[32000, 64]) { return y = x @ dequantize(q, s, axis = 1)' }
 entry many_q8(x : f32[64, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }
 entry tall_q4(x : f32[512, 4096], q : u8[16384, 2048], s : bf16[16384, 128]) { return y = x @ dequantize(q, s, axis = 1)' }
+entry many_bf16_q8(x : bf16[64, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) {
+  return y = x @ dequantize(q, s, dtype = bf16)
+}
+entry tall_f16_q4(x : f16[512, 4096], q : u8[16384, 2048], s : bf16[16384, 128]) {
+  return y = x @ dequantize(q, s, axis = 1, dtype = f16)'
+}
 entry rows_q8(x : f32[8, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }

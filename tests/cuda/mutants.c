@@ -225,6 +225,8 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 3, "Gemm<", "Gemm");
   add_text(s, k, 13, "Gemm<", "GemmSide");
   add_text(s, k, UNDER_ALL, "QuantizedSide<", "QuantizedSide");
+  add_text(s, k, UNDER_ALL, "QuantizedTensorTile<", "QuantizedSide");
+  add_text(s, k, UNDER_ALL, "QuantizedTensorTile<", "QuantizedTensorTile");
   add_text(s, k, 12, "GemmRing<", "GemmRing");
   if (!cuda_variant(s->arch)) return k->entry >= 0;
   add_text(s, k, 11, "grid_wait();", "grid_wait");

@@ -66,6 +66,19 @@ static double product_l2(const Counting *n, const GridProductSchedule *p, double
          partial_bytes(p);
 }
 
+/* Numbers of integers on their way to shared memory: a byte put into place, a difference, a factor,
+   and half of their rounding; loads of integers and of scales. */
+static void count_made(Counting *n, const GridProductSchedule *p, double k) {
+  enum { NUMBER = 4, OF_FMA = 2, SCALE = 3 };
+  GpuCounts *c = &n->c;
+  const double numbers = k * p->bn / WARP, loads = k * p->bn * p->bits / 8 / p->copy_b / WARP;
+  const double lines = p->tb ? p->copy_b * 8.0 / p->bits + WARP : 2;
+  c->fma += OF_FMA * numbers;
+  c->issue += numbers * NUMBER + loads * (2 * (1 + ADDRESS) + SCALE);
+  c->accesses += 2 * loads + numbers / 4;
+  c->lines += loads * lines;
+}
+
 static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
   double size = dtype_size(p->in), depth = STAGE_ROW / size, warps = c->threads / (double)WARP;
@@ -75,9 +88,9 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   double mma = warps * steps * (p->wm / 16.0) * (p->wn / 8.0);
   double matrices = warps * steps * (p->wm / 16.0 + p->wn / 16.0);
   c->mma = tile * k * tf32;
-  double copies = k_tiles * STAGE_ROW / WARP *
-                  ((double)p->bm / p->copy_a + (double)p->bn / p->copy_b); /* of warps */
-  double small = (p->copy_a < 4 ? p->bm : 0) + (p->copy_b < 4 ? p->bn : 0);
+  const double of_b = p->bits ? 0 : (double)p->bn / p->copy_b;
+  double copies = k_tiles * STAGE_ROW / WARP * ((double)p->bm / p->copy_a + of_b); /* of warps */
+  double small = (p->copy_a < 4 ? p->bm : 0) + (p->copy_b < 4 && !p->bits ? p->bn : 0);
   c->issue = mma + matrices * (1 + (size == 4 ? 3 : 0)) + copies * 2 +
              warps * (START + k_tiles * K_TILE) +
              k_tiles * STAGE_ROW / 2.0 / WARP * small * 2 * ADDRESS;
@@ -87,21 +100,22 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   double lines_b = ceil(WARP * p->copy_b / (row_b < LINE ? row_b : LINE));
   c->accesses = matrices * (size == 4 ? MATRIX : 1) + copies;
   c->wavefronts = matrices * MATRIX + k_tiles * STAGE_ROW * (p->bm + p->bn) / LINE;
-  c->lines = k_tiles * STAGE_ROW / WARP *
-             ((double)p->bm / p->copy_a * lines_a + (double)p->bn / p->copy_b * lines_b);
+  c->lines = k_tiles * STAGE_ROW / WARP * ((double)p->bm / p->copy_a * lines_a + of_b * lines_b);
   c->issue += count_ends(n, p, tile, 0.5);
+  if (p->bits) count_made(n, p, k);
   c->waits = 2;
   /* threads wait for copies of 2 bytes, eight at a time */
   c->l2_waits += k_tiles * ceil(small * STAGE_ROW / 2 / c->threads / 8);
-  c->covered = k_tiles / (PIPELINE_STAGES - 1);
+  enum { MADE_AHEAD = 2 }; /* k-tiles whose integers are on their way */
+  c->covered = k_tiles / (p->bits ? MADE_AHEAD : PIPELINE_STAGES - 1);
   /* a barrier a k-tile, and the first instructions behind it */
   c->chain = k_tiles * 2 * MMA_CLOCKS;
   c->registers = p->wm * p->wn / WARP + 2 * (p->wm / 16 * 4 + p->wn / 16 * 4) + OTHER_REGISTERS;
   c->l2_bytes = product_l2(n, p, k);
-  double operands = (double)p->batch * (double)(p->m + p->n) * (double)p->k * size;
-  c->bytes = (double)p->batch *
-                 product_bytes(n, (double)p->m, (double)p->k, (double)p->n, p->bm, p->bn, size, 8) +
-             c->least_bytes - operands + partial_bytes(p);
+  const double like_a = right_size(p) / size; /* columns of B, of as many bytes as A's rows */
+  c->bytes = (double)p->batch * product_bytes(n, (double)p->m, (double)p->k, (double)p->n * like_a,
+                                              p->bm, p->bn * like_a, size, 8) +
+             c->least_bytes - operand_bytes(p) + partial_bytes(p);
 }
 
 /* Blocks go from tile to tile: a warpgroup copies k-tiles, two others multiply 64 rows each. */

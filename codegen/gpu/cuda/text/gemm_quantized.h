@@ -8,9 +8,9 @@ struct QuantizedFrom {
   const uint16_t *s;
 };
 /* section QuantizedSide */
-/* As GemmSide. COPY: bytes of a load, of columns side by side if the matrix is stored [K, N] (DOWN), else of one column,
-   4 at least; no load spans two groups. */
-template <typename I, typename Q, int GROUP, int COPY, int EDGE, int SIZE, int K, bool DOWN, int ROW, int BK, int THREADS>
+/* As GemmSide. R: rounds scales and numbers to the dtype that dequantize would have made. COPY: bytes of a load, of columns
+   side by side if the matrix is stored [K, N] (DOWN), else of one column, 4 at least; no load spans two groups. */
+template <typename I, typename Q, typename R, int GROUP, int COPY, int EDGE, int SIZE, int K, bool DOWN, int ROW, int BK, int THREADS>
 struct QuantizedSide {
   typedef QuantizedFrom From;
   enum {
@@ -33,6 +33,11 @@ struct QuantizedSide {
   INL_MEMBER int number(int p) {
     const int e = (int)threadIdx.x + p * THREADS;
     return (DOWN ? e / ACROSS : e % ACROSS) * DEEP;
+  }
+  /* column l and number d of what load p has */
+  __device__ __forceinline__ f32 made(int p, int l, int d) {
+    const int byte = DOWN ? l : d / Q::NUMBERS;
+    return R::get(Q::number(word[p].at[byte / 4], byte % 4, d % Q::NUMBERS) * R::get(bf16_to_f32(scale[p % SCALES].at[l])));
   }
   INL_MEMBER bool is_load(int p) { return LOADS % THREADS == 0 || (int)threadIdx.x + p * THREADS < LOADS; }
 
@@ -65,11 +70,31 @@ struct QuantizedSide {
       for (int d = 0; d < DEEP; d++) {
         Vec<f32, COLUMNS> x;
 #pragma unroll
-        for (int l = 0; l < COLUMNS; l++) {
-          const int byte = DOWN ? l : d / Q::NUMBERS;
-          x.at[l] = Q::number(word[p].at[byte / 4], byte % 4, d % Q::NUMBERS) * bf16_to_f32(scale[p % SCALES].at[l]);
-        }
+        for (int l = 0; l < COLUMNS; l++) x.at[l] = made(p, l, d);
         *(Vec<f32, COLUMNS> *)&to[k + d][n] = x;
+      }
+    }
+  }
+  /* The same for tensor cores: of 2 bytes each, in the k-tile that Tile, a SmemTile, describes. E rounds them, too. */
+  template <typename E, typename Tile> __device__ __forceinline__ void store_packed(char *to) {
+    enum { MOST = 8, LINE = DOWN ? COLUMNS : DEEP < MOST ? DEEP : MOST, PAIRS = (LINE + 1) / 2 }; /* side by side there */
+#pragma unroll
+    for (int p = 0; p < EACH; p++) {
+      if (!is_load(p)) break;
+      const int n = column(p), k = number(p);
+#pragma unroll
+      for (int d = 0; d < DEEP; d += DOWN ? 1 : LINE) {
+        Vec<uint32_t, PAIRS> x;
+#pragma unroll
+        for (int l = 0; l < LINE; l += 2) {
+          const f32 first = made(p, DOWN ? l : 0, DOWN ? d : d + l);
+          x.at[l / 2] = E::pack(first, LINE == 1 ? first : made(p, DOWN ? l + 1 : 0, DOWN ? d : d + l + 1));
+        }
+        char *const at = to + (DOWN ? Tile::swizzle(k + d, n * 2) : Tile::swizzle(n, (k + d) * 2));
+        if (LINE == 1)
+          *(uint16_t *)at = (uint16_t)x.at[0];
+        else
+          *(Vec<uint32_t, PAIRS> *)at = x;
       }
     }
   }

@@ -165,16 +165,19 @@ struct TensorTile {
 #pragma unroll
     for (int i = 0; i < MI; i++) multiply_row(c, i, fa[i], fb);
   }
-  /* A step whose operands are read as they are needed. */
-  INL_MEMBER void step_at_once(f32 (&c)[TM][TN], const char *stage, int step) {
+  /* A step whose operands are read as they are needed, from k-tiles a and b. */
+  INL_MEMBER void step_at_once(f32 (&c)[TM][TN], const char *a, const char *b, int step) {
     uint32_t fa[4], fb[NI / 2][4];
 #pragma unroll
-    for (int j = 0; j < NI / 2; j++) B::fragment_b(fb[j], stage + A::BYTES, warp_n() + j * 16, step);
+    for (int j = 0; j < NI / 2; j++) B::fragment_b(fb[j], b, warp_n() + j * 16, step);
 #pragma unroll
     for (int i = 0; i < MI; i++) {
-      A::fragment_a(fa, stage, warp_m() + i * 16, step);
+      A::fragment_a(fa, a, warp_m() + i * 16, step);
       multiply_row(c, i, fa, fb);
     }
+  }
+  INL_MEMBER void step_at_once(f32 (&c)[TM][TN], const char *stage, int step) {
+    step_at_once(c, stage, stage + A::BYTES, step);
   }
   /* c: the block's part of the product that starts at row m0, column n0; `smem` has SHARED bytes. */
   INL_MEMBER void run(f32 (&c)[TM][TN], char *smem, const Stored *pa, const Stored *pb, int m0, int n0,
