@@ -23,7 +23,7 @@ enum {
 
 /* What is held over the step, but neither made nor read there: later, or earlier. */
 static bool relieve(Improve *w, int at, int v) {
-  int maker = w->maker[v], last = w->last[v];
+  int maker = w->maker[v], last = w->lived[v].last;
   if (w->pos[maker] >= at || last <= at) return false;
   improve_take(w, maker);
   bool done = improve_set(w, at, true);
@@ -63,7 +63,8 @@ static int larger_first(const void *pa, const void *pb) {
 static bool lower(Improve *w, int at, Held *held) {
   int n = 0;
   for (int v = 0; v < w->p->nstorages; v++)
-    if (w->pos[w->maker[v]] < at && w->last[v] > at) held[n++] = (Held){w->p->storage[v].size, v};
+    if (w->pos[w->maker[v]] < at && w->lived[v].last > at)
+      held[n++] = (Held){w->p->storage[v].size, v};
   w->effort -= w->p->nstorages / SCAN_SHARE + SORT * n;
   qsort(held, (size_t)n, sizeof *held, larger_first);
   if (shift(w, at)) return true;
@@ -127,10 +128,10 @@ static Improve improve_new(const Graph *g, const StepGraph *p) {
   w.readers = ARENA_ARRAY(a, IntList, p->nstorages + 1);
   w.maker = ARENA_ARRAY(a, int, p->nstorages + 1);
   w.pos = ARENA_ARRAY(a, int, g->n + 1);
-  w.last = ARENA_ARRAY(a, int, p->nstorages + 1);
+  w.lived = ARENA_ARRAY(a, Lived, p->nstorages + 1);
+  for (int v = 0; v < p->nstorages; v++) w.lived[v].size = p->storage[v].size;
   w.within = ARENA_ARRAY(a, int64_t, g->n + 1);
   w.live = ARENA_ARRAY(a, int64_t, g->n + 1);
-  w.left = ARENA_ARRAY(a, int, p->nstorages + 1);
   w.taken = ARENA_ARRAY(a, bool, g->n + 1);
   w.window = ARENA_ARRAY(a, int, g->n + 1);
   int64_t pairs = (int64_t)g->n * g->n * EFFORT_A_PAIR;

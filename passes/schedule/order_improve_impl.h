@@ -9,6 +9,13 @@ enum {
   SCAN_SHARE = 2  /* looking through all steps costs as much as so many of them */
 };
 
+typedef struct Lived { /* of a storage */
+  int size;
+  int last;         /* position of the last reader, n if it is kept */
+  int left;         /* readers in the window tried that are still to come, */
+  uint32_t counted; /* if this is the number of that window */
+} Lived;
+
 typedef struct Improve {
   const Graph *g;
   const StepGraph *p;
@@ -18,12 +25,12 @@ typedef struct Improve {
   IntList *readers;       /* by storage: nodes */
   int *maker;             /* by storage: node */
   int *order, *pos;       /* by position: node; by node: position */
-  int *last;              /* by storage: position of the last reader, n if it is kept */
+  Lived *lived;           /* by storage */
   int64_t *within, *live; /* by position: the most while it runs, what is held before it */
-  int *left;              /* by storage: readers in the window that are still to come */
   bool *taken;            /* by node: it moves */
   IntList moved;
-  int *window; /* the order tried, from its first position on */
+  int *window;      /* the order tried, from its first position on */
+  uint32_t windows; /* that were tried */
   int64_t effort;
   uint64_t seed;
 } Improve;

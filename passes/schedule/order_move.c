@@ -15,30 +15,36 @@ static bool better(Score a, Score b) { return a.peak != b.peak ? a.peak < b.peak
 
 /* ---------------------------------------------------------------- what is held ---- */
 
+/* With its readers of the window counted anew, where they were counted of another one. */
+static inline Lived *here(Lived *v, uint32_t window, int to) {
+  if (v->counted != window) v->left = v->last > to;
+  v->counted = window;
+  return v;
+}
+
 /* Those in the window that are still to come, and one more for all behind it; the effort of a run
    of the window, which is the same in each order. */
 static void count_readers(Improve *w, const int *node, int n, int to) {
-  w->effort -= n;
+  const uint32_t window = ++w->windows;
+  int64_t looked_at = n;
   for (int i = 0; i < n; i++) {
     const StepNode *s = w->step[node[i]];
     if (!s) continue;
-    for (int k = 0; k < s->nin; k++) w->left[s->in[k]] = w->last[s->in[k]] > to;
-    for (int k = 0; k < s->nout; k++) w->left[s->out[k]] = w->last[s->out[k]] > to;
-    w->effort -= s->nin + s->nout;
+    for (int k = 0; k < s->nin; k++) here(&w->lived[s->in[k]], window, to)->left++;
+    for (int k = 0; k < s->nout; k++) here(&w->lived[s->out[k]], window, to);
+    looked_at += s->nin + s->nout;
   }
-  for (int i = 0; i < n; i++)
-    for (int k = 0; w->step[node[i]] && k < w->step[node[i]]->nin; k++)
-      w->left[w->step[node[i]]->in[k]]++;
+  w->effort -= looked_at;
 }
 
 /* What a result takes over from an operand that no op reads later. */
 static int64_t in_place(const Improve *w, const StepNode *s) {
   int64_t saved = 0;
   for (int q = 0; q < s->npairs; q++) {
-    bool free = w->left[s->in[s->pair[q].in]] == 0;
+    bool free = w->lived[s->in[s->pair[q].in]].left == 0;
     for (int z = 0; z < q && free; z++) /* the first pair of either */
       free = s->pair[z].in != s->pair[q].in && s->pair[z].out != s->pair[q].out;
-    if (free) saved += w->p->storage[s->out[s->pair[q].out]].size;
+    if (free) saved += w->lived[s->out[s->pair[q].out]].size;
   }
   return saved;
 }
@@ -54,11 +60,14 @@ static Score simulate(Improve *w, const int *node, int n, int from, const Score 
     int64_t max = live, made = 0, dead = 0;
     if (!than) w->live[from + i] = live;
     if (s) {
-      for (int k = 0; k < s->nin; k++)
-        if (--w->left[s->in[k]] == 0) dead += w->p->storage[s->in[k]].size;
+      for (int k = 0; k < s->nin; k++) {
+        Lived *v = &w->lived[s->in[k]];
+        if (--v->left == 0) dead += v->size;
+      }
       for (int k = 0; k < s->nout; k++) {
-        made += w->p->storage[s->out[k]].size;
-        if (!w->left[s->out[k]]) dead += w->p->storage[s->out[k]].size;
+        const Lived *v = &w->lived[s->out[k]];
+        made += v->size;
+        if (!v->left) dead += v->size;
       }
       max = live + made + s->extra - in_place(w, s);
       live += made - dead;
@@ -84,7 +93,7 @@ static void find_last(Improve *w, int v) {
   int last = w->p->storage[v].kept ? w->g->n : w->pos[w->maker[v]];
   for (uint32_t k = 0; k < w->readers[v].n; k++)
     if (w->pos[w->readers[v].at[k]] > last) last = w->pos[w->readers[v].at[k]];
-  w->last[v] = last;
+  w->lived[v].last = last;
   w->effort -= w->readers[v].n;
 }
 
