@@ -21,10 +21,12 @@ generator='Unix Makefiles' quiet='-DCMAKE_RULE_MESSAGES=OFF -DCMAKE_TARGET_MESSA
 if command -v ninja >/dev/null; then generator=Ninja quiet='' ninja='-- --quiet'; fi
 grep -qx "CMAKE_GENERATOR:INTERNAL=$generator" "$build/CMakeCache.txt" 2>/dev/null || rm -rf "$build"
 cross=$(sh tests/cross.sh "$build/arm64") || cross= # its own message says what is not tested
+fast=-DGCRT_UNOPTIMISED=ON # the emulated runtime: its optimiser takes longer than its programs
+[ "$level" = full ] && fast=-DGCRT_UNOPTIMISED=OFF
 # the options are several words
 # shellcheck disable=SC2086
 cmake -S . -B "$build" -G "$generator" $quiet -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-  -DGC_CROSS="${cross:+aarch64-linux-gnu}" -DGC_CROSS_ROOT="$cross" >/dev/null
+  -DGC_CROSS="${cross:+aarch64-linux-gnu}" -DGC_CROSS_ROOT="$cross" -DGC_CROSS_OPTIONS=$fast >/dev/null
 
 # numpy and safetensors, other readers of the files that programs write, come while gc is built.
 venv=$build/python installs=
