@@ -87,6 +87,14 @@ static void set_variant(Guard *g, uint32_t k, int variant) {
   notes->overlap_free = w->overlap_free && g->overlaps;
 }
 
+static bool is_over(const Guard *g, uint32_t k) { return g->min[k] > g->goal[k]; }
+
+/* In the next trial the entry has no plan: it needs no other variant, and what others get of it are
+   the layouts of globals, which are chosen with it. */
+static void leave_unplanned(Guard *g, uint32_t k) {
+  notes_change(entry_of(g, k))->left_out |= passes_behind(g->r, "layout");
+}
+
 /* The order in which each entry would run with no pass that it may leave out. */
 static bool order_entries(Guard *g) {
   PassRun *r = g->r;
@@ -113,21 +121,23 @@ static void choose(Guard *g) {
   for (uint32_t k = 0; k < g->n; k++) set_variant(g, k, g->best[k]);
 }
 
-static bool is_over(const Guard *g, uint32_t k) { return g->min[k] > g->goal[k]; }
-
 /* What counts of an arena: not the copies for loops that the program as it is written has not. */
 static uint64_t counted(const Guard *g, uint32_t k, const Trial *t) {
   uint64_t more = t->copies > g->given[k] ? t->copies - g->given[k] : 0;
   return t->arena > more ? t->arena - more : 0;
 }
 
-/* Without optimization, so that the goals are known; to their bounds if that is enough. */
+/* Without optimization, so that the goals are known; to their bounds, and then exactly where that
+ * is not enough. */
 static bool find_goals(Guard *g, bool exactly) {
   Trial *found = ARENA_ARRAY(g->r->scratch, Trial, g->n + 1);
-  for (uint32_t k = 0; k < g->n; k++)
+  for (uint32_t k = 0; k < g->n; k++) {
     notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN) | g->whole;
+    if (exactly && !is_over(g, k)) leave_unplanned(g, k);
+  }
   bool ok = exactly ? trial_run(g->r, 0, found) : trial_brief(g->r, 0, found);
   for (uint32_t k = 0; k < g->n; k++) {
+    if (exactly && !is_over(g, k)) continue;
     g->goal[k] = (exactly ? found[k].arena : found[k].bound) + found[k].converted;
     g->given[k] = found[k].copies;
     g->min[k] = counted(g, k, &g->first[k]);
@@ -145,7 +155,10 @@ static bool any_over(const Guard *g) {
 
 static bool try_variant(Guard *g, int variant, Trial *found) {
   for (uint32_t k = 0; k < g->n; k++)
-    if (is_over(g, k)) set_variant(g, k, variant);
+    if (is_over(g, k))
+      set_variant(g, k, variant);
+    else
+      leave_unplanned(g, k);
   bool ok = trial_run(g->r, 0, found);
   for (uint32_t k = 0; ok && k < g->n; k++)
     if (is_over(g, k) && counted(g, k, &found[k]) < g->min[k]) {

@@ -38,6 +38,9 @@ bool passes_until(const PassRun *r, const char *name, const PassOptions *opt);
 /* The stages behind the one at hand that run a pass of this name, up to the first one that runs
    `until` if that is not NULL, as bits of EntryNotes.left_out. */
 uint64_t passes_stages(const PassRun *r, const char *name, const char *until);
+/* All stages behind the last one that runs a pass of this name, as such bits; 0 if there is none.
+ */
+uint64_t passes_behind(const PassRun *r, const char *name);
 
 /* ---- trial.c ---- */
 typedef struct Trial { /* of an entry */

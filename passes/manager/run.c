@@ -124,6 +124,17 @@ uint64_t passes_stages(const PassRun *r, const char *name, const char *until) {
   return bits;
 }
 
+uint64_t passes_behind(const PassRun *r, const char *name) {
+  const Pipeline *p = r->pipeline;
+  uint64_t bits = 0;
+  for (uint32_t i = p->stages.n; i-- > r->stage + 1;) {
+    if (strcmp(p->stages.at[i].pass->name, name) == 0) return bits;
+    if (!stage_bit(i)) return 0;
+    bits |= stage_bit(i);
+  }
+  return 0;
+}
+
 bool passes_until(const PassRun *r, const char *name, const PassOptions *opt) {
   const Pipeline *p = r->pipeline;
   for (uint32_t i = r->stage + 1; i < p->stages.n; i++)
