@@ -4,7 +4,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 sh docs/install.sh
-printf '\n== building gc, about a minute if it is the first time\n'
+cores=$(nproc)
+printf '\n== building gc: if it is the first time, about %s s on idle cores (%s)\n' $((150 / cores + 15)) "$cores"
 mkdir -p build
 
 # Lines of cmake to the log; of those that say how far it is, "[ 12%]" or "[12/300]", each tenth to the terminal.
@@ -25,7 +26,7 @@ follow() {
 }
 {
   code=0
-  { cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build -j "$(nproc)" --target toolchain; } 2>&1 || code=$?
+  { cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build -j "$cores" --target toolchain; } 2>&1 || code=$?
   echo "$code" >build/build.code
 } | follow
 code=$(cat build/build.code)
