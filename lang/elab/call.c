@@ -79,7 +79,8 @@ Val call_def(Elab *e, const CallSite *s) {
     const Binding *b = env_find(e, inner->env, params[p].name.name);
     if (b) saw_binding(e, params[p].name.loc, b->val, b->global);
   }
-  exec_body(e, &s->f->decl->function.body);
+  inner->env->body = &s->f->decl->function.body;
+  exec_body(e, inner->env->body);
   return inner->env->result;
 }
 

@@ -177,6 +177,7 @@ static void elaborate_entry(Elab *e, const Decl *d) {
   run.training = run.entry->training = body_has_minimize(&d->function.body);
   Frame root = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
   root.env->result = (Val){.kind = VAL_VOID};
+  root.env->body = &d->function.body;
   e->run = &run;
   e->frame = &root;
   int errors = elab_errors(e);

@@ -130,6 +130,26 @@ static const Binding *extent_of_caller(Elab *e, const char *name) {
   return NULL;
 }
 
+/* Where the statements from `loc` on first bind the name; NULL: nowhere. */
+static const Loc *bound_behind(const Body *b, const char *name, Loc loc) {
+  for (int i = 0; i < b->n; i++) {
+    const Stmt *s = b->at[i];
+    const Loc *at = NULL;
+    if (s->kind == ST_ASSIGN) {
+      for (int k = 0; k < s->assign.names.n && !at; k++)
+        if (s->assign.names.at[k].name == name) at = &s->assign.names.at[k].loc;
+    } else if (s->kind == ST_PARAM || s->kind == ST_STATE) {
+      if (s->variable.name.name == name) at = &s->variable.name.loc;
+    } else if (s->kind == ST_SCOPE) {
+      at = bound_behind(&s->scope.body, name, loc);
+    } else if (s->kind == ST_WITH) {
+      at = bound_behind(&s->with.body, name, loc);
+    }
+    if (at && at->file == loc.file && at->line > loc.line) return at;
+  }
+  return NULL;
+}
+
 /* Reports a name that no scope knows, with its equivalent here or the nearest known name. */
 void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   Env *env = e->frame->env;
@@ -153,6 +173,7 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   const char *near = nearest_name(e->c, name, list, n);
   const Expr *later = dim ? extent_of_inputs(e, name) : NULL;
   const Binding *outside = later ? NULL : extent_of_caller(e, name);
+  const Loc *behind = dim || !env->body ? NULL : bound_behind(env->body, name, loc);
   if (outside) {
     elab_note(e, outside->loc, "'%s' is an extent of the entry, which a def does not see", name);
     elab_hint(e, "hand it on as an argument, or take it from one: %s = dim(x, 0)", name);
@@ -160,6 +181,9 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
     elab_note(e, later->loc, "'%s' is declared behind it", name);
     elab_hint(e, "the first dim of %s declares it: write %s there, and %s in the others", name,
               source_slice(e, later->loc), name);
+  } else if (behind) {
+    elab_note(e, *behind, "'%s' is bound here, behind its use", name);
+    elab_hint(e, "statements run in their order: bind it first");
   } else if (ended) {
     elab_note(e, ended->loc, "'%s' is bound in a loop and ends with each iteration", name);
     elab_hint(e, "bind it before the loop; the loop then changes it");
@@ -170,10 +194,11 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   } else if (near) {
     elab_hint(e, "did you mean '%s'?", near);
   } else if (dim) {
+    const char *declared = hint_for_name(name) ? "N" : name; /* None is no name for one */
     elab_hint(e,
               "a dim is a number or declared: let %s = 64; that of an input may be known at run "
               "time: n <= 64",
-              name);
+              declared);
   }
   elab_trace(e);
 }

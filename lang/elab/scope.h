@@ -47,6 +47,7 @@ typedef struct Env { /* one activation of a function or an entry */
   VEC(Binding) ended; /* bound in a loop that is over: for the hint */
   NameIndex ended_index;
   const Func *func; /* NULL: an entry */
+  const Body *body; /* its statements; NULL: there are none */
   bool prelude, returned;
   int scans;         /* open scans of this activation */
   const Frame *loop; /* the frame around the innermost of them */

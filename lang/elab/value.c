@@ -222,8 +222,12 @@ bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t 
   if (v.kind == VAL_NUM && v.f == floor(v.f) && fabs(v.f) < 0x1p53)
     v = val_int((int64_t)v.f, v.loc); /* 16 * 2.0 is an integer to its writer */
   if (!val_is_known(e, v, what, NULL, loc)) return false;
-  if (v.kind != VAL_INT)
-    return elab_fail(e, loc, "%s must be an integer, found %s", what, val_str(e, v)), false;
+  if (v.kind != VAL_INT) {
+    elab_error(e, loc, "%s must be an integer, found %s", what, val_str(e, v));
+    if (v.kind == VAL_NUM && strchr(source_slice(e, loc), '/'))
+      elab_hint(e, "'//' divides and rounds down");
+    return elab_trace(e), false;
+  }
   if (v.i < min)
     return elab_fail(e, loc, "%s must be at least %lld, found %lld", what, (long long)min,
                      (long long)v.i),

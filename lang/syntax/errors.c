@@ -120,16 +120,20 @@ static const char *hinted_word(const Found *f) {
   return f->name && word_is_reserved(f->name) && hint_for_reserved(f->name) ? f->name : f->before;
 }
 
+static const char *hint_of_word(const char *word) {
+  if (!word) return NULL;
+  return word_is_reserved(word) ? hint_for_reserved(word) : hint_for_keyword(word);
+}
+
 /* A name where a keyword was meant: "retrun x", "entyr train(...)". */
 static void hint_keyword(Parser *ps, const char *word, bool outside) {
   if (!word) return;
-  bool reserved = word_is_reserved(word);
-  const char *hint = reserved ? hint_for_reserved(word) : hint_for_keyword(word);
+  const char *hint = hint_of_word(word);
   if (hint) {
     parse_note(ps, SEV_HINT, (Loc){0}, "%s", hint);
     return;
   }
-  if (reserved) return;
+  if (word_is_reserved(word)) return;
   const char *const *list = outside ? declaration_words : statement_words;
   int n = 0;
   while (list[n]) n++;
@@ -180,6 +184,16 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a let has the type of its value: let N = 64");
     return true;
   }
+  if (f->token == '(' && f->before && expects(e, '[') && !expects(e, '+')) {
+    parse_note(ps, SEV_HINT, (Loc){0}, "a shape stands in square brackets: %s[64, 784]", f->before);
+    return true;
+  }
+  bool in_list = (f->open == '(' || f->open == '[') && !f->starts_line;
+  if (in_list && in_group(&value_group, f->token) && expects(e, ',') &&
+      !hint_of_word(hinted_word(f))) {
+    parse_note(ps, SEV_HINT, (Loc){0}, "commas separate what stands in brackets");
+    return true;
+  }
   bool typed = e.n == 1 ? !f->before : e.n == 2 && expects(e, '[');
   if (expects(e, '=') && typed) {
     parse_note(ps, SEV_HINT, (Loc){0},
@@ -217,10 +231,16 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
   if (is_word && word_is_reserved(f->name) && expects(e, NAME) && !f->starts_line &&
       !expects(e, INTEGER)) {
     parse_error(ps, f->loc, "'%s' is a reserved word, it cannot be a name", f->name);
+    if (f->token == DTYPE && f->open == '(')
+      parse_note(ps, SEV_HINT, (Loc){0}, "a name stands in front of its type: x : f32[64, 784]");
     return true;
   }
   if (is_operator(f->token) && expects(e, PIPE) && !expects(e, '+')) {
     parse_error(ps, f->loc, "'|>' binds loosest; put what it makes in parentheses: (x |> f) + 1");
+    return true;
+  }
+  if (f->token == QUOTIENT && expects(e, RETURN)) {
+    parse_error(ps, f->loc, "a comment starts with '#'; '//' divides and rounds down");
     return true;
   }
   if (is_operator(f->token) && expects(e, RETURN) && f->starts_line) {
@@ -281,6 +301,9 @@ void syntax_error(Parser *ps, const int *token, const char *const *word, int n) 
     bool closer = expects(e, ')') || expects(e, ']');
     if (closer && f.opener.line && f.open != '{' && f.opener.line != f.loc.line)
       parse_note(ps, SEV_NOTE, f.opener, "this '%c' is still open", f.open);
+    bool dangling = expects(e, INTEGER) && !expects(e, RETURN) && f.starts_line && f.last.line;
+    if (dangling && f.open != '(' && f.open != '[')
+      parse_note(ps, SEV_NOTE, f.last, "a value is missing behind this");
     const char *named = f.token == '[' ? f.before : f.name; /* `int` alone is a kind */
     const char *type = named ? hint_for_type(named) : NULL;
     if ((expects(e, DTYPE) && !expects(e, INTEGER)) || (type && f.token == '['))

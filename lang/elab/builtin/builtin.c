@@ -219,6 +219,8 @@ bool axis_of(Elab *e, int64_t axis, int rank, Val x, const char *what, Loc loc, 
   if (axis >= -rank && axis < rank) return *out = axis < 0 ? axis + rank : axis, true;
   elab_error(e, loc, "%s has no axis %lld in %s", what, (long long)axis, val_str(e, x));
   elab_note_tensor(e, "it", x);
+  if (rank > 1) elab_hint(e, "its axes are 0 to %d; from the end, -1 to -%d", rank - 1, rank);
+  if (rank == 1) elab_hint(e, "it has the axis 0 alone");
   elab_trace(e);
   return false;
 }
