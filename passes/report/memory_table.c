@@ -1,7 +1,7 @@
 /* --memory-report: the bytes that each idea saves, entry by entry, in the rows of the classic
    memory-cost experiment (Chen et al. 2016, section 6): nothing, in place alone, sharing alone,
-   both, and the forward path alone with both. Contract: both modules are planned; the second is the
-   same program without its updates. */
+   both (the arena), and that of the forward pass alone. Contract: both modules are planned; the
+   second is the same program without its updates. */
 #include "passes/plan/plan_impl.h"
 
 /* Drops what only training does: no update, hence no gradient. What an entry returns stays. */
@@ -38,11 +38,11 @@ void plan_report(FILE *f, const Module *m, const Module *forward, const Target *
     const Plan *p = plan_of(e);
     Arena *a = arena_new();
     fprintf(f, "entry %s: bytes of intermediate values\n", e->name);
-    print_row(f, "none", p->naive_bytes, p->naive_bytes);
+    print_row(f, "without sharing", p->naive_bytes, p->naive_bytes);
     print_row(f, "in place", p->inplace_bytes, p->naive_bytes);
-    print_row(f, "sharing", shared_alone(a, e, t, WORK), p->naive_bytes);
-    print_row(f, "both", p->arena_bytes, p->naive_bytes);
-    if (e->training) print_row(f, "both, forward only", plan_of(fwd)->arena_bytes, p->naive_bytes);
+    print_row(f, "shared, not in place", shared_alone(a, e, t, WORK), p->naive_bytes);
+    print_row(f, "arena", p->arena_bytes, p->naive_bytes);
+    if (e->training) print_row(f, "arena, forward only", plan_of(fwd)->arena_bytes, p->naive_bytes);
     arena_free(a);
   }
 }

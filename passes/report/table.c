@@ -219,7 +219,7 @@ static void print_summary(FILE *f, const Table *t) {
   print_figure(f, "lower bound", p->lower_bound_bytes, p->naive_bytes);
   fprintf(f, "  inputs %s bytes,", plan_commas(buf, p->inputs_bytes));
   fprintf(f, " outputs %s bytes,", plan_commas(buf, p->outputs_bytes));
-  fprintf(f, " %s operations a run\n", plan_commas(buf, p->flops));
+  fprintf(f, " %s flops a run\n", plan_commas(buf, p->flops));
   if (p->streams > 1)
     fprintf(f, "  %d streams, %d edges between them, %.2f at work on the average\n", p->streams,
             p->nedges, p->average_parallelism);
@@ -248,8 +248,7 @@ void plan_print_table(FILE *f, const Module *m, const char *target) {
     const Global *g = &m->globals.at[i];
     if (g->kind != GLOBAL_HYPER && layout_bytes(g->type, g->layout, &bytes)) globals += bytes;
   }
-  fprintf(f, "%s for %s: parameters and states %s bytes\n", m->source, target,
-          plan_commas(buf, globals));
+  fprintf(f, "%s for %s: globals %s bytes\n", m->source, target, plan_commas(buf, globals));
   const Entry *e;
   for (uint32_t k = 0; (e = plan_listed(m, k)); k++) {
     fputc('\n', f);

@@ -21,7 +21,7 @@ static void bytes_text(char out[40], uint64_t n) { /* 1,234,567 */
 static void line(const char *what, uint64_t n, const char *gloss) {
   char b[40];
   bytes_text(b, n);
-  printf("  %-14s %16s%s%s\n", what, b, *gloss ? "  " : "", gloss);
+  printf("  %-15s %15s%s%s\n", what, b, *gloss ? "  " : "", gloss);
 }
 
 /* `loss`: the one that must stay finite, or -1. */
@@ -105,24 +105,26 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
   tensors("input", en, en->inputs, en->ninputs, -1);
   tensors("output", en, en->outputs, en->noutputs, en->training ? en->loss : -1);
   if (en->ranks)
-    printf(
-        "  ranks    %-24d each has a share of the batch: rows, steps and bytes are those of one\n",
-        en->ranks);
-  printf("  %d steps, %" PRIu64 " flops\n", en->nsteps, en->flops);
+    printf("  ranks    %-24d each has a share of the batch: rows, launches and bytes are those of "
+           "one\n",
+           en->ranks);
+  char flops[40];
+  bytes_text(flops, en->flops);
+  printf("  %d launches, %s flops a run\n", en->nsteps, flops);
   printf("  bytes of its intermediate values\n");
   line("arena", en->arena_bytes, "as planned");
-  line("naive", en->naive_bytes, "if none shared");
-  line("inplace", en->inplace_bytes, "with in-place operations only");
+  line("without sharing", en->naive_bytes, "each in bytes of its own");
+  line("in place", en->inplace_bytes, "with in-place operations alone");
   line("pool", en->pool_bytes, "with in-place operations and a pool");
   line("lower bound", en->lower_bound_bytes, "the most that is alive at once");
   if (en->ahead) {
-    printf("  the first %d steps prepare a batch, beside the step before\n", en->ahead);
+    printf("  the first %d launches prepare a batch, beside the step before\n", en->ahead);
     line("ahead", en->ahead_bytes, "of a batch: what they make, and intermediate values");
   }
   if (en->ranks)
     line("messages", en->under_way_bytes, "of the arena and globals: under way to other ranks");
   if (en->ranks && en->waits >= 0)
-    printf("  %-14s %14.0f %%  %s\n", "waiting", 100 * (double)en->waits,
+    printf("  %-15s %13.0f %%  %s\n", "waiting", 100 * (double)en->waits,
            "of a step, for other ranks, by the model of gc --remarks=comm");
   if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
   uint64_t shown = s.globals; /* the runtime's line has what no other one has */

@@ -53,10 +53,10 @@ run 0 python3 check.py
 cat out.txt
 run 0 "$gc" "$source" -O2 -o mnist
 run 0 ./mnist info train
-for row in 'naive naive_bytes' 'inplace inplace_bytes' 'pool pool_bytes' 'arena arena_bytes' 'lower_bound lower_bound_bytes'; do
+for row in 'without_sharing naive_bytes' 'in_place inplace_bytes' 'pool pool_bytes' 'arena arena_bytes' 'lower_bound lower_bound_bytes'; do
   set -- $row
   want=$(awk -v k="$2" '$1 == k {print $2}' figures.txt)
-  sed 's/,//g; s/lower bound/lower_bound/' out.txt | awk -v k="$1" '$1 == k {print $2; exit}' | grep -qx "$want" ||
+  sed 's/,//g; s/lower bound/lower_bound/; s/without sharing/without_sharing/; s/in place/in_place/' out.txt | awk -v k="$1" '$1 == k {print $2; exit}' | grep -qx "$want" ||
     fail "info does not give $want for $1"
 done
 

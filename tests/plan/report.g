@@ -8,15 +8,15 @@ entry train(x : f32[64, 784], t : f32[64, 10]) {
   return loss
 }
 # CHECK: entry train: bytes of intermediate values
-# CHECK-NEXT: none [[NONE:[0-9,]+]] 100.0 %
+# CHECK-NEXT: without sharing [[NONE:[0-9,]+]] 100.0 %
 # CHECK-NEXT: in place {{[0-9,]+}} {{[0-9.]+}} %
-# CHECK-NEXT: sharing {{[0-9,]+}} {{[0-9.]+}} %
-# CHECK-NEXT: both {{[0-9,]+}} {{[0-9.]+}} %
-# CHECK-NEXT: both, forward only {{[0-9,]+}} {{[0-9.]+}} %
+# CHECK-NEXT: shared, not in place {{[0-9,]+}} {{[0-9.]+}} %
+# CHECK-NEXT: arena {{[0-9,]+}} {{[0-9.]+}} %
+# CHECK-NEXT: arena, forward only {{[0-9,]+}} {{[0-9.]+}} %
 # Nothing is warned of the forward pass that is planned for the last row: it has no optimizer, and returns rows of its own.
 # RANKS-NOT: warning
 # RANKS: entry norms: bytes of intermediate values
-# RANKS: both, forward only
+# RANKS: arena, forward only
 entry norms(x : f32[64, 8]) {
   y = bn(x) as n
   loss = mean(tanh(linear(y, 300)) ** 2)
