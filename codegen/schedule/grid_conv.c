@@ -27,8 +27,6 @@ double grid_conv_alone_clocks(const GridMachine *machine, const GridConvSchedule
   return time_of(machine, c, DT_F32) / FMA;
 }
 
-double grid_launch_clocks(const GridMachine *machine) { return machine->launch / FMA; }
-
 double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
                         const GridConvSchedule *c) {
   enum { ENDS = 2000 }; /* clocks before the first k-tile and behind the last */

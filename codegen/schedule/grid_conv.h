@@ -111,8 +111,6 @@ static inline int grid_conv_threads(const GridConvSchedule *c, int block) {
 /* The same by planes, if that takes less time. */
 void grid_conv_choose(const GridMachine *machine, GridConvSchedule *c, const ConvGeom *g, bool back,
                       Dtype dt);
-/* Clocks of one more launch. */
-double grid_launch_clocks(const GridMachine *machine);
 /* Clocks of a multiprocessor until it is done, by count. */
 double grid_conv_clocks(const GridMachine *machine, const GridConvShape *s,
                         const GridConvSchedule *c);

@@ -93,14 +93,6 @@ const char *text_times(Arena *a, const char *x, int64_t n) {
   return n == 1 ? x : arena_printf(a, "%s * %lld", x, (long long)n);
 }
 
-const char *text_divided(Arena *a, const char *x, int64_t n) {
-  return n == 1 || is_zero(x) ? x : arena_printf(a, "%s / %lld", x, (long long)n);
-}
-
-const char *text_modulo(Arena *a, const char *x, int64_t n) {
-  return n == 1 || is_zero(x) ? "0" : arena_printf(a, "%s %% %lld", x, (long long)n);
-}
-
 const char *text_sum(Arena *a, const char *x, const char *y) {
   const char *sum = text_plus(a, x, y);
   return is_zero(x) || is_zero(y) ? sum : arena_printf(a, "(%s)", sum);

@@ -24,8 +24,6 @@ void text_append(Text *x, const Text *y);
 /* Texts of positions, as a person would write them: "0" and factors of 0 and 1 leave no trace. A
    factor is a name, a number, a product, or in parentheses. */
 const char *text_times(Arena *a, const char *factor, int64_t n);   /* x * n: a factor */
-const char *text_divided(Arena *a, const char *factor, int64_t n); /* x / n: a factor */
-const char *text_modulo(Arena *a, const char *factor, int64_t n);  /* x % n: a factor */
 const char *text_plus(Arena *a, const char *x, const char *y);     /* x + y: a sum */
 const char *text_sum(Arena *a, const char *x, const char *y);      /* (x + y): a factor */
 const char *text_minus(Arena *a, const char *x, const char *name); /* (x - y): a factor */
