@@ -1,31 +1,8 @@
 /* Reads the text form of a module, for tests and reproducers: recursive descent, one error ends it.
    Contract: print(read(print(m))) equals print(m) to the byte; any bytes at all give a module that
    the verifier accepts, or a diagnostic with line and column. Everything is checked before it is
-   built.
-
-     module   = "module" string { global | init | gather | entry }
-     global   = ("param" | "state" | "optimizer") "@" name ":" type ["of" type] [loc]
-              | "hyper" "@" name [":" type] "=" number [loc]
-     init     = "init" [loc] body
-     gather   = "gather" [loc] body
-     entry    = "entry" (word | string) arguments ["training"] ["ranks" integer] [loc] body
-                [ "ahead" arguments [loc] body ]
-     arguments= "(" [ "%" name ":" type { "," "%" name ":" type } ] ")"
-     body     = "{" { op } "}"
-     op       = [ names "=" ] word [ "@" name [","] ] [ names ] [ "{" attr { "," attr } "}" ]
-                [ ":" type { "," type } ] ["backward"] [string] [loc] { arguments body }
-     names    = "%" name { "," "%" name }
-     attr     = word "=" value
-     value    = number | string | "[" [ number { "," number } ] "]"
-     type     = dtype "[" [ integer { "," integer } ] "]"
-                [ "order" "[" integer { "," integer } "]" ] [ "panels" integer ]
-     loc      = (path | string) ":" line ":" column          without blanks inside
-     name     = letters, digits, _ and dots | string
-     string   = '"' { byte | \" | \\ | \n | \xHH } '"'        on one line
-
-   "@" names the global of load and store; the string after the types is the scope; ";" starts a
-   comment that ends with the line; line ends mean nothing else. A value is named after its text: an
-   unnamed one by its number, a suffix that tells equal names apart is dropped. */
+   built. docs/ir.md has the grammar. A value is named after its text: an unnamed one by its number,
+   a suffix that tells equal names apart is dropped. */
 #include "ir/text/read.h"
 
 enum { MAX_DEPTH = 100 }; /* blocks in blocks: reading recurses, and no program comes near it */
