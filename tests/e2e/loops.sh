@@ -106,7 +106,7 @@ def of(file):
     return [e["args"] | {"name": e["name"]} for e in json.load(open(file))["traceEvents"] if e["ph"] == "X"]
 for program, entry, file in ("nested", "f", "nested.json"), ("net_160K", "t12", "t12.json"):
     said = subprocess.run([f"./{program}", "info", entry], capture_output=True, text=True, check=True).stdout
-    flops = next(int(line.split()[2]) for line in said.splitlines() if line.endswith(" flops"))
+    flops = next(int(line.split()[2].replace(",", "")) for line in said.splitlines() if line.endswith(" flops a run"))
     assert sum(e["flops"] for e in of(file)) == flops, (program, flops, of(file))
 inner = [e for e in of("nested.json") if "matmul" in e["name"] and e["flops"] > 7 * 5 * 2 * 16 * 24 * 24]
 assert len(inner) == 1, of("nested.json")

@@ -11,10 +11,10 @@ entry means(x : f32[N, 6], y : i32[N]) {
 # CHECK: names = "a,b,c,d,e,f,g", aggregates = "mean,mean,sum,mean,min,max,exp-mean"
 entry more(x : f32[N, 6], y : i32[N]) {
   a = sum(x, axis = 1)
-  return a = sqrt(mean(a * a)), b = 3 ** mean(a), c = log(max(a)), d = max(min(a), 1), e = min(max(a), max(2 * a)), f = sum(a) + 1, g = sum(y == 1)
+  return a = sqrt(mean(a * a)), b = 3 ** mean(a), c = log(max(a)), d = max(min(a), 1), e = min(max(a), max(2 * a)), f = sum(a) + 1, g = sum(y == 1), h = max(a) * 0
 }
 # a maximum that is bounded below is no maximum of minima; a constant that is added to a sum would be counted in each batch
-# CHECK: names = "a,b,c,d,e,f,g", aggregates = "rms,exp-mean,max,each,each,each,sum"
+# CHECK: names = "a,b,c,d,e,f,g,h", aggregates = "rms,exp-mean,max,each,each,each,sum,each"
 entry picked(x : f32[N, 6], on : bool[]) {
   s = sum(x)
   return a = where(on, s, 0), b = where(on, s, 1), c = where(on, mean(x), 1), d = where(on, max(x), min(x)), e = where(s > 0, s, 0)

@@ -29,6 +29,15 @@ entry long(ids : i32[80], x : f32[50, 4], dy : f32[80, 4]) {
 # CHECK: [[X:%[^ ]+]] = mul %x
 # CHECK: gather_grad %dy, %ids, [[X]] {rows = 50}
 
+# Rows that two sums read are scattered once.
+entry twice(ids : i32[8], x : f32[50, 4], dy : f32[8, 4]) {
+  return y = scatter_add(x * 2, ids, dy), z = scatter_add(exp(x), ids, dy)
+}
+# CHECK-LABEL: entry twice
+# CHECK: gather_grad %dy, %ids {rows = 50}
+# CHECK-NOT: gather_grad
+# CHECK: return
+
 # A half's sum is rounded once; a constant has no bytes to add to.
 entry halves(ids : i32[8], x : f16[50, 4], dy : f16[8, 4], dz : f32[8, 4]) {
   return a = scatter_add(x * 2, ids, dy), b = scatter_add(zeros([50, 4]), ids, dz)

@@ -24,3 +24,23 @@ entry train(x : u8[16, 48], y : u8[16]) {
 # CHECK: random_uniform {key = "net.random_flip#"
 # CHECK-NOT: dropout
 # CHECK: return %{{[^ ]+}} {names = "
+
+# What the entry returns is made in the step, and so are convolutions.
+entry shown(x : u8[16, 48], y : u8[16]) {
+  a = reshape(f32(x) / 255, [16, 3, 4, 4]) |> random_flip
+  loss = mean(xent(linear(flatten(a), 4) as shown, y))
+  minimize loss with sgd(0.1)
+  return loss, a
+}
+# CHECK-LABEL: entry shown
+# CHECK: random_uniform
+# CHECK-LABEL: ahead(
+entry edges(x : u8[16, 48], y : u8[16]) {
+  a = conv2d(reshape(f32(x) / 255, [16, 3, 4, 4]) |> random_flip, ones([2, 3, 3, 3]))
+  loss = mean(xent(linear(flatten(a), 4) as edges, y))
+  minimize loss with sgd(0.1)
+  return loss
+}
+# CHECK-LABEL: entry edges
+# CHECK: = conv %
+# CHECK-LABEL: ahead(
