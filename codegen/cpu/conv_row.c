@@ -7,36 +7,48 @@
 
 #include <stdlib.h>
 
+#include "codegen/cpu/epilogue.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/program/extent.h"
+
+typedef struct Pixels {
+  const Conv *v;
+  const Phase *f;
+} Pixels;
+
+static void print_pixel(const void *of, Text *x) {
+  const Pixels *p = of;
+  const Conv *v = p->v;
+  if (p->f)
+    text_line(x, "const long ox = %lld + (i0 + i) * %lld;", (long long)p->f->first,
+              (long long)p->f->step);
+  else
+    text_line(x, "const long ox = i;");
+  text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)v->s.rows,
+            (long long)v->s.columns, (long long)v->s.to_channels);
+  text_line(x, "const f32 *acc = from + i * %lld;", (long long)(v->s.together * v->s.nr));
+  text_line(x, "(void)flat;");
+}
 
 /* Element-wise work on `count` pixels, which are in the tile's buffer: those of the phase from i0
    on, or with `f` NULL the whole row. */
 static void print_epilogue(const Conv *v, Text *x, const Phase *f, const char *count,
                            int64_t width) {
-  const Type *t = v->gr->domain;
-  text_open(x, "for (long i = 0; i < %s; i++) {", count);
-  if (f)
-    text_line(x, "const long ox = %lld + (i0 + i) * %lld;", (long long)f->first,
-              (long long)f->step);
-  else
-    text_line(x, "const long ox = i;");
-  text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)v->s.rows,
-            (long long)v->s.columns, (long long)v->s.to_channels);
+  const Pixels pixels = {v, f};
   const bool together = v->s.together > 1;
-  text_line(x, "const f32 *acc = from + i * %lld;", (long long)(v->s.together * v->s.nr));
-  text_line(x, "(void)flat;");
-  text_open(x, "GC_IVDEP for (long j = 0; j < %s; j++) {",
-            together ? "wide" : arena_printf(v->g->a, "%lld", (long long)width));
-  EpilogueSite s = {.shape = t,
+  EpilogueRows rows = {.row = "i",
+                       .rows = count,
+                       .width = together ? v->s.together * v->s.nr : width,
+                       .columns = together ? "wide" : NULL,
+                       .place = print_pixel,
+                       .of = &pixels};
+  EpilogueSite s = {.shape = v->gr->domain,
                     .coord = (const char *[]){"n", "(k0 + j)", "oy", "ox"},
                     .flat = "(flat + j)",
                     .layout = pixel_layout(v->g->ctx),
                     .have = v->op->results[0],
                     .have_text = "acc[j]"};
-  epilogue_body(v->g, x, v->gr, &s);
-  text_close(x, "}");
-  text_close(x, "}");
+  epilogue_rows(v->g, x, v->gr, &rows, &s);
 }
 
 /* Where position i of a phase lies in a row of the result, `pixel` elements from one to the next.

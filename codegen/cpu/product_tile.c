@@ -3,6 +3,7 @@
    variables the texts use: rows m to m + rows of tile i, panel q, chain k0. Algorithm: see
    text/gemm.h. */
 #include "codegen/cpu/cpu.h"
+#include "codegen/cpu/epilogue.h"
 #include "codegen/cpu/product.h"
 
 /* A tile function for these rows and columns: shared by every kernel with the same strides. One
@@ -102,21 +103,26 @@ static bool is_rounded_alone(const Group *g) {
          dtype_is_half(value_type(g->e, g->root->results[0])->dtype);
 }
 
-static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
-  const Type *c = product_value(gr, gr->root->results[0])->type;
-  text_open(x, "for (long r = 0; r < rows; r++) {");
+static void print_row(const void *of, Text *x) {
+  const Product *p = of;
   text_line(x, "const long row = m + r;");
   text_line(x, "const long flat = %s;", flat_place(p, "row", NULL));
   text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "const %s *acc = c + r * %d;", p->T, p->s.nr);
+}
+
+static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+  const Type *c = product_value(gr, gr->root->results[0])->type;
   if (is_rounded_alone(gr)) {
+    text_open(x, "for (long r = 0; r < rows; r++) {");
+    print_row(p, x);
     const Value *out = product_value(gr, gr->yield[0]);
     text_line(x, "store_row_%s(out0 + %s, acc, %lld);", dtype_name(c->dtype),
               out->layout ? "panel" : "flat", (long long)width);
     text_close(x, "}");
     return;
   }
-  text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
+  EpilogueRows rows = {.row = "r", .rows = "rows", .width = width, .place = print_row, .of = p};
   EpilogueSite s = {.shape = gr->domain,
                     .coord = coordinates(g, gr, p, c),
                     .flat = "(flat + j)",
@@ -125,9 +131,7 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
                     .have_text = "acc[j]"};
   if (!dtype_is_float(c->dtype) && product_dtype(c->dtype) != c->dtype)
     s.have_text = arena_printf(g->a, "(%s)acc[j]", dtype_compute(c->dtype));
-  epilogue_body(g, x, gr, &s);
-  text_close(x, "}");
-  text_close(x, "}");
+  epilogue_rows(g, x, gr, &rows, &s);
 }
 
 /* Asks for what the epilogue reads and writes of a tile while the product is computed: its rows lie

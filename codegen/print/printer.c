@@ -274,6 +274,13 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
 
 /* ---- the body of an element-wise loop whose position the caller gives ---- */
 
+static void epilogue_bind(Printer *p, ValueId v, const char *text) {
+  /* a name of its own: gcc 12 reads wrong lanes where a load stands in only one arm of `?:` */
+  const Dtype dt = value_type(p->gr->e, v)->dtype;
+  Printed as = line(p, dt, scalar_round_text(p->g->a, dt, text), 1);
+  printer_bind(p, v, printer_identity(p, v), as);
+}
+
 static void epilogue_start(Gen *g, Text *x, const Group *gr, const EpilogueSite *s, Printer *p) {
   *p = (Printer){.g = g,
                  .gr = gr,
@@ -290,11 +297,15 @@ static void epilogue_start(Gen *g, Text *x, const Group *gr, const EpilogueSite 
   p->level[0] = &g->out.at[g->out.n - 1]->head;
   p->level[1] = x;
   p->flat_level = 1;
-  if (s->have == NO_ID) return;
-  /* a name of its own: gcc 12 reads wrong lanes where a load stands in only one arm of `?:` */
-  const Dtype dt = value_type(gr->e, s->have)->dtype;
-  Printed have = line(p, dt, scalar_round_text(g->a, dt, s->have_text), 1);
-  printer_bind(p, s->have, printer_identity(p, s->have), have);
+  if (s->have != NO_ID) epilogue_bind(p, s->have, s->have_text);
+  for (int i = 0; i < s->nknown; i++) epilogue_bind(p, s->known[i].value, s->known[i].text);
+}
+
+void epilogue_values(Gen *g, Text *x, const Group *gr, const EpilogueSite *s, const ValueId *v,
+                     int n, const char **text) {
+  Printer p;
+  epilogue_start(g, x, gr, s, &p);
+  for (int i = 0; i < n; i++) text[i] = printer_value(&p, v[i], printer_identity(&p, v[i])).text;
 }
 
 void epilogue_body(Gen *g, Text *x, const Group *gr, const EpilogueSite *s) {

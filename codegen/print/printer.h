@@ -141,6 +141,12 @@ const Term *printer_term(const Printer *p, const Op *op, Role role);
 
 /* ---- a body without a printer of its own ---- */
 
+/* An inner value that is computed already, and its text before it is rounded to its dtype. */
+typedef struct EpilogueKnown {
+  ValueId value;
+  const char *text;
+} EpilogueKnown;
+
 /* Where a loop's body stands in the domain of a group. */
 typedef struct EpilogueSite {
   const Type *shape;        /* of the positions: the group's domain, or a part of it */
@@ -152,6 +158,8 @@ typedef struct EpilogueSite {
                             NULL: made from coord */
   ValueId have;          /* an inner value that is computed already, or NO_ID … */
   const char *have_text; /* … its text before it is rounded to its dtype: "acc[j]" */
+  const EpilogueKnown *known; /* more of them */
+  int nknown;
 } EpilogueSite;
 
 /* Prints the body of an element-wise loop (what no position changes goes to the head of the
@@ -159,4 +167,7 @@ typedef struct EpilogueSite {
    member op but `skip`, and the store of each yield. Every value it meets has the site's shape or
    broadcasts to it. */
 void epilogue_body(Gen *g, Text *x, const Group *gr, const EpilogueSite *s);
+/* Prints what computes some inner values instead, and gives their texts. */
+void epilogue_values(Gen *g, Text *x, const Group *gr, const EpilogueSite *s, const ValueId *v,
+                     int n, const char **text);
 #endif

@@ -12,6 +12,8 @@
 
 #include "codegen/shared/math.h"
 
+#include "codegen/cpu/text/vmath.h"
+
 #include "codegen/shared/convert.h"
 
 typedef struct GcEnv {
@@ -149,6 +151,49 @@ static void halves(void) { /* every f16 and bf16 there and back; every rounding 
     printf("f16: NaN\n"), failures++;
 }
 
+typedef struct Array {
+  const char *name;
+  void (*all)(float *x, long n);
+  float (*one)(float);
+} Array;
+
+/* The functions of arrays have the bits of those of one number, of all kinds of numbers, for every
+   count, and change nothing behind the last vector. */
+static void arrays(void) {
+  static const Array array[] = {{"exp", all_exp_f32, one_exp},
+                                {"sigmoid", all_sigmoid_f32, one_sigmoid},
+                                {"tanh", all_tanh_f32, one_tanh},
+                                {"erf", all_erf_f32, one_erf}};
+  static const float edge[] = {0,      -0.0f, 0.625f, -0.625f, 4,         -4,       EXP_LO,
+                               EXP_HI, 88,    1e-40,  3e38f,   -INFINITY, INFINITY, NAN};
+  enum { MOST = 6 * VW };
+  _Alignas(64) float x[MOST + 1], was[MOST];
+  for (int i = 0; i < POINTS / 16; i++) {
+    const int n = i % (MOST + 1);
+    for (int k = 0; k < MOST; k++) {
+      uint32_t w[4];
+      philox(13, (uint64_t)i * MOST + (uint64_t)k, 0, w);
+      was[k] = w[1] % 4 == 0   ? bits_f32((i32)w[0])
+               : w[1] % 4 == 1 ? edge[w[0] % (sizeof edge / sizeof *edge)]
+                               : (float)((double)w[0] / 4294967296.0 * 40 - 20);
+    }
+    for (size_t f = 0; f < sizeof array / sizeof *array; f++) {
+      memcpy(x, was, sizeof was);
+      const int end = (n + VW - 1) / VW * VW;
+      if (end < MOST) x[end] = 5;
+      array[f].all(x, n);
+      if (end < MOST) check_int("the number behind an array", x[end] == 5, 1);
+      for (int k = 0; k < n; k++) {
+        const float one = array[f].one(was[k]);
+        if (memcmp(&one, &x[k], 4) == 0 || (isnan(one) && isnan(x[k]))) continue;
+        if (failures++ < 9)
+          printf("%s(%a): %a in an array of %d, %a alone\n", array[f].name, (double)was[k],
+                 (double)x[k], n, (double)one);
+      }
+    }
+  }
+}
+
 /* The powers that the compiler folds to other functions have the bits of those, when the exponent
    is known and when it is not. */
 static void powers(void) {
@@ -254,6 +299,7 @@ int main(int argc, char **argv) {
   if (fabs(sum / POINTS) > 4e-3 || fabs(square / POINTS - 1) > 6e-3)
     printf("normal: mean %g, variance %g\n", sum / POINTS, square / POINTS), failures++;
   fused();
+  arrays();
   special();
   powers();
   halves();

@@ -43,50 +43,6 @@ INL long seen_keys(const uint8_t *mask, long pitch, long rows, long cols) {
   while (cols > 0 && !seen[cols - 1]) cols--;
   return cols;
 }
-/* section vexp_f32 vexp_f64 vexp_down_f32 vexp_down_f64 */
-/* exp of n vectors, one step at a time for all of them: the steps of one vector wait for each other,
-   and a processor looks ahead by about two vectors. The bits are those of f32_exp; nothing is
-   clamped, since what is out of range is replaced in the end. NaN stays NaN. */
-#define EACH UNROLL for (int j = 0; j < n; j++)
-INL Vf32 vand_f32(Vf32 x, Vi32 on) { return (Vf32)((Vi32)x & on); }
-/* exp(x) = 2^e p: the last bits of t are e */
-INL void vexp_parts_f32(const Vf32 *x, Vf32 *t, Vf32 *p, const int n) {
-  Vf32 m[4], r[4];
-  EACH t[j] = vfma_f32(x[j], splat_f32(1.44269504f), splat_f32(ROUND_MAGIC));
-  EACH m[j] = t[j] - splat_f32(ROUND_MAGIC);
-  EACH r[j] = vfma_f32(m[j], splat_f32(-0.693359375f), x[j]);
-  EACH r[j] = vfma_f32(m[j], splat_f32(2.12194440e-4f), r[j]);
-  EACH p[j] = vfma_f32(splat_f32(1.9875691500e-4f), r[j], splat_f32(1.3981999507e-3f));
-  EACH p[j] = vfma_f32(p[j], r[j], splat_f32(8.3334519073e-3f));
-  EACH p[j] = vfma_f32(p[j], r[j], splat_f32(4.1665795894e-2f));
-  EACH p[j] = vfma_f32(p[j], r[j], splat_f32(1.6666665459e-1f));
-  EACH p[j] = vfma_f32(p[j], r[j], splat_f32(5.0000001201e-1f));
-  EACH p[j] = vfma_f32(p[j] * r[j], r[j], r[j]) + splat_f32(1.0f);
-}
-INL void vexp_f32(Vf32 *x, const int n) {
-  Vf32 t[4], p[4];
-  vexp_parts_f32(x, t, p, n);
-  EACH {
-    const Vi32 e = (Vi32)t[j] - splat_i32(0x4b400000), h = e >> 1;
-    p[j] = p[j] * (Vf32)((h + splat_i32(127)) << 23) * (Vf32)((e - h + splat_i32(127)) << 23);
-  }
-  EACH {
-    const Vi32 high = x[j] > splat_f32(EXP_HI), low = x[j] < splat_f32(EXP_LO);
-    x[j] = (Vf32)((Vi32)vand_f32(p[j], ~(low | high)) | ((Vi32)splat_f32(__builtin_inff()) & high));
-  }
-}
-/* ... of numbers of at most 0, where one factor makes 2^e */
-INL void vexp_down_f32(Vf32 *x, const int n) {
-  Vf32 t[4], p[4];
-  vexp_parts_f32(x, t, p, n);
-  EACH p[j] = p[j] * (Vf32)(((Vi32)t[j] + splat_i32(127 - 0x4b400000)) << 23);
-  EACH x[j] = vand_f32(p[j], ~(x[j] < splat_f32(EXP_LO)));
-}
-INL void vexp_f64(Vf64 *x, const int n) {
-  EACH for (unsigned l = 0; l < VBYTES / sizeof(f64); l++) x[j][l] = f64_exp(x[j][l]);
-}
-INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
-#undef EACH
 /* section fold_max_f32 fold_max_f64 fold_sum_f32 fold_sum_f64: vmax_f32 vmax_f64 GC_FOURS */
 /* The maximum, or the sum, of a register's numbers, by a tree: the upper half joins the lower one until one is left. */
 #if defined(GC_AVX512)
