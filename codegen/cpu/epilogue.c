@@ -7,23 +7,20 @@
    computed once more after the call, with the same bits. */
 #include "codegen/cpu/epilogue.h"
 
-enum { BLOCK = 128 }; /* elements of an array, unless a row has more: they stay in the first cache */
+enum {
+  BLOCK = 128
+}; /* elements of an array, unless a row has more: they stay in the first cache */
 
 /* The function of arrays, or NULL. */
 static const char *array_function(const Entry *e, const Op *op) {
   const Dtype dt = value_type(e, op->results[0])->dtype;
   if (dt != DT_F32 && !dtype_is_half(dt)) return NULL;
   switch ((int)op->kind) {
-  case OP_EXP:
-    return "all_exp_f32";
-  case OP_SIGMOID:
-    return "all_sigmoid_f32";
-  case OP_TANH:
-    return "all_tanh_f32";
-  case OP_ERF:
-    return "all_erf_f32";
-  default:
-    return NULL;
+  case OP_EXP: return "all_exp_f32";
+  case OP_SIGMOID: return "all_sigmoid_f32";
+  case OP_TANH: return "all_tanh_f32";
+  case OP_ERF: return "all_erf_f32";
+  default: return NULL;
   }
 }
 

@@ -14,7 +14,7 @@ const Sections *cpu_library(Arena *a) {
                                shared_text_random, cpu_text_gemm,
                                cpu_text_half,      cpu_text_quantized,
                                cpu_text_integers,  cpu_text_quantize,
-                               cpu_text_attention, cpu_text_vmath,
+                               cpu_text_vmath,     cpu_text_attention,
                                cpu_text_winograd,  NULL};
   return sections_of(a, texts);
 }

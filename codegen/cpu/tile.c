@@ -69,6 +69,8 @@ static void print_run(Gen *g, Text *x, const Tile *t, const TapRun *run) {
     if (by_line) text_close(x, "}");
     return;
   }
+  /* written out, a short loop has its sums in memory: gcc reads ahead more than registers hold */
+  if (!t->own) text_line(x, "GC_ROLLED");
   text_open(x, "for (long k = 0; k < %s; k++, p += %s, q += %s) {", depth, lk, lb);
   text_line(x, "Vf32 v[NV];");
   if (t->distance) text_line(x, "GC_PREFETCH(p, %lldL, 0, 2);", (long long)t->distance);
