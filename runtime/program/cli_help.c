@@ -24,6 +24,24 @@ static bool output_is_hidden(const GcEntry *en, int k) {
          cli_find_tensor(en->inputs, en->ninputs, name) >= 0;
 }
 
+enum { LINE = 100, MEANING = 29 /* columns: of a line, where the meaning of an option begins */ };
+
+/* The words of a text, in lines that begin in the column where the first one does. */
+static void wrapped(const char *text) {
+  for (int at = MEANING; *text; text++) {
+    int n = (int)strcspn(text, " ");
+    if (at > MEANING && at + n > LINE)
+      printf("\n%*s", at = MEANING, "");
+    else if (at > MEANING)
+      putchar(' ');
+    printf("%.*s", n, text);
+    at += n + 1;
+    text += n;
+    if (!*text) break;
+  }
+  putchar('\n');
+}
+
 static void help_options(const GcEntry *en) {
   printf("\noptions\n");
   for (int i = 0; i < OPT_COUNT; i++) {
@@ -33,7 +51,11 @@ static void help_options(const GcEntry *en) {
     char left[80];
     snprintf(left, sizeof left, "--%s%s%s", cli_opts[i].name, cli_opts[i].metavar ? " " : "",
              cli_opts[i].metavar ? cli_opts[i].metavar : "");
-    printf("  %-26s %s\n", left, cli_opts[i].help);
+    if (strlen(left) < MEANING - 2)
+      printf("  %-*s", MEANING - 2, left);
+    else
+      printf("  %s\n%*s", left, MEANING, "");
+    wrapped(cli_opts[i].help);
   }
 }
 
@@ -91,13 +113,13 @@ void cli_help(const Options *o, const char *program) {
   }
   help_options(en);
   printf("\ninput files are told apart by content: .npy, .npz (by the input's name), IDX, each "
-         "also as .gz, or flat;\n.csv and .tsv by their names\n"
+         "also\nas .gz, or flat; .csv and .tsv by their names\n"
          "  FILE:NAME,NAME  columns of a CSV file; NAME..NAME is a range\n"
          "  FILE[a:b]  rows a to b, b not included; -n counts from the end\n"
-         "  FILE+k     a flat file from element k on            FILE~s     rows that begin s "
-         "elements apart\n"
-         "  FILE:type  flat elements of another type, as u16 (text is u8, other flat files are of "
-         "the input's type)\n"
+         "  FILE+k     a flat file from element k on\n"
+         "  FILE~s     rows of a flat file that begin s elements apart\n"
+         "  FILE:type  flat elements of another type, as u16; text is u8, other flat files are of "
+         "the\n             input's type\n"
          "  NUMBER     for an input without axes\n"
          "output files: FILE.npy is an array; FILE.csv and FILE.tsv are tables with its rows\n"
          "\nexit codes: 0 done, 1 the data or the program is wrong, 2 the command line is wrong,\n"

@@ -334,6 +334,9 @@ sed 's/,//g' out.txt | awk '/bytes of the process/ {sum = 0; on = 1; next}
   on && $1 == "total" {n++; if (sum != $2) exit 1; on = 0; next}
   on {sum += $2} END {exit n == 0}' || { fail 'info: the lines of a process are not its total'; cat out.txt; }
 says 0 'exit codes' train --help
+checks=$((checks + 1))
+awk 'length > 100 { print; bad = 1 } END { exit bad }' out.txt || fail 'lines of --help are longer than 100'
+holds out.txt '  --save FILE                write the weights at the end' 'the meaning of an option'
 says 0 'entries' --help
 run 0 'explicit names' train --input.x x.npy --input.target=t.npy --hyper.lr 0.01 --quiet
 [ ! -s out.txt ] || { fail 'quiet said something'; cat out.txt; }
