@@ -112,7 +112,8 @@ bool onnx_activation(Node *n) {
   else if (strcmp(n->op, "Elu") == 0)
     t = text(n, "elu(%s, %s)", x, A("alpha", 1));
   else if (strcmp(n->op, "Celu") == 0)
-    t = text(n, "max(%s, 0) + min(%s * expm1(%s / %s), 0)", x, A("alpha", 1), x, A("alpha", 1));
+    t = text(n, "where(%s > 0, %s, %s * expm1(where(%s > 0, 0, %s) / %s))", x, x, A("alpha", 1), x,
+             x, A("alpha", 1));
   else if (strcmp(n->op, "Selu") == 0)
     t = text(n, "%s * elu(%s, %s)", A("gamma", 1.05070102214813232421875), x,
              A("alpha", 1.67326319217681884765625));

@@ -281,7 +281,7 @@ static Onnx__GraphProto *body_of(Export *x, const Op *op) {
 const char *export_scan(Export *x, const Op *op, const char *onnx) {
   int carries = scan_carries(op), slices = op->noperands - carries;
   bool reverse = op->attr[AT_REVERSE].i;
-  int64_t trips = scan_trips(op);
+  int64_t trips = scan_axis(x->e, op);
   int64_t *back = ARENA_ARRAY(x->a, int64_t, op->noperands + op->nresults + 1);
   if (!trips || !op->nresults) return without_counterpart(x, op, "a loop without iterations");
   const char **in = ARENA_ARRAY(x->a, const char *, op->noperands + 1);

@@ -8,5 +8,7 @@ def gelu(x, approx : flag = false) {
 
 def silu(x) { return x * sigmoid(x) }
 def leaky_relu(x, slope = 0.01) { return where(x > 0, x, slope * x) }
-def elu(x, alpha = 1) { return where(x > 0, x, alpha * expm1(min(x, 0))) }
-def softplus(x) { return relu(x) + log1p(exp(-abs(x))) }
+def elu(x, alpha = 1) { return where(x > 0, x, alpha * expm1(where(x > 0, 0, x))) }
+
+# log(1 + exp(x)), with the slope 1 / 2 at 0
+def softplus(x) { return max(x, 0) + log1p(exp(-abs(x))) }
