@@ -116,8 +116,11 @@ typedef struct RanksHow {
 } RanksHow;
 /* The same for so many ranks. */
 const char *passes_with_ranks(Ctx *c, const char *pipeline, RanksHow how);
-/* With bits that do not depend on how many rows or iterations there are at most. */
+/* With bits that do not depend on how many rows or iterations there are at most, whatever the arena
+   takes. */
 const char *passes_with_exact(Ctx *c, const char *pipeline);
+/* Sizes decide in which order sums are added up. */
+const char *passes_with_reassociation(Ctx *c, const char *pipeline);
 /* With the pass ahead: what is prepared of the next batch is decided by the work; with `always`
    whatever can be. */
 const char *passes_with_ahead(Ctx *c, const char *pipeline, bool always);

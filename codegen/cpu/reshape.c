@@ -4,13 +4,20 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/program/extent.h"
 
-/* Axes before the last ones that both have, which are static. */
-static int axes_before_rows(const Type *t, const Type *other) {
-  int n = t->rank, k = other->rank;
-  while (n > 0 && k > 0 && t->dim[n - 1] == other->dim[k - 1] && !type_extent(t, n - 1) &&
-         !type_extent(other, k - 1))
-    n--, k--;
-  return n;
+/* Axes before the longest rows that both have: static ones behind them have as many elements, as
+   [n * t, 64] and [n, t, 4, 16]. */
+static void axes_before_rows(const Type *to, const Type *from, int *to_lead, int *from_lead) {
+  int n = to->rank, k = from->rank;
+  int64_t x = 1, y = 1;
+  *to_lead = n, *from_lead = k;
+  while (true) {
+    const bool first = x <= y;
+    const Type *t = first ? to : from;
+    int *at = first ? &n : &k;
+    if (*at == 0 || type_extent(t, *at - 1)) return;
+    *(first ? &x : &y) *= t->dim[--*at];
+    if (x == y) *to_lead = n, *from_lead = k;
+  }
 }
 
 /* Rows that both sides of a reshape have under the same numbers. */
@@ -22,7 +29,8 @@ typedef struct MovedRows {
 
 static MovedRows moved_rows(Gen *g, const Group *gr) {
   const Type *from = value_type(gr->e, gr->in[0]), *to = value_type(gr->e, gr->out[0]);
-  int lead = axes_before_rows(to, from), from_lead = axes_before_rows(from, to);
+  int lead, from_lead;
+  axes_before_rows(to, from, &lead, &from_lead);
   MovedRows m = {1, 1, dims_text(g, gr->e, to, 0, lead),
                  place_text(g, gr->e, from, 0, from_lead, "r"),
                  place_text(g, gr->e, to, 0, lead, "r")};

@@ -233,7 +233,7 @@ static Module *module_from_program(Front *f, int *code) {
                     .n = n,
                     .wrong = &wrong,
                     .imported = !lets,
-                    .exact = option_given(f->o, OPT_EXACT)};
+                    .reassociate = option_given(f->o, OPT_REASSOCIATE)};
   Module *m = elaborate(f->c, prog, &eo);
   if (!m && !lets)
     diag(f->c, SEV_NOTE, (Loc){0},

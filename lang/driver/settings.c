@@ -102,10 +102,13 @@ const char *settings_pipeline(const Compilation *r, int ranks) {
   const Options *o = &r->o;
   const QuantizedForm *form;
   (void)settings_weights(r->c, o, &form);
-  if (option_given(o, OPT_PASSES)) return o->value[OPT_PASSES];
-  const char *p =
-      passes_with_precision(r->c, passes_pipeline(level(o)), option_value(o, OPT_PRECISION, "f32"));
+  const bool own = option_given(o, OPT_PASSES);
+  const char *p = own ? o->value[OPT_PASSES]
+                      : passes_with_precision(r->c, passes_pipeline(level(o)),
+                                              option_value(o, OPT_PRECISION, "f32"));
   if (option_given(o, OPT_EXACT)) p = passes_with_exact(r->c, p);
+  if (option_given(o, OPT_REASSOCIATE)) p = passes_with_reassociation(r->c, p);
+  if (own) return p;
   const RanksHow how = {ranks, option_value(o, OPT_SHARD, NULL), option_given(o, OPT_EXACT),
                         strcmp(option_value(o, OPT_BATCH_NORM, ""), "local") == 0};
   p = passes_with_ranks(r->c, p, how);
@@ -129,6 +132,8 @@ int settings_options(Compilation *r) {
   if (ahead && option_given(o, OPT_PASSES))
     return usage_error("--ahead=yes chooses passes, which --passes says itself: write "
                        "ahead{always=1} there");
+  if (option_given(o, OPT_REASSOCIATE) && option_given(o, OPT_EXACT))
+    return usage_error("--exact keeps the order of sums, and --reassociate lets sizes decide it");
   r->pipeline = settings_pipeline(r, ranks);
   r->passes = (PassOptions){
       .link = r->passes.link,

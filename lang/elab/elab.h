@@ -42,7 +42,7 @@ typedef struct ElabOptions {
   int n;
   const char **wrong; /* or NULL; set to the name of a -D whose value is wrong */
   bool imported;      /* the text is the import's, which has said what is to be said of its loss */
-  bool exact;         /* no size decides in which order sums are added up */
+  bool reassociate;   /* sizes decide in which order the tensors of an einsum are multiplied */
   Multiples *multiples;                    /* or NULL; of an attempt */
   void (*seen)(void *data, const Seen *s); /* or NULL; for editors */
   void *data;

@@ -4,12 +4,14 @@
    sums over axes of B_i, becomes one product or one sum of the stacks if A and B are stacked; a sum
    over one row is a reshape. That product is as deep as all iterations together, instead of a
    shallow one each that reads and writes the accumulator. A sum of gradients of rows by the counter
-   becomes these gradients, stacked. The backward loop stacks a value of its own for this if the
-   stack takes no more bytes than the accumulator, which the loop then does without. The forward
-   loop stacks only values that the backward loop would need anyway. So the loops hold no more
-   bytes, and every value read behind them was alive to their end. Behind the loop its own stacks
-   and the sum are live at once, up to twice the accumulator. With exact=1 no stack is made for it,
-   so that the number of iterations and of rows, or their bounds, decide nothing. */
+   becomes these gradients, stacked: nothing is added up if only one op reads such rows, and the
+   stack has no more rows than the accumulator, which the loop then does without. With reassociate=1
+   the backward loop stacks any value of its own if the stacks take no more bytes than the
+   accumulator. Else only what is stacked anyway is added up behind the loop, so that the numbers of
+   iterations and of rows, or their bounds, decide nothing. The forward loop stacks only values that
+   the backward loop would need anyway. So the loops hold no more bytes, and every value read behind
+   them was alive to their end. Behind the loop its own stacks and the sum are live at once, up to
+   twice the accumulator. */
 #include "passes/autodiff/autodiff_impl.h"
 
 static const int64_t TOO_MANY = (int64_t)1 << 48; /* bytes of a stack */
@@ -134,8 +136,10 @@ static bool take_out(ScanBack *s, const Block *b, const uint32_t *chain, uint32_
     vec_push(s->a, &terms, term);
     v = add->operands[!other];
   }
-  const bool exact = pass_arg_int(s->d->r, "exact", 0) != 0;
-  if (!terms.n || cost(s, &terms) > (exact ? 0 : bytes_of(value_type(s->e, arg)))) return false;
+  const bool free = pass_arg_int(s->d->r, "reassociate", 0) != 0;
+  const bool rows = terms.n == 1 && terms.at[0].sign;
+  if (!terms.n || cost(s, &terms) > (free || rows ? bytes_of(value_type(s->e, arg)) : 0))
+    return false;
   for (uint32_t t = terms.n; t-- > 0;) {
     vec_push(s->a, &s->behind[i], terms.at[t]);
     for (int k = 0; k < read_of(&terms.at[t]); k++) {

@@ -12,6 +12,13 @@
 /* What every pass walks over. NULL behind the end. */
 static inline Entry *pass_entry(const Module *m, uint32_t k) { return module_entry(m, k); }
 
+/* In front of autodiff: the entry differentiates. */
+static inline bool pass_has_gradients(const Entry *e) {
+  for (OpId i = 0; i < e->ops.n; i++)
+    if (op_at(e, i)->kind == OP_GRAD) return true;
+  return false;
+}
+
 /* ---- snapshot.c ---- */
 /* The program at hand, to come back to. */
 typedef struct Snapshot {

@@ -231,9 +231,12 @@ static const char *with_argument(Ctx *c, const char *pipeline, const char *pass,
 }
 
 const char *passes_with_exact(Ctx *c, const char *pipeline) {
-  pipeline = with_argument(c, pipeline, "guard", "exact=1");
-  pipeline = with_argument(c, pipeline, "gather-matmul", "exact=1");
-  return with_argument(c, pipeline, "autodiff", "exact=1");
+  return with_argument(c, pipeline, "guard", "exact=1");
+}
+
+const char *passes_with_reassociation(Ctx *c, const char *pipeline) {
+  pipeline = with_argument(c, pipeline, "gather-matmul", "reassociate=1");
+  return with_argument(c, pipeline, "autodiff", "reassociate=1");
 }
 
 /* The batch is split behind autodiff, and in front of what narrows: the text that follows differs

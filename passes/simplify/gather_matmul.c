@@ -5,13 +5,17 @@
    order. Values themselves stay the same to the last bit: an element of a product depends on its
    row and column alone. In a gradient by the matrix, a row that no op gathers takes part with 0
    times its value, so it must be finite. Targets of gradients, and rows that another op reads,
-   stay. With exact=1 entries with gradients stay as they are, so that the order of sums depends on
-   no number of rows. The product of the table has no more bytes than the gathered rows that it
-   replaces, but it may live longer: around a loop in which rows are gathered. */
+   stay. In an entry without gradients the table is multiplied if it has fewer rows than are
+   gathered and its product no more bytes than these; but it may live longer: around a loop in which
+   rows are gathered. With gradients the rewrite decides how they are added up, by rows of the table
+   or by rows that are gathered, so no number of gathered rows decides: a param is multiplied by
+   another one that has as many rows or columns as the table has rows, if the product has no more
+   bytes than these and their gradients. With reassociate=1 sizes decide in every entry. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Tables {
   PassRun *r;
+  bool by_weights;   /* what is multiplied first depends on params alone */
   uint32_t *readers; /* by value */
   OpId *takes; /* by value: an op that takes rows by these ids, and of that the next one; 1 + */
   OpId *also;  /* by op */
@@ -40,6 +44,22 @@ static const Op *rows_of(const Tables *t, const Entry *e, ValueId v) {
   return NULL;
 }
 
+/* A param, or a view of one: no axis of it is bounded in another program. */
+static bool is_param(const Entry *e, ValueId v) {
+  const Op *op = value_def(e, v);
+  while (op && (op->kind == OP_RESHAPE || op->kind == OP_TRANSPOSE || op->kind == OP_CONVERT))
+    op = value_def(e, op->operands[0]);
+  return op && op->kind == OP_LOAD;
+}
+
+/* Of the table and the weight alone: the product is neither much work nor large beside them. */
+static bool is_small(const Entry *e, ValueId table, ValueId weight, const Type *y) {
+  const Type *t = value_type(e, table), *w = value_type(e, weight);
+  const int64_t rows = t->dim[0], columns = y->dim[1];
+  return is_param(e, table) && is_param(e, weight) && (rows <= t->dim[1] || rows <= columns) &&
+         rows * columns <= 2 * (t->numel + w->numel);
+}
+
 static const Op *worth_it(const Tables *t, const Entry *e, const Op *op) {
   if (op->kind != OP_MATMUL || op->attr[AT_TA].i || value_type(e, op->operands[0])->rank != 2)
     return NULL;
@@ -48,6 +68,7 @@ static const Op *worth_it(const Tables *t, const Entry *e, const Op *op) {
   const Op *gather = rows_of(t, e, op->operands[0]);
   if (!gather) return NULL;
   int64_t rows = value_type(e, gather->operands[0])->dim[0];
+  if (t->by_weights) return is_small(e, gather->operands[0], op->operands[1], y) ? gather : NULL;
   int64_t made = rows * y->dim[1] * dtype_size(y->dtype), saved = x->numel * dtype_size(x->dtype);
   return rows < x->dim[0] && made <= saved ? gather : NULL;
 }
@@ -76,13 +97,6 @@ static void tables_each(Builder *b, const Entry *old, const Op *op, ValueId *map
   t->r->changes++;
 }
 
-/* Gradients are added up by rows of the table or by rows that are gathered. */
-static bool has_gradients(const Entry *e) {
-  for (OpId i = 0; i < e->ops.n; i++)
-    if (op_at(e, i)->kind == OP_GRAD) return true;
-  return false;
-}
-
 static void count_readers(Tables *t, const Entry *e) {
   for (OpId i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
@@ -94,11 +108,11 @@ static void count_readers(Tables *t, const Entry *e) {
 }
 
 bool pass_gather_matmul(PassRun *r) {
-  const bool exact = pass_arg_int(r, "exact", 0) != 0;
+  const bool free = pass_arg_int(r, "reassociate", 0) != 0;
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    if (exact && has_gradients(e)) continue;
     Tables t = {.r = r,
+                .by_weights = !free && pass_has_gradients(e),
                 .readers = ARENA_ARRAY(r->scratch, uint32_t, e->values.n),
                 .takes = ARENA_ARRAY(r->scratch, OpId, e->values.n),
                 .also = ARENA_ARRAY(r->scratch, OpId, e->ops.n)};

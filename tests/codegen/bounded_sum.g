@@ -15,3 +15,10 @@ entry off(x : f32[n <= 64, 784]) { return y = x - mean(x) }
 # C-NOT: extent0
 # C: in0[run * 8192 + k * 128 + j]
 entry bias(x : f32[4, n <= 64, 128]) { return y = sum(x, axis = [0, 1]) }
+
+# A reshape that leaves two bounded axes moves the longest rows that both sides have: 64 elements, not one.
+# C: heads, to_heads, {{.*}}: reshape */
+# C-NEXT: k{{[0-9]*}}_reshape(
+# C: const long all = (extent0 * extent1);
+# C: memcpy(out0 + to * 64 + u0, in0 + from * 64 + u0, (u1 - u0) * 4);
+entry heads(x : f32[n <= 2, t <= 256, 64]) { return y = to_heads(linear(x, 64) as q, 4) * 2 }

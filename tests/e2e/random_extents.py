@@ -1,8 +1,7 @@
 """A random net along bounded axes, of a seed: `train` and `infer` over x [n, t, d] or [n, d] and ids of its rows, or over
 images x [n, c, h, w] or sequences [n, c, t] and ids of those.
 
-random_extents.py SEED [exact] prints the program. Loops have no weights, no table is multiplied before rows are taken and no einsum
-has three tensors, since sizes at the bound decide how those are added up (docs/language.md); but with --exact, for which `exact` is.
+random_extents.py SEED prints the program.
 """
 import random
 import sys
@@ -34,10 +33,9 @@ class Net:
     def layer(self):
         x, w = self.r.choice(self.values[-4:])
         kinds = [self.dense, self.element, self.norm, self.reduced, self.joined, self.embedded, self.folded, self.dropped]
-        if exact:
-            kinds += [self.table, self.chain] + [self.cell, self.constant] * self.rows
+        kinds += [self.table, self.chain]
         if self.rows:
-            kinds += [self.loop, self.heads, self.attended, self.parts, self.gram, self.first]
+            kinds += [self.cell, self.constant, self.loop, self.heads, self.attended, self.parts, self.gram, self.first]
         self.r.choice(kinds)(x, w)
 
     def dense(self, x, w):
@@ -71,7 +69,7 @@ class Net:
     def dropped(self, x, w):
         self.add(f"dropout({x}, 0.3)", w)
 
-    # ---- whose order of sums sizes decide without --exact ----
+    # ---- whose order of sums another compiler would let sizes decide ----
 
     def table(self, x, w):
         self.add(f"linear(embed(ids, 9, 6) as {self.name('e')}, {w}) as {self.name('l')} * {x}", w)
@@ -212,5 +210,5 @@ class Images:
                 f"entry infer({inputs}) {{\n{body}\n  return y = {y}, s = sum({y})\n}}\n")
 
 
-seed, exact = int(sys.argv[1]), sys.argv[2:] == ["exact"]
+seed = int(sys.argv[1])
 print((Images if seed % 2 else Net)(seed).program(), end="")

@@ -10,16 +10,16 @@ def table(C) {
 }
 
 entry tied(ids : i32[8], next : i32[8]) {
-  w = table(16) as w
+  w = table(8) as w
   loss = mean(xent(gather(w, ids) @ w', next))
   minimize loss with sgd(0.1)
   return loss
 }
 # CHECK-LABEL: entry tied
-# CHECK: [[G:%[^ ]+]] = matmul {{.*}} : f32[50,16]
-# CHECK: gather_grad %{{[^ ]+}}, %ids, [[G]] {rows = 50} : f32[50,16]
+# CHECK: [[G:%[^ ]+]] = matmul {{.*}} : f32[50,8]
+# CHECK: gather_grad %{{[^ ]+}}, %ids, [[G]] {rows = 50} : f32[50,8]
 # PLAN-LABEL: entry tied
-# PLAN: gather_grad {{.*}} : f32[50,16] {{.*}} in place of
+# PLAN: gather_grad {{.*}} : f32[50,8] {{.*}} in place of
 
 # More ids than rows: the same, so that rows of a bounded batch are added as those of any extent.
 entry long(ids : i32[80], x : f32[50, 4], dy : f32[80, 4]) {

@@ -1,7 +1,8 @@
-# RUN: %gc %s --emit=ir --passes=autodiff,dce | FileCheck-14 %s
+# RUN: %gc %s --emit=ir --passes='autodiff{reassociate=1},dce' | FileCheck-14 %s
+# RUN: %gc %s --emit=ir --passes=autodiff,dce | FileCheck-14 %s --check-prefix=KEPT
 # The gradient of a weight that a loop reads is one product of stacks behind the backward loop, that
-# of a bias one sum. Operands that are not stacked otherwise are stacked if that takes no more
-# bytes than the accumulator would.
+# of a bias one sum. Operands that are not stacked otherwise are stacked with reassociate=1, if that
+# takes no more bytes than the accumulator would; else no number of rows or iterations decides.
 def net(x : [t, b, d], w, bias) {
   h = zeros([b, d])
   hs = scan i in 0..t {
@@ -24,6 +25,12 @@ entry stacked(x : f32[6, 2, 8], w : f32[8, 8], bias : f32[8]) {
 # CHECK: [[B:%[a-z0-9.]+]] = reshape %dx : f32[12,8]
 # CHECK: %dw = matmul [[A]], [[B]] {ta = 1} : f32[8,8]
 # CHECK: %db = sum %dx {axes = [0, 1]} : f32[8]
+# KEPT-LABEL: entry stacked
+# KEPT: scan {{.*}} {trips = 6, carries = 1, reverse = 1}
+# KEPT-NOT: ta = 1
+# KEPT: yield
+# KEPT: %dw = matmul {{.*}} {ta = 1} : f32[8,8]
+# KEPT: %db = sum %dx {axes = [0, 1]} : f32[8]
 
 # 6 * 2 * 8 numbers against 8 * 8: it is added up
 entry added(x : f32[6, 2, 8], w : f32[8, 8], bias : f32[8]) {
@@ -46,6 +53,10 @@ entry cheap(x : f32[3, 2, 8], w : f32[8, 8], bias : f32[8]) {
 # CHECK: yield
 # CHECK: %dw = matmul {{.*}} {ta = 1} : f32[8,8]
 # CHECK: %db = sum {{.*}} {axes = [0, 1]} : f32[8]
+# KEPT-LABEL: entry cheap
+# KEPT: scan {{.*}} {trips = 3, carries = 3, reverse = 1}
+# KEPT: matmul {{.*}} {ta = 1} : f32[8,8]
+# KEPT: yield
 
 # relu(x[i]) is computed again from x: a stack of it would be new, for all iterations of both loops
 entry again(x : f32[5, 3, 2, 8], w : f32[8, 8]) {
@@ -74,3 +85,18 @@ entry shared(x : f32[4, 2, 8], w : f32[8, 8]) {
 # CHECK: yield
 # CHECK: matmul {{.*}} {ta = 1} : f32[8,8]
 # CHECK: matmul {{.*}} {ta = 1} : f32[8,8]
+
+# rows that one op reads are no sum: they are stacked, and not added to an accumulator of all
+entry rows(x : f32[7, 2, 8], y : f32[7, 2, 8]) {
+  h = zeros([2, 8])
+  scan i in 0..5 { h = tanh(h * x[i + 1] + y[i] * y[i + 2]) }
+  dx, dy = grad(sum(h * h), [x, y])
+  return dx, dy
+}
+# KEPT-LABEL: entry rows
+# KEPT: scan {{.*}} {trips = 5, carries = 2, reverse = 1}
+# KEPT: gather_grad {{.*}}scan_sums.g:92:51
+# KEPT: gather_grad {{.*}}scan_sums.g:92:44
+# KEPT-NOT: gather_grad
+# KEPT: yield
+# KEPT: %dx = pad

@@ -1,10 +1,10 @@
 /* einsum: sums of products over axes named by letters, as transposes, sums and matrix products.
    Contract: any number of tensors. A letter of one tensor only that is not in the result is summed
    first. A letter of both operands of a product is a batch axis if the result or a later product
-   needs it, else the contracted axis. The order of the products minimises the multiplications, with
-   --exact those of axes of equal lengths, so that no size decides how sums are added up: by dynamic
-   programming over all subsets for up to MAX_EXACT tensors, greedily while there are more.
- */
+   needs it, else the contracted axis. Products are taken from left to right, so that no size
+   decides how sums are added up; a warning says if another order takes less than half the
+   multiplications. With --reassociate the order is the one with the fewest: by dynamic programming
+   over all subsets for up to MAX_EXACT tensors, greedily while there are more. */
 #include "lang/elab/builtin/einsum.h"
 
 #include <math.h>
@@ -103,14 +103,11 @@ static bool multiply(Einsum *m, int a, int b) {
 /* ---- the order of products ---- */
 
 static double length_of(const Einsum *m, int letter) {
-  enum { ANY = 64 };
-  if (m->s->e->options->exact) return ANY;
   const Extent *x = axis_extent(m->s->e->c, m->axis[letter]);
   return x ? (double)axis_multiple(m->axis[letter]) * (double)x->bound : (double)m->axis[letter];
 }
 
-/* Multiplications in the product of tensors with these letters, at the bounds; with --exact as if
-   all axes were as long. */
+/* Multiplications in the product of tensors with these letters, at the bounds. */
 static double work(const Einsum *m, const bool *letter) {
   double n = 1;
   for (int c = 0; c < LETTERS; c++)
@@ -171,12 +168,11 @@ static int multiply_set(Einsum *m, const unsigned *split, unsigned set, int *whe
   return a;
 }
 
-static bool multiply_all(Einsum *m) {
-  while (m->n > MAX_EXACT)
-    if (!multiply_cheapest(m)) return false;
-  unsigned all = (1u << m->n) - 1;
+/* By set: the part of its best split that has the first tensor; 0 of one tensor. Returns the
+   multiplications of all. */
+static double best_splits(const Einsum *m, unsigned *split) {
+  const unsigned all = (1u << m->n) - 1;
   double *min_work = ARENA_ARRAY(m->s->e->a, double, all + 1);
-  unsigned *split = ARENA_ARRAY(m->s->e->a, unsigned, all + 1);
   for (unsigned set = 1; set <= all; set++) {
     unsigned low = set & -set;
     if (set == low) continue; /* one tensor is there */
@@ -187,9 +183,56 @@ static bool multiply_all(Einsum *m) {
       if (w < min_work[set]) min_work[set] = w, split[set] = part;
     }
   }
+  return min_work[all];
+}
+
+/* Says that another order is much less work, and which two tensors come first in it. */
+static void warn_of_order(const Einsum *m, const unsigned *split, double least) {
+  Elab *e = m->s->e;
+  double work = 0;
+  for (int i = 1; i < m->n; i++) work += work_of_sets(m, (1u << i) - 1, 1u << i);
+  if (work <= 2 * least || e->options->imported) return;
+  unsigned set = (1u << m->n) - 1;
+  while (__builtin_popcount(set) > 2) {
+    unsigned part = split[set];
+    set = part & (part - 1) ? part : set & ~part;
+  }
+  int first = 0, second = 0;
+  while (!(set >> first & 1)) first++;
+  for (second = first + 1; !(set >> second & 1);) second++;
+  elab_warning(e, m->s->loc,
+               "einsum multiplies %d tensors from left to right: %.3g multiplications, where the "
+               "fewest are %.3g",
+               m->n, work, least);
+  elab_hint(e, "multiply tensors %d and %d first: name them first, or in an einsum of their own",
+            first + 1, second + 1);
+}
+
+static bool multiply_in_order(Einsum *m) {
+  while (m->n > 1) {
+    if (!multiply(m, 0, 1)) return false;
+    if (m->n < 3) continue;
+    Side last = m->in[1]; /* which has taken the second one's place */
+    memmove(m->in + 1, m->in + 2, sizeof *m->in * (size_t)(m->n - 2));
+    m->in[m->n - 1] = last;
+  }
+  return true;
+}
+
+static bool multiply_all(Einsum *m) {
+  const bool in_order = !m->s->e->options->reassociate;
+  while (!in_order && m->n > MAX_EXACT)
+    if (!multiply_cheapest(m)) return false;
+  unsigned *split = NULL;
+  if (m->n <= MAX_EXACT) {
+    split = ARENA_ARRAY(m->s->e->a, unsigned, 1u << m->n);
+    double least = best_splits(m, split);
+    if (in_order && m->n > 2) warn_of_order(m, split, least);
+  }
+  if (in_order) return multiply_in_order(m);
   int where[MAX_EXACT], n = m->n;
   for (int i = 0; i < n; i++) where[i] = i;
-  return multiply_set(m, split, all, where, n) >= 0;
+  return multiply_set(m, split, (1u << n) - 1, where, n) >= 0;
 }
 
 Val builtin_einsum(BuiltinCall *s) {

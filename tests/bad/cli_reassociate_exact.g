@@ -1,0 +1,3 @@
+# args: --exact --reassociate -o never
+# exit: 2
+let N = 3
