@@ -28,19 +28,41 @@ static const char *symbol_name(Import *im, const char *dim, const char *input, s
   return own;
 }
 
+/* The dimension of an input is `dim` without the blanks in it. */
+static bool has_dim(const Import *im, const char *dim) {
+  const Onnx__GraphProto *g = im->model->graph;
+  for (size_t i = 0; i < g->n_input; i++) {
+    const Onnx__TypeProto *t = g->input[i]->type;
+    if (!t || !t->tensor_type || !t->tensor_type->shape) continue;
+    for (size_t k = 0; k < t->tensor_type->shape->n_dim; k++) {
+      const char *a = or_empty(t->tensor_type->shape->dim[k]->dim_param), *b = dim;
+      while (*a && (*a == ' ' || *a == *b)) b += *a++ != ' ';
+      if (!*a && !*b) return true;
+    }
+  }
+  return false;
+}
+
+/* What -D '4*h<=64' bounds: the dimension 4*h if an input has it, else multiples h of 4. */
+static OnnxDim bound_of(const Import *im, const OnnxDim *d) {
+  const char *text = arena_printf(im->a, "%lld*%s", (long long)d->times, d->name);
+  if (d->times == 1 || !has_dim(im, text)) return *d;
+  return (OnnxDim){.name = d->name, .n = d->n / d->times, .bounded = d->bounded, .times = 1};
+}
+
 static bool symbolic_dim(Import *im, const char *name, const char *input, Axis *out) {
   for (int i = 0; i < im->nsymbols; i++)
     if (strcmp(im->symbols[i].wish, name) == 0)
       return *out = (Axis){.n = im->symbols[i].times, .symbol = i + 1}, true;
   for (int i = 0; i < im->ndims; i++) {
-    const OnnxDim *d = &im->dims[i];
-    if (strcmp(d->name, name) != 0) continue;
-    if (!d->bounded || d->n == d->times) return *out = (Axis){.n = d->n}, true;
+    if (strcmp(im->dims[i].name, name) != 0) continue;
+    const OnnxDim d = bound_of(im, &im->dims[i]);
+    if (!d.bounded || d.n == d.times) return *out = (Axis){.n = d.n}, true;
     if (im->nsymbols == MOST_SYMBOLS)
       return FAIL(im, "more than %d bounded dimensions", MOST_SYMBOLS);
     im->symbols[im->nsymbols++] = (Symbol){
-        .name = name_new(im, name), .wish = name, .bound = d->n / d->times, .times = d->times};
-    return *out = (Axis){.n = d->times, .symbol = im->nsymbols}, true;
+        .name = name_new(im, name), .wish = name, .bound = d.n / d.times, .times = d.times};
+    return *out = (Axis){.n = d.times, .symbol = im->nsymbols}, true;
   }
   if (name_is_in(im, &im->numberless, name)) return false;
   name_enter(im, &im->numberless, name);

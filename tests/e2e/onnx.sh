@@ -674,6 +674,18 @@ says 1 "note: 1 x Conv: a stride of 2 along h, which needs a multiple, -D '2*h<=
 says 1 "note: 1 x AveragePool: a stride of 2 along h, which needs a multiple, -D '4*h<=16': half" "$gc" images.onnx -D '2*h<=14' -D w=8 --check
 says 2 "-D '4*h<=18': the bound is a multiple of 4, as 20" "$gc" images.onnx -D '4*h<=18' -D w=8 --check
 says 2 "-D takes NAME=VALUE, or of a dimension of an ONNX model NAME<=BOUND, not '4*h=16'" "$gc" images.onnx -D '4*h=16' -D w=8 --check
+# a bound is that of the dimension which is written so, if the model has it
+encode_onnx four.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "4 * h" } dim { dim_param: "h" } } } } }
+  output { name: "y" } node { op_type: "Relu" input: "x" output: "y" }
+}
+END
+run 0 "$gc" four.onnx -D '4*h<=16' --emit=g
+holds out.txt 'entry predict(x : f32[4 * h <= 16, h])'
+run 0 "$gc" four.onnx -D '2*h<=16' --emit=g
+holds out.txt 'entry predict(x : f32[8 * h <= 64, 2 * h])'
 sed 's/16/18/' windows.g >odd.g
 says 1 'the bound of the dimension h is a multiple of 4' "$gc" odd.g --check
 
