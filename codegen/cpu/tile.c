@@ -69,8 +69,9 @@ static void print_run(Gen *g, Text *x, const Tile *t, const TapRun *run) {
     if (by_line) text_close(x, "}");
     return;
   }
-  /* written out, a short loop has its sums in memory: gcc reads ahead more than registers hold */
-  if (!t->own) text_line(x, "GC_ROLLED");
+  /* Written out, a loop of 9 to 16 steps has its sums in memory: gcc reads ahead more than
+     registers hold. Shorter ones gain by it, and longer ones gcc leaves alone. */
+  if (!t->own && (tile_is_general(t) || run->depth > 8)) text_line(x, "GC_ROLLED");
   text_open(x, "for (long k = 0; k < %s; k++, p += %s, q += %s) {", depth, lk, lb);
   text_line(x, "Vf32 v[NV];");
   if (t->distance) text_line(x, "GC_PREFETCH(p, %lldL, 0, 2);", (long long)t->distance);
