@@ -150,9 +150,8 @@ static bool is_permuted(const Column *c, const Words *names) {
   bool same = true;
   if (v->n != (uint64_t)names->n) return false;
   for (uint64_t i = 0; i < v->n; i++) {
-    const int at = words_find(names, csv_name(v, v->chosen[i], name));
-    if (at < 0) return false;
-    same &= (uint64_t)at == i;
+    if (words_find(names, csv_name(v, v->chosen[i], name)) < 0) return false;
+    same &= strcmp(name, names->at[i]) == 0; /* several may have one name */
   }
   return !same;
 }

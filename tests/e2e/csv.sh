@@ -298,6 +298,10 @@ says 1 'error: turned.csv: the "old" town is the column 1 of the input x, where 
 holds out.txt 'hint: leave the names out, or choose turned.csv:"size, m2",rooms,the "old" town'
 run 0 ./net train --x houses.csv:2..4 $kind --no-shuffle --steps 1 --validate test --validate.x turned.csv --validate.kind two.csv
 exactly "$(sed -n 's/^test  step 1  //p' out.txt)" "$figure" 'a validation of columns in another order'
+sed 's/^a,b,c$/a,a,b/' others.csv >twice.csv # names that two columns have: by place
+run 0 ./guess train --x twice.csv --kind some.csv:kind --load words.st --save twice.st
+run 0 ./guess test --x twice.csv --kind some.csv:kind --load twice.st
+holds out.txt 'y ='
 run 0 ./guess train --x houses.csv:2..4 --kind some.csv:kind --load words.st --save more.st
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load more.st --words digit=kind
 grep -q '^\[0:2\] digit = \[\(red\|green\|blue\) ' out.txt || { fail 'no words for digits'; cat out.txt; }
