@@ -20,12 +20,12 @@ done
 
 config() { tr -d '\n' <"$folder/config.json" | sed -n "s/.*\"$1\" *: *\"\{0,1\}\([A-Za-z0-9_]*\).*/\1/p"; }
 
-model=llama weights=$folder sizes=
+model=llama sizes=
 kind=$(config model_type)
 case $kind in
 llama | mistral) ;;
 qwen2) sizes='-D attention_bias=true' ;; # which its config.json does not say
-gpt2) model=gpt2 weights=$folder,scope=gpt sizes="-D S=$(config n_positions)" ;;
+gpt2) model=gpt2 sizes="-D S=$(config n_positions)" ;;
 *) fail "$folder/config.json is of the model_type '$kind'" 'llama, mistral, qwen2 and gpt2 are known; another one may come by ONNX: docs/onnx.md' ;;
 esac
 
@@ -38,4 +38,4 @@ mkdir -p "$out"
 # the words of $sizes are options
 # shellcheck disable=SC2086
 "$GC" "$home/docs/examples/$model.g" -O2 --config="$folder/config.json" $sizes -D P=64 --tokens -o "$out/$model"
-exec "$out/$model" chat --load "$weights" "$@"
+exec "$out/$model" chat --load "$folder" "$@"

@@ -58,8 +58,9 @@ typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_H
 
 /* The tensor of published weights that a param or state is read from: a name in a file. */
 typedef struct GlobalOrigin {
-  const char *name; /* interned; NULL: the path alone */
-  bool transposed;  /* the file has the matrix transposed */
+  const char *name;  /* interned; NULL: the path alone */
+  const char *other; /* interned: the name in other files; NULL: there is none */
+  bool transposed;   /* the file has the matrix transposed */
 } GlobalOrigin;
 
 /* A param that has become integers and scales: what it was, as files have it. */

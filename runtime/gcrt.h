@@ -111,6 +111,7 @@ typedef struct GcGlobal {
   GcTensor t;
   GcGlobalKind kind;
   const char *origin;            /* its name in published weights; NULL: the path alone */
+  const char *other_origin;      /* ... in others; or NULL */
   bool transposed;               /* ... which have the matrix transposed */
   bool transient;                /* a state of a run, not of the model: checkpoints alone have it */
   const GcQuantized *quantized;  /* or NULL */

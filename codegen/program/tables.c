@@ -235,6 +235,7 @@ static void globals_tables(Tables *p, int *nglobals) {
         (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes});
     text_add(x, ", %s", kind[g->kind]);
     if (g->origin.name) text_add(x, ", .origin = %s", text_quoted(p->g->a, g->origin.name));
+    if (g->origin.other) text_add(x, ", .other_origin = %s", text_quoted(p->g->a, g->origin.other));
     if (g->origin.transposed) text_add(x, ", .transposed = true");
     if (g->transient) text_add(x, ", .transient = true");
     if (g->whole) text_add(x, ", .ranks = %d", p->g->opt->ranks);

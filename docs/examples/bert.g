@@ -21,7 +21,6 @@ let layer_norm_eps = 1e-12
 let hidden_act = "gelu"
 let hidden_dropout_prob = 0.1
 let num_labels = 2                            # of the classifier: a config.json does not tell it
-let prefix = "bert."                          # of names: -D 'prefix=""' for weights without a head
 let norm = ["weight", "bias"]                 # older weights: -D 'norm=["gamma","beta"]'
 hyper lr = 2e-5
 
@@ -39,7 +38,7 @@ def normed(x : [..., d], name) {
 }
 
 def table(rows, name) {
-  param w : f32[rows, hidden_size] = normal(std = 0.02) from "{prefix}embeddings.{name}_embeddings.weight"
+  param w : f32[rows, hidden_size] = normal(std = 0.02) from "[bert.]embeddings.{name}_embeddings.weight"
   return w
 }
 
@@ -71,15 +70,15 @@ def bert(tokens : [b, t], kind : tensor = none) {
   places = table(max_position_embeddings, "position") as places
   kinds = table(type_vocab_size, "token_type") as kinds
   x = gather(words, tokens) + places[:t] + (kinds[0] if kind == none else gather(kinds, kind))
-  x = drop(normed(x, "{prefix}embeddings.LayerNorm") as n)
+  x = drop(normed(x, "[bert.]embeddings.LayerNorm") as n)
   for l in 0..num_hidden_layers {
-    scope layer[l] { x = layer(x, tokens != pad_token_id, "{prefix}encoder.layer.{l}") as block }
+    scope layer[l] { x = layer(x, tokens != pad_token_id, "[bert.]encoder.layer.{l}") as block }
   }
   return x, words
 }
 
 def classifier(x) {
-  pooled = tanh(dense(x[:, 0], hidden_size, "{prefix}pooler.dense") as pooler)
+  pooled = tanh(dense(x[:, 0], hidden_size, "[bert.]pooler.dense") as pooler)
   return dense(drop(pooled), num_labels, "classifier") as out
 }
 

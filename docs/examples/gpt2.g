@@ -1,7 +1,7 @@
 # gpt2.g: GPT-2, 124 million parameters; names and shapes are those of its published weights:
-#   gpt2 loss --tokens ids.npy --next ids.npy --load model.safetensors,scope=gpt
+#   gpt2 loss --tokens ids.npy --next ids.npy --load model.safetensors
 #   gc gpt2.g -O2 --config=FOLDER/config.json -D S=1024 --tokens -o gpt2
-#   gpt2 chat --load FOLDER,scope=gpt --prompt 'Once upon a time'
+#   gpt2 chat --load FOLDER --prompt 'Once upon a time'
 let vocab_size = 50257                        # of a published config.json
 let n_positions = 1024
 let n_layer = 12
@@ -19,20 +19,21 @@ let H = n_head                                # heads
 let C = n_embd                                # width
 hyper lr = 6e-4
 
-def table(rows, columns) {
-  param weight : f32[rows, columns] = normal(std = 0.02)
+# name: in published weights, which have "transformer." in front of it where a head is behind the model
+def table(rows, columns, name) {
+  param weight : f32[rows, columns] = normal(std = 0.02) from "[transformer.]{name}.weight"
   return weight
 }
 
-def dense(x : [..., d], units, std = 0.02) {
-  param weight : f32[d, units] = normal(std = std)
-  param bias : f32[units] = zeros()
+def dense(x : [..., d], units, name, std = 0.02) {
+  param weight : f32[d, units] = normal(std = std) from "[transformer.]{name}.weight"
+  param bias : f32[units] = zeros() from "[transformer.]{name}.bias"
   return x @ weight + bias
 }
 
-def ln(x : [..., d]) {
-  param weight : f32[d] = ones()
-  param bias : f32[d] = zeros()
+def ln(x : [..., d], name) {
+  param weight : f32[d] = ones() from "[transformer.]{name}.weight"
+  param bias : f32[d] = zeros() from "[transformer.]{name}.bias"
   return layer_norm(x) * weight + bias
 }
 
@@ -46,8 +47,8 @@ def remember(k, v, at) {
 }
 
 # at: the tokens in the cache; none: there is no cache
-def attn(x : [b, t, c], at : tensor = none) {
-  q, k, v = split(dense(x, 3 * C) as c_attn, 3, axis = -1)
+def attn(x : [b, t, c], name, at : tensor = none) {
+  q, k, v = split(dense(x, 3 * C, "{name}.c_attn") as c_attn, 3, axis = -1)
   q, k, v = to_heads(q, H), to_heads(k, H), to_heads(v, H)
   if at == none {
     y = attention(q, k, v, causal = true)
@@ -55,27 +56,27 @@ def attn(x : [b, t, c], at : tensor = none) {
     keys, values = remember(k, v, at) as cache
     y = attention(q, keys, values, mask = iota(S) <= (iota(t) + at)[:, none])
   }
-  return dense(from_heads(y), C, 0.02 / sqrt(2 * L)) as c_proj
+  return dense(from_heads(y), C, "{name}.c_proj", 0.02 / sqrt(2 * L)) as c_proj
 }
 
-def mlp(x) {
+def mlp(x, name) {
   if activation_function != "gelu_new" { error("activation_function is gelu_new in this program") }
-  return dense(gelu(dense(x, 4 * C) as c_fc, approx = true), C, 0.02 / sqrt(2 * L)) as c_proj
+  return dense(gelu(dense(x, 4 * C, "{name}.c_fc") as c_fc, approx = true), C, "{name}.c_proj", 0.02 / sqrt(2 * L)) as c_proj
 }
 
 def gpt(tokens : i32[b, t], at : tensor = none) {
   if S > N { error("a chat of S = {S} tokens is beyond the {N} positions of the model") }
-  wte = table(V, C) as wte
-  wpe = table(N, C) as wpe
+  wte = table(V, C, "wte") as wte
+  wpe = table(N, C, "wpe") as wpe
   x = gather(wte, tokens) + (wpe[:t] if at == none else gather(wpe, iota(t) + at))
   for l in 0..L {
     scope h[l] {
-      x = x + attn(ln(x) as ln_1, at)
-      x = x + mlp(ln(x) as ln_2)
+      x = x + attn(ln(x, "h.{l}.ln_1") as ln_1, "h.{l}.attn", at)
+      x = x + mlp(ln(x, "h.{l}.ln_2") as ln_2, "h.{l}.mlp")
     }
   }
   if at != none { x = x[:, t - 1] }           # only the token that follows the last one is asked for
-  return (ln(x) as ln_f) @ wte'
+  return (ln(x, "ln_f") as ln_f) @ wte'
 }
 
 entry train(tokens : i32[n <= B, T], next : i32[n, T]) {

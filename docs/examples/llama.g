@@ -144,16 +144,16 @@ def mlp(x : [b, t, c], name, merge = false) {
 
 def llama(tokens : [b, t], at : tensor = none, merge = false, last = false) {
   check()
-  param embeddings : f32[vocab_size, hidden_size] = normal(std = 0.02) from "model.embed_tokens.weight"
+  param embeddings : f32[vocab_size, hidden_size] = normal(std = 0.02) from "[model.]embed_tokens.weight"
   x = gather(embeddings, tokens)
   for l in 0..num_hidden_layers {
     scope layers[l] {
-      x = x + attend(norm(x, "model.layers.{l}.input_layernorm") as n1, "model.layers.{l}.self_attn", at, merge) as attn
-      x = x + mlp(norm(x, "model.layers.{l}.post_attention_layernorm") as n2, "model.layers.{l}.mlp", merge) as mlp
+      x = x + attend(norm(x, "[model.]layers.{l}.input_layernorm") as n1, "[model.]layers.{l}.self_attn", at, merge) as attn
+      x = x + mlp(norm(x, "[model.]layers.{l}.post_attention_layernorm") as n2, "[model.]layers.{l}.mlp", merge) as mlp
     }
   }
   if last { x = x[:, t - 1] }                 # only the token that follows the last one is asked for
-  x = norm(x, "model.norm") as n
+  x = norm(x, "[model.]norm") as n
   if tie_word_embeddings { return x @ embeddings' }
   return dense(x, vocab_size, "lm_head") as out
 }

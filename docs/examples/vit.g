@@ -45,8 +45,8 @@ def drop(x) { return dropout(x, hidden_dropout_prob) }
 
 # each patch as a row
 def patches(x : [n, c, h, w]) {
-  param w : f32[hidden_size, num_channels, patch_size, patch_size] = normal(std = 0.02) from "vit.embeddings.patch_embeddings.projection.weight"
-  param b : f32[hidden_size] = zeros() from "vit.embeddings.patch_embeddings.projection.bias"
+  param w : f32[hidden_size, num_channels, patch_size, patch_size] = normal(std = 0.02) from "[vit.]embeddings.patch_embeddings.projection.weight"
+  param b : f32[hidden_size] = zeros() from "[vit.]embeddings.patch_embeddings.projection.bias"
   y = conv2d(x, w, stride = patch_size)
   return transpose(reshape(y, [n, hidden_size, across * across]), [0, 2, 1]) + b
 }
@@ -64,18 +64,18 @@ def mlp(x : [b, t, c], name) {
 }
 
 def vit(image : [n, c, h, w]) {
-  param class : f32[1, 1, hidden_size] = normal(std = 0.02) from "vit.embeddings.cls_token"
-  param position : f32[1, places, hidden_size] = normal(std = 0.02) from "vit.embeddings.position_embeddings"
+  param class : f32[1, 1, hidden_size] = normal(std = 0.02) from "[vit.]embeddings.cls_token"
+  param position : f32[1, places, hidden_size] = normal(std = 0.02) from "[vit.]embeddings.position_embeddings"
   x = patches((f32(image) / 255 - image_mean) / image_std) as patches
   x = drop(concat([broadcast(class, [n, 1, hidden_size]), x], axis = 1) + position)
   for l in 0..num_hidden_layers {
     scope layer[l] {
-      name = "vit.encoder.layer.{l}"
+      name = "[vit.]encoder.layer.{l}"
       x = x + drop(attend(normed(x, "{name}.layernorm_before") as n1, "{name}.attention") as attn)
       x = x + drop(mlp(normed(x, "{name}.layernorm_after") as n2, name) as mlp)
     }
   }
-  return normed(x, "vit.layernorm") as n
+  return normed(x, "[vit.]layernorm") as n
 }
 
 def classifier(x) { return dense(x[:, 0], num_labels, "classifier") as out }

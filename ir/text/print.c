@@ -217,6 +217,10 @@ static void print_global(Printer *p, const Global *g) {
   if (g->origin.name) {
     fputs(" from ", p->f);
     names_print_string(p->f, g->origin.name);
+    if (g->origin.other) {
+      fputs(" or ", p->f);
+      names_print_string(p->f, g->origin.other);
+    }
     if (g->origin.transposed) fputs(" transposed", p->f);
   }
   print_loc(p, g->loc);

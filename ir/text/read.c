@@ -165,6 +165,7 @@ static bool global(Reader *r, GlobalKind kind) {
   g.transient = kind == GLOBAL_STATE && read_flag(r, "transient");
   if (kind != GLOBAL_HYPER && read_flag(r, "from")) {
     if (!read_string(r, &g.origin.name)) return false;
+    if (read_flag(r, "or") && !read_string(r, &g.origin.other)) return false;
     g.origin.transposed = read_flag(r, "transposed");
   }
   if (!read_place(r, &g.loc)) return false;

@@ -97,16 +97,25 @@ static bool is_whole(const json_t *header, uint64_t bytes) {
 /* The name of a tensor that is read for the global; NULL: the file has none. */
 static const char *name_of(const Global *g, const json_t *header, bool published) {
   if (g->transient) return NULL;
-  if (published && g->origin.name && json_object_get(header, g->origin.name)) return g->origin.name;
+  const char *origin = published ? g->origin.name : NULL;
+  if (origin && json_object_get(header, origin)) return origin;
+  if (origin && g->origin.other && json_object_get(header, g->origin.other)) return g->origin.other;
   return json_object_get(header, g->path) ? g->path : NULL;
+}
+
+/* By the name that a file has of it. */
+static bool is_transposed(const Global *g, const char *name) {
+  const GlobalOrigin *o = &g->origin;
+  return o->transposed && (name == o->name || name == o->other);
 }
 
 /* Scales of what a param is multiplied by are, too: programs read them that quantize by them. */
 static bool is_known(const Module *m, const char *name) {
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
-    if (strcmp(g->path, name) == 0 || (g->origin.name && strcmp(g->origin.name, name) == 0))
-      return true;
+    const char *names[] = {g->path, g->origin.name, g->origin.other};
+    for (int k = 0; k < 3; k++)
+      if (names[k] && strcmp(names[k], name) == 0) return true;
     if (g->kind == GLOBAL_PARAM && strcmp(passes_input_scale(m->ctx, g->path), name) == 0)
       return true;
   }
@@ -142,7 +151,7 @@ static int compare(const Module *m, json_t *header, const char *path) {
     const Global *g = &m->globals.at[i];
     if (g->kind == GLOBAL_HYPER) continue;
     const char *name = name_of(g, header, published);
-    bool transposed = g->origin.transposed && name == g->origin.name;
+    bool transposed = is_transposed(g, name);
     bool converts = published || g->kind == GLOBAL_STATE; /* which --precision may have narrowed */
     if (name && !is_type(json_object_get(header, name), g->type, converts, transposed))
       return wrong(path, intern_printf(m->ctx, "has another type or shape of %s, which is %s%s",
@@ -227,7 +236,7 @@ static unsigned places(const WeightsFile *w, Module *m) {
     Global *g = &m->globals.at[i];
     const char *name = g->kind == GLOBAL_HYPER ? NULL : name_of(g, w->header, published);
     const json_t *x = name ? json_object_get(w->header, name) : NULL;
-    const bool transposed = g->origin.transposed && name == g->origin.name;
+    const bool transposed = is_transposed(g, name);
     json_int_t at = json_integer_value(json_array_get(json_object_get(x, "data_offsets"), 0));
     if (x && at >= 0 && !transposed && is_type(x, g->type, false, false))
       g->weights_at = before + w->data + (uint64_t)at;
@@ -247,7 +256,7 @@ bool weights_read(void *file, const Global *g, OnnxTensor *out) {
   if (!name) return true;
   const json_t *x = json_object_get(w->header, name), *at = json_object_get(x, "data_offsets");
   out->dtype = dtype_named(json_string_value(json_object_get(x, "dtype")));
-  out->transposed = g->origin.transposed && name == g->origin.name;
+  out->transposed = is_transposed(g, name);
   uint64_t n = (uint64_t)g->type->numel * (uint64_t)dtype_size(out->dtype);
   json_int_t from = json_integer_value(json_array_get(at, 0));
   bool whole = from >= 0 && (uint64_t)(json_integer_value(json_array_get(at, 1)) - from) == n;

@@ -54,11 +54,29 @@ const char *string_eval(Elab *e, const char *bytes, Loc loc) {
   return text;
 }
 
+static void bad_part(Elab *e, Loc loc, const char *name) {
+  elab_error(e, loc, "the brackets in \"%s\" are not one part of the name", name);
+  elab_hint(e,
+            "[model.] is a part that the names of some files lack, as in \"[model.]norm.weight\"");
+}
+
+/* "[model.]norm.weight" is two names, with the part and without it. */
 bool origin_eval(Elab *e, const Origin *o, const Type *t, GlobalOrigin *out) {
   const char *name = string_eval(e, o->name, o->loc);
-  *out = (GlobalOrigin){name ? intern(e->c, name) : NULL, o->transposed};
+  *out = (GlobalOrigin){.transposed = o->transposed};
   if (!name) return false;
-  if (!*name)
+  const size_t part = strcspn(name, "[]");
+  const char *from = name + part, *to = *from == '[' ? from + 1 + strcspn(from + 1, "[]") : from;
+  const bool whole = !*from || (*to == ']' && !to[1 + strcspn(to + 1, "[]")]);
+  out->name = intern(e->c, name);
+  if (*from && whole) {
+    out->name =
+        intern_printf(e->c, "%.*s%.*s%s", (int)part, name, (int)(to - from - 1), from + 1, to + 1);
+    out->other = intern_printf(e->c, "%.*s%s", (int)part, name, to + 1);
+  }
+  if (!whole)
+    bad_part(e, o->loc, name);
+  else if (!*(out->other ? out->other : out->name))
     elab_error(e, o->loc, "the name of the tensor is empty");
   else if (o->transposed && t->rank != 2)
     elab_error(e, o->loc, "only a matrix is read transposed, not %s", type_text(e->c, t));

@@ -231,7 +231,8 @@ static bool declared_twice(Elab *e, const Stmt *s) {
 
 static const char *origin_text(Elab *e, GlobalOrigin o) {
   if (!o.name) return "no file";
-  return intern_printf(e->c, "\"%s\"%s", o.name, o.transposed ? "'" : "");
+  const char *other = o.other ? intern_printf(e->c, " or \"%s\"", o.other) : "";
+  return intern_printf(e->c, "\"%s\"%s%s", o.name, other, o.transposed ? ", transposed" : "");
 }
 
 static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const char *init,
@@ -245,7 +246,8 @@ static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const
   else if (type != g->type)
     elab_error(e, loc, "%s is %s here, but %s before", g->path, type_text(e->c, type),
                type_text(e->c, g->type));
-  else if (origin->name != g->origin.name || origin->transposed != g->origin.transposed)
+  else if (origin->name != g->origin.name || origin->other != g->origin.other ||
+           origin->transposed != g->origin.transposed)
     elab_error(e, loc, "%s is from %s here, but from %s before", g->path, origin_text(e, *origin),
                origin_text(e, g->origin));
   else if (s->variable.transient != g->transient)

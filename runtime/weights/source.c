@@ -179,7 +179,8 @@ static bool find_name(const WeightsSource *s, const char *name, WeightsTensor *o
 
 static bool find_origin(const WeightsSource *s, const GcGlobal *g, WeightsTensor *out) {
   out->transposed = g->transposed;
-  return g->origin && find_name(s, g->origin, out);
+  if (!g->origin) return false;
+  return find_name(s, g->origin, out) || (g->other_origin && find_name(s, g->other_origin, out));
 }
 
 static bool find_path(const WeightsSource *s, const char *path, const char *scope,

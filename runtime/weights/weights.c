@@ -53,6 +53,7 @@ static bool is_known(JsonText name) {
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
     if (text_is(name, g->t.name) || (g->origin && text_is(name, g->origin)) ||
+        (g->other_origin && text_is(name, g->other_origin)) ||
         (g->quantized && text_is(name, g->quantized->t.name)) || is_input_scale(name, g))
       return true;
   }

@@ -175,7 +175,7 @@ run 0 "$gc" "$here/docs/examples/bert.g" --config=bert/config.json -D num_labels
 run 0 ./net classify --tokens ids.npy --load bert --expect logits=logits.npy --atol 1e-5
 run 0 ./net classify_pair --tokens ids.npy --kind kind.npy --load bert --expect logits=pairs.npy --atol 1e-5
 run 0 ./net fill --tokens 'ids.npy[0:1]' --load bert --expect logits=words.npy --atol 1e-5
-run 0 "$gc" "$here/docs/examples/bert.g" --config=bare/config.json -D T=9 -D N=3 -D 'prefix=""' -D 'norm=["gamma","beta"]' -o bare.net
+run 0 "$gc" "$here/docs/examples/bert.g" --config=bare/config.json -D T=9 -D N=3 -D 'norm=["gamma","beta"]' -o bare.net
 run 0 ./bare.net embed --tokens ids.npy --load bare,without=classifier.out,without=fill --expect vector=vectors.npy --atol 1e-5
 # a classifier learns three lines, from weights that are read without their head
 run 0 ./net train --tokens ids.npy --label labels.npy --load bert,without=classifier.out --epochs 40 --lr 0.01 --save tuned.safetensors --quiet

@@ -63,18 +63,21 @@ for name, shape in shapes.items():
     header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [size, size + len(values)]}
     size += len(values)
     data.append(values)
-text = json.dumps(header).encode()
-open("published.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + b"".join(data))
+for file, before in ("published", ""), ("headed", "transformer."):  # the model alone, and with a head behind it
+    text = json.dumps({before + name: x for name, x in header.items()}).encode()
+    open(file + ".safetensors", "wb").write(struct.pack("<Q", len(text)) + text + b"".join(data))
 open("ids.bin", "wb").write(struct.pack("<256i", *(random.randrange(V) for _ in range(256))))
 END
 run 0 ./gpt2 loss --tokens ids.bin --next ids.bin+1 --load published.safetensors,scope=gpt
 cp out.txt before.txt
 grep -q 'random' out.txt && fail 'some weights were not loaded'
+run 0 ./gpt2 loss --tokens ids.bin --next ids.bin+1 --load headed.safetensors
+same out.txt before.txt 'the loss with weights that have a head'
 # a chat whose prompt is read in chunks of 4 writes what `predict`, which has no cache, finds likeliest behind each token
 tokenizer="$here/tests/unit/tokens/smollm.json"
 printf 'Once upon a time' >prompt.txt
 run 0 ./gpt2 tokenize prompt.txt --tokenizer "$tokenizer" -o prompt.npy
-./gpt2 chat --load published.safetensors,scope=gpt --tokenizer "$tokenizer" --prompt "$(cat prompt.txt)" --temperature 0 --tokens 99 >chat.txt 2>chat.err ||
+./gpt2 chat --load headed.safetensors --tokenizer "$tokenizer" --prompt "$(cat prompt.txt)" --temperature 0 --tokens 99 >chat.txt 2>chat.err ||
   fail 'chat'
 python3 - "$tokenizer" <<'END' || fail 'the text of a chat with GPT-2'
 import struct, subprocess, sys
@@ -87,7 +90,7 @@ prompt = len(ids)
 assert 4 < prompt < 12, prompt
 while len(ids) < 16:
     open("so_far.bin", "wb").write(struct.pack("<16i", *ids, *[0] * (16 - len(ids))))
-    subprocess.run("./gpt2 predict --load published.safetensors,scope=gpt --tokens so_far.bin --next next.npy --quiet".split(), check=True)
+    subprocess.run("./gpt2 predict --load published.safetensors --tokens so_far.bin --next next.npy --quiet".split(), check=True)
     ids.append(npy("next.npy", "i")[len(ids) - 1])
 ids = ids[prompt:]
 head = "{'descr': '<u2', 'fortran_order': False, 'shape': (%d,), }" % len(ids)

@@ -11,13 +11,13 @@ def dense(n, d, name) {
   return w, b
 }
 entry show() {
-  e, eb = dense(130, 300, "embed") as e
+  e, eb = dense(130, 300, "[encoder.]embed") as e
   w0 = zeros([2, 3])
   w1 = w0
   b1 = zeros([3])
   for l in 0..L {
     w0 = w1
-    scope block[l] { w1, b1 = dense(3, 2, "model.layers.{l}.fc") as fc }
+    scope block[l] { w1, b1 = dense(3, 2, "[model.]layers.{l}.fc") as fc }
   }
   param scale : f16[3] = ones() from "norm.weight"
   param own : f32[2] = zeros()

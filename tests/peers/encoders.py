@@ -82,7 +82,7 @@ def bert(temporary):
         folder = temporary / name
         model = make(kind, config, folder)
         np.save(folder / "ids.npy", ids), np.save(folder / "pair.npy", pair), np.save(folder / "label.npy", label)
-        program = compiled("bert", folder, "-D", f"T={T}", *(["-D", 'prefix=""'] if name == "embed" else []))
+        program = compiled("bert", folder, "-D", f"T={T}")
         load = ["--load", f".,without={without}"]
         run(folder, program, name, "--tokens", "ids.npy", *load, "--vector" if name == "embed" else "--logits", "y.npy")
         with torch.no_grad():
