@@ -9,6 +9,7 @@
    that needs no more is kept. With whole=1 all this is done with the program of one process, so
    that its ops, and its bits, are those of every number of ranks. With exact=1 no pass in front of
    autodiff is left out, in whose program gradients are added up: its bits are those of every size.
+   The goal is that of the program as it is written all the same.
  */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
@@ -70,11 +71,16 @@ static Entry *entry_of(const Guard *g, uint32_t k) { return g->r->m->entries.at[
 
 /* The stages that leave such passes out. What no op reads goes early only for the sake of others.
  */
-static uint64_t stages_of(const Guard *g, unsigned kinds) {
+static uint64_t all_stages_of(const Guard *g, unsigned kinds) {
   uint64_t bits = kinds & REST ? passes_stages(g->r, "dce", "autodiff") : 0;
   for (int i = 0; i < OPTIONAL; i++)
     if (kinds & optional[i].kind) bits |= passes_stages(g->r, optional[i].pass, NULL);
-  return bits & ~g->kept;
+  return bits;
+}
+
+/* ... but for those that are kept. */
+static uint64_t stages_of(const Guard *g, unsigned kinds) {
+  return all_stages_of(g, kinds) & ~g->kept;
 }
 
 static void set_variant(Guard *g, uint32_t k, int variant) {
@@ -132,7 +138,7 @@ static uint64_t counted(const Guard *g, uint32_t k, const Trial *t) {
 static bool find_goals(Guard *g, bool exactly) {
   Trial *found = ARENA_ARRAY(g->r->scratch, Trial, g->n + 1);
   for (uint32_t k = 0; k < g->n; k++) {
-    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN) | g->whole;
+    notes_change(entry_of(g, k))->left_out = all_stages_of(g, AS_WRITTEN) | g->whole;
     if (exactly && !is_over(g, k)) leave_unplanned(g, k);
   }
   bool ok = exactly ? trial_run(g->r, 0, found) : trial_brief(g->r, 0, found);
