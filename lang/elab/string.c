@@ -60,19 +60,28 @@ static void bad_part(Elab *e, Loc loc, const char *name) {
             "[model.] is a part that the names of some files lack, as in \"[model.]norm.weight\"");
 }
 
+/* The first bracket that is none of an index, as of "h[0].weight"; or the end. */
+static const char *next_bracket(const char *s) {
+  for (; *(s += strcspn(s, "[]")); s++) {
+    const size_t digits = *s == '[' ? strspn(s + 1, "0123456789") : 0;
+    if (!digits || s[1 + digits] != ']') break;
+    s += 1 + digits;
+  }
+  return s;
+}
+
 /* "[model.]norm.weight" is two names, with the part and without it. */
 bool origin_eval(Elab *e, const Origin *o, const Type *t, GlobalOrigin *out) {
   const char *name = string_eval(e, o->name, o->loc);
   *out = (GlobalOrigin){.transposed = o->transposed};
   if (!name) return false;
-  const size_t part = strcspn(name, "[]");
-  const char *from = name + part, *to = *from == '[' ? from + 1 + strcspn(from + 1, "[]") : from;
-  const bool whole = !*from || (*to == ']' && !to[1 + strcspn(to + 1, "[]")]);
+  const char *from = next_bracket(name), *to = *from == '[' ? next_bracket(from + 1) : from;
+  const bool part = *from == '[' && *to == ']', whole = !*(part ? next_bracket(to + 1) : from);
   out->name = intern(e->c, name);
-  if (*from && whole) {
-    out->name =
-        intern_printf(e->c, "%.*s%.*s%s", (int)part, name, (int)(to - from - 1), from + 1, to + 1);
-    out->other = intern_printf(e->c, "%.*s%s", (int)part, name, to + 1);
+  if (part && whole) {
+    const int before = (int)(from - name), inside = (int)(to - from - 1);
+    out->name = intern_printf(e->c, "%.*s%.*s%s", before, name, inside, from + 1, to + 1);
+    out->other = intern_printf(e->c, "%.*s%s", before, name, to + 1);
   }
   if (!whole)
     bad_part(e, o->loc, name);

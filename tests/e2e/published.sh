@@ -21,7 +21,7 @@ entry show() {
   }
   param scale : f16[3] = ones() from "norm.weight"
   param own : f32[2] = zeros()
-  state mask : bool[2, 3] = full([2, 3], false) from "mask"'
+  state mask : bool[2, 3] = full([2, 3], false) from "mask[0]"'
   return e, eb, w0, w1, b1, scale, own, mask
 }
 END
@@ -50,7 +50,7 @@ first = {"embed.weight": ("BF16", [130, 300], [(i * 7 % 255) - 127 for i in rang
          "model.layers.0.fc.weight": ("F32", [3, 2], [1, 2, 3, 4, 5, 6]), "model.layers.0.fc.bias": ("F64", [3], [1, 2, 3]),
          "attn.bias": ("U8", [4], [1, 1, 0, 0])}
 second = {"model.layers.1.fc.weight": ("F64", [3, 2], [7, 8, 9, 10, 11, 12]), "model.layers.1.fc.bias": ("F32", [3], [4, 5, 6]),
-          "norm.weight": ("F32", [3], [0.5, 2, 4]), "own": ("F32", [2], [8, 9]), "mask": ("BOOL", [3, 2], [1, 0, 0, 0, 1, 1])}
+          "norm.weight": ("F32", [3], [0.5, 2, 4]), "own": ("F32", [2], [8, 9]), "mask[0]": ("BOOL", [3, 2], [1, 0, 0, 0, 1, 1])}
 for folder in "parts", "single", "twice", "out", "lost", "empty":
     os.makedirs(folder)
 one, two = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
@@ -68,7 +68,7 @@ but("missing", less=["model.layers.1.fc.bias"])
 but("turned", less=[], more={"model.layers.1.fc.weight": ("F32", [2, 3], [1] * 6)})
 but("longer", less=[], more={"norm.weight": ("F32", [4], [1] * 4)})
 but("whole_numbers", less=[], more={"norm.weight": ("I32", [3], [1] * 3)})
-but("no_bool", less=["mask"], more={"mask": ("BOOL", [3, 2], [True] * 6)})
+but("no_bool", less=["mask[0]"], more={"mask[0]": ("BOOL", [3, 2], [True] * 6)})
 data = open("no_bool.safetensors", "rb").read()
 open("no_bool.safetensors", "wb").write(data[:-1] + b"\2")
 
