@@ -113,9 +113,9 @@ grep -q 'initial values' out.txt && fail 'initial values in whole panels take by
 cp "$here/docs/examples/mnist.g" .
 run 0 "$gc" mnist.g -O2 --memory-report
 awk '/^entry/ { here = $2 == "train:" } here { print }' out.txt | tr -d , >report.txt
-for pair in 'none none' 'in_place inplace' 'both pack'; do
+for pair in 'without_sharing none' 'in_place inplace' 'arena pack'; do
   set -- $pair
-  figure=$(sed 's/in place/in_place/' report.txt | awk -v k="$1" '$1 == k { print $2; exit }')
+  figure=$(sed 's/^ *\(without\|in\) /\1_/' report.txt | awk -v k="$1" '$1 == k { print $2; exit }')
   run 0 "$gc" mnist.g -O2 --memory="$2" --dump-plan=json
   [ "$figure" = "$(arena train)" ] || fail "the report gives $figure bytes for $1, --memory=$2 takes $(arena train)"
 done
