@@ -168,7 +168,7 @@ static void arrays(void) {
                                EXP_HI, 88,    1e-40,  3e38f,   -INFINITY, INFINITY, NAN};
   enum { MOST = 6 * VW };
   _Alignas(64) float x[MOST + 1], was[MOST];
-  for (int i = 0; i < POINTS / 16; i++) {
+  for (int i = 0; i < POINTS / 256; i++) {
     const int n = i % (MOST + 1);
     for (int k = 0; k < MOST; k++) {
       uint32_t w[4];

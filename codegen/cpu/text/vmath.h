@@ -41,20 +41,20 @@ INL void vexp_f64(Vf64 *x, const int n) {
   GC_EACH for (unsigned l = 0; l < VBYTES / sizeof(f64); l++) x[j][l] = f64_exp(x[j][l]);
 }
 INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
-/* section GC_ALL: vexp_f32 */
-/* ... of n numbers, for the epilogues of tiles; their array has room for whole vectors */
-#define GC_ALL(name)                                                                                \
-  static __attribute__((noinline)) void all_##name##_f32(f32 *x, long n) {                         \
+/* section GC_ALL vselect_f32 */
+/* A function of n numbers, for the epilogues of tiles; their array has room for whole vectors */
+#define GC_ALL(all, function)                                                                      \
+  static __attribute__((noinline)) void all(f32 *x, long n) {                                      \
     Vf32 *v = (Vf32 *)x;                                                                           \
     const long vectors = (n + VW - 1) / VW;                                                        \
     for (long i = n; i < vectors * VW; i++) x[i] = 0;                                              \
     long i = 0;                                                                                    \
-    for (; i + 4 <= vectors; i += 4) v##name##_f32(v + i, 4);                                      \
-    for (; i < vectors; i++) v##name##_f32(v + i, 1);                                              \
+    for (; i + 4 <= vectors; i += 4) function(v + i, 4);                                           \
+    for (; i < vectors; i++) function(v + i, 1);                                                   \
   }
 INL Vf32 vselect_f32(Vi32 on, Vf32 yes, Vf32 no) { return (Vf32)(((Vi32)yes & on) | ((Vi32)no & ~on)); }
 /* section all_exp_f32: GC_ALL vexp_f32 */
-GC_ALL(exp)
+GC_ALL(all_exp_f32, vexp_f32)
 /* section all_sigmoid_f32: GC_ALL vexp_down_f32 splat_f32 splat_i32 */
 INL void vsigmoid_f32(Vf32 *x, const int n) {
   Vf32 e[4];
@@ -62,7 +62,7 @@ INL void vsigmoid_f32(Vf32 *x, const int n) {
   vexp_down_f32(e, n);
   GC_EACH x[j] = vselect_f32(x[j] < splat_f32(0.0f), e[j], splat_f32(1.0f)) / (splat_f32(1.0f) + e[j]);
 }
-GC_ALL(sigmoid)
+GC_ALL(all_sigmoid_f32, vsigmoid_f32)
 /* section all_tanh_f32: GC_ALL vexp_f32 splat_f32 splat_i32 vfma_f32 */
 INL void vtanh_f32(Vf32 *x, const int n) {
   Vf32 a[4], d[4], t[4], far[4], z[4], near[4];
@@ -81,7 +81,7 @@ INL void vtanh_f32(Vf32 *x, const int n) {
   GC_EACH near[j] = vselect_f32(a[j] < splat_f32(0.625f), near[j], far[j]);
   GC_EACH x[j] = (Vf32)((Vi32)near[j] ^ ((Vi32)x[j] & splat_i32(INT32_MIN)));
 }
-GC_ALL(tanh)
+GC_ALL(all_tanh_f32, vtanh_f32)
 /* section all_erf_f32: GC_ALL splat_f32 vfma_f32 */
 INL void verf_f32(Vf32 *x, const int n) {
   Vf32 c[4], z[4], p[4], q[4];
@@ -100,4 +100,4 @@ INL void verf_f32(Vf32 *x, const int n) {
   GC_EACH q[j] = vfma_f32(q[j], z[j], splat_f32(-1.42647390514189e-02f));
   GC_EACH x[j] = c[j] * p[j] / q[j];
 }
-GC_ALL(erf)
+GC_ALL(all_erf_f32, verf_f32)
