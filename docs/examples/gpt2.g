@@ -8,6 +8,7 @@ let n_layer = 12
 let n_head = 12
 let n_embd = 768
 let activation_function = "gelu_new"
+let layer_norm_epsilon = 1e-5
 let B = 4                                     # sequences in a step, at most
 let T = 64                                    # tokens of a sequence, up to N
 let P = T                                     # tokens of a text that `read` takes at once, at most
@@ -17,6 +18,7 @@ let V = vocab_size                            # size of the vocabulary
 let L = n_layer                               # layers
 let H = n_head                                # heads
 let C = n_embd                                # width
+let n_inner = 4 * C                           # between the layers of the mlp
 hyper lr = 6e-4
 
 # name: in published weights, which have "transformer." in front of it where a head is behind the model
@@ -34,7 +36,7 @@ def dense(x : [..., d], units, name, std = 0.02) {
 def ln(x : [..., d], name) {
   param weight : f32[d] = ones() from "[transformer.]{name}.weight"
   param bias : f32[d] = zeros() from "[transformer.]{name}.bias"
-  return layer_norm(x) * weight + bias
+  return layer_norm(x, layer_norm_epsilon) * weight + bias
 }
 
 # the keys and values of a chat so far; k and v are those of the tokens from `at` on
@@ -61,7 +63,7 @@ def attn(x : [b, t, c], name, at : tensor = none) {
 
 def mlp(x, name) {
   if activation_function != "gelu_new" { error("activation_function is gelu_new in this program") }
-  return dense(gelu(dense(x, 4 * C, "{name}.c_fc") as c_fc, approx = true), C, "{name}.c_proj", 0.02 / sqrt(2 * L)) as c_proj
+  return dense(gelu(dense(x, n_inner, "{name}.c_fc") as c_fc, approx = true), C, "{name}.c_proj", 0.02 / sqrt(2 * L)) as c_proj
 }
 
 def gpt(tokens : i32[b, t], at : tensor = none) {

@@ -27,6 +27,8 @@ static const struct {
     {"final_logit_softcapping", {NULL}},
     {"attn_logit_softcapping", {NULL}},
     {"query_pre_attn_scalar", {NULL}},
+    {"scale_attn_weights", {"true"}},
+    {"scale_attn_by_inverse_layer_idx", {"false"}},
     {"attention_multiplier", {NULL}},
     {"embedding_multiplier", {"1", "1.0"}},
     {"residual_multiplier", {"1", "1.0"}},

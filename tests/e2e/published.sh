@@ -181,13 +181,14 @@ echo '[3]' >list.json
 says 2 'is no JSON object' "$gc" sizes.g --config=list.json --check
 echo '{"rowz": 2, "name": {"scale": [2]}}' >other.json
 says 2 'nothing in it has the name of a let of the program' "$gc" sizes.g --config=other.json --check
-echo '{"rows": 3, "rank_pattern": {"q_proj": 4}, "alpha_pattern": {}, "bias": "none", "position_embedding_type": "absolute", "is_decoder": false}' >adapter.json
+echo '{"rows": 3, "rank_pattern": {"q_proj": 4}, "alpha_pattern": {}, "bias": "none", "position_embedding_type": "absolute", "is_decoder": false, "scale_attn_weights": true}' >adapter.json
 run 0 "$gc" sizes.g --config=adapter.json --check
 holds out.txt 'warning: --config: rank_pattern is {"q_proj": 4}, which the program does not read'
 [ "$(grep -c warning out.txt)" = 1 ] || { fail 'warnings of what changes nothing' && cat out.txt; }
-echo '{"rows": 3, "position_embedding_type": "relative_key"}' >places.json
+echo '{"rows": 3, "position_embedding_type": "relative_key", "scale_attn_by_inverse_layer_idx": true}' >places.json
 run 0 "$gc" sizes.g --config=places.json --check
 holds out.txt 'warning: --config: position_embedding_type is "relative_key", which the program does not read'
+holds out.txt 'warning: --config: scale_attn_by_inverse_layer_idx is true, which the program does not read'
 echo '{"rows": 2.5}' >half.json
 says 1 'rows' "$gc" sizes.g --config=half.json --check
 says 2 '--config is for the lets of a program in .g' "$gc" -x ir sizes.g --config=config.json
