@@ -4,8 +4,7 @@ def mse(y, target) { return mean((y - target) ** 2) }
 
 # binary cross entropy of logits and targets between 0 and 1; its slope at a logit of 0 is 1 / 2 - target
 def bce(logits, target) {
-  size = abs(logits)
-  return mean(max(logits, 0) - logits * target + log1p(exp(-size)))
+  return mean(max(logits, 0) - logits * target + log1p(exp(-abs(logits))))
 }
 
 # quadratic up to delta, linear beyond
