@@ -287,6 +287,17 @@ static void check_op(Check *k, const char *entry) {
   for (int i = 0; i < k->n; i++) check_one(k, out[0].at[0].f, &out[i + 1], &k->by[i]);
 }
 
+/* Where the entry's file holds a value constant for gradients, which differences do not. The
+   prelude's own stop_gradients change no derivative. */
+static void note_stop_gradient(Ctx *c, const Entry *e) {
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = e->ops.at[i];
+    if (op->kind != OP_STOP_GRADIENT || op->loc.file != e->loc.file) continue;
+    diag(c, SEV_NOTE, op->loc, "stop_gradient holds a value constant here, differences do not");
+    return;
+  }
+}
+
 int check_gradients(Front *f, const char *entry) {
   int code = EXIT_DONE;
   Module *m = front_module(f, &code);
@@ -317,7 +328,9 @@ int check_gradients(Front *f, const char *entry) {
     interp_free(k.forward);
   }
   if (code) return code;
-  if (!k.differs)
+  if (k.differs)
+    note_stop_gradient(f->c, e);
+  else
     printf("the gradients agree with finite differences%s\n",
            k.kinks ? ", but for those at a kink of the loss, which other initial values may avoid"
                    : "");
