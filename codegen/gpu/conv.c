@@ -5,6 +5,7 @@
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
 #include "codegen/program/extent.h"
+#include "codegen/schedule/patches.h"
 #include "codegen/schedule/wgmma_conv.h"
 
 bool cuda_conv_narrow(const Group *gr) {
@@ -17,6 +18,18 @@ static bool may_copy_ahead(const CudaTarget *t, const Group *gr, const ConvGeom 
   return !t->pre_sm80 && value_type(gr->e, gr->root->operands[0])->dtype == DT_F32 &&
          !gr->root->attr[AT_ROUND_FILTERS].i && c->h.taps <= CONV_RING_TAPS &&
          c->w.taps <= CONV_RING_TAPS;
+}
+
+/* The same by patches, if that takes no more clocks. */
+static void take_patches(const CudaTarget *t, const GridConvShape *s, const ConvGeom *p, int along,
+                         GridConvSchedule *f, double *clocks) {
+  GridConvShape one = *s;
+  one.channels = p->gin, one.taps = 1;
+  GridConvSchedule c = grid_conv_schedule(&t->machine, &one);
+  const double time = c.tensor ? grid_conv_gather_clocks(&t->machine, &one, &c) : *clocks;
+  if (time > *clocks) return;
+  *f = c, *clocks = time;
+  f->along = along;
 }
 
 static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const ConvGeom *c,
@@ -40,12 +53,25 @@ static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const 
   GridConvSchedule f = grid_conv_schedule(&t->machine, &s);
   if (!back && s.ring && !f.tensor && !f.stages) grid_conv_box(&t->machine, c, &f);
   grid_conv_choose(&t->machine, &f, c, back, s.dt);
-  WgmmaConvShape w = wgmma_conv_shape(c, back);
-  if (!f.tensor || !dtype_is_half(s.in)) return f;
+  if (!f.tensor) return f;
   double clocks = grid_conv_gather_clocks(&t->machine, &s, &f);
-  grid_conv_tensor_box(&t->machine, c, back, &f, &clocks);
-  if (t->sm90a && !dims_bounded(c->x, 2, 4)) wgmma_conv_schedule(&t->machine, &w, clocks, &f.wgmma);
+  if (dtype_is_half(s.in)) grid_conv_tensor_box(&t->machine, c, back, &f, &clocks);
+  ConvGeom p;
+  const int along = back ? 0 : conv_patches(c, dtype_size(s.in), &p);
+  if (along) take_patches(t, &s, &p, along, &f, &clocks);
+  if (!t->sm90a || !dtype_is_half(s.in) || dims_bounded(c->x, 2, 4)) return f;
+  WgmmaConvShape w = wgmma_conv_shape(c, back, 0);
+  wgmma_conv_schedule(&t->machine, &w, &clocks, &f.wgmma);
+  if (!along) return f;
+  w = wgmma_conv_shape(&p, back, along);
+  wgmma_conv_schedule(&t->machine, &w, &clocks, &f.wgmma);
   return f;
+}
+
+const char *cuda_conv_source(Gen *g, const Group *gr, int along) {
+  if (along) return arena_printf(g->a, "ConvPatches<Geometry, %s, %d>", g->index, along);
+  return arena_printf(g->a, "%s<Geometry, %s>",
+                      gr->root->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
 }
 
 /* On tensor cores or not, which an option says. */
@@ -201,9 +227,7 @@ bool cuda_conv(Gen *g, const Group *gr) {
     if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s, images);
     return true;
   }
-  if (!s.box.width)
-    text_line(x, "typedef %s<Geometry, %s> Source;",
-              op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
+  if (!s.box.width) text_line(x, "typedef %s Source;", cuda_conv_source(g, gr, s.along));
   if (s.tensor) {
     text_line(x, "typedef TensorConv<Source, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
               cuda_mma(in), rounds ? "true" : "false", s.bm, s.bn, s.wm, s.wn);

@@ -15,7 +15,9 @@ void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks);
 void cuda_conv_size(Gen *g, const Entry *e, Text *x, const ConvGeom *c, const char *frame,
                     const char *chunk);
 /* "struct Flat { enum { PITCH = 29, … }; };" */
-void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w);
+void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w, int64_t span);
+/* "ConvForward<Geometry, int>", or what else says where operands lie; `along` as of schedules. */
+const char *cuda_conv_source(Gen *g, const Group *gr, int along);
 /* Prints what follows the sum `acc` of channel `m` of a group at the ConvPixel `of`. */
 void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const char *acc);
 /* By boxes of pixels on tensor cores (text/tensor_box.h): threads of a block; parts of this run's

@@ -4,9 +4,10 @@
    k-tiles. */
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
+#include "codegen/schedule/patches.h"
 #include "codegen/schedule/wgmma_conv.h"
 
-void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w) {
+void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w, int64_t span) {
   const struct {
     const char *name;
     int64_t n;
@@ -21,15 +22,19 @@ void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w) {
                 {"PHASES_W", w->phases},
                 {"PHASES_H", h->phases},
                 {"FIRST", h->first * w->pitch + w->first},
-                {"SPAN", flat_span(h, w)}};
+                {"SPAN", span}};
   Text line = text_new(x->a, 0);
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     text_add(&line, "%s%s = %lld", i ? ", " : "", fields[i].name, (long long)fields[i].n);
   text_line(x, "struct Flat { enum { %s }; };", text_str(&line));
 }
 
-static const char *source_of(const Group *gr) {
-  return gr->root->kind == OP_CONV ? "ConvForward" : "ConvInputGrad";
+/* The convolution of one tap that patches are, or this one. */
+static int geometry_of(const Group *gr, const ConvGeom *c, const WgmmaConvSchedule *w,
+                       ConvGeom *of) {
+  *of = *c;
+  if (w->along) conv_patches(c, dtype_size(value_type(gr->e, gr->root->operands[0])->dtype), of);
+  return w->along;
 }
 
 static const char *element_of(const Group *gr) {
@@ -54,9 +59,9 @@ void cuda_conv_pack(Gen *g, const Group *gr, const ConvGeom *c, const GridConvSc
                          .min_blocks = 1};
   Text *x = &own->text;
   cuda_conv_geometry(x, c, NULL);
-  text_line(x, "typedef WgmmaConvPack<%s<Geometry, %s>, %s, %s, %s, %lld, %d> Pack;", source_of(gr),
-            g->index, g->index, element_of(gr), rounds ? "true" : "false", (long long)parts,
-            w->depth);
+  text_line(x, "typedef WgmmaConvPack<%s, %s, %s, %s, %lld, %d> Pack;",
+            cuda_conv_source(g, gr, w->along), g->index, element_of(gr), rounds ? "true" : "false",
+            (long long)parts, w->depth);
   text_line(x, "__shared__ __align__(16) Pack::Stored shared[Pack::SHARED];");
   text_line(x, "Pack::run((Pack::Stored *)scratch, shared, in%d);", filters);
   k->variant = own;
@@ -86,7 +91,9 @@ void cuda_conv_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                      const GridConvSchedule *s, const char *images) {
   const WgmmaConvSchedule *w = &s->wgmma;
   const bool back = gr->root->kind == OP_CONV_INPUT_GRAD;
-  const WgmmaConvShape shape = wgmma_conv_shape(c, back);
+  ConvGeom of;
+  const int along = geometry_of(gr, c, w, &of);
+  const WgmmaConvShape shape = wgmma_conv_shape(&of, back, along);
   KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
   *own = (KernelVariant){.text = text_new(g->a, 1),
                          .grid = w->blocks,
@@ -95,11 +102,11 @@ void cuda_conv_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                          .min_blocks = 1};
   Text *x = &own->text;
   cuda_conv_geometry(x, c, NULL);
-  cuda_flat_numbers(x, &shape.h, &shape.w);
+  cuda_flat_numbers(x, &shape.h, &shape.w, wgmma_conv_span(&shape));
   text_line(x,
-            "typedef WgmmaConv<%s<Geometry, %s>, %s<Geometry, Flat>, Geometry, Flat, %s, %s, %d, "
+            "typedef WgmmaConv<%s, %s<Geometry, Flat>, Geometry, Flat, %s, %s, %d, "
             "%d, %d, %d, %d> Tile;",
-            source_of(gr), g->index, back ? "FlatInputGrad" : "FlatForward", g->index,
+            cuda_conv_source(g, gr, along), back ? "FlatInputGrad" : "FlatForward", g->index,
             element_of(gr), w->rows, w->columns, w->depth, w->images, w->filters);
   text_line(x, "extern __shared__ __align__(128) char smem[];");
   text_line(x, "__shared__ Tile::Barriers barriers;");
@@ -110,8 +117,8 @@ void cuda_conv_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
   text_line(x, "if (threadIdx.x < Tile::GATHER)");
   text_line(x, "  Tile::copy(smem, barriers, (const Tile::Stored *)scratch, %s);", count);
   text_line(x, "else");
-  text_line(x, "  Tile::gather(smem, barriers, in%d, %s);", group_arg(gr, gr->root->operands[0]),
-            count);
+  text_line(x, "  Tile::gather%s(smem, barriers, in%d, %s);", along ? "_patches" : "",
+            group_arg(gr, gr->root->operands[0]), count);
   text_close(x, "} else {");
   x->indent++;
   text_line(x, "registers_take<200>();");

@@ -18,7 +18,7 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
   long long down = s->down, across = s->across, groups = s->tap_groups;
   cuda_conv_geometry(x, c, NULL);
   const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
-  cuda_flat_numbers(x, &h, &w);
+  cuda_flat_numbers(x, &h, &w, flat_span(&h, &w));
   text_line(x, "typedef WgmmaConvFilter<Geometry, Flat, %s, %s, %d, %d, %d, %d, %lld, %d> Tile;",
             g->index, in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", s->rows, s->taps, s->depth,
             s->stages, (long long)s->chunk, s->cluster);

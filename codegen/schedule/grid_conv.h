@@ -22,6 +22,7 @@ typedef struct WgmmaConvSchedule {
                   kernel does it */
   int columns; /* pixels of a warpgroup */
   int depth;   /* channels of a k-tile */
+  int along;   /* of patches (patches.h): elements of a copy; else 0 */
   int images, filters;   /* k-tiles in shared memory, of each */
   int64_t down, across;  /* tiles over the channels of a group, over the numbered pixels */
   int64_t tiles, blocks; /* all; blocks of threads, which go from tile to tile */
@@ -74,6 +75,8 @@ typedef struct GridConvSchedule {
                  0: one, which comes through registers */
   bool tensor; /* on tensor cores; a tile of a warp and the bytes of shared memory there: */
   int wm, wn, shared;
+  int along; /* of patches, whose channels have their taps (patches.h): elements of a load; else 0
+              */
   WgmmaConvSchedule wgmma;
   GridPlanesSchedule planes;
   GridBoxSchedule box;

@@ -2,6 +2,8 @@
    shared memory holds, those that take least time by a count of clocks. */
 #include "codegen/schedule/wgmma_conv.h"
 
+#include <math.h>
+
 enum {
   UNIT = 8,  /* channels of a unit of 16 bytes */
   DEEP = 64, /* channels of a k-tile at most, and least */
@@ -17,17 +19,23 @@ enum {
   MOST_TAPS = 64     /* whose units the packing block has in shared memory */
 };
 
-WgmmaConvShape wgmma_conv_shape(const ConvGeom *c, bool back) {
+WgmmaConvShape wgmma_conv_shape(const ConvGeom *c, bool back, int along) {
   return (WgmmaConvShape){.c = c,
                           .back = back,
+                          .along = along,
                           .h = back ? flat_axis_back(&c->h) : flat_axis(&c->h),
                           .w = back ? flat_axis_back(&c->w) : flat_axis(&c->w),
                           .m = back ? c->gin : c->gout,
                           .channels = back ? c->gout : c->gin};
 }
 
+int64_t wgmma_conv_span(const WgmmaConvShape *s) {
+  enum { APART = 4 };
+  return s->along ? APART : flat_span(&s->h, &s->w);
+}
+
 int64_t wgmma_conv_gathered(const WgmmaConvShape *s, const WgmmaConvSchedule *w) {
-  return s->h.planes * s->w.planes * (wgmma_conv_pixels(w) + flat_span(&s->h, &s->w));
+  return s->h.planes * s->w.planes * (wgmma_conv_pixels(w) + wgmma_conv_span(s));
 }
 
 /* As many stages of the image as leave room for enough of filters. */
@@ -65,7 +73,7 @@ static double clocks_of(const GridMachine *machine, const WgmmaConvShape *s,
     ENDS = 2000,
     STORED = 16
   };
-  enum { AT_ONCE = DEEP, WARP = 32 };
+  enum { AT_ONCE = DEEP, WARP = 32, COPY = 8 };
   const double taps = (double)(s->c->h.taps * s->c->w.taps) / (double)(s->h.phases * s->w.phases);
   const double k_tiles = (double)ceil_div(s->channels, w->depth), depth = k_tiles * w->depth;
   const double results = (double)w->rows * WGMMA_SIDE * wgmma_conv_pixels(w);
@@ -77,7 +85,10 @@ static double clocks_of(const GridMachine *machine, const WgmmaConvShape *s,
   const double rate = (double)L2 / (double)w->blocks;
   double l2 = (filters + gathered * depth + results * 2) * 2 / (rate < OF_ONE ? rate : OF_ONE);
   int64_t each = WGMMA_CONV_GATHERERS * (AT_ONCE / w->depth);
-  const double first = (double)ceil_div((int64_t)gathered, each) * WAIT; /* k-tile */
+  double first = (double)ceil_div((int64_t)gathered, each) * WAIT; /* k-tile */
+  if (s->along) /* copies, which nobody waits for: instructions of each, on a scheduler of its own
+                 */
+    first = COPY * ceil(gathered * w->depth / s->along / WGMMA_CONV_GATHERERS);
   double time = tensor;
   if (shared > time) time = shared;
   if (l2 > time) time = l2;
@@ -97,7 +108,7 @@ static void count_tiles(const GridMachine *machine, const WgmmaConvShape *s, Wgm
                           w->down * w->rows * WGMMA_SIDE * 2);
 }
 
-bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, double most,
+bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, double *clocks,
                          WgmmaConvSchedule *out) {
   const ConvGeom *c = s->c;
   const int64_t taps = c->h.taps * c->w.taps;
@@ -107,12 +118,12 @@ bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, do
   for (int rows = 1; rows <= WGMMA_CONV_GROUPS; rows++)
     for (int depth = DEEP; depth >= FLAT; depth /= 2)
       for (int columns = WIDE; columns >= NARROW; columns -= STEP) {
-        WgmmaConvSchedule w = {.rows = rows, .columns = columns, .depth = depth};
+        WgmmaConvSchedule w = {.rows = rows, .columns = columns, .depth = depth, .along = s->along};
         count_tiles(machine, s, &w);
         if (w.tiles > INT32_MAX / 2 || w.scratch > INT32_MAX || !choose_stages(s, &w)) continue;
         double time = clocks_of(machine, s, &w);
-        if (time >= most) continue;
-        most = time, *out = w, found = true;
+        if (time >= *clocks) continue;
+        *clocks = time, *out = w, found = true;
       }
   return found;
 }

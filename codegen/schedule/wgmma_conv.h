@@ -11,10 +11,12 @@
 typedef struct WgmmaConvShape {
   const ConvGeom *c;
   bool back; /* the gradient with respect to the image */
+  int along; /* of patches (patches.h), of which `c` is the convolution of one tap: elements of a
+                copy; else 0 */
   FlatAxis h, w;
   int64_t m, channels; /* of a group: of the result; that a sum goes over */
 } WgmmaConvShape;
-WgmmaConvShape wgmma_conv_shape(const ConvGeom *c, bool back);
+WgmmaConvShape wgmma_conv_shape(const ConvGeom *c, bool back, int along);
 
 /* Two warpgroups multiply. A third one gathers the image by all warps but its first, which copies
    filters. */
@@ -22,13 +24,16 @@ enum { WGMMA_CONV_GROUPS = 2, WGMMA_CONV_THREADS = 384, WGMMA_CONV_GATHERERS = 9
 /* Threads of a block that packs a unit of eight channels of so many channels of the result. */
 enum { WGMMA_PACK_THREADS = 256, WGMMA_PACK_ROWS = 32 };
 
-/* False: it is not one for warpgroups, or takes longer than so many clocks, as of
-   grid_conv_clocks. */
-bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, double most,
+/* False: it is not one for warpgroups, or takes longer than *clocks, as of grid_conv_clocks, which
+   become what it takes. */
+bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, double *clocks,
                          WgmmaConvSchedule *out);
 /* Pixels of the result in a tile, and those of the image in its k-tile. */
 static inline int wgmma_conv_pixels(const WgmmaConvSchedule *w) {
   return w->columns * WGMMA_CONV_GROUPS / w->rows;
 }
+/* From a result's first to its last tap, in pixels; of patches those that let neighbouring units
+   lie in other banks. */
+int64_t wgmma_conv_span(const WgmmaConvShape *s);
 int64_t wgmma_conv_gathered(const WgmmaConvShape *s, const WgmmaConvSchedule *w);
 #endif

@@ -63,3 +63,6 @@ entry box_groups(at : f32[5, 6, 17, 15], w : f32[34, 3, 4, 3], y : f32[5, 34, 7,
   dx, dw = grad(sum(z * y), [x, w])
   return z, dx, dw
 }
+# patches: loads of 16 and 4 bytes
+entry patches(x : f32[2, 3, 17, 24], w : f32[36, 3, 8, 8]) { return z = conv2d(bf16(x), bf16(w), 8, 0) }
+entry pieces(x : f32[1, 4, 28, 28], w : f32[40, 2, 14, 14]) { return z = conv2d(f16(x), f16(w), 14, 0, groups = 2) }

@@ -12,6 +12,16 @@ entry image_phase(x : f32[1, 63, 19, 12], w : f32[128, 63, 3, 3]) {
   return z = conv2d(bf16(x), bf16(w), [2, 1], 1, dilation = [2, 1])
 }
 entry image_plain(x : f32[5, 130, 7, 5], w : f32[100, 130, 1, 1]) { return z = conv2d(bf16(x), bf16(w), 1, 0) }
+# patches: copies of 16, 4 and 8 bytes, in groups, of channels that do not fill k-tiles, rows and columns that no patch has
+entry image_patches(x : f32[3, 2, 32, 48], w : f32[72, 2, 16, 16], b : f32[72, 1, 1]) {
+  return z = relu(f32(conv2d(bf16(x), bf16(w), 16, 0)) + b)
+}
+# ... an infinity beside channels that there are none of
+entry image_pieces(at : f32[2, 6, 30, 42], w : f32[100, 3, 14, 14]) {
+  x = where(reshape(iota(15120), [2, 6, 30, 42]) == 0, inf, at)
+  return z = conv2d(f16(x), f16(w), 14, 0, groups = 2)
+}
+entry image_rows(x : f32[5, 24, 20, 36], w : f32[68, 24, 6, 4]) { return z = conv2d(bf16(x), bf16(w), [6, 4], 0) }
 entry grad_image(dy : f32[3, 60, 8, 9], w : f32[60, 56, 5, 3], x : f32[3, 56, 10, 9]) {
   return dx = grad(sum(f32(conv2d(f16(x), f16(w), 1, [1, 1])) * dy), x)
 }

@@ -1,6 +1,7 @@
 /* Schedules of convolutions of few channels on a device and of their gradients with respect to
    filters: decisions for stems that programs have, and what holds for all. */
 #include "codegen/schedule/grid_conv.h"
+#include "codegen/schedule/patches.h"
 #include "tests/unit/schedule_rig.h"
 
 static WindowAxis axis(int64_t in, int64_t taps, int64_t stride, int64_t pad, int64_t dilation) {
@@ -167,11 +168,35 @@ static void decides_tensor_boxes(void **state) {
   (void)state;
 }
 
+/* Patches: what is one, and how many of its elements one copy finds side by side. */
+static void knows_patches(void **state) {
+  static const int64_t taps[] = {16, 14, 12, 7, 3, 2}, in[] = {224, 224, 60, 224, 225, 57};
+  static const int along[] = {8, 2, 4, 0, 0, 0}; /* of halves */
+  ConvGeom p;
+  for (int i = 0; i < 6; i++) {
+    const WindowAxis a = axis(in[i], taps[i], taps[i], 0, 1);
+    const ConvGeom g = conv(2, 3, 8, a, a);
+    assert_int_equal(conv_patches(&g, 2, &p), along[i]);
+    if (!along[i]) continue;
+    assert_true(p.gin == 3 * taps[i] * taps[i] && p.cin == p.gin && p.h.taps == 1);
+    assert_true(p.w.out == a.out && p.w.stride == taps[i] && p.h.in == a.out * taps[i]);
+  }
+  const WindowAxis apart = axis(64, 8, 8, 0, 1), near = axis(64, 8, 4, 0, 1);
+  const WindowAxis padded = axis(64, 8, 8, 4, 1), wide = axis(64, 4, 4, 0, 2);
+  ConvGeom g = conv(2, 3, 8, apart, apart);
+  assert_int_equal(conv_patches(&g, 4, &p), 4);
+  g.h = near, assert_int_equal(conv_patches(&g, 2, &p), 0);
+  g.h = padded, assert_int_equal(conv_patches(&g, 2, &p), 0);
+  g.h = wide, assert_int_equal(conv_patches(&g, 2, &p), 0);
+  (void)state;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(decides_boxes),
       cmocka_unit_test(decides_filter_boxes),
       cmocka_unit_test(decides_tensor_boxes),
+      cmocka_unit_test(knows_patches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
    of convolutions and pools without tiles; see counting.h. */
 #include "codegen/gpu/time/counting.h"
 
+#include "codegen/schedule/patches.h"
 #include "codegen/schedule/product.h"
 #include "codegen/schedule/wgmma_conv.h"
 #include "codegen/schedule/wgmma_filter.h"
@@ -87,13 +88,23 @@ static void count_tensor_conv(Counting *n, const GridConvSchedule *s) {
   double rounded = n->gr->root->attr[AT_ROUND_FILTERS].i ? s->bm * STAGE_ROW / 4 / WARP : 0;
   double wider = rounded > 0 ? 4 / size : 1; /* filters in memory */
   double images = s->bn * depth / WARP;
-  double instructions =
-      by_tap ? (filters + images) * ONE_TAP : filters * (whole ? 1 : 4) * ADDRESS + images * TABLE;
+  if (s->along) images /= s->along < 16 / size ? s->along : 16 / size;
+  double instructions = by_tap || s->along ? (filters + images) * ONE_TAP
+                                           : filters * (whole ? 1 : 4) * ADDRESS + images * TABLE;
   count_gathered_tile(n, k_tiles, size, s->bm, s->bn, s->wm, s->wn, filters + images, instructions,
                       0);
   n->c.issue += count_epilogue(n, (double)s->bm * s->bn, 1) * 2 + rounded * k_tiles;
   n->c.l2_bytes = n->c.blocks * (s->bm * wider + s->bn) * k_tiles * STAGE_ROW + n->c.least_bytes;
   n->c.bytes = n->c.least_bytes;
+}
+
+/* Makes the geometry that of one tap, if the schedule is one of patches: elements of a copy. */
+static int patches_of(ConvGeom *g, const WgmmaConvSchedule *w) {
+  ConvGeom p;
+  if (!w->along) return 0;
+  conv_patches(g, dtype_size(g->x->dtype), &p);
+  *g = p;
+  return w->along;
 }
 
 /* Filters to scratch: an element is loaded, rounded and stored in shared memory, and stored as one
@@ -102,6 +113,7 @@ static void count_pack(Counting *n, const WgmmaConvSchedule *w) {
   enum { EACH = 12, OCTET = 8, UNROLLED = 16 };
   GpuCounts *c = &n->c;
   ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  patches_of(&g, w);
   const double taps = (double)(g.h.taps * g.w.taps);
   double loads = WGMMA_PACK_ROWS * OCTET * taps / WARP;
   c->blocks = (double)(w->scratch / (uint64_t)(WGMMA_PACK_ROWS * OCTET * 2)) / taps;
@@ -119,10 +131,11 @@ static void count_pack(Counting *n, const WgmmaConvSchedule *w) {
 /* Two warpgroups multiply what most warps of a third gather, and its first one copies; see
    text/wgmma_conv_image.h. */
 static void count_wgmma_conv(Counting *n, const GridConvSchedule *s) {
-  enum { STEP = 16, ISSUED = 8, OF_TAP = 40, SUMS = 3, WARPS = 8, LINES = 2 };
+  enum { STEP = 16, ISSUED = 8, OF_TAP = 40, SUMS = 3, WARPS = 8, LINES = 2, COPIED = 5 };
   const WgmmaConvSchedule *w = &s->wgmma;
   ConvGeom g = conv_geom(n->gr->e, n->gr->root);
-  const WgmmaConvShape shape = wgmma_conv_shape(&g, n->gr->root->kind == OP_CONV_INPUT_GRAD);
+  const int along = patches_of(&g, w);
+  const WgmmaConvShape shape = wgmma_conv_shape(&g, n->gr->root->kind == OP_CONV_INPUT_GRAD, along);
   GpuCounts *c = &n->c;
   c->blocks = (double)w->blocks;
   c->threads = WGMMA_CONV_THREADS;
@@ -132,7 +145,7 @@ static void count_wgmma_conv(Counting *n, const GridConvSchedule *s) {
   const double tiles = (double)w->tiles, each = ceil(tiles / c->blocks); /* of a block */
   const double rows = (double)(w->rows * WGMMA_SIDE), pixels = wgmma_conv_pixels(w);
   const double images = (double)w->k_tiles,
-               taps = (double)s->taps / (double)(shape.h.phases * shape.w.phases);
+               taps = (double)(g.h.taps * g.w.taps) / (double)(shape.h.phases * shape.w.phases);
   const double steps = images * taps; /* k-tiles of filters */
   const double elements = (double)wgmma_conv_gathered(&shape, w) * w->depth,
                loads = elements / WARP;
@@ -151,6 +164,14 @@ static void count_wgmma_conv(Counting *n, const GridConvSchedule *s) {
   c->lines = each * (c->lines + images * loads * 1.5);
   c->covered = each * images * waves;
   c->waits = waves - 1; /* before the first product; one is in WGMMA_ENDS */
+  if (along) {          /* copies, ahead by half of the stages */
+    const double copies = loads / along;
+    c->wavefronts -= each * images * loads;
+    c->accesses += each * images * (copies - loads - loads / 8);
+    c->issue += each * images * (copies * COPIED - loads * GATHERED);
+    c->lines += each * images * (copies * fmax(along / 2, 2) - loads * 1.5);
+    c->covered = each * images * 2 / (double)w->images;
+  }
   c->chain = each * (steps * WGMMA_CLOCKS + WGMMA_ENDS);
   c->l2_bytes = tiles * (steps * rows * w->depth + images * elements) * 2 + c->least_bytes;
   c->bytes = c->least_bytes + (double)w->scratch;

@@ -9,7 +9,7 @@
    OH x OW of the result, KH x KW taps, strides SH, SW, dilations DH, DW, padding PH, PW before. I: of positions.
    R: the sizes N, H, W, OH, OW that a run has, which may be less: numbers, or constants where they are those of G. Images lie
    as at the bounds; pixels are numbered as in the program compiled for the sizes, and blocks behind the last one return. */
-/* section ConvPixel ConvForward ConvInputGrad */
+/* section ConvPixel ConvForward ConvPatches ConvInputGrad */
 /* A pixel of the result, by its number. Of a gradient pixels of one phase, which are a stride apart and have their
    taps alike, follow each other, so that a block may leave out the taps that none of its pixels has. */
 struct ConvPixel {
@@ -38,6 +38,8 @@ template <typename G, typename I> struct ConvForward {
   INL_MEMBER I pixel(int n, int group, int c, int row, int col) {
     return (((I)n * G::CIN + group * G::GIN + c) * G::H + row) * G::W + col;
   }
+  enum { ALONG = 1 }; /* channels that follow each other in a row of the image */
+  INL_MEMBER I channel(int c) { return (I)c * SOURCE_AREA; } /* from a group's first one */
   /* the source's row under tap r of the result's row y; is there one? */
   template <typename R> INL_MEMBER bool row(int y, int r, int &at, const R &size) {
     at = y * G::SH - G::PH + r * G::DH;
@@ -47,6 +49,17 @@ template <typename G, typename I> struct ConvForward {
     at = x * G::SW - G::PW + s * G::DW;
     return at >= 0 && at < size.W;
   }
+};
+/* A convolution of patches as one of a single tap, whose channels are those of the image with the taps of each
+   (codegen/schedule/patches.h). BESIDE of them, at multiples of BESIDE, lie side by side. */
+template <typename G, typename I, int BESIDE> struct ConvPatches : ConvForward<G, I> {
+  typedef ConvForward<G, I> Base;
+  enum { CHANNELS = G::GIN * G::KH * G::KW, KH = 1, KW = 1, ALL_INSIDE = 1, ALONG = BESIDE };
+  INL_MEMBER I filter(int group, int m, int c, int tap) { return ((I)group * G::GOUT + m) * CHANNELS + c; }
+  INL_MEMBER I channel(int c) {
+    return ((I)(c / (G::KH * G::KW)) * G::H + c / G::KW % G::KH) * G::W + c % G::KW;
+  }
+  INL_MEMBER I pixel(int n, int group, int c, int row, int col) { return Base::pixel(n, group, 0, row, col) + channel(c); }
 };
 template <typename G, typename I> struct ConvInputGrad {
   enum {
@@ -81,6 +94,8 @@ template <typename G, typename I> struct ConvInputGrad {
   INL_MEMBER I pixel(int n, int group, int c, int row, int col) {
     return (((I)n * G::COUT + group * G::GOUT + c) * G::OH + row) * G::OW + col;
   }
+  enum { ALONG = 1 };
+  INL_MEMBER I channel(int c) { return (I)c * SOURCE_AREA; }
   template <typename R> INL_MEMBER bool row(int y, int r, int &at, const R &size) {
     const int from = y + G::PH - r * G::DH;
     at = from / G::SH;

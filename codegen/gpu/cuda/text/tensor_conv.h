@@ -8,7 +8,7 @@
 template <bool ROUND, typename T> struct FilterStored { typedef f32 Type; };
 template <typename T> struct FilterStored<false, T> { typedef T Type; };
 /* section TensorConv */
-/* A convolution or its gradient with respect to the image. C: ConvForward or ConvInputGrad. The depth goes over
+/* A convolution or its gradient with respect to the image. C: ConvForward, ConvPatches or ConvInputGrad. The depth goes over
    the channels and their taps, as they lie in the filters of a convolution; or, TAP_BY_TAP, over the taps and their
    channels: a k-tile has one tap then, and taps that no pixel of the block has are left out. Where each tap of a pixel
    reads is in a table, `place`: NOWHERE in the padding. Behind the last tap follow as many as a chunk may need, of the
@@ -94,7 +94,15 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
       if (k >= K) continue;
       const uint32_t *at = place + (tap_of(k) * BN + e % BN);
       const Stored *from = image + C::pixel(n, group, channel_of(k), 0, 0);
-      if (TAP_BY_TAP && *at == NOWHERE) continue;
+      if ((TAP_BY_TAP || C::ALONG > 1) && *at == NOWHERE) continue;
+      if (C::ALONG > 1) { /* of a patch: what lies side by side comes at once */
+        enum { BESIDE = C::ALONG < SIDE ? (int)C::ALONG : (int)SIDE };
+#pragma unroll
+        for (int q = 0; q < SIDE; q += BESIDE)
+          if (ALL_K || k + q < K)
+            *(Vec<Stored, BESIDE> *)(rb[p].at + q) = *(const Vec<Stored, BESIDE> *)(image + C::pixel(n, group, k + q, 0, 0) + *at);
+        continue;
+      }
       if (TAP_BY_TAP) from += *at;
 #pragma unroll
       for (int q = 0; q < SIDE; q++) {

@@ -30,7 +30,7 @@ template <typename G, typename F> struct FlatInputGrad {
   }
 };
 /* section WgmmaConv */
-/* C: ConvForward or ConvInputGrad; T: FlatForward or FlatInputGrad. F: what the printer knows of the numbers: PITCH and
+/* C: ConvForward, ConvPatches or ConvInputGrad; T: FlatForward or FlatInputGrad. F: what the printer knows of the numbers: PITCH and
    ROWS, places of a row and rows of an image; FIRST: from a result to its first tap; SPAN: from there to its last one;
    STEP_H, STEP_W: pixels of the source from one place to the next; PLANES_H, PLANES_W: its phases, or, where there is
    one, PHASE_H, PHASE_W; PHASES_H, PHASES_W: those of the result. */
@@ -141,7 +141,7 @@ struct WgmmaConv {
             const int e = e0 + q * GATHERERS;
             I at;
             if (!pixel_at(of.f0 + F::FIRST + e % HALO, e / HALO, of.group, images, at) || e >= GATHERED) continue;
-            const Stored *from = image + (at + (I)(k * DEPTH) * C::SOURCE_AREA);
+            const Stored *from = image + (at + C::channel(k * DEPTH));
 #pragma unroll
             for (int c = 0; c < DEPTH; c++)
               if (C::CHANNELS % DEPTH == 0 || k * DEPTH + c < C::CHANNELS) unit[q][c / EIGHT].at[c % EIGHT] = from[(I)c * C::SOURCE_AREA];
@@ -158,6 +158,57 @@ struct WgmmaConv {
         mbarrier_arrive(b.image_full + p.stage);
       }
     }
+  }
+
+  /* The same of patches, without registers (cp.async): neighbouring lanes copy what lies side by side of two units of a
+     pixel, then of the next pixel. Copies of BEHIND k-tiles are on their way before one is told of. */
+  INL_MEMBER void copied(Barriers &b, ImagePlace &p) {
+    proxy_fence();
+    mbarrier_arrive(b.image_full + p.stage);
+    p.step();
+  }
+  INL_MEMBER void gather_patches(char *smem, Barriers &b, const Stored *image, int images) {
+    enum {
+      EACH = C::ALONG, BYTES = EACH * (int)sizeof(Stored), PIECES = 2 * EIGHT / EACH, AT_ONCE_P = GATHERERS / PIECES,
+      STEPS = DEPTH / (2 * EIGHT), BEHIND = IMAGES / 2
+    };
+    const int thread = (int)threadIdx.x - GATHER, own = thread % PIECES * EACH, first = thread / PIECES;
+    ImagePlace p = {0, 0}, full = {0, 0};
+    int begun = 0; /* k-tiles that are not told of */
+#pragma unroll 1
+    for (int t = (int)blockIdx.x; t < TILES; t += (int)gridDim.x) {
+      const Part of = tile_at(t);
+      if (behind(of, images)) continue;
+#pragma unroll 1
+      for (int k = 0; k < K_TILES; k++, p.step()) {
+        I channel[STEPS];
+        bool has[STEPS];
+#pragma unroll
+        for (int i = 0; i < STEPS; i++) {
+          const int c = k * DEPTH + i * 2 * EIGHT + own;
+          has[i] = C::CHANNELS % DEPTH == 0 || c < C::CHANNELS;
+          channel[i] = has[i] ? C::channel(c) : 0;
+        }
+        char *to = smem + p.stage * IMAGE + own / EIGHT * (HALO * UNIT) + own % EIGHT * (int)sizeof(Stored);
+        mbarrier_wait(b.image_empty + p.stage, p.parity ^ 1);
+#pragma unroll 4
+        for (int e = first; e < PIXELS; e += AT_ONCE_P) {
+          I at;
+          const bool in = pixel_at(of.f0 + e, 0, of.group, images, at);
+          const Stored *from = in ? image + at : image;
+#pragma unroll
+          for (int i = 0; i < STEPS; i++)
+            async_copy<BYTES>(to + (i * 2 * HALO + e) * UNIT, from + channel[i], in && has[i] ? BYTES : 0);
+        }
+        async_commit();
+        if (begun++ < BEHIND) continue;
+        async_wait<BEHIND>();
+        copied(b, full);
+        begun--;
+      }
+    }
+    async_wait<0>();
+    while (begun-- > 0) copied(b, full);
   }
 
   /* The others: c is the sums of a warpgroup's pixels. */
