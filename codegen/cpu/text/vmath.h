@@ -42,14 +42,22 @@ INL void vexp_f64(Vf64 *x, const int n) {
 }
 INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
 /* section GC_ALL vselect_f32 */
-/* A function of n numbers, for the epilogues of tiles; their array has room for whole vectors */
+/* A function of n numbers, for the epilogues of tiles; their array has room for whole vectors. Each vector goes alone where
+   several at once are no faster and take the compiler up to twenty times as long: without the fused multiply-add, whose
+   emulation fills all registers, and by clang. */
+#if defined(__FP_FAST_FMAF) && !defined(__clang__)
+#define GC_TOGETHER 4
+#else
+#define GC_TOGETHER 1
+#endif
 #define GC_ALL(all, function)                                                                      \
   static __attribute__((noinline)) void all(f32 *x, long n) {                                      \
     Vf32 *v = (Vf32 *)x;                                                                           \
     const long vectors = (n + VW - 1) / VW;                                                        \
     for (long i = n; i < vectors * VW; i++) x[i] = 0;                                              \
     long i = 0;                                                                                    \
-    for (; i + 4 <= vectors; i += 4) function(v + i, 4);                                           \
+    if (GC_TOGETHER > 1)                                                                           \
+      for (; i + GC_TOGETHER <= vectors; i += GC_TOGETHER) function(v + i, GC_TOGETHER);           \
     for (; i < vectors; i++) function(v + i, 1);                                                   \
   }
 INL Vf32 vselect_f32(Vi32 on, Vf32 yes, Vf32 no) { return (Vf32)(((Vi32)yes & on) | ((Vi32)no & ~on)); }
