@@ -129,7 +129,7 @@ static ValueId grouped(const Grouped *x, ValueId v, bool is_key) {
   (void)type_axes(t, dim);
   if (!is_key) dim[t->rank - 3] /= x->groups;
   dim[t->rank - 2] = is_key ? 1 : x->groups;
-  dim[t->rank - 1] = t->dim[t->rank - 2];
+  dim[t->rank - 1] = type_axis(t, t->rank - 2);
   dim[t->rank] = t->dim[t->rank - 1];
   v = build_reshape(x->g->b, v, type_get(c, t->dtype, t->rank + 1, dim));
   if (!is_key) return v;
@@ -172,7 +172,7 @@ static ValueId visible_keys(const Grouped *x, const Op *op, ValueId scores) {
     const Type *q = value_type(g->e, op->operands[1]);
     int64_t *dim = ARENA_ARRAY(g->e->module->arena, int64_t, q->rank + 1);
     (void)type_axes(q, dim);
-    dim[q->rank - 1] = t->dim[t->rank - 1];
+    dim[q->rank - 1] = type_axis(t, t->rank - 1);
     mask = build_broadcast(g->b, mask, type_get(c, DT_BOOL, q->rank, dim));
     mask = build_reshape(g->b, mask, bools);
     all = all == NO_ID ? mask : build2(g->b, OP_AND, all, mask);

@@ -162,6 +162,8 @@ entry train(ids : i32[b <= 3, t <= 40]) {
   q = transpose(reshape(h, [b, t, 2, 4]), [0, 2, 1, 3])[:, :, 1:]
   h = h + transpose(conv1(transpose(h, [0, 2, 1]), 8, 3) as c, [0, 2, 1])
   loss = mean(xent(linear(h[:, :-1], 11) as o, ids[:, 1:])) + mean(attention(q, q, q, true) ** 2)
+  seen = sum(attention(q, q, q, true, mask = reshape(ids[:, 1:] > 2, [b, 1, 1, t - 1])) ** 2)
+  loss = loss + 0.01 * mean(grad(seen, q) ** 2)
   minimize loss with adamw(0.01)
   return loss
 }
