@@ -72,8 +72,7 @@ static const char **coordinates(Gen *g, const Group *gr, const Product *p, const
   const char **coord = ARENA_ARRAY(g->a, const char *, n), **own = coord;
   if (gr->matrix) {
     Printer s = printer_new(g, gr, 1, 0);
-    const char *row =
-        p->s.batch == 1 ? "row" : intern_printf(g->ctx, "(bt * %s + row)", p->m);
+    const char *row = p->s.batch == 1 ? "row" : intern_printf(g->ctx, "(bt * %s + row)", p->m);
     printer_leading(&s, row, 0);
     for (int i = 0; i < rank - 1; i++) coord[i] = s.coord[i].text;
     own = coord + rank;

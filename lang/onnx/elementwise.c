@@ -34,12 +34,21 @@ static const struct {
     {"Cosh", "(exp(%1$s) + exp(-%1$s)) / 2"},
     {"Atanh", "0.5 * (log1p(%1$s) - log1p(-%1$s))"},
     {"Acosh", "log(%1$s + sqrt(%1$s * %1$s - 1))"},
-    {"Asinh", "sign(%1$s) * log1p(abs(%1$s) + %1$s * %1$s / (1 + sqrt(%1$s * %1$s + 1)))"},
 };
+
+/* Of the absolute value, whose slope at 0 is 1 here, as that of the function is. */
+static bool give_asinh(Node *n) {
+  const char *x = tensor_text(n, input(n, 0)),
+             *a = let(n, text(n, "where(%s < 0, -%s, %s)", x, x, x));
+  const char *y = let(n, text(n, "log1p(%s + %s * %s / (1 + sqrt(%s * %s + 1)))", a, a, a, a, a));
+  return give(n, 0, input(n, 0)->type, &input(n, 0)->shape,
+              text(n, "where(%s < 0, -%s, %s)", x, y, y));
+}
 
 bool onnx_unary(Node *n) {
   Tensor *x = input(n, 0);
   const char *t = tensor_text(n, x);
+  if (strcmp(n->op, "Asinh") == 0) return give_asinh(n);
   for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
     if (strcmp(unary[i].op, n->op) == 0) {
       const char *s = "";

@@ -97,26 +97,30 @@ says 2 'the weights would replace tuned.safetensors, which gc did not write' "$g
 same kept.safetensors tuned.safetensors 'the work of a training'
 run 0 ./cnn predict --x x.npy --load tuned.safetensors --probabilities tuned.npy
 
-# ---- slopes at 0 and where exp overflows, of an operator that is smooth there ----
+# ---- slopes at 0 and where exp overflows, of operators that are smooth there ----
 encode_onnx slopes.onnx <<END
 opset_import { version: 17 }
 graph {
   name: "slopes"
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
   node { op_type: "Celu" input: "x" output: "celu" }
+  node { op_type: "Asinh" input: "x" output: "asinh" }
   output { name: "celu" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
+  output { name: "asinh" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
 }
 END
 cat >slopes.g <<'END'
 use "slopes.onnx" as net
 entry slopes() {
   x = 100 * f32(iota(3))
-  return celu = sum(grad(sum(net(x)), x))
+  celu, asinh = net(x)
+  return celu = sum(grad(sum(celu), x)), asinh = grad(sum(asinh), x)[0]
 }
 END
 run 0 "$gc" slopes.g -o slopes
 run 0 ./slopes slopes
 holds out.txt 'celu = 3'
+holds out.txt 'asinh = 1'
 
 # ---- trained without a program: 20 steps are those of the same training by `use` ----
 cat >twenty.g <<'END'

@@ -26,6 +26,18 @@ static Val reduced(BuiltinCall *s, OpKind k, Val x, const Ints *axes, bool keep)
   return floats ? sum_of_any(s, val_tensor(e, id), x.tensor.type, axes) : val_tensor(e, id);
 }
 
+/* A root whose slope at 0 is 0, where that of sqrt is infinite and would make NaN of a row of
+   zeros. The root of 1 is taken there, in place of the one of 0. */
+static Val flat_root(BuiltinCall *s, Val x) {
+  Elab *e = s->e;
+  if (x.kind == VAL_ERROR) return x;
+  const Val zero = val_num(0, s->loc), none = tensor_binary(e, BIN_EQ, x, zero, s->loc);
+  Val safe =
+      tensor_elementwise(e, OP_WHERE, (Val[]){none, val_num(1, s->loc), x}, 3, s->name, s->loc);
+  Val root = build_checked(e, OP_SQRT, &safe, 1, NULL, NULL, s->name, s->loc);
+  return tensor_elementwise(e, OP_WHERE, (Val[]){none, zero, root}, 3, s->name, s->loc);
+}
+
 /* The product of a list of dims is one. */
 static Val product_of_list(BuiltinCall *s) {
   Val p = val_int(1, s->loc);
@@ -99,7 +111,7 @@ Val builtin_norm(BuiltinCall *s) {
     x = val_convert(e, x, dtype_sum(x.tensor.type->dtype));
     square = reduced(s, OP_SUM, tensor_binary(e, BIN_MUL, x, x, s->loc), axes, arg(s, "keep").b);
   }
-  return build_checked(e, OP_SQRT, &square, 1, NULL, NULL, s->name, s->loc);
+  return flat_root(s, square);
 }
 
 Val builtin_reduce(BuiltinCall *s) {
@@ -141,7 +153,7 @@ Val builtin_mean(BuiltinCall *s) {
   if (!dtype_is_float(x.tensor.type->dtype)) x = val_convert(e, x, DT_F32);
   if (s->f->data == 0) return mean_over(s, x, axes, arg(s, "keep").b);
   Val v = reduced(s, OP_VARIANCE, x, axes, arg(s, "keep").b);
-  return s->f->data == 1 ? v : build_checked(e, OP_SQRT, &v, 1, NULL, NULL, s->name, s->loc);
+  return s->f->data == 1 ? v : flat_root(s, v);
 }
 
 Val builtin_extreme(BuiltinCall *s) {
