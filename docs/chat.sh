@@ -23,10 +23,9 @@ config() { tr -d '\n' <"$folder/config.json" | sed -n "s/.*\"$1\" *: *\"\{0,1\}\
 model=llama sizes=
 kind=$(config model_type)
 case $kind in
-llama | mistral) ;;
-qwen2) sizes='-D attention_bias=true' ;; # which its config.json does not say
+llama | mistral | smollm3 | qwen2 | qwen3 | phi3) ;;
 gpt2) model=gpt2 sizes="-D S=$(config n_positions)" ;;
-*) fail "$folder/config.json is of the model_type '$kind'" 'llama, mistral, qwen2 and gpt2 are known; another one may come by ONNX: docs/onnx.md' ;;
+*) fail "$folder/config.json is of the model_type '$kind'" 'llama, mistral, smollm3, qwen2, qwen3, phi3 and gpt2 are known; another one may come by ONNX: docs/onnx.md' ;;
 esac
 
 if [ -z "${GC-}" ]; then

@@ -6,6 +6,7 @@
 #   bert tokenize texts.txt --length 128 --tokenizer FOLDER/tokenizer.json -o ids.npy
 #   bert train --tokens ids.npy --label labels.npy --load FOLDER,without=classifier.out --epochs 3 --save tuned.safetensors
 #   bert classify --tokens ids.npy --load tuned.safetensors
+let model_type = "bert"
 let N = 8                                     # texts in a step
 let T = 128                                   # tokens of a text, at most
 let vocab_size = 1024
@@ -65,6 +66,7 @@ def layer(x : [b, t, c], seen, name) {
 
 # the encoded tokens, and the table of words. kind: of each token the number of its text in a pair; none: there is one text
 def bert(tokens : [b, t], kind : tensor = none) {
+  if model_type != "bert" { error("model_type {model_type} is not bert: a model with BERT's layers and positions takes -D 'model_type=\"bert\"', another one may come by ONNX") }
   if T > max_position_embeddings { error("T = {T} is beyond the {max_position_embeddings} positions of the model: lower it by -D") }
   words = table(vocab_size, "word") as words
   places = table(max_position_embeddings, "position") as places

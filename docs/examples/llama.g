@@ -1,5 +1,5 @@
-# llama.g: language models of LLaMA's form (LLaMA 2 and 3, TinyLlama, SmolLM, Qwen 2.5). Compile-time values have the names
-# of a published config.json, params those of the published weights:
+# llama.g: language models of LLaMA's form (LLaMA 2 and 3, TinyLlama, Mistral, SmolLM 1 to 3, Qwen 2, 2.5 and 3, Phi-3).
+# Compile-time values have the names of a published config.json, params those of the published weights:
 #   gc llama.g -O2 --config=FOLDER/config.json -D P=512 -o llama
 #   llama next --tokens ids.npy --load FOLDER --logits logits.npy
 #   gc llama.g -O2 --config=FOLDER/config.json -D P=64 --tokens -o llama
@@ -13,6 +13,7 @@ let B = 2                                     # texts in a training step
 let T = 64                                    # tokens of each of them
 let P = T                                     # tokens of a text to read, at most
 let S = max(P, min(2048, max_position_embeddings))  # tokens of a chat: what is read and what is written
+let model_type = "llama"                      # what a config.json does not say otherwise
 let vocab_size = 256
 let hidden_size = 64
 let intermediate_size = 192
@@ -33,7 +34,15 @@ let max_position_embeddings = 2048
 let original_max_position_embeddings = max_position_embeddings
 let hidden_act = "silu"
 let tie_word_embeddings = false               # the last layer is the table of embeddings
-let attention_bias = false                    # Qwen 2.5 has biases of q, k, v: -D attention_bias=true
+let attention_bias = model_type == "qwen2"    # q, k and v have biases, as o has, but in Qwen 2 and 2.5
+let mlp_bias = false
+let qk_norm = model_type == "qwen3"           # each head of queries and keys is normed
+let fused = model_type == "phi3"              # q, k and v lie in one matrix, and gate and up
+let use_sliding_window = model_type == "mistral" or model_type == "phi3"
+let max_window_layers = 0                     # with use_sliding_window: layers from this one on …
+let sliding_window = 0                        # … attend to so many tokens, or to all where this is 0
+let layer_types = []                          # which says the same layer by layer, if it is not empty
+let no_rope_layers = []                       # of each layer whether it turns queries and keys by their positions, 1 or 0
 let r = 0                                     # the rank of adapters (LoRA); 0: all weights are trained. Names of PEFT's …
 let lora_alpha = 16                           # … adapter_config.json, which is another --config
 let lora_dropout = 0.0
@@ -46,15 +55,31 @@ def is_in(name, names) {
   return found
 }
 
+def words(names) {
+  text = names[0]
+  for i in 1..len(names) {
+    name = names[i]
+    text = "{text}, {name}"
+  }
+  return text
+}
+
 def has_adapter(module) { return r > 0 and is_in(module, target_modules) }
 
 # What a config.json or -D may have wrong, which would not show otherwise
 def check() {
-  layers = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"]
+  kinds = ["llama", "mistral", "smollm3", "qwen2", "qwen3", "phi3"]
+  if not is_in(model_type, kinds) {
+    known = words(kinds)
+    error("model_type {model_type} is none of {known}: a model with the layers of one of them takes -D 'model_type=\"llama\"', another one may come by ONNX")
+  }
   if r < 0 { error("r is the rank of adapters, or 0, not {r}") }
+  layers = ["qkv_proj", "o_proj", "gate_up_proj", "down_proj", "lm_head"]
+  if not fused { layers = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"] }
   for i in 0..len(target_modules) {
     module = target_modules[i]
-    if r > 0 and not is_in(module, layers) { error("target_modules: {module} is none of the layers q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, lm_head") }
+    known = words(layers)
+    if r > 0 and not is_in(module, layers) { error("target_modules: {module} is none of the layers {known}") }
   }
   if T > max_position_embeddings or P > max_position_embeddings or S > max_position_embeddings {
     error("T = {T}, P = {P} or S = {S} is beyond the {max_position_embeddings} positions of the model: lower it, or raise max_position_embeddings by -D")
@@ -109,6 +134,12 @@ def turned(x, at) {
   return y
 }
 
+# so many tokens before it, and itself, does a token of layer l attend to; 0: all
+def window(l) {
+  if len(layer_types) > 0 { return sliding_window if layer_types[l] == "sliding_attention" else 0 }
+  return sliding_window if use_sliding_window and l >= max_window_layers else 0
+}
+
 def heads(x, n) { return transpose(reshape(x, [dim(x, 0), dim(x, 1), n, head_dim]), [0, 2, 1, 3]) }
 
 # the keys and values of a chat so far; k and v are those of the tokens from `at` on
@@ -120,26 +151,45 @@ def remember(k, v, at) {
   return keys, values
 }
 
-# at: the first of the tokens is so far behind those that are in the cache; none: there is no cache
-def attend(x : [b, t, c], name, at : tensor = none, merge = false) {
-  group = num_attention_heads // num_key_value_heads
-  q = turned(heads(dense(x, num_attention_heads * head_dim, "q_proj", name, attention_bias, merge) as q, num_attention_heads), at)
-  k = turned(heads(dense(x, num_key_value_heads * head_dim, "k_proj", name, attention_bias, merge) as k, num_key_value_heads), at)
-  v = heads(dense(x, num_key_value_heads * head_dim, "v_proj", name, attention_bias, merge) as v, num_key_value_heads)
-  q = reshape(q, [b, num_key_value_heads, group, t, head_dim])
-  if at == none {
-    y = attention(q, k[:, :, none], v[:, :, none], causal = true)
-  } else {
-    keys, values = remember(k, v, at) as cache
-    y = attention(q, keys[:, :, none], values[:, :, none], mask = iota(S) <= (iota(t) + at)[:, none])
+def queries_keys_values(x, name, merge) {
+  q, k = num_attention_heads * head_dim, num_key_value_heads * head_dim
+  if fused {
+    y = dense(x, q + 2 * k, "qkv_proj", name, attention_bias, merge) as qkv
+    return heads(y[..., :q], num_attention_heads), heads(y[..., q : q + k], num_key_value_heads), heads(y[..., q + k :], num_key_value_heads)
   }
-  return dense(from_heads(reshape(y, [b, num_attention_heads, t, head_dim])), c, "o_proj", name, merge = merge) as o
+  return heads(dense(x, q, "q_proj", name, attention_bias, merge) as q, num_attention_heads),
+      heads(dense(x, k, "k_proj", name, attention_bias, merge) as k, num_key_value_heads),
+      heads(dense(x, k, "v_proj", name, attention_bias, merge) as v, num_key_value_heads)
+}
+
+# at: the first of the tokens is so far behind those that are in the cache; none: there is no cache
+def attend(x : [b, t, c], name, l, at : tensor = none, merge = false) {
+  q, k, v = queries_keys_values(x, name, merge)
+  if qk_norm { q, k = (norm(q, "{name}.q_norm") as q_norm), (norm(k, "{name}.k_norm") as k_norm) }
+  if len(no_rope_layers) == 0 or no_rope_layers[l] != 0 { q, k = turned(q, at), turned(k, at) }
+  if at != none { k, v = remember(k, v, at) as cache }
+  q = reshape(q, [b, num_key_value_heads, num_attention_heads // num_key_value_heads, t, head_dim])
+  k, v = k[:, :, none], v[:, :, none]
+  if at == none and window(l) == 0 {
+    y = attention(q, k, v, causal = true)
+  } else {
+    place, key = (iota(t) + (0 if at == none else at))[:, none], iota(dim(k, 3))
+    y = attention(q, k, v, mask = key <= place if window(l) == 0 else key <= place and key > place - window(l))
+  }
+  has_bias = attention_bias and model_type != "qwen2"
+  return dense(from_heads(reshape(y, [b, num_attention_heads, t, head_dim])), c, "o_proj", name, has_bias, merge) as o
 }
 
 def mlp(x : [b, t, c], name, merge = false) {
   if hidden_act != "silu" { error("hidden_act is silu in this program") }
-  gate = silu(dense(x, intermediate_size, "gate_proj", name, merge = merge) as gate)
-  return dense(gate * (dense(x, intermediate_size, "up_proj", name, merge = merge) as up), c, "down_proj", name, merge = merge) as down
+  if fused {
+    y = dense(x, 2 * intermediate_size, "gate_up_proj", name, mlp_bias, merge) as gate_up
+    y = silu(y[..., :intermediate_size]) * y[..., intermediate_size:]
+  } else {
+    y = silu(dense(x, intermediate_size, "gate_proj", name, mlp_bias, merge) as gate)
+    y = y * (dense(x, intermediate_size, "up_proj", name, mlp_bias, merge) as up)
+  }
+  return dense(y, c, "down_proj", name, mlp_bias, merge) as down
 }
 
 def llama(tokens : [b, t], at : tensor = none, merge = false, last = false) {
@@ -148,7 +198,7 @@ def llama(tokens : [b, t], at : tensor = none, merge = false, last = false) {
   x = gather(embeddings, tokens)
   for l in 0..num_hidden_layers {
     scope layers[l] {
-      x = x + attend(norm(x, "[model.]layers.{l}.input_layernorm") as n1, "[model.]layers.{l}.self_attn", at, merge) as attn
+      x = x + attend(norm(x, "[model.]layers.{l}.input_layernorm") as n1, "[model.]layers.{l}.self_attn", l, at, merge) as attn
       x = x + mlp(norm(x, "[model.]layers.{l}.post_attention_layernorm") as n2, "[model.]layers.{l}.mlp", merge) as mlp
     }
   }

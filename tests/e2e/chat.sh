@@ -23,6 +23,7 @@ def longer(i, f):  # the published rules for texts longer than those in training
     return f
 frequency = [longer(i, f) for i, f in enumerate(plain)]
 stretch = 0.1 * math.log(factor) + 1 if kind == "yarn" else 1
+many = kind == "many"  # norms of queries and keys, windows of 12 tokens, a layer without positions; matrices joined in the file
 random.seed(5)
 W = {}
 def make(name, *shape, std=0.4):
@@ -36,17 +37,28 @@ for l in range(L):
         make(p + name + ".weight", rows, columns)
     make(p + "input_layernorm.weight", C)
     make(p + "post_attention_layernorm.weight", C)
+    if many:
+        make(p + "self_attn.q_norm.weight", D)
+        make(p + "self_attn.k_norm.weight", D)
 make("model.norm.weight", C)
 head, data = {"__metadata__": {"format": "pt"}}, b""
-for name, (shape, values) in W.items():
+file = dict(W)
+def join(names, name):
+    parts = [file.pop(n + ".weight") for n in names]
+    file[name + ".weight"] = ((sum(shape[0] for shape, _ in parts), C), [v for _, values in parts for v in values])
+for l in range(L) if many else ():
+    p = f"model.layers.{l}."
+    join([p + f"self_attn.{m}_proj" for m in "qkv"], p + "self_attn.qkv_proj")
+    join([p + "mlp.gate_proj", p + "mlp.up_proj"], p + "mlp.gate_up_proj")
+for name, (shape, values) in file.items():
     one = struct.pack("<%df" % len(values), *values)
     head[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [len(data), len(data) + len(one)]}
     data += one
 text = json.dumps(head).encode()
 open("model/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
 json.dump(dict(vocab_size=V, hidden_size=C, intermediate_size=F, num_hidden_layers=L, num_attention_heads=H, num_key_value_heads=K,
-               rms_norm_eps=eps, rope_theta=theta, tie_word_embeddings=True, hidden_act="silu", sliding_window=None,
-               **({} if kind == "default" else {"rope_scaling": {"type" if kind == "linear" else "rope_type": kind, "factor": factor, "low_freq_factor": 1.0,
+               rms_norm_eps=eps, rope_theta=theta, tie_word_embeddings=True, hidden_act="silu", sliding_window=12 if many else None,
+               **({} if kind == "default" else {"model_type": "phi3", "qk_norm": True, "no_rope_layers": [1, 0]} if many else {"rope_scaling": {"type" if kind == "linear" else "rope_type": kind, "factor": factor, "low_freq_factor": 1.0,
                    "high_freq_factor": 4.0, "original_max_position_embeddings": old}})), open("model/config.json", "w"))
 
 def times(name, x):
@@ -69,9 +81,14 @@ def step(token, at):
     for l in range(L):
         p = f"model.layers.{l}."
         n = norm(p + "input_layernorm", x)
-        q, k, v = rope(times(p + "self_attn.q_proj", n), at), rope(times(p + "self_attn.k_proj", n), at), times(p + "self_attn.v_proj", n)
+        q, k, v = (times(p + f"self_attn.{m}_proj", n) for m in "qkv")
+        if many:
+            q, k = (sum([norm(p + f"self_attn.{m}_norm", x[h:h + D]) for h in range(0, len(x), D)], []) for m, x in (("q", q), ("k", k)))
+        if not many or l == 0:
+            q, k = rope(q, at), rope(k, at)
         keys, values = cache[l]
         keys.append(k), values.append(v)
+        keys, values = (keys[-12:], values[-12:]) if many else (keys, values)
         y = []
         for h in range(H):
             g = h // (H // K) * D
@@ -122,24 +139,27 @@ run 2 env GC="$gc" OUT="$PWD/chat" sh "$here/docs/chat.sh" bloom
 holds out.txt "docs/chat.sh: error: bloom/config.json is of the model_type 'bloom'"
 run 2 env GC="$gc" OUT="$PWD/chat" sh "$here/docs/chat.sh" nowhere
 holds out.txt 'the folder nowhere has no config.json'
-# one token at a time, and from the weights in the program
-run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=1 -D S=95 --tokens -o one
+# one token at a time, by a program without the other entries
+sed '/^entry train/,/^# The same of tokens/d' "$here/docs/examples/llama.g" >read.g
+run 0 "$gc" read.g -O2 --config=model/config.json -D P=1 -D S=95 --tokens -o one
 ./one chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt 2>err.txt || fail 'chat, P = 1'
 same got.txt want.txt 'the greedy text, read one token at a time'
-# longer texts than in training: the angles of positions are others
-for kind in linear llama3 yarn; do
+# longer texts than in training: the angles of positions are others; and what other families have
+for kind in linear llama3 yarn many; do
   python3 model.py $kind || fail "Python, $kind"
   { ./llama detokenize written.npy --tokenizer model/tokenizer.json && echo; } >want_$kind.txt
   cmp -s want_$kind.txt want.txt && fail "$kind changes nothing"
-  run 0 "$gc" "$here/docs/examples/llama.g" -O2 --config=model/config.json -D P=8 -D S=96 --tokens -o longer
+  run 0 "$gc" read.g -O2 --config=model/config.json -D P=8 -D S=96 --tokens -o longer
   ./longer chat --load model --prompt "$prompt" --temperature 0 --tokens 20 >got.txt 2>err.txt || fail "chat, $kind"
   same got.txt want_$kind.txt "the greedy text, $kind"
 done
 python3 model.py default || fail 'Python'
-sed 's/null/64, "use_qk_norm": false/' model/config.json >warned.json
-run 0 "$gc" "$here/docs/examples/llama.g" --config=warned.json --check
-holds out.txt 'warning: --config: sliding_window is 64, which the program does not read'
+sed 's/null/64, "use_qk_norm": false, "attn_logit_softcapping": 50, "model_type": "qwen3"/' model/config.json >warned.json
+run 0 "$gc" "$here/docs/examples/llama.g" --config=warned.json --emit=ir --passes=
+holds out.txt 'warning: --config: attn_logit_softcapping is 50, which the program does not read'
+holds out.txt 'q_norm'
 grep -q use_qk_norm out.txt && fail 'a key with its neutral value is warned of'
+says 1 'model_type bloom is none of llama, mistral, smollm3, qwen2, qwen3, phi3' "$gc" "$here/docs/examples/llama.g" -D 'model_type="bloom"' --check
 # an answer ends before a text, at a token that ends it, and where there is no room
 stop=$(python3 -c 'print(open("want.txt", errors="replace").read()[9:11])')
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 --stop "$stop" >got.txt || fail 'chat --stop'

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from tokenizers import Tokenizer
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import (LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config,
+                          Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, SmolLM3Config, SmolLM3ForCausalLM)
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKENIZER = Tokenizer.from_file(str(ROOT / "tests/unit/tokens/smollm.json"))
@@ -28,19 +29,29 @@ def longer(**rope):
     return LlamaConfig(**SIZE, num_key_value_heads=2, tie_word_embeddings=True, rope_parameters=dict(rope_theta=10000.0, **rope))
 
 
-# name: configuration, class, dtype of the weights, further options of gc
+# name: configuration, class, dtype of the weights
 MODELS = {
-    "LLaMA 2": (LlamaConfig(**SIZE, tie_word_embeddings=False), LlamaForCausalLM, torch.float32, []),
+    "LLaMA 2": (LlamaConfig(**SIZE, tie_word_embeddings=False), LlamaForCausalLM, torch.float32),
     "LLaMA 3, TinyLlama": (LlamaConfig(**SIZE, num_key_value_heads=2, rope_theta=500000.0, rms_norm_eps=1e-5,
-                                       tie_word_embeddings=False), LlamaForCausalLM, torch.bfloat16, []),
+                                       tie_word_embeddings=False), LlamaForCausalLM, torch.bfloat16),
     "SmolLM": (LlamaConfig(**SIZE, num_key_value_heads=3, rms_norm_eps=1e-5, tie_word_embeddings=True), LlamaForCausalLM,
-               torch.bfloat16, []),
+               torch.bfloat16),
     "Qwen 2.5": (Qwen2Config(**SIZE, num_key_value_heads=2, rope_theta=1e6, tie_word_embeddings=True), Qwen2ForCausalLM,
-                 torch.bfloat16, ["-D", "attention_bias=true"]),
+                 torch.bfloat16),
+    "Qwen 2, windows": (Qwen2Config(**SIZE, num_key_value_heads=2, use_sliding_window=True, sliding_window=9, max_window_layers=1),
+                        Qwen2ForCausalLM, torch.float32),
+    "Qwen 3": (Qwen3Config(**SIZE, num_key_value_heads=2, head_dim=16, tie_word_embeddings=True), Qwen3ForCausalLM, torch.bfloat16),
+    "Qwen 3, windows": (Qwen3Config(**SIZE, num_key_value_heads=2, head_dim=16, attention_bias=True, use_sliding_window=True,
+                                    sliding_window=9, max_window_layers=2), Qwen3ForCausalLM, torch.float32),
+    "Mistral, windows": (MistralConfig(**SIZE, num_key_value_heads=2, sliding_window=7), MistralForCausalLM, torch.float32),
+    "SmolLM 3": (SmolLM3Config(**SIZE, num_key_value_heads=2, tie_word_embeddings=True, no_rope_layers=[1, 0, 1], pad_token_id=0),
+                 SmolLM3ForCausalLM, torch.bfloat16),
+    "Phi-3": (Phi3Config(**SIZE, num_key_value_heads=2, sliding_window=11, pad_token_id=0), Phi3ForCausalLM, torch.float32),
+    "LLaMA, all biases": (LlamaConfig(**SIZE, attention_bias=True, mlp_bias=True), LlamaForCausalLM, torch.float32),
     "llama3 scaling": (longer(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
-                              original_max_position_embeddings=64), LlamaForCausalLM, torch.float32, []),
-    "yarn scaling": (longer(rope_type="yarn", factor=4.0, original_max_position_embeddings=128), LlamaForCausalLM, torch.float32, []),
-    "linear scaling": (longer(rope_type="linear", factor=4.0), LlamaForCausalLM, torch.float32, []),
+                              original_max_position_embeddings=64), LlamaForCausalLM, torch.float32),
+    "yarn scaling": (longer(rope_type="yarn", factor=4.0, original_max_position_embeddings=128), LlamaForCausalLM, torch.float32),
+    "linear scaling": (longer(rope_type="linear", factor=4.0), LlamaForCausalLM, torch.float32),
 }
 P, PROMPT, WRITTEN, LIMIT, CHAT = 64, 23, 40, 1e-4, 200
 TEXT = "Once upon a time there was a compiler, 🙂 and"
@@ -89,12 +100,12 @@ def main():
     gc, bad = Path(sys.argv[1]).resolve() / "bin/gc", 0
     prompt = [int(i) for i in np.random.default_rng(1).integers(0, SIZE["vocab_size"], PROMPT)]
     print(f"{'model':20} {'dtype':>9} {'logits':>9}  tokens    chat")
-    for name, (config, kind, dtype, options) in MODELS.items():
+    for name, (config, kind, dtype) in MODELS.items():
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             model = published(config, kind, dtype, folder)
             program = folder / "llama"
-            subprocess.run([gc, ROOT / "docs/examples/llama.g", f"--config={folder}/config.json", *options, "-D", f"P={P}", "-D", "S=512",
+            subprocess.run([gc, ROOT / "docs/examples/llama.g", f"--config={folder}/config.json", "-D", f"P={P}", "-D", "S=512",
                             "--tokens", "-o", program], check=True)
             with torch.no_grad():
                 want = model(torch.tensor([prompt])).logits[0, -1].numpy()
