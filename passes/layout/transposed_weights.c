@@ -120,11 +120,24 @@ void layout_transposed_weights(PassRun *r, Entry *e) {
   entry_rebuild(e, transposed_op, &t, false, false);
 }
 
+static bool is_read_in_loop(const Entry *e, ValueId v) {
+  for (OpId i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    bool reads = false, in_loop = false;
+    for (int k = 0; k < op->noperands; k++) reads |= op->operands[k] == v;
+    for (const Block *b = op->parent; reads && b->op; b = b->op->parent)
+      in_loop |= b->op->kind == OP_SCAN;
+    if (in_loop) return true;
+  }
+  return false;
+}
+
 uint64_t layout_copies(const Entry *e, int align) {
   uint64_t bytes = 0, unit = (uint64_t)align;
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
-    if (op->kind != OP_COPY || !value_at(e, op->results[0])->layout) continue;
+    const Layout *l = op->kind == OP_COPY ? value_at(e, op->results[0])->layout : NULL;
+    if (!l || !l->nr || !is_read_in_loop(e, op->results[0])) continue;
     bytes += (plan_of(e)->place[op->results[0]].bytes + unit - 1) / unit * unit;
   }
   return bytes;
