@@ -18,11 +18,12 @@ struct Csv {
   Field *header; /* NULL: columns are numbered */
   Field *fields; /* of the record at hand */
   uint64_t ncolumns;
-  uint64_t *chosen, n; /* columns of the input */
-  uint64_t body;       /* where the records begin */
-  uint64_t first_line; /* of them */
-  bool unsure;         /* whether the first line is a header */
-  bool any_float;      /* nan and inf are numbers */
+  uint64_t *chosen, n;  /* columns of the input */
+  uint64_t body;        /* where the records begin */
+  uint64_t first_line;  /* of them */
+  bool unsure;          /* whether the first line is a header */
+  const Words *renamed; /* other names that the columns had in the training; NULL: none */
+  bool any_float;       /* nan and inf are numbers */
 };
 
 typedef struct CsvReader { /* a place in the text */

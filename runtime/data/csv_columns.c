@@ -143,26 +143,52 @@ static bool choose_known(const Column *c, const Words *names) {
   return true;
 }
 
+/* The columns that are chosen have these names; several may have one. */
+static bool has_names(const Column *c, const Words *names) {
+  const Csv *v = c->csv;
+  char name[WORD];
+  bool same = v->n == (uint64_t)names->n;
+  for (uint64_t i = 0; same && i < v->n; i++)
+    same = strcmp(csv_name(v, v->chosen[i], name), names->at[i]) == 0;
+  return same;
+}
+
 /* The names are those that are known, in another order. */
 static bool is_permuted(const Column *c, const Words *names) {
   const Csv *v = c->csv;
   char name[WORD];
-  bool same = true;
   if (v->n != (uint64_t)names->n) return false;
-  for (uint64_t i = 0; i < v->n; i++) {
+  for (uint64_t i = 0; i < v->n; i++)
     if (words_find(names, csv_name(v, v->chosen[i], name)) < 0) return false;
-    same &= strcmp(name, names->at[i]) == 0; /* several may have one name */
+  return !has_names(c, names);
+}
+
+/* As a user chooses them; their length, beyond the size if not all of them are there. */
+static size_t list_names(const Words *names, char *list, size_t size) {
+  char quoted[2 * WORD];
+  size_t at = 0;
+  for (int i = 0; i < names->n && at < size; i++) {
+    csv_quoted(names->at[i], CSV_MARKS, quoted, sizeof quoted);
+    at += (size_t)snprintf(list + at, size - at, "%s%s", i ? "," : "", quoted);
   }
-  return !same;
+  return at;
+}
+
+bool csv_place_note(const Column *c, char *out, size_t size) {
+  const Csv *v = c->parts ? c->parts[0].csv : c->csv;
+  char list[400];
+  if (!v || !v->renamed) return false;
+  const bool all = list_names(v->renamed, list, sizeof list) < sizeof list;
+  snprintf(out, size,
+           "%s: columns of the input %s are read by place, since they have other names than those "
+           "of %s, %s%s; %s:NAME,NAME… chooses columns",
+           c->text, c->t->name, v->renamed->from, list, all ? "" : "…", c->text);
+  return true;
 }
 
 static bool wrong_order(const Column *c, const Words *names, Err *e) {
-  char name[WORD], list[400], quoted[2 * WORD];
-  size_t at = 0;
-  for (int i = 0; i < names->n && at < sizeof list; i++) {
-    csv_quoted(names->at[i], CSV_MARKS, quoted, sizeof quoted);
-    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? "," : "", quoted);
-  }
+  char name[WORD], list[400];
+  const size_t at = list_names(names, list, sizeof list);
   for (uint64_t i = 0; i < c->csv->n; i++)
     if (strcmp(csv_name(c->csv, c->csv->chosen[i], name), names->at[i]) != 0) {
       err_set(e, EXIT_WRONG, "%s: %.100s is the column %d of the %s %s, where %.150s has %.100s",
@@ -190,8 +216,10 @@ bool csv_choose(Column *c, char *text, Err *e) {
   if (!v->chosen) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
   const Words *known =
       c->request && v->header ? labels_columns(c->request->labels, c->t->name) : NULL;
-  if (!text && !(known && choose_known(c, known)))
+  if (!text && !(known && choose_known(c, known))) {
     for (v->n = 0; v->n < v->ncolumns; v->n++) v->chosen[v->n] = v->n;
+    if (known && !has_names(c, known)) v->renamed = known;
+  }
   char *list = NULL;
   if (text && !choose_listed(c, text, &list, e)) return false;
   if (known && is_permuted(c, known)) return wrong_order(c, known, e);

@@ -177,6 +177,8 @@ bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e);
 uint64_t csv_columns(const Column *c); /* that are chosen */
 /* Says whether the first line was taken as a header, where that is not sure; false: it is. */
 bool csv_note(const Column *c, char *out, size_t size);
+/* Columns are read by place, as they had other names in the training; false: they are not. */
+bool csv_place_note(const Column *c, char *out, size_t size);
 /* Two files have columns of the same names; an error names one that differs. */
 bool csv_same_columns(const Column *a, const Column *b, Err *e);
 void csv_close(Column *c); /* gives the text back */

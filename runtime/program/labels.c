@@ -134,12 +134,15 @@ bool labels_take(Command *cmd, Err *e) {
   for (int i = 0; i < cmd->data.n; i++) {
     const Column *c = &cmd->data.columns[i];
     if (is_first(&cmd->data, i) && csv_note(c, text, sizeof text)) note(cmd, "%s", text);
+    if (csv_place_note(c, text, sizeof text)) note(cmd, "%s", text);
     if (words_note(c, text, sizeof text)) note(cmd, "%s", text);
     const Words *known = labels_find(&cmd->labels, c->t->name);
     if (known && known->from && c->words.listed && !words_same(known, &c->words))
       note(cmd, "%s: the words that are listed are not those of %s", c->text, known->from);
     if (!compare_words(cmd, c, e)) return false;
   }
+  for (int i = 0; i < cmd->validation.data.n; i++)
+    if (csv_place_note(&cmd->validation.data.columns[i], text, sizeof text)) note(cmd, "%s", text);
   bool trains = cmd->entry->training; /* others write what they read */
   if (trains && (!add_words(cmd, &cmd->validation.data, e) || !add_words(cmd, &cmd->data, e)))
     return false;

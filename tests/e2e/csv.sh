@@ -292,16 +292,22 @@ printf 'a,b,c\n10.5,2,-3\n100,4,5\n.5,6,7\n8,9,10\n' >others.csv # by place
 for weights in words.st library.st; do
   run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load $weights --y want.npy
   for x in turned.csv others.csv; do run 0 ./guess test --x $x --kind some.csv:kind --load $weights --expect y=want.npy --rtol 0 --atol 0; done
+  holds out.txt "note: others.csv: columns of the input x are read by place, since they have other names than those of $weights, \"size, m2\",rooms,the \"old\" town; others.csv:NAME,NAME… chooses columns"
+  run 0 ./guess test --x others.csv:a..c --kind some.csv:kind --load $weights --expect y=want.npy --rtol 0 --atol 0
+  grep -q 'by place' out.txt && fail 'a note of columns that are chosen'
   rm want.npy
 done
 says 1 'error: turned.csv: the "old" town is the column 1 of the input x, where words.st has size, m2' ./guess test --x turned.csv:1,3..4 --kind some.csv:kind --load words.st
 holds out.txt 'hint: leave the names out, or choose turned.csv:"size, m2",rooms,the "old" town'
 run 0 ./net train --x houses.csv:2..4 $kind --no-shuffle --steps 1 --validate test --validate.x turned.csv --validate.kind two.csv
 exactly "$(sed -n 's/^test  step 1  //p' out.txt)" "$figure" 'a validation of columns in another order'
+run 0 ./net train --x houses.csv:2..4 $kind --no-shuffle --steps 1 --validate test --validate.x others.csv --validate.kind two.csv
+holds out.txt 'note: others.csv: columns of the input x are read by place, since they have other names than those of houses.csv'
 sed 's/^a,b,c$/a,a,b/' others.csv >twice.csv # names that two columns have: by place
 run 0 ./guess train --x twice.csv --kind some.csv:kind --load words.st --save twice.st
 run 0 ./guess test --x twice.csv --kind some.csv:kind --load twice.st
 holds out.txt 'y ='
+grep -q 'by place' out.txt && fail 'a note of columns with the names of the training'
 run 0 ./guess train --x houses.csv:2..4 --kind some.csv:kind --load words.st --save more.st
 run 0 ./guess test --x houses.csv:2..4 --kind some.csv:kind --load more.st --words digit=kind
 grep -q '^\[0:2\] digit = \[\(red\|green\|blue\) ' out.txt || { fail 'no words for digits'; cat out.txt; }
