@@ -174,8 +174,9 @@ void plan_print_svg(FILE *f, const Module *m);
 /* With the plan of the same program without a limit beside it; NULL: alone. */
 void plan_print_html(FILE *f, const Module *m, const Module *before);
 void plan_print_trace(FILE *f, const Module *m);
-/* --memory-report: rows none, in place, sharing, both, and both without the backward pass, which is
-   the plan of `forward`: the same program after module_drop_updates and the same passes. */
+/* --memory-report: the figures of the plan, those of sharing alone, and the arena without the
+   backward pass, which is that of `forward`: the same program after module_drop_updates and the
+   same passes. */
 void plan_report(FILE *f, const Module *m, const Module *forward, const Target *t);
 void module_drop_updates(Module *m);
 /* For module_print: "; ws+0x4000 live 12..31 in place of %7" after each op. */

@@ -152,6 +152,24 @@ static const Decl *find_let(const Program *prog, const char *name) {
   return NULL;
 }
 
+/* h in h <= 64 or 4 * h <= 64, a dim of an entry's input; NULL: it is none. */
+static const Expr *find_extent(const Program *prog, const char *name) {
+  for (uint32_t i = 0; i < prog->decls.n; i++) {
+    const Decl *d = prog->decls.at[i];
+    for (int k = 0; d->kind == DECL_ENTRY && k < d->function.n; k++) {
+      const TypeExpr *t = d->function.params[k].type;
+      for (int axis = 0; t && axis < t->n; axis++) {
+        const Expr *x = t->dims[axis].expr;
+        if (!x || x->kind != EX_BINARY || x->binary.op != BIN_LE) continue;
+        const Expr *left = x->binary.left;
+        if (left->kind == EX_BINARY && left->binary.op == BIN_MUL) left = left->binary.right;
+        if (left->kind == EX_NAME && left->name == name) return x;
+      }
+    }
+  }
+  return NULL;
+}
+
 static bool wrong_define(const Define *d, const Decl *let) {
   if (d->of_config)
     return !usage_error("--config: %s is %s, which the let %s does not take", d->name, d->value,
@@ -194,6 +212,11 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out, int *c
       if (has_hyper(prog, name))
         usage_error("-D %s: %s is a hyper, given when the program runs: --%s VALUE", d->name,
                     d->name, d->name);
+      else if (find_extent(prog, name))
+        usage_error(
+            "-D %s: %s is an extent, of which each run of the program has its own; to compile "
+            "for one, write %s without its bound, and let %s = %s",
+            d->name, d->name, d->name, d->name, d->value);
       else
         usage_error("-D %s: %s has no 'let %s'%s%s%s", d->name, o->input, d->name,
                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");

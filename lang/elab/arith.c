@@ -112,6 +112,16 @@ static const char *remedy_of_axes(Elab *e, int64_t x, int64_t y) {
   return "";
 }
 
+/* A mean of rows lacks the axis that it was taken along. */
+static const char *remedy_of_ranks(const Type *a, const Type *b) {
+  const Type *more = a->rank > b->rank ? a : b, *less = more == a ? b : a;
+  if (more->rank != less->rank + 1) return "";
+  int k = 0;
+  while (k < less->rank && type_axis(more, k) == type_axis(less, k)) k++;
+  while (k < less->rank && type_axis(more, k + 1) == type_axis(less, k)) k++;
+  return k == less->rank ? "; a reduction with keep = true leaves its axis, of 1" : "";
+}
+
 static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, int i, int j,
                           Subject what, Loc loc) {
   int ra = a->rank, rb = b->rank;
@@ -122,8 +132,9 @@ static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, i
     if (x == y || x == 1 || y == 1) continue;
     elab_note_tensor(e, side(i, what.infix), l);
     elab_note_tensor(e, side(j, what.infix), r);
+    const char *remedy = remedy_of_axes(e, x, y);
     elab_hint(e, "axes are aligned at the right: axis %d is %s against %s%s", -k, axis_str(e->c, x),
-              axis_str(e->c, y), remedy_of_axes(e, x, y));
+              axis_str(e->c, y), *remedy ? remedy : remedy_of_ranks(a, b));
     break;
   }
   elab_trace(e);
@@ -170,7 +181,10 @@ static bool unify(Elab *e, Val *v, int n, int first_value, Subject what, Loc loc
     if (v[i].kind == VAL_ERROR) return false;
     if (v[i].kind != VAL_TENSOR && !val_is_number(v[i]) && v[i].kind != VAL_BOOL &&
         v[i].kind != VAL_EXTENT) {
-      elab_fail(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
+      elab_error(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
+      if (v[i].kind == VAL_LIST && v[i].list->n && val_is_number(v[i].list->at[0]))
+        elab_hint(e, "numbers become a tensor by stack([full([], 0.5), full([], 1.5)])");
+      elab_trace(e);
       return false;
     }
     if (i < first_value) continue;

@@ -90,7 +90,7 @@ Val elab_eval_one(Elab *e, const Expr *x);
 /* A string with what its braces stand for; NULL after an error. */
 const char *string_eval(Elab *e, const char *bytes, Loc loc);
 /* The error if the test of an `if` is not a bool; trains: what it guards is a step of training. */
-Val not_a_bool(Elab *e, const Expr *test, Val found, bool trains);
+Val not_a_bool(Elab *e, const Expr *test, Val found, bool trains, const char *choice);
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 /* ---- seen.c: for ElabOptions.seen ---- */
 void saw_value(Elab *e, const Expr *x, Val v);

@@ -83,7 +83,7 @@ static Val expr_unary(Elab *e, const Expr *x) {
   return tree_of_leaves(e, v, leaf, x->loc);
 }
 
-Val not_a_bool(Elab *e, const Expr *test, Val found, bool trains) {
+Val not_a_bool(Elab *e, const Expr *test, Val found, bool trains, const char *choice) {
   if (e->frame->user.line &&
       test->kind == EX_NAME) /* a condition of the prelude on an argument of its caller */
     elab_error(e, test->loc, "'%s' must be true or false, found %s", test->name, val_str(e, found));
@@ -94,14 +94,21 @@ Val not_a_bool(Elab *e, const Expr *test, Val found, bool trains) {
     elab_hint(e, "a clause skips steps when the program runs: minimize loss with sgd(lr), if = %s",
               source_slice(e, test->loc));
   else if (found.kind == VAL_TENSOR)
-    val_hint_known(e, found, "choose element by element with where(c, a, b)");
+    val_hint_known(e, found,
+                   intern_printf(e->c, "choose element by element with where(%s)", choice));
   return elab_trace(e);
 }
 
 static Val expr_cond(Elab *e, const Expr *x) {
   Val t = elab_eval_one(e, x->cond.test);
   if (t.kind == VAL_ERROR) return error_value;
-  if (t.kind != VAL_BOOL) return not_a_bool(e, x->cond.test, t, false);
+  if (t.kind != VAL_BOOL) {
+    const bool own = !e->frame->env->prelude && x->cond.then->loc.line == x->cond.other->loc.line;
+    const char *parts =
+        intern_printf(e->c, "%s, %s, %s", source_slice(e, x->cond.test->loc),
+                      source_slice(e, x->cond.then->loc), source_slice(e, x->cond.other->loc));
+    return not_a_bool(e, x->cond.test, t, false, own ? parts : "c, a, b");
+  }
   return elab_eval(e, t.b ? x->cond.then : x->cond.other);
 }
 

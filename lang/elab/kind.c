@@ -149,6 +149,8 @@ static bool match_tensors(Elab *e, Subject p, const Val *v) {
     if (one.kind == VAL_TENSOR) continue;
     elab_error(e, p.loc, "%s needs a list of tensors, its element %d is %s",
                p.s ? p.s->f->name : p.name, k, val_str(e, one));
+    if (val_is_number(one))
+      elab_hint(e, "a number becomes a tensor by full([], %g)", val_number(one));
     return traced(e, p);
   }
   return true;

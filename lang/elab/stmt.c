@@ -189,7 +189,7 @@ static void exec_if(Elab *e, const Stmt *s) {
   Val t = elab_eval_one(e, s->branch.test);
   if (t.kind == VAL_ERROR) return;
   if (t.kind != VAL_BOOL) {
-    (void)not_a_bool(e, s->branch.test, t, body_has_minimize(&s->branch.then));
+    (void)not_a_bool(e, s->branch.test, t, body_has_minimize(&s->branch.then), "c, a, b");
     return;
   }
   if (t.b)
@@ -304,8 +304,11 @@ void exec_body(Elab *e, const Body *b) {
   Env *env = e->frame->env;
   for (int i = 0; i < b->n; i++) {
     if (env->returned) {
-      if (i > 0 && b->at[i - 1]->kind == ST_RETURN)
-        elab_fail(e, b->at[i]->loc, "nothing after a return is reached");
+      if (i == 0 || b->at[i - 1]->kind != ST_RETURN) return;
+      elab_error(e, b->at[i]->loc, "nothing after a return is reached");
+      if (b->at[i]->kind == ST_RETURN)
+        elab_hint(e, "one return has all values: return y = a, z = b");
+      elab_trace(e);
       return;
     }
     exec(e, b->at[i]);

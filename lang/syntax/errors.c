@@ -158,7 +158,17 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
                clause ? f->name : "if");
     return true;
   }
-  if (expects(e, RANGE) || (word && strcmp(word, "in") == 0)) {
+  if (f->token == FOR && f->open == '[') {
+    parse_note(ps, SEV_HINT, (Loc){0},
+               "a loop stacks what it yields: ys = for i in 0..n { yield x[i] }");
+    return true;
+  }
+  if (f->token == RANGE && f->open == '[' && word_is_dtype(f->before_opener)) {
+    parse_note(ps, SEV_HINT, (Loc){0}, "a dim that is known at run time has a bound: n <= 64");
+    return true;
+  }
+  if (expects(e, RANGE) || (word && strcmp(word, "in") == 0) ||
+      (f->token == ',' && e.n == 1 && expects(e, IN))) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a loop counts: i in 0..n { … } runs for i = 0 to n - 1");
     return true;
   }
@@ -243,6 +253,10 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
     parse_error(ps, f->loc, "a comment starts with '#'; '//' divides and rounds down");
     return true;
   }
+  if (f->token == '@' && expects(e, RETURN) && !f->opener.line) {
+    parse_error(ps, f->loc, "there are no decorators; gc compiles every entry as a whole");
+    return true;
+  }
   if (is_operator(f->token) && expects(e, RETURN) && f->starts_line) {
     parse_error(ps, f->loc, "a line cannot start with %s", f->word);
     parse_note(ps, SEV_HINT, (Loc){0}, "to go on with the line above, end that line with %s",
@@ -264,6 +278,8 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
   }
   if (e.n == 1 && expects(e, LIKE)) {
     parse_error(ps, f->last, "expected ':' and a type, found '='");
+    parse_note(ps, SEV_HINT, (Loc){0},
+               "its shape stands behind the name: w : f32[10, 4] = glorot()");
     return true;
   }
   if (f->token == '{' && expects(e, INTEGER) && !expects(e, RETURN) && f->open != '[') {

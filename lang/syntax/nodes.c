@@ -1,6 +1,7 @@
 /* Builds the nodes of expressions, and checks everything that does not depend on names: operands
    of "as" and "|>", the order of arguments, the depth of the tree. statements.c builds the others.
    Contract: always returns a node, so the grammar's actions need no tests; errors are reported. */
+#include "lang/syntax/hints.h"
 #include "lang/syntax/parse_impl.h"
 
 /* A name or call followed by "as" but without arguments: only a stage of "|>" may be that. Within
@@ -95,8 +96,11 @@ Expr *make_call(Parser *ps, Expr *callee, Args args, Loc loc) {
     bool first = !ps->reader->failed;
     if (!is_of_field(ps, callee->loc))
       parse_error(ps, callee->loc, "only a function's name can be called");
-    if (first && callee->kind == EX_CALL)
-      parse_note(ps, SEV_HINT, (Loc){0}, "a layer takes its input first, as in linear(x, 10)");
+    const bool called = callee->kind == EX_CALL;
+    const char *known = called ? hint_for_name(callee->call.callee.name) : NULL;
+    if (known || (called && first))
+      parse_note(ps, SEV_HINT, (Loc){0}, "%s",
+                 known ? known : "a layer takes its input first, as in linear(x, 10)");
     e->call.callee = (Ident){intern(ps->c, "?"), callee->loc};
     set_depth(ps, e, callee->depth);
   }

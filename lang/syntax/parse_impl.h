@@ -56,6 +56,8 @@ int scan_open_string(Parser *ps, Loc loc, TokenValue *val);
 int scan_word(Parser *ps, const char *text, size_t n, TokenValue *val);
 /* What other languages write; the token that it stands for here, 0: none. */
 int scan_foreign(Parser *ps, Loc loc, const char *text);
+/* "/ *" and """, which begin comments elsewhere. */
+void scan_block_comment(Parser *ps, Loc loc, const char *text);
 void scan_bad_bytes(Parser *ps, Loc loc, const char *text, int n);
 void scan_field(Parser *ps, Loc loc, const char *text); /* .name */
 int scan_foreign_name(Parser *ps, Loc loc, const char *text,
@@ -92,7 +94,8 @@ typedef struct Found {             /* what stands where the grammar expected som
 Found lex_found(Parser *ps);
 bool token_goes_on(int token); /* after it a newline does not end the statement */
 bool word_is_reserved(const char *word);
-bool token_is_reserved(int token); /* a reserved word is of this kind */
+bool word_is_dtype(const char *word); /* NULL is none */
+bool token_is_reserved(int token);    /* a reserved word is of this kind */
 
 /* ---- errors.c ---- */
 void syntax_error(Parser *ps, const int *token, const char *const *word, int n); /* n expected */

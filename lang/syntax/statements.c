@@ -165,8 +165,9 @@ void stray_stmt(Parser *ps, const Stmt *s) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a constant is declared with 'let %s = ...'",
                s->assign.names.at[0].name);
   if (s->kind == ST_PARAM || s->kind == ST_STATE)
-    parse_note(ps, SEV_HINT, (Loc){0},
-               "declare it in a 'def': the entries that call that at the same path share it");
+    parse_note(
+        ps, SEV_HINT, (Loc){0},
+        "move it into a 'def': entries that call net(x) share what def net(x) { … } declares");
 }
 
 /* ---- declarations ---- */

@@ -130,6 +130,12 @@ bool word_is_reserved(const char *word) {
   return false;
 }
 
+bool word_is_dtype(const char *word) {
+  for (int i = 0; word && i < WORDS; i++)
+    if (words[i].token == DTYPE && strcmp(words[i].text, word) == 0) return true;
+  return false;
+}
+
 bool token_is_reserved(int token) {
   for (int i = 0; i < WORDS; i++)
     if (words[i].token == token) return true;
@@ -161,13 +167,17 @@ static bool scan_module(Parser *ps, Loc loc, const char *text) {
 void scan_field(Parser *ps, Loc loc, const char *text) {
   if (scan_module(ps, loc, text)) return;
   ps->field = loc;
-  if (strcmp(text, ".T") == 0)
+  if (strcmp(lex_chain_before(ps, loc), "self") == 0)
+    scan_error(ps, loc,
+               "there are no objects; write %.40s = linear(x, 10) as %.40s where the layer is used",
+               text + 1, text + 1);
+  else if (strcmp(text, ".step") == 0 || strcmp(text, ".minimize") == 0)
+    scan_error(ps, loc, "values have no methods; write minimize loss with adamw(1e-3)");
+  else if (strcmp(text, ".T") == 0)
     scan_error(ps, loc, "values have no fields; a transpose is x'");
   else if (lex_names_a_call(ps))
     scan_error(ps, loc,
                "'as' gives one name; to put another in front of it write scope NAME { … }");
-  else if (strcmp(text, ".minimize") == 0)
-    scan_error(ps, loc, "values have no methods; write minimize loss with adamw(1e-3)");
   else if (strcmp(text, ".params") == 0 || strcmp(text, ".parameters") == 0)
     scan_error(ps, loc, "values have no fields or methods; write params(\"%.60s\")",
                lex_chain_before(ps, loc));
@@ -176,6 +186,10 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
   else
     scan_error(ps, loc, "values have no fields or methods; write %.40s(x) or x |> %.40s", text + 1,
                text + 1);
+}
+
+void scan_block_comment(Parser *ps, Loc loc, const char *text) {
+  scan_error(ps, loc, "a comment starts with '#' and ends with the line; there is no '%s'", text);
 }
 
 int scan_foreign_name(Parser *ps, Loc loc, const char *text, TokenValue *val) {

@@ -1,7 +1,7 @@
 /* --memory-report: the bytes that each idea saves, entry by entry, in the rows of the classic
    memory-cost experiment (Chen et al. 2016, section 6): nothing, in place alone, sharing alone,
-   both (the arena), and that of the forward pass alone. Contract: both modules are planned; the
-   second is the same program without its updates. */
+   both (the arena), and that of the forward pass alone; beside them the other figures of the plan.
+   Contract: both modules are planned; the second is the same program without its updates. */
 #include "passes/plan/plan_impl.h"
 
 /* Drops what only training does: no update, hence no gradient. What an entry returns stays. */
@@ -41,7 +41,9 @@ void plan_report(FILE *f, const Module *m, const Module *forward, const Target *
     print_row(f, "without sharing", p->naive_bytes, p->naive_bytes);
     print_row(f, "in place", p->inplace_bytes, p->naive_bytes);
     print_row(f, "shared, not in place", shared_alone(a, e, t, WORK), p->naive_bytes);
+    print_row(f, "pool", p->pool_bytes, p->naive_bytes);
     print_row(f, "arena", p->arena_bytes, p->naive_bytes);
+    print_row(f, "lower bound", p->lower_bound_bytes, p->naive_bytes);
     if (e->training) print_row(f, "arena, forward only", plan_of(fwd)->arena_bytes, p->naive_bytes);
     arena_free(a);
   }

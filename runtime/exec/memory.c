@@ -33,7 +33,7 @@ char *memory_work(const Memory *m, const GcProgram *p, int thread) {
 }
 
 bool memory_sum(const GcProgram *p, const MemoryNeeds *n, Sizes *s, Err *e) {
-  *s = (Sizes){0};
+  *s = (Sizes){.needs = *n};
   uint64_t work;
   bool ok = checked_mul(work_step(p), (uint64_t)n->threads, &work) && region(work, &s->work) &&
             region(p->globals_bytes, &s->globals) && region(n->inputs, &s->inputs) &&

@@ -5,8 +5,14 @@
 #define GCRT_MEMORY_H
 #include "runtime/data/file.h"
 
+/* Bytes of the regions, and of the runtime's tables; so many threads run kernels. */
+typedef struct MemoryNeeds {
+  uint64_t arena, inputs, ahead, tables;
+  int threads;
+} MemoryNeeds;
 typedef struct Sizes { /* bytes, known before anything runs */
-  uint64_t globals, inputs, arena, ahead, hypers, work, tables, total;
+  uint64_t globals, inputs, arena, ahead, hypers, work, tables, total; /* with slack, in pages */
+  MemoryNeeds needs;
 } Sizes;
 typedef struct Memory {
   uint8_t *base;
@@ -19,11 +25,6 @@ typedef struct Memory {
 enum { MEMORY_PAGE = 4096 };
 /* Of a region that holds the same twice: from the first to the second. */
 uint64_t memory_turn(uint64_t bytes);
-/* Bytes of the regions, and of the runtime's tables; so many threads run kernels. */
-typedef struct MemoryNeeds {
-  uint64_t arena, inputs, ahead, tables;
-  int threads;
-} MemoryNeeds;
 bool memory_sum(const GcProgram *p, const MemoryNeeds *n, Sizes *s, Err *e);
 /* The workspace of a thread: GcProgram.work_bytes that it shares with no other one. */
 char *memory_work(const Memory *m, const GcProgram *p, int thread);

@@ -127,24 +127,25 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
     printf("  %-15s %13.0f %%  %s\n", "waiting", 100 * (double)en->waits,
            "of a step, for other ranks, by the model of gc --remarks=comm");
   if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
-  uint64_t shown = s.globals; /* the runtime's line has what no other one has */
+  uint64_t shown = p->globals_bytes; /* the runtime's line has what no other one has */
   printf("  bytes of the process, beside code and data\n");
-  line("globals", s.globals, here ? "parameters and states" : "a copy, for files");
+  line("globals", p->globals_bytes, here ? "parameters and states" : "a copy, for files");
   if (en->unwritten_bytes)
     line("unwritten", en->unwritten_bytes, "of these; --load FILE,image=IMAGE shares them");
   if (here) {
-    line("inputs", s.inputs, s.ahead ? "two batches" : "one batch");
-    line("arena", s.arena, "the larger of this entry's and init's");
-    if (s.ahead) line("ahead", s.ahead, AHEAD_GLOSS);
-    shown += s.inputs + s.arena + s.ahead;
+    line("inputs", s.needs.inputs, s.needs.ahead ? "two batches" : "one batch");
+    line("arena", s.needs.arena, "the larger of this entry's and init's");
+    if (s.needs.ahead) line("ahead", s.needs.ahead, AHEAD_GLOSS);
+    shown += s.needs.inputs + s.needs.arena + s.needs.ahead;
   } else {
     line("pinned", own.pinned, "two batches, and their results");
   }
   if (p->work_bytes && here) {
-    line("workspace", s.work, "packed operands, of all threads");
-    shown += s.work;
+    const uint64_t work = p->work_bytes * (uint64_t)s.needs.threads;
+    line("workspace", work, "packed operands, of all threads");
+    shown += work;
   }
-  line("runtime", s.total - shown, "tables and file buffers");
+  line("runtime", s.total - shown, "tables, file buffers, and the ends of pages");
   line("total", s.total + own.pinned, "");
   if (en->ninputs) {
     printf(

@@ -1,2 +1,3 @@
 import nn
+from layers import net
 let a = 3

@@ -46,19 +46,23 @@ for e in plan["entries"]:
             touching = a["first"] == b["last"] and a["how"] == "inplace"
             touching = touching or (b["first"] == a["last"] and b["how"] == "inplace")
             assert apart or dead or touching, (e["name"], a, b)
-for k in ("naive_bytes", "inplace_bytes", "pool_bytes", "arena_bytes", "lower_bound_bytes"):
+for k in ("naive_bytes", "inplace_bytes", "pool_bytes", "arena_bytes", "lower_bound_bytes", "inputs_bytes"):
     print(k, t[k], file=open("figures.txt", "a"))
 END
 run 0 python3 check.py
 cat out.txt
 run 0 "$gc" "$source" -O2 -o mnist
 run 0 ./mnist info train
-for row in 'without_sharing naive_bytes' 'in_place inplace_bytes' 'pool pool_bytes' 'arena arena_bytes' 'lower_bound lower_bound_bytes'; do
+for row in 'without_sharing naive_bytes' 'in_place inplace_bytes' 'pool pool_bytes' 'arena arena_bytes' 'lower_bound lower_bound_bytes' 'inputs inputs_bytes'; do
   set -- $row
   want=$(awk -v k="$2" '$1 == k {print $2}' figures.txt)
   sed 's/,//g; s/lower bound/lower_bound/; s/without sharing/without_sharing/; s/in place/in_place/' out.txt | awk -v k="$1" '$1 == k {print $2; exit}' | grep -qx "$want" ||
     fail "info does not give $want for $1"
 done
+# ---- a quantity has one figure, of the plan and of the process ----
+awk '$1 == "arena" { print $2 }' out.txt | uniq | wc -l | grep -qx 1 || fail 'info has two arenas'
+sed 's/,//g' out.txt | awk '$1 ~ /^(param|state|optimizer)$/ { if ($3 == "bytes") sum += $2; else n++ }
+  $1 == "globals" { has = $2 } END { exit !(sum <= has && has < sum + 64 * n) }' || fail 'globals has more than its parameters, states and optimizer, each aligned to 64 bytes'
 
 # ---- each strategy by itself: its own figure is the arena's ----
 for memory in none inplace pool pack; do

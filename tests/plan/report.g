@@ -11,7 +11,9 @@ entry train(x : f32[64, 784], t : f32[64, 10]) {
 # CHECK-NEXT: without sharing [[NONE:[0-9,]+]] 100.0 %
 # CHECK-NEXT: in place {{[0-9,]+}} {{[0-9.]+}} %
 # CHECK-NEXT: shared, not in place {{[0-9,]+}} {{[0-9.]+}} %
+# CHECK-NEXT: pool {{[0-9,]+}} {{[0-9.]+}} %
 # CHECK-NEXT: arena {{[0-9,]+}} {{[0-9.]+}} %
+# CHECK-NEXT: lower bound {{[0-9,]+}} {{[0-9.]+}} %
 # CHECK-NEXT: arena, forward only {{[0-9,]+}} {{[0-9.]+}} %
 # Nothing is warned of the forward pass that is planned for the last row: it has no optimizer, and returns rows of its own.
 # RANKS-NOT: warning
