@@ -116,6 +116,8 @@ typedef struct RanksHow {
 } RanksHow;
 /* The same for so many ranks. */
 const char *passes_with_ranks(Ctx *c, const char *pipeline, RanksHow how);
+/* The batches of entries that train have equal shares for so many ranks; false after errors. */
+bool passes_check_ranks(const Module *m, int ranks);
 /* With bits that do not depend on how many rows or iterations there are at most, whatever the arena
    takes. */
 const char *passes_with_exact(Ctx *c, const char *pipeline);

@@ -260,8 +260,9 @@ static int compile(Compilation *r) {
     return EXIT_PROGRAM;
   }
   if (option_given(&r->o, OPT_CHECK)) {
+    const bool shared = r->codegen.ranks < 2 || passes_check_ranks(r->m, r->codegen.ranks);
     module_free(r->m);
-    return EXIT_DONE;
+    return shared ? EXIT_DONE : EXIT_PROGRAM;
   }
   if (r->codegen.weights) code = weights_check(r->m, r->codegen.weights);
   if (!code && option_given(&r->o, OPT_DUMP_PLAN) && !knows_entry(r)) code = EXIT_USAGE;

@@ -124,6 +124,33 @@ static bool splits_batch(const Type *t, int ranks) {
   return t && t->dim[0] > 0 && t->dim[0] % ranks == 0 && (!extent || extent->bound == t->dim[0]);
 }
 
+/* Each rank has an equal share of the batch; false, of an entry that trains after the error. */
+static bool has_shares(const Entry *e, int ranks) {
+  Ctx *c = e->module->ctx;
+  const Type *t = batch_of(e);
+  if (!has_rows(e, ranks)) return false;
+  if (!t) {
+    diag(c, SEV_ERROR, e->loc, "the entry %s has no input with a batch to split among %d ranks",
+         e->name, ranks);
+    return false;
+  }
+  if (splits_batch(t, ranks)) return true;
+  diag(c, SEV_ERROR, e->loc, "the batch of %s%lld of the entry %s cannot be split among %d ranks",
+       type_extent(t, 0) ? "at most " : "", (long long)t->dim[0], e->name, ranks);
+  diag(c, SEV_HINT, (Loc){0}, "ranks have equal shares: take a batch that is a multiple of %d",
+       ranks);
+  return false;
+}
+
+bool passes_check_ranks(const Module *m, int ranks) {
+  bool ok = true;
+  for (uint32_t k = 0; k < m->entries.n; k++) {
+    const Entry *e = m->entries.at[k];
+    ok &= !e->training || e->ranks || has_shares(e, ranks);
+  }
+  return ok;
+}
+
 static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   const int ranks = how->ranks;
   Ctx *c = r->m->ctx;
@@ -133,19 +160,7 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   const Extent *other = other_extent(e, extent);
   bool splits = splits_batch(t, ranks);
   if (e->ranks || (!e->training && !splits)) return true;
-  if (!has_rows(e, ranks)) return !e->training;
-  if (!t) {
-    diag(c, SEV_ERROR, e->loc, "the entry %s has no input with a batch to split among %d ranks",
-         e->name, ranks);
-    return false;
-  }
-  if (!splits) {
-    diag(c, SEV_ERROR, e->loc, "the batch of %s%lld of the entry %s cannot be split among %d ranks",
-         extent ? "at most " : "", (long long)batch, e->name, ranks);
-    diag(c, SEV_HINT, (Loc){0}, "ranks have equal shares: take a batch that is a multiple of %d",
-         ranks);
-    return false;
-  }
+  if (!has_shares(e, ranks)) return !e->training;
   if (extent && batch == ranks && !e->training) return true; /* an extent is of 2 at least */
   if (extent && batch == ranks) {
     if (other) return refuse(e, e->loc, "a rank's share of it is one row", other);

@@ -14,6 +14,7 @@ cp out.txt ../quickstart.txt
 holds ../quickstart.txt ' 100 %' # of the build
 holds ../quickstart.txt 'step 20  loss'
 holds ../quickstart.txt 'accuracy = '
+holds ../quickstart.txt 'without sharing'
 holds ../quickstart.txt 'entry train: training'
 out=build/quickstart
 for file in gpt gpt.safetensors plan.txt plan.json; do
