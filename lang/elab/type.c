@@ -80,7 +80,7 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, bool input, Wants *o
         ok = false;
         continue;
       }
-      if (input && one.kind == VAL_INT && one.i < 1) {
+      if (input && one.kind == VAL_INT && one.i < 0) {
         elab_error(e, d->loc, "a dim must be at least 1, found %lld", (long long)one.i);
         elab_hint(e, "a dim that is known at run time has a bound: n <= 64");
         elab_trace(e);
