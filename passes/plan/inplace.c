@@ -174,9 +174,11 @@ static void place_result(Inplace *w, int step, const Op *op, int result) {
     const Place *y = inplace_place(w, root);
     int operand;
     if (w->taken[root] == step || y->bytes != x->bytes) continue;
+    const bool ends = y->region == PLAN_ARENA && w->kept_global[root] < 0 && w->last[root] == step;
+    if (!ends && (missed >= 0 || !inplace_says(w))) continue; /* the rule walks a whole kernel */
     if (!rule_ok(w, op, result, root, &operand)) continue;
-    if (y->region != PLAN_ARENA || w->kept_global[root] >= 0 || w->last[root] != step) {
-      if (missed < 0) missed = i;
+    if (!ends) {
+      missed = i;
       continue;
     }
     w->taken[root] = step;

@@ -25,6 +25,8 @@ bool inplace_is_part(Inplace *w, ValueId v);
 static inline Place *inplace_place(Inplace *w, ValueId v) { return &w->p->place[v]; }
 
 /* ---- inplace_remarks.c ---- */
+/* Somebody asked for them. */
+bool inplace_says(const Inplace *w);
 /* The value cannot be computed in the global's bytes, whatever lives: why it is copied there. */
 void remark_store_refused(Inplace *w, const Op *store, ValueId v);
 /* An op still reads the global's old value. */

@@ -1,6 +1,15 @@
 /* What the in-place pass says: which bytes are reused, and why others are not.
-   Contract: reads the pass's state, and says nothing if there is nobody to say it to. */
+   Contract: reads the pass's state, counts what is reused as changes, and makes no text unless
+   somebody asked for it. */
 #include "passes/plan/inplace_impl.h"
+
+bool inplace_says(const Inplace *w) { return w->r && w->r->opt->remarks & REMARK_INPLACE; }
+
+/* What is reused counts, whether it is said or not. */
+static bool says_of_reuse(Inplace *w) {
+  if (w->r) w->r->changes++;
+  return inplace_says(w);
+}
 
 static const char *where(Inplace *w, Loc loc) {
   return loc.line ? arena_printf(w->r->scratch, " at %s", loc_str(w->r->m->ctx, loc)) : "";
@@ -19,7 +28,7 @@ static const char *not_free(Inplace *w, ValueId root) {
 
 /* The value cannot be computed in the global's bytes, whatever lives: why it is copied there. */
 void remark_store_refused(Inplace *w, const Op *store, ValueId v) {
-  if (!w->r) return;
+  if (!inplace_says(w)) return;
   ValueId root = inplace_root(w, v);
   const char *why = not_free(w, root);
   if (!why && inplace_is_part(w, v))
@@ -30,7 +39,7 @@ void remark_store_refused(Inplace *w, const Op *store, ValueId v) {
 }
 
 void remark_store_missed(Inplace *w, const Op *store, int global, ValueId head) {
-  if (!w->r) return;
+  if (!inplace_says(w)) return;
   ValueId load = w->load_of[global];
   int last = w->last[inplace_root(w, load)];
   const char *path = w->r->m->globals.at[global].path;
@@ -49,31 +58,28 @@ void remark_store_missed(Inplace *w, const Op *store, int global, ValueId head) 
 
 void remark_stored(Inplace *w, const Op *store, int global, ValueId v) {
   char buf[32];
-  if (!w->r) return;
+  if (!says_of_reuse(w)) return;
   remark(w->r, REMARK_INPLACE, "inplace", store->loc, "%s is computed in the bytes of @%s (%s)",
          value_str(w->e, v), w->r->m->globals.at[global].path,
          plan_commas(buf, inplace_place(w, v)->bytes));
-  w->r->changes++;
 }
 
 void remark_taken(Inplace *w, const Op *op, int operand) {
   char buf[32];
-  if (!w->r) return;
+  if (!says_of_reuse(w)) return;
   ValueId v = op->operands[operand];
   remark(w->r, REMARK_INPLACE, "inplace", op->loc, "%s reuses the bytes of %s (%s)",
          plan_op_name(op), value_str(w->e, v), plan_commas(buf, inplace_place(w, v)->bytes));
-  w->r->changes++;
 }
 
 void remark_yield(Inplace *w, const Op *yield, const char *what, ValueId of, ValueId v,
                   bool taken) {
   char buf[32];
-  if (!w->r) return;
+  if (!(taken ? says_of_reuse(w) : inplace_says(w))) return;
   if (taken) {
     remark(w->r, REMARK_INPLACE, "inplace", yield->loc, "%s is computed in the bytes of %s %s (%s)",
            value_str(w->e, v), what, value_str(w->e, of),
            plan_commas(buf, inplace_place(w, v)->bytes));
-    w->r->changes++;
   } else {
     remark(w->r, REMARK_INPLACE, "inplace-missed", yield->loc,
            "%s is copied to %s %s in every iteration", value_str(w->e, v), what,
@@ -82,7 +88,7 @@ void remark_yield(Inplace *w, const Op *yield, const char *what, ValueId of, Val
 }
 
 void remark_missed(Inplace *w, const Op *op, int operand) {
-  if (!w->r) return;
+  if (!inplace_says(w)) return;
   ValueId v = op->operands[operand], root = inplace_root(w, v);
   const char *name = value_str(w->e, v), *what = plan_op_name(op);
   const char *why = not_free(w, root);
@@ -106,7 +112,7 @@ void remark_never(Inplace *w, int step, const Op *op, int result) {
   uint64_t bytes = inplace_place(w, op->results[result])->bytes;
   const char *what = plan_op_name(op);
   char buf[32];
-  if (!w->r) return;
+  if (!inplace_says(w)) return;
   for (int i = 0; i < op->noperands; i++) {
     ValueId v = op->operands[i], root = inplace_root(w, v);
     const char *why = op_inplace_refusal(w->t, w->e, op, result, i);
