@@ -10,7 +10,8 @@ extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_gemm_ring[], c
     cuda_text_wgmma[], cuda_text_wgmma_attention[], cuda_text_split_attention[], cuda_text_conv[],
     cuda_text_conv_ring[], cuda_text_conv_box[], cuda_text_filter_ring[], cuda_text_filter_box[],
     cuda_text_depthwise[], cuda_text_tensor_conv[], cuda_text_tensor_box[], cuda_text_wgmma_conv[],
-    cuda_text_wgmma_conv_image[], shared_text_math[], shared_text_convert[], shared_text_random[];
+    cuda_text_wgmma_conv_image[], cuda_text_wgmma_filter_copied[], shared_text_math[],
+    shared_text_convert[], shared_text_random[];
 
 static const GroupPrinters printers = {.map = cuda_map,
                                        .rows = cuda_rows,
@@ -90,6 +91,7 @@ const Sections *cuda_library(Arena *a) {
                                cuda_text_tensor_box,
                                cuda_text_wgmma_conv_image,
                                cuda_text_wgmma_conv,
+                               cuda_text_wgmma_filter_copied,
                                NULL};
   return sections_of(a, texts);
 }

@@ -57,8 +57,11 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
   if (f.tensor && dtype_is_half(s.in)) grid_filter_choose_tensor_box(&t->machine, &f, &c, &s);
   WgmmaFilterSchedule w;
   const int64_t sums = c.f->numel * dtype_size(sums_dt);
-  if (f.tensor && f.rounds <= 1 && dtype_is_half(s.in) && !dims_bounded(c.x, 2, 4) &&
-      wgmma_filter_schedule(&c, s.operands / sums, &w))
+  if (!f.tensor || f.rounds > 1 || !dtype_is_half(s.in) || dims_bounded(c.x, 2, 4)) return f;
+  const int64_t most = s.operands / sums;
+  if (wgmma_filter_schedule(&c, most, &w) ||
+      wgmma_copied_schedule(&t->machine, &c, most, grid_filter_gather_clocks(&t->machine, &f, &s),
+                            &w))
     grid_filter_take(&f, &w, &s);
   return f;
 }
@@ -309,6 +312,7 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
       .text = text_new(f->g->a, 1), .grid = k->grid, .block = k->block, .min_blocks = 1};
   const char *at = arena_printf(f->g->a, "(u %% %lld * %lld + u / %lld)", taps,
                                 (long long)f->gr->domain->numel / taps, taps);
+  if (f->s.wgmma.columns) at = "u";
   print_sum(f, &own->text, at, 0, f->s.wgmma.parts / f->s.wgmma.cluster, false);
   k->variant = own;
 }

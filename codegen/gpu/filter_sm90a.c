@@ -4,17 +4,55 @@
 #include "codegen/gpu/conv.h"
 #include "codegen/schedule/wgmma_filter.h"
 
+/* Copied as they lie: WgmmaCopiedFilter of text/wgmma_filter_copied.h. */
+static void print_copied(Gen *g, const Group *gr, KernelVariant *own, const ConvGeom *c,
+                         const WgmmaFilterSchedule *s, const char *images) {
+  Text *x = &own->text;
+  const Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
+  const long long down = s->down, across = s->across, tiles = down * across * c->groups;
+  cuda_conv_geometry(x, c, NULL);
+  text_line(x, "typedef WgmmaCopiedFilter<%s, Geometry, %s, %s, %d, %d, %d, %d, %d, %lld> Tile;",
+            s->along ? arena_printf(g->a, "ConvPatches<Geometry, %s, %d>", g->index, s->along)
+                     : arena_printf(g->a, "ConvForward<Geometry, %s>", g->index),
+            g->index, in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", s->beside, s->rows, s->columns,
+            s->depth, s->stages, (long long)s->chunk);
+  text_line(x, "extern __shared__ __align__(128) char smem[];");
+  text_line(x, "__shared__ uint64_t full[%d], empty[%d];", s->stages, s->stages);
+  text_line(x, "const int part = (int)(blockIdx.x / %lldu), tile = (int)(blockIdx.x %% %lldu);",
+            tiles, tiles);
+  text_line(x, "const int m0 = tile %% %lld * %d;", down, s->rows * WGMMA_SIDE);
+  text_line(x, "const int n0 = tile / %lld %% %lld * %lld;", down, across,
+            (long long)wgmma_copied_weights(s));
+  text_line(x, "const int group = tile / %lld;", down * across);
+  text_line(x, "Tile::start(full, empty);");
+  text_open(x, "if (threadIdx.x >= Tile::COPY) {");
+  text_line(x, "Tile::copy(smem, full, empty, in%d, in%d, group, m0, n0, part, %s);",
+            group_arg(gr, gr->root->operands[0]), group_arg(gr, gr->root->operands[1]), images);
+  text_close(x, "} else {");
+  x->indent++;
+  text_line(x, "f32 c[2][%d];", s->columns / 4);
+  text_line(x, "Tile::multiply(c, smem, full, empty, part, %s);", images);
+  text_line(x, "Tile::store((f32 *)scratch + (%s)part * %lld, c, group, m0, n0);", g->index,
+            (long long)gr->domain->numel);
+  text_close(x, "}");
+}
+
 void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                        const WgmmaFilterSchedule *s, const char *images) {
   KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
   *own = (KernelVariant){.text = text_new(g->a, 1),
                          .grid = s->blocks,
-                         .block = WGMMA_FILTER_THREADS,
+                         .block = s->columns ? WGMMA_COPIED_THREADS : WGMMA_FILTER_THREADS,
                          .shared = s->shared,
                          .min_blocks = 1};
   Text *x = &own->text;
   Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
   const char *count = images ? images : "Geometry::N";
+  k->variant = own;
+  if (s->columns) {
+    print_copied(g, gr, own, c, s, count);
+    return;
+  }
   long long down = s->down, across = s->across, groups = s->tap_groups;
   cuda_conv_geometry(x, c, NULL);
   const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
@@ -45,5 +83,4 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
   text_close(x, "}");
   text_line(x, "Tile::combine(sums, smem, group, m0, c0, tap0);");
   own->cluster = s->cluster;
-  k->variant = own;
 }

@@ -145,9 +145,11 @@ typedef struct WgmmaFilterSchedule {
   int64_t down, across;
   int64_t chunk, parts; /* pixels of a block; blocks over all pixels, of which the last ones may
                            have none */
-  int cluster;          /* parts whose sums thread blocks add before they are stored */
-  int64_t blocks;       /* of threads */
-  int shared;           /* bytes */
+  int columns; /* weights of a warpgroup, whose operands are copied as they lie; 0: other code */
+  int along, beside; /* of a copy then: weights of a patch, 0: there are none; pixels */
+  int cluster;       /* parts whose sums thread blocks add before they are stored */
+  int64_t blocks;    /* of threads */
+  int shared;        /* bytes */
 } WgmmaFilterSchedule;
 
 /* Of one channel a group: see grid_depthwise.c. */
@@ -216,9 +218,12 @@ bool grid_filter_box(const ConvGeom *g, int which, GridFilterSchedule *f);
 GridStep grid_filter_box_step(const GridFilterSchedule *f);
 /* Clocks of a pixel, of a multiprocessor that has so many blocks. */
 double grid_filter_box_clocks(const GridFilterSchedule *f, double waves);
-/* Clocks of all multiprocessors, by count; parts that scratch has room for. */
+/* Clocks of all multiprocessors, by count; the same on tensor cores, and at least what its k-tiles
+   wait for; parts that scratch has room for. */
 double grid_filter_clocks(const GridMachine *machine, const GridFilterSchedule *f,
                           const GridFilterShape *s);
+double grid_filter_gather_clocks(const GridMachine *machine, const GridFilterSchedule *f,
+                                 const GridFilterShape *s);
 int64_t grid_filter_most_parts(const GridMachine *machine, const GridFilterShape *s);
 /* The same on tensor cores, of f16 and bf16. */
 void grid_filter_choose_tensor_box(const GridMachine *machine, GridFilterSchedule *f,

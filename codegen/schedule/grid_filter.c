@@ -68,6 +68,17 @@ double grid_filter_clocks(const GridMachine *machine, const GridFilterSchedule *
   return filter_time(machine, f, s) / FMA;
 }
 
+double grid_filter_gather_clocks(const GridMachine *machine, const GridFilterSchedule *f,
+                                 const GridFilterShape *s) {
+  enum { MEMORY = 700, RESIDENT = 2 }; /* clocks of a load; blocks of a multiprocessor */
+  const double clocks = grid_filter_clocks(machine, f, s);
+  if (!f->tensor || f->tensor_box.wide) return clocks;
+  const int64_t chunk = f->chunk < f->frame ? f->chunk : f->frame;
+  const int64_t k_tiles = ceil_div(f->parts ? chunk : s->pixels, STAGE_ROW / dtype_size(s->in));
+  const int64_t turns = ceil_div(ceil_div(f->blocks, machine->multiprocessors), RESIDENT);
+  return fmax(clocks, (double)(turns * k_tiles) * MEMORY);
+}
+
 static GridFilterSchedule filter_tile(const GridFilterSchedule *f, const ConvTile *tile) {
   GridFilterSchedule t = *f;
   t.bm = tile->bm, t.bn = tile->bn, t.tm = tile->tm, t.tn = tile->tn;
@@ -230,6 +241,8 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(stages),
                                                                          FIELD(wgmma.rows),
                                                                          FIELD(wgmma.taps),
+                                                                         FIELD(wgmma.columns),
+                                                                         FIELD(wgmma.along),
                                                                          FIELD(wgmma.depth),
                                                                          FIELD(wgmma.stages),
                                                                          FIELD(wgmma.parts),

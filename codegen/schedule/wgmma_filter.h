@@ -9,6 +9,17 @@
 enum { WGMMA_FILTER_GROUPS = 3, WGMMA_FILTER_THREADS = 512 };
 /* False: it is not one for warpgroups. `most`: parts that scratch has room for. */
 bool wgmma_filter_schedule(const ConvGeom *c, int64_t most, WgmmaFilterSchedule *out);
+/* The same of patches (patches.h) and of one tap with a stride of 1, whose operands are copied as
+   they lie (text/wgmma_filter_copied.h); two warpgroups multiply, a third copies. False: it is
+   neither, or takes longer than so many clocks, as of grid_filter_gather_clocks. */
+enum { WGMMA_COPIED_GROUPS = 2, WGMMA_COPIED_THREADS = 384 };
+bool wgmma_copied_schedule(const GridMachine *machine, const ConvGeom *c, int64_t most,
+                           double clocks, WgmmaFilterSchedule *out);
+/* Weights of a block; copies of a k-tile. */
+static inline int64_t wgmma_copied_weights(const WgmmaFilterSchedule *s) {
+  return (int64_t)s->columns * WGMMA_COPIED_GROUPS / s->rows;
+}
+double wgmma_copied_copies(const WgmmaFilterSchedule *s);
 /* Tiles of a warpgroup. */
 static inline int wgmma_filter_tiles(const WgmmaFilterSchedule *s) {
   return (s->rows * s->taps + WGMMA_FILTER_GROUPS - 1) / WGMMA_FILTER_GROUPS;

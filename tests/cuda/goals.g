@@ -26,6 +26,9 @@ entry conv_grads(x : bf16[32, 128, 28, 28], w : bf16[128, 128, 3, 3], dy : bf16[
   return dx, dw
 }
 entry patches(x : bf16[64, 3, 224, 224], w : bf16[768, 3, 16, 16]) { return y = conv2d(x, w, 16, 0) }
+entry patches_grad(x : bf16[64, 3, 224, 224], w : bf16[768, 3, 16, 16], dy : bf16[64, 768, 14, 14]) {
+  return dw = grad(sum(f32(conv2d(x, w, 16, 0)) * f32(dy)), w)
+}
 entry depthwise(x : f32[32, 96, 56, 56], w : f32[96, 1, 7, 7]) { return y = conv2d(x, w, pad = 3, groups = 96) }
 entry depthwise_grads(x : f32[32, 96, 56, 56], w : f32[96, 1, 7, 7], dy : f32[32, 96, 56, 56]) {
   dx, dw = grad(sum(conv2d(x, w, pad = 3, groups = 96) * dy), [x, w])

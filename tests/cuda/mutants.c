@@ -236,6 +236,8 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 7, "WgmmaAttention<", "AttentionScores");
   add_text(s, k, UNDER_ALL, "WgmmaAttention<", "WgmmaAttention");
   add_text(s, k, 8, "WgmmaConvFilter<", "WgmmaConvFilter");
+  add_text(s, k, UNDER_ALL, "WgmmaCopiedFilter<", "WgmmaCopiedFilter");
+  add_text(s, k, UNDER_ALL, "ConvPatches<", "ConvPatches");
   add_text(s, k, UNDER_ALL, "FlatForward<", "FlatForward");
   add_text(s, k, UNDER_ALL, "WgmmaConv<", "WgmmaConv");
   add_text(s, k, UNDER_ALL, "WgmmaConvPack<", "WgmmaConvPack");

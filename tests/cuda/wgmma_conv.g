@@ -22,3 +22,13 @@ entry parts(x : f32[9, 64, 16, 13], w : f32[60, 64, 3, 3], y : f32[9, 60, 16, 13
 entry phase(x : f32[2, 64, 10, 9], w : f32[60, 64, 3, 3], y : f32[2, 60, 4, 9]) {
   return dw = grad(sum(f32(conv2d(f16(x), f16(w), [2, 1], 1, dilation = [2, 1])) * y), w)
 }
+# operands copied as they lie: patches by 16 and by 4 bytes, in groups, and channels of one tap
+entry copied_patches(x : f32[16, 2, 32, 128], w : f32[56, 2, 8, 16], y : f32[16, 56, 4, 8]) {
+  return dw = grad(sum(f32(conv2d(bf16(x), bf16(w), [8, 16], 0)) * y), w)
+}
+entry copied_pieces(x : f32[17, 4, 35, 36], w : f32[160, 2, 7, 6], y : f32[17, 160, 5, 6]) {
+  return dw = grad(sum(f32(conv2d(f16(x), f16(w), [7, 6], 0, groups = 2)) * y), w)
+}
+entry copied_tap(x : f32[13, 51, 6, 7], w : f32[125, 51, 1, 1], y : f32[13, 125, 6, 7]) {
+  return dw = grad(sum(f32(conv2d(bf16(x), bf16(w), 1, 0)) * y), w)
+}

@@ -81,6 +81,11 @@ void count_filter_box(Counting *n, const GridFilterSchedule *s, double pixels);
 void count_conv_tensor_box(Counting *n, const GridConvSchedule *s);
 void count_filter_tensor_box(Counting *n, const GridFilterSchedule *s);
 double count_tensor_box_elements(const GridFilterSchedule *s); /* that are copied, of a pixel */
+/* Of halves by wgmma; of a convolution, also the launch that packs filters. */
+void count_pack(Counting *n, const WgmmaConvSchedule *w);
+void count_wgmma_conv(Counting *n, const GridConvSchedule *s);
+void count_wgmma_filter(Counting *n, const ConvGeom *g, const GridFilterSchedule *f);
+void count_wgmma_copied(Counting *n, const GridFilterSchedule *f);
 
 /* Without a schedule: a thread does an element, or a vector of them, of a copy in some order; or an
    element of the result of a window, with two loads for each multiplication. */
