@@ -25,8 +25,7 @@ static bool is_flat(const WindowAxis *a) {
 static int64_t stage_bytes(const WgmmaFilterSchedule *s) {
   enum { UNIT = 16, EIGHT = 8, APART = 4 };
   const int64_t octets = s->depth / EIGHT, weights = wgmma_copied_weights(s);
-  const int64_t right =
-      s->along ? weights / EIGHT * (s->depth + APART) : octets * (weights + 1);
+  const int64_t right = s->along ? weights / EIGHT * (s->depth + APART) : octets * (weights + 1);
   return UNIT * (octets * (s->rows * WGMMA_SIDE + 1) + right);
 }
 
@@ -71,11 +70,10 @@ static double choose_parts(const GridMachine *machine, const ConvGeom *c, WgmmaF
     t.parts = ceil_div(k_tiles, each);
     if (n > 1 && t.parts > most) break;
     t.chunk = each * t.depth, t.blocks = tiles * t.parts;
-    const double time =
-        (double)ceil_div(t.blocks, machine->multiprocessors) *
-            ((double)each * k_tile_clocks(&t) + ENDS) +
-        (machine->launch + 2 * (double)t.parts * sums * machine->byte) / FMA +
-        MEMORY * (double)t.parts / COMBINE;
+    const double time = (double)ceil_div(t.blocks, machine->multiprocessors) *
+                            ((double)each * k_tile_clocks(&t) + ENDS) +
+                        (machine->launch + 2 * (double)t.parts * sums * machine->byte) / FMA +
+                        MEMORY * (double)t.parts / COMBINE;
     if (time < best) best = time, *s = t;
   }
   return best;

@@ -9,7 +9,8 @@
 #include <math.h>
 
 enum {
-  GATHERED = 3, /* instructions of an element whose place a pixel gives for all channels of a k-tile */
+  GATHERED =
+      3, /* instructions of an element whose place a pixel gives for all channels of a k-tile */
   WGMMA_CONV_REGISTERS = 168,  /* of a thread, on the mean of the warpgroups, as of products */
   WGMMA_FILTER_REGISTERS = 128 /* ... where 512 threads have them */
 };
@@ -150,10 +151,11 @@ void count_wgmma_copied(Counting *n, const GridFilterSchedule *f) {
   c->registers = WGMMA_CONV_REGISTERS;
   c->parts = 2;
   c->wgmma = k_tiles * sums * s->depth;
-  c->wavefronts = k_tiles * (products * (WGMMA_SIDE + s->columns) * STEP * 2.0 / LINE + bytes / LINE);
+  c->wavefronts =
+      k_tiles * (products * (WGMMA_SIDE + s->columns) * STEP * 2.0 / LINE + bytes / LINE);
   c->accesses = k_tiles * copies + sums / 2 / WARP;
-  c->issue = k_tiles * (copies * COPIED + products * 4 * ISSUED + 4.0 * 3 * QUOTIENT) +
-             sums / WARP * 3;
+  c->issue =
+      k_tiles * (copies * COPIED + products * 4 * ISSUED + 4.0 * 3 * QUOTIENT) + sums / WARP * 3;
   c->lines = k_tiles * bytes / LINE * 1.5 + sums / 2 / WARP * ROWS_OF_STORE;
   c->covered = k_tiles * 2 / s->stages;
   c->chain = k_tiles * WGMMA_CLOCKS + WGMMA_ENDS;
