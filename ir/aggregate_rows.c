@@ -21,17 +21,6 @@ bool aggregate_has_batch(const Walk *w, const Extent *x) {
   return found;
 }
 
-/* Axis a over axis b; 0: it is no whole number of them. */
-static int64_t axis_quotient(const Walk *w, int64_t a, int64_t b) {
-  Ctx *c = w->e->module->ctx;
-  const Extent *x = axis_extent(c, a), *y = axis_extent(c, b);
-  int64_t n = x ? axis_multiple(a) : a, by = y ? axis_multiple(b) : b;
-  if (by == 0 || n % by != 0 || (y && !x)) return 0;
-  if (!x || x == y) return n / by;
-  const Extent *rest = y ? extent_quotient(c, x, y) : x;
-  return rest ? axis_of_extent(rest, n / by) : 0;
-}
-
 /* The axis of the result that has the rows: in row-major order as many elements stand before them
    as in the operand. */
 static State reshaped(const Walk *w, ValueId from, ValueId to) {
@@ -42,8 +31,8 @@ static State reshaped(const Walk *w, ValueId from, ValueId to) {
   for (int i = 0; i < s.axis; i++) before = axis_product(c, before, type_axis(x, i));
   for (int i = 0; i < y->rank && before; i++) { /* what is before the rows, from axis i on */
     int64_t rows = axis_product(c, before, batch);
-    if (rows && axis_quotient(w, type_axis(y, i), rows)) return by_row(i, before);
-    before = axis_quotient(w, before, type_axis(y, i));
+    if (rows && axis_quotient(c, type_axis(y, i), rows)) return by_row(i, before);
+    before = axis_quotient(c, before, type_axis(y, i));
   }
   return other;
 }

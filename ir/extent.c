@@ -212,3 +212,12 @@ int64_t axis_product(Ctx *c, int64_t a, int64_t b) {
   const Extent *both = x && y ? extent_product(c, x, y) : x ? x : y;
   return both && n > 0 && n <= INT32_MAX ? axis_of_extent(both, n) : 0;
 }
+
+int64_t axis_quotient(Ctx *c, int64_t a, int64_t b) {
+  const Extent *x = axis_extent(c, a), *y = axis_extent(c, b);
+  int64_t n = x ? axis_multiple(a) : a, by = y ? axis_multiple(b) : b;
+  if (by == 0 || n % by != 0 || (y && !x)) return 0;
+  if (!x || x == y) return n / by;
+  const Extent *rest = y ? extent_quotient(c, x, y) : x;
+  return rest ? axis_of_extent(rest, n / by) : 0;
+}

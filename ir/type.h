@@ -77,6 +77,8 @@ bool axis_is_of_input(Ctx *c, int64_t axis);
 int64_t axis_joined(Ctx *c, const int64_t *axis, int n);
 /* The dim of two axes that are joined; 0: it is too large. */
 int64_t axis_product(Ctx *c, int64_t a, int64_t b);
+/* Axis a over axis b; 0: it is no whole number of them. */
+int64_t axis_quotient(Ctx *c, int64_t a, int64_t b);
 /* The number of a part among equal ones, one after the other; 0 of one that is not among such. */
 static inline int64_t extent_number(const Extent *part) {
   return part->first > 0 && part->first % part->bound == 0 ? part->first / part->bound : 0;

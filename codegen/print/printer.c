@@ -165,6 +165,29 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
   return line(p, t->dtype, scalar_round_text(a, t->dtype, text), level);
 }
 
+static bool is_of_batch(Ctx *c, const Extent *f, const Extent *batch) {
+  const Extent *of = f->whole ? axis_extent(c, f->whole) : f;
+  bool found = f == batch;
+  for (int i = 0; batch && i < of->nfactors; i++) found |= of->factor[i] == batch;
+  return found;
+}
+
+/* How many elements of t a run has for each row of the batch, of so many at the bounds. */
+static const char *row_text(const Printer *p, const Type *t, int64_t elements) {
+  const Entry *e = p->gr->e;
+  const Extent *batch = entry_batch(e);
+  const char *counts = "1";
+  for (int i = 0; i < t->rank; i++) {
+    const Extent *x = type_extent(t, i);
+    for (int k = 0; x && k < x->nfactors; k++) {
+      if (is_of_batch(p->g->ctx, x->factor[k], batch)) continue;
+      counts = text_product(p->g->a, counts, extent_name(p->g, e, x->factor[k]));
+      elements /= x->factor[k]->bound;
+    }
+  }
+  return text_product(p->g->a, counts, arena_printf(p->g->a, "%lld", (long long)elements));
+}
+
 /* The mask is a function of key and position, in the backward pass as in the forward one. */
 static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
   const Type *t = value_type(p->gr->e, op->results[0]);
@@ -183,7 +206,7 @@ static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
   const char *key = random_key_text(p->g, op->attr[AT_KEY], op->attr[AT_DRAW], place);
   const char *at = printer_strided(p, t, own, map, &level);
   int64_t row = op->attr[AT_ROW_ELEMENTS].i;
-  if (row) at = arena_printf(p->g->a, "env_first_row(env) * %lld + %s", (long long)row, at);
+  if (row) at = arena_printf(p->g->a, "env_first_row(env) * %s + %s", row_text(p, t, row), at);
   const char *call = arena_printf(p->g->a, "%s_random_uniform(%s, env, (uint64_t)(%s))",
                                   dtype_prefix(compute), key, at);
   Printed u = line(p, compute, call, level);

@@ -26,6 +26,11 @@ static inline int64_t part_rows(const Distribution *d) {
   return (d->batch + d->ranks - 1) / d->ranks;
 }
 
+/* The rank's own rows as a dim. */
+static inline int64_t own_rows_as_axis(const Build *c) {
+  return c->extent ? axis_of_extent(c->extent, 1) : part_rows(c->d);
+}
+
 /* ---- build_placement.c ---- */
 /* What a rank has of a value of type t at the placement. */
 const Type *part_type(const Build *c, const Type *t, Placement p);

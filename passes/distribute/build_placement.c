@@ -9,12 +9,11 @@ const Type *part_type(const Build *c, const Type *t, Placement p) {
   int64_t *axis = ARENA_ARRAY(d->a, int64_t, t->rank + 1);
   if (p.kind == SLICED) return slice_type(ctx_of(c), t, d->ranks);
   for (int i = 0; i < t->rank; i++) {
-    bool here = p.kind == SHARDED && p.axis == i;
+    const bool here = p.kind == SHARDED && p.axis == i;
     axis[i] = type_axis(t, i);
-    if (d->extent && type_extent(t, i) == d->extent)
-      axis[i] = here ? axis_of_extent(c->extent, t->dim[i] / d->batch) : t->dim[i];
-    else if (here)
-      axis[i] = t->dim[i] / d->ranks;
+    if (!here && !d->extent) continue;
+    const int64_t rest = axis_quotient(ctx_of(c), axis[i], batch_as_axis(d));
+    if (rest) axis[i] = axis_product(ctx_of(c), rest, here ? own_rows_as_axis(c) : d->batch);
   }
   return type_get(ctx_of(c), t->dtype, t->rank, axis);
 }
@@ -61,12 +60,14 @@ ValueId build_reduced(Build *c, ValueId v, ValueId x, Placement made) {
  */
 static const Type *blocks_type(const Build *c, const Type *t, Placement p, bool part) {
   const Distribution *d = c->d;
-  int64_t outer = p.outer, inner = t->dim[p.axis] / (p.outer * d->batch);
-  for (int i = 0; i < p.axis; i++) outer *= t->dim[i];
-  for (int i = p.axis + 1; i < t->rank; i++) inner *= t->dim[i];
-  int64_t rows = !part ? d->batch : c->extent ? axis_of_extent(c->extent, 1) : part_rows(d);
-  int64_t dim[] = {outer, rows, inner};
-  return type_get(ctx_of(c), t->dtype, 3, dim);
+  Ctx *ctx = ctx_of(c);
+  int64_t outer = p.outer;
+  int64_t inner =
+      axis_quotient(ctx, type_axis(t, p.axis), axis_product(ctx, outer, batch_as_axis(d)));
+  for (int i = 0; i < p.axis; i++) outer = axis_product(ctx, outer, type_axis(t, i));
+  for (int i = p.axis + 1; i < t->rank; i++) inner = axis_product(ctx, inner, type_axis(t, i));
+  int64_t dim[] = {outer, part ? own_rows_as_axis(c) : d->batch, inner};
+  return type_get(ctx, t->dtype, 3, dim);
 }
 
 static ValueId gather_rows(Build *c, ValueId x, const Type *t, Placement p) {
@@ -97,7 +98,7 @@ static ValueId sum_rows(Build *c, ValueId x, const Type *t, Placement p) {
 ValueId build_own_rows(Build *c, ValueId x, const Type *t, Placement p) {
   static const int64_t turned[] = {1, 0, 2};
   Builder *b = c->b;
-  int64_t rows = c->extent ? axis_of_extent(c->extent, 1) : part_rows(c->d);
+  int64_t rows = own_rows_as_axis(c);
   const Type *ids = type_get(ctx_of(c), DT_I32, 1, &rows);
   Attr along[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
   ValueId from = build(b, OP_FIRST_ROW, NULL, 0, NULL, type_scalar(ctx_of(c), DT_I32));

@@ -163,8 +163,8 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   if (!has_shares(e, ranks)) return !e->training;
   if (extent && batch == ranks && !e->training) return true; /* an extent is of 2 at least */
   if (extent && batch == ranks) {
-    if (other) return refuse(e, e->loc, "a rank's share of it is one row", other);
-    batch_made_static(e, extent);
+    if (!batch_made_static(r->scratch, e, extent))
+      return refuse(e, e->loc, "a rank's share of it is one row", other);
     say_static(c, e, e->loc, "a rank's share of it is one row", extent);
     extent = NULL;
   }
@@ -177,8 +177,8 @@ static bool distribute_entry(PassRun *r, Entry *e, const DistributeHow *how) {
   if (refused) {
     const char *what =
         intern_printf(c, "%s needs all rows of the batch", op_info[refused->kind].name);
-    if (other) return refuse(e, refused->loc, what, other);
-    batch_made_static(e, extent);
+    if (other || !batch_made_static(r->scratch, e, extent))
+      return refuse(e, refused->loc, what, other);
     say_static(c, e, refused->loc, what, extent);
     d = placements_of(r->scratch, e, batch, NULL, how, moments);
     if (!tells_inputs_apart(e, batch, NULL, ranks)) return false;

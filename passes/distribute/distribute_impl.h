@@ -17,7 +17,7 @@ typedef enum PlacementKind {
 typedef struct Placement {
   PlacementKind kind;
   int axis;      /* SHARDED: which one holds the batch … */
-  int64_t outer; /* … and how many times */
+  int64_t outer; /* … and how many times, as type_get takes a dim: it may be bounded */
   bool local;    /* between to_local and from_local: made of the rank's own values. REPLICATED:
                     each rank has another; PARTIAL: not the sum, but that of the rank's rows as an
                     estimate of all */
@@ -62,6 +62,14 @@ enum { NOT_SHARED = -2 };
    differ. */
 int placement_shared(const Distribution *d, const Op *op, const Placement *have);
 
+/* The rows of the whole batch as a dim. */
+static inline int64_t batch_as_axis(const Distribution *d) {
+  return d->extent ? axis_of_extent(d->extent, 1) : d->batch;
+}
+/* Where the rows of x are in y, another shape of the same elements; false: in no one axis. */
+bool placement_reshaped(const Distribution *d, const Type *x, const Type *y, Placement p,
+                        Placement *to);
+
 /* What the op takes and gives, if its operands are at `have`: `want`, by operand, and `get`, by
    result. Ops with blocks are the caller's. */
 void placement_rule(const Distribution *d, const Op *op, const Placement *have, Placement *want,
@@ -78,8 +86,8 @@ Placement placement_stack(Placement slice);
 const Op *placements_refused(Distribution *d);
 
 /* ---- static_batch.c ---- */
-/* The batch, the only extent of the entry, has as many rows as its bound. */
-void batch_made_static(Entry *e, const Extent *batch);
+/* The batch has as many rows as its bound; false: a part of an axis has another extent, too. */
+bool batch_made_static(Arena *a, Entry *e, const Extent *batch);
 
 /* ---- slices.c: the state of optimizers in slices, one on each rank ---- */
 /* Can be sliced: there is an element for each rank. */

@@ -6,6 +6,7 @@
    Updating formulae and a pairwise algorithm for computing sample variances, 1979). If rows wait
    for the result the ranks gather m and M by one message. Else, as for running averages alone, two
    all-reduces join those of other layers. */
+#include "ir/op/op.h"
 #include "passes/distribute/build_impl.h"
 #include <math.h>
 
@@ -204,13 +205,10 @@ static ValueId moments_of_all(Builder *b, const Moments *m, ValueId mean) {
 
 /* How many elements of x the rank's rows have for each of the mean. */
 static ValueId elements_of_mean(Build *c, const Moments *m) {
-  const Distribution *d = c->d;
-  const Type *x = value_type(c->old, m->x), *mean = value_type(c->old, m->mean);
-  const Type *t = type_scalar(ctx_of(c), mean->dtype);
-  const int64_t each = x->numel / mean->numel;
-  if (!c->extent) return build_const(c->b, t, (double)(each / d->ranks));
-  ValueId rows = build_convert(c->b, build_extent(c->b, c->extent), t->dtype);
-  return build2(c->b, OP_MUL, rows, build_const(c->b, t, (double)(each / d->batch)));
+  const Ints *axes = m->squares->attr[AT_AXES].ints;
+  const Type *x = value_type(c->b->e, c->map[m->x]);
+  return build_convert(c->b, build_count(c->b, x, axes->at, axes->n),
+                       value_type(c->old, m->mean)->dtype);
 }
 
 /* x is the rank's part of a mean or of a sum of squares over the batch. */

@@ -19,6 +19,20 @@ Placement placement_stack(Placement slice) {
   return slice;
 }
 
+bool placement_reshaped(const Distribution *d, const Type *x, const Type *y, Placement p,
+                        Placement *to) {
+  Ctx *c = d->e->module->ctx;
+  int64_t before = p.outer, batch = batch_as_axis(d);
+  for (int i = 0; i < p.axis; i++) before = axis_product(c, before, type_axis(x, i));
+  for (int i = 0; i < y->rank && before; i++) { /* what is before the rows, from axis i on */
+    const int64_t rows = axis_product(c, before, batch);
+    *to = (Placement){SHARDED, i, before, false};
+    if (rows && axis_quotient(c, type_axis(y, i), rows)) return true;
+    before = axis_quotient(c, before, type_axis(y, i));
+  }
+  return false;
+}
+
 bool placement_is_free(const Distribution *d, ValueId v, Placement want) {
   const Op *op = value_def(d->e, v);
   if (!op || (d->at[v].kind == SHARDED && d->at[v].local)) return false;
@@ -72,10 +86,16 @@ static void place(Distribution *d, ValueId v, Placement p) {
     d->at[v] = reduced ? replicated : p;
 }
 
-/* The first axis that the extent of the batch bounds, or -1. */
+static bool has_factor(const Extent *x, const Extent *y) {
+  for (int i = 0; x && i < x->nfactors; i++)
+    if (x->factor[i] == y) return true;
+  return false;
+}
+
+/* The first axis that the extent of the batch bounds, alone or with others, or -1. */
 static int batch_axis(const Distribution *d, const Type *t) {
   for (int i = 0; d->extent && i < t->rank; i++)
-    if (type_extent(t, i) == d->extent) return i;
+    if (has_factor(type_extent(t, i), d->extent)) return i;
   return -1;
 }
 
@@ -203,7 +223,8 @@ static bool reduce_early(Distribution *d, const Block *b) {
     for (int k = 0; k < op->noperands; k++) {
       ValueId v = op->operands[k];
       if (d->at[v].kind != PARTIAL || want[k].kind == PARTIAL) continue;
-      if (want[k].kind == SHARDED && !d->extent) continue; /* reduce_scatter */
+      if (want[k].kind == SHARDED && !d->extent && !value_type(d->e, v)->extent)
+        continue; /* reduce_scatter */
       more |= !d->reduce[v];
       d->reduce[v] = true;
     }
@@ -242,21 +263,18 @@ Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent
 
 /* ---- what cannot be split ---- */
 
-static bool has_factor(const Extent *x, const Extent *y) {
-  for (int i = 0; i < x->nfactors; i++)
-    if (x->factor[i] == y) return true;
-  return false;
-}
-
-/* All that a rank may have of it is its rows, along one axis, of which there are as many as of the
-   batch. */
+/* All that a rank may have of it is its rows, along one axis, which is a multiple of the batch. */
 static bool fits(const Distribution *d, ValueId v) {
+  Ctx *c = d->e->module->ctx;
   const Type *t = value_type(d->e, v);
-  if (d->at[v].kind == SHARDED && type_extent(t, d->at[v].axis) != d->extent) return false;
+  const Placement p = d->at[v];
   for (int i = 0; i < t->rank; i++) {
-    const Extent *x = type_extent(t, i);
-    if (!x || !d->extent || !has_factor(x, d->extent)) continue;
-    if (x != d->extent || d->at[v].kind != SHARDED || d->at[v].axis != i) return false;
+    const bool here = p.kind == SHARDED && p.axis == i;
+    int64_t one = here ? axis_product(c, p.outer, batch_as_axis(d)) : 0;
+    int64_t rest = one ? axis_quotient(c, type_axis(t, i), one) : 0;
+    if (here ? !rest || (d->extent && has_factor(axis_extent(c, rest), d->extent))
+             : d->extent && has_factor(type_extent(t, i), d->extent))
+      return false;
   }
   return true;
 }

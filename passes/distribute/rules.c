@@ -15,9 +15,8 @@ typedef struct Rule {
 static const Placement replicated = {.kind = REPLICATED}, partial = {.kind = PARTIAL},
                        sliced = {.kind = SLICED};
 
-static Placement sharded(int axis, int64_t outer) {
-  return (Placement){SHARDED, axis, outer, false};
-}
+/* The same rows along another axis. */
+static Placement along(Placement p, int axis) { return (Placement){SHARDED, axis, p.outer, false}; }
 
 static const Type *type_in(const Rule *r, int i) { return value_type(r->d->e, r->op->operands[i]); }
 static const Type *type_out(const Rule *r, int i) { return value_type(r->d->e, r->op->results[i]); }
@@ -105,19 +104,6 @@ static void element(const Rule *r) {
 
 /* ---- views ---- */
 
-/* Where the batch is in another shape of the same elements. */
-static bool reshaped(const Rule *r, Placement *get) {
-  const Type *x = type_in(r, 0), *y = type_out(r, 0);
-  int64_t outer = r->have[0].outer, batch = r->d->batch, before = 1;
-  for (int i = 0; i < r->have[0].axis; i++) outer *= x->dim[i];
-  for (int i = 0; i < y->rank && before <= outer; before *= y->dim[i++]) {
-    if (outer % before || before * y->dim[i] % (outer * batch)) continue;
-    *get = sharded(i, outer / before);
-    return true;
-  }
-  return false;
-}
-
 static void view_of_shard(const Rule *r) {
   const Op *op = r->op;
   Placement p = r->have[0];
@@ -125,16 +111,14 @@ static void view_of_shard(const Rule *r) {
   case OP_COPY: keep(r, p); return;
   case OP_RESHAPE: {
     Placement get;
-    if (reshaped(r, &get)) keep(r, get);
+    if (placement_reshaped(r->d, type_in(r, 0), type_out(r, 0), p, &get)) keep(r, get);
     return;
   }
   case OP_TRANSPOSE:
     for (int i = 0; i < op->attr[AT_PERM].ints->n; i++)
-      if (op->attr[AT_PERM].ints->at[i] == p.axis) keep(r, sharded(i, p.outer));
+      if (op->attr[AT_PERM].ints->at[i] == p.axis) keep(r, along(p, i));
     return;
-  case OP_BROADCAST:
-    keep(r, sharded(p.axis + type_out(r, 0)->rank - type_in(r, 0)->rank, p.outer));
-    return;
+  case OP_BROADCAST: keep(r, along(p, p.axis + type_out(r, 0)->rank - type_in(r, 0)->rank)); return;
   case OP_SLICE: /* all of the batch */
     if (type_in(r, 0)->dim[p.axis] == type_out(r, 0)->dim[p.axis]) keep(r, p);
     return;
@@ -183,7 +167,7 @@ static void reduce(const Rule *r) {
   if (over && op->kind != OP_SUM) return;
   int before = arg && op->attr[AT_AXIS].i < p.axis;
   for (int i = 0; i < ints_n(axes); i++) before += axes->at[i] < p.axis;
-  keep(r, over ? partial : sharded(p.axis - before, p.outer));
+  keep(r, over ? partial : along(p, p.axis - before));
 }
 
 /* An axis of a product: of the operand, and of the result; -1: it is summed over. */
@@ -222,11 +206,11 @@ static void product(const Rule *r) {
   if (p.axis < rank - 2)
     other = p;     /* a product of each row of the batch */
   else if (to < 0) /* the other operand's axis that is summed over */
-    other = sharded((s == 0 ? t[1] : !t[0]) ? rank - 1 : rank - 2, p.outer);
+    other = along(p, (s == 0 ? t[1] : !t[0]) ? rank - 1 : rank - 2);
   if (count(r, SHARDED) == 2 && !placement_same(r->have[1], other)) return;
   r->want[s] = p;
   r->want[1 - s] = other;
-  r->get[0] = to < 0 ? partial : sharded(to, p.outer);
+  r->get[0] = to < 0 ? partial : along(p, to);
 }
 
 /* ---- windows, attention, rows ---- */
@@ -281,7 +265,7 @@ static void rows(const Rule *r) {
 static bool parts_of_rows(const Rule *r, int first_axis, int to) {
   Placement p = r->have[0];
   if (!is(r, 0, SHARDED) || is(r, 1, SHARDED) || p.axis < first_axis) return false;
-  keep(r, sharded(to + p.axis - first_axis, p.outer));
+  keep(r, along(p, to + p.axis - first_axis));
   return true;
 }
 

@@ -194,8 +194,9 @@ static bool static_as(Module *one, const Module *many) {
   for (uint32_t k = 0; k < one->entries.n; k++) {
     Entry *e = one->entries.at[k];
     if (!entry_extents(e, x) || entry_extents(many->entries.at[k], y)) continue;
-    batch_made_static(e, x[0]);
-    changed = true;
+    Arena *a = arena_new();
+    changed |= batch_made_static(a, e, x[0]);
+    arena_free(a);
   }
   return !changed || prepare(one, "fold,cse,dce");
 }
