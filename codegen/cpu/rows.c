@@ -12,55 +12,6 @@
 
 /* ---- one pass ---- */
 
-/* s[0] = tree of the lanes of s */
-static void lanes_helper(Gen *g, OpKind k, Dtype dt) {
-  const char *T = dtype_compute(dt);
-  Text x = text_new(g->a, 0);
-  text_open(&x, "static inline %s %s_lanes_%s(%s *s) {", T, dtype_prefix(dt), op_info[k].name, T);
-  for (int h = LANES / 2; h; h /= 2)
-    text_line(&x, "for (int l = 0; l < %d; l++) s[l] = %s;", h,
-              reduce_step(g, k, "s[l]", arena_printf(g->a, "s[l + %d]", h)));
-  text_line(&x, "return s[0];");
-  text_close(&x, "}");
-  gen_helper(g, text_str(&x));
-}
-
-/* The op reads exp(x - max) of the row whose sum is w once more. */
-static bool reads_exps(const Op *op, const Work *w) {
-  return (op->kind == OP_SOFTMAX || op->kind == OP_XENT_GRAD) &&
-         op->operands[op_full_operand(op)] == w->x;
-}
-
-/* exp is costly: what the last pass wants again stays in a row of the thread's own, as long as all
-   such rows are in reach of the cache. */
-static void keep_exps(RowsPrinter *r, Kernel *kernel) {
-  int64_t left = cpu_target(r->g->target)->machine.cache.l2 / 4; /* bytes */
-  for (uint32_t i = 0; i < r->work.n; i++) {
-    Work *w = &r->work.at[i];
-    Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    const char *T = dtype_compute(dt);
-    bool wanted = false;
-    for (int k = 0; k < r->gr->nops; k++) wanted |= reads_exps(r->gr->ops[k], w);
-    int64_t bytes = r->c * (dt == DT_F64 ? 8 : 4);
-    if (w->kind != OP_SOFTMAX || !wanted || bytes > left) continue;
-    left -= bytes;
-    w->keep = arena_printf(r->g->a, "%s_k[c]", w->name);
-    kernel_buffer(r->g, kernel, r->p.level[1], T, dt == DT_F64 ? 8 : 4,
-                  arena_printf(r->g->a, "%s_k", w->name), r->c);
-  }
-}
-
-/* After the pass that kept them. */
-static void bind_exps(RowsPrinter *r, int number) {
-  for (uint32_t i = 0; i < r->work.n; i++) {
-    const Work *w = &r->work.at[i];
-    for (int k = 0; w->keep && w->pass + 1 == number && k < r->gr->nops; k++)
-      if (reads_exps(r->gr->ops[k], w))
-        vec_push(r->g->a, &r->p.terms,
-                 (Term){r->gr->ops[k], ROLE_EXP, arena_printf(r->g->a, "%s_k", w->name), 1});
-  }
-}
-
 int cpu_rows_elements(RowsPrinter *r, Text *row, const char *c0, const char *w) {
   const Value *v = r->s.copied ? NULL : cpu_rows_in_panels(r->gr);
   if (v) {
@@ -117,6 +68,10 @@ typedef struct Sum {
   Dtype dt;
   const char *type, *name, *x;
   OpKind kind;
+  bool shift; /* a maximum that exps are shifted by, and nothing else reads: it may miss NaN, whose
+                 exp is NaN, and so is their sum */
+  const char *array; /* a sum of exps: x is an element of it; a block of its arguments becomes exps
+                        behind the loop over them. Else NULL */
 } Sum;
 
 const char *cpu_rows_length(const RowsPrinter *r) {
@@ -145,21 +100,54 @@ static void place_of_best(RowsPrinter *r, Parts *p, const Sum *y) {
   text_close(&p->tail, "}");
 }
 
+/* acc combined with v */
+static const char *step(Gen *g, const Sum *y, const char *acc, const char *v) {
+  if (!y->shift) return reduce_step(g, y->kind, acc, v);
+  return arena_printf(g->a, "%s > %s ? %s : %s", v, acc, v, acc);
+}
+
+/* The name of a function: s[0] = tree of the lanes of s. */
+static const char *lanes_helper(Gen *g, const Sum *y, int lanes) {
+  const char *name =
+      arena_printf(g->a, lanes < LANES ? "%s_lanes_%s_%d" : "%s_lanes_%s", dtype_prefix(y->dt),
+                   y->shift ? "shift" : op_info[y->kind].name, lanes);
+  Text x = text_new(g->a, 0);
+  text_open(&x, "static inline %s %s(%s *s) {", y->type, name, y->type);
+  for (int h = lanes / 2; h; h /= 2)
+    text_line(&x, "for (int l = 0; l < %d; l++) s[l] = %s;", h,
+              step(g, y, "s[l]", arena_printf(g->a, "s[l + %d]", h)));
+  text_line(&x, "return s[0];");
+  text_close(&x, "}");
+  gen_helper(g, text_str(&x));
+  return name;
+}
+
 /* Lane by lane, then the lanes, then the chunks. Returns a chunk's partial result. */
 static const char *sum_of_lanes(RowsPrinter *r, Parts *p, const Sum *y) {
   Gen *g = r->g;
   const char *T = y->type, *s = y->name, *acc = arena_printf(g->a, "%s_a", s);
-  lanes_helper(g, y->kind, y->dt);
-  text_line(&p->start, "%s %s_s[%d];", T, s, LANES);
-  text_line(&p->start, "for (int l = 0; l < %d; l++) %s_s[l] = %s;", LANES, s,
+  int lanes = 1;
+  while (lanes < LANES && lanes < r->c) lanes *= 2;
+  const char *tree = lanes_helper(g, y, lanes);
+  text_line(&p->start, "GC_LANES %s %s_s[%d];", T, s, lanes);
+  text_line(&p->start, "for (int l = 0; l < %d; l++) %s_s[l] = %s;", lanes, s,
             reduce_start(g, y->kind, y->dt, r->c));
   const char *lane = arena_printf(g->a, "%s_s[l]", s);
   const char *v = arena_printf(g->a, "v%d", g->names++);
-  text_line(p->inner, "const %s %s = %s;", T, v, y->x);
-  text_line(p->inner, "%s = %s;", lane, reduce_step(g, y->kind, lane, v));
-  const char *sum =
-      arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(y->dt), op_info[y->kind].name, s);
-  if (row_bounded(r)) { /* fewer elements than lanes: one after the other, as of a short row */
+  Text *each = p->inner;
+  if (y->array) {
+    each = &p->tail;
+    text_line(each, "all_exp_down_f32(%s, w);", y->array);
+    text_line(each, "GC_IVDEP");
+    text_open(each, "for (long l = 0; l < w; l++) {");
+    text_line(each, "const %s %s = (%s)[l];", T, v, y->array);
+  } else {
+    text_line(each, "const %s %s = %s;", T, v, y->x);
+  }
+  text_line(each, "%s = %s;", lane, step(g, y, lane, v));
+  if (y->array) text_close(each, "}");
+  const char *sum = arena_printf(g->a, "%s(%s_s)", tree, s);
+  if (row_bounded(r) && !y->shift) { /* few elements: one after the other, as of a short row */
     text_line(&p->end, "%s %s_f = %s;", T, s, reduce_start(g, y->kind, y->dt, r->c));
     text_open(&p->end, "if (%s < %d) {", cpu_rows_length(r), LANES);
     text_line(&p->end, "for (int l = 0; l < %s; l++) %s_f = %s;", cpu_rows_length(r), s,
@@ -171,8 +159,7 @@ static const char *sum_of_lanes(RowsPrinter *r, Parts *p, const Sum *y) {
   if (p->chunks) {
     text_line(&p->before, "%s %s = %s;", T, acc, reduce_start(g, y->kind, y->dt, r->c));
     text_line(&p->end, "const %s %s_c = %s;", T, s, sum);
-    text_line(&p->end, "%s = %s;", acc,
-              reduce_step(g, y->kind, acc, arena_printf(g->a, "%s_c", s)));
+    text_line(&p->end, "%s = %s;", acc, step(g, y, acc, arena_printf(g->a, "%s_c", s)));
     sum = acc;
   }
   text_line(&p->after, "const %s %s = %s;", T, s, sum);
@@ -183,25 +170,47 @@ static const char *sum_of_lanes(RowsPrinter *r, Parts *p, const Sum *y) {
 static void sum_of_few(RowsPrinter *r, Parts *p, const Sum *y) {
   Gen *g = r->g;
   const char *T = y->type, *s = y->name, *acc = arena_printf(g->a, "%s_a", s);
-  text_line(&p->before, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
-  text_line(p->inner, "%s_t[l] = %s;", s, y->x);
-  text_line(&p->after, "%s %s = %s;", T, acc, reduce_start(g, y->kind, y->dt, r->c));
-  text_line(&p->after, "for (int l = 0; l < %s; l++) %s = %s;", cpu_rows_length(r), acc,
-            reduce_step(g, y->kind, acc, arena_printf(g->a, "%s_t[l]", s)));
+  const char *element =
+      arena_printf(g->a, y->array ? "(%s)[l]" : "%s_t[l]", y->array ? y->array : s);
+  if (y->array) {
+    text_line(&p->tail, "all_exp_down_f32(%s, w);", y->array);
+  } else {
+    text_line(&p->before, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
+    text_line(p->inner, "%s_t[l] = %s;", s, y->x);
+  }
+  Text *to = y->array ? &p->tail : &p->after;
+  text_line(y->array ? &p->before : to, "%s %s = %s;", T, acc,
+            reduce_start(g, y->kind, y->dt, r->c));
+  text_line(to, "for (int l = 0; l < %s; l++) %s = %s;", cpu_rows_length(r), acc,
+            step(g, y, acc, element));
   text_line(&p->after, "const %s %s = %s;", T, s, acc);
+}
+
+/* No op of the group is the maximum itself. */
+static bool only_shifts(const RowsPrinter *r, const Work *w) {
+  if (w->kind != OP_REDUCE_MAX) return false;
+  for (int i = 0; i < r->gr->nops; i++)
+    if (r->gr->ops[i]->kind == OP_REDUCE_MAX && r->gr->ops[i]->operands[0] == w->x) return false;
+  return true;
 }
 
 static void pass_work(RowsPrinter *r, Parts *p, const Work *w, uint32_t i) {
   Gen *g = r->g;
   Dtype dt = value_type(r->gr->e, w->x)->dtype;
-  Sum y = {dt, dtype_compute(dt), w->name, rows_addend(r, w), rows_combine(w)};
+  Sum y = {dt,
+           dtype_compute(dt),
+           w->name,
+           rows_addend(r, w),
+           rows_combine(w),
+           only_shifts(r, w),
+           w->argument ? cpu_rows_arguments(r, w) : NULL};
   const char *sum = y.name; /* of a chunk */
   if (rows_is_arg(w)) {
     place_of_best(r, p, &y);
   } else if (!dtype_is_float(dt)) {
     text_line(&p->before, "%s %s = %s;", y.type, y.name, reduce_start(g, y.kind, dt, r->c));
     text_line(p->inner, "%s = %s;", y.name, reduce_step(g, y.kind, y.name, y.x));
-  } else if (p->lanes) {
+  } else if (p->lanes || (y.shift && r->c >= ROW_OF_VECTORS)) {
     sum = sum_of_lanes(r, p, &y);
   } else {
     sum_of_few(r, p, &y);
@@ -360,10 +369,10 @@ void cpu_rows(Gen *g, const Group *gr) {
     split_row_level(k, gr, rows);
   }
   if (l.nouter) printer_decode(&r.p, l.outer, l.nouter, "u", "i", 1);
-  keep_exps(&r, k);
+  cpu_rows_keep_exps(&r, k);
   for (int i = 0; i <= r.npasses; i++) {
     rows_before(&r, i);
-    bind_exps(&r, i);
+    cpu_rows_bind_exps(&r, i);
     if (i < r.npasses) cpu_rows_pass(&r, k, i, &l, false);
   }
   cpu_rows_results(&r, &l, true);

@@ -4,6 +4,8 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/print/reduction.h"
 
+enum { ROW_OF_VECTORS = 16 }; /* numbers that a vector has at most: shorter rows have few of them */
+
 typedef struct RowLoops { /* over the axes before the row, and over those of the row */
   Loop *outer, *inner;
   int nouter, ninner;
@@ -38,6 +40,14 @@ void cpu_rows_finish(RowsPrinter *r, Kernel *k, const char *from, const char *to
 
 /* Elements of a row: a number, or a factor of extents. */
 const char *cpu_rows_length(const RowsPrinter *r);
+
+/* ---- rows_exps.c ---- */
+/* Declares rows of exps, and says of each sum of them where its arguments go. */
+void cpu_rows_keep_exps(RowsPrinter *r, Kernel *kernel);
+/* ... which passes from `number` on read. */
+void cpu_rows_bind_exps(RowsPrinter *r, int number);
+/* Where those of the lanes from c0 on begin. */
+const char *cpu_rows_arguments(const RowsPrinter *r, const Work *w);
 
 /* ---- rows_chunks.c ---- */
 /* The launches of long rows, whose chunks are units; k is the first one. */

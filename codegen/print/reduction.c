@@ -70,7 +70,7 @@ static int want(RowsPrinter *r, OpKind kind, ValueId x, const Op *op, int pass) 
     if (w->kind == kind && w->x == x && kind != OP_SOFTMAX_GRAD) return (int)i;
   }
   const char *name = arena_printf(r->g->a, "r%d", (int)r->work.n);
-  vec_push(r->g->a, &r->work, (Work){x, kind, op, pass, name, NULL});
+  vec_push(r->g->a, &r->work, (Work){.x = x, .kind = kind, .op = op, .pass = pass, .name = name});
   if (pass + 1 > r->npasses) r->npasses = pass + 1;
   return (int)r->work.n - 1;
 }
@@ -212,6 +212,10 @@ const char *rows_addend(RowsPrinter *r, const Work *w) {
     const char *max = NULL;
     for (uint32_t i = 0; i < r->work.n; i++)
       if (r->work.at[i].kind == OP_REDUCE_MAX && r->work.at[i].x == w->x) max = r->work.at[i].name;
+    if (w->argument) {
+      text_line(p->level[2], "%s = %s - %s;", w->argument, x, max);
+      return w->argument;
+    }
     const char *e = arena_printf(r->g->a, "%s_exp_down(%s - %s)", dtype_prefix(dt), x, max);
     if (!w->keep) return e;
     text_line(p->level[2], "%s = %s;", w->keep, e);

@@ -29,6 +29,8 @@ typedef struct Work {
   const char *name;
   const char
       *keep; /* sum of exp: where a target keeps each addend for later passes, "r1_k[c]"; or NULL */
+  const char *argument; /* ... where it wants x - max instead, and computes exps in an array itself
+                         */
 } Work;
 
 typedef struct RowsPrinter {

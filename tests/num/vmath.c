@@ -157,10 +157,18 @@ typedef struct Array {
   float (*one)(float);
 } Array;
 
+/* exp of what is not above 0 */
+static float one_exp_down(float x) { return f32_exp_down(-fabsf(x)); }
+static void all_exp_down(float *x, long n) {
+  for (long i = 0; i < n; i++) x[i] = -fabsf(x[i]);
+  all_exp_down_f32(x, n);
+}
+
 /* The functions of arrays have the bits of those of one number, of all kinds of numbers, for every
    count, and change nothing behind the last vector. */
 static void arrays(void) {
   static const Array array[] = {{"exp", all_exp_f32, one_exp},
+                                {"exp down", all_exp_down, one_exp_down},
                                 {"sigmoid", all_sigmoid_f32, one_sigmoid},
                                 {"tanh", all_tanh_f32, one_tanh},
                                 {"erf", all_erf_f32, one_erf}};

@@ -42,7 +42,7 @@ INL void vexp_f64(Vf64 *x, const int n) {
 }
 INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
 /* section GC_ALL vselect_f32 */
-/* A function of n numbers, for the epilogues of tiles; their array has room for whole vectors. Each vector goes alone where
+/* A function of n numbers, for rows and the epilogues of tiles; their array has room for whole vectors. Each vector goes alone where
    several at once are no faster and take the compiler up to twenty times as long: without the fused multiply-add, whose
    emulation fills all registers, and by clang. */
 #if defined(__FP_FAST_FMAF) && !defined(__clang__)
@@ -63,6 +63,8 @@ INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
 INL Vf32 vselect_f32(Vi32 on, Vf32 yes, Vf32 no) { return (Vf32)(((Vi32)yes & on) | ((Vi32)no & ~on)); }
 /* section all_exp_f32: GC_ALL vexp_f32 */
 GC_ALL(all_exp_f32, vexp_f32)
+/* section all_exp_down_f32: GC_ALL vexp_down_f32 */
+GC_ALL(all_exp_down_f32, vexp_down_f32)
 /* section all_sigmoid_f32: GC_ALL vexp_down_f32 splat_f32 splat_i32 */
 INL void vsigmoid_f32(Vf32 *x, const int n) {
   Vf32 e[4];
