@@ -82,14 +82,16 @@ static const struct Harmless {
 
 /* ---- the program, and what it does ---- */
 
-/* Ordinary numbers and valid indices; or some that are NaN, zeros of both signs, and indices
- * beyond. */
+/* Ordinary numbers, valid indices, and bytes of matrices that use all bits; or some that are NaN,
+   zeros of both signs, and indices beyond. */
 static Tensor *inputs(Arena *a, const Entry *e, int odd) {
   Tensor *in = random_inputs(a, e, 3);
   for (uint32_t i = 0; i < e->body->args.n; i++)
     for (int64_t k = 0; k < in[i].type->numel; k++) {
       Scalar *x = &in[i].at[k];
-      if (!dtype_is_float(in[i].type->dtype))
+      if (dtype_size(in[i].type->dtype) == 1 && in[i].type->rank == 2)
+        x->i = k * 37 % 251 - (in[i].type->dtype == DT_I8 ? 125 : 0);
+      else if (!dtype_is_float(in[i].type->dtype))
         x->i = odd ? k * 7 % 60 - 20 : k * 7 % 5;
       else if (odd)
         x->f = k % 29 == 3 ? __builtin_nan("") : k % 7 == 1 ? 0.0 : k % 7 == 2 ? -0.0 : x->f;

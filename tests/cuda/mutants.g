@@ -96,7 +96,7 @@ entry quantized(x : f32[3, 75], q : i8[75, 45], s : bf16[3, 45]) { return y = x 
 entry quantized_tile(x : f32[33, 47], q : i8[47, 36], s : bf16[6, 36], p : u8[34, 24], r : bf16[34, 6]) {
   return a = x @ dequantize(q, s, group = 8), b = x @ dequantize(p, r, axis = 1, group = 8, extent = 47)'
 }
-entry quantized_tensor(x : bf16[40, 168], q : i8[168, 36], s : bf16[6, 36], p : u8[34, 84], r : bf16[34, 6]) {
+entry quantized_tensor(x : bf16[40, 136], q : i8[136, 36], s : bf16[5, 36], p : u8[34, 68], r : bf16[34, 5]) { # 5 k-tiles
   return a = f32(x @ dequantize(q, s, dtype = bf16)), b = f32(x @ dequantize(p, r, axis = 1, dtype = bf16)')
 }
 entry quantized_turned(x : f32[2, 168], p : u8[40, 84], s : bf16[40, 6]) { return y = x @ dequantize(p, s, axis = 1)' }
