@@ -3,6 +3,7 @@
    result, each with a chunk of pixels, and a thread the sums of a few taps in registers; else a
    block has rows of several planes, and a thread the filter and some rows of a column. */
 #include "codegen/schedule/grid_conv.h"
+#include "codegen/schedule/window.h"
 
 enum { BANKS = 32 };
 
@@ -55,7 +56,9 @@ static double step_of(const GridDepthwiseSchedule *d, const ConvGeom *c) {
   enum { OF_TAP = 2, OF_PIXEL = 4, OF_ELEMENT = 16 };
   const double elements =
       1 + (double)(rows_under(c, d->rows) * c->w.in) / (double)(d->rows * c->w.out);
-  return d->threads * (OF_TAP * d->taps + OF_PIXEL) + d->units * OF_ELEMENT * elements;
+  const int64_t sums = d->units * c->h.taps * ceil_div(c->w.taps, d->taps);
+  const double threads = (double)(ceil_div(sums, BANKS) * BANKS); /* of warps that have a unit */
+  return threads * (OF_TAP * d->taps + OF_PIXEL) + d->units * OF_ELEMENT * elements;
 }
 
 bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtype dt,
@@ -76,6 +79,10 @@ bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtyp
   const int64_t one = bytes_of(&d, c, rows_under(c, 1), size) / d.units;
   if (d.units > shared / one) d.units = (int)(shared / one);
   if (!d.units) return false;
+  /* fewer units, if no block would be left for some multiprocessors: copies are most of the work */
+  const int64_t all = window_pixel_chunks(c).n * c->cout;
+  while (d.units > 1 && ceil_div(all, d.units) < machine->multiprocessors)
+    d.units = (d.units + 1) / 2;
   const int64_t rows = SUM_PIXELS / c->w.out > 1 ? SUM_PIXELS / c->w.out : 1; /* of a chunk */
   const int64_t most = rows < c->h.out ? rows : c->h.out;
   while (d.rows < most) {

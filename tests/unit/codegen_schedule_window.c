@@ -261,6 +261,8 @@ static void decides_channels_of_a_block(void **state) {
         const int64_t groups = ceil_div(taps[i], d.taps),
                       under = (d.rows - 1) * stride + (r - 1) * h.dilation + 1;
         assert_true(d.units > 0 && d.units * r * groups <= d.threads && d.shared <= 48 << 10);
+        assert_true(d.units == 1 || /* else multiprocessors would be idle */
+                    ceil_div(window_pixel_chunks(&c).n * 18, d.units) >= grid.multiprocessors);
         assert_true(d.taps > 0 && d.rows > 0 && d.rows <= h.out && d.threads % grid.warp == 0);
         assert_true(d.pitch >= in && d.image >= under * d.pitch && d.dy >= d.rows * w.out);
       }

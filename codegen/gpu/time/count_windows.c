@@ -151,7 +151,8 @@ static void count_depthwise(Counting *n, const ConvGeom *g, const GridFilterSche
   enum { OF_PIXEL = 3, TESTED = 5, OF_ELEMENT = 12, PIXELS = 8, CLOCKS = 8 };
   const GridDepthwiseSchedule *d = &s->depthwise;
   GpuCounts *c = &n->c;
-  const double warps = c->threads / (double)WARP, size = counting_is_f64(n) ? 8 : 4;
+  const double size = counting_is_f64(n) ? 8 : 4; /* warps: that have a unit; others copy alone */
+  const double warps = ceil((double)(d->units * g->h.taps * ceil_div(g->w.taps, d->taps)) / WARP);
   const double pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
   const double under = (double)((d->rows - 1) * g->h.stride + (g->h.taps - 1) * g->h.dilation + 1);
   const double image = under * (double)g->w.in / (double)(d->rows * g->w.out);
