@@ -85,9 +85,29 @@ const char *export_nms(Export *x, const Op *op, const char *onnx) {
   return cast(x, reshape_to(x, y, t), t->dtype);
 }
 
+/* Rows of a bounded dimension, each of which is of the part or of what there was: import reads
+   back where each row comes from, but no writing by index. */
+static const char *update_bounded(Export *x, const Op *op, int axis) {
+  const Type *t = result_type(x, op, 0), *y = operand_type(x, op, 1);
+  const Attr zero = {.i = 0};
+  const char *size = dim_as_list(x, y, axis);
+  const char *place = EMIT(x, "Sub", range_of(x, t, axis), converted(x, op, 2, DT_I64));
+  const char *inside = EMIT(x, "And", EMIT(x, "GreaterOrEqual", place, scalar(x, DT_I64, zero)),
+                            EMIT(x, "Less", place, size));
+  const char *last = EMIT(x, "Sub", size, one_int(x, 1));
+  place = EMIT(x, "Min", EMIT(x, "Max", place, scalar(x, DT_I64, zero)), last);
+  const char *rows = EMIT(x, "Gather", operand_of(x, op, 1), place);
+  put_int(x, "axis", axis);
+  int64_t *dim = ARENA_ARRAY(x->a, int64_t, t->rank);
+  for (int i = axis; i < t->rank; i++) dim[i - axis] = i == axis ? type_axis(t, i) : 1;
+  inside = reshape_to(x, inside, type_get(x->c, DT_BOOL, t->rank - axis, dim));
+  return EMIT(x, "Where", inside, rows, operand_of(x, op, 0));
+}
+
 const char *export_dynamic_update(Export *x, const Op *op, const char *onnx) {
   const Type *y = operand_type(x, op, 1);
   int axis = (int)op->attr[AT_AXIS].i;
+  if (type_extent(result_type(x, op, 0), axis)) return update_bounded(x, op, axis);
   const char *at = EMIT(x, "Add", converted(x, op, 2, DT_I64), range_of(x, y, axis));
   int64_t *dim = ARENA_ARRAY(x->a, int64_t, y->rank);
   for (int i = 0; i < y->rank; i++) dim[i] = i == axis ? type_axis(y, i) : 1;

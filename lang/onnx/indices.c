@@ -55,7 +55,6 @@ bool onnx_gather_elements(Node *n) {
   int axis;
   if (!axis_from(n, attr_int(n, "axis", 0), v->shape.rank, &axis)) return false;
   const Axis size = v->shape.at[axis];
-  if (size.symbol) return refuse(n, "rows of a bounded dimension that each row picks");
   if (ids->shape.rank != v->shape.rank) return refuse(n, "shapes that do not fit");
   const char *cut = "";
   bool cuts = false;

@@ -281,9 +281,15 @@ bool known_ints(Node *n, int in, const char *attribute, int64_t *at, int most, i
 
 bool known_size(Node *n, int in, Axis *out) {
   const Tensor *v = input(n, in);
+  Axis at[MOST_RANK];
   uint64_t count;
+  int given;
   *out = (Axis){0};
-  if (!v || !v->sizes) return known_int(n, in, &out->n);
+  if (!v || !v->sizes) {
+    if (!known_dims(n, in, NULL, at, &given)) return false;
+    if (given == 1) *out = at[0];
+    return given == 1 || refuse(n, "its input %d is not one integer", in);
+  }
   *out = axis_of_number(v->sizes[0]);
   return (shape_count(&v->shape, &count) && count == 1) ||
          refuse(n, "its input %d is not one integer", in);

@@ -129,6 +129,23 @@ bool onnx_cumsum(Node *n) {
   return give(n, 0, v->type, &v->shape, t);
 }
 
+/* Along a bounded axis: all of its elements in order, or as many as there always are. */
+static bool bounded_topk(Node *n, int axis, Axis many, bool largest) {
+  Tensor *v = input(n, 0);
+  Shape s = v->shape;
+  if (!dim_at_least(n->im, many, (Axis){.n = 1}) || !dim_at_least(n->im, s.at[axis], many))
+    return refuse(n, "another number of elements than its input has");
+  const char *x = tensor_text(n, v), *before = "";
+  const char *order = largest ? ", descending = true" : "";
+  const char *ids = let(n, text(n, "argsort(%s, axis = %d%s)", x, axis, order));
+  for (int i = 0; i < axis; i++) before = text(n, "%s:, ", before);
+  if (!dim_same(s.at[axis], many))
+    ids = let(n, text(n, "%s[%s:%s]", ids, before, dim_text(n->im, many)));
+  s.at[axis] = many;
+  return give(n, 0, v->type, &s, text(n, "take_along(%s, %s, axis = %d)", x, ids, axis)) &&
+         give(n, 1, ELEM_I64, &s, text(n, "i64(%s)", ids));
+}
+
 bool onnx_topk(Node *n) {
   Tensor *v = input(n, 0);
   int64_t k, perm[MOST_RANK], back[MOST_RANK], size;
@@ -139,9 +156,10 @@ bool onnx_topk(Node *n) {
     many.n = attr_int(n, "k", 0);
   else if (!known_size(n, 1, &many))
     return false;
-  if (!axis_from(n, attr_int(n, "axis", -1), rank, &axis) ||
-      !dim_number(n, v->shape.at[axis], &size))
-    return false;
+  if (!axis_from(n, attr_int(n, "axis", -1), rank, &axis)) return false;
+  if (v->shape.at[axis].symbol) return bounded_topk(n, axis, many, largest);
+  if (!dim_number(n, many, &k)) return false;
+  size = v->shape.at[axis].n;
   if (many.counted && many.n > size) many.n = size;
   k = many.n;
   if (k < 1 || k > size) return refuse(n, "another number of elements than its input has");

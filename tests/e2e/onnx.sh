@@ -296,22 +296,29 @@ run 0 ./exact predict --q q.npy --key key.npy --ids places.bin --y y.npy --prese
 for name in y present split rows mixed; do run 0 ./bounded predict --q q.npy --key key.npy --ids places.bin --poison --expect $name=$name.npy --rtol 0 --atol 0; done
 rm -f y.npy q.npy rows.npy
 # a product with a sum, and one that a loss reads: its target has the dimensions apart
-joined() { # joined PAST OUTPUT
+joined() { # joined PAST OUTPUT…
+  past=$1 && shift
+  outs=$(printf 'output { name: "%s" } ' "$@")
   encode_onnx joined.onnx <<END
 opset_import { version: 18 }
 graph {
-  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_param: "$1" } dim { dim_value: 3 } } } } } output { name: "$2" }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_param: "$past" } dim { dim_value: 3 } } } } } $outs
   $(int64s list -1,3) $(tensor w '3, 3' 9 2) node { op_type: "Reshape" input: ["x", "list"] output: "flat" } node { op_type: "MatMul" input: ["flat", "w"] output: "y" }
   node { op_type: "Shape" input: "x" output: "shape" } node { op_type: "Reshape" input: ["y", "shape"] output: "z" }
+  $(int64s two 2) node { op_type: "TopK" input: ["z", "two"] output: ["best", "ids"] attribute { name: "axis" type: 2 i: 1 } }
+  node { op_type: "GatherElements" input: ["z", "ids"] output: "again" attribute { name: "axis" type: 2 i: 1 } }
 }
 END
 }
-joined 'past + 1' z
+joined 'past + 1' z best ids again
 run 0 "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' -o bounded
 run 0 "$gc" joined.onnx -D batch=2 -D past=3 -o exact
 "$mkdata" npy f32 2,4,3 4 x.npy || fail 'no data could be made'
-run 0 ./exact predict --x x.npy --z z.npy
-run 0 ./bounded predict --x x.npy --expect z=z.npy --rtol 0 --atol 0
+run 0 ./exact predict --x x.npy --z z.npy --best best.npy --ids ids.npy
+run 0 ./bounded predict --x x.npy --expect z=z.npy --expect best=best.npy --expect again=best.npy --expect ids=ids.npy --rtol 0 --atol 0
+rm best.npy ids.npy
+joined 'past' best
+says 1 'note: 1 x TopK: another number of elements than its input has' "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --check # of past = 1
 joined 'past + 1' y
 says 1 'error: joined.onnx: the output y has batch * (past + 1) elements along axis 0' "$gc" joined.onnx -D 'batch<=3' -D 'past<=5' --check
 holds out.txt 'hint: a number for one of these dimensions, as in -D batch=N'
@@ -330,6 +337,19 @@ graph {
   node { op_type: "Neg" input: "a" output: "y" } node { op_type: "Neg" input: "b" output: "z" }
 }
 END
+encode_onnx chain.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 50 } dim { dim_value: 4 } } } } } output { name: "y" }
+  $(tensor a '3, 4' 12 2) $(tensor b '3, 2' 6 3)
+  node { op_type: "Einsum" input: ["x", "a", "b"] output: "y" attribute { name: "equation" type: 3 s: "ij,kj,kl->il" } }
+}
+END
+run 0 "$gc" chain.onnx --check
+holds out.txt 'warning: einsum multiplies 3 tensors from left to right: 900 multiplications, where the fewest are 424'
+holds out.txt 'hint: --reassociate takes the cheapest order'
+run 0 "$gc" chain.onnx --reassociate --check
+grep -q warning out.txt && fail 'a warning of the cheapest order'
 doubled() { # doubled ENTRY OPTION…
   entry=$1 && shift
   run 0 "$gc" doubled.onnx "$@" --emit=g

@@ -94,6 +94,7 @@ entry some(x : f32[n <= 9, 8], z : f32[n, 3, m <= 4], d : f32[2 * n, 2], p : f32
     yield s
   }
   return tail = d[1:], wider = pad(d, [1, 0], [2, 1]), half = d[:n], behind = d[n:] * 2.0, joined = concat([p, p[1:]], axis = 0), cut = p[:-2] + 1.0, rest = sum(d[2:]),
+    order = argsort(d, axis = 0, descending = true), least = take_along(p, argsort(p, axis = 0), axis = 0), mixed = concat([ones([3, 2]), d, p[1:3]], axis = 0),
     flat = reshape(z, [n * m * 3]) * 2.0, sums, last = s, y = net(x) / f32(n), wide = transpose(z, [1, 0, 2]) * f32(m), at = iota(n) + argmax(x, axis = 1), same = z, again = z
 }
 END
@@ -105,7 +106,7 @@ run 0 "$gc" net.g --emit=onnx some --weights=weights.safetensors -o net.onnx
 cp weights.safetensors kept.safetensors
 for dims in '-D n=5 -D m=2' '-D n<=6 -D m=2'; do
   run 0 "$gc" net.onnx $dims --emit=g -o imported.g
-  back net some "$dims" y wide at same again tail wider half behind joined cut rest flat sums last
+  back net some "$dims" y wide at same again tail wider half behind joined cut rest order least mixed flat sums last
 done
 says 1 'net.g has several entries for inference: name one of other, some' "$gc" net.g --emit=onnx -o no.onnx
 says 1 'the entry train trains; ONNX holds inference' "$gc" net.g train --emit=onnx -o no.onnx

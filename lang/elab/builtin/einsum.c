@@ -191,7 +191,7 @@ static void warn_of_order(const Einsum *m, const unsigned *split, double least) 
   Elab *e = m->s->e;
   double work = 0;
   for (int i = 1; i < m->n; i++) work += work_of_sets(m, (1u << i) - 1, 1u << i);
-  if (work <= 2 * least || e->options->imported) return;
+  if (work <= 2 * least) return;
   unsigned set = (1u << m->n) - 1;
   while (__builtin_popcount(set) > 2) {
     unsigned part = split[set];
@@ -204,6 +204,10 @@ static void warn_of_order(const Einsum *m, const unsigned *split, double least) 
                "einsum multiplies %d tensors from left to right: %.3g multiplications, where the "
                "fewest are %.3g",
                m->n, work, least);
+  if (e->options->imported) {
+    elab_hint(e, "--reassociate takes the cheapest order");
+    return;
+  }
   elab_hint(e, "multiply tensors %d and %d first: name them first, or in an einsum of their own",
             first + 1, second + 1);
 }
