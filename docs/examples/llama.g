@@ -134,10 +134,11 @@ def turned(x, at) {
   return y
 }
 
-# so many tokens before it, and itself, does a token of layer l attend to; 0: all
+# so many tokens, itself included, does a token of layer l attend to; 0: to all before it
 def window(l) {
-  if len(layer_types) > 0 { return sliding_window if layer_types[l] == "sliding_attention" else 0 }
-  return sliding_window if use_sliding_window and l >= max_window_layers else 0
+  slides = use_sliding_window and l >= max_window_layers
+  if len(layer_types) > 0 { slides = layer_types[l] == "sliding_attention" }
+  return sliding_window if slides and sliding_window < max(S, T) else 0  # no text here is longer
 }
 
 def heads(x, n) { return transpose(reshape(x, [dim(x, 0), dim(x, 1), n, head_dim]), [0, 2, 1, 3]) }
