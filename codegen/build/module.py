@@ -33,6 +33,7 @@ def _size(dim: Any, sizes: List[Any]) -> int:
 _c_types = {
     "bool": ctypes.c_bool,
     "uint8": ctypes.c_uint8,
+    "int8": ctypes.c_int8,
     "int32": ctypes.c_int32,
     "int64": ctypes.c_int64,
     "float32": ctypes.c_float,

@@ -27,6 +27,7 @@ entry halves(b : bf16[2], f : f16[2], s : f16) { return b = b * 2, f = f * s, s 
 entry load(lambda : f32[2], self : f32[2], class : u8[2]) { return value = lambda + self + property, class, total = sum(lambda) }
 entry Score(x : f32[2]) { return x }
 entry counts(x : i64[2, 3]) { return x = x + 1 }
+entry bytes_of(b : i8[3], s : i8) { return b = -b, s = -s }
 entry rows(x : f32[rows <= 900, 100]) { return y = 2 * x }
 entry slide(x : f32[1, 1, h <= 8, 2]) { return y = max_pool(x, [3, 1], stride = 1) }
 entry tick() {
@@ -105,6 +106,8 @@ for same in (a, a.tolist(), Other(a), np.asfortranarray(a), np.repeat(a, 2, 0)[:
     r = m.score(same, 2, np.int64(3), on=True)
     assert r.sum.tolist() == [6, 24, 42, 60] and r.k == 4 and r.off is False
 assert m.counts([[1, 2, 3]] * 2).x.tolist() == [[2, 3, 4]] * 2
+r = m.bytes_of(np.array([1, -2, 127], np.int8), -128)
+assert r.b.tolist() == [-1, 2, -127] and r.s == -128
 h = m.halves(np.array([0x3f80, 0x4000], np.uint16), np.array([1, 2], np.float16), 2)
 assert h.b.view(np.uint16).tolist() == [0x4000, 0x4080] and h.f.tolist() == [2, 4] and h.s == 2
 assert m.tick().t == 1 and m.tick().t == 2
