@@ -238,6 +238,7 @@ bool pass_distribute(PassRun *r) {
   for (uint32_t k = 0; k < r->m->entries.n; k++)
     r->changes += dce_entry(r->scratch, r->m->entries.at[k]);
   const uint32_t globals = r->m->globals.n;
+  const Snapshot came = snapshot_take(r->scratch, r->m); /* what is refused stays as it is */
   bool *sliced = slices ? slices_choose(r->scratch, r->m, (int)ranks) : NULL;
   DistributeHow how = {(int)ranks, pass_arg_int(r, "exact", 0) != 0, sliced, NULL, link_of(r->opt)};
   if (sliced) {
@@ -245,7 +246,10 @@ bool pass_distribute(PassRun *r) {
     how.copy = slice_params(r, &how, sliced);
   }
   for (uint32_t k = 0; k < r->m->entries.n; k++)
-    if (!distribute_entry(r, r->m->entries.at[k], &how)) return false;
+    if (!distribute_entry(r, r->m->entries.at[k], &how)) {
+      snapshot_restore(r->m, &came);
+      return false;
+    }
   local_drop(r->m);
   say_if_whole(r->m, (int)ranks);
   if (!sliced) return true;

@@ -120,6 +120,15 @@ static void connect_all(Cut *w, FlowNet *net, const Block *b, bool *costly) {
   }
 }
 
+/* No input has this type: an axis of it is a product or a part of extents. */
+static bool is_of_no_input(const Entry *e, ValueId v) {
+  const Type *t = value_type(e, v);
+  bool fits = true;
+  for (int k = 0; k < t->rank; k++)
+    fits &= !type_extent(t, k) || axis_is_of_input(e->module->ctx, type_axis(t, k));
+  return !fits;
+}
+
 /* The ops of the preparation. */
 static void choose(Cut *w) {
   const Block *b = w->e->body;
@@ -131,10 +140,12 @@ static void choose(Cut *w) {
     w->all += work_of(w, op);
     if (!is_candidate(w, op)) continue;
     flow_arc(&net, SOURCE, op_node(op), work_of(w, op));
-    for (int k = 0; k < op->nresults; k++)
-      flow_arc(&net, op_node(op), value_node(w, op->results[k]),
-               (costly[op->results[k]] ? 2 : 1) * FLOPS_A_BYTE *
-                   (double)value_type(w->e, op->results[k])->bytes);
+    for (int k = 0; k < op->nresults; k++) {
+      const ValueId v = op->results[k];
+      const double bytes = (double)value_type(w->e, v)->bytes * (costly[v] ? 2 : 1);
+      flow_arc(&net, op_node(op), value_node(w, v),
+               is_of_no_input(w->e, v) ? INFINITY : bytes * FLOPS_A_BYTE);
+    }
   }
   (void)flow_max(&net, SOURCE, SINK, 0.5);
   for (uint32_t i = 0; i < b->ops.n; i++) {

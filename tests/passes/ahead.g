@@ -44,3 +44,14 @@ entry edges(x : u8[16, 48], y : u8[16]) {
 # CHECK-LABEL: entry edges
 # CHECK: = conv %
 # CHECK-LABEL: ahead(
+
+# A product of two extents is no axis of an input: what has it does not cross.
+entry joined(x : f32[n <= 4, t <= 9, 8], y : f32[n, t]) {
+  h = linear(reshape(sigmoid(x) * x, [n * t, 8]), 1) as o
+  loss = mse(reshape(h, [n, t]), y)
+  minimize loss with sgd(0.1)
+  return loss
+}
+# CHECK-LABEL: entry joined(%x : f32[n<=4,t<=9,8], %y : f32[n<=4,t<=9], %ahead : f32[n<=4,t<=9,8])
+# CHECK-LABEL: ahead(%x
+# CHECK: return %{{[^ ]+}} {names = "
