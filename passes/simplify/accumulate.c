@@ -5,14 +5,31 @@
    Contract: behind the passes that cut sums into parts, before fusion, which leaves such sums where
    they are. An element's terms keep their order, but x comes first: the sum of several equal ids is
    rounded otherwise. So the pass runs at every level of optimization, and all have the same bits.
-   Halves stay, since their sum is rounded once. The number of rows decides nothing, or a bounded
-   batch would be rounded otherwise than the program of its extent. */
+   Halves stay, since their sum is rounded once. With exact=1 rows are not added to what is made of
+   a global, as a momentum: of that a rank may have a slice alone, and adds whole sums. The number
+   of rows decides nothing, or a bounded batch would be rounded otherwise than the program of its
+   extent. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Accumulate {
   PassRun *r;
   uint32_t *readers; /* by value */
+  bool *of_globals;  /* by value: made of elements of a global; NULL: it decides nothing */
 } Accumulate;
+
+/* Operands come before what is made of them. */
+static void find_globals(Accumulate *a, const Entry *e) {
+  a->of_globals = ARENA_ARRAY(a->r->scratch, bool, e->values.n + 1);
+  for (ValueId v = 0; v < e->values.n; v++) {
+    const Op *op = value_def(e, v);
+    if (!op || value_type(e, v)->numel == 1) continue;
+    const OpClass cls = op_info[op->kind].cls;
+    bool any = op->kind == OP_LOAD;
+    for (int i = 0; (cls == CLASS_ELEMENT || cls == CLASS_VIEW) && i < op->noperands; i++)
+      any |= a->of_globals[op->operands[i]];
+    a->of_globals[v] = any;
+  }
+}
 
 /* The operand of the sum that scatters rows and that nothing else reads; -1: none does. */
 static int scattered_operand(const Accumulate *a, const Entry *e, const Op *op) {
@@ -24,6 +41,7 @@ static int scattered_operand(const Accumulate *a, const Entry *e, const Op *op) 
     const Type *t = value_type(e, v);
     const Op *other = value_def(e, op->operands[!k]);
     if (other && other->kind == OP_CONST) continue; /* has no bytes to add to */
+    if (a->of_globals && a->of_globals[op->operands[!k]]) continue;
     if (a->readers[v] == 1 && def->parent == op->parent && !dtype_is_half(t->dtype) &&
         value_type(e, op->operands[!k]) == t)
       return k;
@@ -51,8 +69,9 @@ static void accumulate_each(Builder *b, const Entry *old, const Op *op, ValueId 
 bool pass_accumulate(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    Accumulate a = {r, ARENA_ARRAY(r->scratch, uint32_t, e->values.n + 1)};
+    Accumulate a = {r, ARENA_ARRAY(r->scratch, uint32_t, e->values.n + 1), NULL};
     bool any = false;
+    if (pass_arg_int(r, "exact", 0)) find_globals(&a, e);
     for (OpId i = 0; i < e->ops.n; i++)
       for (int o = 0; o < op_at(e, i)->noperands; o++) a.readers[op_at(e, i)->operands[o]]++;
     for (OpId i = 0; i < e->ops.n && !any; i++) any = scattered_operand(&a, e, op_at(e, i)) >= 0;

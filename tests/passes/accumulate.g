@@ -1,5 +1,6 @@
 # RUN: %gc --emit=ir --passes=fold,cse,dce,autodiff,fold,cse,dce,accumulate %s -o - | FileCheck-14 %s
 # RUN: %gc -O2 --emit=ir %s -o - | FileCheck-14 %s --check-prefix=PLAN
+# RUN: %gc -O2 --exact --emit=ir %s -o - | FileCheck-14 %s --check-prefix=EXACT
 # The gradient of a table that is also the matrix of a product: rows go into the product's gradient,
 # in place. CHECK lines follow the order of entries.
 let N = 50
@@ -45,3 +46,17 @@ entry halves(ids : i32[8], x : f16[50, 4], dy : f16[8, 4], dz : f32[8, 4]) {
 # CHECK-LABEL: entry halves
 # CHECK-NOT: gather_grad %{{[^ ]+}}, %ids, %
 # CHECK: return
+
+# A momentum may be in slices, to which ranks add whole sums: with --exact one process does, too.
+entry momentum(ids : i32[8], y : f32[8, 8]) {
+  loss = mean((gather(table(8) as m, ids) - y) ** 2)
+  minimize loss with sgd(0.1, momentum = 0.9)
+  return loss
+}
+# CHECK-LABEL: entry momentum
+# CHECK: [[M:%[^ ]+]] = mul %sgd.m
+# CHECK: gather_grad %{{[^ ]+}}, %ids, [[M]] {rows = 50}
+# EXACT-LABEL: entry tied
+# EXACT: gather_grad %{{[^ ]+}}, %ids, %{{[^ ]+}} {rows = 50}
+# EXACT-LABEL: entry momentum
+# EXACT: gather_grad %{{[^ ]+}}, %ids {rows = 50}
