@@ -4,14 +4,15 @@
    they are is said with the names of ops and types. The same module gives the same bytes. */
 #include "codegen/gpu/emit.h"
 
-extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_gemm_ring[], cuda_text_thin[],
-    cuda_text_thin_quantized[], cuda_text_gemm_quantized[], cuda_text_attention[],
-    cuda_text_tensor[], cuda_text_tensor_quantized[], cuda_text_tensor_attention[],
-    cuda_text_wgmma[], cuda_text_wgmma_attention[], cuda_text_split_attention[], cuda_text_conv[],
-    cuda_text_conv_ring[], cuda_text_conv_box[], cuda_text_filter_ring[], cuda_text_filter_box[],
-    cuda_text_depthwise[], cuda_text_tensor_conv[], cuda_text_tensor_box[], cuda_text_wgmma_conv[],
-    cuda_text_wgmma_conv_image[], cuda_text_wgmma_filter_copied[], shared_text_math[],
-    shared_text_convert[], shared_text_random[];
+extern const char cuda_text_device[], cuda_text_device_sm90a[], cuda_text_gemm[],
+    cuda_text_gemm_ring[], cuda_text_thin[], cuda_text_thin_quantized[], cuda_text_gemm_quantized[],
+    cuda_text_attention[], cuda_text_tensor[], cuda_text_tensor_quantized[],
+    cuda_text_tensor_attention[], cuda_text_wgmma[], cuda_text_wgmma_attention[],
+    cuda_text_split_attention[], cuda_text_conv[], cuda_text_conv_ring[], cuda_text_conv_box[],
+    cuda_text_filter_ring[], cuda_text_filter_box[], cuda_text_depthwise[], cuda_text_tensor_conv[],
+    cuda_text_tensor_box[], cuda_text_wgmma_conv[], cuda_text_wgmma_conv_image[],
+    cuda_text_wgmma_filter_copied[], shared_text_math[], shared_text_convert[],
+    shared_text_random[];
 
 static const GroupPrinters printers = {.map = cuda_map,
                                        .rows = cuda_rows,
@@ -66,6 +67,7 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
 
 const Sections *cuda_library(Arena *a) {
   const char *const texts[] = {cuda_text_device,
+                               cuda_text_device_sm90a,
                                shared_text_math,
                                shared_text_convert,
                                shared_text_random,

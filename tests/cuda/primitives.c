@@ -1,9 +1,9 @@
-/* Every primitive of codegen/gpu/cuda/text/device.h does what that text says, on whatever
-   libcuda.so.1 the loader finds: the PTX interpreter's in the build's tests, the driver of a GPU
-   where one is at hand. primitives KERNELS.cu compiles device.h and the kernels with NVRTC, runs
-   each, and compares with what plain C makes of the same words, bit by bit; sums of tensor cores,
-   whose order is the hardware's, within their rounding. Says "NOT TESTED" and exits with 77 where
-   there is no NVRTC or no driver, but for GC_NO_SKIP, which makes that an error. */
+/* Every primitive of codegen/gpu/cuda/text/device.h and device_sm90a.h does what these texts say,
+   on whatever libcuda.so.1 the loader finds: the PTX interpreter's in the build's tests, the driver
+   of a GPU where one is at hand. primitives KERNELS.cu compiles both and the kernels with NVRTC,
+   runs each, and compares with what plain C makes of the same words, bit by bit; sums of tensor
+   cores, whose order is the hardware's, within their rounding. Says "NOT TESTED" and exits with 77
+   where there is no NVRTC or no driver, but for GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
 #include "codegen/gpu/cuda/nvrtc.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char cuda_text_device[];
+extern const char cuda_text_device[], cuda_text_device_sm90a[];
 
 enum { SKIP = 77, THREADS = 64, WORDS = 1024 };
 typedef unsigned long long Address;
@@ -315,8 +315,10 @@ int main(int argc, char **argv) {
   if (!kernels) return 2;
   CudaImage image;
   int code = 0;
-  if (!nvrtc_compile(c, a, NULL, arena_printf(a, "%s\n%s", cuda_text_device, kernels), &arch, 1,
-                     &image, &code))
+  if (!nvrtc_compile(
+          c, a, NULL,
+          arena_printf(a, "%s\n%s\n%s", cuda_text_device, cuda_text_device_sm90a, kernels), &arch,
+          1, &image, &code))
     return skip("NVRTC");
   if (!open_driver()) return skip("driver with a device");
   void *module;

@@ -1,4 +1,4 @@
-/* A kernel for each primitive of codegen/gpu/cuda/text/device.h, behind which this text stands: one block of 64
+/* A kernel for each primitive of codegen/gpu/cuda/text/device.h and device_sm90a.h, behind which this text stands: one block of 64
    threads, which reads words of `in` and writes a word or more each. primitives.c knows what comes out. */
 #define KERNEL(name) extern "C" __global__ void __launch_bounds__(64) name(const uint32_t *in, uint32_t *out)
 INL uint32_t word(f32 x) { return (uint32_t)__float_as_int(x); }
