@@ -25,7 +25,7 @@ build/bin/gc docs/examples/gpt.g -O2 $small -o "$out/gpt"
 
 # The context is 64 characters; the targets are the same text shifted by one (+1). Rows begin at every character (~1).
 say "training on $known characters of documentation"
-"$out/gpt" train --context "$out/known.txt~1" --next "$out/known.txt+1~1" --steps 800 --lr 3e-3 --save "$out/gpt.safetensors"
+"$out/gpt" train --context "$out/known.txt~1" --next "$out/known.txt+1~1" --steps 400 --lr 3e-3 --save "$out/gpt.safetensors"
 
 say "validation loss on unseen text, in nats per character"
 "$out/gpt" validate --load "$out/gpt.safetensors" --context "$out/unseen.txt" --next "$out/unseen.txt+1" --quiet

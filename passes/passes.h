@@ -93,10 +93,7 @@ const char *pass_arg_str(const PassRun *r, const char *key, const char *otherwis
 bool passes_run(Module *m, const char *pipeline, const PassOptions *opt);
 /* The pipeline of -O0 … -O3, a static string. */
 const char *passes_pipeline(int level);
-/* The first stage of the pipeline that gives the property, with its arguments; NULL: there is none.
- */
-const char *passes_giver(const char *pipeline, Property p, size_t *length);
-/* The first stage of a pass, likewise. */
+/* The first stage of a pass in the pipeline, with its arguments; NULL: there is none. */
 const char *passes_stage(const char *pipeline, const char *pass, size_t *length);
 /* IR that was printed behind the pass layout has them; what is left to do for it is the rest of a
    pipeline. */

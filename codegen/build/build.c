@@ -32,7 +32,7 @@ bool build_close(Build *b, FILE *f, const char *path) {
   return whole || build_error(b, "cannot write", path);
 }
 
-bool build_write(Build *b, const char *path, const char *text) {
+static bool build_write(Build *b, const char *path, const char *text) {
   FILE *f = fopen(path, "w");
   if (!f) return build_error(b, "cannot write", path);
   fputs(text, f);

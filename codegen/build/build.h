@@ -47,7 +47,6 @@ bool build_error(Build *b, const char *what, const char *path);
 const char *build_file(Build *b, const char *name);
 /* Closes what was written; false if it is not whole. */
 bool build_close(Build *b, FILE *f, const char *path);
-bool build_write(Build *b, const char *path, const char *text);
 /* From the directory, which is private, to where it is wanted. */
 bool build_place(Build *b, const char *from, const char *to, bool program);
 /* b->binary of n parts of a program, the first of which is asked first at run time. */

@@ -160,7 +160,8 @@ static bool clashes(const Library *l) {
   return is_word(l->prefix);
 }
 
-const char *public_base_name(const char *path) {
+/* Without its folders. */
+static const char *public_base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }

@@ -14,8 +14,6 @@ typedef struct PublicNames {
 const char *public_name_new(PublicNames *n, const char *s, const char *end);
 /* Letters, digits and _, not beginning with a digit or _. */
 const char *public_identifier(Arena *a, const char *s);
-/* Without its folders. */
-const char *public_base_name(const char *path);
 /* Safe inside a comment or a string. */
 const char *public_plain(Arena *a, const char *s);
 

@@ -17,6 +17,11 @@
 enum { OUTPUT_LIMIT = 64 << 10 };
 extern char **environ;
 
+typedef struct Process {
+  int pid; /* -1: not running */
+  int out; /* read end of its standard output and error, or -1 */
+} Process;
+
 /* ---- interrupts ---- */
 
 static const int interrupts[3] = {SIGINT, SIGTERM, SIGHUP};
@@ -56,7 +61,7 @@ bool process_interrupted(void) { /* handled, or still waiting because the tool e
   return any;
 }
 
-bool process_start(Process *p, const char *const *argv) {
+static bool process_start(Process *p, const char *const *argv) {
   p->pid = p->out = -1;
   int fd[2];
   if (pipe2(fd, O_CLOEXEC) != 0) return false;
@@ -131,7 +136,7 @@ static int end_of(Process *p) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int process_wait(Process *p, Arena *a, char **output) {
+static int process_wait(Process *p, Arena *a, char **output) {
   Running r = {.p = *p};
   struct pollfd fd;
   do wait_for_output(&r, &fd, 1);

@@ -16,11 +16,6 @@ void process_guard_begin(ProcessGuard *g);
 void process_guard_end(ProcessGuard *g);
 bool process_interrupted(void); /* inside of a guard */
 
-typedef struct Process {
-  int pid; /* -1: not running */
-  int out; /* read end of its standard output and error, or -1 */
-} Process;
-
 /* A tool of several that run at the same time. */
 typedef struct ProcessJob {
   const char *const *argv;
@@ -38,11 +33,8 @@ void process_run_all(ProcessJob *job, int n, int most, ProcessWatch watch, Arena
 /* Cores that this process may use. */
 int process_cores(void);
 
-/* Starts a tool; false with errno if it cannot be started (ENOENT: not found). */
-bool process_start(Process *p, const char *const *argv);
-/* Waits for the end. Returns the exit status (128 + signal if it was killed) and the text of its
-   output, allocated in the arena, at most the first 64 KiB. */
-int process_wait(Process *p, Arena *a, char **output);
-/* Both in one; -1 if it could not be started. */
+/* Runs a tool to its end. Returns the exit status (128 + signal if it was killed; -1 with errno if
+   it cannot be started, ENOENT: not found) and the text of its output, allocated in the arena, at
+   most the first 64 KiB. */
 int process_run(const char *const *argv, Arena *a, char **output);
 #endif

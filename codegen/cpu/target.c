@@ -113,6 +113,9 @@ static const char *macros_for(Ctx *c, CodegenOptions *o, const char *march, CpuT
   } else {
     if (march) o->failed = 2;
     diag(c, SEV_ERROR, (Loc){0}, "the C compiler '%s' does not know -march=%s", o->cc, t->level);
+    if (march)
+      diag(c, SEV_HINT, (Loc){0},
+           "names are the C compiler's own, as x86-64-v3, skylake or armv8.2-a");
   }
   return NULL;
 }

@@ -9,7 +9,7 @@ static Hash made(XXH128_hash_t h) { return (Hash){h.high64, h.low64}; }
 
 Hash hash_of(const void *bytes, size_t n) { return made(XXH3_128bits(bytes, n)); }
 
-Hash hash_with(Hash before, const void *bytes, size_t n) {
+static Hash hash_with(Hash before, const void *bytes, size_t n) {
   Hash pair[2] = {before, hash_of(bytes, n)};
   return hash_of(pair, sizeof pair);
 }

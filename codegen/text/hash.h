@@ -9,7 +9,6 @@ typedef struct Hash {
 } Hash;
 Hash hash_of(const void *bytes, size_t n);
 /* Of a sequence: each part counts with its end, "ab" "c" is not "a" "bc". */
-Hash hash_with(Hash before, const void *bytes, size_t n);
 Hash hash_with_text(Hash before, const char *s);
 static inline int hash_compare(Hash a, Hash b) {
   return a.high != b.high ? (a.high < b.high ? -1 : 1)

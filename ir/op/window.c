@@ -13,7 +13,9 @@ bool window_lists(const ShapeIn *in, int slot, const char *what, int n, int64_t 
   return true;
 }
 
-bool window_extent(const ShapeIn *in, const char *rows, WindowAxis *a) {
+/* Sets a->out; false where the window does not fit into the padded image. rows: "rows", "columns".
+ */
+static bool window_extent(const ShapeIn *in, const char *rows, WindowAxis *a) {
   int64_t reach; /* from the first tap to the last */
   if (__builtin_mul_overflow(a->taps - 1, a->dilation, &reach) || reach >= INT64_MAX / 4 ||
       a->in + a->lo + a->hi <= reach)

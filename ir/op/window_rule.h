@@ -6,9 +6,6 @@
 
 /* The attribute is a list of n numbers from `min` on. */
 bool window_lists(const ShapeIn *in, int slot, const char *what, int n, int64_t min);
-/* Sets a->out; false where the window does not fit into the padded image. rows: "rows", "columns".
- */
-bool window_extent(const ShapeIn *in, const char *rows, WindowAxis *a);
 /* The axis of the result along rows (i = 0) or columns of x, as type_get takes it, and a->out; 0
    after the reason. */
 int64_t window_axis(const ShapeIn *in, int i, const Type *x, WindowAxis *a);

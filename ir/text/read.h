@@ -62,7 +62,6 @@ bool read_integers(Reader *r, IntList *list);
 bool read_type(Reader *r, const Type **out, const Layout **layout);
 
 /* ---- places ---- */
-bool read_is_place(char c); /* may be part of a file's bare name */
 /* A place, if one stands here; nothing is read if not. */
 bool read_place(Reader *r, Loc *out);
 /* A scope, if one stands here. */

@@ -199,7 +199,8 @@ static bool source_index(Reader *r, const char *source, uint16_t *out) {
   return true;
 }
 
-bool read_is_place(char c) {
+/* May be part of a file's bare name. */
+static bool read_is_place(char c) {
   return is_word_char(c) || c == '.' || c == '/' || c == '+' || c == '-';
 }
 

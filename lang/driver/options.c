@@ -154,6 +154,7 @@ static const struct {
 #define DEVICE "--target says what the program runs on; gc --help lists the targets"
 #define HALF "--precision=bf16 computes products of 16-bit numbers"
 #define HYPER "a hyper is an option of the program that gc makes: ./PROGRAM ENTRY --lr V"
+#define QUANTIZED "--weights=q8 keeps matrices of products as integers of 8 bits, q4 of 4"
 #define RUN "gc makes a program, which runs its entries: ./PROGRAM ENTRY"
     {"batch", BATCH},
     {"batch-size", BATCH},
@@ -170,6 +171,9 @@ static const struct {
     {"learning-rate", HYPER},
     {"train", RUN},
     {"run", RUN},
+    {"quantize", QUANTIZED},
+    {"quantization", QUANTIZED},
+    {"int8", QUANTIZED},
     {"lib", "--emit=lib makes a library"},
     {"shared", "--emit=lib makes a library"},
     {"python", "--emit=python makes a Python module"},
@@ -181,6 +185,7 @@ static const struct {
 #undef DEVICE
 #undef HALF
 #undef HYPER
+#undef QUANTIZED
 #undef RUN
 };
 
@@ -199,10 +204,15 @@ static bool unknown(Ctx *c, const char *arg) {
   for (int i = 0; i < OPTIONS; i++) names[i] = option_rows[i].spelling;
   const char *word = intern_n(c, arg, strcspn(arg, "="));
   const char *near = nearest_name(c, word, names, OPTIONS);
-  if (!near && arg[1] != '-') /* -target for --target */
-    near = nearest_name(c, intern_printf(c, "-%s", word), names, OPTIONS);
+  if (near && strlen(near) <= 2) near = NULL; /* one letter is near to any other */
   const char *habit = habit_of(c, word);
   if (habit) return !usage_error("unknown option '%s'; %s", word, habit);
+  if (!near && arg[1] && strchr("WfgIlL", arg[1]))
+    return !usage_error("unknown option '%s'; options of the C compiler stand in the environment: "
+                        "CC=\"cc %s\" gc …",
+                        word, arg);
+  if (!near && arg[1] != '-') /* -target for --target */
+    near = nearest_name(c, intern_printf(c, "-%s", word), names, OPTIONS);
   if (near) return !usage_error("unknown option '%s'; did you mean %s?", word, near);
   return !usage_error("unknown option '%s'; see gc --help", word);
 }
@@ -255,6 +265,10 @@ static bool goes_alone(const Options *o, OptionId id, OptionId also, OptionId or
 static bool is_entry(const char *word) { return access(word, F_OK) != 0 && !strpbrk(word, "./"); }
 
 static bool two_files(const char *a, const char *b) {
+  if (is_entry(a))
+    return !usage_error("%s is no file; gc %s makes a program, which runs its entries: "
+                        "./PROGRAM ENTRY",
+                        a, b);
   if (is_entry(b))
     return !usage_error(
         "%s is no file; if it is an entry of %s, the program that gc makes runs it: "

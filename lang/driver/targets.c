@@ -12,7 +12,8 @@ CodegenPart *targets_part(Targets *t, const Backend *b) {
   return NULL;
 }
 
-int targets_levels(const Targets *t, const Backend *b) {
+/* How many parts a target has. */
+static int targets_levels(const Targets *t, const Backend *b) {
   int n = 0;
   for (int i = 0; i < t->n; i++) n += t->part[i].backend == b;
   return n;

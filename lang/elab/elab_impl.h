@@ -128,8 +128,6 @@ bool loop_bound(Elab *e, const Expr *x, bool unrolled, int64_t min, const char *
 /* ---- tree.c: trees of params and states ---- */
 /* Floats may mix here, since a param may have another dtype in the end. */
 bool is_lenient(const Elab *e);
-/* The tree of all params or states at and below a path; error_value where there is none. */
-Val tree_of_globals(Elab *e, GlobalKind kind, const char *below, Loc loc);
 /* The current value of `state NAME = like …`. */
 Val tree_of_state(Elab *e, Top *t, Loc loc);
 void declare_tree_state(Elab *e, Top *t);

@@ -68,7 +68,8 @@ static bool has_leaves(Elab *e, GlobalKind kind, const char *below, Loc loc) {
   return elab_trace(e), false;
 }
 
-Val tree_of_globals(Elab *e, GlobalKind kind, const char *below, Loc loc) {
+/* The tree of all params or states at and below a path; error_value where there is none. */
+static Val tree_of_globals(Elab *e, GlobalKind kind, const char *below, Loc loc) {
   Leaves l = {0};
   if (e->run->kind != BUILD_ENTRY) {
     elab_error(e, loc, "%s are known in an entry only", kind_word[kind]);

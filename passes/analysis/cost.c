@@ -114,7 +114,7 @@ double link_seconds_of(const Link *l, OpKind kind, int ranks, double bytes) {
   return (kind == OP_ALL_REDUCE ? 2 : 1) * (messages * l->latency + share * bytes / l->bandwidth);
 }
 
-double link_seconds(const Link *l, const Entry *e, const Op *op) {
+static double link_seconds(const Link *l, const Entry *e, const Op *op) {
   double bytes = 0;
   bool gathers = op->kind == OP_ALL_GATHER;
   for (int i = 0; i < op->noperands; i++)

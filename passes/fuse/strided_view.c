@@ -8,7 +8,8 @@ static int64_t *row_major(Arena *a, const Type *t) {
   return s;
 }
 
-StridedView strided_whole(Arena *a, const Entry *e, ValueId v) {
+/* The value itself, row-major. */
+static StridedView strided_whole(Arena *a, const Entry *e, ValueId v) {
   return (StridedView){.of = v, .stride = row_major(a, value_type(e, v))};
 }
 

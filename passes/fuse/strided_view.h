@@ -11,8 +11,6 @@ typedef struct StridedView {
   const int64_t *stride; /* by axis of the view; 0 where the extent is 1 */
 } StridedView;
 
-/* The value itself, row-major. */
-StridedView strided_whole(Arena *a, const Entry *e, ValueId v);
 /* Of a value that views make, one of the other, of ops that `may` be among them; `of` is what none
    makes. A reshape that joins axes which do not lie one behind the other ends the way: it makes
    `of` then. */

@@ -58,17 +58,18 @@ static void unite(Layouts *l, uint32_t a, uint32_t b) {
 
 static void constrain_plain(Layouts *l, uint32_t x) { l->node[find(l, x)].plain = true; }
 
-const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns) {
-  return layout_matrix(c, target && target->panel ? target->panel(target, t->dtype) : 0, t,
-                       columns);
-}
-
-const Layout *layout_matrix(Ctx *c, int nr, const Type *t, int columns) {
+/* The panels of nr columns of a right operand, as layout_weight; 0: none. */
+static const Layout *layout_matrix(Ctx *c, int nr, const Type *t, int columns) {
   static const int64_t turned[] = {1, 0};
   if (!nr || t->rank != 2 || t->dim[columns] < nr) return NULL;
   int64_t padded = (t->dim[columns] + nr - 1) / nr * nr;
   if (padded - t->dim[columns] > t->dim[columns] / 4) return NULL;
   return columns ? layout_panels(c, nr) : layout_get(c, turned, 2, nr);
+}
+
+const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns) {
+  return layout_matrix(c, target && target->panel ? target->panel(target, t->dtype) : 0, t,
+                       columns);
 }
 
 static const Layout *panels_of(const Layouts *l, const Type *t) {

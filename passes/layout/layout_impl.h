@@ -14,8 +14,6 @@ bool layout_multiplies_integers(const Entry *e, const Op *conv);
 /* The panels of a matrix as a product's right operand, which reads axis `columns` as its columns:
    1, or 0 where it is transposed. NULL: a matrix much narrower than a panel would be padding. */
 const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns);
-/* The same with panels of nr columns; 0: none. */
-const Layout *layout_matrix(Ctx *c, int nr, const Type *t, int columns);
 /* Copies weights that loops read transposed into panels before them; see transposed_weights.c. */
 void layout_transposed_weights(PassRun *r, Entry *e);
 /* Pads the rows of products' operands; see padded_rows.c. */

@@ -115,7 +115,9 @@ static size_t stage_length(const char *s) {
   return n;
 }
 
-const char *passes_giver(const char *pipeline, Property p, size_t *length) {
+/* The first stage of the pipeline that gives the property, with its arguments; NULL: there is none.
+ */
+static const char *passes_giver(const char *pipeline, Property p, size_t *length) {
   for (const char *s = pipeline; *s; s += *s == ',') {
     size_t n = *length = stage_length(s), name = strcspn(s, "{,");
     for (int i = 0; i < NPASSES; i++)

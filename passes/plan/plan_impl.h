@@ -77,7 +77,6 @@ double op_slow_flops(const Target *t, const Entry *e,
 double plan_work(const Target *t, const Entry *e, const Plan *p, const Op *op);
 /* Seconds that a collective takes on so many ranks; bytes: of the whole. */
 double link_seconds_of(const Link *l, OpKind kind, int ranks, double bytes);
-double link_seconds(const Link *l, const Entry *e, const Op *op);
 /* The user's link, or the target's. */
 Link link_of(const PassOptions *o);
 /* Of a collective what plan_work is of other steps. */

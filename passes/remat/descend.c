@@ -13,7 +13,9 @@ static double jitter(RematSearch *w) {
   return w->noise > 0 ? search_exp(w->noise * (random01(w) - 0.5)) : 1;
 }
 
-bool search_is_late(RematSearch *w) {
+/* A start that is almost complete when its effort ends continues: resuming it later would cost as
+   much. */
+static bool is_late(RematSearch *w) {
   const RematState *s = w->s;
   if (s->work > w->deadline && (double)s->excess * NEARLY_DONE < w->all) {
     w->deadline += w->extension;
@@ -114,11 +116,11 @@ static const double good_enough = 0.95;
 
 bool search_greedy(RematSearch *w) {
   RematState *s = w->s;
-  for (bool moved = true; s->excess > 0 && moved && !search_is_late(w);) {
+  for (bool moved = true; s->excess > 0 && moved && !is_late(w);) {
     moved = false;
     offer_all(w);
     if (w->heap.n) s->price = w->heap.at[0].score;
-    while (s->excess > 0 && w->heap.n && !search_is_late(w)) {
+    while (s->excess > 0 && w->heap.n && !is_late(w)) {
       Move c = pop_move(w);
       s->work += TO_POP;
       int i = remat_use_at(s, c.storage, c.step);
@@ -253,7 +255,7 @@ void search_ruin_and_recreate(RematSearch *w) {
    the repair around the step that exceeds the limit most. */
 static bool repair(RematSearch *w) {
   RematState *s = w->s;
-  for (int idle = 0; idle < IDLE_REPAIRS && s->excess > 0 && !search_is_late(w); idle++) {
+  for (int idle = 0; idle < IDLE_REPAIRS && s->excess > 0 && !is_late(w); idle++) {
     s->log.n = 0;
     int64_t excess = s->excess;
     int at;
@@ -268,6 +270,4 @@ static bool repair(RematSearch *w) {
   return s->excess == 0;
 }
 
-bool search_descend(RematSearch *w) {
-  return search_greedy(w) || (!search_is_late(w) && repair(w));
-}
+bool search_descend(RematSearch *w) { return search_greedy(w) || (!is_late(w) && repair(w)); }

@@ -23,7 +23,7 @@ typedef struct RematSearch {
   double incumbent;  /* added cost of a plan that is there already */
   double all;        /* excess where nothing is recomputed */
   int64_t deadline;  /* of s->work */
-  int64_t extension; /* beyond it: see search_is_late */
+  int64_t extension; /* beyond it: see is_late in descend.c */
   uint64_t seed;
   int peak_step, peak; /* of the plan in which nothing is recomputed */
   double made;         /* units made up to peak_step */
@@ -31,9 +31,6 @@ typedef struct RematSearch {
 } RematSearch;
 
 /* ---- descend.c ---- */
-/* A start that is almost complete when its effort ends continues: resuming it later would cost as
-   much. */
-bool search_is_late(RematSearch *w);
 /* Drops gaps, the best first, until nothing exceeds the limit. A popped move is measured exactly
    and taken if it still beats the bound of the next one. */
 bool search_greedy(RematSearch *w);

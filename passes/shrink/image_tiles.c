@@ -12,11 +12,11 @@
 
 enum { SMALL = 3 }; /* where nothing has 1 / SMALL of the limit, only a missed limit is a reason */
 
-bool blocks_is_conv(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
+/* Nothing to make twice. */
+static bool is_conv(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
 
 static bool is_pool(const Op *op) {
-  return op_info[op->kind].cls == CLASS_WINDOW && !blocks_is_conv(op) &&
-         op->kind != OP_CONV_FILTER_GRAD;
+  return op_info[op->kind].cls == CLASS_WINDOW && !is_conv(op) && op->kind != OP_CONV_FILTER_GRAD;
 }
 
 bool blocks_is_apart(const Op *op) {
@@ -37,7 +37,7 @@ static bool keeps_channels(const Op *op) {
 }
 
 int blocks_axis(const Op *op, int operand) {
-  if (blocks_is_conv(op)) return operand == 0 ? BLOCK_IMAGES : -1;
+  if (is_conv(op)) return operand == 0 ? BLOCK_IMAGES : -1;
   if (blocks_is_apart(op)) return BLOCK_IMAGES;
   return operand == 0 && keeps_channels(op) ? BLOCK_CHANNELS : -1;
 }
@@ -56,7 +56,7 @@ int64_t blocks_count(const Type *t, int axis) {
 /* ---- what is never whole ---- */
 
 static bool may_be_gone(const Blocks *b, const Op *op) {
-  if (op->parent != b->e->body || (!blocks_is_apart(op) && !blocks_is_conv(op))) return false;
+  if (op->parent != b->e->body || (!blocks_is_apart(op) && !is_conv(op))) return false;
   const Type *t = value_type(b->e, op->results[0]);
   return t->rank == 4 && t->bytes >= b->min;
 }
@@ -94,7 +94,7 @@ static bool ask(Blocks *b) {
       const Type *t = value_type(b->e, y);
       bool by_images = b->asked[y] & 1 << BLOCK_IMAGES;
       bool by_channels = b->asked[y] & 1 << BLOCK_CHANNELS;
-      if (!b->asked[y] || (by_channels && (blocks_is_conv(op) || shrinks(b, op))) ||
+      if (!b->asked[y] || (by_channels && (is_conv(op) || shrinks(b, op))) ||
           (by_images && blocks_count(t, BLOCK_IMAGES) < 2) ||
           (by_channels && blocks_count(t, BLOCK_CHANNELS) < 2))
         changed |= drop(b, y);
@@ -145,7 +145,7 @@ static bool check_sources(Blocks *b) {
     if (op->nresults != 1 || !b->gone[op->results[0]]) continue;
     ValueId y = op->results[0];
     if (!of_gone && sources >= value_type(b->e, y)->bytes) changed |= drop(b, y);
-    b->until[y] = blocks_is_conv(op) && b->first[y] < first ? b->first[y] : first;
+    b->until[y] = is_conv(op) && b->first[y] < first ? b->first[y] : first;
     if (b->until[y] != UINT32_MAX && b->asked[y] & 1 << BLOCK_CHANNELS) changed |= drop(b, y);
   }
   return changed;

@@ -17,8 +17,6 @@ typedef struct Blocks {
   uint32_t *until; /* the same of what is convolved for it; UINT32_MAX: nothing is */
 } Blocks;
 
-/* Nothing to make twice. */
-bool blocks_is_conv(const Op *op);
 /* Every element comes from its own image and channel of each operand. */
 bool blocks_is_apart(const Op *op);
 /* The axis by which an op that is there can take this operand block by block; -1: by none. */

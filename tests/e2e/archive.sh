@@ -7,7 +7,7 @@ mkdir gc && for part in CMakeLists.txt README.md LICENSE .clang-format lang ir p
   cp -R "$here/$part" gc/ || fail "no $part in the archive"
 done
 cd gc || exit 1
-sed -i.whole 's/--steps 800/--steps 20/; s/--steps 300/--steps 30/' docs/quickstart.sh
+sed -i.whole 's/--steps 400/--steps 20/; s/--steps 300/--steps 30/' docs/quickstart.sh
 cmp -s docs/quickstart.sh docs/quickstart.sh.whole && fail 'the steps of docs/quickstart.sh have changed'
 run 0 env CC="$clang" GIT_DIR=/nonexistent sh docs/quickstart.sh
 cp out.txt ../quickstart.txt

@@ -260,6 +260,7 @@ grep -q 'apt-get install gcc' out.txt || fail 'no C compiler: no remedy'
 says 3 'does not compile an empty file' env CC=/bin/false "$gc" "$here/docs/examples/mnist.g" -O2 -o none
 says 3 'does not compile an empty file' env CC=/bin/true "$gc" "$here/docs/examples/mnist.g" -march=x86-64 -o none
 says 2 'does not know -march=x86-65' "$gc" "$here/docs/examples/mnist.g" -march=x86-65 -o none
+holds out.txt 'as x86-64-v3, skylake or armv8.2-a'
 absent none none.*
 
 # ---- gc itself is interrupted while the C compiler runs: nothing is left, an older file is as it was ----

@@ -4,7 +4,7 @@
    backjumping: Prosser, 1993). */
 #include "passes/plan/pack/search_impl.h"
 
-void conflict_clear(Conflict *c) {
+static void conflict_clear(Conflict *c) {
   for (int a = 0; a < c->n; a++) {
     c->min[c->in[a]] = -1;
     c->exact[c->in[a]] = false;
@@ -12,7 +12,7 @@ void conflict_clear(Conflict *c) {
   c->n = 0;
 }
 
-void conflict_need(Conflict *c, int i, int32_t min, bool exact) {
+static void conflict_need(Conflict *c, int i, int32_t min, bool exact) {
   if (min < 0) min = 0;
   if (c->min[i] < 0) c->in[c->n++] = i;
   if (c->min[i] < min) c->min[i] = min;

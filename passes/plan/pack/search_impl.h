@@ -98,8 +98,6 @@ static inline bool search_meet(const Pack *p, int i, int j) {
 
 /* ---- conflict.c ---- */
 
-void conflict_clear(Conflict *c);
-void conflict_need(Conflict *c, int i, int32_t min, bool exact);
 /* Section s->over is above the capacity. */
 void conflict_of_section(PackSearch *s, const int *o, int k);
 /* A nogood holds. */

@@ -1,0 +1,3 @@
+# args: run
+# exit: 2
+let N = 3

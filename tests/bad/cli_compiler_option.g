@@ -1,0 +1,3 @@
+# args: -Wall
+# exit: 2
+let N = 3

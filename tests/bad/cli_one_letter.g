@@ -1,0 +1,3 @@
+# args: -z
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: --quantize=int8
+# exit: 2
+let N = 3
