@@ -213,6 +213,7 @@ static bool unknown(Ctx *c, const char *arg) {
                         word, arg);
   if (!near && arg[1] != '-') /* -target for --target */
     near = nearest_name(c, intern_printf(c, "-%s", word), names, OPTIONS);
+  if (near && strlen(near) <= 2) near = NULL;
   if (near) return !usage_error("unknown option '%s'; did you mean %s?", word, near);
   return !usage_error("unknown option '%s'; see gc --help", word);
 }
