@@ -1,54 +1,15 @@
 /* Prints element-wise work on the rows of a tile.
    Contract: an element's bits are those of the loop over its row alone.
    Library functions are chains of steps that wait for each other, and loops over their numbers wait
-   with them. Some of them are functions of arrays, too, that compute several vectors side by side
-   (text/vmath.h). For these, the arguments of a few rows go to an array first; one call for each
-   replaces them by results, and the last loop reads them there. What leads to an argument is
-   computed once more after the call, with the same bits. */
+   with them. For functions of arrays (calls.h) the arguments of a few rows go to an array first;
+   one call for each replaces them by results, and the last loop reads them there. What leads to an
+   argument is computed once more after the call, with the same bits. */
 #include "codegen/cpu/epilogue.h"
+#include "codegen/cpu/calls.h"
 
 enum {
   BLOCK = 128
 }; /* elements of an array, unless a row has more: they stay in the first cache */
-
-/* The function of arrays, or NULL. */
-static const char *array_function(const Entry *e, const Op *op) {
-  const Dtype dt = value_type(e, op->results[0])->dtype;
-  if (dt != DT_F32 && !dtype_is_half(dt)) return NULL;
-  switch ((int)op->kind) {
-  case OP_EXP: return "all_exp_f32";
-  case OP_SIGMOID: return "all_sigmoid_f32";
-  case OP_TANH: return "all_tanh_f32";
-  case OP_ERF: return "all_erf_f32";
-  default: return NULL;
-  }
-}
-
-/* The functions of arrays that a group calls. round[i]: of its op i, those calls before its own
-   that its argument waits for, counted along the longest way; -1 where it is none. */
-typedef struct Calls {
-  int *round, rounds, n;
-} Calls;
-
-static Calls calls_of(Gen *g, const Group *gr) {
-  Calls c = {.round = ARENA_ARRAY(g->a, int, gr->nops + 1)};
-  int *behind = ARENA_ARRAY(g->a, int, gr->nops + 1); /* rounds that end before its result */
-  for (int i = 0; i < gr->nops; i++) {
-    const Op *op = gr->ops[i];
-    int after = 0;
-    for (int k = 0; k < i; k++)
-      for (int o = 0; o < op->noperands; o++)
-        for (int r = 0; r < gr->ops[k]->nresults; r++)
-          if (op->operands[o] == gr->ops[k]->results[r] && behind[k] > after) after = behind[k];
-    const bool call = op != gr->root && array_function(gr->e, op) &&
-                      value_type(gr->e, op->results[0])->numel == gr->domain->numel;
-    c.round[i] = call ? after : -1;
-    behind[i] = after + call;
-    if (behind[i] > c.rounds) c.rounds = behind[i];
-    c.n += call;
-  }
-  return c;
-}
 
 static void print_loop(Gen *g, Text *x, const Group *gr, const EpilogueRows *r,
                        const EpilogueSite *s) {
@@ -70,18 +31,15 @@ static void print_round(Gen *g, Text *x, const Group *gr, const EpilogueRows *r,
   text_open(x, "GC_IVDEP for (long j = 0; j < %s; j++) {", r->columns);
   ValueId *v = ARENA_ARRAY(g->a, ValueId, c->n);
   const char **text = ARENA_ARRAY(g->a, const char *, c->n);
-  int n = 0, first = 0;
-  for (int i = 0; i < gr->nops; i++) {
-    first += c->round[i] >= 0 && c->round[i] < round;
+  const int first = calls_before(c, gr, round);
+  int n = 0;
+  for (int i = 0; i < gr->nops; i++)
     if (c->round[i] == round) v[n++] = gr->ops[i]->operands[0];
-  }
   epilogue_values(g, x, gr, s, v, n, text);
   for (int i = 0; i < n; i++) text_line(x, "array%d[%s] = %s;", first + i, at, text[i]);
   text_close(x, "}");
   text_close(x, "}");
-  for (int i = 0, k = first; i < gr->nops; i++)
-    if (c->round[i] == round)
-      text_line(x, "%s(array%d, some * %s);", array_function(gr->e, gr->ops[i]), k++, r->columns);
+  calls_print(x, gr, c, round, arena_printf(g->a, "some * %s", r->columns));
 }
 
 static void print_calls(Gen *g, Text *x, const Group *gr, const EpilogueRows *r,

@@ -1,12 +1,16 @@
 /* Element-wise kernels: loops over the domain, as few as the operands' strides allow, the innermost
-   one left to the C compiler's vectoriser.
+   one left to the C compiler's vectoriser. Functions of arrays (calls.h) have loops over a block of
+   elements for their arguments, which come before the block's stores, too.
    Contract: every yield has the domain's shape; loads of an element come before its stores, so an
    output may lie in the bytes of an input. Values in panels are walked over their storage. */
 #include "codegen/schedule/map.h"
-#include "codegen/cpu/cpu.h"
+#include "codegen/cpu/calls.h"
 #include "codegen/program/extent.h"
 
-enum { BLOCK = MAP_BLOCK };
+enum {
+  BLOCK = MAP_BLOCK,
+  LEAST_OF_ARRAY = 16 /* elements: of fewer there are few vectors to compute side by side */
+};
 
 /* Elements of the storage if the values lie in panels, else 0. */
 static int64_t panel_elements(const Group *gr) {
@@ -67,6 +71,63 @@ static void loop(Printer *p, Text *into, int level, const char *var, const char 
   text_open(into, "for (long %s = %s; %s < %s; %s++) {", var, lo, var, hi, var);
   text_append(into, p->level[level]);
   text_close(into, "}");
+}
+
+/* Those of a round's calls of a block, and the calls. */
+static void arguments(Printer *p, Text *into, int level, const char *var, const Calls *c,
+                      int round) {
+  const Group *gr = p->gr;
+  int k = calls_before(c, gr, round);
+  for (int i = 0; i < gr->nops; i++) {
+    if (c->round[i] != round) continue;
+    const ValueId v = gr->ops[i]->operands[0];
+    const char *x = printer_value(p, v, printer_identity(p, v)).text;
+    text_line(p->level[level], "array%d[%s - some0] = %s;", k++, var, x);
+  }
+  loop(p, into, level, var, "some0", "some0 + some");
+  calls_print(into, gr, c, round, "some");
+}
+
+/* Begins the text of the innermost loop, where results of earlier rounds are known. */
+static void start_inner(Printer *p, int level, const char *var, const Calls *c, int round) {
+  Arena *a = p->g->a;
+  printer_drop(p, level);
+  *p->level[level] = text_new(a, level + 2);
+  int k = 0;
+  for (int before = 0; before < round; before++)
+    for (int i = 0; i < p->gr->nops; i++) {
+      if (c->round[i] != before) continue;
+      const ValueId v = p->gr->ops[i]->results[0];
+      const char *name = arena_printf(a, "v%d", p->g->names++);
+      const char *x = arena_printf(a, "array%d[%s - some0]", k++, var);
+      text_line(p->level[level], "const f32 %s = %s;", name,
+                scalar_round_text(a, value_type(p->gr->e, v)->dtype, x));
+      printer_bind(p, v, printer_identity(p, v), (Printed){name, level});
+    }
+}
+
+/* The loop over the elements lo to hi, n at most, with their stores; what does not depend on them
+   goes to outer levels. */
+static Text elements(Printer *p, int level, const char *var, const char *lo, const char *hi,
+                     int64_t n) {
+  Text x = text_new(p->g->a, level);
+  const Calls c = n >= LEAST_OF_ARRAY ? calls_of(p->g, p->gr) : (Calls){0};
+  if (!c.n) {
+    stores(p, level);
+    loop(p, &x, level, var, lo, hi);
+    return x;
+  }
+  for (int i = 0; i < c.n; i++) text_line(&x, "GC_LANES f32 array%d[%d];", i, BLOCK);
+  text_open(&x, "for (long some0 = %s, some; some0 < %s; some0 += some) {", lo, hi);
+  text_line(&x, "some = %s - some0 < %d ? %s - some0 : %d;", hi, BLOCK, hi, BLOCK);
+  for (int round = 0; round <= c.rounds; round++) {
+    start_inner(p, level, var, &c, round);
+    if (round < c.rounds) arguments(p, &x, level, var, &c, round);
+  }
+  stores(p, level);
+  loop(p, &x, level, var, "some0", "some0 + some");
+  text_close(&x, "}");
+  return x;
 }
 
 /* The axes in the order of the loops: that of the results' storage. Where an argument lies in
@@ -135,15 +196,13 @@ void cpu_map(Gen *g, const Group *gr) {
     }
     p.nlevels = 2;
     p.coord[loops[0].coord] = (Coord){p.coord[loops[0].coord].dim, "i", 1, NULL};
-    stores(&p, 1);
-    text_append(&k->text, p.level[0]);
     const char *end = inner_text;
-    if (units > 1) {
+    const char *lo = units > 1 ? arena_printf(g->a, "u0 * %d", BLOCK) : "0";
+    const Text all = elements(&p, 1, "i", lo, units > 1 ? "end" : end, s.inner);
+    text_append(&k->text, p.level[0]);
+    if (units > 1)
       text_line(&k->text, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
-      loop(&p, &k->text, 1, "i", arena_printf(g->a, "u0 * %d", BLOCK), "end");
-    } else {
-      loop(&p, &k->text, 1, "i", "0", end);
-    }
+    text_append(&k->text, &all);
     return;
   }
   int64_t inner = s.inner, outer = s.outer;
@@ -157,15 +216,13 @@ void cpu_map(Gen *g, const Group *gr) {
   printer_decode(&p, loops, n - 1, "u", "i", 1);
   p.coord[loops[n - 1].coord].text = "j";
   p.coord[loops[n - 1].coord].level = 2;
-  stores(&p, 2);
   const char *end = inner_text;
+  const char *lo = by_column ? arena_printf(g->a, "u0 * %d", BLOCK) : "0";
+  const Text of_row = elements(&p, 2, "j", lo, by_column ? "end" : end, inner);
   Text *row = p.level[1];
-  if (by_column) {
+  if (by_column)
     text_line(row, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
-    loop(&p, row, 2, "j", arena_printf(g->a, "u0 * %d", BLOCK), "end");
-  } else {
-    loop(&p, row, 2, "j", "0", end);
-  }
+  text_append(row, &of_row);
   text_append(&k->text, p.level[0]);
   const char *rows = outer_text;
   if (units == 1 || by_column)

@@ -23,6 +23,7 @@ entry g(x : f32[64, 32], w : f32[32, 40], b : f32[64, 40]) { return y = log(x @ 
 # CHECK-NOT: array0
 # CHECK: f32_log(
 # CHECK-NOT: array0
+# CHECK: static void k2_
 # CHECK: {k1_matmul
 # So are the exps of a row: they stay in one for the last pass, or in one of a block of lanes where no pass reads them again.
 entry rows(x : f32[6, 77], t : u8[6]) { return p = softmax(x), loss = xent(x * 2, t) }
@@ -43,6 +44,23 @@ entry other(x : f32[6, 77], y : f32[6, 15]) { return m = max(x, axis=-1), p = so
 # ROWS: all_exp_down_f32(
 # ROWS: static void k4_softmax
 # ROWS: f32_exp_down(
+# A loop over elements takes a block of them for each round of its calls: tanh waits for the sigmoids.
+entry cell(z : f32[1, 600], c : f32[1, 200], few : f32[15]) {
+  d = sigmoid(z[:, 0:200]) * c + sigmoid(z[:, 200:400])
+  return h = sigmoid(z[:, 400:]) * tanh(d), e = d, f = tanh(few)
+}
+# ROWS: static void k5_
+# ROWS: GC_LANES f32 array3[64];
+# ROWS: some = 200 - some0 < 64 ? 200 - some0 : 64;
+# ROWS: array2[i - some0] =
+# ROWS: all_sigmoid_f32(array0, some);
+# ROWS: all_sigmoid_f32(array2, some);
+# ROWS: array3[i - some0] =
+# ROWS: all_tanh_f32(array3, some);
+# ROWS: out0[i] =
+# ROWS: static void k6_tanh
+# ROWS-NOT: array0
+# ROWS: f32_tanh(
 # The loop over a short depth stays a loop, so that a tile's sums stay in registers.
 entry h(x : f32[1, 3, 64, 64], w : f32[32, 3, 3, 3]) { return y = conv2d(x, w, stride=2, pad=1) }
 # TILE: void window_6x16_
