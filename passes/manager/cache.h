@@ -17,6 +17,8 @@ typedef struct EntryNotes {
   uint64_t rerun_flops;  /* of ops that the pass remat recomputes */
   uint64_t memory_limit; /* of the arena, into which the pass remat has fitted it; 0: any */
   uint64_t prepared;     /* bytes beside the arena that count under a limit */
+  uint64_t goal;         /* of the arena, within which the pass remat recomputes values if it can,
+                            where no limit is given; 0: any */
   uint64_t left_out;     /* stages of the pipeline that leave it as it is, as bits */
   bool distributed;      /* to_local and from_local stay for the pass distribute */
   bool in_order;         /* fusion must not raise the peak of live bytes of the ops' order */

@@ -1,15 +1,18 @@
 /* Guard: no entry needs a larger arena than the program as it is written, planned without
    optimization, by more than the largest weight that it would convert if that had no copy.
    Contract: stands in front of every pass that an entry may leave out. Its decisions are
-   EntryNotes.left_out, in_order and overlap_free, which those passes, fusion and streams obey.
+   EntryNotes.left_out, in_order, overlap_free and goal, which those passes, fusion, streams and
+   remat obey.
    Merged values live longer, fused ops wait for each other, and the best order of one program may
    not be found for another. If an arena has grown, the rest of the pipeline runs without
    recomputation, then without bytes for collectives that overlap with computation, then with fusion
-   within the live bytes of the written order, then without more and more passes. The first variant
-   that needs no more is kept. With whole=1 all this is done with the program of one process, so
-   that its ops, and its bits, are those of every number of ranks. With exact=1 no pass in front of
-   autodiff is left out, in whose program gradients are added up: its bits are those of every size.
-   The goal is that of the program as it is written all the same.
+   within the live bytes of the written order, then without more and more passes, then with
+   recomputation within the goal. The first variant that needs no more is kept.
+   Passes in front of autodiff decide in which order gradients are added up. They are left out last,
+   since the bits of no entry should depend on its sizes: with exact=1 never, with reassociate=1 as
+   others are. The goal is that of the program as it is written all the same.
+   With whole=1 all this is done with the program of one process, so that its ops, and its bits, are
+   those of every number of ranks.
  */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
@@ -32,42 +35,84 @@ enum { OPTIONAL = sizeof optional / sizeof *optional };
 typedef struct Variant {
   unsigned left_out; /* bits of Kind */
   bool in_order;     /* its ops come in the order that the program has as it is written */
-  bool overlap_free; /* collectives overlap within the bytes of the order */
+  bool overlaps;     /* collectives overlap as they do with all passes, else within the bytes of the
+                        order */
+  bool in_goal;      /* values are recomputed, until the arena is within the goal */
+  bool any_sum;      /* also passes in front of autodiff are left out: gradients are added up in
+                        another order */
   bool of_ranks;     /* without collectives there is another variant like it */
   const char *what;  /* for a remark */
 } Variant;
 
 enum { AS_WRITTEN = RECOMPUTE | MERGE | FOLD | REST };
+#define IN_LIVE_BYTES "fusion within the live bytes of the program's order"
+#define IN_BYTES "recomputation within the bytes of the program as it is written"
 static const Variant variants[] = {
-    {RECOMPUTE, false, false, false, "no recomputation"},
-    {0, false, true, true, "no bytes for collectives that overlap"},
-    {RECOMPUTE, false, true, true, "no bytes for collectives that overlap, no recomputation"},
-    {0, true, true, false, "fusion within the live bytes of the program's order"},
-    {RECOMPUTE, true, true, false,
-     "fusion within the live bytes of the program's order, no recomputation"},
-    {RECOMPUTE | MERGE, false, true, false, "no merging of equal ops"},
-    {RECOMPUTE | MERGE, true, true, false, "fusion within live bytes, no merging of equal ops"},
-    {RECOMPUTE | MERGE | FOLD, true, true, false, "fusion within live bytes, and nothing else"},
-    {AS_WRITTEN, false, false, false, "no optimization"},
+    {.left_out = RECOMPUTE, .overlaps = true, .what = "no recomputation"},
+    {.of_ranks = true, .what = "no bytes for collectives that overlap"},
+    {.left_out = RECOMPUTE,
+     .of_ranks = true,
+     .what = "no bytes for collectives that overlap, no recomputation"},
+    {.in_order = true, .what = IN_LIVE_BYTES},
+    {.left_out = RECOMPUTE, .in_order = true, .what = IN_LIVE_BYTES ", no recomputation"},
+    {.left_out = RECOMPUTE | MERGE, .what = "no merging of equal ops"},
+    {.left_out = RECOMPUTE | MERGE,
+     .in_order = true,
+     .what = "fusion within live bytes, no merging of equal ops"},
+    {.left_out = RECOMPUTE | MERGE | FOLD,
+     .in_order = true,
+     .what = "fusion within live bytes, and nothing else"},
+    {.left_out = RECOMPUTE, .in_goal = true, .what = IN_BYTES},
+    {.left_out = RECOMPUTE,
+     .in_order = true,
+     .in_goal = true,
+     .what = IN_BYTES ", fusion within live bytes"},
+    {.left_out = RECOMPUTE | MERGE, .in_goal = true, .what = IN_BYTES ", no merging of equal ops"},
+    {.left_out = AS_WRITTEN,
+     .in_goal = true,
+     .what = IN_BYTES ", no optimization behind the gradients"},
+    {.in_order = true, .any_sum = true, .what = IN_LIVE_BYTES ", in which gradients are added up"},
+    {.left_out = RECOMPUTE,
+     .in_order = true,
+     .any_sum = true,
+     .what = IN_LIVE_BYTES ", in which gradients are added up, no recomputation"},
+    {.left_out = RECOMPUTE | MERGE, .any_sum = true, .what = "no merging of equal ops"},
+    {.left_out = RECOMPUTE | MERGE,
+     .in_order = true,
+     .any_sum = true,
+     .what = "fusion within live bytes, no merging of equal ops"},
+    {.left_out = RECOMPUTE | MERGE | FOLD,
+     .in_order = true,
+     .any_sum = true,
+     .what = "fusion within live bytes, and nothing else"},
+    {.left_out = AS_WRITTEN, .overlaps = true, .any_sum = true, .what = "no optimization"},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 typedef struct Guard {
   PassRun *r;
-  uint32_t n;      /* entries */
-  uint64_t *goal;  /* by entry: bytes of its arena as it is written, and of a converted weight */
-  uint64_t *given; /* of which so many are given for speed, to copies of weights for loops */
-  Trial *first;    /* with all passes */
-  uint64_t *min;   /* bytes of the best variant so far that count */
-  int *best;       /* that variant; -1: all passes */
-  Entry *written;  /* by entry */
-  Entry *ordered;  /* by entry: in the order that it has as it is written */
-  uint64_t whole;  /* stages that trials leave out: those that divide the batch among ranks */
-  uint64_t kept;   /* that are never left out */
-  bool overlaps;   /* entries may have collectives */
+  uint32_t n;        /* entries */
+  uint64_t *goal;    /* by entry: bytes of its arena as it is written, and of a converted weight */
+  uint64_t *given;   /* of which so many are given for speed, to copies of weights for loops */
+  Trial *first;      /* with all passes */
+  uint64_t *min;     /* bytes of the best variant so far that count */
+  int *best;         /* that variant; -1: all passes */
+  Entry *written;    /* by entry */
+  Entry *ordered[2]; /* by entry: in the order that it has as it is written; the second: with the
+                        gradients that it has so, too, once that is asked for */
+  uint64_t whole;    /* stages that trials leave out: those that divide the batch among ranks */
+  uint64_t kept;     /* in front of autodiff */
+  bool exact;        /* these are never left out */
+  bool overlaps;     /* entries may have collectives */
 } Guard;
 
 static Entry *entry_of(const Guard *g, uint32_t k) { return g->r->m->entries.at[k]; }
+
+static bool has_gradient(const Entry *e) {
+  for (uint32_t i = 0; i < e->ops.n; i++)
+    if (op_at(e, i)->kind == OP_GRAD) return true;
+  return false;
+}
 
 /* The stages that leave such passes out. What no op reads goes early only for the sake of others.
  */
@@ -78,19 +123,27 @@ static uint64_t all_stages_of(const Guard *g, unsigned kinds) {
   return bits;
 }
 
-/* ... but for those that are kept. */
-static uint64_t stages_of(const Guard *g, unsigned kinds) {
-  return all_stages_of(g, kinds) & ~g->kept;
+/* ... but for those in front of autodiff, if entry k has gradients and they are to be added up as
+   at each other size. */
+static uint64_t stages_of(const Guard *g, uint32_t k, unsigned kinds, bool any_sum) {
+  const bool kept = has_gradient(&g->written[k]) && (!any_sum || g->exact);
+  return all_stages_of(g, kinds) & ~(kept ? g->kept : 0);
+}
+
+/* Copies of weights for loops that the program as it is written has not. */
+static uint64_t more_copies(const Guard *g, uint32_t k, const Trial *t) {
+  return t->copies > g->given[k] ? t->copies - g->given[k] : 0;
 }
 
 static void set_variant(Guard *g, uint32_t k, int variant) {
   Entry *e = entry_of(g, k);
   const Variant *w = variant < 0 ? &(Variant){0} : &variants[variant];
-  *e = w->in_order ? g->ordered[k] : g->written[k];
+  *e = w->in_order ? g->ordered[w->any_sum][k] : g->written[k];
   EntryNotes *notes = notes_change(e);
-  notes->left_out = stages_of(g, w->left_out) | g->whole;
+  notes->left_out = stages_of(g, k, w->left_out, w->any_sum) | g->whole;
   notes->in_order = w->in_order;
-  notes->overlap_free = w->overlap_free && g->overlaps;
+  notes->goal = w->in_goal ? g->goal[k] + more_copies(g, k, &g->first[k]) : 0;
+  notes->overlap_free = variant >= 0 && !w->overlaps && g->overlaps;
 }
 
 static bool is_over(const Guard *g, uint32_t k) { return g->min[k] > g->goal[k]; }
@@ -102,7 +155,7 @@ static void leave_unplanned(Guard *g, uint32_t k) {
 }
 
 /* The order in which each entry would run with no pass that it may leave out. */
-static bool order_entries(Guard *g) {
+static bool order_entries(Guard *g, bool any_sum) {
   PassRun *r = g->r;
   PassOptions own = {.target = r->opt->target, .plan_seconds = r->opt->plan_seconds, .trial = true};
   Entry *others = ARENA_ARRAY(r->scratch, Entry, module_entries(r->m)); /* init and its like */
@@ -112,12 +165,12 @@ static bool order_entries(Guard *g) {
   }
   for (uint32_t k = 0; k < g->n; k++) {
     *entry_of(g, k) = g->written[k];
-    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN) | g->whole;
+    notes_change(entry_of(g, k))->left_out = stages_of(g, k, AS_WRITTEN, any_sum) | g->whole;
     entry_copy(entry_of(g, k));
   }
   bool ok = passes_until(r, "autodiff", &own) &&
             passes_run(r->m, "autodiff,dce,order", &own); /* which leaves nothing out */
-  for (uint32_t k = 0; k < g->n; k++) g->ordered[k] = *entry_of(g, k);
+  for (uint32_t k = 0; k < g->n; k++) g->ordered[any_sum][k] = *entry_of(g, k);
   for (uint32_t k = g->n; pass_entry(r->m, k); k++) *pass_entry(r->m, k) = others[k - g->n];
   return ok;
 }
@@ -129,7 +182,7 @@ static void choose(Guard *g) {
 
 /* What counts of an arena: not the copies for loops that the program as it is written has not. */
 static uint64_t counted(const Guard *g, uint32_t k, const Trial *t) {
-  uint64_t more = t->copies > g->given[k] ? t->copies - g->given[k] : 0;
+  const uint64_t more = more_copies(g, k, t);
   return t->arena > more ? t->arena - more : 0;
 }
 
@@ -159,6 +212,12 @@ static bool any_over(const Guard *g) {
   return false;
 }
 
+/* Recomputation costs little time. */
+static bool is_cheap(const Trial *t) {
+  enum { PART = 20 };
+  return t->again <= t->flops / PART;
+}
+
 static bool try_variant(Guard *g, int variant, Trial *found) {
   for (uint32_t k = 0; k < g->n; k++)
     if (is_over(g, k))
@@ -167,7 +226,7 @@ static bool try_variant(Guard *g, int variant, Trial *found) {
       leave_unplanned(g, k);
   bool ok = trial_run(g->r, 0, found);
   for (uint32_t k = 0; ok && k < g->n; k++)
-    if (is_over(g, k) && counted(g, k, &found[k]) < g->min[k]) {
+    if (is_over(g, k) && counted(g, k, &found[k]) < g->min[k] && is_cheap(&found[k])) {
       g->min[k] = counted(g, k, &found[k]);
       g->best[k] = variant;
     }
@@ -202,11 +261,18 @@ static bool try_variants(Guard *g) {
   PassRun *r = g->r;
   Trial *found = ARENA_ARRAY(r->scratch, Trial, g->n + 1);
   uint64_t *all = ARENA_ARRAY(r->scratch, uint64_t, g->n + 1);
+  bool with_sums = false; /* ordered[1] is there */
   memcpy(all, g->min, sizeof *all * g->n);
-  if (!order_entries(g)) return false;
+  if (!order_entries(g, false)) return false;
   choose(g);
   for (int variant = 0; variant < VARIANTS && any_over(g); variant++) {
-    if (variants[variant].of_ranks && !g->overlaps) continue;
+    const Variant *w = &variants[variant];
+    if (w->of_ranks && !g->overlaps) continue;
+    if (w->any_sum && w->in_order && !with_sums) {
+      if (!order_entries(g, true)) return false;
+      choose(g);
+      with_sums = true;
+    }
     if (!try_variant(g, variant, found)) return false;
   }
   for (uint32_t k = 0; k < g->n; k++) {
@@ -230,8 +296,9 @@ bool pass_guard(PassRun *r) {
   g.min = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
   g.best = ARENA_ARRAY(r->scratch, int, n + 1);
   g.written = ARENA_ARRAY(r->scratch, Entry, n + 1);
-  g.ordered = ARENA_ARRAY(r->scratch, Entry, n + 1);
-  for (int i = 0; i < OPTIONAL && pass_arg_int(r, "exact", 0); i++)
+  for (int i = 0; i < 2; i++) g.ordered[i] = ARENA_ARRAY(r->scratch, Entry, n + 1);
+  g.exact = pass_arg_int(r, "exact", 0);
+  for (int i = 0; i < OPTIONAL && !pass_arg_int(r, "reassociate", 0); i++)
     g.kept |= passes_stages(r, optional[i].pass, "autodiff");
   if (pass_arg_int(r, "whole", 0))
     g.whole = passes_stages(r, "distribute", NULL) | passes_stages(r, "buckets", NULL);

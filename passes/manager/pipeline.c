@@ -238,6 +238,7 @@ const char *passes_with_exact(Ctx *c, const char *pipeline) {
 }
 
 const char *passes_with_reassociation(Ctx *c, const char *pipeline) {
+  pipeline = with_argument(c, pipeline, "guard", "reassociate=1");
   pipeline = with_argument(c, pipeline, "gather-matmul", "reassociate=1");
   return with_argument(c, pipeline, "autodiff", "reassociate=1");
 }
@@ -338,7 +339,7 @@ bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
   Pipeline p = {0};
   for (uint32_t k = 0; k < m->entries.n; k++) { /* of another pipeline */
     EntryNotes *notes = notes_change(m->entries.at[k]);
-    notes->left_out = 0;
+    notes->left_out = notes->goal = 0;
     notes->in_order = notes->overlap_free = false;
   }
   const unsigned have = laid_out ? LAID_OUT : opt->lowered ? HAS_NO_GRAD : 0;

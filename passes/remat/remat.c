@@ -164,14 +164,15 @@ static void report_loops(const Remat *w) {
 
 /* Fits the entry, or brings it as near to the limit as a trial needs to know: what is known already
    about the same entry is done again. */
-static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, RematPlan *found, uint64_t *arena) {
+static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, bool wish, RematPlan *found,
+                       uint64_t *arena) {
   if (known->chosen >= 0) {
     *found = known->found;
     *arena = known->arena;
     return tries_again(x, known->chosen, &known->again);
   }
   Remat *w = tries_fit(x, known->limit, 0, remat_effort(&x->at[0], 100), found, arena);
-  if (!w && (r->opt->trial || r->opt->probe)) w = tries_min(x, false, found, arena);
+  if (!w && (wish || r->opt->trial || r->opt->probe)) w = tries_min(x, false, found, arena);
   if (w) remat_keep(r, known, x, w, found, *arena);
   return w;
 }
@@ -249,7 +250,8 @@ static uint64_t less_prepared(PassRun *r, Entry *e, const GlobalsPlan *g, uint64
   return limit >= bytes + least ? limit - bytes : least;
 }
 
-static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t limit) {
+/* `wish`: an entry that does not fit is no error. */
+static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t limit, bool wish) {
   Entry *e = pass_entry(r->m, k);
   const uint64_t asked = limit;
   limit = less_prepared(r, e, g, limit);
@@ -263,21 +265,21 @@ static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t l
   uint64_t arena;
   RematKnown *known = remat_known(r, e, limit);
   bool ok = tries_new(a, r, e, g, &x);
-  Remat *w = ok ? fit_once(r, &x, known, &found, &arena) : NULL;
+  Remat *w = ok ? fit_once(r, &x, known, wish, &found, &arena) : NULL;
   if (ok) w = fit_better(&x, w, known, &found, &arena);
-  if (ok && !r->opt->trial && !r->opt->probe && (!w || arena > limit)) {
+  if (ok && !wish && !r->opt->trial && !r->opt->probe && (!w || arena > limit)) {
     w = tries_min(&x, true, &found, &arena); /* which may fit after all */
     ok = w && arena <= limit;
     double flops = x.at[0].p.flops;
     if (w && !ok) refuse(w, k, asked, arena, flops > 0 ? found.flops / flops : 0);
   }
-  if (ok) {
+  if (ok && w) {
     for (int t = 0; t < w->p.nsteps; t++) r->changes += w->s.again[t].n;
     report_loops(w);
     report_recomputed(w);
     report_bound(w, limit, &found, x.at[0].p.flops);
   }
-  notes_change(e)->memory_limit = ok && arena <= limit ? limit : 0;
+  notes_change(e)->memory_limit = ok && w && arena <= limit ? limit : 0;
   tries_free(&x);
   arena_free(a);
   return ok;
@@ -312,9 +314,12 @@ static bool is_prepared(const Module *m, const Entry *e) {
 bool pass_remat(PassRun *r) {
   for (uint32_t k = 0; pass_entry(r->m, k); k++)
     notes_change(pass_entry(r->m, k))->memory_limit = 0;
-  if (!r->opt->limit.bytes && r->opt->limit.share <= 0 && !r->opt->curve) return true;
-  GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
+  const bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
+  bool wished = false;
   Entry *e;
+  for (uint32_t k = 0; !limited && (e = pass_entry(r->m, k)); k++) wished |= notes_of(e)->goal > 0;
+  if (!limited && !wished && !r->opt->curve) return true;
+  GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   if (g.bytes == UINT64_MAX) return false;
   for (uint32_t k = 0; r->opt->curve && (e = pass_entry(r->m, k)); k++)
     if (!is_prepared(r->m, e) && !remat_curve(r, k, &g, prepared_of(r, e, &g))) return false;
@@ -322,6 +327,8 @@ bool pass_remat(PassRun *r) {
   bool ok = true;
   for (uint32_t k = 0; limit < UINT64_MAX && (e = pass_entry(r->m, k)); k++)
     if ((e != r->m->init || r->opt->limit.bytes) && !is_prepared(r->m, e))
-      ok &= limit_entry(r, k, &g, limit);
+      ok &= limit_entry(r, k, &g, limit, false);
+  for (uint32_t k = 0; wished && (e = pass_entry(r->m, k)); k++)
+    if (notes_of(e)->goal) ok &= limit_entry(r, k, &g, notes_of(e)->goal, true);
   return ok;
 }

@@ -19,6 +19,7 @@ typedef struct Hoist {
   Entry *e;
   Builder *b;
   bool grads; /* the entry trains or asks for some */
+  bool asks;  /* it has grad ops */
   VEC(Ahead) ahead;
   VEC(OpId) ops;     /* of the block that is being written */
   ValueId *by;       /* by value: what it is replaced by */
@@ -86,6 +87,13 @@ static bool is_work(const Op *op) {
   OpClass c = op_info[op->kind].cls;
   return op->nresults > 0 && !op->nblocks && c != CLASS_LEAF && c != CLASS_VIEW &&
          c != CLASS_META && c != CLASS_GLOBAL;
+}
+
+/* A part of a tensor from outside, whose gradient is wanted: it goes out on its own, since the loop
+   then adds up the gradient of the part instead of that of the tensor. */
+static bool is_part(const Hoist *h, const Op *op) {
+  return h->asks && op->kind == OP_SLICE &&
+         value_type(h->e, op->results[0])->numel < value_type(h->e, op->operands[0])->numel;
 }
 
 /* ---- rows by the counter ---- */
@@ -224,7 +232,7 @@ static void hoist_scan(Hoist *h, Op *scan, Block *outer) {
     Op *op = op_at(h->e, body->ops.at[i]);
     if (op->parent != body) continue; /* it went with another */
     if (op->kind == OP_SCAN) inputs_go(h, op, body, outer);
-    if (is_work(op) && can_go(h, body, op->results[0])) {
+    if ((is_work(op) || is_part(h, op)) && can_go(h, body, op->results[0])) {
       go(h, body, outer, op->results[0]);
       h->r->changes++;
     } else if (row_in_place(h, scan, op, i, outer)) {
@@ -258,13 +266,18 @@ static void hoist_block(Hoist *h, Block *b) {
 bool pass_hoist(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    bool any = false, grads = e->training;
+    bool any = false, asks = false;
     for (uint32_t i = 0; i < e->ops.n; i++) {
       any |= op_at(e, i)->kind == OP_SCAN;
-      grads |= op_at(e, i)->kind == OP_GRAD;
+      asks |= op_at(e, i)->kind == OP_GRAD;
     }
     if (!any) continue;
-    Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .grads = grads, .known = e->values.n};
+    Hoist h = {.r = r,
+               .e = e,
+               .b = builder_new(e, e->body),
+               .grads = e->training || asks,
+               .asks = asks,
+               .known = e->values.n};
     h.b->fold = false;
     h.by = ARENA_ARRAY(r->scratch, ValueId, h.known);
     h.is_target = grad_targets(r->scratch, e);

@@ -32,3 +32,12 @@ entry one(z : f32[1, 3], h : f32[3]) {
 # CHECK-LABEL: entry one
 # CHECK: scan %h, %{{[0-9]+}} {trips = 1, carries = 1}
 # CHECK-NOT: gather
+# A part of what is outside goes out on its own, if its gradient is wanted: the loop adds up the gradient of the row alone.
+# RUN: %gc %s --emit=ir --passes=fold,hoist,cse,dce,autodiff | FileCheck-14 %s --check-prefix=PART
+entry part(x : f32[64, 3], h : f32[3]) {
+  scan i in 0..64 { h = tanh(h * x[i] + x[5]) }
+  return g = grad(sum(h), x)
+}
+# PART-LABEL: entry part
+# PART: scan {{.*}} {trips = 64, carries = 2, reverse = 1} : f32[3], f32[1,3], f32[64,3]
+# PART: pad {{.*}} : f32[64,3]
