@@ -3,6 +3,7 @@
 #include "codegen/build/output.h"
 #include "lang/driver/compilation.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -198,5 +199,9 @@ int settings_output(Compilation *r) {
                        r->emit == EMIT_EXE    ? "executable"
                        : r->emit == EMIT_ONNX ? "model"
                                               : "library");
+  if (!code && program && !output_can_replace(r->output)) {
+    diag(r->c, SEV_ERROR, (Loc){0}, "cannot write '%s': %s", r->output, strerror(errno));
+    return EXIT_ENVIRONMENT;
+  }
   return code;
 }

@@ -122,24 +122,41 @@ static uint32_t *find_chains(const ScanBack *s, const Block *b) {
   return chain;
 }
 
-/* Takes accumulator i apart; false if it is no sum that can be had behind the loop. */
-static bool take_out(ScanBack *s, const Block *b, const uint32_t *chain, uint32_t i) {
-  ValueId arg = b->args.at[1 + s->types_of.n - s->outside.n + i];
-  ValueId *sum = &s->d->sum[s->outside.at[i] - s->d->lo], v = *sum;
-  SumTerms terms = {0};
-  while (v != arg) {
+static ValueId accumulator(const ScanBack *s, const Block *b, uint32_t i) {
+  return b->args.at[1 + s->types_of.n - s->outside.n + i];
+}
+
+static ValueId *sum_of(const ScanBack *s, uint32_t i) {
+  return &s->d->sum[s->outside.at[i] - s->d->lo];
+}
+
+/* What is added to accumulator i; false if it is no sum that can be had behind the loop. */
+static bool find_terms(ScanBack *s, const Block *b, const uint32_t *chain, uint32_t i,
+                       SumTerms *out) {
+  for (ValueId v = *sum_of(s, i); v != accumulator(s, b, i);) {
     if (chain[v] != i + 1) return false;
     const Op *add = value_def(s->e, v);
     int other = chain[add->operands[0]] != 0;
     SumTerm term = {.op = value_def(s->e, add->operands[other])};
     if (!term.op || !can_wait(s, b, &term)) return false;
-    vec_push(s->a, &terms, term);
+    vec_push(s->a, out, term);
     v = add->operands[!other];
   }
+  return out->n > 0;
+}
+
+/* The stacks take no more bytes than the accumulator. */
+static bool is_small(const ScanBack *s, uint32_t i, const SumTerms *terms) {
+  return cost(s, terms) <= bytes_of(value_type(s->e, s->outside.at[i]));
+}
+
+/* Takes accumulator i apart; false if its sum stays in the loop. */
+static bool take_out(ScanBack *s, const Block *b, const uint32_t *chain, uint32_t i) {
+  SumTerms terms = {0};
+  if (!find_terms(s, b, chain, i, &terms)) return false;
   const bool free = pass_arg_int(s->d->r, "reassociate", 0) != 0;
   const bool rows = terms.n == 1 && terms.at[0].sign;
-  if (!terms.n || cost(s, &terms) > (free || rows ? bytes_of(value_type(s->e, arg)) : 0))
-    return false;
+  if (free || rows ? !is_small(s, i, &terms) : cost(s, &terms) > 0) return false;
   for (uint32_t t = terms.n; t-- > 0;) {
     vec_push(s->a, &s->behind[i], terms.at[t]);
     for (int k = 0; k < read_of(&terms.at[t]); k++) {
@@ -147,8 +164,18 @@ static bool take_out(ScanBack *s, const Block *b, const uint32_t *chain, uint32_
       if (!has_stack(s, x) && !is_forward(s, x)) vec_push(s->a, &s->given, x);
     }
   }
-  *sum = arg; /* a carry that no op reads */
+  *sum_of(s, i) = accumulator(s, b, i); /* a carry that no op reads */
   return true;
+}
+
+/* A sum that stays in the loop for the sake of bits. */
+static void report_left(ScanBack *s, const Block *b, const uint32_t *chain, uint32_t i) {
+  SumTerms terms = {0};
+  if (s->behind[i].n || !find_terms(s, b, chain, i, &terms) || !is_small(s, i, &terms)) return;
+  remark(s->d->r, REMARK_SAVED, "saved", s->scan->loc,
+         "the gradient of %s is added up in each of %lld iterations, so that no size decides its "
+         "bits; with --reassociate it is added up behind the loop, by one product",
+         value_str(s->e, s->outside.at[i]), (long long)scan_trips(s->scan));
 }
 
 void back_find_sums(ScanBack *s, const Block *b) {
@@ -158,6 +185,8 @@ void back_find_sums(ScanBack *s, const Block *b) {
     more = false;
     for (uint32_t i = 0; i < s->outside.n; i++) more |= !s->behind[i].n && take_out(s, b, chain, i);
   }
+  if (!(s->d->r->opt->remarks & REMARK_SAVED)) return;
+  for (uint32_t i = 0; i < s->outside.n; i++) report_left(s, b, chain, i);
 }
 
 /* ---- behind the loop ---- */

@@ -250,13 +250,13 @@ static uint64_t less_prepared(PassRun *r, Entry *e, const GlobalsPlan *g, uint64
   return limit >= bytes + least ? limit - bytes : least;
 }
 
-/* `wish`: an entry that does not fit is no error. */
+/* `wish`: an entry that does not fit is no error, and later passes are held to nothing. */
 static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t limit, bool wish) {
   Entry *e = pass_entry(r->m, k);
   const uint64_t asked = limit;
   limit = less_prepared(r, e, g, limit);
   Remat given = remat_new(r, e, g);
-  notes_change(e)->memory_limit = limit;
+  if (!wish) notes_change(e)->memory_limit = limit;
   remarks_of(r, e);
   if (remat_arena(&given, limit) <= limit) return true;
   Arena *a = arena_new();
@@ -279,7 +279,7 @@ static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t l
     report_recomputed(w);
     report_bound(w, limit, &found, x.at[0].p.flops);
   }
-  notes_change(e)->memory_limit = ok && w && arena <= limit ? limit : 0;
+  notes_change(e)->memory_limit = ok && w && !wish && arena <= limit ? limit : 0;
   tries_free(&x);
   arena_free(a);
   return ok;

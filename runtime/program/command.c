@@ -203,6 +203,8 @@ uint64_t command_bytes(const GcEntry *e) { /* also of one that validates */
 
 static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
 
+static bool does_without(const GcEntry *e, int hyper) { return e->unread && e->unread[hyper]; }
+
 static bool setup(Command *cmd, int threads, bool pin) {
   Err *e = &cmd->err;
   Session *s = &cmd->session;
@@ -248,7 +250,12 @@ static bool setup(Command *cmd, int threads, bool pin) {
   if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
   if (validating && !dataset_load(&cmd->validation.data, e)) return false;
   if (!labels_take(cmd, e)) return false;
-  for (int i = 0; i < gc_program.nhypers; i++) session_set_hyper(s, i, cmd->options.hypers[i]);
+  for (int i = 0; i < gc_program.nhypers; i++) {
+    session_set_hyper(s, i, cmd->options.hypers[i]);
+    if (cmd->options.hyper_given[i] && does_without(en, i) &&
+        (!validating || does_without(validating, i)))
+      note(cmd, "--%s changes nothing: '%s' does not read it", gc_program.hypers[i].name, en->name);
+  }
   return session_start(s, threads, pin, e);
 }
 

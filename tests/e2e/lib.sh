@@ -76,6 +76,8 @@ holds out.txt 'n = -4294967296'
 ./net count --help >out.txt
 holds out.txt '--by N                     hyper (default 1)'
 grep -q -- '--turned' out.txt && fail 'the help lists a hyper that the entry does not read'
+./net count --steps 1 --turned false >out.txt 2>err.txt
+holds err.txt "note: --turned changes nothing: 'count' does not read it"
 ./net flip --help >out.txt
 holds out.txt '--turned true|false        hyper (default true)'
 ./net info count >out.txt

@@ -1,5 +1,9 @@
 # RUN: %gc %s --emit=ir --passes='autodiff{reassociate=1},dce' | FileCheck-14 %s
 # RUN: %gc %s --emit=ir --passes=autodiff,dce | FileCheck-14 %s --check-prefix=KEPT
+# RUN: %gc %s --emit=ir --passes=autodiff,dce --remarks=saved -o /dev/null 2>&1 | FileCheck-14 %s --check-prefix=WHY
+# RUN: %gc %s --emit=ir --passes='autodiff{reassociate=1},dce' --remarks=saved -o /dev/null 2>&1 | FileCheck-14 %s --check-prefix=NOT --allow-empty
+# WHY: remark: the gradient of %w is added up in each of 3 iterations, so that no size decides its bits; with --reassociate
+# NOT-NOT: with --reassociate
 # The gradient of a weight that a loop reads is one product of stacks behind the backward loop, that
 # of a bias one sum. Operands that are not stacked otherwise are stacked with reassociate=1, if that
 # takes no more bytes than the accumulator would; else no number of rows or iterations decides.

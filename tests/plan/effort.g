@@ -1,12 +1,12 @@
-# RUN: for l in 30 35; do for o in 2 3; do %gc -march=x86-64-v4 -O$o --memory-limit=$l% %s --dump-plan=json \
+# RUN: for l in 30 32; do for o in 2 3; do %gc -march=x86-64-v4 -O$o --memory-limit=$l% %s --dump-plan=json \
 # RUN:   | grep -o '"recompute_flops": [0-9]*' | grep -o '[0-9]*$' > %t.$l.$o || exit 1; done; done
-# RUN: test $(cat %t.35.3) -lt $(cat %t.35.2)
+# RUN: test $(cat %t.32.3) -lt $(cat %t.32.2)
 # RUN: test $(cat %t.30.3) -le $(cat %t.30.2)
-# RUN: %gc -march=x86-64-v4 -O3 --memory-limit=35% %s --dump-plan=json > %t.once
-# RUN: %gc -march=x86-64-v4 -O3 --memory-limit=35% %s --dump-plan=json | cmp %t.once
+# RUN: %gc -march=x86-64-v4 -O3 --memory-limit=32% %s --dump-plan=json > %t.once
+# RUN: %gc -march=x86-64-v4 -O3 --memory-limit=32% %s --dump-plan=json | cmp %t.once
 # -O3 searches again, for longer, where -O2 ends, and keeps the better plan of both: it never computes
 # more, and here it computes less. So does -O2 with its two arguments.
-# RUN: %gc -march=x86-64-v4 --memory-limit=35% %s --dump-plan=json --passes="$(%gc --list-passes | sed -n 's/^-O2  //p' \
+# RUN: %gc -march=x86-64-v4 --memory-limit=32% %s --dump-plan=json --passes="$(%gc --list-passes | sed -n 's/^-O2  //p' \
 # RUN:   | sed 's/,remat/&{effort=400}/; s/,share,/,share{effort=400},/')" | cmp %t.once
 # Less effort is a beginning of more: the plan of 100 per cent computes no more than those of 7 and 25.
 # RUN: for e in 7 25 100; do %gc -march=x86-64-v4 --memory-limit=30% %s --dump-plan=json \
