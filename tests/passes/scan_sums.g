@@ -1,9 +1,5 @@
 # RUN: %gc %s --emit=ir --passes='autodiff{reassociate=1},dce' | FileCheck-14 %s
 # RUN: %gc %s --emit=ir --passes=autodiff,dce | FileCheck-14 %s --check-prefix=KEPT
-# RUN: %gc %s --emit=ir --passes=autodiff,dce --remarks=saved -o /dev/null 2>&1 | FileCheck-14 %s --check-prefix=WHY
-# RUN: %gc %s --emit=ir --passes='autodiff{reassociate=1},dce' --remarks=saved -o /dev/null 2>&1 | FileCheck-14 %s --check-prefix=NOT --allow-empty
-# WHY: remark: the gradient of %w is added up in each of 3 iterations, so that no size decides its bits; with --reassociate
-# NOT-NOT: with --reassociate
 # The gradient of a weight that a loop reads is one product of stacks behind the backward loop, that
 # of a bias one sum. Operands that are not stacked otherwise are stacked with reassociate=1, if that
 # takes no more bytes than the accumulator would; else no number of rows or iterations decides.
@@ -104,3 +100,8 @@ entry rows(x : f32[7, 2, 8], y : f32[7, 2, 8]) {
 # KEPT-NOT: gather_grad
 # KEPT: yield
 # KEPT: %dx = pad
+# What is added up in the loop for the sake of bits is named.
+# RUN: %gc %s --emit=ir --passes=autodiff,dce --remarks=saved -o /dev/null 2>&1 | FileCheck-14 %s --check-prefix=WHY
+# RUN: %gc %s --emit=ir --passes='autodiff{reassociate=1},dce' --remarks=saved -o /dev/null 2>&1 | FileCheck-14 %s --check-prefix=NOT --allow-empty
+# WHY: remark: the gradient of %w is added up in each of 3 iterations, so that no size decides its bits; with --reassociate
+# NOT-NOT: with --reassociate
