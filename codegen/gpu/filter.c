@@ -58,10 +58,9 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
   WgmmaFilterSchedule w;
   const int64_t sums = c.f->numel * dtype_size(sums_dt);
   if (!f.tensor || f.rounds > 1 || !dtype_is_half(s.in) || dims_bounded(c.x, 2, 4)) return f;
-  const int64_t most = s.operands / sums;
-  if (wgmma_filter_schedule(&c, most, &w) ||
-      wgmma_copied_schedule(&t->machine, &c, most, grid_filter_gather_clocks(&t->machine, &f, &s),
-                            &w))
+  if (wgmma_filter_schedule(&c, s.operands / sums, &w) ||
+      wgmma_copied_schedule(&t->machine, &c, grid_filter_most_parts(&t->machine, &s),
+                            grid_filter_gather_clocks(&t->machine, &f, &s), &w))
     grid_filter_take(&f, &w, &s);
   return f;
 }

@@ -68,7 +68,7 @@ static double choose_parts(const GridMachine *machine, const ConvGeom *c, WgmmaF
   for (int64_t n = 1; n == 1 || (n * LEAST <= k_tiles && n <= machine->multiprocessors); n++) {
     const int64_t each = ceil_div(k_tiles, n);
     t.parts = ceil_div(k_tiles, each);
-    if (n > 1 && t.parts > most) break;
+    if (t.parts > most) break;
     t.chunk = each * t.depth, t.blocks = tiles * t.parts;
     const double time = (double)ceil_div(t.blocks, machine->multiprocessors) *
                             ((double)each * k_tile_clocks(&t) + ENDS) +

@@ -10,7 +10,7 @@ points=$((1 << 18))
 clang=$(command -v clang-16 || command -v clang-14 || command -v clang)
 [ -n "$clang" ] || echo "NOT TESTED: the functions compiled by clang: there is none here"
 levels='-O2 -march=x86-64/-O3 -march=x86-64-v3/-O3 -march=x86-64-v4/-O2 -march=native'
-[ "${GC_TEST_LEVEL-}" = full ] && levels="$levels/-O2 -march=x86-64-v3/-O3 -march=native"
+[ "${GC_TEST_LEVEL-}" = full ] && levels="$levels/-O3 -march=x86-64/-O2 -march=x86-64-v3/-O2 -march=x86-64-v4/-O3 -march=native"
 [ "$(uname -m)" = x86_64 ] || levels='-O2 -march=native/-O3 -march=native'
 for cc in gcc $clang; do
   IFS=/

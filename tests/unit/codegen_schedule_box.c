@@ -2,6 +2,7 @@
    filters: decisions for stems that programs have, and what holds for all. */
 #include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/patches.h"
+#include "codegen/schedule/wgmma_filter.h"
 #include "tests/unit/schedule_rig.h"
 
 static WindowAxis axis(int64_t in, int64_t taps, int64_t stride, int64_t pad, int64_t dilation) {
@@ -188,6 +189,14 @@ static void knows_patches(void **state) {
   g.h = near, assert_int_equal(conv_patches(&g, 2, &p), 0);
   g.h = padded, assert_int_equal(conv_patches(&g, 2, &p), 0);
   g.h = wide, assert_int_equal(conv_patches(&g, 2, &p), 0);
+  g = conv(64, 3, 768, axis(224, 16, 16, 0, 1), axis(224, 16, 16, 0, 1));
+  WgmmaFilterSchedule
+      w; /* its gradient has the parts that scratch has room for, or another kernel */
+  for (int most = 1; most < 9; most++) {
+    assert_true(wgmma_copied_schedule(&grid, &g, most, 1e9, &w));
+    assert_in_range(w.parts, 1, most);
+  }
+  assert_false(wgmma_copied_schedule(&grid, &g, 0, 1e9, &w));
   (void)state;
 }
 
