@@ -1,6 +1,6 @@
 /* The calls of gradient rules to the pass autodiff: is this operand's gradient needed, and the
    gradient that was built.
-   Contract: the calls go through functions of the context, since passes/ is a floor above. A
+   Contract: the calls go through functions of the context, since passes/ is a layer above. A
    gradient whose type differs from its operand's is an internal error. */
 #include "ir/ir.h"
 

@@ -108,15 +108,37 @@ Graph order_graph(Arena *a, const Entry *e, Block *b) {
   return g;
 }
 
+/* The ops of the block as they are written, each load in front of what reads it first. */
+typedef struct Written {
+  OpId *op;
+  uint32_t n;
+  bool *has; /* by global: its load */
+} Written;
+
+static void write_load(Written *w, int64_t global, OpId load) {
+  if (w->has[global]) return;
+  w->has[global] = true;
+  w->op[w->n++] = load;
+}
+
+static void write_store(const Entry *e, const OpId *load, OpId store, Written *w) {
+  const Op *op = op_at(e, store), *def = value_def(e, op->operands[0]);
+  const int64_t own = op->attr[AT_GLOBAL].i;
+  if (def && def->kind == OP_LOAD) write_load(w, def->attr[AT_GLOBAL].i, def->id);
+  if (load[own] != NO_ID) write_load(w, own, load[own]);
+  w->op[w->n++] = store;
+}
+
+/* A store stands behind what makes its value and behind the last reader of the old one. */
 void order_write(Arena *a, const Entry *e, const Graph *g, const int *order, OpId *out) {
   const Block *b = g->block;
-  uint32_t globals = e->module->globals.n, n = 0;
+  uint32_t globals = e->module->globals.n;
   int *last =
       ARENA_ARRAY(a, int, globals); /* by global: position + 1 of the last reader of its load */
   int *at = ARENA_ARRAY(a, int, e->ops.n); /* by op id: its position, views' sources included */
   OpId *load = ARENA_ARRAY(a, OpId, globals), *first = ARENA_ARRAY(a, OpId, g->n + 1);
   OpId *chain = ARENA_ARRAY(a, OpId, e->ops.n); /* stores by position, linked */
-  bool *out_yet = ARENA_ARRAY(a, bool, globals);
+  Written w = {.op = out, .has = ARENA_ARRAY(a, bool, globals)};
   OpId ret = NO_ID;
   for (uint32_t i = 0; i < globals; i++) load[i] = NO_ID;
   for (int k = 0; k <= g->n; k++) first[k] = NO_ID;
@@ -147,28 +169,14 @@ void order_write(Arena *a, const Entry *e, const Graph *g, const int *order, OpI
       const ValueList *reads = &g->reads[order[k - 1]];
       for (uint32_t j = 0; j < reads->n; j++) {
         const Op *def = value_def(e, reads->at[j]);
-        if (!def || def->kind != OP_LOAD || def->parent != b) continue;
-        if (out_yet[def->attr[AT_GLOBAL].i]) continue;
-        out_yet[def->attr[AT_GLOBAL].i] = true;
-        out[n++] = def->id;
+        if (def && def->kind == OP_LOAD && def->parent == b)
+          write_load(&w, def->attr[AT_GLOBAL].i, def->id);
       }
-      out[n++] = g->op[order[k - 1]]->id;
+      w.op[w.n++] = g->op[order[k - 1]]->id;
     }
-    for (OpId s = first[k]; s != NO_ID; s = chain[s]) {
-      const Op *op = op_at(e, s), *def = value_def(e, op->operands[0]);
-      int64_t own = op->attr[AT_GLOBAL].i;
-      if (def && def->kind == OP_LOAD && !out_yet[def->attr[AT_GLOBAL].i]) {
-        out_yet[def->attr[AT_GLOBAL].i] = true;
-        out[n++] = def->id;
-      }
-      if (load[own] != NO_ID && !out_yet[own]) {
-        out_yet[own] = true;
-        out[n++] = load[own];
-      }
-      out[n++] = s;
-    }
+    for (OpId s = first[k]; s != NO_ID; s = chain[s]) write_store(e, load, s, &w);
   }
   for (uint32_t i = 0; i < globals; i++)
-    if (load[i] != NO_ID && !out_yet[i]) out[n++] = load[i];
-  if (ret != NO_ID) out[n++] = ret;
+    if (load[i] != NO_ID) write_load(&w, i, load[i]);
+  if (ret != NO_ID) w.op[w.n++] = ret;
 }
