@@ -350,6 +350,7 @@ static bool prepare(Chat *c, const char *program, const Argument *list, Err *e) 
   if (ok)
     c->answer = (Answer){.tokenizer = c->tokenizer, .stops = stop->list, .nstops = stop->count};
   if (ok && c->folder) ok = ends_read(&c->ends, c->folder, "eos_token_id", e);
+  if (ok && !c->folder) ok = ends_beside(&c->ends, path, "eos_token_id", e);
   ok = ok && add_stop(c, e) && (template || find_own(c, path, e));
   const ChatPlace place = {.device = argument_text(list, "--device"),
                            .threads = (int)argument_count(list, "--threads", 0),

@@ -177,6 +177,8 @@ json.dump({"eos_token_id": [1, ids[20]]}, open("model/generation_config.json", "
 END
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 60 >got.txt || fail 'chat to its end'
 [ "$(wc -c <got.txt)" -lt "$(wc -c <want.txt)" ] || fail 'no token ends the answer'
+./llama chat --load model/model.safetensors --tokenizer model/tokenizer.json --prompt "$prompt" --temperature 0 --tokens 60 >file.txt || fail 'chat of a file'
+same file.txt got.txt 'the end beside the tokenizer'
 rm model/generation_config.json
 ./llama chat --load model --prompt "$prompt" --temperature 0 --tokens 500 >got.txt 2>err.txt || fail 'chat without room'
 holds err.txt 'the model has no room for more than 88 tokens'
