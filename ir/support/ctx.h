@@ -85,8 +85,8 @@ const char *severity_name(Severity s);                       /* "error" */
 /* The text "mnist.g:4:7", or "<none>"; interned. */
 const char *loc_str(Ctx *c, Loc loc);
 
-/* The nearest of n names within a third of the length in edits, for "did you mean"; NULL if none.
- */
+/* For "did you mean", of n names the shortest that begins with this one, or the nearest within a
+   third of its length in edits; NULL if none. */
 const char *nearest_name(Ctx *c, const char *name, const char *const *names, int n);
 
 /* An internal error: prints it, calls the hook, which writes a reproducer, and exits with 70. */

@@ -145,11 +145,17 @@ const char *nearest_name(Ctx *c, const char *name, const char *const *names, int
   (void)c;
   for (int i = 0; i < n; i++) /* SGD for sgd: nearer than any other letter */
     if (names[i] && strcasecmp(name, names[i]) == 0 && strcmp(name, names[i]) != 0) return names[i];
+  enum { BEGINNING = 3 }; /* letters: fewer begin too many names */
   const char *best = NULL;
-  int limit = (int)strlen(name) / 3 + 1, best_edits = limit + 1;
+  const size_t length = strlen(name);
+  for (int i = 0; i < n && length >= BEGINNING; i++) /* lin for linear */
+    if (names[i] && strlen(names[i]) > length && strncmp(name, names[i], length) == 0)
+      if (!best || strlen(names[i]) < strlen(best)) best = names[i];
+  if (best) return best;
+  int limit = (int)length / 3 + 1, best_edits = limit + 1;
   for (int i = 0; i < n; i++) {
     int d = names[i] ? edits(name, names[i]) : best_edits;
-    if (d > 0 && d < best_edits && d < (int)strlen(name)) {
+    if (d > 0 && d < best_edits && d < (int)length) {
       best = names[i];
       best_edits = d;
     }

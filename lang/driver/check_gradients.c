@@ -287,14 +287,20 @@ static void check_op(Check *k, const char *entry) {
   for (int i = 0; i < k->n; i++) check_one(k, out[0].at[0].f, &out[i + 1], &k->by[i]);
 }
 
-/* Where the entry's file holds a value constant for gradients, which differences do not. The
+/* Where the entry's file holds values constant for gradients, which differences do not. The
    prelude's own stop_gradients change no derivative. */
-static void note_stop_gradient(Ctx *c, const Entry *e) {
-  for (uint32_t i = 0; i < e->ops.n; i++) {
+static void note_stop_gradients(Ctx *c, const Entry *e) {
+  enum { PLACES = 8 };
+  Loc at[PLACES];
+  int n = 0;
+  for (uint32_t i = 0; i < e->ops.n && n < PLACES; i++) {
     const Op *op = e->ops.at[i];
     if (op->kind != OP_STOP_GRADIENT || op->loc.file != e->loc.file) continue;
+    bool told = false; /* of an iteration of a loop before, or of another call */
+    for (int k = 0; k < n; k++) told |= at[k].line == op->loc.line && at[k].col == op->loc.col;
+    if (told) continue;
+    at[n++] = op->loc;
     diag(c, SEV_NOTE, op->loc, "stop_gradient holds a value constant here, differences do not");
-    return;
   }
 }
 
@@ -329,7 +335,7 @@ int check_gradients(Front *f, const char *entry) {
   }
   if (code) return code;
   if (k.differs)
-    note_stop_gradient(f->c, e);
+    note_stop_gradients(f->c, e);
   else
     printf("the gradients agree with finite differences%s\n",
            k.kinks ? ", but for those at a kink of the loss, which other initial values may avoid"

@@ -301,8 +301,12 @@ says 'NCCL failed: remote process exited or there was a network error (6): a lin
 ranks 3 'a collective that does not end' FAKENCCL_ASYNC=20:0 ./two $train --save kept.st --timeout 1
 says 'the other ranks have not answered for 1 seconds' && once 'a collective that does not end'
 for gone in 0 1; do
-  begin FAKENCCL_ASYNC=20:0 ./two $train --save kept.st --timeout 60
-  sleep 0.3
+  : >met.log
+  begin FAKENCCL_LOG=met.log FAKENCCL_ASYNC=20:0 ./two $train --save kept.st --timeout 60
+  for attempt in $(seq 600); do # until both are beyond their meeting
+    [ "$(grep -c ncclReduceScatter met.log)" -ge 2 ] && break
+    sleep 0.1
+  done
   if [ $gone = 0 ]; then kill -9 $first; else kill -9 $second; fi
   one=0 other=0
   wait $first 2>/dev/null || one=$?
