@@ -118,10 +118,10 @@ int gcrt_near_turn(const GcComm *c) {
 bool gcrt_near_speaks(const GcComm *c) {
   enum { NAPS = 200, NAP = 10000000 /* ns */ };
   Word *w = c->near ? c->near->word : NULL;
-  for (int now = NOBODY, before, naps = 0; w; naps = now == before ? naps + 1 : 0) {
-    before = now;
+  for (int now, before = NOBODY, naps = 0; w; before = now) {
     now = atomic_load(&w->speech);
     if (now == HAS_SPOKEN) return false;
+    naps = now == before ? naps + 1 : 0; /* while the same one was to speak */
     if ((now == NOBODY || naps == NAPS) &&
         atomic_compare_exchange_strong(&w->speech, &now, 1 + c->rank))
       return true;
