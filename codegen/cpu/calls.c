@@ -25,7 +25,7 @@ Calls calls_of(Gen *g, const Group *gr) {
         for (int r = 0; r < gr->ops[k]->nresults; r++)
           if (op->operands[o] == gr->ops[k]->results[r] && behind[k] > after) after = behind[k];
     const bool call =
-        array_function(gr->e, op) && value_type(gr->e, op->results[0])->numel == gr->domain->numel;
+        array_function(gr->e, op) && type_same_dims(value_type(gr->e, op->results[0]), gr->domain);
     c.round[i] = call ? after : -1;
     behind[i] = after + call;
     if (behind[i] > c.rounds) c.rounds = behind[i];

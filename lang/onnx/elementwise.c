@@ -33,22 +33,39 @@ static const struct {
     {"Sinh", "(expm1(%1$s) - expm1(-%1$s)) / 2"},
     {"Cosh", "(exp(%1$s) + exp(-%1$s)) / 2"},
     {"Atanh", "0.5 * (log1p(%1$s) - log1p(-%1$s))"},
-    {"Acosh", "log(%1$s + sqrt(%1$s * %1$s - 1))"},
 };
 
-/* Of the absolute value, whose slope at 0 is 1 here, as that of the function is. */
+/* Of the absolute value, whose slope at 0 is 1 here, as that of the function is. No square is taken
+   of a large one, nor is it doubled. */
 static bool give_asinh(Node *n) {
   const char *x = tensor_text(n, input(n, 0)),
              *a = let(n, text(n, "where(%s < 0, -%s, %s)", x, x, x));
-  const char *y = let(n, text(n, "log1p(%s + %s * %s / (1 + sqrt(%s * %s + 1)))", a, a, a, a, a));
+  const char *s = let(n, text(n, "where(%s > 1, 1, %s)", a, a)),
+             *l = let(n, text(n, "where(%s > 1, %s, 1)", a, a));
+  const char *y = let(n, text(n,
+                              "where(%s > 1, log(%s) + log1p(sqrt(1 + 1 / %s / %s)), "
+                              "log1p(%s + %s * %s / (1 + sqrt(%s * %s + 1))))",
+                              a, l, l, l, s, s, s, s, s));
   return give(n, 0, input(n, 0)->type, &input(n, 0)->shape,
               text(n, "where(%s < 0, -%s, %s)", x, y, y));
+}
+
+/* By x - 1, which is exact near 1, where the function is 0. */
+static bool give_acosh(Node *n) {
+  const char *x = tensor_text(n, input(n, 0)), *s = let(n, text(n, "where(%s > 2, 2, %s)", x, x)),
+             *l = let(n, text(n, "where(%s > 2, %s, 2)", x, x));
+  return give(n, 0, input(n, 0)->type, &input(n, 0)->shape,
+              text(n,
+                   "where(%s > 2, log(%s) + log1p(sqrt(1 - 1 / %s / %s)), "
+                   "log1p(%s - 1 + sqrt(%s - 1) * sqrt(%s + 1)))",
+                   x, l, l, l, s, s, s));
 }
 
 bool onnx_unary(Node *n) {
   Tensor *x = input(n, 0);
   const char *t = tensor_text(n, x);
   if (strcmp(n->op, "Asinh") == 0) return give_asinh(n);
+  if (strcmp(n->op, "Acosh") == 0) return give_acosh(n);
   for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
     if (strcmp(unary[i].op, n->op) == 0) {
       const char *s = "";

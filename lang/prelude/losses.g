@@ -45,9 +45,10 @@ def logsumexp(x, axis : ints = none, keep : flag = false) {
 
 # log(exp(a) + exp(b)), exact for large numbers
 def logaddexp(a, b) {
-  m = stop_gradient(max(a, b))
-  m = where(abs(m) < inf, m, 0)
-  return m + log(exp(a - m) + exp(b - m))
+  most = max(a, b)
+  far = abs(most) == inf                      # there with the slopes of the maximum
+  m = stop_gradient(where(far, 0, most))
+  return where(far, most, m + log(exp(where(far, 0, a - m)) + exp(where(far, 0, b - m))))
 }
 
 # cumulative log(sum(exp(x))) along the last axis

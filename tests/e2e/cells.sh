@@ -46,7 +46,7 @@ run 0 ./cells run --x x.npy --save run.safetensors --quiet
 run 0 ./cells step --x rows.npy --load run.safetensors --save step.safetensors --quiet
 cat >formulas.py <<'END'
 import math, struct
-from weights import weights
+from weights import largest, weights
 w, x = weights("run.safetensors"), [list(struct.unpack("<6f", open("x.npy", "rb").read()[-96:][24 * i:24 * i + 24])) for i in range(4)]
 def product(row, m, n):
     return [sum(v * m[k * n + j] for k, v in enumerate(row)) for j in range(n)]
@@ -76,7 +76,7 @@ columns = [[w["tall"][3 * i + j] for i in range(5)] for j in range(3)]
 gram = [sum(a * b for a, b in zip(p, q)) for p in columns for q in columns]
 def worst(name, got, want):
     assert len(got) == len(want), (name, len(got), len(want))
-    print(name, max(abs(a - b) for a, b in zip(got, want)))
+    print(name, largest(abs(a - b) for a, b in zip(got, want)))
 worst("cells", w["last"], h + g + l + c)
 worst("mha", w["rows"], rows)
 worst("mha_step", weights("step.safetensors")["one"], rows)

@@ -81,14 +81,14 @@ run 0 ./f factored --steps 5 --save factored.safetensors --quiet
 run 0 ./f orthogonal_steps --steps 5 --save orthogonal.safetensors --quiet
 cat >formulas.py <<'END'
 import math, struct
-from weights import weights
+from weights import largest, weights
 x = list(struct.unpack("<24f", open("x.bin", "rb").read()))
 X = [x[6 * i:6 * i + 6] for i in range(4)]
 w = weights("values.safetensors")
 flat = lambda rows: [v for r in rows for v in r]
 def worst(name, got, want):
     assert len(got) == len(want), (name, len(got), len(want))
-    print(name, max(abs(a - b) for a, b in zip(got, want)))
+    print(name, largest(abs(a - b) for a, b in zip(got, want)))
 def products(row): return [math.prod(row[:i + 1]) for i in range(len(row))]
 T = lambda m: [list(c) for c in zip(*m)]
 each = lambda f: [f(i, j) * X[i][j] for i in range(4) for j in range(6)]

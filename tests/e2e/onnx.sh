@@ -97,7 +97,7 @@ says 2 'the weights would replace tuned.safetensors, which gc did not write' "$g
 same kept.safetensors tuned.safetensors 'the work of a training'
 run 0 ./cnn predict --x x.npy --load tuned.safetensors --probabilities tuned.npy
 
-# ---- slopes at 0 and where exp overflows, of operators that are smooth there ----
+# ---- slopes at 0 and where exp or a square overflows, of operators that are smooth there ----
 encode_onnx slopes.onnx <<END
 opset_import { version: 17 }
 graph {
@@ -105,22 +105,28 @@ graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
   node { op_type: "Celu" input: "x" output: "celu" }
   node { op_type: "Asinh" input: "x" output: "asinh" }
+  node { op_type: "Acosh" input: "x" output: "acosh" }
   output { name: "celu" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
   output { name: "asinh" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
+  output { name: "acosh" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
 }
 END
 cat >slopes.g <<'END'
 use "slopes.onnx" as net
 entry slopes() {
   x = 100 * f32(iota(3))
-  celu, asinh = net(x)
-  return celu = sum(grad(sum(celu), x)), asinh = grad(sum(asinh), x)[0]
+  celu, asinh, _ = net(x)
+  far = stack([-3e38 + 0 * x[0], 3e37 + 0 * x[0], 1.0001 + 0 * x[0]])
+  _, asinh_far, acosh_far = net(far)
+  return celu = sum(grad(sum(celu), x)), asinh = grad(sum(asinh), x)[0], minus = asinh_far[0], far = asinh_far[1],
+         cosine = acosh_far[1], near = acosh_far[2], slopes = 1e37 * grad(sum(asinh_far + acosh_far), far)[1]
 }
 END
 run 0 "$gc" slopes.g -o slopes
 run 0 ./slopes slopes
 holds out.txt 'celu = 3'
 holds out.txt 'asinh = 1'
+for line in 'minus = -89.29' 'far = 86.9874' 'cosine = 86.9874' 'near = 0.0141432' 'slopes = 0.666667'; do holds out.txt "$line"; done
 
 # ---- trained without a program: 20 steps are those of the same training by `use` ----
 cat >twenty.g <<'END'

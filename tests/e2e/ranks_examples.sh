@@ -103,7 +103,7 @@ def log(file):
     rows = list(csv.DictReader(open(file + ".csv")))
     return [{k: float(v) for k, v in row.items() if k and v and k not in ("seconds", "time", "rows/s")} for row in rows]
 def lost(a, b):
-    return max(abs(x[k] - y[k]) / (abs(x[k]) + 1e-3) for x, y in zip(a, b) for k in x
+    return weights.largest(abs(x[k] - y[k]) / (abs(x[k]) + 1e-3) for x, y in zip(a, b) for k in x
                if not (k in ("step", "epoch") or "second" in k or "/s" in k or "wait" in k))
 x, y = weights.weights(one + ".st"), weights.weights(many + ".st")
 most = {k: max(map(abs, x[k])) for k in x}
@@ -113,7 +113,7 @@ def off(k, y): # an element of a param, or of a moment of it, goes by the first 
     name = next((n for n in moment if k == n or k.endswith("." + n)), None)
     m = next((x[j] for j in x if j.endswith(".m." + name)), None) if name else None
     counts = [p - q for i, (p, q) in enumerate(zip(x[k], y[k])) if not m or m[i] == 0 or abs(m[i]) >= noise]
-    return max(map(abs, counts), default=0) / (most[k] + 1e-12)
+    return weights.largest(map(abs, counts)) / (most[k] + 1e-12)
 a, b, z = log(one), log(many), weights.weights(double + ".st") if double else {}
 loss, bound = lost(a, b), float(of_losses)
 if double:

@@ -25,7 +25,7 @@ near() { # near FILE FILE
   python3 - "$1" "$2" <<'END' || fail "$1 and $2 differ"
 import sys, weights
 a, b = weights.weights(sys.argv[1]), weights.weights(sys.argv[2])
-off = max(max(abs(x - y) for x, y in zip(a[k], b[k])) / (max(map(abs, a[k])) + 1e-30) for k in a)
+off = weights.largest(weights.largest(abs(x - y) for x, y in zip(a[k], b[k])) / (max(map(abs, a[k])) + 1e-30) for k in a)
 print("off by", off)
 sys.exit(not (a.keys() == b.keys() and off <= 1e-6))
 END

@@ -15,3 +15,8 @@ def weights(file):
             a, b = t["data_offsets"]
             out[name] = list(struct.unpack(f"<{(b - a) // size}{letter}", data[8 + n + a:8 + n + b]))
     return out
+
+
+def largest(numbers):
+    """The largest of numbers, NaN if one is NaN, over which max may pass; 0 of none."""
+    return max(numbers, key=lambda v: (v != v, v), default=0)
