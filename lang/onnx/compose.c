@@ -28,7 +28,7 @@ With with_string(Compose *c, const char *name, const char *s) {
   return a;
 }
 
-With with_ints(Compose *c, const char *name, const int64_t *at, int count) {
+static With with_ints(Compose *c, const char *name, const int64_t *at, int count) {
   Onnx__AttributeProto *a = attribute(c, name);
   a->n_ints = (size_t)count, a->ints = ARENA_ARRAY(c->n->im->a, int64_t, count + 1);
   for (int i = 0; i < count; i++) a->ints[i] = at[i];

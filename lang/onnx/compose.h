@@ -20,7 +20,6 @@ typedef struct Compose {
 With with_int(Compose *c, const char *name, int64_t i);
 With with_real(Compose *c, const char *name, double f);
 With with_string(Compose *c, const char *name, const char *s);
-With with_ints(Compose *c, const char *name, const int64_t *at, int count);
 const With *with_its_own(Compose *c); /* the attributes of the composed node */
 
 /* The first output of a node of the operator; inputs that are left out are NULL. */

@@ -49,5 +49,4 @@ typedef struct Number {
 void number_put(int type, Number x, void *out); /* as gc stores the type */
 Number number_get(int type, const uint8_t *p);  /* as a file of ONNX has it */
 Number number_fit(int type, Number x);          /* as the type has it: rounded, or wrapped around */
-uint16_t half_of(float x);
 #endif

@@ -93,6 +93,8 @@ bool onnx_cast(Node *n) {
   if (e->size != e->bytes) return refuse(n, "a conversion to %s, which gc does not have", e->onnx);
   if (to == x->type) return give_same(n, 0, x);
   if (to == ELEM_BOOL) return give(n, 0, to, &x->shape, text(n, "%s != 0", tensor_text(n, x)));
+  if (output(n, 0) && !e->is_float && e->size >= elem_of(ELEM_I32)->size)
+    n->out[0]->ranges = x->ranges, n->out[0]->counts = x->counts, n->out[0]->below = x->below;
   return give(n, 0, to, &x->shape, text(n, "%s(%s)", e->gc, tensor_text(n, x)));
 }
 

@@ -77,8 +77,6 @@ const char *cast(Export *x, const char *v, Dtype dt);
 const char *transposed(Export *x, const char *v, const int64_t *perm, int n);
 const char *unsqueezed(Export *x, const char *v, int64_t axis);
 const char *squeezed(Export *x, const char *v, int64_t axis);
-/* Dims as a list of numbers, which a run decides where they are bounded. */
-const char *dim_list(Export *x, const Type *t);
 const char *dim_as_list(Export *x, const Type *t, int axis);
 const char *reshape_to(Export *x, const char *v, const Type *t);
 const char *expand_to(Export *x, const char *v, const Type *t);

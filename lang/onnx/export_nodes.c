@@ -221,7 +221,8 @@ const char *dim_as_list(Export *x, const Type *t, int axis) {
   return axis_list(x, type_axis(t, axis));
 }
 
-const char *dim_list(Export *x, const Type *t) {
+/* Dims as a list of numbers, which a run decides where they are bounded. */
+static const char *dim_list(Export *x, const Type *t) {
   if (!t->extent) return int_list(x, t->dim, t->rank);
   const char **part = ARENA_ARRAY(x->a, const char *, t->rank);
   for (int i = 0; i < t->rank; i++) part[i] = dim_as_list(x, t, i);

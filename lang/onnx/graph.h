@@ -58,6 +58,7 @@ struct Tensor {
   bool trained, missing; /* missing: its node was refused */
   bool counts;           /* iterations: it is not negative */
   int64_t below;         /* ... and below this */
+  bool ranges;           /* it is 0, 1, … */
   const List *list;      /* NULL: it is a tensor; else it is none */
   const Quantized *quantized; /* what it is of; NULL: not behind DequantizeLinear */
 };
@@ -262,14 +263,10 @@ const char *onnx_product_of_quantized(Node *n, const Tensor *a, const Tensor *b,
                                       Shape *s);
 
 /* ---- shared by families of operators ---- */
-/* Output 0 is input 0 in another shape of as many elements. */
-bool give_reshaped(Node *n, const Shape *s);
 /* One number for each channel, as [C, 1, …] with so many ones. */
 const char *per_channel(Node *n, Tensor *v, int spatial);
 /* Indices from 0 on, of an axis of this size, as gc takes them. */
 const char *positive(Node *n, Tensor *ids, Axis size);
-/* The index, or 0 in an iteration or a branch without effect, where it may be out of range. */
-const char *counting(Node *n, const char *index);
 
 /* ---- counted.c: axes of which the data decide how many elements there are ---- */
 bool axis_is_counted(const Shape *s, int from, int to);

@@ -5,6 +5,12 @@
 
 #include <math.h>
 
+/* The index, or 0 in an iteration or a branch without effect, where it may be out of range. */
+static const char *counting(Node *n, const char *index) {
+  const char *yes = n->im->counting;
+  return yes ? text(n, "where(%s, %s, 0)", yes, index) : index;
+}
+
 const char *positive(Node *n, Tensor *ids, Axis size) {
   uint64_t count;
   const Number *x =
@@ -16,11 +22,6 @@ const char *positive(Node *n, Tensor *ids, Axis size) {
   if (negative) t = text(n, "where(%s < 0, %s + (%s), %s)", t, t, all, t);
   const bool in_range = x || (ids->counts && !size.symbol && !size.counted && ids->below <= size.n);
   return in_range ? t : counting(n, t);
-}
-
-const char *counting(Node *n, const char *index) {
-  const char *yes = n->im->counting;
-  return yes ? text(n, "where(%s, %s, 0)", yes, index) : index;
 }
 
 bool onnx_gather(Node *n) {

@@ -1,42 +1,26 @@
-/* Scan, and Loop whose number of iterations gc knows, or the most that there may be, as loops of
-   the program. What a condition ends goes on without effect: carries keep their values. Contract:
-   the body is translated once, between the statements that open and close the loop. Carries are
-   variables before the loop, which its body binds again; slices and the number of the iteration are
-   bound at the body's beginning; what is stacked is yielded at its end. */
-#include "lang/onnx/import.h"
+/* Scan, and Loop whose number of iterations gc knows, or the most that there may be, or that is a
+   multiple of a bounded dimension, as loops of the program. What a condition ends goes on without
+   effect: carries keep their values. Contract: the body is translated once, between the statements
+   that open and close the loop. Carries are variables before the loop, which its body binds again;
+   slices and the number of the iteration are bound at the body's beginning; what is stacked is
+   yielded at its end. */
+#include "lang/onnx/loops.h"
 
 #include <stdlib.h>
 
-typedef struct Loop {
-  Node *n;
-  const Onnx__GraphProto *g;
-  int carries, slices, stacks; /* inputs of the graph, in this order; outputs but for slices */
-  int first_in, first_out;     /* of the graph's, before the carries */
-  int node_in;                 /* the node's input that is the first carry */
-  int64_t trips;
-  const int64_t *in_back, *out_back, *in_axis, *out_axis; /* by slice, by stack */
-  const char *k;                                          /* the induction variable */
-  const char **carry;
-  const char *first_condition; /* what the run computes; NULL: it is true */
-  const char *going;           /* the variable that holds it, which the body may name */
-  const char *condition;       /* the same; NULL: gc knows that it stays true */
-  uint32_t before;             /* the statement that is to give it its first value */
-} Loop;
-
-static const char *input_name(const Loop *l, int i) {
+const char *loop_input_name(const Loop *l, int i) {
   const char *name = l->g->input[i]->name;
   return name ? name : "";
 }
 
-static bool mark_missing(Node *n) {
+bool outputs_miss(Node *n) {
   for (int k = 0; k < n->nout; k++)
     if (n->out[k]) n->out[k]->missing = true;
   return true;
 }
 
 /* A value that the body sees under a name. */
-static Tensor *bind(Loop *l, const char *graph_name, int type, const Shape *s,
-                    const char *variable) {
+Tensor *loop_bind(Loop *l, const char *graph_name, int type, const Shape *s, const char *variable) {
   Tensor *v = value_new(l->n->im, type, s);
   v->wish = graph_name, v->name = variable;
   value_put(l->n->im, graph_name, v);
@@ -44,7 +28,9 @@ static Tensor *bind(Loop *l, const char *graph_name, int type, const Shape *s,
 }
 
 static const char *reversed_index(const Loop *l, bool back) {
-  return back ? text(l->n, "%lld - %s", (long long)l->trips - 1, l->k) : l->k;
+  if (!back) return l->k;
+  if (l->trips.symbol) return text(l->n, "%s - 1 - %s", dim_text(l->n->im, l->trips), l->k);
+  return text(l->n, "%lld - %s", (long long)l->trips.n - 1, l->k);
 }
 
 /* The axis first, or from the first place. */
@@ -61,7 +47,7 @@ static const char *axis_moved(Node *n, const char *x, int rank, int axis, bool t
   return text(n, "transpose(%s, %s)", x, ints_text(n, perm, rank));
 }
 
-static const char *variable(Node *n, const char *wish, const char *expression) {
+const char *loop_variable(Node *n, const char *wish, const char *expression) {
   const char *name = name_new(n->im, wish);
   statement_add(n->im, text(n, "%s = %s", name, expression));
   return name;
@@ -73,19 +59,27 @@ static bool carries_begin(Loop *l) {
   for (int i = 0; i < l->carries; i++) {
     Tensor *v = input(l->n, l->node_in + i);
     if (!v || v->list) return refuse(l->n, "a carry without a first value, or that is a sequence");
-    l->carry[i] = variable(l->n, input_name(l, l->first_in + i), tensor_text(l->n, v));
-    bind(l, input_name(l, l->first_in + i), v->type, &v->shape, l->carry[i]);
+    l->carry[i] = loop_variable(l->n, loop_input_name(l, l->first_in + i), tensor_text(l->n, v));
+    loop_bind(l, loop_input_name(l, l->first_in + i), v->type, &v->shape, l->carry[i]);
   }
   return true;
 }
 
 /* 0, 1, … */
 static bool is_count(Loop *l, Tensor *v) {
+  if (l->trips.symbol) return v->ranges;
   const Number *x =
       v->shape.rank == 1 && !is_float(v) && v->type != ELEM_BOOL ? known_of(l->n->im, v) : NULL;
-  for (int64_t i = 0; x && i < l->trips; i++)
+  for (int64_t i = 0; x && i < l->trips.n; i++)
     if (x[i].i != i || x[i].symbol) return false;
   return x;
+}
+
+/* False after refusing: a loop of the program does not make so many iterations. */
+bool trips_take(Node *n, Axis d, Axis *out) {
+  const Symbol *of = d.symbol ? &n->im->symbols[d.symbol - 1] : NULL;
+  *out = d;
+  return (of && !d.more && !of->nfactors && !of->sum.n) || dim_number(n, d, &out->n);
 }
 
 /* Variables whose rows are the slices; none for the number of the iteration. */
@@ -94,16 +88,16 @@ static bool slices_begin(Loop *l, const char **rows) {
   for (int i = 0; i < l->slices; i++) {
     Tensor *v = input(n, l->node_in + l->carries + i);
     int axis;
-    int64_t extent;
+    Axis extent;
     if (!v || v->list || !v->shape.rank) return refuse(n, "a slice of a scalar");
     if (!axis_from(n, l->in_axis[i], v->shape.rank, &axis) ||
-        !dim_number(n, v->shape.at[axis], &extent))
+        !trips_take(n, v->shape.at[axis], &extent))
       return false;
-    if (i && extent != l->trips) return refuse(n, "slices of different numbers");
+    if (i && !dim_same(extent, l->trips)) return refuse(n, "slices of different numbers");
     l->trips = extent;
     if (!is_count(l, v))
-      rows[i] = variable(n, v->wish ? v->wish : "rows",
-                         axis_moved(n, tensor_text(n, v), v->shape.rank, axis, true));
+      rows[i] = loop_variable(n, v->wish ? v->wish : "rows",
+                              axis_moved(n, tensor_text(n, v), v->shape.rank, axis, true));
   }
   return true;
 }
@@ -111,32 +105,35 @@ static bool slices_begin(Loop *l, const char **rows) {
 /* ---- inside ---- */
 
 /* The number of the iteration, as an element of this type. */
-static void iteration_bind(Loop *l, const char *name, int type, const char *k) {
+void loop_counter_bind(Loop *l, const char *name, int type, const char *k) {
   Shape scalar = {0};
-  const char *x = variable(l->n, name, text(l->n, "%s(%s)", elem_of(type)->gc, k));
-  Tensor *v = bind(l, name, type, &scalar, x);
+  const char *x = loop_variable(l->n, name, text(l->n, "%s(%s)", elem_of(type)->gc, k));
+  Tensor *v = loop_bind(l, name, type, &scalar, x);
   v->counts = true;
-  v->below = l->trips;
+  v->below = l->trips.n;
+  if (l->trips.symbol &&
+      __builtin_mul_overflow(l->trips.n, l->n->im->symbols[l->trips.symbol - 1].bound, &v->below))
+    v->below = INT64_MAX;
 }
 
 static void slices_bind(Loop *l, const char *const *rows) {
   for (int i = 0; i < l->slices; i++) {
     Tensor *v = input(l->n, l->node_in + l->carries + i);
-    const char *name = input_name(l, l->first_in + l->carries + i);
+    const char *name = loop_input_name(l, l->first_in + l->carries + i);
     Shape s = {.rank = v->shape.rank - 1};
     int axis = (int)(l->in_axis[i] < 0 ? l->in_axis[i] + v->shape.rank : l->in_axis[i]);
     for (int k = 0; k < s.rank; k++) s.at[k] = v->shape.at[k + (k >= axis)];
     const char *at = reversed_index(l, l->in_back[i]);
     if (!rows[i]) {
-      iteration_bind(l, name, v->type, at);
+      loop_counter_bind(l, name, v->type, at);
       continue;
     }
     const char *row = text(l->n, "%s[%s]", rows[i], at);
-    bind(l, name, v->type, &s, variable(l->n, name, row));
+    loop_bind(l, name, v->type, &s, loop_variable(l->n, name, row));
   }
 }
 
-static Tensor *result(const Loop *l, int i) {
+Tensor *loop_result(const Loop *l, int i) {
   const char *name = l->g->output[i]->name;
   Tensor *v = value_named(l->n->im, name ? name : "");
   if (v && v->missing) return NULL;
@@ -152,15 +149,15 @@ static bool body_end(Loop *l, const char *goes_on, Tensor **stack, int *stacks) 
   for (int i = 0; i < l->stacks; i++) {
     stack[i] = NULL;
     if (!output(n, l->carries + i)) continue;
-    if (!(stack[i] = result(l, l->first_out + l->carries + i))) return false;
+    if (!(stack[i] = loop_result(l, l->first_out + l->carries + i))) return false;
     if (tensor_is_counted(stack[i])) return refuse(n, "rows whose number the data decide, stacked");
-    const char *y = variable(n, "y", tensor_text(n, stack[i]));
+    const char *y = loop_variable(n, "y", tensor_text(n, stack[i]));
     yields = text(n, "%s%s%s", yields, (*stacks)++ ? ", " : "", y);
   }
   if (l->condition && *stacks)
     return refuse(n, "a condition that is not known when gc compiles, and ends what is stacked");
   for (int i = 0; i < l->carries; i++) {
-    Tensor *v = result(l, l->first_out + i);
+    Tensor *v = loop_result(l, l->first_out + i);
     const Tensor *first = input(n, l->node_in + i);
     if (!v) return false;
     if (v->type != first->type || !shape_same(&v->shape, &first->shape))
@@ -183,7 +180,7 @@ static bool body_end(Loop *l, const char *goes_on, Tensor **stack, int *stacks) 
 
 static void names_drop(Loop *l) {
   Import *im = l->n->im;
-  for (size_t i = 0; i < l->g->n_input; i++) value_drop(im, input_name(l, (int)i));
+  for (size_t i = 0; i < l->g->n_input; i++) value_drop(im, loop_input_name(l, (int)i));
   graph_drop(im, l->g);
 }
 
@@ -201,7 +198,7 @@ static bool results_give(Loop *l, Tensor *const *stack, const char *const *stack
     if (rank > MOST_RANK || !axis_from(n, l->out_axis[i], rank, &axis)) return false;
     Shape s = {.rank = rank};
     for (int k = 0; k < rank; k++)
-      s.at[k] = k == axis ? (Axis){.n = l->trips} : stack[i]->shape.at[k - (k > axis)];
+      s.at[k] = k == axis ? l->trips : stack[i]->shape.at[k - (k > axis)];
     const char *y = stacked[i];
     if (l->out_back[i]) y = text(n, "reverse(%s, axis = 0)", y);
     if (!give(n, l->carries + i, stack[i]->type, &s, axis_moved(n, y, rank, axis, false)))
@@ -228,7 +225,7 @@ static bool is_handed_on(const Onnx__GraphProto *g) {
 }
 
 /* `extra` binds what else the body sees; `ends` takes what else it gives. */
-static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const char **)) {
+bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const char **)) {
   Node *n = l->n;
   Import *im = n->im;
   uint32_t refused = im->refused.n;
@@ -237,9 +234,9 @@ static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const 
   Tensor **stack = ARENA_ARRAY(im->a, Tensor *, l->stacks + 1);
   int stacks = 0;
   l->carry = ARENA_ARRAY(im->a, const char *, l->carries + 1);
-  if (!slices_begin(l, rows)) return mark_missing(n);
-  if (l->trips < 1) return refuse(n, "a loop without iterations"), mark_missing(n);
-  if (!carries_begin(l)) return mark_missing(n);
+  if (!slices_begin(l, rows)) return outputs_miss(n);
+  if (l->trips.n < 1) return refuse(n, "a loop without iterations"), outputs_miss(n);
+  if (!carries_begin(l)) return outputs_miss(n);
   l->k = name_new(im, "k");
   const char *note = im->note;
   im->note = NULL, l->before = im->statements.n;
@@ -262,7 +259,7 @@ static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const 
   names_drop(l);
   im->block--;
   im->counting = around;
-  if (!all) return ok && mark_missing(n);
+  if (!all) return ok && outputs_miss(n);
   const char *targets = "";
   for (int i = 0, k = 0; i < l->stacks; i++) {
     if (!stack[i]) continue;
@@ -270,115 +267,7 @@ static bool loop_add(Loop *l, void (*extra)(Loop *), bool (*ends)(Loop *, const 
     targets = text(n, "%s%s%s", targets, k++ ? ", " : "", stacked[i]);
   }
   im->statements.at[head].text =
-      text(n, "%s%sscan %s in 0..%lld {", targets, stacks ? " = " : "", l->k, (long long)l->trips);
+      text(n, "%s%sscan %s in 0..%s {", targets, stacks ? " = " : "", l->k, dim_text(im, l->trips));
   statement_add(im, "}");
-  return results_give(l, stack, stacked) || mark_missing(n);
-}
-
-/* ---- the operators ---- */
-
-static const int64_t *list(Node *n, const char *name, int count) {
-  int64_t *at = ARENA_ARRAY(n->im->a, int64_t, count + 2 * MOST_RANK);
-  int k = 0;
-  attr_ints(n, name, at, &k);
-  for (; k < count; k++) at[k] = 0;
-  return at;
-}
-
-static bool is_made_of(const Onnx__GraphProto *g, int in, int out) {
-  return g && (int64_t)g->n_input >= in && (int64_t)g->n_output >= out && g->n_input < 1 << 16 &&
-         g->n_output < 1 << 16;
-}
-
-bool onnx_scan(Node *n) {
-  const Onnx__GraphProto *g = subgraph_of(n, "body");
-  int64_t slices = attr_int(n, "num_scan_inputs", 0);
-  bool fits = slices >= 1 && slices <= n->nin && is_made_of(g, n->nin, n->nin - (int)slices);
-  if (n->version < 9) return refuse(n, "Scan of an operator set before 9"), mark_missing(n);
-  Loop l = {.n = n, .g = g, .slices = (int)slices, .carries = n->nin - (int)slices};
-  l.stacks = fits ? (int)g->n_output - l.carries : 0;
-  if (!fits || (int)g->n_input != n->nin || l.stacks > n->nout - l.carries || l.stacks < 0)
-    return refuse(n, "a body that does not fit"), mark_missing(n);
-  l.in_back = list(n, "scan_input_directions", l.slices);
-  l.out_back = list(n, "scan_output_directions", l.stacks);
-  l.in_axis = list(n, "scan_input_axes", l.slices);
-  l.out_axis = list(n, "scan_output_axes", l.stacks);
-  return loop_add(&l, NULL, NULL);
-}
-
-/* The condition that goes in is true, since the loop is not left before. */
-static void inputs_bind(Loop *l) {
-  Number *yes = ARENA_NEW(l->n->im->a, Number);
-  *yes = (Number){.i = 1};
-  Shape scalar = {0};
-  iteration_bind(l, input_name(l, 0), ELEM_I64, l->k);
-  bind(l, input_name(l, 1), ELEM_BOOL, &scalar, NULL)->known = yes;
-}
-
-/* Whether another iteration follows: *on is NULL if it does. */
-static bool another_follows(Loop *l, const char **on) {
-  Node *n = l->n;
-  Number x;
-  uint64_t count;
-  Tensor *v = result(l, 0);
-  if (!v) return false;
-  if (v->type != ELEM_BOOL || !shape_count(&v->shape, &count) || count != 1)
-    return refuse(n, "a condition that is no bool");
-  *on = NULL;
-  const bool known = is_one_number(n->im, v, &x);
-  const bool stays = known && x.i && !l->first_condition;
-  if (stays && l->going)
-    n->im->statements.at[l->before].text = text(n, "%s = full([], true)", l->going);
-  if (stays) return true;
-  if (!known || !x.i) *on = variable(n, "on", reshaped(n, tensor_text(n, v), &(Shape){0}));
-  l->condition = l->going ? l->going : name_new(n->im, "going");
-  n->im->statements.at[l->before].text =
-      text(n, "%s = %s", l->condition, l->first_condition ? l->first_condition : "full([], true)");
-  return true;
-}
-
-/* As a loop of the program: a number of iterations that gc knows, or the most that there may be. */
-static bool looped(Node *n, const Onnx__GraphProto *g, int64_t trips) {
-  Loop l = {.n = n, .g = g, .carries = n->nin - 2, .first_in = 2, .first_out = 1, .node_in = 2};
-  l.trips = trips;
-  l.stacks = (int)g->n_output - 1 - l.carries;
-  l.out_back = l.out_axis = list(n, "", l.stacks);
-  Tensor *first = input(n, 1);
-  const Number *condition = first ? known_of(n->im, first) : NULL;
-  if (first && !condition) l.first_condition = reshaped(n, tensor_text(n, first), &(Shape){0});
-  if (condition && !condition->i) l.trips = 0;
-  return loop_add(&l, inputs_bind, another_follows);
-}
-
-/* What cannot be a loop of the program may be one iteration behind the other; if not, the reasons
-   are those of the loop. */
-bool onnx_loop(Node *n) {
-  enum { MOST_TRIPS = INT32_MAX };
-  Import *im = n->im;
-  const Onnx__GraphProto *g = subgraph_of(n, "body");
-  if (n->nin < 2 || !is_made_of(g, n->nin, n->nin - 1) || (int)g->n_input != n->nin ||
-      (int)g->n_output - 1 < n->nout)
-    return refuse(n, "a body that does not fit"), mark_missing(n);
-  int64_t trips = INT64_MAX;
-  if (input(n, 0) && !known_int(n, 0, &trips)) return mark_missing(n);
-  const Tensor *first = input(n, 1);
-  uint64_t count;
-  if (first && (first->list || first->type != ELEM_BOOL || !shape_count(&first->shape, &count) ||
-                count != 1))
-    return refuse(n, "a condition that is no bool"), mark_missing(n);
-  const uint32_t before = im->refused.n, statements = im->statements.n;
-  const char *note = im->note;
-  bool ok = true;
-  if (trips <= MOST_TRIPS && !looped(n, g, trips)) return false;
-  const uint32_t reasons = im->refused.n;
-  if (trips <= MOST_TRIPS && reasons == before) return true;
-  im->statements.n = statements, im->note = note;
-  for (int k = 0; k < n->nout; k++)
-    if (n->out[k]) n->out[k]->missing = false;
-  const bool all = onnx_loop_unrolled(n, g, trips, &ok);
-  if (!ok) return false;
-  if (all) return im->refused.n = before, true;
-  if (reasons > before) im->refused.n = reasons;
-  im->statements.n = statements;
-  return mark_missing(n);
+  return results_give(l, stack, stacked) || outputs_miss(n);
 }

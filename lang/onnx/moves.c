@@ -217,6 +217,8 @@ bool onnx_range(Node *n) {
       !dim_add(axis_of_number(*b), first, -1, &s.at[0]) || !s.at[0].symbol)
     return refuse(n, "a number of elements that is not known when gc compiles");
   const char *t = text(n, "%s(iota(%s))", elem_of(from->type)->gc, dim_text(n->im, s.at[0]));
-  if (!dim_same(first, (Axis){.n = 0})) t = text(n, "%s + (%s)", t, dim_text(n->im, first));
+  const bool ranges = dim_same(first, (Axis){.n = 0});
+  if (!ranges) t = text(n, "%s + (%s)", t, dim_text(n->im, first));
+  if (output(n, 0)) n->out[0]->ranges = ranges;
   return give(n, 0, from->type, &s, t);
 }

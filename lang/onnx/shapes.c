@@ -18,7 +18,8 @@ static bool refuse_shape(Node *n) {
   return refuse(n, "a shape of another number of elements");
 }
 
-bool give_reshaped(Node *n, const Shape *s) {
+/* Output 0 is input 0 in another shape of as many elements. */
+static bool give_reshaped(Node *n, const Shape *s) {
   Tensor *v = input(n, 0);
   Axis each;
   if (!shape_over(n->im, &v->shape, s, &each) || !dim_same(each, (Axis){.n = 1}))

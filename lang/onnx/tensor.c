@@ -135,7 +135,7 @@ static float float_of_bits(uint32_t bits) {
   return x;
 }
 
-uint16_t half_of(float x) {
+static uint16_t half_of(float x) {
   uint32_t b;
   memcpy(&b, &x, 4);
   uint16_t sign = (uint16_t)(b >> 16 & 0x8000);

@@ -111,7 +111,7 @@ const char *window_options(Node *n, const Window *w, bool dilation) {
   return dilation ? text(n, "%s, dilation = %s", t, ints_text(n, w->dilation, w->rank)) : t;
 }
 
-Shape windows_shape(const Window *w, Axis batch, int64_t channels) {
+static Shape windows_shape(const Window *w, Axis batch, int64_t channels) {
   Shape s = {.rank = w->rank + 2, .at = {batch, {.n = channels}}};
   for (int i = 0; i < w->rank; i++) s.at[i + 2] = w->out[i];
   return s;
@@ -137,7 +137,7 @@ bool onnx_conv(Node *n) {
   return give(n, 0, x->type, &s, t);
 }
 
-bool pool_window(Node *n, Window *w) {
+static bool pool_window(Node *n, Window *w) {
   w->rank = input(n, 0)->shape.rank - 2;
   if (w->rank < 1 || w->rank > 2) return refuse(n, "windows over three axes and more");
   return window_list(n, "kernel_shape", w->rank, 0, w->kernel) && window_of(n, w);
@@ -155,7 +155,7 @@ bool onnx_max_pool(Node *n) {
                    window_options(n, &w, true), w.ceil ? ", ceil = true" : ""));
 }
 
-int64_t window_reaches(const Window *w, int i) {
+static int64_t window_reaches(const Window *w, int i) {
   const int64_t last = (rest_of(w->out[i]) - 1) * w->stride[i] - w->before[i],
                 end = last + (w->kernel[i] - 1) * w->dilation[i] + 1 - rest_of(w->in[i]);
   return end < w->after[i] ? w->after[i] : end;

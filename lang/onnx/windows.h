@@ -14,13 +14,8 @@ typedef struct Window {
 /* An attribute with so many numbers from 0 on, or what holds where it is not there; false after
    refusing. */
 bool window_list(Node *n, const char *name, int count, int64_t otherwise, int64_t *at);
-/* That of a pool, by its attributes; false after refusing. */
-bool pool_window(Node *n, Window *w);
 /* "stride = …, pad = […]" and the dilation. */
 const char *window_options(Node *n, const Window *w, bool dilation);
-Shape windows_shape(const Window *w, Axis batch, int64_t channels);
-/* How far the windows reach behind the image along an axis. */
-int64_t window_reaches(const Window *w, int axis);
 
 /* ---- unpool.c ---- */
 /* Output 1 of a pool: where in the tensor the largest of each window stands. */
