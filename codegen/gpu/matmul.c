@@ -17,6 +17,16 @@ static bool is_quantized(const Op *mm) { return mm->kind == OP_QUANTIZED_MATMUL;
 static bool is_ta(const Op *mm) { return !is_quantized(mm) && mm->attr[AT_TA].i; }
 static int depth_axis(const Op *mm, const Type *a) { return a->rank - (is_ta(mm) ? 2 : 1); }
 
+/* Elements of axes [from, to) of a run that has one of what it decides. */
+static int64_t least_of(const Type *t, int from, int to) {
+  int64_t n = 1;
+  for (int i = from; i < to; i++) {
+    const Extent *x = type_extent(t, i);
+    n *= x ? t->dim[i] / x->bound : t->dim[i];
+  }
+  return n;
+}
+
 static GridProductShape shape_of(const Entry *e, const Op *mm) {
   const Type *a = value_type(e, mm->operands[0]), *b = value_type(e, mm->operands[1]),
              *c = value_type(e, mm->results[0]);
@@ -40,6 +50,9 @@ static GridProductShape shape_of(const Entry *e, const Op *mm) {
   shape.tensor |= dtype_is_half(shape.in);
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   shape.whole = dims_bounded(a, k_axis, k_axis + 1);
+  shape.varies = shape.whole || dims_bounded(c, 0, c->rank - 1);
+  shape.least_batch = least_of(c, 0, c->rank - 2);
+  shape.least_m = least_of(c, c->rank - 2, c->rank - 1);
   return shape;
 }
 
@@ -102,127 +115,6 @@ static GridProduct product_of(Gen *g, const Group *gr) {
                        .k = dims_text(g, gr->e, a, k_axis, k_axis + 1)};
 }
 
-/* Positions of C: batch axes from bt, then row, then a column that the vector names. Another domain
-   has its leading axes from the row among all of the batch. */
-static Printer site(Gen *g, const Group *gr, const GridProduct *p) {
-  Printer s = printer_new(g, gr, 3, 1);
-  const Type *c = value_type(gr->e, gr->root->results[0]);
-  Coord *lead = s.coord + (gr->matrix ? gr->domain->rank : 0);
-  int64_t stride = 1;
-  for (int i = c->rank - 3; i >= 0; i--) {
-    lead[i].text =
-        i ? arena_printf(g->a, "(bt / %lld %% %lld)", (long long)stride, (long long)c->dim[i])
-          : arena_printf(g->a, "(bt / %lld)", (long long)stride);
-    lead[i].level = 1;
-    stride *= c->dim[i];
-  }
-  lead[c->rank - 2] = (Coord){c->dim[c->rank - 2], "row", 1, NULL};
-  s.coord[gr->domain->rank - 1] = (Coord){c->dim[c->rank - 1], "n", 1, NULL};
-  if (gr->matrix)
-    printer_leading(
-        &s, p->s.batch == 1 ? "row" : arena_printf(g->a, "((%s)bt * %s + row)", g->index, p->m), 1);
-  return s;
-}
-
-/* The root is this text, of element l of a vector of v, rounded if the product is. */
-static void bind_root(Gen *g, const Group *gr, const GridProduct *p, Printer *s, const char *text,
-                      int v) {
-  ValueId root = gr->root->results[0];
-  Dtype dt = value_type(gr->e, root)->dtype;
-  if (p->rounded)
-    text = dtype_is_float(dt) ? scalar_round_text(g->a, dt, text)
-                              : arena_printf(g->a, "(%s)%s", dtype_compute(dt), text);
-  printer_bind(s, root, printer_identity(s, root), (Printed){text, v > 1 ? 2 : 1});
-}
-
-/* Where the sums of a part begin that row `row` and column `n` of product `bt` has in scratch. */
-static const char *sums_at(Gen *g, const GridProduct *p, const char *part) {
-  return arena_printf(g->a, "(((%s)%s * %lld + bt) * %lld + row) * %lld + n", g->index, part,
-                      (long long)p->s.batch, (long long)p->s.m, (long long)p->s.n);
-}
-
-static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
-  bool sums = p->s.parts > 1;
-  Printer s = site(g, gr, p);
-  int vn = p->s.side, v = sums ? vn : cuda_width(gr, p->s.n);
-  if (v > vn) v = vn;
-  while (p->s.n % v) v /= 2;
-  const bool turned = p->s.turned;
-  const char *at = v > 1 ? arena_printf(g->a, "q * %d + l", v) : "q";
-  const char *sum = arena_printf(g->a, "c[%s][%s]", turned ? at : "i", turned ? "i" : at);
-  const char *down = turned ? "column" : "row", *side = turned ? "row" : "col"; /* of its tile */
-  if (!sums) bind_root(g, gr, p, &s, sum, v);
-  text_line(x, "#pragma unroll");
-  text_open(x, "for (int i = 0; i < %d; i++) {", p->s.tm);
-  text_line(x, "const int row = m0 + Tile::%s(i);", down);
-  text_line(x, "#pragma unroll");
-  text_open(x, "for (int q = 0; q < %d; q++) {", p->s.tn / v);
-  if (v == vn)
-    text_line(x, "const int n = n0 + Tile::%s(%s);", side, turned ? "0" : "q");
-  else
-    text_line(x, "const int n = n0 + Tile::%s(q * %d / %d) + q * %d %% %d;", side, v, vn, v, vn);
-  /* whole tiles */
-  const int64_t tiles = turned ? ceil_div(p->s.n, p->s.bn) : ceil_div(p->s.m, p->s.bm);
-  const bool behind = p->s.cluster > 1 && tiles % p->s.cluster;
-  const bool edge_m = p->s.m % p->s.bm || rows_bounded(p) || (behind && !turned),
-             edge_n = p->s.n % p->s.bn || (behind && turned);
-  if (edge_m && edge_n)
-    text_open(x, "if (row < %s && n < %lld) {", p->m, (long long)p->s.n);
-  else if (edge_m)
-    text_open(x, "if (row < %s) {", p->m);
-  else if (edge_n)
-    text_open(x, "if (n < %lld) {", (long long)p->s.n);
-  else
-    text_open(x, "{");
-  if (sums) {
-    text_line(x, "Vec<f32, %d> sums;", v);
-    text_line(x, "for (int l = 0; l < %d; l++) sums.at[l] = %s;", v, sum);
-    text_line(x, "*(Vec<f32, %d> *)((f32 *)scratch + %s) = sums;", v, sums_at(g, p, "part"));
-  } else {
-    s.level[1]->indent = x->indent;
-    cuda_vector(&s, gr->domain->rank - 1, "n", v, 1, NULL);
-    text_append(x, s.level[0]);
-    text_append(x, s.level[1]);
-  }
-  text_close(x, "}");
-  text_close(x, "}");
-  text_close(x, "}");
-}
-
-/* The second launch: a thread adds the parts of `v` elements of C in order, and does the work fused
-   behind. */
-static void print_combine(Gen *g, const Group *gr, const GridProduct *p) {
-  enum { SMALL_BLOCK = 64 };
-  Kernel *k = cuda_kernel_next(g, gr, "combine");
-  Text *x = &k->text;
-  Printer s = site(g, gr, p);
-  int v = cuda_width(gr, p->s.n);
-  while (p->s.n % v) v /= 2;
-  const long long across = p->s.n / v;
-  kernel_schedule(k, &grid_product_kind, &p->s, sizeof p->s);
-  k->block = SMALL_BLOCK;
-  cuda_threads(g, k, p->s.batch * p->s.m * across, "u");
-  text_line(x, "const int bt = (int)(u / %lld), row = (int)(u / %lld %% %lld);",
-            (long long)p->s.m * across, across, (long long)p->s.m);
-  text_line(x, "const int n = (int)(u %% %lld) * %d;", across, v);
-  if (!text_is_number(p->batch)) text_line(x, "if (bt >= %s) return;", p->batch);
-  if (rows_bounded(p)) text_line(x, "if (row >= %s) return;", p->m);
-  text_line(x, "const f32 *const sums = (const f32 *)scratch + %s;", sums_at(g, p, "0"));
-  text_line(x, "Vec<f32, %d> c = *(const Vec<f32, %d> *)sums;", v, v);
-  text_line(x, "#pragma unroll 8");
-  text_open(x, "for (int h = 1; h < %d; h++) {", p->s.parts);
-  text_line(x, "const Vec<f32, %d> part = *(const Vec<f32, %d> *)(sums + (%s)h * %lld);", v, v,
-            g->index, (long long)(p->s.batch * p->s.m * p->s.n));
-  text_line(x, "#pragma unroll");
-  text_line(x, "for (int l = 0; l < %d; l++) c.at[l] = c.at[l] + part.at[l];", v);
-  text_close(x, "}");
-  bind_root(g, gr, p, &s, v > 1 ? "c.at[l]" : "c.at[0]", v);
-  s.level[1]->indent = x->indent;
-  cuda_vector(&s, gr->domain->rank - 1, "n", v, 1, NULL);
-  text_append(x, s.level[0]);
-  text_append(x, s.level[1]);
-}
-
 /* Maps of an operand stored [edge, k], or across: [k, edge], whose boxes `parts` blocks share; see
    text/wgmma.h. */
 static KernelMap map_of(const GridProduct *p, const char *name, int arg, int64_t row, int64_t edge,
@@ -258,12 +150,13 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
             : p.s.in == DT_F16 ? "WgmmaF16"
                                : "WgmmaBf16",
             (long long)p.s.batch, (long long)(turned ? p.s.n : p.s.m),
-            (long long)(turned ? p.s.m : p.s.n), (long long)p.s.part,
+            (long long)(turned ? p.s.m : p.s.n), (long long)(p.s.most ? p.s.k : p.s.part),
             (turned ? !p.s.tb : p.s.ta) ? "true" : "false",
             (turned ? !p.s.ta : p.s.tb) ? "true" : "false", wgmma_columns(&p.s), stages,
-            p.s.cluster, p.s.parts);
+            p.s.cluster, grid_product_parts(&p.s));
   text_line(x, "extern __shared__ __align__(1024) char ring[];");
   text_line(x, "__shared__ uint64_t full[%d], empty[%d];", stages, stages);
+  cuda_product_parts(g, x, &p);
   text_line(x, "Tile::start(full, empty);");
   text_open(x, "if (threadIdx.x < Tile::GROUP) {");
   /* how many of each there are in this run */
@@ -271,8 +164,9 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   const char *columns = arena_printf(g->a, "%lld", (long long)p.s.n), *depth = "";
   const char *all = arena_printf(g->a, ", (int)%s, (int)%s, (int)%s", p.batch,
                                  turned ? columns : p.m, turned ? p.m : columns);
-  if (depth_bounded(&p)) depth = arena_printf(g->a, ", (int)%s", p.k);
+  if (depth_bounded(&p) || p.s.most) depth = arena_printf(g->a, ", (int)%s", p.k);
   const char *counts = fewer || *depth ? arena_printf(g->a, "%s%s", all, depth) : "";
+  if (p.s.most) counts = arena_printf(g->a, "%s, parts, length", counts);
   text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b%s);", counts);
   text_close(x, "} else {");
   x->indent++;
@@ -282,10 +176,12 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_line(x, "int part, bt, m0, n0;");
   const char *first = turned ? "n0, m0" : "m0, n0";
   text_line(x, "Tile::tile_coords(tile, part, bt, %s);", first);
+  if (p.s.most) text_line(x, "if (part >= parts) continue;");
   if (fewer) text_line(x, "if (Tile::Bounds::behind(bt, %s%s)) continue;", first, all);
+  if (p.s.most) depth = arena_printf(g->a, ", smaller(length, (int)%s - part * length)", p.k);
   text_line(x, "f32 c[2][%d];", wgmma_columns(&p.s) / 4);
   text_line(x, "Tile::multiply(c, ring, full, empty, place%s);", depth);
-  store(g, gr, x, &p);
+  cuda_product_store(g, gr, x, &p);
   text_close(x, "}");
   text_close(x, "}");
   text_line(x, "Tile::end();");
@@ -300,15 +196,43 @@ static void print_thin_quantized_run(Gen *g, Text *x, const GridProduct *p) {
             (long long)p->s.a_row, p->b, p->scale, count);
 }
 
+/* The block's part of the depth is multiplied, of which there may be several: `divided`. */
+static void print_run(Gen *g, Text *x, const GridProduct *p, bool divided) {
+  const char *counts = "", *of_part = "", *of_part_b = "", *of_scales = "";
+  if (divided) {
+    const char *length = p->s.most ? "length" : arena_printf(g->a, "%lld", (long long)p->s.part);
+    if (p->s.tensor || p->s.k % p->s.part)
+      counts = arena_printf(g->a, ", %s, smaller(%s, (int)%s - k0)", p->m, length, p->k);
+    else if (rows_bounded(p))
+      counts = arena_printf(g->a, ", %s", p->m);
+    of_part = arena_printf(g->a, " + (int64_t)k0 * %lld", p->s.ta ? (long long)p->s.a_row : 1);
+    const long long down = p->s.tb ? 1 : (long long)p->s.b_row;
+    of_part_b = arena_printf(g->a, " + (int64_t)k0%s * %lld", p->s.bits == 4 ? " / 2" : "", down);
+    if (p->s.bits)
+      of_scales = arena_printf(g->a, " + (int64_t)k0 / %lld * %lld", (long long)p->s.group, down);
+  } else if (rows_bounded(p) || depth_bounded(p))
+    counts = arena_printf(g->a, ", %s, %s", p->m, p->k);
+  const int64_t of_product = p->s.batch > 1 ? (p->s.tb ? p->s.n : p->s.k) * p->s.b_row : 0;
+  const char *right = p->s.bits
+                          ? arena_printf(g->a, "QuantizedFrom{(const uint8_t *)in%d%s, in%d%s}",
+                                         p->b, of_part_b, p->scale, of_scales)
+                          : arena_printf(g->a, "in%d + (int64_t)bt * %lld%s", p->b,
+                                         (long long)of_product, of_part_b);
+  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld%s, %s, m0, n0%s);",
+            p->s.tensor ? "Tile::" : "tile.", p->s.tensor ? "smem, " : "", p->a,
+            (long long)((p->s.ta ? p->s.k : p->s.m) * p->s.a_row), of_part, right, counts);
+}
+
 void cuda_matmul(Gen *g, const Group *gr) {
   GridProduct p = product_of(g, gr);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = 2 * (uint64_t)p.s.batch * (uint64_t)p.s.m * (uint64_t)p.s.n * (uint64_t)p.s.k;
+  const int parts = grid_product_parts(&p.s);
   long long across = p.s.across, blocks = p.s.blocks / p.s.parts,
             tiles = p.s.batch ? blocks / p.s.batch : 0;
   kernel_schedule(k, &grid_product_kind, &p.s, sizeof p.s);
-  k->grid = p.s.blocks;
+  k->grid = blocks * parts;
   k->block = p.s.threads;
   k->shared = p.s.shared;
   cuda_counts(g, gr->root, p.s.m, "rows");
@@ -319,12 +243,14 @@ void cuda_matmul(Gen *g, const Group *gr) {
   else if (!p.s.tensor)
     k->min_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
   cuda_product_tile(g, x, &p);
-  const char *block = p.s.parts > 1 ? "block" : "blockIdx.x";
-  if (p.s.parts > 1) {
+  const char *block = parts > 1 ? "block" : "blockIdx.x",
+             *length = p.s.most ? "length" : arena_printf(g->a, "%lld", (long long)p.s.part);
+  cuda_product_parts(g, x, &p);
+  if (parts > 1) {
     text_line(x, "const unsigned block = blockIdx.x %% %lldu;", blocks);
-    text_line(x, "const int part = (int)(blockIdx.x / %lldu), k0 = part * %lld;", blocks,
-              (long long)p.s.part);
+    text_line(x, "const int part = (int)(blockIdx.x / %lldu), k0 = part * %s;", blocks, length);
   }
+  if (p.s.most) text_line(x, "if (part >= parts) return;");
   if (p.s.batch > 1)
     text_line(x, "const int bt = (int)(%s / %lldu), at = (int)(%s %% %lldu);", block, tiles, block,
               tiles);
@@ -342,33 +268,20 @@ void cuda_matmul(Gen *g, const Group *gr) {
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
   if (p.s.bits && p.s.thin) {
     print_thin_quantized_run(g, x, &p);
-    store(g, gr, x, &p);
+    cuda_product_store(g, gr, x, &p);
     return;
   }
-  const char *counts = "", *of_part = "", *of_part_b = "", *of_scales = "";
-  if (p.s.parts > 1) {
-    if (p.s.tensor || p.s.k % p.s.part)
-      counts = arena_printf(g->a, ", %s, smaller(%lld, %lld - k0)", p.m, (long long)p.s.part,
-                            (long long)p.s.k);
-    else if (rows_bounded(&p))
-      counts = arena_printf(g->a, ", %s", p.m);
-    of_part = arena_printf(g->a, " + (int64_t)k0 * %lld", p.s.ta ? (long long)p.s.a_row : 1);
-    const long long down = p.s.tb ? 1 : (long long)p.s.b_row;
-    of_part_b = arena_printf(g->a, " + (int64_t)k0%s * %lld", p.s.bits == 4 ? " / 2" : "", down);
-    if (p.s.bits)
-      of_scales = arena_printf(g->a, " + (int64_t)k0 / %lld * %lld", (long long)p.s.group, down);
-  } else if (rows_bounded(&p) || depth_bounded(&p))
-    counts = arena_printf(g->a, ", %s, %s", p.m, p.k);
-  const char *right =
-      p.s.bits ? arena_printf(g->a, "QuantizedFrom{(const uint8_t *)in%d%s, in%d%s}", p.b,
-                              of_part_b, p.scale, of_scales)
-               : arena_printf(g->a, "in%d + (int64_t)bt * %lld%s", p.b,
-                              (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0),
-                              of_part_b);
-  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld%s, %s, m0, n0%s);",
-            p.s.tensor ? "Tile::" : "tile.", p.s.tensor ? "smem, " : "", p.a,
-            (long long)((p.s.ta ? p.s.k : p.s.m) * p.s.a_row), of_part, right, counts);
-  store(g, gr, x, &p);
+  if (p.s.most && !depth_bounded(&p)) { /* a whole depth is static */
+    text_open(x, "if (parts > 1) {");
+    print_run(g, x, &p, true);
+    text_close(x, "} else {");
+    x->indent++;
+    print_run(g, x, &p, false);
+    text_close(x, "}");
+  } else {
+    print_run(g, x, &p, parts > 1);
+  }
+  cuda_product_store(g, gr, x, &p);
   print_sm90a(g, gr, k, &p);
-  if (p.s.parts > 1) print_combine(g, gr, &p);
+  if (parts > 1) cuda_product_combine(g, gr, &p);
 }

@@ -246,29 +246,43 @@ bool grid_product_is_quantized(const GridMachine *machine, const GridProductShap
 }
 
 uint64_t grid_product_scratch(const GridProductSchedule *p) {
+  if (p->tensor) return p->sums;
   return p->parts > 1 ? (uint64_t)p->parts * (uint64_t)(p->batch * p->m * p->n) * sizeof(float) : 0;
 }
 
-/* Parts of the depth, if the smallest tiles of warpgroups leave multiprocessors idle, and a block
-   has so much less to do that it pays for the launch that adds up the parts: SAVED elements of the
-   depth take about the time of a launch, by the model of time; parts have LEAST at least. A
-   function of the shape alone. */
+int grid_product_unit(const GridProductSchedule *p) {
+  enum { UNIT = 64 };
+  return p->bits && p->group > UNIT ? (int)p->group : UNIT; /* whole groups */
+}
+
+int grid_product_bits(const GridProductSchedule *p, bool right) {
+  return right && p->bits ? p->bits : dtype_size(p->in) * 8;
+}
+
+/* Parts of the depth: a function of the shape alone. Where a run decides the shape, it evaluates
+   the same function; sums of its parts take no more bytes than its operands, nor than those of
+   tiles for all multiprocessors. */
 static void choose_parts(const GridMachine *machine, const GridProductShape *s,
                          GridProductSchedule *p) {
-  enum { ROWS = 128, COLUMNS = 64, SAVED = 1024, LEAST = 256, UNIT = 64 };
-  const int64_t tiles = p->batch * ceil_div(p->m, ROWS) * ceil_div(p->n, COLUMNS);
+  const int a = grid_product_bits(p, false), b = grid_product_bits(p, true);
   p->parts = 1, p->part = p->k;
-  if (!p->tensor || s->whole || !tiles || p->k <= SAVED) return;
-  int64_t most = machine->blocks / tiles;
-  if (most > p->k / LEAST) most = p->k / LEAST;
+  if (!p->tensor) return;
+  p->part = depth_part(machine->blocks, p->batch, p->m, p->n, p->k, grid_product_unit(p), a, b);
+  if (p->part < p->k) p->parts = (int)ceil_div(p->k, p->part);
+  const int64_t sums = p->batch * p->m * p->n;
+  p->sums = p->parts > 1 ? (uint64_t)(p->parts * sums) * sizeof(float) : 0;
+  if (!s->varies || p->k <= DEPTH_SAVED) return;
+  const int64_t tiles =
+      s->least_batch * ceil_div(s->least_m, DEPTH_ROWS) * ceil_div(p->n, DEPTH_COLUMNS);
+  int64_t most = tiles ? machine->blocks / tiles : 0;
+  if (most > p->k / DEPTH_LEAST) most = p->k / DEPTH_LEAST;
   if (most < 2) return;
-  const int64_t unit = p->bits && p->group > UNIT ? p->group : UNIT; /* whole groups */
-  const int64_t part = ceil_div(ceil_div(p->k, most), unit) * unit, parts = ceil_div(p->k, part);
-  if (parts < 2 || p->k - part < SAVED) return;
-  p->parts = (int)parts, p->part = part;
-  const int64_t of_a = p->k * dtype_size(p->in), of_b = p->bits ? p->k * p->bits / 8 : of_a;
-  const uint64_t operands = (uint64_t)(p->batch * (p->m * of_a + p->n * of_b));
-  if (grid_product_scratch(p) > operands) p->parts = 1, p->part = p->k;
+  p->most = (int)most;
+  const uint64_t all = (uint64_t)(most * sums) * sizeof(float),
+                 operands = (uint64_t)(p->batch * p->k * (p->m * a + p->n * b)) / 8,
+                 of_tiles = (uint64_t)machine->blocks * DEPTH_ROWS * DEPTH_COLUMNS * sizeof(float);
+  p->sums = all < operands ? all : operands;
+  if (p->sums > of_tiles) p->sums = of_tiles;
 }
 
 /* Bytes of the widest copy that rows of n elements allow. */
@@ -309,9 +323,9 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
 
 #define FIELD(f) SCHEDULE_FIELD(GridProductSchedule, f)
 const ScheduleKind grid_product_kind = {
-    "product", (const ScheduleField[]){FIELD(batch),  FIELD(m),      FIELD(n),      FIELD(k),
-                                       FIELD(a_row),  FIELD(b_row),  FIELD(tensor), FIELD(bm),
-                                       FIELD(bn),     FIELD(wm),     FIELD(wn),     FIELD(tm),
-                                       FIELD(tn),     FIELD(copy_a), FIELD(copy_b), FIELD(side),
-                                       FIELD(busy),   FIELD(thin),   FIELD(parts),  FIELD(part),
-                                       FIELD(stages), FIELD(bits),   FIELD(group),  {0}}};
+    "product",
+    (const ScheduleField[]){FIELD(batch), FIELD(m),      FIELD(n),    FIELD(k),      FIELD(a_row),
+                            FIELD(b_row), FIELD(tensor), FIELD(bm),   FIELD(bn),     FIELD(wm),
+                            FIELD(wn),    FIELD(tm),     FIELD(tn),   FIELD(copy_a), FIELD(copy_b),
+                            FIELD(side),  FIELD(busy),   FIELD(thin), FIELD(parts),  FIELD(part),
+                            FIELD(most),  FIELD(stages), FIELD(bits), FIELD(group),  {0}}};

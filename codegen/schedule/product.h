@@ -130,10 +130,14 @@ typedef struct GridProductShape {
   int64_t a_row, b_row; /* elements from one row to the next of an operand as it is stored */
   Dtype in;
   bool tensor; /* on tensor cores */
-  bool whole;  /* the depth is not divided: the run decides what it is, or scratch has no room */
-  bool async;  /* the device copies to shared memory without registers */
-  int bits;    /* of B's integers, which have a scale for each `group` of the depth; 0: it is not
-                  quantized. tb: they are stored [N, K] */
+  bool whole;  /* off tensor cores the depth is not divided: the run decides what it is, or scratch
+                  has no room */
+  bool varies; /* the run decides about the batch, the rows or the depth: of the first two there
+                  are so many at least */
+  int64_t least_batch, least_m;
+  bool async; /* the device copies to shared memory without registers */
+  int bits;   /* of B's integers, which have a scale for each `group` of the depth; 0: it is not
+                 quantized. tb: they are stored [N, K] */
   int64_t group;
 } GridProductShape;
 
@@ -150,6 +154,9 @@ typedef struct GridProductSchedule {
   int parts;            /* of the depth, which blocks do side by side: a second launch adds their
                            sums, which lie in scratch. 1: a block does all of it */
   int64_t part;         /* elements of one, the last one's fewer */
+  int most;             /* parts at most, if the run decides how many there are (depth_part); 0: it
+                           does not, else `parts` are those at the bound */
+  uint64_t sums;        /* on tensor cores: bytes of the sums of all parts */
   int64_t across;       /* blocks along a row of C */
   int64_t blocks;       /* of threads */
   int threads;          /* of a block */
@@ -171,6 +178,13 @@ typedef struct GridProductSchedule {
    words do not span two of them. On tensor cores one that takes less time than to dequantize the
    matrix in memory, and to multiply then. */
 bool grid_product_is_quantized(const GridMachine *machine, const GridProductShape *s);
+/* What parts are multiples of; bits of an element of an operand: see depth_part. */
+int grid_product_unit(const GridProductSchedule *p);
+int grid_product_bits(const GridProductSchedule *p, bool right);
+/* Parts for which there are blocks. */
+static inline int grid_product_parts(const GridProductSchedule *p) {
+  return p->most ? p->most : p->parts;
+}
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);

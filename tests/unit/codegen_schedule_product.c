@@ -266,9 +266,7 @@ static void divides_the_depth(void **state) {
   assert_int_equal(on_grid(256, 768, 1024, DT_F32, false).parts, 1);  /* one chain */
   assert_int_equal(on_grid(4096, 768, 3072, DT_F32, false).parts, 1); /* too much scratch */
   GridProductShape s = {.batch = 1, .m = 64, .n = 64, .k = 4096, .a_row = 4096, .b_row = 64};
-  s.in = DT_BF16, s.tensor = s.whole = true;
-  assert_int_equal(grid_product_schedule(&grid, &s).parts, 1);
-  s.in = DT_F32, s.tensor = false;
+  s.in = DT_F32, s.whole = true;
   assert_int_equal(grid_product_schedule(&grid, &s).parts, 1);
   for (int64_t k = 1; k < 20000; k += 97)
     for (int i = 0; i < EXTENTS; i++) {
@@ -276,6 +274,33 @@ static void divides_the_depth(void **state) {
       assert_true(p.parts * p.part >= k && (p.parts - 1) * p.part < k);
       assert_true(p.parts == 1 || p.part % 64 == 0);
     }
+}
+
+/* A run decides the batch, the rows or the depth: for each of its extents there are blocks and
+   scratch. */
+static void divides_the_depth_of_a_run(void **state) {
+  (void)state;
+  enum { BATCH, ROWS, DEPTH_TOO, AXES };
+  int divided = 0;
+  for (int axis = 0; axis < AXES; axis++)
+    for (int64_t bound = 1; bound < 6000; bound = bound * 5 / 3 + 7) {
+      GridProductShape s = {.batch = 1, .m = 96, .n = 200, .k = 3000, .in = DT_BF16};
+      int64_t *const of_run = axis == BATCH ? &s.batch : axis == ROWS ? &s.m : &s.k;
+      s.tensor = s.varies = true;
+      s.least_batch = 1, s.least_m = axis == ROWS ? 1 : s.m;
+      *of_run = bound;
+      s.a_row = s.k, s.b_row = s.n;
+      const GridProductSchedule at_bound = grid_product_schedule(&grid, &s);
+      s.varies = false;
+      for (int64_t i = 1; i <= bound; i += 1 + i / 40) {
+        *of_run = i;
+        const GridProductSchedule p = grid_product_schedule(&grid, &s);
+        assert_true(p.parts == 1 || p.parts <= at_bound.most);
+        assert_true(grid_product_scratch(&p) <= grid_product_scratch(&at_bound));
+        divided += p.parts > 1;
+      }
+    }
+  assert_true(divided > 300);
 }
 
 static void grid_covers_every_shape(void **state) {
@@ -305,17 +330,12 @@ static void grid_covers_every_shape(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(divides_the_depth),
-      cmocka_unit_test(decides_tiles),
-      cmocka_unit_test(decides_units),
-      cmocka_unit_test(decides_packing),
-      cmocka_unit_test(decides_how_halves_are_read),
-      cmocka_unit_test(shares_evenly),
-      cmocka_unit_test(shares_narrow_panels),
-      cmocka_unit_test(covers_every_shape),
-      cmocka_unit_test(decides_blocks),
-      cmocka_unit_test(decides_pairs_of_blocks),
-      cmocka_unit_test(grid_covers_every_shape),
+      cmocka_unit_test(divides_the_depth),       cmocka_unit_test(divides_the_depth_of_a_run),
+      cmocka_unit_test(decides_tiles),           cmocka_unit_test(decides_units),
+      cmocka_unit_test(decides_packing),         cmocka_unit_test(decides_how_halves_are_read),
+      cmocka_unit_test(shares_evenly),           cmocka_unit_test(shares_narrow_panels),
+      cmocka_unit_test(covers_every_shape),      cmocka_unit_test(decides_blocks),
+      cmocka_unit_test(decides_pairs_of_blocks), cmocka_unit_test(grid_covers_every_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

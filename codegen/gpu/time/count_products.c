@@ -48,7 +48,7 @@ static double count_ends(Counting *n, const GridProductSchedule *p, double of_bl
 }
 
 static double partial_bytes(const GridProductSchedule *p) {
-  return (double)grid_product_scratch(p);
+  return p->parts > 1 ? (double)(p->parts * p->batch * p->m * p->n) * sizeof(float) : 0;
 }
 
 double count_epilogue(Counting *n, double of_block, double store) {
@@ -81,6 +81,7 @@ static void count_made(Counting *n, const GridProductSchedule *p, double k) {
 
 static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
+  if (p->most) c->blocks = (double)p->blocks; /* those of more parts return */
   double size = dtype_size(p->in), depth = STAGE_ROW / size, warps = c->threads / (double)WARP;
   double k_tiles = ceil((double)p->part / depth), k = k_tiles * depth;
   double tile = (double)p->bm * p->bn, steps = k_tiles * 2;
@@ -314,6 +315,11 @@ static void count_combine(Counting *n, const GridProductSchedule *p) {
   const double warps = c->threads / (double)WARP, parts = p->parts,
                all = (double)(p->batch * p->m * p->n), elements = all / c->blocks;
   c->least_flops = 0;
+  if (p->parts == 1) { /* at the bounds, where it has nothing to do */
+    c->least_bytes = c->bytes = c->l2_bytes = 0;
+    c->issue = warps * START;
+    return;
+  }
   c->least_bytes -= operand_bytes(p);
   c->issue = warps * START + elements / WARP * parts * 2 + count_epilogue(n, elements, 0.5);
   c->accesses = elements / WARP * parts;

@@ -73,7 +73,8 @@ template <typename Stored, int BATCH, int M, int N, int K, bool TA, bool TB, int
   }
 };
 /* section WgmmaTile */
-/* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products, each in PARTS of K of the depth. Rows of tiles are a multiple of CLUSTER: the last
+/* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products, each in PARTS of K of the depth, or in fewer, of
+   `length` of it, as a run decides, which tells the whole depth then. Rows of tiles are a multiple of CLUSTER: the last
    may lie behind C. */
 template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER, int PARTS> struct WgmmaTile {
   enum {
@@ -145,18 +146,19 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
 
   /* The first warpgroup. */
   INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const GcTensorMap *a, const GcTensorMap *b,
-                       int batch = BATCH, int rows = M, int columns = N, int depth = K) {
+                       int batch = BATCH, int rows = M, int columns = N, int depth = K, int parts = PARTS, int length = 0) {
     registers_release<40>();
     if (threadIdx.x != 0) return;
-    const int rank = CLUSTER > 1 ? cluster_rank() : 0, tiles = Bounds::k_tiles(depth);
+    const int rank = CLUSTER > 1 ? cluster_rank() : 0, each = length ? length : K;
     Place p = {0, 0};
     for (int tile = (int)blockIdx.x; tile < TILES; tile += (int)gridDim.x) {
       int part, bt, m0, n0;
       tile_coords(tile, part, bt, m0, n0);
-      if (Bounds::behind(bt, m0, n0, batch, rows, columns)) continue;
+      if ((length && part >= parts) || Bounds::behind(bt, m0, n0, batch, rows, columns)) continue;
+      const int tiles = Bounds::k_tiles(length ? smaller(length, depth - part * length) : depth);
 #pragma unroll 1
       for (int s = 0; s < tiles; s++, p.step()) {
-        const int k0 = part * K + s * DEPTH;
+        const int k0 = part * each + s * DEPTH;
         char *at = ring + p.stage * STAGE;
         mbarrier_wait(empty + p.stage, p.parity ^ 1);
         mbarrier_expect(full + p.stage, STAGE);
