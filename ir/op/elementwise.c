@@ -139,7 +139,7 @@ RULE(mod) { /* a - b floor(a / b), where the floor is flat */
   grad_to(g, op, 1, build1(g->b, OP_NEG, MUL(dy, q)));
 }
 
-/* b a^(b - 1), and 0 where b is 0 even if a is, too. */
+/* b a^(b - 1), and 0 where b is 0, even if a is 0 or infinite. */
 static ValueId pow_slope(GradCtx *g, ValueId a, ValueId b) {
   Attr k;
   if (value_const(g->e, b, &k)) {
@@ -149,8 +149,8 @@ static ValueId pow_slope(GradCtx *g, ValueId a, ValueId b) {
   }
   ValueId one = grad_const(g, b, 1), zero = grad_const(g, b, 0);
   ValueId flat = build2(g->b, OP_EQ, b, zero);
-  ValueId e = build3(g->b, OP_WHERE, flat, one, build2(g->b, OP_SUB, b, one));
-  return MUL(b, build2(g->b, OP_POW, a, e)); /* times b: 0 where flat, where a^1 is finite */
+  a = build3(g->b, OP_WHERE, flat, one, a); /* there times b, which is 0 */
+  return MUL(b, build2(g->b, OP_POW, a, build2(g->b, OP_SUB, b, one)));
 }
 
 RULE(pow) {

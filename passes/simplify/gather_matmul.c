@@ -73,6 +73,15 @@ static const Op *worth_it(const Tables *t, const Entry *e, const Op *op) {
   return rows < x->dim[0] && made <= saved ? gather : NULL;
 }
 
+/* Fewer rows are taken than are multiplied. */
+static void report_whole(const Tables *t, const Op *op, int64_t rows, int64_t taken) {
+  if (!t->by_weights || taken >= rows) return;
+  remark(t->r, REMARK_SAVED, "saved", op->loc,
+         "the table of %lld rows is multiplied whole, though %lld are taken, so that no size "
+         "decides the bits of its gradients; with --reassociate only these are multiplied",
+         (long long)rows, (long long)taken);
+}
+
 static void tables_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Tables *t = data;
   const Op *gather = worth_it(t, old, op);
@@ -81,6 +90,7 @@ static void tables_each(Builder *b, const Entry *old, const Op *op, ValueId *map
     return;
   }
   const Type *y = value_type(old, op->results[0]);
+  report_whole(t, op, value_type(old, gather->operands[0])->dim[0], y->dim[0]);
   ValueId table[] = {map[gather->operands[0]], map[op->operands[1]]};
   b->loc = op->loc;
   b->scope = op->scope;

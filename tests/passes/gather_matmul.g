@@ -1,6 +1,9 @@
 # RUN: %gc %s --emit=ir --passes='gather-matmul{reassociate=1},autodiff,dce' | FileCheck-14 %s --check-prefixes=CHECK,FREE
 # RUN: %gc %s --emit=ir --passes=gather-matmul,autodiff,dce | FileCheck-14 %s --check-prefixes=CHECK,KEPT
+# RUN: %gc %s --emit=ir --passes=gather-matmul,autodiff,dce --remarks=saved 2>&1 >/dev/null | FileCheck-14 %s --check-prefix=SAID
 # Rows of a table times a matrix are rows of the table times it, where the table has fewer rows.
+# SAID: gather_matmul.g:28:{{[0-9]+}}: remark: the table of 7 rows is multiplied whole, though 3 are taken, so that no size decides the bits of its gradients; with --reassociate only these are multiplied [saved]
+# SAID-NOT: multiplied whole
 # Gradients come to the table's rows, too, where that does not depend on the number of rows taken.
 entry few(id : i32[4, 5]) {
   param table : f32[7, 3] = glorot()
