@@ -30,8 +30,24 @@ typedef struct Subject {
   int vain;              /* rows of mutants.def that name what is there without an edit */
 } Subject;
 
+typedef struct Part { /* of the source that is edited */
+  const char *from, *to;
+} Part;
+
+/* A kernel by itself. */
+typedef struct Alone {
+  const char *source, *name; /* what comes before all kernels, and one of them */
+  int entry;                 /* the first one that launches it */
+  char *ptx;                 /* before any edit; NULL: none was tried yet */
+  const char *body;
+  Part part[10];
+  int parts;
+} Alone;
+
 /* Does the entry do anything else than before the edit, in order or backwards? */
 bool subject_differs(const Subject *s, Compiled *c, int entry);
+/* mutants_kernel.c; false: only init launches it */
+bool take_kernel(Subject *s, int i, Alone *k);
 /* mutants_ptx.c: PTX of the source, to free; NULL where it does not compile */
 char *subject_ptx(const Subject *s, const char *source, bool quiet);
 /* mutants_plan.c; false after printing a plan with an overlap that plan-verify takes */

@@ -20,7 +20,7 @@ struct Nvrtc {
   int (*ptx)(void *, char *);
   int (*log_size)(void *, size_t *);
   int (*log)(void *, char *);
-  bool has_minimal;
+  bool is_new;
 };
 
 static void *open_matching(const char *pattern) {
@@ -93,7 +93,7 @@ Nvrtc *nvrtc_open(void) {
     *(void **)&n->log = dlsym(n->lib, "nvrtcGetProgramLog");
     int (*version)(int *, int *), major = 0, minor = 0;
     *(void **)&version = dlsym(n->lib, "nvrtcVersion");
-    n->has_minimal = version && version(&major, &minor) == 0 && major >= 13;
+    n->is_new = version && version(&major, &minor) == 0 && major >= 13;
     if (n->create && n->compile && n->destroy && n->ptx_size && n->ptx && n->log_size && n->log)
       return n;
   }
@@ -103,6 +103,8 @@ Nvrtc *nvrtc_open(void) {
   free(n);
   return NULL;
 }
+
+bool nvrtc_is_new(const Nvrtc *n) { return n->is_new; }
 
 const char *nvrtc_identity(const Nvrtc *n) {
   static char text[1200];
@@ -123,7 +125,7 @@ char *nvrtc_ptx(Nvrtc *n, const char *source, const char *const *options, int co
   if (count >= MOST || n->create(&program, source, "kernels.cu", 0, NULL, NULL)) return NULL;
   memcpy(all, options, (size_t)count * sizeof *all);
   /* without textures and the runtime's functions, it begins a third sooner */
-  if (n->has_minimal) all[count++] = "--minimal";
+  if (n->is_new) all[count++] = "--minimal";
   char *text = NULL;
   size_t size = 0;
   if (n->compile(program, count, all) == 0) {
