@@ -136,6 +136,9 @@ const char *harness_march(uint64_t k) {
 #ifndef CLANG
 #define CLANG "cc"
 #endif
+#ifndef LINKER
+#define LINKER "-w"
+#endif
 
 Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags) {
   Arena *a = arena_new();
@@ -163,6 +166,7 @@ Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, con
                         quickly ? "-Dalways_inline=unused" : "-w",
                         arena_printf(a, "-march=%s", o->march ? o->march : "native"),
                         arena_printf(a, "-I%s", o->runtime_dir),
+                        LINKER,
                         source,
                         "-o",
                         object,
