@@ -9,16 +9,24 @@
    matrix [K, N] is stored as [ceil(N/nr)][K][nr], the tail filled with zeros, in the order in which
    a product reads its right operand. Images [N, C, H, W] in order 0,2,3,1 are NHWC.
    Filters [O, I, 3, 3] may lie transformed for Winograd's convolution F(2x2, 3x3): 4 x 4 numbers
-   for each 3 x 3, so that only a copy writes and only a convolution reads them. */
+   for each 3 x 3, so that only a copy writes and only a convolution reads them. Of images with
+   bounded rows or columns each run decides whether they do; else they lie in the same order as they
+   are, at the begin of the same bytes. */
 typedef struct Layout {
   const Ints *order; /* axes, the outermost first; NULL: as they are numbered */
   int nr;            /* columns of a panel; 0: no panels */
   bool winograd;     /* G f G^T in place of each filter f */
+  /* of a bounded convolution: its image's rows and columns, and its padding: rows before and after,
+     columns before and after; else NULL */
+  const Type *image;
+  const Ints *padding;
 } Layout;
 /* NULL where that is row-major. order: n axes or NULL. */
 const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr);
-/* Panels of nr columns in this order of four axes, of transformed filters. */
-const Layout *layout_winograd(Ctx *c, const int64_t *order, int nr);
+/* Panels of nr columns in this order of four axes, of transformed filters. image: NULL, or [rows,
+   columns] of which one is bounded, and four paddings: each run decides. */
+const Layout *layout_winograd(Ctx *c, const int64_t *order, int nr, const Type *image,
+                              const int64_t *padding);
 const Layout *layout_panels(Ctx *c, int nr);
 /* The layout has the axes of this type; panels need at least a matrix. */
 bool layout_fits(const Type *t, const Layout *l);

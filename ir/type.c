@@ -260,16 +260,18 @@ bool type_same_rows(const Type *a, const Type *b) {
 
 static bool layout_equal(const void *entry, const void *key) {
   const Layout *a = entry, *b = key;
-  return a->nr == b->nr && a->order == b->order && a->winograd == b->winograd;
+  return a->nr == b->nr && a->order == b->order && a->winograd == b->winograd &&
+         a->image == b->image && a->padding == b->padding;
 }
 
-static const Layout *layout_of(Ctx *c, const int64_t *order, int n, int nr, bool winograd) {
-  if (nr < 0) gc_bug(c, "a layout of panels of %d columns was asked for", nr);
+static const Layout *layout_of(Ctx *c, const int64_t *order, int n, Layout key) {
+  if (key.nr < 0) gc_bug(c, "a layout of panels of %d columns was asked for", key.nr);
   bool same = true;
   for (int i = 0; order && i < n; i++) same = same && order[i] == i;
-  Layout key = {same ? NULL : intern_ints(c, order, n), nr, winograd};
-  if (!key.order && !nr) return NULL;
-  uint64_t hash = hash_word((uint64_t)(uintptr_t)key.order, (uint64_t)nr * 2 + winograd);
+  if (!same) key.order = intern_ints(c, order, n);
+  if (!key.order && !key.nr) return NULL;
+  uint64_t hash = hash_word((uint64_t)(uintptr_t)key.order, (uint64_t)key.nr * 2 + key.winograd);
+  hash = hash_word(hash, (uint64_t)(uintptr_t)key.image);
   void **entry = intern_entry(c, &c->layouts, hash, layout_equal, &key);
   if (!*entry) {
     Layout *l = ARENA_NEW(c->arena, Layout);
@@ -280,11 +282,14 @@ static const Layout *layout_of(Ctx *c, const int64_t *order, int n, int nr, bool
 }
 
 const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr) {
-  return layout_of(c, order, n, nr, false);
+  return layout_of(c, order, n, (Layout){.nr = nr});
 }
 
-const Layout *layout_winograd(Ctx *c, const int64_t *order, int nr) {
-  return layout_of(c, order, 4, nr, true);
+const Layout *layout_winograd(Ctx *c, const int64_t *order, int nr, const Type *image,
+                              const int64_t *padding) {
+  Layout key = {.nr = nr, .winograd = true, .image = image};
+  if (image) key.padding = intern_ints(c, padding, 4);
+  return layout_of(c, order, 4, key);
 }
 
 const Layout *layout_panels(Ctx *c, int nr) { return layout_get(c, NULL, 0, nr); }

@@ -176,6 +176,14 @@ static bool rule_winograd(Verifier *v, const Op *op) {
       return verify_failed(
           v, op, "reads transformed filters %s, which are for f32, one group and stride 1",
           value_str(v->e, op->operands[i]));
+    const int64_t padding[] = {c.h.lo, c.h.hi, c.w.lo, c.w.hi};
+    bool same = true;
+    for (int k = 0; x->layout->image && k < 4; k++)
+      same &= x->layout->padding->at[k] == padding[k] &&
+              (k >= 2 || type_axis(x->layout->image, k) == type_axis(c.x, 2 + k));
+    if (!same)
+      return verify_failed(v, op, "reads filters %s, transformed for images of other sizes",
+                           value_str(v->e, op->operands[i]));
   }
   for (int i = 0; i < op->nresults; i++) {
     const Value *x = value_at(v->e, op->results[i]);

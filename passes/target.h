@@ -39,8 +39,9 @@ struct Target {
      precision: for convolutions with f32 results, and their gradients by the images. */
   int (*filter_panel)(const Target *t, Dtype dt, int64_t columns);
   /* Columns of a panel of transformed filters, if this convolution or gradient by the images is
-     computed by Winograd's method; else 0. It follows from the shapes of one image and of the
-     filters, so that all ways to run a program give the same bits. NULL: none is. */
+     computed by Winograd's method, of bounded images at some of their sizes; else 0. It follows
+     from the shapes of one image and of the filters, so that all ways to run a program give the
+     same bits. NULL: none is. */
   int (*winograd_panel)(const Target *t, const ConvGeom *g, bool back);
   /* Its kernel of this op over windows ends at the run's rows (axis 2) or columns (3) of the
      images; others get images that are filled up to the bound. NULL: none does. */

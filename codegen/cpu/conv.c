@@ -136,12 +136,11 @@ static void print_panel(const Conv *v, Text *x) {
   text_close(x, "}");
 }
 
-static Conv conv_of(Gen *g, const Group *gr) {
+static Conv conv_of(Gen *g, const Group *gr, int panel) {
   const Op *op = gr->root;
-  const Value *filter = value_at(gr->e, gr->in[group_arg(gr, op->operands[1])]);
   ConvShape shape = {.c = conv_geom(gr->e, op),
                      .back = op->kind == OP_CONV_INPUT_GRAD,
-                     .panel = filter->layout ? filter->layout->nr : 0,
+                     .panel = panel,
                      .epilogue = gr->nops > 1,
                      .pairs = dtype_is_half(value_type(gr->e, op->operands[0])->dtype)};
   const VectorMachine *machine = &cpu_target(g->target)->machine;
@@ -172,10 +171,15 @@ static void print_together(const Conv *v, Text *x, const char *end) {
 }
 
 void cpu_conv(Gen *g, const Group *gr) {
-  Conv v = conv_of(g, gr);
+  const Value *filter = value_at(gr->e, gr->in[group_arg(gr, gr->root->operands[1])]);
   Kernel *k = kernel_new(g, gr);
-  Text *x = &k->text;
   kernel_args(g, k, gr);
+  cpu_conv_text(g, k, gr, filter->layout ? filter->layout->nr : 0);
+}
+
+void cpu_conv_text(Gen *g, Kernel *k, const Group *gr, int panel) {
+  Conv v = conv_of(g, gr, panel);
+  Text *x = &k->text;
   k->flops = v.s.flops;
   kernel_schedule(k, &conv_kind, &v.s, sizeof v.s);
   const char *row_count = arena_printf(g->a, "%lld", (long long)v.s.row_count);

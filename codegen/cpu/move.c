@@ -222,11 +222,9 @@ static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, cons
   for (int i = 0; i < n; i++) text_close(x, "}");
 }
 
-static void copy(Gen *g, Kernel *k, const Group *gr) {
+static void copy_to(Gen *g, Kernel *k, const Group *gr, const Layout *to) {
   const Type *t = value_type(gr->e, gr->in[0]);
   const Layout *from = layout_of(gr, gr->in[0]);
-  const Layout *to = gr->op->kind == OP_STORE ? g->m->globals.at[gr->op->attr[AT_GLOBAL].i].layout
-                                              : layout_of(gr, gr->out[0]);
   int first = 0; /* axis of more than one element */
   while (first < t->rank && t->dim[first] == 1) first++;
   bool panels = (from && from->nr) || (to && to->nr);
@@ -238,6 +236,30 @@ static void copy(Gen *g, Kernel *k, const Group *gr) {
     copy_panels(g, k, t, from, to);
   else
     copy_ordered(g, k, gr, t, from, to);
+}
+
+/* Filters as a run's images want them. */
+static void copy_filters(Gen *g, Kernel *k, const Group *gr, const Layout *to) {
+  const Type *t = value_type(gr->e, gr->in[0]);
+  cpu_winograd_if(g, &k->text, gr->e, t, to);
+  cpu_winograd_filters(g, k, t, layout_of(gr, gr->in[0]), to);
+  const int64_t units = k->units;
+  k->text.indent--;
+  text_open(&k->text, "} else {");
+  copy_to(g, k, gr, cpu_winograd_direct(g, t, to));
+  text_close(&k->text, "}");
+  if (units > k->units) k->units = units;
+  for (int i = 0; i < k->nargs; i++)
+    k->args[i].access.rows = 0; /* units are other slices in each */
+}
+
+static void copy(Gen *g, Kernel *k, const Group *gr) {
+  const Layout *to = gr->op->kind == OP_STORE ? g->m->globals.at[gr->op->attr[AT_GLOBAL].i].layout
+                                              : layout_of(gr, gr->out[0]);
+  if (to && to->image)
+    copy_filters(g, k, gr, to);
+  else
+    copy_to(g, k, gr, to);
 }
 
 const Type *cpu_stored(Gen *g, const Group *gr, ValueId v) {

@@ -27,7 +27,8 @@ static bool is_filters(Gen *g, const Group *gr, ValueId v, bool back) {
   int arg = group_arg(gr, v);
   const Layout *l = value_at(gr->e, arg >= 0 ? gr->in[arg] : v)->layout;
   int nr = l ? l->nr : 0;
-  if (l && l->winograd) return l == layout_winograd(g->ctx, back ? by_input : by_output, nr);
+  if (l && l->winograd)
+    return l->order == layout_get(g->ctx, back ? by_input : by_output, 4, nr)->order;
   return layout_same(value_type(gr->e, v), l,
                      back ? layout_get(g->ctx, by_input, 4, nr) : filter_layout(g->ctx, nr));
 }

@@ -30,6 +30,25 @@ static const char *tiles_over(Arena *a, const char *places, int64_t n) {
   return text_is_number(places) ? num(a, n) : text_ceil_div(a, places, WINOGRAD_TILE);
 }
 
+/* ---- of bounded images ---- */
+
+const Layout *cpu_winograd_direct(Gen *g, const Type *filter, const Layout *l) {
+  const int64_t columns = filter->dim[layout_axis(l, 3)];
+  return layout_get(g->ctx, l->order->at, 4,
+                    g->target->filter_panel(g->target, filter->dtype, columns));
+}
+
+void cpu_winograd_if(Gen *g, Text *x, const Entry *e, const Type *filter, const Layout *l) {
+  const bool back = l->order->at[2] == 0;
+  const GcWinogradCost c =
+      winograd_cost(filter->dim[!back], filter->dim[back], l->padding->at, back);
+  text_line(
+      x, "static const GcWinogradCost cost = {%lld, %lld, %lld, {%lld, %lld, %lld, %lld}, %d};",
+      c.direct, c.tile, c.filters, c.padding[0], c.padding[1], c.padding[2], c.padding[3], c.back);
+  text_open(x, "if (winograd_wins(&cost, %s, %s)) {", dims_text(g, e, l->image, 0, 1),
+            dims_text(g, e, l->image, 1, 2));
+}
+
 /* Panels of a program whose layouts were chosen for longer or shorter vectors may not be whole. */
 static void check_panels(const Gen *g, int nr) {
   const int lanes = machine_lanes(&cpu_target(g->target)->machine, 4);
@@ -96,7 +115,7 @@ static void print_panel(const Winograd *v, Text *x, int64_t width) {
   print_results(v, x, width);
 }
 
-void cpu_winograd(Gen *g, const Group *gr) {
+static void winograd_text(Gen *g, Kernel *k, const Group *gr) {
   const Op *op = gr->root;
   ConvGeom c = conv_geom(gr->e, op);
   Winograd v = {.g = g, .gr = gr};
@@ -106,9 +125,7 @@ void cpu_winograd(Gen *g, const Group *gr) {
   v.s = winograd_schedule(machine, &c, op->kind == OP_CONV_INPUT_GRAD, nr, gr->nops > 1);
   const WinogradSchedule *s = &v.s;
   Arena *a = g->a;
-  Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
-  kernel_args(g, k, gr);
   k->flops = s->flops;
   kernel_schedule(k, &winograd_kind, s, sizeof *s);
   const char *images = dims_text(g, gr->e, gr->domain, 0, 1);
@@ -163,6 +180,34 @@ void cpu_winograd(Gen *g, const Group *gr) {
     text_close(x, "}");
   }
   text_close(x, "}");
+}
+
+void cpu_winograd(Gen *g, const Group *gr) {
+  const ValueId filter = gr->root->operands[1];
+  const Layout *l = value_at(gr->e, gr->in[group_arg(gr, filter)])->layout;
+  Kernel *k = kernel_new(g, gr);
+  kernel_args(g, k, gr);
+  if (!l->image) {
+    winograd_text(g, k, gr);
+    return;
+  }
+  const Type *t = value_type(gr->e, filter);
+  cpu_winograd_if(g, &k->text, gr->e, t, l);
+  winograd_text(g, k, gr);
+  const ScheduleKind *kind = k->schedule_kind;
+  const void *schedule = k->schedule;
+  const int64_t units = k->units;
+  const uint64_t work = k->work;
+  k->work = 0; /* one or the other */
+  k->text.indent--;
+  text_open(&k->text, "} else {");
+  const Layout *direct = cpu_winograd_direct(g, t, l);
+  cpu_conv_text(g, k, gr, direct ? direct->nr : 0);
+  text_close(&k->text, "}");
+  k->schedule_kind = kind;
+  k->schedule = schedule;
+  if (units > k->units) k->units = units;
+  if (work > k->work) k->work = work;
 }
 
 /* ---- filters ---- */

@@ -177,6 +177,10 @@ static void use_op(Used *u, const Op *op) {
 static Used used(Arena *a, const Group *gr) {
   Used u = {.c = gr->e->module->ctx, .a = a, .e = gr->e};
   for (int i = 0; i < gr->nops; i++) use_op(&u, gr->ops[i]);
+  for (int i = 0; i < gr->nout; i++) { /* a copy whose layout a run decides */
+    const Layout *l = value_at(gr->e, gr->out[i])->layout;
+    if (l && l->image) use_type(&u, l->image);
+  }
   return u;
 }
 

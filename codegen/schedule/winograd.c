@@ -2,7 +2,8 @@
    Convolutional Neural Networks", 2016): Y = A^T ((G f G^T) . (B^T d B)) A, summed over the
    channels, of which each of 16 positions is a product of matrices.
    Contract: whether it is used follows from the shapes of one image and of the filters alone, so
-   that bits depend on no machine, batch or number of threads. A block of tiles is transformed
+   that bits depend on no machine, batch or number of threads; of bounded images from those of a
+   run. A block of tiles is transformed
    into buffers of a thread, which stay in its cache while the panels of filters go over it. */
 #include "codegen/schedule/winograd.h"
 
@@ -19,37 +20,34 @@ enum {
 
 static int64_t winograd_tiles(int64_t n) { return ceil_div(n, WINOGRAD_TILE); }
 
-/* Taps of an axis that lie on the source, of all positions of the result. */
-static int64_t taps_inside(const WindowAxis *a) {
-  int64_t taps = 0;
-  for (int64_t k = 0; k < a->taps; k++) {
-    int64_t from, to;
-    window_outputs(a, k, &from, &to);
-    taps += to > from ? to - from : 0;
-  }
-  return taps;
+static int64_t whole_vectors(int64_t channels) { return ceil_div(channels, VECTOR) * VECTOR; }
+
+GcWinogradCost winograd_cost(int64_t from, int64_t to, const int64_t padding[4], bool back) {
+  const int64_t products = from * whole_vectors(to), bytes = WINOGRAD_PLANES * products * 4;
+  const int64_t transforms = CHANNEL_TIME * (whole_vectors(from) + whole_vectors(to));
+  return (GcWinogradCost){
+      .direct = products * 100,
+      .tile = (WINOGRAD_PLANES * products + transforms) * LEAST_GAIN,
+      .filters = products * (bytes > NEAR_BYTES ? FAR_FILTER_TIME : FILTER_TIME) * LEAST_GAIN,
+      .padding = {padding[0], padding[1], padding[2], padding[3]},
+      .back = back};
 }
 
-static double whole_vectors(double channels) {
-  return (double)(ceil_div((int64_t)channels, VECTOR) * VECTOR);
-}
-
-/* Of one image, in FMA. The filters' transform is a part of it: with more images it takes less. */
-bool winograd_wins(const ConvGeom *c, bool back) {
+bool winograd_wins_somewhere(const ConvGeom *c, bool back) {
   const WindowAxis *h = &c->h, *w = &c->w;
   bool fits = h->taps == 3 && w->taps == 3 && conv_is_dense(c) && c->x->dtype == DT_F32 &&
               c->f->dtype == DT_F32 && c->y->dtype == DT_F32;
   if (!fits) return false;
-  double from = (double)(back ? c->cout : c->cin), to = (double)(back ? c->cin : c->cout);
-  double whole_from = whole_vectors(from), whole_to = whole_vectors(to);
-  double tiles =
-      (double)winograd_tiles(back ? h->in : h->out) * (double)winograd_tiles(back ? w->in : w->out);
-  double direct = (double)taps_inside(h) * (double)taps_inside(w) * from * whole_to;
-  double filters = from * whole_to, bytes = WINOGRAD_PLANES * filters * 4;
-  double time =
-      tiles * (WINOGRAD_PLANES * from * whole_to + CHANNEL_TIME * (whole_from + whole_to)) +
-      filters * (bytes > NEAR_BYTES ? FAR_FILTER_TIME : FILTER_TIME);
-  return direct * 100 > time * LEAST_GAIN;
+  const int64_t padding[] = {h->lo, h->hi, w->lo, w->hi};
+  const GcWinogradCost cost =
+      winograd_cost(back ? c->cout : c->cin, back ? c->cin : c->cout, padding, back);
+  const int64_t least_rows = type_extent(c->x, 2) ? 1 : h->in;
+  const int64_t least_columns = type_extent(c->x, 3) ? 1 : w->in;
+  if (9 * WINOGRAD_TILE * WINOGRAD_TILE * cost.direct <= cost.tile) return false; /* at any size */
+  for (int64_t rows = h->in; rows >= least_rows; rows--)
+    for (int64_t columns = w->in; columns >= least_columns; columns--)
+      if (winograd_wins(&cost, rows, columns)) return true;
+  return false;
 }
 
 /* The most tiles whose transforms fit into half of the second cache and whose units many threads

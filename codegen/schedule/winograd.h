@@ -3,14 +3,18 @@
 #ifndef GC_CODEGEN_SCHEDULE_WINOGRAD_H
 #define GC_CODEGEN_SCHEDULE_WINOGRAD_H
 #include "codegen/schedule/window.h"
+#include "codegen/schedule/winograd_wins.h"
 
 enum {
   WINOGRAD_TILE = 2,   /* rows and columns of results */
   WINOGRAD_PLANES = 16 /* of transformed numbers: one for each of 4 x 4 */
 };
 
-/* Whether it computes this convolution, or with `back` its gradient by the images. */
-bool winograd_wins(const ConvGeom *c, bool back);
+/* What decides whether it computes a convolution from so many channels to so many, with padding
+   before and after rows and columns, or with `back` a gradient by the images. */
+GcWinogradCost winograd_cost(int64_t from, int64_t to, const int64_t padding[4], bool back);
+/* It does; of bounded images: at some of their sizes. */
+bool winograd_wins_somewhere(const ConvGeom *c, bool back);
 
 typedef struct WinogradSchedule {
   bool back, epilogue;

@@ -15,10 +15,25 @@ static bool take_word(Reader *r, const char *word) {
   return false;
 }
 
+/* What decides in a run whether filters are transformed: f32[h<=16,32] padded [1,1,1,1] */
+static bool read_image(Reader *r, const Type **image, IntList *padding) {
+  const Layout *layout;
+  Loc loc = read_loc(r, r->p, 1);
+  if (!read_type(r, image, &layout)) return false;
+  if (!take_word(r, "padded") || !read_expect(r, '[', "after 'padded'") ||
+      !read_integers(r, padding))
+    return false;
+  bool ok = (*image)->rank == 2 && padding->n == 4;
+  for (uint32_t i = 0; ok && i < padding->n; i++)
+    ok = padding->at[i] >= 0 && padding->at[i] <= INT32_MAX;
+  return ok || FAIL(r, loc, "an image's rows and columns and four paddings are expected");
+}
+
 static bool read_layout(Reader *r, const Type *t, const Layout **out) {
   read_blanks(r);
   Loc loc = read_loc(r, r->p, 1);
-  IntList order = {0};
+  IntList order = {0}, padding = {0};
+  const Type *image = NULL;
   int64_t nr = 0;
   *out = NULL;
   bool ordered = take_word(r, "order");
@@ -33,7 +48,8 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
   if (ordered && order.n > INT16_MAX) return FAIL(r, loc, "%u axes are too many", order.n);
   if (winograd && (order.n != 4 || t->rank != 4 || t->dim[2] != 3 || t->dim[3] != 3))
     return FAIL(r, loc, "winograd is a layout of 3 x 3 filters, behind an order of their axes");
-  *out = winograd ? layout_winograd(r->c, order.at, (int)nr)
+  if (winograd && take_word(r, "of") && !read_image(r, &image, &padding)) return false;
+  *out = winograd ? layout_winograd(r->c, order.at, (int)nr, image, padding.at)
                   : layout_get(r->c, ordered ? order.at : NULL, (int)order.n, (int)nr);
   if (!layout_fits(t, *out) || (ordered && (int)order.n != t->rank))
     return FAIL(r, loc, "an order of axes names each axis of the type once");

@@ -142,9 +142,9 @@ const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *o
   return layout_get(c, back ? by_input : by_output, 4, nr);
 }
 
-/* The same as a fast convolution reads them: transformed, if Winograd's method computes it. Numbers
-   that were rounded are multiplied directly, as processors that multiply halves do it, and so are
-   integers, whose sums are exact then. */
+/* The same as a fast convolution reads them: transformed, if Winograd's method computes it, which
+   each run decides of bounded images. Numbers that were rounded are multiplied directly, as
+   processors that multiply halves do it, and so are integers, whose sums are exact then. */
 static const Layout *layout_of_operand(const Images *m, const Op *op, bool back) {
   const Target *t = m->t;
   Ctx *c = m->r->m->ctx;
@@ -152,8 +152,12 @@ static const Layout *layout_of_operand(const Images *m, const Op *op, bool back)
                type_at(m, op->operands[0])->dtype != DT_F32 || layout_multiplies_integers(m->e, op);
   ConvGeom g = conv_geom(m->e, op);
   int nr = plain || !t->winograd_panel ? 0 : t->winograd_panel(t, &g, back);
-  return nr ? layout_winograd(c, back ? by_input : by_output, nr)
-            : layout_filter(c, t, m->e, op, back);
+  if (!nr) return layout_filter(c, t, m->e, op, back);
+  const Type *image = NULL;
+  if (type_extent(g.x, 2) || type_extent(g.x, 3))
+    image = type_get(c, DT_F32, 2, (const int64_t[]){type_axis(g.x, 2), type_axis(g.x, 3)});
+  return layout_winograd(c, back ? by_input : by_output, nr, image,
+                         (const int64_t[]){g.h.lo, g.h.hi, g.w.lo, g.w.hi});
 }
 
 /* ---- classes ---- */

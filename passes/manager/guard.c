@@ -7,10 +7,11 @@
    not be found for another. If an arena has grown, the rest of the pipeline runs without
    recomputation, then without bytes for collectives that overlap with computation, then with fusion
    within the live bytes of the written order, then without more and more passes, then with
-   recomputation within the goal. The first variant that needs no more is kept.
-   Passes in front of autodiff decide in which order gradients are added up. They are left out last,
-   since the bits of no entry should depend on its sizes: with exact=1 never, with reassociate=1 as
-   others are. The goal is that of the program as it is written all the same.
+   recomputation within the goal: first of little arithmetic, then of any. The first variant that
+   needs no more is kept.
+   Passes in front of autodiff decide in which order gradients are added up. They are not left out,
+   since the bits of no entry should depend on its sizes; with reassociate=1 they are as others. The
+   goal is that of the program as it is written all the same.
    With whole=1 all this is done with the program of one process, so that its ops, and its bits, are
    those of every number of ranks.
  */
@@ -38,8 +39,7 @@ typedef struct Variant {
   bool overlaps;     /* collectives overlap as they do with all passes, else within the bytes of the
                         order */
   bool in_goal;      /* values are recomputed, until the arena is within the goal */
-  bool any_sum;      /* also passes in front of autodiff are left out: gradients are added up in
-                        another order */
+  bool at_any_cost;  /* ... whatever arithmetic that takes */
   bool of_ranks;     /* without collectives there is another variant like it */
   const char *what;  /* for a remark */
 } Variant;
@@ -71,39 +71,37 @@ static const Variant variants[] = {
     {.left_out = AS_WRITTEN,
      .in_goal = true,
      .what = IN_BYTES ", no optimization behind the gradients"},
-    {.in_order = true, .any_sum = true, .what = IN_LIVE_BYTES ", in which gradients are added up"},
+    {.left_out = AS_WRITTEN, .overlaps = true, .what = "no optimization behind the gradients"},
+    {.left_out = RECOMPUTE, .in_goal = true, .at_any_cost = true, .what = IN_BYTES},
     {.left_out = RECOMPUTE,
      .in_order = true,
-     .any_sum = true,
-     .what = IN_LIVE_BYTES ", in which gradients are added up, no recomputation"},
-    {.left_out = RECOMPUTE | MERGE, .any_sum = true, .what = "no merging of equal ops"},
+     .in_goal = true,
+     .at_any_cost = true,
+     .what = IN_BYTES ", fusion within live bytes"},
     {.left_out = RECOMPUTE | MERGE,
-     .in_order = true,
-     .any_sum = true,
-     .what = "fusion within live bytes, no merging of equal ops"},
-    {.left_out = RECOMPUTE | MERGE | FOLD,
-     .in_order = true,
-     .any_sum = true,
-     .what = "fusion within live bytes, and nothing else"},
-    {.left_out = AS_WRITTEN, .overlaps = true, .any_sum = true, .what = "no optimization"},
+     .in_goal = true,
+     .at_any_cost = true,
+     .what = IN_BYTES ", no merging of equal ops"},
+    {.left_out = AS_WRITTEN,
+     .in_goal = true,
+     .at_any_cost = true,
+     .what = IN_BYTES ", no optimization behind the gradients"},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 typedef struct Guard {
   PassRun *r;
-  uint32_t n;        /* entries */
-  uint64_t *goal;    /* by entry: bytes of its arena as it is written, and of a converted weight */
-  uint64_t *given;   /* of which so many are given for speed, to copies of weights for loops */
-  Trial *first;      /* with all passes */
-  uint64_t *min;     /* bytes of the best variant so far that count */
-  int *best;         /* that variant; -1: all passes */
-  Entry *written;    /* by entry */
-  Entry *ordered[2]; /* by entry: in the order that it has as it is written; the second: with the
-                        gradients that it has so, too, once that is asked for */
-  uint64_t whole;    /* stages that trials leave out: those that divide the batch among ranks */
-  uint64_t kept;     /* in front of autodiff */
-  bool exact;        /* these are never left out */
-  bool overlaps;     /* entries may have collectives */
+  uint32_t n;      /* entries */
+  uint64_t *goal;  /* by entry: bytes of its arena as it is written, and of a converted weight */
+  uint64_t *given; /* of which so many are given for speed, to copies of weights for loops */
+  Trial *first;    /* with all passes */
+  uint64_t *min;   /* bytes of the best variant so far that count */
+  int *best;       /* that variant; -1: all passes */
+  Entry *written;  /* by entry */
+  Entry *ordered;  /* by entry: in the order that it has as it is written */
+  uint64_t whole;  /* stages that trials leave out: those that divide the batch among ranks */
+  uint64_t kept;   /* in front of autodiff, of entries with gradients */
+  bool overlaps;   /* entries may have collectives */
 } Guard;
 
 static Entry *entry_of(const Guard *g, uint32_t k) { return g->r->m->entries.at[k]; }
@@ -123,11 +121,10 @@ static uint64_t all_stages_of(const Guard *g, unsigned kinds) {
   return bits;
 }
 
-/* ... but for those in front of autodiff, if entry k has gradients and they are to be added up as
-   at each other size. */
-static uint64_t stages_of(const Guard *g, uint32_t k, unsigned kinds, bool any_sum) {
-  const bool kept = has_gradient(&g->written[k]) && (!any_sum || g->exact);
-  return all_stages_of(g, kinds) & ~(kept ? g->kept : 0);
+/* ... but for those in front of autodiff, if entry k has gradients: they are added up as at each
+   other size. */
+static uint64_t stages_of(const Guard *g, uint32_t k, unsigned kinds) {
+  return all_stages_of(g, kinds) & ~(has_gradient(&g->written[k]) ? g->kept : 0);
 }
 
 /* Copies of weights for loops that the program as it is written has not. */
@@ -138,9 +135,9 @@ static uint64_t more_copies(const Guard *g, uint32_t k, const Trial *t) {
 static void set_variant(Guard *g, uint32_t k, int variant) {
   Entry *e = entry_of(g, k);
   const Variant *w = variant < 0 ? &(Variant){0} : &variants[variant];
-  *e = w->in_order ? g->ordered[w->any_sum][k] : g->written[k];
+  *e = w->in_order ? g->ordered[k] : g->written[k];
   EntryNotes *notes = notes_change(e);
-  notes->left_out = stages_of(g, k, w->left_out, w->any_sum) | g->whole;
+  notes->left_out = stages_of(g, k, w->left_out) | g->whole;
   notes->in_order = w->in_order;
   notes->goal = w->in_goal ? g->goal[k] + more_copies(g, k, &g->first[k]) : 0;
   notes->overlap_free = variant >= 0 && !w->overlaps && g->overlaps;
@@ -155,7 +152,7 @@ static void leave_unplanned(Guard *g, uint32_t k) {
 }
 
 /* The order in which each entry would run with no pass that it may leave out. */
-static bool order_entries(Guard *g, bool any_sum) {
+static bool order_entries(Guard *g) {
   PassRun *r = g->r;
   PassOptions own = {.target = r->opt->target, .plan_seconds = r->opt->plan_seconds, .trial = true};
   Entry *others = ARENA_ARRAY(r->scratch, Entry, module_entries(r->m)); /* init and its like */
@@ -165,12 +162,12 @@ static bool order_entries(Guard *g, bool any_sum) {
   }
   for (uint32_t k = 0; k < g->n; k++) {
     *entry_of(g, k) = g->written[k];
-    notes_change(entry_of(g, k))->left_out = stages_of(g, k, AS_WRITTEN, any_sum) | g->whole;
+    notes_change(entry_of(g, k))->left_out = stages_of(g, k, AS_WRITTEN) | g->whole;
     entry_copy(entry_of(g, k));
   }
   bool ok = passes_until(r, "autodiff", &own) &&
             passes_run(r->m, "autodiff,dce,order", &own); /* which leaves nothing out */
-  for (uint32_t k = 0; k < g->n; k++) g->ordered[any_sum][k] = *entry_of(g, k);
+  for (uint32_t k = 0; k < g->n; k++) g->ordered[k] = *entry_of(g, k);
   for (uint32_t k = g->n; pass_entry(r->m, k); k++) *pass_entry(r->m, k) = others[k - g->n];
   return ok;
 }
@@ -226,7 +223,8 @@ static bool try_variant(Guard *g, int variant, Trial *found) {
       leave_unplanned(g, k);
   bool ok = trial_run(g->r, 0, found);
   for (uint32_t k = 0; ok && k < g->n; k++)
-    if (is_over(g, k) && counted(g, k, &found[k]) < g->min[k] && is_cheap(&found[k])) {
+    if (is_over(g, k) && counted(g, k, &found[k]) < g->min[k] &&
+        (variants[variant].at_any_cost || is_cheap(&found[k]))) {
       g->min[k] = counted(g, k, &found[k]);
       g->best[k] = variant;
     }
@@ -261,18 +259,11 @@ static bool try_variants(Guard *g) {
   PassRun *r = g->r;
   Trial *found = ARENA_ARRAY(r->scratch, Trial, g->n + 1);
   uint64_t *all = ARENA_ARRAY(r->scratch, uint64_t, g->n + 1);
-  bool with_sums = false; /* ordered[1] is there */
   memcpy(all, g->min, sizeof *all * g->n);
-  if (!order_entries(g, false)) return false;
+  if (!order_entries(g)) return false;
   choose(g);
   for (int variant = 0; variant < VARIANTS && any_over(g); variant++) {
-    const Variant *w = &variants[variant];
-    if (w->of_ranks && !g->overlaps) continue;
-    if (w->any_sum && w->in_order && !with_sums) {
-      if (!order_entries(g, true)) return false;
-      choose(g);
-      with_sums = true;
-    }
+    if (variants[variant].of_ranks && !g->overlaps) continue;
     if (!try_variant(g, variant, found)) return false;
   }
   for (uint32_t k = 0; k < g->n; k++) {
@@ -296,8 +287,7 @@ bool pass_guard(PassRun *r) {
   g.min = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
   g.best = ARENA_ARRAY(r->scratch, int, n + 1);
   g.written = ARENA_ARRAY(r->scratch, Entry, n + 1);
-  for (int i = 0; i < 2; i++) g.ordered[i] = ARENA_ARRAY(r->scratch, Entry, n + 1);
-  g.exact = pass_arg_int(r, "exact", 0);
+  g.ordered = ARENA_ARRAY(r->scratch, Entry, n + 1);
   for (int i = 0; i < OPTIONAL && !pass_arg_int(r, "reassociate", 0); i++)
     g.kept |= passes_stages(r, optional[i].pass, "autodiff");
   if (pass_arg_int(r, "whole", 0))

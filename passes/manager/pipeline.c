@@ -233,8 +233,7 @@ static const char *with_argument(Ctx *c, const char *pipeline, const char *pass,
 }
 
 const char *passes_with_exact(Ctx *c, const char *pipeline) {
-  pipeline = with_argument(c, pipeline, "accumulate", "exact=1");
-  return with_argument(c, pipeline, "guard", "exact=1");
+  return with_argument(c, pipeline, "accumulate", "exact=1");
 }
 
 const char *passes_with_reassociation(Ctx *c, const char *pipeline) {

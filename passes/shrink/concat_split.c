@@ -72,13 +72,17 @@ static bool can_do(const SplitUses *p, const Entry *e, const Op *op) {
          (op->kind == OP_CONCAT && concat_of(p, e, op->results[0]));
 }
 
-/* A target computes the slice's channels as it does all of them: it may choose by their number. */
+/* A target computes the slice's channels as it does all of them: it may choose by their number, and
+   in each run anew. */
 static bool same_method(const Target *t, const Entry *e, const Op *slice) {
   const Op *back = def_in_body(e, slice->operands[0]);
   if (!t || !t->winograd_panel || !back || back->kind != OP_CONV_INPUT_GRAD) return true;
   ConvGeom all = conv_geom(e, back), some = all;
   some.cin = some.gin = type_of(e, slice->results[0])->dim[CHANNELS];
-  return !t->winograd_panel(t, &all, true) == !t->winograd_panel(t, &some, true);
+  const bool transforms = t->winograd_panel(t, &all, true),
+             part = t->winograd_panel(t, &some, true);
+  const bool bounded = type_extent(all.x, 2) || type_extent(all.x, 3);
+  return transforms == part && !(transforms && bounded);
 }
 
 static SplitUses parts_of(PassRun *r, const Entry *e, uint64_t min) {

@@ -18,8 +18,9 @@ typedef struct Hoist {
   PassRun *r;
   Entry *e;
   Builder *b;
-  bool grads; /* the entry trains or asks for some */
-  bool asks;  /* it has grad ops */
+  bool grads;  /* the entry trains or asks for some */
+  bool asks;   /* it has grad ops */
+  bool stacks; /* of slices: results of loops are replaced */
   VEC(Ahead) ahead;
   VEC(OpId) ops;     /* of the block that is being written */
   ValueId *by;       /* by value: what it is replaced by */
@@ -203,7 +204,7 @@ static void replace(Hoist *h, const Block *b) {
     Op *op = op_at(h->e, b->ops.at[i]);
     ValueId *x = (ValueId *)op->operands; /* lists of an entry that is rebuilt below */
     for (int k = 0; k < op->noperands; k++)
-      if (x[k] < h->known) x[k] = h->by[x[k]];
+      while (x[k] < h->known && h->by[x[k]] != x[k]) x[k] = h->by[x[k]];
     for (int k = 0; k < op->nblocks; k++) replace(h, op->blocks[k]);
   }
 }
@@ -221,6 +222,21 @@ static void settle(Hoist *h, Block *body) {
   body->ops.at = left.at;
   body->ops.n = left.n;
   body->ops.cap = left.cap;
+}
+
+/* A stack of the slices that the loop was given is what it was given. */
+static void stacks_go(Hoist *h, const Op *scan) {
+  const Block *body = scan->blocks[0];
+  const Op *yield = op_at(h->e, body->ops.at[body->ops.n - 1]);
+  for (int k = scan_carries(scan); k < scan->nresults; k++)
+    for (int i = scan_carries(scan); i < scan->noperands; i++) {
+      const ValueId x = scan->operands[i], y = scan->results[k];
+      if (yield->operands[k] != body->args.at[i + 1] || value_type(h->e, x) != value_type(h->e, y))
+        continue;
+      h->by[y] = x;
+      h->stacks = true;
+      h->r->changes++;
+    }
 }
 
 static void hoist_scan(Hoist *h, Op *scan, Block *outer) {
@@ -245,6 +261,7 @@ static void hoist_scan(Hoist *h, Op *scan, Block *outer) {
   }
   settle(h, body);
   if (sliced) replace(h, body);
+  stacks_go(h, scan);
 }
 
 static void hoist_block(Hoist *h, Block *b) {
@@ -284,6 +301,7 @@ bool pass_hoist(PassRun *r) {
     for (ValueId v = 0; v < h.known; v++) h.by[v] = v;
     int64_t before = r->changes;
     hoist_block(&h, e->body);
+    if (h.stacks) replace(&h, e->body);
     if (r->changes > before) entry_copy(e);
   }
   return true;

@@ -32,6 +32,17 @@ entry one(z : f32[1, 3], h : f32[3]) {
 # CHECK-LABEL: entry one
 # CHECK: scan %h, %{{[0-9]+}} {trips = 1, carries = 1}
 # CHECK-NOT: gather
+# A stack of rows that the loop is given is the tensor that they are of.
+entry same(x : f32[4, 3], h : f32[3]) {
+  xs = scan i in 0..4 {
+    h = h + x[i]
+    yield x[i]
+  }
+  return h, twice = 2 * xs
+}
+# CHECK-LABEL: entry same
+# CHECK: %h.1 = scan %h, %x {trips = 4, carries = 1} : f32[3] {{[^,]*}}(
+# CHECK: mul {{.*}}%x
 # A part of what is outside goes out on its own, if its gradient is wanted: the loop adds up the gradient of the row alone.
 # RUN: %gc %s --emit=ir --passes=fold,hoist,cse,dce,autodiff | FileCheck-14 %s --check-prefix=PART
 entry part(x : f32[64, 3], h : f32[3]) {

@@ -7,7 +7,7 @@
 # Nets that are used twice with the same weights, and gradients of gradients: a sum of products over their weights' gradients, computed
 # with the last of its terms, would hold what the others are made of. Optimized they need no more memory
 # than as they are written; remarks change nothing.
-# CHECK: guard.g:25:7: remark: 'penalty' takes {{[0-9,]+}} bytes instead of {{[0-9,]+}}: fusion within the live bytes of the program's order, in which gradients are added up, no recomputation [fuse-limited]
+# CHECK: guard.g:25:7: remark: 'penalty' takes {{[0-9,]+}} bytes instead of {{[0-9,]+}}: recomputation within the bytes of the program as it is written, fusion within live bytes [fuse-limited]
 # CHECK: guard.g:36:7: remark: 'slope' takes {{[0-9,]+}} bytes instead of {{[0-9,]+}}: {{.*}} [fuse-limited]
 # CHECK-NOT: 'curvature' takes
 # CHECK: guard.g:53:7: remark: 'twins' takes {{[0-9,]+}} bytes instead of {{[0-9,]+}}: {{.*}} [fuse-limited]
