@@ -11,7 +11,7 @@ entry f(x : f32[2, 40, h <= 20, 24]) {
 }
 # CHECK: [[U:%[0-9]+]] = copy %a.w : f32[40,40,3,3] order [2,3,1,0] winograd {{[0-9]+}} of f32[h<=20,24] padded [1,1,1,1]
 # CHECK: kernel %{{.*}}, [[U]], %a.b {name = "conv+add"}
-# CHECK-NOT: winograd
+# CHECK-NOT: = copy {{.*}} winograd {{[0-9]}}
 
 # TEXT: if (winograd_wins(&cost, extent0, 24)) {
 # TEXT: winograd_filter(
