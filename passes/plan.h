@@ -167,8 +167,8 @@ uint64_t op_flops(const Entry *e, const Op *op);
 bool plan_verify(const Entry *e, const Target *target, FILE *f);
 
 /* --dump-plan */
-void plan_print_table(FILE *f, const Module *m, const char *target);
-void plan_print_json(FILE *f, const Module *m, const char *target, const char *version);
+void plan_print_table(FILE *f, const Module *m, const Target *target);
+void plan_print_json(FILE *f, const Module *m, const Target *target, const char *version);
 void plan_print_csv(FILE *f, const Module *m);
 void plan_print_svg(FILE *f, const Module *m);
 /* With the plan of the same program without a limit beside it; NULL: alone. */

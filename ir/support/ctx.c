@@ -109,7 +109,7 @@ uint16_t ctx_add_source(Ctx *c, const char *name, const char *text, size_t len) 
 }
 
 static char *read_whole(const char *path, size_t *len) {
-  FILE *f = fopen(path, "rb");
+  FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
   if (!f) return NULL;
   struct stat st;
   size_t cap = fstat(fileno(f), &st) == 0 && st.st_size > 0 ? (size_t)st.st_size + 1 : 1 << 16;

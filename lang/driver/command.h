@@ -51,6 +51,8 @@ typedef struct Targets {
 int targets_choose(Ctx *c, const Options *o, Targets *out);
 /* The part of a target, or its first one; NULL: it is not built for. */
 CodegenPart *targets_part(Targets *t, const Backend *b);
+/* The part whose plan is shown: the host's, unless --target leaves it out. */
+CodegenPart *targets_shown(Targets *t, const Options *o);
 /* Once all parts of a target with levels have their Target: adds one that is implied, whose Target
    it makes. Pointers to parts may be to others then. Returns the exit code. */
 int targets_complete(Ctx *c, Targets *t, const Backend *b, CodegenOptions *o);

@@ -41,7 +41,7 @@ static int print_ir(FILE *f, Compilation *r) {
 }
 
 static int print_plan(FILE *f, Compilation *r) {
-  plan_print_json(f, r->m, r->main->target->name, GC_VERSION);
+  plan_print_json(f, r->m, r->main->target, GC_VERSION);
   return EXIT_DONE;
 }
 
@@ -129,7 +129,7 @@ static int print_looks(Compilation *r) {
   if (!option_given(&r->o, OPT_DUMP_PLAN)) return EXIT_DONE;
   const Module m = shown(r, r->m);
   if (strcmp(form, "json") == 0)
-    plan_print_json(stdout, &m, r->main->target->name, GC_VERSION);
+    plan_print_json(stdout, &m, r->main->target, GC_VERSION);
   else if (strcmp(form, "csv") == 0)
     plan_print_csv(stdout, &m);
   else if (strcmp(form, "svg") == 0)
@@ -139,7 +139,7 @@ static int print_looks(Compilation *r) {
   else if (strcmp(form, "trace") == 0)
     plan_print_trace(stdout, &m);
   else
-    plan_print_table(stdout, &m, r->main->target->name);
+    plan_print_table(stdout, &m, r->main->target);
   return EXIT_DONE;
 }
 

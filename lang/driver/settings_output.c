@@ -111,6 +111,8 @@ static int name_output(Compilation *r, const char *what, const char *before, con
     return usage_error("%s is not named NAME.g; did you mean %s.g?", input, input);
   if (!named && is_directory(input))
     return usage_error("%s is a directory; gc compiles one file NAME.g", input);
+  if (!named && strcmp(input, "-") != 0 && access(input, F_OK) != 0)
+    return usage_error("cannot read %s: %s", input, strerror(errno));
   if (!named)
     return usage_error("%s is not named NAME%s; if it is a %s, name the %s with -o", input, ending,
                        onnx ? "model" : "program", what);
@@ -167,10 +169,7 @@ int settings_output(Compilation *r) {
                 : settings_emit(o);
   const char *name = option_value(o, OPT_EMIT, NULL);
   const Backend *of_form = name ? backend_of_form(name, &r->form) : NULL;
-  const Backend *first = targets_part(&r->targets, backend_host()) ? backend_host() : NULL;
-  r->main = of_form ? targets_part(&r->targets, of_form)
-            : first ? targets_part(&r->targets, first)
-                    : &r->targets.part[0];
+  r->main = of_form ? targets_part(&r->targets, of_form) : targets_shown(&r->targets, o);
   r->output = option_value(o, OPT_OUTPUT, NULL);
   if (r->emit == EMIT_G && input_kind(o) != INPUT_ONNX)
     return usage_error("--emit=g writes the program of an ONNX model; %s is none", o->input);

@@ -96,6 +96,22 @@ static const Backend *with_arch(const bool *chosen, bool all) {
   return NULL;
 }
 
+static bool names_target(const char *list, const Backend *b) {
+  for (const char *s = list; *s;) {
+    size_t n = strcspn(s, ",");
+    if (backend_named(s, n) == b) return true;
+    s += n + (s[n] == ',');
+  }
+  return false;
+}
+
+CodegenPart *targets_shown(Targets *t, const Options *o) {
+  const char *list = option_value(o, OPT_TARGET, NULL);
+  const Backend *host = backend_host();
+  CodegenPart *p = !list || names_target(list, host) ? targets_part(t, host) : NULL;
+  return p ? p : &t->part[0];
+}
+
 int targets_choose(Ctx *c, const Options *o, Targets *out) {
   const char *how = option_value(o, OPT_DATA_PARALLEL, NULL);
   const Backend *ranks = how ? backend_of_ranks(how) : NULL; /* which talk on one target alone */
@@ -107,13 +123,9 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
   const char *arch_here[BACKENDS] = {NULL};
   const BackendForm *form = NULL;
   const Backend *host = backend_host(), *of_form = backend_of_form(emit, &form);
-  for (const char *s = list ? list : ""; *s;) {
-    size_t n = strcspn(s, ",");
-    for (int i = 0; i < BACKENDS; i++) chosen[i] |= backends[i] == backend_named(s, n);
-    s += n + (s[n] == ',');
-  }
   for (int i = 0; i < BACKENDS; i++) {
     const Backend *b = backends[i];
+    chosen[i] = list && names_target(list, b);
     if (here && b->is_here) chosen[i] |= b->is_here(c, &arch_here[i]);
     if (b == of_form && list && !chosen[i])
       return usage_error("--emit=%s is for --target=%s, not %s", emit, b->name, list);

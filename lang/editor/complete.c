@@ -36,57 +36,99 @@ static void add(Items *it, const char *label, int kind, const char *detail, cons
   json_array_append_new(it->list, item);
 }
 
-/* The callee whose argument list is open at the place; NULL: none. */
-static const SourceToken *open_call(const Outline *o, Loc at) {
+/* The call whose argument list is open at the cursor. */
+typedef struct OpenCall {
+  const SourceToken *callee; /* NULL: there is none */
+  json_t *named;             /* arguments that are given by name */
+  int placed;                /* so many are given by their place, a value before |> included */
+} OpenCall;
+
+static bool is_before(const SourceToken *t, Loc at) {
+  return t->loc.line < at.line || (t->loc.line == at.line && t->loc.col < at.col);
+}
+
+/* How many brackets of the token open, or -1. */
+static int bracket_of(const SourceToken *t) {
+  if (t->cls != TOKEN_SIGN) return 0;
+  if (token_is(t, "(") || token_is(t, "[") || token_is(t, "{")) return 1;
+  return token_is(t, ")") || token_is(t, "]") || token_is(t, "}") ? -1 : 0;
+}
+
+/* The innermost bracket that is open at the place; the number of tokens: none is. */
+static uint32_t open_bracket(const Outline *o, Loc at) {
   VEC(uint32_t) open = {0};
   Arena *arena = arena_new();
-  for (uint32_t i = 0; i < o->tokens.n; i++) {
-    const SourceToken *t = &o->tokens.at[i];
-    if (t->loc.line > at.line || (t->loc.line == at.line && t->loc.col >= at.col)) break;
-    if (t->cls != TOKEN_SIGN) continue;
-    if (token_is(t, "(") || token_is(t, "[") || token_is(t, "{"))
-      vec_push(arena, &open, i);
-    else if ((token_is(t, ")") || token_is(t, "]") || token_is(t, "}")) && open.n)
-      open.n--;
+  for (uint32_t i = 0; i < o->tokens.n && is_before(&o->tokens.at[i], at); i++) {
+    const int by = bracket_of(&o->tokens.at[i]);
+    if (by > 0) vec_push(arena, &open, i);
+    if (by < 0 && open.n) open.n--;
   }
-  const SourceToken *callee = NULL;
-  if (open.n) {
-    uint32_t i = open.at[open.n - 1];
-    if (token_is(&o->tokens.at[i], "(") && i && o->tokens.at[i - 1].cls == TOKEN_NAME)
-      callee = &o->tokens.at[i - 1];
-  }
+  const uint32_t found = open.n ? open.at[open.n - 1] : o->tokens.n;
   arena_free(arena);
-  return callee;
+  return found;
+}
+
+static bool is_at(const SourceToken *t, Loc at) {
+  return t->loc.line == at.line && t->loc.col <= at.col && at.col <= t->loc.col + (uint32_t)t->n;
+}
+
+/* Counts the arguments before the cursor, and takes the names of those behind it on its line. */
+static OpenCall open_call(Ctx *c, const Outline *o, Loc at) {
+  const SourceToken *t = o->tokens.at;
+  const uint32_t n = o->tokens.n, open = open_bracket(o, at);
+  OpenCall call = {.named = json_object()};
+  if (open == n || open == 0 || !token_is(&t[open], "(") || t[open - 1].cls != TOKEN_NAME)
+    return call;
+  call.callee = &t[open - 1];
+  call.placed = open > 1 && token_is(&t[open - 2], "|>");
+  bool named = false;
+  for (uint32_t i = open + 1, depth = 0; i < n; i++) {
+    const int by = bracket_of(&t[i]);
+    if (by < 0 && depth == 0) break;
+    if (t[i].cls == TOKEN_NEWLINE && !is_before(&t[i], at)) break;
+    depth += (uint32_t)by;
+    if (depth || by) continue;
+    if (token_is(&t[i], ",")) {
+      call.placed += !named && is_before(&t[i], at);
+      named = false;
+    } else if (i + 1 < n && t[i].cls == TOKEN_NAME && token_is(&t[i + 1], "=")) {
+      named = true;
+      if (is_at(&t[i], at)) continue;
+      json_object_set_new(call.named, intern_n(c, t[i].text, (size_t)t[i].n), json_true());
+    }
+  }
+  return call;
+}
+
+static void add_argument(Items *it, const OpenCall *call, int place, const char *name) {
+  if (place >= call->placed && !json_object_get(call->named, name))
+    add(it, name, ITEM_PROPERTY, "argument", NULL);
 }
 
 /* "x, axis = none": a name up to each comma that no bracket holds. */
-static void add_written(Items *it, Ctx *c, const char *args) {
-  for (const char *s = args; *s;) {
-    s += strspn(s, " .,");
-    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    if (n) add(it, intern_n(c, s, n), ITEM_PROPERTY, "argument", NULL);
+static void add_written(Items *it, Ctx *c, const OpenCall *call, const char *args) {
+  for (int place = 0; *args; place++) {
+    args += strspn(args, " .,");
+    size_t n = strspn(args, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (n) add_argument(it, call, place, intern_n(c, args, n));
     int depth = 0;
-    for (; *s && (depth || *s != ','); s++) depth += (*s == '[') - (*s == ']');
+    for (; *args && (depth || *args != ','); args++) depth += (*args == '[') - (*args == ']');
   }
 }
 
-static void add_params(Items *it, const Decl *d) {
-  for (int i = 0; i < d->function.n; i++)
-    add(it, d->function.params[i].name.name, ITEM_PROPERTY, "argument", NULL);
-}
-
 static void add_arguments(Items *it, Ctx *c, const Program *p, const Program *const *prelude,
-                          const SourceToken *callee) {
-  const char *name = intern_n(c, callee->text, (size_t)callee->n);
+                          const OpenCall *call) {
+  const char *name = intern_n(c, call->callee->text, (size_t)call->callee->n);
   const Decl *d = program_find(p, name);
   for (; !d && *prelude; prelude++) d = program_find(*prelude, name);
   if (d && d->kind == DECL_DEF) {
-    add_params(it, d);
+    for (int i = 0; i < d->function.n; i++)
+      add_argument(it, call, i, d->function.params[i].name.name);
     return;
   }
   const BuiltinDoc *b = builtin_docs(c);
   for (int i = 0; i < builtin_count(); i++)
-    if (strcmp(b[i].name, name) == 0) add_written(it, c, b[i].args);
+    if (strcmp(b[i].name, name) == 0) add_written(it, c, call, b[i].args);
 }
 
 static const char *kind_word(NameKind k) {
@@ -153,8 +195,9 @@ json_t *complete_answer(Document *d, const json_t *position) {
     const Program **prelude = parse_prelude(c);
     Ctx *good = d->good ? d->good->c : NULL;
     const Program *p = d->good ? d->good->prog : NULL;
-    const SourceToken *callee = open_call(&o, at);
-    if (callee) add_arguments(&it, c, p, prelude, callee);
+    const OpenCall call = open_call(c, &o, at);
+    if (call.callee) add_arguments(&it, c, p, prelude, &call);
+    json_decref(call.named);
     add_names(&it, &o, at);
     if (p) add_program(&it, good, p);
     for (; *prelude; prelude++) add_program(&it, c, *prelude);

@@ -112,14 +112,26 @@ static const char *remedy_of_axes(Elab *e, int64_t x, int64_t y) {
   return "";
 }
 
-/* A mean of rows lacks the axis that it was taken along. */
-static const char *remedy_of_ranks(const Type *a, const Type *b) {
-  const Type *more = a->rank > b->rank ? a : b, *less = more == a ? b : a;
-  if (more->rank != less->rank + 1) return "";
+/* A mean of rows lacks the axis that it was taken along; what no op has made is indexed. */
+static const char *remedy_of_ranks(Elab *e, Val l, Val r, const Type *a, const Type *b) {
+  const bool left = a->rank > b->rank;
+  const Type *more = left ? a : b, *less = left ? b : a;
+  const Val lacks = left ? r : l;
+  if (more->rank != less->rank + 1 || lacks.kind != VAL_TENSOR) return "";
   int k = 0;
   while (k < less->rank && type_axis(more, k) == type_axis(less, k)) k++;
   while (k < less->rank && type_axis(more, k + 1) == type_axis(less, k)) k++;
-  return k == less->rank ? "; a reduction with keep = true leaves its axis, of 1" : "";
+  if (k < less->rank) return "";
+  const char *axes = "", *name = value_at(e->run->entry, lacks.tensor.id)->name;
+  for (int i = 0; i < less->rank; i++) {
+    if (type_axis(more, i) != type_axis(less, i)) break;
+    axes = intern_printf(e->c, "%s:, ", axes);
+  }
+  const Op *made = value_def(e->run->entry, lacks.tensor.id);
+  if ((made && made->kind != OP_LOAD) || e->run->scan)
+    return intern_printf(
+        e->c, "; a reduction with keep = true leaves its axis, of 1, and [%snone] adds one", axes);
+  return intern_printf(e->c, "; %s[%snone] has an axis of 1 there", name ? name : "x", axes);
 }
 
 static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, int i, int j,
@@ -134,7 +146,7 @@ static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, i
     elab_note_tensor(e, side(j, what.infix), r);
     const char *remedy = remedy_of_axes(e, x, y);
     elab_hint(e, "axes are aligned at the right: axis %d is %s against %s%s", -k, axis_str(e->c, x),
-              axis_str(e->c, y), *remedy ? remedy : remedy_of_ranks(a, b));
+              axis_str(e->c, y), *remedy ? remedy : remedy_of_ranks(e, l, r, a, b));
     break;
   }
   elab_trace(e);

@@ -58,10 +58,14 @@ static bool slice_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) 
   return true;
 }
 
-static bool out_of_range(Elab *e, const Index *ix, int64_t i, const Axis *a) {
-  return elab_fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, axis_text(e, a),
-                   (long long)a->n),
-         false;
+/* range: of an index that loops compute; NULL: it is a number. */
+static bool out_of_range(Elab *e, const Index *ix, int64_t i, const Axis *a,
+                         const IndexRange *range) {
+  elab_error(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, axis_text(e, a),
+             (long long)a->n);
+  if (range) hint_end_of_loop(e, range, a->n);
+  elab_trace(e);
+  return false;
 }
 
 /* An index computed from loop counters: checks its range, and makes a negative one count from the
@@ -69,7 +73,7 @@ static bool out_of_range(Elab *e, const Index *ix, int64_t i, const Axis *a) {
 static bool normalize_index(Elab *e, const Index *ix, const Axis *a, Val *index) {
   const IndexRange *c = index_range_of(e, index->tensor.id);
   int64_t i, n = a->n;
-  if (index_range_outside(e, c, n, &i)) return out_of_range(e, ix, i, a);
+  if (index_range_outside(e, c, n, &i)) return out_of_range(e, ix, i, a, c);
   if (!c->known || c->lo >= 0) return true;
   Builder *b = elab_at(e, ix->loc);
   ValueId k = index->tensor.id;
@@ -104,7 +108,7 @@ static bool index_spec(Elab *e, const Index *ix, Val v, const Axis *a, IndexSpec
   }
   int64_t i, n = a->n;
   if (!val_to_int(e, v, INT64_MIN, "an index", ix->loc, &i)) return false;
-  if (i < -n || i >= n) return out_of_range(e, ix, i, a);
+  if (i < -n || i >= n) return out_of_range(e, ix, i, a, NULL);
   *out = (IndexSpec){.start = i < 0 ? i + n : i, .step = 1, .count = 1, .drop = true};
   return true;
 }

@@ -75,6 +75,12 @@ Val initial_value(Elab *e, const Expr *x, const char *path, const Type *type, co
   Val v = elab_errors(e) > errors ? error_value : (Val){.kind = VAL_NONE};
   if (v.kind == VAL_NONE && module_find_global(e->m, path) < 0) {
     v = elab_eval_one(e, x);
+    if (v.kind == VAL_FUNC) {
+      elab_error(e, x->loc, "the initial value of %s is the function %s, not what it gives", path,
+                 v.func->name);
+      elab_hint(e, "an initialiser is called: %s()", v.func->name);
+      v = elab_trace(e);
+    }
     if (v.kind != VAL_TENSOR && v.kind != VAL_ERROR) v = val_to_const(e, v, type, x->loc);
   }
   if (v.kind == VAL_TENSOR && v.tensor.type != type) {

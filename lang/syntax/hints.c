@@ -61,6 +61,10 @@ const char *hint_for_argument(const char *name, const char *const *names, int n)
   return NULL;
 }
 
+const char *hint_for_any_argument(const char *name) {
+  return said(find(0, HINT_ARGUMENT, HINT_ARGUMENT, name));
+}
+
 const char *hint_for_layer(const char *name) { return said(find(0, HINT_LAYER, HINT_LAYER, name)); }
 
 const char *hint_for_module(const char *name) {

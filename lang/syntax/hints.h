@@ -21,6 +21,9 @@ const char *hint_for_reserved(const char *word);
 /* The equivalent of the argument `name` among n names; NULL: none. */
 const char *hint_for_argument(const char *name, const char *const *names, int n);
 
+/* The equivalent that it most likely has. */
+const char *hint_for_any_argument(const char *name);
+
 /* The hint for a keyword of another language; NULL: none, or word is NULL. */
 const char *hint_for_keyword(const char *word);
 

@@ -284,6 +284,25 @@ bool lex_chain_goes_on(Parser *ps, Loc field) {
   return next[0] == '.' && is_word_char(next[1]);
 }
 
+const char *lex_name_before(Parser *ps, Loc dot) {
+  const char *to = source_text(ps, dot), *line = to - (dot.col - 1), *from = to;
+  while (from > line && is_word_char(from[-1])) from--;
+  bool whole = from < to && (*from < '0' || *from > '9') && (from == line || from[-1] != '.');
+  return whole ? intern_n(ps->c, from, (size_t)(to - from)) : NULL;
+}
+
+const char *lex_arguments_behind(Parser *ps, Loc field) {
+  const char *from = source_text(ps, field) + field.len, *to = from + 1;
+  if (*from++ != '(') return NULL;
+  for (int depth = 1; depth; to++) {
+    if (!*to || strchr("\n#\"", *to) || to - from > 60) return NULL;
+    depth += (*to == '(' || *to == '[') - (*to == ')' || *to == ']');
+  }
+  for (to--; from < to && *from == ' ';) from++;
+  while (from < to && to[-1] == ' ') to--;
+  return intern_n(ps->c, from, (size_t)(to - from));
+}
+
 bool lex_names_a_call(Parser *ps) {
   const Lexer *lx = ps->lex;
   return lx && lx->found.kind == NAME && lx->last.kind == AS;

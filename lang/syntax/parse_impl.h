@@ -76,6 +76,9 @@ bool lex_is_recovering(Parser *ps);
 /* Of "torch.nn.relu", at the place of one of its dots: the first name; whether one more follows. */
 const char *lex_chain_before(Parser *ps, Loc dot);
 bool lex_chain_goes_on(Parser *ps, Loc field);
+const char *lex_name_before(Parser *ps, Loc dot); /* "x" of "x.sum(1)"; NULL: it is no name alone */
+/* "1" of "x.sum(1)", at the place of .sum; NULL: no call follows that ends on its line. */
+const char *lex_arguments_behind(Parser *ps, Loc field);
 bool lex_names_a_call(Parser *ps); /* the last two words are "as NAME" */
 typedef struct Found {             /* what stands where the grammar expected something else */
   const char *word;                /* as in "found WORD"; interned */

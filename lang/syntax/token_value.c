@@ -164,6 +164,38 @@ static bool scan_module(Parser *ps, Loc loc, const char *text) {
   return true;
 }
 
+/* "dim=1, keepdim=True" as "axis = 1, keep = true". */
+static const char *arguments_here(Ctx *c, const char *text) {
+  const char *out = "", *word = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  while (*text) {
+    size_t n = strspn(text, word), gap = strspn(text + n, " ");
+    const char *name = intern_n(c, text, n ? n : 1), *here = NULL;
+    const bool equals = text[n + gap] == '=' && text[n + gap + 1] != '=';
+    if (n && equals) {
+      here = hint_for_any_argument(name);
+      out = intern_printf(c, "%s%s = ", out, here ? here : name);
+      text += n + gap + 1;
+      text += strspn(text, " ");
+      continue;
+    }
+    if (strcmp(name, "True") == 0 || strcmp(name, "False") == 0)
+      here = *name == 'T' ? "true" : "false";
+    out = intern_printf(c, "%s%s", out, here ? here : name);
+    text += n ? n : 1;
+  }
+  return out;
+}
+
+/* x.f(a): write f(x, a) or x |> f(a) */
+static void scan_method(Parser *ps, Loc loc, const char *f) {
+  const char *args = lex_arguments_behind(ps, loc), *x = lex_name_before(ps, loc);
+  args = args ? arguments_here(ps->c, args) : "";
+  if (!x) x = "x";
+  scan_error(ps, loc,
+             "values have no fields or methods; write %.40s(%.40s%s%s) or %.40s |> %.40s%s%s%s", f,
+             x, *args ? ", " : "", args, x, f, *args ? "(" : "", args, *args ? ")" : "");
+}
+
 void scan_field(Parser *ps, Loc loc, const char *text) {
   if (scan_module(ps, loc, text)) return;
   ps->field = loc;
@@ -184,8 +216,7 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
   else if (hint_for_name(text + 1))
     scan_error(ps, loc, "values have no fields or methods; %s", hint_for_name(text + 1));
   else
-    scan_error(ps, loc, "values have no fields or methods; write %.40s(x) or x |> %.40s", text + 1,
-               text + 1);
+    scan_method(ps, loc, text + 1);
 }
 
 void scan_block_comment(Parser *ps, Loc loc, const char *text) {

@@ -169,20 +169,15 @@ static void put_entry(FILE *f, const Entry *e) {
   fputs("]}", f);
 }
 
-void plan_print_json(FILE *f, const Module *m, const char *target, const char *version) {
-  uint64_t globals = 0, bytes;
-  for (uint32_t i = 0; i < m->globals.n; i++) {
-    const Global *g = &m->globals.at[i];
-    if (g->kind != GLOBAL_HYPER && layout_bytes(g->type, g->layout, &bytes)) globals += bytes;
-  }
+void plan_print_json(FILE *f, const Module *m, const Target *target, const char *version) {
   fputs("{", f);
   put_text(f, "gc", version);
   fputs(", ", f);
   put_text(f, "source", m->source);
   fputs(", ", f);
-  put_text(f, "target", target);
+  put_text(f, "target", target->name);
   fputs(", ", f);
-  put_bytes(f, "globals_bytes", globals);
+  put_bytes(f, "globals_bytes", plan_globals(m, target->align).bytes);
   fputs("\n \"entries\": [", f);
   const Entry *e;
   for (uint32_t k = 0; (e = plan_listed(m, k)); k++) {

@@ -240,15 +240,10 @@ static void print_entry(FILE *f, const Entry *e) {
   arena_free(a);
 }
 
-void plan_print_table(FILE *f, const Module *m, const char *target) {
-  uint64_t globals = 0;
+void plan_print_table(FILE *f, const Module *m, const Target *target) {
   char buf[32];
-  for (uint32_t i = 0; i < m->globals.n; i++) {
-    uint64_t bytes;
-    const Global *g = &m->globals.at[i];
-    if (g->kind != GLOBAL_HYPER && layout_bytes(g->type, g->layout, &bytes)) globals += bytes;
-  }
-  fprintf(f, "%s for %s: globals %s bytes\n", m->source, target, plan_commas(buf, globals));
+  fprintf(f, "%s for %s: globals %s bytes\n", m->source, target->name,
+          plan_commas(buf, plan_globals(m, target->align).bytes));
   const Entry *e;
   for (uint32_t k = 0; (e = plan_listed(m, k)); k++) {
     fputc('\n', f);

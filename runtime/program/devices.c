@@ -59,6 +59,18 @@ bool device_preferred(int n, DeviceChoice *c) {
   return false;
 }
 
+/* "; this program holds code for a alone": of one kind of two or more. */
+static const char *only_kind(char *text, size_t size) {
+  const DeviceKind *only = NULL;
+  for (int i = 0; i < KINDS; i++) {
+    if (!program_level(&kinds[i], NULL)) continue;
+    if (only) return "";
+    only = &kinds[i];
+  }
+  snprintf(text, size, "; this program holds code for %s alone", only ? only->name : "none");
+  return text;
+}
+
 /* "devices are a, a:LEVEL, b and b:n, where …" */
 static bool unknown(const char *name, Err *e) {
   const char *all[3 * KINDS], *choice = NULL;
@@ -83,7 +95,9 @@ static bool unknown(const char *name, Err *e) {
                                : " and ",
                    all[i]);
   err_set(e, EXIT_USAGE, "--device: there is no device %s", name);
-  return err_hint(e, "devices are %s%s%s", text, choice ? ", " : "", choice ? choice : "");
+  char only[80];
+  return err_hint(e, "devices are %s%s%s%s", text, choice ? ", " : "", choice ? choice : "",
+                  only_kind(only, sizeof only));
 }
 
 /* "cpu:LEVEL" */

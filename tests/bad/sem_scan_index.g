@@ -10,6 +10,7 @@ entry f(x : f32[4, 3]) {
   k = 3
   scan i in 0..2 { scan j in 0..2 { h = h + x[i + j + k] } }
   scan i in 0..3 { h = h + x[i + 1] + x[i - 4] + x[min(i, 9)] + x[i % 9] }
+  scan i in 0..9 { h = h + x[0, i - 1] }
   return h
 }
 def row(x, at) { return x[at] }

@@ -85,6 +85,9 @@ definition(13, 'rate')
 definition(7, 'linear')
 complete(7, 'linear(')
 complete(12, 'mean(xent(')
+complete(7, 'linear(x, wi')
+vim.api.nvim_buf_set_lines(buf, 6, 7, true, { '  hidden = relu(x |> linear(bias = true, , init = he) as first)' })
+complete(7, 'bias = true, ')
 
 -- a mistake, and its repair
 published = {}

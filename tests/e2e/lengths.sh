@@ -149,7 +149,7 @@ entry shifts(e : f32[n + 1 <= 41, 6], x : f32[n, 6]) {
 }
 entry pairs(x : f32[2 * n <= 80, 6]) { return y = sum(x, axis = 1) }
 entry picks(x : f32[n <= 40, 6]) {
-  most, at = topk(x', 4)
+  most, at = topk(x, 4, axis = 0)
   q = prod(x * x + 0.5)
   return most, at, pr = prod(x + 1, axis = 0), g = grad(q + sum(most * most), x)
 }

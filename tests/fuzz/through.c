@@ -53,8 +53,8 @@ static bool planned(Through *t, Module *m, uint32_t choice) {
   CodegenPart part = {.m = m, .target = t->target};
   if (!cpu_source(&part, &co, t->nothing)) fuzz_wrong("a planned module gives no source");
   for (uint32_t i = 0; i < m->entries.n; i++) liveness_print(t->nothing, m->entries.at[i]);
-  plan_print_table(t->nothing, m, "cpu");
-  plan_print_json(t->nothing, m, "cpu", "fuzz");
+  plan_print_table(t->nothing, m, t->target);
+  plan_print_json(t->nothing, m, t->target, "fuzz");
   check_round_trip(m);
   return true;
 }

@@ -16,7 +16,10 @@
 # RUN: not-14 ls %t.html
 # RUN: (%gc %S || echo $?) 2>&1 | grep -A1 'is a directory; gc compiles one file NAME.g$' | grep -x 2
 # RUN: touch %t.named.g && (%gc %t.named || echo $?) 2>&1 | grep -A1 'named is not named NAME.g; did you mean .*named.g?$' | grep -x 2
-# RUN: (%gc %t.npy || echo $?) 2>&1 | grep -A1 'npy is not named NAME.g; if it is a program, name the executable with -o$' | grep -x 2
+# RUN: (%gc %t.none || echo $?) 2>&1 | grep -A1 'cannot read .*none: No such file or directory$' | grep -x 2
+# RUN: touch %t.npy && (%gc %t.npy || echo $?) 2>&1 | grep -A1 'npy is not named NAME.g; if it is a program, name the executable with -o$' | grep -x 2
 # RUN: (%gc -x onnx %t.npy || echo $?) 2>&1 | grep -A1 'npy is not named NAME.onnx; if it is a model, name the executable with -o$' | grep -x 2
+# RUN: %gc - --emit=ast < %s | grep -qx 'let N = 3'
+# RUN: (cat %s | %gc - || echo $?) 2>&1 | grep -A1 'error: - is not named NAME.g; if it is a program, name the executable with -o$' | grep -x 2
 # An output appears whole or not at all, and a failing run keeps the old file.
 let N = 3

@@ -326,7 +326,8 @@ says 2 'is for entries that train' test $data --log w
 says 2 'exclude each other' train $data --epochs 1 --steps 1
 says 2 'a value is missing' train $data --seed
 says 3 'holds no code for cuda' train $data --device cuda
-says 2 'there is no device' train $data --device tpu
+says 2 '; this program holds code for cpu alone' train $data --device tpu
+says 2 'gc --data-parallel=mpi --ranks=N; mpirun -n N' train $data --ranks 2
 says 0 'total' info
 # the lines of an entry's process are its total
 checks=$((checks + 1))

@@ -290,7 +290,7 @@ static void assert_says(const Module *m, const char *words) {
   char *text = NULL;
   size_t n;
   FILE *f = open_memstream(&text, &n);
-  plan_print_table(f, m, "test");
+  plan_print_table(f, m, &target);
   fclose(f);
   assert_non_null(strstr(text, words));
   free(text);

@@ -16,6 +16,14 @@ static const char *shape_text(Elab *e, const int64_t *dim, int n) {
   return intern_printf(e->c, "%s]", t);
 }
 
+/* The number of elements of a shape, "8 n"; a dim of -1 counts as 1. */
+static const char *count_text(Elab *e, const int64_t *dim, int n, int64_t at_bound) {
+  int64_t count = 1;
+  for (int i = 0; i < n && count; i++)
+    if (dim[i] != -1) count = axis_product(e->c, count, dim[i]);
+  return count ? axis_str(e->c, count) : intern_printf(e->c, "%lld", (long long)at_bound);
+}
+
 Val builtin_reshape(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = arg_tensor(s, "x");
@@ -57,9 +65,10 @@ Val builtin_reshape(BuiltinCall *s) {
     if (bounded && left > INT32_MAX) return too_large(s);
     dim[open] = bounded ? axis_of_extent(rest, left) : left;
   } else if (open >= 0 || known != numel) {
-    elab_error(e, arg_loc(s, "shape"), "%s with %lld elements cannot become %s%s", val_str(e, x),
-               (long long)numel, shape_text(e, dim, n),
-               open < 0 ? intern_printf(e->c, " with %lld", (long long)known) : "");
+    const int64_t *dims = type_axes(from, ARENA_ARRAY(e->a, int64_t, from->rank + 1));
+    elab_error(e, arg_loc(s, "shape"), "%s with %s elements cannot become %s%s", val_str(e, x),
+               count_text(e, dims, from->rank, numel), shape_text(e, dim, n),
+               open < 0 ? intern_printf(e->c, " with %s", count_text(e, dim, n, known)) : "");
     elab_note_tensor(e, "it", x);
     return elab_trace(e);
   }

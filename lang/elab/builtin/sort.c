@@ -109,17 +109,15 @@ static ValueId first_of(Elab *e, ValueId ids, int64_t k) {
 /* Only the k places are gathered. */
 Val builtin_topk(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = arg_tensor(s, "x");
   int64_t axis, k = arg(s, "k").i;
-  if (x.kind == VAL_ERROR) return x;
-  const Type *t = x.tensor.type;
-  if (!axis_of(e, -1, t->rank, x, s->name, arg_loc(s, "x"), &axis)) return error_value;
-  if (k > t->dim[axis])
-    return elab_fail(e, arg_loc(s, "k"), "%s cannot take %lld elements along the last axis of %s",
-                     s->name, (long long)k, val_str(e, x));
-  if (!can_sort(s, x, axis)) return error_value;
-  (void)elab_at(e, s->loc);
-  ValueId ids = first_of(e, argsort(e, x.tensor.id, true), k);
-  Val v[2] = {val_tensor(e, take_last(e, x.tensor.id, ids)), val_tensor(e, ids)};
+  ValueId x = with_axis_last(s, &axis);
+  if (x == NO_ID) return error_value;
+  const Type *t = value_type(e->run->entry, x);
+  if (k > t->dim[t->rank - 1])
+    return elab_fail(e, arg_loc(s, "k"), "%s cannot take %lld elements along axis %lld of %s",
+                     s->name, (long long)k, (long long)axis, val_str(e, arg_tensor(s, "x")));
+  ValueId ids = first_of(e, argsort(e, x, true), k);
+  ValueId largest = take_last(e, x, ids);
+  Val v[2] = {val_tensor(e, swap_last(e, largest, axis)), val_tensor(e, swap_last(e, ids, axis))};
   return val_list(e, VAL_TUPLE, v, 2, s->loc);
 }

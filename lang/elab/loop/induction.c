@@ -171,6 +171,18 @@ bool index_range_outside(Elab *e, const IndexRange *c, int64_t n, int64_t *which
   return true;
 }
 
+void hint_end_of_loop(Elab *e, const IndexRange *c, int64_t n) {
+  const ScanLevel *l = NULL; /* the one loop that the index counts with */
+  for (int d = 0; d < c->depth; d++) {
+    if (c->by[d] == 0) continue;
+    if (c->by[d] != 1 || l) return;
+    l = level_at(e, d);
+  }
+  if (!l || l->extent || c->base < 0 || c->base >= n) return;
+  elab_hint(e, "this index has %lld values there: %lld..%lld", (long long)(n - c->base),
+            (long long)l->from, (long long)(l->from + n - c->base));
+}
+
 /* ---- names ---- */
 
 static const Ident *find_in(const Idents *l, const char *name) {

@@ -33,7 +33,7 @@ typedef struct InvariantCall {
 /* An open scan: its body is being read. */
 struct ScanLevel {
   ScanLevel *up;
-  int64_t trips;        /* at the bound of the extent */
+  int64_t from, trips;  /* the first index; trips: at the bound of the extent */
   const Extent *extent; /* that they are a multiple of; NULL: they are static */
   Block *block, *outer;
   VEC(Capture) captures;
@@ -84,6 +84,8 @@ Val scan_restore(Elab *e, ScanLevel *l, Val inside, Val before);
 const IndexRange *index_range_of(Elab *e, ValueId v);
 /* The integer leaves -n to n - 1 in some iteration; *which: the first value that does. */
 bool index_range_outside(Elab *e, const IndexRange *c, int64_t n, int64_t *which);
+/* After an error: says where the loop ends, if ending earlier keeps the index in its axis. */
+void hint_end_of_loop(Elab *e, const IndexRange *c, int64_t n);
 /* Where a statement of the body, at any depth, assigns the name; NULL: none does. */
 const Ident *body_assigns(const Body *b, const char *name);
 Capture *capture_of(const ScanLevel *l, ValueId arg); /* NULL: it is no capture's argument */

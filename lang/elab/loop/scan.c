@@ -6,9 +6,11 @@
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
 
-static ScanLevel *level_begin(Elab *e, const char *counter, int64_t trips, const Extent *extent) {
+static ScanLevel *level_begin(Elab *e, const char *counter, int64_t from, int64_t trips,
+                              const Extent *extent) {
   ScanLevel *l = ARENA_NEW(e->a, ScanLevel);
   l->up = e->run->scan;
+  l->from = from;
   l->trips = trips;
   l->extent = extent;
   l->block = ARENA_NEW(e->m->arena, Block);
@@ -198,14 +200,14 @@ static OuterNames capture_names(Elab *e, ScanLevel *l, Env *env, const Body *bod
 }
 
 /* False after an error. */
-static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields *y) {
+static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, Yields *y) {
   Env *env = e->frame->env;
   int errors = elab_errors(e);
   Yields *up = env->yields;
   env->yields = y->targets ? y : NULL;
   Val i = val_tensor(e, l->block->args.at[0]);
-  if (from) {
-    ValueId shift = build_const_int(elab_at(e, s->loop.var.loc), i.tensor.type, from);
+  if (l->from) {
+    ValueId shift = build_const_int(elab_at(e, s->loop.var.loc), i.tensor.type, l->from);
     i = val_tensor(e, build2(e->run->b, OP_ADD, i.tensor.id, shift));
   }
   uint32_t names = env->names.n;
@@ -310,10 +312,10 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, const Exte
   Env *env = e->frame->env;
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
   unbind_globals(e, env, &s->loop.body);
-  ScanLevel *l = level_begin(e, s->loop.var.name, trips, extent);
+  ScanLevel *l = level_begin(e, s->loop.var.name, from, trips, extent);
   OuterNames o = capture_names(e, l, env, &s->loop.body);
   int errors = elab_errors(e);
-  bool ok = read_body(e, l, s, from, &yields);
+  bool ok = read_body(e, l, s, &yields);
   if (ok) find_carries(e, l, env, &o);
   ok = ok && scan_check_calls(e, l);
   const Op *op = ok && elab_errors(e) == errors ? build_scan(e, l, trips, s->loc) : NULL;
