@@ -56,9 +56,8 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
     grid_filter_choose(&t->machine, &f, &d, &s);
   if (f.tensor && dtype_is_half(s.in)) grid_filter_choose_tensor_box(&t->machine, &f, &c, &s);
   WgmmaFilterSchedule w;
-  const int64_t sums = c.f->numel * dtype_size(sums_dt);
   if (!f.tensor || f.rounds > 1 || !dtype_is_half(s.in) || dims_bounded(c.x, 2, 4)) return f;
-  if (wgmma_filter_schedule(&c, s.operands / sums, &w) ||
+  if (wgmma_filter_schedule(&c, grid_filter_most_parts(&t->machine, &s), &w) ||
       wgmma_copied_schedule(&t->machine, &c, grid_filter_most_parts(&t->machine, &s),
                             grid_filter_gather_clocks(&t->machine, &f, &s), &w))
     grid_filter_take(&f, &w, &s);

@@ -47,6 +47,16 @@ entry boxes(x : u8[n <= 4, 6, 2 * h <= 16, 3 * v <= 24], dy : u8[n, 12, 2 * h, 3
   return y, gx = f32(gx), gw = f32(gw)
 }
 END
+# of filters of one tap and of patches, copied as they lie: exact sums
+cat >copied.g <<'END'
+entry copied(x : u8[n <= 16, 2, 32, 128], dx : u8[n, 56, 4, 8], y : u8[m <= 13, 51, 6, 7], dy : u8[m, 125, 6, 7],
+             a : u8[56, 2, 8, 16], b : u8[125, 51, 1, 1]) {
+  p, q = bf16(a), bf16(b)
+  ga = grad(sum(f32(conv2d(bf16(x), p, [8, 16], 0)) * f32(dx)), p)
+  gb = grad(sum(f32(conv2d(bf16(y), q, 1, 0)) * f32(dy)), q)
+  return ga = f32(ga), gb = f32(gb)
+}
+END
 # parts of the depth: their number depends on the rows (one of more than 249), on the depth, and on the batch
 cat >rows.g <<'END'
 entry rows(x : f32[n <= 300, 1400], w : f32[1400, 320]) { return y = f32(bf16(x) @ bf16(w)) }
@@ -133,11 +143,19 @@ parts() {
 }
 [ -z "$whole" ] || parts compute_80 280 2500 7
 export FAKECUDA_CC=9.0
-[ -z "$part" ] || parts compute_90a 100 1300 30
+if [ -n "$part" ]; then
+  parts compute_90a 100 1300 30
+  "$mkdata" npy u8 9,2,32,128 1 x.npy && "$mkdata" npy u8 9,56,4,8 2 dx.npy && "$mkdata" npy u8 5,51,6,7 3 y.npy &&
+    "$mkdata" npy u8 5,125,6,7 4 dy.npy && "$mkdata" npy u8 56,2,8,16 5 a.npy && "$mkdata" npy u8 125,51,1,1 6 b.npy ||
+    fail 'no data could be made'
+  compile copied.g --target=cuda --arch=$arch -o copied
+  sizes copied 'n=9 m=5' 'ga gb' --x x.npy --dx dx.npy --y y.npy --dy dy.npy --a a.npy --b b.npy
+fi
 for p in tiles planes halves boxes deep rows depth batch; do "$gc" $p.g --target=cuda --arch=compute_80 --print-schedules; done >forms 2>&1
+"$gc" copied.g --target=cuda --arch=sm_90a --print-schedules >>forms 2>&1
 for form in 'conv conv .* tensor=yes .* tensor_box.high=0' 'conv conv .* box.width=[1-9]' 'conv_input_grad conv .* bm=32' 'conv conv .* planes.units=[1-9]' 'filter .* tensor=no .* box.pixels=[1-9]' \
   'depthwise.units=[1-9]' 'conv conv .* tensor=yes' 'conv_input_grad conv .* tensor=yes' 'filter .* tensor=yes' 'conv_input_grad elements' \
-  'batch=1 m=300 .* most=5' 'k=3000 .* most=[1-9]' 'batch=40 .* most=[1-9]' 'conv conv .* tensor_box.high=[1-9]' 'conv_input_grad conv .* tensor_box.high=[1-9]' 'filter .* tensor_box.high=[1-9]'; do
+  'filter .* wgmma.columns=[1-9][0-9]* wgmma.along=0' 'filter .* wgmma.columns=[1-9][0-9]* wgmma.along=[1-9]' 'batch=1 m=300 .* most=5' 'k=3000 .* most=[1-9]' 'batch=40 .* most=[1-9]' 'conv conv .* tensor_box.high=[1-9]' 'conv_input_grad conv .* tensor_box.high=[1-9]' 'filter .* tensor_box.high=[1-9]'; do
   grep -q "^cuda .*$form" forms || fail "no kernel is '$form'"
 done
 finish
