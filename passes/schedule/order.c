@@ -76,6 +76,27 @@ int64_t order_moved(const OpId *best, const OpId *given, uint32_t n) {
   return moved;
 }
 
+/* Readers of what a reshape moves go in front of it, where the peak stays as low. */
+static void free_reshapes(PassRun *r, Entry *e, const Graph *g, const GlobalsPlan *globals,
+                          uint64_t min, OpId *best) {
+  Block *block = e->body;
+  const size_t bytes = block->ops.n * sizeof *best;
+  int *order = ARENA_ARRAY(g->a, int, g->n + 1), *other = ARENA_ARRAY(g->a, int, g->n + 1), n = 0;
+  for (uint32_t i = 0; i < block->ops.n; i++)
+    if (g->node_of[best[i]] >= 0) order[n++] = g->node_of[best[i]];
+  for (int from = 0; from < n; from++) {
+    memcpy(other, order, sizeof *other * (size_t)n);
+    if (!order_readers(g, r->opt->target, other, from)) continue;
+    order_write(g->a, e, g, other, block->ops.at);
+    const uint64_t peak = peak_of(g->a, e, r, globals);
+    if (peak > min) continue;
+    min = peak;
+    memcpy(order, other, sizeof *other * (size_t)n);
+    memcpy(best, block->ops.at, bytes);
+  }
+  memcpy(block->ops.at, best, bytes);
+}
+
 static int64_t order_body(PassRun *r, Entry *e, const GlobalsPlan *globals) {
   Block *block = e->body;
   Arena *a = arena_new();
@@ -101,6 +122,7 @@ static int64_t order_body(PassRun *r, Entry *e, const GlobalsPlan *globals) {
     }
   }
   memcpy(block->ops.at, best, bytes);
+  free_reshapes(r, e, &g, globals, min, best);
   keep_orders(e, best, tried, ORDER_IMPROVED);
   int64_t changes = order_moved(best, given, n);
   arena_free(a);

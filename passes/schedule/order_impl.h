@@ -81,6 +81,12 @@ int64_t order_loops(PassRun *r, Entry *e, const GlobalsPlan *globals);
 /* The nodes goal by goal; a goal is what no op reads. */
 int *order_by_goals(Graph *g);
 
+/* ---- order_readers.c ---- */
+
+/* Is node order[from] a reshape that could work in its operand's bytes, if other readers of that
+   were in front of it? Then they go there; false: none does. */
+bool order_readers(const Graph *g, const Target *t, int *order, int from);
+
 /* ---- order_improve.c ---- */
 
 /* Changes an order of the nodes of an entry's body for a lower peak; false: it finds nothing. The

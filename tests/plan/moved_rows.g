@@ -18,3 +18,12 @@ entry rows(x : f32[6, n <= 40, 8], y : f32[6, n, 16]) {
 # CHECK: reshape {{%[0-9]+}} : f32[6,n<=40,16] {{.*}} in place of
 # CUDA:     reshape {{%[0-9]+}} : f32[6,n<=40,16]
 # CUDA-NOT: reshape {{%[0-9]+}} : f32[6,n<=40,16] {{.*}} in place of
+# What else reads the rows goes in front of the move, even if the peak is elsewhere: they would be copied.
+entry again(x : f32[6, n <= 40, 64], large : f32[400, 400]) {
+  h = cumsum(x, 1)
+  z = linear(h, 64) as three
+  return z, s = sum(h, [0, 1]), r = sum(cumsum(large, 0), 0)
+}
+# CHECK-LABEL: entry again
+# CHECK: sum %h
+# CHECK: reshape %h : f32[6*(n<=40),64] {{.*}} in place of %h
