@@ -55,23 +55,35 @@ bool onnx_bitwise_not(Node *n) {
               text(n, "%s(%s - i64(%s))", elem_of(v->type)->gc, most, tensor_text(n, v)));
 }
 
-/* By as many bits as the type has, and by more, nothing is left. */
+/* By as many bits as the type has, and by more or fewer than none, nothing is left but the sign
+   where bits move right. A power of two that the type of 64 bits does not have wraps around. */
 bool onnx_bit_shift(Node *n) {
   Tensor *v = input(n, 0), *by = input(n, 1);
   const Width w = width_of(v->type);
   const bool left = strcmp(attr_string(n, "direction", "LEFT"), "LEFT") == 0;
   Shape s;
-  if (!w.bits || w.is_signed || by->type != v->type) return refuse(n, "bits of this type");
+  if (!w.bits || by->type != v->type) return refuse(n, "bits of this type");
   if (!shapes_broadcast(&v->shape, &by->shape, &s)) return refuse(n, "shapes that do not fit");
   Number *x = ARENA_ARRAY(n->im->a, Number, w.bits + 1);
-  for (int i = 0; i < w.bits; i++) x[i].i = INT64_C(1) << i;
+  for (int i = 0; i < w.bits; i++) x[i].i = (int64_t)(UINT64_C(1) << i);
   Tensor *powers = value_new(n->im, ELEM_I64, &(Shape){.rank = 1, .at = {{.n = w.bits}}});
   powers->known = x, powers->wish = "powers";
   const char *count = let(n, text(n, "i64(%s)", tensor_text(n, by))),
              *p = let(n, text(n, "gather(%s, min(max(%s, 0), %d))", tensor_text(n, powers), count,
                               w.bits - 1)),
-             *t = text(n, left ? "i64(%s) * %s %% %lld" : "i64(%s) // %s", tensor_text(n, v), p,
-                       1LL << w.bits);
+             *number = let(n, text(n, "i64(%s)", tensor_text(n, v))), *none = "0", *t;
+  if (left) {
+    t = text(n, "%s * %s", number, p);
+    if (w.bits < 64 && !w.is_signed) t = text(n, "%s %% %lld", t, 1LL << w.bits);
+    if (w.bits < 64 && w.is_signed)
+      t = text(n, "(%s + %lld) %% %lld - %lld", t, 1LL << (w.bits - 1), 1LL << w.bits,
+               1LL << (w.bits - 1));
+  } else { /* the power of the sign's bit is negative */
+    none = w.is_signed ? text(n, "-i64(%s < 0)", number) : "0";
+    t = text(n, "%s // %s", number, p);
+    if (w.bits == 64) t = text(n, "where(%s == 63, %s, %s)", count, none, t);
+  }
   return give(n, 0, v->type, &s,
-              text(n, "%s(where(%s < %d, %s, 0))", elem_of(v->type)->gc, count, w.bits, t));
+              text(n, "%s(where(%s >= 0 and %s < %d, %s, %s))", elem_of(v->type)->gc, count, count,
+                   w.bits, t, none));
 }

@@ -225,18 +225,40 @@ bool onnx_binary(Node *n) {
   return refuse(n, "it has no counterpart");
 }
 
+/* Powers of integers, which wrap around, by squares of squares; of a negative exponent only those
+   of 1 and -1 are not 0. */
+static const char *power_of_integers(Node *n, const Tensor *a, const Tensor *b, const char *x,
+                                     const char *y, const Shape *s) {
+  const char *dtype = elem_of(a->type)->gc, *all = shape_text(n->im, s);
+  if (is_float(b)) /* as NumPy: of f64, without the fraction */
+    return text(n, "%s(f64(%s) ** f64(%s))", dtype, x, y);
+  x = let(n, text(n, "broadcast(%s, %s)", x, all)), y = let(n, text(n, "i64(%s)", y));
+  const char *left = let(n, text(n, "abs(%s)", y)), *square = x,
+             *t = let(n, text(n, "full(%s, 1, dtype = %s)", all, dtype));
+  const int bits = elem_of(b->type)->size == 8 ? 63 : 8 * elem_of(b->type)->size;
+  for (int i = 0; i < bits; i++) {
+    t = let(n, text(n, "where(%s %% 2 == 1, %s * %s, %s)", left, t, square, t));
+    if (i + 1 == bits) break;
+    left = let(n, text(n, "%s // 2", left)), square = let(n, text(n, "%s * %s", square, square));
+  }
+  return text(n, "where(%s < 0 and abs(%s) != 1, 0, %s)", y, x, t);
+}
+
 bool onnx_pow(Node *n) {
   Tensor *a = input(n, 0), *b = input(n, 1);
   const char *x, *y;
   Shape s;
   Number p;
-  if (!is_float(a)) return refuse(n, "powers of integers");
-  if (is_one_number(n->im, b, &p) && !b->trained && b->shape.rank <= a->shape.rank && a->name) {
+  const bool known = is_one_number(n->im, b, &p) && !b->trained;
+  if (is_float(a) && known && b->shape.rank <= a->shape.rank && a->name) {
     if (!shapes_broadcast(&a->shape, &b->shape, &s)) return refuse(n, "shapes that do not fit");
     const char *t = real(n, is_float(b) ? p.f : (double)p.i);
     return give(n, 0, a->type, &s, text(n, "%s ** %s", a->name, t));
   }
   if (!pair(n, a, b, &x, &y, &s)) return false;
+  if (!is_float(a) && known && !is_float(b) && p.i == 2 && !p.symbol)
+    return give(n, 0, a->type, &s, text(n, "broadcast(%s * %s, %s)", x, x, shape_text(n->im, &s)));
+  if (!is_float(a)) return give(n, 0, a->type, &s, power_of_integers(n, a, b, x, y, &s));
   return give(n, 0, a->type, &s,
               a->type == b->type ? text(n, "%s ** %s", x, y)
                                  : text(n, "%s ** %s(%s)", x, elem_of(a->type)->gc, y));

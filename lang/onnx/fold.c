@@ -224,19 +224,22 @@ static bool fold_binary(Node *n, int row) {
 }
 
 static bool fold_unary(Node *n) {
-  static const char *const names[] = {"Neg",   "Abs",  "Not",        "Floor", "Ceil",
-                                      "Round", "Sqrt", "Reciprocal", "Exp",   "Log"};
+  static const char *const names[] = {"Neg",  "Abs",        "Not", "Floor", "Ceil", "Round",
+                                      "Sqrt", "Reciprocal", "Exp", "Log",   "Relu"};
   const Tensor *v = input(n, 0);
   uint64_t count;
   size_t op = 0;
   while (op < sizeof names / sizeof *names && strcmp(n->op, names[op]) != 0) op++;
   if (op == sizeof names / sizeof *names || !shape_count(&v->shape, &count)) return false;
-  if (!is_float(v) && op > 2) return false;
+  if (!is_float(v) && op > 2 && op < 10) return false;
   Number *x = ARENA_ARRAY(n->im->a, Number, count + 1);
   for (uint64_t i = 0; i < count; i++) {
     const Number p = v->known[i];
     if (p.symbol || p.i == INT64_MIN) return false;
-    x[i].i = op == 0 ? -p.i : op == 1 ? (p.i < 0 ? -p.i : p.i) : !p.i;
+    x[i].i = op == 0    ? -p.i
+             : op == 1  ? (p.i < 0 ? -p.i : p.i)
+             : op == 10 ? (p.i > 0 ? p.i : 0)
+                        : !p.i;
     x[i].f = op == 0   ? -p.f
              : op == 1 ? fabs(p.f)
              : op == 3 ? floor(p.f)
@@ -245,7 +248,9 @@ static bool fold_unary(Node *n) {
              : op == 6 ? sqrt(p.f)
              : op == 7 ? 1 / p.f
              : op == 8 ? exp(p.f)
-                       : log(p.f);
+             : op == 9 ? log(p.f)
+             : p.f < 0 ? 0
+                       : p.f;
     x[i] = number_fit(v->type, is_float(v) ? (Number){.f = x[i].f} : (Number){.i = x[i].i});
   }
   return give_known(n, 0, v->type, &v->shape, x);

@@ -54,7 +54,7 @@ struct Tensor {
   const Number *sizes; /* the same where some are numbers of rows that the data decide; or NULL */
   const Onnx__TensorProto *tensor; /* of the file; NULL: none */
   const char *path;      /* of the param or state that is to hold it; NULL: a variable's name */
-  const char *input;     /* of the graph, which it is made of; NULL: of none, or of several */
+  const char *input;     /* of the graph, the first that it is made of; NULL: of none */
   bool trained, missing; /* missing: its node was refused */
   bool counts;           /* iterations: it is not negative */
   int64_t below;         /* ... and below this */
@@ -177,6 +177,7 @@ const char *name_new(Import *im, const char *wish); /* a variable's */
 const char *path_new(Import *im, const char *wish); /* a param's: "layer1.0.weight" */
 
 Shape shape_of(int rank, const int64_t *dims);
+bool is_empty(const Shape *s); /* it has an axis of 0 elements: the value is known */
 bool dim_same(Axis a, Axis b);
 bool shape_same(const Shape *a, const Shape *b);
 /* numpy's broadcasting; false: they do not fit. */

@@ -39,7 +39,7 @@ static bool add_input(Import *im, const Onnx__ValueInfoProto *p) {
     const Onnx__TensorShapeProto__Dimension *d = t->tensor_type->shape->dim[i];
     if (!d->has_dim_value)
       ok &= symbol_of_input(im, d->dim_param, name, (size_t)i, &s.at[i]);
-    else if (d->dim_value < 1 || d->dim_value > INT64_C(1) << 40)
+    else if (d->dim_value < 0 || d->dim_value > INT64_C(1) << 40)
       return FAIL(im, "the input %s has an axis of %lld elements", name, (long long)d->dim_value);
     else
       s.at[i].n = d->dim_value;
@@ -48,6 +48,7 @@ static bool add_input(Import *im, const Onnx__ValueInfoProto *p) {
   v->wish = v->input = name;
   if (value_named(im, name)) return FAIL(im, "the value %s is there twice", name);
   value_put(im, name, v);
+  if (is_empty(&s)) return v->known = ARENA_NEW(im->a, Number), ok; /* no input of the program */
   v->name = name_new(im, name);
   vec_push(im->a, &im->inputs, v);
   return ok;
@@ -120,16 +121,11 @@ static const char *printable(Import *im, const char *s) {
   return t;
 }
 
-/* The input of the graph that all inputs of a node are made of. */
+/* The first input of the graph that inputs of a node are made of; NULL: they are made of none. */
 static const char *origin(const Node *n) {
-  const char *from = NULL;
-  for (int i = 0; i < n->nin; i++) {
-    const Tensor *v = n->in[i];
-    if (!v || (!v->input && !v->name)) continue;
-    if (!v->input || (from && from != v->input)) return NULL;
-    from = v->input;
-  }
-  return from;
+  for (int i = 0; i < n->nin; i++)
+    if (n->in[i] && n->in[i]->input && !n->in[i]->known) return n->in[i]->input;
+  return NULL;
 }
 
 static void translate(Node *n) {

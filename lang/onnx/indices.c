@@ -1,7 +1,7 @@
 /* Operators that look up, sort and write by index. Contract: negative indices count from the end;
    one without effect, in an iteration behind a loop's end or in a branch that is not taken, is 0.
  */
-#include "lang/onnx/graph.h"
+#include "lang/onnx/import.h"
 
 #include <math.h>
 
@@ -120,23 +120,47 @@ bool onnx_gather_nd(Node *n) {
               text(n, "gather(%s, %s)", reshaped(n, tensor_text(n, v), &rows), at));
 }
 
-/* scatter_add, or scatter, which replaces rows: of equal ids the last counts. */
-static const char *scatter(Node *n, const char **why) {
+/* One update behind the other, in place: rows of a table multiplied by them, or the greater or the
+   lesser of both. */
+static const char *updated(Node *n, const char *how, const char *table, const Shape *rows,
+                           uint64_t count, const char *at, const char *updates) {
+  Shape one = *rows;
+  one.at[0] = (Axis){.n = 1};
+  const char *t = let(n, table), *k = name_new(n->im, "k");
+  at = let(n, text(n, "i32(%s)", at)), updates = let(n, updates);
+  statement_add(n->im, text(n, "scan %s in 0..%lld {", k, (long long)count));
+  n->im->block++;
+  const char *place = let(n, text(n, "%s[%s]", at, k)), *row = text(n, "gather(%s, %s)", t, place),
+             *both = strcmp(how, "mul") == 0 ? text(n, "%s * %s[%s]", row, updates, k)
+                                             : text(n, "%s(%s, %s[%s])", how, row, updates, k);
+  statement_add(n->im, text(n, "%s = dynamic_update(%s, %s, %s, axis = 0)", t, t,
+                            reshaped(n, both, &one), place));
+  n->im->block--;
+  statement_add(n->im, "}");
+  return t;
+}
+
+/* The attribute, or what it is if it is not there; NULL after refusing. */
+static const char *reduction_of(Node *n) {
+  static const char *const all[] = {"none", "add", "mul", "max", "min"};
   const char *how = attr_string(n, "reduction", "none");
-  *why = strcmp(how, "add") != 0 && strcmp(how, "none") != 0
-             ? "writing by index with mul, min or max"
-             : NULL;
-  return strcmp(how, "add") == 0 ? "scatter_add" : "scatter";
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(how, all[i]) == 0) return how;
+  return refuse(n, "writing by index with %s", how), NULL;
 }
 
 /* Updates of rows of a table that are there; those of rows whose number the data decide, and that
    are not there, go to one more row. ids: their shape, whose places `at` has in one axis. */
-static const char *written(Node *n, const char *fn, const char *table, const Shape *rows,
+static const char *written(Node *n, const char *how, const char *table, const Shape *rows,
                            const Shape *ids, const char *at, const char *updates) {
-  const char *there = "";
+  const char *there = "", *fn = strcmp(how, "add") == 0 ? "scatter_add" : "scatter";
+  uint64_t count;
   for (int i = 0; i < ids->rank; i++)
     if (ids->at[i].counted)
       there = text(n, "%s%s%s", there, *there ? " and " : "", rows_there(n, ids, i));
+  if (*how == 'm' && (*there || !shape_count(ids, &count)))
+    return refuse(n, "a number of rows that gc does not know, written with %s", how), "0";
+  if (*how == 'm') return updated(n, how, table, rows, count, at, updates);
   if (!*there) return text(n, "%s(%s, %s, %s)", fn, table, at, updates);
   const char *end = dim_text(n->im, rows->at[0]);
   Shape flags = {.rank = ids->rank};
@@ -150,25 +174,23 @@ static const char *written(Node *n, const char *fn, const char *table, const Sha
 bool onnx_scatter_nd(Node *n) {
   Tensor *v = input(n, 0), *ids = input(n, 1), *updates = input(n, 2);
   Shape rows, list = {.rank = 1, .at = {flat_axis(&ids->shape, ids->shape.rank - 1)}};
-  const char *at, *why, *fn = scatter(n, &why);
-  if (why) return refuse(n, "%s", why);
-  if (!row_numbers(n, v, ids, 0, &at, &rows)) return false;
+  const char *at, *how = reduction_of(n);
+  if (!how || !row_numbers(n, v, ids, 0, &at, &rows)) return false;
   Shape each = rows;
   each.at[0] = list.at[0];
   Shape places = ids->shape;
   places.rank--;
-  const char *t = written(n, fn, reshaped(n, tensor_text(n, v), &rows), &rows, &places,
+  const char *t = written(n, how, reshaped(n, tensor_text(n, v), &rows), &rows, &places,
                           reshaped(n, at, &list), reshaped(n, tensor_text(n, updates), &each));
   return give(n, 0, v->type, &v->shape, reshaped(n, t, &v->shape));
 }
 
 bool onnx_scatter_elements(Node *n) {
   Tensor *v = input(n, 0), *ids = input(n, 1), *updates = input(n, 2);
-  const char *why, *fn = scatter(n, &why), *flat = "";
+  const char *how = reduction_of(n), *flat = "";
   int64_t dims[MOST_RANK], each[MOST_RANK], stride[MOST_RANK];
   int axis, rank = v->shape.rank;
-  if (why) return refuse(n, "%s", why);
-  if (!axis_from(n, attr_int(n, "axis", 0), rank, &axis) || !shape_numbers(n, v, dims) ||
+  if (!how || !axis_from(n, attr_int(n, "axis", 0), rank, &axis) || !shape_numbers(n, v, dims) ||
       !shape_numbers(n, ids, each))
     return false;
   if (ids->shape.rank != rank || !shape_same(&ids->shape, &updates->shape))
@@ -180,7 +202,7 @@ bool onnx_scatter_elements(Node *n) {
     flat = text(n, "%s%s%s * %lld", flat, i ? " + " : "", at, (long long)stride[i]);
   }
   const Shape line = {.rank = 1, .at = {{.n = stride[0] * dims[0]}}};
-  const char *t = written(n, fn, reshaped(n, tensor_text(n, v), &line), &line, &ids->shape,
+  const char *t = written(n, how, reshaped(n, tensor_text(n, v), &line), &line, &ids->shape,
                           text(n, "reshape(%s, [-1])", flat),
                           text(n, "reshape(%s, [-1])", tensor_text(n, updates)));
   return give(n, 0, v->type, &v->shape, reshaped(n, t, &v->shape));

@@ -118,6 +118,7 @@ const char *tensor_text(Node *n, Tensor *v) {
   uint64_t count;
   int64_t step;
   if (v->name) return v->name;
+  if (is_empty(&v->shape)) return refuse(n, "a tensor without elements"), "0";
   if (v->sizes) return v->name = let(n, sizes_text(n, v));
   const char *dtype = elem_of(v->type)->gc;
   if (!v->trained && is_one_number(im, v, &x))
@@ -177,7 +178,8 @@ bool give(Node *n, int i, int type, const Shape *s, const char *expression) {
   if (!v) return true;
   uint64_t count;
   for (int k = 0; k < s->rank; k++)
-    if (s->at[k].n <= 0) return refuse(n, "a tensor without elements");
+    if (s->at[k].n < 0) return refuse(n, "a tensor without elements");
+  if (is_empty(s)) return give_known(n, i, type, s, ARENA_NEW(n->im->a, Number));
   if (!shape_count(s, &count)) {
     Shape number = *s;
     for (int k = 0; k < s->rank; k++) number.at[k].symbol = 0;

@@ -35,6 +35,16 @@ static const char *nothing_of(int row, int type) {
   return strcmp(op, "ReduceProd") == 0 ? "1" : "0";
 }
 
+/* A reduction along axes of which one has no elements. */
+static bool give_nothing(Node *n, int row, const Shape *s) {
+  const int type = input(n, 0)->type;
+  if (row == 1) return refuse(n, "the mean of no elements");
+  const char *t = strcmp(n->op, "ReduceLogSum") == 0 ? "-inf" : nothing_of(row, type);
+  if (type == ELEM_BOOL) t = *t == '(' ? "false" : "true"; /* of the least element, the largest */
+  return give(n, 0, type, s,
+              text(n, "full(%s, %s, dtype = %s)", shape_text(n->im, s), t, elem_of(type)->gc));
+}
+
 bool onnx_reduce(Node *n) {
   Tensor *v = input(n, 0);
   int64_t axes[2 * MOST_RANK];
@@ -42,7 +52,8 @@ bool onnx_reduce(Node *n) {
   bool keep = attr_int(n, "keepdims", 1) != 0, gone[MOST_RANK] = {false};
   if (!known_ints(n, 1, "axes", axes, MOST_RANK, &count)) return false;
   while (strcmp(reductions[row].op, n->op) != 0) row++;
-  const char *x = tensor_text(n, v);
+  const bool empty = is_empty(&v->shape);
+  const char *x = empty ? "" : tensor_text(n, v);
   if (count <= 0 && attr_int(n, "noop_with_empty_axes", 0))
     return give(n, 0, v->type, &v->shape, filled(n, reductions[row].one, x, ""));
   if (count <= 0)
@@ -55,6 +66,7 @@ bool onnx_reduce(Node *n) {
   Shape s = {0};
   for (int i = 0; i < v->shape.rank; i++)
     if (!gone[i] || keep) s.at[s.rank++] = gone[i] ? (Axis){.n = 1} : v->shape.at[i];
+  if (empty) return give_nothing(n, row, &s);
   x = rows_filled(n, x, v->type, &v->shape, gone, nothing_of(row, v->type));
   if (!v->shape.rank) return give(n, 0, v->type, &s, filled(n, reductions[row].one, x, ""));
   const char *t =
@@ -112,6 +124,18 @@ bool onnx_arg_extreme(Node *n) {
   return give(n, 0, ELEM_I64, &s, text(n, "i64(%s)", t));
 }
 
+/* One place on along an axis, behind elements that are `first`. */
+static const char *moved_on(Node *n, const char *x, int axis, const char *first) {
+  const Tensor *v = input(n, 0);
+  Shape s = v->shape;
+  s.at[axis] = (Axis){.n = 1};
+  const char *before = "", *edge = text(n, "full(%s, %s, dtype = %s)", shape_text(n->im, &s), first,
+                                        elem_of(v->type)->gc);
+  if (dim_same(v->shape.at[axis], s.at[axis])) return edge;
+  for (int i = 0; i < axis; i++) before = text(n, "%s:, ", before);
+  return let(n, text(n, "concat([%s, %s[%s:-1]], axis = %d)", edge, let(n, x), before, axis));
+}
+
 bool onnx_cumsum(Node *n) {
   Tensor *v = input(n, 0);
   int64_t given;
@@ -122,9 +146,8 @@ bool onnx_cumsum(Node *n) {
   along[axis] = back;
   const char *x = rows_filled(n, tensor_text(n, v), v->type, &v->shape, along, product ? "1" : "0");
   if (back) x = text(n, "reverse(%s, axis = %d)", x, axis);
-  if (product && attr_int(n, "exclusive", 0)) return refuse(n, "products without the last factor");
+  if (attr_int(n, "exclusive", 0)) x = moved_on(n, x, axis, product ? "1" : "0");
   const char *t = text(n, product ? "cumprod(%s, axis = %d)" : "cumsum(%s, axis = %d)", x, axis);
-  if (attr_int(n, "exclusive", 0)) t = text(n, "%s - %s", t, x);
   if (back) t = text(n, "reverse(%s, axis = %d)", t, axis);
   return give(n, 0, v->type, &v->shape, t);
 }

@@ -18,10 +18,11 @@ typedef struct Line { /* of elements along an axis */
   double scale;
   Axis before, after; /* the same; the other two are of numbers */
   bool by_size;       /* the scale follows from both */
+  double begin, end;  /* of the part that is resized, as shares of the input */
 } Line;
 
 static Line line_of(int64_t from, int64_t to, double scale) {
-  return (Line){from, to, scale, {.n = from}, {.n = to}, false};
+  return (Line){from, to, scale, {.n = from}, {.n = to}, false, 0, 1};
 }
 
 static bool is_bounded(const Line *l) { return l->before.symbol || l->after.symbol; }
@@ -34,6 +35,10 @@ static double place_of(const Resampling *r, const Line *l, double x) {
   if (strcmp(m, "pytorch_half_pixel") == 0) return l->to > 1 ? half : 0;
   if (strcmp(m, "asymmetric") == 0) return x / l->scale;
   if (strcmp(m, "tf_half_pixel_for_nn") == 0) return (x + 0.5) / l->scale;
+  if (strcmp(m, "tf_crop_and_resize") == 0) { /* one element is the middle of the part */
+    const double last = (double)l->from - 1, part = (l->end - l->begin) * last;
+    return l->begin * last + (l->to == 1 ? part / 2 : x * part / ((double)l->to - 1));
+  }
   if (strcmp(m, "align_corners") == 0) return to == 1 ? 0 : x * (double)(l->from - 1) / (to - 1);
   if (strcmp(m, "half_pixel_symmetric") == 0)
     return (double)l->from / 2 * (1 - (double)l->to / to) + half;
@@ -211,6 +216,29 @@ static bool bounded_line(Node *n, Line *l, double scale, const Axis *size) {
 
 /* ---- */
 
+static bool in_part(const Node *n) {
+  return strcmp(attr_string(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") == 0;
+}
+
+/* x with another number where the place is none of the input. */
+static const char *extrapolated(Node *n, const Resampling *r, const Line *l, const char *x,
+                                int rank, int axis) {
+  Shape s = {.rank = rank};
+  for (int i = 0; i < rank; i++) s.at[i] = (Axis){.n = i == axis ? l->to : 1};
+  Number *is = ARENA_ARRAY(n->im->a, Number, l->to);
+  bool all = true;
+  for (int64_t i = 0; i < l->to; i++) {
+    const double at = place_of(r, l, (double)i);
+    is[i].i = at >= 0 && at <= (double)l->from - 1;
+    all &= is[i].i != 0;
+  }
+  if (all) return x;
+  Tensor *v = value_new(n->im, ELEM_BOOL, &s);
+  v->known = is, v->wish = "within";
+  return let(n, text(n, "where(%s, %s, %s)", tensor_text(n, v), x,
+                     real(n, attr_real(n, "extrapolation_value", 0))));
+}
+
 /* The line of each axis, by scales or by sizes. */
 static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
   const Shape *s = &input(n, 0)->shape;
@@ -220,7 +248,7 @@ static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
   const Number *x = NULL;
   uint64_t size;
   for (int i = 0; i < s->rank; i++)
-    line[i] = (Line){s->at[i].n, s->at[i].n, 1, s->at[i], s->at[i], false};
+    line[i] = (Line){s->at[i].n, s->at[i].n, 1, s->at[i], s->at[i], false, 0, 1};
   if (attr_of(n, "axes") && (!attr_ints(n, "axes", axes, &count) || count > s->rank))
     return refuse(n, "too many axes");
   if (!attr_of(n, "axes"))
@@ -234,6 +262,13 @@ static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
   } else if (!known_dims(n, sizes_in, NULL, sizes, &given) || given != count) {
     return given >= 0 ? refuse(n, "sizes of another number of axes")
                       : refuse(n, "neither scales nor sizes");
+  }
+  const Number *part = NULL; /* where it begins on each axis, then where it ends */
+  if (in_part(n)) {
+    Tensor *roi = input(n, 1);
+    if (!roi || !(part = known_input(n, 1))) return roi ? false : refuse(n, "no part");
+    if (!is_float(roi) || !shape_count(&roi->shape, &size) || size != 2 * (uint64_t)count)
+      return refuse(n, "a part of another number of axes");
   }
   const char *policy = attr_string(n, "keep_aspect_ratio_policy", "stretch");
   double ratio = NAN;
@@ -249,14 +284,16 @@ static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
   for (int i = 0; i < count; i++) {
     if (!axis_from(n, axes[i], s->rank, &axis)) return false;
     Line *l = &line[axis];
-    if (by_scale ? x[i].f == 1 : dim_same(sizes[i], l->before)) continue;
+    if (part) l->begin = part[i].f, l->end = part[count + i].f;
+    if (part && l->before.symbol) return refuse(n, "a part along a bounded dimension");
+    if (!part && (by_scale ? x[i].f == 1 : dim_same(sizes[i], l->before))) continue;
     if (l->before.symbol || (!by_scale && sizes[i].symbol)) {
       if (!bounded_line(n, l, by_scale ? x[i].f : 1, by_scale ? NULL : &sizes[i])) return false;
       continue;
     }
     const int64_t d = l->from;
     l->scale = by_scale ? x[i].f : isnan(ratio) ? (double)sizes[i].n / (double)d : ratio;
-    double to = by_scale       ? floor((double)d * l->scale)
+    double to = by_scale       ? floor((double)d * l->scale * (l->end - l->begin))
                 : isnan(ratio) ? (double)sizes[i].n
                                : nearbyint(ratio * (double)d);
     if (!(l->scale > 0) || !(to >= 1 && to * (double)d <= 1 << 26))
@@ -280,8 +317,6 @@ bool onnx_resize(Node *n) {
   Line line[MOST_RANK];
   Shape s = v->shape;
   r.linear = r.cubic || strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
-  if (strcmp(r.place, "tf_crop_and_resize") == 0)
-    return refuse(n, "a part of the image that is resized");
   if (isnan(place_of(&r, &(Line){.from = 1, .to = 1, .scale = 1}, 0)))
     return refuse(n, "the mode %s", r.place);
   if (r.linear && !is_float(v)) return refuse(n, "means of integers");
@@ -290,7 +325,7 @@ bool onnx_resize(Node *n) {
     if (!a || a->n_floats != (size_t)s.rank) return refuse(n, "scales of another number of axes");
     for (int i = 0; i < s.rank; i++) {
       double to = (double)s.at[i].n * (double)a->floats[i];
-      line[i] = (Line){s.at[i].n, s.at[i].n, 1, s.at[i], s.at[i], false};
+      line[i] = (Line){s.at[i].n, s.at[i].n, 1, s.at[i], s.at[i], false, 0, 1};
       if (a->floats[i] == 1) continue;
       if (s.at[i].symbol) {
         if (!bounded_line(n, &line[i], (double)a->floats[i], NULL)) return false;
@@ -305,12 +340,14 @@ bool onnx_resize(Node *n) {
   const char *t = tensor_text(n, v);
   for (int i = 0; i < s.rank; i++) {
     const Line *l = &line[i];
-    if (dim_same(l->before, l->after) && l->scale == 1) continue;
+    if (dim_same(l->before, l->after) && l->scale == 1 && l->begin == 0 && l->end == 1) continue;
     if (is_bounded(l) && r.linear && r.antialias && (l->by_size || l->scale < 1))
       return refuse(n, "antialiasing along a bounded dimension");
     t = let(n,
             is_bounded(l) ? along_bounded(n, &r, l, t, &s, i) : along_axis(n, &r, l, t, s.rank, i));
     s.at[i] = l->after;
   }
+  for (int i = 0; i < s.rank; i++)
+    if (in_part(n)) t = extrapolated(n, &r, &line[i], t, s.rank, i);
   return give(n, 0, v->type, &s, t);
 }

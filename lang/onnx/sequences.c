@@ -103,6 +103,23 @@ static const char *seen_by_place(Node *n, const Heads *h, bool causal) {
   return seen;
 }
 
+/* A mask of fewer keys hides the others. */
+static Tensor *mask_of_all(Node *n, Tensor *mask, Axis keys) {
+  Shape s = mask->shape;
+  const int last = s.rank - 1;
+  Axis rest;
+  if (s.at[last].counted || !dim_add(keys, s.at[last], -1, &rest) || rest.symbol || rest.n < 1 ||
+      (!s.at[last].symbol && s.at[last].n == 1))
+    return mask;
+  s.at[last] = rest;
+  const char *none = text(n, "full(%s, %s, dtype = %s)", shape_text(n->im, &s),
+                          is_float(mask) ? "-inf" : "false", elem_of(mask->type)->gc);
+  Tensor *all = value_new(n->im, mask->type, &mask->shape);
+  all->shape.at[last] = keys;
+  all->name = let(n, text(n, "concat([%s, %s], axis = %d)", tensor_text(n, mask), none, last));
+  return all;
+}
+
 bool onnx_attention(Node *n) {
   Tensor *mask = input(n, 3), *keys = input(n, 4), *values = input(n, 5);
   bool flat = input(n, 0)->shape.rank == 3, causal = attr_int(n, "is_causal", 0) != 0;
@@ -133,6 +150,7 @@ bool onnx_attention(Node *n) {
   Shape s = h.qs, one,
         mask_of = {.rank = 4, .at = {h.qs.at[0], h.qs.at[1], h.qs.at[2], h.ks.at[2]}};
   s.at[3] = h.vs.at[3];
+  if (mask && mask->shape.rank) n->in[3] = mask = mask_of_all(n, mask, h.ks.at[2]);
   if (mask && (!shapes_broadcast(&mask_of, &mask->shape, &one) || !shape_same(&one, &mask_of)))
     return refuse(n, "a mask of another shape");
   grouped(n, &h);
@@ -226,6 +244,11 @@ bool onnx_recurrent(Node *n) {
   const char *back = attr_string(n, "direction", "forward");
   int64_t directions;
   enum { MOST_STEPS = 1 << 12 };
+  Number steps_of;
+  if (input(n, 4) && is_one_number(n->im, input(n, 4), &steps_of) && !steps_of.symbol &&
+      x->shape.rank == 3 && dim_same(x->shape.at[rows], (Axis){.n = steps_of.i}))
+    n->in[4] = NULL; /* the lengths of all sequences are those of the tensor */
+  if (input(n, 4) && !known_of(n->im, input(n, 4))) return known_input(n, 4) != NULL;
   if (input(n, 4) || (!lstm && n->nin > 6) || attr_of(n, "activations") || attr_of(n, "clip") ||
       attr_int(n, "input_forget", 0))
     return refuse(n, "recurrent layers with lengths or activations of their own");

@@ -200,6 +200,7 @@ bool onnx_concat(Node *n) {
   bool counted = false;
   Shape s = v->shape;
   const char *t = "";
+  int parts = 0; /* that have elements */
   if (!axis_from(n, attr_int(n, "axis", 1), s.rank, &axis)) return false;
   s.at[axis] = (Axis){.n = 0};
   for (int i = 0; i < n->nin; i++) {
@@ -210,11 +211,12 @@ bool onnx_concat(Node *n) {
         return refuse(n, "rows whose number the data decide beside others");
       else
         counted |= k == axis && x->shape.at[k].counted;
+    if (!x->shape.at[axis].n) continue;
     if (!dim_add(s.at[axis], x->shape.at[axis], 1, &s.at[axis]))
       return refuse(n, "a sum of several bounded dimensions");
-    t = text(n, "%s%s%s", t, i ? ", " : "", tensor_text(n, x));
+    t = text(n, "%s%s%s", t, parts++ ? ", " : "", tensor_text(n, x)), v = x;
   }
-  if (n->nin == 1) return give_same(n, 0, v);
+  if (parts < 2) return give_same(n, 0, v);
   if (counted) return concat_counted(n, axis);
   return give(n, 0, v->type, &s, text(n, "concat([%s], axis = %d)", t, axis));
 }
@@ -235,16 +237,21 @@ bool onnx_split(Node *n) {
   }
   int64_t at = 0;
   if (count != outputs) return refuse(n, "another number of parts than outputs");
+  const Number *known =
+      v->trained || v->name || d > MOST_KNOWN || v->shape.rank != 1 ? NULL : known_of(n->im, v);
   for (int i = 0; i < count; i++) {
-    if (size[i] <= 0 || size[i] > d - at) return refuse(n, "parts that its input does not have");
+    if (size[i] < 0 || size[i] > d - at) return refuse(n, "parts that its input does not have");
     const char *before = "";
     Shape s = v->shape;
     s.at[axis].n = size[i];
     for (int k = 0; k < axis; k++) before = text(n, "%s:, ", before);
-    if (output(n, i) && !give(n, i, v->type, &s,
-                              text(n, "%s[%s%lld:%lld]", tensor_text(n, v), before, (long long)at,
-                                   (long long)(at + size[i]))))
-      return false;
+    const bool done = !output(n, i) ? true
+                      : known && s.rank == 1
+                          ? give_known(n, i, v->type, &s, known + at)
+                          : give(n, i, v->type, &s,
+                                 text(n, "%s[%s%lld:%lld]", size[i] ? tensor_text(n, v) : "",
+                                      before, (long long)at, (long long)(at + size[i])));
+    if (!done) return false;
     at += size[i];
   }
   return true;

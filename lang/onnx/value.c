@@ -15,6 +15,12 @@ Shape shape_of(int rank, const int64_t *dims) {
   return s;
 }
 
+bool is_empty(const Shape *s) {
+  for (int i = 0; i < s->rank; i++)
+    if (!s->at[i].n) return true;
+  return false;
+}
+
 bool dim_same(Axis a, Axis b) {
   return a.n == b.n && a.symbol == b.symbol && a.more == b.more && a.counted == b.counted;
 }

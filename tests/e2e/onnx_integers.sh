@@ -1,5 +1,6 @@
 #!/bin/sh
-# Integers in ONNX models: products of quantized matrices, arithmetic that wraps around, and numbers that gc knows.
+# Integers in ONNX models: products of quantized matrices, arithmetic that wraps around, and numbers that gc knows; attributes of
+# operators that few files have.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/onnx_models.sh"
 unoptimised
@@ -83,4 +84,38 @@ holds line.txt 'bytes = [44 11 255]ints = [-2.14748e+09 6 -2.14748e+09]rest = [-
   done
 } | encode_onnx doubled.onnx
 says 1 'functions and loops within each other come to more than 262144 nodes' "$gc" doubled.onnx -o no
+
+# ---- powers and shifts of integers, and attributes that few files have: exclusive sums, updates that meet, parts of no elements, a part of an image ----
+encode_onnx few.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
+  input { name: "unread" type { tensor_type { elem_type: 7 shape { dim { dim_value: 0 } } } } }
+  output { name: "powers" } output { name: "wrapped" } output { name: "shifted" } output { name: "before" } output { name: "behind" } output { name: "sums" }
+  output { name: "most" } output { name: "products" } output { name: "rows" } output { name: "whole" } output { name: "none" } output { name: "part" } output { name: "all" }
+  initializer { name: "c" data_type: 1 dims: 3 float_data: [2, 3, 4] } initializer { name: "e" data_type: 6 dims: 3 int32_data: [-1, 40, 3] }
+  initializer { name: "s" data_type: 6 dims: 3 int32_data: [-8, 4, -1] } initializer { name: "by" data_type: 6 dims: 3 int32_data: [1, 40, -1] }
+  initializer { name: "u" data_type: 1 dims: 3 float_data: [9, 1, 7] } initializer { name: "roi" data_type: 1 dims: 2 float_data: [0.5, 1.5] }
+  $(int64s ids 1,1,0) $(int64s pairs 1,0,1 | sed 's/dims: 3/dims: [3, 1]/') $(int64s parts 3,0) $(int64s three 3) $(one zero 7 'int64_data: 0')
+  node { op_type: "Add" input: ["x", "c"] output: "v" } node { op_type: "Cast" input: "v" output: "i" attribute { name: "to" i: 6 } }
+  node { op_type: "Cast" input: "x" output: "o" attribute { name: "to" i: 6 } } node { op_type: "Add" input: ["o", "e"] output: "exponents" } node { op_type: "Add" input: ["o", "s"] output: "bits" }
+  node { op_type: "Pow" input: ["i", "i"] output: "powers" } node { op_type: "Pow" input: ["i", "exponents"] output: "wrapped" }
+  node { op_type: "BitShift" input: ["bits", "by"] output: "shifted" attribute { name: "direction" type: 3 s: "RIGHT" } }
+  node { op_type: "CumProd" input: ["v", "zero"] output: "before" attribute { name: "exclusive" type: 2 i: 1 } }
+  node { op_type: "CumProd" input: ["v", "zero"] output: "behind" attribute { name: "exclusive" type: 2 i: 1 } attribute { name: "reverse" type: 2 i: 1 } }
+  node { op_type: "CumSum" input: ["v", "zero"] output: "sums" attribute { name: "exclusive" type: 2 i: 1 } }
+  node { op_type: "ScatterElements" input: ["v", "ids", "u"] output: "most" attribute { name: "reduction" type: 3 s: "max" } }
+  node { op_type: "ScatterElements" input: ["v", "ids", "u"] output: "products" attribute { name: "reduction" type: 3 s: "mul" } }
+  node { op_type: "ScatterND" input: ["v", "pairs", "u"] output: "rows" attribute { name: "reduction" type: 3 s: "min" } }
+  node { op_type: "Split" input: ["v", "parts"] output: ["most_of_it", "rest"] attribute { name: "axis" type: 2 i: 0 } }
+  node { op_type: "Concat" input: ["rest", "most_of_it"] output: "whole" attribute { name: "axis" type: 2 i: 0 } }
+  node { op_type: "ReduceSum" input: ["rest"] output: "none" } node { op_type: "ReduceSum" input: ["v", "unread"] output: "all" }
+  node { op_type: "Resize" input: ["v", "roi", "", "three"] output: "part" attribute { name: "mode" type: 3 s: "linear" }
+    attribute { name: "coordinate_transformation_mode" type: 3 s: "tf_crop_and_resize" } attribute { name: "extrapolation_value" type: 1 f: 9 } }
+}
+END
+head -c 12 /dev/zero >zeros.bin
+run 0 "$gc" few.onnx -o few
+run 0 ./few predict --x zeros.bin:f32
+exactly "$(tr -d '\n' <out.txt)" 'powers = [4 27 256]wrapped = [0 689956897 64]shifted = [-4 0 -1]before = [1 2 6]behind = [12 4 1]sums = [0 2 5]most = [7 9 4]products = [14 27 4]rows = [1 3 4]whole = [2 3 4]none_ = [0]part = [3 4 9]all = [9]' 'small results'
 finish

@@ -54,6 +54,7 @@ class Case:
             raise NotHere("strings, sequences and optional values")
         self.inputs = {i.name: as_array(x) for i, x in zip(graph.input, inputs)}
         self.outputs = [as_array(x) for x in outputs]
+        empty = [name for name, x in self.inputs.items() if not x.size]
         for i in graph.input:  # the shapes of this run
             t = i.type.tensor_type
             del t.shape.dim[:]
@@ -73,6 +74,8 @@ class Case:
                 graph.initializer.append(onnx.numpy_helper.from_array(self.inputs.pop(name), name))
                 graph.input.remove(next(i for i in graph.input if i.name == name))
         self.text = (work / "case.g").read_text()
+        for name in empty:  # known, and no input of the program
+            self.inputs.pop(name, None)
         if re.search(r"\b(uniform|normal|categorical)\(", self.text):
             raise NotHere("random numbers, of which gc has its own")
         weights = work / "case.safetensors"
