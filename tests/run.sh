@@ -40,10 +40,11 @@ if ! python3 -c 'import numpy, safetensors' 2>/dev/null &&
   installs=$!
 fi
 echo "building gc and its tests: minutes, without a word"
+jobs=$(($(nproc) + 1)) # one more than there are processors: compilers wait for disks, tests also for ranks and timers
 # Large pages: fewer faults, as a compiler touches most of its memory once.
 export GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432
 # shellcheck disable=SC2086
-cmake --build "$build" -j "$(nproc)" $ninja
+cmake --build "$build" -j "$jobs" $ninja
 if [ "$level" != quick ]; then # and gc once more, watched by AddressSanitizer and UndefinedBehaviorSanitizer
   # clang takes half of gcc's time for it; cc links, as Debian's clang comes without a runtime of its sanitizers.
   # Checks for NULL and of alignment are a quarter of that: AddressSanitizer sees the first, and the level full both.
@@ -55,7 +56,7 @@ if [ "$level" != quick ]; then # and gc once more, watched by AddressSanitizer a
     -DCMAKE_C_COMPILER=clang-16 -DGC_UNWATCHED=$unwatched \
     -DCMAKE_C_LINK_EXECUTABLE='cc <FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>' >/dev/null
   # shellcheck disable=SC2086
-  cmake --build "$build/sanitized" -j "$(nproc)" --target gc $ninja
+  cmake --build "$build/sanitized" -j "$jobs" --target gc $ninja
   rm -rf "$build/sanitized/lib/gc" && mkdir -p "$build/sanitized/lib"
   ln -s "$build/lib/gc" "$build/sanitized/lib/gc" # the runtime of its programs is no part of what is watched
 fi
@@ -86,8 +87,7 @@ mkdir -p "$XDG_CACHE_HOME"
 rm -f "$build/test_times.txt"
 code=0
 : >"$build/summary.txt"
-# one more than there are processors: tests wait for disks, ranks and timers
-ctest --test-dir "$build" --no-tests=error --output-on-failure -j $(($(nproc) + 1)) "$@" >"$build/summary.txt" 2>&1 &
+ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$jobs" "$@" >"$build/summary.txt" 2>&1 &
 ctest=$!
 tail --pid=$ctest -n +1 -f "$build/summary.txt" | grep -av '^ *Start ' || true
 wait $ctest || code=$?
