@@ -143,8 +143,8 @@ const char *harness_march(uint64_t k) {
 Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags) {
   Arena *a = arena_new();
   const bool quickly = cflags && strcmp(cflags, "-O3") != 0;
-  /* Large pages: fewer faults, as a compiler touches most of its memory once; what it frees stays at
-     hand. */
+  /* Large pages: fewer faults, as a compiler touches most of its memory once; what it frees stays
+     at hand. */
   setenv("GLIBC_TUNABLES",
          "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432:glibc.malloc.tcache_count=60000", 1);
   const char *cc = o->cc ? o->cc : "cc";
