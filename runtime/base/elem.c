@@ -255,6 +255,13 @@ void float_text(char out[32], float v) {
   }
 }
 
+void real_text(char out[32], double v) {
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(out, 32, "%.*g", digits, v);
+    if (strtod(out, NULL) == v) break;
+  }
+}
+
 void hyper_text(char out[32], const GcHyper *h, double value) {
   if (h->dtype == GC_F32)
     float_text(out, (float)value);
@@ -283,10 +290,7 @@ void elem_exact(char out[40], const void *p, Elem type, uint64_t i) {
   if (type == ELEM_BOOL) {
     snprintf(out, 40, "%d", v != 0);
   } else if (type == ELEM_F64) {
-    for (int digits = 15; digits <= 17; digits++) {
-      snprintf(out, 40, "%.*g", digits, v);
-      if (strtod(out, NULL) == v) break;
-    }
+    real_text(out, v);
   } else if (elem_info[type].cls == ELEM_FLOATS) {
     float_text(out, (float)v);
   } else {

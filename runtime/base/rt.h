@@ -50,6 +50,7 @@ bool elem_below(const void *p, Elem type, uint64_t n, int64_t limit, uint64_t *b
 void elem_one_nan(void *p, Elem type, uint64_t n);
 bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad);
 void float_text(char out[32], float v); /* the shortest that reads back as v */
+void real_text(char out[32], double v);
 void hyper_text(char out[32], const GcHyper *h, double value); /* as its option takes it */
 void elem_format(char out[40], const void *p, Elem type, uint64_t i);
 /* With as many digits as it needs to be read back; a bool is 1 or 0. */

@@ -130,7 +130,7 @@ static void value_of(const Command *cmd, const Cell *c, const Position *p, char 
   const GcTensor *t = c->kind == OUTPUT ? &cmd->entry->outputs[c->i] : NULL;
   *out = 0;
   if (c->kind == OUTPUT && t->dtype == GC_F64)
-    snprintf(out, 40, "%.17g", cmd->now[c->i]);
+    real_text(out, cmd->now[c->i]);
   else if (c->kind == OUTPUT && elem_info[t->dtype].cls != ELEM_FLOATS)
     snprintf(out, 40, "%.0f", cmd->now[c->i]);
   else if (c->kind == OUTPUT)
@@ -140,7 +140,7 @@ static void value_of(const Command *cmd, const Cell *c, const Position *p, char 
   else if (c->kind == HYPER)
     float_text(out, (float)session_hyper(&cmd->session, c->i));
   if (c->kind == VALIDATED && cmd->validation.at == p->done)
-    snprintf(out, 40, "%.17g", cmd->validation.means[c->i]);
+    real_text(out, cmd->validation.means[c->i]);
 }
 
 static void header(const Command *cmd, FILE *f) {

@@ -121,6 +121,8 @@ import csv, json, struct
 read = lambda name: [{k: v for k, v in r.items() if k != "seconds" and v != ""} for r in csv.DictReader(open(name))]
 rows, part = read("log.csv"), read("part.csv")
 assert open("log.csv").readline() == "epoch,step,loss,lr,test.middle,test.accuracy,test.loss,seconds\n"
+for r in rows:
+    assert all(len(r[k]) <= len(repr(float(r[k]))) for k in r if k.startswith("test.")), f"more digits than read back: {r}"
 assert len(rows) == 20 and [r["step"] for r in rows if "test.loss" in r] == "3 6 9 12 15 18 20".split()
 drop = lambda r: {k: v for k, v in r.items() if not k.startswith("test.")} # step 11 was the last one of its run
 assert [drop(r) if r["step"] == "11" else r for r in part] == rows
