@@ -158,30 +158,67 @@ static void print_tiles(GridMap *m, int across) {
 
 /* ---- */
 
+/* The position of a thread's vector in the loops: number t of all vectors, of which a row has so
+   many. Returns its first element. */
+static const char *print_position(GridMap *m, Printer *p, int v, const char *vectors) {
+  Gen *g = m->g;
+  Text *body = p->level[1];
+  const char *base = "t";
+  if (m->n > 1) {
+    text_line(body, "const %s u = t / %s;", g->index, vectors);
+    printer_decode(p, m->loops, m->n - 1, "u", "i", 1);
+    base = arena_printf(g->a, "(t %% %s)", vectors);
+  }
+  if (!m->n || (m->n == 1 && v == 1)) return base;
+  text_line(body, v > 1 ? "const %s j = %s * %d;" : "const %s j = %s;", g->index, base, v);
+  return "j";
+}
+
+/* Where a run ends rows within a vector, at element `end`: that vector's elements one by one. */
+static void print_tail(GridMap *m, Text *x, int v, const char *vectors, const char *end) {
+  Gen *g = m->g;
+  Printer p = printer_new(g, m->gr, 3, x->indent);
+  Text *body = p.level[1];
+  const char *base = print_position(m, &p, v, vectors);
+  text_open(body, "for (%s e = %s; e < %s; e++) {", g->index, base, end);
+  cuda_vector(&p, m->loops[m->n - 1].coord, "e", 1, 1, NULL);
+  text_close(body, "}");
+  text_append(x, p.level[0]);
+  text_append(x, body);
+}
+
 static void print_vectors(GridMap *m) {
   Gen *g = m->g;
   Printer *p = &m->p;
   Loop *loops = m->loops;
   const int n = m->n;
-  int64_t inner = n ? loop_unit(&loops[n - 1]) : 1; /* whatever the extent, vectors are whole */
-  GridMapSchedule s = grid_map_schedule(loops_count(loops, n), cuda_width(m->gr, inner));
-  int v = s.width;
+  Loop *const last = n ? &loops[n - 1] : NULL;
+  const int whole = cuda_width(m->gr, n ? loop_unit(last) : 1), /* whatever the extent */
+      most = cuda_width(m->gr, n ? last->n : 1);
+  const bool tail = n > 1 && whole == 1 && most > 1; /* rows that a run ends anywhere */
+  GridMapSchedule s = grid_map_schedule(loops_count(loops, n), tail ? most : whole);
+  const int v = s.width;
   kernel_schedule(m->k, &grid_map_kind, &s, sizeof s);
   Text *body = p->level[1];
-  if (n) loops[n - 1].n /= v;
-  cuda_threads_of(g, m->k, s.threads, loops_text(p, loops, n), "t");
-  const char *base = "t";
-  if (n > 1) {
-    const char *vectors = loops_text(p, loops + n - 1, 1);
-    text_line(body, "const %s u = t / %s;", g->index, vectors);
-    printer_decode(p, loops, n - 1, "u", "i", 1);
-    base = arena_printf(g->a, "(t %% %s)", vectors);
+  const char *end = n ? loops_text(p, last, 1) : "1", *vectors, *all;
+  if (tail) {
+    vectors = text_ceil_div(g->a, end, v);
+    all = text_product(g->a, loops_text(p, loops, n - 1), vectors);
+  } else {
+    if (n) last->n /= v;
+    vectors = n ? loops_text(p, last, 1) : "1";
+    all = loops_text(p, loops, n);
   }
-  if (n && (n > 1 || v > 1)) {
-    text_line(body, v > 1 ? "const %s j = %s * %d;" : "const %s j = %s;", g->index, base, v);
-    base = "j";
+  cuda_threads_of(g, m->k, s.threads, all, "t");
+  const char *base = print_position(m, p, v, vectors);
+  if (tail) text_open(body, "if (%s + %d <= %s) {", base, v, end);
+  cuda_vector(p, n ? last->coord : -1, base, v, 1, NULL);
+  if (tail) {
+    text_close(body, "} else {");
+    body->indent++;
+    print_tail(m, body, v, vectors, end);
+    text_close(body, "}");
   }
-  cuda_vector(p, n ? loops[n - 1].coord : -1, base, v, 1, NULL);
   text_append(&m->k->text, p->level[0]);
   text_append(&m->k->text, body);
 }

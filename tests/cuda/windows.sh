@@ -57,6 +57,10 @@ entry copied(x : u8[n <= 16, 2, 32, 128], dx : u8[n, 56, 4, 8], y : u8[m <= 13, 
   return ga = f32(ga), gb = f32(gb)
 }
 END
+# element-wise, in vectors, of rows that end within one
+cat >rest.g <<'END'
+entry rest(x : u8[2, 4, n <= 8, 3 * v <= 768]) { return y = f32(x) * 2 + 1 }
+END
 # parts of the depth: their number depends on the rows (one of more than 249), on the depth, and on the batch
 cat >rows.g <<'END'
 entry rows(x : f32[n <= 300, 1400], w : f32[1400, 320]) { return y = f32(bf16(x) @ bf16(w)) }
@@ -130,6 +134,9 @@ if [ -n "$whole" ]; then
   "$mkdata" npy u8 3,6,10,18 1 x.npy && "$mkdata" npy u8 3,12,10,18 2 dy.npy || fail 'no data could be made'
   sizes boxes 'n=3 h=5 v=6' 'y gx gw' --x x.npy --dy dy.npy --w kb.npy
 fi
+"$mkdata" npy u8 2,4,8,603 1 x.npy || fail 'no data could be made'
+compile rest.g --target=cuda --arch=$arch -o rest
+most=300 && sizes rest 'n=8 v=201' y --x x.npy && most=115
 # parts ARCH ROWS DEPTH BATCH: at these extents
 parts() {
   arch=$1 most=

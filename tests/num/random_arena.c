@@ -1,11 +1,13 @@
 /* Random programs: optimization costs no memory. No entry needs a larger arena at -O2 than at -O0,
-   but for copies of weights in the layout in which the steps of a loop read them. Gradients are
-   added up in one order at all sizes: a few programs need as much as in that order at -O0.
+   but for copies of weights in the layout in which the steps of a loop read them. Most are planned
+   for a processor, some for a GPU. Gradients are added up in one order at all sizes: a few programs
+   need as much as in that order at -O0.
      random_arena [COUNT [FIRST]]   COUNT programs of each kind from seed FIRST
    Contract: prints the seeds of those that do, and exits with 1; also where optimization saves
    bytes in less than a fourth of all programs, which would then say little, or the order costs
    bytes in more than one of 500. */
 #include "codegen/cpu/target.h"
+#include "codegen/gpu/gpu.h"
 #include "passes/manager/pass_list.h"
 #include "tests/num/random_history.h"
 #include "tests/num/random_nets.h"
@@ -68,12 +70,13 @@ int main(int argc, char **argv) {
   long first = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
   Ctx *c = ctx_new();
   CodegenOptions o = {.march = "x86-64-v3"};
-  const Target *cpu = target_cpu(c, &o);
+  const char *const arch[] = {"sm_90a"};
+  const Target *cpu = target_cpu(c, &o), *gpu = target_cuda(c, arch, 1);
   if (!cpu) return 1;
   long more = 0, fewer = 0, copied = 0, ordered = 0;
   for (int k = 0; k < KINDS; k++)
     for (long s = first; s < first + count; s++) {
-      const Target *t = s % 4 ? cpu : &random_target;
+      const Target *t = s % 4 == 0 ? &random_target : s % 8 == 2 ? gpu : cpu;
       Measured written = arena_of(&kinds[k], (uint64_t)s, 0, t);
       Measured optimized = arena_of(&kinds[k], (uint64_t)s, 2, t);
       uint64_t more_copies =
