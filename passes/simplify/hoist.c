@@ -39,6 +39,11 @@ static bool can_go(const Hoist *h, const Block *body, ValueId v) {
   return is_out(h, body, v) || h->movable[v];
 }
 
+/* A grad is by the value, so it stays. */
+static bool is_asked(const Hoist *h, ValueId v) {
+  return h->is_target && v < h->known && h->is_target[v];
+}
+
 /* Finds what can go, by one walk, as every use follows its definition. It stays so while ops go:
    what can go with its operands can go after them, and no other op gets operands that can. */
 static void find_movable(Hoist *h, const Block *body) {
@@ -54,7 +59,7 @@ static void find_movable(Hoist *h, const Block *body) {
     for (int k = 0; can && k < op->noperands; k++) can = can_go(h, body, op->operands[k]);
     for (int k = 0; k < op->nresults; k++) {
       ValueId v = op->results[k];
-      h->movable[v] = can && !(h->is_target && v < h->known && h->is_target[v]);
+      h->movable[v] = can && !is_asked(h, v);
     }
   }
 }
@@ -231,7 +236,8 @@ static void stacks_go(Hoist *h, const Op *scan) {
   for (int k = scan_carries(scan); k < scan->nresults; k++)
     for (int i = scan_carries(scan); i < scan->noperands; i++) {
       const ValueId x = scan->operands[i], y = scan->results[k];
-      if (yield->operands[k] != body->args.at[i + 1] || value_type(h->e, x) != value_type(h->e, y))
+      if (yield->operands[k] != body->args.at[i + 1] || is_asked(h, y) ||
+          value_type(h->e, x) != value_type(h->e, y))
         continue;
       h->by[y] = x;
       h->stacks = true;

@@ -43,6 +43,13 @@ entry same(x : f32[4, 3], h : f32[3]) {
 # CHECK-LABEL: entry same
 # CHECK: %h.1 = scan %h, %x {trips = 4, carries = 1} : f32[3] {{[^,]*}}(
 # CHECK: mul {{.*}}%x
+# But a gradient by the stack is not that by the tensor.
+entry asked(x : f32[4, 3]) {
+  xs = scan i in 0..4 { yield x[i] }
+  return g = grad(sum(xs * xs) + sum(x), xs)
+}
+# CHECK-LABEL: entry asked
+# CHECK: grad {{.*}}, %xs
 # A part of what is outside goes out on its own, if its gradient is wanted: the loop adds up the gradient of the row alone.
 # RUN: %gc %s --emit=ir --passes=fold,hoist,cse,dce,autodiff | FileCheck-14 %s --check-prefix=PART
 entry part(x : f32[64, 3], h : f32[3]) {
