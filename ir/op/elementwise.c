@@ -139,7 +139,13 @@ RULE(mod) { /* a - b floor(a / b), where the floor is flat */
   grad_to(g, op, 1, build1(g->b, OP_NEG, MUL(dy, q)));
 }
 
-/* b a^(b - 1), and 0 where b is 0, even if a is 0 or infinite. */
+/* The third power of its reciprocal has a number. */
+static double least_of(Dtype dt) {
+  return dt == DT_F64 ? 0x1p-340 : dt == DT_F16 ? 0x1p-5 : 0x1p-40;
+}
+
+/* b a^(b - 1), and 0 where b is 0 even if a is 0 or infinite: there it is a power of 1, so that the
+   slopes of this have numbers, but not where they have them anyway: that by b is 1 / a. */
 static ValueId pow_slope(GradCtx *g, ValueId a, ValueId b) {
   Attr k;
   if (value_const(g->e, b, &k)) {
@@ -147,9 +153,13 @@ static ValueId pow_slope(GradCtx *g, ValueId a, ValueId b) {
     if (k.f == 2) return SCALE(a, 2);
     return SCALE(build2(g->b, OP_POW, a, grad_const(g, b, k.f - 1)), k.f);
   }
-  ValueId one = grad_const(g, b, 1), zero = grad_const(g, b, 0);
-  ValueId flat = build2(g->b, OP_EQ, b, zero);
-  a = build3(g->b, OP_WHERE, flat, one, a); /* there times b, which is 0 */
+  ValueId one = grad_const(g, b, 1), zero = grad_const(g, b, 0), size = build1(g->b, OP_ABS, a);
+  ValueId least = grad_const(g, a, least_of(value_type(g->e, a)->dtype));
+  ValueId large = build2(g->b, OP_GE, size, least);
+  ValueId finite = build2(g->b, OP_LT, size, grad_const(g, a, (double)INFINITY));
+  ValueId ordinary = build2(g->b, OP_AND, large, finite);
+  ValueId safe = build3(g->b, OP_WHERE, ordinary, a, one);
+  a = build3(g->b, OP_WHERE, build2(g->b, OP_EQ, b, zero), safe, a);
   return MUL(b, build2(g->b, OP_POW, a, build2(g->b, OP_SUB, b, one)));
 }
 
