@@ -16,11 +16,12 @@ INL long long winograd_taps(long long in, long long out, long long padding) {
   }
   return taps;
 }
-/* Of one image with so many rows and columns. The filters' transform is a part of it: with more
-   images it takes less. */
+/* Of one image with so many rows and columns; its source has no fewer columns than a filter. The
+   filters' transform is a part of it: with more images it takes less. */
 INL int winograd_wins(const GcWinogradCost *c, long long rows, long long columns) {
   const long long down = rows + c->padding[0] + c->padding[1] - 2;
   const long long across = columns + c->padding[2] + c->padding[3] - 2;
+  if ((c->back ? across : columns) < 3) return 0; /* bounded, it is filled up to the bound */
   const long long taps =
       winograd_taps(rows, down, c->padding[0]) * winograd_taps(columns, across, c->padding[2]);
   const long long tiles =
