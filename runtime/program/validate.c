@@ -108,6 +108,7 @@ bool validation_prepare(Command *cmd, const DataRequest *q, Err *e) {
   Labels labels = {0};
   DataRequest request = *q;
   request.shuffle = false;
+  request.whole = false; /* --drop-last is the training's */
   request.labels = &labels;
   bool ok = choose_metric(cmd, e) && labels_of_training(cmd, q->labels, &labels, e) &&
             dataset_open(&h->data, h->entry, cmd->options.validation_files, &request, e);

@@ -36,6 +36,9 @@ END
 exactly "${right#* }" "1990 $counted" 'rows, and the accuracy of all of them'
 run 0 ./bounded test $rows --label "$labels[8000:9990]" --load w.safetensors --quiet --drop-last
 holds out.txt 'accuracy = 0.96'
+# a validation counts all rows, whatever training leaves out
+run 0 ./bounded train $train --steps 1 --lr 0 --load w.safetensors --drop-last --validate test --validate.image "$images[8000:9990]" --validate.label "$labels[8000:9990]"
+holds out.txt "accuracy $counted"
 
 # ---- the same bytes on any number of threads, and again ----
 run 0 ./mnist train $train --epochs 2 --seed 1 --save short.safetensors --threads 1
