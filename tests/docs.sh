@@ -27,7 +27,9 @@ prelude=(layers.g adapters.g recurrent.g attention.g activations.g losses.g metr
 prelude_table() {
   printf '| function | meaning | params and states |\n|---|---|---|\n'
   awk '
-    function keep(what) { kept = kept (kept == "" ? "" : ", ") "`" what "`" (asked ? " if enabled" : "") }
+    function keep(what) {
+      if (!index(kept, "`" what "`")) kept = kept (kept == "" ? "" : ", ") "`" what "`" (asked ? " if enabled" : "")
+    }
     function end_row() { if (call != "") printf "| `%s` | %s | %s |\n", call, said, kept; call = said = kept = "" }
     /^# ----/ { sub(/^# -+ */, ""); sub(/ *-+$/, ""); printf "| | **%s** | |\n", $0; said = ""; next }
     /^# / { sub(/^# /, ""); said = said == "" ? $0 : said " " $0; next }

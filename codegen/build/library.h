@@ -12,8 +12,6 @@ void library_print_source(const Library *l, FILE *f); /* includes the header as 
 
 /* Of a Python module, and of the files for pkg-config and CMake. */
 #define SCRIPT_MARK "# Made by gc "
-void library_print_pc(const Library *l, FILE *f);
-void library_print_cmake(const Library *l, FILE *f);
 /* What stands beside a library. */
 typedef struct LibraryFace {
   const char *what, *suffix; /* suffix: behind NAME */

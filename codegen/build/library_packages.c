@@ -6,20 +6,6 @@
 #include <ctype.h>
 #include <string.h>
 
-const LibraryFace library_faces[CODEGEN_FACES] = {
-    {"the header", ".h", library_print_header},
-    {"the file for pkg-config", ".pc", library_print_pc},
-    {"the file for CMake", "Config.cmake", library_print_cmake},
-};
-
-const char *codegen_face(Ctx *c, const char *out, int i) {
-  const char *slash = strrchr(out, '/');
-  return intern_printf(c, "%.*s%s%s", slash ? (int)(slash + 1 - out) : 0, out,
-                       codegen_lib_name(c, out), library_faces[i].suffix);
-}
-
-const char *codegen_face_what(int i) { return library_faces[i].what; }
-
 static void print_mark(const Library *l, FILE *f) {
   fprintf(f, SCRIPT_MARK "%s from %s; do not edit.\n", l->o->version ? l->o->version : "",
           l->source);
@@ -35,7 +21,7 @@ static const char *shell_word(Arena *a, const char *s) {
   return text_str(&x);
 }
 
-void library_print_pc(const Library *l, FILE *f) {
+static void print_pc(const Library *l, FILE *f) {
   print_mark(l, f);
   fprintf(f,
           "folder=${pcfiledir}\n\nName: %s\nDescription: the model of %s\nVersion: %s\n"
@@ -50,7 +36,7 @@ static const char *cmake_string(Arena *a, const char *s) {
   return text_str(&x);
 }
 
-void library_print_cmake(const Library *l, FILE *f) {
+static void print_cmake(const Library *l, FILE *f) {
   const char *file = cmake_string(l->a, l->file);
   Text target = text_new(l->a, 0);
   for (const char *s = l->name; *s; s++)
@@ -70,3 +56,17 @@ void library_print_cmake(const Library *l, FILE *f) {
           "endif()\n",
           name, name, name, file, file, mpi ? "\n    INTERFACE_LINK_LIBRARIES MPI::MPI_C" : "");
 }
+
+const LibraryFace library_faces[CODEGEN_FACES] = {
+    {"the header", ".h", library_print_header},
+    {"the file for pkg-config", ".pc", print_pc},
+    {"the file for CMake", "Config.cmake", print_cmake},
+};
+
+const char *codegen_face(Ctx *c, const char *out, int i) {
+  const char *slash = strrchr(out, '/');
+  return intern_printf(c, "%.*s%s%s", slash ? (int)(slash + 1 - out) : 0, out,
+                       codegen_lib_name(c, out), library_faces[i].suffix);
+}
+
+const char *codegen_face_what(int i) { return library_faces[i].what; }

@@ -134,7 +134,7 @@ static bool place(Temporary *t, bool ok, bool program) {
   return ok;
 }
 
-bool output_replace(const char *path, const char *bytes, size_t n, bool program) {
+static bool replace(const char *path, const char *bytes, size_t n, bool program) {
   Temporary t;
   bool ok = begin(&t, path);
   return place(&t, ok && write_whole(t.fd, bytes, n), program);
@@ -160,7 +160,7 @@ bool output_place(const char *from, const char *path, bool program) {
   char *bytes = fstat(fileno(f), &st) == 0 ? malloc((size_t)st.st_size + 1) : NULL;
   bool ok = bytes && fread(bytes, 1, (size_t)st.st_size, f) == (size_t)st.st_size;
   fclose(f);
-  ok = ok && output_replace(path, bytes, (size_t)st.st_size, program);
+  ok = ok && replace(path, bytes, (size_t)st.st_size, program);
   int error = errno;
   free(bytes);
   errno = error;
@@ -183,7 +183,7 @@ bool output_write(const char *path, const char *text, size_t n) {
     return write_to(stdout, text, n) || failed("the standard output");
   struct stat st;
   if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
-    return output_replace(path, text, n, false) || failed(path);
+    return replace(path, text, n, false) || failed(path);
   FILE *f = fopen(path, "wb");
   if (!f) return failed(path);
   bool ok = write_to(f, text, n);

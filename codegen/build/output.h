@@ -5,18 +5,17 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Replaces a file by these bytes in one step, behind symbolic links, which stay; an old file keeps
-   its mode, a new one may be run if `program` says so. False with errno set; the old file is as it
-   was. */
-bool output_replace(const char *path, const char *bytes, size_t n, bool program);
-/* The same with what `print` writes, as much as it is. False after a message: print's own where
+/* Replaces a file in one step by what `print` writes, behind symbolic links, which stay; an old
+   file keeps its mode, and is as it was after a failure. False after a message: print's own where
    that returns false. */
 bool output_stream(const char *path, bool (*print)(FILE *f, void *arg), void *arg);
-/* output_replace with the bytes of another file. */
+/* The same with the bytes of another file; a new one may be run if `program` says so. False with
+   errno set. */
 bool output_place(const char *from, const char *path, bool program);
 /* Whether a file can be created there; else errno is set. */
 bool output_can_replace(const char *path);
-/* output_replace; a path that is no regular file (a device, a pipe) is written directly, NULL and
+/* The same with these bytes; a path that is no regular file (a device, a pipe) is written directly,
+   NULL and
    "-" are the standard output. False after a message: exit code 3. */
 bool output_write(const char *path, const char *text, size_t n);
 /* Nothing is there, or a file that an executable may be renamed over: no device, no directory. */

@@ -33,7 +33,9 @@ static void unknown_argument(Elab *e, const CallSite *s, Ident name) {
   const char *near = hint_for_argument(name.name, names, n);
   if (!near) near = nearest_name(e->c, name.name, names, n);
   elab_error(e, name.loc, "%s has no argument '%s'", s->f->name, name.name);
+  const char *known = near ? NULL : hint_for_name(name.name);
   if (near) elab_hint(e, "did you mean '%s'?", near);
+  if (known) elab_hint(e, "%s", known);
   if (near && s->f->kind == FUNC_BUILTIN)
     elab_trace(e);
   else

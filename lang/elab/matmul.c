@@ -59,6 +59,8 @@ static Val misfit(Elab *e, Val l, Val r, Loc loc) {
   elab_note_tensor(e, "right", r);
   if (b->rank >= 2 && b->dim[b->rank - 1] == ka)
     elab_hint(e, "the right side fits transposed: x @ w'");
+  else if (a->rank >= 2 && a->dim[a->rank - 2] == kb)
+    elab_hint(e, "the left side fits transposed: w' @ x");
   return elab_trace(e);
 }
 

@@ -226,6 +226,9 @@ bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t 
     elab_error(e, loc, "%s must be an integer, found %s", what, val_str(e, v));
     if (v.kind == VAL_NUM && strchr(source_slice(e, loc), '/'))
       elab_hint(e, "'//' divides and rounds down");
+    if (v.kind == VAL_LIST && strcmp(what, "an index") == 0)
+      elab_hint(e,
+                "several rows: stack([x[0], x[2]]); by integer ids that are data: gather(x, ids)");
     return elab_trace(e), false;
   }
   if (v.i < min)

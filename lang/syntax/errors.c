@@ -169,7 +169,11 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
   }
   if (expects(e, RANGE) || (word && strcmp(word, "in") == 0) ||
       (f->token == ',' && e.n == 1 && expects(e, IN))) {
-    parse_note(ps, SEV_HINT, (Loc){0}, "a loop counts: i in 0..n { … } runs for i = 0 to n - 1");
+    const char *list = f->token == '{' && f->before ? f->before : "list";
+    const bool named = f->token == '{' && f->before;
+    parse_note(ps, SEV_HINT, (Loc){0}, "a loop counts: i in 0..n { … } runs for i = 0 to n - 1%s",
+               named ? intern_printf(ps->c, "; of a list i in 0..len(%s), with %s[i]", list, list)
+                     : "");
     return true;
   }
   if (f->token == ':' && expects(e, '{')) {

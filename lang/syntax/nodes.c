@@ -98,6 +98,8 @@ Expr *make_call(Parser *ps, Expr *callee, Args args, Loc loc) {
       parse_error(ps, callee->loc, "only a function's name can be called");
     const bool called = callee->kind == EX_CALL;
     const char *known = called ? hint_for_name(callee->call.callee.name) : NULL;
+    if (called && strcmp(callee->call.callee.name, "grad") == 0)
+      known = "a gradient is of a value: loss = f(x), then grad(loss, x)";
     if (known || (called && first))
       parse_note(ps, SEV_HINT, (Loc){0}, "%s",
                  known ? known : "a layer takes its input first, as in linear(x, 10)");

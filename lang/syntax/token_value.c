@@ -152,18 +152,6 @@ int scan_foreign(Parser *ps, Loc loc, const char *text) {
   return token;
 }
 
-/* torch.nn.functional.relu: one message, at its last name. */
-static bool scan_module(Parser *ps, Loc loc, const char *text) {
-  const char *module = lex_chain_before(ps, loc), *library = hint_for_module(module);
-  const char *hint = hint_for_name(text + 1);
-  if (!library) return false;
-  if (!hint) hint = hint_for_reserved(text + 1);
-  if (!lex_chain_goes_on(ps, loc))
-    scan_error(ps, loc, "'%s' is a module of %s, and there are no modules; %s", module, library,
-               hint ? hint : intern_printf(ps->c, "write %.40s(x)", text + 1));
-  return true;
-}
-
 /* "dim=1, keepdim=True" as "axis = 1, keep = true". */
 static const char *arguments_here(Ctx *c, const char *text) {
   const char *out = "", *word = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -186,11 +174,32 @@ static const char *arguments_here(Ctx *c, const char *text) {
   return out;
 }
 
+/* What a module's function is called with: "write where(c, x, 0)". */
+static const char *module_hint(Parser *ps, Loc loc, const char *f) {
+  const char *args = lex_arguments_behind(ps, loc);
+  return intern_printf(ps->c, "write %.40s(%s)", f,
+                       args && *args ? arguments_here(ps->c, args) : "x");
+}
+
+/* torch.nn.functional.relu: one message, at its last name. */
+static bool scan_module(Parser *ps, Loc loc, const char *text) {
+  const char *module = lex_chain_before(ps, loc), *library = hint_for_module(module);
+  const char *hint = hint_for_name(text + 1);
+  if (!library) return false;
+  if (!hint) hint = hint_for_reserved(text + 1);
+  if (!lex_chain_goes_on(ps, loc))
+    scan_error(ps, loc, "'%s' is a module of %s, and there are no modules; %s", module, library,
+               hint ? hint : module_hint(ps, loc, text + 1));
+  return true;
+}
+
 /* x.f(a): write f(x, a) or x |> f(a) */
 static void scan_method(Parser *ps, Loc loc, const char *f) {
   const char *args = lex_arguments_behind(ps, loc), *x = lex_name_before(ps, loc);
   args = args ? arguments_here(ps->c, args) : "";
   if (!x) x = "x";
+  if (strcmp(f, "reshape") == 0 && *args && !strchr(args, '['))
+    args = intern_printf(ps->c, "[%s]", args);
   scan_error(ps, loc,
              "values have no fields or methods; write %.40s(%.40s%s%s) or %.40s |> %.40s%s%s%s", f,
              x, *args ? ", " : "", args, x, f, *args ? "(" : "", args, *args ? ")" : "");
@@ -205,6 +214,8 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
                text + 1, text + 1);
   else if (strcmp(text, ".step") == 0 || strcmp(text, ".minimize") == 0)
     scan_error(ps, loc, "values have no methods; write minimize loss with adamw(1e-3)");
+  else if (strcmp(text, ".at") == 0)
+    scan_error(ps, loc, "values are immutable; write y = dynamic_update(x, part, at)");
   else if (strcmp(text, ".T") == 0)
     scan_error(ps, loc, "values have no fields; a transpose is x'");
   else if (lex_names_a_call(ps))

@@ -77,9 +77,7 @@ void placement_rule(const Distribution *d, const Op *op, const Placement *have, 
 /* The placement of every value of the entry, of which the inputs along the batch are sharded. */
 Distribution placements_of(Arena *a, const Entry *e, int64_t batch, const Extent *extent,
                            const DistributeHow *how, Moments *const *moments);
-/* What an iteration has of operand i of a scan, and the scan of what an iteration yields as result
-   i. REPLICATED of a slice whose stack is sharded along the loop. */
-Placement placement_slice(Placement stack);
+/* What a scan has of what an iteration yields. */
 Placement placement_stack(Placement slice);
 
 /* The first op that needs all rows of the batch, in an entry with an extent; NULL: none does. */

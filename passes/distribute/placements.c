@@ -6,7 +6,8 @@
    not settle is replicated. */
 #include "passes/distribute/distribute_impl.h"
 
-Placement placement_slice(Placement stack) {
+/* What an iteration has of a stack; REPLICATED if that is sharded along the loop. */
+static Placement iteration_of(Placement stack) {
   if (stack.kind == SLICED || (stack.kind == SHARDED && stack.axis == 0))
     return (Placement){.kind = REPLICATED, .local = stack.local};
   if (stack.kind == SHARDED) stack.axis--;
@@ -131,7 +132,7 @@ static void place_arguments(Distribution *d, const Op *scan, const Placement *ca
   d->at[b->args.at[0]] = replicated;
   for (int i = 0; i < scan->noperands; i++)
     d->at[b->args.at[i + 1]] =
-        i < scan_carries(scan) ? carry[i] : placement_slice(d->at[scan->operands[i]]);
+        i < scan_carries(scan) ? carry[i] : iteration_of(d->at[scan->operands[i]]);
 }
 
 /* One iteration more; false: the carries have come back as they were. */

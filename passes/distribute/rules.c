@@ -291,6 +291,18 @@ static void gather_grad(const Rule *r) {
   all(r, p, p.axis < batch ? p : partial);
 }
 
+/* Ops of their first `n` operands along one axis, with which rows of another one have nothing to
+   do. */
+static void beside_axis(const Rule *r, int n, int axis) {
+  int s = first(r, SHARDED);
+  if (s < 0 || r->have[s].axis == axis) return;
+  const Placement p = r->have[s];
+  for (int i = 0; i < n; i++)
+    if (is(r, i, SHARDED) && !placement_same(r->have[i], p)) return;
+  for (int i = 0; i < n; i++) r->want[i] = p;
+  r->get[0] = p;
+}
+
 static void order(const Rule *r) {
   int axis = r->op->kind == OP_CUMSUM ? (int)r->op->attr[AT_AXIS].i : type_in(r, 0)->rank - 1;
   if (is(r, 0, SHARDED) && r->have[0].axis != axis) keep(r, r->have[0]);
@@ -316,6 +328,9 @@ static void rule_of_class(const Rule *r) {
   }
   if (op->kind == OP_GATHER) gather(r);
   if (op->kind == OP_GATHER_GRAD && op_accumulator(op) < 0) gather_grad(r);
+  if (op->kind == OP_DYNAMIC_UPDATE) beside_axis(r, 2, (int)op->attr[AT_AXIS].i);
+  if (op->kind == OP_QUANTIZE_SCALE || op->kind == OP_QUANTIZE)
+    beside_axis(r, op->noperands, (int)op->attr[AT_AXIS].i);
   if (op->kind == OP_ONE_HOT && is(r, 0, SHARDED)) all(r, r->have[0], r->have[0]);
 }
 

@@ -3,9 +3,8 @@
    used. */
 #include "passes/verify/verify_impl.h"
 
-static const char *name_of(const Check *c, ValueId v) { return verify_name(c, v); }
-
-const char *verify_name(const Check *c, ValueId content) {
+/* Of a content: a value's name, or a global's path. */
+static const char *name_of(const Check *c, ValueId content) {
   if (content < c->e->values.n) return value_str(c->e, content);
   return arena_printf(c->a, "@%s", c->e->module->globals.at[content - c->e->values.n].path);
 }

@@ -54,8 +54,6 @@ typedef struct Check {
   bool failed;
 } Check;
 
-/* Of a content: a value's name, or a global's path. */
-const char *verify_name(const Check *c, ValueId content);
 void verify_fail(Check *c, const Op *op, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The op's results lie where a step may write them. */

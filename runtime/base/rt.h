@@ -58,10 +58,6 @@ void elem_exact(char out[40], const void *p, Elem type, uint64_t i);
 
 /* ---- tensor.c ---- */
 enum { RUN_RANK = 32 }; /* axes of a tensor whose dims a run decides, at most */
-/* The product of extents, of GcTensor.extents: as a run has them, or at their bounds if run is
- * NULL.
- */
-int64_t extents_product(const GcEntry *e, uint32_t extents, const int32_t *run);
 /* The tensor as a run with these extents has it; its dims are put into `dims`. */
 GcTensor tensor_of_run(const GcEntry *e, const GcTensor *t, const int32_t *extents,
                        int64_t dims[RUN_RANK]);

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int64_t extents_product(const GcEntry *e, uint32_t extents, const int32_t *run) {
+/* Of GcTensor.extents: as a run has them, or at their bounds if run is NULL. */
+static int64_t extents_product(const GcEntry *e, uint32_t extents, const int32_t *run) {
   int64_t n = 1;
   for (; extents; extents >>= 4) {
     uint32_t k = (extents & 15) - 1;

@@ -47,7 +47,6 @@ void tcp_receive(Tcp *t, int rank, FrameKind kind, void *bytes, size_t n);
 /* Ends all ranks if one of them is gone or has ended them. */
 void tcp_look(Tcp *t);
 _Noreturn void tcp_late(Tcp *t);
-int tcp_socket(const Tcp *t, int rank); /* to that rank */
 /* Moves n bytes within `seconds`, without looking at others. */
 bool tcp_move(int socket, void *bytes, size_t n, bool out, double seconds);
 #endif

@@ -15,7 +15,7 @@ typedef struct Head {
 
 enum { SLICE = 100 /* ms between two looks at other ranks */ };
 
-int tcp_socket(const Tcp *t, int rank) { return t->peer[t->place.rank ? 0 : rank]; }
+static int socket_to(const Tcp *t, int rank) { return t->peer[t->place.rank ? 0 : rank]; }
 
 /* ---- the end ---- */
 
@@ -111,7 +111,7 @@ bool tcp_move(int socket, void *bytes, size_t n, bool out, double seconds) {
 
 static void move(Tcp *t, int rank, void *bytes, size_t n, bool out) {
   double end = clock_now() + patience(t);
-  int socket = tcp_socket(t, rank);
+  int socket = socket_to(t, rank);
   for (size_t at = 0; at < n;) {
     ssize_t done = some(socket, (char *)bytes + at, n - at, out);
     if (done < 0 && out) tcp_look(t); /* it may have said why it ended */

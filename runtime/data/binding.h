@@ -21,7 +21,6 @@ bool suffix_is_known(const char *text, Err *e);
 /* Those of so many rows that [a:b] chooses; all without it. */
 bool suffix_rows(const Suffixes *s, uint64_t all, const char *path, uint64_t *first, uint64_t *rows,
                  Err *e);
-bool suffix_whole(const char *p, const char *end, uint64_t *out);
 
 /* ---- binding.c ---- */
 /* One file, whose path is the column's text. */

@@ -49,7 +49,7 @@ typedef struct OutKind {
   const char *(*foreign)(const File *f, const void *arg);
   const void *arg;
 } OutKind;
-extern const OutKind out_checkpoint, out_profile, out_log, out_plot;
+extern const OutKind out_checkpoint, out_profile, out_plot;
 enum { OUT_HEAD = 64 }; /* bytes that `is` needs */
 /* Nothing is there that would be lost: no regular file, an empty one, or one of the kind. */
 bool out_may_replace(const char *path, const OutKind *kind, Err *e);

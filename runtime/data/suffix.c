@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool suffix_whole(const char *p, const char *end, uint64_t *out) {
+static bool whole_number(const char *p, const char *end, uint64_t *out) {
   uint64_t v = 0;
   if (p == end) return false;
   for (; p < end; p++)
@@ -22,7 +22,7 @@ static bool parse_bound(const char *p, const char *end, int64_t *out, bool *has)
   bool minus = p < end && *p == '-';
   *has = p < end;
   if (p == end) return true;
-  if (!suffix_whole(p + minus, end, &v)) return false;
+  if (!whole_number(p + minus, end, &v)) return false;
   *out = minus ? -(int64_t)v : (int64_t)v;
   return true;
 }
@@ -64,9 +64,9 @@ static bool cut(char *text, Suffixes *s) {
   char *mark = text + n;
   while (mark > text && *mark != '+' && *mark != '~' && *mark != ':' && *mark != '/') mark--;
   if (mark == text || *mark == '/' || *mark == 0) return false;
-  if (*mark == '+' && !s->offset && suffix_whole(mark + 1, text + n, &s->k)) {
+  if (*mark == '+' && !s->offset && whole_number(mark + 1, text + n, &s->k)) {
     s->offset = true;
-  } else if (*mark == '~' && !s->step && suffix_whole(mark + 1, text + n, &s->s) && s->s > 0) {
+  } else if (*mark == '~' && !s->step && whole_number(mark + 1, text + n, &s->s) && s->s > 0) {
     s->step = true;
   } else if (*mark == ':' && !s->type) {
     for (int i = 0; i < ELEM_COUNT; i++)
@@ -116,7 +116,7 @@ bool suffix_is_known(const char *text, Err *e) {
   }
   if (at == 0) return true;
   const char *end = text + n - 1, *suffix = text + at;
-  if (*suffix == '[' && *end == ']' && suffix_whole(suffix + 1, end, &row)) {
+  if (*suffix == '[' && *end == ']' && whole_number(suffix + 1, end, &row)) {
     err_set(e, EXIT_WRONG, "%s: rows are chosen as a range, [a:b]", text);
     return err_hint(e, "this one alone is %s[%" PRIu64 ":%" PRIu64 "]", file, row, row + 1);
   }

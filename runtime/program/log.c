@@ -52,7 +52,7 @@ static const char *foreign(const File *f, const void *arg) {
   return !end || ends_in_seconds(row, (size_t)(end - row), ",", "") ? NULL : other;
 }
 
-const OutKind out_log = {"a log of training", is_log, foreign, NULL};
+static const OutKind log_kind = {"a log of training", is_log, foreign, NULL};
 
 static bool is_json(const char *path) {
   static const char *const ends[] = {".jsonl", ".ndjson", ".json"};
@@ -64,7 +64,7 @@ static bool is_json(const char *path) {
 
 bool log_prepare(const Command *cmd, Err *e) {
   const char *path = cmd->options.text[OPT_LOG];
-  return !path || out_may_replace(path, &out_log, e);
+  return !path || out_may_replace(path, &log_kind, e);
 }
 
 /* ---- columns ---- */

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-Argument *argument(const Arguments *a, const char *name) {
+static Argument *find(const Arguments *a, const char *name) {
   for (Argument *x = a->at; x->name; x++)
     if (strcmp(x->name, name) == 0) return x;
   return NULL;
 }
 
 const Argument *argument_in(const Argument *list, const char *name) {
-  return argument(&(Arguments){.at = (Argument *)list}, name);
+  return find(&(Arguments){.at = (Argument *)list}, name);
 }
 
 double argument_real(const Argument *list, const char *name, double missing) {
@@ -79,7 +79,7 @@ static bool read_one(Arguments *a, const char *program, int argc, char **argv, i
   }
   size_t n = eq ? (size_t)(eq - word) : strlen(word);
   snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), word);
-  Argument *x = argument(a, strcmp(name, "-o") == 0 ? "--output" : name);
+  Argument *x = find(a, strcmp(name, "-o") == 0 ? "--output" : name);
   if (!x) {
     err_set(e, EXIT_USAGE, "unknown option %s", name);
     return err_hint(e, "the options are listed by %s %s --help", program, a->tool);

@@ -28,8 +28,7 @@ typedef struct Arguments {
 } Arguments;
 /* False: *code is the exit code; it is 0 after --help, which is printed. */
 bool arguments_read(Arguments *a, const char *program, int argc, char **argv, int *code, Err *e);
-Argument *argument(const Arguments *a, const char *name);
-/* The same of a list, and what was given; missing: where nothing was. */
+/* The option of a list, and what was given; missing: where nothing was. */
 const Argument *argument_in(const Argument *list, const char *name);
 double argument_real(const Argument *list, const char *name, double missing);
 uint64_t argument_count(const Argument *list, const char *name, uint64_t missing);

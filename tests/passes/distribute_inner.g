@@ -55,3 +55,21 @@ entry tables(x : f32[n <= 8, 5, 4]) {
   minimize loss with sgd(0.1, momentum = 0.9)
   return loss
 }
+
+# Nor do parts of a bounded length that trade places, and rows that are quantized along their columns.
+# CHECK: entry moved(%x : f32[n<=4,t<=3,32]) training ranks 2
+# CHECK-NOT: all_gather
+# CHECK: dynamic_update {{.*}} : f32[n<=4,t<=3,32]
+# CHECK-NOT: all_gather
+# CHECK: quantize {{.*}} : i8[n<=4,t<=3,32]
+# CHECK-NOT: all_gather
+# CHECK: return
+entry moved(x : f32[n <= 8, t <= 3, 32]) {
+  h = concat([x[:, 1:], x[:, 0:1]], axis = 1) + linear(x, 32) as first
+  h = concat([h[:, 1:], h[:, 0:1]], axis = 1)
+  q, s = quantize(stop_gradient(h), axis = 2)
+  h = h + stop_gradient(dequantize(q, s, axis = 2) - h)
+  loss = mean((linear(h, 2) as moved) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}

@@ -37,7 +37,9 @@ enum {
 
 /* ---- element by element ---- */
 
-void count_elements(Counting *n, const Streams *s, double elements, int width, double each) {
+/* A thread does `width` of the elements, with so many instructions for each, and stores `nout`
+   results. */
+static void count_elements(Counting *n, const Streams *s, double elements, int width, double each) {
   GpuCounts *c = &n->c;
   double warps = c->threads / (double)WARP, vectors = 0, touched = 0;
   for (uint32_t i = 0; i < s->n; i++) {

@@ -64,9 +64,6 @@ double stream_lines(const Stream *s, int width);
 /* Bytes of L2 that so many elements of it take, each read once. */
 double stream_l2_bytes(const Stream *s, double elements);
 
-/* A thread does `width` of the elements, with so many instructions for each, and stores `nout`
-   results. */
-void count_elements(Counting *n, const Streams *s, double elements, int width, double each);
 /* Instructions behind the sums of a block's tile, stored in `store` lines a warp. */
 double count_epilogue(Counting *n, double of_block, double store);
 /* A block multiplies a tile on ordinary units, so many steps of the depth. */

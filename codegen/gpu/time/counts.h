@@ -7,8 +7,6 @@
 
 /* Of a kernel by itself: not of several in one launch. */
 GpuCounts gpu_counts(Gen *g, const CudaFunction *f, const GpuDevice *d);
-/* The time of one of its launches. */
-GpuTime gpu_launch_time(Gen *g, const CudaFunction *f, const GpuDevice *d);
 /* Adds what the launches of each step of the entry's plan take to `seconds`, by the plan's steps.
  */
 void gpu_plan_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e, double *seconds);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 /* Kernels of one launch are counted one after the other, but for all launches but one. */
-GpuTime gpu_launch_time(Gen *g, const CudaFunction *f, const GpuDevice *d) {
+static GpuTime launch_time(Gen *g, const CudaFunction *f, const GpuDevice *d) {
   GpuTime all = {0};
   double most = -1;
   for (int i = 0; i < f->kernel->mixed; i++) {
-    GpuTime t = gpu_launch_time(g, &f->members[i], d);
+    GpuTime t = launch_time(g, &f->members[i], d);
     all.seconds += t.seconds - (i ? t.launch : 0);
     all.roofline += t.roofline;
     all.launch = t.launch;
@@ -36,7 +36,7 @@ int gpu_entry_rows(CudaProgram *p, const GpuDevice *d, const Entry *e, GpuRow **
   for (uint32_t i = 0; i < p->functions.n; i++) {
     GpuRow r = {.f = &p->functions.at[i], .times = rows[i].times};
     if (!r.times) continue;
-    r.time = gpu_launch_time(&p->g, r.f, d);
+    r.time = launch_time(&p->g, r.f, d);
     r.seconds = (double)r.times * r.time.seconds;
     if (r.seconds > 0) rows[n++] = r;
   }
@@ -74,7 +74,7 @@ void gpu_plan_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e, double
     const CudaStep *s = &p->steps.at[i];
     if (s->entry != e) continue;
     const CudaFunction *f = &p->functions.at[s->function];
-    seconds[s->step] += (double)s->times * gpu_launch_time(&p->g, f, d).seconds;
+    seconds[s->step] += (double)s->times * launch_time(&p->g, f, d).seconds;
   }
 }
 
