@@ -2,7 +2,34 @@
    multiply is computed in floats, which hold sums of products exactly up to 2 ** 24. */
 #include "lang/onnx/graph.h"
 
-/* A scale or a zero point: one, or one for each place along an axis. */
+/* Scales or zero points of blocks along an axis, one for each element of the shape s. */
+static bool per_block(Node *n, Tensor *v, const Shape *s, int64_t given, const char **t) {
+  const int64_t block = attr_int(n, "block_size", 0);
+  int axis;
+  if (block < 1 || v->shape.rank != s->rank || !axis_from(n, given, s->rank, &axis))
+    return refuse(n, "scales of another shape");
+  const int64_t blocks = v->shape.at[axis].n, size = s->at[axis].n;
+  Shape apart = {.rank = s->rank + 1}, wide, whole = v->shape;
+  for (int i = 0; i < s->rank; i++)
+    if (i != axis && !dim_same(v->shape.at[i], s->at[i]))
+      return refuse(n, "scales of another shape");
+  if (s->at[axis].symbol || s->rank == MOST_RANK || block > size ||
+      blocks != (size + block - 1) / block)
+    return refuse(n, "scales of another number of blocks");
+  for (int i = 0; i <= s->rank; i++)
+    apart.at[i] = i == axis + 1 ? (Axis){.n = 1} : v->shape.at[i - (i > axis)];
+  wide = apart;
+  wide.at[axis + 1].n = block, whole.at[axis].n = blocks * block;
+  *t = text(n, "broadcast(%s, %s)", reshaped(n, *t, &apart), shape_text(n->im, &wide));
+  *t = let(n, reshaped(n, *t, &whole));
+  if (blocks * block == size) return true;
+  const char *before = "";
+  for (int i = 0; i < axis; i++) before = text(n, "%s:, ", before);
+  *t = let(n, text(n, "%s[%s:%lld]", *t, before, (long long)size));
+  return true;
+}
+
+/* A scale or a zero point: one, or one for each place along an axis, or for each block of them. */
 static bool per_axis(Node *n, Tensor *v, const Shape *s, int64_t given, const char **t) {
   uint64_t count;
   int axis;
@@ -17,9 +44,10 @@ static bool per_axis(Node *n, Tensor *v, const Shape *s, int64_t given, const ch
     if (v->shape.rank) *t = reshaped(n, *t, &(Shape){0});
     return true;
   }
+  if (attr_int(n, "block_size", 0)) return per_block(n, v, s, given, t);
   if (v->shape.rank != 1 || !axis_from(n, given, s->rank, &axis) ||
       v->shape.at[0].n != s->at[axis].n)
-    return refuse(n, "scales of blocks");
+    return refuse(n, "scales of another shape");
   Shape wide = {.rank = s->rank - axis};
   for (int i = 0; i < wide.rank; i++) wide.at[i] = (Axis){.n = i ? 1 : v->shape.at[0].n};
   *t = reshaped(n, *t, &wide);
@@ -73,7 +101,7 @@ bool onnx_dequantize(Node *n) {
   if (!centred(n, 0, 2, axis, &x) || !per_axis(n, s, &v->shape, axis, &scale)) return false;
   Quantized *of = ARENA_NEW(n->im->a, Quantized);
   *of = (Quantized){v, s, input(n, 2), axis};
-  if (output(n, 0)) output(n, 0)->quantized = of;
+  if (output(n, 0) && !attr_int(n, "block_size", 0)) output(n, 0)->quantized = of;
   if (s->type == ELEM_F32) return give(n, 0, ELEM_F32, &v->shape, text(n, "%s * %s", x, scale));
   return give(n, 0, s->type, &v->shape, text(n, "%s(%s) * %s", elem_of(s->type)->gc, x, scale));
 }

@@ -92,12 +92,15 @@ graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
   input { name: "unread" type { tensor_type { elem_type: 7 shape { dim { dim_value: 0 } } } } }
   output { name: "powers" } output { name: "wrapped" } output { name: "shifted" } output { name: "before" } output { name: "behind" } output { name: "sums" }
-  output { name: "most" } output { name: "products" } output { name: "rows" } output { name: "whole" } output { name: "none" } output { name: "part" } output { name: "all" }
+  output { name: "most" } output { name: "products" } output { name: "rows" } output { name: "whole" } output { name: "none" } output { name: "part" } output { name: "all" } output { name: "blocks" }
   initializer { name: "c" data_type: 1 dims: 3 float_data: [2, 3, 4] } initializer { name: "e" data_type: 6 dims: 3 int32_data: [-1, 40, 3] }
   initializer { name: "s" data_type: 6 dims: 3 int32_data: [-8, 4, -1] } initializer { name: "by" data_type: 6 dims: 3 int32_data: [1, 40, -1] }
   initializer { name: "u" data_type: 1 dims: 3 float_data: [9, 1, 7] } initializer { name: "roi" data_type: 1 dims: 2 float_data: [0.5, 1.5] }
+  initializer { name: "scales" data_type: 1 dims: 2 float_data: [2, 10] } initializer { name: "points" data_type: 3 dims: 2 int32_data: [1, -1] }
   $(int64s ids 1,1,0) $(int64s pairs 1,0,1 | sed 's/dims: 3/dims: [3, 1]/') $(int64s parts 3,0) $(int64s three 3) $(one zero 7 'int64_data: 0')
   node { op_type: "Add" input: ["x", "c"] output: "v" } node { op_type: "Cast" input: "v" output: "i" attribute { name: "to" i: 6 } }
+  node { op_type: "Cast" input: "v" output: "q" attribute { name: "to" i: 3 } }
+  node { op_type: "DequantizeLinear" input: ["q", "scales", "points"] output: "blocks" attribute { name: "axis" type: 2 i: 0 } attribute { name: "block_size" type: 2 i: 2 } }
   node { op_type: "Cast" input: "x" output: "o" attribute { name: "to" i: 6 } } node { op_type: "Add" input: ["o", "e"] output: "exponents" } node { op_type: "Add" input: ["o", "s"] output: "bits" }
   node { op_type: "Pow" input: ["i", "i"] output: "powers" } node { op_type: "Pow" input: ["i", "exponents"] output: "wrapped" }
   node { op_type: "BitShift" input: ["bits", "by"] output: "shifted" attribute { name: "direction" type: 3 s: "RIGHT" } }
@@ -117,5 +120,5 @@ END
 head -c 12 /dev/zero >zeros.bin
 run 0 "$gc" few.onnx -o few
 run 0 ./few predict --x zeros.bin:f32
-exactly "$(tr -d '\n' <out.txt)" 'powers = [4 27 256]wrapped = [0 689956897 64]shifted = [-4 0 -1]before = [1 2 6]behind = [12 4 1]sums = [0 2 5]most = [7 9 4]products = [14 27 4]rows = [1 3 4]whole = [2 3 4]none_ = [0]part = [3 4 9]all = [9]' 'small results'
+exactly "$(tr -d '\n' <out.txt)" 'powers = [4 27 256]wrapped = [0 689956897 64]shifted = [-4 0 -1]before = [1 2 6]behind = [12 4 1]sums = [0 2 5]most = [7 9 4]products = [14 27 4]rows = [1 3 4]whole = [2 3 4]none_ = [0]part = [3 4 9]blocks = [2 4 50]all = [9]' 'small results'
 finish
