@@ -152,17 +152,16 @@ bool onnx_depth_and_space(Node *n) {
 
 bool onnx_trilu(Node *n) {
   Tensor *v = input(n, 0);
-  int64_t k = 0, rows, columns;
+  int64_t k = 0;
   int rank = v->shape.rank;
   if (rank < 2) return refuse(n, "an input that is no matrices");
-  if ((input(n, 1) && !known_int(n, 1, &k)) || !dim_number(n, v->shape.at[rank - 2], &rows) ||
-      !dim_number(n, v->shape.at[rank - 1], &columns))
-    return false;
+  if (input(n, 1) && !known_int(n, 1, &k)) return false;
   if (k > INT32_MAX) k = INT32_MAX;
   if (k < INT32_MIN) k = INT32_MIN;
   const char *keep =
-      text(n, "%s %s %s + (%lld)", along(n, columns, 1, 2),
-           attr_int(n, "upper", 1) ? ">=" : "<=", along(n, rows, 0, 2), (long long)k);
+      text(n, "%s %s %s + (%lld)", along_dim(n, v->shape.at[rank - 1], 1, 2),
+           attr_int(n, "upper", 1) ? ">=" : "<=", along_dim(n, v->shape.at[rank - 2], 0, 2),
+           (long long)k);
   return give(
       n, 0, v->type, &v->shape,
       text(n, "where(%s, %s, %s)", keep, tensor_text(n, v), v->type == ELEM_BOOL ? "false" : "0"));

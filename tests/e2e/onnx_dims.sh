@@ -80,7 +80,8 @@ graph {
   input { name: "q" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_value: 2 } dim { dim_value: 2 } dim { dim_value: 4 } } } } }
   input { name: "key" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_value: 2 } dim { dim_param: "past" } dim { dim_value: 4 } } } } }
   input { name: "ids" type { tensor_type { elem_type: 7 shape { dim { dim_param: "batch" } dim { dim_value: 2 } } } } }
-  output { name: "y" } output { name: "present" } output { name: "split" } output { name: "rows" } output { name: "mixed" }
+  output { name: "y" } output { name: "present" } output { name: "split" } output { name: "rows" } output { name: "mixed" } output { name: "lower" }
+  node { op_type: "Trilu" input: "key" output: "lower" attribute { name: "upper" i: 0 } }
   $(int64s halves 0,2,-1,2,2) $(int64s flat -1,4) $(int64s three 3) $(int64s zero 0) $(tensor mixing '4, 3' 12 2)
   node { op_type: "Attention" input: ["q", "q", "q", "", "key", "key"] output: ["y", "present", "values"] attribute { name: "is_causal" i: 1 } }
   node { op_type: "Reshape" input: ["present", "halves"] output: "split" }
@@ -96,8 +97,8 @@ run 0 "$gc" both.onnx -D batch=2 -D past=3 -o exact
 "$mkdata" npy f32 2,2,2,4 4 q.npy && "$mkdata" npy f32 2,2,3,4 7 key.npy || fail 'no data could be made'
 python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("4q", 1, 4, 0, 2))' >places.bin
 rm -f y.npy present.npy
-run 0 ./exact predict --q q.npy --key key.npy --ids places.bin --y y.npy --present present.npy --split split.npy --rows rows.npy --mixed mixed.npy
-for name in y present split rows mixed; do run 0 ./bounded predict --q q.npy --key key.npy --ids places.bin --poison --expect $name=$name.npy --rtol 0 --atol 0; done
+run 0 ./exact predict --q q.npy --key key.npy --ids places.bin --y y.npy --present present.npy --split split.npy --rows rows.npy --mixed mixed.npy --lower lower.npy
+for name in y present split rows mixed lower; do run 0 ./bounded predict --q q.npy --key key.npy --ids places.bin --poison --expect $name=$name.npy --rtol 0 --atol 0; done
 rm -f y.npy q.npy rows.npy
 # a product with a sum, and one that a loss reads: its target has the dimensions apart
 joined() { # joined PAST OUTPUT…
