@@ -123,7 +123,7 @@ bool val_equal(Elab *e, Val a, Val b) {
   return true;
 }
 
-static bool int_fits(int64_t i, Dtype dt) {
+bool val_int_fits(int64_t i, Dtype dt) {
   return dt == DT_U8    ? i >= 0 && i <= UINT8_MAX
          : dt == DT_I8  ? i >= INT8_MIN && i <= INT8_MAX
          : dt == DT_I32 ? i >= INT32_MIN && i <= INT32_MAX
@@ -151,14 +151,14 @@ Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
     elab_hint(e, "convert the integers with f32(x)");
     return elab_trace(e);
   }
-  if (!int_fits(v.i, t->dtype))
+  if (!val_int_fits(v.i, t->dtype))
     return elab_fail(e, loc, "%s does not fit %s", val_str(e, v), dtype_name(t->dtype));
   return val_tensor(e, build_const_int(b, t, v.i));
 }
 
 Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc) {
   if (v.kind == VAL_TENSOR || v.kind == VAL_ERROR) return v;
-  if (v.kind == VAL_INT && int_fits(v.i, DT_I32))
+  if (v.kind == VAL_INT && val_int_fits(v.i, DT_I32))
     return val_to_const(e, v, type_scalar(e->c, DT_I32), loc);
   if (v.kind == VAL_INT) return val_to_const(e, v, type_scalar(e->c, DT_I64), loc);
   if (v.kind == VAL_NUM) return val_to_const(e, v, type_scalar(e->c, DT_F32), loc);

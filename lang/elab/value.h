@@ -96,6 +96,7 @@ bool val_equal(Elab *e, Val a, Val b); /* compile-time values */
 Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
 /* A compile-time number or bool as a constant of type t; error_value after an error where it does
  * not fit. */
+bool val_int_fits(int64_t i, Dtype dt); /* an integer dtype holds it */
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
 Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
 /* ---- extent.c: VAL_EXTENT ---- */

@@ -59,7 +59,11 @@ Val builtin_iota(BuiltinCall *s) {
   Elab *e = s->e;
   const Type *t = type_of_shape(s, "n", arg(s, "dtype").dtype);
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
-  return t ? build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc) : error_value;
+  if (!t) return error_value;
+  if (!val_int_fits(t->numel - 1, t->dtype))
+    return elab_fail(e, s->loc, "iota has elements that %s %s cannot hold",
+                     t->dtype == DT_U8 ? "a" : "an", dtype_name(t->dtype));
+  return build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc);
 }
 
 /* numpy's: element i is a + i step, and there are ceil((b - a) / step). */
