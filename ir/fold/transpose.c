@@ -21,9 +21,7 @@ ValueId transpose_of_transpose(const Fold *f) {
 /* Gradients are still to come, and are added up value by value: what axes of one element make
    superfluous stays until then, so that their order is that of the program whose axes are longer.
  */
-static bool keeps_ones(const Fold *f) {
-  return f->e->training && !f->e->differentiated && !f->b->backward;
-}
+static bool keeps_ones(const Fold *f) { return !f->e->differentiated && !f->b->backward; }
 
 /* transpose(x, p) → reshape(x), or x, where the axes longer than 1 keep their order */
 ValueId transpose_as_reshape(const Fold *f) {

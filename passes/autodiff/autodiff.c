@@ -359,7 +359,7 @@ bool pass_autodiff(PassRun *r) {
     if (d.extra.n || (any && saved != PRECISION_F32)) clean(&d, e, saved);
     if (has_composites(r, e)) entry_rebuild(e, plain_each, r, false, false);
     e->differentiated = true;
-    if (e->training && transposes_ones(e)) entry_rebuild(e, fold_transposes, NULL, false, false);
+    if (transposes_ones(e)) entry_rebuild(e, fold_transposes, NULL, false, false);
   }
   return ctx_errors(r->m->ctx) == errors;
 }

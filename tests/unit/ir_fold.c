@@ -314,6 +314,8 @@ static void views(void **state) {
   IS(build_reshape(t.b, r, t.f), "x");
   IS(build_reshape(t.b, d, TY(F32, 6)), "reshape(transpose(x))");
   IS(build_reshape(t.b, F(2), TY(F32, 6)), "2");
+  IS(PERM(build_reshape(t.b, t.x, TY(F32, 2, 1, 3)), 1, 0, 2), "transpose(reshape(x))");
+  t.e->differentiated = true; /* gradients are added up */
   IS(PERM(d, 1, 0), "x");
   IS(PERM(t.x, 0, 1), "x");
   IS(PERM(build_reshape(t.b, t.x, TY(F32, 2, 1, 3)), 1, 0, 2), "reshape(x)");
@@ -328,6 +330,7 @@ static void views(void **state) {
   IS(PERM(divided, 2, 3, 1, 0), "transpose(reshape(broadcast(x)))");
   IS(PERM(divided, 0, 2, 1, 3), "transpose(reshape(broadcast(x)))");
   IS(PERM(divided, 0, 1, 3, 2), "transpose(reshape(broadcast(x)))"); /* as products read it */
+  t.e->differentiated = false;
   IS(build_broadcast(t.b, t.x, t.f), "x");
   IS(build_broadcast(t.b, t.x, TY(F32, 1, 2, 3)), "reshape(x)");
   IS(build_broadcast(t.b, three, TY(F32, 4, 2, 3)), "broadcast(x)");
