@@ -15,8 +15,7 @@ bool output_place(const char *from, const char *path, bool program);
 /* Whether a file can be created there; else errno is set. */
 bool output_can_replace(const char *path);
 /* The same with these bytes; a path that is no regular file (a device, a pipe) is written directly,
-   NULL and
-   "-" are the standard output. False after a message: exit code 3. */
+   NULL and "-" are the standard output. False after a message: exit code 3. */
 bool output_write(const char *path, const char *text, size_t n);
 /* Nothing is there, or a file that an executable may be renamed over: no device, no directory. */
 bool output_is_replaceable(const char *path);

@@ -23,9 +23,15 @@ ValueId transpose_of_transpose(const Fold *f) {
  */
 static bool keeps_ones(const Fold *f) { return !f->e->differentiated && !f->b->backward; }
 
+static bool keeps_order(const Ints *perm) {
+  for (int i = 0; i < perm->n; i++)
+    if (perm->at[i] != i) return false;
+  return true;
+}
+
 /* transpose(x, p) → reshape(x), or x, where the axes longer than 1 keep their order */
 ValueId transpose_as_reshape(const Fold *f) {
-  if (keeps_ones(f)) return NO_ID;
+  if (keeps_ones(f) && !keeps_order(f->attr[AT_PERM].ints)) return NO_ID;
   const Type *t = type_of(f, 0);
   int64_t last = -1;
   for (int i = 0; i < t->rank; i++) {
