@@ -364,11 +364,11 @@ typedef struct GcProgram {
    levels the last that a machine has the instructions of is the one that runs. */
 extern const GcProgram gc_program;
 
-/* The file of safetensors that `gc --weights` put into the program; weak: there may be none. */
+/* The file of safetensors that `gc --weights` put into the program; begin is NULL: none. */
 typedef struct GcWeights {
   const uint8_t *begin, *end;
 } GcWeights;
-extern const GcWeights gc_weights __attribute__((weak, visibility("hidden")));
+extern const GcWeights gc_weights __attribute__((visibility("hidden")));
 
 /* From a kernel, any thread: element `at` of the index at a site is `value`, not in [0, limit). The
    first report wins; the runtime says it and stops after the step. */

@@ -85,7 +85,7 @@ bool session_initialize(Session *s, uint64_t seed, unsigned skip) {
   session_run(s, s->init, &(RunRequest){.batch = NO_BATCH, .skip = skip});
   if (session_fault(s, s->init->entry, NO_BATCH)) return false;
   s->drawn = true;
-  if (!&gc_weights) return true;
+  if (!gc_weights.begin) return true;
   const Globals w = session_globals(s);
   s->drawn =
       session_download(s, &s->err) && weights_read_own(&w, &s->err) && session_upload(s, &s->err);

@@ -155,7 +155,7 @@ bool weights_open(WeightsSource *s, const char *path, Err *e) {
 
 /* ---- the program's own ---- */
 
-bool weights_are_own(void) { return &gc_weights != NULL; }
+bool weights_are_own(void) { return gc_weights.begin != NULL; }
 
 bool weights_open_own(WeightsSource *s, Err *e) {
   const File f = {

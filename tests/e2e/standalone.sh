@@ -36,6 +36,15 @@ else
   not_tested 'allocation after start-up: strace is missing or not allowed'
 fi
 
+# ---- another linker, which does not put a symbol that is nowhere at address 0 ----
+if command -v ld.gold >/dev/null; then
+  printf '#!/bin/sh\nexec gcc -fuse-ld=gold "$@"\n' >by_gold && chmod +x by_gold
+  run 0 env CC="$PWD/by_gold" "$gc" "$here/docs/examples/chars.g" -O0 -o gold
+  run 0 ./gold train $rows --steps 1 --quiet
+else
+  not_tested 'a program that is linked by gold: ld.gold is missing'
+fi
+
 # ---- other readers ----
 run 0 ./chars train $rows --steps 2 --save w.safetensors --quiet
 run 0 ./chars validate $rows --load w.safetensors --loss loss.npy --quiet
