@@ -86,8 +86,11 @@ definition(7, 'linear')
 complete(7, 'linear(')
 complete(12, 'mean(xent(')
 complete(7, 'linear(x, wi')
+published = {}
 vim.api.nvim_buf_set_lines(buf, 6, 7, true, { '  hidden = relu(x |> linear(bias = true, , init = he) as first)' })
 complete(7, 'bias = true, ')
+wait_for('no diagnostics of the gap', function() return published['net.g'] end) -- else the next wait takes them for its own
+diagnostics('net.g')
 
 -- a mistake, and its repair
 published = {}

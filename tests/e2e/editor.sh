@@ -38,6 +38,8 @@ complete linear( -> x units bias init hidden d n rate
 complete mean(xent( -> logits labels loss label x rate net wide
 complete linear(x, wi -> units bias init hidden d n x rate
 complete bias = true,  -> units hidden d n x rate net wide
+diagnostic net.g:7:42 1 expected a value or ')', found ','
+diagnostics of net.g 1
 diagnostic net.g:7:21 1 unknown function 'rely' | hint: did you mean 'relu'? | note: in net
 diagnostics of net.g 1
 definition net -> net.g:5:5
