@@ -151,6 +151,45 @@ static bool axes_in_order(const Group *gr, int *axes) {
   return true;
 }
 
+/* One loop over the storage, in blocks, or none over a scalar. */
+static void one_loop(Printer *p, Kernel *k, const Loop *loops, int n, const char *end,
+                     const MapSchedule *s) {
+  if (n == 0) {
+    stores(p, 0);
+    text_append(&k->text, p->level[0]);
+    return;
+  }
+  p->nlevels = 2;
+  p->coord[loops[0].coord] = (Coord){p->coord[loops[0].coord].dim, "i", 1, NULL};
+  const bool shared = s->units > 1;
+  const char *lo = shared ? arena_printf(p->g->a, "u0 * %d", BLOCK) : "0";
+  const Text all = elements(p, 1, "i", lo, shared ? "end" : end, s->inner);
+  text_append(&k->text, p->level[0]);
+  if (shared)
+    text_line(&k->text, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
+  text_append(&k->text, &all);
+}
+
+/* A loop over the elements of a row in a loop over rows; units are blocks of either. */
+static void two_loops(Printer *p, Kernel *k, const Loop *loops, int n, const char *rows,
+                      const char *end, const MapSchedule *s) {
+  const bool by_column = s->split == MAP_COLUMNS;
+  printer_decode(p, loops, n - 1, "u", "i", 1);
+  p->coord[loops[n - 1].coord].text = "j";
+  p->coord[loops[n - 1].coord].level = 2;
+  const char *lo = by_column ? arena_printf(p->g->a, "u0 * %d", BLOCK) : "0";
+  const Text of_row = elements(p, 2, "j", lo, by_column ? "end" : end, s->inner);
+  Text *row = p->level[1];
+  if (by_column)
+    text_line(row, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
+  text_append(row, &of_row);
+  text_append(&k->text, p->level[0]);
+  if (s->units == 1 || by_column)
+    loop(p, &k->text, 1, "u", "0", rows);
+  else
+    loop(p, &k->text, 1, "u", "u0", "u1");
+}
+
 void cpu_map(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
@@ -179,54 +218,20 @@ void cpu_map(Gen *g, const Group *gr) {
                     .work = work};
   MapSchedule s = map_schedule(&shape, n <= 1);
   kernel_schedule(k, &map_kind, &s, sizeof s);
-  const char *outer_text = loops_text(&p, loops, n ? n - 1 : 0);
-  const char *inner_text = n ? loops_text(&p, loops + n - 1, 1) : "1";
-  bool by_row = s.split == MAP_ROWS, bounded = group_is_bounded(gr);
-  if (bounded)
-    kernel_units_of(k, s.units, by_row ? outer_text : text_ceil_div(g->a, inner_text, BLOCK));
+  const char *rows = loops_text(&p, loops, n ? n - 1 : 0);
+  const char *end = n ? loops_text(&p, loops + n - 1, 1) : "1";
+  if (group_is_bounded(gr))
+    kernel_units_of(k, s.units, s.split == MAP_ROWS ? rows : text_ceil_div(g->a, end, BLOCK));
   else
     kernel_units(k, s.units);
-  int64_t units = s.units;
   if (n <= 1) {
-    cpu_split_full(k, gr, l, units > 1, 0, units * BLOCK);
-    if (n == 0) {
-      stores(&p, 0);
-      text_append(&k->text, p.level[0]);
-      return;
-    }
-    p.nlevels = 2;
-    p.coord[loops[0].coord] = (Coord){p.coord[loops[0].coord].dim, "i", 1, NULL};
-    const char *end = inner_text;
-    const char *lo = units > 1 ? arena_printf(g->a, "u0 * %d", BLOCK) : "0";
-    const Text all = elements(&p, 1, "i", lo, units > 1 ? "end" : end, s.inner);
-    text_append(&k->text, p.level[0]);
-    if (units > 1)
-      text_line(&k->text, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
-    text_append(&k->text, &all);
+    cpu_split_full(k, gr, l, s.units > 1, 0, s.units * BLOCK);
+    one_loop(&p, k, loops, n, end, &s);
     return;
   }
-  int64_t inner = s.inner, outer = s.outer;
-  bool by_column = s.split == MAP_COLUMNS;
-  if (!in_order)
-    ; /* what a unit writes is no slice */
-  else if (!by_column)
-    cpu_split_full(k, gr, l, units > 1, 0, gr->domain->numel);
-  else if (inner % BLOCK == 0)
-    cpu_split_full(k, gr, l, outer, inner, inner);
-  printer_decode(&p, loops, n - 1, "u", "i", 1);
-  p.coord[loops[n - 1].coord].text = "j";
-  p.coord[loops[n - 1].coord].level = 2;
-  const char *end = inner_text;
-  const char *lo = by_column ? arena_printf(g->a, "u0 * %d", BLOCK) : "0";
-  const Text of_row = elements(&p, 2, "j", lo, by_column ? "end" : end, inner);
-  Text *row = p.level[1];
-  if (by_column)
-    text_line(row, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
-  text_append(row, &of_row);
-  text_append(&k->text, p.level[0]);
-  const char *rows = outer_text;
-  if (units == 1 || by_column)
-    loop(&p, &k->text, 1, "u", "0", rows);
-  else
-    loop(&p, &k->text, 1, "u", "u0", "u1");
+  if (in_order && s.split != MAP_COLUMNS) /* else what a unit writes is no slice */
+    cpu_split_full(k, gr, l, s.units > 1, 0, gr->domain->numel);
+  else if (in_order && s.inner % BLOCK == 0)
+    cpu_split_full(k, gr, l, s.outer, s.inner, s.inner);
+  two_loops(&p, k, loops, n, rows, end, &s);
 }

@@ -50,7 +50,7 @@ static Val lead_broadcast(Elab *e, Val v, const Type *lead) {
   return val_tensor(e, build_broadcast(e->run->b, v.tensor.id, want));
 }
 
-static Val misfit(Elab *e, Val l, Val r, Loc loc) {
+static bool misfit(Elab *e, Val l, Val r, Loc loc) {
   const Type *a = l.tensor.type, *b = r.tensor.type;
   int64_t ka = a->dim[a->rank - 1], kb = b->dim[b->rank < 2 ? 0 : b->rank - 2];
   elab_error(e, loc, "'@' cannot multiply %s by %s: %lld columns meet %lld rows",
@@ -61,15 +61,40 @@ static Val misfit(Elab *e, Val l, Val r, Loc loc) {
     elab_hint(e, "the right side fits transposed: x @ w'");
   else if (a->rank >= 2 && a->dim[a->rank - 2] == kb)
     elab_hint(e, "the left side fits transposed: w' @ x");
-  return elab_trace(e);
+  return elab_trace(e), false;
 }
 
-static Val mixed(Elab *e, Val l, Val r, Loc loc) {
+static bool mixed(Elab *e, Val l, Val r, Loc loc) {
   elab_error(e, loc, "'@' mixes %s and %s", val_str(e, l), val_str(e, r));
   elab_note_tensor(e, "left", l);
   elab_note_tensor(e, "right", r);
   hint_mixed(e, l, r);
-  return elab_trace(e);
+  return elab_trace(e), false;
+}
+
+/* Tensors of one dtype whose lengths meet; else says why not. */
+static bool fit(Elab *e, Val *l, Val *r, Loc loc) {
+  Val v[2] = {*l, *r};
+  for (int i = 0; i < 2; i++) {
+    if (v[i].kind == VAL_TENSOR && v[i].tensor.type->rank > 0) continue;
+    elab_error(e, loc, "'@' needs tensors with axes, but its %s side is %s", i ? "right" : "left",
+               val_str(e, v[i]));
+    elab_hint(e, "multiply by a number with '*'");
+    return elab_trace(e), false;
+  }
+  Dtype a = l->tensor.type->dtype, b = r->tensor.type->dtype, wide;
+  if (!common_dtype(e, a, b, &wide)) return mixed(e, *l, *r, loc);
+  if (a != b) {
+    elab_at(e, loc);
+    *l = val_convert(e, *l, wide);
+    *r = val_convert(e, *r, wide);
+    l->loc = v[0].loc;
+    r->loc = v[1].loc;
+  }
+  const Type *tl = l->tensor.type, *tr = r->tensor.type;
+  if (tl->dtype == DT_BOOL) return elab_fail(e, loc, "'@' needs numbers, not bools"), false;
+  return tl->dim[tl->rank - 1] == tr->dim[tr->rank < 2 ? 0 : tr->rank - 2] ||
+         misfit(e, *l, *r, loc);
 }
 
 /* The axes before the matrices. */
@@ -78,62 +103,20 @@ static const Type *leading(Elab *e, const Type *t) {
   return type_get(e->c, t->dtype, t->rank - 2, type_axes(t, axis));
 }
 
-Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
-  Val v[2] = {l, r};
-  for (int i = 0; i < 2; i++) {
-    if (v[i].kind == VAL_TENSOR && v[i].tensor.type->rank > 0) continue;
-    elab_error(e, loc, "'@' needs tensors with axes, but its %s side is %s", i ? "right" : "left",
-               val_str(e, v[i]));
-    elab_hint(e, "multiply by a number with '*'");
-    return elab_trace(e);
-  }
-  Dtype a = l.tensor.type->dtype, b = r.tensor.type->dtype;
-  Dtype wide;
-  if (!common_dtype(e, a, b, &wide)) return mixed(e, l, r, loc);
-  if (a != b) {
-    elab_at(e, loc);
-    l = val_convert(e, l, wide);
-    r = val_convert(e, r, wide);
-    l.loc = v[0].loc;
-    r.loc = v[1].loc;
-  }
+/* A stack of matrices as the rows of one. */
+static Val one_matrix(Elab *e, Val l, const Type *lead, Loc loc) {
+  const Type *t = l.tensor.type;
+  Val rows = val_dim(type_axis(t, t->rank - 2), loc);
+  for (int i = lead->rank; i-- > 0;)
+    rows = expr_binary(e, BIN_MUL, val_dim(type_axis(lead, i), loc), rows, loc);
+  const Ints *all = val_to_dims(e, rows, "the number of rows of '@'", loc);
+  if (!all) return error_value;
+  return reshape_to(e, l, 2, (int64_t[]){all->at[0], type_axis(t, t->rank - 1)});
+}
+
+/* The op, of sides with equal leading axes; the product has n columns. */
+static Val product(Elab *e, Val l, Val r, bool ta, bool tb, int64_t n, Loc loc) {
   const Type *tl = l.tensor.type, *tr = r.tensor.type;
-  if (tl->dtype == DT_BOOL) return elab_fail(e, loc, "'@' needs numbers, not bools");
-  if (tl->dim[tl->rank - 1] != tr->dim[tr->rank < 2 ? 0 : tr->rank - 2])
-    return misfit(e, l, r, loc);
-  elab_at(e, loc);
-  /* Vectors become a row on the left, a column on the right, and lose that axis at the end. */
-  bool row = tl->rank == 1, column = tr->rank == 1;
-  if (row) l = reshape_to(e, l, 2, (int64_t[]){1, type_axis(tl, 0)});
-  if (column) r = reshape_to(e, r, 2, (int64_t[]){type_axis(tr, 0), 1});
-  bool ta = false, tb = false;
-  l = strip_transpose(e, l, &ta);
-  r = strip_transpose(e, r, &tb);
-  tl = l.tensor.type;
-  tr = r.tensor.type;
-  int64_t m = type_axis(tl, tl->rank - (ta ? 1 : 2)), k = type_axis(tl, tl->rank - (ta ? 2 : 1));
-  int64_t n = type_axis(tr, tr->rank - (tb ? 2 : 1));
-  const Type *lead = leading(e, tl);
-  if (tl->rank > 2 && tr->rank == 2 && !ta) {
-    Val rows = val_dim(m, loc);
-    for (int i = lead->rank; i-- > 0;)
-      rows = expr_binary(e, BIN_MUL, val_dim(type_axis(lead, i), loc), rows, loc);
-    const Ints *all = val_to_dims(e, rows, "the number of rows of '@'", loc);
-    if (!all) return error_value;
-    l = reshape_to(e, l, 2, (int64_t[]){all->at[0], k});
-    if (l.kind == VAL_ERROR) return l;
-  } else {
-    const Type *other = leading(e, tr);
-    const Type *both = type_broadcast(e->c, lead, other);
-    if (!both)
-      return elab_fail(e, loc, "'@' cannot broadcast the leading axes of %s and %s",
-                       type_text(e->c, v[0].tensor.type), type_text(e->c, v[1].tensor.type));
-    if (lead != both) l = lead_broadcast(e, l, both);
-    if (other != both) r = lead_broadcast(e, r, both);
-    lead = both;
-  }
-  tl = l.tensor.type;
-  tr = r.tensor.type;
   int columns = tr->rank - (tb ? 2 : 1);
   bool bounded = type_extent(tr, columns) != NULL;
   if (bounded && type_axis(tl, tl->rank - (ta ? 1 : 2)) == 1) {
@@ -145,9 +128,38 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
   Val pair[2] = {l, r};
   Attr attr[MAX_ATTRS] = {[AT_TA] = {.i = ta}, [AT_TB] = {.i = tb}};
   Val y = build_checked(e, OP_MATMUL, pair, 2, attr, NULL, "'@'", loc);
+  if (y.kind == VAL_ERROR || !bounded) return y;
+  return val_tensor(e, build_slice(e->run->b, y.tensor.id, y.tensor.type->rank - 1, 0, n));
+}
+
+Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
+  const Val written[2] = {l, r};
+  if (!fit(e, &l, &r, loc)) return error_value;
+  elab_at(e, loc);
+  /* Vectors become a row on the left, a column on the right, and lose that axis at the end. */
+  bool row = l.tensor.type->rank == 1, column = r.tensor.type->rank == 1;
+  if (row) l = reshape_to(e, l, 2, (int64_t[]){1, type_axis(l.tensor.type, 0)});
+  if (column) r = reshape_to(e, r, 2, (int64_t[]){type_axis(r.tensor.type, 0), 1});
+  bool ta = false, tb = false;
+  l = strip_transpose(e, l, &ta);
+  r = strip_transpose(e, r, &tb);
+  const Type *tl = l.tensor.type, *tr = r.tensor.type, *lead = leading(e, tl);
+  int64_t m = type_axis(tl, tl->rank - (ta ? 1 : 2)), n = type_axis(tr, tr->rank - (tb ? 2 : 1));
+  if (tl->rank > 2 && tr->rank == 2 && !ta) {
+    l = one_matrix(e, l, lead, loc);
+    if (l.kind == VAL_ERROR) return l;
+  } else {
+    const Type *other = leading(e, tr), *both = type_broadcast(e->c, lead, other);
+    if (!both)
+      return elab_fail(e, loc, "'@' cannot broadcast the leading axes of %s and %s",
+                       type_text(e->c, written[0].tensor.type),
+                       type_text(e->c, written[1].tensor.type));
+    if (lead != both) l = lead_broadcast(e, l, both);
+    if (other != both) r = lead_broadcast(e, r, both);
+    lead = both;
+  }
+  Val y = product(e, l, r, ta, tb, n, loc);
   if (y.kind == VAL_ERROR) return y;
-  int last = y.tensor.type->rank - 1;
-  if (bounded) y = val_tensor(e, build_slice(e->run->b, y.tensor.id, last, 0, n));
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, lead->rank + 2);
   int rank = 0;
   for (; rank < lead->rank; rank++) dim[rank] = type_axis(lead, rank);

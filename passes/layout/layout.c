@@ -144,6 +144,29 @@ static void product(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
     l->node[find(l, x)].as_is = true, want(l, x, panels_of(l, b));
 }
 
+/* Matrices lie in panels of the dtype that they are multiplied in. */
+static void quantized_product(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
+  const Target *t = l->r->opt->target;
+  const int nr = t && t->panel ? t->panel(t, value_type(e, op->results[0])->dtype) : 0;
+  const int scale = op->noperands - 1;
+  for (int i = 0; i < scale; i++)
+    if (i != 1) constrain_plain(l, base + op->operands[i]);
+  for (int i = 1; i <= scale; i += scale - 1)
+    want(l, base + op->operands[i],
+         layout_matrix(l->m->ctx, nr, value_type(e, op->operands[i]), !op->attr[AT_AXIS].i));
+  unite(l, base + op->operands[1], base + op->operands[scale]);
+}
+
+/* The loop of a sum of all elements, as a norm is made of, finds rows of panels in order. */
+static void sum(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
+  const Ints *axes = op->attr[AT_AXES].ints;
+  const Type *t = value_type(e, op->operands[0]);
+  if ((axes ? axes->n : 0) != t->rank || !whole_panels(l, t))
+    constrain_plain(l, base + op->operands[0]);
+  if (op_accumulator(op) >= 0) constrain_plain(l, base + op->operands[op_accumulator(op)]);
+  constrain_plain(l, base + op->results[0]);
+}
+
 /* What a load gives or a store takes. For init and gather the layouts of globals are decided
    already; tails of panels are not for its numbers. */
 static void as_global(Layouts *l, uint32_t x, const Op *op, bool is_init) {
@@ -173,18 +196,7 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   case OP_SCAN: scan(l, base, e, op, is_init); return;
   case OP_MATMUL: product(l, base, e, op); return;
   case OP_QUANTIZED_MATMUL:
-  case OP_SCALED_MATMUL: { /* in panels of the dtype that they are multiplied in */
-    const Target *t = l->r->opt->target;
-    const int nr = t && t->panel ? t->panel(t, value_type(e, op->results[0])->dtype) : 0;
-    const int scale = op->noperands - 1;
-    for (int i = 0; i < scale; i++)
-      if (i != 1) constrain_plain(l, base + op->operands[i]);
-    for (int i = 1; i <= scale; i += scale - 1)
-      want(l, base + op->operands[i],
-           layout_matrix(l->m->ctx, nr, value_type(e, op->operands[i]), !op->attr[AT_AXIS].i));
-    unite(l, base + op->operands[1], base + op->operands[scale]);
-    return;
-  }
+  case OP_SCALED_MATMUL: quantized_product(l, base, e, op); return;
   case OP_GATHER: /* rows are read out of panels */
     if (op->attr[AT_BATCH].i || value_type(e, op->operands[0])->rank != 2) break;
     constrain_plain(l, base + op->operands[1]);
@@ -200,15 +212,7 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     if (value_type(e, op->operands[0])->numel != 1) constrain_plain(l, base + op->results[0]);
     constrain_plain(l, base + op->operands[0]);
     return;
-  case OP_SUM: { /* of all, as a norm is made of: its loop finds rows of panels in order */
-    const Ints *axes = op->attr[AT_AXES].ints;
-    const Type *t = value_type(e, op->operands[0]);
-    if ((axes ? axes->n : 0) != t->rank || !whole_panels(l, t))
-      constrain_plain(l, base + op->operands[0]);
-    if (op_accumulator(op) >= 0) constrain_plain(l, base + op->operands[op_accumulator(op)]);
-    constrain_plain(l, base + op->results[0]);
-    return;
-  }
+  case OP_SUM: sum(l, base, e, op); return;
   case OP_CONVERT: /* panels are of one dtype */
     if (panels_of(l, value_type(e, op->operands[0])) == panels_of(l, value_type(e, op->results[0])))
       break;
