@@ -30,8 +30,11 @@ static const struct {
     {"Softsign", "%1$s / (1 + abs(%1$s))"},
     {"Mish", "%1$s * tanh(softplus(%1$s))"},
     {"HardSwish", "%1$s * clamp(%1$s * 0.16666666666666666 + 0.5, 0, 1)"},
-    {"Sinh", "(expm1(%1$s) - expm1(-%1$s)) / 2"},
-    {"Cosh", "(exp(%1$s) + exp(-%1$s)) / 2"},
+    /* by half of the angle, as exp of the whole overflows before they do */
+    {"Sinh",
+     "(expm1(%1$s / 2) - expm1(-%1$s / 2)) * (1 + (expm1(%1$s / 2) + expm1(-%1$s / 2)) / 2)"},
+    {"Cosh",
+     "1 + (expm1(%1$s / 2) - expm1(-%1$s / 2)) * ((expm1(%1$s / 2) - expm1(-%1$s / 2)) / 2)"},
     {"Atanh", "0.5 * (log1p(%1$s) - log1p(-%1$s))"},
 };
 

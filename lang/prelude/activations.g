@@ -2,7 +2,10 @@
 
 # x times the Gaussian distribution function of x; approx: the tanh approximation
 def gelu(x, approx : flag = false) {
-  if approx { return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))) }
+  if approx {
+    z = clamp(x, -10, 10)                     # beyond them the tanh is 1, and no cube or slope of it overflows
+    return 0.5 * x * (1 + tanh(0.7978845608028654 * (z + 0.044715 * z ** 3)))
+  }
   return 0.5 * x * (1 + erf(0.7071067811865476 * x))
 }
 

@@ -106,27 +106,35 @@ graph {
   node { op_type: "Celu" input: "x" output: "celu" }
   node { op_type: "Asinh" input: "x" output: "asinh" }
   node { op_type: "Acosh" input: "x" output: "acosh" }
+  node { op_type: "Sinh" input: "x" output: "sinh" }
+  node { op_type: "Cosh" input: "x" output: "cosh" }
   output { name: "celu" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
   output { name: "asinh" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
   output { name: "acosh" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
+  output { name: "sinh" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
+  output { name: "cosh" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } } } } }
 }
 END
 cat >slopes.g <<'END'
 use "slopes.onnx" as net
 entry slopes() {
   x = 100 * f32(iota(3))
-  celu, asinh, _ = net(x)
+  celu, asinh, _a, _b, _c = net(x)
   far = stack([-3e38 + 0 * x[0], 3e37 + 0 * x[0], 1.0001 + 0 * x[0]])
-  _, asinh_far, acosh_far = net(far)
+  _d, asinh_far, acosh_far, _e, _f = net(far)
+  edge = stack([-89 + 0 * x[0], 89 + 0 * x[0], 0.001 + 0 * x[0]])
+  _g, _h, _i, sinh, cosh = net(edge)
   return celu = sum(grad(sum(celu), x)), asinh = grad(sum(asinh), x)[0], minus = asinh_far[0], far = asinh_far[1],
-         cosine = acosh_far[1], near = acosh_far[2], slopes = 1e37 * grad(sum(asinh_far + acosh_far), far)[1]
+         cosine = acosh_far[1], near = acosh_far[2], slopes = 1e37 * grad(sum(asinh_far + acosh_far), far)[1],
+         sinh, cosh, hyperbolic = grad(sum(sinh + cosh / 2), edge)[2]
 }
 END
 run 0 "$gc" slopes.g -o slopes
 run 0 ./slopes slopes
 holds out.txt 'celu = 3'
 holds out.txt 'asinh = 1'
-for line in 'minus = -89.29' 'far = 86.9874' 'cosine = 86.9874' 'near = 0.0141432' 'slopes = 0.666667'; do holds out.txt "$line"; done
+for line in 'minus = -89.29' 'far = 86.9874' 'cosine = 86.9874' 'near = 0.0141432' 'slopes = 0.666667' \
+  'sinh = [-2.24481e+38 2.24481e+38 0.001]' 'cosh = [2.24481e+38 2.24481e+38 1]' 'hyperbolic = 1.0005'; do holds out.txt "$line"; done
 
 # ---- trained without a program: 20 steps are those of the same training by `use` ----
 cat >twenty.g <<'END'
