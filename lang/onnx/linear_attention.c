@@ -1,8 +1,15 @@
 /* LinearAttention: a state for each head, which each token changes and reads, as a loop of the
-   program. Source: https://onnx.ai/onnx/operators/onnx__LinearAttention.html. */
+   program; that of halves is held in f32. Source:
+   https://onnx.ai/onnx/operators/onnx__LinearAttention.html. */
 #include "lang/onnx/import.h"
 
 #include <math.h>
+
+static const char *converted(Node *n, int from, int to, const char *v) {
+  return from == to ? v : text(n, "%s(%s)", elem_of(to)->gc, v);
+}
+
+static int computed_in(int type) { return type == ELEM_F64 ? ELEM_F64 : ELEM_F32; }
 
 /* [batch, tokens, heads * size] as [batch, heads, tokens, size]; NULL after refusing. */
 static const char *heads_of(Node *n, Tensor *v, int64_t heads, int64_t *size) {
@@ -10,7 +17,9 @@ static const char *heads_of(Node *n, Tensor *v, int64_t heads, int64_t *size) {
   if (v->shape.rank != 3 || !dim_number(n, v->shape.at[2], &wide)) return NULL;
   if (heads < 1 || wide % heads) return refuse(n, "heads that do not divide its input"), NULL;
   *size = wide / heads;
-  return let(n, text(n, "to_heads(%s, %lld)", tensor_text(n, v), (long long)heads));
+  return let(n, text(n, "to_heads(%s, %lld)",
+                     converted(n, v->type, computed_in(v->type), tensor_text(n, v)),
+                     (long long)heads));
 }
 
 static const char *assign(Node *n, const char *name, const char *expression) {
@@ -56,6 +65,7 @@ bool onnx_linear_attention(Node *n) {
       (past && !shape_same(&past->shape, &state)))
     return refuse(n, "shapes that do not fit");
   const Axis tokens = query->shape.at[1], batch = query->shape.at[0];
+  const int in = computed_in(query->type), kept = past ? past->type : query->type;
   const double scale = attr_real(n, "scale", 0);
   const Shape groups = {.rank = 5,
                         .at = {batch, {.n = of_keys}, {.n = heads / of_keys}, tokens, {.n = dk}}};
@@ -64,8 +74,8 @@ bool onnx_linear_attention(Node *n) {
   const char *s = name_new(n->im, "state"), *t = name_new(n->im, "t"),
              *out = name_new(n->im, "rows");
   assign(n, s,
-         past ? tensor_text(n, past)
-              : text(n, "zeros(%s, %s)", shape_text(n->im, &state), elem_of(query->type)->gc));
+         past ? converted(n, past->type, in, tensor_text(n, past))
+              : text(n, "zeros(%s, %s)", shape_text(n->im, &state), elem_of(in)->gc));
   statement_add(n->im, text(n, "%s = scan %s in 0..%s {", out, t, dim_text(n->im, tokens)));
   n->im->block++;
   token(n, s, k, v, decay, beta, t);
@@ -74,6 +84,7 @@ bool onnx_linear_attention(Node *n) {
   statement_add(n->im, "}");
   const Shape y = {.rank = 3, .at = {batch, tokens, {.n = heads * dv}}};
   return give(n, 0, query->type, &y,
-              reshaped(n, text(n, "transpose(%s, [1, 0, 2, 3, 4])", out), &y)) &&
-         give(n, 1, query->type, &state, s);
+              converted(n, in, query->type,
+                        reshaped(n, text(n, "transpose(%s, [1, 0, 2, 3, 4])", out), &y))) &&
+         give(n, 1, kept, &state, converted(n, in, kept, s));
 }

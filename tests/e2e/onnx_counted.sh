@@ -103,7 +103,7 @@ encode_onnx detector.onnx <<END
 opset_import { version: 18 }
 graph {
   input { name: "boxes" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 4 } } } } } input { name: "scores" type { tensor_type { elem_type: 1 shape { dim { dim_value: 9 } dim { dim_value: 3 } } } } }
-  $(for o in corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some tier tier_first tier_group tier_size last raw same; do echo "output { name: '$o' }"; done)
+  $(for o in corners points labels sum mean place number list linear memory half_linear half_memory signed pooled kinds kinds_first kinds_group kinds_size near some tier tier_first tier_group tier_size last raw same; do echo "output { name: '$o' }"; done)
   $(one c0 7 'int64_data: 0') $(one c1 7 'int64_data: 1') $(one c2 7 'int64_data: 2') $(one least 1 'float_data: 0.7') $(one one 1 'float_data: 1') $(one overlap 1 'float_data: 0.3') $(one endless 7 'int64_data: 9223372036854775807')
   $(one bytes 1 'float_data: 255') $(one two 1 'float_data: 1.99') $(one five_ 1 'float_data: 4.99') $(one lowest 1 'float_data: -inf') $(one regions 1 'dims: [2, 5] float_data: [0, 0, 0, 7, 7, 0, 2.6, 1, 11, 9]') $(int64s image 1,1,6,6) $(int64s around 0,2) $(int64s five 5)
   $(int64s zero 0) $(int64s four 4) $(int64s six 6) $(int64s line -1) $(int64s first 1) $(int64s front 0,1) $(int64s halves 2,2)
@@ -120,6 +120,8 @@ graph {
   node { op_type: "Split" input: ["boxes", "halves"] output: ["a", "b"] attribute { name: "axis" i: 1 } } node { op_type: "Unsqueeze" input: ["boxes", "zero"] output: "query" } node { op_type: "Unsqueeze" input: ["a", "zero"] output: "key" }
   node { op_type: "Unsqueeze" input: ["scores", "zero"] output: "value" } node { op_type: "Unsqueeze" input: ["s0", "around"] output: "beta" } node { op_type: "Neg" input: "beta" output: "decay" }
   node { op_type: "LinearAttention" input: ["query", "key", "value", "", "decay", "beta"] output: ["linear", "memory"] attribute { name: "q_num_heads" i: 2 } attribute { name: "kv_num_heads" i: 1 } }
+  $(for x in query key value decay beta; do echo "node { op_type: 'Cast' input: '$x' output: 'half_$x' attribute { name: 'to' i: 10 } }"; done)
+  node { op_type: "LinearAttention" input: ["half_query", "half_key", "half_value", "", "half_decay", "half_beta"] output: ["half_linear", "half_memory"] attribute { name: "q_num_heads" i: 2 } attribute { name: "kv_num_heads" i: 1 } }
   node { op_type: "Attention" input: ["key", "key", "value"] output: "near" attribute { name: "q_num_heads" i: 1 } attribute { name: "kv_num_heads" i: 1 } attribute { name: "left_window_size" i: 2 } attribute { name: "right_window_size" i: 1 } }
   node { op_type: "Attention" input: ["key", "key", "value", "", "", "", "five"] output: "some" attribute { name: "q_num_heads" i: 1 } attribute { name: "kv_num_heads" i: 1 } }
   node { op_type: "Mul" input: ["scores", "bytes"] output: "large" } node { op_type: "Cast" input: "large" output: "byte" attribute { name: "to" i: 2 } } node { op_type: "BitCast" input: "byte" output: "signed" attribute { name: "to" i: 3 } }
@@ -157,11 +159,17 @@ assert of["corners_count"].item() == len(keep) and of["list_count"].item() == of
 assert np.array_equal(of["points"][:len(keep)], every[keep]) and np.array_equal(of["labels"][:len(keep)], [rows[i][1] for i in keep]), (of, keep)
 assert np.array_equal(of["corners"][:len(keep)], np.array([boxes[rows[i][0]][[2, 3, 0, 1]] for i in keep], "f4").reshape(-1, 4)), (of, keep)
 assert np.array_equal(of["list"][:len(rows)], range(len(rows))) and abs(of["sum"] - every.sum()) < 1e-5, of
-state, linear, pixels, pooled = np.zeros((2, 3)), [], boxes.reshape(6, 6), np.zeros((2, 1, 2, 3))
-for q, k, v, beta in zip(boxes, boxes[:, :2], scores, scores[:, 0]):
-    state *= np.exp(-beta)
-    state += np.outer(k, beta * (v - k @ state))
-    linear.append((q.reshape(2, 2) @ state).ravel() / np.sqrt(2))
+pixels, pooled = boxes.reshape(6, 6), np.zeros((2, 1, 2, 3))
+def linear_attention(boxes, scores):
+    state, linear = np.zeros((2, 3)), []
+    for q, k, v, beta in zip(boxes, boxes[:, :2], scores, scores[:, 0]):
+        state *= np.exp(-beta)
+        state += np.outer(k, beta * (v - k @ state))
+        linear.append((q.reshape(2, 2) @ state).ravel() / np.sqrt(2))
+    return np.array(linear), state
+linear, state = linear_attention(boxes, scores)
+for name, want in zip(("linear", "memory"), linear_attention(*(x.astype("f2").astype("f8") for x in (boxes, scores)))):  # of halves, rounded once
+    assert np.allclose(of["half_" + name][0], want, 1.01 * 2 ** -11, 3e-8), (of["half_" + name], want)
 for r, (left, top, right, bottom) in enumerate([(0, 0, 4, 4), (1, 1, 6, 5)]):  # halves of the regions, rounded
     for i in range(2):
         for j in range(3):
@@ -192,7 +200,7 @@ END
 run 0 "$gc" detector.onnx -o detector
 for seed in 0 1 2; do # no row, and some
   run 0 python3 detector.py make $seed
-  names='corners points labels sum mean place number list linear memory signed pooled kinds kinds_first kinds_group kinds_size near some tier tier_first tier_group tier_size last raw same corners_count list_count kinds_count tier_count' of=''
+  names='corners points labels sum mean place number list linear memory half_linear half_memory signed pooled kinds kinds_first kinds_group kinds_size near some tier tier_first tier_group tier_size last raw same corners_count list_count kinds_count tier_count' of=''
   for name in $names; do rm -f $name.npy && of="$of --$name $name.npy"; done
   run 0 ./detector predict --boxes boxes.npy --scores scores.npy $of
   run 0 python3 detector.py check $names
