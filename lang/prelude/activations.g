@@ -2,10 +2,8 @@
 
 # x times the Gaussian distribution function of x; approx: the tanh approximation
 def gelu(x, approx : flag = false) {
-  if approx {
-    z = clamp(x, -10, 10)                     # beyond them the tanh is 1, and no cube or slope of it overflows
-    return 0.5 * x * (1 + tanh(0.7978845608028654 * (z + 0.044715 * z ** 3)))
-  }
+  # beyond 10 the tanh is 1: so no square is infinite, nor a slope NaN
+  if approx { return 0.5 * x * (1 + tanh(0.7978845608028654 * x * (1 + 0.044715 * min(x * x, 100)))) }
   return 0.5 * x * (1 + erf(0.7071067811865476 * x))
 }
 
