@@ -154,18 +154,36 @@ static void print_inside(const Conv *v, Text *x, const Phase *f, int64_t first, 
   text_close(x, "}");
 }
 
+/* A run's positions: `left` and `right` at the sides, and those between them. */
+static void print_between(const Conv *v, Text *x, const Phase *f, int64_t left, int64_t right,
+                          int64_t width, const char *const step[2]) {
+  print_positions(v, x, f, 0, left, NULL, width, step);
+  print_inside(v, x, f, left, f->n - right, width, step);
+  print_positions(v, x, f, f->n - right, f->n, "less", width, step);
+}
+
+/* Of bounded columns the tiles at the sides are full: beside the positions that some taps do not
+   reach they have others, in a run that has as many. */
 static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width,
                         const char *const step[2]) {
   if (!v->windows) {
     print_positions(v, x, f, 0, f->n, NULL, width, step);
     return;
   }
-  int64_t left, right;
+  int64_t left, right, most = conv_tile_rows(v->machine, &v->s, width);
   window_sides(f, v->s.places, &left, &right);
+  const int64_t full_left = (left + most - 1) / most * most;
+  const int64_t full_right = (right + most - 1) / most * most;
+  const bool fill = full_left + full_right > left + right && full_left + full_right <= f->n;
   text_open(x, "{");
-  print_positions(v, x, f, 0, left, NULL, width, step);
-  print_inside(v, x, f, left, f->n - right, width, step);
-  print_positions(v, x, f, f->n - right, f->n, "less", width, step);
+  if (fill) {
+    text_open(x, "if (less <= %lld) {", (long long)(f->n - full_left - full_right));
+    print_between(v, x, f, full_left, full_right, width, step);
+    x->indent--;
+    text_open(x, "} else {");
+  }
+  print_between(v, x, f, left, right, width, step);
+  if (fill) text_close(x, "}");
   text_close(x, "}");
 }
 

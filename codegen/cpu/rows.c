@@ -12,29 +12,6 @@
 
 /* ---- one pass ---- */
 
-int cpu_rows_elements(RowsPrinter *r, Text *row, const char *c0, const char *w) {
-  const Value *v = r->s.copied ? NULL : cpu_rows_in_panels(r->gr);
-  if (v) {
-    const Type *t = v->type;
-    long long n = t->dim[t->rank - 1], nr = v->layout->nr;
-    long long panel = layout_strides(t, v->layout, ARENA_ARRAY(r->g->a, int64_t, t->rank));
-    text_open(row, "for (long l0 = 0; l0 < %s; l0 += %lld) {", w, nr);
-    text_line(row,
-              "const long p0 = %s + l0, place = p0 %% %lld / %lld * %lld + p0 / %lld * %lld - l0;",
-              c0, n, nr, panel, n, nr);
-    for (int i = 0; i < r->gr->nin; i++) /* the hardware does not follow so many panels */
-      if (value_at(r->gr->e, r->gr->in[i])->layout && group_arg(r->gr, r->gr->arg[i]) == i)
-        text_line(row, "GC_PREFETCH(in%d, place + l0 + %lld);", i, 4 * nr);
-    text_line(row, "GC_IVDEP");
-    text_open(row, "for (long l = l0; l < l0 + %lld; l++) {", nr);
-  } else {
-    text_line(row, "GC_IVDEP");
-    text_open(row, "for (long l = 0; l < %s; l++) {", w);
-  }
-  text_line(row, "const long c = %s + l;", c0);
-  return v ? 2 : 1;
-}
-
 bool cpu_rows_full_results(RowsPrinter *r) {
   const Group *gr = r->gr;
   bool any = false;
@@ -225,7 +202,7 @@ void cpu_rows_pass(RowsPrinter *r, Kernel *k, int number, const RowLoops *l, boo
   Text *row = r->p.level[1];
   *r->p.level[2] = text_new(g->a, row->indent + 2);
   printer_drop(&r->p, 2);
-  rows_name(r, l->inner, l->ninner);
+  cpu_rows_name(r, l);
   long long most = r->c;
   const char *c = cpu_rows_length(r);
   bool chunks = most > ROW_CHUNK;
@@ -302,7 +279,7 @@ void cpu_rows_results(RowsPrinter *r, const RowLoops *l, bool full) {
       printer_value(&r->p, gr->yield[i], printer_identity(&r->p, gr->yield[i]));
   printer_drop(&r->p, 2);
   *r->p.level[2] = text_new(r->g->a, 3);
-  rows_name(r, l->inner, l->ninner);
+  cpu_rows_name(r, l);
   if (full && cpu_rows_full_results(r)) {
     int open = cpu_rows_elements(r, row, "0", cpu_rows_length(r));
     text_append(row, r->p.level[2]);

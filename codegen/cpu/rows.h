@@ -25,6 +25,8 @@ RowLoops cpu_rows_start(RowsPrinter *r);
 /* The loops over a row, in blocks of lanes and, where the row is long, in chunks; split: over the
    unit's chunk alone, whose partial results go to scratch. */
 void cpu_rows_pass(RowsPrinter *r, Kernel *k, int number, const RowLoops *l, bool split);
+/* Names the coordinates of a row's elements. */
+void cpu_rows_name(RowsPrinter *r, const RowLoops *l);
 /* The loops over elements c = c0 + l, l < w, in order of the row whatever the operands' layout.
    Where that is panels, elements side by side are so many as a panel is wide. Gives how many are
    open. */

@@ -117,7 +117,7 @@ static void apply(RowsPrinter *r, Kernel *k, const RowLoops *l) {
   rows_before(r, r->npasses);
   printer_drop(&r->p, 2);
   *r->p.level[2] = text_new(r->g->a, 3);
-  rows_name(r, l->inner, l->ninner);
+  cpu_rows_name(r, l);
   cpu_rows_full_results(r);
   int open = cpu_rows_elements(r, row, "b", "e - b");
   text_append(row, r->p.level[2]);

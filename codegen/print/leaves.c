@@ -99,12 +99,6 @@ const char *loops_text(const Printer *p, const Loop *l, int n) {
   return text_product(p->g->a, text, arena_printf(p->g->a, "%lld", (long long)fixed));
 }
 
-/* n / by, where `by` is known at run time: by its reciprocal, which is computed in front of a loop,
-   and loops of it become vectors. Exact below 2^50: n + 1/2 is half of 1 / by from any multiple. */
-static const char *quotient_text(Arena *a, const char *n, const char *by) {
-  return arena_printf(a, "(long)(((double)%s + 0.5) * (1.0 / (double)%s))", n, by);
-}
-
 /* The same where an inner count is known at run time: from the outermost loop inwards, of what the
    outer ones leave. */
 static void decode_bounded(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
@@ -118,7 +112,7 @@ static void decode_bounded(Printer *p, const Loop *loop, int n, const char *u, c
     c->text = arena_printf(a, "%s%d", prefix, k);
     const char *here = strcmp(inner, "1") == 0 ? u
                        : text_is_number(inner) ? arena_printf(a, "%s / %s", u, inner)
-                                               : quotient_text(a, u, inner);
+                                               : text_quotient(a, u, inner);
     text_line(x, "const long %s = %s;", c->text, here);
     if (k + 1 == n) break;
     const char *rest = arena_printf(a, "%s%d_rest", prefix, k);

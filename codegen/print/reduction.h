@@ -44,6 +44,9 @@ typedef struct RowsPrinter {
   int64_t c;          /* elements of a row */
   const char *number; /* text of a row's number */
   RowsSchedule s;     /* of a target whose units are rows or chunks of them */
+  const Loop *inner;  /* of the CPU: the innermost axis of rows of which an inner axis is bounded;
+                         each run along it finds its place once. Else NULL */
+  Text run;           /* ... the coordinates of run number `run` along the others */
 } RowsPrinter;
 
 int64_t rows_elements(const Group *gr); /* of a row */

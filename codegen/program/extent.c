@@ -32,6 +32,10 @@ const char *text_ceil_div(Arena *a, const char *n, int64_t by) {
                  : arena_printf(a, "((%s + %lld) / %lld)", n, (long long)(by - 1), (long long)by);
 }
 
+const char *text_quotient(Arena *a, const char *n, const char *by) {
+  return arena_printf(a, "(long)(((double)%s + 0.5) * (1.0 / (double)%s))", n, by);
+}
+
 const char *count_text(Gen *g, const Entry *e, int64_t n, const Extent *x) {
   if (!x) return arena_printf(g->a, "%lld", (long long)n);
   return text_product(g->a, extent_name(g, e, x),

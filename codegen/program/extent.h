@@ -20,6 +20,9 @@ const char *text_last(Arena *a, const char *count);
 /* x times y; n over `by`, rounded up. Factors of factors. */
 const char *text_product(Arena *a, const char *x, const char *y);
 const char *text_ceil_div(Arena *a, const char *n, int64_t by);
+/* n / by of two factors, where `by` is known at run time: by its reciprocal, which is computed in
+   front of a loop. Exact below 2^50: n + 1/2 is half of 1 / by from any multiple. */
+const char *text_quotient(Arena *a, const char *n, const char *by);
 /* Elements from the first one on that hold all of a run: those of the outermost axis, if that alone
    is bounded, else as many as at the bound. */
 const char *prefix_text(Gen *g, const Entry *e, const Type *t);

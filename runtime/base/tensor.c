@@ -69,9 +69,14 @@ uint64_t tensor_place(const GcTensor *t, uint64_t index) {
   uint64_t at = 0, size = 1, panel = 0;
   for (int i = t->rank - 1; i >= 0; i--) {
     int axis = t->order ? t->order[i] : i;
-    uint64_t below = 1;
-    for (int k = axis + 1; k < t->rank; k++) below *= dim(t, k);
-    uint64_t x = index / below % dim(t, axis);
+    uint64_t below = 1, x;
+    if (t->order) {
+      for (int k = axis + 1; k < t->rank; k++) below *= dim(t, k);
+      x = index / below % dim(t, axis);
+    } else {
+      x = index % dim(t, axis);
+      index /= dim(t, axis);
+    }
     if (i == t->rank - 1 && t->panel > 0) {
       size = (uint64_t)t->panel;
       at = x % size;
