@@ -24,6 +24,7 @@ typedef enum Property {
 typedef struct MemoryLimit {
   uint64_t bytes; /* 0: none */
   double share;   /* 0: none; 0.5 is half */
+  bool bare;      /* the bytes were given without a unit */
 } MemoryLimit;
 
 typedef struct PassOptions {

@@ -113,8 +113,20 @@ static bool give_name(Temporary *t) {
   return false;
 }
 
+size_t output_missing_folder(const char *path) {
+  const int error = errno;
+  const char *slash = strrchr(path, '/');
+  char *folder = slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
+  const bool missing = folder && access(folder, F_OK) != 0 && errno == ENOENT;
+  free(folder);
+  errno = error;
+  return missing ? (size_t)(slash - path) : 0;
+}
+
 static bool failed(const char *path) {
-  fprintf(stderr, "gc: error: cannot write %s: %s\n", path, strerror(errno));
+  const int folder = (int)output_missing_folder(path);
+  fprintf(stderr, "gc: error: cannot write '%s': %s\n", path, strerror(errno));
+  if (folder) fprintf(stderr, "hint: make its folder first: mkdir -p %.*s\n", folder, path);
   return false;
 }
 
@@ -178,9 +190,13 @@ static bool write_to(FILE *f, const char *text, size_t n) {
   return fwrite(text, 1, n, f) == n && fflush(f) == 0;
 }
 
+static bool stdout_failed(void) {
+  fprintf(stderr, "gc: error: cannot write the standard output: %s\n", strerror(errno));
+  return false;
+}
+
 bool output_write(const char *path, const char *text, size_t n) {
-  if (!path || strcmp(path, "-") == 0)
-    return write_to(stdout, text, n) || failed("the standard output");
+  if (!path || strcmp(path, "-") == 0) return write_to(stdout, text, n) || stdout_failed();
   struct stat st;
   if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
     return replace(path, text, n, false) || failed(path);

@@ -14,6 +14,8 @@ bool output_stream(const char *path, bool (*print)(FILE *f, void *arg), void *ar
 bool output_place(const char *from, const char *path, bool program);
 /* Whether a file can be created there; else errno is set. */
 bool output_can_replace(const char *path);
+/* The length of the folder that the file would be in, if it is not there; else 0. Keeps errno. */
+size_t output_missing_folder(const char *path);
 /* The same with these bytes; a path that is no regular file (a device, a pipe) is written directly,
    NULL and "-" are the standard output. False after a message: exit code 3. */
 bool output_write(const char *path, const char *text, size_t n);

@@ -265,7 +265,11 @@ static bool goes_alone(const Options *o, OptionId id, OptionId also, OptionId or
 /* The name of an entry behind the program. */
 static bool is_entry(const char *word) { return access(word, F_OK) != 0 && !strpbrk(word, "./"); }
 
-static bool two_files(const char *a, const char *b) {
+static bool two_files(const Options *o, const char *a, const char *b) {
+  const int curve = option_given(o, OPT_MEMORY_CURVE), report = option_given(o, OPT_MEMORY_REPORT);
+  if ((is_entry(a) || is_entry(b)) && (curve || report))
+    return !usage_error("%s is no file; if it is an entry of %s, --memory-%s is about all entries",
+                        is_entry(b) ? b : a, is_entry(b) ? a : b, curve ? "curve" : "report");
   if (is_entry(a))
     return !usage_error("%s is no file; gc %s makes a program, which runs its entries: "
                         "./PROGRAM ENTRY",
@@ -282,7 +286,7 @@ static bool check_together(const Options *o) {
   bool pack = option_given(o, OPT_PACK);
   if (o->entry && strcmp(option_value(o, OPT_EMIT, ""), "onnx") != 0 &&
       !option_given(o, OPT_DUMP_PLAN))
-    return two_files(o->input, o->entry);
+    return two_files(o, o->input, o->entry);
   for (int i = 0; i < OPTIONS; i++) {
     if (!o->value[i] || option_rows[i].pack == 2 || option_rows[i].pack == pack) continue;
     return pack ? !usage_error("%s does not go with --pack", option_rows[i].spelling)
@@ -318,7 +322,7 @@ bool options_parse(Ctx *c, int argc, char **argv, Options *o) {
     } else if (!arg[0]) {
       return !usage_error("the name of the input file is empty");
     } else if (o->entry) {
-      return two_files(o->input, arg);
+      return two_files(o, o->input, arg);
     } else {
       *(o->input ? &o->entry : &o->input) = arg;
     }

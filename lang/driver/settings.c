@@ -68,6 +68,7 @@ bool settings_bytes(const char *s, uint64_t *out) {
 static bool parse_limit(const char *s, MemoryLimit *out) {
   char *end;
   double n = strtod(s, &end);
+  out->bare = !*end;
   if (strcmp(end, "%") != 0) return settings_bytes(s, &out->bytes);
   out->share = n / 100;
   return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;

@@ -199,7 +199,10 @@ int settings_output(Compilation *r) {
                        : r->emit == EMIT_ONNX ? "model"
                                               : "library");
   if (!code && program && !output_can_replace(r->output)) {
+    const int folder = (int)output_missing_folder(r->output);
     diag(r->c, SEV_ERROR, (Loc){0}, "cannot write '%s': %s", r->output, strerror(errno));
+    if (folder)
+      diag(r->c, SEV_HINT, (Loc){0}, "make its folder first: mkdir -p %.*s", folder, r->output);
     return EXIT_ENVIRONMENT;
   }
   return code;

@@ -194,8 +194,7 @@ static bool unify(Elab *e, Val *v, int n, int first_value, Subject what, Loc loc
     if (v[i].kind != VAL_TENSOR && !val_is_number(v[i]) && v[i].kind != VAL_BOOL &&
         v[i].kind != VAL_EXTENT) {
       elab_error(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
-      if (v[i].kind == VAL_LIST && v[i].list->n && val_is_number(v[i].list->at[0]))
-        elab_hint(e, "numbers become a tensor by stack([full([], 0.5), full([], 1.5)])");
+      hint_list(e, v[i]);
       elab_trace(e);
       return false;
     }

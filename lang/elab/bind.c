@@ -31,9 +31,10 @@ static void unknown_argument(Elab *e, const CallSite *s, Ident name) {
     if (!param_at(s, k)->rest) names[n++] = param_at(s, k)->name.name;
   for (int k = 0; s->hidden && k < TRAIN_AMONG_ARGS; k++) names[n++] = train_clause[k];
   const char *near = hint_for_argument(name.name, names, n);
-  if (!near) near = nearest_name(e->c, name.name, names, n);
+  const char *known = near ? NULL : hint_for_lacking(name.name);
+  if (!near && !known) near = nearest_name(e->c, name.name, names, n);
   elab_error(e, name.loc, "%s has no argument '%s'", s->f->name, name.name);
-  const char *known = near ? NULL : hint_for_name(name.name);
+  if (!near && !known) known = hint_for_name(name.name);
   if (near) elab_hint(e, "did you mean '%s'?", near);
   if (known) elab_hint(e, "%s", known);
   if (near && s->f->kind == FUNC_BUILTIN)
@@ -107,6 +108,13 @@ static Bound bind_rest(Elab *e, const CallSite *s, int i) {
   return (Bound){val_list(e, VAL_LIST, item, k, loc), loc, -1, true};
 }
 
+static bool is_named(const CallSite *s, Loc loc) {
+  for (int i = 0; i < s->n; i++)
+    if (s->arg[i].name.name && s->arg[i].loc.line == loc.line && s->arg[i].loc.col == loc.col)
+      return true;
+  return false;
+}
+
 Bound *bind_given(Elab *e, const CallSite *s) {
   int np = param_count(s), next = 0;
   Bound *bound = ARENA_ARRAY(e->a, Bound, np + 1);
@@ -119,10 +127,15 @@ Bound *bind_given(Elab *e, const CallSite *s) {
     if (bound[p].given) {
       elab_error(e, a->loc, "argument '%s' of %s is given twice", param_at(s, p)->name.name,
                  s->f->name);
-      elab_note(e, bound[p].loc, "first here");
       const char *list = one_list(e, s);
-      if (list) elab_hint(e, "%s", list);
-      return elab_trace(e), NULL;
+      if (list || bound[p].v.kind == VAL_ERROR || !a->name.name || is_named(s, bound[p].loc)) {
+        elab_note(e, bound[p].loc, "first here");
+        if (list) elab_hint(e, "%s", list);
+        return elab_trace(e), NULL;
+      }
+      elab_note(e, bound[p].loc, "by its position, argument %d is '%s' as well", p + 1,
+                param_at(s, p)->name.name);
+      return note_signature(e, s), NULL;
     }
     bound[p] = (Bound){a->v, a->loc, a->global, true};
     if (!a->name.name) next++;

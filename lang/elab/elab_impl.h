@@ -112,6 +112,9 @@ const char *without_op(OpKind k, const char *why);
 /* The common dtype of two tensors; false if they have none, which the hint then explains. */
 bool common_dtype(const Elab *e, Dtype a, Dtype b, Dtype *out);
 void hint_mixed(Elab *e, Val l, Val r);
+/* The hint after an error about a list in the place of a tensor; none for another value. In
+   builtin/constant.c. */
+void hint_list(Elab *e, Val v);
 /* ---- matmul.c ---- */
 Val tensor_matmul(Elab *e, Val l, Val r, Loc loc);
 Val transpose_last(Elab *e, Val v);

@@ -30,11 +30,12 @@ static bool traced(Elab *e, Subject p) {
 static const char *shape_argument(const CallSite *s) {
   const Decl *d = s->f->decl;
   const char *name = NULL;
-  for (int i = 0; i < d->function.n && !name; i++)
-    if (d->function.params[i].type && d->function.params[i].type->kind == ARG_SHAPE)
-      name = d->function.params[i].name.name;
+  int at = 0;
+  for (; at < d->function.n && !name; at++)
+    if (d->function.params[at].type && d->function.params[at].type->kind == ARG_SHAPE)
+      name = d->function.params[at].name.name;
   for (int i = 0; name && i < s->n; i++)
-    if (s->arg[i].name.name == name) return NULL;
+    if (s->arg[i].name.name == name || (!s->arg[i].name.name && i == at - 1)) return NULL;
   return name;
 }
 
@@ -91,7 +92,12 @@ static bool wrong(Elab *e, Subject p, Val v) {
     elab_hint(e, "an initialiser is a name, as in init = he; with arguments: def small(shape) { "
                  "return normal(std = 0.02, shape = shape) } and init = small");
   const char *shape = p.s && v.kind == VAL_LIST ? shape_argument(p.s) : NULL;
-  if (shape) elab_hint(e, "name it: %s(%s = %s)", p.s->f->name, shape, source_slice(e, p.loc));
+  const bool tensor =
+      p.t->kind == ARG_TENSOR || p.t->kind == ARG_FLOATS || p.t->kind == ARG_INDICES;
+  if (shape)
+    elab_hint(e, "name it: %s(%s = %s)", p.s->f->name, shape, source_slice(e, p.loc));
+  else if (tensor)
+    hint_list(e, v);
   return traced(e, p);
 }
 
@@ -150,7 +156,9 @@ static bool match_tensors(Elab *e, Subject p, const Val *v) {
     elab_error(e, p.loc, "%s needs a list of tensors, its element %d is %s",
                p.s ? p.s->f->name : p.name, k, val_str(e, one));
     if (val_is_number(one))
-      elab_hint(e, "a number becomes a tensor by full([], %g)", val_number(one));
+      elab_hint(e,
+                "a number becomes a tensor by full([], %g), a list of numbers by f32([0.5, 1.5])",
+                val_number(one));
     return traced(e, p);
   }
   return true;

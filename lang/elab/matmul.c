@@ -79,7 +79,10 @@ static bool fit(Elab *e, Val *l, Val *r, Loc loc) {
     if (v[i].kind == VAL_TENSOR && v[i].tensor.type->rank > 0) continue;
     elab_error(e, loc, "'@' needs tensors with axes, but its %s side is %s", i ? "right" : "left",
                val_str(e, v[i]));
-    elab_hint(e, "multiply by a number with '*'");
+    if (v[i].kind == VAL_LIST)
+      hint_list(e, v[i]);
+    else
+      elab_hint(e, "multiply by a number with '*'");
     return elab_trace(e), false;
   }
   Dtype a = l->tensor.type->dtype, b = r->tensor.type->dtype, wide;

@@ -56,20 +56,37 @@ static bool update_param(Elab *e, const Choice *c, const Trained *p) {
   return elab_trace(e), false;
 }
 
+/* Warns of params that no optimizer takes; `first` is one of the n. */
+static void warn_untaken(Elab *e, const Training *t, const Trained *first, int n, int count) {
+  const Choice *last = &t->opt[t->n - 1];
+  if (n == count) {
+    elab_warning(e, t->opt[0].condition->loc, "no param meets a condition: nothing is trained");
+    elab_hint(e, "conditions are about the param p, as in rank(p) > 1");
+    return;
+  }
+  elab_warning(e, last->condition->loc, "no optimizer takes %s%s: %s not trained", first->path,
+               n > 1 ? intern_printf(e->c, " and %d more param%s", n - 1, n > 2 ? "s" : "") : "",
+               n > 1 ? "they are" : "it is");
+  elab_hint(e, "an optimizer without a condition takes the others: with %s if %s, %s",
+            source_slice(e, last->x->loc), source_slice(e, last->condition->loc),
+            source_slice(e, last->x->loc));
+}
+
 /* Each param by the first optimizer whose condition holds; a param without one stays as it is. */
 static void update_params(Elab *e, const Training *t, const Trained *p, int count) {
-  int updated = 0;
-  for (int i = 0; i < count; i++)
-    for (int k = 0; k < t->n; k++) {
+  const Trained *untaken = NULL;
+  int left = 0;
+  for (int i = 0; i < count; i++) {
+    int holds = 0;
+    for (int k = 0; k < t->n && !holds; k++) {
       const Choice *c = &t->opt[k];
-      int holds = c->condition ? condition_holds(e, c->condition, p[i].global) : 1;
+      holds = c->condition ? condition_holds(e, c->condition, p[i].global) : 1;
       if (holds < 0 || (holds && !update_param(e, c, &p[i]))) return;
-      updated += holds;
-      if (holds) break;
     }
-  if (updated || !count || !t->n || !t->opt[0].condition) return;
-  elab_warning(e, t->opt[0].condition->loc, "no param meets a condition: nothing is trained");
-  elab_hint(e, "conditions are about the param p, as in rank(p) > 1");
+    if (holds) continue;
+    if (!left++) untaken = &p[i];
+  }
+  if (left && t->n) warn_untaken(e, t, untaken, left, count);
 }
 
 static void record_updates(Elab *e, const Trained *p, int n, Loc loc) {

@@ -146,8 +146,8 @@ Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
   }
   if (dtype_is_float(t->dtype)) return val_tensor(e, build_const(b, t, val_number(v)));
   if (v.kind == VAL_NUM) {
-    elab_error(e, loc, "%s is not an integer, but %s holds integers", val_str(e, v),
-               type_text(e->c, t));
+    elab_error(e, loc, "%s is %s, but %s holds integers", val_str(e, v),
+               v.f == floor(v.f) ? "a float" : "not an integer", type_text(e->c, t));
     elab_hint(e, "convert the integers with f32(x)");
     return elab_trace(e);
   }
@@ -226,6 +226,8 @@ bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t 
     elab_error(e, loc, "%s must be an integer, found %s", what, val_str(e, v));
     if (v.kind == VAL_NUM && strchr(source_slice(e, loc), '/'))
       elab_hint(e, "'//' divides and rounds down");
+    if (v.kind == VAL_NONE)
+      elab_hint(e, "a dim that is known at run time has a name and a bound: n <= 64");
     if (v.kind == VAL_LIST && strcmp(what, "an index") == 0)
       elab_hint(e,
                 "several rows: stack([x[0], x[2]]); by integer ids that are data: gather(x, ids)");

@@ -172,12 +172,16 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
     const char *list = f->token == '{' && f->before ? f->before : "list";
     const bool named = f->token == '{' && f->before;
     parse_note(ps, SEV_HINT, (Loc){0}, "a loop counts: i in 0..n { … } runs for i = 0 to n - 1%s",
-               named ? intern_printf(ps->c, "; of a list i in 0..len(%s), with %s[i]", list, list)
+               named ? intern_printf(ps->c,
+                                     "; of a list i in 0..len(%s), of a tensor i in 0..dim(%s, 0), "
+                                     "with %s[i]",
+                                     list, list, list)
                      : "");
     return true;
   }
   if (f->token == ':' && expects(e, '{')) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a block stands in braces: { … }");
+    ps->braceless = true;
     return true;
   }
   if (listed) {
@@ -281,9 +285,11 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
     return true;
   }
   if (e.n == 1 && expects(e, LIKE)) {
+    const bool tree = one_of(f->name, (const char *const[]){"params", "states", NULL});
     parse_error(ps, f->last, "expected ':' and a type, found '='");
-    parse_note(ps, SEV_HINT, (Loc){0},
-               "its shape stands behind the name: w : f32[10, 4] = glorot()");
+    parse_note(ps, SEV_HINT, (Loc){0}, "%s",
+               tree ? "a state of each param below a path: state NAME = like params(\"net\")"
+                    : "its shape stands behind the name: w : f32[10, 4] = glorot()");
     return true;
   }
   if (f->token == '{' && expects(e, INTEGER) && !expects(e, RETURN) && f->open != '[') {

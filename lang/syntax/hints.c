@@ -8,6 +8,7 @@ typedef enum HintKind {
   HINT_NAME,
   HINT_TYPE,
   HINT_ARGUMENT,
+  HINT_LACKING,
   HINT_LAYER,
   HINT_MODULE,
   HINT_RESERVED,
@@ -27,6 +28,7 @@ typedef struct Hint {
 #define NAME_HINT(text) "write " text
 #define TYPE_HINT(text) text
 #define ARGUMENT_HINT(text) text
+#define LACKING_HINT(text) text
 #define LAYER_HINT(text) "its layer declares parameters: " text
 #define MODULE_HINT(text) text
 #define RESERVED_HINT(text) "write " text
@@ -63,6 +65,10 @@ const char *hint_for_argument(const char *name, const char *const *names, int n)
 
 const char *hint_for_any_argument(const char *name) {
   return said(find(0, HINT_ARGUMENT, HINT_ARGUMENT, name));
+}
+
+const char *hint_for_lacking(const char *name) {
+  return said(find(0, HINT_LACKING, HINT_LACKING, name));
 }
 
 const char *hint_for_layer(const char *name) { return said(find(0, HINT_LAYER, HINT_LAYER, name)); }

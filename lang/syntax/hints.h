@@ -21,6 +21,9 @@ const char *hint_for_reserved(const char *word);
 /* The equivalent of the argument `name` among n names; NULL: none. */
 const char *hint_for_argument(const char *name, const char *const *names, int n);
 
+/* What does the same as an argument that no function has here; NULL: unknown. */
+const char *hint_for_lacking(const char *name);
+
 /* The equivalent that it most likely has. */
 const char *hint_for_any_argument(const char *name);
 

@@ -285,10 +285,13 @@ bool lex_chain_goes_on(Parser *ps, Loc field) {
 }
 
 const char *lex_name_before(Parser *ps, Loc dot) {
-  const char *to = source_text(ps, dot), *line = to - (dot.col - 1), *from = to;
+  const char *to = source_text(ps, dot), *line = to - (dot.col - 1);
+  while (to > line && to[-1] == ' ') to--;
+  const char *from = to;
   while (from > line && is_word_char(from[-1])) from--;
   bool whole = from < to && (*from < '0' || *from > '9') && (from == line || from[-1] != '.');
-  return whole ? intern_n(ps->c, from, (size_t)(to - from)) : NULL;
+  const char *name = whole ? intern_n(ps->c, from, (size_t)(to - from)) : NULL;
+  return name && !word_is_reserved(name) ? name : NULL;
 }
 
 const char *lex_arguments_behind(Parser *ps, Loc field) {

@@ -76,7 +76,8 @@ bool lex_is_recovering(Parser *ps);
 /* Of "torch.nn.relu", at the place of one of its dots: the first name; whether one more follows. */
 const char *lex_chain_before(Parser *ps, Loc dot);
 bool lex_chain_goes_on(Parser *ps, Loc field);
-const char *lex_name_before(Parser *ps, Loc dot); /* "x" of "x.sum(1)"; NULL: it is no name alone */
+/* "x" of "x.sum(1)" and "x += 1"; NULL: it is no name alone */
+const char *lex_name_before(Parser *ps, Loc dot);
 /* "1" of "x.sum(1)", at the place of .sum; NULL: no call follows that ends on its line. */
 const char *lex_arguments_behind(Parser *ps, Loc field);
 bool lex_names_a_call(Parser *ps); /* the last two words are "as NAME" */
@@ -161,9 +162,10 @@ struct Parser {
   uint16_t file;
   uint32_t line, col; /* of the scanner: the place of the next byte */
   Lexer *lex;
-  Expr *value;  /* the result of parse_value */
-  Loc field;    /* the last one that was reported, as of x.item() */
-  bool stopped; /* nothing more is read or reported */
+  Expr *value;    /* the result of parse_value */
+  Loc field;      /* the last one that was reported, as of x.item() */
+  bool braceless; /* a ':' stood for a brace: indented statements behind it are its block */
+  bool stopped;   /* nothing more is read or reported */
 };
 void parse_error(Parser *ps, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void parse_note(Parser *ps, Severity sev, Loc loc, const char *fmt, ...)

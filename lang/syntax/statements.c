@@ -160,6 +160,7 @@ void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet) {
 }
 
 void stray_stmt(Parser *ps, const Stmt *s) {
+  if (ps->braceless && s->loc.col > 1) return;
   parse_error(ps, s->loc, "a statement stands outside of 'def' and 'entry'");
   if (s->kind == ST_ASSIGN && s->assign.names.n == 1)
     parse_note(ps, SEV_HINT, (Loc){0}, "a constant is declared with 'let %s = ...'",

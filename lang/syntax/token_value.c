@@ -145,7 +145,13 @@ bool token_is_reserved(int token) {
 int scan_foreign(Parser *ps, Loc loc, const char *text) {
   int token;
   const char *hint = hint_for_symbol(text, &token);
-  if (hint)
+  if (hint && token == '=') {
+    const char *x = lex_name_before(ps, loc);
+    if (!x) x = "x";
+    scan_error(ps, loc,
+               "%s, write %.60s = %.60s %c ..., and of a param or state %.60s := %.60s %c ...",
+               hint, x, x, *text, x, x, *text);
+  } else if (hint)
     scan_error(ps, loc, "%s", hint);
   else
     scan_error(ps, loc, "'%s' has no meaning outside of comments and strings", text);

@@ -84,6 +84,9 @@ static void report_refusal(const Remat *w, uint64_t limit, uint64_t bytes, doubl
        w->e == w->r->m->init ? "the initial values do"
                              : intern_printf(c, "entry '%s' does", w->e->name),
        plan_commas(b1, limit), plan_commas(b2, bytes), 100 * share);
+  if (w->r->opt->limit.bare && ctx_errors(c) == 1)
+    diag(c, SEV_NOTE, (Loc){0},
+         "a size without a letter is in bytes; K, M and G are KiB, MiB and GiB");
 }
 
 /* The largest of what is there at a step, and how much more there is. */
@@ -111,7 +114,8 @@ static void report_held(const Remat *w, int at, int64_t live) {
            plan_commas(b1, bytes), why_held(w, held[i], at));
   }
   if (n > NAMED)
-    diag(c, SEV_NOTE, (Loc){0}, "%d more hold %s bytes", n - NAMED, plan_commas(b1, rest));
+    diag(c, SEV_NOTE, (Loc){0}, "%d more hold%s %s bytes", n - NAMED, n == NAMED + 1 ? "s" : "",
+         plan_commas(b1, rest));
 }
 
 /* What holds the entry at the least, which the state is at. */

@@ -44,6 +44,13 @@ while read -r name here; do
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
   grep -qxF "hint: did you mean '$here'?" "$work/error" || { echo "no such hint for the argument $name: $here" && cat "$work/error" && failed=1; }
 done <"$work/arguments"
+sed -n 's/^HINT(LACKING, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/lacking"
+while read -r name hint; do
+  rows=$((rows + 1))
+  echo "entry f(x : f32[4]) { return y = relu(x, $name = 1) }" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
+  grep -qxF "hint: $hint" "$work/error" || { echo "no such hint for the argument $name" && cat "$work/error" && failed=1; }
+done <"$work/lacking"
 sed -n 's/^HINT(LAYER, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/layers"
 while read -r name hint; do
   rows=$((rows + 1))

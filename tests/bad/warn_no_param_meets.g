@@ -14,3 +14,11 @@ entry some(x : f32[4, 3]) {
   loss = mean(net(x))
   minimize loss with sgd(lr) if rank(p) > 1
 }
+entry none_of_two(x : f32[4, 3]) {
+  loss = mean(linear(net(x), 2) as top)
+  minimize loss with sgd(lr) if path(p) == "top.w", adam(lr) if path(p) == "top.b"
+}
+entry only(x : f32[4, 3]) {
+  loss = mean(net(x))
+  minimize loss with sgd(lr) if rank(p) > 1, adam(lr) if rank(p) == 1, only = "net.fc.w"
+}

@@ -5,7 +5,7 @@
 unoptimised
 cat >f.g <<'END'
 let S = 12
-def ids() { return where(iota(4) == 1, 2, where(iota(4) == 3, 0, 2 * (iota(4) % 2) + 1)) }     # 1 2 1 0
+def ids() { return i32([1, 2, 1, 0]) }
 entry values(x : f32[4, 6]) {
   state rows : f32[9, 4, 6] = zeros()
   rows := stack([cumprod(x), cumprod(x, axis = 0), tril(x), triu(x, 1), tril(x, -1), scatter(x, ids(), 2 * x), rope(x, at = 3),
@@ -51,7 +51,7 @@ entry attend(x : f32[1, 4, 6]) {
   return y = x
 }
 def matrix() {
-  param w : f32[3, 2] = reshape(f32(iota(6)), [3, 2]) / 4 - 0.5
+  param w : f32[3, 2] = f32([[-0.5, -0.25], [0, 0.25], [0.5, 0.75]])
   param v : f32[2] = ones()
   return w, v
 }

@@ -49,3 +49,17 @@ entry whole(a : i32[4], b : bool[4]) { return p = isfinite(a), q = isfinite(b) }
 # CHECK: entry whole
 # CHECK: %number = convert %b : i32[4]
 # CHECK: %q = eq %{{[0-9]+}}, %{{[0-9]+}} : bool[4]
+
+# a list of numbers: equal neighbours are one comparison, and one number alone is a constant
+entry list() { return a = f16([1, 1, 2.5]), b = f32([7, 7]), c = i32([[2, 1], [true, false]]) }
+# CHECK:      entry list
+# CHECK-NEXT:   [[AT:%[0-9]+]] = iota : i32[3]
+# CHECK-NEXT:   [[LAST:%[0-9]+]] = const {value = 2.5} : f16[3]
+# CHECK-NEXT:   [[FIRST:%[0-9]+]] = const {value = 1} : f16[3]
+# CHECK-NEXT:   const {value = 1} : i32[3]
+# CHECK-NEXT:   [[C:%[0-9]+]] = le [[AT]], {{.*}} : bool[3]
+# CHECK-NEXT:   %a = where [[C]], [[FIRST]], [[LAST]] : f16[3]
+# CHECK-NEXT:   iota : i32[2]
+# CHECK-NEXT:   const {value = 7} : f32[2]
+# CHECK-NEXT:   iota : i32[4]
+# CHECK:        %c = reshape %{{[0-9]+}} : i32[2,2]

@@ -204,14 +204,21 @@ static Val convert(Elab *e, const CallSite *s, Val v) {
     return val_convert(e, v, dt);
   }
   if (v.kind == VAL_EXTENT) return extent_convert(e, v, dt, loc);
+  if (v.kind == VAL_LIST) return tensor_of_list(e, v, dt, s->arg[0].loc);
   if (v.kind == VAL_BOOL) v = val_int(v.b, v.loc);
   if (!val_is_number(v))
     return elab_fail(e, s->arg[0].loc, "%s cannot convert %s", dtype_name(dt), val_str(e, v));
+  v = number_as(e, v, dt, s->arg[0].loc);
+  v.loc = loc;
+  return v;
+}
+
+Val number_as(Elab *e, Val v, Dtype dt, Loc loc) {
   if (dt == DT_BOOL) return val_bool(val_number(v) != 0, loc);
   if (dtype_is_float(dt)) return val_num(val_number(v), loc);
-  if (v.kind == VAL_INT) return val_int(v.i, loc);
+  if (v.kind == VAL_INT) return v;
   if (!(v.f > -0x1p62 && v.f < 0x1p62))
-    return elab_fail(e, s->arg[0].loc, "%s does not fit %s", val_str(e, v), dtype_name(dt));
+    return elab_fail(e, loc, "%s does not fit %s", val_str(e, v), dtype_name(dt));
   return val_int((int64_t)v.f, loc);
 }
 

@@ -39,6 +39,10 @@ struct Builtin {
 void builtins_init(Elab *e);
 Val call_builtin(Elab *e, const CallSite *s);
 Val convert_call(Elab *e, const CallSite *s);
+/* A number that is known at compile time as one of the dtype: an integer, a float or a bool. */
+Val number_as(Elab *e, Val v, Dtype dt, Loc loc);
+/* A tensor of the numbers of a list, which may have lists in it; in constant.c. */
+Val tensor_of_list(Elab *e, Val list, Dtype dt, Loc loc);
 /* As a user would write them: "x, axis = none". */
 const char *signature_text(Ctx *c, const Decl *d);
 /* An axis within rank, negative from the end; false after an error. */
