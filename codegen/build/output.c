@@ -125,7 +125,7 @@ size_t output_missing_folder(const char *path) {
 
 static bool failed(const char *path) {
   const int folder = (int)output_missing_folder(path);
-  fprintf(stderr, "gc: error: cannot write '%s': %s\n", path, strerror(errno));
+  fprintf(stderr, "gc: error: cannot write %s: %s\n", path, strerror(errno));
   if (folder) fprintf(stderr, "hint: make its folder first: mkdir -p %.*s\n", folder, path);
   return false;
 }

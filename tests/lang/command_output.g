@@ -7,8 +7,8 @@
 # RUN: %gc --emit=ast %s -o %t.out
 # RUN: grep -qx 'let N = 3' %t.out
 # RUN: ls %t.out* | wc -l | grep -qx 1
-# RUN: not-14 %gc --emit=ast %s -o %t.none/out 2>&1 | grep 'cannot write .*/out: No such file or directory'
-# RUN: (%gc %s -o %t.none/out || echo $?) 2>&1 | grep -A1 'cannot write .*none/out.: No such file or directory$' | grep -x 3
+# RUN: not-14 %gc --emit=ast %s -o %t.none/out 2>&1 | grep -A1 'cannot write .*/out: No such file or directory' | grep '^hint: make its folder first: mkdir -p .*none$'
+# RUN: (%gc %s -o %t.none/out || echo $?) 2>&1 | grep -A2 'cannot write .*none/out.: No such file or directory$' | grep -c -e '^3$' -e '^hint: make its folder first: mkdir -p .*none$' | grep -x 2
 # RUN: (%gc --emit=ast %s -o /dev/full || echo $?) 2>&1 | grep -A1 'cannot write /dev/full: No space left' | grep -x 3
 # RUN: (%gc --emit=ast %s > /dev/full || echo $?) 2>&1 | grep -A1 'cannot write the standard output: No space left' | grep -x 3
 # RUN: for o in --help --version --list-passes --help=all; do (%gc $o > /dev/full || echo $?) 2>&1; done | grep -A1 'cannot write the standard output: No space left' | grep -cx 3 | grep -x 4
