@@ -2,11 +2,11 @@
    launches, with respect to queries and with respect to keys and values, so that nothing is added
    up across blocks. Halves go through tensor cores (TensorAttention of text/tensor_attention.h; on
    sm_90a attention_sm90a.c), unless --exact forbids it or heads are too long; all else through
-   FlashAttention of text/attention.h, and so do lengths that a run decides. Few queries of many
-   keys have launches of their own (attention_split.c). The blocks of causal attention that have
-   most to do come first, so that multiprocessors end together (Graham, 1969); in bands of heads, so
-   that what they read stays in L2. Contract: the CPU's bits, except on tensor cores, where the
-   shape alone gives the order of sums.
+   FlashAttention of text/attention.h. Few queries of many keys have launches of their own
+   (attention_split.c); if a run decides how many there are, it decides which launches do nothing.
+   The blocks of causal attention that have most to do come first, so that multiprocessors end
+   together (Graham, 1969); in bands of heads, so that what they read stays in L2. Contract: the
+   CPU's bits, except on tensor cores, where the shape alone gives the order of sums.
  */
 #include "codegen/gpu/attention.h"
 #include "codegen/program/extent.h"
@@ -88,13 +88,10 @@ static void tensor_instance(Gen *g, Kernel *k, const Attention *a, const GridAtt
                             bool keys) {
   Text *x = &k->text;
   text_line(
-      x,
-      "typedef TensorAttention<%s, %lld, %lld, %lld, %lld, %d, %d, %d, %s, %lld, %d, %d, Rows> "
-      "Block;",
-      a->dt == DT_F16 ? "MmaF16" : "MmaBf16", (long long)a->t, (long long)a->s, (long long)a->d,
-      (long long)a->e, keys ? s->key_rows : s->rows, keys ? s->key_step : s->step,
-      keys ? s->key_tiles : s->tiles, a->causal ? "true" : "false", (long long)s->part, s->copy_d,
-      s->copy_e);
+      x, "typedef TensorAttention<%s, %lld, %lld, %lld, %d, %d, %d, %s, %lld, %d, %d, Rows> Block;",
+      a->dt == DT_F16 ? "MmaF16" : "MmaBf16", (long long)a->t, (long long)a->d, (long long)a->e,
+      keys ? s->key_rows : s->rows, keys ? s->key_step : s->step, keys ? s->key_tiles : s->tiles,
+      a->causal ? "true" : "false", (long long)s->part, s->copy_d, s->copy_e);
   text_line(x, "extern __shared__ __align__(128) char smem[];");
   text_line(x, "Block block = {{}, smem};");
   k->block = keys ? s->key_threads : s->threads;
@@ -118,16 +115,26 @@ static const char *mask_row(Gen *g, const Attention *a, const char *head) {
   return attention_mask_row(g, a, arena_printf(g->a, "(int64_t)(%s)", head), "0");
 }
 
-/* Queries or keys of a head in this run; of operand number `operand`. */
+bool cuda_lengths_vary(const Attention *a) {
+  const Type *q = value_type(a->gr->e, a->op->operands[a->grad]),
+             *k = value_type(a->gr->e, a->op->operands[a->grad + 1]);
+  return type_extent(q, q->rank - 2) || type_extent(k, k->rank - 2);
+}
+
+/* Rows of a head in this run, of operand number `operand`. */
 static const char *rows_text(Gen *g, const Attention *a, int operand) {
   const Type *t = value_type(a->gr->e, a->op->operands[operand]);
   return dims_text(g, a->gr->e, t, t->rank - 2, t->rank - 1);
 }
 
+const char *cuda_attention_length(Gen *g, const Attention *a, int i) {
+  return rows_text(g, a, a->grad + i);
+}
+
 void cuda_attention_params(Gen *g, Text *x, const Attention *a, const char *head) {
   text_line(x, "AttentionParams<%s> params;", a->T);
-  text_line(x, "params.queries = %s, params.keys = %s;", rows_text(g, a, a->grad),
-            rows_text(g, a, a->grad + 1));
+  text_line(x, "params.queries = %s, params.keys = %s;", cuda_attention_length(g, a, 0),
+            cuda_attention_length(g, a, 1));
   text_line(x, "params.scale = %s;", attention_scale(g, a));
   if (a->masked)
     text_line(x, "params.mask = in%d + %s;", a->mask, mask_row(g, a, head));
@@ -188,8 +195,11 @@ void cuda_leave_behind(Gen *g, Text *x, const Attention *a, int operand, const c
     text_line(x, "if (%s >= %s) return;", row, rows_text(g, a, operand));
 }
 
-static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
+/* unless: a condition of runs whose keys thread blocks share, or NULL. */
+static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
+                    const char *unless) {
   Text *x = &k->text;
+  if (unless) text_line(x, "if (%s) return;", unless);
   start(g, k, a, s, false);
   k->grid = s->blocks;
   declare_block(x, a, s, false);
@@ -220,27 +230,52 @@ static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSched
             cuda_masks(g, a, first));
 }
 
+/* The code for sm_90a: by warpgroups, or, where queries or keys are few or a run decides how many
+   there are, that of other architectures, with the bits of warpgroups. */
+static void add_variant(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
+                        const char *unless, bool by_keys) {
+  const CudaTarget *t = cuda_target(g->target);
+  const AttentionShape *shape = &a->shape;
+  GridAttentionSchedule alike = *s;
+  const bool long_enough = shape->t >= WGMMA_STEP && shape->s >= WGMMA_STEP;
+  if (!cuda_lengths_vary(a) && long_enough) {
+    cuda_attention_sm90a(g, k, a, by_keys);
+    return;
+  }
+  if (!wgmma_attention_suits(shape) || !cuda_attention_has_maps(g, a) ||
+      !grid_attention_alike(&t->machine, shape, &alike))
+    return;
+  Kernel own = *k;
+  own.text = text_new(g->a, 1);
+  queries(g, &own, a, &alike, unless);
+  KernelVariant *v = ARENA_NEW(g->a, KernelVariant);
+  *v = (KernelVariant){.text = own.text,
+                       .grid = own.grid,
+                       .block = own.block,
+                       .shared = own.shared,
+                       .min_blocks = own.min_blocks};
+  k->variant = v;
+}
+
 void cuda_attention(Gen *g, const Group *gr) {
   Attention a = attention_of(g->a, gr);
   cuda_counts(g, gr->root, a.t, "queries");
   cuda_counts(g, gr->root, a.s, "keys");
-  if (cuda_attention_split(g, &a)) return;
-  const Type *q = value_type(gr->e, a.op->operands[a.grad]),
-             *kt = value_type(gr->e, a.op->operands[a.grad + 1]);
-  bool shorter = type_extent(q, q->rank - 2) || type_extent(kt, kt->rank - 2);
-  Kernel *k = cuda_kernel(g, gr);
-  k->flops = op_flops(gr->e, gr->op);
   const CudaTarget *t = cuda_target(g->target);
-  GridAttentionSchedule s =
-      grid_attention_schedule(&t->machine, &a.shape, !g->opt->exact && !shorter);
+  GridAttentionSchedule s = grid_attention_schedule(&t->machine, &a.shape, !g->opt->exact);
+  const char *split = NULL; /* has the CPU's bits, which those of tensor cores are not */
+  const bool varies = cuda_lengths_vary(&a) && s.tensor && !t->pre_sm80;
+  if (cuda_attention_split(g, &a, varies ? &split : NULL) && !split) return;
+  Kernel *k = split ? cuda_kernel_next(g, gr, "together") : cuda_kernel(g, gr);
+  k->flops = split ? 0 : op_flops(gr->e, gr->op);
   if (s.tensor && t->pre_sm80) {
     s = grid_attention_schedule(&t->machine, &a.shape, false);
     ((CudaNotes *)g->own)->tensor_cores_off = true;
   }
-  queries(g, k, &a, &s);
-  if (s.tensor) cuda_attention_sm90a(g, k, &a, false);
+  queries(g, k, &a, &s, split);
+  if (s.tensor) add_variant(g, k, &a, &s, split, false);
   if (!a.grad) return;
   k = cuda_kernel_next(g, gr, "keys");
   keys(g, k, &a, &s);
-  if (s.tensor) cuda_attention_sm90a(g, k, &a, true);
+  if (s.tensor) add_variant(g, k, &a, &s, NULL, true);
 }

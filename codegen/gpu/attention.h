@@ -21,9 +21,16 @@ const char *cuda_attention_operand(Gen *g, const Attention *a, int i, const char
 /* The mask of the g-th head from `first` on, a function of g. */
 const char *cuda_masks(Gen *g, const Attention *a, const char *first);
 
-/* Attention of few queries, in launches of its own; false where it is not split. */
-bool cuda_attention_split(Gen *g, const Attention *a);
+/* A run decides how many queries or keys there are. */
+bool cuda_lengths_vary(const Attention *a);
+/* Queries or keys of a head in this run: i is 0, 1. */
+const char *cuda_attention_length(Gen *g, const Attention *a, int i);
+/* Attention of few queries, in launches of its own; false where it is not split. `when`: each run
+   decides, by the condition that becomes *when; NULL: none does. */
+bool cuda_attention_split(Gen *g, const Attention *a, const char **when);
 
 /* The code for sm_90a, where the heads are for it; keys: of the launch by keys and values. */
 void cuda_attention_sm90a(Gen *g, Kernel *k, const Attention *a, bool keys);
+/* Tensor maps have room for how its operands lie. */
+bool cuda_attention_has_maps(Gen *g, const Attention *a);
 #endif

@@ -82,6 +82,11 @@ static bool add_maps(Gen *g, KernelVariant *v, const Attention *a, bool keys) {
   return true;
 }
 
+bool cuda_attention_has_maps(Gen *g, const Attention *a) {
+  KernelVariant v = {.text = text_new(g->a, 1)};
+  return add_maps(g, &v, a, false);
+}
+
 static void print_instance(Text *x, const Attention *a, const WgmmaAttentionSchedule *s) {
   cuda_attention_rows(x, a);
   text_line(x, "typedef WgmmaAttention<%s, %lld, %lld, %lld, %lld, %d, %d, %d, %s, Rows> Block;",

@@ -4,13 +4,26 @@
 #include "codegen/gpu/attention.h"
 #include "codegen/program/extent.h"
 
+/* varies: each run decides. */
+static bool split_of(const GridMachine *machine, const Attention *a, bool varies,
+                     SplitAttentionSchedule *out) {
+  const Type *q = value_type(a->gr->e, a->op->operands[a->grad]),
+             *k = value_type(a->gr->e, a->op->operands[a->grad + 1]);
+  const Extent *queries = type_extent(q, q->rank - 2), *keys = type_extent(k, k->rank - 2);
+  if (!varies || !(queries || keys)) return split_attention_schedule(machine, &a->shape, out);
+  return split_attention_most(machine, &a->shape, queries != NULL, queries == keys, out);
+}
+
 uint64_t cuda_attention_scratch(const CudaTarget *t, const Group *gr) {
   Arena *arena = arena_new();
   const Attention a = attention_of(arena, gr);
   SplitAttentionSchedule s;
-  bool split = split_attention_schedule(&t->machine, &a.shape, &s);
+  uint64_t bytes = 0;
+  for (int varies = 0; varies <= dtype_is_half(a.dt); varies++)
+    if (split_of(&t->machine, &a, varies, &s) && bytes < (uint64_t)s.scratch)
+      bytes = (uint64_t)s.scratch;
   arena_free(arena);
-  return split ? (uint64_t)s.scratch : 0;
+  return bytes;
 }
 
 /* Declares the template's instance, of the head of keys h. */
@@ -24,14 +37,17 @@ static void declare_block(Gen *g, Text *x, const Attention *a, const SplitAttent
             s->copy);
 }
 
-/* Declares the head and the block of keys of a thread block. */
-static void declare_step(Gen *g, Kernel *k, const Attention *a, const SplitAttentionSchedule *s) {
+/* Declares the head and the block of keys of a thread block, which leaves unless a condition holds.
+ */
+static void declare_step(Gen *g, Kernel *k, const Attention *a, const SplitAttentionSchedule *s,
+                         const char *unless) {
   Text *x = &k->text;
   const long long steps = s->blocks / s->heads;
   kernel_schedule(k, &split_attention_kind, s, sizeof *s);
   k->grid = s->blocks;
   k->block = s->threads;
   k->min_blocks = 1;
+  if (unless) text_line(x, "if (!(%s)) return;", unless);
   declare_block(g, x, a, s);
   text_line(x, "const int h = (int)(blockIdx.x / %lldu), step = (int)(blockIdx.x %% %lldu);", steps,
             steps);
@@ -40,21 +56,27 @@ static void declare_step(Gen *g, Kernel *k, const Attention *a, const SplitAtten
   text_line(x, "const Block block = {scratch, h};");
 }
 
-bool cuda_attention_split(Gen *g, const Attention *a) {
+bool cuda_attention_split(Gen *g, const Attention *a, const char **when) {
   const Group *gr = a->gr;
   SplitAttentionSchedule s;
-  if (!split_attention_schedule(&cuda_target(g->target)->machine, &a->shape, &s)) return false;
+  if (!split_of(&cuda_target(g->target)->machine, a, when != NULL, &s)) return false;
+  const char *unless = NULL;
+  if (when)
+    *when = unless = arena_printf(
+        g->a, "attention_splits(%lld * %s, %s, %d, %lld, %lld, %lld, %lld)", (long long)s.group,
+        cuda_attention_length(g, a, 0), cuda_attention_length(g, a, 1), s.keys,
+        (long long)s.of_block, (long long)s.launches, (long long)s.handed_on, (long long)s.of_key);
   const char *first = arena_printf(g->a, "h * %lld", (long long)s.group);
   const char *q = cuda_attention_operand(g, a, 0, first),
              *key = cuda_attention_operand(g, a, 1, "h");
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);
-  declare_step(g, k, a, &s);
+  declare_step(g, k, a, &s, unless);
   text_line(&k->text, "__shared__ __align__(16) Block::ScoreTiles tiles;");
   text_line(&k->text, "block.score(tiles, %s, %s, params, step, %s);", q, key,
             cuda_masks(g, a, first));
   k = cuda_kernel_next(g, gr, "weights");
-  declare_step(g, k, a, &s);
+  declare_step(g, k, a, &s, unless);
   text_line(&k->text, "__shared__ __align__(16) Block::WeightTiles tiles;");
   text_line(&k->text, "block.weigh(tiles, %s, params, step);",
             cuda_attention_operand(g, a, 2, "h"));
@@ -64,6 +86,7 @@ bool cuda_attention_split(Gen *g, const Attention *a) {
   const long long rows = s.group * s.t, e = s.e;
   cuda_threads(g, k, s.heads * rows * e, "u");
   Text *x = &k->text;
+  if (unless) text_line(x, "if (!(%s)) return;", unless);
   declare_block(g, x, a, &s);
   text_line(x, "const int h = (int)(u / %lld), r = (int)(u / %lld %% %lld), c = (int)(u %% %lld);",
             rows * e, e, rows, e);
@@ -71,7 +94,8 @@ bool cuda_attention_split(Gen *g, const Attention *a) {
   cuda_attention_params(g, x, a, "0");
   text_line(x, "if (r %% %lld >= params.queries) return;", (long long)s.t);
   text_line(x, "const Block block = {scratch, h};");
-  text_line(x, "block.combine(%s, %s, params, r, c);", cuda_attention_result(g, a, 0, first),
-            cuda_of_queries(g, a, arena_printf(g->a, "out%d", a->result[1]), first));
+  text_line(x, "block.combine(%s, %s, %lld, params, r, c);", cuda_attention_result(g, a, 0, first),
+            cuda_of_queries(g, a, arena_printf(g->a, "out%d", a->result[1]), first),
+            (long long)a->t);
   return true;
 }

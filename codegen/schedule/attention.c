@@ -176,24 +176,33 @@ static double reads(const AttentionShape *s, bool keys, int tiles, int step) {
          (depth + out);
 }
 
-/* The tiles that fit registers and shared memory and read the least of it: of two that read alike,
-   the longer step, as it waits less often. Heads that give too few blocks for all multiprocessors
-   have short ones. */
-static TensorTiles tensor_tiles(const GridMachine *machine, const AttentionShape *s, bool keys) {
-  TensorTiles best = {0};
-  double least = 0;
-  for (int tiles = 2; tiles >= 1; tiles--) {
-    int rows = TENSOR_WARPS * PAIR * tiles;
-    int64_t heads = keys ? s->heads / s->group : s->heads;
-    if (tiles > 1 && heads * ceil_div(keys ? s->s : s->t, rows) < machine->blocks) continue;
-    for (int step = 4 * PAIR; step >= PAIR; step /= 2) {
-      int64_t shared = shared_bytes(s, keys, rows, step);
-      if (shared > machine->shared || registers(s, keys, tiles, step) > REGISTERS) continue;
-      double r = reads(s, keys, tiles, step);
-      if (best.rows && r >= least) continue;
-      best = (TensorTiles){rows, step, tiles, (int)shared}, least = r;
-    }
+/* Takes the step of so many tiles that fits registers and shared memory and reads less of it than
+   *least, which becomes that: of two that read alike, the longer one, as it waits less often. only:
+   this step; 0: any. */
+static void take_step(const GridMachine *machine, const AttentionShape *s, bool keys, int tiles,
+                      int only, TensorTiles *best, double *least) {
+  const int rows = TENSOR_WARPS * PAIR * tiles;
+  for (int step = 4 * PAIR; step >= PAIR; step /= 2) {
+    int64_t shared = shared_bytes(s, keys, rows, step);
+    if ((only && step != only) || shared > machine->shared ||
+        registers(s, keys, tiles, step) > REGISTERS)
+      continue;
+    double r = reads(s, keys, tiles, step);
+    if (best->rows && r >= *least) continue;
+    *best = (TensorTiles){rows, step, tiles, (int)shared}, *least = r;
   }
+}
+
+/* Heads that give too few blocks for all multiprocessors have short ones. Results are scaled behind
+   each step of keys, so these have the step of long ones: it does not depend on how many heads,
+   queries and keys there are. */
+static TensorTiles tensor_tiles(const GridMachine *machine, const AttentionShape *s, bool keys) {
+  TensorTiles two = {0}, best = {0};
+  double least = 0;
+  const int64_t heads = keys ? s->heads / s->group : s->heads;
+  take_step(machine, s, keys, 2, 0, &two, &least);
+  if (heads * ceil_div(keys ? s->s : s->t, 2 * TENSOR_WARPS * PAIR) >= machine->blocks) best = two;
+  take_step(machine, s, keys, 1, s->grad ? 0 : two.step, &best, &least);
   for (int rows = 2 * PAIR; !best.rows && rows >= PAIR;
        rows /= 2) /* of the longest heads: fewer warps */
     if (shared_bytes(s, keys, rows, PAIR) <= machine->shared)
@@ -206,6 +215,14 @@ static int half_copy(int64_t n) {
   int bytes = 16;
   while (n * 2 % bytes) bytes /= 2;
   return bytes;
+}
+
+static void take_tiles(const GridMachine *machine, const AttentionShape *s, const TensorTiles *q,
+                       GridAttentionSchedule *a) {
+  a->rows = q->rows, a->step = q->step, a->tiles = q->tiles, a->shared = q->shared;
+  a->threads = q->rows / (PAIR * q->tiles) * machine->warp;
+  a->query_blocks = ceil_div(s->t, a->rows);
+  a->blocks = s->heads * a->query_blocks * a->query_parts;
 }
 
 GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const AttentionShape *s,
@@ -244,6 +261,16 @@ GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const 
   a.blocks = s->heads * a.query_blocks * a.query_parts;
   a.blocks_of_keys = s->grad ? s->heads / s->group * a.key_blocks * a.key_parts : 0;
   return a;
+}
+
+bool grid_attention_alike(const GridMachine *machine, const AttentionShape *s,
+                          GridAttentionSchedule *a) {
+  TensorTiles q = {0};
+  double least = 0;
+  if (s->grad || a->step == WGMMA_STEP) return false;
+  take_step(machine, s, false, 1, WGMMA_STEP, &q, &least);
+  if (q.rows) take_tiles(machine, s, &q, a);
+  return q.rows != 0;
 }
 
 int64_t attention_band(const AttentionShape *s, bool keys) {
@@ -294,16 +321,18 @@ static int64_t wgmma_registers(const AttentionShape *s, bool keys) {
   return (sums + (s->grad ? 2 : 1) * WGMMA_STEP) / 2 + (keys ? 2 : 1) * WGMMA_STEP / 4;
 }
 
+bool wgmma_attention_suits(const AttentionShape *s) {
+  return dtype_is_half(s->in) && s->d <= WGMMA_LONG && s->e <= WGMMA_LONG && fills_pieces(s->d) &&
+         fills_pieces(s->e) && s->heads * s->t <= INT32_MAX - WGMMA_STEP;
+}
+
 /* Two warpgroups of a block share what is copied. Heads that give too few such blocks for all
    multiprocessors have one, and a multiprocessor two blocks, if a thread's registers then suffice.
    By count, not measured on a device. */
 bool wgmma_attention_schedule(const GridMachine *machine, const AttentionShape *s, bool keys,
                               WgmmaAttentionSchedule *out) {
   int64_t rows = keys ? s->s : s->t, heads = keys ? s->heads / s->group : s->heads;
-  if (!dtype_is_half(s->in) || s->t < GROUP_ROWS || s->s < GROUP_ROWS || s->d > WGMMA_LONG ||
-      s->e > WGMMA_LONG || !fills_pieces(s->d) || !fills_pieces(s->e) ||
-      s->heads * s->t > INT32_MAX - WGMMA_STEP)
-    return false;
+  if (!wgmma_attention_suits(s) || s->t < GROUP_ROWS || s->s < GROUP_ROWS) return false;
   int groups = heads * ceil_div(rows, 2 * GROUP_ROWS) >= machine->blocks ? 2 : 1;
   if (ring_stages(s, keys, groups * GROUP_ROWS, 3 - groups) < LEAST_STAGES ||
       wgmma_registers(s, keys) > ONE_GROUP)

@@ -68,20 +68,30 @@ int64_t attention_band(const AttentionShape *s, bool keys);
 /* tensor: tensor cores may be used. They are, for halves of heads that are not too long. */
 GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const AttentionShape *s,
                                               bool tensor);
+/* The same with the step of warpgroups, whose bits it has. False: it has that step, or tiles do not
+   fit; or it is of gradients, which do not depend on the step. */
+bool grid_attention_alike(const GridMachine *machine, const AttentionShape *s,
+                          GridAttentionSchedule *a);
 extern const ScheduleKind grid_attention_kind;
 
 /* Of few queries, as in decoding: blocks of threads share the keys, and two launches more put
    together what they have. */
 typedef struct SplitAttentionSchedule {
-  int64_t heads, group, t, s, d, e; /* heads: of keys */
-  int keys, copy;                   /* of a block of threads; elements of one load */
-  int threads;                      /* of a block */
-  int64_t blocks, scratch;          /* bytes */
+  int64_t heads, group, t, s, d, e;              /* heads: of keys */
+  int keys, copy;                                /* of a block of threads; elements of one load */
+  int threads;                                   /* of a block */
+  int64_t blocks, scratch;                       /* bytes */
+  int64_t of_block, launches, handed_on, of_key; /* as of attention_splits */
 } SplitAttentionSchedule;
 
 /* False: a block of threads goes over all keys. */
 bool split_attention_schedule(const GridMachine *machine, const AttentionShape *s,
                               SplitAttentionSchedule *out);
+/* The same where each run decides about the keys, or, queries_vary, about both, by
+   attention_splits: for the most queries that it may split. alike: of a run both are the same part
+   of those of the shape. */
+bool split_attention_most(const GridMachine *machine, const AttentionShape *s, bool queries_vary,
+                          bool alike, SplitAttentionSchedule *out);
 extern const ScheduleKind split_attention_kind;
 
 /* By warpgroups: one copies, each of the others multiplies 64 rows by those of a step. */
@@ -94,6 +104,8 @@ typedef struct WgmmaAttentionSchedule {
   int64_t blocks_of_head, blocks;
 } WgmmaAttentionSchedule;
 
+/* Heads of that length are for it, if they have queries and keys enough. */
+bool wgmma_attention_suits(const AttentionShape *s);
 /* keys: of the launch by keys and values. False: heads that are too long or too short for it. */
 bool wgmma_attention_schedule(const GridMachine *machine, const AttentionShape *s, bool keys,
                               WgmmaAttentionSchedule *out);

@@ -58,6 +58,18 @@ INL long attention_grad_share(long t, long nt, long heads, long key_blocks, long
 /* Whether threads share the chunks of a sum, too, and add these up in a second launch: where they
    have too few units for their number, or so few that one more counts. */
 INL int filter_apart(long nt, long units) { return 4 * ((units + nt - 1) / nt) * nt > 5 * units; }
+/* section attention_splits */
+/* Whether thread blocks share the keys of a head, in three launches, for `rows` queries of it: if
+   the blocks of keys that would follow each other in one take longer than the launches do, and what
+   the launches hand on takes a fraction of the bytes of keys and values. Of a block of keys: what
+   it takes, in units of `launches`, and for each row so many bytes, in units of those of a key. */
+enum { SPLIT_ROWS = 16 };
+INL int attention_splits(long rows, long keys, int block, long of_block, long launches,
+                         long handed_on, long of_key) {
+  const long blocks = (keys + block - 1) / block;
+  return rows > 0 && rows <= SPLIT_ROWS && blocks > 1 && (blocks - 1) * of_block >= launches &&
+         rows * blocks * handed_on <= keys * of_key;
+}
 /* section depth_part */
 /* Elements of the depth that a thread block of a product of `batch` times m x n on tensor cores
    adds up: all k, or of few tiles those of one of several parts, whose sums a second launch adds.

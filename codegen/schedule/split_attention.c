@@ -3,15 +3,14 @@
 #include "codegen/schedule/attention.h"
 
 enum {
-  MOST_ROWS = 16, /* sums of a thread, beside what it loads */
-  LAUNCHES = 7,   /* whose time a split takes: two more, and what the three wait for memory */
-  PIECE = 16      /* bytes of a load */
+  LAUNCHES = 7, /* whose time a split takes: two more, and what the three wait for memory */
+  PIECE = 16    /* bytes of a load */
 };
 
-/* Bytes that the launches hand on: of each row and block of keys its scores, then in their place
+/* Bytes that the launches hand on for each row and block of keys: its scores, then in their place
    its product with the values, and four numbers. */
-static int64_t scratch_of(const AttentionShape *s, int64_t block, int64_t steps) {
-  return s->heads * s->t * steps * ((block > s->e ? block : s->e) + 4) * dtype_size(s->compute);
+static int64_t handed_on(const AttentionShape *s, int64_t block) {
+  return ((block > s->e ? block : s->e) + 4) * dtype_size(s->compute);
 }
 
 /* Elements of a key that one load reads: keys of d elements begin at multiples of them. */
@@ -21,20 +20,19 @@ static int copy_of(const AttentionShape *s) {
   return n;
 }
 
-/* They are split if the steps that follow each other in a block of threads, of a tile of queries
-   that are mostly not there, take longer than the launches that a split adds. By count, not
-   measured on a device. */
-bool split_attention_schedule(const GridMachine *machine, const AttentionShape *s,
-                              SplitAttentionSchedule *out) {
+static bool splits(const SplitAttentionSchedule *s, int64_t queries, int64_t keys) {
+  return attention_splits(s->group * queries, keys, s->keys, s->of_block, s->launches, s->handed_on,
+                          s->of_key);
+}
+
+static bool may_split(const GridMachine *machine, const AttentionShape *s,
+                      SplitAttentionSchedule *out) {
   const AttentionTile tile = attention_tile(s);
   const int64_t rows = s->group * s->t, steps = ceil_div(s->s, tile.block);
-  if (s->grad || s->causal || tile.long_heads || rows > MOST_ROWS || tile.block < machine->warp ||
-      !s->heads || !rows || !s->s || !s->d || !s->e)
+  if (s->grad || s->causal || tile.long_heads || rows > SPLIT_ROWS || tile.block < machine->warp ||
+      !s->heads || !s->d || !s->e)
     return false;
-  const double step = (double)(tile.block * tile.block) * (double)(s->d + s->e);
-  if ((double)(steps - 1) * step < LAUNCHES * machine->launch) return false;
-  const int64_t heads = s->heads / s->group,
-                operands = heads * s->s * (s->d + s->e) * dtype_size(s->in);
+  const int64_t heads = s->heads / s->group, of_row = handed_on(s, tile.block);
   *out = (SplitAttentionSchedule){.heads = heads,
                                   .group = s->group,
                                   .t = s->t,
@@ -45,8 +43,33 @@ bool split_attention_schedule(const GridMachine *machine, const AttentionShape *
                                   .copy = copy_of(s),
                                   .threads = (rows > 1 ? 4 : 2) * machine->warp,
                                   .blocks = heads * steps,
-                                  .scratch = scratch_of(s, tile.block, steps)};
-  return out->scratch <= operands / machine->scratch;
+                                  .scratch = s->heads * s->t * steps * of_row,
+                                  .of_block = tile.block * tile.block * (s->d + s->e),
+                                  .launches = (int64_t)(LAUNCHES * machine->launch),
+                                  .handed_on = of_row * machine->scratch,
+                                  .of_key = (s->d + s->e) * dtype_size(s->in)};
+  return true;
+}
+
+/* They are split if the steps that follow each other in a block of threads, of a tile of queries
+   that are mostly not there, take longer than the launches that a split adds. By count, not
+   measured on a device. */
+bool split_attention_schedule(const GridMachine *machine, const AttentionShape *s,
+                              SplitAttentionSchedule *out) {
+  return may_split(machine, s, out) && splits(out, s->t, s->s);
+}
+
+/* The most that whole blocks of keys allow, or all keys. */
+bool split_attention_most(const GridMachine *machine, const AttentionShape *s, bool queries_vary,
+                          bool alike, SplitAttentionSchedule *out) {
+  AttentionShape few = *s;
+  if (queries_vary && s->t * s->group > SPLIT_ROWS) few.t = SPLIT_ROWS / s->group;
+  for (; few.t > 0 && may_split(machine, &few, out); few.t--) {
+    const int64_t keys = alike ? ceil_div(s->s * few.t, s->t) : s->s;
+    if (splits(out, few.t, keys) || splits(out, few.t, keys / out->keys * out->keys)) return true;
+    if (!queries_vary) return false;
+  }
+  return false;
 }
 
 #define FIELD(f) SCHEDULE_FIELD(SplitAttentionSchedule, f)

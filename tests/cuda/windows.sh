@@ -68,6 +68,18 @@ END
 cat >depth.g <<'END'
 entry depth(x : f32[n <= 3000, 64], w : f32[n, 72]) { return y = f32(transpose(bf16(x)) @ bf16(w)) }
 END
+# attention of halves; of few queries, each run decides whether thread blocks share the keys, as of 5 and 390, not of 20
+cat >attend.g <<'END'
+entry attend(q : f32[n <= 2, 2, t <= 150, 96], k : f32[n, 1, t, 96], dy : f32[n, 2, t, 96]) {
+  a, b = bf16(q), bf16(k)
+  y = attention(a, b, b, causal = true)
+  ga, gb = grad(sum(f32(y) * dy), [a, b])
+  return y = f32(y), ga = f32(ga), gb = f32(gb)
+}
+END
+cat >few.g <<'END'
+entry few(q : f32[1, 2, m <= 20, 256], k : f32[1, 1, t <= 400, 256]) { return y = f32(attention(f16(q), f16(k), f16(k))) }
+END
 cat >batch.g <<'END'
 entry batch(x : f32[n <= 40, 16, 1400], w : f32[n, 1400, 64]) { return y = relu(f32(bf16(x) @ bf16(w))) }
 END
@@ -137,21 +149,26 @@ fi
 "$mkdata" npy u8 2,4,8,603 1 x.npy || fail 'no data could be made'
 compile rest.g --target=cuda --arch=$arch -o rest
 most=300 && sizes rest 'n=8 v=201' y --x x.npy && most=115
-# parts ARCH ROWS DEPTH BATCH: at these extents
+# parts ARCH ROWS DEPTH BATCH LENGTH FEW KEYS: at these extents
 parts() {
   arch=$1 most=
   "$mkdata" npy f32 "$2,1400" 1 x.npy && "$mkdata" npy f32 1400,320 2 w.npy && "$mkdata" npy f32 "$3,64" 1 dx.npy &&
     "$mkdata" npy f32 "$3,72" 2 dw.npy && "$mkdata" npy f32 "$4,16,1400" 1 bx.npy && "$mkdata" npy f32 "$4,1400,64" 2 bw.npy ||
     fail 'no data could be made'
-  for p in rows depth batch; do compile $p.g --target=cuda --arch=$arch -o $p; done
+  "$mkdata" npy f32 "2,2,$5,96" 1 aq.npy && "$mkdata" npy f32 "2,1,$5,96" 2 ak.npy && "$mkdata" npy f32 "2,2,$5,96" 3 ady.npy &&
+    "$mkdata" npy f32 "1,2,$6,256" 1 fq.npy && "$mkdata" npy f32 "1,1,$7,256" 2 fk.npy || fail 'no data could be made'
+  for p in rows depth batch attend few; do compile $p.g --target=cuda --arch=$arch -o $p; done
   sizes rows "n=$2" y --x x.npy --w w.npy
   sizes depth "n=$3" y --x dx.npy --w dw.npy
   sizes batch "n=$4" y --x bx.npy --w bw.npy
+  sizes few "m=$6 t=$7" y --q fq.npy --k fk.npy
+  [ $arch = compute_90a ] || most=115 # there the exact program's code is another
+  sizes attend "n=2 t=$5" 'y ga gb' --q aq.npy --k ak.npy --dy ady.npy
 }
-[ -z "$whole" ] || parts compute_80 280 2500 7
+[ -z "$whole" ] || parts compute_80 280 2500 7 75 5 390
 export FAKECUDA_CC=9.0
 if [ -n "$part" ]; then
-  parts compute_90a 100 1300 30
+  parts compute_90a 100 1300 30 70 3 400
   "$mkdata" npy u8 9,2,32,128 1 x.npy && "$mkdata" npy u8 9,56,4,8 2 dx.npy && "$mkdata" npy u8 5,51,6,7 3 y.npy &&
     "$mkdata" npy u8 5,125,6,7 4 dy.npy && "$mkdata" npy u8 56,2,8,16 5 a.npy && "$mkdata" npy u8 125,51,1,1 6 b.npy ||
     fail 'no data could be made'

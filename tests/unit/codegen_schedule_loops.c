@@ -311,6 +311,19 @@ static void decides_attention_on_tensor_cores(void **state) {
   assert_int_equal(g.step, 64);
   assert_int_equal(g.copy_d, 16);
   assert_false(grid_attention_schedule(&grid, &s, false).tensor);
+  /* results are scaled behind each step, which no number of heads, queries and keys changes */
+  for (int64_t d = 16; d <= 256; d += 24)
+    for (int64_t heads = 1; heads <= 256; heads *= 16)
+      for (int64_t t = 1; t <= 4096; t *= 8) {
+        AttentionShape other = attention(DT_BF16, t, d, false), one = other;
+        other.heads = heads, other.group = 1, one.heads = one.group = 1, one.t = one.s = 64;
+        g = grid_attention_schedule(&grid, &other, true);
+        assert_int_equal(g.step, grid_attention_schedule(&grid, &one, true).step);
+        if (d > 128) continue; /* by warpgroups, and so alike for sm_90a */
+        GridAttentionSchedule alike = g;
+        assert_true(grid_attention_alike(&grid, &other, &alike) == (g.step != WGMMA_STEP));
+        assert_int_equal(alike.step, WGMMA_STEP);
+      }
   s = attention(DT_F16, 1024, 257, false);
   assert_false(grid_attention_schedule(&grid, &s, true).tensor); /* too long */
   s = attention(DT_F16, 1024, 33, true);
@@ -330,7 +343,18 @@ static void decides_attention_of_few_queries(void **state) {
   assert_true(split_attention_schedule(&grid, &s, &a) && a.copy == 8);
   s.t = 6; /* scratch of more than a quarter of keys and values */
   assert_false(split_attention_schedule(&grid, &s, &a));
-  s.t = 1, s.s = 256;
+  s.in = DT_F16, s.t = 20, s.group = 2; /* each run decides: of 8 queries at most */
+  assert_true(split_attention_most(&grid, &s, true, false, &a) && a.t * a.group <= SPLIT_ROWS);
+  const int64_t most = a.t;
+  for (s.t = 1; s.t <= 8; s.t++)
+    for (s.s = 1; s.s <= 4096; s.s += 13) {
+      SplitAttentionSchedule own;
+      if (split_attention_schedule(&grid, &s, &own))
+        assert_true(s.t <= most && own.scratch <= a.scratch);
+    }
+  s.t = s.s = 4096; /* of a sequence with itself, few queries have few keys */
+  assert_false(split_attention_most(&grid, &s, true, true, &a));
+  s.group = 3, s.t = 1, s.s = 256;
   assert_false(split_attention_schedule(&grid, &s, &a)); /* few steps */
   s = attention(DT_F32, 4096, 64, true), s.t = 1;
   assert_false(split_attention_schedule(&grid, &s, &a)); /* gradients */

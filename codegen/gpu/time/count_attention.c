@@ -1,7 +1,7 @@
 /* Counts of attention and its gradients, on tensor cores and without; see counting.h. */
 #include "codegen/gpu/time/counting.h"
 
-#include "codegen/print/attention.h"
+#include "codegen/gpu/attention.h"
 
 #include <math.h>
 
@@ -76,14 +76,15 @@ static void count_tensor_attention(Counting *n, const GridAttentionSchedule *s, 
   c->bytes = c->least_bytes;
 }
 
-/* A warpgroup copies, each of the others multiplies 64 rows. */
-static void count_wgmma_attention(Counting *n, bool grad) {
+/* A warpgroup copies, each of the others multiplies 64 rows. False: they do not. */
+static bool count_wgmma_attention(Counting *n, bool grad) {
   GpuCounts *c = &n->c;
   const Attention a = attention_of(n->g->a, n->gr);
   const bool keys = counting_is_part(n, "keys");
   WgmmaAttentionSchedule s;
-  if (!wgmma_attention_schedule(&cuda_target(n->g->target)->machine, &a.shape, keys, &s))
-    gc_bug(n->g->ctx, "attention for sm_90a has no schedule");
+  if (cuda_lengths_vary(&a) ||
+      !wgmma_attention_schedule(&cuda_target(n->g->target)->machine, &a.shape, keys, &s))
+    return false;
   const double rows = 64, step = WGMMA_STEP, size = 2; /* of a warpgroup; bytes */
   double others = (double)(keys ? a.t * a.group : a.s), steps = ceil(others / step);
   if (a.causal) {
@@ -118,6 +119,7 @@ static void count_wgmma_attention(Counting *n, bool grad) {
   c->chain = steps * (WGMMA_STEPS * WGMMA_CHAIN + (grad ? 0 : 4 * SHUFFLE_CLOCKS) + SOFT_CLOCKS);
   c->l2_bytes = c->blocks * (steps * copied + groups * rows * (d + e) * size) + c->least_bytes;
   c->bytes = c->least_bytes;
+  return true;
 }
 
 void count_attention(Counting *n, const void *schedule) {
@@ -129,10 +131,7 @@ void count_attention(Counting *n, const void *schedule) {
     c->least_flops = all / 2;
     c->least_bytes /= 2;
   }
-  if (n->f->sm90a && n->d->wgmma) {
-    count_wgmma_attention(n, grad);
-    return;
-  }
+  if (n->f->sm90a && n->d->wgmma && count_wgmma_attention(n, grad)) return;
   if (s->tensor) {
     count_tensor_attention(n, s, grad);
     return;

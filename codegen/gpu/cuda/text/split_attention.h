@@ -135,8 +135,9 @@ struct SplitAttention {
     }
   }
 
-  /* Column c of row r; out, lse: of the first head of the group. */
-  __device__ __forceinline__ void combine(Stored *out, T *lse, const AttentionParams<T> &params, int r, int c) const {
+  /* Column c of row r; out, lse: of the first head of the group; those of heads lie lse_head apart. */
+  __device__ __forceinline__ void combine(Stored *out, T *lse, int64_t lse_head, const AttentionParams<T> &params, int r,
+                                          int c) const {
     const T none = -(T)__builtin_inff(), *sums = statistic(SUM, r), *rescales = statistic(RESCALE, r);
     const int steps = (params.keys + B - 1) / B;
     T y = 0, sum = 0;
@@ -149,6 +150,6 @@ struct SplitAttention {
     attention_store(A(), out + (r / TQ * AT::y_head + (int64_t)(r % TQ) * AT::y + c), divide(y, sum == 0 ? (T)1 : sum));
     if (c) return;
     const T top = steps ? statistic(RUNNING_TOP, r)[steps - 1] : none;
-    lse[r] = (top == none ? (T)0 : top) + attention_log(sum);
+    lse[r / TQ * lse_head + r % TQ] = (top == none ? (T)0 : top) + attention_log(sum);
   }
 };

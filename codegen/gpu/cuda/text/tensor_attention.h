@@ -4,9 +4,9 @@
    scores, weights, running maxima and sums, and results stay in its registers, and weights become the
    left operand of the next product there. The other operands are double-buffered in shared memory: the
    next step's tiles are copied while this one's are multiplied.
-   TQ queries of DIM elements, SK keys, values of WIDE; PART columns of the gradients at most, from `first_column`
+   Heads lie TQ queries apart; queries and keys, of DIM elements, values of WIDE are as many as AttentionParams says; PART columns of the gradients at most, from `first_column`
    on. COPY_D, COPY_E: bytes of a copy of rows of DIM and of WIDE elements. Contract: sums are in f32, in an
-   order that the shape alone gives; weights and slopes of scores are rounded to the operands' dtype.
+   order that DIM and WIDE alone give; weights and slopes of scores are rounded to the operands' dtype.
    E: MmaBf16 or MmaF16 of tensor.h; AttentionParams is of attention.h. */
 /* section AttentionScores */
 #define LOG2_E 1.4426950408889634f
@@ -14,19 +14,19 @@
 
 /* What a thread has of scores and results, by mma.sync and by wgmma alike: R rows, two of each 16 of its warp, and two
    of eight columns. */
-template <typename E, int TQ, int SK, bool CAUSAL, int R> struct AttentionScores {
+template <typename E, bool CAUSAL, int R> struct AttentionScores {
   typedef typename E::Stored Stored;
   INL_MEMBER int warp_row() { return (int)threadIdx.x / 32 * (8 * R); }
   INL_MEMBER int row(int r) { return warp_row() + r / 2 * 16 + r % 2 * 8 + (int)threadIdx.x % 32 / 4; }
   INL_MEMBER int col(int n) { return n / 2 * 8 + (int)threadIdx.x % 4 * 2 + n % 2; }
   INL_MEMBER bool is_visible(const AttentionParams<f32> &params, int i, int j) {
-    if (j >= SK || (CAUSAL && j > i)) return false;
-    return !params.mask || i >= TQ ||
+    if (j >= params.keys || (CAUSAL && j > i)) return false;
+    return !params.mask || i >= params.queries ||
            params.mask[(int64_t)i * params.query_stride + j * params.key_stride] != 0;
   }
   /* Does some query from i0 on not see some key from j0 on? */
   INL_MEMBER bool is_partial(const AttentionParams<f32> &params, int i0, int j0, int keys) {
-    return params.mask || (SK % keys != 0 && j0 + keys > SK) || (CAUSAL && j0 + keys - 1 > i0);
+    return params.mask || (params.keys % keys != 0 && j0 + keys > params.keys) || (CAUSAL && j0 + keys - 1 > i0);
   }
   template <int N> INL_MEMBER void fill(f32 (&y)[N], f32 x) {
 #pragma unroll
@@ -85,7 +85,7 @@ template <typename E, int TQ, int SK, bool CAUSAL, int R> struct AttentionScores
       for (int n = 0; n < W; n++) y[r][n] *= rescale[r];
   }
   /* The factors of results, and the logarithms of the sums of queries from i0 on. */
-  INL_MEMBER void finish(f32 (&by)[R], const f32 (&row_max)[R], const f32 (&row_sum)[R], f32 *lse, int i0) {
+  INL_MEMBER void finish(f32 (&by)[R], const f32 (&row_max)[R], const f32 (&row_sum)[R], f32 *lse, int i0, int queries) {
 #pragma unroll
     for (int r = 0; r < R; r++) {
       f32 sum = row_sum[r];
@@ -93,7 +93,7 @@ template <typename E, int TQ, int SK, bool CAUSAL, int R> struct AttentionScores
       sum += warp_xor(sum, 2);
       by[r] = divide(1.0f, sum == 0 ? 1.0f : sum);
       const int i = i0 + row(r);
-      if ((int)threadIdx.x % 4 == 0 && i < TQ)
+      if ((int)threadIdx.x % 4 == 0 && i < queries)
         lse[i] = (row_max[r] == -__builtin_inff() ? 0.0f : row_max[r] * LN_2) + f32_log(sum);
     }
   }
@@ -106,12 +106,12 @@ template <typename E, int TQ, int SK, bool CAUSAL, int R> struct AttentionScores
     w = sees ? weight * (w - delta) : 0.0f;
   }
   /* lse and delta of the thread's queries, from i0 on. */
-  INL_MEMBER void load_statistics(f32 (&l)[R], f32 (&d)[R], const f32 *lse, const f32 *delta, int i0) {
+  INL_MEMBER void load_statistics(f32 (&l)[R], f32 (&d)[R], const f32 *lse, const f32 *delta, int i0, int queries) {
 #pragma unroll
     for (int r = 0; r < R; r++) {
       const int i = i0 + row(r);
-      l[r] = i < TQ ? lse[i] : 0.0f;
-      d[r] = i < TQ ? delta[i] : 0.0f;
+      l[r] = i < queries ? lse[i] : 0.0f;
+      d[r] = i < queries ? delta[i] : 0.0f;
     }
   }
   /* Gradients of scores whose rows are queries, ... */
@@ -205,10 +205,10 @@ template <int ROWS, int WIDTH, int COPY, int THREADS> struct RowTile {
   }
 };
 
-template <typename E, int TQ, int SK, int DIM, int WIDE, int ROWS, int STEP, int MT, bool CAUSAL, int PART,
-          int COPY_D, int COPY_E, typename AT>
-struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
-  typedef AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> Own;
+template <typename E, int TQ, int DIM, int WIDE, int ROWS, int STEP, int MT, bool CAUSAL, int PART, int COPY_D, int COPY_E,
+          typename AT>
+struct TensorAttention : AttentionScores<E, CAUSAL, 2 * MT> {
+  typedef AttentionScores<E, CAUSAL, 2 * MT> Own;
   typedef typename E::Stored Stored;
   enum {
     THREADS = ROWS / (16 * MT) * 32, R = 2 * MT,
@@ -224,10 +224,10 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
   typedef RowTile<STEP, WIDE, COPY_E, THREADS> StepE;
   char *smem;
 
-  /* Begins copies of a step's keys and values, those from j0 on. */
-  INL_MEMBER void load_keys(char *stage, const Stored *k, const Stored *v, int j0) {
-    StepD::template load_async<AT::k>(stage, k + (int64_t)j0 * AT::k, SK - j0);
-    StepE::template load_async<AT::v>(stage + StepD::BYTES, v + (int64_t)j0 * AT::v, SK - j0);
+  /* Begins copies of a step's keys and values, those from j0 on, of so many. */
+  INL_MEMBER void load_keys(char *stage, const Stored *k, const Stored *v, int j0, int keys) {
+    StepD::template load_async<AT::k>(stage, k + (int64_t)j0 * AT::k, keys - j0);
+    StepE::template load_async<AT::v>(stage + StepD::BYTES, v + (int64_t)j0 * AT::v, keys - j0);
   }
   /* Columns j and j + 1 of eight of the warp's m-th 16 rows. */
   template <int N>
@@ -282,13 +282,13 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
                                           f32 *lse, const AttentionParams<f32> &params, int i0, int) {
     enum { STAGE = StepD::BYTES + StepE::BYTES };
     char *const own = smem, *const ring = own + RowsD::BYTES;
-    const int end = CAUSAL && i0 + ROWS < SK ? i0 + ROWS : SK;
+    const int keys = params.keys, end = CAUSAL && i0 + ROWS < keys ? i0 + ROWS : keys;
     f32 y[R][WIDES], row_max[R], row_sum[R], by[R];
     Own::clear(y);
     Own::fill(row_max, -__builtin_inff());
     Own::fill(row_sum, 0);
-    RowsD::template load_async<AT::q>(own, q + (int64_t)i0 * AT::q, TQ - i0);
-    load_keys(ring, k, v, 0);
+    RowsD::template load_async<AT::q>(own, q + (int64_t)i0 * AT::q, params.queries - i0);
+    load_keys(ring, k, v, 0, keys);
     async_commit();
     int now = 0;
 #pragma unroll 1
@@ -297,7 +297,7 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
       block_sync();
       const char *stage = ring + now * STAGE;
       now ^= 1;
-      if (j0 + STEP < end) load_keys(ring + now * STAGE, k, v, j0 + STEP);
+      if (j0 + STEP < end) load_keys(ring + now * STAGE, k, v, j0 + STEP, keys);
       async_commit();
       f32 s[R][NJ];
       scores<RowsD, StepD>(s, own, stage);
@@ -305,8 +305,8 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
       Own::softmax(s, row_max, row_sum, y);
       accumulate<StepE, WIDE_16>(y, s, stage + StepD::BYTES, 0);
     }
-    Own::finish(by, row_max, row_sum, lse, i0);
-    Own::template store<WIDE, AT::y>(out, y, by, i0, TQ, 0);
+    Own::finish(by, row_max, row_sum, lse, i0, params.queries);
+    Own::template store<WIDE, AT::y>(out, y, by, i0, params.queries, 0);
   }
 
   __device__ __forceinline__ void backward_q(const Stored *q, const Stored *k, const Stored *v, const Stored *dy,
@@ -314,15 +314,15 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
                              int i0, int first_column) {
     enum { STAGE = StepD::BYTES + StepE::BYTES };
     char *const own_q = smem, *const own_dy = own_q + RowsD::BYTES, *const ring = own_dy + RowsE::BYTES;
-    const int end = CAUSAL && i0 + ROWS < SK ? i0 + ROWS : SK;
+    const int keys = params.keys, end = CAUSAL && i0 + ROWS < keys ? i0 + ROWS : keys;
     f32 y[R][DIMS], l[R], d[R], by[R];
     Own::clear(y);
     Own::fill(by, params.scale);
-    RowsD::template load_async<AT::q>(own_q, q + (int64_t)i0 * AT::q, TQ - i0);
-    RowsE::template load_async<AT::y>(own_dy, dy + (int64_t)i0 * AT::y, TQ - i0);
-    load_keys(ring, k, v, 0);
+    RowsD::template load_async<AT::q>(own_q, q + (int64_t)i0 * AT::q, params.queries - i0);
+    RowsE::template load_async<AT::y>(own_dy, dy + (int64_t)i0 * AT::y, params.queries - i0);
+    load_keys(ring, k, v, 0, keys);
     async_commit();
-    Own::load_statistics(l, d, lse, delta, i0);
+    Own::load_statistics(l, d, lse, delta, i0, params.queries);
     int now = 0;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += STEP) {
@@ -330,7 +330,7 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
       block_sync();
       const char *stage = ring + now * STAGE;
       now ^= 1;
-      if (j0 + STEP < end) load_keys(ring + now * STAGE, k, v, j0 + STEP);
+      if (j0 + STEP < end) load_keys(ring + now * STAGE, k, v, j0 + STEP, keys);
       async_commit();
       f32 s[R][NJ], w[R][NJ];
       scores<RowsD, StepD>(s, own_q, stage);
@@ -338,7 +338,7 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
       Own::gradients_of_queries(s, w, params, l, d, Own::is_partial(params, i0, j0, STEP), i0, j0);
       accumulate<StepD, DIM_16>(y, w, stage, first_column);
     }
-    Own::template store<DIM, AT::dq>(dq, y, by, i0, TQ, first_column);
+    Own::template store<DIM, AT::dq>(dq, y, by, i0, params.queries, first_column);
   }
 
   /* Those of one head of keys, from all `group` heads of queries; mask_of
@@ -349,7 +349,7 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
                           int group, int j0, int first_column, const MaskOf &mask_of) {
     enum { STATISTICS = StepD::BYTES + StepE::BYTES, STAGE = STATISTICS + 8 * STEP };
     char *const own_k = smem, *const own_v = own_k + RowsD::BYTES, *const ring = own_v + RowsE::BYTES;
-    const int start = CAUSAL ? j0 / STEP * STEP : 0, blocks = (TQ - start + STEP - 1) / STEP;
+    const int queries = params.queries, start = CAUSAL ? j0 / STEP * STEP : 0, blocks = (queries - start + STEP - 1) / STEP;
     f32 y[R][DIMS], z[R][WIDES], by[R], one[R];
     Own::clear(y);
     Own::clear(z);
@@ -358,17 +358,17 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
     const auto load = [=](char *stage, int step) {
       const int i = start + step % blocks * STEP;
       const int64_t g = step / blocks, at = g * TQ + i;
-      StepD::template load_async<AT::q>(stage, q + (g * AT::q_head + (int64_t)i * AT::q), TQ - i);
-      StepE::template load_async<AT::y>(stage + StepD::BYTES, dy + (g * AT::y_head + (int64_t)i * AT::y), TQ - i);
+      StepD::template load_async<AT::q>(stage, q + (g * AT::q_head + (int64_t)i * AT::q), queries - i);
+      StepE::template load_async<AT::y>(stage + StepD::BYTES, dy + (g * AT::y_head + (int64_t)i * AT::y), queries - i);
       for (int p = (int)threadIdx.x; p < 2 * STEP; p += THREADS) {
         const f32 *from = p < STEP ? lse : delta;
-        const bool in = i + p % STEP < TQ;
+        const bool in = i + p % STEP < queries;
         async_copy<4>(stage + STATISTICS + 4 * p, in ? from + at + p % STEP : from, in ? 4 : 0);
       }
     };
-    RowsD::template load_async<AT::k>(own_k, k + (int64_t)j0 * AT::k, SK - j0);
-    RowsE::template load_async<AT::v>(own_v, v + (int64_t)j0 * AT::v, SK - j0);
-    load(ring, 0);
+    RowsD::template load_async<AT::k>(own_k, k + (int64_t)j0 * AT::k, params.keys - j0);
+    RowsE::template load_async<AT::v>(own_v, v + (int64_t)j0 * AT::v, params.keys - j0);
+    if (blocks > 0) load(ring, 0); /* some queries see the keys */
     async_commit();
     int now = 0;
 #pragma unroll 1
@@ -391,7 +391,7 @@ struct TensorAttention : AttentionScores<E, TQ, SK, CAUSAL, 2 * MT> {
       accumulate<StepE, WIDE_16>(z, s, stage + StepD::BYTES, first_column);
       accumulate<StepD, DIM_16>(y, w, stage, first_column);
     }
-    Own::template store<DIM, AT::dk>(dk, y, by, j0, SK, first_column);
-    Own::template store<WIDE, AT::dv>(dv, z, one, j0, SK, first_column);
+    Own::template store<DIM, AT::dk>(dk, y, by, j0, params.keys, first_column);
+    Own::template store<WIDE, AT::dv>(dv, z, one, j0, params.keys, first_column);
   }
 };

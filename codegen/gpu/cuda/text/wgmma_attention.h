@@ -6,7 +6,7 @@
    operand of the next product. While one warpgroup computes them, the tensor cores have the products of another, and
    those of the step before. Two mbarriers a stage say when it is full and when every warp has read it.
    Contract: q, k, v and dy begin the copy of 64 rows and 64 columns of a head to shared memory, with zeros for what lies
-   outside; statistics likewise of STEP numbers. Sums are in f32, in an order that the shape alone gives; weights and
+   outside; statistics likewise of STEP numbers. Sums are in f32, in an order that DIM and WIDE alone give, that of TensorAttention; weights and
    gradients of scores are rounded to the operands' dtype. E: WgmmaBf16 or WgmmaF16. */
 /* section WgmmaAttention WgmmaRows */
 /* A tile: 64 columns after 64 columns, each with 128 bytes of every row, swizzled in eight rows. */
@@ -31,8 +31,8 @@ template <int ROWS, int WIDTH> struct WgmmaRows {
 };
 
 template <typename E, int TQ, int SK, int DIM, int WIDE, int GROUPS, int STEP, int STAGES, bool CAUSAL, typename AT>
-struct WgmmaAttention : AttentionScores<E, TQ, SK, CAUSAL, 2> {
-  typedef AttentionScores<E, TQ, SK, CAUSAL, 2> Own;
+struct WgmmaAttention : AttentionScores<E, CAUSAL, 2> {
+  typedef AttentionScores<E, CAUSAL, 2> Own;
   typedef typename E::Stored Stored;
   typedef RingPlace<STAGES> Place;
   enum {
@@ -153,7 +153,7 @@ struct WgmmaAttention : AttentionScores<E, TQ, SK, CAUSAL, 2> {
     }
     wgmma_wait<0>();
     wgmma_hold(y);
-    Own::finish(by, row_max, row_sum, lse, i0);
+    Own::finish(by, row_max, row_sum, lse, i0, TQ);
     Own::template store<WIDE, AT::y>(out, y, by, i0, TQ, 0);
   }
 
@@ -180,7 +180,7 @@ struct WgmmaAttention : AttentionScores<E, TQ, SK, CAUSAL, 2> {
     f32 y[2][DIMS], l[2], d[2], by[2];
     Own::clear(y);
     Own::fill(by, params.scale);
-    Own::load_statistics(l, d, lse, delta, i0);
+    Own::load_statistics(l, d, lse, delta, i0, TQ);
     Place p = {0, 0};
     uint64_t *last = empty;
     mbarrier_wait(ready, 0);
