@@ -20,6 +20,8 @@ struct Tables {
   Text text; /* a target may put its own tables before those of a step */
   Text entries, init, gather;
   int nglobals, nhypers;
+  Map shared; /* by a table's interned type and rows: which of `names` it has */
+  VEC(const char *) names;
 };
 
 /* Prints all entries of g->m into the texts; g, step and target are given. */

@@ -1,5 +1,6 @@
 /* The tables of an entry's steps: their arguments, what they wait for, the bytes that are dead
-   behind them, what they make, and the loops around them.
+   behind them, what they make, and the loops around them. Steps whose tables are equal share one:
+   an unrolled loop has thousands, and C compilers take long over each.
    Contract: as of tables.h; the launches are printed in order. */
 #include "codegen/program/extent.h"
 #include "codegen/program/tables_impl.h"
@@ -13,9 +14,38 @@ static void strides(Text *x, const int64_t *stride, int depth) {
   text_add(x, "}");
 }
 
-static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l, int depth) {
+typedef struct OpenTable {
+  const char *type, *name;
+  uint32_t start, rows; /* of the text: where its definition begins, and its rows */
+} OpenTable;
+
+static OpenTable open_table(Tables *p, const char *type, const char *name) {
+  OpenTable t = {type, name, p->text.s.n, 0};
+  text_add(&p->text, "static const %s %s[] = {", type, name);
+  t.rows = p->text.s.n;
+  return t;
+}
+
+/* Ends the table; takes it out again where one of the same rows stands before it. Its name, or that
+   one's. */
+static const char *close_table(Tables *p, OpenTable t) {
   Text *x = &p->text;
-  text_add(x, "static const GcArg %s_a%u[] = {", entry, i);
+  const char *rows =
+      intern_printf(p->g->ctx, "%s {%.*s", t.type, (int)(x->s.n - t.rows), x->s.at + t.rows);
+  uint32_t before;
+  if (map_get(&p->shared, rows, &before)) {
+    x->s.n = t.start;
+    return p->names.at[before];
+  }
+  map_put(p->g->a, &p->shared, rows, p->names.n);
+  vec_push(p->g->a, &p->names, t.name);
+  text_add(x, "};\n");
+  return t.name;
+}
+
+static const char *arguments(Tables *p, const char *name, const Launch *l, int depth) {
+  Text *x = &p->text;
+  const OpenTable t = open_table(p, "GcArg", name);
   for (int k = 0; k < l->kernel->nargs; k++) {
     const Address *at = &l->args[k];
     text_add(x, "%s{%s, %" PRIu64 ", %" PRIu64, k ? ", " : "", tables_region(at->region),
@@ -23,7 +53,7 @@ static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l,
     strides(x, at->stride, depth);
     text_add(x, "}");
   }
-  text_add(x, "};\n");
+  return close_table(p, t);
 }
 
 /* A table of the launches that one waits for, and its initialisers in a step's row. */
@@ -31,10 +61,10 @@ static const char *waits(Tables *p, const char *name, const Launch *l, int strea
   Arena *a = p->g->a;
   if (streams <= 1) return "";
   if (!l->after.n) return arena_printf(a, ", .stream = %d", l->stream);
-  text_add(&p->text, "static const int %s[] = {", name);
+  const OpenTable t = open_table(p, "int", name);
   for (uint32_t k = 0; k < l->after.n; k++)
     text_add(&p->text, "%s%u", k ? ", " : "", l->after.at[k]);
-  text_add(&p->text, "};\n");
+  name = close_table(p, t);
   return arena_printf(a, ", .stream = %d, .after = %s, .nafter = %u", l->stream, name, l->after.n);
 }
 
@@ -58,6 +88,7 @@ static const char *results(Tables *p, const Entry *e, const char *name, const La
                            uint32_t i) {
   const Launch *x = &l->at.at[i];
   uint32_t n = 0;
+  OpenTable t = {0};
   bool last = i + 1 == l->at.n || l->at.at[i + 1].op != x->op || l->at.at[i + 1].ends;
   for (int k = 0; k < x->kernel->nargs && last && !x->ends; k++) {
     const KernelArg *a = &x->kernel->args[k];
@@ -65,7 +96,7 @@ static const char *results(Tables *p, const Entry *e, const char *name, const La
     if (a->kind == ARG_SCRATCH || !a->access.write) continue;
     const Value *v = g ? NULL : value_at(e, a->value);
     if (!dtype_is_float(g ? g->type->dtype : v->type->dtype)) continue;
-    if (!n++) text_add(&p->text, "static const GcResult %s[] = {\n", name);
+    if (!n++) t = open_table(p, "GcResult", name), text_add(&p->text, "\n");
     if (g)
       result(p, NULL, k, g->path, g->type, g->layout);
     else if (v->layout && v->layout->winograd)
@@ -75,7 +106,7 @@ static const char *results(Tables *p, const Entry *e, const char *name, const La
   }
   const char *backward = x->op->backward ? ", .backward = true" : "";
   if (!n) return backward;
-  text_add(&p->text, "};\n");
+  name = close_table(p, t);
   return arena_printf(p->g->a, ", .results = %s, .nresults = %u%s", name, n, backward);
 }
 
@@ -83,12 +114,11 @@ static const char *results(Tables *p, const Entry *e, const char *name, const La
 static const char *ranges(Tables *p, const char *name, const DeadRanges *dead) {
   Text *x = &p->text;
   if (!dead->n) return "NULL";
-  text_add(x, "static const GcRange %s[] = {", name);
+  const OpenTable t = open_table(p, "GcRange", name);
   for (uint32_t k = 0; k < dead->n; k++)
     text_add(x, "%s{%" PRIu64 ", %" PRIu64 "}", k ? ", " : "", dead->at[k].offset,
              dead->at[k].bytes);
-  text_add(x, "};\n");
-  return name;
+  return close_table(p, t);
 }
 
 static void loops(Tables *p, const Entry *e, const char *id, const Launches *l) {
@@ -118,9 +148,10 @@ void steps_tables(Tables *p, const Entry *e, const char *id, const Launches *l) 
   for (uint32_t i = 0; i < l->at.n; i++)
     vec_push(a, &run, p->step(p, i < l->ahead ? e->ahead : e, &l->at.at[i], l->depth));
   text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
-  VEC(const char *) dead = {0}, after = {0}, made = {0};
+  VEC(const char *) args = {0}, dead = {0}, after = {0}, made = {0};
   for (uint32_t i = 0; i < l->at.n; i++) {
-    arguments(p, id, i, &l->at.at[i], l->depth);
+    const char *name = arena_printf(a, "%s_a%u", id, i);
+    vec_push(a, &args, arguments(p, name, &l->at.at[i], l->depth));
     vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l->at.at[i], l->streams));
     vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l->at.at[i].dead));
     bool own = e == p->g->m->init || e == p->g->m->gather;
@@ -133,9 +164,9 @@ void steps_tables(Tables *p, const Entry *e, const char *id, const Launches *l) 
     text_add(x, "static const GcStep %s_steps[] = {\n", id);
     for (uint32_t i = 0; i < l->at.n; i++) {
       const Launch *s = &l->at.at[i];
-      text_add(x, "  {%s, %s, %s, %s, %s_a%u, %d, %d, %s, %u, %" PRIu64 ", %" PRIu64,
-               run.at[i].kernel, text_quoted(a, s->kernel->name), text_quoted(a, s->op->scope),
-               text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), id, i,
+      text_add(x, "  {%s, %s, %s, %s, %s, %d, %d, %s, %u, %" PRIu64 ", %" PRIu64, run.at[i].kernel,
+               text_quoted(a, s->kernel->name), text_quoted(a, s->op->scope),
+               text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), args.at[i],
                s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
       if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
       if (makes) text_add(x, ", .makes = %d", makes[s->op->id]);
