@@ -1,8 +1,8 @@
 /* PTX of edited sources. The same edits are tried on each commit, so what NVRTC made of a source in
    an earlier run is taken from the tests' cache, by the library's file, the options and the source.
-   What does not compile is compiled again. Below the level full NVRTC optimises less, in three
-   quarters of the time; but not for sm_90a, where registers stay where wgmma leaves them by all of
-   it alone. */
+   What does not compile is compiled again. Below the level full NVRTC optimises less: more of what
+   is edited is left in the PTX; but not for sm_90a, where registers stay where wgmma leaves them by
+   all of it alone. */
 #include "tests/cuda/mutants.h"
 #include "tests/cuda/uses.h"
 #include "tests/level.h"
@@ -22,7 +22,7 @@ char *subject_ptx(const Subject *s, const char *source, bool quiet) {
                                  "--prec-div=true",
                                  "--prec-sqrt=true",
                                  "--disable-warnings",
-                                 "--Ofast-compile=min"};
+                                 "--Ofast-compile=mid"};
   const bool less = nvrtc_is_new(s->nvrtc) && !cuda_variant(s->arch) && !level_is_full();
   const int count = (int)(sizeof options / sizeof *options) - !less;
   const Cache *cache = cuda_cache();
