@@ -31,7 +31,9 @@ static void unknown_argument(Elab *e, const CallSite *s, Ident name) {
     if (!param_at(s, k)->rest) names[n++] = param_at(s, k)->name.name;
   for (int k = 0; s->hidden && k < TRAIN_AMONG_ARGS; k++) names[n++] = train_clause[k];
   const char *near = hint_for_argument(name.name, names, n);
-  const char *known = near ? NULL : hint_for_lacking(name.name);
+  if (!near && s->f->kind == FUNC_DEF && !s->f->prelude)
+    near = nearest_name(e->c, name.name, names, n); /* one's own names come first */
+  const char *known = near ? NULL : hint_for_lacking(name.name, names, n);
   if (!near && !known) near = nearest_name(e->c, name.name, names, n);
   elab_error(e, name.loc, "%s has no argument '%s'", s->f->name, name.name);
   if (!near && !known) known = hint_for_name(name.name);

@@ -9,6 +9,7 @@ typedef enum HintKind {
   HINT_TYPE,
   HINT_ARGUMENT,
   HINT_LACKING,
+  HINT_LOSS,
   HINT_LAYER,
   HINT_MODULE,
   HINT_RESERVED,
@@ -29,6 +30,7 @@ typedef struct Hint {
 #define TYPE_HINT(text) text
 #define ARGUMENT_HINT(text) text
 #define LACKING_HINT(text) text
+#define LOSS_HINT(text) text
 #define LAYER_HINT(text) "its layer declares parameters: " text
 #define MODULE_HINT(text) text
 #define RESERVED_HINT(text) "write " text
@@ -67,8 +69,11 @@ const char *hint_for_any_argument(const char *name) {
   return said(find(0, HINT_ARGUMENT, HINT_ARGUMENT, name));
 }
 
-const char *hint_for_lacking(const char *name) {
-  return said(find(0, HINT_LACKING, HINT_LACKING, name));
+const char *hint_for_lacking(const char *name, const char *const *names, int n) {
+  bool loss = false;
+  for (int k = 0; k < n; k++)
+    loss |= strcmp(names[k], "labels") == 0 || strcmp(names[k], "target") == 0;
+  return said(find(0, HINT_LACKING, loss ? HINT_LOSS : HINT_LACKING, name));
 }
 
 const char *hint_for_layer(const char *name) { return said(find(0, HINT_LAYER, HINT_LAYER, name)); }

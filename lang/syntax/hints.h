@@ -21,8 +21,9 @@ const char *hint_for_reserved(const char *word);
 /* The equivalent of the argument `name` among n names; NULL: none. */
 const char *hint_for_argument(const char *name, const char *const *names, int n);
 
-/* What does the same as an argument that no function has here; NULL: unknown. */
-const char *hint_for_lacking(const char *name);
+/* What does the same as an argument that no function has here, for one with n arguments of these
+   names; NULL: unknown. */
+const char *hint_for_lacking(const char *name, const char *const *names, int n);
 
 /* The equivalent that it most likely has. */
 const char *hint_for_any_argument(const char *name);

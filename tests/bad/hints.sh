@@ -51,6 +51,13 @@ while read -r name hint; do
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
   grep -qxF "hint: $hint" "$work/error" || { echo "no such hint for the argument $name" && cat "$work/error" && failed=1; }
 done <"$work/lacking"
+sed -n 's/^HINT(LOSS, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/losses"
+while read -r name hint; do
+  rows=$((rows + 1))
+  echo "entry f(x : f32[4]) { return y = mse(x, x, $name = 1) }" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
+  grep -qxF "hint: $hint" "$work/error" || { echo "no such hint for the argument $name of a loss" && cat "$work/error" && failed=1; }
+done <"$work/losses"
 sed -n 's/^HINT(LAYER, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/layers"
 while read -r name hint; do
   rows=$((rows + 1))
