@@ -3,7 +3,7 @@
    words, and keeps it; csv_read makes elements of the input's own type (f32 for bf16); csv_free
    gives the text back. Sizes are the file's. */
 #include "runtime/data/csv.h"
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -150,6 +150,15 @@ static bool not_finite(const char *s, double *v) {
   return false;
 }
 
+/* A number, as it is written, that the input's type does not hold. */
+static bool beyond(const CsvReader *r, uint64_t column, const char *s) {
+  char what[400];
+  snprintf(what, sizeof what, "%.200s is beyond the %s %s (%s)", s, column_side(r->c),
+           r->c->t->name, elem_info[r->c->type].name);
+  return csv_wrong_field(r, column, what,
+                         "correct the file, or declare the input with a wider type");
+}
+
 static bool element(const CsvReader *r, uint64_t column, const char *s, void *to, uint64_t at) {
   const Column *c = r->c;
   uint64_t size = (uint64_t)elem_info[c->type].size, bad;
@@ -160,6 +169,8 @@ static bool element(const CsvReader *r, uint64_t column, const char *s, void *to
   if (elem_info[c->type].cls == ELEM_FLOATS) {
     if (!csv_real(s, &real) && !(c->csv->any_float && not_finite(s, &real)))
       return csv_no_number(r, column, s);
+    if (c->type == ELEM_F32 && isfinite(real) && !isfinite((float)real))
+      return beyond(r, column, s);
     elem_convert(place, c->type, &real, ELEM_F64, 1);
     return true;
   }
@@ -179,12 +190,7 @@ static bool element(const CsvReader *r, uint64_t column, const char *s, void *to
   } else if (!csv_whole(s, &whole)) {
     return csv_no_number(r, column, s);
   }
-  if (!elem_check(c->type, &whole, ELEM_I64, 1, &bad)) {
-    snprintf(what, sizeof what, "%" PRId64 " is beyond the %s %s (%s)", whole, column_side(c),
-             c->t->name, elem_info[c->type].name);
-    return csv_wrong_field(r, column, what,
-                           "correct the file, or declare the input with a wider type");
-  }
+  if (!elem_check(c->type, &whole, ELEM_I64, 1, &bad)) return beyond(r, column, s);
   elem_convert(place, c->type, &whole, ELEM_I64, 1);
   return true;
 }

@@ -175,6 +175,7 @@ wrong 'k\n1\n2\n300\n3\n' 'line 4, column k: 300 is beyond the input kind (u8)' 
 wrong 'k\nred\ngreen\nblue\nred\n' "line 4, column k: 'blue' is none of the words that were listed" 'list all words' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green'
 wrong 'k\nred\n' "the word 'red' is listed twice" 'a word has one number, its place in the list' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green|red'
 wrong 'p\n1\n\n3\n\n' 'line 3, column p: the field is empty' 'fill it in' one --v bad.csv
+wrong 'p\n1\n1e39\n' 'line 3, column p: 1e39 is beyond the input v (f32)' 'correct the file, or declare' one --v bad.csv
 wrong 'p\nred\n\nred\n' 'line 3, column p: the field is empty' 'fill it in' same --x 'houses.csv:2..4[0:2]' --kind bad.csv
 wrong 'a,b,c\n1,2,3\n' 'the range c..b runs backwards' 'write b..c' one --v bad.csv:a,c..b
 wrong 'a,b,c\n1,2,3\n' 'column b is given twice' 'name each column once' same --x bad.csv:b,a..b --kind houses.csv:kind
