@@ -3,6 +3,7 @@
    words, and keeps it; csv_read makes elements of the input's own type (f32 for bf16); csv_free
    gives the text back. Sizes are the file's. */
 #include "runtime/data/csv.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,13 +151,24 @@ static bool not_finite(const char *s, double *v) {
   return false;
 }
 
-/* A number, as it is written, that the input's type does not hold. */
-static bool beyond(const CsvReader *r, uint64_t column, const char *s) {
+/* A number that the input's type does not hold. */
+static bool beyond(const CsvReader *r, uint64_t column, const char *number) {
   char what[400];
-  snprintf(what, sizeof what, "%.200s is beyond the %s %s (%s)", s, column_side(r->c),
-           r->c->t->name, elem_info[r->c->type].name);
+  snprintf(what, sizeof what, "%.200s is beyond the %s %s (%s)", number, column_side(r->c),
+           r->c->t->name, elem_info[r->c->t->dtype].name);
   return csv_wrong_field(r, column, what,
                          "correct the file, or declare the input with a wider type");
+}
+
+/* It would be infinite in the input's own type, which may be narrower than what is read. */
+static bool overflows(Elem to, double real) {
+  const double least = 65520; /* of f16; the others hold more */
+  if (fabs(real) < least || isinf(real)) return false;
+  uint8_t kept[sizeof real];
+  double back;
+  elem_convert(kept, to, &real, ELEM_F64, 1);
+  elem_convert(&back, ELEM_F64, kept, to, 1);
+  return isinf(back);
 }
 
 static bool element(const CsvReader *r, uint64_t column, const char *s, void *to, uint64_t at) {
@@ -169,8 +181,7 @@ static bool element(const CsvReader *r, uint64_t column, const char *s, void *to
   if (elem_info[c->type].cls == ELEM_FLOATS) {
     if (!csv_real(s, &real) && !(c->csv->any_float && not_finite(s, &real)))
       return csv_no_number(r, column, s);
-    if (c->type == ELEM_F32 && isfinite(real) && !isfinite((float)real))
-      return beyond(r, column, s);
+    if (overflows((Elem)c->t->dtype, real)) return beyond(r, column, s);
     elem_convert(place, c->type, &real, ELEM_F64, 1);
     return true;
   }
@@ -190,7 +201,10 @@ static bool element(const CsvReader *r, uint64_t column, const char *s, void *to
   } else if (!csv_whole(s, &whole)) {
     return csv_no_number(r, column, s);
   }
-  if (!elem_check(c->type, &whole, ELEM_I64, 1, &bad)) return beyond(r, column, s);
+  if (!elem_check(c->type, &whole, ELEM_I64, 1, &bad)) {
+    snprintf(what, sizeof what, "%" PRId64, whole);
+    return beyond(r, column, what);
+  }
   elem_convert(place, c->type, &whole, ELEM_I64, 1);
   return true;
 }

@@ -5,6 +5,7 @@ unoptimised
 cat >net.g <<'G'
 entry same(x : f32[2, 3], kind : u8[2]) { return y = x, label = i32(kind) }
 entry one(v : f32[1]) { return w = v * 1 }
+entry half(v : f16[1]) { return w = f32(v) }
 entry whole(n : i64[1, 2]) { return m = n + 0 }
 entry codes(kind : u8[2]) { return label = i32(kind) }
 entry table(t : f64[4, 2], x : f32[3]) { return u = t, z = x * 1, ok = t > 3, box = reshape(t, [2, 2, 2]), s = f64(x[0]) / 3, none = x / 0, odd = (x - x) / 0 }
@@ -176,6 +177,7 @@ wrong 'k\nred\ngreen\nblue\nred\n' "line 4, column k: 'blue' is none of the word
 wrong 'k\nred\n' "the word 'red' is listed twice" 'a word has one number, its place in the list' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green|red'
 wrong 'p\n1\n\n3\n\n' 'line 3, column p: the field is empty' 'fill it in' one --v bad.csv
 wrong 'p\n1\n1e39\n' 'line 3, column p: 1e39 is beyond the input v (f32)' 'correct the file, or declare' one --v bad.csv
+wrong 'p\n-65519\n-70000\n' 'line 3, column p: -70000 is beyond the input v (f16)' 'correct the file, or declare' half --v bad.csv
 wrong 'p\nred\n\nred\n' 'line 3, column p: the field is empty' 'fill it in' same --x 'houses.csv:2..4[0:2]' --kind bad.csv
 wrong 'a,b,c\n1,2,3\n' 'the range c..b runs backwards' 'write b..c' one --v bad.csv:a,c..b
 wrong 'a,b,c\n1,2,3\n' 'column b is given twice' 'name each column once' same --x bad.csv:b,a..b --kind houses.csv:kind
