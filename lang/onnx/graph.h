@@ -40,7 +40,8 @@ typedef struct Quantized {
   int64_t axis;             /* of scales and zero points; < 0: from the last one */
 } Quantized;
 
-typedef struct List { /* of values: a sequence */
+typedef struct Scores Scores; /* see attention.c */
+typedef struct List {         /* of values: a sequence */
   Tensor **at;
   int n;
 } List;
@@ -61,6 +62,7 @@ struct Tensor {
   bool ranges;           /* it is 0, 1, … */
   const List *list;      /* NULL: it is a tensor; else it is none */
   const Quantized *quantized; /* what it is of; NULL: not behind DequantizeLinear */
+  const Scores *scores;       /* of attention, on their way; NULL: not known to be some */
 };
 
 typedef struct Import Import;
@@ -128,6 +130,8 @@ struct Import {
   Map initializers;         /* names of the graph's */
   Map statistics;           /* names of running means and variances */
   Map scores, others; /* names of what is added to what softmaxes read; of what else is read */
+  Map readers;        /* by name: how often nodes of the graph read it */
+  Map read_within;    /* names of what graphs within nodes read */
   Map dim_names;      /* of symbolic dimensions: index in dim_of */
   VEC(const char *) dim_of; /* what the graph calls them */
   VEC(Tensor *) value;

@@ -101,6 +101,7 @@ static void mark_needed(Import *im) {
       needed |= name_is_in(im, &im->needed, g->node[i]->output[k]);
     if (!needed) continue;
     trained_mark(im, g->node[i]);
+    readers_count(im, g->node[i]);
     for (size_t k = 0; k < g->node[i]->n_input; k++)
       name_enter(im, &im->needed, g->node[i]->input[k]);
     subgraph_needs(im, g->node[i], &im->needed);
@@ -161,8 +162,10 @@ static void translate(Node *n) {
       refuse(n, "%s", operator_missing(n->op));
     else if (!all)
       refuse(n, "%d inputs", n->nin);
-    else if (counted_readable(n, op))
-      op->translate(n);
+    else if (counted_readable(n, op)) {
+      if (is_contrib(domain) || !attention_of_scores(n)) op->translate(n);
+      if (!is_contrib(domain)) scores_follow(n);
+    }
   }
   const char *from = origin(n);
   for (int k = 0; k < n->nout; k++) {

@@ -47,6 +47,12 @@ void functions_need(Import *im);
 /* Of the nodes that an output needs, from the last one on. */
 void trained_mark(Import *im, const Onnx__NodeProto *p);
 bool tensor_is_trained(Import *im, const char *name, const Onnx__TensorProto *t, const Shape *s);
+/* ---- attention.c ---- */
+void readers_count(Import *im, const Onnx__NodeProto *p); /* of a node that an output needs */
+/* Notes whether output 0 are scores of attention, of a node that was translated. */
+void scores_follow(Node *n);
+/* Translates a product of weights and values as attention; false: it is another node. */
+bool attention_of_scores(Node *n);
 /* ---- train.c ---- */
 typedef struct Train { /* of the entry that trains */
   int output;

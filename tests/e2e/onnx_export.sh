@@ -73,6 +73,8 @@ run 0 "$gc" ops.g -o ops
 run 0 "$gc" ops.g --emit=onnx # the only entry, and the default name
 back ops ops '' unary small rounded real whole byte signed small_sums chosen moved spread reduced most added sorted first second product \
   integers maps groups up pools normal cross heads seen boxes found batches summed one total other rows halves
+run 0 "$gc" ops.onnx --emit=g -o again.g # attention is attention again
+exactly "$(grep -c 'attention(.*mask = ' again.g)" 2 'calls of attention behind an export and an import'
 
 # ---- bounded dimensions, weights of a file, a default that a hyper gives, several entries ----
 cat >net.g <<'END'
