@@ -1,8 +1,8 @@
-/* Attention that a model writes as products and a softmax: softmax(q @ k * scale + mask) @ v becomes
-   one call of attention, whose scores are never in memory.
-   Contract: nobody else reads the scores or their softmax, which are of the model's own graph; there
-   are several queries; a mask is bool, or known when gc compiles with elements that are 0 or so low
-   that the softmax of their places is 0. A bias, such as one by the distance, stays as it is written. */
+/* Attention that a model writes as products and a softmax: softmax(q @ k * scale + mask) @ v
+   becomes one call of attention, whose scores are never in memory. Contract: nobody else reads the
+   scores or their softmax, which are of the model's own graph; there are several queries; a mask is
+   bool, or known when gc compiles with elements that are 0 or so low that the softmax of their
+   places is 0. A bias, such as one by the distance, stays as it is written. */
 #include "lang/onnx/import.h"
 
 #include <string.h>
@@ -11,13 +11,13 @@ enum { MOST_STEPS = 8 };
 static const double low = -1e4; /* exp of it is 0 in all float types */
 typedef enum { NO_MASK, ADDED, SHOWS, HIDES } MaskKind;
 struct Scores {
-  Tensor *q, *k;               /* [..., T, D] and [..., D, S] */
-  double scale;                /* of their products */
-  Tensor *mask;               /* numbers that are added to them, or bools */
+  Tensor *q, *k; /* [..., T, D] and [..., D, S] */
+  double scale;  /* of their products */
+  Tensor *mask;  /* numbers that are added to them, or bools */
   MaskKind masked;
-  bool weights;                /* they are behind the softmax */
-  bool nan;                    /* of weights: which of them are NaN */
-  const char *at[MOST_STEPS];  /* variables that hold them on the way */
+  bool weights;               /* they are behind the softmax */
+  bool nan;                   /* of weights: which of them are NaN */
+  const char *at[MOST_STEPS]; /* variables that hold them on the way */
   int n;
 };
 
@@ -112,8 +112,8 @@ static bool of_softmax(Node *n, Scores *s) {
   return true;
 }
 
-/* where(isnan(weights), 0, weights) and where(mask, weights, 0): the row of a query that sees no key
-   is 0, as that of attention. */
+/* where(isnan(weights), 0, weights) and where(mask, weights, 0): the row of a query that sees no
+   key is 0, as that of attention. */
 static bool of_weights(const Node *n, Scores *s) {
   const Scores *nan = scores_of(n, 0, 1), *from = scores_of(n, 2, 2), *shown = scores_of(n, 1, 1);
   double x;
@@ -123,8 +123,7 @@ static bool of_weights(const Node *n, Scores *s) {
     s->nan = false;
     return is_number(n->im, n->in[1], &x) && x == 0;
   }
-  if (!shown || !shown->weights || shown->nan || shown->masked != SHOWS ||
-      shown->mask != n->in[0])
+  if (!shown || !shown->weights || shown->nan || shown->masked != SHOWS || shown->mask != n->in[0])
     return false;
   *s = *shown;
   return is_number(n->im, n->in[2], &x) && x == 0;
@@ -194,15 +193,14 @@ bool attention_of_scores(Node *n) {
   y.at[rank - 1] = v->shape.at[rank - 1];
   for (int i = 0; i < rank; i++) perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
   drop(n->im, s);
-  const char *t = text(n, "attention(%s, transpose(%s, %s), %s, scale = %s", tensor_text(n, s->q),
-                       tensor_text(n, s->k), ints_text(n, perm, rank), tensor_text(n, v),
-                       real(n, s->scale));
+  const char *t =
+      text(n, "attention(%s, transpose(%s, %s), %s, scale = %s", tensor_text(n, s->q),
+           tensor_text(n, s->k), ints_text(n, perm, rank), tensor_text(n, v), real(n, s->scale));
   if (s->masked == SHOWS) {
     t = text(n, "%s, mask = %s", t, tensor_text(n, s->mask));
   } else if (s->masked) {
     const char *seen = name_new(n->im, "seen"), *mask = tensor_text(n, s->mask);
-    statement_add(n->im,
-                  text(n, s->masked == ADDED ? "%s = %s == 0" : "%s = not %s", seen, mask));
+    statement_add(n->im, text(n, s->masked == ADDED ? "%s = %s == 0" : "%s = not %s", seen, mask));
     t = text(n, "%s, mask = %s", t, seen);
   }
   give(n, 0, v->type, &y, text(n, "%s)", t));
