@@ -1,5 +1,6 @@
 /* Attention and recurrent layers. */
-#include "lang/onnx/graph.h"
+#include "lang/onnx/import.h"
+#include "lang/onnx/loops.h"
 
 #include <math.h>
 
@@ -175,11 +176,12 @@ bool onnx_attention(Node *n) {
   return give(n, 1, input(n, 0)->type, &h.ks, pk) && give(n, 2, input(n, 0)->type, &h.vs, pv);
 }
 
-/* ---- recurrent layers, unrolled ---- */
+/* ---- recurrent layers: unrolled, or a loop over a bounded number of steps ---- */
 
 typedef struct Layer {
   Node *n;
-  int64_t steps, batch, size;
+  Axis steps, batch;
+  int64_t size;
   const char *x, *w, *r, *b, *peep; /* "" : none */
   int kind;                         /* number of gates */
   int direction;
@@ -192,16 +194,15 @@ static const char *gate(const Layer *l, const char *weight, int g, const char *o
               (long long)(g + 1) * l->size);
 }
 
-static const char *from_x(const Layer *l, int g, int64_t t) {
-  return text(l->n, "%s[%lld] @ %s' + %s", l->x, (long long)t, gate(l, l->w, g, ""),
-              gate(l, l->b, g, "0"));
+static const char *from_x(const Layer *l, int g, const char *t) {
+  return text(l->n, "%s[%s] @ %s' + %s", l->x, t, gate(l, l->w, g, ""), gate(l, l->b, g, "0"));
 }
 
 static const char *from_h(const Layer *l, int g, const char *h) {
   return text(l->n, "(%s @ %s' + %s)", h, gate(l, l->r, g, ""), gate(l, l->b, g + l->kind, "0"));
 }
 
-static void step(const Layer *l, int64_t t, const char **h, const char **c) {
+static void step(const Layer *l, const char *t, const char **h, const char **c) {
   Node *n = l->n;
   if (l->kind == 4) { /* input, output, forget, cell */
     const char *i = let(n, text(n, "sigmoid(%s + %s + %s * %s)", from_x(l, 0, t), from_h(l, 0, *h),
@@ -237,6 +238,47 @@ static const char *named(Node *n, Tensor *v) {
   return v->name ? t : let(n, t);
 }
 
+/* All steps from h and c on, which become the last ones: the list of the h of each step. */
+static const char *unrolled(const Layer *l, bool down, const char **h, const char **c) {
+  const int64_t steps = l->steps.n;
+  const char **at = ARENA_ARRAY(l->n->im->a, const char *, steps), *list = "";
+  for (int64_t i = 0; i < steps; i++) {
+    const int64_t t = down ? steps - 1 - i : i;
+    step(l, text(l->n, "%lld", (long long)t), h, c);
+    at[t] = *h;
+  }
+  for (int64_t t = 0; t < steps; t++) list = text(l->n, "%s%s%s", list, t ? ", " : "", at[t]);
+  return text(l->n, "stack([%s])", list);
+}
+
+/* The same by a loop. */
+static const char *looped(const Layer *l, bool down, const char **h, const char **c) {
+  Node *n = l->n;
+  Import *im = n->im;
+  const bool cell = l->kind == 4;
+  const char *k = name_new(im, "k"), *all = name_new(im, "steps"), *own = name_new(im, "h"),
+             *count = dim_text(im, l->steps), *last;
+  statement_add(im, text(n, "%s = %s", own, *h));
+  *h = last = own;
+  if (cell) {
+    own = name_new(im, "c");
+    statement_add(im, text(n, "%s = %s", own, *c));
+    *c = own;
+  }
+  const char *next = *h, *next_c = *c;
+  statement_add(im, text(n, "%s = scan %s in 0..%s {", all, k, count));
+  im->block++;
+  step(l, down ? text(n, "%s - 1 - %s", count, k) : k, &next, &next_c);
+  if (cell)
+    statement_add(im, text(n, "%s, %s = %s, %s", last, *c, next, next_c));
+  else
+    statement_add(im, text(n, "%s = %s", last, next));
+  statement_add(im, text(n, "yield %s", last));
+  im->block--;
+  statement_add(im, "}");
+  return down ? text(n, "reverse(%s, axis = 0)", all) : all;
+}
+
 bool onnx_recurrent(Node *n) {
   Tensor *x = input(n, 0), *r = input(n, 2);
   Layer l = {.n = n, .kind = strcmp(n->op, "LSTM") == 0 ? 4 : strcmp(n->op, "GRU") == 0 ? 3 : 1};
@@ -253,10 +295,12 @@ bool onnx_recurrent(Node *n) {
       attr_int(n, "input_forget", 0))
     return refuse(n, "recurrent layers with lengths or activations of their own");
   if (x->shape.rank != 3 || r->shape.rank != 3) return refuse(n, "shapes that do not fit");
-  if (!dim_number(n, x->shape.at[rows], &l.steps) || !dim_number(n, x->shape.at[!rows], &l.batch) ||
-      !dim_number(n, r->shape.at[0], &directions) || !dim_number(n, r->shape.at[2], &l.size))
+  l.batch = x->shape.at[!rows];
+  if (!trips_take(n, x->shape.at[rows], &l.steps) || !dim_number(n, r->shape.at[0], &directions) ||
+      !dim_number(n, r->shape.at[2], &l.size))
     return false;
-  if (l.steps > MOST_STEPS || directions > 2) return refuse(n, "more than %d steps", MOST_STEPS);
+  if ((!l.steps.symbol && l.steps.n > MOST_STEPS) || directions > 2)
+    return refuse(n, "more than %d steps", MOST_STEPS);
   l.x = rows ? let(n, text(n, "transpose(%s, [1, 0, 2])", tensor_text(n, x))) : named(n, x);
   l.w = named(n, input(n, 1)), l.r = named(n, r), l.b = named(n, input(n, 3)),
   l.peep = named(n, input(n, 7));
@@ -265,25 +309,17 @@ bool onnx_recurrent(Node *n) {
   const char *sequences = "", *last = "", *cells = "";
   for (int d = 0; d < directions; d++) {
     bool down = strcmp(back, "reverse") == 0 || d == 1;
-    const char *zero = text(n, "zeros([%lld, %lld], %s)", (long long)l.batch, (long long)l.size,
+    const char *zero = text(n, "zeros([%s, %lld], %s)", dim_text(n->im, l.batch), (long long)l.size,
                             elem_of(x->type)->gc);
     const char *h = *h0 ? text(n, "%s[%d]", h0, d) : zero,
                *c = *c0 ? text(n, "%s[%d]", c0, d) : zero;
-    const char **at = ARENA_ARRAY(n->im->a, const char *, l.steps);
     l.direction = d;
-    for (int64_t i = 0; i < l.steps; i++) {
-      int64_t t = down ? l.steps - 1 - i : i;
-      step(&l, t, &h, &c);
-      at[t] = h;
-    }
-    const char *list = "";
-    for (int64_t t = 0; t < l.steps; t++) list = text(n, "%s%s%s", list, t ? ", " : "", at[t]);
-    sequences = text(n, "%s%sstack([%s])", sequences, d ? ", " : "", list);
+    const char *each = (l.steps.symbol ? looped : unrolled)(&l, down, &h, &c);
+    sequences = text(n, "%s%s%s", sequences, d ? ", " : "", each);
     last = text(n, "%s%s%s", last, d ? ", " : "", h);
     cells = text(n, "%s%s%s", cells, d ? ", " : "", c);
   }
-  Axis dims = {.n = directions}, batch = {.n = l.batch}, size = {.n = l.size},
-       steps = {.n = l.steps};
+  Axis dims = {.n = directions}, batch = l.batch, size = {.n = l.size}, steps = l.steps;
   Shape y = {.rank = 4, .at = {steps, dims, batch, size}},
         end = {.rank = 3, .at = {dims, batch, size}};
   const char *t = text(n, "stack([%s], axis = 1)", sequences), *e = text(n, "stack([%s])", last),

@@ -257,4 +257,24 @@ run 0 "$gc" four.onnx -D '2*h<=16' --emit=g
 holds out.txt 'entry predict(x : f32[8 * h <= 64, 2 * h])'
 sed 's/16/18/' windows.g >odd.g
 says 1 'the bound of the dimension h is a multiple of 4' "$gc" odd.g --check
+# ---- recurrent layers of any length, both ways: bits are those of the model imported for that length ----
+encode_onnx layers.onnx <<END
+opset_import { version: 18 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "steps" } dim { dim_param: "batch" } dim { dim_value: 3 } } } } }
+  output { name: "y" } output { name: "h" } output { name: "c" } output { name: "z" } output { name: "zh" }
+  $(tensor w '2, 16, 3' 96 1) $(tensor r '2, 16, 4' 128 2) $(tensor b '2, 32' 64 3) $(tensor v '1, 12, 4' 48 4) $(tensor s '1, 12, 4' 48 5) $(int64s axis 1)
+  node { op_type: "LSTM" input: ["x", "w", "r", "b"] output: ["y", "h", "c"] attribute { name: "hidden_size" i: 4 } attribute { name: "direction" s: "bidirectional" } }
+  node { op_type: "ReduceMean" input: ["y", "axis"] output: "mean" attribute { name: "keepdims" i: 0 } }
+  node { op_type: "GRU" input: ["mean", "v", "s"] output: ["z", "zh"] attribute { name: "hidden_size" i: 4 } attribute { name: "direction" s: "reverse" } }
+}
+END
+run 0 "$gc" layers.onnx -D 'steps<=9' -D 'batch<=3' -o layers
+for size in '1 2' '6 3'; do
+  run 0 "$gc" layers.onnx -D "steps=${size% *}" -D "batch=${size#* }" -o exact
+  "$mkdata" npy f32 "${size% *},${size#* },3" 4 steps.npy || fail 'no data could be made'
+  for name in y h c z zh; do rm -f $name.npy; done
+  run 0 ./exact predict --x steps.npy --y y.npy --h h.npy --c c.npy --z z.npy --zh zh.npy
+  for name in y h c z zh; do run 0 ./layers predict --x steps.npy --poison --expect $name=$name.npy --rtol 0 --atol 0; done
+done
 finish
