@@ -1,7 +1,7 @@
-/* What an internal error leaves behind: a file with the module (or the source) and the command that
-   runs into the error again. Contract: the bug hook of the context; never returns to the broken
-   run's data, but reads the input once more in a context of its own, so it cannot make matters
-   worse. */
+/* What an internal error leaves behind: a file with the module, or with a source that cannot be read
+   again, and the command that runs into the error again. Contract: the bug hook of the context;
+   never returns to the broken run's data, but reads the input once more in a context of its own, so
+   it cannot make matters worse. */
 #define _GNU_SOURCE
 #include "lang/driver/command.h"
 
@@ -33,6 +33,28 @@ static FILE *open_somewhere(Ctx *c, const char *name, const char **path) {
   return open_new(*path);
 }
 
+static const char *kind_word(const Options *o) {
+  return input_kind(o) == INPUT_ONNX ? "onnx" : option_value(o, OPT_LANGUAGE, "g");
+}
+
+/* The text that came from the standard input, as a file, since it cannot be read again. */
+static const char *keep_input(const Front *broken, Ctx *c) {
+  const Options *o = broken->o;
+  const char *path = o->input;
+  size_t n = 0;
+  const char *text = NULL;
+  for (int i = 0; i < ctx_source_count(broken->c) && !text; i++)
+    if (strcmp(ctx_source_name(broken->c, (uint16_t)i), o->input) == 0)
+      text = ctx_source_text(broken->c, (uint16_t)i, &n);
+  FILE *f = text ? open_somewhere(c, intern_printf(c, "gc-bug-%ld.%s", (long)getpid(), kind_word(o)),
+                                  &path)
+                 : NULL;
+  if (!f) return o->input;
+  fwrite(text, 1, n, f);
+  fclose(f);
+  return path;
+}
+
 void reproduce(void *data) {
   const Front *broken = data;
   const Options *o = broken->o;
@@ -41,7 +63,8 @@ void reproduce(void *data) {
   ctx_set_stream(c, NULL);
   Front again = {.c = c, .o = o};
   int code;
-  Module *m = broken->elaborated ? front_module(&again, &code) : NULL;
+  const bool kept = strcmp(o->input, "-") == 0;
+  Module *m = broken->elaborated && !kept ? front_module(&again, &code) : NULL;
   const char *path = NULL;
   if (m) {
     FILE *f = open_somewhere(c, intern_printf(c, "gc-bug-%ld.ir", (long)getpid()), &path);
@@ -59,8 +82,7 @@ void reproduce(void *data) {
   } else {
     for (uint32_t i = 0; i < o->defines.n; i++)
       if (!o->defines.at[i].of_config) print_define(&o->defines.at[i]);
-    fprintf(stderr, " -x %s %s\n",
-            input_kind(o) == INPUT_ONNX ? "onnx" : option_value(o, OPT_LANGUAGE, "g"), o->input);
+    fprintf(stderr, " -x %s %s\n", kind_word(o), kept ? keep_input(broken, c) : o->input);
   }
   ctx_free(c);
 }

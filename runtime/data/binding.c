@@ -105,6 +105,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
             elem_info[own].name);
     return err_hint(e, "give an .npy or a .csv file; or, if its bytes are meant, %s:u8", c->text);
   }
+  c->bytes = !s->type && text && elem_info[own].size > 1;
   if (!s->type && !text && !is_decoded(c, head, got, e)) return false;
   if (!source_measure(&c->source, asked_of(c, s), e)) return false;
   uint64_t size = (uint64_t)elem_info[c->type].size;

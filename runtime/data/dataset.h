@@ -64,7 +64,8 @@ typedef struct Column { /* one input and its file */
   Source source;
   Elem type;
   bool big, flat, /* flat: its elements are one sequence, without rows of its own */
-      fixed;      /* fixed: the same for all batches, since its first axis is not the batch's */
+      fixed,      /* fixed: the same for all batches, since its first axis is not the batch's */
+      bytes;      /* of a text, each of which is an element of a wider dtype */
   uint64_t offset, step, row_elems; /* elements: row r begins at offset + r * step */
   uint64_t total;                   /* elements in the file */
   uint64_t all_rows;                /* of the file, before [a:b] */

@@ -287,7 +287,8 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   if (strncmp(arg, "--", 2) != 0 || !arg[2]) {
     cli_usage(e, "an option was expected", arg);
     return err_hint(e,
-                    "options begin with --; files are given as --INPUT FILE, a pattern in quotes");
+                    "options begin with --; files are given as --INPUT FILE, a pattern in quotes, "
+                    "and several words that are one value as well");
   }
   char name[128];
   const char *eq = strchr(arg, '='), *value = NULL;

@@ -188,9 +188,46 @@ static const char *kind_name(GcGlobalKind k) {
   return k == GC_PARAM ? "param" : k == GC_STATE ? "state" : "optimizer";
 }
 
+/* Numbers that are trained or loaded; copies in another dtype and scales are none. */
+static uint64_t parameters(const GcProgram *p) {
+  uint64_t n = 0;
+  for (int i = 0; i < p->nglobals; i++) {
+    const GcGlobal *g = &p->globals[i];
+    if (g->kind == GC_PARAM && !g->master && !(g->quantized && g->quantized->scales))
+      n += tensor_count(g->quantized ? &g->quantized->t : &g->t);
+  }
+  return n;
+}
+
+/* What most want to know, before all the rest: the bytes of the process that runs an entry. */
+static bool summary(const Options *o, int threads, Err *e) {
+  const GcProgram *p = program_for(device_kind(&gc_program), NULL);
+  for (const GcProgram *q = &gc_program; q; q = q->next)
+    if (q == program_for(device_kind(q), NULL) && device_kind(q)->ops->on_host) p = q;
+  if (!device_kind(p)->ops->on_host) return true;
+  printf("\n");
+  line("parameters", parameters(p), "");
+  for (int i = 0; i < p->nentries; i++) {
+    const GcEntry *en = &p->entries[i];
+    if (o->entry && o->entry != &gc_program.entries[i]) continue;
+    const SessionPlan plan = {.program = p,
+                              .ops = device_kind(p)->ops,
+                              .entries = en,
+                              .n = 1,
+                              .threads = threads,
+                              .tables = command_bytes(en)};
+    Sizes s;
+    if (!session_sizes(&plan, &s, e)) return false;
+    line(en->name, s.total,
+         en->ninputs ? "bytes of memory to run on the CPU, beside the data"
+                     : "bytes of memory to run on the CPU");
+  }
+  return true;
+}
+
 static void globals_info(void) {
   static const GcGlobalKind kinds[] = {GC_PARAM, GC_STATE, GC_OPTIMIZER};
-  uint64_t total[3] = {0}, elems = 0;
+  uint64_t total[3] = {0};
   char type[200], b[40];
   const GcProgram *p = program_for(device_kind(&gc_program), NULL);
   printf("\nparameters and states\n");
@@ -203,11 +240,9 @@ static void globals_info(void) {
     if (g->ranks) printf(" on each of %d ranks", g->ranks);
     printf("\n");
     total[g->kind] += g->t.bytes;
-    if (g->kind == GC_PARAM && !g->master && !(g->quantized && g->quantized->scales))
-      elems += tensor_count(g->quantized ? &g->quantized->t : &g->t);
   }
   for (unsigned k = 0; k < 3; k++) line(kind_name(kinds[k]), total[k], "bytes");
-  bytes_text(b, elems);
+  bytes_text(b, parameters(p));
   printf("  %s parameters\n", b);
 }
 
@@ -271,6 +306,7 @@ int info_print(const Options *o, int threads, Err *e) {
   const GcProgram *p;
   Found found = {0}; /* of the one kind that has memory of its own */
   info_version();
+  if (!summary(o, threads, e)) return e->code;
   if (gc_program.nhypers) printf("\nhypers\n");
   for (int i = 0; i < gc_program.nhypers; i++) {
     const GcHyper *h = &gc_program.hypers[i];

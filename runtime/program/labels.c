@@ -2,6 +2,7 @@
    training did, --save and --checkpoint keep the numbers, --words prints them. Contract: a word
    that the weights do not have is an error; numbers in a file stay as they are. */
 #include "runtime/program/command.h"
+#include "runtime/program/tools.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -135,6 +136,9 @@ bool labels_take(Command *cmd, Err *e) {
     const Column *c = &cmd->data.columns[i];
     if (is_first(&cmd->data, i) && csv_note(c, text, sizeof text)) note(cmd, "%s", text);
     if (csv_place_note(c, text, sizeof text)) note(cmd, "%s", text);
+    if (c->bytes)
+      note(cmd, "%s is text: each byte is an element of %s%s; %s:u8 says so", c->text, c->t->name,
+           tools()->name ? ", and 'tokenize' makes tokens of it" : "", c->text);
     if (words_note(c, text, sizeof text)) note(cmd, "%s", text);
     const Words *known = labels_find(&cmd->labels, c->t->name);
     if (known && known->from && c->words.listed && !words_same(known, &c->words))

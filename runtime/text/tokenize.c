@@ -324,7 +324,10 @@ static bool decode_file(Tokenizer *t, char *path, Text *text, Err *e) {
   uint32_t *ids = NULL;
   bool ok = (all = malloc(f.size + 1)) || err_set(e, EXIT_ENV, "%s: no memory for it", path);
   ok = ok && file_read(&f, 0, all, f.size, e);
-  if (ok && !npy_is(all, bytes)) ok = err_set(e, EXIT_WRONG, "%s: is no .npy file", path);
+  if (ok && !npy_is(all, bytes)) {
+    err_set(e, EXIT_WRONG, "%s: is no .npy file", path);
+    ok = err_hint(e, "tokenize -o FILE.npy writes one, and so does an entry: --OUTPUT FILE.npy");
+  }
   ok = ok && npy_parse(all, bytes, &a, path, e);
   if (ok && (a.big || elem_info[a.type].cls != ELEM_INTS))
     ok = err_set(e, EXIT_WRONG, "%s: holds no tokens: they are integers", path);
