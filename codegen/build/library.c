@@ -22,8 +22,7 @@ static const char *shape(const LibraryFunction *f, Arena *a, const Type *t) {
 static const char *parameter(const LibraryFunction *f, Arena *a, const LibraryParam *p) {
   const char *type = c_type[p->type->dtype], *note = shape(f, a, p->type);
   if (p->key && strcmp(p->key, p->name) != 0) /* messages have the program's name */
-    note = arena_printf(a, "%s%s%s", note, *note ? ", " : "",
-                        public_plain(a, p->key));
+    note = arena_printf(a, "%s%s%s", note, *note ? ", " : "", public_plain(a, p->key));
   if (p->output || p->type->rank)
     type = arena_printf(a, "%s%s *", p->output ? "" : "const ", type);
   else

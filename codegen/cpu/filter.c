@@ -280,6 +280,63 @@ static void print_combine(Filter *f) {
   kernel_touched(k, gr);
 }
 
+/* Which units a thread has: of chunks of sums, or of whole results. */
+static void print_work(Filter *f, Kernel *k) {
+  Text *x = &k->text;
+  print_tile_count(f, k);
+  if (f->s.chunks) {
+    print_sums(f, x);
+    k->units = f->s.all_units * f->s.chunks;
+    text_line(x, "const long parts = apart ? units * chunks : units;");
+    text_line(x, "const long u0 = parts * t / nt, u1 = parts * (t + 1) / nt;");
+  } else {
+    kernel_units_of(k, f->s.units, units_text(f));
+    text_line(x, "f32 *sum = (f32 *)%s;", sum_text(f));
+  }
+  k->balance = filter_balance;
+}
+
+/* The tiles of one panel lie in their order: a thread's part of the results is a run of bytes. */
+static void split_results(const Filter *f, Kernel *k, const Group *gr) {
+  if (k->units <= 1 || f->s.chunks || f->s.low != f->s.tiles || filter_varies(&f->s) ||
+      f->s.block || (!f->layout->nr && f->s.np * f->s.c.groups != 1))
+    return;
+  for (int i = 0; i < gr->nout; i++) {
+    const Value *v = value_at(gr->e, gr->out[i]);
+    uint64_t bytes;
+    if (layout_same(v->type, v->layout, f->layout) && layout_bytes(v->type, v->layout, &bytes))
+      kernel_split_out(k, gr, i, 1, 0, bytes);
+  }
+}
+
+/* Where the pixels of a chunk begin, of the image (a) and of the gradient (b). */
+static void print_pixels(const Filter *f, Text *x) {
+  const ConvGeom *c = &f->s.c;
+  if (f->s.merged) { /* columns are counted in the tile's runs */
+    text_line(x, "enum { at = 0, col = 0 };");
+  } else {
+    text_line(x, "const long at = v * %lld - %lld; /* column of x under output 0 */",
+              (long long)c->w.dilation, (long long)c->w.lo);
+    text_line(x, "const long col = at < 0 ? (-at + %lld) / %lld : 0; /* the first on the image */",
+              (long long)c->w.stride - 1, (long long)c->w.stride);
+  }
+  if (f->s.block)
+    text_line(x, "const f32 *a = tiles + (k - block) * %lld;",
+              (long long)(window_chunk_pixels(c) * f->s.la));
+  else
+    text_line(
+        x,
+        "const f32 *a = image + ((n0 * %lld + y * %lld + r * %lld - %lld) * %lld + col * %lld + "
+        "at) * %lld + g * %lld + m;",
+        (long long)c->h.in, (long long)c->h.stride, (long long)c->h.dilation, (long long)c->h.lo,
+        (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
+  if (f->s.pack)
+    text_line(x, "const f32 *b = panel + ((y - y0) * %s + col) * %d;", filter_columns(f), f->s.nr);
+  else
+    text_line(x, "const f32 *b = dy + ((n0 * %lld + y) * %lld + col) * %lld + k0;",
+              (long long)c->h.out, (long long)c->w.out, (long long)c->cout);
+}
+
 void cpu_filter(Gen *g, const Group *gr) {
   Filter f = filter_of(g, gr);
   const ConvGeom *c = &f.s.c;
@@ -288,26 +345,8 @@ void cpu_filter(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   k->flops = f.s.flops;
   kernel_schedule(k, &filter_kind, &f.s, sizeof f.s);
-  print_tile_count(&f, k);
-  if (f.s.chunks) {
-    print_sums(&f, x);
-    k->units = f.s.all_units * f.s.chunks;
-    text_line(x, "const long parts = apart ? units * chunks : units;");
-    text_line(x, "const long u0 = parts * t / nt, u1 = parts * (t + 1) / nt;");
-  } else {
-    kernel_units_of(k, f.s.units, units_text(&f));
-    text_line(x, "f32 *sum = (f32 *)%s;", sum_text(&f));
-  }
-  k->balance = filter_balance;
-  /* the tiles of one panel lie in their order */
-  if (k->units > 1 && !f.s.chunks && f.s.low == f.s.tiles && !filter_varies(&f.s) && !f.s.block &&
-      (f.layout->nr || f.s.np * c->groups == 1))
-    for (int i = 0; i < gr->nout; i++) {
-      const Value *v = value_at(gr->e, gr->out[i]);
-      uint64_t bytes;
-      if (layout_same(v->type, v->layout, f.layout) && layout_bytes(v->type, v->layout, &bytes))
-        kernel_split_out(k, gr, i, 1, 0, bytes);
-    }
+  print_work(&f, k);
+  split_results(&f, k, gr);
   text_line(x, "typedef long pos;");
   text_line(x, "const f32 *dy = in%d, *image = in%d;", group_arg(gr, f.op->operands[0]),
             group_arg(gr, f.op->operands[1]));
@@ -329,29 +368,7 @@ void cpu_filter(Gen *g, const Group *gr) {
   window_chunk_rows(g, gr->e, x, c);
   if (f.s.pack) print_panel_of_dy(&f, x);
   if (f.s.block) print_block_of_x(&f, x);
-  if (f.s.merged) { /* columns are counted in the tile's runs */
-    text_line(x, "enum { at = 0, col = 0 };");
-  } else {
-    text_line(x, "const long at = v * %lld - %lld; /* column of x under output 0 */",
-              (long long)c->w.dilation, (long long)c->w.lo);
-    text_line(x, "const long col = at < 0 ? (-at + %lld) / %lld : 0; /* the first on the image */",
-              (long long)c->w.stride - 1, (long long)c->w.stride);
-  }
-  if (f.s.block)
-    text_line(x, "const f32 *a = tiles + (k - block) * %lld;",
-              (long long)(window_chunk_pixels(c) * f.s.la));
-  else
-    text_line(
-        x,
-        "const f32 *a = image + ((n0 * %lld + y * %lld + r * %lld - %lld) * %lld + col * %lld + "
-        "at) * %lld + g * %lld + m;",
-        (long long)c->h.in, (long long)c->h.stride, (long long)c->h.dilation, (long long)c->h.lo,
-        (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
-  if (f.s.pack)
-    text_line(x, "const f32 *b = panel + ((y - y0) * %s + col) * %d;", filter_columns(&f), f.s.nr);
-  else
-    text_line(x, "const f32 *b = dy + ((n0 * %lld + y) * %lld + col) * %lld + k0;",
-              (long long)c->h.out, (long long)c->w.out, (long long)c->cout);
+  print_pixels(&f, x);
   filter_panels(&f, x);
   text_close(x, "}");
   text_close(x, "}");

@@ -304,17 +304,7 @@ RowLoops cpu_rows_start(RowsPrinter *r) {
     r->p.panel = r->s.copied ? "(c - b)" : "(place + l)"; /* of cpu_rows_elements */
     r->p.flat_level = 2;
   }
-  int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
-  for (int i = 0; i < rank; i++) axes[i] = i;
-  r->work.n = 0;
-  rows_passes(r);
-  Leaves leaves = {0};
-  rows_leaves(r, &leaves);
-  RowLoops l = {.outer = ARENA_ARRAY(g->a, Loop, rank + 1),
-                .inner = ARENA_ARRAY(g->a, Loop, rank + 1)};
-  l.nouter = loops_over(&r->p, &leaves, axes, r->outer, l.outer);
-  l.ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, l.inner);
-  return l;
+  return rows_start(r);
 }
 
 void cpu_rows(Gen *g, const Group *gr) {

@@ -6,11 +6,6 @@
 
 enum { ROW_OF_VECTORS = 16 }; /* numbers that a vector has at most: shorter rows have few of them */
 
-typedef struct RowLoops { /* over the axes before the row, and over those of the row */
-  Loop *outer, *inner;
-  int nouter, ninner;
-} RowLoops;
-
 /* ---- rows_schedule.c ---- */
 RowsSchedule cpu_rows_schedule(const Group *gr);
 /* The result has the full shape. */

@@ -258,20 +258,8 @@ void cuda_rows_results(WarpRows *t, const Loop *inner, int ninner) {
 /* ---- the whole ---- */
 
 RowLoops cuda_rows_start(RowsPrinter *r) {
-  Gen *g = r->g;
-  const Group *gr = r->gr;
-  r->p = printer_new(g, gr, 4, 1);
-  r->work.n = 0;
-  int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
-  for (int i = 0; i < rank; i++) axes[i] = i;
-  rows_passes(r);
-  Leaves leaves = {0};
-  rows_leaves(r, &leaves);
-  RowLoops l = {.outer = ARENA_ARRAY(g->a, Loop, rank + 1),
-                .inner = ARENA_ARRAY(g->a, Loop, rank + 1)};
-  l.nouter = loops_over(&r->p, &leaves, axes, r->outer, l.outer);
-  l.ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, l.inner);
-  return l;
+  r->p = printer_new(r->g, r->gr, 4, 1);
+  return rows_start(r);
 }
 
 void cuda_rows_leave(const WarpRows *t, Text *x, const char *first) {

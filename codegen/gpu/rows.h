@@ -12,11 +12,6 @@ typedef struct WarpRows {
   const char *rows, *c; /* how many there are at run time; elements of each */
 } WarpRows;
 
-typedef struct RowLoops {
-  Loop *outer, *inner;
-  int nouter, ninner;
-} RowLoops;
-
 static inline bool rows_bounded(const WarpRows *t) { return !text_is_number(t->rows); }
 /* Rows that may have few elements, or no second chunk. */
 static inline bool elements_bounded(const WarpRows *t) { return !text_is_number(t->c); }

@@ -352,3 +352,17 @@ void rows_leaves(RowsPrinter *r, Leaves *l) {
   for (int i = 0; i < r->gr->nout; i++)
     leaves_result(p, i, printer_identity(p, r->gr->yield[i]), l);
 }
+
+RowLoops rows_start(RowsPrinter *r) {
+  int rank = r->gr->domain->rank, *axes = ARENA_ARRAY(r->g->a, int, rank + 1);
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  r->work.n = 0;
+  rows_passes(r);
+  Leaves leaves = {0};
+  rows_leaves(r, &leaves);
+  RowLoops l = {.outer = ARENA_ARRAY(r->g->a, Loop, rank + 1),
+                .inner = ARENA_ARRAY(r->g->a, Loop, rank + 1)};
+  l.nouter = loops_over(&r->p, &leaves, axes, r->outer, l.outer);
+  l.ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, l.inner);
+  return l;
+}

@@ -60,6 +60,12 @@ int64_t rows_reductions(const Group *gr);
 void rows_passes(RowsPrinter *r);
 /* Leaves of all that the passes and the results read. */
 void rows_leaves(RowsPrinter *r, Leaves *l);
+typedef struct RowLoops { /* over the axes before the row, and over those of the row */
+  Loop *outer, *inner;
+  int nouter, ninner;
+} RowLoops;
+/* The passes and the loops; r->p is a new printer. */
+RowLoops rows_start(RowsPrinter *r);
 /* Text of what is combined at a position, in the level of the inner loop. */
 const char *rows_addend(RowsPrinter *r, const Work *w);
 OpKind rows_combine(const Work *w); /* how: OP_SUM, … */

@@ -69,6 +69,11 @@ static bool check_choice(Ctx *c, const OptionRow *r, const char *value, size_t n
   for (const char *rest = r->choices; next_choice(&rest, &ch);)
     if (choice_is(&ch, value, n)) return true;
   const char *names[MAX_CHOICES], *list = "";
+  static const char *const drawn[] = {"svg", "html", "json", "csv", "trace", NULL};
+  for (int i = 0; r->id == OPT_EMIT && drawn[i]; i++)
+    if (strlen(drawn[i]) == n && strncmp(drawn[i], value, n) == 0)
+      return !usage_error("--emit makes no %s; --dump-plan=%s draws or writes the plan so",
+                          drawn[i], drawn[i]);
   int count = choice_names(c, r, names);
   for (int i = 0; i < count; i++)
     list = intern_printf(c, "%s%s%s", list, i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
@@ -161,6 +166,12 @@ static const struct {
     {"output", OUTPUT},
     {"out", OUTPUT},
     {"device", DEVICE},
+    {"gpu", DEVICE},
+    {"cuda", DEVICE},
+    {"j", "--jobs=N bounds how many C compilers run at a time"},
+    {"input-shape", "shapes stand in the entry: entry predict(x : f32[1, 784])"},
+    {"graph", "--dump-plan=html draws the plan, --emit=ir prints the operations"},
+    {"explain", "--remarks says why, --dump-plan what"},
     {"bf16", HALF},
     {"fp16", HALF},
     {"half", HALF},
@@ -202,7 +213,8 @@ static const char *habit_of(Ctx *c, const char *word) {
 static bool unknown(Ctx *c, const char *arg) {
   const char *names[OPTIONS];
   for (int i = 0; i < OPTIONS; i++) names[i] = option_rows[i].spelling;
-  const char *word = intern_n(c, arg, strcspn(arg, "="));
+  const bool jobs = strncmp(arg, "-j", 2) == 0 && strspn(arg + 2, "0123456789") == strlen(arg + 2);
+  const char *word = jobs ? "-j" : intern_n(c, arg, strcspn(arg, "="));
   const char *near = nearest_name(c, word, names, OPTIONS);
   if (near && strlen(near) <= 2) near = NULL; /* one letter is near to any other */
   const char *habit = habit_of(c, word);

@@ -1,7 +1,7 @@
-/* What an internal error leaves behind: a file with the module, or with a source that cannot be read
-   again, and the command that runs into the error again. Contract: the bug hook of the context;
-   never returns to the broken run's data, but reads the input once more in a context of its own, so
-   it cannot make matters worse. */
+/* What an internal error leaves behind: a file with the module, or with a source that cannot be
+   read again, and the command that runs into the error again. Contract: the bug hook of the
+   context; never returns to the broken run's data, but reads the input once more in a context of
+   its own, so it cannot make matters worse. */
 #define _GNU_SOURCE
 #include "lang/driver/command.h"
 
@@ -46,8 +46,8 @@ static const char *keep_input(const Front *broken, Ctx *c) {
   for (int i = 0; i < ctx_source_count(broken->c) && !text; i++)
     if (strcmp(ctx_source_name(broken->c, (uint16_t)i), o->input) == 0)
       text = ctx_source_text(broken->c, (uint16_t)i, &n);
-  FILE *f = text ? open_somewhere(c, intern_printf(c, "gc-bug-%ld.%s", (long)getpid(), kind_word(o)),
-                                  &path)
+  FILE *f = text ? open_somewhere(
+                       c, intern_printf(c, "gc-bug-%ld.%s", (long)getpid(), kind_word(o)), &path)
                  : NULL;
   if (!f) return o->input;
   fwrite(text, 1, n, f);

@@ -150,6 +150,8 @@ Bound *bind_given(Elab *e, const CallSite *s) {
     bool whole = param->name.name == intern(e->c, "shape") && is_of(param, ARG_SHAPE);
     const char *layer = s->f->kind == FUNC_BUILTIN ? hint_for_layer(s->f->name) : NULL;
     if (layer) elab_hint(e, "%s", layer);
+    const char *step = s->f->prelude ? hint_for_step(s->f->name) : NULL;
+    if (step) elab_hint(e, "%s", step);
     if (whole) elab_hint(e, "only an initialiser knows its shape; elsewhere write shape = [n, …]");
     if (whole && s->f->kind == FUNC_BUILTIN)
       elab_trace(e);

@@ -34,6 +34,8 @@ bool grad_loss(Elab *e, Val loss, const char *what, Loc loc) {
     elab_note_tensor(e, "it", loss);
     if (dtype_is_float(loss.tensor.type->dtype)) elab_hint(e, "take the mean or sum: mean(loss)");
   }
+  if (loss.kind == VAL_FUNC)
+    elab_hint(e, "a gradient is of a value: loss = %s(x), then grad(loss, x)", loss.func->name);
   elab_trace(e);
   return false;
 }

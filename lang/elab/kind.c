@@ -88,6 +88,9 @@ static bool wrong(Elab *e, Subject p, Val v) {
     hint_conversion(e, p, v);
   if (p.t->kind == ARG_FLAG || p.t->kind == ARG_NUMBER || p.t->kind == ARG_FRACTION)
     val_hint_known(e, v, NULL);
+  if (v.kind == VAL_FUNC && p.s && p.t->kind != ARG_FUNCTION)
+    elab_hint(e, "a function of the result is a call around it: %s(%s(…))", v.func->name,
+              p.s->f->name);
   if (p.t->kind == ARG_FUNCTION && strcmp(p.name, "init") == 0)
     elab_hint(e, "an initialiser is a name, as in init = he; with arguments: def small(shape) { "
                  "return normal(std = 0.02, shape = shape) } and init = small");

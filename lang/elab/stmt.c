@@ -185,11 +185,22 @@ static void exec_for(Elab *e, const Stmt *s) {
   bind_all(e, &s->loop.targets, v, yields.targets, s->loc, "");
 }
 
+/* What a branch would have given its names, after an error. */
+static void bind_unknown(Elab *e, const Body *b) {
+  for (int i = 0; i < b->n; i++)
+    for (int k = 0; b->at[i]->kind == ST_ASSIGN && k < b->at[i]->assign.names.n; k++) {
+      Ident name = b->at[i]->assign.names.at[k];
+      if (!env_find(e, e->frame->env, name.name)) bind_name(e, name, error_value);
+    }
+}
+
 static void exec_if(Elab *e, const Stmt *s) {
   Val t = elab_eval_one(e, s->branch.test);
   if (t.kind == VAL_ERROR) return;
   if (t.kind != VAL_BOOL) {
     (void)not_a_bool(e, s->branch.test, t, body_has_minimize(&s->branch.then), "c, a, b");
+    bind_unknown(e, &s->branch.then);
+    bind_unknown(e, &s->branch.other);
     return;
   }
   if (t.b)

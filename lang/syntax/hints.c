@@ -10,6 +10,7 @@ typedef enum HintKind {
   HINT_ARGUMENT,
   HINT_LACKING,
   HINT_LOSS,
+  HINT_STEP,
   HINT_LAYER,
   HINT_MODULE,
   HINT_RESERVED,
@@ -31,6 +32,7 @@ typedef struct Hint {
 #define ARGUMENT_HINT(text) text
 #define LACKING_HINT(text) text
 #define LOSS_HINT(text) text
+#define STEP_HINT(text) "it is one step of a loop, from h = zeros([n, 64]) on: " text
 #define LAYER_HINT(text) "its layer declares parameters: " text
 #define MODULE_HINT(text) text
 #define RESERVED_HINT(text) "write " text
@@ -75,6 +77,8 @@ const char *hint_for_lacking(const char *name, const char *const *names, int n) 
     loss |= strcmp(names[k], "labels") == 0 || strcmp(names[k], "target") == 0;
   return said(find(0, HINT_LACKING, loss ? HINT_LOSS : HINT_LACKING, name));
 }
+
+const char *hint_for_step(const char *name) { return said(find(0, HINT_STEP, HINT_STEP, name)); }
 
 const char *hint_for_layer(const char *name) { return said(find(0, HINT_LAYER, HINT_LAYER, name)); }
 

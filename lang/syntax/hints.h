@@ -25,6 +25,9 @@ const char *hint_for_argument(const char *name, const char *const *names, int n)
    names; NULL: unknown. */
 const char *hint_for_lacking(const char *name, const char *const *names, int n);
 
+/* The loop that a recurrent layer is a step of; NULL: it is none. */
+const char *hint_for_step(const char *name);
+
 /* The equivalent that it most likely has. */
 const char *hint_for_any_argument(const char *name);
 

@@ -162,7 +162,13 @@ void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet) {
 void stray_stmt(Parser *ps, const Stmt *s) {
   if (ps->braceless && s->loc.col > 1) return;
   parse_error(ps, s->loc, "a statement stands outside of 'def' and 'entry'");
-  if (s->kind == ST_ASSIGN && s->assign.names.n == 1)
+  const bool model =
+      s->kind == ST_ASSIGN && s->assign.values.n == 1 && s->assign.values.at[0]->kind == EX_CALL;
+  if (model && s->assign.names.n == 1)
+    parse_note(ps, SEV_HINT, (Loc){0},
+               "a model is a function: def %s(x) { return linear(x, 10) as out }",
+               s->assign.names.at[0].name);
+  else if (s->kind == ST_ASSIGN && s->assign.names.n == 1)
     parse_note(ps, SEV_HINT, (Loc){0}, "a constant is declared with 'let %s = ...'",
                s->assign.names.at[0].name);
   if (s->kind == ST_PARAM || s->kind == ST_STATE)

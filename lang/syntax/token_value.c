@@ -211,6 +211,13 @@ static void scan_method(Parser *ps, Loc loc, const char *f) {
              x, *args ? ", " : "", args, x, f, *args ? "(" : "", args, *args ? ")" : "");
 }
 
+static bool is_config(const char *name) {
+  static const char *const names[] = {"config", "cfg", "hparams", "args"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(names[i], name) == 0) return true;
+  return false;
+}
+
 void scan_field(Parser *ps, Loc loc, const char *text) {
   if (scan_module(ps, loc, text)) return;
   ps->field = loc;
@@ -230,6 +237,12 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
   else if (strcmp(text, ".params") == 0 || strcmp(text, ".parameters") == 0)
     scan_error(ps, loc, "values have no fields or methods; write params(\"%.60s\")",
                lex_chain_before(ps, loc));
+  else if (is_config(lex_chain_before(ps, loc)))
+    scan_error(
+        ps, loc,
+        "values have no fields; let %.60s = 12 has the number, and gc --config=config.json or "
+        "-D %.60s=… gives another one",
+        text + 1, text + 1);
   else if (hint_for_name(text + 1))
     scan_error(ps, loc, "values have no fields or methods; %s", hint_for_name(text + 1));
   else

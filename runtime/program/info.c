@@ -81,19 +81,19 @@ static bool validation_info(const GcProgram *p, const GcEntry *en, int threads, 
   return true;
 }
 
-static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, const Found *d,
-                       int threads, Err *e) {
-  const DeviceOps *ops = device_kind(p)->ops;
+static bool entry_sizes(const GcProgram *p, const GcEntry *en, int threads, Sizes *s, Err *e) {
   const SessionPlan plan = {.program = p,
-                            .ops = ops,
+                            .ops = device_kind(p)->ops,
                             .entries = en,
                             .n = 1,
                             .threads = threads,
                             .tables = command_bytes(en)};
-  Sizes s;
-  DeviceMemory own = {0};
-  if (!session_sizes(&plan, &s, e)) return false;
-  bool several = false, here = ops->on_host;
+  return session_sizes(&plan, s, e);
+}
+
+/* What goes in and comes out, and how much it computes. */
+static void entry_face(const GcProgram *p, const GcEntry *en) {
+  bool several = false;
   for (const GcProgram *q = &gc_program; q; q = q->next)
     several |= strcmp(q->target, p->target) != 0;
   printf("\nentry %s%s%s%s\n", en->name, en->training ? " (training)" : "", several ? " on " : "",
@@ -111,6 +111,9 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
   char flops[40];
   bytes_text(flops, en->flops);
   printf("  %d launches, %s flops a run\n", en->nsteps, flops);
+}
+
+static void arena_info(const GcEntry *en) {
   printf("  bytes of its intermediate values\n");
   line("arena", en->arena_bytes, "as planned");
   line("without sharing", en->naive_bytes, "each in bytes of its own");
@@ -126,27 +129,43 @@ static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, 
   if (en->ranks && en->waits >= 0)
     printf("  %-15s %13.0f %%  %s\n", "waiting", 100 * (double)en->waits,
            "of a step, for other ranks, by the model of gc --remarks=comm");
-  if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
+}
+
+/* The bytes of the process; pinned: those that a device of its own memory takes here. */
+static void process_info(const GcProgram *p, const GcEntry *en, const Sizes *s, uint64_t pinned) {
+  const bool here = device_kind(p)->ops->on_host;
   uint64_t shown = p->globals_bytes; /* the runtime's line has what no other one has */
   printf("  bytes of the process, beside code and data\n");
   line("globals", p->globals_bytes, here ? "parameters and states" : "a copy, for files");
   if (en->unwritten_bytes)
     line("unwritten", en->unwritten_bytes, "of these; --load FILE,image=IMAGE shares them");
   if (here) {
-    line("inputs", s.needs.inputs, s.needs.ahead ? "two batches" : "one batch");
-    line("arena", s.needs.arena, "the larger of this entry's and init's");
-    if (s.needs.ahead) line("ahead", s.needs.ahead, AHEAD_GLOSS);
-    shown += s.needs.inputs + s.needs.arena + s.needs.ahead;
+    line("inputs", s->needs.inputs, s->needs.ahead ? "two batches" : "one batch");
+    line("arena", s->needs.arena, "the larger of this entry's and init's");
+    if (s->needs.ahead) line("ahead", s->needs.ahead, AHEAD_GLOSS);
+    shown += s->needs.inputs + s->needs.arena + s->needs.ahead;
   } else {
-    line("pinned", own.pinned, "two batches, and their results");
+    line("pinned", pinned, "two batches, and their results");
   }
   if (p->work_bytes && here) {
-    const uint64_t work = p->work_bytes * (uint64_t)s.needs.threads;
+    const uint64_t work = p->work_bytes * (uint64_t)s->needs.threads;
     line("workspace", work, "packed operands, of all threads");
     shown += work;
   }
-  line("runtime", s.total - shown, "tables, file buffers, and the ends of pages");
-  line("total", s.total + own.pinned, "");
+  line("runtime", s->total - shown, "tables, file buffers, and the ends of pages");
+  line("total", s->total + pinned, "");
+}
+
+static bool entry_info(const Options *o, const GcProgram *p, const GcEntry *en, const Found *d,
+                       int threads, Err *e) {
+  const DeviceOps *ops = device_kind(p)->ops;
+  Sizes s;
+  DeviceMemory own = {0};
+  if (!entry_sizes(p, en, threads, &s, e)) return false;
+  entry_face(p, en);
+  arena_info(en);
+  if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
+  process_info(p, en, &s, own.pinned);
   if (en->ninputs) {
     printf(
         "  the data: rows of files, at most --data-memory; larger files are read batch by batch\n");
@@ -210,14 +229,8 @@ static bool summary(const Options *o, int threads, Err *e) {
   for (int i = 0; i < p->nentries; i++) {
     const GcEntry *en = &p->entries[i];
     if (o->entry && o->entry != &gc_program.entries[i]) continue;
-    const SessionPlan plan = {.program = p,
-                              .ops = device_kind(p)->ops,
-                              .entries = en,
-                              .n = 1,
-                              .threads = threads,
-                              .tables = command_bytes(en)};
     Sizes s;
-    if (!session_sizes(&plan, &s, e)) return false;
+    if (!entry_sizes(p, en, threads, &s, e)) return false;
     line(en->name, s.total,
          en->ninputs ? "bytes of memory to run on the CPU, beside the data"
                      : "bytes of memory to run on the CPU");

@@ -65,6 +65,14 @@ while read -r name hint; do
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name takes one argument" && failed=1
   grep -qxF "hint: its layer declares parameters: $hint" "$work/error" || { echo "no such hint for $name: $hint" && cat "$work/error" && failed=1; }
 done <"$work/layers"
+sed -n 's/^HINT(STEP, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/steps"
+while read -r name hint; do
+  rows=$((rows + 1))
+  echo "entry f(x : f32[4, 3]) { return y = $name(x) }" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name takes one argument" && failed=1
+  grep -qF "hint: it is one step of a loop, from h = zeros([n, 64]) on: $hint" "$work/error" ||
+    { echo "no such hint for $name: $hint" && cat "$work/error" && failed=1; }
+done <"$work/steps"
 sed -n 's/^HINT(MODULE, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/modules"
 while read -r name library; do
   rows=$((rows + 1))

@@ -112,6 +112,8 @@ END
 run 0 "$gc" sem.g --emit=lib
 holds sem.h 'int h /* 3 to 8 */'
 holds sem.h 'sem_model_load_entry('
+holds sem.h 'float *m_in /* [2], m */'
+holds sem.h 'float class_in /* class */'
 holds sem.h '*sem_model_open(int threads'
 cp sem.g strlcpy.g # which this machine's libc may lack
 run 0 "$gc" strlcpy.g --emit=lib

@@ -53,6 +53,9 @@ run 0 python3 check.py
 cat out.txt
 run 0 "$gc" "$source" -O2 -o mnist
 run 0 ./mnist info train
+total=$(awk '$1 == "total" {print $2}' out.txt)
+[ "$(sed -n '3,4p' out.txt | awk '{print $1, $2}')" = "parameters 203,530
+train $total" ] || fail 'info does not begin with parameters and bytes'
 for row in 'without_sharing naive_bytes' 'in_place inplace_bytes' 'pool pool_bytes' 'arena arena_bytes' 'lower_bound lower_bound_bytes' 'inputs inputs_bytes'; do
   set -- $row
   want=$(awk -v k="$2" '$1 == k {print $2}' figures.txt)

@@ -148,7 +148,14 @@ for memory in 0 1G; do
   says 1 'bad-2.npz.npy: element 25 (row 25) is 265, which the input k (u8) cannot hold' ./net codes --k 'bad-?.n*y' --data-memory $memory
 done
 says 2 'an option was expected' ./net same --x x-1.npy x-2.npy
-holds out.txt 'files are given as --INPUT FILE, a pattern in quotes'
+holds out.txt 'files are given as --INPUT FILE, a pattern in quotes, and several words that are one value as well'
+printf 'abcdabcdabcd' >words.txt
+run 0 ./net next --a words.txt --b words.txt:u8
+holds out.txt 'note: words.txt is text: each byte is an element of a; words.txt:u8 says so'
+says 1 '1,2,3: cannot be read' ./net next --a 1,2,3 --b words.txt
+holds out.txt 'numbers stand in a file, as rows of a .csv'
+says 2 'unknown option --output' ./net next --a words.txt --b words.txt --output c.npy
+holds out.txt 'the file that its own name gives: --NAME FILE.npy'
 cp x-1.npy out-1.npy
 says 2 'error: out-1.npy: --z would overwrite what --x reads' ./net same --x 'out-?.npy' --z out-1.npy
 finish

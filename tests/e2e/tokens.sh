@@ -55,6 +55,7 @@ says 1 'is no tokenizer.json' ./net tokenize text.txt --tokenizer empty.json -o 
 printf 'ab\377c' >bad.txt
 says 1 'bad.txt: the text is not UTF-8 at byte 2' ./net tokenize text.txt bad.txt --tokenizer gpt2.json -o x.npy
 says 1 'text.txt: is no .npy file' ./net detokenize text.txt --tokenizer gpt2.json
+holds out.txt 'an entry: --OUTPUT FILE.npy'
 printf '{"model":{"vocab":{"a":0},"merges":[]}}' >tiny.json
 says 1 'which is no token of 1' ./net detokenize text.npy --tokenizer tiny.json
 absent x.npy
