@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 bool build_error(Build *b, const char *what, const char *path) {
-  const int folder = (int)output_missing_folder(path);
+  const bool writes = strcmp(what, "cannot write") == 0;
+  const int folder = writes ? (int)output_missing_folder(path) : 0;
   diag(b->c, SEV_ERROR, (Loc){0}, "%s '%s': %s", what, path, strerror(errno));
   if (folder) diag(b->c, SEV_HINT, (Loc){0}, "make its folder first: mkdir -p %.*s", folder, path);
   *b->code = 3;
