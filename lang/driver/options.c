@@ -166,8 +166,6 @@ static const struct {
     {"output", OUTPUT},
     {"out", OUTPUT},
     {"device", DEVICE},
-    {"gpu", DEVICE},
-    {"cuda", DEVICE},
     {"j", "--jobs=N bounds how many C compilers run at a time"},
     {"input-shape", "shapes stand in the entry: entry predict(x : f32[1, 784])"},
     {"graph", "--dump-plan=html draws the plan, --emit=ir prints the operations"},
