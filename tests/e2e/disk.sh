@@ -171,5 +171,5 @@ int pthread_mutex_unlock(pthread_mutex_t *m) { /* others let it begin one */
 }
 C
 run 0 "${CC:-cc}" -shared -fPIC slow.c -ldl -o slow.so
-run 0 env LD_PRELOAD="$PWD/slow.so" timeout -s KILL 20 ./net train $data --epochs 2 --resume c.ck --data-memory 0 --threads 4 --save disk.st
+run 0 env LD_PRELOAD="$PWD/slow.so" timeout -s KILL 300 ./net train $data --epochs 2 --resume c.ck --data-memory 0 --threads 4 --save disk.st
 finish

@@ -18,7 +18,7 @@ for pause in 0 0.13 0.37; do
   rm -f k.ckpt* k.csv
   ./chars train $rows --steps 1000000 --seed 5 --checkpoint k.ckpt:3 --log k.csv --quiet >killed.txt 2>&1 &
   pid=$! tries=0
-  while [ ! -s k.ckpt ] && [ $tries -lt 600 ]; do sleep 0.05; tries=$((tries + 1)); done
+  while [ ! -s k.ckpt ] && [ $tries -lt 6000 ] && kill -0 $pid 2>/dev/null; do sleep 0.05; tries=$((tries + 1)); done
   sleep $pause
   kill -9 $pid
   code=0

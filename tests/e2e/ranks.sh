@@ -480,11 +480,14 @@ gone() {
   echo "$1: $killed runs of which one rank was killed were over within $longest ms"
 }
 
+# until_has FILE: waits until the job has written something there, or has ended
+until_has() { while [ ! -s "$1" ] && kill -0 $job 2>/dev/null; do sleep 0.02; done; }
+
 # twice MPIRUN: one Ctrl-C reaches a rank twice, from the terminal and from mpirun; the weights are saved all the same.
 twice() {
   rm -f twice.csv
   ranked "$1" '--steps 100000000 --log twice.csv --save twice.safetensors --threads 1'
-  for _ in $(seq 500); do [ -s twice.csv ] && break; sleep 0.02; done
+  until_has twice.csv
   # what info says of one rank is what the process has: the only memory for which large pages are asked
   taken=$(awk '/^Size:/ { size = $2 } /^VmFlags:.* hg/ { n += size } END { print n * 1024 }' "/proc/$(cat pid.0)/smaps")
   ./net-n info train --threads 1 >info.txt
@@ -522,7 +525,7 @@ run 0 "${CC:-cc}" -shared -fPIC apart.c -ldl -o apart.so
 stopped() {
   rm -f stopped.csv
   ranked "$1" '--steps 100000000 --log stopped.csv --threads 1' "env LD_PRELOAD=$PWD/apart.so"
-  for _ in $(seq 500); do [ -s stopped.csv ] && break; sleep 0.02; done
+  until_has stopped.csv
   kill -STOP "$(cat pid.0)"
   code=0
   wait $job || code=$?

@@ -198,7 +198,7 @@ entry slow(x : f32[1, 6]) {
 }
 G
 run 0 "$gc" ends.g -o ends
-run 0 timeout -s KILL 20 ./ends train --x x.npy --epochs 1 --plot plot.svg --log taken.csv --quiet
+run 0 timeout -s KILL 300 ./ends train --x x.npy --epochs 1 --plot plot.svg --log taken.csv --quiet
 [ "$(grep -c '<polyline' plot.svg)" = 10 ] && [ "$(grep -c text-anchor=.end plot.svg)" -lt 80 ] || fail 'axes without end'
 grep -q 'nan\|inf' plot.svg && fail 'the plot has figures that are none'
 exactly "$(head -1 taken.csv)" epoch,step,loss,bit,all,train.lr,train.step,train.seconds,top5_err,stop_cost,seen,tenth,lr,seconds 'columns that outputs, hypers and rows would share'
