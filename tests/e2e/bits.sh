@@ -3,7 +3,7 @@
 # predictions of a second process; and the process uses the memory that `info` announced.
 . "$(dirname "$0")/common.sh"
 lightly_optimised
-digits 320
+digits 960
 images=images.idx.gz labels=labels.idx.gz
 source=$here/docs/examples/mnist.g
 train="--image $images --label $labels"
@@ -66,12 +66,12 @@ else
 fi
 
 # ---- a second process predicts the same bits ----
-run 0 ./mnist predict --image "$images[200:300]" --load w.safetensors --digit digit1.npy --p p1.npy --threads 1
-run 0 ./mnist predict --image "$images[200:300]" --load w.safetensors --digit digit2.npy --p p2.npy --threads 3
+run 0 ./mnist predict --image "$images[800:900]" --load w.safetensors --digit digit1.npy --p p1.npy --threads 1
+run 0 ./mnist predict --image "$images[800:900]" --load w.safetensors --digit digit2.npy --p p2.npy --threads 3
 same digit1.npy digit2.npy predictions
 same p1.npy p2.npy probabilities
-run 0 ./mnist predict --image "$images[200:300]" --load w.safetensors --expect p=p1.npy --rtol 0 --atol 0
-run 1 ./mnist predict --image "$images[200:300]" --load other.safetensors --expect p=p1.npy
+run 0 ./mnist predict --image "$images[800:900]" --load w.safetensors --expect p=p1.npy --rtol 0 --atol 0
+run 1 ./mnist predict --image "$images[800:900]" --load other.safetensors --expect p=p1.npy
 
 # ---- poison and every strategy of memory ----
 run 0 ./mnist train $train --epochs 1 --seed 1 --save short.safetensors
