@@ -3,9 +3,9 @@
 # its kernels. The processor chooses, or --device. A level without FMA brings one that has it. The bits are those of all
 # others, also with the schedules of a processor with small caches.
 . "$(dirname "$0")/common.sh"
-lightly_optimised
+unoptimised
 [ "$(uname -m)" = x86_64 ] || { not_tested "levels of x86-64: this is $(uname -m)"; exit 77; }
-digits 640
+digits 320
 mnist="$here/docs/examples/mnist.g"
 train() { # PROGRAM WEIGHTS OPTION...
   program=$1 weights=$2

@@ -43,6 +43,8 @@ run 0 ./mnist_f32 test $test --load m_bf16.safetensors --quiet
 run 0 ./mnist_tf32 test $test --load m_bf16.safetensors --quiet
 
 # ---- but for states that entries read in bf16 alone, which any of the programs loads, too ----
+trained=${CC:-cc}
+unoptimised
 echo 'entry read(x : f32[1, 1, 8]) { return y = mha_step(x, 2, 1, 4) as a }' >cache.g
 "$mkdata" npy f32 1,1,8 3 x.npy || fail 'no data could be made'
 for p in f32 bf16; do run 0 "$gc" cache.g --precision=$p -O0 -o "cache_$p"; done
@@ -59,6 +61,7 @@ run 0 ./cache_own read --x x.npy
 head -2 f32.txt | cmp -s - out.txt || fail 'a state of a file of another precision'
 
 # ---- the same bytes on three threads, and at every level ----
+export CC="$trained"
 run 0 ./mnist_bf16 train $train --epochs 1 --seed 1 --save one.safetensors --threads 1
 run 0 ./mnist_bf16 train $train --epochs 1 --seed 1 --save three.safetensors --threads 3 --poison
 same one.safetensors three.safetensors 'bf16 on three threads'
