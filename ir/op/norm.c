@@ -27,18 +27,31 @@ const Type *shape_norm_grad(const ShapeIn *in) {
 
 /* ---- gradients ---- */
 
+/* v * k / n, for the n elements of a row of t: where these are known at run time, the same quotient
+   of doubles, rounded once. */
+static ValueId over_width(GradCtx *g, ValueId v, double k, const Type *t) {
+  const int64_t last = t->rank - 1;
+  if (!type_extent(t, (int)last))
+    return build2(g->b, OP_MUL, v, grad_const(g, v, k / (double)t->dim[last]));
+  const Type *exact = type_scalar(g->b->m->ctx, DT_F64), *of = value_type(g->e, v);
+  ValueId n = build_convert(g->b, build_count(g->b, t, &last, 1), DT_F64);
+  ValueId share = build2(g->b, OP_DIV, build_const(g->b, exact, k), n);
+  share = build_broadcast(g->b, build_convert(g->b, share, of->dtype), of);
+  return build2(g->b, OP_MUL, v, share);
+}
+
 /* mean(a b) of each row, over the rows */
 static ValueId mean_product(GradCtx *g, ValueId a, ValueId b) {
   const Type *t = value_type(g->e, a);
   ValueId sum = grad_over_last(g, grad_sum_last(g, build2(g->b, OP_MUL, a, b)), t);
-  return build2(g->b, OP_MUL, sum, grad_const(g, sum, 1.0 / (double)t->dim[t->rank - 1]));
+  return over_width(g, sum, 1, t);
 }
 
 /* The gradient of x through the scale s: ds/dx = -s^2 y / n, for both norms. */
 static ValueId through_scale(GradCtx *g, ValueId y, ValueId s, ValueId ds) {
   const Type *t = value_type(g->e, y);
   ValueId k = build2(g->b, OP_MUL, ds, build2(g->b, OP_MUL, s, s));
-  k = build2(g->b, OP_MUL, k, grad_const(g, k, -1.0 / (double)t->dim[t->rank - 1]));
+  k = over_width(g, k, -1, t);
   return build2(g->b, OP_MUL, grad_over_last(g, k, t), y);
 }
 
