@@ -171,6 +171,16 @@ static int runs_of(Gen *g, const Type *t, const Layout *from, const Layout *to, 
   return n;
 }
 
+/* The axis along which elements lie side by side in the result, if it and the innermost axis of the
+   source have as many as a block of a transposition; else -1. */
+static int transposed(const AxisRun *run, int n) {
+  enum { SIDE = 16 };
+  if (n < 3 || run[n - 1].from != 1 || run[n - 1].n < SIDE) return -1;
+  for (int i = 0; i < n - 1; i++)
+    if (run[i].to == 1) return run[i].n < SIDE ? -1 : i;
+  return -1;
+}
+
 /* Between two orders of axes. Mostly each of many matrices is transposed: by blocks that stay in
    registers; units are rows of such blocks. */
 static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, const Layout *from,
@@ -206,20 +216,35 @@ static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, cons
     text_close(x, "}");
     return;
   }
-  kernel_units_of(k, t->numel < SERIAL_MOVES || !n ? 1 : run[0].n,
-                  n ? count_text(g, gr->e, run[0].n, run[0].extent) : "1");
+  const int row = t->dtype == DT_F32 ? transposed(run, n) : -1;
+  const int first = row == 0 && n > 2 ? 1 : 0; /* the outermost loop */
+  kernel_units_of(k, t->numel < SERIAL_MOVES || !n ? 1 : run[first].n,
+                  n ? count_text(g, gr->e, run[first].n, run[first].extent) : "1");
   const char *a = "0", *b = "0";
   for (int i = 0; i < n; i++) {
-    if (i == 0 && k->units > 1)
-      text_open(x, "for (long i0 = u0; i0 < u1; i0++) {");
+    if (row >= 0 && (i == row || i == n - 1)) continue;
+    if (i == first && k->units > 1)
+      text_open(x, "for (long i%d = u0; i%d < u1; i%d++) {", i, i, i);
     else
       text_open(x, "for (long i%d = 0; i%d < %s; i%d++) {", i, i,
                 count_text(g, gr->e, run[i].n, run[i].extent), i);
     a = arena_printf(g->a, "%s + i%d * %lld", a, i, (long long)run[i].from);
     b = arena_printf(g->a, "%s + i%d * %lld", b, i, (long long)run[i].to);
   }
-  text_line(x, "out0[%s] = in0[%s];", b, a);
-  for (int i = 0; i < n; i++) text_close(x, "}");
+  if (row >= 0) {
+    const char *rows = count_text(g, gr->e, run[row].n, run[row].extent);
+    const char *columns = count_text(g, gr->e, run[n - 1].n, run[n - 1].extent);
+    gen_helper(g, intern_printf(g->ctx, "GC_PACK(f32)\n"));
+    text_open(x, "for (long k = 0; k < %s; k += %d) {", columns, ROWS);
+    text_line(x, "const long depth = %s - k < %d ? %s - k : %d;", columns, ROWS, columns, ROWS);
+    text_line(x, "pack_t_f32(in0 + %s + k, %lld, out0 + %s + k * %lld, %lld, depth, %s);", a,
+              (long long)run[row].from, b, (long long)run[n - 1].to, (long long)run[n - 1].to,
+              rows);
+    text_close(x, "}");
+  } else {
+    text_line(x, "out0[%s] = in0[%s];", b, a);
+  }
+  for (int i = row >= 0 ? 2 : 0; i < n; i++) text_close(x, "}");
 }
 
 static void copy_to(Gen *g, Kernel *k, const Group *gr, const Layout *to) {

@@ -3,8 +3,8 @@
    sum and their order are those of print/window.c. Rows and columns that the same taps reach have
    code of their own without tests if the window has few taps; then a tap is one line for all
    channels of the block. A window of more taps is specialised by columns alone, with a loop over
-   its rows. In a very wide one each tap is tested, and where bounded columns are so few in a run
-   that a position is near both sides. */
+   its rows. In a very wide one each tap is tested, and where bounded rows or columns are so few in
+   a run that a position is near both sides. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"
@@ -22,7 +22,8 @@ typedef struct Pool {
   bool descending; /* in the order of the windows that a pixel is in */
   /* Rows of the source and of the result, and columns: numbers, or extents. */
   const char *source, *rows, *source_columns, *columns;
-  bool less; /* a run has so many positions of a phase of columns less */
+  bool less;      /* a run has so many positions of a phase of columns less */
+  bool less_rows; /* the same of rows, whose spans at the lower side lie so much higher */
 } Pool;
 
 static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
@@ -42,6 +43,8 @@ static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
   p.columns = dims_text(g, gr->e, gr->domain, 3, 4);
   p.less = type_extent(c.y, 3) != NULL;
   if (p.less && !window_least_whole(&p.v, p.back)) p.s.taps = TAPS_IN_LOOPS;
+  for (int i = 0; bounded && p.s.taps == TAPS_UNROLLED && i < p.s.nrows; i++)
+    p.less_rows |= p.s.row[i].side != 0;
   p.w = (Window){.g = g, .gr = gr, .op = op, .x = x};
   return p;
 }
@@ -297,10 +300,13 @@ static void print_spans(Pool *p, const Phase *rows, int nrows, const Phase *colu
   for (int k = 0; k < nrows; k++) {
     const Phase *r = &rows[k];
     if (k > 0) x->indent--;
+    const char *higher = arena_printf(p->w.g->a, " - less_rows * %lld", (long long)r->step);
     if (k + 1 < nrows)
-      text_open(x, "%sif (oy >= %lld && oy < %lld && (oy - %lld) %% %lld == 0) {",
-                k > 0 ? "} else " : "", (long long)r->first, (long long)(r->first + r->n * r->step),
-                (long long)r->first, (long long)r->step);
+      text_open(x, "%sif (oy >= %lld%s && oy < %lld%s && (oy - %lld) %% %lld == 0) {",
+                k > 0 ? "} else " : "", (long long)r->first,
+                p->less_rows && r->side > 0 ? higher : "", (long long)(r->first + r->n * r->step),
+                p->less_rows && r->side >= 0 ? higher : "", (long long)r->first,
+                (long long)r->step);
     else
       text_open(x, k > 0 ? "} else {" : "{");
     text_line(x, "const long y = (oy - %lld) / %lld;", (long long)r->first, (long long)r->step);
@@ -337,19 +343,28 @@ void cpu_pool(Gen *g, const Group *gr) {
   if (p.less)
     text_line(x, "const long less = %lld - %s;", (long long)p.v.out,
               dims_text(g, gr->e, pool_geom(gr->e, gr->root).y, 3, 4));
+  if (p.less_rows)
+    text_line(x, "const long less_rows = %lld - %s;", (long long)p.h.out,
+              dims_text(g, gr->e, pool_geom(gr->e, gr->root).y, 2, 3));
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
     text_open(x, "for (long u = 0; u < %s; u++) {", all);
   text_line(x, "const long n = u / %s, oy = u %% %s;", p.rows, p.rows);
   const int64_t whole = p.less && p.s.taps != TAPS_IN_LOOPS ? window_least_whole(&p.v, p.back) : 1;
-  if (whole > 1) {
-    text_open(x, "if (less > %lld) {", (long long)(p.v.out - whole));
+  const int64_t whole_rows = p.less_rows ? window_least_whole(&p.h, p.back) : 1;
+  const char *few =
+      whole > 1 ? arena_printf(g->a, "less > %lld", (long long)(p.v.out - whole)) : "";
+  if (whole_rows > 1)
+    few = arena_printf(g->a, "%s%sless_rows > %lld", few, *few ? " || " : "",
+                       (long long)(p.h.out - whole_rows));
+  if (*few) {
+    text_open(x, "if (%s) {", few);
     print_loops(&p);
     x->indent--;
     text_open(x, "} else {");
   }
   print_row(&p);
-  if (whole > 1) text_close(x, "}");
+  if (*few) text_close(x, "}");
   text_close(x, "}");
 }

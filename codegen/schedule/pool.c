@@ -16,12 +16,6 @@ static int64_t spans_taps(const Phase *span, int n) {
   return taps;
 }
 
-/* All rows, or as many as a run has, have the same taps, but for the phase. */
-static bool rows_alike(const PoolSchedule *p, const WindowAxis *h, bool back) {
-  const int64_t phases = !back ? 1 : h->stride < h->in ? h->stride : h->in;
-  return p->nrows == phases;
-}
-
 PoolSchedule pool_schedule(Arena *a, const WindowAxis *h, const WindowAxis *w, bool back,
                            int64_t channels, int64_t rows, bool bounded, uint64_t flops) {
   PoolSchedule p = {.channels = channels, .all_units = rows};
@@ -32,9 +26,9 @@ PoolSchedule pool_schedule(Arena *a, const WindowAxis *h, const WindowAxis *w, b
   p.column = window_spans(a, w, back, &p.ncolumns);
   int64_t columns = spans_taps(p.column, p.ncolumns);
   const bool few = spans_taps(p.row, p.nrows) * columns <= MOST_TAPS;
-  p.taps = few && (!bounded || rows_alike(&p, h, back)) ? TAPS_UNROLLED
-           : columns <= MOST_COLUMN_TAPS                ? TAPS_BY_COLUMN
-                                                        : TAPS_IN_LOOPS;
+  p.taps = few && (!bounded || window_least_whole(h, back)) ? TAPS_UNROLLED
+           : columns <= MOST_COLUMN_TAPS                    ? TAPS_BY_COLUMN
+                                                            : TAPS_IN_LOOPS;
   p.units = flops < SERIAL_WORK ? 1 : rows;
   return p;
 }

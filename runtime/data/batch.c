@@ -4,9 +4,9 @@
 
 void column_put(const Column *c, uint8_t *inputs, uint64_t r, const uint8_t *from, Elem type) {
   uint64_t to_size = (uint64_t)elem_info[c->t->dtype].size, size = (uint64_t)elem_info[type].size;
-  for (uint64_t k = 0; k < c->row_elems; k += c->piece) {
-    uint64_t at = r * c->row_elems + k;
-    if (c->t->run_dims) at = tensor_place(c->t, at);
+  uint64_t at = r * c->row_elems, i = 0;
+  for (uint64_t k = 0; k < c->row_elems; k += c->piece, i++, at += c->pitch) {
+    if (c->t->run_dims && i % c->even == 0) at = tensor_place(c->t, r * c->row_elems + k);
     elem_convert(inputs + c->t->offset + at * to_size, (Elem)c->t->dtype, from + k * size, type,
                  c->piece);
   }

@@ -326,6 +326,7 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
   }
   c->row_elems = c->fixed ? tensor_count(t) : tensor_row_elems(t);
   c->piece = c->row_elems;
+  c->even = 1;
   c->is_number = number_given(c, text);
   if (c->is_number && t->rank > 0) {
     char type[200];

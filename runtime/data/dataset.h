@@ -58,6 +58,7 @@ typedef struct Column { /* one input and its file */
   FileExtents *extents; /* that the file may settle; NULL: it has none */
   const GcEntry *entry; /* whose input it is; NULL: not known */
   uint64_t piece;       /* elements of a row that lie side by side in the input, too */
+  uint64_t even, pitch; /* pieces that lie evenly apart there, and elements from one to the next */
   char *text;           /* what the user wrote, its suffixes cut off: the path */
   char *member;
   File file;

@@ -140,10 +140,13 @@ static void take_shape(Column *c, const FileExtents *x) {
                            t->nlimits == 1 ? t->limits[0].limit : 0};
   c->run.limits = &c->run_limit; /* of several, kernels report what is out of range */
   c->run.nlimits = t->nlimits == 1;
-  c->piece = 1;
+  c->piece = c->pitch = c->even = 1;
   for (int k = t->rank - 1; k >= !c->fixed; k--) {
     c->piece *= (uint64_t)c->run_dims[k];
-    if (c->run_dims[k] != t->dims[k]) break;
+    c->pitch *= (uint64_t)(t->compact ? c->run_dims[k] : t->dims[k]);
+    if (c->run_dims[k] == t->dims[k]) continue;
+    if (k > !c->fixed) c->even = (uint64_t)c->run_dims[k - 1];
+    break;
   }
 }
 
