@@ -107,6 +107,7 @@ typedef struct Command {
   Inspection inspection;
   Series **history; /* of each output that is a scalar; NULL for others */
   double started;   /* clock, of training */
+  double logged;    /* seconds of the rows of a log that is continued */
   FILE *log;
   Labels labels;      /* words of inputs: of the weights that are read, and of the files */
   char *labels_text;  /* of them, for what is written */

@@ -169,8 +169,15 @@ static uint64_t row_step(const char *row) {
   return end == at || (*end != ',' && *end != '\n') ? UINT64_MAX : step;
 }
 
-/* Where the rows after step `done` begin; -1 after an error. */
-static long keep_rows(const Command *cmd, FILE *f, uint64_t done, bool json, Err *e) {
+/* What a row ends with; 0 if that is no number. */
+static double row_seconds(const char *row, bool json) {
+  const char *at = strrchr(row, json ? ':' : ',');
+  return at ? strtod(at + 1, NULL) : 0;
+}
+
+/* Where the rows after step `done` begin; -1 after an error. Seconds go on from the last one before
+   it. */
+static long keep_rows(Command *cmd, FILE *f, uint64_t done, bool json, Err *e) {
   char *row = NULL, *wanted = NULL;
   size_t room = 0, size = 0;
   long at = 0;
@@ -197,6 +204,7 @@ static long keep_rows(const Command *cmd, FILE *f, uint64_t done, bool json, Err
     }
     if ((!first || json) && row_step(row) > done) break;
     at = ftell(f);
+    cmd->logged = row_seconds(row, json);
   }
   free(row);
   free(wanted);
@@ -240,7 +248,7 @@ void log_step(Command *cmd, const Position *p) {
     else if (*value) /* JSON has no NaN */
       fprintf(f, ",\"%s\":%s", name, isfinite(strtod(value, NULL)) ? value : "null");
   }
-  fprintf(f, json ? ",\"seconds\":%.3f}\n" : ",%.3f\n", clock_now() - cmd->started);
+  fprintf(f, json ? ",\"seconds\":%.3f}\n" : ",%.3f\n", cmd->logged + clock_now() - cmd->started);
 }
 
 bool log_close(Command *cmd, Err *e) {

@@ -110,9 +110,11 @@ holds out.txt 'note: b1.st keeps the weights of step '
 run 0 $train --epochs 4 $held --validate test:3 --log log.csv --plot plot.svg --quiet
 run 0 $train --epochs 4 $held --validate test:3 --log log.jsonl --quiet
 run 0 $train --steps 11 $held --validate test:3 --log part.csv --checkpoint c.ck --quiet
+sed -i '12s/[0-9.]*$/1000.500/' part.csv # the seconds of step 11
 run 0 ./net train $rows --resume c.ck --epochs 4 $held --validate test:3 --log part.csv --quiet
 says 2 'error: part.csv: is a log with other columns' ./net train $rows --resume c.ck --epochs 4 --log part.csv
 run 0 $train --steps 11 $held --validate test:3 --log part.jsonl --checkpoint c.ck --quiet
+sed -i '11s/[0-9.]*}$/1000.500}/' part.jsonl
 run 0 ./net train $rows --resume c.ck --epochs 4 $held --validate test:3 --log part.jsonl --quiet
 run 0 $train --steps 12 --save step12.st --quiet
 run 0 ./net test $test --load step12.st --seed 5 --quiet --p p.npy --loss loss.npy
@@ -126,8 +128,10 @@ for r in rows:
 assert len(rows) == 20 and [r["step"] for r in rows if "test.loss" in r] == "3 6 9 12 15 18 20".split()
 drop = lambda r: {k: v for k, v in r.items() if not k.startswith("test.")} # step 11 was the last one of its run
 assert [drop(r) if r["step"] == "11" else r for r in part] == rows
+assert all(float(r["seconds"]) >= 1000.5 for r in list(csv.DictReader(open("part.csv")))[10:])
 for name in "log.jsonl", "part.jsonl":
     lines = [json.loads(x) for x in open(name)]
+    assert name[0] != "p" or all(x["seconds"] >= 1000.5 for x in lines[10:]), "seconds do not go on"
     assert all(x.pop("seconds") >= 0 for x in lines)
     lines = [drop(x) if x["step"] == 11 else x for x in lines]
     assert lines == [{k: float(v) for k, v in r.items()} for r in rows], name
