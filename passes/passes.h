@@ -121,6 +121,10 @@ bool passes_check_ranks(const Module *m, int ranks);
 const char *passes_with_exact(Ctx *c, const char *pipeline);
 /* Sizes decide in which order sums are added up. */
 const char *passes_with_reassociation(Ctx *c, const char *pipeline);
+/* What these paths name, with + between them, is stored where a run can look at it; and the first
+   of them that names no value, layer or global of the module, or NULL. */
+const char *passes_with_watched(Ctx *c, const char *pipeline, const char *paths);
+const char *passes_watches_nothing(const Module *m, const char *paths);
 /* With the pass ahead: what is prepared of the next batch is decided by the work; with `always`
    whatever can be. */
 const char *passes_with_ahead(Ctx *c, const char *pipeline, bool always);

@@ -45,6 +45,9 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
     return usage_error("--weights: without=%s leaves nothing out: no matrix is below this path",
                        path);
   if (form && !passes_leave_out_training(m)) return EXIT_PROGRAM;
+  path = passes_watches_nothing(m, settings_watched(r));
+  if (path)
+    return usage_error("--watch=%s: the program has no value, layer or param of this name", path);
   const char *foreign = passes_foreign_layout(m, t);
   if (foreign)
     return usage_error(

@@ -99,6 +99,13 @@ static bool settings_ahead(const Options *o) {
          !option_given(o, OPT_MEMORY_CURVE) && !option_given(o, OPT_MEMORY_REPORT);
 }
 
+const char *settings_watched(const Compilation *r) {
+  char *paths = arena_printf(ctx_arena(r->c), "%s", option_value(&r->o, OPT_WATCH, ""));
+  for (char *p = paths; *p; p++)
+    if (*p == ',') *p = '+';
+  return paths;
+}
+
 const char *settings_pipeline(const Compilation *r, int ranks) {
   const Options *o = &r->o;
   const QuantizedForm *form;
@@ -110,6 +117,7 @@ const char *settings_pipeline(const Compilation *r, int ranks) {
   if (option_given(o, OPT_EXACT)) p = passes_with_exact(r->c, p);
   if (option_given(o, OPT_REASSOCIATE)) p = passes_with_reassociation(r->c, p);
   if (own) return p;
+  if (option_given(o, OPT_WATCH)) p = passes_with_watched(r->c, p, settings_watched(r));
   const RanksHow how = {ranks, option_value(o, OPT_SHARD, NULL), option_given(o, OPT_EXACT),
                         strcmp(option_value(o, OPT_BATCH_NORM, ""), "local") == 0};
   p = passes_with_ranks(r->c, p, how);
@@ -133,6 +141,13 @@ int settings_options(Compilation *r) {
   if (ahead && option_given(o, OPT_PASSES))
     return usage_error("--ahead=yes chooses passes, which --passes says itself: write "
                        "ahead{always=1} there");
+  if (option_given(o, OPT_WATCH) && option_given(o, OPT_PASSES))
+    return usage_error("--watch chooses passes, which --passes says itself: write "
+                       "fuse{watch=%s} there",
+                       settings_watched(r));
+  const char *watch = option_value(o, OPT_WATCH, "");
+  const size_t odd = strcspn(watch, "{}+= \t\n");
+  if (watch[odd]) return usage_error("--watch=%s: a path has no '%c'", watch, watch[odd]);
   if (option_given(o, OPT_REASSOCIATE) && option_given(o, OPT_EXACT))
     return usage_error("--exact keeps the order of sums, and --reassociate lets sizes decide it");
   r->pipeline = settings_pipeline(r, ranks);

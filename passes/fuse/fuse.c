@@ -230,6 +230,7 @@ static void fuse_entry(PassRun *r, Entry *e) {
   remarks_of(r, e);
   fuse_share_transposes(r, e);
   Fuse f = {.r = r, .e = e, .a = r->scratch, .in_order = notes_of(e)->in_order};
+  f.watch = pass_arg_str(r, "watch", "");
   f.unit = ARENA_ARRAY(f.a, FusionGroup *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);

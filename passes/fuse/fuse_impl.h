@@ -37,6 +37,7 @@ typedef struct Fuse {
   OpId *next, *before;     /* in the order of ranks, or NO_ID */
   uint32_t *seen, stamp;   /* the last search that visited it */
   uint32_t *enter, *leave; /* by op: what stands below it in a tree of readers */
+  const char *watch;       /* paths with + between them: what these name stays in memory */
   bool in_order;           /* the ops stand in an order of execution whose peak must not grow */
   LiveBytes *live; /* groups stay within the live bytes of the order at hand; NULL: anywhere */
   /* while rebuilding */
@@ -80,6 +81,10 @@ const char *fuse_form_refuses(const Fuse *f, const FusionGroup *a, const FusionG
                               FusionGroup *out);
 /* Why a, which comes first, and b may not be one group; NULL: they may. */
 const char *fuse_refuses(Fuse *f, FusionGroup *a, FusionGroup *b);
+
+/* ---- watched.c ---- */
+/* It computes what one of the paths names: a value, the gradient of a param, or a layer. */
+bool fuse_is_watched(const Op *op, const Entry *e, const char *paths);
 
 /* ---- attention.c ---- */
 /* Before fusion: what reads a result of attention beside its transpose reads that. */

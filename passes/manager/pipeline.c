@@ -242,6 +242,10 @@ const char *passes_with_reassociation(Ctx *c, const char *pipeline) {
   return with_argument(c, pipeline, "autodiff", "reassociate=1");
 }
 
+const char *passes_with_watched(Ctx *c, const char *pipeline, const char *paths) {
+  return with_argument(c, pipeline, "fuse", intern_printf(c, "watch=%s", paths));
+}
+
 /* The batch is split behind autodiff, and in front of what narrows: the text that follows differs
    with the precision. All-reduces are joined before ops are ordered. If the bits are to be those of
    one process, the guard decides for all numbers of ranks as for one. */

@@ -179,7 +179,8 @@ static bool not_found(const Command *cmd, const char *path, Err *e) {
   if (g && g->kind == GC_PARAM && en->training) {
     err_set(e, EXIT_USAGE, "--watch %s: its gradient is not stored: a fused kernel consumes it",
             path);
-    return err_hint(e, "compile with gc -O1, which fuses nothing");
+    return err_hint(
+        e, "compile with gc --watch=%s, which stores it, or with -O1, which fuses nothing", path);
   }
   err_set(e, EXIT_USAGE, "--watch %s: %s computes no value, layer or gradient of this name", path,
           en->name);

@@ -72,9 +72,22 @@ run 0 ./net train $rows --steps 2 --bad 1 --watch net.a.w --watch net.cell:2
 [ "$(grep -c '^watch net.cell:2  step 2 ' out.txt)" -ge 1 ] || { fail 'no layer in a loop'; cat out.txt; }
 grep -q '^watch net.cell:2  step 1' out.txt && fail 'step 1 is even'
 
+# ---- what kernels would consume is stored for it: the same bits, and a plan of its own ----
+run 0 "$gc" net.g --watch=net.a.w,net.b.w,masked -o stored
+run 0 ./stored train $rows --epochs 3 --bad 1 --save looked.st --quiet --watch net.a.w:9 --watch net.b.w:9
+same w.st looked.st 'weights of a program that stores gradients for --watch'
+[ "$(grep -c '^watch net.[ab].w:9  step 9  ' out.txt)" = 2 ] || { fail 'a gradient is not stored'; cat out.txt; }
+run 0 ./net train $rows --epochs 3 --bad 1 --quiet --watch net.a.w:9
+sed -n 's/^watch net.a.w:9 .* min/min/p' out.txt >unfused.txt
+run 0 ./stored train $rows --epochs 3 --bad 1 --quiet --watch net.a.w:9
+sed -n 's/^watch net.a.w:9 .* min/min/p' out.txt >stored.txt
+same unfused.txt stored.txt 'statistics of a gradient that is stored'
+run 0 ./stored test $rows --load w.st --bad 1 --quiet --watch masked
+holds out.txt 'watch masked  step 1  '
+
 # ---- refused ----
 says 2 'error: --watch net.a.w: its gradient is not stored: a fused kernel consumes it' ./fused train $rows --watch net.a.w
-holds out.txt 'hint: compile with gc -O1, which fuses nothing'
+holds out.txt 'hint: compile with gc --watch=net.a.w, which stores it, or with -O1, which fuses nothing'
 says 2 'error: --watch net.z: train computes no value, layer or gradient of this name' ./fused train $rows --watch net.z
 holds out.txt 'hint: it has layers such as net.a, '
 says 2 'error: --watch p:0: 0 is no number of steps' ./net train $rows --watch p:0
