@@ -31,8 +31,7 @@ const char *passes_watches_nothing(const Module *m, const char *paths) {
     const size_t n = strcspn(p, "+");
     const char *path = arena_printf(a, "%.*s", (int)n, p);
     bool any = false;
-    for (uint32_t i = 0; i < m->globals.n; i++)
-      any |= strcmp(m->globals.at[i].path, path) == 0;
+    for (uint32_t i = 0; i < m->globals.n; i++) any |= strcmp(m->globals.at[i].path, path) == 0;
     const Entry *e;
     for (uint32_t k = 0; (e = pass_entry(m, k)); k++)
       for (OpId i = 0; i < e->ops.n && !any; i++)
