@@ -5,6 +5,7 @@
    places is 0. A bias, such as one by the distance, stays as it is written. */
 #include "lang/onnx/import.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_STEPS = 8 };
@@ -15,6 +16,7 @@ struct Scores {
   double scale;  /* of their products */
   Tensor *mask;  /* numbers that are added to them, or bools */
   MaskKind masked;
+  bool blind;                 /* a query that sees no key has equal scores, and so all keys */
   bool weights;               /* they are behind the softmax */
   bool nan;                   /* of weights: which of them are NaN */
   const char *at[MOST_STEPS]; /* variables that hold them on the way */
@@ -73,6 +75,32 @@ static bool is_mask(Import *im, Tensor *v) {
   return true;
 }
 
+/* Each query sees a key, or has NaN for its softmax: attention gives 0 for that. */
+static bool shows_keys(Import *im, Tensor *v) {
+  enum { AT_ONCE = 1024 };
+  const Onnx__TensorProto *t = v->tensor;
+  const ElemInfo *e = elem_of(v->type);
+  const Number *x = t ? NULL : known_of(im, v);
+  const uint64_t row = (uint64_t)v->shape.at[v->shape.rank - 1].n;
+  const char *why;
+  uint8_t room[AT_ONCE * 8];
+  uint64_t all, n;
+  bool shows = false, finite = false;
+  if (!shape_count(&v->shape, &all)) return false;
+  for (uint64_t at = 0; at < all; at += n) {
+    n = all - at < AT_ONCE ? all - at : AT_ONCE;
+    if (t && !tensor_bytes(im, t, at, n, room, &why)) return false;
+    for (uint64_t i = 0; i < n; i++) {
+      const double y = t ? number_get(v->type, room + i * (uint64_t)e->size).f : x[at + i].f;
+      shows |= y == 0, finite |= isfinite(y);
+      if ((at + i + 1) % row) continue;
+      if (!shows && finite) return false;
+      shows = finite = false;
+    }
+  }
+  return true;
+}
+
 static bool of_product(const Node *n, Scores *s) {
   if (!same_batch(n->in[0], n->in[1]) || !is_float(n->in[0]) || !is_float(n->in[1])) return false;
   const Axis queries = n->in[0]->shape.at[n->in[0]->shape.rank - 2];
@@ -97,7 +125,7 @@ static bool of_pair(const Node *n, Scores *s) {
   }
   if (number && x == 0) return true;
   s->mask = other, s->masked = ADDED;
-  return is_mask(n->im, other);
+  return is_mask(n->im, other) && shows_keys(n->im, other);
 }
 
 static bool of_softmax(Node *n, Scores *s) {
@@ -126,6 +154,7 @@ static bool of_weights(const Node *n, Scores *s) {
   if (!shown || !shown->weights || shown->nan || shown->masked != SHOWS || shown->mask != n->in[0])
     return false;
   *s = *shown;
+  s->blind = false;
   return is_number(n->im, n->in[2], &x) && x == 0;
 }
 
@@ -140,6 +169,7 @@ static bool of_where(const Node *n, Scores *s) {
     return false;
   *s = *from;
   s->mask = n->in[0], s->masked = shown ? SHOWS : HIDES;
+  s->blind = isfinite(x);
   return true;
 }
 
@@ -196,13 +226,17 @@ bool attention_of_scores(Node *n) {
   const char *t =
       text(n, "attention(%s, transpose(%s, %s), %s, scale = %s", tensor_text(n, s->q),
            tensor_text(n, s->k), ints_text(n, perm, rank), tensor_text(n, v), real(n, s->scale));
-  if (s->masked == SHOWS) {
-    t = text(n, "%s, mask = %s", t, tensor_text(n, s->mask));
-  } else if (s->masked) {
-    const char *seen = name_new(n->im, "seen"), *mask = tensor_text(n, s->mask);
+  const char *seen = s->masked ? tensor_text(n, s->mask) : "";
+  if (s->masked == ADDED || s->masked == HIDES) {
+    const char *mask = seen;
+    seen = name_new(n->im, "seen");
     statement_add(n->im, text(n, s->masked == ADDED ? "%s = %s == 0" : "%s = not %s", seen, mask));
-    t = text(n, "%s, mask = %s", t, seen);
   }
-  give(n, 0, v->type, &y, text(n, "%s)", t));
+  t = text(n, s->masked ? "%s, mask = %s)" : "%s)", t, seen);
+  if (s->blind)
+    t = text(
+        n, "where(sum(i32(%s), axis = -1, keep = true) > 0, %s, mean(%s, axis = -2, keep = true))",
+        seen, t, tensor_text(n, v));
+  give(n, 0, v->type, &y, t);
   return true;
 }

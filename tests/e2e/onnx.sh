@@ -243,9 +243,11 @@ attention() { # attention OUTPUT MORE…
 opset_import { version: 18 }
 graph {
   input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 3 } dim { dim_value: 5 } dim { dim_value: 4 } } } } }
-  output { name: "y" } output { name: "z" } output { name: "shifted" } $2
+  output { name: "y" } output { name: "z" } output { name: "shifted" } output { name: "few" } output { name: "blanked" } $2
   initializer { name: "mask" data_type: 1 dims: [1, 5, 5] float_data: [0, -inf, 0, 0, 0, 0, 0, -1e9, -1e9, -1e9, 0, 0, 0, 0, 0, -inf, -inf, -inf, -inf, -inf, 0, 0, 0, 0, -inf] }
   initializer { name: "bias" data_type: 1 dims: [1, 5, 5] float_data: [0, 1, 0, 0, 0, 0, 0, -1, -1, -1, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 0, 0, 0, 0, -9] }
+  initializer { name: "blank" data_type: 1 dims: [5, 5] float_data: [0, 0, 0, 0, 0, 0, 0, 0, -1e9, -1e9, -1e9, -1e9, -1e9, -1e9, -1e9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] }
+  initializer { name: "seen" data_type: 9 dims: [5, 5] int32_data: [1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1] } initializer { name: "deep" data_type: 1 float_data: -1e9 }
   initializer { name: "root" data_type: 1 float_data: 2 } initializer { name: "quarter" data_type: 1 float_data: 0.25 } initializer { name: "naught" data_type: 1 float_data: 0 }
   node { op_type: "Transpose" input: "x" output: "k" attribute { name: "perm" ints: [0, 2, 1] } }
   node { op_type: "MatMul" input: ["x", "k"] output: "a" } node { op_type: "Div" input: ["a", "root"] output: "b" } node { op_type: "Mul" input: ["quarter", "b"] output: "c" }
@@ -253,19 +255,22 @@ graph {
   node { op_type: "IsNaN" input: "p" output: "none" } node { op_type: "Where" input: ["none", "naught", "p"] output: "w" } node { op_type: "MatMul" input: ["w", "x"] output: "y" }
   node { op_type: "MatMul" input: ["x", "k"] output: "e" } node { op_type: "Softmax" input: "e" output: "q" } node { op_type: "MatMul" input: ["q", "x"] output: "z" }
   node { op_type: "MatMul" input: ["x", "k"] output: "f" } node { op_type: "Add" input: ["f", "bias"] output: "g" } node { op_type: "Softmax" input: "g" output: "r" } node { op_type: "MatMul" input: ["r", "x"] output: "shifted" }
+  node { op_type: "MatMul" input: ["x", "k"] output: "l" } node { op_type: "Where" input: ["seen", "l", "deep"] output: "m" } node { op_type: "Softmax" input: "m" output: "n" } node { op_type: "MatMul" input: ["n", "x"] output: "few" }
+  node { op_type: "MatMul" input: ["x", "k"] output: "s" } node { op_type: "Add" input: ["s", "blank"] output: "t" } node { op_type: "Softmax" input: "t" output: "u" } node { op_type: "MatMul" input: ["u", "x"] output: "blanked" }
 }
 END
   run 0 "$gc" "$1.onnx" --emit=g -o "$1.g"
 }
 attention attended ''
-attention apart 'output { name: "a" } output { name: "p" } output { name: "q" }'
-[ "$(sed -n 's/.*\(attention\|softmax\)(.*/\1/p' attended.g | tr '\n' ' ')$(grep -c '@' attended.g)" = 'attention attention softmax 2' ] || fail 'products and softmaxes that are attention'
+attention apart 'output { name: "a" } output { name: "p" } output { name: "q" } output { name: "n" }'
+[ "$(sed -n 's/.*\(attention\|softmax\)(.*/\1/p' attended.g | tr '\n' ' ')$(grep -c '@' attended.g)" = 'attention attention softmax attention softmax 4' ] || fail 'products and softmaxes that are attention'
 exactly "$(grep -c 'attention(' apart.g)" 0 'attention whose weights are outputs, too'
 "$mkdata" npy f32 3,5,4 2 rows.npy || fail 'no data could be made'
 run 0 "$gc" attended.onnx -o attended
 run 0 "$gc" apart.onnx -o apart
-run 0 ./apart predict --x rows.npy --y apart_y.npy --z apart_z.npy
-run 0 ./attended predict --x rows.npy --expect y=apart_y.npy --expect z=apart_z.npy
+run 0 ./apart predict --x rows.npy --y apart_y.npy --z apart_z.npy --few apart_few.npy
+# a query that sees no key has equal scores, and so the mean of all values
+run 0 ./attended predict --x rows.npy --expect y=apart_y.npy --expect z=apart_z.npy --expect few=apart_few.npy
 
 # ---- data in another file, a branch that is known, a function of the model, quantization ----
 external() { # external NAME LOCATION OFFSET
