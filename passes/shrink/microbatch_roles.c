@@ -35,7 +35,7 @@ bool micro_by_part(const Entry *e, const Op *op, int i) {
   case CLASS_CONTRACT: /* of a quantized operand also its scales */
     return i == 0 || t->rank > 2 || (op->kind == OP_SCALED_MATMUL && i == 2);
   case CLASS_WINDOW: return i == 0 || (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD);
-  case CLASS_INDEX: return op->kind != OP_GATHER || i == 1;
+  case CLASS_INDEX: return op->kind != OP_GATHER || i == 1 || op->attr[AT_BATCH].i;
   case CLASS_ATTENTION: { /* a mask may be the same for all */
     const Type *q = value_type(e, op->operands[0]);
     return t->dtype != DT_BOOL || (t->rank == q->rank && t->dim[0] == q->dim[0]);
@@ -75,8 +75,7 @@ static bool keeps_parts(const Micro *m, const Op *op) {
   case CLASS_ROWS: return operand_type(m, op, op_full_operand(op))->rank > 1;
   case CLASS_CONTRACT: return x->rank > 2 || op->kind != OP_MATMUL || !op->attr[AT_TA].i;
   case CLASS_WINDOW: return op->kind != OP_CONV_FILTER_GRAD;
-  case CLASS_INDEX:
-    return op->kind == OP_ONE_HOT || (op->kind == OP_GATHER && !op->attr[AT_BATCH].i);
+  case CLASS_INDEX: return op->kind == OP_ONE_HOT || op->kind == OP_GATHER;
   case CLASS_ATTENTION: return x->rank > 3; /* else the first axis is that of heads */
   default: return false;
   }

@@ -242,7 +242,10 @@ bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, co
   for (int i = 0; i < d->n; i++)
     if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->part, &d->extents, q, e))
       return false;
-  return agree(d, q->whole, e) && lay_out(d, e);
+  if (!agree(d, q->whole, e)) return false;
+  /* one batch is the same in any order; but nodes of a graph, say, must stay where they are */
+  if (d->rows <= d->batch && !q->always) d->shuffled = false;
+  return lay_out(d, e);
 }
 
 bool dataset_load(Dataset *d, Err *e) {

@@ -216,6 +216,7 @@ static bool setup(Command *cmd, int threads, bool pin) {
   const GcEntry *en = cmd->entry = &d->program->entries[cmd->options.entry - gc_program.entries];
   DataRequest q = {.rank = cmd->comm ? cmd->comm->rank : 0,
                    .shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE],
+                   .always = cmd->options.given[OPT_SHUFFLE],
                    .whole = cmd->options.given[OPT_DROPLAST],
                    .spare = !d->ops->on_host || (threads < cpus_at_once() && !ranks_near(cmd))};
   if (!weights_names(cmd, e) || !labels_prepare(cmd, &q, e)) return false;

@@ -357,4 +357,19 @@ says 2 'error: --words: the weights have no words for color' ./guess test --x ho
 run 0 ./guess other --x houses.csv:2..4 --color some.csv --load words.st --save both.st
 says 2 'error: --words: words of which input are meant' ./guess test --x houses.csv:2..4 $kind --load both.st --words read
 holds out.txt 'hint: write --words OUTPUT=INPUT; the weights have words for color, kind'
+
+# ---- rows of one batch stay in their order: they may be nodes of a graph; of more batches each epoch has its own ----
+cat >order.g <<'END'
+entry train(x : f32[n <= 6]) {
+  param w : f32[1] = zeros()
+  minimize mean((x - w) ** 2) with sgd(0.1)
+  return place = sum(x * f32(10) ** f32(arange(n)))
+}
+END
+run 0 "$gc" order.g -o order
+printf '1\n2\n3\n4\n5\n' >five.csv
+places() { run 0 ./order train --x "$1" --epochs 4 --log places.csv --quiet $2 && sed 1d places.csv | cut -d, -f4 | sort -u | wc -l; rm -f places.csv; }
+exactly "$(places five.csv)" 1 'orders of one batch'
+at_least "$(places five.csv --shuffle)" 2 'orders of one batch with --shuffle'
+exactly "$(places 'five.csv[0:3]+five.csv[0:5]' --no-shuffle)" 2 'orders of two batches with --no-shuffle'
 finish

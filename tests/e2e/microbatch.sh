@@ -14,7 +14,7 @@ def running(m) {
   return seen
 }
 def net(x) {
-  a = relu(conv(x, 20, 3) as a) # 24 x 32 pixels: a chunk is an image; below, of 12 x 16, it is four
+  a = relu(conv(random_crop(x, 2), 20, 3) as a) # 24 x 32 pixels: a chunk is an image; below, of 12 x 16, it is four
   b = tanh(conv(a, 24, 3, 2, groups = 4) as b)
   c = relu(conv(b, 24, 3, groups = 24) as c) * 2
   d = concat([b, max_pool(c, 3, 1, pad = 1)], axis = 1)
