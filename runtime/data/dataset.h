@@ -32,11 +32,11 @@ typedef struct Labels { /* what words mean to inputs, by name of the input */
 typedef enum CsvHeader { HEADER_GUESSED, HEADER_YES, HEADER_NO } CsvHeader;
 typedef struct DataRequest { /* how files are read */
   int rank;                  /* of a data-parallel program, whose rows of each batch are taken */
-  bool shuffle;   /* if there is more than one batch */
-  bool always;    /* then also one */
-  bool whole;     /* no batch is shorter */
-  bool spare;     /* a CPU has nothing else to do while a step runs */
-  bool of_output; /* a table that an output is compared with: nan and inf are numbers */
+  bool shuffle;              /* if there is more than one batch */
+  bool always;               /* then also one */
+  bool whole;                /* no batch is shorter */
+  bool spare;                /* a CPU has nothing else to do while a step runs */
+  bool of_output;            /* a table that an output is compared with: nan and inf are numbers */
   CsvHeader header;
   const Labels *labels; /* that the weights have; or NULL */
 } DataRequest;

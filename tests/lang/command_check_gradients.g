@@ -4,6 +4,8 @@
 # RUN: %gc --check-gradients train %t/kink.g | FileCheck-14 --check-prefix=KINK %t/kink.g
 # RUN: %gc --check-gradients train %t/near.g | FileCheck-14 --check-prefix=NEAR %t/near.g
 # RUN: %gc --check-gradients train %t/zero.g | FileCheck-14 --check-prefix=ZERO %t/zero.g
+# RUN: %gc --check-gradients train %t/mask.g | FileCheck-14 --check-prefix=MASK %t/mask.g
+# RUN: %gc --check-gradients train %t/none.g | FileCheck-14 --check-prefix=NONE %t/none.g
 # RUN: (%gc --check-gradients train %t/nan.g || echo $?) 2>&1 | FileCheck-14 --check-prefix=NAN %t/nan.g
 # RUN: (%gc --check-gradients tran %t/right.g || echo $?) 2>&1 | grep -A1 "right.g has no entry 'tran'; it has train, test$" | grep -x 2
 # RUN: (%gc --check-gradients test %t/right.g || echo $?) 2>&1 | grep -A1 'entry test takes no gradient outside of a scan; an entry with minimize does$' | grep -x 2
@@ -73,6 +75,26 @@ entry train(x : f32[3]) {
 entry train(x : f32[8, 3, 6, 6], label : u8[8]) {
   h = tanh(bn(conv(x, 4, 3) as c) as norm)
   loss = mean(xent(linear(mean(h, axis = [2, 3]), 4) as out, label))
+  minimize loss with sgd(0.1)
+  return loss
+}
+#--- mask.g
+# Labels that went through floats: they are zeros, but not the images.
+# MASK: mask holds zeros, as other numbers were too large for an index
+# MASK: out.b {{.*}} differs by
+# MASK: out.w {{.*}} norm {{[0-9.e-]*[1-9] .*}} differs by
+# MASK: the gradients agree with finite differences{{$}}
+entry train(image : u8[2, 3, 4, 4], mask : u8[2, 4, 4]) {
+  y = transpose(conv(f32(image) / 255, 3, 1) as out, [0, 2, 3, 1])
+  loss = mean(xent(y, i32(f32(mask))))
+  minimize loss with sgd(0.1)
+  return loss
+}
+#--- none.g
+# NONE: all gradients are zero on these inputs, so none was compared{{$}}
+entry train(id : i32[2]) {
+  param w : f32[9, 3] = normal()
+  loss = sum(gather(w, i32(f32(id))) * f32(id[:, none]))
   minimize loss with sgd(0.1)
   return loss
 }
