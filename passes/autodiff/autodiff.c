@@ -57,8 +57,26 @@ void diff_add(GradCtx *g, ValueId v, ValueId dv) {
   g->b->scope = scope;
 }
 
+/* What only fills a value up to its bounds, for an op that computes columns there: NULL if v is not
+   that. */
+static const Op *filling(const Entry *e, ValueId v) {
+  const Op *def = value_def(e, v);
+  if (!def || def->kind != OP_PAD || !value_type(e, def->operands[0])->extent) return NULL;
+  const int axes = value_type(e, v)->rank;
+  for (int i = 0; i < axes; i++)
+    if (def->attr[AT_LO].ints->at[i] || def->attr[AT_HI].ints->at[i] ||
+        def->attr[AT_INTERIOR].ints->at[i])
+      return NULL;
+  return def;
+}
+
+/* Past a filling, so that the order is that of the program compiled for the extents. */
 static void diff_to(GradCtx *g, const Op *op, int operand, ValueId dv) {
-  diff_add(g, op->operands[operand], dv);
+  const Op *def = filling(g->e, op->operands[operand]);
+  if (def && diff_needs(g, def, 0))
+    op_info[OP_PAD].grad(g, def, dv);
+  else
+    diff_add(g, op->operands[operand], dv);
 }
 
 static void diff_region(GradCtx *g, const Op *op) { diff_back_scan(g, op); }
