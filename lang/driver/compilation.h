@@ -41,9 +41,9 @@ typedef struct Compilation {
 
 /* ---- settings.c: each returns an exit code, and has said what is wrong ---- */
 int settings_options(Compilation *r);
-/* The passes of --passes, or of -O and what goes with it, for so many ranks. */
 /* The paths of --watch with + between them, or "". */
 const char *settings_watched(const Compilation *r);
+/* The passes of --passes, or of -O and what goes with it, for so many ranks. */
 const char *settings_pipeline(const Compilation *r, int ranks);
 int settings_effort(Compilation *r);      /* of planning */
 int settings_print_after(Compilation *r); /* --print-after names a pass of the pipeline, or all */

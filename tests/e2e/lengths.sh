@@ -53,6 +53,7 @@ entry rows(x : f32[3, n <= 150], y : f32[3, n], m : f32[2, 5, n]) {
   ru = sum(tanh(m[:, :, :, none] + x'), axis = [0, 1, 2])  # chunks of rows that begin within a run of n
   lse = logsumexp(x, axis = 1)
   ng = grad(sum(grad(sum(layer_norm(x) ** 3) + sum(rms_norm(x) ** 3), x) * y), x)  # means of a gradient's rows
+  yg = grad(sum(sin(x' @ y)) + sum(y ** 3) + sum(cos(tanh(x)' @ y)), y)  # y at its bound has two readers of three
   v = var(m, axis = -1)
   q = x' @ y
   w = x @ y'
@@ -69,7 +70,7 @@ entry rows(x : f32[3, n <= 150], y : f32[3, n], m : f32[2, 5, n]) {
   qt, qu = quantize(reshape(g, [50, 3]), axis = 1, group = 8)
   qw = tanh(ln @ dequantize(qt, qu, axis = 1, group = 8)')
   one = g[:3] @ x + reshape(m[1, :3, 0], [1, 3]) @ y
-  return s, ls, ln, c, d, o, so, am, mx, sm, ru, lse, ng, v, q, w, z, k, p, i, f, fi, la, gg, one, qm, qw
+  return s, ls, ln, c, d, o, so, am, mx, sm, ru, lse, ng, yg, v, q, w, z, k, p, i, f, fi, la, gg, one, qm, qw
 }
 entry train(x : f32[3, n <= 150], y : f32[3, n]) {
   param w : f32[3, 4] = normal()
@@ -247,7 +248,7 @@ for level in $levels; do
     exact rows "n=$t"
     "$mkdata" npy f32 "3,$t" 1 x.npy && "$mkdata" npy f32 "3,$t" 2 y.npy && "$mkdata" npy f32 "2,5,$t" 3 m.npy ||
       fail 'no data could be made'
-    names='s ls ln c d o so am mx sm ru lse ng v q w z k p i f fi la gg one qm qw'
+    names='s ls ln c d o so am mx sm ru lse ng yg v q w z k p i f fi la gg one qm qw'
     compare rows rows "--x x.npy --y y.npy --m m.npy$(outputs $names)" $(printf '%s.npy ' $names)
     compare rows train "--x x.npy --y y.npy --epochs 3 --no-shuffle --save OUT.safetensors" safetensors
   done

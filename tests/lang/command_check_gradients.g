@@ -82,7 +82,7 @@ entry train(x : f32[8, 3, 6, 6], label : u8[8]) {
 # Labels that went through floats: they are zeros, but not the images.
 # MASK: mask holds zeros, as other numbers were too large for an index
 # MASK: out.b {{.*}} differs by
-# MASK: out.w {{.*}} norm {{[0-9.e-]*[1-9] .*}} differs by
+# MASK: out.w {{.*}} norm {{[0-9.e-]*[1-9]}} differs by
 # MASK: the gradients agree with finite differences{{$}}
 entry train(image : u8[2, 3, 4, 4], mask : u8[2, 4, 4]) {
   y = transpose(conv(f32(image) / 255, 3, 1) as out, [0, 2, 3, 1])
@@ -94,7 +94,7 @@ entry train(image : u8[2, 3, 4, 4], mask : u8[2, 4, 4]) {
 # NONE: all gradients are zero on these inputs, so none was compared{{$}}
 entry train(id : i32[2]) {
   param w : f32[9, 3] = normal()
-  loss = sum(gather(w, i32(f32(id))) * f32(id[:, none]))
+  loss = sum(gather(w, id) * 0)
   minimize loss with sgd(0.1)
   return loss
 }
