@@ -259,6 +259,11 @@ bool checkpoint_read(Command *cmd, Position *p, Err *e);
 /* ---- profile.c: --profile ---- */
 bool profile_write(const Trace *t, OutFile *out, Err *e);
 
+/* ---- params.c ---- */
+/* The first of the n params that the entry reads and does not train, if neither a file nor the
+   program itself has weights; else NULL. */
+const GcTensor *untrained_params(const Command *cmd, int *n);
+
 /* ---- the drivers ---- */
 int train_run(Command *cmd);
 int infer_run(Command *cmd);

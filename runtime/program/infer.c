@@ -156,28 +156,9 @@ static bool loop(Infer *f) {
   return true;
 }
 
-static bool reads(const GcEntry *e, const GcTensor *global) {
-  for (int s = 0; s < e->nsteps; s++)
-    for (int a = 0; a < e->steps[s].nargs; a++) {
-      const GcArg *x = &e->steps[s].args[a];
-      if (x->region == GC_GLOBALS && x->offset < global->offset + global->bytes &&
-          global->offset < x->offset + x->bytes)
-        return true;
-    }
-  return false;
-}
-
-static bool reads_params(const GcProgram *p, const GcEntry *e) {
-  for (int i = 0; i < p->nglobals; i++)
-    if (p->globals[i].kind == GC_PARAM && reads(e, &p->globals[i].t)) return true;
-  return false;
-}
-
 static bool begin(Infer *f) {
-  const bool *given = f->cmd->options.given;
-  const GcProgram *program = f->cmd->session.program;
-  if (!given[OPT_LOAD] && !given[OPT_RESUME] && reads_params(program, f->cmd->entry) &&
-      !weights_own_all(program))
+  int params;
+  if (untrained_params(f->cmd, &params))
     note(f->cmd, "without --load the parameters have their random initial values");
   for (int i = 0; i < f->cmd->entry->noutputs; i++) {
     const OutputOption *o = &f->cmd->options.outputs[i];

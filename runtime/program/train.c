@@ -177,6 +177,17 @@ static bool steps_of_epochs(Command *cmd, const Position *p, uint64_t *total) {
   return checked_add(p->done, left, total) || beyond(cmd);
 }
 
+static void say_untrained(const Command *cmd) {
+  int n;
+  const GcTensor *first = untrained_params(cmd, &n);
+  char others[48] = "";
+  if (n > 1) snprintf(others, sizeof others, " and %d other param%s", n - 1, n > 2 ? "s" : "");
+  if (first)
+    note(cmd, "without --load %s%s keep%s the initial value%s: %s reads but does not train %s",
+         first->name, others, n > 1 ? "" : "s", n > 1 ? "s" : "", cmd->entry->name,
+         n > 1 ? "them" : "it");
+}
+
 int train_run(Command *cmd) {
   Position p = {0};
   Progress g;
@@ -196,6 +207,7 @@ int train_run(Command *cmd) {
          "%s returns no float scalar, so a loss that is not finite does not end the run; return "
          "the loss",
          cmd->entry->name);
+  if (total) say_untrained(cmd);
   if (!log_open(cmd, &p, &cmd->err)) return cmd->err.code;
   dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
   progress_start(cmd, &g, &p);

@@ -92,7 +92,9 @@ run 0 ./tuned predict --x x.npy --load all2.safetensors,without=net.fc1.w,withou
 run 0 ./tuned predict --x x.npy --load all2.safetensors --expect with.npy
 
 # ---- published names ----
-run 0 ./named tune_named --x x.npy --epochs 2 --save 'peft.safetensors,scope=*.lora,names=published' --quiet
+run 0 ./named tune_named --x x.npy --epochs 2 --save 'peft.safetensors,scope=*.lora,names=published'
+grep -Eqx 'note: without --load [a-z.0-9]+ and [0-9]+ other params? keep the initial values: tune_named reads but does not train them' out.txt ||
+  { fail 'no note of a base that is not loaded'; cat out.txt; }
 run 0 ./named tune_named --x x.npy --epochs 2 --save 'peft.safetensors,scope=*.lora,names=published' --quiet
 run 0 ./named tune_named --x x.npy --epochs 2 --save paths.safetensors --quiet
 cat >look.py <<'END'
