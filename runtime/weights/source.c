@@ -1,6 +1,7 @@
 /* Opens weights and finds tensors in them. Contract: see source.h. The folder's layout and the
    index are those of Hugging Face's hub: {"metadata": …, "weight_map": {NAME: FILE, …}}. */
 #include "runtime/weights/source.h"
+#include "runtime/weights/weights.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -20,7 +20,6 @@ typedef struct WeightsSource {
                      in any file */
 } WeightsSource;
 bool weights_open(WeightsSource *s, const char *path, Err *e);
-bool weights_are_own(void); /* the program has some in itself */
 bool weights_open_own(WeightsSource *s, Err *e);
 void weights_close(WeightsSource *s);
 

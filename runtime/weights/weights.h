@@ -93,6 +93,7 @@ bool weights_check(const Globals *w, const WeightsRequest *q, int n, Err *e);
 OutKind weights_kind(const WeightsView *v);
 /* Of those that the program has in itself; nothing if there are none. */
 bool weights_read_own(const Globals *w, Err *e);
+bool weights_are_own(void); /* there are some */
 /* Those have all parameters. */
 bool weights_own_all(const GcProgram *program);
 
