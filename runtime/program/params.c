@@ -1,6 +1,5 @@
 /* Params that an entry reads and does not train, of a run that no file gives them. */
 #include "runtime/program/command.h"
-#include "runtime/weights/weights.h"
 
 #include <string.h>
 
