@@ -135,6 +135,7 @@ bool session_load(Session *s, const WeightsRequest *q, int n, unsigned skip, Err
     session_recover(s, &ignored);
     return false;
   }
+  if (!drawn) session_touch(s, spared);
   s->drawn = session_download(s, e) && weights_read(&w, q, n, e) && session_upload(s, e);
   s->drawn |= drawn;
   return !e->code;

@@ -110,6 +110,11 @@ bool session_download(Session *s, Err *e);
 bool session_upload(Session *s, Err *e);
 Globals session_globals(const Session *s); /* as the host has them */
 
+/* ---- touch.c ---- */
+/* Globals of these kinds, 1 << GcGlobalKind, lie near the threads that will read them, if nothing
+   has been written to them. From thread 0, between runs. */
+void session_touch(const Session *s, unsigned kinds);
+
 /* ---- cpu.c: the host's processor ---- */
 extern const DeviceOps cpu_device;
 
