@@ -148,6 +148,10 @@ int settings_options(Compilation *r) {
   const char *watch = option_value(o, OPT_WATCH, "");
   const size_t odd = strcspn(watch, "{}+= \t\n");
   if (watch[odd]) return usage_error("--watch=%s: a path has no '%c'", watch, watch[odd]);
+  const size_t end = strlen(watch);
+  if (option_given(o, OPT_WATCH) &&
+      (!end || *watch == ',' || watch[end - 1] == ',' || strstr(watch, ",,")))
+    return usage_error("--watch=%s: a path is empty; commas stand between two of them", watch);
   if (option_given(o, OPT_REASSOCIATE) && option_given(o, OPT_EXACT))
     return usage_error("--exact keeps the order of sums, and --reassociate lets sizes decide it");
   r->pipeline = settings_pipeline(r, ranks);

@@ -125,6 +125,9 @@ enum { MAX_UNROLL = 1 << 17 }; /* iterations and calls of a whole program: more 
 void exec_body(Elab *e, const Body *b);
 bool body_has_minimize(const Body *b);
 void bind_name(Elab *e, Ident name, Val v);
+/* The name of a value that nothing reads: it is bound to nothing, and may stand twice on the left.
+ */
+static inline bool is_discard(const char *name) { return strcmp(name, "_") == 0; }
 /* A bound of a for or scan; false after an error. */
 /* unrolled: a for, for which a scan may stand */
 bool loop_bound(Elab *e, const Expr *x, bool unrolled, int64_t min, const char *what, int64_t *out);

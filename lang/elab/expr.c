@@ -24,6 +24,13 @@ static bool is_bool(Val v) {
   return v.kind == VAL_BOOL || (v.kind == VAL_TENSOR && v.tensor.type->dtype == DT_BOOL);
 }
 
+static Val no_bool(Elab *e, Loc loc, BinaryOp op, Val bad) {
+  elab_error(e, loc, "'%s' needs bools, found %s", binary_spelling(op), val_str(e, bad));
+  if (bad.kind == VAL_TENSOR) elab_hint(e, "compare first, as in x != 0");
+  hint_define(e, bad);
+  return elab_trace(e);
+}
+
 static Val expr_logic(Elab *e, const Expr *x) {
   BinaryOp op = x->binary.op;
   Val l = elab_eval_one(e, x->binary.left);
@@ -31,18 +38,13 @@ static Val expr_logic(Elab *e, const Expr *x) {
     if (l.b == (op == BIN_OR)) return l;
     Val r = elab_eval_one(e, x->binary.right);
     if (is_bool(r) || r.kind == VAL_ERROR) return r;
-    return elab_fail(e, x->binary.right->loc, "'%s' needs bools, found %s", binary_spelling(op),
-                     val_str(e, r));
+    return no_bool(e, x->binary.right->loc, op, r);
   }
   Val r = elab_eval_one(e, x->binary.right);
   if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
   const Expr *odd = !is_bool(l) ? x->binary.left : x->binary.right;
   Val bad = !is_bool(l) ? l : r;
-  if (!is_bool(l) || !is_bool(r)) {
-    elab_error(e, odd->loc, "'%s' needs bools, found %s", binary_spelling(op), val_str(e, bad));
-    if (bad.kind == VAL_TENSOR) elab_hint(e, "compare first, as in x != 0");
-    return elab_trace(e);
-  }
+  if (!is_bool(l) || !is_bool(r)) return no_bool(e, odd->loc, op, bad);
   return tensor_binary(e, op, l, r, x->binary.op_loc);
 }
 
@@ -64,8 +66,11 @@ Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
 static Val unary(Elab *e, const Expr *x, Val v) {
   if (x->unary.op == UN_NOT) {
     if (v.kind == VAL_BOOL) return val_bool(!v.b, x->loc);
-    if (v.kind != VAL_TENSOR)
-      return elab_fail(e, x->loc, "'not' needs a bool, found %s", val_str(e, v));
+    if (v.kind != VAL_TENSOR) {
+      elab_error(e, x->loc, "'not' needs a bool, found %s", val_str(e, v));
+      hint_define(e, v);
+      return elab_trace(e);
+    }
     return build_checked(e, OP_NOT, &v, 1, NULL, NULL, "'not'", x->loc);
   }
   if (val_is_number(v) || v.kind == VAL_EXTENT) return number_function(e, OP_NEG, v, x->loc);
@@ -96,6 +101,7 @@ Val not_a_bool(Elab *e, const Expr *test, Val found, bool trains, const char *ch
   else if (found.kind == VAL_TENSOR)
     val_hint_known(e, found,
                    intern_printf(e->c, "choose element by element with where(%s)", choice));
+  hint_define(e, found);
   return elab_trace(e);
 }
 

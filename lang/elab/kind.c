@@ -101,6 +101,7 @@ static bool wrong(Elab *e, Subject p, Val v) {
     elab_hint(e, "name it: %s(%s = %s)", p.s->f->name, shape, source_slice(e, p.loc));
   else if (tensor)
     hint_list(e, v);
+  hint_define(e, v);
   return traced(e, p);
 }
 

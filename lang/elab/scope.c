@@ -65,6 +65,28 @@ static const Func *builtin_find(Elab *e, const char *name) {
   return map_get(&e->builtin_by_name, name, &i) ? e->builtins.at[i] : NULL;
 }
 
+/* The value that -D gives a let; NULL: it has its own. */
+static const Expr *defined_value(Elab *e, const Top *t) {
+  for (int i = e->options->n; i-- > 0;)
+    if (e->options->defines[i].name == t->decl->name.name) return e->options->defines[i].value;
+  return NULL;
+}
+
+void hint_define(Elab *e, Val v) {
+  for (uint32_t i = 0; i < e->user.n; i++) {
+    const Decl *d = e->user.at[i]->decl;
+    const Loc at = d->name.loc;
+    if (d->kind != DECL_LET || at.file != v.loc.file || at.line != v.loc.line ||
+        at.col != v.loc.col || !defined_value(e, e->user.at[i]))
+      continue;
+    if (d->value->kind == EX_BOOL)
+      elab_hint(e, "-D gives it: a bool is -D %s=true or -D %s=false", d->name.name, d->name.name);
+    else
+      elab_hint(e, "-D %s gives it, in the place of %s", d->name.name,
+                source_slice(e, d->value->loc));
+  }
+}
+
 Val let_value(Elab *e, Top *t) {
   Loc place = t->decl->name.loc;
   if (t->state == TOP_DONE) return t->val;
@@ -72,14 +94,7 @@ Val let_value(Elab *e, Top *t) {
     return elab_fail(e, place, "let %s is defined by itself", t->decl->name.name);
   t->state = TOP_BUSY;
   t->val = error_value;
-  const Expr *x = t->decl->value;
-  bool defined = false;
-  for (int i = e->options->n; i-- > 0;)
-    if (e->options->defines[i].name == t->decl->name.name) {
-      x = e->options->defines[i].value;
-      defined = true;
-      break;
-    }
+  const Expr *defined = defined_value(e, t), *x = defined ? defined : t->decl->value;
   /* A let is evaluated outside of every function, wherever it is used. */
   EntryBuilder *run = e->run;
   Frame *frame = e->frame, top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
@@ -88,7 +103,7 @@ Val let_value(Elab *e, Top *t) {
   e->run = &e->let;
   e->frame = &top;
   const bool of_define = e->of_define;
-  e->of_define = defined;
+  e->of_define = defined != NULL;
   Val v = elab_eval_one(e, x);
   e->of_define = of_define;
   if (v.kind == VAL_TENSOR) {
@@ -174,7 +189,9 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   const Expr *later = dim ? extent_of_inputs(e, name) : NULL;
   const Binding *outside = later ? NULL : extent_of_caller(e, name);
   const Loc *behind = dim || !env->body ? NULL : bound_behind(env->body, name, loc);
-  if (outside) {
+  if (is_discard(name)) {
+    elab_hint(e, "'_' takes what nothing reads; give the value a name to read it");
+  } else if (outside) {
     elab_note(e, outside->loc, "'%s' is an extent of the entry, which a def does not see", name);
     elab_hint(e, "hand it on as an argument, or take it from one: %s = dim(x, 0)", name);
   } else if (later) {

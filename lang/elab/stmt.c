@@ -40,6 +40,7 @@ static void check_rebound(Elab *e, Ident name) {
 }
 
 void bind_name(Elab *e, Ident name, Val v) {
+  if (is_discard(name.name)) return;
   check_rebound(e, name);
   give_name(e, v, name.name);
   env_bind(e, name.name, v, -1, name.loc);
@@ -55,7 +56,7 @@ static void bind_all(Elab *e, const Idents *names, const Val *v, int n, Loc loc,
   for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], names->n == n ? v[i] : error_value);
   for (int i = 0; i < names->n; i++)
     for (int k = 0; k < i; k++)
-      if (names->at[i].name == names->at[k].name)
+      if (names->at[i].name == names->at[k].name && !is_discard(names->at[i].name))
         elab_fail(e, names->at[i].loc, "'%s' stands twice on the left", names->at[i].name);
 }
 

@@ -231,6 +231,7 @@ bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t 
     if (v.kind == VAL_LIST && strcmp(what, "an index") == 0)
       elab_hint(e,
                 "several rows: stack([x[0], x[2]]); by integer ids that are data: gather(x, ids)");
+    hint_define(e, v);
     return elab_trace(e), false;
   }
   if (v.i < min)

@@ -30,11 +30,6 @@ static const struct {
     {"Softsign", "%1$s / (1 + abs(%1$s))"},
     {"Mish", "%1$s * tanh(softplus(%1$s))"},
     {"HardSwish", "%1$s * clamp(%1$s * 0.16666666666666666 + 0.5, 0, 1)"},
-    /* by half of the angle, as exp of the whole overflows before they do */
-    {"Sinh",
-     "(expm1(%1$s / 2) - expm1(-%1$s / 2)) * (1 + (expm1(%1$s / 2) + expm1(-%1$s / 2)) / 2)"},
-    {"Cosh",
-     "1 + (expm1(%1$s / 2) - expm1(-%1$s / 2)) * ((expm1(%1$s / 2) - expm1(-%1$s / 2)) / 2)"},
     {"Atanh", "0.5 * (log1p(%1$s) - log1p(-%1$s))"},
 };
 
@@ -64,11 +59,42 @@ static bool give_acosh(Node *n) {
                    x, l, l, l, s, s, s));
 }
 
+/* exp(x) / 2, or of minus x, as a product, since exp of the whole overflows before its half does.
+   The exponents are a half and the rest, not two halves: then the slope by each is no more than the
+   product, where that by a half that is taken twice is the product's double. */
+static const char *half_exp(Node *n, const char *sign, const char *x) {
+  const char *half = let(n, text(n, "%s / 2", x)),
+             *rest = let(n, text(n, "where(abs(%s) < inf, %s - %s, %s)", x, x, half, x));
+  return text(n, "exp(%s%s) * (exp(%s%s) / 2)", sign, half, sign, rest);
+}
+
+static bool give_cosh(Node *n) {
+  const char *x = tensor_text(n, input(n, 0));
+  return give(n, 0, input(n, 0)->type, &input(n, 0)->shape,
+              text(n, "%s + %s", half_exp(n, "", x), half_exp(n, "-", x)));
+}
+
+/* Near 0 by expm1, as the difference of two exponentials is of few digits there. */
+static bool give_sinh(Node *n) {
+  const char *x = tensor_text(n, input(n, 0)),
+             *s = let(n, text(n, "where(abs(%s) > 1, 1, %s)", x, x)),
+             *l = let(n, text(n, "where(abs(%s) > 1, %s, 1)", x, x)),
+             *a = let(n, text(n, "expm1(%s / 2)", s)), *b = let(n, text(n, "expm1(-%s / 2)", s));
+  return give(n, 0, input(n, 0)->type, &input(n, 0)->shape,
+              text(n, "where(abs(%s) > 1, %s - %s, (%s - %s) * (1 + (%s + %s) / 2))", x,
+                   half_exp(n, "", l), half_exp(n, "-", l), a, b, a, b));
+}
+
 bool onnx_unary(Node *n) {
+  static const struct {
+    const char *op;
+    bool (*give)(Node *);
+  } composed[] = {
+      {"Asinh", give_asinh}, {"Acosh", give_acosh}, {"Sinh", give_sinh}, {"Cosh", give_cosh}};
   Tensor *x = input(n, 0);
   const char *t = tensor_text(n, x);
-  if (strcmp(n->op, "Asinh") == 0) return give_asinh(n);
-  if (strcmp(n->op, "Acosh") == 0) return give_acosh(n);
+  for (size_t i = 0; i < sizeof composed / sizeof *composed; i++)
+    if (strcmp(composed[i].op, n->op) == 0) return composed[i].give(n);
   for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
     if (strcmp(unary[i].op, n->op) == 0) {
       const char *s = "";

@@ -58,6 +58,8 @@ static const char *said(int i) { return i < HINTS ? hints[i].say : NULL; }
 
 const char *hint_for_name(const char *name) { return said(find(0, HINT_CALL, HINT_NAME, name)); }
 
+const char *hint_for_call(const char *name) { return said(find(0, HINT_CALL, HINT_CALL, name)); }
+
 const char *hint_for_type(const char *name) { return said(find(0, HINT_TYPE, HINT_TYPE, name)); }
 
 const char *hint_for_argument(const char *name, const char *const *names, int n) {

@@ -6,6 +6,8 @@
 /* "write concat([x, y], axis = 0)" for "cat"; NULL: the name means nothing there, or the same here.
  */
 const char *hint_for_name(const char *name);
+/* The same of a function alone, whose hint is an expression of x. */
+const char *hint_for_call(const char *name);
 
 /* What to write for the name of a type; NULL: it is not known. */
 const char *hint_for_type(const char *name);

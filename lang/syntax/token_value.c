@@ -211,6 +211,23 @@ static void scan_method(Parser *ps, Loc loc, const char *f) {
              x, *args ? ", " : "", args, x, f, *args ? "(" : "", args, *args ? ")" : "");
 }
 
+/* The text with the value that a field is asked of in the place of x: "write rank(h)". */
+static const char *of_value(Ctx *c, const char *text, const char *value) {
+  const char *out = "", *word = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  for (size_t n; *text; text += n ? n : 1) {
+    n = strspn(text, word);
+    const bool is_x = n == 1 && *text == 'x';
+    out = intern_printf(c, "%s%s", out, is_x ? value : intern_n(c, text, n ? n : 1));
+  }
+  return out;
+}
+
+static void scan_known_field(Parser *ps, Loc loc, const char *name) {
+  const char *x = lex_name_before(ps, loc), *call = hint_for_call(name);
+  scan_error(ps, loc, "values have no fields or methods; %s",
+             call && x && strlen(x) <= 40 ? of_value(ps->c, call, x) : hint_for_name(name));
+}
+
 static bool is_config(const char *name) {
   static const char *const names[] = {"config", "cfg", "hparams", "args"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -244,7 +261,7 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
         "-D %.60s=… gives another one",
         text + 1, text + 1);
   else if (hint_for_name(text + 1))
-    scan_error(ps, loc, "values have no fields or methods; %s", hint_for_name(text + 1));
+    scan_known_field(ps, loc, text + 1);
   else
     scan_method(ps, loc, text + 1);
 }

@@ -54,6 +54,15 @@ static bool read_text(Column *c, Err *e) {
   return v->text && source_read(&c->source, 0, v->text, v->size, true, e);
 }
 
+/* Text in units of two bytes, as spreadsheets save "Unicode text": it begins with a byte order
+   mark, or with a character of ASCII, whose other byte is 0. The name for iconv; NULL: it is none.
+ */
+static const char *utf16_of(const char *s, uint64_t n) {
+  if (n < 2) return NULL;
+  if (memcmp(s, "\xFF\xFE", 2) == 0 || memcmp(s, "\xFE\xFF", 2) == 0) return "UTF-16";
+  return !s[0] == !s[1] ? NULL : s[0] ? "UTF-16LE" : "UTF-16BE";
+}
+
 static bool read_header(Column *c, Err *e) {
   Csv *v = c->csv;
   CsvReader r = {.c = c, .line = 1, .e = e};
@@ -61,6 +70,12 @@ static bool read_header(Column *c, Err *e) {
   double number;
   uint64_t n;
   bool numbers = false;
+  const char *utf16 = utf16_of(v->text, v->size);
+  if (utf16) {
+    err_set(e, EXIT_WRONG, "%s: is UTF-16; tables are read as UTF-8", c->text);
+    return err_hint(e, "save it as UTF-8, or convert it: iconv -f %s -t UTF-8 %s >new.csv", utf16,
+                    c->text);
+  }
   if (v->size >= 3 && memcmp(v->text, "\xEF\xBB\xBF", 3) == 0) r.at = 3;
   for (; r.at < v->size && (v->text[r.at] == '\n' || v->text[r.at] == '\r'); r.at++)
     r.line += v->text[r.at] == '\n';

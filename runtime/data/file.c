@@ -30,7 +30,8 @@ bool file_open(File *f, const char *path, Err *e) {
   if (fd < 0) {
     bool missing = errno == ENOENT || errno == ENOTDIR, many = errno == EMFILE;
     err_set(e, missing ? EXIT_WRONG : EXIT_ENV, "%s: cannot be read: %s", path, strerror(errno));
-    const bool numbers = strspn(path, "0123456789.,+-eE[] ") == strlen(path);
+    const bool numbers =
+        strpbrk(path, "0123456789") != NULL && strspn(path, "0123456789.,+-eE[] ") == strlen(path);
     return err_hint(e, missing && numbers ? "numbers stand in a file, as rows of a .csv"
                        : missing ? "check the path; this is looked up from the current directory"
                        : many    ? "so many files are open; 'ulimit -n' raises the limit"

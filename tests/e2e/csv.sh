@@ -70,6 +70,13 @@ run 0 ./net one --v plain.csv:2 --w w.npy
 reads w.npy f '2.5 4.0 6.0 8.0'
 run 0 ./net train --x houses.csv:2..4 $kind --epochs 2 --validate test --validate.x houses.csv:2..4 --validate.kind houses.csv:kind
 
+# ---- UTF-16, with a byte order mark or without ----
+for form in UTF-16 UTF-16LE UTF-16BE; do
+  iconv -f UTF-8 -t $form plain.csv >excel.csv || fail 'iconv'
+  says 1 'excel.csv: is UTF-16; tables are read as UTF-8' ./net one --v excel.csv:2 --w w.npy
+  holds out.txt "iconv -f $form -t UTF-8 excel.csv >new.csv"
+done
+
 # ---- outputs as tables: with the rows of the arrays, names of columns, and all digits ----
 table='./net table --t plain.csv --x three.csv --quiet --box box.npy'
 for again in 1 2; do # a table of the same columns is replaced

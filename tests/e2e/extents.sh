@@ -17,7 +17,7 @@ entry rows(x : f32[n <= 9, 6, 8], ids : u8[n]) {
   s = softmax(x @ transpose(y, [0, 2, 1]))
   param d : f32[8] = normal(1)
   return z, s, few = linear(embed(ids, 3, 8) as few, 4) as below, c = concat([e, x[:, 0]], axis = 1), p = pad(e, [0, 1], [0, 2]), o = one_hot(ids, 3), u = cumsum(x),
-         r = argsort(e), w = normal(shape = [n, 5]), t = transpose(e), m = argmax(x, axis = 0), top = max(x, axis = 0),
+         r = argsort(e), added = scatter_add(e, iota(n) // 2, x[:, 0]), w = normal(shape = [n, 5]), t = transpose(e), m = argmax(x, axis = 0), top = max(x, axis = 0),
          least = min(e), v = var(x, axis = [0, 2]), i = iota(8) + i32(n), part = reverse(x, axis = [1]), g = e * f32(n),
          d = reshape(d, [1, 8]) @ reshape(d, [8, 1]) / n
 }

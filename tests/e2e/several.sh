@@ -154,6 +154,10 @@ run 0 ./net next --a words.txt --b words.txt:u8
 holds out.txt 'note: words.txt is text: each byte is an element of a; words.txt:u8 says so'
 says 1 '1,2,3: cannot be read' ./net next --a 1,2,3 --b words.txt
 holds out.txt 'numbers stand in a file, as rows of a .csv'
+for none in e .e; do
+  says 1 "$none: cannot be read" ./net next --a "$none" --b words.txt
+  holds out.txt 'check the path; this is looked up from the current directory'
+done
 says 2 'unknown option --output' ./net next --a words.txt --b words.txt --output c.npy
 holds out.txt 'the file that its own name gives: --NAME FILE.npy'
 cp x-1.npy out-1.npy

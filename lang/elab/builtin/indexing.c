@@ -69,7 +69,9 @@ Val builtin_scatter_add(BuiltinCall *s) {
   if (y.kind == VAL_ERROR) return y;
   Attr attr[MAX_ATTRS] = {[AT_ROWS] = {.i = x.tensor.type->dim[0]}};
   Val in[2] = {y, ids};
-  Val sum = build_checked(e, OP_GATHER_GRAD, in, 2, attr, NULL, s->name, s->loc);
+  const Type *table = type_with_dtype(e->c, x.tensor.type, y.tensor.type->dtype);
+  Val sum =
+      build_checked(e, OP_GATHER_GRAD, in, 2, attr, table->extent ? table : NULL, s->name, s->loc);
   if (sum.kind == VAL_ERROR) return sum;
   if (sum.tensor.type != x.tensor.type) {
     elab_error(e, s->loc, "%s gives rows of %s to a table of %s", s->name,
