@@ -76,10 +76,13 @@ void cuda_attention_rows(Text *x, const Attention *a) {
             (long long)head_stride(q, &a->q_at), (long long)head_stride(y, y_at));
 }
 
-static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttentionSchedule *s) {
-  text_line(x, "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %s, %lld, Rows> Block;",
+static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttentionSchedule *s,
+                           bool keys) {
+  text_line(x,
+            "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %d, %s, %lld, Rows> Block;",
             a->T, cuda_converter(g, a->dt), (long long)a->t, (long long)a->s, (long long)a->d,
-            (long long)a->e, s->rows, a->causal ? "true" : "false", (long long)s->part);
+            (long long)a->e, s->step, keys ? s->key_rows : s->rows, a->causal ? "true" : "false",
+            (long long)s->part);
   text_line(x, "__shared__ __align__(16) Block block;");
 }
 
@@ -105,7 +108,7 @@ static void start(Gen *g, Kernel *k, const Attention *a, const GridAttentionSche
   if (s->tensor)
     tensor_instance(g, k, a, s, keys);
   else
-    exact_instance(g, &k->text, a, s);
+    exact_instance(g, &k->text, a, s, keys);
   k->min_blocks = 1;
   kernel_schedule(k, &grid_attention_kind, s, sizeof *s);
 }

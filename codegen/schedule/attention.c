@@ -225,6 +225,18 @@ static void take_tiles(const GridMachine *machine, const AttentionShape *s, cons
   a->blocks = s->heads * a->query_blocks * a->query_parts;
 }
 
+/* Queries of a block of threads off tensor cores: as many as keys, or fewer where the others would
+   not be there, or where multiprocessors without a block take them; a block of half of them takes
+   more than half as long. */
+static int exact_rows(const GridMachine *machine, const AttentionShape *s, int block,
+                      int64_t parts) {
+  int rows = block;
+  while (rows > LEAST && (s->t <= rows / 2 || s->heads * parts * ceil_div(s->t, rows / 2) <=
+                                                  machine->multiprocessors))
+    rows /= 2;
+  return rows;
+}
+
 GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const AttentionShape *s,
                                               bool tensor) {
   AttentionTile tile = attention_tile(s);
@@ -254,9 +266,10 @@ GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const 
     a.copy_d = half_copy(s->d), a.copy_e = half_copy(s->e);
     a.part = s->grad ? TENSOR_PART : TENSOR_LONG;
   }
+  a.query_parts = parts_of(s->grad ? s->d : s->e, a.part);
+  if (!a.tensor) a.rows = exact_rows(machine, s, a.rows, a.query_parts);
   a.query_blocks = ceil_div(s->t, a.rows);
   a.key_blocks = ceil_div(s->s, a.key_rows);
-  a.query_parts = parts_of(s->grad ? s->d : s->e, a.part);
   a.key_parts = parts_of(longest, a.part);
   a.blocks = s->heads * a.query_blocks * a.query_parts;
   a.blocks_of_keys = s->grad ? s->heads / s->group * a.key_blocks * a.key_parts : 0;

@@ -148,7 +148,6 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
   c.threads = c.tiled ? m->block : SMALL_BLOCK;
   c.column_blocks = ceil_div(s->columns, c.width);
   if (!c.column_blocks) c.column_blocks = 1;
-  if (c.tiled) c.depth = grid_tile_depth(COL_CHUNK, s->rows, c.width, s->size);
   int64_t enough = c.chunks < MANY_CHUNKS ? m->blocks : (int64_t)TURNS * m->blocks;
   c.split = c.tiled && c.chunks > 1 && c.column_blocks < enough && s->rows * s->columns >= LITTLE;
   if (c.split) {
@@ -157,7 +156,13 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
     c.parts = grid_tile_depth(COL_CHUNK, c.chunks, c.combine_width, s->size);
     c.scratch = (uint64_t)(c.chunks * s->columns * s->size);
   }
-  c.blocks = c.column_blocks * (c.split ? c.chunks : 1);
+  /* narrower blocks on multiprocessors that have none: they wait for fewer tiles, of more rows */
+  const int64_t chunks = c.split ? c.chunks : 1;
+  while (c.tiled && c.width / 2 >= SECTOR &&
+         chunks * ceil_div(s->columns, c.width / 2) <= m->multiprocessors)
+    c.width /= 2, c.column_blocks = ceil_div(s->columns, c.width);
+  if (c.tiled) c.depth = grid_tile_depth(COL_CHUNK, s->rows, c.width, s->size);
+  c.blocks = c.column_blocks * chunks;
   return c;
 }
 

@@ -105,10 +105,11 @@ static void add_tensor(Scan *s, const Args *a) {
   text_add(&s->out, "%s ", k_tiles < STAGES ? "part of the pipeline" : "pipeline");
 }
 
-/* Attend<T, A, TQ, SK, DIM, WIDE, B, CAUSAL> */
+/* FlashAttention<T, A, TQ, SK, KEY_DIM, VALUE_DIM, B, R, CAUSAL, …> */
 static void add_attention(Scan *s, const Args *a) {
   long long block = arg(a, 6);
-  for (int i = 2; i < 6; i++) add_steps(s, arg(a, i), block);
+  add_steps(s, arg(a, 2), arg(a, 7));
+  for (int i = 3; i < 6; i++) add_steps(s, arg(a, i), block);
   for (int i = 4; i < 6; i++) add_steps(s, arg(a, i), K_TILE);
 }
 

@@ -104,10 +104,14 @@ static void decides_tiles(void **state) {
   c = grid_columns(32 * 56 * 56, 64, true, true, 4); /* channels: threads go along the image */
   assert_true(c.along && c.split);
   assert_int_equal(c.blocks, 2 * 392);
-  c = grid_columns(49, 512, true, true, 4);
+  c = grid_columns(49, 512, true, true, 4); /* narrow blocks, for every other multiprocessor */
   assert_true(c.tiled && !c.split);
-  assert_int_equal(c.blocks, 16);
+  assert_int_equal(c.blocks, 64);
   assert_int_equal(c.depth, 64);
+  c = grid_columns(256, 768, true, false, 4); /* ... whose rows are one tile */
+  assert_true(c.width == 8 && c.depth == 256 && c.blocks == 96);
+  c = grid_columns(256, 2000, true, false, 4); /* 250 of 8 would take turns */
+  assert_true(c.width == 16 && c.blocks == 125);
   c = grid_columns(1 << 20, 3, false, false, 4); /* a product has no chunks */
   assert_true(c.tiled && !c.split);
   assert_int_equal(c.width, 3);
@@ -330,6 +334,27 @@ static void decides_attention_on_tensor_cores(void **state) {
   assert_int_equal(grid_attention_schedule(&grid, &s, true).copy_d, 2);
 }
 
+/* Off tensor cores: fewer of them a block where the others are not there, or find multiprocessors.
+ */
+static void decides_queries_of_a_block(void **state) {
+  (void)state;
+  AttentionShape s = attention(DT_F32, 1024, 64, false);
+  assert_int_equal(grid_attention_schedule(&grid, &s, true).rows, 64);
+  s.heads = 5;
+  GridAttentionSchedule g = grid_attention_schedule(&grid, &s, true);
+  assert_true(g.rows == 64 && g.blocks == 80); /* 160 of 32 would be more than multiprocessors */
+  s.heads = 2;
+  g = grid_attention_schedule(&grid, &s, true);
+  assert_true(g.rows == 16 && g.blocks == 128 && g.key_rows == 64);
+  s.heads = 4;
+  g = grid_attention_schedule(&grid, &s, true);
+  assert_true(g.rows == 32 && g.blocks == 128 && g.step == 64);
+  s.heads = 1000, s.t = 17;
+  assert_int_equal(grid_attention_schedule(&grid, &s, true).rows, 32);
+  s.t = 1;
+  assert_int_equal(grid_attention_schedule(&grid, &s, true).rows, 16);
+}
+
 static void decides_attention_of_few_queries(void **state) {
   (void)state;
   SplitAttentionSchedule a;
@@ -436,7 +461,8 @@ static void attention_covers_every_shape(void **state) {
           assert_true(a.rows * vectors + vectors + 1 <= registers_of(&machines[m]));
         }
         GridAttentionSchedule g = grid_attention_schedule(&grid, &s, true);
-        assert_true(!g.tensor && g.rows == tile.block && g.step == tile.block);
+        assert_true(!g.tensor && g.step == tile.block && g.key_rows == tile.block);
+        assert_true(g.rows >= 16 && tile.block % g.rows == 0);
         assert_true(g.query_parts * g.part >= s.d && g.query_blocks * g.rows >= s.t);
         assert_true(g.blocks == s.heads * g.query_blocks * g.query_parts);
         s.in = DT_F16, s.compute = DT_F32;
@@ -484,6 +510,7 @@ int main(void) {
       cmocka_unit_test(covers_every_shape),
       cmocka_unit_test(decides_attention),
       cmocka_unit_test(decides_attention_on_tensor_cores),
+      cmocka_unit_test(decides_queries_of_a_block),
       cmocka_unit_test(decides_attention_of_few_queries),
       cmocka_unit_test(decides_attention_by_warpgroups),
       cmocka_unit_test(attention_covers_every_shape),

@@ -16,7 +16,7 @@ enum {
   WGMMA_STEPS = 2,   /* times that a warpgroup waits for its products in a step, each with */
   WGMMA_CHAIN = 100, /* clocks: those of a k-tile of products, calibrated */
   ADD_CHAIN = 4,     /* clocks of a dependent fma */
-  LOADED = 3,        /* instructions of a multiplication whose operands are in shared memory */
+  LOADED = 4,        /* instructions of a load from shared memory, with its part of the loop */
   ROW_REGISTERS = 128 /* of a thread off tensor cores: a row's query and sums */
 };
 /* Multiplications of the backward pass in those of its operations: scores come twice. */
@@ -137,15 +137,19 @@ void count_attention(Counting *n, const void *schedule) {
     return;
   }
   /* rows of queries that fill a block are computed, too */
-  const double filled = (double)(ceil_div(s->t, s->rows) * s->rows) / (double)s->t;
+  const int rows = counting_is_part(n, "keys") ? s->key_step : s->rows;
+  const double filled = (double)(ceil_div(s->t, rows) * rows) / (double)s->t;
   double fma = filled * c->least_flops / 2 / WARP / c->blocks * (grad ? AGAIN : 1);
   if (counting_is_f64(n))
     c->fma64 = fma;
   else
     c->fma = fma;
   double scores = (double)(s->heads * s->t) * (double)s->s / WARP / c->blocks;
-  c->issue = fma * LOADED + scores * (2 * FUNCTION);
-  c->accesses = c->wavefronts = fma;
+  const bool keys = counting_is_part(n, "keys");
+  const double down = (keys ? s->key_rows : s->rows) / 16.0, across = s->step / 16.0;
+  const double loads = fma * (down + across) / (down * across); /* of operands, of a thread's sums */
+  c->issue = fma + loads * LOADED + scores * (2 * FUNCTION);
+  c->accesses = c->wavefronts = 2 * loads;
   c->waits = 2;
   c->l2_waits = (double)s->s / s->step * 4;
   c->bytes = c->least_bytes;

@@ -260,7 +260,7 @@ void count_columns(Counting *n, const void *schedule) {
   c->fma = loads * each;
   c->accesses = loads * (full + 2);
   c->wavefronts = loads * 2;
-  c->lines = loads * touched;
+  c->lines = loads * touched * (s->along || s->width > WARP ? 1 : ceil((double)WARP / s->width));
   c->waits =
       tiles * ceil(s->depth * s->width / ((double)c->threads * cuda_unroll(n->gr, IN_FLIGHT)));
   c->chain = of_block * ADD_CLOCKS;

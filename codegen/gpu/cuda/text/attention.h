@@ -1,8 +1,8 @@
-/* FlashAttention on CUDA cores: blocks of B queries by B keys, an online softmax (Milakov and Gimelshein,
+/* FlashAttention on CUDA cores: blocks of R queries by B keys, an online softmax (Milakov and Gimelshein,
    2018; Dao et al., 2022). Scores s, then weights exp(s - row_max), stay in shared memory, results in registers.
    Contract: the order of every sum is the CPU's (text/attention.h and text/gemm.h there).
-   TQ queries of KEY_DIM numbers, SK keys, values of VALUE_DIM: fewer of both where a run has fewer (AttentionParams). A block of 256 threads computes B queries; of the
-   gradients with respect to keys and values, B keys. It computes at most COLUMNS columns of the results, from
+   TQ queries of KEY_DIM numbers, SK keys, values of VALUE_DIM: fewer of both where a run has fewer (AttentionParams). A block of 256 threads computes R queries; of the
+   gradients with respect to keys and values, B keys, and R is B. It computes at most COLUMNS columns of the results, from
    first_column on; blocks for other columns compute the scores again. */
 /* section AttentionParams */
 template <typename T> struct AttentionParams {
@@ -35,29 +35,29 @@ template <int B, typename T> INL T attention_tree(T a, T b, bool max) {
   return warp_first(a);
 }
 /* section FlashAttention */
-template <typename T, typename A, int TQ, int SK, int KEY_DIM, int VALUE_DIM, int B, bool CAUSAL,
-          int COLUMNS, typename AT>
+template <typename T, typename A, int TQ, int SK, int KEY_DIM, int VALUE_DIM, int B, int R,
+          bool CAUSAL, int COLUMNS, typename AT>
 struct FlashAttention {
   typedef typename A::Stored Stored;
   enum {
-    THREADS = 256, BK = 16, PAD = 4, TM = B / 16, TN = TM, WARPS = THREADS / 32,
+    THREADS = 256, BK = 16, PAD = 4, TM = R / 16, TN = B / 16, WARPS = THREADS / 32,
     /* one chain over all of the depth */
     CHAIN = KEY_DIM > VALUE_DIM ? (KEY_DIM > 0 ? KEY_DIM : 1) : VALUE_DIM > 0 ? VALUE_DIM : 1,
     KEY_TILES = ((KEY_DIM < COLUMNS ? KEY_DIM : COLUMNS) + B - 1) / B, /* tiles of B columns */
     VALUE_TILES = ((VALUE_DIM < COLUMNS ? VALUE_DIM : COLUMNS) + B - 1) / B
   };
-  typedef Gemm<int, T, A, A, TQ, SK, KEY_DIM, false, true, B, B, TM, TN, CHAIN, AT::q, AT::k>
+  typedef Gemm<int, T, A, A, TQ, SK, KEY_DIM, false, true, R, B, TM, TN, CHAIN, AT::q, AT::k>
       ScoreGemm; /* q k^T */
-  typedef Gemm<int, T, A, A, TQ, SK, VALUE_DIM, false, true, B, B, TM, TN, CHAIN, AT::y, AT::v>
+  typedef Gemm<int, T, A, A, TQ, SK, VALUE_DIM, false, true, R, B, TM, TN, CHAIN, AT::y, AT::v>
       WeightGradGemm; /* dy v^T */
-  T s[B][B + 1], ds[B][B + 1];
+  T s[R][B + 1], ds[R][B + 1];
   union {
     ScoreGemm scores;
     WeightGradGemm weight_grads;
     T b[BK][B + PAD]; /* the right operand of multiply_add */
   } smem;
-  T row_max[B], row_sum[B];
-  T row_rescale[B]; /* exp(old row_max - new row_max): what earlier results are multiplied by */
+  T row_max[R], row_sum[R];
+  T row_rescale[R]; /* exp(old row_max - new row_max): what earlier results are multiplied by */
 
   INL_MEMBER int row(int i) { return ScoreGemm::row(i); }
   INL_MEMBER int col(int j) { return ScoreGemm::col(j / ScoreGemm::VN) + j % ScoreGemm::VN; }
@@ -65,7 +65,7 @@ struct FlashAttention {
     if (i >= params.queries || j >= params.keys || (CAUSAL && j > i)) return false;
     return !params.mask || params.mask[(int64_t)i * params.query_stride + j * params.key_stride] != 0;
   }
-  __device__ __forceinline__ void store_tile(T (&to)[B][B + 1], const T (&c)[TM][TN]) {
+  __device__ __forceinline__ void store_tile(T (&to)[R][B + 1], const T (&c)[TM][TN]) {
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
@@ -75,7 +75,7 @@ struct FlashAttention {
   __device__ __forceinline__ void online_softmax(const AttentionParams<T> &params, int i0, int j0) {
     const int lane = (int)threadIdx.x % 32;
     const T none = -(T)__builtin_inff();
-    for (int r = (int)threadIdx.x / 32; r < B; r += WARPS) {
+    for (int r = (int)threadIdx.x / 32; r < R; r += WARPS) {
       T x[2] = {none, none}, e[2] = {0, 0};
 #pragma unroll
       for (int l = 0; l < 2; l++) {
@@ -106,7 +106,7 @@ struct FlashAttention {
   }
   /* y += op(a) b: a is a block in shared memory; b is rows of `width`, ROW apart. */
   template <bool TRANSPOSE_A, int ROW>
-  __device__ __forceinline__ void multiply_add(T (&y)[TM][TN], const T (&a)[B][B + 1], const Stored *b,
+  __device__ __forceinline__ void multiply_add(T (&y)[TM][TN], const T (&a)[R][B + 1], const Stored *b,
                                         int width, int n0, int depth) {
     T acc[TM][TN];
 #pragma unroll
@@ -161,8 +161,8 @@ struct FlashAttention {
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) y[n][i][j] = 0;
-    for (int r = (int)threadIdx.x; r < B; r += THREADS) row_max[r] = none, row_sum[r] = 0;
-    const int end = CAUSAL && i0 + B < params.keys ? i0 + B : params.keys;
+    for (int r = (int)threadIdx.x; r < R; r += THREADS) row_max[r] = none, row_sum[r] = 0;
+    const int end = CAUSAL && i0 + R < params.keys ? i0 + R : params.keys;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += B) {
       block_sync();
@@ -194,7 +194,7 @@ struct FlashAttention {
       store<AT::y>(out, y[n], i0, params.queries, VALUE_DIM, first_column + n * B);
     }
     if (first_column > 0) return;
-    for (int r = (int)threadIdx.x; r < B; r += THREADS)
+    for (int r = (int)threadIdx.x; r < R; r += THREADS)
       if (i0 + r < params.queries)
         lse[i0 + r] = (row_max[r] == none ? (T)0 : row_max[r]) + attention_log(row_sum[r]);
   }
@@ -236,7 +236,7 @@ struct FlashAttention {
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) y[n][i][j] = 0;
-    const int end = CAUSAL && i0 + B < params.keys ? i0 + B : params.keys;
+    const int end = CAUSAL && i0 + R < params.keys ? i0 + R : params.keys;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += B) {
       score_gradients(q, k, v, dy, lse, delta, params, i0, j0);
