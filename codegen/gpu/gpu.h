@@ -89,6 +89,11 @@ int cuda_width(const Group *gr, int64_t n);
    on, into the text of `level`; uses level + 1. All loads come before all stores. Where `only` is
    not NULL, yields i with only[i]. v elements from base on are in the loop. */
 void cuda_vector(Printer *p, int coord, const char *base, int v, int level, const bool *only);
+/* The same of several places, v > 1: results stay in y0, y1 … with `each` behind the name, as
+   cuda_vector_results declares them for n places. Returns what stores them, for the same `base`. */
+Text cuda_vector_apart(Printer *p, int coord, const char *base, int v, int level, const bool *only,
+                       const char *each);
+void cuda_vector_results(Printer *p, Text *out, int v, int n, const bool *only);
 
 /* By coordinate, the elements between neighbours of v as it is read at the map; returns where the
    first one lies. */

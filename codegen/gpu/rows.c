@@ -218,6 +218,27 @@ bool *cuda_rows_full(const RowsPrinter *r) {
   return full;
 }
 
+/* A warp evaluates all vectors of a row before it stores any: as a result may lie over an operand,
+   no load would come before another one's store. */
+static void print_together(WarpRows *t, const Loop *inner, const bool *full) {
+  Printer *p = &t->r.p;
+  Text *row = p->level[1];
+  const int v = t->s.width, vectors = t->s.vectors;
+  const bool all = t->r.c % ((int64_t)v * WARP) == 0 && !elements_bounded(t);
+  *p->level[2] = text_new(t->r.g->a, row->indent + 2);
+  const Text stores = cuda_vector_apart(p, inner[0].coord, "c", v, 2, full, "[q]");
+  cuda_vector_results(p, row, v, vectors, full);
+  for (int store = 0; store < 2; store++) {
+    text_line(row, "#pragma unroll");
+    text_open(row, "for (int q = 0; q < %d; q++) {", vectors);
+    text_line(row, "const %s c = (q * %d + lane) * %d;", t->r.g->index, WARP, v);
+    text_open(row, all ? "{" : "if (c < %s) {", t->c);
+    text_append(row, store ? &stores : p->level[2]);
+    text_close(row, "}");
+    text_close(row, "}");
+  }
+}
+
 void cuda_rows_results(WarpRows *t, const Loop *inner, int ninner) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
@@ -232,13 +253,16 @@ void cuda_rows_results(WarpRows *t, const Loop *inner, int ninner) {
   printer_drop(p, 2);
   *p->level[2] = text_new(g->a, row->indent + 1);
   int v = ninner == 1 ? cuda_width(gr, loop_unit(inner)) : 1;
-  if (any) {
+  const bool together = any && t->s.vectors > 1 && v == t->s.width;
+  if (any && !together) {
     if (ninner > 1) rows_name(r, inner, ninner);
     cuda_vector(p, ninner == 1 ? inner[0].coord : -1, "c", v, 2, full);
   }
   if (t->group == GROUP_WARP) text_line(row, "warp_sync();");
   if (t->group == GROUP_BLOCK) text_line(row, "block_sync();");
-  if (any) {
+  if (together) {
+    print_together(t, inner, full);
+  } else if (any) {
     const char *I = g->index;
     if (t->group == GROUP_THREAD)
       text_open(row, "for (%s c = 0; c < %s; c += %d) {", I, t->c, v);
@@ -273,7 +297,8 @@ static GridRowsSchedule schedule_of(const CudaTarget *t, const Group *gr) {
                      .independent = rows_independent(gr),
                      .one_pass = rows_one_pass(gr),
                      .reductions = rows_reductions(gr),
-                     .unroll = cuda_unroll(gr, 32)};
+                     .unroll = cuda_unroll(gr, 32),
+                     .width = cuda_width(gr, rows_elements(gr))};
   int outer = op_outer_axes(gr->e, gr->root);
   for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
   return grid_rows_schedule(&t->machine, &s);

@@ -216,53 +216,81 @@ static void load(Printer *p, const Read *r, int v, int level) {
 
 static bool wanted(const bool *only, int i) { return !only || only[i]; }
 
-void cuda_vector(Printer *p, int coord, const char *base, int v, int level, const bool *only) {
+/* Text that stores y0, y1 … of the yields that are wanted, `each` behind their names. */
+static Text stores_of(Printer *p, int v, int indent, const bool *only, const char *each) {
+  const Group *gr = p->gr;
+  Text stores = text_new(p->g->a, indent);
+  for (int i = 0; i < gr->nout; i++) {
+    if (!wanted(only, i)) continue;
+    int deep = 0;
+    const char *index = printer_index(p, gr->out[i], printer_identity(p, gr->yield[i]), &deep);
+    const char *T = dtype_storage(value_type(gr->e, gr->out[i])->dtype);
+    text_line(&stores, "*(Vec<%s, %d> *)(out%d + %s) = y%d%s;", T, v, i, index, i, each);
+  }
+  return stores;
+}
+
+void cuda_vector_results(Printer *p, Text *out, int v, int n, const bool *only) {
+  const char *many = n > 1 ? arena_printf(p->g->a, "[%d]", n) : "";
+  for (int i = 0; i < p->gr->nout; i++)
+    if (wanted(only, i))
+      text_line(out, "Vec<%s, %d> y%d%s;",
+                dtype_storage(value_type(p->gr->e, p->gr->yield[i])->dtype), v, i, many);
+}
+
+Text cuda_vector_apart(Printer *p, int coord, const char *base, int v, int level, const bool *only,
+                       const char *each) {
   const Group *gr = p->gr;
   Gen *g = p->g;
   Text *out = p->level[level], *inner = p->level[level + 1];
-  *inner = text_new(g->a, out->indent + (v > 1));
+  *inner = text_new(g->a, out->indent + 1);
   if (coord >= 0) {
     p->coord[coord].text = base;
     p->coord[coord].level = level;
   }
-  Text stores = text_new(g->a, out->indent);
-  for (int i = 0; i < gr->nout; i++) {
-    if (!wanted(only, i) || v == 1) continue;
-    int deep = 0;
-    const char *index = printer_index(p, gr->out[i], printer_identity(p, gr->yield[i]), &deep);
-    const char *T = dtype_storage(value_type(gr->e, gr->out[i])->dtype);
-    text_line(&stores, "*(Vec<%s, %d> *)(out%d + %s) = y%d;", T, v, i, index, i);
-  }
-  if (v > 1) {
-    Reads reads = {0};
-    for (int i = 0; i < gr->nout; i++)
-      if (wanted(only, i)) reads_of(p, gr->yield[i], printer_identity(p, gr->yield[i]), &reads);
-    for (uint32_t i = 0; i < reads.at.n; i++)
-      if (!is_bound(p, &reads.at.at[i]) && is_even(p, &reads.at.at[i], coord, v))
-        load(p, &reads.at.at[i], v, level);
-    const char *name = arena_printf(g->a, "j%d", g->names++);
-    text_line(inner, "const %s %s = %s + l;", g->index, name, base);
-    p->coord[coord].text = name;
-    p->coord[coord].level = level + 1;
-  }
+  const Text stores = stores_of(p, v, out->indent, only, each);
+  Reads reads = {0};
+  for (int i = 0; i < gr->nout; i++)
+    if (wanted(only, i)) reads_of(p, gr->yield[i], printer_identity(p, gr->yield[i]), &reads);
+  for (uint32_t i = 0; i < reads.at.n; i++)
+    if (!is_bound(p, &reads.at.at[i]) && is_even(p, &reads.at.at[i], coord, v))
+      load(p, &reads.at.at[i], v, level);
+  const char *name = arena_printf(g->a, "j%d", g->names++);
+  text_line(inner, "const %s %s = %s + l;", g->index, name, base);
+  p->coord[coord].text = name;
+  p->coord[coord].level = level + 1;
   for (int i = 0; i < gr->nout; i++)
     if (wanted(only, i)) printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
-  if (v == 1) {
-    for (int i = 0; i < gr->nout; i++)
-      if (wanted(only, i)) printer_store(p, i, printer_identity(p, gr->yield[i]), level + 1);
-    text_append(out, inner);
-    return;
-  }
   for (int i = 0; i < gr->nout; i++) {
     if (!wanted(only, i)) continue;
     Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
     Printed r = printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
-    text_line(inner, "y%d.at[l] = %s;", i, scalar_store_rounded(g->a, dt, r.text));
-    text_line(out, "Vec<%s, %d> y%d;", dtype_storage(dt), v, i);
+    text_line(inner, "y%d%s.at[l] = %s;", i, each, scalar_store_rounded(g->a, dt, r.text));
   }
   text_line(out, "#pragma unroll");
   text_open(out, "for (int l = 0; l < %d; l++) {", v);
   text_append(out, inner);
   text_close(out, "}");
-  text_append(out, &stores);
+  return stores;
+}
+
+void cuda_vector(Printer *p, int coord, const char *base, int v, int level, const bool *only) {
+  const Group *gr = p->gr;
+  Text *out = p->level[level], *inner = p->level[level + 1];
+  if (v > 1) {
+    cuda_vector_results(p, out, v, 1, only);
+    const Text stores = cuda_vector_apart(p, coord, base, v, level, only, "");
+    text_append(out, &stores);
+    return;
+  }
+  *inner = text_new(p->g->a, out->indent);
+  if (coord >= 0) {
+    p->coord[coord].text = base;
+    p->coord[coord].level = level;
+  }
+  for (int i = 0; i < gr->nout; i++)
+    if (wanted(only, i)) printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
+  for (int i = 0; i < gr->nout; i++)
+    if (wanted(only, i)) printer_store(p, i, printer_identity(p, gr->yield[i]), level + 1);
+  text_append(out, inner);
 }

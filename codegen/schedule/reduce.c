@@ -49,7 +49,8 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
   /* chosen by count, not measured on a device */
   enum {
     SMALL_BLOCK = 64, /* threads: two warps, so that few rows reach many multiprocessors */
-    SHORT = 4096      /* elements that a warp does alone: 64 of them in each of 64 rounds */
+    SHORT = 4096,     /* elements that a warp does alone: 64 of them in each of 64 rounds */
+    TOGETHER = 32     /* results that a thread has registers for */
   };
   int64_t few = (int64_t)m->blocks * m->block / m->warp; /* fewer leave multiprocessors idle */
   GridRowsSchedule r = {.rows = s->rows, .elements = s->elements};
@@ -73,7 +74,11 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
      where registers hold them. Else other warps work meanwhile. */
   bool wait = r.group == GROUP_WARP && s->rows < few;
   int64_t rounds = ceil_div(s->elements, LANES), most = s->unroll / 2 > 1 ? s->unroll / 2 : 1;
-  r.rounds = wait ? (int)(rounds < most ? rounds : most) : most > 1 ? 2 : 1;
+  const int64_t turns = ceil_div(rounds, most); /* of as many rounds each */
+  r.rounds = wait ? (int)ceil_div(rounds, turns) : most > 1 ? 2 : 1;
+  const int64_t vectors = s->width ? ceil_div(s->elements, (int64_t)s->width * m->warp) : 0;
+  if (wait && s->width > 1 && vectors > 1 && vectors * s->width <= TOGETHER)
+    r.vectors = (int)vectors, r.width = s->width;
   int64_t threads = r.group == GROUP_THREAD ? s->rows : s->rows * m->warp;
   r.blocks = r.group == GROUP_BLOCKS  ? s->rows * r.chunks
              : r.group == GROUP_BLOCK ? s->rows
@@ -95,6 +100,7 @@ const ScheduleKind grid_rows_kind = {
                                     FIELD(tile),
                                     FIELD(apply),
                                     FIELD(rounds),
+                                    FIELD(vectors),
                                     {0}}};
 #undef FIELD
 

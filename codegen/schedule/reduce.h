@@ -35,6 +35,7 @@ typedef struct GridRowsShape {
   bool one_pass;          /* plain reductions, none of which needs another one */
   int64_t reductions;
   int unroll; /* elements that a thread may evaluate side by side */
+  int width;  /* ... of a vector that it stores at once */
 } GridRowsShape;
 
 typedef enum ThreadGroup { GROUP_THREAD, GROUP_WARP, GROUP_BLOCK, GROUP_BLOCKS } ThreadGroup;
@@ -49,6 +50,8 @@ typedef struct GridRowsSchedule {
   int tile;          /* elements of a chunk that a block evaluates before it adds them up */
   bool apply;        /* results of the full shape wait for the reductions: a launch of their own */
   int rounds;        /* of two elements of a thread, whose loads are under way together */
+  int vectors, width; /* of a warp's row: so many of a thread are evaluated before one is stored, of
+                         so many elements each; 0: one after the other */
   int threads;       /* of a block */
   int64_t blocks;
   uint64_t sums;    /* where the totals of rows lie in scratch, if `apply` */

@@ -40,6 +40,9 @@ entry rows_all(x : f32[90, 333]) {
 entry rows_int(x : i32[90, 333], y : u8[60, 500]) { return a = sum(x, axis = 1), b = max(x, axis = 1), c = argmin(x), d = sum(y, axis = 1), e = max(y, axis = 1) }
 entry rows_two(x : f32[80, 12, 30]) { return a = sum(x * x, axis = [1, 2]), b = x / sum(x * x, axis = [1, 2], keep = true) }
 entry rows_half(x : f16[100, 200], y : bf16[100, 200]) { return a = sum(x, axis = 1), b = softmax(y), c = sum(y * y) }
+entry rows_vectors(x : f32[7, 300], y : f32[n <= 9, 520]) { # a thread's vectors of a row, stored behind the last one
+  return a = softmax(x * 2) + layer_norm(x), b = layer_norm(y) * y, c = softmax(f16(y))
+}
 entry rows_double(x : f64[100, 200]) { return a = sum(x, axis = 1), b = softmax(x), c = sum(x) }
 entry whole(x : f32[500, 401]) { return a = sum(x), b = mean(x * x), c = max(x), d = sum(exp(x)) }
 entry whole_kept(x : f32[3, 40000], y : f32[3, 40000]) { # what is added up is wanted, too
