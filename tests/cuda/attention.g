@@ -19,6 +19,17 @@ entry half(q : f32[1, 40, 8]) {
   y = attention(h, h, h, causal = true)
   return y = f32(y), dq = f32(grad(sum(f32(y)), h))
 }
+# heads enough for blocks of 64 queries, and of 32
+entry many(q : f32[3, 15, 70, 4], k : f32[3, 5, 70, 4], v : f32[3, 5, 70, 6], w : f32[3, 15, 70, 6]) {
+  y = attention(q, k, v, causal = true)
+  dq, dk = grad(sum(y * w), [q, k])
+  return y, dq, dk
+}
+entry some(q : f32[1, 45, 40, 8], k : f32[1, 45, 70, 8], v : f32[1, 45, 70, 5], w : f32[1, 45, 40, 5]) {
+  y = attention(q, k, v)
+  dq, dv = grad(sum(y * w), [q, v])
+  return y, dq, dv
+}
 # few queries of many keys
 entry few(q : f32[1, 1, 1, 20], k : f32[1, 1, 1100, 20], v : f32[1, 1, 1100, 33]) { return y = attention(q, k, v) }
 entry grouped(q : f32[1, 2, 2, 258], k : f32[1, 1, 140, 258], m : f32[2, 140]) {
