@@ -231,8 +231,8 @@ static void take_tiles(const GridMachine *machine, const AttentionShape *s, cons
 static int exact_rows(const GridMachine *machine, const AttentionShape *s, int block,
                       int64_t parts) {
   int rows = block;
-  while (rows > LEAST && (s->t <= rows / 2 || s->heads * parts * ceil_div(s->t, rows / 2) <=
-                                                  machine->multiprocessors))
+  while (rows > LEAST && (s->t <= rows / 2 ||
+                          s->heads * parts * ceil_div(s->t, rows / 2) <= machine->multiprocessors))
     rows /= 2;
   return rows;
 }

@@ -44,15 +44,15 @@ enum { PARTIAL = 8 }; /* bytes of a partial result in scratch, at most */
 
 typedef struct GridRowsSchedule {
   int64_t rows, elements;
-  ThreadGroup group; /* that does a row; of several blocks each does a chunk, and a second launch
-                        combines their partial results */
-  int64_t chunks;    /* of a row that several blocks do; else 0 */
-  int tile;          /* elements of a chunk that a block evaluates before it adds them up */
-  bool apply;        /* results of the full shape wait for the reductions: a launch of their own */
-  int rounds;        /* of two elements of a thread, whose loads are under way together */
+  ThreadGroup group;  /* that does a row; of several blocks each does a chunk, and a second launch
+                         combines their partial results */
+  int64_t chunks;     /* of a row that several blocks do; else 0 */
+  int tile;           /* elements of a chunk that a block evaluates before it adds them up */
+  bool apply;         /* results of the full shape wait for the reductions: a launch of their own */
+  int rounds;         /* of two elements of a thread, whose loads are under way together */
   int vectors, width; /* of a warp's row: so many of a thread are evaluated before one is stored, of
                          so many elements each; 0: one after the other */
-  int threads;       /* of a block */
+  int threads;        /* of a block */
   int64_t blocks;
   uint64_t sums;    /* where the totals of rows lie in scratch, if `apply` */
   uint64_t scratch; /* bytes */

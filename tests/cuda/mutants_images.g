@@ -1,10 +1,11 @@
 # A convolution by wgmma, and a gradient with respect to the image, in which errors are planted: strided, in groups, with
-# channels that do not fill k-tiles and tiles, more k-tiles than stages, and more tiles than blocks. A convolution of patches.
+# channels that do not fill k-tiles and tiles, more k-tiles than stages, and more tiles than blocks. A convolution of
+# patches, also of more tiles than blocks.
 entry image(x : f32[3, 350, 13, 11], w : f32[350, 70, 3, 3]) { return z = conv2d(bf16(x), bf16(w), 2, 1, groups = 5) }
 entry image_grad(dy : f32[3, 210, 7, 5], w : f32[210, 70, 3, 3], x : f32[3, 210, 13, 9]) {
   return dx = grad(sum(f32(conv2d(bf16(x), bf16(w), 2, 1, groups = 3)) * dy), x)
 }
-entry image_patches(x : f32[2, 10, 15, 24], w : f32[84, 5, 7, 12]) {
+entry image_patches(x : f32[2, 10, 15, 24], w : f32[280, 5, 7, 12]) {
   return z = conv2d(bf16(x), bf16(w), [7, 12], 0, groups = 2)
 }
 # Gradients with respect to filters whose operands are copied as they lie: channels of one tap, and patches in groups; with

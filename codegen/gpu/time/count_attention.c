@@ -147,7 +147,8 @@ void count_attention(Counting *n, const void *schedule) {
   double scores = (double)(s->heads * s->t) * (double)s->s / WARP / c->blocks;
   const bool keys = counting_is_part(n, "keys");
   const double down = (keys ? s->key_rows : s->rows) / 16.0, across = s->step / 16.0;
-  const double loads = fma * (down + across) / (down * across); /* of operands, of a thread's sums */
+  const double loads =
+      fma * (down + across) / (down * across); /* of operands, of a thread's sums */
   c->issue = fma + loads * LOADED + scores * (2 * FUNCTION);
   c->accesses = c->wavefronts = 2 * loads;
   c->waits = 2;

@@ -211,7 +211,8 @@ void count_rows(Counting *n, const void *schedule) {
   c->lines = loads * touched;
   double once = ceil(of_thread / (2 * s->rounds));
   c->waits = once;
-  c->l2_waits = (passes - results - 1) * once + results * (s->vectors ? 1 : ceil(of_thread / width));
+  c->l2_waits =
+      (passes - results - 1) * once + results * (s->vectors ? 1 : ceil(of_thread / width));
   c->chain = passes * TREE_CLOCKS;
 }
 
