@@ -277,4 +277,49 @@ for size in '1 2' '6 3'; do
   run 0 ./exact predict --x steps.npy --y y.npy --h h.npy --c c.npy --z z.npy --zh zh.npy
   for name in y h c z zh; do run 0 ./layers predict --x steps.npy --poison --expect $name=$name.npy --rtol 0 --atol 0; done
 done
+# sequences of a batch with lengths of their own: each has the numbers that it has alone, and 0 behind them
+cat >lengths.txt <<END
+opset_import { version: 22 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "batch" } dim { dim_param: "steps" } dim { dim_value: 3 } } } } }
+  input { name: "many" type { tensor_type { elem_type: 6 shape { dim { dim_param: "batch" } } } } }
+  output { name: "y" } output { name: "h" } output { name: "c" } output { name: "z" } output { name: "zh" }
+  $(tensor w '2, 16, 3' 96 1) $(tensor r '2, 16, 4' 128 2) $(tensor b '2, 32' 64 3) $(tensor v '1, 12, 4' 48 4) $(tensor s '1, 12, 4' 48 5) $(int64s axis 2)
+  node { op_type: "LSTM" input: ["x", "w", "r", "b", "many"] output: ["y", "h", "c"] attribute { name: "hidden_size" i: 4 } attribute { name: "direction" s: "bidirectional" } attribute { name: "layout" i: 1 }
+    attribute { name: "clip" f: 0.75 } attribute { name: "activations" strings: ["Sigmoid", "Tanh", "Tanh", "HardSigmoid", "Softsign", "Relu"] } }
+  node { op_type: "ReduceMean" input: ["y", "axis"] output: "mean" attribute { name: "keepdims" i: 0 } }
+  node { op_type: "GRU" input: ["mean", "v", "s", "", "many"] output: ["z", "zh"] attribute { name: "hidden_size" i: 4 } attribute { name: "direction" s: "reverse" } attribute { name: "layout" i: 1 } }
+}
+END
+encode_onnx lengths.onnx <lengths.txt
+run 0 "$gc" lengths.onnx -D 'steps<=7' -D 'batch<=4' -o lengths
+run 0 "$gc" lengths.onnx -D steps=5 -D batch=4 -o exact
+cat >sequences.py <<'END'
+import subprocess
+from pathlib import Path
+import numpy as np
+names, many = ["y", "h", "c", "z", "zh"], [2, 5, 0, 1]
+def predict(program, x, many):
+    np.save("x.npy", x)
+    np.save("many.npy", np.array(many, np.int32))
+    for name in names:
+        Path(f"{name}.out.npy").unlink(missing_ok=True)
+    outputs = [word for name in names for word in (f"--{name}", f"{name}.out.npy")]
+    subprocess.run([program, "predict", "--x", "x.npy", "--many", "many.npy", *outputs, "--poison", "--quiet"], check=True)
+    return {name: np.load(f"{name}.out.npy") for name in names}
+x = np.random.default_rng(5).standard_normal((4, 5, 3)).astype(np.float32)
+whole = predict("./lengths", x, many)
+for name, other in predict("./exact", x, many).items():
+    np.testing.assert_allclose(other, whole[name], rtol=1e-5, atol=1e-6, err_msg=name)
+for b, n in enumerate(many):
+    alone = predict("./lengths", x[b:b + 1, :n], [n]) if n else None
+    for name, of in whole.items():
+        there = n if name in "yz" or not n else None  # the last state has no steps; without a sequence it is 0
+        if n:
+            np.testing.assert_allclose(of[b, :there], alone[name][0], rtol=1e-5, atol=1e-6, err_msg=f"{name} of sequence {b}")
+        assert there is None or not of[b, there:].any(), f"{name} behind sequence {b}"
+END
+run 0 python3 sequences.py
+sed 's/"Softsign"/"Softmax"/' lengths.txt | encode_onnx other.onnx
+says 1 'note: 1 x LSTM: an activation Softmax' "$gc" other.onnx -D steps=5 -D batch=4 --check
 finish

@@ -133,6 +133,13 @@ CASES = [
     *[(f"affine_{c}_{len(s)}", ":AffineGrid", [f(2, len(s) - 2, len(s) - 1), w(np.array(s))], {"align_corners": c}) for s in ([2, 3, 4, 5], [2, 3, 2, 4, 5]) for c in (0, 1)],
     *[(f"roi_{m}_{t}", ":RoiAlign", [f(2, 3, 9, 8), BOXES, np.array([1, 0, 1])], {"mode": m, "coordinate_transformation_mode": t, "output_height": 3, "output_width": 2, "sampling_ratio": 2, "spatial_scale": 0.5})
       for m in ("avg", "max") for t in ("half_pixel", "output_half_pixel")],
+    *[(f"{op.lower()}_{name}", ":" + op, [f(5, 3, 4), w(f(d, g * 6, 4) / 2), w(f(d, g * 6, 6) / 4), w(f(d, g * 12) / 2), lengths, f(d, 3, 6), *([f(d, 3, 6), w(f(d, 18))] if g == 4 else [])],
+       {"hidden_size": 6, **({"direction": "bidirectional"} if d == 2 else {}), **more}, [0, 1, 2][:2 + (g == 4)])
+      for op, g, each in (("LSTM", 4, 3), ("GRU", 3, 2), ("RNN", 1, 1)) for name, d, lengths, more in (
+          ("lengths", 2, w(np.array([2, 5, 1], np.int32)), {}), ("lengths_given", 1, np.array([3, 0, 4], np.int32), {"direction": "reverse"}),
+          ("clip", 1, None, {"clip": 0.4}), ("named", 1, None, {"activations": ["HardSigmoid", "Affine", "ScaledTanh"][3 - each:], "activation_alpha": [0.3, 0.8, 1.2], "activation_beta": [0.4, -0.1, 0.7]}),
+          ("relu", 2, None, {"activations": ["Relu", "Sigmoid", "Softsign"][3 - each:] + ["LeakyRelu", "sigmoid", "Elu"][3 - each:], "activation_alpha": [0.2]}),
+          *([("forget", 1, None, {"input_forget": 1})] if g == 4 else [("behind", 1, None, {"linear_before_reset": 1, "clip": 0.7})] if g == 3 else []))],
     ("unpool", ":MaxUnpool", [f(1, 2, 2, 2), np.array([0, 5, 10, 15, 17, 22, 26, 31]).reshape(1, 2, 2, 2)], {"kernel_shape": [2, 2], "strides": [2, 2]}),
     ("pool_places", ":MaxPool", [f(2, 3, 7, 6)], {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 1, 1, 0]}, [0, 1]),
     ("pool_places_apart", ":MaxPool", [f(2, 3, 9, 8)], {"kernel_shape": [2, 2], "dilations": [3, 2], "ceil_mode": 1, "strides": [2, 1]}, [0, 1]),
