@@ -73,6 +73,11 @@ void weights_place(const char *path, Module *m, unsigned *before, int *code);
 float *weights_floats(void *file, const Global *g); /* of an f32 param; see PassOptions */
 void weights_close(WeightsFile *w);                 /* NULL is allowed */
 
+/* ---- weights_merge.c ---- */
+/* Writes the tensors of both; what the second one has is in place of the first one's. False: they
+   cannot be read, or written. */
+bool weights_merge(const Module *m, const WeightsFile *model, const WeightsFile *file, FILE *out);
+
 /* Adds what --config gives to the options' defines; false after a message. */
 bool config_read(Ctx *c, Options *o);
 /* Warns of a value that no let takes, if results depend on it. */

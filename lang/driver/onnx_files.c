@@ -21,12 +21,11 @@ static bool print_weights(FILE *f, void *arg) {
   return onnx_write_weights(p, (int)n, f);
 }
 
-/* A file of --weights is in place of what models have. */
 static bool has_weights(const Compilation *r) {
   bool any = r->front.onnx && onnx_has_weights(r->front.onnx);
   for (uint32_t i = 0; i < r->front.models.n; i++)
     any |= onnx_has_weights(r->front.models.at[i].program);
-  return any && !r->codegen.weights;
+  return any;
 }
 
 static int failed(const Compilation *r) {
@@ -38,12 +37,13 @@ int imported_weights_beside(Compilation *r) {
   return !path || output_stream(path, print_weights, r) ? EXIT_DONE : failed(r);
 }
 
-int imported_weights(Compilation *r, int *code) {
-  if (!has_weights(r)) return -1;
+/* A file without a name of what is printed; -1 with the exit code in *code. */
+static int unnamed_file(const Compilation *r, bool (*print)(FILE *f, void *arg), void *arg,
+                        int *code) {
   const char *tmp = getenv("TMPDIR");
   int fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   FILE *f = fd >= 0 ? fdopen(dup(fd), "w") : NULL;
-  if (f && !print_weights(f, r)) *code = EXIT_PROGRAM;
+  if (f && !print(f, arg)) *code = EXIT_PROGRAM;
   bool whole = f && fflush(f) == 0 && !ferror(f);
   if (f) whole = fclose(f) == 0 && whole;
   if (!whole && !*code) {
@@ -52,8 +52,36 @@ int imported_weights(Compilation *r, int *code) {
     *code = EXIT_ENVIRONMENT;
   }
   if (*code && fd >= 0) close(fd);
-  if (!*code) r->codegen.weights = intern_printf(r->c, "/proc/%ld/fd/%d", (long)getpid(), fd);
   return *code ? -1 : fd;
+}
+
+typedef struct Both {
+  const Module *m;
+  WeightsFile *model, *said;
+} Both;
+
+static bool print_both(FILE *f, void *arg) {
+  const Both *b = arg;
+  return weights_merge(b->m, b->model, b->said, f);
+}
+
+int imported_weights(Compilation *r, int *code) {
+  if (!has_weights(r)) return -1;
+  int fd = unnamed_file(r, print_weights, r, code);
+  const char *said = r->codegen.weights;
+  const long self = (long)getpid();
+  if (said && fd >= 0) { /* what --weights does not have is the models' */
+    Both b = {.m = r->m,
+              .model = weights_open(intern_printf(r->c, "/proc/%ld/fd/%d", self, fd), code)};
+    if (b.model) b.said = weights_open(said, code);
+    int both = b.said ? unnamed_file(r, print_both, &b, code) : -1;
+    weights_close(b.model);
+    weights_close(b.said);
+    close(fd);
+    fd = both;
+  }
+  if (fd >= 0) r->codegen.weights = intern_printf(r->c, "/proc/%ld/fd/%d", self, fd);
+  return fd;
 }
 
 /* ---- export ---- */

@@ -123,8 +123,6 @@ int settings_check_weights(const Compilation *r) {
   if (train && form)
     return usage_error("--train-onnx makes an entry that trains, which --weights=%s leaves out",
                        form->word);
-  if (weights && input_kind(o) == INPUT_ONNX)
-    return usage_error("--weights does not go with an ONNX model, which has its own");
   if (weights && !settings_makes_program(r->emit) && r->emit != EMIT_ONNX)
     return usage_error("--weights goes into a program, a library or a model of ONNX");
   if (form && r->emit == EMIT_ONNX)

@@ -2,10 +2,9 @@
    Contract: only the header is read, by the rules of runtime/weights/source.h: what gc did not
    write may have the names that `from` declares, and floats of another dtype. The runtime reads
    the data. */
-#include "lang/driver/command.h"
+#include "lang/driver/weights_file.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -42,8 +41,7 @@ static json_t *read_header(FILE *f) {
   return NULL;
 }
 
-/* gc did not write it. */
-static bool is_published(const json_t *header) {
+bool weights_are_published(const json_t *header) {
   const char *format =
       json_string_value(json_object_get(json_object_get(header, "__metadata__"), "format"));
   return !format || strcmp(format, "gc") != 0;
@@ -94,8 +92,7 @@ static bool is_whole(const json_t *header, uint64_t bytes) {
   return bytes == (uint64_t)end;
 }
 
-/* The name of a tensor that is read for the global; NULL: the file has none. */
-static const char *name_of(const Global *g, const json_t *header, bool published) {
+const char *weights_name(const Global *g, const json_t *header, bool published) {
   if (g->transient) return NULL;
   const char *origin = published ? g->origin.name : NULL;
   if (origin && json_object_get(header, origin)) return origin;
@@ -145,12 +142,12 @@ static int compare_rest(const Module *m, json_t *header, const char *path, bool 
 
 static int compare(const Module *m, json_t *header, const char *path) {
   const char *first = NULL;
-  bool published = is_published(header);
+  bool published = weights_are_published(header);
   uint32_t params = 0, missing = 0;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
     if (g->kind == GLOBAL_HYPER) continue;
-    const char *name = name_of(g, header, published);
+    const char *name = weights_name(g, header, published);
     bool transposed = is_transposed(g, name);
     bool converts = published || g->kind == GLOBAL_STATE; /* which --precision may have narrowed */
     if (name && !is_type(json_object_get(header, name), g->type, converts, transposed))
@@ -185,13 +182,6 @@ int weights_check(const Module *m, const char *path) {
 
 /* ---- the data ---- */
 
-struct WeightsFile {
-  const char *path;
-  FILE *f;
-  json_t *header;
-  uint64_t data; /* where it begins */
-};
-
 WeightsFile *weights_open(const char *path, int *code) {
   WeightsFile *w = calloc(1, sizeof *w);
   if (!w) out_of_memory();
@@ -218,7 +208,8 @@ int weights_check_scales(const Module *m, const char *path) {
   WeightsFile *w = weights_open(path, &code);
   for (uint32_t i = 0; w && !code && i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
-    if (g->kind == GLOBAL_PARAM && passes_is_input_scale(m, g) && !name_of(g, w->header, false))
+    if (g->kind == GLOBAL_PARAM && passes_is_input_scale(m, g) &&
+        !weights_name(g, w->header, false))
       code = wrong(path, intern_printf(m->ctx,
                                        "has no tensor %s: a program of "
                                        "--weights=w8a8,calibrate writes it with --save",
@@ -231,10 +222,10 @@ int weights_check_scales(const Module *m, const char *path) {
 static unsigned places(const WeightsFile *w, Module *m) {
   enum { ALIGN = 64 }; /* of a global */
   const unsigned before = (unsigned)(-w->data % ALIGN);
-  const bool published = is_published(w->header);
+  const bool published = weights_are_published(w->header);
   for (uint32_t i = 0; i < m->globals.n; i++) {
     Global *g = &m->globals.at[i];
-    const char *name = g->kind == GLOBAL_HYPER ? NULL : name_of(g, w->header, published);
+    const char *name = g->kind == GLOBAL_HYPER ? NULL : weights_name(g, w->header, published);
     const json_t *x = name ? json_object_get(w->header, name) : NULL;
     const bool transposed = is_transposed(g, name);
     json_int_t at = json_integer_value(json_array_get(json_object_get(x, "data_offsets"), 0));
@@ -252,7 +243,7 @@ void weights_place(const char *path, Module *m, unsigned *before, int *code) {
 
 bool weights_read(void *file, const Global *g, OnnxTensor *out) {
   const WeightsFile *w = file;
-  const char *name = name_of(g, w->header, is_published(w->header));
+  const char *name = weights_name(g, w->header, weights_are_published(w->header));
   if (!name) return true;
   const json_t *x = json_object_get(w->header, name), *at = json_object_get(x, "data_offsets");
   out->dtype = dtype_named(json_string_value(json_object_get(x, "dtype")));

@@ -248,8 +248,8 @@ static bool layer_read(Layer *l, bool rows, int64_t *directions) {
   Tensor *x = input(n, 0), *r = input(n, 2);
   if (x->shape.rank != 3 || r->shape.rank != 3) return refuse(n, "shapes that do not fit");
   l->batch = x->shape.at[!rows];
-  if (!trips_take(n, x->shape.at[rows], &l->steps) ||
-      !dim_number(n, r->shape.at[0], directions) || !dim_number(n, r->shape.at[2], &l->size))
+  if (!trips_take(n, x->shape.at[rows], &l->steps) || !dim_number(n, r->shape.at[0], directions) ||
+      !dim_number(n, r->shape.at[2], &l->size))
     return false;
   if (*directions < 1 || *directions > 2) return refuse(n, "shapes that do not fit");
   if (!l->steps.symbol && l->steps.n > MOST_STEPS)

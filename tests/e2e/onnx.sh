@@ -212,6 +212,32 @@ run 0 ./model train --x x.npy --label labels.npy --epochs 2 --quiet --save again
 run 0 ./cnn predict --x x.npy --load again.safetensors --expect tuned.npy
 run 0 "$gc" model.g --weights=tuned.safetensors -o model
 run 0 ./model predict --x x.npy --expect tuned.npy
+# what the file does not have is the model's, be it a def or what is compiled; halves become floats
+cat >part.py <<'END'
+import json, struct, sys
+data = open("tuned.safetensors", "rb").read()
+n, = struct.unpack("<Q", data[:8])
+header, name = json.loads(data[8:8 + n]), "net.fc.bias"
+a, b = header[name]["data_offsets"]
+halves = b"".join(data[8 + n + i + 2:8 + n + i + 4] for i in range(a, b, 4)) # bf16, cut off
+shape, size = header[name]["shape"], {"F32": (b - a, data[8 + n + a:8 + n + b]), "BF16": (len(halves), halves)}
+for dtype, (count, bits) in size.items():
+    head = json.dumps({name: {"dtype": dtype, "shape": shape, "data_offsets": [0, count]}}).encode()
+    open(f"{dtype}.safetensors", "wb").write(struct.pack("<Q", len(head)) + head + bits)
+END
+run 0 python3 part.py
+run 0 "$gc" cnn.onnx -D batch=5 --weights=tuned.safetensors -o tuned
+run 0 ./tuned predict --x x.npy --expect tuned.npy
+for type in F32 BF16; do
+  rm -f part.npy
+  run 0 "$gc" cnn.onnx -D batch=5 --weights=$type.safetensors -o tuned
+  holds out.txt "note: $type.safetensors has 1 of 6 params"
+  run 0 ./tuned predict --x x.npy --probabilities part.npy
+  says 1 'differ' ./tuned predict --x x.npy --expect want.npy
+  run 0 "$gc" model.g -D N=5 --weights=$type.safetensors -o model
+  run 0 ./model predict --x x.npy --expect part.npy --rtol 0 --atol 1e-6
+  run 0 ./cnn predict --x x.npy --load $type.safetensors,scope=net.fc.bias --expect part.npy
+done
 run 0 "$gc" model.g --emit=onnx
 run 0 "$gc" model.onnx -D n=5 --check
 
@@ -330,7 +356,8 @@ holds out.txt 'error: cnn.onnx: no input has a dimension height'
 holds out.txt "hint: -D batch=N, or -D 'batch<=N' for every number from 1 to N"
 says 2 "a dimension is a number from 1 to 1073741824, not 'all'" "$gc" cnn.onnx -D batch=all -o no
 says 2 'cannot read none.onnx' "$gc" none.onnx -o no
-says 2 'has its own' "$gc" cnn.onnx --weights=cnn.safetensors -o no
+printf '\72\0\0\0\0\0\0\0{"net.x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}} x' >other.safetensors
+says 1 'has a tensor net.x, which the program does not have' "$gc" cnn.onnx -D batch=5 --weights=other.safetensors -o no
 says 2 'writes the program of an ONNX model' "$gc" hand.g --emit=g -o no.g
 says 1 'is damaged, or no model of ONNX' "$gc" -x onnx hand.g -o no
 holds out.txt 'hint: it is text; without -x onnx it is read as a program of gc'
