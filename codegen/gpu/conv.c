@@ -5,67 +5,10 @@
 #include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
 #include "codegen/program/extent.h"
-#include "codegen/schedule/patches.h"
-#include "codegen/schedule/wgmma_conv.h"
 
 bool cuda_conv_narrow(const Group *gr) {
   return dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype) ||
          gr->root->attr[AT_TF32_OPERANDS].i;
-}
-
-/* Operands lie as they are multiplied, and a mask has room for the filter's rows and columns. */
-static bool may_copy_ahead(const CudaTarget *t, const Group *gr, const ConvGeom *c) {
-  return !t->pre_sm80 && value_type(gr->e, gr->root->operands[0])->dtype == DT_F32 &&
-         !gr->root->attr[AT_ROUND_FILTERS].i && c->h.taps <= CONV_RING_TAPS &&
-         c->w.taps <= CONV_RING_TAPS;
-}
-
-/* The same by patches, if that takes no more clocks. */
-static void take_patches(const CudaTarget *t, const GridConvShape *s, const ConvGeom *p, int along,
-                         GridConvSchedule *f, double *clocks) {
-  GridConvShape one = *s;
-  one.channels = p->gin, one.taps = 1;
-  GridConvSchedule c = grid_conv_schedule(&t->machine, &one);
-  const double time = c.tensor ? grid_conv_gather_clocks(&t->machine, &one, &c) : *clocks;
-  if (time > *clocks) return;
-  *f = c, *clocks = time;
-  f->along = along;
-}
-
-static GridConvSchedule schedule_of(const CudaTarget *t, const Group *gr, const ConvGeom *c,
-                                    bool tensor) {
-  bool back = gr->root->kind == OP_CONV_INPUT_GRAD;
-  GridConvShape s = {.groups = c->groups,
-                     .m = back ? c->gin : c->gout,
-                     .channels = back ? c->gout : c->gin,
-                     .taps = c->h.taps * c->w.taps,
-                     .phases = back ? c->h.stride * c->w.stride : 1,
-                     .area = back ? c->h.out * c->w.out : c->h.in * c->w.in,
-                     .in = value_type(gr->e, gr->root->operands[0])->dtype,
-                     .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype),
-                     .tensor = tensor,
-                     .ring = may_copy_ahead(t, gr, c)};
-  /* a gradient's come phase by phase (text/conv.h), as many of each */
-  s.pixels = c->n * c->h.out * c->w.out;
-  if (back)
-    s.pixels = c->n * c->h.stride * ceil_div(c->h.in, c->h.stride) * c->w.stride *
-               ceil_div(c->w.in, c->w.stride);
-  GridConvSchedule f = grid_conv_schedule(&t->machine, &s);
-  if (!back && s.ring && !f.tensor && !f.stages) grid_conv_box(&t->machine, c, &f);
-  grid_conv_choose(&t->machine, &f, c, back, s.dt);
-  if (!f.tensor) return f;
-  double clocks = grid_conv_gather_clocks(&t->machine, &s, &f);
-  if (dtype_is_half(s.in)) grid_conv_tensor_box(&t->machine, c, back, &f, &clocks);
-  ConvGeom p;
-  const int along = back ? 0 : conv_patches(c, dtype_size(s.in), &p);
-  if (along) take_patches(t, &s, &p, along, &f, &clocks);
-  if (!t->sm90a || !dtype_is_half(s.in) || dims_bounded(c->x, 2, 4)) return f;
-  WgmmaConvShape w = wgmma_conv_shape(c, back, 0);
-  wgmma_conv_schedule(&t->machine, &w, &clocks, &f.wgmma);
-  if (!along) return f;
-  w = wgmma_conv_shape(&p, back, along);
-  wgmma_conv_schedule(&t->machine, &w, &clocks, &f.wgmma);
-  return f;
 }
 
 const char *cuda_conv_source(Gen *g, const Group *gr, int along) {
@@ -76,8 +19,7 @@ const char *cuda_conv_source(Gen *g, const Group *gr, int along) {
 
 /* On tensor cores or not, which an option says. */
 uint64_t cuda_conv_scratch(const CudaTarget *t, const Group *gr) {
-  ConvGeom c = conv_geom(gr->e, gr->root);
-  return cuda_conv_narrow(gr) ? schedule_of(t, gr, &c, true).wgmma.scratch : 0;
+  return cuda_conv_narrow(gr) ? cuda_conv_schedule(t, gr, true).wgmma.scratch : 0;
 }
 
 void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks) {
@@ -201,7 +143,7 @@ bool cuda_conv(Gen *g, const Group *gr) {
   if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD) return false;
   ConvGeom c = conv_geom(gr->e, op);
   GridConvSchedule s =
-      schedule_of(cuda_target(g->target), gr, &c, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
+      cuda_conv_schedule(cuda_target(g->target), gr, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
   if (!s.bm && !s.planes.units) return false;
   if (s.wgmma.rows) cuda_conv_pack(g, gr, &c, &s);
   Kernel *k = cuda_kernel(g, gr);

@@ -8,6 +8,8 @@
 
 /* Its operands are of few enough bits for tensor cores. */
 bool cuda_conv_narrow(const Group *gr);
+/* conv_schedule.c. `tensor`: sums may be added up in the order of tensor cores. */
+GridConvSchedule cuda_conv_schedule(const CudaTarget *t, const Group *gr, bool tensor);
 /* "struct Geometry { enum { N = 8, … }; };", with FRAME and CHUNK where chunks are given. */
 void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks);
 /* "struct Sizes { int N; enum { H = 8, … }; }; const Sizes size = {…};": those of the run, which

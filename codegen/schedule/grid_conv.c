@@ -73,6 +73,7 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
   GridConvSchedule ring = best;
   if (!tensor && s->ring && grid_conv_ring(machine, s, &ring, &clocks))
     return clocks < least / FMA ? ring : best;
+  if (tensor && s->always) least = INFINITY;
   int n = tensor ? TENSOR_TILES : CONV_TILES;
   for (int i = dtype_size(s->dt) == 8; i < n; i++) {
     const ConvTile *tile = tensor ? &tensor_tiles[i] : &fma_tiles[i];

@@ -12,7 +12,8 @@ typedef struct GridConvShape {
   int64_t area;              /* pixels of an image that is read */
   int64_t phases;            /* of pixels; the taps are divided among them */
   Dtype in, dt;              /* of the operands; that it is computed in */
-  bool tensor;               /* on tensor cores */
+  bool tensor;               /* on tensor cores, if that takes fewer clocks, */
+  bool always;               /* ... or however many */
   bool ring;                 /* k-tiles may be copied ahead, without registers */
 } GridConvShape;
 

@@ -108,8 +108,8 @@ static void count_tiles(const GridMachine *machine, const WgmmaConvShape *s, Wgm
                           w->down * w->rows * WGMMA_SIDE * 2);
 }
 
-bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, double *clocks,
-                         WgmmaConvSchedule *out) {
+bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, int of_depth,
+                         double *clocks, WgmmaConvSchedule *out) {
   const ConvGeom *c = s->c;
   const int64_t taps = c->h.taps * c->w.taps;
   if (!taps || taps > MOST_TAPS || !c->n || s->channels < FLAT || s->m < UNIT) return false;
@@ -118,6 +118,7 @@ bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, do
   for (int rows = 1; rows <= WGMMA_CONV_GROUPS; rows++)
     for (int depth = DEEP; depth >= FLAT; depth /= 2)
       for (int columns = WIDE; columns >= NARROW; columns -= STEP) {
+        if (of_depth && depth != of_depth) continue;
         WgmmaConvSchedule w = {.rows = rows, .columns = columns, .depth = depth, .along = s->along};
         count_tiles(machine, s, &w);
         if (w.tiles > INT32_MAX / 2 || w.scratch > INT32_MAX || !choose_stages(s, &w)) continue;

@@ -25,9 +25,9 @@ enum { WGMMA_CONV_GROUPS = 2, WGMMA_CONV_THREADS = 384, WGMMA_CONV_GATHERERS = 9
 enum { WGMMA_PACK_THREADS = 256, WGMMA_PACK_ROWS = 32 };
 
 /* False: it is not one for warpgroups, or takes longer than *clocks, as of grid_conv_clocks, which
-   become what it takes. */
-bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, double *clocks,
-                         WgmmaConvSchedule *out);
+   become what it takes. `of_depth`: of a k-tile, which gives the order of sums; 0: any. */
+bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, int of_depth,
+                         double *clocks, WgmmaConvSchedule *out);
 /* Pixels of the result in a tile, and those of the image in its k-tile. */
 static inline int wgmma_conv_pixels(const WgmmaConvSchedule *w) {
   return w->columns * WGMMA_CONV_GROUPS / w->rows;

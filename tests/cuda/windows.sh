@@ -5,6 +5,7 @@
 set -u
 gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/bounded.sh"
 unoptimised
 scratch "$4"
 need_nvrtc 'windows along bounded axes on the PTX interpreter'
@@ -89,32 +90,7 @@ END
 } || fail 'no data could be made'
 for p in tiles planes halves boxes deep; do compile $p.g --target=cuda --arch=compute_80 -o $p; done
 
-# runs PROGRAM NAME OPTIONS…: its entry on the device; NAME.work has the launches
-runs() {
-  program=$1 name=$2
-  shift 2
-  rm -f "$name".*
-  FAKECUDA_WORK=$name.work LD_LIBRARY_PATH="$driver" ./"$program" "$@" --device cuda --quiet >out 2>&1 || fail "$program $*"
-}
-total() { awk '{ n += $2 } END { printf "%d", n }' "$1.work"; }
-# sizes ENTRY "h=8 n=2 v=4" "OUTPUTS" OPTIONS…: bits and instructions, without `most` the bits alone
 arch=compute_80 most=115
-sizes() {
-  entry=$1 lets=$2 outputs=$3
-  shift 3
-  text=$(cat "$entry.g")
-  for l in $lets; do text=$(echo "$text" | sed "s/\b${l%=*} <= [0-9]*/${l%=*}/g"); done
-  { for l in $lets; do echo "let $l"; done && echo "$text"; } >"$entry-exact.g"
-  compile "$entry-exact.g" --target=cuda --arch=$arch -o "$entry-exact"
-  runs "$entry" bounded "$entry" "$@" $(printf ' --%s bounded.%s.npy' $(for o in $outputs; do echo $o $o; done)) --poison
-  runs "$entry-exact" exact "$entry" "$@" $(printf ' --%s exact.%s.npy' $(for o in $outputs; do echo $o $o; done))
-  for o in $outputs; do same bounded.$o.npy exact.$o.npy; done
-  [ -n "$most" ] || return 0
-  checks=$((checks + 1))
-  bounded=$(total bounded) exact=$(total exact)
-  [ "$bounded" -gt 0 ] && [ $((bounded * 100)) -le $((exact * most)) ] ||
-    fail "$entry at $lets takes $bounded warp instructions, and $exact where it is compiled for that"
-}
 # all of the image, or a part of it: one of them on a commit, the other on the next
 whole=yes part=yes
 if [ "${GC_TEST_LEVEL-}" = full ]; then

@@ -196,12 +196,15 @@ struct TensorConvBox {
   typedef typename FilterStored<ROUND, uint16_t>::Type Filter;
   enum {
     THREADS = WARPS * 32, MI = BM / 16, TM = 2 * MI, TN = 2 * NJ, STEP = 16, K = V::CHANNELS * V::TAPS,
+    BY_TAP = BACK && V::CHANNELS % 32 == 0, /* the depth is that of TensorConv: TAP_BY_TAP, and of k-tiles of 64 bytes */
     DEPTH = (K + STEP - 1) / STEP * STEP, PITCH_A = DEPTH + 8, FILTERS = BM * PITCH_A, TABLE = DEPTH,
     LINE = 40, OCTET = 8 /* of channels whose sums go through shared memory, LINE numbers of each */
   };
   INL_MEMBER int lane() { return (int)threadIdx.x % 32; }
   INL_MEMBER uint16_t *rows(char *smem, int stage) { return (uint16_t *)smem + (FILTERS + TABLE + stage * Rows::SIZE); }
 
+  INL_MEMBER int channel_of(int k) { return BY_TAP ? k % V::CHANNELS : k / V::TAPS; }
+  INL_MEMBER int tap_of(int k) { return BY_TAP ? k / V::CHANNELS : k % V::TAPS; }
   INL_MEMBER uint32_t filter(const f32 *x) { return E::pack(x[0], x[1]); }
   INL_MEMBER uint32_t filter(const uint16_t *x) { return x[0] | (uint32_t)x[1] << 16; }
   /* Filters and the table of where each tap lies; and copies of the first box begin. */
@@ -210,14 +213,14 @@ struct TensorConvBox {
     uint16_t *const a = (uint16_t *)smem, *const at = a + FILTERS;
     Rows::template load_async<THREADS>(rows(smem, 0), image, Rows::place(box, 0, size), group, 0, size);
     async_commit();
-    for (int k = (int)threadIdx.x; k < DEPTH; k += THREADS) at[k] = (uint16_t)(k < K ? Rows::tap(k / V::TAPS, k % V::TAPS) : 0);
+    for (int k = (int)threadIdx.x; k < DEPTH; k += THREADS) at[k] = (uint16_t)(k < K ? Rows::tap(channel_of(k), tap_of(k)) : 0);
 #pragma unroll 8
     for (int e = (int)threadIdx.x; e < BM * DEPTH / 2; e += THREADS) {
       const int m = e / (DEPTH / 2), k = e % (DEPTH / 2) * 2;
       Filter x[2];
 #pragma unroll
       for (int q = 0; q < 2; q++) {
-        const int c = (k + q) / V::TAPS, tap = (k + q) % V::TAPS;
+        const int c = channel_of(k + q), tap = tap_of(k + q);
         const I from = BACK ? (((I)group * G::GOUT + c) * G::GIN + m0 + m) * V::TAPS + tap : (((I)group * G::GOUT + m0 + m) * G::GIN + c) * V::TAPS + tap;
         x[q] = (V::M % BM == 0 || m0 + m < V::M) && k + q < K ? filters[from] : (Filter)0;
       }

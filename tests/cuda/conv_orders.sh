@@ -1,0 +1,64 @@
+#!/bin/sh
+# conv_orders.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: convolutions on tensor cores along bounded axes, in the PTX interpreter: the bits
+# of the program compiled for the sizes, at sizes at which other code would be faster, whose sums have another order. Exit code 77
+# and "NOT TESTED" where there is no NVRTC.
+set -u
+gc=$1 mkdata=$2 driver=$3
+. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/bounded.sh"
+unoptimised
+scratch "$4"
+need_nvrtc 'orders of sums of convolutions along bounded axes on the PTX interpreter'
+# by warps: the gradient of `wb` has few elements for its size; patches of 4 x 2; a filter for each channel
+cat >warps.g <<'END'
+entry warps(x : f32[n <= 64, 16, 4 * h <= 24, 4 * v <= 24], wa : f32[32, 16, 3, 3], wb : f32[16, 20, 1, 1], wc : f32[40, 32, 3, 3],
+            wd : f32[12, 16, 4, 2], we : f32[16, 1, 3, 3], dy : f32[n, 16, 2 * h, 2 * v], dz : f32[n, 12, h, 2 * v]) {
+  z = conv2d(x, wd, [4, 2], 0)
+  a = conv2d(conv2d(x, we, 1, 1, groups = 16), wa, 1, 1)
+  b = conv2d(a, wc, 2, 1)
+  y = conv2d(b, wb, 1, 0, groups = 2)
+  gb = grad(sum(y * dy), b)
+  gx = grad(sum(y * dy) + sum(z * dz), x)
+  return y, z, gb, gx
+}
+END
+# by warpgroups, or, for few images, by boxes of pixels
+cat >groups.g <<'END'
+entry groups(x : f32[n <= 64, 48, 20, 20], wa : f32[96, 48, 3, 3], wb : f32[128, 96, 1, 1], wc : f32[64, 48, 2, 2],
+             dy : f32[n, 128, 20, 20], dz : f32[n, 64, 10, 10]) {
+  z = conv2d(x, wc, 2, 0)
+  y = conv2d(conv2d(x, wa, 1, 1), wb, 1, 0)
+  gx = grad(sum(y * dy) + sum(z * dz), x)
+  return y, z, gx
+}
+END
+# warps N H V, groups N
+warps() {
+  "$mkdata" npy f32 "$1,16,$((4 * $2)),$((4 * $3))" 1 x.npy && "$mkdata" npy f32 "$1,16,$((2 * $2)),$((2 * $3))" 2 dy.npy &&
+    "$mkdata" npy f32 "$1,12,$2,$((2 * $3))" 3 dz.npy || fail 'no data could be made'
+  sizes warps "n=$1 h=$2 v=$3" 'y z gb gx' --x x.npy --dy dy.npy --dz dz.npy --wa wa.npy --wb wb.npy --wc wc.npy --wd wd.npy --we we.npy
+}
+groups() {
+  "$mkdata" npy f32 "$1,48,20,20" 1 gx.npy && "$mkdata" npy f32 "$1,128,20,20" 2 gy.npy && "$mkdata" npy f32 "$1,64,10,10" 3 gz.npy ||
+    fail 'no data could be made'
+  sizes groups "n=$1" 'y z gx' --x gx.npy --dy gy.npy --dz gz.npy --wa ga.npy --wb gb.npy --wc gc.npy
+}
+{
+  "$mkdata" npy f32 32,16,3,3 4 wa.npy && "$mkdata" npy f32 16,20,1,1 5 wb.npy && "$mkdata" npy f32 40,32,3,3 6 wc.npy &&
+    "$mkdata" npy f32 12,16,4,2 7 wd.npy && "$mkdata" npy f32 16,1,3,3 8 we.npy &&
+    "$mkdata" npy f32 96,48,3,3 4 ga.npy && "$mkdata" npy f32 128,96,1,1 5 gb.npy && "$mkdata" npy f32 64,48,2,2 6 gc.npy
+} || fail 'no data could be made'
+most= options=--precision=bf16
+arch=compute_80
+compile warps.g --target=cuda --arch=$arch $options -o warps
+warps 1 3 3
+warps 7 2 5
+# the depth of boxes is that of tiles
+compile groups.g --target=cuda --arch=$arch $options -o groups
+groups 1
+export FAKECUDA_CC=9.0
+arch=compute_90a
+compile groups.g --target=cuda --arch=$arch $options -o groups
+groups 1
+groups 4
+finish
