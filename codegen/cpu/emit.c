@@ -6,6 +6,7 @@
 #include "codegen/cpu/target.h"
 #include "codegen/cpu/units.h"
 #include "codegen/program/tables.h"
+#include "codegen/schedule/product.h"
 #include "ir/support/memfile.h"
 
 #define CPU_COMMON "common.h"
@@ -96,10 +97,22 @@ static void write_common(const Program *p, FILE *f) {
   fprintf(f, "#include \"gcrt.h\"\n#include <string.h>\n\n%s", sections_base(p->g.library));
 }
 
+/* What the compiler uses, and what kernels name themselves: a program without these runs where a
+   system keeps them to itself. */
+static const char *features_of(const Program *p) {
+  const char *all = cpu_target(p->g.target)->features;
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const Kernel *k = p->functions.at[i].kernel;
+    if (k->schedule_kind == &product_kind && ((const ProductSchedule *)k->schedule)->amx)
+      return arena_printf(p->g.a, "%s%samx-tile,amx-bf16", all, *all ? "," : "");
+  }
+  return all;
+}
+
 static void write_tables(Program *p, FILE *f) {
   const CpuTarget *t = cpu_target(p->g.target);
   const char *symbol = p->part->symbol ? p->part->symbol : "gc_program";
-  tables_write(&p->tables, f, symbol, t->level, t->features, NULL, p->part->next);
+  tables_write(&p->tables, f, symbol, t->level, features_of(p), NULL, p->part->next);
 }
 
 bool cpu_source(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
@@ -174,10 +187,11 @@ static void print_machine(FILE *f, const CpuTarget *t) {
   const VectorMachine *m = &t->machine;
   const Caches *c = &m->cache;
   fprintf(f,
-          "%s machine level=%s vector=%d columns=%d rows=%d pairs=%s l1=%lld ways=%d l2=%lld "
-          "l3=%lld\n",
+          "%s machine level=%s vector=%d columns=%d rows=%d pairs=%s amx=%s l1=%lld ways=%d "
+          "l2=%lld l3=%lld\n",
           t->t.name, t->level, m->vector, m->vectors * m->vector / 4, m->rows,
-          m->pairs ? "yes" : "no", (long long)c->l1, c->ways, (long long)c->l2, (long long)c->l3);
+          m->pairs ? "yes" : "no", m->amx ? "yes" : "no", (long long)c->l1, c->ways,
+          (long long)c->l2, (long long)c->l3);
 }
 
 static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {

@@ -55,6 +55,7 @@ static Product product_of(Gen *gen, const Group *g) {
   const Value *va = product_value(g, mm->operands[0]), *vb = product_value(g, mm->operands[1]);
   const Type *c = product_value(g, mm->results[0])->type;
   bool ta = product_ta(mm), stored = product_dtype(c->dtype) == c->dtype;
+  bool amx = va->type->dtype == DT_BF16 && cpu_target(t)->machine.amx;
   bool scaled = mm->kind == OP_SCALED_MATMUL;
   const int left_bits = scaled ? (int)mm->attr[AT_LEFT_BITS].i : 0;
   int64_t depth = va->type->dim[va->type->rank - (ta ? 2 : 1)] / (left_bits == 16 ? 2 : 1);
@@ -64,7 +65,7 @@ static Product product_of(Gen *gen, const Group *g) {
                .scale = quantized ? group_arg(g, mm->operands[mm->noperands - 1]) : -1,
                .a_scale = scaled ? group_arg(g, mm->operands[2]) : -1,
                .scaled = quantized ? (int)mm->attr[AT_GROUP].i : 0,
-               .addend = stored ? addend_of(g, mm, depth) : -1};
+               .addend = stored && !amx ? addend_of(g, mm, depth) : -1};
   ProductShape shape = {.batch = 1,
                         .m = c->dim[c->rank - 2],
                         .n = c->dim[c->rank - 1],
@@ -138,7 +139,7 @@ static const char *added(Arena *a, const char *x) {
 static void print_loops(Gen *g, const Group *gr, Text *x, Product *p) {
   const int outside = x->indent;
   print_block_loop(x, "i", product_most_tiles(&p->s), p->s.block, &p->i0, &p->i1);
-  if (p->s.partial || (p->s.converted && !p->s.ta && !p->s.convert_tile))
+  if (!p->s.amx && (p->s.partial || (p->s.converted && !p->s.ta && !p->s.convert_tile)))
     text_line(x, "const long m0 = %s;", product_row(p, p->i0));
   if (p->s.chains) print_chain_loop(x, p);
   if (p->s.chains && p->s.converted) product_convert_a(g, x, p);
@@ -192,18 +193,20 @@ void cpu_matmul(Gen *g, const Group *gr) {
                   ceil_div(p.s.chain, p.s.integers) * p.s.nr * p.s.group);
   if (p.s.converted)
     kernel_buffer(g, k, x, p.a_type, size, "packed_a",
-                  (p.s.convert_tile ? 1 : p.s.block) * product_a_steps(&p.s, p.s.chain) * A_STRIDE);
+                  (p.s.convert_tile ? 1 : p.s.block) * product_a_steps(&p.s, p.s.chain) *
+                      product_packed_rows(&p.s));
   if (p.s.pack_a)
     kernel_buffer(g, k, x, p.T, size, "packed_a",
                   p.s.block * product_packed_depth(&p.s) * A_STRIDE);
   if (p.s.partial)
     kernel_buffer(g, k, x, p.T, size, "partial",
-                  p.s.group * p.s.block * product_tallest(&p.s) * p.s.nr);
+                  p.s.group * p.s.block * product_tile_room(&p.s) * p.s.nr);
   else if (p.s.epilogue)
-    kernel_buffer(g, k, x, p.T, size, "tile", product_tallest(&p.s) * p.s.nr);
+    kernel_buffer(g, k, x, p.T, size, "tile", product_tile_room(&p.s) * p.s.nr);
   if (p.s.streams && p.s.epilogue)
     kernel_buffer(g, k, x, p.T, size, "row_of_c", p.s.streams * p.s.nr);
   const int outside = x->indent;
+  if (p.s.amx) text_line(x, "amx_configure();");
   if (p.s.split != SERIAL)
     product_parts(g, x, &p);
   else if (p.s.batch > 1)
@@ -226,5 +229,6 @@ void cpu_matmul(Gen *g, const Group *gr) {
   }
   print_loops(g, gr, x, &p);
   while (x->indent > outside) text_close(x, "}");
+  if (p.s.amx) text_line(x, "amx_release();");
   product_declare_slices(k, gr, &p);
 }

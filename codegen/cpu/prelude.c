@@ -5,7 +5,7 @@
 
 extern const char cpu_text_base[], schedule_text_shares[], schedule_text_winograd_wins[],
     shared_text_math[], shared_text_convert[], shared_text_random[], cpu_text_gemm[],
-    cpu_text_half[], cpu_text_quantized[], cpu_text_integers[], cpu_text_quantize[],
+    cpu_text_half[], cpu_text_amx[], cpu_text_quantized[], cpu_text_integers[], cpu_text_quantize[],
     cpu_text_attention[], cpu_text_vmath[], cpu_text_winograd[];
 
 const Sections *cpu_library(Arena *a) {
@@ -16,6 +16,7 @@ const Sections *cpu_library(Arena *a) {
                                shared_text_random,
                                cpu_text_gemm,
                                cpu_text_half,
+                               cpu_text_amx,
                                cpu_text_quantized,
                                cpu_text_integers,
                                cpu_text_quantize,

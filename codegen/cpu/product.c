@@ -26,7 +26,7 @@ const char *product_row(const Product *p, const char *tile) {
 }
 
 const char *product_steps_text(const Product *p) {
-  if (p->s.integers)
+  if (p->s.integers || p->s.amx)
     return arena_printf(p->arena, "%lld", (long long)product_steps(&p->s, p->s.chain));
   if (!p->s.pairs) return p->depth;
   if (*p->depth < '0' || *p->depth > '9') return arena_printf(p->arena, "((%s + 1) / 2)", p->depth);
@@ -77,6 +77,7 @@ void product_pack(Gen *g, const Group *gr, Text *x, const Product *p) {
               nr * l->nr, l->nr, text_minus(g->a, "k", p->k0), p->s.pairs ? nr / 2 : nr, nr);
     text_close(x, "}");
   }
+  if (p->s.amx) text_line(x, "amx_fill(to, %lld, %s);", nr, p->depth);
   text_close(x, "}");
 }
 
@@ -138,10 +139,32 @@ void product_pack_a(Gen *g, Text *x, const Product *p) {
                    row, A_STRIDE, p->T));
 }
 
+const char *product_packed_tile(const Product *p) {
+  const int64_t tile = product_packed_rows(&p->s) * product_a_steps(&p->s, p->s.chain);
+  return text_plus(p->arena, "packed_a",
+                   text_times(p->arena, text_minus(p->arena, "i", p->i0), tile));
+}
+
+/* The rows of the tile at hand, as tiles of registers. */
+static void print_amx_rows(Text *x, const Product *p, const char *to) {
+  const char *at = p->s.ta ? text_plus(x->a, text_times(x->a, p->k0, p->s.m), "m")
+                           : text_plus(x->a, text_times(x->a, "m", p->s.k), p->k0);
+  text_line(x, "%s(A + %s, %lld, %s, %lld, rows, %s);", p->s.ta ? "amx_columns" : "amx_rows", at,
+            (long long)(p->s.ta ? p->s.m : p->s.k), to,
+            (long long)product_a_steps(&p->s, p->s.chain), p->depth);
+}
+
 /* The block's rows of an A in another dtype, for chain k0: [row][chain], or as above of A^T. */
 void product_convert_a(Gen *g, Text *x, const Product *p) {
   const char *tile = text_minus(g->a, "i", p->i0);
   long long m = p->s.m, steps = product_steps(&p->s, p->s.chain);
+  if (p->s.amx) {
+    text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
+    product_tile_rows(x, p);
+    print_amx_rows(x, p, product_packed_tile(p));
+    text_close(x, "}");
+    return;
+  }
   const char *half = dtype_is_half(p->s.in) && !p->s.pairs ? dtype_name(p->s.in) : NULL;
   if (half && p->s.ta) gen_helper(g, intern_printf(g->ctx, "GC_PACK_HALF_A(%s)\n", half));
   if (p->s.ta) {
@@ -171,6 +194,10 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
 void product_convert_rows(Gen *g, Text *x, const Product *p, const char *row) {
   long long k = p->s.k, steps = product_a_steps(&p->s, p->s.chain);
   const char *at = text_plus(g->a, arena_printf(g->a, "(m + r) * %lld", k), p->k0);
+  if (p->s.amx) {
+    print_amx_rows(x, p, "packed_a");
+    return;
+  }
   if (p->s.integers) {
     product_integer_rows(g, x, p, row);
     return;

@@ -63,6 +63,8 @@ void product_pack_a(Gen *g, Text *x, const Product *p);
 void product_convert_a(Gen *g, Text *x, const Product *p);
 /* ... or those of the tile at hand, row r of which goes to row `row` of packed_a. */
 void product_convert_rows(Gen *g, Text *x, const Product *p, const char *row);
+/* Where tile i of a block has its packed rows of A, if rows are packed tile by tile. */
+const char *product_packed_tile(const Product *p);
 /* Declares `rows` and `m`, the first one, of tile i. */
 void product_tile_rows(Text *x, const Product *p);
 /* The first row of a tile. */

@@ -43,6 +43,16 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
   return name;
 }
 
+/* Of so many tile registers of rows. */
+static const char *amx_function(Gen *g, const Product *p, int64_t rows, int64_t width) {
+  const long long columns = ceil_div(width, AMX_BYTES / 4), a = product_a_steps(&p->s, p->s.chain);
+  const char *name =
+      intern_printf(g->ctx, "tile_amx_%lldx%lld_a%lld_b%d", (long long)rows, columns, a, p->s.nr);
+  gen_helper(g, intern_printf(g->ctx, "GC_TILE_AMX(%s, %lld, %lld, %lldL, %dL)\n", name,
+                              (long long)rows, columns, a, p->s.nr));
+  return name;
+}
+
 static void print_panel(Text *x, const Product *p) {
   if (p->s.bits && (!p->s.pack || p->s.integers)) {
     product_quantized_panel(x, p);
@@ -206,6 +216,14 @@ static int64_t least_rows(const Product *p) {
 static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool packs,
                         const char *call) {
   int64_t least = least_rows(p);
+  if (p->s.amx) {
+    const bool one = least <= AMX_ROWS, two = product_tallest(&p->s) > AMX_ROWS;
+    if (one && two) text_line(x, "if (rows > %d)", AMX_ROWS);
+    if (two) text_line(x, "%s%s", amx_function(g, p, 2, width), call);
+    if (one && two) text_line(x, "else");
+    if (one) text_line(x, "%s%s", amx_function(g, p, 1, width), call);
+    return;
+  }
   if (least < p->s.rows) {
     text_open(x, "switch (rows) {");
     for (int64_t r = least; r <= product_tallest(&p->s); r++)
@@ -230,7 +248,11 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
   print_panel(x, p);
   const char *ld =
       intern_printf(g->ctx, "%lldL", (long long)(p->s.epilogue || layout ? p->s.nr : p->s.n));
-  if (p->s.partial)
+  if (p->s.partial && p->s.amx)
+    text_line(x, "%s *c = partial + (%s * %lld + %s) * %lld;", p->T, text_minus(x->a, "q", p->g0),
+              (long long)p->s.block, text_minus(x->a, "i", p->i0),
+              (long long)(product_tile_room(&p->s) * p->s.nr));
+  else if (p->s.partial)
     text_line(x, "%s *c = partial + (%s * %lld + m - m0) * %d;", p->T, text_minus(x->a, "q", p->g0),
               (long long)(p->s.block * product_tallest(&p->s)), p->s.nr);
   else if (p->s.epilogue)
@@ -247,6 +269,7 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
                 p->s.chains ? "0" : text_times(g->a, p->k0, A_STRIDE));
   const char *a =
       p->s.convert_tile            ? "packed_a"
+      : p->s.amx                   ? product_packed_tile(p)
       : p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
       : p->s.converted ? intern_printf(g->ctx, "packed_a + %s * %lld", tile, chain * A_STRIDE)
       : p->s.pack_a    ? intern_printf(g->ctx, "packed_a + %s", in_pack)
@@ -259,8 +282,10 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
                                       : "NULL";
   const char *prefetch = product_prefetch(g, gr, x, p);
   if (p->s.bits && (!p->s.pack || p->s.integers)) prefetch = "s";
-  const char *call =
-      intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, c_in, prefetch);
+  const char *call = p->s.amx ? intern_printf(g->ctx, "(%s, b, c, %s, %s, %s);", a, ld, p->depth,
+                                              p->s.k > DEPTH ? "k0 != 0" : "false")
+                              : intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld,
+                                              p->depth, c_in, prefetch);
   if (p->s.epilogue) print_prefetches(x, gr, p, width);
   if (p->s.pack_first) {
     const char *from = p->s.b_panels ? arena_printf(g->a, "(q * %lld + %s) * %d", (long long)p->s.k,

@@ -150,6 +150,13 @@ static bool has_fast_pairs(const char *macros) {
          (strstr(macros, "#define __znver") || !strstr(macros, "#define __AVX512FP16__ "));
 }
 
+/* The registers of AMX, and products of bf16 in these; compilers before clang 16 have other names.
+   Tiles are stored by vectors of AVX-512, which each such processor has. */
+static bool has_amx(const char *macros) {
+  return strstr(macros, "#define __AVX512F__ ") &&
+         (strstr(macros, "#define __AMX_BF16__ ") || strstr(macros, "#define __AMXBF16__ "));
+}
+
 const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
   Arena *a = ctx_arena(c);
   CpuTarget *t = ARENA_NEW(a, CpuTarget);
@@ -195,6 +202,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
                   .vectors = avx512 || arm ? 4 : 2,
                   .rows = 6,
                   .pairs = has_fast_pairs(macros),
+                  .amx = has_amx(macros),
                   .cache = native && !o->cross ? caches_here(SYSFS_CPU) : caches_of(t->level)},
       .level = t->level,
       .features = features_of(a, macros),

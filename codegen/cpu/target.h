@@ -12,7 +12,7 @@ typedef struct CpuTarget {
   Target t; /* first: a Target * of name "cpu" is a CpuTarget * */
   VectorMachine machine;
   const char *level;     /* "native", "x86-64-v3" */
-  const char *features;  /* what the program checks at start: "sse3,…,fma,avx,avx2", "" */
+  const char *features;  /* what each program checks at start: "sse3,…,fma,avx,avx2", "" */
   const char *cc_march;  /* "-march=native"; NULL: the compiler has it of itself */
   const char *cc_macros; /* what the compiler defines with that */
   /* The level for processors with FMA, if this one is an x86-64 without, and what that checks;

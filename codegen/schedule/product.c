@@ -74,9 +74,10 @@ static int64_t streams_of_row(const ProductShape *s, const ProductSchedule *p, i
 
 /* Rows are cut into tiles that differ by one at most. */
 static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int lanes) {
-  int64_t most = p->nr <= 2 * lanes && machine->vectors == 4 ? 8
-                 : p->nr <= lanes                            ? 8
-                                                             : machine->rows;
+  int64_t most = p->amx                                        ? 2 * AMX_ROWS
+                 : p->nr <= 2 * lanes && machine->vectors == 4 ? 8
+                 : p->nr <= lanes                              ? 8
+                                                               : machine->rows;
   p->tiles = ceil_div(p->m, most);
   if (p->np == 1) /* equal tiles let threads keep their rows from launch to launch */
     for (int64_t r = most; r >= most - 1; r--)
@@ -96,6 +97,7 @@ static bool turns_in_tiles(const ProductShape *s, const ProductSchedule *p) {
 /* Rows that pay for packing a B that a tile could read as it lies. */
 static int64_t rows_to_pack(const VectorMachine *machine, const ProductShape *s,
                             const ProductSchedule *p) {
+  if (p->amx) return 0; /* tile registers read no other B */
   if (p->tb) return turns_in_tiles(s, p) ? product_tallest(p) + 1 : 0;
   const bool by_tile = p->bits || (p->converted && dtype_is_half(p->in) && !p->pairs);
   if (by_tile) return (PACK_TILES - 1) * product_tallest(p) + 1;
@@ -120,9 +122,11 @@ static void choose_packing(const VectorMachine *machine, const ProductShape *s,
 
 /* Tiles of packed rows of A that fill the second cache; one at least. As a rule tiles have six of
    the A_STRIDE rows that they have room for: 43 / 32 is 8 / 6, rounded so that 256 deep rows fit 1
-   MiB. */
-static int64_t packed_tiles(const VectorMachine *machine, int64_t depth, int size) {
-  int64_t bytes = machine->cache.l2 / 32 * 43, tiles = bytes / (depth * A_STRIDE * size);
+   MiB. Tiles of AMX have all, and the panels a quarter of that cache. */
+static int64_t packed_tiles(const VectorMachine *machine, const ProductSchedule *p, int64_t depth,
+                            int size) {
+  int64_t bytes = p->amx ? machine->cache.l2 / 2 : machine->cache.l2 / 32 * 43;
+  int64_t tiles = bytes / (depth * product_packed_rows(p) * size);
   return tiles > 1 ? tiles : 1;
 }
 
@@ -138,8 +142,8 @@ static void choose_blocks(const VectorMachine *machine, ProductSchedule *p) {
   p->convert_tile = p->converted && (dtype_is_half(p->in) || p->integers) && !p->ta &&
                     p->k <= p->chain && p->group >= p->np;
   bool converts = p->converted && !p->convert_tile;
-  int64_t packed = p->pack_a  ? packed_tiles(machine, product_packed_depth(p), size)
-                   : converts ? packed_tiles(machine, depth, size)
+  int64_t packed = p->pack_a  ? packed_tiles(machine, p, product_packed_depth(p), size)
+                   : converts ? packed_tiles(machine, p, depth, size)
                               : p->block;
   if (p->block > packed) p->block = packed;
   if (p->tiles && p->block) { /* blocks of one size: each of them packs B */
@@ -212,7 +216,7 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
                        .ta = s->ta,
                        .tb = s->tb,
                        .b_panels = s->b_panels,
-                       .epilogue = s->epilogue,
+                       .epilogue = s->epilogue || (s->in == DT_BF16 && machine->amx),
                        .in = s->in,
                        .bits = s->bits,
                        .integers = s->integers,
@@ -222,7 +226,8 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
                        .nr = s->panel};
   int lanes = machine_lanes(machine, dtype_size(p.dt));
   p.converted = p.dt != p.in;
-  p.pairs = p.in == DT_BF16 && machine->pairs;
+  p.amx = p.in == DT_BF16 && machine->amx;
+  p.pairs = p.amx || (p.in == DT_BF16 && machine->pairs);
   if (!p.nr) {
     p.nr = machine->vectors * lanes;
     if (p.n < p.nr) p.nr = (int)ceil_div(p.n > 0 ? p.n : 1, lanes) * lanes;
@@ -260,6 +265,7 @@ const ScheduleKind product_kind = {
                                        FIELD(pack_a),
                                        FIELD(converted),
                                        FIELD(pairs),
+                                       FIELD(amx),
                                        FIELD(convert_tile),
                                        FIELD(bits),
                                        FIELD(integers),

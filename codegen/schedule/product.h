@@ -6,7 +6,9 @@
 
 enum {
   DEPTH = SUM_CHAIN, /* of one chain */
-  A_STRIDE = 8       /* of packed rows of A: the tallest tile */
+  A_STRIDE = 8,      /* of packed rows of A: the tallest tile */
+  AMX_ROWS = 16,     /* of a tile register, each of AMX_BYTES */
+  AMX_BYTES = 64
 };
 
 typedef struct ProductShape {
@@ -44,6 +46,8 @@ typedef struct ProductSchedule {
   bool converted; /* operands are stored in another dtype: A is converted when it
                      is packed, B there or as a tile reads it */
   bool pairs;     /* ... but bf16, which are multiplied in pairs of the depth */
+  bool amx;       /* ... in tile registers: packed rows are a whole number of these deep, and so are
+                     the rows that a tile has room for */
   int nr;         /* columns of a panel of the loop, and of B's or C's layout */
   int64_t np;     /* panels */
   int64_t tiles;  /* of rows: `low` of `rows`, then of rows + 1 */
@@ -78,6 +82,7 @@ extern const ScheduleKind product_kind;
 /* Elements of a packed row of B of `depth`; of integers, which are words, at most. */
 static inline int64_t product_steps(const ProductSchedule *p, int64_t depth) {
   if (p->integers) return ceil_div(depth, p->integers) * ceil_div(p->integers, 2);
+  if (p->amx) return ceil_div(depth * 2, AMX_BYTES) * (AMX_BYTES / 4);
   return p->pairs ? ceil_div(depth, 2) : depth;
 }
 /* ... of A: of integers, each group begins with two words more. Of 16 bits, words of two integers
@@ -108,6 +113,14 @@ static inline int64_t product_packed_depth(const ProductSchedule *p) {
 }
 static inline int64_t product_tallest(const ProductSchedule *p) {
   return p->rows + (p->low < p->tiles);
+}
+/* Rows that a tile of C, and of a packed A, has room for. */
+static inline int64_t product_tile_room(const ProductSchedule *p) {
+  const int64_t tallest = product_tallest(p);
+  return !p->amx ? tallest : tallest > AMX_ROWS ? 2 * AMX_ROWS : AMX_ROWS;
+}
+static inline int64_t product_packed_rows(const ProductSchedule *p) {
+  return p->amx ? product_tile_room(p) : A_STRIDE;
 }
 
 /* ---- devices ---- */

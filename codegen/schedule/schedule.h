@@ -29,6 +29,7 @@ typedef struct VectorMachine {
   int vectors;  /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
   int rows;     /* rows of that tile */
   bool pairs;   /* multiplies pairs of bf16 and adds both products to an f32 */
+  bool amx;     /* has tile registers, and multiplies matrices of bf16 in these */
   Caches cache; /* no result may depend on it */
 } VectorMachine;
 

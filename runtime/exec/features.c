@@ -1,8 +1,10 @@
 /* Whether this machine can run the program's code, known before the first instruction that it may
    lack. Contract: the compiler's `march` is a list of all instruction sets that the C compiler was
-   allowed to use (codegen/cpu/features.def); a name that is not known here counts as one that the
-   machine lacks. On other architectures the list is empty. */
+   allowed to use (codegen/cpu/features.def), with those that kernels name themselves; a name that
+   is not known here counts as one that the machine lacks. On other architectures the list is
+   empty. */
 #include "runtime/exec/features.h"
+#include "runtime/exec/amx.h"
 #include <string.h>
 #if defined __aarch64__
 #include <sys/auxv.h>
@@ -76,7 +78,6 @@ static bool has(const char *name, size_t n) {
       {"avx512bitalg", __builtin_cpu_supports("avx512bitalg")},
       {"avx512vpopcntdq", __builtin_cpu_supports("avx512vpopcntdq")},
       {"avx512bf16", __builtin_cpu_supports("avx512bf16")},
-      {"avx512vp2intersect", __builtin_cpu_supports("avx512vp2intersect")},
       {"avx512fp16", avx512 && seven.edx >> 23 & 1},
       {"prefetchwt1", seven.ecx & 1},
       {"avxifma", avx && more.eax >> 23 & 1},
@@ -118,10 +119,21 @@ static bool has(const char *name, size_t n) {
 static bool has(const char *name, size_t n) { return true; }
 #endif
 
+/* A processor may have it while the system keeps it from this process. */
+static bool is_amx(const char *name, size_t n) {
+  return n == strlen("amx-bf16") &&
+         (memcmp(name, "amx-bf16", n) == 0 || memcmp(name, "amx-tile", n) == 0);
+}
+
 bool cpu_check(const char *march, Err *e) {
   for (const char *p = march ? march : ""; *p;) {
     size_t n = strcspn(p, ",");
-    if (n && !has(p, n)) {
+    const AmxState amx = is_amx(p, n) ? amx_state() : AMX_ABSENT;
+    if (amx == AMX_REFUSED) {
+      err_set(e, EXIT_ENV, "the system does not let this program use AMX, as its code does");
+      return err_hint(e, "compile it with gc -march=x86-64-v4");
+    }
+    if (n && amx != AMX_HERE && !has(p, n)) {
       err_set(e, EXIT_ENV, "this machine's processor lacks %.*s, which the program's code may use",
               (int)n, p);
       return err_hint(e, "compile it on this machine, or with gc " LEAST);

@@ -223,7 +223,9 @@ bool pool_start(Pool *p, int threads, bool pin, Err *e) {
   p->other = (Barrier *)(void *)((uint8_t *)p->barrier + barrier_room(threads));
   sigset_t all, before;
   sigfillset(&all);
-  sigdelset(&all, SIGBUS); /* a worker's own, of a mapped file: blocked, it kills without a word */
+  const int own[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE}; /* a worker's instructions raise them, and
+                                                          blocked they kill without a word */
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) sigdelset(&all, own[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int n = 1; /* so far, with the caller's */
   for (; n < threads; n++) {

@@ -29,8 +29,10 @@ const GcTensor *untrained_params(const Command *cmd, int *n) {
   /* what it has may be those of a backbone, below layers that are trained */
   if (cmd->entry->training ? weights_are_own() : weights_own_all(p)) return NULL;
   for (int i = 0; i < p->nglobals; i++) {
-    const GcTensor *t = &p->globals[i].t;
-    if (p->globals[i].kind != GC_PARAM || !reads(cmd->entry, t) || makes(cmd->entry, t)) continue;
+    const GcGlobal *g = &p->globals[i];
+    const GcTensor *t = g->master ? &g->master->t : &g->t; /* a copy is trained as that is */
+    if (g->kind != GC_PARAM || !reads(cmd->entry, &g->t) || makes(cmd->entry, t)) continue;
+    if (g->master && reads(cmd->entry, t)) continue;
     if (!(*n)++) first = t;
   }
   return first;

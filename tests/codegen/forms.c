@@ -1,11 +1,15 @@
 /* Every form of kernel, compiled in several ways, against the interpreter and against each other.
-     forms FILE.g RUNTIME_DIR
+     forms FILE.g RUNTIME_DIR [amx]
    For each entry: -O0 on one thread is within a tolerance of the reference interpreter, and -O1 and
    -O2 on one, two, three and 67 threads, dead bytes poisoned or not, with every value row-major
    or not, compiled for this machine, for AVX2, for AVX512_BF16 and for plain x86-64, give the same
    bits as -O0. Convolutions by Winograd's method are direct where every value is row-major: then
    their entry is near the interpreter. An output NAME=K has every bit of the output NAME.
+   amx: the ways are those of one level, with products in tile registers, whose sums have an order
+   of their own: NAME=K is near NAME. Without AMX they run on an emulator.
  */
+#include "runtime/exec/amx.h"
+#include "tests/amx/emulator.h"
 #include "tests/level.h"
 #include "tests/num/compare.h"
 #include "tests/num/harness.h"
@@ -38,6 +42,16 @@ static const Variant variants[] = {
     {"row-major, 2 threads", "pack", 2, 2, false, plain, "-O0", 0, NULL},
 };
 
+static const char amx_march[] = "x86-64-v4", amx_cc[] = "cc -mamx-tile -mamx-bf16";
+
+static const Variant amx_variants[] = {
+    {"-O0 none", "none", 0, 1, false, NULL, "-O0", 0, amx_cc},
+    {"-O2 pack", "pack", 2, 1, false, NULL, "-O1", 0, amx_cc},
+    {"-O2 pool, 3 threads", "pool", 2, 3, true, NULL, "-O0", 0, amx_cc},
+    {"-O1 pack, 67 threads", "pack", 1, 67, true, NULL, "-O0", 0, amx_cc},
+    {"row-major, 2 threads", "pack", 2, 2, false, plain, "-O0", 0, amx_cc},
+};
+
 /* The whole numbers and labels of random_inputs are small; floats lie around 0. */
 static Tensor *inputs_of(Arena *a, const Entry *e) { return random_inputs(a, e, 7); }
 
@@ -66,7 +80,7 @@ static int compare(const Module *m, const char *how, const Results *want, const 
 }
 
 /* Outputs NAME=K against the NAME of their entry; gives failures, and adds how many there are. */
-static int compare_alike(const Module *m, const Results *got, int *pairs) {
+static int compare_alike(const Module *m, const Results *got, ScalarSame *same, int *pairs) {
   int first = 0, failures = 0;
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const ValueId *v;
@@ -78,7 +92,7 @@ static int compare_alike(const Module *m, const Results *got, int *pairs) {
       if (!equals || (size_t)(equals - b) != bytes || strncmp(a, b, bytes) != 0) continue;
       const char *name = intern_printf(m->ctx, "%s.%s", m->entries.at[i]->name, b);
       failures += tensor_compare("against what it is to be like", name, &got->at[first + j / n],
-                                 &got->at[first + j % n], scalar_same);
+                                 &got->at[first + j % n], same);
       ++*pairs;
     }
     first += n;
@@ -108,6 +122,7 @@ static const char *optimiser(const char *file, const Variant *v) {
   enum { FILES = 6, TURN = 2 };
   const char *name = strrchr(file, '/'); /* the folder is another one on each machine */
   const uint64_t turn = (level_turn(name ? name : file, FILES) + TURN) % FILES;
+  if (v->cc == amx_cc) return v->cflags;
   return level_is_full() ? "-O3" : turn == (uint64_t)v->march ? v->cflags : "-O0";
 }
 
@@ -117,7 +132,7 @@ static bool compile_and_run(Ctx *c, const char *file, const char *runtime, Arena
   CodegenOptions co = {.version = "test",
                        .runtime_dir = runtime,
                        .level = v->level,
-                       .march = harness_march((uint64_t)v->march),
+                       .march = v->cc == amx_cc ? amx_march : harness_march((uint64_t)v->march),
                        .cc = v->cc};
   const Target *t = target_cpu(c, &co);
   PassOptions po = {.target = t, .memory = v->memory, .verify_each = true};
@@ -146,29 +161,46 @@ static bool compile_and_run(Ctx *c, const char *file, const char *runtime, Arena
   return true; /* left open: the results lie in it */
 }
 
+static bool has_avx512(void) {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    fprintf(stderr, "usage: forms FILE.g RUNTIME_DIR\n");
+  const bool amx = argc == 4 && strcmp(argv[3], "amx") == 0;
+  if (argc != 3 && !amx) {
+    fprintf(stderr, "usage: forms FILE.g RUNTIME_DIR [amx]\n");
     return 2;
   }
+  if (amx && !has_avx512()) {
+    printf("NOT TESTED: products in tile registers: this processor lacks AVX-512\n");
+    return 77;
+  }
+  if (amx && amx_state() != AMX_HERE) amx_emulate();
+  const Variant *way = amx ? amx_variants : variants;
+  const size_t n = amx ? sizeof amx_variants / sizeof *way : sizeof variants / sizeof *way;
   Ctx *c = ctx_new();
   Arena *a = arena_new();
   static Results oracle, base, other;
   interpret(c, argv[1], a, &oracle);
-  if (!compile_and_run(c, argv[1], argv[2], a, &variants[0], &base)) return 1;
+  if (!compile_and_run(c, argv[1], argv[2], a, &way[0], &base)) return 1;
   const Module *m = source_module(c, argv[1], NULL, 0);
   int failures = compare(m, "-O0 against the interpreter", &oracle, &base, scalar_near, NULL);
   int pairs = 0;
-  failures += compare_alike(m, &base, &pairs);
-  for (size_t v = 1; v < sizeof variants / sizeof variants[0]; v++) {
+  failures += compare_alike(m, &base, amx ? scalar_near : scalar_same, &pairs);
+  for (size_t v = 1; v < n; v++) {
     other.n = 0;
-    if (!compile_and_run(c, argv[1], argv[2], a, &variants[v], &other) ||
-        (!variants[v].passes && memcmp(base.winograd, other.winograd, sizeof base.winograd) != 0))
+    if (!compile_and_run(c, argv[1], argv[2], a, &way[v], &other) ||
+        (!way[v].passes && memcmp(base.winograd, other.winograd, sizeof base.winograd) != 0))
       failures++;
     else
-      failures += compare(m, variants[v].name, &base, &other, scalar_same, &oracle);
+      failures += compare(m, way[v].name, &base, &other, scalar_same, &oracle);
   }
-  printf("%d results of %u entries in %zu ways, %d pairs: %d failures\n", base.n, m->entries.n,
-         sizeof variants / sizeof variants[0], pairs, failures);
+  printf("%d results of %u entries in %zu ways, %d pairs: %d failures\n", base.n, m->entries.n, n,
+         pairs, failures);
   return failures != 0;
 }

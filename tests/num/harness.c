@@ -7,6 +7,9 @@
 #include "runtime/exec/loops.h"
 #include "tests/num/bytes.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,8 +125,18 @@ Compiled *compiled_load(const char *object) {
   return c;
 }
 
+#ifdef __x86_64__
+/* Sums in tile registers have an order of their own: tests/amx has tests of them. */
+static bool multiplies_in_tiles(void) {
+  enum { AMX_BF16 = 22 };
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && edx >> AMX_BF16 & 1;
+}
+#endif
+
 const char *harness_march(uint64_t k) {
 #ifdef __x86_64__
+  if (k % 4 == 0 && multiplies_in_tiles()) return "icelake-server";
   if (k % 4 == 3 && __builtin_cpu_supports("avx512bf16")) return "cooperlake";
   if (k % 4 == 2) return "x86-64";
   if (k % 4 == 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -162,8 +175,7 @@ Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, con
   bool ok = f && cpu_source(&(CodegenPart){.m = m, .target = t}, o, f);
   if (f) fclose(f);
   const bool own = quickly && strcmp(cc, "cc") == 0;
-  const char *always[] = {own ? CLANG : cc,
-                          "-std=gnu17",
+  const char *always[] = {"-std=gnu17",
                           "-shared",
                           "-fPIC",
                           "-w",
@@ -182,10 +194,14 @@ Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, con
                           object,
                           "-lm"};
   enum { ALWAYS = sizeof always / sizeof *always, LESS = sizeof less / sizeof *less };
-  const char *argv[ALWAYS + LESS + 1] = {0};
-  memcpy(argv, always, sizeof always);
+  const char **words = NULL;
+  uint32_t n = 0;
+  codegen_cc_words(a, own ? CLANG : cc, &words, &n);
+  const char **argv = ARENA_ARRAY(a, const char *, n + ALWAYS + LESS + 1);
+  memcpy(argv, words, n * sizeof *argv);
+  memcpy(argv + n, always, sizeof always);
   if (own && strcmp(cflags, "-O1") == 0 && strstr(CLANG, "clang-16"))
-    memcpy(argv + ALWAYS, less, sizeof less);
+    memcpy(argv + n + ALWAYS, less, sizeof less);
   char *text = "";
   Compiled *c = NULL;
   if (ok && process_run(argv, a, &text) == 0) {

@@ -1,0 +1,111 @@
+/* Products of bf16 in tile registers (AMX): eight of 16 rows of 64 bytes. Four hold sums, two 16 rows of a each, and two
+   16 columns of b each: 32 of the depth, in pairs as vdpbf16ps reads them. The compilers' intrinsics are such statements,
+   too: they know neither registers nor what reads memory. */
+/* section amx_configure amx_release */
+/* A thread that has configured the registers has to release them: the system saves what is in use. */
+typedef struct GcTiles {
+  u8 palette, first_row, unused[14];
+  uint16_t bytes[16]; /* of a row */
+  u8 rows[16];
+} GcTiles;
+static const GcTiles amx_tiles = {.palette = 1,
+                                  .bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                                  .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+INL void amx_configure(void) { __asm__ volatile("ldtilecfg %0" : : "m"(amx_tiles)); }
+INL void amx_release(void) { __asm__ volatile("tilerelease"); }
+/* section amx_rows: splat_i32 GC_SWAP_HALVES GcWords */
+/* `rows` rows of A, ld apart, of `depth`: for each 16 of them, tiles of 16 rows by 32 of the depth, which is filled up by
+   zeros. `to` pairs of each row have room. What is left of the last tile's rows is not used. */
+static __attribute__((noinline)) void amx_rows(const uint16_t *restrict a, long ld, i32 *restrict p, long to, long rows,
+                                               long depth) {
+  for (long r = 0; r < rows; r++, a += ld) {
+    i32 *tile = p + r / 16 * 16 * to + r % 16 * 16;
+    for (long k = 0; k < depth; k += 32, tile += 256) {
+      uint16_t rest[32] = {0};
+      const uint16_t *from = a + k;
+      if (depth - k < 32) from = __builtin_memcpy(rest, from, (unsigned long)(depth - k) * sizeof *a);
+      for (long l = 0; l < 16; l += VW) {
+        GcWords x;
+        __builtin_memcpy(&x, from + 2 * l, sizeof x);
+        x = GC_SWAP_HALVES(x);
+        __builtin_memcpy(tile + l, &x, sizeof x);
+      }
+    }
+  }
+}
+/* section amx_columns: zip_half_rows GC_PAIR GC_TRANSPOSE */
+/* The same of A^T: `rows` columns, of `depth` rows that are ld apart. */
+static __attribute__((noinline)) void amx_columns(const uint16_t *restrict a, long ld, i32 *restrict p, long to, long rows,
+                                                  long depth) {
+  for (long k = 0; k < depth; k += 32)
+    for (long r = 0; r < rows; r += 16) {
+      i32 *tile = p + r * to + k * 8;
+      const uint16_t *from = a + k * ld + r;
+      if (rows - r >= 16 && depth - k >= 32) {
+        GC_LANES i32 block[16][16];
+        for (long l = 0; l < 16; l++)
+          for (long i = 0; i < 16; i += VW) {
+            const Vi32 x = zip_half_rows(from + 2 * l * ld + i, from + (2 * l + 1) * ld + i);
+            __builtin_memcpy(&block[l][i], &x, sizeof x);
+          }
+        transpose16_f32((const f32 *)block[0], 16, (f32 *)tile, 16);
+        continue;
+      }
+      for (long i = 0; i < 16 && i < rows - r; i++)
+        for (long l = 0; l < 16; l++) {
+          const long first = k + 2 * l;
+          const uint16_t *pair = from + 2 * l * ld + i;
+          tile[i * 16 + l] = GC_PAIR(first < depth ? pair[0] : 0, first + 1 < depth ? pair[ld] : 0);
+        }
+    }
+}
+/* section amx_fill */
+/* Fills rows of pairs of b, nr wide, behind those of `depth`: what lies there might be no number. */
+INL void amx_fill(i32 *p, long nr, long depth) {
+  const long from = (depth + 1) / 2, to = (depth + 31) / 32 * 16;
+  __builtin_memset(p + from * nr, 0, (unsigned long)((to - from) * nr) * sizeof *p);
+}
+/* section amx_sums GC_TILE_AMX */
+#define GC_AMX_ZERO(N) __asm__ volatile("tilezero %%tmm" #N : :)
+#define GC_AMX_LOAD(N, p, bytes) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #N : : "r"(p), "r"(bytes) : "memory")
+#define GC_AMX_STORE(N, p, bytes) __asm__ volatile("tilestored %%tmm" #N ", (%0,%1,1)" : : "r"(p), "r"(bytes) : "memory")
+#define GC_AMX_DOT(C, A, B) __asm__ volatile("tdpbf16ps %%tmm" #B ", %%tmm" #A ", %%tmm" #C : :)
+/* Sums of one or two tiles of rows by one or two of columns, over `steps` tiles of the depth. The instruction sums
+   products of first numbers of pairs and those of second ones, each by a chain of fma from 0, and adds both to c: so sums
+   depend on where the tiles of the depth begin, which is the same for every shape and thread. */
+INL void amx_sums(int rows, int columns, const i32 *a, long below, const i32 *b, long nr, f32 *c, long ldc, long steps,
+                  bool more) {
+  const long of_b = nr * (long)sizeof *b, of_c = ldc * (long)sizeof *c;
+  f32 *d = c + 16 * ldc;
+  if (more) {
+    GC_AMX_LOAD(0, c, of_c);
+    if (columns > 1) GC_AMX_LOAD(1, c + 16, of_c);
+    if (rows > 1) GC_AMX_LOAD(2, d, of_c);
+    if (rows > 1 && columns > 1) GC_AMX_LOAD(3, d + 16, of_c);
+  } else {
+    GC_AMX_ZERO(0);
+    if (columns > 1) GC_AMX_ZERO(1);
+    if (rows > 1) GC_AMX_ZERO(2);
+    if (rows > 1 && columns > 1) GC_AMX_ZERO(3);
+  }
+  for (long k = 0; k < steps; k++, a += 256, b += 16 * nr) {
+    GC_AMX_LOAD(4, a, 64L);
+    GC_AMX_LOAD(6, b, of_b);
+    GC_AMX_DOT(0, 4, 6);
+    if (columns > 1) GC_AMX_LOAD(7, b + 16, of_b);
+    if (columns > 1) GC_AMX_DOT(1, 4, 7);
+    if (rows > 1) GC_AMX_LOAD(5, a + below, 64L);
+    if (rows > 1) GC_AMX_DOT(2, 5, 6);
+    if (rows > 1 && columns > 1) GC_AMX_DOT(3, 5, 7);
+  }
+  GC_AMX_STORE(0, c, of_c);
+  if (columns > 1) GC_AMX_STORE(1, c + 16, of_c);
+  if (rows > 1) GC_AMX_STORE(2, d, of_c);
+  if (rows > 1 && columns > 1) GC_AMX_STORE(3, d + 16, of_c);
+}
+/* C = a b + c or, if nothing is there yet, a b, for ROWS by COLUMNS tiles. a has A pairs of each row, b rows of NR pairs. */
+#define GC_TILE_AMX(NAME, ROWS, COLUMNS, A, NR)                                                   \
+  static __attribute__((noinline)) void NAME(const i32 *a, const i32 *b, f32 *c, long ldc, long depth, bool more) { \
+    UNROLL for (int j = 0; j < COLUMNS; j += 2)                                                   \
+      amx_sums(ROWS, COLUMNS - j > 1 ? 2 : 1, a, 16 * (long)A, b + 16 * j, NR, c + 16 * j, ldc, (depth + 31) / 32, more); \
+  }
