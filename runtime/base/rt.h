@@ -103,4 +103,13 @@ void bus_error_catch(const char *program);
 
 /* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */
 void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e);
+
+/* ---- spelling.c: the name that somebody meant, among those that there are ---- */
+int spelling_distance(const char *a, const char *b); /* edits that make one of the other */
+typedef struct Near { /* the best name that is less than d edits away from the one wanted */
+  const char *want, *best;
+  int d;
+} Near;
+Near near_begin(const char *want);
+void near_try(Near *n, const char *name);
 #endif

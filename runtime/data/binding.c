@@ -308,15 +308,19 @@ static bool whole_given(Column *c, const char *text) {
   return true;
 }
 
+bool column_is_fixed(const GcTensor *t, uint64_t batch, const FileExtents *x) {
+  if (x && t->parts && t->parts[0].rows) return true;
+  if (x && t->extents && t->extents[0] && (int)t->extents[0] - 1 != x->batch) return true;
+  if (x && x->batch >= 0) return !t->extents || (int)t->extents[0] - 1 != x->batch;
+  return batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
+}
+
 bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, FileExtents *x,
                  const DataRequest *q, Err *e) {
   *c = (Column){.t = t, .request = q, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
   if (!c->text) return err_set(e, EXIT_ENV, "no memory to read %s", text);
   c->entry = x ? x->entry : NULL;
-  c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
-  if (x && x->batch >= 0) c->fixed = !t->extents || (int)t->extents[0] - 1 != x->batch;
-  if (x && t->extents && t->extents[0] && (int)t->extents[0] - 1 != x->batch) c->fixed = true;
-  if (x && t->parts && t->parts[0].rows) c->fixed = true;
+  c->fixed = column_is_fixed(t, batch, x);
   if (column_has_extents(x, t)) c->extents = x;
   if (c->extents && t->rank > RUN_RANK) {
     err_set(e, EXIT_WRONG, "the input %s has %d axes, of which runs have other numbers of elements",

@@ -209,13 +209,37 @@ static bool keep_names(Column *c, Err *e) {
   return true;
 }
 
+/* The table has all of these columns. */
+static bool has_columns(const Csv *v, const Words *names) {
+  bool all = names->n > 0;
+  for (int i = 0; all && i < names->n; i++) {
+    char name[WORD];
+    uint64_t k = 0;
+    while (k < v->ncolumns && strcmp(csv_name(v, k, name), names->at[i]) != 0) k++;
+    all = k < v->ncolumns;
+  }
+  return all;
+}
+
+/* Names that weights have for the input's columns; else those of an input of another name, if they
+   are as many as a row has and the table has them all: another entry may call the same rows
+   otherwise. */
+static const Words *known_columns(const Column *c) {
+  const Csv *v = c->csv;
+  const Labels *l = c->request && v->header ? c->request->labels : NULL;
+  const Words *known = l ? labels_columns(l, c->t->name) : NULL;
+  for (int i = 0; l && !known && i < l->n; i++)
+    if ((uint64_t)l->at[i].columns.n == c->row_elems && has_columns(v, &l->at[i].columns))
+      known = &l->at[i].columns;
+  return known;
+}
+
 /* "a,b..d,e" or, of labels, "a=word|word". */
 bool csv_choose(Column *c, char *text, Err *e) {
   Csv *v = c->csv;
   v->chosen = calloc(v->ncolumns + 1, sizeof *v->chosen);
   if (!v->chosen) return err_set(e, EXIT_ENV, "no memory for the columns of %s", c->text);
-  const Words *known =
-      c->request && v->header ? labels_columns(c->request->labels, c->t->name) : NULL;
+  const Words *known = known_columns(c);
   if (!text && !(known && choose_known(c, known))) {
     for (v->n = 0; v->n < v->ncolumns; v->n++) v->chosen[v->n] = v->n;
     if (known && !has_names(c, known)) v->renamed = known;

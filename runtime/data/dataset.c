@@ -18,71 +18,119 @@ static bool same_file(const Column *a, const Column *b) {
          a->source.start == b->source.start;
 }
 
-static bool same_bytes(const Column *a, const Column *b) {
-  bool same = a->flat && b->flat && a->type == b->type && a->nparts == b->nparts;
+/* Their elements are sequences of the same bytes. */
+static bool same_files(const Column *a, const Column *b) {
+  bool same = a->flat && b->flat && a->nparts == b->nparts;
   for (int k = 0; same && k < a->nparts; k++) same = same_file(&a->parts[k], &b->parts[k]);
   return same && (a->nparts || same_file(a, b));
 }
 
-/* Rows of the inputs must be as many; windows of one flat file only end where the last of them
- * does. */
-static bool agree(Dataset *d, bool whole, Err *e) {
-  Column *ref = NULL;
+static bool same_bytes(const Column *a, const Column *b) {
+  return a->type == b->type && same_files(a, b);
+}
+
+/* Windows move on by another number of bytes a row, so that they drift apart. */
+static bool drift_apart(const Column *a, const Column *b, Err *e) {
+  const uint64_t x = a->step * (uint64_t)elem_info[a->type].size,
+                 y = b->step * (uint64_t)elem_info[b->type].size;
+  const bool windows = a->step != a->row_elems && b->step != b->row_elems;
+  if (a->type == b->type ? a->step == b->step : x == y || !windows) return false;
+  if (a->type == b->type) {
+    err_set(e, EXIT_WRONG, "%s: %s moves on by %" PRIu64 " elements a row, %s by %" PRIu64, a->text,
+            a->t->name, a->step, b->t->name, b->step);
+    err_hint(e, "say the same step for both, for example %s+%" PRIu64 "~1 and %s+%" PRIu64 "~1",
+             a->text, a->offset, a->text, b->offset);
+  } else {
+    err_set(e, EXIT_WRONG,
+            "%s: %s moves on by %" PRIu64 " bytes a row, as %s, and %s by %" PRIu64 ", as %s",
+            a->text, a->t->name, x, elem_info[a->type].name, b->t->name, y,
+            elem_info[b->type].name);
+    err_hint(e, "~s counts elements of the TYPE that is given: say steps of the same bytes");
+  }
+  return true;
+}
+
+/* Of two inputs whose windows are of one file, which end where the last of them does. */
+static void end_together(Column *a, Column *b) {
+  const uint64_t least = a->rows < b->rows ? a->rows : b->rows, most = a->rows + b->rows - least;
+  if (a->first != b->first ||
+      (most - least) * a->step > a->offset + b->offset + a->row_elems + b->row_elems)
+    return;
+  Column *longer = a->rows > b->rows ? a : b;
+  const uint64_t far = a->offset > b->offset ? a->offset : b->offset;
+  if ((most - least) * a->step > far + a->step) longer->cut = most - least;
+  a->rows = b->rows = least;
+}
+
+static bool join_windows(Dataset *d, Err *e) {
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
-    if (c->fixed) continue;
     for (int j = d->n - 1; j >= 0; j--) { /* each pair twice, so that the least count reaches all */
       Column *b = &d->columns[j];
-      if (j == i || b->fixed || !same_bytes(b, c)) continue;
-      if (b->step != c->step) {
-        const Column *x = i < j ? c : b, *y = i < j ? b : c;
-        err_set(e, EXIT_WRONG, "%s: %s moves on by %" PRIu64 " elements a row, %s by %" PRIu64,
-                c->text, x->t->name, x->step, y->t->name, y->step);
-        return err_hint(
-            e, "say the same step for both, for example %s+%" PRIu64 "~1 and %s+%" PRIu64 "~1",
-            c->text, x->offset, c->text, y->offset);
-      }
-      uint64_t least = b->rows < c->rows ? b->rows : c->rows, most = b->rows + c->rows - least;
-      if (b->first == c->first &&
-          (most - least) * c->step <= b->offset + c->offset + b->row_elems + c->row_elems)
-        b->rows = c->rows = least;
+      if (j == i || c->fixed || b->fixed || !same_files(b, c)) continue;
+      if (drift_apart(i < j ? c : b, i < j ? b : c, e)) return false;
+      if (b->type == c->type) end_together(b, c);
     }
   }
+  return true;
+}
+
+bool dataset_cut_note(const Dataset *d, char *out, size_t size) {
   for (int i = 0; i < d->n; i++) {
-    Column *c = &d->columns[i];
+    const Column *c = &d->columns[i];
+    if (!c->cut) continue;
+    snprintf(out, size,
+             "%s: the last %" PRIu64 " windows of %s are left out: row i of each input begins at "
+             "the same element, but for +k, and another input has no more rows",
+             c->text, c->cut, c->t->name);
+    return true;
+  }
+  return false;
+}
+
+static bool other_rows(const Column *ref, const Column *c, Err *e) {
+  err_set(e, EXIT_WRONG, "%s has %" PRIu64 " rows (%s), but %s has %" PRIu64 " (%s)", ref->t->name,
+          ref->rows, ref->text, c->t->name, c->rows, c->text);
+  if (dataset_pairs_hint(ref, c, e)) return false;
+  const Column *bare = c->flat && !c->header ? c : ref->flat && !ref->header ? ref : NULL;
+  if (bare)
+    return err_hint(e,
+                    "row i of each file must belong together: %s is read as elements of %s, or of "
+                    "another TYPE with %s:TYPE",
+                    bare->text, elem_info[bare->type].name, bare->text);
+  return err_hint(e, "row i of each file must belong together; choose rows with FILE[a:b]");
+}
+
+static bool no_batch(const Dataset *d, const Column *ref, Err *e) {
+  const bool shorter = d->extents.batch >= 0;
+  if (shorter && d->rows && d->rows < d->ranks) {
+    err_set(e, EXIT_WRONG,
+            "%s: has %" PRIu64 " row%s, but each of %" PRIu64 " ranks takes one at least",
+            ref->text, d->rows, d->rows == 1 ? "" : "s", d->ranks);
+    return err_hint(e, "give more rows, or run a program that is compiled for fewer ranks");
+  }
+  err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
+          d->rows, d->batch);
+  if (shorter && d->rows)
+    return err_hint(e, "--drop-last leaves the only batch out: give more rows, or no --drop-last");
+  return err_hint(e, "give more rows, or compile the program with a smaller batch");
+}
+
+/* Rows of the inputs must be as many. */
+static bool agree(Dataset *d, bool whole, Err *e) {
+  const Column *ref = NULL;
+  if (!join_windows(d, e)) return false;
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
     if (c->fixed) continue;
     if (!ref) ref = c;
-    if (c->rows != ref->rows) {
-      err_set(e, EXIT_WRONG, "%s has %" PRIu64 " rows (%s), but %s has %" PRIu64 " (%s)",
-              ref->t->name, ref->rows, ref->text, c->t->name, c->rows, c->text);
-      const Column *bare = c->flat && !c->header ? c : ref->flat && !ref->header ? ref : NULL;
-      if (bare)
-        return err_hint(e,
-                        "row i of each file must belong together: %s is read as elements of %s, "
-                        "or of another TYPE with %s:TYPE",
-                        bare->text, elem_info[bare->type].name, bare->text);
-      return err_hint(e, "row i of each file must belong together; choose rows with FILE[a:b]");
-    }
+    if (c->rows != ref->rows) return other_rows(ref, c, e);
   }
   d->rows = ref ? ref->rows : d->batch;
   d->batches = ref ? d->rows / d->batch : 1;
   bool shorter = ref && d->extents.batch >= 0;
   if (shorter && !whole && d->rows % d->batch >= d->ranks) d->batches++; /* each rank has a row */
-  if (d->batches == 0) {
-    if (shorter && d->rows && d->rows < d->ranks) {
-      err_set(e, EXIT_WRONG,
-              "%s: has %" PRIu64 " row%s, but each of %" PRIu64 " ranks takes one at least",
-              ref->text, d->rows, d->rows == 1 ? "" : "s", d->ranks);
-      return err_hint(e, "give more rows, or run a program that is compiled for fewer ranks");
-    }
-    err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
-            d->rows, d->batch);
-    if (shorter && d->rows)
-      return err_hint(e,
-                      "--drop-last leaves the only batch out: give more rows, or no --drop-last");
-    return err_hint(e, "give more rows, or compile the program with a smaller batch");
-  }
-  return true;
+  return d->batches || no_batch(d, ref, e);
 }
 
 const char *dataset_path(const Dataset *d, int input, int k) {
@@ -176,6 +224,12 @@ bool dataset_splits(const GcEntry *entry, int ranks) {
   find_batch(&d, entry, 0);
   uint64_t n = (uint64_t)ranks;
   return d.batch % n == 0 && (d.extents.batch < 0 || d.batch > n);
+}
+
+bool dataset_has_rows(const GcEntry *entry, const GcTensor *input) {
+  Dataset d = {.batch = 1};
+  find_batch(&d, entry, 0);
+  return !column_is_fixed(input, d.part, &d.extents);
 }
 
 uint64_t dataset_share(const GcEntry *entry, int *extent) {

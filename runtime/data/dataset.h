@@ -72,6 +72,7 @@ typedef struct Column { /* one input and its file */
   uint64_t total;                   /* elements in the file */
   uint64_t all_rows;                /* of the file, before [a:b] */
   uint64_t first, rows;
+  uint64_t cut; /* windows at the end that another input of the file does not reach */
   uint64_t header;
   int leader; /* the column that holds the bytes: itself, or an earlier one of the same file */
   uint64_t begin, end;  /* elements of the file that are in memory */
@@ -127,6 +128,8 @@ bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, co
 bool dataset_splits(const GcEntry *entry, int ranks);
 /* Rows that one rank has of the entry's batch, at most; *extent: the batch's, or -1. */
 uint64_t dataset_share(const GcEntry *entry, int *extent);
+/* A file of the input has rows, of which each batch takes the next ones. */
+bool dataset_has_rows(const GcEntry *entry, const GcTensor *input);
 /* The entry's extents in the runs of a batch. */
 void dataset_extents(const Dataset *d, uint64_t batch, int32_t out[GC_EXTENTS]);
 /* Rows of a batch that this process takes, and the first of them. */
@@ -165,11 +168,16 @@ uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r);
 /* Of the data, by a few of its rows, the first and the last among them. */
 uint32_t dataset_sum(const Dataset *d);
 void dataset_free(Dataset *d);
+/* Says that windows of one file have been cut to those of another input; false: none has. */
+bool dataset_cut_note(const Dataset *d, char *out, size_t size);
 
 /* ---- pairs.c ---- */
 /* Says which row of two folders of images is of files with different names, where most names are
    the same; false: none is. */
 bool dataset_pairs_note(const Dataset *d, char *out, size_t size);
+/* After an error about their numbers of rows: the first file that has none of its name in the other
+   folder. False: they are no such folders, or names differ by a rule. */
+bool dataset_pairs_hint(const Column *a, const Column *b, Err *e);
 
 /* ---- csv.c ---- */
 bool csv_is(const char *path);       /* by its name */
@@ -239,6 +247,8 @@ bool images_note(const Column *c, char *out, size_t size);
 void images_free(Column *c);
 
 /* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */
+/* The whole of a file is the input, since its first axis is not the batch. */
+bool column_is_fixed(const GcTensor *t, uint64_t batch, const FileExtents *x);
 /* x: what a run decides of the shape, which the file may settle; NULL: nothing. */
 bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, FileExtents *x,
                  const DataRequest *q, Err *e);

@@ -15,6 +15,7 @@ enum {
 typedef struct Picture {
   uint32_t width, height;
   int channels;    /* 1: gray; 3: red, green and blue of a pixel side by side */
+  bool indices;    /* given: of a palette, its indices in the place of its colours */
   uint8_t *pixels; /* malloc'ed; row by row */
 } Picture;
 /* Memory for its pixels, once width, height and channels are set. */
@@ -32,9 +33,10 @@ typedef struct ImageShape { /* of a row */
   uint32_t width, height;
   int channels; /* 1 or 3 */
   bool planar;  /* one channel after the other; else those of a pixel side by side */
+  bool classes; /* pixels are numbers of classes, between which there is no mean */
 } ImageShape;
 /* The largest centred part of the picture that has the shape's aspect, resampled to its size: each
-   pixel is the mean of those below a triangle around it, as wide as the scale. A picture of that
-   size stays as it is. False: no memory. */
+   pixel is the mean of those below a triangle around it, as wide as the scale; of classes it is the
+   one below its centre. A picture of that size stays as it is. False: no memory. */
 bool picture_resample(const Picture *p, const ImageShape *s, uint8_t *to);
 #endif

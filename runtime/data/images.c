@@ -169,11 +169,17 @@ static uint32_t root(int64_t n) {
   return (int64_t)s * s == n ? s : 0;
 }
 
+/* Its elements are numbers of classes, as those of a mask: they choose, or are integers that no
+   picture needs. */
+static bool holds_classes(const GcTensor *t) {
+  return t->nlimits || (elem_info[t->dtype].cls != ELEM_FLOATS && t->dtype != GC_U8);
+}
+
 static bool find_shape(const Column *c, ImageShape *s) {
   const int64_t *d = c->t->dims + !c->fixed;
   int axes = c->t->rank - !c->fixed;
   int64_t height = 0, width = 0;
-  *s = (ImageShape){.channels = 1, .planar = true};
+  *s = (ImageShape){.channels = 1, .planar = true, .classes = holds_classes(c->t)};
   if (axes == 1 && root(d[0])) height = width = root(d[0]);
   if (axes == 1 && d[0] % 3 == 0 && root(d[0] / 3))
     height = width = root(d[0] / 3), s->channels = 3;
@@ -341,7 +347,7 @@ void images_print_name(const Column *c, uint64_t r, FILE *f) {
 
 static bool decode(const Images *m, const File *f, const uint8_t *bytes, uint8_t *to, Err *e) {
   char why[IMAGE_WHY];
-  Picture p;
+  Picture p = {.indices = m->shape.classes && m->shape.channels == 1};
   for (const ImageFormat *x = gcrt_image_formats; x->name; x++) {
     size_t n = strlen(x->begins);
     if (f->size < n || memcmp(bytes, x->begins, n) != 0) continue;

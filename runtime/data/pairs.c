@@ -38,6 +38,16 @@ static bool note_of(const Column *a, const Column *b, char *out, size_t size) {
   return differs && same >= a->rows - same;
 }
 
+/* Both have these rows, of one name. */
+static bool same_at(const Column *a, uint64_t r, const Column *b, uint64_t s) {
+  if (r >= a->rows || s >= b->rows) return false;
+  char *x = images_path(a, r), *y = images_path(b, s);
+  const bool same = x && y && same_stem(x, y);
+  free(x);
+  free(y);
+  return same;
+}
+
 static bool has_images(const Column *c) { return c->images && c->on_disk && !c->fixed; }
 
 bool dataset_pairs_note(const Dataset *d, char *out, size_t size) {
@@ -47,4 +57,27 @@ bool dataset_pairs_note(const Dataset *d, char *out, size_t size) {
           note_of(&d->columns[j], &d->columns[i], out, size))
         return true;
   return false;
+}
+
+bool dataset_pairs_hint(const Column *a, const Column *b, Err *e) {
+  const uint64_t n = a->rows < b->rows ? a->rows : b->rows;
+  uint64_t r = 0;
+  if (!has_images(a) || !has_images(b)) return false;
+  while (r < n && same_at(a, r, b, r)) r++;
+  if (r == 0 && !same_at(a, 1, b, 0) && !same_at(a, 0, b, 1)) return false;
+  const Column *more = r < n || a->rows > b->rows ? a : b, *other = more == a ? b : a;
+  char *x = images_path(more, r), *y = r < n ? images_path(other, r) : NULL;
+  if (x && y)
+    err_hint(e,
+             "rows are paired in the order of names: row %" PRIu64 " of %s is %.150s, and of %s "
+             "%.150s",
+             r, more->t->name, x, other->t->name, y);
+  else if (x)
+    err_hint(e,
+             "rows are paired in the order of names: row %" PRIu64
+             " of %s is %.150s, and %s has none",
+             r, more->t->name, x, other->t->name);
+  free(x);
+  free(y);
+  return true;
 }

@@ -1,7 +1,7 @@
 /* A picture at the size of a row: centre crop and resampling by a triangle filter, which is
    bilinear interpolation where the picture grows and an area mean where it shrinks (Pillow's
-   BILINEAR). Weights and sums are integers, so that every machine gives the same bytes. Colour
-   becomes gray as ITU-R BT.601 weighs it. */
+   BILINEAR); of masks, whose pixels are classes, the nearest pixel. Weights and sums are integers,
+   so that every machine gives the same bytes. Colour becomes gray as ITU-R BT.601 weighs it. */
 #include "runtime/data/image.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,27 +101,44 @@ static void down(const uint16_t *rows, const Axis *x, const Axis *y, const Image
   }
 }
 
-/* Of the shape's size. */
-static void copy(const Picture *p, const ImageShape *s, uint8_t *to) {
-  uint64_t n = (uint64_t)s->channels, all = (uint64_t)s->width * s->height;
-  for (uint64_t y = 0, i = 0; y < s->height; y++)
-    for (uint64_t x = 0; x < s->width; x++, i++)
-      for (uint64_t c = 0; c < n; c++)
-        to[s->planar ? c * all + i : i * n + c] = (uint8_t)sample(p, x, y, (int)c, s->channels);
-}
-
-bool picture_resample(const Picture *p, const ImageShape *s, uint8_t *to) {
-  if (p->width == s->width && p->height == s->height) {
-    copy(p, s, to);
-    return true;
-  }
+/* The part of the picture's size that is taken. */
+static void crop(const Picture *p, const ImageShape *s, uint64_t *width, uint64_t *height) {
   uint64_t w = p->width, h = p->height;
   if (w * s->height > h * s->width) /* too wide */
     w = (h * s->width * 2 + s->height) / (2 * (uint64_t)s->height);
   else
     h = (w * s->height * 2 + s->width) / (2 * (uint64_t)s->width);
-  w = w < 1 ? 1 : w > p->width ? p->width : w;
-  h = h < 1 ? 1 : h > p->height ? p->height : h;
+  *width = w < 1 ? 1 : w > p->width ? p->width : w;
+  *height = h < 1 ? 1 : h > p->height ? p->height : h;
+}
+
+/* The pixel of `length` in the middle of `size` that has the centre of pixel i of n. */
+static uint64_t below_centre(uint64_t i, uint64_t size, uint64_t length, uint64_t n) {
+  return (size - length) / 2 + (2 * i + 1) * length / (2 * n);
+}
+
+static void nearest(const Picture *p, const ImageShape *s, uint8_t *to) {
+  const uint64_t n = (uint64_t)s->channels, all = (uint64_t)s->width * s->height;
+  const bool same = p->width == s->width && p->height == s->height;
+  uint64_t w, h;
+  crop(p, s, &w, &h);
+  for (uint64_t y = 0, i = 0; y < s->height; y++) {
+    const uint64_t from = same ? y : below_centre(y, p->height, h, s->height);
+    for (uint64_t x = 0; x < s->width; x++, i++) {
+      const uint64_t at = same ? x : below_centre(x, p->width, w, s->width);
+      for (uint64_t c = 0; c < n; c++)
+        to[s->planar ? c * all + i : i * n + c] = (uint8_t)sample(p, at, from, (int)c, s->channels);
+    }
+  }
+}
+
+bool picture_resample(const Picture *p, const ImageShape *s, uint8_t *to) {
+  if (s->classes || (p->width == s->width && p->height == s->height)) {
+    nearest(p, s, to);
+    return true;
+  }
+  uint64_t w, h;
+  crop(p, s, &w, &h);
   Axis x = {0}, y = {0};
   uint64_t line = (uint64_t)s->width * (uint64_t)s->channels;
   uint16_t *rows = malloc(h * line * sizeof *rows);

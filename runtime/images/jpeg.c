@@ -72,7 +72,7 @@ static bool read_picture(Decoding *d, const uint8_t *file, uint64_t n, Picture *
 }
 
 bool jpeg_decode(const uint8_t *file, uint64_t n, Picture *p, char why[IMAGE_WHY]) {
-  *p = (Picture){0};
+  *p = (Picture){.indices = p->indices};
   Decoding *d = calloc(1, sizeof *d);
   if (!d) {
     snprintf(why, IMAGE_WHY, "needs more memory than there is");

@@ -1,5 +1,6 @@
-/* PNG by libpng: 8 bits a sample, palettes expanded, without alpha and gamma. Contract: the file is
-   read to its end, so that every checksum counts; raw rows are bounded by what deflate can pack. */
+/* PNG by libpng: 8 bits a sample, palettes expanded or their indices, without alpha and gamma.
+   Contract: the file is read to its end, so that every checksum counts; raw rows are bounded by
+   what deflate can pack. */
 #include "runtime/images/formats.h"
 #include <png.h>
 #include <setjmp.h>
@@ -39,7 +40,10 @@ static bool read_picture(png_structp png, png_infop info, Reading *r, Picture *p
   png_read_info(png, info);
   p->width = png_get_image_width(png, info), p->height = png_get_image_height(png, info);
   uint64_t packed = png_get_rowbytes(png, info);
-  png_set_expand(png);
+  if (p->indices && png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE)
+    png_set_packing(png);
+  else
+    png_set_expand(png);
   png_set_scale_16(png);
   png_set_strip_alpha(png);
   int passes = png_set_interlace_handling(png);
@@ -59,7 +63,7 @@ static bool read_picture(png_structp png, png_infop info, Reading *r, Picture *p
 bool png_decode(const uint8_t *file, uint64_t n, Picture *p, char why[IMAGE_WHY]) {
   Reading r = {file, n, 0, why};
   png_infop info = NULL;
-  *p = (Picture){0};
+  *p = (Picture){.indices = p->indices};
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
   if (png) info = png_create_info_struct(png);
   volatile bool ok = false;

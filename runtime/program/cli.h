@@ -23,12 +23,6 @@ int cli_find_hyper(const char *name);
 static inline const char *cli_input_value(const GcTensor *t) { return t->rank ? "FILE" : "NUMBER"; }
 
 /* ---- cli_near.c ---- */
-typedef struct Near { /* the best name that is less than d edits away from the one wanted */
-  const char *want, *best;
-  int d;
-} Near;
-Near near_begin(const char *want);
-void near_try(Near *n, const char *name);
 /* The error of an option that the entry does not have; false. */
 bool cli_unknown(const GcEntry *en, const char *name, Err *e);
 

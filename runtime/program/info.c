@@ -24,13 +24,24 @@ static void line(const char *what, uint64_t n, const char *gloss) {
   printf("  %-15s %15s%s%s\n", what, b, *gloss ? "  " : "", gloss);
 }
 
-/* `loss`: the one that must stay finite, or -1. */
-static void tensors(const char *title, const GcEntry *en, const GcTensor *t, int n, int loss) {
+static void inputs_info(const GcEntry *en) {
   char type[200];
-  for (int i = 0; i < n; i++) {
-    tensor_shapes_text(en, &t[i], type, sizeof type);
-    printf("  %-8s %-24s %s%s\n", title, t[i].name, type,
-           i == loss ? "   a value that is not finite ends the run" : "");
+  for (int i = 0; i < en->ninputs; i++) {
+    const GcTensor *t = &en->inputs[i];
+    tensor_shapes_text(en, t, type, sizeof type);
+    printf("  %-8s %-24s %s%s\n", "input", t->name, type,
+           !t->rank                  ? ""
+           : dataset_has_rows(en, t) ? "   a batch of rows"
+                                     : "   the same in each run");
+  }
+}
+
+static void outputs_info(const GcEntry *en) {
+  char type[200];
+  for (int i = 0; i < en->noutputs; i++) {
+    tensor_shapes_text(en, &en->outputs[i], type, sizeof type);
+    printf("  %-8s %-24s %s%s\n", "output", en->outputs[i].name, type,
+           en->training && i == en->loss ? "   a value that is not finite ends the run" : "");
   }
 }
 
@@ -102,8 +113,8 @@ static void entry_face(const GcProgram *p, const GcEntry *en) {
     printf("  %-8s %-24s %" PRId64 " to %" PRId64 "%s%s%s\n", "extent", en->extents[i].name,
            extent_least(&en->extents[i]), en->extents[i].bound, en->extents[i].window ? " (" : "",
            en->extents[i].window ? en->extents[i].window : "", en->extents[i].window ? ")" : "");
-  tensors("input", en, en->inputs, en->ninputs, -1);
-  tensors("output", en, en->outputs, en->noutputs, en->training ? en->loss : -1);
+  inputs_info(en);
+  outputs_info(en);
   if (en->ranks)
     printf("  ranks    %-24d each has a share of the batch: rows, launches and bytes are those of "
            "one\n",

@@ -106,6 +106,7 @@ static bool limit_data(Command *cmd, Dataset *d, uint64_t *left, Err *e) {
   *left -= taken < *left ? taken : *left;
   char text[400];
   if (dataset_pairs_note(d, text, sizeof text)) note(cmd, "%s", text);
+  if (dataset_cut_note(d, text, sizeof text)) note(cmd, "%s", text);
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
     if (images_note(c, text, sizeof text)) note(cmd, "%s", text);

@@ -106,7 +106,27 @@ void weights_name_free(WeightsName *name) {
   *name = (WeightsName){0};
 }
 
-static bool list_parameters(Err *e) { return err_hint(e, "info lists the parameters"); }
+/* path: no parameter is at or below it; NULL: there is none that is meant. */
+static bool list_parameters(const char *path, Err *e) {
+  enum { LONGEST = 60 };
+  char best[LONGEST + 1] = "";
+  Near near = near_begin(path ? path : "");
+  for (int i = 0; path && i < gc_program.nglobals; i++) {
+    const char *name = gc_program.globals[i].t.name;
+    for (size_t n = 1; n <= LONGEST && choose_saved(&gc_program.globals[i], NULL); n++) {
+      char prefix[LONGEST + 1];
+      const int before = near.d;
+      n += strcspn(name + n, ".");
+      if (n > LONGEST) break;
+      snprintf(prefix, sizeof prefix, "%.*s", (int)n, name);
+      near_try(&near, prefix);
+      if (near.d < before) memcpy(best, prefix, sizeof best);
+      if (!name[n]) break;
+    }
+  }
+  if (*best) return err_hint(e, "did you mean %s? info lists the parameters", best);
+  return err_hint(e, "info lists the parameters");
+}
 
 /* That each path of without= leaves something out, as one that is misspelt does not. */
 static bool leaves_out(const WeightsView *v, const char *option, Err *e) {
@@ -118,7 +138,7 @@ static bool leaves_out(const WeightsView *v, const char *option, Err *e) {
     err_set(e, EXIT_USAGE,
             "--%s: without=%s leaves nothing out: the program has no such parameters", option,
             v->without[i]);
-    return list_parameters(e);
+    return list_parameters(v->without[i], e);
   }
   return true;
 }
@@ -136,7 +156,7 @@ static bool no_globals(const WeightsView *v, const char *option, Err *e) {
     err_set(e, EXIT_USAGE, "--%s: the program has no parameters but those below %s", option, all);
   else
     return true;
-  return list_parameters(e);
+  return list_parameters(v->nwithout ? NULL : v->scope, e);
 }
 
 /* In a file of published names. */

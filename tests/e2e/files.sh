@@ -14,6 +14,17 @@ few="--image $images[0:640] --label $labels[0:640] --epochs 1"
 run 0 ./mnist train $few --save good.safetensors --quiet
 cp good.safetensors kept.safetensors
 
+for option in --load --save; do
+  says 2 "$option: the program has no parameters below net.fk1" ./mnist train $few $option part.safetensors,scope=net.fk1
+  holds out.txt 'hint: did you mean net.fc1? info lists the parameters'
+  says 2 "$option: without=nett leaves nothing out" ./mnist train $few $option part.safetensors,without=nett
+  holds out.txt 'hint: did you mean net? info lists the parameters'
+  says 2 "$option: the program has no parameters below other" ./mnist train $few $option part.safetensors,scope=other
+  holds out.txt 'hint: info lists the parameters'
+done
+run 0 ./mnist info train
+holds out.txt 'u8[n <= 64, 784]   a batch of rows'
+
 hinted() { # the message before told what to do
   grep -q 'hint: ' out.txt || { fail 'no remedy was given:'; cat out.txt; }
 }

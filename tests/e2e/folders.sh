@@ -12,6 +12,9 @@ entry planar(x : f32[1, 3, 5, 7]) { return y = x }
 entry last(x : u8[1, 5, 7, 3]) { return y = x }
 entry alone(s : f32[n <= 2], x : u8[3, 4, 4]) { return y = x, t = s }
 entry two(x : u8[1, 4, 6], z : u8[1, 4, 6]) { return d = i32(x) - i32(z) }
+entry mask(m : i32[n <= 4, 4, 4]) { return y = m }
+entry chosen(m : u8[1, 4, 6]) { return y = gather(iota(250), m) }
+entry pair(x : u8[n <= 4, 4, 4], m : i32[n, 4, 4]) { return y = sum(i32(x) - m) }
 entry odd(x : u8[1, 5]) { return y = x }
 entry train(image : u8[4, 1, 6, 6], label : u8[4]) {
   loss = mean(xent(linear(f32(flatten(image)) / 255, 3), label))
@@ -58,6 +61,28 @@ run 0 ./net flat --x wide.png --y flat.npy # columns 4 to 7 as they are
 exactly "$(numbers flat.npy 16)" '66 83 100 146 76 93 110 156 86 103 120 166 96 113 130 176' 'a centre crop'
 run 0 ./net flat --x even.png --y flat.npy # each of two pixels and parts of their neighbours
 exactly "$(numbers flat.npy 16)" '21 66 131 191 30 75 140 200 40 85 150 210 49 94 159 219' 'half the size'
+
+# ---- masks: the nearest pixel, of a palette its indices ----
+run 0 ./net mask --m even.png --y mask.npy
+exactly "$(tail -c 64 mask.npy | od -An -v -td4 | tr -s ' \n' ' ')" ' 30 80 160 210 40 90 170 220 50 100 180 230 60 110 190 240 ' 'a mask of half the size'
+run 0 ./net chosen --m palette.png --y ids.npy
+exactly "$(tail -c 96 ids.npy | od -An -v -td4 -N12 | tr -s ' \n' ' ')" ' 0 33 66 ' 'a palette of classes'
+
+# ---- two folders of which one has fewer files: the first name without its partner ----
+mkdir -p photos masks
+for i in 1 2 3 4; do picture png gray 4 4 $i photos/$i.png; done
+lacks() { # lacks HINT MASK...
+  rm -f masks/* && hint=$1 && shift
+  for i in "$@"; do picture png gray 4 4 0 "masks/$i.png"; done
+  says 1 "x has 4 rows (photos), but m has $# (masks)" ./net pair --x photos --m masks
+  holds out.txt "hint: $hint"
+}
+paired='rows are paired in the order of names:'
+lacks "$paired row 1 of x is photos/2.png, and of m masks/3.png" 1 3 4
+lacks "$paired row 0 of x is photos/1.png, and of m masks/2.png" 2 3 4
+lacks "$paired row 3 of x is photos/4.png, and m has none" 1 2 3
+lacks "$paired row 4 of m is masks/5.png, and x has none" 1 2 3 4 5
+lacks 'row i of each file must belong together; choose rows with FILE[a:b]' m1 m2 m3
 
 # ---- folders: rows by class and name ----
 mkdir -p pets/cat pets/dog pets/ant pets/.hidden

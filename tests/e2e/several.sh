@@ -13,6 +13,7 @@ entry whole(y : f32[n <= 2, 6], x : f32[42]) { return z = x, w = y * 1 }
 entry codes(k : u8[1]) { return n = i32(k) }
 entry pair(v : f32[1, 2]) { return w = v * 1 }
 entry next(a : i32[n <= 5, 4], b : i32[n, 4]) { return c = a * 1, d = b * 1 }
+entry ahead(a : i32[n <= 5, 4], z : u8[n]) { return c = a * 1, d = i32(z) }
 entry small(k : u8[n <= 5, 4]) { return n = gather(f32(iota(60)), k) }
 G
 run 0 "$gc" net.g -o net
@@ -149,7 +150,14 @@ for memory in 0 1G; do
 done
 says 2 'an option was expected' ./net same --x x-1.npy x-2.npy
 holds out.txt 'files are given as --INPUT FILE, a pattern in quotes, and several words that are one value as well'
+# two inputs of one file whose steps are other bytes, and windows that another input cuts
+says 1 'token-4.bin: a moves on by 4 bytes a row, as u16, and z by 2, as u8' ./net ahead --a token-4.bin:u16~2 --z token-4.bin:u8~2
+holds out.txt '~s counts elements of the TYPE that is given: say steps of the same bytes'
 printf 'abcdabcdabcd' >words.txt
+run 0 ./net ahead --a words.txt~1 --z words.txt
+holds out.txt 'note: words.txt: the last 3 windows of z are left out: row i of each input begins at the same element, but for +k'
+run 0 ./net ahead --a words.txt~1 --z words.txt+4
+grep -q 'are left out' out.txt && fail 'a note of windows that +k cuts'
 run 0 ./net next --a words.txt --b words.txt:u8
 holds out.txt 'note: words.txt is text: each byte is an element of a; words.txt:u8 says so'
 says 1 '1,2,3: cannot be read' ./net next --a 1,2,3 --b words.txt
