@@ -130,9 +130,16 @@ struct Import {
   Map initializers;         /* names of the graph's */
   Map statistics;           /* names of running means and variances */
   Map scores, others; /* names of what is added to what softmaxes read; of what else is read */
-  Map readers;        /* by name: how often nodes of the graph read it */
-  Map read_within;    /* names of what graphs within nodes read */
-  Map dim_names;      /* of symbolic dimensions: index in dim_of */
+  Map module;         /* names of parameters, buffers and constants: see signature.c */
+  VEC(const char *) parameters;
+  Map modules;   /* paths of those with parameters */
+  Map separated; /* names of parameters that got a tensor of their own */
+  Map reader_of; /* by name of what the first node reads: its module's index */
+  VEC(const char *) reader_modules;
+  Map computed;             /* names of tensors that may be computed of parameters */
+  Map readers;              /* by name: how often nodes of the graph read it */
+  Map read_within;          /* names of what graphs within nodes read */
+  Map dim_names;            /* of symbolic dimensions: index in dim_of */
   VEC(const char *) dim_of; /* what the graph calls them */
   VEC(Tensor *) value;
   VEC(Statement) statements;

@@ -78,7 +78,7 @@ bool tensors_add(Import *im, const Onnx__GraphProto *g) {
     Tensor *v = value_new(im, type, &s);
     v->wish = name;
     v->tensor = t;
-    v->path = path_new(im, name);
+    v->path = path_new(im, signature_path(im, name));
     v->trained = tensor_is_trained(im, name, t, &s);
     if (value_named(im, name)) return FAIL(im, "the value %s is there twice", name);
     value_put(im, name, v);
@@ -101,6 +101,7 @@ static void mark_needed(Import *im) {
       needed |= name_is_in(im, &im->needed, g->node[i]->output[k]);
     if (!needed) continue;
     trained_mark(im, g->node[i]);
+    signature_mark(im, g->node[i]);
     readers_count(im, g->node[i]);
     for (size_t k = 0; k < g->node[i]->n_input; k++)
       name_enter(im, &im->needed, g->node[i]->input[k]);
@@ -337,6 +338,7 @@ static const OnnxProgram *import(Import from, bool *unreadable) {
   if (version < OLDEST)
     return FAIL(im, "its operator set is %lld; 7 and later are read", (long long)version), NULL;
   const Onnx__GraphProto *g = model->graph;
+  signature_read(im);
   for (size_t i = 0; i < g->n_initializer; i++)
     name_enter(im, &im->initializers, or_empty(g->initializer[i]->name));
   mark_needed(im);

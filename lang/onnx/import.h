@@ -47,6 +47,12 @@ void functions_need(Import *im);
 /* Of the nodes that an output needs, from the last one on. */
 void trained_mark(Import *im, const Onnx__NodeProto *p);
 bool tensor_is_trained(Import *im, const char *name, const Onnx__TensorProto *t, const Shape *s);
+/* ---- signature.c ---- */
+void signature_read(Import *im); /* before any name of the graph is entered */
+void signature_mark(Import *im, const Onnx__NodeProto *p); /* of a node that an output needs */
+bool signature_trains(const Import *im, const char *name); /* true where it says nothing */
+/* With the module that reads it in front, where the exporter gave a tensor no path. */
+const char *signature_path(const Import *im, const char *name);
 /* ---- attention.c ---- */
 void readers_count(Import *im, const Onnx__NodeProto *p); /* of a node that an output needs */
 /* Notes whether output 0 are scores of attention, of a node that was translated. */

@@ -1,7 +1,8 @@
 /* Which tensors of the file are params: floats with axes, but running statistics of batch
    normalization and masks. Contract: a mask is added to what softmaxes read, and to nothing else,
    its elements are 0 or so low that the softmax of their places is 0, and some are low, since zeros
-   may be a bias that is yet to be learned. */
+   may be a bias that is yet to be learned. Where the exporter says which tensors of the module are
+   parameters, others are none (signature.c). */
 #include "lang/onnx/import.h"
 
 #include <string.h>
@@ -49,7 +50,8 @@ static bool is_mask(Import *im, const Onnx__TensorProto *t, const Shape *s) {
 }
 
 bool tensor_is_trained(Import *im, const char *name, const Onnx__TensorProto *t, const Shape *s) {
-  if (!elem_of(t->data_type)->is_float || s->rank == 0 || name_is_in(im, &im->statistics, name))
+  if (!elem_of(t->data_type)->is_float || s->rank == 0 || name_is_in(im, &im->statistics, name) ||
+      !signature_trains(im, name))
     return false;
   bool added = name_is_in(im, &im->scores, name) && !name_is_in(im, &im->others, name);
   return !added || !is_mask(im, t, s);

@@ -263,6 +263,51 @@ run 0 "$gc" masked.onnx --emit=g -o masked.g
 [ "$(sed -n 's/^  *\(param\|state\) \([a-z_]*\) .*/\1 \2/p' masked.g | sort | tr '\n' ',')" = 'param learned,param naught,param read_twice,param three,param w,state added,state mask,' ] ||
   fail 'what is a param of a model'
 
+# ---- what PyTorch's exporter says of a module: buffers and constants are no params, norms of equal weights have their own again,
+# and what it computed of parameters has the path of the module that reads it. Equal weights that differ in themselves may be tied ----
+node() { # node MODULE OP OUTPUT INPUT…
+  at=$1 op=$2 to=$3 && shift 3
+  echo "node { op_type: '$op' output: '$to' $(printf "input: '%s' " "$@") metadata_props { key: 'pkg.torch.onnx.name_scopes' value: \"['', ${at:+'$at', }'$to']\" } }"
+}
+signed() { # signed FILE SIGNATURE: '%' in it are ends of lines
+  printf 'opset_import { version: 20 } graph { metadata_props { key: "pkg.torch.export.ExportedProgram.graph_signature" value: "%s" }\n%s }\n' \
+    "$(printf %s "$2" | sed 's/%/\\n/g')" "$(net)" | encode_onnx "$1"
+}
+parameters=$(for i in n1.weight n1.bias n2.weight n2.bias n3.bias fc.weight a.weight b.weight; do printf "%%p: PARAMETER target='%s'" $i; done)
+net() {
+  cat <<END
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 4 } } } } } output { name: "y" }
+  initializer { name: "n1.weight" data_type: 1 dims: 4 float_data: [1, 1, 1, 1] } initializer { name: "n1.bias" data_type: 1 dims: 4 float_data: [0, 0, 0, 0] }
+  $(tensor table 4 4 1) $(tensor val_7 1,4 4 2) $(tensor val_2 '4, 4' 16 3) $(tensor a.weight '4, 4' 16 4)
+  $(node n1 LayerNormalization a x n1.weight n1.bias) $(node '' Mul b a table) $(node '' Add c b val_7) $(node fc MatMul d c val_2)
+  $(node n2 LayerNormalization e d n1.weight n1.bias) $(node a MatMul f e a.weight) $(node b MatMul g f a.weight) $(node n3 Add y g n1.bias)
+END
+}
+signed signed.onnx "$parameters%b: BUFFER target='table' persistent=True%x: USER_INPUT"
+signed plain.onnx ''
+params() { ./"$1" info | sed -n 's/^  *param  *net\.\([^ ]*\) .*/\1/p' | sort | tr '\n' ' '; }
+run 0 "$gc" plain.onnx --train-onnx='mse,sgd(lr)' -o plain
+run 0 "$gc" signed.onnx --train-onnx='mse,sgd(lr)' -o signed
+holds out.txt "note: signed.onnx: --train-onnx: 2 of the module's 8 parameters have no tensor of their name, as fc.weight"
+[ "$(params plain)" = 'a.weight n1.bias n1.weight table val_2 val_7 ' ] || fail "params of a model without a signature: $(params plain)"
+[ "$(params signed)" = 'a.weight fc.val_2 n1.bias n1.weight n2.bias n2.weight n3.bias ' ] || fail "params of a model with one: $(params signed)"
+"$mkdata" npy f32 2,4 6 twice.npy || fail 'no data could be made'
+rm -f y.npy && run 0 ./plain predict --x twice.npy --y y.npy
+run 0 ./signed predict --x twice.npy --expect y=y.npy --rtol 0 --atol 0
+run 0 ./signed train --x twice.npy --target twice.npy --epochs 2 --quiet --save signed.safetensors
+run 0 python3 -c 'from weights import weights; w = weights("signed.safetensors"); assert w["net.n1.weight"] != w["net.n2.weight"] and w["net.n2.bias"] != w["net.n3.bias"]'
+# names of nodes are paths of the exporter that traces
+encode_onnx traced.onnx <<END
+opset_import { version: 17 }
+graph {
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 4 } } } } } output { name: "y" }
+  $(tensor onnx::MatMul_7 '4, 4' 16 3) node { op_type: "MatMul" name: "/layer.0/fc/MatMul" input: ["x", "onnx::MatMul_7"] output: "y" }
+}
+END
+run 0 "$gc" traced.onnx -o traced
+[ "$(params traced)" = 'layer.0.fc.MatMul_7 ' ] || fail "the path of what a node reads: $(params traced)"
+rm y.npy
+
 # ---- attention that is written as products and a softmax, unless something else reads these ----
 attention() { # attention OUTPUT MORE…
   encode_onnx "$1.onnx" <<END

@@ -1,13 +1,17 @@
-"""The script of docs/from-pytorch.md: a module of PyTorch is trained by gc, and its weights return.
+"""The scripts of docs/from-pytorch.md: a module of PyTorch is trained by gc, and its weights return, also those of a module
+whose exporter writes equal parameters once.
 
     bridge.py BUILD
 
 Runs the script as it stands there. The losses of its steps, the weights and the outputs must be those of PyTorch's AdamW within
 1e-4 of the largest. Exit code 1: one differs.
 """
+import copy
+import importlib
 import os
 import re
 import runpy
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,14 +27,45 @@ def apart(got, wanted):
     return float(np.abs(got - wanted).max() / np.abs(wanted).max())
 
 
+class Layers(torch.nn.Module):
+    """Norms of equal weights, which are to be apart, and a layer that is a copy of another, which the file has once."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.one, self.two = torch.nn.Linear(16, 16), torch.nn.LayerNorm(16), torch.nn.LayerNorm(16)
+        self.fc2 = copy.deepcopy(self.fc1)
+
+    def forward(self, x):
+        return self.two(self.fc2(torch.relu(self.one(self.fc1(x)))))
+
+
+def copied(text):
+    """How far the outputs of such a module with the weights that return are from gc's; the norms that are still equal count as 1."""
+    scope = {"torch": torch, "load_file": importlib.import_module("safetensors.torch").load_file}
+    exec(text, scope)
+    torch.manual_seed(1)
+    net, x = Layers().eval(), torch.randn(8, 16)
+    torch.onnx.export(net, (x,), "layers.onnx", dynamo=True, verbose=False, input_names=["x"], output_names=["y"])
+    subprocess.run(["gc", "layers.onnx", "--train-onnx=mse,adamw(lr)", "--emit=python", "-o", "layers.py"], check=True)
+    with importlib.import_module("layers").Model() as model:
+        model.lr = 1e-2
+        for _ in range(20):
+            model.train(x, x.flip(0).contiguous())
+        model.save("layers.safetensors")
+        y = model.predict(x).y
+    net.load_state_dict(scope["trained_state"](net, "layers.safetensors"))
+    return 1.0 if torch.equal(net.one.weight, net.two.weight) else apart(y, net(x).detach())
+
+
 def main():
     os.environ["PATH"] = f"{Path(sys.argv[1]).resolve() / 'bin'}:{os.environ['PATH']}"
-    script = re.search(r"bridge\.py runs it -->\n```python\n(.*?)```", (ROOT / "docs/from-pytorch.md").read_text(), re.DOTALL)[1]
+    script, state = re.findall(r"bridge\.py runs it(?:, too)? -->\n```python\n(.*?)```", (ROOT / "docs/from-pytorch.md").read_text(), re.DOTALL)
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         sys.path.insert(0, work)
         Path("script.py").write_text(script)
         it = runpy.run_path("script.py")
+        layers = copied(state)
         os.chdir("/")
     torch.manual_seed(0)
     net, x, target = it["Net"]().eval(), it["x"], it["target"]
@@ -43,6 +78,7 @@ def main():
         step.step()
     found = {"losses": apart(it["losses"], losses), "outputs": apart(it["y"], net(x[:len(it["y"])]).detach())}
     found |= {name: apart(it["net"].state_dict()[name], w) for name, w in net.state_dict().items()}
+    found["copied"] = layers
     print("".join(f"{name:12} {value:9.1e}\n" for name, value in found.items()), end="")
     sys.exit(max(found.values()) > 1e-4)
 
