@@ -55,10 +55,11 @@ struct Target {
   uint64_t (*scratch_bytes)(const Target *t, const Entry *e, const Op *op);
   /* May this op join a fused group at all? The group's form is decided by passes/fuse/fuse.c. */
   bool (*can_fuse)(const Target *t, const Entry *e, const Op *op);
-  /* It has a kernel for this product of a quantized matrix, and if operands of f32 may be rounded
-     to fewer bits (--precision) it is as fast as that of the matrix dequantized and rounded; NULL:
-     for none. */
-  bool (*multiplies_quantized)(const Target *t, const Entry *e, const Op *op, bool rounded);
+  /* It has a kernel for this product of a quantized matrix, which takes less time than that of the
+     matrix dequantized in memory; NULL: for none. */
+  bool (*multiplies_quantized)(const Target *t, const Entry *e, const Op *op);
+  bool narrow_quantized; /* such products have operands in bf16 where --precision asks for it; else
+                            they keep f32 */
   /* It has a kernel for this quantize or quantize_scale; NULL: for none. */
   bool (*quantizes)(const Target *t, const Entry *e, const Op *op);
   /* The operand of this product, 0 or 1, that it reads so much faster from a transposed copy that

@@ -49,6 +49,6 @@ uint64_t cpu_nms_scratch(const Group *gr);
  */
 const Sections *cpu_library(Arena *a);
 /* Its matrix is in groups that tiles can read. */
-bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op, bool rounded);
+bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op);
 bool cpu_quantizes(const Target *t, const Entry *e, const Op *op);
 #endif

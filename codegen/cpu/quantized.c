@@ -9,12 +9,13 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/product.h"
 
-bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op, bool rounded) {
-  (void)t, (void)rounded;
+bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op) {
+  (void)t;
   int64_t group = op->attr[AT_GROUP].i;
   bool pairs = op->attr[AT_BITS].i == 4;
   /* the sum of a group, and each of its parts, is an i32 */
   if (op->attr[AT_BITS].i == 16) return false;
+  if (op->kind == OP_QUANTIZED_MATMUL && op->attr[AT_WIDE_PRODUCT].i) return false;
   if (op->kind == OP_SCALED_MATMUL && op->attr[AT_LEFT_BITS].i == 16 && group > 256) return false;
   for (int i = 2; i < op->noperands; i++)
     if (value_type(e, op->operands[i])->dtype != DT_BF16) return false;

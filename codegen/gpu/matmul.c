@@ -79,13 +79,9 @@ int cuda_transposed_operand(const Target *target, const Entry *e, const Op *op,
   return product_transposed_operand(&t->machine, &shape, with_padding(t, &shape, shape.k));
 }
 
-/* Of few rows of f32 the time is that of the integers' bytes; more that may be rounded are sooner
-   multiplied on tensor cores. */
-bool cuda_multiplies_quantized(const Target *t, const Entry *e, const Op *op, bool rounded) {
-  enum { FEW = 32 };
+bool cuda_multiplies_quantized(const Target *t, const Entry *e, const Op *op) {
   if (!is_quantized(op) || type_extent(value_type(e, op->operands[0]), 1)) return false;
   const GridProductShape shape = shape_of(e, op);
-  if (rounded && shape.in == DT_F32 && shape.m > FEW && !cuda_target(t)->pre_sm80) return false;
   return shape.in != DT_F64 && value_type(e, op->operands[2])->dtype == DT_BF16 &&
          grid_product_is_quantized(&cuda_target(t)->machine, &shape);
 }
@@ -198,7 +194,7 @@ static void print_thin_quantized_run(Gen *g, Text *x, const GridProduct *p) {
 
 /* The block's part of the depth is multiplied, of which there may be several: `divided`. */
 static void print_run(Gen *g, Text *x, const GridProduct *p, bool divided) {
-  const char *counts = "", *of_part = "", *of_part_b = "", *of_scales = "";
+  const char *counts = "", *of_part = "", *of_part_b = "", *of_scales = "", *within = "";
   if (divided) {
     const char *length = p->s.most ? "length" : arena_printf(g->a, "%lld", (long long)p->s.part);
     if (p->s.tensor || p->s.k % p->s.part)
@@ -208,14 +204,16 @@ static void print_run(Gen *g, Text *x, const GridProduct *p, bool divided) {
     of_part = arena_printf(g->a, " + (int64_t)k0 * %lld", p->s.ta ? (long long)p->s.a_row : 1);
     const long long down = p->s.tb ? 1 : (long long)p->s.b_row;
     of_part_b = arena_printf(g->a, " + (int64_t)k0%s * %lld", p->s.bits == 4 ? " / 2" : "", down);
+    if (p->s.tensor && p->s.bits && p->s.group > DEPTH_UNIT)
+      within = arena_printf(g->a, ", k0 %% %lld", (long long)p->s.group);
     if (p->s.bits)
       of_scales = arena_printf(g->a, " + (int64_t)k0 / %lld * %lld", (long long)p->s.group, down);
   } else if (rows_bounded(p) || depth_bounded(p))
     counts = arena_printf(g->a, ", %s, %s", p->m, p->k);
   const int64_t of_product = p->s.batch > 1 ? (p->s.tb ? p->s.n : p->s.k) * p->s.b_row : 0;
   const char *right = p->s.bits
-                          ? arena_printf(g->a, "QuantizedFrom{(const uint8_t *)in%d%s, in%d%s}",
-                                         p->b, of_part_b, p->scale, of_scales)
+                          ? arena_printf(g->a, "QuantizedFrom{(const uint8_t *)in%d%s, in%d%s%s}",
+                                         p->b, of_part_b, p->scale, of_scales, within)
                           : arena_printf(g->a, "in%d + (int64_t)bt * %lld%s", p->b,
                                          (long long)of_product, of_part_b);
   text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld%s, %s, m0, n0%s);",

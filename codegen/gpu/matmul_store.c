@@ -50,11 +50,10 @@ static const char *sums_at(Gen *g, const GridProduct *p, const char *part) {
 void cuda_product_parts(Gen *g, Text *x, const GridProduct *p) {
   if (!p->s.most) return;
   text_line(x,
-            "const int length = (int)depth_part(%d, %s, %s, %lld, %s, %d, %d, %d), "
+            "const int length = (int)depth_part(%d, %s, %s, %lld, %s, %d), "
             "parts = length < %s ? (int)((%s - 1) / length) + 1 : 1;",
             cuda_target(g->target)->machine.blocks, p->batch, p->m, (long long)p->s.n, p->k,
-            grid_product_unit(&p->s), grid_product_bits(&p->s, false),
-            grid_product_bits(&p->s, true), p->k, p->k);
+            dtype_size(p->s.in), p->k, p->k);
 }
 
 /* Elements of C, or those of a part's sums. */

@@ -58,6 +58,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .can_fuse = gen_can_fuse,
                   .strided_attention = true,
                   .multiplies_quantized = cuda_multiplies_quantized,
+                  .narrow_quantized = true,
                   .transposed_operand = cuda_transposed_operand,
                   .runs_beside = true,
                   .max_fused_ops = 64};
@@ -80,7 +81,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   for (int i = 0; i < narch; i++) t->sm90a |= cuda_variant(arch[i]);
   for (int i = 0; i < narch && !t->pre_sm80; i++)
     if (cuda_arch_number(arch[i]) < 80) t->pre_sm80 = arch[i];
-  if (t->pre_sm80) t->t.narrow = 0;
+  if (t->pre_sm80) t->t.narrow = 0, t->t.narrow_quantized = false;
   t->t.row_bytes = t->pre_sm80 ? 0 : 16; /* of the widest copy to shared memory */
   return &t->t;
 }

@@ -250,24 +250,15 @@ uint64_t grid_product_scratch(const GridProductSchedule *p) {
   return p->parts > 1 ? (uint64_t)p->parts * (uint64_t)(p->batch * p->m * p->n) * sizeof(float) : 0;
 }
 
-int grid_product_unit(const GridProductSchedule *p) {
-  enum { UNIT = 64 };
-  return p->bits && p->group > UNIT ? (int)p->group : UNIT; /* whole groups */
-}
-
-int grid_product_bits(const GridProductSchedule *p, bool right) {
-  return right && p->bits ? p->bits : dtype_size(p->in) * 8;
-}
-
-/* Parts of the depth: a function of the shape alone. Where a run decides the shape, it evaluates
-   the same function; sums of its parts take no more bytes than its operands, nor than those of
-   tiles for all multiprocessors. */
+/* Parts of the depth: a function of the shape alone, which a quantized operand does not change.
+   Where a run decides the shape, it evaluates the same function; sums of its parts take no more
+   bytes than its operands, nor than those of tiles for all multiprocessors. */
 static void choose_parts(const GridMachine *machine, const GridProductShape *s,
                          GridProductSchedule *p) {
-  const int a = grid_product_bits(p, false), b = grid_product_bits(p, true);
+  const int size = dtype_size(p->in);
   p->parts = 1, p->part = p->k;
   if (!p->tensor) return;
-  p->part = depth_part(machine->blocks, p->batch, p->m, p->n, p->k, grid_product_unit(p), a, b);
+  p->part = depth_part(machine->blocks, p->batch, p->m, p->n, p->k, size);
   if (p->part < p->k) p->parts = (int)ceil_div(p->k, p->part);
   const int64_t sums = p->batch * p->m * p->n;
   p->sums = p->parts > 1 ? (uint64_t)(p->parts * sums) * sizeof(float) : 0;
@@ -279,7 +270,7 @@ static void choose_parts(const GridMachine *machine, const GridProductShape *s,
   if (most < 2) return;
   p->most = (int)most;
   const uint64_t all = (uint64_t)(most * sums) * sizeof(float),
-                 operands = (uint64_t)(p->batch * p->k * (p->m * a + p->n * b)) / 8,
+                 operands = (uint64_t)(p->batch * p->k * (p->m + p->n) * size),
                  of_tiles = (uint64_t)machine->blocks * DEPTH_ROWS * DEPTH_COLUMNS * sizeof(float);
   p->sums = all < operands ? all : operands;
   if (p->sums > of_tiles) p->sums = of_tiles;

@@ -191,9 +191,6 @@ typedef struct GridProductSchedule {
    words do not span two of them. On tensor cores one that takes less time than to dequantize the
    matrix in memory, and to multiply then. */
 bool grid_product_is_quantized(const GridMachine *machine, const GridProductShape *s);
-/* What parts are multiples of; bits of an element of an operand: see depth_part. */
-int grid_product_unit(const GridProductSchedule *p);
-int grid_product_bits(const GridProductSchedule *p, bool right);
 /* Parts for which there are blocks. */
 static inline int grid_product_parts(const GridProductSchedule *p) {
   return p->most ? p->most : p->parts;

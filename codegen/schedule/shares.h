@@ -75,18 +75,23 @@ INL int attention_splits(long rows, long keys, int block, long of_block, long la
    adds up: all k, or of few tiles those of one of several parts, whose sums a second launch adds.
    Tiles are the smallest of warpgroups; `blocks` of them leave no multiprocessor idle. SAVED
    elements of the depth take about the time of a launch, by the model of time; parts are multiples
-   of `unit`, and have LEAST elements at least. Operands have so many bits an element, and sums take
+   of UNIT, and have LEAST elements at least. Operands have `size` bytes an element, and sums take
    no more bytes than they. */
-enum { DEPTH_ROWS = 128, DEPTH_COLUMNS = 64, DEPTH_SAVED = 1024, DEPTH_LEAST = 256 };
-INL long depth_part(long blocks, long batch, long m, long n, long k, int unit, int a_bits,
-                    int b_bits) {
-  enum { ROWS = DEPTH_ROWS, COLUMNS = DEPTH_COLUMNS, SUM = 4 };
+enum {
+  DEPTH_ROWS = 128,
+  DEPTH_COLUMNS = 64,
+  DEPTH_SAVED = 1024,
+  DEPTH_LEAST = 256,
+  DEPTH_UNIT = 64
+};
+INL long depth_part(long blocks, long batch, long m, long n, long k, int size) {
+  enum { ROWS = DEPTH_ROWS, COLUMNS = DEPTH_COLUMNS, UNIT = DEPTH_UNIT, SUM = 4 };
   const long tiles = batch * ((m + ROWS - 1) / ROWS) * ((n + COLUMNS - 1) / COLUMNS);
   if (k <= DEPTH_SAVED || k > 0x7fffffff || tiles <= 0 || 2 * tiles > blocks) return k;
   const int depth = (int)k, of_tiles = (int)blocks / (int)tiles, of_depth = depth / DEPTH_LEAST;
   const int most = of_tiles < of_depth ? of_tiles : of_depth;
-  const int part = ((depth - 1) / most / unit + 1) * unit;
+  const int part = ((depth - 1) / most / UNIT + 1) * UNIT;
   if (depth - part < DEPTH_SAVED) return k;
-  const long parts = (depth - 1) / part + 1, operands = batch * k * (m * a_bits + n * b_bits) / 8;
+  const long parts = (depth - 1) / part + 1, operands = batch * k * (m + n) * size;
   return parts * batch * m * n * SUM > operands ? k : part;
 }

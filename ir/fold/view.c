@@ -321,8 +321,8 @@ ValueId matmul_of_dequantize(const Fold *f) {
    and in the groups of q: the same products, summed in integers */
 ValueId product_of_dequantize(const Fold *f) {
   const Op *d = fold_def(f, 0, OP_DEQUANTIZE);
-  if (!d || f->type->dtype != DT_F32 || d->attr[AT_AXIS].i != 1 || d->attr[AT_BITS].i == 4 ||
-      d->attr[AT_GROUP].i != f->attr[AT_GROUP].i)
+  if (!d || f->type->dtype != DT_F32 || f->attr[AT_WIDE_PRODUCT].i || d->attr[AT_AXIS].i != 1 ||
+      d->attr[AT_BITS].i == 4 || d->attr[AT_GROUP].i != f->attr[AT_GROUP].i)
     return NO_ID;
   const ValueId x[] = {d->operands[0], f->x[1], d->operands[1], f->x[2]};
   Attr attr[MAX_ATTRS];

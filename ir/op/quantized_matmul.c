@@ -59,8 +59,11 @@ static const Type *product_of(const ShapeIn *in, Dtype dt) {
 
 const Type *shape_quantized_matmul(const ShapeIn *in) {
   const Type *x = in->type[0];
+  const bool wide = in->attr[AT_WIDE_PRODUCT].i;
   if (x->rank == 2 && in->type[1]->rank == 2 && !quantize_of_floats(in, x)) return NULL;
-  return has_matrix(in, x->dtype, 2) ? product_of(in, x->dtype) : NULL;
+  if (wide && !dtype_is_half(x->dtype))
+    return shape_wrong(in, "is wide for f16 and bf16, not %s", shape_str(in, x));
+  return has_matrix(in, x->dtype, 2) ? product_of(in, wide ? DT_F32 : x->dtype) : NULL;
 }
 
 const Type *shape_scaled_matmul(const ShapeIn *in) {
@@ -85,10 +88,13 @@ const Type *shape_scaled_matmul(const ShapeIn *in) {
 /* ---- decomposition ---- */
 
 ValueId expand_quantized_matmul(Builder *b, const Op *op, const Type *to, const ValueId *x) {
-  const Type *w =
-      matrix_of(ctx_of(b), op->attr, to->dtype, value_type(b->e, x[0]), value_type(b->e, x[1]));
+  (void)to; /* of f32 where the product is wide */
+  const Type *t = value_type(b->e, x[0]);
+  const Type *w = matrix_of(ctx_of(b), op->attr, t->dtype, t, value_type(b->e, x[1]));
   ValueId right = quantize_floats(b, op->attr, x[1], x[2], w);
-  return build_matmul(b, x[0], right, false, axis_of(op->attr) == 1);
+  const bool tb = axis_of(op->attr) == 1;
+  return op->attr[AT_WIDE_PRODUCT].i ? build_matmul_narrow(b, x[0], right, false, tb)
+                                     : build_matmul(b, x[0], right, false, tb);
 }
 
 ValueId expand_scaled_matmul(Builder *b, const Op *op, const Type *to, const ValueId *x) {
@@ -112,7 +118,7 @@ static ValueId grad_left(GradCtx *g, const Op *op, int scale, ValueId dy) {
   const ValueId of[] = {op->operands[1], op->operands[scale]};
   Attr attr[MAX_ATTRS];
   memcpy(attr, op->attr, sizeof attr);
-  attr[AT_LEFT_BITS].i = 0; /* dequantize has none */
+  attr[AT_LEFT_BITS].i = 0; /* nor is dequantize wide, which has the same place */
   ValueId right = build(g->b, OP_DEQUANTIZE, of, 2, attr, w);
   return build_matmul(g->b, dy, right, false, axis_of(op->attr) == 0);
 }
@@ -123,7 +129,9 @@ static void grad_right(GradCtx *g, const Op *op, int scale, ValueId x, ValueId d
   quantize_grad_scales(g, op, op->attr, scale, op->operands[1], dw);
 }
 
+/* The gradient of a wide product is first converted to the left operand's dtype. */
 void grad_quantized_matmul(GradCtx *g, const Op *op, ValueId dy) {
+  dy = build_convert(g->b, dy, value_type(g->e, op->operands[0])->dtype);
   if (grad_wants(g, op, 0)) grad_to(g, op, 0, grad_left(g, op, 2, dy));
   if (grad_wants(g, op, 2)) grad_right(g, op, 2, op->operands[0], dy);
 }

@@ -294,10 +294,8 @@ static ExpandFn *expansion(const PassRun *r, const Entry *e, const Op *op) {
       t->quantizes(t, e, op))
     return NULL;
   if (op_info[op->kind].cls == CLASS_WINDOW) return windows_expansion(t, e, op);
-  Precision products;
-  const bool rounded = precision_arg(r, "saved", &products) && products != PRECISION_F32;
   bool kept = (op->kind == OP_QUANTIZED_MATMUL || op->kind == OP_SCALED_MATMUL) && t &&
-              t->multiplies_quantized && t->multiplies_quantized(t, e, op, rounded);
+              t->multiplies_quantized && t->multiplies_quantized(t, e, op);
   return kept ? NULL : op_info[op->kind].expand;
 }
 
@@ -335,7 +333,7 @@ static void clean(Diff *d, Entry *e, Precision saved) {
   Arena *a = d->r->scratch;
   Clean c = {.extra = ARENA_ARRAY(a, bool, e->ops.n)};
   for (uint32_t i = 0; i < d->extra.n; i++) c.extra[d->extra.at[i]] = true;
-  if (saved != PRECISION_F32) c.saved = saved_new(a, e, saved);
+  if (saved != PRECISION_F32) c.saved = saved_new(a, e, saved, d->r->opt->target);
   entry_rebuild(e, clean_each, &c, false, false);
   d->r->changes += d->extra.n + (c.saved ? saved_count(c.saved) : 0);
 }

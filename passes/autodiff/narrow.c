@@ -9,12 +9,13 @@
 /* The same numbers beside others. */
 static bool is_concat(const Op *op) { return op && op->kind == OP_CONCAT; }
 
-int narrow_operands(const Entry *e, const Op *op, Precision p) {
+int narrow_operands(const Entry *e, const Op *op, Precision p, const Target *t) {
   int n = 0;
   if (op->kind == OP_MATMUL) n = op->attr[AT_TF32].i ? 0 : 2;
   if (is_conv(op)) n = op->attr[AT_TF32_OPERANDS].i ? 0 : 2;
   if (op->kind == OP_ATTENTION && p == PRECISION_BF16) n = 3;
   if (op->kind == OP_ATTENTION_GRAD && p == PRECISION_BF16) n = 4;
+  if (op->kind == OP_QUANTIZED_MATMUL && p == PRECISION_BF16) n = t && t->narrow_quantized;
   return n && is_f32(e, op->operands[0]) ? n : 0;
 }
 
@@ -24,8 +25,8 @@ bool narrow_rounds_filters(const Entry *e, const Op *op) {
   return def && def->kind == OP_LOAD;
 }
 
-Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
-  Narrow n = {.p = p, .old = e};
+Narrow narrow_new(Arena *a, const Entry *e, Precision p, const Target *t) {
+  Narrow n = {.p = p, .t = t, .old = e};
   n.low = ARENA_ARRAY(a, ValueId, e->values.n + 1);
   n.where = ARENA_ARRAY(a, const Block *, e->values.n + 1);
   n.product = ARENA_ARRAY(a, bool, e->values.n + 1);
@@ -33,7 +34,7 @@ Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
   memset(n.low, 0xff, sizeof n.low[0] * e->values.n); /* NO_ID */
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
-    for (int k = narrow_operands(e, op, p); k-- > 0;)
+    for (int k = narrow_operands(e, op, p, t); k-- > 0;)
       if (k != 1 || !narrow_rounds_filters(e, op)) n.product[source_of(e, op->operands[k])] = true;
     const Op *sum = op->kind == OP_RESHAPE ? value_def(e, op->operands[0]) : NULL;
     if (sum && sum->kind == OP_SUM)

@@ -7,6 +7,7 @@
 
 typedef struct Narrow {
   Precision p;
+  const Target *t; /* NULL: none */
   const Entry *old;
   ValueId *low;        /* by old value: narrowed, in the new entry; NO_ID: not yet */
   const Block **where; /* ... of a view: made for the readers in this block; NULL: for all */
@@ -35,12 +36,13 @@ static inline bool is_conv(const Op *op) {
 }
 
 /* How many operands are narrowed, from the first on: both of a product or convolution; of attention
-   in bf16 the queries, keys and values, of its gradient also dy, which precedes them. 0: none. */
-int narrow_operands(const Entry *e, const Op *op, Precision p);
+   in bf16 the queries, keys and values, of its gradient also dy, which precedes them; the left one
+   of a product of a quantized matrix, on a target that wants it. 0: none. */
+int narrow_operands(const Entry *e, const Op *op, Precision p, const Target *t);
 /* The filters of the convolution are a weight, which it rounds on the way: no copy is needed. */
 bool narrow_rounds_filters(const Entry *e, const Op *op);
 
-Narrow narrow_new(Arena *a, const Entry *e, Precision p);
+Narrow narrow_new(Arena *a, const Entry *e, Precision p, const Target *t);
 /* Of an old f32 value that is mapped. */
 ValueId narrow_low(Narrow *n, Builder *b, ValueId v, const ValueId *map);
 /* Narrows what is wanted so: the arguments of the block that an op begins, and what the op makes.

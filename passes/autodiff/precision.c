@@ -2,7 +2,8 @@
    the backward pass saves activations in them.
    Contract: runs after autodiff. Sums of products are f32, and so are parameters, reductions,
    softmax, losses, optimizers, and everything in `init`. Values of other dtypes than f32 stay, and
-   so do products that a target multiplies by the integers of quantized matrices.
+   so do products that a target multiplies by the integers of quantized matrices, in tf32 and unless
+   it wants halves there: their rows, of which a run may have any number, do not decide that.
    Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
    its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
    bytes. If a product reads a value narrowed, sums and the whole backward pass read it narrowed,
@@ -51,6 +52,22 @@ static void narrow_matmul(Narrow *n, Builder *b, const Op *op, ValueId *map) {
       build_matmul_narrow(b, x, y, op->attr[AT_TA].i != 0, op->attr[AT_TB].i != 0);
 }
 
+/* By a quantized matrix, whose numbers count as rounded to bf16, which its scales are: the integers
+   stay, unless the target would rather dequantize them in memory. */
+static void narrow_quantized(Narrow *n, Builder *b, const Op *op, ValueId *map) {
+  const ValueId x[] = {narrow_low(n, b, op->operands[0], map), map[op->operands[1]],
+                       map[op->operands[2]]};
+  Attr attr[MAX_ATTRS];
+  memcpy(attr, op->attr, sizeof attr);
+  attr[AT_WIDE_PRODUCT].i = 1;
+  b->name = value_at(n->old, op->results[0])->name;
+  ValueId y = build(b, OP_QUANTIZED_MATMUL, x, 3, attr, NULL);
+  const Op *low = value_def(b->e, y);
+  if (!n->t->multiplies_quantized || !n->t->multiplies_quantized(n->t, b->e, low))
+    y = op_info[OP_QUANTIZED_MATMUL].expand(b, low, value_type(b->e, y), x);
+  map[op->results[0]] = y;
+}
+
 static void narrow_conv(Narrow *n, Builder *b, const Op *op, ValueId *map) {
   ValueId in[3];
   bool tf32 = n->p == PRECISION_TF32, rounds = narrow_rounds_filters(n->old, op);
@@ -88,11 +105,13 @@ static void narrow_each(Builder *b, const Entry *old, const Op *op, ValueId *map
   Narrow *n = data;
   n->old = old;
   narrow_arguments(n, b, op, map, n->product);
-  int operands = narrow_operands(old, op, n->p);
+  int operands = narrow_operands(old, op, n->p, n->t);
   if (operands == 0)
     narrow_copy(n, b, op, map, sum_reads_low, n);
   else if (op->kind == OP_MATMUL)
     narrow_matmul(n, b, op, map);
+  else if (op->kind == OP_QUANTIZED_MATMUL)
+    narrow_quantized(n, b, op, map);
   else if (is_conv(op))
     narrow_conv(n, b, op, map);
   else
@@ -104,7 +123,7 @@ bool pass_precision(PassRun *r) {
   Precision p;
   if (!precision_arg(r, "products", &p)) return false;
   for (uint32_t k = 0; k < r->m->entries.n && p != PRECISION_F32; k++) {
-    Narrow n = narrow_new(r->scratch, r->m->entries.at[k], p);
+    Narrow n = narrow_new(r->scratch, r->m->entries.at[k], p, r->opt->target);
     entry_rebuild(r->m->entries.at[k], narrow_each, &n, false, true);
     r->changes += n.made;
   }

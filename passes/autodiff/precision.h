@@ -13,8 +13,8 @@ bool precision_arg(const PassRun *r, const char *key, Precision *out);
 
 /* A rebuild in which the backward pass reads what the forward pass left in fewer bits. */
 typedef struct Saved Saved;
-/* In the arena given. */
-Saved *saved_new(Arena *a, const Entry *e, Precision p);
+/* In the arena given; of products for this target. */
+Saved *saved_new(Arena *a, const Entry *e, Precision p, const Target *t);
 /* In place of build_copy, for every op in order. */
 void saved_copy(Saved *s, Builder *b, const Entry *old, const Op *op, ValueId *map);
 int64_t saved_count(const Saved *s); /* values narrowed so far */

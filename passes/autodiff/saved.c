@@ -114,9 +114,9 @@ static bool needs_f32(const Op *op) {
   return op->kind == OP_XENT_GRAD || op->kind == OP_LOG_SOFTMAX_GRAD;
 }
 
-Saved *saved_new(Arena *a, const Entry *e, Precision p) {
+Saved *saved_new(Arena *a, const Entry *e, Precision p, const Target *t) {
   Saved *s = ARENA_NEW(a, Saved);
-  *s = (Saved){.n = narrow_new(a, e, p)};
+  *s = (Saved){.n = narrow_new(a, e, p, t)};
   s->keep = ARENA_ARRAY(a, bool, e->values.n + 1);
   const bool *statistic = find_statistics(a, e);
   bool *in_memory = ARENA_ARRAY(a, bool, e->values.n + 1);

@@ -128,8 +128,7 @@ static ValueId integer_product(const Quantize *q, Builder *b, ValueId x, ValueId
 
 static bool multiplies_integers(const Quantize *q, const Entry *e, ValueId product) {
   const Target *t = q->r->opt->target;
-  return t && t->multiplies_quantized &&
-         t->multiplies_quantized(t, e, value_def(e, product), false);
+  return t && t->multiplies_quantized && t->multiplies_quantized(t, e, value_def(e, product));
 }
 
 /* The param of whose integers the op reads rows, or whose matrix it multiplies by; -1: none. */

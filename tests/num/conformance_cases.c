@@ -539,6 +539,7 @@ static void quantized_product(Case *c) {
   int64_t groups = (k + c->attr[AT_GROUP].i - 1) / c->attr[AT_GROUP].i;
   int64_t stored = pairs ? (k + 1) / 2 : k;
   const int64_t bytes = scaled && below(c, 2) ? 2 : 1;
+  if (!scaled) c->attr[AT_WIDE_PRODUCT].i = dtype_is_half(c->dt) && below(c, 2);
   if (scaled)
     c->given = type_of(c, c->dt, 2, (int64_t[]){m, n}), c->attr[AT_LEFT_BITS].i = 8 * bytes;
   operand(c, scaled ? DT_I8 : c->dt, 2, (int64_t[]){m, bytes * k});

@@ -2,10 +2,11 @@
    dequantizes it, and memory holds no floats of it. Contract: a number is that of dequantize, so the bits of the product are
    those of the product of the dequantized matrix. Integers and scales lie as in thin_quantized.h. */
 /* section QuantizedFrom */
-/* Where its integers lie, and its scales. */
+/* Where its integers lie, and its scales; elements of the first group before them. */
 struct QuantizedFrom {
   const uint8_t *q;
   const uint16_t *s;
+  int within;
 };
 /* section QuantizedSide */
 /* As GemmSide. R: rounds scales and numbers to the dtype that dequantize would have made. COPY: bytes of a load, of columns
@@ -54,10 +55,10 @@ struct QuantizedSide {
         continue;
       if (DOWN) {
         word[p].at[0] = *(const typename Bytes<COLUMNS>::Type *)(from.q + (I)(k / Q::NUMBERS) * ROW + n);
-        if (p < SCALES) scale[p] = *(const Vec<uint16_t, COLUMNS> *)(from.s + (I)(k / GROUP) * ROW + n);
+        if (p < SCALES) scale[p] = *(const Vec<uint16_t, COLUMNS> *)(from.s + (I)((from.within + k) / GROUP) * ROW + n);
       } else {
         word[p] = *(const Vec<uint32_t, WORDS> *)(from.q + (I)n * ROW + k / Q::NUMBERS);
-        scale[p].at[0] = from.s[(I)n * GROUPS + k / GROUP];
+        scale[p].at[0] = from.s[(I)n * GROUPS + (from.within + k) / GROUP];
       }
     }
   }
