@@ -41,9 +41,10 @@ typedef struct PassOptions {
   bool lowered;     /* the module comes from behind the pass autodiff of another pipeline */
   bool verify_each; /* module_verify after every pass */
   bool time_passes, stats, print_changed, print_liveness;
-  const char *print_after; /* pass name, "all" or NULL */
-  unsigned remarks;        /* bits of RemarkKind */
-  FILE *out;               /* for everything these switches print: stderr by default */
+  const char *print_after;      /* pass name, "all" or NULL */
+  _Atomic(const char *) *stage; /* where the name of the pass that runs is left; NULL: nowhere */
+  unsigned remarks;             /* bits of RemarkKind */
+  FILE *out;                    /* for everything these switches print: stderr by default */
   /* The elements of a param in a file that the program takes, malloc'ed; NULL: it has none. */
   float *(*floats)(void *data, const Global *g);
   void *floats_data;

@@ -33,6 +33,19 @@ GcWinogradCost winograd_cost(int64_t from, int64_t to, const int64_t padding[4],
       .back = back};
 }
 
+/* Sizes of an axis of which one is best, whatever the other axis has. Taps and tiles grow by the
+   same from each size to the next but one, from SMALL on, so that what is gained is least or most
+   at the ends. A static axis has one size. */
+enum { SMALL = 6, AXIS_SIZES = SMALL + 2 };
+static int sizes_of_axis(const WindowAxis *a, bool bounded, int64_t size[AXIS_SIZES]) {
+  int n = 0;
+  size[n++] = a->in;
+  if (!bounded) return n;
+  if (a->in > 1) size[n++] = a->in - 1;
+  for (int64_t i = 1; i <= SMALL && i < a->in - 1; i++) size[n++] = i;
+  return n;
+}
+
 bool winograd_wins_somewhere(const ConvGeom *c, bool back) {
   const WindowAxis *h = &c->h, *w = &c->w;
   bool fits = h->taps == 3 && w->taps == 3 && conv_is_dense(c) && c->x->dtype == DT_F32 &&
@@ -41,12 +54,13 @@ bool winograd_wins_somewhere(const ConvGeom *c, bool back) {
   const int64_t padding[] = {h->lo, h->hi, w->lo, w->hi};
   const GcWinogradCost cost =
       winograd_cost(back ? c->cout : c->cin, back ? c->cin : c->cout, padding, back);
-  const int64_t least_rows = type_extent(c->x, 2) ? 1 : h->in;
-  const int64_t least_columns = type_extent(c->x, 3) ? 1 : w->in;
+  int64_t rows[AXIS_SIZES], columns[AXIS_SIZES];
+  const int nrows = sizes_of_axis(h, type_extent(c->x, 2), rows),
+            ncolumns = sizes_of_axis(w, type_extent(c->x, 3), columns);
   if (9 * WINOGRAD_TILE * WINOGRAD_TILE * cost.direct <= cost.tile) return false; /* at any size */
-  for (int64_t rows = h->in; rows >= least_rows; rows--)
-    for (int64_t columns = w->in; columns >= least_columns; columns--)
-      if (winograd_wins(&cost, rows, columns)) return true;
+  for (int i = 0; i < nrows; i++)
+    for (int k = 0; k < ncolumns; k++)
+      if (winograd_wins(&cost, rows[i], columns[k])) return true;
   return false;
 }
 

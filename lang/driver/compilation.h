@@ -88,6 +88,10 @@ Module *planning_again(Compilation *r, void (*change)(Module *m), int *code);
 /* One more, planned for so many ranks in silence; to free. */
 Module *planning_for_ranks(Compilation *r, int ranks, const Target *t, int *code);
 
+/* ---- host_memory.c ---- */
+/* Says which entries of a program that is compiled for this machine have too little memory here. */
+void host_memory_note(const Compilation *r);
+
 /* ---- rank_memory.c ---- */
 /* --memory-per-rank: prints it, and puts it into the program. Returns the exit code. */
 int rank_memory(Compilation *r);

@@ -278,6 +278,7 @@ static int compile(Compilation *r) {
   if (!code) code = print_times_of_launches(r);
   if (!code && option_given(&r->o, OPT_MEMORY_REPORT)) code = print_report(r);
   if (!code && r->nper_rank) code = rank_memory(r);
+  if (!code) host_memory_note(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);
   if (imported >= 0) close(imported);

@@ -4,6 +4,7 @@
 
 #include "codegen/codegen.h"
 #include "ir/support/clock.h"
+#include "lang/driver/progress.h"
 
 #include <string.h>
 
@@ -33,6 +34,14 @@ static int failed_passes(Compilation *r, const Module *m, int errors_before) {
   return EXIT_PROGRAM;
 }
 
+static bool run_passes(Compilation *r, Module *m) {
+  Progress p;
+  progress_start(&p, &r->passes);
+  const bool ok = passes_run(m, r->pipeline, &r->passes);
+  progress_end(&p, &r->passes);
+  return ok;
+}
+
 static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_plan) {
   double start = clock_seconds();
   r->passes.target = t;
@@ -56,7 +65,7 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
         r->o.input, foreign, t->name);
   if (!option_given(&r->o, OPT_PASSES) && passes_has_layouts(m))
     r->pipeline = passes_behind_layout(r->pipeline);
-  if (r->pipeline[0] && !passes_run(m, r->pipeline, &r->passes)) return failed_passes(r, m, errors);
+  if (r->pipeline[0] && !run_passes(r, m)) return failed_passes(r, m, errors);
   if (wants_plan && !is_planned(m))
     return usage_error("the pipeline '%s' makes no memory plan: it lacks one of order, liveness, "
                        "inplace, share",

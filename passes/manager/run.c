@@ -78,6 +78,7 @@ bool manager_run(Module *m, const Pipeline *p, uint32_t from, uint32_t end,
       Entry *e;
       for (uint32_t k = 0; (e = pass_entry(m, k)); k++) cache_change(e)->plan = NULL;
     }
+    if (opt->stage) *opt->stage = pass->name;
     ok = run_stage(m, p, i, opt, &ms[i], &changes[i], &ends);
     have = (have & pass->keeps) | pass->gives;
     if (ok && opt->verify_each) ok = module_verify(m, pass->name);

@@ -54,7 +54,7 @@ static void touch_slack(const uint8_t *end) { (void)*(volatile const uint8_t *)(
 
 bool memory_map(Memory *m, const Sizes *s, Err *e) {
   *m = (Memory){.sizes = *s};
-  void *p = pages_map(s->total, "the program", "compile it with a smaller batch", e);
+  void *p = pages_map(s->total, "the program", "compile it with a smaller batch or bound", e);
   if (!p) return false;
   madvise(p, s->total, MADV_HUGEPAGE); /* advice: any answer will do */
   uint8_t *at = m->base = p;

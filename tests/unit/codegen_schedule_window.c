@@ -2,6 +2,7 @@
    for all: tiles cover the result once, their runs lie on the image, sums fit into registers. */
 #include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/window.h"
+#include "codegen/schedule/winograd.h"
 #include "tests/unit/schedule_rig.h"
 
 static Ctx *c;
@@ -311,6 +312,37 @@ static void takes_planes_of_halves(void **state) {
   (void)state;
 }
 
+/* Of bounded images Winograd's method is there if it wins at any of their sizes. */
+static bool wins_at_any_size(const ConvGeom *g, bool back) {
+  const int64_t padding[] = {g->h.lo, g->h.hi, g->w.lo, g->w.hi};
+  const GcWinogradCost cost =
+      winograd_cost(back ? g->cout : g->cin, back ? g->cin : g->cout, padding, back);
+  for (int64_t rows = 1; rows <= g->h.in; rows++)
+    for (int64_t columns = 1; columns <= g->w.in; columns++)
+      if (winograd_wins(&cost, rows, columns)) return true;
+  return false;
+}
+
+static void finds_where_winograd_wins(void **state) {
+  const int64_t all[] = {1, 2, 3, 4, 5, 7, 8, 12, 27, 48}, channels[] = {8, 18, 24, 27, 32, 64, 96};
+  const int n = sizeof all / sizeof *all, nchannels = sizeof channels / sizeof *channels;
+  int found = 0, tried = 0;
+  for (int i = 0; i < n * n * nchannels * nchannels * 6; i++) {
+    const int64_t h = all[i % n], w = all[i / n % n], cin = channels[i / n / n % nchannels],
+                  cout = channels[i / n / n / nchannels % nchannels];
+    const int pad = i / n / n / nchannels / nchannels % 3, back = i % 7 == 0;
+    ConvGeom g = conv(1, cin, cout, 1, axis(h, 3, 1, pad, 1), axis(w, 3, 1, pad, 1));
+    if (h + 2 * pad < 3 || w + 2 * pad < 3) continue;
+    const Extent *high = extent_get(c, "h", h), *wide = extent_get(c, "w", w);
+    g.x = type_get(c, DT_F32, 4,
+                   (const int64_t[]){1, cin, axis_of_extent(high, 1), axis_of_extent(wide, 1)});
+    assert_int_equal(winograd_wins_somewhere(&g, back), wins_at_any_size(&g, back));
+    found += winograd_wins_somewhere(&g, back), tried++;
+  }
+  assert_in_range(found, tried / 10, tried * 9 / 10);
+  (void)state;
+}
+
 static void decides_tiles_of_tensor_cores(void **state) {
   GridConvShape s = {.groups = 1, .in = DT_BF16, .dt = DT_F32, .tensor = true};
   for (int i = 0; i < EXTENTS; i++)
@@ -524,6 +556,7 @@ int main(void) {
       cmocka_unit_test(decides_tiles_of_a_device),
       cmocka_unit_test(decides_k_tiles_that_are_copied_ahead),
       cmocka_unit_test(decides_filters_of_a_device),
+      cmocka_unit_test(finds_where_winograd_wins),
       cmocka_unit_test(decides_tiles_of_tensor_cores),
       cmocka_unit_test(takes_planes_of_halves),
       cmocka_unit_test(decides_channels_of_a_block),
