@@ -234,11 +234,11 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *colu
     file_close(&c->file);
     return open_images(c, s, e);
   }
-  bool flat = s->type || s->offset || s->step;
-  if (!flat && (columns || csv_is(c->text) || is_table(c, head, got))) {
+  const bool windows = s->offset || s->step;
+  if (!s->type && (columns || csv_is(c->text) || (!windows && is_table(c, head, got)))) {
     bool packed = got > 2 && head[0] == 0x1F && head[1] == 0x8B;
     if (packed) c->source.kind = SOURCE_GZIP, c->source.size = SOURCE_UNKNOWN;
-    return csv_open(c, columns, e);
+    return csv_open(c, s, columns, e);
   }
   if (is_safetensors(head, got, c->file.size)) {
     err_set(e, EXIT_WRONG, "%s: holds weights (safetensors), not rows of an input", c->text);

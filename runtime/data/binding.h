@@ -3,15 +3,18 @@
 #define GCRT_BINDING_H
 #include "runtime/data/dataset.h"
 
-typedef struct Suffixes {
+struct Suffixes {
   bool range, offset, step, type;
   int64_t from, to; /* of [a:b], negative ones from the end */
   bool has_from, has_to;
   uint64_t k, s;
   Elem elem;
-} Suffixes;
+};
 
 /* ---- suffix.c ---- */
+/* Cuts the last +k or ~s of the text into *s, if it has not been given before; false: there is
+   none. */
+bool suffix_cut_window(char *text, Suffixes *s);
 /* Cuts all suffixes off the text, unless there is a file of that name; *columns: those of CSV, in
    the text, or NULL. */
 void suffixes_cut(char *text, Suffixes *s, char **columns);

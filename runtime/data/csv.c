@@ -140,18 +140,59 @@ static bool settle_rows(Column *c, Err *e) {
   return c->csv->n == c->row_elems || csv_misfit(c, e);
 }
 
-bool csv_open(Column *c, char *columns, Err *e) {
+/* A row is lines of n elements, which are what its last axes have. */
+static bool is_of_lines(const GcTensor *t, uint64_t n) {
+  uint64_t inner = 1;
+  for (int i = t->rank; inner < n && i-- > 1;) inner *= (uint64_t)t->dims[i];
+  return inner == n;
+}
+
+/* Rows are windows of lines: from line k on, s lines apart, or side by side. */
+static bool settle_windows(Column *c, const Suffixes *s, Err *e) {
+  const uint64_t n = c->csv->n;
+  uint64_t step = 0, offset = 0;
+  if (c->extents) column_at_bounds(c, c->extents);
+  if (c->fixed) {
+    err_set(e, EXIT_WRONG, "%s: windows are rows, and the input %s has no batch axis", c->text,
+            c->t->name);
+    return err_hint(e, "leave +k and ~s out");
+  }
+  if (!is_of_lines(c->t, n)) {
+    err_set(e, EXIT_WRONG,
+            "%s: a line has %" PRIu64 " column%s, but the last axis of the input %s is %" PRId64,
+            c->text, n, n == 1 ? "" : "s", c->t->name, c->t->dims[c->t->rank - 1]);
+    return err_hint(e, "choose the columns of a line: %s:NAME,NAME…~1", c->text);
+  }
+  c->line = n;
+  if (!checked_mul(s->step ? s->s : c->row_elems / n, n, &step) ||
+      (s->offset && !checked_mul(s->k, n, &offset)))
+    step = 0;
+  c->step = step ? step : c->total + 1;
+  c->offset = step ? offset : c->total;
+  c->all_rows = 0;
+  if (c->total >= c->offset && c->total - c->offset >= c->row_elems)
+    c->all_rows = (c->total - c->offset - c->row_elems) / c->step + 1;
+  return true;
+}
+
+bool csv_open(Column *c, const Suffixes *given, char *columns, Err *e) {
+  Suffixes s = *given;
   Csv *v = c->csv = calloc(1, sizeof *v);
   if (!v) return err_set(e, EXIT_ENV, "no memory to read %s", c->text);
   v->any_float = c->request && c->request->of_output;
   c->type = c->t->dtype == GC_BF16 || c->t->dtype == GC_F16 ? ELEM_F32 : (Elem)c->t->dtype;
-  if (!read_text(c, e) || !read_header(c, e) || !csv_choose(c, columns, e) || !count_rows(c, e))
-    return false;
+  if (!read_text(c, e) || !read_header(c, e)) return false;
+  if (columns) csv_cut_windows(c, columns, &s);
+  if (!csv_choose(c, columns, e) || !count_rows(c, e)) return false;
   c->total = c->all_rows * v->n;
+  if (s.offset || s.step) return settle_windows(c, &s, e) && collect_words(c, e);
   if (!(c->fixed ? settle_whole : settle_rows)(c, e)) return false;
   if (!collect_words(c, e)) return false;
   c->step = c->row_elems;
-  if (c->fixed) c->all_rows = 1;
+  if (c->fixed)
+    c->all_rows = 1;
+  else
+    c->line = v->n;
   return true;
 }
 

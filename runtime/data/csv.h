@@ -1,7 +1,7 @@
 /* What the files of CSV share: a text, its records and fields, and the columns of an input. */
 #ifndef GCRT_CSV_H
 #define GCRT_CSV_H
-#include "runtime/data/dataset.h"
+#include "runtime/data/binding.h"
 
 enum { FIELDS = 1 << 16 /* of a record, at most */ };
 
@@ -56,6 +56,8 @@ bool csv_no_number(const CsvReader *r, uint64_t column, const char *s);
 #define CSV_MARKS ",=" /* what separates names of columns, beside ".." */
 /* A name or a word as the user writes it: in quotes if one of the marks is in it. */
 void csv_quoted(const char *name, const char *marks, char *out, size_t size);
+/* Cuts +k and ~s off what stands behind the columns, unless a column has that name. */
+void csv_cut_windows(const Column *c, char *text, Suffixes *s);
 /* "a,b..d,e" or, of labels, "a=word|word"; NULL: all. */
 bool csv_choose(Column *c, char *text, Err *e);
 bool csv_misfit(const Column *c, Err *e); /* the chosen ones are not as many as a row has */

@@ -89,6 +89,20 @@ static bool find_column(const Column *c, const char *name, uint64_t *out, Err *e
   return err_hint(e, "it has %s", all);
 }
 
+void csv_cut_windows(const Column *c, char *text, Suffixes *s) {
+  const Csv *v = c->csv;
+  for (bool named = false; !named;) {
+    const char *last = text, *dots;
+    char name[WORD];
+    for (const char *p = text; *p; p++)
+      if (*p == ',' || *p == '=' || *p == '|') last = p + 1;
+    if ((dots = strstr(last, ".."))) last = dots + 2;
+    for (uint64_t i = 0; i < v->ncolumns && !named; i++)
+      named = strcmp(csv_name(v, i, name), last) == 0;
+    if (!named && !suffix_cut_window(text, s)) return;
+  }
+}
+
 /* "a" or "b..d"; `taken` marks the columns that are chosen. */
 static bool choose_range(Column *c, const char *a, const char *b, bool *taken, Err *e) {
   Csv *v = c->csv;
@@ -287,6 +301,12 @@ bool csv_misfit(const Column *c, Err *e) {
         "the column %.100s names images; a program compiled with gc --images takes their "
         "folder, FOLDER/CLASS/NAME.png",
         name);
+  if (v->n && c->row_elems % v->n == 0 && c->row_elems > v->n && !c->line)
+    return err_hint(e,
+                    "windows of %" PRIu64 " lines are %s:NAME,NAME…~%" PRIu64
+                    ", or ~1 where each begins a line after the one before; else a row needs "
+                    "%" PRIu64 " columns",
+                    c->row_elems / v->n, c->text, c->row_elems / v->n, c->row_elems);
   return err_hint(e, "a row needs %" PRIu64 ": %s:NAME,NAME… chooses of %s", c->row_elems, c->text,
                   all);
 }

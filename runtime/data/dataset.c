@@ -18,15 +18,20 @@ static bool same_file(const Column *a, const Column *b) {
          a->source.start == b->source.start;
 }
 
-/* Their elements are sequences of the same bytes. */
+/* Their elements are sequences of the same bytes, or lines of the same table. */
 static bool same_files(const Column *a, const Column *b) {
-  bool same = a->flat && b->flat && a->nparts == b->nparts;
+  bool same = ((a->flat && b->flat) || (a->line && b->line)) && a->nparts == b->nparts;
   for (int k = 0; same && k < a->nparts; k++) same = same_file(&a->parts[k], &b->parts[k]);
   return same && (a->nparts || same_file(a, b));
 }
 
 static bool same_bytes(const Column *a, const Column *b) {
-  return a->type == b->type && same_files(a, b);
+  return a->flat && a->type == b->type && same_files(a, b);
+}
+
+/* Of elements, those of a file, or lines of a table. */
+static uint64_t units(const Column *c, uint64_t elements) {
+  return c->line ? elements / c->line : elements;
 }
 
 /* Windows move on by another number of bytes a row, so that they drift apart. */
@@ -34,6 +39,13 @@ static bool drift_apart(const Column *a, const Column *b, Err *e) {
   const uint64_t x = a->step * (uint64_t)elem_info[a->type].size,
                  y = b->step * (uint64_t)elem_info[b->type].size;
   const bool windows = a->step != a->row_elems && b->step != b->row_elems;
+  if (a->line) {
+    if (units(a, a->step) == units(b, b->step)) return false;
+    err_set(e, EXIT_WRONG, "%s: %s moves on by ~%" PRIu64 " a row, %s by ~%" PRIu64, a->text,
+            a->t->name, units(a, a->step), b->t->name, units(b, b->step));
+    err_hint(e, "say the same step for both, for example ~1");
+    return true;
+  }
   if (a->type == b->type ? a->step == b->step : x == y || !windows) return false;
   if (a->type == b->type) {
     err_set(e, EXIT_WRONG, "%s: %s moves on by %" PRIu64 " elements a row, %s by %" PRIu64, a->text,
@@ -53,12 +65,12 @@ static bool drift_apart(const Column *a, const Column *b, Err *e) {
 /* Of two inputs whose windows are of one file, which end where the last of them does. */
 static void end_together(Column *a, Column *b) {
   const uint64_t least = a->rows < b->rows ? a->rows : b->rows, most = a->rows + b->rows - least;
-  if (a->first != b->first ||
-      (most - least) * a->step > a->offset + b->offset + a->row_elems + b->row_elems)
+  const uint64_t rest = (most - least) * units(a, a->step), x = units(a, a->offset),
+                 y = units(b, b->offset), far = x > y ? x : y;
+  if (a->first != b->first || rest > x + y + units(a, a->row_elems) + units(b, b->row_elems))
     return;
   Column *longer = a->rows > b->rows ? a : b;
-  const uint64_t far = a->offset > b->offset ? a->offset : b->offset;
-  if ((most - least) * a->step > far + a->step) longer->cut = most - least;
+  if (rest > far + units(a, a->step)) longer->cut = most - least;
   a->rows = b->rows = least;
 }
 
@@ -69,7 +81,7 @@ static bool join_windows(Dataset *d, Err *e) {
       Column *b = &d->columns[j];
       if (j == i || c->fixed || b->fixed || !same_files(b, c)) continue;
       if (drift_apart(i < j ? c : b, i < j ? b : c, e)) return false;
-      if (b->type == c->type) end_together(b, c);
+      if (b->type == c->type || b->line) end_together(b, c);
     }
   }
   return true;
@@ -81,8 +93,8 @@ bool dataset_cut_note(const Dataset *d, char *out, size_t size) {
     if (!c->cut) continue;
     snprintf(out, size,
              "%s: the last %" PRIu64 " windows of %s are left out: row i of each input begins at "
-             "the same element, but for +k, and another input has no more rows",
-             c->text, c->cut, c->t->name);
+             "the same %s, but for +k, and another input has no more rows",
+             c->text, c->cut, c->t->name, c->line ? "line" : "element");
     return true;
   }
   return false;

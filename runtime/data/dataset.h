@@ -29,6 +29,7 @@ typedef struct Labels { /* what words mean to inputs, by name of the input */
   int n;
 } Labels;
 
+typedef struct Suffixes Suffixes; /* what stands behind a file: binding.h */
 typedef enum CsvHeader { HEADER_GUESSED, HEADER_YES, HEADER_NO } CsvHeader;
 typedef struct DataRequest { /* how files are read */
   int rank;                  /* of a data-parallel program, whose rows of each batch are taken */
@@ -69,8 +70,9 @@ typedef struct Column { /* one input and its file */
       fixed,      /* fixed: the same for all batches, since its first axis is not the batch's */
       bytes;      /* of a text, each of which is an element of a wider dtype */
   uint64_t offset, step, row_elems; /* elements: row r begins at offset + r * step */
-  uint64_t total;                   /* elements in the file */
-  uint64_t all_rows;                /* of the file, before [a:b] */
+  uint64_t line;     /* elements of a line of a table, of which rows are made; 0: it is none */
+  uint64_t total;    /* elements in the file */
+  uint64_t all_rows; /* of the file, before [a:b] */
   uint64_t first, rows;
   uint64_t cut; /* windows at the end that another input of the file does not reach */
   uint64_t header;
@@ -183,7 +185,7 @@ bool dataset_pairs_hint(const Column *a, const Column *b, Err *e);
 bool csv_is(const char *path);       /* by its name */
 bool csv_has_tabs(const char *path); /* likewise */
 /* Of an open file; `columns` is "NAME,NAME..NAME" or "NAME=WORD|WORD", cut into pieces, or NULL. */
-bool csv_open(Column *c, char *columns, Err *e);
+bool csv_open(Column *c, const Suffixes *s, char *columns, Err *e);
 bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e);
 uint64_t csv_columns(const Column *c); /* that are chosen */
 /* Says whether the first line was taken as a header, where that is not sure; false: it is. */

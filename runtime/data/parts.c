@@ -51,6 +51,10 @@ static bool open_part(Column *c, const char *path, const Suffixes *s, const char
                     c->row_elems);
   }
   if (p->csv && !csv_same_columns(first, p, e)) return false;
+  if (p->line && (p->offset || p->step != p->line || p->row_elems != p->line)) {
+    err_set(e, EXIT_WRONG, "%s: windows are of one table, but %s matches several", path, c->text);
+    return err_hint(e, "join the tables to one file");
+  }
   c->flat &= p->flat;
   c->all_rows += p->all_rows, c->total += p->total;
   return true;

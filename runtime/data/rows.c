@@ -60,13 +60,13 @@ uint8_t *column_room(const Column *c) {
 }
 
 static bool load_parts(Column *c, uint8_t *to, Err *e) {
-  uint64_t from, row = c->row_elems;
+  uint64_t from;
   bool ok = true;
   for (int k = 0; ok && k < c->nparts; k++) {
     Column *p = &c->parts[k];
     uint64_t n = overlap(p, c->begin, c->end - c->begin, &from);
-    if (n && p->csv) /* whole rows */
-      ok = csv_read(p, from / row, n / row, to, e);
+    if (n && p->csv) /* whole lines */
+      ok = csv_read(p, from / csv_columns(p), n / csv_columns(p), to, e);
     else if (n)
       ok = read_elements(p, from, n, true, to, e);
     to += n * (uint64_t)elem_info[c->type].size;
@@ -83,8 +83,8 @@ bool column_load(Column *c, uint8_t *to, Err *e) {
   }
   if (c->parts) return load_parts(c, to, e);
   if (c->csv) {
-    uint64_t rows = c->fixed ? c->total / csv_columns(c) : c->rows;
-    if (!csv_read(c, c->first, rows, to, e)) return false;
+    const uint64_t n = csv_columns(c);
+    if (!csv_read(c, c->begin / n, (c->end - c->begin) / n, to, e)) return false;
     csv_close(c);
     return true;
   }

@@ -57,6 +57,20 @@ static char *cut_columns(char *text, Suffixes *s) {
   return mark[1] ? mark + 1 : NULL;
 }
 
+bool suffix_cut_window(char *text, Suffixes *s) {
+  char *end = text + strlen(text), *mark = end;
+  while (mark > text && mark[-1] >= '0' && mark[-1] <= '9') mark--;
+  if (mark-- == text) return false;
+  if (*mark == '+' && !s->offset && whole_number(mark + 1, end, &s->k))
+    s->offset = true;
+  else if (*mark == '~' && !s->step && whole_number(mark + 1, end, &s->s) && s->s > 0)
+    s->step = true;
+  else
+    return false;
+  *mark = 0;
+  return true;
+}
+
 /* Cuts the last suffix; false: there is none. */
 static bool cut(char *text, Suffixes *s) {
   size_t n = strlen(text);
@@ -64,19 +78,12 @@ static bool cut(char *text, Suffixes *s) {
   char *mark = text + n;
   while (mark > text && *mark != '+' && *mark != '~' && *mark != ':' && *mark != '/') mark--;
   if (mark == text || *mark == '/' || *mark == 0) return false;
-  if (*mark == '+' && !s->offset && whole_number(mark + 1, text + n, &s->k)) {
-    s->offset = true;
-  } else if (*mark == '~' && !s->step && whole_number(mark + 1, text + n, &s->s) && s->s > 0) {
-    s->step = true;
-  } else if (*mark == ':' && !s->type) {
-    for (int i = 0; i < ELEM_COUNT; i++)
-      if (strcmp(mark + 1, elem_info[i].name) == 0) s->type = true, s->elem = (Elem)i;
-    if (!s->type) return false;
-  } else {
-    return false;
-  }
-  *mark = 0;
-  return true;
+  if (*mark != ':') return suffix_cut_window(text, s);
+  if (s->type) return false;
+  for (int i = 0; i < ELEM_COUNT; i++)
+    if (strcmp(mark + 1, elem_info[i].name) == 0) s->type = true, s->elem = (Elem)i;
+  if (s->type) *mark = 0;
+  return s->type;
 }
 
 void suffixes_cut(char *text, Suffixes *s, char **columns) {

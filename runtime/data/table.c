@@ -24,6 +24,7 @@ bool table_load(Table *t, const GcTensor *row, const char *text, const DataReque
   if (ok) {
     *t = (Table){.type = c.type, .count = c.rows * c.row_elems};
     t->at = pages_map(bytes_of(t), text, "compare with an array, FILE.npy", e);
+    c.begin = c.offset + c.first * c.step, c.end = c.begin + (c.rows - 1) * c.step + c.row_elems;
     ok = t->at && column_load(&c, t->at, e);
   }
   column_free(&c);

@@ -77,6 +77,39 @@ for form in UTF-16 UTF-16LE UTF-16BE; do
   holds out.txt "iconv -f $form -t UTF-8 excel.csv >new.csv"
 done
 
+# ---- windows of lines: side by side, or from line k on and s lines apart ----
+cat >windows.g <<'G'
+entry lines(x : f32[n <= 4, 3, 2]) { return y = x * 1 }
+entry next(x : f32[n <= 4, 3, 2], z : i32[n]) { return y = x * 1, w = z * 1 }
+entry up(x : f32[n <= 4, t <= 3, 2]) { return y = x * 1 }
+entry whole(x : f32[2, 2], s : f32[n <= 4]) { return y = x * 1, t = s }
+G
+run 0 "$gc" windows.g -o windows
+{ echo 't,a,b,c~1'; for i in 0 1 2 3 4 5 6 7; do echo "$i,$((10 + i)),$((20 + i)),$((30 + i))"; done; } >series.csv
+series() { # series ENTRY SUFFIX NUMBERS [OPTIONS]: of the first input
+  name=$1 suffix=$2 numbers=$3 && shift 3 && rm -f lines.npy
+  run 0 ./windows "$name" --x "series.csv:$suffix" --y lines.npy "$@"
+  reads lines.npy f "$numbers"
+}
+side='10.0 20.0 11.0 21.0 12.0 22.0 13.0 23.0 14.0 24.0 15.0 25.0'
+for options in '' '--data-memory 0 --threads 2 --poison' '--data-memory 0 --data-cache none'; do
+  series lines 'a,b~3' "$side" $options
+  series lines 'a..b~1[4:6]' '14.0 24.0 15.0 25.0 16.0 26.0 15.0 25.0 16.0 26.0 17.0 27.0' $options
+  series lines '2..3+2~3' '12.0 22.0 13.0 23.0 14.0 24.0 15.0 25.0 16.0 26.0 17.0 27.0' $options
+  series up 'a,b~3' "$side" $options
+done
+series lines 'b,c~1~3' '20.0 30.0 21.0 31.0 22.0 32.0 23.0 33.0 24.0 34.0 25.0 35.0' # a column has such a name
+rm lines.npy
+run 0 ./windows next --x series.csv:a,b~1 --z series.csv:t+3 --y lines.npy --w after.npy # what follows each window
+reads after.npy i '3 4 5 6 7'
+run 0 ./windows next --x series.csv:a,b~1 --z series.csv:t
+holds out.txt 'note: series.csv: the last 2 windows of z are left out: row i of each input begins at the same line, but for +k'
+says 1 'series.csv: x moves on by ~3 a row, z by ~1' ./windows next --x series.csv:a,b~3 --z series.csv:t+3
+says 1 'series.csv: a line has 3 columns, but the last axis of the input x is 2' ./windows lines --x series.csv:t..b~1
+says 1 'series.csv: windows are rows, and the input x has no batch axis' ./windows whole --x series.csv:a,b~1 --s series.csv:t
+says 1 '2 columns are chosen, but the input x is f32[n <= 4, 3, 2]' ./windows lines --x series.csv:a,b
+holds out.txt 'hint: windows of 3 lines are series.csv:NAME,NAME…~3, or ~1 where each begins a line after the one before'
+
 # ---- outputs as tables: with the rows of the arrays, names of columns, and all digits ----
 table='./net table --t plain.csv --x three.csv --quiet --box box.npy'
 for again in 1 2; do # a table of the same columns is replaced
@@ -218,7 +251,7 @@ says 1 'error: four.csv: the word d is number 3, which is not below 3' ./net tra
 holds out.txt 'hint: it has 4 words, and the input kind is of 3: compile the program for as many, or give it fewer'
 says 1 'error: houses.csv: words stand for whole numbers, in an input of one column' ./net one --v 'houses.csv:id=a|b'
 says 2 'error: --v 7: there is no such file, and the input is f32[1]' ./net one --v 7
-says 1 'is text, but the input v needs f32' ./net one --v houses.csv+1
+says 1 'houses.csv: a line has 5 columns, but the last axis of the input v is 1' ./net one --v houses.csv+1
 
 # ---- whether the first line is a header, and other names of tables ----
 printf '2019,2020,2021\n1,2,3\n4,5,6\n' >years.csv
