@@ -68,22 +68,23 @@ static const char *half_exp(Node *n, const char *sign, const char *x) {
   return text(n, "exp(%s%s) * (exp(%s%s) / 2)", sign, half, sign, rest);
 }
 
-static bool give_cosh(Node *n) {
-  const char *x = tensor_text(n, input(n, 0));
-  return give(n, 0, input(n, 0)->type, &input(n, 0)->shape,
-              text(n, "%s + %s", half_exp(n, "", x), half_exp(n, "-", x)));
-}
-
-/* Near 0 by expm1, as the difference of two exponentials is of few digits there. */
-static bool give_sinh(Node *n) {
+/* Near 0 by expm1, as the difference of two exponentials, which is also the slope of their sum, is
+   of few digits there. */
+static bool give_hyperbolic(Node *n, bool sine) {
   const char *x = tensor_text(n, input(n, 0)),
              *s = let(n, text(n, "where(abs(%s) > 1, 1, %s)", x, x)),
              *l = let(n, text(n, "where(abs(%s) > 1, %s, 1)", x, x)),
              *a = let(n, text(n, "expm1(%s / 2)", s)), *b = let(n, text(n, "expm1(-%s / 2)", s));
+  const char *near = sine ? text(n, "(%s - %s) * (1 + (%s + %s) / 2)", a, b, a, b)
+                          : text(n, "1 + (%s - %s) * ((%s - %s) / 2)", a, b, a, b);
   return give(n, 0, input(n, 0)->type, &input(n, 0)->shape,
-              text(n, "where(abs(%s) > 1, %s - %s, (%s - %s) * (1 + (%s + %s) / 2))", x,
-                   half_exp(n, "", l), half_exp(n, "-", l), a, b, a, b));
+              text(n, "where(abs(%s) > 1, %s %s %s, %s)", x, half_exp(n, "", l), sine ? "-" : "+",
+                   half_exp(n, "-", l), near));
 }
+
+static bool give_sinh(Node *n) { return give_hyperbolic(n, true); }
+
+static bool give_cosh(Node *n) { return give_hyperbolic(n, false); }
 
 bool onnx_unary(Node *n) {
   static const struct {

@@ -126,7 +126,7 @@ entry slopes() {
   _, _, _, sinh, cosh = net(edge)
   return celu = sum(grad(sum(celu), x)), asinh = grad(sum(asinh), x)[0], minus = asinh_far[0], far = asinh_far[1],
          cosine = acosh_far[1], near = acosh_far[2], slopes = 1e37 * grad(sum(asinh_far + acosh_far), far)[1],
-         sinh, cosh, hyperbolic = grad(sum(sinh + cosh / 2), edge)
+         sinh, cosh, hyperbolic = grad(sum(sinh + cosh / 2), edge), little = grad(sum(cosh), edge)[2]
 }
 END
 run 0 "$gc" slopes.g -o slopes
@@ -134,7 +134,7 @@ run 0 ./slopes slopes
 holds out.txt 'celu = 3'
 holds out.txt 'asinh = 1'
 for line in 'minus = -89.29' 'far = 86.9874' 'cosine = 86.9874' 'near = 0.0141432' 'slopes = 0.666667' \
-  'sinh = [-2.24481e+38 2.24481e+38 0.001]' 'cosh = [2.24481e+38 2.24481e+38 1]' 'hyperbolic = [1.1224e+38 3.36721e+38 1.0005]'; do holds out.txt "$line"; done
+  'sinh = [-2.24481e+38 2.24481e+38 0.001]' 'cosh = [2.24481e+38 2.24481e+38 1]' 'hyperbolic = [1.1224e+38 3.36721e+38 1.0005]' 'little = 0.001'; do holds out.txt "$line"; done
 
 # ---- trained without a program: 20 steps are those of the same training by `use` ----
 cat >twenty.g <<'END'
