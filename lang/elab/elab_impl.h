@@ -154,6 +154,9 @@ bool trees_are_whole(const Elab *e); /* at the end: every tree had all params of
 bool *grad_reach(Elab *e, ValueId loss);
 /* A loss is a single float; false after an error. */
 bool grad_loss(Elab *e, Val loss, const char *what, Loc loc);
+/* ---- untrained.c ---- */
+/* Warns of a net that entries read at a path where none trains it. */
+void check_untrained(Elab *e);
 /* ---- minimize.c ---- */
 /* What minimize and update take themselves: `clip = 1` after the optimizers. The first ones may
    also stand among an optimizer's arguments. */

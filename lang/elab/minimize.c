@@ -48,6 +48,24 @@ static int all_params(Elab *e, ValueId loss, Trained **out) {
 
 /* ---- only = "path" ---- */
 
+/* The part of a param's path that ends with `path`, as net.head does with head, or else the one
+   that is spelled most like it; NULL: there is none. */
+static const char *nearest_path(Elab *e, const char *path, const Trained *p, int n) {
+  VEC(const char *) parts = {0};
+  const size_t length = strlen(path);
+  for (int i = 0; i < n; i++)
+    for (const char *end = p[i].path + 1; end[-1]; end++) {
+      if (*end && *end != '.') continue;
+      const size_t at = (size_t)(end - p[i].path);
+      const char *part = intern_n(e->c, p[i].path, at);
+      if (length && at > length && part[at - length - 1] == '.' &&
+          strcmp(part + at - length, path) == 0)
+        return part;
+      vec_push(e->a, &parts, part);
+    }
+  return nearest_name(e->c, path, parts.at, (int)parts.n);
+}
+
 /* Selects the params at the path or below it. False after an error. */
 static bool select_path(Elab *e, Val path, Loc loc, const Trained *p, int n, bool *selected) {
   bool any = false;
@@ -59,7 +77,9 @@ static bool select_path(Elab *e, Val path, Loc loc, const Trained *p, int n, boo
     if (path_is_below(p[i].path, path.str)) any = selected[i] = true;
   if (any) return true;
   elab_error(e, loc, "the loss depends on no param at \"%s\"", path.str);
-  elab_hint(e, "it depends on %s%s", p[0].path,
+  const char *near = nearest_path(e, path.str, p, n);
+  elab_hint(e, "%sit depends on %s%s",
+            near ? intern_printf(e->c, "did you mean \"%s\"? ", near) : "", p[0].path,
             n > 1 ? intern_printf(e->c, " and %d more", n - 1) : "");
   elab_trace(e);
   return false;

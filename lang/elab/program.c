@@ -243,52 +243,6 @@ static void check_hypers(Elab *e) {
   }
 }
 
-/* How entries use a global. */
-typedef struct Uses {
-  const Entry *reads, *trains; /* the first that trains nothing and reads it; that trains it */
-  bool in_training;            /* an entry that trains reads it, if only to leave it as it is */
-} Uses;
-
-static void note_uses(const Entry *en, Uses *uses) {
-  for (uint32_t i = 0; i < en->body->ops.n; i++) {
-    const Op *op = op_at(en, en->body->ops.at[i]);
-    if (op->kind != OP_LOAD && op->kind != OP_STORE) continue;
-    Uses *u = &uses[op->attr[AT_GLOBAL].i];
-    if (op->kind == OP_STORE)
-      u->trains = en;
-    else if (en->training)
-      u->in_training = true;
-    else if (!u->reads)
-      u->reads = en;
-  }
-}
-
-/* Warns of a net that is trained at one path and read at another, which keeps its initial values:
-   an entry calls it from another function. The first such param is reported. */
-static void check_params(Elab *e) {
-  uint32_t n = e->m->globals.n;
-  Uses *uses = ARENA_ARRAY(e->a, Uses, n + 1);
-  for (uint32_t i = 0; i < e->m->entries.n; i++) note_uses(e->m->entries.at[i], uses);
-  for (uint32_t i = 0; i < n; i++) {
-    const Global *g = &e->m->globals.at[i];
-    if (g->kind != GLOBAL_PARAM || !uses[i].reads || uses[i].trains || uses[i].in_training)
-      continue;
-    for (uint32_t k = 0; k < n; k++) {
-      const Global *h = &e->m->globals.at[k];
-      if (!uses[k].trains || !uses[k].trains->training || h->type != g->type ||
-          h->loc.line != g->loc.line || h->loc.col != g->loc.col || h->loc.file != g->loc.file)
-        continue;
-      elab_warning(e, g->loc, "no entry trains %s, which entry %s reads; entry %s trains %s",
-                   g->path, uses[i].reads->name, uses[k].trains->name, h->path);
-      elab_hint(
-          e,
-          "a param's path names the calls around it: call its net from the same function in both, "
-          "unless a file gives it its weights");
-      return;
-    }
-  }
-}
-
 Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
   Elab e = {.c = c, .a = ctx_arena(c), .program = prog, .options = opts};
   int errors = ctx_errors(c);
@@ -314,7 +268,7 @@ Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
     return NULL;
   }
   check_hypers(&e);
-  check_params(&e);
+  check_untrained(&e);
   e.init.b->loc = (Loc){0};
   e.init.b->scope = intern(c, "");
   build_return(e.init.b, NULL, NULL, 0);
