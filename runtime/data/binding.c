@@ -79,6 +79,20 @@ static uint64_t asked_of(const Column *c, const Suffixes *s) {
   return ok ? n : UINT64_MAX;
 }
 
+/* An input that is the same in each step has one row: what is behind it would never be read. The
+   end of a text's last line may be there. */
+static bool is_all_read(const Column *c, const Suffixes *s, Err *e) {
+  uint64_t spare = c->type == ELEM_U8;
+  if (!c->fixed || c->extents || s->offset || s->step || s->range) return true;
+  if (c->total <= c->row_elems || c->total - c->row_elems <= spare) return true;
+  char need[256];
+  column_shapes_text(c, need, sizeof need);
+  err_set(e, EXIT_WRONG, "%s: holds %" PRIu64 " elements, but the input %s is %s", c->text,
+          c->total, c->t->name, need);
+  return err_hint(e, "it takes %" PRIu64 "; those from element k on, and no more, are %s+k",
+                  c->row_elems, c->text);
+}
+
 bool column_take_windows(Column *c, const Suffixes *s, Err *e) {
   c->offset = s->offset ? s->k : 0;
   c->all_rows = 0;
@@ -92,7 +106,7 @@ bool column_take_windows(Column *c, const Suffixes *s, Err *e) {
   if (c->total >= c->offset && c->total - c->offset >= c->row_elems)
     c->all_rows = (c->total - c->offset - c->row_elems) / c->step + 1;
   if (c->fixed && c->all_rows) c->all_rows = 1;
-  return true;
+  return is_all_read(c, s, e);
 }
 
 static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_t got, Err *e) {
@@ -106,6 +120,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
     return err_hint(e, "give an .npy or a .csv file; or, if its bytes are meant, %s:u8", c->text);
   }
   c->bytes = !s->type && text && elem_info[own].size > 1;
+  c->is_text = !s->type && text;
   if (!s->type && !text && !is_decoded(c, head, got, e)) return false;
   if (!source_measure(&c->source, asked_of(c, s), e)) return false;
   uint64_t size = (uint64_t)elem_info[c->type].size;
@@ -139,6 +154,11 @@ static bool open_array(Column *c, const Suffixes *s, const Array *a, bool sequen
   bool windows = sequence && (s->offset || s->step) && a->rank == 1;
   if (s->type || ((s->offset || s->step) && !windows)) {
     err_set(e, EXIT_WRONG, "%s: has rows of its own; +k, ~s and :type are for flat files", c->text);
+    if (sequence && !s->type && c->t->rank > 1)
+      return err_hint(e,
+                      "choose rows with %s[a:b]; windows are taken of an array of one axis, as "
+                      "numpy.ravel makes it: ~%" PRIu64 " is then a row of this one",
+                      c->text, a->rank > 1 ? a->count / (a->dims[0] ? a->dims[0] : 1) : 1);
     return err_hint(e, "choose rows with %s[a:b]", c->text);
   }
   if (!checked_add(a->header, bytes, &all)) all = UINT64_MAX;

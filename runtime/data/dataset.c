@@ -105,6 +105,11 @@ static bool other_rows(const Column *ref, const Column *c, Err *e) {
           ref->rows, ref->text, c->t->name, c->rows, c->text);
   if (dataset_pairs_hint(ref, c, e)) return false;
   const Column *bare = c->flat && !c->header ? c : ref->flat && !ref->header ? ref : NULL;
+  if (bare && bare->is_text)
+    return err_hint(e,
+                    "row i of each file must belong together: %s is text, and its rows are %" PRIu64
+                    " characters each, line ends included",
+                    bare->text, bare->row_elems);
   if (bare)
     return err_hint(e,
                     "row i of each file must belong together: %s is read as elements of %s, or of "

@@ -68,7 +68,8 @@ typedef struct Column { /* one input and its file */
   Elem type;
   bool big, flat, /* flat: its elements are one sequence, without rows of its own */
       fixed,      /* fixed: the same for all batches, since its first axis is not the batch's */
-      bytes;      /* of a text, each of which is an element of a wider dtype */
+      bytes,      /* of a text, each of which is an element of a wider dtype */
+      is_text;    /* its elements are characters */
   uint64_t offset, step, row_elems; /* elements: row r begins at offset + r * step */
   uint64_t line;     /* elements of a line of a table, of which rows are made; 0: it is none */
   uint64_t total;    /* elements in the file */

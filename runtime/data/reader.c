@@ -377,6 +377,8 @@ void dataset_slow(const Dataset *d, char *out, size_t size) {
              c->text, (c->rows * c->row_elems >> 20) + 1);
   else
     snprintf(out, size,
-             "%s: images are decoded once and kept; files of the input's size decode faster",
+             "%s: images are decoded once and kept: the first epoch is the slow one; files no "
+             "larger than the "
+             "input decode fastest",
              c->text);
 }

@@ -10,6 +10,8 @@ entry train(x : f32[4, 6], y : u8[4]) {
   return loss }
 entry same(x : f32[1, 6]) { return z = x * 1 }
 entry whole(y : f32[n <= 2, 6], x : f32[42]) { return z = x, w = y * 1 }
+entry chars(y : f32[n <= 2, 6], k : u8[n, 4]) { return w = y * 1, c = i32(k) }
+entry fixed(y : f32[n <= 2, 6], k : u8[3, 4]) { return w = y * 1, c = i32(k) }
 entry codes(k : u8[1]) { return n = i32(k) }
 entry pair(v : f32[1, 2]) { return w = v * 1 }
 entry next(a : i32[n <= 5, 4], b : i32[n, 4]) { return c = a * 1, d = b * 1 }
@@ -114,6 +116,8 @@ wrong() { # wrong MESSAGE HINT ARGUMENTS...
 }
 wrong 'z-*.npy: matches no file' '* stands for any characters and ? for one' same --x 'z-*.npy'
 wrong 'x-1.npy: has rows of its own; +k, ~s and :type are for flat files' 'choose rows with x-1.npy[a:b]' same --x 'x-*.npy~1'
+says 1 'error: x-1.npy: has rows of its own; +k, ~s and :type are for flat files' ./net next --a x-1.npy~1 --b x-1.npy
+holds out.txt 'hint: choose rows with x-1.npy[a:b]; windows are taken of an array of one axis, as numpy.ravel makes it: ~6 is then a row of this one'
 wrong 'token-?.npy: has no rows for the input a' 'the input is i32[n <= 5, 4]: a row has 4 elements, and the file has 64' next --a 'token-?.npy+61' --b token-4.npy~1
 wrong 'token-?.bin: input row 26 holds 60, which is not below 60' 'the input k must hold 0 to 59: correct the file' small --k 'token-?.bin:u16~1'
 wrong 'token-?.bin: input row 26 holds 60, which is not below 60' 'the input k must hold 0 to 59: correct the file' small --k 'token-?.bin:u16~1[3:]' --data-memory 0
@@ -122,6 +126,22 @@ for memory in 0 1G; do
   says 1 'token-4.bin: element 36 is 256, which the input k (u8) cannot hold' ./net small --k 'token-?.bin:u16+1~4' --data-memory $memory
 done
 wrong 'x-*.npy: matches 4 files, but the input x has no batch axis' 'give one file' whole --x 'x-*.npy' --y x.npy
+# an input without a batch axis takes a flat file as a whole: nothing behind it is left out unsaid
+wrong 'x.raw: holds 300 elements, but the input x is f32[42]' 'it takes 42; those from element k on, and no more, are x.raw+k' whole --x x.raw --y x.npy
+head -c 168 x.raw >flat-42.raw
+for x in x.raw+0 x.raw[0:1] x.raw~42; do
+  run 0 ./net whole --x "$x" --y x.npy --z "whole.npy"
+  run 0 ./net whole --x flat-42.raw --y x.npy --expect z=whole.npy --rtol 0 --atol 0
+done
+printf 'one more line than that\n' >line.txt
+says 1 'error: y has 50 rows (x.npy), but k has 6 (line.txt)' ./net chars --y x.npy --k line.txt
+holds out.txt 'hint: row i of each file must belong together: line.txt is text, and its rows are 4 characters each, line ends included'
+printf 'four letters' >line.txt
+run 0 ./net fixed --y x.npy --k line.txt
+printf 'four letters\n' >line.txt # the end of its line
+run 0 ./net fixed --y x.npy --k line.txt
+printf 'four letters\nand' >line.txt
+wrong 'line.txt: holds 16 elements, but the input k is u8[3, 4]' 'it takes 12; those from element k on, and no more, are line.txt+k' fixed --y x.npy --k line.txt
 cp y-1.npy x-4.npy
 wrong 'x-4.npy: holds i64[7], but the input x is f32[1, 6]' 'the elements of a row' same --x 'x-*.npy'
 "$mkdata" npy f64 3,6 1 x-4.npy
