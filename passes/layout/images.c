@@ -1,10 +1,11 @@
 /* Layout of images: for a target that asks for it, values between convolutions, pools and the
    element-wise work around them lie in order [N, H, W, C]. The channels of a pixel are then side by
    side, whatever the program says. Convolutions read filters in the layout of their inner loops.
-   Contract: runs after weights have their layouts (layout.c), on one entry. An operand in another
-   layout than an op demands is copied before the op, once for all its readers. Element-wise kernels
-   and reductions of columns read any order of axes, so they convert for nothing if an image comes
-   in or leaves.
+   Contract: runs after weights have their layouts (layout.c), on one entry. The carries of
+   a loop without stacks lie alike in it and behind it; other carries, slices, stacks, and what the
+   body reads from outside, are as they were. An operand in another layout than an op demands is
+   copied before the op, once for all its readers in the block. Element-wise kernels and reductions
+   of columns read any order of axes, so they convert for nothing if an image comes in or leaves.
    Method: union-find over the values of rank 4 that an op may leave in any order; a class that a
    convolution reads or writes takes the images' order. */
 #include "ir/op/window.h"
@@ -16,6 +17,7 @@ typedef enum LayoutConstraint {
   WANTS_ANY,     /* in any order of axes */
   WANTS_DEFAULT, /* as it was before this pass: row-major, or in the panels of a weight */
   WANTS_SAME,    /* all operands and the result in one order */
+  WANTS_CARRY,   /* as the loop's body takes this carry */
   WANTS_NHWC,    /* the images' order */
   WANTS_HWIO,    /* filters by output, for conv and conv_filter_grad */
   WANTS_HWOI,    /* filters by input channel, for conv_input_grad */
@@ -27,13 +29,16 @@ typedef struct Images {
   const Entry *e; /* while it is rebuilt: as it was */
   const Target *t;
   const Layout *image;
-  const Group **group; /* by op of the body */
-  bool *sums;          /* by op of the body: it sums images, whose order is as it comes */
+  const Op **op; /* of the body and of the bodies of its loops, in order */
+  uint32_t ops;
+  const Group **group; /* by such an op */
+  bool *sums;          /* by such an op: it sums images, whose order is as it comes */
   ValueId *parent;
-  bool *wanted;               /* by root: a convolution reads or writes it */
-  bool *fixed;                /* by value: no order to choose */
-  const Layout **made;        /* by value: as its op leaves it */
-  ValueId *copy[CONSTRAINTS]; /* by value: its copy in another layout, once it is made */
+  bool *wanted;                     /* by root: a convolution reads or writes it */
+  bool *fixed;                      /* by value: no order to choose */
+  const Layout **made;              /* by value: as its op leaves it */
+  ValueId *copy[CONSTRAINTS];       /* by value: its copy in another layout, once it is made */
+  const Block **place[CONSTRAINTS]; /* by value: the block of that copy, as it was */
 } Images;
 
 static const Type *type_at(const Images *m, ValueId v) { return value_type(m->e, v); }
@@ -58,15 +63,14 @@ static bool is_conv(const Op *op) {
   return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
 }
 
-/* Or in a kernel of it. */
-static bool in_body(const Entry *e, const Op *op) {
-  const Op *kernel = op->parent->op;
-  return op->parent == e->body ||
-         (kernel && kernel->kind == OP_KERNEL && kernel->parent == e->body);
+static bool in_kernel(const Op *op) { return op->parent->op && op->parent->op->kind == OP_KERNEL; }
+
+static bool in_loop(const Entry *e, const Op *op) {
+  return (in_kernel(op) ? op->parent->op->parent : op->parent) != e->body;
 }
 
 bool layout_is_fast(const Target *t, const Entry *e, const Op *op) {
-  if (!is_conv(op) || !t || !t->filter_panel || !in_body(e, op)) return false;
+  if (!is_conv(op) || !t || !t->filter_panel) return false;
   Dtype dt = value_type(e, op->results[0])->dtype;
   if (op->attr[AT_ROUND_FILTERS].i) return false;
   if (conv_multiplies_halves(t, e, op)) return true;
@@ -100,8 +104,17 @@ static bool sums_pixels(const Images *m, const Group *g) {
   return t->dim[2] * t->dim[3] <= SUM_ROW;
 }
 
+/* The carry that a loop takes by its operand i, or that the end of its body gives the next
+   iteration by it; NO_ID: it is none. */
+static ValueId carry_of(const Op *op, int i) {
+  const Op *loop = op->kind == OP_SCAN ? op : op->kind == OP_YIELD ? op->parent->op : NULL;
+  if (!loop || loop->kind != OP_SCAN || i >= scan_carries(loop)) return NO_ID;
+  return loop->blocks[0]->args.at[i + 1];
+}
+
 static LayoutConstraint ask_operand(const Images *m, const Op *op, int i) {
   const Group *g = m->group[op->id];
+  if (carry_of(op, i) != NO_ID) return WANTS_CARRY;
   if (op->nblocks && op->kind != OP_KERNEL) return WANTS_DEFAULT;
   switch (g->form) {
   case FORM_MAP:
@@ -123,6 +136,7 @@ static LayoutConstraint ask_operand(const Images *m, const Op *op, int i) {
 
 static LayoutConstraint ask_result(const Images *m, const Op *op, int i) {
   const Group *g = m->group[op->id];
+  if (op->kind == OP_SCAN && carry_of(op, i) != NO_ID) return WANTS_ANY;
   if (op->nblocks && op->kind != OP_KERNEL) return WANTS_DEFAULT;
   if (g->form == FORM_MAP) return WANTS_ANY;
   if (g->form == FORM_SINGLE && (is_moved(op) || op->kind == OP_COPY)) return WANTS_ANY;
@@ -144,12 +158,14 @@ const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *o
 
 /* The same as a fast convolution reads them: transformed, if Winograd's method computes it, which
    each run decides of bounded images. Numbers that were rounded are multiplied directly, as
-   processors that multiply halves do it, and so are integers, whose sums are exact then. */
+   processors that multiply halves do it, and so are integers, whose sums are exact then. In a loop
+   each iteration would transform the filters anew. */
 static const Layout *layout_of_operand(const Images *m, const Op *op, bool back) {
   const Target *t = m->t;
   Ctx *c = m->r->m->ctx;
   bool plain = op->kind == OP_CONV_FILTER_GRAD || op->attr[AT_TF32_OPERANDS].i ||
-               type_at(m, op->operands[0])->dtype != DT_F32 || layout_multiplies_integers(m->e, op);
+               type_at(m, op->operands[0])->dtype != DT_F32 ||
+               layout_multiplies_integers(m->e, op) || in_loop(m->e, op);
   ConvGeom g = conv_geom(m->e, op);
   int nr = plain || !t->winograd_panel ? 0 : t->winograd_panel(t, &g, back);
   if (!nr) return layout_filter(c, t, m->e, op, back);
@@ -183,7 +199,16 @@ static bool is_flexible(const Images *m, const Op *op) {
          f == FORM_ATTENTION || f == FORM_SINGLE;
 }
 
+/* A carry lies alike in the loop and behind it; what it begins as is copied if it does not. */
+static void look_carries(Images *m, const Op *op) {
+  for (int i = 0; i < op->noperands && carry_of(op, i) != NO_ID; i++) {
+    unite(m, op->operands[i], carry_of(op, i));
+    if (op->kind == OP_SCAN) unite(m, op->results[i], carry_of(op, i));
+  }
+}
+
 static void look(Images *m, const Op *op) {
+  look_carries(m, op);
   if (!is_flexible(m, op)) return;
   const Group *g = m->group[op->id];
   if (op->kind == OP_KERNEL) {
@@ -203,30 +228,43 @@ static bool is_settled(const Images *m, ValueId v) {
    it can store them so at once. */
 static bool *find_loose(Images *m) {
   bool *unconstrained = ARENA_ARRAY(m->r->scratch, bool, m->e->values.n);
-  const Block *body = m->e->body;
-  for (uint32_t i = 0; i < body->ops.n; i++) {
-    const Op *op = op_at(m->e, body->ops.at[i]);
+  for (uint32_t i = 0; i < m->ops; i++) {
+    const Op *op = m->op[i];
     for (int k = 0; k < op->noperands; k++)
       unconstrained[op->operands[k]] |= ask_operand(m, op, k) != WANTS_DEFAULT;
   }
   return unconstrained;
 }
 
+/* A loop's number and slices, and what a body reads from outside of it, are as they were; so is
+   what the entry takes. So are the carries of a loop that stacks: where a backward pass reads the
+   stacks, remat keeps carries in their place, and stacks are row-major. */
+static void fix_block(Images *m, const Block *b) {
+  const int carries = b->op && b->op->nresults == scan_carries(b->op) ? b->op->nresults : 0;
+  for (int i = 0; i < (int)b->args.n; i++)
+    if (i == 0 || i > carries) m->fixed[b->args.at[i]] = true;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(m->e, b->ops.at[i]);
+    for (int k = 0; k < op->noperands; k++)
+      if (value_block(m->e, op->operands[k]) != b) m->fixed[op->operands[k]] = true;
+    if (op->kind == OP_SCAN) fix_block(m, op->blocks[0]);
+  }
+}
+
 static void fix(Images *m) {
-  const Block *body = m->e->body;
   const bool *unconstrained = find_loose(m);
   for (ValueId v = 0; v < m->e->values.n; v++) m->fixed[v] = is_settled(m, v);
-  for (uint32_t i = 0; i < body->args.n; i++) m->fixed[body->args.at[i]] = true;
-  for (uint32_t i = 0; i < m->e->ops.n; i++) { /* loops read what is outside of them as it was */
-    const Op *op = op_at(m->e, i);
-    for (int k = 0; !in_body(m->e, op) && k < op->noperands; k++) m->fixed[op->operands[k]] = true;
-  }
-  for (uint32_t i = 0; i < body->ops.n; i++) {
-    const Op *op = op_at(m->e, body->ops.at[i]);
+  fix_block(m, m->e->body);
+  for (uint32_t i = 0; i < m->ops; i++) {
+    const Op *op = m->op[i];
     const Group *g = m->group[op->id];
     for (int k = 0; k < op->nresults; k++) {
       bool plain = g->form == FORM_MAP && !unconstrained[op->results[k]];
       if (ask_result(m, op, k) == WANTS_DEFAULT || plain) m->fixed[op->results[k]] = true;
+    }
+    for (int k = 0; op->kind == OP_SCAN && k < scan_carries(op); k++) {
+      bool *inside = &m->fixed[carry_of(op, k)], *behind = &m->fixed[op->results[k]];
+      *inside = *behind = *inside || *behind;
     }
     if (op->kind != OP_KERNEL) continue;
     for (int k = 0; k < g->nin; k++) m->fixed[g->arg[k]] |= m->fixed[g->in[k]];
@@ -245,6 +283,7 @@ static const Layout *needed(const Images *m, const Op *op, int i, LayoutConstrai
   switch (*ask) {
   case WANTS_DEFAULT: want = want == m->image ? NULL : want; break;
   case WANTS_SAME: want = m->made[op->results[0]]; break;
+  case WANTS_CARRY: want = value_at(m->e, carry_of(op, i))->layout; break;
   case WANTS_NHWC: want = m->image; break;
   case WANTS_HWIO:
   case WANTS_HWOI: want = layout_of_operand(m, g->root, *ask == WANTS_HWOI); break;
@@ -255,7 +294,6 @@ static const Layout *needed(const Images *m, const Op *op, int i, LayoutConstrai
 }
 
 static void set(Images *m) {
-  const Block *body = m->e->body;
   for (ValueId v = 0; v < m->e->values.n; v++) {
     if (!m->fixed[v] && m->wanted[find_class(m, v)]) {
       value_at(m->e, v)->layout = m->image;
@@ -263,8 +301,8 @@ static void set(Images *m) {
     }
     m->made[v] = value_at(m->e, v)->layout;
   }
-  for (uint32_t i = 0; i < body->ops.n; i++) {
-    const Op *op = op_at(m->e, body->ops.at[i]);
+  for (uint32_t i = 0; i < m->ops; i++) {
+    const Op *op = m->op[i];
     const Group *g = m->group[op->id];
     for (int k = 0; k < op->nresults; k++) {
       const Value *y = value_at(m->e, op->results[k]);
@@ -296,7 +334,7 @@ static ValueId copy_to(Builder *b, ValueId v, const Layout *l) {
 static void layout_images_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Images *m = data;
   m->e = old;
-  if (op->parent != old->body) { /* of a kernel or loop: it has what it needs */
+  if (in_kernel(op)) { /* it has what it needs */
     build_copy(b, old, op, map);
     return;
   }
@@ -312,8 +350,9 @@ static void layout_images_op(Builder *b, const Entry *old, const Op *op, ValueId
     bool filter = ask == WANTS_HWIO || ask == WANTS_HWOI;
     if (ask == WANTS_SAME) ask = l ? WANTS_NHWC : WANTS_DEFAULT;
     ValueId *known = &m->copy[ask][v];
-    if (filter || *known == NO_ID || value_at(b->e, *known)->layout != l)
-      *known = copy_to(b, saved[i], l);
+    if (filter || *known == NO_ID || m->place[ask][v] != op->parent ||
+        value_at(b->e, *known)->layout != l)
+      *known = copy_to(b, saved[i], l), m->place[ask][v] = op->parent;
     map[v] = *known;
     m->r->changes++;
   }
@@ -329,15 +368,24 @@ static void layout_images_op(Builder *b, const Entry *old, const Op *op, ValueId
   }
 }
 
+static void collect(Images *m, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(m->e, b->ops.at[i]);
+    m->op[m->ops++] = op;
+    if (op->kind == OP_SCAN) collect(m, op->blocks[0]);
+  }
+}
+
 void layout_images(PassRun *r, Entry *e) {
   static const int64_t order[] = {0, 2, 3, 1};
   Images m = {.r = r, .e = e, .t = r->opt->target};
   Arena *a = r->scratch;
-  uint32_t n = e->values.n, ops = e->body->ops.n;
+  uint32_t n = e->values.n;
   bool any = false;
   for (uint32_t i = 0; i < e->ops.n && !any; i++) any = layout_is_fast(m.t, e, op_at(e, i));
   if (!any) return;
   m.image = layout_get(r->m->ctx, order, 4, 0);
+  m.op = ARENA_ARRAY(a, const Op *, e->ops.n);
   m.group = ARENA_ARRAY(a, const Group *, e->ops.n);
   m.sums = ARENA_ARRAY(a, bool, e->ops.n);
   m.parent = ARENA_ARRAY(a, ValueId, n);
@@ -346,16 +394,18 @@ void layout_images(PassRun *r, Entry *e) {
   m.made = ARENA_ARRAY(a, const Layout *, n);
   for (int k = 0; k < CONSTRAINTS; k++) {
     m.copy[k] = ARENA_ARRAY(a, ValueId, n);
+    m.place[k] = ARENA_ARRAY(a, const Block *, n);
     for (ValueId v = 0; v < n; v++) m.copy[k][v] = NO_ID;
   }
   for (ValueId v = 0; v < n; v++) m.parent[v] = v;
-  for (uint32_t i = 0; i < ops; i++) {
-    const Op *op = op_at(e, e->body->ops.at[i]);
+  collect(&m, e->body);
+  for (uint32_t i = 0; i < m.ops; i++) {
+    const Op *op = m.op[i];
     m.group[op->id] = group_of(a, e, op);
     m.sums[op->id] = sums_pixels(&m, m.group[op->id]);
   }
   fix(&m);
-  for (uint32_t i = 0; i < ops; i++) look(&m, op_at(e, e->body->ops.at[i]));
+  for (uint32_t i = 0; i < m.ops; i++) look(&m, m.op[i]);
   set(&m);
   entry_rebuild(e, layout_images_op, &m, false, false);
 }

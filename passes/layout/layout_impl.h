@@ -3,8 +3,7 @@
 #define GC_PASSES_LAYOUT_IMPL_H
 #include "passes/manager/pass_list.h"
 
-/* The target has a kernel for this convolution on images [N, H, W, C] and filters in panels, and it
-   stands in no loop. */
+/* The target has a kernel for this convolution on images [N, H, W, C] and filters in panels. */
 bool layout_is_fast(const Target *t, const Entry *e, const Op *op);
 /* Filters as the convolution reads or makes them: panels of outputs, or with `back` of input
    channels, for its gradient by the images. */
