@@ -126,11 +126,25 @@ const char *settings_pipeline(const Compilation *r, int ranks) {
   return form ? passes_with_quantized(r->c, p, form->argument) : p;
 }
 
-int settings_options(Compilation *r) {
+static int check_watched(const Compilation *r) {
   const Options *o = &r->o;
-  const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
-  int ranks, code = settings_ranks(r, &ranks);
-  if (code) return code;
+  if (!option_given(o, OPT_WATCH)) return EXIT_DONE;
+  if (option_given(o, OPT_PASSES))
+    return usage_error("--watch chooses passes, which --passes says itself: write "
+                       "fuse{watch=%s} there",
+                       settings_watched(r));
+  const char *watch = option_value(o, OPT_WATCH, "");
+  const size_t odd = strcspn(watch, "{}+= \t\n");
+  if (watch[odd]) return usage_error("--watch=%s: a path has no '%c'", watch, watch[odd]);
+  const size_t end = strlen(watch);
+  if (!end || *watch == ',' || watch[end - 1] == ',' || strstr(watch, ",,"))
+    return usage_error("--watch=%s: a path is empty; commas stand between two of them", watch);
+  return EXIT_DONE;
+}
+
+/* Options that choose passes, beside each other and beside --passes. */
+static int check_choices(const Compilation *r) {
+  const Options *o = &r->o;
   const QuantizedForm *form;
   (void)settings_weights(r->c, o, &form);
   if (form && option_given(o, OPT_PASSES))
@@ -141,20 +155,15 @@ int settings_options(Compilation *r) {
   if (ahead && option_given(o, OPT_PASSES))
     return usage_error("--ahead=yes chooses passes, which --passes says itself: write "
                        "ahead{always=1} there");
-  if (option_given(o, OPT_WATCH) && option_given(o, OPT_PASSES))
-    return usage_error("--watch chooses passes, which --passes says itself: write "
-                       "fuse{watch=%s} there",
-                       settings_watched(r));
-  const char *watch = option_value(o, OPT_WATCH, "");
-  const size_t odd = strcspn(watch, "{}+= \t\n");
-  if (watch[odd]) return usage_error("--watch=%s: a path has no '%c'", watch, watch[odd]);
-  const size_t end = strlen(watch);
-  if (option_given(o, OPT_WATCH) &&
-      (!end || *watch == ',' || watch[end - 1] == ',' || strstr(watch, ",,")))
-    return usage_error("--watch=%s: a path is empty; commas stand between two of them", watch);
+  const int code = check_watched(r);
+  if (code) return code;
   if (option_given(o, OPT_REASSOCIATE) && option_given(o, OPT_EXACT))
     return usage_error("--exact keeps the order of sums, and --reassociate lets sizes decide it");
-  r->pipeline = settings_pipeline(r, ranks);
+  return EXIT_DONE;
+}
+
+static void fill_options(Compilation *r, int ranks) {
+  const Options *o = &r->o;
   r->passes = (PassOptions){
       .link = r->passes.link,
       .memory = option_value(o, OPT_MEMORY, "pack"),
@@ -186,7 +195,12 @@ int settings_options(Compilation *r) {
       .stats = option_given(o, OPT_STATS) && !settings_wants_times(o),
       .exact = option_given(o, OPT_EXACT),
   };
-  r->front = (Front){.c = r->c, .o = o};
+}
+
+/* Numbers, and limits of memory. */
+static int check_numbers(Compilation *r) {
+  const Options *o = &r->o;
+  const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
   if (!r->passes.streams)
     return usage_error("--streams takes a number from 1 to %d, not '%s'", MOST_STREAMS,
                        option_value(o, OPT_STREAMS, ""));
@@ -205,4 +219,14 @@ int settings_options(Compilation *r) {
   if (option_given(o, OPT_MEMORY_REPORT) && (limit || !packs))
     return usage_error("--memory-report compares the strategies itself, all without a limit");
   return EXIT_DONE;
+}
+
+int settings_options(Compilation *r) {
+  int ranks, code = settings_ranks(r, &ranks);
+  if (!code) code = check_choices(r);
+  if (code) return code;
+  r->pipeline = settings_pipeline(r, ranks);
+  fill_options(r, ranks);
+  r->front = (Front){.c = r->c, .o = &r->o};
+  return check_numbers(r);
 }

@@ -165,8 +165,8 @@ static const Loc *bound_behind(const Body *b, const char *name, Loc loc) {
   return NULL;
 }
 
-/* Reports a name that no scope knows, with its equivalent here or the nearest known name. */
-void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
+/* The nearest of the names that are known here; a dim has no function's. NULL: none is near. */
+static const char *nearest_known(Elab *e, const char *name, bool dim) {
   Env *env = e->frame->env;
   int n = 0, capacity = (int)(env->names.n + e->user.n + e->prelude.n + e->builtins.n) + 2;
   const char **list = ARENA_ARRAY(e->a, const char *, capacity);
@@ -174,24 +174,26 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   for (uint32_t i = 0; i < e->user.n; i++)
     if (!e->of_define || e->user.at[i]->decl->kind == DECL_LET)
       add_name(e, list, &n, capacity, e->user.at[i]->decl->name.name);
-  bool dim = strcmp(kind, "dim") == 0, any = !dim && !e->of_define; /* no function is one */
+  const bool any = !dim && !e->of_define;
   for (uint32_t i = 0; i < e->prelude.n && any; i++)
     add_name(e, list, &n, capacity, e->prelude.at[i]->decl->name.name);
   for (uint32_t i = 0; i < e->builtins.n && any; i++)
     add_name(e, list, &n, capacity, e->builtins.at[i]->name);
   for (int i = 0; i < 2 && !e->of_define; i++)
     add_name(e, list, &n, capacity, intern(e->c, i ? "step" : "training"));
-  elab_error(e, loc, "unknown %s '%s'", kind, name);
+  return nearest_name(e->c, name, list, n);
+}
+
+/* That the name is bound elsewhere; false: nothing is known of it. */
+static bool hint_bound(Elab *e, const char *name, bool dim, Loc loc) {
+  Env *env = e->frame->env;
   const Binding *ended = NULL;
   for (uint32_t i = 0; i < env->ended.n; i++)
     if (env->ended.at[i].name == name) ended = &env->ended.at[i];
-  const char *near = nearest_name(e->c, name, list, n);
   const Expr *later = dim ? extent_of_inputs(e, name) : NULL;
   const Binding *outside = later ? NULL : extent_of_caller(e, name);
   const Loc *behind = dim || !env->body ? NULL : bound_behind(env->body, name, loc);
-  if (is_discard(name)) {
-    elab_hint(e, "'_' takes what nothing reads; give the value a name to read it");
-  } else if (outside) {
+  if (outside) {
     elab_note(e, outside->loc, "'%s' is an extent of the entry, which a def does not see", name);
     elab_hint(e, "hand it on as an argument, or take it from one: %s = dim(x, 0)", name);
   } else if (later) {
@@ -204,19 +206,30 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   } else if (ended) {
     elab_note(e, ended->loc, "'%s' is bound in a loop and ends with each iteration", name);
     elab_hint(e, "bind it before the loop; the loop then changes it");
-  } else if (follows_slashes(e, loc)) {
+  }
+  return outside || later || behind || ended;
+}
+
+/* Reports a name that no scope knows, with its equivalent here or the nearest known name. */
+void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
+  const bool dim = strcmp(kind, "dim") == 0;
+  elab_error(e, loc, "unknown %s '%s'", kind, name);
+  const char *known = hint_for_name(name), *near = nearest_known(e, name, dim);
+  if (is_discard(name))
+    elab_hint(e, "'_' takes what nothing reads; give the value a name to read it");
+  else if (hint_bound(e, name, dim, loc))
+    return (void)elab_trace(e);
+  else if (follows_slashes(e, loc))
     elab_hint(e, "a comment starts with '#'; '//' divides and rounds down");
-  } else if (hint_for_name(name) && !dim && !e->of_define) {
-    elab_hint(e, "%s", hint_for_name(name));
-  } else if (near) {
+  else if (known && !dim && !e->of_define)
+    elab_hint(e, "%s", known);
+  else if (near)
     elab_hint(e, "did you mean '%s'?", near);
-  } else if (dim) {
-    const char *declared = hint_for_name(name) ? "N" : name; /* None is no name for one */
+  else if (dim)
     elab_hint(e,
               "a dim is a number or declared: let %s = 64; that of an input may be known at run "
               "time: n <= 64",
-              declared);
-  }
+              known ? "N" : name); /* None is no name for one */
   elab_trace(e);
 }
 

@@ -141,12 +141,19 @@ static void hint_keyword(Parser *ps, const char *word, bool outside) {
   if (near) parse_note(ps, SEV_HINT, (Loc){0}, "did you mean '%s' instead of '%s'?", near, word);
 }
 
-/* What an unfinished statement still needs, or a list in parentheses that call nothing: true where
-   that is known and was said. */
-static bool hint_missing(Parser *ps, Expected e, const Found *f) {
-  bool listed = f->open == '(' && f->token == ',' && expects(e, '+') && !expects(e, ',');
-  const char *word = listed ? f->before_opener : NULL;
-  if ((expects(e, WITH) && !expects(e, RETURN)) || (word && strcmp(word, "minimize") == 0)) {
+/* A list stands in parentheses that call nothing. */
+static bool is_listed(Expected e, const Found *f) {
+  return f->open == '(' && f->token == ',' && expects(e, '+') && !expects(e, ',');
+}
+
+/* In front of such a list stands the word. */
+static bool lists_behind(Expected e, const Found *f, const char *word) {
+  return is_listed(e, f) && f->before_opener && strcmp(f->before_opener, word) == 0;
+}
+
+/* Of minimize and update. */
+static bool hint_clause(Parser *ps, Expected e, const Found *f) {
+  if ((expects(e, WITH) && !expects(e, RETURN)) || lists_behind(e, f, "minimize")) {
     parse_note(ps, SEV_HINT, (Loc){0}, "an optimizer follows: minimize loss with adamw(1e-3)");
     return true;
   }
@@ -158,6 +165,11 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
                clause ? f->name : "if");
     return true;
   }
+  return false;
+}
+
+/* Of loops, and of what counts. */
+static bool hint_loop(Parser *ps, Expected e, const Found *f) {
   if (f->token == FOR && f->open == '[') {
     parse_note(ps, SEV_HINT, (Loc){0},
                "a loop stacks what it yields: ys = for i in 0..n { yield x[i] }");
@@ -167,7 +179,7 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a dim that is known at run time has a bound: n <= 64");
     return true;
   }
-  if (expects(e, RANGE) || (word && strcmp(word, "in") == 0) ||
+  if (expects(e, RANGE) || lists_behind(e, f, "in") ||
       (f->token == ',' && e.n == 1 && expects(e, IN))) {
     const char *list = f->token == '{' && f->before ? f->before : "list";
     const bool named = f->token == '{' && f->before;
@@ -179,12 +191,18 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
                      : "");
     return true;
   }
+  return false;
+}
+
+/* Of a block, a list or a value that is not there. */
+static bool hint_part(Parser *ps, Expected e, const Found *f) {
   if (f->token == ':' && expects(e, '{')) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a block stands in braces: { … }");
     ps->braceless = true;
     return true;
   }
-  if (listed) {
+  if (is_listed(e, f)) {
+    const char *word = f->before_opener;
     bool apart = one_of(word, (const char *const[]){"", "return", "yield", NULL});
     parse_note(ps, SEV_HINT, (Loc){0}, "%s",
                apart ? "several values stand without parentheses: a, b"
@@ -221,8 +239,14 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
   return false;
 }
 
-/* Mistakes with one known cause: true when one of them was reported. */
-static bool known_mistake(Parser *ps, Expected e, const Found *f) {
+/* What an unfinished statement still needs, or a list in parentheses that call nothing: true where
+   that is known and was said. */
+static bool hint_missing(Parser *ps, Expected e, const Found *f) {
+  return hint_clause(ps, e, f) || hint_loop(ps, e, f) || hint_part(ps, e, f);
+}
+
+/* Of operators and names: true if it was reported. */
+static bool mistaken_operator(Parser *ps, Expected e, const Found *f) {
   static const Group comparisons = {"a comparison", 6, {EQ, NE, '<', LE, '>', GE}};
   bool is_word = f->name != NULL;
   if (f->token == '=' && expects(e, '+') && !expects(e, '=')) {
@@ -257,6 +281,11 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
     parse_error(ps, f->loc, "'|>' binds loosest; put what it makes in parentheses: (x |> f) + 1");
     return true;
   }
+  return false;
+}
+
+/* At the begin of a line. */
+static bool mistaken_begin(Parser *ps, Expected e, const Found *f) {
   if (f->token == QUOTIENT && expects(e, RETURN)) {
     parse_error(ps, f->loc, "a comment starts with '#'; '//' divides and rounds down");
     return true;
@@ -271,6 +300,11 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
                f->word);
     return true;
   }
+  return false;
+}
+
+/* In the place of a value, a type or the name of a file. */
+static bool mistaken_value(Parser *ps, Expected e, const Found *f) {
   if (f->token == '\'' && (expects(e, INTEGER) || (e.n == 1 && expects(e, STRING)))) {
     parse_error(ps, f->loc,
                 "expected a value, found a single quote; strings stand in double quotes");
@@ -306,6 +340,11 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
     return true;
   }
   return false;
+}
+
+/* Mistakes with one known cause: true when one of them was reported. */
+static bool known_mistake(Parser *ps, Expected e, const Found *f) {
+  return mistaken_operator(ps, e, f) || mistaken_begin(ps, e, f) || mistaken_value(ps, e, f);
 }
 
 static const char *found_text(Parser *ps, const Found *f) {
