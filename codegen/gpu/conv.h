@@ -10,6 +10,27 @@
 bool cuda_conv_narrow(const Group *gr);
 /* conv_schedule.c. `tensor`: sums may be added up in the order of tensor cores. */
 GridConvSchedule cuda_conv_schedule(const CudaTarget *t, const Group *gr, bool tensor);
+/* Images of the schedule that decides in which order sums are added up. */
+int64_t cuda_conv_usual_images(const ConvGeom *c);
+/* filter_schedule.c: the same of a gradient with respect to filters. */
+GridFilterSchedule cuda_filter_schedule(const CudaTarget *t, const Group *gr, bool tensor);
+/* Pixels that it sums over, or boxes of them: those of an image; of a unit of PixelParts. `flat`:
+   with gaps. Elements of both operands in an image. */
+typedef struct PixelCount {
+  int64_t of_image, of_unit;
+} PixelCount;
+PixelCount cuda_filter_pixels(const ConvGeom *c, const PixelParts *p, const GridTensorBox *b,
+                              bool flat);
+int64_t cuda_filter_image(const ConvGeom *c);
+/* filter_parts.c: units of a part of the pixels at hand, and the most parts that a run has; pixels
+   of a part of `pixels`, a factor, in a run, or boxes. */
+int64_t cuda_filter_divide(const CudaTarget *t, const ConvGeom *c, const PixelParts *p,
+                           const PixelCount *n, Dtype sums, int64_t *most);
+/* Parts whose sums have room in scratch: of so many images, and of a run's, a factor. */
+int64_t cuda_filter_room(const CudaTarget *t, const ConvGeom *c, Dtype sums, int64_t images);
+const char *cuda_filter_room_text(Gen *g, const Group *gr, const ConvGeom *c);
+const char *cuda_filter_length(Gen *g, const Group *gr, const ConvGeom *c, const PixelParts *p,
+                               const char *pixels);
 /* "struct Geometry { enum { N = 8, … }; };", with FRAME and CHUNK where chunks are given. */
 void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks);
 /* "struct Sizes { int N; enum { H = 8, … }; }; const Sizes size = {…};": those of the run, which
@@ -22,12 +43,11 @@ void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w, int64_t sp
 const char *cuda_conv_source(Gen *g, const Group *gr, int along);
 /* Prints what follows the sum `acc` of channel `m` of a group at the ConvPixel `of`. */
 void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const char *acc);
-/* By boxes of pixels on tensor cores (text/tensor_box.h): threads of a block; parts of this run's
-   boxes; the types of a block of a gradient with respect to filters, and its shared memory; a
-   convolution or its gradient with respect to the image as a whole. */
+/* By boxes of pixels on tensor cores (text/tensor_box.h): threads of a block; this run's boxes; the
+   types of a block of a gradient with respect to filters, and its shared memory; a convolution or
+   its gradient with respect to the image as a whole. */
 int cuda_tensor_box_threads(const GridTensorBox *b);
-const char *cuda_tensor_box_parts(Gen *g, const Group *gr, const ConvGeom *c,
-                                  const GridTensorBox *b);
+const char *cuda_tensor_boxes(Gen *g, const Group *gr, const ConvGeom *c, const GridTensorBox *b);
 void cuda_tensor_filter_box(Gen *g, Text *x, const GridFilterSchedule *s, const char *element);
 void cuda_tensor_conv_box(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                           const GridConvSchedule *s);
@@ -36,7 +56,10 @@ void cuda_tensor_conv_box(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
 void cuda_conv_pack(Gen *g, const Group *gr, const ConvGeom *c, const GridConvSchedule *s);
 void cuda_conv_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                      const GridConvSchedule *s, const char *images);
-/* Adds to the kernel of partial sums the code for sm_90a; `images` as above. */
+/* Adds to the kernel of partial sums the code for sm_90a. Declares the pixels of a part in a run,
+   of a bounded batch, and returns the parts of that, a factor. */
 void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
-                       const WgmmaFilterSchedule *s, const char *images);
+                       const WgmmaFilterSchedule *s);
+const char *cuda_filter_sm90a_parts(Gen *g, const Group *gr, Text *x, const ConvGeom *c,
+                                    const WgmmaFilterSchedule *s);
 #endif

@@ -22,7 +22,7 @@ typedef struct ConvOrder {
 enum { USUAL_IMAGES = 64, USUAL_SIDE = 28, USUAL_PIXELS = 1 << 24 };
 
 /* Fewer of large images, so that positions stay ints. */
-static int64_t usual_images(const ConvGeom *c) {
+int64_t cuda_conv_usual_images(const ConvGeom *c) {
   const WindowAxis *h = &c->h, *w = &c->w;
   const int64_t in = h->in * w->in, out = h->out * w->out, most = USUAL_PIXELS / (in + out + 1);
   return most < 1 ? 1 : most < USUAL_IMAGES ? most : USUAL_IMAGES;
@@ -120,7 +120,7 @@ static ConvOrder order_of(const CudaTarget *t, const Group *gr, const ConvGeom *
   double clocks = INFINITY;
   ConvOrder order = {.tensor = by_warps(t, gr, &usual, NULL, &clocks).tensor};
   if (!order.tensor) return order;
-  usual = *c, usual.n = usual_images(c), clocks = INFINITY;
+  usual = *c, usual.n = cuda_conv_usual_images(c), clocks = INFINITY;
   by_warps(t, gr, &usual, &order, &clocks);
   WgmmaConvSchedule w = {0};
   by_warpgroups(t, gr, &usual, NULL, &clocks, &w);

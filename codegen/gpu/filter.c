@@ -21,53 +21,54 @@ typedef struct FilterGrad {
   bool bounded;  /* the run decides how many pixels there are */
 } FilterGrad;
 
-/* Chunks of this run. On tensor cores the schedule chooses how many pixels each has. */
+/* Pixels of this run on tensor cores, or boxes of them. */
+static const char *pixels_text(const FilterGrad *f) {
+  Arena *a = f->g->a;
+  if (f->s.tensor_box.wide) return cuda_tensor_boxes(f->g, f->gr, &f->c, &f->s.tensor_box);
+  return text_product(a, dims_text(f->g, f->gr->e, f->c.x, 0, 1),
+                      dims_text(f->g, f->gr->e, f->c.y, 2, 4));
+}
+
+/* The run decides how many pixels, or boxes, a part has: `length`. */
+static bool has_length(const FilterGrad *f) { return f->bounded && f->s.tensor && f->s.shares; }
+
+static PixelParts parts_of(const FilterGrad *f) {
+  return grid_filter_parts(&cuda_target(f->g->target)->machine, &f->s,
+                           value_type(f->gr->e, f->op->operands[0])->dtype);
+}
+
+static void declare_length(const FilterGrad *f, Text *x) {
+  if (!has_length(f)) return;
+  const PixelParts p = parts_of(f);
+  text_line(x, "const int length = %s;",
+            cuda_filter_length(f->g, f->gr, &f->c, &p, pixels_text(f)));
+}
+
+/* Blocks of parts that no run of so few pixels has end before they compute the length. */
+static void end_early(const FilterGrad *f, Text *x) {
+  if (!has_length(f)) return;
+  const PixelParts p = parts_of(f);
+  text_line(x, "if ((int)(blockIdx.x / %lldu) > %s / %d) return;",
+            (long long)(f->s.down * f->s.across * f->s.groups), pixels_text(f),
+            p.least * (p.pixels ? p.pixels : 1));
+}
+
+/* Chunks of this run; behind declare_length. On tensor cores the schedule chooses how many pixels
+   each has. */
 static const char *chunks_text(const FilterGrad *f) {
   Arena *a = f->g->a;
   if (!f->bounded) return arena_printf(a, "%lld", (long long)f->s.chunks);
   if (!f->s.tensor) return window_chunk_count(f->g, f->gr->e, &f->c);
-  if (f->s.tensor_box.wide) return cuda_tensor_box_parts(f->g, f->gr, &f->c, &f->s.tensor_box);
-  const char *pixels = text_product(a, dims_text(f->g, f->gr->e, f->c.x, 0, 1),
-                                    dims_text(f->g, f->gr->e, f->c.y, 2, 4));
-  return text_ceil_div(a, pixels, f->s.chunk);
-}
-
-static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool tensor) {
-  ConvGeom c = conv_geom(gr->e, gr->root);
-  PixelChunks chunks = window_pixel_chunks(&c);
-  Dtype sums_dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype);
-  GridFilterShape s = {.groups = c.groups,
-                       .m = c.gout,
-                       .weights = c.gin * c.h.taps * c.w.taps,
-                       .pixels = c.n * c.h.out * c.w.out,
-                       .chunks = chunks.n,
-                       .frame = chunks.frame,
-                       .chunk = chunks.chunk,
-                       .operands = (c.x->numel + c.y->numel) * dtype_size(sums_dt),
-                       .in = value_type(gr->e, gr->root->operands[0])->dtype,
-                       .tensor = tensor,
-                       .taps = c.h.taps * c.w.taps,
-                       .dt = sums_dt};
-  s.ring = !t->pre_sm80 && s.in == DT_F32 && c.gin >= FILTER_RING_CHANNELS;
-  GridFilterSchedule f = grid_filter_schedule(&t->machine, &s);
-  if (!t->pre_sm80 && s.in == DT_F32 && !tensor) grid_filter_choose_box(&t->machine, &f, &c, &s);
-  GridDepthwiseSchedule d;
-  if (grid_depthwise_schedule(&t->machine, &c, sums_dt, &d))
-    grid_filter_choose(&t->machine, &f, &d, &s);
-  if (f.tensor && dtype_is_half(s.in)) grid_filter_choose_tensor_box(&t->machine, &f, &c, &s);
-  WgmmaFilterSchedule w;
-  if (!f.tensor || f.rounds > 1 || !dtype_is_half(s.in) || dims_bounded(c.x, 2, 4)) return f;
-  if (wgmma_filter_schedule(&c, grid_filter_most_parts(&t->machine, &s), &w) ||
-      wgmma_copied_schedule(&t->machine, &c, grid_filter_most_parts(&t->machine, &s),
-                            grid_filter_gather_clocks(&t->machine, &f, &s), &w))
-    grid_filter_take(&f, &w, &s);
-  return f;
+  if (has_length(f)) return arena_printf(a, "((%s + length - 1) / length)", pixels_text(f));
+  return "1";
 }
 
 /* On tensor cores or not, which an option says. */
 uint64_t cuda_filter_scratch(const CudaTarget *t, const Group *gr) {
-  uint64_t exact = schedule_of(t, gr, false).scratch, tensor = schedule_of(t, gr, true).scratch;
-  return cuda_conv_narrow(gr) && tensor > exact ? tensor : exact;
+  const uint64_t exact = cuda_filter_schedule(t, gr, false).scratch;
+  if (!cuda_conv_narrow(gr)) return exact;
+  const uint64_t tensor = cuda_filter_schedule(t, gr, true).scratch;
+  return tensor > exact ? tensor : exact;
 }
 
 /* Declares where an element lies: i0, i1, i2, j0. */
@@ -127,6 +128,9 @@ static void print_sizes(const FilterGrad *f, Text *x) {
   const char *frame = arena_printf(f->g->a, "%lld", (long long)f->s.frame);
   const char *chunk = arena_printf(f->g->a, "%lld", (long long)f->s.chunk);
   cuda_conv_geometry(x, &f->c, &chunks);
+  end_early(f, x);
+  declare_length(f, x);
+  if (has_length(f) && !f->s.tensor_box.wide) chunk = "length";
   if (!f->s.tensor) window_chunk_sizes(f->g, f->gr->e, &f->c, &frame, &chunk);
   cuda_conv_size(f->g, f->gr->e, x, &f->c, frame, chunk);
 }
@@ -172,6 +176,10 @@ static void print_tile(const FilterGrad *f, Text *x) {
 }
 
 static void print_run(const FilterGrad *f, Text *x, const char *chunk) {
+  if (f->s.tensor_box.wide)
+    chunk = arena_printf(
+        f->g->a, "%s, %s", chunk,
+        has_length(f) ? "length" : arena_printf(f->g->a, "%lld", (long long)f->s.tensor_box.boxes));
   text_line(x, "%s, in%d, in%d, group, m0, %s%s, size);",
             f->s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
             group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]),
@@ -265,9 +273,9 @@ static void print_depthwise(const FilterGrad *f, Text *x, int64_t round, int64_t
 }
 
 /* A thread adds `parts` chunks of element u, which lies at `at` of each, to those of the rounds
-   before; `fewer`: those behind the run's have not been stored. */
+   before; `stored`: those that the run has stored, in all rounds, or NULL: all. */
 static void print_sum(const FilterGrad *f, Text *x, const char *at, int64_t round, int64_t parts,
-                      bool fewer) {
+                      const char *stored) {
   const char *I = f->g->index, *before = so_far(f);
   long long numel = f->gr->domain->numel, weights = f->s.weights;
   unsigned long long next = f->s.next;
@@ -277,10 +285,10 @@ static void print_sum(const FilterGrad *f, Text *x, const char *at, int64_t roun
   text_line(x, "const %s *part = (const %s *)scratch + %s;", f->T, f->T, at);
   text_line(x, "%s total = %s;", f->T, before ? before : "part[0]");
   const char *all = arena_printf(f->g->a, "%lld", (long long)parts);
-  if (fewer) { /* of the chunks behind those of the rounds before */
+  if (stored) { /* of the chunks behind those of the rounds before */
     all = "all";
-    text_line(x, "const %s all = smaller((%s)%lld, %s - (%s)%lld);", I, I, (long long)parts,
-              chunks_text(f), I, (long long)(round * f->s.parts));
+    text_line(x, "const %s all = smaller((%s)%lld, %s - (%s)%lld);", I, I, (long long)parts, stored,
+              I, (long long)(round * f->s.parts));
   }
   text_line(x, "#pragma unroll 32");
   text_line(x, "for (%s h = %d; h < %s; h++) total = total + part[h * %lld];", I, !before, all,
@@ -302,7 +310,8 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
   enum { SMALL_BLOCK = 64 };
   k->block = SMALL_BLOCK;
   cuda_threads(f->g, k, f->gr->domain->numel, "u");
-  print_sum(f, &k->text, "u", round, parts, f->bounded);
+  declare_length(f, &k->text);
+  print_sum(f, &k->text, "u", round, parts, f->bounded ? chunks_text(f) : NULL);
   if (!f->s.wgmma.rows) return;
   long long taps = f->c.h.taps * f->c.w.taps; /* sums lie tap by tap there */
   KernelVariant *own = ARENA_NEW(f->g->a, KernelVariant);
@@ -311,7 +320,15 @@ static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t
   const char *at = arena_printf(f->g->a, "(u %% %lld * %lld + u / %lld)", taps,
                                 (long long)f->gr->domain->numel / taps, taps);
   if (f->s.wgmma.columns) at = "u";
-  print_sum(f, &own->text, at, 0, f->s.wgmma.parts / f->s.wgmma.cluster, false);
+  const char *parts_of_run = NULL;
+  if (f->bounded) {
+    parts_of_run = cuda_filter_sm90a_parts(f->g, f->gr, &own->text, &f->c, &f->s.wgmma);
+    parts_of_run = text_ceil_div(f->g->a, parts_of_run, f->s.wgmma.cluster);
+    if (f->s.wgmma.few)
+      parts_of_run = arena_printf(f->g->a, "(%s < 1 ? 1 : %s)",
+                                  cuda_filter_room_text(f->g, f->gr, &f->c), parts_of_run);
+  }
+  print_sum(f, &own->text, at, 0, f->s.wgmma.parts / f->s.wgmma.cluster, parts_of_run);
   k->variant = own;
 }
 
@@ -324,6 +341,25 @@ static int block_of(const FilterGrad *f, const Kernel *k) {
 /* That a multiprocessor has at least; 0: the compiler decides. */
 static int blocks_of(const FilterGrad *f, const Kernel *k) {
   return f->s.tensor_box.wide ? CONV_RING_THREADS / k->block : !f->s.tensor;
+}
+
+/* The code by warps, for runs of few images on sm_90a, in a launch of its own; they have one part.
+ */
+static void print_few(const FilterGrad *f) {
+  Kernel *k = cuda_kernel_next(f->g, f->gr, "few");
+  kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
+  KernelVariant *own = ARENA_NEW(f->g->a, KernelVariant);
+  *own = (KernelVariant){.text = text_new(f->g->a, 1),
+                         .grid = f->s.down * f->s.across * f->s.groups,
+                         .block = block_of(f, k),
+                         .shared = f->s.shared};
+  k->block = own->block;
+  own->min_blocks = blocks_of(f, k);
+  k->grid = 0;
+  text_line(&own->text, "if (%s > 0) return;", cuda_filter_room_text(f->g, f->gr, &f->c));
+  print_tile(f, &own->text);
+  print_chunk(f, &own->text, 0);
+  k->variant = own;
 }
 
 /* One pair of launches for each round. */
@@ -345,8 +381,8 @@ static void print_rounds(const FilterGrad *f, Kernel *k) {
       print_tile(f, &k->text);
       print_chunk(f, &k->text, round);
     }
-    const char *images = type_extent(f->c.x, 0) ? dims_text(f->g, f->gr->e, f->c.x, 0, 1) : NULL;
-    if (f->s.wgmma.rows) cuda_filter_sm90a(f->g, f->gr, k, &f->c, &f->s.wgmma, images);
+    if (f->s.wgmma.rows) cuda_filter_sm90a(f->g, f->gr, k, &f->c, &f->s.wgmma);
+    if (f->s.wgmma.few) print_few(f);
     k = cuda_kernel_next(f->g, f->gr, "combine");
     kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
     print_combine(f, k, round, parts);
@@ -361,7 +397,8 @@ bool cuda_filter(Gen *g, const Group *gr) {
                   .c = conv_geom(gr->e, gr->root),
                   .T = dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype)};
   f.bounded = dims_bounded(f.c.x, 0, 4);
-  f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
+  f.s = cuda_filter_schedule(cuda_target(g->target), gr,
+                             cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
   if (!f.s.bm && !f.s.depthwise.units) return false;
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);

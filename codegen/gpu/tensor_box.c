@@ -6,22 +6,18 @@
 
 int cuda_tensor_box_threads(const GridTensorBox *b) { return b->warps * WARP; }
 
-const char *cuda_tensor_box_parts(Gen *g, const Group *gr, const ConvGeom *c,
-                                  const GridTensorBox *b) {
+const char *cuda_tensor_boxes(Gen *g, const Group *gr, const ConvGeom *c, const GridTensorBox *b) {
   const char *high = text_ceil_div(g->a, dims_text(g, gr->e, c->y, 2, 3), b->high);
   const char *wide = text_ceil_div(g->a, dims_text(g, gr->e, c->y, 3, 4), b->wide);
-  const char *boxes =
-      text_product(g->a, dims_text(g, gr->e, c->x, 0, 1), text_product(g->a, high, wide));
-  return text_ceil_div(g->a, boxes, b->boxes);
+  return text_product(g->a, dims_text(g, gr->e, c->x, 0, 1), text_product(g->a, high, wide));
 }
 
 void cuda_tensor_filter_box(Gen *g, Text *x, const GridFilterSchedule *s, const char *element) {
   const GridTensorBox *b = &s->tensor_box;
-  text_line(x,
-            "typedef TensorFilterBox<Geometry, %s, %s, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, "
-            "%lld> Tile;",
-            g->index, element, s->bm, b->warps, b->each, b->channels, b->high, b->wide, b->pitch,
-            b->copy, b->copy_dy, b->stages, (long long)b->boxes);
+  text_line(
+      x, "typedef TensorFilterBox<Geometry, %s, %s, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d> Tile;",
+      g->index, element, s->bm, b->warps, b->each, b->channels, b->high, b->wide, b->pitch, b->copy,
+      b->copy_dy, b->stages);
   text_line(x, "extern __shared__ __align__(128) char smem[];");
 }
 

@@ -149,8 +149,10 @@ typedef struct WgmmaFilterSchedule {
   int columns; /* weights of a warpgroup, whose operands are copied as they lie; 0: other code */
   int along, beside; /* of a copy then: weights of a patch, 0: there are none; pixels */
   int cluster;       /* parts whose sums thread blocks add before they are stored */
-  int64_t blocks;    /* of threads */
-  int shared;        /* bytes */
+  bool few; /* a run may have so few images that the sums of one part exceed their room in scratch:
+               the code by warps does it then */
+  int64_t blocks; /* of threads */
+  int shared;     /* bytes */
 } WgmmaFilterSchedule;
 
 /* Of one channel a group: see grid_depthwise.c. */
@@ -175,6 +177,14 @@ typedef struct GridFilterBoxSchedule {
   double steps; /* pixels of a k-tile on the mean */
 } GridFilterBoxSchedule;
 
+/* How thread blocks share the pixels that a sum goes over, in units: what pixel_units of shares.h
+   takes, by which each run computes its parts. */
+typedef struct PixelParts {
+  int pixels; /* of a unit; 0: it is a box of them */
+  int tiles, blocks, least, cluster;
+  int unit, wait, resident, ends, sums; /* clocks but for `resident` */
+} PixelParts;
+
 typedef struct GridFilterSchedule {
   int64_t groups, m, weights;   /* as of the shape */
   int64_t chunks, frame, chunk; /* of pixels (codegen/schedule/window.h) */
@@ -191,6 +201,7 @@ typedef struct GridFilterSchedule {
                            so far; the next round's first chunk */
   uint64_t scratch;     /* bytes */
   bool tensor;          /* as of GridConvSchedule */
+  bool shares;          /* … there: each run divides its pixels into `parts` at most */
   int wm, wn, shared;
   WgmmaFilterSchedule wgmma;
   GridDepthwiseSchedule depthwise;
@@ -201,6 +212,14 @@ typedef struct GridFilterSchedule {
 /* Of k-tiles that are copied ahead: channels that a group has at least; the product that a block
    computes, of one tap. */
 enum { FILTER_RING_CHANNELS = 16 };
+/* Units of a part. */
+static inline int64_t pixel_parts_units(const PixelParts *p, int64_t units, int64_t most) {
+  return pixel_units((int)units, most, p->tiles, p->blocks, p->least, p->cluster, p->unit, p->wait,
+                     p->resident, p->ends, p->sums);
+}
+/* Of a schedule on tensor cores by warps; of one by boxes. */
+PixelParts grid_filter_parts(const GridMachine *machine, const GridFilterSchedule *f, Dtype in);
+PixelParts grid_filter_tensor_box_parts(const GridMachine *machine, const GridFilterSchedule *f);
 GridProductSchedule grid_filter_product(const GridFilterSchedule *f);
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s);
 /* The schedule by warpgroups, whose partial sums lie in scratch too: the other code has at least

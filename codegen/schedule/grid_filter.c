@@ -136,6 +136,23 @@ static void choose_chunks(const GridMachine *machine, GridFilterSchedule *f,
   f->chunks = ceil_div(s->pixels, f->chunk);
 }
 
+PixelParts grid_filter_parts(const GridMachine *machine, const GridFilterSchedule *f, Dtype in) {
+  enum { K_TILES = 8, MEMORY = 700, RESIDENT = 2, ENDS = 2000 }; /* least of a part; as above */
+  if (f->tensor_box.wide) return grid_filter_tensor_box_parts(machine, f);
+  const int depth = STAGE_ROW / dtype_size(in);
+  const double each = (double)(f->groups * f->m * f->weights) * sizeof(float);
+  return (PixelParts){.pixels = depth,
+                      .tiles = (int)(f->groups * f->down * f->across),
+                      .blocks = machine->multiprocessors,
+                      .least = K_TILES,
+                      .cluster = 1,
+                      .unit = (int)ceil(step_time(f->bm, f->bn, f->wm, f->tm, f->tn) * depth / FMA),
+                      .wait = MEMORY,
+                      .resident = RESIDENT,
+                      .ends = ENDS,
+                      .sums = (int)ceil(2 * each / PARTIAL_BYTES / FMA)};
+}
+
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s) {
   int64_t numel = s->groups * s->m * s->weights;
   GridFilterSchedule best = {.groups = s->groups,

@@ -95,16 +95,26 @@ static void take_parts(GridTensorBox *b, int64_t parts) {
   b->parts = ceil_div(b->all, b->boxes);
 }
 
-/* Clocks of a box of a multiprocessor that has so many blocks: they take turns on its units, and
-   each waits for itself. */
-static double clocks_of_box(const GridStep *s, int threads, int shared, double waves) {
+/* Of a box: clocks of a multiprocessor's units, and those that a block waits for itself; blocks
+   that take turns on the units. */
+typedef struct BoxClocks {
+  double unit, own, resident;
+} BoxClocks;
+
+static BoxClocks box_clocks(const GridStep *s, int threads, int shared) {
   enum { BARRIER = 120 };
   const double warps = threads / (double)WARP,
                unit = fmax(fmax(s->issue / SCHEDULERS, s->wavefronts), s->fma * MMA_CLOCKS);
-  double resident = floor(THREADS / (double)threads);
-  if (resident > floor(SHARED / (double)shared)) resident = floor(SHARED / (double)shared);
-  const double own = fmax(s->issue / warps, unit) + BARRIER;
-  return fmax(waves * unit, ceil(waves / resident) * own);
+  return (BoxClocks){.unit = unit,
+                     .own = fmax(s->issue / warps, unit) + BARRIER,
+                     .resident =
+                         fmin(floor(THREADS / (double)threads), floor(SHARED / (double)shared))};
+}
+
+/* Of a multiprocessor that has so many blocks. */
+static double clocks_of_box(const GridStep *s, int threads, int shared, double waves) {
+  const BoxClocks c = box_clocks(s, threads, shared);
+  return fmax(waves * c.unit, ceil(waves / c.resident) * c.own);
 }
 
 /* ---- gradients with respect to filters ---- */
@@ -128,6 +138,29 @@ double grid_filter_tensor_box_clocks(const GridFilterSchedule *f, double waves) 
   const GridTensorBox *b = &f->tensor_box;
   const GridStep s = grid_filter_tensor_box_step(f);
   return clocks_of_box(&s, b->warps * WARP, b->shared, waves) / (b->high * b->wide);
+}
+
+/* Clocks that the sums of a part of a gradient take on their way to memory and back. */
+static double clocks_of_sums(const GridMachine *machine, const GridFilterSchedule *f) {
+  enum { COMBINE = 32, MEMORY = 700, FMA = 128 }; /* loads at once; clocks of one; */
+  const double bytes = (double)(f->groups * f->m * f->weights) * sizeof(float);
+  return 2 * bytes * machine->byte / FMA + (double)MEMORY / COMBINE;
+}
+
+PixelParts grid_filter_tensor_box_parts(const GridMachine *machine, const GridFilterSchedule *f) {
+  enum { ENDS = 500, LEAST = 4 }; /* clocks of a block beside its boxes; boxes of a part */
+  const GridTensorBox *b = &f->tensor_box;
+  const GridStep s = grid_filter_tensor_box_step(f);
+  const BoxClocks c = box_clocks(&s, b->warps * WARP, b->shared);
+  return (PixelParts){.tiles = (int)(f->groups * f->down * f->across),
+                      .blocks = machine->multiprocessors,
+                      .least = LEAST,
+                      .cluster = 1,
+                      .unit = (int)ceil(c.unit),
+                      .wait = (int)ceil(c.own),
+                      .resident = c.resident < 1 ? 1 : (int)c.resident,
+                      .ends = ENDS,
+                      .sums = (int)ceil(clocks_of_sums(machine, f))};
 }
 
 /* Warps and stages of a block of `bm` filters by the weights of the box's channels. */
@@ -157,7 +190,7 @@ typedef struct Search {
 
 /* The clocks of all boxes, and of the partial sums on their way to memory and back. */
 static void try_parts(Search *s, GridFilterSchedule *f, int waves) {
-  enum { COMBINE = 32, MEMORY = 700, FMA = 128 }; /* loads at once; clocks of one; */
+  enum { FMA = 128 };
   GridTensorBox *b = &f->tensor_box;
   const int64_t tiles = f->groups * f->down * f->across;
   int64_t parts = waves * s->machine->multiprocessors / tiles;
@@ -174,8 +207,7 @@ static void try_parts(Search *s, GridFilterSchedule *f, int waves) {
   const double turns = (double)ceil_div(f->blocks, s->machine->multiprocessors);
   double clocks = grid_filter_tensor_box_clocks(f, turns) * (double)f->chunk;
   if (f->parts)
-    clocks += (s->machine->launch + 2 * (double)f->scratch * s->machine->byte) / FMA +
-              MEMORY * (double)f->parts / COMBINE;
+    clocks += s->machine->launch / FMA + (double)f->parts * clocks_of_sums(s->machine, f);
   if (clocks < s->least) *s->best = *f, s->least = clocks;
 }
 

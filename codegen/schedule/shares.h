@@ -70,6 +70,36 @@ INL int attention_splits(long rows, long keys, int block, long of_block, long la
   return rows > 0 && rows <= SPLIT_ROWS && blocks > 1 && (blocks - 1) * of_block >= launches &&
          rows * blocks * handed_on <= keys * of_key;
 }
+/* section pixel_units */
+/* Units of pixels, of `units`, that a thread block of a gradient with respect to filters adds up,
+   if there are `tiles` tiles of filters and weights: those of one of several parts, whose sums are
+   added in order behind. Of the parts that fill `blocks` places for blocks once or some times those
+   that end first: at most `most`, of `least` units or more, and a multiple of `cluster`, or one. A
+   unit takes `unit` clocks of a place, and a block of it `wait`, of which `resident` blocks side by
+   side wait at once; a block takes `ends` beside its units, and the sums of a part take `sums`. */
+enum { PIXEL_TURNS = 3 };
+INL int pixel_units(int units, long most, int tiles, int blocks, int least, int cluster, int unit,
+                    int wait, int resident, int ends, int sums) {
+  const uint32_t all = (uint32_t)units;
+  uint32_t best = all, before = 0;
+  long fewest = 0;
+  for (int turn = 1; turn <= PIXEL_TURNS; turn++) {
+    uint32_t n = (uint32_t)(turn * blocks / tiles);
+    if (n > most) n = (uint32_t)most;
+    if (n > all / (uint32_t)least) n = all / (uint32_t)least;
+    n = n > (uint32_t)cluster ? n - n % (uint32_t)cluster : n == (uint32_t)cluster ? n : 1;
+    if (n == before) continue; /* divisions take a program's time */
+    before = n;
+    const uint32_t each = all > n ? (all - 1) / n + 1 : 1, parts = (all + each - 1) / each;
+    const uint32_t turns = ((uint32_t)tiles * parts + (uint32_t)blocks - 1) / (uint32_t)blocks;
+    const uint32_t waits = (turns + (uint32_t)resident - 1) / (uint32_t)resident;
+    const long work = (long)turns * unit, idle = (long)waits * wait;
+    const long clocks =
+        (work > idle ? work : idle) * each + (long)turns * ends + (long)parts * sums;
+    if (turn == 1 || clocks < fewest) fewest = clocks, best = each;
+  }
+  return (int)best;
+}
 /* section depth_part */
 /* Elements of the depth that a thread block of a product of `batch` times m x n on tensor cores
    adds up: all k, or of few tiles those of one of several parts, whose sums a second launch adds.

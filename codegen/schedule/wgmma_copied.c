@@ -8,6 +8,9 @@
 #include <math.h>
 
 enum { HALF = 2, WIDE = 256, NARROW = 64, STEP = 16 };
+/* Of parts: clocks of a block beside its k-tiles; k-tiles at least; of their sums: operations of a
+   clock, loads at once, clocks of a load. */
+enum { ENDS = 4000, LEAST = 4, FMA = 128, COMBINE = 32, MEMORY = 700 };
 
 /* Pixels of one copy: a piece lies in one image. 0: it would be too narrow. */
 static int beside_of(const ConvGeom *c) {
@@ -30,9 +33,9 @@ static int64_t stage_bytes(const WgmmaFilterSchedule *s) {
 }
 
 static bool choose_stages(WgmmaFilterSchedule *s) {
-  enum { LEAST = 3, MOST = 6 };
+  enum { FEWEST = 3, MOST = 6 };
   const int64_t stage = stage_bytes(s), n = WGMMA_RING / stage;
-  if (n < LEAST) return false;
+  if (n < FEWEST) return false;
   s->stages = n < MOST ? (int)n : MOST;
   s->shared = s->stages * (int)stage;
   return true;
@@ -46,21 +49,38 @@ double wgmma_copied_copies(const WgmmaFilterSchedule *s) {
 /* Clocks of a k-tile of a multiprocessor: of tensor cores, shared memory, L2, or instructions of
    copies, whichever takes longest. */
 static double k_tile_clocks(const WgmmaFilterSchedule *s) {
-  enum { FMA = 2048, LINE = 128, OF_ONE = 64, COPY = 6, THREADS = 128, BARRIER = 50, L2 = 5500 };
+  enum { TENSOR = 2048, LINE = 128, OF_ONE = 64, COPY = 6, THREADS = 128, BARRIER = 50, L2 = 5500 };
   const double filters = (double)s->rows * WGMMA_SIDE, weights = (double)wgmma_copied_weights(s);
   const double bytes = (filters + weights) * s->depth * HALF, rate = (double)L2 / (double)s->blocks;
   const double reads =
       WGMMA_COPIED_GROUPS * (double)s->depth * (WGMMA_SIDE + s->columns) * HALF / LINE;
-  double time = filters * weights * s->depth / FMA;
+  double time = filters * weights * s->depth / TENSOR;
   time = fmax(time, reads + bytes / LINE);
   time = fmax(time, bytes / fmin(rate, OF_ONE));
   return fmax(time, COPY * wgmma_copied_copies(s) / THREADS) + BARRIER;
 }
 
+PixelParts wgmma_copied_parts(const GridMachine *machine, const ConvGeom *c,
+                              const WgmmaFilterSchedule *s) {
+  WgmmaFilterSchedule all = *s; /* of a device that is busy */
+  all.blocks = machine->multiprocessors;
+  const int clocks = (int)ceil(k_tile_clocks(&all));
+  const double sums = (double)(c->cout * c->gin * c->h.taps * c->w.taps) * sizeof(float);
+  return (PixelParts){.pixels = s->depth,
+                      .tiles = (int)(s->down * s->across * c->groups),
+                      .blocks = machine->multiprocessors,
+                      .least = LEAST,
+                      .cluster = 1,
+                      .unit = clocks,
+                      .wait = clocks,
+                      .resident = 1,
+                      .ends = ENDS,
+                      .sums = (int)ceil(2 * sums * machine->byte / FMA + (double)MEMORY / COMBINE)};
+}
+
 /* As many parts as let all multiprocessors end first. */
 static double choose_parts(const GridMachine *machine, const ConvGeom *c, WgmmaFilterSchedule *s,
                            int64_t most) {
-  enum { ENDS = 4000, LEAST = 4, FMA = 128, COMBINE = 32, MEMORY = 700 };
   const int64_t k_tiles = ceil_div(c->n * c->h.out * c->w.out, s->depth), tiles = s->blocks;
   const double sums = (double)(c->cout * c->gin) * sizeof(float);
   WgmmaFilterSchedule t = *s;

@@ -2,6 +2,8 @@
 #include "codegen/schedule/wgmma_filter.h"
 #include "codegen/schedule/product.h"
 
+#include <math.h>
+
 /* Bytes of a row of eight channels of one pixel. */
 enum { OCTET = 16, OCTETS = WGMMA_SIDE / 8 };
 
@@ -41,36 +43,28 @@ static double k_tile_clocks(const ConvGeom *c, const WgmmaFilterSchedule *s, dou
   return shared > tensor ? shared : tensor;
 }
 
-/* Parts of the pixels: as many as let all multiprocessors end first. ENDS: clocks of a block before
-   its first k-tile and behind its last one; READ: bytes of partial sums that come from memory in a
-   clock; SHARED: those that thread blocks of a cluster exchange; WAVE: multiprocessors of an H100,
-   as of products. */
-static void choose_parts(const ConvGeom *c, WgmmaFilterSchedule *s, int64_t most) {
-  enum { CLUSTER = 4 }; /* thread blocks: as many as find room in all parts of a device */
-  enum { WAVE = 132, ENDS = 4000, READ = 1750, SHARED = 64, LEAST = 4 };
-  const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
-  int64_t k_tiles = ceil_div(flat_pixels(c, &h, &w), s->depth);
-  double gather, clocks = k_tile_clocks(c, s, &gather), best = 0;
-  double sums = (double)(c->cout * c->gin * c->h.taps * c->w.taps) * 4;
-  const int64_t tiles = s->blocks;
-  for (int64_t n = 1; n == 1 || (n * LEAST <= k_tiles && n <= WAVE); n++) {
-    int64_t each = ceil_div(k_tiles, n), parts = ceil_div(k_tiles, each);
-    const int cluster = parts >= CLUSTER ? CLUSTER : 1;
-    parts = ceil_div(parts, cluster) * cluster;
-    const double exchanged = cluster > 1 ? (double)wgmma_filter_exchanged(s) / SHARED : 0;
-    double time =
-        (double)ceil_div(tiles * parts, WAVE) * ((double)each * clocks + ENDS + exchanged) +
-        (double)(parts / cluster) * sums / READ;
-    if (n > 1 && (time >= best || parts / cluster > most)) continue;
-    best = time;
-    s->parts = parts, s->chunk = each * s->depth, s->cluster = cluster;
-  }
-  if (s->cluster > 1 && s->shared < wgmma_filter_exchanged(s))
-    s->shared = (int)wgmma_filter_exchanged(s);
-  s->blocks = tiles * s->parts;
+/* ENDS: clocks of a block before its first k-tile and behind its last one; READ: bytes of partial
+   sums that come from memory in a clock; SHARED: those that thread blocks of a cluster exchange. */
+PixelParts wgmma_filter_parts(const GridMachine *machine, const ConvGeom *c,
+                              const WgmmaFilterSchedule *s) {
+  enum { ENDS = 4000, READ = 1750, SHARED = 64, LEAST = 4 };
+  if (s->columns) return wgmma_copied_parts(machine, c, s);
+  double gather;
+  const int clocks = (int)ceil(k_tile_clocks(c, s, &gather));
+  const double sums = (double)(c->cout * c->gin * c->h.taps * c->w.taps) * 4;
+  return (PixelParts){.pixels = s->depth,
+                      .tiles = (int)(s->down * s->across * s->tap_groups * c->groups),
+                      .blocks = machine->multiprocessors,
+                      .least = LEAST,
+                      .cluster = WGMMA_FILTER_CLUSTER,
+                      .unit = clocks,
+                      .wait = clocks,
+                      .resident = 1,
+                      .ends = ENDS + (int)(wgmma_filter_exchanged(s) / SHARED),
+                      .sums = (int)ceil(sums / READ / WGMMA_FILTER_CLUSTER)};
 }
 
-bool wgmma_filter_schedule(const ConvGeom *c, int64_t most, WgmmaFilterSchedule *out) {
+bool wgmma_filter_schedule(const ConvGeom *c, WgmmaFilterSchedule *out) {
   enum { TILES = 9 }; /* of a block, whose sums fit into the registers of three warpgroups */
   const int64_t taps = c->h.taps * c->w.taps;
   if (!taps || !c->n || !c->gin || !c->gout) return false;
@@ -91,7 +85,7 @@ bool wgmma_filter_schedule(const ConvGeom *c, int64_t most, WgmmaFilterSchedule 
   if (!choose_depth(c, &s)) return false;
   double gather, clocks = k_tile_clocks(c, &s, &gather);
   if (2 * gather >= clocks) return false; /* few taps: what is gathered is multiplied too seldom */
-  choose_parts(c, &s, most);
+  if (s.shared < wgmma_filter_exchanged(&s)) s.shared = (int)wgmma_filter_exchanged(&s);
   *out = s;
   return true;
 }

@@ -32,7 +32,21 @@ entry groups(x : f32[n <= 64, 48, 20, 20], wa : f32[96, 48, 3, 3], wb : f32[128,
   return y, z, gx
 }
 END
-# warps N H V, groups N
+# gradients with respect to filters: thread blocks share the images, in parts whose number each run decides; by tiles, by boxes,
+# by clusters of warpgroups, and copied as they lie
+cat >filters.g <<'END'
+entry filters(x : f32[n <= 64, 16, 12, 12], y : f32[n, 64, 14, 14], wa : f32[32, 16, 3, 3], wb : f32[40, 2, 5, 5],
+              wc : f32[72, 64, 3, 3], wd : f32[128, 64, 1, 1], we : f32[64, 64, 2, 2], da : f32[n, 32, 12, 12], db : f32[n, 40, 6, 6],
+              dc : f32[n, 72, 14, 14], dd : f32[n, 128, 14, 14], de : f32[n, 64, 7, 7]) {
+  ga = grad(sum(conv2d(x, wa, 1, 1) * da), wa)
+  gb = grad(sum(conv2d(x, wb, 2, 2, groups = 8) * db), wb)
+  gc = grad(sum(conv2d(y, wc, 1, 1) * dc), wc)
+  gd = grad(sum(conv2d(y, wd, 1, 0) * dd), wd)
+  ge = grad(sum(conv2d(y, we, 2, 0) * de), we)
+  return ga, gb, gc, gd, ge
+}
+END
+# warps N H V, groups N, filters N
 warps() {
   "$mkdata" npy f32 "$1,16,$((4 * $2)),$((4 * $3))" 1 x.npy && "$mkdata" npy f32 "$1,16,$((2 * $2)),$((2 * $3))" 2 dy.npy &&
     "$mkdata" npy f32 "$1,12,$2,$((2 * $3))" 3 dz.npy || fail 'no data could be made'
@@ -43,7 +57,16 @@ groups() {
     fail 'no data could be made'
   sizes groups "n=$1" 'y z gx' --x gx.npy --dy gy.npy --dz gz.npy --wa ga.npy --wb gb.npy --wc gc.npy
 }
+filters() {
+  "$mkdata" npy f32 "$1,16,12,12" 1 fx.npy && "$mkdata" npy f32 "$1,64,14,14" 2 fy.npy && "$mkdata" npy f32 "$1,32,12,12" 3 da.npy &&
+    "$mkdata" npy f32 "$1,40,6,6" 4 db.npy && "$mkdata" npy f32 "$1,72,14,14" 5 dc.npy && "$mkdata" npy f32 "$1,128,14,14" 6 dd.npy &&
+    "$mkdata" npy f32 "$1,64,7,7" 7 de.npy || fail 'no data could be made'
+  sizes filters "n=$1" 'ga gb gc gd ge' --x fx.npy --y fy.npy --wa wa.npy --wb fb.npy --wc fc.npy --wd fd.npy --we fe.npy \
+    --da da.npy --db db.npy --dc dc.npy --dd dd.npy --de de.npy
+}
 {
+  "$mkdata" npy f32 40,2,5,5 1 fb.npy && "$mkdata" npy f32 72,64,3,3 2 fc.npy && "$mkdata" npy f32 128,64,1,1 3 fd.npy &&
+    "$mkdata" npy f32 64,64,2,2 4 fe.npy || fail 'no data could be made'
   "$mkdata" npy f32 32,16,3,3 4 wa.npy && "$mkdata" npy f32 16,20,1,1 5 wb.npy && "$mkdata" npy f32 40,32,3,3 6 wc.npy &&
     "$mkdata" npy f32 12,16,4,2 7 wd.npy && "$mkdata" npy f32 16,1,3,3 8 we.npy &&
     "$mkdata" npy f32 96,48,3,3 4 ga.npy && "$mkdata" npy f32 128,96,1,1 5 gb.npy && "$mkdata" npy f32 64,48,2,2 6 gc.npy
@@ -56,9 +79,14 @@ warps 7 2 5
 # the depth of boxes is that of tiles
 compile groups.g --target=cuda --arch=$arch $options -o groups
 groups 1
+compile filters.g --target=cuda --arch=$arch $options -o filters
+filters 14
 export FAKECUDA_CC=9.0
 arch=compute_90a
 compile groups.g --target=cuda --arch=$arch $options -o groups
 groups 1
 groups 4
+compile filters.g --target=cuda --arch=$arch $options -o filters
+filters 3
+filters 14
 finish

@@ -169,6 +169,34 @@ static void decides_tensor_boxes(void **state) {
   (void)state;
 }
 
+/* Parts of pixels: all units are in one, no part is empty, scratch has room for them, and they keep
+   the device busy. */
+static void divides_pixels(void **state) {
+  static const int tiles[] = {1, 3, 8, 40, 132, 500}, all[] = {1, 2, 7, 31, 100, 1000, 54321};
+  static const long room[] = {0, 1, 5, 64, 1L << 40};
+  for (int t = 0; t < 6; t++)
+    for (int i = 0; i < 7; i++)
+      for (int k = 0; k < 5; k++)
+        for (int cluster = 1; cluster <= 4; cluster += 3) {
+          const PixelParts p = {.tiles = tiles[t],
+                                .blocks = 132,
+                                .least = 4,
+                                .cluster = cluster,
+                                .unit = 100,
+                                .wait = 120,
+                                .resident = 2,
+                                .ends = 500,
+                                .sums = 20};
+          const int64_t each = pixel_parts_units(&p, all[i], room[k]);
+          const int64_t parts = ceil_div(all[i], each);
+          assert_true(each >= 1 && parts * each >= all[i] && (parts - 1) * each < all[i]);
+          assert_true(parts == 1 || (parts <= room[k] && each >= p.least));
+          assert_true(parts == 1 || parts * tiles[t] <= PIXEL_TURNS * 132);
+          if (all[i] > 10000 && room[k] > 1000) assert_true(parts * tiles[t] > 100);
+        }
+  (void)state;
+}
+
 /* Patches: what is one, and how many of its elements one copy finds side by side. */
 static void knows_patches(void **state) {
   static const int64_t taps[] = {16, 14, 12, 7, 3, 2}, in[] = {224, 224, 60, 224, 225, 57};
@@ -202,9 +230,8 @@ static void knows_patches(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decides_boxes),
-      cmocka_unit_test(decides_filter_boxes),
-      cmocka_unit_test(decides_tensor_boxes),
+      cmocka_unit_test(decides_boxes),        cmocka_unit_test(decides_filter_boxes),
+      cmocka_unit_test(decides_tensor_boxes), cmocka_unit_test(divides_pixels),
       cmocka_unit_test(knows_patches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

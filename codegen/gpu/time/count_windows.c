@@ -197,6 +197,11 @@ void count_filter(Counting *n, const void *schedule) {
     c->waits = 1 + ceil(parts / UNROLLED);
     return;
   }
+  if (counting_is_part(n, "few")) { /* ends at once, but for few images */
+    c->least_flops = c->least_bytes = c->bytes = 0;
+    c->issue = c->threads / (double)WARP * START;
+    return;
+  }
   if (sm90a && s->wgmma.columns) {
     count_wgmma_copied(n, s);
     return;

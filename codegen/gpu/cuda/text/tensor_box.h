@@ -84,9 +84,9 @@ template <typename V, typename I, int CHANNELS, int TH, int TW, int PITCH, int C
 };
 /* section TensorFilterBox */
 /* Gradients with respect to filters: BM filters of a group by the weights of CHANNELS of its channels, NI times eight of
-   them for each warp, summed over BOXES boxes. PITCH_DY, COPY_DY: as of the image's rows, of the result's gradient. */
+   them for each warp, summed over some boxes. PITCH_DY, COPY_DY: as of the image's rows, of the result's gradient. */
 template <typename G, typename I, typename E, int BM, int WARPS, int NI, int CHANNELS, int TH, int TW, int PITCH, int COPY, int COPY_DY,
-          int STAGES, int BOXES>
+          int STAGES>
 struct TensorFilterBox {
   typedef BoxSource<G, false> V;
   typedef BoxRows<V, I, CHANNELS, TH, TW, PITCH, COPY> Rows;
@@ -145,12 +145,12 @@ struct TensorFilterBox {
       }
     }
   }
-  /* acc: filters from m0 on of a group, weights from n0 on, the first of a channel, of one part of the boxes; `smem` has
-     STAGES stages. */
+  /* acc: filters from m0 on of a group, weights from n0 on, the first of a channel, of one part of the boxes, of so many;
+     `smem` has STAGES stages. */
   template <typename R>
   INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const uint16_t *dy, const uint16_t *image, int group, int m0, int n0, int part,
-                      const R &size) {
-    const int first = part * BOXES, boxes = smaller(first + BOXES, Rows::all(size)) - first;
+                      int of_part, const R &size) {
+    const int first = part * of_part, boxes = smaller(first + of_part, Rows::all(size)) - first;
     uint16_t *const ring = (uint16_t *)smem;
     int place[NI];
 #pragma unroll

@@ -5,7 +5,7 @@
    gathers k-tiles of DEPTH pixels into a ring of STAGES; three others multiply them (wgmma), filters from registers if one
    tile of them serves all taps. Two mbarriers a stage say
    when it is full and when every warp has read it.
-   Contract: a block sums CHUNK pixels, in order, of which those of images behind the run's are left out; the CLUSTER blocks of a cluster, whose parts follow each other, add theirs, which
+   Contract: a block sums `chunk` pixels, in order, of which those of images behind the run's are left out; the CLUSTER blocks of a cluster, whose parts follow each other, add theirs, which
    lie tap by tap in scratch, and another launch adds those. What
    lies outside of an operand, a pixel in the padding, and a gap count as zero, so that beside an infinity they make a NaN.
 
@@ -14,7 +14,7 @@
 /* G: as of ConvFilterGrad. F: what the printer knows of the numbers: PITCH and ROWS, places of a row and rows of an image;
    FIRST: from a result to its first tap; SPAN: from there to its last one; PLANES_H, PLANES_W: phases of the stride, or,
    where there is one, PHASE_H, PHASE_W. */
-template <typename G, typename F, typename I, typename E, int ROWS, int TAPS, int DEPTH, int STAGES, int CHUNK, int CLUSTER>
+template <typename G, typename F, typename I, typename E, int ROWS, int TAPS, int DEPTH, int STAGES, int CLUSTER>
 struct WgmmaConvFilter {
   typedef typename E::Stored Stored;
   typedef RingPlace<STAGES> Place;
@@ -51,7 +51,7 @@ struct WgmmaConvFilter {
 #pragma unroll
     for (int o = 0; o < SIDE / EIGHT; o++) *(Octet *)(to + o * pixels * UNIT) = unit[o];
   }
-  INL_MEMBER int end_of(int part, int images) { return smaller((part + 1) * CHUNK, images * (F::ROWS * F::PITCH)); }
+  INL_MEMBER int end_of(int part, int chunk, int images) { return smaller((part + 1) * chunk, images * (F::ROWS * F::PITCH)); }
   /* Where a plane's pixel with such a number lies in a group's first channel; is there one? */
   INL_MEMBER bool pixel_at(int f, int plane, int images, I &at) {
     const int n = f / (F::ROWS * F::PITCH), y = f / F::PITCH % F::ROWS, x = f % F::PITCH;
@@ -67,13 +67,13 @@ struct WgmmaConvFilter {
   }
   /* The last warpgroup: filters from m0 on and channels from c0 on, of a group; a part of the pixels. */
   INL_MEMBER void gather(char *ring, uint64_t *full, uint64_t *empty, const Stored *dy, const Stored *image, int group, int m0,
-                         int c0, int part, int images) {
+                         int c0, int part, int chunk, int images) {
     registers_release<104>();
     const int thread = (int)threadIdx.x - GATHER;
-    const int end = end_of(part, images);
+    const int end = end_of(part, chunk, images);
     Place p = {0, 0};
 #pragma unroll 1
-    for (int f0 = part * CHUNK; f0 < end; f0 += DEPTH, p.step()) {
+    for (int f0 = part * chunk; f0 < end; f0 += DEPTH, p.step()) {
       char *stage = ring + p.stage * STAGE;
       mbarrier_wait(empty + p.stage, p.parity ^ 1);
 #pragma unroll 1
@@ -125,7 +125,7 @@ struct WgmmaConvFilter {
   }
   /* The others: c is the sums of a warpgroup's tiles. Behind the last tile it does that once more. */
   INL_MEMBER void multiply(f32 (&c)[EACH][2][SUMS / 2], char *ring, uint64_t *full, uint64_t *empty, int tap0, int part,
-                           int images) {
+                           int chunk, int images) {
     registers_take<136>();
     const bool leads = threadIdx.x % 32 == 0;
     uint64_t a[EACH], b[EACH]; /* in the first stage; the address of a matrix counts units */
@@ -137,11 +137,11 @@ struct WgmmaConvFilter {
     }
     const int lane = (int)threadIdx.x % 32, octet = (int)threadIdx.x % GROUP / 32 * 2 + lane / 8 % 2;
     const char *const reads = ring + (octet * DEPTH + lane / 16 * 8 + lane % 8) * UNIT;
+    const int first = part * chunk, end = end_of(part, chunk, images);
 #pragma unroll
-    for (int n = 0; n < EACH * SUMS; n++) c[n / SUMS][n % 2][n % SUMS / 2] = 0;
+    for (int n = 0; n < EACH * SUMS; n++) c[n / SUMS][n % 2][n % SUMS / 2] = first < end ? 0.0f : -0.0f; /* adds nothing */
 #pragma unroll
     for (int i = 0; i < EACH; i++) wgmma_hold(c[i]);
-    const int first = part * CHUNK, end = end_of(part, images);
     uint64_t *last = empty;
     Place p = {0, 0};
 #pragma unroll 1

@@ -4,14 +4,14 @@
    warpgroup copies them (cp.async), two others multiply (wgmma), COLUMNS weights each of 64 filters: of the same ones, or,
    with ROWS of 2, of the next 64 by the same weights. Two mbarriers a stage say when it is full and when every warp has
    read it.
-   Contract: a block sums CHUNK pixels, in order, of which those of images behind the run's are left out; the sums of a part
+   Contract: a block sums `chunk` pixels, in order, of which those of images behind the run's are left out; the sums of a part
    lie in scratch as filters do, and another launch adds those of all parts. AREA of the result is a multiple of BESIDE.
 
    In shared memory a unit of 16 bytes is eight pixels of a filter, or of a channel: units of the same pixels lie in the
    order of filters. Of patches it is eight weights of a pixel: units of the same weights lie in the order of pixels. */
 /* section WgmmaCopiedFilter */
 /* C: ConvForward or ConvPatches of G. A unit's copies are of BESIDE pixels, or of C::ALONG weights. */
-template <typename C, typename G, typename I, typename E, int BESIDE, int ROWS, int COLUMNS, int DEPTH, int STAGES, int CHUNK>
+template <typename C, typename G, typename I, typename E, int BESIDE, int ROWS, int COLUMNS, int DEPTH, int STAGES>
 struct WgmmaCopiedFilter {
   typedef typename E::Stored Stored;
   typedef RingPlace<STAGES> Place;
@@ -34,7 +34,7 @@ struct WgmmaCopiedFilter {
     }
     block_sync();
   }
-  INL_MEMBER int end_of(int part, int images) { return smaller((part + 1) * CHUNK, images * AREA); }
+  INL_MEMBER int end_of(int part, int chunk, int images) { return smaller((part + 1) * chunk, images * AREA); }
 
   /* COUNT filters or channels, of which there are `some`: of each the k-tile's pixels from f0 on; `first` has those of all
      images, CHANNELS of each. Neighbouring lanes copy pixels side by side. */
@@ -77,9 +77,9 @@ struct WgmmaCopiedFilter {
   /* The last warpgroup: filters from m0 on and weights from n0 on, of a group; a part of the pixels. Copies of BEHIND k-tiles
      are on their way before one is told of. */
   INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const Stored *dy, const Stored *image, int group, int m0,
-                       int n0, int part, int images) {
+                       int n0, int part, int chunk, int images) {
     registers_release<104>();
-    const int first = part * CHUNK, end = end_of(part, images);
+    const int first = part * chunk, end = end_of(part, chunk, images);
     Place p = {0, 0}, told = {0, 0};
 #pragma unroll 1
     for (int f0 = first; f0 < end; f0 += DEPTH, p.step()) {
@@ -100,9 +100,9 @@ struct WgmmaCopiedFilter {
   }
 
   /* The others: c is the sums of a warpgroup's weights. */
-  INL_MEMBER void multiply(f32 (&c)[2][COLUMNS / 4], char *ring, uint64_t *full, uint64_t *empty, int part, int images) {
+  INL_MEMBER void multiply(f32 (&c)[2][COLUMNS / 4], char *ring, uint64_t *full, uint64_t *empty, int part, int chunk, int images) {
     registers_take<200>();
-    const int group = (int)threadIdx.x / GROUP, first = part * CHUNK, end = end_of(part, images);
+    const int group = (int)threadIdx.x / GROUP, first = part * chunk, end = end_of(part, chunk, images);
     const bool leads = threadIdx.x % WARP == 0;
     /* in the first stage; the address of a matrix counts units */
     const uint64_t left = wgmma_units(ring + (ROWS > 1 ? group * SIDE * UNIT : 0), LINE * UNIT);

@@ -1,0 +1,108 @@
+/* Schedules of gradients of convolutions with respect to filters. Contract: in which order an
+   element's products are added up depends on channels, filters, dtypes and the sides of images
+   alone but for the number of parts of its pixels, which the pixels give: a program whose batch is
+   bounded has the bits of the one that is compiled for the batch. Method: the schedule of a usual
+   batch decides between exact sums and tensor cores, and their tiles; filter_parts.c divides the
+   pixels. */
+#include "codegen/gpu/conv.h"
+#include "codegen/program/extent.h"
+#include "codegen/schedule/wgmma_filter.h"
+
+static GridFilterShape shape_of(const Group *gr, const ConvGeom *c, bool tensor) {
+  const PixelChunks chunks = window_pixel_chunks(c);
+  const Dtype sums = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype);
+  return (GridFilterShape){.groups = c->groups,
+                           .m = c->gout,
+                           .weights = c->gin * c->h.taps * c->w.taps,
+                           .pixels = c->n * c->h.out * c->w.out,
+                           .chunks = chunks.n,
+                           .frame = chunks.frame,
+                           .chunk = chunks.chunk,
+                           .operands = c->n * cuda_filter_image(c) * dtype_size(sums),
+                           .in = value_type(gr->e, gr->root->operands[0])->dtype,
+                           .tensor = tensor,
+                           .taps = c->h.taps * c->w.taps,
+                           .dt = sums};
+}
+
+/* By warps: the one that takes fewest clocks. */
+static GridFilterSchedule by_warps(const CudaTarget *t, const Group *gr, const ConvGeom *c,
+                                   bool tensor) {
+  GridFilterShape s = shape_of(gr, c, tensor);
+  s.ring = !t->pre_sm80 && s.in == DT_F32 && c->gin >= FILTER_RING_CHANNELS;
+  GridFilterSchedule f = grid_filter_schedule(&t->machine, &s);
+  if (!t->pre_sm80 && s.in == DT_F32 && !tensor) grid_filter_choose_box(&t->machine, &f, c, &s);
+  GridDepthwiseSchedule d;
+  if (grid_depthwise_schedule(&t->machine, c, s.dt, &d))
+    grid_filter_choose(&t->machine, &f, &d, &s);
+  if (f.tensor && dtype_is_half(s.in)) grid_filter_choose_tensor_box(&t->machine, &f, c, &s);
+  return f;
+}
+
+/* By warpgroups, if that takes fewer clocks than f. */
+static bool by_warpgroups(const CudaTarget *t, const Group *gr, const ConvGeom *c,
+                          const GridFilterSchedule *f, WgmmaFilterSchedule *w) {
+  const GridFilterShape s = shape_of(gr, c, true);
+  if (!dtype_is_half(s.in) || dims_bounded(c->x, 2, 4)) return false;
+  return wgmma_filter_schedule(c, w) ||
+         wgmma_copied_schedule(&t->machine, c, grid_filter_most_parts(&t->machine, &s),
+                               grid_filter_gather_clocks(&t->machine, f, &s), w);
+}
+
+/* Numbers of pixels are ints. */
+static bool is_small(const ConvGeom *c) {
+  const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
+  return flat_pixels(c, &h, &w) + 2 * flat_span(&h, &w) <= INT32_MAX / 2;
+}
+
+/* Of a schedule by warps of a usual batch. */
+static void take_pixels(const CudaTarget *t, const GridFilterShape *s, const ConvGeom *c,
+                        GridFilterSchedule *f) {
+  GridTensorBox *b = &f->tensor_box;
+  const PixelParts p = grid_filter_parts(&t->machine, f, s->in);
+  const PixelCount n = cuda_filter_pixels(c, &p, b, false);
+  const int64_t tiles = f->groups * f->down * f->across,
+                all = ceil_div(c->n * n.of_image, n.of_unit);
+  int64_t parts = 1, each = f->parts ? cuda_filter_divide(t, c, &p, &n, s->dt, &parts) : all;
+  if (b->wide) b->all = all, b->boxes = each, b->parts = parts;
+  const int64_t box = b->high * b->wide;
+  f->shares = parts > 1;
+  f->frame = b->wide ? all * box : s->pixels;
+  f->chunk = b->wide ? each * box : f->shares ? each * p.pixels : s->pixels;
+  f->chunks = parts;
+  f->parts = f->shares ? parts : 0, f->rounds = f->shares;
+  const int64_t sums = s->groups * s->m * s->weights * dtype_size(s->dt);
+  f->scratch = f->total = (uint64_t)(f->parts * sums);
+  f->blocks = tiles * parts;
+}
+
+static void take_wgmma_pixels(const CudaTarget *t, const GridFilterShape *s, const ConvGeom *c,
+                              WgmmaFilterSchedule *w) {
+  const PixelParts p = wgmma_filter_parts(&t->machine, c, w);
+  const PixelCount n = cuda_filter_pixels(c, &p, NULL, !w->columns);
+  w->chunk = cuda_filter_divide(t, c, &p, &n, s->dt, &w->parts) * w->depth;
+  w->cluster = w->parts > 1 ? p.cluster : 1;
+  w->parts = ceil_div(w->parts, w->cluster) * w->cluster;
+  w->blocks = p.tiles * w->parts;
+}
+
+GridFilterSchedule cuda_filter_schedule(const CudaTarget *t, const Group *gr, bool tensor) {
+  const ConvGeom c = conv_geom(gr->e, gr->root);
+  const GridFilterShape s = shape_of(gr, &c, tensor);
+  ConvGeom usual = c;
+  usual.n = cuda_conv_usual_images(&c);
+  GridFilterSchedule f = {0};
+  if (tensor && s.pixels && s.pixels <= INT32_MAX / 2) f = by_warps(t, gr, &usual, true);
+  if (!f.tensor) return by_warps(t, gr, &c, false);
+  WgmmaFilterSchedule w;
+  bool groups = is_small(&c) && by_warpgroups(t, gr, &usual, &f, &w);
+  if (groups && w.columns) { /* sums take no more than their room for one tile of a part either */
+    groups = cuda_filter_room(t, &c, s.dt, c.n) > 0;
+    w.few = type_extent(c.x, 0) && cuda_filter_room(t, &c, s.dt, 1) == 0;
+  }
+  take_pixels(t, &s, &c, &f);
+  if (!groups) return f;
+  take_wgmma_pixels(t, &s, &c, &w);
+  grid_filter_take(&f, &w, &s);
+  return f;
+}
