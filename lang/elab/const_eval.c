@@ -78,7 +78,8 @@ static Val float_binary(Elab *e, BinaryOp op, double a, double b, Loc loc) {
     break;
   case BIN_MOD:
     if (b == 0) return elab_fail(e, loc, "remainder of a division by zero");
-    r = a - b * floor(a / b);
+    r = fmod(a, b); /* exact, as at run time: the rounded quotient may be the next integer */
+    if (r != 0 && (r < 0) != (b < 0)) r += b;
     break;
   case BIN_QUOTIENT:
     if (b == 0) return elab_fail(e, loc, "division by zero");

@@ -48,7 +48,9 @@ def logaddexp(a, b) {
   most = max(a, b)
   far = abs(most) == inf                      # there with the slopes of the maximum
   m = stop_gradient(where(far, 0, most))
-  return where(far, most, m + log(exp(where(far, 0, a - m)) + exp(where(far, 0, b - m))))
+  first = a >= b                              # log1p of what the larger one is 1 without: of a sum near 1 log has no digit
+  more, less = where(first, a, b), where(first, b, a)
+  return where(far, most, m + log1p(expm1(where(far, 0, more - m)) + exp(where(far, 0, less - m))))
 }
 
 # cumulative log(sum(exp(x))) along the last axis
