@@ -88,11 +88,11 @@ Val builtin_stack(BuiltinCall *s) {
 }
 
 /* [6 n] in 3 parts of [2 n]. */
-static Val split_extent(BuiltinCall *s, Val x, int axis, const Ints *parts) {
+static Val split_extent(BuiltinCall *s, Val x, int axis, const Ints *parts, bool even) {
   Elab *e = s->e;
   const Extent *along = type_extent(x.tensor.type, axis);
   int64_t all = x.tensor.type->dim[axis] / along->bound, n = parts->at[0];
-  if (parts->n != 1 || all % n)
+  if (!even || all % n)
     return elab_fail(e, s->loc,
                      "split of %s along axis %d takes a number of parts that divides %lld",
                      val_str(e, x), axis, (long long)all);
@@ -113,10 +113,11 @@ Val builtin_split(BuiltinCall *s) {
   if (!arg_axis(s, "axis", x, &axis)) return error_value;
   const Ints *parts = val_to_ints(e, arg(s, "n"), 1, "'n' of split", arg_loc(s, "n"));
   if (!parts) return error_value;
-  bool even = parts->n == 1;
+  const ValKind kind = arg(s, "n").kind;
+  bool even = kind != VAL_LIST && kind != VAL_TUPLE; /* a list of one extent is one part */
   int n = parts->n;
   int64_t extent = t->dim[axis];
-  if (type_extent(t, (int)axis)) return split_extent(s, x, (int)axis, parts);
+  if (type_extent(t, (int)axis)) return split_extent(s, x, (int)axis, parts, even);
   if (even && (parts->at[0] > extent || extent % parts->at[0] != 0)) {
     elab_error(e, arg_loc(s, "n"), "axis %lld of %s cannot be split into %lld equal parts",
                (long long)axis, val_str(e, x), (long long)parts->at[0]);
