@@ -168,19 +168,9 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
   if (p->s.partial) text_close(x, "}");
 }
 
-/* A run of one row: as many panels as can be meet it several at a time. Those that are left are
-   from panel `first` on. */
-void product_row_streams(Gen *g, const Group *gr, Text *x, Product *p) {
+/* A row by P panels from `first` on. */
+static void print_row_of_panels(Gen *g, Text *x, const Product *p, int P) {
   const ProductSchedule *s = &p->s;
-  const int P = (int)s->streams;
-  text_line(x, "long first = %s;", p->g0);
-  if (s->m != 1) text_open(x, "if (%s == 1) {", p->m);
-  text_open(x, "for (; first + %d <= %s && first + %d <= %lld; first += %d) {", P, p->g1, P,
-            (long long)(s->n / s->nr), P);
-  if (s->epilogue)
-    text_line(x, "%s *c = row_of_c;", p->T);
-  else
-    text_line(x, "%s *c = (%s *)out0 + first * %d;", p->T, p->T, s->nr);
   const char *type = dtype_name(s->in),
              *name = intern_printf(g->ctx, "row_%s_%dx%d", type, P, s->nr);
   gen_helper(g, intern_printf(g->ctx, "GC_ROW%s(%s, %s, %s, %d, %d, %d)\n",
@@ -190,6 +180,29 @@ void product_row_streams(Gen *g, const Group *gr, Text *x, Product *p) {
             (long long)(s->k * s->nr), p->k,
             p->addend >= 0 ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
                            : "NULL");
+}
+
+static void print_row_of_amx(Gen *g, Text *x, const Product *p, int P) {
+  const ProductSchedule *s = &p->s;
+  const long long panel = s->k * s->nr;
+  const char *name = intern_printf(g->ctx, "row_amx_%dx%d", P, s->nr);
+  gen_helper(g, intern_printf(g->ctx, "GC_ROW_AMX(%s, %d, %d)\n", name, P, s->nr));
+  text_line(x, "%s(A, B + first * %lld, %lldL, c, %s);", name, panel, panel, p->k);
+}
+
+/* ... by P at a time, as long as the thread has so many whole ones. */
+static void print_row_loop(Gen *g, const Group *gr, Text *x, const Product *p, int P) {
+  const ProductSchedule *s = &p->s;
+  text_open(x, "for (; first + %d <= %s && first + %d <= %lld; first += %d) {", P, p->g1, P,
+            (long long)(s->n / s->nr), P);
+  if (s->epilogue)
+    text_line(x, "%s *c = row_of_c;", p->T);
+  else
+    text_line(x, "%s *c = (%s *)out0 + first * %d;", p->T, p->T, s->nr);
+  if (s->amx)
+    print_row_of_amx(g, x, p, P);
+  else
+    print_row_of_panels(g, x, p, P);
   if (s->epilogue) {
     text_open(x, "for (long q = first; q < first + %d; q++) {", P);
     text_line(x, "const long n = q * %d, m = 0, rows = 1;", s->nr);
@@ -198,6 +211,16 @@ void product_row_streams(Gen *g, const Group *gr, Text *x, Product *p) {
     text_close(x, "}");
   }
   text_close(x, "}");
+}
+
+/* A run of one row: as many panels as can be meet it several at a time. Those that are left are
+   from panel `first` on; of AMX, whose tiles would pack them, none but a narrow last one. */
+void product_row_streams(Gen *g, const Group *gr, Text *x, Product *p) {
+  const ProductSchedule *s = &p->s;
+  text_line(x, "long first = %s;", p->g0);
+  if (s->m != 1) text_open(x, "if (%s == 1) {", p->m);
+  print_row_loop(g, gr, x, p, (int)s->streams);
+  if (s->amx) print_row_loop(g, gr, x, p, 1);
   if (s->m != 1) text_close(x, "}");
   p->g0 = p->panel0 = "first";
 }

@@ -64,12 +64,13 @@ static int64_t rows_ahead(const VectorMachine *machine, const ProductSchedule *p
   return PAGE_BYTES / (p->nr * dtype_size(p->in));
 }
 
-/* Of a B from memory, if nothing else is done to it on the way. */
+/* Of a B from memory, if nothing else is done to it on the way; of AMX, whose tiles would pack it,
+   of any. */
 static int64_t streams_of_row(const ProductShape *s, const ProductSchedule *p, int lanes) {
   const bool floats = p->in == DT_F32 || dtype_is_half(p->in);
   const bool plain = p->b_panels && !p->tb && !p->ta && floats && !p->bits;
-  const bool fits = p->np >= ROW_STREAMS && p->nr % lanes == 0 && p->batch == 1;
-  return p->ahead && plain && fits && (p->m == 1 || s->bounded) ? ROW_STREAMS : 0;
+  const bool fits = (p->np >= ROW_STREAMS || p->amx) && p->nr % lanes == 0 && p->batch == 1;
+  return (p->ahead || p->amx) && plain && fits && (p->m == 1 || s->bounded) ? ROW_STREAMS : 0;
 }
 
 /* Rows are cut into tiles that differ by one at most. */

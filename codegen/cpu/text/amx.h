@@ -109,3 +109,37 @@ INL void amx_sums(int rows, int columns, const i32 *a, long below, const i32 *b,
     UNROLL for (int j = 0; j < COLUMNS; j += 2)                                                   \
       amx_sums(ROWS, COLUMNS - j > 1 ? 2 : 1, a, 16 * (long)A, b + 16 * j, NR, c + 16 * j, ldc, (depth + 31) / 32, more); \
   }
+/* section GC_ROW_AMX: load_bf16 bf16_to_f32 vfma_f32 splat_f32 */
+/* One row of A, and P panels of NR columns of B as they are stored, `panel` elements apart: for one row B is not packed.
+   The bits are those of tiles: 32 of the depth by two chains. A panel has 32 of the depth at a time, while those behind
+   them are on their way from memory. */
+#define GC_ROW_AMX_STEP(s, sums, row)                                                             \
+  UNROLL for (int j = 0; j < NV; j++) sums[j] = vfma_f32(load_bf16(q + (row) * N + j * L), s, sums[j]);
+#define GC_ROW_AMX(NAME, PANELS, NR)                                                              \
+  static __attribute__((noinline)) void NAME(const uint16_t *restrict a, const uint16_t *restrict b, long panel, \
+                                             f32 *restrict c, long depth) {                       \
+    enum { P = PANELS, N = NR, L = VW, NV = N / L };                                              \
+    Vf32 sum[P][NV];                                                                              \
+    UNROLL for (int p = 0; p < P; p++) UNROLL for (int j = 0; j < NV; j++) sum[p][j] = (Vf32){0}; \
+    for (long k = 0; k < depth; k += 32, a += 32, b += 32 * N) {                                  \
+      const long steps = depth - k < 32 ? depth - k : 32;                                         \
+      for (int p = 0; p < P; p++) {                                                               \
+        const uint16_t *q = b + p * panel;                                                        \
+        Vf32 first[NV], second[NV];                                                               \
+        UNROLL for (int j = 0; j < NV; j++) first[j] = second[j] = (Vf32){0};                     \
+        long l = 0;                                                                               \
+        for (; l + 1 < steps; l += 2, q += 2 * N) {                                               \
+          const Vf32 s = splat_f32(bf16_to_f32(a[l])), t = splat_f32(bf16_to_f32(a[l + 1]));      \
+          UNROLL for (int i = 0; i < 2 * N; i += 32) GC_PREFETCH(q, 32 * N + i);                  \
+          GC_ROW_AMX_STEP(s, first, 0)                                                            \
+          GC_ROW_AMX_STEP(t, second, 1)                                                           \
+        }                                                                                         \
+        if (l < steps) {                                                                          \
+          const Vf32 s = splat_f32(bf16_to_f32(a[l]));                                            \
+          GC_ROW_AMX_STEP(s, first, 0)                                                            \
+        }                                                                                         \
+        UNROLL for (int j = 0; j < NV; j++) sum[p][j] += first[j] + second[j];                    \
+      }                                                                                           \
+    }                                                                                             \
+    __builtin_memcpy(c, sum, sizeof sum);                                                         \
+  }
