@@ -100,10 +100,13 @@ static void gather(Gen *g, const Group *gr) {
   text_line(x, "*(%s *)(out0 + (%s)(i * %lld + j)) = x;", T, g->index, (long long)s.row);
 }
 
-/* What the sum of an element of the result begins with: 0, or that of the accumulator. */
-static const char *start_text(Gen *g, const Gather *s, const char *at) {
+/* What the sum of an element of the result begins with: 0, or that of the accumulator, which has no
+   rows behind the extent of a bounded table. */
+static const char *start_text(Gen *g, const Group *gr, const Gather *s, const char *at) {
   if (s->start_arg < 0) return "0";
-  return scalar_load(g->a, s->out->dtype, arena_printf(g->a, "in%d", s->start_arg), at);
+  const char *load = scalar_load(g->a, s->out->dtype, arena_printf(g->a, "in%d", s->start_arg), at);
+  const char *inside = inside_text(g, gr->e, s->out, arena_printf(g->a, "(%s)", at));
+  return inside ? arena_printf(g->a, "(%s ? %s : 0)", inside, load) : load;
 }
 
 static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
@@ -126,9 +129,9 @@ static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
   }
   const char *at = arena_printf(g->a, "own * %lld + j", (long long)row);
   if (s.start_arg >= 0 && row % WARP)
-    text_line(x, "%s sum = j < %lld ? %s : 0;", T, (long long)row, start_text(g, &s, at));
+    text_line(x, "%s sum = j < %lld ? %s : 0;", T, (long long)row, start_text(g, gr, &s, at));
   else
-    text_line(x, "%s sum = %s;", T, start_text(g, &s, at));
+    text_line(x, "%s sum = %s;", T, start_text(g, gr, &s, at));
   text_open(x, "for (%s i0 = %s; i0 < %s; i0 += %d) {", g->index, first, last, WARP);
   text_line(x, "const %s i = i0 + lane;", g->index);
   text_line(x, "int64_t id = -1;");
@@ -200,7 +203,7 @@ static void add_rows(Gen *g, const Group *gr, Kernel *k, const Gather *s, int wi
   text_line(x, "%s sum[%d];", T, width);
   for (int l = 0; l < width; l++)
     text_line(x, "sum[%d] = %s;", l,
-              start_text(g, s, arena_printf(g->a, "own * %lld + j + %lld", row, l * part)));
+              start_text(g, gr, s, arena_printf(g->a, "own * %lld + j + %lld", row, l * part)));
   text_line(x, "#pragma unroll 4");
   text_open(x, "for (int i = starts[0]; i < end; i++) {");
   text_line(x, "const %s from = table * %lld + order[i];", I, n);
