@@ -7,8 +7,9 @@ def tril(x : [..., n, m], k : int = 0) { return where(iota(m) - k <= iota(n)[:, 
 def triu(x : [..., n, m], k : int = 0) { return where(iota(m) - k >= iota(n)[:, none], x, 0) }
 
 # images [n, c, h, w] in another size [rows, columns]; mode: "nearest" or "bilinear", without aligned corners
-def resize(x : [n, c, h, w], size : ints, mode : string = "nearest") {
-  rows, columns = pair(size)
+def resize(x : [n, c, h, w], size : shape, mode : string = "nearest") {
+  if len(size) > 2 { return error("'size' of resize must be a number, or [rows, columns]") }
+  rows, columns = [size[0], size[-1]]
   if mode == "bilinear" {
     return einsum("ih,nchw,jw->ncij", type_as(interpolation(rows, h), x), x, type_as(interpolation(columns, w), x))
   }
@@ -18,7 +19,7 @@ def resize(x : [n, c, h, w], size : ints, mode : string = "nearest") {
 }
 
 # weights [to, n] of linear interpolation: row i has those of the n elements for element i of `to`
-def interpolation(to : count, n : count) {
+def interpolation(to, n) {
   at = clamp((f32(iota(to)) + 0.5) * (n / to) - 0.5, 0, n - 1)
   return max(1 - abs(at[:, none] - f32(iota(n))), 0)
 }

@@ -8,5 +8,6 @@ entry f(x : f32[2, 3], images : f16[1, 2, 4, 4]) {
   e = type_as(true, x)
   g = type_as(0.5, i32(x))
   h = error(x)
+  i = resize(images, [8, 8, 8])
   return x
 }

@@ -180,8 +180,9 @@ entry windows(x : f32[2, 3, 2 * n <= 80, 6], s : f32[b <= 3, 3, t <= 40]) {
   u = conv_transpose(z, 3, k = 2, stride = 2) as up
   d = conv1(s, 6, 3, pad = "valid") as sequence
   w = max_pool(d, 2, stride = 1, dilation = 2)
-  gx, gs, gf = grad(sum(u * u) + sum(w ** 2), [x, s, c])
-  return y, z, u, d, w, gx, gs, gf
+  near, soft = resize(y, [2 * n, 5]), resize(y, [3 * n, 4], "bilinear")
+  gx, gs, gf = grad(sum(u * u) + sum(w ** 2) + sum(near * near) + sum(soft ** 2), [x, s, c])
+  return y, z, u, d, w, gx, gs, gf, near, soft
 }
 END
 
@@ -268,7 +269,7 @@ for level in $levels; do
   for t in $windows; do
     exact windows "n=$t b=2 t=$t"
     "$mkdata" npy f32 "2,3,$((2 * t)),6" 4 image.npy && "$mkdata" npy f32 "2,3,$t" 5 s.npy || fail 'no data could be made'
-    names='y z u d w gx gs gf'
+    names='y z u d w gx gs gf near soft'
     compare windows windows "--x image.npy --s s.npy$(outputs $names)" $(printf '%s.npy ' $names)
   done
   [ -z "$shifted" ] || { # fewer than are taken
