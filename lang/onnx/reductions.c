@@ -180,7 +180,9 @@ bool onnx_topk(Node *n) {
   else if (!known_size(n, 1, &many))
     return false;
   if (!axis_from(n, attr_int(n, "axis", -1), rank, &axis)) return false;
-  if (v->shape.at[axis].symbol) return bounded_topk(n, axis, many, largest);
+  const bool negated = !largest && is_float(v); /* integers have one number without its negative */
+  if (v->shape.at[axis].symbol || (!largest && !negated && !many.counted))
+    return bounded_topk(n, axis, many, largest);
   if (!dim_number(n, many, &k)) return false;
   size = v->shape.at[axis].n;
   if (many.counted && many.n > size) many.n = size;

@@ -63,7 +63,7 @@ entry ops(x : f32[4, 6], y : f32[4, 6], i : i32[4, 6], b : u8[4, 6], image : f32
     total, other, rows, halves,
     boxes = nms(concat([min(corners[:, :, 0:2], corners[:, :, 2:4]), max(corners[:, :, 0:2], corners[:, :, 2:4])], axis = 2), points, 5, limit = 0.3),
     found = gather(x, ids) + one_hot(ids, 6, dtype = f32) * y[0:3], batches = gather(t[0], ids),
-    summed = scatter_add(x, ids, y[0:3]), one = x[ids[0]]
+    summed = scatter_add(x, ids, y[0:3]), replaced = scatter(x, ids, y[0:3]), ranked = argsort(i, axis = 0), one = x[ids[0]]
 }
 END
 "$mkdata" npy f32 4,6 1 x.npy && "$mkdata" npy f32 4,6 2 y.npy && "$mkdata" npy i32 4,6 9 i.npy && "$mkdata" npy u8 4,6 200 b.npy &&
@@ -72,7 +72,7 @@ inputs='--x x.npy --y y.npy --i i.npy --b b.npy --image image.npy --ids ids.npy'
 run 0 "$gc" ops.g -o ops
 run 0 "$gc" ops.g --emit=onnx # the only entry, and the default name
 back ops ops '' unary small rounded real whole byte signed small_sums chosen moved spread reduced most added sorted first second product \
-  integers maps groups up pools normal cross heads seen boxes found batches summed one total other rows halves
+  integers maps groups up pools normal cross heads seen boxes found batches summed replaced ranked one total other rows halves
 run 0 "$gc" ops.onnx --emit=g -o again.g # attention is attention again
 exactly "$(grep -c 'attention(.*mask = ' again.g)" 2 'calls of attention behind an export and an import'
 
