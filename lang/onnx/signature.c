@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LONGEST = 256 };            /* of names that are read: a file may have others, and many */
 enum { PARAMETER = 1, FIXED = 2 }; /* in Import.module */
 /* In Import.modules: own parameters of one have no tensor of their name; it has parameters, or
    modules that have some. */
@@ -22,9 +23,11 @@ static const char *metadata(size_t n, Onnx__StringStringEntryProto *const *at, c
   return NULL;
 }
 
+static bool is_short(const char *name) { return strnlen(name, LONGEST + 1) <= LONGEST; }
+
 static uint32_t kind_of(const Import *im, const char *name) {
   uint32_t kind;
-  return map_get(&im->module, intern(im->c, name), &kind) ? kind : 0;
+  return is_short(name) && map_get(&im->module, intern(im->c, name), &kind) ? kind : 0;
 }
 
 /* p_fc_weight: PARAMETER target='fc.weight' */
@@ -39,7 +42,7 @@ static void line_read(Import *im, const char *line, size_t n) {
     const char *text = arena_printf(im->a, "%.*s", (int)n, line), *at = strstr(text, kinds[i].text);
     const char *name = at ? at + strlen(kinds[i].text) : NULL,
                *end = at ? strchr(name, '\'') : NULL;
-    if (!end) continue;
+    if (!end || end - name > LONGEST) continue;
     const char *own = intern_printf(im->c, "%.*s", (int)(end - name), name);
     map_put(im->a, &im->module, own, kinds[i].kind);
     if (kinds[i].kind == PARAMETER) vec_push(im->a, &im->parameters, own);
@@ -55,7 +58,8 @@ static const char *module_of(const Import *im, const Onnx__NodeProto *p) {
     if (!last || last == text) return NULL;
     from[i] = last--;
   }
-  return intern_printf(im->c, "%.*s", (int)(from[1] - 1 - from[2]), from[2]);
+  const size_t n = (size_t)(from[1] - 1 - from[2]);
+  return n <= LONGEST ? intern_printf(im->c, "%.*s", (int)n, from[2]) : NULL;
 }
 
 /* ---- parameters that were written once ---- */
@@ -81,7 +85,8 @@ static bool is_of_one_value(Import *im, const Onnx__TensorProto *t) {
 }
 
 typedef struct Copies {
-  Map at; /* by name: its place in `all`; of tensors of the file, too */
+  Map at;    /* by name: its place in `all`; of tensors of the file, too */
+  Map mixed; /* names of tensors whose elements differ */
   VEC(Onnx__TensorProto *) all;
 } Copies;
 
@@ -101,7 +106,11 @@ static void separate(Import *im, Copies *c, Onnx__NodeProto *p) {
     own = own_parameter(im, module, name);
     if (!own || strcmp(own, name) == 0) continue;
     if (!map_get(&c->at, own, &there)) {
-      if (!is_of_one_value(im, c->all.at[at])) continue;
+      if (name_is_in(im, &c->mixed, name)) continue;
+      if (!is_of_one_value(im, c->all.at[at])) {
+        name_enter(im, &c->mixed, name);
+        continue;
+      }
       Onnx__TensorProto *copy = ARENA_NEW(im->a, Onnx__TensorProto);
       *copy = *c->all.at[at];
       copy->name = (char *)own;
@@ -168,7 +177,7 @@ void signature_read(Import *im) {
 
 /* "conv.weight_bias", which the exporter computed of parameters. */
 static bool is_named_after_one(const Import *im, const char *name) {
-  for (size_t n = strlen(name); n > 0; n--)
+  for (size_t n = is_short(name) ? strlen(name) : 0; n > 0; n--)
     if (name[n] == '_' && kind_of(im, intern_printf(im->c, "%.*s", (int)n, name)) == PARAMETER)
       return true;
   return false;
@@ -177,7 +186,7 @@ static bool is_named_after_one(const Import *im, const char *name) {
 /* The same of the exporter that traces: /layer1/fc/MatMul. NULL: the name is none of these. */
 static const char *module_in_name(const Import *im, const Onnx__NodeProto *p) {
   const char *name = or_empty(p->name), *end = strrchr(name, '/');
-  if (*name != '/' || end == name) return NULL;
+  if (*name != '/' || end == name || !is_short(name)) return NULL;
   char *module = arena_printf(im->a, "%.*s", (int)(end - name) - 1, name + 1);
   for (char *c = module; *c; c++)
     if (*c == '/') *c = '.';
