@@ -74,8 +74,8 @@ float *weights_floats(void *file, const Global *g); /* of an f32 param; see Pass
 void weights_close(WeightsFile *w);                 /* NULL is allowed */
 
 /* ---- weights_merge.c ---- */
-/* Writes the tensors of both; what the second one has is in place of the first one's. False: they
-   cannot be read, or written. */
+/* Writes the tensors of both; what the second one has is in place of the first one's. False after a
+   message: they cannot be read. The caller looks whether they are written. */
 bool weights_merge(const Module *m, const WeightsFile *model, const WeightsFile *file, FILE *out);
 
 /* Adds what --config gives to the options' defines; false after a message. */

@@ -47,8 +47,7 @@ static void collect(const Module *m, const WeightsFile *file, const WeightsFile 
   }
 }
 
-/* False: it cannot be written. */
-static bool write_header(FILE *f, const Pieces *all, bool published) {
+static void write_header(FILE *f, const Pieces *all, bool published) {
   json_t *header = json_object();
   uint64_t at = 0;
   json_object_set_new(header, "__metadata__",
@@ -68,10 +67,9 @@ static bool write_header(FILE *f, const Pieces *all, bool published) {
   fwrite(&n, sizeof n, 1, f);
   fprintf(f, "%-*s", (int)n, text);
   free(text);
-  return !ferror(f);
 }
 
-/* False: it cannot be read; *f tells whether it cannot be written. */
+/* False: it cannot be read; ferror tells whether it cannot be written. */
 static bool copy(const Piece *p, FILE *f) {
   enum { AT_ONCE = 1 << 16 };
   static char room[AT_ONCE]; /* of one thread */
@@ -96,7 +94,11 @@ bool weights_merge(const Module *m, const WeightsFile *model, const WeightsFile 
         vec_push(ctx_arena(m->ctx), &all, found.at[i]);
   const bool published =
       weights_are_published(model->header) || weights_are_published(file->header);
-  bool ok = write_header(out, &all, published);
-  for (uint32_t i = 0; i < all.n && ok; i++) ok = copy(&all.at[i], out);
-  return ok && fflush(out) == 0 && !ferror(out);
+  write_header(out, &all, published);
+  for (uint32_t i = 0; i < all.n; i++) {
+    if (copy(&all.at[i], out)) continue;
+    fprintf(stderr, "gc: error: --weights: %s is cut short, or damaged\n", all.at[i].file->path);
+    return false;
+  }
+  return true;
 }

@@ -70,7 +70,7 @@ static void end_together(Column *a, Column *b) {
   if (a->first != b->first || rest > x + y + units(a, a->row_elems) + units(b, b->row_elems))
     return;
   Column *longer = a->rows > b->rows ? a : b;
-  if (rest > far + units(a, a->step)) longer->cut = most - least;
+  if (rest > far + units(a, a->step)) longer->cut += most - least;
   a->rows = b->rows = least;
 }
 

@@ -18,9 +18,16 @@ bool table_is(const char *text) {
 
 static uint64_t bytes_of(const Table *t) { return t->count * (uint64_t)elem_info[t->type].size; }
 
+/* Lines apart, or of several windows, are not the rows of a tensor. */
+static bool is_each_once(const Column *c, Err *e) {
+  if (c->step == c->row_elems) return true;
+  err_set(e, EXIT_WRONG, "%s: ~s takes windows of lines, but an output has each row once", c->text);
+  return err_hint(e, "leave ~s out; FILE[a:b] chooses rows");
+}
+
 bool table_load(Table *t, const GcTensor *row, const char *text, const DataRequest *q, Err *e) {
   Column c;
-  bool ok = column_open(&c, row, text, 1, NULL, q, e);
+  bool ok = column_open(&c, row, text, 1, NULL, q, e) && is_each_once(&c, e);
   if (ok) {
     *t = (Table){.type = c.type, .count = c.rows * c.row_elems};
     t->at = pages_map(bytes_of(t), text, "compare with an array, FILE.npy", e);

@@ -180,7 +180,14 @@ static void check_registers(void) {
 }
 
 int main(void) {
-  const bool own = amx_state() == AMX_HERE;
+  const AmxState state = amx_state();
+  const bool own = state == AMX_HERE;
+  if (state == AMX_REFUSED || (!own && !__builtin_cpu_supports("fma"))) {
+    printf("NOT TESTED: tile instructions: %s\n",
+           state == AMX_REFUSED ? "the system does not let this process use them"
+                                : "this processor lacks FMA, by which the emulator multiplies");
+    return 77;
+  }
   if (!own) amx_emulate();
   check_registers();
   for (int i = 0; i < 40; i++) {

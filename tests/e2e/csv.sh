@@ -110,6 +110,13 @@ says 1 'series.csv: windows are rows, and the input x has no batch axis' ./windo
 says 1 '2 columns are chosen, but the input x is f32[n <= 4, 3, 2]' ./windows lines --x series.csv:a,b
 holds out.txt 'hint: windows of 3 lines are series.csv:NAME,NAME…~3, or ~1 where each begins a line after the one before'
 
+# an output has each row once
+awk 'BEGIN { print "v"; for (i = 0; i < 9000; i++) print i }' >lines.csv
+run 0 ./net one --v lines.csv --expect 'w=lines.csv[0:]' --quiet
+run 0 ./net one --v 'lines.csv[1:]' --expect w=lines.csv+1 --quiet
+says 1 'lines.csv: ~s takes windows of lines, but an output has each row once' ./net one --v 'lines.csv~2' --expect w=lines.csv~2
+holds out.txt 'hint: leave ~s out; FILE[a:b] chooses rows'
+
 # ---- outputs as tables: with the rows of the arrays, names of columns, and all digits ----
 table='./net table --t plain.csv --x three.csv --quiet --box box.npy'
 for again in 1 2; do # a table of the same columns is replaced
