@@ -263,14 +263,8 @@ static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool p
   }
 }
 
-/* One tile: `rows` rows from m on, `width` columns of panel q. */
-void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
-  bool layout = !p->s.epilogue && product_value(gr, gr->yield[0])->layout;
-  text_line(x, "const long n = q * %d;", p->s.nr);
-  if (p->s.epilogue) text_line(x, "(void)n;");
-  print_panel(x, p);
-  const char *ld =
-      intern_printf(g->ctx, "%lldL", (long long)(p->s.epilogue || layout ? p->s.nr : p->s.n));
+/* Where the tile's sums go. `layout`: rows of a panel of C. */
+static void declare_sums(Text *x, const Product *p, bool layout) {
   if (p->s.partial && p->s.amx)
     text_line(x, "%s *c = partial + (%s * %lld + %s) * %lld;", p->T, text_minus(x->a, "q", p->g0),
               (long long)p->s.block, text_minus(x->a, "i", p->i0),
@@ -285,20 +279,36 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
               p->s.nr);
   else
     text_line(x, "%s *c = (%s *)out0 + %s;", p->T, p->T, flat_place(p, "m", NULL));
+}
+
+/* Where the tile's rows of A lie. */
+static const char *rows_text(Gen *g, const Product *p) {
   long long chain = product_a_steps(&p->s, p->s.chain);
   const char *tile = text_minus(g->a, "i", p->i0);
   const char *in_pack =
       text_plus(g->a, text_times(g->a, tile, product_packed_depth(&p->s) * A_STRIDE),
                 p->s.chains ? "0" : text_times(g->a, p->k0, A_STRIDE));
-  const char *a =
-      p->s.convert_tile            ? "packed_a"
-      : p->s.amx                   ? product_packed_tile(p)
-      : p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
-      : p->s.converted ? intern_printf(g->ctx, "packed_a + %s * %lld", tile, chain * A_STRIDE)
-      : p->s.pack_a    ? intern_printf(g->ctx, "packed_a + %s", in_pack)
-      : p->s.ta
-          ? intern_printf(g->ctx, "A + %s", text_plus(g->a, text_times(g->a, p->k0, p->s.m), "m"))
-          : intern_printf(g->ctx, "A + %s", text_plus(g->a, text_times(g->a, "m", p->s.k), p->k0));
+  return p->s.convert_tile            ? "packed_a"
+         : p->s.amx                   ? product_packed_tile(p)
+         : p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
+         : p->s.converted ? intern_printf(g->ctx, "packed_a + %s * %lld", tile, chain * A_STRIDE)
+         : p->s.pack_a    ? intern_printf(g->ctx, "packed_a + %s", in_pack)
+         : p->s.ta        ? intern_printf(g->ctx, "A + %s",
+                                          text_plus(g->a, text_times(g->a, p->k0, p->s.m), "m"))
+                          : intern_printf(g->ctx, "A + %s",
+                                          text_plus(g->a, text_times(g->a, "m", p->s.k), p->k0));
+}
+
+/* One tile: `rows` rows from m on, `width` columns of panel q. */
+void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+  bool layout = !p->s.epilogue && product_value(gr, gr->yield[0])->layout;
+  text_line(x, "const long n = q * %d;", p->s.nr);
+  if (p->s.epilogue) text_line(x, "(void)n;");
+  print_panel(x, p);
+  const char *ld =
+      intern_printf(g->ctx, "%lldL", (long long)(p->s.epilogue || layout ? p->s.nr : p->s.n));
+  declare_sums(x, p, layout);
+  const char *a = rows_text(g, p);
   const char *c_in = p->addend >= 0
                          ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
                      : p->s.k > DEPTH ? "k0 == 0 ? NULL : c"

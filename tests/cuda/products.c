@@ -289,7 +289,8 @@ int main(int argc, char **argv) {
   if ((argc != 2 && kind == DEVICE_NVRTC) || every < 1) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);
   Ctx *c = ctx_new();
-  CodegenOptions o = {.version = "test", .runtime_dir = argv[1], .level = 2};
+  CodegenOptions o = {
+      .version = "test", .runtime_dir = argv[1], .level = 2, .march = harness_march(0)};
   const Target *cpu = target_cpu(c, &o), *gpu = target_cuda(c, NULL, 0);
   const int turn = kind == DEVICE_CLANG ? 0 : (int)(level_seed() / 10000 % (uint64_t)every);
   const Taken runs = {(kind == DEVICE_SM90A ? FIRST_SM90A : 0) + turn, every};

@@ -367,7 +367,11 @@ static void choose_optimiser(const Request *r, DeviceKind kind, const char *name
 /* One module of programs; part: see Made. */
 static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   Made p = {.c = ctx_new(),
-            .o = {.version = "test", .runtime_dir = r->runtime, .level = 2, .exact = part == 0},
+            .o = {.version = "test",
+                  .runtime_dir = r->runtime,
+                  .level = 2,
+                  .exact = part == 0,
+                  .march = harness_march(0)},
             .file = r->file != NULL,
             .part = part,
             .small = r->small};

@@ -13,6 +13,7 @@
 #include "tests/cuda/alone.h"
 #include "tests/cuda/uses.h"
 #include "tests/level.h"
+#include "tests/num/harness.h"
 #include "tests/num/source.h"
 
 #include <stdio.h>
@@ -114,7 +115,11 @@ int main(int argc, char **argv) {
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
   Session s = {.texts = ctx_new()};
-  s.o = (CodegenOptions){.version = "test", .runtime_dir = argv[1], .level = 2, .exact = true};
+  s.o = (CodegenOptions){.version = "test",
+                         .runtime_dir = argv[1],
+                         .level = 2,
+                         .exact = true,
+                         .march = harness_march(0)};
   if (!cuda_has_nvrtc(s.texts)) {
     printf("NOT TESTED: kernels of programs at their own sizes: there is no NVRTC (install the "
            "CUDA toolkit or set GC_NVRTC)\n");

@@ -126,7 +126,8 @@ Compiled *compiled_load(const char *object) {
 }
 
 #ifdef __x86_64__
-/* Sums in tile registers have an order of their own: tests/amx has tests of them. */
+/* Sums in tile registers have an order of their own, and nothing here asks the system for these:
+   tests/amx has tests of them. */
 static bool multiplies_in_tiles(void) {
   enum { AMX_BF16 = 22 };
   unsigned eax, ebx, ecx, edx;
