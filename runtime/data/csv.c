@@ -183,6 +183,7 @@ bool csv_open(Column *c, const Suffixes *given, char *columns, Err *e) {
   c->type = c->t->dtype == GC_BF16 || c->t->dtype == GC_F16 ? ELEM_F32 : (Elem)c->t->dtype;
   if (!read_text(c, e) || !read_header(c, e)) return false;
   if (columns) csv_cut_windows(c, columns, &s);
+  if (columns && !*columns) columns = NULL; /* FILE:~1 is FILE~1 */
   if (!csv_choose(c, columns, e) || !count_rows(c, e)) return false;
   c->total = c->all_rows * v->n;
   if (s.offset || s.step) return settle_windows(c, &s, e) && collect_words(c, e);

@@ -98,6 +98,12 @@ for options in '' '--data-memory 0 --threads 2 --poison' '--data-memory 0 --data
   series lines '2..3+2~3' '12.0 22.0 13.0 23.0 14.0 24.0 15.0 25.0 16.0 26.0 17.0 27.0' $options
   series up 'a,b~3' "$side" $options
 done
+tail -n +2 series.csv | cut -d , -f 2,3 >bare.csv
+for file in bare.csv bare.csv:; do # all of its columns
+  rm lines.npy
+  run 0 ./windows lines --x "$file~3" --y lines.npy
+  reads lines.npy f "$side"
+done
 series lines 'b,c~1~3' '20.0 30.0 21.0 31.0 22.0 32.0 23.0 33.0 24.0 34.0 25.0 35.0' # a column has such a name
 rm lines.npy
 run 0 ./windows next --x series.csv:a,b~1 --z series.csv:t+3 --y lines.npy --w after.npy # what follows each window
