@@ -23,7 +23,7 @@ bool onnx_scan(Node *n) {
   if (n->version < 9) return refuse(n, "Scan of an operator set before 9"), outputs_miss(n);
   Loop l = {.n = n, .g = g, .slices = (int)slices, .carries = n->nin - (int)slices};
   l.stacks = fits ? (int)g->n_output - l.carries : 0;
-  if (!fits || (int)g->n_input != n->nin || l.stacks > n->nout - l.carries || l.stacks < 0)
+  if (!fits || (int)g->n_input != n->nin || l.stacks != n->nout - l.carries || l.stacks < 0)
     return refuse(n, "a body that does not fit"), outputs_miss(n);
   l.in_back = list(n, "scan_input_directions", l.slices);
   l.out_back = list(n, "scan_output_directions", l.stacks);
