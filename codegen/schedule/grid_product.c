@@ -19,7 +19,7 @@ typedef struct FmaTile {
 /* Sums of a thread take 64 registers of 255 at most. */
 static const FmaTile fma_tiles[] = {
     {128, 128, 8, 8, false}, {64, 64, 4, 4, false}, {32, 32, 2, 2, false}, {64, 64, 4, 4, true},
-    {32, 64, 4, 4, true},    {32, 32, 4, 2, true},  {16, 32, 2, 2, true},  {16, 16, 2, 1, true}};
+    {32, 64, 4, 4, true},    {32, 32, 4, 2, true},  {16, 32, 2, 2, true},  {16, 8, 2, 1, true}};
 
 int grid_ring_bytes(const GridProductSchedule *p) {
   const int size = dtype_size(p->dt), pad = RING_PAD / size;
@@ -74,8 +74,9 @@ GridStep grid_product_step(const GridProductSchedule *p) {
   if (p->stages) {
     if (!p->ta) a = p->tm / vector;
     if (p->tb) b = p->tn / vector;
-    /* a warp has two rows of threads, 16 columns */
-    wavefronts = a + b * (p->tb || p->tn >= vector ? 2 : 1);
+    /* a warp has two rows of threads, 16 columns, or four of 8 */
+    const int lanes = p->bn / p->tn;
+    wavefronts = a + b * (p->tb || p->tn >= vector ? lanes / 8.0 : 1);
     copies = (p->bm / (double)p->copy_a + p->bn / (double)p->copy_b) * size / warp;
     moved = COPY;
   } else {

@@ -100,4 +100,8 @@ entry axes_apart(x : f32[17, 5, 7, 20], b : u8[40, 35]) {
 }
 entry tiles_of_runs(x : f32[n <= 90, 40], y : f32[40, n]) { return p = transpose(x) * 3, q = transpose(y) + x }
 # by a quantized matrix; quantized.g has more of them
+entry wide_tiles(x : f32[35, 41], w : f32[41, 710], v : f32[700, 41]) { return y = x @ w, z = x @ transpose(v) } # 16 x 32
+entry two_rows(x : f32[2, 300], w : f32[300, 72], y : f32[n <= 200, 2], v : f32[n, 70]) { # 128 loads, and a rest
+  return a = x @ w, b = transpose(y) @ v
+}
 entry quantized(x : f32[3, 101], q : i8[101, 90], s : bf16[4, 90]) { return a = relu(x @ dequantize(q, s)) + 1 }

@@ -218,9 +218,12 @@ static void decides_blocks(void **state) {
   assert_true(p.busy);
   p = on_grid(64, 256, 784, DT_F32,
               false); /* few: small tiles make more blocks, which wait little */
-  assert_int_equal(p.bm, 16);
-  assert_int_equal(p.blocks, 64);
-  assert_true(!p.busy && p.stages == 8);
+  assert_true(p.bm == 16 && p.bn == 8 && p.threads == 64);
+  assert_int_equal(p.blocks, 128);
+  assert_true(p.busy && p.stages == 8);
+  assert_int_equal(on_grid(64, 512, 784, DT_F32, false).blocks, 256); /* two of a multiprocessor */
+  p = on_grid(64, 1024, 784, DT_F32, false);
+  assert_true(p.bm == 16 && p.bn == 32 && p.blocks == 128);
   p = on_grid(64, 256, 784, DT_I8, false); /* what is converted goes through registers */
   assert_true(p.bm == 32 && p.blocks == 16 && !p.stages);
   p = on_grid(4096, 4096, 4096, DT_BF16, true);

@@ -251,7 +251,8 @@ static void count_thin_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
   const double size = dtype_size(p->in), number = dtype_size(p->dt),
                warps = c->threads / (double)WARP;
-  const double k = (double)p->k, m = (double)p->m, step = STEP / number;
+  const double k = (double)p->k, m = (double)p->m;
+  const double step = STEP / number * (!p->tb && p->m < 3 && k > STEP / number ? 2 : 1);
   const double of_warp = k < CHAIN * warps ? ceil(k / warps) : CHAIN * ceil(k / CHAIN / warps);
   const double fma = k * m * p->side,
                loads = k * p->bn * size / WARP / (p->tb ? p->copy_b : p->side * size);
@@ -268,7 +269,7 @@ static void count_thin_product(Counting *n, const GridProductSchedule *p) {
   c->lines = k * p->bn * size / LINE + a;
   c->waits = ceil(of_warp / step);
   c->chain = of_warp * CLOCKS;
-  c->registers = STEP / 4 + p->m * p->side + OTHER_REGISTERS;
+  c->registers = (int)(step * number / 4 + m * p->side) + OTHER_REGISTERS;
   c->shared = (int)(warps * number * (m * (step + p->bn) + (p->tb ? WARP * (step + 1) : 0)));
   c->issue += count_epilogue(n, m * p->bn, 1);
   c->bytes = c->l2_bytes = c->least_bytes;

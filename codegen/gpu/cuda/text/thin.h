@@ -27,8 +27,10 @@ struct ThinTile {
   enum {
     CHAIN = 1024,
     MOST = 256 / sizeof(T), LEAST = K > COPY ? K : COPY,
-    /* of the depth, little more than there is: that many loads of a thread are under way */
-    STEP = LEAST > MOST / 2 ? MOST : LEAST > MOST / 4 ? MOST / 2 : LEAST > MOST / 8 ? MOST / 4 : MOST / 8,
+    /* of the depth, little more than there is: that many loads of a thread are under way. More of one or two rows, whose
+       sums leave registers, and less to compile */
+    STEP = !TB && M < 3 && LEAST > MOST ? 2 * MOST : LEAST > MOST / 2 ? MOST : LEAST > MOST / 4 ? MOST / 2
+           : LEAST > MOST / 8 ? MOST / 4 : MOST / 8,
     COLUMNS = 32 * V,
     TM = (M + WARPS - 1) / WARPS, /* rows of C that a thread has at the end */
     PIECES = STEP / COPY, LOADS = TB ? PIECES : STEP, WIDTH = TB ? COPY : V
@@ -71,7 +73,7 @@ struct ThinTile {
     Vec<Stored, WIDTH> b[LOADS];
     load<WHOLE>(b, pb, n0, k0, left, width);
     warp_sync();
-#pragma unroll(M < 3 ? 2 : 4)
+#pragma unroll 4
     for (int p = lane; p < M * STEP; p += 32) {
       const int m = TA ? p % M : p / STEP, k = TA ? p / M : p % STEP;
       const bool in = m < count && (WHOLE || k < left);
