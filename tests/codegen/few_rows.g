@@ -1,6 +1,6 @@
 # Few rows times a large matrix, as in the decoding of a language model, which memory bounds.
-# RUN: %gc %s --target=cpu -march=sapphirerapids --emit=c -o - | FileCheck-14 %s
-# RUN: %gc %s --target=cpu -march=sapphirerapids --print-schedules | FileCheck-14 --check-prefix=SCHEDULE %s
+# RUN: %gc %s --target=cpu -march=icelake-server --emit=c -o - | FileCheck-14 %s
+# RUN: %gc %s --target=cpu -march=icelake-server --print-schedules | FileCheck-14 --check-prefix=SCHEDULE %s
 
 # A transposed matrix is transposed by the tile that reads it, if that is the only one.
 entry turned(x : bf16[n <= 20, 300], w : bf16[5000, 300]) { return y = x @ w' }

@@ -10,10 +10,10 @@ entry step(x : f32[64, 784], w : f32[784, 256], b : f32[256]) {
 # Of tiles that wait for memory as long, the smallest.
 entry small(x : f32[16, 32], w : f32[32, 32]) { return y = x @ w }
 
-# CHECK:      cuda k0 matmul product batch=1 m=64 n=256 k=784 a_row=784 b_row=256 tensor=no bm=16 {{.*}}blocks=64 threads=128 shared=0 launches=1 entries=step
+# CHECK:      cuda k0 matmul product batch=1 m=64 n=256 k=784 a_row=784 b_row=256 tensor=no bm=16 {{.*}}blocks=128 threads=64 shared=0 launches=1 entries=step
 # CHECK-NEXT: cuda k1 sum columns rows=64 columns=256 {{.*}}launches=1 entries=step
 # CHECK-NEXT: cuda k2 softmax rows rows=64 elements=256 group=warp {{.*}}launches=1 entries=step
-# CHECK-NEXT: cuda k3 matmul product batch=1 m=16 n=32 k=32 {{.*}} bm=16 bn=16 {{.*}} entries=small
+# CHECK-NEXT: cuda k3 matmul product batch=1 m=16 n=32 k=32 {{.*}} bm=16 bn=8 {{.*}} entries=small
 # CHECK-NEXT: cpu machine level=x86-64-v4 vector=64 columns=64 rows=6 pairs=no amx=no l1=32768 ways=8 l2=1048576 l3=4194304
 # CHECK-NEXT: cpu k0_matmul_add_relu matmul product batch=1 m=64 n=256 k=784 nr=64 np=4 rows=5 tiles=11 low=2 least=4 {{.*}}split=panels units=44 balance={{[0-9.,]+}} flops=25722880 bytes={{[0-9]+}} launches=1 entries=step
 # CHECK-NEXT: cpu k1_{{.*}} columns rows=64 columns=256 outer=1 blocks=4 width=64
