@@ -190,7 +190,7 @@ entry train(x : f32[8, 6]) {
   return loss, bit = 1 + 2.3e-16 * odd, all = 1.7e308 * (2 * odd - 1), lr = 2 * lr, step = odd, seconds = 2 * odd, top5_err = loss, stop_cost = loss, seen = i32(step) + 2000000011, tenth = f32(0.1)
 }
 entry wild(x : f32[1, 6]) {
-  h = mean(x) + normal(shape = [100, 100])
+  h = mean(x) + normal(shape = [400, 400])
   l = mean(linear(x, 3) ** 2)
   minimize l with sgd(lr)
   return loss = 1.7e308 * (2 * f64(step > 8) - 1), busy = sum(h @ h @ h, axis = 0)
@@ -211,9 +211,10 @@ exactly "$(sed -n 2p taken.csv | cut -d, -f 11-13)" 2000000011,0.1,0.02 'integer
 run 3 $train --plot /dev/full --save full.st # reported, and the training is kept
 run 0 $train --save plain1.st
 same plain1.st full.st 'weights beside a plot that could not be written'
-checks=$((checks + 1)) # on a terminal, in blocks
+checks=$((checks + 1)) # on a terminal, in blocks; one epoch long enough to be shown before it ends, on any machine
+"$mkdata" npy f32 120,6 1 long.npy
 timeout -s KILL 300 python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
-  ./ends wild --x x.npy[0:40] --steps 120 </dev/null >out.txt 2>&1 || { fail 'a terminal'; cat out.txt; }
+  ./ends wild --x long.npy --epochs 1 </dev/null >out.txt 2>&1 || { fail 'a terminal'; cat out.txt; }
 grep -q '▁.*█' out.txt || { fail 'no course of the loss'; cat out.txt; }
 
 # ---- whole words of a metric's name say whether it falls ----
