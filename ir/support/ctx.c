@@ -21,6 +21,10 @@ void ctx_free(Ctx *c) {
 
 Arena *ctx_arena(Ctx *c) { return c->arena; }
 
+const void *ctx_library(const Ctx *c) { return c->library; }
+
+void ctx_keep_library(Ctx *c, const void *library) { c->library = library; }
+
 typedef struct InternKey {
   InternEqual *equal;
   const void *key;

@@ -23,6 +23,11 @@ Ctx *ctx_new(void);
 void ctx_free(Ctx *c);
 Arena *ctx_arena(Ctx *c);
 
+/* What a reader of programs keeps here of what they all share, parsed into this context once; NULL
+   before that. */
+const void *ctx_library(const Ctx *c);
+void ctx_keep_library(Ctx *c, const void *library);
+
 /* ---- interning: equal content is the same pointer ---- */
 const char *intern(Ctx *c, const char *s);
 const char *intern_n(Ctx *c, const char *s, size_t n);

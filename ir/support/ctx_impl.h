@@ -24,6 +24,7 @@ struct Ctx {
   Arena *arena;
   InternTable strings, ints, types, layouts, extents;
   VEC(Source) sources;
+  const void *library; /* the language's own functions, parsed; NULL: not yet */
   FILE *stream;
   DiagnosticSink *sink; /* NULL: to the stream */
   void *sink_data;

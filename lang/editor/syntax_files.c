@@ -39,8 +39,7 @@ static void put_functions(FILE *f, Ctx *c, const char *between) {
       if (p->decls.at[i]->kind == DECL_DEF)
         fprintf(f, "%s%s", n++ ? between : "", p->decls.at[i]->name.name);
   }
-  const BuiltinDoc *b = builtin_docs(c);
-  for (int i = 0; i < builtin_count(); i++) fprintf(f, "%s%s", n++ ? between : "", b[i].name);
+  for (int i = 0; i < builtin_count(); i++) fprintf(f, "%s%s", n++ ? between : "", builtin_name(i));
 }
 
 void syntax_vim(FILE *f, Ctx *c) {

@@ -57,6 +57,7 @@ typedef struct BuiltinDoc {
   const char *help; /* one line */
 } BuiltinDoc;
 int builtin_count(void);
+const char *builtin_name(int i);
 const BuiltinDoc *builtin_docs(Ctx *c); /* of all */
 
 /* Whether every generated program has an option of this name, so that no input or hyper may. */

@@ -3,6 +3,7 @@
    that one run reports as many as it can. A def is elaborated where it is called. */
 #include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/library.h"
 
 /* The options of a generated program that a name of the language can spell; a unit test holds the
    list against the runtime's table. */
@@ -191,16 +192,16 @@ static void elaborate_entry(Elab *e, const Decl *d) {
   vec_push(e->m->arena, &e->m->entries, run.entry);
 }
 
-static bool load_prelude(Elab *e) {
-  const char *name, *text;
-  for (int k = 0; (text = prelude_text(e->c, k, &name)) != NULL; k++) {
-    const Program *p = parse_text(e->c, name, text, strlen(text));
-    if (!p) return false;
-    if (k == 0) e->prelude_first = p->file;
-    e->prelude_last = p->file;
+/* The functions that every program has. */
+static void add_library(Elab *e) {
+  const Library *l = library_of(e->c);
+  builtins_init(e, l->builtins);
+  e->prelude_first = l->prelude.at[0]->file;
+  e->prelude_last = l->prelude.at[l->prelude.n - 1]->file;
+  for (uint32_t k = 0; k < l->prelude.n; k++) {
+    const Program *p = l->prelude.at[k];
     for (uint32_t i = 0; i < p->decls.n; i++) add_top(e, p->decls.at[i], true);
   }
-  return true;
 }
 
 static void elaborate_entries(Elab *e) {
@@ -248,8 +249,7 @@ Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
   int errors = ctx_errors(c);
   Loc file = {.file = prog->file};
   e.m = module_new(c, ctx_source_name(c, prog->file));
-  builtins_init(&e);
-  if (!load_prelude(&e)) gc_bug(c, "the prelude does not parse");
+  add_library(&e);
   bool any = false;
   for (uint32_t i = 0; i < prog->decls.n; i++) {
     add_top(&e, prog->decls.at[i], false);

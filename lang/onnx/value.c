@@ -125,10 +125,9 @@ static const char *const words[] = {
 
 void names_reserve(Import *im) {
   Ctx *c = im->c;
-  const BuiltinDoc *docs = builtin_docs(c);
   const char *source, *name;
   for (int i = 0; i < builtin_count(); i++)
-    map_put(im->a, &im->names, intern(c, docs[i].name), NAME_FUNCTION);
+    map_put(im->a, &im->names, intern(c, builtin_name(i)), NAME_FUNCTION);
   for (int i = 0; (source = prelude_text(c, i, &name)); i++)
     for (const char *p = source; (p = strstr(p, "\ndef ")); p++) {
       size_t n = 0;

@@ -34,10 +34,28 @@ static void the_prelude_defines_no_builtin(void **state) {
   ctx_free(c);
 }
 
+static void programs_of_a_context_share_it(void **state) {
+  Ctx *c = ctx_new();
+  const char text[] = "entry f(x : f32[4, 2]) { return y = softmax(gelu(linear(x, 3))) }\n";
+  int sources[3];
+  for (int i = 0; i < 3; i++) {
+    const Program *p = parse_text(c, "shared.g", text, sizeof text - 1);
+    Module *m = elaborate(c, p, &(ElabOptions){0});
+    assert_non_null(m);
+    assert_true(module_verify(m, NULL));
+    module_free(m);
+    sources[i] = ctx_source_count(c);
+  }
+  assert_int_equal(sources[1], sources[0] + 1); /* the program alone */
+  assert_int_equal(sources[2], sources[1] + 1);
+  ctx_free(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_row_is_complete),
       cmocka_unit_test(the_prelude_defines_no_builtin),
+      cmocka_unit_test(programs_of_a_context_share_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

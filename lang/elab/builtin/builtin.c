@@ -3,6 +3,7 @@
    converts it to a constant. */
 #include "lang/elab/builtin/builtin.h"
 #include "ir/support/memfile.h"
+#include "lang/elab/library.h"
 
 #define BUILTIN(NAME, ARGS, HANDLER, DATA, HELP) {NAME, ARGS, HANDLER, DATA, HELP},
 static const Builtin builtin[] = {
@@ -13,8 +14,7 @@ enum { BUILTINS = sizeof builtin / sizeof *builtin };
 
 /* ---- the signatures ---- */
 
-/* All rows as one program of defs without a body, in the same order. */
-static const Program *signatures(Ctx *c) {
+const Program *builtin_signatures(Ctx *c) {
   MemFile m;
   FILE *f = memfile_open(&m);
   for (int i = 0; i < BUILTINS; i++)
@@ -44,16 +44,17 @@ const char *signature_text(Ctx *c, const Decl *d) {
 
 int builtin_count(void) { return BUILTINS; }
 
+const char *builtin_name(int i) { return builtin[i].name; }
+
 const BuiltinDoc *builtin_docs(Ctx *c) {
-  const Program *p = signatures(c);
+  const Program *p = library_of(c)->builtins;
   BuiltinDoc *doc = ARENA_ARRAY(ctx_arena(c), BuiltinDoc, BUILTINS);
   for (int i = 0; i < BUILTINS; i++)
     doc[i] = (BuiltinDoc){builtin[i].name, signature_text(c, p->decls.at[i]), builtin[i].help};
   return doc;
 }
 
-void builtins_init(Elab *e) {
-  const Program *p = signatures(e->c);
+void builtins_init(Elab *e, const Program *p) {
   for (int i = 0; i < BUILTINS; i++) {
     const Decl *d = p->decls.at[i];
     Func *f = ARENA_NEW(e->a, Func);

@@ -36,7 +36,9 @@ struct Builtin {
   int data; /* an OpKind or a variant */
   const char *help;
 };
-void builtins_init(Elab *e);
+/* All rows as one program of defs without a body, in the same order. */
+const Program *builtin_signatures(Ctx *c);
+void builtins_init(Elab *e, const Program *signatures);
 Val call_builtin(Elab *e, const CallSite *s);
 Val convert_call(Elab *e, const CallSite *s);
 /* A number that is known at compile time as one of the dtype: an integer, a float or a bool. */
