@@ -18,10 +18,11 @@ static bool is_made_of(const Onnx__GraphProto *g, int in, int out) {
 
 bool onnx_scan(Node *n) {
   const Onnx__GraphProto *g = subgraph_of(n, "body");
-  int64_t slices = attr_int(n, "num_scan_inputs", 0);
-  bool fits = slices >= 1 && slices <= n->nin && is_made_of(g, n->nin, n->nin - (int)slices);
+  const int64_t named = attr_int(n, "num_scan_inputs", 0);
+  const int slices = named >= 1 && named <= n->nin ? (int)named : 0;
+  bool fits = slices && is_made_of(g, n->nin, n->nin - slices);
   if (n->version < 9) return refuse(n, "Scan of an operator set before 9"), outputs_miss(n);
-  Loop l = {.n = n, .g = g, .slices = (int)slices, .carries = n->nin - (int)slices};
+  Loop l = {.n = n, .g = g, .slices = slices, .carries = n->nin - slices};
   l.stacks = fits ? (int)g->n_output - l.carries : 0;
   if (!fits || (int)g->n_input != n->nin || l.stacks != n->nout - l.carries || l.stacks < 0)
     return refuse(n, "a body that does not fit"), outputs_miss(n);
