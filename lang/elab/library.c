@@ -1,6 +1,6 @@
-/* Parses the language's own functions. Contract: elaboration changes no syntax tree, so all programs
-   of a context share one: attempts with other multiples of an extent, an imported model and the
-   program that uses it. Parsing it takes longer than the elaboration of a small program. */
+/* Parses the language's own functions. Contract: elaboration changes no syntax tree, so all
+   programs of a context share one: attempts with other multiples of an extent, an imported model
+   and the program that uses it. Parsing it takes longer than the elaboration of a small program. */
 #include "lang/elab/library.h"
 #include "lang/elab/builtin/builtin.h"
 

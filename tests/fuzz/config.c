@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "lang/driver/command.h"
 #include "lang/driver/options.h"
+#include "tests/fuzz/context.h"
 #include "tests/fuzz/driver.h"
 
 #include <fcntl.h>
@@ -67,13 +68,14 @@ static int errors_in(int fd) {
   return count;
 }
 
+static FuzzContext context; /* of a child */
+
 static int run(const char *text, size_t n) {
   char path[40];
   int fd = file_of(text, n, path), said = memfd_create("said", 0), before = dup(2);
   if (said < 0 || before < 0 || dup2(said, 2) < 0) exit(2);
-  Ctx *c = ctx_new();
-  int stage = elaborated(c, path);
-  ctx_free(c);
+  int stage = elaborated(fuzz_context_begin(&context, stderr), path);
+  fuzz_context_end(&context);
   fflush(stderr);
   dup2(before, 2);
   int errors = errors_in(said);

@@ -22,6 +22,10 @@ const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "allocator_may_return_null=1:hard_rss_limit_mb=3000:exitcode=99";
 }
+/* Without this, what is undefined is said in the log alone, which goes with a child that ends well.
+ */
+const char *__ubsan_default_options(void);
+const char *__ubsan_default_options(void) { return "halt_on_error=1:print_stacktrace=1"; }
 #else
 enum { SECONDS_A_TEXT = 10 };
 #endif

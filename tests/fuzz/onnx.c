@@ -7,6 +7,7 @@
 #include "lang/onnx/onnx.h"
 #include "lang/elab/elab.h"
 #include "onnx.pb-c.h"
+#include "tests/fuzz/context.h"
 #include "tests/fuzz/driver.h"
 
 #include <fcntl.h>
@@ -46,16 +47,16 @@ static int import(Ctx *c, const char *path, bool multiples) {
   return ELABORATED;
 }
 
+static FuzzContext context; /* of a child */
+
 static int run(const char *text, size_t n) {
   int fd = memfd_create("model", 0);
   if (fd < 0 || write(fd, text, n) != (ssize_t)n) exit(2);
   char path[40];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  Ctx *c = ctx_new();
   FILE *nothing = fopen("/dev/null", "w");
-  ctx_set_stream(c, nothing);
-  int stage = import(c, path, n % 2);
-  ctx_free(c);
+  int stage = import(fuzz_context_begin(&context, nothing), path, n % 2);
+  fuzz_context_end(&context);
   fclose(nothing);
   close(fd);
   return stage;

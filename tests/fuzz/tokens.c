@@ -210,10 +210,10 @@ static bool use_pattern(uint64_t *rng) {
   for (uint64_t from = 0, to = 0, before = 0; r && from < s.n; before = from) {
     if (regex_find(r, s, &from, &to) != FOUND) break;
     must(from >= before && to >= from && to <= s.n, "a match lies outside of the text");
-    if (to == from)
-      utf8_next(s, &from);
-    else
+    if (to != from)
       from = to;
+    else if (from < s.n) /* an empty match may stand at the end of the text */
+      utf8_next(s, &from);
   }
   regex_free(r);
   text_free(&pattern), text_free(&text);
