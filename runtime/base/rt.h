@@ -102,6 +102,7 @@ const char *signal_mapped(void);       /* "": none */
 void bus_error_catch(const char *program);
 
 /* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */
+enum { HUGE_PAGE = 1 << 21 }; /* what most systems map by one entry of a table where it can be */
 void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e);
 
 /* ---- spelling.c: the name that somebody meant, among those that there are ---- */

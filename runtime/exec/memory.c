@@ -103,6 +103,7 @@ bool memory_put_file(uint8_t *to, const File *f, uint64_t at, uint64_t n, Err *e
   if (whole && mmap(to, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, f->fd, (off_t)at) ==
                    MAP_FAILED)
     return err_set(e, EXIT_ENV, "%s: cannot be mapped: %s", f->path, strerror(errno));
+  if (whole) madvise(to, whole, MADV_HUGEPAGE);
   return file_read(f, at + whole, to + whole, n - whole, e);
 }
 

@@ -50,7 +50,12 @@ mapped read.npy --load copy.st,image=w.img --threads 2
 cp w.img short.img
 run 0 $predict --load w.st,image=short.img --y mapped.npy
 ./net predict --x x.npy --load w.st,image=short.img --bench 100000000 --threads 2 2>err.txt >out.txt &
-until grep -q 'rw-p .*short.img' /proc/$!/maps 2>/dev/null; do kill -0 $! || { fail 'a run that maps an image'; break; }; done
+until grep 'rw-p .*short.img' /proc/$!/maps >maps.txt 2>/dev/null; do kill -0 $! || { fail 'a run that maps an image'; break; }; done
+run 0 python3 - <<'P'
+for line in open("maps.txt"):
+    where, _, offset = line.split()[:3]
+    assert int(where.split("-")[0], 16) % (2 << 20) == int(offset, 16) % (2 << 20) == 0, f"no huge page fits: {line}"
+P
 : >short.img
 code=0
 wait $! || code=$?
@@ -85,7 +90,7 @@ damage() { # damage AT: another byte there
   python3 -c 'import sys; f = open("w.img", "r+b"); f.seek(int(sys.argv[1])); b = f.read(1); f.seek(-1, 1); f.write(bytes([b[0] ^ 1]))' "$1"
 }
 size=$(stat -c %s w.img)
-for at in 2 65600 1000000 $((size - 1)); do
+for at in 2 65600 3000000 $((size - 1)); do
   damage "$at"
   anew 'is damaged' read.npy --load w.st,image=w.img
 done
