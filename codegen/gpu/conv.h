@@ -10,8 +10,11 @@
 bool cuda_conv_narrow(const Group *gr);
 /* conv_schedule.c. `tensor`: sums may be added up in the order of tensor cores. */
 GridConvSchedule cuda_conv_schedule(const CudaTarget *t, const Group *gr, bool tensor);
-/* Images of the schedule that decides in which order sums are added up. */
+/* Images of the schedule that decides in which order sums are added up; the convolution of such
+   images of so many rows and columns of the result. */
+enum { CUDA_CONV_SIDE = 28 };
 int64_t cuda_conv_usual_images(const ConvGeom *c);
+ConvGeom cuda_conv_usual(const ConvGeom *c, int side);
 /* filter_schedule.c: the same of a gradient with respect to filters. */
 GridFilterSchedule cuda_filter_schedule(const CudaTarget *t, const Group *gr, bool tensor);
 /* Pixels that it sums over, or boxes of them: those of an image; of a unit of PixelParts. `flat`:
@@ -22,6 +25,9 @@ typedef struct PixelCount {
 PixelCount cuda_filter_pixels(const ConvGeom *c, const PixelParts *p, const GridTensorBox *b,
                               bool flat);
 int64_t cuda_filter_image(const ConvGeom *c);
+/* How thread blocks of a schedule by warps share them, of images as wide as those of `c`. */
+PixelParts cuda_filter_parts(const CudaTarget *t, const Group *gr, const ConvGeom *c,
+                             const GridFilterSchedule *f);
 /* filter_parts.c: units of a part of the pixels at hand, and the most parts that a run has; pixels
    of a part of `pixels`, a factor, in a run, or boxes. */
 int64_t cuda_filter_divide(const CudaTarget *t, const ConvGeom *c, const PixelParts *p,
@@ -31,6 +37,9 @@ int64_t cuda_filter_room(const CudaTarget *t, const ConvGeom *c, Dtype sums, int
 const char *cuda_filter_room_text(Gen *g, const Group *gr, const ConvGeom *c);
 const char *cuda_filter_length(Gen *g, const Group *gr, const ConvGeom *c, const PixelParts *p,
                                const char *pixels);
+/* The same of boxes. */
+const char *cuda_filter_boxes(Gen *g, const Group *gr, const ConvGeom *c,
+                              const GridFilterSchedule *f);
 /* "struct Geometry { enum { N = 8, … }; };", with FRAME and CHUNK where chunks are given. */
 void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks);
 /* "struct Sizes { int N; enum { H = 8, … }; }; const Sizes size = {…};": those of the run, which
@@ -44,11 +53,19 @@ const char *cuda_conv_source(Gen *g, const Group *gr, int along);
 /* Prints what follows the sum `acc` of channel `m` of a group at the ConvPixel `of`. */
 void cuda_conv_result(Gen *g, const Group *gr, Text *x, const char *group, const char *acc);
 /* By boxes of pixels on tensor cores (text/tensor_box.h): threads of a block; this run's boxes; the
-   types of a block of a gradient with respect to filters, and its shared memory; a convolution or
-   its gradient with respect to the image as a whole. */
+   types of a block of a gradient with respect to filters, and its shared memory; prints its sum of
+   so many boxes of a part, a factor; a convolution or its gradient with respect to the image as a
+   whole. */
 int cuda_tensor_box_threads(const GridTensorBox *b);
 const char *cuda_tensor_boxes(Gen *g, const Group *gr, const ConvGeom *c, const GridTensorBox *b);
-void cuda_tensor_filter_box(Gen *g, Text *x, const GridFilterSchedule *s, const char *element);
+void cuda_tensor_filter_box(Gen *g, Text *x, const ConvGeom *c, const GridFilterSchedule *s,
+                            const char *element);
+void cuda_tensor_filter_run(Gen *g, const Group *gr, Text *x, const ConvGeom *c, const char *part,
+                            const char *boxes);
+/* Of values for boxes of 8, 16 and 32 columns that of this run, whose result may have fewer columns
+   than at the bound: a factor. */
+enum { CUDA_BOXES = 3 };
+const char *cuda_box_choice(Gen *g, const Group *gr, const ConvGeom *c, const int of[CUDA_BOXES]);
 void cuda_tensor_conv_box(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                           const GridConvSchedule *s);
 /* For sm_90a: the launch that puts filters in order, which no other architecture has, and the code

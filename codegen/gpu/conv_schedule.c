@@ -19,7 +19,7 @@ typedef struct ConvOrder {
   bool patches; /* ... of patches */
 } ConvOrder;
 
-enum { USUAL_IMAGES = 64, USUAL_SIDE = 28, USUAL_PIXELS = 1 << 24 };
+enum { USUAL_IMAGES = 64, USUAL_PIXELS = 1 << 24 };
 
 /* Fewer of large images, so that positions stay ints. */
 int64_t cuda_conv_usual_images(const ConvGeom *c) {
@@ -28,18 +28,18 @@ int64_t cuda_conv_usual_images(const ConvGeom *c) {
   return most < 1 ? 1 : most < USUAL_IMAGES ? most : USUAL_IMAGES;
 }
 
-static WindowAxis usual_axis(const WindowAxis *a) {
+static WindowAxis usual_axis(const WindowAxis *a, int side) {
   WindowAxis u = *a;
-  u.out = USUAL_SIDE;
+  u.out = side;
   u.in = (u.out - 1) * u.stride + (u.taps - 1) * u.dilation + 1 - u.lo - u.hi;
   if (u.in < 1) u.in = 1;
   return u;
 }
 
-static ConvGeom usual_sides(const ConvGeom *c) {
+ConvGeom cuda_conv_usual(const ConvGeom *c, int side) {
   ConvGeom u = *c;
   u.n = USUAL_IMAGES;
-  u.h = usual_axis(&c->h), u.w = usual_axis(&c->w);
+  u.h = usual_axis(&c->h, side), u.w = usual_axis(&c->w, side);
   return u;
 }
 
@@ -116,7 +116,7 @@ static void by_warpgroups(const CudaTarget *t, const Group *gr, const ConvGeom *
 }
 
 static ConvOrder order_of(const CudaTarget *t, const Group *gr, const ConvGeom *c) {
-  ConvGeom usual = usual_sides(c);
+  ConvGeom usual = cuda_conv_usual(c, CUDA_CONV_SIDE);
   double clocks = INFINITY;
   ConvOrder order = {.tensor = by_warps(t, gr, &usual, NULL, &clocks).tensor};
   if (!order.tensor) return order;

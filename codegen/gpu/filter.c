@@ -33,15 +33,15 @@ static const char *pixels_text(const FilterGrad *f) {
 static bool has_length(const FilterGrad *f) { return f->bounded && f->s.tensor && f->s.shares; }
 
 static PixelParts parts_of(const FilterGrad *f) {
-  return grid_filter_parts(&cuda_target(f->g->target)->machine, &f->s,
-                           value_type(f->gr->e, f->op->operands[0])->dtype);
+  return cuda_filter_parts(cuda_target(f->g->target), f->gr, &f->c, &f->s);
 }
 
 static void declare_length(const FilterGrad *f, Text *x) {
   if (!has_length(f)) return;
   const PixelParts p = parts_of(f);
   text_line(x, "const int length = %s;",
-            cuda_filter_length(f->g, f->gr, &f->c, &p, pixels_text(f)));
+            f->s.tensor_box.wide ? cuda_filter_boxes(f->g, f->gr, &f->c, &f->s)
+                                 : cuda_filter_length(f->g, f->gr, &f->c, &p, pixels_text(f)));
 }
 
 /* Blocks of parts that no run of so few pixels has end before they compute the length. */
@@ -139,7 +139,7 @@ static void print_tile(const FilterGrad *f, Text *x) {
   Dtype in = value_type(f->gr->e, f->op->operands[0])->dtype;
   print_sizes(f, x);
   if (f->s.tensor_box.wide) {
-    cuda_tensor_filter_box(f->g, x, &f->s, cuda_mma(in));
+    cuda_tensor_filter_box(f->g, x, &f->c, &f->s, cuda_mma(in));
   } else if (f->s.tensor) {
     text_line(x, "typedef TensorConvFilter<Geometry, %s, %s, %d, %d, %d, %d> Tile;", f->g->index,
               cuda_mma(in), f->s.bm, f->s.bn, f->s.wm, f->s.wn);
@@ -176,10 +176,11 @@ static void print_tile(const FilterGrad *f, Text *x) {
 }
 
 static void print_run(const FilterGrad *f, Text *x, const char *chunk) {
-  if (f->s.tensor_box.wide)
-    chunk = arena_printf(
-        f->g->a, "%s, %s", chunk,
-        has_length(f) ? "length" : arena_printf(f->g->a, "%lld", (long long)f->s.tensor_box.boxes));
+  if (f->s.tensor_box.wide) {
+    const char *boxes = arena_printf(f->g->a, "%lld", (long long)f->s.tensor_box.boxes);
+    cuda_tensor_filter_run(f->g, f->gr, x, &f->c, chunk, has_length(f) ? "length" : boxes);
+    return;
+  }
   text_line(x, "%s, in%d, in%d, group, m0, %s%s, size);",
             f->s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
             group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]),

@@ -31,28 +31,44 @@ int64_t cuda_filter_room(const CudaTarget *t, const ConvGeom *c, Dtype sums, int
 
 const char *cuda_filter_room_text(Gen *g, const Group *gr, const ConvGeom *c) {
   const Dtype sums = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype);
-  return arena_printf(g->a, "((long)%s * %lld / %lld)", dims_text(g, gr->e, c->x, 0, 1),
-                      (long long)bytes_of_image(c, sums),
-                      (long long)bytes_of_part(cuda_target(g->target), c, sums));
+  const long long part = bytes_of_part(cuda_target(g->target), c, sums);
+  const char *images = dims_text(g, gr->e, c->x, 0, 1);
+  if (!dims_bounded(c->x, 2, 4))
+    return arena_printf(g->a, "((long)%s * %lld / %lld)", images,
+                        (long long)bytes_of_image(c, sums), part);
+  const long long x = c->cin * dtype_size(sums), y = c->cout * dtype_size(sums);
+  return arena_printf(g->a, "((long)%s * (%lld * %s + %lld * %s) / %lld)", images, x,
+                      dims_text(g, gr->e, c->x, 2, 4), y, dims_text(g, gr->e, c->y, 2, 4), part);
 }
 
-/* The most parts that a run has, of any extents. */
+PixelParts cuda_filter_parts(const CudaTarget *t, const Group *gr, const ConvGeom *c,
+                             const GridFilterSchedule *f) {
+  const ConvGeom usual = cuda_conv_usual(c, CUDA_CONV_SIDE);
+  if (f->tensor_box.wide)
+    return grid_filter_box_parts(&t->machine, f, &usual, grid_box_wide(c->w.out));
+  return grid_filter_parts(&t->machine, f, value_type(gr->e, gr->root->operands[0])->dtype);
+}
+
+/* The most parts that a run has, of any extents: those of the batches up to the bound, if they are
+   few; else what pixel_units considers. */
 static int64_t most_parts(const CudaTarget *t, const ConvGeom *c, const PixelParts *p,
                           const PixelCount *n, Dtype sums) {
-  enum { TRIED = 1 << 20 };
+  enum { TRIED = 1 << 10 };
   const bool sides = dims_bounded(c->x, 2, 4), batch = type_extent(c->x, 0);
-  const int64_t all = ceil_div(c->n * n->of_image, n->of_unit);
-  const int64_t turns = PIXEL_TURNS * (int64_t)p->blocks / p->tiles;
-  if ((batch ? c->n : 1) > TRIED / (sides ? all : 1)) /* what the bound lets it consider */
-    return turns < 1 || all < p->least ? 1 : turns < all / p->least ? turns : all / p->least;
+  if (sides || (batch && c->n > TRIED)) {
+    const int64_t room = cuda_filter_room(t, c, sums, c->n) * p->cluster;
+    int64_t most = ceil_div(c->n * n->of_image, n->of_unit) / p->least;
+    if (most > PIXEL_TURNS * (int64_t)p->blocks / p->tiles)
+      most = PIXEL_TURNS * (int64_t)p->blocks / p->tiles;
+    if (most > room) most = room;
+    return most < 1 ? 1 : most;
+  }
   int64_t most = 1;
   for (int64_t images = batch ? 1 : c->n; images <= c->n; images++) {
     const int64_t room = cuda_filter_room(t, c, sums, images) * p->cluster;
     const int64_t units = ceil_div(images * n->of_image, n->of_unit);
-    for (int64_t u = sides ? 1 : units; u <= units; u++) {
-      const int64_t parts = ceil_div(u, pixel_parts_units(p, u, room));
-      if (parts > most) most = parts;
-    }
+    const int64_t parts = ceil_div(units, pixel_parts_units(p, units, room));
+    if (parts > most) most = parts;
   }
   return most;
 }
@@ -64,12 +80,34 @@ int64_t cuda_filter_divide(const CudaTarget *t, const ConvGeom *c, const PixelPa
                            cuda_filter_room(t, c, sums, c->n) * p->cluster);
 }
 
+/* The call of pixel_units; of what a unit takes texts, since that may depend on the run. */
+static const char *units_text(Gen *g, const Group *gr, const ConvGeom *c, const PixelParts *p,
+                              const char *units, const char *unit, const char *wait,
+                              const char *resident) {
+  return arena_printf(g->a, "pixel_units((int)%s, %s * %d, %d, %d, %d, %d, %s, %s, %s, %d, %d)",
+                      units, cuda_filter_room_text(g, gr, c), p->cluster, p->tiles, p->blocks,
+                      p->least, p->cluster, unit, wait, resident, p->ends, p->sums);
+}
+
+static const char *number(Gen *g, int n) { return arena_printf(g->a, "%d", n); }
+
 const char *cuda_filter_length(Gen *g, const Group *gr, const ConvGeom *c, const PixelParts *p,
                                const char *pixels) {
-  const int unit = p->pixels ? p->pixels : 1;
-  const char *length = arena_printf(
-      g->a, "pixel_units((int)%s, %s * %d, %d, %d, %d, %d, %d, %d, %d, %d, %d)",
-      text_ceil_div(g->a, pixels, unit), cuda_filter_room_text(g, gr, c), p->cluster, p->tiles,
-      p->blocks, p->least, p->cluster, p->unit, p->wait, p->resident, p->ends, p->sums);
-  return unit == 1 ? length : arena_printf(g->a, "%s * %d", length, unit);
+  const char *length = units_text(g, gr, c, p, text_ceil_div(g->a, pixels, p->pixels),
+                                  number(g, p->unit), number(g, p->wait), number(g, p->resident));
+  return arena_printf(g->a, "%s * %d", length, p->pixels);
+}
+
+const char *cuda_filter_boxes(Gen *g, const Group *gr, const ConvGeom *c,
+                              const GridFilterSchedule *f) {
+  int unit[CUDA_BOXES], wait[CUDA_BOXES], resident[CUDA_BOXES];
+  PixelParts p;
+  for (int i = 0; i < CUDA_BOXES; i++) {
+    const ConvGeom usual = cuda_conv_usual(c, CUDA_CONV_SIDE);
+    p = grid_filter_box_parts(&cuda_target(g->target)->machine, f, &usual, GRID_BOX_NARROWEST << i);
+    unit[i] = p.unit, wait[i] = p.wait, resident[i] = p.resident;
+  }
+  return units_text(g, gr, c, &p, cuda_tensor_boxes(g, gr, c, &f->tensor_box),
+                    cuda_box_choice(g, gr, c, unit), cuda_box_choice(g, gr, c, wait),
+                    cuda_box_choice(g, gr, c, resident));
 }

@@ -1,9 +1,9 @@
 /* Schedules of gradients of convolutions with respect to filters. Contract: in which order an
-   element's products are added up depends on channels, filters, dtypes and the sides of images
-   alone but for the number of parts of its pixels, which the pixels give: a program whose batch is
-   bounded has the bits of the one that is compiled for the batch. Method: the schedule of a usual
-   batch decides between exact sums and tensor cores, and their tiles; filter_parts.c divides the
-   pixels. */
+   element's products are added up depends on channels, filters and dtypes, by warpgroups on the
+   sides of images too, but for the number of parts of its pixels and the width of their boxes,
+   which each run decides: a bounded program has the bits of the one that is compiled for the sizes.
+   Method: the schedule of usual images decides between exact sums and tensor cores, and their
+   tiles; filter_parts.c divides the pixels. */
 #include "codegen/gpu/conv.h"
 #include "codegen/program/extent.h"
 #include "codegen/schedule/wgmma_filter.h"
@@ -49,17 +49,20 @@ static bool by_warpgroups(const CudaTarget *t, const Group *gr, const ConvGeom *
                                grid_filter_gather_clocks(&t->machine, f, &s), w);
 }
 
-/* Numbers of pixels are ints. */
+/* Numbers of pixels are ints, with gaps and with those of boxes behind the end. */
 static bool is_small(const ConvGeom *c) {
   const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
-  return flat_pixels(c, &h, &w) + 2 * flat_span(&h, &w) <= INT32_MAX / 2;
+  const int64_t rows = ceil_div(c->h.out, GRID_BOX_HIGHEST) * GRID_BOX_HIGHEST,
+                columns = ceil_div(c->w.out, GRID_BOX_WIDEST) * GRID_BOX_WIDEST;
+  return flat_pixels(c, &h, &w) + 2 * flat_span(&h, &w) <= INT32_MAX / 2 &&
+         rows * columns <= INT32_MAX / 2 / c->n;
 }
 
 /* Of a schedule by warps of a usual batch. */
-static void take_pixels(const CudaTarget *t, const GridFilterShape *s, const ConvGeom *c,
-                        GridFilterSchedule *f) {
+static void take_pixels(const CudaTarget *t, const Group *gr, const GridFilterShape *s,
+                        const ConvGeom *c, GridFilterSchedule *f) {
   GridTensorBox *b = &f->tensor_box;
-  const PixelParts p = grid_filter_parts(&t->machine, f, s->in);
+  const PixelParts p = cuda_filter_parts(t, gr, c, f);
   const PixelCount n = cuda_filter_pixels(c, &p, b, false);
   const int64_t tiles = f->groups * f->down * f->across,
                 all = ceil_div(c->n * n.of_image, n.of_unit);
@@ -86,21 +89,35 @@ static void take_wgmma_pixels(const CudaTarget *t, const GridFilterShape *s, con
   w->blocks = p.tiles * w->parts;
 }
 
+/* Boxes of a schedule of usual sides, which fit images of any, become those of `c`. A run of fewer
+   columns than at the bound has narrower ones, in as much shared memory as takes most. */
+static void take_boxes(const ConvGeom *c, GridFilterSchedule *f) {
+  int shared = 0;
+  for (int wide = dims_bounded(c->y, 3, 4) ? GRID_BOX_NARROWEST : grid_box_wide(c->w.out);
+       wide <= grid_box_wide(c->w.out); wide *= 2) {
+    grid_filter_take_boxes(f, c, wide);
+    if (f->shared > shared) shared = f->shared;
+  }
+  f->shared = f->tensor_box.shared = shared;
+}
+
 GridFilterSchedule cuda_filter_schedule(const CudaTarget *t, const Group *gr, bool tensor) {
-  const ConvGeom c = conv_geom(gr->e, gr->root);
+  const ConvGeom c = conv_geom(gr->e, gr->root), usual = cuda_conv_usual(&c, CUDA_CONV_SIDE);
   const GridFilterShape s = shape_of(gr, &c, tensor);
-  ConvGeom usual = c;
-  usual.n = cuda_conv_usual_images(&c);
   GridFilterSchedule f = {0};
-  if (tensor && s.pixels && s.pixels <= INT32_MAX / 2) f = by_warps(t, gr, &usual, true);
+  if (tensor && s.pixels && is_small(&c)) f = by_warps(t, gr, &usual, true);
   if (!f.tensor) return by_warps(t, gr, &c, false);
   WgmmaFilterSchedule w;
-  bool groups = is_small(&c) && by_warpgroups(t, gr, &usual, &f, &w);
+  ConvGeom own = c;
+  own.n = cuda_conv_usual_images(&c);
+  const GridFilterSchedule warps = by_warps(t, gr, &own, true);
+  bool groups = by_warpgroups(t, gr, &own, &warps, &w);
   if (groups && w.columns) { /* sums take no more than their room for one tile of a part either */
     groups = cuda_filter_room(t, &c, s.dt, c.n) > 0;
     w.few = type_extent(c.x, 0) && cuda_filter_room(t, &c, s.dt, 1) == 0;
   }
-  take_pixels(t, &s, &c, &f);
+  if (f.tensor_box.wide) take_boxes(&c, &f);
+  take_pixels(t, gr, &s, &c, &f);
   if (!groups) return f;
   take_wgmma_pixels(t, &s, &c, &w);
   grid_filter_take(&f, &w, &s);

@@ -55,6 +55,7 @@ typedef struct GridBoxSchedule {
    whose rows of the image lie in shared memory. */
 typedef struct GridTensorBox {
   int high, wide;       /* rows and columns of a box; 0: no boxes */
+  int area;             /* of a gradient with respect to filters: pixels of a box, of wide images */
   int warps, each;      /* of a block; tiles of eight columns of a warp */
   int channels;         /* of the image's rows */
   int lines, per_row;   /* rows of a channel, copies of each */
@@ -217,9 +218,11 @@ static inline int64_t pixel_parts_units(const PixelParts *p, int64_t units, int6
   return pixel_units((int)units, most, p->tiles, p->blocks, p->least, p->cluster, p->unit, p->wait,
                      p->resident, p->ends, p->sums);
 }
-/* Of a schedule on tensor cores by warps; of one by boxes. */
+/* Of a schedule on tensor cores by warps; of one by boxes, so many columns wide. What the latter
+   takes depends on the filters of `g` alone. */
 PixelParts grid_filter_parts(const GridMachine *machine, const GridFilterSchedule *f, Dtype in);
-PixelParts grid_filter_tensor_box_parts(const GridMachine *machine, const GridFilterSchedule *f);
+PixelParts grid_filter_box_parts(const GridMachine *machine, const GridFilterSchedule *f,
+                                 const ConvGeom *g, int wide);
 GridProductSchedule grid_filter_product(const GridFilterSchedule *f);
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s);
 /* The schedule by warpgroups, whose partial sums lie in scratch too: the other code has at least
@@ -248,6 +251,14 @@ int64_t grid_filter_most_parts(const GridMachine *machine, const GridFilterShape
 /* The same on tensor cores, of f16 and bf16. */
 void grid_filter_choose_tensor_box(const GridMachine *machine, GridFilterSchedule *f,
                                    const ConvGeom *g, const GridFilterShape *s);
+/* Boxes of gradients with respect to filters, of `area` pixels at most, are 8, 16 or 32 columns
+   wide, and so many rows high; those of images whose result has so many columns. */
+enum { GRID_BOX_NARROWEST = 8, GRID_BOX_WIDEST = 32, GRID_BOX_HIGHEST = 8 };
+int grid_box_rows(int area, int wide);
+int grid_box_wide(int64_t columns);
+/* Makes the boxes of such a schedule those of the images of `g`, `wide` columns wide. False: there
+   are too many. */
+bool grid_filter_take_boxes(GridFilterSchedule *f, const ConvGeom *g, int wide);
 /* What a block does for a box; clocks of a pixel, as above. */
 GridStep grid_filter_tensor_box_step(const GridFilterSchedule *f);
 double grid_filter_tensor_box_clocks(const GridFilterSchedule *f, double waves);

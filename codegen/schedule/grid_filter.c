@@ -138,7 +138,6 @@ static void choose_chunks(const GridMachine *machine, GridFilterSchedule *f,
 
 PixelParts grid_filter_parts(const GridMachine *machine, const GridFilterSchedule *f, Dtype in) {
   enum { K_TILES = 8, MEMORY = 700, RESIDENT = 2, ENDS = 2000 }; /* least of a part; as above */
-  if (f->tensor_box.wide) return grid_filter_tensor_box_parts(machine, f);
   const int depth = STAGE_ROW / dtype_size(in);
   const double each = (double)(f->groups * f->m * f->weights) * sizeof(float);
   return (PixelParts){.pixels = depth,

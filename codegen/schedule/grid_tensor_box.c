@@ -68,10 +68,9 @@ static int64_t pitch_of(int64_t elements) {
   return 2 * (words - at + (at <= 12 ? 12 : at <= 20 ? 20 : BANKS + 12));
 }
 
-/* Boxes of `high` rows of ceil(row / across) columns. False: they are too large. */
+/* Boxes of `high` rows of `wide` columns, a multiple of eight. False: they are too large. */
 static bool take_boxes(GridTensorBox *b, const Source *s, int64_t channels, int64_t high,
-                       int64_t across) {
-  const int64_t wide = ceil_div(ceil_div(s->out_cols, across), OCTET) * OCTET;
+                       int64_t wide) {
   b->copy = copy_of(s->cols);
   const int64_t each = b->copy / HALF, shift = ((-s->left) % each + each) % each;
   const int64_t used = shift + (wide - 1) * s->sw + s->wide + 1,
@@ -147,22 +146,6 @@ static double clocks_of_sums(const GridMachine *machine, const GridFilterSchedul
   return 2 * bytes * machine->byte / FMA + (double)MEMORY / COMBINE;
 }
 
-PixelParts grid_filter_tensor_box_parts(const GridMachine *machine, const GridFilterSchedule *f) {
-  enum { ENDS = 500, LEAST = 4 }; /* clocks of a block beside its boxes; boxes of a part */
-  const GridTensorBox *b = &f->tensor_box;
-  const GridStep s = grid_filter_tensor_box_step(f);
-  const BoxClocks c = box_clocks(&s, b->warps * WARP, b->shared);
-  return (PixelParts){.tiles = (int)(f->groups * f->down * f->across),
-                      .blocks = machine->multiprocessors,
-                      .least = LEAST,
-                      .cluster = 1,
-                      .unit = (int)ceil(c.unit),
-                      .wait = (int)ceil(c.own),
-                      .resident = c.resident < 1 ? 1 : (int)c.resident,
-                      .ends = ENDS,
-                      .sums = (int)ceil(clocks_of_sums(machine, f))};
-}
-
 /* Warps and stages of a block of `bm` filters by the weights of the box's channels. */
 static bool take_filter_tile(GridFilterSchedule *f, const ConvGeom *g, int bm, int warps) {
   enum { SUMS = 96, STAGES = 3, OF_BLOCK = 64 << 10, EACH = 8 };
@@ -178,6 +161,57 @@ static bool take_filter_tile(GridFilterSchedule *f, const ConvGeom *g, int bm, i
   if (b->stages < 2) return false;
   b->shared = f->shared = (int)(b->stages * stage);
   return true;
+}
+
+int grid_box_rows(int area, int wide) {
+  return area / wide < GRID_BOX_HIGHEST ? area / wide : GRID_BOX_HIGHEST;
+}
+
+int grid_box_wide(int64_t columns) {
+  int wide = GRID_BOX_WIDEST;
+  while (wide > GRID_BOX_NARROWEST && wide / 2 >= columns) wide /= 2;
+  return wide;
+}
+
+bool grid_filter_take_boxes(GridFilterSchedule *f, const ConvGeom *g, int wide) {
+  const Source source = source_of(g, false);
+  GridTensorBox *b = &f->tensor_box;
+  return take_boxes(b, &source, b->channels, grid_box_rows(b->area, wide), wide) &&
+         take_filter_tile(f, g, f->bm, b->warps);
+}
+
+/* The same of one image of one box, whose copies are the widest: they take most shared memory. */
+static bool take_usual_boxes(GridFilterSchedule *f, const ConvGeom *g, int wide) {
+  ConvGeom c = *g;
+  c.n = 1, c.h.out = grid_box_rows(f->tensor_box.area, wide);
+  c.w.out = wide, c.w.in = WIDEST;
+  return grid_filter_take_boxes(f, &c, wide);
+}
+
+static bool always_fits(const GridFilterSchedule *f, const ConvGeom *g) {
+  GridFilterSchedule t = *f;
+  for (int wide = GRID_BOX_NARROWEST; wide <= GRID_BOX_WIDEST; wide *= 2)
+    if (!take_usual_boxes(&t, g, wide)) return false;
+  return true;
+}
+
+PixelParts grid_filter_box_parts(const GridMachine *machine, const GridFilterSchedule *f,
+                                 const ConvGeom *g, int wide) {
+  enum { ENDS = 500, LEAST = 4 }; /* clocks of a block beside its boxes; boxes of a part */
+  GridFilterSchedule t = *f;
+  take_usual_boxes(&t, g, wide);
+  const GridTensorBox *b = &t.tensor_box;
+  const GridStep s = grid_filter_tensor_box_step(&t);
+  const BoxClocks c = box_clocks(&s, b->warps * WARP, b->shared);
+  return (PixelParts){.tiles = (int)(t.groups * t.down * t.across),
+                      .blocks = machine->multiprocessors,
+                      .least = LEAST,
+                      .cluster = 1,
+                      .unit = (int)ceil(c.unit),
+                      .wait = (int)ceil(c.own),
+                      .resident = c.resident < 1 ? 1 : (int)c.resident,
+                      .ends = ENDS,
+                      .sums = (int)ceil(clocks_of_sums(machine, &t))};
 }
 
 typedef struct Search {
@@ -214,9 +248,8 @@ static void try_parts(Search *s, GridFilterSchedule *f, int waves) {
 void grid_filter_choose_tensor_box(const GridMachine *machine, GridFilterSchedule *f,
                                    const ConvGeom *g, const GridFilterShape *s) {
   static const int tiles[] = {128, 64, 32, 16}, blocks[] = {2, 4, 8};
-  enum { WEIGHTS = 512, HIGH = 8, ACROSS = 16, FMA = 128, PIXELS = 256, WAVES = 4 };
+  enum { WEIGHTS = 512, WAVES = 4 };
   if (!is_small(g) || s->pixels > INT32_MAX / 2 || s->taps > WEIGHTS) return;
-  const Source source = source_of(g, false);
   GridFilterSchedule best = *f;
   Search search = {.machine = machine,
                    .g = g,
@@ -225,21 +258,18 @@ void grid_filter_choose_tensor_box(const GridMachine *machine, GridFilterSchedul
                    .most = grid_filter_most_parts(machine, s)};
   const int64_t most = WEIGHTS / s->taps < g->gin ? WEIGHTS / s->taps : g->gin;
   for (int64_t split = ceil_div(g->gin, most); split <= 4 * ceil_div(g->gin, most); split *= 2)
-    for (int64_t across = 1; across <= ACROSS; across++)
-      for (int64_t high = 1; high <= HIGH; high *= 2) {
-        GridFilterSchedule t = {.groups = s->groups, .m = s->m, .weights = s->weights};
-        t.taps = s->taps, t.tensor = true;
-        if (!take_boxes(&t.tensor_box, &source, ceil_div(g->gin, split), high, across) ||
-            t.tensor_box.wide * high > PIXELS)
-          continue;
-        for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-          for (size_t w = 0; w < sizeof blocks / sizeof *blocks; w++) {
-            if ((tiles[i] > STEP && tiles[i] >= 2 * s->m) ||
-                !take_filter_tile(&t, g, tiles[i], blocks[w]))
-              continue;
-            for (int waves = 1; waves <= WAVES; waves++) try_parts(&search, &t, waves);
-          }
-      }
+    for (int area = GRID_BOX_WIDEST; area <= GRID_BOX_WIDEST * GRID_BOX_HIGHEST; area *= 2)
+      for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+        for (size_t w = 0; w < sizeof blocks / sizeof *blocks; w++) {
+          if (tiles[i] > STEP && tiles[i] >= 2 * s->m) continue;
+          GridFilterSchedule t = {.groups = s->groups, .m = s->m, .weights = s->weights};
+          t.taps = s->taps, t.tensor = true, t.bm = tiles[i];
+          t.tensor_box.area = area, t.tensor_box.warps = blocks[w];
+          t.tensor_box.channels = (int)ceil_div(g->gin, split);
+          if (!always_fits(&t, g) || !grid_filter_take_boxes(&t, g, grid_box_wide(g->w.out)))
+            continue;
+          for (int waves = 1; waves <= WAVES; waves++) try_parts(&search, &t, waves);
+        }
   *f = best;
 }
 
@@ -290,7 +320,7 @@ bool grid_conv_tensor_box(const GridMachine *machine, const ConvGeom *g, bool ba
                             .tensor = true};
       const int64_t columns = ceil_div(ceil_div(source.out_cols, across), OCTET) * OCTET;
       if (pixels % columns ||
-          !take_boxes(&t.tensor_box, &source, c->channels, pixels / columns, across))
+          !take_boxes(&t.tensor_box, &source, c->channels, pixels / columns, columns))
         continue;
       GridTensorBox *b = &t.tensor_box;
       b->warps = blocks[w], b->each = EACH, b->stages = 2;
