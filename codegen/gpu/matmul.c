@@ -238,8 +238,8 @@ void cuda_matmul(Gen *g, const Group *gr) {
   cuda_counts(g, gr->root, p.s.k, "elements a sum");
   if (p.s.thin)
     k->min_blocks = 1;
-  else if (!p.s.tensor)
-    k->min_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
+  else if (!p.s.tensor) /* not busy: there is one for each multiprocessor at most */
+    k->min_blocks = p.s.shared ? LARGE_TILE_BLOCKS : !p.s.busy;
   cuda_product_tile(g, x, &p);
   const char *block = parts > 1 ? "block" : "blockIdx.x",
              *length = p.s.most ? "length" : arena_printf(g->a, "%lld", (long long)p.s.part);

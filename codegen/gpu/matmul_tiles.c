@@ -33,7 +33,12 @@ static void print_ring(Gen *g, Text *x, const GridProduct *p) {
             (long long)p->s.part, (long long)p->s.a_row, (long long)p->s.b_row,
             p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.tm,
             p->s.tn, p->s.copy_a, p->s.copy_b, p->s.stages);
-  text_line(x, "__shared__ __align__(16) Tile tile;");
+  if (!p->s.shared) {
+    text_line(x, "__shared__ __align__(16) Tile tile;");
+    return;
+  }
+  text_line(x, "extern __shared__ __align__(16) char smem[];");
+  text_line(x, "Tile &tile = *(Tile *)smem;");
 }
 
 static void print_tile(Gen *g, Text *x, const GridProduct *p) {

@@ -17,9 +17,11 @@ typedef struct FmaTile {
 } FmaTile;
 
 /* Sums of a thread take 64 registers of 255 at most. */
+enum { LARGE_TILES = 2 }; /* the first ones, whose sums in f64 no thread has registers for */
 static const FmaTile fma_tiles[] = {
-    {128, 128, 8, 8, false}, {64, 64, 4, 4, false}, {32, 32, 2, 2, false}, {64, 64, 4, 4, true},
-    {32, 64, 4, 4, true},    {32, 32, 4, 2, true},  {16, 32, 2, 2, true},  {16, 8, 2, 1, true}};
+    {128, 128, 8, 8, false}, {64, 128, 8, 8, true}, {64, 64, 4, 4, false},
+    {32, 32, 2, 2, false},   {64, 64, 4, 4, true},  {32, 64, 4, 4, true},
+    {32, 32, 4, 2, true},    {16, 32, 2, 2, true},  {16, 8, 2, 1, true}};
 
 int grid_ring_bytes(const GridProductSchedule *p) {
   const int size = dtype_size(p->dt), pad = RING_PAD / size;
@@ -40,9 +42,10 @@ static int quantized_copy(const GridProductSchedule *p) {
   return bytes;
 }
 
-/* False: shared memory has no room for two k-tiles. */
-static bool take_tile(GridProductSchedule *p, const FmaTile *t) {
-  enum { RING = 40 << 10, LEAST = 2, MOST = 8 }; /* bytes of shared memory; stages */
+/* False: shared memory has no room for two k-tiles. A launch asks for more than RING bytes where
+   registers leave a multiprocessor no more than LARGE_TILE_BLOCKS. */
+static bool take_tile(const GridMachine *machine, GridProductSchedule *p, const FmaTile *t) {
+  enum { RING = 40 << 10, LEAST = 2, MOST = 8, LARGE = 64 }; /* bytes; stages; sums of a thread */
   p->bm = t->bm, p->bn = t->bn, p->tm = t->tm, p->tn = t->tn;
   p->threads = p->bm / p->tm * (p->bn / p->tn);
   p->side = p->tn < 4 ? p->tn : 4;
@@ -51,10 +54,13 @@ static bool take_tile(GridProductSchedule *p, const FmaTile *t) {
   if (p->bits) p->copy_b = quantized_copy(p);
   if (!t->ring) return true;
   if (p->tb) p->side = 1; /* columns of a thread lie apart */
-  const int64_t room = RING / grid_ring_bytes(p), k_tiles = ceil_div(p->part, RING_DEPTH);
+  const bool large = p->tm * p->tn >= LARGE;
+  const int64_t room = (large ? machine->shared : RING) / grid_ring_bytes(p),
+                k_tiles = ceil_div(p->part, RING_DEPTH);
   int64_t stages = k_tiles + 1 < MOST ? k_tiles + 1 : MOST;
   if (stages > room) stages = room;
   p->stages = stages < LEAST ? LEAST : (int)stages;
+  if (large) p->shared = p->stages * grid_ring_bytes(p);
   return room >= LEAST;
 }
 
@@ -142,11 +148,12 @@ static double choose_fma_tile(const GridMachine *machine, const GridProductShape
   double least = INFINITY;
   const int most = may_divide(machine, s, p) ? 2 : 1;
   for (int divided = 0; divided < most; divided++)
-    for (size_t i = dtype_size(p->dt) == 8; i < sizeof fma_tiles / sizeof *fma_tiles; i++) {
+    for (size_t i = dtype_size(p->dt) == 8 ? LARGE_TILES : 0;
+         i < sizeof fma_tiles / sizeof *fma_tiles; i++) {
       if (fma_tiles[i].ring && (!s->async || p->in != p->dt || p->bits)) continue;
       GridProductSchedule c = *p;
       if (divided) c.part = DEPTH, c.parts = (int)ceil_div(c.k, DEPTH);
-      if (!take_tile(&c, &fma_tiles[i])) continue;
+      if (!take_tile(machine, &c, &fma_tiles[i])) continue;
       const double clocks = fma_clocks(machine, &c);
       /* of tiles that wait for memory as long the smallest, which has the least to do besides */
       if (clocks < least || (clocks == least && c.parts == best.parts)) best = c, least = clocks;

@@ -133,7 +133,8 @@ enum {
   /* On ordinary units: depth of a k-tile that is copied so, and bytes behind each row
      (text/gemm_ring.h) */
   RING_DEPTH = 32,
-  GEMM_DEPTH = 16, /* ... of one that comes through registers (text/gemm.h) */
+  LARGE_TILE_BLOCKS = 2, /* that a multiprocessor has registers for, of large tiles that come so */
+  GEMM_DEPTH = 16,       /* ... of one that comes through registers (text/gemm.h) */
   RING_PAD = 16
 };
 
@@ -173,7 +174,8 @@ typedef struct GridProductSchedule {
   int64_t across;       /* blocks along a row of C */
   int64_t blocks;       /* of threads */
   int threads;          /* of a block */
-  int shared;           /* bytes of the operands in shared memory, for tensor cores */
+  int shared;           /* bytes of the operands in shared memory, for tensor cores and large
+                           tiles; 0: the kernel's text declares them */
   int stages;           /* on ordinary units: k-tiles in shared memory, all but one of which are on
                            their way; 0: one, which comes through registers */
   bool busy;            /* blocks enough for every multiprocessor */

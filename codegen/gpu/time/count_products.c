@@ -182,7 +182,7 @@ void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, b
 /* The same by a ring of k-tiles: those that are on their way cover the wait for memory. */
 static void count_ring(Counting *n, const GridProductSchedule *p, double steps) {
   /* of a copy of 16 bytes; clocks of an fma, and of a step of the last k-tile if it is a part */
-  enum { COPY_LINES = 4, DEPENDENT = 4, ALONE = 12 };
+  enum { COPY_LINES = 4, DEPENDENT = 4, ALONE = 12, MOST_REGISTERS = 255 };
   GpuCounts *c = &n->c;
   const GridStep s = grid_product_step(p);
   const double warps = c->threads / (double)WARP, k_tiles = steps / RING_DEPTH;
@@ -199,8 +199,9 @@ static void count_ring(Counting *n, const GridProductSchedule *p, double steps) 
   const double sums = p->tm * p->tn; /* of a thread, which do not wait for each other */
   c->chain = k_tiles * FMA_CLOCKS + (sums < DEPENDENT ? steps * (DEPENDENT - sums) : 0) +
              (double)(p->part % RING_DEPTH) * ALONE;
-  c->shared += p->stages * grid_ring_bytes(p);
+  if (!p->shared) c->shared += p->stages * grid_ring_bytes(p);
   c->registers = (int)sums * 2 + 8 * (p->tm + p->tn) + OTHER_REGISTERS;
+  if (c->registers > MOST_REGISTERS) c->registers = MOST_REGISTERS;
 }
 
 /* The same of a quantized matrix, whose numbers are made on their way to shared memory. */

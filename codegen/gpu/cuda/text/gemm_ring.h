@@ -11,10 +11,11 @@ template <typename T, int EDGE, int TX, bool ACROSS, int BK, int COPY, int THREA
     STEP = 16 / sizeof(T), /* of the depth that a thread has in registers */
     ROWS = ACROSS ? BK : EDGE, ELEMENTS = ACROSS ? EDGE : BK, PITCH = ELEMENTS + STEP, SIZE = ROWS * PITCH,
     EACH = COPY / sizeof(T), PER_ROW = ELEMENTS / EACH, COPIES = ROWS * PER_ROW,
-    WIDE = !ACROSS ? 1 : TX < STEP ? TX : STEP /* elements side by side that a thread reads at once, across */
+    SIDE = !ACROSS ? 1 : TX < 4 ? TX : 4,  /* elements side by side that a thread has, across */
+    WIDE = SIDE < STEP ? SIDE : STEP       /* ... and reads at once */
   };
-  /* of C's side: what thread `lane` has at i */
-  INL_MEMBER int place(int lane, int i) { return ACROSS ? lane * TX + i : lane + i * (EDGE / TX); }
+  /* of C's side: what thread `lane` has at i; SIDE elements of threads side by side lie side by side */
+  INL_MEMBER int place(int lane, int i) { return i / SIDE * (EDGE / TX * SIDE) + lane * SIDE + i % SIDE; }
   /* Begins copies of a k-tile, of which `rows` rows of `elements` are inside; ROWS and ELEMENTS of whole ones. */
   template <typename I> INL_MEMBER void load_async(T *to, const T *from, I stride, int rows, int elements) {
 #pragma unroll
@@ -62,7 +63,8 @@ struct GemmRing {
   T a[STAGES][A::SIZE], b[STAGES][B::SIZE];
 
   INL_MEMBER int row(int i) { return A::place((int)(threadIdx.x / LANES), i); }
-  INL_MEMBER int col(int q) { return B::place((int)(threadIdx.x % LANES), q); }
+  /* the first column of group q, of those that lie side by side */
+  INL_MEMBER int col(int q) { return B::place((int)(threadIdx.x % LANES), q * B::SIDE); }
 
   __device__ __forceinline__ void load_async(int stage, const T *pa, const T *pb, int m0, int n0, int k0, int rows,
                                              int depth, int columns) {
