@@ -339,6 +339,7 @@ static const OnnxProgram *import(Import from, bool *unreadable) {
     return FAIL(im, "its operator set is %lld; 7 and later are read", (long long)version), NULL;
   const Onnx__GraphProto *g = model->graph;
   signature_read(im);
+  tied_join(im);
   for (size_t i = 0; i < g->n_initializer; i++)
     name_enter(im, &im->initializers, or_empty(g->initializer[i]->name));
   mark_needed(im);

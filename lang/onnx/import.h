@@ -53,6 +53,12 @@ void signature_mark(Import *im, const Onnx__NodeProto *p); /* of a node that an 
 bool signature_trains(const Import *im, const char *name); /* true where it says nothing */
 /* With the module that reads it in front, where the exporter gave a tensor no path. */
 const char *signature_path(const Import *im, const char *name);
+/* Whose a tensor of the file is, as far as the exporter says: a parameter of the module, or
+   computed of some by the exporter. */
+typedef enum TensorOrigin { TENSOR_UNKNOWN, TENSOR_OF_MODULE, TENSOR_COMPUTED } TensorOrigin;
+TensorOrigin signature_origin(const Import *im, const char *name);
+/* ---- tied.c ---- */
+void tied_join(Import *im); /* behind signature_read */
 /* ---- attention.c ---- */
 void readers_count(Import *im, const Onnx__NodeProto *p); /* of a node that an output needs */
 /* Notes whether output 0 are scores of attention, of a node that was translated. */

@@ -200,10 +200,19 @@ static void reader_note(Import *im, const Onnx__NodeProto *p, const char *module
   }
 }
 
+static const char traced[] = "onnx::";
+
+static bool is_of_trace(const char *name) { return strncmp(name, traced, sizeof traced - 1) == 0; }
+
+TensorOrigin signature_origin(const Import *im, const char *name) {
+  if (!im->parameters.n) return is_of_trace(name) ? TENSOR_COMPUTED : TENSOR_OF_MODULE;
+  const uint32_t kind = kind_of(im, name);
+  return !kind ? TENSOR_COMPUTED : kind == PARAMETER ? TENSOR_OF_MODULE : TENSOR_UNKNOWN;
+}
+
 const char *signature_path(const Import *im, const char *name) {
-  static const char traced[] = "onnx::";
   uint32_t at;
-  const bool is_traced = strncmp(name, traced, sizeof traced - 1) == 0,
+  const bool is_traced = is_of_trace(name),
              computed = im->parameters.n && !kind_of(im, name) && !strchr(name, '.');
   if (!(is_traced || computed) || !map_get(&im->reader_of, intern(im->c, name), &at)) return name;
   return arena_printf(im->a, "%s.%s", im->reader_modules.at[at],

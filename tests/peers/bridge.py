@@ -1,5 +1,5 @@
 """The scripts of docs/from-pytorch.md: a module of PyTorch is trained by gc, and its weights return, also those of a module
-whose exporter writes equal parameters once.
+whose exporter writes equal parameters once; and the losses of one that ties a matrix which the exporter unties.
 
     bridge.py BUILD
 
@@ -57,6 +57,37 @@ def copied(text):
     return 1.0 if torch.equal(net.one.weight, net.two.weight) else apart(y, net(x).detach())
 
 
+class Tied(torch.nn.Module):
+    """A table of embeddings that is also the last layer's matrix, which the exporter writes transposed."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.fc, self.head = torch.nn.Embedding(50, 16), torch.nn.Linear(16, 16), torch.nn.Linear(16, 50, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids):
+        return self.head(torch.tanh(self.fc(self.embed(ids))))
+
+
+def tied():
+    """How far the losses of 20 steps are from PyTorch's."""
+    torch.manual_seed(2)
+    net, ids, losses, own = Tied().eval(), torch.randint(0, 50, (4, 6)), [], []
+    torch.onnx.export(net, (ids,), "tied.onnx", dynamo=True, verbose=False, input_names=["ids"], output_names=["y"])
+    subprocess.run(["gc", "tied.onnx", "--train-onnx=xent,adamw(lr)", "--emit=python", "-o", "tied.py"], check=True)
+    step, target = torch.optim.AdamW(net.parameters(), 1e-2), ids.roll(1, 1).contiguous()
+    with importlib.import_module("tied").Model() as model:
+        model.lr = 1e-2
+        for _ in range(20):
+            losses.append(float(model.train(ids, target.int()).loss))
+            loss = torch.nn.functional.cross_entropy(net(ids).flatten(0, 1), target.flatten())
+            own.append(loss.item())
+            step.zero_grad()
+            loss.backward()
+            step.step()
+    return apart(losses, own)
+
+
 def main():
     os.environ["PATH"] = f"{Path(sys.argv[1]).resolve() / 'bin'}:{os.environ['PATH']}"
     script, state = re.findall(r"bridge\.py runs it(?:, too)? -->\n```python\n(.*?)```", (ROOT / "docs/from-pytorch.md").read_text(), re.DOTALL)
@@ -65,7 +96,7 @@ def main():
         sys.path.insert(0, work)
         Path("script.py").write_text(script)
         it = runpy.run_path("script.py")
-        layers = copied(state)
+        layers, table = copied(state), tied()
         os.chdir("/")
     torch.manual_seed(0)
     net, x, target = it["Net"]().eval(), it["x"], it["target"]
@@ -78,7 +109,7 @@ def main():
         step.step()
     found = {"losses": apart(it["losses"], losses), "outputs": apart(it["y"], net(x[:len(it["y"])]).detach())}
     found |= {name: apart(it["net"].state_dict()[name], w) for name, w in net.state_dict().items()}
-    found["copied"] = layers
+    found["copied"], found["tied"] = layers, table
     print("".join(f"{name:12} {value:9.1e}\n" for name, value in found.items()), end="")
     sys.exit(max(found.values()) > 1e-4)
 
