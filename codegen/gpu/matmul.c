@@ -1,10 +1,10 @@
 /* Products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind. Half
    precisions, and f32 that the program has rounded to tf32, go through tensor cores
-   (text/tensor.h), all else through text/gemm.h. Contract: the operands are inputs of the group and
-   row-major, their rows padded or not; not on tensor cores an element of C has the same chains of
-   fma as on the CPU. Few tiles of much depth are divided in parts of it, whose number the shape
-   gives; a second launch adds them in order. A thread reads the other operands of an element before
-   it writes it, so results may lie over them. */
+   (text/tensor.h, of few rows thin_tensor.h), all else through text/gemm.h. Contract: the operands
+   are inputs of the group and row-major, their rows padded or not; not on tensor cores an element
+   of C has the same chains of fma as on the CPU. Few tiles of much depth are divided in parts of
+   it, whose number the shape gives; a second launch adds them in order. A thread reads the other
+   operands of an element before it writes it, so results may lie over them. */
 #include "codegen/gpu/matmul.h"
 
 /* Elements from one row to the next of an operand as it is stored. */
@@ -192,6 +192,14 @@ static void print_thin_quantized_run(Gen *g, Text *x, const GridProduct *p) {
             (long long)p->s.a_row, p->b, p->scale, count);
 }
 
+static void print_thin_tensor_run(Gen *g, Text *x, const GridProduct *p) {
+  const int64_t of_a = (p->s.ta ? p->s.k : p->s.m) * p->s.a_row;
+  const char *length = p->s.most ? "length" : arena_printf(g->a, "%lld", (long long)p->s.part);
+  text_line(x,
+            "tile.run(c, in%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, n0, (int)%s, %s);",
+            p->a, (long long)of_a, p->b, (long long)(p->s.k * p->s.b_row), p->m, length);
+}
+
 /* The block's part of the depth is multiplied, of which there may be several: `divided`. */
 static void print_run(Gen *g, Text *x, const GridProduct *p, bool divided) {
   const char *counts = "", *of_part = "", *of_part_b = "", *of_scales = "", *within = "";
@@ -227,7 +235,8 @@ void cuda_matmul(Gen *g, const Group *gr) {
   Text *x = &k->text;
   k->flops = 2 * (uint64_t)p.s.batch * (uint64_t)p.s.m * (uint64_t)p.s.n * (uint64_t)p.s.k;
   const int parts = grid_product_parts(&p.s);
-  long long across = p.s.across, blocks = p.s.blocks / p.s.parts,
+  const bool within = grid_product_within(&p.s);
+  long long across = p.s.across, blocks = p.s.blocks / (within ? 1 : p.s.parts),
             tiles = p.s.batch ? blocks / p.s.batch : 0;
   kernel_schedule(k, &grid_product_kind, &p.s, sizeof p.s);
   k->grid = blocks * parts;
@@ -248,13 +257,13 @@ void cuda_matmul(Gen *g, const Group *gr) {
     text_line(x, "const unsigned block = blockIdx.x %% %lldu;", blocks);
     text_line(x, "const int part = (int)(blockIdx.x / %lldu), k0 = part * %s;", blocks, length);
   }
-  if (p.s.most) text_line(x, "if (part >= parts) return;");
+  if (p.s.most && !within) text_line(x, "if (part >= parts) return;");
   if (p.s.batch > 1)
     text_line(x, "const int bt = (int)(%s / %lldu), at = (int)(%s %% %lldu);", block, tiles, block,
               tiles);
   else
     text_line(x, "const int bt = 0, at = (int)%s;", block);
-  if (p.s.tensor) {
+  if (p.s.tensor && !within) {
     text_line(x, "int m0, n0;");
     text_line(x, "Tile::tile_coords(at, m0, n0);");
   } else {
@@ -264,8 +273,8 @@ void cuda_matmul(Gen *g, const Group *gr) {
   if (!text_is_number(p.batch)) text_line(x, "if (bt >= %s) return;", p.batch);
   if (rows_bounded(&p)) text_line(x, "if (m0 >= %s) return;", p.m);
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
-  if (p.s.bits && p.s.thin) {
-    print_thin_quantized_run(g, x, &p);
+  if (p.s.thin && (p.s.bits || within)) {
+    (within ? print_thin_tensor_run : print_thin_quantized_run)(g, x, &p);
     cuda_product_store(g, gr, x, &p);
     return;
   }

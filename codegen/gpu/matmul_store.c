@@ -105,8 +105,8 @@ static void store_as(Gen *g, const Group *gr, Text *x, const GridProduct *p, boo
 }
 
 void cuda_product_store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
-  if (!p->s.most) {
-    store_as(g, gr, x, p, p->s.parts > 1);
+  if (!p->s.most || grid_product_within(&p->s)) {
+    store_as(g, gr, x, p, grid_product_parts(&p->s) > 1);
     return;
   }
   text_open(x, "if (parts > 1) {");

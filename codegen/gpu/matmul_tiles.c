@@ -1,5 +1,5 @@
 /* Prints which tile a block of a product multiplies by: a template of the library
-   (text/tensor.h, tensor_quantized.h, thin.h, thin_quantized.h, gemm_ring.h, gemm.h,
+   (text/tensor.h, tensor_quantized.h, thin_tensor.h, thin.h, thin_quantized.h, gemm_ring.h, gemm.h,
    gemm_quantized.h) with the sizes
    of the schedule. */
 #include "codegen/gpu/matmul.h"
@@ -62,6 +62,14 @@ static void print_thin(Gen *g, Text *x, const GridProduct *p) {
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
+static void print_thin_tensor(Gen *g, Text *x, const GridProduct *p) {
+  text_line(x, "typedef ThinTensorTile<%s, %s, %lld, %lld, %lld, %s, %d, %d, %lld, %lld> Tile;",
+            g->index, cuda_mma(p->s.in), (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
+            p->s.ta ? "true" : "false", p->s.copy_b / dtype_size(p->s.in), p->s.threads / WARP,
+            (long long)p->s.a_row, (long long)p->s.b_row);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
 static void print_thin_quantized(Gen *g, Text *x, const GridProduct *p) {
   text_line(x,
             "typedef QuantizedTile<%s, Quantized%d, %lld, %lld, %lld, %lld, %s, %d, %d, %d, %lld> "
@@ -113,6 +121,8 @@ void cuda_product_tile(Gen *g, Text *x, const GridProduct *p) {
     print_quantized_tensor(g, x, p);
   else if (p->s.bits)
     print_quantized(g, x, p);
+  else if (grid_product_within(&p->s))
+    print_thin_tensor(g, x, p);
   else if (p->s.tensor)
     print_tensor_tile(g, x, p);
   else if (p->s.thin)

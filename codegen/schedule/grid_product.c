@@ -204,6 +204,41 @@ static bool choose_thin(const GridMachine *machine, GridProductSchedule *p) {
   return true;
 }
 
+/* The same on tensor cores, of halves: a block has a warp for each part of the depth, up to
+   MOST_WARPS. A load reads up to LOAD bytes of adjacent columns: as many as leave enough warps,
+   each of which has 8 KiB of B under way. */
+static bool choose_thin_tensor(const GridMachine *machine, const GridProductShape *s,
+                               GridProductSchedule *p) {
+  enum {
+    MOST_ROWS = 16,
+    MOST_WARPS = 8,
+    LOAD = 16,
+    LEAST_LOAD = 4,
+    GROUPS = 8,
+    SIDE = 2,
+    DEEP = 1 << 30
+  };
+  const int size = dtype_size(p->in);
+  if (!dtype_is_half(p->in) || p->bits || p->tb || s->whole || p->m > MOST_ROWS || p->k > DEEP ||
+      !p->m || !p->n || !p->k)
+    return false;
+  const int parts = grid_product_parts(p), warps = parts < MOST_WARPS ? parts : MOST_WARPS;
+  int load = LOAD;
+  while (p->n * size % load || p->b_row * size % load) load /= 2;
+  if (load < LEAST_LOAD) return false;
+  for (; load > LEAST_LOAD; load /= 2)
+    if (p->batch * ceil_div(p->n, GROUPS * load / size) * warps >= 2 * machine->blocks) break;
+  const int down = warps * machine->warp * SIDE * size / (GROUPS * load); /* rows side by side */
+  p->copy_b = load;
+  p->bn = GROUPS * load / size;
+  p->tm = (int)ceil_div(p->m, down), p->bm = p->tm * down;
+  p->tn = p->side = SIDE;
+  p->threads = warps * machine->warp;
+  p->wm = p->wn = 0;
+  p->sums = 0;
+  return true;
+}
+
 /* The same of a quantized matrix, whose numbers a thread makes of up to LOAD bytes of a row, one of
    each of its columns: of as many as take the fewest clocks by an estimate. Sums of a thread are
    SUMS at most. More than ROWS rows are tiles, each of which makes the numbers itself. With B
@@ -310,13 +345,14 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
   choose_parts(machine, s, &p);
   if (p.bits && !p.tensor)
     choose_quantized(machine, s, &p);
-  else if (p.tensor)
-    choose_tensor_tile(machine, &p);
-  else if (!(p.thin = choose_thin(machine, &p)))
+  else if (p.tensor) {
+    p.thin = choose_thin_tensor(machine, s, &p);
+    if (!p.thin) choose_tensor_tile(machine, &p);
+  } else if (!(p.thin = choose_thin(machine, &p)))
     choose_fma_tile(machine, s, &p);
   p.busy = fills(machine, &p);
   p.across = ceil_div(p.n, p.bn);
-  p.blocks = p.across * ceil_div(p.m, p.bm) * p.batch * p.parts;
+  p.blocks = p.across * ceil_div(p.m, p.bm) * p.batch * (grid_product_within(&p) ? 1 : p.parts);
   return p;
 }
 

@@ -179,9 +179,9 @@ typedef struct GridProductSchedule {
   int stages;           /* on ordinary units: k-tiles in shared memory, all but one of which are on
                            their way; 0: one, which comes through registers */
   bool busy;            /* blocks enough for every multiprocessor */
-  bool thin; /* few rows: a warp of a block does a chain of the depth; of a quantized B it
-                makes numbers in registers, else they are made on their way to shared
-                memory */
+  bool thin; /* few rows: a warp of a block does a chain of the depth, on tensor cores a part of it;
+                of a quantized B it makes numbers in registers, else they are made on their way to
+                shared memory */
   int bits;  /* as of the shape */
   int64_t group;
   int cluster; /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
@@ -193,9 +193,13 @@ typedef struct GridProductSchedule {
    words do not span two of them. On tensor cores one that takes less time than to dequantize the
    matrix in memory, and to multiply then. */
 bool grid_product_is_quantized(const GridMachine *machine, const GridProductShape *s);
+/* The warps of a block do the parts, and add their sums up. */
+static inline bool grid_product_within(const GridProductSchedule *p) {
+  return p->tensor && p->thin;
+}
 /* Parts for which there are blocks. */
 static inline int grid_product_parts(const GridProductSchedule *p) {
-  return p->most ? p->most : p->parts;
+  return grid_product_within(p) ? 1 : p->most ? p->most : p->parts;
 }
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);

@@ -162,15 +162,24 @@ static void compiled_free(Compiled *x) {
   x->of = NULL;
 }
 
+/* Words of a text, at most so many. */
+static int defines_of(Arena *a, const char *text, const char **word, int most) {
+  int n = 0;
+  char *at = arena_strdup(a, text);
+  for (char *w = strtok(at, " "); w && n < most; w = strtok(NULL, " ")) word[n++] = w;
+  return n;
+}
+
 static bool compile(Compiled *x, const char *folder, const Step *s) {
   if (x->of && strcmp(x->of->file, s->file) == 0 && strcmp(x->of->define, s->define) == 0 &&
       strcmp(x->of->precision, s->precision) == 0)
     return true;
   compiled_free(x);
   *x = (Compiled){.c = ctx_new(), .a = arena_new(), .of = s};
-  const char *define[] = {s->define};
-  x->m =
-      source_module(x->c, arena_printf(x->a, "%s/%s", folder, s->file), define, s->define[0] != 0);
+  enum { DEFINES = 16 };
+  const char *define[DEFINES];
+  const int n = defines_of(x->a, s->define, define, DEFINES);
+  x->m = source_module(x->c, arena_printf(x->a, "%s/%s", folder, s->file), define, n);
   const Target *t = target_cuda(x->c, NULL, 0);
   PassOptions po = {.memory = "pack", .out = stdout, .target = t};
   CodegenOptions o = {.version = "test", .level = 2};

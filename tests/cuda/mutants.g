@@ -7,6 +7,9 @@ entry whole(x : f32[40, 61]) { return a = sum(x * x), b = max(x) }
 entry dense(x : f32[37, 45], w : f32[45, 70], b : f32[70]) { return a = relu(x @ w + b) }
 entry turned(x : f32[45, 37], w : f32[70, 45]) { return a = x' @ w' }
 entry tensor(x : f32[40, 200], w : f32[200, 36], b : f32[36]) { return a = f32(relu(bf16(x) @ bf16(w) + bf16(b))) }
+entry tensor_few(x : f32[10, 2600], w : f32[2600, 18], y : f32[24, 3], v : f32[24, 36]) { # more parts than warps; part of a step
+  return a = f32(bf16(x) @ bf16(w)), b = f32(bf16(y)' @ bf16(v))
+}
 entry tensor_turned(x : f32[72, 40], w : f32[36, 72]) { return a = f32(f16(x)' @ f16(w)') }
 entry attend(q : f32[1, 2, 90, 8], k : f32[1, 2, 90, 8], v : f32[1, 2, 90, 65], w : f32[1, 2, 90, 65]) {
   y = attention(q, k, v, causal = true)

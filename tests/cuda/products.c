@@ -18,7 +18,8 @@
 
 enum { SKIP = 77 };
 
-/* Batches choose the tile: the largest of which there are 128 blocks. */
+/* Batches choose the tile: the largest of which there are 128 blocks. FEW: rows at most. */
+enum { FEW = 16 };
 static const struct {
   int bm, bn; /* of a block */
   Dtype dt;   /* f32: tf32 */
@@ -48,6 +49,9 @@ static const struct {
     {32, 32, DT_BF16, 1, 50, 70, 1402, false, false, true},
     {32, 32, DT_F16, 2, 35, 33, 1400, true, true, false},
     {32, 32, DT_F32, 1, 33, 35, 1401, false, true, false},
+    {FEW, 16, DT_BF16, 1, 2, 28, 1402, false, false, true}, /* B goes from memory to registers */
+    {FEW, 32, DT_F16, 60, 13, 140, 70, true, false, false},
+    {FEW, 64, DT_BF16, 64, 16, 200, 136, false, false, true},
     /* by wgmma on sm_90a, from here on: FIRST_SM90A */
     {128, 256, DT_BF16, 128, 128, 256, 72, false, true, false},
     {128, 256, DT_F16, 128, 128, 128, 136, true, false, true},
@@ -139,9 +143,27 @@ static int wrong(int i, const char *what) {
   return 1;
 }
 
+/* The same of few rows: no operand goes through shared memory. */
+static int check_few(const Compiled *c, const char *ptx, int i) {
+  const GcEntry *e = entry_of(c, i);
+  const GcLaunch *l = e->steps[0].launch;
+  const int warps = rows[i].k > DEEP ? PARTS : 1;
+  if (e->nsteps != 1 || l->grid != rows[i].batch * tiles_of(i) || (int)l->block != 32 * warps)
+    return wrong(i, "the launch is not of its tile's shape");
+  char name[64];
+  snprintf(name, sizeof name, ".entry %s(", c->program->code->kernels[l->kernel]);
+  const char *from = strstr(ptx, name), *to = from ? strstr(from, "\n}") : NULL;
+  if (!to || !has(from, to, "mma.sync.aligned.m16n8k16.row.col.f32"))
+    return wrong(i, "its PTX is not on tensor cores");
+  return has(from, to, "ldmatrix") || has(from, to, "cp.async")
+             ? wrong(i, "its PTX takes an operand through shared memory")
+             : 0;
+}
+
 /* The entry's product: its launch's shape is that of the tile, and its PTX has the hardware's
    instructions for it. */
 static int check_kernel(const Compiled *c, const char *ptx, int i) {
+  if (rows[i].bm == FEW) return check_few(c, ptx, i);
   const GcEntry *e = entry_of(c, i);
   const GcLaunch *l = NULL;
   for (int s = 0; s < e->nsteps; s++)

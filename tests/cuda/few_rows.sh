@@ -1,0 +1,59 @@
+#!/bin/sh
+# few_rows.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: products of at most 16 rows on tensor cores, whose operand B goes from
+# memory to registers, in the PTX interpreter: the bits of a program of more rows at most, where both operands go through
+# shared memory and parts of the depth through scratch. Exit code 77 and "NOT TESTED" where there is no NVRTC.
+set -u
+gc=$1 mkdata=$2 driver=$3 most= arch=compute_80
+. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/bounded.sh"
+unoptimised
+scratch "$4"
+need_nvrtc 'products of few rows on tensor cores on the PTX interpreter'
+# more parts than a block has warps; a depth that ends within a step, of rows that are loaded by 4 and by 8 bytes
+cat >plain.g <<'END'
+entry plain(x : f32[n <= BOUND, 2600], w : f32[2600, 28], y : f32[n, 1315], v : f32[1315, 50], u : f32[n, 600], r : f32[600, 2116],
+            s : f32[64, n, 100], k : f32[64, 100, 256], l : f32[64, 100, 132]) {
+  a = f32(bf16(x) @ bf16(w)) + 1
+  b = f32(relu(f16(y) @ f16(v)))
+  c = f32(bf16(u) @ bf16(r))
+  d = f32(bf16(s) @ bf16(k))
+  e = f32(f16(s) @ f16(l))
+  return a, b, c, d, e
+}
+END
+# stored across the depth, in rows of odd lengths too; batches
+cat >across.g <<'END'
+entry across(x : f32[3, 170, n <= BOUND], w : f32[3, 170, 40], y : f32[1200, n], v : f32[1200, 33, 24]) {
+  a = f32(transpose(bf16(x), [0, 2, 1]) @ bf16(w))
+  b = f32(transpose(bf16(y)) @ bf16(reshape(v, [1200, 792])))
+  return a, b
+}
+END
+"$mkdata" npy f32 2600,28 2 w.npy && "$mkdata" npy f32 1315,50 3 v.npy && "$mkdata" npy f32 600,2116 4 r.npy &&
+  "$mkdata" npy f32 64,100,256 11 k.npy && "$mkdata" npy f32 64,100,132 12 l.npy && "$mkdata" npy f32 3,170,40 5 wa.npy && "$mkdata" npy f32 1200,33,24 6 va.npy || fail 'no data could be made'
+# rows BOUND ROWS…: at these of as many as the bound
+rows() {
+  for p in plain across; do
+    cp $p.g $p.any && sed -i "s/BOUND/$1/" $p.g && compile $p.g --target=cuda --arch=$arch -o $p
+  done
+  "$gc" plain.g --target=cuda --arch=$arch --print-schedules >"forms$1" 2>&1
+  shift
+  for n; do
+    "$mkdata" npy f32 "$n,2600" 1 x.npy && "$mkdata" npy f32 "$n,1315" 7 y.npy && "$mkdata" npy f32 "$n,600" 8 u.npy && "$mkdata" npy f32 "64,$n,100" 13 s.npy &&
+      "$mkdata" npy f32 "3,170,$n" 9 xa.npy && "$mkdata" npy f32 "1200,$n" 10 ya.npy || fail 'no data could be made'
+    sizes plain "n=$n" 'a b c d e' --x x.npy --w w.npy --y y.npy --v v.npy --u u.npy --r r.npy --s s.npy --k k.npy --l l.npy
+    sizes across "n=$n" 'a b' --x xa.npy --w wa.npy --y ya.npy --v va.npy
+  done
+  "$gc" plain-exact.g --target=cuda --arch=$arch --print-schedules >forms 2>&1
+  for p in plain across; do mv $p.any $p.g; done
+}
+if is_drawn few_rows 2; then
+  rows 40 1 11 16
+else
+  rows 40 2 9
+  rows 13 5 # the run decides how many parts the warps do
+fi
+for form in 'n=28 .* bn=16 .* thin=yes parts=9 ' 'n=50 .* copy_b=4 .* thin=yes' 'n=2116 .* thin=yes parts=1 ' 'n=256 .* bn=64 .* copy_b=16 .* thin=yes' 'n=132 .* bn=32 .* copy_b=8 .* thin=yes'; do
+  grep -q "^cuda .*product .*$form" forms || fail "no kernel is '$form'"
+done
+finish
