@@ -6,6 +6,7 @@
 #include "codegen/cpu/target.h"
 #include "codegen/cpu/units.h"
 #include "codegen/program/tables.h"
+#include "codegen/schedule/amx_conv.h"
 #include "codegen/schedule/product.h"
 #include "ir/support/memfile.h"
 
@@ -103,7 +104,9 @@ static const char *features_of(const Program *p) {
   const char *all = cpu_target(p->g.target)->features;
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const Kernel *k = p->functions.at[i].kernel;
-    if (k->schedule_kind == &product_kind && ((const ProductSchedule *)k->schedule)->amx)
+    const bool product =
+        k->schedule_kind == &product_kind && ((const ProductSchedule *)k->schedule)->amx;
+    if (product || k->schedule_kind == &amx_conv_kind)
       return arena_printf(p->g.a, "%s%samx-tile,amx-bf16", all, *all ? "," : "");
   }
   return all;

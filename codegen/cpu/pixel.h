@@ -7,6 +7,7 @@
 void cpu_conv(Gen *g, const Group *gr); /* convolutions and their gradients by the images */
 /* Its statements, in kernel k; panel: columns of the panels that the filters lie in, or 0. */
 void cpu_conv_text(Gen *g, Kernel *k, const Group *gr, int panel);
+void cpu_amx_conv(Gen *g, const Group *gr); /* the same in tile registers */
 void cpu_winograd(Gen *g, const Group *gr); /* the same by Winograd's method */
 /* The copy that transforms filters for it: the statements of kernel k. */
 void cpu_winograd_filters(Gen *g, Kernel *k, const Type *t, const Layout *from, const Layout *to);

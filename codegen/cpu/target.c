@@ -6,6 +6,7 @@
 
 #include "codegen/build/process.h"
 #include "codegen/program/gen.h"
+#include "codegen/schedule/amx_conv.h"
 #include "codegen/schedule/winograd.h"
 
 #include <stdlib.h>
@@ -18,8 +19,16 @@ static int cpu_panel(const Target *t, Dtype dt) {
 
 /* As few panels as the tile's width allows, of equal widths. */
 static int cpu_filter_panel(const Target *t, Dtype dt, int64_t columns) {
-  if (dt != DT_F32 && !(dt == DT_BF16 && cpu_target(t)->machine.pairs)) return -1;
-  return columns <= cpu_panel(t, DT_F32) ? 0 : panel_columns(&cpu_target(t)->machine, columns);
+  const VectorMachine *m = &cpu_target(t)->machine;
+  if (dt != DT_F32 && !(dt == DT_BF16 && (m->pairs || m->amx))) return -1;
+  return columns <= cpu_panel(t, DT_F32) ? 0 : panel_columns(m, columns);
+}
+
+/* Depthwise convolutions multiply no number by more than one. */
+static bool cpu_multiplies_halves(const Target *t, Dtype in, const ConvGeom *c, bool back) {
+  const VectorMachine *m = &cpu_target(t)->machine;
+  if (in != DT_BF16 || (c->groups > 1 && c->gin == 1 && c->gout == 1)) return false;
+  return m->pairs || amx_conv_pays(m, c, back);
 }
 
 /* Tiles along columns are literal, but for those in the middle. */
@@ -186,6 +195,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
             .slack = 64,
             .panel = cpu_panel,
             .filter_panel = cpu_filter_panel,
+            .multiplies_halves = cpu_multiplies_halves,
             .ends_windows = cpu_ends_windows,
             .winograd_panel = o->exact ? NULL : cpu_winograd_panel,
             .scratch_bytes = cpu_scratch,

@@ -3,7 +3,9 @@
    side by side (codegen/print/window.c) and finished by the epilogue. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
+#include "codegen/cpu/target.h"
 #include "codegen/program/extent.h"
+#include "codegen/schedule/amx_conv.h"
 #include "passes/plan.h"
 
 enum { COLUMNS = 256 };
@@ -60,7 +62,10 @@ static void (*pixel_printer(Gen *g, const Group *gr))(Gen *, const Group *) {
               : !is_filters(g, gr, op->operands[1], op->kind == OP_CONV_INPUT_GRAD))
     return NULL;
   ConvGeom c = conv_geom(gr->e, op);
-  if (!filters) return is_transformed(gr, op->operands[1]) ? cpu_winograd : cpu_conv;
+  if (!filters && is_transformed(gr, op->operands[1])) return cpu_winograd;
+  const bool tiles =
+      halves && amx_conv_pays(&cpu_target(g->target)->machine, &c, op->kind == OP_CONV_INPUT_GRAD);
+  if (!filters) return tiles ? cpu_amx_conv : cpu_conv;
   return c.groups > 1 && c.gin == 1 && c.gout == 1 ? cpu_depthwise : cpu_filter;
 }
 

@@ -24,10 +24,10 @@ typedef struct Widen {
 bool conv_multiplies_halves(const Target *t, const Entry *e, const Op *op) {
   Dtype in = value_type(e, op->operands[0])->dtype;
   bool multiplies = op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD;
-  if (!multiplies || !dtype_is_half(in) || !t || !t->filter_panel || t->narrow_convs) return false;
-  if (value_type(e, op->results[0])->dtype != DT_F32 || t->filter_panel(t, in, 1) < 0) return false;
-  ConvGeom g = conv_geom(e, op);
-  return g.groups == 1 || g.gin > 1 || g.gout > 1; /* not depthwise */
+  if (!multiplies || !dtype_is_half(in) || !t || !t->multiplies_halves) return false;
+  if (value_type(e, op->results[0])->dtype != DT_F32) return false;
+  const ConvGeom g = conv_geom(e, op);
+  return t->multiplies_halves(t, in, &g, op->kind == OP_CONV_INPUT_GRAD);
 }
 
 static bool is_narrow_conv(const Op *op) {

@@ -3,10 +3,10 @@
    For each entry: -O0 on one thread is within a tolerance of the reference interpreter, and -O1 and
    -O2 on one, two, three and 67 threads, dead bytes poisoned or not, with every value row-major
    or not, compiled for this machine, for AVX2, for AVX512_BF16 and for plain x86-64, give the same
-   bits as -O0. Convolutions by Winograd's method are direct where every value is row-major: then
-   their entry is near the interpreter. An output NAME=K has every bit of the output NAME.
-   amx: the ways are those of one level, with products in tile registers, whose sums have an order
-   of their own: NAME=K is near NAME. Without AMX they run on an emulator.
+   bits as -O0. Convolutions by Winograd's method or in tile registers are neither where every value
+   is row-major: then their entry is near the interpreter. An output NAME=K has every bit of the
+   output NAME. amx: the ways are those of one level, with products in tile registers, whose sums
+   have an order of their own: NAME=K is near NAME. Without AMX they run on an emulator.
  */
 #include "runtime/exec/amx.h"
 #include "tests/amx/emulator.h"
@@ -57,7 +57,7 @@ static Tensor *inputs_of(Arena *a, const Entry *e) { return random_inputs(a, e, 
 
 typedef struct Results {
   int n;
-  bool *winograd; /* by entry: a convolution is computed so */
+  bool *own_order; /* by entry: the order of a convolution's sums is that of its layout */
   Tensor at[512];
 } Results;
 
@@ -69,7 +69,7 @@ static int compare(const Module *m, const char *how, const Results *want, const 
     const ValueId *v;
     const char *const *names;
     int n = entry_outputs(e, &v, &names);
-    const bool direct = want->winograd[i] && !got->winograd[i];
+    const bool direct = want->own_order[i] && !got->own_order[i];
     for (int j = 0; j < n; j++, k++) {
       const char *name = intern_printf(m->ctx, "%s.%s", e->name, names[j]);
       failures += tensor_compare(how, name, direct ? &oracle->at[k] : &want->at[k], &got->at[k],
@@ -105,7 +105,7 @@ static void interpret(Ctx *c, const char *file, Arena *a, Results *r) {
   PassOptions po = {.memory = "none"};
   if (!passes_run(m, "autodiff", &po)) exit(2);
   Interp *it = interp_new(m, INTERP_DTYPE, 1);
-  r->winograd = ARENA_ARRAY(a, bool, m->entries.n + 1);
+  r->own_order = ARENA_ARRAY(a, bool, m->entries.n + 1);
   if (m->init && !interp_run(it, m->init, NULL, NULL)) exit(2);
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
@@ -127,6 +127,19 @@ static const char *optimiser(const char *file, const Variant *v) {
   return level_is_full() ? "-O3" : turn == (uint64_t)v->march ? v->cflags : "-O0";
 }
 
+/* A convolution by Winograd's method, or in tile registers. */
+static bool has_own_order(const Entry *e, const Target *t) {
+  bool has = false;
+  for (ValueId x = 0; x < e->values.n; x++)
+    has |= value_at(e, x)->layout && value_at(e, x)->layout->winograd;
+  for (uint32_t i = 0; cpu_target(t)->machine.amx && i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    has |= (op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD) &&
+           conv_multiplies_halves(t, e, op) && value_at(e, op->operands[1])->layout;
+  }
+  return has;
+}
+
 static bool compile_and_run(Ctx *c, const char *file, const char *runtime, Arena *a,
                             const Variant *v, Results *r) {
   Module *m = source_module(c, file, NULL, 0);
@@ -141,11 +154,10 @@ static bool compile_and_run(Ctx *c, const char *file, const char *runtime, Arena
                   arena_printf(a, "autodiff,%s", v->passes ? v->passes : passes_pipeline(v->level)),
                   &po))
     return false;
-  r->winograd = ARENA_ARRAY(a, bool, m->entries.n + 1);
+  r->own_order = ARENA_ARRAY(a, bool, m->entries.n + 1);
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
-    for (ValueId x = 0; x < e->values.n; x++)
-      r->winograd[i] |= value_at(e, x)->layout && value_at(e, x)->layout->winograd;
+    r->own_order[i] = has_own_order(e, t);
   }
   Compiled *p = compiled_open(m, t, &co, optimiser(file, v));
   if (!p) return false;
@@ -202,7 +214,8 @@ int main(int argc, char **argv) {
   for (size_t v = 1; v < n; v++) {
     other.n = 0;
     if (!compile_and_run(c, argv[1], argv[2], a, &way[v], &other) ||
-        (!way[v].passes && memcmp(base.winograd, other.winograd, m->entries.n * sizeof(bool)) != 0))
+        (!way[v].passes &&
+         memcmp(base.own_order, other.own_order, m->entries.n * sizeof(bool)) != 0))
       failures++;
     else
       failures += compare(m, way[v].name, &base, &other, scalar_same, &oracle);

@@ -65,18 +65,15 @@ INL void amx_fill(i32 *p, long nr, long depth) {
   const long from = (depth + 1) / 2, to = (depth + 31) / 32 * 16;
   __builtin_memset(p + from * nr, 0, (unsigned long)((to - from) * nr) * sizeof *p);
 }
-/* section amx_sums GC_TILE_AMX */
+/* section amx_begin amx_steps amx_end GC_AMX_ZERO GC_AMX_LOAD GC_AMX_STORE GC_AMX_DOT */
 #define GC_AMX_ZERO(N) __asm__ volatile("tilezero %%tmm" #N : :)
 #define GC_AMX_LOAD(N, p, bytes) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #N : : "r"(p), "r"(bytes) : "memory")
 #define GC_AMX_STORE(N, p, bytes) __asm__ volatile("tilestored %%tmm" #N ", (%0,%1,1)" : : "r"(p), "r"(bytes) : "memory")
 #define GC_AMX_DOT(C, A, B) __asm__ volatile("tdpbf16ps %%tmm" #B ", %%tmm" #A ", %%tmm" #C : :)
-/* Sums of one or two tiles of rows by one or two of columns, over `steps` tiles of the depth. The instruction sums
-   products of first numbers of pairs and those of second ones, each by a chain of fma from 0, and adds both to c: so sums
-   depend on where the tiles of the depth begin, which is the same for every shape and thread. */
-INL void amx_sums(int rows, int columns, const i32 *a, long below, const i32 *b, long nr, f32 *c, long ldc, long steps,
-                  bool more) {
-  const long of_b = nr * (long)sizeof *b, of_c = ldc * (long)sizeof *c;
-  f32 *d = c + 16 * ldc;
+/* One or two tiles of rows by one or two of columns begin with 0, or with what lies in c. */
+INL void amx_begin(int rows, int columns, const f32 *c, long ldc, bool more) {
+  const long of_c = ldc * (long)sizeof *c;
+  const f32 *d = c + 16 * ldc;
   if (more) {
     GC_AMX_LOAD(0, c, of_c);
     if (columns > 1) GC_AMX_LOAD(1, c + 16, of_c);
@@ -88,7 +85,13 @@ INL void amx_sums(int rows, int columns, const i32 *a, long below, const i32 *b,
     if (rows > 1) GC_AMX_ZERO(2);
     if (rows > 1 && columns > 1) GC_AMX_ZERO(3);
   }
-  for (long k = 0; k < steps; k++, a += 256, b += 16 * nr) {
+}
+/* Adds products over `steps` tiles of the depth, those of a `next` words apart. The instruction sums
+   products of first numbers of pairs and those of second ones, each by a chain of fma from 0, and adds both to c: so sums
+   depend on where the tiles of the depth begin, which is the same for every shape and thread. */
+INL void amx_steps(int rows, int columns, const i32 *a, long next, long below, const i32 *b, long nr, long steps) {
+  const long of_b = nr * (long)sizeof *b;
+  for (long k = 0; k < steps; k++, a += next, b += 16 * nr) {
     GC_AMX_LOAD(4, a, 64L);
     GC_AMX_LOAD(6, b, of_b);
     GC_AMX_DOT(0, 4, 6);
@@ -98,16 +101,25 @@ INL void amx_sums(int rows, int columns, const i32 *a, long below, const i32 *b,
     if (rows > 1) GC_AMX_DOT(2, 5, 6);
     if (rows > 1 && columns > 1) GC_AMX_DOT(3, 5, 7);
   }
+}
+INL void amx_end(int rows, int columns, f32 *c, long ldc) {
+  const long of_c = ldc * (long)sizeof *c;
+  f32 *d = c + 16 * ldc;
   GC_AMX_STORE(0, c, of_c);
   if (columns > 1) GC_AMX_STORE(1, c + 16, of_c);
   if (rows > 1) GC_AMX_STORE(2, d, of_c);
   if (rows > 1 && columns > 1) GC_AMX_STORE(3, d + 16, of_c);
 }
+/* section GC_TILE_AMX */
 /* C = a b + c or, if nothing is there yet, a b, for ROWS by COLUMNS tiles. a has A pairs of each row, b rows of NR pairs. */
 #define GC_TILE_AMX(NAME, ROWS, COLUMNS, A, NR)                                                   \
   static __attribute__((noinline)) void NAME(const i32 *a, const i32 *b, f32 *c, long ldc, long depth, bool more) { \
-    UNROLL for (int j = 0; j < COLUMNS; j += 2)                                                   \
-      amx_sums(ROWS, COLUMNS - j > 1 ? 2 : 1, a, 16 * (long)A, b + 16 * j, NR, c + 16 * j, ldc, (depth + 31) / 32, more); \
+    UNROLL for (int j = 0; j < COLUMNS; j += 2) {                                                 \
+      const int columns = COLUMNS - j > 1 ? 2 : 1;                                                \
+      amx_begin(ROWS, columns, c + 16 * j, ldc, more);                                            \
+      amx_steps(ROWS, columns, a, 256, 16 * (long)A, b + 16 * j, NR, (depth + 31) / 32);          \
+      amx_end(ROWS, columns, c + 16 * j, ldc);                                                    \
+    }                                                                                             \
   }
 /* section GC_ROW_AMX: load_bf16 bf16_to_f32 vfma_f32 splat_f32 */
 /* One row of A, and P panels of NR columns of B as they are stored, `panel` elements apart: for one row B is not packed.
@@ -143,3 +155,69 @@ INL void amx_sums(int rows, int columns, const i32 *a, long below, const i32 *b,
     }                                                                                             \
     __builtin_memcpy(c, sum, sizeof sum);                                                         \
   }
+/* section GC_CONV_AMX GcTap: amx_begin */
+/* The words from a position to the number that a tap reads, and from the first tap's filters to its. */
+typedef struct GcTap {
+  long a, b;
+} GcTap;
+/* Sums of ROWS times 16 positions by COLUMNS times 16 columns: rows and columns of taps by `chunks` of 32 channels, those
+   of a `next` words apart. A position has 16 words of each. */
+#define GC_CONV_AMX(NAME, ROWS, COLUMNS, NR)                                                      \
+  static __attribute__((noinline)) void NAME(const i32 *a, long next, long chunks, const GcTap *rows, long nrows, \
+                                             const GcTap *columns, long ncolumns, const i32 *b, f32 *c) { \
+    UNROLL for (int j = 0; j < COLUMNS; j += 2) {                                                 \
+      const int wide = COLUMNS - j > 1 ? 2 : 1;                                                   \
+      amx_begin(ROWS, wide, c + 16 * j, NR, false);                                               \
+      for (long r = 0; r < nrows; r++)                                                            \
+        for (long s = 0; s < ncolumns; s++)                                                       \
+          amx_steps(ROWS, wide, a + rows[r].a + columns[s].a, next, 256, b + rows[r].b + columns[s].b + 16 * j, NR, chunks); \
+      amx_end(ROWS, wide, c + 16 * j, NR);                                                        \
+    }                                                                                             \
+  }
+/* section GcImages amx_images: splat_i32 GC_SWAP_HALVES GcWords */
+/* Images of bf16 in memory, and planes of them: those of every so many-th row and column, from some on. */
+typedef struct GcImages {
+  long rows, columns;      /* of an image */
+  long image, row, pixel;  /* numbers from one to the next */
+  long channels;           /* to copy of each pixel, which takes 16 words for 32 of them */
+  long over[2], planes[2]; /* rows and columns from one of a plane to the next; planes */
+  const long *first[2];    /* rows and columns, by plane */
+  long before, pitch;      /* places before a plane's first row, and from row to row */
+  long plane, chunk;       /* words from plane to plane, and from 32 channels to the next */
+} GcImages;
+/* One row of a plane, from column `first` of the row at `from`, and zeros up to the next one: all are if `from` is NULL. */
+INL void amx_line(const GcImages *s, const uint16_t *from, long first, i32 *to) {
+  const long there = from && first < s->columns ? (s->columns - first + s->over[1] - 1) / s->over[1] : 0;
+  const long whole = s->channels / 32, rest = s->channels % 32;
+  GcWords mask;
+  for (int l = 0; l < VW; l++) mask[l] = (2 * l < rest ? 0xffffu : 0) | (2 * l + 1 < rest ? 0xffff0000u : 0);
+  for (long i = 0; i < there; i++) {
+    const uint16_t *pixel = from + (first + i * s->over[1]) * s->pixel;
+    for (long k = 0; k <= whole; k++) {
+      GcWords x;
+      if (k == whole && !rest) break;
+      __builtin_memcpy(&x, pixel + 32 * k, sizeof x);
+      if (k == whole) x &= mask;
+      x = GC_SWAP_HALVES(x);
+      __builtin_memcpy(to + k * s->chunk + i * 16, &x, sizeof x);
+    }
+  }
+  for (long k = 0; k < whole + (rest > 0); k++)
+    __builtin_memset(to + k * s->chunk + there * 16, 0, (unsigned long)(s->pitch - there) * 64);
+}
+/* `lines` rows of each plane, of images that have `of_image` of them; `top` lie before the first image's row y0. */
+static __attribute__((noinline)) void amx_images(const GcImages *s, const uint16_t *image, long of_image, long top, long y0,
+                                                 long lines, i32 *to) {
+  for (long p = 0; p < s->planes[0]; p++)
+    for (long q = 0; q < s->planes[1]; q++) {
+      i32 *line = to + (p * s->planes[1] + q) * s->plane;
+      for (long k = 0; k < s->channels; k += 32) __builtin_memset(line + k / 32 * s->chunk, 0, (unsigned long)s->before * 64);
+      line += s->before * 16;
+      for (long l = 0; l < lines; l++, line += s->pitch * 16) {
+        const long m = l < top ? 0 : (l - top) / of_image;
+        const long y = (l - top - m * of_image + y0) * s->over[0] + s->first[0][p];
+        const bool there = y >= 0 && y < s->rows;
+        amx_line(s, there ? image + m * s->image + y * s->row : (const uint16_t *)0, s->first[1][q], line);
+      }
+    }
+}

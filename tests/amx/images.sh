@@ -1,0 +1,85 @@
+#!/bin/sh
+# Convolutions of bf16 in tile registers, as a user compiles and runs them: images of bounded numbers, heights and widths
+# have the bits of exact ones, with any number of threads, forward and in a training step.
+#   images.sh GC DATA SCRATCH MKDATA EMULATOR
+emulator=$5
+. "$(dirname "$0")/../e2e/common.sh"
+for feature in avx512bw avx512dq avx512vl avx512cd; do
+  grep -qw $feature /proc/cpuinfo || { not_tested "convolutions in tile registers: this processor lacks AVX-512"; exit 77; }
+done
+unoptimised
+amx="${CC:-cc} -mamx-tile -mamx-bf16 -Wl,$emulator"
+unset AMX_TEST
+
+# strides, taps that no pixel of some phases has, dilation, groups; a first layer and a depthwise one that stay as they are
+cat >net.g <<'END'
+hyper lr = 0.05
+def net(x) {
+  x = relu(conv(x, 40, 3) as a)
+  x = relu(conv(x, 34, [3, 2], stride = 2, pad = 1) as b)
+  x = x + sigmoid(conv(x, 34, 3, dilation = 2, pad = 2) as c)
+  x = relu(conv(x, 34, 3, groups = 34) as d)
+  x = relu(conv(x, 96, 1, stride = [2, 1], pad = 0) as e)
+  x = conv(x, 48, 3, groups = 3) as f
+  return x
+}
+entry run(x : f32[n <= 7, 3, 4 * h <= 20, 2 * w <= 26]) { return y = net(x) }
+entry wide(x : f32[7, 3, 20, 26]) { return y = net(x) }
+entry small(x : f32[2, 3, 8, 6]) { return y = net(x) }
+entry flat(x : f32[5, 3, 4, 22]) { return y = net(x) }
+entry train(x : f32[n <= 7, 3, 4 * h <= 20, 2 * w <= 26]) {
+  loss = mean(net(x) ** 2)
+  minimize loss with sgd(lr)
+  return loss
+}
+entry train_wide(x : f32[7, 3, 20, 26]) {
+  loss = mean(net(x) ** 2)
+  minimize loss with sgd(lr)
+  return loss
+}
+entry train_flat(x : f32[5, 3, 4, 22]) {
+  loss = mean(net(x) ** 2)
+  minimize loss with sgd(lr)
+  return loss
+}
+END
+"$mkdata" npy f32 7,3,20,26 3 wide.npy && "$mkdata" npy f32 2,3,8,6 4 small.npy &&
+  "$mkdata" npy f32 5,3,4,22 5 flat.npy || fail 'no data could be made'
+CC=$amx run 0 "$gc" net.g -O2 --precision=bf16 -march=x86-64-v4 --print-schedules
+for channels in 'depth=40 width=34 back=no' 'depth=34 width=40 back=yes' 'depth=34 width=96 back=no' 'depth=16 width=32 back=yes'; do
+  grep -q " amx_conv .* $channels " out.txt || fail "not in tile registers: $channels"
+done
+for channels in 'depth=3 width=40 back=no'; do
+  grep -q " conv n=.* $channels .*pairs=no" out.txt || fail "in tile registers: $channels"
+done
+CC=$amx run 0 "$gc" net.g -O2 --precision=bf16 -march=x86-64-v4 -o tiles
+CC=$amx run 0 "$gc" net.g -O0 --precision=bf16 -march=x86-64-v4 -o plain
+run 0 "$gc" net.g -O2 -march=x86-64-v4 -o single
+./tiles train --x wide.npy --save first.st >out.txt 2>&1
+if [ $? = 3 ]; then
+  holds out.txt 'the system does not let this program use AMX'
+  not_tested 'convolutions in tile registers: the system keeps those of this processor to itself'
+  exit 77
+fi
+
+for size in wide small flat; do
+  run 0 ./tiles $size --x $size.npy --load first.st --y $size.exact.npy --threads 1
+  for threads in 1 5; do
+    run 0 ./tiles run --x $size.npy --load first.st --y $size.again.npy --threads $threads
+    same $size.exact.npy $size.again.npy "$size bounded images on $threads threads"
+  done
+  run 0 ./plain $size --x $size.npy --load first.st --y $size.again.npy --threads 3
+  same $size.exact.npy $size.again.npy "$size images of -O0"
+  run 0 ./single $size --x $size.npy --load first.st --y $size.single.npy
+  run 0 ./tiles $size --x $size.npy --load first.st --expect y=$size.single.npy --rtol 3e-2 --atol 3e-2
+  run 1 ./tiles $size --x $size.npy --load first.st --expect y=$size.single.npy --rtol 1e-7 --atol 1e-7
+done
+for size in wide flat; do
+  run 0 ./tiles train_$size --x $size.npy --load first.st --epochs 2 --no-shuffle --save exact.st --threads 3
+  run 0 ./tiles train --x $size.npy --load first.st --epochs 2 --no-shuffle --save again.st --threads 2 --poison
+  same exact.st again.st "weights of $size bounded images"
+done
+CC=$amx run 0 "$gc" net.g -O2 -march=x86-64-v4 -o floats
+run 0 ./floats --version
+grep -q amx out.txt && fail 'a program without such convolutions asks for tile registers'
+finish
