@@ -30,5 +30,9 @@ follow() {
   echo "$code" >build/build.code
 } | follow
 code=$(cat build/build.code)
-[ "$code" = 0 ] || cat build/build.log >&2
+if [ "$code" = 0 ]; then
+  build/bin/gc --version | grep '^targets' # without NVRTC the CPU alone
+else
+  cat build/build.log >&2
+fi
 exit "$code"
