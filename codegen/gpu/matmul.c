@@ -112,11 +112,18 @@ static GridProduct product_of(Gen *g, const Group *gr) {
 }
 
 /* Maps of an operand stored [edge, k], or across: [k, edge], whose boxes `parts` blocks share; see
-   text/wgmma.h. */
+   text/wgmma.h. In phases several rows are one. */
 static KernelMap map_of(const GridProduct *p, const char *name, int arg, int64_t row, int64_t edge,
-                        bool across, int64_t rows, int parts) {
+                        bool across, int64_t rows, int parts, bool phased) {
   const int64_t down = across ? p->s.k : edge, all = row * down;
   const int depth = wgmma_depth(&p->s);
+  if (phased)
+    return (KernelMap){.name = name,
+                       .arg = arg,
+                       .dtype = p->s.in,
+                       .size = {row * WGMMA_PHASES, down / WGMMA_PHASES, p->s.batch, 1},
+                       .stride = {1, row * WGMMA_PHASES, all, all * p->s.batch},
+                       .box = {depth, (across ? depth : rows) / WGMMA_PHASES, 1, 1}};
   return (KernelMap){.name = name,
                      .arg = arg,
                      .dtype = p->s.in,
@@ -135,13 +142,18 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   own->min_blocks = 1, own->maps = 2, own->cluster = p.s.cluster;
   own->persistent = true;
   const bool turned = p.s.turned;
+  const bool phased_a = p.s.ta ? p.s.phased : p.s.a_phased, phased_b = p.s.phased && !p.s.tb;
   own->map[turned] = map_of(&p, turned ? "map_b" : "map_a", p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm,
-                            turned ? p.s.cluster : 1);
+                            turned ? p.s.cluster : 1, phased_a);
   own->map[!turned] = map_of(&p, turned ? "map_a" : "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn,
-                             turned ? 1 : p.s.cluster);
+                             turned ? 1 : p.s.cluster, phased_b);
   Text *x = &own->text;
   const int stages = wgmma_stages(&p.s);
-  text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
+  const char *phases = "";
+  if (phased_a || phased_b)
+    phases = arena_printf(g->a, ", %lld, %lld", phased_a ? (long long)p.s.a_row : 0,
+                          phased_b ? (long long)p.s.b_row : 0);
+  text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d%s> Tile;",
             p.s.in == DT_F32   ? "WgmmaTf32"
             : p.s.in == DT_F16 ? "WgmmaF16"
                                : "WgmmaBf16",
@@ -149,7 +161,7 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
             (long long)(turned ? p.s.m : p.s.n), (long long)(p.s.most ? p.s.k : p.s.part),
             (turned ? !p.s.tb : p.s.ta) ? "true" : "false",
             (turned ? !p.s.ta : p.s.tb) ? "true" : "false", wgmma_columns(&p.s), stages,
-            p.s.cluster, grid_product_parts(&p.s));
+            p.s.cluster, grid_product_parts(&p.s), phases);
   text_line(x, "extern __shared__ __align__(1024) char ring[];");
   text_line(x, "__shared__ uint64_t full[%d], empty[%d];", stages, stages);
   cuda_product_parts(g, x, &p);

@@ -341,7 +341,8 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .copy_a = copy_of(s->a_row, s->in),
                            .copy_b = copy_of(s->b_row, s->in),
                            .bits = s->bits,
-                           .group = s->group};
+                           .group = s->group,
+                           .varies = s->varies};
   choose_parts(machine, s, &p);
   if (p.bits && !p.tensor)
     choose_quantized(machine, s, &p);

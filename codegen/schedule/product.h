@@ -187,6 +187,10 @@ typedef struct GridProductSchedule {
   int cluster; /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
                   another; 0 else */
   bool turned; /* there: rows of a tile are columns of C, and A and B change places */
+  bool phased; /* there: operands stored across the depth come in phases of their rows, which begin
+                  anywhere */
+  bool a_phased; /* ... and so does an A stored along the depth */
+  bool varies;   /* as of the shape */
 } GridProductSchedule;
 
 /* There is a schedule for this product of a quantized matrix: groups divide chains, and loads of
@@ -222,6 +226,8 @@ static inline int grid_product_depth(const GridProductSchedule *p) {
 /* The same product by warpgroups, in tiles 128 high: blocks go from tile to tile. WGMMA_ROW: bytes
    of the depth of a k-tile. */
 enum { WGMMA_ROWS = 128, WGMMA_ROW = 128, WGMMA_THREADS = 384, WGMMA_RING = 192 << 10 };
+/* Rows of 2-byte elements, of which each first one begins at a multiple of 16 bytes. */
+enum { WGMMA_PHASES = 8 };
 /* False: it is not one for tensor maps, or too small. */
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out);
 /* Tiles of C, some of which may lie behind its last row. */

@@ -12,6 +12,21 @@ int64_t wgmma_tiles(const GridProductSchedule *p) {
          (p->turned ? down : across);
 }
 
+/* Tensor maps want rows that begin at multiples of UNIT bytes. Others come in phases
+   (text/wgmma.h), if there are whole ones. That has another order of sums than other code, so only
+   where no run decides the shape. False: there are no maps of the operands. */
+static bool choose_phases(GridProductSchedule *p) {
+  enum { UNIT = 16, HALF = 2 };
+  const int size = dtype_size(p->in);
+  const bool a = p->a_row * size % UNIT, b = p->b_row * size % UNIT;
+  p->a_phased = a && !p->ta;
+  p->phased = (a && p->ta) || (b && !p->tb);
+  if (!a && !b) return true;
+  if (size != HALF || p->varies || (p->tb && (b || p->phased))) return false;
+  return (!p->phased || p->k % WGMMA_PHASES == 0) &&
+         (!p->a_phased || (p->m % WGMMA_PHASES == 0 && p->parts == 1));
+}
+
 /* The width of a tile: that with which the multiprocessors end first, if each has a tile at a time
    and its time is that of its columns and of STORE more. Two blocks share B's k-tiles, which halves
    what comes of B from L2, if the rows that fill the last pair cost no time. By count, not measured
@@ -19,14 +34,15 @@ int64_t wgmma_tiles(const GridProductSchedule *p) {
    depend on the device; the program launches fewer blocks where there are fewer. Tensor maps want
    rows that begin at multiples of 16 bytes. */
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) {
-  enum { WAVE = 132, NARROW = 64, WIDE = 256, ROW = 16, PAIR = 2 };
+  enum { WAVE = 132, NARROW = 64, WIDE = 256, PAIR = 2 };
   int64_t best = INT64_MAX;
   const int size = dtype_size(plain->in);
   if (!plain->tensor || plain->bits || !plain->batch || plain->m < NARROW || plain->n < NARROW ||
-      plain->k < wgmma_depth(plain) || plain->a_row * size % ROW || plain->b_row * size % ROW ||
+      plain->k < wgmma_depth(plain) ||
       (size == 4 && plain->ta && !plain->tb)) /* tf32: one operand at least lies along the depth */
     return false;
   GridProductSchedule p = *plain;
+  if (!choose_phases(&p)) return false;
   p.turned = size == 4 && !plain->ta && !plain->tb;
   p.side = 2;
   p.threads = WGMMA_THREADS, p.shared = WGMMA_RING;

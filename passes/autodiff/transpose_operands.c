@@ -60,14 +60,24 @@ static void transpose_each(Builder *b, const Entry *old, const Op *op, ValueId *
   map[op->results[0]] = build_matmul_narrow(b, in[0], in[1], k != 0, k != 0);
 }
 
+/* Reshapes of a value that keep its rows lie as it does. */
 static void find_padded(Transposed *t, const Entry *e) {
-  t->padded = ARENA_ARRAY(t->r->scratch, bool, e->values.n + 1);
+  const uint32_t n = e->values.n + 1;
+  ValueId *of = ARENA_ARRAY(t->r->scratch, ValueId, n); /* the value that is reshaped */
+  t->padded = ARENA_ARRAY(t->r->scratch, bool, n);
+  for (ValueId v = 0; v < n; v++) of[v] = v;
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
     if (op->kind == OP_TF32) t->padded[op->results[0]] = true;
+    if (op->kind == OP_RESHAPE &&
+        type_same_rows(value_type(e, op->operands[0]), value_type(e, op->results[0]))) {
+      of[op->results[0]] = of[op->operands[0]];
+      continue;
+    }
     for (int k = 0; k < op->noperands; k++)
-      if (op->kind != OP_MATMUL) t->padded[op->operands[k]] = false;
+      if (op->kind != OP_MATMUL) t->padded[of[op->operands[k]]] = false;
   }
+  for (ValueId v = 0; v < n; v++) t->padded[v] = t->padded[of[v]];
 }
 
 /* False: there are none to copy. */

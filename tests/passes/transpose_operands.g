@@ -12,6 +12,10 @@ entry bounded(x : f32[n <= 4096, 3000], dy : f32[n, 1024], w : f32[1024, 80]) {
   return dw = transpose(x) @ dy, dx = dy @ w
 }
 entry odd(x : f32[4096, 4002], dy : f32[4096, 1024]) { return dw = transpose(x) @ dy } # rows are padded
+entry reshaped(x : f32[4, 1024, 4002], dy : f32[4, 1024, 1024], w : f32[4002, 64]) { # and those of what is reshaped
+  rows, columns = reshape(relu(x), [4096, 4002]), reshape(dy, [4096, 1024])
+  return dw = transpose(rows) @ columns, y = rows @ w
+}
 entry narrow(x : f32[4096, 512], dy : f32[4096, 512]) { return dw = transpose(x) @ dy }
 entry shallow(x : f32[24, 4096], dy : f32[24, 4096]) { return dw = transpose(x) @ dy }
 # CHECK: entry large
@@ -29,6 +33,8 @@ entry shallow(x : f32[24, 4096], dy : f32[24, 4096]) { return dw = transpose(x) 
 # CHECK: matmul %{{[a-z0-9.]+}}, %[[D]] {ta = 1, tb = 1, tf32 = 1} : f32[3000,1024]
 # CHECK: entry odd
 # CHECK: matmul %{{[a-z0-9.]+}}, %{{[0-9]+}} {ta = 1, tb = 1, tf32 = 1} : f32[4002,1024]
+# CHECK: entry reshaped
+# CHECK: matmul %{{[a-z0-9.]+}}, %{{[a-z0-9.]+}} {ta = 1, tb = 1, tf32 = 1} : f32[4002,1024]
 # CHECK: entry narrow
 # CHECK-NOT: transpose
 # CHECK: entry shallow

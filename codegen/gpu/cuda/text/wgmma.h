@@ -11,7 +11,12 @@
    A k-tile is 128 bytes of the depth. An operand stored along the depth lies in shared memory as rows of 128 bytes; one
    stored across it as pieces of 128 bytes of C's side, each with a row for every step of the depth. Units of 16 bytes are
    swizzled in eight rows, by TMA and again by wgmma, which reads tf32 along the depth alone: an A stored across it comes
-   from registers, and the printer turns C where B is. */
+   from registers, and the printer turns C where B is.
+
+   Rows that begin anywhere (50,257 halves): every eighth row begins at a multiple of 16 bytes, so a map has eight rows as one,
+   and one copy brings the rows 8 j + i of a k-tile for one i, which begin at element i times a row of it. They lie in shared
+   memory in that order (phases). Across the depth both operands have it; an A along the depth comes from registers, in
+   which the depth is put into the order of B's. Rows of an A along the depth are rows of C, in the order of phases. */
 /* section WgmmaBf16 WgmmaF16 WgmmaTf32 RingPlace */
 struct WgmmaBf16 {
   typedef uint16_t Stored;
@@ -42,7 +47,7 @@ template <int STAGES> struct RingPlace {
 
 /* section WgmmaBounds */
 /* What a run has of a product of BATCH times M rows, N columns and the depth K; the rest as of WgmmaTile. */
-template <typename Stored, int BATCH, int M, int N, int K, bool TA, bool TB, int BM, int BN, int CLUSTER> struct WgmmaBounds {
+template <typename Stored, int BATCH, int M, int N, int K, bool TA, bool TB, int BM, int BN, int CLUSTER, bool TAIL> struct WgmmaBounds {
   enum { ROW = 128, DEPTH = ROW / (int)sizeof(Stored), THREADS = 256, UNIT = 16, UNITS = ROW / UNIT, EACH = UNIT / (int)sizeof(Stored) };
   /* Does the tile's cluster begin behind so many products of so many rows and columns? A block alone behind the rows copies its part of B. */
   INL_MEMBER bool behind(int bt, int m0, int n0, int batch, int rows, int columns) {
@@ -62,10 +67,10 @@ template <typename Stored, int BATCH, int M, int N, int K, bool TA, bool TB, int
       for (int e = stays; e > 0 && e < EACH; e++) ((Stored *)at)[e] = 0;
     }
   }
-  /* Behind the depth memory has what is of no run, or of one before: zeros in both operands of the last k-tile, by all
-     threads that multiply. */
+  /* Behind the depth memory has what is of no run, of one before or, if TAIL, of the next row: zeros in both operands of
+     the last k-tile, by all threads that multiply. */
   INL_MEMBER void clear_behind(char *a, char *b, int s, int depth, int thread) {
-    if (depth == K || (depth != 0 && depth % DEPTH == 0) || s != k_tiles(depth) - 1) return;
+    if ((!TAIL && depth == K) || (depth != 0 && depth % DEPTH == 0) || s != k_tiles(depth) - 1) return;
     clear<TA, BM>(a, depth % DEPTH, thread);
     clear<!TB, BN>(b, depth % DEPTH, thread);
     proxy_fence();
@@ -75,17 +80,21 @@ template <typename Stored, int BATCH, int M, int N, int K, bool TA, bool TB, int
 /* section WgmmaTile */
 /* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products, each in PARTS of K of the depth, or in fewer, of
    `length` of it, as a run decides, which tells the whole depth then. Rows of tiles are a multiple of CLUSTER: the last
-   may lie behind C. */
-template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER, int PARTS> struct WgmmaTile {
+   may lie behind C. A_PHASED, B_PHASED: elements from one row to the next of an operand whose rows come in phases; 0: they
+   do not. */
+template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER, int PARTS,
+          int A_PHASED = 0, int B_PHASED = 0>
+struct WgmmaTile {
   enum {
     BM = 128, ROW = 128, DEPTH = ROW / (int)sizeof(typename E::Stored), GROUP = 128, WARPS = 8, /* WARPS that multiply */
     ACROSS = DEPTH * ROW, PIECE = 64 * ROW,            /* bytes of 128 bytes, and of 64 elements of C's side */
     A_BYTES = BM * 128, STAGE = A_BYTES + BN * 128,
     PART = 64 / CLUSTER,                               /* of 64 rows of B in memory, those that a block copies */
+    PHASES = 8,
     TILES_M = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * CLUSTER, TILES_N = (N + BN - 1) / BN, TILES = PARTS * BATCH * TILES_M * TILES_N
   };
   typedef RingPlace<STAGES> Place;
-  typedef WgmmaBounds<typename E::Stored, BATCH, M, N, K, TA, TB, BM, BN, CLUSTER> Bounds;
+  typedef WgmmaBounds<typename E::Stored, BATCH, M, N, K, TA, TB, BM, BN, CLUSTER, !TA && A_PHASED != 0> Bounds;
   /* The unit of 4 elements of A's side, of 32, that a lane reads from registers' rows, and its two of them: four steps of the
      depth and four such units lie in all banks. */
   INL_MEMBER int left_unit() {
@@ -95,7 +104,8 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
   INL_MEMBER int left_two() { return (int)threadIdx.x % 32 / 4 % 2 * 2; }
   INL_MEMBER int row(int i) {
     if (E::LEFT && TA) return ((int)threadIdx.x - GROUP) / 64 * 32 + left_unit() * 4 + left_two() + i;
-    return ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4;
+    const int row = ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4;
+    return !TA && A_PHASED ? row % (BM / PHASES) * PHASES + row / (BM / PHASES) : row;
   }
   /* The column of sum i of a row. */
   INL_MEMBER int column(int i) { return i / 2 * 8 + (int)threadIdx.x % 4 * 2 + i % 2; }
@@ -144,6 +154,20 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
       tensor_copy_to((1 << CLUSTER) - 1, to, b, x, y, z, 0, full);
   }
 
+  /* Phases of A's k-tile, each of one copy for every 128 bytes of a row; of B's those that the block copies. */
+  INL_MEMBER void copy_a_phases(char *to, const GcTensorMap *a, int x, int y, int z, uint64_t *full) {
+    enum { PIECES = TA ? BM / DEPTH : 1, BYTES = (TA ? DEPTH : BM) / PHASES * ROW };
+#pragma unroll 1
+    for (int i = 0; i < PHASES; i++)
+      for (int j = 0; j < PIECES; j++) tensor_copy(to + j * ACROSS + i * BYTES, a, x + DEPTH * j + i * A_PHASED, y, z, 0, full);
+  }
+  INL_MEMBER void copy_b_phases(char *to, const GcTensorMap *b, int x, int y, int z, int rank, uint64_t *full) {
+    enum { OWN = PHASES / CLUSTER, BYTES = DEPTH / PHASES * ROW };
+#pragma unroll 1
+    for (int i = 0; i < OWN; i++)
+      for (int j = 0; j < BN / 64; j++) copy_b(to + j * PIECE + i * BYTES, b, x + 64 * j + (rank * OWN + i) * B_PHASED, y, z, full);
+  }
+
   /* The first warpgroup. */
   INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const GcTensorMap *a, const GcTensorMap *b,
                        int batch = BATCH, int rows = M, int columns = N, int depth = K, int parts = PARTS, int length = 0) {
@@ -162,12 +186,16 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
         char *at = ring + p.stage * STAGE;
         mbarrier_wait(empty + p.stage, p.parity ^ 1);
         mbarrier_expect(full + p.stage, STAGE);
-        if (TA)
+        if (A_PHASED)
+          copy_a_phases(at, a, TA ? m0 : k0, (TA ? k0 : m0) / PHASES, bt, full + p.stage);
+        else if (TA)
           for (int i = 0; i < BM / DEPTH; i++) tensor_copy(at + i * ACROSS, a, m0 + DEPTH * i, k0, bt, 0, full + p.stage);
         else
           tensor_copy(at, a, k0, m0, bt, 0, full + p.stage);
         char *const own = at + A_BYTES + rank * (TB ? BN / 64 : 1) * PART * 128;
-        if (TB)
+        if (B_PHASED)
+          copy_b_phases(own, b, n0, k0 / PHASES, bt, rank, full + p.stage);
+        else if (TB)
           copy_b(own, b, k0, n0 + rank * (BN / 64 * PART), bt, full + p.stage);
         else
           for (int i = 0; i < BN / 64; i++)
@@ -202,12 +230,44 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
     }
   }
 
+  /* A k-tile of an A along the depth, which comes to registers in the order of B's phases: of each of them a lane has steps
+     2 q and 2 q + 1, which are one element each of units 2 q and 2 q + 1 of its rows. As above, two halves. */
+  INL_MEMBER void multiply_phases(f32 (&c)[2][BN / 4], const char *a, const char *b, uint64_t *last) {
+    const int lane = (int)threadIdx.x % 32, unit = lane % 4 * 2;
+    a += ((int)threadIdx.x / 32 % 4 * 16 + lane / 4) * ROW;
+    Vec<uint32_t, 4> x[2][2]; /* by row, by unit */
+#pragma unroll
+    for (int i = 0; i < 4; i++) x[i / 2][i % 2] = *(const Vec<uint32_t, 4> *)(a + i / 2 * 8 * ROW + (unit + i % 2 ^ lane / 4) * 16);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      uint32_t left[2][4];
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+          const uint32_t low = x[r][0].at[half * 2 + i], high = x[r][1].at[half * 2 + i];
+          left[i][r] = low & 0xffff | high << 16, left[i][2 + r] = low >> 16 | high & 0xffff0000u;
+        }
+      wgmma_fence();
+#pragma unroll
+      for (int i = 0; i < 2; i++) E::template fma_left<1>(c, left[i], wgmma_matrix(b + 2048 * (half * 2 + i), PIECE));
+      wgmma_commit();
+      wgmma_wait<1>();
+      if (half > 0) continue;
+      warp_sync(); /* all lanes have read the stage before */
+      if (last) release(last);
+    }
+  }
+
   /* The other two: c is the warp's part of the next tile. */
   INL_MEMBER void multiply(f32 (&c)[2][BN / 4], char *ring, uint64_t *full, uint64_t *empty, Place &p, int depth = K) {
     const int group = (int)threadIdx.x / GROUP - 1, tiles = Bounds::k_tiles(depth);
     const bool leads = threadIdx.x % 32 == 0;
     uint64_t *last = empty;
     int s = 0;
+    if constexpr (!TA && !TB && B_PHASED)
+#pragma unroll
+      for (int i = 0; i < BN / 2; i++) c[i % 2][i / 2] = 0;
 #pragma unroll 1
     do { /* one at least: a way around them would make the compiler move sums to other registers */
       char *at = ring + p.stage * STAGE + group * PIECE, *bt = ring + p.stage * STAGE + A_BYTES;
@@ -215,6 +275,12 @@ template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, 
       Bounds::clear_behind(ring + p.stage * STAGE, bt, s, depth, (int)threadIdx.x - GROUP);
       if constexpr (E::LEFT && TA) {
         multiply_left(c, at, wgmma_matrix(bt, PIECE), s, leads && s > 0 ? last : nullptr);
+        last = empty + p.stage;
+        p.step();
+        continue;
+      }
+      if constexpr (!TA && !TB && B_PHASED) {
+        multiply_phases(c, at, bt, leads && s > 0 ? last : nullptr);
         last = empty + p.stage;
         p.step();
         continue;
