@@ -64,7 +64,8 @@ bool ctx_has_enough_errors(const Ctx *c); /* further ones are counted only */
 /* Goes in front of the messages of errors and warnings: what is done at the time, of several alike;
    NULL: nothing does. */
 void ctx_set_about(Ctx *c, const char *what);
-void ctx_set_stream(Ctx *c, FILE *f);      /* default stderr; NULL: silent, still counted */
+void ctx_set_stream(Ctx *c, FILE *f); /* default stderr; NULL: silent, still counted */
+FILE *ctx_stream(const Ctx *c);
 void ctx_set_warnings(Ctx *c, bool shown); /* as at first, or not, with their notes */
 
 /* What is done in an attempt is neither shown nor counted. */

@@ -92,6 +92,7 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
 int ctx_errors(const Ctx *c) { return c->errors; }
 bool ctx_has_enough_errors(const Ctx *c) { return c->errors > MAX_ERRORS; }
 void ctx_set_stream(Ctx *c, FILE *f) { c->stream = f; }
+FILE *ctx_stream(const Ctx *c) { return c->stream; }
 void ctx_set_warnings(Ctx *c, bool shown) { c->unwarned = !shown; }
 
 Attempt ctx_attempt(Ctx *c) {

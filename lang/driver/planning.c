@@ -36,9 +36,9 @@ static int failed_passes(Compilation *r, const Module *m, int errors_before) {
 
 static bool run_passes(Compilation *r, Module *m) {
   Progress p;
-  progress_start(&p, &r->passes);
+  progress_start(&p, r->c, &r->passes);
   const bool ok = passes_run(m, r->pipeline, &r->passes);
-  progress_end(&p, &r->passes);
+  progress_end(&p, r->c, &r->passes);
   return ok;
 }
 

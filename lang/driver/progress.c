@@ -1,11 +1,15 @@
 /* A line on the terminal about the pass that runs, once passes take seconds: a search for less
    memory may take minutes. Contract: nothing is printed elsewhere, nor in the first seconds; what
-   else is printed overwrites the line, and it is gone at the end. A thread looks at the clock, so
-   that no pass has to. */
+   passes print meanwhile goes through a stream that clears the rest of the line, and the line is
+   gone at the end. A thread looks at the clock, so that no pass has to. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* fopencookie */
+#endif
 #include "lang/driver/progress.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,16 +34,43 @@ static void *watch(void *of) {
   return NULL;
 }
 
-void progress_start(Progress *p, PassOptions *o) {
-  *p = (Progress){.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
-  if (!isatty(STDERR_FILENO)) return;
-  p->runs = pthread_create(&p->thread, NULL, watch, p) == 0;
-  if (p->runs) o->stage = &p->stage;
+/* Each line ends where the line about the pass may go on. */
+static ssize_t write_lines(void *of, const char *bytes, size_t n) {
+  (void)of;
+  for (size_t at = 0; at < n;) {
+    const char *end = memchr(bytes + at, '\n', n - at);
+    const size_t length = end ? (size_t)(end - bytes) - at : n - at;
+    fwrite(bytes + at, 1, length, stderr);
+    if (end) fputs("\033[K\n", stderr);
+    at += length + (end != NULL);
+  }
+  return (ssize_t)n;
 }
 
-void progress_end(Progress *p, PassOptions *o) {
+void progress_start(Progress *p, Ctx *c, PassOptions *o) {
+  *p = (Progress){.lock = PTHREAD_MUTEX_INITIALIZER,
+                  .ended = PTHREAD_COND_INITIALIZER,
+                  .of_messages = ctx_stream(c),
+                  .of_passes = o->out};
+  if (!isatty(STDERR_FILENO)) return;
+  p->runs = pthread_create(&p->thread, NULL, watch, p) == 0;
+  if (!p->runs) return;
+  o->stage = &p->stage;
+  p->lines = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_lines});
+  if (!p->lines) return;
+  setvbuf(p->lines, NULL, _IOLBF, BUFSIZ);
+  if (p->of_messages == stderr) ctx_set_stream(c, p->lines);
+  if (p->of_passes == stderr) o->out = p->lines;
+}
+
+void progress_end(Progress *p, Ctx *c, PassOptions *o) {
   o->stage = NULL;
   if (!p->runs) return;
+  if (p->lines) {
+    ctx_set_stream(c, p->of_messages);
+    o->out = p->of_passes;
+    fclose(p->lines);
+  }
   pthread_mutex_lock(&p->lock);
   p->ends = true;
   pthread_cond_signal(&p->ended);

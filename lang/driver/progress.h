@@ -11,8 +11,10 @@ typedef struct Progress {
   pthread_mutex_t lock; /* of `ends` */
   pthread_cond_t ended;
   _Atomic(const char *) stage; /* the pass that runs; NULL: none has begun */
+  FILE *lines;                 /* of what is printed meanwhile; NULL: nothing else would be there */
+  FILE *of_messages, *of_passes; /* the streams in whose place it is */
 } Progress;
 
-void progress_start(Progress *p, PassOptions *o);
-void progress_end(Progress *p, PassOptions *o);
+void progress_start(Progress *p, Ctx *c, PassOptions *o);
+void progress_end(Progress *p, Ctx *c, PassOptions *o);
 #endif
