@@ -6,8 +6,8 @@
 set -euo pipefail
 cd "$1"
 bad=0
-# The rule of paths and patterns, which programs and options share.
-shared_header='^(lang/elab/elab_impl.h|passes/simplify/quantize_choice.c):[0-9]*:#include "runtime/base/paths.h"'
+# The rule of paths and patterns, which programs and options share, and that of control groups.
+shared_header='^((lang/elab/elab_impl.h|passes/simplify/quantize_choice.c):[0-9]*:#include "runtime/base/paths.h"|lang/driver/host_memory.c:[0-9]*:#include "runtime/base/groups.h")'
 check() { # floor, then the floors it may not include
   local floor=$1
   shift

@@ -72,7 +72,7 @@ static const Expr *defined_value(Elab *e, const Top *t) {
   return NULL;
 }
 
-void hint_define(Elab *e, Val v) {
+bool hint_define(Elab *e, Val v) {
   for (uint32_t i = 0; i < e->user.n; i++) {
     const Decl *d = e->user.at[i]->decl;
     const Loc at = d->name.loc;
@@ -84,7 +84,9 @@ void hint_define(Elab *e, Val v) {
     else
       elab_hint(e, "-D %s gives it, in the place of %s", d->name.name,
                 source_slice(e, d->value->loc));
+    return true;
   }
+  return false;
 }
 
 Val let_value(Elab *e, Top *t) {

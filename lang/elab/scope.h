@@ -118,7 +118,7 @@ const Func *func_lookup(Elab *e, Ident callee);
 Top *top_find(Elab *e, const char *name); /* as seen from the current function */
 Val let_value(Elab *e, Top *t);
 /* After an error about the value of a let that -D has given: how it is given. */
-void hint_define(Elab *e, Val v);
+bool hint_define(Elab *e, Val v); /* false: no -D gives it */
 void unknown_name(Elab *e, const char *kind, const char *name, Loc loc);
 /* A frame named `name` below the current one becomes the current one. */
 Frame *frame_push(Elab *e, const char *name, Loc call, Env *env, bool prelude);

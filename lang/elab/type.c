@@ -82,7 +82,8 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, bool input, Wants *o
       }
       if (input && one.kind == VAL_INT && one.i < 0) {
         elab_error(e, d->loc, "a dim must be at least 1, found %lld", (long long)one.i);
-        elab_hint(e, "a dim that is known at run time has a bound: n <= 64");
+        if (!hint_define(e, one))
+          elab_hint(e, "a dim that is known at run time has a bound: n <= 64");
         elab_trace(e);
       } else if (bounded || val_to_int(e, one, 1, "a dim", d->loc, &w.n)) {
         vec_push(e->a, out, w);

@@ -8,7 +8,7 @@ def triu(x : [..., n, m], k : int = 0) { return where(iota(m) - k >= iota(n)[:, 
 
 # images [n, c, h, w] in another size [rows, columns]; mode: "nearest" or "bilinear", without aligned corners
 def resize(x : [n, c, h, w], size : shape, mode : string = "nearest") {
-  if len(size) > 2 { return error("'size' of resize must be a number, or [rows, columns]") }
+  if len(size) == 0 or len(size) > 2 { return error("'size' of resize must be a number, or [rows, columns]") }
   rows, columns = [size[0], size[-1]]
   if mode == "bilinear" {
     return einsum("ih,nchw,jw->ncij", type_as(interpolation(rows, h), x), x, type_as(interpolation(columns, w), x))

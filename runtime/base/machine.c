@@ -1,106 +1,14 @@
-/* What the system leaves this process: control groups of Linux, versions 1 and 2, and cores.
-   Contract: files that are missing or that nobody can read set no limit; a limit of a group around
-   the process's own holds, too. In a container the group may be named as the host names it: then it
-   is at the root. */
+/* What the system leaves this process: memory, and cores. */
 #include "runtime/base/machine.h"
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { TEXT = 4096, PATH = 4096 };
-
-static bool read_text(const char *path, char text[TEXT]) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  ssize_t n = read(fd, text, TEXT - 1);
-  close(fd);
-  text[n > 0 ? n : 0] = 0;
-  return n > 0;
-}
-
-/* ---- control groups ---- */
-
-/* Lowers the limit by the files of one group. */
-typedef void GroupLimit(const char *folder, void *limit);
-
-static void lower(uint64_t *limit, const char *text) {
-  char *end;
-  uint64_t n = strtoull(text, &end, 10); /* "max": none */
-  if (end != text && n < *limit) *limit = n;
-}
-
-static void lower_memory(const char *folder, void *limit) {
-  static const char *const names[] = {"memory.max", "memory.limit_in_bytes"};
-  char path[PATH + 32], text[TEXT];
-  for (int i = 0; i < 2; i++) {
-    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    if (read_text(path, text)) lower(limit, text);
-  }
-}
-
-static void lower_cpus(const char *folder, void *limit) {
-  char path[PATH + 32], text[TEXT], period[TEXT];
-  double quota = -1, of = 0, *least = limit;
-  snprintf(path, sizeof path, "%s/cpu.max", folder);
-  if (read_text(path, text) && sscanf(text, "%lf %lf", &quota, &of) != 2) quota = -1;
-  snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-  if (read_text(path, text) && sscanf(text, "%lf", &quota) == 1) { /* -1: none */
-    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-    if (!read_text(path, period) || sscanf(period, "%lf", &of) != 1) quota = -1;
-  }
-  if (quota > 0 && of > 0 && quota / of < *least) *least = quota / of;
-}
-
-/* "cpu" is among "cpu,cpuacct". */
-static bool has_controller(const char *list, const char *name) {
-  size_t n = strlen(name);
-  for (const char *at = list; at; at = strchr(at, ','), at += at != NULL)
-    if (strncmp(at, name, n) == 0 && (!at[n] || at[n] == ',')) return true;
-  return false;
-}
-
-/* Visits the groups from the process's own to the root of each hierarchy that has the controller:
-   lines "4:cpu,cpuacct:/path", of version 2 "0::/path". */
-static void visit_groups(const GroupFiles *f, const char *controller, GroupLimit *visit,
-                         void *limit) {
-  char all[TEXT], folder[PATH], *save = NULL;
-  if (!read_text(f->membership, all)) return;
-  for (char *line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-    char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
-    if (!path) continue;
-    *path++ = 0, list++;
-    if (*list && !has_controller(list, controller)) continue;
-    for (;;) {
-      const char *base = *list ? controller : "";
-      int n = snprintf(folder, sizeof folder, "%s%s%s%s", f->root, *base ? "/" : "", base, path);
-      if (n > 0 && n < PATH) visit(folder, limit);
-      char *up = strrchr(path, '/');
-      if (!up) break;
-      *up = 0;
-    }
-  }
-}
-
-uint64_t group_memory(const GroupFiles *f) {
-  uint64_t limit = UINT64_MAX;
-  visit_groups(f, "memory", lower_memory, &limit);
-  return limit;
-}
-
-double group_cpus(const GroupFiles *f) {
-  double limit = 1e9;
-  visit_groups(f, "cpu", lower_cpus, &limit);
-  return limit;
-}
-
-static const GroupFiles groups = {.root = "/sys/fs/cgroup", .membership = "/proc/self/cgroup"};
-
 bool machine_memory(uint64_t *bytes, bool *limited) {
   long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  uint64_t limit = group_memory(&groups);
+  uint64_t limit = group_memory(&groups_here);
   bool known = pages > 0 && size > 0 && checked_mul((uint64_t)pages, (uint64_t)size, bytes);
   bool group = limit != UINT64_MAX && (!known || limit < *bytes);
   if (group) *bytes = limit;
@@ -110,12 +18,14 @@ bool machine_memory(uint64_t *bytes, bool *limited) {
 
 /* ---- cores ---- */
 
+enum { PATH = 4096 };
+
 /* How many CPUs of the same core that the process may use come before CPU i. "0,64" or "0-1". */
 static int rank_in_core(const char *folder, const bool *cpus, int i) {
-  char path[PATH], text[TEXT];
+  char path[PATH], text[SYSTEM_TEXT];
   int rank = 0;
   snprintf(path, sizeof path, "%s/cpu%d/topology/thread_siblings_list", folder, i);
-  const char *at = read_text(path, text) ? text : "";
+  const char *at = system_text(path, text) ? text : "";
   while (*at >= '0' && *at <= '9') {
     char *end;
     long from = strtol(at, &end, 10), to = *end == '-' ? strtol(end + 1, &end, 10) : from;
@@ -186,19 +96,19 @@ static Cpus in_mask(void) {
 
 int cores_available(void) {
   int cores = in_mask().cores;
-  double quota = group_cpus(&groups);
+  double quota = group_cpus(&groups_here);
   return quota < cores ? (int)quota + ((int)quota < quota) : cores;
 }
 
 int cpus_at_once(void) {
   int cpus = in_mask().all;
-  double quota = group_cpus(&groups);
+  double quota = group_cpus(&groups_here);
   return quota < 1 ? 1 : quota < cpus ? (int)quota : cpus;
 }
 
 bool cpus_filled(int threads) {
   Cpus c = in_mask();
-  return (threads == c.cores || threads == c.all) && group_cpus(&groups) >= threads;
+  return (threads == c.cores || threads == c.all) && group_cpus(&groups_here) >= threads;
 }
 
 int cores_share(const GcComm *c, int available) {

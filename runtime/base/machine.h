@@ -1,6 +1,7 @@
 /* What the system leaves this process: memory, cores. */
 #ifndef GCRT_MACHINE_H
 #define GCRT_MACHINE_H
+#include "runtime/base/groups.h"
 #include "runtime/base/rt.h"
 #include <pthread.h>
 
@@ -35,12 +36,6 @@ int cores_share(const GcComm *c, int available);
 
 /* ---- by files, for tests ---- */
 
-typedef struct GroupFiles {
-  const char *root;       /* "/sys/fs/cgroup" */
-  const char *membership; /* "/proc/self/cgroup" */
-} GroupFiles;
-uint64_t group_memory(const GroupFiles *f); /* bytes; UINT64_MAX: no limit */
-double group_cpus(const GroupFiles *f);     /* of a quota; 1e9: none */
 /* Cores that have one of the CPUs, whose order is as in a CpuList; folder:
    "/sys/devices/system/cpu". */
 int cores_of(const char *folder, const bool *cpus, int n, int *order);

@@ -53,7 +53,8 @@ static bool is_decoded(const Column *c, const uint8_t *head, uint64_t n, Err *e)
                  {"II*\0", "a TIFF image", 4},
                  {"MM\0*", "a TIFF image", 4},
                  {"\x89HDF\r\n\x1a\n", "an HDF5 file", 8},
-                 {"PAR1", "a Parquet file", 4}};
+                 {"PAR1", "a Parquet file", 4},
+                 {"\177ELF", "an executable or a library", 4}};
   static const char torch[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19."; /* of old versions */
   if (n >= sizeof torch - 1 && memcmp(head, torch, sizeof torch - 1) == 0)
     return file_is_of_torch(c->text, e);

@@ -378,7 +378,6 @@ void dataset_slow(const Dataset *d, char *out, size_t size) {
   else
     snprintf(out, size,
              "%s: images are decoded once and kept: the first epoch is the slow one; files no "
-             "larger than the "
-             "input decode fastest",
+             "larger than the input decode fastest",
              c->text);
 }

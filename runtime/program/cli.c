@@ -21,30 +21,6 @@ bool cli_usage(Err *e, const char *what, const char *found) {
 }
 
 /* ---- values ---- */
-static bool parse_count(const char *s, uint64_t least, uint64_t most, uint64_t *out) {
-  uint64_t v = 0;
-  if (!*s) return false;
-  for (const char *p = s; *p; p++)
-    if (*p < '0' || *p > '9' || !checked_mul(v, 10, &v) ||
-        !checked_add(v, (uint64_t)(*p - '0'), &v))
-      return false;
-  *out = v;
-  return v >= least && v <= most;
-}
-
-static bool parse_real(const char *s, double *out) {
-  char *end;
-  *out = strtod(s, &end);
-  return end != s && *end == 0;
-}
-
-static bool parse_i32(const char *s, double *out) {
-  uint64_t n;
-  bool below = *s == '-';
-  if (!parse_count(s + below, 0, (uint64_t)INT32_MAX + below, &n)) return false;
-  *out = below ? -(double)n : (double)n;
-  return true;
-}
 
 /* The name in front of the = is that of no output. */
 static bool no_output(const GcEntry *en, const char *value, size_t length, Err *e) {
@@ -126,15 +102,17 @@ static bool find_entry(const GcEntry **out, const char *name, Err *e) {
   return hint_entries(e);
 }
 
-/* "ENTRY" or "ENTRY:N". */
+/* "ENTRY", "ENTRY:N" or "ENTRY:every N". */
 static bool set_validate(Options *o, const char *value, Err *e) {
   char name[128];
   const char *colon = strchr(value, ':');
   size_t n = colon ? (size_t)(colon - value) : strlen(value);
   if (o->validate) return true; /* --validate.INPUT stood before it */
   snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), value);
-  if (colon && !parse_count(colon + 1, 1, INT64_MAX, &o->validate_every)) {
-    err_set(e, EXIT_USAGE, "--validate %s: %s is no number of steps", value, colon + 1);
+  const char *steps = colon ? colon + 1 : "";
+  if (strncmp(steps, "every ", 6) == 0) steps += 6;
+  if (colon && !cli_count(steps, 1, INT64_MAX, &o->validate_every)) {
+    err_set(e, EXIT_USAGE, "--validate %s: %s is no number of steps", value, steps);
     return err_hint(e,
                     "--validate %s:100 validates after every 100 steps, --validate %s after "
                     "each epoch",
@@ -184,17 +162,14 @@ static bool set_option(Options *o, int id, const char *value, Err *e) {
     return err_hint(e, "the options of this entry are listed by %s --help", o->entry->name);
   }
   uint64_t least = id == OPT_STEPS ? 0 : 1; /* 0: the initial weights are saved */
-  if (p->kind == COUNT && !parse_count(value, least, INT64_MAX, &o->count[id]))
-    return err_set(e, EXIT_USAGE, "--%s needs a whole number from %d on, not %s", p->name,
-                   (int)least, value);
-  if (p->kind == SEED && !parse_count(value, 0, UINT64_MAX, &o->count[id])) {
+  if (p->kind == COUNT && !cli_count(value, least, INT64_MAX, &o->count[id]))
+    return cli_no_count(p->name, value, least, e);
+  if (p->kind == SEED && !cli_count(value, 0, UINT64_MAX, &o->count[id])) {
     err_set(e, EXIT_USAGE, "--%s needs a whole number from 0 to 2^64 - 1, not %s", p->name, value);
     return false;
   }
-  if (p->kind == REAL && (!parse_real(value, &o->real[id]) || !(o->real[id] >= 0))) {
-    err_set(e, EXIT_USAGE, "--%s needs a number from 0 on, not %s", p->name, value);
-    return false;
-  }
+  if (p->kind == REAL && (!cli_real(value, &o->real[id]) || !(o->real[id] >= 0)))
+    return cli_no_real(p->name, "a number from 0 on", value, e);
   if (p->kind == TEXT && !*value) return cli_usage(e, "nothing is named after", text);
   if (id == OPT_VALIDATE) return !o->entry || set_validate(o, value, e);
   if (id == OPT_WATCH) {
@@ -254,9 +229,9 @@ static bool set_hyper(Options *o, Named x, const char *value, Err *e) {
   if (o->hyper_given[x.i]) return cli_usage(e, "a hyper is given twice", x.bare);
   GcDtype dt = gc_program.hypers[x.i].dtype;
   if (dt == GC_BOOL) ok = (v = strcmp(value, "true") == 0) || strcmp(value, "false") == 0;
-  if (dt == GC_I32) ok = parse_i32(value, &v);
-  if (dt == GC_F32) ok = parse_real(value, &v) && isfinite((float)v);
-  if (!ok) return err_set(e, EXIT_USAGE, "--%s needs %s, not %s", x.bare, needs[dt], value);
+  if (dt == GC_I32) ok = cli_i32(value, &v);
+  if (dt == GC_F32) ok = cli_real(value, &v) && isfinite((float)v);
+  if (!ok) return cli_no_real(x.bare, needs[dt], value, e);
   o->hyper_given[x.i] = true;
   o->hypers[x.i] = dt == GC_F32 ? (float)v : v;
   return true;
@@ -325,7 +300,7 @@ static bool of_info(const char *found, Err *e) {
 /* info -n N: of a program whose plans for other numbers of ranks are known. */
 static bool set_ranks(Options *o, const char *value, Err *e) {
   uint64_t n;
-  if (!parse_count(value, 1, INT32_MAX, &n))
+  if (!cli_count(value, 1, INT32_MAX, &n))
     return err_set(e, EXIT_USAGE, "-n needs a number of ranks, not %s", value);
   o->ranks = (int)n;
   if (n == 1 && !gc_program.ranks) o->ranks = 0; /* it is alone */

@@ -22,6 +22,14 @@ int cli_find_hyper(const char *name);
 /* What follows the name of an input: FILE or NUMBER. */
 static inline const char *cli_input_value(const GcTensor *t) { return t->rank ? "FILE" : "NUMBER"; }
 
+/* ---- cli_number.c ---- */
+bool cli_count(const char *s, uint64_t least, uint64_t most, uint64_t *out);
+bool cli_real(const char *s, double *out);
+bool cli_i32(const char *s, double *out);
+/* The errors of an option whose value is none; false. */
+bool cli_no_count(const char *option, const char *value, uint64_t least, Err *e);
+bool cli_no_real(const char *option, const char *needs, const char *value, Err *e);
+
 /* ---- cli_near.c ---- */
 /* The error of an option that the entry does not have; false. */
 bool cli_unknown(const GcEntry *en, const char *name, Err *e);

@@ -194,7 +194,8 @@ void validation_metric(const Command *cmd, char *text, size_t size);
    has no weights of it. */
 void validation_resume(Command *cmd, const char *was, const char *now);
 bool validation_ends(const Command *cmd); /* --patience is at its end */
-void validation_end(Command *cmd);        /* says which was the best */
+/* Says which was the best, and, if steps are left, that the training ended early. */
+void validation_end(Command *cmd, bool early);
 
 /* ---- aggregate.c: an output of all rows from those of batches ---- */
 const char *aggregate_name(GcAggregate how);
@@ -307,6 +308,7 @@ void progress_clear(const Command *cmd, const Progress *g); /* the line that is 
 void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total);
 
 /* ---- log.c: --log ---- */
+bool entry_reads_hyper(const GcEntry *e, int i);
 bool log_prepare(const Command *cmd, Err *e);
 bool log_open(Command *cmd, const Position *p, Err *e); /* kept up to the position, or new */
 void log_step(Command *cmd, const Position *p);

@@ -74,7 +74,7 @@ typedef struct Cell { /* before the first: all 0 and i = -1 */
   int i;
 } Cell;
 
-static bool reads_hyper(const GcEntry *e, int i) {
+bool entry_reads_hyper(const GcEntry *e, int i) {
   uint64_t at = 4 * (uint64_t)i;
   for (int s = 0; s < e->nsteps; s++)
     for (int a = 0; a < e->steps[s].nargs; a++) {
@@ -88,7 +88,7 @@ static bool has_cell(const Command *cmd, const Cell *c) {
   const GcEntry *e = cmd->entry, *v = cmd->validation.entry;
   switch (c->kind) {
   case OUTPUT: return tensor_count(&e->outputs[c->i]) == 1;
-  case HYPER: return reads_hyper(e, c->i);
+  case HYPER: return entry_reads_hyper(e, c->i);
   case VALIDATED: return validation_measures(&v->outputs[c->i]);
   case CELL_KINDS: break;
   }
@@ -110,7 +110,7 @@ static bool is_taken(const GcEntry *e, const char *name) {
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (strcmp(name, own[i]) == 0) return true;
   for (int i = 0; i < gc_program.nhypers; i++)
-    if (strcmp(name, gc_program.hypers[i].name) == 0 && reads_hyper(e, i)) return true;
+    if (strcmp(name, gc_program.hypers[i].name) == 0 && entry_reads_hyper(e, i)) return true;
   return false;
 }
 

@@ -120,7 +120,7 @@ static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool c
   }
   if (sig) say_stopped(cmd, p, sig);
   if (p->done > g->begin) say_lost(cmd);
-  validation_end(cmd);
+  validation_end(cmd, p->done < total);
   return sig ? 128 + sig : cmd->failed;
 }
 
@@ -188,6 +188,19 @@ static void say_untrained(const Command *cmd) {
          n > 1 ? "them" : "it");
 }
 
+/* Most often a slip: the loss then rises, and a run may be long before anybody sees it. */
+static void say_negative(const Command *cmd) {
+  const Options *o = &cmd->options;
+  for (int i = 0; i < gc_program.nhypers; i++) {
+    const GcHyper *h = &gc_program.hypers[i];
+    if (o->hyper_given[i] && o->hypers[i] < 0 && h->value > 0 && entry_reads_hyper(cmd->entry, i))
+      note(cmd,
+           "--%s %g is below 0, and the program's own value is %g: a negative learning rate "
+           "raises the loss",
+           h->name, o->hypers[i], (double)h->value);
+  }
+}
+
 int train_run(Command *cmd) {
   Position p = {0};
   Progress g;
@@ -208,6 +221,7 @@ int train_run(Command *cmd) {
          "the loss",
          cmd->entry->name);
   if (total) say_untrained(cmd);
+  if (total) say_negative(cmd);
   if (!log_open(cmd, &p, &cmd->err)) return cmd->err.code;
   dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
   progress_start(cmd, &g, &p);

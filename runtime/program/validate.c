@@ -248,11 +248,11 @@ bool validation_ends(const Command *cmd) {
          cmd->validation.waited >= cmd->options.count[OPT_PATIENCE];
 }
 
-void validation_end(Command *cmd) {
+void validation_end(Command *cmd, bool early) {
   const Validation *h = &cmd->validation;
   if (!h->entry) return;
   const char *name = h->entry->outputs[h->metric.output].name;
-  if (validation_ends(cmd))
+  if (early && validation_ends(cmd))
     note(cmd, "training ended early: %" PRIu64 " validation%s without a better %s", h->waited,
          h->waited == 1 ? "" : "s", name);
   if (cmd->options.given[OPT_SAVEBEST] && !isnan(h->best))

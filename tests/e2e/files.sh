@@ -68,6 +68,23 @@ done
 says 2 'the input short cannot be 2147483648' ./number echoes --long 1 --short 2147483648 --flag 0; hinted
 says 2 'the input flag cannot be 2' ./number echoes --long 1 --short 1 --flag 2; hinted
 
+# numbers of options: what is refused tells the number that is meant, where that is clear
+for given in 'epochs=1.5|--steps N ends the training within an epoch' 'epochs=1,5|--steps N ends the training within an epoch' \
+  'epochs=1e2|write --epochs 100' 'steps=1_000|write --steps 1000' "steps=12'000|write --steps 12000" \
+  'steps=1,000,000|write --steps 1000000' 'lr=0,001|write --lr 0.001: numbers have a decimal point'; do
+  says 2 "--${given%%=*} needs a" ./mnist train ${few% --epochs 1} "--${given%%|*}"
+  holds out.txt "hint: ${given#*|}"
+done
+for given in lr=0,0,1 lr=fast steps=1,00 steps=,5 steps=99999999999999999999999999999999999; do
+  says 2 "--${given%%=*} needs a" ./mnist train ${few% --epochs 1} "--$given"
+  grep -q 'hint: write' out.txt && { fail "a guess at $given"; cat out.txt; }
+done
+run 0 ./mnist train $few --lr -1
+holds out.txt "note: --lr -1 is below 0, and the program's own value is 0.001: a negative learning rate raises the loss"
+run 0 ./mnist train $few --lr 1
+grep -q 'below 0' out.txt && fail 'a positive rate is no negative one'
+says 1 'mnist: is an executable or a library, which programs do not decode' ./mnist train --image mnist --label "$labels"; hinted
+
 printf '\223NUMPY\001\000v\000{' >bad.npy
 says 1 'bad.npy' ./mnist train --image bad.npy --label "$labels"
 : >empty

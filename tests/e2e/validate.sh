@@ -52,6 +52,13 @@ cp out.txt quiet.txt
 [ -s quiet.txt ] && fail '--quiet printed a validation'
 run 0 $train --epochs 4 $held --validate test:7
 [ "$(grep -c '^test  step' out.txt)" = 3 ] || { fail 'steps 7, 14 and the last one are validated'; cat out.txt; }
+cp out.txt plain.txt
+run 0 $train --epochs 4 $held --validate 'test:every 7'
+exactly "$(grep '^test  step' out.txt)" "$(grep '^test  step' plain.txt)" 'every 7 is 7'
+says 2 'error: --validate test:every: every is no number of steps' $train $held --validate test:every
+says 2 'error: --validate test:every x: x is no number of steps' $train $held --validate 'test:every x'
+holds out.txt 'hint: --validate test:100 validates after every 100 steps, --validate test after each epoch'
+run 0 $train --epochs 4 $held --validate test:7
 validated=$(sed -n 's/^test  step 20  middle \(.*\)  accuracy \(.*\)  loss \(.*\)$/\1 \2 \3/p' out.txt)
 run 0 ./net test $test --load plain.st --seed 5 --quiet --p p.npy
 exactly "$validated" "$(sed -n 's/^\(middle\|accuracy\|loss\) = //p' out.txt | tr '\n' ' ' | sed 's/ $//')" 'figures'
@@ -75,6 +82,9 @@ line=$(grep '^note: best.st has the weights of step' out.txt)
 step=$(echo "$line" | sed 's/.*step \([0-9]*\):.*/\1/') best=${line##* }
 run 0 $train --steps "$step" --save that.st
 same best.st that.st 'weights of the best step'
+run 0 $train --epochs "$(grep -c '^epoch' whole.txt)" $held --validate test --save last.st --save-best --patience 3
+grep -q 'ended early' out.txt && fail 'the last epoch is no early end'
+same best.st last.st 'the best weights of as many epochs'
 run 0 ./net test $test --load best.st --seed 5 --quiet --p p.npy
 holds out.txt "loss = $best"
 run 0 $train --epochs 6 $held --validate test --save best2.st --save-best --patience 3 --checkpoint c.ck
