@@ -264,6 +264,9 @@ bool profile_write(const Trace *t, OutFile *out, Err *e);
 /* The first of the n params that the entry reads and does not train, if neither a file nor the
    program itself has weights; else NULL. */
 const GcTensor *untrained_params(const Command *cmd, int *n);
+/* By global of the first program: the run neither reads nor saves it, nor does its validation; to
+   free. NULL: all are saved. */
+bool unused_globals(const Command *cmd, bool **unused, Err *e);
 
 /* ---- the drivers ---- */
 int train_run(Command *cmd);

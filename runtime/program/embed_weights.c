@@ -16,7 +16,7 @@ static bool look(GcModel *m, WeightsName *name, const char *const *text, int n, 
 }
 
 static bool load_named(GcModel *m, const WeightsName *name, int n, Err *e) {
-  if (!load_files(&m->session, name, n, 0, e)) return false;
+  if (!load_files(&m->session, name, n, 0, NULL, e)) return false;
   const char *image;
   if (weights_name_image(name, n, &image, e) && image)
     embed_forget_calls(m); /* all states are fresh */

@@ -7,8 +7,9 @@
 #include "runtime/exec/session.h"
 
 /* Reads the files together, or maps the image of them; what else is to be known of them is a note
-   of the session. skip: as of session_load. */
-bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, Err *e);
+   of the session. skip: as of session_load; unused: as of a WeightsRequest. */
+bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, const bool *unused,
+                Err *e);
 bool load_check(const Session *s, const WeightsName *name, int n, Err *e); /* that it will */
 
 /* embed_open and embed_load_all, with the errors that the command line has, and the notes. */

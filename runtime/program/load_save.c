@@ -60,7 +60,7 @@ typedef struct Requests {
   Absent absent;
 } Requests;
 
-static bool requests_make(Requests *r, const WeightsName *name, int n, Err *e) {
+static bool requests_make(Requests *r, const WeightsName *name, int n, const bool *unused, Err *e) {
   *r = (Requests){.q = calloc((size_t)n, sizeof *r->q),
                   .unread = calloc((size_t)n, sizeof *r->unread)};
   for (int i = 0; r->q && r->unread && i < n; i++)
@@ -69,7 +69,8 @@ static bool requests_make(Requests *r, const WeightsName *name, int n, Err *e) {
                                .need = choose_params,
                                .view = &name[i].part,
                                .unread = name[i].part.scope ? NULL : &r->unread[i],
-                               .absent = &r->absent};
+                               .absent = &r->absent,
+                               .unused = unused};
   return (r->q && r->unread) || err_set(e, EXIT_ENV, "no memory for the names of weights");
 }
 
@@ -81,16 +82,17 @@ static void requests_free(Requests *r) {
 bool load_check(const Session *s, const WeightsName *name, int n, Err *e) {
   Requests r;
   const Globals w = session_globals(s);
-  bool ok = requests_make(&r, name, n, e) && weights_check(&w, r.q, n, e);
+  bool ok = requests_make(&r, name, n, NULL, e) && weights_check(&w, r.q, n, e);
   requests_free(&r);
   return ok;
 }
 
-bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, Err *e) {
+bool load_files(Session *s, const WeightsName *name, int n, unsigned skip, const bool *unused,
+                Err *e) {
   Requests r;
   const char *image = NULL;
   bool mapped = false;
-  bool ok = requests_make(&r, name, n, e) && weights_name_image(name, n, &image, e) &&
+  bool ok = requests_make(&r, name, n, unused, e) && weights_name_image(name, n, &image, e) &&
             (image ? load_image(s, r.q, n, image, &mapped, e) : session_load(s, r.q, n, skip, e));
   if (ok && s->note) say_rest(s, r.q, n, &r.absent, mapped);
   requests_free(&r);
@@ -142,5 +144,9 @@ bool save_weights(Command *cmd, Err *e) {
 }
 
 bool load_weights(Command *cmd, Err *e) {
-  return load_files(&cmd->session, cmd->load, cmd->options.nload, command_skips(cmd), e);
+  bool *unused = NULL;
+  if (!unused_globals(cmd, &unused, e)) return false;
+  bool ok = load_files(&cmd->session, cmd->load, cmd->options.nload, command_skips(cmd), unused, e);
+  free(unused);
+  return ok;
 }

@@ -113,7 +113,7 @@ static bool compare_all(const Reading *r, int i, Err *e) {
     bool found = finds(r, i, g, &x);
     if (found && !weights_fits(s, &x, g, q->nmeta > 0, e)) return false;
     loaded += found;
-    if (found || is_elsewhere(r, i, g)) continue;
+    if (found || is_elsewhere(r, i, g) || (q->unused && q->unused[k])) continue;
     if (q->need(g, q->view)) return lacks(r, s, g, e);
     const bool to_be_found =
         g->kind != GC_PARAM && ends_as_input_scale(g->t.name, strlen(g->t.name));
@@ -247,12 +247,19 @@ static bool each_source(const Globals *w, const WeightsRequest *q, int n,
   return ok;
 }
 
+/* The programs of several targets have the same globals beside their copies. */
+static bool is_unused(const WeightsRequest *q, const GcGlobal *g) {
+  for (int i = 0; q->unused && i < gc_program.nglobals; i++)
+    if (q->unused[i] && strcmp(gc_program.globals[i].t.name, g->t.name) == 0) return true;
+  return false;
+}
+
 static bool has_params(const Globals *w, const Reading *r, Err *e) {
   bool all = true;
   (void)e;
   for (int i = 0; i < w->program->nglobals; i++) {
     const GcGlobal *g = &w->program->globals[i];
-    all &= !choose_params(g, NULL) || is_elsewhere(r, -1, g);
+    all &= !choose_params(g, NULL) || is_elsewhere(r, -1, g) || is_unused(r->request, g);
   }
   return all;
 }

@@ -81,6 +81,8 @@ typedef struct WeightsRequest { /* what is read of a file */
   int nmeta;
   Unread *unread; /* gets what the program does not have; or NULL */
   Absent *absent; /* gets what is wanted and in no file; or NULL */
+  const bool
+      *unused; /* by global of the first program: no file needs it; NULL: all may be needed */
 } WeightsRequest;
 /* Of several files a later one counts before an earlier one. What does not fit changes nothing.
    Copies of params in other dtypes follow what has been read. */

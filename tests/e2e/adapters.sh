@@ -185,4 +185,48 @@ entry train(x : f32[4, 2]) {
 }
 END
 says 1 'the loss depends on no param at "*.adapter"' "$gc" wrong.g --check
+# ---- a file needs what the run reads or saves, and no more: the weights of a net without its second head ----
+cat >single.g <<'END'
+def body(x) { return relu(linear(x, 12) as fc) }
+def first(x : f32[n, 6]) { return linear(body(x) as shared, 4) as out }
+entry one(x : f32[n <= 16, 6]) { return y = first(x) as head }
+entry learn(x : f32[n <= 16, 6], y : f32[n, 4]) {
+  loss = mse(first(x) as head, y)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+cat single.g - >heads.g <<'END'
+def second(x : f32[n, 6]) { return linear(relu(linear(x, 12) as mid), 3) as last }
+entry two(x : f32[n <= 16, 6]) { return y = second(x) }
+entry weights() {
+  param kept : f32[3] = ones()
+  return kept
+}
+entry measure(x : f32[n <= 16, 6]) { return size = mean(second(x) ** 2) }
+entry train_two(x : f32[n <= 16, 6]) {
+  loss = mean(second(x) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+run 0 "$gc" single.g -o single
+run 0 ./single learn --x x.npy --y y.npy --save single.st --quiet
+run 0 ./single one --x x.npy --load single.st --y one.npy
+for how in '' --precision=bf16 --weights=q8; do
+  run 0 "$gc" single.g $how -o single
+  run 0 ./single one --x x.npy --load single.st --y one.npy
+  run 0 "$gc" heads.g $how -o heads
+  run 0 ./heads one --x x.npy --load single.st --expect y=one.npy --rtol 0 --atol 0 --seed 9
+  grep -q 'initial values stay' out.txt && fail 'a note of what the run does not read'
+  says 1 'single.st: has no tensor second.' ./heads two --x x.npy --load single.st
+  says 1 'single.st: has no tensor second.' ./heads one --x x.npy --load single.st --save all.st
+  says 1 'single.st: has no tensor kept' ./heads weights --load single.st
+  absent all.st
+  [ "$how" = --weights=q8 ] && continue
+  run 0 ./heads learn --x x.npy --y y.npy --load single.st
+  says 1 'single.st: has no tensor second.' ./heads learn --x x.npy --y y.npy --load single.st --checkpoint c.ck
+  says 1 'single.st: has no tensor second.' ./heads learn --x x.npy --y y.npy --load single.st --validate measure --validate.x x.npy
+  says 1 'single.st: has no tensor second.' ./heads learn --x x.npy --y y.npy --load single.st,image=w.image
+done
 finish
