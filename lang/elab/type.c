@@ -33,6 +33,31 @@ static void forget_value(Elab *e, const char *name) {
   if (t && t->decl->kind == DECL_LET) t->val = error_value;
 }
 
+static bool no_extent_of_input(Elab *e, Loc loc, int64_t axis) {
+  const bool whole = axis_extent(e->c, axis)->whole != 0;
+  elab_error(e, loc, "a dim of an input is a multiple of one extent%s, found %s",
+             whole ? ", or has more" : "", axis_str(e->c, axis));
+  elab_hint(e, whole ? "take fewer in the entry, by x[1:]"
+                     : "give each extent an axis of its own, and reshape");
+  return elab_trace(e), false;
+}
+
+/* The extent that the value of a dim's expression is; false: none, which was reported. */
+static bool wants_value(Elab *e, const Dim *d, Val v, bool input, Want *w) {
+  const bool bounded = v.kind == VAL_EXTENT && v.extent.axis;
+  if (bounded) w->n = v.extent.axis;
+  if (bounded && input && !axis_is_of_input(e->c, w->n)) return no_extent_of_input(e, d->loc, w->n);
+  if (input && v.kind == VAL_INT && v.i < 0) {
+    elab_error(e, d->loc, "a dim must be at least 1, found %lld", (long long)v.i);
+    if (!hint_define(e, v)) elab_hint(e, "a dim that is known at run time has a bound: n <= 64");
+    elab_trace(e);
+  } else if (bounded || val_to_int(e, v, 1, "a dim", d->loc, &w->n)) {
+    return true;
+  }
+  if (w->name) forget_value(e, w->name);
+  return false;
+}
+
 /* bind: free names are bound to the argument's dims. input: `n <= 64` declares an extent. */
 static bool wants_of(Elab *e, const TypeExpr *t, bool bind, bool input, Wants *out) {
   bool ok = true, dots = false;
@@ -67,30 +92,9 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, bool input, Wants *o
     Val v = elab_eval_one(e, d->expr);
     int list = v.kind == VAL_LIST ? v.list->n : 1;
     for (int k = 0; k < list; k++) {
-      Val one = v.kind == VAL_LIST ? v.list->at[k] : v;
-      bool bounded = one.kind == VAL_EXTENT && one.extent.axis;
-      if (bounded) w.n = one.extent.axis;
-      const Extent *x = bounded ? axis_extent(e->c, w.n) : NULL;
-      if (bounded && input && !axis_is_of_input(e->c, w.n)) {
-        elab_error(e, d->loc, "a dim of an input is a multiple of one extent%s, found %s",
-                   x->whole ? ", or has more" : "", axis_str(e->c, w.n));
-        elab_hint(e, x->whole ? "take fewer in the entry, by x[1:]"
-                              : "give each extent an axis of its own, and reshape");
-        elab_trace(e);
-        ok = false;
-        continue;
-      }
-      if (input && one.kind == VAL_INT && one.i < 0) {
-        elab_error(e, d->loc, "a dim must be at least 1, found %lld", (long long)one.i);
-        if (!hint_define(e, one))
-          elab_hint(e, "a dim that is known at run time has a bound: n <= 64");
-        elab_trace(e);
-      } else if (bounded || val_to_int(e, one, 1, "a dim", d->loc, &w.n)) {
-        vec_push(e->a, out, w);
-        continue;
-      }
-      if (w.name) forget_value(e, w.name);
-      ok = false;
+      const bool is_dim = wants_value(e, d, v.kind == VAL_LIST ? v.list->at[k] : v, input, &w);
+      if (is_dim) vec_push(e->a, out, w);
+      ok &= is_dim;
     }
   }
   return ok;

@@ -205,6 +205,28 @@ static void print_recipe(FILE *f, const Recipe *r) {
   }
 }
 
+static void print_variable(FILE *f, const Stmt *s) {
+  fprintf(f, "%s%s %s", s->variable.transient ? "transient " : "",
+          s->kind == ST_PARAM ? "param" : "state", s->variable.name.name);
+  print_type(f, s->variable.type);
+  fputs(" = ", f);
+  print_expr(f, s->variable.init);
+  if (!s->variable.origin.name) return;
+  fputs(" from ", f);
+  print_string(f, s->variable.origin.name, strlen(s->variable.origin.name));
+  if (s->variable.origin.transposed) fputc('\'', f);
+}
+
+static void print_loop(FILE *f, const Stmt *s, int indent) {
+  print_idents(f, s->loop.targets);
+  fprintf(f, "%s%s %s in ", s->loop.targets.n ? " = " : "", s->kind == ST_FOR ? "for" : "scan",
+          s->loop.var.name);
+  print_expr(f, s->loop.from);
+  fputs(" .. ", f);
+  print_expr(f, s->loop.to);
+  print_body(f, &s->loop.body, indent);
+}
+
 static void print_stmt(FILE *f, const Stmt *s, int indent) {
   fprintf(f, "%*s", indent, "");
   switch (s->kind) {
@@ -219,28 +241,9 @@ static void print_stmt(FILE *f, const Stmt *s, int indent) {
     print_expr(f, s->update.value);
     break;
   case ST_PARAM:
-  case ST_STATE:
-    fprintf(f, "%s%s %s", s->variable.transient ? "transient " : "",
-            s->kind == ST_PARAM ? "param" : "state", s->variable.name.name);
-    print_type(f, s->variable.type);
-    fputs(" = ", f);
-    print_expr(f, s->variable.init);
-    if (s->variable.origin.name) {
-      fputs(" from ", f);
-      print_string(f, s->variable.origin.name, strlen(s->variable.origin.name));
-      if (s->variable.origin.transposed) fputc('\'', f);
-    }
-    break;
+  case ST_STATE: print_variable(f, s); break;
   case ST_FOR:
-  case ST_SCAN:
-    print_idents(f, s->loop.targets);
-    fprintf(f, "%s%s %s in ", s->loop.targets.n ? " = " : "", s->kind == ST_FOR ? "for" : "scan",
-            s->loop.var.name);
-    print_expr(f, s->loop.from);
-    fputs(" .. ", f);
-    print_expr(f, s->loop.to);
-    print_body(f, &s->loop.body, indent);
-    break;
+  case ST_SCAN: print_loop(f, s, indent); break;
   case ST_IF: print_branch(f, s, indent); break;
   case ST_SCOPE:
     fputs("scope ", f);

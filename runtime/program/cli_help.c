@@ -59,58 +59,67 @@ static void help_options(const GcEntry *en) {
   }
 }
 
+static void help_commands(const char *program) {
+  printf("usage: %s info [ENTRY]                    entries, parameters, and the memory that a "
+         "run takes\n",
+         program);
+  if (gc_program.ranks)
+    printf("       %s info [ENTRY] -n RANKS           what each of so many ranks takes\n", program);
+  printf("       %s ENTRY --INPUT FILE … [options]  runs an entry; ENTRY --help says "
+         "more\n",
+         program);
+  printf("       %s --version                       what it was compiled by, and for\n", program);
+  for (const Tool *t = tools(); t->name; t++)
+    printf("       %s %s %s\n", program, t->name, t->usage);
+  printf("\nentries\n");
+  for (int i = 0; i < gc_program.nentries; i++) {
+    const GcEntry *x = &gc_program.entries[i];
+    printf(x->ninputs || x->training ? "  %-14s" : "  %s", x->name);
+    for (int k = 0; k < x->ninputs; k++) help_input(&x->inputs[k]);
+    printf("%s\n", x->training ? "   (training)" : "");
+  }
+}
+
+static void help_hyper(const GcEntry *en, int k) {
+  const GcHyper *h = &gc_program.hypers[k];
+  if (en->unread && en->unread[k]) return;
+  char left[200], value[32];
+  snprintf(left, sizeof left, "--%s%s %s", hyper_is_hidden(en, k) ? "hyper." : "", h->name,
+           h->dtype == GC_BOOL  ? "true|false"
+           : h->dtype == GC_I32 ? "N"
+                                : "V");
+  hyper_text(value, h, h->value);
+  printf("  %-26s hyper (default %s)\n", left, value);
+}
+
+static void help_output(const GcEntry *en, int k) {
+  const GcTensor *t = &en->outputs[k];
+  char what[80] = ", else printed";
+  if (infer_aggregates(en, t))
+    snprintf(what, sizeof what, ", else the %s over batches is printed",
+             aggregate_name(t->aggregate));
+  if (en->training)
+    help_tensor(en, "output", t, "", "", "");
+  else
+    help_tensor(en, "output", t, output_is_hidden(en, k) ? "--output." : "--", " FILE.npy", what);
+}
+
+static void help_entry(const GcEntry *en, const char *program) {
+  printf("usage: %s %s", program, en->name);
+  for (int k = 0; k < en->ninputs; k++) help_input(&en->inputs[k]);
+  printf(" [options]\n\n");
+  for (int k = 0; k < en->ninputs; k++)
+    help_tensor(en, "input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
+  for (int k = 0; k < gc_program.nhypers; k++) help_hyper(en, k);
+  for (int k = 0; k < en->noutputs; k++) help_output(en, k);
+}
+
 void cli_help(const Options *o, const char *program) {
   const GcEntry *en = o->entry;
-  if (!en) {
-    printf("usage: %s info [ENTRY]                    entries, parameters, and the memory that a "
-           "run takes\n",
-           program);
-    if (gc_program.ranks)
-      printf("       %s info [ENTRY] -n RANKS           what each of so many ranks takes\n",
-             program);
-    printf("       %s ENTRY --INPUT FILE … [options]  runs an entry; ENTRY --help says "
-           "more\n",
-           program);
-    printf("       %s --version                       what it was compiled by, and for\n", program);
-    for (const Tool *t = tools(); t->name; t++)
-      printf("       %s %s %s\n", program, t->name, t->usage);
-    printf("\nentries\n");
-    for (int i = 0; i < gc_program.nentries; i++) {
-      const GcEntry *x = &gc_program.entries[i];
-      printf(x->ninputs || x->training ? "  %-14s" : "  %s", x->name);
-      for (int k = 0; k < x->ninputs; k++) help_input(&x->inputs[k]);
-      printf("%s\n", x->training ? "   (training)" : "");
-    }
-  } else {
-    printf("usage: %s %s", program, en->name);
-    for (int k = 0; k < en->ninputs; k++) help_input(&en->inputs[k]);
-    printf(" [options]\n\n");
-    for (int k = 0; k < en->ninputs; k++)
-      help_tensor(en, "input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
-    for (int k = 0; k < gc_program.nhypers; k++) {
-      const GcHyper *h = &gc_program.hypers[k];
-      if (en->unread && en->unread[k]) continue;
-      char left[200], value[32];
-      snprintf(left, sizeof left, "--%s%s %s", hyper_is_hidden(en, k) ? "hyper." : "", h->name,
-               h->dtype == GC_BOOL  ? "true|false"
-               : h->dtype == GC_I32 ? "N"
-                                    : "V");
-      hyper_text(value, h, h->value);
-      printf("  %-26s hyper (default %s)\n", left, value);
-    }
-    for (int k = 0; k < en->noutputs; k++) {
-      const GcTensor *t = &en->outputs[k];
-      char what[80] = ", else printed";
-      if (infer_aggregates(en, t))
-        snprintf(what, sizeof what, ", else the %s over batches is printed",
-                 aggregate_name(t->aggregate));
-      if (en->training)
-        help_tensor(en, "output", t, "", "", "");
-      else
-        help_tensor(en, "output", t, output_is_hidden(en, k) ? "--output." : "--", " FILE.npy",
-                    what);
-    }
-  }
+  if (en)
+    help_entry(en, program);
+  else
+    help_commands(program);
   help_options(en);
   printf("\ninput files are told apart by content: .npy, .npz (by the input's name), IDX, each "
          "also\nas .gz, or flat; .csv and .tsv by their names\n"
