@@ -15,8 +15,10 @@ order. What a block is stands in its language, and in comments right above it:
   <!-- not run: WHY -->                 nothing of these
   <!-- needs COMMAND -->                is executed where that is installed; else the test says that it was not
 Above a table, <!-- messages --> says that what stands in backquotes in its first column is in messages of the sources;
-"…" stands for what varies. The page of results is short: older figures go to docs/results/*.csv.
+"…" stands for what varies. The page of results is short: older figures go to docs/results/*.csv, whose rows have the
+fields of their first one.
 """
+import csv
 import os
 import re
 import shutil
@@ -175,12 +177,26 @@ class Page:
             self.fail(line, "this block is neither executed nor compared: tests/docs.py says how")
 
 
+def broken_rows(folder):
+    """Says which rows of the tables in the folder have not the fields of the first one; how many."""
+    count = 0
+    for name in sorted(n for n in os.listdir(folder) if n.endswith(".csv")):
+        with open(os.path.join(folder, name), newline="") as f:
+            rows = csv.reader(f)
+            columns = len(next(rows))
+            for row in rows:
+                if len(row) != columns:
+                    count += 1
+                    print(f"docs/results/{name}:{rows.line_num}: {len(row)} fields, where the first row has {columns}")
+    return count
+
+
 def main():
     gc, root, mkdata, scratch = (os.path.abspath(a) for a in sys.argv[1:5])
     shutil.rmtree(scratch, ignore_errors=True)
     docs = os.path.join(root, "docs")
     pages = [os.path.join(root, "README.md")] + sorted(os.path.join(docs, n) for n in os.listdir(docs) if n.endswith(".md"))
-    failures = done = 0
+    failures, done = broken_rows(os.path.join(docs, "results")), 0
     sources = literals(root)
     for path in pages:
         with open(path) as f:

@@ -16,8 +16,8 @@ typedef struct FmaTile {
                 (text/gemm.h) */
 } FmaTile;
 
-/* Sums of a thread take 64 registers of 255 at most. */
 enum { LARGE_TILES = 2 }; /* the first ones, whose sums in f64 no thread has registers for */
+/* Sums of a thread take 64 registers of 255 at most. */
 static const FmaTile fma_tiles[] = {
     {128, 128, 8, 8, false}, {64, 128, 8, 8, true}, {64, 64, 4, 4, false},
     {32, 32, 2, 2, false},   {64, 64, 4, 4, true},  {32, 64, 4, 4, true},
