@@ -38,10 +38,9 @@ struct Target {
      panels; < 0: no such convolutions. NULL: images stay as the program has them. Of a half
      precision: for convolutions with f32 results, and their gradients by the images. */
   int (*filter_panel)(const Target *t, Dtype dt, int64_t columns);
-  /* This convolution of a half precision with f32 results, or its gradient by the images,
-     multiplies what is stored; else it reads f32 copies. It follows from channels and taps alone.
-   */
-  bool (*multiplies_halves)(const Target *t, Dtype in, const ConvGeom *g, bool back);
+  /* This convolution of a half precision with f32 results, or a gradient of it, multiplies what is
+     stored; else it reads f32 copies. It follows from channels and taps alone. */
+  bool (*multiplies_halves)(const Target *t, Dtype in, const ConvGeom *g, OpKind kind);
   /* Columns of a panel of transformed filters, if this convolution or gradient by the images is
      computed by Winograd's method, of bounded images at some of their sizes; else 0. It follows
      from the shapes of one image and of the filters, so that all ways to run a program give the

@@ -3,7 +3,7 @@
    filters lie as in conv.c. An element is one sum: of filter rows, in these columns, in these
    groups of 32 channels, whose order within is the instruction's. A tap in the padding multiplies
    zeros. So its bits depend neither on blocks nor on threads, nor on the bounds of extents. */
-#include "codegen/schedule/amx_conv.h"
+#include "codegen/cpu/amx_conv.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/epilogue.h"
 #include "codegen/cpu/pixel.h"
@@ -28,22 +28,20 @@ static int64_t words_of_tap(const AmxConv *v) { return v->s.chunks * WORDS * v->
 
 /* ---- what the whole kernel uses ---- */
 
-/* A pitch of the run: places of a plane that belong to one row, or rows to one image. */
-static void print_pitch(const AmxConv *v, Text *x, const char *name, const AmxAxis *axis,
-                        const char *result, const char *source) {
-  Arena *a = v->g->a;
+void amx_print_pitch(Gen *g, Text *x, const char *name, const AmxAxis *axis, const char *result,
+                     const char *source) {
   if (text_is_number(result) && text_is_number(source)) {
     text_line(x, "const long %s = %lld;", name, (long long)amx_axis_pitch(axis));
     return;
   }
   text_line(x, "const long %s_of_result = %s + %lld, %s_of_source = %s + %lld;", name,
-            text_ceil_div(a, result, axis->step), (long long)axis->behind, name,
-            text_ceil_div(a, source, axis->over), (long long)axis->before);
+            text_ceil_div(g->a, result, axis->step), (long long)axis->behind, name,
+            text_ceil_div(g->a, source, axis->over), (long long)axis->before);
   text_line(x, "const long %s = %s_of_result > %s_of_source ? %s_of_result : %s_of_source;", name,
             name, name, name, name);
 }
 
-static void print_firsts(Text *x, const char *name, const AmxAxis *axis) {
+void amx_print_firsts(Text *x, const char *name, const AmxAxis *axis) {
   text_add(x, "%*sconst long %s[] = {", 2 * x->indent, "", name);
   for (int p = 0; p < axis->nplanes; p++)
     text_add(x, "%s%lld", p ? ", " : "", (long long)axis->plane[p]);
@@ -54,10 +52,10 @@ static void print_shape(const AmxConv *v, Text *x) {
   const ConvSchedule *c = &v->s.conv;
   const AmxAxis *h = &v->s.h, *w = &v->s.w;
   const int64_t row = c->in_columns * c->from_channels, planes = (int64_t)h->nplanes * w->nplanes;
-  print_pitch(v, x, "pitch", w, v->columns, v->source_columns);
-  print_pitch(v, x, "of_image", h, v->rows, v->source_rows);
-  print_firsts(x, "first_rows", h);
-  print_firsts(x, "first_columns", w);
+  amx_print_pitch(v->g, x, "pitch", w, v->columns, v->source_columns);
+  amx_print_pitch(v->g, x, "of_image", h, v->rows, v->source_rows);
+  amx_print_firsts(x, "first_rows", h);
+  amx_print_firsts(x, "first_columns", w);
   text_line(x, "enum { plane = %lld, chunk = %lld };", (long long)(v->s.plane * WORDS),
             (long long)(planes * v->s.plane * WORDS));
   text_line(x,
@@ -183,7 +181,7 @@ static void print_results(const AmxConv *v, Text *x, const AmxPhase *column, int
   epilogue_rows(v->g, x, v->gr, &rows, &s);
 }
 
-static const char *tile_function(const AmxConv *v, int tiles, int64_t width) {
+static const char *sums_function(const AmxConv *v, int tiles, int64_t width) {
   const long long columns = ceil_div(width, AMX_DEPTH / 2);
   const char *name = intern_printf(v->g->ctx, "conv_amx_%dx%lld_b%d", tiles, columns, v->s.nr);
   gen_helper(v->g, intern_printf(v->g->ctx, "GC_CONV_AMX(%s, %d, %lld, %dL)\n", name, tiles,
@@ -209,8 +207,8 @@ static void print_phase(const AmxConv *v, Text *x, int row, int column, int64_t 
   text_open(x, "for (long p = 0; p < last; p += %d) {", AMX_POSITIONS);
   text_line(x, "const i32 *a = source + (%lld * pitch + %lld + p) * %d;", (long long)hs->before,
             (long long)ws->before, WORDS);
-  text_line(x, "if (last - p > %d) %s%s", AMX_POSITIONS / 2, tile_function(v, 2, width), call);
-  text_line(x, "else %s%s", tile_function(v, 1, width), call);
+  text_line(x, "if (last - p > %d) %s%s", AMX_POSITIONS / 2, sums_function(v, 2, width), call);
+  text_line(x, "else %s%s", sums_function(v, 1, width), call);
   text_line(x, "const long end = p + %d < last ? p + %d : last;", AMX_POSITIONS, AMX_POSITIONS);
   text_open(x, "for (long at = p, some; at < end; at += some) {");
   text_line(x, "some = pitch - column < end - at ? pitch - column : end - at;");

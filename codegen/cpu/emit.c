@@ -106,7 +106,9 @@ static const char *features_of(const Program *p) {
     const Kernel *k = p->functions.at[i].kernel;
     const bool product =
         k->schedule_kind == &product_kind && ((const ProductSchedule *)k->schedule)->amx;
-    if (product || k->schedule_kind == &amx_conv_kind)
+    const bool filter =
+        k->schedule_kind == &filter_kind && ((const FilterSchedule *)k->schedule)->amx;
+    if (product || filter || k->schedule_kind == &amx_conv_kind)
       return arena_printf(p->g.a, "%s%samx-tile,amx-bf16", all, *all ? "," : "");
   }
   return all;

@@ -10,6 +10,7 @@
    filters, which read each pixel of x once a panel, x is packed, too, a block of tiles for all
    panels. */
 #include "codegen/cpu/filter.h"
+#include "codegen/cpu/amx_conv.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/program/extent.h"
 
@@ -38,6 +39,7 @@ static uint64_t sum_bytes(const Group *gr, const ConvGeom *c) {
 static Filter filter_of(Gen *g, const Group *gr) {
   const Layout *l = layout_of(g->ctx, gr);
   FilterShape shape = {.c = conv_geom(gr->e, gr->root), .panel = l->nr, .epilogue = gr->nops > 1};
+  shape.amx = dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype);
   shape.bytes = sum_bytes(gr, &shape.c);
   return (Filter){.g = g,
                   .gr = gr,
@@ -53,8 +55,7 @@ uint64_t cpu_filter_scratch(const Group *gr) {
   return ((uint64_t)filter_chunks(&c, bytes) + (gr->nops > 1)) * bytes;
 }
 
-/* e rows and w columns of the unit's tile. */
-static void print_extent(const Filter *f, Text *x) {
+void filter_extent(const Filter *f, Text *x) {
   int64_t tail = f->s.c.gout - (f->s.np - 1) * f->s.nr;
   text_line(x, "const long e = %s - m;", filter_row_text(f, "(k + 1)"));
   text_line(x, "const long w = q < %lld ? %d : %lld;", (long long)f->s.np - 1, f->s.nr,
@@ -62,7 +63,7 @@ static void print_extent(const Filter *f, Text *x) {
 }
 
 static void print_epilogue(const Filter *f, Text *x) {
-  print_extent(f, x);
+  filter_extent(f, x);
   text_open(x, "for (long i = 0; i < e; i++) {");
   if (f->s.merged)
     text_line(x, "const long s = (m + i) / %lld, ch = (m + i) %% %lld;", (long long)f->s.c.gin,
@@ -95,7 +96,7 @@ static void print_start(const Filter *f, Text *x, const char *first, const char 
     text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
   }
   filter_unit(f, x);
-  print_extent(f, x);
+  filter_extent(f, x);
   text_line(x, "for (long i = 0; i < e; i++)");
   if (from >= 0)
     text_line(x,
@@ -263,7 +264,7 @@ static void print_combine(Filter *f) {
   text_open(x, "for (long u = u0; u < u1; u++) {");
   filter_unit(f, x);
   text_open(x, "{");
-  print_extent(f, x);
+  filter_extent(f, x);
   text_open(x, "for (long i = 0; i < e; i++) {");
   text_line(x, "f32 *to = c + i * %lld;", (long long)f->s.ld);
   text_line(x, "const long place = to - sum;");
@@ -293,13 +294,13 @@ static void print_work(Filter *f, Kernel *k) {
     kernel_units_of(k, f->s.units, units_text(f));
     text_line(x, "f32 *sum = (f32 *)%s;", sum_text(f));
   }
-  k->balance = filter_balance;
+  k->balance = f->s.amx ? NULL : filter_balance;
 }
 
 /* The tiles of one panel lie in their order: a thread's part of the results is a run of bytes. */
 static void split_results(const Filter *f, Kernel *k, const Group *gr) {
   if (k->units <= 1 || f->s.chunks || f->s.low != f->s.tiles || filter_varies(&f->s) ||
-      f->s.block || (!f->layout->nr && f->s.np * f->s.c.groups != 1))
+      f->s.block || f->s.amx || (!f->layout->nr && f->s.np * f->s.c.groups != 1))
     return;
   for (int i = 0; i < gr->nout; i++) {
     const Value *v = value_at(gr->e, gr->out[i]);
@@ -337,6 +338,14 @@ static void print_pixels(const Filter *f, Text *x) {
               (long long)c->h.out, (long long)c->w.out, (long long)c->cout);
 }
 
+static void print_unit(const Filter *f, Text *x) {
+  window_chunk_rows(f->g, f->gr->e, x, &f->s.c);
+  if (f->s.pack) print_panel_of_dy(f, x);
+  if (f->s.block) print_block_of_x(f, x);
+  print_pixels(f, x);
+  filter_panels(f, x);
+}
+
 void cpu_filter(Gen *g, const Group *gr) {
   Filter f = filter_of(g, gr);
   const ConvGeom *c = &f.s.c;
@@ -348,8 +357,8 @@ void cpu_filter(Gen *g, const Group *gr) {
   print_work(&f, k);
   split_results(&f, k, gr);
   text_line(x, "typedef long pos;");
-  text_line(x, "const f32 *dy = in%d, *image = in%d;", group_arg(gr, f.op->operands[0]),
-            group_arg(gr, f.op->operands[1]));
+  text_line(x, "const %s *dy = in%d, *image = in%d;", f.s.amx ? "uint16_t" : "f32",
+            group_arg(gr, f.op->operands[0]), group_arg(gr, f.op->operands[1]));
   if (type_extent(c->y, 3))
     text_line(x, "const long less = %lld - %s;", (long long)c->w.out, filter_columns(&f));
   const char *first = k->units > 1 ? "u0" : "0";
@@ -357,6 +366,7 @@ void cpu_filter(Gen *g, const Group *gr) {
   if (f.s.pack) kernel_buffer(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.s.nr);
   if (f.s.block)
     kernel_buffer(g, k, x, "f32", 4, "tiles", f.s.block * window_chunk_pixels(c) * f.s.la);
+  if (f.s.amx) amx_filter_begin(&f, k);
   if (op_accumulator(f.op) >= 0 || c->y->numel == 0) { /* without images no chunk writes it */
     if (f.s.chunks) text_open(x, "if (!apart) {");
     if (f.s.chunks) text_line(x, "f32 *sum = all;");
@@ -365,13 +375,13 @@ void cpu_filter(Gen *g, const Group *gr) {
   }
   open_chunks(&f, k, first, last);
   filter_unit(&f, x);
-  window_chunk_rows(g, gr->e, x, c);
-  if (f.s.pack) print_panel_of_dy(&f, x);
-  if (f.s.block) print_block_of_x(&f, x);
-  print_pixels(&f, x);
-  filter_panels(&f, x);
+  if (f.s.amx)
+    amx_filter_unit(&f, x);
+  else
+    print_unit(&f, x);
   text_close(x, "}");
   text_close(x, "}");
+  if (f.s.amx) text_line(x, "amx_release();");
   if (f.s.epilogue) {
     if (f.s.chunks) text_line(x, "if (apart) return;");
     if (f.s.chunks) text_line(x, "f32 *sum = all;");

@@ -23,6 +23,8 @@ const char *filter_tiles_text(const Filter *f);
 /* Where unit u lies: group g, panel q, filter row r, run v of channels, tile k: rows from m on. Of
    blocks of tiles, `few` from `block` on, each meets one panel after the other. */
 void filter_unit(const Filter *f, Text *x);
+/* Declares e rows and w columns of the unit's tile. */
+void filter_extent(const Filter *f, Text *x);
 /* The products of the unit's tile, of the width that its panel has. */
 void filter_panels(const Filter *f, Text *x);
 #endif

@@ -42,6 +42,15 @@ void filter_unit(const Filter *f, Text *x) {
     print_place(f, x);
     return;
   }
+  if (f->s.amx) { /* copies of x, and then those of dy, serve several units in a row */
+    text_line(x, "const long tap = u %% %lld, panel = u / %lld, q = panel %% %lld;", r * v, r * v,
+              q);
+    text_line(x, "const long v = tap %% %lld, r = tap / %lld, k = panel / %lld %% %s;", v, v, q, t);
+    text_line(x, "const long g = panel / %lld / %s, k0 = g * %lld + q * %d;", q, t,
+              (long long)f->s.c.gout, f->s.nr);
+    print_place(f, x);
+    return;
+  }
   text_line(x, "const long k = u %% %s, run = u / %s, v = run %% %lld, r = run / %lld %% %lld;", t,
             t, v, v, r);
   text_line(x, "const long q = run / %lld %% %lld, g = run / %lld, k0 = g * %lld + q * %d;", v * r,

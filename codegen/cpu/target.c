@@ -25,10 +25,11 @@ static int cpu_filter_panel(const Target *t, Dtype dt, int64_t columns) {
 }
 
 /* Depthwise convolutions multiply no number by more than one. */
-static bool cpu_multiplies_halves(const Target *t, Dtype in, const ConvGeom *c, bool back) {
+static bool cpu_multiplies_halves(const Target *t, Dtype in, const ConvGeom *c, OpKind kind) {
   const VectorMachine *m = &cpu_target(t)->machine;
   if (in != DT_BF16 || (c->groups > 1 && c->gin == 1 && c->gout == 1)) return false;
-  return m->pairs || amx_conv_pays(m, c, back);
+  if (kind == OP_CONV_FILTER_GRAD) return amx_filter_pays(m, c);
+  return m->pairs || amx_conv_pays(m, c, kind == OP_CONV_INPUT_GRAD);
 }
 
 /* Tiles along columns are literal, but for those in the middle. */

@@ -36,7 +36,7 @@ static int64_t plane_of(AmxAxis *x, int64_t first) {
   return x->nplanes++;
 }
 
-static AmxAxis axis_of(Arena *a, const WindowAxis *w, bool back) {
+AmxAxis amx_axis(Arena *a, const WindowAxis *w, bool back) {
   AmxAxis x = {.step = back ? w->stride : 1, .over = back ? 1 : w->stride};
   const Phase *phase = window_phases(a, w, back, &x.nphases);
   x.phase = ARENA_ARRAY(a, AmxPhase, x.nphases + 1);
@@ -113,8 +113,8 @@ static void choose_group(const VectorMachine *m, AmxConvSchedule *s) {
 AmxConvSchedule amx_conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *shape) {
   const ConvGeom *c = &shape->c;
   AmxConvSchedule s = {.conv = conv_schedule(a, m, shape),
-                       .h = axis_of(a, &c->h, shape->back),
-                       .w = axis_of(a, &c->w, shape->back)};
+                       .h = amx_axis(a, &c->h, shape->back),
+                       .w = amx_axis(a, &c->w, shape->back)};
   s.n = s.conv.n;
   s.rows = s.conv.rows;
   s.columns = s.conv.columns;

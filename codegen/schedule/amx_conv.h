@@ -7,6 +7,11 @@
 /* Whether tiles take less time than FMA in f32, by the channels and taps alone: bits depend on it.
    Of a processor without tile registers: false. */
 bool amx_conv_pays(const VectorMachine *m, const ConvGeom *c, bool back);
+/* The same of the gradient by the filters. */
+bool amx_filter_pays(const VectorMachine *m, const ConvGeom *c);
+/* Places of a plane of a chunk of its pixels, and those that a tile reads behind them: at most, if
+   the run decides how large images are. */
+int64_t amx_filter_places(const ConvGeom *c);
 
 /* Rows or columns of a source lie in planes: of those so many apart that one position's tap steps
    over to the next position's. In a plane, a tap reads as many places from each position. */
@@ -31,6 +36,7 @@ typedef struct AmxAxis {
   int64_t positions;      /* of the phase that has most of them */
   int64_t places;         /* of the plane that has most of them */
 } AmxAxis;
+AmxAxis amx_axis(Arena *a, const WindowAxis *w, bool back);
 /* Places of a plane from one row to the next, or from image to image: between them lie as many
    zeros as taps reach over. */
 static inline int64_t amx_axis_pitch(const AmxAxis *a) {

@@ -1,14 +1,14 @@
 /* Schedules of the gradient of a convolution by its filters, for f32 images that lie [N, H, W, C]:
    for one filter row and column, rows of channels of x times columns of channels of dy, summed over
    pixels; see window.h. A unit is a tile of the result, whose thread goes over all pixels. */
-#include "codegen/schedule/window.h"
+#include "codegen/schedule/amx_conv.h"
 
 enum {
   PACK_USES = 32,     /* tiles of a panel of dy that pay for packing it */
   ENOUGH_UNITS = 512, /* for many threads; with fewer, many threads have less tall tiles */
   FEW_TILES = 64,     /* that leave threads of a large machine without work, */
   TILE = 6 * 64,      /* of the most elements that registers hold */
-  ROOM = 4            /* sums of chunks take at most 1 / ROOM of the operands' bytes */
+  ROOM = 4            /* sums of chunks take at most 1 / ROOM of the operands' bytes, */
 };
 
 /* Each pixel of y has one of x, which a tile for itself reads. */
@@ -30,7 +30,33 @@ int64_t filter_chunks(const ConvGeom *c, uint64_t bytes) {
   int64_t chunks = window_pixel_chunks(c).n;
   uint64_t flops = 2 * (uint64_t)(c->y->numel * c->gin * c->h.taps * c->w.taps);
   bool few = c->f->numel < FEW_TILES * TILE && chunks > 1 && flops / 2 >= SERIAL_WORK * 4;
-  return few && bytes <= (c->x->bytes + c->y->bytes) / ROOM / (uint64_t)chunks ? chunks : 0;
+  const uint64_t operands = (uint64_t)(c->x->numel + c->y->numel) * 4; /* in f32 */
+  return few && bytes <= operands / ROOM / (uint64_t)chunks ? chunks : 0;
+}
+
+/* Tiles of as many channels as two registers have rows for, or one if tiles are few, and copies of
+   them and of panels that stay in the second cache. */
+static void choose_amx(const VectorMachine *m, FilterSchedule *f) {
+  const ConvGeom *c = &f->c;
+  const int64_t read = c->h.stride * c->w.stride, taps = c->h.taps * c->w.taps;
+  f->merged = false;
+  f->runs = c->w.taps;
+  f->row = c->gin;
+  const int64_t others = c->groups * f->np * c->h.taps * f->runs;
+  f->tiles = ceil_div(f->row, AMX_DEPTH);
+  if (!f->chunks && others * f->tiles < FEW_TILES) f->tiles = ceil_div(f->row, LINE);
+  f->rows = f->row / f->tiles;
+  f->low = f->tiles - f->row % f->tiles;
+  f->least = f->rows;
+  f->places = amx_filter_places(c);
+  const int64_t tile = f->places * AMX_DEPTH * 2 * (read < taps ? read : taps);
+  f->x_slots = m->cache.l2 / 4 / tile;
+  if (f->x_slots > f->tiles) f->x_slots = f->tiles;
+  if (f->x_slots < 1) f->x_slots = 1;
+  f->dy_slots = m->cache.l2 / 4 / (f->places * f->nr * 2);
+  if (f->dy_slots > f->np) f->dy_slots = f->np;
+  if (f->dy_slots < 1) f->dy_slots = 1;
+  f->all_units = others * f->tiles;
 }
 
 FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape) {
@@ -72,6 +98,14 @@ FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape)
   f.lb = f.pack ? f.nr : c->cout;
   choose_block(m, &f);
   f.flops = 2 * (uint64_t)(c->y->numel * c->gin * c->h.taps * c->w.taps);
+  if (shape->amx) {
+    f.amx = true;
+    f.pack = false;
+    f.block = 0;
+    choose_amx(m, &f);
+    f.units = f.flops < SERIAL_WORK ? 1 : f.all_units;
+    return f;
+  }
   f.all_units = c->groups * f.np * c->h.taps * f.runs * f.tiles;
   f.units = f.flops < SERIAL_WORK ? 1 : f.all_units;
   f.least = f.rows > 0 ? f.rows : 1;
@@ -120,6 +154,10 @@ const ScheduleKind filter_kind = {"filter", (const ScheduleField[]){FIELD(nr),
                                                                     FIELD(pack),
                                                                     FIELD(block),
                                                                     FIELD(la),
+                                                                    FIELD(amx),
+                                                                    FIELD(places),
+                                                                    FIELD(x_slots),
+                                                                    FIELD(dy_slots),
                                                                     FIELD(chunk),
                                                                     FIELD(chunks),
                                                                     {0}}};

@@ -159,6 +159,7 @@ typedef struct FilterShape {
   int panel;      /* columns of the panels that the filters are wanted in, or 0 */
   uint64_t bytes; /* of a gradient as it is added up */
   bool epilogue;
+  bool amx; /* of bf16, in tile registers */
 } FilterShape;
 
 typedef struct FilterSchedule {
@@ -168,12 +169,15 @@ typedef struct FilterSchedule {
   bool merged;  /* a filter row is one run of channels, of which an edge pixel reaches a part */
   int64_t runs; /* of channels in a filter row: 1 or one a column */
   int64_t row;  /* channels in such a run */
-  int64_t tiles, rows, low; /* of a run: `low` of `rows`, then of rows + 1 */
-  int64_t least;            /* rows of a tile at least, where many threads cut more tiles */
-  bool pack;                /* a panel of dy lies in a buffer while its tiles go over it */
-  int64_t lb;               /* elements from pixel to pixel of dy, or of that buffer */
-  int64_t block;            /* tiles of x that lie in a buffer while panels go over them, or 0 */
-  int64_t la;               /* ... with so many elements from pixel to pixel */
+  int64_t tiles, rows, low;  /* of a run: `low` of `rows`, then of rows + 1 */
+  int64_t least;             /* rows of a tile at least, where many threads cut more tiles */
+  bool pack;                 /* a panel of dy lies in a buffer while its tiles go over it */
+  int64_t lb;                /* elements from pixel to pixel of dy, or of that buffer */
+  int64_t block;             /* tiles of x that lie in a buffer while panels go over them, or 0 */
+  int64_t la;                /* ... with so many elements from pixel to pixel */
+  bool amx;                  /* of bf16, in tile registers (amx_conv.h) */
+  int64_t places;            /* there: of a plane of a chunk */
+  int64_t x_slots, dy_slots; /* ... tiles of x and panels of dy that lie in buffers */
   bool epilogue;
   int64_t chunk;  /* pixels of a chunk of sums, at most */
   int64_t chunks; /* that many threads may share, each with a sum in scratch; 0: they never do */

@@ -23,11 +23,12 @@ typedef struct Widen {
 
 bool conv_multiplies_halves(const Target *t, const Entry *e, const Op *op) {
   Dtype in = value_type(e, op->operands[0])->dtype;
-  bool multiplies = op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD;
-  if (!multiplies || !dtype_is_half(in) || !t || !t->multiplies_halves) return false;
+  const bool conv =
+      op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
+  if (!conv || !dtype_is_half(in) || !t || !t->multiplies_halves) return false;
   if (value_type(e, op->results[0])->dtype != DT_F32) return false;
   const ConvGeom g = conv_geom(e, op);
-  return t->multiplies_halves(t, in, &g, op->kind == OP_CONV_INPUT_GRAD);
+  return t->multiplies_halves(t, in, &g, op->kind);
 }
 
 static bool is_narrow_conv(const Op *op) {

@@ -49,6 +49,8 @@ CC=$amx run 0 "$gc" net.g -O2 --precision=bf16 -march=x86-64-v4 --print-schedule
 for channels in 'depth=40 width=34 back=no' 'depth=34 width=40 back=yes' 'depth=34 width=96 back=no' 'depth=16 width=32 back=yes'; do
   grep -q " amx_conv .* $channels " out.txt || fail "not in tile registers: $channels"
 done
+grep -q ' filter nr=.* row=40 .* amx=yes ' out.txt || fail 'no gradient with respect to filters in tile registers'
+grep -q ' filter nr=.* row=9 .* amx=no ' out.txt || fail 'a gradient of 3 input channels in tile registers'
 for channels in 'depth=3 width=40 back=no'; do
   grep -q " conv n=.* $channels .*pairs=no" out.txt || fail "in tile registers: $channels"
 done

@@ -134,8 +134,7 @@ static bool has_own_order(const Entry *e, const Target *t) {
     has |= value_at(e, x)->layout && value_at(e, x)->layout->winograd;
   for (uint32_t i = 0; cpu_target(t)->machine.amx && i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
-    has |= (op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD) &&
-           conv_multiplies_halves(t, e, op) && value_at(e, op->operands[1])->layout;
+    has |= conv_multiplies_halves(t, e, op) && value_at(e, op->operands[0])->layout;
   }
   return has;
 }

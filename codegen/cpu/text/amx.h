@@ -86,18 +86,20 @@ INL void amx_begin(int rows, int columns, const f32 *c, long ldc, bool more) {
     if (rows > 1 && columns > 1) GC_AMX_ZERO(3);
   }
 }
-/* Adds products over `steps` tiles of the depth, those of a `next` words apart. The instruction sums
+/* Adds products over `steps` tiles of the depth. From a's rows to the next ones are `row` bytes, from its tiles to the
+   next ones `next`, to those below `below`. The instruction sums
    products of first numbers of pairs and those of second ones, each by a chain of fma from 0, and adds both to c: so sums
    depend on where the tiles of the depth begin, which is the same for every shape and thread. */
-INL void amx_steps(int rows, int columns, const i32 *a, long next, long below, const i32 *b, long nr, long steps) {
+INL void amx_steps(int rows, int columns, const void *tiles, long row, long next, long below, const i32 *b, long nr, long steps) {
+  const char *a = tiles;
   const long of_b = nr * (long)sizeof *b;
   for (long k = 0; k < steps; k++, a += next, b += 16 * nr) {
-    GC_AMX_LOAD(4, a, 64L);
+    GC_AMX_LOAD(4, a, row);
     GC_AMX_LOAD(6, b, of_b);
     GC_AMX_DOT(0, 4, 6);
     if (columns > 1) GC_AMX_LOAD(7, b + 16, of_b);
     if (columns > 1) GC_AMX_DOT(1, 4, 7);
-    if (rows > 1) GC_AMX_LOAD(5, a + below, 64L);
+    if (rows > 1) GC_AMX_LOAD(5, a + below, row);
     if (rows > 1) GC_AMX_DOT(2, 5, 6);
     if (rows > 1 && columns > 1) GC_AMX_DOT(3, 5, 7);
   }
@@ -117,7 +119,7 @@ INL void amx_end(int rows, int columns, f32 *c, long ldc) {
     UNROLL for (int j = 0; j < COLUMNS; j += 2) {                                                 \
       const int columns = COLUMNS - j > 1 ? 2 : 1;                                                \
       amx_begin(ROWS, columns, c + 16 * j, ldc, more);                                            \
-      amx_steps(ROWS, columns, a, 256, 16 * (long)A, b + 16 * j, NR, (depth + 31) / 32);          \
+      amx_steps(ROWS, columns, a, 64, 1024, 64 * (long)A, b + 16 * j, NR, (depth + 31) / 32);          \
       amx_end(ROWS, columns, c + 16 * j, ldc);                                                    \
     }                                                                                             \
   }
@@ -170,11 +172,11 @@ typedef struct GcTap {
       amx_begin(ROWS, wide, c + 16 * j, NR, false);                                               \
       for (long r = 0; r < nrows; r++)                                                            \
         for (long s = 0; s < ncolumns; s++)                                                       \
-          amx_steps(ROWS, wide, a + rows[r].a + columns[s].a, next, 256, b + rows[r].b + columns[s].b + 16 * j, NR, chunks); \
+          amx_steps(ROWS, wide, a + rows[r].a + columns[s].a, 64, 4 * next, 1024, b + rows[r].b + columns[s].b + 16 * j, NR, chunks); \
       amx_end(ROWS, wide, c + 16 * j, NR);                                                        \
     }                                                                                             \
   }
-/* section GcImages amx_images: splat_i32 GC_SWAP_HALVES GcWords */
+/* section GcImages */
 /* Images of bf16 in memory, and planes of them: those of every so many-th row and column, from some on. */
 typedef struct GcImages {
   long rows, columns;      /* of an image */
@@ -185,6 +187,7 @@ typedef struct GcImages {
   long before, pitch;      /* places before a plane's first row, and from row to row */
   long plane, chunk;       /* words from plane to plane, and from 32 channels to the next */
 } GcImages;
+/* section amx_images: splat_i32 GC_SWAP_HALVES GcWords */
 /* One row of a plane, from column `first` of the row at `from`, and zeros up to the next one: all are if `from` is NULL. */
 INL void amx_line(const GcImages *s, const uint16_t *from, long first, i32 *to) {
   const long there = from && first < s->columns ? (s->columns - first + s->over[1] - 1) / s->over[1] : 0;
@@ -221,3 +224,56 @@ static __attribute__((noinline)) void amx_images(const GcImages *s, const uint16
       }
     }
 }
+/* section amx_pixels */
+/* Where the pixel of each of `count` places of plane p, q lies, or zeros, as above. */
+static __attribute__((noinline)) void amx_pixels(const GcImages *s, const uint16_t *image, long p, long q, long of_image,
+                                                 long top, long y0, long lines, const uint16_t *zeros, const uint16_t **at,
+                                                 long count) {
+  long n = 0;
+  for (; n < s->before; n++) at[n] = zeros;
+  for (long l = 0; l < lines; l++, n += s->pitch) {
+    const long m = l < top ? 0 : (l - top) / of_image;
+    const long y = (l - top - m * of_image + y0) * s->over[0] + s->first[0][p];
+    const uint16_t *row = image + m * s->image + y * s->row;
+    long i = 0;
+    if (y >= 0 && y < s->rows)
+      for (long x = s->first[1][q]; x < s->columns; x += s->over[1]) at[n + i++] = row + x * s->pixel;
+    for (; i < s->pitch; i++) at[n + i] = zeros;
+  }
+  for (; n < count; n++) at[n] = zeros;
+}
+/* section amx_turn amx_pair: zip_half_rows GC_TRANSPOSE */
+/* `channels` of the pixels, transposed: each has `places` numbers, of which there are `count`. */
+static __attribute__((noinline)) void amx_turn(const uint16_t *const *at, long count, long places, long channels,
+                                               uint16_t *to) {
+  for (long k = 0; k < count; k += 32)
+    for (long r = 0; r < channels; r += 16) {
+      GC_LANES i32 block[16][16];
+      for (long l = 0; l < 16; l++)
+        for (long i = 0; i < 16; i += VW) {
+          const Vi32 x = zip_half_rows(at[k + 2 * l + 1] + r + i, at[k + 2 * l] + r + i);
+          __builtin_memcpy(&block[l][i], &x, sizeof x);
+        }
+      transpose16_f32((const f32 *)block[0], 16, (f32 *)(to + r * places + k), places / 2);
+    }
+}
+/* Pixels in pairs: rows of nr words, each of one channel of two. What lies behind `channels` is not used. */
+static __attribute__((noinline)) void amx_pair(const uint16_t *const *at, long count, long nr, long channels, i32 *to) {
+  const long w = channels < nr ? channels : nr;
+  for (long k = 0; k < count; k += 2, to += nr)
+    for (long j = 0; j < w; j += VW) {
+      const Vi32 x = zip_half_rows(at[k + 1] + j, at[k] + j);
+      __builtin_memcpy(to + j, &x, sizeof x);
+    }
+}
+/* section GC_FILTER_AMX: amx_begin amx_steps amx_end */
+/* Sums over pixels of ROWS times 16 channels of x, which have PLACES numbers each, by COLUMNS times 16 of dy. */
+#define GC_FILTER_AMX(NAME, ROWS, COLUMNS, PLACES, NR)                                            \
+  static __attribute__((noinline)) void NAME(const uint16_t *a, const i32 *b, long steps, f32 *c) { \
+    UNROLL for (int j = 0; j < COLUMNS; j += 2) {                                                 \
+      const int wide = COLUMNS - j > 1 ? 2 : 1;                                                   \
+      amx_begin(ROWS, wide, c + 16 * j, NR, false);                                               \
+      amx_steps(ROWS, wide, a, 2 * PLACES, 64, 32 * PLACES, b + 16 * j, NR, steps);               \
+      amx_end(ROWS, wide, c + 16 * j, NR);                                                        \
+    }                                                                                             \
+  }
