@@ -2,6 +2,7 @@
    types and shapes of the files must be the program's; nothing is stored before all of them have
    been compared, so that a file that does not fit changes nothing. */
 #include "runtime/weights/weights.h"
+#include "runtime/base/paths.h"
 #include "runtime/weights/source.h"
 #include <stdlib.h>
 #include <string.h>
@@ -85,9 +86,47 @@ static bool compare_rest(const WeightsSource *s, const WeightsRequest *q, Err *e
   return true;
 }
 
+static const char *name_of(const GcGlobal *g) {
+  return g->quantized ? g->quantized->t.name : g->t.name;
+}
+
+/* The layer of a path as without= would name it, or any layer of that name, as an adapter's. */
+static void layer_of(const char *path, bool any, char out[240]) {
+  const char *end = strrchr(path, '.'), *begin = end ? end : path + strlen(path);
+  const int whole = (int)(begin - path);
+  while (begin > path && begin[-1] != '.') begin--;
+  if (any && begin > path)
+    snprintf(out, 240, "*.%.*s", whole - (int)(begin - path), begin);
+  else
+    snprintf(out, 240, "%.*s", whole, path);
+}
+
+/* All params below it are missing, but not all that there are; of a name that any layer may have,
+   those of several layers. */
+static bool is_missing(const Reading *r, const char *layer, bool any) {
+  WeightsTensor x;
+  char first[240] = "", own[240], pattern[240];
+  bool several = false, rest = false;
+  for (int i = 0; i < gc_program.nglobals; i++) {
+    const GcGlobal *g = &gc_program.globals[i];
+    const char *name = name_of(g);
+    const bool below = path_is_below(name, layer);
+    if (g->kind != GC_PARAM) continue;
+    rest |= !below && finds(r, 0, g, &x);
+    if (!below) continue;
+    if (finds(r, 0, g, &x)) return false;
+    layer_of(name, true, pattern);
+    layer_of(name, false, own);
+    if (strcmp(pattern, layer) != 0) continue; /* it lies deeper */
+    several |= *first && strcmp(first, own) != 0;
+    memcpy(first, own, sizeof first);
+  }
+  return rest && (several || !any);
+}
+
 static bool lacks(const Reading *r, const WeightsSource *s, const GcGlobal *g, Err *e) {
   bool named = s->published && g->origin;
-  const char *name = g->quantized ? g->quantized->t.name : g->t.name;
+  const char *name = name_of(g);
   if (r->n > 1) {
     err_set(e, EXIT_WRONG, "--load: no file has a tensor %s", name);
     return err_hint(e, "each param is to be in one of the files; without=PATH behind one of them "
@@ -98,6 +137,13 @@ static bool lacks(const Reading *r, const WeightsSource *s, const GcGlobal *g, E
   if (ends_as_input_scale(name, strlen(name)))
     return err_hint(e, "a program that gc compiles with --weights=w8a8,calibrate finds it, and "
                        "writes it with --save");
+  char layer[240];
+  for (int any = 1; any >= 0; any--) { /* first the name that leaves out most */
+    layer_of(name, any, layer);
+    if (is_missing(r, layer, any))
+      return err_hint(e, "--load %s,without=%s reads the rest, and leaves the initial values there",
+                      s->path, layer);
+  }
   return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
                      "part of the weights, FILE,without=PATH all but a part");
 }

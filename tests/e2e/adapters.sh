@@ -158,6 +158,7 @@ same adapter.safetensors library.safetensors 'the adapter that a library saved'
 
 # ---- what is refused ----
 says 1 'base.safetensors: has no tensor net.fc1.lora.a' tune --load base.safetensors --steps 1
+holds out.txt 'hint: --load base.safetensors,without=*.lora reads the rest, and leaves the initial values there'
 says 2 'base.safetensors: is a file of another part of the model, and would be replaced' \
   tune --load 'base.safetensors,without=*.lora' --save 'base.safetensors,scope=*.lora' --steps 1
 same base.safetensors kept.safetensors 'the base, which was not replaced'
@@ -212,6 +213,9 @@ entry train_two(x : f32[n <= 16, 6]) {
 END
 run 0 "$gc" single.g -o single
 run 0 ./single learn --x x.npy --y y.npy --save single.st --quiet
+sed 's/ as / as other_/' single.g >other.g
+run 0 "$gc" other.g -o other
+run 0 ./other learn --x x.npy --y y.npy --save other.st --quiet
 run 0 ./single one --x x.npy --load single.st --y one.npy
 for how in '' --precision=bf16 --weights=q8; do
   run 0 "$gc" single.g $how -o single
@@ -220,8 +224,12 @@ for how in '' --precision=bf16 --weights=q8; do
   run 0 ./heads one --x x.npy --load single.st --expect y=one.npy --rtol 0 --atol 0 --seed 9
   grep -q 'initial values stay' out.txt && fail 'a note of what the run does not read'
   says 1 'single.st: has no tensor second.' ./heads two --x x.npy --load single.st
+  holds out.txt 'hint: --load single.st,without=second.mid reads the rest, and leaves the initial values there'
   says 1 'single.st: has no tensor second.' ./heads one --x x.npy --load single.st --save all.st
   says 1 'single.st: has no tensor kept' ./heads weights --load single.st
+  holds out.txt 'hint: --load single.st,without=kept reads the rest, and leaves the initial values there'
+  says 1 'other.st: has no tensor head.shared.fc.w' ./heads one --x x.npy --load other.st
+  holds out.txt 'hint: the file belongs to another model; '
   absent all.st
   [ "$how" = --weights=q8 ] && continue
   run 0 ./heads learn --x x.npy --y y.npy --load single.st

@@ -195,6 +195,7 @@ says 2 '--config is for the lets of a program in .g' "$gc" -x ir sizes.g --confi
 
 # ---- what is refused ----
 says 1 'missing.safetensors: has no tensor block.1.fc.b or model.layers.1.fc.bias' ./net show --load missing.safetensors
+holds out.txt 'FILE,without=PATH all but a part' # of this layer the file has the weight
 says 1 'turned.safetensors: model.layers.1.fc.weight is f32[2, 3], but the program has f32[2, 3], which it reads transposed' ./net show --load turned.safetensors
 says 1 "leave out the ' behind the name" ./net show --load turned.safetensors
 says 1 'longer.safetensors: norm.weight is f32[4], but the program has f16[3]' ./net show --load longer.safetensors
