@@ -138,12 +138,77 @@ static void print_planes(Gen *g, const Group *gr, Text *x, const GridPlanesSched
   text_close(x, "}");
 }
 
+/* Declares the Tile of a block, and its shared memory. */
+static void print_type(Gen *g, const Group *gr, Kernel *k, const GridConvSchedule *s) {
+  Text *x = &k->text;
+  const Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
+  const bool rounds = gr->root->attr[AT_ROUND_FILTERS].i != 0;
+  if (!s->box.width) text_line(x, "typedef %s Source;", cuda_conv_source(g, gr, s->along));
+  if (s->tensor) {
+    text_line(x, "typedef TensorConv<Source, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
+              cuda_mma(in), rounds ? "true" : "false", s->bm, s->bn, s->wm, s->wn);
+    text_line(x, "extern __shared__ __align__(128) char smem[];");
+  } else if (s->stages) {
+    k->block = grid_conv_threads(s, k->block);
+    k->min_blocks = CONV_RING_THREADS / k->block;
+    if (s->box.width)
+      text_line(x, "typedef ConvBox<Geometry, %s, %d, %d, %d, %d, %d, %d, %d, %d> Tile;", g->index,
+                s->bm, s->bn, s->tm, s->tn, s->box.width, s->box.rows, s->box.taps, s->stages);
+    else
+      text_line(x, "typedef ConvRing<Source, %s, %d, %d, %d, %d, %d> Tile;", g->index, s->bm, s->bn,
+                s->tm, s->tn, s->stages);
+    text_line(x, "__shared__ __align__(16) Tile tile;");
+  } else {
+    const char *from = cuda_converter(g, in);
+    text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
+              dtype_compute(in), rounds ? rounding(in) : from, from, s->bm, s->bn, s->tm, s->tn);
+    text_line(x, "__shared__ __align__(16) Tile tile;");
+  }
+}
+
+/* A block computes a tile of channels by pixels. */
+static void print_tiles(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
+                        const GridConvSchedule *s) {
+  Text *x = &k->text;
+  print_type(g, gr, k, s);
+  text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", (long long)s->down, s->bm);
+  const char *at = arena_printf(g->a, "(int)(blockIdx.x / %lldu %% %lldu)", (long long)s->down,
+                                (long long)s->across);
+  if (s->box.width)
+    text_line(x, "const int box = %s;", at);
+  else
+    text_line(x, "const int n0 = %s * %d;", at, s->bn);
+  text_line(x, "const int group = (int)(blockIdx.x / %lldu);", (long long)(s->down * s->across));
+  if (dims_bounded(c->x, 0, 4))
+    text_line(x, s->box.width ? "if (box >= Tile::boxes(size)) return;"
+                              : "if (n0 >= Source::pixels(size)) return;");
+  text_line(x, "%s acc[%d][%d];", dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype),
+            s->tm, s->tn);
+  text_line(x, "%s, in%d, in%d, group, m0, %s, size);",
+            s->tensor ? "Tile::run(acc, smem" : "tile.run(acc",
+            group_arg(gr, gr->root->operands[1]), group_arg(gr, gr->root->operands[0]),
+            s->box.width ? "box" : "n0");
+  print_results(g, gr, x, s);
+}
+
+void cuda_conv_check_bounds(Gen *g, const Group *gr, const ConvGeom *c) {
+  const bool tensor = cuda_on_tensor_cores(g, cuda_conv_narrow(gr));
+  if (!tensor || !dims_bounded(c->x, 0, 4) || cuda_conv_is_small(c) || g->refused) return;
+  g->refused = true;
+  diag(g->ctx, SEV_ERROR, gr->root->loc,
+       "images have more than %d pixels at the bounds of their extents, with padding: too many for "
+       "tensor cores",
+       CUDA_CONV_PIXELS);
+  diag(g->ctx, SEV_HINT, (Loc){0}, "lower a bound, or say --exact");
+}
+
 bool cuda_conv(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD) return false;
   ConvGeom c = conv_geom(gr->e, op);
   GridConvSchedule s =
       cuda_conv_schedule(cuda_target(g->target), gr, cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
+  cuda_conv_check_bounds(g, gr, &c);
   if (!s.bm && !s.planes.units) return false;
   if (s.wgmma.rows) cuda_conv_pack(g, gr, &c, &s);
   Kernel *k = cuda_kernel(g, gr);
@@ -153,8 +218,6 @@ bool cuda_conv(Gen *g, const Group *gr) {
   k->min_blocks = !s.tensor;
   k->shared = s.shared;
   kernel_schedule(k, &grid_conv_kind, &s, sizeof s);
-  Dtype in = value_type(gr->e, op->operands[0])->dtype;
-  bool rounds = op->attr[AT_ROUND_FILTERS].i != 0;
   cuda_conv_geometry(x, &c, NULL);
   cuda_conv_size(g, gr->e, x, &c, NULL, NULL);
   if (s.planes.units) {
@@ -163,49 +226,10 @@ bool cuda_conv(Gen *g, const Group *gr) {
     print_planes(g, gr, x, &s.planes);
     return true;
   }
-  const char *images = type_extent(gr->domain, 0) ? dims_text(g, gr->e, gr->domain, 0, 1) : NULL;
-  if (s.tensor_box.wide) {
+  if (s.tensor_box.wide)
     cuda_tensor_conv_box(g, gr, k, &c, &s);
-    if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s, images);
-    return true;
-  }
-  if (!s.box.width) text_line(x, "typedef %s Source;", cuda_conv_source(g, gr, s.along));
-  if (s.tensor) {
-    text_line(x, "typedef TensorConv<Source, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
-              cuda_mma(in), rounds ? "true" : "false", s.bm, s.bn, s.wm, s.wn);
-    text_line(x, "extern __shared__ __align__(128) char smem[];");
-  } else if (s.stages) {
-    k->block = grid_conv_threads(&s, k->block);
-    k->min_blocks = CONV_RING_THREADS / k->block;
-    if (s.box.width)
-      text_line(x, "typedef ConvBox<Geometry, %s, %d, %d, %d, %d, %d, %d, %d, %d> Tile;", g->index,
-                s.bm, s.bn, s.tm, s.tn, s.box.width, s.box.rows, s.box.taps, s.stages);
-    else
-      text_line(x, "typedef ConvRing<Source, %s, %d, %d, %d, %d, %d> Tile;", g->index, s.bm, s.bn,
-                s.tm, s.tn, s.stages);
-    text_line(x, "__shared__ __align__(16) Tile tile;");
-  } else {
-    const char *from = cuda_converter(g, in);
-    text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
-              dtype_compute(in), rounds ? rounding(in) : from, from, s.bm, s.bn, s.tm, s.tn);
-    text_line(x, "__shared__ __align__(16) Tile tile;");
-  }
-  text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", (long long)s.down, s.bm);
-  const char *at = arena_printf(g->a, "(int)(blockIdx.x / %lldu %% %lldu)", (long long)s.down,
-                                (long long)s.across);
-  if (s.box.width)
-    text_line(x, "const int box = %s;", at);
   else
-    text_line(x, "const int n0 = %s * %d;", at, s.bn);
-  text_line(x, "const int group = (int)(blockIdx.x / %lldu);", (long long)(s.down * s.across));
-  if (dims_bounded(c.x, 0, 4))
-    text_line(x, s.box.width ? "if (box >= Tile::boxes(size)) return;"
-                             : "if (n0 >= Source::pixels(size)) return;");
-  text_line(x, "%s acc[%d][%d];", dtype_compute(in), s.tm, s.tn);
-  text_line(x, "%s, in%d, in%d, group, m0, %s, size);",
-            s.tensor ? "Tile::run(acc, smem" : "tile.run(acc", group_arg(gr, op->operands[1]),
-            group_arg(gr, op->operands[0]), s.box.width ? "box" : "n0");
-  print_results(g, gr, x, &s);
-  if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s, images);
+    print_tiles(g, gr, k, &c, &s);
+  if (s.wgmma.rows) cuda_conv_sm90a(g, gr, k, &c, &s);
   return true;
 }

@@ -10,11 +10,17 @@
 bool cuda_conv_narrow(const Group *gr);
 /* conv_schedule.c. `tensor`: sums may be added up in the order of tensor cores. */
 GridConvSchedule cuda_conv_schedule(const CudaTarget *t, const Group *gr, bool tensor);
-/* Images of the schedule that decides in which order sums are added up; the convolution of such
-   images of so many rows and columns of the result. */
-enum { CUDA_CONV_SIDE = 28 };
-int64_t cuda_conv_usual_images(const ConvGeom *c);
+/* The same convolution of as many images as are usual, of so many rows and columns of the result.
+   Their schedule decides in which order sums are added up: between warps and warpgroups that of the
+   small ones, of which warpgroups compute more that is not in the result. */
+enum { CUDA_CONV_SIDE = 28, CUDA_CONV_SMALL_SIDE = 7 };
 ConvGeom cuda_conv_usual(const ConvGeom *c, int side);
+/* Numbers of its pixels are ints, with gaps, and with those of boxes behind the end. */
+enum { CUDA_CONV_PIXELS = INT32_MAX / 2 };
+bool cuda_conv_is_small(const ConvGeom *c);
+/* Reports bounds of more pixels, whose runs would add up in another order than programs that are
+   compiled for less. */
+void cuda_conv_check_bounds(Gen *g, const Group *gr, const ConvGeom *c);
 /* filter_schedule.c: the same of a gradient with respect to filters. */
 GridFilterSchedule cuda_filter_schedule(const CudaTarget *t, const Group *gr, bool tensor);
 /* Pixels that it sums over, or boxes of them: those of an image; of a unit of PixelParts. `flat`:
@@ -46,8 +52,16 @@ void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks);
    are the Geometry's if nothing is bounded. FRAME and CHUNK, texts, or NULL. */
 void cuda_conv_size(Gen *g, const Entry *e, Text *x, const ConvGeom *c, const char *frame,
                     const char *chunk);
-/* "struct Flat { enum { PITCH = 29, … }; };" */
-void cuda_flat_numbers(Text *x, const FlatAxis *h, const FlatAxis *w, int64_t span);
+/* "struct Flat { int PITCH; enum { ROWS = 29, … }; }; const Flat flat = {…};" of the numbered
+   pixels of `c`, or those of its gradient with respect to the image; of tiles that read `span`
+   places of a plane behind those of their pixels. */
+typedef struct FlatTile {
+  bool back, by_rows, patches;
+  int64_t span;
+} FlatTile;
+void cuda_flat_numbers(Gen *g, const Entry *e, Text *x, const ConvGeom *c, const FlatTile *tile);
+/* Places of all images of a run of a convolution, a factor. */
+const char *cuda_flat_places(Gen *g, const Entry *e, const ConvGeom *c);
 /* "ConvForward<Geometry, int>", or what else says where operands lie; `along` as of schedules. */
 const char *cuda_conv_source(Gen *g, const Group *gr, int along);
 /* Prints what follows the sum `acc` of channel `m` of a group at the ConvPixel `of`. */
@@ -69,12 +83,12 @@ const char *cuda_box_choice(Gen *g, const Group *gr, const ConvGeom *c, const in
 void cuda_tensor_conv_box(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                           const GridConvSchedule *s);
 /* For sm_90a: the launch that puts filters in order, which no other architecture has, and the code
-   of the convolution behind it. `images`: of this run; NULL: as many as the kernel is for. */
+   of the convolution behind it. */
 void cuda_conv_pack(Gen *g, const Group *gr, const ConvGeom *c, const GridConvSchedule *s);
 void cuda_conv_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
-                     const GridConvSchedule *s, const char *images);
+                     const GridConvSchedule *s);
 /* Adds to the kernel of partial sums the code for sm_90a. Declares the pixels of a part in a run,
-   of a bounded batch, and returns the parts of that, a factor. */
+   and returns the parts of that, a factor. */
 void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                        const WgmmaFilterSchedule *s);
 const char *cuda_filter_sm90a_parts(Gen *g, const Group *gr, Text *x, const ConvGeom *c,

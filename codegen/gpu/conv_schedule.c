@@ -1,9 +1,8 @@
 /* Schedules of convolutions and their gradients with respect to the image. Contract: in which order
-   an element's products are added up depends on channels, filters and dtypes alone, and on sm_90a
-   on the sides of images that no run decides: a program whose batch is bounded has the bits of the
-   one that is compiled for the batch. Method: the schedule of a usual size decides between exact
-   sums, tensor cores by warps and by warpgroups; then the size at hand has the best schedule of
-   that order. */
+   an element's products are added up depends on channels, filters and dtypes alone: a bounded
+   program has the bits of the one that is compiled for the sizes. Method: the schedule of usual
+   sizes decides between exact sums, tensor cores by warps and by warpgroups; then the size at hand
+   has the best schedule of that order. */
 #include "codegen/gpu/conv.h"
 #include "codegen/program/extent.h"
 #include "codegen/schedule/patches.h"
@@ -19,13 +18,21 @@ typedef struct ConvOrder {
   bool patches; /* ... of patches */
 } ConvOrder;
 
-enum { USUAL_IMAGES = 64, USUAL_PIXELS = 1 << 24 };
+enum { USUAL_IMAGES = 64 };
 
-/* Fewer of large images, so that positions stay ints. */
-int64_t cuda_conv_usual_images(const ConvGeom *c) {
-  const WindowAxis *h = &c->h, *w = &c->w;
-  const int64_t in = h->in * w->in, out = h->out * w->out, most = USUAL_PIXELS / (in + out + 1);
-  return most < 1 ? 1 : most < USUAL_IMAGES ? most : USUAL_IMAGES;
+bool cuda_conv_is_small(const ConvGeom *c) {
+  enum { OF_IMAGE = INT32_MAX / 16 }; /* places in a table, with channels behind */
+  const FlatAxis axes[][2] = {{flat_axis(&c->h), flat_axis(&c->w)},
+                              {flat_axis_back(&c->h), flat_axis_back(&c->w)}};
+  for (int i = 0; i < 2; i++) {
+    const FlatAxis *h = &axes[i][0], *w = &axes[i][1];
+    const int64_t phases = h->phases * w->phases; /* of a gradient, as many pixels of each */
+    if (phases * flat_pixels(c, h, w) + 2 * flat_span(h, w) > CUDA_CONV_PIXELS) return false;
+  }
+  const int64_t rows = ceil_div(c->h.out, GRID_BOX_HIGHEST) * GRID_BOX_HIGHEST,
+                columns = ceil_div(c->w.out, GRID_BOX_WIDEST) * GRID_BOX_WIDEST;
+  return c->n * rows * columns <= CUDA_CONV_PIXELS && c->h.in * c->w.in <= OF_IMAGE &&
+         c->h.out * c->w.out <= OF_IMAGE;
 }
 
 static WindowAxis usual_axis(const WindowAxis *a, int side) {
@@ -81,6 +88,13 @@ static void take_patches(const CudaTarget *t, const GridConvShape *s, const Conv
   f->along = along;
 }
 
+/* Elements of a copy of patches, if a convolution has them; for images of all extents, or of none:
+   a stride, which their filters have as sides, divides what an extent multiplies. */
+static int patches_of(const Group *gr, const ConvGeom *c, ConvGeom *p) {
+  if (gr->root->kind == OP_CONV_INPUT_GRAD) return 0;
+  return conv_patches(c, dtype_size(value_type(gr->e, gr->root->operands[0])->dtype), p);
+}
+
 /* By warps, of the order, or, if that is NULL, of the one that takes fewer clocks. */
 static GridConvSchedule by_warps(const CudaTarget *t, const Group *gr, const ConvGeom *c,
                                  const ConvOrder *order, double *clocks) {
@@ -94,36 +108,32 @@ static GridConvSchedule by_warps(const CudaTarget *t, const Group *gr, const Con
   *clocks = grid_conv_gather_clocks(&t->machine, &s, &f);
   if (dtype_is_half(s.in)) grid_conv_tensor_box(&t->machine, c, back, &f, clocks);
   ConvGeom p;
-  const int along = back ? 0 : conv_patches(c, dtype_size(s.in), &p);
+  const int along = patches_of(gr, c, &p);
   if (along) take_patches(t, &s, &p, along, &f, clocks);
   return f;
 }
 
-/* The same by warpgroups, if that takes fewer clocks. */
-static void by_warpgroups(const CudaTarget *t, const Group *gr, const ConvGeom *c,
-                          const ConvOrder *order, double *clocks, WgmmaConvSchedule *out) {
-  const bool back = gr->root->kind == OP_CONV_INPUT_GRAD;
-  const Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
-  if (!t->sm90a || !dtype_is_half(in) || dims_bounded(c->x, 2, 4)) return;
+/* The same by warpgroups, tap by tap or, with `patches`, by patches, if that takes fewer clocks. */
+static void by_warpgroups(const CudaTarget *t, const Group *gr, const ConvGeom *c, bool patches,
+                          int depth, double *clocks, WgmmaConvSchedule *out) {
   ConvGeom p;
-  const int along = back ? 0 : conv_patches(c, dtype_size(in), &p),
-            depth = order ? order->depth : 0;
-  WgmmaConvShape w = wgmma_conv_shape(c, back, 0);
-  if (!order || !order->patches) wgmma_conv_schedule(&t->machine, &w, depth, clocks, out);
-  if (!along || (order && !order->patches)) return;
-  w = wgmma_conv_shape(&p, back, along);
+  const int along = patches ? patches_of(gr, c, &p) : 0;
+  if (!t->sm90a || !dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype)) return;
+  const WgmmaConvShape w =
+      wgmma_conv_shape(along ? &p : c, gr->root->kind == OP_CONV_INPUT_GRAD, along);
   wgmma_conv_schedule(&t->machine, &w, depth, clocks, out);
 }
 
 static ConvOrder order_of(const CudaTarget *t, const Group *gr, const ConvGeom *c) {
-  ConvGeom usual = cuda_conv_usual(c, CUDA_CONV_SIDE);
+  ConvGeom usual = cuda_conv_usual(c, CUDA_CONV_SIDE), p;
   double clocks = INFINITY;
   ConvOrder order = {.tensor = by_warps(t, gr, &usual, NULL, &clocks).tensor};
   if (!order.tensor) return order;
-  usual = *c, usual.n = cuda_conv_usual_images(c), clocks = INFINITY;
+  usual = cuda_conv_usual(c, CUDA_CONV_SMALL_SIDE), clocks = INFINITY;
   by_warps(t, gr, &usual, &order, &clocks);
   WgmmaConvSchedule w = {0};
-  by_warpgroups(t, gr, &usual, NULL, &clocks, &w);
+  by_warpgroups(t, gr, &usual, false, 0, &clocks, &w);
+  if (patches_of(gr, c, &p)) by_warpgroups(t, gr, &usual, true, 0, &clocks, &w);
   order.depth = w.rows ? w.depth : 0;
   order.patches = w.along;
   return order;
@@ -136,6 +146,7 @@ GridConvSchedule cuda_conv_schedule(const CudaTarget *t, const Group *gr, bool t
   double clocks = INFINITY;
   GridConvSchedule f = by_warps(t, gr, &c, &order, &clocks);
   clocks = INFINITY;
-  if (f.tensor && order.depth) by_warpgroups(t, gr, &c, &order, &clocks, &f.wgmma);
+  if (f.tensor && order.depth)
+    by_warpgroups(t, gr, &c, order.patches, order.depth, &clocks, &f.wgmma);
   return f;
 }

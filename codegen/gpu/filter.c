@@ -400,6 +400,7 @@ bool cuda_filter(Gen *g, const Group *gr) {
   f.bounded = dims_bounded(f.c.x, 0, 4);
   f.s = cuda_filter_schedule(cuda_target(g->target), gr,
                              cuda_on_tensor_cores(g, cuda_conv_narrow(gr)));
+  cuda_conv_check_bounds(g, gr, &f.c);
   if (!f.s.bm && !f.s.depthwise.units) return false;
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);

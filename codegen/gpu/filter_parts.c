@@ -37,7 +37,7 @@ const char *cuda_filter_room_text(Gen *g, const Group *gr, const ConvGeom *c) {
     return arena_printf(g->a, "((long)%s * %lld / %lld)", images,
                         (long long)bytes_of_image(c, sums), part);
   const long long x = c->cin * dtype_size(sums), y = c->cout * dtype_size(sums);
-  return arena_printf(g->a, "((long)%s * (%lld * %s + %lld * %s) / %lld)", images, x,
+  return arena_printf(g->a, "((long)%s * (%lldL * %s + %lldL * %s) / %lld)", images, x,
                       dims_text(g, gr->e, c->x, 2, 4), y, dims_text(g, gr->e, c->y, 2, 4), part);
 }
 

@@ -1,9 +1,9 @@
 /* Schedules of gradients of convolutions with respect to filters. Contract: in which order an
-   element's products are added up depends on channels, filters and dtypes, by warpgroups on the
-   sides of images too, but for the number of parts of its pixels and the width of their boxes,
-   which each run decides: a bounded program has the bits of the one that is compiled for the sizes.
-   Method: the schedule of usual images decides between exact sums and tensor cores, and their
-   tiles; filter_parts.c divides the pixels. */
+   element's products are added up depends on channels, filters and dtypes alone but for the number
+   of parts of its pixels and the width of their boxes, which each run decides: a bounded program
+   has the bits of the one that is compiled for the sizes. Method: the schedule of usual images
+   decides between exact sums, tensor cores by warps and by warpgroups, and their tiles;
+   filter_parts.c divides the pixels. */
 #include "codegen/gpu/conv.h"
 #include "codegen/program/extent.h"
 #include "codegen/schedule/wgmma_filter.h"
@@ -39,26 +39,28 @@ static GridFilterSchedule by_warps(const CudaTarget *t, const Group *gr, const C
   return f;
 }
 
-/* By warpgroups, if that takes fewer clocks than f. */
+/* By warpgroups, if that takes fewer clocks of usual images than f. */
 static bool by_warpgroups(const CudaTarget *t, const Group *gr, const ConvGeom *c,
-                          const GridFilterSchedule *f, WgmmaFilterSchedule *w) {
-  const GridFilterShape s = shape_of(gr, c, true);
-  if (!dtype_is_half(s.in) || dims_bounded(c->x, 2, 4)) return false;
-  return wgmma_filter_schedule(c, w) ||
-         wgmma_copied_schedule(&t->machine, c, grid_filter_most_parts(&t->machine, &s),
-                               grid_filter_gather_clocks(&t->machine, f, &s), w);
+                          const ConvGeom *usual, const GridFilterSchedule *f,
+                          WgmmaFilterSchedule *w) {
+  const GridFilterShape s = shape_of(gr, usual, true);
+  if (!dtype_is_half(s.in)) return false;
+  if (!wgmma_filter_schedule(usual, w) &&
+      !wgmma_copied_schedule(&t->machine, usual, grid_filter_most_parts(&t->machine, &s),
+                             grid_filter_gather_clocks(&t->machine, f, &s), w))
+    return false;
+  w->share = wgmma_filter_parts(&t->machine, usual, w);
+  if (!w->columns) {
+    wgmma_filter_take_sides(c, w);
+    return true;
+  }
+  /* sums take no more than their room for one tile of a part either */
+  if (!wgmma_copied_take_sides(c, w) || cuda_filter_room(t, c, s.dt, c->n) < 1) return false;
+  w->few = dims_bounded(c->x, 2, 4) || (type_extent(c->x, 0) && !cuda_filter_room(t, c, s.dt, 1));
+  return true;
 }
 
-/* Numbers of pixels are ints, with gaps and with those of boxes behind the end. */
-static bool is_small(const ConvGeom *c) {
-  const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
-  const int64_t rows = ceil_div(c->h.out, GRID_BOX_HIGHEST) * GRID_BOX_HIGHEST,
-                columns = ceil_div(c->w.out, GRID_BOX_WIDEST) * GRID_BOX_WIDEST;
-  return flat_pixels(c, &h, &w) + 2 * flat_span(&h, &w) <= INT32_MAX / 2 &&
-         rows * columns <= INT32_MAX / 2 / c->n;
-}
-
-/* Of a schedule by warps of a usual batch. */
+/* Of a schedule by warps of usual images. */
 static void take_pixels(const CudaTarget *t, const Group *gr, const GridFilterShape *s,
                         const ConvGeom *c, GridFilterSchedule *f) {
   GridTensorBox *b = &f->tensor_box;
@@ -81,12 +83,12 @@ static void take_pixels(const CudaTarget *t, const Group *gr, const GridFilterSh
 
 static void take_wgmma_pixels(const CudaTarget *t, const GridFilterShape *s, const ConvGeom *c,
                               WgmmaFilterSchedule *w) {
-  const PixelParts p = wgmma_filter_parts(&t->machine, c, w);
-  const PixelCount n = cuda_filter_pixels(c, &p, NULL, !w->columns);
-  w->chunk = cuda_filter_divide(t, c, &p, &n, s->dt, &w->parts) * w->depth;
-  w->cluster = w->parts > 1 ? p.cluster : 1;
+  const PixelParts *p = &w->share;
+  const PixelCount n = cuda_filter_pixels(c, p, NULL, !w->columns);
+  w->chunk = cuda_filter_divide(t, c, p, &n, s->dt, &w->parts) * p->pixels;
+  w->cluster = w->parts > 1 ? p->cluster : 1;
   w->parts = ceil_div(w->parts, w->cluster) * w->cluster;
-  w->blocks = p.tiles * w->parts;
+  w->blocks = p->tiles * w->parts;
 }
 
 /* Boxes of a schedule of usual sides, which fit images of any, become those of `c`. A run of fewer
@@ -105,17 +107,10 @@ GridFilterSchedule cuda_filter_schedule(const CudaTarget *t, const Group *gr, bo
   const ConvGeom c = conv_geom(gr->e, gr->root), usual = cuda_conv_usual(&c, CUDA_CONV_SIDE);
   const GridFilterShape s = shape_of(gr, &c, tensor);
   GridFilterSchedule f = {0};
-  if (tensor && s.pixels && is_small(&c)) f = by_warps(t, gr, &usual, true);
+  if (tensor && s.pixels && cuda_conv_is_small(&c)) f = by_warps(t, gr, &usual, true);
   if (!f.tensor) return by_warps(t, gr, &c, false);
   WgmmaFilterSchedule w;
-  ConvGeom own = c;
-  own.n = cuda_conv_usual_images(&c);
-  const GridFilterSchedule warps = by_warps(t, gr, &own, true);
-  bool groups = by_warpgroups(t, gr, &own, &warps, &w);
-  if (groups && w.columns) { /* sums take no more than their room for one tile of a part either */
-    groups = cuda_filter_room(t, &c, s.dt, c.n) > 0;
-    w.few = type_extent(c.x, 0) && cuda_filter_room(t, &c, s.dt, 1) == 0;
-  }
+  const bool groups = by_warpgroups(t, gr, &c, &usual, &f, &w);
   if (f.tensor_box.wide) take_boxes(&c, &f);
   take_pixels(t, gr, &s, &c, &f);
   if (!groups) return f;

@@ -7,11 +7,10 @@
 
 const char *cuda_filter_sm90a_parts(Gen *g, const Group *gr, Text *x, const ConvGeom *c,
                                     const WgmmaFilterSchedule *s) {
-  const PixelParts p = wgmma_filter_parts(&cuda_target(g->target)->machine, c, s);
-  const PixelCount n = cuda_filter_pixels(c, &p, NULL, !s->columns);
-  const char *pixels = text_product(g->a, dims_text(g, gr->e, c->x, 0, 1),
-                                    arena_printf(g->a, "%lld", (long long)n.of_image));
-  text_line(x, "const int length = %s;", cuda_filter_length(g, gr, c, &p, pixels));
+  const char *pixels = s->columns ? text_product(g->a, dims_text(g, gr->e, c->x, 0, 1),
+                                                 dims_text(g, gr->e, c->y, 2, 4))
+                                  : cuda_flat_places(g, gr->e, c);
+  text_line(x, "const int length = %s;", cuda_filter_length(g, gr, c, &s->share, pixels));
   return arena_printf(g->a, "((%s + length - 1) / length)", pixels);
 }
 
@@ -19,7 +18,7 @@ const char *cuda_filter_sm90a_parts(Gen *g, const Group *gr, Text *x, const Conv
    return. */
 static const char *begin_part(Gen *g, const Group *gr, Text *x, const ConvGeom *c,
                               const WgmmaFilterSchedule *s) {
-  if (!type_extent(c->x, 0)) return arena_printf(g->a, "%lld", (long long)s->chunk);
+  if (!dims_bounded(c->x, 0, 4)) return arena_printf(g->a, "%lld", (long long)s->chunk);
   if (s->few) text_line(x, "if (%s < 1) return;", cuda_filter_room_text(g, gr, c));
   const char *parts = cuda_filter_sm90a_parts(g, gr, x, c, s);
   const char *part = s->cluster > 1 ? arena_printf(g->a, "part - part %% %d", s->cluster) : "part";
@@ -29,11 +28,12 @@ static const char *begin_part(Gen *g, const Group *gr, Text *x, const ConvGeom *
 
 /* Copied as they lie: WgmmaCopiedFilter of text/wgmma_filter_copied.h. */
 static void print_copied(Gen *g, const Group *gr, KernelVariant *own, const ConvGeom *c,
-                         const WgmmaFilterSchedule *s, const char *images) {
+                         const WgmmaFilterSchedule *s) {
   Text *x = &own->text;
   const Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
   const long long down = s->down, across = s->across, tiles = down * across * c->groups;
   cuda_conv_geometry(x, c, NULL);
+  cuda_conv_size(g, gr->e, x, c, NULL, NULL);
   text_line(x, "typedef WgmmaCopiedFilter<%s, Geometry, %s, %s, %d, %d, %d, %d, %d> Tile;",
             s->along ? arena_printf(g->a, "ConvPatches<Geometry, %s, %d>", g->index, s->along)
                      : arena_printf(g->a, "ConvForward<Geometry, %s>", g->index),
@@ -50,13 +50,12 @@ static void print_copied(Gen *g, const Group *gr, KernelVariant *own, const Conv
   const char *chunk = begin_part(g, gr, x, c, s);
   text_line(x, "Tile::start(full, empty);");
   text_open(x, "if (threadIdx.x >= Tile::COPY) {");
-  text_line(x, "Tile::copy(smem, full, empty, in%d, in%d, group, m0, n0, part, %s, %s);",
-            group_arg(gr, gr->root->operands[0]), group_arg(gr, gr->root->operands[1]), chunk,
-            images);
+  text_line(x, "Tile::copy(smem, full, empty, in%d, in%d, group, m0, n0, part, %s, size);",
+            group_arg(gr, gr->root->operands[0]), group_arg(gr, gr->root->operands[1]), chunk);
   text_close(x, "} else {");
   x->indent++;
   text_line(x, "f32 c[2][%d];", s->columns / 4);
-  text_line(x, "Tile::multiply(c, smem, full, empty, part, %s, %s);", chunk, images);
+  text_line(x, "Tile::multiply(c, smem, full, empty, part, %s, size);", chunk);
   text_line(x, "Tile::store((f32 *)scratch + (%s)part * %lld, c, group, m0, n0);", g->index,
             (long long)gr->domain->numel);
   text_close(x, "}");
@@ -72,16 +71,18 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
                          .min_blocks = 1};
   Text *x = &own->text;
   Dtype in = value_type(gr->e, gr->root->operands[0])->dtype;
-  const char *count = type_extent(c->x, 0) ? dims_text(g, gr->e, c->x, 0, 1) : "Geometry::N";
   k->variant = own;
   if (s->columns) {
-    print_copied(g, gr, own, c, s, count);
+    print_copied(g, gr, own, c, s);
     return;
   }
   long long down = s->down, across = s->across, groups = s->tap_groups;
   cuda_conv_geometry(x, c, NULL);
+  cuda_conv_size(g, gr->e, x, c, NULL, NULL);
   const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
-  cuda_flat_numbers(x, &h, &w, flat_span(&h, &w));
+  const FlatTile flat = {.by_rows = s->by_rows,
+                         .span = flat_reach(&h, &w, s->by_rows ? c->h.taps : 0)};
+  cuda_flat_numbers(g, gr->e, x, c, &flat);
   text_line(x, "typedef WgmmaConvFilter<Geometry, Flat, %s, %s, %d, %d, %d, %d, %d> Tile;",
             g->index, in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", s->rows, s->taps, s->depth,
             s->stages, s->cluster);
@@ -99,13 +100,12 @@ void cuda_filter_sm90a(Gen *g, const Group *gr, Kernel *k, const ConvGeom *c,
             (long long)gr->domain->numel);
   text_line(x, "Tile::start(full, empty);");
   text_open(x, "if (threadIdx.x >= Tile::GATHER) {");
-  text_line(x, "Tile::gather(smem, full, empty, in%d, in%d, group, m0, c0, part, %s, %s);",
-            group_arg(gr, gr->root->operands[0]), group_arg(gr, gr->root->operands[1]), chunk,
-            count);
+  text_line(x, "Tile::gather(smem, full, empty, in%d, in%d, group, m0, c0, part, %s, flat, size);",
+            group_arg(gr, gr->root->operands[0]), group_arg(gr, gr->root->operands[1]), chunk);
   text_close(x, "} else {");
   x->indent++;
   text_line(x, "f32 c[Tile::EACH][2][Tile::SUMS / 2];");
-  text_line(x, "Tile::multiply(c, smem, full, empty, tap0, part, %s, %s);", chunk, count);
+  text_line(x, "Tile::multiply(c, smem, full, empty, tap0, part, %s, flat, size);", chunk);
   text_line(x, "Tile::finish(sums, smem, c, group, m0, c0, tap0);");
   text_close(x, "}");
   text_line(x, "Tile::combine(sums, smem, group, m0, c0, tap0);");

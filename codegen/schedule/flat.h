@@ -31,4 +31,13 @@ static inline int64_t flat_pixels(const ConvGeom *c, const FlatAxis *h, const Fl
 static inline int64_t flat_span(const FlatAxis *h, const FlatAxis *w) {
   return (h->last - h->first) * w->pitch + w->last - w->first;
 }
+/* A tile's source in shared memory: planes, and places of each behind as many as pixels. `rows`: of
+   the filter, each of which has planes of its own, however far the next one is; 0: a plane has the
+   places of all taps. */
+static inline int64_t flat_planes(const FlatAxis *h, const FlatAxis *w, int64_t rows) {
+  return (rows ? rows : h->planes) * w->planes;
+}
+static inline int64_t flat_reach(const FlatAxis *h, const FlatAxis *w, int64_t rows) {
+  return rows ? w->last - w->first : flat_span(h, w);
+}
 #endif

@@ -116,6 +116,7 @@ const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(group
                                                                      FIELD(wgmma.rows),
                                                                      FIELD(wgmma.columns),
                                                                      FIELD(wgmma.depth),
+                                                                     FIELD(wgmma.by_rows),
                                                                      FIELD(wgmma.along),
                                                                      FIELD(wgmma.images),
                                                                      FIELD(wgmma.filters),

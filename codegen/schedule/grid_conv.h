@@ -19,11 +19,12 @@ typedef struct GridConvShape {
 
 /* By warpgroups: see wgmma_conv.h. */
 typedef struct WgmmaConvSchedule {
-  int rows;    /* of a tile: 64 channels of the result for one warpgroup and the other; 0: another
-                  kernel does it */
-  int columns; /* pixels of a warpgroup */
-  int depth;   /* channels of a k-tile */
-  int along;   /* of patches (patches.h): elements of a copy; else 0 */
+  int rows;     /* of a tile: 64 channels of the result for one warpgroup and the other; 0: another
+                   kernel does it */
+  int columns;  /* pixels of a warpgroup */
+  int depth;    /* channels of a k-tile */
+  bool by_rows; /* rows of the filter have k-tiles of the image of their own (flat.h) */
+  int along;    /* of patches (patches.h): elements of a copy; else 0 */
   int images, filters;   /* k-tiles in shared memory, of each */
   int64_t down, across;  /* tiles over the channels of a group, over the numbered pixels */
   int64_t tiles, blocks; /* all; blocks of threads, which go from tile to tile */
@@ -139,10 +140,19 @@ typedef struct GridFilterShape {
                                    copied ahead */
 } GridFilterShape;
 
+/* How thread blocks share the pixels that a sum goes over, in units: what pixel_units of shares.h
+   takes, by which each run computes its parts. */
+typedef struct PixelParts {
+  int pixels; /* of a unit; 0: it is a box of them */
+  int tiles, blocks, least, cluster;
+  int unit, wait, resident, ends, sums; /* clocks but for `resident` */
+} PixelParts;
+
 /* By warpgroups: see wgmma_filter.h. */
 typedef struct WgmmaFilterSchedule {
   int rows, taps;     /* of a block: tiles of filters, taps; 0: another kernel does it */
   int depth, stages;  /* pixels of a k-tile; k-tiles in shared memory */
+  bool by_rows;       /* as of WgmmaConvSchedule */
   int64_t tap_groups; /* blocks over the taps, over filters of a group, over its channels */
   int64_t down, across;
   int64_t chunk, parts; /* pixels of a block; blocks over all pixels, of which the last ones may
@@ -150,6 +160,7 @@ typedef struct WgmmaFilterSchedule {
   int columns; /* weights of a warpgroup, whose operands are copied as they lie; 0: other code */
   int along, beside; /* of a copy then: weights of a patch, 0: there are none; pixels */
   int cluster;       /* parts whose sums thread blocks add before they are stored */
+  PixelParts share;  /* how parts follow from the pixels */
   bool few; /* a run may have so few images that the sums of one part exceed their room in scratch:
                the code by warps does it then */
   int64_t blocks; /* of threads */
@@ -177,14 +188,6 @@ typedef struct GridFilterBoxSchedule {
   bool edges;   /* taps may lie in the padding */
   double steps; /* pixels of a k-tile on the mean */
 } GridFilterBoxSchedule;
-
-/* How thread blocks share the pixels that a sum goes over, in units: what pixel_units of shares.h
-   takes, by which each run computes its parts. */
-typedef struct PixelParts {
-  int pixels; /* of a unit; 0: it is a box of them */
-  int tiles, blocks, least, cluster;
-  int unit, wait, resident, ends, sums; /* clocks but for `resident` */
-} PixelParts;
 
 typedef struct GridFilterSchedule {
   int64_t groups, m, weights;   /* as of the shape */

@@ -260,6 +260,7 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(wgmma.columns),
                                                                          FIELD(wgmma.along),
                                                                          FIELD(wgmma.depth),
+                                                                         FIELD(wgmma.by_rows),
                                                                          FIELD(wgmma.stages),
                                                                          FIELD(wgmma.parts),
                                                                          FIELD(wgmma.cluster),

@@ -29,13 +29,14 @@ WgmmaConvShape wgmma_conv_shape(const ConvGeom *c, bool back, int along) {
                           .channels = back ? c->gout : c->gin};
 }
 
-int64_t wgmma_conv_span(const WgmmaConvShape *s) {
+int64_t wgmma_conv_span(const WgmmaConvShape *s, bool by_rows) {
   enum { APART = 4 };
-  return s->along ? APART : flat_span(&s->h, &s->w);
+  return s->along ? APART : flat_reach(&s->h, &s->w, by_rows ? s->c->h.taps : 0);
 }
 
 int64_t wgmma_conv_gathered(const WgmmaConvShape *s, const WgmmaConvSchedule *w) {
-  return s->h.planes * s->w.planes * (wgmma_conv_pixels(w) + wgmma_conv_span(s));
+  return flat_planes(&s->h, &s->w, w->by_rows ? s->c->h.taps : 0) *
+         (wgmma_conv_pixels(w) + wgmma_conv_span(s, w->by_rows));
 }
 
 /* As many stages of the image as leave room for enough of filters. */
@@ -108,6 +109,29 @@ static void count_tiles(const GridMachine *machine, const WgmmaConvShape *s, Wgm
                           w->down * w->rows * WGMMA_SIDE * 2);
 }
 
+/* Takes a tile, if it takes less than *clocks. */
+static bool take_tile(const GridMachine *machine, const WgmmaConvShape *s, WgmmaConvSchedule w,
+                      double *clocks, WgmmaConvSchedule *out) {
+  count_tiles(machine, s, &w);
+  if (w.tiles > INT32_MAX / 2 || w.scratch > INT32_MAX || !choose_stages(s, &w)) return false;
+  const double time = clocks_of(machine, s, &w);
+  if (time >= *clocks) return false;
+  *clocks = time, *out = w;
+  return true;
+}
+
+/* A tile of so deep k-tiles that needs no more shared memory the larger images are. */
+static bool always_fits(const WgmmaConvShape *s, int depth) {
+  WgmmaConvSchedule w = {.rows = 1,
+                         .columns = NARROW,
+                         .depth = depth,
+                         .along = s->along,
+                         .by_rows = !s->along && s->c->h.taps > 1};
+  if (choose_stages(s, &w)) return true;
+  w.rows = WGMMA_CONV_GROUPS;
+  return choose_stages(s, &w);
+}
+
 bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, int of_depth,
                          double *clocks, WgmmaConvSchedule *out) {
   const ConvGeom *c = s->c;
@@ -115,16 +139,19 @@ bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, in
   if (!taps || taps > MOST_TAPS || !c->n || s->channels < FLAT || s->m < UNIT) return false;
   if (flat_pixels(c, &s->h, &s->w) + 2 * flat_span(&s->h, &s->w) > INT32_MAX / 2) return false;
   bool found = false;
+  const int layouts = !s->along && c->h.taps > 1 ? 2 : 1;
   for (int rows = 1; rows <= WGMMA_CONV_GROUPS; rows++)
-    for (int depth = DEEP; depth >= FLAT; depth /= 2)
-      for (int columns = WIDE; columns >= NARROW; columns -= STEP) {
-        if (of_depth && depth != of_depth) continue;
-        WgmmaConvSchedule w = {.rows = rows, .columns = columns, .depth = depth, .along = s->along};
-        count_tiles(machine, s, &w);
-        if (w.tiles > INT32_MAX / 2 || w.scratch > INT32_MAX || !choose_stages(s, &w)) continue;
-        double time = clocks_of(machine, s, &w);
-        if (time >= *clocks) continue;
-        *clocks = time, *out = w, found = true;
-      }
+    for (int depth = DEEP; depth >= FLAT; depth /= 2) {
+      if (of_depth ? depth != of_depth : !always_fits(s, depth)) continue;
+      for (int columns = WIDE; columns >= NARROW; columns -= STEP)
+        for (int by_rows = 0; by_rows < layouts; by_rows++)
+          found |= take_tile(machine, s,
+                             (WgmmaConvSchedule){.rows = rows,
+                                                 .columns = columns,
+                                                 .depth = depth,
+                                                 .by_rows = by_rows,
+                                                 .along = s->along},
+                             clocks, out);
+    }
   return found;
 }

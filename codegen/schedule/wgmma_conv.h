@@ -25,7 +25,8 @@ enum { WGMMA_CONV_GROUPS = 2, WGMMA_CONV_THREADS = 384, WGMMA_CONV_GATHERERS = 9
 enum { WGMMA_PACK_THREADS = 256, WGMMA_PACK_ROWS = 32 };
 
 /* False: it is not one for warpgroups, or takes longer than *clocks, as of grid_conv_clocks, which
-   become what it takes. `of_depth`: of a k-tile, which gives the order of sums; 0: any. */
+   become what it takes. `of_depth`: of a k-tile, which gives the order of sums; 0: any of which
+   images of any sides have a schedule. */
 bool wgmma_conv_schedule(const GridMachine *machine, const WgmmaConvShape *s, int of_depth,
                          double *clocks, WgmmaConvSchedule *out);
 /* Pixels of the result in a tile, and those of the image in its k-tile. */
@@ -34,6 +35,6 @@ static inline int wgmma_conv_pixels(const WgmmaConvSchedule *w) {
 }
 /* From a result's first to its last tap, in pixels; of patches those that let neighbouring units
    lie in other banks. */
-int64_t wgmma_conv_span(const WgmmaConvShape *s);
+int64_t wgmma_conv_span(const WgmmaConvShape *s, bool by_rows);
 int64_t wgmma_conv_gathered(const WgmmaConvShape *s, const WgmmaConvSchedule *w);
 #endif

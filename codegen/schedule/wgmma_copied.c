@@ -12,12 +12,14 @@ enum { HALF = 2, WIDE = 256, NARROW = 64, STEP = 16 };
    clock, loads at once, clocks of a load. */
 enum { ENDS = 4000, LEAST = 4, FMA = 128, COMBINE = 32, MEMORY = 700 };
 
-/* Pixels of one copy: a piece lies in one image. 0: it would be too narrow. */
+/* Pixels of one copy: a piece lies in one image, and in one row if a run may have fewer of them, or
+   shorter ones; alone if it would be too narrow for cp.async. */
 static int beside_of(const ConvGeom *c) {
-  const int64_t area = c->h.out * c->w.out;
+  if (type_extent(c->y, 3)) return 1;
+  const int64_t run = type_extent(c->y, 2) ? c->w.out : c->h.out * c->w.out;
   int bytes = PATCH_WIDEST;
-  while (area * HALF % bytes) bytes /= 2;
-  return bytes < PATCH_NARROWEST ? 0 : bytes / HALF;
+  while (bytes > HALF && run * HALF % bytes) bytes /= 2;
+  return bytes < PATCH_NARROWEST ? 1 : bytes / HALF;
 }
 
 static bool is_flat(const WindowAxis *a) {
@@ -64,9 +66,9 @@ PixelParts wgmma_copied_parts(const GridMachine *machine, const ConvGeom *c,
                               const WgmmaFilterSchedule *s) {
   WgmmaFilterSchedule all = *s; /* of a device that is busy */
   all.blocks = machine->multiprocessors;
-  const int clocks = (int)ceil(k_tile_clocks(&all));
+  const int clocks = (int)ceil(k_tile_clocks(&all) * WGMMA_FILTER_UNIT / s->depth);
   const double sums = (double)(c->cout * c->gin * c->h.taps * c->w.taps) * sizeof(float);
-  return (PixelParts){.pixels = s->depth,
+  return (PixelParts){.pixels = WGMMA_FILTER_UNIT,
                       .tiles = (int)(s->down * s->across * c->groups),
                       .blocks = machine->multiprocessors,
                       .least = LEAST,
@@ -99,13 +101,20 @@ static double choose_parts(const GridMachine *machine, const ConvGeom *c, WgmmaF
   return best;
 }
 
+bool wgmma_copied_take_sides(const ConvGeom *c, WgmmaFilterSchedule *s) {
+  ConvGeom p;
+  s->beside = beside_of(c);
+  if (!s->along) return true;
+  s->along = conv_patches(c, HALF, &p);
+  return s->along > 0;
+}
+
 bool wgmma_copied_schedule(const GridMachine *machine, const ConvGeom *c, int64_t most,
                            double clocks, WgmmaFilterSchedule *out) {
   enum { DEEP = 128, FLAT = 32 };
   ConvGeom p = *c;
-  const int along = conv_patches(c, HALF, &p), beside = beside_of(c);
-  if (!beside || (!along && !(is_flat(&c->h) && is_flat(&c->w))) || !c->n || !c->gin || !c->gout)
-    return false;
+  const int along = conv_patches(c, HALF, &p), beside = PATCH_WIDEST / HALF;
+  if ((!along && !(is_flat(&c->h) && is_flat(&c->w))) || !c->n || !c->gin || !c->gout) return false;
   if (c->h.out * c->w.out > INT32_MAX / 2 / c->n) return false;
   bool found = false;
   for (int rows = WGMMA_COPIED_GROUPS; rows > 0; rows--)

@@ -12,14 +12,16 @@ static int64_t tile(int64_t pixels) { return WGMMA_SIDE * pixels; }
 
 int64_t wgmma_filter_gathered(const ConvGeom *c, const WgmmaFilterSchedule *s) {
   const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
-  return s->rows * tile(s->depth) + h.planes * w.planes * tile(s->depth + flat_span(&h, &w));
+  const int64_t rows = s->by_rows ? c->h.taps : 0;
+  return s->rows * tile(s->depth) +
+         flat_planes(&h, &w, rows) * tile(s->depth + flat_reach(&h, &w, rows));
 }
 
 /* The longest k-tiles of which shared memory holds three, or two. */
 static bool choose_depth(const ConvGeom *c, WgmmaFilterSchedule *s) {
-  enum { LONG = 128, SHORT = 32, STAGES = 4 };
+  enum { SHORT = 32, STAGES = 4 };
   for (int least = 3; least >= 2; least--)
-    for (s->depth = LONG; s->depth >= SHORT; s->depth /= 2) {
+    for (s->depth = WGMMA_FILTER_UNIT; s->depth >= SHORT; s->depth /= 2) {
       int64_t stage = wgmma_filter_gathered(c, s) * OCTET / 8, n = WGMMA_RING / stage;
       if (n < least) continue;
       s->stages = n < STAGES ? (int)n : STAGES;
@@ -50,9 +52,9 @@ PixelParts wgmma_filter_parts(const GridMachine *machine, const ConvGeom *c,
   enum { ENDS = 4000, READ = 1750, SHARED = 64, LEAST = 4 };
   if (s->columns) return wgmma_copied_parts(machine, c, s);
   double gather;
-  const int clocks = (int)ceil(k_tile_clocks(c, s, &gather));
+  const int clocks = (int)ceil(k_tile_clocks(c, s, &gather) * WGMMA_FILTER_UNIT / s->depth);
   const double sums = (double)(c->cout * c->gin * c->h.taps * c->w.taps) * 4;
-  return (PixelParts){.pixels = s->depth,
+  return (PixelParts){.pixels = WGMMA_FILTER_UNIT,
                       .tiles = (int)(s->down * s->across * s->tap_groups * c->groups),
                       .blocks = machine->multiprocessors,
                       .least = LEAST,
@@ -62,6 +64,26 @@ PixelParts wgmma_filter_parts(const GridMachine *machine, const ConvGeom *c,
                       .resident = 1,
                       .ends = ENDS + (int)(wgmma_filter_exchanged(s) / SHARED),
                       .sums = (int)ceil(sums / READ / WGMMA_FILTER_CLUSTER)};
+}
+
+/* The layout whose k-tiles take fewest clocks of a pixel. False: none fits, or images may have
+   sides of which none does. */
+static bool choose_layout(const ConvGeom *c, WgmmaFilterSchedule *s) {
+  WgmmaFilterSchedule by_rows = *s;
+  double gather;
+  s->by_rows = false, by_rows.by_rows = true;
+  if (!choose_depth(c, &by_rows)) return false;
+  if (c->h.taps > 1 && choose_depth(c, s) &&
+      k_tile_clocks(c, s, &gather) / s->depth <=
+          k_tile_clocks(c, &by_rows, &gather) / by_rows.depth)
+    return true;
+  *s = by_rows;
+  return true;
+}
+
+void wgmma_filter_take_sides(const ConvGeom *c, WgmmaFilterSchedule *s) {
+  choose_layout(c, s);
+  if (s->shared < wgmma_filter_exchanged(s)) s->shared = (int)wgmma_filter_exchanged(s);
 }
 
 bool wgmma_filter_schedule(const ConvGeom *c, WgmmaFilterSchedule *out) {
@@ -82,10 +104,10 @@ bool wgmma_filter_schedule(const ConvGeom *c, WgmmaFilterSchedule *out) {
   const int64_t sums =
       s.blocks * WGMMA_FILTER_GROUPS * wgmma_filter_tiles(&s) * WGMMA_SIDE * WGMMA_SIDE;
   if (2 * c->cout * c->gin * taps < sums || s.blocks > INT32_MAX / 256) return false;
-  if (!choose_depth(c, &s)) return false;
+  if (!choose_layout(c, &s)) return false;
   double gather, clocks = k_tile_clocks(c, &s, &gather);
   if (2 * gather >= clocks) return false; /* few taps: what is gathered is multiplied too seldom */
-  if (s.shared < wgmma_filter_exchanged(&s)) s.shared = (int)wgmma_filter_exchanged(&s);
+  wgmma_filter_take_sides(c, &s);
   *out = s;
   return true;
 }

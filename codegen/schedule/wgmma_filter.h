@@ -11,7 +11,13 @@ enum { WGMMA_FILTER_GROUPS = 3, WGMMA_FILTER_THREADS = 512 };
 enum { WGMMA_FILTER_CLUSTER = 4 };
 /* False: it is not one for warpgroups. How blocks share pixels is left out. */
 bool wgmma_filter_schedule(const ConvGeom *c, WgmmaFilterSchedule *out);
-/* ... which follows from this, for either kind. */
+/* Makes such a schedule, of either kind, that of images of other sides. False: rows of the image
+   are too odd for copies of patches, as they are for any extent if they are for one. */
+void wgmma_filter_take_sides(const ConvGeom *c, WgmmaFilterSchedule *s);
+bool wgmma_copied_take_sides(const ConvGeom *c, WgmmaFilterSchedule *s);
+/* How blocks share pixels, in units of WGMMA_FILTER_UNIT, for either kind: of the schedule that the
+   images of `c` have. */
+enum { WGMMA_FILTER_UNIT = 128 };
 PixelParts wgmma_filter_parts(const GridMachine *machine, const ConvGeom *c,
                               const WgmmaFilterSchedule *s);
 PixelParts wgmma_copied_parts(const GridMachine *machine, const ConvGeom *c,

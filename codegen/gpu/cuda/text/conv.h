@@ -25,6 +25,10 @@ template <typename G, typename I> struct ConvForward {
     ALL_INSIDE = G::PH == 0 && G::PW == 0 && (G::OH - 1) * G::SH + (G::KH - 1) * G::DH < G::H &&
                  (G::OW - 1) * G::SW + (G::KW - 1) * G::DW < G::W /* is no tap in the padding? */
   };
+  template <typename R> INL_MEMBER int source_rows(const R &size) { return size.H; }
+  template <typename R> INL_MEMBER int source_cols(const R &size) { return size.W; }
+  template <typename R> INL_MEMBER int result_rows(const R &size) { return size.OH; }
+  template <typename R> INL_MEMBER int result_cols(const R &size) { return size.OW; }
   template <typename R> INL_MEMBER int pixels(const R &size) { return size.N * size.OH * size.OW; }
   template <typename R> INL_MEMBER ConvPixel place(int p, const R &size) {
     const ConvPixel of = {p / (size.OH * size.OW), p / size.OW % size.OH, p % size.OW, p < pixels(size)};
@@ -38,7 +42,7 @@ template <typename G, typename I> struct ConvForward {
   INL_MEMBER I pixel(int n, int group, int c, int row, int col) {
     return (((I)n * G::CIN + group * G::GIN + c) * G::H + row) * G::W + col;
   }
-  enum { ALONG = 1 }; /* channels that follow each other in a row of the image */
+  enum { ALONG = 1, PATCHES = 0 }; /* channels that follow each other in a row of the image; are they those of patches? */
   INL_MEMBER I channel(int c) { return (I)c * SOURCE_AREA; } /* from a group's first one */
   /* the source's row under tap r of the result's row y; is there one? */
   template <typename R> INL_MEMBER bool row(int y, int r, int &at, const R &size) {
@@ -54,7 +58,7 @@ template <typename G, typename I> struct ConvForward {
    (codegen/schedule/patches.h). BESIDE of them, at multiples of BESIDE, lie side by side. */
 template <typename G, typename I, int BESIDE> struct ConvPatches : ConvForward<G, I> {
   typedef ConvForward<G, I> Base;
-  enum { CHANNELS = G::GIN * G::KH * G::KW, KH = 1, KW = 1, ALL_INSIDE = 1, ALONG = BESIDE };
+  enum { CHANNELS = G::GIN * G::KH * G::KW, KH = 1, KW = 1, ALL_INSIDE = 1, ALONG = BESIDE, PATCHES = 1 };
   INL_MEMBER I filter(int group, int m, int c, int tap) { return ((I)group * G::GOUT + m) * CHANNELS + c; }
   INL_MEMBER I channel(int c) {
     return ((I)(c / (G::KH * G::KW)) * G::H + c / G::KW % G::KH) * G::W + c % G::KW;
@@ -69,6 +73,10 @@ template <typename G, typename I> struct ConvInputGrad {
     FILTER_STEP = G::GIN * KH * KW,
     ALL_INSIDE = KH * KW == 1 && G::SH == 1 && G::SW == 1 && G::PH == 0 && G::PW == 0 && G::OH == G::H && G::OW == G::W
   };
+  template <typename R> INL_MEMBER int source_rows(const R &size) { return size.OH; }
+  template <typename R> INL_MEMBER int source_cols(const R &size) { return size.OW; }
+  template <typename R> INL_MEMBER int result_rows(const R &size) { return size.H; }
+  template <typename R> INL_MEMBER int result_cols(const R &size) { return size.W; }
   /* pixels of a phase, at most */
   template <typename R> INL_MEMBER int phase_rows(const R &size) { return ((int)size.H + G::SH - 1) / G::SH; }
   template <typename R> INL_MEMBER int phase_cols(const R &size) { return ((int)size.W + G::SW - 1) / G::SW; }

@@ -11,20 +11,19 @@
 
    In shared memory eight channels of a pixel are a unit of 16 bytes; units of the same channels lie in the pixels' order. */
 /* section WgmmaConvFilter */
-/* G: as of ConvFilterGrad. F: what the printer knows of the numbers: PITCH and ROWS, places of a row and rows of an image;
-   FIRST: from a result to its first tap; SPAN: from there to its last one; PLANES_H, PLANES_W: phases of the stride, or,
-   where there is one, PHASE_H, PHASE_W. */
+/* G: as of ConvFilterGrad. F: as of WgmmaConv; a k-tile reads SPAN places of a plane behind those of its pixels. */
 template <typename G, typename F, typename I, typename E, int ROWS, int TAPS, int DEPTH, int STAGES, int CLUSTER>
 struct WgmmaConvFilter {
   typedef typename E::Stored Stored;
   typedef RingPlace<STAGES> Place;
+  typedef FlatForward<G, F> T;
   enum {
     SIDE = 64, UNIT = 16, EIGHT = 8,
     GROUP = 128, GROUPS = 3, GATHER = GROUP * GROUPS, /* threads; the first one that gathers */
     TILES = ROWS * TAPS, EACH = (TILES + GROUPS - 1) / GROUPS, SUMS = 32, PAIRS = SUMS / 2, /* EACH: tiles of a warpgroup */
     ALL_TAPS = G::KH * G::KW, AREA = G::OH * G::OW, IMAGE = G::H * G::W,
     HALO = DEPTH + F::SPAN, PLANE = SIDE / EIGHT * HALO * UNIT, TILE = SIDE / EIGHT * DEPTH * UNIT, /* bytes of the latter */
-    IMAGES = ROWS * TILE, STAGE = IMAGES + F::PLANES_H * F::PLANES_W * PLANE
+    IMAGES = ROWS * TILE, STAGE = IMAGES + F::PLANES * PLANE
   };
   struct __align__(16) Octet { Stored at[EIGHT]; };
 
@@ -51,26 +50,29 @@ struct WgmmaConvFilter {
 #pragma unroll
     for (int o = 0; o < SIDE / EIGHT; o++) *(Octet *)(to + o * pixels * UNIT) = unit[o];
   }
-  INL_MEMBER int end_of(int part, int chunk, int images) { return smaller((part + 1) * chunk, images * (F::ROWS * F::PITCH)); }
-  /* Where a plane's pixel with such a number lies in a group's first channel; is there one? */
-  INL_MEMBER bool pixel_at(int f, int plane, int images, I &at) {
-    const int n = f / (F::ROWS * F::PITCH), y = f / F::PITCH % F::ROWS, x = f % F::PITCH;
-    const int row = y * G::SH + (F::PLANES_H > 1 ? plane / F::PLANES_W : F::PHASE_H);
-    const int col = x * G::SW + (F::PLANES_W > 1 ? plane % F::PLANES_W : F::PHASE_W);
-    at = (I)n * G::CIN * IMAGE + row * G::W + col;
-    return f >= 0 && n < images && row < G::H && col < G::W;
+  template <typename R> INL_MEMBER int end_of(int part, int chunk, const F &f, const R &size) {
+    return smaller((part + 1) * chunk, (int)size.N * (f.ROWS * f.PITCH));
   }
-  INL_MEMBER bool result_at(int f, int images, I &at) {
-    const int n = f / (F::ROWS * F::PITCH), y = f / F::PITCH % F::ROWS, x = f % F::PITCH;
+  /* Where a plane's pixel with such a number lies in a group's first channel; is there one? */
+  template <typename R> INL_MEMBER bool pixel_at(int p, int plane, const F &f, const R &size, I &at) {
+    const int n = p / (f.ROWS * f.PITCH), y = p / f.PITCH % f.ROWS, x = p % f.PITCH;
+    const int row = y * G::SH + T::phase_row(plane);
+    const int col = x * G::SW + (F::PLANES_W > 1 ? plane % F::PLANES_W : (int)F::PHASE_W);
+    at = (I)n * G::CIN * IMAGE + row * G::W + col;
+    return p >= 0 && n < size.N && row < size.H && col < size.W;
+  }
+  template <typename R> INL_MEMBER bool result_at(int p, const F &f, const R &size, I &at) {
+    const int n = p / (f.ROWS * f.PITCH), y = p / f.PITCH % f.ROWS, x = p % f.PITCH;
     at = (I)n * G::COUT * AREA + y * G::OW + x;
-    return n < images && y < G::OH && x < G::OW;
+    return n < size.N && y < size.OH && x < size.OW;
   }
   /* The last warpgroup: filters from m0 on and channels from c0 on, of a group; a part of the pixels. */
+  template <typename R>
   INL_MEMBER void gather(char *ring, uint64_t *full, uint64_t *empty, const Stored *dy, const Stored *image, int group, int m0,
-                         int c0, int part, int chunk, int images) {
+                         int c0, int part, int chunk, const F &f, const R &size) {
     registers_release<104>();
     const int thread = (int)threadIdx.x - GATHER;
-    const int end = end_of(part, chunk, images);
+    const int end = end_of(part, chunk, f, size);
     Place p = {0, 0};
 #pragma unroll 1
     for (int f0 = part * chunk; f0 < end; f0 += DEPTH, p.step()) {
@@ -79,15 +81,16 @@ struct WgmmaConvFilter {
 #pragma unroll 1
       for (int e = thread; e < ROWS * DEPTH; e += GROUP) {
         I at;
-        const bool in = result_at(f0 + e % DEPTH, images, at);
+        const bool in = result_at(f0 + e % DEPTH, f, size, at);
         const int m = m0 + e / DEPTH * SIDE;
         put<AREA, G::GOUT % (ROWS * SIDE) == 0>(stage + e / DEPTH * TILE + e % DEPTH * UNIT, DEPTH,
                                                 dy + (at + (I)(group * G::GOUT + m) * AREA), in, G::GOUT - m);
       }
 #pragma unroll 1
-      for (int e = thread; e < F::PLANES_H * F::PLANES_W * HALO; e += GROUP) {
+      for (int e = thread; e < F::PLANES * HALO; e += GROUP) {
         I at;
-        const bool in = pixel_at(f0 + F::FIRST + e % HALO, e / HALO, images, at);
+        if (e % HALO >= DEPTH + f.REACH) continue;
+        const bool in = pixel_at(f0 + T::first(f, 0, e / HALO) + e % HALO, e / HALO, f, size, at);
         put<IMAGE, G::GIN % SIDE == 0>(stage + IMAGES + e / HALO * PLANE + e % HALO * UNIT, HALO,
                                        image + (at + (I)(group * G::GIN + c0) * IMAGE), in, G::GIN - c0);
       }
@@ -97,10 +100,10 @@ struct WgmmaConvFilter {
   }
 
   /* Bytes from the first plane to a tap's operand of a k-tile's first pixel. */
-  INL_MEMBER int tap_at(int tap) {
+  INL_MEMBER int tap_at(const F &f, int tap) {
     int at, plane;
-    FlatForward<G, F>::tap(0, tap, at, plane);
-    return plane * PLANE + (at - F::FIRST) * UNIT;
+    T::tap(f, 0, tap, at, plane);
+    return plane * PLANE + at * UNIT;
   }
   /* Products with one tile of filters, which registers hold for all taps of a warpgroup: two steps of 16 pixels take
      turns with them. `reads`: what the lane reads of the filters; `last`: the stage that is read behind the first step. */
@@ -124,8 +127,9 @@ struct WgmmaConvFilter {
     }
   }
   /* The others: c is the sums of a warpgroup's tiles. Behind the last tile it does that once more. */
+  template <typename R>
   INL_MEMBER void multiply(f32 (&c)[EACH][2][SUMS / 2], char *ring, uint64_t *full, uint64_t *empty, int tap0, int part,
-                           int chunk, int images) {
+                           int chunk, const F &f, const R &size) {
     registers_take<136>();
     const bool leads = threadIdx.x % 32 == 0;
     uint64_t a[EACH], b[EACH]; /* in the first stage; the address of a matrix counts units */
@@ -133,11 +137,11 @@ struct WgmmaConvFilter {
     for (int i = 0; i < EACH; i++) {
       const int tile = smaller((int)threadIdx.x / GROUP * EACH + i, TILES - 1);
       a[i] = wgmma_octets(ring + tile / TAPS * TILE, DEPTH * UNIT);
-      b[i] = wgmma_octets(ring + IMAGES + tap_at(smaller(tap0 + tile % TAPS, ALL_TAPS - 1)), HALO * UNIT);
+      b[i] = wgmma_octets(ring + IMAGES + tap_at(f, smaller(tap0 + tile % TAPS, ALL_TAPS - 1)), HALO * UNIT);
     }
     const int lane = (int)threadIdx.x % 32, octet = (int)threadIdx.x % GROUP / 32 * 2 + lane / 8 % 2;
     const char *const reads = ring + (octet * DEPTH + lane / 16 * 8 + lane % 8) * UNIT;
-    const int first = part * chunk, end = end_of(part, chunk, images);
+    const int first = part * chunk, end = end_of(part, chunk, f, size);
 #pragma unroll
     for (int n = 0; n < EACH * SUMS; n++) c[n / SUMS][n % 2][n % SUMS / 2] = first < end ? 0.0f : -0.0f; /* adds nothing */
 #pragma unroll

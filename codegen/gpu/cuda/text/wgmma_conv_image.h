@@ -10,30 +10,45 @@
    In shared memory eight channels of a pixel, or of a filter, are a unit of 16 bytes; units of the same channels lie in the order
    of pixels, or of the result's channels. */
 /* section FlatForward FlatInputGrad */
-/* Where a tap reads, in places from the result's: `plane` is the source's phase. False: no pixel of the result's phase
-   has the tap. F: as of WgmmaConv. */
+/* Where a tap reads, in places from the first of a plane for the result: `plane` is the source's phase, or, BY_ROWS, the
+   filter's row with its phase. False: no pixel of the result's phase has the tap. F: as of WgmmaConv. R: the sizes of the run.
+   first: of a plane's places, from the result's; phase_row: of its rows. */
 template <typename G, typename F> struct FlatForward {
-  INL_MEMBER bool tap(int phase, int tap, int &at, int &plane) {
-    const int y = tap / G::KW * G::DH - G::PH, x = tap % G::KW * G::DW - G::PW;
-    const int down = (y + G::PH * G::SH) / G::SH - G::PH, right = (x + G::PW * G::SW) / G::SW - G::PW;
-    at = down * F::PITCH + right;
-    plane = (F::PLANES_H > 1 ? y - down * G::SH : 0) * F::PLANES_W + (F::PLANES_W > 1 ? x - right * G::SW : 0);
+  INL_MEMBER int top(int r) { return r * G::DH - G::PH; } /* a filter's row, in rows of the source */
+  INL_MEMBER int down(int r) { return (top(r) + G::PH * G::SH) / G::SH - G::PH; }
+  INL_MEMBER int phase_of(int r) { return F::PLANES_H > 1 ? top(r) - down(r) * G::SH : (int)F::PHASE_H; }
+  INL_MEMBER bool tap(const F &f, int phase, int tap, int &at, int &plane) {
+    const int r = tap / G::KW, x = tap % G::KW * G::DW - G::PW, right = (x + G::PW * G::SW) / G::SW - G::PW;
+    at = (F::BY_ROWS ? 0 : (down(r) - F::FIRST_H) * f.PITCH) + right - F::FIRST_W;
+    plane = (F::BY_ROWS ? r : F::PLANES_H > 1 ? phase_of(r) : 0) * F::PLANES_W + (F::PLANES_W > 1 ? x - right * G::SW : 0);
     return true;
+  }
+  INL_MEMBER int first(const F &f, int phase, int plane) {
+    return (F::BY_ROWS ? down(plane / F::PLANES_W) : (int)F::FIRST_H) * f.PITCH + F::FIRST_W;
+  }
+  INL_MEMBER int phase_row(int plane) {
+    return F::BY_ROWS ? phase_of(plane / F::PLANES_W) : F::PLANES_H > 1 ? plane / F::PLANES_W : (int)F::PHASE_H;
   }
 };
 template <typename G, typename F> struct FlatInputGrad {
-  INL_MEMBER bool tap(int phase, int tap, int &at, int &plane) {
-    const int y = phase / F::PHASES_W + G::PH - tap / G::KW * G::DH, x = phase % F::PHASES_W + G::PW - tap % G::KW * G::DW;
-    at = y / G::SH * F::PITCH + x / G::SW;
-    plane = 0;
+  INL_MEMBER int top(int phase, int r) { return phase / F::PHASES_W + G::PH - r * G::DH; }
+  INL_MEMBER bool tap(const F &f, int phase, int tap, int &at, int &plane) {
+    const int r = tap / G::KW, y = top(phase, r), x = phase % F::PHASES_W + G::PW - tap % G::KW * G::DW;
+    at = (F::BY_ROWS ? 0 : (y / G::SH - F::FIRST_H) * f.PITCH) + x / G::SW - F::FIRST_W;
+    plane = F::BY_ROWS ? r : 0;
     return y % G::SH == 0 && x % G::SW == 0;
   }
+  INL_MEMBER int first(const F &f, int phase, int plane) {
+    return (F::BY_ROWS ? top(phase, plane) / G::SH : (int)F::FIRST_H) * f.PITCH + F::FIRST_W;
+  }
+  INL_MEMBER int phase_row(int plane) { return F::PHASE_H; }
 };
 /* section WgmmaConv */
 /* C: ConvForward, ConvPatches or ConvInputGrad; T: FlatForward or FlatInputGrad. F: what the printer knows of the numbers: PITCH and
-   ROWS, places of a row and rows of an image; FIRST: from a result to its first tap; SPAN: from there to its last one;
-   STEP_H, STEP_W: pixels of the source from one place to the next; PLANES_H, PLANES_W: its phases, or, where there is
-   one, PHASE_H, PHASE_W; PHASES_H, PHASES_W: those of the result. */
+   ROWS, places of a row and rows of an image, which the run may decide; FIRST_H, FIRST_W: rows and places from a result to its
+   first tap; SPAN: places that a tile reads in a plane behind those of its pixels, of which a run's taps reach REACH; STEP_H,
+   STEP_W: pixels of the source from one place to the next; PLANES_H, PLANES_W: its phases, or, where there is one, PHASE_H,
+   PHASE_W; BY_ROWS: a plane for each row of the filter; PLANES: all; PHASES_H, PHASES_W: those of the result. */
 template <typename C, typename T, typename G, typename F, typename I, typename E, int ROWS, int COLUMNS, int DEPTH, int IMAGES,
           int FILTERS>
 struct WgmmaConv {
@@ -44,10 +59,10 @@ struct WgmmaConv {
     SIDE = 64, UNIT = 16, EIGHT = 8, WARP = 32,
     GROUP = 128, GROUPS = 2, COPY = GROUP * GROUPS, GATHER = COPY + WARP, GATHERERS = GROUP - WARP, /* threads; the first that copies, that gathers */
     TAPS = C::KH * C::KW, OCTETS = DEPTH / EIGHT, K_TILES = (C::CHANNELS + DEPTH - 1) / DEPTH, AT_ONCE = SIDE / DEPTH,
-    PIXELS = COLUMNS * GROUPS / ROWS, PLACES = C::IMAGES * F::ROWS * F::PITCH, /* of a tile, of all images */
-    HALO = PIXELS + F::SPAN, PLANE = OCTETS * HALO * UNIT, GATHERED = F::PLANES_H * F::PLANES_W * HALO,
+    PIXELS = COLUMNS * GROUPS / ROWS, /* of a tile */
+    HALO = PIXELS + F::SPAN, PLANE = OCTETS * HALO * UNIT, GATHERED = F::PLANES * HALO,
     SIDE_BYTES = OCTETS * SIDE * UNIT, IMAGE = OCTETS * GATHERED * UNIT, FILTER = ROWS * SIDE_BYTES, /* bytes */
-    DOWN = (C::M + ROWS * SIDE - 1) / (ROWS * SIDE), ACROSS = (PLACES + PIXELS - 1) / PIXELS,
+    DOWN = (C::M + ROWS * SIDE - 1) / (ROWS * SIDE), ACROSS = (F::PLACES + PIXELS - 1) / PIXELS,
     PHASES = F::PHASES_H * F::PHASES_W, TILES = G::CIN / G::GIN * PHASES * DOWN * ACROSS,
     LINE = 40, OWN = 16 * LINE, CHUNK = 32, CHUNKS = (COLUMNS + CHUNK - 1) / CHUNK, /* of a warp's results on their way to memory */
     FILTERS_AT = IMAGES * IMAGE, RESULTS_AT = FILTERS_AT + FILTERS * FILTER
@@ -61,8 +76,8 @@ struct WgmmaConv {
     const Part of = {t / (PHASES * DOWN * ACROSS), t / (DOWN * ACROSS) % PHASES, t % DOWN * (ROWS * SIDE), t / DOWN % ACROSS * PIXELS};
     return of;
   }
-  /* Do all of its pixels lie behind so many images? */
-  INL_MEMBER bool behind(const Part &of, int images) { return of.f0 >= images * (F::ROWS * F::PITCH); }
+  /* Do all of its pixels lie behind the run's images? */
+  template <typename R> INL_MEMBER bool behind(const Part &of, const F &f, const R &size) { return of.f0 >= size.N * (f.ROWS * f.PITCH); }
 
   /* All threads of the block. */
   INL_MEMBER void start(Barriers &b) {
@@ -81,28 +96,28 @@ struct WgmmaConv {
   }
 
   /* Channels of a k-tile that a phase sums over: none, if it has no tap. */
-  INL_MEMBER int k_tiles(int phase) {
+  INL_MEMBER int k_tiles(const F &f, int phase) {
     if (PHASES == 1) return K_TILES;
     bool any = false;
     int at, plane;
-    for (int tap = 0; tap < TAPS; tap++) any |= T::tap(phase, tap, at, plane);
+    for (int tap = 0; tap < TAPS; tap++) any |= T::tap(f, phase, tap, at, plane);
     return any ? K_TILES : 0;
   }
 
   /* The first warp of the last warpgroup. */
-  INL_MEMBER void copy(char *smem, Barriers &b, const Stored *packed, int images) {
+  template <typename R> INL_MEMBER void copy(char *smem, Barriers &b, const Stored *packed, const F &f, const R &size) {
     if (threadIdx.x % WARP != 0) return;
     FilterPlace p = {0, 0};
 #pragma unroll 1
     for (int t = (int)blockIdx.x; t < TILES; t += (int)gridDim.x) {
       const Part of = tile_at(t);
-      if (behind(of, images)) continue;
+      if (behind(of, f, size)) continue;
 #pragma unroll 1
       for (int k = 0; k < K_TILES; k++)
 #pragma unroll 1
         for (int tap = 0; tap < TAPS; tap++) {
           int at, plane;
-          if (!T::tap(of.phase, tap, at, plane)) continue;
+          if (!T::tap(f, of.phase, tap, at, plane)) continue;
           const I part = ((I)(of.group * TAPS + tap) * K_TILES + k) * (DOWN * ROWS) + of.m0 / SIDE;
           mbarrier_wait(b.filter_empty + p.stage, p.parity ^ 1);
           mbarrier_expect(b.filter_full + p.stage, FILTER);
@@ -113,22 +128,22 @@ struct WgmmaConv {
   }
 
   /* Where a plane's pixel with such a number lies in a group's first channel; is there one? */
-  INL_MEMBER bool pixel_at(int f, int plane, int group, int images, I &at) {
-    const int n = f / (F::ROWS * F::PITCH), y = f / F::PITCH % F::ROWS, x = f % F::PITCH;
-    const int row = y * F::STEP_H + (F::PLANES_H > 1 ? plane / F::PLANES_W : F::PHASE_H);
-    const int col = x * F::STEP_W + (F::PLANES_W > 1 ? plane % F::PLANES_W : F::PHASE_W);
+  template <typename R> INL_MEMBER bool pixel_at(int p, int plane, int group, const F &f, const R &size, I &at) {
+    const int n = p / (f.ROWS * f.PITCH), y = p / f.PITCH % f.ROWS, x = p % f.PITCH;
+    const int row = y * F::STEP_H + T::phase_row(plane);
+    const int col = x * F::STEP_W + (F::PLANES_W > 1 ? plane % F::PLANES_W : (int)F::PHASE_W);
     at = C::pixel(n, group, 0, row, col);
-    return f >= 0 && n < images && row < C::SOURCE_ROWS && col < C::SOURCE_COLS;
+    return p >= 0 && n < size.N && row < C::source_rows(size) && col < C::source_cols(size);
   }
   /* The last warpgroup's other warps. */
-  INL_MEMBER void gather(char *smem, Barriers &b, const Stored *image, int images) {
+  template <typename R> INL_MEMBER void gather(char *smem, Barriers &b, const Stored *image, const F &f, const R &size) {
     const int thread = (int)threadIdx.x - GATHER;
     ImagePlace p = {0, 0};
 #pragma unroll 1
     for (int t = (int)blockIdx.x; t < TILES; t += (int)gridDim.x) {
       const Part of = tile_at(t);
-      if (behind(of, images)) continue;
-      const int tiles = k_tiles(of.phase);
+      if (behind(of, f, size)) continue;
+      const int tiles = k_tiles(f, of.phase);
 #pragma unroll 1
       for (int k = 0; k < tiles; k++, p.step()) {
         char *stage = smem + p.stage * IMAGE;
@@ -140,7 +155,8 @@ struct WgmmaConv {
           for (int q = 0; q < AT_ONCE; q++) { /* all loads are on their way at once */
             const int e = e0 + q * GATHERERS;
             I at;
-            if (!pixel_at(of.f0 + F::FIRST + e % HALO, e / HALO, of.group, images, at) || e >= GATHERED) continue;
+            if (e >= GATHERED || e % HALO >= PIXELS + f.REACH) continue;
+            if (!pixel_at(of.f0 + T::first(f, of.phase, e / HALO) + e % HALO, e / HALO, of.group, f, size, at)) continue;
             const Stored *from = image + (at + C::channel(k * DEPTH));
 #pragma unroll
             for (int c = 0; c < DEPTH; c++)
@@ -167,7 +183,7 @@ struct WgmmaConv {
     mbarrier_arrive(b.image_full + p.stage);
     p.step();
   }
-  INL_MEMBER void gather_patches(char *smem, Barriers &b, const Stored *image, int images) {
+  template <typename R> INL_MEMBER void gather_patches(char *smem, Barriers &b, const Stored *image, const F &f, const R &size) {
     enum {
       EACH = C::ALONG, BYTES = EACH * (int)sizeof(Stored), PIECES = 2 * EIGHT / EACH, AT_ONCE_P = GATHERERS / PIECES,
       STEPS = DEPTH / (2 * EIGHT), BEHIND = IMAGES / 2
@@ -178,7 +194,7 @@ struct WgmmaConv {
 #pragma unroll 1
     for (int t = (int)blockIdx.x; t < TILES; t += (int)gridDim.x) {
       const Part of = tile_at(t);
-      if (behind(of, images)) continue;
+      if (behind(of, f, size)) continue;
 #pragma unroll 1
       for (int k = 0; k < K_TILES; k++, p.step()) {
         I channel[STEPS];
@@ -194,11 +210,11 @@ struct WgmmaConv {
 #pragma unroll 4
         for (int e = first; e < PIXELS; e += AT_ONCE_P) {
           I at;
-          const bool in = pixel_at(of.f0 + e, 0, of.group, images, at);
+          const bool in = pixel_at(of.f0 + e, 0, of.group, f, size, at);
           const Stored *from = in ? image + at : image;
 #pragma unroll
           for (int i = 0; i < STEPS; i++)
-            async_copy<BYTES>(to + (i * 2 * HALO + e) * UNIT, from + channel[i], in && has[i] ? BYTES : 0);
+            copy_some<BYTES>(to + (i * 2 * HALO + e) * UNIT, from + channel[i], in && has[i] ? BYTES : 0);
         }
         async_commit();
         if (begun++ < BEHIND) continue;
@@ -212,8 +228,8 @@ struct WgmmaConv {
   }
 
   /* The others: c is the sums of a warpgroup's pixels. */
-  INL_MEMBER void multiply(f32 (&c)[2][COLUMNS / 4], char *smem, Barriers &b, const Part &of, ImagePlace &pi, FilterPlace &pf) {
-    const int group = (int)threadIdx.x / GROUP, tiles = k_tiles(of.phase);
+  INL_MEMBER void multiply(f32 (&c)[2][COLUMNS / 4], char *smem, Barriers &b, const Part &of, ImagePlace &pi, FilterPlace &pf, const F &f) {
+    const int group = (int)threadIdx.x / GROUP, tiles = k_tiles(f, of.phase);
     const bool leads = threadIdx.x % WARP == 0;
     /* in the first stages; the address of a matrix counts units */
     const uint64_t filters = wgmma_units(smem + FILTERS_AT + (ROWS > 1 ? group * SIDE_BYTES : 0), SIDE * UNIT);
@@ -225,9 +241,9 @@ struct WgmmaConv {
 #pragma unroll 1
       for (int tap = 0; tap < TAPS; tap++) {
         int at, plane;
-        if (!T::tap(of.phase, tap, at, plane)) continue;
+        if (!T::tap(f, of.phase, tap, at, plane)) continue;
         const uint64_t left = filters + (uint32_t)(pf.stage * (FILTER / UNIT));
-        const uint64_t right = pixels + (uint32_t)((pi.stage * IMAGE + plane * PLANE) / UNIT + at - F::FIRST);
+        const uint64_t right = pixels + (uint32_t)((pi.stage * IMAGE + plane * PLANE) / UNIT + at);
         mbarrier_wait(b.filter_full + pf.stage, pf.parity);
         wgmma_fence();
 #pragma unroll
@@ -270,11 +286,12 @@ struct WgmmaConv {
   INL_MEMBER int row(const Part &of, int r) {
     return of.m0 + (ROWS > 1 ? (int)threadIdx.x / GROUP * SIDE : 0) + (int)threadIdx.x % GROUP / WARP * 16 + r;
   }
-  INL_MEMBER ConvPixel pixel(const Part &of, int chunk) {
+  template <typename R> INL_MEMBER ConvPixel pixel(const Part &of, int chunk, const F &f, const R &size) {
     const int column = chunk * CHUNK + (int)threadIdx.x % WARP;
-    const int f = of.f0 + (ROWS > 1 ? 0 : (int)threadIdx.x / GROUP * COLUMNS) + column;
-    const int y = f / F::PITCH % F::ROWS * F::PHASES_H + of.phase / F::PHASES_W, x = f % F::PITCH * F::PHASES_W + of.phase % F::PHASES_W;
-    const ConvPixel is = {f / (F::ROWS * F::PITCH), y, x, column < COLUMNS && f < PLACES && y < C::ROWS && x < C::COLS};
+    const int p = of.f0 + (ROWS > 1 ? 0 : (int)threadIdx.x / GROUP * COLUMNS) + column;
+    const int y = p / f.PITCH % f.ROWS * F::PHASES_H + of.phase / F::PHASES_W, x = p % f.PITCH * F::PHASES_W + of.phase % F::PHASES_W;
+    const int n = p / (f.ROWS * f.PITCH);
+    const ConvPixel is = {n, y, x, column < COLUMNS && n < size.N && y < C::result_rows(size) && x < C::result_cols(size)};
     return is;
   }
 };

@@ -5,7 +5,8 @@
    with ROWS of 2, of the next 64 by the same weights. Two mbarriers a stage say when it is full and when every warp has
    read it.
    Contract: a block sums `chunk` pixels, in order, of which those of images behind the run's are left out; the sums of a part
-   lie in scratch as filters do, and another launch adds those of all parts. AREA of the result is a multiple of BESIDE.
+   lie in scratch as filters do, and another launch adds those of all parts. BESIDE of a run's pixels, at multiples of it, lie
+   side by side. R: the sizes of the run.
 
    In shared memory a unit of 16 bytes is eight pixels of a filter, or of a channel: units of the same pixels lie in the
    order of filters. Of patches it is eight weights of a pixel: units of the same weights lie in the order of pixels. */
@@ -17,7 +18,7 @@ struct WgmmaCopiedFilter {
   typedef RingPlace<STAGES> Place;
   enum {
     SIDE = 64, UNIT = 16, EIGHT = 8, WARP = 32, GROUP = 128, GROUPS = 2, COPY = GROUP * GROUPS, /* COPY: the first thread that copies */
-    AREA = G::OH * G::OW, PATCHES = C::ALONG > 1, OCTETS = DEPTH / EIGHT, BEHIND = STAGES / 2,
+    AREA = G::OH * G::OW, PATCHES = C::PATCHES, OCTETS = DEPTH / EIGHT, BEHIND = STAGES / 2,
     FILTERS = ROWS * SIDE, WEIGHTS = COLUMNS * GROUPS / ROWS,
     LINE = FILTERS + 1, RIGHT_LINE = PATCHES ? DEPTH + 4 : WEIGHTS + 1, /* units; the next lines begin in other banks */
     RIGHT = OCTETS * LINE * UNIT, STAGE = RIGHT + (PATCHES ? WEIGHTS / EIGHT : (int)OCTETS) * RIGHT_LINE * UNIT /* bytes */
@@ -34,38 +35,48 @@ struct WgmmaCopiedFilter {
     }
     block_sync();
   }
-  INL_MEMBER int end_of(int part, int chunk, int images) { return smaller((part + 1) * chunk, images * AREA); }
+  template <typename R> INL_MEMBER int end_of(int part, int chunk, const R &size) {
+    return smaller((part + 1) * chunk, size.N * size.OH * size.OW);
+  }
+  /* where a pixel of the run's results lies in a channel */
+  template <typename R> INL_MEMBER int place(int at, const R &size) {
+    return (int)size.OW == (int)G::OW ? at : at / size.OW * G::OW + at % size.OW;
+  }
 
   /* COUNT filters or channels, of which there are `some`: of each the k-tile's pixels from f0 on; `first` has those of all
      images, CHANNELS of each. Neighbouring lanes copy pixels side by side. */
-  template <int COUNT, int OF_LINE, int CHANNELS>
-  INL_MEMBER void copy_rows(char *to, const Stored *first, int f0, int end, int some) {
-    enum { PIECES = DEPTH / BESIDE, AT_ONCE = GROUP / PIECES, BYTES = BESIDE * 2 };
+  template <int COUNT, int OF_LINE, int CHANNELS, typename R>
+  INL_MEMBER void copy_rows(char *to, const Stored *first, int f0, int end, int some, const R &size) {
+    enum {
+      PIECES = DEPTH / BESIDE, AT_ONCE = GROUP / PIECES, BYTES = BESIDE * 2,
+      LOADS = BYTES == 2 ? 64 : 8 /* copies at once, which a thread waits for if they are of one element */
+    };
     const int thread = (int)threadIdx.x - COPY, own = thread % PIECES * BESIDE, row = thread / PIECES;
-    const int f = f0 + own, n = f / AREA;
-    const Stored *from = first + ((I)(n * CHANNELS + row) * AREA + f % AREA);
+    const int f = f0 + own, area = size.OH * size.OW, n = f / area;
+    const Stored *from = first + ((I)(n * CHANNELS + row) * AREA + place(f % area, size));
     to += (own / EIGHT * OF_LINE + row) * UNIT + own % EIGHT * 2;
-#pragma unroll 8
+#pragma unroll LOADS
     for (int r = 0; r < COUNT; r += AT_ONCE) {
       if (COUNT % AT_ONCE != 0 && row + r >= COUNT) break;
       const bool in = f < end && row + r < some;
-      async_copy<BYTES>(to + r * UNIT, in ? from + (I)r * AREA : first, in ? BYTES : 0);
+      copy_some<BYTES>(to + r * UNIT, in ? from + (I)r * AREA : first, in ? BYTES : 0);
     }
   }
   /* Weights from n0 on of the k-tile's pixels. Neighbouring lanes copy what lies side by side of two units of a pixel. */
-  INL_MEMBER void copy_patches(char *to, const Stored *image, int group, int n0, int f0, int end) {
+  template <typename R>
+  INL_MEMBER void copy_patches(char *to, const Stored *image, int group, int n0, int f0, int end, const R &size) {
     enum { PIECES = 2 * EIGHT / C::ALONG, AT_ONCE = GROUP / PIECES, BYTES = C::ALONG * 2 };
     const int thread = (int)threadIdx.x - COPY, own = thread % PIECES * C::ALONG;
     to += own / EIGHT * (RIGHT_LINE * UNIT) + own % EIGHT * 2;
 #pragma unroll 1
     for (int e = thread / PIECES; e < DEPTH; e += AT_ONCE) {
-      const int f = f0 + e, n = f / AREA, y = f % AREA / G::OW, x = f % G::OW;
+      const int f = f0 + e, area = size.OH * size.OW, n = f / area, y = f % area / size.OW, x = f % size.OW;
       const Stored *from = image + C::pixel(n, group, 0, y * G::SH, x * G::SW);
 #pragma unroll 4
       for (int i = 0; i < WEIGHTS; i += 2 * EIGHT) {
         const int weight = n0 + i + own;
         const bool in = f < end && weight < C::CHANNELS;
-        async_copy<BYTES>(to + (i / EIGHT * RIGHT_LINE + e) * UNIT, in ? from + C::channel(weight) : image, in ? BYTES : 0);
+        copy_some<BYTES>(to + (i / EIGHT * RIGHT_LINE + e) * UNIT, in ? from + C::channel(weight) : image, in ? BYTES : 0);
       }
     }
   }
@@ -76,20 +87,21 @@ struct WgmmaCopiedFilter {
   }
   /* The last warpgroup: filters from m0 on and weights from n0 on, of a group; a part of the pixels. Copies of BEHIND k-tiles
      are on their way before one is told of. */
+  template <typename R>
   INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const Stored *dy, const Stored *image, int group, int m0,
-                       int n0, int part, int chunk, int images) {
+                       int n0, int part, int chunk, const R &size) {
     registers_release<104>();
-    const int first = part * chunk, end = end_of(part, chunk, images);
+    const int first = part * chunk, end = end_of(part, chunk, size);
     Place p = {0, 0}, told = {0, 0};
 #pragma unroll 1
     for (int f0 = first; f0 < end; f0 += DEPTH, p.step()) {
       char *stage = ring + p.stage * STAGE;
       mbarrier_wait(empty + p.stage, p.parity ^ 1);
-      copy_rows<FILTERS, LINE, G::COUT>(stage, dy + (I)(group * G::GOUT + m0) * AREA, f0, end, G::GOUT - m0);
+      copy_rows<FILTERS, LINE, G::COUT>(stage, dy + (I)(group * G::GOUT + m0) * AREA, f0, end, G::GOUT - m0, size);
       if (PATCHES)
-        copy_patches(stage + RIGHT, image, group, n0, f0, end);
+        copy_patches(stage + RIGHT, image, group, n0, f0, end, size);
       else
-        copy_rows<WEIGHTS, RIGHT_LINE, G::CIN>(stage + RIGHT, image + (I)(group * G::GIN + n0) * AREA, f0, end, G::GIN - n0);
+        copy_rows<WEIGHTS, RIGHT_LINE, G::CIN>(stage + RIGHT, image + (I)(group * G::GIN + n0) * AREA, f0, end, G::GIN - n0, size);
       async_commit();
       if (f0 - first < BEHIND * DEPTH) continue;
       async_wait<BEHIND>();
@@ -100,9 +112,10 @@ struct WgmmaCopiedFilter {
   }
 
   /* The others: c is the sums of a warpgroup's weights. */
-  INL_MEMBER void multiply(f32 (&c)[2][COLUMNS / 4], char *ring, uint64_t *full, uint64_t *empty, int part, int chunk, int images) {
+  template <typename R>
+  INL_MEMBER void multiply(f32 (&c)[2][COLUMNS / 4], char *ring, uint64_t *full, uint64_t *empty, int part, int chunk, const R &size) {
     registers_take<200>();
-    const int group = (int)threadIdx.x / GROUP, first = part * chunk, end = end_of(part, chunk, images);
+    const int group = (int)threadIdx.x / GROUP, first = part * chunk, end = end_of(part, chunk, size);
     const bool leads = threadIdx.x % WARP == 0;
     /* in the first stage; the address of a matrix counts units */
     const uint64_t left = wgmma_units(ring + (ROWS > 1 ? group * SIDE * UNIT : 0), LINE * UNIT);
