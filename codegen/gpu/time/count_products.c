@@ -66,17 +66,23 @@ static double product_l2(const Counting *n, const GridProductSchedule *p, double
          partial_bytes(p);
 }
 
+/* Lines that a warp's load of integers touches, and its load of scales: those of columns side by
+   side, or of each column's own, whose k-tile of so much depth threads side by side load. */
+static double quantized_lines(const GridProductSchedule *p, double depth) {
+  const double of_column = ceil(depth / (p->copy_b * 8.0 / p->bits)); /* threads */
+  return p->tb ? 2 * ceil(WARP / of_column) : 2;
+}
+
 /* Numbers of integers on their way to shared memory: a byte put into place, a difference, a factor,
    and half of their rounding; loads of integers and of scales. */
 static void count_made(Counting *n, const GridProductSchedule *p, double k) {
   enum { NUMBER = 4, OF_FMA = 2, SCALE = 3 };
   GpuCounts *c = &n->c;
   const double numbers = k * p->bn / WARP, loads = k * p->bn * p->bits / 8 / p->copy_b / WARP;
-  const double lines = p->tb ? p->copy_b * 8.0 / p->bits + WARP : 2;
   c->fma += OF_FMA * numbers;
   c->issue += numbers * NUMBER + loads * (2 * (1 + ADDRESS) + SCALE);
   c->accesses += 2 * loads + numbers / 4;
-  c->lines += loads * lines;
+  c->lines += loads * quantized_lines(p, STAGE_ROW / (double)dtype_size(p->in));
 }
 
 static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
@@ -241,9 +247,7 @@ static void count_quantized_tile(Counting *n, const GridProductSchedule *p, doub
   c->issue = steps * s.issue + warps * (START + k_tiles * K_TILE / 2.0);
   c->accesses = steps * (s.loads + s.copies + p->bm / (double)WARP);
   c->wavefronts = steps * s.wavefronts;
-  /* of columns side by side, or each a column's own */
-  const double lines = p->tb ? p->copy_b * 8.0 / p->bits + WARP : 2;
-  c->lines = steps * (p->bm / (double)WARP * 2 + loads * lines);
+  c->lines = steps * (p->bm / (double)WARP * 2 + loads * quantized_lines(p, GEMM_DEPTH));
   c->waits = 2;
   c->l2_waits = k_tiles / 4; /* what the multiplication of a k-tile does not cover */
   c->chain = k_tiles * FMA_CLOCKS;
