@@ -89,44 +89,119 @@ uint64_t tensor_place(const GcTensor *t, uint64_t index) {
   return at + panel * size;
 }
 
-/* Elements that lie side by side in storage without panels, in the order of the axes: up to the
-   first axis from behind of which a run has fewer than the storage. */
-static uint64_t side_by_side(const GcTensor *t) {
-  uint64_t n = 1;
+/* ---- copies of runs of elements ---- */
+
+enum {
+  BLOCK = 2048,  /* elements that are copied and looked at while they are in the nearest cache */
+  MOST_AXES = 64 /* of two elements or more, in storage that has an address */
+};
+
+/* A place in a tensor that goes on in logical order. Axes of one element are left out, and
+   neighbours that lie as one axis does are one: a filter of 1 x 1 has its input channels last. */
+typedef struct Walk {
+  struct {
+    uint64_t n, step, at; /* step: between its elements in storage */
+  } axis[MOST_AXES];      /* of two elements or more each */
+  int n;
+  int panelled; /* the axis that is cut into panels, whose step is 1; -1: there is none */
+  uint64_t panel, panel_step;
+} Walk;
+
+/* Between neighbours along an axis in storage, in elements; axis -1: between panels. */
+static uint64_t step_of(const GcTensor *t, int axis) {
+  uint64_t size = 1;
   for (int i = t->rank - 1; i >= 0; i--) {
-    n *= dim(t, i);
-    if (dim(t, i) != stored_dim(t, i)) break;
+    const int here = t->order ? t->order[i] : i;
+    if (here == axis) break;
+    size *= i == t->rank - 1 && t->panel > 0 ? (uint64_t)t->panel : stored_dim(t, here);
   }
-  return n;
+  return size;
 }
 
-/* Elements that are copied and looked at while they are in the nearest cache. */
-enum { BLOCK = 2048 };
+static void walk_begin(Walk *w, const GcTensor *t, uint64_t first) {
+  const int panelled = t->panel <= 0 || !t->rank ? -1
+                       : t->order                ? t->order[t->rank - 1]
+                                                 : t->rank - 1;
+  w->n = 0, w->panelled = -1;
+  w->panel = (uint64_t)t->panel, w->panel_step = step_of(t, -1);
+  for (int i = 0; i < t->rank; i++) {
+    const uint64_t n = dim(t, i), step = step_of(t, i);
+    if (n == 1) continue;
+    if (w->n && i != panelled && w->axis[w->n - 1].step == n * step) {
+      w->axis[w->n - 1].n *= n, w->axis[w->n - 1].step = step;
+      continue;
+    }
+    if (i == panelled) w->panelled = w->n;
+    w->axis[w->n].n = n, w->axis[w->n++].step = step;
+  }
+  for (int i = w->n - 1; i >= 0; i--) w->axis[i].at = first % w->axis[i].n, first /= w->axis[i].n;
+}
 
-/* In pieces along the last logical axis, or of several: side by side in storage, or evenly apart.
- */
+static uint64_t walk_place(const Walk *w) {
+  uint64_t place = 0;
+  for (int i = 0; i < w->n; i++)
+    place += i == w->panelled ? w->axis[i].at % w->panel + w->axis[i].at / w->panel * w->panel_step
+                              : w->axis[i].at * w->axis[i].step;
+  return place;
+}
+
+/* Elements from here on that lie evenly apart, *step from one to the next. */
+static uint64_t walk_run(const Walk *w, uint64_t *step) {
+  const int last = w->n - 1;
+  *step = 1;
+  if (last < 0) return 1;
+  const uint64_t left = w->axis[last].n - w->axis[last].at;
+  if (last != w->panelled) return *step = w->axis[last].step, left;
+  const uint64_t of_panel = w->panel - w->axis[last].at % w->panel;
+  return left < of_panel ? left : of_panel;
+}
+
+/* By no more than a run. */
+static void walk_on(Walk *w, uint64_t n) {
+  for (int i = w->n - 1; i >= 0; i--, n = 1) {
+    if ((w->axis[i].at += n) < w->axis[i].n) return;
+    w->axis[i].at = 0;
+  }
+}
+
+static inline void apart_copy(char *storage, uint64_t step, char *flat, uint64_t n, size_t size,
+                              bool get) {
+  for (uint64_t i = 0; i < n; i++)
+    if (get)
+      memcpy(flat + i * size, storage + i * step * size, size);
+    else
+      memcpy(storage + i * step * size, flat + i * size, size);
+}
+
+static void run_copy(char *storage, uint64_t step, char *flat, uint64_t n, size_t size, bool get) {
+  if (step == 1) {
+    memcpy(get ? flat : storage, get ? storage : flat, n * size);
+    return;
+  }
+  switch (size) { /* so many bytes are one instruction */
+  case 1: apart_copy(storage, step, flat, n, 1, get); break;
+  case 2: apart_copy(storage, step, flat, n, 2, get); break;
+  case 4: apart_copy(storage, step, flat, n, 4, get); break;
+  case 8: apart_copy(storage, step, flat, n, 8, get); break;
+  default: apart_copy(storage, step, flat, n, size, get); break;
+  }
+}
+
 static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint64_t n, char *flat,
                          bool get) {
-  uint64_t size = (uint64_t)elem_info[t->dtype].size;
-  uint64_t N = t->order || t->panel > 0 ? dim(t, t->rank - 1) : side_by_side(t);
-  bool fastest = !t->order || t->order[t->rank - 1] == t->rank - 1;
-  while (n) {
-    uint64_t j = first % N, run = N - j, from = tensor_place(t, first), step = 1;
-    if (fastest && t->panel > 0 && run > (uint64_t)t->panel - j % (uint64_t)t->panel)
-      run = (uint64_t)t->panel - j % (uint64_t)t->panel;
-    if (run > n) run = n;
-    if (run > BLOCK) run = BLOCK;
-    if (!fastest && run > 1) step = tensor_place(t, first + 1) - from;
-    uint64_t piece = step == 1 ? run : 1; /* elements side by side */
-    for (uint64_t i = 0; i < run; i += piece, flat += piece * size) {
-      char *at = storage + (from + i * step) * size;
-      if (get)
-        memcpy(flat, at, piece * size);
-      else
-        memcpy(at, flat, piece * size);
+  const uint64_t size = (uint64_t)elem_info[t->dtype].size;
+  Walk w;
+  if (!n) return;
+  walk_begin(&w, t, first);
+  for (uint64_t block; n; n -= block, flat += block * size) {
+    block = n < BLOCK ? n : BLOCK;
+    for (uint64_t done = 0, run, step; done < block; done += run) {
+      run = walk_run(&w, &step);
+      if (run > block - done) run = block - done;
+      run_copy(storage + walk_place(&w) * size, step, flat + done * size, run, size, get);
+      walk_on(&w, run);
     }
-    if (get) elem_one_nan(flat - run * size, (Elem)t->dtype, run);
-    first += run, n -= run;
+    if (get) elem_one_nan(flat, (Elem)t->dtype, block);
   }
 }
 
