@@ -172,7 +172,7 @@ class Library:
     def shapes(self, i):
         """Of the arguments of an entry, as the header has them."""
         arguments = re.search(rf"_e{i}\((.*?)\);", self.path.with_suffix(".h").read_text(), re.S)[1]
-        dims = [re.search(r"/\* \w*\[(.*)\] \*/", line) for line in arguments.split(",\n")[1:]]
+        dims = [re.search(r"/\* \w*\[([^]]*)\]", line) for line in arguments.split(",\n")[1:]]
         return [tuple(map(int, d[1].split(", "))) if d else () for d in dims]
 
     @staticmethod

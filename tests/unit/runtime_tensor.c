@@ -1,5 +1,5 @@
-/* Copies between logical order and storage: of random shapes, orders, panels, and dims of a run, each
-   logical element is where tensor_place has it, whatever part of the tensor is copied. */
+/* Copies between logical order and storage: of random shapes, orders, panels, and dims of a run,
+   each logical element is where tensor_place has it, whatever part of the tensor is copied. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,8 @@ static void draw(Case *c, uint64_t *rng) {
   const bool shorter = below(rng, 3) == 0;
   for (int i = 0; i < c->t.rank; i++) {
     c->dims[i] = below(rng, 3) ? 1 + (int64_t)below(rng, 7) : 1;
-    c->run[i] = shorter && below(rng, 2) ? 1 + (int64_t)below(rng, (uint64_t)c->dims[i]) : c->dims[i];
+    c->run[i] =
+        shorter && below(rng, 2) ? 1 + (int64_t)below(rng, (uint64_t)c->dims[i]) : c->dims[i];
     c->order[i] = i;
   }
   for (int i = c->t.rank - 1; i > 0; i--) {
