@@ -30,12 +30,12 @@ CASES = [
     ("vgg", "scores", ["-D", "N=1", "-D", "S=32"], None, {}),
     ("inception_bn", "scores", ["-D", "N=2"], None, {}),
     ("vae", "rebuild", [], None, {}),
-    ("gpt", "validate", [], 100, {}),
+    ("gpt", "validate", [], 100, {"n": 5}),
     ("gpt2", "predict", ["-D", "L=2"], 100, {}),
     ("llama", "next", ["-D", "P=16"], 100, {"t": 5}),
     ("llama", "loss", ["-D", "P=16"], 100, {"t": 7}),
-    ("lstm", "validate", [], 60, {}),
-    ("chars", "validate", [], 60, {}),
+    ("lstm", "validate", [], 60, {"n": 7}),
+    ("chars", "validate", [], 60, {"n": 3}),
     ("seq2seq", "restore", [], 60, {}),
 ]
 
