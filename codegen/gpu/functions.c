@@ -66,7 +66,9 @@ const char *cuda_buffers(Arena *a, const CudaFunction *f) {
 }
 
 static const char *body_of(CudaProgram *p, const Kernel *k, bool sm90a) {
-  static const char wait[] = "  grid_wait();\n";
+  Text early = k->early;
+  const char *wait =
+      early.s.n ? arena_printf(p->g.a, "%s  grid_wait();\n", text_str(&early)) : "  grid_wait();\n";
   if (!sm90a) return intern(p->g.ctx, arena_printf(p->g.a, "%s%s", wait, kernel_body(&p->g, k)));
   Text head = k->head, text = k->text, own = k->variant->text;
   return intern(p->g.ctx, arena_printf(p->g.a, "%s%s#if GC_SM90A\n%s#else\n%s#endif\n", wait,

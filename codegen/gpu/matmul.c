@@ -241,6 +241,30 @@ static void print_run(Gen *g, Text *x, const GridProduct *p, bool divided) {
             (long long)((p->s.ta ? p->s.k : p->s.m) * p->s.a_row), of_part, right, counts);
 }
 
+/* Before it waits for the launch in front, a block asks for its columns of B, as of weights: what
+   that launch leaves idle of the memory brings them. Not more than L2 has room for beside what
+   others have there. */
+static void print_prefetch(Gen *g, Kernel *k, const GridProduct *p) {
+  enum { ROOM = 16 << 20 };
+  if (!p->s.thin || p->s.tb || p->s.batch != 1 || depth_bounded(p) || p->s.m > p->s.bm) return;
+  const int numbers = p->s.bits ? 8 / p->s.bits : 1, size = p->s.bits ? 1 : dtype_size(p->s.in);
+  const int64_t rows = ceil_div(p->s.k, numbers), stride = p->s.b_row * size;
+  int64_t part = (grid_product_within(&p->s) ? p->s.part : DEPTH) / numbers;
+  if (part > rows) part = rows;
+  int64_t ahead = ROOM / (stride * ceil_div(rows, part));
+  if (ahead > part) ahead = part;
+  if (ahead < 1) return;
+  k->early = text_new(g->a, 1);
+  const int64_t columns = p->s.n < p->s.bn ? p->s.n : p->s.bn;
+  text_line(&k->early, "if ((int64_t)(blockIdx.x + 1) * %d <= %lld)", p->s.bn,
+            (long long)(p->s.n < p->s.bn ? p->s.bn : p->s.n)); /* all of the block's columns */
+  text_line(
+      &k->early,
+      "  prefetch_rows<%d, %lld, %lld, %lld>((const char *)p%d + (int64_t)blockIdx.x * %d, %lld);",
+      (int)columns * size, (long long)stride, (long long)part, (long long)ahead, p->b,
+      p->s.bn * size, (long long)rows);
+}
+
 void cuda_matmul(Gen *g, const Group *gr) {
   GridProduct p = product_of(g, gr);
   Kernel *k = cuda_kernel(g, gr);
@@ -262,6 +286,7 @@ void cuda_matmul(Gen *g, const Group *gr) {
   else if (!p.s.tensor) /* not busy: there is one for each multiprocessor at most */
     k->min_blocks = p.s.shared ? LARGE_TILE_BLOCKS : !p.s.busy;
   cuda_product_tile(g, x, &p);
+  print_prefetch(g, k, &p);
   const char *block = parts > 1 ? "block" : "blockIdx.x",
              *length = p.s.most ? "length" : arena_printf(g->a, "%lld", (long long)p.s.part);
   cuda_product_parts(g, x, &p);

@@ -37,6 +37,8 @@ typedef struct Kernel {
   const Op *op;     /* that gives the group its form; of element-wise groups the last one */
   Text head;        /* declarations at the function's start: arguments, and what no loop changes */
   Text text;        /* statements behind them, indent 1 */
+  Text early;       /* of a device: what may be done before the launch in front has ended: nothing
+                       that reads or writes its arguments; it names them p0, p1 … */
   int64_t units;
   int nargs;
   KernelArg *args; /* p[i] */

@@ -341,6 +341,16 @@ void decode_idle(Decoder *d) {
   d->ins.own_init = true;
   while (!tok_is(&d->p->lx.tok, ';') && d->p->lx.tok.kind != TOK_END) ptx_lex_next(&d->p->lx);
 }
+/* prefetch.global.L2 [a]; of other spaces, and of tensor maps, it says nothing that can be wrong */
+void decode_prefetch(Decoder *d) {
+  if (!decode_has(d, "global")) {
+    decode_idle(d);
+    return;
+  }
+  set_run(d, exec_prefetch, FLOW_PLAIN);
+  d->ins.own_init = true;
+  take_address(d);
+}
 void decode_griddepcontrol(Decoder *d) {
   const bool wait = decode_has(d, "wait");
   if (!wait && !decode_has(d, "launch_dependents")) decode_unknown(d);

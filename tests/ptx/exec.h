@@ -217,6 +217,8 @@ typedef enum Access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } Access;
  * (NULL: it is), and is cleared where a thread reads what it never wrote. */
 char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t size, Access how,
                     const void *value, bool *defined);
+/* The address must lie in what the launch may read. */
+void memory_prefetch(Warp *w, int lane, uint64_t address);
 /* Global memory that any lane may read with nothing to check or to note: bytes of one buffer that
  * no thread of the launch may write, all written before. NULL: each access is looked at. */
 const char *memory_quiet(Exec *x, uint64_t address, size_t size);

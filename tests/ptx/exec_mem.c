@@ -360,4 +360,8 @@ void exec_fence(Warp *w, const Ins *i, uint32_t mask) {
   if (i->mode) check_fence(w, mask);
 }
 void exec_idle(Warp *w, const Ins *i, uint32_t mask) {}
+void exec_prefetch(Warp *w, const Ins *i, uint32_t mask) {
+  need_defined(w, &i->opd[0], mask, "an address");
+  FOR_LANES(l, mask) memory_prefetch(w, (int)l, address_of(w, &i->opd[0], l));
+}
 void exec_grid_wait(Warp *w, const Ins *i, uint32_t mask) { w->grid_waited |= mask; }

@@ -20,6 +20,7 @@ Handler exec_mma;      /* mode: k; type: of a and b; from: of c and d */
 Handler exec_shfl, exec_vote, exec_match, exec_redux, exec_activemask, exec_warp_sync;
 Handler exec_fence; /* mode: 1 beyond the CTA */
 Handler exec_idle;
+Handler exec_prefetch;
 Handler exec_grid_wait;
 Handler exec_carry;
 

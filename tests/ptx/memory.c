@@ -149,6 +149,10 @@ static char *global_access(Warp *w, int lane, uint64_t tagged, size_t size, Acce
   return at;
 }
 
+void memory_prefetch(Warp *w, int lane, uint64_t tagged) {
+  if (!find_buf(w->x, tagged, 1, PTX_READ)) global_fault(w, lane, tagged, 1, ACCESS_READ);
+}
+
 const char *memory_quiet(Exec *x, uint64_t tagged, size_t size) {
   enum { MOST = 4096 }; /* of a map of written bytes */
   const PtxBuf *b = find_buf(x, tagged, size, PTX_READ);

@@ -97,6 +97,23 @@ INL void grid_wait() {
 #endif
 }
 
+/* section prefetch_rows */
+/* Asks L2 for what a block will read of a matrix, BYTES of adjacent columns of `rows` rows from `from` on, STRIDE bytes
+   apart: of each PART rows the first AHEAD. Nothing is read, so a kernel may do that before grid_wait: what is written
+   until then is seen all the same. */
+template <int BYTES, int64_t STRIDE, int PART, int AHEAD> INL void prefetch_rows(const void *from, int rows) {
+#if __CUDA_ARCH__ >= 900
+  enum { LINE = 128, LINES = (BYTES + LINE - 1) / LINE };
+  const int parts = (rows + PART - 1) / PART;
+#pragma unroll 1
+  for (int i = (int)threadIdx.x; i < parts * AHEAD * LINES; i += (int)blockDim.x) {
+    const int row = i / LINES / AHEAD * PART + i / LINES % AHEAD;
+    const char *at = (const char *)from + (row * STRIDE + i % LINES * LINE);
+    if (row < rows) asm volatile("prefetch.global.L2 [%0];" :: "l"(at));
+  }
+#endif
+}
+
 /* section env_extent */
 /* The run-time value of an extent of the entry. It comes with the step's seed, so that a captured graph serves every
    extent: grids are those of the bound, and blocks behind the extent leave. */
