@@ -4,6 +4,7 @@
    its part. Functions of the library that it calls are given the block. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/schedule/map.h"
+#include "codegen/schedule/product.h"
 #include "codegen/schedule/reduce.h"
 
 /* What the launch is in all; its text is still to come. */
@@ -24,6 +25,7 @@ static void take_all(Gen *g, Kernel *k, const Kernel *const *each, int n) {
     for (uint32_t h = 0; h < each[i]->helpers.n; h++)
       vec_push(g->a, &k->helpers, each[i]->helpers.at[h]);
   }
+  k->early = text_new(g->a, 1);
   k->head = text_new(g->a, 1);
   k->text = text_new(g->a, 1);
 }
@@ -67,9 +69,14 @@ Kernel *cuda_batch(Gen *g, const Kernel *const *each, int n) {
 /* Of kernels that keep no tile of more than one operand. */
 int64_t cuda_mix_shared(const Kernel *k) {
   enum { NUMBER = 8, TILE = 17 << 10 }; /* bytes, at most; the latter of grid_tile_depth */
-  const bool plain = !k->variant && !k->shared && !k->min_blocks && !k->collective && k->nargs;
+  const bool plain = !k->variant && !k->shared && !k->collective && k->nargs;
   if (!plain) return -1;
-  if (!k->schedule_kind) return 0;
+  if (!k->schedule_kind) return k->min_blocks ? -1 : 0;
+  if (k->schedule_kind == &grid_product_kind) { /* the sums of a block's warps */
+    const GridProductSchedule *s = k->schedule;
+    return grid_product_within(s) ? k->block / WARP * s->m * s->bn * (int64_t)sizeof(float) : -1;
+  }
+  if (k->min_blocks) return -1;
   if (k->schedule_kind == &grid_map_kind)
     return ((const GridMapSchedule *)k->schedule)->tile ? -1 : 0;
   if (k->schedule_kind == &grid_rows_kind) {

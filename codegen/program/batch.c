@@ -43,15 +43,20 @@ static bool hits_dead(const Launch *a, const Launch *b) {
   return false;
 }
 
-/* They cannot change places, nor run at the same time. */
-static bool conflict(const Launch *a, const Launch *b) {
+/* They cannot run at the same time: bytes that are dead behind one of them are so behind both. */
+static bool clash(const Launch *a, const Launch *b) {
   for (int i = 0; i < a->kernel->nargs; i++)
     for (int k = 0; k < b->kernel->nargs; k++) {
       const Address *to = &b->args[k];
       bool writes = a->kernel->args[i].access.write || b->kernel->args[k].access.write;
       if (writes && overlap(&a->args[i], to->region, to->offset, to->reach)) return true;
     }
-  return hits_dead(a, b) || hits_dead(b, a);
+  return false;
+}
+
+/* They cannot change places. */
+static bool conflict(const Launch *a, const Launch *b) {
+  return clash(a, b) || hits_dead(a, b) || hits_dead(b, a);
 }
 
 static bool same_kernel(const Launch *a, const Launch *b) {
@@ -83,9 +88,12 @@ static bool fits(const Launches *l, const Batch *b, uint32_t launch, bool mixed)
 
 static bool is_free(const Launches *l, const Batch *b, uint32_t launch) {
   uint32_t last = b->at.at[b->at.n - 1];
-  for (uint32_t i = last + 1; i <= launch; i++)
-    for (uint32_t k = 0; k < b->at.n; k++)
-      if (conflict(&l->at.at[b->at.at[k]], &l->at.at[i])) return false;
+  for (uint32_t k = 0; k < b->at.n; k++) {
+    const Launch *one = &l->at.at[b->at.at[k]];
+    for (uint32_t i = last + 1; i < launch; i++)
+      if (conflict(one, &l->at.at[i])) return false;
+    if (clash(one, &l->at.at[launch])) return false;
+  }
   return true;
 }
 

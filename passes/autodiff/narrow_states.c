@@ -5,6 +5,7 @@
    a narrowed state may pass: dynamic_update between its load and its store. Every other reader
    converts it, all of them to one dtype; one that does not, as a loop that carries it, keeps the
    state as it is. Files of weights and checkpoints have the narrowed dtype; loading converts. */
+#include "passes/autodiff/narrow.h"
 #include "passes/manager/pass_list.h"
 
 typedef struct NarrowStates {
@@ -12,6 +13,7 @@ typedef struct NarrowStates {
   Dtype *dtype; /* by global: that its readers convert it to; DTYPES: it has had none */
   bool *wide;   /* by global: one of them reads it as it is */
   int *of;      /* by old value of the entry at hand: the state that it is, updated; -1: none */
+  int *uses;    /* ... how often it is read */
 } NarrowStates;
 
 static bool is_narrowed(const NarrowStates *s, int g) {
@@ -55,6 +57,26 @@ static int *states_of(NarrowStates *s, const Entry *e) {
   return s->of;
 }
 
+static int *uses_of(const NarrowStates *s, const Entry *e) {
+  int *uses = ARENA_ARRAY(s->r->scratch, int, e->values.n + 1);
+  for (uint32_t i = 0; i < e->ops.n; i++)
+    for (int k = 0; k < op_at(e, i)->noperands; k++) uses[op_at(e, i)->operands[k]]++;
+  return uses;
+}
+
+/* An old value, rounded: of views and concatenations that nothing else reads, their operands are,
+   so that what computes these rounds them. */
+static ValueId narrowed(const NarrowStates *s, Builder *b, const Entry *old, ValueId v,
+                        const ValueId *map, Dtype to) {
+  const Op *def = value_def(old, v);
+  const bool moved = def && (is_view(def) || def->kind == OP_CONCAT) && s->uses[v] == 1;
+  if (!moved || value_type(old, v)->dtype != DT_F32) return build_convert(b, map[v], to);
+  ValueId *x = ARENA_ARRAY(b->m->arena, ValueId, def->noperands + 1);
+  for (int i = 0; i < def->noperands; i++) x[i] = narrowed(s, b, old, def->operands[i], map, to);
+  return build(b, def->kind, x, def->noperands, def->attr,
+               type_with_dtype(b->m->ctx, value_type(old, v), to));
+}
+
 static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   const NarrowStates *s = data;
   const int g = op->nresults == 1 ? s->of[op->results[0]] : -1;
@@ -69,7 +91,8 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
     ValueId in[3] = {NO_ID};
     if (op->kind == OP_DYNAMIC_UPDATE)
       for (int i = 0; i < 3; i++)
-        in[i] = i == 1 ? build_convert(b, map[op->operands[i]], s->dtype[g]) : map[op->operands[i]];
+        in[i] =
+            i == 1 ? narrowed(s, b, old, op->operands[i], map, s->dtype[g]) : map[op->operands[i]];
     b->name = value_at(old, op->results[0])->name;
     map[op->results[0]] =
         op->kind == OP_LOAD ? build_load(b, g) : build(b, op->kind, in, 3, op->attr, NULL);
@@ -82,7 +105,7 @@ bool pass_narrow_states(PassRun *r) {
   Module *m = r->m;
   const uint32_t n = m->globals.n;
   NarrowStates s = {r, ARENA_ARRAY(r->scratch, Dtype, n + 1), ARENA_ARRAY(r->scratch, bool, n + 1),
-                    NULL};
+                    NULL, NULL};
   int **of = ARENA_ARRAY(r->scratch, int *, module_entries(m) + 1);
   Entry *e;
   for (uint32_t g = 0; g < n; g++) s.dtype[g] = DTYPES;
@@ -94,6 +117,7 @@ bool pass_narrow_states(PassRun *r) {
   }
   for (uint32_t k = 0; r->changes && (e = pass_entry(m, k)); k++) {
     s.of = of[k];
+    s.uses = uses_of(&s, e);
     entry_rebuild(e, each, &s, false, true);
   }
   return true;

@@ -29,11 +29,24 @@ entry across(x : f32[3, 170, n <= BOUND], w : f32[3, 170, 40], y : f32[1200, n],
   return a, b
 }
 END
+# two in one launch, of each layer
+cat >layers.g <<'END'
+def layer(y) {
+  param k : bf16[128, 64] = normal(0.1)
+  param v : bf16[128, 64] = normal(0.1)
+  return y / 2 + f32(concat([bf16(y) @ k, relu(bf16(y) @ v)], axis = 1)) / 16
+}
+entry layers(x : f32[n <= BOUND, 128]) {
+  y = x
+  for i in 0..4 { y = layer(y) as l[i] }
+  return y
+}
+END
 "$mkdata" npy f32 2600,28 2 w.npy && "$mkdata" npy f32 1315,50 3 v.npy && "$mkdata" npy f32 600,2116 4 r.npy &&
   "$mkdata" npy f32 64,100,256 11 k.npy && "$mkdata" npy f32 64,100,132 12 l.npy && "$mkdata" npy f32 3,170,40 5 wa.npy && "$mkdata" npy f32 1200,33,24 6 va.npy || fail 'no data could be made'
 # rows BOUND ROWS…: at these of as many as the bound
 rows() {
-  for p in plain across; do
+  for p in plain across layers; do
     cp $p.g $p.any && sed -i "s/BOUND/$1/" $p.g && compile $p.g --target=cuda --arch=$arch -o $p
   done
   "$gc" plain.g --target=cuda --arch=$arch --print-schedules >"forms$1" 2>&1
@@ -42,10 +55,14 @@ rows() {
     "$mkdata" npy f32 "$n,2600" 1 x.npy && "$mkdata" npy f32 "$n,1315" 7 y.npy && "$mkdata" npy f32 "$n,600" 8 u.npy && "$mkdata" npy f32 "64,$n,100" 13 s.npy &&
       "$mkdata" npy f32 "3,170,$n" 9 xa.npy && "$mkdata" npy f32 "1200,$n" 10 ya.npy || fail 'no data could be made'
     sizes plain "n=$n" 'a b c d e' --x x.npy --w w.npy --y y.npy --v v.npy --u u.npy --r r.npy --s s.npy --k k.npy --l l.npy
+    "$mkdata" npy f32 "$n,128" 16 xl.npy || fail 'no data could be made'
+    sizes layers "n=$n" y --x xl.npy
     sizes across "n=$n" 'a b' --x xa.npy --w wa.npy --y ya.npy --v va.npy
   done
+  "$gc" layers-exact.g --target=cuda --stats=time >times 2>&1
+  grep -q ' 4 .* matmul[^;]*; .*matmul' times || fail 'two products are not one launch'
   "$gc" plain-exact.g --target=cuda --arch=$arch --print-schedules >forms 2>&1
-  for p in plain across; do mv $p.any $p.g; done
+  for p in plain across layers; do mv $p.any $p.g; done
 }
 if is_drawn few_rows 2; then
   rows 40 1 11 16

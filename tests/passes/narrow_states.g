@@ -10,6 +10,13 @@ def remember(x : [8, 4], at) {
 
 entry read(x : f32[8, 4], y : f32[3, 16], at : i32[]) { return z = y @ (remember(x, at) as cache) }
 
+# what is written is rounded by what computes it, behind a concatenation too
+entry turn(x : f32[8, 2], y : f32[3, 16]) {
+  transient state turned : f32[16, 8] = zeros()
+  turned := dynamic_update(turned, transpose(concat([tanh(x), x * 2], axis = 1), [1, 0]), 4)
+  return z = y @ turned
+}
+
 # a write alone
 entry forget() {
   unused = remember(zeros([8, 4]), 3) as cache
@@ -34,10 +41,19 @@ entry both(x : f32[8, 4], y : f32[3, 16]) {
 
 # CHECK-LABEL: entry read
 # CHECK: %[[OLD:[a-z0-9.]+]] = load @cache.rows : bf16[16,8]
-# CHECK: %[[NEW:[a-z0-9.]+]] = convert {{.*}} : bf16[4,8]
+# CHECK: %[[LOW:[a-z0-9.]+]] = convert %x : bf16[8,4]
+# CHECK: %[[NEW:[a-z0-9.]+]] = transpose %[[LOW]] {{.*}} : bf16[4,8]
 # CHECK: %[[ROWS:[a-z0-9.]+]] = dynamic_update %[[OLD]], %[[NEW]], %at : bf16[16,8]
 # CHECK: matmul {{.*}}, %[[ROWS]] {wide = 1} : f32[3,8]
 # CHECK: store @cache.rows, %[[ROWS]]
+
+# CHECK-LABEL: entry turn
+# CHECK: tanh
+# CHECK: convert {{.*}} : bf16[8,2]
+# CHECK-NEXT: convert {{.*}} : bf16[8,2]
+# CHECK: concat {{.*}} : bf16[8,4]
+# CHECK-NEXT: transpose {{.*}} : bf16[4,8]
+# CHECK-NEXT: dynamic_update {{.*}} : bf16[16,8]
 
 # CHECK-LABEL: entry forget
 # CHECK: dynamic_update {{.*}} : bf16[16,8]

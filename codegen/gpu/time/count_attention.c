@@ -206,8 +206,10 @@ void count_split_attention(Counting *n, const void *schedule) {
                warps * START;
     c->accesses = c->wavefronts = again * loads + fma + rows * 12;
     c->lines = again * loads + rows * 4;
-    c->waits = 1 + ceil(keys / UNROLLED) * ceil(e / 128);
-    c->l2_waits = 1 + ceil(steps / WARP / 2);
+    c->waits = ceil(e / 128); /* one for all keys; the first covers those for scores */
+    const double turns = ceil(rows / warps); /* of a warp, which has a row after the other */
+    c->l2_waits = turns * ceil(steps / WARP / 2) + turns - 1;
+    c->registers = (int)(keys * number / 4) + OTHER_REGISTERS;
   } else {
     const double elements = keys * d / WARP, loads = elements * size / KEY_LINE;
     c->issue =

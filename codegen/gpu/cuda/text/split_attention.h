@@ -98,10 +98,19 @@ struct SplitAttention {
     }
   }
 
+  /* Column c of the values of the block's keys. */
+  INL_MEMBER void load_values(Stored (&value)[B], const Stored *v, int c, int j0, int keys) {
+#pragma unroll
+    for (int j = 0; j < B; j++) value[j] = j < keys && c < WIDE ? v[(int64_t)(j0 + j) * AT::v + c] : (Stored)0;
+  }
+  /* The first column's values are on their way while weights are computed. */
   __device__ __forceinline__ void weigh(WeightTiles &t, const Stored *v, const AttentionParams<T> &params, int step) const {
     enum { MINE = (ROWS + VALUE_GROUPS - 1) / VALUE_GROUPS };
     const int lane = (int)threadIdx.x % 32, first = (int)threadIdx.x / LANES, j0 = step * B;
+    const int keys = params.keys - j0 < B ? params.keys - j0 : B;
     const T none = -(T)__builtin_inff();
+    Stored value[B];
+    load_values(value, v, (int)threadIdx.x % LANES, j0, keys);
     for (int r = (int)threadIdx.x / 32; r < ROWS; r += WARPS) {
       T x[2] = {none, none}, e[2] = {0, 0}, before = none;
 #pragma unroll
@@ -115,18 +124,19 @@ struct SplitAttention {
       if (lane == 0) statistic(RUNNING_TOP, r)[step] = top, statistic(SUM, r)[step] = sum, statistic(RESCALE, r)[step] = rescale;
     }
     block_sync();
-    const int keys = params.keys - j0 < B ? params.keys - j0 : B;
     for (int c = (int)threadIdx.x % LANES; c < WIDE; c += LANES) {
+      if (c >= LANES) load_values(value, v, c, j0, keys);
       T acc[MINE];
 #pragma unroll
       for (int o = 0; o < MINE; o++) acc[o] = 0;
-#pragma unroll 16
-      for (int j = 0; j < keys; j++) {
-        const T value = A::get(v[(int64_t)(j0 + j) * AT::v + c]);
+#pragma unroll
+      for (int j = 0; j < B; j++) { /* registers have numbers that are constants */
+        if (j >= keys) break;
+        const T x = A::get(value[j]);
 #pragma unroll
         for (int o = 0; o < MINE; o++)
           if (ROWS % VALUE_GROUPS == 0 || first + o * VALUE_GROUPS < ROWS)
-            acc[o] = gemm_fma(value, t.weights[first + o * VALUE_GROUPS][j], acc[o]);
+            acc[o] = gemm_fma(x, t.weights[first + o * VALUE_GROUPS][j], acc[o]);
       }
 #pragma unroll
       for (int o = 0; o < MINE; o++)
