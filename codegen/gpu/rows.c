@@ -218,25 +218,34 @@ bool *cuda_rows_full(const RowsPrinter *r) {
   return full;
 }
 
-/* A warp evaluates all vectors of a row before it stores any: as a result may lie over an operand,
-   no load would come before another one's store. */
+/* A warp evaluates several vectors of a row, or all, before it stores any: as a result may lie over
+   an operand, no load would come before another one's store. */
 static void print_together(WarpRows *t, const Loop *inner, const bool *full) {
   Printer *p = &t->r.p;
   Text *row = p->level[1];
   const int v = t->s.width, vectors = t->s.vectors;
-  const bool all = t->r.c % ((int64_t)v * WARP) == 0 && !elements_bounded(t);
+  const int64_t at_once = (int64_t)vectors * v * WARP;
+  const bool turns = at_once < t->r.c, even = t->r.c % (turns ? at_once : (int64_t)v * WARP) == 0;
+  const bool all = even && !elements_bounded(t);
+  if (turns) {
+    text_line(row, "#pragma unroll 1");
+    text_open(row, "for (%s c1 = 0; c1 < %s; c1 += %lld) {", t->r.g->index, t->c,
+              (long long)at_once);
+  }
   *p->level[2] = text_new(t->r.g->a, row->indent + 2);
   const Text stores = cuda_vector_apart(p, inner[0].coord, "c", v, 2, full, "[q]");
   cuda_vector_results(p, row, v, vectors, full);
   for (int store = 0; store < 2; store++) {
     text_line(row, "#pragma unroll");
     text_open(row, "for (int q = 0; q < %d; q++) {", vectors);
-    text_line(row, "const %s c = (q * %d + lane) * %d;", t->r.g->index, WARP, v);
+    text_line(row, "const %s c = %s(q * %d + lane) * %d;", t->r.g->index, turns ? "c1 + " : "",
+              WARP, v);
     text_open(row, all ? "{" : "if (c < %s) {", t->c);
     text_append(row, store ? &stores : p->level[2]);
     text_close(row, "}");
     text_close(row, "}");
   }
+  if (turns) text_close(row, "}");
 }
 
 void cuda_rows_results(WarpRows *t, const Loop *inner, int ninner) {

@@ -77,8 +77,10 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
   const int64_t turns = ceil_div(rounds, most); /* of as many rounds each */
   r.rounds = wait ? (int)ceil_div(rounds, turns) : most > 1 ? 2 : 1;
   const int64_t vectors = s->width ? ceil_div(s->elements, (int64_t)s->width * m->warp) : 0;
-  if (wait && s->width > 1 && vectors > 1 && vectors * s->width <= TOGETHER)
-    r.vectors = (int)vectors, r.width = s->width;
+  if (wait && s->width > 1 && vectors > 1) {
+    const int64_t held = TOGETHER / s->width > 1 ? TOGETHER / s->width : 1;
+    r.vectors = (int)ceil_div(vectors, ceil_div(vectors, held)), r.width = s->width;
+  }
   int64_t threads = r.group == GROUP_THREAD ? s->rows : s->rows * m->warp;
   r.blocks = r.group == GROUP_BLOCKS  ? s->rows * r.chunks
              : r.group == GROUP_BLOCK ? s->rows

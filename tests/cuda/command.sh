@@ -169,7 +169,7 @@ says 3 'error: NVRTC rejects the generated source for compute_80 with GC_NVRTC_O
 "$gc" very_own.g --emit=cubin --arch=sm_90a --stats -o a.cubin 2>stats || fail "--emit=cubin"
 grep -qE '^ +k0 +[0-9]+ +[0-9]+ +0 +0 ' stats || fail "--stats does not say what kernels take"
 # the pipelines of products on tensor cores are shared memory, too: 4 stages of 64 bytes of 32 rows and 32 columns
-echo 'entry f(x : f16[8, 40], w : f16[40, 48]) { return y = x @ w }' >pipeline.g
+echo 'entry f(x : f16[40, 40], w : f16[40, 48]) { return y = x @ w }' >pipeline.g
 "$gc" pipeline.g --emit=cubin --arch=sm_80 --stats -o a.cubin 2>stats || fail "--stats of a product on tensor cores"
 grep -qE '^ +k0 +[0-9]+ +16384 +0 +0 +128$' stats || fail "--stats does not count the pipeline: $(cat stats)"
 cat >few.g <<'END'

@@ -33,3 +33,8 @@ entry wide_table(t : f32[8192, 68], i : i32[600], w : f32[600, 68]) { return d =
 entry thin(x : f32[1, 8200], w : f32[8200, 3], u : f32[5, 1030], v : f32[33, 1030], d : f64[3, 1100], z : f64[1100, 34]) {
   return a = relu(x @ w + 1), b = u @ v', c = d @ z
 }
+# few rows, of more results than a warp has registers for
+entry few_rows(x : f32[3, 2048], y : f32[2, 2500], z : f16[5, 4104], g : f32[2048], h : f32[2500], v : f64[1, 1500]) {
+  return a = rms_norm(x) * g, b = softmax(y * h + 1), c = softmax(z), d = layer_norm(v)
+}
+entry few_bounded(x : f32[n <= 3, c <= 3000]) { return a = softmax(x) }

@@ -191,6 +191,7 @@ void count_rows(Counting *n, const void *schedule) {
   c->l2_bytes *= passes;
   for (int i = 0; i < gr->nout; i++) c->l2_bytes += (double)value_type(gr->e, gr->out[i])->bytes;
   double of_thread = elements / c->threads; /* elements that a thread loads in a pass */
+  if (s->group == GROUP_WARP) of_thread = (double)s->elements / WARP; /* a warp may have no row */
   if (in_chunks) {
     double tiles = ceil((double)(s->elements < ROW_CHUNK ? s->elements : ROW_CHUNK) / s->tile);
     c->wavefronts = loads * 2;
@@ -211,8 +212,8 @@ void count_rows(Counting *n, const void *schedule) {
   c->lines = loads * touched;
   double once = ceil(of_thread / (2 * s->rounds));
   c->waits = once;
-  c->l2_waits =
-      (passes - results - 1) * once + results * (s->vectors ? 1 : ceil(of_thread / width));
+  c->l2_waits = (passes - results - 1) * once +
+                results * ceil(of_thread / width / (s->vectors ? s->vectors : 1));
   c->chain = passes * TREE_CLOCKS;
 }
 
