@@ -125,6 +125,26 @@ static void check_tensor_box(const GridTensorBox *b, const ConvGeom *g, int shar
   assert_true(g->w.in * 2 % b->copy == 0);
 }
 
+/* Such boxes fit images of other sides, and take what they take of `g`: that does not depend on the
+   images. */
+static void check_other_sides(const GridFilterSchedule *f, const ConvGeom *g) {
+  for (int64_t side = 1; side < 300; side += 1 + side / 8) {
+    ConvGeom c = *g;
+    c.h = axis(301 - side, g->h.taps, g->h.stride, g->h.lo, g->h.dilation);
+    c.w = axis(side + g->w.taps, g->w.taps, g->w.stride, g->w.lo, g->w.dilation);
+    if (c.h.out < 1) continue;
+    GridFilterSchedule t = *f;
+    const int wide = grid_box_wide(c.w.out);
+    assert_true(grid_filter_take_boxes(&t, &c, wide));
+    assert_true(t.tensor_box.wide == wide && wide % 8 == 0 && wide <= GRID_BOX_WIDEST);
+    assert_true(wide >= c.w.out || wide == GRID_BOX_WIDEST);
+    assert_true(t.bm == f->bm && t.bn == f->bn && t.tn == f->tn && t.across == f->across);
+    const PixelParts p = grid_filter_box_parts(&grid, f, g, wide),
+                     q = grid_filter_box_parts(&grid, &t, &c, wide);
+    assert_memory_equal(&p, &q, sizeof p);
+  }
+}
+
 /* Of halves, on tensor cores: stems, and what holds for all. */
 static void decides_tensor_boxes(void **state) {
   static const int64_t taps[] = {1, 3, 5, 7}, sides[] = {12, 28, 45, 112};
@@ -159,6 +179,7 @@ static void decides_tensor_boxes(void **state) {
           grid_filter_choose_tensor_box(&grid, &f, &g, &s);
           if (!f.tensor_box.wide) continue;
           check_tensor_box(&f.tensor_box, &g, f.shared);
+          check_other_sides(&f, &g);
           assert_true(f.bn == f.tensor_box.channels * c.taps &&
                       f.tensor_box.each * 8 * f.tensor_box.warps >= f.bn);
           assert_int_equal(f.blocks, f.down * f.across * (f.parts ? f.parts : 1));

@@ -173,6 +173,19 @@ static void count_depthwise(Counting *n, const ConvGeom *g, const GridFilterSche
   c->bytes = c->least_bytes + (double)s->parts * (double)g->f->numel * size;
 }
 
+/* A thread adds the sums of so many parts of its element. */
+static void count_combine(Counting *n, double numel, double parts) {
+  GpuCounts *c = &n->c;
+  enum { UNROLLED = 32 }; /* loads at once */
+  double warps = c->threads / (double)WARP;
+  c->least_flops = 0;
+  c->least_bytes = c->bytes = c->l2_bytes = numel * (parts + 1) * 4;
+  c->issue = warps * (START + parts * 3 + counting_price(n, n->gr->domain));
+  c->accesses = c->lines = warps * (parts + 1);
+  c->parts = warps;
+  c->waits = 1 + ceil(parts / UNROLLED);
+}
+
 /* Gradients with respect to filters: a block goes over the pixels of a chunk, or over all. */
 void count_filter(Counting *n, const void *schedule) {
   const GridFilterSchedule *s = schedule;
@@ -187,14 +200,7 @@ void count_filter(Counting *n, const void *schedule) {
     c->least_bytes /= (double)s->rounds;
   }
   if (counting_is_part(n, "combine")) {
-    enum { UNROLLED = 32 }; /* loads at once */
-    double warps = c->threads / (double)WARP;
-    c->least_flops = 0;
-    c->least_bytes = c->bytes = c->l2_bytes = numel * (parts + 1) * 4;
-    c->issue = warps * (START + parts * 3 + counting_price(n, n->gr->domain));
-    c->accesses = c->lines = warps * (parts + 1);
-    c->parts = warps;
-    c->waits = 1 + ceil(parts / UNROLLED);
+    count_combine(n, numel, parts);
     return;
   }
   if (counting_is_part(n, "few")) { /* ends at once, but for few images */
