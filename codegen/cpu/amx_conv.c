@@ -52,7 +52,10 @@ static void print_shape(const AmxConv *v, Text *x) {
   const ConvSchedule *c = &v->s.conv;
   const AmxAxis *h = &v->s.h, *w = &v->s.w;
   const int64_t row = c->in_columns * c->from_channels, planes = (int64_t)h->nplanes * w->nplanes;
-  amx_print_pitch(v->g, x, "pitch", w, v->columns, v->source_columns);
+  if (amx_conv_cuts_rows(&v->s))
+    text_line(x, "const long pitch = %lld;", (long long)amx_conv_pitch(&v->s));
+  else
+    amx_print_pitch(v->g, x, "pitch", w, v->columns, v->source_columns);
   amx_print_pitch(v->g, x, "of_image", h, v->rows, v->source_rows);
   amx_print_firsts(x, "first_rows", h);
   amx_print_firsts(x, "first_columns", w);
@@ -63,7 +66,8 @@ static void print_shape(const AmxConv *v, Text *x) {
             "{first_rows, first_columns}, %lld, pitch, plane, chunk};",
             v->source_rows, v->source_columns, (long long)(c->in_rows * row), (long long)row,
             (long long)c->from_channels, (long long)v->s.depth, (long long)h->over,
-            (long long)w->over, h->nplanes, w->nplanes, (long long)w->before);
+            (long long)w->over, h->nplanes, w->nplanes,
+            amx_conv_cuts_rows(&v->s) ? 0 : (long long)w->before);
 }
 
 /* Taps of a phase along one axis, `plane` words from plane to plane, `pitch` from place to place,
@@ -120,26 +124,36 @@ static void print_images(const AmxConv *v, Text *x) {
   const AmxAxis *h = &v->s.h;
   text_open(x, "if (g * %s + block != copied) {", v->blocks);
   text_line(x, "copied = g * %s + block;", v->blocks);
-  text_line(x,
-            "amx_images(&shape, image + n0 * shape.image + g * %lld, of_image, %lld, y0, %lld + "
-            "(images - 1) * of_image + lines, source);",
-            (long long)c->depth, (long long)h->before, (long long)(h->before + h->behind));
+  text_line(
+      x,
+      "amx_images(&shape, image + n0 * shape.image + g * %lld, of_image, %lld, y0, %s, %lld + "
+      "(images - 1) * of_image + lines, source);",
+      (long long)c->depth, (long long)h->before,
+      amx_conv_cuts_rows(&v->s) ? text_minus(v->g->a, "x0", num(v->g->a, v->s.w.before)) : "0",
+      (long long)(h->before + h->behind));
   text_close(x, "}");
 }
 
-/* The block's images from n0 on, and its lines of positions from y0 on. */
+/* The block's images from n0 on, and its lines and columns of positions from y0 and x0 on. */
 static void print_block(const AmxConv *v, Text *x) {
   Arena *a = v->g->a;
   const long long images = v->s.images, lines = v->s.lines;
   const char *down = text_ceil_div(a, v->rows, v->s.h.step);
+  const char *place = "block";
+  if (amx_conv_cuts_rows(&v->s)) {
+    const char *of_row = text_ceil_div(a, v->columns, v->s.w.step * v->s.across);
+    text_line(x, "const long place = block / %s, x0 = block %% %s * %lld;", of_row, of_row,
+              (long long)v->s.across);
+    place = "place";
+  }
   if (v->s.lines == v->s.h.positions) {
-    text_line(x, "const long n0 = block * %lld, y0 = 0, lines = %s;", images, down);
+    text_line(x, "const long n0 = %s * %lld, y0 = 0, lines = %s;", place, images, down);
     text_line(x, "const long images = %s - n0 < %lld ? %s - n0 : %lld;", v->images, images,
               v->images, images);
     return;
   }
   const char *of_image = text_ceil_div(a, v->rows, v->s.h.step * lines);
-  text_line(x, "const long n0 = block / %s, y0 = block %% %s * %lld, images = 1;", of_image,
+  text_line(x, "const long n0 = %s / %s, y0 = %s %% %s * %lld, images = 1;", place, of_image, place,
             of_image, lines);
   text_line(x, "const long lines = %s - y0 < %lld ? %s - y0 : %lld;", down, lines, down, lines);
 }
@@ -152,12 +166,11 @@ typedef struct Pixels {
 static void print_pixel(const void *of, Text *x) {
   const Pixels *p = of;
   const AmxConvSchedule *s = &p->v->s;
-  text_line(x, "const long ox = %lld + (column + r) * %lld;", (long long)p->first,
-            (long long)p->step);
+  text_line(x, "const long ox = %lld + (%scolumn + r) * %lld;", (long long)p->first,
+            amx_conv_cuts_rows(s) ? "x0 + " : "", (long long)p->step);
   text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)s->rows,
             (long long)s->columns, (long long)s->conv.to_channels);
   text_line(x, "const f32 *acc = from + r * %d;", s->nr);
-  text_line(x, "(void)ox;");
 }
 
 /* `count` pixels of a row, side by side in the tile and in the phase. */
@@ -198,10 +211,15 @@ static void print_phase(const AmxConv *v, Text *x, int row, int column, int64_t 
                                   (long long)v->s.chunks, row, h->ntaps, column, w->ntaps);
   const char *rows = arena_printf(a, "(%s - %lld)", v->rows, (long long)h->first);
   const char *columns = arena_printf(a, "(%s - %lld)", v->columns, (long long)w->first);
+  const char *across = text_ceil_div(a, columns, ws->step);
   text_open(x, "{");
-  text_line(x, "const long down = %s - y0 < lines ? %s - y0 : lines, across = %s;",
-            text_ceil_div(a, rows, hs->step), text_ceil_div(a, rows, hs->step),
-            text_ceil_div(a, columns, ws->step));
+  text_line(x, "const long down = %s - y0 < lines ? %s - y0 : lines;",
+            text_ceil_div(a, rows, hs->step), text_ceil_div(a, rows, hs->step));
+  if (amx_conv_cuts_rows(&v->s))
+    text_line(x, "const long across = %s - x0 < %lld ? %s - x0 : %lld;", across,
+              (long long)v->s.across, across, (long long)v->s.across);
+  else
+    text_line(x, "const long across = %s;", across);
   text_line(x, "const long last = ((images - 1) * of_image + down - 1) * pitch + across;");
   text_line(x, "long m = 0, line = 0, column = 0; /* of the position */");
   text_open(x, "for (long p = 0; p < last; p += %d) {", AMX_POSITIONS);
@@ -256,6 +274,18 @@ static void print_panels(const AmxConv *v, Text *x) {
 
 /* ---- the kernel ---- */
 
+static const char *blocks_text(const AmxConv *v) {
+  Arena *a = v->g->a;
+  if (text_is_number(v->images) && text_is_number(v->rows) && text_is_number(v->columns))
+    return num(a, v->s.blocks);
+  const bool whole = v->s.lines == v->s.h.positions;
+  const char *blocks =
+      whole ? text_ceil_div(a, v->images, v->s.images)
+            : text_product(a, v->images, text_ceil_div(a, v->rows, v->s.h.step * v->s.lines));
+  if (!amx_conv_cuts_rows(&v->s)) return blocks;
+  return text_product(a, blocks, text_ceil_div(a, v->columns, v->s.w.step * v->s.across));
+}
+
 static AmxConv conv_of(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   const Value *filter = value_at(gr->e, gr->in[group_arg(gr, op->operands[1])]);
@@ -272,11 +302,7 @@ static AmxConv conv_of(Gen *g, const Group *gr) {
   v.columns = dims_text(g, gr->e, to, 3, 4);
   v.source_rows = dims_text(g, gr->e, from, 2, 3);
   v.source_columns = dims_text(g, gr->e, from, 3, 4);
-  if (v.s.lines == v.s.h.positions)
-    v.blocks = text_ceil_div(g->a, v.images, v.s.images);
-  else
-    v.blocks = text_product(g->a, v.images, text_ceil_div(g->a, v.rows, v.s.h.step * v.s.lines));
-  if (text_is_number(v.images) && text_is_number(v.rows)) v.blocks = num(g->a, v.s.blocks);
+  v.blocks = blocks_text(&v);
   return v;
 }
 

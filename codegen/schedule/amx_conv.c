@@ -70,7 +70,7 @@ enum {
 
 static int64_t plane_places(const AmxConvSchedule *s, int64_t images, int64_t lines) {
   const int64_t of_image = amx_axis_pitch(&s->h), all = s->h.before + lines + s->h.behind;
-  return s->w.before + ((images - 1) * of_image + all) * amx_axis_pitch(&s->w) + AMX_POSITIONS +
+  return s->w.before + ((images - 1) * of_image + all) * amx_conv_pitch(s) + AMX_POSITIONS +
          s->w.behind;
 }
 
@@ -80,11 +80,22 @@ static bool fits(const VectorMachine *m, const AmxConvSchedule *s, int64_t image
   return bytes <= m->cache.l2 / 4;
 }
 
+/* Rows of more than two blocks, as of sound, are cut: whole ones would lie in memory once more for
+   each thread, and few threads would have a block. */
+static void cut_rows(const VectorMachine *m, AmxConvSchedule *s, int64_t block) {
+  s->across = s->w.positions;
+  if (amx_conv_pitch(s) <= 2 * block) return;
+  for (s->across = block; s->across > AMX_POSITIONS && !fits(m, s, 1, 1);)
+    s->across -= AMX_POSITIONS;
+}
+
 /* Some lines of an image, or if it is small, some images. */
 static void choose_block(const VectorMachine *m, AmxConvSchedule *s) {
-  const int64_t pitch = amx_axis_pitch(&s->w), of_image = amx_axis_pitch(&s->h);
-  const int64_t all = s->n * s->h.positions * pitch;
+  const int64_t of_image = amx_axis_pitch(&s->h);
+  const int64_t all = s->n * s->h.positions * amx_axis_pitch(&s->w);
   const int64_t block = all < ENOUGH_UNITS * BLOCK ? LEAST_BLOCK : BLOCK;
+  cut_rows(m, s, block);
+  const int64_t pitch = amx_conv_pitch(s);
   int64_t lines = block / pitch, images = block / (pitch * of_image);
   if (lines > s->h.positions) lines = s->h.positions;
   while (lines > 1 && !fits(m, s, 1, lines)) lines--;
@@ -95,7 +106,8 @@ static void choose_block(const VectorMachine *m, AmxConvSchedule *s) {
   while (images > 1 && !fits(m, s, images, s->lines)) images--;
   s->images = images > 1 ? images : 1;
   s->plane = plane_places(s, s->images, s->lines);
-  s->blocks = ceil_div(s->n, s->images) * ceil_div(s->h.positions, s->lines);
+  s->blocks = ceil_div(s->n, s->images) * ceil_div(s->h.positions, s->lines) *
+              ceil_div(s->w.positions, s->across);
 }
 
 static void choose_group(const VectorMachine *m, AmxConvSchedule *s) {
@@ -144,6 +156,7 @@ const ScheduleKind amx_conv_kind = {"amx_conv", (const ScheduleField[]){FIELD(n)
                                                                         FIELD(parts),
                                                                         FIELD(images),
                                                                         FIELD(lines),
+                                                                        FIELD(across),
                                                                         FIELD(plane),
                                                                         FIELD(blocks),
                                                                         {0}}};

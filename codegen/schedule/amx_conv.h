@@ -45,7 +45,8 @@ static inline int64_t amx_axis_pitch(const AmxAxis *a) {
 }
 
 /* A block's positions follow each other through rows and images, between which some belong to no
-   pixel: these are computed, and dropped. A unit is a block by a group of panels. */
+   pixel: these are computed, and dropped. Of long rows a block has a part. A unit is a block by a
+   group of panels. */
 typedef struct AmxConvSchedule {
   ConvSchedule conv; /* how filters lie */
   AmxAxis h, w;
@@ -59,12 +60,22 @@ typedef struct AmxConvSchedule {
   int64_t parts;  /* groups of panels, of all groups of channels */
   int64_t images; /* of a block */
   int64_t lines;  /* of each of them, in positions of a phase */
+  int64_t across; /* of each line, in positions of a phase */
   int64_t plane;  /* places of a plane of a block, and those that a tile reads behind them */
   int64_t blocks; /* at the bounds */
   int64_t units;
   uint64_t flops;
 } AmxConvSchedule;
 enum { AMX_DEPTH = 32, AMX_POSITIONS = 32 /* of two tiles of sums, one below the other */ };
+
+/* A block has parts of rows. */
+static inline bool amx_conv_cuts_rows(const AmxConvSchedule *s) {
+  return s->across < s->w.positions;
+}
+/* Places from row to row of a block: parts of rows share none. */
+static inline int64_t amx_conv_pitch(const AmxConvSchedule *s) {
+  return amx_conv_cuts_rows(s) ? s->w.before + s->across + s->w.behind : amx_axis_pitch(&s->w);
+}
 
 AmxConvSchedule amx_conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *shape);
 extern const ScheduleKind amx_conv_kind;

@@ -8,7 +8,7 @@ enum {
   ENOUGH_UNITS = 512, /* for many threads; with fewer, many threads have less tall tiles */
   FEW_TILES = 64,     /* that leave threads of a large machine without work, */
   TILE = 6 * 64,      /* of the most elements that registers hold */
-  ROOM = 4            /* sums of chunks take at most 1 / ROOM of the operands' bytes, */
+  ROOM = 4            /* sums of chunks take at most 1 / ROOM of the operands' bytes, in f32 */
 };
 
 /* Each pixel of y has one of x, which a tile for itself reads. */

@@ -188,29 +188,34 @@ typedef struct GcImages {
   long plane, chunk;       /* words from plane to plane, and from 32 channels to the next */
 } GcImages;
 /* section amx_images: splat_i32 GC_SWAP_HALVES GcWords */
-/* One row of a plane, from column `first` of the row at `from`, and zeros up to the next one: all are if `from` is NULL. */
-INL void amx_line(const GcImages *s, const uint16_t *from, long first, i32 *to) {
-  const long there = from && first < s->columns ? (s->columns - first + s->over[1] - 1) / s->over[1] : 0;
+/* One row of a plane, whose first number is column `first` of the row at `from`, from place x on: zeros where it has none.
+   All are if `from` is NULL. */
+INL void amx_line(const GcImages *s, const uint16_t *from, long first, long x, i32 *to) {
+  const long all = from && first < s->columns ? (s->columns - first + s->over[1] - 1) / s->over[1] : 0;
+  const long begin = x < 0 ? -x : 0, there = all - x < s->pitch ? all - x : s->pitch, end = there > begin ? there : begin;
   const long whole = s->channels / 32, rest = s->channels % 32;
   GcWords mask;
   for (int l = 0; l < VW; l++) mask[l] = (2 * l < rest ? 0xffffu : 0) | (2 * l + 1 < rest ? 0xffff0000u : 0);
-  for (long i = 0; i < there; i++) {
-    const uint16_t *pixel = from + (first + i * s->over[1]) * s->pixel;
+  for (long i = begin; i < end; i++) {
+    const uint16_t *pixel = from + (first + (x + i) * s->over[1]) * s->pixel;
     for (long k = 0; k <= whole; k++) {
-      GcWords x;
+      GcWords v;
       if (k == whole && !rest) break;
-      __builtin_memcpy(&x, pixel + 32 * k, sizeof x);
-      if (k == whole) x &= mask;
-      x = GC_SWAP_HALVES(x);
-      __builtin_memcpy(to + k * s->chunk + i * 16, &x, sizeof x);
+      __builtin_memcpy(&v, pixel + 32 * k, sizeof v);
+      if (k == whole) v &= mask;
+      v = GC_SWAP_HALVES(v);
+      __builtin_memcpy(to + k * s->chunk + i * 16, &v, sizeof v);
     }
   }
-  for (long k = 0; k < whole + (rest > 0); k++)
-    __builtin_memset(to + k * s->chunk + there * 16, 0, (unsigned long)(s->pitch - there) * 64);
+  for (long k = 0; k < whole + (rest > 0); k++) {
+    __builtin_memset(to + k * s->chunk, 0, (unsigned long)begin * 64);
+    __builtin_memset(to + k * s->chunk + end * 16, 0, (unsigned long)(s->pitch - end) * 64);
+  }
 }
-/* `lines` rows of each plane, of images that have `of_image` of them; `top` lie before the first image's row y0. */
+/* `lines` rows of each plane, from place x on, of images that have `of_image` of them; `top` lie before the first image's
+   row y0. */
 static __attribute__((noinline)) void amx_images(const GcImages *s, const uint16_t *image, long of_image, long top, long y0,
-                                                 long lines, i32 *to) {
+                                                 long x, long lines, i32 *to) {
   for (long p = 0; p < s->planes[0]; p++)
     for (long q = 0; q < s->planes[1]; q++) {
       i32 *line = to + (p * s->planes[1] + q) * s->plane;
@@ -220,7 +225,7 @@ static __attribute__((noinline)) void amx_images(const GcImages *s, const uint16
         const long m = l < top ? 0 : (l - top) / of_image;
         const long y = (l - top - m * of_image + y0) * s->over[0] + s->first[0][p];
         const bool there = y >= 0 && y < s->rows;
-        amx_line(s, there ? image + m * s->image + y * s->row : (const uint16_t *)0, s->first[1][q], line);
+        amx_line(s, there ? image + m * s->image + y * s->row : (const uint16_t *)0, s->first[1][q], x, line);
       }
     }
 }
