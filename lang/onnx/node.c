@@ -233,7 +233,9 @@ double attr_real(const Node *n, const char *name, double otherwise) {
 
 const char *attr_string(const Node *n, const char *name, const char *otherwise) {
   const Onnx__AttributeProto *a = attr_of(n, name);
-  return a && a->has_s ? intern_n(n->im->c, (const char *)a->s.data, a->s.len) : otherwise;
+  if (!a || !a->has_s) return otherwise;
+  return intern_n(n->im->c, a->s.len ? (const char *)a->s.data : "",
+                  a->s.len); /* else it may be NULL */
 }
 
 bool attr_ints(const Node *n, const char *name, int64_t *at, int *count) {
