@@ -123,7 +123,7 @@ static KernelMap map_of(const GridProduct *p, const char *name, int arg, int64_t
                        .dtype = p->s.in,
                        .size = {row * WGMMA_PHASES, down / WGMMA_PHASES, p->s.batch, 1},
                        .stride = {1, row * WGMMA_PHASES, all, all * p->s.batch},
-                       .box = {depth, (across ? depth : rows) / WGMMA_PHASES, 1, 1}};
+                       .box = {depth, rows / WGMMA_PHASES, 1, 1}};
   return (KernelMap){.name = name,
                      .arg = arg,
                      .dtype = p->s.in,
@@ -142,17 +142,14 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   own->min_blocks = 1, own->maps = 2, own->cluster = p.s.cluster;
   own->persistent = true;
   const bool turned = p.s.turned;
-  const bool phased_a = p.s.ta ? p.s.phased : p.s.a_phased, phased_b = p.s.phased && !p.s.tb;
   own->map[turned] = map_of(&p, turned ? "map_b" : "map_a", p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm,
-                            turned ? p.s.cluster : 1, phased_a);
+                            turned ? p.s.cluster : 1, p.s.phased);
   own->map[!turned] = map_of(&p, turned ? "map_a" : "map_b", p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn,
-                             turned ? 1 : p.s.cluster, phased_b);
+                             turned ? 1 : p.s.cluster, false);
   Text *x = &own->text;
   const int stages = wgmma_stages(&p.s);
   const char *phases = "";
-  if (phased_a || phased_b)
-    phases = arena_printf(g->a, ", %lld, %lld", phased_a ? (long long)p.s.a_row : 0,
-                          phased_b ? (long long)p.s.b_row : 0);
+  if (p.s.phased) phases = arena_printf(g->a, ", %lld", (long long)p.s.a_row);
   text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d%s> Tile;",
             p.s.in == DT_F32   ? "WgmmaTf32"
             : p.s.in == DT_F16 ? "WgmmaF16"

@@ -187,10 +187,9 @@ typedef struct GridProductSchedule {
   int cluster; /* by warpgroups: blocks that share B's k-tiles, with tiles of C above one
                   another; 0 else */
   bool turned; /* there: rows of a tile are columns of C, and A and B change places */
-  bool phased; /* there: operands stored across the depth come in phases of their rows, which begin
-                  anywhere */
-  bool a_phased; /* ... and so does an A stored along the depth */
-  bool varies;   /* as of the shape */
+  bool phased; /* there: rows of A, which is stored along the depth and whose rows begin anywhere,
+                  come in phases */
+  bool varies; /* as of the shape */
 } GridProductSchedule;
 
 /* There is a schedule for this product of a quantized matrix: groups divide chains, and loads of

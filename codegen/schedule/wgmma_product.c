@@ -12,19 +12,16 @@ int64_t wgmma_tiles(const GridProductSchedule *p) {
          (p->turned ? down : across);
 }
 
-/* Tensor maps want rows that begin at multiples of UNIT bytes. Others come in phases
-   (text/wgmma.h), if there are whole ones. That has another order of sums than other code, so only
-   where no run decides the shape. False: there are no maps of the operands. */
+/* Tensor maps want rows that begin at multiples of UNIT bytes. Others of an A along the depth come
+   in phases (text/wgmma.h), if there are whole ones, however many rows a run has. False: there are
+   no maps of the operands. */
 static bool choose_phases(GridProductSchedule *p) {
   enum { UNIT = 16, HALF = 2 };
   const int size = dtype_size(p->in);
-  const bool a = p->a_row * size % UNIT, b = p->b_row * size % UNIT;
-  p->a_phased = a && !p->ta;
-  p->phased = (a && p->ta) || (b && !p->tb);
-  if (!a && !b) return true;
-  if (size != HALF || p->varies || (p->tb && (b || p->phased))) return false;
-  return (!p->phased || p->k % WGMMA_PHASES == 0) &&
-         (!p->a_phased || (p->m % WGMMA_PHASES == 0 && p->parts == 1));
+  p->phased = p->a_row * size % UNIT;
+  if (p->b_row * size % UNIT) return false;
+  return !p->phased ||
+         (size == HALF && !p->ta && !p->varies && p->m % WGMMA_PHASES == 0 && p->parts == 1);
 }
 
 /* The width of a tile: that with which the multiprocessors end first, if each has a tile at a time

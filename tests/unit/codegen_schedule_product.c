@@ -258,34 +258,19 @@ static void decides_pairs_of_blocks(void **state) {
   assert_true(wgmma_schedule(&p, &w) && w.cluster == 1 && wgmma_tiles(&w) == 132);
 }
 
-/* Rows of halves that begin anywhere come in phases where there are whole ones. */
+/* Rows of an A along the depth that begin anywhere come in phases where there are whole ones. */
 static void takes_rows_in_phases(void **state) {
   (void)state;
-  GridProductSchedule w, p = on_grid(4096, 50257, 768, DT_BF16, true);
-  assert_true(wgmma_schedule(&p, &w) && w.phased && !w.a_phased && w.bn == 256);
-  p = on_grid(4096, 50256, 768, DT_BF16, true);
-  assert_true(wgmma_schedule(&p, &w) && !w.phased && !w.a_phased);
-  p = on_grid(4096, 768, 50257, DT_BF16, true); /* along the depth: of A */
-  assert_true(wgmma_schedule(&p, &w) && !w.phased && w.a_phased);
-  p = on_grid(4096, 50257, 772, DT_BF16, true); /* no whole phases of the depth, of rows */
-  assert_false(wgmma_schedule(&p, &w));
+  GridProductSchedule w, p = on_grid(4096, 768, 50257, DT_BF16, true);
+  assert_true(wgmma_schedule(&p, &w) && w.phased);
+  p = on_grid(4096, 768, 50256, DT_BF16, true);
+  assert_true(wgmma_schedule(&p, &w) && !w.phased);
   p = on_grid(4097, 768, 50257, DT_BF16, true);
   assert_false(wgmma_schedule(&p, &w));
-  p = on_grid(4096, 50257, 768, DT_F32, true);
+  p = on_grid(4096, 768, 50257, DT_F32, true);
   assert_false(wgmma_schedule(&p, &w));
-  GridProductShape s = {.batch = 1, .m = 4096, .n = 50257, .k = 768, .in = DT_BF16};
-  s.tensor = true, s.a_row = 768, s.b_row = 50257;
-  p = grid_product_schedule(&grid, &s);
-  assert_true(wgmma_schedule(&p, &w));
-  s.varies = true; /* the order of the sums would not be that of the shape of a run */
-  p = grid_product_schedule(&grid, &s);
-  assert_false(wgmma_schedule(&p, &w));
-  s = (GridProductShape){.batch = 1, .m = 768, .n = 50257, .k = 4096, .ta = true, .in = DT_BF16};
-  s.tensor = true, s.a_row = 768, s.b_row = 50257; /* both across the depth */
-  p = grid_product_schedule(&grid, &s);
-  assert_true(wgmma_schedule(&p, &w) && w.phased && !w.a_phased);
-  s.m = s.a_row = 769, s.tb = true, s.b_row = 4096, s.n = 768; /* one of them alone */
-  p = grid_product_schedule(&grid, &s);
+  p = on_grid(4096, 50257, 768, DT_BF16,
+              true); /* across the depth they would be the order of sums */
   assert_false(wgmma_schedule(&p, &w));
 }
 

@@ -11,6 +11,7 @@ enum {
   WGMMA_REGISTERS = 168, /* of a thread, on the mean of the warpgroups: those of 65,536 that 384
                            threads have */
   LEFT_LOADS = 8,        /* of a warp for a k-tile on wgmma whose left operand is in registers */
+  COPY = 6,              /* of a copy of a phase */
   LEFT_CLOCKS = 60       /* of them that nothing covers: two shared loads that are waited for */
 };
 
@@ -125,27 +126,6 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
              c->least_bytes - operand_bytes(p) + partial_bytes(p);
 }
 
-/* Of a block with so many k-tiles, whose operands come in phases: a copy for each of them, of rows
-   that begin within a sector. An A along the depth is put in order in registers. */
-static void count_phases(Counting *n, const GridProductSchedule *p, double k_tiles, double warps,
-                         double *wide_a, double *wide_b) {
-  enum {
-    COPY = 6,
-    HALF = 2
-  }; /* instructions of a copy; of a word of 2-byte elements put together */
-  GpuCounts *c = &n->c;
-  const bool a = p->a_phased || (p->phased && p->ta), b = p->phased && !p->tb;
-  const double rows = WGMMA_ROW, sectors = (rows + SECTOR) / rows;
-  const double copies = (a ? (p->ta ? p->bm * 2 / rows : 1) : 0) + (b ? p->bn * 2 / rows : 0);
-  c->issue += k_tiles * copies * WGMMA_PHASES * COPY;
-  if (a && p->a_row % WGMMA_PHASES) *wide_a = sectors;
-  if (b && p->b_row % WGMMA_PHASES) *wide_b = sectors;
-  if (!p->phased || p->ta) return;
-  const double words = 16; /* of a lane */
-  c->issue += k_tiles * warps * (words / 4 + words * HALF);
-  c->chain += k_tiles * LEFT_CLOCKS;
-}
-
 /* Blocks go from tile to tile: a warpgroup copies k-tiles, two others multiply 64 rows each. */
 static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
   GpuCounts *c = &n->c;
@@ -172,12 +152,14 @@ static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
     c->issue += each * k_tiles * LEFT_LOADS * warps;
     c->chain += each * k_tiles * LEFT_CLOCKS;
   }
-  double wide_a = 1, wide_b = 1; /* sectors of a row in a k-tile, in those that it fills */
-  count_phases(n, &p, each * k_tiles, warps, &wide_a, &wide_b);
-  c->l2_bytes = tiles * (WGMMA_ROWS * wide_a + columns * wide_b / p.cluster) * k_tiles * row +
-                c->least_bytes + partial_bytes(&p);
-  c->received = tiles * (WGMMA_ROWS * wide_a + columns * wide_b) * k_tiles * row + c->least_bytes +
-                partial_bytes(&p);
+  double rows = WGMMA_ROWS; /* of A's k-tile, in sectors that its rows fill */
+  if (p.phased) {
+    c->issue += each * k_tiles * WGMMA_PHASES * COPY;
+    rows *= (row + SECTOR) / row;
+  }
+  c->l2_bytes =
+      tiles * (rows + columns / p.cluster) * k_tiles * row + c->least_bytes + partial_bytes(&p);
+  c->received = tiles * (rows + columns) * k_tiles * row + c->least_bytes + partial_bytes(&p);
   double operands = (double)p.batch * (double)(p.m + p.n) * (double)p.k * size;
   c->bytes = (double)p.batch *
                  product_bytes(n, (double)p.m, (double)p.k, (double)p.n, p.bm, p.bn, size, 8) +

@@ -155,9 +155,7 @@ template <int N> INL void wgmma_hold(uint32_t (&a)[N][4]) {
   WGMMA(NAME, TYPE, "n240k16", 120, 60, "%120", "%121", "%122", "%123", "%124") \
   WGMMA(NAME, TYPE, "n256k16", 128, 64, "%128", "%129", "%130", "%131", "%132") \
   WGMMA_LEFT(NAME, TYPE, "n64k16", 32, 16, "%32, %33, %34, %35", "%36", "%37") \
-  WGMMA_LEFT(NAME, TYPE, "n128k16", 64, 32, "%64, %65, %66, %67", "%68", "%69") \
-  WGMMA_LEFT(NAME, TYPE, "n192k16", 96, 48, "%96, %97, %98, %99", "%100", "%101") \
-  WGMMA_LEFT(NAME, TYPE, "n256k16", 128, 64, "%128, %129, %130, %131", "%132", "%133")
+  WGMMA_LEFT(NAME, TYPE, "n128k16", 64, 32, "%64, %65, %66, %67", "%68", "%69")
 /* A: in shared memory or, as AREGS in braces, in registers */
 #define WGMMA_TF32(NAME, LEFT, N, R, TN, A, B, P, ...)                                                                       \
   INL void NAME(f32 (&c)[2][TN], LEFT, uint64_t b, int add) {                                                                \

@@ -13,10 +13,10 @@
    swizzled in eight rows, by TMA and again by wgmma, which reads tf32 along the depth alone: an A stored across it comes
    from registers, and the printer turns C where B is.
 
-   Rows that begin anywhere (50,257 halves): every eighth row begins at a multiple of 16 bytes, so a map has eight rows as one,
-   and one copy brings the rows 8 j + i of a k-tile for one i, which begin at element i times a row of it. They lie in shared
-   memory in that order (phases). Across the depth both operands have it; an A along the depth comes from registers, in
-   which the depth is put into the order of B's. Rows of an A along the depth are rows of C, in the order of phases. */
+   Rows of an A along the depth that begin anywhere (50,257 halves): every eighth row begins at a multiple of 16 bytes, so a
+   map has eight rows as one, and one copy brings the rows 8 j + i of a tile for one i, which begin at element i times a row of
+   it. They lie in shared memory in that order (phases), which is that of the rows of C alone. Across the depth it would be the
+   order of the sums, which is that of every other product. */
 /* section WgmmaBf16 WgmmaF16 WgmmaTf32 RingPlace */
 struct WgmmaBf16 {
   typedef uint16_t Stored;
@@ -80,10 +80,9 @@ template <typename Stored, int BATCH, int M, int N, int K, bool TA, bool TB, int
 /* section WgmmaTile */
 /* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products, each in PARTS of K of the depth, or in fewer, of
    `length` of it, as a run decides, which tells the whole depth then. Rows of tiles are a multiple of CLUSTER: the last
-   may lie behind C. A_PHASED, B_PHASED: elements from one row to the next of an operand whose rows come in phases; 0: they
-   do not. */
-template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER, int PARTS,
-          int A_PHASED = 0, int B_PHASED = 0>
+   may lie behind C. PHASED: elements from one row to the next of an A along the depth whose rows come in phases; 0: they do
+   not. */
+template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES, int CLUSTER, int PARTS, int PHASED = 0>
 struct WgmmaTile {
   enum {
     BM = 128, ROW = 128, DEPTH = ROW / (int)sizeof(typename E::Stored), GROUP = 128, WARPS = 8, /* WARPS that multiply */
@@ -94,7 +93,7 @@ struct WgmmaTile {
     TILES_M = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * CLUSTER, TILES_N = (N + BN - 1) / BN, TILES = PARTS * BATCH * TILES_M * TILES_N
   };
   typedef RingPlace<STAGES> Place;
-  typedef WgmmaBounds<typename E::Stored, BATCH, M, N, K, TA, TB, BM, BN, CLUSTER, !TA && A_PHASED != 0> Bounds;
+  typedef WgmmaBounds<typename E::Stored, BATCH, M, N, K, TA, TB, BM, BN, CLUSTER, PHASED != 0> Bounds;
   /* The unit of 4 elements of A's side, of 32, that a lane reads from registers' rows, and its two of them: four steps of the
      depth and four such units lie in all banks. */
   INL_MEMBER int left_unit() {
@@ -105,7 +104,7 @@ struct WgmmaTile {
   INL_MEMBER int row(int i) {
     if (E::LEFT && TA) return ((int)threadIdx.x - GROUP) / 64 * 32 + left_unit() * 4 + left_two() + i;
     const int row = ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4;
-    return !TA && A_PHASED ? row % (BM / PHASES) * PHASES + row / (BM / PHASES) : row;
+    return PHASED ? row % (BM / PHASES) * PHASES + row / (BM / PHASES) : row;
   }
   /* The column of sum i of a row. */
   INL_MEMBER int column(int i) { return i / 2 * 8 + (int)threadIdx.x % 4 * 2 + i % 2; }
@@ -154,18 +153,10 @@ struct WgmmaTile {
       tensor_copy_to((1 << CLUSTER) - 1, to, b, x, y, z, 0, full);
   }
 
-  /* Phases of A's k-tile, each of one copy for every 128 bytes of a row; of B's those that the block copies. */
-  INL_MEMBER void copy_a_phases(char *to, const GcTensorMap *a, int x, int y, int z, uint64_t *full) {
-    enum { PIECES = TA ? BM / DEPTH : 1, BYTES = (TA ? DEPTH : BM) / PHASES * ROW };
+  /* Each phase of A's rows of a k-tile by a copy of its own. */
+  INL_MEMBER void copy_phases(char *to, const GcTensorMap *a, int x, int y, int z, uint64_t *full) {
 #pragma unroll 1
-    for (int i = 0; i < PHASES; i++)
-      for (int j = 0; j < PIECES; j++) tensor_copy(to + j * ACROSS + i * BYTES, a, x + DEPTH * j + i * A_PHASED, y, z, 0, full);
-  }
-  INL_MEMBER void copy_b_phases(char *to, const GcTensorMap *b, int x, int y, int z, int rank, uint64_t *full) {
-    enum { OWN = PHASES / CLUSTER, BYTES = DEPTH / PHASES * ROW };
-#pragma unroll 1
-    for (int i = 0; i < OWN; i++)
-      for (int j = 0; j < BN / 64; j++) copy_b(to + j * PIECE + i * BYTES, b, x + 64 * j + (rank * OWN + i) * B_PHASED, y, z, full);
+    for (int i = 0; i < PHASES; i++) tensor_copy(to + i * (BM / PHASES * ROW), a, x + i * PHASED, y, z, 0, full);
   }
 
   /* The first warpgroup. */
@@ -186,16 +177,14 @@ struct WgmmaTile {
         char *at = ring + p.stage * STAGE;
         mbarrier_wait(empty + p.stage, p.parity ^ 1);
         mbarrier_expect(full + p.stage, STAGE);
-        if (A_PHASED)
-          copy_a_phases(at, a, TA ? m0 : k0, (TA ? k0 : m0) / PHASES, bt, full + p.stage);
+        if (PHASED)
+          copy_phases(at, a, k0, m0 / PHASES, bt, full + p.stage);
         else if (TA)
           for (int i = 0; i < BM / DEPTH; i++) tensor_copy(at + i * ACROSS, a, m0 + DEPTH * i, k0, bt, 0, full + p.stage);
         else
           tensor_copy(at, a, k0, m0, bt, 0, full + p.stage);
         char *const own = at + A_BYTES + rank * (TB ? BN / 64 : 1) * PART * 128;
-        if (B_PHASED)
-          copy_b_phases(own, b, n0, k0 / PHASES, bt, rank, full + p.stage);
-        else if (TB)
+        if (TB)
           copy_b(own, b, k0, n0 + rank * (BN / 64 * PART), bt, full + p.stage);
         else
           for (int i = 0; i < BN / 64; i++)
@@ -230,44 +219,12 @@ struct WgmmaTile {
     }
   }
 
-  /* A k-tile of an A along the depth, which comes to registers in the order of B's phases: of each of them a lane has steps
-     2 q and 2 q + 1, which are one element each of units 2 q and 2 q + 1 of its rows. As above, two halves. */
-  INL_MEMBER void multiply_phases(f32 (&c)[2][BN / 4], const char *a, const char *b, uint64_t *last) {
-    const int lane = (int)threadIdx.x % 32, unit = lane % 4 * 2;
-    a += ((int)threadIdx.x / 32 % 4 * 16 + lane / 4) * ROW;
-    Vec<uint32_t, 4> x[2][2]; /* by row, by unit */
-#pragma unroll
-    for (int i = 0; i < 4; i++) x[i / 2][i % 2] = *(const Vec<uint32_t, 4> *)(a + i / 2 * 8 * ROW + (unit + i % 2 ^ lane / 4) * 16);
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-      uint32_t left[2][4];
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-          const uint32_t low = x[r][0].at[half * 2 + i], high = x[r][1].at[half * 2 + i];
-          left[i][r] = low & 0xffff | high << 16, left[i][2 + r] = low >> 16 | high & 0xffff0000u;
-        }
-      wgmma_fence();
-#pragma unroll
-      for (int i = 0; i < 2; i++) E::template fma_left<1>(c, left[i], wgmma_matrix(b + 2048 * (half * 2 + i), PIECE));
-      wgmma_commit();
-      wgmma_wait<1>();
-      if (half > 0) continue;
-      warp_sync(); /* all lanes have read the stage before */
-      if (last) release(last);
-    }
-  }
-
   /* The other two: c is the warp's part of the next tile. */
   INL_MEMBER void multiply(f32 (&c)[2][BN / 4], char *ring, uint64_t *full, uint64_t *empty, Place &p, int depth = K) {
     const int group = (int)threadIdx.x / GROUP - 1, tiles = Bounds::k_tiles(depth);
     const bool leads = threadIdx.x % 32 == 0;
     uint64_t *last = empty;
     int s = 0;
-    if constexpr (!TA && !TB && B_PHASED)
-#pragma unroll
-      for (int i = 0; i < BN / 2; i++) c[i % 2][i / 2] = 0;
 #pragma unroll 1
     do { /* one at least: a way around them would make the compiler move sums to other registers */
       char *at = ring + p.stage * STAGE + group * PIECE, *bt = ring + p.stage * STAGE + A_BYTES;
@@ -275,12 +232,6 @@ struct WgmmaTile {
       Bounds::clear_behind(ring + p.stage * STAGE, bt, s, depth, (int)threadIdx.x - GROUP);
       if constexpr (E::LEFT && TA) {
         multiply_left(c, at, wgmma_matrix(bt, PIECE), s, leads && s > 0 ? last : nullptr);
-        last = empty + p.stage;
-        p.step();
-        continue;
-      }
-      if constexpr (!TA && !TB && B_PHASED) {
-        multiply_phases(c, at, bt, leads && s > 0 ? last : nullptr);
         last = empty + p.stage;
         p.step();
         continue;
