@@ -21,7 +21,8 @@ static bool choose_phases(GridProductSchedule *p) {
   p->phased = p->a_row * size % UNIT;
   if (p->b_row * size % UNIT) return false;
   return !p->phased ||
-         (size == HALF && !p->ta && !p->varies && p->m % WGMMA_PHASES == 0 && p->parts == 1);
+         (size == HALF && !p->ta && !p->varies && p->m % WGMMA_PHASES == 0 && p->parts == 1 &&
+          p->a_row <= INT32_MAX / WGMMA_PHASES); /* a map's coordinates are ints */
 }
 
 /* The width of a tile: that with which the multiprocessors end first, if each has a tile at a time

@@ -87,17 +87,17 @@ wide() {
   data x "$1,64,$2,$3" 5 && data dy "$1,128,$2,$3" 6
   sizes wide "n=$1 h=$2 v=$3" 'y gx gw' --x x.npy --w w.npy --dy dy.npy
 }
-# sizes_of ARCH PRECISION: those of a few images, of narrow and of wide ones
+# sizes_of ARCH PRECISION: those of a few images, of narrow and of wide ones; the largest, and other precisions, at the level full
+full() { [ "${GC_TEST_LEVEL-}" = full ]; }
 sizes_of() {
   arch=$1 options=--precision=$2 most=
   compile filters.g --target=cuda --arch=$arch $options -o filters
-  filters 5 3 3
   filters 1 9 7
-  filters 2 22 20
   compile many.g --target=cuda --arch=$arch $options -o many
   many 1 5 9
-  many 3 11 17
-  many 3 12 18
+  if full || [ "$2" = bf16 ]; then filters 5 3 3 && filters 2 22 20; fi
+  if full || [ "$arch" = compute_90a ]; then many 3 11 17; fi
+  if full; then many 3 12 18; fi
 }
 sizes_of compute_80 bf16
 sizes_of compute_80 tf32

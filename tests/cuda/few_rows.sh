@@ -49,7 +49,7 @@ rows() {
   for p in plain across layers; do
     cp $p.g $p.any && sed -i "s/BOUND/$1/" $p.g && compile $p.g --target=cuda --arch=$arch -o $p
   done
-  "$gc" plain.g --target=cuda --arch=$arch --print-schedules >"forms$1" 2>&1
+  "$gc" plain.g --target=cuda --arch=$arch --print-schedules >bound 2>&1
   shift
   for n; do
     "$mkdata" npy f32 "$n,2600" 1 x.npy && "$mkdata" npy f32 "$n,1315" 7 y.npy && "$mkdata" npy f32 "$n,600" 8 u.npy && "$mkdata" npy f32 "64,$n,100" 13 s.npy &&
@@ -69,6 +69,7 @@ if is_drawn few_rows 2; then
 else
   rows 40 2 9
   rows 13 5 # the run decides how many parts the warps do
+  grep -q '^cuda .*product .*thin=yes' bound || fail 'no kernel of bounded rows is thin'
 fi
 for form in 'n=28 .* bn=16 .* thin=yes parts=9 ' 'n=50 .* copy_b=4 .* thin=yes' 'n=2116 .* thin=yes parts=1 ' 'n=256 .* bn=64 .* copy_b=16 .* thin=yes' 'n=132 .* bn=32 .* copy_b=8 .* thin=yes'; do
   grep -q "^cuda .*product .*$form" forms || fail "no kernel is '$form'"

@@ -163,10 +163,11 @@ static void compiled_free(Compiled *x) {
 }
 
 /* Words of a text, at most so many. */
-static int defines_of(Arena *a, const char *text, const char **word, int most) {
+static int defines_of(Arena *a, const char *text, const char ***word) {
   int n = 0;
   char *at = arena_strdup(a, text);
-  for (char *w = strtok(at, " "); w && n < most; w = strtok(NULL, " ")) word[n++] = w;
+  *word = ARENA_ARRAY(a, const char *, strlen(text) / 2 + 1);
+  for (char *w = strtok(at, " "); w; w = strtok(NULL, " ")) (*word)[n++] = w;
   return n;
 }
 
@@ -176,9 +177,8 @@ static bool compile(Compiled *x, const char *folder, const Step *s) {
     return true;
   compiled_free(x);
   *x = (Compiled){.c = ctx_new(), .a = arena_new(), .of = s};
-  enum { DEFINES = 16 };
-  const char *define[DEFINES];
-  const int n = defines_of(x->a, s->define, define, DEFINES);
+  const char **define;
+  const int n = defines_of(x->a, s->define, &define);
   x->m = source_module(x->c, arena_printf(x->a, "%s/%s", folder, s->file), define, n);
   const Target *t = target_cuda(x->c, NULL, 0);
   PassOptions po = {.memory = "pack", .out = stdout, .target = t};

@@ -269,6 +269,8 @@ static void takes_rows_in_phases(void **state) {
   assert_false(wgmma_schedule(&p, &w));
   p = on_grid(4096, 768, 50257, DT_F32, true);
   assert_false(wgmma_schedule(&p, &w));
+  p = on_grid(64, 64, INT32_MAX / 8 + 2, DT_BF16, true); /* a map's coordinates are ints */
+  assert_false(wgmma_schedule(&p, &w));
   p = on_grid(4096, 50257, 768, DT_BF16,
               true); /* across the depth they would be the order of sums */
   assert_false(wgmma_schedule(&p, &w));
