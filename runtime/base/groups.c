@@ -53,8 +53,10 @@ static void lower_cpus(const char *folder, void *limit) {
 /* "cpu" is among "cpu,cpuacct". */
 static bool has_controller(const char *list, const char *name) {
   size_t n = strlen(name);
-  for (const char *at = list; at; at = strchr(at, ','), at += at != NULL)
+  for (const char *at = list; at; at = strchr(at, ',')) {
+    at += *at == ',';
     if (strncmp(at, name, n) == 0 && (!at[n] || at[n] == ',')) return true;
+  }
   return false;
 }
 
