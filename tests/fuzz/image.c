@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REGION = 3 << 20, SECOND = 5 << 19, MOST = 1 << 19 };
+enum { REGION = 15 << 17, SECOND = 5 << 18, MOST = 1 << 19 }; /* runs of small pages */
 
 static const int64_t dims[] = {REGION / 4};
 static const GcGlobal global = {.t = {.name = "w",

@@ -12,4 +12,4 @@ entry train(x : f32[16, 256], t : f32[16, 256]) {
 # CHECK-NOT: {name = "sum+mul"} : f32[256], f32[256]
 # CHECK: = kernel %d.layer.{{[0-9]}}.b {name = "sum+mul"} : f32[]
 # ONE: sum rows rows=1 elements=256 {{.*}} at_once=2
-# ONE: sub map elements=65536 {{.*}}blocks=128 {{.*}}at_once=2
+# ONE: sub map elements=65536 {{.*}}blocks=192 {{.*}}at_once=3

@@ -107,7 +107,7 @@ static void copy_rows(void *const *p, const GcEnv *env, int t, int nt) {
 #define TENSOR(...)                                                                                \
   { FIELDS(__VA_ARGS__) }
 #define ARG(r, o)                                                                                  \
-  { GC_##r, o }
+  { GC_##r, o, 64 } /* the distance of two globals */
 
 static const GcGlobal globals[] = {
     {TENSOR("net.w", GC_F32, 2, DIMS(K, N), 64, GC_GLOBALS, W, NR), GC_PARAM},
