@@ -87,7 +87,7 @@ wide() {
   data x "$1,64,$2,$3" 5 && data dy "$1,128,$2,$3" 6
   sizes wide "n=$1 h=$2 v=$3" 'y gx gw' --x x.npy --w w.npy --dy dy.npy
 }
-# sizes_of ARCH PRECISION: those of a few images, of narrow and of wide ones; the largest, and other precisions, at the level full
+# sizes_of ARCH PRECISION: those of a few images, of narrow and of wide ones; the largest, and more of tf32, at the level full
 full() { [ "${GC_TEST_LEVEL-}" = full ]; }
 sizes_of() {
   arch=$1 options=--precision=$2 most=
