@@ -27,7 +27,8 @@ static const GpuDevice round_device = {.name = "round",
                                        .l2_rate = 1000,
                                        .bandwidth = 1000,
                                        .l2_latency = 200,
-                                       .latency = 500};
+                                       .latency = 500,
+                                       .launch = 2000};
 
 static GpuCounts some(double blocks) {
   return (GpuCounts){.blocks = blocks, .threads = 256, .registers = 64};
@@ -98,6 +99,13 @@ static void counts_f64(void **state) {
   expect(&c, 10.25e-6, BOUND_FMA);
 }
 
+static void expect_joined(const GpuTime *t, double seconds, GpuBound bound) {
+  GpuTime all = gpu_time_of_joined(t, 2);
+  if (fabs(all.seconds - LAUNCH - seconds) > 1e-6 * seconds || all.bound != bound)
+    fail_msg("%g s by %s, not %g by %s", all.seconds - LAUNCH, gpu_bounds[all.bound], seconds,
+             gpu_bounds[bound]);
+}
+
 static void counts_waits(void **state) {
   (void)state;
   GpuCounts c = some(100);                      /* one block on each multiprocessor */
@@ -129,6 +137,27 @@ static void counts_bytes(void **state) {
   expect(&c, 2e-3, BOUND_L2);
   c = some(1), c.l2_bytes = 6.4e6; /* 64 bytes a clock of one multiprocessor */
   expect(&c, 100e-6, BOUND_L2);
+}
+
+static void joins_kernels(void **state) {
+  (void)state;
+  GpuCounts slow = some(100), fast = some(50); /* of 400 places */
+  slow.waits = 20, fast.waits = 4;             /* 10 and 2 microseconds */
+  slow.bytes = fast.bytes = 0.92e6;            /* 1 each */
+  GpuTime t[2] = {gpu_time(&round_device, &slow), gpu_time(&round_device, &fast)};
+  expect_joined(t, 10e-6, BOUND_LATENCY); /* both wait at once */
+  fast.bytes = 18.4e6;                    /* 20, behind which the other's come */
+  t[1] = gpu_time(&round_device, &fast);
+  expect_joined(t, 21e-6, BOUND_MEMORY);
+  fast.bytes = 0, fast.issue = 92000; /* 23,000 clocks on half of the multiprocessors */
+  slow.issue = 48000;                 /* 12,000 on each */
+  t[0] = gpu_time(&round_device, &slow), t[1] = gpu_time(&round_device, &fast);
+  expect_joined(t, 25e-6,
+                BOUND_ISSUE); /* fast's 23,000 and 2 microseconds of waits: of more than 23.5 */
+  slow.blocks = 400;          /* no place is left */
+  slow.issue = fast.issue = 0, slow.bytes = 0;
+  t[0] = gpu_time(&round_device, &slow), t[1] = gpu_time(&round_device, &fast);
+  expect_joined(t, 12e-6, BOUND_LATENCY);
 }
 
 static void counts_residents(void **state) {
@@ -177,7 +206,7 @@ int main(void) {
       cmocka_unit_test(counts_units),         cmocka_unit_test(counts_special),
       cmocka_unit_test(counts_covered_waits), cmocka_unit_test(counts_f64),
       cmocka_unit_test(counts_waits),         cmocka_unit_test(counts_bytes),
-      cmocka_unit_test(counts_residents),     cmocka_unit_test(knows_roofs),
-      cmocka_unit_test(knows_devices)};
+      cmocka_unit_test(joins_kernels),        cmocka_unit_test(counts_residents),
+      cmocka_unit_test(knows_roofs),          cmocka_unit_test(knows_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Kernels of one launch are counted one after the other, but for all launches but one. */
 static GpuTime launch_time(Gen *g, const CudaFunction *f, const GpuDevice *d) {
-  GpuTime all = {0};
-  double most = -1;
-  for (int i = 0; i < f->kernel->mixed; i++) {
-    GpuTime t = launch_time(g, &f->members[i], d);
-    all.seconds += t.seconds - (i ? t.launch : 0);
-    all.roofline += t.roofline;
-    all.launch = t.launch;
-    if (t.seconds > most) all.bound = t.bound, all.resident = t.resident, most = t.seconds;
+  const int n = f->kernel->mixed;
+  if (n) {
+    GpuTime *t = ARENA_ARRAY(g->a, GpuTime, n);
+    for (int i = 0; i < n; i++) t[i] = launch_time(g, &f->members[i], d);
+    return gpu_time_of_joined(t, n);
   }
-  if (f->kernel->mixed) return all;
   GpuCounts c = gpu_counts(g, f, d);
   return gpu_time(d, &c);
 }

@@ -33,15 +33,14 @@ const GpuDevice *gpu_device(const char *name) {
 
 enum {
   WARP = 32,
-  SM_L2 = 64,                /* bytes a clock from L2 to a multiprocessor */
-  SPECIAL = 16,              /* lanes of special function units of a multiprocessor */
-  SCHEDULERS = 4,            /* of a multiprocessor: each issues an instruction a clock */
-  REGISTERS = 64 << 10,      /* of a multiprocessor, */
-  REGISTER_UNIT = 8,         /* given to threads in multiples of this */
-  BLOCK_SHARED = 1 << 10,    /* bytes of shared memory that the system takes of a block */
-  MEMORY_PERCENT = 92,       /* of the bandwidth that a copy reaches */
-  LAUNCH_NANOSECONDS = 2000, /* between dependent launches of a graph, with start and end */
-  TF32 = 2                   /* its multiply-adds take the time of so many of bf16 */
+  SM_L2 = 64,             /* bytes a clock from L2 to a multiprocessor */
+  SPECIAL = 16,           /* lanes of special function units of a multiprocessor */
+  SCHEDULERS = 4,         /* of a multiprocessor: each issues an instruction a clock */
+  REGISTERS = 64 << 10,   /* of a multiprocessor, */
+  REGISTER_UNIT = 8,      /* given to threads in multiples of this */
+  BLOCK_SHARED = 1 << 10, /* bytes of shared memory that the system takes of a block */
+  MEMORY_PERCENT = 92,    /* of the bandwidth that a copy reaches */
+  TF32 = 2                /* its multiply-adds take the time of so many of bf16 */
 };
 
 int gpu_resident(const GpuDevice *d, const GpuCounts *c) {
@@ -117,7 +116,7 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
   bool covers = busy > covered;
   if (!covers) busy = covered;
   double memory = c->bytes / (d->bandwidth * 1e9 * MEMORY_PERCENT / 100);
-  double launch = LAUNCH_NANOSECONDS * 1e-9;
+  double launch = d->launch * 1e-9;
   t.seconds = busy > memory ? busy : memory;
   t.bound = t.seconds < launch                            ? BOUND_LAUNCH
             : memory >= busy                              ? BOUND_MEMORY
@@ -125,5 +124,26 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
                                                           : most;
   t.seconds += launch;
   t.launch = launch;
+  t.units = c->blocks / d->sms * work / hertz;
+  t.memory = memory;
+  t.filled = t.resident > 0 ? c->blocks / d->sms / t.resident : INFINITY;
   return t;
+}
+
+GpuTime gpu_time_of_joined(const GpuTime *t, int n) {
+  GpuTime all = {.launch = t->launch};
+  double longest = 0, in_turn = 0;
+  for (int i = 0; i < n; i++) {
+    double alone = t[i].seconds - t[i].launch;
+    if (i == 0 || alone > longest) {
+      longest = alone;
+      all.bound = t[i].bound, all.resident = t[i].resident;
+    }
+    in_turn += alone;
+    all.roofline += t[i].roofline;
+    all.units += t[i].units, all.memory += t[i].memory, all.filled += t[i].filled;
+  }
+  double at_once = fmax(longest, fmax(all.units, all.memory));
+  all.seconds = all.launch + (all.filled <= 1 ? at_once : in_turn);
+  return all;
 }

@@ -19,6 +19,7 @@ typedef struct GpuDevice {
   int l2, l2_rate;             /* bytes, and bytes a clock */
   int bandwidth;               /* of memory, GB/s */
   int l2_latency, latency;     /* clocks of a load from L2, from memory */
+  int launch; /* nanoseconds between dependent launches of a graph, with start and end */
 } GpuDevice;
 
 enum {
@@ -76,9 +77,15 @@ typedef struct GpuTime {
   int resident;    /* blocks that a multiprocessor holds at the same time */
   double roofline; /* seconds */
   double launch;   /* those of `seconds` that the start and the end take */
+  double units;    /* seconds of the busiest unit, with blocks spread evenly over the device */
+  double memory;   /* seconds of the memory's bandwidth */
+  double filled;   /* share of the device's places for blocks that the launch takes; may exceed 1 */
 } GpuTime;
 
 GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c);
+/* Of n kernels, 1 at least, whose blocks are one launch. If all of them are resident at once they
+   wait at the same time, and share units and bandwidth; else they count one after the other. */
+GpuTime gpu_time_of_joined(const GpuTime *t, int n);
 /* Blocks that a multiprocessor holds by its threads, registers and shared memory; 0: none fits. */
 int gpu_resident(const GpuDevice *d, const GpuCounts *c);
 #endif
