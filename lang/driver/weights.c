@@ -13,9 +13,16 @@ static int wrong(const char *path, const char *what) {
   return EXIT_PROGRAM;
 }
 
-/* It has no header of safetensors. */
-static int no_weights(const char *path) {
+enum { WHY = 256 }; /* what is wrong with a header, as text */
+
+/* It has no header of safetensors, or, for the reason why, one that is damaged. */
+static int no_weights(const char *path, const char *why) {
   struct stat st;
+  if (*why) {
+    fprintf(stderr, "gc: error: --weights: %s has a damaged header: %s\n", path, why);
+    fputs("hint: save it again; each tensor has one place in the header\n", stderr);
+    return EXIT_PROGRAM;
+  }
   const bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
   const int code = wrong(path, folder ? "is a folder" : "is no file of safetensors");
   if (folder)
@@ -27,14 +34,19 @@ static int no_weights(const char *path) {
   return code;
 }
 
-/* The header as JSON; NULL where there is none. */
-static json_t *read_header(FILE *f) {
+/* The header as JSON; NULL where there is none, with the reason if it begins as one. */
+static json_t *read_header(FILE *f, char why[WHY]) {
   enum { MOST = 16 << 20 };
   uint64_t n;
+  *why = 0;
   if (fread(&n, sizeof n, 1, f) != 1 || n > MOST) return NULL;
   char *text = malloc(n + 1);
-  json_t *header =
-      text && fread(text, 1, n, f) == n ? json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL) : NULL;
+  json_error_t error = {0};
+  json_t *header = NULL;
+  if (text && fread(text, 1, n, f) == n) {
+    header = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+    if (!header && *text == '{') snprintf(why, WHY, "byte %d: %s", error.position, error.text);
+  }
   free(text);
   if (json_is_object(header)) return header;
   json_decref(header);
@@ -170,10 +182,11 @@ int weights_check(const Module *m, const char *path) {
   struct stat st;
   FILE *f = fopen(path, "rb");
   if (!f) return usage_error("--weights: cannot read %s: %s", path, strerror(errno));
-  json_t *header = read_header(f);
+  char why[WHY];
+  json_t *header = read_header(f, why);
   uint64_t at = (uint64_t)ftello(f), size = fstat(fileno(f), &st) == 0 ? (uint64_t)st.st_size : at;
   fclose(f);
-  int code = !header                        ? no_weights(path)
+  int code = !header                        ? no_weights(path, why)
              : !is_whole(header, size - at) ? wrong(path, "is cut short, or damaged")
                                             : compare(m, header, path);
   json_decref(header);
@@ -186,12 +199,13 @@ WeightsFile *weights_open(const char *path, int *code) {
   WeightsFile *w = calloc(1, sizeof *w);
   if (!w) out_of_memory();
   *w = (WeightsFile){.path = path, .f = fopen(path, "rb")};
-  w->header = w->f ? read_header(w->f) : NULL;
+  char why[WHY] = "";
+  w->header = w->f ? read_header(w->f, why) : NULL;
   if (w->header) {
     w->data = (uint64_t)ftello(w->f);
     return w;
   }
-  *code = no_weights(path);
+  *code = no_weights(path, why);
   weights_close(w);
   return NULL;
 }

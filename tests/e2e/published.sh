@@ -110,6 +110,9 @@ holds out.txt 'note: missing.safetensors has 7 of 8 params; block.1.fc.b keeps t
 says 1 'turned.safetensors has another type or shape of model.layers.1.fc.weight, which is f32[2,3], read transposed' "$gc" net.g --weights=turned.safetensors -o no
 head -c 70000 all.safetensors >short.safetensors
 says 1 'short.safetensors is cut short, or damaged' "$gc" net.g --weights=short.safetensors -o no
+printf '\74\0\0\0\0\0\0\0{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{}}' >twice.safetensors
+says 1 'twice.safetensors has a damaged header: byte 56: duplicate object key' "$gc" net.g --weights=twice.safetensors -o no
+holds out.txt 'hint: save it again; each tensor has one place in the header'
 
 # ---- gc's own file has the program's names, and is read by them alone ----
 cat >keep.g <<'END'
