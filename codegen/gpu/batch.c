@@ -7,8 +7,7 @@
 #include "codegen/schedule/product.h"
 #include "codegen/schedule/reduce.h"
 
-/* What the launch is in all; its text is still to come. */
-static void take_all(Gen *g, Kernel *k, const Kernel *const *each, int n) {
+void cuda_take_all(Gen *g, Kernel *k, const Kernel *const *each, int n) {
   k->nargs = 0;
   k->grid = 0;
   k->flops = 0;
@@ -48,7 +47,7 @@ Kernel *cuda_batch(Gen *g, const Kernel *const *each, int n) {
   *k = *one;
   k->one = one;
   k->parts = n;
-  take_all(g, k, each, n);
+  cuda_take_all(g, k, each, n);
   Text *x = &k->text;
   text_line(x, "struct PartIdx { unsigned x; };");
   text_line(x, "const PartIdx part_block = {blockIdx.x %% %lldu};", (long long)one->grid);
@@ -72,10 +71,8 @@ int64_t cuda_mix_shared(const Kernel *k) {
   const bool plain = !k->variant && !k->shared && !k->collective && k->nargs;
   if (!plain) return -1;
   if (!k->schedule_kind) return k->min_blocks ? -1 : 0;
-  if (k->schedule_kind == &grid_product_kind) { /* the sums of a block's warps */
-    const GridProductSchedule *s = k->schedule;
-    return grid_product_within(s) ? k->block / WARP * s->m * s->bn * (int64_t)sizeof(float) : -1;
-  }
+  if (k->schedule_kind == &grid_product_kind)
+    return grid_product_within(k->schedule) ? cuda_thin_shared(k) : -1;
   if (k->min_blocks) return -1;
   if (k->schedule_kind == &grid_map_kind)
     return ((const GridMapSchedule *)k->schedule)->tile ? -1 : 0;
@@ -91,18 +88,38 @@ int64_t cuda_mix_shared(const Kernel *k) {
   return bytes < TILE ? bytes : TILE;
 }
 
+/* What part i of a mixture asks memory for before the launch in front has ended. */
+static void print_early(Text *x, const Kernel *one, int64_t blocks, int arg) {
+  Text own = one->early;
+  if (!own.s.n) return;
+  text_open(x, "if (blockIdx.x >= %lldu && blockIdx.x < %lldu) {", (long long)blocks,
+            (long long)(blocks + one->grid));
+  text_line(
+      x, "const struct { unsigned x; } part_block = {blockIdx.x - %lldu}, blockIdx = part_block;",
+      (long long)blocks);
+  for (int a = 0; a < one->nargs; a++) text_line(x, "const void *q%d = p%d;", a, arg + a);
+  text_open(x, "{");
+  for (int a = 0; a < one->nargs; a++) text_line(x, "const void *p%d = q%d;", a, a);
+  text_append(x, &own);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
 Kernel *cuda_mix(Gen *g, const Kernel *const *each, int n) {
   Kernel *k = ARENA_NEW(g->a, Kernel);
   *k = *each[0];
   k->one = NULL;
   k->parts = 0;
   k->mixed = n;
-  take_all(g, k, each, n);
+  for (int i = 0; i < n; i++)
+    if (each[i]->block > k->block) k->block = each[i]->block;
+  cuda_take_all(g, k, each, n);
   Text *x = &k->text;
   text_line(x, "struct PartIdx { unsigned x; };");
   int64_t blocks = 0;
   for (int i = 0, arg = 0; i < n; i++) {
     const Kernel *one = each[i];
+    print_early(&k->early, one, blocks, arg);
     if (i + 1 < n)
       text_open(x, "if (blockIdx.x < %lldu) {", (long long)(blocks + one->grid));
     else
@@ -110,6 +127,7 @@ Kernel *cuda_mix(Gen *g, const Kernel *const *each, int n) {
     text_line(x, "const PartIdx part_block = {blockIdx.x - %lldu};", (long long)blocks);
     for (int a = 0; a < one->nargs; a++, arg++)
       text_line(x, "%svoid *q%d = p%d;", one->args[a].access.write ? "" : "const ", a, arg);
+    if (one->block < k->block) text_line(x, "if (threadIdx.x >= %d) return;", one->block);
     print_part(x, one);
     if (i + 1 < n) text_line(x, "return;");
     text_close(x, "}");

@@ -28,6 +28,11 @@ static const GroupPrinters printers = {.map = cuda_map,
                                        .batch = cuda_batch,
                                        .mix = cuda_mix,
                                        .mix_shared = cuda_mix_shared,
+                                       .is_thin = cuda_is_thin,
+                                       .thin_shared = cuda_thin_shared,
+                                       .stack = cuda_stack,
+                                       .stack_threads = cuda_stack_threads,
+                                       .stack_alike = cuda_stack_alike,
                                        .marks_constants = true};
 
 /* Whether it has code for sm_90a; tensor maps want addresses at multiples of 16 bytes, in every
@@ -147,12 +152,19 @@ bool cuda_write_source(const CodegenPart *part, const CodegenOptions *o, FILE *f
   return ok && !ferror(f);
 }
 
+/* Kernels that are one launch, with those that one of them is. */
+static int kernels_of(const CudaFunction *x) {
+  int n = 0;
+  for (int i = 0; i < x->kernel->mixed; i++) n += kernels_of(&x->members[i]);
+  return n ? n : 1;
+}
+
 static const char *launches_text(Arena *a, const CudaFunction *x) {
   const char *plain =
       arena_printf(a, "blocks=%lld threads=%d shared=%d", (long long)x->grid, x->block, x->shared);
   const KernelVariant *own = x->kernel->variant;
   if (x->one) return arena_printf(a, "%s at_once=%d", plain, x->kernel->parts);
-  if (x->kernel->mixed) return arena_printf(a, "%s kernels=%d", plain, x->kernel->mixed);
+  if (x->kernel->mixed) return arena_printf(a, "%s kernels=%d", plain, kernels_of(x));
   if (!x->sm90a) return plain;
   return arena_printf(a, "%s sm_90a_blocks=%lld sm_90a_threads=%d sm_90a_shared=%d%s", plain,
                       (long long)own->grid, own->block, own->shared,

@@ -82,6 +82,14 @@ Kernel *cuda_mix(Gen *g, const Kernel *const *each, int n);
 /* Bytes of shared memory that the kernel's text declares; -1: it needs more of a multiprocessor
    than others would leave it. */
 int64_t cuda_mix_shared(const Kernel *k);
+/* One kernel for a launch and the one behind it: stack.c. */
+Kernel *cuda_stack(Gen *g, const Kernel *const *each, const int *const *arg, const StackRows *rows);
+int64_t cuda_stack_threads(const Kernel *k);
+bool cuda_stack_alike(const Kernel *a, const Kernel *b);
+bool cuda_is_thin(const Kernel *k);
+int64_t cuda_thin_shared(const Kernel *k);
+/* What the launch is in all, with the arguments of all; its text is still to come. */
+void cuda_take_all(Gen *g, Kernel *k, const Kernel *const *each, int n);
 /* The widest vector for groups whose inner loop has n elements: all that moves in it in accesses of
    16 bytes at most. */
 int cuda_width(const Group *gr, int64_t n);

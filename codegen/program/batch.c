@@ -27,6 +27,7 @@ typedef struct Batch {
   const char *body; /* of their kernel */
   uint32_t args;    /* of all of them */
   int64_t shared;   /* bytes of shared memory that they declare, of several kernels */
+  bool widens;      /* threads of a block may be more than a kernel needs */
   bool open;        /* others may join */
 } Batch;
 
@@ -54,8 +55,7 @@ static bool clash(const Launch *a, const Launch *b) {
   return false;
 }
 
-/* They cannot change places. */
-static bool conflict(const Launch *a, const Launch *b) {
+bool launches_conflict(const Launch *a, const Launch *b) {
   return clash(a, b) || hits_dead(a, b) || hits_dead(b, a);
 }
 
@@ -71,12 +71,12 @@ static bool same_kernel(const Launch *a, const Launch *b) {
 }
 
 /* Launches of this kind may be in a batch together. */
-static bool is_alike(const Launches *l, const Batch *b, uint32_t launch, const char *body,
-                     int64_t shared, bool mixed) {
-  if (!mixed) return b->body == body;
+static bool is_alike(const Launches *l, const Batch *b, uint32_t launch, const Batch *own,
+                     bool mixed) {
+  if (!mixed) return b->body == own->body;
   const Launch *last = &l->at.at[b->at.at[b->at.n - 1]];
-  return b->at.n < MOST_MIXED && b->shared + shared <= SHARED &&
-         last->kernel->block == l->at.at[launch].kernel->block;
+  return b->at.n < MOST_MIXED && b->shared + own->shared <= SHARED &&
+         (last->kernel->block == l->at.at[launch].kernel->block || (b->widens && own->widens));
 }
 
 static bool fits(const Launches *l, const Batch *b, uint32_t launch, bool mixed) {
@@ -91,7 +91,7 @@ static bool is_free(const Launches *l, const Batch *b, uint32_t launch) {
   for (uint32_t k = 0; k < b->at.n; k++) {
     const Launch *one = &l->at.at[b->at.at[k]];
     for (uint32_t i = last + 1; i < launch; i++)
-      if (conflict(one, &l->at.at[i])) return false;
+      if (launches_conflict(one, &l->at.at[i])) return false;
     if (clash(one, &l->at.at[launch])) return false;
   }
   return true;
@@ -154,21 +154,25 @@ static void join_launches(Gen *g, Launches *l, bool mixed) {
       continue;
     const int64_t shared = mixed ? g->print->mix_shared(k) : 0;
     if (shared < 0 || !k->grid) continue;
-    const char *body = kernel_body(g, k);
+    Batch alone = {.body = kernel_body(g, k),
+                   .args = (uint32_t)k->nargs,
+                   .shared = shared,
+                   .widens = mixed && g->print->is_thin(k),
+                   .open = true};
     for (uint32_t j = batches.n; j-- > 0 && !of[i];) {
       Batch *b = &batches.at[j];
-      if (!b->open || !is_alike(l, b, i, body, shared, mixed)) continue;
+      if (!b->open || !is_alike(l, b, i, &alone, mixed)) continue;
       if (fits(l, b, i, mixed) && is_free(l, b, i)) {
         vec_push(g->a, &b->at, i);
         b->args += (uint32_t)k->nargs;
         b->shared += shared;
+        b->widens &= alone.widens;
         of[i] = j + 1;
       } else {
         b->open = false;
       }
     }
     if (of[i]) continue;
-    Batch alone = {.body = body, .args = (uint32_t)k->nargs, .shared = shared, .open = true};
     vec_push(g->a, &alone.at, i);
     vec_push(g->a, &batches, alone);
     of[i] = batches.n;
@@ -186,8 +190,9 @@ static void join_launches(Gen *g, Launches *l, bool mixed) {
   for (uint32_t i = 0; i < kept.n; i++) vec_push(g->a, &l->at, kept.at[i]);
 }
 
-void launches_batch(Gen *g, Launches *l) {
+void launches_batch(Gen *g, const Entry *e, Launches *l) {
   if (!g->print->batch || l->loops.n || l->streams > 1) return;
   join_launches(g, l, false);
   join_launches(g, l, true);
+  launches_stack(g, e, l);
 }

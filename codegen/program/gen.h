@@ -15,6 +15,15 @@ typedef struct Helper {
   bool used;            /* by the file at hand */
 } Helper;
 
+/* What each block of a launch computes for itself of the one in front, and keeps in shared memory:
+   all results of that one, at these places. */
+enum { MOST_STACK_ROWS = 4, STACK_ALIGN = 16 };
+typedef struct StackRows {
+  int n, arg[MOST_STACK_ROWS]; /* the first launch's arguments */
+  bool read[MOST_STACK_ROWS];  /* by the second launch; else by none */
+  uint64_t at[MOST_STACK_ROWS], bytes;
+} StackRows;
+
 /* Prints the group's kernels into g->out. */
 typedef void PrintGroup(Gen *g, const Group *gr);
 /* A target's printers: by the form of a group, and for groups of one op by the class of the op. */
@@ -33,6 +42,19 @@ typedef struct GroupPrinters {
      it is not for that. */
   Kernel *(*mix)(Gen *, const Kernel *const *, int n);
   int64_t (*mix_shared)(const Kernel *);
+  /* A product of few rows, which waits for memory: it takes no longer if its blocks have more
+     threads than it needs; and bytes of shared memory that its text declares, at most. */
+  bool (*is_thin)(const Kernel *);
+  int64_t (*thin_shared)(const Kernel *);
+  /* One kernel for a launch and the one behind it, whose blocks do the work of both one after the
+     other: a stack (stack.c). arg: the number of each argument of either in the whole, or -1 - r:
+     it is `rows` r. */
+  Kernel *(*stack)(Gen *, const Kernel *const *, const int *const *arg, const StackRows *rows);
+  /* Threads that compute what the launch computes without waiting for others, but for those of
+     their warp; 0: it is not for that. */
+  int64_t (*stack_threads)(const Kernel *);
+  /* They are products of few rows with the same tiles: a thread has the same elements of both. */
+  bool (*stack_alike)(const Kernel *, const Kernel *);
   bool marks_constants; /* in the texts of kernels: text/constant.h */
 } GroupPrinters;
 

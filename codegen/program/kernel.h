@@ -57,6 +57,7 @@ typedef struct Kernel {
                                it is one by itself */
   int parts;
   int mixed;    /* of a device: so many launches of several kernels are one (batch.c), or 0 */
+  bool stacked; /* ... whose thread blocks do the work of one after that of the other (stack.c) */
   bool bounded; /* its text depends on an extent of the entry */
   const char *collective; /* of a device: the fields of a GcCollective, in which all ranks take part
                              instead of a launch; NULL: the text is launched */

@@ -348,7 +348,7 @@ void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out) {
   for (uint32_t i = 0; i < out->loops.n; i++)
     if (out->loops.at[i].end > out->loops.at[i].first) out->loops.at[kept++] = out->loops.at[i];
   out->loops.n = kept;
-  launches_batch(g, out);
+  launches_batch(g, e, out);
   launches_barriers(g, out);
   if (out->streams > 1) launches_streams(g, plan_of(e), out);
 }

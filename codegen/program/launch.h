@@ -49,7 +49,12 @@ typedef struct Launches {
 } Launches;
 
 /* Small launches that do not depend on each other become one: batch.c. */
-void launches_batch(Gen *g, Launches *l);
+void launches_batch(Gen *g, const Entry *e, Launches *l);
+/* ... and such as depend on each other block by block, or of which each block computes all of the
+   first: stack.c. */
+void launches_stack(Gen *g, const Entry *e, Launches *l);
+/* They cannot change places. */
+bool launches_conflict(const Launch *a, const Launch *b);
 /* The launches of a planned entry. */
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out);
 /* ahead.c: the same behind those of its preparation; and what both use of the inputs. */

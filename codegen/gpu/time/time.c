@@ -147,3 +147,16 @@ GpuTime gpu_time_of_joined(const GpuTime *t, int n) {
   all.seconds = all.launch + (all.filled <= 1 ? at_once : in_turn);
   return all;
 }
+
+GpuTime gpu_time_of_stacked(const GpuTime *t, int n) {
+  GpuTime all = t[n - 1];
+  double longest = all.seconds;
+  for (int i = 0; i + 1 < n; i++) {
+    all.seconds += t[i].seconds - t[i].launch;
+    all.roofline += t[i].roofline;
+    all.units += t[i].units, all.memory += t[i].memory;
+    if (t[i].seconds > longest) longest = t[i].seconds, all.bound = t[i].bound;
+  }
+  if (all.bound == BOUND_LAUNCH && all.seconds > 2 * all.launch) all.bound = BOUND_LATENCY;
+  return all;
+}

@@ -86,6 +86,8 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c);
 /* Of n kernels, 1 at least, whose blocks are one launch. If all of them are resident at once they
    wait at the same time, and share units and bandwidth; else they count one after the other. */
 GpuTime gpu_time_of_joined(const GpuTime *t, int n);
+/* Of n kernels, 1 at least, whose blocks do the work of one after that of the other. */
+GpuTime gpu_time_of_stacked(const GpuTime *t, int n);
 /* Blocks that a multiprocessor holds by its threads, registers and shared memory; 0: none fits. */
 int gpu_resident(const GpuDevice *d, const GpuCounts *c);
 #endif
