@@ -30,8 +30,21 @@ static bool full(const Group *gr, ValueId v) {
   return same;
 }
 
+/* A member reads elements that another one computes at other places, as those of a reversed value.
+ */
+static bool reads_elsewhere(const Group *gr) {
+  for (int i = 0; i < gr->nops; i++) {
+    const Op *op = gr->ops[i];
+    const ValueId of = op_info[op->kind].cls == CLASS_VIEW ? op->operands[0] : NO_ID;
+    const Op *def = of == NO_ID || group_arg(gr, of) >= 0 ? NULL : value_def(gr->e, of);
+    if (def && op_info[def->kind].cls == CLASS_ELEMENT && full(gr, of)) return true;
+  }
+  return false;
+}
+
 /* The argument is read by element-wise ops alone: position by position. */
 static bool read_in_place(const Group *gr, int arg) {
+  if (reads_elsewhere(gr)) return false;
   for (int i = 0; i < gr->nops; i++)
     for (int k = 0; k < gr->ops[i]->noperands; k++)
       if (gr->ops[i]->operands[k] == gr->arg[arg] && op_info[gr->ops[i]->kind].cls != CLASS_ELEMENT)

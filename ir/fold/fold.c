@@ -161,7 +161,7 @@ static FoldRule *const rules[OP_KINDS][MAX_RULES] = {
     [OP_WHERE] = {where_const, where_same, where_not, where_bool, where_of_where},
     [OP_RELU_GRAD] = {element_of_consts, relu_grad_const, relu_grad_of_pool},
     [OP_IOTA] = {iota_of_one},
-    [OP_RESHAPE] = {VIEW, reshape_of_reshape},
+    [OP_RESHAPE] = {VIEW, reshape_of_reshape, reshape_of_transpose},
     [OP_TRANSPOSE] = {view_of_const, transpose_of_transpose, transpose_as_reshape,
                       transpose_of_reshape},
     [OP_BROADCAST] = {VIEW, broadcast_of_broadcast, broadcast_as_reshape},

@@ -49,5 +49,5 @@ FoldRule element_of_moved, view_of_const, view_identity, reshape_of_reshape, bro
     extreme_of_const, arg_trivial, iota_of_one, matmul_of_transpose, matmul_of_dequantize,
     product_of_dequantize, gather_of_dequantize, stop_of_stop;
 /* Rules for transpositions, in transpose.c. */
-FoldRule transpose_of_transpose, transpose_as_reshape, transpose_of_reshape;
+FoldRule transpose_of_transpose, transpose_as_reshape, transpose_of_reshape, reshape_of_transpose;
 #endif

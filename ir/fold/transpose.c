@@ -111,3 +111,35 @@ ValueId transpose_of_reshape(const Fold *f) {
   }
   return n ? build_reshape(f->b, build_transpose(f->b, r->operands[0], perm), f->type) : NO_ID;
 }
+
+/* Of one axis of x each, the last one of several: [b, h, t, d] becomes [b, h, t, 2, d / 2]. */
+static bool divides_rows(const Type *x, const Type *y, const AxisBlock *block, int n) {
+  if (n != x->rank || y->rank == x->rank) return false;
+  for (int i = 0; i < n; i++)
+    if (block[i].xend - block[i].x != 1) return false;
+  return x->dim[n - 1] > y->dim[y->rank - 1] && y->dim[y->rank - 1] > 1;
+}
+
+/* reshape(transpose(reshape(x), p)) → transpose(reshape(x), q), if the outer reshape divides each
+   axis for itself: what reads parts of rows, such as both halves of a head, reads them where they
+   lie. Its operand is a reshape, so the rule above, which goes the other way, does not undo it. */
+ValueId reshape_of_transpose(const Fold *f) {
+  const Op *t = fold_def(f, 0, OP_TRANSPOSE);
+  const Op *r = t ? value_def(f->e, t->operands[0]) : NULL;
+  if (!r || r->kind != OP_RESHAPE || value_at(f->e, f->x[0])->layout) return NO_ID;
+  const Type *x = type_of(f, 0), *y = f->type;
+  AxisBlock *block = ARENA_ARRAY(f->b->m->arena, AxisBlock, x->rank + 1);
+  if (!x->numel || !divides_rows(x, y, block, axis_blocks(x, y, block))) return NO_ID;
+  const Ints *p = t->attr[AT_PERM].ints;
+  int64_t *axis = ints_new(f, y->rank), *perm = ints_new(f, y->rank);
+  for (int i = 0, n = 0; i < x->rank; i++) { /* axes of the transpose's operand, in order */
+    int at = 0;
+    while (p->at[at] != i) at++;
+    for (int k = block[at].y; k < block[at].yend; k++) {
+      perm[k] = n;
+      axis[n++] = type_axis(y, k);
+    }
+  }
+  const Type *before = type_get(f->b->m->ctx, y->dtype, y->rank, axis);
+  return build_transpose(f->b, build_reshape(f->b, t->operands[0], before), perm);
+}

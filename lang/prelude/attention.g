@@ -10,9 +10,10 @@ def from_heads(x : [b, heads, t, d]) { return reshape(transpose(x, [0, 2, 1, 3])
 # or by position * frequency[i]
 def rope(x : [..., t, d], base = 10000, at = 0, frequency : tensor = none) {
   if frequency == none { frequency = exp(f32(iota(quotient(d, 2))) * (-2 * log(f32(base)) / d)) }
-  angle = f32(iota(t) + at)[:, none] * frequency
-  a, b = split(x, 2, axis = -1)
-  return concat([a * cos(angle) - b * sin(angle), b * cos(angle) + a * sin(angle)], axis = -1)
+  angle = f32(iota(t) + at)[:, none, none] * frequency
+  halves = reshape(x, shape(x)[:-1] + [2, quotient(d, 2)])
+  sign = f32(broadcast(iota(2)[:, none], shape(halves))) * 2 - 1
+  return reshape(halves * cos(angle) + reverse(halves, axis = -2) * sin(angle) * sign, shape(x))
 }
 
 # multi-head attention of x to itself, or to `kv` [b, s, e]. kv_heads: so many heads of keys and values, each for a group of

@@ -1,7 +1,7 @@
 /* Fusion: wraps groups of ops into `kernel` ops of the forms in kernel_form.h.
    Contract: needs no grad ops; the values are the same to the last bit, since no sum is regrouped.
    Constants and views are copied into every group that reads them; anything that computes belongs
-   to one group, so nothing is computed twice. Groups never depend on each other in a cycle.
+   to one group, so nothing is computed twice, but for what a map reads at mirrored places as well. Groups never depend on each other in a cycle.
    Method: ops join the groups of their producers in program order where form and shapes allow, and
    a reshape that keeps a product's last axis joins the product, for the sake of what reads it;
    views of attention's operands and transposes of its results join it where the target asks for it;

@@ -116,7 +116,22 @@ static bool in_either(const Fuse *f, const Op *op, const FusionGroup *a, const F
   return op && f->unit[op->id] && (f->unit[op->id] == a || f->unit[op->id] == b);
 }
 
-/* Every value that a member reads from another member is read where it is computed. */
+/* The op alone reads the value, each element once: at the mirrored place of some axes. */
+static bool reads_reversed(const Fuse *f, const Op *op, ValueId v, const Source *s) {
+  const Type *t = value_type(f->e, s->v);
+  for (; v != s->v; v = value_def(f->e, v)->operands[0])
+    if (f->users[v].n != 1) return false;
+  if (f->users[v].n != 1 || !type_same_dims(t, value_type(f->e, op->results[0]))) return false;
+  for (int i = 0; i < t->rank; i++) {
+    const Axis *x = &s->map[i];
+    if (x->coord != (t->dim[i] == 1 ? -1 : i) || (x->coord == i && x->step != 1 && x->step != -1))
+      return false;
+  }
+  return true;
+}
+
+/* Every value that a member reads from another member is read where it is computed, or it is cheap
+   and computed where it is read. */
 static const char *edges_refuse(const Fuse *f, const FusionGroup *a, const FusionGroup *b,
                                 const FusionGroup *whole) {
   for (int side = 0; side < 2; side++) {
@@ -130,6 +145,9 @@ static const char *edges_refuse(const Fuse *f, const FusionGroup *a, const Fusio
           return "--watch keeps it in memory";
         if (op_reads_memory(op)) return "a product or window reads its operands from memory";
         if (!s.viewed) continue;
+        if (whole->form == FORM_MAP && !f->unit[s.def->id]->expensive &&
+            reads_reversed(f, op, op->operands[k], &s))
+          continue;
         if (whole->form != FORM_ROWS || !aligned(f, &s)) return "it is read at other places";
       }
     }
