@@ -1,6 +1,6 @@
 /* Attention of few queries on the GPU, whose keys thread blocks share: SplitAttention of
-   text/split_attention.h in three launches, for the scores, the weights and the results. Contract:
-   the CPU's bits, in every dtype and whatever the split. */
+   text/split_attention.h in two launches, for the scores, and for the weights and results.
+   Contract: the CPU's bits, in every dtype and whatever the split. */
 #include "codegen/gpu/attention.h"
 #include "codegen/program/extent.h"
 
@@ -80,21 +80,7 @@ bool cuda_attention_split(Gen *g, const Attention *a, const char **when) {
   text_line(&k->text, "__shared__ __align__(16) Block::WeightTiles tiles;");
   text_line(&k->text, "block.weigh(tiles, %s, params, step);",
             cuda_attention_operand(g, a, 2, "h"));
-  k = cuda_kernel_next(g, gr, "combine");
-  kernel_schedule(k, &split_attention_kind, &s, sizeof s);
-  k->block = s.threads;
-  const long long rows = s.group * s.t, e = s.e;
-  cuda_threads(g, k, s.heads * rows * e, "u");
-  Text *x = &k->text;
-  if (unless) text_line(x, "if (!(%s)) return;", unless);
-  declare_block(g, x, a, &s);
-  text_line(x, "const int h = (int)(u / %lld), r = (int)(u / %lld %% %lld), c = (int)(u %% %lld);",
-            rows * e, e, rows, e);
-  cuda_leave_behind(g, x, a, 1, NULL);
-  cuda_attention_params(g, x, a, "0");
-  text_line(x, "if (r %% %lld >= params.queries) return;", (long long)s.t);
-  text_line(x, "const Block block = {scratch, h};");
-  text_line(x, "block.combine(%s, %s, %lld, params, r, c);", cuda_attention_result(g, a, 0, first),
+  text_line(&k->text, "block.combine(%s, %s, %lld, params);", cuda_attention_result(g, a, 0, first),
             cuda_of_queries(g, a, arena_printf(g->a, "out%d", a->result[1]), first),
             (long long)a->t);
   return true;

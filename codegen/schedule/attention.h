@@ -74,7 +74,7 @@ bool grid_attention_alike(const GridMachine *machine, const AttentionShape *s,
                           GridAttentionSchedule *a);
 extern const ScheduleKind grid_attention_kind;
 
-/* Of few queries, as in decoding: blocks of threads share the keys, and two launches more put
+/* Of few queries, as in decoding: blocks of threads share the keys, and a second launch puts
    together what they have. */
 typedef struct SplitAttentionSchedule {
   int64_t heads, group, t, s, d, e;              /* heads: of keys */

@@ -3,14 +3,22 @@
 #include "codegen/schedule/attention.h"
 
 enum {
-  LAUNCHES = 7, /* whose time a split takes: two more, and what the three wait for memory */
+  LAUNCHES = 7, /* whose time a split takes: one more, and what both wait for memory */
   PIECE = 16    /* bytes of a load */
 };
 
-/* Bytes that the launches hand on for each row and block of keys: its scores, then in their place
-   its product with the values, and four numbers. */
+/* Bytes that blocks of threads hand on for each row and block of keys: its scores, then in their
+   place its product with the values, an even number of them, and three numbers; and one for each
+   row. */
 static int64_t handed_on(const AttentionShape *s, int64_t block) {
-  return ((block > s->e ? block : s->e) + 4) * dtype_size(s->compute);
+  return (ceil_div(block > s->e ? block : s->e, 2) * 2 + 4) * dtype_size(s->compute);
+}
+
+/* With a count for each head of keys. */
+static int64_t scratch_of(const AttentionShape *s, int64_t block) {
+  const int64_t rows = s->heads * s->t, steps = ceil_div(s->s, block);
+  const int64_t number = dtype_size(s->compute), of_step = handed_on(s, block) - number;
+  return rows * (steps * of_step + number) + s->heads / s->group * (int64_t)sizeof(uint32_t);
 }
 
 /* Elements of a key that one load reads: keys of d elements begin at multiples of them. */
@@ -43,7 +51,7 @@ static bool may_split(const GridMachine *machine, const AttentionShape *s,
                                   .copy = copy_of(s),
                                   .threads = (rows > 1 ? 4 : 2) * machine->warp,
                                   .blocks = heads * steps,
-                                  .scratch = s->heads * s->t * steps * of_row,
+                                  .scratch = scratch_of(s, tile.block),
                                   .of_block = tile.block * tile.block * (s->d + s->e),
                                   .launches = (int64_t)(LAUNCHES * machine->launch),
                                   .handed_on = of_row * machine->scratch,

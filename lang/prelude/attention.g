@@ -12,7 +12,7 @@ def rope(x : [..., t, d], base = 10000, at = 0, frequency : tensor = none) {
   if frequency == none { frequency = exp(f32(iota(quotient(d, 2))) * (-2 * log(f32(base)) / d)) }
   angle = f32(iota(t) + at)[:, none, none] * frequency
   halves = reshape(x, shape(x)[:-1] + [2, quotient(d, 2)])
-  sign = f32(broadcast(iota(2)[:, none], shape(halves))) * 2 - 1
+  sign = (f32(iota(2)) * 2 - 1)[:, none]      # of a table of its own, which all layers read
   return reshape(halves * cos(angle) + reverse(halves, axis = -2) * sin(angle) * sign, shape(x))
 }
 

@@ -1,12 +1,13 @@
 /* Fusion: wraps groups of ops into `kernel` ops of the forms in kernel_form.h.
    Contract: needs no grad ops; the values are the same to the last bit, since no sum is regrouped.
    Constants and views are copied into every group that reads them; anything that computes belongs
-   to one group, so nothing is computed twice, but for what a map reads at mirrored places as well. Groups never depend on each other in a cycle.
-   Method: ops join the groups of their producers in program order where form and shapes allow, and
-   a reshape that keeps a product's last axis joins the product, for the sake of what reads it;
-   views of attention's operands and transposes of its results join it where the target asks for it;
-   then groups over the same rows of the same value, and groups of scalars, join side by side. Each
-   body of a loop is grouped for itself; what it reads from outside comes in as it is. */
+   to one group, so nothing is computed twice, but for what a map reads at mirrored places as well.
+   Groups never depend on each other in a cycle. Method: ops join the groups of their producers in
+   program order where form and shapes allow, and a reshape that keeps a product's last axis joins
+   the product, for the sake of what reads it; views of attention's operands and transposes of its
+   results join it where the target asks for it; then groups over the same rows of the same value,
+   and groups of scalars, join side by side. Each body of a loop is grouped for itself; what it
+   reads from outside comes in as it is. */
 #include "passes/fuse/fuse_impl.h"
 
 /* ---- joining ---- */

@@ -32,6 +32,9 @@ entry some(q : f32[1, 45, 40, 8], k : f32[1, 45, 70, 8], v : f32[1, 45, 70, 5], 
 }
 # few queries of many keys
 entry few(q : f32[1, 1, 1, 20], k : f32[1, 1, 1100, 20], v : f32[1, 1, 1100, 33]) { return y = attention(q, k, v) }
+entry wide(q : f32[1, 2, 3, 2, 24], k : f32[1, 2, 1, 1030, 24], v : f32[1, 2, 1, 1030, 67], u : f32[1, 2, 1, 1030, 72]) {
+  return y = attention(q, k, v), z = attention(q, k, u)
+}
 entry grouped(q : f32[1, 2, 2, 258], k : f32[1, 1, 140, 258], m : f32[2, 140]) {
   h = bf16(k)
   return y = attention(q, k, k, mask = m > 0), z = f32(attention(bf16(q[:, :, :1]), h, h))

@@ -149,6 +149,10 @@ OWN double pow(double a, double b) {
 /* ---- threads ---- */
 OWN void __syncwarp(unsigned who) { __nvvm_bar_warp_sync(who); }
 OWN unsigned __ballot_sync(unsigned who, bool x) { return __nvvm_vote_ballot_sync(who, x); }
+OWN unsigned atomicAdd(unsigned *p, unsigned x) {
+  return (unsigned)__nvvm_atom_add_gen_i((int *)p, (int)x);
+}
+OWN void __threadfence() { __nvvm_membar_gl(); }
 OWN int atomicCAS(int *p, int was, int is) { return __nvvm_atom_cas_gen_i(p, was, is); }
 /* all 32 lanes are one group */
 OWN int __shfl_down_sync(unsigned who, int x, int by) {

@@ -37,6 +37,7 @@ static const struct Edit {
     {"block_sync();", "/* no block_sync */"},
     {"warp_sync();", "/* no warp_sync */"},
     {"__syncthreads();", "/* no __syncthreads */"},
+    {"__threadfence();", "/* no __threadfence */"},
     {"async_wait<STAGES - 2>();", "/* no async_wait */"},
     {"async_wait<STAGES - 2>();", "async_wait<STAGES - 1>();"},
     {"async_wait<0>();", "/* no async_wait */"},

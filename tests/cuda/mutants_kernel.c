@@ -52,6 +52,7 @@ bool take_kernel(Subject *s, int i, Alone *k) {
   if (!cuda_variant(s->arch)) add_text(s, k, 7, "TensorAttention<", "AttentionScores");
   add_text(s, k, 4, "TensorAttention<", "TensorAttention");
   add_text(s, k, 5, "ConvTile<", "ConvTile");
+  add_text(s, k, 16, "block.combine(", "last_block");
   add_text(s, k, UNDER_ALL, "ConvRing<", "ConvRing");
   add_text(s, k, UNDER_ALL, "ConvFilterRing<", "ConvFilterRing");
   add_text(s, k, UNDER_ALL, "ConvBox<", "ConvBox");

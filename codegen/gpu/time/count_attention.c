@@ -159,15 +159,39 @@ void count_attention(Counting *n, const void *schedule) {
   c->shared += (int)((s->rows + 2 * s->step) * (s->d + s->e) * 4);
 }
 
-/* Of few queries: a launch for scores, one for weights, one for results. */
+/* What the block of a head that ends last adds up, when others are over. */
+static void count_combined(Counting *n, const SplitAttentionSchedule *s, double handed,
+                           double steps) {
+  enum {
+    PARTIAL = 5,   /* instructions of a step: two loads, a product and a sum, the loop */
+    ADD = 8,       /* clocks of a step: a product and a sum */
+    COUNT = 2,     /* waits for L2: of a fence, and of the count */
+    SCHEDULERS = 4 /* of a multiprocessor: each issues an instruction a clock */
+  };
+  GpuCounts *c = &n->c;
+  const int64_t elements = s->group * s->t * s->e;
+  const int columns = elements <= c->threads || s->e % 2       ? 1
+                      : elements <= 2 * c->threads || s->e % 4 ? 2
+                                                               : 4; /* as of SplitAttention */
+  const double size = dtype_size(value_type(n->gr->e, n->gr->root->operands[0])->dtype);
+  const double rounds = ceil((double)elements / columns / c->threads),
+               ahead = columns == 4 ? 16 : 32;
+  const double results = (double)(s->heads * elements) * size;
+  c->least_bytes += results;
+  c->bytes += results;
+  c->l2_bytes += handed * ((double)s->e + 2) + results;
+  c->tail = (COUNT + rounds * ceil(steps / ahead)) * n->d->l2_latency + rounds * steps * ADD +
+            c->threads / (double)WARP * rounds *
+                (steps * (PARTIAL + 2 * columns) + 2 * QUOTIENT * columns) / SCHEDULERS;
+}
+
+/* Of few queries: a launch for scores, and one for weights and results. */
 void count_split_attention(Counting *n, const void *schedule) {
   enum {
     KEY_LINE =
         16, /* bytes of a load of keys; and instructions for what comes of each of its words */
     LOAD_KEYS = 3, /* instructions of an element on its way to shared memory */
-    ROW = 60,      /* of a warp, for a row's maximum or sum: a tree, addresses, exp of a factor */
-    PARTIAL = 6,   /* of a step that is added up: two loads and three operations */
-    UNROLLED = 16  /* loads of a thread under way at once */
+    ROW = 60       /* of a warp, for a row's maximum or sum: a tree, addresses, exp of a factor */
   };
   const SplitAttentionSchedule *s = schedule;
   GpuCounts *c = &n->c;
@@ -175,25 +199,16 @@ void count_split_attention(Counting *n, const void *schedule) {
   const double keys = s->keys, d = (double)s->d, e = (double)s->e,
                steps = (double)s->blocks / (double)s->heads;
   const double size = dtype_size(value_type(n->gr->e, n->gr->root->operands[0])->dtype);
-  const double number = counting_is_f64(n) ? 8 : 4, of_head = (double)s->heads * rows;
-  const double handed = of_head * steps * number; /* bytes of a number that launches hand on */
+  const double number = counting_is_f64(n) ? 8 : 4;
+  const double handed =
+      (double)s->heads * rows * steps * number; /* bytes of a number that launches hand on */
   const double read_keys = (double)(s->heads * s->s) * d * size,
                read_values = (double)(s->heads * s->s) * e * size;
-  c->least_flops *= counting_is_part(n, "combine") ? 0 : 0.5;
-  if (counting_is_part(n, "combine")) {
-    c->least_bytes = c->bytes = c->l2_bytes = handed * (e + 2) + of_head * e * size;
-    c->issue = warps * (START + 2 * QUOTIENT + steps * PARTIAL);
-    c->fma = warps * steps * 3;
-    c->accesses = c->lines = warps * steps * 3;
-    c->l2_waits = ceil(steps / UNROLLED);
-    c->chain = steps * 8;
-    c->parts = warps;
-    return;
-  }
+  c->least_flops *= 0.5;
   const bool weights = counting_is_part(n, "weights");
   const double width = weights ? e : d, fma = rows * keys * width / WARP;
   c->least_bytes = weights ? read_values : read_keys;
-  c->bytes = c->l2_bytes = c->least_bytes + handed * (weights ? keys + e + 3 : keys + 1);
+  c->bytes = c->l2_bytes = c->least_bytes + handed * (weights ? keys + e + 2 : keys + 1);
   if (counting_is_f64(n))
     c->fma64 = fma;
   else
@@ -210,6 +225,7 @@ void count_split_attention(Counting *n, const void *schedule) {
     const double turns = ceil(rows / warps); /* of a warp, which has a row after the other */
     c->l2_waits = turns * ceil(steps / WARP / 2) + turns - 1;
     c->registers = (int)(keys * number / 4) + OTHER_REGISTERS;
+    count_combined(n, s, handed, steps);
   } else {
     const double elements = keys * d / WARP, loads = elements * size / KEY_LINE;
     c->issue =

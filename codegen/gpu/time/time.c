@@ -115,7 +115,8 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
   double covered = ceil(blocks / resident) * c->covered * d->latency / hertz;
   bool covers = busy > covered;
   if (!covers) busy = covered;
-  double memory = c->bytes / (d->bandwidth * 1e9 * MEMORY_PERCENT / 100);
+  busy += c->tail / hertz;
+  double memory = c->bytes / (d->bandwidth * 1e9 * MEMORY_PERCENT / 100) + c->tail / hertz;
   double launch = d->launch * 1e-9;
   t.seconds = busy > memory ? busy : memory;
   t.bound = t.seconds < launch                            ? BOUND_LAUNCH

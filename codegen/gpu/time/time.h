@@ -54,6 +54,7 @@ typedef struct GpuCounts {
   double l2_waits, waits; /* times that a block waits for L2, for memory, with nothing else to do */
   double covered;         /* times that it waits for memory while it works */
   double chain;           /* clocks of dependent instructions, likewise */
+  double tail;            /* clocks of the block that ends last, behind the end of all others */
   /* of the launch */
   double l2_bytes, bytes; /* through L2; from and to memory */
   double received;        /* by the multiprocessors, of which a cluster's share some; 0: l2_bytes */

@@ -160,6 +160,20 @@ INL uint32_t choose_bytes(uint32_t x, uint32_t y, uint32_t choice) {
 /* section warp_sync block_sync */
 INL void warp_sync() { __syncwarp(ALL); }
 INL void block_sync() { __syncthreads(); }
+/* section last_block */
+/* Of so many blocks that call it for a count which was 0, the last one is told so; it then knows what the others had
+   stored. By all threads of a block. */
+INL bool last_block(unsigned *count, unsigned blocks) {
+  __shared__ unsigned before;
+  block_sync();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    before = atomicAdd(count, 1u);
+    __threadfence();
+  }
+  block_sync();
+  return before + 1 == blocks;
+}
 /* section warp_down warp_first */
 /* warp shuffles: the value of the thread `by` further, and that of thread 0 of the warp */
 INL f32 warp_down(f32 x, int by) { return __shfl_down_sync(ALL, x, by); }

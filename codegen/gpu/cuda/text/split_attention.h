@@ -1,8 +1,9 @@
 /* Attention of few queries on the ordinary units, as in decoding: blocks of threads share the keys of a head
-   (Flash-Decoding; Dao et al., 2023). Three launches: scores of B keys and their maxima; weights, by the maximum of all
-   keys up to there, and their product with B values; results, which add these products in the order of the keys.
-   Contract: the order of every sum is that of FlashAttention, and so of the CPU; what goes from launch to launch lies in
-   scratch.
+   (Flash-Decoding; Dao et al., 2023). Two launches: scores of B keys and their maxima; weights, by the maximum of all
+   keys up to there, and their product with B values. The block of a head that ends last adds these products in the order
+   of the keys.
+   Contract: the order of every sum is that of FlashAttention, and so of the CPU, whichever block ends last; what goes
+   from block to block lies in scratch.
    HEADS of keys, each for GROUP heads of TQ queries of DIM numbers; SK keys, values of WIDE: fewer of both where a run
    has fewer (AttentionParams). A row is a query of one of the heads. COPY: elements that one load of a key reads. */
 /* section SplitAttention */
@@ -15,7 +16,7 @@ struct SplitAttention {
     KEY_GROUPS = THREADS / B,                            /* threads that have the same key */
     LANES = WIDE <= 32 ? 32 : WIDE <= 64 || THREADS <= 64 ? 64 : 128, /* threads side by side along a value */
     VALUE_GROUPS = THREADS / LANES,
-    NUMBERS = B > WIDE ? B : WIDE
+    NUMBERS = ((B > WIDE ? B : WIDE) + 1) / 2 * 2 /* even, so that pairs lie at multiples of their size */
   };
   struct ScoreTiles {
     T keys[B][DEPTH + 1]; /* odd, so that threads of different keys read different banks */
@@ -24,19 +25,27 @@ struct SplitAttention {
   struct WeightTiles {
     T weights[ROWS][B];
   };
-  /* of a row and a block of keys: its maximum; the running maximum with it, its sum of weights, and the factor of what
-     the blocks before it have */
-  enum Statistic { TOP, RUNNING_TOP, SUM, RESCALE, STATISTICS };
   char *scratch;
   int h; /* the head of keys */
 
-  /* Scores; then, over them, the product. */
+  /* Of a row and a block of keys: scores; then, over them, the product. */
   __device__ __forceinline__ T *numbers(int r, int step) const {
     return (T *)scratch + (((int64_t)h * ROWS + r) * STEPS + step) * NUMBERS;
   }
-  __device__ __forceinline__ T *statistic(Statistic s, int r) const {
-    return (T *)scratch + (int64_t)HEADS * ROWS * STEPS * NUMBERS + (((int64_t)s * HEADS + h) * ROWS + r) * STEPS;
+  /* ... the sum of its weights, and the factor of what the blocks before it have. */
+  __device__ __forceinline__ Vec<T, 2> *sum_and_rescale(int r, int step) const {
+    return (Vec<T, 2> *)((T *)scratch + (int64_t)HEADS * ROWS * STEPS * NUMBERS) + (((int64_t)h * ROWS + r) * STEPS + step);
   }
+  /* ... its maximum. */
+  __device__ __forceinline__ T *top(int r) const {
+    return (T *)scratch + (int64_t)HEADS * ROWS * STEPS * (NUMBERS + 2) + ((int64_t)h * ROWS + r) * STEPS;
+  }
+  /* The maximum of all keys of a row; how many blocks of the head have stored their products. */
+  __device__ __forceinline__ T *last_top(int r) const {
+    return (T *)scratch + (int64_t)HEADS * ROWS * STEPS * (NUMBERS + 3) + (h * ROWS + r);
+  }
+  __device__ __forceinline__ unsigned *count() const { return (unsigned *)(last_top(0) + (HEADS - h) * ROWS) + h; }
+  static __device__ __forceinline__ int steps_of(const AttentionParams<T> &params) { return (params.keys + B - 1) / B; }
 
   /* DEPTH elements from d0 on of the block's keys, and of the queries. */
   INL_MEMBER void load(ScoreTiles &t, const Stored *q, const Stored *k, const AttentionParams<T> &params, int j0, int d0) {
@@ -91,10 +100,11 @@ struct SplitAttention {
                            (!mask || mask[(int64_t)i * params.query_stride + j * params.key_stride] != 0);
       t.scores[r][key] = numbers(r, step)[key] = visible ? x : none;
     }
+    if (step == 0 && threadIdx.x == 0) *count() = 0;
     block_sync();
     for (int r = (int)threadIdx.x / 32; r < ROWS; r += WARPS) {
-      const T top = attention_tree<B>(t.scores[r][lane], B > 32 ? t.scores[r][lane + (B > 32 ? 32 : 0)] : none, true);
-      if (lane == 0) statistic(TOP, r)[step] = top;
+      const T most = attention_tree<B>(t.scores[r][lane], B > 32 ? t.scores[r][lane + (B > 32 ? 32 : 0)] : none, true);
+      if (lane == 0) top(r)[step] = most;
     }
   }
 
@@ -115,13 +125,14 @@ struct SplitAttention {
       T x[2] = {none, none}, e[2] = {0, 0}, before = none;
 #pragma unroll
       for (int l = 0; l < B / 32; l++) x[l] = numbers(r, step)[lane + l * 32];
-      for (int s = lane; s < step; s += 32) before = attention_combine(before, statistic(TOP, r)[s], true);
+      for (int s = lane; s < step; s += 32) before = attention_combine(before, top(r)[s], true);
       before = attention_tree<32>(before, none, true);
-      const T top = attention_combine(before, statistic(TOP, r)[step], true), shift = top == none ? (T)0 : top;
+      const T most = attention_combine(before, top(r)[step], true), shift = most == none ? (T)0 : most;
 #pragma unroll
       for (int l = 0; l < B / 32; l++) t.weights[r][lane + l * 32] = e[l] = attention_exp(x[l] - shift);
       const T sum = attention_tree<B>(e[0], e[1], false), rescale = attention_exp(before - shift);
-      if (lane == 0) statistic(RUNNING_TOP, r)[step] = top, statistic(SUM, r)[step] = sum, statistic(RESCALE, r)[step] = rescale;
+      if (lane == 0) sum_and_rescale(r, step)->at[0] = sum, sum_and_rescale(r, step)->at[1] = rescale;
+      if (lane == 0 && step + 1 == steps_of(params)) *last_top(r) = most;
     }
     block_sync();
     for (int c = (int)threadIdx.x % LANES; c < WIDE; c += LANES) {
@@ -145,21 +156,43 @@ struct SplitAttention {
     }
   }
 
-  /* Column c of row r; out, lse: of the first head of the group; those of heads lie lse_head apart. */
-  __device__ __forceinline__ void combine(Stored *out, T *lse, int64_t lse_head, const AttentionParams<T> &params, int r,
-                                          int c) const {
-    const T none = -(T)__builtin_inff(), *sums = statistic(SUM, r), *rescales = statistic(RESCALE, r);
-    const int steps = (params.keys + B - 1) / B;
-    T y = 0, sum = 0;
-#pragma unroll 16
-    for (int step = 0; step < steps; step++) {
-      const T rescale = rescales[step];
-      y = numbers(r, step)[c] + y * rescale;
-      sum = sum * rescale + sums[step];
+  /* Results, if all other blocks of the head have stored their products; out, lse: of the first head of the group; those
+     of heads lie lse_head apart. A thread adds up COLUMNS elements side by side, whose products of STEPS_AHEAD blocks are
+     on their way at once. */
+  __device__ __forceinline__ void combine(Stored *out, T *lse, int64_t lse_head, const AttentionParams<T> &params) const {
+    enum {
+      COLUMNS = ROWS * WIDE <= THREADS || WIDE % 2 ? 1 : ROWS * WIDE <= 2 * THREADS || WIDE % 4 ? 2 : 4,
+      STEPS_AHEAD = COLUMNS == 4 ? 16 : 32
+    };
+    const int steps = steps_of(params);
+    if (!last_block(count(), (unsigned)steps)) return;
+    for (int at = (int)threadIdx.x * COLUMNS; at < ROWS * WIDE; at += THREADS * COLUMNS) {
+      const int r = at / WIDE, c = at % WIDE;
+      T y[COLUMNS], sum = 0;
+#pragma unroll
+      for (int l = 0; l < COLUMNS; l++) y[l] = 0;
+#pragma unroll STEPS_AHEAD
+      for (int step = 0; step < steps; step++) {
+        const Vec<T, COLUMNS> product = *(const Vec<T, COLUMNS> *)(numbers(r, step) + c);
+        const Vec<T, 2> all = *sum_and_rescale(r, step);
+#pragma unroll
+        for (int l = 0; l < COLUMNS; l++) y[l] = product.at[l] + y[l] * all.at[1];
+        sum = sum * all.at[1] + all.at[0];
+      }
+      store(out, lse, lse_head, params, r, c, y, sum);
     }
-    attention_store(A(), out + (r / TQ * AT::y_head + (int64_t)(r % TQ) * AT::y + c), divide(y, sum == 0 ? (T)1 : sum));
+  }
+  /* Elements from column c on of row r. */
+  template <int COLUMNS>
+  __device__ __forceinline__ void store(Stored *out, T *lse, int64_t lse_head, const AttentionParams<T> &params, int r,
+                                        int c, const T (&y)[COLUMNS], T sum) const {
+    const int head = r / TQ, i = r % TQ;
+    if (i >= params.queries) return;
+#pragma unroll
+    for (int l = 0; l < COLUMNS; l++)
+      attention_store(A(), out + (head * AT::y_head + (int64_t)i * AT::y + c + l), divide(y[l], sum == 0 ? (T)1 : sum));
     if (c) return;
-    const T top = steps ? statistic(RUNNING_TOP, r)[steps - 1] : none;
-    lse[r / TQ * lse_head + r % TQ] = (top == none ? (T)0 : top) + attention_log(sum);
+    const T top = *last_top(r);
+    lse[head * lse_head + i] = (top == -(T)__builtin_inff() ? (T)0 : top) + attention_log(sum);
   }
 };
