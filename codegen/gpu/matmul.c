@@ -225,8 +225,10 @@ static void print_run(Gen *g, Text *x, const GridProduct *p, bool divided) {
       within = arena_printf(g->a, ", k0 %% %lld", (long long)p->s.group);
     if (p->s.bits)
       of_scales = arena_printf(g->a, " + (int64_t)k0 / %lld * %lld", (long long)p->s.group, down);
-  } else if (rows_bounded(p) || depth_bounded(p))
+  } else if (depth_bounded(p))
     counts = arena_printf(g->a, ", %s, %s", p->m, p->k);
+  else if (rows_bounded(p))
+    counts = arena_printf(g->a, ", %s", p->m);
   const int64_t of_product = p->s.batch > 1 ? (p->s.tb ? p->s.n : p->s.k) * p->s.b_row : 0;
   const char *right = p->s.bits
                           ? arena_printf(g->a, "QuantizedFrom{(const uint8_t *)in%d%s, in%d%s%s}",

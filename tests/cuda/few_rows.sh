@@ -1,7 +1,8 @@
 #!/bin/sh
 # few_rows.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: products of at most 16 rows on tensor cores, whose operand B goes from
 # memory to registers, in the PTX interpreter: the bits of a program of more rows at most, where both operands go through
-# shared memory and parts of the depth through scratch. Exit code 77 and "NOT TESTED" where there is no NVRTC.
+# shared memory and parts of the depth through scratch. And in f32, of a bounded depth or bounded rows: the bits of the
+# program that is compiled for the sizes. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3 most= arch=compute_80
 . "$(dirname "$0")/common.sh"
@@ -64,9 +65,24 @@ rows() {
   "$gc" plain-exact.g --target=cuda --arch=$arch --print-schedules >forms 2>&1
   for p in plain across layers; do mv $p.any $p.g; done
 }
+# steps that are equal at the bound, and the last of which may be a part; a depth of several chains
+cat >floats.g <<'END'
+entry floats(x : f32[1, n <= 784], w : f32[n, 40], y : f32[4, d <= 1300], v : f32[d, 9], u : f32[r <= 7, 230], t : f32[230, 40]) {
+  return a = relu(x @ w) + 1, b = y @ v, c = u @ t
+}
+END
+compile floats.g --target=cuda --arch=$arch -o floats
+floats() { # N D R
+  "$mkdata" npy f32 "1,$1" 1 xf.npy && "$mkdata" npy f32 "$1,40" 2 wf.npy && "$mkdata" npy f32 "4,$2" 3 yf.npy &&
+    "$mkdata" npy f32 "$2,9" 4 vf.npy && "$mkdata" npy f32 "$3,230" 5 uf.npy && "$mkdata" npy f32 230,40 6 tf.npy || fail 'no data could be made'
+  sizes floats "n=$1 d=$2 r=$3" 'a b c' --x xf.npy --w wf.npy --y yf.npy --v vf.npy --u uf.npy --t tf.npy
+}
 if is_drawn few_rows 2; then
+  floats 784 1300 7
+  floats 113 1 2
   rows 40 1 11 16
 else
+  floats 671 1029 1
   rows 40 2 9
   rows 13 5 # the run decides how many parts the warps do
   grep -q '^cuda .*product .*thin=yes' bound || fail 'no kernel of bounded rows is thin'

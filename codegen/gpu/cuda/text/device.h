@@ -141,6 +141,24 @@ INL i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
 /* ---- vectors: V elements that one access loads or stores, at most 16 bytes ---- */
 template <typename T, int V> struct __align__(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Vec { T at[V]; };
 
+/* section load_four */
+/* Four vectors that lie STRIDE bytes apart, where no thread of the launch writes. Of f32 they are one text: NVRTC would
+   compare each of many loads with each other one, and of a product of few rows that takes longer than all else. */
+template <int64_t STRIDE, typename V> INL void load_four(V *to, const void *from) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) to[i] = *(const V *)((const char *)from + i * STRIDE);
+}
+template <int64_t STRIDE> INL void load_four(Vec<f32, 1> *to, const void *from) {
+  enum { NEAR = STRIDE < 1 << 28, ROW = NEAR ? STRIDE : 0 }; /* an instruction adds 31 bits to an address */
+  if (NEAR)
+    asm volatile("ld.global.f32 %0, [%4];\nld.global.f32 %1, [%4+%5];\n"
+                 "ld.global.f32 %2, [%4+%6];\nld.global.f32 %3, [%4+%7];"
+                 : "=f"(to[0].at[0]), "=f"(to[1].at[0]), "=f"(to[2].at[0]), "=f"(to[3].at[0])
+                 : "l"(from), "n"((int)ROW), "n"(2 * ROW), "n"(3 * ROW) : "memory");
+  else
+    load_four<STRIDE, Vec<f32, 1>>(to, from);
+}
+
 /* section fma_where */
 /* acc += a b where `on` is not 0: one instruction under a predicate, not two and a choice. */
 INL void fma_where(uint32_t on, f32 a, f32 b, f32 &acc) {

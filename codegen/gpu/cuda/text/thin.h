@@ -23,14 +23,17 @@ INL void add_chains(T (&c)[TM][V], const T (&sums)[WARPS][M][PITCH], int d0, int
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int V, int WARPS, int COPY,
           int A_ROW, int B_ROW>
 struct ThinTile {
+  typedef typename A::Stored StoredA;
   typedef typename B::Stored Stored;
   enum {
     CHAIN = 1024,
     MOST = 256 / sizeof(T), LEAST = K > COPY ? K : COPY,
-    /* of the depth, little more than there is: that many loads of a thread are under way. More of one or two rows, whose
-       sums leave registers, and less to compile */
-    STEP = !TB && M < 3 && LEAST > MOST ? 2 * MOST : LEAST > MOST / 2 ? MOST : LEAST > MOST / 4 ? MOST / 2
-           : LEAST > MOST / 8 ? MOST / 4 : MOST / 8,
+    UNDER_WAY = M < 3 ? 2 * MOST : MOST, /* loads of a thread; more of one or two rows, whose sums leave registers */
+    STEPS = LEAST > CHAIN ? CHAIN / UNDER_WAY : (LEAST + UNDER_WAY - 1) / UNDER_WAY, /* of a chain, as few as there can be */
+    /* of the depth: all steps are as long, so that the last one is whole where it can be, and else has little to compile */
+    STEP = !TB ? ((LEAST > CHAIN ? CHAIN : LEAST) + STEPS * 4 - 1) / (STEPS * 4) * 4 : LEAST > MOST / 2 ? MOST
+           : LEAST > MOST / 4 ? MOST / 2 : LEAST > MOST / 8 ? MOST / 4 : MOST / 8,
+    SIDE = !TA && A_ROW % 4 == 0 ? 4 : 1, /* adjacent elements of A that a thread loads */
     COLUMNS = 32 * V,
     TM = (M + WARPS - 1) / WARPS, /* rows of C that a thread has at the end */
     PIECES = STEP / COPY, LOADS = TB ? PIECES : STEP, WIDTH = TB ? COPY : V
@@ -42,43 +45,91 @@ struct ThinTile {
   INL_MEMBER int row(int i) { return (int)threadIdx.x / 32 * TM + i; }
   INL_MEMBER int col(int) { return (int)threadIdx.x % 32 * V; }
 
-  /* A step of B from k0 on: of a thread's own columns, or with TB pieces of all columns of the warp. WHOLE: all of STEP,
-     of which otherwise `left` are there. */
-  template <bool WHOLE>
-  INL_MEMBER void load(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *pb, int n0, int k0, int left, int width) {
+  /* A step of B from k0 on: of a thread's own columns, or with TB pieces of all columns of the warp. Threads that have
+     no column read the first one: a branch for them would keep two values of each number apart. THERE: so many of STEP
+     are there, if it is not 0, and else `left`. */
+  template <int THERE> INL_MEMBER void load(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *pb, int n0, int k0, int left) {
     const int lane = (int)threadIdx.x % 32;
-    const bool all = N % COLUMNS == 0 && width == N;
-    if (!TB && WHOLE && all) { /* nothing is left out, so there is less to compile */
-      const Stored *first = pb + ((I)k0 * B_ROW + n0 + lane * V);
-#pragma unroll
-      for (int s = 0; s < LOADS; s++) b[s] = *(const Vec<Stored, WIDTH> *)(first + (I)s * B_ROW);
+    const bool all = N % COLUMNS == 0;
+    if (!TB) {
+      const int n = n0 + lane * V;
+      load_columns<THERE>(b, pb + ((I)k0 * B_ROW + (all || n < N ? n : 0)), left);
       return;
     }
 #pragma unroll
-    for (int s = 0; s < LOADS; s++)
+    for (int s = 0; s < LOADS; s++) {
+      const int p = lane + s * 32, k = p % PIECES * COPY, n = n0 + p / PIECES;
 #pragma unroll
       for (int l = 0; l < WIDTH; l++) b[s].at[l] = 0;
-    if (!TB && !all && n0 + lane * V >= width) return; /* one branch for all loads */
-#pragma unroll
-    for (int s = 0; s < LOADS; s++) {
-      const int p = lane + s * 32, k = TB ? p % PIECES * COPY : s, n = n0 + (TB ? p / PIECES : lane * V);
-      if ((WHOLE || k < left) && (!TB || all || n < width))
-        b[s] = *(const Vec<Stored, WIDTH> *)(pb + (TB ? (I)n * B_ROW + k0 + k : (I)(k0 + k) * B_ROW + n));
+      if ((THERE == STEP || k < left) && (all || n < N))
+        b[s] = *(const Vec<Stored, WIDTH> *)(pb + ((I)n * B_ROW + k0 + k));
     }
   }
-  template <bool WHOLE>
-  __device__ __forceinline__ void step(T (&acc)[M][V], const typename A::Stored *pa, const Stored *pb, int n0, int k0,
-                                       int left, int count, int width) {
+  template <int THERE> INL_MEMBER void load_columns(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *first, int left) {
+#pragma unroll
+    for (int s = 0; s < LOADS; s += 4) {
+      if (s + 4 <= THERE) {
+        load_four<(int64_t)B_ROW * sizeof(Stored)>(b + s, first + (I)s * B_ROW);
+        continue;
+      }
+#pragma unroll
+      for (int i = s; i < s + 4; i++)
+        if (i < THERE || (!THERE && i < left))
+          b[i] = *(const Vec<Stored, WIDTH> *)(first + (I)i * B_ROW);
+        else
+#pragma unroll
+          for (int l = 0; l < WIDTH; l++) b[i].at[l] = 0;
+    }
+  }
+  /* The same of A, by all threads of the warp. */
+  template <int THERE>
+  __device__ __forceinline__ void load_rows(const StoredA *pa, int k0, int left, int count) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+#pragma unroll(4 / SIDE)
+    for (int p = lane; p < M * STEP / SIDE; p += 32) {
+      const int m = TA ? p % M : p / (STEP / SIDE), k = TA ? p / M : p % (STEP / SIDE) * SIDE;
+      Vec<StoredA, SIDE> x = {};
+      if (m < count && (THERE == STEP || k < left))
+        x = *(const Vec<StoredA, SIDE> *)(pa + (TA ? (I)(k0 + k) * A_ROW + m : (I)m * A_ROW + k0 + k));
+#pragma unroll
+      for (int i = 0; i < SIDE; i++) rows[warp][m][k + i] = A::get(x.at[i]);
+    }
+  }
+  /* Adds a step's products to the sums: B's elements lie in registers, whose numbers are constants. */
+  template <int THERE>
+  __device__ __forceinline__ void multiply(T (&acc)[M][V], const Vec<Stored, WIDTH> (&b)[LOADS], int left) {
+    const int warp = (int)threadIdx.x / 32;
+#pragma unroll
+    for (int k = 0; k < (THERE ? THERE : STEP); k += 4)
+#pragma unroll
+      for (int m = 0; m < M; m++) {
+        const Vec<T, 4> x = *(const Vec<T, 4> *)&rows[warp][m][k];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+          for (int l = 0; l < V; l++) {
+            const T sum = gemm_fma(x.at[i], B::get(b[k + i].at[l]), acc[m][l]);
+            acc[m][l] = k + i < THERE || k + i < left ? sum : acc[m][l]; /* a sum of -0 and 0 would be 0 */
+          }
+      }
+  }
+  /* With TB they go through shared memory. */
+  template <int THERE> __device__ __forceinline__ void multiply_across(T (&acc)[M][V], int left) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+#pragma unroll(THERE == STEP ? STEP : 16)
+    for (int k = 0; k < (THERE == STEP ? STEP : left); k++)
+#pragma unroll
+      for (int m = 0; m < M; m++)
+        acc[m][0] = gemm_fma(rows[warp][m][k], columns[warp][lane][k], acc[m][0]);
+  }
+  template <int THERE>
+  __device__ __forceinline__ void step(T (&acc)[M][V], const StoredA *pa, const Stored *pb, int n0, int k0, int left,
+                                       int count) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     Vec<Stored, WIDTH> b[LOADS];
-    load<WHOLE>(b, pb, n0, k0, left, width);
+    load<THERE>(b, pb, n0, k0, left);
     warp_sync();
-#pragma unroll 4
-    for (int p = lane; p < M * STEP; p += 32) {
-      const int m = TA ? p % M : p / STEP, k = TA ? p / M : p % STEP;
-      const bool in = m < count && (WHOLE || k < left);
-      rows[warp][m][k] = in ? A::get(pa[TA ? (I)(k0 + k) * A_ROW + m : (I)m * A_ROW + k0 + k]) : (T)0;
-    }
+    load_rows<THERE>(pa, k0, left, count);
     if (TB)
 #pragma unroll
       for (int s = 0; s < LOADS; s++)
@@ -86,34 +137,37 @@ struct ThinTile {
         for (int l = 0; l < WIDTH; l++)
           columns[warp][(lane + s * 32) / PIECES][(lane + s * 32) % PIECES * COPY + l] = B::get(b[s].at[l]);
     warp_sync();
-    /* B's elements lie in registers, whose numbers are constants, or with TB in shared memory */
-#pragma unroll(TB && !WHOLE ? 16 : STEP)
-    for (int k = 0; k < (WHOLE || !TB ? STEP : left); k++)
-#pragma unroll
-      for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int l = 0; l < V; l++) {
-          const T y = TB ? columns[warp][lane][k] : B::get(b[TB ? 0 : k].at[TB ? 0 : l]);
-          const T sum = gemm_fma(rows[warp][m][k], y, acc[m][l]);
-          acc[m][l] = WHOLE || TB || k < left ? sum : acc[m][l]; /* a sum of -0 and 0 would be 0 */
-        }
+    if (TB)
+      multiply_across<THERE>(acc, left);
+    else
+      multiply<THERE>(acc, b, left);
   }
-  /* The chain from `first` to `end`, whose last step is a part where the depth ends. */
-  __device__ __forceinline__ void chain(T (&acc)[M][V], const typename A::Stored *pa, const Stored *pb, int n0, int first,
-                                        int end, int depth, int count, int width) {
+  /* The chain from `first` to `end`, whose last step is a part where the depth ends: the constant K, or `depth`. */
+  template <bool FIXED>
+  __device__ __forceinline__ void chain(T (&acc)[M][V], const StoredA *pa, const Stored *pb, int n0, int first, int end,
+                                        int count) {
+    enum { REST = FIXED && K % STEP != 0 ? K % STEP : 0 };
 #pragma unroll
     for (int m = 0; m < M; m++)
 #pragma unroll
       for (int l = 0; l < V; l++) acc[m][l] = 0;
     int k0 = first;
 #pragma unroll 1
-    for (; K >= STEP && k0 + STEP <= end; k0 += STEP) step<true>(acc, pa, pb, n0, k0, STEP, count, width);
-    if (k0 < end && (K % STEP != 0 || depth != K))
-      step<false>(acc, pa, pb, n0, k0, depth == K ? K % STEP : end - k0, count, width);
+    for (; K >= STEP && k0 + STEP <= end; k0 += STEP) step<STEP>(acc, pa, pb, n0, k0, STEP, count);
+    if constexpr (!FIXED || REST)
+      if (k0 < end) step<REST>(acc, pa, pb, n0, k0, REST ? REST : end - k0, count);
+  }
+  /* All of a depth of K. */
+  __device__ __forceinline__ void run(T (&c)[TM][V], const StoredA *pa, const Stored *pb, int, int n0, int count = M) {
+    run<true>(c, pa, pb, n0, count, K);
+  }
+  __device__ __forceinline__ void run(T (&c)[TM][V], const StoredA *pa, const Stored *pb, int, int n0, int count,
+                                      int depth) {
+    run<false>(c, pa, pb, n0, count, depth);
   }
   /* c: TM rows from row(0) on; count: rows of C, of M or fewer. */
-  __device__ __forceinline__ void run(T (&c)[TM][V], const typename A::Stored *pa, const Stored *pb, int, int n0,
-                                      int count = M, int depth = K, int width = N) {
+  template <bool FIXED>
+  __device__ __forceinline__ void run(T (&c)[TM][V], const StoredA *pa, const Stored *pb, int n0, int count, int depth) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
 #pragma unroll
     for (int i = 0; i < TM; i++)
@@ -125,7 +179,7 @@ struct ThinTile {
       T acc[M][V];
       if (first < depth) {
         const int end = depth - first < CHAIN ? depth : first + CHAIN;
-        chain(acc, pa, pb, n0, first, end, depth, count, width);
+        chain<FIXED>(acc, pa, pb, n0, first, end, count);
 #pragma unroll
         for (int m = 0; m < M; m++)
 #pragma unroll
