@@ -52,13 +52,14 @@ static void print_tile(Gen *g, Text *x, const GridProduct *p) {
 
 static void print_thin(Gen *g, Text *x, const GridProduct *p) {
   const char *from = cuda_converter(g, p->s.in);
-  text_line(x,
-            "typedef ThinTile<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %lld, %lld> "
-            "Tile;",
-            g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
-            (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.side,
-            p->s.threads / WARP, p->s.copy_b / dtype_size(p->s.in), (long long)p->s.a_row,
-            (long long)p->s.b_row);
+  text_line(
+      x,
+      "typedef ThinTile<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %lld, %lld> "
+      "Tile;",
+      g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
+      (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.side,
+      p->s.threads / WARP, grid_thin_step(&p->s), p->s.copy_b / dtype_size(p->s.in),
+      (long long)p->s.a_row, (long long)p->s.b_row);
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 

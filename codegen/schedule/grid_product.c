@@ -204,6 +204,23 @@ static bool choose_thin(const GridMachine *machine, GridProductSchedule *p) {
   return true;
 }
 
+/* A thread has loads of BYTES under way, twice as many of one or two rows, whose sums leave
+   registers. With B stored by columns they are a power of two, which lanes share. Else there are as
+   few steps of a chain as there can be, all as long, so that the last one is whole if it can be:
+   otherwise it is compiled besides. */
+int grid_thin_step(const GridProductSchedule *p) {
+  enum { BYTES = 256, LEAST = 32 /* bytes */, UNIT = 4 };
+  const int size = dtype_size(p->dt), copy = p->copy_b / dtype_size(p->in);
+  int most = BYTES / size;
+  if (p->tb) {
+    while (most > LEAST / size && p->k <= most / 2 && copy <= most / 2) most /= 2;
+    return most;
+  }
+  if (p->m < 3) most *= 2;
+  const int64_t chain = p->k < DEPTH ? p->k : DEPTH;
+  return UNIT * (int)ceil_div(chain, UNIT * ceil_div(chain, most));
+}
+
 /* The same on tensor cores, of halves: a block has a warp for each part of the depth, up to
    MOST_WARPS. A load reads up to LOAD bytes of adjacent columns: as many as leave enough warps,
    each of which has 8 KiB of B under way. */

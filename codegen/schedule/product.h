@@ -204,6 +204,9 @@ static inline bool grid_product_within(const GridProductSchedule *p) {
 static inline int grid_product_parts(const GridProductSchedule *p) {
   return grid_product_within(p) ? 1 : p->most ? p->most : p->parts;
 }
+/* Elements of the depth that a warp of a thin product loads at once, on ordinary units and of no
+   quantized B. */
+int grid_thin_step(const GridProductSchedule *p);
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);

@@ -61,6 +61,8 @@ bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, UNDER_ALL, "TensorConvBox<", "TensorConvBox");
   add_text(s, k, 15, "TensorConvBox<", "BoxSource");
   add_text(s, k, 14, "TensorConvBox<", "BoxRows");
+  add_text(s, k, UNDER_ALL, "ThinTile<", "ThinTile");
+  add_text(s, k, UNDER_ALL, "ThinTile<", "add_chains");
   add_text(s, k, 3, "Gemm<", "Gemm");
   add_text(s, k, 13, "Gemm<", "GemmSide");
   add_text(s, k, UNDER_ALL, "QuantizedSide<", "QuantizedSide");

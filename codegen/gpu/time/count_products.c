@@ -259,12 +259,12 @@ static void count_fma_product(Counting *n, const GridProductSchedule *p) {
 /* A warp for each chain: a load of B for each number of the depth, with which it multiplies all
    rows. */
 static void count_thin_product(Counting *n, const GridProductSchedule *p) {
-  enum { STEP = 256, CHAIN = 1024, CLOCKS = 4 /* of a dependent fma */ };
+  enum { CHAIN = 1024, CLOCKS = 4 /* of a dependent fma */ };
   GpuCounts *c = &n->c;
   const double size = dtype_size(p->in), number = dtype_size(p->dt),
                warps = c->threads / (double)WARP;
   const double k = (double)p->k, m = (double)p->m;
-  const double step = STEP / number * (!p->tb && p->m < 3 && k > STEP / number ? 2 : 1);
+  const double step = grid_thin_step(p);
   const double of_warp = k < CHAIN * warps ? ceil(k / warps) : CHAIN * ceil(k / CHAIN / warps);
   const double fma = k * m * p->side,
                loads = k * p->bn * size / WARP / (p->tb ? p->copy_b : p->side * size);

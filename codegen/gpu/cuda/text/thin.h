@@ -1,8 +1,9 @@
 /* Products of few rows on the ordinary units, limited by the memory that holds B, whose elements are read once: a warp
    does 32 * V columns of C over one chain of the depth, and the warps of a block chains side by side, which are then
    added in their order. Contract: the order of the sums is that of gemm.h, and so of the CPU.
-   I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. V: adjacent columns of a thread, 1 with TB; COPY:
-   elements of a load of B with TB. A_ROW, B_ROW: elements from one stored row to the next. */
+   I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. V: adjacent columns of a thread, 1 with TB; STEP: of
+   the depth, of which loads are under way together; COPY: elements of a load of B with TB. A_ROW, B_ROW: elements from
+   one stored row to the next. */
 /* section add_chains */
 /* Adds to a thread's rows of C what the warps of a block have summed, each a chain of CHAIN of the depth from d0 on, in
    the order of the chains. */
@@ -20,23 +21,19 @@ INL void add_chains(T (&c)[TM][V], const T (&sums)[WARPS][M][PITCH], int d0, int
       }
 }
 /* section ThinTile */
-template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int V, int WARPS, int COPY,
-          int A_ROW, int B_ROW>
+template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int V, int WARPS, int STEP,
+          int COPY, int A_ROW, int B_ROW>
 struct ThinTile {
   typedef typename A::Stored StoredA;
   typedef typename B::Stored Stored;
   enum {
     CHAIN = 1024,
-    MOST = 256 / sizeof(T), LEAST = K > COPY ? K : COPY,
-    UNDER_WAY = M < 3 ? 2 * MOST : MOST, /* loads of a thread; more of one or two rows, whose sums leave registers */
-    STEPS = LEAST > CHAIN ? CHAIN / UNDER_WAY : (LEAST + UNDER_WAY - 1) / UNDER_WAY, /* of a chain, as few as there can be */
-    /* of the depth: all steps are as long, so that the last one is whole where it can be, and else has little to compile */
-    STEP = !TB ? ((LEAST > CHAIN ? CHAIN : LEAST) + STEPS * 4 - 1) / (STEPS * 4) * 4 : LEAST > MOST / 2 ? MOST
-           : LEAST > MOST / 4 ? MOST / 2 : LEAST > MOST / 8 ? MOST / 4 : MOST / 8,
     SIDE = !TA && A_ROW % 4 == 0 ? 4 : 1, /* adjacent elements of A that a thread loads */
     COLUMNS = 32 * V,
     TM = (M + WARPS - 1) / WARPS, /* rows of C that a thread has at the end */
-    PIECES = STEP / COPY, LOADS = TB ? PIECES : STEP, WIDTH = TB ? COPY : V
+    PIECES = STEP / COPY, LOADS = TB ? PIECES : STEP, WIDTH = TB ? COPY : V,
+    /* with TB, whose pieces are a power of two: lanes along a column, columns at once, loads of a thread in each */
+    ALONG = PIECES < 32 ? PIECES : 32, AT_ONCE = 32 / ALONG, EACH = PIECES / ALONG
   };
   T rows[WARPS][M][STEP]; /* of A */
   T sums[WARPS][M][COLUMNS];
@@ -46,8 +43,8 @@ struct ThinTile {
   INL_MEMBER int col(int) { return (int)threadIdx.x % 32 * V; }
 
   /* A step of B from k0 on: of a thread's own columns, or with TB pieces of all columns of the warp. Threads that have
-     no column read the first one: a branch for them would keep two values of each number apart. THERE: so many of STEP
-     are there, if it is not 0, and else `left`. */
+     no column read one that there is: a branch for them would keep two values of each number apart. THERE: so many of
+     STEP are there, if it is not 0, and else `left`. */
   template <int THERE> INL_MEMBER void load(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *pb, int n0, int k0, int left) {
     const int lane = (int)threadIdx.x % 32;
     const bool all = N % COLUMNS == 0;
@@ -58,13 +55,17 @@ struct ThinTile {
     }
 #pragma unroll
     for (int s = 0; s < LOADS; s++) {
-      const int p = lane + s * 32, k = p % PIECES * COPY, n = n0 + p / PIECES;
+      const int k = piece(lane, s), n = n0 + column(lane, s);
+      if (THERE != STEP)
 #pragma unroll
-      for (int l = 0; l < WIDTH; l++) b[s].at[l] = 0;
-      if ((THERE == STEP || k < left) && (all || n < N))
-        b[s] = *(const Vec<Stored, WIDTH> *)(pb + ((I)n * B_ROW + k0 + k));
+        for (int l = 0; l < WIDTH; l++) b[s].at[l] = 0;
+      if (THERE == STEP || k < left)
+        b[s] = *(const Vec<Stored, WIDTH> *)(pb + ((I)(all || n < N ? n : N - 1) * B_ROW + k0 + k));
     }
   }
+  /* With TB: the first number of the depth, and the column, that load s of a lane reads. */
+  INL_MEMBER int piece(int lane, int s) { return (lane % ALONG + s % EACH * ALONG) * COPY; }
+  INL_MEMBER int column(int lane, int s) { return lane / ALONG + s / EACH * AT_ONCE; }
   template <int THERE> INL_MEMBER void load_columns(Vec<Stored, WIDTH> (&b)[LOADS], const Stored *first, int left) {
 #pragma unroll
     for (int s = 0; s < LOADS; s += 4) {
@@ -116,11 +117,22 @@ struct ThinTile {
   /* With TB they go through shared memory. */
   template <int THERE> __device__ __forceinline__ void multiply_across(T (&acc)[M][V], int left) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-#pragma unroll(THERE == STEP ? STEP : 16)
-    for (int k = 0; k < (THERE == STEP ? STEP : left); k++)
+    const T *y = columns[warp][lane];
+    if (THERE != STEP) {
+#pragma unroll 16
+      for (int k = 0; k < left; k++)
 #pragma unroll
-      for (int m = 0; m < M; m++)
-        acc[m][0] = gemm_fma(rows[warp][m][k], columns[warp][lane][k], acc[m][0]);
+        for (int m = 0; m < M; m++) acc[m][0] = gemm_fma(rows[warp][m][k], y[k], acc[m][0]);
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < STEP; k += 4)
+#pragma unroll
+      for (int m = 0; m < M; m++) {
+        const Vec<T, 4> x = *(const Vec<T, 4> *)&rows[warp][m][k];
+#pragma unroll
+        for (int i = 0; i < 4; i++) acc[m][0] = gemm_fma(x.at[i], y[k + i], acc[m][0]);
+      }
   }
   template <int THERE>
   __device__ __forceinline__ void step(T (&acc)[M][V], const StoredA *pa, const Stored *pb, int n0, int k0, int left,
@@ -135,7 +147,7 @@ struct ThinTile {
       for (int s = 0; s < LOADS; s++)
 #pragma unroll
         for (int l = 0; l < WIDTH; l++)
-          columns[warp][(lane + s * 32) / PIECES][(lane + s * 32) % PIECES * COPY + l] = B::get(b[s].at[l]);
+          columns[warp][column(lane, s)][piece(lane, s) + l] = B::get(b[s].at[l]);
     warp_sync();
     if (TB)
       multiply_across<THERE>(acc, left);
