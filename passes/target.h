@@ -69,6 +69,9 @@ struct Target {
      the copy pays; -1: neither. padded: by value, rows have padding where that helps. NULL: of no
      product. */
   int (*transposed_operand)(const Target *t, const Entry *e, const Op *op, const bool *padded);
+  /* It rounds operand i of this product to tf32 as it reads it, as f32 numbers lie. NULL: of no
+     product. */
+  bool (*rounds_operand)(const Target *t, const Entry *e, const Op *op, int i);
   bool moves_in_place; /* reshapes that move elements do so one after the other, in the operand's
                           bytes, too */
   bool compact_inputs; /* pads read an input as a run has it: without gaps where it is shorter than

@@ -158,7 +158,7 @@ typedef struct GcArg {
 enum { GC_MAP_AXES = 4, GC_MAP_SWIZZLE = 128 };
 typedef struct GcTensorMap {
   int arg;
-  GcDtype dtype;              /* of 2 bytes, or f32 */
+  GcDtype dtype;              /* of 2 bytes, or f32, which copies round to tf32 */
   uint64_t offset;            /* bytes from the argument's first to that of the first element */
   uint64_t size[GC_MAP_AXES]; /* elements */
   uint64_t stride[GC_MAP_AXES - 1]; /* bytes, of all axes but the first; ascending */

@@ -112,6 +112,7 @@ const char *cuda_converter(Gen *g, Dtype dt);
 /* As Target's: of gradients of weights in tf32. */
 int cuda_transposed_operand(const Target *t, const Entry *e, const Op *op, const bool *padded);
 /* As Target's. */
+bool cuda_rounds_operand(const Target *t, const Entry *e, const Op *op, int i);
 bool cuda_multiplies_quantized(const Target *t, const Entry *e, const Op *op);
 /* Bytes that the launches of a group need beside its values. */
 uint64_t cuda_product_scratch(const CudaTarget *t, const Group *gr);

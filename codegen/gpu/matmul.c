@@ -79,6 +79,14 @@ int cuda_transposed_operand(const Target *target, const Entry *e, const Op *op,
   return product_transposed_operand(&t->machine, &shape, with_padding(t, &shape, shape.k));
 }
 
+/* Others are copied first, with rows where wide copies can begin. */
+bool cuda_rounds_operand(const Target *target, const Entry *e, const Op *op, int i) {
+  const CudaTarget *t = cuda_target(target);
+  const Type *x = value_type(e, op->operands[i]);
+  return !t->pre_sm80 && op->kind == OP_MATMUL && op->attr[AT_TF32].i &&
+         x->dim[x->rank - 1] * dtype_size(x->dtype) % t->t.row_bytes == 0;
+}
+
 bool cuda_multiplies_quantized(const Target *t, const Entry *e, const Op *op) {
   if (!is_quantized(op) || type_extent(value_type(e, op->operands[0]), 1)) return false;
   const GridProductShape shape = shape_of(e, op);
@@ -101,8 +109,13 @@ static GridProduct product_of(Gen *g, const Group *gr) {
   const bool narrow = shape.tensor;
   shape.tensor = cuda_on_tensor_cores(g, narrow);
   shape.whole |= narrow && !shape.tensor; /* scratch is that of tensor cores */
+  const bool round_a = !is_quantized(mm) && mm->attr[AT_ROUND_A].i,
+             round_b = !is_quantized(mm) && mm->attr[AT_ROUND_B].i;
+  shape.async &= shape.tensor || !(round_a || round_b); /* rounded in registers, on the way */
   return (GridProduct){.s = grid_product_schedule(&t->machine, &shape),
                        .rounded = product_dtype(c->dtype) != c->dtype,
+                       .round_a = round_a,
+                       .round_b = round_b,
                        .a = group_arg(gr, mm->operands[0]),
                        .b = group_arg(gr, mm->operands[1]),
                        .scale = shape.bits ? group_arg(gr, mm->operands[2]) : -1,

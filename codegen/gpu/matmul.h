@@ -8,6 +8,7 @@
 typedef struct GridProduct {
   GridProductSchedule s;
   bool rounded;              /* the product itself is rounded to its dtype */
+  bool round_a, round_b;     /* the operand is f32, and counts as rounded to tf32 */
   int a, b, scale;           /* inputs of the group; scale: of a quantized B, else -1 */
   const char *batch, *m, *k; /* how many of each at run time; columns are static */
 } GridProduct;

@@ -4,12 +4,18 @@
    of the schedule. */
 #include "codegen/gpu/matmul.h"
 
-/* The last parameters of a tile, where rows are padded or the run decides how many there are. */
+/* The last parameters of a tile, where rows are padded, the run decides how many there are, or the
+   tile rounds operands. */
 static const char *padded_rows(Gen *g, const GridProduct *p) {
   const GridProductSchedule *s = &p->s;
-  if (s->tensor && (rows_bounded(p) || depth_bounded(p)))
-    return arena_printf(g->a, ", %lld, %lld, %s, %s", (long long)s->a_row, (long long)s->b_row,
-                        rows_bounded(p) ? "true" : "false", depth_bounded(p) ? "true" : "false");
+  const bool rounds = p->round_a || p->round_b;
+  if (s->tensor && (rounds || rows_bounded(p) || depth_bounded(p)))
+    return arena_printf(g->a, ", %lld, %lld, %s, %s%s", (long long)s->a_row, (long long)s->b_row,
+                        rows_bounded(p) ? "true" : "false", depth_bounded(p) ? "true" : "false",
+                        !rounds       ? ""
+                        : !p->round_b ? ", true"
+                        : !p->round_a ? ", false, true"
+                                      : ", true, true");
   const int64_t depth = s->tensor ? s->k : s->part; /* as the tile knows it */
   if (s->a_row == (s->ta ? s->m : depth) && s->b_row == (s->tb ? depth : s->n)) return "";
   return arena_printf(g->a, "%s, %lld, %lld", s->tensor ? "" : ", 1024", (long long)s->a_row,
@@ -23,6 +29,10 @@ static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
             p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm,
             p->s.wn, p->s.copy_a, p->s.copy_b, padded_rows(g, p));
   text_line(x, "extern __shared__ __align__(128) char smem[];");
+}
+
+static const char *converter(Gen *g, const GridProduct *p, bool rounds) {
+  return rounds ? "RoundTf32" : cuda_converter(g, p->s.in);
 }
 
 static void print_ring(Gen *g, Text *x, const GridProduct *p) {
@@ -42,24 +52,23 @@ static void print_ring(Gen *g, Text *x, const GridProduct *p) {
 }
 
 static void print_tile(Gen *g, Text *x, const GridProduct *p) {
-  const char *from = cuda_converter(g, p->s.in);
   text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d%s> Tile;",
-            g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
-            (long long)p->s.part, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm,
-            p->s.bn, p->s.tm, p->s.tn, padded_rows(g, p));
+            g->index, dtype_prefix(p->s.dt), converter(g, p, p->round_a),
+            converter(g, p, p->round_b), (long long)p->s.m, (long long)p->s.n, (long long)p->s.part,
+            p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.tm,
+            p->s.tn, padded_rows(g, p));
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
 static void print_thin(Gen *g, Text *x, const GridProduct *p) {
-  const char *from = cuda_converter(g, p->s.in);
   text_line(
       x,
       "typedef ThinTile<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %lld, %lld> "
       "Tile;",
-      g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
-      (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.side,
-      p->s.threads / WARP, grid_thin_step(&p->s), p->s.copy_b / dtype_size(p->s.in),
-      (long long)p->s.a_row, (long long)p->s.b_row);
+      g->index, dtype_prefix(p->s.dt), converter(g, p, p->round_a), converter(g, p, p->round_b),
+      (long long)p->s.m, (long long)p->s.n, (long long)p->s.k, p->s.ta ? "true" : "false",
+      p->s.tb ? "true" : "false", p->s.side, p->s.threads / WARP, grid_thin_step(&p->s),
+      p->s.copy_b / dtype_size(p->s.in), (long long)p->s.a_row, (long long)p->s.b_row);
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 

@@ -60,6 +60,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .multiplies_quantized = cuda_multiplies_quantized,
                   .narrow_quantized = true,
                   .transposed_operand = cuda_transposed_operand,
+                  .rounds_operand = cuda_rounds_operand,
                   .runs_beside = true,
                   .max_fused_ops = 64};
   /* 128 blocks: about one for each multiprocessor of an A100 (108) or H100 (132), so that a

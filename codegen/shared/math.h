@@ -17,8 +17,8 @@ INL f32 f32_floor(f32 x) { return __builtin_floorf(x); }
 INL f32 f32_ceil(f32 x) { return __builtin_ceilf(x); }
 INL f32 f32_rint(f32 x) { return __builtin_rintf(x); }
 /* section f32_tf32 */
-INL f32 f32_tf32(f32 x) { /* rounds off the last 13 bits; infinities and NaN stay */
-  const i32 b = f32_bits(x), r = (i32)(((uint32_t)b + 0x1000u) & ~0x1fffu);
+INL f32 f32_tf32(f32 x) { /* rounds off the last 13 bits, ties to even; infinities and NaN stay */
+  const i32 b = f32_bits(x), r = (i32)(((uint32_t)b + 0xfffu + ((uint32_t)b >> 13 & 1u)) & ~0x1fffu);
   return bits_f32((b & 0x7f800000) == 0x7f800000 ? b : r);
 }
 /* section EXP_HI EXP_LO ROUND_MAGIC f32_exp_poly */

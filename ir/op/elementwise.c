@@ -258,7 +258,7 @@ static double float_mod(double a, double b) {
 static double float_tf32(double a) {
   int e;
   double m = frexp(a, &e);
-  return a - a == 0 ? ldexp(round(ldexp(m, 11)), e - 11) : a;
+  return a - a == 0 ? ldexp(rint(ldexp(m, 11)), e - 11) : a;
 }
 
 static Int128 int_abs(Int128 a) { return a < 0 ? -a : a; }

@@ -294,6 +294,9 @@ static ExpandFn *expansion(const PassRun *r, const Entry *e, const Op *op) {
       t->quantizes(t, e, op))
     return NULL;
   if (op_info[op->kind].cls == CLASS_WINDOW) return windows_expansion(t, e, op);
+  if (op->kind == OP_MATMUL &&
+      ((t && t->rounds_operand) || !(op->attr[AT_ROUND_A].i || op->attr[AT_ROUND_B].i)))
+    return NULL;
   bool kept = (op->kind == OP_QUANTIZED_MATMUL || op->kind == OP_SCALED_MATMUL) && t &&
               t->multiplies_quantized && t->multiplies_quantized(t, e, op);
   return kept ? NULL : op_info[op->kind].expand;

@@ -218,7 +218,7 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
   return intern_printf(
       c, "%.*sautodiff{saved=%s},precision{products=%s},narrow-states,master-weights%.*swiden,%s%s",
       (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind), behind,
-      strcmp(precision, "tf32") == 0 ? "transpose-operands," : "", late);
+      strcmp(precision, "tf32") == 0 ? "transpose-operands,round-operands," : "", late);
 }
 
 /* With the argument for the stage. */

@@ -50,8 +50,8 @@ void cuda_constants(const GcLaunch *l, void **params) {
 
 bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
                       void **params) {
-  enum { F16 = 6, F32 = 7, BF16 = 9, SWIZZLE_128 = 3, PROMOTE_128 = 2 };
-  static const int types[] = {[GC_F16] = F16, [GC_BF16] = BF16, [GC_F32] = F32};
+  enum { F16 = 6, BF16 = 9, TF32 = 11, SWIZZLE_128 = 3, PROMOTE_128 = 2 };
+  static const int types[] = {[GC_F16] = F16, [GC_BF16] = BF16, [GC_F32] = TF32};
   static const uint32_t steps[GC_MAP_AXES] = {1, 1, 1, 1};
   for (int i = 0; i < l->nmaps; i++) {
     const GcTensorMap *m = &l->maps[i];

@@ -20,9 +20,10 @@ static void mark(const Entry *e, const Block *b, bool *seen) {
 }
 
 static bool is_asked_for(OpKind k) {
-  return (!op_info[k].expand || k == OP_QUANTIZED_MATMUL) && op_info[k].cls != CLASS_META &&
-         k != OP_TF32 && k != OP_EXTENT && op_info[k].cls != CLASS_COLLECTIVE &&
-         k != OP_FIRST_ROW && k != OP_RANK; /* ranks are the CPU's */
+  return (!op_info[k].expand || k == OP_MATMUL || k == OP_QUANTIZED_MATMUL) &&
+         op_info[k].cls != CLASS_META && k != OP_TF32 && k != OP_EXTENT &&
+         op_info[k].cls != CLASS_COLLECTIVE && k != OP_FIRST_ROW &&
+         k != OP_RANK; /* ranks are the CPU's */
 }
 
 int main(int argc, char **argv) {

@@ -84,7 +84,7 @@ static size_t add_maps(uint64_t *params, size_t at, const GcLaunch *l, void *con
   for (int i = 0; i < l->nmaps; i++, at += PTX_TENSOR_BYTES) {
     const GcTensorMap *m = &l->maps[i];
     PtxTensor t = {.type = m->dtype == GC_F16   ? 6
-                           : m->dtype == GC_F32 ? 7
+                           : m->dtype == GC_F32 ? 11
                                                 : 9,
                    .rank = GC_MAP_AXES,
                    .address = (uintptr_t)p[m->arg] + m->offset,

@@ -237,9 +237,10 @@ static uint32_t operand(uint64_t *s, char kind) {
 static void fill(uint32_t *in, char kind, uint64_t *s) {
   for (int i = 0; i < WORDS; i++) {
     bool halves = (kind == 'b' || kind == 'h') && i < 192;
-    in[i] = kind == 'w' ? next(s) << 1 ^ next(s)
-            : halves    ? operand(s, kind) | operand(s, kind) << 16
-                        : operand(s, 't');
+    in[i] = kind == 'w'              ? next(s) << 1 ^ next(s)
+            : halves                 ? operand(s, kind) | operand(s, kind) << 16
+            : kind == 't' && i < 192 ? operand(s, 't') & ~0x1fffu /* as the hardware reads it */
+                                     : operand(s, 't');
   }
 }
 

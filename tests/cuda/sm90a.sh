@@ -43,6 +43,7 @@ entry sums(x : u8[n <= 300, 72], y : u8[n, 64], z : u8[72, n], w : u8[72, 64]) {
   v, u, t = f32(x), f32(y), f32(z)
   return a = v @ f32(w), b = transpose(u) @ transpose(t), c = transpose(v) @ u
 }
+entry rounds(x : f32[144, 64], w : f32[64, 136]) { return y = x @ w }   # by tensor maps
 END
 cat >images.g <<'END'
 entry images(x : f32[1, 72, 14, 14], w : f32[248, 72, 3, 3], dy : f32[1, 248, 7, 7]) {
@@ -95,7 +96,7 @@ done
 # shellcheck disable=SC2086
 LD_LIBRARY_PATH=$driver ./net $deep --device cuda --expect s.npy --rtol 0 --atol 0 >out 2>&1 || fail 'parts of the depth'
 all=fuse,layout,order,liveness,inplace,share,plan-verify
-compile tf32.g --passes="autodiff,precision{products=tf32},transpose-operands{all=1},$all" --arch=compute_90a --target=cuda,cpu -o tf32
+compile tf32.g --passes="autodiff,precision{products=tf32},transpose-operands{all=1},round-operands,$all" --arch=compute_90a --target=cuda,cpu -o tf32
 # runs of fewer rows and images than the bounds: bits of the CPU, with what lies behind them poisoned
 for n in 1 110 300; do
   "$mkdata" npy u8 $n,72 1 v.npy && "$mkdata" npy u8 $n,64 2 u.npy && "$mkdata" npy u8 72,$n 3 t.npy && "$mkdata" npy u8 72,64 4 s.npy
@@ -112,6 +113,10 @@ for n in 1 110 300; do
   # shellcheck disable=SC2086
   LD_LIBRARY_PATH=$driver ./tf32 $sums --device cuda --poison --expect a=a.npy --expect b=b.npy --expect c=c.npy --rtol 0 --atol 0 >out 2>&1 || fail 'tf32'
 done
+"$mkdata" npy f32 64,136 21 r.npy
+./tf32 rounds --x x.npy --w r.npy --quiet --device cpu --y y.npy >out 2>&1 || fail 'tf32 of f32 on the CPU'
+LD_LIBRARY_PATH=$driver ./tf32 rounds --x x.npy --w r.npy --quiet --device cuda --expect y.npy --rtol 1e-5 --atol 1e-4 >out 2>&1 ||
+  fail 'tensor maps do not round to tf32'
 for n in 1 5; do
   "$mkdata" npy u8 $n,64,16,13 1 v.npy && "$mkdata" npy u8 $n,60,16,13 2 u.npy
   filters="filters --x v.npy --dy u.npy --quiet"

@@ -104,11 +104,22 @@ static bool look_at_shared(const Bulk *b, uint64_t shared, uint64_t global, unsi
 }
 
 /* ---- as it happens ---- */
+/* To nearest, ties to even; infinities and NaN stay. */
+static void round_units(char *at, unsigned bytes) {
+  for (unsigned i = 0; i < bytes; i += 4) {
+    uint32_t u;
+    memcpy(&u, at + i, 4);
+    if ((u & 0x7f800000) != 0x7f800000) u = (u + 0xfff + (u >> 13 & 1)) & ~0x1fffu;
+    memcpy(at + i, &u, 4);
+  }
+}
+
 static bool load(const Bulk *b, uint64_t shared, uint64_t global, unsigned lo, unsigned hi) {
   char *to = place(b, shared);
   if (!to) return true; /* reported: its CTA has ended */
   memset(to, 0, 16);
   if (hi > lo) memcpy(to + lo, memory_place(global + lo), hi - lo);
+  if (hi > lo && b->tensor.rounds) round_units(to + lo, hi - lo);
   uint32_t written = 0xffff;
   for (unsigned at = lo; at < hi; at++)
     if (!memory_byte_written(b->w->x, global + at)) written &= ~(1u << at);
@@ -200,6 +211,10 @@ static bool get_tensor(Bulk *b, const Opd *o, const Opd *coordinates, int rank) 
   }
   if (!tensor_get(&b->tensor, map) || b->tensor.rank != rank) {
     report(b->w, b->lane, PTX_BOUNDS, at, "no map of a tensor with %d dimensions is here", rank);
+    return false;
+  }
+  if (b->tensor.rounds && b->form != BULK_LOAD) {
+    report(b->w, b->lane, PTX_BOUNDS, at, "only loads are known by a map that rounds to tf32");
     return false;
   }
   for (int i = 0; i < rank; i++) b->from[i] = (int32_t)lane_bits(b->w, &coordinates[i], b->lane);

@@ -13,8 +13,7 @@ static float as_float(uint32_t u) {
 }
 
 static double element(Type t, uint32_t reg, int half) {
-  if (t == TYPE_tf32)
-    return (double)as_float(reg & ~0x1fffu); /* the low 13 bits are not looked at */
+  if (t == TYPE_tf32) return (double)as_float(reg & ~0x1fffu); /* the low 13 bits are left out */
   uint16_t h = (uint16_t)(reg >> (16 * half));
   return t == TYPE_f16 ? half_get(h) : bfloat_get(h);
 }
@@ -43,12 +42,22 @@ static void load_b(const Warp *w, const Ins *i, const Opd *b, int regs, double B
         B[per * (l % 4) + h + 4 * per * r][l / 4] = element((Type)i->type, slot32(w, &b[r])[l], h);
 }
 
+/* Of tf32: an operand, of so many registers, has bits that are left out. */
+static bool any_cut(const Warp *w, const Opd *o, int regs) {
+  for (int r = 0; r < regs; r++)
+    for (int l = 0; l < LANES; l++)
+      if (tf32_is_cut(slot32(w, &o[r])[l])) return true;
+  return false;
+}
+
 void exec_mma(Warp *w, const Ins *i, uint32_t mask) {
   int k = i->mode, na = i->type == TYPE_tf32 ? k / 2 : k / 4, nc = i->from == TYPE_f32 ? 4 : 2;
   const Opd *d = i->opd, *a = d + nc, *b = a + na, *c = b + na / 2;
   if (mask != ~0u)
     report(w, __builtin_ctz(mask), PTX_WARP_SYNC, mask, "mma runs with lanes missing");
   bool ok = all_defined(w, i);
+  if (i->type == TYPE_tf32 && ok && any_cut(w, a, na + na / 2))
+    report(w, 0, PTX_ROUNDING, 0, "an operand of tf32 has more than 11 significant bits");
   double A[16][16], B[16][8], C[16][8];
   load_a(w, i, a, na, A);
   load_b(w, i, b, na / 2, B);

@@ -7,7 +7,7 @@
 static const uint32_t mark = 0x70614d54; /* "TMap" */
 typedef struct Packed {
   uint32_t mark;
-  uint8_t rank, element, swizzle;
+  uint8_t rank, element, swizzle, rounds;
   uint64_t address, stride[PTX_TENSOR_RANK - 1];
   uint32_t last[PTX_TENSOR_RANK]; /* size - 1 */
   uint8_t box[PTX_TENSOR_RANK];   /* - 1 */
@@ -15,12 +15,14 @@ typedef struct Packed {
 _Static_assert(sizeof(Packed) <= PTX_TENSOR_BYTES, "a tensor map has 128 bytes");
 
 /* By CUtensorMapDataType; 0: not known here. */
-static const uint8_t element_bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
+enum { TFLOAT32 = 11 };
+static const uint8_t element_bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 0, [TFLOAT32] = 4};
 
 const char *ptx_tensor_map(void *map, const PtxTensor *t) {
   Packed p = {.mark = mark};
   if ((uintptr_t)map & 63) return "the map is not at a multiple of 64 bytes";
-  if (t->type >= sizeof element_bytes) return "the type of the elements is not known";
+  if (t->type >= sizeof element_bytes || !element_bytes[t->type])
+    return "the type of the elements is not known";
   if (t->rank < 1 || t->rank > PTX_TENSOR_RANK) return "a tensor has 1 to 5 dimensions";
   if (t->address & 15 || !t->address) return "the address is not a multiple of 16 bytes";
   if (t->interleave || t->fill) return "interleaved layouts and other fills are not known";
@@ -45,6 +47,7 @@ const char *ptx_tensor_map(void *map, const PtxTensor *t) {
   p.rank = (uint8_t)t->rank;
   p.element = (uint8_t)bytes;
   p.swizzle = (uint8_t)t->swizzle;
+  p.rounds = t->type == TFLOAT32;
   memset(map, 0, PTX_TENSOR_BYTES);
   memcpy(map, &p, sizeof p);
   return NULL;
@@ -54,7 +57,11 @@ bool tensor_get(Tensor *t, const void *map) {
   Packed p;
   memcpy(&p, map, sizeof p);
   if (p.mark != mark) return false;
-  *t = (Tensor){.address = p.address, .rank = p.rank, .element = p.element, .swizzle = p.swizzle};
+  *t = (Tensor){.address = p.address,
+                .rank = p.rank,
+                .element = p.element,
+                .swizzle = p.swizzle,
+                .rounds = p.rounds};
   for (int i = 0; i < PTX_TENSOR_RANK; i++) {
     t->size[i] = (uint64_t)p.last[i] + 1;
     t->stride[i] = i ? p.stride[i - 1] : p.element;

@@ -11,6 +11,7 @@ typedef struct Tensor {
   int rank;
   unsigned element; /* bytes */
   unsigned swizzle; /* 0; 1, 2, 3: in rows of 32, 64, 128 bytes */
+  bool rounds;      /* f32 becomes tf32 on its way to shared memory */
 } Tensor;
 bool tensor_get(Tensor *t, const void *map); /* false: no tensor map */
 uint64_t tensor_box_bytes(const Tensor *t);

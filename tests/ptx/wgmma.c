@@ -18,6 +18,7 @@ typedef struct Wgmma {
   uint64_t a, b;  /* descriptors; a: of shared memory only */
   bool add;       /* to the accumulators */
   bool unwritten; /* it reads what a copy has brought and nobody wrote */
+  bool cut;       /* an operand of tf32 has more bits */
   uint32_t group, clock;
 } Wgmma;
 
@@ -102,6 +103,13 @@ static double element(const Ins *i, const char *at) {
   return i->type == TYPE_f16 ? half_get(h) : bfloat_get(h);
 }
 
+static bool is_cut(const Ins *i, const char *at) {
+  uint32_t u;
+  if (i->type != TYPE_tf32) return false;
+  memcpy(&u, at, 4);
+  return tf32_is_cut(u);
+}
+
 /* By row: whether all of it was written. */
 static void look_at_rows(Warp *w, const Ins *i, const Matrix *m, unsigned first, unsigned rows,
                          bool *written) {
@@ -119,27 +127,32 @@ static void look_at_rows(Warp *w, const Ins *i, const Matrix *m, unsigned first,
 }
 
 /* to[k][row] of rows from `first` on */
-static void fetch(Warp *w, const Ins *i, const Matrix *m, unsigned first, unsigned rows, double *to,
+static void fetch(Warp *w, Wgmma *g, const Matrix *m, unsigned first, unsigned rows, double *to,
                   double sign) {
+  const Ins *i = g->at;
   unsigned bytes = element_bytes(i), per = UNIT / bytes, deep = 2 * per;
   for (unsigned r = 0; r < rows; r += m->turned ? per : 1)
     for (unsigned k = 0; k < deep; k += m->turned ? 1 : per) {
       int cta;
       uint64_t at = unit_at(m, first + r, k, per);
       const char *p = memory_shared(w, 0, &at, UNIT, &cta);
-      for (unsigned e = 0; p && e < per; e++)
+      for (unsigned e = 0; p && e < per; e++) {
+        g->cut |= is_cut(i, p + e * bytes);
         to[(m->turned ? k : k + e) * rows + (m->turned ? r + e : r)] =
             sign * element(i, p + e * bytes);
+      }
     }
 }
 
-static void fetch_registers(const Warp *w, const Ins *i, const Opd *a, double *to, double sign) {
+static void fetch_registers(const Warp *w, Wgmma *g, const Opd *a, double *to, double sign) {
+  const Ins *i = g->at;
   unsigned per = i->type == TYPE_tf32 ? 1 : 2;
   for (unsigned r = 0; r < 4; r++)
     for (unsigned l = 0; l < LANES; l++)
       for (unsigned h = 0; h < per; h++) {
         uint32_t u = slot32(w, &a[r])[l];
         if (per == 2) u = u >> (16 * h) & 0xffff;
+        g->cut |= is_cut(i, (const char *)&u);
         to[(per * (l % 4) + h + 4 * per * (r >> 1)) * ROWS + l / 4 + 8 * (r & 1)] =
             sign * element(i, (const char *)&u);
       }
@@ -219,22 +232,24 @@ static void happen(Warp *w, Wgmma *g) {
   w->at = i;
   if (g->add) get_sums(w, i, sum);
   if (i->mode2 & WGMMA_REGISTERS) {
-    fetch_registers(w, i, operand_a(i), a, sign_a);
+    fetch_registers(w, g, operand_a(i), a, sign_a);
     for (int n = 0; n < 4; n++) ok &= opd_defined(w, operand_a(i) + n) == ~0u;
   } else {
     const Matrix m = matrix_of(w, g->a, i->mode2 & WGMMA_TURN_A);
-    fetch(w, i, &m, first_row(w), ROWS, a, sign_a);
+    fetch(w, g, &m, first_row(w), ROWS, a, sign_a);
     if (g->unwritten) look_at_rows(w, i, &m, first_row(w), ROWS, row);
     each_unit(w, i, &m, first_row(w), ROWS, end_read, g);
   }
   if (!g->unwritten || i->mode2 & WGMMA_REGISTERS) memset(row, ok, sizeof row);
   const Matrix m = matrix_of(w, g->b, i->mode2 & WGMMA_TURN_B);
-  fetch(w, i, &m, 0, columns, b, sign_b);
+  fetch(w, g, &m, 0, columns, b, sign_b);
   if (g->unwritten)
     look_at_rows(w, i, &m, 0, columns, column);
   else
     memset(column, true, sizeof column);
   each_unit(w, i, &m, 0, columns, end_read, g);
+  if (g->cut && ok && !g->unwritten)
+    report(w, 0, PTX_ROUNDING, 0, "an operand of tf32 has more than 11 significant bits");
   for (unsigned r = 0; r < ROWS; r++)
     for (unsigned k = 0; k < deep; k++) {
       double v = a[k * ROWS + r], *to = &sum[r * columns];

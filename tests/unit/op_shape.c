@@ -128,6 +128,8 @@ static const struct {
      "matmul is wide for f16 and bf16, not f32[2,4]"},
     {OP_MATMUL, "f32[2,4] f32[4,3]", NULL, "0;0;0;1", "f32[2,3]"},
     {OP_MATMUL, "f64[2,4] f64[4,3]", NULL, "0;0;0;1", "matmul has tf32 for f32, not f64[2,4]"},
+    {OP_MATMUL, "f32[2,4] f32[4,3]", NULL, "0;0;0;1;1;1", "f32[2,3]"},
+    {OP_MATMUL, "f32[2,4] f32[4,3]", NULL, "0;0;0;0;0;1", "matmul rounds operands of tf32 alone"},
     {OP_TF32, "f16[2]", NULL, NULL, "tf32 needs f32, not f16[2]: convert with f32(x)"},
     {OP_MATMUL, "f32[64,256] f32[128,10]", NULL, NULL,
      "matmul needs the inner dims to agree: 256 against 128, in f32[64,256] and f32[128,10]"},

@@ -86,6 +86,16 @@ static void count_made(Counting *n, const GridProductSchedule *p, double k) {
   c->lines += loads * quantized_lines(p, STAGE_ROW / (double)dtype_size(p->in));
 }
 
+/* Issue slots for operands that are rounded as they come from shared memory: a conversion of each
+   of the four registers of a matrix, at half of the rate of other instructions. */
+static double roundings(const Counting *n, const GridProductSchedule *p, double steps) {
+  enum { OF_MATRIX = 8, SIDE = 16 };
+  const Op *mm = n->gr->root;
+  if (mm->kind != OP_MATMUL) return 0;
+  const double sides = (mm->attr[AT_ROUND_A].i ? p->wm : 0) + (mm->attr[AT_ROUND_B].i ? p->wn : 0);
+  return steps * sides / SIDE * OF_MATRIX;
+}
+
 static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
   if (p->most) c->blocks = (double)p->blocks; /* those of more parts return */
@@ -99,8 +109,8 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   const double of_b = p->bits ? 0 : (double)p->bn / p->copy_b;
   double copies = k_tiles * STAGE_ROW / WARP * ((double)p->bm / p->copy_a + of_b); /* of warps */
   double small = (p->copy_a < 4 ? p->bm : 0) + (p->copy_b < 4 && !p->bits ? p->bn : 0);
-  c->issue = mma + matrices * (1 + (size == 4 ? 3 : 0)) + copies * 2 +
-             warps * (START + k_tiles * K_TILE) +
+  c->issue = mma + matrices * (1 + (size == 4 ? 3 : 0)) + roundings(n, p, warps * steps) +
+             copies * 2 + warps * (START + k_tiles * K_TILE) +
              k_tiles * STAGE_ROW / 2.0 / WARP * small * 2 * ADDRESS;
   double row_a = p->ta ? p->bm * size : STAGE_ROW, row_b = p->tb ? STAGE_ROW : p->bn * size;
   /* a warp's copy of `copy` bytes a thread touches so many rows */

@@ -3,6 +3,7 @@
  * warp, %l its lane, %out 4096 bytes in words that count up, and %map a tensor over their first
  * 3,840: 20 rows of 48 words; shared memory is s, mbarriers are bar. */
 #include "ptxi.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,14 @@ static PtxModule *load(const char *body, const char *limits) {
 
 typedef struct Tile {
   unsigned swizzle, box[2];
+  unsigned type;            /* of the map; 0: of 32-bit integers */
+  uint32_t first, distance; /* words in memory; distance 0: their numbers */
 } Tile;
 
 static PtxStatus run(const PtxModule *m, unsigned ctas, unsigned threads, unsigned order,
                      const Tile *tile, uint32_t *out, PtxResult *r) {
   static _Alignas(64) char map[PTX_TENSOR_BYTES];
-  PtxTensor t = {.type = 2,
+  PtxTensor t = {.type = tile->type ? tile->type : 2,
                  .rank = 2,
                  .address = (uintptr_t)out,
                  .size = {COLUMNS, ROWS},
@@ -49,7 +52,8 @@ static PtxStatus run(const PtxModule *m, unsigned ctas, unsigned threads, unsign
                  .swizzle = tile->swizzle};
   const char *wrong = ptx_tensor_map(map, &t);
   if (wrong) fprintf(stderr, "the tensor map: %s\n", wrong), failures++;
-  for (uint32_t i = 0; i < WORDS; i++) out[i] = i;
+  for (uint32_t i = 0; i < WORDS; i++)
+    out[i] = tile->distance ? tile->first + i * tile->distance : i;
   _Alignas(64) char params[256] = {0};
   memcpy(params, &out, 8);
   memcpy(params + 64, map, sizeof map);
@@ -367,7 +371,7 @@ static const struct Case {
 
 static void check_cases(void) {
   static uint32_t out[WORDS];
-  const Tile tile = {0, {8, 4}};
+  const Tile tile = {0, {8, 4}, 0, 0, 0};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const struct Case *c = &cases[i];
     PtxModule *m = load(c->body, c->ctas > 1 ? " .explicitcluster .reqnctapercluster 2, 1, 1"
@@ -456,12 +460,55 @@ static void check_tile(const Tile *t, int x, int y, bool store) {
 }
 
 static void check_tiles(void) {
-  static const Tile tiles[] = {{0, {8, 4}},  {0, {36, 5}}, {1, {8, 20}},
-                               {2, {16, 9}}, {3, {32, 8}}, {3, {16, 12}}};
+  static const Tile tiles[] = {{0, {8, 4}, 0, 0, 0},  {0, {36, 5}, 0, 0, 0},
+                               {1, {8, 20}, 0, 0, 0}, {2, {16, 9}, 0, 0, 0},
+                               {3, {32, 8}, 0, 0, 0}, {3, {16, 12}, 0, 0, 0}};
   static const int at[][2] = {{0, 0}, {4, 3}, {-3, -2}, {40, 17}, {45, -1}, {-40, 30}};
   for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
     for (size_t k = 0; k < sizeof at / sizeof *at; k++)
       for (int store = 0; store < 2; store++) check_tile(&tiles[i], at[k][0], at[k][1], store);
+}
+
+/* ---- tiles of f32 that become tf32 ---- */
+static uint32_t nearest_tf32(uint32_t u) {
+  float f;
+  int e;
+  memcpy(&f, &u, 4);
+  if (!isfinite(f)) return u;
+  const double m = frexp((double)f, &e); /* 11 bits of it stay */
+  f = (float)ldexp(rint(ldexp(m, 11)), e - 11);
+  memcpy(&u, &f, 4);
+  return u;
+}
+
+/* Ties, carries into the exponent and beyond the largest number, infinities and NaN. */
+static void check_rounding(void) {
+  static const uint32_t first[] = {0x3f800000, 0x3ffc0000, 0x7f7e0000, 0xbf7ff000, 0x40490fdb};
+  static uint32_t out[WORDS];
+  char body[2048];
+  snprintf(body, sizeof body,
+           "mov.b32 %%r12, 0; mov.b32 %%r13, 0; mov.b32 %%r14, 1024; mov.b32 %%r15, 256; %s%s",
+           tile_in, words_out);
+  for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+    const Tile t = {3, {32, 8}, 11, first[i], 0x800};
+    PtxModule *m = load(body, "");
+    PtxResult r = {0};
+    if (!m || run(m, 1, 256, 0, &t, out, &r) != PTX_OK) {
+      fprintf(stderr, "rounding: %s\n", r.count ? r.findings[0].text : r.error);
+      failures++;
+    }
+    for (unsigned at = 0; at < 256; at++) {
+      const unsigned line = at / 32, unit = at / 4 % 8 ^ line; /* rows of 128 bytes */
+      const uint32_t word = line * COLUMNS + unit * 4 + at % 4;
+      const uint32_t was = t.first + word * t.distance, want = nearest_tf32(was);
+      if (out[at] == want) continue;
+      fprintf(stderr, "%08x becomes %08x, not %08x\n", was, out[at], want);
+      failures++;
+      break;
+    }
+    ptx_result_free(&r);
+    ptx_module_free(m);
+  }
 }
 
 /* ---- tensor maps that the driver refuses ---- */
@@ -477,7 +524,7 @@ static void check_maps(void) {
                           .swizzle = 3};
   PtxTensor bad[9];
   for (int i = 0; i < 9; i++) bad[i] = good;
-  bad[0].type = 11;
+  bad[0].type = 12;
   bad[1].rank = 6;
   bad[2].address = 4104;
   bad[3].stride[0] = 136;
@@ -495,6 +542,7 @@ static void check_maps(void) {
 int main(void) {
   check_cases();
   check_tiles();
+  check_rounding();
   check_maps();
   if (failures) fprintf(stderr, "%d failures\n", failures);
   return failures != 0;

@@ -12,7 +12,7 @@ enum { ORDERS = 4 };
 
 typedef struct Case {
   const char *kernel;
-  char type; /* of a and b: b bf16, h f16, t tf32 (f32 in memory) */
+  char type; /* of a and b: b bf16, h f16, t tf32 (f32 in memory, which copies round) */
   unsigned swizzle;
   bool turn_a, turn_b; /* stored as [k][m]; as [k][n], else [n][k] */
   int m, n, k;
@@ -70,7 +70,7 @@ static void make_map(const Case *c, void *map, void *at, int rows, bool turned, 
                      uint32_t box_k) {
   unsigned bytes = c->type == 't' ? 4 : 2, wide = (16u << c->swizzle) / bytes;
   uint64_t inner = (uint64_t)(turned ? rows : c->k), outer = (uint64_t)(turned ? c->k : rows);
-  PtxTensor t = {.type = c->type == 't'   ? 7
+  PtxTensor t = {.type = c->type == 't'   ? 11
                          : c->type == 'h' ? 6
                                           : 9,
                  .rank = 2,

@@ -277,10 +277,14 @@ INL uint32_t pack_f16(f32 low, f32 high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
   return r;
 }
-/* As the op tf32: to 11 significant bits, ties away from zero. */
+/* As the op tf32: to 11 significant bits, ties to even, but before sm_90 away from zero. */
 INL uint32_t round_tf32(f32 x) {
   uint32_t r;
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+#else
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+#endif
   return r;
 }
 /* 2^x by the special function unit, to two units in the last place: for kernels on tensor cores, whose bits

@@ -37,6 +37,10 @@ struct MmaTf32 {
     tensor_fma_tf32(c0, c1, c2, c3, a, b);
   }
   INL_MEMBER uint32_t rounded(const f32 *x, int i) { return round_tf32(x[i]); }
+  INL_MEMBER void round(uint32_t (&r)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) r[i] = round_tf32(bits_f32((i32)r[i]));
+  }
 };
 
 /* An operand's k-tile: EDGE rows or columns of C's side, DEPTH elements of the depth. ACROSS: stored
@@ -100,9 +104,11 @@ template <int S, int EDGE, bool ACROSS> struct SmemTile {
 };
 
 /* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. COPY_A, COPY_B: bytes of a copy. A_ROW, B_ROW:
-   elements from one stored row to the next. ANY_M, ANY_K: the run decides how many rows there are and how much depth. */
+   elements from one stored row to the next. ANY_M, ANY_K: the run decides how many rows there are and how much depth.
+   ROUND_A, ROUND_B: the operand is rounded to tf32 as it comes from shared memory. */
 template <typename I, typename E, int M, int N, int K, bool TA, bool TB, int BM, int BN, int WM, int WN,
-          int COPY_A, int COPY_B, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N, bool ANY_M = false, bool ANY_K = false>
+          int COPY_A, int COPY_B, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N, bool ANY_M = false, bool ANY_K = false, bool ROUND_A = false,
+          bool ROUND_B = false>
 struct TensorTile {
   typedef typename E::Stored Stored;
   typedef SmemTile<sizeof(Stored), BM, TA> A;
@@ -149,11 +155,19 @@ struct TensorTile {
       B::template load_async<I, THREADS, COPY_B, ALL_K, ALL_N, parts_b>(
           stage + A::BYTES, b + ((I)k0 * B_ROW + n0) * S, (I)B_ROW, k, n * S);
   }
+  INL_MEMBER void fragment_a(uint32_t (&r)[4], const char *s, int first, int step) {
+    A::fragment_a(r, s, first, step);
+    if constexpr (ROUND_A) E::round(r);
+  }
+  INL_MEMBER void fragment_b(uint32_t (&r)[4], const char *s, int first, int step) {
+    B::fragment_b(r, s, first, step);
+    if constexpr (ROUND_B) E::round(r);
+  }
   INL_MEMBER void fragments(uint32_t (&fa)[MI][4], uint32_t (&fb)[NI / 2][4], const char *stage, int step) {
 #pragma unroll
-    for (int i = 0; i < MI; i++) A::fragment_a(fa[i], stage, warp_m() + i * 16, step);
+    for (int i = 0; i < MI; i++) fragment_a(fa[i], stage, warp_m() + i * 16, step);
 #pragma unroll
-    for (int j = 0; j < NI / 2; j++) B::fragment_b(fb[j], stage + A::BYTES, warp_n() + j * 16, step);
+    for (int j = 0; j < NI / 2; j++) fragment_b(fb[j], stage + A::BYTES, warp_n() + j * 16, step);
   }
   INL_MEMBER void multiply_row(f32 (&c)[TM][TN], int i, const uint32_t (&fa)[4], const uint32_t (&fb)[NI / 2][4]) {
 #pragma unroll
@@ -169,10 +183,10 @@ struct TensorTile {
   INL_MEMBER void step_at_once(f32 (&c)[TM][TN], const char *a, const char *b, int step) {
     uint32_t fa[4], fb[NI / 2][4];
 #pragma unroll
-    for (int j = 0; j < NI / 2; j++) B::fragment_b(fb[j], b, warp_n() + j * 16, step);
+    for (int j = 0; j < NI / 2; j++) fragment_b(fb[j], b, warp_n() + j * 16, step);
 #pragma unroll
     for (int i = 0; i < MI; i++) {
-      A::fragment_a(fa, a, warp_m() + i * 16, step);
+      fragment_a(fa, a, warp_m() + i * 16, step);
       multiply_row(c, i, fa, fb);
     }
   }
