@@ -55,11 +55,15 @@ static uint64_t add_block(uint64_t h, const Entry *e, const Block *b) {
   return h;
 }
 
+static uint64_t add_table(uint64_t h, const Global *g) {
+  return g->table ? hash_bytes(h, g->table, sizeof *g->table * (size_t)g->type->numel) : h;
+}
+
 void module_identify(Module *m) {
   uint64_t h = HASH_START;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     h = add_text(h, m->globals.at[i].path);
-    h = type_identity(h, m->globals.at[i].type);
+    h = add_table(type_identity(h, m->globals.at[i].type), &m->globals.at[i]);
   }
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
@@ -67,4 +71,5 @@ void module_identify(Module *m) {
   }
   m->identity = h;
   m->initial = m->init ? add_block(HASH_START, m->init, m->init->body) : 0;
+  for (uint32_t i = 0; i < m->globals.n; i++) m->initial = add_table(m->initial, &m->globals.at[i]);
 }

@@ -82,6 +82,8 @@ typedef struct Global {
   double value;         /* a hyper's default; of a bool 0 or 1 */
   GlobalOrigin origin;
   bool transient;      /* a state that belongs to a run: not among the weights that are saved */
+  const Attr *table;   /* a transient state that is constant: its elements in row-major order, each
+                          as the value of a const; neither an entry nor init stores it; or NULL */
   uint64_t weights_at; /* bytes from the beginning of a page to its tensor in the program's own
                           weights, which has its dtype and axes; 0: there is none */
   const QuantizedGlobal *quantized; /* or NULL */

@@ -137,6 +137,8 @@ static void verify_globals(Verifier *v) {
     int master = g->master ? module_find_global(m, g->master) : -1;
     if (g->master && (master < 0 || !global_is_copy(g, &m->globals.at[master])))
       verify_failed(v, NULL, "@%s is no copy of a param @%s", g->path, g->master);
+    if (g->table && (g->kind != GLOBAL_STATE || !g->transient))
+      verify_failed(v, NULL, "the table @%s is no transient state", g->path);
     if (!layout_fits(g->type, g->layout) || !layout_bytes(g->type, g->layout, &bytes))
       verify_failed(v, NULL, "@%s of type %s has a layout that does not fit it", g->path,
                     type_str(c, g->type));
@@ -170,7 +172,8 @@ static void verify_init(Verifier *v, const bool *stored) {
   v->e = m->init;
   if (m->init->body->args.n) verify_failed(v, NULL, "init has inputs");
   for (uint32_t i = 0; i < m->globals.n; i++)
-    if (!stored[i] && m->globals.at[i].kind != GLOBAL_HYPER && global_gathered(m, (int)i) < 0)
+    if (!stored[i] && m->globals.at[i].kind != GLOBAL_HYPER && !m->globals.at[i].table &&
+        global_gathered(m, (int)i) < 0)
       verify_failed(v, NULL, "init does not set @%s", m->globals.at[i].path);
 }
 

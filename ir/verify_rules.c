@@ -219,6 +219,7 @@ static bool rule_global(Verifier *v, const Op *op) {
                          global->path);
   if (store && global->kind == GLOBAL_HYPER)
     return verify_failed(v, op, "stores the hyperparameter @%s", global->path);
+  if (store && global->table) return verify_failed(v, op, "stores the table @%s", global->path);
   uint32_t *loaded = &v->seen[g * ACCESSES + LOADED], *stored = &v->seen[g * ACCESSES + STORED];
   if (!store && *loaded == v->stamp)
     return verify_failed(v, op, "loads @%s again in its block", global->path);

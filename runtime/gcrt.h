@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 25
+#define GCRT_ABI 26
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -110,10 +110,12 @@ typedef struct GcQuantized {
 typedef struct GcGlobal {
   GcTensor t;
   GcGlobalKind kind;
-  const char *origin;            /* its name in published weights; NULL: the path alone */
-  const char *other_origin;      /* ... in others; or NULL */
-  bool transposed;               /* ... which have the matrix transposed */
-  bool transient;                /* a state of a run, not of the model: checkpoints alone have it */
+  const char *origin;       /* its name in published weights; NULL: the path alone */
+  const char *other_origin; /* ... in others; or NULL */
+  bool transposed;          /* ... which have the matrix transposed */
+  bool transient;           /* a state of a run, not of the model: checkpoints alone have it */
+  const void *table; /* a constant's elements in row-major order, halves as f32; nothing stores it,
+                        and files do not have it; or NULL */
   const GcQuantized *quantized;  /* or NULL */
   const struct GcGlobal *master; /* it is a copy of that param in another dtype, or of all ranks'
                                     runs: files have the param alone; or NULL */

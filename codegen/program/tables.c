@@ -215,12 +215,33 @@ static int global_row(const Module *m, int global) {
   return row;
 }
 
+/* The elements of constant tables; the runtime rounds halves. */
+static void constants(Tables *p) {
+  enum { A_LINE = 8 };
+  const Module *m = p->g->m;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    if (!g->table) continue;
+    const Dtype dt = g->type->dtype;
+    text_add(&p->text, "static const %s table%u[] = {",
+             dtype_is_half(dt) ? "float" : dtype_storage(dt), i);
+    for (int64_t k = 0; k < g->type->numel; k++)
+      text_add(&p->text, "%s%s",
+               k % A_LINE ? ", "
+               : k        ? ",\n  "
+                          : "\n  ",
+               scalar_literal(p->g->a, dt, g->table[k]));
+    text_add(&p->text, "};\n");
+  }
+}
+
 static void globals_tables(Tables *p, int *nglobals) {
   static const char *const kind[] = {[GLOBAL_PARAM] = "GC_PARAM",
                                      [GLOBAL_STATE] = "GC_STATE",
                                      [GLOBAL_OPTIMIZER] = "GC_OPTIMIZER"};
   Module *m = p->g->m;
   Text *x = &p->text;
+  constants(p);
   const bool *random = plan_random(m), *by_rows = plan_read_by_rows(m);
   *nglobals = 0;
   for (uint32_t i = 0; i < m->globals.n; i++) {
@@ -238,6 +259,7 @@ static void globals_tables(Tables *p, int *nglobals) {
     if (g->origin.other) text_add(x, ", .other_origin = %s", text_quoted(p->g->a, g->origin.other));
     if (g->origin.transposed) text_add(x, ", .transposed = true");
     if (g->transient) text_add(x, ", .transient = true");
+    if (g->table) text_add(x, ", .table = table%u", i);
     if (g->whole) text_add(x, ", .ranks = %d", p->g->opt->ranks);
     if (g->master)
       text_add(x, ", .master = &globals[%d]", global_row(m, module_find_global(m, g->master)));

@@ -53,6 +53,8 @@ Interp *interp_new(Module *m, InterpMode mode, uint64_t seed) {
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
     it->globals[i] = tensor_new(a, g->type);
+    for (int64_t k = 0; g->table && k < g->type->numel; k++)
+      it->globals[i].at[k] = scalar_round((Scalar){.i = g->table[k].i}, g->type->dtype, mode);
     if (g->kind != GLOBAL_HYPER) continue;
     bool real = dtype_is_float(g->type->dtype);
     Scalar value = real ? (Scalar){.f = g->value} : (Scalar){.i = (int64_t)g->value};

@@ -195,6 +195,19 @@ void entry_print(FILE *f, const Entry *e, const PrintOptions *o) {
   print_entry(&p, e);
 }
 
+static void print_table(Printer *p, const Global *g) {
+  const Dtype dt = g->type->dtype;
+  fputs(" = [", p->f);
+  for (int64_t i = 0; i < g->type->numel; i++) {
+    if (i) fputs(", ", p->f);
+    if (dtype_is_float(dt))
+      print_float(p->f, g->table[i].f, dt);
+    else
+      fprintf(p->f, "%lld", (long long)g->table[i].i);
+  }
+  fputc(']', p->f);
+}
+
 static void print_global(Printer *p, const Global *g) {
   fprintf(p->f, "%s ", global_word[g->kind]);
   names_print(p->f, '@', g->path);
@@ -217,7 +230,10 @@ static void print_global(Printer *p, const Global *g) {
     fputs(" copy ", p->f);
     names_print(p->f, '@', g->master);
   }
-  if (g->transient) fputs(" transient", p->f);
+  if (g->table)
+    print_table(p, g);
+  else if (g->transient)
+    fputs(" transient", p->f);
   if (g->origin.name) {
     fputs(" from ", p->f);
     names_print_string(p->f, g->origin.name);

@@ -4,6 +4,7 @@
    built. docs/ir.md has the grammar. A value is named after its text: an unnamed one by its number,
    a suffix that tells equal names apart is dropped. */
 #include "ir/text/read.h"
+#include "ir/eval/interp.h"
 
 enum { MAX_DEPTH = 100 }; /* blocks in blocks: reading recurses, and no program comes near it */
 
@@ -139,6 +140,30 @@ static bool master_path(Reader *r, Global *g) {
          FAIL(r, loc, "@%s is no param of the shape of its copy", g->master);
 }
 
+/* The elements of a constant table, behind '='. */
+static bool table(Reader *r, Global *g) {
+  const Type *t = g->type;
+  const bool real = dtype_is_float(t->dtype);
+  Loc loc = read_loc(r, r->p, 1);
+  if (!read_expect(r, '[', "before a table's elements")) return false;
+  VEC(Attr) all = {0};
+  do {
+    const char *text;
+    Loc number;
+    Attr v = {0};
+    if (!read_number(r, &text, &number) ||
+        !(real ? read_to_float(r, text, number, &v.f) : read_to_int(r, text, number, &v.i)))
+      return false;
+    v.i = scalar_round((Scalar){.i = v.i}, t->dtype, INTERP_DTYPE).i;
+    vec_push(r->m->arena, &all, v);
+  } while (read_take(r, ','));
+  if (!read_expect(r, ']', "after a table's elements")) return false;
+  g->table = all.at;
+  g->transient = true;
+  return all.n == (uint64_t)t->numel || FAIL(r, loc, "%u elements stand here for the %lld of %s",
+                                             all.n, (long long)t->numel, type_str(r->c, t));
+}
+
 static bool global(Reader *r, GlobalKind kind) {
   Global g = {.kind = kind, .type = type_scalar(r->c, DT_F32)};
   Loc loc, number;
@@ -163,6 +188,7 @@ static bool global(Reader *r, GlobalKind kind) {
   if (kind != GLOBAL_HYPER && read_flag(r, "of") && !whole_type(r, &g)) return false;
   if (kind == GLOBAL_PARAM && read_flag(r, "copy") && !master_path(r, &g)) return false;
   g.transient = kind == GLOBAL_STATE && read_flag(r, "transient");
+  if (kind == GLOBAL_STATE && !g.transient && read_take(r, '=') && !table(r, &g)) return false;
   if (kind != GLOBAL_HYPER && read_flag(r, "from")) {
     if (!read_string(r, &g.origin.name)) return false;
     if (read_flag(r, "or") && !read_string(r, &g.origin.other)) return false;

@@ -273,7 +273,8 @@ Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
   e.init.b->scope = intern(c, "");
   build_return(e.init.b, NULL, NULL, 0);
   bool globals = false;
-  for (uint32_t i = 0; i < e.m->globals.n; i++) globals |= e.m->globals.at[i].kind != GLOBAL_HYPER;
+  for (uint32_t i = 0; i < e.m->globals.n; i++)
+    globals |= e.m->globals.at[i].kind != GLOBAL_HYPER && !e.m->globals.at[i].table;
   e.m->init = globals ? e.init.entry : NULL;
   return e.m;
 }

@@ -43,7 +43,7 @@ static const char *const kind_word[] = {[GLOBAL_PARAM] = "params", [GLOBAL_STATE
 static bool is_in(const Elab *e, uint32_t global, GlobalKind kind, const char *below) {
   const Global *g = &e->m->globals.at[global];
   bool step = kind == GLOBAL_STATE && strcmp(g->path, "step") == 0;
-  return g->kind == kind && !step && path_is_below(g->path, below);
+  return g->kind == kind && !step && !g->table && path_is_below(g->path, below);
 }
 
 static int count_leaves(const Elab *e, GlobalKind kind, const char *below) {

@@ -130,30 +130,38 @@ bool val_int_fits(int64_t i, Dtype dt) {
                         : true;
 }
 
-Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
-  if (v.kind == VAL_EXTENT) return extent_tensor(e, v, t, loc);
-  Builder *b = elab_at(e, loc);
+bool val_to_element(Elab *e, Val v, const Type *t, Loc loc, Attr *out) {
+  if (v.kind == VAL_BOOL && t->dtype == DT_BOOL) return out->i = v.b, true;
   if (v.kind == VAL_BOOL) {
-    if (t->dtype == DT_BOOL) return val_tensor(e, build_const_int(b, t, v.b));
     elab_error(e, loc, "%s cannot stand for a number of %s", val_str(e, v), type_text(e->c, t));
-    return elab_trace(e);
+    return elab_trace(e), false;
   }
-  if (!val_is_number(v)) return elab_fail(e, loc, "expected a number, found %s", val_str(e, v));
+  if (!val_is_number(v))
+    return elab_fail(e, loc, "expected a number, found %s", val_str(e, v)), false;
   if (t->dtype == DT_BOOL) {
     elab_error(e, loc, "%s cannot stand for a bool of %s", val_str(e, v), type_text(e->c, t));
     elab_hint(e, "write true or false, or convert the bools with f32(x) or i32(x)");
-    return elab_trace(e);
+    return elab_trace(e), false;
   }
-  if (dtype_is_float(t->dtype)) return val_tensor(e, build_const(b, t, val_number(v)));
+  if (dtype_is_float(t->dtype)) return out->f = val_number(v), true;
   if (v.kind == VAL_NUM) {
     elab_error(e, loc, "%s is %s, but %s holds integers", val_str(e, v),
                v.f == floor(v.f) ? "a float" : "not an integer", type_text(e->c, t));
     elab_hint(e, "convert the integers with f32(x)");
-    return elab_trace(e);
+    return elab_trace(e), false;
   }
   if (!val_int_fits(v.i, t->dtype))
-    return elab_fail(e, loc, "%s does not fit %s", val_str(e, v), dtype_name(t->dtype));
-  return val_tensor(e, build_const_int(b, t, v.i));
+    return elab_fail(e, loc, "%s does not fit %s", val_str(e, v), dtype_name(t->dtype)), false;
+  return out->i = v.i, true;
+}
+
+Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
+  if (v.kind == VAL_EXTENT) return extent_tensor(e, v, t, loc);
+  Builder *b = elab_at(e, loc);
+  Attr element = {0};
+  if (!val_to_element(e, v, t, loc, &element)) return error_value;
+  return val_tensor(e, dtype_is_float(t->dtype) ? build_const(b, t, element.f)
+                                                : build_const_int(b, t, element.i));
 }
 
 Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc) {

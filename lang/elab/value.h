@@ -98,6 +98,8 @@ Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
  * not fit. */
 bool val_int_fits(int64_t i, Dtype dt); /* an integer dtype holds it */
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
+/* A number or bool as an element of a tensor of that type, not rounded; false after an error. */
+bool val_to_element(Elab *e, Val v, const Type *t, Loc loc, Attr *out);
 Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
 /* ---- extent.c: VAL_EXTENT ---- */
 Val val_dim(int64_t axis, Loc loc); /* a dim of a type: a number or an extent */

@@ -39,7 +39,7 @@ ValueId global_read(Elab *e, int global, Loc loc) {
   Builder *b = elab_at(e, loc);
   /* A load says which tensor it reads by its scope: the path without the name. */
   const char *name = last_part(g->path);
-  if (g->kind != GLOBAL_HYPER && name > g->path)
+  if (g->kind != GLOBAL_HYPER && !g->table && name > g->path)
     b->scope = intern_n(e->c, g->path, (size_t)(name - g->path - 1));
   b->name = g->path;
   *id = build_load(b, global);

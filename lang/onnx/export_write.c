@@ -49,16 +49,27 @@ static Entry *init_of(Module *m, const Entry *init, const Op *store) {
   return e;
 }
 
-/* The interpreter allocates every global: the others count as scalars here. */
+static void table_elements(const Global *g, uint8_t *out) {
+  const Dtype dt = g->type->dtype;
+  for (int64_t i = 0; i < g->type->numel; i++) {
+    const Attr v = g->table[i];
+    const Number n = dtype_is_float(dt) ? (Number){.f = v.f} : (Number){.i = v.i};
+    number_put(elem_of_dtype(dt), n, out + i * dtype_size(dt));
+  }
+}
+
+/* The interpreter allocates every global: the others but tables count as scalars here. */
 static bool initial(Export *x, int global, uint8_t *out) {
   const Global *g = &x->m->globals.at[global];
+  if (g->table) return table_elements(g, out), true;
   const Op *store = store_of(x->m->init, global);
   if (!store) gc_bug(x->c, "nothing stores the initial value of %s", g->path);
   Module one = *x->m;
   one.globals.at = ARENA_ARRAY(x->a, Global, one.globals.n);
   for (uint32_t i = 0; i < one.globals.n; i++) {
     one.globals.at[i] = x->m->globals.at[i];
-    if ((int)i != global) one.globals.at[i].type = type_scalar(x->c, g->type->dtype);
+    if ((int)i != global && !one.globals.at[i].table)
+      one.globals.at[i].type = type_scalar(x->c, g->type->dtype);
   }
   const Entry *e = init_of(x->m, x->m->init, store);
   Interp *it = interp_new(&one, INTERP_DTYPE, 0);

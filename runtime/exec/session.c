@@ -77,8 +77,19 @@ static void begin(Session *s, uint64_t seed) {
   s->env = (GcEnv){.seed = seed, .comm = s->env.comm};
 }
 
+/* Constant tables, which no kernel makes. */
+static bool put_tables(Session *s) {
+  const Globals w = session_globals(s);
+  if (!weights_have_tables(s->program)) return true;
+  if (!session_download(s, &s->err)) return false;
+  weights_put_tables(&w);
+  return session_upload(s, &s->err);
+}
+
 bool session_initialize(Session *s, uint64_t seed, unsigned skip) {
   begin(s, seed);
+  s->drawn = false;
+  if (!put_tables(s)) return false;
   s->drawn = !s->init;
   if (s->drawn) return true;
   if (weights_own_all(s->program)) skip |= 1U << GC_PARAM;

@@ -259,7 +259,10 @@ static void globals_info(void) {
     const GcGlobal *g = &p->globals[i];
     tensor_type_text(&g->t, type, sizeof type);
     bytes_text(b, g->t.bytes);
-    const char *kind = g->transient ? "transient" : g->master ? "copy" : kind_name(g->kind);
+    const char *kind = g->table       ? "table"
+                       : g->transient ? "transient"
+                       : g->master    ? "copy"
+                                      : kind_name(g->kind);
     printf("  %-9s %-32s %-20s %14s bytes", kind, g->t.name, type, b);
     if (g->ranks) printf(" on each of %d ranks", g->ranks);
     printf("\n");

@@ -19,8 +19,10 @@ bool is_step_counter(const GcGlobal *g) {
   return g->t.rank == 0 && g->t.dtype == GC_I64 && strcmp(g->t.name, "step") == 0;
 }
 
-/* Copies are made of what a file has. */
-bool choose_all(const GcGlobal *g, const WeightsView *s) { return !g->master && in_scope(g, s); }
+/* Copies are made of what a file has, and tables are the program's. */
+bool choose_all(const GcGlobal *g, const WeightsView *s) {
+  return !g->master && !g->table && in_scope(g, s);
+}
 
 bool choose_own(const GcGlobal *g, const WeightsView *s) { return !g->master && !g->transient; }
 

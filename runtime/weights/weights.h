@@ -99,6 +99,10 @@ bool weights_are_own(void); /* there are some */
 /* Those have all parameters. */
 bool weights_own_all(const GcProgram *program);
 
+/* ---- tables.c: constants, which a program has in its own data ---- */
+bool weights_have_tables(const GcProgram *p);
+void weights_put_tables(const Globals *w);
+
 /* ---- slices.c: globals of which each rank has a run of the elements ---- */
 /* A run of a global's elements, without what a layout pads them with, as files have them. Of a
    sliced one rank 0 alone asks, while the others serve. */

@@ -1,7 +1,8 @@
 /* Tensors of a list of numbers: f32([0.5, 1.5]), i32([[1, 2], [3, 4]]).
-   Contract: the numbers are known at compile time, lists within a list have one length. The tensor
-   is a choice by its index among the numbers, which one kernel without operands computes: so it has
-   no bytes beside those of a value, and is folded, fused and exported as any. */
+   Contract: the numbers are known at compile time, lists within a list have one length. A short
+   list is a choice by its index among the numbers, which one kernel without operands computes; a
+   long one is a constant table of the module, which lies among the program's states. */
+#include "ir/eval/interp.h"
 #include "lang/elab/builtin/builtin.h"
 
 typedef struct Items { /* the numbers in row-major order */
@@ -45,32 +46,72 @@ void hint_list(Elab *e, Val v) {
     elab_hint(e, "numbers become a tensor by f32([0.5, 1.5]), integers by i32([1, 2])");
 }
 
-/* -0 is another number than 0. */
-static bool is_same(Val a, Val b) {
-  const double x = val_number(a), y = val_number(b);
-  return a.kind == b.kind && (a.kind == VAL_INT ? a.i == b.i : memcmp(&x, &y, sizeof x) == 0);
+/* Comparisons that cost an element less than a load of it. */
+enum { FEW = 16 };
+
+/* The list by its runs of equal numbers, each chosen by the element's index: it has no bytes beside
+   those of a value, and is folded and fused as any. */
+static ValueId choice(Elab *e, const Type *t, const Attr *at, Loc loc) {
+  Builder *b = elab_at(e, loc);
+  const Type *index = type_get(e->c, DT_I32, 1, t->dim);
+  const ValueId i = build(b, OP_IOTA, NULL, 0, (Attr[MAX_ATTRS]){[AT_AXIS] = {.i = 0}}, index);
+  ValueId y = NO_ID;
+  for (int64_t k = t->numel; k-- > 0;) {
+    if (y != NO_ID && at[k].i == at[k + 1].i) continue;
+    const ValueId v = build(b, OP_CONST, NULL, 0, (Attr[MAX_ATTRS]){[AT_VALUE] = at[k]}, t);
+    y = y == NO_ID ? v
+                   : build3(b, OP_WHERE, build2(b, OP_LE, i, build_const_int(b, index, k)), v, y);
+  }
+  return y;
+}
+
+/* The list as a constant table, one for all lists of the same numbers. No part of a
+   variable's path begins with a digit, so none has a table's. */
+static int table_of(Elab *e, const Type *t, const Attr *at, Loc loc) {
+  int n = 0;
+  for (uint32_t i = 0; i < e->m->globals.n; i++) {
+    const Global *g = &e->m->globals.at[i];
+    if (!g->table) continue;
+    if (g->type == t && memcmp(g->table, at, sizeof *at * (size_t)t->numel) == 0) return (int)i;
+    n++;
+  }
+  Attr *own = ARENA_ARRAY(e->m->arena, Attr, t->numel);
+  memcpy(own, at, sizeof *at * (size_t)t->numel);
+  const int global = module_add_global(e->m, (Global){.kind = GLOBAL_STATE,
+                                                      .path = intern_printf(e->c, "table.%d", n),
+                                                      .type = t,
+                                                      .transient = true,
+                                                      .table = own,
+                                                      .loc = loc});
+  while (e->info.n <= (uint32_t)global) vec_push(e->a, &e->info, (GlobalInfo){0});
+  e->info.at[global] = (GlobalInfo){loc, "", e->run->entry->name, NO_ID};
+  return global;
+}
+
+/* Each number as an element of the tensor; NULL after an error. */
+static Attr *elements(Elab *e, const Items *all, Dtype dt, Loc loc) {
+  const Type *t = type_scalar(e->c, dt);
+  Attr *at = ARENA_ARRAY(e->a, Attr, all->at.n);
+  for (uint32_t i = 0; i < all->at.n; i++) {
+    const Val v = number_as(e, all->at.at[i], dt, loc);
+    if (v.kind == VAL_ERROR || !val_to_element(e, v, t, loc, &at[i])) return NULL;
+    at[i].i = scalar_round((Scalar){.i = at[i].i}, dt, INTERP_DTYPE).i;
+  }
+  return at;
 }
 
 Val tensor_of_list(Elab *e, Val list, Dtype dt, Loc loc) {
   Items all = {0};
   if (!collect(e, list, 0, &all, dt, loc)) return error_value;
   const int64_t n = (int64_t)all.at.n;
-  const Type *t = type_get(e->c, dt, 1, &n), *index = type_get(e->c, DT_I32, 1, &n);
-  const Type *whole = type_get(e->c, dt, (int)all.dim.n, all.dim.at);
-  if (!t || !index || !whole) gc_bug(e->c, "a list of %lld numbers", (long long)n);
-  Builder *b = elab_at(e, loc);
-  const ValueId at = build(b, OP_IOTA, NULL, 0, (Attr[MAX_ATTRS]){[AT_AXIS] = {.i = 0}}, index);
-  ValueId y = NO_ID;
-  for (int64_t i = n; i-- > 0;) {
-    if (y != NO_ID && is_same(all.at.at[i], all.at.at[i + 1])) continue;
-    Val v = number_as(e, all.at.at[i], dt, loc);
-    if (v.kind != VAL_ERROR) v = val_to_const(e, v, t, loc);
-    if (v.kind == VAL_ERROR) return v;
-    b = elab_at(e, loc);
-    if (y == NO_ID)
-      y = v.tensor.id;
-    else
-      y = build3(b, OP_WHERE, build2(b, OP_LE, at, build_const_int(b, index, i)), v.tensor.id, y);
-  }
-  return val_tensor(e, build_reshape(b, y, whole));
+  const Attr *at = elements(e, &all, dt, loc);
+  if (!at) return error_value;
+  const Type *t = type_get(e->c, dt, 1, &n),
+             *whole = type_get(e->c, dt, (int)all.dim.n, all.dim.at);
+  if (!t || !whole) gc_bug(e->c, "a list of %lld numbers", (long long)n);
+  int64_t runs = 1;
+  for (int64_t i = 1; i < n; i++) runs += at[i].i != at[i - 1].i;
+  if (runs <= FEW || e->run->kind == BUILD_LET)
+    return val_tensor(e, build_reshape(elab_at(e, loc), choice(e, t, at, loc), whole));
+  return val_tensor(e, global_read(e, table_of(e, whole, at, loc), loc));
 }
