@@ -177,65 +177,84 @@ void cpu_conv(Gen *g, const Group *gr) {
   cpu_conv_text(g, k, gr, filter->layout ? filter->layout->nr : 0);
 }
 
+typedef struct ConvUnits { /* how a launch is cut into units, as texts */
+  const char *row_count, *panels, *all;
+  bool by_run; /* the run decides how many there are */
+  bool parts;  /* a unit is a row and a panel */
+} ConvUnits;
+
+static ConvUnits conv_units(const Conv *v, Kernel *k) {
+  Arena *a = v->g->a;
+  ConvUnits n = {.row_count = arena_printf(a, "%lld", (long long)v->s.row_count),
+                 .by_run = v->bounded || !text_is_number(v->rows)};
+  if (n.by_run) {
+    const char *blocks = arena_printf(a, "%lld", (long long)(v->s.blocks ? v->s.blocks : v->s.n));
+    if (v->bounded) blocks = text_ceil_div(a, v->images, v->s.blocks ? v->s.images : 1);
+    n.row_count = text_product(a, blocks, v->rows);
+  }
+  n.panels = arena_printf(a, "%lld", (long long)(v->s.np * v->s.c.groups));
+  n.all = text_product(a, n.row_count, n.panels);
+  kernel_units_of(k, v->s.units, !n.by_run ? "1" : v->s.by_panels ? n.all : n.row_count);
+  n.parts = v->s.by_rows && v->s.by_panels && k->units > 1;
+  return n;
+}
+
+/* Blocks of rows, each over all panels or those of its part. */
+static void open_row_blocks(const Conv *v, Text *x, const ConvUnits *n, bool units) {
+  const char *first = n->parts ? "part.row0" : units ? "u0" : "0";
+  const char *last = n->parts ? "part.row1" : units ? "u1" : n->row_count;
+  const long long block = v->s.row_block, np = v->s.np, together = v->s.together;
+  text_open(x, "for (long w0 = %s, w1; w0 < %s; w0 = w1) {", first, last);
+  text_line(x, "w1 = w0 + %lld < %s ? w0 + %lld : %s;", block, last, block, last);
+  if (v->s.c.groups > 1)
+    text_open(x, "for (long g = 0; g < %lld; g++) {", (long long)v->s.c.groups);
+  if (n->parts)
+    text_open(x, "for (long q = part.column0; q < part.column1; q += %lld) {", together);
+  else if (np > 1)
+    text_open(x, "for (long q = 0; q < %lld; q += %lld) {", np, together);
+  if (together > 1)
+    print_together(v, x, n->parts ? "part.column1" : arena_printf(v->g->a, "%lld", np));
+  text_open(x, "for (long u = w0; u < w1; u++) {");
+}
+
+/* One panel of one row after the other. */
+static void open_panels(const Conv *v, Text *x, const ConvUnits *n, bool units) {
+  const long long all = (long long)(v->s.row_count * v->s.np * v->s.c.groups);
+  text_open(x, "for (long w = %s; w < %s; w++) {", units ? "u0" : "0",
+            units       ? "u1"
+            : n->by_run ? n->all
+                        : arena_printf(v->g->a, "%lld", all));
+  text_line(x, "const long u = w %% %s, p = w / %s;", n->row_count, n->row_count);
+  if (v->s.c.groups > 1) text_line(x, "const long g = p / %lld;", (long long)v->s.np);
+  if (v->s.np > 1) text_line(x, "const long q = p %% %lld;", (long long)v->s.np);
+}
+
 void cpu_conv_text(Gen *g, Kernel *k, const Group *gr, int panel) {
-  Conv v = conv_of(g, gr, panel);
+  const Conv v = conv_of(g, gr, panel);
   Text *x = &k->text;
   k->flops = v.s.flops;
   kernel_schedule(k, &conv_kind, &v.s, sizeof v.s);
-  const char *row_count = arena_printf(g->a, "%lld", (long long)v.s.row_count);
-  const bool by_run = v.bounded || !text_is_number(v.rows);
-  if (by_run) {
-    const char *blocks = arena_printf(g->a, "%lld", (long long)(v.s.blocks ? v.s.blocks : v.s.n));
-    if (v.bounded) blocks = text_ceil_div(g->a, v.images, v.s.blocks ? v.s.images : 1);
-    row_count = text_product(g->a, blocks, v.rows);
-  }
-  const char *panels = arena_printf(g->a, "%lld", (long long)(v.s.np * v.s.c.groups));
-  const char *all = text_product(g->a, row_count, panels);
-  kernel_units_of(k, v.s.units, !by_run ? "1" : v.s.by_panels ? all : row_count);
-  const bool parts = v.s.by_rows && v.s.by_panels && k->units > 1;
-  if (k->units > 1 && v.s.by_rows && !v.s.blocks && text_is_number(v.rows) && !v.windows) {
+  const ConvUnits n = conv_units(&v, k);
+  const bool units = k->units > 1;
+  if (units && v.s.by_rows && !v.s.blocks && text_is_number(v.rows) && !v.windows) {
     cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, gr->domain->numel);
-    for (int i = 0; parts && i < k->nargs; i++)
+    for (int i = 0; n.parts && i < k->nargs; i++)
       if (k->args[i].access.rows) k->args[i].access.parts = v.s.row_count;
   }
-  const char *first = k->units > 1 ? "u0" : "0";
   text_line(x, "const %s *image = in%d, *filter = in%d;", v.s.pairs ? "uint16_t" : "f32",
             group_arg(gr, v.op->operands[0]), group_arg(gr, v.op->operands[1]));
   if (v.s.epilogue) kernel_buffer(g, k, x, "f32", 4, "tile", v.s.buffer * v.s.nr);
   if (v.windows) text_line(x, "const long less = %lld - %s;", (long long)v.s.c.w.out, v.windows);
-  long long block = v.s.row_block;
   const int outside = x->indent;
-  if (parts) { /* whole rows, or some panels of one */
+  if (n.parts) { /* whole rows, or some panels of one */
     text_open(x, "for (long w = u0, next; w < u1; w = next) {");
-    text_line(x, "const GcRectangle part = rectangle_at(w, u1, %s, %s);", row_count, panels);
+    text_line(x, "const GcRectangle part = rectangle_at(w, u1, %s, %s);", n.row_count, n.panels);
     text_line(x, "next = w + (part.row1 - part.row0) * (part.column1 - part.column0);");
   }
-  if (v.s.by_rows) {
-    const char *last = k->units > 1 ? "u1" : row_count;
-    if (parts) first = "part.row0", last = "part.row1";
-    text_open(x, "for (long w0 = %s, w1; w0 < %s; w0 = w1) {", first, last);
-    text_line(x, "w1 = w0 + %lld < %s ? w0 + %lld : %s;", block, last, block, last);
-    if (v.s.c.groups > 1)
-      text_open(x, "for (long g = 0; g < %lld; g++) {", (long long)v.s.c.groups);
-    if (parts)
-      text_open(x, "for (long q = part.column0; q < part.column1; q += %lld) {",
-                (long long)v.s.together);
-    else if (v.s.np > 1)
-      text_open(x, "for (long q = 0; q < %lld; q += %lld) {", (long long)v.s.np,
-                (long long)v.s.together);
-    if (v.s.together > 1)
-      print_together(&v, x, parts ? "part.column1" : arena_printf(g->a, "%lld", (long long)v.s.np));
-    text_open(x, "for (long u = w0; u < w1; u++) {");
-  } else {
-    text_open(x, "for (long w = %s; w < %s; w++) {", first,
-              k->units > 1 ? "u1"
-              : by_run
-                  ? all
-                  : arena_printf(g->a, "%lld", (long long)(v.s.row_count * v.s.np * v.s.c.groups)));
-    text_line(x, "const long u = w %% %s, p = w / %s;", row_count, row_count);
-    if (v.s.c.groups > 1) text_line(x, "const long g = p / %lld;", (long long)v.s.np);
-    if (v.s.np > 1) text_line(x, "const long q = p %% %lld;", (long long)v.s.np);
-  }
+  if (v.s.by_rows)
+    open_row_blocks(&v, x, &n, units);
+  else
+    open_panels(&v, x, &n, units);
   print_panel(&v, x);
   while (x->indent > outside) text_close(x, "}");
 }

@@ -114,71 +114,102 @@ static void print_gather(Gen *g, const Group *gr) {
   }
 }
 
-/* A unit is a row of the only table, or one of many tables. */
-static void print_gather_grad(Gen *g, const Group *gr) {
-  const Gather s = gather_of(gr);
-  const Type *out = s.out;
-  int64_t units = s.tables > 1 ? s.tables : s.rows;
-  long long width = units ? out->numel / units : 0; /* elements of a unit */
-  bool half = dtype_is_half(out->dtype);
-  const char *T = dtype_compute(out->dtype);
-  Kernel *k = kernel_new(g, gr);
-  Text *x = &k->text;
-  kernel_args(g, k, gr);
-  int batch = (int)gr->root->attr[AT_BATCH].i;
-  const char *all = s.tables > 1 ? dims_text(g, gr->e, s.ids, 0, batch)
-                                 : count_text(g, gr->e, s.rows, type_extent(out, batch));
-  kernel_units_of(k, out->numel + s.table->numel < SERIAL_WORK ? 1 : units, all);
-  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %s;", all);
-  text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
-  const char *table = s.tables > 1 ? place_text(g, gr->e, s.ids, 0, batch, "u") : "u";
-  bool apart = strcmp(table, "u") != 0; /* tables that do not lie side by side */
+typedef struct GatherGrad { /* a unit is a row of the only table, or one of many tables */
+  Gen *g;
+  const Group *gr;
+  Gather s;
+  int batch;
+  bool half, apart;  /* apart: tables that do not lie side by side */
+  const char *table; /* a unit's */
+  long long width;   /* elements of a unit */
+} GatherGrad;
+
+/* What the rows are added to: zeros, or the accumulator. */
+static void print_begin_sums(const GatherGrad *v, Text *x) {
+  const bool given = v->s.start_arg >= 0;
+  Arena *a = v->g->a;
   const char *start =
-      s.start_arg < 0 ? "0"
-                      : scalar_load(g->a, out->dtype, arena_printf(g->a, "in%d", s.start_arg), "i");
-  if (s.start_arg >= 0 && !half) /* where it does not begin in the accumulator's bytes */
-    text_open(x, "if ((const void *)in%d != (const void *)out0) {", s.start_arg);
-  if (apart) {
+      given ? scalar_load(a, v->s.out->dtype, arena_printf(a, "in%d", v->s.start_arg), "i") : "0";
+  if (given && !v->half) /* where it does not begin in the accumulator's bytes */
+    text_open(x, "if ((const void *)in%d != (const void *)out0) {", v->s.start_arg);
+  if (v->apart) {
     text_open(x, "for (long u = u0; u < u1; u++) {");
-    text_line(x, "for (long i = %s * %lld; i < (%s + 1) * %lld; i++) sum[i] = %s;", table, width,
-              table, width, start);
+    text_line(x, "for (long i = %s * %lld; i < (%s + 1) * %lld; i++) sum[i] = %s;", v->table,
+              v->width, v->table, v->width, start);
     text_close(x, "}");
   } else {
-    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = %s;", width, width, start);
+    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = %s;", v->width, v->width,
+              start);
   }
-  if (s.start_arg >= 0 && !half) text_close(x, "}");
-  const char *at = "id", *each = dims_text(g, gr->e, s.ids, batch, s.ids->rank);
-  if (s.tables > 1)
-    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
-  open_ids(g, gr, x, s.ids, s.tables > 1 ? text_product(g->a, "u0", each) : "0",
-           s.tables > 1 ? text_product(g->a, "u1", each)
-                        : dims_text(g, gr->e, s.ids, 0, s.ids->rank));
-  print_id(g, gr, x, &s, "continue;");
-  if (s.tables <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
+  if (given && !v->half) text_close(x, "}");
+}
+
+static void print_add_rows(const GatherGrad *v, Text *x) {
+  const Gather *s = &v->s;
+  Gen *g = v->g;
+  const Entry *e = v->gr->e;
+  const char *at = "id", *each = dims_text(g, e, s->ids, v->batch, s->ids->rank);
+  if (s->tables > 1)
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s->ids_each, (long long)s->rows);
+  open_ids(g, v->gr, x, s->ids, s->tables > 1 ? text_product(g->a, "u0", each) : "0",
+           s->tables > 1 ? text_product(g->a, "u1", each)
+                         : dims_text(g, e, s->ids, 0, s->ids->rank));
+  print_id(g, v->gr, x, s, "continue;");
+  if (s->tables <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
   text_line(x, "GC_BRANCH;");
-  const RowPieces p = row_pieces(g, gr, &s);
+  const RowPieces p = row_pieces(g, v->gr, s);
   const char *piece = open_pieces(x, &p), *plus = "";
   if (strcmp(piece, "0") != 0) plus = arena_printf(g->a, "%s + ", piece);
   text_line(x, "GC_IVDEP for (long j = 0; j < %s; j++) sum[%s * %lld + %sj] += %s;", p.each, at,
-            (long long)s.row, plus,
-            scalar_load(g->a, s.table->dtype, arena_printf(g->a, "in%d", s.table_arg),
-                        intern_printf(g->ctx, "i * %lld + %sj", (long long)s.row, plus)));
+            (long long)s->row, plus,
+            scalar_load(g->a, s->table->dtype, arena_printf(g->a, "in%d", s->table_arg),
+                        intern_printf(g->ctx, "i * %lld + %sj", (long long)s->row, plus)));
   close_pieces(x, &p);
   text_close(x, "}");
-  if (half && apart) {
-    text_open(x, "for (long u = u0; u < u1; u++) {");
-    text_open(x, "for (long k = 0; k < %lld; k++) {", width);
-    text_line(x, "const long i = %s * %lld + k;", table, width);
-    text_line(x, "out0[i] = %s;", scalar_store(g->a, out->dtype, "sum[i]"));
-    text_close(x, "}");
-    text_close(x, "}");
-  } else if (half)
-    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", width, width,
-              scalar_store(g->a, out->dtype, "sum[i]"));
+}
+
+/* Sums of halves are rounded once. */
+static void print_round_sums(const GatherGrad *v, Text *x) {
+  const char *rounded = scalar_store(v->g->a, v->s.out->dtype, "sum[i]");
+  if (!v->apart) {
+    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", v->width, v->width,
+              rounded);
+    return;
+  }
+  text_open(x, "for (long u = u0; u < u1; u++) {");
+  text_open(x, "for (long k = 0; k < %lld; k++) {", v->width);
+  text_line(x, "const long i = %s * %lld + k;", v->table, v->width);
+  text_line(x, "out0[i] = %s;", rounded);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+static void print_gather_grad(Gen *g, const Group *gr) {
+  GatherGrad v = {.g = g, .gr = gr, .s = gather_of(gr), .table = "u"};
+  const Gather *s = &v.s;
+  const Type *out = s->out;
+  const int64_t units = s->tables > 1 ? s->tables : s->rows;
+  const char *T = dtype_compute(out->dtype);
+  v.width = units ? out->numel / units : 0;
+  v.half = dtype_is_half(out->dtype);
+  v.batch = (int)gr->root->attr[AT_BATCH].i;
+  Kernel *k = kernel_new(g, gr);
+  Text *x = &k->text;
+  kernel_args(g, k, gr);
+  const char *all = s->tables > 1 ? dims_text(g, gr->e, s->ids, 0, v.batch)
+                                  : count_text(g, gr->e, s->rows, type_extent(out, v.batch));
+  kernel_units_of(k, out->numel + s->table->numel < SERIAL_WORK ? 1 : units, all);
+  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %s;", all);
+  text_line(x, "%s *sum = (%s *)%s;", T, T, v.half ? "scratch" : "out0");
+  if (s->tables > 1) v.table = place_text(g, gr->e, s->ids, 0, v.batch, "u");
+  v.apart = strcmp(v.table, "u") != 0;
+  print_begin_sums(&v, x);
+  print_add_rows(&v, x);
+  if (v.half) print_round_sums(&v, x);
   if (k->units > 1) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
-  if (k->units > 1 && s.start_arg >= 0 && s.start_arg != s.table_arg)
-    kernel_split_in(k, gr, s.start_arg, 1, 0, out->bytes);
-  k->flops = (uint64_t)s.table->numel;
+  if (k->units > 1 && s->start_arg >= 0 && s->start_arg != s->table_arg)
+    kernel_split_in(k, gr, s->start_arg, 1, 0, out->bytes);
+  k->flops = (uint64_t)s->table->numel;
 }
 
 /* A thread's share of the bytes of the only run: of those in front of y and behind it, and of y. */

@@ -115,24 +115,74 @@ static void print_panel(const Winograd *v, Text *x, int64_t width) {
   print_results(v, x, width);
 }
 
-static void winograd_text(Gen *g, Kernel *k, const Group *gr) {
+/* The image, the filter, and what a thread has of its own. */
+static void print_operands(const Winograd *v, Kernel *k) {
+  const WinogradSchedule *s = &v->s;
+  const Op *op = v->gr->root;
+  Gen *g = v->g;
+  Text *x = &k->text;
+  text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(v->gr, op->operands[0]),
+            group_arg(v->gr, op->operands[1]));
+  kernel_buffer(g, k, x, "f32", 4, "source", WINOGRAD_PLANES * s->source_plane);
+  kernel_buffer(g, k, x, "f32", 4, "result", WINOGRAD_PLANES * s->result_plane);
+  kernel_buffer(g, k, x, "f32", 4, "pixels", 4 * (int64_t)s->nr);
+  kernel_buffer(g, k, x, "f32", 4, "zeros", s->pixel);
+  text_line(x, "memset(zeros, 0, %lld);", (long long)s->pixel * 4);
+}
+
+/* The unit's tiles, transformed unless the unit before had the same. */
+static void print_source(const Winograd *v, Text *x, const char *images) {
+  const WinogradSchedule *s = &v->s;
+  text_line(x, "const long q = u %% %lld, k0 = q * %d, first = u / %lld * %lld;", (long long)s->np,
+            s->nr, (long long)s->np, (long long)s->block);
+  text_line(x, "const long count = tiles - first < %lld ? tiles - first : %lld;",
+            (long long)s->block, (long long)s->block);
+  text_open(x, "if (first != have) {");
+  text_line(x, "have = first;");
+  text_line(x, "winograd_source(&shape, image, %s, first, (count + %d) / %d * %d, zeros, source);",
+            images, s->tile_rows - 1, s->tile_rows, s->tile_rows);
+  text_close(x, "}");
+}
+
+/* The last panel may be narrower than the others. */
+static void print_panels(const Winograd *v, Text *x) {
+  const WinogradSchedule *s = &v->s;
+  const int64_t tail = s->width - (s->np - 1) * s->nr;
+  if (tail == s->nr || s->np == 1) {
+    print_panel(v, x, tail);
+    return;
+  }
+  text_open(x, "if (q < %lld) {", (long long)s->np - 1);
+  print_panel(v, x, s->nr);
+  x->indent--;
+  text_open(x, "} else {");
+  print_panel(v, x, tail);
+  text_close(x, "}");
+}
+
+static Winograd winograd_of(Gen *g, const Group *gr, const ConvGeom *c) {
   const Op *op = gr->root;
-  ConvGeom c = conv_geom(gr->e, op);
-  Winograd v = {.g = g, .gr = gr};
   const VectorMachine *machine = &cpu_target(g->target)->machine;
   const int nr = value_at(gr->e, gr->in[group_arg(gr, op->operands[1])])->layout->nr;
+  Winograd v = {.g = g, .gr = gr};
   check_panels(g, nr);
-  v.s = winograd_schedule(machine, &c, op->kind == OP_CONV_INPUT_GRAD, nr, gr->nops > 1);
+  v.s = winograd_schedule(machine, c, op->kind == OP_CONV_INPUT_GRAD, nr, gr->nops > 1);
+  v.rows = dims_text(g, gr->e, v.s.back ? c->x : c->y, 2, 3);
+  v.columns = dims_text(g, gr->e, v.s.back ? c->x : c->y, 3, 4);
+  v.down = tiles_over(g->a, v.rows, v.s.down);
+  v.across = tiles_over(g->a, v.columns, v.s.across);
+  return v;
+}
+
+static void winograd_text(Gen *g, Kernel *k, const Group *gr) {
+  const ConvGeom c = conv_geom(gr->e, gr->root);
+  const Winograd v = winograd_of(g, gr, &c);
   const WinogradSchedule *s = &v.s;
   Arena *a = g->a;
   Text *x = &k->text;
   k->flops = s->flops;
   kernel_schedule(k, &winograd_kind, s, sizeof *s);
   const char *images = dims_text(g, gr->e, gr->domain, 0, 1);
-  v.rows = dims_text(g, gr->e, s->back ? c.x : c.y, 2, 3);
-  v.columns = dims_text(g, gr->e, s->back ? c.x : c.y, 3, 4);
-  v.down = tiles_over(a, v.rows, s->down);
-  v.across = tiles_over(a, v.columns, s->across);
   const char *tiles = text_product(a, images, tiles_of_image(&v));
   const bool bounded =
       type_extent(gr->domain, 0) || !text_is_number(v.rows) || !text_is_number(v.columns);
@@ -140,13 +190,7 @@ static void winograd_text(Gen *g, Kernel *k, const Group *gr) {
   const char *blocks = bounded ? text_ceil_div(a, tiles, (int)s->block) : num(a, s->blocks);
   const char *units = text_product(a, blocks, num(a, s->np));
   kernel_units_of(k, s->units, !bounded ? "1" : units);
-  text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(gr, op->operands[0]),
-            group_arg(gr, op->operands[1]));
-  kernel_buffer(g, k, x, "f32", 4, "source", WINOGRAD_PLANES * s->source_plane);
-  kernel_buffer(g, k, x, "f32", 4, "result", WINOGRAD_PLANES * s->result_plane);
-  kernel_buffer(g, k, x, "f32", 4, "pixels", 4 * (int64_t)s->nr);
-  kernel_buffer(g, k, x, "f32", 4, "zeros", s->pixel);
-  text_line(x, "memset(zeros, 0, %lld);", (long long)s->pixel * 4);
+  print_operands(&v, k);
   text_line(x,
             "const GcWinograd shape = {%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %s, %lld, %lld};",
             dims_text(g, gr->e, from, 2, 3), dims_text(g, gr->e, from, 3, 4), (long long)s->depth,
@@ -159,26 +203,8 @@ static void winograd_text(Gen *g, Kernel *k, const Group *gr) {
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
     text_open(x, "for (long u = 0; u < %s; u++) {", units);
-  text_line(x, "const long q = u %% %lld, k0 = q * %d, first = u / %lld * %lld;", (long long)s->np,
-            s->nr, (long long)s->np, (long long)s->block);
-  text_line(x, "const long count = tiles - first < %lld ? tiles - first : %lld;",
-            (long long)s->block, (long long)s->block);
-  text_open(x, "if (first != have) {");
-  text_line(x, "have = first;");
-  text_line(x, "winograd_source(&shape, image, %s, first, (count + %d) / %d * %d, zeros, source);",
-            images, s->tile_rows - 1, s->tile_rows, s->tile_rows);
-  text_close(x, "}");
-  int64_t tail = s->width - (s->np - 1) * s->nr;
-  if (tail == s->nr || s->np == 1) {
-    print_panel(&v, x, tail);
-  } else {
-    text_open(x, "if (q < %lld) {", (long long)s->np - 1);
-    print_panel(&v, x, s->nr);
-    x->indent--;
-    text_open(x, "} else {");
-    print_panel(&v, x, tail);
-    text_close(x, "}");
-  }
+  print_source(&v, x, images);
+  print_panels(&v, x);
   text_close(x, "}");
 }
 

@@ -34,14 +34,14 @@ static void *watch(void *of) {
   return NULL;
 }
 
-/* Each line ends where the line about the pass may go on. */
+/* Each line ends where the line about the pass may go on, in one call: the thread that looks at the
+   clock writes between calls. */
 static ssize_t write_lines(void *of, const char *bytes, size_t n) {
   (void)of;
   for (size_t at = 0; at < n;) {
     const char *end = memchr(bytes + at, '\n', n - at);
     const size_t length = end ? (size_t)(end - bytes) - at : n - at;
-    fwrite(bytes + at, 1, length, stderr);
-    if (end) fputs("\033[K\n", stderr);
+    fprintf(stderr, "%.*s%s", (int)length, bytes + at, end ? "\033[K\n" : "");
     at += length + (end != NULL);
   }
   return (ssize_t)n;

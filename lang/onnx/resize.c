@@ -239,67 +239,92 @@ static const char *extrapolated(Node *n, const Resampling *r, const Line *l, con
                      real(n, attr_real(n, "extrapolation_value", 0))));
 }
 
+typedef struct Resizing { /* what the inputs and attributes ask for, each axis that is named */
+  int64_t axes[2 * MOST_RANK];
+  int count;
+  const Number *scale; /* NULL: by size */
+  Axis size[MOST_RANK];
+  const Number *part; /* where it begins on each axis, then where it ends; NULL: all of it */
+  double ratio;       /* of all sizes; NaN: each has its own */
+} Resizing;
+
+static bool named_axes(Node *n, Resizing *r, int rank) {
+  r->count = rank;
+  for (int i = 0; i < rank; i++) r->axes[i] = i;
+  return !attr_of(n, "axes") || (attr_ints(n, "axes", r->axes, &r->count) && r->count <= rank) ||
+         refuse(n, "too many axes");
+}
+
+static bool scales_or_sizes(Node *n, Resizing *r, int scales_in, int sizes_in) {
+  Tensor *scales = input(n, scales_in);
+  uint64_t size;
+  int given = -1;
+  if (scales && shape_count(&scales->shape, &size) && size) {
+    if (!(r->scale = known_input(n, scales_in))) return false;
+    return (size == (uint64_t)r->count && is_float(scales)) ||
+           refuse(n, "scales of another number of axes");
+  }
+  if (known_dims(n, sizes_in, NULL, r->size, &given) && given == r->count) return true;
+  return given >= 0 ? refuse(n, "sizes of another number of axes")
+                    : refuse(n, "neither scales nor sizes");
+}
+
+static bool part_of_axes(Node *n, Resizing *r) {
+  uint64_t size;
+  if (!in_part(n)) return true;
+  Tensor *roi = input(n, 1);
+  if (!roi || !(r->part = known_input(n, 1))) return roi ? false : refuse(n, "no part");
+  return (is_float(roi) && shape_count(&roi->shape, &size) && size == 2 * (uint64_t)r->count) ||
+         refuse(n, "a part of another number of axes");
+}
+
+static bool kept_ratio(Node *n, Resizing *r, const Shape *s) {
+  const char *policy = attr_string(n, "keep_aspect_ratio_policy", "stretch");
+  r->ratio = NAN;
+  for (int i = 0, axis; i < r->count && !r->scale && strcmp(policy, "stretch") != 0; i++) {
+    if (!axis_from(n, r->axes[i], s->rank, &axis)) return false;
+    if (r->size[i].symbol || s->at[axis].symbol)
+      return refuse(n, "a bounded dimension whose ratio is kept");
+    const double now = (double)r->size[i].n / (double)s->at[axis].n;
+    r->ratio = isnan(r->ratio)                     ? now
+               : strcmp(policy, "not_larger") == 0 ? fmin(r->ratio, now)
+                                                   : fmax(r->ratio, now);
+  }
+  return true;
+}
+
+/* The line of the axis that is the i-th named one. */
+static bool resized_line(Node *n, const Resizing *r, int i, Line *l) {
+  const bool by_scale = r->scale != NULL;
+  if (r->part) l->begin = r->part[i].f, l->end = r->part[r->count + i].f;
+  if (r->part && l->before.symbol) return refuse(n, "a part along a bounded dimension");
+  if (!r->part && (by_scale ? r->scale[i].f == 1 : dim_same(r->size[i], l->before))) return true;
+  if (l->before.symbol || (!by_scale && r->size[i].symbol))
+    return bounded_line(n, l, by_scale ? r->scale[i].f : 1, by_scale ? NULL : &r->size[i]);
+  const int64_t d = l->from;
+  const double sized = (double)r->size[i].n;
+  l->scale = by_scale ? r->scale[i].f : isnan(r->ratio) ? sized / (double)d : r->ratio;
+  const double to = by_scale          ? floor((double)d * l->scale * (l->end - l->begin))
+                    : isnan(r->ratio) ? sized
+                                      : nearbyint(r->ratio * (double)d);
+  if (!(l->scale > 0) || !(to >= 1 && to * (double)d <= 1 << 26))
+    return refuse(n, "a size of 0, or one that is too large");
+  l->to = (int64_t)to, l->after.n = l->to;
+  return true;
+}
+
 /* The line of each axis, by scales or by sizes. */
 static bool lines(Node *n, Line *line, int scales_in, int sizes_in) {
   const Shape *s = &input(n, 0)->shape;
-  int64_t axes[2 * MOST_RANK];
-  Axis sizes[MOST_RANK];
-  int count = s->rank, axis, given = -1;
-  const Number *x = NULL;
-  uint64_t size;
+  Resizing r = {0};
   for (int i = 0; i < s->rank; i++)
     line[i] = (Line){s->at[i].n, s->at[i].n, 1, s->at[i], s->at[i], false, 0, 1};
-  if (attr_of(n, "axes") && (!attr_ints(n, "axes", axes, &count) || count > s->rank))
-    return refuse(n, "too many axes");
-  if (!attr_of(n, "axes"))
-    for (int i = 0; i < count; i++) axes[i] = i;
-  Tensor *scales = input(n, scales_in);
-  bool by_scale = scales && shape_count(&scales->shape, &size) && size;
-  if (by_scale) {
-    if (!(x = known_input(n, scales_in))) return false;
-    if (size != (uint64_t)count || !is_float(scales))
-      return refuse(n, "scales of another number of axes");
-  } else if (!known_dims(n, sizes_in, NULL, sizes, &given) || given != count) {
-    return given >= 0 ? refuse(n, "sizes of another number of axes")
-                      : refuse(n, "neither scales nor sizes");
-  }
-  const Number *part = NULL; /* where it begins on each axis, then where it ends */
-  if (in_part(n)) {
-    Tensor *roi = input(n, 1);
-    if (!roi || !(part = known_input(n, 1))) return roi ? false : refuse(n, "no part");
-    if (!is_float(roi) || !shape_count(&roi->shape, &size) || size != 2 * (uint64_t)count)
-      return refuse(n, "a part of another number of axes");
-  }
-  const char *policy = attr_string(n, "keep_aspect_ratio_policy", "stretch");
-  double ratio = NAN;
-  for (int i = 0; i < count && !by_scale && strcmp(policy, "stretch") != 0; i++) {
-    if (!axis_from(n, axes[i], s->rank, &axis)) return false;
-    if (sizes[i].symbol || s->at[axis].symbol)
-      return refuse(n, "a bounded dimension whose ratio is kept");
-    double now = (double)sizes[i].n / (double)s->at[axis].n;
-    ratio = isnan(ratio)                        ? now
-            : strcmp(policy, "not_larger") == 0 ? fmin(ratio, now)
-                                                : fmax(ratio, now);
-  }
-  for (int i = 0; i < count; i++) {
-    if (!axis_from(n, axes[i], s->rank, &axis)) return false;
-    Line *l = &line[axis];
-    if (part) l->begin = part[i].f, l->end = part[count + i].f;
-    if (part && l->before.symbol) return refuse(n, "a part along a bounded dimension");
-    if (!part && (by_scale ? x[i].f == 1 : dim_same(sizes[i], l->before))) continue;
-    if (l->before.symbol || (!by_scale && sizes[i].symbol)) {
-      if (!bounded_line(n, l, by_scale ? x[i].f : 1, by_scale ? NULL : &sizes[i])) return false;
-      continue;
-    }
-    const int64_t d = l->from;
-    l->scale = by_scale ? x[i].f : isnan(ratio) ? (double)sizes[i].n / (double)d : ratio;
-    double to = by_scale       ? floor((double)d * l->scale * (l->end - l->begin))
-                : isnan(ratio) ? (double)sizes[i].n
-                               : nearbyint(ratio * (double)d);
-    if (!(l->scale > 0) || !(to >= 1 && to * (double)d <= 1 << 26))
-      return refuse(n, "a size of 0, or one that is too large");
-    l->to = (int64_t)to, l->after.n = l->to;
-  }
+  if (!named_axes(n, &r, s->rank) || !scales_or_sizes(n, &r, scales_in, sizes_in) ||
+      !part_of_axes(n, &r) || !kept_ratio(n, &r, s))
+    return false;
+  for (int i = 0, axis; i < r.count; i++)
+    if (!axis_from(n, r.axes[i], s->rank, &axis) || !resized_line(n, &r, i, &line[axis]))
+      return false;
   return true;
 }
 

@@ -315,69 +315,99 @@ static bool numbers_of(Node *n, const char *name, int most, int64_t *at) {
   return fits || refuse(n, "%s that are not %d small numbers", name, most);
 }
 
-bool onnx_deform_conv(Node *n) {
-  Tensor *v = input(n, 0), *f = input(n, 1), *offset = input(n, 2), *b = input(n, 3),
-         *mask = input(n, 4);
-  const int64_t groups = attr_int(n, "group", 1), parts = attr_int(n, "offset_group", 1);
+typedef struct DeformConv {
+  Tensor *v, *f, *offset, *bias, *mask;
+  int64_t groups, parts; /* of the channels: for filters, and for offsets */
   int64_t x[MOST_RANK], w[MOST_RANK], o[MOST_RANK];
-  int64_t stride[2] = {1, 1}, apart[2] = {1, 1}, pads[4] = {0};
-  Images g;
-  if (v->shape.rank != 4 || f->shape.rank != 4 || offset->shape.rank != 4)
-    return refuse(n, "windows over another number of axes than two");
-  if (!shape_numbers(n, v, x) || !shape_numbers(n, f, w) || !shape_numbers(n, offset, o))
-    return false;
-  if (!numbers_of(n, "strides", 2, stride) || !numbers_of(n, "dilations", 2, apart) ||
-      !numbers_of(n, "pads", 4, pads))
-    return false;
+  int64_t stride[2], apart[2], pads[4];
+  int64_t taps, out; /* of a window; places of windows */
+} DeformConv;
+
+static bool deform_conv_fits(Node *n, DeformConv *c) {
+  const int64_t *x = c->x, *w = c->w, *o = c->o, groups = c->groups, parts = c->parts;
   if (groups < 1 || parts < 1 || x[1] % groups || w[0] % groups || w[1] != x[1] / groups ||
       groups > INT16_MAX || parts > INT16_MAX || w[2] > INT16_MAX || w[3] > INT16_MAX ||
       o[2] > INT16_MAX || o[3] > INT16_MAX)
     return refuse(n, "groups that do not divide the channels");
-  const int64_t taps_n = w[2] * w[3], out = o[2] * o[3], places = taps_n * out;
-  bool fits = o[1] == 2 * parts * taps_n && o[0] == x[0] && places <= INT32_MAX;
+  c->taps = w[2] * w[3], c->out = o[2] * o[3];
+  bool fits = o[1] == 2 * parts * c->taps && o[0] == x[0] && c->taps * c->out <= INT32_MAX;
   for (int i = 0; i < 2; i++)
-    fits &=
-        o[i + 2] == window_places(x[i + 2], w[i + 2], stride[i], apart[i], pads[i] + pads[i + 2]);
+    fits &= o[i + 2] == window_places(x[i + 2], w[i + 2], c->stride[i], c->apart[i],
+                                      c->pads[i] + c->pads[i + 2]);
   const Shape masks = {.rank = 4,
-                       .at = {{.n = o[0]}, {.n = parts * taps_n}, {.n = o[2]}, {.n = o[3]}}},
+                       .at = {{.n = o[0]}, {.n = parts * c->taps}, {.n = o[2]}, {.n = o[3]}}},
               biases = {.rank = 1, .at = {{.n = w[0]}}};
-  if (!fits || (mask && !shape_same(&mask->shape, &masks)) ||
-      (b && !shape_same(&b->shape, &biases)))
-    return refuse(n, "shapes that do not fit");
-  if (!images_of(n, v, parts, &g)) return false;
-  g.beside = ZEROS;
-  const Axis batch = {.n = x[0] * parts};
-  const Shape moved = {.rank = 4, .at = {batch, {.n = taps_n}, {.n = 2}, {.n = out}}},
-              flat = {.rank = 2, .at = {batch, {.n = places}}};
-  const char *by = let(n, reshaped(n, tensor_text(n, offset), &moved));
-  Taps taps[2];
-  for (int i = 0; i < 2; i++) {
-    const char *tap = along(n, taps_n, 0, 2), *at = along(n, out, 1, 2);
-    tap = i ? text(n, "%s %% %lld", tap, (long long)w[3])
-            : text(n, "%s // %lld", tap, (long long)w[3]);
-    at =
-        i ? text(n, "%s %% %lld", at, (long long)o[3]) : text(n, "%s // %lld", at, (long long)o[3]);
-    const char *place =
-        let(n, text(n, "f32((%s) * %lld + (%s) * %lld - (%lld)) + f32(%s[:, :, %d])", at,
-                    (long long)stride[i], tap, (long long)apart[i], (long long)pads[i], by, i));
-    taps[i] = linear_taps(&g, i, let(n, reshaped(n, place, &flat)));
-  }
-  const char *t = sampled(&g, taps, batch, flat.at[1]);
-  if (mask) {
-    const Shape column = {.rank = 3, .at = {batch, flat.at[1], {.n = 1}}};
-    t = let(n, text(n, "%s * %s", t, reshaped(n, tensor_text(n, mask), &column)));
-  }
-  const int64_t c = x[1] / parts;
-  const Shape five = {.rank = 5,
-                      .at = {{.n = x[0]}, {.n = parts}, {.n = taps_n}, {.n = out}, {.n = c}}},
-              each = {.rank = 5,
-                      .at = {{.n = x[0]}, {.n = groups}, {.n = w[1]}, {.n = taps_n}, {.n = out}}},
-              filters = {.rank = 4,
-                         .at = {{.n = groups}, {.n = w[0] / groups}, {.n = w[1]}, {.n = taps_n}}},
-              s = {.rank = 4, .at = {{.n = x[0]}, {.n = w[0]}, {.n = o[2]}, {.n = o[3]}}};
+  if (fits && (!c->mask || shape_same(&c->mask->shape, &masks)) &&
+      (!c->bias || shape_same(&c->bias->shape, &biases)))
+    return true;
+  return refuse(n, "shapes that do not fit");
+}
+
+static bool deform_conv_of(Node *n, DeformConv *c) {
+  *c = (DeformConv){.v = input(n, 0),
+                    .f = input(n, 1),
+                    .offset = input(n, 2),
+                    .bias = input(n, 3),
+                    .mask = input(n, 4),
+                    .groups = attr_int(n, "group", 1),
+                    .parts = attr_int(n, "offset_group", 1),
+                    .stride = {1, 1},
+                    .apart = {1, 1}};
+  if (c->v->shape.rank != 4 || c->f->shape.rank != 4 || c->offset->shape.rank != 4)
+    return refuse(n, "windows over another number of axes than two");
+  return shape_numbers(n, c->v, c->x) && shape_numbers(n, c->f, c->w) &&
+         shape_numbers(n, c->offset, c->o) && numbers_of(n, "strides", 2, c->stride) &&
+         numbers_of(n, "dilations", 2, c->apart) && numbers_of(n, "pads", 4, c->pads) &&
+         deform_conv_fits(n, c);
+}
+
+/* Where each tap of each window lies along axis i of the images; `by`: the offsets. */
+static const char *deformed_places(Node *n, const DeformConv *c, int i, const char *by) {
+  const char *tap = along(n, c->taps, 0, 2), *at = along(n, c->out, 1, 2), *of = i ? "%" : "//";
+  return let(n,
+             text(n, "f32((%s %s %lld) * %lld + (%s %s %lld) * %lld - (%lld)) + f32(%s[:, :, %d])",
+                  at, of, (long long)c->o[3], (long long)c->stride[i], tap, of, (long long)c->w[3],
+                  (long long)c->apart[i], (long long)c->pads[i], by, i));
+}
+
+/* What the taps have, [batch of each part, taps and windows, channels of a part], by the filters.
+ */
+static const char *deformed_product(Node *n, const DeformConv *c, const char *t, const Shape *s) {
+  const int64_t *x = c->x, *w = c->w;
+  const Shape
+      five = {.rank = 5,
+              .at = {{.n = x[0]},
+                     {.n = c->parts},
+                     {.n = c->taps},
+                     {.n = c->out},
+                     {.n = x[1] / c->parts}}},
+      each = {.rank = 5,
+              .at = {{.n = x[0]}, {.n = c->groups}, {.n = w[1]}, {.n = c->taps}, {.n = c->out}}},
+      filters = {.rank = 4,
+                 .at = {{.n = c->groups}, {.n = w[0] / c->groups}, {.n = w[1]}, {.n = c->taps}}};
   t = let(n, reshaped(n, text(n, "transpose(%s, [0, 1, 4, 2, 3])", reshaped(n, t, &five)), &each));
-  t = text(n, "einsum(\"ngckl,gock->ngol\", %s, %s)", t, reshaped(n, tensor_text(n, f), &filters));
-  t = reshaped(n, t, &s);
-  if (b) t = text(n, "%s + %s", t, per_channel(n, b, 2));
-  return give(n, 0, v->type, &s, t);
+  t = text(n, "einsum(\"ngckl,gock->ngol\", %s, %s)", t,
+           reshaped(n, tensor_text(n, c->f), &filters));
+  return reshaped(n, t, s);
+}
+
+bool onnx_deform_conv(Node *n) {
+  DeformConv c;
+  Images g;
+  if (!deform_conv_of(n, &c) || !images_of(n, c.v, c.parts, &g)) return false;
+  g.beside = ZEROS;
+  const Axis batch = {.n = c.x[0] * c.parts}, places = {.n = c.taps * c.out};
+  const Shape moved = {.rank = 4, .at = {batch, {.n = c.taps}, {.n = 2}, {.n = c.out}}},
+              flat = {.rank = 2, .at = {batch, places}},
+              column = {.rank = 3, .at = {batch, places, {.n = 1}}},
+              s = {.rank = 4, .at = {{.n = c.x[0]}, {.n = c.w[0]}, {.n = c.o[2]}, {.n = c.o[3]}}};
+  const char *by = let(n, reshaped(n, tensor_text(n, c.offset), &moved));
+  Taps taps[2];
+  for (int i = 0; i < 2; i++)
+    taps[i] = linear_taps(&g, i, let(n, reshaped(n, deformed_places(n, &c, i, by), &flat)));
+  const char *t = sampled(&g, taps, batch, places);
+  if (c.mask) t = let(n, text(n, "%s * %s", t, reshaped(n, tensor_text(n, c.mask), &column)));
+  t = deformed_product(n, &c, t, &s);
+  if (c.bias) t = text(n, "%s + %s", t, per_channel(n, c.bias, 2));
+  return give(n, 0, c.v->type, &s, t);
 }

@@ -315,6 +315,67 @@ static bool bounded_slice(Node *n, int axis, Axis from, Axis to, const char **t,
   return true;
 }
 
+typedef struct Slicing {
+  Tensor *v;
+  Shape s; /* of the result */
+  int64_t start[MOST_RANK], step[MOST_RANK];
+  const char *part[MOST_RANK]; /* of the index */
+  bool changes;
+  const char *bounded; /* what is cut along bounded axes, or NULL … */
+  Shape cut;           /* … and its shape: the other axes are cut behind it */
+} Slicing;
+
+static bool static_slice(Node *n, Slicing *c, int axis, Axis first, Axis last, int64_t by) {
+  int64_t d, from, to;
+  if (!dim_number(n, c->v->shape.at[axis], &d) || !dim_number(n, first, &from) ||
+      !dim_number(n, last, &to))
+    return false;
+  if (!by) return refuse(n, "a step of 0");
+  if (by < -d) by = -d - 1;
+  if (by > d) by = d + 1;
+  const int64_t a = limited(from, d, by < 0), b = limited(to, d, by < 0);
+  const int64_t size = by > 0 ? (b - a + by - 1) / by : (b - a + by + 1) / by;
+  c->s.at[axis].n = size < 0 ? 0 : size;
+  c->start[axis] = a, c->step[axis] = by;
+  c->part[axis] = by == 1 ? text(n, "%lld:%lld", (long long)a, (long long)b)
+                  : b < 0 ? text(n, "%lld::%lld", (long long)a, (long long)by)
+                          : text(n, "%lld:%lld:%lld", (long long)a, (long long)b, (long long)by);
+  c->changes = true;
+  return true;
+}
+
+static bool slice_axis(Node *n, Slicing *c, int axis, Axis first, Axis last, int64_t by) {
+  const bool from_0 = !first.symbol && first.n == 0;
+  if (by == 1 && from_0 && !last.symbol && last.n >= INT32_MAX)
+    return true; /* the whole axis, bounded or not */
+  const Axis all = c->v->shape.at[axis];
+  if (all.counted && (by != 1 || !from_0 || last.symbol || last.n < 1))
+    return refuse(n, "rows whose number the data decide, but for the first of them");
+  if (all.counted && last.n >= all.n) return true;
+  if (all.counted)
+    c->s.at[axis].counted =
+        count_new(n, text(n, "min(%s, %lld)", rows_text(n->im, all), (long long)last.n));
+  if (by != 1 || !(first.symbol || last.symbol || all.symbol))
+    return static_slice(n, c, axis, first, last, by);
+  if (!c->bounded) c->bounded = tensor_text(n, c->v);
+  if (!bounded_slice(n, axis, first, last, &c->bounded, &c->cut)) return false;
+  c->s.at[axis] = c->cut.at[axis];
+  return true;
+}
+
+/* Numbers that are known become fewer of them. */
+static bool known_slice(Node *n, const Slicing *c) {
+  Tensor *v = c->v;
+  uint64_t all;
+  if (c->bounded || v->name || v->trained || !shape_count(&v->shape, &all) || all > MOST_KNOWN ||
+      !known_of(n->im, v))
+    return false;
+  int64_t stride[MOST_RANK], at = 0;
+  strides_of(&v->shape, stride);
+  for (int i = 0; i < c->s.rank; i++) at += c->start[i] * stride[i], stride[i] *= c->step[i];
+  return fold_strided(n, &c->s, stride, at);
+}
+
 bool onnx_slice(Node *n) {
   Tensor *v = input(n, 0);
   Axis first[MOST_RANK], last[MOST_RANK];
@@ -326,59 +387,18 @@ bool onnx_slice(Node *n) {
       !known_ints(n, 3, old ? "axes" : NULL, axes, MOST_RANK, &naxes) ||
       !known_ints(n, 4, NULL, steps, MOST_RANK, &nsteps))
     return false;
-  Shape s = v->shape;
-  int64_t start[MOST_RANK] = {0}, step[MOST_RANK];
-  const char *part[MOST_RANK];
+  Slicing c = {.v = v, .s = v->shape, .cut = v->shape};
   if (count < 0 || count != ends || (naxes >= 0 && naxes != count) ||
-      (nsteps >= 0 && nsteps != count) || (naxes < 0 && count > s.rank))
+      (nsteps >= 0 && nsteps != count) || (naxes < 0 && count > c.s.rank))
     return refuse(n, "lists of different lengths");
-  for (int i = 0; i < s.rank; i++) part[i] = ":", step[i] = 1;
-  bool changes = false;
-  const char *bounded = NULL; /* what is cut along bounded axes … */
-  Shape cut = v->shape;       /* … and its shape: the other axes are cut behind it */
-  for (int i = 0; i < count; i++) {
-    if (!axis_from(n, naxes < 0 ? i : axes[i], s.rank, &axis)) return false;
-    int64_t by = nsteps < 0 ? 1 : steps[i], from = first[i].n, to = last[i].n, d;
-    const bool whole = !first[i].symbol && from == 0 && !last[i].symbol && to >= INT32_MAX;
-    if (by == 1 && whole) continue; /* the whole axis, bounded or not */
-    const Axis all = v->shape.at[axis];
-    if (all.counted && (by != 1 || first[i].symbol || from != 0 || last[i].symbol || to < 1))
-      return refuse(n, "rows whose number the data decide, but for the first of them");
-    if (all.counted && to >= all.n) continue;
-    if (all.counted)
-      s.at[axis].counted =
-          count_new(n, text(n, "min(%s, %lld)", rows_text(n->im, all), (long long)to));
-    if (by == 1 && (first[i].symbol || last[i].symbol || v->shape.at[axis].symbol)) {
-      if (!bounded) bounded = tensor_text(n, v);
-      if (!bounded_slice(n, axis, first[i], last[i], &bounded, &cut)) return false;
-      s.at[axis] = cut.at[axis];
-      continue;
-    }
-    if (!dim_number(n, v->shape.at[axis], &d) || !dim_number(n, first[i], &from) ||
-        !dim_number(n, last[i], &to))
+  for (int i = 0; i < c.s.rank; i++) c.part[i] = ":", c.step[i] = 1;
+  for (int i = 0; i < count; i++)
+    if (!axis_from(n, naxes < 0 ? i : axes[i], c.s.rank, &axis) ||
+        !slice_axis(n, &c, axis, first[i], last[i], nsteps < 0 ? 1 : steps[i]))
       return false;
-    if (!by) return refuse(n, "a step of 0");
-    if (by < -d) by = -d - 1;
-    if (by > d) by = d + 1;
-    int64_t a = limited(from, d, by < 0), b = limited(to, d, by < 0);
-    int64_t size = by > 0 ? (b - a + by - 1) / by : (b - a + by + 1) / by;
-    if (size < 0) size = 0;
-    s.at[axis].n = size, start[axis] = a, step[axis] = by;
-    part[axis] = by == 1 ? text(n, "%lld:%lld", (long long)a, (long long)b)
-                 : b < 0 ? text(n, "%lld::%lld", (long long)a, (long long)by)
-                         : text(n, "%lld:%lld:%lld", (long long)a, (long long)b, (long long)by);
-    changes = true;
-  }
-  if (!changes) return bounded ? give(n, 0, v->type, &s, bounded) : give_same(n, 0, v);
-  uint64_t all;
-  if (!bounded && !v->name && !v->trained && shape_count(&v->shape, &all) && all <= MOST_KNOWN &&
-      known_of(n->im, v)) {
-    int64_t stride[MOST_RANK], at = 0;
-    strides_of(&v->shape, stride);
-    for (int i = 0; i < s.rank; i++) at += start[i] * stride[i], stride[i] *= step[i];
-    if (fold_strided(n, &s, stride, at)) return true;
-  }
-  const char *t = part[0];
-  for (int i = 1; i < s.rank; i++) t = text(n, "%s, %s", t, part[i]);
-  return give(n, 0, v->type, &s, text(n, "%s[%s]", bounded ? bounded : tensor_text(n, v), t));
+  if (!c.changes) return c.bounded ? give(n, 0, v->type, &c.s, c.bounded) : give_same(n, 0, v);
+  if (known_slice(n, &c)) return true;
+  const char *t = c.part[0];
+  for (int i = 1; i < c.s.rank; i++) t = text(n, "%s, %s", t, c.part[i]);
+  return give(n, 0, v->type, &c.s, text(n, "%s[%s]", c.bounded ? c.bounded : tensor_text(n, v), t));
 }

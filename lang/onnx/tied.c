@@ -14,6 +14,7 @@ typedef struct Matrix {
   Onnx__TensorProto *tensor;
   uint64_t rows, columns, size; /* size: bytes of an element as gc stores it */
   uint64_t corner[4];           /* bits of its first and last row's first and last elements */
+  uint32_t next;                /* of the same type and corners, counted from 1; 0: none */
 } Matrix;
 typedef VEC(Matrix) Matrices;
 
@@ -46,7 +47,8 @@ static Matrix transposed(const Matrix *m) {
                   m->columns,
                   m->rows,
                   m->size,
-                  {m->corner[0], m->corner[2], m->corner[1], m->corner[3]}};
+                  {m->corner[0], m->corner[2], m->corner[1], m->corner[3]},
+                  0};
 }
 
 static bool same_corners(const void *items, uint32_t item, const void *key) {
@@ -146,7 +148,19 @@ static const Matrix *first_of(Import *im, Onnx__TensorProto *t, HashIndex *index
   const Matrix key = transposed(&m);
   const uint32_t at = index_enter(im->a, index, hash_of(&key), same_corners, all, &key, all->n);
   if (at == all->n) vec_push(im->a, all, key);
-  return at < own && is_transposed(im, &all->at[at], &m, room) ? &all->at[at] : NULL;
+  for (uint32_t k = at < own ? at + 1 : 0; k; k = all->at[k - 1].next)
+    if (is_transposed(im, &all->at[k - 1], &m, room)) return &all->at[k - 1];
+  return NULL;
+}
+
+/* Of several with the same corners the index has the first, and each the one behind it. */
+static void module_matrix_add(Import *im, HashIndex *index, Matrices *all, const Matrix *m) {
+  const uint32_t at = index_enter(im->a, index, hash_of(m), same_corners, all, m, all->n);
+  const bool known = at < all->n;
+  vec_push(im->a, all, *m);
+  if (!known) return;
+  all->at[all->n - 1].next = all->at[at].next;
+  all->at[at].next = all->n;
 }
 
 void tied_join(Import *im) {
@@ -158,9 +172,8 @@ void tied_join(Import *im) {
   for (size_t i = 0; i < g->n_initializer; i++) {
     Matrix m;
     if (signature_origin(im, or_empty(g->initializer[i]->name)) == TENSOR_OF_MODULE &&
-        matrix_of(im, g->initializer[i], &m) &&
-        index_enter(im->a, &index, hash_of(&m), same_corners, &all, &m, all.n) == all.n)
-      vec_push(im->a, &all, m);
+        matrix_of(im, g->initializer[i], &m))
+      module_matrix_add(im, &index, &all, &m);
   }
   const uint32_t own = all.n;
   if (!own) return;

@@ -307,26 +307,27 @@ END
 run 0 "$gc" traced.onnx -o traced
 [ "$(params traced)" = 'layer.0.fc.MatMul_7 ' ] || fail "the path of what a node reads: $(params traced)"
 rm y.npy
-# tensors that the exporter computed are transposed parameters; a near one, and an identity, are not
+# tensors that the exporter computed are transposed parameters, also of one with the corners of another; a near one, and an identity, are not
 tied() { # tied, as the exporter leaves them, or with the Transpose that it has folded
   values='data_type: 1 dims: 2 dims: 3 float_data: [1, 4, -2, 2, 5, 3]'
   [ "$1" = folded ] && head="initializer { name: \"val_1\" $values }" || head='node { op_type: "Transpose" input: "table.weight" output: "val_1" }'
   cat <<END
-  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } } } output { name: "y" } output { name: "near" } output { name: "one" }
+  input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } } } output { name: "y" } output { name: "near" } output { name: "one" } output { name: "alike" }
+  initializer { name: "alike.weight" data_type: 1 dims: 3 dims: 2 float_data: [1, 2, 6, 7, -2, 3] } $(node alike MatMul alike x alike.weight)
   initializer { name: "table.weight" data_type: 1 dims: 3 dims: 2 float_data: [1, 2, 4, 5, -2, 3] } $head
   initializer { name: "val_2" data_type: 1 dims: 2 dims: 3 float_data: [1, 4.5, -2, 2, 5, 3] }
   initializer { name: "eye.weight" data_type: 1 dims: 2 dims: 2 float_data: [1, 0, 0, 1] } initializer { name: "val_3" data_type: 1 dims: 2 dims: 2 float_data: [1, 0, 0, 1] }
   $(node table MatMul a x table.weight) $(node head MatMul y a val_1) $(node other MatMul near a val_2) $(node eye MatMul b a eye.weight) $(node last MatMul one b val_3)
 END
 }
-parameters=$(for i in table head other eye last; do printf "%%p: PARAMETER target='%s.weight'" $i; done)
+parameters=$(for i in table head other eye last alike; do printf "%%p: PARAMETER target='%s.weight'" $i; done)
 net() { tied folded; }
 signed tied.onnx "$parameters%x: USER_INPUT"
 net() { tied apart; }
 signed untied.onnx "$parameters%x: USER_INPUT"
 run 0 "$gc" tied.onnx --train-onnx='mse:y,sgd(lr)' -o tied
 holds out.txt "note: tied.onnx: --train-onnx: 1 of the exporter's tensors are transposed parameters, as val_1 of table.weight, and are trained as those"
-[ "$(params tied)" = 'eye.weight last.val_3 other.val_2 table.weight ' ] || fail "params of a model with a tied matrix: $(params tied)"
+[ "$(params tied)" = 'alike.weight eye.weight last.val_3 other.val_2 table.weight ' ] || fail "params of a model with a tied matrix: $(params tied)"
 run 0 "$gc" untied.onnx --train-onnx='mse:y,sgd(lr)' -o untied
 "$mkdata" npy f32 2,3 6 rows.npy || fail 'no data could be made'
 for i in tied untied; do run 0 ./$i train --x rows.npy --target rows.npy --epochs 3 --quiet --save $i.safetensors; done
