@@ -140,8 +140,7 @@ static bool settle_rows(Column *c, Err *e) {
   return c->csv->n == c->row_elems || csv_misfit(c, e);
 }
 
-/* A row is lines of n elements, which are what its last axes have. */
-static bool is_of_lines(const GcTensor *t, uint64_t n) {
+bool csv_is_of_lines(const GcTensor *t, uint64_t n) {
   uint64_t inner = 1;
   for (int i = t->rank; inner < n && i-- > 1;) inner *= (uint64_t)t->dims[i];
   return inner == n;
@@ -157,7 +156,7 @@ static bool settle_windows(Column *c, const Suffixes *s, Err *e) {
             c->t->name);
     return err_hint(e, "leave +k and ~s out");
   }
-  if (!is_of_lines(c->t, n)) {
+  if (!csv_is_of_lines(c->t, n)) {
     err_set(e, EXIT_WRONG,
             "%s: a line has %" PRIu64 " column%s, but the last axis of the input %s is %" PRId64,
             c->text, n, n == 1 ? "" : "s", c->t->name, c->t->dims[c->t->rank - 1]);

@@ -60,5 +60,7 @@ void csv_quoted(const char *name, const char *marks, char *out, size_t size);
 void csv_cut_windows(const Column *c, char *text, Suffixes *s);
 /* "a,b..d,e" or, of labels, "a=word|word"; NULL: all. */
 bool csv_choose(Column *c, char *text, Err *e);
+/* A row is lines of n elements, which are what its last axes have. */
+bool csv_is_of_lines(const GcTensor *t, uint64_t n);
 bool csv_misfit(const Column *c, Err *e); /* the chosen ones are not as many as a row has */
 #endif

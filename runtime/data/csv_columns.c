@@ -282,6 +282,16 @@ static bool lists_images(const Column *c, Err *e, char name[WORD]) {
   return found;
 }
 
+/* A row of the input has axes within, of which a line could be the last, as a window of lines. */
+static bool hint_windows(const Column *c, uint64_t a_line, const char *all, Err *e) {
+  const uint64_t lines = c->row_elems / a_line;
+  return err_hint(e,
+                  "windows of %" PRIu64 " lines are %s:NAME,NAME…~%" PRIu64
+                  ", or ~1 where each begins a line after the one before, with %" PRIu64
+                  " of the columns %s; else a row needs %" PRIu64 " columns",
+                  lines, c->text, lines, a_line, all, c->row_elems);
+}
+
 bool csv_misfit(const Column *c, Err *e) {
   const Csv *v = c->csv;
   char all[400], need[200], name[WORD];
@@ -301,6 +311,8 @@ bool csv_misfit(const Column *c, Err *e) {
         "the column %.100s names images; a program compiled with gc --images takes their "
         "folder, FOLDER/CLASS/NAME.png",
         name);
+  const uint64_t last = c->t->rank > 2 ? (uint64_t)c->t->dims[c->t->rank - 1] : 0;
+  if (last > 0 && !csv_is_of_lines(c->t, v->n) && !c->line) return hint_windows(c, last, all, e);
   if (v->n && c->row_elems % v->n == 0 && c->row_elems > v->n && !c->line)
     return err_hint(e,
                     "windows of %" PRIu64 " lines are %s:NAME,NAME…~%" PRIu64

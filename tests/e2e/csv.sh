@@ -115,6 +115,11 @@ says 1 'series.csv: a line has 3 columns, but the last axis of the input x is 2'
 says 1 'series.csv: windows are rows, and the input x has no batch axis' ./windows whole --x series.csv:a,b~1 --s series.csv:t
 says 1 '2 columns are chosen, but the input x is f32[n <= 4, 3, 2]' ./windows lines --x series.csv:a,b
 holds out.txt 'hint: windows of 3 lines are series.csv:NAME,NAME…~3, or ~1 where each begins a line after the one before'
+printf 'a,b,c,d\n1,2,3,4\n' >wider.csv
+says 1 '4 columns are chosen, but the input x is f32[n <= 4, 3, 2]' ./windows lines --x wider.csv
+holds out.txt 'hint: windows of 3 lines are wider.csv:NAME,NAME…~3, or ~1 where each begins a line after the one before, with 2 of the columns a, b, c, d; else a row needs 6 columns'
+says 1 '3 columns are chosen, but the input x is f32[n <= 4, 3, 2]' ./windows lines --x wider.csv:b..d
+holds out.txt 'with 2 of the columns a, b, c, d; else'
 
 # an output has each row once
 awk 'BEGIN { print "v"; for (i = 0; i < 9000; i++) print i }' >lines.csv
