@@ -100,7 +100,7 @@ static bool find_end(Least *l) {
   return true;
 }
 
-Remat *tries_min(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
+static Remat *shrink(Tries *x, RematPlan *found, uint64_t *arena) {
   int *min = ARENA_ARRAY(x->at[0].a, int, x->n + 1),
       *floor = ARENA_ARRAY(x->at[0].a, int, x->n + 1);
   int at;
@@ -117,6 +117,27 @@ Remat *tries_min(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
       best, remat_tighten(&best->s, remat_peak(&best->s, &at), remat_effort(best, 100) / 4));
   remat_rewrite(best);
   *arena = remat_arena(best, 0);
+  return best;
+}
+
+/* Whatever the limit is, so what is known of the entry under none is done again. */
+static Remat *shrink_once(Tries *x, RematPlan *found, uint64_t *arena) {
+  Remat *first = &x->at[0];
+  remat_as_given(first);
+  RematKnown *known = remat_known(first->r, first->e, 0);
+  if (known->chosen >= 0) {
+    *found = known->found;
+    *arena = known->arena;
+    return tries_again(x, known->chosen, &known->again);
+  }
+  Remat *best = shrink(x, found, arena);
+  remat_keep(first->r, known, x, best, found, *arena);
+  return best;
+}
+
+Remat *tries_min(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
+  Remat *best = shrink_once(x, found, arena);
+  int at;
   if (!probe) return best;
   Least l = {.x = x, .found = found, .arena = arena};
   keep_min(&l, best, found, *arena);

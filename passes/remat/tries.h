@@ -98,7 +98,8 @@ typedef struct RematKnown { /* about an entry under a limit */
   uint64_t arena; /* may be above the limit: the minimum found */
   struct RematKnown *next;
 } RematKnown;
-/* What is known about the entry as it is; a new one, of which that is nothing, is the module's. */
+/* What is known about the entry as it is; a new one, of which that is nothing, is the module's.
+   Limit 0: about the least bytes that it takes. */
 RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit);
 void remat_keep(PassRun *r, RematKnown *known, const Tries *x, const Remat *w,
                 const RematPlan *found, uint64_t arena);
