@@ -8,12 +8,27 @@
    queries, which compute the scores and their gradients for themselves. The sums have one order in
    any case. Methods: the running maximum is subtracted from scores, and earlier results are
    rescaled when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Buffers of long heads
-   lie in scratch, a part for each unit, since threads may have small stacks. */
+   lie in scratch, a part for each unit, since threads may have small stacks. amx_attention.c has
+   the products of bf16 in tile registers, of 32 queries at a time. */
 #include "codegen/cpu/attention.h"
 #include "codegen/program/extent.h"
 #include "passes/plan.h"
 
 /* ---- the results ---- */
+
+/* A panel of tile registers has more rows than a softmax takes at once, which writes as many
+   factors in any case. */
+static void print_rows_in_parts(FlashPrinter *p, Text *x) {
+  const int most = (int)ceil_div(p->s.rows, BLOCK_ROWS) * BLOCK_ROWS;
+  text_line(x, "GC_LANES f32 rescale[%d];", most);
+  text_open(x, "for (long m = 0; m < r; m += %d) {", BLOCK_ROWS);
+  text_line(x, "const long of = r - m < %d ? r - m : %d;", BLOCK_ROWS, BLOCK_ROWS);
+  text_line(x,
+            "softmax_f32_%lld(scores + m * %lld, of, scale, visible, row_max + i + m, row_sum + i "
+            "+ m, rescale + m);",
+            (long long)p->a.block, (long long)p->a.block);
+  text_close(x, "}");
+}
 
 static void print_rows(FlashPrinter *p, Text *x) {
   const Attention *a = &p->a;
@@ -27,29 +42,53 @@ static void print_rows(FlashPrinter *p, Text *x) {
     text_line(x, "scale = 1; /* they are scaled */");
     text_close(x, "}");
   }
+  if (p->s.amx) {
+    print_rows_in_parts(p, x);
+    return;
+  }
   text_line(x, "GC_LANES %s rescale[%d];", T, BLOCK_ROWS);
   text_line(x, "softmax_%s_%lld(scores, r, scale, visible, row_max + i, row_sum + i, rescale);", T,
             B);
 }
 
+/* A block of keys and values, for all queries of the unit. */
+static void print_keys(FlashPrinter *p, Text *x, const char *head) {
+  const Attention *a = &p->a;
+  const FlashRows k = flash_operand(p, 1, a->k, &a->k_at), v = flash_operand(p, 2, a->v, &a->v_at);
+  if (p->s.amx) {
+    flash_amx_turned(p, x, "keys", k, head, "j0", "cols", a->d);
+    flash_amx_pairs(p, x, "values", v, head, "j0", "cols", a->e);
+    return;
+  }
+  flash_block(p, x, "k", k, head, "j0", "cols", a->d);
+  flash_block(p, x, "v", v, head, "j0", "cols", a->e);
+  flash_pack(p, x, "k", "keys", a->d);
+}
+
 static void print_attention(FlashPrinter *p, Kernel *k) {
   const Attention *a = &p->a;
   Text *x = &k->text;
-  long long B = a->block, e = a->e;
+  long long B = a->block, e = a->e, of_y = flash_sums_width(p);
   const char *T = a->T;
   const FlashRows q = flash_operand(p, 0, a->q, &a->q_at);
-  const char *to_q = arena_printf(p->g->a, "q_block + slot * %lld", (long long)a->d);
+  const char *to_q =
+      p->s.amx ? arena_printf(p->g->a, "q_tiles + slot * %lld", (long long)flash_pairs(a->d))
+               : arena_printf(p->g->a, "q_block + slot * %lld", (long long)a->d);
   gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
-  flash_buffer(p, x, "scores", BLOCK_ROWS * B);
+  flash_buffer(p, x, "scores", p->s.rows * B);
+  if (p->s.amx) kernel_buffer(p->g, k, x, "i32", 4, "weights", p->s.rows * flash_pairs(B));
   flash_buffer(p, x, "maxima", p->s.together * B);
   flash_buffer(p, x, "totals", p->s.together * B);
   flash_open_units(p, x);
   flash_declare_unit(p, x);
   flash_open_heads(p, x);
-  flash_copy_block(p, x, to_q, q, "h", "i0", "rows", a->d);
+  if (p->s.amx)
+    flash_amx_tiles(p, x, to_q, q, "h", "i0", "rows", a->d);
+  else
+    flash_copy_block(p, x, to_q, q, "h", "i0", "rows", a->d);
   text_line(
       x, "for (long r = 0; r < rows; r++) row_max[r] = -(%s)__builtin_inff(), row_sum[r] = 0;", T);
-  text_line(x, "for (long l = 0; l < rows * %lld; l++) y[l] = 0;", e);
+  text_line(x, "for (long l = 0; l < rows * %lld; l++) y[l] = 0;", of_y);
   text_close(x, "}");
   text_line(x, "const long end = %s;", a->causal ? "i0 + rows" : p->keys);
   text_open(x, "for (long j0 = 0; j0 < end; j0 += %lld) {", B);
@@ -62,16 +101,20 @@ static void print_attention(FlashPrinter *p, Kernel *k) {
   }
   const char *keys =
       a->group == 1 ? "head" : arena_printf(p->g->a, "head / %lld", (long long)a->group);
-  flash_block(p, x, "k", flash_operand(p, 1, a->k, &a->k_at), keys, "j0", "cols", a->d);
-  flash_block(p, x, "v", flash_operand(p, 2, a->v, &a->v_at), keys, "j0", "cols", a->e);
-  flash_pack(p, x, "k", "keys", a->d);
+  print_keys(p, x, keys);
   flash_open_heads(p, x);
-  flash_declare_block(p, x, "q", to_q, q, "h", "i0");
-  flash_open_row_panels(x, a->causal ? "j0 < i0 ? 0 : j0 - i0" : "0", "rows");
+  if (!p->s.amx) flash_declare_block(p, x, "q", to_q, q, "h", "i0");
+  flash_open_row_panels(p, x, a->causal ? "j0 < i0 ? 0 : j0 - i0" : "0", "rows");
   flash_declare_visible(p, x);
-  flash_scores(p, x, "q", "keys", "scores", a->d);
+  if (p->s.amx)
+    flash_amx_scores(p, x, to_q, "keys", "scores", a->d);
+  else
+    flash_scores(p, x, "q", "keys", "scores", a->d);
   print_rows(p, x);
-  flash_results(p, x, "scores", "v", "y", e, e, true);
+  if (p->s.amx)
+    flash_amx_results(p, x);
+  else
+    flash_results(p, x, "scores", "v", "y", e, e, true);
   for (int i = 0; i < 3; i++) text_close(x, "}");
   const FlashRows y = flash_result(p, 0);
   flash_open_heads(p, x);
@@ -79,7 +122,7 @@ static void print_attention(FlashPrinter *p, Kernel *k) {
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const %s l = row_sum[r] == 0 ? 1 : row_sum[r];", T);
   text_open(x, "GC_IVDEP for (long c = 0; c < %lld; c++) {", e);
-  text_line(x, "const %s value = divide(y[r * %lld + c], l);", T, e);
+  text_line(x, "const %s value = divide(y[r * %lld + c], l);", T, of_y);
   text_line(x, "to[r * %lld + c] = %s;", flash_row_stride(&y),
             scalar_store(p->g->a, a->dt, "value"));
   text_close(x, "}");
@@ -107,9 +150,10 @@ static void find_blocks(FlashPrinter *p) {
     p->apart |= !attention_is_whole(value_type(a->gr->e, a->op->results[k]), &a->result_at[k]);
 }
 
-uint64_t cpu_attention_scratch(const Group *gr) {
+uint64_t cpu_attention_scratch(const Target *t, const Group *gr) {
   Arena *a = arena_new();
-  FlashPrinter p = {.a = attention_of(a, gr), .s = {.together = 1}}; /* as of long heads */
+  FlashPrinter p = {.a = attention_of(a, gr), .machine = &cpu_target(t)->machine};
+  p.s = attention_schedule(p.machine, &p.a.shape, 0);
   find_blocks(&p);
   uint64_t bytes =
       flash_sums_bytes(&p.a) + (uint64_t)attention_units(&p.a.shape) * flash_unit_bytes(&p);
@@ -203,8 +247,10 @@ void cpu_attention(Gen *g, const Group *gr) {
   k->balance = attention_balance;
   if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %s;", all);
   if (p.s.parts > 1) declare_slices(&p, k);
+  if (p.s.amx) text_line(&k->text, "amx_configure();");
   if (a->grad)
     flash_gradients(&p, k);
   else
     print_attention(&p, k);
+  if (p.s.amx) text_line(&k->text, "amx_release();");
 }

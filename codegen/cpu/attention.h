@@ -56,7 +56,9 @@ void flash_block(FlashPrinter *p, Text *x, const char *name, FlashRows r, const 
 void flash_buffer(FlashPrinter *p, Text *x, const char *name, int64_t n);
 /* Packs `cols` rows of `from`, transposed, in panels. */
 void flash_pack(FlashPrinter *p, Text *x, const char *from, const char *to, int64_t width);
-void flash_open_row_panels(Text *x, const char *from, const char *rows);
+void flash_open_row_panels(const FlashPrinter *p, Text *x, const char *from, const char *rows);
+/* From a row of a query's sums to the next. */
+int64_t flash_sums_width(const FlashPrinter *p);
 /* Text of how many of the block's first `cols` keys come before those that the mask hides from all
    of `rows` queries from `row` on. */
 const char *flash_seen_keys(const FlashPrinter *p, const char *row, const char *rows,
@@ -79,6 +81,32 @@ void flash_open_units(FlashPrinter *p, Text *x);
 void flash_declare_unit(const FlashPrinter *p, Text *x);
 /* Opens the loop over the unit's heads h, which have a block of the sums each. */
 void flash_open_heads(const FlashPrinter *p, Text *x);
+
+/* ---- in tile registers (amx_attention.c) ---- */
+
+/* Words of a row of `width` of bf16, in pairs, and columns of its sums: filled up to whole tiles.
+ */
+int64_t flash_pairs(int64_t width);
+int64_t flash_wide(int64_t width);
+/* Packs `rows` rows of the head from row `row` on: as rows of a left operand, as rows of a right
+   one, or transposed, as its columns. */
+void flash_amx_tiles(const FlashPrinter *p, Text *x, const char *to, FlashRows r, const char *head,
+                     const char *row, const char *rows, int64_t width);
+void flash_amx_pairs(const FlashPrinter *p, Text *x, const char *to, FlashRows r, const char *head,
+                     const char *row, const char *rows, int64_t width);
+void flash_amx_turned(const FlashPrinter *p, Text *x, const char *to, FlashRows r, const char *head,
+                      const char *row, const char *rows, int64_t width);
+/* Of the r queries of a panel, as flash_scores; y times `rescale`, and weights times values; dq,
+   whose rows are ldq apart. */
+void flash_amx_scores(const FlashPrinter *p, Text *x, const char *q, const char *keys,
+                      const char *to, int64_t width);
+void flash_amx_results(const FlashPrinter *p, Text *x);
+void flash_amx_query_gradients(const FlashPrinter *p, Text *x, const char *grads, long long ldq);
+/* Of the r keys of a panel, as flash_key_gradients: of the block's weights, which are rounded and
+   transposed first. */
+void flash_amx_turn_weights(const FlashPrinter *p, Text *x, const char *from);
+void flash_amx_key_gradients(const FlashPrinter *p, Text *x, const char *from, const char *to,
+                             int64_t width);
 
 /* attention_grad.c: the gradients, into the kernel */
 void flash_gradients(FlashPrinter *p, Kernel *k);

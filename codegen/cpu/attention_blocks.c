@@ -203,9 +203,10 @@ void flash_pack(FlashPrinter *p, Text *x, const char *from, const char *to, int6
   text_close(x, "}");
 }
 
-void flash_open_row_panels(Text *x, const char *from, const char *rows) {
-  text_open(x, "for (long i = %s; i < %s; i += %d) {", from, rows, BLOCK_ROWS);
-  text_line(x, "const long r = %s - i < %d ? %s - i : %d;", rows, BLOCK_ROWS, rows, BLOCK_ROWS);
+void flash_open_row_panels(const FlashPrinter *p, Text *x, const char *from, const char *rows) {
+  const int most = p->s.rows;
+  text_open(x, "for (long i = %s; i < %s; i += %d) {", from, rows, most);
+  text_line(x, "const long r = %s - i < %d ? %s - i : %d;", rows, most, rows, most);
 }
 
 const char *flash_seen_keys(const FlashPrinter *p, const char *row, const char *rows,
@@ -259,27 +260,51 @@ void flash_close_mask(Text *x) {
 /* ---- buffers, and units ---- */
 
 typedef struct Buffer { /* for numbers, the thread's own or in scratch */
-  const char *name;
+  const char *T, *name;
   int64_t n;
 } Buffer;
-enum { MOST_BUFFERS = 8, BUFFER_ALIGN = 64 };
+enum { MOST_BUFFERS = 10, BUFFER_ALIGN = 64 };
+
+/* The same for tile registers. */
+static int amx_buffers_of(const FlashPrinter *p, Buffer *out) {
+  const Attention *a = &p->a;
+  const int64_t B = a->block, of_queries = a->grad ? B : p->s.together * B;
+  const int64_t d = flash_wide(a->d), e = flash_wide(a->e);
+  const int64_t keys = flash_pairs(B); /* of a column: of queries as many */
+  int n = 0;
+  out[n++] = (Buffer){"i32", "keys", flash_pairs(a->d) * B};
+  out[n++] = (Buffer){"i32", "q_tiles", of_queries * flash_pairs(a->d)};
+  out[n++] = (Buffer){"i32", "values", a->grad ? flash_pairs(a->e) * B : keys * e};
+  if (!a->grad) out[n++] = (Buffer){"f32", "sums", of_queries * e};
+  if (!a->grad) return n;
+  out[n++] = (Buffer){"i32", "k_pairs", keys * d};
+  out[n++] = (Buffer){"i32", "q_pairs", keys * d};
+  out[n++] = (Buffer){"i32", "dy_tiles", of_queries * flash_pairs(a->e)};
+  out[n++] = (Buffer){"i32", "dy_pairs", keys * e};
+  out[n++] = (Buffer){"f32", "tile", p->s.rows * d};
+  out[n++] = (Buffer){"f32", "dk_block", B * d};
+  out[n++] = (Buffer){"f32", "dv_block", B * e};
+  return n;
+}
 
 /* Buffers as long as queries, keys or values; returns how many. */
 static int buffers_of(const FlashPrinter *p, Buffer *out) {
+  if (p->s.amx) return amx_buffers_of(p, out);
   const Attention *a = &p->a;
+  const char *const T = a->T;
   int64_t B = a->block, d = B * a->d, e = B * a->e, of_queries = p->s.together;
   int64_t slack = 64; /* elements that a row block may read past its last row */
   int n = 0;
-  out[n++] = (Buffer){"keys", d};
-  out[n++] = (Buffer){a->grad ? "values" : "sums", of_queries * e};
+  out[n++] = (Buffer){T, "keys", d};
+  out[n++] = (Buffer){T, a->grad ? "values" : "sums", of_queries * e};
   if (!p->apart) return n;
-  out[n++] = (Buffer){"q_block", of_queries * d + slack};
-  out[n++] = (Buffer){"k_block", d + slack};
-  out[n++] = (Buffer){"v_block", e + slack};
+  out[n++] = (Buffer){T, "q_block", of_queries * d + slack};
+  out[n++] = (Buffer){T, "k_block", d + slack};
+  out[n++] = (Buffer){T, "v_block", e + slack};
   if (!a->grad) return n;
-  out[n++] = (Buffer){"dy_block", e + slack};
-  out[n++] = (Buffer){"dk_block", d + slack};
-  out[n++] = (Buffer){"dv_block", e + slack};
+  out[n++] = (Buffer){T, "dy_block", e + slack};
+  out[n++] = (Buffer){T, "dk_block", d + slack};
+  out[n++] = (Buffer){T, "dv_block", e + slack};
   return n;
 }
 
@@ -305,14 +330,17 @@ uint64_t flash_sums_bytes(const Attention *a) {
 void flash_open_units(FlashPrinter *p, Text *x) {
   Buffer buffer[MOST_BUFFERS];
   int n = buffers_of(p, buffer);
-  for (int i = 0; i < n && !p->a.long_heads; i++) flash_buffer(p, x, buffer[i].name, buffer[i].n);
+  for (int i = 0; i < n && !p->a.long_heads; i++)
+    kernel_buffer(p->g, p->k, x, buffer[i].T, dtype_size(p->a.compute), buffer[i].name,
+                  buffer[i].n);
   const char *unit = p->a.grad ? "unit" : "u";
   text_open(x, p->a.grad ? "for (long unit = u0; unit < u1; unit++) {"
                          : "for (long u = u0, next; u < u1; u = next) {");
   unsigned long long at = flash_sums_bytes(&p->a), step = flash_unit_bytes(p);
   for (int i = 0; i < n && p->a.long_heads; i++) {
-    text_line(x, "%s *const %s = (%s *)(scratch + %llu + (uint64_t)%s * %llu);", p->a.T,
-              buffer[i].name, p->a.T, at, unit, step);
+    const char *T = buffer[i].T;
+    text_line(x, "%s *const %s = (%s *)(scratch + %llu + (uint64_t)%s * %llu);", T, buffer[i].name,
+              T, at, unit, step);
     at += buffer_bytes(p, &buffer[i]);
   }
 }
@@ -338,10 +366,12 @@ void flash_declare_unit(const FlashPrinter *p, Text *x) {
             p->rows, p->rows);
 }
 
+int64_t flash_sums_width(const FlashPrinter *p) { return p->s.amx ? flash_wide(p->a.e) : p->a.e; }
+
 void flash_open_heads(const FlashPrinter *p, Text *x) {
   text_open(x, "for (long h = head; h < head + heads; h++) {");
   text_line(x, "const long slot = (h - head) * %lld;", (long long)p->a.block);
   text_line(x, "%s *const y = sums + slot * %lld, *const row_max = maxima + slot;", p->a.T,
-            (long long)p->a.e);
+            (long long)flash_sums_width(p));
   text_line(x, "%s *const row_sum = totals + slot;", p->a.T);
 }

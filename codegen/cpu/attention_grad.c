@@ -89,6 +89,11 @@ static bool sums_in_place(const FlashPrinter *p, int k) {
   return !p->half && flash_is_whole(&r);
 }
 
+/* From a row of a block's sums to the next. */
+static int64_t block_width(const FlashPrinter *p, int64_t width) {
+  return p->s.amx ? flash_wide(width) : width;
+}
+
 /* Declares `name`, zeros for the block's keys: where result k has them, or a block of its own. */
 static void sums_of_keys(FlashPrinter *p, Text *x, const char *name, int k, int64_t width) {
   const FlashRows r = flash_result(p, k);
@@ -97,7 +102,8 @@ static void sums_of_keys(FlashPrinter *p, Text *x, const char *name, int k, int6
   else
     text_line(x, "%s *%s = %s_block;", p->a.T, name, name);
   open_part(p, x, "by_keys");
-  text_line(x, "for (long l = 0; l < cols * %lld; l++) %s[l] = 0;", (long long)width, name);
+  text_line(x, "for (long l = 0; l < cols * %lld; l++) %s[l] = 0;",
+            (long long)block_width(p, width), name);
   close_part(p, x);
 }
 
@@ -110,10 +116,88 @@ static void store_block(FlashPrinter *p, Text *x, const char *from, int k, int64
   text_open(x, "for (long r = 0; r < cols; r++) {");
   text_open(x, "GC_IVDEP for (long l = 0; l < %lld; l++) {", (long long)width);
   text_line(x, "to[r * %lld + l] = %s;", flash_row_stride(&r),
-            scalar_store(p->g->a, p->a.dt,
-                         arena_printf(p->g->a, "%s[r * %lld + l]", from, (long long)width)));
+            scalar_store(
+                p->g->a, p->a.dt,
+                arena_printf(p->g->a, "%s[r * %lld + l]", from, (long long)block_width(p, width))));
   for (int i = 0; i < 3; i++) text_close(x, "}");
   close_part(p, x);
+}
+
+/* Keys and values of a block, and what they are packed as. */
+static void print_keys(FlashPrinter *p, Text *x) {
+  const Attention *a = &p->a;
+  const FlashRows k = flash_operand(p, 2, a->k, &a->k_at), v = flash_operand(p, 3, a->v, &a->v_at);
+  if (p->s.amx) {
+    flash_amx_turned(p, x, "keys", k, "u", "j0", "cols", a->d);
+    flash_amx_turned(p, x, "values", v, "u", "j0", "cols", a->e);
+    flash_amx_pairs(p, x, "k_pairs", k, "u", "j0", "cols", a->d);
+    return;
+  }
+  flash_block(p, x, "k", k, "u", "j0", "cols", a->d);
+  flash_block(p, x, "v", v, "u", "j0", "cols", a->e);
+  flash_pack(p, x, "k", "keys", a->d);
+  flash_pack(p, x, "v", "values", a->e);
+}
+
+/* The same of queries and the gradients of their results. */
+static void print_queries(FlashPrinter *p, Text *x) {
+  const Attention *a = &p->a;
+  const FlashRows q = flash_operand(p, 1, a->q, &a->q_at),
+                  dy = flash_operand(p, 0, a->dy, &a->dy_at);
+  if (p->s.amx) {
+    flash_amx_tiles(p, x, "q_tiles", q, "h", "i0", "rows", a->d);
+    flash_amx_tiles(p, x, "dy_tiles", dy, "h", "i0", "rows", a->e);
+    open_part(p, x, "by_keys");
+    flash_amx_pairs(p, x, "q_pairs", q, "h", "i0", "rows", a->d);
+    flash_amx_pairs(p, x, "dy_pairs", dy, "h", "i0", "rows", a->e);
+    close_part(p, x);
+    return;
+  }
+  flash_block(p, x, "q", q, "h", "i0", "rows", a->d);
+  flash_block(p, x, "dy", dy, "h", "i0", "rows", a->e);
+}
+
+/* Weights and their gradients, panel by panel of queries, and what those add to dq. */
+static void print_by_queries(FlashPrinter *p, Text *x) {
+  const Attention *a = &p->a;
+  const long long B = a->block;
+  const bool amx = p->s.amx;
+  flash_open_row_panels(p, x, "0", "rows");
+  flash_declare_visible(p, x);
+  const char *to_scores = arena_printf(p->g->a, "scores + i * %lld", B);
+  const char *to_grads = arena_printf(p->g->a, "grads + i * %lld", B);
+  if (amx) {
+    flash_amx_scores(p, x, "q_tiles", "keys", to_scores, a->d);
+    flash_amx_scores(p, x, "dy_tiles", "values", to_grads, a->e);
+  } else {
+    flash_scores(p, x, "q", "keys", to_scores, a->d);
+    flash_scores(p, x, "dy", "values", to_grads, a->e);
+  }
+  print_softmax_grad(p, x);
+  open_part(p, x, "by_queries");
+  if (amx)
+    flash_amx_query_gradients(p, x, to_grads, dq_stride(p));
+  else
+    flash_results(p, x, to_grads, "k", "dq", a->d, dq_stride(p), false);
+  close_part(p, x);
+  text_close(x, "}");
+}
+
+/* dv, or dk, panel by panel of keys. */
+static void print_by_keys(FlashPrinter *p, Text *x, int i) {
+  static const char *const names[2][4] = {{"scores", "dy", "dv", "dy_pairs"},
+                                          {"grads", "q", "dk", "q_pairs"}};
+  const Attention *a = &p->a;
+  const char *const *of = names[i];
+  const int64_t width = i ? a->d : a->e;
+  if (p->s.amx) flash_amx_turn_weights(p, x, of[0]);
+  flash_open_row_panels(p, x, "0", "cols");
+  text_line(x, "const long from = %s;", a->causal ? "i0 == j0 ? i : 0" : "0");
+  if (p->s.amx)
+    flash_amx_key_gradients(p, x, of[3], of[2], width);
+  else
+    flash_key_gradients(p, x, of[0], of[1], of[2], width);
+  text_close(x, "}");
 }
 
 void flash_gradients(FlashPrinter *p, Kernel *k) {
@@ -124,15 +208,17 @@ void flash_gradients(FlashPrinter *p, Kernel *k) {
   gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX_GRAD(%s, %lld)\n", T, B));
   flash_buffer(p, x, "scores", B * B);
   flash_buffer(p, x, "grads", B * B);
+  if (p->s.amx) {
+    kernel_buffer(p->g, k, x, "i32", 4, "weights", p->s.rows * flash_pairs(B));
+    kernel_buffer(p->g, k, x, "uint16_t", 2, "halves", B * B);
+    kernel_buffer(p->g, k, x, "i32", 4, "turned", B * flash_pairs(B));
+  }
   flash_open_units(p, x);
   declare_part(p, x);
   print_query_sums(p, x, false);
   text_open(x, "for (long j0 = key0; j0 < key1; j0 += %lld) {", B);
   text_line(x, "const long cols = %s - j0 < %lld ? %s - j0 : %lld;", p->keys, B, p->keys, B);
-  flash_block(p, x, "k", flash_operand(p, 2, a->k, &a->k_at), "u", "j0", "cols", d);
-  flash_block(p, x, "v", flash_operand(p, 3, a->v, &a->v_at), "u", "j0", "cols", e);
-  flash_pack(p, x, "k", "keys", d);
-  flash_pack(p, x, "v", "values", e);
+  print_keys(p, x);
   sums_of_keys(p, x, "dk", 1, d);
   sums_of_keys(p, x, "dv", 2, e);
   text_open(x, "for (long h = h0; h < h1; h++) {");
@@ -140,30 +226,14 @@ void flash_gradients(FlashPrinter *p, Kernel *k) {
             a->causal ? "query0 < j0 ? j0 : query0" : "query0", B);
   text_line(x, "const long rows = %s - i0 < %lld ? %s - i0 : %lld;", p->rows, B, p->rows, B);
   const char *at = arena_printf(p->g->a, "h * %lld + i0", (long long)a->t);
-  flash_block(p, x, "q", flash_operand(p, 1, a->q, &a->q_at), "h", "i0", "rows", d);
-  flash_block(p, x, "dy", flash_operand(p, 0, a->dy, &a->dy_at), "h", "i0", "rows", e);
+  print_queries(p, x);
   text_line(x, "const %s *lse = (const %s *)in%d + %s;", T, T, a->lse, at);
   text_line(x, "const %s *delta = (const %s *)in%d + %s;", T, T, a->delta, at);
   text_line(x, "%s *dq = %s;", T, dq_at(p, "h", "i0"));
-  flash_open_row_panels(x, "0", "rows");
-  flash_declare_visible(p, x);
-  const char *to_scores = arena_printf(p->g->a, "scores + i * %lld", B);
-  const char *to_grads = arena_printf(p->g->a, "grads + i * %lld", B);
-  flash_scores(p, x, "q", "keys", to_scores, d);
-  flash_scores(p, x, "dy", "values", to_grads, e);
-  print_softmax_grad(p, x);
-  open_part(p, x, "by_queries");
-  flash_results(p, x, to_grads, "k", "dq", d, dq_stride(p), false);
-  close_part(p, x);
-  text_close(x, "}");
+  print_by_queries(p, x);
   open_part(p, x, "by_keys");
-  const char *const of_keys[2][3] = {{"scores", "dy", "dv"}, {"grads", "q", "dk"}};
-  for (int i = 0; i < 2; i++) {
-    flash_open_row_panels(x, "0", "cols");
-    text_line(x, "const long from = %s;", a->causal ? "i0 == j0 ? i : 0" : "0");
-    flash_key_gradients(p, x, of_keys[i][0], of_keys[i][1], of_keys[i][2], i ? d : e);
-    text_close(x, "}");
-  }
+  print_by_keys(p, x, 0);
+  print_by_keys(p, x, 1);
   close_part(p, x);
   text_close(x, "}");
   text_close(x, "}");

@@ -35,7 +35,7 @@ void cpu_random(Gen *g, const Group *gr); /* random ops, which stand alone */
 uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);
 uint64_t cpu_filter_scratch(const Group *gr);
-uint64_t cpu_attention_scratch(const Group *gr);
+uint64_t cpu_attention_scratch(const Target *t, const Group *gr);
 uint64_t cpu_order_scratch(const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
 uint64_t cpu_nms_scratch(const Group *gr);

@@ -7,6 +7,7 @@
 #include "codegen/cpu/units.h"
 #include "codegen/program/tables.h"
 #include "codegen/schedule/amx_conv.h"
+#include "codegen/schedule/attention.h"
 #include "codegen/schedule/product.h"
 #include "ir/support/memfile.h"
 
@@ -108,7 +109,9 @@ static const char *features_of(const Program *p) {
         k->schedule_kind == &product_kind && ((const ProductSchedule *)k->schedule)->amx;
     const bool filter =
         k->schedule_kind == &filter_kind && ((const FilterSchedule *)k->schedule)->amx;
-    if (product || filter || k->schedule_kind == &amx_conv_kind)
+    const bool attention =
+        k->schedule_kind == &attention_kind && ((const AttentionSchedule *)k->schedule)->amx;
+    if (product || filter || attention || k->schedule_kind == &amx_conv_kind)
       return arena_printf(p->g.a, "%s%samx-tile,amx-bf16", all, *all ? "," : "");
   }
   return all;

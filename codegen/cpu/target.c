@@ -53,7 +53,7 @@ static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
   if (g->form == FORM_COLS || g->form == FORM_REDUCE) bytes = cpu_reduce_scratch(g);
   if (g->form == FORM_ROWS && !cpu_sums_pixels(g)) bytes = cpu_rows_scratch(g);
   if (g->form == FORM_WINDOW && g->root->kind == OP_CONV_FILTER_GRAD) bytes = cpu_filter_scratch(g);
-  if (g->form == FORM_ATTENTION) bytes = cpu_attention_scratch(g);
+  if (g->form == FORM_ATTENTION) bytes = cpu_attention_scratch(t, g);
   if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_ORDER)
     bytes = cpu_order_scratch(g);
   else if (g->form == FORM_SINGLE)

@@ -12,7 +12,7 @@
 enum {
   COPY = 4, /* to copy 32 channels of a pixel */
   SUMS = 2, /* to store 16 sums, and to read them again */
-  GAIN = 2  /* times as fast as FMA, at least: what is not counted takes time, too */
+  GAIN = 2  /* times as fast as vectors, at least: what is not counted takes time, too */
 };
 
 bool amx_conv_pays(const VectorMachine *m, const ConvGeom *c, bool back) {
@@ -22,7 +22,8 @@ bool amx_conv_pays(const VectorMachine *m, const ConvGeom *c, bool back) {
   const int64_t read = back ? 1 : over < taps ? over : taps; /* pixels for each of y */
   const int64_t tiles = taps * chunks * vectors; /* 16 positions by 16 columns take 16 cycles */
   const int64_t moves = read * chunks * COPY + (back ? over : 1) * vectors * SUMS;
-  return m->amx && depth > 0 && (tiles + moves) * GAIN * 2 <= taps * depth * vectors;
+  const int64_t steps = m->pairs ? ceil_div(depth, 2) : depth; /* of vectors */
+  return m->amx && depth > 0 && (tiles + moves) * GAIN * 2 <= taps * steps * vectors;
 }
 
 /* ---- planes ---- */

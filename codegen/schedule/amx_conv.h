@@ -4,8 +4,8 @@
 #define GC_CODEGEN_SCHEDULE_AMX_CONV_H
 #include "codegen/schedule/window.h"
 
-/* Whether tiles take less time than FMA in f32, by the channels and taps alone: bits depend on it.
-   Of a processor without tile registers: false. */
+/* Whether tiles take less time than FMA in f32, or pairs of bf16 where these are fast, by the
+   channels and taps alone: bits depend on it. Of a processor without tile registers: false. */
 bool amx_conv_pays(const VectorMachine *m, const ConvGeom *c, bool back);
 /* The same of the gradient by the filters. */
 bool amx_filter_pays(const VectorMachine *m, const ConvGeom *c);

@@ -34,17 +34,30 @@ static int64_t places_of(const ConvGeom *c, const AmxAxis *h, const AmxAxis *w, 
   return w->before + (h->before + lines + h->behind) * amx_axis_pitch(&across) + w->behind;
 }
 
+/* The last number of rows, up to `most`, whose chunks have as many images as those of `rows`: of
+   all between, it has most places. Chunks of one image have as many rows, however many there are.
+ */
+static int64_t last_alike(int64_t rows, int64_t columns, int64_t most) {
+  const int64_t pixels = rows * columns, images = pixels ? SUM_PIXELS / pixels : 1;
+  const int64_t last = images > 1 ? SUM_PIXELS / (images * columns) : most;
+  return last < most ? last : most;
+}
+
 int64_t amx_filter_places(const ConvGeom *c) {
   Arena *a = arena_new();
   const AmxAxis h = amx_axis(a, &c->h, false), w = amx_axis(a, &c->w, false);
   const int64_t first_row = type_extent(c->y, 2) ? 1 : c->h.out;
   const int64_t first_column = type_extent(c->y, 3) ? 1 : c->w.out;
   int64_t most = 0;
-  for (int64_t rows = first_row; rows <= c->h.out; rows++)
-    for (int64_t columns = first_column; columns <= c->w.out; columns++) {
+  for (int64_t columns = first_column; columns <= c->w.out; columns++) {
+    if (columns > SUM_PIXELS / 2)
+      columns = c->w.out; /* chunks of one row: the longest is largest */
+    for (int64_t rows = first_row; rows <= c->h.out; rows++) {
+      rows = last_alike(rows, columns, c->h.out);
       const int64_t places = places_of(c, &h, &w, rows, columns);
       if (places > most) most = places;
     }
+  }
   arena_free(a);
   /* an odd number of cache lines from channel to channel: these begin in all sets */
   return ceil_div(most + AMX_DEPTH, 2 * AMX_DEPTH) * 2 * AMX_DEPTH + AMX_DEPTH;

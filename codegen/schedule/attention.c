@@ -50,11 +50,13 @@ AttentionSchedule attention_schedule(const VectorMachine *m, const AttentionShap
                          .block = tile.block,
                          .long_heads = tile.long_heads,
                          .rows = ATTENTION_ROWS,
+                         .amx = s->in == DT_BF16 && m->amx,
                          .blocks = ceil_div(s->t, tile.block),
                          .key_blocks = ceil_div(s->s, tile.block),
                          .grad = s->grad,
                          .causal = s->causal};
-  a.nr = attention_panel(m, s->compute, a.block);
+  a.nr = a.amx ? (int)a.block : attention_panel(m, s->compute, a.block);
+  if (a.amx) a.rows = AMX_ATTENTION_ROWS;
   a.shared = s->grad ? !a.long_heads : s->causal && a.blocks > 1;
   a.together = queries_together(m, s, &tile);
   a.all_units = attention_units(s);
@@ -121,6 +123,7 @@ const ScheduleKind attention_kind = {"attention", (const ScheduleField[]){FIELD(
                                                                           FIELD(key_blocks),
                                                                           FIELD(shared),
                                                                           FIELD(together),
+                                                                          FIELD(amx),
                                                                           {0}}};
 #undef FIELD
 

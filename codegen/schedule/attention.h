@@ -20,7 +20,8 @@ AttentionTile attention_tile(const AttentionShape *s);
 /* Blocks of queries of all heads; of gradients, heads of keys: each needs buffers. */
 int64_t attention_units(const AttentionShape *s);
 
-enum { ATTENTION_ROWS = 6 }; /* queries that go by at a time */
+/* Queries that go by at a time; in tile registers, which every block in f32 is a multiple of. */
+enum { ATTENTION_ROWS = 6, AMX_ATTENTION_ROWS = 32 };
 
 typedef struct AttentionSchedule {
   int64_t heads, group, t, s, d, e;
@@ -31,6 +32,7 @@ typedef struct AttentionSchedule {
   int64_t blocks, key_blocks; /* of a head's queries and keys */
   int64_t together;           /* blocks of queries that a thread does with one packing of keys */
   bool grad, causal;          /* as of the shape */
+  bool amx;                   /* products in tile registers */
   bool shared;                /* attention_share or attention_grad_share says who has which units */
   int64_t all_units, units;
   int64_t

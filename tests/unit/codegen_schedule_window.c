@@ -1,5 +1,6 @@
 /* Schedules of windows over images: decisions for convolutions that programs have, and what holds
    for all: tiles cover the result once, their runs lie on the image, sums fit into registers. */
+#include "codegen/schedule/amx_conv.h"
 #include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/window.h"
 #include "codegen/schedule/winograd.h"
@@ -544,6 +545,47 @@ static void shortens_bounded_columns(void **state) {
   arena_free(a);
 }
 
+/* Of images whose rows and columns the run decides, the places of a chunk are those of the sizes
+   that need most of them. */
+static void counts_places_of_all_sizes(void **state) {
+  static const struct {
+    int64_t rows, columns, taps, stride, dilation;
+  } images_of[] = {{28, 28, 3, 1, 1}, {61, 7, 5, 2, 1},   {5, 90, 3, 3, 2},
+                   {1, 900, 9, 1, 1}, {40, 400, 1, 1, 1}, {90, 33, 2, 2, 1}};
+  for (size_t i = 0; i < sizeof images_of / sizeof *images_of; i++)
+    for (int which = 1; which < 4; which++) { /* rows, columns, or both */
+      const int64_t taps = images_of[i].taps, stride = images_of[i].stride;
+      const WindowAxis h = axis(images_of[i].rows, images_of[i].rows > 1 ? taps : 1, stride, 0, 1);
+      const WindowAxis w =
+          axis(images_of[i].columns, taps, stride, taps / 2, images_of[i].dilation);
+      ConvGeom g = conv(4, 32, 32, 1, h, w);
+      const Extent *rows = extent_get(c, "h", h.out), *columns = extent_get(c, "w", w.out);
+      const int64_t dim[] = {4, 32, which & 1 ? axis_of_extent(rows, 1) : h.out,
+                             which & 2 ? axis_of_extent(columns, 1) : w.out};
+      int64_t most = 0;
+      for (int64_t r = which & 1 ? 1 : h.out; r <= h.out; r++)
+        for (int64_t k = which & 2 ? 1 : w.out; k <= w.out; k++) {
+          const ConvGeom one = conv(4, 32, 32, 1, window_narrow(&h, r), window_narrow(&w, k));
+          const int64_t places = amx_filter_places(&one);
+          if (places > most) most = places;
+        }
+      g.y = type_get(c, DT_F32, 4, dim);
+      assert_int_equal(amx_filter_places(&g), most);
+    }
+}
+
+/* Tiles against vectors, which do twice as much where they multiply pairs. */
+static void weighs_tiles_against_pairs(void **state) {
+  VectorMachine m = machines[AVX512];
+  const ConvGeom few = conv(8, 12, 16, 1, axis(28, 3, 1, 1, 1), axis(28, 3, 1, 1, 1));
+  const ConvGeom many = conv(8, 24, 16, 1, axis(28, 3, 1, 1, 1), axis(28, 3, 1, 1, 1));
+  assert_false(amx_conv_pays(&m, &many, false));
+  m.amx = true;
+  assert_true(amx_conv_pays(&m, &few, false) && amx_conv_pays(&m, &many, false));
+  m.pairs = true;
+  assert_true(!amx_conv_pays(&m, &few, false) && amx_conv_pays(&m, &many, false));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shortens_bounded_columns),
@@ -559,6 +601,8 @@ int main(void) {
       cmocka_unit_test(finds_where_winograd_wins),
       cmocka_unit_test(decides_tiles_of_tensor_cores),
       cmocka_unit_test(takes_planes_of_halves),
+      cmocka_unit_test(counts_places_of_all_sizes),
+      cmocka_unit_test(weighs_tiles_against_pairs),
       cmocka_unit_test(decides_channels_of_a_block),
   };
   c = ctx_new();

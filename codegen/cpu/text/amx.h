@@ -123,6 +123,39 @@ INL void amx_end(int rows, int columns, f32 *c, long ldc) {
       amx_end(ROWS, columns, c + 16 * j, ldc);                                                    \
     }                                                                                             \
   }
+/* section amx_weights: store_row_bf16 splat_i32 GC_SWAP_HALVES GcWords */
+/* Rows of f32, ld apart, as the tiles of bf16 that amx_rows makes: rounded, 32 of `depth` at a time. Behind it rows have
+   zeros up to ld, a multiple of 32. */
+static __attribute__((noinline)) void amx_weights(const f32 *restrict s, long ld, i32 *restrict p, long to, long rows,
+                                                  long depth) {
+  for (long r = 0; r < rows; r++, s += ld) {
+    i32 *tile = p + r / 16 * 16 * to + r % 16 * 16;
+    for (long k = 0; k < depth; k += 32, tile += 256) {
+      GC_LANES uint16_t halves[32];
+      store_row_bf16(halves, s + k, 32);
+      for (long l = 0; l < 16; l += VW) {
+        GcWords x;
+        __builtin_memcpy(&x, halves + 2 * l, sizeof x);
+        x = GC_SWAP_HALVES(x);
+        __builtin_memcpy(tile + l, &x, sizeof x);
+      }
+    }
+  }
+}
+/* section amx_rescale */
+/* Rows of sums, ld apart, each times its factor. */
+static __attribute__((noinline)) void amx_rescale(f32 *restrict c, long ld, const f32 *restrict by, long rows) {
+  for (long r = 0; r < rows; r++, c += ld) {
+    if (by[r] == 1) continue;
+    GC_IVDEP for (long j = 0; j < ld; j++) c[j] *= by[r];
+  }
+}
+/* section amx_add_rows */
+/* Adds rows of n sums to others. */
+static __attribute__((noinline)) void amx_add_rows(f32 *restrict to, long ld, const f32 *restrict c, long ldc, long rows,
+                                                   long n) {
+  for (long r = 0; r < rows; r++, to += ld, c += ldc) GC_IVDEP for (long j = 0; j < n; j++) to[j] += c[j];
+}
 /* section GC_ROW_AMX: load_bf16 bf16_to_f32 vfma_f32 splat_f32 */
 /* One row of A, and P panels of NR columns of B as they are stored, `panel` elements apart: for one row B is not packed.
    The bits are those of tiles: 32 of the depth by two chains. A panel has 32 of the depth at a time, while those behind
