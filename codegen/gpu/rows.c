@@ -308,6 +308,9 @@ static GridRowsSchedule schedule_of(const CudaTarget *t, const Group *gr) {
                      .reductions = rows_reductions(gr),
                      .unroll = cuda_unroll(gr, 32),
                      .width = cuda_width(gr, rows_elements(gr))};
+  for (int i = 0; i < gr->nin; i++)
+    s.operands += value_type(gr->e, gr->in[i])->numel >= gr->domain->numel;
+  if (s.operands < 1) s.operands = 1;
   int outer = op_outer_axes(gr->e, gr->root);
   for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
   return grid_rows_schedule(&t->machine, &s);

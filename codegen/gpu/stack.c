@@ -16,12 +16,13 @@ bool cuda_is_thin(const Kernel *k) {
 }
 
 int64_t cuda_thin_shared(const Kernel *k) {
-  enum { STEP = 128, WORD = 4, PAD = 1 }; /* of the depth at most; bytes */
+  enum { STEP = 128, WORD = 4, PAD = 1 }; /* of the depth at most, of a quantized B; bytes */
   const GridProductSchedule *s = k->schedule;
   const int64_t warps = k->block / WARP, m = s->m < s->bm ? s->m : s->bm;
   if (grid_product_within(s)) return warps * s->m * s->bn * WORD;
-  const int64_t of_b = !s->tb ? 0 : s->bits ? STEP / WORD + PAD : STEP / 2 + PAD;
-  return warps * (m * (STEP + s->bn) + of_b * s->bn) * dtype_size(s->dt);
+  const int64_t step = s->bits ? STEP : grid_thin_step(s),
+                of_b = !s->tb ? 0 : (s->bits ? STEP / WORD : step) + PAD;
+  return warps * (m * (step + s->bn) + of_b * s->bn) * dtype_size(s->dt);
 }
 
 bool cuda_stack_alike(const Kernel *a, const Kernel *b) {

@@ -223,7 +223,7 @@ int grid_thin_step(const GridProductSchedule *p) {
 
 /* The same on tensor cores, of halves: a block has a warp for each part of the depth, up to
    MOST_WARPS. A load reads up to LOAD bytes of adjacent columns: as many as leave enough warps,
-   each of which has 8 KiB of B under way. */
+   each of which has 8 KiB of B under way, on half of the multiprocessors at least. */
 static bool choose_thin_tensor(const GridMachine *machine, const GridProductShape *s,
                                GridProductSchedule *p) {
   enum {
@@ -243,8 +243,10 @@ static bool choose_thin_tensor(const GridMachine *machine, const GridProductShap
   int load = LOAD;
   while (p->n * size % load || p->b_row * size % load) load /= 2;
   if (load < LEAST_LOAD) return false;
-  for (; load > LEAST_LOAD; load /= 2)
-    if (p->batch * ceil_div(p->n, GROUPS * load / size) * warps >= 2 * machine->blocks) break;
+  for (; load > LEAST_LOAD; load /= 2) {
+    const int64_t blocks = p->batch * ceil_div(p->n, GROUPS * load / size);
+    if (blocks * warps >= 2 * machine->blocks && 2 * blocks >= machine->blocks) break;
+  }
   const int down = warps * machine->warp * SIDE * size / (GROUPS * load); /* rows side by side */
   p->copy_b = load;
   p->bn = GROUPS * load / size;
@@ -310,6 +312,12 @@ uint64_t grid_product_scratch(const GridProductSchedule *p) {
   return p->parts > 1 ? (uint64_t)p->parts * (uint64_t)(p->batch * p->m * p->n) * sizeof(float) : 0;
 }
 
+static int64_t most_parts(int64_t blocks, int64_t tiles, int64_t k) {
+  const int64_t parts = tiles ? blocks / tiles : 0, of_depth = k / DEPTH_LEAST;
+  const int64_t most = parts < of_depth ? parts : of_depth;
+  return most < 2 ? 0 : most;
+}
+
 /* Parts of the depth: a function of the shape alone, which a quantized operand does not change.
    Where a run decides the shape, it evaluates the same function; sums of its parts take no more
    bytes than its operands, nor than those of tiles for all multiprocessors. */
@@ -325,11 +333,16 @@ static void choose_parts(const GridMachine *machine, const GridProductShape *s,
   if (!s->varies || p->k <= DEPTH_SAVED) return;
   const int64_t tiles =
       s->least_batch * ceil_div(s->least_m, DEPTH_ROWS) * ceil_div(p->n, DEPTH_COLUMNS);
-  int64_t most = tiles ? machine->blocks / tiles : 0;
-  if (most > p->k / DEPTH_LEAST) most = p->k / DEPTH_LEAST;
-  if (most < 2) return;
-  p->most = (int)most;
-  const uint64_t all = (uint64_t)(most * sums) * sizeof(float),
+  const int64_t most = most_parts(machine->blocks, tiles, p->k),
+                of_few = s->least_m > DEPTH_FEW
+                             ? 0
+                             : most_parts((int64_t)DEPTH_WARPS * machine->blocks, tiles, p->k);
+  if (most < 2 && of_few < 2) return;
+  p->most = (int)(most > of_few ? most : of_few);
+  const int64_t few = p->m < DEPTH_FEW ? p->m : DEPTH_FEW,
+                sums_of_few = of_few * p->batch * few * p->n;
+  const uint64_t all = (uint64_t)(most * sums > sums_of_few ? most * sums : sums_of_few) *
+                       sizeof(float),
                  operands = (uint64_t)(p->batch * p->k * (p->m + p->n) * size),
                  of_tiles = (uint64_t)machine->blocks * DEPTH_ROWS * DEPTH_COLUMNS * sizeof(float);
   p->sums = all < operands ? all : operands;

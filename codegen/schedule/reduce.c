@@ -50,7 +50,9 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
   enum {
     SMALL_BLOCK = 64, /* threads: two warps, so that few rows reach many multiprocessors */
     SHORT = 4096,     /* elements that a warp does alone: 64 of them in each of 64 rounds */
-    TOGETHER = 32     /* results that a thread has registers for */
+    TOGETHER = 32,    /* results that a thread has registers for */
+    HELD = 64,        /* operands, likewise, */
+    LIGHT = 16        /* if it evaluates so many side by side: it calls no functions */
   };
   int64_t few = (int64_t)m->blocks * m->block / m->warp; /* fewer leave multiprocessors idle */
   GridRowsSchedule r = {.rows = s->rows, .elements = s->elements};
@@ -74,6 +76,7 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
      where registers hold them. Else other warps work meanwhile. */
   bool wait = r.group == GROUP_WARP && s->rows < few;
   int64_t rounds = ceil_div(s->elements, LANES), most = s->unroll / 2 > 1 ? s->unroll / 2 : 1;
+  if (wait && s->unroll >= LIGHT && HELD / 2 / s->operands > most) most = HELD / 2 / s->operands;
   const int64_t turns = ceil_div(rounds, most); /* of as many rounds each */
   r.rounds = wait ? (int)ceil_div(rounds, turns) : most > 1 ? 2 : 1;
   const int64_t vectors = s->width ? ceil_div(s->elements, (int64_t)s->width * m->warp) : 0;

@@ -34,8 +34,9 @@ typedef struct GridRowsShape {
   bool independent;       /* as of RowsShape */
   bool one_pass;          /* plain reductions, none of which needs another one */
   int64_t reductions;
-  int unroll; /* elements that a thread may evaluate side by side */
-  int width;  /* ... of a vector that it stores at once */
+  int unroll;   /* elements that a thread may evaluate side by side */
+  int width;    /* ... of a vector that it stores at once */
+  int operands; /* of which it loads an element each */
 } GridRowsShape;
 
 typedef enum ThreadGroup { GROUP_THREAD, GROUP_WARP, GROUP_BLOCK, GROUP_BLOCKS } ThreadGroup;

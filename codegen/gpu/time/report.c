@@ -9,7 +9,8 @@ static GpuTime launch_time(Gen *g, const CudaFunction *f, const GpuDevice *d) {
   if (n) {
     GpuTime *t = ARENA_ARRAY(g->a, GpuTime, n);
     for (int i = 0; i < n; i++) t[i] = launch_time(g, &f->members[i], d);
-    return f->kernel->stacked ? gpu_time_of_stacked(t, n) : gpu_time_of_joined(t, n);
+    return f->kernel->stacked ? gpu_time_of_stacked(t, n, f->kernel->early.s.n > 0)
+                              : gpu_time_of_joined(t, n);
   }
   GpuCounts c = gpu_counts(g, f, d);
   return gpu_time(d, &c);

@@ -127,13 +127,14 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
   t.launch = launch;
   t.units = c->blocks / d->sms * work / hertz;
   t.memory = memory;
+  t.busy = busy;
   t.filled = t.resident > 0 ? c->blocks / d->sms / t.resident : INFINITY;
   return t;
 }
 
 GpuTime gpu_time_of_joined(const GpuTime *t, int n) {
   GpuTime all = {.launch = t->launch};
-  double longest = 0, in_turn = 0;
+  double longest = 0, in_turn = 0, most_busy = 0;
   for (int i = 0; i < n; i++) {
     double alone = t[i].seconds - t[i].launch;
     if (i == 0 || alone > longest) {
@@ -143,20 +144,26 @@ GpuTime gpu_time_of_joined(const GpuTime *t, int n) {
     in_turn += alone;
     all.roofline += t[i].roofline;
     all.units += t[i].units, all.memory += t[i].memory, all.filled += t[i].filled;
+    most_busy = fmax(most_busy, t[i].busy), all.busy += t[i].busy;
   }
+  if (all.filled <= 1) all.busy = fmax(most_busy, all.units);
   double at_once = fmax(longest, fmax(all.units, all.memory));
   all.seconds = all.launch + (all.filled <= 1 ? at_once : in_turn);
   return all;
 }
 
-GpuTime gpu_time_of_stacked(const GpuTime *t, int n) {
+GpuTime gpu_time_of_stacked(const GpuTime *t, int n, bool ahead) {
   GpuTime all = t[n - 1];
   double longest = all.seconds;
   for (int i = 0; i + 1 < n; i++) {
     all.seconds += t[i].seconds - t[i].launch;
     all.roofline += t[i].roofline;
-    all.units += t[i].units, all.memory += t[i].memory;
+    all.units += t[i].units, all.memory += t[i].memory, all.busy += t[i].busy;
     if (t[i].seconds > longest) longest = t[i].seconds, all.bound = t[i].bound;
+  }
+  if (ahead) {
+    all.seconds = all.launch + fmax(all.busy, all.memory);
+    if (all.memory >= all.busy) all.bound = BOUND_MEMORY;
   }
   if (all.bound == BOUND_LAUNCH && all.seconds > 2 * all.launch) all.bound = BOUND_LATENCY;
   return all;

@@ -80,6 +80,7 @@ typedef struct GpuTime {
   double launch;   /* those of `seconds` that the start and the end take */
   double units;    /* seconds of the busiest unit, with blocks spread evenly over the device */
   double memory;   /* seconds of the memory's bandwidth */
+  double busy;     /* seconds of all else, with waits for memory */
   double filled;   /* share of the device's places for blocks that the launch takes; may exceed 1 */
 } GpuTime;
 
@@ -87,8 +88,9 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c);
 /* Of n kernels, 1 at least, whose blocks are one launch. If all of them are resident at once they
    wait at the same time, and share units and bandwidth; else they count one after the other. */
 GpuTime gpu_time_of_joined(const GpuTime *t, int n);
-/* Of n kernels, 1 at least, whose blocks do the work of one after that of the other. */
-GpuTime gpu_time_of_stacked(const GpuTime *t, int n);
+/* Of n kernels, 1 at least, whose blocks do the work of one after that of the other. ahead: they
+   ask memory for what the last one reads before they begin, so memory works meanwhile. */
+GpuTime gpu_time_of_stacked(const GpuTime *t, int n, bool ahead);
 /* Blocks that a multiprocessor holds by its threads, registers and shared memory; 0: none fits. */
 int gpu_resident(const GpuDevice *d, const GpuCounts *c);
 #endif
