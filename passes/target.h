@@ -9,6 +9,7 @@
 enum {
   SUM_CHAIN = 1024, /* a product: one chain of fma over so much of its depth, chains in order */
   SUM_ROW = 16384,  /* a row, in lanes: so many elements, then these sums in order */
+  SUM_GROUP = 64,   /* ... so many of them, then the groups' sums in order */
   SUM_COLUMN = 256, /* a column: so many rows one after the other, then these sums in order */
   SUM_PIXELS = 784  /* a filter's gradient: one chain over about so many pixels, four images of
                        14 x 14 or 14 rows of 56, chains in order (codegen/print/window.c) */

@@ -136,7 +136,19 @@ static const char *sum_of_lanes(RowsPrinter *r, Parts *p, const Sum *y) {
   if (p->chunks) {
     text_line(&p->before, "%s %s = %s;", T, acc, reduce_start(g, y->kind, y->dt, r->c));
     text_line(&p->end, "const %s %s_c = %s;", T, s, sum);
-    text_line(&p->end, "%s = %s;", acc, step(g, y, acc, arena_printf(g->a, "%s_c", s)));
+    const char *of_group = acc;
+    if (r->c > (int64_t)ROW_GROUP * ROW_CHUNK) {
+      of_group = arena_printf(g->a, "%s_g", s);
+      text_line(&p->before, "%s %s = %s;", T, of_group, reduce_start(g, y->kind, y->dt, r->c));
+    }
+    text_line(&p->end, "%s = %s;", of_group, step(g, y, of_group, arena_printf(g->a, "%s_c", s)));
+    if (of_group != acc) {
+      text_open(&p->end, "if (e == %s || e %% %d == 0) {", cpu_rows_length(r),
+                ROW_GROUP * ROW_CHUNK);
+      text_line(&p->end, "%s = %s;", acc, step(g, y, acc, of_group));
+      text_line(&p->end, "%s = %s;", of_group, reduce_start(g, y->kind, y->dt, r->c));
+      text_close(&p->end, "}");
+    }
     sum = acc;
   }
   text_line(&p->after, "const %s %s = %s;", T, s, sum);

@@ -49,7 +49,7 @@ static const char *chunks_of(const RowsPrinter *r) {
                  : arena_printf(r->g->a, "%lld", (long long)r->s.chunks);
 }
 
-/* The partial results of a row's chunks, in order. */
+/* The partial results of a row's chunks, in order, group by group. */
 static void combine_chunks(RowsPrinter *r) {
   Gen *g = r->g;
   Text *row = r->p.level[1];
@@ -58,11 +58,23 @@ static void combine_chunks(RowsPrinter *r) {
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
     const char *T = dtype_compute(dt), *acc = arena_printf(g->a, "%s_a", w->name);
     text_line(row, "%s %s = %s;", T, acc, reduce_start(g, w->kind, dt, r->c));
-    text_open(row, "for (long b = 0; b < %s; b++) {", chunks_of(r));
+    const bool groups = r->s.chunks > ROW_GROUP;
+    const char *of_group = groups ? "of_group" : acc;
+    if (groups) {
+      text_open(row, "for (long b0 = 0; b0 < %s; b0 += %d) {", chunks_of(r), ROW_GROUP);
+      text_line(row, "%s of_group = %s;", T, reduce_start(g, w->kind, dt, r->c));
+      text_open(row, "for (long b = b0; b < b0 + %d && b < %s; b++) {", ROW_GROUP, chunks_of(r));
+    } else {
+      text_open(row, "for (long b = 0; b < %s; b++) {", chunks_of(r));
+    }
     text_line(row, "const %s v = ((const %s *)(scratch + %lld))[u * %lld + b];", T, T,
               cpu_rows_partial(r, i), (long long)r->s.chunks);
-    text_line(row, "%s = %s;", acc, reduce_step(g, w->kind, acc, "v"));
+    text_line(row, "%s = %s;", of_group, reduce_step(g, w->kind, of_group, "v"));
     text_close(row, "}");
+    if (groups) {
+      text_line(row, "%s = %s;", acc, reduce_step(g, w->kind, acc, of_group));
+      text_close(row, "}");
+    }
     text_line(row, "const %s %s = %s;", T, w->name, acc);
   }
 }

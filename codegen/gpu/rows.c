@@ -82,6 +82,7 @@ typedef struct Texts {   /* around the loop over elements */
   Text before;           /* of the row */
   Text start;            /* of a chunk */
   Text end, share, join; /* partial result of a warp's chunk; into shared memory; out of it */
+  Text group;            /* behind a group of chunks */
   Text after;
 } Texts;
 
@@ -115,6 +116,11 @@ static void add_arg(WarpRows *t, const Work *w, const char *x, Texts *s) {
   text_line(&s->after, "const i32 %s = %s_at;", n, n);
 }
 
+/* Of a block: it has chunks of several groups. */
+static bool in_groups(const WarpRows *t) {
+  return t->group == GROUP_BLOCK && t->r.c > (int64_t)ROW_GROUP * ROW_CHUNK;
+}
+
 static void add_sum(WarpRows *t, const Work *w, const char *x, Texts *s) {
   Gen *g = t->r.g;
   Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
@@ -142,7 +148,15 @@ static void add_sum(WarpRows *t, const Work *w, const char *x, Texts *s) {
   text_line(&s->before, "%s %s = %s;", T, n, start);
   text_line(&s->end, "const %s %s_c = %s;", T, n, sum);
   text_line(&s->share, "%s_p[warp] = %s_c;", n, n);
-  text_line(&s->join, "%s = %s;", n, reduce_step(g, k, n, arena_printf(g->a, "%s_p[q]", n)));
+  const char *of_group = n;
+  if (in_groups(t)) {
+    of_group = arena_printf(g->a, "%s_g", n);
+    text_line(&s->before, "%s %s = %s;", T, of_group, start);
+    text_line(&s->group, "%s = %s;", n, reduce_step(g, k, n, of_group));
+    text_line(&s->group, "%s = %s;", of_group, start);
+  }
+  text_line(&s->join, "%s = %s;", of_group,
+            reduce_step(g, k, of_group, arena_printf(g->a, "%s_p[q]", n)));
 }
 
 static void pass(WarpRows *t, int number, const Loop *loop, int n) {
@@ -156,7 +170,7 @@ static void pass(WarpRows *t, int number, const Loop *loop, int n) {
   Texts s;
   s.before = s.after = text_new(g->a, row->indent);
   s.start = s.end = text_new(g->a, row->indent + (t->group == GROUP_BLOCK));
-  s.share = s.join = text_new(g->a, row->indent + 2);
+  s.share = s.join = s.group = text_new(g->a, row->indent + 2);
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     if (w->pass != number) continue;
@@ -204,6 +218,12 @@ static void pass(WarpRows *t, int number, const Loop *loop, int n) {
     text_open(row, "for (int q = 0; q < %d && b0 + q * %d < %s; q++) {", WARPS, ROW_CHUNK, c);
     text_append(row, &s.join);
     text_close(row, "}");
+    if (in_groups(t)) {
+      text_open(row, "if (b0 + %d >= %s || b0 / %d %% %d == %d) {", WARPS * ROW_CHUNK, c,
+                WARPS * ROW_CHUNK, ROW_GROUP / WARPS, ROW_GROUP / WARPS - 1);
+      text_append(row, &s.group);
+      text_close(row, "}");
+    }
     text_close(row, "}");
   }
   text_append(row, &s.after);

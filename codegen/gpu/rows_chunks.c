@@ -166,47 +166,81 @@ static void keep(WarpRows *t, bool sums) {
   }
 }
 
-/* The total of a row from the partial results of its chunks, in order: a block brings them into
- * shared memory. */
+/* What the threads of a block do with the partial results that are in shared memory, of each
+   reduction. */
+typedef struct CombineTexts {
+  Text load;  /* a partial result */
+  Text start; /* a group's sum */
+  Text add;   /* a partial result to it */
+  Text share; /* it, with the thread that adds up groups */
+  Text join;  /* such a sum to the row's */
+} CombineTexts;
+
+static CombineTexts combine_texts(WarpRows *t, int64_t most) {
+  RowsPrinter *r = &t->r;
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  const int at = row->indent;
+  CombineTexts x = {text_new(g->a, at + 2), text_new(g->a, at + 2), text_new(g->a, at + 3),
+                    text_new(g->a, at + 2), text_new(g->a, at + 2)};
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    const char *T = dtype_compute(dt), *n = w->name, *start = reduce_start(g, w->kind, dt, r->c);
+    const char *of_group = arena_printf(g->a, "%s_g", n),
+               *v = arena_printf(g->a, "v%d", g->names++);
+    text_line(row, "__shared__ %s %s_t[%lld], %s_s[%lld];", T, n,
+              (long long)(most + ceil_div(most, ROW_GROUP)), n,
+              (long long)ceil_div(most, ROW_GROUP));
+    text_line(row, "%s %s = %s;", T, n, start);
+    text_line(&x.load, "%s_t[q + q / %d] = ((const %s *)(%s))[u * %lld + b + q];", n, ROW_GROUP, T,
+              partials(t, i), (long long)t->s.chunks);
+    text_line(&x.start, "%s %s = %s;", T, of_group, start);
+    text_line(&x.add, "const %s %s = %s_t[q + group];", T, v, n);
+    text_line(&x.add, "%s = %s;", of_group, reduce_step(g, w->kind, of_group, v));
+    text_line(&x.share, "%s_s[group] = %s;", n, of_group);
+    text_line(&x.join, "%s = %s;", n,
+              reduce_step(g, w->kind, n, arena_printf(g->a, "%s_s[group]", n)));
+  }
+  return x;
+}
+
+/* The total of a row from the partial results of its chunks: a block brings them into shared
+   memory, a thread adds up a group, in order, and the first one those of the groups. Rows of
+   partial results of a group lie in different banks. */
 static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
-  long long chunks = t->s.chunks, most = chunks < t->s.tile ? chunks : t->s.tile;
+  const int64_t chunks = t->s.chunks, most = chunks < t->s.tile ? chunks : t->s.tile;
   k->grid = t->s.rows;
   text_line(&k->text, "const %s u = (%s)blockIdx.x;", g->index, g->index);
   cuda_rows_leave(t, &k->text, "0");
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
-  Text load = text_new(g->a, row->indent + 1 + (chunks > most)), join = load;
-  for (uint32_t i = 0; i < r->work.n; i++) {
-    const Work *w = &r->work.at[i];
-    Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    const char *T = dtype_compute(dt), *n = w->name;
-    text_line(row, "__shared__ %s %s_t[%lld];", T, n, most);
-    text_line(row, "%s %s = %s;", T, n, reduce_start(g, w->kind, dt, r->c));
-    text_line(&load, "%s_t[q] = ((const %s *)(%s))[u * %lld + %sq];", n, T, partials(t, i), chunks,
-              chunks > most ? "b + " : "");
-    const char *v = arena_printf(g->a, "v%d", g->names++);
-    text_line(&join, "const %s %s = %s_t[q];", T, v, n);
-    text_line(&join, "%s = %s;", n, reduce_step(g, w->kind, n, v));
-  }
-  bool once = chunks == most;
+  const CombineTexts x = combine_texts(t, most);
   const char *all = text_ceil_div(g->a, t->c, ROW_CHUNK); /* chunks of this run */
-  const char *end =
-      arena_printf(g->a, chunks % most ? "%lld && b + q < %lld" : "%lld", most, chunks);
-  if (elements_bounded(t)) end = once ? all : arena_printf(g->a, "%lld && b + q < %s", most, all);
-  if (!once) text_open(row, "for (int b = 0; b < %lld; b += %lld) {", chunks, most);
-  text_open(row, "for (int q = (int)threadIdx.x; q < %s; q += %d) {", end, t->s.threads);
-  text_append(row, &load);
+  if (!elements_bounded(t)) all = arena_printf(g->a, "%lld", (long long)chunks);
+  text_open(row, "for (int b = 0; b < %s; b += %lld) {", all, (long long)most);
+  text_line(row, "const int n = smaller(%lld, (int)(%s) - b);", (long long)most, all);
+  text_open(row, "for (int q = (int)threadIdx.x; q < n; q += %d) {", t->s.threads);
+  text_append(row, &x.load);
   text_close(row, "}");
   text_line(row, "block_sync();");
-  if (once) text_line(row, "if (threadIdx.x != 0) return;");
+  text_open(row, "for (int group = (int)threadIdx.x; group * %d < n; group += %d) {", ROW_GROUP,
+            t->s.threads);
+  text_append(row, &x.start);
   text_line(row, "#pragma unroll 8");
-  text_open(row, "for (int q = 0; q < %s; q++) {", end);
-  text_append(row, &join);
+  text_open(row, "for (int q = group * %d; q < smaller((group + 1) * %d, n); q++) {", ROW_GROUP,
+            ROW_GROUP);
+  text_append(row, &x.add);
   text_close(row, "}");
-  if (once) return;
-  text_line(row, "block_sync();");
+  text_append(row, &x.share);
+  text_close(row, "}");
+  text_line(row,
+            "block_sync();"); /* the next tile's groups wait for the first thread at the next */
+  text_open(row, "for (int group = 0; threadIdx.x == 0 && group * %d < n; group++) {", ROW_GROUP);
+  text_append(row, &x.join);
+  text_close(row, "}");
   text_close(row, "}");
   text_line(row, "if (threadIdx.x != 0) return;");
 }

@@ -168,9 +168,11 @@ void count_rows(Counting *n, const void *schedule) {
   c->bytes = c->least_bytes;
   if (counting_is_part(n, "combine") || counting_is_part(n, "results")) {
     double parts = (double)s->chunks, tile = s->tile < s->chunks ? s->tile : parts;
-    c->issue = warps * (START + parts / c->threads * COMBINE) + parts * ADDEND;
+    const double group = parts < ROW_GROUP ? parts : ROW_GROUP, groups = ceil(parts / ROW_GROUP);
+    c->issue = warps * (START + parts / c->threads * COMBINE) +
+               (ceil(groups / WARP) * group + groups) * ADDEND;
     c->waits = 1 + ceil(parts / (tile > 0 ? tile : 1));
-    c->chain = parts * ADD_CLOCKS;
+    c->chain = (ceil(parts / (tile > 0 ? tile : 1)) * group + groups) * ADD_CLOCKS;
     c->bytes = c->l2_bytes = (double)s->rows * (parts * PARTIAL + SUMS);
     c->least_bytes = c->bytes;
     return;
