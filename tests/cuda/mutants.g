@@ -103,9 +103,8 @@ entry quantized_tensor(x : bf16[40, 136], q : i8[136, 36], s : bf16[5, 36], p : 
   return a = f32(x @ dequantize(q, s, dtype = bf16)), b = f32(x @ dequantize(p, r, axis = 1, dtype = bf16)')
 }
 entry quantized_turned(x : f32[2, 168], p : u8[40, 84], s : bf16[40, 6]) { return y = x @ dequantize(p, s, axis = 1)' }
-entry thin(x : f32[2, 212], w : f32[212, 40]) { return y = x @ w } # a last step that is a part
-entry thin_across(x : f32[140, 3], w : f32[37, 140]) { return y = x' @ w' }
-entry thin_chains(x : f32[3, 2100], w : f32[2100, 9]) { return y = x @ w }
+entry thin(x : f32[3, 2100], w : f32[2100, 9]) { return y = x @ w } # a chain for each warp, the last one a part
+entry thin_across(x : f32[1164, 3], w : f32[37, 1164]) { return y = x' @ w' }
 entry stacked(x : f32[1, 70], a : f32[70, 40], b : f32[70, 40]) { # a norm that blocks compute, and two products in one launch
   y = rms_norm(x, 1e-5)
   return silu(y @ a) * (y @ b)
