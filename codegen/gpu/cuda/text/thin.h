@@ -31,7 +31,7 @@ struct ThinTile {
     SIDE = !TA && A_ROW % 4 == 0 ? 4 : 1, /* adjacent elements of A that a thread loads */
     COLUMNS = 32 * V,
     TM = (M + WARPS - 1) / WARPS, /* rows of C that a thread has at the end */
-    PIECES = STEP / COPY, LOADS = TB ? PIECES : STEP, WIDTH = TB ? COPY : V,
+    PIECES = TB ? STEP / COPY : 1, LOADS = TB ? PIECES : STEP, WIDTH = TB ? COPY : V,
     /* with TB, whose pieces are a power of two: lanes along a column, columns at once, loads of a thread in each */
     ALONG = PIECES < 32 ? PIECES : 32, AT_ONCE = 32 / ALONG, EACH = PIECES / ALONG
   };
@@ -89,9 +89,14 @@ struct ThinTile {
 #pragma unroll(4 / SIDE)
     for (int p = lane; p < M * STEP / SIDE; p += 32) {
       const int m = TA ? p % M : p / (STEP / SIDE), k = TA ? p / M : p % (STEP / SIDE) * SIDE;
+      const StoredA *from = pa + (TA ? (I)(k0 + k) * A_ROW + m : (I)m * A_ROW + k0 + k);
       Vec<StoredA, SIDE> x = {};
-      if (m < count && (THERE == STEP || k < left))
-        x = *(const Vec<StoredA, SIDE> *)(pa + (TA ? (I)(k0 + k) * A_ROW + m : (I)m * A_ROW + k0 + k));
+      if (m < count && (THERE == STEP || k + SIDE <= left))
+        x = *(const Vec<StoredA, SIDE> *)from;
+      else if (SIDE > 1 && m < count) /* nobody wrote what lies behind the depth */
+#pragma unroll
+        for (int i = 0; i < SIDE; i++)
+          if (k + i < left) x.at[i] = from[i];
 #pragma unroll
       for (int i = 0; i < SIDE; i++) rows[warp][m][k + i] = A::get(x.at[i]);
     }
