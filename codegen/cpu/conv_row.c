@@ -40,6 +40,7 @@ static void print_epilogue(const Conv *v, Text *x, const Phase *f, const char *c
                        .rows = count,
                        .width = together ? v->s.together * v->s.nr : width,
                        .columns = together ? "wide" : NULL,
+                       .joined = (!f || f->step == 1) && width == v->s.to_channels,
                        .place = print_pixel,
                        .of = &pixels};
   EpilogueSite s = {.shape = v->gr->domain,

@@ -7,6 +7,7 @@ typedef struct EpilogueRows {
   const char *row, *rows; /* the loop's variable, and the text of its end */
   int64_t width;          /* elements of a row, of which j is one … */
   const char *columns;    /* … or this text, which is at most the width; NULL: the width */
+  bool joined;            /* the site's flat goes on from row to row: there is no panel */
   /* Prints declarations of what the site's texts name, for one row. */
   void (*place)(const void *of, Text *x);
   const void *of;

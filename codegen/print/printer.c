@@ -242,6 +242,11 @@ static Printed operand_value(Printer *p, const Op *op, int i, const Axis *map) {
   return (Printed){scalar_literal(p->g->a, dt, number->attr[AT_VALUE]), 0};
 }
 
+/* One half behind the other, along the loop. */
+static bool lies_beside(const Printer *p, Dtype dt, const char *index) {
+  return dtype_is_half(dt) && (index == p->flat || index == p->panel);
+}
+
 Printed printer_value(Printer *p, ValueId v, const Axis *map) {
   Arena *a = p->g->a;
   const Entry *e = p->gr->e;
@@ -254,7 +259,12 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
   const Op *op = arg < 0 ? value_def(e, v) : NULL;
   if (arg >= 0) {
     const char *index = printer_index(p, v, map, &r.level);
-    r = line(p, dt, scalar_load(a, dt, arena_printf(a, "in%d", arg), index), r.level);
+    const bool wide = p->wide && lies_beside(p, dt, index);
+    if (wide) p->wide->in[arg] = index;
+    r = line(p, dt,
+             wide ? arena_printf(a, "wide%d[%s]", arg, p->wide->at)
+                  : scalar_load(a, dt, arena_printf(a, "in%d", arg), index),
+             r.level);
   } else if (op->kind == OP_CONST) {
     return (Printed){gen_constant(p->g, dt, op->attr[AT_VALUE]), 0};
   } else if (op->kind == OP_EXTENT) {
@@ -331,19 +341,41 @@ void epilogue_values(Gen *g, Text *x, const Group *gr, const EpilogueSite *s, co
   for (int i = 0; i < n; i++) text[i] = printer_value(&p, v[i], printer_identity(&p, v[i])).text;
 }
 
+/* What a result of halves is rounded from, for which its bits are enough: of a conversion in the
+   group its operand. */
+static ValueId unrounded(const Group *gr, ValueId v) {
+  const Op *op = group_arg(gr, v) < 0 ? value_def(gr->e, v) : NULL;
+  const bool rounds = op && op->kind == OP_CONVERT && dtype_is_half(value_type(gr->e, v)->dtype) &&
+                      value_type(gr->e, op->operands[0])->dtype == DT_F32;
+  return rounds ? op->operands[0] : v;
+}
+
 void epilogue_body(Gen *g, Text *x, const Group *gr, const EpilogueSite *s) {
+  epilogue_body_wide(g, x, gr, s, NULL);
+}
+
+void epilogue_body_wide(Gen *g, Text *x, const Group *gr, const EpilogueSite *s,
+                        EpilogueWide *wide) {
   Printer p;
   epilogue_start(g, x, gr, s, &p);
+  p.wide = wide;
   Printed *out = ARENA_ARRAY(g->a, Printed, gr->nout + 1);
   const Axis **map = ARENA_ARRAY(g->a, const Axis *, gr->nout + 1);
-  for (int i = 0; i < gr->nout; i++) {
-    map[i] = printer_identity(&p, gr->yield[i]);
-    out[i] = printer_value(&p, gr->yield[i], map[i]);
-  }
+  const char **index = ARENA_ARRAY(g->a, const char *, gr->nout + 1);
   for (int i = 0; i < gr->nout; i++) {
     int level = 0;
+    const ValueId v = gr->yield[i];
+    map[i] = printer_identity(&p, v);
+    index[i] = printer_index(&p, gr->out[i], map[i], &level);
+    const bool beside = wide && lies_beside(&p, value_type(gr->e, v)->dtype, index[i]);
+    if (beside) wide->out[i] = index[i];
+    out[i] = printer_value(&p, beside ? unrounded(gr, v) : v, map[i]);
+  }
+  for (int i = 0; i < gr->nout; i++) {
     Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
-    text_line(x, "out%d[%s] = %s;", i, printer_index(&p, gr->out[i], map[i], &level),
-              scalar_store_rounded(g->a, dt, out[i].text));
+    if (wide && wide->out[i])
+      text_line(x, "half%d[%s] = %s;", i, wide->at, out[i].text);
+    else
+      text_line(x, "out%d[%s] = %s;", i, index[i], scalar_store_rounded(g->a, dt, out[i].text));
   }
 }

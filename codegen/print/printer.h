@@ -54,6 +54,7 @@ typedef struct Printer {
   const char *panel; /* text of the offset in panels, or NULL */
   int flat_level;
   bool storage; /* the loop runs over the storage of values in panels: flat is the offset */
+  struct EpilogueWide *wide; /* halves that the loop reads and writes as f32; NULL: none */
   VEC(Term) terms;
 } Printer;
 
@@ -167,6 +168,17 @@ typedef struct EpilogueSite {
    member op but `skip`, and the store of each yield. Every value it meets has the site's shape or
    broadcasts to it. */
 void epilogue_body(Gen *g, Text *x, const Group *gr, const EpilogueSite *s);
+/* Halves in arrays of f32, wide0[at] for the first argument and half0[at] for the first result, for
+   the caller to widen before the loop and to narrow behind it. */
+typedef struct EpilogueWide {
+  const char *at;
+  /* By argument and by result: the text of where its number lies, as the site's flat or panel says;
+     NULL: it is none of them. */
+  const char **in, **out;
+} EpilogueWide;
+/* The same with such arrays, which a result is not yet rounded in. */
+void epilogue_body_wide(Gen *g, Text *x, const Group *gr, const EpilogueSite *s,
+                        EpilogueWide *wide);
 /* Prints what computes some inner values instead, and gives their texts. */
 void epilogue_values(Gen *g, Text *x, const Group *gr, const EpilogueSite *s, const ValueId *v,
                      int n, const char **text);

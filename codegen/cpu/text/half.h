@@ -128,6 +128,56 @@ INL void store_row_f16(uint16_t *restrict to, const f32 *restrict from, long n) 
   GC_IVDEP for (long j = 0; j < n; j++) to[j] = f32_to_f16(from[j]);
 }
 #endif
+/* section narrow_row_bf16 narrow_row_f16 narrow_rows_bf16 narrow_rows_f16: store_row_f16 f32_to_bf16 f32_to_f16 GcHalves GcWords */
+/* The same of numbers that lie behind each other, of which a register may have more, with the bits of f32_to_bf16 and
+   f32_to_f16: subnormal numbers stay, too. narrow_rows: of so many as the run has. */
+INL GcHalves narrow_bf16(const f32 *from) {
+  GcWords b;
+  __builtin_memcpy(&b, from, sizeof b);
+  const GcWords nan = (GcWords)((b & 0x7fffffffu) > 0x7f800000u), r = b + 0x7fffu + (b >> 16 & 1);
+  const GcWords high = ((r & ~nan) | ((b | 0x400000u) & nan)) >> 16;
+#if defined(GC_AVX512)
+  GcHalves h;
+  __asm__("vpmovdw %1, %0" : "=v"(h) : "v"(high));
+  return h;
+#else
+  return __builtin_convertvector(high, GcHalves);
+#endif
+}
+INL void narrow_row_bf16(uint16_t *restrict to, const f32 *restrict from, long n) {
+  UNROLL for (long j = 0; j < n; j += VW) {
+    const GcHalves h = narrow_bf16(from + j);
+    __builtin_memcpy(to + j, &h, (n - j < VW ? n - j : VW) * sizeof *to);
+  }
+}
+INL void narrow_row_f16(uint16_t *restrict to, const f32 *restrict from, long n) { store_row_f16(to, from, n); }
+INL void narrow_rows_bf16(uint16_t *restrict to, const f32 *restrict from, long n) {
+  long j = 0;
+  GC_ROLLED for (; j + VW <= n; j += VW) {
+    const GcHalves h = narrow_bf16(from + j);
+    __builtin_memcpy(to + j, &h, sizeof h);
+  }
+  GC_ROLLED for (; j < n; j++) to[j] = f32_to_bf16(from[j]);
+}
+INL void narrow_rows_f16(uint16_t *restrict to, const f32 *restrict from, long n) {
+  long j = 0;
+  GC_ROLLED for (; j + VW <= n; j += VW) store_row_f16(to + j, from + j, VW);
+  GC_ROLLED for (; j < n; j++) to[j] = f32_to_f16(from[j]);
+}
+/* section widen_row_bf16 widen_row_f16: load_bf16 load_f16 */
+/* n numbers as f32, and what lies behind them: both have room for whole registers. */
+INL void widen_row_bf16(f32 *restrict to, const uint16_t *restrict from, long n) {
+  GC_ROLLED for (long j = 0; j < n; j += VW) {
+    const Vf32 v = load_bf16(from + j);
+    __builtin_memcpy(to + j, &v, sizeof v);
+  }
+}
+INL void widen_row_f16(f32 *restrict to, const uint16_t *restrict from, long n) {
+  GC_ROLLED for (long j = 0; j < n; j += VW) {
+    const Vf32 v = load_f16(from + j);
+    __builtin_memcpy(to + j, &v, sizeof v);
+  }
+}
 /* section dot_bf16 GcPair GC_PAIR GC_SWAP_HALVES minus_zeros GC_16: splat_i32 GcHalves GC_TRANSPOSE */
 /* Two bf16 of the depth in 32 bits, the first one in the high half: vdpbf16ps adds the product of the high halves, then
    that of the low ones, each by an fma that rounds to nearest even and flushes subnormals. So the sums have the bits of
