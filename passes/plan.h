@@ -145,7 +145,7 @@ Place plan_target(const Entry *e, Arena *a, const Op *scan, int result);
    the global's bytes). */
 bool plan_is_alias(const Entry *e, const Op *op);
 /* A part is written over the whole in place: no other bytes move. */
-bool plan_updates_part(const Plan *p, const Op *op);
+bool plan_updates_part(const Entry *e, const Plan *p, const Op *op);
 /* What the op moves, by the checker's proof alone: code generation relies on this, not on what the
    planner meant. The plan has been proven. */
 PlanMoves plan_moves(const Entry *e, const Op *op);

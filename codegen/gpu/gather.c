@@ -252,42 +252,6 @@ static void gather_grad(Gen *g, const Group *gr) {
   add_rows(g, gr, k, &s, d.width, order, starts);
 }
 
-/* Where the result lies over x, only y moves. */
-static void update(Gen *g, const Group *gr) {
-  const Update s = update_of(gr);
-  const Type *x = s.x, *y = s.y;
-  bool in_place = plan_moves(gr->e, gr->root) == MOVES_PART;
-  long long inner = 1;
-  for (int i = s.axis + 1; i < x->rank; i++) inner *= x->dim[i];
-  long long all = x->dim[s.axis] * inner, part = y->dim[s.axis] * inner;
-  const Extent *shorter = type_extent(y, s.axis);
-  const char *moved = count_text(g, gr->e, part, shorter), *starts = starts_text(g, gr, &s);
-  const Type *written = in_place ? y : x;
-  const char *inside = NULL; /* beside the axis, and along it of what is copied */
-  if (dims_bounded(x, 0, s.axis) || dims_bounded(x, s.axis + 1, x->rank) ||
-      (!in_place && !shorter && type_extent(x, s.axis)))
-    inside = inside_text(g, gr->e, written, "t");
-  Kernel *k = cuda_kernel(g, gr);
-  Text *t = &k->text;
-  cuda_threads(g, k, in_place ? y->numel : x->numel, "t");
-  text_line(t, "int64_t at = (int64_t)%s;",
-            scalar_load(g->a, s.start->dtype, arena_printf(g->a, "in%d", s.start_arg), "0"));
-  text_open(t, "if (at < 0 || at >= %s) {", starts);
-  text_line(t, "if (t == 0) %s", gen_fault_below(g, gr, gr->root, "a start", "0", "at", starts));
-  text_line(t, "at = 0;");
-  text_close(t, "}");
-  if (inside) text_line(t, "if (!(%s)) return;", inside);
-  if (in_place) {
-    if (shorter && !inside) text_line(t, "if (t %% %lld >= %s) return;", part, moved);
-    text_line(t, "out0[t / %lld * %lld + at * %lld + t %% %lld] = in%d[t];", part, all, inner, part,
-              s.y_arg);
-    return;
-  }
-  text_line(t, "const int64_t u = t / %lld, j = t %% %lld - at * %lld;", all, all, inner);
-  text_line(t, "out0[t] = j >= 0 && j < %s ? in%d[u * %lld + j] : in%d[t];", moved, s.y_arg, part,
-            s.x_arg);
-}
-
 static void one_hot(Gen *g, const Group *gr) {
   const Type *ids = value_type(gr->e, gr->in[0]), *out = value_type(gr->e, gr->out[0]);
   long long depth = gr->root->attr[AT_DEPTH].i;
@@ -308,7 +272,7 @@ void cuda_index(Gen *g, const Group *gr) {
   if (gr->root->kind == OP_GATHER)
     gather(g, gr);
   else if (gr->root->kind == OP_DYNAMIC_UPDATE)
-    update(g, gr);
+    cuda_update(g, gr);
   else if (gr->root->kind == OP_GATHER_GRAD)
     gather_grad(g, gr);
   else if (gr->root->kind == OP_NMS)

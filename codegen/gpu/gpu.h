@@ -137,7 +137,8 @@ bool cuda_conv(Gen *g, const Group *gr);
 bool cuda_filter(Gen *g, const Group *gr);
 void cuda_attention(Gen *g, const Group *gr); /* and its gradients */
 void cuda_index(Gen *g, const Group *gr);
-void cuda_nms(Gen *g, const Group *gr); /* non-maximum suppression */
+void cuda_update(Gen *g, const Group *gr); /* of what it computes */
+void cuda_nms(Gen *g, const Group *gr);    /* non-maximum suppression */
 uint64_t cuda_nms_scratch(const Group *gr);
 void cuda_order(Gen *g, const Group *gr); /* cumsum, argsort */
 void cuda_cumsum(Gen *g, const Group *gr);

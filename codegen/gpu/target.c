@@ -40,6 +40,10 @@ static bool cuda_ends_windows(const Target *t, const Entry *e, const Op *op, int
   return true;
 }
 
+static bool can_fuse(const Target *t, const Entry *e, const Op *op) {
+  return op->kind == OP_DYNAMIC_UPDATE || gen_can_fuse(t, e, op);
+}
+
 int cuda_arch_number(const char *arch) { return (int)strtol(strchr(arch, '_') + 1, NULL, 10); }
 
 const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
@@ -55,7 +59,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .ends_windows = cuda_ends_windows,
                   .narrow_convs = true,
                   .scratch_bytes = cuda_scratch,
-                  .can_fuse = gen_can_fuse,
+                  .can_fuse = can_fuse,
                   .strided_attention = true,
                   .multiplies_quantized = cuda_multiplies_quantized,
                   .narrow_quantized = true,

@@ -48,7 +48,8 @@ RowPieces row_pieces(Gen *g, const Group *gr, const Gather *s) {
 Update update_of(const Group *gr) {
   Update u = {.axis = (int)gr->root->attr[AT_AXIS].i};
   u.x = operand(gr, 0, &u.x_arg);
-  u.y = operand(gr, 1, &u.y_arg);
+  u.y = value_type(gr->e, gr->root->operands[1]);
+  u.y_arg = group_arg(gr, gr->root->operands[1]);
   u.start = operand(gr, 2, &u.start_arg);
   return u;
 }

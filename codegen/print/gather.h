@@ -26,7 +26,7 @@ RowPieces row_pieces(Gen *g, const Group *gr, const Gather *s);
 /* y is written into x at `start` along an axis. */
 typedef struct Update {
   const Type *x, *y, *start;
-  int x_arg, y_arg, start_arg; /* arguments of the kernel */
+  int x_arg, y_arg, start_arg; /* arguments of the kernel; y_arg -1: the group computes y */
   int axis;
 } Update;
 

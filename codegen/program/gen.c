@@ -43,6 +43,7 @@ static PrintGroup *printer_of(const GroupPrinters *p, const Group *gr) {
   case FORM_WINDOW: return p->window;
   case FORM_NONE: return NULL;
   case FORM_ATTENTION: return p->attention;
+  case FORM_UPDATE: return p->update;
   case FORM_SINGLE: break;
   }
   OpKind kind = gr->op->kind;
@@ -70,7 +71,8 @@ void gen_print_group(Gen *g, const Group *gr) {
 bool gen_can_fuse(const Target *t, const Entry *e, const Op *op) {
   (void)t;
   (void)e;
-  return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
+  return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD &&
+         op->kind != OP_DYNAMIC_UPDATE;
 }
 
 const char *gen_constant(const Gen *g, Dtype dt, Attr value) {

@@ -30,6 +30,7 @@ typedef void PrintGroup(Gen *g, const Group *gr);
 typedef struct GroupPrinters {
   PrintGroup *map, *rows, *reduce, *matmul, *window; /* reduce: COLS and REDUCE */
   PrintGroup *attention, *order, *index, *random;
+  PrintGroup *update;    /* NULL: the target keeps dynamic_update by itself */
   PrintGroup *composite; /* those that the target keeps */
   PrintGroup *collective;
   PrintGroup

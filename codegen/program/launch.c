@@ -3,6 +3,7 @@
    its own. Where a launch only begins a collective, one of its own ends it in front of the first
    that comes after it. */
 #include "codegen/program/launch.h"
+#include "ir/update.h"
 
 static Address address_in(const Place *p, const Block *b) {
   return (Address){p->region, p->offset, p->bytes, p->stride, plan_reach(p, b)};
@@ -142,17 +143,22 @@ static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64
   Launch l = {.op = op, .kernel = kernel, .flops = runs * flops, .step = m->step};
   l.stream = !p->stream || (awaits(m) && p->stream[m->step] == p->comm) ? 0 : p->stream[m->step];
   l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
-  const bool part = op_info[op->kind].cls == CLASS_INDEX && plan_moves(m->e, op) == MOVES_PART;
   const bool scatters = op->kind == OP_GATHER_GRAD; /* rows; else a slice is replaced */
+  const int kept = scatters ? 2 : op_updated(m->e, op);
+  const bool part = kept >= 0 && plan_moves(m->e, op) == MOVES_PART;
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
     const Access *access = &kernel->args[a].access;
     bool own = kernel->args[a].kind == ARG_SCRATCH || kernel->args[a].kind == ARG_PART;
     if (own || !(access->read || access->write)) continue;
     ValueId v = kernel->args[a].kind == ARG_VALUE ? kernel->args[a].value : NO_ID;
-    if (part && v == op->operands[scatters ? 2 : 0]) continue; /* stays where it is */
-    if (part && v == op->results[0]) v = op->operands[scatters ? 0 : 1];
-    l.bytes += runs * (v == NO_ID ? l.args[a].bytes : p->place[v].bytes);
+    if (part && v == op->operands[kept]) continue; /* stays where it is */
+    if (part && v == op->results[0])
+      l.bytes +=
+          runs *
+          value_type(m->e, scatters ? op->operands[0] : op_update(m->e, op)->operands[1])->bytes;
+    else
+      l.bytes += runs * (v == NO_ID ? l.args[a].bytes : p->place[v].bytes);
   }
   vec_push(m->g->a, &m->out->at, l);
   return &m->out->at.at[m->out->at.n - 1];

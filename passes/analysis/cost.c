@@ -3,6 +3,7 @@
    those of Thakur, Rabenseifner and Gropp (2005): a reduce-scatter or an all-gather sends (n - 1)/n
    of its bytes in log n messages, and an all-reduce is both. */
 #include "ir/op/window.h"
+#include "ir/update.h"
 #include "passes/plan/plan_impl.h"
 
 enum { ROW_PASSES = 4 }; /* softmax and its kin: largest, exp, sum, scale */
@@ -94,11 +95,13 @@ double op_slow_flops(const Target *t, const Entry *e, const Op *op) {
 double plan_work(const Target *t, const Entry *e, const Plan *p, const Op *op) {
   double work = op->kind == OP_SCAN ? 0 : op_slow_flops(t, e, op);
   if (plan_is_alias(e, op)) return 0;
-  bool part = plan_updates_part(p, op);
-  for (int k = part; k < op->noperands; k++)
-    work += FLOPS_A_BYTE * (double)p->place[op->operands[k]].bytes;
+  const bool part = plan_updates_part(e, p, op);
+  for (int k = 0; k < op->noperands; k++)
+    if (!part || k != op_updated(e, op))
+      work += FLOPS_A_BYTE * (double)p->place[op->operands[k]].bytes;
   for (int k = 0; k < op->nresults; k++)
-    work += FLOPS_A_BYTE * (double)p->place[part ? op->operands[1] : op->results[k]].bytes;
+    work += FLOPS_A_BYTE * (double)(part ? value_type(e, op_update(e, op)->operands[1])->bytes
+                                         : p->place[op->results[k]].bytes);
   for (const Op *scan = op->parent->op; scan; scan = scan->parent->op)
     work *= (double)scan_trips(scan);
   return work;

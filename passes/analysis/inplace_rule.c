@@ -143,6 +143,13 @@ static Dep any_dep(const KernelRule *k, const Op *op) {
   return DEP_NONE;
 }
 
+/* What is written does not depend on what stays. */
+static Dep update_dep(const KernelRule *k, const Op *op) {
+  if (dep_of(k, op->operands[1]) != DEP_NONE || dep_of(k, op->operands[2]) != DEP_NONE)
+    return DEP_BAD;
+  return dep_of(k, op->operands[0]);
+}
+
 static Dep op_dep(KernelRule *k, const Op *op) {
   if (op->nblocks) return DEP_BAD;
   switch (op_info[op->kind].cls) {
@@ -150,12 +157,14 @@ static Dep op_dep(KernelRule *k, const Op *op) {
   case CLASS_REDUCE: return reduce_dep(k, op);
   case CLASS_ROWS: return rows_dep(k, op);
   case CLASS_VIEW: return op->kind == OP_COPY ? element_dep(k, op) : view_dep(k, op);
+  case CLASS_INDEX:
+    if (op->kind == OP_DYNAMIC_UPDATE) return update_dep(k, op);
+    return any_dep(k, op);
   case CLASS_LEAF: /* in a loop, a draw reads its place for every element */
   case CLASS_CONTRACT:
   case CLASS_WINDOW:
   case CLASS_COMPOSITE:
   case CLASS_ATTENTION:
-  case CLASS_INDEX:
   case CLASS_ORDER: return any_dep(k, op);
   case CLASS_GLOBAL:
   case CLASS_COLLECTIVE:

@@ -1,6 +1,7 @@
 /* Views: values that are other names of the same bytes, and ops that only give such names and move
    nothing.
    Contract: pure questions; the decisions of a plan count if the entry has one. */
+#include "ir/update.h"
 #include "passes/plan/plan_impl.h"
 
 ValueId plan_same(const Entry *e, ValueId v) {
@@ -69,8 +70,9 @@ bool plan_is_alias(const Entry *e, const Op *op) {
   return x->region == PLAN_GLOBALS && x->global == (int)op->attr[AT_GLOBAL].i;
 }
 
-bool plan_updates_part(const Plan *p, const Op *op) {
-  if (op->kind != OP_DYNAMIC_UPDATE) return false;
+bool plan_updates_part(const Entry *e, const Plan *p, const Op *op) {
+  const int x = op_updated(e, op);
+  if (x < 0) return false;
   const Place *y = &p->place[op->results[0]];
-  return y->how == HOW_INPLACE && y->of == op->operands[0];
+  return y->how == HOW_INPLACE && y->of == op->operands[x];
 }

@@ -159,7 +159,8 @@ static KernelParts parts_of(Fuse *f, const FusionGroup *u) {
   for (uint32_t i = 0; i < u->members.n;
        i++) { /* first, so that no op copies an operand as a whole */
     const Op *op = u->members.at[i];
-    for (int k = 0; op_reads_memory(op) && k < op->noperands; k++)
+    const bool update = op->kind == OP_DYNAMIC_UPDATE;
+    for (int k = 0; (op_reads_memory(op) || update) && k < op->noperands; k++)
       add_argument(f, u, &p, op->operands[k], true);
     for (int k = 0; op == u->root && u->form == FORM_ATTENTION && k < op->noperands; k++)
       add_views(f, &p, op->operands[k], fuse_strided(f, op, op->operands[k]));
@@ -167,7 +168,7 @@ static KernelParts parts_of(Fuse *f, const FusionGroup *u) {
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
     bool swapped = is_swapped(f, u, op);
-    bool memory = op_reads_memory(op) || u->form == FORM_ATTENTION;
+    bool memory = op_reads_memory(op) || u->form == FORM_ATTENTION || op->kind == OP_DYNAMIC_UPDATE;
     for (int k = 0; !memory && k < op->noperands; k++)
       add_argument(f, u, &p, op->operands[swapped ? 1 - k : k], false);
     vec_push(f->a, &p.ops, op);

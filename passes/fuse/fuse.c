@@ -6,8 +6,9 @@
    program order where form and shapes allow, and a reshape that keeps a product's last axis joins
    the product, for the sake of what reads it; views of attention's operands and transposes of its
    results join it where the target asks for it; then groups over the same rows of the same value,
-   and groups of scalars, join side by side. Each body of a loop is grouped for itself; what it
-   reads from outside comes in as it is. */
+   and groups of scalars, join side by side, and updates join the maps whose results they write,
+   where the target asks for it. Each body of a loop is grouped for itself; what it reads from
+   outside comes in as it is. */
 #include "passes/fuse/fuse_impl.h"
 
 /* ---- joining ---- */
@@ -172,6 +173,30 @@ static void join_beside(Fuse *f) {
   }
 }
 
+/* With the reshapes between them. */
+static void join_update(Fuse *f, const Op *op) {
+  FusionGroup *u = fuse_updated(f, op), *own;
+  if (!u) return;
+  const Type *domain = u->domain;
+  VEC(const Op *) between = {0};
+  for (const Op *x = value_def(f->e, op->operands[1]); f->unit[x->id] != u;
+       x = value_def(f->e, x->operands[0]))
+    vec_push(f->a, &between, x);
+  while (between.n) { /* released below, where the update does not join */
+    const Op *x = between.at[--between.n];
+    f->inlined[x->id] = false;
+    join(f, u, f->unit[x->id] = group_new(f, x));
+  }
+  u->domain = domain;
+  own = group_new(f, op);
+  if (fuse_makes_cycle(f, u, own)) return;
+  f->unit[op->id] = own;
+  join(f, u, own);
+  u->form = FORM_UPDATE;
+  u->domain = domain;
+  u->root = op;
+}
+
 /* A collective that an op waits for; those of leaves, as the ranks' rows are, begin with the entry.
  */
 static bool is_awaited(const Fuse *f, const Op *op) {
@@ -223,6 +248,7 @@ static void group(Fuse *f, const Block *block) {
     join_producers(f, op);
   }
   join_beside(f);
+  for (uint32_t i = 0; i < block->ops.n; i++) join_update(f, op_at(f->e, block->ops.at[i]));
   release_reshapes(f);
   fuse_release_views(f);
 }

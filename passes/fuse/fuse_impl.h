@@ -99,6 +99,10 @@ ValueId fuse_strided(const Fuse *f, const Op *attention, ValueId v);
  */
 void fuse_release_views(Fuse *f);
 
+/* ---- update.c ---- */
+/* The map whose result the dynamic_update writes, and which may write it there itself; or NULL. */
+FusionGroup *fuse_updated(const Fuse *f, const Op *op);
+
 /* ---- build.c ---- */
 void fuse_build(Fuse *f, Entry *e);
 

@@ -5,8 +5,8 @@
 #include "passes/fuse/kernel_form.h"
 
 const char *form_name(Form f) {
-  static const char *const name[] = {"none",   "map",    "rows",      "cols",  "reduce",
-                                     "matmul", "window", "attention", "single"};
+  static const char *const name[] = {"none",   "map",    "rows",      "cols",   "reduce",
+                                     "matmul", "window", "attention", "update", "single"};
   return name[f];
 }
 
@@ -193,6 +193,7 @@ static Form form_of(const Group *g) {
   if (op_info[g->root->kind].cls == CLASS_CONTRACT) return FORM_MATMUL;
   if (op_reads_memory(g->root)) return FORM_WINDOW;
   if (op_info[g->root->kind].cls == CLASS_ATTENTION) return FORM_ATTENTION;
+  if (g->root->kind == OP_DYNAMIC_UPDATE) return FORM_UPDATE;
   int outer = op_outer_axes(e, g->root);
   if (outer >= 0) return FORM_ROWS;
   const Ints *axes = g->root->attr[AT_AXES].ints;
@@ -212,6 +213,17 @@ static const Type *reshaped(const Group *g) {
     if (!type_same_dims(t, own)) return t;
   }
   return NULL;
+}
+
+/* The shape of what is written, before the reshapes in front of it. */
+static const Type *update_domain(const Group *g) {
+  ValueId v = g->root->operands[1];
+  const Op *def = value_def(g->e, v);
+  while (def && def->kind == OP_RESHAPE && group_arg(g, v) < 0) {
+    v = def->operands[0];
+    def = group_arg(g, v) < 0 ? value_def(g->e, v) : NULL;
+  }
+  return value_type(g->e, v);
 }
 
 Group *group_of(Arena *a, const Entry *e, const Op *op) {
@@ -240,7 +252,8 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
   }
   for (int i = 0; i < g->nops; i++) {
     const Op *o = g->ops[i];
-    bool decides = op_reads_memory(o) || op_info[o->kind].cls == CLASS_ATTENTION;
+    bool decides = op_reads_memory(o) || op_info[o->kind].cls == CLASS_ATTENTION ||
+                   o->kind == OP_DYNAMIC_UPDATE;
     if (decides || (op_is_reduction(o) && !g->root)) g->root = o;
   }
   g->form = form_of(g);
@@ -251,6 +264,8 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
   if (g->form == FORM_SINGLE) g->root = op;
   if (g->root && (g->form == FORM_MATMUL || g->form == FORM_WINDOW))
     g->domain = value_type(e, g->root->results[0]);
+  else if (g->form == FORM_UPDATE)
+    g->domain = update_domain(g);
   else if (g->root && g->form != FORM_SINGLE && g->form != FORM_ATTENTION)
     g->domain = value_type(e, g->root->operands[op_full_operand(g->root)]);
   else if (g->nout)

@@ -19,6 +19,8 @@ typedef enum Form {
   FORM_WINDOW, /* a convolution or a pool, and element-wise work on its result's shape */
   FORM_ATTENTION, /* attention or its gradient, alone or with views of its operands, and with
                      transposes of its results and their concatenation: strided_view.h */
+  FORM_UPDATE,    /* a dynamic_update and the element-wise work on what it writes, perhaps behind
+                     reshapes; the domain is that of the work */
   FORM_SINGLE     /* an op that stands alone: concat, pad, gather_grad, … */
 } Form;
 

@@ -129,6 +129,7 @@ static LayoutConstraint ask_operand(const Images *m, const Op *op, int i) {
     break;
   case FORM_NONE:
   case FORM_ATTENTION:
+  case FORM_UPDATE:
   case FORM_MATMUL: break;
   }
   return WANTS_DEFAULT;

@@ -92,6 +92,14 @@ static void want_rows(Want *w, const Op *op, unsigned how) {
   }
 }
 
+/* A dynamic_update leaves what it does not write. */
+static void want_index(Want *w, const Op *op, unsigned how) {
+  for (int i = 0; i < op->noperands; i++) {
+    const bool stays = op->kind == OP_DYNAMIC_UPDATE && i == 0;
+    w->want[op->operands[i] - w->base] |= (unsigned char)(stays ? how : ANYWHERE);
+  }
+}
+
 /* The number of leading axes that all reductions of full values leave, or -1. */
 static int row_lead(const Entry *e, const Block *b, const Type *full) {
   Want w = {.e = e, .full = full, .lead = -1};
@@ -146,13 +154,13 @@ static bool wants_allow(Want *w, const Op *op, int result, int operand) {
     case CLASS_REDUCE: want_reduce(w, x, how); break;
     case CLASS_VIEW: want_view(w, x, how); break;
     case CLASS_ROWS: want_rows(w, x, how); break;
+    case CLASS_INDEX: want_index(w, x, how); break;
     case CLASS_LEAF:
     case CLASS_GLOBAL:
     case CLASS_CONTRACT:
     case CLASS_WINDOW:
     case CLASS_COMPOSITE:
     case CLASS_ATTENTION:
-    case CLASS_INDEX:
     case CLASS_ORDER:
     case CLASS_COLLECTIVE:
     case CLASS_REGION:

@@ -3,6 +3,7 @@
    Contract: reads the plan and nothing that made it; of the planner's code only the places of
    globals are used. The target, whose kernels use scratch, tells how much an op needs. A plan is
    rejected if the proof fails, with the op, its place and both values. */
+#include "ir/update.h"
 #include "passes/verify/verify_impl.h"
 
 #include "passes/manager/pass_list.h"
@@ -163,8 +164,8 @@ static void check_step(Check *c, const Op *op, int step) {
     return;
   }
   for (int i = 0; i < op->nresults; i++) check_overwrites(c, op, i);
-  int kept = op->kind == OP_DYNAMIC_UPDATE ? 0 : op->kind == OP_GATHER_GRAD ? 2 : op->noperands;
-  if (kept < op->noperands &&
+  int kept = op->kind == OP_GATHER_GRAD ? 2 : op_updated(c->e, op);
+  if (kept >= 0 && kept < op->noperands &&
       verify_same_place(c, &c->p->place[op->operands[kept]], &c->p->place[op->results[0]]))
     c->moves[op->id] = MOVES_PART;
   check_scratch(c, op, step);

@@ -5,6 +5,7 @@
    what a few blocks leave as it was is not compared. */
 #include "tests/cuda/alone.h"
 #include "codegen/gpu/time/counts.h"
+#include "ir/update.h"
 
 #include "tests/cuda/device.h"
 #include "tests/cuda/listed.h"
@@ -85,7 +86,7 @@ static const ValueId *copy_parts(Builder *b, const Entry *from, const Op *op, Va
 /* The operand over which the program's plan lets the op write the result, or -1. Other kernels than
    those of indices are the same wherever they write. */
 static int operand_below(const Entry *from, const Op *op, int result) {
-  if (op_info[op->kind].cls != CLASS_INDEX) return -1;
+  if (op_info[op->kind].cls != CLASS_INDEX && !op_update(from, op)) return -1;
   const Place *place = plan_of(from)->place, *y = &place[op->results[result]];
   for (int i = 0; i < op->noperands; i++) {
     const Place *x = &place[op->operands[i]];
@@ -208,20 +209,31 @@ static int64_t least_limit(const GcTensor *t) {
   return least;
 }
 
-static int64_t starts_of(const Type *all, const Type *part, const Op *op) {
-  const int axis = (int)op->attr[AT_AXIS].i;
+static int64_t starts_of(const Entry *e, const Op *update) {
+  const int axis = (int)update->attr[AT_AXIS].i;
+  const Type *all = value_type(e, update->operands[0]), *part = value_type(e, update->operands[1]);
   return all->dim[axis] - part->dim[axis] + 1;
+}
+
+/* The operand that says where the op, or its last one, writes a part; -1: it writes none. */
+static int start_of(const Entry *e, const Op *op) {
+  const Op *update = op_update(e, op);
+  if (!update || update == op) return update ? 2 : -1;
+  int i = 0;
+  while (op->blocks[0]->args.at[i] != update->operands[2]) i++;
+  return i;
 }
 
 /* Indices that have a place; numbers that a root or a logarithm takes, and steps counted from 0 up,
    where `positive`. A part of all its rows has a start. */
-static Tensor *inputs_of(Arena *a, const Compiled *x, const Op *op, const Entry *e, int i,
+static Tensor *inputs_of(Arena *a, const Compiled *x, const CudaFunction *f, const Entry *e, int i,
                          bool positive) {
   Tensor *in = random_inputs(a, e, (uint64_t)i + 1);
-  const int start = op->kind == OP_DYNAMIC_UPDATE ? input_of(op, 2) : -1;
+  const int operand = start_of(f->entry, f->op);
+  const int start = operand < 0 ? -1 : input_of(f->op, operand);
   for (uint32_t k = 0; k < e->body->args.n; k++) {
     int64_t limit = least_limit(&x->program->entries[i].inputs[k]);
-    if ((int)k == start) limit = starts_of(in[input_of(op, 0)].type, in[input_of(op, 1)].type, op);
+    if ((int)k == start) limit = starts_of(f->entry, op_update(f->entry, f->op));
     for (int64_t j = 0; j < in[k].type->numel; j++) {
       Scalar *s = &in[k].at[j];
       if (dtype_is_float(in[k].type->dtype))
@@ -345,7 +357,7 @@ static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, co
   const RunOptions ro = {.threads = 1, .seed = 5, .step = 3};
   bool vain = true;
   for (int positive = 0; positive < 2 && vain && !bad; positive++) {
-    in = inputs_of(a, x, f->op, e, i, positive);
+    in = inputs_of(a, x, f, e, i, positive);
     if (!compiled_run(x, name, &ro, in, want, c)) bad = 1, printf("%s: %s\n", what, x->fault);
     vain = false;
     for (int k = 0; k < n && !bad; k++) vain |= mostly_nan(&want[k]);

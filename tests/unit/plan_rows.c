@@ -106,7 +106,7 @@ static void updates(void **state) {
   ValueId after = build1(r.b, OP_SIN, old);
   build_return(r.b, (ValueId[]){updated, after}, (const char *[]){"y", "z"}, 2);
   Place *p = plan_right(&r);
-  assert_false(plan_updates_part(plan_of(r.e), only(&r, OP_DYNAMIC_UPDATE)));
+  assert_false(plan_updates_part(r.e, plan_of(r.e), only(&r, OP_DYNAMIC_UPDATE)));
   rig_move(&p[updated], &p[old], 0);
   p[updated].how = HOW_INPLACE;
   p[updated].of = old;
@@ -146,7 +146,7 @@ static History history_new(void) {
   w.update = only(r, OP_DYNAMIC_UPDATE);
   w.history = w.update->operands[0];
   w.temporary = only(r, OP_COS)->results[0];
-  assert_true(plan_updates_part(plan_of(r->e), w.update));
+  assert_true(plan_updates_part(r->e, plan_of(r->e), w.update));
   return w;
 }
 

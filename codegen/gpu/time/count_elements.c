@@ -120,7 +120,8 @@ void count_move(Counting *n) {
     if (s.at[i].numel > written) s.at[i].numel = written;
   double of_thread = written / (n->c.blocks * n->c.threads);
   int width = of_thread > 1 ? (int)ceil(of_thread) : 1;
-  count_elements(n, &s, written, width, 2 * QUOTIENT);
+  const double computed = n->gr->form == FORM_UPDATE ? counting_price(n, n->gr->domain) : 0;
+  count_elements(n, &s, written, width, 2 * QUOTIENT + computed);
   if (counting_moves_part(n)) n->c.l2_bytes = n->c.least_bytes;
 }
 

@@ -1,6 +1,7 @@
 /* Counts of a launch, from the schedule that its kernel was printed by and from its group; see
    counting.h. What a launch touches is counted by the arguments' strides. */
 #include "codegen/gpu/time/counting.h"
+#include "ir/update.h"
 
 #include "codegen/schedule/attention.h"
 #include "codegen/schedule/cumsum.h"
@@ -30,7 +31,7 @@ bool counting_is_f64(const Counting *n) {
 
 bool counting_moves_part(const Counting *n) {
   return n->gr->root && n->gr->root->kind == OP_DYNAMIC_UPDATE &&
-         plan_moves(n->gr->e, n->gr->root) == MOVES_PART;
+         plan_moves(n->gr->e, n->gr->op) == MOVES_PART;
 }
 
 static double op_price(const Op *op) {
@@ -81,6 +82,15 @@ double stream_l2_bytes(const Stream *s, double elements) {
 
 /* ---- what no launch could avoid ---- */
 
+/* Of an update in place: the part, and what it is computed from. */
+static void count_part(const Counting *n, double *read, double *written) {
+  const int kept = op_updated(n->gr->e, n->gr->op);
+  *read = 0;
+  *written = (double)value_type(n->gr->e, n->gr->root->operands[1])->bytes;
+  for (int i = 0; i < n->gr->nin; i++)
+    if (i != kept) *read += (double)value_type(n->gr->e, n->gr->in[i])->bytes;
+}
+
 static void count_least(Counting *n) {
   const CudaFunction *f = n->f;
   double read = 0, written = 0;
@@ -90,8 +100,7 @@ static void count_least(Counting *n) {
     if (f->rights[i] & 2) written += (double)f->bytes[i];
   }
   if (n->gr->root && n->gr->root->kind == OP_GATHER && read > 2 * written) read = written;
-  if (counting_moves_part(n))
-    read = written = (double)value_type(n->gr->e, n->gr->root->operands[1])->bytes;
+  if (counting_moves_part(n)) count_part(n, &read, &written);
   n->c.least_bytes = read + written;
   n->c.least_flops = (double)f->kernel->flops;
   n->c.peak = counting_is_f64(n) ? PEAK_FMA64 : PEAK_FMA;
