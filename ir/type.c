@@ -260,8 +260,8 @@ bool type_same_rows(const Type *a, const Type *b) {
 
 static bool layout_equal(const void *entry, const void *key) {
   const Layout *a = entry, *b = key;
-  return a->nr == b->nr && a->order == b->order && a->winograd == b->winograd &&
-         a->image == b->image && a->padding == b->padding;
+  return a->nr == b->nr && a->interleaved == b->interleaved && a->order == b->order &&
+         a->winograd == b->winograd && a->image == b->image && a->padding == b->padding;
 }
 
 static const Layout *layout_of(Ctx *c, const int64_t *order, int n, Layout key) {
@@ -271,7 +271,7 @@ static const Layout *layout_of(Ctx *c, const int64_t *order, int n, Layout key) 
   if (!same) key.order = intern_ints(c, order, n);
   if (!key.order && !key.nr) return NULL;
   uint64_t hash = hash_word((uint64_t)(uintptr_t)key.order, (uint64_t)key.nr * 2 + key.winograd);
-  hash = hash_word(hash, (uint64_t)(uintptr_t)key.image);
+  hash = hash_word(hash_word(hash, (uint64_t)(uintptr_t)key.image), (uint64_t)key.interleaved);
   void **entry = intern_entry(c, &c->layouts, hash, layout_equal, &key);
   if (!*entry) {
     Layout *l = ARENA_NEW(c->arena, Layout);
@@ -294,11 +294,18 @@ const Layout *layout_winograd(Ctx *c, const int64_t *order, int nr, const Type *
 
 const Layout *layout_panels(Ctx *c, int nr) { return layout_get(c, NULL, 0, nr); }
 
+const Layout *layout_interleaved(Ctx *c, const Layout *panels, int rows) {
+  Layout key = *panels;
+  key.interleaved = rows;
+  return layout_of(c, key.order ? key.order->at : NULL, key.order ? (int)key.order->n : 0, key);
+}
+
 int layout_axis(const Layout *l, int i) { return l && l->order ? (int)l->order->at[i] : i; }
 
 bool layout_fits(const Type *t, const Layout *l) {
   if (!l) return true;
   if (l->nr < 0 || (l->nr && t->rank < 2)) return false;
+  if (l->interleaved && (l->interleaved < 2 || !l->nr || l->winograd || t->rank != 2)) return false;
   if (l->winograd &&
       (!l->nr || !l->order || t->rank != 4 || t->dim[2] != 3 || t->dim[3] != 3 || t->extent))
     return false;
@@ -321,14 +328,15 @@ int64_t layout_strides(const Type *t, const Layout *l, int64_t *stride) {
   bool panels = l && l->nr && t->rank > 0;
   int64_t n = 1;
   int i = t->rank - 1;
+  const int64_t together = panels && l->interleaved ? l->interleaved : 1;
   if (panels) {
-    stride[layout_axis(l, i--)] = 1;
-    n = l->nr;
+    stride[layout_axis(l, i--)] = together;
+    n = l->nr * together;
   }
   for (; i >= 0; i--) {
     int axis = layout_axis(l, i);
     stride[axis] = n;
-    n *= layout_dim(t, l, axis);
+    n *= (layout_dim(t, l, axis) + together - 1) / together;
   }
   return panels ? n : 0;
 }
@@ -337,7 +345,7 @@ int64_t layout_row(const Type *t, const Layout *l) {
   if (t->rank == 0) return 0;
   int64_t row = t->dim[t->rank - 1];
   if (!l) return row;
-  return !l->order && l->nr >= row ? l->nr : 0;
+  return !l->order && !l->interleaved && l->nr >= row ? l->nr : 0;
 }
 
 bool layout_same_rows(const Type *a, const Layout *x, const Type *b, const Layout *y) {
@@ -366,6 +374,11 @@ bool layout_bytes(const Type *t, const Layout *l, uint64_t *out) {
            rows = (uint64_t)t->numel / columns, bytes;
   if (!checked_add(columns, nr - 1, &padded)) return false;
   padded = padded / nr * nr;
+  if (l->interleaved) {
+    const uint64_t together = (uint64_t)l->interleaved;
+    if (!checked_add(rows, together - 1, &rows)) return false;
+    rows = rows / together * together;
+  }
   if ((l->winograd && !checked_mul(rows / 9, 16, &rows)) || !checked_mul(rows, padded, &bytes) ||
       !checked_mul(bytes, (uint64_t)dtype_size(t->dtype), &bytes))
     return false;

@@ -62,6 +62,8 @@ struct Target {
   /* It has a kernel for this product of a quantized matrix, which takes less time than that of the
      matrix dequantized in memory; NULL: for none. */
   bool (*multiplies_quantized)(const Target *t, const Entry *e, const Op *op);
+  int interleaved; /* rows of stored integers, of a quantized matrix in panels, that lie interleaved
+                      where products of integers alone read it, in whole groups of them; 0: none */
   bool narrow_quantized; /* such products have operands in bf16 where --precision asks for it; else
                             they keep f32 */
   /* It has a kernel for this quantize or quantize_scale; NULL: for none. */

@@ -69,7 +69,8 @@ typedef struct GcTensor {
   uint64_t offset; /* bytes in the region */
   int panel; /* NR > 0: the last axis of storage is cut into runs of NR that stand outermost: a
                 matrix [K, N] is stored as [ceil(N/NR)][K][NR], tail zero */
-  const int *order;      /* the axes of storage, outermost first; NULL: as they are numbered */
+  int interleaved;  /* R > 0: of a matrix in panels, so many rows: [ceil(N/NR)][ceil(K/R)][NR][R] */
+  const int *order; /* the axes of storage, outermost first; NULL: as they are numbered */
   const GcLimit *limits; /* of an input that indexes: of the elements of each row; NULL: none */
   int nlimits;
   /* by axis: 1 + the number of the entry's extent that the axis is a multiple of, of each that it

@@ -79,8 +79,12 @@ static void print_row_of_panels(Gen *g, Text *x, const Gather *s, const Layout *
   const char *at[] = {"id", "c"}, *T = dtype_storage(s->table->dtype);
   for (int i = 0; i < 2; i++) {
     if (i == along && l->nr)
-      at[i] = arena_printf(g->a, "%s / %d * %lld + %s %% %d", at[i], l->nr, (long long)panel, at[i],
-                           l->nr);
+      at[i] =
+          arena_printf(g->a, "%s / %d * %lld + %s", at[i], l->nr, (long long)panel,
+                       text_times(g->a, arena_printf(g->a, "%s %% %d", at[i], l->nr), stride[i]));
+    else if (l->interleaved)
+      at[i] = arena_printf(g->a, "%s / %d * %lld + %s %% %d", at[i], l->interleaved,
+                           (long long)stride[i], at[i], l->interleaved);
     else
       at[i] = arena_printf(g->a, "%s * %lld", at[i], (long long)stride[i]);
   }

@@ -65,6 +65,7 @@ static Product product_of(Gen *gen, const Group *g) {
                .scale = quantized ? group_arg(g, mm->operands[mm->noperands - 1]) : -1,
                .a_scale = scaled ? group_arg(g, mm->operands[2]) : -1,
                .scaled = quantized ? (int)mm->attr[AT_GROUP].i : 0,
+               .interleaved = vb->layout && vb->layout->interleaved,
                .addend = stored && !amx ? addend_of(g, mm, depth) : -1};
   ProductShape shape = {.batch = 1,
                         .m = c->dim[c->rank - 2],

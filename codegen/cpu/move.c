@@ -91,6 +91,8 @@ static void copy_panels(Gen *g, Kernel *k, const Type *t, const Layout *from_lay
                         const Layout *to_layout) {
   Side from = side_of(g, t, from_layout), to = side_of(g, t, to_layout);
   bool same = from.column == to.column;
+  if ((from_layout && from_layout->interleaved) || (to_layout && to_layout->interleaved))
+    gc_bug(g->ctx, "a copy of interleaved rows to another layout");
   if (same && from.panel && to.panel) gc_bug(g->ctx, "a copy between panels of two widths");
   const Side *by = to.panel ? &to : &from, *other = to.panel ? &from : &to;
   kernel_units(k, t->numel < SERIAL_MOVES ? 1 : by->panels);
@@ -144,6 +146,33 @@ static void copy_panels(Gen *g, Kernel *k, const Type *t, const Layout *from_lay
     text_close(x, "}");
   }
   for (int i = 0; i <= o.n; i++) text_close(x, "}");
+}
+
+/* To panels whose rows are interleaved, of a row-major matrix: a unit is a panel. Rows and columns
+   that are left over are zero. */
+static void copy_interleaved(Gen *g, Kernel *k, const Type *t, const Layout *l) {
+  const Side from = side_of(g, t, NULL), to = side_of(g, t, l);
+  const int row = layout_axis(l, 0);
+  const long long by = l->interleaved, rows = t->dim[row], down = from.stride[row],
+                  across = from.stride[to.column];
+  kernel_units(k, t->numel < SERIAL_MOVES ? 1 : to.panels);
+  Text *x = &k->text;
+  if (k->units > 1) {
+    k->args[1].access.rows = 1;
+    k->args[1].access.width = (uint64_t)(to.panels * to.panel * dtype_size(t->dtype));
+  }
+  text_open(x, "for (long u = %s; u < %s; u++) {", k->units > 1 ? "u0" : "0",
+            k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)to.panels));
+  print_width(x, "w", t, &to, "u");
+  text_open(x, "for (long i = 0; i < %lld; i++) {", (rows + by - 1) / by * by);
+  text_line(x, "for (long j = 0; j < %lld; j++)", (long long)to.nr);
+  text_line(x,
+            "  out0[u * %lld + i / %lld * %lld + j * %lld + i %% %lld] = i < %lld && j < w ? in0[i "
+            "* %lld + (u * %lld + j) * %lld] : 0;",
+            (long long)to.panel, by, (long long)to.stride[row], by, by, rows, down,
+            (long long)to.nr, across);
+  text_close(x, "}");
+  text_close(x, "}");
 }
 
 /* Axes that lie side by side in both orders are one; outermost first as the source lies. */
@@ -257,6 +286,8 @@ static void copy_to(Gen *g, Kernel *k, const Group *gr, const Layout *to) {
     copy_flat(g, k, gr, storage_elements(t, from));
   else if (to && to->winograd)
     cpu_winograd_filters(g, k, t, from, to);
+  else if (to && to->interleaved && !from)
+    copy_interleaved(g, k, t, to);
   else if (panels)
     copy_panels(g, k, t, from, to);
   else

@@ -23,6 +23,7 @@ typedef struct Product {
   int a, b;                    /* inputs of the group */
   int scale, scaled; /* of a quantized B: the input with scales, -1: none; rows that share one */
   int a_scale;       /* of a quantized A, likewise */
+  bool interleaved;  /* rows of a quantized B are, in words of four that a column has */
   int addend; /* input that the product is added to, as it lies, and nothing else is done; -1 */
 } Product;
 

@@ -23,22 +23,32 @@ bool cpu_multiplies_quantized(const Target *t, const Entry *e, const Op *op) {
          (!pairs || group % 2 == 0);
 }
 
-static const char *kind(const Product *p) { return p->s.bits == 8 ? "Q8" : "Q4"; }
+static const char *kind(const Product *p) {
+  if (p->interleaved) return p->s.bits == 8 ? "INTERLEAVED_Q8" : "INTERLEAVED_Q4";
+  return p->s.bits == 8 ? "Q8" : "Q4";
+}
 static const char *type(const Product *p) { return p->s.bits == 8 ? "int8_t" : "uint8_t"; }
 
 /* Rows of integers or of scales of so many rows of numbers. */
 static int64_t stored_rows(const Product *p, int64_t rows) {
-  return p->s.bits == 8 ? rows : ceil_div(rows, 2);
+  const int64_t stored = p->s.bits == 8 ? rows : ceil_div(rows, 2);
+  return p->interleaved ? ceil_div(stored, WORD_BYTES) * WORD_BYTES : stored;
 }
 static int64_t scale_rows(const Product *p, int64_t rows) { return ceil_div(rows, p->scaled); }
 
 /* From one row of the integers as they are stored to the next. */
 static int64_t row_of(const Product *p) { return p->s.b_panels ? p->s.nr : p->s.n; }
 
+/* What tiles read of it. */
+static const char *read_kind(const Product *p) {
+  if (!p->s.pack) return kind(p);
+  return p->interleaved && p->s.bits == 4 ? "INTERLEAVED_WORDS" : "WORDS";
+}
+
 /* ---- tiles ---- */
 
 static const char *integer_tile(Gen *g, const Product *p, int64_t rows, int64_t width) {
-  const char *of = p->s.pack ? "WORDS" : kind(p);
+  const char *of = read_kind(p);
   long long li = product_a_steps(&p->s, p->s.chain), lb = p->s.pack ? p->s.nr : row_of(p);
   const char *name =
       intern_printf(g->ctx, "tile_integers%d_%s_%lldx%lld_a%lld_b%lld_g%d", p->s.left_bits, of,
@@ -156,13 +166,12 @@ void product_pack_quantized(Gen *g, Text *x, const Product *p) {
 
 void product_integer_rows(Gen *g, Text *x, const Product *p, const char *row) {
   const int bits = p->s.left_bits;
-  const char *of = p->s.pack ? "WORDS" : kind(p);
+  const char *of = read_kind(p);
   const long long lb = p->s.pack ? p->s.nr : row_of(p);
   const char *name =
       intern_printf(g->ctx, "integer%d_row_%s_%s_b%lld_g%d", bits, kind(p), of, lb, p->scaled);
-  gen_helper(g,
-             intern_printf(g->ctx, "GC_INTEGER_ROW(%s, %s, %d, %d, GC_STEP_OF(%s, %lld, %d, %d))\n",
-                           name, kind(p), p->scaled, bits, of, lb, p->scaled, bits));
+  gen_helper(g, intern_printf(g->ctx, "GC_INTEGER_ROW(%s, %s, %d, %d, GC_STEP_OF(%s, %lld, %d))\n",
+                              name, kind(p), p->scaled, bits, of, lb, p->scaled));
   const char *first =
       text_plus(g->a, arena_printf(g->a, "(m + r) * %lld", (long long)p->s.k), p->k0);
   if (bits == 16) first = arena_printf(g->a, "2 * (%s)", first);

@@ -7,6 +7,7 @@
 #include "codegen/build/process.h"
 #include "codegen/program/gen.h"
 #include "codegen/schedule/amx_conv.h"
+#include "codegen/schedule/product.h"
 #include "codegen/schedule/winograd.h"
 
 #include <stdlib.h>
@@ -167,6 +168,9 @@ static bool has_amx(const char *macros) {
          (strstr(macros, "#define __AMX_BF16__ ") || strstr(macros, "#define __AMXBF16__ "));
 }
 
+/* Words of four integers of the depth are multiplied as they lie, where instructions take bytes. */
+static bool interleaves(const char *macros) { return strstr(macros, "#define __AVX2__ ") != NULL; }
+
 const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
   Arena *a = ctx_arena(c);
   CpuTarget *t = ARENA_NEW(a, CpuTarget);
@@ -206,6 +210,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
             .strided_attention = true,
             .multiplies_quantized = cpu_multiplies_quantized,
             .quantizes = cpu_quantizes,
+            .interleaved = interleaves(macros) ? WORD_BYTES : 0,
             .max_fused_ops = 64},
       .machine = {.vector = avx512 ? 64
                             : x86  ? 32

@@ -82,6 +82,7 @@ static void tensor_row(Tables *p, const Entry *e, const char *name, const Type *
     for (int i = 0; i < l->order->n; i++) text_add(x, i ? ", %d" : "%d", (int)l->order->at[i]);
     text_add(x, "}");
   }
+  if (l && l->interleaved) text_add(x, ", .interleaved = %d", l->interleaved);
   if (e && t->extent) extent_fields(p, e, t);
   text_add(x, "%s}", more);
 }

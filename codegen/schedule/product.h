@@ -8,7 +8,8 @@ enum {
   DEPTH = SUM_CHAIN, /* of one chain */
   A_STRIDE = 8,      /* of packed rows of A: the tallest tile */
   AMX_ROWS = 16,     /* of a tile register, each of AMX_BYTES */
-  AMX_BYTES = 64
+  AMX_BYTES = 64,
+  WORD_BYTES = 4 /* of a column of a quantized B whose rows are interleaved */
 };
 
 typedef struct ProductShape {

@@ -44,6 +44,7 @@ static void print_type(Printer *p, const Type *t, const Layout *l) {
     fprintf(p->f, i ? ",%lld" : " order [%lld", (long long)l->order->at[i]);
   if (l && l->order) fputc(']', p->f);
   if (l && l->nr) fprintf(p->f, l->winograd ? " winograd %d" : " panels %d", l->nr);
+  if (l && l->interleaved) fprintf(p->f, " interleaved %d", l->interleaved);
   if (l && l->image) fprintf(p->f, " of %s padded", type_str(p->m->ctx, l->image));
   for (int i = 0; l && l->image && i < l->padding->n; i++)
     fprintf(p->f, i ? ",%lld" : " [%lld", (long long)l->padding->at[i]);

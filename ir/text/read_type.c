@@ -34,7 +34,7 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
   Loc loc = read_loc(r, r->p, 1);
   IntList order = {0}, padding = {0};
   const Type *image = NULL;
-  int64_t nr = 0;
+  int64_t nr = 0, together = 0;
   *out = NULL;
   bool ordered = take_word(r, "order");
   if (ordered && (!read_expect(r, '[', "after 'order'") || !read_integers(r, &order))) return false;
@@ -44,6 +44,11 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
     if (nr < 1 || nr > INT32_MAX || t->rank < 2)
       return FAIL(r, loc, "panels need at least one column and a matrix");
   }
+  if (nr && !winograd && take_word(r, "interleaved")) {
+    if (!read_integer(r, &together)) return false;
+    if (together < 2 || together > INT16_MAX || t->rank != 2)
+      return FAIL(r, loc, "two rows of a matrix or more are interleaved");
+  }
   if (!ordered && !nr) return true;
   if (ordered && order.n > INT16_MAX) return FAIL(r, loc, "%u axes are too many", order.n);
   if (winograd && (order.n != 4 || t->rank != 4 || t->dim[2] != 3 || t->dim[3] != 3))
@@ -51,6 +56,7 @@ static bool read_layout(Reader *r, const Type *t, const Layout **out) {
   if (winograd && take_word(r, "of") && !read_image(r, &image, &padding)) return false;
   *out = winograd ? layout_winograd(r->c, order.at, (int)nr, image, padding.at)
                   : layout_get(r->c, ordered ? order.at : NULL, (int)order.n, (int)nr);
+  if (together) *out = layout_interleaved(r->c, *out, (int)together);
   if (!layout_fits(t, *out) || (ordered && (int)order.n != t->rank))
     return FAIL(r, loc, "an order of axes names each axis of the type once");
   uint64_t bytes;

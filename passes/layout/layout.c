@@ -9,7 +9,9 @@
    Method: union-find over globals and values. A class takes the layout that some product or
    convolution asks for if no other asks for another, and no other op reads or makes one of its
    values. Products that read a global transposed ask for panels of its rows; they pack whatever
-   else it lies in, so a class that a product makes, or reads as it is, does not become such. */
+   else it lies in, so a class that a product makes, or reads as it is, does not become such. Rows
+   of panels of integers are interleaved if products of integers read them and, but for gathers,
+   nothing else does. */
 #include "passes/fuse/kernel_form.h"
 #include "passes/layout/layout_impl.h"
 
@@ -20,6 +22,8 @@ typedef struct Class {
   bool stored;          /* a global is among them: it is turned once, and read by every run */
   bool as_is;           /* a product makes it, or reads it as it is: neither is of turned panels */
   bool plain;           /* something needs it row-major */
+  bool interleaved;     /* a product of integers reads it with rows interleaved */
+  bool apart;           /* something needs rows one after the other */
 } Class;
 
 typedef struct Layouts {
@@ -52,6 +56,8 @@ static void unite(Layouts *l, uint32_t a, uint32_t b) {
   l->node[a].plain |= l->node[b].plain;
   l->node[a].stored |= l->node[b].stored;
   l->node[a].as_is |= l->node[b].as_is;
+  l->node[a].interleaved |= l->node[b].interleaved;
+  l->node[a].apart |= l->node[b].apart;
   if (l->node[b].turned) l->node[a].turned = l->node[b].turned;
   want(l, a, l->node[b].want);
 }
@@ -144,7 +150,8 @@ static void product(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
     l->node[find(l, x)].as_is = true, want(l, x, panels_of(l, b));
 }
 
-/* Matrices lie in panels of the dtype that they are multiplied in. */
+/* Matrices lie in panels of the dtype that they are multiplied in. Of integers alone, rows may be
+   interleaved that no group ends within. */
 static void quantized_product(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
   const Target *t = l->r->opt->target;
   const int nr = t && t->panel ? t->panel(t, value_type(e, op->results[0])->dtype) : 0;
@@ -155,6 +162,12 @@ static void quantized_product(Layouts *l, uint32_t base, const Entry *e, const O
     want(l, base + op->operands[i],
          layout_matrix(l->m->ctx, nr, value_type(e, op->operands[i]), !op->attr[AT_AXIS].i));
   unite(l, base + op->operands[1], base + op->operands[scale]);
+  Class *class = &l->node[find(l, base + op->operands[1])];
+  /* eight of the depth are read at a time: so many halves of bytes are in a word */
+  if (op->kind == OP_SCALED_MATMUL && t && t->interleaved && op->attr[AT_GROUP].i % 8 == 0)
+    class->interleaved = true;
+  else
+    class->apart = true;
 }
 
 /* The loop of a sum of all elements, as a norm is made of, finds rows of panels in order. */
@@ -173,15 +186,40 @@ static void as_global(Layouts *l, uint32_t x, const Op *op, bool is_init) {
   uint32_t index = (uint32_t)op->attr[AT_GLOBAL].i;
   const Global *g = &l->m->globals.at[index];
   const Layout *to = g->layout;
+  if (!is_init && op->kind == OP_STORE) l->node[find(l, x)].apart = true;
   if (!is_init)
     unite(l, index, x);
+  else if (to && to->interleaved)
+    want(l, x, to);
   else if (to && to->nr && g->type->dim[layout_axis(to, g->type->rank - 1)] % to->nr == 0)
     want(l, x, to);
   else
     constrain_plain(l, x);
 }
 
+/* Those that read or make values whose rows are interleaved, or that only hand them on. */
+static bool may_interleave(const Op *op) {
+  switch ((int)op->kind) {
+  case OP_LOAD:
+  case OP_STORE:
+  case OP_KERNEL:
+  case OP_SCAN:
+  case OP_YIELD:
+  case OP_GATHER:
+  case OP_ALL_REDUCE:
+  case OP_COLLECTIVE_BROADCAST:
+  case OP_SCALED_MATMUL: return true;
+  }
+  return false;
+}
+
+static void constrain_apart(Layouts *l, uint32_t base, const Op *op) {
+  for (int i = 0; i < op->noperands; i++) l->node[find(l, base + op->operands[i])].apart = true;
+  for (int i = 0; i < op->nresults; i++) l->node[find(l, base + op->results[i])].apart = true;
+}
+
 static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
+  if (!may_interleave(op)) constrain_apart(l, base, op);
   switch ((int)op->kind) {
   case OP_LOAD: as_global(l, base + op->results[0], op, is_init); return;
   case OP_STORE: as_global(l, base + op->operands[0], op, is_init); return;
@@ -237,15 +275,20 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
 
 /* ---- setting ---- */
 
-static const Layout *decided(Layouts *l, uint32_t x) {
+/* Scales lie in the panels of the integers that they belong to, as rows of their own. */
+static const Layout *decided(Layouts *l, uint32_t x, const Type *t) {
   const Class *c = &l->node[find(l, x)];
   if (c->plain) return NULL;
-  return c->want || c->as_is || !c->stored ? c->want : c->turned;
+  const Layout *to = c->want || c->as_is || !c->stored ? c->want : c->turned;
+  if (to && to->interleaved && c->apart) return NULL; /* in init and gather: it is copied */
+  if (to && c->interleaved && !c->apart && dtype_is_byte(t->dtype))
+    return layout_interleaved(l->m->ctx, to, l->r->opt->target->interleaved);
+  return to;
 }
 
 static void set_values(Layouts *l, uint32_t base, Entry *e) {
   for (ValueId v = 0; v < e->values.n; v++) {
-    value_at(e, v)->layout = decided(l, base + v);
+    value_at(e, v)->layout = decided(l, base + v, value_type(e, v));
     l->r->changes += value_at(e, v)->layout != NULL;
   }
 }
@@ -262,7 +305,7 @@ static void init_store(Builder *b, const Entry *old, const Op *op, ValueId *map,
   }
   ValueId v = map[op->operands[0]];
   const Type *t = value_type(old, op->operands[0]);
-  bool is_const = def && def->kind == OP_CONST;
+  bool is_const = def && def->kind == OP_CONST && !to->interleaved;
   Op *made = is_const ? build_op(b, OP_CONST, NULL, 0, def->attr, &t, 1)
                       : build_op(b, OP_COPY, &v, 1, NULL, &t, 1);
   value_at(b->e, made->results[0])->layout = to;
@@ -298,7 +341,7 @@ bool pass_layout(PassRun *r) {
   bool any = false;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     Global *g = &m->globals.at[i];
-    g->layout = decided(&l, i);
+    g->layout = decided(&l, i, g->type);
     any |= g->layout != NULL;
   }
   for (uint32_t k = 0; k < m->entries.n; k++) set_values(&l, l.base[k], m->entries.at[k]);

@@ -163,7 +163,7 @@ uint64_t verify_rows_before(const Check *c, const Op *op) {
 static int64_t row_distance(const Value *x) {
   const Type *t = x->type;
   int64_t stride[SMALL_RANK], distance;
-  if (t->rank < 2 || t->rank > SMALL_RANK) return 0;
+  if (t->rank < 2 || t->rank > SMALL_RANK || (x->layout && x->layout->interleaved)) return 0;
   bool panels = layout_strides(t, x->layout, stride) != 0;
   distance = stride[t->rank - 2];
   if (stride[t->rank - 1] != 1 || (panels && distance < t->dim[t->rank - 1])) return 0;

@@ -64,8 +64,19 @@ uint64_t tensor_logical_bytes(const GcTensor *t) {
   return tensor_count(t) * (uint64_t)elem_info[t->dtype].size;
 }
 
+/* The same of a matrix whose rows are interleaved. */
+static uint64_t interleaved_place(const GcTensor *t, uint64_t index) {
+  const int outer = t->order ? t->order[0] : 0;
+  const uint64_t x[] = {index / dim(t, 1), index % dim(t, 1)}, row = x[outer],
+                 column = x[1 - outer];
+  const uint64_t nr = (uint64_t)t->panel, by = (uint64_t)t->interleaved;
+  const uint64_t groups = (stored_dim(t, outer) + by - 1) / by;
+  return ((column / nr * groups + row / by) * nr + column % nr) * by + row % by;
+}
+
 /* Where logical element `index` lies, in elements. */
 uint64_t tensor_place(const GcTensor *t, uint64_t index) {
+  if (t->interleaved) return interleaved_place(t, index);
   uint64_t at = 0, size = 1, panel = 0;
   for (int i = t->rank - 1; i >= 0; i--) {
     int axis = t->order ? t->order[i] : i;
@@ -187,11 +198,32 @@ static void run_copy(char *storage, uint64_t step, char *flat, uint64_t n, size_
   }
 }
 
+/* Runs are what a row has in one panel, or in one group of rows. */
+static void interleaved_copy(const GcTensor *t, char *storage, uint64_t first, uint64_t n,
+                             char *flat, bool get) {
+  const uint64_t size = (uint64_t)elem_info[t->dtype].size, all = dim(t, 1);
+  const bool turned = t->order && t->order[0] == 1;
+  const uint64_t most = (uint64_t)(turned ? t->interleaved : t->panel);
+  const uint64_t step = turned ? 1 : (uint64_t)t->interleaved;
+  for (uint64_t run; n; n -= run, first += run, flat += run * size) {
+    const uint64_t at = first % all, of_row = all - at;
+    run = most - at % most;
+    if (run > of_row) run = of_row;
+    if (run > n) run = n;
+    run_copy(storage + tensor_place(t, first) * size, step, flat, run, size, get);
+    if (get) elem_one_nan(flat, (Elem)t->dtype, run);
+  }
+}
+
 static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint64_t n, char *flat,
                          bool get) {
   const uint64_t size = (uint64_t)elem_info[t->dtype].size;
   Walk w;
   if (!n) return;
+  if (t->interleaved) {
+    interleaved_copy(t, storage, first, n, flat, get);
+    return;
+  }
   walk_begin(&w, t, first);
   for (uint64_t block; n; n -= block, flat += block * size) {
     block = n < BLOCK ? n : BLOCK;

@@ -47,7 +47,8 @@ static uint64_t hash_tensor(uint64_t h, const GcTensor *t) {
   h = hash_text(h, t->name);
   h = hash(h, t->dims, (uint64_t)t->rank * sizeof *t->dims);
   for (int i = 0; t->order && i < t->rank; i++) h = hash_number(h, (uint64_t)t->order[i]);
-  const uint64_t at[] = {t->dtype, (uint64_t)t->rank, t->bytes, t->offset, (uint64_t)t->panel};
+  const uint64_t at[] = {t->dtype,  (uint64_t)t->rank,  t->bytes,
+                         t->offset, (uint64_t)t->panel, (uint64_t)t->interleaved};
   return hash(h, at, sizeof at);
 }
 

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Measures half precision beside gc's own f32 on one thread: products x @ w with weights, of two activations, transposed,
-# and of one row. Each line is the least of some rounds that take turns within one run. steps.sh has training steps.
+# Measures half precision beside gc's own f32, on one thread or as many as THREADS says: products x @ w with weights, of
+# two activations, transposed, and of one row. Each line is the least of some rounds that take turns within one run. steps.sh has training steps.
 #   tests/bench/halves.sh BUILD_DIR [ROUNDS]
 # MARCH=x86-64-v3 compiles for another processor. Load from elsewhere shows as ratios that differ from run to run.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 rounds=${2:-6}
+threads=${THREADS:-1}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 grep -m1 'model name' /proc/cpuinfo
-echo "load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) cores, $(date +%F), -march=${MARCH:-native}"
+echo "load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) cores, $(date +%F), $threads thread(s), -march=${MARCH:-native}"
 compile() { "$build/bin/gc" "$1.g" -O2 -march="${MARCH:-native}" -o "$1" "${@:2}"; }
 npy() { # NAME ROWS COLUMNS: f32 numbers that each half precision has
   python3 - "$@" <<'PY'
@@ -50,10 +51,10 @@ product() { # KIND M N K: weight, plain, ta or tb
   for t in f32 bf16 f16; do
     if [ "$kind" = weight ]; then
       printf 'entry f(x : %s[%s]) {\n  param w : %s[%s] = uniform(-1, 1)\n  return y = x @ w\n}\n' $t "$xs" $t "$ws" >p_$t.g
-      echo "./p_$t f --x x.npy --bench $times --threads 1" >p_$t.run
+      echo "./p_$t f --x x.npy --bench $times --threads $threads" >p_$t.run
     else
       printf 'entry f(x : %s[%s], w : %s[%s]) { return y = %s @ %s }\n' $t "$xs" $t "$ws" $x $w >p_$t.g
-      echo "./p_$t f --x x.npy --w w.npy --bench $times --threads 1" >p_$t.run
+      echo "./p_$t f --x x.npy --w w.npy --bench $times --threads $threads" >p_$t.run
     fi
     compile p_$t
     all+=(p_$t)

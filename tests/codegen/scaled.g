@@ -7,6 +7,7 @@
 # widths, two numbers of 16 bits; and for any number of threads. One row, some, and rows that are worth packing, which have
 # the bits of fewer, in chains of 1,024; columns, groups and parts of words that are left over, behind panels of 64; and the
 # least integers on both sides.
+# Rows of stored integers are interleaved, but for those that something else reads: a constant.
 # Of the left side integers have 8 or 16 bits, of the right one 8 or 4.
 let K = 1101
 let N = 88
@@ -16,6 +17,12 @@ let S = (K + G - 1) // G
 # CHECK-DAG: GC_TILE_INTEGERS(tile_integers8_Q8_1x16_a576_b16_g32,
 # CHECK-DAG: GC_TILE_INTEGERS(tile_integers16_WORDS_5x16_a576_b16_g32,
 # CHECK-DAG: GC_PACK_WORDS(pack_words_Q8_16_b16_to16_g32,
+# CHECK-DAG: GC_TILE_INTEGERS(tile_integers8_INTERLEAVED_Q8_1x16_a576_b16_g32,
+# CHECK-DAG: GC_TILE_INTEGERS(tile_integers16_INTERLEAVED_Q8_5x16_a576_b16_g32,
+# CHECK-DAG: GC_TILE_INTEGERS(tile_integers16_INTERLEAVED_Q4_1x8_a576_b16_g32,
+# CHECK-DAG: GC_PACK_WORDS(pack_words_INTERLEAVED_Q8_16_b16_to16_g32,
+# CHECK-DAG: GC_PACK_WORDS(pack_words_INTERLEAVED_Q4_16_b16_to16_g32,
+# CHECK-DAG: GC_TILE_INTEGERS(tile_integers16_INTERLEAVED_WORDS_5x16_a576_b16_g32,
 
 def check(x, y) {
   state q : i8[K, N] = i8(floor(uniform(-128, 127.99)))
@@ -32,13 +39,15 @@ def check(x, y) {
   few16 = dequantize(row16, r16, axis = 1, bits = 16)
   many16 = dequantize(rows16, rs16, axis = 1, bits = 16)
   one = bf16(ones([1, S]))
-  least = dequantize(i8(zeros([K, N]) - 128), s)
+  state ls : bf16[S, N] = uniform(-1, 1)
+  least = dequantize(i8(zeros([K, N]) - 128), ls)
   low = dequantize(i8(zeros([1, K]) - 128), one, axis = 1) @ least
   low16 = dequantize(i8(zeros([1, 2 * K]) - 127), one, axis = 1, bits = 16) @ least
   some = dequantize(rows[:5], rs[:5], axis = 1) # whose tiles read integers, not words
+  some16 = dequantize(rows16[:5], rs16[:5], axis = 1, bits = 16)
   wide, narrow = many @ a, many @ b
   d = max(abs(some @ a - wide[:5])) + max(abs(some @ b - narrow[:5]))
-  return concat([few @ a, few @ b, few16 @ a, few16 @ b, wide, narrow, relu(many16 @ a) + 1, many16 @ b, low, low16], axis = 0), d
+  return concat([few @ a, few @ b, few16 @ a, few16 @ b, wide, narrow, relu(many16 @ a) + 1, many16 @ b, low, low16, many @ least, some16 @ a, some16 @ b], axis = 0), d
 }
 entry f() {
   y, d = check(normal(shape = [1, K]), normal(shape = [15, K])) as net

@@ -105,6 +105,12 @@ static void layouts(void **state) {
   assert_int_equal(bytes, 784 * 32 * 4);
   assert_true(layout_bytes(type_get(c, DT_F32, DIMS(784, 10)), NULL, &bytes));
   assert_int_equal(bytes, 784 * 10 * 4);
+  const Layout *by_four = layout_interleaved(c, l, 4);
+  assert_ptr_equal(by_four, layout_interleaved(c, layout_panels(c, 16), 4));
+  assert_ptr_not_equal(by_four, l);
+  assert_true(layout_bytes(type_get(c, DT_I8, DIMS(785, 10)), by_four, &bytes));
+  assert_int_equal(bytes, 788 * 16);
+  assert_false(layout_fits(type_get(c, DT_I8, DIMS(2, 5, 7)), by_four));
   assert_false(layout_bytes(type_get(c, DT_F32, DIMS((int64_t)1 << 58, 1)),
                             layout_panels(c, INT32_MAX), &bytes));
 

@@ -198,6 +198,8 @@ static const struct {
      "1:26: error: 99999999999999999999 does not fit 64 bits"},
     {"module \"\" param @w : f32[3] panels 4",
      "1:29: error: panels need at least one column and a matrix"},
+    {"module \"\" param @w : i8[3,4] panels 4 interleaved 1",
+     "1:30: error: two rows of a matrix or more are interleaved"},
     {"module \"\" param @w : f32[3,4] order [0,0]",
      "1:31: error: an order of axes names each axis of the type once"},
     {"module \"\" param @w : f32[3,4] order [1]",

@@ -42,6 +42,7 @@ static void draw(Case *c, uint64_t *rng) {
   }
   if (below(rng, 3)) c->t.order = c->order;
   if (below(rng, 2) && c->t.rank) c->t.panel = 1 + (int)below(rng, 5);
+  if (c->t.panel && c->t.rank == 2 && below(rng, 2)) c->t.interleaved = 2 + (int)below(rng, 3);
   if (shorter) c->t.run_dims = c->run, c->t.compact = below(rng, 2);
 }
 
