@@ -53,6 +53,7 @@ typedef struct CodegenOptions {
   bool stats;              /* say what the kernels take of a device */
   int failed;              /* set: exit code of a target that could not be made */
   bool exact;              /* no tensor cores: sums have the host's order in every dtype */
+  const char *watched;     /* as of passes_watched; NULL or "": nothing */
   const char *weights;     /* a file of safetensors that goes into the program; NULL: none */
   unsigned weights_before; /* bytes from the beginning of a page to the file, see Global */
   bool index64; /* positions of 64 bits in every kernel of a device, as large values take them */

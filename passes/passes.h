@@ -125,6 +125,8 @@ const char *passes_with_reassociation(Ctx *c, const char *pipeline);
 /* What these paths name, with + between them, is stored where a run can look at it; and the first
    of them that names no value, layer or global of the module, or NULL. */
 const char *passes_with_watched(Ctx *c, const char *pipeline, const char *paths);
+/* The op computes what one of the paths names: a value, the gradient of a param, or a layer. */
+bool passes_watched(const Op *op, const Entry *e, const char *paths);
 const char *passes_watches_nothing(const Module *m, const char *paths);
 /* With the pass ahead: what is prepared of the next batch is decided by the work; with `always`
    whatever can be. */

@@ -38,12 +38,30 @@ static bool writes(const Launch *l, const Address *at) {
   return false;
 }
 
-/* A launch up to the second one writes what the first one reads. */
+static bool is_dead_behind(const Launch *l, const Address *at) {
+  for (uint32_t i = 0; i < l->dead.n; i++) {
+    const DeadRange *r = &l->dead.at[i];
+    const Address dead = {PLAN_ARENA, r->offset, r->bytes, NULL, r->offset + r->bytes};
+    if (touches(&dead, at)) return true;
+  }
+  return false;
+}
+
+/* --watch of the executable is to see what the launch stores. */
+static bool is_watched(const Stack *s, const Launch *l) {
+  const char *paths = s->g->opt->watched;
+  return paths && *paths && passes_watched(l->op, s->e, paths);
+}
+
+/* A launch up to the second one writes what the first one reads, or behind one in front of that it
+   is dead. */
 static bool is_written_over(const Stack *s, uint32_t first, uint32_t then) {
   const Launch *a = &s->l->at.at[first];
   for (int k = 0; k < a->kernel->nargs; k++)
     for (uint32_t i = first + 1; i <= then && a->kernel->args[k].access.read; i++)
-      if (!s->gone[i] && writes(&s->l->at.at[i], &a->args[k])) return true;
+      if (!s->gone[i] && (writes(&s->l->at.at[i], &a->args[k]) ||
+                          (i < then && is_dead_behind(&s->l->at.at[i], &a->args[k]))))
+        return true;
   return false;
 }
 
@@ -58,6 +76,14 @@ static void add_dead(const Stack *s, DeadRanges *dead, uint32_t first, uint32_t 
       written |= !s->gone[i] && writes(&s->l->at.at[i], &at);
     if (!written) vec_push(s->g->a, dead, *r);
   }
+}
+
+/* Bytes of shared memory that the products' texts declare. */
+static int64_t shared_of(const Stack *s, const Launch *l) {
+  int64_t bytes = 0;
+  for (int i = 0; i < l->kernel->mixed; i++) bytes += shared_of(s, &l->members[i]);
+  if (l->kernel->mixed) return bytes;
+  return s->g->print->thin_shared(l->kernel->one ? l->kernel->one : l->kernel);
 }
 
 /* ---- two products ---- */
@@ -117,7 +143,8 @@ static bool may_pair(const Stack *s, uint32_t first, uint32_t then) {
   const Launch *a = &s->l->at.at[first], *b = &s->l->at.at[then];
   if (a->kernel->mixed || b->kernel->mixed || a->kernel->one || b->kernel->one) return false;
   if (!s->g->print->stack_alike(a->kernel, b->kernel) || is_written_over(s, first, then) ||
-      a->kernel->nargs + b->kernel->nargs > MOST_ARGS)
+      a->kernel->nargs + b->kernel->nargs > MOST_ARGS ||
+      shared_of(s, a) + shared_of(s, b) > SHARED || is_watched(s, a))
     return false;
   for (uint32_t i = first + 1; i < then; i++)
     if (!s->gone[i] && launches_conflict(a, &s->l->at.at[i])) return false;
@@ -168,14 +195,6 @@ static bool takes(const Stack *s, const Launch *l, const Address *at) {
   return true;
 }
 
-/* Bytes of shared memory that the products' texts declare. */
-static int64_t shared_of(const Stack *s, const Launch *l) {
-  int64_t bytes = 0;
-  for (int i = 0; i < l->kernel->mixed; i++) bytes += shared_of(s, &l->members[i]);
-  if (l->kernel->mixed) return bytes;
-  return s->g->print->thin_shared(l->kernel->one ? l->kernel->one : l->kernel);
-}
-
 /* The argument of a stack is what its first product has written. */
 static bool is_made_inside(const Launch *l, int k) {
   for (int i = 0; i < k && l->kernel->stacked; i++)
@@ -214,7 +233,7 @@ static uint32_t reader_of(const Stack *s, uint32_t first, StackRows *rows) {
   const Kernel *k = a->kernel;
   const int64_t threads = k->mixed || k->one ? 0 : s->g->print->stack_threads(k);
   uint32_t then = NO_ID;
-  if (!threads || !results_of(a, rows)) return NO_ID;
+  if (!threads || !results_of(a, rows) || is_watched(s, a)) return NO_ID;
   for (int i = 0; i < rows->n; i++) {
     uint32_t reader;
     if (!only_reader(s, first, &a->args[rows->arg[i]], &reader)) return NO_ID;

@@ -82,6 +82,13 @@ static const Type *stored_type(Ctx *c, const Value *v) {
   return type_get(c, v->type->dtype, 1, (int64_t[]){(int64_t)bytes / dtype_size(v->type->dtype)});
 }
 
+/* The second product of a stack writes its results over this one. */
+static bool is_written_again(const Launch *x, int arg) {
+  for (int k = arg + 1; k < x->kernel->nargs && x->kernel->stacked; k++)
+    if (x->kernel->args[k].access.write && address_overlap(&x->args[arg], &x->args[k])) return true;
+  return false;
+}
+
 /* A table of the floats that are complete behind the launch, the last one of its op, and its
    initialisers in a step's row. A collective that is looked at ends where it begins. */
 static const char *results(Tables *p, const Entry *e, const char *name, const Launches *l,
@@ -93,7 +100,7 @@ static const char *results(Tables *p, const Entry *e, const char *name, const La
   for (int k = 0; k < x->kernel->nargs && last && !x->ends; k++) {
     const KernelArg *a = &x->kernel->args[k];
     const Global *g = a->kind == ARG_GLOBAL ? &p->g->m->globals.at[a->global] : NULL;
-    if (a->kind == ARG_SCRATCH || !a->access.write) continue;
+    if (a->kind == ARG_SCRATCH || !a->access.write || is_written_again(x, k)) continue;
     const Value *v = g ? NULL : value_at(e, a->value);
     if (!dtype_is_float(g ? g->type->dtype : v->type->dtype)) continue;
     if (!n++) t = open_table(p, "GcResult", name), text_add(&p->text, "\n");

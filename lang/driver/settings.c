@@ -194,6 +194,7 @@ static void fill_options(Compilation *r, int ranks) {
       .time = option_given(o, OPT_TIME_PASSES),
       .stats = option_given(o, OPT_STATS) && !settings_wants_times(o),
       .exact = option_given(o, OPT_EXACT),
+      .watched = settings_watched(r),
   };
 }
 

@@ -82,10 +82,6 @@ const char *fuse_form_refuses(const Fuse *f, const FusionGroup *a, const FusionG
 /* Why a, which comes first, and b may not be one group; NULL: they may. */
 const char *fuse_refuses(Fuse *f, FusionGroup *a, FusionGroup *b);
 
-/* ---- watched.c ---- */
-/* It computes what one of the paths names: a value, the gradient of a param, or a layer. */
-bool fuse_is_watched(const Op *op, const Entry *e, const char *paths);
-
 /* ---- attention.c ---- */
 /* Before fusion: what reads a result of attention beside its transpose reads that. */
 void fuse_share_transposes(PassRun *r, Entry *e);

@@ -141,8 +141,7 @@ static const char *edges_refuse(const Fuse *f, const FusionGroup *a, const Fusio
       for (int k = 0; k < op->noperands; k++) {
         Source s = fuse_source(f, op->operands[k]);
         if (!in_either(f, s.def, a, b)) continue;
-        if (*f->watch && fuse_is_watched(s.def, f->e, f->watch))
-          return "--watch keeps it in memory";
+        if (*f->watch && passes_watched(s.def, f->e, f->watch)) return "--watch keeps it in memory";
         if (op_reads_memory(op)) return "a product or window reads its operands from memory";
         if (!s.viewed) continue;
         if (whole->form == FORM_MAP && !f->unit[s.def->id]->expensive &&

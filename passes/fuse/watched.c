@@ -10,7 +10,7 @@ static bool is_named(const char *name, const char *path, size_t n) {
   return !*rest || (*rest == '.' && rest[1] && strspn(rest + 1, "0123456789") == strlen(rest + 1));
 }
 
-bool fuse_is_watched(const Op *op, const Entry *e, const char *paths) {
+bool passes_watched(const Op *op, const Entry *e, const char *paths) {
   for (const char *p = paths; *p;) {
     const size_t n = strcspn(p, "+");
     if (op->scope && !op->backward && strlen(op->scope) == n && strncmp(op->scope, p, n) == 0)
@@ -35,7 +35,7 @@ const char *passes_watches_nothing(const Module *m, const char *paths) {
     const Entry *e;
     for (uint32_t k = 0; (e = pass_entry(m, k)); k++)
       for (OpId i = 0; i < e->ops.n && !any; i++)
-        any = fuse_is_watched(op_at(e, i), e, strncmp(path, "d.", 2) == 0 ? path + 2 : path);
+        any = passes_watched(op_at(e, i), e, strncmp(path, "d.", 2) == 0 ? path + 2 : path);
     if (!any) return path;
     p += n + (p[n] == '+');
   }

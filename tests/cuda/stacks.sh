@@ -74,4 +74,25 @@ for o in $outputs; do same "cpu.$o.npy" "cuda.$o.npy"; done
 for form in 'layer_norm[^;]*; matmul[^;]*; matmul[^;]*sigmoid' 'rms_norm[^;]*; quantized_matmul' 'rms_norm: [^;]*$'; do
   grep -q " $form" times || fail "no launch is '$form'"
 done
+# what --watch keeps is stored, and a product over whose elements the next one writes is not looked at
+cat >watch.g <<'END'
+entry watch(x : f32[2, 1100], a : f32[1100, 70], b : f32[1100, 70]) {
+  y = layer_norm(x, 1e-5)
+  u = y @ a
+  return gated = silu(u) * (y @ b)
+}
+END
+compile watch.g --target=cuda,cpu --watch=y,u --arch=$arch -o watch
+for d in cpu cuda; do
+  for v in y u; do
+    LD_LIBRARY_PATH="$driver" ./watch watch --x x.npy --a a.npy --b b.npy --device $d --quiet --watch $v 2>&1 | sed -n "s/^watch $v .*  min/min/p"
+  done >$d.watched
+done
+[ "$(wc -l <cpu.watched)" -eq 2 ] || fail 'nothing is watched'
+same cpu.watched cuda.watched
+# two products whose shared memory one kernel has no room for
+cat >long.g <<'END'
+entry long(x : f32[4, 4100], a : f32[40, 4100], b : f32[40, 4100]) { return silu(x @ transpose(a)) * (x @ transpose(b)) }
+END
+compile long.g --target=cuda --arch=$arch -o long
 finish
