@@ -76,7 +76,7 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
      where registers hold them. Else other warps work meanwhile. */
   bool wait = r.group == GROUP_WARP && s->rows < few;
   int64_t rounds = ceil_div(s->elements, LANES), most = s->unroll / 2 > 1 ? s->unroll / 2 : 1;
-  const bool alone = wait && s->rows <= m->blocks && s->unroll >= LIGHT;
+  const bool alone = wait && s->rows <= m->blocks && s->unroll >= LIGHT && s->operands > 0;
   if (alone && HELD / 2 / s->operands > most) most = HELD / 2 / s->operands;
   const int64_t turns = ceil_div(rounds, most); /* of as many rounds each */
   r.rounds = wait ? (int)ceil_div(rounds, turns) : most > 1 ? 2 : 1;

@@ -42,5 +42,5 @@ FusionGroup *fuse_updated(const Fuse *f, const Op *op) {
   FusionGroup *u = f->unit[def->id];
   if (!u || u->form != FORM_MAP || !type_same_dims(value_type(f->e, v), u->domain)) return NULL;
   if (has_other_readers(f, u, v) || !runs_next(f, u, op)) return NULL;
-  return *f->watch && fuse_is_watched(def, f->e, f->watch) ? NULL : u;
+  return *f->watch && passes_watched(def, f->e, f->watch) ? NULL : u;
 }

@@ -238,7 +238,7 @@ static void decides_blocks(void **state) {
   assert_true(p.thin && p.blocks == 64 && p.threads == 96 && p.tm == 3);
   assert_false(on_grid(9, 2048, 3000, DT_F32, false).thin);
   p = on_grid(1, 2048, 3000, DT_BF16, true); /* on tensor cores for each part of the depth */
-  assert_true(p.thin && p.parts == 4 && p.blocks == 64 && p.threads == 128 && p.bn == 32);
+  assert_true(p.thin && p.parts == 10 && p.blocks == 64 && p.threads == 256 && p.bn == 32);
   assert_int_equal(grid_product_scratch(&p), 0);
   assert_true(on_grid(16, 32000, 3000, DT_F16, true).bn == 64); /* enough warps: wide loads */
   assert_false(on_grid(17, 2048, 3000, DT_BF16, true).thin);

@@ -1,5 +1,5 @@
 /* Products of two quantized matrices: words of integers of the depth, whose products are summed exactly. */
-/* section GC_INTEGER_ROW: GC_STEP GC_BY_GROUP bf16_to_f32 */
+/* section GC_INTEGER_ROW: GC_STEP bf16_to_f32 */
 /* `depth` integers of a row of A in words, in groups of G: first what the sum begins with, and the scale. Of integers of
    two bytes, which stand for l + 256 h, or for -2^15 if this is less, words of four have h first, and behind a group's
    words those of l. */
@@ -10,10 +10,10 @@
 #define GC_INTEGER_16(l) (GC_LOW_BYTE(l) + 256 * a[2 * (l) + 1])
 /* So many integers are in an order of their own, that of words of interleaved halves of bytes; 1: all are in order. */
 #define GC_PLACE(i) (STEP == 4 ? (i) % 2 * 4 + (i) / 2 : (i) % 4 * 2 + (i) / 4)
-#define GC_ORDER_Q8 1
-#define GC_ORDER_Q4 1
-#define GC_ORDER_INTERLEAVED_Q8 1
-#define GC_ORDER_INTERLEAVED_Q4 8
+#define GC_INTEGER_ORDER_Q8 1
+#define GC_INTEGER_ORDER_Q4 1
+#define GC_INTEGER_ORDER_INTERLEAVED_Q8 1
+#define GC_INTEGER_ORDER_INTERLEAVED_Q4 8
 #define GC_INTEGER_GROUP(G, OFFSET, ORDER, BITS)                                                         \
   {                                                                                               \
     const f32 scale = bf16_to_f32(*s);                                                            \
@@ -45,20 +45,21 @@
     enum { STEP = STEP_OF, PLANES = GC_PLANES(BITS, STEP) };                                      \
     GcWord *p = (GcWord *)to;                                                                     \
     for (; depth >= G; depth -= G, a += BITS / 8 * G, s++, p += 2 + PLANES * GC_WORDS(G, STEP))   \
-      GC_INTEGER_GROUP(G, GC_OFFSET_##KIND, GC_ORDER_##KIND, BITS)                                                 \
+      GC_INTEGER_GROUP(G, GC_OFFSET_##KIND, GC_INTEGER_ORDER_##KIND, BITS)                                                 \
     if (depth > 0) {                                                                              \
       int8_t rest[BITS / 8 * G] = {0};                                                            \
       __builtin_memcpy(rest, a, (unsigned long)depth * (BITS / 8));                               \
       a = rest;                                                                                   \
-      GC_INTEGER_GROUP(G, GC_OFFSET_##KIND, GC_ORDER_##KIND, BITS)                                                 \
+      GC_INTEGER_GROUP(G, GC_OFFSET_##KIND, GC_INTEGER_ORDER_##KIND, BITS)                                                 \
     }                                                                                             \
   }
-/* section GC_TILE_INTEGERS: GC_STORE_ROW GC_STEP GC_BY_GROUP add_group_q8 GC_QUANTIZED_AHEAD load_bf16 splat_f32 splat_i32 vfma_f32 */
+/* section GC_TILE_INTEGERS: GC_STORE_ROW GC_STEP interleaved_q8 add_group_q8 GC_QUANTIZED_AHEAD load_bf16 splat_f32 splat_i32 vfma_f32 */
 /* As GC_TILE, of a of BITS bits that GC_INTEGER_ROW packed, rows of b LB apart, which are words or integers as they lie,
    and its scales, whose rows are as far apart. The sum of a group is exact; it is scaled and added by one fma. Where
    it is made of two sums, of higher and of lower bytes, they are made at once if registers hold them, else one after
    the other. */
 #define GC_READ_WORDS(b, LB, n, c) UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);
+#define GC_READ_INTERLEAVED_WORDS(b, LB, n, c) GC_READ_WORDS(b, LB, n, c)
 #define GC_READ_STORED(WORD, LINE, KIND, b, LB, n)                                                \
   UNROLL for (int r = 0; r < GC_AFTER_##KIND(GC_STEP); r++)                                       \
     UNROLL for (int j = 0; j < NV * L; j += 64) GC_PREFETCH(b, GC_QUANTIZED_AHEAD + r * (long)LB + j); \

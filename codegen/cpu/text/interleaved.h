@@ -1,6 +1,6 @@
 /* Products of integers by panels whose rows are interleaved: a word has four bytes of a column, which are four integers
    of 8 bits, or eight of 4, of which byte i has 2 i in its low half and 2 i + 1 in its high one. */
-/* section GC_BY_GROUP GC_READ_INTERLEAVED_Q8 GC_READ_INTERLEAVED_Q4 GC_READ_INTERLEAVED_WORDS: GC_STEP GcUnsigned GC_QUANTIZED_AHEAD */
+/* section interleaved_q8 interleaved_q4: GC_STEP GcUnsigned GC_QUANTIZED_AHEAD */
 /* Words of GC_STEP integers, the c-th ones of those that are stored. Integers of 4 bits are in the order that takes
    fewest instructions, which packed rows of A have, too (GC_PLACE): four even or four odd ones of eight, or pairs that are
    four apart. */
@@ -13,7 +13,6 @@
   }
 #define GC_READ_INTERLEAVED_Q8(b, LB, n, c) GC_READ_INTERLEAVED(interleaved_q8, b, c)
 #define GC_READ_INTERLEAVED_Q4(b, LB, n, c) GC_READ_INTERLEAVED(interleaved_q4, b, c)
-#define GC_READ_INTERLEAVED_WORDS(b, LB, n, c) GC_READ_WORDS(b, LB, n, c)
 INL Vi32 interleaved_q8(GcUnsigned stored, int c) {
   if (GC_STEP == 4) return (Vi32)(stored ^ 0x80808080u);
   const GcUnsigned two = c ? stored >> 16 : stored;
@@ -24,13 +23,7 @@ INL Vi32 interleaved_q4(GcUnsigned stored, int c) {
   if (GC_STEP == 4) return (Vi32)((c ? stored >> 4 : stored) & 0x0f0f0f0fu);
   return (Vi32)((stored >> 4 * c) & 0x000f000fu);
 }
-/* With AVX2, groups of panels of 16 columns have a loop of their own. */
-#if defined(GC_PAIRS)
-#define GC_BY_GROUP(LB) ((LB) == 16)
-#else
-#define GC_BY_GROUP(LB) 0
-#endif
-/* section add_group_q8 add_group_q4: GC_BY_GROUP GC_STEP splat_i32 */
+/* section add_group_q8 add_group_q4: GC_STEP GC_QUANTIZED_AHEAD splat_i32 */
 #if defined(GC_PAIRS)
 /* The sums of a group of `group` of the depth, of which n are there, for `nv` registers of columns: exact, of parts of up
    to 32 of the depth. Words stay as they lie. Few rows share their numbers among all columns, more rows b's numbers of a

@@ -1,5 +1,5 @@
 /* Words of integers of a quantized matrix, which vectors multiply by words of another one. */
-/* section GC_STEP GC_STEP_OF GC_WORDS GC_PLANES GC_TIMES_Q8 GC_READS_Q8 GC_GROUP_BYTES_Q8 GC_BY_LINES GcUnsigned GcWord GcShort GcChars GcSixteen GcPairs GC_PAIRS dot_integers word_q8 word_q4 line_q8 line_q4: widen_i8 widen_u8 GcBytes GcLine GcLineAt GC_SHUFFLE */
+/* section GC_STEP GC_STEP_OF GC_WORDS GC_PLANES GC_BY_GROUP GC_BY_LINES GcUnsigned GcWord GcShort GcChars GcSixteen GcPairs GC_PAIRS dot_integers word_q8 word_q4 line_q8 line_q4: widen_i8 widen_u8 GcBytes GcLine GcLineAt GC_SHUFFLE */
 /* A word of 32 bits has GC_STEP integers of the depth. Four, if there is vpdpbusd: its left operand is unsigned, so b's
    integers are stored plus an offset, and the sum begins with that offset times a's integers, negated; integers of 4 bits
    have it as they lie. Else two, of 16
@@ -145,7 +145,13 @@ typedef int16_t GcShort __attribute__((may_alias));
 #define GC_READS_INTERLEAVED_Q8(n) (n)
 #define GC_READS_INTERLEAVED_Q4(n) (n)
 #define GC_READS_INTERLEAVED_WORDS(n) (((n) + 7) / 8 * 8)
-/* Bytes of a group that has a loop of its own (GC_BY_GROUP), in panels LB wide; 0: it has none. */
+/* With AVX2, groups of panels of 16 columns have a loop of their own. */
+#if defined(GC_PAIRS)
+#define GC_BY_GROUP(LB) ((LB) == 16)
+#else
+#define GC_BY_GROUP(LB) 0
+#endif
+/* Bytes of a group that has one, in panels LB wide; 0: it has none. */
 #define GC_GROUP_BYTES_Q8(LB, G) 0
 #define GC_GROUP_BYTES_Q4(LB, G) 0
 #define GC_GROUP_BYTES_WORDS(LB, G) 0
