@@ -2,14 +2,8 @@
 # Attention of bf16 in tile registers, as a user compiles and runs it: sequences of bounded lengths have the bits of exact
 # ones, with any number of threads, forward and in a training step; heads that share keys, causal and masked.
 #   attention.sh GC DATA SCRATCH MKDATA EMULATOR
-emulator=$5
-. "$(dirname "$0")/../e2e/common.sh"
-for feature in avx512bw avx512dq avx512vl avx512cd; do
-  grep -qw $feature /proc/cpuinfo || { not_tested "attention in tile registers: this processor lacks AVX-512"; exit 77; }
-done
-unoptimised
-amx="${CC:-cc} -mamx-tile -mamx-bf16 -Wl,$emulator"
-unset AMX_TEST
+what=attention
+. "$(dirname "$0")/common.sh"
 
 cat >net.g <<'END'
 hyper lr = 0.05
@@ -48,26 +42,10 @@ for kernel in attention attention_grad; do
   grep -q " $kernel[^ ]* attention heads=.* amx=yes " out.txt || fail "not in tile registers: $kernel"
   grep -q " $kernel[^ ]* attention heads=.* amx=no " out.txt && fail "not all in tile registers: $kernel"
 done
-CC=$amx run 0 "$gc" net.g -O2 --precision=bf16 -march=x86-64-v4 -o tiles
-CC=$amx run 0 "$gc" net.g -O0 --precision=bf16 -march=x86-64-v4 -o plain
-run 0 "$gc" net.g -O2 -march=x86-64-v4 -o single
-./tiles train --x wide.npy --save first.st >out.txt 2>&1
-if [ $? = 3 ]; then
-  holds out.txt 'the system does not let this program use AMX'
-  not_tested 'attention in tile registers: the system keeps those of this processor to itself'
-  exit 77
-fi
+compile_net
+first_run train --x wide.npy --save first.st
 for size in wide small; do
-  run 0 ./tiles $size --x $size.npy --load first.st --y $size.exact.npy --threads 1
-  for threads in 1 5; do
-    run 0 ./tiles run --x $size.npy --load first.st --y $size.again.npy --threads $threads --poison
-    same $size.exact.npy $size.again.npy "$size bounded sequences on $threads threads"
-  done
-  run 0 ./plain $size --x $size.npy --load first.st --y $size.again.npy --threads 3
-  same $size.exact.npy $size.again.npy "$size sequences of -O0"
-  run 0 ./single $size --x $size.npy --load first.st --y $size.single.npy
-  run 0 ./tiles $size --x $size.npy --load first.st --expect y=$size.single.npy --rtol 3e-2 --atol 3e-2
-  run 1 ./tiles $size --x $size.npy --load first.st --expect y=$size.single.npy --rtol 1e-7 --atol 1e-7
+  results_agree $size sequences
   run 0 ./tiles train_$size --x $size.npy --load first.st --epochs 2 --no-shuffle --save exact.st --threads 1
   for threads in 2 7; do
     run 0 ./tiles train --x $size.npy --load first.st --epochs 2 --no-shuffle --save again.st --threads $threads --poison

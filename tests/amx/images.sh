@@ -2,14 +2,8 @@
 # Convolutions of bf16 in tile registers, as a user compiles and runs them: images of bounded numbers, heights and widths
 # have the bits of exact ones, with any number of threads, forward and in a training step.
 #   images.sh GC DATA SCRATCH MKDATA EMULATOR
-emulator=$5
-. "$(dirname "$0")/../e2e/common.sh"
-for feature in avx512bw avx512dq avx512vl avx512cd; do
-  grep -qw $feature /proc/cpuinfo || { not_tested "convolutions in tile registers: this processor lacks AVX-512"; exit 77; }
-done
-unoptimised
-amx="${CC:-cc} -mamx-tile -mamx-bf16 -Wl,$emulator"
-unset AMX_TEST
+what=convolutions
+. "$(dirname "$0")/common.sh"
 
 # strides, taps that no pixel of some phases has, dilation, groups; a first layer and a depthwise one that stay as they are
 cat >net.g <<'END'
@@ -59,27 +53,11 @@ grep -q ' filter nr=.* row=9 .* amx=no ' out.txt || fail 'a gradient of 3 input 
 for channels in 'depth=3 width=40 back=no'; do
   grep -q " conv n=.* $channels .*pairs=no" out.txt || fail "in tile registers: $channels"
 done
-CC=$amx run 0 "$gc" net.g -O2 --precision=bf16 -march=x86-64-v4 -o tiles
-CC=$amx run 0 "$gc" net.g -O0 --precision=bf16 -march=x86-64-v4 -o plain
-run 0 "$gc" net.g -O2 -march=x86-64-v4 -o single
-./tiles train --x wide.npy --save first.st >out.txt 2>&1
-if [ $? = 3 ]; then
-  holds out.txt 'the system does not let this program use AMX'
-  not_tested 'convolutions in tile registers: the system keeps those of this processor to itself'
-  exit 77
-fi
+compile_net
+first_run train --x wide.npy --save first.st
 
 for size in wide small flat; do
-  run 0 ./tiles $size --x $size.npy --load first.st --y $size.exact.npy --threads 1
-  for threads in 1 5; do
-    run 0 ./tiles run --x $size.npy --load first.st --y $size.again.npy --threads $threads
-    same $size.exact.npy $size.again.npy "$size bounded images on $threads threads"
-  done
-  run 0 ./plain $size --x $size.npy --load first.st --y $size.again.npy --threads 3
-  same $size.exact.npy $size.again.npy "$size images of -O0"
-  run 0 ./single $size --x $size.npy --load first.st --y $size.single.npy
-  run 0 ./tiles $size --x $size.npy --load first.st --expect y=$size.single.npy --rtol 3e-2 --atol 3e-2
-  run 1 ./tiles $size --x $size.npy --load first.st --expect y=$size.single.npy --rtol 1e-7 --atol 1e-7
+  results_agree $size images
 done
 for size in short long; do
   run 0 ./tiles $size --x $size.npy --load first.st --y $size.exact.npy

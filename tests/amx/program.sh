@@ -1,15 +1,9 @@
 #!/bin/sh
 # Programs with products in tile registers, as a user compiles and runs them: any number of threads, bounded rows and
-# levels. EMULATOR is an object with the instructions, in whose place a processor with AMX has its own.
+# levels.
 #   program.sh GC DATA SCRATCH MKDATA EMULATOR
-emulator=$5
-. "$(dirname "$0")/../e2e/common.sh"
-for feature in avx512bw avx512dq avx512vl avx512cd; do
-  grep -qw $feature /proc/cpuinfo || { not_tested "products in tile registers: this processor lacks AVX-512"; exit 77; }
-done
-unoptimised
-amx="${CC:-cc} -mamx-tile -mamx-bf16 -Wl,$emulator"
-unset AMX_TEST
+what=products
+. "$(dirname "$0")/common.sh"
 
 # ---- a network, of any number of rows and of one ----
 cat >net.g <<'END'
@@ -37,15 +31,8 @@ CC=$amx run 0 "$gc" net.g -O2 --precision=bf16 -march=x86-64-v4 --print-schedule
 holds out.txt ' amx=yes l1='
 holds out.txt ' partial=yes pack=yes '
 grep -q ' m=1 n=300 k=75 .* streams=4 ' out.txt || fail 'one row packs its weight'
-CC=$amx run 0 "$gc" net.g -O2 --precision=bf16 -march=x86-64-v4 -o tiles
-CC=$amx run 0 "$gc" net.g -O0 --precision=bf16 -march=x86-64-v4 -o plain
-run 0 "$gc" net.g -O2 -march=x86-64-v4 -o single
-./tiles all --x x.npy >out.txt 2>&1
-if [ $? = 3 ]; then
-  holds out.txt 'the system does not let this program use AMX'
-  not_tested 'products in tile registers: the system keeps those of this processor to itself'
-  exit 77
-fi
+compile_net
+first_run all --x x.npy
 steps='train --x x.npy --y y.npy --epochs 2 --no-shuffle'
 run 0 ./tiles $steps --threads 1 --save first.st
 grep -q 'keep the initial value' out.txt && fail 'copies of trained params count as such that are not trained'
