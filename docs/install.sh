@@ -4,7 +4,7 @@
 # Needs root or sudo only if something is missing.
 set -eu
 packages="gcc libc6-dev make cmake flex bison zlib1g-dev libpng-dev libjpeg62-turbo-dev libxxhash-dev libjansson-dev libzip-dev nettle-dev protobuf-c-compiler libprotobuf-c-dev"
-[ "${1:-}" = tests ] && packages="$packages g++ python3 python3-venv clang-16 clang-tidy-16 clang-format-14 llvm-14-tools libcmocka-dev strace neovim zsh fish man-db chromium gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libopenmpi-dev openmpi-bin libmpich-dev mpich"
+[ "${1:-}" = tests ] && packages="$packages g++ pkgconf python3 python3-venv python3-numpy clang-16 clang-tidy-16 clang-format-14 llvm-14-tools libcmocka-dev strace neovim zsh fish man-db chromium gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libopenmpi-dev openmpi-bin libmpich-dev mpich"
 missing=""
 for p in $packages; do
   dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"

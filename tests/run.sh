@@ -28,10 +28,11 @@ fast=-DGCRT_UNOPTIMISED=ON # the emulated runtime: its optimiser takes longer th
 cmake -S . -B "$build" -G "$generator" $quiet -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
   -DGC_CROSS="${cross:+aarch64-linux-gnu}" -DGC_CROSS_ROOT="$cross" -DGC_CROSS_OPTIONS=$fast >/dev/null
 
-# numpy and safetensors, other readers of the files that programs write, come while gc is built.
+# numpy and safetensors, other readers of the files that programs write, come while gc is built. Debian's numpy serves where
+# PyPI is out of reach.
 venv=$build/python installs=
 from_pypi() {
-  { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"; } && "$venv/bin/pip" install --quiet "$@" ||
+  { [ -x "$venv/bin/pip" ] || python3 -m venv --system-site-packages "$venv"; } && "$venv/bin/pip" install --quiet --upgrade "$@" ||
     echo "PyPI is out of reach: tests that need $* are skipped" >&2
 }
 if ! python3 -c 'import numpy, safetensors' 2>/dev/null &&
