@@ -626,7 +626,8 @@ const Row conformance_rows[OP_KINDS] = {
     [OP_NMS] = {suppressed, EXACT, 0},
     [OP_CUMSUM] = {running, MAGNITUDES, 2, 0, 2},
     [OP_ARGSORT] = {unsorted, EXACT, 0},
-    [OP_SOFTMAX] = {rows1, ROUNDED, 8, 0, 9},
+    /* x - max is up to 18, and rounds by 2^-20: up to 16 units in the last place of its exp */
+    [OP_SOFTMAX] = {rows1, ROUNDED, 18, 0, 9},
     [OP_LOG_SOFTMAX] = {rows1, ROWS, 8, 0, 9},
     [OP_SOFTMAX_GRAD] = {rows2, ROWS, 8, 0, 1},
     [OP_LOG_SOFTMAX_GRAD] = {rows2, ROWS, 8, 0, 1},
