@@ -9,7 +9,7 @@ gc=$1 mkdata=$2 driver=$3 most= arch=compute_80
 . "$(dirname "$0")/bounded.sh"
 unoptimised
 scratch "$4"
-need_nvrtc 'launches that do the work of those in front of them on the PTX interpreter'
+need_nvrtc 'launches that do the work of those in front of them on the PTX interpreter' mid
 # blocks of 5 and of 6 warps in one launch; a last norm that is a result, too
 cat >decode.g <<'END'
 def layer(x, q) {

@@ -8,7 +8,7 @@ gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/bounded.sh"
 unoptimised
 scratch "$4"
-need_nvrtc 'windows along bounded axes on the PTX interpreter'
+need_nvrtc 'windows along bounded axes on the PTX interpreter' mid
 cat >tiles.g <<'END'
 entry tiles(x : f32[n <= 2, 4, 4 * h <= 64, 3 * v <= 24], dy : f32[n, 16, 2 * h, 3 * v], wa : f32[16, 4, 3, 3],
             wb : f32[16, 1, 5, 5], wc : f32[16, 16, 3, 3]) {
