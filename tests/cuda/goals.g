@@ -18,6 +18,11 @@ entry attend_grad(q : bf16[4, 12, 1024, 64], k : bf16[4, 12, 1024, 64], v : bf16
 entry attend_long(q : bf16[1, 16, 8192, 128], k : bf16[1, 16, 8192, 128], v : bf16[1, 16, 8192, 128]) {
   return y = attention(q, k, v)
 }
+entry attend_long_grad(q : bf16[1, 16, 8192, 128], k : bf16[1, 16, 8192, 128], v : bf16[1, 16, 8192, 128], dy : bf16[1, 16, 8192, 128]) {
+  y = attention(q, k, v)
+  dq, dk, dv = grad(sum(f32(y) * f32(dy)), [q, k, v])
+  return dq, dk, dv
+}
 entry decode(q : bf16[1, 8, 1, 64], k : bf16[1, 8, 8192, 64], v : bf16[1, 8, 8192, 64]) { return y = attention(q, k, v) }
 entry decode_f32(q : f32[1, 8, 1, 64], k : f32[1, 8, 8192, 64], v : f32[1, 8, 8192, 64]) { return y = attention(q, k, v) }
 entry conv(x : bf16[32, 128, 28, 28], w : bf16[128, 128, 3, 3]) { return y = conv2d(x, w, pad = 1) }
