@@ -46,8 +46,8 @@ bool take_kernel(Subject *s, int i, Alone *k) {
   only[i] = true;
   *k = (Alone){.name = f->name, .entry = entry_of(s, i), .source = cuda_source(s->p, only)};
   add_body(s, k, f->body);
-  add_text(s, k, 0, "TensorTile<", "TensorTile");
-  add_text(s, k, 1, "TensorTile<", "async_copy");
+  add_text(s, k, 0, "typedef TensorTile<", "TensorTile");
+  add_text(s, k, 1, "typedef TensorTile<", "async_copy");
   add_text(s, k, 2, "FlashAttention<", "FlashAttention");
   if (!cuda_variant(s->arch)) add_text(s, k, 7, "TensorAttention<", "AttentionScores");
   add_text(s, k, 4, "TensorAttention<", "TensorAttention");
@@ -61,6 +61,12 @@ bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, UNDER_ALL, "TensorConvBox<", "TensorConvBox");
   add_text(s, k, 15, "TensorConvBox<", "BoxSource");
   add_text(s, k, 14, "TensorConvBox<", "BoxRows");
+  add_text(s, k, UNDER_ALL, "SplitAttention<", "SplitAttention");
+  add_text(s, k, UNDER_ALL, "DepthwiseConv<", "DepthwiseConv");
+  add_text(s, k, UNDER_ALL, "DepthwiseFilter<", "DepthwiseFilter");
+  add_text(s, k, UNDER_ALL, "ThinTensorTile<", "ThinTensorTile");
+  add_text(s, k, UNDER_ALL, "QuantizedTile<", "QuantizedTile");
+  add_text(s, k, UNDER_ALL, "QuantizedTile<", "Quantized8");
   add_text(s, k, UNDER_ALL, "ThinTile<", "ThinTile");
   add_text(s, k, UNDER_ALL, "ThinTile<", "add_chains");
   add_text(s, k, 3, "Gemm<", "Gemm");
