@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 26
+#define GCRT_ABI 27
 
 typedef enum GcDtype {
   GC_BOOL,
@@ -274,6 +274,8 @@ typedef struct GcStep {
   unsigned char makes; /* of init: the kinds of globals that are made of it, 1 << GcGlobalKind; 0:
                           not known */
   const GcCollective *collective; /* of a GPU: instead of a launch; or NULL */
+  bool counts_threads; /* what it does, and another step, depends on their number: each has a share
+                        */
 } GcStep;
 
 /* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way; with an extent, 1 +

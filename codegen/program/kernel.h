@@ -59,6 +59,7 @@ typedef struct Kernel {
   int mixed;    /* of a device: so many launches of several kernels are one (batch.c), or 0 */
   bool stacked; /* ... whose thread blocks do the work of one after that of the other (stack.c) */
   bool bounded; /* its text depends on an extent of the entry */
+  bool counts_threads;    /* of the CPU: another launch of the group must have as many */
   const char *collective; /* of a device: the fields of a GcCollective, in which all ranks take part
                              instead of a launch; NULL: the text is launched */
   int min_blocks; /* of a device: blocks that a multiprocessor must hold at the same time. 1 leaves

@@ -3,6 +3,7 @@
    and --profile take loops of their own, so that the plain loop pays nothing for them. */
 #include "runtime/exec/cpu.h"
 #include "runtime/exec/ahead.h"
+#include "runtime/exec/claim.h"
 #include "runtime/exec/features.h"
 #include "runtime/exec/loops.h"
 #include <stdlib.h>
@@ -44,6 +45,7 @@ typedef struct EntryJob {
 typedef struct Context { /* of one thread on its way through an entry */
   const EntryJob *job;
   GcEnv env;
+  Claimant claims;
   int who;      /* it is, of all */
   Slot slot;    /* among those that run its steps */
   void **moved; /* addresses of the step at hand */
@@ -61,12 +63,18 @@ static Streams *streams_of(const EntryJob *j) {
   return j->first >= j->x->base.entry->ahead ? j->x->streams : NULL;
 }
 
+/* Without claims: of none. */
+static Claimant claimant_of(const EntryJob *j, int t, int nt) {
+  return (Claimant){j->s->claims ? j->s->pool->claims : NULL, t, nt, 0};
+}
+
 /* Of all threads, or of the group of them that has some of the streams. */
 static Context context_of(const EntryJob *j, int t, int nt, bool groups) {
   bool group = groups && streams_of(j);
   Slot all = {j->s->pool->barrier, t, nt};
   return (Context){.job = j,
                    .env = env_of(j->s, t),
+                   .claims = claimant_of(j, t, nt),
                    .who = t,
                    .slot = group ? streams_slot(j->x->streams, t) : all};
 }
@@ -129,14 +137,33 @@ static void leave(const Context *c, int step) {
   if (streams) streams_leave(streams, c->who, step);
 }
 
-static void call(const Context *c, int step, const int64_t *at) {
-  c->job->x->steps[c->job->turn][step].kernel(addresses(c, step, at), &c->env, c->slot.t,
-                                              c->slot.nt);
+typedef struct StepCall {
+  GcKernel *kernel;
+  void *const *args;
+  const GcEnv *env;
+} StepCall;
+
+static void run_part(const void *arg, int part, int parts) {
+  const StepCall *c = arg;
+  c->kernel(c->args, c->env, part, parts);
+}
+
+static void run_step(const ExecStep *x, const StepCall *call, Claimant *claims, int t, int nt) {
+  if (x->parts && claims->all)
+    claim_step(claims, run_part, call);
+  else
+    run_part(call, t, nt);
+}
+
+static void call(Context *c, int step, const int64_t *at) {
+  const ExecStep *x = &c->job->x->steps[c->job->turn][step];
+  const StepCall of = {x->kernel, addresses(c, step, at), &c->env};
+  run_step(x, &of, &c->claims, c->slot.t, c->slot.nt);
   poll_comm(&c->env, c->who);
 }
 
 static bool step_plain(void *arg, int step, int loop, const int64_t *at) {
-  const Context *c = arg;
+  Context *c = arg;
   if (!enter(c, step, loop)) return true;
   call(c, step, at);
   leave(c, step);
@@ -145,7 +172,7 @@ static bool step_plain(void *arg, int step, int loop, const int64_t *at) {
 
 /* Of init, where some kinds of globals get other values or none. */
 static bool step_needed(void *arg, int step, int loop, const int64_t *at) {
-  const Context *c = arg;
+  Context *c = arg;
   if (!enter(c, step, loop)) return true;
   unsigned makes = c->job->x->base.entry->steps[step].makes;
   if (!makes || makes & ~c->job->skip) call(c, step, at);
@@ -154,7 +181,7 @@ static bool step_needed(void *arg, int step, int loop, const int64_t *at) {
 }
 
 static bool step_traced(void *arg, int step, int loop, const int64_t *at) {
-  const Context *c = arg;
+  Context *c = arg;
   if (!enter(c, step, loop)) return true;
   double from = clock_now();
   call(c, step, at);
@@ -176,7 +203,7 @@ static uint8_t *dead_in(const EntryJob *j, int step) {
    began. Its values are looked at and its dead bytes are poisoned: all ones are NaN in every float
    format, and -1 or 255 as integers. */
 static bool step_stopped(void *arg, int step, int loop, const int64_t *at) {
-  const Context *c = arg;
+  Context *c = arg;
   Session *s = c->job->s;
   const GcEntry *e = c->job->x->base.entry;
   const GcRange *dead = step < 0 ? e->loops[loop].dead : e->steps[step].dead;
@@ -218,9 +245,11 @@ static void run_plain(void *arg, int t, int nt) {
   Barrier *all = j->s->pool->barrier;
   const GcEnv env = env_of(j->s, t);
   const ExecStep *steps = j->x->steps[j->turn];
+  Claimant claims = claimant_of(j, t, nt);
   for (const ExecStep *x = steps + j->first; x < steps + j->end; x++) {
     if (x->wait) meet(&env, t, all, t);
-    x->kernel(x->args, &env, t, nt);
+    const StepCall of = {x->kernel, x->args, &env};
+    run_step(x, &of, &claims, t, nt);
     poll_comm(&env, t);
   }
 }
@@ -286,6 +315,7 @@ static void begin_ahead(Session *s, Exec *exec, uint64_t batch, int turn) {
 
 static void run_steps(EntryJob *j, int first, int end) {
   j->first = first, j->end = end;
+  if (j->s->claims) claims_clear(j->s->pool->claims, pool_size(j->s->pool));
   pool_run(j->s->pool, run_job, j);
   j->gather = false;
 }

@@ -12,6 +12,7 @@ typedef struct ExecStep {
   void **args;
   bool wait;  /* for all threads, before it runs */
   bool moves; /* with the iterations of the loops around it */
+  bool parts; /* all wait before and behind it, so that who does what of it is all one */
 } ExecStep;
 
 typedef struct CpuExec {

@@ -1,6 +1,7 @@
 /* The tables by which the host runs an entry: all addresses are resolved once, and who waits where
    once the number of threads is known. Contract: they lie in the session's one allocation, of which
    cpu_table_bytes counts what they take. */
+#include "runtime/exec/claim.h"
 #include "runtime/exec/cpu.h"
 #include "runtime/exec/loops.h"
 
@@ -107,6 +108,27 @@ bool cpu_lend(Session *s, Exec *of, const GcTensor *input, const void *from) {
   return lent;
 }
 
+/* A loop begins or ends in front of the step: what runs before it depends on the iteration. */
+static bool turns(const GcEntry *e, int step) {
+  for (int l = 0; l < e->nloops; l++)
+    if (e->loops[l].first == step || e->loops[l].end == step) return true;
+  return false;
+}
+
+static bool all_meet(const CpuExec *x, const ExecStep *steps, int i) {
+  const GcEntry *e = x->base.entry;
+  return i == 0 || i == e->ahead || i == e->nsteps || (steps[i].wait && !turns(e, i));
+}
+
+/* Its parts take long enough to be given away: some 10 us in each iteration. */
+static bool is_long(const GcEntry *e, int step, int n) {
+  enum { LEAST = 1 << 16 }; /* flops and bytes of a part */
+  uint64_t parts = (uint64_t)n * CLAIM_PARTS;
+  for (int l = 0; l < e->nloops; l++)
+    if (e->loops[l].first <= step && step < e->loops[l].end) parts *= (uint64_t)e->loops[l].trips;
+  return e->steps[step].flops + e->steps[step].bytes >= parts * LEAST;
+}
+
 /* Settles who runs what, and which barriers are needed. */
 static void settle(Exec *of, Pool *pool) {
   CpuExec *x = cpu_exec(of);
@@ -119,6 +141,12 @@ static void settle(Exec *of, Pool *pool) {
     for (int turn = 0; turn < turns_of(e); turn++)
       x->steps[turn][i].wait = n > 1 && (b == 1 || (b > 1 && b % n != 0));
   }
+  for (int turn = 0; turn < turns_of(e); turn++)
+    for (int i = 0; i < e->nsteps; i++) {
+      ExecStep *s = &x->steps[turn][i];
+      s->parts = nt > 1 && !x->streams && !e->steps[i].counts_threads && is_long(e, i, nt) &&
+                 all_meet(x, x->steps[turn], i) && all_meet(x, x->steps[turn], i + 1);
+    }
 }
 
 void cpu_settle(Session *s) {

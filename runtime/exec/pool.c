@@ -11,6 +11,7 @@
    word looks at `sleepers` behind that. Both pairs are sequentially consistent: one of the two sees
    the other, and no wake-up is lost. */
 #include "runtime/exec/pool.h"
+#include "runtime/exec/claim.h"
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -204,7 +205,9 @@ static uint64_t barrier_room(int threads) {
   return (barrier_bytes(threads) + POOL_LINE - 1) / POOL_LINE * POOL_LINE;
 }
 
-uint64_t pool_bytes(int threads) { return head_bytes() + 2 * barrier_room(threads) + POOL_LINE; }
+uint64_t pool_bytes(int threads) {
+  return head_bytes() + 2 * barrier_room(threads) + (uint64_t)threads * sizeof(Claims) + POOL_LINE;
+}
 
 /* Where the system allows it; elsewhere threads are only slower. */
 static void pin_workers(Pool *p) {
@@ -221,6 +224,7 @@ bool pool_start(Pool *p, int threads, bool pin, Err *e) {
   pthread_mutex_lock(&p->start);
   p->barrier = (Barrier *)(void *)((uint8_t *)p + head_bytes());
   p->other = (Barrier *)(void *)((uint8_t *)p->barrier + barrier_room(threads));
+  p->claims = (Claims *)(void *)((uint8_t *)p->other + barrier_room(threads));
   sigset_t all, before;
   sigfillset(&all);
   const int own[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE}; /* a worker's instructions raise them, and

@@ -45,11 +45,13 @@ void counter_wait(Counter *c, Barrier *all, int at); /* until it is there, or fu
 
 typedef void PoolJob(void *arg, int t, int nt);
 typedef struct Worker Worker;
+struct Claims; /* claim.h */
 typedef struct Pool {
   Barrier *barrier; /* of the threads that run jobs; NULL before pool_start */
   Barrier *other;   /* of those that will, when they are others */
   PoolJob *job;     /* NULL: the workers end */
   void *arg;
+  struct Claims *claims; /* of each thread */
   Worker *workers;       /* threads 1 to threads - 1 */
   int threads;           /* the caller's included */
   int wanted;            /* by pool_use */

@@ -49,6 +49,7 @@ struct Session {
   Trace *trace;        /* NULL: none is recorded */
   bool poison;
   bool adapts; /* other programs may have some of its CPUs */
+  bool claims; /* threads take parts of long steps as they become free */
   Adapt adapt;
   /* Called on thread 0 behind each step of a run of an entry, while all others wait; NULL: steps do
      not stop. */

@@ -240,7 +240,11 @@ static bool setup(Command *cmd, int threads, bool pin) {
   s->data = &cmd->data;
   s->env.comm = cmd->comm;
   s->poison = cmd->options.given[OPT_POISON];
-  s->adapts = !cmd->options.given[OPT_THREADS] && !cmd->options.given[OPT_PROFILE] && !cmd->comm;
+  const bool *given = cmd->options.given;
+  const int parts = given[OPT_SHAREPARTS] ? cli_yes_or_no(&cmd->options, OPT_SHAREPARTS, e) : 0;
+  if (parts < 0) return false;
+  s->claims = parts;
+  s->adapts = !given[OPT_THREADS] && !given[OPT_PROFILE] && !cmd->comm;
   s->note = print_note, s->note_arg = cmd;
   if (!inspect_prepare(cmd, e)) return false;
   cmd->sums = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);

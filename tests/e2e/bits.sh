@@ -14,6 +14,8 @@ run 0 ./mnist train $train --epochs 3 --seed 1 --save w.safetensors --threads 1
 for threads in 1 2 3 16; do
   run 0 ./mnist train $train --epochs 3 --seed 1 --save "w$threads.safetensors" --threads $threads
   same w.safetensors "w$threads.safetensors" "$threads threads"
+  run 0 ./mnist train $train --epochs 3 --seed 1 --save "p$threads.safetensors" --threads $threads --share-parts yes
+  same w.safetensors "p$threads.safetensors" "$threads threads that share parts"
 done
 run 0 ./mnist train $train --epochs 3 --seed 2 --save other.safetensors
 cmp -s w.safetensors other.safetensors && fail 'another seed gave the same weights'

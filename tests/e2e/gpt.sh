@@ -19,7 +19,9 @@ at_least "$(sed -n 2p log.csv | cut -d, -f3)" 4 'the loss of the first step'
 at_most "$(last)" 3.3 'the mean loss of the last 20 of 120 steps'
 run 0 ./gpt train --context text.txt --next text.txt+1 --steps 5 --seed 3 --save a.safetensors --threads 1 --quiet
 run 0 ./gpt train --context text.txt --next text.txt+1 --steps 5 --seed 3 --save b.safetensors --threads 3 --quiet
+run 0 ./gpt train --context text.txt --next text.txt+1 --steps 5 --seed 3 --save c.safetensors --threads 2 --share-parts yes --quiet
 same a.safetensors b.safetensors 'the same weights on three threads'
+same a.safetensors c.safetensors 'the same weights on two threads that share parts'
 run 0 ./gpt write --load w.safetensors --steps 100 --text char --quiet
 size=$(wc -c <out.txt)
 [ "$size" = 100 ] || [ "$size" = 101 ] || fail "$size characters, not 100 (and perhaps a newline)"

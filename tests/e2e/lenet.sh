@@ -21,4 +21,6 @@ for threads in 1 3; do
   same out.txt figure.txt "the figure on $threads threads"
 done
 same w1.safetensors w3.safetensors 'weights on 1 and 3 threads'
+run 0 ./lenet train $train --steps 40 --seed 1 --save parts.safetensors --threads 2 --share-parts yes
+same w1.safetensors parts.safetensors 'weights on 2 threads that share parts'
 finish

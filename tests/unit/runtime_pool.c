@@ -2,6 +2,7 @@
    seen after what its thread did before; also where threads outnumber the cores and sleep. */
 #include "runtime/base/machine.h"
 #include "runtime/exec/adapt.h"
+#include "runtime/exec/claim.h"
 #include "runtime/exec/pool.h"
 #include <sched.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -207,6 +209,61 @@ static void gives_way(void **state) {
   assert_int_equal(n, 8);
 }
 
+/* ---- claims ---- */
+
+enum { STEPS = 50 };
+typedef struct Claiming {
+  Pool *pool;
+  int step; /* of the calls below */
+  _Atomic int runs[STEPS][MOST * CLAIM_PARTS], all[STEPS], wrong;
+} Claiming;
+typedef struct ClaimedStep {
+  Claiming *of;
+  int t, nt, step;
+} ClaimedStep;
+
+/* The last thread is held up in its first part until the others have done all other parts. */
+static void claimed(const void *arg, int part, int parts) {
+  const ClaimedStep *s = arg;
+  Claiming *c = s->of;
+  if (parts != s->nt * CLAIM_PARTS || part < 0 || part >= parts) atomic_store(&c->wrong, 1);
+  const bool held = s->t == s->nt - 1 && part / CLAIM_PARTS == s->t;
+  for (int i = 0; held && i < 20000 && atomic_load(&c->all[s->step]) < parts - 1; i++) usleep(100);
+  if (held && atomic_load(&c->all[s->step]) < parts - 1) atomic_store(&c->wrong, 1);
+  atomic_fetch_add(&c->runs[s->step][part], 1);
+  atomic_fetch_add(&c->all[s->step], 1);
+}
+
+static void claims_job(void *arg, int t, int nt) {
+  Claiming *c = arg;
+  Claimant all = {c->pool->claims, t, nt, 0};
+  for (int step = 0; step < c->step; step++) {
+    const ClaimedStep s = {c, t, nt, step};
+    claim_step(&all, claimed, &s);
+    barrier_wait(c->pool->barrier, t);
+  }
+}
+
+/* Every part is done once, by others where its thread is held up; jobs of odd and even numbers of
+   steps, on all threads and on fewer. */
+static void claims_parts(void **state) {
+  static const int steps[] = {1, 2, 3, STEPS, 1};
+  Pool *pool = start(5, false);
+  for (int job = 0; job < 10; job++) {
+    static Claiming c;
+    const int n = job % 2 ? 5 : 3;
+    memset(&c, 0, sizeof c);
+    c.pool = pool, c.step = steps[job / 2];
+    pool_use(pool, n);
+    claims_clear(pool->claims, n);
+    pool_run(pool, claims_job, &c);
+    assert_int_equal(c.wrong, 0);
+    for (int step = 0; step < c.step; step++)
+      for (int part = 0; part < n * CLAIM_PARTS; part++) assert_int_equal(c.runs[step][part], 1);
+  }
+  end(pool);
+}
+
 /* ---- pinning ---- */
 
 typedef struct Places {
@@ -288,6 +345,7 @@ int main(void) {
                                      cmocka_unit_test(builds_a_tree),
                                      cmocka_unit_test(run_by_some),
                                      cmocka_unit_test(gives_way),
+                                     cmocka_unit_test(claims_parts),
                                      cmocka_unit_test(pins_workers),
                                      cmocka_unit_test(shares_one_cpu),
                                      cmocka_unit_test(workers_are_prepared)};
