@@ -86,11 +86,28 @@ static int check_entry(CudaProgram *p, const Entry *e, const char *program, cons
     f->seconds += r->seconds;
     if (share < f->least) f->least = share;
   }
-  for (uint32_t i = 0; csv && i < forms.n; i++) {
+  for (uint32_t i = 0; i < forms.n; i++) {
     const SlowForm *f = &forms.at[i];
     fprintf(csv, "%s,%s,%s,%.3g,%s,%d,%" PRId64 ",%.1f,%.1f,\"%s\"\n", program, precision, e->name,
             1e3 * step, f->name, f->kernels, f->launches, 100 * f->seconds / step, 100 * f->least,
             f->why);
+  }
+  return bad;
+}
+
+int roofline_exceeded(CudaProgram *p, const Module *m, const char *program, const char *precision) {
+  int bad = 0;
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    GpuRow *rows;
+    const int n = gpu_entry_rows(p, &gpu_devices[GPU_h100], m->entries.at[i], &rows);
+    for (int k = 0; k < n; k++) {
+      const GpuTime *t = &rows[k].time;
+      if (t->roofline <= t->seconds) continue;
+      printf("%s --precision=%s, %s: %s (%s) takes %.1f us, and its roofline is %.1f us\n", program,
+             precision, m->entries.at[i]->name, rows[k].f->name, rows[k].f->what, 1e6 * t->seconds,
+             1e6 * t->roofline);
+      bad++;
+    }
   }
   return bad;
 }

@@ -111,7 +111,7 @@ static void count_least(Counting *n) {
   Dtype dt = value_type(n->gr->e, root->operands[0])->dtype;
   if (dtype_is_half(dt))
     n->c.peak = PEAK_TENSOR;
-  else if (root->kind == OP_MATMUL && root->attr[AT_TF32].i)
+  else if (root->attr[cls == CLASS_WINDOW ? AT_TF32_OPERANDS : AT_TF32].i)
     n->c.peak = PEAK_TF32;
 }
 
