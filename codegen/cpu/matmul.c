@@ -111,12 +111,6 @@ static Product product_of(Gen *gen, const Group *g) {
   return p;
 }
 
-static void print_chain_loop(Text *x, const Product *p) {
-  if (p->s.k <= DEPTH) return;
-  text_open(x, "for (long k0 = 0; k0 < %s; k0 += %d) {", p->k, DEPTH);
-  text_line(x, "const long depth = %s - k0 < %d ? %s - k0 : %d;", p->k, DEPTH, p->k, DEPTH);
-}
-
 /* A loop over blocks of `from` to `end`, from `start` up to `stop`, unless one block has all of
  * `n`. */
 static void print_block_loop(Text *x, const char *name, int64_t n, int64_t block,
@@ -140,15 +134,20 @@ static const char *added(Arena *a, const char *x) {
 static void print_loops(Gen *g, const Group *gr, Text *x, Product *p) {
   const int outside = x->indent;
   print_block_loop(x, "i", product_most_tiles(&p->s), p->s.block, &p->i0, &p->i1);
-  if (!p->s.amx && (p->s.partial || (p->s.converted && !p->s.ta && !p->s.convert_tile)))
+  if (!p->s.amx && !p->deep && (p->s.partial || (p->s.converted && !p->s.ta && !p->s.convert_tile)))
     text_line(x, "const long m0 = %s;", product_row(p, p->i0));
-  if (p->s.chains) print_chain_loop(x, p);
+  if (p->s.chains) product_chain_loop(x, p);
   if (p->s.chains && p->s.converted) product_convert_a(g, x, p);
   if (p->s.pack_a) product_pack_a(g, x, p);
   if (p->s.converted && p->s.k <= DEPTH && !p->s.convert_tile) product_convert_a(g, x, p);
+  if (p->s.converted && p->deep) {
+    product_chain_loop(x, p);
+    product_convert_a(g, x, p);
+    text_close(x, "}");
+  }
   print_block_loop(x, "g", p->s.np, p->s.group, &p->g0, &p->g1);
-  if (!p->s.chains) print_chain_loop(x, p);
-  if (p->s.converted && p->s.k > DEPTH && !p->s.chains) product_convert_a(g, x, p);
+  if (!p->s.chains && !p->deep) product_chain_loop(x, p);
+  if (p->s.converted && p->s.k > DEPTH && !p->s.chains && !p->deep) product_convert_a(g, x, p);
   if (p->s.bits && p->s.pack)
     product_pack_quantized(g, x, p);
   else if (p->s.converted && !p->s.bits && !dtype_is_half(p->s.in))
@@ -175,6 +174,15 @@ static void print_loops(Gen *g, const Group *gr, Text *x, Product *p) {
   while (x->indent > outside) text_close(x, "}");
 }
 
+/* Elements of the packed rows of a converted A. */
+static int64_t packed_elements(const Product *p) {
+  const int64_t chain = product_a_steps(&p->s, p->s.chain);
+  const int64_t deep = p->s.deep_row ? ceil_div(p->s.k, DEPTH) * chain : 0;
+  if (deep && p->s.m == 1) return deep;
+  const int64_t tiles = (p->s.convert_tile ? 1 : p->s.block) * chain * product_packed_rows(&p->s);
+  return deep > tiles ? deep : tiles;
+}
+
 void cpu_matmul(Gen *g, const Group *gr) {
   Product p = product_of(g, gr);
   Kernel *k = kernel_new(g, gr);
@@ -188,21 +196,19 @@ void cpu_matmul(Gen *g, const Group *gr) {
   const char *stored = dtype_storage(p.s.converted ? p.s.in : p.s.dt);
   int size = dtype_size(p.s.dt);
   const int64_t steps = product_steps(&p.s, p.s.chain);
+  const bool only_deep = p.s.deep_row && p.s.m == 1;
   if (p.s.pack) kernel_buffer(g, k, x, p.b_type, size, "packed", steps * p.s.nr * p.s.group);
   if (p.s.pack && p.s.integers)
     kernel_buffer(g, k, x, "uint16_t", 2, "packed_s",
                   ceil_div(p.s.chain, p.s.integers) * p.s.nr * p.s.group);
-  if (p.s.converted)
-    kernel_buffer(g, k, x, p.a_type, size, "packed_a",
-                  (p.s.convert_tile ? 1 : p.s.block) * product_a_steps(&p.s, p.s.chain) *
-                      product_packed_rows(&p.s));
+  if (p.s.converted) kernel_buffer(g, k, x, p.a_type, size, "packed_a", packed_elements(&p));
   if (p.s.pack_a)
     kernel_buffer(g, k, x, p.T, size, "packed_a",
                   p.s.block * product_packed_depth(&p.s) * A_STRIDE);
-  if (p.s.partial)
+  if (p.s.partial && !only_deep)
     kernel_buffer(g, k, x, p.T, size, "partial",
                   p.s.group * p.s.block * product_tile_room(&p.s) * p.s.nr);
-  else if (p.s.epilogue)
+  if (p.s.epilogue && (!p.s.partial || p.s.deep_row))
     kernel_buffer(g, k, x, p.T, size, "tile", product_tile_room(&p.s) * p.s.nr);
   if (p.s.streams && p.s.epilogue)
     kernel_buffer(g, k, x, p.T, size, "row_of_c", p.s.streams * p.s.nr);
@@ -220,6 +226,15 @@ void cpu_matmul(Gen *g, const Group *gr) {
   if (p.s.bits) text_line(x, "const uint16_t *S = (const uint16_t *)in%d;", p.scale);
   if (p.s.integers) text_line(x, "const uint16_t *scale_a = (const uint16_t *)in%d;", p.a_scale);
   if (p.s.streams) product_row_streams(g, gr, x, &p);
+  if (p.s.deep_row) {
+    Product row = product_of_deep_row(&p);
+    if (!only_deep) text_open(x, "if (%s == 1) {", p.m);
+    print_loops(g, gr, x, &row);
+    if (!only_deep) {
+      x->indent--;
+      text_open(x, "} else {");
+    }
+  }
   if (p.s.unpacked) {
     Product few = p;
     few.s.pack = few.s.pack_first = false;
@@ -228,7 +243,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
     x->indent--;
     text_open(x, "} else {");
   }
-  print_loops(g, gr, x, &p);
+  if (!only_deep) print_loops(g, gr, x, &p);
   while (x->indent > outside) text_close(x, "}");
   if (p.s.amx) text_line(x, "amx_release();");
   product_declare_slices(k, gr, &p);

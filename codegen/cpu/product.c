@@ -17,6 +17,24 @@ void product_tile_rows(Text *x, const Product *p) {
     text_line(x, "const long rows = %lld, m = i * rows;", (long long)p->s.rows);
 }
 
+void product_chain_loop(Text *x, const Product *p) {
+  if (p->s.k <= DEPTH) return;
+  text_open(x, "for (long k0 = 0; k0 < %s; k0 += %d) {", p->k, DEPTH);
+  text_line(x, "const long depth = %s - k0 < %d ? %s - k0 : %d;", p->k, DEPTH, p->k, DEPTH);
+}
+
+Product product_of_deep_row(const Product *p) {
+  Product row = *p;
+  row.deep = true, row.varies = row.bounded_m = false;
+  row.i0 = "0", row.i1 = row.tiles = "1";
+  row.s.pack = row.s.pack_first = row.s.chains = row.s.partial = false;
+  row.s.unpacked = 0;
+  row.s.tiles = row.s.rows = row.s.low = row.s.block = 1;
+  row.s.least = row.s.m; /* rows of C lie as far apart as before */
+  row.s.group = row.s.np;
+  return row;
+}
+
 const char *product_row(const Product *p, const char *tile) {
   if (p->varies && *tile != '0') return arena_printf(p->arena, "(long)(%s * step >> 32)", tile);
   const char *row = text_times(p->arena, tile, p->s.rows);
@@ -154,6 +172,11 @@ static void print_amx_rows(Text *x, const Product *p, const char *to) {
             (long long)product_a_steps(&p->s, p->s.chain), p->depth);
 }
 
+/* Chains of a deep row are packed one after the other, as rows of one chain are. */
+static const char *deep_row(const Product *p, const char *row) {
+  return arena_printf(p->arena, "(%s + k0 / %d)", row, DEPTH);
+}
+
 /* The block's rows of an A in another dtype, for chain k0: [row][chain], or as above of A^T. */
 void product_convert_a(Gen *g, Text *x, const Product *p) {
   const char *tile = text_minus(g->a, "i", p->i0);
@@ -187,7 +210,7 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
   }
   text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
   product_tile_rows(x, p);
-  product_convert_rows(g, x, p, "(m - m0 + r)");
+  product_convert_rows(g, x, p, p->deep ? deep_row(p, "r") : "(m - m0 + r)");
   text_close(x, "}");
 }
 

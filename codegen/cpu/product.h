@@ -24,6 +24,7 @@ typedef struct Product {
   int scale, scaled; /* of a quantized B: the input with scales, -1: none; rows that share one */
   int a_scale;       /* of a quantized A, likewise */
   bool interleaved;  /* rows of a quantized B are, in words of four that a column has */
+  bool deep;         /* of one row: all chains of a panel before the next panel */
   int addend; /* input that the product is added to, as it lies, and nothing else is done; -1 */
 } Product;
 
@@ -45,6 +46,10 @@ void product_declare_slices(Kernel *k, const Group *gr, const Product *p);
 void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width);
 /* What a run of one row does first: most panels, several at a time. p: the others remain. */
 void product_row_streams(Gen *g, const Group *gr, Text *x, Product *p);
+/* The product of a run of one row whose chains are all of a panel before the next panel. */
+Product product_of_deep_row(const Product *p);
+/* The loop over chains, if there are several. */
+void product_chain_loop(Text *x, const Product *p);
 /* Elements of a packed row of B or A: the depth, or its pairs. */
 const char *product_steps_text(const Product *p);
 /* Texts within a kernel. Packs columns of B^T, or converts B, from panel g0 to g1 for chain k0. */

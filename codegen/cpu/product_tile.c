@@ -288,8 +288,10 @@ static const char *rows_text(Gen *g, const Product *p) {
   const char *in_pack =
       text_plus(g->a, text_times(g->a, tile, product_packed_depth(&p->s) * A_STRIDE),
                 p->s.chains ? "0" : text_times(g->a, p->k0, A_STRIDE));
-  return p->s.convert_tile            ? "packed_a"
-         : p->s.amx                   ? product_packed_tile(p)
+  return p->s.convert_tile ? "packed_a"
+         : p->s.amx        ? product_packed_tile(p)
+         : p->s.converted && p->deep
+             ? intern_printf(g->ctx, "packed_a + k0 / %d * %lld", DEPTH, chain)
          : p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
          : p->s.converted ? intern_printf(g->ctx, "packed_a + %s * %lld", tile, chain * A_STRIDE)
          : p->s.pack_a    ? intern_printf(g->ctx, "packed_a + %s", in_pack)
@@ -304,10 +306,15 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
   bool layout = !p->s.epilogue && product_value(gr, gr->yield[0])->layout;
   text_line(x, "const long n = q * %d;", p->s.nr);
   if (p->s.epilogue) text_line(x, "(void)n;");
+  if (p->deep) {
+    declare_sums(x, p, layout);
+    if (p->s.epilogue) print_prefetches(x, gr, p, width);
+    product_chain_loop(x, p);
+  }
   print_panel(x, p);
   const char *ld =
       intern_printf(g->ctx, "%lldL", (long long)(p->s.epilogue || layout ? p->s.nr : p->s.n));
-  declare_sums(x, p, layout);
+  if (!p->deep) declare_sums(x, p, layout);
   const char *a = rows_text(g, p);
   const char *c_in = p->addend >= 0
                          ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
@@ -319,7 +326,7 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
                                               p->s.k > DEPTH ? "k0 != 0" : "false")
                               : intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld,
                                               p->depth, c_in, prefetch);
-  if (p->s.epilogue) print_prefetches(x, gr, p, width);
+  if (p->s.epilogue && !p->deep) print_prefetches(x, gr, p, width);
   if (p->s.pack_first) {
     const char *from = p->s.b_panels ? arena_printf(g->a, "(q * %lld + %s) * %d", (long long)p->s.k,
                                                     p->k0, p->s.nr)
@@ -334,7 +341,7 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
     text_open(x, "} else {");
   }
   print_calls(g, x, p, width, false, call);
-  if (p->s.pack_first) text_close(x, "}");
+  if (p->s.pack_first || p->deep) text_close(x, "}");
   if (p->s.partial) text_open(x, "if (k0 + depth == %s) {", p->k);
   if (p->s.epilogue) print_epilogue(g, gr, x, p, width);
   if (p->s.partial) text_close(x, "}");

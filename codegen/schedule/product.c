@@ -73,6 +73,13 @@ static int64_t streams_of_row(const ProductShape *s, const ProductSchedule *p, i
   return (p->ahead || p->amx) && plain && fits && (p->m == 1 || s->bounded) ? ROW_STREAMS : 0;
 }
 
+/* Nothing that a chain reads of B is read again: other orders would only leave each panel for
+   another one in its midst, where prefetches miss, and pack A's integers once for each group. */
+static bool has_deep_row(const ProductShape *s, const ProductSchedule *p) {
+  const bool in_tile = p->bits && !p->tb && (!p->pack || p->unpacked);
+  return in_tile && p->k > DEPTH && p->batch == 1 && (p->m == 1 || s->bounded);
+}
+
 /* Rows are cut into tiles that differ by one at most. */
 static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int lanes) {
   int64_t most = p->amx                                        ? 2 * AMX_ROWS
@@ -240,7 +247,10 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
   p.prefetch = rows_to_prefetch(machine, s, &p);
   p.ahead = rows_ahead(machine, &p);
   choose_units(&p);
-  if (p.split != BY_ROWS) p.streams = streams_of_row(s, &p, lanes);
+  if (p.split != BY_ROWS) {
+    p.streams = streams_of_row(s, &p, lanes);
+    p.deep_row = has_deep_row(s, &p);
+  }
   return p;
 }
 
@@ -275,6 +285,7 @@ const ScheduleKind product_kind = {
                                        FIELD(prefetch),
                                        FIELD(ahead),
                                        FIELD(streams),
+                                       FIELD(deep_row),
                                        SCHEDULE_ENUM(ProductSchedule, split, splits),
                                        {0}}};
 #undef FIELD

@@ -72,6 +72,8 @@ typedef struct ProductSchedule {
                       each time that it reads one; 0: it does not */
   int64_t streams; /* a single row of A meets so many panels at a time, which memory sends faster
                       side by side; 0: one after the other */
+  bool deep_row;   /* a run of one row takes all chains of a panel of a quantized B before the next
+                      panel, so that it reads B in one stream; A's integers are packed once */
   ProductSplit split;
   int64_t units; /* tiles of rows times panels times batch; 1 where one thread does all */
   uint64_t flops;

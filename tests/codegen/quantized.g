@@ -2,6 +2,7 @@
 # RUN: %gc -O2 %s -D PLAIN=1 -o %t.plain && %t.plain f --output.y %t.plain.npy --output.z %t.z.npy > %t.log
 # RUN: cmp %t.npy %t.plain.npy
 # RUN: %t.plain some --z '%t.z.npy[0:3]' --output.y %t.3.npy > %t.log && %t.quantized some --z '%t.z.npy[0:3]' --expect y=%t.3.npy --rtol 0 --atol 0 > %t.log
+# RUN: %t.plain some --z '%t.z.npy[29:30]' --output.y %t.1.npy > %t.log && %t.quantized some --z '%t.z.npy[29:30]' --expect y=%t.1.npy --rtol 0 --atol 0 > %t.log
 # RUN: %t.plain some --z '%t.z.npy' --output.y %t.30.npy > %t.log && %t.quantized some --z '%t.z.npy' --expect y=%t.30.npy --rtol 0 --atol 0 > %t.log
 # RUN: %gc -O2 -march=x86-64-v3 --emit=c %s -o - | FileCheck-14 %s
 # Products of quantized matrices, which lie in panels, have the bits of those of the dequantized matrices: one row,

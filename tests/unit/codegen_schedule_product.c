@@ -125,7 +125,32 @@ static void decides_packing(void **state) {
   assert_true(p.pack && p.unpacked == 2 * product_tallest(&p));
   s.m = p.unpacked;
   p = product_schedule(&machines[AVX512], &s);
-  assert_true(!p.pack && !p.unpacked);
+  assert_true(!p.pack && !p.unpacked && !p.deep_row); /* one chain */
+}
+
+static void decides_on_deep_rows(void **state) {
+  ProductShape s = {.batch = 1,
+                    .m = 1,
+                    .n = 768,
+                    .k = 1025,
+                    .b_panels = true,
+                    .b_panel = 64,
+                    .panel = 64,
+                    .bits = 4,
+                    .in = DT_F32};
+  assert_true(product_schedule(&machines[AVX512], &s).deep_row); /* two chains */
+  s.integers = 32, s.left_bits = 16, s.in = DT_I8;
+  assert_true(product_schedule(&machines[AVX2], &s).deep_row);
+  s.m = 2;
+  assert_false(product_schedule(&machines[AVX2], &s).deep_row);
+  s.bounded = true; /* a run may have one row */
+  assert_true(product_schedule(&machines[AVX2], &s).deep_row);
+  s.m = 400;
+  assert_true(product_schedule(&machines[AVX2], &s).deep_row);
+  s.tb = true, s.b_panels = false; /* which has to be packed, and is so for several panels */
+  assert_false(product_schedule(&machines[AVX2], &s).deep_row);
+  s.tb = false, s.bits = s.integers = 0, s.in = DT_F32;
+  assert_false(product_schedule(&machines[AVX2], &s).deep_row);
 }
 
 static void decides_how_halves_are_read(void **state) {
@@ -357,13 +382,13 @@ static void grid_covers_every_shape(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(divides_the_depth),       cmocka_unit_test(divides_the_depth_of_a_run),
-      cmocka_unit_test(decides_tiles),           cmocka_unit_test(decides_units),
-      cmocka_unit_test(decides_packing),         cmocka_unit_test(decides_how_halves_are_read),
-      cmocka_unit_test(shares_evenly),           cmocka_unit_test(shares_narrow_panels),
-      cmocka_unit_test(covers_every_shape),      cmocka_unit_test(decides_blocks),
-      cmocka_unit_test(decides_pairs_of_blocks), cmocka_unit_test(takes_rows_in_phases),
-      cmocka_unit_test(grid_covers_every_shape),
+      cmocka_unit_test(divides_the_depth),    cmocka_unit_test(divides_the_depth_of_a_run),
+      cmocka_unit_test(decides_tiles),        cmocka_unit_test(decides_units),
+      cmocka_unit_test(decides_packing),      cmocka_unit_test(decides_how_halves_are_read),
+      cmocka_unit_test(decides_on_deep_rows), cmocka_unit_test(shares_evenly),
+      cmocka_unit_test(shares_narrow_panels), cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_blocks),       cmocka_unit_test(decides_pairs_of_blocks),
+      cmocka_unit_test(takes_rows_in_phases), cmocka_unit_test(grid_covers_every_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
