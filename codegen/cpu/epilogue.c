@@ -60,10 +60,18 @@ static bool has_halves(const Group *gr, const EpilogueRows *r) {
   return halves && text_is_number(r->columns) && r->width % REGISTER != 0;
 }
 
-/* Widens or narrows the rows of a block, whose numbers lie at `index` of values 0 to n of a kind.
- */
+/* The numbers that the site has are rounded, and nothing else is done with them. */
+static bool only_rounds(const Group *gr, const EpilogueSite *s) {
+  if (gr->nout != 1 || gr->nops > 2) return false;
+  if (gr->yield[0] == s->have) return true;
+  const Op *op = value_def(gr->e, gr->yield[0]);
+  return op && op->kind == OP_CONVERT && op->operands[0] == s->have;
+}
+
+/* Widens or narrows the rows of a block, whose numbers lie at `index` of values 0 to n of a kind;
+   from: in this array, else in one of f32 for each. */
 static void print_moves(Text *x, const Group *gr, const EpilogueRows *r, const char *const *index,
-                        int n, bool narrow) {
+                        int n, bool narrow, const char *from) {
   bool some = false;
   for (int i = 0; i < n; i++) some |= index[i] != NULL;
   if (!some) return;
@@ -80,8 +88,11 @@ static void print_moves(Text *x, const Group *gr, const EpilogueRows *r, const c
     const Dtype dt = value_type(gr->e, narrow ? gr->yield[i] : gr->in[i])->dtype;
     const char *count = r->joined ? arena_printf(x->a, "some * %s", r->columns) : r->columns;
     if (narrow)
-      text_line(x, "narrow_row%s_%s(out%d + %s, half%d + h * %s, %s);", r->joined ? "s" : "",
-                dtype_name(dt), i, index[i], i, r->columns, count);
+      text_line(x, "narrow_row%s_%s(out%d + %s, %s * %s, %s);", r->joined ? "s" : "",
+                dtype_name(dt), i, index[i],
+                from ? arena_printf(x->a, "%s + (some0 + h)", from)
+                     : arena_printf(x->a, "half%d + h", i),
+                r->columns, count);
     else
       text_line(x, "widen_row_%s(wide%d + h * %s, in%d + %s, %s);", dtype_name(dt), i, r->columns,
                 i, index[i], count);
@@ -99,17 +110,21 @@ static void print_wide(Gen *g, Text *x, const Group *gr, const EpilogueRows *r,
   const long long room = rows * r->width + REGISTER; /* the last row's are whole registers */
   Text body = text_new(g->a, 0);
   epilogue_body_wide(g, &body, gr, s, &wide);
+  if (r->compact && only_rounds(gr, s) && wide.out[0]) {
+    print_moves(x, gr, r, wide.out, 1, true, r->compact);
+    return;
+  }
   for (int i = 0; i < gr->nin; i++)
     if (wide.in[i]) text_line(x, "GC_LANES f32 wide%d[%lld];", i, room);
   for (int i = 0; i < gr->nout; i++)
     if (wide.out[i]) text_line(x, "GC_LANES f32 half%d[%lld];", i, room);
-  print_moves(x, gr, r, wide.in, gr->nin, false);
+  print_moves(x, gr, r, wide.in, gr->nin, false, NULL);
   open_rows(x, r);
   text_open(x, "GC_IVDEP for (long j = 0; j < %s; j++) {", r->columns);
   text_append(x, &body);
   text_close(x, "}");
   text_close(x, "}");
-  print_moves(x, gr, r, wide.out, gr->nout, true);
+  print_moves(x, gr, r, wide.out, gr->nout, true, NULL);
 }
 
 /* A few rows at a time. */

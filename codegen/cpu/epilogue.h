@@ -8,6 +8,8 @@ typedef struct EpilogueRows {
   int64_t width;          /* elements of a row, of which j is one … */
   const char *columns;    /* … or this text, which is at most the width; NULL: the width */
   bool joined;            /* the site's flat goes on from row to row: there is no panel */
+  const char *compact;    /* array of what the site has, row behind row, and as many numbers behind
+                             it as a register holds; NULL: they lie elsewhere */
   /* Prints declarations of what the site's texts name, for one row. */
   void (*place)(const void *of, Text *x);
   const void *of;

@@ -4,14 +4,21 @@
    code of their own without tests if the window has few taps; then a tap is one line for all
    channels of the block. A window of more taps is specialised by columns alone, with a loop over
    its rows. In a very wide one each tap is tested, and where bounded rows or columns are so few in
-   a run that a position is near both sides. */
+   a run that a position is near both sides. Halves are rounded and stored for some pixels at a
+   time: sums of a single one would still be on their way to the cache. If such pixels read
+   neighbours, one loop goes over the channels of all. */
 #include "codegen/cpu/cpu.h"
+#include "codegen/cpu/epilogue.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"
 #include "codegen/program/extent.h"
 #include "ir/op/window.h"
 
-enum { CELL = POOL_CELL };
+enum {
+  CELL = POOL_CELL,
+  TILE = 512,   /* numbers of pixels that are stored at once, unless a pixel has more */
+  REGISTER = 16 /* numbers of the largest one */
+};
 
 typedef struct Pool {
   Window w;
@@ -24,7 +31,19 @@ typedef struct Pool {
   const char *source, *rows, *source_columns, *columns;
   bool less;      /* a run has so many positions of a phase of columns less */
   bool less_rows; /* the same of rows, whose spans at the lower side lie so much higher */
+  int64_t tile;   /* pixels that are stored at once; 0: each for itself */
+  bool named;     /* taps of a tile's pixels are in arrays of 32 bits, one for each tap */
 } Pool;
+
+/* How many pixels are stored at once: their channels lie behind each other, and some are halves. */
+static int64_t pixels_at_once(const Pool *p, const Group *gr) {
+  bool halves = false;
+  for (int i = 0; i < gr->nout; i++)
+    halves |= dtype_is_half(value_type(gr->e, gr->yield[i])->dtype);
+  if (!halves || p->index || p->s.taps == TAPS_IN_LOOPS || p->s.block != p->s.channels) return 0;
+  const int64_t pixels = TILE / p->s.channels;
+  return pixels > 1 ? pixels : 1;
+}
 
 static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
   Pool p = {0};
@@ -45,15 +64,21 @@ static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
   if (p.less && !window_least_whole(&p.v, p.back)) p.s.taps = TAPS_IN_LOOPS;
   for (int i = 0; bounded && p.s.taps == TAPS_UNROLLED && i < p.s.nrows; i++)
     p.less_rows |= p.s.row[i].side != 0;
+  p.tile = pixels_at_once(&p, gr);
   p.w = (Window){.g = g, .gr = gr, .op = op, .x = x};
   return p;
 }
 
-/* Channel k0 + l of the pixel of image `n` at (row, col). */
+/* Channel k0 of the pixel of image `n` at (row, col). */
+static const char *pixel_at(const Pool *p, int64_t rows, int64_t columns) {
+  return arena_printf(p->w.g->a, "((n * %lld + row) * %lld + col) * %lld + k0", (long long)rows,
+                      (long long)columns, (long long)p->s.channels);
+}
+
+/* Channel k0 + l of it. */
 static const char *load(const Pool *p, int operand, int64_t rows, int64_t columns) {
   Dtype dt = value_type(p->w.gr->e, p->w.op->operands[operand])->dtype;
-  const char *index = arena_printf(p->w.g->a, "((n * %lld + row) * %lld + col) * %lld + k0 + l",
-                                   (long long)rows, (long long)columns, (long long)p->s.channels);
+  const char *index = arena_printf(p->w.g->a, "%s + l", pixel_at(p, rows, columns));
   return scalar_load(p->w.g->a, dt, arena_printf(p->w.g->a, "in%d", p->w.in[operand]), index);
 }
 
@@ -79,8 +104,9 @@ static void print_axis(const Pool *p, const WindowAxis *a, const char *tap, cons
 }
 
 /* What tap (r, s) does with channel l: `acc` is the sum so far, `most` the largest value. The tap's
-   place in the source is (row, col). */
-static void print_tap(const Pool *p, const char *tap, const char *acc, const char *most) {
+   place in the source is (row, col); name: of its array. */
+static void print_tap(const Pool *p, const char *tap, const char *name, const char *acc,
+                      const char *most) {
   const Op *op = p->w.op;
   Gen *g = p->w.g;
   Text *x = p->w.x;
@@ -102,7 +128,8 @@ static void print_tap(const Pool *p, const char *tap, const char *acc, const cha
   case OP_MAX_POOL_TAKE:
   case OP_MAX_POOL_GRAD: {
     const char *index =
-        op->kind == OP_MAX_POOL_GRAD
+        p->named ? arena_printf(g->a, "named%s[l]", name)
+        : op->kind == OP_MAX_POOL_GRAD
             ? load(p, 1, rows, columns)
             : arena_printf(g->a, "in%d[((n * %lld + oy) * %lld + ox) * %lld + k0 + l]", p->w.in[1],
                            (long long)p->h.out, (long long)p->v.out, (long long)p->s.channels);
@@ -139,7 +166,8 @@ static void print_taps(const Pool *p) {
   text_line(x, "GC_BRANCH;");
   text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < w; l++) {");
-  print_tap(p, arena_printf(p->w.g->a, "r * %lld + s", (long long)p->v.taps), "acc[l]", "most[l]");
+  print_tap(p, arena_printf(p->w.g->a, "r * %lld + s", (long long)p->v.taps), "", "acc[l]",
+            "most[l]");
   for (int i = 0; i < 3; i++) text_close(x, "}");
 }
 
@@ -182,22 +210,27 @@ static void print_results(const Pool *p, const char *const *coord, const char *f
   text_close(x, "}");
 }
 
+/* A mean is a sum by the pixels of the window at (oy, ox). */
+static void print_division(const Pool *p) {
+  const Group *gr = p->w.gr;
+  if (gr->root->kind != OP_AVG_POOL) return;
+  PoolGeom c = pool_geom(gr->e, gr->root);
+  text_line(p->w.x, "const %s count = %s;", p->w.T, window_count_text(&p->w, &c, "oy", "ox"));
+  text_line(p->w.x, "for (int l = 0; l < w; l++) acc[l] /= count;");
+}
+
+/* The row among those of all images. */
+static const char *row_of(const Pool *p) {
+  if (text_is_number(p->rows)) return "u";
+  return arena_printf(p->w.g->a, "(n * %lld + oy)", (long long)p->w.gr->domain->dim[2]);
+}
+
 /* What is done with the sums, for the pixel (oy, ox). */
 static void print_pixel_end(const Pool *p) {
-  const Group *gr = p->w.gr;
-  Text *x = p->w.x;
-  const Type *t = gr->domain;
-  if (gr->root->kind == OP_AVG_POOL) {
-    PoolGeom c = pool_geom(gr->e, gr->root);
-    text_line(x, "const %s count = %s;", p->w.T, window_count_text(&p->w, &c, "oy", "ox"));
-    text_line(x, "for (int l = 0; l < w; l++) acc[l] /= count;");
-  }
-  const char *row = "u"; /* of all images' */
-  if (!text_is_number(p->rows))
-    row = arena_printf(p->w.g->a, "(n * %lld + oy)", (long long)t->dim[2]);
+  print_division(p);
   print_results(p, (const char *[]){"n", "(k0 + l)", "oy", "ox"},
-                arena_printf(p->w.g->a, "(%s * %lld + ox) * %lld + k0", row, (long long)t->dim[3],
-                             (long long)p->s.channels));
+                arena_printf(p->w.g->a, "(%s * %lld + ox) * %lld + k0", row_of(p),
+                             (long long)p->w.gr->domain->dim[3], (long long)p->s.channels));
 }
 
 /* Every pixel and its taps in loops, each tap tested. */
@@ -214,6 +247,41 @@ static void print_loops(Pool *p) {
 
 /* ---- taps written out ---- */
 
+/* The pixels of a tile read neighbours, so that their channels are one sequence. */
+static bool is_flat(const Pool *p, const Phase *columns) {
+  const OpKind kind = p->w.op->kind;
+  return columns->over == 1 && (kind == OP_MAX_POOL || kind == OP_MAX_POOL_GRAD);
+}
+
+/* Opens the loop over tiles of a span's pixels, and one over those of a tile; what ends the loop
+   over cells, of a pixel or of all. */
+static const char *open_tiles(Pool *p, const Phase *columns, const char *from, const char *less) {
+  Text *x = p->w.x;
+  Gen *g = p->w.g;
+  const long long channels = p->s.channels, n = columns->n, tile = p->tile;
+  text_open(x, "for (long i0 = %s, many; i0 < %lld%s; i0 += many) {", from, n, less);
+  text_line(x, "many = %lld%s - i0 < %lld ? %lld%s - i0 : %lld;", n, less, tile, n, less, tile);
+  p->w = window_new(g, p->w.gr, x, 0);
+  text_line(x, "GC_LANES %s tile[%lld];", p->w.T, tile * channels + REGISTER);
+  text_line(x, "enum { k0 = 0, w = %lld };", channels);
+  p->named = false;
+  if (is_flat(p, columns)) {
+    const Op *op = p->w.op;
+    p->named =
+        op->kind == OP_MAX_POOL_GRAD && value_type(p->w.gr->e, op->operands[1])->dtype == DT_U8;
+    text_open(x, "{");
+    text_line(x, "const long i = i0;");
+    text_line(x, "%s *acc = tile;", p->w.T);
+    return arena_printf(g->a, "(many * w + %d) / %d * %d", REGISTER - 1, REGISTER, REGISTER);
+  }
+  text_open(x, "for (long i = i0; i < i0 + many; i++) {"); /* cells behind one are the next one's */
+  text_line(x, "const long ox = %lld + i * %lld;", (long long)columns->first,
+            (long long)columns->step);
+  text_line(x, "(void)ox;");
+  text_line(x, "%s *acc = tile + (i - i0) * w;", p->w.T);
+  return arena_printf(g->a, "%lld", (channels + CELL - 1) / CELL * CELL);
+}
+
 /* Opens the loops over the pixels of a span of columns and their blocks of channels; what ends the
    loop over a block's cells. */
 static const char *open_span(Pool *p, const Phase *columns) {
@@ -221,6 +289,7 @@ static const char *open_span(Pool *p, const Phase *columns) {
   Gen *g = p->w.g;
   const char *from = p->less && columns->side > 0 ? "-less" : "0";
   const char *less = p->less && columns->side >= 0 ? " - less" : "";
+  if (p->tile) return open_tiles(p, columns, from, less);
   text_open(x, "for (long i = %s; i < %lld%s; i++) {", from, (long long)columns->n, less);
   text_line(x, "const long ox = %lld + i * %lld;", (long long)columns->first,
             (long long)columns->step);
@@ -231,22 +300,93 @@ static const char *open_span(Pool *p, const Phase *columns) {
                                     : arena_printf(g->a, "%d", wide);
 }
 
-static void close_span(Pool *p) {
+typedef struct Pixels {
+  const Pool *p;
+  const Phase *columns;
+} Pixels;
+
+static void print_pixel(const void *of, Text *x) {
+  const Pixels *s = of;
+  const Pool *p = s->p;
+  text_line(x, "const long ox = %lld + (i0 + i) * %lld;", (long long)s->columns->first,
+            (long long)s->columns->step);
+  text_line(x, "const long flat = (%s * %lld + ox) * %lld;", row_of(p),
+            (long long)p->w.gr->domain->dim[3], (long long)p->s.channels);
+  text_line(x, "const %s *acc = tile + i * w;", p->w.T);
+  text_line(x, "(void)flat, (void)acc;");
+}
+
+/* The sums of a tile become results. */
+static void close_tiles(Pool *p, const Phase *columns) {
+  Text *x = p->w.x;
+  print_division(p);
+  text_close(x, "}");
+  const Pixels pixels = {p, columns};
+  const EpilogueRows rows = {.row = "i",
+                             .rows = "many",
+                             .width = p->s.channels,
+                             .joined = columns->step == 1,
+                             .compact = "tile",
+                             .place = print_pixel,
+                             .of = &pixels};
+  const EpilogueSite s = {.shape = p->w.gr->domain,
+                          .coord = (const char *[]){"n", "j", "oy", "ox"},
+                          .flat = "(flat + j)",
+                          .layout = pixel_layout(p->w.g->ctx),
+                          .have = p->w.op->results[0],
+                          .have_text = "acc[j]"};
+  epilogue_rows(p->w.g, x, p->w.gr, &rows, &s);
+  text_close(x, "}");
+}
+
+static void close_span(Pool *p, const Phase *columns) {
+  if (p->tile) {
+    close_tiles(p, columns);
+    return;
+  }
   print_pixel_end(p);
   for (int i = 0; i < 2; i++) text_close(p->w.x, "}");
 }
 
+static void print_column(const Pool *p, const Phase *columns, const Tap *c) {
+  text_line(p->w.x, "const long col = i * %lld + %lld;", (long long)columns->over,
+            (long long)c->at);
+}
+
+static void print_row_of(const Pool *p, const Phase *rows, const Tap *r) {
+  text_line(p->w.x, "const long row = y * %lld + %lld;", (long long)rows->over, (long long)r->at);
+}
+
 /* A tap in the column of the window that `c` names. */
 static void print_tap_at(const Pool *p, const Phase *columns, const Tap *c, const char *tap,
-                         const char *acc, const char *most) {
-  Text *x = p->w.x;
-  text_line(x, "const long col = i * %lld + %lld;", (long long)columns->over, (long long)c->at);
+                         const char *name, const char *acc, const char *most) {
+  print_column(p, columns, c);
   print_count(p);
-  print_tap(p, tap, acc, most);
+  print_tap(p, tap, name, acc, most);
+}
+
+/* The taps that the windows of a tile's pixels name: gcc finds short vectors alone for a loop over
+   numbers of 8 and 32 bits, and branches for what they leave over. rows: NULL: `row` is known. */
+static void print_named(const Pool *p, const Phase *rows, const Tap *r, const Phase *columns,
+                        const Tap *c, const char *name) {
+  if (!p->named) return;
+  Text *x = p->w.x;
+  text_line(x, "GC_LANES i32 named%s[%lld];", name,
+            (long long)(p->tile * p->s.channels + REGISTER));
+  text_open(x, "{");
+  if (rows) print_row_of(p, rows, r);
+  print_column(p, columns, c);
+  text_line(x, "widen_row_u8(named%s, in%d + %s, many * w);", name, p->w.in[1],
+            pixel_at(p, p->h.out, p->v.out));
+  text_close(x, "}");
 }
 
 static const Tap *tap_at(const Pool *p, const Phase *f, int k) {
   return &f->tap[p->descending ? f->ntaps - 1 - k : k];
+}
+
+static const char *tap_number(const Pool *p, const Tap *r, const Tap *c) {
+  return arena_printf(p->w.g->a, "%lld", (long long)(r->index * p->v.taps + c->index));
 }
 
 /* The pixels of a span of rows by one of columns. */
@@ -254,6 +394,11 @@ static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
   Text *x = p->w.x;
   Gen *g = p->w.g;
   const char *end = open_span(p, columns);
+  for (int i = 0; i < rows->ntaps; i++)
+    for (int k = 0; k < columns->ntaps; k++) {
+      const Tap *r = tap_at(p, rows, i), *c = tap_at(p, columns, k);
+      print_named(p, rows, r, columns, c, tap_number(p, r, c));
+    }
   text_line(x, "GC_BRANCH;");
   text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < %s; l++) {", end);
@@ -263,15 +408,14 @@ static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
     for (int k = 0; k < columns->ntaps; k++) {
       const Tap *r = tap_at(p, rows, i), *c = tap_at(p, columns, k);
       text_open(x, "{");
-      text_line(x, "const long row = y * %lld + %lld;", (long long)rows->over, (long long)r->at);
-      print_tap_at(p, columns, c,
-                   arena_printf(g->a, "%lld", (long long)(r->index * p->v.taps + c->index)), "sum",
-                   "best");
+      print_row_of(p, rows, r);
+      const char *tap = tap_number(p, r, c);
+      print_tap_at(p, columns, c, tap, tap, "sum", "best");
       text_close(x, "}");
     }
   text_line(x, "acc[l] = sum;");
   text_close(x, "}");
-  close_span(p);
+  close_span(p, columns);
 }
 
 /* The pixels of a span of columns in any row: the window's rows in a loop. */
@@ -284,15 +428,16 @@ static void print_column_span(Pool *p, const Phase *columns) {
   text_line(x, "GC_BRANCH;");
   for (int k = 0; k < columns->ntaps; k++) {
     const Tap *c = tap_at(p, columns, k);
+    const char *name = arena_printf(g->a, "%lld", (long long)c->index);
+    print_named(p, NULL, NULL, columns, c, name);
     text_line(x, "GC_IVDEP");
     text_open(x, "for (int l = 0; l < %s; l++) {", end);
-    print_tap_at(p, columns, c,
-                 arena_printf(g->a, "r * %lld + %lld", (long long)p->v.taps, (long long)c->index),
-                 "acc[l]", "most[l]");
+    print_tap_at(p, columns, c, arena_printf(g->a, "r * %lld + %s", (long long)p->v.taps, name),
+                 name, "acc[l]", "most[l]");
     text_close(x, "}");
   }
   text_close(x, "}");
-  close_span(p);
+  close_span(p, columns);
 }
 
 static void print_spans(Pool *p, const Phase *rows, int nrows, const Phase *columns, int ncolumns) {

@@ -356,6 +356,6 @@ Window window_new(Gen *g, const Group *gr, Text *x, int columns) {
   Dtype out = value_type(gr->e, w.op->results[0])->dtype;
   const char *sum = columns == 1 ? "acc[0]" : "acc[l]";
   w.sum = index ? arena_printf(g->a, "(%s)%s", dtype_compute(out), sum) : sum;
-  text_line(x, "GC_LANES %s acc[%d];", index ? "int32_t" : w.T, columns);
+  if (columns) text_line(x, "GC_LANES %s acc[%d];", index ? "int32_t" : w.T, columns);
   return w;
 }

@@ -1,8 +1,9 @@
 /* Convolutions and pools, as far as their text is the same for every target: what is summed for a
    block of columns of one row of the result.
    Contract: in scope are i0, i1, i2, the row's place in the result; j0, the first column of the
-   block; w, its columns; `pos`, the type of positions. window_new declares acc[columns]; behind the
-   text of window_sums acc[0 … w) are the results' sums, and `sum` is the result of column l. */
+   block; w, its columns; `pos`, the type of positions. window_new declares acc[columns], unless
+   there are none; behind the text of window_sums acc[0 … w) are the results' sums, and `sum` is the
+   result of column l. */
 #ifndef GC_CODEGEN_WINDOW_H
 #define GC_CODEGEN_WINDOW_H
 #include "codegen/print/printer.h"

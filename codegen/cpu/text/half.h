@@ -164,6 +164,20 @@ INL void narrow_rows_f16(uint16_t *restrict to, const f32 *restrict from, long n
   GC_ROLLED for (; j + VW <= n; j += VW) store_row_f16(to + j, from + j, VW);
   GC_ROLLED for (; j < n; j++) to[j] = f32_to_f16(from[j]);
 }
+/* section widen_row_u8: GcWords */
+/* n bytes as 32 bits, and what lies behind them: both have room for whole registers. */
+INL void widen_row_u8(i32 *restrict to, const uint8_t *restrict from, long n) {
+#if defined(GC_AVX2) || defined(GC_AVX512)
+  typedef uint8_t Stored __attribute__((vector_size(VW), may_alias, aligned(1)));
+  GC_ROLLED for (long j = 0; j < n; j += VW) {
+    GcWords w;
+    __asm__("vpmovzxbd %1, %0" : "=v"(w) : "m"(*(const Stored *)(from + j)));
+    __builtin_memcpy(to + j, &w, sizeof w);
+  }
+#else
+  GC_IVDEP for (long j = 0; j < n; j++) to[j] = from[j];
+#endif
+}
 /* section widen_row_bf16 widen_row_f16: load_bf16 load_f16 */
 /* n numbers as f32, and what lies behind them: both have room for whole registers. */
 INL void widen_row_bf16(f32 *restrict to, const uint16_t *restrict from, long n) {
