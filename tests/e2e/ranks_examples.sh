@@ -9,6 +9,8 @@
 . "$(dirname "$0")/common.sh"
 driver=${5-} nccl=${6-}
 export CC="$here/tests/cc-O0" # 150 programs of five steps
+# hwloc of MPICH asks for X displays by name, which takes ranks seconds each where nobody knows the host's name
+export HWLOC_COMPONENTS=-gl
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
 batch=16
 # Sums over the ranks are in another order: bounds of losses, and of the weights and moments of a checkpoint as shares of

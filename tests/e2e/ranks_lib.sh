@@ -3,6 +3,8 @@
 # process; what goes wrong on one rank fails on all; a rank that is lost is heard of within the time that was set.
 . "$(dirname "$0")/common.sh"
 unoptimised
+# hwloc of MPICH asks for X displays by name, which takes ranks seconds each where nobody knows the host's name
+export HWLOC_COMPONENTS=-gl
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
 cat >net.g <<'END'
 hyper lr = 0.1
