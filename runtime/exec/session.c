@@ -160,11 +160,21 @@ static bool make_image(Session *s, OutFile *out, const ImageOf *of, Err *e) {
          image_write(out, of, s->memory.region[GC_GLOBALS], e);
 }
 
-bool session_load_image(Session *s, const ImageOf *of, bool *written, const char **why, Err *e) {
+static void on_all_threads(void *pool, ImageJob *job, void *arg) {
+  if (pool_size(pool) > 1)
+    pool_run(pool, job, arg);
+  else
+    job(arg, 0, 1);
+}
+
+bool session_load_image(Session *s, const ImageOf *given, bool *written, const char **why, Err *e) {
   const char *none;
   bool mapped;
   OutFile out = {.fd = -1};
   const Globals w = session_globals(s);
+  ImageOf with_threads = *given;
+  const ImageOf *of = &with_threads;
+  with_threads.run = on_all_threads, with_threads.threads = s->pool;
   *why = NULL;
   if (s->drawn && !weights_check(&w, of->request, of->n, e)) return false;
   if (!map_image(s, of, &mapped, why, e)) return false;

@@ -6,7 +6,7 @@
    ones if the file system has such pages. Its metadata tie it to the program's layout and initial
    values, to the files of weights and to its own bytes. Files that are as old as they were are not
    read again; copied ones are compared by a hash of their contents. */
-#include "runtime/weights/image.h"
+#include "runtime/weights/image_sum.h"
 #include "runtime/weights/source.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -21,35 +21,21 @@ enum { PAGE = 1 << 16, GAP = 1 << 20 }; /* the largest page; zeros that are wort
 /* Where runs of a region of so many bytes begin and end. */
 static uint64_t step_of(uint64_t all) { return all < HUGE_PAGE ? PAGE : HUGE_PAGE; }
 
-/* ---- hashes: of accidents, not of attacks; every changed word changes the result ---- */
+/* ---- hashes ---- */
 
-static uint64_t hash(uint64_t h, const void *data, uint64_t n) {
-  const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
-  uint64_t lane[4] = {h, h ^ 1, h ^ 2, h ^ 3}, word[4];
-  const uint8_t *p = data;
-  for (uint64_t left = n; left; left -= left < 32 ? left : 32, p += 32) {
-    if (left < 32) memset(word, 0, sizeof word);
-    memcpy(word, p, left < 32 ? left : 32);
-    for (int i = 0; i < 4; i++) lane[i] = (lane[i] ^ word[i]) * odd, lane[i] ^= lane[i] >> 32;
-  }
-  h ^= n;
-  for (int i = 0; i < 4; i++) h = (h ^ lane[i]) * odd, h ^= h >> 29;
-  return h;
-}
-
-static uint64_t hash_number(uint64_t h, uint64_t v) { return hash(h, &v, sizeof v); }
+static uint64_t hash_number(uint64_t h, uint64_t v) { return image_hash(h, &v, sizeof v); }
 
 static uint64_t hash_text(uint64_t h, const char *s) {
-  return s ? hash(h, s, strlen(s) + 1) : hash_number(h, 0);
+  return s ? image_hash(h, s, strlen(s) + 1) : hash_number(h, 0);
 }
 
 static uint64_t hash_tensor(uint64_t h, const GcTensor *t) {
   h = hash_text(h, t->name);
-  h = hash(h, t->dims, (uint64_t)t->rank * sizeof *t->dims);
+  h = image_hash(h, t->dims, (uint64_t)t->rank * sizeof *t->dims);
   for (int i = 0; t->order && i < t->rank; i++) h = hash_number(h, (uint64_t)t->order[i]);
   const uint64_t at[] = {t->dtype,  (uint64_t)t->rank,  t->bytes,
                          t->offset, (uint64_t)t->panel, (uint64_t)t->interleaved};
-  return hash(h, at, sizeof at);
+  return image_hash(h, at, sizeof at);
 }
 
 /* What decides the values of globals that no file has, but for the seed. */
@@ -58,10 +44,10 @@ static uint64_t hash_initial(uint64_t h, const GcProgram *p, const uint8_t *hype
   for (int i = 0; p->init && i < p->init->nsteps; i++)
     for (int k = 0; k < p->init->steps[i].nargs; k++) {
       const GcArg *x = &p->init->steps[i].args[k];
-      if (x->region == GC_HYPERS) h = hash(h, hypers + x->offset, x->bytes);
+      if (x->region == GC_HYPERS) h = image_hash(h, hypers + x->offset, x->bytes);
     }
   return weights_are_own()
-             ? hash(h, gc_weights.begin, (uint64_t)(gc_weights.end - gc_weights.begin))
+             ? image_hash(h, gc_weights.begin, (uint64_t)(gc_weights.end - gc_weights.begin))
              : h;
 }
 
@@ -78,7 +64,7 @@ static uint64_t hash_program(const GcProgram *p) {
                             q ? (uint64_t)q->bits : 0,
                             q ? (uint64_t)q->group : 0,
                             q && q->scales};
-    h = hash(h, how, sizeof how);
+    h = image_hash(h, how, sizeof how);
     if (q) h = hash_tensor(h, &q->t);
   }
   return h;
@@ -98,7 +84,7 @@ static uint64_t hash_age(uint64_t h, const struct stat *st) {
   const uint64_t all[] = {(uint64_t)st->st_ino,         (uint64_t)st->st_size,
                           (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
                           (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
-  return hash(h, all, sizeof all);
+  return image_hash(h, all, sizeof all);
 }
 
 static uint64_t hash_size(uint64_t h, const struct stat *st) {
@@ -112,7 +98,7 @@ static bool hash_contents(const ImageOf *of, const WeightsSource *s, uint64_t *h
       for (uint64_t at = 0, n; at < f->size; at += n) {
         n = f->size - at < STAGE_BYTES ? f->size - at : STAGE_BYTES;
         if (!file_read(f, at, of->stage, n, e)) return false;
-        *h = hash(*h, of->stage, n);
+        *h = image_hash(*h, of->stage, n);
       }
     }
   return true;
@@ -219,28 +205,16 @@ bool image_run(const Image *m, uint64_t i, ImageRun *run) {
   return true;
 }
 
-/* Of a run, piece by piece. mapped: it is a file's, whose pages are left to the system again, so
-   that the process has in memory what its kernels read, and no more. */
-static uint64_t hash_run(uint64_t begin, const uint8_t *data, uint64_t bytes, bool mapped) {
-  enum { PIECE = 1 << 22 };
-  uint64_t sum = 0;
-  for (uint64_t at = 0, n; at < bytes; at += n) {
-    n = bytes - at < PIECE ? bytes - at : PIECE;
-    sum ^= hash(begin + at, data + at, n);
-    if (mapped) file_forget(data + at, n);
-  }
-  return sum;
-}
-
 /* Whether the runs are as they were written. */
-static bool are_sound(const Image *m, bool *sound, Err *e) {
+static bool are_sound(const Image *m, const ImageOf *of, bool *sound, Err *e) {
   uint64_t sum = 0;
   ImageRun r;
   uint8_t *at = mmap(NULL, m->file.size, PROT_READ, MAP_PRIVATE, m->file.fd, 0);
   if (at == MAP_FAILED)
     return err_set(e, EXIT_ENV, "%s: cannot be mapped: %s", m->file.path, strerror(errno));
   madvise(at, m->file.size, MADV_HUGEPAGE); /* who maps the runs finds the pages that this reads */
-  for (uint64_t i = 0; image_run(m, i, &r); i++) sum ^= hash_run(r.begin, at + r.at, r.bytes, true);
+  for (uint64_t i = 0; image_run(m, i, &r); i++)
+    sum ^= image_sum(of, r.begin, at + r.at, r.bytes, true);
   munmap(at, m->file.size);
   *sound = key_is(&m->table, KEY_SUM, sum);
   return true;
@@ -274,7 +248,7 @@ bool image_open(Image *m, const ImageOf *of, Err *e) {
   }
   bool is = false, opened = safe_open(&m->table, &m->file, &damage);
   if (opened && !is_of(of, &m->table, &is, e)) return false;
-  if (is && runs_fit(&m->table, of->program->globals_bytes) && !are_sound(m, &m->fits, e))
+  if (is && runs_fit(&m->table, of->program->globals_bytes) && !are_sound(m, of, &m->fits, e))
     return false;
   if (!m->fits) m->why = opened && !is ? "is of another program or of other weights" : "is damaged";
   return true;
@@ -356,7 +330,7 @@ bool image_write(OutFile *out, const ImageOf *of, const uint8_t *base, Err *e) {
   ok = ok && hash_contents(of, s, &k.at[KEY_CONTENT], e);
   close_sources(of, s);
   while (ok && next_run(base, all, r.begin + r.bytes, &r))
-    k.at[KEY_SUM] ^= hash_run(r.begin, base + r.begin, r.bytes, false);
+    k.at[KEY_SUM] ^= image_sum(of, r.begin, base + r.begin, r.bytes, false);
   ok = ok && out_begin(out, e);
   if (ok && !put(out, &k, base, all, e)) return out_abort(out), false;
   return ok && out_commit(out, e);

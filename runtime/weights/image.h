@@ -7,6 +7,7 @@
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/weights.h"
 
+typedef void ImageJob(void *arg, int t, int nt); /* what thread t of nt does */
 typedef struct ImageOf {
   const char *path; /* of the image */
   const GcProgram *program;
@@ -15,6 +16,9 @@ typedef struct ImageOf {
   uint64_t seed;         /* of initial values, if the files do not have all */
   const uint8_t *hypers; /* the region, as the program's init reads it */
   uint8_t *stage;        /* STAGE_BYTES */
+  /* Runs a job on all threads, as the kernels that read the weights will; NULL: on the caller's. */
+  void (*run)(void *threads, ImageJob *job, void *arg);
+  void *threads;
 } ImageOf;
 typedef struct Image {
   File file;
