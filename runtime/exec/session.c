@@ -92,11 +92,13 @@ bool session_initialize(Session *s, uint64_t seed, unsigned skip) {
   if (!put_tables(s)) return false;
   s->drawn = !s->init;
   if (s->drawn) return true;
-  if (weights_own_all(s->program)) skip |= 1U << GC_PARAM;
+  const unsigned own = weights_own_all(s->program) ? 1U << GC_PARAM : 0;
+  skip |= own;
   session_run(s, s->init, &(RunRequest){.batch = NO_BATCH, .skip = skip});
   if (session_fault(s, s->init->entry, NO_BATCH)) return false;
   s->drawn = true;
   if (!gc_weights.begin) return true;
+  session_touch(s, own, false); /* tables may be pages of the program's file instead */
   const Globals w = session_globals(s);
   s->drawn =
       session_download(s, &s->err) && weights_read_own(&w, &s->err) && session_upload(s, &s->err);
@@ -146,7 +148,7 @@ bool session_load(Session *s, const WeightsRequest *q, int n, unsigned skip, Err
     session_recover(s, &ignored);
     return false;
   }
-  if (!drawn) session_touch(s, spared);
+  if (!drawn) session_touch(s, spared, true);
   s->drawn = session_download(s, e) && weights_read(&w, q, n, e) && session_upload(s, e);
   s->drawn |= drawn;
   return !e->code;

@@ -113,8 +113,9 @@ Globals session_globals(const Session *s); /* as the host has them */
 
 /* ---- touch.c ---- */
 /* Globals of these kinds, 1 << GcGlobalKind, lie near the threads that will read them, if nothing
-   has been written to them. From thread 0, between runs. */
-void session_touch(const Session *s, unsigned kinds);
+   has been written to them. tables: also those of which data choose rows, which no thread owns.
+   From thread 0, between runs. */
+void session_touch(const Session *s, unsigned kinds, bool tables);
 
 /* ---- cpu.c: the host's processor ---- */
 extern const DeviceOps cpu_device;

@@ -1,7 +1,8 @@
-/* Where weights of files lie. A page gets memory of the node whose processor writes to it first,
-   and one thread reads files. So each thread first touches the part of each weight that it will
-   read: products number the panels of their weight in the order in which they lie, and cut that
-   number among the threads as this does (gcrt.h). Contract: values stay as they are. */
+/* Where weights of files, or of the program itself, lie. A page gets memory of the node whose
+   processor writes to it first, and one thread reads files. So each thread first touches the part
+   of each weight that it will read: products number the panels of their weight in the order in
+   which they lie, and cut that number among the threads as this does (gcrt.h). Contract: values
+   stay as they are. */
 #include "runtime/exec/memory.h"
 #include "runtime/exec/session.h"
 #include <unistd.h>
@@ -9,6 +10,7 @@
 typedef struct TouchJob {
   const Session *s;
   unsigned kinds;
+  bool tables; /* those of which data choose rows, too */
   uint64_t page;
 } TouchJob;
 
@@ -28,13 +30,13 @@ static void touch(void *arg, int t, int nt) {
   const GcProgram *p = j->s->program;
   for (int i = 0; i < p->nglobals; i++) {
     const GcGlobal *g = &p->globals[i];
-    if (j->kinds >> g->kind & 1 && !g->transient)
+    if (j->kinds >> g->kind & 1 && !g->transient && (j->tables || !g->by_rows))
       touch_part(session_at(j->s, &g->t), g->t.bytes, j, (uint64_t)t, (uint64_t)nt);
   }
 }
 
-void session_touch(const Session *s, unsigned kinds) {
+void session_touch(const Session *s, unsigned kinds, bool tables) {
   if (!s->plan.ops->on_host || pool_size(s->pool) == 1) return;
-  TouchJob j = {.s = s, .kinds = kinds, .page = (uint64_t)sysconf(_SC_PAGESIZE)};
+  TouchJob j = {.s = s, .kinds = kinds, .tables = tables, .page = (uint64_t)sysconf(_SC_PAGESIZE)};
   pool_run(s->pool, touch, &j);
 }

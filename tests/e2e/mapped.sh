@@ -46,6 +46,7 @@ touch w.st
 mapped read.npy --load w.st,image=w.img
 cp w.st copy.st
 mapped read.npy --load copy.st,image=w.img --threads 2
+mapped read.npy --load copy.st,image=w.img --threads 16
 # an image that is cut short while a run reads it
 cp w.img short.img
 run 0 $predict --load w.st,image=short.img --y mapped.npy
