@@ -6,14 +6,17 @@
    ones if the file system has such pages. Its metadata tie it to the program's layout and initial
    values, to the files of weights and to its own bytes. Files that are as old as they were are not
    read again; copied ones are compared by a hash of their contents. */
+#include "runtime/weights/image_pieces.h"
 #include "runtime/weights/image_sum.h"
 #include "runtime/weights/source.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char begins[] = "{\"__metadata__\":{\"format\":\"gc\",\"" IMAGE_KEY "\":";
 enum { PAGE = 1 << 16, GAP = 1 << 20 }; /* the largest page; zeros that are worth leaving out */
@@ -302,16 +305,46 @@ static char *header(const Keys *k, const uint8_t *base, uint64_t all, size_t *si
   return NULL;
 }
 
-static bool put(OutFile *out, const Keys *k, const uint8_t *base, uint64_t all, Err *e) {
+typedef struct Put { /* a run into a file */
+  int fd;
+  const uint8_t *base; /* of the region */
+  uint64_t begin, to;  /* in the region, and in the file */
+  _Atomic bool failed;
+} Put;
+
+static void put_piece(void *arg, uint64_t at, uint64_t n) {
+  Put *p = arg;
+  while (n && !p->failed) {
+    ssize_t w = pwrite(p->fd, p->base + at, n, (off_t)(p->to + (at - p->begin)));
+    if (w < 0 && errno == EINTR) continue;
+    if (w <= 0)
+      p->failed = true;
+    else
+      at += (uint64_t)w, n -= (uint64_t)w;
+  }
+}
+
+/* Where a thread fails, the caller's tries once more, and says why. */
+static bool put_run(OutFile *out, const ImageOf *of, const uint8_t *base, const ImageRun *r,
+                    Err *e) {
+  Put p = {.fd = out->fd, .base = base, .begin = r->begin, .to = r->at};
+  image_pieces(of, r->begin, r->bytes, put_piece, &p);
+  return !p.failed || out_patch(out, r->at, base + r->begin, r->bytes, e);
+}
+
+static bool put(OutFile *out, const ImageOf *of, const Keys *k, const uint8_t *base, Err *e) {
+  const uint64_t all = of->program->globals_bytes;
   size_t size = 0;
   char *text = header(k, base, all, &size);
-  uint64_t n = size;
+  uint64_t n = size, at = 8 + n;
   ImageRun r = {0};
   bool ok = text || err_set(e, EXIT_ENV, "no memory for the header of an image");
   ok = ok && out_write(out, &n, 8, e) && out_write(out, text, n, e);
   free(text);
-  while (ok && next_run(base, all, r.begin + r.bytes, &r))
-    ok = out_write(out, base + r.begin, r.bytes, e);
+  for (; ok && next_run(base, all, r.begin + r.bytes, &r); at += r.bytes) {
+    r.at = at;
+    ok = out->direct ? out_write(out, base + r.begin, r.bytes, e) : put_run(out, of, base, &r, e);
+  }
   return ok;
 }
 
@@ -332,6 +365,6 @@ bool image_write(OutFile *out, const ImageOf *of, const uint8_t *base, Err *e) {
   while (ok && next_run(base, all, r.begin + r.bytes, &r))
     k.at[KEY_SUM] ^= image_sum(of, r.begin, base + r.begin, r.bytes, false);
   ok = ok && out_begin(out, e);
-  if (ok && !put(out, &k, base, all, e)) return out_abort(out), false;
+  if (ok && !put(out, of, &k, base, e)) return out_abort(out), false;
   return ok && out_commit(out, e);
 }

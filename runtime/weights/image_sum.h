@@ -9,6 +9,4 @@ uint64_t image_hash(uint64_t h, const void *data, uint64_t n);
    system again, so that the process has in memory what its kernels read, and no more. */
 uint64_t image_sum(const ImageOf *of, uint64_t begin, const uint8_t *data, uint64_t bytes,
                    bool mapped);
-/* Of nt threads, the one that reads these bytes of the region, the part `i` of a run. */
-int image_reader(const GcProgram *p, uint64_t begin, uint64_t bytes, uint64_t i, int nt);
 #endif

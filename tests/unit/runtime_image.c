@@ -1,16 +1,17 @@
-/* The sum of an image of weights: the same for any number of threads, another one after any change,
-   and each thread reads of a large weight the part that it has in products. */
+/* Pieces of an image of weights: each is visited once, of a large weight by the thread that has the
+   part in products. The sum is the same for any number of threads, another one after a change. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
 // clang-format on
+#include "runtime/weights/image_pieces.h"
 #include "runtime/weights/image_sum.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MB = 1 << 20, PIECE = 4 * MB, REGION = 83 * MB + 4321 };
+enum { MB = 1 << 20, PIECE = IMAGE_PIECE, REGION = 83 * MB + 4321 };
 
 static const GcGlobal globals[] = {{.t = {.name = "small", .offset = 64, .bytes = 3 * MB}},
                                    {.t = {.name = "large", .offset = 5 * MB, .bytes = 71 * MB}},
@@ -65,6 +66,28 @@ static void other_after_a_change(void **state) {
   free(data);
 }
 
+typedef struct Visits {
+  uint8_t seen[REGION / MB + 1]; /* by MB */
+  uint64_t bytes;
+} Visits;
+
+static void visit(void *arg, uint64_t at, uint64_t n) {
+  Visits *v = arg;
+  for (uint64_t i = at; i < at + n; i += MB) v->seen[i / MB]++;
+  v->bytes += n;
+}
+
+static void visits_each_once(void **state) {
+  for (int i = 0; i < CASES; i++) {
+    Visits v = {0};
+    int nt = threads[i];
+    const ImageOf of = {.program = &program, .run = run_all, .threads = &nt};
+    image_pieces(&of, 3 * MB, REGION - 3 * MB, visit, &v);
+    assert_int_equal(v.bytes, REGION - 3 * MB);
+    for (int k = 0; k <= REGION / MB; k++) assert_int_equal(v.seen[k], k >= 3);
+  }
+}
+
 /* Of nt threads, the one in whose part of the large weight the byte lies. */
 static int owner(uint64_t at, int nt) {
   const uint64_t bytes = globals[1].t.bytes, in = at - globals[1].t.offset;
@@ -90,7 +113,8 @@ static void shares_what_is_small(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(equal_for_all_threads), cmocka_unit_test(other_after_a_change),
-      cmocka_unit_test(reads_its_part), cmocka_unit_test(shares_what_is_small)};
+      cmocka_unit_test(visits_each_once), cmocka_unit_test(equal_for_all_threads),
+      cmocka_unit_test(other_after_a_change), cmocka_unit_test(reads_its_part),
+      cmocka_unit_test(shares_what_is_small)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
