@@ -318,6 +318,16 @@ static int64_t most_parts(int64_t blocks, int64_t tiles, int64_t k) {
   return most < 2 ? 0 : most;
 }
 
+/* Whether a run may have three parts, in tiles of twice the columns (depth_part), if it has `least`
+   or more of the batch's products and rows, and at most those of the schedule. */
+static bool may_have_three(const GridMachine *machine, const GridProductShape *s,
+                           const GridProductSchedule *p) {
+  const int64_t down = ceil_div(s->least_m, DEPTH_ROWS), most_down = ceil_div(p->m, DEPTH_ROWS);
+  return DEPTH_THREE * s->least_batch * down * ceil_div(p->n, 2 * DEPTH_COLUMNS) <=
+             machine->blocks &&
+         2 * p->batch * most_down * ceil_div(p->n, DEPTH_COLUMNS) > machine->blocks;
+}
+
 /* Parts of the depth: a function of the shape alone, which a quantized operand does not change.
    Where a run decides the shape, it evaluates the same function; sums of its parts take no more
    bytes than its operands, nor than those of tiles for all multiprocessors. */
@@ -337,14 +347,17 @@ static void choose_parts(const GridMachine *machine, const GridProductShape *s,
                 of_few = s->least_m > DEPTH_FEW
                              ? 0
                              : most_parts((int64_t)DEPTH_WARPS * machine->blocks, tiles, p->k);
-  if (most < 2 && of_few < 2) return;
+  const bool three = may_have_three(machine, s, p);
+  if (most < 2 && of_few < 2 && !three) return;
   p->most = (int)(most > of_few ? most : of_few);
+  if (three && p->most < DEPTH_THREE) p->most = DEPTH_THREE;
   const int64_t few = p->m < DEPTH_FEW ? p->m : DEPTH_FEW,
                 sums_of_few = of_few * p->batch * few * p->n;
-  const uint64_t all = (uint64_t)(most * sums > sums_of_few ? most * sums : sums_of_few) *
-                       sizeof(float),
+  const int64_t of_rows = (three && most < DEPTH_THREE ? DEPTH_THREE : most) * sums;
+  const uint64_t all = (uint64_t)(of_rows > sums_of_few ? of_rows : sums_of_few) * sizeof(float),
                  operands = (uint64_t)(p->batch * p->k * (p->m + p->n) * size),
-                 of_tiles = (uint64_t)machine->blocks * DEPTH_ROWS * DEPTH_COLUMNS * sizeof(float);
+                 of_tiles = (uint64_t)machine->blocks * DEPTH_ROWS * DEPTH_COLUMNS *
+                            (three ? 2 : 1) * sizeof(float);
   p->sums = all < operands ? all : operands;
   if (p->sums > of_tiles) p->sums = of_tiles;
 }

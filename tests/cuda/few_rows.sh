@@ -65,6 +65,17 @@ rows() {
   "$gc" plain-exact.g --target=cuda --arch=$arch --print-schedules >forms 2>&1
   for p in plain across layers; do mv $p.any $p.g; done
 }
+# more rows, in three parts of the depth as in tiles of twice the columns
+cat >three.g <<'END'
+entry three(x : f32[b <= 40, n <= 70, 1600], w : f32[b, 1600, 72]) { return y = f32(bf16(x) @ bf16(w)) }
+END
+compile three.g --target=cuda --arch=$arch -o three
+three() { # B N
+  "$mkdata" npy f32 "$1,$2,1600" 1 xt.npy && "$mkdata" npy f32 "$1,1600,72" 2 wt.npy || fail 'no data could be made'
+  sizes three "b=$1 n=$2" y --x xt.npy --w wt.npy
+  "$gc" three-exact.g --target=cuda --arch=$arch --print-schedules >out 2>&1
+  grep -q "^cuda .*product .* parts=$3 " out || fail "a product of $1 times $2 rows has not $3 parts"
+}
 # steps that are equal at the bound, and the last of which may be a part; a depth of several chains
 cat >floats.g <<'END'
 entry floats(x : f32[1, n <= 784], w : f32[n, 40], y : f32[4, d <= 1300], v : f32[d, 9], u : f32[r <= 7, 230], t : f32[230, 40]) {
@@ -81,9 +92,13 @@ if is_drawn few_rows 2; then
   floats 784 1300 7
   floats 113 1 2
   rows 40 1 11 16
+  three 33 30 3
+  three 40 17 3
 else
   floats 671 1029 1
   rows 40 2 9
+  three 33 70 3
+  three 20 17 3
   rows 13 5 # the run decides how many parts the warps do
   grep -q '^cuda .*product .*thin=yes' bound || fail 'no kernel of bounded rows is thin'
 fi

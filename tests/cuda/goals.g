@@ -5,6 +5,7 @@ entry product_f32(x : f32[4096, 4096], w : f32[4096, 4096]) { return y = x @ w }
 entry weight_grad(x : f32[4096, 4096], dy : f32[4096, 4096]) { return dw = transpose(x, [1, 0]) @ dy }
 entry head(x : bf16[4096, 768], w : bf16[768, 50257]) { return y = x @ w }
 entry head_grad(dy : bf16[4096, 50257], x : bf16[4096, 768]) { return dw = transpose(x, [1, 0]) @ dy }
+entry small_grad(x : bf16[4096, 768], dy : bf16[4096, 768]) { return dw = transpose(x, [1, 0]) @ dy }
 entry thin(x : bf16[1, 4096], w : bf16[4096, 16384]) { return y = x @ w }
 entry thin_f32(x : f32[1, 4096], w : f32[4096, 16384]) { return y = x @ w }
 entry attend(q : bf16[4, 12, 1024, 64], k : bf16[4, 12, 1024, 64], v : bf16[4, 12, 1024, 64]) {
