@@ -192,10 +192,10 @@ const char *passes_pipeline(int level) {
 #define PLAN PLAN_WITH("")
 #define FUSED                                                                                      \
   "guard,gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT                                     \
-  "shared-stacks,cheap-remat,accumulate,fuse,"
+  "shared-stacks,cheap-remat,accumulate,widen,fuse,"
   static const char *const by_level[] = {
-      "gather-matmul,autodiff,dce," UNDER_A_LIMIT "accumulate," PLAN,
-      "gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "shared-stacks,accumulate," PLAN,
+      "gather-matmul,autodiff,dce," UNDER_A_LIMIT "accumulate,widen," PLAN,
+      "gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "shared-stacks,accumulate,widen," PLAN,
       FUSED PLAN,
       FUSED PLAN_WITH("{effort=400}"),
   };
@@ -215,9 +215,11 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
   const char *behind = at + n, *late = passes_giver(behind, HAS_FUSION, &length);
   if (!late) late = passes_giver(behind, HAS_LAYOUT, &length);
   if (!late) late = behind + strlen(behind);
+  size_t widen;
   return intern_printf(
-      c, "%.*sautodiff{saved=%s},precision{products=%s},narrow-states,master-weights%.*swiden,%s%s",
+      c, "%.*sautodiff{saved=%s},precision{products=%s},narrow-states,master-weights%.*s%s%s%s",
       (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind), behind,
+      passes_stage(behind, "widen", &widen) ? "" : "widen,",
       strcmp(precision, "tf32") == 0 ? "transpose-operands,round-operands," : "", late);
 }
 
