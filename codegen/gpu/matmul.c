@@ -7,6 +7,11 @@
    operands of an element before it writes it, so results may lie over them. */
 #include "codegen/gpu/matmul.h"
 
+enum {
+  QUANTIZED_THREADS = 384 /* of a multiprocessor that has registers for them, of thin products that
+                             make numbers of integers: 168 each */
+};
+
 /* Elements from one row to the next of an operand as it is stored. */
 static int64_t row_of(const Group *gr, ValueId v) {
   const Value *x = value_at(gr->e, gr->in[group_arg(gr, v)]);
@@ -294,7 +299,8 @@ void cuda_matmul(Gen *g, const Group *gr) {
   cuda_counts(g, gr->root, p.s.n, "columns");
   cuda_counts(g, gr->root, p.s.k, "elements a sum");
   if (p.s.thin)
-    k->min_blocks = 1;
+    k->min_blocks =
+        p.s.bits && p.s.threads < QUANTIZED_THREADS ? QUANTIZED_THREADS / p.s.threads : 1;
   else if (!p.s.tensor) /* not busy: there is one for each multiprocessor at most */
     k->min_blocks = p.s.shared ? LARGE_TILE_BLOCKS : !p.s.busy;
   cuda_product_tile(g, x, &p);

@@ -273,8 +273,8 @@ static double choose_thin_quantized(const GridMachine *machine, GridProductSched
   p->bm = p->tm * (int)warps;
   for (int side = p->tb ? 1 : LOAD; side; side /= 2) {
     /* instructions of four warps for one of the depth: of a number, of a load; clocks of a warp
-       that waits for the sum before and for its part of a step from memory */
-    enum { NUMBER = 4, BYTE = 3, WAIT = 15 };
+       that waits for memory when it begins */
+    enum { NUMBER = 3, BYTE = 4, WAIT = 1 };
     if (p->n % side || side * rows > SUMS) continue;
     const int64_t blocks = ceil_div(p->n, side * machine->warp) * ceil_div(p->m, p->bm);
     const double resident = (double)ceil_div(blocks, machine->multiprocessors);

@@ -62,3 +62,9 @@ entry tall_f16_q4(x : f16[512, 4096], q : u8[16384, 2048], s : bf16[16384, 128])
   return y = x @ dequantize(q, s, axis = 1, dtype = f16)'
 }
 entry rows_q8(x : f32[8, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }
+entry cumulative(x : f32[16384, 4096]) { return y = cumsum(x) }
+entry cumulative_columns(x : f32[16384, 4096]) { return y = cumsum(x, 0) }
+entry sorted(x : f32[16384, 4096]) { return y = sort(x) }
+entry sorted_long(x : f32[4194304]) { return y = sort(x) }
+entry added(x : f32[50257, 768], ids : i32[65536], y : f32[65536, 768]) { return z = scatter_add(x, ids, y) }
+entry gathered_grad(t : f32[50257, 768], ids : i32[16384], dy : f32[16384, 768]) { return dt = grad(sum(gather(t, ids) * dy), t) }

@@ -95,14 +95,14 @@ entry one_tap(x : f32[2, 32, 9, 8], w : f32[20, 32, 1, 1], y : f32[2, 20, 9, 8])
   return z, d = grad(sum(z * y), w)
 }
 entry at_once(x : f32[2000], y : f32[2000]) { return a = cumsum(x * 2)[7], b = x * x + 1, c = y * y + 1 } # one launch for two
-entry quantized(x : f32[3, 75], q : i8[75, 45], s : bf16[3, 45]) { return y = x @ dequantize(q, s) }
+entry quantized(x : f32[3, 140], q : i8[140, 45], s : bf16[5, 45]) { return y = x @ dequantize(q, s) } # two steps, and a part
 entry quantized_tile(x : f32[33, 47], q : i8[47, 36], s : bf16[6, 36], p : u8[34, 24], r : bf16[34, 6]) {
   return a = x @ dequantize(q, s, group = 8), b = x @ dequantize(p, r, axis = 1, group = 8, extent = 47)'
 }
 entry quantized_tensor(x : bf16[40, 136], q : i8[136, 36], s : bf16[5, 36], p : u8[34, 68], r : bf16[34, 5]) { # 5 k-tiles
   return a = f32(x @ dequantize(q, s, dtype = bf16)), b = f32(x @ dequantize(p, r, axis = 1, dtype = bf16)')
 }
-entry quantized_turned(x : f32[2, 168], p : u8[40, 84], s : bf16[40, 6]) { return y = x @ dequantize(p, s, axis = 1)' }
+entry quantized_turned(x : f32[2, 296], p : u8[40, 148], s : bf16[40, 10]) { return y = x @ dequantize(p, s, axis = 1)' }
 entry thin(x : f32[3, 2100], w : f32[2100, 9]) { return y = x @ w } # a chain for each warp, the last one a part
 entry thin_across(x : f32[1164, 3], w : f32[37, 1164]) { return y = x' @ w' }
 entry stacked(x : f32[1, 70], a : f32[70, 40], b : f32[70, 40]) { # a norm that blocks compute, and two products in one launch

@@ -97,6 +97,9 @@ static void choose_bytes(const uint32_t *in, uint32_t *out) {
         out[4 * t + i] |= (uint32_t)(both >> 8 * (choice >> 4 * q & 7) & 0xff) << 8 * q;
     }
 }
+static void bits_within(const uint32_t *in, uint32_t *out) {
+  for (int t = 0; t < THREADS; t++) out[t] = (in[t] & in[t + THREADS]) | in[t + 2 * THREADS];
+}
 static void warp_xor(const uint32_t *in, uint32_t *out) {
   for (int t = 0; t < THREADS; t++) out[t] = in[t ^ 5];
 }
@@ -204,6 +207,7 @@ static const struct Row {
     {"k_warp_down_wide", warp_down_wide, 128, 'w'},
     {"k_warp_first", warp_first, 64, 'w'},
     {"k_choose_bytes", choose_bytes, 256, 'w'},
+    {"k_bits_within", bits_within, 64, 'w'},
     {"k_warp_xor", warp_xor, 64, 'w'},
     {"k_warp_ballot", warp_ballot, 64, 'w'},
     {"k_async_copy_4", copied_4, 128, 'w'},

@@ -32,6 +32,10 @@ KERNEL(k_warp_down_wide) {
   out[2 * threadIdx.x + 1] = (uint32_t)(x >> 32);
 }
 KERNEL(k_warp_first) { out[threadIdx.x] = (uint32_t)warp_first((i32)in[threadIdx.x]); }
+KERNEL(k_bits_within) {
+  const int t = (int)threadIdx.x;
+  out[t] = bits_within(in[t], in[t + 64], in[t + 128]);
+}
 KERNEL(k_choose_bytes) {
   const int t = (int)threadIdx.x;
   for (int i = 0; i < 4; i++) out[4 * t + i] = choose_bytes(in[t], in[t + 64], in[t + 128] >> i & 0x7777);

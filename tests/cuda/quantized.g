@@ -8,7 +8,10 @@ entry quantized_turned(x : f32[2, 2104], q : i8[70, 2104], s : bf16[70, 66], y :
   return a = x @ dequantize(q, s, axis = 1)', b = tanh(y @ dequantize(p, t, axis = 1)')
 }
 entry quantized_rows(x : f32[n <= 30, 1100], q : i8[1100, 50], s : bf16[35, 50]) { return y = x @ dequantize(q, s) }
-entry quantized_columns(x : f32[1, 30], q : i8[30, 67584], s : bf16[1, 67584]) { return y = x @ dequantize(q, s) }
+# four columns of a thread; two steps and a part
+entry quantized_columns(x : f32[1, 70], q : i8[70, 67584], s : bf16[3, 67584], y : f32[2, 133], p : u8[67, 67584], r : bf16[5, 67584]) {
+  return a = x @ dequantize(q, s), b = y @ dequantize(p, r, extent = 133)
+}
 # in tiles of 128, 64 and 32, which make numbers of integers on their way to shared memory; parts of the depth
 entry tiles(x : f32[126, 1101], q : i8[1101, 254], s : bf16[35, 254]) { return y = relu(x @ dequantize(q, s)) + 1 }
 entry tiles_turned(x : f32[128, 312], q : i8[126, 312], s : bf16[126, 10], p : u8[128, 156], r : bf16[128, 20]) {

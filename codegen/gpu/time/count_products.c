@@ -325,27 +325,31 @@ static void count_thin_tensor(Counting *n, const GridProductSchedule *p) {
 /* The same of a quantized matrix: a thread makes numbers of bytes, each for all rows of the tile.
  */
 static void count_thin_quantized(Counting *n, const GridProductSchedule *p) {
-  /* NUMBER: a byte put into place, a difference, a factor, and a part of what is done to a word.
-     SCALE: a shift and its part of a load. */
-  enum { STEP = 64, LONG_STEP = 128, CHAIN = 1024, CLOCKS = 4, NUMBER = 4, SCALE = 2 };
+  /* NUMBER: bits put into place, a difference and a factor; beside them an instruction for a word.
+     SCALE: a shift and its part of a load. Between dependent fma lie those of other numbers. */
+  enum { LOADS = 32, STEP = 64, LONG_STEP = 128, CHAIN = 1024, NUMBER = 3, SCALE = 2, WORD = 4 };
   GpuCounts *c = &n->c;
   const double warps = c->threads / (double)WARP, k = (double)p->k,
-               step = p->tb || (p->m < 3 && p->bits == 4) ? LONG_STEP : STEP;
+               step = !p->tb && p->side > 1                 ? LOADS * 8.0 / p->bits
+                      : p->tb || (p->m < 3 && p->bits == 4) ? LONG_STEP
+                                                            : STEP;
   const double m = p->m < p->bm ? (double)p->m : p->bm, side = p->side;
   const double bytes = k * p->bits / 8 * p->bn; /* of a block */
   const double of_warp = k < CHAIN * warps ? ceil(k / warps) : CHAIN * ceil(k / CHAIN / warps);
   const double numbers = k * side, groups = ceil(k / (double)p->group) * side;
+  const double words = numbers * p->bits / 8 / (p->tb ? WORD : side);
   const double loads = bytes / WARP / p->copy_b, a = k / step * ceil(m * step / WARP);
   const double through = p->tb ? bytes / WARP / 4 : 0; /* shared memory, and back */
   const double scale_loads = groups / (p->tb ? ceil(step / (double)p->group) : side);
   c->fma = numbers * m + 2 * numbers;
-  c->issue = numbers * (m + NUMBER) + k * m / 4 + (loads + scale_loads) * (1 + ADDRESS / 2.0) +
-             groups * SCALE + a * (2 + ADDRESS) + 2 * through + warps * START;
+  c->issue = numbers * (m + NUMBER) + words + k * m / 4 +
+             (loads + scale_loads) * (1 + ADDRESS / 2.0) + groups * SCALE + a * (2 + ADDRESS) +
+             2 * through + warps * START;
   c->accesses = loads + scale_loads + k * m / 4 + 2 * a + 2 * through;
   c->wavefronts = k * m / 4 + a + 2 * through;
   c->lines = bytes / (p->tb ? LINE : WARP * side) + scale_loads * (p->tb ? WARP : 1) + a;
-  c->waits = ceil(of_warp / step);
-  c->chain = of_warp * CLOCKS;
+  c->waits = 1;
+  c->covered = ceil(of_warp / step); /* the next step is loaded meanwhile */
   c->registers =
       (int)(step * p->bits / 8 * side / (p->tb ? 4 : 1)) + (int)(m * side) + OTHER_REGISTERS;
   c->shared = (int)(warps * (m * (step > p->bn ? step : p->bn) * 4 +

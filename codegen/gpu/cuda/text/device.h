@@ -175,6 +175,13 @@ INL uint32_t choose_bytes(uint32_t x, uint32_t y, uint32_t choice) {
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(choice));
   return r;
 }
+/* section bits_within */
+/* The bits `mask` of x, and those of y: one instruction, which NVRTC makes two of if mask and y are constants. */
+INL uint32_t bits_within(uint32_t x, uint32_t mask, uint32_t y) {
+  uint32_t r;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(r) : "r"(x), "r"(mask), "r"(y));
+  return r;
+}
 /* section warp_sync block_sync */
 INL void warp_sync() { __syncwarp(ALL); }
 INL void block_sync() { __syncthreads(); }
