@@ -106,16 +106,50 @@ static const char *rounding(Dtype in) {
   return in == DT_F16 ? "RoundF16" : in == DT_BF16 ? "RoundBf16" : "RoundTf32";
 }
 
+/* Columns side by side of a thread, stored in vectors: all rows have the same, and fill them. */
+static int planes_width(const Group *gr, const GridPlanesSchedule *s) {
+  const Type *t = gr->domain;
+  if (dims_bounded(t, 3, 4) || t->dim[3] % s->across) return 1;
+  const int v = cuda_width(gr, t->dim[3]);
+  return v < s->across ? v : s->across;
+}
+
+/* The sums of a thread in row p of its task, in vectors of v. */
+static void print_vectors(Gen *g, const Group *gr, Text *x, const GridPlanesSchedule *s, int v) {
+  const ValueId root = gr->root->results[0];
+  const Dtype dt = value_type(gr->e, root)->dtype;
+  static const char *const at[] = {"i0", "i1", "i2", "i3"};
+  Printer r = printer_new(g, gr, 3, 1);
+  for (int i = 0; i < 4; i++) r.coord[i].text = at[i], r.coord[i].level = 1;
+  const char *sum =
+      arena_printf(g->a, "acc[p][%s]", v < s->across ? arena_printf(g->a, "q * %d + l", v) : "l");
+  printer_bind(&r, root, printer_identity(&r, root),
+               (Printed){scalar_round_text(g->a, dt, sum), 2});
+  text_line(x, "const %s i0 = task.n, i1 = task.channel, i2 = task.y + p;", g->index);
+  if (v < s->across) text_line(x, "#pragma unroll");
+  text_open(x, v < s->across ? "for (int q = 0; q < %d; q++) {" : "{", s->across / v);
+  text_line(x, v < s->across ? "const %s i3 = task.x + q * %d;" : "const %s i3 = task.x;", g->index,
+            v);
+  r.level[0]->indent = r.level[1]->indent = x->indent;
+  cuda_vector(&r, 3, "i3", v, 1, NULL);
+  text_append(x, r.level[0]);
+  text_append(x, r.level[1]);
+  text_close(x, "}");
+}
+
 /* By planes: text/depthwise.h. */
 static void print_planes(Gen *g, const Group *gr, Text *x, const GridPlanesSchedule *s) {
   const Op *op = gr->root;
   const Dtype in = value_type(gr->e, op->operands[0])->dtype;
   const char *T = dtype_compute(in), *from = cuda_converter(g, in);
-  text_line(x, "typedef DepthwiseConv<Geometry, %s, %s, %s, %s, %s, %d, %d, %d, %d, %d, %d> Tile;",
+  const int v = planes_width(gr, s);
+  text_line(x,
+            "typedef DepthwiseConv<Geometry, %s, %s, %s, %s, %s, %d, %d, %d, %d, %d, %d, %d, %d, "
+            "%d, %d, %d, %d> Tile;",
             g->index, T, op->attr[AT_ROUND_FILTERS].i ? rounding(in) : from, from,
             op->kind == OP_CONV ? "false" : "true", s->threads, s->units, s->rows, s->down,
-            s->pitch, s->image);
-  text_line(x, "__shared__ %s smem[%d];", T,
+            s->across, s->vector, s->copy, s->pitch, s->image, s->filter, s->before, s->behind);
+  text_line(x, "__shared__ __align__(16) %s smem[%d];", T,
             s->shared / dtype_size(in == DT_F64 ? DT_F64 : DT_F32));
   text_line(x, "const int block = (int)blockIdx.x;");
   text_line(x, "if (Tile::behind(block, size)) return;");
@@ -126,14 +160,22 @@ static void print_planes(Gen *g, const Group *gr, Text *x, const GridPlanesSched
             s->threads);
   text_line(x, "const typename Tile::Task task = Tile::task(block, t, size);");
   text_line(x, "if (!task.in) continue;");
-  text_line(x, "%s acc[%d];", T, s->down);
+  text_line(x, "%s acc[%d][%d];", T, s->down, s->across);
   text_line(x, "Tile::sum(acc, smem, task, size);");
   text_line(x, "#pragma unroll");
   text_open(x, "for (int p = 0; p < %d; p++) {", s->down);
   text_line(x, "if (task.y + p >= Tile::rows(size)) break;");
-  text_line(x, "const int m = task.channel;");
-  text_line(x, "const ConvPixel of = {task.n, task.y + p, task.x, true};");
-  cuda_conv_result(g, gr, x, "0", "acc[p]");
+  if (v > 1) {
+    print_vectors(g, gr, x, s, v);
+  } else {
+    text_line(x, "#pragma unroll");
+    text_open(x, "for (int q = 0; q < %d; q++) {", s->across);
+    text_line(x, "if (task.x + q >= Tile::cols(size)) break;");
+    text_line(x, "const int m = task.channel;");
+    text_line(x, "const ConvPixel of = {task.n, task.y + p, task.x + q, true};");
+    cuda_conv_result(g, gr, x, "0", "acc[p][q]");
+    text_close(x, "}");
+  }
   text_close(x, "}");
   text_close(x, "}");
 }

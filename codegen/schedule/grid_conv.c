@@ -123,6 +123,7 @@ const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(group
                                                                      FIELD(planes.units),
                                                                      FIELD(planes.rows),
                                                                      FIELD(planes.down),
+                                                                     FIELD(planes.across),
                                                                      FIELD(box.width),
                                                                      FIELD(box.rows),
                                                                      FIELD(box.taps),

@@ -35,10 +35,15 @@ typedef struct WgmmaConvSchedule {
 
 /* Of one channel a group: see grid_depthwise.c. */
 typedef struct GridPlanesSchedule {
-  int units;        /* planes of the result, whose rows a block does; 0: another kernel does it */
-  int rows;         /* of a plane */
-  int down;         /* of a thread, one above the other */
-  int pitch, image; /* elements in shared memory of a source's row, and of a plane's rows */
+  int units;          /* planes of the result, whose rows a block does; 0: another kernel does it */
+  int rows;           /* of a plane */
+  int down, across;   /* of a thread: rows one above the other, columns side by side */
+  int vector, copy;   /* elements of a load from shared memory, and from memory */
+  int loads;          /* of vectors, of a thread from each line of the source under its rows */
+  double clocks;      /* ... of a vector's load by a warp, in those of a wavefront */
+  int pitch, image;   /* elements in shared memory of a source's row, and of a plane's rows, */
+  int filter;         /* ... of a filter */
+  int before, behind; /* ... in front of the first plane, behind the last one */
   int threads, shared;
   int64_t blocks;
 } GridPlanesSchedule;

@@ -5,6 +5,8 @@
 #include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/window.h"
 
+#include <math.h>
+
 enum { BANKS = 32 };
 
 /* Of a warp's reads of the image: how many lanes at most read different numbers of one bank. */
@@ -101,43 +103,198 @@ bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtyp
 
 /* ---- planes of a result ---- */
 
+enum {
+  QUAD = 16,       /* bytes of the widest load */
+  WAVEFRONT = 128, /* bytes of shared memory that a warp reads in a clock */
+  MOST_TAPS = 64,  /* of a filter, in registers; */
+  MOST_SUMS = 32,  /* ... sums of a thread; multiplications that its text has, of each kind */
+  MOST_FMA = 800,  /* of planes: edges and what lies between them */
+  MOST_SPAN = 32,  /* columns of the source that a thread has of a line */
+  MOST_UNITS = 16, /* planes of a block */
+  PLANES_SHARED = 24 << 10 /* bytes of a block, so that a multiprocessor has several */
+};
+
+/* What a block of planes does: rows and columns of the result, and of the source. */
+typedef struct PlanesShape {
+  int64_t taps, rows, cols, planes, width; /* width: of the source */
+  int64_t stride, high;       /* rows of the source between those of the result, under one */
+  int64_t side, wide, column; /* the same of columns: between, from the first tap to the last, under
+                                 column 0 of the result */
+  int64_t dilation, across;   /* of columns; taps of a row */
+  int size;                   /* bytes of an element */
+} PlanesShape;
+
+static bool planes_shape(const ConvGeom *c, bool back, Dtype dt, PlanesShape *s) {
+  const WindowAxis *h = &c->h, *w = &c->w;
+  *s = (PlanesShape){.taps = h->taps * w->taps,
+                     .rows = back ? h->in : h->out,
+                     .cols = back ? w->in : w->out,
+                     .planes = c->n * (back ? c->cin : c->cout),
+                     .width = back ? w->out : w->in,
+                     .stride = back ? 1 : h->stride,
+                     .high = (h->taps - 1) * h->dilation + 1,
+                     .side = back ? 1 : w->stride,
+                     .wide = (w->taps - 1) * w->dilation,
+                     .dilation = w->dilation,
+                     .across = w->taps,
+                     .size = dtype_size(dt)};
+  s->column = back ? w->lo - s->wide : -w->lo;
+  if (c->gin != 1 || !s->taps || s->taps > MOST_TAPS || !s->planes || !s->rows || !s->cols)
+    return false;
+  if (back && (h->stride > 1 || w->stride > 1 || c->gout > 1)) return false;
+  return s->width <= PLANES_SHARED && s->rows <= INT32_MAX / 2 && w->lo <= PLANES_SHARED &&
+         s->high * s->width <= PLANES_SHARED / s->size;
+}
+
+static int even_part(int64_t n, int most) {
+  while (n % most) most /= 2;
+  return most;
+}
+
+/* Vectors of a line of which a thread's taps have an element. */
+static int used_vectors(const GridPlanesSchedule *p, const PlanesShape *s, int64_t lead,
+                        int64_t vectors) {
+  if (p->across == 1) return (int)s->across;
+  int used = 0;
+  for (int64_t i = 0; i < vectors; i++) {
+    bool has = false;
+    for (int64_t q = 0; q < p->across; q++)
+      for (int64_t tap = 0; tap < s->across; tap++)
+        has |= (lead + q * s->side + tap * s->dilation) / p->vector == i;
+    used += has;
+  }
+  return used;
+}
+
+/* Clocks of a warp's load of vectors, on the mean of some warps: lanes whose vectors lie in the
+   same banks take turns. */
+static double load_clocks(const GridPlanesSchedule *p, const PlanesShape *s) {
+  enum { WARPS = 4 };
+  const int64_t strips = ceil_div(s->cols, p->across), groups = p->rows / p->down;
+  const int each = p->vector * s->size, lanes = WAVEFRONT / each;
+  int clocks = 0;
+  for (int t = 0; t < WARPS * BANKS; t += lanes) {
+    int64_t at[BANKS];
+    int most = 1;
+    for (int l = 0; l < lanes; l++) {
+      const int64_t strip = (t + l) % strips, row = (t + l) / strips % groups;
+      at[l] = (t + l) / strips / groups * p->image + row * p->down * s->stride * p->pitch +
+              strip * p->across * s->side;
+      int same = 1;
+      for (int i = 0; i < l; i++)
+        same += at[i] != at[l] && (at[i] / p->vector - at[l] / p->vector) % lanes == 0;
+      if (same > most) most = same;
+    }
+    clocks += most;
+  }
+  return (double)clocks / WARPS;
+}
+
+/* Where rows, filters and planes lie, and how they are read, of p's rows and columns of a thread.
+   False: planes do not fit. */
+static bool take_places(GridPlanesSchedule *p, const PlanesShape *s) {
+  const int quad = QUAD / s->size;
+  p->vector = p->across > 1 ? even_part(p->across * s->side, quad) : 1;
+  p->copy = even_part(s->width, quad);
+  const int unit = p->vector > p->copy ? p->vector : p->copy;
+  p->pitch = (int)(ceil_div(s->width, unit) * unit);
+  p->filter = (int)(ceil_div(s->taps, quad) * quad);
+  const int64_t lead = ((s->column % p->vector) + p->vector) % p->vector;
+  const int64_t span = lead + (p->across - 1) * s->side + s->wide + 1;
+  if (p->across > 1 && span > MOST_SPAN) return false;
+  const int64_t vectors = ceil_div(span, p->vector), first = s->column - lead;
+  p->loads = used_vectors(p, s, lead, vectors);
+  p->before = first < 0 ? (int)(ceil_div(-first, quad) * quad) : 0;
+  const int64_t last = (ceil_div(s->cols, p->across) - 1) * p->across * s->side;
+  const int64_t behind = last + first + vectors * p->vector - p->pitch;
+  p->behind = behind > 0 ? (int)behind : 0;
+  const int64_t high = PLANES_SHARED / s->size / p->pitch - s->high; /* beside one row's */
+  if (high < 0 || p->behind > PLANES_SHARED) return false;
+  const int64_t fit = high / s->stride + 1;
+  if (p->down > fit) return false;
+  int64_t slab = fit / p->down * p->down;
+  slab = ceil_div(s->rows, ceil_div(s->rows, slab)); /* equal parts */
+  slab = ceil_div(slab, p->down) * p->down;
+  p->rows = (int)slab;
+  p->image = (int)(((slab - 1) * s->stride + s->high) * p->pitch);
+  p->clocks = load_clocks(p, s);
+  return true;
+}
+
+static int64_t planes_tasks(const GridPlanesSchedule *p, const PlanesShape *s) {
+  return p->units * (p->rows / p->down) * ceil_div(s->cols, p->across);
+}
+
+/* Clocks of a block beside those that it waits: instructions of a task, of a result and of a load
+   of the source; results are stored in vectors if they fill rows. Chosen by count, not measured on
+   a device. */
+static double planes_clocks(const GridMachine *machine, const GridPlanesSchedule *p,
+                            const PlanesShape *s) {
+  enum { OF_TASK = 60, OF_RESULT = 6, OF_COPY = 11, OF_LINE = 5, SCHEDULERS = 4 };
+  const double warps = (double)ceil_div(planes_tasks(p, s), machine->warp),
+               sums = p->down * p->across, lines = (double)((p->down - 1) * s->stride + s->high),
+               filter = p->filter * s->size / (double)QUAD,
+               copies = ceil((double)p->units * p->image / p->copy / machine->warp),
+               loads = lines * p->loads;
+  const double issue = warps * (sums * (double)s->taps + OF_TASK + sums * OF_RESULT + filter +
+                                loads + lines * OF_LINE) +
+                       copies * OF_COPY;
+  const double shared = warps * (filter + loads * p->clocks) + copies * p->copy * s->size / 4;
+  const double stored = warps * sums * (s->cols % p->across ? p->across : 1);
+  return fmax(fmax(issue / SCHEDULERS, shared), stored);
+}
+
+/* Clocks that a block waits: for its planes, and for the sums of a thread, which a warp by itself
+   takes a clock each. */
+static double planes_wait(const GridPlanesSchedule *p, const PlanesShape *s) {
+  enum { LATENCY = 700, AT_ONCE = 4, CHAIN = 4 };
+  const double copies = (double)p->units * p->image / p->copy;
+  return LATENCY * ceil(copies / p->threads / AT_ONCE) +
+         fmax(CHAIN, p->down * p->across) *
+             (double)(s->taps * ceil_div(planes_tasks(p, s), p->threads));
+}
+
+/* Clocks of a multiprocessor whose blocks wait side by side. */
+static double planes_time(const GridMachine *machine, const GridPlanesSchedule *p,
+                          const PlanesShape *s) {
+  enum { THREADS = 2048, SHARED = 200 << 10, OF_BLOCK = 1024 };
+  const double blocks = (double)ceil_div(p->blocks, machine->blocks),
+               resident = fmin(blocks, fmin(THREADS / p->threads, SHARED / (p->shared + OF_BLOCK))),
+               clocks = planes_clocks(machine, p, s);
+  return blocks * fmax(clocks, (clocks + planes_wait(p, s)) / resident);
+}
+
+static void take_units(GridPlanesSchedule *p, const PlanesShape *s, int units) {
+  enum { LEAST = 128, THREADS = 256, WARP = 32 };
+  p->units = units;
+  p->shared = (units * (p->image + p->filter) + p->before + p->behind) * s->size;
+  const int64_t tasks = planes_tasks(p, s);
+  p->threads = (int)(ceil_div(ceil_div(tasks, ceil_div(tasks, THREADS)), WARP) * WARP);
+  if (p->threads < LEAST) p->threads = LEAST; /* that copy */
+  p->blocks = ceil_div(s->planes, units) * ceil_div(s->rows, p->rows);
+}
+
 bool grid_planes_schedule(const GridMachine *machine, const ConvGeom *c, bool back, Dtype dt,
                           GridPlanesSchedule *out, double *time) {
-  /* SHARED: bytes of a block, so that a multiprocessor has several; instructions of a tap: an fma
-     and half a shared load; of a result, and of an element on its way to shared memory. Chosen by
-     count, not measured on a device. */
-  enum { MOST_TAPS = 64, DOWN = 8, THREADS = 128, SHARED = 24 << 10 };
-  enum { OF_RESULT = 20, OF_ELEMENT = 16 };
-  const double of_tap = 1.5;
-  const WindowAxis *h = &c->h, *w = &c->w;
-  const int64_t taps = h->taps * w->taps, rows = back ? h->in : h->out,
-                cols = back ? w->in : w->out;
-  const int64_t planes = c->n * (back ? c->cin : c->cout), width = back ? w->out : w->in;
-  const int64_t stride = back ? 1 : h->stride, high = (h->taps - 1) * h->dilation + 1;
-  if (c->gin != 1 || !taps || taps > MOST_TAPS || !planes || !rows || !cols) return false;
-  if (back && (h->stride > 1 || w->stride > 1 || c->gout > 1)) return false;
-  const int size = dtype_size(dt);
-  GridPlanesSchedule p = {.threads = THREADS};
-  if (width > SHARED || rows > INT32_MAX / 2 || high * width > SHARED / size) return false;
-  p.pitch = (int)width;
-  p.down = (int)ceil_div(rows, ceil_div(rows, size == 8 ? DOWN / 2 : DOWN));
-  const int64_t fit = (SHARED / size / width - high) / stride + 1; /* rows of a plane */
-  if (p.down > fit) p.down = (int)fit;
-  int64_t slab = fit / p.down * p.down;
-  const int64_t each = ceil_div(rows, ceil_div(rows, slab)); /* equal parts */
-  slab = ceil_div(each, p.down) * p.down;
-  p.rows = (int)slab;
-  const int64_t under = (slab - 1) * stride + high, groups = slab / p.down;
-  p.image = (int)(under * width);
-  const int64_t most = SHARED / size / (p.image + taps), wanted = ceil_div(THREADS, groups * cols);
-  p.units = (int)(wanted < most ? wanted : most > 1 ? most : 1);
-  if (p.units > planes) p.units = (int)planes;
-  p.shared = (int)(p.units * (p.image + taps)) * size;
-  p.blocks = ceil_div(planes, p.units) * ceil_div(rows, slab);
-  const double results = (double)(p.units * groups * p.down * cols),
-               read = (double)(p.units * under * width);
-  *time = (double)ceil_div(p.blocks, machine->blocks) *
-          (results * (of_tap * (double)taps + OF_RESULT) + read * OF_ELEMENT);
-  *out = p;
+  enum { DOWN = 8, ACROSS = 4, FMA = 128 };
+  PlanesShape s;
+  if (!planes_shape(c, back, dt, &s)) return false;
+  double least = INFINITY;
+  for (int across = 1; across <= ACROSS; across *= 2)
+    for (int down = 1; down <= DOWN; down++) {
+      const int64_t sums = down * across;
+      if (down > s.rows || sums > MOST_SUMS * 4 / s.size) continue;
+      if (sums > 1 && sums * s.taps > MOST_FMA) continue;
+      GridPlanesSchedule p = {.down = down, .across = across};
+      if (!take_places(&p, &s)) continue;
+      for (int units = 1; units <= MOST_UNITS && units <= s.planes; units++) {
+        take_units(&p, &s, units);
+        if (units > 1 && p.shared > PLANES_SHARED) break;
+        const double t = planes_time(machine, &p, &s);
+        if (t < least) least = t, *out = p;
+      }
+    }
+  if (least == INFINITY) return false;
+  *time = (double)ceil_div(out->blocks, machine->blocks) * planes_clocks(machine, out, &s) * FMA;
   return true;
 }

@@ -40,3 +40,17 @@ entry towers(x : f32[2, 4, 12, 14], y : f32[2, 4, 12, 14], w : f32[4, 1, 3, 3]) 
   dx, dy = grad(sum(a * b), [x, y])
   return a, b, dx, dy
 }
+# results of several columns a thread, in vectors: with what is fused behind, strides, dilation, a gradient, planes that rows of the
+# source do not fill, halves and f64
+entry vectors(x : f32[3, 5, 18, 20], w : f32[5, 1, 5, 5], y : f32[3, 5, 18, 20]) {
+  z = conv2d(x, w, 1, 2, groups = 5)
+  return q = gelu(z) * 0.5 + y, dx = grad(sum(z * y), x)
+}
+entry vectors_apart(x : f32[2, 3, 25, 32], w : f32[6, 1, 3, 3], y : f32[2, 6, 13, 16]) {
+  z = conv2d(x, w, 2, 1, groups = 3)
+  return q = z + y, u = conv2d(x, w, 1, 2, dilation = 2, groups = 3)
+}
+entry vectors_of_halves(x : f32[2, 6, 14, 28], w : f32[6, 1, 3, 3]) {
+  return z = bf16(conv2d(bf16(x), bf16(w), 1, 1, groups = 6))
+}
+entry vectors_of_doubles(x : f64[2, 6, 9, 12], w : f64[6, 1, 3, 3]) { return z = conv2d(x, w, 1, 1, groups = 6) }

@@ -256,6 +256,10 @@ static void decides_channels_of_a_block(void **state) {
           planes++;
           assert_true(p.units > 0 && p.rows > 0 && p.rows % p.down == 0 && p.shared <= 48 << 10);
           assert_true(p.blocks > 0 && p.image >= p.rows * p.pitch && time > 0);
+          assert_true(p.pitch % p.vector == 0 && p.pitch % p.copy == 0 && p.loads > 0);
+          assert_true((back ? 1 : w.stride) * p.across % p.vector == 0 && p.filter >= r * taps[i]);
+          assert_true(p.before >= w.lo || back || p.across == 1);
+          assert_true(p.clocks >= 1 && p.down * p.across <= 32 && p.threads <= 256);
         }
         GridDepthwiseSchedule d;
         if (!grid_depthwise_schedule(&grid, &c, stride == 2 ? DT_F64 : DT_F32, &d)) continue;

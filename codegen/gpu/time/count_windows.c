@@ -92,32 +92,46 @@ static void count_tensor_conv(Counting *n, const GridConvSchedule *s) {
   n->c.bytes = n->c.least_bytes;
 }
 
-/* A block loads the rows under its planes' rows, then sums, some rows of a column at a time. */
+/* A block loads the rows under its planes' rows, then sums, some rows and columns at a time. */
 static void count_planes(Counting *n, const GridConvSchedule *s) {
-  enum { OF_ELEMENT = 12, OF_TASK = 40, TESTED = 2 };
+  enum {
+    OF_COPY = 11,
+    OF_TASK = 60,
+    OF_LINE = 5,
+    OF_TAP = 20,
+    UNROLLED = 4,
+    PLACES = 16 /* registers */
+  };
   const GridPlanesSchedule *p = &s->planes;
   GpuCounts *c = &n->c;
   const ConvGeom g = conv_geom(n->gr->e, n->gr->root);
   const bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
-  const double cols = (double)(back ? g.w.in : g.w.out), size = counting_is_f64(n) ? 8 : 4;
-  const double tasks = p->units * ceil((double)p->rows / p->down) * cols / WARP; /* of warps */
-  const double taps = (double)s->taps, results = tasks * p->down;
+  const int64_t cols = back ? g.w.in : g.w.out, strips = ceil_div(cols, p->across);
+  const double size = counting_is_f64(n) ? 8 : 4, taps = (double)s->taps;
+  const double tasks =
+      (double)ceil_div(p->units * (p->rows / p->down) * strips, WARP); /* of warps */
+  const double sums = p->down * p->across, results = tasks * sums;
   const double lines =
       (p->down - 1) * (double)(back ? 1 : g.h.stride) + (double)((g.h.taps - 1) * g.h.dilation) + 1;
-  const double loads = taps + lines * (double)g.w.taps,
-               elements = p->units * p->image / (double)WARP;
-  const double ends = (double)((g.w.taps - 1) * g.w.dilation) / cols, edge = ends < 1 ? ends : 1;
+  const double filter = p->filter * size / 16, loads = lines * p->loads, /* of a task */
+      copies = p->units * p->image / (double)p->copy / WARP;
+  /* of tasks with columns of the padding: tests of each line's columns */
+  const double ends = ceil((double)((g.w.taps - 1) * g.w.dilation) / 2 / p->across) * 2;
+  const double edge = fmin(1, (ends * tasks / (double)strips + 1) / tasks);
+  const double tested = lines * (double)((p->across - 1) + g.w.taps);
   c->shared = p->shared;
-  c->registers = (int)s->taps + 2 * p->down + (int)g.w.taps + OTHER_REGISTERS;
+  c->registers = p->filter + (int)sums + p->loads * p->vector + PLACES;
   c->fma = results * taps;
-  c->issue = c->threads / (double)WARP * START + elements * OF_ELEMENT + tasks * (OF_TASK + loads) +
-             results * taps * (1 + edge * TESTED) + count_epilogue(n, results * WARP, 1);
-  c->accesses = 2 * elements + tasks * loads + results;
-  c->wavefronts = (elements + tasks * loads * (back ? 1.0 : (double)g.w.stride)) * size / 4;
-  c->lines += elements * 2;
-  c->waits = ceil(elements * WARP / c->threads / 4);
-  c->chain = ceil(tasks * WARP / c->threads) * taps * 4;
-  c->l2_bytes = c->blocks * elements * WARP * dtype_size(g.x->dtype) + c->least_bytes;
+  c->issue = c->threads / (double)WARP * START + copies * OF_COPY +
+             p->units * p->filter / (double)WARP * OF_TAP + results * taps +
+             tasks * (OF_TASK + filter + loads + lines * OF_LINE + edge * tested) +
+             count_epilogue(n, results * WARP, cols % p->across ? p->across : 1);
+  c->accesses = 2 * copies + tasks * (filter + loads) + results;
+  c->wavefronts = copies * p->copy * size / 4 + tasks * (filter + loads * p->clocks);
+  c->lines += copies * p->copy * dtype_size(g.x->dtype) / 4;
+  c->waits = ceil(copies * WARP / c->threads / UNROLLED);
+  c->chain = ceil(tasks * WARP / c->threads) * taps * fmax(4, sums); /* of a warp by itself */
+  c->l2_bytes = c->blocks * copies * p->copy * WARP * dtype_size(g.x->dtype) + c->least_bytes;
   c->bytes = c->least_bytes;
 }
 

@@ -115,28 +115,36 @@ struct DepthwiseFilter {
 
 /* section DepthwiseConv: ConvPixel */
 /* A depthwise convolution, or BACK its gradient with respect to the image if strides are 1 and a channel has one filter,
-   exactly: the order of taps is ConvTile's. A block has SLAB rows of UNITS planes of the result, a thread DOWN of them of a
-   column at a time. The rows of the source under them lie in shared memory: a number is read once for all rows of a thread.
-   A, B: converters of filters and of the source. PITCH: elements of a source's row in shared memory; IMAGE: of a plane's. */
-template <typename G, typename I, typename T, typename A, typename B, bool BACK, int THREADS, int UNITS, int SLAB, int DOWN, int PITCH, int IMAGE>
+   exactly: the order of taps is ConvTile's. A block has SLAB rows of UNITS planes of the result, a thread DOWN rows of
+   ACROSS columns at a time. The rows of the source under them lie in shared memory, and a number is read once for all results
+   of a thread, in vectors of V. Those of the padding are zeros there, which are read, but not added.
+   A, B: converters of filters and of the source. COPY: elements of a load from memory; PITCH: elements in shared memory of a
+   source's row, IMAGE: of a plane's, FILTER: of a filter's taps; BEFORE, BEHIND: that are read in front of the first plane, and
+   behind the last one. */
+template <typename G, typename I, typename T, typename A, typename B, bool BACK, int THREADS, int UNITS, int SLAB, int DOWN, int ACROSS,
+          int V, int COPY, int PITCH, int IMAGE, int FILTER, int BEFORE, int BEHIND>
 struct DepthwiseConv {
   enum {
     ROWS = BACK ? G::H : G::OH, COLS = BACK ? G::W : G::OW, CHANNELS = BACK ? G::CIN : G::COUT,
     SOURCE_ROWS = BACK ? G::OH : G::H, SOURCE_COLS = BACK ? G::OW : G::W, SOURCES = BACK ? G::COUT : G::CIN,
     SH = BACK ? 1 : G::SH, SW = BACK ? 1 : G::SW, TAPS = G::KH * G::KW, HIGH = (G::KH - 1) * G::DH, WIDE = (G::KW - 1) * G::DW,
-    SLABS = (ROWS + SLAB - 1) / SLAB, GROUPS = SLAB / DOWN, LINES = (DOWN - 1) * SH + HIGH + 1,
-    LEFT = BACK ? WIDE - G::PW : (G::PW + SW - 1) / SW
+    SLABS = (ROWS + SLAB - 1) / SLAB, GROUPS = SLAB / DOWN, LINES = (DOWN - 1) * SH + HIGH + 1, QUADS = 16 / sizeof(T),
+    LEFT = BACK ? WIDE - G::PW : (G::PW + SW - 1) / SW, FIRST = LEFT < 0 ? 0 : (LEFT + ACROSS - 1) / ACROSS,
+    COLUMN = BACK ? G::PW - WIDE : -G::PW, /* of the source, under the first tap of column 0 */
+    LEAD = (COLUMN % V + V) % V, SPAN = LEAD + (ACROSS - 1) * SW + WIDE + 1, VECTORS = (SPAN + V - 1) / V, /* of a line */
+    STEP = ACROSS > 1 ? 1 : G::DW /* columns between those that taps have */
   };
   /* Of a run. */
   template <typename R> INL_MEMBER int rows(const R &size) { return BACK ? (int)size.H : (int)size.OH; }
   template <typename R> INL_MEMBER int cols(const R &size) { return BACK ? (int)size.W : (int)size.OW; }
   template <typename R> INL_MEMBER int source_rows(const R &size) { return BACK ? (int)size.OH : (int)size.H; }
   template <typename R> INL_MEMBER int source_cols(const R &size) { return BACK ? (int)size.OW : (int)size.W; }
-  /* columns whose taps all lie on the source: [from, from + inner) */
-  template <typename R> INL_MEMBER int from(const R &size) { return LEFT < 0 ? 0 : smaller((int)LEFT, cols(size)); }
+  /* columns in ACROSSes; those whose taps all lie on the source: [from, from + inner) */
+  template <typename R> INL_MEMBER int strips(const R &size) { return (cols(size) + ACROSS - 1) / ACROSS; }
+  template <typename R> INL_MEMBER int from(const R &size) { return smaller((int)FIRST, strips(size)); }
   template <typename R> INL_MEMBER int inner(const R &size) {
     const int reach = source_cols(size) - 1 + G::PW - WIDE, right = BACK ? (int)size.OW - G::PW : reach < 0 ? 0 : reach / SW + 1;
-    const int to = smaller(right, cols(size));
+    const int to = smaller(right, cols(size)) / ACROSS;
     return to < from(size) ? 0 : to - from(size);
   }
   /* rows that a thread does at a time, over each other in a block, which has some */
@@ -144,93 +152,153 @@ struct DepthwiseConv {
     const bool whole = (int)ROWS % SLAB == 0 && rows(size) == (int)ROWS;
     return whole ? (int)GROUPS : smaller((rows(size) - slab(block) + DOWN - 1) / DOWN, (int)GROUPS);
   }
-  template <typename R> INL_MEMBER int tasks(int block, const R &size) { return UNITS * groups(block, size) * cols(size); }
+  template <typename R> INL_MEMBER int tasks(int block, const R &size) { return UNITS * groups(block, size) * strips(size); }
   template <typename R> INL_MEMBER bool behind(int block, const R &size) { return first(block) / CHANNELS >= size.N || slab(block) >= rows(size); }
-  struct Task { /* rows from y on of a column; `in`: there are some */
+  struct Task { /* rows from y on of columns from x on; `in`: there are some */
     int unit, n, channel, y, x, line; /* line: of the slab's source rows, under y */
-    bool in, inner;
+    bool in, inner;                   /* inner: of all of a warp's tasks no tap lies in the padding's columns */
   };
   /* Of a block, which the kernel names: of several launches in one it is that of its part. */
   INL_MEMBER int slab(int block) { return block % SLABS * SLAB; }
   INL_MEMBER int first(int block) { return block / SLABS * UNITS; }
-  INL_MEMBER int top(int y) { return BACK ? y + G::PH - HIGH : y * SH - G::PH; }           /* row under the first tap */
-  INL_MEMBER int left(int x) { return BACK ? x + G::PW : x * SW - G::PW; } /* column under the first tap */
+  INL_MEMBER int top(int y) { return BACK ? y + G::PH - HIGH : y * SH - G::PH; } /* row under the first line */
 
   /* Those of columns in the middle come first, so that few warps have both. */
   template <typename R> INL_MEMBER Task task(int block, int t, const R &size) {
     Task of;
     const int high = groups(block, size), middle = inner(size), inners = UNITS * high * middle;
-    of.inner = t < inners;
-    const int width = of.inner ? middle : cols(size) - middle, at = of.inner ? t : t - inners, column = at % width;
-    of.x = of.inner ? from(size) + column : column < from(size) ? column : column + middle;
-    of.unit = at / width / high;
-    const int down = at / width % high * DOWN, plane = first(block) + of.unit;
+    of.inner = smaller(t | 31, tasks(block, size) - 1) < inners;
+    int strip, over; /* by numbers that are constants of most programs */
+    if (t < inners) {
+      strip = from(size) + t % middle, over = t / middle;
+    } else {
+      const int ends = strips(size) - middle, at = t - inners;
+      strip = at % ends, over = at / ends;
+      if (strip >= from(size)) strip += middle;
+    }
+    of.x = strip * ACROSS;
+    of.unit = over / high;
+    const int down = over % high * DOWN, plane = first(block) + of.unit;
     of.n = plane / CHANNELS, of.channel = plane % CHANNELS;
     of.y = slab(block) + down, of.line = down * SH;
     of.in = of.n < size.N && of.y < rows(size);
     return of;
   }
 
+  INL_MEMBER T *images(T *smem) { return smem + UNITS * FILTER + BEFORE; }
+  /* COPY numbers of the planes in shared memory; zeros beside the source. Rows of programs without extents end with a copy. */
+  template <typename R> INL_MEMBER Vec<T, COPY> read(const typename B::Stored *source, int own, int above, int e, const R &size) {
+    enum { PER_LINE = PITCH / COPY, COPIES = IMAGE / COPY };
+    const bool dense = (int)PITCH == (int)SOURCE_COLS && source_cols(size) == (int)SOURCE_COLS; /* rows follow each other */
+    const int u = UNITS == 1 ? 0 : e / COPIES, at = e - u * COPIES;
+    bool in = e < UNITS * COPIES && own + u < size.N * CHANNELS;
+    int row = above, column = at * COPY;
+    if (dense) {
+      in = in && (uint32_t)(above * PER_LINE + at) < (uint32_t)(source_rows(size) * PER_LINE);
+    } else {
+      row += at / PER_LINE, column = at % PER_LINE * COPY;
+      in = in && row >= 0 && row < source_rows(size);
+    }
+    const int left = !in ? 0 : dense ? (int)COPY : source_cols(size) - column;
+    const typename B::Stored *const from =
+        source + (I)((own + u) / (CHANNELS / SOURCES)) * (SOURCE_ROWS * SOURCE_COLS) + (row * SOURCE_COLS + column);
+    Vec<T, COPY> x;
+#pragma unroll
+    for (int l = 0; l < COPY; l++) x.at[l] = 0;
+    if (left >= COPY) {
+      const Vec<typename B::Stored, COPY> all = *(const Vec<typename B::Stored, COPY> *)from;
+#pragma unroll
+      for (int l = 0; l < COPY; l++) x.at[l] = B::get(all.at[l]);
+    } else if (source_cols(size) % COPY != 0) {
+#pragma unroll
+      for (int l = 0; l < COPY; l++)
+        if (l < left) x.at[l] = B::get(from[l]);
+    }
+    return x;
+  }
+  INL_MEMBER T filter(const typename A::Stored *filters, int own, int e) { /* zeros behind the taps */
+    const int tap = e % FILTER, u = e / FILTER;
+    T w = 0;
+    if (u < UNITS && tap < TAPS) w = A::get(filters[(own + u) % CHANNELS * TAPS + tap]);
+    return w;
+  }
   /* All threads. */
   template <typename R>
   INL_MEMBER void load(T *smem, int block, const typename A::Stored *filters, const typename B::Stored *source, const R &size) {
+    enum { COPIES = UNITS * IMAGE / COPY, AT_ONCE = 4 };
     const int own = first(block), above = top(slab(block));
-    T *const f = smem + UNITS * IMAGE;
-    for (int e = (int)threadIdx.x; e < UNITS * TAPS; e += THREADS) f[e] = A::get(filters[(own + e / TAPS) % CHANNELS * TAPS + e % TAPS]);
-    const int top = above < 0 ? 0 : above, to = smaller(above + (SLAB - 1) * SH + HIGH + 1, source_rows(size)), width = source_cols(size);
+    T *const x = images(smem);
+    T w = filter(filters, own, (int)threadIdx.x); /* comes while the planes do */
 #pragma unroll 1
-    for (int u = 0; u < UNITS; u++) {
-      const int n = (own + u) / CHANNELS, channel = (own + u) % CHANNELS / (CHANNELS / SOURCES);
-      if (n >= size.N) break;
-      const typename B::Stored *const lines = source + (((I)n * SOURCES + channel) * SOURCE_ROWS + top) * SOURCE_COLS;
-      T *const x = smem + u * IMAGE + (top - above) * PITCH;
-#pragma unroll 4
-      for (int e = (int)threadIdx.x; e < (to - top) * width; e += THREADS) {
-        const int line = e / width, column = e % width;
-        x[line * PITCH + column] = B::get(lines[width == (int)SOURCE_COLS ? e : line * SOURCE_COLS + column]);
-      }
+    for (int e = (int)threadIdx.x; e < COPIES; e += AT_ONCE * THREADS) {
+      Vec<T, COPY> v[AT_ONCE];
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) v[i] = read(source, own, above, e + i * THREADS, size);
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++)
+        if (e + i * THREADS < COPIES) *(Vec<T, COPY> *)(x + (e + i * THREADS) * COPY) = v[i];
     }
+#pragma unroll 1
+    for (int e = (int)threadIdx.x; e < UNITS * FILTER; e += THREADS) {
+      smem[e] = w;
+      w = filter(filters, own, e + THREADS);
+    }
+#pragma unroll 1
+    for (int e = (int)threadIdx.x; e < BEFORE + BEHIND; e += THREADS) x[e < BEFORE ? e - BEFORE : UNITS * IMAGE + e - BEFORE] = 0;
     block_sync();
   }
 
-  template <bool EDGE, typename R> INL_MEMBER void taps(T (&acc)[DOWN], const T *f, const T *x, int row, int column, const R &size) {
-    T w[TAPS];
-    uint32_t on[G::KW];
+  /* x: the first line under the thread's results, from column `column` of the source on */
+  template <bool EDGE, typename R> INL_MEMBER void taps(T (&acc)[DOWN][ACROSS], const T *f, const T *x, int row, int column, const R &size) {
+    T w[FILTER];
 #pragma unroll
-    for (int i = 0; i < TAPS; i++) w[i] = f[i];
+    for (int i = 0; i < FILTER; i += QUADS) {
+      const Vec<T, QUADS> v = *(const Vec<T, QUADS> *)(f + i);
 #pragma unroll
-    for (int s = 0; s < G::KW; s++) {
-      const int at = column + (BACK ? -s : s) * G::DW;
-      on[s] = at >= 0 && at < source_cols(size);
+      for (int l = 0; l < QUADS; l++) w[i + l] = v.at[l];
     }
 #pragma unroll
     for (int l = 0; l < LINES; l++) {
       const int line = BACK ? LINES - 1 - l : l;
       if (row + line < 0 || row + line >= source_rows(size)) continue;
-      T v[G::KW];
+      T v[VECTORS * V];
 #pragma unroll
-      for (int s = 0; s < G::KW; s++) v[s] = !EDGE || on[s] ? x[line * PITCH + (BACK ? -s : s) * G::DW] : (T)0;
+      for (int i = 0; i < VECTORS; i += STEP) {
+        const Vec<T, V> part = *(const Vec<T, V> *)(x + line * PITCH + i * V);
 #pragma unroll
-      for (int p = 0; p < DOWN; p++) {
-        const int tap = line - p * SH, r = BACK ? G::KH - 1 - tap / G::DH : tap / G::DH;
-        if (tap < 0 || tap > HIGH || tap % G::DH != 0) continue;
+        for (int k = 0; k < V; k++) v[i * V + k] = part.at[k];
+      }
 #pragma unroll
-        for (int s = 0; s < G::KW; s++)
-          if (EDGE)
-            fma_where(on[s], w[r * G::KW + s], v[s], acc[p]);
-          else
-            acc[p] = gemm_fma(w[r * G::KW + s], v[s], acc[p]);
+      for (int c = 0; c < SPAN - LEAD; c += STEP) {
+        const int at = BACK ? SPAN - LEAD - 1 - c : c; /* from the first tap of the first column */
+        const uint32_t on = !EDGE || (uint32_t)(column + LEAD + at) < (uint32_t)source_cols(size);
+#pragma unroll
+        for (int p = 0; p < DOWN; p++) {
+          const int tap = line - p * SH, r = BACK ? G::KH - 1 - tap / G::DH : tap / G::DH;
+          if (tap < 0 || tap > HIGH || tap % G::DH != 0) continue;
+#pragma unroll
+          for (int q = 0; q < ACROSS; q++) {
+            const int side = at - q * SW, s = BACK ? G::KW - 1 - side / G::DW : side / G::DW;
+            if (side < 0 || side > WIDE || side % G::DW != 0) continue;
+            if (EDGE)
+              fma_where(on, w[r * G::KW + s], v[LEAD + at], acc[p][q]);
+            else
+              acc[p][q] = gemm_fma(w[r * G::KW + s], v[LEAD + at], acc[p][q]);
+          }
+        }
       }
     }
   }
-  template <typename R> INL_MEMBER void sum(T (&acc)[DOWN], const T *smem, const Task &of, const R &size) {
-    const T *const f = smem + UNITS * IMAGE + of.unit * TAPS;
-    const T *const x = smem + of.unit * IMAGE + of.line * PITCH + left(of.x);
+  template <typename R> INL_MEMBER void sum(T (&acc)[DOWN][ACROSS], T *smem, const Task &of, const R &size) {
+    const int column = of.x * SW + COLUMN - LEAD;
+    const T *const f = smem + of.unit * FILTER, *const x = images(smem) + of.unit * IMAGE + of.line * PITCH + column;
 #pragma unroll
-    for (int p = 0; p < DOWN; p++) acc[p] = 0;
+    for (int p = 0; p < DOWN; p++)
+#pragma unroll
+      for (int q = 0; q < ACROSS; q++) acc[p][q] = 0;
     if (of.inner)
-      taps<false>(acc, f, x, top(of.y), left(of.x), size);
+      taps<false>(acc, f, x, top(of.y), column, size);
     else
-      taps<true>(acc, f, x, top(of.y), left(of.x), size);
+      taps<true>(acc, f, x, top(of.y), column, size);
   }
 };
