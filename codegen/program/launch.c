@@ -137,6 +137,14 @@ static uint64_t times_run(const Op *op) {
   return n;
 }
 
+/* What a launch moves of a value: of a table whose rows are gathered, no more than those. */
+static uint64_t bytes_picked(const Entry *e, const Op *op, ValueId v, uint64_t bytes) {
+  if (op->kind != OP_GATHER || v != op->operands[0]) return bytes;
+  const uint64_t rows = (uint64_t)value_type(e, op->results[0])->numel *
+                        (uint64_t)dtype_size(value_type(e, v)->dtype);
+  return rows < bytes ? rows : bytes;
+}
+
 static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64_t flops) {
   const Plan *p = plan_of(m->e);
   uint64_t runs = times_run(op);
@@ -158,7 +166,8 @@ static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64
           runs *
           value_type(m->e, scatters ? op->operands[0] : op_update(m->e, op)->operands[1])->bytes;
     else
-      l.bytes += runs * (v == NO_ID ? l.args[a].bytes : p->place[v].bytes);
+      l.bytes +=
+          runs * (v == NO_ID ? l.args[a].bytes : bytes_picked(m->e, op, v, p->place[v].bytes));
   }
   vec_push(m->g->a, &m->out->at, l);
   return &m->out->at.at[m->out->at.n - 1];

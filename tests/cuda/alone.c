@@ -327,6 +327,14 @@ static int check_sectors(Arena *a, const CudaFunction *f, const DeviceHead *h) {
   return 1;
 }
 
+/* Lanes that are served together want words of different banks, most of the time. */
+static int check_banks(Arena *a, const CudaFunction *f, const DeviceHead *h) {
+  if (2 * h->turns <= 3 * h->turns_needed) return 0;
+  printf("%s: the banks of shared memory take %llu turns for what %llu would do: %s\n", f->what,
+         (unsigned long long)h->turns, (unsigned long long)h->turns_needed, kernel_kind(a, f));
+  return 1;
+}
+
 static int counted, miscounted;
 
 /* The model of time counts the instructions that warps execute: of nine kernels in ten within a
@@ -366,10 +374,12 @@ static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, co
   memset(y->region[GC_ARENA], UNWRITTEN, y->bytes[GC_ARENA]);
   device_order(y, (unsigned)i % 3);
   DeviceHead *h = y->device;
-  h->sectors = h->sectors_needed = 0;
+  h->sectors = h->sectors_needed = h->turns = h->turns_needed = 0;
   h->least = h->most = 0;
   if (!bad && !compiled_run(y, name, &ro, in, got, c)) bad = 1, printf("%s: %s\n", what, y->fault);
-  if (!bad) bad = check_results(f, blocks_of(y, i), in, want, got) + check_sectors(a, f, h);
+  if (!bad)
+    bad = check_results(f, blocks_of(y, i), in, want, got) + check_sectors(a, f, h) +
+          check_banks(a, f, h);
   if (!bad) check_issue(a, f, h);
   arena_free(a);
   return bad != 0;

@@ -61,12 +61,11 @@ static bool is_read_later(const Compiled *c, const GcStep *s) {
   return false;
 }
 
-/* Keeps what the worst launch touches. */
-static void note_sectors(DeviceHead *h, const PtxResult *r) {
-  enum { MANY = 512 }; /* sectors: fewer say little */
-  if (r->sectors < MANY || r->sectors * h->sectors_needed < h->sectors * r->sectors_needed) return;
-  h->sectors = r->sectors;
-  h->sectors_needed = r->sectors_needed;
+/* Keeps the worst of what launches take and need, of those that take much. */
+static void note_worst(uint64_t takes, uint64_t needs, uint64_t *worst, uint64_t *needed) {
+  enum { MANY = 512 };
+  if (takes < MANY || takes * *needed < *worst * needs) return;
+  *worst = takes, *needed = needs;
 }
 
 /* Keeps the launches of which the model of time counts too much and too little. */
@@ -128,7 +127,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .params_size = params_size,
                       .bufs = b.at,
                       .nbufs = b.n,
-                      .checks = PTX_CHECK_ALL | (d->head.count ? PTX_COUNT_SECTORS : 0),
+                      .checks = PTX_CHECK_ALL | (d->head.count ? PTX_COUNT : 0),
                       .order = d->head.order,
                       .some = d->head.some && is_read_later(c, s) ? 0 : d->head.some,
                       .ends = d->head.ends,
@@ -148,7 +147,8 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   if (status == PTX_OK && fault.site >= 0)
     snprintf(c->fault, sizeof c->fault, "index %lld at element %lld is not below %lld",
              (long long)fault.value, (long long)fault.at, (long long)fault.limit);
-  note_sectors(&d->head, &r);
+  note_worst(r.sectors, r.sectors_needed, &d->head.sectors, &d->head.sectors_needed);
+  note_worst(r.turns, r.turns_needed, &d->head.turns, &d->head.turns_needed);
   bool some = launch.some && launch.some < (uint64_t)l->grid;
   note_issue(&d->head, l->kernel, &r, some ? (double)launch.some : (double)l->grid);
   ptx_result_free(&r);

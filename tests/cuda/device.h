@@ -19,6 +19,7 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
   bool ends;     /* ... of which one half are the first ones, the other the last ones */
   bool count; /* sectors, of the launch whose accesses are the most scattered, from MANY on: … */
   uint64_t sectors, sectors_needed; /* … as of PtxResult; 0: there was none */
+  uint64_t turns, turns_needed;     /* likewise, of the launch with the most conflicts of banks */
   const double *issue; /* by kernel: warp instructions of a block by the model of time; or NULL … */
   double least, most; /* … of launches: those executed, in those of the model */
   void (*close)(Compiled *c);

@@ -1,10 +1,12 @@
 /* Every launch of programs, at the programs' own sizes, has blocks for many multiprocessors: one
    that moves more than LARGE bytes has at least BLOCKS blocks, or none of them moves more than
-   SHARE; but for those that few_blocks.def lists with the reason. A row of few_blocks.def that
-   excuses no launch of the programs is an error, and so is one of scattered.def that names none of
-   their kernels. No launch takes less time than its roofline, at --precision=tf32 neither. Nor is a
-   kernel slow without a reason (roofline.h): at the level full also with
-   --precision=bf16, and the table of all of them is that of docs/results/roofline.csv, which
+   SHARE; but for those that few_blocks.def lists with the reason. Nor does one of them copy 2 bytes
+   at a time, but for those of narrow_copies.def. A row of these that excuses no launch of the
+   programs is an error, and so is one of scattered.def that names none of their kernels. No launch
+   takes less time than its roofline, at --precision=tf32 neither. Nor is a kernel slow without a
+   reason (roofline.h), also with
+   --precision=bf16; at the level full the table of all of them is that of
+   docs/results/roofline.csv, which
    --update writes. Needs no NVRTC.
      launches [--update] ROOFLINE.csv FILE.g… */
 #include "passes/passes.h"
@@ -34,7 +36,13 @@ static Row scattered[] = {
 #include "scattered.def"
 #undef SCATTERED
 };
+static Row narrow_copies[] = {
+#define NARROW_COPIES(kernels, why) {kernels, 0},
+#include "narrow_copies.def"
+#undef NARROW_COPIES
+};
 enum {
+  NARROW_COPIES_ROWS = sizeof narrow_copies / sizeof *narrow_copies,
   FEW_BLOCKS_ROWS = sizeof few_blocks / sizeof *few_blocks,
   SCATTERED_ROWS = sizeof scattered / sizeof *scattered
 };
@@ -100,6 +108,18 @@ static int check_blocks(Arena *a, const CudaFunction *f, const char *file) {
   return 1;
 }
 
+/* Copies of 2 bytes take as many instructions as those of 16. */
+static int check_copies(Arena *a, const CudaFunction *f, const char *file) {
+  int bad = 0;
+  for (int i = 0; i < f->kernel->mixed; i++) bad += check_copies(a, &f->members[i], file);
+  if (f->kernel->mixed) return bad;
+  const bool narrow = kernel_is(a, f, "copy_a=2") || kernel_is(a, f, "copy_b=2");
+  if (!narrow || bytes_of(f) <= LARGE || is_listed(a, f, narrow_copies, NARROW_COPIES_ROWS))
+    return 0;
+  printf("%s: %s (%s) copies 2 bytes at a time: %s\n", file, f->name, f->what, kernel_kind(a, f));
+  return 1;
+}
+
 /* "gpt2" of "docs/examples/gpt2.g" */
 static const char *program_name(Arena *a, const char *file) {
   const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
@@ -118,6 +138,7 @@ static int check(const char *file, const char *precision, FILE *csv) {
   CudaProgram *p = cuda_program(m, t, &o, a);
   for (uint32_t i = 0; i < p->functions.n && strcmp(precision, "f32") == 0; i++)
     bad += check_blocks(a, &p->functions.at[i], file);
+  for (uint32_t i = 0; i < p->functions.n; i++) bad += check_copies(a, &p->functions.at[i], file);
   bad += roofline_exceeded(p, m, program_name(a, file), precision);
   if (csv) bad += roofline_check(p, m, program_name(a, file), precision, csv);
   arena_free(a);
@@ -160,13 +181,14 @@ int main(int argc, char **argv) {
                "least_roofline_percent,reason\n");
   for (int i = first; i < argc; i++) {
     bad += check(argv[i], "f32", csv);
-    if (full) bad += check(argv[i], "bf16", csv);
+    bad += check(argv[i], "bf16", csv);
     bad += check(argv[i], "tf32", NULL);
   }
   bad += check_uses("few_blocks.def", few_blocks, FEW_BLOCKS_ROWS);
   bad += check_uses("scattered.def", scattered, SCATTERED_ROWS);
+  bad += check_uses("narrow_copies.def", narrow_copies, NARROW_COPIES_ROWS) + roofline_uses();
   fclose(csv);
-  if (full) bad += roofline_uses() + check_table(argv[first - 1], text, bytes, update);
+  if (full) bad += check_table(argv[first - 1], text, bytes, update);
   free(text);
   printf("%d launches of few blocks, slow kernels, or rows that nothing needs\n", bad);
   return bad != 0;

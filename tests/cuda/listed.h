@@ -1,4 +1,5 @@
-/* Rows of few_blocks.def, scattered.def and slow.def: which kernels they name. */
+/* Rows of few_blocks.def, narrow_copies.def, scattered.def and slow.def: which kernels they name.
+ */
 #ifndef GC_TESTS_CUDA_LISTED_H
 #define GC_TESTS_CUDA_LISTED_H
 #include "codegen/gpu/emit.h"

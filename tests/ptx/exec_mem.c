@@ -63,27 +63,6 @@ static const char *read_place(Warp *w, const Ins *i, Places *p, uint32_t lane, u
   return at;
 }
 
-/* What an access of the warp touches: `size` bytes a lane. */
-static void count_sectors(Warp *w, const Opd *o, uint32_t mask, uint64_t size) {
-  enum { SECTOR = 32 };
-  uint64_t at[32], end = 0, next = 0, bytes = 0;
-  int n = 0;
-  if (!(w->x->l->checks & PTX_COUNT_SECTORS)) return;
-  FOR_LANES(l, mask) { /* sorted; they nearly always are */
-    uint64_t a = address_of(w, o, l);
-    int k = n++;
-    for (; k > 0 && at[k - 1] > a; k--) at[k] = at[k - 1];
-    at[k] = a;
-  }
-  for (int k = 0; k < n; k++) {
-    uint64_t from = at[k] > end ? at[k] : end, last = (at[k] + size - 1) / SECTOR + 1;
-    uint64_t first = at[k] / SECTOR > next ? at[k] / SECTOR : next;
-    if (at[k] + size > from) bytes += at[k] + size - from, end = at[k] + size;
-    if (last > first) w->x->r->sectors += last - first, next = last;
-  }
-  w->x->r->sectors_needed += (bytes + SECTOR - 1) / SECTOR;
-}
-
 /* Addresses of lanes beside that of the first active one, which inactive lanes have, too. */
 typedef struct Near {
   uint64_t from[LANES];
@@ -168,7 +147,7 @@ void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   bool words = whole_words(i);
   Places places;
   need_defined(w, addr, mask, "an address");
-  if (i->space == SPACE_GLOBAL) count_sectors(w, addr, mask, n * i->vec);
+  count_access(w, addr, mask, (Space)i->space, n * i->vec);
   const bool one = i->space == SPACE_GLOBAL || i->space == SPACE_SHARED;
   if (one && load_together(w, i, mask, n, words)) return;
   if (i->space == SPACE_LOCAL && words && local_load(w, i, mask)) return;
@@ -195,7 +174,7 @@ void exec_st(Warp *w, const Ins *i, uint32_t mask) {
   size_t n = type_bytes((Type)i->type);
   need_defined(w, addr, mask, "an address");
   uint32_t ok = ~0u;
-  if (i->space == SPACE_GLOBAL) count_sectors(w, addr, mask, n * i->vec);
+  count_access(w, addr, mask, (Space)i->space, n * i->vec);
   for (int v = 0; v < i->vec; v++) {
     if (i->space != SPACE_LOCAL) need_defined(w, &i->opd[1 + v], mask, "a stored value");
     ok &= opd_defined(w, &i->opd[1 + v]);
@@ -283,7 +262,8 @@ void exec_cp_async(Warp *w, const Ins *i, uint32_t mask) {
   need_defined(w, to, mask, "an address");
   need_defined(w, from, mask, "an address");
   need_defined(w, size, mask, "the size of a cp.async");
-  count_sectors(w, from, mask, i->vec);
+  count_access(w, from, mask, SPACE_GLOBAL, i->vec);
+  count_access(w, to, mask, SPACE_SHARED, i->vec);
   FOR_LANES(l, mask) {
     uint64_t n = size->cls == SLOT_NONE ? i->vec : lane_bits(w, size, (int)l);
     if (n > i->vec) n = i->vec;
@@ -306,6 +286,7 @@ void exec_cp_wait_all(Warp *w, const Ins *i, uint32_t mask) {
 void exec_ldmatrix(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *addr = &i->opd[i->vec];
   need_defined(w, addr, mask & (uint32_t)(((uint64_t)1 << (8 * i->vec)) - 1), "an address");
+  count_access(w, addr, mask & (uint32_t)(((uint64_t)1 << (8 * i->vec)) - 1), (Space)i->space, 16);
   uint32_t out[4][LANES];
   bool ok[4] = {true, true, true, true};
   for (int m = 0; m < i->vec; m++) {

@@ -3,6 +3,9 @@
 #define PTXI_EXEC_OPS_H
 #include "module.h"
 
+/* Of `size` bytes a lane, where accesses are counted; o: their addresses. */
+void count_access(Warp *w, const Opd *o, uint32_t mask, Space space, uint64_t size);
+
 Handler exec_pred; /* mode: and or xor not */
 Handler exec_mov32, exec_mov64, exec_pack, exec_unpack, exec_mov_pred;
 Handler exec_cvt, exec_cvt_pair, exec_cvt_int;

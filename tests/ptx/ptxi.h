@@ -41,7 +41,7 @@ enum {
   PTX_CHECK_RACE = 1, /* shared and global, within and between CTAs */
   PTX_CHECK_INIT = 2, /* registers, shared memory, buffers with an init map */
   PTX_CHECK_ALL = 3,
-  PTX_COUNT_SECTORS = 4, /* no check: PtxResult.sectors */
+  PTX_COUNT = 4, /* no check: PtxResult.sectors and turns */
 };
 
 typedef struct PtxLaunch {
@@ -79,8 +79,9 @@ typedef struct PtxResult {
   uint64_t steps;      /* warp instructions */
   uint64_t lane_steps; /* instructions times active lanes */
   /* where they are counted: sectors of 32 bytes of global memory that the warps' accesses touch,
-     and so many as their bytes would fill */
-  uint64_t sectors, sectors_needed;
+     and so many as their bytes would fill; turns of the banks of shared memory, and so many as
+     would serve their words if none of a turn were in the same bank */
+  uint64_t sectors, sectors_needed, turns, turns_needed;
   PtxFinding *findings;
   size_t count;
   char error[256]; /* why the launch was refused or given up; empty otherwise */

@@ -215,7 +215,7 @@ static PtxStatus launch(const char *body, uint32_t out[32], PtxResult *r, PtxLau
   l.params_size = 8;
   if (!l.nbufs) l.bufs = &buf;
   if (!l.nbufs) l.nbufs = 1;
-  l.checks = PTX_CHECK_ALL;
+  if (!l.checks) l.checks = PTX_CHECK_ALL;
   l.max_steps = 100000;
   PtxStatus s = ptx_launch(ptx_module_kernel(m, 0), &l, r);
   ptx_module_free(m);
@@ -526,6 +526,44 @@ static void check_grids(void) {
   }
 }
 
+/* ---- what accesses of a warp cost the banks of shared memory: lane l's address is %r9 ---- */
+static const struct Banks {
+  const char *body;
+  uint64_t turns, needed;
+} banks[] = {
+    {"shl.b32 %r9, %r9, 2; st.shared.u32 [%r9], %r9;", 1, 1},
+    {"shl.b32 %r9, %r9, 3; st.shared.u32 [%r9], %r9;", 2, 1},
+    {"shl.b32 %r9, %r9, 7; st.shared.u32 [%r9], %r9;", 32, 1},
+    {"mul.lo.s32 %r9, %r9, 132; st.shared.u32 [%r9], %r9;", 1, 1},
+    {"shr.u32 %r9, %r9, 1; st.shared.u8 [%r9], %r9;", 1, 1},           /* lanes share words */
+    {"shl.b32 %r9, %r9, 1; st.shared.u16 [%r9], 7;", 1, 1},            /* likewise */
+    {"shl.b32 %r9, %r9, 3; st.shared.u64 [%r9], 7;", 2, 2},            /* halves of the warp */
+    {"shl.b32 %r9, %r9, 7; st.shared.u64 [%r9], 7;", 32, 2},           /* 16 conflicts in each */
+    {"shl.b32 %r9, %r9, 4; st.shared.v4.u32 [%r9], {1,2,3,4};", 4, 4}, /* quarters */
+    {"shl.b32 %r9, %r9, 5; st.shared.v4.u32 [%r9], {1,2,3,4};", 8, 4},
+    {"setp.lt.u32 %p1, %r9, 3; shl.b32 %r9, %r9, 7; @%p1 st.shared.u32 [%r9], %r9;", 3, 1},
+};
+
+static void check_banks(void) {
+  for (size_t i = 0; i < sizeof banks / sizeof *banks; i++) {
+    uint32_t out[32] = {0};
+    char body[300];
+    PtxResult r;
+    PtxLaunch l = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
+    l.checks = PTX_COUNT;
+    snprintf(body, sizeof body, "mov.u32 %%r9, %%laneid; %s", banks[i].body);
+    PtxStatus s = launch(body, out, &r, l, "\nret;\n}\n");
+    /* also of bytes that are not there, which are found */
+    if (s == PTX_REFUSED || r.turns != banks[i].turns || r.turns_needed != banks[i].needed) {
+      fprintf(stderr, "%s\n  takes %u of %u turns, not %u of %u; %s\n", banks[i].body,
+              (unsigned)r.turns, (unsigned)r.turns_needed, (unsigned)banks[i].turns,
+              (unsigned)banks[i].needed, r.error);
+      failures++;
+    }
+    ptx_result_free(&r);
+  }
+}
+
 /* ---- texts that are refused, with what the message must say ---- */
 static const struct Refused {
   const char *body, *says;
@@ -569,6 +607,7 @@ int main(void) {
   check_races();
   check_launches();
   check_grids();
+  check_banks();
   check_refused();
   if (failures) fprintf(stderr, "%d failures\n", failures);
   return failures != 0;
