@@ -73,10 +73,11 @@ static void print_thin(Gen *g, Text *x, const GridProduct *p) {
 }
 
 static void print_thin_tensor(Gen *g, Text *x, const GridProduct *p) {
-  text_line(x, "typedef ThinTensorTile<%s, %s, %lld, %lld, %lld, %s, %d, %d, %lld, %lld> Tile;",
+  text_line(x,
+            "typedef ThinTensorTile<%s, %s, %lld, %lld, %lld, %s, %d, %d, %lld, %lld, %lld> Tile;",
             g->index, cuda_mma(p->s.in), (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
             p->s.ta ? "true" : "false", p->s.copy_b / dtype_size(p->s.in), p->s.threads / WARP,
-            (long long)p->s.a_row, (long long)p->s.b_row);
+            (long long)p->s.a_row, (long long)p->s.b_row, p->s.most ? 0 : (long long)p->s.part);
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 

@@ -4,9 +4,10 @@
    those of tensor.h, and so are the sums.
    A step is 16 of the depth. Of it a thread loads V adjacent columns of the four rows that are its part of operands b:
    column g of instruction j is column g * V + j of the block's.
-   I: of positions. TA: A is stored [K, M]. A_ROW, B_ROW: elements from one stored row to the next. */
+   I: of positions. TA: A is stored [K, M]. A_ROW, B_ROW: elements from one stored row to the next. LENGTH: elements of a
+   part, 0 if a run decides. */
 /* section ThinTensorTile */
-template <typename I, typename E, int M, int N, int K, bool TA, int V, int WARPS, int A_ROW, int B_ROW>
+template <typename I, typename E, int M, int N, int K, bool TA, int V, int WARPS, int A_ROW, int B_ROW, int LENGTH>
 struct ThinTensorTile {
   typedef typename E::Stored Stored;
   typedef Vec<uint32_t, V / 2> Columns; /* two in a word */
@@ -15,7 +16,12 @@ struct ThinTensorTile {
     HALVES = M > 8 ? 2 : 1,                     /* of the 16 rows of an instruction */
     AHEAD = M > 8 && V < 8 ? 16 / V : 32 / V,   /* steps whose loads are under way */
     LANES = COLUMNS / 2, DOWN = WARPS * 32 / LANES, /* threads along a row of C at the end, rows side by side */
-    TM = (M + DOWN - 1) / DOWN                  /* rows of C that a thread has then */
+    TM = (M + DOWN - 1) / DOWN,                 /* rows of C that a thread has then */
+    DEPTH = AHEAD * STEP,                       /* of the depth, whose loads are under way */
+    PART = LENGTH && LENGTH < K ? LENGTH : K, LAST_PART = (K - 1) % PART + 1,
+    /* of a part, at most, behind what is whole; at least one step, so that its code is valid */
+    REST = !LENGTH ? DEPTH : PART % DEPTH > LAST_PART % DEPTH ? PART % DEPTH : LAST_PART % DEPTH,
+    REST_STEPS = REST ? (REST + STEP - 1) / STEP : 1
   };
   f32 sums[WARPS][M][COLUMNS];
 
@@ -30,13 +36,13 @@ struct ThinTensorTile {
     return low | (WHOLE || k + 1 < left ? (uint32_t)at[TA ? A_ROW : 1] << 16 : 0);
   }
   /* Steps of which `left` of the depth are there, or WHOLE: all. pa, pb: where they begin, pb in the thread's columns. */
-  template <bool WHOLE>
+  template <bool WHOLE, int COUNT>
   INL_MEMBER void steps(f32 (&acc)[V][4], const Stored *pa, const Stored *pb, bool inside, int left, int count) {
     const int lane = (int)threadIdx.x % 32, group = lane / 4, first = lane % 4 * 2;
-    Columns b[AHEAD][4];
-    uint32_t a[AHEAD][4];
+    Columns b[COUNT][4];
+    uint32_t a[COUNT][4];
 #pragma unroll
-    for (int s = 0; s < AHEAD; s++)
+    for (int s = 0; s < COUNT; s++)
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         const int k = s * STEP + first + i / 2 * 8 + i % 2;
@@ -47,14 +53,14 @@ struct ThinTensorTile {
           for (int l = 0; l < V / 2; l++) b[s][i].at[l] = 0;
       }
 #pragma unroll
-    for (int s = 0; s < AHEAD; s++)
+    for (int s = 0; s < COUNT; s++)
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         const int row = group + i % 2 * 8, k = s * STEP + first + i / 2 * 8;
         a[s][i] = i % 2 < HALVES && row < count ? pair<WHOLE>(pa, row, k, left) : 0;
       }
 #pragma unroll
-    for (int s = 0; s < AHEAD; s++) {
+    for (int s = 0; s < COUNT; s++) {
       if (!WHOLE && s * STEP >= left) break;
 #pragma unroll
       for (int j = 0; j < V; j++) {
@@ -67,7 +73,6 @@ struct ThinTensorTile {
   }
   /* The sums of the depth from `first` to `end`, to `to`. */
   INL_MEMBER void part(f32 (&to)[M][COLUMNS], const Stored *pa, const Stored *pb, int n0, int first, int end, int count) {
-    enum { DEPTH = AHEAD * STEP };
     const int lane = (int)threadIdx.x % 32, n = n0 + lane / 4 * V;
     const bool inside = N % COLUMNS == 0 || n < N;
     f32 acc[V][4];
@@ -78,9 +83,9 @@ struct ThinTensorTile {
     const Stored *a = pa + (TA ? (I)first * A_ROW : first), *b = pb + ((I)first * B_ROW + n);
     int k = first;
 #pragma unroll 1
-    for (; k + DEPTH <= end; k += DEPTH, a += TA ? (I)DEPTH * A_ROW : DEPTH, b += (I)DEPTH * B_ROW)
-      steps<true>(acc, a, b, inside, DEPTH, count);
-    if (k < end) steps<false>(acc, a, b, inside, end - k, count);
+    for (; PART >= DEPTH && k + DEPTH <= end; k += DEPTH, a += TA ? (I)DEPTH * A_ROW : DEPTH, b += (I)DEPTH * B_ROW)
+      steps<true, AHEAD>(acc, a, b, inside, DEPTH, count);
+    if (REST && k < end) steps<false, REST_STEPS>(acc, a, b, inside, end - k, count);
 #pragma unroll
     for (int j = 0; j < V; j++)
 #pragma unroll
