@@ -3,12 +3,17 @@
    Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds
    nothing; gather_grad adds the rows of one id in their order, behind its accumulator, whatever the
    number of threads: each thread owns rows of the table and looks through all ids, or owns whole
-   tables of many. */
+   tables of many. It lists its own ids of a block first, since a branch for each id would be
+   mispredicted half of the time. */
 #include "codegen/print/gather.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/program/extent.h"
+#include "codegen/schedule/scatter.h"
 
-enum { BLOCK = 64 }; /* elements of a unit, where threads share one run */
+enum {
+  BLOCK = 64,      /* elements of a unit, where threads share one run */
+  IDS_LISTED = 512 /* ids of which a thread lists its own at once */
+};
 
 /* Half precisions are summed in f32, in scratch. */
 uint64_t cpu_index_scratch(const Group *g) {
@@ -148,19 +153,13 @@ static void print_begin_sums(const GatherGrad *v, Text *x) {
   if (given && !v->half) text_close(x, "}");
 }
 
-static void print_add_rows(const GatherGrad *v, Text *x) {
+/* Adds row i of the gradient, whose id is `id`. */
+static void print_add_row(const GatherGrad *v, Text *x) {
   const Gather *s = &v->s;
   Gen *g = v->g;
-  const Entry *e = v->gr->e;
-  const char *at = "id", *each = dims_text(g, e, s->ids, v->batch, s->ids->rank);
+  const char *at = "id";
   if (s->tables > 1)
     at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s->ids_each, (long long)s->rows);
-  open_ids(g, v->gr, x, s->ids, s->tables > 1 ? text_product(g->a, "u0", each) : "0",
-           s->tables > 1 ? text_product(g->a, "u1", each)
-                         : dims_text(g, e, s->ids, 0, s->ids->rank));
-  print_id(g, v->gr, x, s, "continue;");
-  if (s->tables <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
-  text_line(x, "GC_BRANCH;");
   const RowPieces p = row_pieces(g, v->gr, s);
   const char *piece = open_pieces(x, &p), *plus = "";
   if (strcmp(piece, "0") != 0) plus = arena_printf(g->a, "%s + ", piece);
@@ -169,6 +168,64 @@ static void print_add_rows(const GatherGrad *v, Text *x) {
             scalar_load(g->a, s->table->dtype, arena_printf(g->a, "in%d", s->table_arg),
                         intern_printf(g->ctx, "i * %lld + %sj", (long long)s->row, plus)));
   close_pieces(x, &p);
+}
+
+/* Of all ids from `from` to `to`, which fall on rows or tables of this thread. */
+static void print_add_all(const GatherGrad *v, Text *x, const char *from, const char *to) {
+  open_ids(v->g, v->gr, x, v->s.ids, from, to);
+  print_id(v->g, v->gr, x, &v->s, "continue;");
+  print_add_row(v, x);
+  text_close(x, "}");
+}
+
+/* Of a table whose rows several threads own. An id out of range is in no list. */
+static void print_add_listed(const GatherGrad *v, Text *x, const char *all, const char *rows) {
+  Gen *g = v->g;
+  const char *base = arena_printf(g->a, "in%d", v->s.ids_arg);
+  const char *id = scalar_load(g->a, v->s.ids->dtype, base, "i");
+  text_open(x, "for (long w = 0, end; w < %s; w = end) {", all);
+  text_line(x, "long own[%d], n = 0;", IDS_LISTED);
+  text_line(x, "bool wrong = false;");
+  text_line(x, "end = %s - w < %d ? %s : w + %d;", all, IDS_LISTED, all, IDS_LISTED);
+  open_ids(g, v->gr, x, v->s.ids, "w", "end");
+  text_line(x, "const uint64_t id = (uint64_t)(int64_t)%s;", id);
+  text_line(x, "own[n] = i;");
+  text_line(x, "n += id - (uint64_t)u0 < (uint64_t)(u1 - u0);");
+  text_line(x, "wrong |= id >= (uint64_t)%s;", rows);
+  text_close(x, "}");
+  text_open(x, "if (__builtin_expect(wrong, 0)) {");
+  open_ids(g, v->gr, x, v->s.ids, "w", "end");
+  print_id(g, v->gr, x, &v->s, "continue;");
+  text_close(x, "}");
+  text_close(x, "}");
+  text_open(x, "for (long k = 0; k < n; k++) {");
+  text_line(x, "const long i = own[k];");
+  text_line(x, "const int64_t id = (int64_t)%s;", id);
+  print_add_row(v, x);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+static void print_add_rows(const GatherGrad *v, Text *x, bool shared) {
+  const Gather *s = &v->s;
+  Gen *g = v->g;
+  const Entry *e = v->gr->e;
+  if (s->tables > 1) {
+    const char *each = dims_text(g, e, s->ids, v->batch, s->ids->rank);
+    print_add_all(v, x, text_product(g->a, "u0", each), text_product(g->a, "u1", each));
+    return;
+  }
+  const char *all = dims_text(g, e, s->ids, 0, s->ids->rank);
+  if (!shared) {
+    print_add_all(v, x, "0", all);
+    return;
+  }
+  const char *rows = count_text(g, e, s->rows, type_extent(s->out, v->batch));
+  text_open(x, "if (u1 - u0 == %s) {", rows);
+  print_add_all(v, x, "0", all);
+  x->indent--;
+  text_open(x, "} else {");
+  print_add_listed(v, x, all, rows);
   text_close(x, "}");
 }
 
@@ -208,12 +265,16 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   if (s->tables > 1) v.table = place_text(g, gr->e, s->ids, 0, v.batch, "u");
   v.apart = strcmp(v.table, "u") != 0;
   print_begin_sums(&v, x);
-  print_add_rows(&v, x);
+  print_add_rows(&v, x, k->units > 1);
   if (v.half) print_round_sums(&v, x);
   if (k->units > 1) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
   if (k->units > 1 && s->start_arg >= 0 && s->start_arg != s->table_arg)
     kernel_split_in(k, gr, s->start_arg, 1, 0, out->bytes);
   k->flops = (uint64_t)s->table->numel;
+  if (s->tables > 1) return;
+  const ScatterSchedule schedule = {.ids = s->ids->numel, .rows = s->rows, .row = s->row};
+  kernel_schedule(k, &scatter_kind, &schedule, sizeof schedule);
+  k->balance = scatter_balance;
 }
 
 /* A thread's share of the bytes of the only run: of those in front of y and behind it, and of y. */

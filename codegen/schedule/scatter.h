@@ -1,7 +1,16 @@
-/* The schedule of scattered sums on a device: rows of a table that an index names. */
+/* The schedules of scattered sums: rows of a table that an index names. */
 #ifndef GC_CODEGEN_SCHEDULE_SCATTER_H
 #define GC_CODEGEN_SCHEDULE_SCATTER_H
 #include "codegen/schedule/sort.h"
+
+/* On a CPU: a unit is a row of the only table, and each thread looks through all ids for its own.
+ */
+typedef struct ScatterSchedule {
+  int64_t ids, rows, row; /* elements of a row */
+} ScatterSchedule;
+
+double scatter_balance(const void *schedule, int threads); /* as Kernel's */
+extern const ScheduleKind scatter_kind;
 
 typedef struct GridScatterShape {
   int64_t tables, ids; /* ids of a table */
