@@ -61,11 +61,12 @@ static const Op *maker_of(const Fuse *f, const Op *def, bool *reshaped) {
   return def;
 }
 
-/* The op reads what a group in this block makes, but as another shape. */
+/* The op reads what a group in this block makes, or a transpose apart, but as another shape. */
 static void remark_reshaped(const Fuse *f, const Op *op, const Op *def) {
   bool reshaped;
   const Op *maker = maker_of(f, def, &reshaped);
-  if (!reshaped || !maker || maker->parent != f->block || !f->unit[maker->id]) return;
+  if (!reshaped || !maker || maker->parent != f->block) return;
+  if (!f->unit[maker->id] && maker->kind != OP_TRANSPOSE) return;
   remark(f->r, REMARK_FUSE, "fuse-missed", op->loc,
          "%s does not join %s of %s: a reshape stands between", op_info[op->kind].name,
          op_info[maker->kind].name, loc_str(f->r->m->ctx, maker->loc));
