@@ -29,18 +29,25 @@ typedef struct Pool {
   bool descending; /* in the order of the windows that a pixel is in */
   /* Rows of the source and of the result, and columns: numbers, or extents. */
   const char *source, *rows, *source_columns, *columns;
-  bool less;      /* a run has so many positions of a phase of columns less */
-  bool less_rows; /* the same of rows, whose spans at the lower side lie so much higher */
-  int64_t tile;   /* pixels that are stored at once; 0: each for itself */
-  bool named;     /* taps of a tile's pixels are in arrays of 32 bits, one for each tap */
+  bool less;       /* a run has so many positions of a phase of columns less */
+  bool less_rows;  /* the same of rows, whose spans at the lower side lie so much higher */
+  int64_t tile;    /* pixels that are stored at once; 0: each for itself */
+  bool named;      /* taps of a tile's pixels are in arrays of 32 bits, one for each tap */
+  bool wide;       /* numbers that a tile reads are in arrays of f32, one for each row … */
+  int64_t wide_lo; /* … from this column on, over that of its first pixel */
 } Pool;
 
-/* How many pixels are stored at once: their channels lie behind each other, and some are halves. */
+static bool reads_halves(const Group *gr) {
+  return dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype);
+}
+
+/* How many pixels are read and stored at once: their channels lie behind each other, and some are
+   halves. */
 static int64_t pixels_at_once(const Pool *p, const Group *gr) {
-  bool halves = false;
-  for (int i = 0; i < gr->nout; i++)
+  bool halves = reads_halves(gr);
+  for (int i = 0; i < gr->nout && !p->index; i++)
     halves |= dtype_is_half(value_type(gr->e, gr->yield[i])->dtype);
-  if (!halves || p->index || p->s.taps == TAPS_IN_LOOPS || p->s.block != p->s.channels) return 0;
+  if (!halves || p->s.taps == TAPS_IN_LOOPS || p->s.block != p->s.channels) return 0;
   const int64_t pixels = TILE / p->s.channels;
   return pixels > 1 ? pixels : 1;
 }
@@ -103,15 +110,24 @@ static void print_axis(const Pool *p, const WindowAxis *a, const char *tap, cons
             (long long)a->stride, at);
 }
 
+/* What a tap is called in a tile: it has an array of what windows name, its row one of numbers,
+   from this place on for the tile's first pixel. */
+typedef struct TapName {
+  const char *named, *row;
+  const char *place;
+} TapName;
+
 /* What tap (r, s) does with channel l: `acc` is the sum so far, `most` the largest value. The tap's
-   place in the source is (row, col); name: of its array. */
-static void print_tap(const Pool *p, const char *tap, const char *name, const char *acc,
+   place in the source is (row, col). */
+static void print_tap(const Pool *p, const char *tap, const TapName *name, const char *acc,
                       const char *most) {
   const Op *op = p->w.op;
   Gen *g = p->w.g;
   Text *x = p->w.x;
   int64_t rows = p->back ? p->h.out : p->h.in, columns = p->back ? p->v.out : p->v.in;
-  text_line(x, "const %s v = %s;", p->w.T, load(p, 0, rows, columns));
+  text_line(x, "const %s v = %s;", p->w.T,
+            p->wide ? arena_printf(g->a, "wide%s[%s + l]", name->row, name->place)
+                    : load(p, 0, rows, columns));
   switch ((int)op->kind) {
   case OP_MAX_POOL:
     text_line(x, "const %s m = %s;", p->w.T, acc);
@@ -128,7 +144,7 @@ static void print_tap(const Pool *p, const char *tap, const char *name, const ch
   case OP_MAX_POOL_TAKE:
   case OP_MAX_POOL_GRAD: {
     const char *index =
-        p->named ? arena_printf(g->a, "named%s[l]", name)
+        p->named ? arena_printf(g->a, "named%s[l]", name->named)
         : op->kind == OP_MAX_POOL_GRAD
             ? load(p, 1, rows, columns)
             : arena_printf(g->a, "in%d[((n * %lld + oy) * %lld + ox) * %lld + k0 + l]", p->w.in[1],
@@ -143,6 +159,8 @@ static void print_tap(const Pool *p, const char *tap, const char *name, const ch
   default: text_line(x, "%s += v / count;", acc); break; /* OP_AVG_POOL_GRAD */
   }
 }
+
+static const char *sum_type(const Pool *p) { return p->index ? "int32_t" : p->w.T; }
 
 static const char *start_of(const Pool *p) {
   if (p->index) return "-1";
@@ -166,7 +184,7 @@ static void print_taps(const Pool *p) {
   text_line(x, "GC_BRANCH;");
   text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < w; l++) {");
-  print_tap(p, arena_printf(p->w.g->a, "r * %lld + s", (long long)p->v.taps), "", "acc[l]",
+  print_tap(p, arena_printf(p->w.g->a, "r * %lld + s", (long long)p->v.taps), NULL, "acc[l]",
             "most[l]");
   for (int i = 0; i < 3; i++) text_close(x, "}");
 }
@@ -253,33 +271,39 @@ static bool is_flat(const Pool *p, const Phase *columns) {
   return columns->over == 1 && (kind == OP_MAX_POOL || kind == OP_MAX_POOL_GRAD);
 }
 
-/* Opens the loop over tiles of a span's pixels, and one over those of a tile; what ends the loop
-   over cells, of a pixel or of all. */
-static const char *open_tiles(Pool *p, const Phase *columns, const char *from, const char *less) {
+/* Opens the loop over tiles of a span's pixels. */
+static void open_tiles(Pool *p, const Phase *columns) {
   Text *x = p->w.x;
-  Gen *g = p->w.g;
+  const char *from = p->less && columns->side > 0 ? "-less" : "0";
+  const char *less = p->less && columns->side >= 0 ? " - less" : "";
   const long long channels = p->s.channels, n = columns->n, tile = p->tile;
+  const Op *op = p->w.op;
   text_open(x, "for (long i0 = %s, many; i0 < %lld%s; i0 += many) {", from, n, less);
   text_line(x, "many = %lld%s - i0 < %lld ? %lld%s - i0 : %lld;", n, less, tile, n, less, tile);
-  p->w = window_new(g, p->w.gr, x, 0);
-  text_line(x, "GC_LANES %s tile[%lld];", p->w.T, tile * channels + REGISTER);
+  p->w = window_new(p->w.g, p->w.gr, x, 0);
+  text_line(x, "GC_LANES %s tile[%lld];", sum_type(p), tile * channels + REGISTER);
   text_line(x, "enum { k0 = 0, w = %lld };", channels);
-  p->named = false;
+  p->named = is_flat(p, columns) && op->kind == OP_MAX_POOL_GRAD &&
+             value_type(p->w.gr->e, op->operands[1])->dtype == DT_U8;
+  p->wide = reads_halves(p->w.gr);
+}
+
+/* Opens the loop over a tile's pixels; what ends the loop over cells, of a pixel or of all. */
+static const char *open_pixels(Pool *p, const Phase *columns) {
+  Text *x = p->w.x;
+  Gen *g = p->w.g;
   if (is_flat(p, columns)) {
-    const Op *op = p->w.op;
-    p->named =
-        op->kind == OP_MAX_POOL_GRAD && value_type(p->w.gr->e, op->operands[1])->dtype == DT_U8;
     text_open(x, "{");
     text_line(x, "const long i = i0;");
-    text_line(x, "%s *acc = tile;", p->w.T);
+    text_line(x, "%s *acc = tile;", sum_type(p));
     return arena_printf(g->a, "(many * w + %d) / %d * %d", REGISTER - 1, REGISTER, REGISTER);
   }
   text_open(x, "for (long i = i0; i < i0 + many; i++) {"); /* cells behind one are the next one's */
   text_line(x, "const long ox = %lld + i * %lld;", (long long)columns->first,
             (long long)columns->step);
   text_line(x, "(void)ox;");
-  text_line(x, "%s *acc = tile + (i - i0) * w;", p->w.T);
-  return arena_printf(g->a, "%lld", (channels + CELL - 1) / CELL * CELL);
+  text_line(x, "%s *acc = tile + (i - i0) * w;", sum_type(p));
+  return arena_printf(g->a, "%lld", (long long)(p->s.channels + CELL - 1) / CELL * CELL);
 }
 
 /* Opens the loops over the pixels of a span of columns and their blocks of channels; what ends the
@@ -289,7 +313,7 @@ static const char *open_span(Pool *p, const Phase *columns) {
   Gen *g = p->w.g;
   const char *from = p->less && columns->side > 0 ? "-less" : "0";
   const char *less = p->less && columns->side >= 0 ? " - less" : "";
-  if (p->tile) return open_tiles(p, columns, from, less);
+  if (p->tile) return open_pixels(p, columns);
   text_open(x, "for (long i = %s; i < %lld%s; i++) {", from, (long long)columns->n, less);
   text_line(x, "const long ox = %lld + i * %lld;", (long long)columns->first,
             (long long)columns->step);
@@ -312,8 +336,21 @@ static void print_pixel(const void *of, Text *x) {
             (long long)s->columns->step);
   text_line(x, "const long flat = (%s * %lld + ox) * %lld;", row_of(p),
             (long long)p->w.gr->domain->dim[3], (long long)p->s.channels);
-  text_line(x, "const %s *acc = tile + i * w;", p->w.T);
+  text_line(x, "const %s *acc = tile + i * w;", sum_type(p));
   text_line(x, "(void)flat, (void)acc;");
+}
+
+static const char *index_text(const Pool *p) {
+  const Dtype dt = value_type(p->w.gr->e, p->w.op->results[0])->dtype;
+  return arena_printf(p->w.g->a, "(%s)acc[j]", dtype_compute(dt));
+}
+
+/* Nothing is done with the sums, whose results lie as they do: one row for all pixels. */
+static bool is_copied(const Pool *p, const Phase *columns) {
+  const Group *gr = p->w.gr;
+  const Value *v = value_at(gr->e, gr->out[0]);
+  return p->index && gr->nops == 1 && columns->step == 1 && v->layout &&
+         layout_same(v->type, v->layout, pixel_layout(p->w.g->ctx));
 }
 
 /* The sums of a tile become results. */
@@ -322,9 +359,11 @@ static void close_tiles(Pool *p, const Phase *columns) {
   print_division(p);
   text_close(x, "}");
   const Pixels pixels = {p, columns};
+  const bool copied = is_copied(p, columns);
   const EpilogueRows rows = {.row = "i",
-                             .rows = "many",
-                             .width = p->s.channels,
+                             .rows = copied ? "1" : "many",
+                             .width = (copied ? p->tile : 1) * p->s.channels,
+                             .columns = copied ? "many * w" : NULL,
                              .joined = columns->step == 1,
                              .compact = "tile",
                              .place = print_pixel,
@@ -334,7 +373,7 @@ static void close_tiles(Pool *p, const Phase *columns) {
                           .flat = "(flat + j)",
                           .layout = pixel_layout(p->w.g->ctx),
                           .have = p->w.op->results[0],
-                          .have_text = "acc[j]"};
+                          .have_text = p->index ? index_text(p) : "acc[j]"};
   epilogue_rows(p->w.g, x, p->w.gr, &rows, &s);
   text_close(x, "}");
 }
@@ -359,10 +398,36 @@ static void print_row_of(const Pool *p, const Phase *rows, const Tap *r) {
 
 /* A tap in the column of the window that `c` names. */
 static void print_tap_at(const Pool *p, const Phase *columns, const Tap *c, const char *tap,
-                         const char *name, const char *acc, const char *most) {
+                         const char *named, const char *row, const char *acc, const char *most) {
   print_column(p, columns, c);
   print_count(p);
-  print_tap(p, tap, name, acc, most);
+  const TapName name = {named, row,
+                        arena_printf(p->w.g->a, "((i - i0) * %lld + %lld) * w",
+                                     (long long)columns->over, (long long)(c->at - p->wide_lo))};
+  print_tap(p, tap, &name, acc, most);
+}
+
+/* The numbers of a row that a tile's taps read, in f32. rows: NULL: `row` is known. */
+static void print_wide(Pool *p, const Phase *rows, const Tap *r, const Phase *columns,
+                       const char *name) {
+  if (!p->wide || !columns->ntaps) return;
+  Text *x = p->w.x;
+  int64_t lo = columns->tap[0].at, hi = lo;
+  for (int k = 1; k < columns->ntaps; k++) {
+    if (columns->tap[k].at < lo) lo = columns->tap[k].at;
+    if (columns->tap[k].at > hi) hi = columns->tap[k].at;
+  }
+  p->wide_lo = lo;
+  const long long over = columns->over, span = hi - lo + 1;
+  text_line(x, "GC_LANES f32 wide%s[%lld];", name,
+            ((p->tile - 1) * over + span) * p->s.channels + REGISTER);
+  text_open(x, "{");
+  if (rows) print_row_of(p, rows, r);
+  text_line(x, "const long col = i0 * %lld + %lld;", over, (long long)lo);
+  text_line(x, "widen_row_%s(wide%s, in%d + %s, ((many - 1) * %lld + %lld) * w);",
+            dtype_name(p->w.dt), name, p->w.in[0],
+            pixel_at(p, p->back ? p->h.out : p->h.in, p->back ? p->v.out : p->v.in), over, span);
+  text_close(x, "}");
 }
 
 /* The taps that the windows of a tile's pixels name: gcc finds short vectors alone for a loop over
@@ -375,7 +440,7 @@ static void print_named(const Pool *p, const Phase *rows, const Tap *r, const Ph
             (long long)(p->tile * p->s.channels + REGISTER));
   text_open(x, "{");
   if (rows) print_row_of(p, rows, r);
-  print_column(p, columns, c);
+  text_line(x, "const long col = i0 * %lld + %lld;", (long long)columns->over, (long long)c->at);
   text_line(x, "widen_row_u8(named%s, in%d + %s, many * w);", name, p->w.in[1],
             pixel_at(p, p->h.out, p->v.out));
   text_close(x, "}");
@@ -389,20 +454,34 @@ static const char *tap_number(const Pool *p, const Tap *r, const Tap *c) {
   return arena_printf(p->w.g->a, "%lld", (long long)(r->index * p->v.taps + c->index));
 }
 
+/* Of the tap, and of its row. */
+static const char *row_number(const Pool *p, const Tap *r) {
+  return arena_printf(p->w.g->a, "%lld", (long long)r->index);
+}
+
+/* What a tile of pixels reads, in arrays. */
+static void print_arrays(Pool *p, const Phase *rows, const Phase *columns) {
+  for (int i = 0; i < rows->ntaps; i++) {
+    const Tap *r = tap_at(p, rows, i);
+    print_wide(p, rows, r, columns, row_number(p, r));
+    for (int k = 0; k < columns->ntaps; k++) {
+      const Tap *c = tap_at(p, columns, k);
+      print_named(p, rows, r, columns, c, tap_number(p, r, c));
+    }
+  }
+}
+
 /* The pixels of a span of rows by one of columns. */
 static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
   Text *x = p->w.x;
   Gen *g = p->w.g;
+  if (p->tile) open_tiles(p, columns);
+  if (p->tile) print_arrays(p, rows, columns);
   const char *end = open_span(p, columns);
-  for (int i = 0; i < rows->ntaps; i++)
-    for (int k = 0; k < columns->ntaps; k++) {
-      const Tap *r = tap_at(p, rows, i), *c = tap_at(p, columns, k);
-      print_named(p, rows, r, columns, c, tap_number(p, r, c));
-    }
   text_line(x, "GC_BRANCH;");
   text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < %s; l++) {", end);
-  text_line(x, "%s sum = %s;", p->index ? "int32_t" : p->w.T, start_of(p));
+  text_line(x, "%s sum = %s;", sum_type(p), start_of(p));
   if (p->index) text_line(x, "%s best = %s;", p->w.T, reduce_start(g, OP_REDUCE_MAX, p->w.dt, 1));
   for (int i = 0; i < rows->ntaps; i++)
     for (int k = 0; k < columns->ntaps; k++) {
@@ -410,7 +489,7 @@ static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
       text_open(x, "{");
       print_row_of(p, rows, r);
       const char *tap = tap_number(p, r, c);
-      print_tap_at(p, columns, c, tap, tap, "sum", "best");
+      print_tap_at(p, columns, c, tap, tap, row_number(p, r), "sum", "best");
       text_close(x, "}");
     }
   text_line(x, "acc[l] = sum;");
@@ -418,24 +497,32 @@ static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
   close_span(p, columns);
 }
 
+/* The taps of a row of the window, one column after the other. */
+static void print_columns(Pool *p, const Phase *columns, const char *end) {
+  Text *x = p->w.x;
+  Arena *a = p->w.g->a;
+  for (int k = 0; k < columns->ntaps; k++) {
+    const Tap *c = tap_at(p, columns, k);
+    const char *name = arena_printf(a, "%lld", (long long)c->index);
+    print_named(p, NULL, NULL, columns, c, name);
+    text_line(x, "GC_IVDEP");
+    text_open(x, "for (int l = 0; l < %s; l++) {", end);
+    print_tap_at(p, columns, c, arena_printf(a, "r * %lld + %s", (long long)p->v.taps, name), name,
+                 "", "acc[l]", "most[l]");
+    text_close(x, "}");
+  }
+}
+
 /* The pixels of a span of columns in any row: the window's rows in a loop. */
 static void print_column_span(Pool *p, const Phase *columns) {
   Text *x = p->w.x;
-  Gen *g = p->w.g;
+  if (p->tile) open_tiles(p, columns);
+  p->wide = false; /* each pixel has its own rows */
   const char *end = open_span(p, columns);
   print_start(p, end);
   print_axis(p, &p->h, "r", "row", "oy", p->descending);
   text_line(x, "GC_BRANCH;");
-  for (int k = 0; k < columns->ntaps; k++) {
-    const Tap *c = tap_at(p, columns, k);
-    const char *name = arena_printf(g->a, "%lld", (long long)c->index);
-    print_named(p, NULL, NULL, columns, c, name);
-    text_line(x, "GC_IVDEP");
-    text_open(x, "for (int l = 0; l < %s; l++) {", end);
-    print_tap_at(p, columns, c, arena_printf(g->a, "r * %lld + %s", (long long)p->v.taps, name),
-                 name, "acc[l]", "most[l]");
-    text_close(x, "}");
-  }
+  print_columns(p, columns, end);
   text_close(x, "}");
   close_span(p, columns);
 }

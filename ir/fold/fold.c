@@ -178,6 +178,7 @@ static FoldRule *const rules[OP_KINDS][MAX_RULES] = {
     [OP_MATMUL] = {matmul_of_transpose, matmul_of_dequantize},
     [OP_QUANTIZED_MATMUL] = {product_of_dequantize},
     [OP_GATHER] = {gather_of_dequantize},
+    [OP_MAX_POOL_INDEX] = {index_of_widened},
     [OP_STOP_GRADIENT] = {view_of_const, stop_of_stop},
 };
 

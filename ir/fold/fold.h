@@ -41,7 +41,7 @@ FoldRule add_zero, add_neg, associate, sub_zero, sub_self, sub_from_zero, sub_ne
     round_of_whole, same_operands, extreme_of_limit, convert_of_convert;
 /* Rules for truth values, and for what chooses by them, in logic.c. */
 FoldRule not_of_not, not_of_compare, logic_const, compare_self, where_const, where_same, where_not,
-    where_bool, where_of_where, relu_grad_const, relu_grad_of_pool;
+    where_bool, where_of_where, relu_grad_const, relu_grad_of_pool, index_of_widened;
 /* Rules for ops that move or reduce elements, in view.c. */
 FoldRule element_of_moved, view_of_const, view_identity, reshape_of_reshape, broadcast_of_broadcast,
     broadcast_as_reshape, slice_of_slice, slice_of_concat, reverse_of_reverse, reverse_of_one,

@@ -75,16 +75,34 @@ ValueId relu_grad_const(const Fold *f) {
   return (fold_is_float(f) ? c.f > 0 : c.i > 0) ? f->x[0] : fold_num(f, 0);
 }
 
+/* The halves that operand i is, in more bits, or NO_ID. */
+static ValueId half_of(const Fold *f, int i) {
+  const Op *wide = fold_def(f, i, OP_CONVERT);
+  const Dtype to = value_type(f->e, f->x[i])->dtype;
+  if (!wide || (to != DT_F32 && to != DT_F64)) return NO_ID;
+  return dtype_is_half(value_type(f->e, wide->operands[0])->dtype) ? wide->operands[0] : NO_ID;
+}
+
+/* max_pool_index(convert(x)) → max_pool_index(x), where the conversion keeps every value */
+ValueId index_of_widened(const Fold *f) {
+  const ValueId x = half_of(f, 0);
+  return x == NO_ID ? NO_ID : build(f->b, OP_MAX_POOL_INDEX, &x, 1, f->attr, NULL);
+}
+
 /* relu_grad(max_pool_grad(dy, max_pool_index(x)), x) → max_pool_grad(relu_grad(dy, max_pool(x)),
    max_pool_index(x)): a pixel that is named is the largest of its window, so both ask the same of
-   the same number, and x, the larger image, may die. */
+   the same number, and x, the larger image, may die. The index may be that of the halves that x
+   has in more bits. */
 ValueId relu_grad_of_pool(const Fold *f) {
   const Op *back = fold_def(f, 0, OP_MAX_POOL_GRAD);
   const Op *index = back ? value_def(f->e, back->operands[1]) : NULL;
-  if (!index || index->kind != OP_MAX_POOL_INDEX || index->operands[0] != f->x[1]) return NO_ID;
+  if (!index || index->kind != OP_MAX_POOL_INDEX) return NO_ID;
+  const ValueId x = index->operands[0];
+  if (x != f->x[1] && x != half_of(f, 1)) return NO_ID;
   for (int i = 0; i < MAX_ATTRS; i++)
     if (index->attr[i].i != back->attr[i].i) return NO_ID;
-  ValueId y = build(f->b, OP_MAX_POOL, &f->x[1], 1, back->attr, NULL);
+  ValueId y = build(f->b, OP_MAX_POOL, &x, 1, back->attr, NULL);
+  y = build_convert(f->b, y, value_type(f->e, f->x[1])->dtype);
   ValueId dy = build2(f->b, OP_RELU_GRAD, back->operands[0], y);
   return build(f->b, OP_MAX_POOL_GRAD, (ValueId[]){dy, back->operands[1]}, 2, back->attr, f->type);
 }

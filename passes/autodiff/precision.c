@@ -101,12 +101,54 @@ static void narrow_attention(Narrow *n, Builder *b, const Op *op, ValueId *map, 
   }
 }
 
+/* ---- max pools ---- */
+
+/* All readers of v, behind views and max pools, want it narrowed, and there is one. */
+static bool read_low_alone(const Narrow *n, ValueId v) {
+  bool any = false;
+  for (uint32_t i = 0; i < n->old->ops.n; i++) {
+    const Op *op = op_at(n->old, i);
+    for (int k = 0; k < op->noperands; k++) {
+      if (op->operands[k] != v) continue;
+      const bool filters = k == 1 && narrow_rounds_filters(n->old, op);
+      const bool low = op->kind == OP_CONVERT ? value_type(n->old, op->results[0])->dtype == DT_BF16
+                       : is_view(op) || op->kind == OP_MAX_POOL
+                           ? read_low_alone(n, op->results[0])
+                           : k < narrow_operands(n->old, op, n->p, n->t);
+      if (!low || filters) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+/* The largest of the rounded numbers is the largest one, rounded. */
+static bool pool_reads_low(const Narrow *n, const Op *op) {
+  const Entry *e = n->old;
+  if (op->kind != OP_MAX_POOL || n->p != PRECISION_BF16 || !is_f32(e, op->operands[0]))
+    return false;
+  const ValueId x = source_of(e, op->operands[0]);
+  const Op *def = value_def(e, x);
+  if (!def || def->parent != op->parent) return false;
+  const bool was_low = def->kind == OP_CONVERT && value_type(e, def->operands[0])->dtype == DT_BF16;
+  return was_low || read_low_alone(n, x);
+}
+
+static void narrow_pool(Narrow *n, Builder *b, const Op *op, ValueId *map) {
+  ValueId x = narrow_low(n, b, op->operands[0], map);
+  b->name = value_at(n->old, op->results[0])->name;
+  ValueId y = n->low[op->results[0]] = build(b, OP_MAX_POOL, &x, 1, op->attr, NULL);
+  map[op->results[0]] = build_convert(b, y, DT_F32);
+}
+
 static void narrow_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Narrow *n = data;
   n->old = old;
   narrow_arguments(n, b, op, map, n->product);
   int operands = narrow_operands(old, op, n->p, n->t);
-  if (operands == 0)
+  if (pool_reads_low(n, op))
+    narrow_pool(n, b, op, map);
+  else if (operands == 0)
     narrow_copy(n, b, op, map, sum_reads_low, n);
   else if (op->kind == OP_MATMUL)
     narrow_matmul(n, b, op, map);

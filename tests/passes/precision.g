@@ -103,3 +103,20 @@ entry halves(x : f32[8, 16], t : f32[8, 4]) {
 # TF32: conv %{{[a-z0-9.]+}}, %d.w {{.*}} tf32_operands = 1, round_filters = 1} : f32[2,4,8,8]
 
 # PLAN: "type": "bf16[8,32]", "bytes": 512
+
+# A max pool reads its image narrowed, unless others read that or the result in f32.
+entry pooled(x : f32[2, 3, 8, 8]) {
+  y = max_pool(relu(conv(x, 4, 3) as f), 2)
+  return conv(y, 5, 2) as g
+}
+entry pooled_beside(x : f32[2, 3, 8, 8]) {
+  y = relu(conv(x, 4, 3) as k)
+  z = max_pool(conv(x, 6, 3) as n, 2)
+  return y, z, v = conv(max_pool(y, 2), 5, 2) as l, w = conv(z, 7, 2) as m
+}
+# BF16-LABEL: entry pooled
+# BF16: %[[R:[a-z0-9.]+]] = convert {{.*}} : bf16[2,4,8,8]
+# BF16: %[[P:[a-z0-9.]+]] = max_pool %[[R]] {{.*}} : bf16[2,4,4,4]
+# BF16: conv %[[P]], {{.*}} : f32[2,5,4,4]
+# BF16-LABEL: entry pooled_beside
+# BF16-NOT: max_pool {{.*}} : bf16

@@ -44,3 +44,15 @@ entry halves(x : f32[2, 3, 7, 180]) {
   z = avg_pool(f16(c), 2, stride = 1)
   return y, z, e = conv(f32(y), 3, 1) as d7
 }
+entry indices(x : f32[2, 3, 8, 150], w : f32[2, 6, 4, 75], v : f32[2, 6, 4, 75], u : f32[2, 6, 4, 118]) {
+  c = conv(x, 6, 3, pad = 1) as a8
+  b = bf16(c)
+  h = f16(c)
+  y = max_pool(b, 2, stride = 2)
+  z = max_pool(h, 3, stride = 2, pad = 1)
+  l = max_pool(b, [5, 33], stride = 1)
+  dy = grad(sum(f32(y) * w), b)
+  dz = grad(sum(f32(z) * v), h)
+  dl = grad(sum(f32(l) * u), b)
+  return k = conv(f32(dy), 3, 1) as b8, i = conv(f32(dz), 3, 1) as d8, y, z, l, dl
+}
