@@ -41,7 +41,9 @@ static GridColumnsSchedule schedule_of(const CudaTarget *t, const Group *gr, boo
 }
 
 uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr) {
-  return schedule_of(t, gr, false).scratch;
+  const uint64_t across = schedule_of(t, gr, false).scratch,
+                 along = schedule_of(t, gr, true).scratch;
+  return across > along ? across : along;
 }
 
 const char *cuda_reduce_position(const GridReduce *r, int64_t n) {
@@ -156,6 +158,8 @@ void cuda_reduce(Gen *g, const Group *gr) {
   k->grid = r.s.blocks;
   if (!r.s.tiled) {
     a_thread(&r, k);
+  } else if (r.s.warps) {
+    cuda_reduce_by_warps(&r, k);
   } else if (!r.s.split) {
     cuda_reduce_whole(&r, k);
   } else {

@@ -51,6 +51,8 @@ void cuda_reduce_finish(GridReduce *r, Kernel *k);
 
 /* A block does all of its columns. */
 void cuda_reduce_whole(GridReduce *r, Kernel *k);
+/* The same, a warp a chunk. */
+void cuda_reduce_by_warps(GridReduce *r, Kernel *k);
 /* A block does one chunk of its columns. */
 void cuda_reduce_chunks(GridReduce *r, Kernel *k);
 /* The total of a column from the partial results of its chunks, in order. */

@@ -180,6 +180,46 @@ void cuda_reduce_whole(GridReduce *r, Kernel *k) {
   cuda_reduce_finish(r, k);
 }
 
+void cuda_reduce_by_warps(GridReduce *r, Kernel *k) {
+  const GridColumnsSchedule *s = &r->s;
+  Gen *g = r->c.g;
+  Printer *p = &r->c.p;
+  Text *x = p->level[1];
+  const char *I = g->index, *rows = all_rows(r);
+  const int stride = grid_tile_stride(s->width);
+  place(r, k);
+  share(r, s->warps);
+  text_line(x, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP,
+            WARP);
+  const char *so_far = cuda_reduce_before(r);
+  text_line(x, "%s total = %s;", r->T, so_far ? so_far : r->start);
+  text_open(x, "for (%s r0 = 0; r0 < %s; r0 += %d) {", I, rows, s->warps * COL_CHUNK);
+  text_line(x, "const %s b = r0 + warp * %d, e = smaller(b + %d, %s);", I, COL_CHUNK, COL_CHUNK,
+            rows);
+  cuda_reduce_declare(r, x);
+  printer_drop(p, 2);
+  *p->level[2] = text_new(g->a, x->indent + 1);
+  cuda_reduce_step(r, p->level[2], cuda_reduce_element(r));
+  text_line(x, "#pragma unroll %d", cuda_unroll(r->c.gr, 16));
+  text_open(x, "for (%s r = b; r < e; r++) {", I);
+  text_append(x, p->level[2]);
+  text_close(x, "}");
+  printer_drop(p, 2);
+  text_line(x, "part[warp * %d + lane] = acc;", stride);
+  text_line(x, "block_sync();");
+  /* of warps that had no rows the identity, which changes nothing */
+  text_open(x, "for (int w = 0; warp == 0 && w < %d; w++) {", s->warps);
+  const char *v = arena_printf(g->a, "v%d", g->names++);
+  text_line(x, "const %s %s = part[w * %d + lane];", r->T, v, stride);
+  text_line(x, "total = %s;", reduce_step(g, r->root->kind, "total", v));
+  text_close(x, "}");
+  text_line(x, "block_sync();");
+  text_close(x, "}");
+  leave(r);
+  cuda_reduce_results(r, "total");
+  cuda_reduce_finish(r, k);
+}
+
 void cuda_reduce_chunks(GridReduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];

@@ -150,7 +150,12 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
     /* A block waits for each of its tiles: two of a multiprocessor take turns, where chunks are so
        many that the time of another launch does not count. */
     TURNS = 2,
-    MANY_CHUNKS = 8
+    MANY_CHUNKS = 8,
+    /* Side by side the warps of a block do chunks: so many have 32 KiB under way, more than a
+       multiprocessor's share of the bandwidth needs. At least two in three multiprocessors, whose
+       loads reach the bandwidth of memory, save the launch that combines chunks. */
+    WARPS = 16,
+    MOST_IDLE = 3
   };
   GridColumnsSchedule c = {.rows = s->rows, .columns = s->columns, .along = s->along, .chunks = 1};
   if (s->chunked && s->rows > COL_CHUNK) c.chunks = ceil_div(s->rows, COL_CHUNK);
@@ -160,6 +165,14 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
   c.threads = c.tiled ? m->block : SMALL_BLOCK;
   c.column_blocks = ceil_div(s->columns, c.width);
   if (!c.column_blocks) c.column_blocks = 1;
+  const bool reach = c.column_blocks >= m->multiprocessors - m->multiprocessors / MOST_IDLE;
+  if (c.tiled && !c.along && c.width == m->warp && c.chunks >= WARPS / 2 && reach) {
+    c.warps = c.chunks < WARPS ? (int)c.chunks : WARPS;
+    c.threads = c.warps * m->warp;
+    c.depth = WARPS; /* sums of chunks in shared memory, at most */
+    c.blocks = c.column_blocks;
+    return c;
+  }
   int64_t enough = c.chunks < MANY_CHUNKS ? m->blocks : (int64_t)TURNS * m->blocks;
   c.split = c.tiled && c.chunks > 1 && c.column_blocks < enough && s->rows * s->columns >= LITTLE;
   if (c.split) {
@@ -186,6 +199,7 @@ const ScheduleKind grid_columns_kind = {"columns", (const ScheduleField[]){FIELD
                                                                            FIELD(width),
                                                                            FIELD(depth),
                                                                            FIELD(chunks),
+                                                                           FIELD(warps),
                                                                            FIELD(split),
                                                                            {0}}};
 #undef FIELD

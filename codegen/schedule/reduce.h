@@ -99,6 +99,7 @@ typedef struct GridColumnsSchedule {
   bool tiled;
   int width, depth;  /* columns of a block, and rows of a tile */
   int64_t chunks;    /* of rows; 1: one sum */
+  int warps;         /* of a block, each of which does a chunk, straight from memory, if not 0 */
   bool split;        /* a block does one chunk, and a second launch combines partial results, */
   int parts;         /* ... so many of them at a time, */
   int combine_width; /* ... of so many columns in a block */

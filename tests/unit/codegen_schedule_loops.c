@@ -96,8 +96,13 @@ static void decides_tiles(void **state) {
   c = grid_columns(4096, 768, true, false, 8); /* of f64 a tile has half the rows */
   assert_int_equal(c.depth, 64);
   assert_false(grid_columns(4096, 8192, true, false, 4).split); /* columns enough */
-  assert_true(
-      grid_columns(4096, 4096, true, false, 4).split); /* one block of each multiprocessor waits */
+  c = grid_columns(4096, 4096, true, false,
+                   4); /* a block of each multiprocessor: warps do chunks */
+  assert_true(c.tiled && !c.split);
+  assert_int_equal(c.warps, 16);
+  assert_int_equal(c.blocks, 128);
+  assert_int_equal(c.scratch, 0);
+  assert_true(grid_columns(4096, 2048, true, false, 4).split); /* most multiprocessors would wait */
   assert_false(
       grid_columns(1000, 4096, true, false, 4).split);       /* too few chunks for another launch */
   assert_false(grid_columns(600, 33, true, false, 4).split); /* too little work */

@@ -258,6 +258,16 @@ void count_columns(Counting *n, const void *schedule) {
     c->waits = ceil(rows / cuda_unroll(n->gr, IN_FLIGHT));
     return;
   }
+  if (s->warps) { /* each goes from load to load, and meets the others behind a chunk */
+    const double turns = ceil(rows / COL_CHUNK / s->warps);
+    c->accesses = rows * full;
+    c->issue = warps * START + rows * (each + full * (1 + ADDRESS)) + rows / COL_CHUNK * COMBINE;
+    c->fma = rows * each;
+    c->lines = rows * touched;
+    c->waits = turns * ceil((double)COL_CHUNK / cuda_unroll(n->gr, IN_FLIGHT));
+    c->chain = turns * s->warps * (ADD_CLOCKS + LANE_CLOCKS);
+    return;
+  }
   double of_block = s->split && rows > COL_CHUNK ? COL_CHUNK : rows,
          tiles = ceil(of_block / s->depth);
   double elements = of_block * s->width, loads = elements / WARP;
