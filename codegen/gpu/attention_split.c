@@ -1,8 +1,10 @@
 /* Attention of few queries on the GPU, whose keys thread blocks share: SplitAttention of
-   text/split_attention.h in two launches, for the scores, and for the weights and results.
-   Contract: the CPU's bits, in every dtype and whatever the split. */
+   text/split_attention.h. What its blocks tell each other lies in memory of the kernel itself,
+   which every launch leaves as it was; where two launches of it may run at once, in scratch, which
+   a launch in front clears. Contract: the CPU's bits, in every dtype and whatever the split. */
 #include "codegen/gpu/attention.h"
 #include "codegen/program/extent.h"
+#include "passes/plan.h"
 
 /* varies: each run decides. */
 static bool split_of(const GridMachine *machine, const Attention *a, bool varies,
@@ -37,23 +39,45 @@ static void declare_block(Gen *g, Text *x, const Attention *a, const SplitAttent
             s->copy);
 }
 
-/* Declares the head and the block of keys of a thread block, which leaves unless a condition holds.
- */
+/* Launches of the entry may run beside those of its own kernels: on several streams, or of the
+   preparation of the next batch beside those of this one. */
+static bool runs_beside(const Gen *g, const Entry *e) {
+  for (uint32_t i = 0; i < g->m->entries.n; i++)
+    if (g->m->entries.at[i]->ahead == e) return true;
+  return plan_of(e)->streams > 1;
+}
+
+/* Signals in scratch are 0 when the launch behind begins. */
+static void clear_signals(Gen *g, const Attention *a, const SplitAttentionSchedule *s) {
+  Kernel *k = cuda_kernel(g, a->gr);
+  const int64_t words = (s->scratch - s->signals) / (int64_t)sizeof(uint32_t);
+  cuda_threads(g, k, words, "i");
+  text_line(&k->text, "((unsigned *)(scratch + %lld))[i] = 0;", (long long)s->signals);
+}
+
+/* Declares the head and the block of keys of a thread block, in the order in which blocks begin. It
+   leaves unless a condition holds. own: signals lie in memory of the kernel. */
 static void declare_step(Gen *g, Kernel *k, const Attention *a, const SplitAttentionSchedule *s,
-                         const char *unless) {
+                         const char *unless, bool own) {
   Text *x = &k->text;
   const long long steps = s->blocks / s->heads;
   kernel_schedule(k, &split_attention_kind, s, sizeof *s);
   k->grid = s->blocks;
   k->block = s->threads;
   k->min_blocks = 1;
+  k->signals = own;
   if (unless) text_line(x, "if (!(%s)) return;", unless);
   declare_block(g, x, a, s);
-  text_line(x, "const int h = (int)(blockIdx.x / %lldu), step = (int)(blockIdx.x %% %lldu);", steps,
-            steps);
+  if (own)
+    text_line(x, "static __device__ Block::Signals signals;");
+  else
+    text_line(x, "Block::Signals &signals = *(Block::Signals *)(scratch + %lld);",
+              (long long)s->signals);
+  text_line(x, "const int number = (int)next_block(&signals.begun, %lldu);", (long long)s->blocks);
+  text_line(x, "const int h = number / %lld, step = number %% %lld;", steps, steps);
   cuda_leave_behind(g, x, a, 1, arena_printf(g->a, "step * %d", s->keys));
   cuda_attention_params(g, x, a, "0");
-  text_line(x, "const Block block = {scratch, h};");
+  text_line(x, "const Block block = {scratch, &signals, h};");
 }
 
 bool cuda_attention_split(Gen *g, const Attention *a, const char **when) {
@@ -69,17 +93,14 @@ bool cuda_attention_split(Gen *g, const Attention *a, const char **when) {
   const char *first = arena_printf(g->a, "h * %lld", (long long)s.group);
   const char *q = cuda_attention_operand(g, a, 0, first),
              *key = cuda_attention_operand(g, a, 1, "h");
-  Kernel *k = cuda_kernel(g, gr);
+  const bool own = !runs_beside(g, gr->e);
+  if (!own) clear_signals(g, a, &s);
+  Kernel *k = own ? cuda_kernel(g, gr) : cuda_kernel_next(g, gr, "shares");
   k->flops = op_flops(gr->e, gr->op);
-  declare_step(g, k, a, &s, unless);
-  text_line(&k->text, "__shared__ __align__(16) Block::ScoreTiles tiles;");
-  text_line(&k->text, "block.score(tiles, %s, %s, params, step, %s);", q, key,
-            cuda_masks(g, a, first));
-  k = cuda_kernel_next(g, gr, "weights");
-  declare_step(g, k, a, &s, unless);
-  text_line(&k->text, "__shared__ __align__(16) Block::WeightTiles tiles;");
-  text_line(&k->text, "block.weigh(tiles, %s, params, step);",
-            cuda_attention_operand(g, a, 2, "h"));
+  declare_step(g, k, a, &s, unless, own);
+  text_line(&k->text, "__shared__ __align__(16) Block::Tiles tiles;");
+  text_line(&k->text, "block.multiply(tiles, %s, %s, %s, params, step, %s);", q, key,
+            cuda_attention_operand(g, a, 2, "h"), cuda_masks(g, a, first));
   text_line(&k->text, "block.combine(%s, %s, %lld, params);", cuda_attention_result(g, a, 0, first),
             cuda_of_queries(g, a, arena_printf(g->a, "out%d", a->result[1]), first),
             (long long)a->t);

@@ -150,7 +150,8 @@ static void join_launches(Gen *g, Launches *l, bool mixed) {
   uint32_t *of = ARENA_ARRAY(g->a, uint32_t, l->at.n + 1); /* by launch: 1 + its batch, or 0 */
   for (uint32_t i = 0; i < l->at.n; i++) {
     const Kernel *k = l->at.at[i].kernel;
-    if (k->grid > (mixed ? SMALL_MIXED : SMALL) || k->variant || k->collective || !k->nargs)
+    if (k->grid > (mixed ? SMALL_MIXED : SMALL) || k->variant || k->collective || k->signals ||
+        !k->nargs)
       continue;
     const int64_t shared = mixed ? g->print->mix_shared(k) : 0;
     if (shared < 0 || !k->grid) continue;

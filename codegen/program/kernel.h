@@ -58,6 +58,8 @@ typedef struct Kernel {
   int parts;
   int mixed;    /* of a device: so many launches of several kernels are one (batch.c), or 0 */
   bool stacked; /* ... whose thread blocks do the work of one after that of the other (stack.c) */
+  bool signals; /* of a device: its blocks tell each other in memory of the kernel's own, so no two
+                   launches of it may run at once */
   bool bounded; /* its text depends on an extent of the entry */
   bool counts_threads;    /* of the CPU: another launch of the group must have as many */
   const char *collective; /* of a device: the fields of a GcCollective, in which all ranks take part

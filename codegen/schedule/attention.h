@@ -76,13 +76,13 @@ bool grid_attention_alike(const GridMachine *machine, const AttentionShape *s,
                           GridAttentionSchedule *a);
 extern const ScheduleKind grid_attention_kind;
 
-/* Of few queries, as in decoding: blocks of threads share the keys, and a second launch puts
+/* Of few queries, as in decoding: blocks of threads share the keys, and the last one of a head puts
    together what they have. */
 typedef struct SplitAttentionSchedule {
-  int64_t heads, group, t, s, d, e;              /* heads: of keys */
-  int keys, copy;                                /* of a block of threads; elements of one load */
-  int threads;                                   /* of a block */
-  int64_t blocks, scratch;                       /* bytes */
+  int64_t heads, group, t, s, d, e; /* heads: of keys */
+  int keys, copy;                   /* of a block of threads; elements of one load */
+  int threads;                      /* of a block */
+  int64_t blocks, signals, scratch; /* bytes; signals: where in scratch those lie, if they do */
   int64_t of_block, launches, handed_on, of_key; /* as of attention_splits */
 } SplitAttentionSchedule;
 

@@ -3,22 +3,27 @@
 #include "codegen/schedule/attention.h"
 
 enum {
-  LAUNCHES = 7, /* whose time a split takes: one more, and what both wait for memory */
+  LAUNCHES = 7, /* whose time a split must save: its blocks wait for each other, the last for all */
   PIECE = 16    /* bytes of a load */
 };
 
-/* Bytes that blocks of threads hand on for each row and block of keys: its scores, then in their
-   place its product with the values, an even number of them, and three numbers; and one for each
-   row. */
-static int64_t handed_on(const AttentionShape *s, int64_t block) {
-  return (ceil_div(block > s->e ? block : s->e, 2) * 2 + 4) * dtype_size(s->compute);
+/* Bytes that blocks of threads hand on for each row and block of keys: its product with the values,
+   an even number of them, and three numbers; and one for each row. */
+static int64_t handed_on(const AttentionShape *s) {
+  return (ceil_div(s->e, 2) * 2 + 4) * dtype_size(s->compute);
 }
 
-/* With a count for each head of keys. */
-static int64_t scratch_of(const AttentionShape *s, int64_t block) {
-  const int64_t rows = s->heads * s->t, steps = ceil_div(s->s, block);
-  const int64_t number = dtype_size(s->compute), of_step = handed_on(s, block) - number;
-  return rows * (steps * of_step + number) + s->heads / s->group * (int64_t)sizeof(uint32_t);
+/* Bytes in front of the signals: all but one number of a row and a block of keys. */
+static int64_t products_of(const AttentionShape *s, int64_t steps) {
+  const int64_t rows = s->heads * s->t, number = dtype_size(s->compute);
+  return rows * (steps * (handed_on(s) - 2 * number) + number);
+}
+
+/* Maxima, and a count for all blocks and for each head of keys. */
+static int64_t signals_of(const AttentionShape *s, int64_t steps) {
+  const int64_t number = dtype_size(s->compute);
+  const int64_t counts = (1 + s->heads / s->group) * (int64_t)sizeof(uint32_t);
+  return s->heads * s->t * steps * number + ceil_div(counts, number) * number;
 }
 
 /* Elements of a key that one load reads: keys of d elements begin at multiples of them. */
@@ -40,7 +45,7 @@ static bool may_split(const GridMachine *machine, const AttentionShape *s,
   if (s->grad || s->causal || tile.long_heads || rows > SPLIT_ROWS || tile.block < machine->warp ||
       !s->heads || !s->d || !s->e)
     return false;
-  const int64_t heads = s->heads / s->group, of_row = handed_on(s, tile.block);
+  const int64_t heads = s->heads / s->group, products = products_of(s, steps);
   *out = (SplitAttentionSchedule){.heads = heads,
                                   .group = s->group,
                                   .t = s->t,
@@ -51,16 +56,17 @@ static bool may_split(const GridMachine *machine, const AttentionShape *s,
                                   .copy = copy_of(s),
                                   .threads = (rows > 1 ? 4 : 2) * machine->warp,
                                   .blocks = heads * steps,
-                                  .scratch = scratch_of(s, tile.block),
+                                  .signals = products,
+                                  .scratch = products + signals_of(s, steps),
                                   .of_block = tile.block * tile.block * (s->d + s->e),
                                   .launches = (int64_t)(LAUNCHES * machine->launch),
-                                  .handed_on = of_row * machine->scratch,
+                                  .handed_on = handed_on(s) * machine->scratch,
                                   .of_key = (s->d + s->e) * dtype_size(s->in)};
   return true;
 }
 
 /* They are split if the steps that follow each other in a block of threads, of a tile of queries
-   that are mostly not there, take longer than the launches that a split adds. By count, not
+   that are mostly not there, take longer than what a split adds. By count, not
    measured on a device. */
 bool split_attention_schedule(const GridMachine *machine, const AttentionShape *s,
                               SplitAttentionSchedule *out) {

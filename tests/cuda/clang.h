@@ -29,6 +29,8 @@ extern const __device__ __attribute__((weak)) BlockIndex blockIdx;
 /* ---- bits ---- */
 OWN float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 OWN double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
+OWN int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+OWN long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
 OWN unsigned long long __cvta_generic_to_shared(const void *p) {
   return (unsigned long long)(__attribute__((address_space(3))) const void *)p;
 }
@@ -151,6 +153,16 @@ OWN void __syncwarp(unsigned who) { __nvvm_bar_warp_sync(who); }
 OWN unsigned __ballot_sync(unsigned who, bool x) { return __nvvm_vote_ballot_sync(who, x); }
 OWN unsigned atomicAdd(unsigned *p, unsigned x) {
   return (unsigned)__nvvm_atom_add_gen_i((int *)p, (int)x);
+}
+OWN unsigned long long atomicAdd(unsigned long long *p, unsigned long long x) {
+  return (unsigned long long)__nvvm_atom_add_gen_ll((long long *)p, (long long)x);
+}
+OWN unsigned atomicInc(unsigned *p, unsigned most) { return __nvvm_atom_inc_gen_ui(p, most); }
+OWN unsigned atomicExch(unsigned *p, unsigned x) {
+  return (unsigned)__nvvm_atom_xchg_gen_i((int *)p, (int)x);
+}
+OWN unsigned long long atomicExch(unsigned long long *p, unsigned long long x) {
+  return (unsigned long long)__nvvm_atom_xchg_gen_ll((long long *)p, (long long)x);
 }
 OWN void __threadfence() { __nvvm_membar_gl(); }
 OWN int atomicCAS(int *p, int was, int is) { return __nvvm_atom_cas_gen_i(p, was, is); }

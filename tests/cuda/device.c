@@ -141,6 +141,10 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
     snprintf(r.error, sizeof r.error, "too much shared memory for sm_86");
   else
     status = ptx_launch(k, &launch, &r);
+  const char *left = k ? ptx_kernel_leaves(k) : NULL;
+  const bool some = launch.some && launch.some < (uint64_t)l->grid;
+  if (status == PTX_OK && left && !some)
+    snprintf(c->fault, sizeof c->fault, "%s leaves its memory changed: %.160s", name, left);
   if (status != PTX_OK)
     snprintf(c->fault, sizeof c->fault, "%s (%s): %.160s", name, s->name,
              r.count ? r.findings[0].text : r.error);
@@ -149,7 +153,6 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
              (long long)fault.value, (long long)fault.at, (long long)fault.limit);
   note_worst(r.sectors, r.sectors_needed, &d->head.sectors, &d->head.sectors_needed);
   note_worst(r.turns, r.turns_needed, &d->head.turns, &d->head.turns_needed);
-  bool some = launch.some && launch.some < (uint64_t)l->grid;
   note_issue(&d->head, l->kernel, &r, some ? (double)launch.some : (double)l->grid);
   ptx_result_free(&r);
   return !c->fault[0];

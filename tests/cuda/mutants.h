@@ -26,7 +26,7 @@ typedef struct Subject {
   int every, every_plan; /* of so many edits, and of so many plans, one is tried */
   Outcome (*outcome)[2]; /* by entry, without an edit: of ordinary inputs, and of odd ones */
   const char *arch;      /* of the PTX */
-  bool taken[17];        /* texts that a kernel was edited with */
+  bool taken[18];        /* texts that a kernel was edited with */
   int vain;              /* rows of mutants.def that name what is there without an edit */
 } Subject;
 

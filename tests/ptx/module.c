@@ -113,6 +113,24 @@ static bool parse_all(Parser *p, const char *text, size_t size) {
   return true;
 }
 
+static bool is_zeros(const Var *v) {
+  const char *at = (const char *)(uintptr_t)v->address;
+  for (size_t i = 0; i < v->size; i++)
+    if (at[i]) return false;
+  return true;
+}
+
+const char *ptx_kernel_leaves(const PtxKernel *k) {
+  const char *left = NULL;
+  for (size_t i = 0; i < k->module->nvars; i++) {
+    const Var *v = &k->module->vars[i];
+    if (!v->zeros || is_zeros(v)) continue;
+    left = v->name;
+    memset((void *)(uintptr_t)v->address, 0, v->size);
+  }
+  return left;
+}
+
 PtxModule *ptx_module_load(const char *text, size_t size, char *err, size_t err_size) {
   PtxModule *m = calloc(1, sizeof *m);
   if (!m) {
@@ -122,7 +140,11 @@ PtxModule *ptx_module_load(const char *text, size_t size, char *err, size_t err_
   /* What a text of this size can need: about half a KiB an instruction, and its tables. */
   m->pool.limit = ((size_t)64 << 20) + size * 64;
   Parser p = {.m = m};
-  if (parse_all(&p, text, size)) return m;
+  if (parse_all(&p, text, size)) {
+    for (size_t i = 0; i < m->nvars; i++)
+      m->vars[i].zeros = m->vars[i].space == SPACE_GLOBAL && is_zeros(&m->vars[i]);
+    return m;
+  }
   if (err_size)
     snprintf(err, err_size, "%s", m->error[0] ? m->error : "the text asks for too much memory");
   ptx_module_free(m);

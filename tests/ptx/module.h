@@ -131,6 +131,7 @@ typedef struct Var { /* .shared, .const, .global, .local or .param */
   uint64_t address; /* offset in its space; a host address for global and const */
   size_t size;
   bool dynamic; /* an open array in shared memory */
+  bool zeros;   /* .global, and begins as zeros */
 } Var;
 
 typedef struct Range {

@@ -98,6 +98,9 @@ const PtxKernel *ptx_module_kernel(const PtxModule *m, size_t i);
 const PtxKernel *ptx_module_find(const PtxModule *m, const char *name);
 /* Address and size of a .global or .const variable, or NULL. */
 void *ptx_module_global(PtxModule *m, const char *name, size_t *size);
+/* A .global variable of the kernel's module that began as zeros and is not so now, or NULL; all of
+ * them are zeros then. */
+const char *ptx_kernel_leaves(const PtxKernel *k);
 
 const char *ptx_kernel_name(const PtxKernel *k);
 size_t ptx_kernel_params(const PtxKernel *k);

@@ -185,13 +185,14 @@ static void count_combined(Counting *n, const SplitAttentionSchedule *s, double 
                 (steps * (PARTIAL + 2 * columns) + 2 * QUOTIENT * columns) / SCHEDULERS;
 }
 
-/* Of few queries: a launch for scores, and one for weights and results. */
+/* Of few queries, whose keys blocks share. */
 void count_split_attention(Counting *n, const void *schedule) {
   enum {
     KEY_LINE =
         16, /* bytes of a load of keys; and instructions for what comes of each of its words */
     LOAD_KEYS = 3, /* instructions of an element on its way to shared memory */
-    ROW = 60       /* of a warp, for a row's maximum or sum: a tree, addresses, exp of a factor */
+    ROW = 60,      /* of a warp, for a row's maximum or sum: a tree, addresses, exp of a factor */
+    TOLD = 2       /* waits for L2: of a block's number, and of what it tells the others */
   };
   const SplitAttentionSchedule *s = schedule;
   GpuCounts *c = &n->c;
@@ -201,40 +202,29 @@ void count_split_attention(Counting *n, const void *schedule) {
   const double size = dtype_size(value_type(n->gr->e, n->gr->root->operands[0])->dtype);
   const double number = counting_is_f64(n) ? 8 : 4;
   const double handed =
-      (double)s->heads * rows * steps * number; /* bytes of a number that launches hand on */
-  const double read_keys = (double)(s->heads * s->s) * d * size,
-               read_values = (double)(s->heads * s->s) * e * size;
-  c->least_flops *= 0.5;
-  const bool weights = counting_is_part(n, "weights");
-  const double width = weights ? e : d, fma = rows * keys * width / WARP;
-  c->least_bytes = weights ? read_values : read_keys;
-  c->bytes = c->l2_bytes = c->least_bytes + handed * (weights ? keys + e + 2 : keys + 1);
+      (double)s->heads * rows * steps * number; /* bytes of a number that blocks hand on */
+  c->least_bytes = (double)(s->heads * s->s) * (d + e) * size;
+  c->bytes = c->l2_bytes = c->least_bytes + handed * (e + 3);
+  const double fma = rows * keys * (d + e) / WARP;
   if (counting_is_f64(n))
     c->fma64 = fma;
   else
     c->fma = fma;
-  if (weights) {
-    const double loads = keys * ceil(e / WARP); /* of warps, for all rows that have the lane */
-    const double groups = warps * WARP / (e <= 32 ? 32 : e <= 64 || c->threads <= 64 ? 64 : 128);
-    const double again = rows < groups ? rows : groups;
-    c->issue = fma + again * loads * (1 + ADDRESS) + fma + rows * (ROW + 2 * (FUNCTION + ADDRESS)) +
-               warps * START;
-    c->accesses = c->wavefronts = again * loads + fma + rows * 12;
-    c->lines = again * loads + rows * 4;
-    c->waits = ceil(e / 128); /* one for all keys; the first covers those for scores */
-    const double turns = ceil(rows / warps); /* of a warp, which has a row after the other */
-    c->l2_waits = turns * ceil(steps / WARP / 2) + turns - 1;
-    c->registers = (int)(keys * number / 4) + OTHER_REGISTERS;
-    count_combined(n, s, handed, steps);
-  } else {
-    const double elements = keys * d / WARP, loads = elements * size / KEY_LINE;
-    c->issue =
-        fma + fma / 4 + elements * LOAD_KEYS + loads * ADDRESS + rows * (ROW + 8) + warps * START;
-    c->accesses = loads + elements + fma / 4 + elements;
-    c->wavefronts = loads + 2 * elements + fma / 4 + elements;
-    c->lines = keys * d * size / LINE;
-    c->waits = ceil(d / 64);
-    c->chain = d * ADD_CHAIN;
-    c->shared = (int)((keys * 65 + rows * (64 + keys)) * number);
-  }
+  const double scores = rows * keys * d / WARP, products = rows * keys * e / WARP;
+  const double elements = keys * d / WARP, loads = elements * size / KEY_LINE;
+  const double values = keys * ceil(e / WARP); /* of warps, for all rows that have the lane */
+  const double groups = warps * WARP / (e <= 32 ? 32 : e <= 64 || c->threads <= 64 ? 64 : 128);
+  const double again = rows < groups ? rows : groups;
+  c->issue = scores + scores / 4 + elements * LOAD_KEYS + loads * ADDRESS + rows * (ROW + 8) +
+             2 * products + again * values * (1 + ADDRESS) +
+             rows * (ROW + 2 * (FUNCTION + ADDRESS)) + warps * START;
+  c->accesses = loads + 2 * elements + scores / 4 + again * values + products + rows * 12;
+  c->wavefronts = loads + 3 * elements + scores / 4 + again * values + products + rows * 12;
+  c->lines = keys * d * size / LINE + again * values + rows * 4;
+  c->waits = ceil(d / 64) + ceil(e / 128) - 1; /* the first is for values, too */
+  c->l2_waits = TOLD + ceil(steps / WARP / 2);
+  c->chain = d * ADD_CHAIN;
+  c->shared = (int)((keys * 65 + rows * (65 + keys)) * number);
+  c->registers = (int)(keys * number / 4) + OTHER_REGISTERS;
+  count_combined(n, s, handed, steps);
 }

@@ -74,6 +74,12 @@ static CUresult run_kernel(const Work *w) {
             f->thread[1], f->thread[2], (unsigned long long)f->address,
             (unsigned long long)f->count, ptx_kind_name(f->kind), f->text);
   }
+  const char *left = ptx_kernel_leaves(k);
+  if (left && s == PTX_OK) {
+    fprintf(stderr, "fakecuda: kernel %s leaves its memory changed: %s\n", ptx_kernel_name(k),
+            left);
+    s = PTX_REFUSED;
+  }
   if (r.error[0]) fprintf(stderr, "fakecuda: kernel %s: %s\n", ptx_kernel_name(k), r.error);
   bool address = r.count && (r.findings[0].kind == PTX_BOUNDS || r.findings[0].kind == PTX_RIGHTS);
   ptx_result_free(&r);

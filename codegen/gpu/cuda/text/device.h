@@ -185,15 +185,24 @@ INL uint32_t bits_within(uint32_t x, uint32_t mask, uint32_t y) {
 /* section warp_sync block_sync */
 INL void warp_sync() { __syncwarp(ALL); }
 INL void block_sync() { __syncthreads(); }
+/* section next_block */
+/* A number for each of so many blocks that call it for a count which was 0, as they begin: those of lower numbers run, or
+   have ended, so a block may wait for them. The count is 0 again behind. By all threads of a block. */
+INL unsigned next_block(unsigned *count, unsigned blocks) {
+  __shared__ unsigned number;
+  if (threadIdx.x == 0) number = atomicInc(count, blocks - 1);
+  block_sync();
+  return number;
+}
 /* section last_block */
 /* Of so many blocks that call it for a count which was 0, the last one is told so; it then knows what the others had
-   stored. By all threads of a block. */
+   stored. The count is 0 again behind. By all threads of a block. */
 INL bool last_block(unsigned *count, unsigned blocks) {
   __shared__ unsigned before;
   block_sync();
   if (threadIdx.x == 0) {
     __threadfence();
-    before = atomicAdd(count, 1u);
+    before = atomicInc(count, blocks - 1);
     __threadfence();
   }
   block_sync();

@@ -1,34 +1,50 @@
 /* Attention of few queries on the ordinary units, as in decoding: blocks of threads share the keys of a head
-   (Flash-Decoding; Dao et al., 2023). Two launches: scores of B keys and their maxima; weights, by the maximum of all
-   keys up to there, and their product with B values. The block of a head that ends last adds these products in the order
-   of the keys.
+   (Flash-Decoding; Dao et al., 2023), in one launch. A block computes the scores of B keys, tells the others their
+   maxima, waits for those of all keys before its own, which the weights need, and multiplies its weights by B values
+   (after the decoupled look-back of Merrill and Garland, 2016). The block of a head that ends last adds these products
+   in the order of the keys.
    Contract: the order of every sum is that of FlashAttention, and so of the CPU, whichever block ends last; what goes
-   from block to block lies in scratch.
+   from block to block lies in scratch, but for Signals. A block waits for those alone that began before it, whatever
+   the order of blocks is.
    HEADS of keys, each for GROUP heads of TQ queries of DIM numbers; SK keys, values of WIDE: fewer of both where a run
    has fewer (AttentionParams). A row is a query of one of the heads. COPY: elements that one load of a key reads. */
+/* section signal_of read_signal ask_signal */
+/* A number as bits that are not 0, which stands for none: NaN of a result has other bits than all ones. */
+INL unsigned signal_of(f32 x) { return ~(unsigned)__float_as_int(x); }
+INL unsigned long long signal_of(f64 x) { return ~(unsigned long long)__double_as_longlong(x); }
+INL f32 read_signal(unsigned bits) { return __int_as_float((i32)~bits); }
+INL f64 read_signal(unsigned long long bits) { return __longlong_as_double((i64)~bits); }
+INL unsigned ask_signal(unsigned *at) { return atomicAdd(at, 0u); }
+INL unsigned long long ask_signal(unsigned long long *at) { return atomicAdd(at, 0ull); }
 /* section SplitAttention */
 template <typename T, typename A, int HEADS, int GROUP, int TQ, int SK, int DIM, int WIDE, int B, int THREADS, int COPY,
           typename AT>
 struct SplitAttention {
   typedef typename A::Stored Stored;
+  typedef decltype(signal_of((T)0)) Signal;
   enum {
     ROWS = GROUP * TQ, STEPS = (SK + B - 1) / B, WARPS = THREADS / 32, DEPTH = 64,
     KEY_GROUPS = THREADS / B,                            /* threads that have the same key */
     LANES = WIDE <= 32 ? 32 : WIDE <= 64 || THREADS <= 64 ? 64 : 128, /* threads side by side along a value */
     VALUE_GROUPS = THREADS / LANES,
-    NUMBERS = ((B > WIDE ? B : WIDE) + 1) / 2 * 2 /* even, so that pairs lie at multiples of their size */
+    NUMBERS = (WIDE + 1) / 2 * 2,                /* even, so that pairs lie at multiples of their size */
+    TURNS = (ROWS + WARPS - 1) / WARPS           /* rows of a warp */
   };
-  struct ScoreTiles {
+  struct Tiles {
     T keys[B][DEPTH + 1]; /* odd, so that threads of different keys read different banks */
-    T queries[ROWS][DEPTH], scores[ROWS][B];
+    T queries[ROWS][DEPTH], weights[ROWS][B]; /* first scores */
+    T tops[ROWS];                             /* maxima of scores */
   };
-  struct WeightTiles {
-    T weights[ROWS][B];
+  /* What blocks tell each other; 0 before the launch, and behind it. */
+  struct Signals {
+    Signal top[HEADS][ROWS][STEPS]; /* the maximum of a row and a block of keys */
+    unsigned begun, ended[HEADS];                      /* blocks; of a head, those that have stored their products */
   };
   char *scratch;
+  Signals *signals;
   int h; /* the head of keys */
 
-  /* Of a row and a block of keys: scores; then, over them, the product. */
+  /* The product of a row and a block of keys. */
   __device__ __forceinline__ T *numbers(int r, int step) const {
     return (T *)scratch + (((int64_t)h * ROWS + r) * STEPS + step) * NUMBERS;
   }
@@ -36,19 +52,14 @@ struct SplitAttention {
   __device__ __forceinline__ Vec<T, 2> *sum_and_rescale(int r, int step) const {
     return (Vec<T, 2> *)((T *)scratch + (int64_t)HEADS * ROWS * STEPS * NUMBERS) + (((int64_t)h * ROWS + r) * STEPS + step);
   }
-  /* ... its maximum. */
-  __device__ __forceinline__ T *top(int r) const {
-    return (T *)scratch + (int64_t)HEADS * ROWS * STEPS * (NUMBERS + 2) + ((int64_t)h * ROWS + r) * STEPS;
-  }
-  /* The maximum of all keys of a row; how many blocks of the head have stored their products. */
+  /* The maximum of all keys of a row. */
   __device__ __forceinline__ T *last_top(int r) const {
-    return (T *)scratch + (int64_t)HEADS * ROWS * STEPS * (NUMBERS + 3) + (h * ROWS + r);
+    return (T *)scratch + (int64_t)HEADS * ROWS * STEPS * (NUMBERS + 2) + (h * ROWS + r);
   }
-  __device__ __forceinline__ unsigned *count() const { return (unsigned *)(last_top(0) + (HEADS - h) * ROWS) + h; }
   static __device__ __forceinline__ int steps_of(const AttentionParams<T> &params) { return (params.keys + B - 1) / B; }
 
   /* DEPTH elements from d0 on of the block's keys, and of the queries. */
-  INL_MEMBER void load(ScoreTiles &t, const Stored *q, const Stored *k, const AttentionParams<T> &params, int j0, int d0) {
+  INL_MEMBER void load(Tiles &t, const Stored *q, const Stored *k, const AttentionParams<T> &params, int j0, int d0) {
     enum { PIECES = DEPTH / COPY };
 #pragma unroll 8
     for (int p = (int)threadIdx.x; p < B * PIECES; p += THREADS) {
@@ -68,7 +79,7 @@ struct SplitAttention {
 
   /* q: of the first head of the group; mask_of(g): the mask of its g-th. */
   template <typename MaskOf>
-  __device__ __forceinline__ void score(ScoreTiles &t, const Stored *q, const Stored *k, const AttentionParams<T> &params,
+  __device__ __forceinline__ void score(Tiles &t, const Stored *q, const Stored *k, const AttentionParams<T> &params,
                                         int step, const MaskOf &mask_of) const {
     enum { MINE = (ROWS + KEY_GROUPS - 1) / KEY_GROUPS };
     const int key = (int)threadIdx.x % B, first = (int)threadIdx.x / B, lane = (int)threadIdx.x % 32, j = step * B + key;
@@ -98,14 +109,9 @@ struct SplitAttention {
       const T x = acc[o] * params.scale;
       const bool visible = i < params.queries && j < params.keys &&
                            (!mask || mask[(int64_t)i * params.query_stride + j * params.key_stride] != 0);
-      t.scores[r][key] = numbers(r, step)[key] = visible ? x : none;
+      t.weights[r][key] = visible ? x : none;
     }
-    if (step == 0 && threadIdx.x == 0) *count() = 0;
     block_sync();
-    for (int r = (int)threadIdx.x / 32; r < ROWS; r += WARPS) {
-      const T most = attention_tree<B>(t.scores[r][lane], B > 32 ? t.scores[r][lane + (B > 32 ? 32 : 0)] : none, true);
-      if (lane == 0) top(r)[step] = most;
-    }
   }
 
   /* Column c of the values of the block's keys. */
@@ -113,28 +119,75 @@ struct SplitAttention {
 #pragma unroll
     for (int j = 0; j < B; j++) value[j] = j < keys && c < WIDE ? v[(int64_t)(j0 + j) * AT::v + c] : (Stored)0;
   }
-  /* The first column's values are on their way while weights are computed. */
-  __device__ __forceinline__ void weigh(WeightTiles &t, const Stored *v, const AttentionParams<T> &params, int step) const {
-    enum { MINE = (ROWS + VALUE_GROUPS - 1) / VALUE_GROUPS };
-    const int lane = (int)threadIdx.x % 32, first = (int)threadIdx.x / LANES, j0 = step * B;
-    const int keys = params.keys - j0 < B ? params.keys - j0 : B;
-    const T none = -(T)__builtin_inff();
-    Stored value[B];
-    load_values(value, v, (int)threadIdx.x % LANES, j0, keys);
+  /* The maxima of a warp's rows of scores; others are told. */
+  __device__ __forceinline__ void tell_tops(Tiles &t, int step) const {
+    const int lane = (int)threadIdx.x % 32;
     for (int r = (int)threadIdx.x / 32; r < ROWS; r += WARPS) {
-      T x[2] = {none, none}, e[2] = {0, 0}, before = none;
+      const T none = -(T)__builtin_inff();
+      const T most = attention_tree<B>(t.weights[r][lane], B > 32 ? t.weights[r][lane + (B > 32 ? 32 : 0)] : none, true);
+      if (lane == 0) t.tops[r] = most, atomicExch(&signals->top[h][r][step], signal_of(most));
+    }
+    warp_sync();
+  }
+  /* before: of each row of a warp the maximum of all keys before the block's. Waits of all its rows are one. */
+  __device__ __forceinline__ void wait_for_tops(T (&before)[TURNS], int step) const {
+    const int lane = (int)threadIdx.x % 32, first = (int)threadIdx.x / 32;
+    const T none = -(T)__builtin_inff();
 #pragma unroll
-      for (int l = 0; l < B / 32; l++) x[l] = numbers(r, step)[lane + l * 32];
-      for (int s = lane; s < step; s += 32) before = attention_combine(before, top(r)[s], true);
-      before = attention_tree<32>(before, none, true);
-      const T most = attention_combine(before, top(r)[step], true), shift = most == none ? (T)0 : most;
+    for (int i = 0; i < TURNS; i++) before[i] = none;
+    for (int s = lane; s < step; s += 32) {
+      Signal top[TURNS];
 #pragma unroll
-      for (int l = 0; l < B / 32; l++) t.weights[r][lane + l * 32] = e[l] = attention_exp(x[l] - shift);
+      for (int i = 0; i < TURNS; i++)
+        if (first + i * WARPS < ROWS) top[i] = ask_signal(&signals->top[h][first + i * WARPS][s]);
+#pragma unroll
+      for (int i = 0; i < TURNS; i++) {
+        if (first + i * WARPS >= ROWS) break;
+        while (!top[i]) top[i] = ask_signal(&signals->top[h][first + i * WARPS][s]);
+        before[i] = attention_combine(before[i], read_signal(top[i]), true);
+      }
+    }
+    warp_sync();
+#pragma unroll
+    for (int i = 0; i < TURNS; i++) before[i] = attention_tree<32>(before[i], none, true);
+  }
+  /* Weights in place of scores. */
+  __device__ __forceinline__ void weigh(Tiles &t, const AttentionParams<T> &params, int step) const {
+    const int lane = (int)threadIdx.x % 32, first = (int)threadIdx.x / 32;
+    const T none = -(T)__builtin_inff();
+    T all_before[TURNS];
+    tell_tops(t, step);
+    wait_for_tops(all_before, step);
+#pragma unroll
+    for (int i = 0; i < TURNS; i++) {
+      const int r = first + i * WARPS;
+      if (r >= ROWS) break;
+      T e[2] = {0, 0};
+      const T before = all_before[i];
+      const T most = attention_combine(before, t.tops[r], true), shift = most == none ? (T)0 : most;
+#pragma unroll
+      for (int l = 0; l < B / 32; l++) {
+        const T x = t.weights[r][lane + l * 32];
+        t.weights[r][lane + l * 32] = e[l] = attention_exp(x - shift);
+      }
       const T sum = attention_tree<B>(e[0], e[1], false), rescale = attention_exp(before - shift);
       if (lane == 0) sum_and_rescale(r, step)->at[0] = sum, sum_and_rescale(r, step)->at[1] = rescale;
       if (lane == 0 && step + 1 == steps_of(params)) *last_top(r) = most;
     }
     block_sync();
+  }
+
+  /* The products of a block's keys. Its values are on their way while scores and weights are computed. */
+  template <typename MaskOf>
+  __device__ __forceinline__ void multiply(Tiles &t, const Stored *q, const Stored *k, const Stored *v,
+                                           const AttentionParams<T> &params, int step, const MaskOf &mask_of) const {
+    enum { MINE = (ROWS + VALUE_GROUPS - 1) / VALUE_GROUPS };
+    const int first = (int)threadIdx.x / LANES, j0 = step * B;
+    const int keys = params.keys - j0 < B ? params.keys - j0 : B;
+    Stored value[B];
+    load_values(value, v, (int)threadIdx.x % LANES, j0, keys);
+    score(t, q, k, params, step, mask_of);
+    weigh(t, params, step);
     for (int c = (int)threadIdx.x % LANES; c < WIDE; c += LANES) {
       if (c >= LANES) load_values(value, v, c, j0, keys);
       T acc[MINE];
@@ -165,7 +218,8 @@ struct SplitAttention {
       STEPS_AHEAD = COLUMNS == 4 ? 16 : 32
     };
     const int steps = steps_of(params);
-    if (!last_block(count(), (unsigned)steps)) return;
+    if (!last_block(&signals->ended[h], (unsigned)steps)) return;
+    for (int i = (int)threadIdx.x; i < ROWS * STEPS; i += THREADS) signals->top[h][i / STEPS][i % STEPS] = 0;
     for (int at = (int)threadIdx.x * COLUMNS; at < ROWS * WIDE; at += THREADS * COLUMNS) {
       const int r = at / WIDE, c = at % WIDE;
       T y[COLUMNS], sum = 0;
