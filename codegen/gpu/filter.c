@@ -246,10 +246,14 @@ static void print_depthwise(const FilterGrad *f, Text *x, int64_t round, int64_t
   const char *from = cuda_converter(f->g, value_type(f->gr->e, f->op->operands[0])->dtype);
   const long long channels = f->s.groups * f->s.m, taps = f->s.weights;
   print_sizes(f, x);
+  const bool async = value_type(f->gr->e, f->op->operands[0])->dtype == DT_F32 &&
+                     !cuda_target(f->g->target)->pre_sm80;
   text_line(x,
-            "typedef DepthwiseFilter<Geometry, %s, %s, %s, %s, %d, %d, %d, %d, %d, %d, %d> Tile;",
-            f->g->index, f->T, from, from, d->threads, d->units, d->taps, d->rows, d->pitch,
-            d->image, d->dy);
+            "typedef DepthwiseFilter<Geometry, %s, %s, %s, %s, %s, %d, %d, %d, %d, %d, %d, %d, %d, "
+            "%d, %d, %d, %d, %d> Tile;",
+            f->g->index, f->T, from, from, async ? "true" : "false", d->threads, d->units, d->taps,
+            d->rows, d->vector, d->copy, d->copy_dy, d->pitch, d->pitch_dy, d->image, d->dy,
+            d->before, d->behind);
   text_line(x, "__shared__ __align__(16) char smem[%d];", d->shared);
   text_line(x, "const int first = (int)blockIdx.x * %d, unit = first + Tile::unit();", d->units);
   const char *before = "0";

@@ -178,8 +178,11 @@ typedef struct GridDepthwiseSchedule {
                 does it */
   int taps;  /* of a filter's row, that a thread sums */
   int rows;  /* of the result in shared memory at a time */
-  int pitch; /* elements there of a row of the image, */
-  int image, dy; /* ... of a unit's rows of it, and of those of the result's gradient */
+  int vector, copy, copy_dy; /* elements of a load of the image from shared memory; of a copy */
+  int pitch, pitch_dy; /* elements there of a row of the image, and of the result's gradient, */
+  int image, dy;       /* ... of a unit's rows of them */
+  int before, behind;  /* ... in front of the first unit's image, behind the last one's */
+  double clocks;       /* of a vector's load by a warp, in those of a wavefront */
   int threads, shared;
   double step; /* of a pixel of a block, in fma of a multiprocessor */
 } GridDepthwiseSchedule;

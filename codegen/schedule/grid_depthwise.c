@@ -7,45 +7,103 @@
 
 #include <math.h>
 
-enum { BANKS = 32 };
+enum {
+  BANKS = 32,
+  QUAD = 16,       /* bytes of the widest load */
+  WAVEFRONT = 128, /* bytes of shared memory that a warp reads in a clock */
+  PIXELS = 8,      /* of a row, at a time of a thread (text/depthwise.h) */
+  SPAN_APART = 64  /* of more columns under them numbers are read one by one */
+};
 
-/* Of a warp's reads of the image: how many lanes at most read different numbers of one bank. */
-static int conflicts(const GridDepthwiseSchedule *d, const ConvGeom *c) {
+static int even_part(int64_t n, int most) {
+  while (n % most) most /= 2;
+  return most;
+}
+
+/* Clocks of a warp's load of vectors of so many elements from these places: lanes whose vectors lie
+   in the same banks take turns, but for those of the same place. */
+static int warp_clocks(const int64_t *at, int vector, int size) {
+  const int lanes = WAVEFRONT / (vector * size);
+  int clocks = 0;
+  for (int first = 0; first < BANKS; first += lanes) {
+    int most = 1;
+    for (int l = first; l < first + lanes; l++) {
+      int same = 1;
+      for (int i = first; i < l; i++) {
+        if (at[i] == at[l]) {
+          same = 1;
+          break;
+        }
+        same += (at[i] - at[l]) / vector % lanes == 0;
+      }
+      if (same > most) most = same;
+    }
+    clocks += most;
+  }
+  return clocks;
+}
+
+/* The same of a warp's reads of the image. */
+static int image_clocks(const GridDepthwiseSchedule *d, const ConvGeom *c, int size) {
   const int groups = (int)ceil_div(c->w.taps, d->taps), each = (int)c->h.taps * groups;
   int64_t at[BANKS];
-  int most = 0;
   for (int lane = 0; lane < BANKS; lane++) {
     const int t = lane % each;
     at[lane] = (int64_t)(lane / each) * d->image + t / groups * c->h.dilation * d->pitch +
                t % groups * d->taps * c->w.dilation;
-    int same = 1;
-    for (int i = 0; i < lane; i++) {
-      if (at[i] == at[lane]) break;
-      same += (at[i] - at[lane]) % BANKS == 0;
-    }
-    if (same > most) most = same;
   }
-  return most;
+  return warp_clocks(at, d->vector, size);
+}
+
+static int64_t round_up(int64_t n, int64_t unit) { return ceil_div(n, unit) * unit; }
+
+/* Elements of a load of the image, and of copies; columns of a pixel group from an aligned one on.
+ */
+static int64_t take_vectors(GridDepthwiseSchedule *d, const ConvGeom *c, int size) {
+  const int quad = QUAD / size;
+  const bool several = d->taps < c->w.taps; /* threads of a row begin at different columns */
+  const int64_t under = (PIXELS - 1) * c->w.stride + (d->taps - 1) * c->w.dilation + 1;
+  d->vector = several ? even_part(d->taps * c->w.dilation, quad) : quad;
+  if (under + quad > SPAN_APART) d->vector = 1;
+  d->copy = even_part(c->w.in, quad), d->copy_dy = even_part(c->w.out, quad);
+  d->pitch_dy = (int)round_up(c->w.out, PIXELS);
+  const int64_t lead = (-c->w.lo % d->vector + d->vector) % d->vector;
+  d->before = (int)round_up(c->w.lo + lead, quad);
+  return round_up(lead + under, d->vector);
 }
 
 /* Where rows and units begin in shared memory: apart by what keeps lanes in different banks. */
-static void choose_places(GridDepthwiseSchedule *d, const ConvGeom *c, int high) {
+static void choose_places(GridDepthwiseSchedule *d, const ConvGeom *c, int high, int size) {
   enum { COLUMNS = 4 }; /* more of a row, at most */
+  const int64_t span = take_vectors(d, c, size), groups = ceil_div(c->w.taps, d->taps);
+  const int quad = QUAD / size, unit = d->vector > d->copy ? d->vector : d->copy;
   int best = INT32_MAX;
   GridDepthwiseSchedule at = *d;
   for (int column = 0; column < COLUMNS; column++)
-    for (int more = 0; more < BANKS; more++) {
-      at.pitch = (int)c->w.in + column;
-      at.image = high * at.pitch + more;
-      const int n = conflicts(&at, c);
+    for (int more = 0; more < BANKS; more += quad) {
+      at.pitch = (int)round_up(c->w.in, unit) + column * unit;
+      at.image = (int)round_up(high * at.pitch, quad) + more;
+      const int n = image_clocks(&at, c, size);
       if (n < best) best = n, *d = at;
     }
-  d->dy = (d->rows * (int)c->w.out) | 1;
+  d->clocks = best;
+  d->dy = (int)round_up(d->rows * d->pitch_dy, BANKS) + quad;
+  const int64_t last = (ceil_div(c->w.out, PIXELS) - 1) * PIXELS * c->w.stride - c->w.lo -
+                       (-c->w.lo % d->vector + d->vector) % d->vector +
+                       (groups - 1) * d->taps * c->w.dilation + span - d->pitch;
+  d->behind = last > 0 ? (int)round_up(last, quad) : 0;
 }
 
 /* Bytes of a block, with room for the columns and elements that choose_places adds. */
 static int64_t bytes_of(const GridDepthwiseSchedule *d, const ConvGeom *c, int64_t high, int size) {
-  return d->units * (high * (c->w.in + 3) + BANKS + d->rows * c->w.out + 1) * size;
+  enum { MORE = 3 }; /* of four columns of copies */
+  const int quad = QUAD / size;
+  const int64_t row = round_up(c->w.in, quad) + MORE * quad,
+                dy = round_up(d->rows * round_up(c->w.out, PIXELS), BANKS) + quad;
+  /* in front and behind: at most the padding, and what a thread reads of a line */
+  const int64_t ends = 2 * (c->w.lo + QUAD) + (c->w.hi > 0 ? c->w.hi : 0) +
+                       (PIXELS * 2) * c->w.stride + (c->w.taps + 1) * c->w.dilation;
+  return (d->units * (high * row + BANKS + quad + dy) + ends) * size;
 }
 
 static int64_t rows_under(const ConvGeom *c, int64_t rows) {
@@ -55,7 +113,7 @@ static int64_t rows_under(const ConvGeom *c, int64_t rows) {
 /* Instructions of a thread for a pixel: its multiplications, reads of shared memory for each tap
    and number, and of an element on its way to it. Chosen by count, not measured on a device. */
 static double step_of(const GridDepthwiseSchedule *d, const ConvGeom *c) {
-  enum { OF_TAP = 2, OF_PIXEL = 4, OF_ELEMENT = 16 };
+  enum { OF_TAP = 2, OF_PIXEL = 2, OF_ELEMENT = 6 };
   const double elements =
       1 + (double)(rows_under(c, d->rows) * c->w.in) / (double)(d->rows * c->w.out);
   const int64_t sums = d->units * c->h.taps * ceil_div(c->w.taps, d->taps);
@@ -78,8 +136,7 @@ bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtyp
   d.taps = (int)ceil_div(c->w.taps, groups);
   d.threads = each <= THREADS ? THREADS : (int)ceil_div(each, machine->warp) * machine->warp;
   d.units = d.threads / each;
-  const int64_t one = bytes_of(&d, c, rows_under(c, 1), size) / d.units;
-  if (d.units > shared / one) d.units = (int)(shared / one);
+  while (d.units && bytes_of(&d, c, rows_under(c, 1), size) > shared) d.units--;
   if (!d.units) return false;
   /* fewer units, if no block would be left for some multiprocessors: copies are most of the work */
   const int64_t all = window_pixel_chunks(c).n * c->cout;
@@ -94,8 +151,8 @@ bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtyp
     break;
   }
   d.rows = (int)ceil_div(most, ceil_div(most, d.rows)); /* equal parts */
-  choose_places(&d, c, (int)rows_under(c, d.rows));
-  d.shared = d.units * (d.image + d.dy) * size;
+  choose_places(&d, c, (int)rows_under(c, d.rows), size);
+  d.shared = (d.units * (d.image + d.dy) + d.before + d.behind) * size;
   d.step = step_of(&d, c);
   *out = d;
   return true;
@@ -104,8 +161,6 @@ bool grid_depthwise_schedule(const GridMachine *machine, const ConvGeom *c, Dtyp
 /* ---- planes of a result ---- */
 
 enum {
-  QUAD = 16,       /* bytes of the widest load */
-  WAVEFRONT = 128, /* bytes of shared memory that a warp reads in a clock */
   MOST_TAPS = 64,  /* of a filter, in registers; */
   MOST_SUMS = 32,  /* ... sums of a thread; multiplications that its text has, of each kind */
   MOST_FMA = 800,  /* of planes: edges and what lies between them */
@@ -146,11 +201,6 @@ static bool planes_shape(const ConvGeom *c, bool back, Dtype dt, PlanesShape *s)
          s->high * s->width <= PLANES_SHARED / s->size;
 }
 
-static int even_part(int64_t n, int most) {
-  while (n % most) most /= 2;
-  return most;
-}
-
 /* Vectors of a line of which a thread's taps have an element. */
 static int used_vectors(const GridPlanesSchedule *p, const PlanesShape *s, int64_t lead,
                         int64_t vectors) {
@@ -166,26 +216,20 @@ static int used_vectors(const GridPlanesSchedule *p, const PlanesShape *s, int64
   return used;
 }
 
-/* Clocks of a warp's load of vectors, on the mean of some warps: lanes whose vectors lie in the
-   same banks take turns. */
+/* Clocks of a warp's load of vectors, on the mean of some warps. */
 static double load_clocks(const GridPlanesSchedule *p, const PlanesShape *s) {
   enum { WARPS = 4 };
   const int64_t strips = ceil_div(s->cols, p->across), groups = p->rows / p->down;
-  const int each = p->vector * s->size, lanes = WAVEFRONT / each;
   int clocks = 0;
-  for (int t = 0; t < WARPS * BANKS; t += lanes) {
+  for (int warp = 0; warp < WARPS; warp++) {
     int64_t at[BANKS];
-    int most = 1;
-    for (int l = 0; l < lanes; l++) {
-      const int64_t strip = (t + l) % strips, row = (t + l) / strips % groups;
-      at[l] = (t + l) / strips / groups * p->image + row * p->down * s->stride * p->pitch +
-              strip * p->across * s->side;
-      int same = 1;
-      for (int i = 0; i < l; i++)
-        same += at[i] != at[l] && (at[i] / p->vector - at[l] / p->vector) % lanes == 0;
-      if (same > most) most = same;
+    for (int l = 0; l < BANKS; l++) {
+      const int t = warp * BANKS + l;
+      at[l] = t / strips / groups * p->image +
+              t / strips % groups * p->down * s->stride * p->pitch +
+              t % strips * p->across * s->side;
     }
-    clocks += most;
+    clocks += warp_clocks(at, p->vector, s->size);
   }
   return (double)clocks / WARPS;
 }

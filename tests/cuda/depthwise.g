@@ -44,13 +44,19 @@ entry towers(x : f32[2, 4, 12, 14], y : f32[2, 4, 12, 14], w : f32[4, 1, 3, 3]) 
 # source do not fill, halves and f64
 entry vectors(x : f32[3, 5, 18, 20], w : f32[5, 1, 5, 5], y : f32[3, 5, 18, 20]) {
   z = conv2d(x, w, 1, 2, groups = 5)
-  return q = gelu(z) * 0.5 + y, dx = grad(sum(z * y), x)
+  dx, dw = grad(sum(z * y), [x, w])
+  return q = gelu(z) * 0.5 + y, dx, dw
 }
 entry vectors_apart(x : f32[2, 3, 25, 32], w : f32[6, 1, 3, 3], y : f32[2, 6, 13, 16]) {
   z = conv2d(x, w, 2, 1, groups = 3)
   return q = z + y, u = conv2d(x, w, 1, 2, dilation = 2, groups = 3)
 }
-entry vectors_of_halves(x : f32[2, 6, 14, 28], w : f32[6, 1, 3, 3]) {
-  return z = bf16(conv2d(bf16(x), bf16(w), 1, 1, groups = 6))
+entry vectors_of_halves(x : f32[2, 6, 14, 28], w : f32[6, 1, 3, 3], y : f32[2, 6, 14, 28]) {
+  z = conv2d(bf16(x), bf16(w), 1, 1, groups = 6)
+  return z, dw = grad(sum(f32(z) * y), w)
+}
+# taps that lie too far apart for vectors, and rows that end within the pixels that a thread does at a time
+entry far(x : f32[2, 3, 20, 90], w : f32[3, 1, 2, 3], y : f32[2, 3, 19, 33]) {
+  return dw = grad(sum(conv2d(x, w, 1, [0, 1], dilation = [1, 29], groups = 3)[:, :, :, :33] * y), w)
 }
 entry vectors_of_doubles(x : f64[2, 6, 9, 12], w : f64[6, 1, 3, 3]) { return z = conv2d(x, w, 1, 1, groups = 6) }

@@ -270,6 +270,8 @@ static void decides_channels_of_a_block(void **state) {
         assert_true(d.units == 1 || /* else multiprocessors would be idle */
                     ceil_div(window_pixel_chunks(&c).n * 18, d.units) >= grid.multiprocessors);
         assert_true(d.taps > 0 && d.rows > 0 && d.rows <= h.out && d.threads % grid.warp == 0);
+        assert_true(d.pitch % d.vector == 0 && d.pitch % d.copy == 0 && d.pitch_dy % 8 == 0);
+        assert_true(d.before >= w.lo && d.image % 2 == 0 && d.dy % 2 == 0 && d.clocks >= 1);
         assert_true(d.pitch >= in && d.image >= under * d.pitch && d.dy >= d.rows * w.out);
       }
   assert_in_range(fit, 50, 74);

@@ -159,31 +159,41 @@ void count_conv(Counting *n, const void *schedule) {
 
 /* A block goes over the pixels of its chunks, some rows at a time, which it waits for. */
 static void count_depthwise(Counting *n, const ConvGeom *g, const GridFilterSchedule *s) {
-  /* instructions of a thread for a pixel beside its taps, for a tap that may lie in the padding,
-     and for an element on its way to shared memory; clocks of a pixel: a shared load, fma behind it
-   */
-  enum { OF_PIXEL = 3, TESTED = 5, OF_ELEMENT = 12, PIXELS = 8, CLOCKS = 8 };
+  /* pixels of a thread at a time; instructions of them beside their taps, and of those whose taps
+     may lie in the padding, of a copy, and of a unit's place for a slab; clocks of a pixel's fma
+     behind the one before */
+  enum { PIXELS = 8, OF_GROUP = 6, OF_EDGE = 10, OF_UNIT = 50, CLOCKS = 4 };
+  enum { OF_COPY = 16, DENSE = 12 }; /* of rows that lie in shared memory as in memory: fewer */
   const GridDepthwiseSchedule *d = &s->depthwise;
   GpuCounts *c = &n->c;
   const double size = counting_is_f64(n) ? 8 : 4; /* warps: that have a unit; others copy alone */
   const double warps = ceil((double)(d->units * g->h.taps * ceil_div(g->w.taps, d->taps)) / WARP);
   const double pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
+  const double rows = pixels / (double)g->w.out, slabs = ceil(rows / d->rows);
   const double under = (double)((d->rows - 1) * g->h.stride + (g->h.taps - 1) * g->h.dilation + 1);
-  const double image = under * (double)g->w.in / (double)(d->rows * g->w.out);
-  const double loads = 1 + (double)g->w.stride + (d->taps - 1.0) * (double)g->w.dilation / PIXELS;
-  const double ends = (double)((g->w.taps - 1) * g->w.dilation) / (double)g->w.out;
-  const double tested = ends < 1 ? ends : 1, elements = d->units * pixels * (1 + image) / WARP;
-  c->registers = 2 * d->taps + (int)(PIXELS * loads) + OTHER_REGISTERS;
+  const double of_row = (double)ceil_div(g->w.out, PIXELS), groups = rows * of_row;
+  const double span =
+      (PIXELS - 1.0) * (double)g->w.stride + (d->taps - 1.0) * (double)g->w.dilation + 1;
+  const double loads = fmin(span, PIXELS * (double)g->w.stride) / d->vector,
+               fours = PIXELS * size / 16;
+  const double edges = fmin(of_row, 2) / of_row * ((double)span + OF_EDGE);
+  const double lines = under * (double)g->w.in, results = d->rows * (double)g->w.out,
+               of_image = slabs * d->units * ceil(lines / d->copy / WARP),
+               of_dy = slabs * d->units * ceil(results / d->copy_dy / WARP),
+               copies = of_image + of_dy, bytes = slabs * d->units * (lines + results) * size;
+  c->registers = 2 * d->taps + (int)span + PIXELS + OTHER_REGISTERS / 2;
   c->shared = d->shared;
-  c->fma = warps * pixels * d->taps;
-  c->issue = warps * (START + pixels * (d->taps * (1 + tested * TESTED) + loads + OF_PIXEL)) +
-             elements * OF_ELEMENT;
-  c->accesses = warps * pixels * loads + 2 * elements;
-  c->wavefronts = (warps * pixels * loads * 1.5 + elements) * size / 4;
-  c->lines = elements * 2;
-  c->waits = ceil(pixels / (double)(d->rows * g->w.out));
+  c->fma = warps * groups * PIXELS * d->taps;
+  c->issue = warps * (START + groups * (PIXELS * d->taps + loads + fours + OF_GROUP + edges)) +
+             of_image * (d->pitch == g->w.in ? DENSE : OF_COPY) +
+             of_dy * (d->pitch_dy == g->w.out ? DENSE : OF_COPY) + slabs * d->units * OF_UNIT +
+             d->shared / 16.0 / WARP * 4;
+  c->accesses = warps * groups * (loads + fours) + copies;
+  c->wavefronts = warps * groups * (loads * d->clocks + fours * 4) + bytes / LINE;
+  c->lines = copies + bytes / LINE;
+  c->waits = slabs;
   c->chain = pixels * CLOCKS;
-  c->l2_bytes = c->blocks * elements * WARP * dtype_size(g->x->dtype);
+  c->l2_bytes = c->blocks * bytes / size * dtype_size(g->x->dtype);
   c->bytes = c->least_bytes + (double)s->parts * (double)g->f->numel * size;
 }
 

@@ -1,26 +1,29 @@
 /* The gradient of a depthwise convolution with respect to its filters, exactly: of each filter and chunk of pixels (FRAME,
    CHUNK of G, as in conv.h) a sum for every tap, one chain of fma over the pixels whose tap lies on the image. A block has
    UNITS pairs of a channel of the result and a chunk; a thread sums TAPS taps of a filter's row. SLAB rows of the result lie in
-   shared memory at a time, with the image's rows under them: a pixel's number is read once for all taps of a thread, and the
-   image's numbers under neighbouring pixels once for all taps that reach them. */
+   shared memory at a time, with the image's rows under them, with zeros beside both, which are read, but not added. A thread goes
+   along a row PIXELS at a time: a pixel's number is read once for all of its taps, and the image's numbers, in vectors of V, once
+   for all pixels that reach them, those of the pixels before included. */
 /* section DepthwiseFilter */
-/* A, B: converters of the result's gradient and of the image. PITCH: elements of an image's row in shared memory; IMAGE, DY:
-   those of a unit. */
-template <typename G, typename I, typename T, typename A, typename B, int THREADS, int UNITS, int TAPS, int SLAB, int PITCH, int IMAGE, int DY>
+/* A, B: converters of the result's gradient and of the image. ASYNC: they are copied as they lie (cp.async). COPY, COPY_DY:
+   elements of a copy; PITCH, PITCH_DY: elements of a row in shared memory; IMAGE, DY: those of a unit; BEFORE, BEHIND: that are
+   read in front of the first unit's image, and behind the last one's. */
+template <typename G, typename I, typename T, typename A, typename B, bool ASYNC, int THREADS, int UNITS, int TAPS, int SLAB, int V, int COPY,
+          int COPY_DY, int PITCH, int PITCH_DY, int IMAGE, int DY, int BEFORE, int BEHIND>
 struct DepthwiseFilter {
   enum {
     GROUPS = (G::KW + TAPS - 1) / TAPS, EACH = G::KH * GROUPS, /* threads of a unit */
-    UNDER = (G::KH - 1) * G::DH + 1                            /* rows of the image under one of the result */
+    UNDER = (G::KH - 1) * G::DH + 1,                           /* rows of the image under one of the result */
+    LINES = (SLAB - 1) * G::SH + UNDER, PIXELS = 8, QUADS = 16 / sizeof(T),
+    LEAD = (-G::PW % V + V) % V, SPAN = LEAD + (PIXELS - 1) * G::SW + (TAPS - 1) * G::DW + 1,
+    APART = SPAN > 64, /* the image's numbers are read one by one, where taps need them */
+    VECTORS = (SPAN + V - 1) / V, MOVE = PIXELS * G::SW / V, KEPT = VECTORS > MOVE ? VECTORS - MOVE : 0,
+    COPIERS = UNITS * 32 < THREADS ? THREADS : 32, /* threads that copy a unit */
+    FILLED = (UNITS * (IMAGE + DY) + BEFORE + BEHIND) / QUADS /* vectors of shared memory */
   };
   /* images of a chunk, or rows of one */
   template <typename R> INL_MEMBER int images(const R &size) { return size.CHUNK < size.OH * size.OW ? 1 : size.CHUNK / (size.OH * size.OW); }
   template <typename R> INL_MEMBER int rows(const R &size) { return size.CHUNK < size.OH * size.OW ? size.CHUNK / size.OW : (int)size.OH; }
-  /* columns whose taps all lie on the image: [from, to) */
-  template <typename R> INL_MEMBER int from(const R &size) { return smaller((G::PW + G::SW - 1) / G::SW, (int)size.OW); }
-  template <typename R> INL_MEMBER int to(const R &size) {
-    const int reach = (int)size.W - 1 + G::PW - (G::KW - 1) * G::DW, right = reach < 0 ? 0 : smaller(reach / G::SW + 1, (int)size.OW);
-    return right < from(size) ? from(size) : right;
-  }
   INL_MEMBER int unit() { return (int)threadIdx.x / EACH; }
   INL_MEMBER int row() { return (int)threadIdx.x % EACH / GROUPS; }
   INL_MEMBER int column(int k) { return (int)threadIdx.x % GROUPS * TAPS + k; }
@@ -39,39 +42,106 @@ struct DepthwiseFilter {
     return p;
   }
 
-  /* All threads; x, d: of the unit. */
+  /* Rows `first` and more of a plane whose rows are ROW apart in memory, those in [0, end) `width` long, to rows TO apart, whose
+     ends are zeros already; zeros for other rows. */
+  template <typename X, int EACH_COPY, int ROW, int TO>
+  INL_MEMBER void copy(T *rows, const typename X::Stored *plane, int first, int lines, int end, int width, int thread) {
+    enum { PER_LINE = ROW / EACH_COPY };
+#pragma unroll 4
+    for (int e = thread; e < lines * PER_LINE; e += COPIERS) {
+      const int at = (first * PER_LINE + e) * EACH_COPY, over = e / PER_LINE;
+      T *const to = rows + e * EACH_COPY + over * (TO - ROW);
+      int left = EACH_COPY;
+      if (width < ROW) left = smaller(width - (e - over * PER_LINE) * EACH_COPY, EACH_COPY);
+      if (left < 0 || (uint32_t)(first * PER_LINE + e) >= (uint32_t)(end * PER_LINE)) left = 0;
+      const typename X::Stored *const from = plane + (left > 0 ? at : 0);
+      if (ASYNC) {
+        async_copy<EACH_COPY * (int)sizeof(T)>(to, from, left * (int)sizeof(T));
+      } else {
+        Vec<T, EACH_COPY> x;
+        if (EACH_COPY > 1 && left == EACH_COPY) {
+          const Vec<typename X::Stored, EACH_COPY> whole = *(const Vec<typename X::Stored, EACH_COPY> *)from;
+#pragma unroll
+          for (int l = 0; l < EACH_COPY; l++) x.at[l] = X::get(whole.at[l]);
+        } else {
+#pragma unroll
+          for (int l = 0; l < EACH_COPY; l++) x.at[l] = l < left ? (T)X::get(from[l]) : (T)0;
+        }
+        *(Vec<T, EACH_COPY> *)to = x;
+      }
+    }
+  }
+  /* A slab of all units, by all threads. */
   template <typename R>
-  INL_MEMBER void load(T *x, T *d, const typename A::Stored *dy, const typename B::Stored *image, const Part &p, const R &size) {
-    if (p.y >= p.end) return;
-    const typename A::Stored *const from = dy + (((I)p.n * G::COUT + p.channel) * G::OH + p.y) * G::OW;
-#pragma unroll 4
-    for (int e = (int)threadIdx.x; e < (p.end - p.y) * size.OW; e += THREADS) {
-      const int at = (int)size.OW == (int)G::OW ? e : e / size.OW * G::OW + e % size.OW;
-      d[at] = A::get(from[at]);
+  INL_MEMBER void load(T *xs, T *ds, const typename A::Stored *dy, const typename B::Stored *image, int first, int all, int before, int at,
+                       int slab, const R &size) {
+    const int thread = (int)threadIdx.x % COPIERS;
+#pragma unroll 1
+    for (int v = (int)threadIdx.x / COPIERS; v < UNITS; v += THREADS / COPIERS) {
+      const Part p = part(first + v, all, before, at, slab, size);
+      const bool in = p.y < p.end;
+      const I plane = in ? (I)p.n * G::CIN + p.channel / G::GOUT : 0, result = in ? (I)p.n * G::COUT + p.channel : 0;
+      copy<B, COPY, G::W, PITCH>(xs + v * IMAGE, image + plane * (G::H * G::W), p.y * G::SH - G::PH, LINES, in ? (int)size.H : 0, (int)size.W,
+                                 thread);
+      copy<A, COPY_DY, G::OW, PITCH_DY>(ds + v * DY, dy + result * (G::OH * G::OW), p.y, SLAB, p.end, (int)size.OW, thread);
     }
-    const int top = p.y * G::SH - G::PH, first = top < 0 ? 0 : top;
-    const int last = smaller((p.end - 1) * G::SH - G::PH + UNDER, (int)size.H);
-    const typename B::Stored *const under = image + (((I)p.n * G::CIN + p.channel / G::GOUT) * G::H + first) * G::W;
-#pragma unroll 4
-    for (int e = (int)threadIdx.x; e < (last - first) * size.W; e += THREADS) {
-      const int line = e / size.W, column = e % size.W;
-      x[(first - top + line) * PITCH + column] = B::get(under[(int)size.W == (int)G::W ? e : line * G::W + column]);
+    if (ASYNC) {
+      async_commit();
+      async_wait<0>();
     }
+    block_sync();
   }
 
-  template <int P> INL_MEMBER void add(T (&acc)[TAPS], const T *x, const T *d, int j) {
+  /* Adds PIXELS of a row from j on. EDGE: some of them, or of their taps, may lie beside the row or the image. */
+  template <bool EDGE, typename R> INL_MEMBER void add(T (&acc)[TAPS], const T *x, const T (&v)[VECTORS * V], const T *d, int j, const R &size) {
+    T dv[PIXELS];
 #pragma unroll
-    for (int p = 0; p < P; p++)
+    for (int i = 0; i < PIXELS; i += QUADS) {
+      const Vec<T, QUADS> four = *(const Vec<T, QUADS> *)(d + j + i);
 #pragma unroll
-      for (int k = 0; k < TAPS; k++)
-        if (has(k)) acc[k] = gemm_fma(d[j + p], x[(j + p) * G::SW + k * G::DW], acc[k]);
+      for (int l = 0; l < QUADS; l++) dv[i + l] = four.at[l];
+    }
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+      if (EDGE && j + p >= size.OW) break;
+#pragma unroll
+      for (int k = 0; k < TAPS; k++) {
+        const int at = LEAD + p * G::SW + k * G::DW;
+        const uint32_t on = !EDGE || (uint32_t)((j + p) * G::SW + column(k) * G::DW - G::PW) < (uint32_t)size.W;
+        if (!has(k)) continue;
+        const T number = APART ? (on ? x[j * G::SW + at] : (T)0) : v[at];
+        if (EDGE)
+          fma_where(on, dv[p], number, acc[k]);
+        else
+          acc[k] = gemm_fma(dv[p], number, acc[k]);
+      }
+    }
   }
-  /* Some taps of the pixel lie in the padding. */
-  template <typename R> INL_MEMBER void add_inside(T (&acc)[TAPS], const T *x, const T *d, int j, const R &size) {
+  /* A row: x begins LEAD before the image's number under the thread's first tap of pixel 0. */
+  template <typename R> INL_MEMBER void add_row(T (&acc)[TAPS], const T *x, const T *d, const R &size) {
+    T v[VECTORS * V];
 #pragma unroll
-    for (int k = 0; k < TAPS; k++) {
-      const int at = j * G::SW + column(k) * G::DW - G::PW;
-      if (has(k) && at >= 0 && at < size.W) acc[k] = gemm_fma(d[j], x[j * G::SW + k * G::DW], acc[k]);
+    for (int i = 0; i < VECTORS * V; i++) v[i] = 0;
+#pragma unroll
+    for (int i = 0; i < KEPT && !APART; i++) {
+      const Vec<T, V> part = *(const Vec<T, V> *)(x + i * V);
+#pragma unroll
+      for (int l = 0; l < V; l++) v[i * V + l] = part.at[l];
+    }
+#pragma unroll 2
+    for (int j = 0; j < size.OW; j += PIXELS) {
+#pragma unroll
+      for (int i = KEPT; i < VECTORS && !APART; i++) {
+        const Vec<T, V> part = *(const Vec<T, V> *)(x + j * G::SW + i * V);
+#pragma unroll
+        for (int l = 0; l < V; l++) v[i * V + l] = part.at[l];
+      }
+      if (j * G::SW >= G::PW && j + PIXELS <= size.OW && (j + PIXELS - 1) * G::SW + (G::KW - 1) * G::DW - G::PW < size.W)
+        add<false>(acc, x, v, d, j, size);
+      else
+        add<true>(acc, x, v, d, j, size);
+#pragma unroll
+      for (int i = 0; i < KEPT * V && !APART; i++) v[i] = v[i + MOVE * V];
     }
   }
 
@@ -79,35 +149,32 @@ struct DepthwiseFilter {
   template <typename R>
   INL_MEMBER void run(T (&acc)[TAPS], char *smem, const typename A::Stored *dy, const typename B::Stored *image, int first, int all,
                       int before, const R &size) {
-    T *const xs = (T *)smem, *const ds = xs + UNITS * IMAGE;
+    T *const xs = (T *)smem + BEFORE, *const ds = xs + UNITS * IMAGE + BEHIND;
     const int u = unit();
 #pragma unroll
     for (int k = 0; k < TAPS; k++) acc[k] = 0;
+#pragma unroll 1
+    for (int e = (int)threadIdx.x; e < FILLED; e += THREADS) {
+      Vec<T, QUADS> none;
+#pragma unroll
+      for (int l = 0; l < QUADS; l++) none.at[l] = 0;
+      *(Vec<T, QUADS> *)((T *)smem + e * QUADS) = none;
+    }
+    block_sync();
 #pragma unroll 1
     for (int at = 0; at < images(size); at++)
 #pragma unroll 1
       for (int slab = 0; slab < rows(size); slab += SLAB) {
         if (at + slab > 0) block_sync();
-#pragma unroll 1
-        for (int v = 0; v < UNITS; v++) load(xs + v * IMAGE, ds + v * DY, dy, image, part(first + v, all, before, at, slab, size), size);
-        block_sync();
+        load(xs, ds, dy, image, first, all, before, at, slab, size);
         if (u >= UNITS) continue;
         const Part p = part(first + u, all, before, at, slab, size);
 #pragma unroll 1
         for (int y = p.y; y < p.end; y++) {
           const int line = y * G::SH - G::PH + row() * G::DH;
           if (line < 0 || line >= size.H) continue;
-          const T *const d = ds + u * DY + (y - p.y) * G::OW;
-          const T *const x = xs + u * IMAGE + ((y - p.y) * G::SH + row() * G::DH) * PITCH + column(0) * G::DW - G::PW;
-          int j = 0;
-#pragma unroll 1
-          for (; j < from(size); j++) add_inside(acc, x, d, j, size);
-#pragma unroll 1
-          for (; j + 8 <= to(size); j += 8) add<8>(acc, x, d, j);
-#pragma unroll 1
-          for (; j + 4 <= to(size); j += 4) add<4>(acc, x, d, j);
-#pragma unroll 1
-          for (; j < size.OW; j++) add_inside(acc, x, d, j, size);
+          const T *const x = xs + u * IMAGE + ((y - p.y) * G::SH + row() * G::DH) * PITCH + column(0) * G::DW - G::PW - LEAD;
+          add_row(acc, x, ds + u * DY + (y - p.y) * PITCH_DY, size);
         }
       }
   }
