@@ -8,6 +8,6 @@ entry bytes(x : f32[3, 1101], q : i8[1101, 90], s : bf16[35, 90]) { return y = x
 entry wide(x : f32[3, 70], q : i8[70, 1032], s : bf16[3, 1032]) { return y = x @ dequantize(q, s) }
 entry nibbles(x : f32[2, 8330], q : u8[4165, 6], s : bf16[261, 6]) { return y = x @ dequantize(q, s) }
 entry words_turned(x : f32[2, 4232], q : u8[37, 2116], s : bf16[37, 133]) { return y = x @ dequantize(q, s, axis = 1)' }
-entry bytes_turned(x : f32[5, 232], q : i8[70, 232], s : bf16[70, 8]) { return y = x @ dequantize(q, s, axis = 1)' }
+entry bytes_turned(x : f32[5, 360], q : i8[70, 360], s : bf16[70, 12]) { return y = x @ dequantize(q, s, axis = 1)' }
 # Sums of columns, whose warps do chunks of rows: two rounds of them.
 entry by_warps(x : f32[4200, 70], b : f32[70]) { return y = sum(x * x, axis = 0) + b }
