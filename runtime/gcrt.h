@@ -274,8 +274,7 @@ typedef struct GcStep {
   unsigned char makes; /* of init: the kinds of globals that are made of it, 1 << GcGlobalKind; 0:
                           not known */
   const GcCollective *collective; /* of a GPU: instead of a launch; or NULL */
-  bool counts_threads; /* what it does, and another step, depends on their number: each has a share
-                        */
+  bool one_share; /* of a thread: another step counts on it, or each share repeats some work */
 } GcStep;
 
 /* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way; with an extent, 1 +

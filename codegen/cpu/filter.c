@@ -248,7 +248,7 @@ static void print_combine(Filter *f) {
   Text *x = &k->text;
   int before = op_accumulator(f->op);
   kernel_args(g, k, gr);
-  k->counts_threads = true;
+  k->one_share = true;
   print_tile_count(f, k);
   print_sums(f, x);
   text_line(x, "if (!apart) return;");
@@ -288,7 +288,7 @@ static void print_work(Filter *f, Kernel *k) {
   print_tile_count(f, k);
   if (f->s.chunks) {
     print_sums(f, x);
-    k->counts_threads = true;
+    k->one_share = true;
     k->units = f->s.all_units * f->s.chunks;
     text_line(x, "const long parts = apart ? units * chunks : units;");
     text_line(x, "const long u0 = parts * t / nt, u1 = parts * (t + 1) / nt;");

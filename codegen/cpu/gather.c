@@ -272,6 +272,7 @@ static void print_gather_grad(Gen *g, const Group *gr) {
     kernel_split_in(k, gr, s->start_arg, 1, 0, out->bytes);
   k->flops = (uint64_t)s->table->numel;
   if (s->tables > 1) return;
+  k->one_share = k->units > 1; /* it looks at all ids */
   const ScatterSchedule schedule = {.ids = s->ids->numel, .rows = s->rows, .row = s->row};
   kernel_schedule(k, &scatter_kind, &schedule, sizeof schedule);
   k->balance = scatter_balance;

@@ -61,7 +61,7 @@ typedef struct Kernel {
   bool signals; /* of a device: its blocks tell each other in memory of the kernel's own, so no two
                    launches of it may run at once */
   bool bounded; /* its text depends on an extent of the entry */
-  bool counts_threads;    /* of the CPU: another launch of the group must have as many */
+  bool one_share; /* of a thread: another launch counts on it, or each share repeats some work */
   const char *collective; /* of a device: the fields of a GcCollective, in which all ranks take part
                              instead of a launch; NULL: the text is launched */
   int min_blocks; /* of a device: blocks that a multiprocessor must hold at the same time. 1 leaves

@@ -176,7 +176,7 @@ void steps_tables(Tables *p, const Entry *e, const char *id, const Launches *l) 
                text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), args.at[i],
                s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
       if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
-      if (s->kernel->counts_threads) text_add(x, ", .counts_threads = true");
+      if (s->kernel->one_share) text_add(x, ", .one_share = true");
       if (makes) text_add(x, ", .makes = %d", makes[s->op->id]);
       if (run.at[i].collective)
         text_add(x, ", .collective = &(const GcCollective){%s}", run.at[i].collective);

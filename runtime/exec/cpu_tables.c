@@ -144,7 +144,7 @@ static void settle(Exec *of, Pool *pool) {
   for (int turn = 0; turn < turns_of(e); turn++)
     for (int i = 0; i < e->nsteps; i++) {
       ExecStep *s = &x->steps[turn][i];
-      s->parts = nt > 1 && !x->streams && !e->steps[i].counts_threads && is_long(e, i, nt) &&
+      s->parts = nt > 1 && !x->streams && !e->steps[i].one_share && is_long(e, i, nt) &&
                  all_meet(x, x->steps[turn], i) && all_meet(x, x->steps[turn], i + 1);
     }
 }
