@@ -106,7 +106,7 @@ INL int pixel_units(int units, long most, int tiles, int blocks, int least, int 
    adds up: all k, or of few tiles those of one of several parts, whose sums a second launch adds.
    Tiles are the smallest of warpgroups; `blocks` of them leave no multiprocessor idle. Where more
    than half of these are there, tiles of twice the COLUMNS take less time for a result, if they
-   come in THREE parts. SAVED
+   come in THREE parts (not of FEW rows, which warps do). SAVED
    elements of the depth take about the time of a launch, by the model of time; parts are multiples
    of UNIT, and have LEAST elements at least. Of at most FEW rows a warp does a part, of which a
    multiprocessor needs WARPS. Operands have `size` bytes an element, and sums take no more bytes
@@ -126,7 +126,7 @@ INL long depth_part(long blocks, long batch, long m, long n, long k, int size) {
   const long tiles = batch * ((m + ROWS - 1) / ROWS) * ((n + COLUMNS - 1) / COLUMNS);
   if (m <= DEPTH_FEW) blocks *= DEPTH_WARPS;
   const long wide = batch * ((m + ROWS - 1) / ROWS) * ((n + 2 * COLUMNS - 1) / (2 * COLUMNS));
-  const int three = 2 * tiles > blocks && DEPTH_THREE * wide <= blocks;
+  const int three = m > DEPTH_FEW && 2 * tiles > blocks && DEPTH_THREE * wide <= blocks;
   if (k <= DEPTH_SAVED || k > 0x7fffffff || tiles <= 0 || (2 * tiles > blocks && !three)) return k;
   const int depth = (int)k, of_depth = depth / DEPTH_LEAST;
   const int of_tiles = three ? DEPTH_THREE : (int)blocks / (int)tiles;

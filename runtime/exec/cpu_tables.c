@@ -117,7 +117,8 @@ static bool turns(const GcEntry *e, int step) {
 
 static bool all_meet(const CpuExec *x, const ExecStep *steps, int i) {
   const GcEntry *e = x->base.entry;
-  return i == 0 || i == e->ahead || i == e->nsteps || (steps[i].wait && !turns(e, i));
+  if (turns(e, i)) return false;
+  return i == 0 || i == e->ahead || i == e->nsteps || steps[i].wait;
 }
 
 /* Its parts take long enough to be given away: some 10 us in each iteration. */

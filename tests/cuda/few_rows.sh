@@ -76,6 +76,12 @@ three() { # B N
   "$gc" three-exact.g --target=cuda --arch=$arch --print-schedules >out 2>&1
   grep -q "^cuda .*product .* parts=$3 " out || fail "a product of $1 times $2 rows has not $3 parts"
 }
+# few rows of so many columns have one part, as the bounded program has
+for rows in 'b <= 64' 8; do
+  echo "entry wide(x : f32[$rows, 4096], w : f32[4096, 20000]) { return y = f32(bf16(x) @ bf16(w)) }" >wide.g
+  "$gc" wide.g --target=cuda --arch=$arch --print-schedules >out 2>&1
+  grep -q '^cuda .*product .* parts=1 .* most=0 ' out || fail "few rows of many columns, $rows"
+done
 # steps that are equal at the bound, and the last of which may be a part; a depth of several chains
 cat >floats.g <<'END'
 entry floats(x : f32[1, n <= 784], w : f32[n, 40], y : f32[4, d <= 1300], v : f32[d, 9], u : f32[r <= 7, 230], t : f32[230, 40]) {

@@ -20,6 +20,21 @@ done
 run 0 ./mnist train $train --epochs 3 --seed 2 --save other.safetensors
 cmp -s w.safetensors other.safetensors && fail 'another seed gave the same weights'
 
+# ---- also where a loop begins or ends an entry: from one iteration to the next nobody waits ----
+cat >loop.g <<'END'
+entry f(x : f32[64, 256, 256], w : f32[256, 256]) {
+  ys = scan i in 0..64 { yield relu(x[i] @ w) }
+  return ys
+}
+END
+run 0 "$gc" loop.g -O2 -o loop
+"$mkdata" npy f32 64,256,256 1 x.npy && "$mkdata" npy f32 256,256 2 w.npy || fail 'no data could be made'
+run 0 ./loop f --x x.npy --w w.npy --ys ys1.npy --threads 1
+for threads in 2 4 2 4; do
+  run 0 ./loop f --x x.npy --w w.npy --ys ys.npy --threads $threads --share-parts yes
+  same ys1.npy ys.npy "a loop on $threads threads that share parts"
+done
+
 # ---- and on one CPU, or within the limits of control groups ----
 cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 run 0 taskset -c "$cpu" ./mnist train $train --epochs 3 --seed 1 --save one.safetensors --threads 16
