@@ -37,7 +37,9 @@ template <typename C, typename I, int BM, int BN, int TM, int TN, int STAGES> st
     PARTS = (C::CHANNELS + BK - 1) / BK,    /* of the channels */
     KC = (C::CHANNELS + PARTS - 1) / PARTS, /* in equal parts */
     ROWS_B = THREADS / BN,                  /* of a k-tile, that the threads copy at once */
-    ROWS_A = THREADS / BM, COLS_A = THREADS / BK, UNROLL = 256 / (TM * TN)
+    ROWS_A = THREADS / BM, COLS_A = THREADS / BK,
+    /* Channels that are multiplied without a branch. Of 16 a compiler may begin all loads before any sum, and spill. */
+    UNROLL = TM * TN < 32 ? 8 : 256 / (TM * TN)
   };
   f32 a[STAGES][KC][BM + PAD], b[STAGES][KC][BN + PAD];
 
