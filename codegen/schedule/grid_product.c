@@ -319,11 +319,13 @@ static int64_t most_parts(int64_t blocks, int64_t tiles, int64_t k) {
 }
 
 /* Whether a run may have three parts, in tiles of twice the columns (depth_part), if it has `least`
-   or more of the batch's products and rows, and at most those of the schedule. */
+   or more of the batch's products and rows, and at most those of the schedule; of few rows none
+   has. */
 static bool may_have_three(const GridMachine *machine, const GridProductShape *s,
                            const GridProductSchedule *p) {
   const int64_t down = ceil_div(s->least_m, DEPTH_ROWS), most_down = ceil_div(p->m, DEPTH_ROWS);
-  return DEPTH_THREE * s->least_batch * down * ceil_div(p->n, 2 * DEPTH_COLUMNS) <=
+  return p->m > DEPTH_FEW &&
+         DEPTH_THREE * s->least_batch * down * ceil_div(p->n, 2 * DEPTH_COLUMNS) <=
              machine->blocks &&
          2 * p->batch * most_down * ceil_div(p->n, DEPTH_COLUMNS) > machine->blocks;
 }

@@ -4,10 +4,8 @@
    at a time, but for those of narrow_copies.def. A row of these that excuses no launch of the
    programs is an error, and so is one of scattered.def that names none of their kernels. No launch
    takes less time than its roofline, at --precision=tf32 neither. Nor is a kernel slow without a
-   reason (roofline.h), also with
-   --precision=bf16; at the level full the table of all of them is that of
-   docs/results/roofline.csv, which
-   --update writes. Needs no NVRTC.
+   reason (roofline.h), also with --precision=bf16; at the level full the table of all of them is
+   that of docs/results/roofline.csv, which --update writes. Needs no NVRTC.
      launches [--update] ROOFLINE.csv FILE.g… */
 #include "passes/passes.h"
 #include "tests/cuda/listed.h"
