@@ -249,6 +249,24 @@ const char *without_op(OpKind k, const char *why) {
   return strncmp(why, op_info[k].name, n) == 0 && why[n] == ' ' ? why + n + 1 : why;
 }
 
+void hint_of_one_dtype(Elab *e, OpKind k, const Val *v, int n, const Attr *attr,
+                       const Type *given) {
+  char why[WHY_BYTES];
+  const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
+  const Val *widest = &v[0], *other = NULL;
+  for (int i = 1; i < n; i++) {
+    const Dtype dt = v[i].tensor.type->dtype, most = widest->tensor.type->dtype;
+    if (dtype_is_float(dt) && (!dtype_is_float(most) || dtype_size(dt) > dtype_size(most)))
+      widest = &v[i];
+  }
+  const Dtype dt = widest->tensor.type->dtype;
+  for (int i = 0; i < n; i++) {
+    if (!other && v[i].tensor.type->dtype != dt) other = &v[i];
+    types[i] = type_with_dtype(e->c, v[i].tensor.type, dt);
+  }
+  if (other && op_shape(e->c, k, types, n, attr, given, why)) hint_mixed(e, *widest, *other);
+}
+
 /* Within the function of the prelude that the user calls here: of that only the call is shown. */
 static bool is_made_here(const Elab *e, Val v) {
   Loc user = e->frame->user;
@@ -269,6 +287,7 @@ static Val build_named(Elab *e, OpKind k, const Val *v, int n, const Attr *attr,
     elab_error(e, loc, "%s %s", subject_text(e, what), without_op(k, why));
     for (int i = 0; i < n && i < 4; i++)
       if (!is_made_here(e, v[i])) elab_note_tensor(e, n == 1 ? "it" : side(i, false), v[i]);
+    hint_of_one_dtype(e, k, v, n, attr, given);
     return elab_trace(e);
   }
   return val_tensor(e, build(elab_at(e, loc), k, ids, n, attr, given));

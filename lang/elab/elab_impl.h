@@ -112,6 +112,9 @@ const char *without_op(OpKind k, const char *why);
 /* The common dtype of two tensors; false if they have none, which the hint then explains. */
 bool common_dtype(const Elab *e, Dtype a, Dtype b, Dtype *out);
 void hint_mixed(Elab *e, Val l, Val r);
+/* After an error of op k's shape rule: the hint of mixed dtypes, if operands of one dtype would do.
+ */
+void hint_of_one_dtype(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given);
 /* The hint after an error about a list in the place of a tensor; none for another value. In
    builtin/constant.c. */
 void hint_list(Elab *e, Val v);

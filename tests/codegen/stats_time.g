@@ -10,8 +10,8 @@ entry step(x : f32[2048, 2048], w : f32[2048, 2048], b : f32[2048]) {
 
 # CHECK:      by the model
 # CHECK:      entry step on A100 SXM 80 GB: {{.*}} ms, roofline {{.*}} launches
-# CHECK:      ms share launches us each bound roofline kernel operations
-# CHECK-NEXT: {{.*}} 100 {{.*}} tensor {{.*}} matmul
+# CHECK:      ms share launches us each bound roofline kernel source operations
+# CHECK-NEXT: {{.*}} 100 {{.*}} tensor {{.*}} {{.*}}stats_time.g:7:33 matmul
 # CHECK:      sum: f32[2048,2048]
 # H100:       entry step on H100 SXM 80 GB
 # F32:        entry step on H200 SXM

@@ -16,6 +16,8 @@ typedef struct GpuRow {
   GpuTime time;   /* of a launch */
   int64_t times;  /* launches of a step */
   double seconds; /* of all of them */
+  const Op *op;   /* of the first step of the plan that launches it */
+  int steps;      /* that do */
 } GpuRow;
 /* Those of the entry, the longest first, in the program's arena; how many. */
 int gpu_entry_rows(CudaProgram *p, const GpuDevice *d, const Entry *e, GpuRow **rows);

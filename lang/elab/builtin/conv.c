@@ -130,6 +130,7 @@ static Val over_images(BuiltinCall *s, OpKind k, const Val *own, int n, const At
   elab_error(e, s->loc, "%s %s", s->name, text);
   for (int i = 0; i < n; i++)
     elab_note_tensor(e, n == 1 ? "it" : i ? "the second" : "the first", own[i]);
+  hint_of_one_dtype(e, k, image, n, attr, NULL);
   return elab_trace(e);
 }
 
