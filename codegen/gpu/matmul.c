@@ -222,9 +222,12 @@ static void print_thin_quantized_run(Gen *g, Text *x, const GridProduct *p) {
 static void print_thin_tensor_run(Gen *g, Text *x, const GridProduct *p) {
   const int64_t of_a = (p->s.ta ? p->s.k : p->s.m) * p->s.a_row;
   const char *length = p->s.most ? "length" : arena_printf(g->a, "%lld", (long long)p->s.part);
-  text_line(x,
-            "tile.run(c, in%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, n0, (int)%s, %s);",
-            p->a, (long long)of_a, p->b, (long long)(p->s.k * p->s.b_row), p->m, length);
+  const char *right =
+      p->s.bits
+          ? arena_printf(g->a, "QuantizedFrom{(const uint8_t *)in%d, in%d}", p->b, p->scale)
+          : arena_printf(g->a, "in%d + (int64_t)bt * %lld", p->b, (long long)(p->s.k * p->s.b_row));
+  text_line(x, "tile.run(c, in%d + (int64_t)bt * %lld, %s, n0, (int)%s, %s);", p->a,
+            (long long)of_a, right, p->m, length);
 }
 
 /* The block's part of the depth is multiplied, of which there may be several: `divided`. */

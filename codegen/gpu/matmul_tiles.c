@@ -1,7 +1,6 @@
 /* Prints which tile a block of a product multiplies by: a template of the library
-   (text/tensor.h, tensor_quantized.h, thin_tensor.h, thin.h, thin_quantized.h, gemm_ring.h, gemm.h,
-   gemm_quantized.h) with the sizes
-   of the schedule. */
+   (text/tensor.h, tensor_quantized.h, thin_tensor.h, thin_tensor_quantized.h, thin.h,
+   thin_quantized.h, gemm_ring.h, gemm.h, gemm_quantized.h) with the sizes of the schedule. */
 #include "codegen/gpu/matmul.h"
 
 /* The last parameters of a tile, where rows are padded, the run decides how many there are, or the
@@ -72,12 +71,14 @@ static void print_thin(Gen *g, Text *x, const GridProduct *p) {
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
+static long long part_length(const GridProduct *p) { return p->s.most ? 0 : (long long)p->s.part; }
+
 static void print_thin_tensor(Gen *g, Text *x, const GridProduct *p) {
   text_line(x,
             "typedef ThinTensorTile<%s, %s, %lld, %lld, %lld, %s, %d, %d, %lld, %lld, %lld> Tile;",
             g->index, cuda_mma(p->s.in), (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
             p->s.ta ? "true" : "false", p->s.copy_b / dtype_size(p->s.in), p->s.threads / WARP,
-            (long long)p->s.a_row, (long long)p->s.b_row, p->s.most ? 0 : (long long)p->s.part);
+            (long long)p->s.a_row, (long long)p->s.b_row, part_length(p));
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
@@ -96,16 +97,30 @@ static const char *rounding(const GridProduct *p) {
   return p->s.in == DT_F16 ? "RoundF16" : p->s.in == DT_BF16 ? "RoundBf16" : "Identity<f32>";
 }
 
+/* The same on tensor cores: bf16 is rounded as numbers are packed, which is enough. */
+static const char *tensor_rounding(const GridProduct *p) {
+  return p->s.in == DT_F16 ? rounding(p) : "Identity<f32>";
+}
+
+static void print_thin_quantized_tensor(Gen *g, Text *x, const GridProduct *p) {
+  text_line(x,
+            "typedef QuantizedThinTensorTile<%s, %s, Quantized%d, %s, %lld, %lld, %lld, %lld, %d, "
+            "%d, %d, %lld, %lld, %lld> Tile;",
+            g->index, cuda_mma(p->s.in), p->s.bits, tensor_rounding(p), (long long)p->s.m,
+            (long long)p->s.n, (long long)p->s.k, (long long)p->s.group, p->s.copy_b,
+            p->s.threads / WARP, grid_thin_tensor_steps(&p->s), (long long)p->s.a_row,
+            (long long)p->s.b_row, part_length(p));
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
 static void print_quantized_tensor(Gen *g, Text *x, const GridProduct *p) {
   text_line(x,
             "typedef QuantizedTensorTile<%s, %s, Quantized%d, %s, %lld, %lld, %lld, %lld, %s, %d, "
             "%d, %d, %d, %d, %d, %lld, %lld, %s> Tile;",
-            g->index, cuda_mma(p->s.in), p->s.bits,
-            p->s.in == DT_F16 ? rounding(p) : "Identity<f32>", /* bf16: rounded once is enough */
-            (long long)p->s.m, (long long)p->s.n, (long long)p->s.k, (long long)p->s.group,
-            p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm, p->s.wn, p->s.copy_a,
-            p->s.copy_b, (long long)p->s.a_row, (long long)p->s.b_row,
-            rows_bounded(p) ? "true" : "false");
+            g->index, cuda_mma(p->s.in), p->s.bits, tensor_rounding(p), (long long)p->s.m,
+            (long long)p->s.n, (long long)p->s.k, (long long)p->s.group, p->s.tb ? "true" : "false",
+            p->s.bm, p->s.bn, p->s.wm, p->s.wn, p->s.copy_a, p->s.copy_b, (long long)p->s.a_row,
+            (long long)p->s.b_row, rows_bounded(p) ? "true" : "false");
   text_line(x, "extern __shared__ __align__(128) char smem[];");
 }
 
@@ -126,7 +141,9 @@ static void print_quantized(Gen *g, Text *x, const GridProduct *p) {
 }
 
 void cuda_product_tile(Gen *g, Text *x, const GridProduct *p) {
-  if (p->s.bits && p->s.thin)
+  if (p->s.bits && grid_product_within(&p->s))
+    print_thin_quantized_tensor(g, x, p);
+  else if (p->s.bits && p->s.thin)
     print_thin_quantized(g, x, p);
   else if (p->s.bits && p->s.tensor)
     print_quantized_tensor(g, x, p);

@@ -223,27 +223,28 @@ int grid_thin_step(const GridProductSchedule *p) {
 
 /* The same on tensor cores, of halves: a block has a warp for each part of the depth, up to
    MOST_WARPS. A load reads up to LOAD bytes of adjacent columns: as many as leave enough warps,
-   each of which has 8 KiB of B under way, on half of the multiprocessors at least. */
+   each of which has 8 KiB of B under way, on half of the multiprocessors at least. Of integers a
+   load has a byte of each of up to QUANTIZED_LOAD columns. */
 static bool choose_thin_tensor(const GridMachine *machine, const GridProductShape *s,
                                GridProductSchedule *p) {
   enum {
     MOST_ROWS = 16,
     MOST_WARPS = 8,
     LOAD = 16,
-    LEAST_LOAD = 4,
+    QUANTIZED_LOAD = 8,
     GROUPS = 8,
     SIDE = 2,
     DEEP = 1 << 30
   };
-  const int size = dtype_size(p->in);
-  if (!dtype_is_half(p->in) || p->bits || p->tb || s->whole || p->m > MOST_ROWS || p->k > DEEP ||
-      !p->m || !p->n || !p->k)
+  const int size = p->bits ? 1 : dtype_size(p->in), least = SIDE * size; /* bytes of a load */
+  if (!dtype_is_half(p->in) || p->tb || s->whole || p->m > MOST_ROWS || p->k > DEEP || !p->m ||
+      !p->n || !p->k)
     return false;
   const int parts = grid_product_parts(p), warps = parts < MOST_WARPS ? parts : MOST_WARPS;
-  int load = LOAD;
+  int load = p->bits ? QUANTIZED_LOAD : LOAD;
   while (p->n * size % load || p->b_row * size % load) load /= 2;
-  if (load < LEAST_LOAD) return false;
-  for (; load > LEAST_LOAD; load /= 2) {
+  if (load < least) return false;
+  for (; load > least; load /= 2) {
     const int64_t blocks = p->batch * ceil_div(p->n, GROUPS * load / size);
     if (blocks * warps >= 2 * machine->blocks && 2 * blocks >= machine->blocks) break;
   }
@@ -256,6 +257,15 @@ static bool choose_thin_tensor(const GridMachine *machine, const GridProductShap
   p->wm = p->wn = 0;
   p->sums = 0;
   return true;
+}
+
+/* As many as registers hold, 96 of a thread at most if its integers have a byte: those of a step
+   are B's, two words of A, or four of more than eight rows, and scales. */
+int grid_thin_tensor_steps(const GridProductSchedule *p) {
+  enum { FEW_ROWS = 8, STEP = 16, MOST = 16, UNDER_WAY = 256 };
+  if (!p->bits) return UNDER_WAY / p->bn / (p->m > FEW_ROWS && p->bn < FEW_ROWS * FEW_ROWS ? 2 : 1);
+  const bool wide = p->bits == 8 && p->copy_b > 4;
+  return p->m > FEW_ROWS || p->group < STEP || wide ? MOST / 2 : MOST;
 }
 
 /* The same of a quantized matrix, whose numbers a thread makes of up to LOAD bytes of a row, one of

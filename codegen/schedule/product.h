@@ -210,6 +210,8 @@ static inline int grid_product_parts(const GridProductSchedule *p) {
 /* Elements of the depth that a warp of a thin product loads at once, on ordinary units and of no
    quantized B. */
 int grid_thin_step(const GridProductSchedule *p);
+/* Steps of 16 of the depth whose loads a warp of a thin product on tensor cores has under way. */
+int grid_thin_tensor_steps(const GridProductSchedule *p);
 /* Bytes of the sums of all parts. */
 uint64_t grid_product_scratch(const GridProductSchedule *p);
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);

@@ -79,6 +79,7 @@ bool product_dequantizes(const GridMachine *machine, const GridProductShape *s) 
   enum { HALF = 2, NUMBER = 5, ISSUE = 4 }; /* instructions of a warp for 32 numbers; a clock */
   if (s->bits == 4 && s->k % 2) return false;
   const GridProductSchedule p = grid_product_schedule(machine, s);
+  if (p.thin) return true; /* it takes the time of its bytes */
   const double turns = (double)ceil_div(p.blocks, machine->multiprocessors);
   const double made = turns * p.bn * (double)p.part * NUMBER / machine->warp / ISSUE * FMA;
   GridProductShape other = *s;

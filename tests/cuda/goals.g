@@ -62,6 +62,9 @@ entry tall_f16_q4(x : f16[512, 4096], q : u8[16384, 2048], s : bf16[16384, 128])
   return y = x @ dequantize(q, s, axis = 1, dtype = f16)'
 }
 entry rows_q8(x : f32[8, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s) }
+entry one_bf16_q8(x : bf16[1, 2048], q : i8[2048, 2048], s : bf16[64, 2048]) { return y = x @ dequantize(q, s, dtype = bf16) }
+entry one_bf16_q4(x : bf16[1, 5632], q : u8[2816, 2048], s : bf16[176, 2048]) { return y = x @ dequantize(q, s, dtype = bf16) }
+entry few_bf16_q8(x : bf16[16, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s, dtype = bf16) }
 entry cumulative(x : f32[16384, 4096]) { return y = cumsum(x) }
 entry cumulative_columns(x : f32[16384, 4096]) { return y = cumsum(x, 0) }
 entry sorted(x : f32[16384, 4096]) { return y = sort(x) }

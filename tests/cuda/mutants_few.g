@@ -3,6 +3,8 @@
 entry halves(x : bf16[10, 4106], w : bf16[4106, 44]) { return y = f32(x @ w) }
 entry odd_rows(x : f16[7, 267], w : f16[267, 24]) { return y = f32(x @ w) }
 entry across(x : f16[138, 13], w : f16[138, 44]) { return y = f32(x' @ w) }
+entry few_bytes(x : bf16[10, 2306], q : i8[2306, 44], s : bf16[10, 44]) { return y = f32(x @ dequantize(q, s, group = 256, dtype = bf16)) }
+entry few_nibbles(x : f16[7, 2100], q : u8[1050, 50], s : bf16[263, 50]) { return y = f32(x @ dequantize(q, s, group = 8, dtype = f16)) }
 # Quantized, of chains of 1,024: more of them than warps.
 entry bytes(x : f32[3, 1101], q : i8[1101, 90], s : bf16[35, 90]) { return y = x @ dequantize(q, s) }
 entry wide(x : f32[3, 70], q : i8[70, 1032], s : bf16[3, 1032]) { return y = x @ dequantize(q, s) }

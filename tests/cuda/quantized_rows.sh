@@ -40,6 +40,7 @@ rows() {
   done
 }
 rows bf16 compute_80 70 1 32 33
+rows bf16 compute_80 15 6 # the run decides how many parts the warps do
 rows tf32 compute_80 70 32 33
 export FAKECUDA_CC=9.0
 rows bf16 compute_90a 300 20 129

@@ -15,3 +15,14 @@ entry parts(x : bf16[34, 2306], q : i8[2306, 40], s : bf16[10, 40], p : u8[30, 1
 }
 entry bounded(x : f16[n <= 50, 170], q : i8[170, 96], s : bf16[6, 96]) { return y = f32(x @ dequantize(q, s, dtype = f16)) }
 entry one(x : bf16[1, 96], q : u8[24, 48], s : bf16[24, 6]) { return y = f32(x @ dequantize(q, s, axis = 1, group = 16, dtype = bf16)') }
+# few rows, whose numbers a thread makes in registers: 2, 4 and 8 columns of a thread, parts that end within a group, depths
+# and columns that are left over, groups of less and of more than a step
+entry few(x : bf16[5, 2306], q : i8[2306, 40], s : bf16[10, 40], y : f16[11, 267], p : i8[267, 50], r : bf16[34, 50]) {
+  a = relu(f32(x @ dequantize(q, s, group = 256, dtype = bf16))) + 1
+  return a, b = f32(y @ dequantize(p, r, group = 8, dtype = f16))
+}
+entry nibbles(x : f16[16, 1110], q : u8[555, 44], s : bf16[70, 44], y : bf16[1, 96], p : u8[48, 2104], r : bf16[3, 2104]) {
+  a = f32(x @ dequantize(q, s, group = 16, dtype = f16))
+  return a, b = f32(tanh(y @ dequantize(p, r, dtype = bf16)))
+}
+entry bounded_few(x : bf16[n <= 14, 600], q : i8[600, 96], s : bf16[19, 96]) { return y = f32(x @ dequantize(q, s, dtype = bf16)) }

@@ -298,15 +298,29 @@ static void count_thin_product(Counting *n, const GridProductSchedule *p) {
   c->l2_bytes += (c->blocks - (double)p->batch) * m * k * size;
 }
 
+/* Numbers of integers in registers for tensor cores: of two, bytes put into place, differences,
+   factors and what packs them; a load of the scales of a group, which are shifted into place. */
+static void count_made_in_registers(Counting *n, const GridProductSchedule *p) {
+  enum { PAIR = 7, OF_FMA = 4, UNIT = 64 };
+  GpuCounts *c = &n->c;
+  const double pairs = (double)p->k * p->bn / 2 / WARP, columns = p->bn / 8.0;
+  const double groups = (double)p->k / (p->group < UNIT ? (double)p->group : UNIT);
+  c->fma += OF_FMA * pairs;
+  c->issue += PAIR * pairs + groups * (columns + 1 + ADDRESS);
+  c->accesses += groups;
+  c->lines += groups * columns * 16 / LINE;
+}
+
 /* On tensor cores a warp does a part of the depth: instructions have 16 rows. */
 static void count_thin_tensor(Counting *n, const GridProductSchedule *p) {
-  enum { STEP = 16, ROWS = 16, UNDER_WAY = 256, SUM_CLOCKS = 30 };
+  enum { STEP = 16, ROWS = 16, SUM_CLOCKS = 30 };
   GpuCounts *c = &n->c;
   const double warps = c->threads / (double)WARP, m = (double)p->m, columns = p->bn / 8.0;
   const double steps = ceil((double)p->k / STEP), turns = ceil(p->parts / warps);
   const double of_warp = turns * ceil((double)p->part / STEP);
-  const double ahead = UNDER_WAY / p->bn / (p->m > 8 && columns < 8 ? 2 : 1); /* steps */
-  const double a = steps * (p->m > 8 ? 4 : 2), b = steps * 4, sums = p->parts * m * p->bn / WARP;
+  const double ahead = grid_thin_tensor_steps(p);
+  const double a = steps * (p->m > 8 ? 4 : 2), b = steps * 4 * (p->bits == 4 ? 0.5 : 1),
+               sums = p->parts * m * p->bn / WARP;
   c->mma = steps * STEP * ROWS * p->bn;
   c->parts = warps < p->parts ? warps : p->parts; /* warps meet when all have their sums */
   c->issue = steps * columns * 3 + b * (1 + ADDRESS / 4.0) + a * (1 + ADDRESS / 2.0) + 3 * sums +
@@ -316,10 +330,12 @@ static void count_thin_tensor(Counting *n, const GridProductSchedule *p) {
   c->lines += 4 * b + a * (m < 8 ? m : 8);
   c->waits = turns * ceil(of_warp / turns / ahead);
   c->chain = of_warp * MMA_CLOCKS + p->parts * SUM_CLOCKS;
-  c->registers = (int)(ahead * (columns * 2 + (p->m > 8 ? 4 : 2)) + columns * 4) + OTHER_REGISTERS;
+  const double words = p->bits ? b / steps * ceil(columns / 4) : columns * 2; /* of B in a step */
+  c->registers = (int)(ahead * (words + (p->m > 8 ? 4 : 2)) + columns * 4) + OTHER_REGISTERS;
   c->shared = (int)(warps * m * p->bn) * (int)sizeof(float);
   c->bytes = c->l2_bytes = c->least_bytes;
   c->l2_bytes += (c->blocks - (double)p->batch) * m * (double)p->k * dtype_size(p->in);
+  if (p->bits) count_made_in_registers(n, p);
 }
 
 /* The same of a quantized matrix: a thread makes numbers of bytes, each for all rows of the tile.
@@ -386,10 +402,10 @@ void count_product(Counting *n, const void *schedule) {
     count_combine(n, p);
   else if (n->f->sm90a && n->d->wgmma)
     count_wgmma_product(n, p);
-  else if (p->bits && p->thin)
-    count_thin_quantized(n, p);
   else if (grid_product_within(p))
     count_thin_tensor(n, p);
+  else if (p->bits && p->thin)
+    count_thin_quantized(n, p);
   else if (p->tensor)
     count_tensor_product(n, p);
   else if (p->thin)

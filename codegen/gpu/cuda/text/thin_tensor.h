@@ -86,6 +86,10 @@ struct ThinTensorTile {
     for (; PART >= DEPTH && k + DEPTH <= end; k += DEPTH, a += TA ? (I)DEPTH * A_ROW : DEPTH, b += (I)DEPTH * B_ROW)
       steps<true, AHEAD>(acc, a, b, inside, DEPTH, count);
     if (REST && k < end) steps<false, REST_STEPS>(acc, a, b, inside, end - k, count);
+    keep(to, acc);
+  }
+  INL_MEMBER void keep(f32 (&to)[M][COLUMNS], const f32 (&acc)[V][4]) {
+    const int lane = (int)threadIdx.x % 32;
 #pragma unroll
     for (int j = 0; j < V; j++)
 #pragma unroll
@@ -94,15 +98,14 @@ struct ThinTensorTile {
         if (row < M) to[row][(lane % 4 * 2 + l % 2) * V + j] = acc[j][l];
       }
   }
-  /* c: elements of rows row(0), row(1) … of C, and columns n0 + col(0) and the next; `count` rows of A are there. Parts
-     have `length` of the depth. */
-  __device__ __forceinline__ void run(f32 (&c)[TM][2], const Stored *pa, const Stored *pb, int n0, int count, int length) {
+  /* The parts' sums in order, of which sum(to, first, end) has a warp's to put there. */
+  template <typename Sum> __device__ __forceinline__ void add(f32 (&c)[TM][2], int length, Sum sum) {
     const int warp = (int)threadIdx.x / 32;
 #pragma unroll 1
     for (int d0 = 0; d0 < K; d0 += WARPS * length) {
       const int first = d0 + warp * length;
       if (d0) block_sync(); /* the sums of the parts before were read */
-      if (first < K) part(sums[warp], pa, pb, n0, first, smaller(K, first + length), count);
+      if (first < K) sum(sums[warp], first, smaller(K, first + length));
       block_sync();
 #pragma unroll
       for (int i = 0; i < TM; i++)
@@ -116,5 +119,10 @@ struct ThinTensorTile {
           }
         }
     }
+  }
+  /* c: elements of rows row(0), row(1) … of C, and columns n0 + col(0) and the next; `count` rows of A are there. Parts
+     have `length` of the depth. */
+  __device__ __forceinline__ void run(f32 (&c)[TM][2], const Stored *pa, const Stored *pb, int n0, int count, int length) {
+    add(c, length, [=](f32 (&to)[M][COLUMNS], int first, int end) { part(to, pa, pb, n0, first, end, count); });
   }
 };
