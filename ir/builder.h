@@ -83,6 +83,9 @@ ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
 /* The same with the sums in f32 as the result, of half precisions; f32 operands are from tf32 ops.
  */
 ValueId build_matmul_narrow(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
+/* The scaled_matmul op of these operands, as the quantized_matmul of the left one's floats; `to`:
+   its type, to which the result is not yet converted. */
+ValueId build_with_left_dequantized(Builder *b, const Op *op, const Type *to, const ValueId *x);
 ValueId build_extent(Builder *b, const Extent *x); /* i32[] */
 ValueId build_load(Builder *b, int global);
 void build_store(Builder *b, int global, ValueId v);

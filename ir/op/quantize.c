@@ -195,9 +195,11 @@ ValueId expand_quantize(Builder *b, const Op *op, const Type *to, const ValueId 
   ValueId q = build1(b, OP_ROUND, build2(b, OP_DIV, v, s));
   q = build2(b, OP_MIN, build2(b, OP_MAX, q, number(b, q, -end)), number(b, q, end - 1));
   q = build3(b, OP_WHERE, build2(b, OP_EQ, s, zero), zero, q);
-  q = ungrouped(b, op->attr, build_convert(b, q, DT_I32), t->dim[axis]);
+  q = build_convert(b, q, DT_I32);
+  if (bits_of(op->attr) == 8) q = build_convert(b, q, DT_I8); /* as they lie in groups */
+  q = ungrouped(b, op->attr, q, t->dim[axis]);
   return bits_of(op->attr) == 16  ? split_bytes(b, q, axis)
-         : bits_of(op->attr) == 8 ? build_convert(b, q, DT_I8)
+         : bits_of(op->attr) == 8 ? q
                                   : pack_pairs(b, q, axis);
 }
 

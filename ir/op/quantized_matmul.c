@@ -108,6 +108,17 @@ ValueId expand_scaled_matmul(Builder *b, const Op *op, const Type *to, const Val
   return build_convert(b, build_matmul(b, a, c, false, axis_of(op->attr) == 1), to->dtype);
 }
 
+ValueId build_with_left_dequantized(Builder *b, const Op *op, const Type *to, const ValueId *x) {
+  const Dtype dt = dtype_sum(to->dtype);
+  Attr attr[MAX_ATTRS], left[MAX_ATTRS];
+  left_attrs(op->attr, left);
+  const Type *t = left_of(ctx_of(b), op->attr, dt, value_type(b->e, x[0]));
+  const ValueId v[] = {quantize_floats(b, left, x[0], x[2], t), x[1], x[3]};
+  memcpy(attr, op->attr, sizeof attr);
+  attr[AT_WIDE_PRODUCT].i = 0; /* left_bits has the same place */
+  return build(b, OP_QUANTIZED_MATMUL, v, 3, attr, NULL);
+}
+
 /* ---- gradients ---- */
 
 /* Of the left operand's floats, and of the right one's, in whose place the scales are operand

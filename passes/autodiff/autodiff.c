@@ -302,6 +302,18 @@ static ExpandFn *expansion(const PassRun *r, const Entry *e, const Op *op) {
   return kept ? NULL : op_info[op->kind].expand;
 }
 
+/* A product of integers for which the target has no kernel multiplies the floats of the left ones
+   by the matrix as it is stored, if it has one for that. */
+static ValueId scaled_parts(const PassRun *r, Builder *b, const Op *op, const Type *to,
+                            const ValueId *x) {
+  const Target *t = r->opt->target;
+  if (t && t->multiplies_quantized) {
+    const ValueId y = build_with_left_dequantized(b, op, to, x);
+    if (t->multiplies_quantized(t, b->e, value_def(b->e, y))) return build_convert(b, y, to->dtype);
+  }
+  return op_info[OP_SCALED_MATMUL].expand(b, op, to, x);
+}
+
 static void plain_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   PassRun *r = data;
   ExpandFn *made = expansion(r, old, op);
@@ -312,7 +324,8 @@ static void plain_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   ValueId *x = ARENA_ARRAY(r->scratch, ValueId, op->noperands);
   for (int i = 0; i < op->noperands; i++) x[i] = map[op->operands[i]];
   place_at(b, op);
-  ValueId y = made(b, op, value_type(old, op->results[0]), x);
+  const Type *to = value_type(old, op->results[0]);
+  ValueId y = op->kind == OP_SCALED_MATMUL ? scaled_parts(r, b, op, to, x) : made(b, op, to, x);
   Value *value = value_at(b->e, y);
   if (!value->name) value->name = value_at(old, op->results[0])->name;
   map[op->results[0]] = y;

@@ -26,3 +26,10 @@ entry nibbles(x : f16[16, 1110], q : u8[555, 44], s : bf16[70, 44], y : bf16[1, 
   return a, b = f32(tanh(y @ dequantize(p, r, dtype = bf16)))
 }
 entry bounded_few(x : bf16[n <= 14, 600], q : i8[600, 96], s : bf16[19, 96]) { return y = f32(x @ dequantize(q, s, dtype = bf16)) }
+# integers on both sides: floats of the left ones, by the right ones as they are stored
+entry both(x : f32[5, 600], q : i8[600, 44], s : bf16[19, 44], p : u8[40, 300], r : bf16[40, 19]) {
+  i, scale = quantize(x, axis = 1)
+  j, wide = quantize(x, bits = 16, axis = 1)
+  a = dequantize(i, scale, axis = 1) @ dequantize(q, s)
+  return a, b = relu(dequantize(j, wide, axis = 1, bits = 16) @ dequantize(p, r, axis = 1)')
+}

@@ -4,8 +4,10 @@
 # RUN: %gc %s --weights=q8 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=WIDE
 # RUN: %gc %s --weights=q8 --target=cuda --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=GPU
 # RUN: %gc %s --weights=w8a8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=BOTH
+# RUN: %gc %s --weights=w8a8 --target=cuda -O2 --print-schedules 2>&1 | grep '^cuda' | FileCheck-14 %s --check-prefix=STORED
 # A matrix stays floats where another param has the name of its integers or scales. On the CPU a product of a quantized
-# matrix reads f32, at a precision of bf16, too. q8 rounds activations to 16 bits where the target multiplies integers. On a GPU f32 is multiplied by the integers.
+# matrix reads f32, at a precision of bf16, too. q8 rounds activations to 16 bits where the target multiplies integers. On a GPU f32 is multiplied by the integers,
+# as they are stored, also where activations are integers, which one kernel makes, and floats of them.
 def scaled(x) {
   param scale : f32[64] = ones()
   return x * scale
@@ -45,3 +47,5 @@ entry stays(x : f32[2, 4, 64]) {
 # BOTH-DAG: [[S:%[0-9]+]] = quantize_scale %x {axis = 1, bits = 8, group = 32} : bf16[4,2]
 # BOTH-DAG: [[X:%[0-9]+]] = quantize %x, [[S]] {axis = 1, bits = 8, group = 32} : i8[4,64]
 # BOTH-DAG: scaled_matmul [[X]], {{.*}}, [[S]], {{.*}} {bits = 8, group = 32, left_bits = 8} : f32[4,64]
+
+# STORED: quantized_matmul{{.*}} product {{.*}} bits=8 group=32 {{.*}}entries=f
