@@ -38,7 +38,7 @@ typedef struct Part { /* of the source that is edited */
 typedef struct Alone {
   const char *source, *name; /* what comes before all kernels, and one of them */
   int entry;                 /* the first one that launches it */
-  char *ptx;                 /* before any edit; NULL: none was tried yet */
+  char *ptx[2];              /* before any edit, in whole and of less; NULL: none was tried yet */
   const char *body;
   Part part[10];
   int parts;
@@ -48,8 +48,11 @@ typedef struct Alone {
 bool subject_differs(const Subject *s, Compiled *c, int entry);
 /* mutants_kernel.c; false: only init launches it */
 bool take_kernel(Subject *s, int i, Alone *k);
-/* mutants_ptx.c: PTX of the source, to free; NULL where it does not compile */
-char *subject_ptx(const Subject *s, const char *source, bool quiet);
+/* mutants_ptx.c: can NVRTC optimise less? */
+bool subject_can_be_less(const Subject *s);
+/* PTX of the source, by NVRTC that optimises less or in whole, to free; NULL where it does not
+   compile */
+char *subject_ptx(const Subject *s, const char *source, bool less, bool quiet);
 /* mutants_plan.c; false after printing a plan with an overlap that plan-verify takes */
 bool overlap_plans(Subject *s, Count *n);
 /* Leaves steps out, one at a time; returns how often the finding was that nobody wrote what is read

@@ -1,18 +1,21 @@
 /* PTX of edited sources. The same edits are tried on each commit, so what NVRTC made of a source in
    an earlier run is taken from the tests' cache, by the library's file, the options and the source.
-   What does not compile is compiled again. Below the level full NVRTC optimises less: more of what
-   is edited is left in the PTX; but not for sm_90a, where registers stay where wgmma leaves them by
-   all of it alone. */
+   What does not compile is compiled again. NVRTC that optimises less takes a tenth of the time, and
+   more of what is edited is left in the PTX; but not for sm_90a, where registers stay where wgmma
+   leaves them by all of it alone. */
 #include "tests/cuda/mutants.h"
 #include "tests/cuda/uses.h"
-#include "tests/level.h"
 #include "tests/ptx/test/nvrtc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-char *subject_ptx(const Subject *s, const char *source, bool quiet) {
+bool subject_can_be_less(const Subject *s) {
+  return nvrtc_is_new(s->nvrtc) && !cuda_variant(s->arch);
+}
+
+char *subject_ptx(const Subject *s, const char *source, bool less, bool quiet) {
   char arch[64];
   snprintf(arch, sizeof arch, "--gpu-architecture=%s", s->arch);
   const char *const options[] = {arch,
@@ -23,7 +26,6 @@ char *subject_ptx(const Subject *s, const char *source, bool quiet) {
                                  "--prec-sqrt=true",
                                  "--disable-warnings",
                                  "--Ofast-compile=mid"};
-  const bool less = nvrtc_is_new(s->nvrtc) && !cuda_variant(s->arch) && !level_is_full();
   const int count = (int)(sizeof options / sizeof *options) - !less;
   const Cache *cache = cuda_cache();
   const char *identity = nvrtc_identity(s->nvrtc);
