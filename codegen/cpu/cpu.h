@@ -37,6 +37,7 @@ uint64_t cpu_reduce_scratch(const Group *gr);
 uint64_t cpu_filter_scratch(const Group *gr);
 uint64_t cpu_attention_scratch(const Target *t, const Group *gr);
 uint64_t cpu_order_scratch(const Group *gr);
+uint64_t cpu_cumsum_scratch(const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
 uint64_t cpu_nms_scratch(const Group *gr);
 /* The code that kernels stand on, from the files in text/ and in shared/: vectors, math, tiles,

@@ -5,6 +5,7 @@
 #include "codegen/program/extent.h"
 
 uint64_t cpu_order_scratch(const Group *gr) {
+  if (gr->op->kind == OP_CUMSUM) return cpu_cumsum_scratch(gr);
   return gr->op->kind == OP_ARGSORT ? value_type(gr->e, gr->out[0])->bytes : 0;
 }
 

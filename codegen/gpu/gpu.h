@@ -142,6 +142,7 @@ void cuda_nms(Gen *g, const Group *gr);    /* non-maximum suppression */
 uint64_t cuda_nms_scratch(const Group *gr);
 void cuda_order(Gen *g, const Group *gr); /* cumsum, argsort */
 void cuda_cumsum(Gen *g, const Group *gr);
+uint64_t cuda_cumsum_scratch(const CudaTarget *t, const Group *gr);
 void cuda_random(Gen *g, const Group *gr);
 void cuda_collective(Gen *g, const Group *gr); /* and rank, first_row */
 uint64_t cuda_collective_scratch(const Group *gr);

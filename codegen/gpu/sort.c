@@ -139,6 +139,7 @@ static GridSortSchedule schedule_of(const CudaTarget *t, const Group *gr) {
 }
 
 uint64_t cuda_order_scratch(const CudaTarget *t, const Group *gr) {
+  if (gr->root->kind == OP_CUMSUM) return cuda_cumsum_scratch(t, gr);
   if (gr->root->kind != OP_ARGSORT || !schedule_of(t, gr).merges) return 0;
   return value_type(gr->e, gr->out[0])->bytes;
 }

@@ -53,6 +53,9 @@ enum { SERIAL_WORK = 16384, SERIAL_MOVES = SERIAL_WORK / 2 };
 /* Elements that a float reduction adds up side by side along a row, of a row and of a column that
    are added up before the next such part: bits depend on them. */
 enum { LANES = 64, ROW_CHUNK = SUM_ROW, ROW_GROUP = SUM_GROUP, COL_CHUNK = SUM_COLUMN };
+/* Elements of a cumulative sum that follow each other, and such chunks of a group: bits depend on
+   them, too (cumsum.h). */
+enum { SCAN_CHUNK = 256, SCAN_GROUP = 32 };
 
 /* ---- fields, as they are shown ---- */
 

@@ -67,6 +67,8 @@ entry one_bf16_q4(x : bf16[1, 5632], q : u8[2816, 2048], s : bf16[176, 2048]) { 
 entry few_bf16_q8(x : bf16[16, 4096], q : i8[4096, 16384], s : bf16[128, 16384]) { return y = x @ dequantize(q, s, dtype = bf16) }
 entry cumulative(x : f32[16384, 4096]) { return y = cumsum(x) }
 entry cumulative_columns(x : f32[16384, 4096]) { return y = cumsum(x, 0) }
+entry cumulative_long(x : f32[3, 5000000]) { return y = cumsum(x) }
+entry cumulative_four(x : f32[1000003, 4]) { return y = cumsum(x, 0) }
 entry sorted(x : f32[16384, 4096]) { return y = sort(x) }
 entry sorted_long(x : f32[4194304]) { return y = sort(x) }
 entry added(x : f32[50257, 768], ids : i32[65536], y : f32[65536, 768]) { return z = scatter_add(x, ids, y) }

@@ -1,5 +1,12 @@
 # what takes several launches, or tiles, on a GPU alone: long rows to sort, tables of many ids, long lines, channels
 entry running(z : f32[4501], h : f16[2, 300, 3], i : i64[3, 40, 33]) { return a = cumsum(z), b = cumsum(h, axis = 1), c = cumsum(i, axis = 1) }
+# chunks of few long lines, those of several groups; and of lines that are not few
+entry chunks(x : f32[3, 8500], u : f32[3, 8500], y : f16[1100, 5], z : f64[2, 1301, 40], w : f32[1100, 300]) {
+  return a = grad(sum(cumsum(x) * u), x), b = cumsum(y, axis = 0), c = cumsum(z, axis = 1), d = cumsum(w), e = cumsum(i64(y), axis = 0)
+}
+entry bounded_chunks(x : f32[n <= 3, c <= 8500], y : f32[t <= 2100, 3], u : f32[t, 3]) {
+  return a = cumsum(x), b = cumsum(y, axis = 0), c = grad(sum(cumsum(y, axis = 0) * u), y)
+}
 entry sorted(x : f32[2, 5000], h : bf16[2, 2049], i : i32[4100]) {
   u, ties = topk(i % 4, 50)
   return u, ties, a = sort(x), b = argsort(h)

@@ -137,6 +137,30 @@ static void decides_columns(void **state) {
   assert_false(columns_schedule(&s).split);
 }
 
+static void decides_cumsums(void) {
+  CumsumShape one = {.outer = 1, .elements = 1 << 20, .inner = 1}; /* its chunks are lines */
+  GridCumsumSchedule c = grid_cumsum_schedule(&grid, &one, 4);
+  assert_true(c.split && c.along);
+  assert_int_equal(c.blocks, (1 << 20) / SCAN_CHUNK / c.width);
+  assert_int_equal(c.scratch, (1 << 20) / SCAN_CHUNK * 4);
+  assert_true(cumsum_schedule(&one).split);
+  assert_int_equal(cumsum_schedule(&one).units, (1 << 20) / SCAN_CHUNK / SCAN_GROUP);
+  CumsumShape side = {.outer = 2, .elements = 1 << 20, .inner = 3}; /* a row of a tile is 3 lines */
+  c = grid_cumsum_schedule(&grid, &side, 4);
+  assert_true(c.split && !c.along && c.width % 3 == 0);
+  assert_int_equal(cumsum_schedule(&side).side, 4);
+  CumsumShape many = {.outer = 1 << 16, .elements = 100, .inner = 768};
+  c = grid_cumsum_schedule(&grid, &many, 4);
+  assert_false(c.along || c.split);
+  assert_int_equal(c.width, 32);
+  assert_int_equal(c.depth, 128);
+  assert_false(cumsum_schedule(&many).split);
+  assert_int_equal(cumsum_schedule(&many).units, (1 << 16) * 12);
+  CumsumShape few = {
+      .outer = 256, .elements = 100, .inner = 1}; /* fewer a block, for more blocks */
+  assert_int_equal(grid_cumsum_schedule(&grid, &few, 4).width, 2);
+}
+
 static void decides_orders(void **state) {
   GridSortSchedule s = grid_sort_schedule(&grid, 3, 43);
   assert_int_equal(s.tile, 64);
@@ -145,15 +169,7 @@ static void decides_orders(void **state) {
   s = grid_sort_schedule(&grid, 1, 50000); /* one long row: its tiles are blocks */
   assert_int_equal(s.blocks, 25);
   assert_int_equal(s.merges, 5);
-  GridCumsumSchedule c = grid_cumsum_schedule(&grid, 1, 1 << 20, 1, 4);
-  assert_true(c.along);
-  assert_int_equal(c.depth, 2048);
-  c = grid_cumsum_schedule(&grid, 1 << 16, 100, 768, 4);
-  assert_false(c.along);
-  assert_int_equal(c.width, 32);
-  assert_int_equal(c.depth, 128);
-  c = grid_cumsum_schedule(&grid, 256, 100, 1, 4); /* fewer lines a block, for more blocks */
-  assert_int_equal(c.width, 2);
+  decides_cumsums();
   GridScatterShape few = {.tables = 1, .ids = 256, .rows = 1024, .row = 768};
   assert_false(grid_scatter_schedule(&grid, &few).sorted);
   few.rows = 50257; /* so many warps would look through them longer than a sort takes */
@@ -174,9 +190,12 @@ static void orders_cover_every_shape(void **state) {
       assert_true(((int64_t)s.tile << s.merges) >= elements && s.threads <= s.tile);
       assert_int_equal(s.blocks, n * s.tiles);
       for (int size = 4; size <= 8; size += 4)
-        for (int64_t inner = 1; inner <= 64; inner *= 64) {
-          GridCumsumSchedule c = grid_cumsum_schedule(&grid, n, elements, inner, size);
-          assert_true(c.blocks * c.width >= n && (c.blocks - 1) * c.width < n);
+        for (int64_t inner = 1; inner <= 64; inner *= 4) {
+          CumsumShape lines = {.outer = n, .elements = elements, .inner = inner};
+          GridCumsumSchedule c = grid_cumsum_schedule(&grid, &lines, size);
+          const int64_t all = n * inner * (c.split ? cumsum_chunks(elements) : 1);
+          assert_true(c.blocks * c.width >= all && (c.blocks - 1) * c.width < all);
+          assert_int_equal(c.scratch, c.split ? all * size : 0);
           assert_true(c.depth > 0 && c.depth * (c.width | 1) * size <= 17 << 10);
         }
       GridScatterShape shape = {.tables = 3, .ids = n, .rows = elements, .row = 5};

@@ -347,10 +347,25 @@ void count_scatter(Counting *n, const void *schedule) {
 void count_cumsum(Counting *n, const void *schedule) {
   const GridCumsumSchedule *s = schedule;
   GpuCounts *c = &n->c;
-  double elements = (double)s->elements * s->width, tiles = ceil((double)s->elements / s->depth);
-  c->issue = elements / WARP * TILE_ELEMENT + (double)s->elements * ADDEND;
-  c->wavefronts = c->lines = elements / WARP * F32;
-  c->waits = 2 * tiles;
-  c->chain = (double)s->elements * SCAN_CLOCKS;
+  const bool sums = s->split && !counting_is_part(n, "sums"); /* of chunks, which are not stored */
+  const double length = s->split ? SCAN_CHUNK : (double)s->elements,
+               tiles = ceil(length / s->depth);
+  const double elements = length * s->width, chunks = (double)cumsum_chunks(s->elements);
+  if (counting_is_part(n, "before")) {
+    const double groups = (double)cumsum_groups(s->elements), turns = ceil(groups / c->threads);
+    const double of_group = chunks < SCAN_GROUP ? chunks : SCAN_GROUP;
+    c->issue =
+        c->threads / (double)WARP * (START + turns * 2 * of_group * COMBINE) + groups * ADDEND;
+    c->l2_waits = turns * 2 * ceil(of_group / 8); /* by unrolling */
+    c->chain = (2 * turns * of_group + groups) * SCAN_CLOCKS;
+    c->bytes = c->l2_bytes = c->least_bytes = 2 * (double)s->scratch;
+    return;
+  }
+  c->issue = elements / WARP * (sums ? TILE_ELEMENT / 2 : TILE_ELEMENT) + length * ADDEND;
+  c->wavefronts = elements / WARP * F32;
+  c->lines = elements / WARP * (sums ? F32 / 2 : F32);
+  c->waits = (sums ? 1 : 2) * tiles + (s->split && !sums);
+  c->chain = length * SCAN_CLOCKS;
+  if (sums) c->least_bytes = (double)value_type(n->gr->e, n->gr->in[0])->bytes + (double)s->scratch;
   c->bytes = c->l2_bytes = c->least_bytes;
 }
