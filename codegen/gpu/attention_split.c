@@ -4,7 +4,6 @@
    a launch in front clears. Contract: the CPU's bits, in every dtype and whatever the split. */
 #include "codegen/gpu/attention.h"
 #include "codegen/program/extent.h"
-#include "passes/plan.h"
 
 /* varies: each run decides. */
 static bool split_of(const GridMachine *machine, const Attention *a, bool varies,
@@ -37,14 +36,6 @@ static void declare_block(Gen *g, Text *x, const Attention *a, const SplitAttent
             a->T, cuda_converter(g, a->dt), (long long)s->heads, (long long)s->group,
             (long long)s->t, (long long)s->s, (long long)s->d, (long long)s->e, s->keys, s->threads,
             s->copy);
-}
-
-/* Launches of the entry may run beside those of its own kernels: on several streams, or of the
-   preparation of the next batch beside those of this one. */
-static bool runs_beside(const Gen *g, const Entry *e) {
-  for (uint32_t i = 0; i < g->m->entries.n; i++)
-    if (g->m->entries.at[i]->ahead == e) return true;
-  return plan_of(e)->streams > 1;
 }
 
 /* Signals in scratch are 0 when the launch behind begins. */
@@ -93,7 +84,7 @@ bool cuda_attention_split(Gen *g, const Attention *a, const char **when) {
   const char *first = arena_printf(g->a, "h * %lld", (long long)s.group);
   const char *q = cuda_attention_operand(g, a, 0, first),
              *key = cuda_attention_operand(g, a, 1, "h");
-  const bool own = !runs_beside(g, gr->e);
+  const bool own = !cuda_runs_beside(g, gr->e);
   if (!own) clear_signals(g, a, &s);
   Kernel *k = own ? cuda_kernel(g, gr) : cuda_kernel_next(g, gr, "shares");
   k->flops = op_flops(gr->e, gr->op);

@@ -58,6 +58,12 @@ struct KernelVariant {
 Kernel *cuda_kernel(Gen *g, const Group *gr);
 /* Another launch of the same group behind it. */
 Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix);
+/* Launches of the entry may run beside those of its own kernels: on several streams, or of the
+   preparation of the next batch beside those of this one. */
+bool cuda_runs_beside(const Gen *g, const Entry *e);
+/* Of so many blocks that count themselves together, the last one goes on; it knows what the others
+   had stored. `which` of all counts, which lie in memory of the kernel. */
+void cuda_leave_but_last(Kernel *k, int64_t counts, const char *which, const char *blocks);
 /* One thread for each of n items in blocks of BLOCK; declares `var`, the thread's, and leaves the
  * rest. */
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var);

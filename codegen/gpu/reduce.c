@@ -149,9 +149,31 @@ static void a_thread(GridReduce *r, Kernel *k) {
   cuda_reduce_finish(r, k);
 }
 
+static void chunks_and_combine(GridReduce *r, Kernel *k) {
+  Gen *g = r->c.g;
+  const Group *gr = r->c.gr;
+  cuda_reduce_chunks(r, k);
+  if (r->s.ends) {
+    cuda_reduce_ends(r, k);
+  } else {
+    k = cuda_kernel_next(g, gr, "combine");
+    k->block = r->s.threads;
+    k->grid = r->s.combine_blocks;
+    kernel_schedule(k, &grid_columns_kind, &r->s, sizeof r->s);
+  }
+  GridReduce again = reduce_of(g, gr);
+  again.s.ends = r->s.ends;
+  if (!r->s.ends) {
+    again.s.width = r->s.combine_width;
+    again.s.column_blocks = r->s.combine_blocks;
+  }
+  cuda_reduce_combine(&again, k);
+}
+
 void cuda_reduce(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
   GridReduce r = reduce_of(g, gr);
+  r.s.ends &= !cuda_runs_beside(g, gr->e);
   kernel_schedule(k, &grid_columns_kind, &r.s, sizeof r.s);
   k->flops = (uint64_t)group_work(gr);
   k->block = r.s.threads;
@@ -163,14 +185,6 @@ void cuda_reduce(Gen *g, const Group *gr) {
   } else if (!r.s.split) {
     cuda_reduce_whole(&r, k);
   } else {
-    cuda_reduce_chunks(&r, k);
-    k = cuda_kernel_next(g, gr, "combine");
-    k->block = r.s.threads;
-    k->grid = r.s.combine_blocks;
-    kernel_schedule(k, &grid_columns_kind, &r.s, sizeof r.s);
-    GridReduce again = reduce_of(g, gr);
-    again.s.width = r.s.combine_width;
-    again.s.column_blocks = r.s.combine_blocks;
-    cuda_reduce_combine(&again, k);
+    chunks_and_combine(&r, k);
   }
 }

@@ -55,6 +55,8 @@ void cuda_reduce_whole(GridReduce *r, Kernel *k);
 void cuda_reduce_by_warps(GridReduce *r, Kernel *k);
 /* A block does one chunk of its columns. */
 void cuda_reduce_chunks(GridReduce *r, Kernel *k);
+/* The last block of some columns goes on; others leave. */
+void cuda_reduce_ends(GridReduce *r, Kernel *k);
 /* The total of a column from the partial results of its chunks, in order. */
 void cuda_reduce_combine(GridReduce *r, Kernel *k);
 #endif

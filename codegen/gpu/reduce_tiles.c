@@ -1,8 +1,8 @@
 /* Kernels of reductions by tiles: a block evaluates tiles of a few columns into shared memory,
    neighbouring threads neighbouring elements, and one of its threads combines each column in order.
-   Of few columns a block does one chunk of 256, and a second launch combines the chunks. Contract:
-   see reduce.c; a block reads of operands that results lie over its own columns alone, before its
-   last barrier. */
+   Of few columns a block does one chunk of 256, and the last block of some columns combines the
+   chunks, or a second launch. Contract: see reduce.c; a block reads of operands that results lie
+   over its own columns alone, before its last barrier. */
 #include "codegen/gpu/reduce.h"
 
 /* Some columns of a block lie behind the last one. */
@@ -34,22 +34,27 @@ static void place(GridReduce *r, Kernel *k) {
     text_line(&k->text, "const %s u = smaller(own, %s);", I, last_column(r));
   else
     text_line(&k->text, "const %s u = own;", I);
+}
+
+static void decode(GridReduce *r) {
   if (r->nkept) printer_decode(&r->c.p, r->kept, r->nkept, "u", "i", 1);
+}
+
+/* Whether the thread has a column that others have, too, or one behind the last one. */
+static const char *has_none(const GridReduce *r) {
+  Arena *a = r->c.g->a;
+  const GridColumnsSchedule *s = &r->s;
+  const char *other = arena_printf(a, "(int)threadIdx.x >= %d", s->width);
+  if (columns_bounded(r)) return arena_printf(a, "%s || own >= %s", other, r->columns);
+  return ragged(r) ? arena_printf(a, "%s || own >= %lld", other, (long long)s->columns) : other;
 }
 
 /* One thread a column goes on, with the epilogue. */
 static void leave(GridReduce *r) {
-  const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
   if (r->so_far && may_be_empty(r)) /* where no tile has had the threads wait for one another */
     text_line(x, "block_sync();");
-  if (columns_bounded(r))
-    text_line(x, "if ((int)threadIdx.x >= %d || own >= %s) return;", s->width, r->columns);
-  else if (ragged(r))
-    text_line(x, "if ((int)threadIdx.x >= %d || own >= %lld) return;", s->width,
-              (long long)s->columns);
-  else
-    text_line(x, "if ((int)threadIdx.x >= %d) return;", s->width);
+  text_line(x, "if (%s) return;", has_none(r));
 }
 
 /* Rows [from, to) of the block's columns. */
@@ -124,8 +129,8 @@ static void tile(GridReduce *r, ColumnTile *t) {
   if (!once) text_close(x, "}");
 }
 
-static void share(GridReduce *r, int depth) {
-  text_line(r->c.p.level[1], "__shared__ %s part[%d];", r->T, depth * grid_tile_stride(r->s.width));
+static void share(const GridReduce *r, Text *x, int depth) {
+  text_line(x, "__shared__ %s part[%d];", r->T, depth * grid_tile_stride(r->s.width));
 }
 
 /* Tiles of the operand. Columns have other names in them than around them. */
@@ -159,7 +164,8 @@ void cuda_reduce_whole(GridReduce *r, Kernel *k) {
   Text *x = r->c.p.level[1];
   const char *I = r->c.g->index, *rows = all_rows(r);
   place(r, k);
-  share(r, s->depth);
+  decode(r);
+  share(r, x, s->depth);
   const char *so_far = cuda_reduce_before(r);
   if (s->chunks == 1) {
     cuda_reduce_declare(r, x);
@@ -188,7 +194,8 @@ void cuda_reduce_by_warps(GridReduce *r, Kernel *k) {
   const char *I = g->index, *rows = all_rows(r);
   const int stride = grid_tile_stride(s->width);
   place(r, k);
-  share(r, s->warps);
+  decode(r);
+  share(r, x, s->warps);
   text_line(x, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP,
             WARP);
   const char *so_far = cuda_reduce_before(r);
@@ -220,36 +227,60 @@ void cuda_reduce_by_warps(GridReduce *r, Kernel *k) {
   cuda_reduce_finish(r, k);
 }
 
+/* Chunks of a column of this run. */
+static const char *all_chunks(const GridReduce *r) {
+  return rows_bounded(r) ? text_ceil_div(r->c.g->a, r->rows, COL_CHUNK)
+                         : cuda_reduce_position(r, r->s.chunks);
+}
+
 void cuda_reduce_chunks(GridReduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
   const char *I = r->c.g->index, *rows = all_rows(r);
   place(r, k);
-  share(r, s->depth);
-  text_line(x, "const %s chunk = (%s)blockIdx.x / %lld, r0 = chunk * %d;", I, I,
+  share(r, &k->text, s->depth);
+  text_line(&k->text, "const %s chunk = (%s)blockIdx.x / %lld, r0 = chunk * %d;", I, I,
             (long long)s->column_blocks, COL_CHUNK);
-  if (rows_bounded(r)) text_line(x, "if (r0 >= %s) return;", rows);
-  text_line(x, "const %s e = smaller(r0 + %d, %s);", I, COL_CHUNK, rows);
+  if (rows_bounded(r)) /* of no rows the first block has the result */
+    text_line(&k->text, s->ends ? "if (chunk && r0 >= %s) return;" : "if (r0 >= %s) return;", rows);
+  text_line(&k->text, "const %s e = smaller(r0 + %d, %s);", I, COL_CHUNK, rows);
+  text_open(&k->text, "{");
+  for (int i = 0; i < 2; i++) r->c.p.level[i]->indent++;
+  decode(r);
   cuda_reduce_declare(r, x);
   elements(r, "r0", "e", COL_CHUNK);
-  leave(r);
-  text_line(x, "((%s *)scratch)[chunk * %lld + u] = acc;", r->T, (long long)s->columns);
+  text_line(x, "if (!(%s)) ((%s *)scratch)[chunk * %lld + u] = acc;", has_none(r), r->T,
+            (long long)s->columns);
   cuda_reduce_finish(r, k);
+  text_close(&k->text, "}");
+}
+
+void cuda_reduce_ends(GridReduce *r, Kernel *k) {
+  const GridColumnsSchedule *s = &r->s;
+  Arena *a = r->c.g->a;
+  const char *all = all_chunks(r), *column = "0";
+  if (rows_bounded(r)) all = arena_printf(a, "%s > 0 ? %s : 1", r->rows, all);
+  if (s->column_blocks > 1)
+    column = arena_printf(a, "blockIdx.x %% %lldu", (long long)s->column_blocks);
+  cuda_leave_but_last(k, s->column_blocks, column, all);
 }
 
 void cuda_reduce_combine(GridReduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
-  place(r, k);
-  share(r, s->parts);
+  const int depth = s->ends && s->depth < s->parts ? s->depth : s->parts;
+  if (!s->ends) {
+    place(r, k);
+    share(r, x, depth);
+  }
+  decode(r);
   const char *so_far = cuda_reduce_before(r);
   text_line(x, "%s acc = %s;", r->T, so_far ? so_far : r->start);
-  ColumnTile t = {.depth = s->parts,
+  ColumnTile t = {.depth = depth,
                   .most = s->chunks,
                   .rows = s->chunks,
                   .from = "0",
-                  .to = rows_bounded(r) ? text_ceil_div(r->c.g->a, r->rows, COL_CHUNK)
-                                        : cuda_reduce_position(r, s->chunks),
+                  .to = all_chunks(r),
                   .ends = rows_bounded(r),
                   .fill = arena_printf(r->c.g->a, "((const %s *)scratch)[r * %lld + j]", r->T,
                                        (long long)s->columns),

@@ -10,6 +10,7 @@ typedef struct WarpRows {
   ThreadGroup group;
   GridRowsSchedule s;
   const char *rows, *c; /* how many there are at run time; elements of each */
+  bool ends;            /* of chunks: the last block of a row combines them */
 } WarpRows;
 
 static inline bool rows_bounded(const WarpRows *t) { return !text_is_number(t->rows); }

@@ -1,7 +1,10 @@
-/* Few long rows on the GPU: a block does a chunk, and a second launch puts the chunks together;
-   results that need the sums may have a launch of their own. Contract: as rows.c; a thread reads
-   what the elements that it writes are made of. */
+/* Few long rows on the GPU: a block does a chunk, and the last block of a row puts the chunks
+   together, or a second launch where launches of the kernel may run side by side; results that need
+   the sums may have a launch of their own. Contract: as rows.c; a thread reads what the elements
+   that it writes are made of; chunks are added in order, whichever block ends last. */
 #include "codegen/gpu/rows.h"
+
+enum { AHEAD = 32 }; /* partial results that a thread has on their way at once */
 
 static const char *partials(const WarpRows *t, uint32_t work) {
   return arena_printf(t->r.g->a, "scratch + %lld",
@@ -84,12 +87,31 @@ static void tile(WarpRows *t, const TileTexts *x, bool whole) {
   }
 }
 
-/* A block evaluates a chunk, and its first warp adds it up, lane by lane. */
-static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
-  RowsPrinter *r = &t->r;
-  Gen *g = r->g;
-  Text *row = r->p.level[1];
-  const char *I = g->index;
+/* Partial results that a block brings to shared memory at a time, whose groups lie in different
+   banks. */
+static int64_t combined_at_once(const WarpRows *t) {
+  return t->s.chunks < t->s.tile ? t->s.chunks : t->s.tile;
+}
+
+static int64_t combined_numbers(const WarpRows *t) {
+  const int64_t most = combined_at_once(t);
+  return most + ceil_div(most, ROW_GROUP);
+}
+
+/* Shared memory of each reduction, for a tile of elements, then for partial results. */
+static void declare_tiles(WarpRows *t, Kernel *k) {
+  const int64_t combined = t->ends ? combined_numbers(t) : 0;
+  for (uint32_t i = 0; i < t->r.work.n; i++) {
+    const Work *w = &t->r.work.at[i];
+    text_line(&k->text, "__shared__ %s %s_t[%lld];",
+              dtype_compute(value_type(t->r.gr->e, w->x)->dtype), w->name,
+              (long long)(t->s.tile > combined ? t->s.tile : combined));
+  }
+}
+
+/* The block's row, and its chunk from b to e. */
+static void place_chunk(WarpRows *t, Kernel *k) {
+  const char *I = t->r.g->index;
   k->grid = t->s.blocks;
   text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;",
             WARP, WARP);
@@ -102,14 +124,26 @@ static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
     text_line(&k->text, "const %s u = (%s)blockIdx.x;", I, I);
     text_line(&k->text, "const int64_t b = 0, e = %s;", t->c);
   }
-  cuda_rows_leave(t, &k->text, t->s.chunks > 1 ? "b" : "0");
+  if (t->ends && elements_bounded(t)) { /* of no elements the first block has the result */
+    cuda_rows_leave(t, &k->text, "0");
+    text_line(&k->text, "if (b && b >= %s) return;", t->c);
+  } else {
+    cuda_rows_leave(t, &k->text, t->s.chunks > 1 ? "b" : "0");
+  }
+  declare_tiles(t, k);
+}
+
+/* A block evaluates a chunk, and its first warp adds it up, lane by lane. */
+static void chunk(WarpRows *t, const RowLoops *l) {
+  RowsPrinter *r = &t->r;
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    const char *T = dtype_compute(dt), *start = reduce_start(g, w->kind, dt, r->c);
-    text_line(row, "__shared__ %s %s_t[%d];", T, w->name, t->s.tile);
-    text_line(row, "%s %s_s[2] = {%s, %s};", T, w->name, start, start);
+    const char *start = reduce_start(g, w->kind, dt, r->c);
+    text_line(row, "%s %s_s[2] = {%s, %s};", dtype_compute(dt), w->name, start, start);
   }
   text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", t->s.tile);
   TileTexts x = tile_texts(t, l);
@@ -144,25 +178,27 @@ static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
   text_close(row, "}");
   text_line(row, "block_sync();");
   text_close(row, "}");
-  text_line(row, "if (warp != 0) return;");
+}
+
+/* The first warp has the chunk's results, in its first lane. */
+static void name_chunk(WarpRows *t) {
+  RowsPrinter *r = &t->r;
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    text_line(row, "const %s %s = %s;", dtype_compute(dt), w->name,
-              cuda_rows_lanes(t, w->kind, dt, arena_printf(g->a, "%s_s", w->name)));
+    text_line(r->p.level[1], "const %s %s = %s;", dtype_compute(dt), w->name,
+              cuda_rows_lanes(t, w->kind, dt, arena_printf(r->g->a, "%s_s", w->name)));
   }
-  text_line(row, "if (lane != 0) return;");
 }
 
-/* Stores the partial results of chunks, or the totals of rows: one number of each reduction for
- * each block. */
+/* Stores the partial results of chunks, or the totals of rows. */
 static void keep(WarpRows *t, bool sums) {
   RowsPrinter *r = &t->r;
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
-    text_line(r->p.level[1], "((%s *)(%s))[blockIdx.x] = %s;",
+    text_line(r->p.level[1], "((%s *)(%s))[%s] = %s;",
               dtype_compute(value_type(r->gr->e, w->x)->dtype),
-              sums ? sum_of(t, i) : partials(t, i), w->name);
+              sums ? sum_of(t, i) : partials(t, i), sums ? "u" : "blockIdx.x", w->name);
   }
 }
 
@@ -176,7 +212,7 @@ typedef struct CombineTexts {
   Text join;  /* such a sum to the row's */
 } CombineTexts;
 
-static CombineTexts combine_texts(WarpRows *t, int64_t most) {
+static CombineTexts combine_texts(WarpRows *t) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
@@ -189,9 +225,9 @@ static CombineTexts combine_texts(WarpRows *t, int64_t most) {
     const char *T = dtype_compute(dt), *n = w->name, *start = reduce_start(g, w->kind, dt, r->c);
     const char *of_group = arena_printf(g->a, "%s_g", n),
                *v = arena_printf(g->a, "v%d", g->names++);
-    text_line(row, "__shared__ %s %s_t[%lld], %s_s[%lld];", T, n,
-              (long long)(most + ceil_div(most, ROW_GROUP)), n,
-              (long long)ceil_div(most, ROW_GROUP));
+    if (!t->ends) text_line(row, "__shared__ %s %s_t[%lld];", T, n, (long long)combined_numbers(t));
+    text_line(row, "__shared__ %s %s_s[%lld];", T, n,
+              (long long)ceil_div(combined_at_once(t), ROW_GROUP));
     text_line(row, "%s %s = %s;", T, n, start);
     text_line(&x.load, "%s_t[q + q / %d] = ((const %s *)(%s))[u * %lld + b + q];", n, ROW_GROUP, T,
               partials(t, i), (long long)t->s.chunks);
@@ -205,23 +241,26 @@ static CombineTexts combine_texts(WarpRows *t, int64_t most) {
   return x;
 }
 
+/* Chunks of a row of this run. */
+static const char *chunks_of(const WarpRows *t) {
+  return elements_bounded(t) ? text_ceil_div(t->r.g->a, t->c, ROW_CHUNK)
+                             : arena_printf(t->r.g->a, "%lld", (long long)t->s.chunks);
+}
+
 /* The total of a row from the partial results of its chunks: a block brings them into shared
    memory, a thread adds up a group, in order, and the first one those of the groups. Rows of
    partial results of a group lie in different banks. */
-static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
+static void combine(WarpRows *t, const RowLoops *l) {
   RowsPrinter *r = &t->r;
-  Gen *g = r->g;
   Text *row = r->p.level[1];
-  const int64_t chunks = t->s.chunks, most = chunks < t->s.tile ? chunks : t->s.tile;
-  k->grid = t->s.rows;
-  text_line(&k->text, "const %s u = (%s)blockIdx.x;", g->index, g->index);
-  cuda_rows_leave(t, &k->text, "0");
+  const long long most = combined_at_once(t);
+  const int64_t numbers = AHEAD / (int64_t)r->work.n, ahead = numbers > 4 ? numbers : 4;
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
-  const CombineTexts x = combine_texts(t, most);
-  const char *all = text_ceil_div(g->a, t->c, ROW_CHUNK); /* chunks of this run */
-  if (!elements_bounded(t)) all = arena_printf(g->a, "%lld", (long long)chunks);
-  text_open(row, "for (int b = 0; b < %s; b += %lld) {", all, (long long)most);
-  text_line(row, "const int n = smaller(%lld, (int)(%s) - b);", (long long)most, all);
+  const CombineTexts x = combine_texts(t);
+  const char *all = chunks_of(t);
+  text_open(row, "for (int b = 0; b < %s; b += %lld) {", all, most);
+  text_line(row, "const int n = smaller(%lld, (int)(%s) - b);", most, all);
+  text_line(row, "#pragma unroll %lld", (long long)ahead / 2);
   text_open(row, "for (int q = (int)threadIdx.x; q < n; q += %d) {", t->s.threads);
   text_append(row, &x.load);
   text_close(row, "}");
@@ -229,7 +268,7 @@ static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
   text_open(row, "for (int group = (int)threadIdx.x; group * %d < n; group += %d) {", ROW_GROUP,
             t->s.threads);
   text_append(row, &x.start);
-  text_line(row, "#pragma unroll 8");
+  text_line(row, "#pragma unroll %lld", (long long)ahead);
   text_open(row, "for (int q = group * %d; q < smaller((group + 1) * %d, n); q++) {", ROW_GROUP,
             ROW_GROUP);
   text_append(row, &x.add);
@@ -238,6 +277,7 @@ static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
   text_close(row, "}");
   text_line(row,
             "block_sync();"); /* the next tile's groups wait for the first thread at the next */
+  text_line(row, "#pragma unroll %lld", (long long)ahead);
   text_open(row, "for (int group = 0; threadIdx.x == 0 && group * %d < n; group++) {", ROW_GROUP);
   text_append(row, &x.join);
   text_close(row, "}");
@@ -291,36 +331,87 @@ static Kernel *next(WarpRows *t, const char *suffix, RowLoops *l) {
   return k;
 }
 
+/* A chunk, whose results go to scratch; the last block of a row goes on with all of them. */
+static RowLoops chunk_and_count(WarpRows *t, Kernel *k, const RowLoops *l) {
+  RowsPrinter *r = &t->r;
+  Text *row = r->p.level[1];
+  const char *all = chunks_of(t);
+  if (elements_bounded(t)) all = arena_printf(r->g->a, "%s > 0 ? %s : 1", t->c, all);
+  text_open(&k->text, "{");
+  for (int i = 0; i < 2; i++) r->p.level[i]->indent++;
+  chunk(t, l);
+  text_open(row, "if (warp == 0) {");
+  name_chunk(t);
+  text_open(row, "if (lane == 0) {");
+  keep(t, false);
+  text_close(row, "}");
+  text_close(row, "}");
+  finish(r, k);
+  text_close(&k->text, "}");
+  cuda_leave_but_last(k, t->s.rows, "u", all);
+  return cuda_rows_start(r);
+}
+
+static void leave_but_first_lane(WarpRows *t) {
+  Text *row = t->r.p.level[1];
+  text_line(row, "if (warp != 0) return;");
+  name_chunk(t);
+  text_line(row, "if (lane != 0) return;");
+}
+
+/* A launch for the chunks' results. */
+static Kernel *chunks_and_combine(WarpRows *t, Kernel *k, RowLoops *l) {
+  chunk(t, l);
+  leave_but_first_lane(t);
+  keep(t, false);
+  finish(&t->r, k);
+  k = next(t, "combine", l);
+  k->grid = t->s.rows;
+  text_line(&k->text, "const %s u = (%s)blockIdx.x;", t->r.g->index, t->r.g->index);
+  cuda_rows_leave(t, &k->text, "0");
+  return k;
+}
+
+/* What needs the sums of rows: results of the full shape, and others. */
+static void apply_sums(WarpRows *t) {
+  RowsPrinter *r = &t->r;
+  RowLoops l;
+  Kernel *k = next(t, "apply", &l);
+  apply(t, k, &l);
+  finish(r, k);
+  bool all = true, *full = cuda_rows_full(r);
+  for (int i = 0; i < r->gr->nout; i++) all &= full[i];
+  if (all) return;
+  k = next(t, "results", &l);
+  k->block = WARP;
+  cuda_threads_of(r->g, k, t->s.rows, t->rows, "u");
+  reduced(t, &l);
+  cuda_rows_results(t, l.inner, l.ninner);
+  finish(r, k);
+}
+
 void cuda_rows_in_chunks(WarpRows *t, Kernel *k, const RowLoops *first) {
   RowsPrinter *r = &t->r;
   RowLoops l = *first;
-  chunk(t, k, &l);
-  if (t->s.chunks > 1 || t->s.apply) {
-    keep(t, false);
-    finish(r, k);
-  }
-  if (t->s.chunks > 1) {
-    k = next(t, "combine", &l);
-    combine(t, k, &l);
-    if (t->s.apply) {
-      keep(t, true);
-      finish(r, k);
-    }
-  }
-  if (t->s.apply) {
-    k = next(t, "apply", &l);
-    apply(t, k, &l);
-    finish(r, k);
-    bool all = true, *full = cuda_rows_full(r);
-    for (int i = 0; i < r->gr->nout; i++) all &= full[i];
-    if (all) return;
-    k = next(t, "results", &l);
-    k->block = WARP;
-    cuda_threads_of(r->g, k, t->s.rows, t->rows, "u");
-    reduced(t, &l);
+  const bool several = t->s.chunks > 1;
+  t->ends = several && !cuda_runs_beside(r->g, r->gr->e);
+  place_chunk(t, k);
+  if (t->ends) {
+    l = chunk_and_count(t, k, &l);
+  } else if (several) {
+    k = chunks_and_combine(t, k, &l);
   } else {
-    rows_before(r, r->npasses);
+    chunk(t, &l);
+    leave_but_first_lane(t);
   }
+  if (several) combine(t, &l);
+  if (t->s.apply) {
+    keep(t, several);
+    finish(r, k);
+    apply_sums(t);
+    return;
+  }
+  rows_before(r, r->npasses);
   cuda_rows_results(t, l.inner, l.ninner);
   finish(r, k);
 }

@@ -6,6 +6,7 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/program/extent.h"
 #include "codegen/schedule/map.h"
+#include "passes/plan.h"
 
 /* ---- kernels ---- */
 
@@ -55,6 +56,18 @@ Kernel *cuda_kernel(Gen *g, const Group *gr) { return start(g, gr, kernel_new(g,
 
 Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix) {
   return start(g, gr, kernel_next(g, gr, suffix));
+}
+
+bool cuda_runs_beside(const Gen *g, const Entry *e) {
+  for (uint32_t i = 0; i < g->m->entries.n; i++)
+    if (g->m->entries.at[i]->ahead == e) return true;
+  return plan_of(e)->streams > 1;
+}
+
+void cuda_leave_but_last(Kernel *k, int64_t counts, const char *which, const char *blocks) {
+  text_line(&k->text, "static __device__ unsigned ended[%lld];", (long long)counts);
+  text_line(&k->text, "if (!last_block(&ended[%s], (unsigned)(%s))) return;", which, blocks);
+  k->signals = true;
 }
 
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var) {

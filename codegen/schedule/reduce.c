@@ -155,7 +155,8 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
        multiprocessor's share of the bandwidth needs. At least two in three multiprocessors, whose
        loads reach the bandwidth of memory, save the launch that combines chunks. */
     WARPS = 16,
-    MOST_IDLE = 3
+    MOST_IDLE = 3,
+    FEW_TILES = 8 /* of partial results, for which a block waits in the time of a launch */
   };
   GridColumnsSchedule c = {.rows = s->rows, .columns = s->columns, .along = s->along, .chunks = 1};
   if (s->chunked && s->rows > COL_CHUNK) c.chunks = ceil_div(s->rows, COL_CHUNK);
@@ -188,6 +189,7 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
     c.width /= 2, c.column_blocks = ceil_div(s->columns, c.width);
   if (c.tiled) c.depth = grid_tile_depth(COL_CHUNK, s->rows, c.width, s->size);
   c.blocks = c.column_blocks * chunks;
+  c.ends = c.split && ceil_div(c.chunks, c.depth) - ceil_div(c.chunks, c.parts) < FEW_TILES;
   return c;
 }
 
@@ -201,5 +203,6 @@ const ScheduleKind grid_columns_kind = {"columns", (const ScheduleField[]){FIELD
                                                                            FIELD(chunks),
                                                                            FIELD(warps),
                                                                            FIELD(split),
+                                                                           FIELD(ends),
                                                                            {0}}};
 #undef FIELD

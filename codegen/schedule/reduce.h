@@ -100,7 +100,9 @@ typedef struct GridColumnsSchedule {
   int width, depth;  /* columns of a block, and rows of a tile */
   int64_t chunks;    /* of rows; 1: one sum */
   int warps;         /* of a block, each of which does a chunk, straight from memory, if not 0 */
-  bool split;        /* a block does one chunk, and a second launch combines partial results, */
+  bool split;        /* a block does one chunk, */
+  bool ends;         /* ... and the last one of some columns combines partial results, where it
+                        takes no longer than another launch; or a second launch does, */
   int parts;         /* ... so many of them at a time, */
   int combine_width; /* ... of so many columns in a block */
   int64_t combine_blocks;

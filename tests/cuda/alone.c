@@ -192,9 +192,12 @@ static Compiled *open_gpu(Ctx *c, const Part *p, CodegenOptions *o, int *bad) {
   if (!on) return NULL;
   DeviceHead *h = on->device;
   double *issue = ARENA_ARRAY(m->arena, double, alone->functions.n + 1);
+  bool *whole = ARENA_ARRAY(m->arena, bool, alone->functions.n + 1);
+  for (uint32_t i = 0; i < alone->functions.n; i++)
+    whole[i] = alone->functions.at[i].kernel->signals;
   for (uint32_t i = 0; i < alone->functions.n; i++)
     issue[i] = gpu_counts(&alone->g, &alone->functions.at[i], &gpu_devices[GPU_h100]).issue;
-  h->some = SOME, h->count = true, h->issue = issue;
+  h->some = SOME, h->count = true, h->issue = issue, h->whole = whole;
   return on;
 }
 

@@ -120,6 +120,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   for (size_t i = 0; i < b.n; i++) know_written(c, &b.at[i]);
   size_t params_size = 8 * (size_t)(s->nargs + 2 + l->nconstants);
   if (l->nmaps) params_size = add_maps(params, params_size, l, p);
+  const bool whole = (d->head.whole && d->head.whole[l->kernel]) || is_read_later(c, s);
   PtxLaunch launch = {.grid = {l->grid, 1, 1},
                       .block = {l->block, 1, 1},
                       .dynamic_shared = l->shared,
@@ -129,7 +130,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .nbufs = b.n,
                       .checks = PTX_CHECK_ALL | (d->head.count ? PTX_COUNT : 0),
                       .order = d->head.order,
-                      .some = d->head.some && is_read_later(c, s) ? 0 : d->head.some,
+                      .some = d->head.some && whole ? 0 : d->head.some,
                       .ends = d->head.ends,
                       .max_steps = edited ? d->most : 0,
                       .max_reports = 4};

@@ -16,7 +16,8 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
   const GcStep *left_out; /* does nothing; or NULL */
   unsigned some; /* blocks of a launch that run, the first and the last among them; 0: all, as of a
                     launch whose results another one reads */
-  bool ends;     /* ... of which one half are the first ones, the other the last ones */
+  const bool *whole; /* by kernel: its blocks wait for each other, so all of them run; or NULL */
+  bool ends;         /* ... of which one half are the first ones, the other the last ones */
   bool count; /* sectors, of the launch whose accesses are the most scattered, from MANY on: … */
   uint64_t sectors, sectors_needed; /* … as of PtxResult; 0: there was none */
   uint64_t turns, turns_needed;     /* likewise, of the launch with the most conflicts of banks */

@@ -1,6 +1,6 @@
 /* Every kernel of programs compiles for every architecture without spilling, at the programs' own
    sizes, without forms that leave bits open, and without atomics but for the compare-and-swap of
-   the one that reports an index; none is run.
+   the one that reports an index, counts of blocks, and what blocks tell each other; none is run.
      kernels RUNTIME_DIR FILE.g… [--precision=P FILE.g…]…
    At another precision than f32: for sm_80, bf16 for sm_90a too, and what the programs in front of
    it do not have.
@@ -66,6 +66,14 @@ static uint32_t of_arch(const Session *s, const CudaProgram *p, const bool *part
   return n;
 }
 
+/* It reports an index, counts blocks, or passes on bits as they are: no order changes a value. */
+static bool is_orderless(const char *s, size_t n) {
+  const char *const parts[] = {".cas.b32", ".inc.u32", ".exch."};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (memmem(s, n, parts[i], strlen(parts[i]))) return true;
+  return n > 4 && memmem(s, n, ".add.u", 6) && memcmp(s + n - 4, ", 0;", 4) == 0; /* a load */
+}
+
 /* Instructions of PTX that change memory atomically and could be part of a value. */
 static int atomics(const char *file, const char *ptx) {
   static const char *const words[] = {"\tatom.", " atom.", "\tred.", " red."};
@@ -73,7 +81,7 @@ static int atomics(const char *file, const char *ptx) {
   for (size_t w = 0; w < sizeof words / sizeof *words; w++)
     for (const char *s = ptx; (s = strstr(s, words[w])); s++) {
       int n = (int)strcspn(s, "\n");
-      if (memmem(s, (size_t)n, ".cas.b32", 8)) continue;
+      if (is_orderless(s, (size_t)n)) continue;
       printf("%s: an atomic: %.*s\n", file, n, s);
       bad++;
     }

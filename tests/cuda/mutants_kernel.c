@@ -53,6 +53,7 @@ bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 4, "TensorAttention<", "TensorAttention");
   add_text(s, k, 5, "ConvTile<", "ConvTile");
   add_text(s, k, 16, "block.combine(", "last_block");
+  add_text(s, k, 16, "last_block(&", "last_block");
   add_text(s, k, 17, "next_block(", "next_block");
   add_text(s, k, UNDER_ALL, "ConvRing<", "ConvRing");
   add_text(s, k, UNDER_ALL, "ConvFilterRing<", "ConvFilterRing");

@@ -163,10 +163,9 @@ void count_attention(Counting *n, const void *schedule) {
 static void count_combined(Counting *n, const SplitAttentionSchedule *s, double handed,
                            double steps) {
   enum {
-    PARTIAL = 5,   /* instructions of a step: two loads, a product and a sum, the loop */
-    ADD = 8,       /* clocks of a step: a product and a sum */
-    COUNT = 2,     /* waits for L2: of a fence, and of the count */
-    SCHEDULERS = 4 /* of a multiprocessor: each issues an instruction a clock */
+    PARTIAL = 5, /* instructions of a step: two loads, a product and a sum, the loop */
+    ADD = 8,     /* clocks of a step: a product and a sum */
+    COUNT = 2    /* waits for L2: of a fence, and of the count */
   };
   GpuCounts *c = &n->c;
   const int64_t elements = s->group * s->t * s->e;

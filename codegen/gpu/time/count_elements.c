@@ -17,9 +17,12 @@
 enum {
   F32 = 4,      /* bytes; and lines of 128 bytes that a warp's load of f32 touches, at most */
   COMBINE = 10, /* instructions of a partial sum: its load, address and shared store */
+  AHEAD = 16,   /* ... of which a thread has so many on their way at once */
+  COUNTED = 2,  /* waits for L2 of the block that ends last: of a fence, and of the count */
   COMBINE_COLUMN = 12, /* ... where it has columns, which cost a division more */
   ADDEND = 3,          /* of one addend of a sum in order: load, addition, end of the loop */
   ADD_CLOCKS = 6,      /* of a dependent addition: its latency of 4, and the loop's end */
+  SOON_CLOCKS = 5,     /* ... whose operands 32 loads ahead have brought */
   LANE_CLOCKS = 10, /* of a lane's step in a chunk: a shared load shared by several, and addition */
   TREE_CLOCKS = 200, /* a tree of shuffles over a warp: five levels of 30, and shared memory */
   SUMS = 8,          /* bytes of a row's results: maximum and sum */
@@ -153,6 +156,18 @@ static bool has_full_results(const Group *gr) {
   return false;
 }
 
+/* The last block of a row adds up chunks: all warps load them, then a warp's work is the chain. */
+static void count_last_of_row(Counting *n, const GridRowsSchedule *s) {
+  GpuCounts *c = &n->c;
+  const double parts = (double)s->chunks, handed = (double)s->rows * parts * PARTIAL;
+  const double group = parts < ROW_GROUP ? parts : ROW_GROUP, groups = ceil(parts / ROW_GROUP);
+  const double tiles = ceil(parts / s->tile), rounds = ceil(parts / c->threads / AHEAD);
+  c->tail = (COUNTED + rounds) * n->d->l2_latency + parts / WARP * COMBINE / SCHEDULERS +
+            (tiles * group + groups) * SOON_CLOCKS;
+  c->bytes += handed;
+  c->l2_bytes += 2 * handed;
+}
+
 void count_rows(Counting *n, const void *schedule) {
   const GridRowsSchedule *s = schedule;
   GpuCounts *c = &n->c;
@@ -201,6 +216,7 @@ void count_rows(Counting *n, const void *schedule) {
     c->lines = loads * touched;
     c->waits = tiles + 1;
     c->chain = tiles * s->tile / LANES * LANE_CLOCKS;
+    if (n->f->kernel->signals) count_last_of_row(n, s);
     return;
   }
   if (s->group == GROUP_THREAD) {
@@ -221,6 +237,17 @@ void count_rows(Counting *n, const void *schedule) {
 }
 
 /* ---- columns ---- */
+
+/* The last block of some columns adds up chunks, tile by tile. */
+static void count_last_of_columns(Counting *n, const GridColumnsSchedule *s) {
+  GpuCounts *c = &n->c;
+  const double chunks = (double)s->chunks, elements = chunks * s->width;
+  const double depth = s->depth < s->parts ? s->depth : s->parts, tiles = ceil(chunks / depth);
+  c->tail =
+      (COUNTED + tiles * ceil(depth * s->width / ((double)AHEAD * c->threads))) * n->d->l2_latency +
+      elements / WARP * COMBINE_COLUMN / SCHEDULERS + chunks * ADD_CLOCKS;
+  c->l2_bytes += 2 * (double)s->scratch;
+}
 
 void count_columns(Counting *n, const void *schedule) {
   const GridColumnsSchedule *s = schedule;
@@ -279,6 +306,7 @@ void count_columns(Counting *n, const void *schedule) {
   c->waits =
       tiles * ceil(s->depth * s->width / ((double)c->threads * cuda_unroll(n->gr, IN_FLIGHT)));
   c->chain = of_block * ADD_CLOCKS;
+  if (s->ends) count_last_of_columns(n, s);
 }
 
 /* ---- order ---- */

@@ -29,6 +29,7 @@ enum {
                            that it stores while no product runs */
   OTHER_REGISTERS = 48, /* of a thread, beside accumulators and operands: addresses, counters */
   MMA_CLOCKS = 35, /* from an mma, or a barrier and the loads behind it, to what waits for it */
+  SCHEDULERS = 4,  /* of a multiprocessor: each issues an instruction a clock */
   PLAIN_REGISTERS = 40, /* of a thread that keeps no tile */
   GATHER_REGISTERS = 72 /* of a thread, beside tiles: places and conditions of what it gathers */
 };
