@@ -82,10 +82,13 @@ void product_count_tiles(Gen *g, Kernel *k, const Product *p) {
   if (!p->varies) return;
   const char *tiles = p->bounded_m ? text_ceil_div(a, p->m, product_tallest(&p->s))
                                    : arena_printf(a, "%lld", (long long)p->s.tiles);
-  if (product_varies(&p->s))
-    tiles = arena_printf(a, "tiles_for(nt, %s, %s, %s / %lld)",
-                         text_product(a, p->batch, arena_printf(a, "%lld", (long long)p->s.np)),
-                         tiles, p->m, (long long)p->s.least);
+  const char *others = text_product(a, p->batch, arena_printf(a, "%lld", (long long)p->s.np));
+  if (product_varies(&p->s) && p->s.amx)
+    tiles = arena_printf(a, "register_tiles_for(nt, %s, %s, %s)", others, tiles,
+                         text_ceil_div(a, p->m, AMX_ROWS));
+  else if (product_varies(&p->s))
+    tiles = arena_printf(a, "tiles_for(nt, %s, %s, %s / %lld)", others, tiles, p->m,
+                         (long long)p->s.least);
   text_line(&k->head, "const long tiles = %s;", tiles);
   text_line(&k->head,
             "const uint64_t step = tiles ? (((uint64_t)(%s) << 32) + (uint64_t)tiles - 1) / "

@@ -173,31 +173,51 @@ static void choose_units(ProductSchedule *p) {
   p->split = p->np == 1 || rows || a_is_long ? BY_ROWS : BY_PANEL;
   if (p->flops / 2 < SERIAL_WORK * 4 || p->units <= 1) p->split = SERIAL, p->units = 1;
   p->least = p->rows ? p->rows : 1;
-  while (p->least > tallest - tallest / 3 && others * (p->m / p->least) < ENOUGH_UNITS) p->least--;
-  if (p->block >= p->tiles) p->block = product_most_tiles(p);
+  if (p->amx && tallest > AMX_ROWS && p->units < ENOUGH_UNITS)
+    p->least = AMX_ROWS;
+  else if (!p->amx)
+    while (p->least > tallest - tallest / 3 && others * (p->m / p->least) < ENOUGH_UNITS)
+      p->least--;
+  /* of AMX a block of short tiles has less room, and more of them follow */
+  if (p->block >= p->tiles && !p->amx) p->block = product_most_tiles(p);
+}
+
+int64_t product_shortest_tiles(const ProductSchedule *p) {
+  if (!p->amx) return p->m / p->least;
+  return p->least <= AMX_ROWS && product_tallest(p) > AMX_ROWS ? ceil_div(p->m, AMX_ROWS)
+                                                               : p->tiles;
 }
 
 int64_t product_most_tiles(const ProductSchedule *p) {
-  int64_t of_many = p->m / p->least; /* of a narrow panel a thread may have them all */
-  if (of_many > MANY_TILES && !product_is_uneven(p)) of_many = MANY_TILES;
+  int64_t of_many = product_shortest_tiles(p); /* of a narrow panel a thread may have them all */
+  if (of_many > MANY_TILES && !product_is_uneven(p) && !p->amx) of_many = MANY_TILES;
   return product_varies(p) && of_many > p->tiles ? of_many : p->tiles;
 }
 
 int64_t product_tiles(const ProductSchedule *p, int threads) {
   if (!product_varies(p)) return p->tiles;
-  return tiles_for(threads, p->batch * p->np, p->tiles, p->m / p->least);
+  const int64_t others = p->batch * p->np, most = product_shortest_tiles(p);
+  return p->amx ? register_tiles_for(threads, others, p->tiles, most)
+                : tiles_for(threads, others, p->tiles, most);
+}
+
+/* Rows that the first n of so many tiles take the time of: a tile register has all of its rows. */
+static int64_t rows_of(const ProductSchedule *p, int64_t tiles, int64_t n) {
+  if (!p->amx) return n * p->m / tiles;
+  return n * ceil_div(ceil_div(p->m, tiles), AMX_ROWS) * AMX_ROWS;
 }
 
 /* Elements of C in the first n units. */
 static int64_t elements_of(const ProductSchedule *p, int64_t tiles, int64_t n) {
-  int64_t of_one = n % (p->np * tiles), whole = n / (p->np * tiles) * p->m * p->n;
+  int64_t all = rows_of(p, tiles, tiles);
+  int64_t of_one = n % (p->np * tiles), whole = n / (p->np * tiles) * all * p->n;
   bool by_rows = p->split == BY_ROWS;
   int64_t tile = by_rows ? of_one / p->np : of_one % tiles;
   int64_t panel = by_rows ? of_one % p->np : of_one / tiles;
-  int64_t rows = tile * p->m / tiles, next = (tile + 1) * p->m / tiles;
+  int64_t rows = rows_of(p, tiles, tile), next = rows_of(p, tiles, tile + 1);
   int64_t columns = panel * p->nr < p->n ? panel * p->nr : p->n;
   if (by_rows) return whole + rows * p->n + (next - rows) * columns;
-  return whole + columns * p->m + rows * (p->n - columns < p->nr ? p->n - columns : p->nr);
+  return whole + columns * all + rows * (p->n - columns < p->nr ? p->n - columns : p->nr);
 }
 
 static int64_t first_unit(const ProductSchedule *p, int64_t tiles, int t, int threads) {
@@ -213,7 +233,8 @@ double product_balance(const void *schedule, int threads) {
                  elements_of(p, tiles, first_unit(p, tiles, t, threads));
     if (of > most) most = of;
   }
-  return most ? (double)(p->batch * p->m * p->n) / (double)most / threads : 1;
+  int64_t all = p->amx ? ceil_div(p->m, AMX_ROWS) * AMX_ROWS : p->m;
+  return most ? (double)(p->batch * all * p->n) / (double)most / threads : 1;
 }
 
 ProductSchedule product_schedule(const VectorMachine *machine, const ProductShape *s) {

@@ -99,9 +99,11 @@ static inline int64_t product_a_steps(const ProductSchedule *p, int64_t depth) {
 /* Tiles of rows for so many threads: those of the schedule, or as many as the busiest thread has
    time for, so that they are less tall. */
 int64_t product_tiles(const ProductSchedule *p, int threads);
+/* The most of them: as many as have `least` rows, or one tile register instead of two. */
+int64_t product_shortest_tiles(const ProductSchedule *p);
 /* The number of tiles depends on that of threads. */
 static inline bool product_varies(const ProductSchedule *p) {
-  return p->split != SERIAL && p->m / p->least > p->tiles;
+  return p->split != SERIAL && product_shortest_tiles(p) > p->tiles;
 }
 /* product_share says who has which tiles, as the last panel is narrower. */
 static inline bool product_is_uneven(const ProductSchedule *p) {

@@ -10,6 +10,13 @@ INL long tiles_for(int nt, long others, long tiles, long most) {
   if (share > MANY_TILES || more < tiles || most < tiles) return tiles;
   return more < most ? more : most;
 }
+/* section register_tiles_for: tiles_for */
+/* The same of tiles that two tile registers have rows for: `tiles`, or `most`, each of one
+   register, which takes half as long, if the busiest thread then ends sooner. */
+INL long register_tiles_for(int nt, long others, long tiles, long most) {
+  const long tall = (others * tiles + nt - 1) / nt, of_one = (others * most + nt - 1) / nt;
+  return nt > 1 && tall <= MANY_TILES && of_one < 2 * tall ? most : tiles;
+}
 /* section product_share */
 /* The first unit of thread t of nt. Units are the tiles of panels of nr columns, panel by panel, of
    `batch` products with n columns: those of the last panel take less time, as they are narrower.

@@ -380,15 +380,47 @@ static void grid_covers_every_shape(void **state) {
         }
 }
 
+/* Tiles for tile registers: two registers of rows for one thread, or one for many threads, as many
+   as rows fill, where the busiest then has less to do. */
+static void shares_tile_registers(void **state) {
+  VectorMachine amx = machines[AVX512_BF16];
+  amx.amx = true;
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++)
+      for (int nt = 1; nt <= 128; nt += nt < 4 ? 1 : 31) {
+        ProductShape s = {.batch = 1, .m = extents[i], .n = extents[j], .k = 512, .in = DT_BF16};
+        ProductSchedule p = product_schedule(&amx, &s);
+        const int64_t tiles = product_tiles(&p, nt), tall = p.tiles * 2 * AMX_ROWS;
+        assert_true(ceil_div(p.m, tiles) <= (tiles == p.tiles ? 2 : 1) * AMX_ROWS);
+        assert_true(p.np * tall * p.nr >= p.m * p.n && tiles <= product_most_tiles(&p));
+        if (nt == 1) assert_true(tiles == p.tiles);
+        const double balance = product_balance(&p, nt);
+        assert_true(balance > 0 && balance < 1 + 1e-9);
+      }
+  ProductShape s = {.batch = 1, .m = 256, .n = 768, .k = 3072, .in = DT_BF16};
+  ProductSchedule p = product_schedule(&amx, &s);
+  assert_int_equal(product_tiles(&p, 8), 8);   /* 12 panels: 12 units of 32 rows each */
+  assert_int_equal(product_tiles(&p, 64), 16); /* three of 16 rows, not two of 32 */
+  assert_true(product_balance(&p, 64) > 0.99);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(divides_the_depth),    cmocka_unit_test(divides_the_depth_of_a_run),
-      cmocka_unit_test(decides_tiles),        cmocka_unit_test(decides_units),
-      cmocka_unit_test(decides_packing),      cmocka_unit_test(decides_how_halves_are_read),
-      cmocka_unit_test(decides_on_deep_rows), cmocka_unit_test(shares_evenly),
-      cmocka_unit_test(shares_narrow_panels), cmocka_unit_test(covers_every_shape),
-      cmocka_unit_test(decides_blocks),       cmocka_unit_test(decides_pairs_of_blocks),
-      cmocka_unit_test(takes_rows_in_phases), cmocka_unit_test(grid_covers_every_shape),
+      cmocka_unit_test(shares_tile_registers),
+      cmocka_unit_test(divides_the_depth),
+      cmocka_unit_test(divides_the_depth_of_a_run),
+      cmocka_unit_test(decides_tiles),
+      cmocka_unit_test(decides_units),
+      cmocka_unit_test(decides_packing),
+      cmocka_unit_test(decides_how_halves_are_read),
+      cmocka_unit_test(decides_on_deep_rows),
+      cmocka_unit_test(shares_evenly),
+      cmocka_unit_test(shares_narrow_panels),
+      cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_blocks),
+      cmocka_unit_test(decides_pairs_of_blocks),
+      cmocka_unit_test(takes_rows_in_phases),
+      cmocka_unit_test(grid_covers_every_shape),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
