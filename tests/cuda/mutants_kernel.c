@@ -61,6 +61,8 @@ bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, UNDER_ALL, "ConvFilterBox<", "ConvFilterBox");
   add_text(s, k, UNDER_ALL, "TensorFilterBox<", "TensorFilterBox");
   add_text(s, k, UNDER_ALL, "TensorConvBox<", "TensorConvBox");
+  add_text(s, k, UNDER_ALL, "typedef TensorConv<", "TensorConv");
+  add_text(s, k, UNDER_ALL, "typedef TensorConvFilter<", "TensorConvFilter");
   add_text(s, k, 15, "TensorConvBox<", "BoxSource");
   add_text(s, k, 14, "TensorConvBox<", "BoxRows");
   add_text(s, k, UNDER_ALL, "SplitAttention<", "SplitAttention");
