@@ -76,13 +76,17 @@ void cuda_attention_rows(Text *x, const Attention *a) {
             (long long)head_stride(q, &a->q_at), (long long)head_stride(y, y_at));
 }
 
-static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttentionSchedule *s,
+static void exact_instance(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
                            bool keys) {
+  Text *x = &k->text;
+  k->block = keys ? s->key_threads : s->threads;
+  k->min_blocks = keys ? s->key_resident : s->resident;
   text_line(x,
-            "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %d, %s, %lld, Rows> Block;",
+            "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %d, %s, %lld, %d, %d, "
+            "Rows> Block;",
             a->T, cuda_converter(g, a->dt), (long long)a->t, (long long)a->s, (long long)a->d,
             (long long)a->e, s->step, keys ? s->key_rows : s->rows, a->causal ? "true" : "false",
-            (long long)s->part);
+            (long long)s->part, k->block, a->grad && keys ? 2 : 1);
   text_line(x, "__shared__ __align__(16) Block block;");
 }
 
@@ -105,11 +109,11 @@ static void tensor_instance(Gen *g, Kernel *k, const Attention *a, const GridAtt
 static void start(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
                   bool keys) {
   cuda_attention_rows(&k->text, a);
+  k->min_blocks = 1;
   if (s->tensor)
     tensor_instance(g, k, a, s, keys);
   else
-    exact_instance(g, &k->text, a, s, keys);
-  k->min_blocks = 1;
+    exact_instance(g, k, a, s, keys);
   kernel_schedule(k, &grid_attention_kind, s, sizeof *s);
 }
 

@@ -137,6 +137,11 @@ enum {
   /* Columns of gradients there that a block does: a thread has 64 registers of sums for each of two
      gradients. */
   TENSOR_PART = 128,
+  /* Off tensor cores: threads of a block for heads of so many elements, with gradients or without.
+   */
+  EXACT_THREADS = 128,
+  EXACT_SHORT = 64,
+  EXACT_LONG = 128,
   /* Of a thread for scores and results. It can have 255; the other 87 are for operands and
      addresses. */
   REGISTERS = 168
@@ -240,6 +245,16 @@ static int exact_rows(const GridMachine *machine, const AttentionShape *s, int b
   return rows;
 }
 
+/* Off tensor cores: half as many threads have twice the rows each, so an operand from shared memory
+   serves more of them, where registers of a thread have room for the results and for scores, of
+   which gradients have two tiles. By count, and by what ptxas says. */
+static void take_threads(const AttentionShape *s, int64_t longest, GridAttentionSchedule *a) {
+  const bool fits = longest <= (s->grad ? EXACT_SHORT : EXACT_LONG);
+  if (fits) a->threads = a->key_threads = EXACT_THREADS;
+  a->resident = longest <= EXACT_SHORT ? 3 : fits ? 2 : 1;
+  a->key_resident = fits ? 2 : 1;
+}
+
 GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const AttentionShape *s,
                                               bool tensor) {
   AttentionTile tile = attention_tile(s);
@@ -270,6 +285,7 @@ GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const 
     a.part = s->grad ? TENSOR_PART : TENSOR_LONG;
   }
   a.query_parts = parts_of(s->grad ? s->d : s->e, a.part);
+  if (!a.tensor) take_threads(s, longest, &a);
   if (!a.tensor) a.rows = exact_rows(machine, s, a.rows, a.query_parts);
   a.query_blocks = ceil_div(s->t, a.rows);
   a.key_blocks = ceil_div(s->s, a.key_rows);

@@ -182,6 +182,14 @@ OWN float __shfl_xor_sync(unsigned who, float x, int by) {
 OWN float __shfl_sync(unsigned who, float x, int from) {
   return __nvvm_shfl_sync_idx_f32(who, x, from, 31);
 }
+OWN double __shfl_xor_sync(unsigned who, double x, int by) {
+  struct Pair {
+    int low, high;
+  } p = __builtin_bit_cast(Pair, x);
+  p.low = __nvvm_shfl_sync_bfly_i32(who, p.low, by, 31);
+  p.high = __nvvm_shfl_sync_bfly_i32(who, p.high, by, 31);
+  return __builtin_bit_cast(double, p);
+}
 template <typename T> OWN T halves(T x, unsigned who, int by, bool down) {
   struct Pair {
     int low, high;

@@ -16,11 +16,9 @@ enum {
   WGMMA_STEPS = 2,   /* times that a warpgroup waits for its products in a step, each with */
   WGMMA_CHAIN = 100, /* clocks: those of a k-tile of products, calibrated */
   ADD_CHAIN = 4,     /* clocks of a dependent fma */
-  LOADED = 4,        /* instructions of a load from shared memory, with its part of the loop */
-  ROW_REGISTERS = 128 /* of a thread off tensor cores: a row's query and sums */
+  EXACT_LANES = 16,  /* threads off tensor cores that share a row */
+  FOLD = 6           /* instructions of a score there for a sum or maximum of its row */
 };
-/* Multiplications of the backward pass in those of its operations: scores come twice. */
-static const double AGAIN = 1.4;
 
 /* ---- attention ---- */
 
@@ -122,6 +120,51 @@ static bool count_wgmma_attention(Counting *n, bool grad) {
   return true;
 }
 
+/* Blocks of rows against blocks of as many columns: products of scores, whose operands both come to
+   shared memory, and products with them, whose left operand is there. */
+static void count_exact_attention(Counting *n, const GridAttentionSchedule *s, bool grad) {
+  GpuCounts *c = &n->c;
+  const bool keys = counting_is_part(n, "keys"), f64 = counting_is_f64(n);
+  const double rows = keys ? s->key_rows : s->rows, columns = s->step, size = f64 ? 8 : 4;
+  const double tn = columns / EXACT_LANES, tm = rows * columns / tn / c->threads;
+  const double others = (double)(keys ? s->t : s->s), warps = c->threads / (double)WARP;
+  double steps = ceil(others / columns);
+  if (n->gr->root->attr[AT_CAUSAL].i) {
+    const double most = steps;
+    steps = steps / 2 + rows / columns / 2;
+    c->longest = most / steps, c->last = ceil(rows / columns) / steps;
+  }
+  if (keys) steps *= (double)s->group;
+  const double d = (double)s->d, e = (double)s->e, part = (double)s->part;
+  const double tiles_d = ceil(fmin(d, part) / columns), tiles_e = ceil(fmin(e, part) / columns);
+  const double scored = steps * (grad ? d + e : d); /* depth of the products of scores */
+  const double made = steps * columns * (!grad ? tiles_e : keys ? tiles_d + tiles_e : tiles_d);
+  const double depth = scored + made, fma = warps * depth * tm * tn;
+  const double vectors = ceil(tm / 4) + ceil(tn / 4),
+               reads = ceil(tm / 4) * (tm < 4 ? 1 : 2) + ceil(tn / 4) * (tn < 4 ? 1 : 2);
+  const double loads = (scored * (rows + columns) + made * columns) / WARP;
+  const double scores = steps * rows * columns / WARP; /* of warps */
+  if (f64)
+    c->fma64 = fma;
+  else
+    c->fma = fma;
+  c->issue = fma + warps * depth * vectors + loads * (2 + ADDRESS) +
+             scores * (FUNCTION + (grad ? SOFT_GRAD : 2 * FOLD)) + warps * START;
+  c->accesses = warps * depth * vectors + 2 * loads + scores * (grad ? 1 : 2);
+  c->wavefronts = (warps * depth * reads + loads + scores) * size / 4;
+  c->lines = (scored * (rows + columns) * 2 + made * columns) / WARP;
+  c->waits = 2;
+  c->l2_waits = depth / FMA_DEPTH / 4; /* what the multiplication of a k-tile does not cover */
+  c->chain = depth / FMA_DEPTH * FMA_CLOCKS + steps * (SOFT_CLOCKS + 8 * SHUFFLE_CLOCKS);
+  c->bytes = c->least_bytes;
+  c->l2_bytes = c->blocks * (scored * (rows + columns) + made * columns) * size + c->least_bytes;
+  c->registers = (64 << 10) / ((keys ? s->key_resident : s->resident) * c->threads);
+  if (c->registers > 255) c->registers = 255;
+  c->shared +=
+      (int)(((keys ? 2 : 1) * columns * (rows + 4) + FMA_DEPTH * (rows + columns + FMA_PADDING)) *
+            size);
+}
+
 void count_attention(Counting *n, const void *schedule) {
   const GridAttentionSchedule *s = schedule;
   GpuCounts *c = &n->c;
@@ -136,27 +179,7 @@ void count_attention(Counting *n, const void *schedule) {
     count_tensor_attention(n, s, grad);
     return;
   }
-  /* rows of queries that fill a block are computed, too */
-  const int rows = counting_is_part(n, "keys") ? s->key_step : s->rows;
-  const double filled = (double)(ceil_div(s->t, rows) * rows) / (double)s->t;
-  double fma = filled * c->least_flops / 2 / WARP / c->blocks * (grad ? AGAIN : 1);
-  if (counting_is_f64(n))
-    c->fma64 = fma;
-  else
-    c->fma = fma;
-  double scores = (double)(s->heads * s->t) * (double)s->s / WARP / c->blocks;
-  const bool keys = counting_is_part(n, "keys");
-  const double down = (keys ? s->key_rows : s->rows) / 16.0, across = s->step / 16.0;
-  const double loads =
-      fma * (down + across) / (down * across); /* of operands, of a thread's sums */
-  c->issue = fma + loads * LOADED + scores * (2 * FUNCTION);
-  c->accesses = c->wavefronts = 2 * loads;
-  c->waits = 2;
-  c->l2_waits = (double)s->s / s->step * 4;
-  c->bytes = c->least_bytes;
-  c->l2_bytes = c->blocks * (double)(s->s * (s->d + s->e)) * 4 + c->least_bytes;
-  c->registers = ROW_REGISTERS;
-  c->shared += (int)((s->rows + 2 * s->step) * (s->d + s->e) * 4);
+  count_exact_attention(n, s, grad);
 }
 
 /* What the block of a head that ends last adds up, when others are over. */

@@ -6,8 +6,6 @@
 #include <math.h>
 
 enum {
-  FMA_PADDING = 8,       /* elements of a row of its tiles that keep banks apart, both operands */
-  FMA_CLOCKS = 60,       /* of such a k-tile that nothing covers: two barriers, a shared load */
   WGMMA_REGISTERS = 168, /* of a thread, on the mean of the warpgroups: those of 65,536 that 384
                            threads have */
   LEFT_LOADS = 8,        /* of a warp for a k-tile on wgmma whose left operand is in registers */

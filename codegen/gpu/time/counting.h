@@ -24,6 +24,8 @@ enum {
   K_TILE = 60,          /* instructions of a warp in a k-tile beside copies, loads and mma: the
                            barrier, the loop, and the addresses of the next copies */
   FMA_DEPTH = 16,       /* of a k-tile on ordinary units, as printed (text/gemm.h) */
+  FMA_PADDING = 8,      /* elements of a row of its tiles that keep banks apart, both operands */
+  FMA_CLOCKS = 60,      /* of such a k-tile that nothing covers: two barriers, a shared load */
   WGMMA_CLOCKS = 100,   /* of a k-tile on wgmma: calibrated, docs/time-model.md */
   WGMMA_ENDS = 4000,    /* of a tile on wgmma: its first k-tile's way from memory, and the results
                            that it stores while no product runs */

@@ -1,7 +1,8 @@
 /* FlashAttention on CUDA cores: blocks of R queries by B keys, an online softmax (Milakov and Gimelshein,
-   2018; Dao et al., 2022). Scores s, then weights exp(s - row_max), stay in shared memory, results in registers.
+   2018; Dao et al., 2022). Scores s, then weights exp(s - row_max), and results stay in registers; weights also go to
+   shared memory, as the left operand of what they are multiplied with. The 16 threads that share a row add up its tree.
    Contract: the order of every sum is the CPU's (text/attention.h and text/gemm.h there).
-   TQ queries of KEY_DIM numbers, SK keys, values of VALUE_DIM: fewer of both where a run has fewer (AttentionParams). A block of 256 threads computes R queries; of the
+   TQ queries of KEY_DIM numbers, SK keys, values of VALUE_DIM: fewer of both where a run has fewer (AttentionParams). A block of BLOCK threads computes R queries; of the
    gradients with respect to keys and values, B keys, and R is B. It computes at most COLUMNS columns of the results, from
    first_column on; blocks for other columns compute the scores again. */
 /* section AttentionParams */
@@ -36,96 +37,140 @@ template <int B, typename T> INL T attention_tree(T a, T b, bool max) {
 }
 /* section FlashAttention */
 template <typename T, typename A, int TQ, int SK, int KEY_DIM, int VALUE_DIM, int B, int R,
-          bool CAUSAL, int COLUMNS, typename AT>
+          bool CAUSAL, int COLUMNS, int BLOCK, int OPERANDS, typename AT>
 struct FlashAttention {
   typedef typename A::Stored Stored;
   enum {
-    THREADS = 256, BK = 16, PAD = 4, TM = R / 16, TN = B / 16, WARPS = THREADS / 32,
+    THREADS = BLOCK, BK = 16, PAD = 4, LANES = 16, TM = R * LANES / THREADS, TN = B / LANES,
+    SHARE = LANES / TM, /* threads that have the numbers of the same row of theirs */
     /* one chain over all of the depth */
     CHAIN = KEY_DIM > VALUE_DIM ? (KEY_DIM > 0 ? KEY_DIM : 1) : VALUE_DIM > 0 ? VALUE_DIM : 1,
     KEY_TILES = ((KEY_DIM < COLUMNS ? KEY_DIM : COLUMNS) + B - 1) / B, /* tiles of B columns */
     VALUE_TILES = ((VALUE_DIM < COLUMNS ? VALUE_DIM : COLUMNS) + B - 1) / B
   };
-  typedef Gemm<int, T, A, A, TQ, SK, KEY_DIM, false, true, R, B, TM, TN, CHAIN, AT::q, AT::k>
+  typedef Gemm<int, T, A, A, TQ, SK, KEY_DIM, false, true, R, B, TM, TN, CHAIN, AT::q, AT::k,
+               GemmSide<int, T, A, B, SK, KEY_DIM, false, AT::k, BK, THREADS>, THREADS>
       ScoreGemm; /* q k^T */
-  typedef Gemm<int, T, A, A, TQ, SK, VALUE_DIM, false, true, R, B, TM, TN, CHAIN, AT::y, AT::v>
+  typedef Gemm<int, T, A, A, TQ, SK, VALUE_DIM, false, true, R, B, TM, TN, CHAIN, AT::y, AT::v,
+               GemmSide<int, T, A, B, SK, VALUE_DIM, false, AT::v, BK, THREADS>, THREADS>
       WeightGradGemm; /* dy v^T */
-  T s[R][B + 1], ds[R][B + 1];
+  typedef T Operand[B][R + PAD]; /* of multiply_add: the depth is its rows */
   union {
     ScoreGemm scores;
     WeightGradGemm weight_grads;
     T b[BK][B + PAD]; /* the right operand of multiply_add */
   } smem;
-  T row_max[R], row_sum[R];
-  T row_rescale[R]; /* exp(old row_max - new row_max): what earlier results are multiplied by */
+  Operand left[OPERANDS];
 
   INL_MEMBER int row(int i) { return ScoreGemm::row(i); }
   INL_MEMBER int col(int j) { return ScoreGemm::col(j / ScoreGemm::VN) + j % ScoreGemm::VN; }
+  /* Of the rows of a thread, the one whose numbers it has by itself, as those beside it have those of others. */
+  INL_MEMBER int own_row() { return row((int)threadIdx.x % LANES / SHARE); }
+  INL_MEMBER T of_row(T own, int i) { return warp_at(own, (int)threadIdx.x % 32 / LANES * LANES + i * SHARE); }
   INL_MEMBER bool is_visible(const AttentionParams<T> &params, int i, int j) {
     if (i >= params.queries || j >= params.keys || (CAUSAL && j > i)) return false;
     return !params.mask || params.mask[(int64_t)i * params.query_stride + j * params.key_stride] != 0;
   }
-  __device__ __forceinline__ void store_tile(T (&to)[R][B + 1], const T (&c)[TM][TN]) {
+  /* The tree over each row's B numbers, of which a thread has TN in each of TM rows; the result is its own row's. */
+  INL_MEMBER T own_tree(T (&x)[TM][TN], bool max) {
+    fold<TM, LANES / 2>(x, max);
+#pragma unroll
+    for (int h = TN / 2; h; h /= 2)
+#pragma unroll
+      for (int j = 0; j < h; j++) x[0][j] = attention_combine(x[0][j], x[0][j + h], max);
+    return x[0][0];
+  }
+  /* Combines the columns of the threads that differ in the bit H, and those below it. Two threads with several rows
+     each give half of them to the other. */
+  template <int ROWS, int H> INL_MEMBER void fold(T (&x)[TM][TN], bool max) {
+    enum { HALF = ROWS > 1 ? ROWS / 2 : 1 };
+    if (H == 0) return;
+    const bool upper = ROWS > 1 && ((int)threadIdx.x & H) != 0;
+#pragma unroll
+    for (int i = 0; i < HALF; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) {
+        const T low = x[i][j], high = x[ROWS > 1 ? i + HALF : i][j];
+        x[i][j] = attention_combine(upper ? high : low, warp_xor(upper ? low : high, H), max);
+      }
+    fold<HALF, H / 2>(x, max);
+  }
+  template <int TILES> INL_MEMBER void clear(T (&y)[TILES][TM][TN]) {
+#pragma unroll
+    for (int n = 0; n < TILES; n++)
+#pragma unroll
+      for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++) y[n][i][j] = 0;
+  }
+  /* What the threads have as a left operand whose depth is the columns; is the rows. */
+  INL_MEMBER void store_by_columns(Operand &to, const T (&c)[TM][TN]) {
+#pragma unroll
+    for (int j = 0; j < TN; j++)
+#pragma unroll
+      for (int i = 0; i < TM; i++) to[col(j)][row(i)] = c[i][j];
+  }
+  INL_MEMBER void store_by_rows(Operand &to, const T (&c)[TM][TN]) {
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) to[row(i)][col(j)] = c[i][j];
   }
-  /* Scores to weights; a warp does a row. */
-  __device__ __forceinline__ void online_softmax(const AttentionParams<T> &params, int i0, int j0) {
-    const int lane = (int)threadIdx.x % 32;
-    const T none = -(T)__builtin_inff();
-    for (int r = (int)threadIdx.x / 32; r < R; r += WARPS) {
-      T x[2] = {none, none}, e[2] = {0, 0};
+  INL_MEMBER void load_by_rows(T (&c)[TM][TN], const Operand &from) {
 #pragma unroll
-      for (int l = 0; l < 2; l++) {
-        const int c = lane + l * 32;
-        if (c >= B) continue;
-        const T score = s[r][c] * params.scale;
-        x[l] = is_visible(params, i0 + r, j0 + c) ? score : none;
-      }
-      const T tile_max = attention_tree<B>(x[0], x[1], true), old_max = row_max[r];
-      const T new_max = tile_max > old_max || tile_max != tile_max ? tile_max : old_max;
-      const T shift = new_max == none ? (T)0 : new_max;
+    for (int i = 0; i < TM; i++)
 #pragma unroll
-      for (int l = 0; l < 2; l++) {
-        const int c = lane + l * 32;
-        if (c >= B) continue;
-        e[l] = attention_exp(x[l] - shift);
-        s[r][c] = e[l];
-      }
-      const T tile_sum = attention_tree<B>(e[0], e[1], false), rescale = attention_exp(old_max - shift);
-      warp_sync();
-      if (lane == 0) {
-        row_max[r] = new_max;
-        row_sum[r] = row_sum[r] * rescale + tile_sum;
-        row_rescale[r] = rescale;
-      }
-      warp_sync();
-    }
+      for (int j = 0; j < TN; j++) c[i][j] = from[row(i)][col(j)];
   }
-  /* y += op(a) b: a is a block in shared memory; b is rows of `width`, ROW apart. */
-  template <bool TRANSPOSE_A, int ROW>
-  __device__ __forceinline__ void multiply_add(T (&y)[TM][TN], const T (&a)[R][B + 1], const Stored *b,
-                                        int width, int n0, int depth) {
+  /* Scores to weights. row_max, row_sum: of the thread's own row, of all keys so far. Returns exp(old row_max - new
+     row_max): what the row's earlier results are multiplied by. */
+  __device__ __forceinline__ T online_softmax(T (&c)[TM][TN], const AttentionParams<T> &params, int i0, int j0,
+                                              T &row_max, T &row_sum) {
+    const T none = -(T)__builtin_inff();
+    T x[TM][TN];
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) {
+        const T score = c[i][j] * params.scale;
+        x[i][j] = c[i][j] = is_visible(params, i0 + row(i), j0 + col(j)) ? score : none;
+      }
+    const T tile_max = own_tree(x, true);
+    const T new_max = tile_max > row_max || tile_max != tile_max ? tile_max : row_max;
+    const T own_shift = new_max == none ? (T)0 : new_max;
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+      const T shift = of_row(own_shift, i);
+#pragma unroll
+      for (int j = 0; j < TN; j++) x[i][j] = c[i][j] = attention_exp(c[i][j] - shift);
+    }
+    const T tile_sum = own_tree(x, false), rescale = attention_exp(row_max - own_shift);
+    row_sum = row_sum * rescale + tile_sum;
+    row_max = new_max;
+    return rescale;
+  }
+  /* y += the left operand times b, rows of WIDTH, ROW apart: the columns from n0 on. */
+  template <int WIDTH, int ROW>
+  __device__ __forceinline__ void multiply_add(T (&y)[TM][TN], const Operand &a, const Stored *b, int n0, int depth) {
+    GemmSide<int, T, A, B, WIDTH, B, true, ROW, BK, THREADS> side;
     T acc[TM][TN];
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) acc[i][j] = 0;
+    side.load(b, n0, 0, WIDTH, depth);
 #pragma unroll 1
     for (int k0 = 0; k0 < depth; k0 += BK) {
       block_sync();
-      for (int p = (int)threadIdx.x; p < BK * B; p += THREADS) {
-        const int k = k0 + p / B, n = n0 + p % B;
-        smem.b[p / B][p % B] = k < depth && n < width ? A::get(b[(int64_t)k * ROW + n]) : (T)0;
-      }
+      side.store(smem.b);
       block_sync();
-#pragma unroll 1
-      for (int k = 0; k < BK && k0 + k < depth; k++) {
+      if (k0 + BK < depth) side.load(b, n0, k0 + BK, WIDTH, depth);
+      const int end = depth - k0 < BK ? depth - k0 : BK;
+#pragma unroll 4
+      for (int k = 0; k < end; k++) {
         T va[TM], vb[TN];
 #pragma unroll
-        for (int i = 0; i < TM; i++) va[i] = TRANSPOSE_A ? a[k0 + k][row(i)] : a[row(i)][k0 + k];
+        for (int i = 0; i < TM; i++) va[i] = a[k0 + k][row(i)];
 #pragma unroll
         for (int j = 0; j < TN; j++) vb[j] = smem.b[k][col(j)];
 #pragma unroll
@@ -154,135 +199,127 @@ struct FlashAttention {
                                           T *lse, const AttentionParams<T> &params, int i0,
                                              int first_column) {
     const T none = -(T)__builtin_inff();
-    T y[VALUE_TILES ? VALUE_TILES : 1][TM][TN], c[TM][TN];
-#pragma unroll
-    for (int n = 0; n < VALUE_TILES; n++)
-#pragma unroll
-      for (int i = 0; i < TM; i++)
-#pragma unroll
-        for (int j = 0; j < TN; j++) y[n][i][j] = 0;
-    for (int r = (int)threadIdx.x; r < R; r += THREADS) row_max[r] = none, row_sum[r] = 0;
+    T y[VALUE_TILES ? VALUE_TILES : 1][TM][TN], c[TM][TN], row_max = none, row_sum = 0;
+    clear(y);
     const int end = CAUSAL && i0 + R < params.keys ? i0 + R : params.keys;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += B) {
       block_sync();
       smem.scores.run(c, q, k, i0, j0, params.queries, KEY_DIM, params.keys);
-      store_tile(s, c);
-      block_sync();
-      online_softmax(params, i0, j0);
-      block_sync();
+      const T own = online_softmax(c, params, i0, j0, row_max, row_sum);
+      store_by_columns(left[0], c);
 #pragma unroll
-      for (int n = 0; n < VALUE_TILES; n++) {
+      for (int i = 0; i < TM; i++) {
+        const T rescale = of_row(own, i);
 #pragma unroll
-        for (int i = 0; i < TM; i++)
+        for (int n = 0; n < VALUE_TILES; n++)
 #pragma unroll
-          for (int j = 0; j < TN; j++) y[n][i][j] = y[n][i][j] * row_rescale[row(i)];
-        multiply_add<false, AT::v>(y[n], s, v + (int64_t)j0 * AT::v, VALUE_DIM, first_column + n * B,
-                            params.keys - j0 < B ? params.keys - j0 : B);
+          for (int j = 0; j < TN; j++) y[n][i][j] = y[n][i][j] * rescale;
       }
+#pragma unroll
+      for (int n = 0; n < VALUE_TILES; n++)
+        multiply_add<VALUE_DIM, AT::v>(y[n], left[0], v + (int64_t)j0 * AT::v, first_column + n * B,
+                                       params.keys - j0 < B ? params.keys - j0 : B);
     }
-    block_sync();
 #pragma unroll
-    for (int n = 0; n < VALUE_TILES; n++) {
+    for (int i = 0; i < TM; i++) {
+      const T l = of_row(row_sum, i);
 #pragma unroll
-      for (int i = 0; i < TM; i++)
+      for (int n = 0; n < VALUE_TILES; n++)
 #pragma unroll
-        for (int j = 0; j < TN; j++) {
-          const T l = row_sum[row(i)];
-          y[n][i][j] = divide(y[n][i][j], l == 0 ? (T)1 : l);
-        }
-      store<AT::y>(out, y[n], i0, params.queries, VALUE_DIM, first_column + n * B);
+        for (int j = 0; j < TN; j++) y[n][i][j] = divide(y[n][i][j], l == 0 ? (T)1 : l);
     }
-    if (first_column > 0) return;
-    for (int r = (int)threadIdx.x; r < R; r += THREADS)
-      if (i0 + r < params.queries)
-        lse[i0 + r] = (row_max[r] == none ? (T)0 : row_max[r]) + attention_log(row_sum[r]);
+#pragma unroll
+    for (int n = 0; n < VALUE_TILES; n++) store<AT::y>(out, y[n], i0, params.queries, VALUE_DIM, first_column + n * B);
+    const int r = i0 + own_row();
+    if (first_column > 0 || (int)threadIdx.x % SHARE || r >= params.queries) return;
+    lse[r] = (row_max == none ? (T)0 : row_max) + attention_log(row_sum);
   }
 
-  /* Of one block: s becomes the weights, ds the gradient with respect to the scores. */
-  __device__ __forceinline__ void score_gradients(const Stored *q, const Stored *k, const Stored *v,
-                                         const Stored *dy, const T *lse, const T *delta,
-                                         const AttentionParams<T> &params, int i0, int j0) {
-    T u[TM][TN];
-    block_sync();
-    smem.scores.run(u, q, k, i0, j0, params.queries, KEY_DIM, params.keys);
-    store_tile(s, u);
-    block_sync();
-    smem.weight_grads.run(u, dy, v, i0, j0, params.queries, VALUE_DIM, params.keys);
-    store_tile(ds, u);
-#pragma unroll 1
+  /* Of one block: scores to weights. own_lse: of the thread's own row. */
+  INL_MEMBER void weights(T (&c)[TM][TN], T own_lse, const AttentionParams<T> &params, int i0, int j0) {
+#pragma unroll
     for (int i = 0; i < TM; i++) {
-      const int r = i0 + row(i);
-      const T l = r < params.queries ? lse[r] : (T)0, d = r < params.queries ? delta[r] : (T)0;
-#pragma unroll 1
+      const T l = of_row(own_lse, i);
+#pragma unroll
       for (int j = 0; j < TN; j++) {
-        const T weight = attention_exp(s[row(i)][col(j)] * params.scale - l);
-        const T grad = weight * (ds[row(i)][col(j)] - d) * params.scale;
-        const bool visible = is_visible(params, r, j0 + col(j));
-        s[row(i)][col(j)] = visible ? weight : (T)0;
-        ds[row(i)][col(j)] = visible ? grad : (T)0;
+        const T weight = attention_exp(c[i][j] * params.scale - l);
+        c[i][j] = is_visible(params, i0 + row(i), j0 + col(j)) ? weight : (T)0;
       }
     }
-    block_sync();
+  }
+  /* ... and gradients with respect to weights to those with respect to scores */
+  INL_MEMBER void score_gradients(T (&u)[TM][TN], const T (&c)[TM][TN], T own_delta, const AttentionParams<T> &params,
+                                  int i0, int j0) {
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+      const T d = of_row(own_delta, i);
+#pragma unroll
+      for (int j = 0; j < TN; j++) {
+        const T grad = c[i][j] * (u[i][j] - d) * params.scale;
+        u[i][j] = is_visible(params, i0 + row(i), j0 + col(j)) ? grad : (T)0;
+      }
+    }
   }
   __device__ __forceinline__ void backward_q(const Stored *q, const Stored *k, const Stored *v,
                                              const Stored *dy, const T *lse, const T *delta,
                                              Stored *dq, const AttentionParams<T> &params, int i0,
                                              int first_column) {
-    T y[KEY_TILES ? KEY_TILES : 1][TM][TN];
-#pragma unroll
-    for (int n = 0; n < KEY_TILES; n++)
-#pragma unroll
-      for (int i = 0; i < TM; i++)
-#pragma unroll
-        for (int j = 0; j < TN; j++) y[n][i][j] = 0;
-    const int end = CAUSAL && i0 + R < params.keys ? i0 + R : params.keys;
+    T y[KEY_TILES ? KEY_TILES : 1][TM][TN], c[TM][TN], u[TM][TN];
+    clear(y);
+    const int r = i0 + own_row(), end = CAUSAL && i0 + R < params.keys ? i0 + R : params.keys;
+    const T l = r < params.queries ? lse[r] : (T)0, d = r < params.queries ? delta[r] : (T)0;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += B) {
-      score_gradients(q, k, v, dy, lse, delta, params, i0, j0);
+      block_sync();
+      smem.scores.run(c, q, k, i0, j0, params.queries, KEY_DIM, params.keys);
+      weights(c, l, params, i0, j0);
+      smem.weight_grads.run(u, dy, v, i0, j0, params.queries, VALUE_DIM, params.keys);
+      score_gradients(u, c, d, params, i0, j0);
+      store_by_columns(left[0], u);
 #pragma unroll
       for (int n = 0; n < KEY_TILES; n++)
-        multiply_add<false, AT::k>(y[n], ds, k + (int64_t)j0 * AT::k, KEY_DIM, first_column + n * B,
-                            params.keys - j0 < B ? params.keys - j0 : B);
+        multiply_add<KEY_DIM, AT::k>(y[n], left[0], k + (int64_t)j0 * AT::k, first_column + n * B,
+                                     params.keys - j0 < B ? params.keys - j0 : B);
     }
 #pragma unroll
     for (int n = 0; n < KEY_TILES; n++) store<AT::dq>(dq, y[n], i0, params.queries, KEY_DIM, first_column + n * B);
   }
   /* The gradients of one head of keys and values, from all `group` heads of queries.
-     mask_of(g) is the mask of the g-th of them. */
+     mask_of(g) is the mask of the g-th of them. R is B. */
   template <typename Offset>
   __device__ __forceinline__ void backward_kv(const Stored *q, const Stored *k, const Stored *v,
                                           const Stored *dy, const T *lse, const T *delta,
                                           Stored *dk, Stored *dv, const AttentionParams<T> &params, int group,
                                           int j0, int first_column, const Offset &mask_of) {
     T y[KEY_TILES ? KEY_TILES : 1][TM][TN], z[VALUE_TILES ? VALUE_TILES : 1][TM][TN];
-#pragma unroll
-    for (int n = 0; n < KEY_TILES; n++)
-#pragma unroll
-      for (int i = 0; i < TM; i++)
-#pragma unroll
-        for (int j = 0; j < TN; j++) y[n][i][j] = 0;
-#pragma unroll
-    for (int n = 0; n < VALUE_TILES; n++)
-#pragma unroll
-      for (int i = 0; i < TM; i++)
-#pragma unroll
-        for (int j = 0; j < TN; j++) z[n][i][j] = 0;
+    clear(y);
+    clear(z);
 #pragma unroll 1
     for (int g = 0; g < group; g++) {
       AttentionParams<T> head = params;
       head.mask = mask_of(g);
-      const int64_t at = (int64_t)g * TQ;
 #pragma unroll 1
       for (int i0 = CAUSAL ? j0 : 0; i0 < params.queries; i0 += B) {
-        const int rows = params.queries - i0 < B ? params.queries - i0 : B;
-        score_gradients(q + g * AT::q_head, k, v, dy + g * AT::y_head, lse + at, delta + at, head, i0, j0);
+        const int rows = params.queries - i0 < B ? params.queries - i0 : B, r = own_row();
+        const int64_t at = (int64_t)g * TQ + i0 + r;
+        const T l = r < rows ? lse[at] : (T)0, d = r < rows ? delta[at] : (T)0;
+        const Stored *q_head = q + g * AT::q_head, *dy_head = dy + g * AT::y_head;
+        T c[TM][TN], u[TM][TN];
+        block_sync();
+        smem.scores.run(c, q_head, k, i0, j0, params.queries, KEY_DIM, params.keys);
+        weights(c, l, head, i0, j0);
+        store_by_rows(left[0], c);
+        smem.weight_grads.run(u, dy_head, v, i0, j0, params.queries, VALUE_DIM, params.keys);
+        load_by_rows(c, left[0]); /* registers have no room for them meanwhile */
+        score_gradients(u, c, d, head, i0, j0);
+        store_by_rows(left[OPERANDS - 1], u);
 #pragma unroll
         for (int n = 0; n < VALUE_TILES; n++)
-          multiply_add<true, AT::y>(z[n], s, dy + (g * AT::y_head + (int64_t)i0 * AT::y), VALUE_DIM, first_column + n * B, rows);
+          multiply_add<VALUE_DIM, AT::y>(z[n], left[0], dy_head + (int64_t)i0 * AT::y, first_column + n * B, rows);
 #pragma unroll
         for (int n = 0; n < KEY_TILES; n++)
-          multiply_add<true, AT::q>(y[n], ds, q + (g * AT::q_head + (int64_t)i0 * AT::q), KEY_DIM, first_column + n * B, rows);
+          multiply_add<KEY_DIM, AT::q>(y[n], left[OPERANDS - 1], q_head + (int64_t)i0 * AT::q, first_column + n * B, rows);
       }
     }
 #pragma unroll

@@ -233,6 +233,7 @@ INL i8 warp_at(i8 x, int i) { return (i8)__shfl_sync(ALL, (i32)x, i); }
 /* section warp_xor */
 /* what the thread has whose number differs in the bits of `by` */
 INL f32 warp_xor(f32 x, int by) { return __shfl_xor_sync(ALL, x, by); }
+INL f64 warp_xor(f64 x, int by) { return __shfl_xor_sync(ALL, x, by); }
 /* section warp_ballot */
 /* a bit for every thread of the warp whose condition holds */
 INL uint32_t warp_ballot(bool x) { return __ballot_sync(ALL, x); }

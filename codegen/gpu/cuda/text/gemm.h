@@ -71,14 +71,14 @@ struct GemmSide {
 };
 /* section Gemm */
 /* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. A_ROW, B_ROW:
-   elements from one stored row to the next. B_SIDE: how B comes to shared memory. `rows`, `depth`, `columns`: M, K and N,
+   elements from one stored row to the next. B_SIDE: how B comes to shared memory. BLOCK: threads. `rows`, `depth`, `columns`: M, K and N,
    or less at run time. */
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int BM,
           int BN, int TM, int TN, int DEPTH = 1024, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N,
-          typename B_SIDE = GemmSide<I, T, B, BN, N, K, !TB, B_ROW, 16, 256>>
+          typename B_SIDE = GemmSide<I, T, B, BN, N, K, !TB, B_ROW, 16, 256>, int BLOCK = 256>
 struct Gemm {
   enum {
-    THREADS = 256, BK = 16, PAD = 4,
+    THREADS = BLOCK, BK = 16, PAD = 4,
     VN = TN < 4 ? TN : 4, GROUPS = TN / VN, LANES = BN / TN /* threads side by side */
   };
   typedef GemmSide<I, T, A, BM, M, K, TA, A_ROW, BK, THREADS> SideA;
@@ -92,39 +92,48 @@ struct Gemm {
                                       int n0, int rows = M, int depth = K, int columns = N) {
     SideA ra;
     B_SIDE rb;
+    if (K > 0) {
+      ra.load(pa, m0, 0, rows, depth);
+      rb.load(pb, n0, 0, columns, depth);
+    }
+    if (K <= DEPTH) { /* one chain, without registers for earlier ones */
+      chain(c, ra, rb, pa, pb, m0, n0, 0, depth, rows, depth, columns);
+      return;
+    }
     T acc[TM][TN];
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) c[i][j] = 0;
-    if (K > 0) {
-      ra.load(pa, m0, 0, rows, depth);
-      rb.load(pb, n0, 0, columns, depth);
-    }
     /* A chain after the other: sums that would end inside the loop over k-tiles cost registers. */
 #pragma unroll 1
     for (int d0 = 0; d0 < depth; d0 += DEPTH) {
-#pragma unroll
-      for (int i = 0; i < TM; i++)
-#pragma unroll
-        for (int j = 0; j < TN; j++) acc[i][j] = 0;
-      const int end = depth - d0 < DEPTH ? depth : d0 + DEPTH;
-#pragma unroll 1
-      for (int k0 = d0; k0 < end; k0 += BK) {
-        ra.store(a);
-        rb.store(b);
-        block_sync();
-        if (k0 + BK < depth) {
-          ra.load(pa, m0, k0 + BK, rows, depth);
-          rb.load(pb, n0, k0 + BK, columns, depth);
-        }
-        multiply(acc, k0, depth);
-        block_sync();
-      }
+      chain(acc, ra, rb, pa, pb, m0, n0, d0, depth - d0 < DEPTH ? depth : d0 + DEPTH, rows, depth, columns);
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) c[i][j] = d0 == 0 ? acc[i][j] : acc[i][j] + c[i][j];
+    }
+  }
+  /* the sums over the k-tiles from d0 to end, the first of which ra and rb have, as they then have the one behind */
+  __device__ __forceinline__ void chain(T (&acc)[TM][TN], SideA &ra, B_SIDE &rb, typename SideA::From pa,
+                                        typename B_SIDE::From pb, int m0, int n0, int d0, int end, int rows, int depth,
+                                        int columns) {
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) acc[i][j] = 0;
+#pragma unroll 1
+    for (int k0 = d0; k0 < end; k0 += BK) {
+      ra.store(a);
+      rb.store(b);
+      block_sync();
+      if (k0 + BK < depth) {
+        ra.load(pa, m0, k0 + BK, rows, depth);
+        rb.load(pb, n0, k0 + BK, columns, depth);
+      }
+      multiply(acc, k0, depth);
+      block_sync();
     }
   }
   /* adds the k-tile from k0 on */
