@@ -1,11 +1,36 @@
 /* The schedules of scattered sums; see scatter.h. */
 #include "codegen/schedule/scatter.h"
 
+/* Ids that pay for a launch that sorts them; of a chunk, as a rule more than there are runs; chunks
+   for many threads. */
+enum { MANY_IDS = 8192, CHUNK = 2048, CHUNKS = 128, LONGEST_CHUNK = 1 << 15, MOST_RUNS = 1024 };
+
+/* Rows so long that looking at ids takes no time beside them are not sorted for, nor those of which
+   the order and the ends would take more than an eighth of the bytes. */
+ScatterSchedule scatter_schedule(int64_t ids, int64_t rows, int64_t row) {
+  ScatterSchedule s = {.ids = ids, .rows = rows, .row = row};
+  if (ids < MANY_IDS || rows < 2 || scatter_balance(&s, 64) >= 0.9) return s;
+  ScatterSchedule sorted = s;
+  while ((rows - 1) >> sorted.shift >= MOST_RUNS) sorted.shift++;
+  sorted.runs = ((rows - 1) >> sorted.shift) + 1;
+  sorted.chunk = ceil_div(ids, CHUNKS);
+  if (sorted.chunk < CHUNK) sorted.chunk = CHUNK;
+  if (sorted.chunk > LONGEST_CHUNK) sorted.chunk = LONGEST_CHUNK; /* places are 16 bits */
+  const uint64_t bytes = (uint64_t)(ids + rows) * (uint64_t)row * sizeof(float);
+  return scatter_scratch(&sorted) * 8 <= bytes ? sorted : s;
+}
+
+uint64_t scatter_scratch(const ScatterSchedule *s) {
+  if (!s->runs) return 0;
+  return (uint64_t)(s->ids + ceil_div(s->ids, s->chunk) * s->runs) * sizeof(uint16_t);
+}
+
 /* The ids fall evenly on the rows. Times in those of an element that is added or set to 0, 0.1 ns,
    measured with rows of 8 elements: to look at an id, and to begin with a row. */
 double scatter_balance(const void *schedule, int threads) {
   enum { LOOK = 8, BEGIN = 40 };
   const ScatterSchedule *s = schedule;
+  if (s->runs && threads >= SORTING_THREADS) return units_balance(s->runs, threads);
   const double ids = (double)s->ids, rows = (double)s->rows, row = (double)s->row;
   const double all = ids * (BEGIN + row) + rows * row;
   const double most = all * (double)ceil_div(s->rows, threads) / rows + ids * LOOK;
@@ -14,7 +39,9 @@ double scatter_balance(const void *schedule, int threads) {
 
 #define FIELD(f) SCHEDULE_FIELD(ScatterSchedule, f)
 const ScheduleKind scatter_kind = {
-    "scatter", (const ScheduleField[]){FIELD(ids), FIELD(rows), FIELD(row), {0}}};
+    "scatter",
+    (const ScheduleField[]){
+        FIELD(ids), FIELD(rows), FIELD(row), FIELD(runs), FIELD(shift), FIELD(chunk), {0}}};
 #undef FIELD
 
 GridScatterSchedule grid_scatter_schedule(const GridMachine *m, const GridScatterShape *s) {

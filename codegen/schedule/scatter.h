@@ -3,12 +3,20 @@
 #define GC_CODEGEN_SCHEDULE_SCATTER_H
 #include "codegen/schedule/sort.h"
 
-/* On a CPU: a unit is a row of the only table, and each thread looks through all ids for its own.
+/* On a CPU: a unit is a row of the only table, and each thread looks through all ids for its own;
+   or a unit is a run of rows, and ids are sorted by runs first, chunk by chunk, for many threads.
  */
 typedef struct ScatterSchedule {
   int64_t ids, rows, row; /* elements of a row */
+  int64_t runs;           /* of 1 << shift rows; 0: ids are not sorted */
+  int shift;
+  int64_t chunk; /* ids of one */
 } ScatterSchedule;
 
+enum { SORTING_THREADS = 8 }; /* fewer look through all ids in any case */
+ScatterSchedule scatter_schedule(int64_t ids, int64_t rows, int64_t row);
+/* Bytes of the order of ids, and of where each run ends in each chunk. */
+uint64_t scatter_scratch(const ScatterSchedule *s);
 double scatter_balance(const void *schedule, int threads); /* as Kernel's */
 extern const ScheduleKind scatter_kind;
 

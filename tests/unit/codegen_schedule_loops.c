@@ -161,6 +161,25 @@ static void decides_cumsums(void) {
   assert_int_equal(grid_cumsum_schedule(&grid, &few, 4).width, 2);
 }
 
+/* For how many ids of which tables a processor sorts them: the order takes few bytes beside the
+   rows, places of a chunk have 16 bits, and many threads have equal parts. */
+static void decides_on_sorted_ids(void **state) {
+  assert_int_equal(scatter_schedule(1000, 50000, 8).runs, 0);      /* few */
+  assert_int_equal(scatter_schedule(200000, 50000, 4096).runs, 0); /* looking takes no time */
+  assert_int_equal(scatter_schedule(200000, 50000, 1).runs, 0);    /* the order is as large */
+  assert_int_equal(scatter_schedule(200000, 1, 8).runs, 0);
+  for (int64_t ids = 8192; ids < INT64_C(1) << 33; ids = ids * 3 + 1)
+    for (int64_t rows = 2; rows < 1 << 30; rows = rows * 5 + 1)
+      for (int64_t row = 2; row < 5000; row = row * 2 + 1) {
+        const ScatterSchedule s = scatter_schedule(ids, rows, row);
+        if (!s.runs) continue;
+        assert_true(s.runs << s.shift >= rows && (s.runs - 1) << s.shift < rows);
+        assert_true(s.chunk <= UINT16_MAX && s.runs <= 1024);
+        assert_true(scatter_scratch(&s) * 8 <= (uint64_t)(ids + rows) * (uint64_t)row * 4);
+        if (s.runs > 512) assert_true(scatter_balance(&s, 64) > 0.88);
+      }
+}
+
 static void decides_orders(void **state) {
   GridSortSchedule s = grid_sort_schedule(&grid, 3, 43);
   assert_int_equal(s.tile, 64);
@@ -529,6 +548,7 @@ int main(void) {
       cmocka_unit_test(decides_columns),
       cmocka_unit_test(decides_tiles),
       cmocka_unit_test(decides_orders),
+      cmocka_unit_test(decides_on_sorted_ids),
       cmocka_unit_test(orders_cover_every_shape),
       cmocka_unit_test(decides_maps),
       cmocka_unit_test(decides_vectors),

@@ -122,6 +122,12 @@ entry moves(x : f32[60, 200], y : f32[60, 150], i : i32[500], t : f32[200, 40]) 
   return a = concat([x, y], axis = 1), b = concat([x, x], axis = 0), c = pad(x, [1, 2], [3, 0], 0.5),
          d = gather(t, abs(i) % 200), e = one_hot(abs(i) % 40, 40), f = reshape(x, [120, 100])
 }
+entry many_ids(i : i32[9000], d : f32[9000, 8], k : i32[n <= 8300, 2], h : bf16[n, 2, 8]) {
+  t = ones([700, 8])
+  u = bf16(t)
+  return a = grad(sum(gather(t, abs(i) % 700) * d), t),
+         b = grad(sum(f32(gather(u, abs(k) % 700) * h)), u)
+}
 
 # ---- windows over images ----
 entry conv_bias(x : f32[3, 6, 17, 19], w : f32[10, 6, 3, 3], b : f32[10, 1, 1], r : f32[3, 10, 17, 19]) {
