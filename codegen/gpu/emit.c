@@ -5,10 +5,11 @@
 #include "codegen/gpu/emit.h"
 
 extern const char cuda_text_device[], cuda_text_device_sm90a[], cuda_text_gemm[],
-    cuda_text_gemm_ring[], cuda_text_thin[], cuda_text_thin_quantized[], cuda_text_gemm_quantized[],
-    cuda_text_attention[], cuda_text_tensor[], cuda_text_tensor_quantized[],
-    cuda_text_thin_tensor[], cuda_text_thin_tensor_quantized[], cuda_text_tensor_attention[],
-    cuda_text_wgmma[], cuda_text_wgmma_attention[], cuda_text_split_attention[], cuda_text_conv[],
+    cuda_text_gemm_ring[], cuda_text_thin[], cuda_text_thin_quantized[],
+    cuda_text_quantized_pairs[], cuda_text_gemm_quantized[], cuda_text_attention[],
+    cuda_text_tensor[], cuda_text_tensor_quantized[], cuda_text_thin_tensor[],
+    cuda_text_thin_tensor_quantized[], cuda_text_tensor_attention[], cuda_text_wgmma[],
+    cuda_text_wgmma_attention[], cuda_text_split_attention[], cuda_text_conv[],
     cuda_text_conv_ring[], cuda_text_conv_box[], cuda_text_filter_ring[], cuda_text_filter_box[],
     cuda_text_depthwise[], cuda_text_tensor_conv[], cuda_text_tensor_box[], cuda_text_wgmma_conv[],
     cuda_text_wgmma_conv_image[], cuda_text_wgmma_filter_copied[], shared_text_math[],
@@ -82,6 +83,7 @@ const Sections *cuda_library(Arena *a) {
                                cuda_text_gemm_ring,
                                cuda_text_thin,
                                cuda_text_thin_quantized,
+                               cuda_text_quantized_pairs,
                                cuda_text_gemm_quantized,
                                cuda_text_tensor,
                                cuda_text_tensor_quantized,

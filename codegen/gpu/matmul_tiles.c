@@ -97,19 +97,19 @@ static const char *rounding(const GridProduct *p) {
   return p->s.in == DT_F16 ? "RoundF16" : p->s.in == DT_BF16 ? "RoundBf16" : "Identity<f32>";
 }
 
-/* The same on tensor cores: bf16 is rounded as numbers are packed, which is enough. */
-static const char *tensor_rounding(const GridProduct *p) {
-  return p->s.in == DT_F16 ? rounding(p) : "Identity<f32>";
+/* The same on tensor cores, where it makes two at once. */
+static const char *pairs(const GridProduct *p) {
+  return p->s.in == DT_F16 ? "PairsF16" : "PairsBf16";
 }
 
 static void print_thin_quantized_tensor(Gen *g, Text *x, const GridProduct *p) {
   text_line(x,
             "typedef QuantizedThinTensorTile<%s, %s, Quantized%d, %s, %lld, %lld, %lld, %lld, %d, "
             "%d, %d, %lld, %lld, %lld> Tile;",
-            g->index, cuda_mma(p->s.in), p->s.bits, tensor_rounding(p), (long long)p->s.m,
-            (long long)p->s.n, (long long)p->s.k, (long long)p->s.group, p->s.copy_b,
-            p->s.threads / WARP, grid_thin_tensor_steps(&p->s), (long long)p->s.a_row,
-            (long long)p->s.b_row, part_length(p));
+            g->index, cuda_mma(p->s.in), p->s.bits, pairs(p), (long long)p->s.m, (long long)p->s.n,
+            (long long)p->s.k, (long long)p->s.group, p->s.copy_b, p->s.threads / WARP,
+            grid_thin_tensor_steps(&p->s), (long long)p->s.a_row, (long long)p->s.b_row,
+            part_length(p));
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
@@ -117,9 +117,9 @@ static void print_quantized_tensor(Gen *g, Text *x, const GridProduct *p) {
   text_line(x,
             "typedef QuantizedTensorTile<%s, %s, Quantized%d, %s, %lld, %lld, %lld, %lld, %s, %d, "
             "%d, %d, %d, %d, %d, %lld, %lld, %s> Tile;",
-            g->index, cuda_mma(p->s.in), p->s.bits, tensor_rounding(p), (long long)p->s.m,
-            (long long)p->s.n, (long long)p->s.k, (long long)p->s.group, p->s.tb ? "true" : "false",
-            p->s.bm, p->s.bn, p->s.wm, p->s.wn, p->s.copy_a, p->s.copy_b, (long long)p->s.a_row,
+            g->index, cuda_mma(p->s.in), p->s.bits, pairs(p), (long long)p->s.m, (long long)p->s.n,
+            (long long)p->s.k, (long long)p->s.group, p->s.tb ? "true" : "false", p->s.bm, p->s.bn,
+            p->s.wm, p->s.wn, p->s.copy_a, p->s.copy_b, (long long)p->s.a_row,
             (long long)p->s.b_row, rows_bounded(p) ? "true" : "false");
   text_line(x, "extern __shared__ __align__(128) char smem[];");
 }

@@ -30,12 +30,13 @@ int grid_ring_bytes(const GridProductSchedule *p) {
   return (a + b) * size;
 }
 
-/* Bytes of a load of a quantized B's integers: as many as leave each thread one, in one group. */
+/* Bytes of a load of a quantized B's integers: as many as leave each thread one, in one group. Rows
+   of f32 in shared memory are stored four at a time. */
 static int quantized_copy(const GridProductSchedule *p) {
   enum { WORD = 4, MOST = 8 };
   const int depth = p->tensor ? STAGE_ROW / dtype_size(p->in) : GEMM_DEPTH;
   const int numbers = 8 / p->bits, all = p->bn * depth / numbers;
-  int bytes = p->tb ? MOST : WORD;
+  int bytes = p->tb || p->tensor ? MOST : WORD;
   while (bytes > (p->tb ? WORD : 1) &&
          (p->b_row % bytes || all < bytes * p->threads || (p->tb && p->group < bytes * numbers)))
     bytes /= 2;
@@ -172,10 +173,12 @@ static void choose_tensor_tile(const GridMachine *machine, GridProductSchedule *
   static const struct Tile {
     int bm, bn, wm, wn;
   } copied[] = {{128, 256, 64, 64}, {128, 128, 64, 64}, {64, 64, 32, 32}, {32, 32, 16, 16}},
-    made[] = {{128, 256, 64, 64}, {128, 128, 32, 64}, {64, 64, 32, 32}, {32, 32, 16, 16}};
-  for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
+    made[] = {{128, 256, 64, 64}, {128, 128, 32, 64}, {64, 128, 32, 64}, {64, 64, 32, 32},
+              {32, 128, 16, 32},  {32, 64, 16, 32},   {32, 32, 16, 16}};
+  const size_t n = p->bits ? sizeof made / sizeof *made : sizeof copied / sizeof *copied;
+  for (size_t i = 0; i < n; i++) {
     const struct Tile *t = p->bits ? &made[i] : &copied[i];
-    if (p->bits && t->bm > made[3].bm && t->bm >= 2 * p->m) continue;
+    if (p->bits && t->bm > made[n - 1].bm && t->bm >= 2 * p->m) continue;
     p->bm = t->bm, p->bn = t->bn, p->wm = t->wm, p->wn = t->wn;
     p->shared = STAGE_ROW * (PIPELINE_STAGES * p->bm + (p->bits ? 2 : PIPELINE_STAGES) * p->bn);
     if (p->shared <= machine->shared && fills(machine, p)) break;

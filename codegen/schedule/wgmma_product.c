@@ -76,7 +76,7 @@ static double wgmma_time(const GridMachine *machine, const GridProductSchedule *
 
 /* Times of tensor cores are in fma of tf32, of which they do half as many as of 2 bytes. */
 bool product_dequantizes(const GridMachine *machine, const GridProductShape *s) {
-  enum { HALF = 2, NUMBER = 5, ISSUE = 4 }; /* instructions of a warp for 32 numbers; a clock */
+  enum { HALF = 2, NUMBER = 3, ISSUE = 4 }; /* instructions of a warp for 32 numbers; a clock */
   if (s->bits == 4 && s->k % 2) return false;
   const GridProductSchedule p = grid_product_schedule(machine, s);
   if (p.thin) return true; /* it takes the time of its bytes */

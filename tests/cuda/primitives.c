@@ -188,6 +188,24 @@ static void pack_f16(const uint32_t *in, uint32_t *out) {
     out[t] = half_of(rounded(number(in[192 + t]), 10)) | half_of(rounded(number(in[256 + t]), 10))
                                                              << 16;
 }
+/* Both halves of words of a, b and c: of sums that are small, too. */
+static void fma_pair(const uint32_t *in, uint32_t *out, char kind) {
+  for (int t = 0; t < THREADS; t++) {
+    out[t] = 0;
+    for (int h = 0; h < 2; h++) {
+      const double x =
+          element(kind, in + t, h) * element(kind, in + 64 + t, h) + element(kind, in + 128 + t, h);
+      const double least = ldexp(nearbyint(ldexp(x, 24)), -24); /* of f16 below 2^-14 */
+      const uint32_t bits = kind == 'b'         ? word((float)rounded(x, 7)) >> 16
+                            : x == 0            ? 0
+                            : fabs(x) < 0x1p-14 ? (x < 0) << 15 | (uint32_t)ldexp(fabs(least), 24)
+                                                : half_of(rounded(x, 10));
+      out[t] |= bits << 16 * h;
+    }
+  }
+}
+static void fma_bf16x2(const uint32_t *in, uint32_t *out) { fma_pair(in, out, 'b'); }
+static void fma_f16x2(const uint32_t *in, uint32_t *out) { fma_pair(in, out, 'h'); }
 static void exp2_approximate(const uint32_t *in, uint32_t *out) {
   for (int t = 0; t < THREADS; t++) out[t] = word((float)exp2(number(in[192 + t])));
 }
@@ -196,9 +214,9 @@ static const struct Row {
   const char *kernel;
   void (*want)(const uint32_t *in, uint32_t *out);
   int words; /* that the kernel writes */
-  char
-      fill; /* 'w': any words; b, h, t: operands of tensor_fma, in bf16, f16, f32; p: as t, of which
-               the kernel makes words; e: as t, results may be a few units in the last place off */
+  char fill; /* 'w': any words; b, h, t: operands of tensor_fma, in bf16, f16, f32; p: as t, of
+                which the kernel makes words; B, H: as b, h, likewise; e: as t, results may be a few
+                units in the last place off */
 } rows[] = {
     {"k_vec", vec, 256, 'w'},
     {"k_block_sync", block_sync, 64, 'w'},
@@ -220,6 +238,8 @@ static const struct Row {
     {"k_tensor_fma_tf32", tensor_fma_tf32, 128, 't'},
     {"k_pack_bf16", pack_bf16, 64, 'p'},
     {"k_pack_f16", pack_f16, 64, 'p'},
+    {"k_fma_bf16x2", fma_bf16x2, 64, 'B'},
+    {"k_fma_f16x2", fma_f16x2, 64, 'H'},
     {"k_exp2_approximate", exp2_approximate, 64, 'e'},
 };
 
@@ -233,14 +253,14 @@ static uint32_t next(uint64_t *s) {
 /* Operands of magnitudes around 1, with all bits of their significands; sums in f32. */
 static uint32_t operand(uint64_t *s, char kind) {
   uint32_t r = next(s), e = next(s) % 5;
-  if (kind == 'b') return (r & 0x807f) | (125 + e) << 7;
-  if (kind == 'h') return (r & 0x83ff) | (13 + e) << 10;
+  if (kind == 'b' || kind == 'B') return (r & 0x807f) | (125 + e) << 7;
+  if (kind == 'h' || kind == 'H') return (r & 0x83ff) | (13 + e) << 10;
   return (r & 1) << 31 | (r >> 1 & 0x7fffff) | (125 + e) << 23;
 }
 
 static void fill(uint32_t *in, char kind, uint64_t *s) {
   for (int i = 0; i < WORDS; i++) {
-    bool halves = (kind == 'b' || kind == 'h') && i < 192;
+    bool halves = strchr("bhBH", kind) && i < 192;
     in[i] = kind == 'w'              ? next(s) << 1 ^ next(s)
             : halves                 ? operand(s, kind) | operand(s, kind) << 16
             : kind == 't' && i < 192 ? operand(s, 't') & ~0x1fffu /* as the hardware reads it */
@@ -251,7 +271,7 @@ static void fill(uint32_t *in, char kind, uint64_t *s) {
 /* What a sum of 17 terms of at most 256 may lose in f32, whichever way it is rounded on the way;
    two units in the last place of 2^x; else nothing. */
 static bool near(char fill, uint32_t x, uint32_t y) {
-  if (fill == 'w' || fill == 'p') return x == y;
+  if (strchr("wpBH", fill)) return x == y;
   double off = fabs(number(x) - number(y));
   return off <= (fill == 'e' ? 0x1p-22 * fabs(number(y)) : 17 * 0x1p-13);
 }

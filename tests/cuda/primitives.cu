@@ -100,6 +100,9 @@ FMA(tensor_fma_bf16)
 FMA(tensor_fma_f16)
 FMA(tensor_fma_tf32)
 
+KERNEL(k_fma_bf16x2) { out[threadIdx.x] = fma_bf16x2(in[threadIdx.x], in[64 + threadIdx.x], in[128 + threadIdx.x]); }
+KERNEL(k_fma_f16x2) { out[threadIdx.x] = fma_f16x2(in[threadIdx.x], in[64 + threadIdx.x], in[128 + threadIdx.x]); }
+
 /* in: f32 of magnitudes around 1, from word 192 on, behind operands of tensor_fma */
 KERNEL(k_pack_bf16) {
   out[threadIdx.x] = pack_bf16(number(in[192 + threadIdx.x]), number(in[256 + threadIdx.x]));

@@ -69,17 +69,21 @@ static double product_l2(const Counting *n, const GridProductSchedule *p, double
    side, or of each column's own, whose k-tile of so much depth threads side by side load. */
 static double quantized_lines(const GridProductSchedule *p, double depth) {
   const double of_column = ceil(depth / (p->copy_b * 8.0 / p->bits)); /* threads */
-  return p->tb ? 2 * ceil(WARP / of_column) : 2;
+  if (p->tb) return 2 * ceil(WARP / of_column);
+  return p->copy_b > 4 ? 3 * WARP * p->copy_b / (double)LINE : 2; /* scales have two bytes */
 }
 
-/* Numbers of integers on their way to shared memory: a byte put into place, a difference, a factor,
-   and half of their rounding; loads of integers and of scales. */
+/* Instructions that make two numbers of halves: bytes put into place, of four bits shifted there,
+   by fours; a float of each, of which two are made at once; and factors. */
+static double of_pair(const GridProductSchedule *p) { return p->bits == 8 ? 5 : 4.25; }
+
+/* Numbers of integers on their way to shared memory, with their loads and those of scales. */
 static void count_made(Counting *n, const GridProductSchedule *p, double k) {
-  enum { NUMBER = 4, OF_FMA = 2, SCALE = 3 };
+  enum { SCALE = 3 };
   GpuCounts *c = &n->c;
   const double numbers = k * p->bn / WARP, loads = k * p->bn * p->bits / 8 / p->copy_b / WARP;
-  c->fma += OF_FMA * numbers;
-  c->issue += numbers * NUMBER + loads * (2 * (1 + ADDRESS) + SCALE);
+  c->fma += numbers;
+  c->issue += numbers / 2 * of_pair(p) + loads * (2 * (1 + ADDRESS) + SCALE);
   c->accesses += 2 * loads + numbers / 4;
   c->lines += loads * quantized_lines(p, STAGE_ROW / (double)dtype_size(p->in));
 }
@@ -296,15 +300,15 @@ static void count_thin_product(Counting *n, const GridProductSchedule *p) {
   c->l2_bytes += (c->blocks - (double)p->batch) * m * k * size;
 }
 
-/* Numbers of integers in registers for tensor cores: of two, bytes put into place, differences,
-   factors and what packs them; a load of the scales of a group, which are shifted into place. */
+/* Numbers of integers in registers for tensor cores; a load of the scales of a group, which are put
+   into both halves of words. */
 static void count_made_in_registers(Counting *n, const GridProductSchedule *p) {
-  enum { PAIR = 7, OF_FMA = 4, UNIT = 64 };
+  enum { UNIT = 64 };
   GpuCounts *c = &n->c;
   const double pairs = (double)p->k * p->bn / 2 / WARP, columns = p->bn / 8.0;
   const double groups = (double)p->k / (p->group < UNIT ? (double)p->group : UNIT);
-  c->fma += OF_FMA * pairs;
-  c->issue += PAIR * pairs + groups * (columns + 1 + ADDRESS);
+  c->fma += 2 * pairs;
+  c->issue += of_pair(p) * pairs + groups * (columns + 1 + ADDRESS);
   c->accesses += groups;
   c->lines += groups * columns * 16 / LINE;
 }

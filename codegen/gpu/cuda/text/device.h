@@ -182,6 +182,19 @@ INL uint32_t bits_within(uint32_t x, uint32_t mask, uint32_t y) {
   asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(r) : "r"(x), "r"(mask), "r"(y));
   return r;
 }
+/* section fma_bf16x2 */
+/* a * b + c of both halves of words, each rounded once. */
+INL uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t r;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+  return r;
+}
+/* section fma_f16x2 */
+INL uint32_t fma_f16x2(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t r;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+  return r;
+}
 /* section warp_sync block_sync */
 INL void warp_sync() { __syncwarp(ALL); }
 INL void block_sync() { __syncthreads(); }

@@ -54,7 +54,11 @@ struct QuantizedSide {
       if (!is_load(p) || !((SIZE % EDGE == 0 && size == SIZE) || n < size) || !((K % BK == 0 && depth == K) || k < depth))
         continue;
       if (DOWN) {
-        word[p].at[0] = *(const typename Bytes<COLUMNS>::Type *)(from.q + (I)(k / Q::NUMBERS) * ROW + n);
+        const uint8_t *const at = from.q + ((I)(k / Q::NUMBERS) * ROW + n);
+        if (COLUMNS > 4)
+          word[p] = *(const Vec<uint32_t, WORDS> *)at;
+        else
+          word[p].at[0] = *(const typename Bytes<COLUMNS < 4 ? COLUMNS : 4>::Type *)at;
         if (p < SCALES) scale[p] = *(const Vec<uint16_t, COLUMNS> *)(from.s + (I)((from.within + k) / GROUP) * ROW + n);
       } else {
         word[p] = *(const Vec<uint32_t, WORDS> *)(from.q + (I)n * ROW + k / Q::NUMBERS);
@@ -76,8 +80,12 @@ struct QuantizedSide {
       }
     }
   }
-  /* The same for tensor cores: of 2 bytes each, in the k-tile that Tile, a SmemTile, describes. E rounds them, too. */
-  template <typename E, typename Tile> __device__ __forceinline__ void store_packed(char *to) {
+  /* The same for tensor cores: of 2 bytes each, in the k-tile that Tile, a SmemTile, describes. P makes two of them
+     (quantized_pairs.h), and rounds them. */
+  template <typename P> INL_MEMBER uint32_t scales(const Vec<uint16_t, COLUMNS> &s, int l) {
+    return P::scales(s.at[l], s.at[DOWN && COLUMNS > 1 ? l + 1 : l]);
+  }
+  template <typename P, typename Tile> __device__ __forceinline__ void store_packed(char *to) {
     enum { MOST = 8, LINE = DOWN ? COLUMNS : DEEP < MOST ? DEEP : MOST, PAIRS = (LINE + 1) / 2 }; /* side by side there */
 #pragma unroll
     for (int p = 0; p < EACH; p++) {
@@ -88,8 +96,11 @@ struct QuantizedSide {
         Vec<uint32_t, PAIRS> x;
 #pragma unroll
         for (int l = 0; l < LINE; l += 2) {
-          const f32 first = made(p, DOWN ? l : 0, DOWN ? d : d + l);
-          x.at[l / 2] = E::pack(first, LINE == 1 ? first : made(p, DOWN ? l + 1 : 0, DOWN ? d : d + l + 1));
+          const int next = LINE == 1 ? l : l + 1; /* bytes and numbers in them, of both */
+          const int i = DOWN ? l : (d + l) / Q::NUMBERS, half = (DOWN ? d : d + l) % Q::NUMBERS;
+          const int j = DOWN ? next : (d + next) / Q::NUMBERS, other = (DOWN ? d : d + next) % Q::NUMBERS;
+          const uint32_t integers = Q::template pair<P>(word[p].at[i / 4], i % 4, half, word[p].at[j / 4], j % 4, other);
+          x.at[l / 2] = P::scaled(integers, scales<P>(scale[p % SCALES], DOWN ? l : 0));
         }
         char *const at = to + (DOWN ? Tile::swizzle(k + d, n * 2) : Tile::swizzle(n, (k + d) * 2));
         if (LINE == 1)

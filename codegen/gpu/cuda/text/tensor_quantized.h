@@ -3,14 +3,14 @@
    integers and scales of the two behind it are on their way to registers. Contract: as of tensor.h; a number is that of
    dequantize, so the bits are those of the product of the dequantized matrix. */
 /* section QuantizedTensorTile */
-template <typename I, typename E, typename Q, typename R, int M, int N, int K, int GROUP, bool TB, int BM, int BN, int WM, int WN,
+template <typename I, typename E, typename Q, typename P, int M, int N, int K, int GROUP, bool TB, int BM, int BN, int WM, int WN,
           int COPY_A, int COPY_B, int A_ROW, int B_ROW, bool ANY_M>
 struct QuantizedTensorTile : TensorTile<I, E, M, N, K, false, TB, BM, BN, WM, WN, COPY_A, 16, A_ROW, B_ROW, ANY_M> {
   typedef TensorTile<I, E, M, N, K, false, TB, BM, BN, WM, WN, COPY_A, 16, A_ROW, B_ROW, ANY_M> Tile;
   typedef typename Tile::A A;
   typedef typename Tile::B B;
   enum { STAGES = Tile::STAGES, DEPTH = Tile::DEPTH, THREADS = Tile::THREADS, TM = Tile::TM, TN = Tile::TN, AHEAD = STAGES - 1 };
-  typedef QuantizedSide<I, Q, R, GROUP, COPY_B, BN, N, K, !TB, B_ROW, DEPTH, THREADS> Side;
+  typedef QuantizedSide<I, Q, Identity<f32>, GROUP, COPY_B, BN, N, K, !TB, B_ROW, DEPTH, THREADS> Side;
 
   INL_MEMBER void load_a(char *smem, int stage, const char *a, int m0, int k0, int rows, int depth) {
     A::template load_async<I, THREADS, COPY_A, Tile::ALL_M, Tile::ALL_K, K * Tile::S % COPY_A != 0>(
@@ -25,7 +25,7 @@ struct QuantizedTensorTile : TensorTile<I, E, M, N, K, false, TB, BM, BN, WM, WN
     block_sync(); /* all have the k-tile, and none reads the one before */
     if (s + AHEAD < tiles) load_a(smem, (s + AHEAD) % STAGES, a, m0, (s + AHEAD) * DEPTH, rows, depth);
     async_commit();
-    if (s + 1 < tiles) next.template store_packed<E, B>(made + (s + 1) % 2 * B::BYTES);
+    if (s + 1 < tiles) next.template store_packed<P, B>(made + (s + 1) % 2 * B::BYTES);
     if (s + 3 < tiles) next.load(pb, n0, (s + 3) * DEPTH, N, depth);
     Tile::step_at_once(c, smem + s % STAGES * A::BYTES, made + s % 2 * B::BYTES, 0);
     Tile::step_at_once(c, smem + s % STAGES * A::BYTES, made + s % 2 * B::BYTES, 1);
@@ -47,7 +47,7 @@ struct QuantizedTensorTile : TensorTile<I, E, M, N, K, false, TB, BM, BN, WM, WN
       if (s < tiles) load_a(smem, s, a, m0, s * DEPTH, rows, depth);
       async_commit();
     }
-    b.template store_packed<E, B>(smem + STAGES * A::BYTES);
+    b.template store_packed<P, B>(smem + STAGES * A::BYTES);
     if (tiles > 2) b.load(pb, n0, 2 * DEPTH, N, depth);
 #pragma unroll 1
     for (int s = 0; s < tiles; s += 2) {

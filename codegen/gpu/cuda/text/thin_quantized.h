@@ -12,6 +12,10 @@ struct Quantized8 {
   INL_MEMBER f32 number(uint32_t word, int byte, int) {
     return bits_f32((i32)choose_bytes(word ^ 0x80808080, 0x4b000000, 0x7650 + byte)) - 8388736.0f; /* 2^23 + 128 */
   }
+  /* Those of byte i of word x and byte j of word y, as P has two of them (quantized_pairs.h). */
+  template <typename P> INL_MEMBER uint32_t pair(uint32_t x, int i, int, uint32_t y, int j, int) {
+    return P::bytes(choose_bytes(x, y, (uint32_t)((4 + j) << 8 | i)));
+  }
 };
 struct Quantized4 {
   enum { NUMBERS = 2 };
@@ -20,6 +24,9 @@ struct Quantized4 {
     const int place = 2 * byte + half, first = place < 5 ? 4 * place : 4 * place - 12;
     const uint32_t bits = bits_within(place < 5 ? word : word >> 12, 15u << first, (uint32_t)(150 - first) << 23);
     return bits_f32((i32)bits) - (f32)((1 << 23 >> first) + 8);
+  }
+  template <typename P> INL_MEMBER uint32_t pair(uint32_t x, int i, int half, uint32_t y, int j, int other) {
+    return P::nibbles(choose_bytes(half ? x >> 4 : x, other ? y >> 4 : y, (uint32_t)((4 + j) << 8 | i)));
   }
 };
 /* section Bytes */

@@ -3,9 +3,9 @@
    number is that of dequantize, so the bits are those of the product of the dequantized matrix. Integers are bytes [K, N],
    of 4 bits two of an even depth in each; scales lie as in thin_quantized.h, of groups of 8 or more.
    V: bytes of a load, one for each of the thread's columns. AHEAD: steps whose loads are under way, a multiple of 4.
-   R: rounds scales and numbers, as of gemm_quantized.h. */
+   P: makes two numbers (quantized_pairs.h). */
 /* section QuantizedThinTensorTile */
-template <typename I, typename E, typename Q, typename R, int M, int N, int K, int GROUP, int V, int WARPS, int AHEAD,
+template <typename I, typename E, typename Q, typename P, int M, int N, int K, int GROUP, int V, int WARPS, int AHEAD,
           int A_ROW, int B_ROW, int LENGTH>
 struct QuantizedThinTensorTile : ThinTensorTile<I, E, M, N, K, false, V, WARPS, A_ROW, B_ROW, LENGTH> {
   typedef ThinTensorTile<I, E, M, N, K, false, V, WARPS, A_ROW, B_ROW, LENGTH> Tile;
@@ -29,9 +29,9 @@ struct QuantizedThinTensorTile : ThinTensorTile<I, E, M, N, K, false, V, WARPS, 
   };
   /* The thread's two numbers of half a step, in its column j. */
   INL_MEMBER uint32_t made(const Vec<uint32_t, WORDS> (&b)[LOADS], const Vec<uint16_t, V> &scales, int j) {
-    const f32 scale = R::get(bf16_to_f32(scales.at[j]));
-    return E::pack(R::get(Q::number(b[0].at[j / 4], j % 4, 0) * scale),
-                   R::get(Q::number(b[LOADS - 1].at[j / 4], j % 4, Q::NUMBERS - 1) * scale));
+    const uint32_t integers =
+        Q::template pair<P>(b[0].at[j / 4], j % 4, 0, b[LOADS - 1].at[j / 4], j % 4, Q::NUMBERS - 1);
+    return P::scaled(integers, P::scales(scales.at[j], scales.at[j]));
   }
   /* As of ThinTensorTile. */
   template <bool WHOLE, int COUNT> INL_MEMBER void steps(f32 (&acc)[V][4], const From &from, int left) {
