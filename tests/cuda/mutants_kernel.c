@@ -70,6 +70,8 @@ bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, UNDER_ALL, "DepthwiseFilter<", "DepthwiseFilter");
   add_text(s, k, UNDER_ALL, "typedef ThinTensorTile<", "ThinTensorTile");
   add_text(s, k, UNDER_ALL, "QuantizedThinTensorTile<", "QuantizedThinTensorTile");
+  add_text(s, k, UNDER_ALL, "QuantizedThinTensorTile<", "Quantized8");
+  add_text(s, k, UNDER_ALL, ", PairsF16,", "PairsF16");
   add_text(s, k, UNDER_ALL, "QuantizedTile<", "QuantizedTile");
   add_text(s, k, UNDER_ALL, "QuantizedTile<", "Quantized8");
   add_text(s, k, UNDER_ALL, "ThinTile<", "ThinTile");
