@@ -66,6 +66,16 @@ static void add_input_scales(Quantize *q, Weight *w, int index) {
   w->input_scale = module_add_global(m, g);
 }
 
+/* Errors are those of weights, which gc has of a file or a model alone: initial values that a run
+   draws tell nothing about trained ones. */
+static void remark_errors(Quantize *q) {
+  if (q->r->opt->floats || q->measures || q->calibrates || !q->r->changes) return;
+  remark(q->r, REMARK_QUANTIZE, "quantize", (Loc){0},
+         "no relative errors: the weights come with the run; --weights=FILE,q%d tells those of a "
+         "file, and --weights=q%d,errors those of products on an entry's data",
+         q->bits, q->bits);
+}
+
 /* ---- what training alone has ---- */
 
 bool passes_leave_out_training(Module *m) {
@@ -313,6 +323,7 @@ bool pass_quantize_weights(PassRun *r) {
     if (!q.measures && !q.calibrates) change_global(&q, &q.w[i], q.to[i]);
     r->changes++;
   }
+  remark_errors(&q);
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(m, k)); k++)
     entry_rebuild(e, q.measures || q.calibrates ? each_measured : each, &q, false, true);

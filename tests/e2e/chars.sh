@@ -50,6 +50,12 @@ quantized 2.13578 w.safetensors "$held" "$here/docs/examples/chars.g"
   rows='--context text.txt[1500:1700] --next text.txt+1[1500:1700]'
   run 0 ./gpt validate $rows --load gpt.safetensors --quiet
   quantized "$(sed -n 's/^loss = //p' out.txt)" gpt.safetensors "$rows" "$@"
+  set -- "$here/docs/examples/lstm.g" -D B=16
+  run 0 "$gc" "$@" -O2 -o lstm
+  run 0 ./lstm train --chars 'text.txt[0:1500]' --next 'text.txt+1[0:1500]' --steps 250 --seed 3 --save lstm.safetensors --quiet
+  rows='--chars text.txt[1500:1700] --next text.txt+1[1500:1700]'
+  run 0 ./lstm validate $rows --load lstm.safetensors --quiet
+  quantized "$(sed -n 's/^loss = //p' out.txt)" lstm.safetensors "$rows" "$@"
 }
 
 # ---- it writes 300 characters ----

@@ -133,6 +133,7 @@ done
 run 0 "$gc" net.g --weights=w.safetensors,q8 --remarks=quantize -o own
 cp out.txt remarks.txt
 run 0 python3 look.py errors w.safetensors 8
+grep -q 'no relative errors' remarks.txt && fail 'errors are told of a file, and a remark says that there are none'
 run 0 "$gc" net.g --weights=w.safetensors,q4 --remarks=quantize -o own
 cp out.txt remarks.txt
 run 0 python3 look.py errors w.safetensors 4

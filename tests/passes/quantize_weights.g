@@ -1,5 +1,6 @@
 # RUN: %gc %s --weights=q8 --remarks=quantize --emit=ir -O0 -o %t.ir 2> %t.log && FileCheck-14 %s < %t.log
 # RUN: FileCheck-14 %s --check-prefix=IR < %t.ir
+# RUN: %gc %s --weights=w4,errors --remarks=quantize --emit=ir -o %t.ir 2>&1 | FileCheck-14 %s --check-prefix=MEASURED
 # RUN: %gc %s --weights=w8 --precision=bf16 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=LOW
 # RUN: %gc %s --weights=q8 --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=WIDE
 # RUN: %gc %s --weights=q8 --target=cuda --emit=ir 2>&1 | FileCheck-14 %s --check-prefix=GPU
@@ -30,6 +31,9 @@ entry stays(x : f32[2, 4, 64]) {
 # CHECK-NEXT: half stays bf16[64,8]: only f32 is quantized [quantize-missed]
 # CHECK-NEXT: own stays f32[64,8]: more than products and gathers read it [quantize-missed]
 # CHECK-NEXT: v is i8[64,64] with scales: 4352 bytes of 16384 [quantize]
+# CHECK-NEXT: {{^}}remark: no relative errors: the weights come with the run; --weights=FILE,q8 tells those of a file, and --weights=q8,errors those of products on an entry's data [quantize]
+
+# MEASURED-NOT: no relative errors
 
 # IR-DAG: param @w : f32[64,64]
 # IR-DAG: param @w.scale : f32[64]
