@@ -82,6 +82,8 @@ struct Target {
   bool strided_attention; /* reads operands behind views, and stores results transposed */
   bool runs_beside;       /* what else there is to do can run beside a step: kernels rarely fill the
                              device,       and the host's threads wait */
+  int sums_together;      /* long sums of values of one shape that a kernel adds up at most; 0, 1:
+                             each has its own */
   int max_fused_ops;      /* in one kernel */
 };
 

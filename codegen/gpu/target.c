@@ -66,6 +66,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .transposed_operand = cuda_transposed_operand,
                   .rounds_operand = cuda_rounds_operand,
                   .runs_beside = true,
+                  .sums_together = 8,
                   .max_fused_ops = 64};
   /* 128 blocks: about one for each multiprocessor of an A100 (108) or H100 (132), so that a
      schedule does not depend on the device. 99 KiB: what every architecture from sm_80 on grants a

@@ -6,9 +6,9 @@
    program order where form and shapes allow, and a reshape that keeps a product's last axis joins
    the product, for the sake of what reads it; views of attention's operands and transposes of its
    results join it where the target asks for it; then groups over the same rows of the same value,
-   and groups of scalars, join side by side, and updates join the maps whose results they write,
-   where the target asks for it. Each body of a loop is grouped for itself; what it reads from
-   outside comes in as it is. */
+   groups of scalars, and long sums over one shape, join side by side, and updates join the maps
+   whose results they write, where the target asks for it. Each body of a loop is grouped for
+   itself; what it reads from outside comes in as it is. */
 #include "passes/fuse/fuse_impl.h"
 
 /* ---- joining ---- */
@@ -174,6 +174,24 @@ static void join_beside(Fuse *f) {
   }
 }
 
+/* Each with the last one of its shape that has room. */
+static void join_sums(Fuse *f) {
+  VEC(FusionGroup *) last = {0}; /* of each shape */
+  for (uint32_t i = 0; i < f->block->ops.n; i++) {
+    const Op *op = op_at(f->e, f->block->ops.at[i]);
+    FusionGroup *u = f->unit[op->id];
+    if (!u || u->root != op || !fuse_is_long_sum(f, u)) continue;
+    uint32_t k = 0;
+    while (k < last.n && !type_same_dims(last.at[k]->domain, u->domain)) k++;
+    if (k == last.n)
+      vec_push(f->a, &last, u);
+    else if (fuse_sums_together(f, last.at[k], u) && joins_beside(f, last.at[k], u))
+      join(f, last.at[k], u);
+    else
+      last.at[k] = u;
+  }
+}
+
 /* With the reshapes between them. */
 static void join_update(Fuse *f, const Op *op) {
   FusionGroup *u = fuse_updated(f, op), *own;
@@ -249,6 +267,7 @@ static void group(Fuse *f, const Block *block) {
     join_producers(f, op);
   }
   join_beside(f);
+  join_sums(f);
   for (uint32_t i = 0; i < block->ops.n; i++) join_update(f, op_at(f->e, block->ops.at[i]));
   release_reshapes(f);
   fuse_release_views(f);

@@ -99,6 +99,12 @@ void fuse_release_views(Fuse *f);
 /* The map whose result the dynamic_update writes, and which may write it there itself; or NULL. */
 FusionGroup *fuse_updated(const Fuse *f, const Op *op);
 
+/* ---- sums.c ---- */
+/* The group is the sum of one long row, or several that fuse_sums_together let join. */
+bool fuse_is_long_sum(const Fuse *f, const FusionGroup *u);
+/* Two such groups of one domain may share a kernel: no value is live for longer. */
+bool fuse_sums_together(const Fuse *f, const FusionGroup *a, const FusionGroup *b);
+
 /* ---- build.c ---- */
 void fuse_build(Fuse *f, Entry *e);
 
