@@ -170,8 +170,20 @@ static void count_rows(FlashPrinter *p) {
   p->bounded_keys = type_extent(k, row) != NULL;
   p->rows = dims_text(p->g, gr->e, q, row, row + 1);
   p->keys = dims_text(p->g, gr->e, k, row, row + 1);
-  p->blocks = p->bounded_rows ? text_ceil_div(p->g->a, p->rows, p->a.block)
-                              : arena_printf(p->g->a, "%lld", (long long)p->s.blocks);
+  p->blocks = p->s.finest > 1   ? "blocks"
+              : p->bounded_rows ? text_ceil_div(p->g->a, p->rows, p->a.block)
+                                : arena_printf(p->g->a, "%lld", (long long)p->s.blocks);
+}
+
+/* Declares `blocks` of `step` queries where blocks may be divided in `parts`. */
+static void print_parts(const FlashPrinter *p, Text *x) {
+  const Attention *a = &p->a;
+  const Type *q = value_type(a->gr->e, a->op->operands[0]);
+  if (p->s.finest == 1) return;
+  text_line(x, "const long parts = attention_parts(nt, %s, %s, %lld, %d, %d), step = %lld / parts;",
+            dims_text(p->g, a->gr->e, q, 0, q->rank - 2), p->rows, (long long)a->block, p->s.finest,
+            a->causal, (long long)a->block);
+  text_line(x, "const long blocks = (%s + step - 1) / step;", p->rows);
 }
 
 /* Declares the thread's units where they do not take equal time. */
@@ -183,7 +195,8 @@ static void print_shares(const FlashPrinter *p, Kernel *k) {
   const char *heads = dims_text(p->g, a->gr->e, of, 0, of->rank - 2);
   k->units = p->s.units;
   if (!a->grad) {
-    text_line(x, "const long heads = %s, blocks = %s;", heads, p->blocks);
+    text_line(x, "const long heads = %s;", heads);
+    if (p->s.finest == 1) text_line(x, "const long blocks = %s;", p->blocks);
     text_line(x, "const long u0 = attention_share(t, nt, heads, blocks, 1);");
     text_line(x, "const long u1 = attention_share(t + 1, nt, heads, blocks, 1);");
     return;
@@ -235,7 +248,9 @@ void cpu_attention(Gen *g, const Group *gr) {
   kernel_schedule(k, &attention_kind, &p.s, sizeof p.s);
   const char *all = arena_printf(g->a, "%lld", (long long)p.s.all_units);
   count_rows(&p);
-  if (group_is_bounded(gr)) { /* heads of queries in blocks; of gradients, heads of keys */
+  print_parts(&p, &k->text);
+  if (group_is_bounded(gr) ||
+      p.s.finest > 1) { /* heads of queries in blocks; of gradients, heads of keys */
     const Type *heads = value_type(gr->e, a->op->operands[a->grad ? 2 : 0]);
     all = dims_text(g, gr->e, heads, 0, heads->rank - 2);
     if (!a->grad) all = text_product(g->a, all, p.blocks);

@@ -25,18 +25,24 @@ static int64_t panel_width(const FlashPrinter *p, int64_t n) {
   return attention_panel(p->machine, p->a.compute, n);
 }
 
-static void product_calls(FlashPrinter *p, Text *x, const RowPanel *m, int64_t width, const char *b,
-                          const char *c, const char *panels) {
-  int64_t B = p->a.block, last = m->extent % B, whole = m->extent / B;
-  bool height[BLOCK_ROWS + 1] = {false};
-  for (int h = 1; m->bounded && h <= BLOCK_ROWS; h++) height[h] = true;
-  for (int64_t n = 0; n <= whole && n <= m->together; n++)
+/* Rows that a panel may have, of up to `together` blocks of B rows. */
+static void find_heights(const RowPanel *m, int64_t B, int64_t together, bool *height) {
+  int64_t last = m->extent % B, whole = m->extent / B;
+  for (int64_t n = 0; n <= whole && n <= together; n++)
     for (int i = 0; i < 2; i++) {
       int64_t rows = n * B + (i ? last : 0);
-      if (i && n == m->together) continue;
+      if (i && n == together) continue;
       if (rows >= BLOCK_ROWS) height[BLOCK_ROWS] = true;
       height[rows % BLOCK_ROWS] = true;
     }
+}
+
+static void product_calls(FlashPrinter *p, Text *x, const RowPanel *m, int64_t width, const char *b,
+                          const char *c, const char *panels) {
+  bool height[BLOCK_ROWS + 1] = {false};
+  for (int h = 1; m->bounded && h <= BLOCK_ROWS; h++) height[h] = true;
+  for (int parts = 1; parts <= p->s.finest; parts *= 2)
+    find_heights(m, p->a.block / parts, m->together * parts, height);
   const char *other = "", *T = p->a.T;
   for (int h = BLOCK_ROWS; h > 0; h--) {
     if (!height[h]) continue;
@@ -347,11 +353,13 @@ void flash_open_units(FlashPrinter *p, Text *x) {
 
 void flash_declare_unit(const FlashPrinter *p, Text *x) {
   long long B = p->a.block, group = p->a.group, together = p->s.together;
-  text_line(x, "const long head = u / %s, first = u %% %s, i0 = first * %lld;", p->blocks,
-            p->blocks, B);
+  const char *step = p->s.finest > 1 ? "step" : arena_printf(x->a, "%lld", B);
+  const char *most_blocks = arena_printf(x->a, p->s.finest > 1 ? "%lld * parts" : "%lld", together);
+  text_line(x, "const long head = u / %s, first = u %% %s, i0 = first * %s;", p->blocks, p->blocks,
+            step);
   text_line(x, "const long left = %s - first < u1 - u ? %s - first : u1 - u;", p->blocks,
             p->blocks);
-  text_line(x, "const long whole = left < %lld ? left : %lld;", together, together);
+  text_line(x, "const long whole = left < %s ? left : %s;", most_blocks, most_blocks);
   if (group == 1) {
     text_line(x, "enum { heads = 1 };");
   } else {
@@ -362,7 +370,7 @@ void flash_declare_unit(const FlashPrinter *p, Text *x) {
     text_line(x, "const long heads = all < %lld ? all : %lld;", most, most);
   }
   text_line(x, "next = u + whole * heads;");
-  text_line(x, "const long most = whole * %lld, rows = %s - i0 < most ? %s - i0 : most;", B,
+  text_line(x, "const long most = whole * %s, rows = %s - i0 < most ? %s - i0 : most;", step,
             p->rows, p->rows);
 }
 

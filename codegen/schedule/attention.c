@@ -5,7 +5,8 @@ enum {
   BLOCK = 64,     /* queries and keys: lanes that a row's weights are added up in; half in f64 */
   LEAST = 16,     /* ... where queries, keys or values are long, but not beyond LONG: */
   ROOM = 1 << 17, /* bytes of a block of any of them */
-  LONG = 1024,    /* numbers of queries, keys or values from which on they are long */
+  SHORTEST_PART = 16, /* queries of a part of a block */
+  LONG = 1024,        /* numbers of queries, keys or values from which on they are long */
   /* Columns of the results that a block of threads on a device does: 4 for each of 256 threads, 1
      of long heads. Chosen by count, not measured. */
   PART = 1024,
@@ -61,10 +62,17 @@ AttentionSchedule attention_schedule(const VectorMachine *m, const AttentionShap
   a.together = queries_together(m, s, &tile);
   a.all_units = attention_units(s);
   if (s->grad && a.shared) a.all_units = s->heads / s->group * a.key_blocks + s->heads * a.blocks;
+  a.finest = 1;
+  const int shortest = a.amx ? AMX_ATTENTION_ROWS : SHORTEST_PART;
+  if (flops >= SERIAL_WORK * 4 && !s->grad && !a.long_heads && s->t > shortest &&
+      a.block > shortest)
+    a.finest = (int)a.block / shortest;
   a.units = flops < SERIAL_WORK * 4 ? 1 : a.all_units;
-  if (a.units == 1) a.shared = false, a.all_units = attention_units(s);
+  if (s->causal && a.finest > 1) a.shared = true;
+  if (a.units == 1 && a.finest == 1) a.shared = false, a.all_units = attention_units(s);
   if (a.units > 1 && (s->grad || s->t % a.block == 0 || s->t < a.block))
     a.parts = s->grad ? s->heads / s->group : a.shared ? s->heads : a.all_units;
+  a.units *= a.finest;
   return a;
 }
 
@@ -88,7 +96,12 @@ static int64_t products_of(const AttentionSchedule *a, int threads, int64_t n) {
 }
 
 double attention_balance(const void *schedule, int threads) {
-  const AttentionSchedule *a = schedule;
+  AttentionSchedule fine = *(const AttentionSchedule *)schedule, *a = &fine;
+  if (a->finest > 1) {
+    const int64_t parts = attention_parts(threads, a->heads, a->t, a->block, a->finest, a->causal);
+    a->blocks = ceil_div(a->t, a->block / parts);
+    a->all_units = a->heads * a->blocks;
+  }
   if (!a->shared) return units_balance(a->all_units, threads);
   int64_t heads = a->heads / a->group, queries = a->blocks * a->group, most = 0, end = 0;
   for (int t = 0; t <= threads; t++) {
@@ -121,6 +134,7 @@ const ScheduleKind attention_kind = {"attention", (const ScheduleField[]){FIELD(
                                                                           FIELD(nr),
                                                                           FIELD(blocks),
                                                                           FIELD(key_blocks),
+                                                                          FIELD(finest),
                                                                           FIELD(shared),
                                                                           FIELD(together),
                                                                           FIELD(amx),

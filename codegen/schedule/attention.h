@@ -34,6 +34,7 @@ typedef struct AttentionSchedule {
   bool grad, causal;          /* as of the shape */
   bool amx;                   /* products in tile registers */
   bool shared;                /* attention_share or attention_grad_share says who has which units */
+  int finest; /* parts of a block of queries at most, where threads have few blocks */
   int64_t all_units, units;
   int64_t
       parts; /* where threads divide them, they own slices of what has a row a query; 0: never */

@@ -42,6 +42,19 @@ INL long attention_share(long t, long nt, long heads, long blocks, int causal) {
   while (i * (i + 1) + i + 1 <= 2 * rest) i++;
   return h * blocks + i;
 }
+/* section attention_parts */
+/* Parts of a block of queries, a power of two up to `most`, of `rows` queries of each head, in
+   blocks of `block`: where a thread has few blocks, or with a causal mask few that take equal time,
+   it has parts of one. */
+enum { PARTS_OF_THREAD = 4, CAUSAL_PARTS_OF_THREAD = 16 };
+INL long attention_parts(long nt, long heads, long rows, long block, long most, int causal) {
+  const long enough = nt * (causal ? CAUSAL_PARTS_OF_THREAD : PARTS_OF_THREAD);
+  long parts = 1;
+  if (nt == 1) return 1;
+  while (parts < most && heads * ((rows + block / parts - 1) / (block / parts)) < enough)
+    parts *= 2;
+  return parts;
+}
 /* section attention_grad_whole attention_grad_share: attention_share */
 /* Whether a thread takes all gradients of a head of keys at once. That is five products for each
    block of queries and of keys. Else threads share the blocks of keys, for the gradients by keys
