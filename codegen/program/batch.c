@@ -1,6 +1,7 @@
 /* Batches: small launches that do not depend on each other become one launch: those of one kernel,
    as the updates of a network's biases are; then those of several kernels, as both sums of a
-   norm's gradients, or what is done to queries, keys and a cache.
+   norm's gradients, or what is done to queries, keys and a cache; behind stacks (stack.c) short
+   kernels of any others.
    Contract: results keep their bits, since every block of threads does what it did. A launch waits
    for the last one of its batch; it may pass what touches none of its bytes, and bytes that are
    dead behind it are dead behind the batch. Launches in loops, and on several streams, stay.
@@ -9,6 +10,7 @@
 #include "codegen/program/launch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
   SMALL = 4096,    /* blocks of a launch; those of more take long beside the time of a launch */
@@ -19,8 +21,13 @@ enum {
   SMALL_MIXED = 1024,
   SHARED = 48 << 10, /* bytes of shared memory that a kernel may declare */
   MOST_MIXED = 8,
-  LEAST_MIXED = 4 /* times that an entry has the mixture, as in each layer, since it is compiled */
+  LEAST_MIXED = 4, /* times that an entry has the mixture, as in each layer, since it is compiled */
+  SHORT = 2 << 10  /* bytes of a kernel's text, which compiles in no time: one mixture will do */
 };
+
+/* Which launches become one: those of one kernel; of several kernels, in mixtures that are
+   frequent; of several short kernels, in any mixture. */
+typedef enum Joins { JOIN_ALIKE, JOIN_FREQUENT, JOIN_SHORT } Joins;
 
 typedef struct Batch {
   VEC(uint32_t) at; /* launches, in order */
@@ -145,16 +152,26 @@ static void drop_rare(Gen *g, const Launches *l, Batch *batch, uint32_t n) {
   }
 }
 
-static void join_launches(Gen *g, Launches *l, bool mixed) {
+/* May be in a batch of this kind; *shared: bytes of shared memory that it declares in a mixture. */
+static bool may_join(Gen *g, const Kernel *k, Joins how, int64_t *shared) {
+  *shared = 0;
+  if (k->grid > (how == JOIN_ALIKE ? SMALL : SMALL_MIXED) || !k->grid || k->variant ||
+      k->collective || k->signals || !k->nargs)
+    return false;
+  if (how == JOIN_ALIKE) return true;
+  if (how == JOIN_SHORT && (k->mixed || strlen(kernel_body(g, k)) > SHORT)) return false;
+  *shared = g->print->mix_shared(k);
+  return *shared >= 0;
+}
+
+static void join_launches(Gen *g, Launches *l, Joins how) {
+  const bool mixed = how != JOIN_ALIKE;
   VEC(Batch) batches = {0};
   uint32_t *of = ARENA_ARRAY(g->a, uint32_t, l->at.n + 1); /* by launch: 1 + its batch, or 0 */
   for (uint32_t i = 0; i < l->at.n; i++) {
     const Kernel *k = l->at.at[i].kernel;
-    if (k->grid > (mixed ? SMALL_MIXED : SMALL) || k->variant || k->collective || k->signals ||
-        !k->nargs)
-      continue;
-    const int64_t shared = mixed ? g->print->mix_shared(k) : 0;
-    if (shared < 0 || !k->grid) continue;
+    int64_t shared;
+    if (!may_join(g, k, how, &shared)) continue;
     Batch alone = {.body = kernel_body(g, k),
                    .args = (uint32_t)k->nargs,
                    .shared = shared,
@@ -178,7 +195,7 @@ static void join_launches(Gen *g, Launches *l, bool mixed) {
     vec_push(g->a, &batches, alone);
     of[i] = batches.n;
   }
-  if (mixed && batches.n) drop_rare(g, l, batches.at, batches.n);
+  if (how == JOIN_FREQUENT && batches.n) drop_rare(g, l, batches.at, batches.n);
   VEC(Launch) kept = {0};
   for (uint32_t i = 0; i < l->at.n; i++) {
     const Batch *b = of[i] ? &batches.at[of[i] - 1] : NULL;
@@ -193,7 +210,8 @@ static void join_launches(Gen *g, Launches *l, bool mixed) {
 
 void launches_batch(Gen *g, const Entry *e, Launches *l) {
   if (!g->print->batch || l->loops.n || l->streams > 1) return;
-  join_launches(g, l, false);
-  join_launches(g, l, true);
+  join_launches(g, l, JOIN_ALIKE);
+  join_launches(g, l, JOIN_FREQUENT);
   launches_stack(g, e, l);
+  join_launches(g, l, JOIN_SHORT); /* of those that no stack has taken */
 }

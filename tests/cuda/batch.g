@@ -21,3 +21,10 @@ entry layers(x : f32[300, 70]) {
   for i in 0..5 { y = y * (1 + 0.001 * sum(y, 0)) + 0.001 * sum(y * y, 0) }
   return y
 }
+
+# short kernels of any kinds become one launch, though no other launch is like it; what reads one of them waits
+entry once(x : f32[30], y : f32[40, 5], z : i32[7, 3]) {
+  a = exp(x) * 2
+  b = y + 1 / (1 + y * y)
+  return a, b, c = reverse(z, 1), d = reverse(a, 0), e = z @ i32([[1], [2], [3]])
+}

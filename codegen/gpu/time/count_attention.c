@@ -213,6 +213,7 @@ void count_split_attention(Counting *n, const void *schedule) {
     KEY_LINE =
         16, /* bytes of a load of keys; and instructions for what comes of each of its words */
     LOAD_KEYS = 3, /* instructions of an element on its way to shared memory */
+    SIDE = 4,      /* queries or weights that one load from shared memory brings */
     ROW = 60,      /* of a warp, for a row's maximum or sum: a tree, addresses, exp of a factor */
     TOLD = 2       /* waits for L2: of a block's number, and of what it tells the others */
   };
@@ -237,15 +238,17 @@ void count_split_attention(Counting *n, const void *schedule) {
   const double values = keys * ceil(e / WARP); /* of warps, for all rows that have the lane */
   const double groups = warps * WARP / (e <= 32 ? 32 : e <= 64 || c->threads <= 64 ? 64 : 128);
   const double again = rows < groups ? rows : groups;
-  c->issue = scores + scores / 4 + elements * LOAD_KEYS + loads * ADDRESS + rows * (ROW + 8) +
-             2 * products + again * values * (1 + ADDRESS) +
+  const double of_thread = ceil(rows * keys / c->threads); /* scores, computed side by side */
+  c->issue = scores + scores / SIDE + elements * LOAD_KEYS + loads * ADDRESS + rows * (ROW + 8) +
+             products + products / SIDE + again * values * (1 + ADDRESS) +
              rows * (ROW + 2 * (FUNCTION + ADDRESS)) + warps * START;
-  c->accesses = loads + 2 * elements + scores / 4 + again * values + products + rows * 12;
-  c->wavefronts = loads + 3 * elements + scores / 4 + again * values + products + rows * 12;
+  const double brought = (scores + products) / SIDE + again * values + rows * 12;
+  c->accesses = loads + 2 * elements + brought;
+  c->wavefronts = loads + 3 * elements + brought;
   c->lines = keys * d * size / LINE + again * values + rows * 4;
   c->waits = ceil(d / 64) + ceil(e / 128) - 1; /* the first is for values, too */
   c->l2_waits = TOLD + ceil(steps / WARP / 2);
-  c->chain = d * ADD_CHAIN;
+  c->chain = of_thread < ADD_CHAIN ? d * (ADD_CHAIN - of_thread) : 0; /* others are in between */
   c->shared = (int)((keys * 65 + rows * (65 + keys)) * number);
   c->registers = (int)(keys * number / 4) + OTHER_REGISTERS;
   count_combined(n, s, handed, steps);
