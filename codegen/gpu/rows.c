@@ -49,9 +49,7 @@ const char *cuda_rows_lanes(WarpRows *t, OpKind k, Dtype dt, const char *lanes) 
   return arena_printf(g->a, "%s(%s, %s)", name, lanes, t->c);
 }
 
-/* Replaces (a, i) by (b, j) where that is better, or as good and further left; INT32_MAX: none. And
-   the same over a warp. */
-static const char *best_function(Gen *g, OpKind k, Dtype dt) {
+const char *cuda_rows_best(Gen *g, OpKind k, Dtype dt) {
   const char *T = dtype_compute(dt);
   const char *name = arena_printf(g->a, "%s_%s", dtype_prefix(dt), op_info[k].name);
   gen_helper(g, arena_printf(g->a,
@@ -90,7 +88,7 @@ static void add_arg(WarpRows *t, const Work *w, const char *x, Texts *s) {
   Gen *g = t->r.g;
   Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
   const char *T = dtype_compute(dt), *n = w->name;
-  const char *best = arena_printf(g->a, "%s_best", n), *f = best_function(g, w->kind, dt);
+  const char *best = arena_printf(g->a, "%s_best", n), *f = cuda_rows_best(g, w->kind, dt);
   bool block = t->group == GROUP_BLOCK;
   text_line(block ? &s->start : &s->before, "%s %s_best = 0;", T, n);
   text_line(block ? &s->start : &s->before, "i32 %s_at = INT32_MAX;", n);
@@ -325,6 +323,8 @@ static GridRowsSchedule schedule_of(const CudaTarget *t, const Group *gr) {
                      .elements = rows_elements(gr),
                      .independent = rows_independent(gr),
                      .one_pass = rows_one_pass(gr),
+                     .may_wait = rows_may_wait(gr),
+                     .full = rows_has_full_results(gr),
                      .reductions = rows_reductions(gr),
                      .unroll = cuda_unroll(gr, 32),
                      .width = cuda_width(gr, rows_elements(gr))};

@@ -25,6 +25,9 @@ void cuda_rows_leave(const WarpRows *t, Text *x, const char *first);
    with fewer elements than lanes each is a lane of its own, and they follow each other as in a
    thread. */
 const char *cuda_rows_lanes(WarpRows *t, OpKind k, Dtype dt, const char *lanes);
+/* The function that replaces (a, i) by (b, j) where that is better, or as good and further left;
+   INT32_MAX: none. With _warp behind its name, the same over a warp. */
+const char *cuda_rows_best(Gen *g, OpKind k, Dtype dt);
 /* Which yields have the domain's shape. */
 bool *cuda_rows_full(const RowsPrinter *r);
 /* Prints what follows the last pass: yields of the domain's shape, but for rows in chunks, and one

@@ -1,24 +1,92 @@
 /* Few long rows on the GPU: a block does a chunk, and the last block of a row puts the chunks
-   together, or a second launch where launches of the kernel may run side by side; results that need
-   the sums may have a launch of their own. Contract: as rows.c; a thread reads what the elements
-   that it writes are made of; chunks are added in order, whichever block ends last. */
+   together, or a second launch where launches of the kernel may run side by side, pass by pass;
+   results that need the sums may have a launch of their own. Contract: as rows.c; a thread reads
+   what the elements that it writes are made of; chunks are added in order, whichever block ends
+   last. */
 #include "codegen/gpu/rows.h"
 
 enum { AHEAD = 32 }; /* partial results that a thread has on their way at once */
 
+/* Of an argmax the largest elements; behind them lie their places. */
 static const char *partials(const WarpRows *t, uint32_t work) {
   return arena_printf(t->r.g->a, "scratch + %lld",
-                      (long long)work * t->s.rows * t->s.chunks * PARTIAL);
+                      (long long)(rows_slot(&t->r, work) * t->s.rows * t->s.chunks * PARTIAL));
+}
+
+static const char *places(const WarpRows *t, uint32_t work) {
+  return arena_printf(
+      t->r.g->a, "scratch + %lld",
+      (long long)((rows_slot(&t->r, work) + 1) * t->s.rows * t->s.chunks * PARTIAL));
+}
+
+static const char *type_of(const WarpRows *t, const Work *w) {
+  return rows_is_arg(w) ? "i32" : dtype_compute(value_type(t->r.gr->e, w->x)->dtype);
 }
 
 /* The totals of rows; of one chunk its partial result. */
 static const char *sum_of(const WarpRows *t, uint32_t work) {
-  return arena_printf(t->r.g->a, "scratch + %llu",
-                      (unsigned long long)(t->s.sums + work * (uint64_t)t->s.rows * PARTIAL));
+  return arena_printf(
+      t->r.g->a, "scratch + %llu",
+      (unsigned long long)(t->s.sums + (uint64_t)(rows_slot(&t->r, work) * t->s.rows * PARTIAL)));
 }
 
 static bool even_tiles(const WarpRows *t) {
   return t->r.c % t->s.tile == 0 && !elements_bounded(t);
+}
+
+/* A thread keeps the best of its elements: their places rise. */
+static void take_best(WarpRows *t, const Work *w, Text *x, const char *value) {
+  Gen *g = t->r.g;
+  const Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
+  const char *v = arena_printf(g->a, "v%d", g->names++);
+  const char *best = arena_printf(g->a, "%s_best", w->name);
+  text_line(x, "const %s %s = %s;", dtype_compute(dt), v, value);
+  text_open(x, "if (%s_at == INT32_MAX || %s) {", w->name, reduce_beats(g, w->kind, dt, v, best));
+  text_line(x, "%s = %s;", best, v);
+  text_line(x, "%s_at = (i32)c;", w->name);
+  text_close(x, "}");
+}
+
+static void declare_best(WarpRows *t, const Work *w) {
+  const char *T = dtype_compute(value_type(t->r.gr->e, w->x)->dtype), *n = w->name;
+  Text *row = t->r.p.level[1];
+  text_line(row, "__shared__ %s %s_pv[%d];", T, n, t->s.threads / WARP);
+  text_line(row, "__shared__ i32 %s_pi[%d];", n, t->s.threads / WARP);
+  text_line(row, "%s %s_best = 0;", T, n);
+  text_line(row, "i32 %s_at = INT32_MAX;", n);
+}
+
+/* The best of a block, of what its threads keep: the first one has it as `value` at `place`. */
+static void join_best(WarpRows *t, const Work *w, const char *value, const char *place) {
+  Gen *g = t->r.g;
+  const Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
+  const char *n = w->name, *f = cuda_rows_best(g, w->kind, dt);
+  Text *row = t->r.p.level[1];
+  text_line(row, "%s_warp(%s_best, %s_at);", f, n, n);
+  text_open(row, "if ((int)threadIdx.x %% %d == 0) {", WARP);
+  text_line(row, "%s_pv[threadIdx.x / %d] = %s_best;", n, WARP, n);
+  text_line(row, "%s_pi[threadIdx.x / %d] = %s_at;", n, WARP, n);
+  text_close(row, "}");
+  text_line(row, "block_sync();");
+  text_line(row, "%s %s = 0;", dtype_compute(dt), value);
+  text_line(row, "i32 %s = INT32_MAX;", place);
+  text_line(row, "for (int q = 0; threadIdx.x == 0 && q < %d; q++) %s(%s, %s, %s_pv[q], %s_pi[q]);",
+            t->s.threads / WARP, f, value, place, n, n);
+}
+
+/* What is known of the row before a pass, from the totals of those in front of it. */
+static void known(WarpRows *t, int pass) {
+  RowsPrinter *r = &t->r;
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    if (w->pass < pass)
+      text_line(r->p.level[1], "const %s %s = ((const %s *)(%s))[u];", type_of(t, w), w->name,
+                type_of(t, w), sum_of(t, i));
+  }
+}
+
+static void before(WarpRows *t, int pass) {
+  for (int i = 0; i <= pass; i++) rows_before(&t->r, i);
 }
 
 /* What a thread does for its elements of a tile. */
@@ -27,7 +95,7 @@ typedef struct TileTexts {
   bool writes;               /* there are results of the full shape */
 } TileTexts;
 
-static TileTexts tile_texts(WarpRows *t, const RowLoops *l) {
+static TileTexts tile_texts(WarpRows *t, const RowLoops *l, int pass) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
   const Group *gr = r->gr;
@@ -40,9 +108,16 @@ static TileTexts tile_texts(WarpRows *t, const RowLoops *l) {
   *p->level[2] = text_new(g->a, p->level[1]->indent + 2 + deep);
   printer_drop(p, 2);
   rows_name(r, l->inner, l->ninner);
-  for (uint32_t i = 0; i < r->work.n; i++)
-    text_line(p->level[2], "%s_t[h * %d + (int)threadIdx.x] = %s;", r->work.at[i].name,
-              t->s.threads, rows_addend(r, &r->work.at[i]));
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    if (w->pass != pass) continue;
+    const char *addend = rows_addend(r, w);
+    if (rows_is_arg(w))
+      take_best(t, w, p->level[2], addend);
+    else
+      text_line(p->level[2], "%s_t[h * %d + (int)threadIdx.x] = %s;", w->name, t->s.threads,
+                addend);
+  }
   for (int i = 0; i < gr->nout; i++) {
     if (!full[i]) continue;
     Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
@@ -99,18 +174,18 @@ static int64_t combined_numbers(const WarpRows *t) {
 }
 
 /* Shared memory of each reduction, for a tile of elements, then for partial results. */
-static void declare_tiles(WarpRows *t, Kernel *k) {
+static void declare_tiles(WarpRows *t, Kernel *k, int pass) {
   const int64_t combined = t->ends ? combined_numbers(t) : 0;
   for (uint32_t i = 0; i < t->r.work.n; i++) {
     const Work *w = &t->r.work.at[i];
-    text_line(&k->text, "__shared__ %s %s_t[%lld];",
-              dtype_compute(value_type(t->r.gr->e, w->x)->dtype), w->name,
-              (long long)(t->s.tile > combined ? t->s.tile : combined));
+    if (w->pass == pass && !rows_is_arg(w))
+      text_line(&k->text, "__shared__ %s %s_t[%lld];", type_of(t, w), w->name,
+                (long long)(t->s.tile > combined ? t->s.tile : combined));
   }
 }
 
 /* The block's row, and its chunk from b to e. */
-static void place_chunk(WarpRows *t, Kernel *k) {
+static void place_chunk(WarpRows *t, Kernel *k, int pass) {
   const char *I = t->r.g->index;
   k->grid = t->s.blocks;
   text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;",
@@ -130,23 +205,55 @@ static void place_chunk(WarpRows *t, Kernel *k) {
   } else {
     cuda_rows_leave(t, &k->text, t->s.chunks > 1 ? "b" : "0");
   }
-  declare_tiles(t, k);
+  declare_tiles(t, k, pass);
 }
 
-/* A block evaluates a chunk, and its first warp adds it up, lane by lane. */
-static void chunk(WarpRows *t, const RowLoops *l) {
+/* The first warp adds up a tile, lane by lane. */
+static void add_lanes(WarpRows *t, int pass, bool even) {
+  RowsPrinter *r = &t->r;
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  text_line(row, "block_sync();");
+  text_line(row, "#pragma unroll 8");
+  text_open(row, "for (int s = lane; warp == 0 && s < %d; s += %d) {", t->s.tile, LANES);
+  text_line(row, "#pragma unroll");
+  text_open(row,
+            even ? "for (int h = 0; h < 2; h++) {"
+                 : "for (int h = 0; h < 2 && c0 + s + h * %d < e; h++) {",
+            WARP);
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    if (w->pass != pass || rows_is_arg(w)) continue;
+    const char *v = arena_printf(g->a, "v%d", g->names++);
+    const char *lane = arena_printf(g->a, "%s_s[h]", w->name);
+    text_line(row, "const %s %s = %s_t[s + h * %d];", type_of(t, w), v, w->name, WARP);
+    text_line(row, "%s = %s;", lane, reduce_step(g, rows_combine(w), lane, v));
+  }
+  text_close(row, "}");
+  text_close(row, "}");
+  text_line(row, "block_sync();");
+}
+
+/* A block evaluates a chunk of a pass, and its first warp adds it up. */
+static void chunk(WarpRows *t, const RowLoops *l, int pass) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
+  if (t->s.passes) {
+    known(t, pass);
+    before(t, pass);
+  }
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
+    if (w->pass == pass && rows_is_arg(w)) declare_best(t, w);
+    if (w->pass != pass || rows_is_arg(w)) continue;
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    const char *start = reduce_start(g, w->kind, dt, r->c);
+    const char *start = reduce_start(g, rows_combine(w), dt, r->c);
     text_line(row, "%s %s_s[2] = {%s, %s};", dtype_compute(dt), w->name, start, start);
   }
   text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", t->s.tile);
-  TileTexts x = tile_texts(t, l);
+  TileTexts x = tile_texts(t, l, pass);
   bool even = even_tiles(t);
   if (!even && x.writes) {
     text_open(row, "if (e - c0 >= %d) {", t->s.tile);
@@ -158,47 +265,41 @@ static void chunk(WarpRows *t, const RowLoops *l) {
   } else {
     tile(t, &x, even);
   }
-  text_line(row, "block_sync();");
-  text_line(row, "#pragma unroll 8");
-  text_open(row, "for (int s = lane; warp == 0 && s < %d; s += %d) {", t->s.tile, LANES);
-  text_line(row, "#pragma unroll");
-  text_open(row,
-            even ? "for (int h = 0; h < 2; h++) {"
-                 : "for (int h = 0; h < 2 && c0 + s + h * %d < e; h++) {",
-            WARP);
+  if (rows_pass_has(r, pass, false)) add_lanes(t, pass, even);
+  text_close(row, "}");
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
-    const char *v = arena_printf(g->a, "v%d", g->names++);
-    const char *lane = arena_printf(g->a, "%s_s[h]", w->name);
-    text_line(row, "const %s %s = %s_t[s + h * %d];",
-              dtype_compute(value_type(r->gr->e, w->x)->dtype), v, w->name, WARP);
-    text_line(row, "%s = %s;", lane, reduce_step(g, w->kind, lane, v));
+    if (w->pass == pass && rows_is_arg(w))
+      join_best(t, w, arena_printf(g->a, "%s_v", w->name), w->name);
   }
-  text_close(row, "}");
-  text_close(row, "}");
-  text_line(row, "block_sync();");
-  text_close(row, "}");
 }
 
 /* The first warp has the chunk's results, in its first lane. */
-static void name_chunk(WarpRows *t) {
+static void name_chunk(WarpRows *t, int pass) {
   RowsPrinter *r = &t->r;
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    text_line(r->p.level[1], "const %s %s = %s;", dtype_compute(dt), w->name,
-              cuda_rows_lanes(t, w->kind, dt, arena_printf(r->g->a, "%s_s", w->name)));
+    if (w->pass == pass && !rows_is_arg(w))
+      text_line(r->p.level[1], "const %s %s = %s;", dtype_compute(dt), w->name,
+                cuda_rows_lanes(t, rows_combine(w), dt, arena_printf(r->g->a, "%s_s", w->name)));
   }
 }
 
-/* Stores the partial results of chunks, or the totals of rows. */
-static void keep(WarpRows *t, bool sums) {
+/* Stores the partial results of chunks, or the totals of rows, of a pass: of an argmax the largest
+   element, too, until its row is known. */
+static void keep(WarpRows *t, int pass, bool sums) {
   RowsPrinter *r = &t->r;
+  Text *row = r->p.level[1];
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
-    text_line(r->p.level[1], "((%s *)(%s))[%s] = %s;",
-              dtype_compute(value_type(r->gr->e, w->x)->dtype),
-              sums ? sum_of(t, i) : partials(t, i), sums ? "u" : "blockIdx.x", w->name);
+    if (w->pass != pass) continue;
+    const bool arg = rows_is_arg(w) && !sums;
+    const char *to = sums ? sum_of(t, i) : arg ? places(t, i) : partials(t, i);
+    text_line(row, "((%s *)(%s))[%s] = %s;", type_of(t, w), to, sums ? "u" : "blockIdx.x", w->name);
+    if (arg)
+      text_line(row, "((%s *)(%s))[blockIdx.x] = %s_v;",
+                dtype_compute(value_type(r->gr->e, w->x)->dtype), partials(t, i), w->name);
   }
 }
 
@@ -212,7 +313,7 @@ typedef struct CombineTexts {
   Text join;  /* such a sum to the row's */
 } CombineTexts;
 
-static CombineTexts combine_texts(WarpRows *t) {
+static CombineTexts combine_texts(WarpRows *t, int pass) {
   RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
@@ -221,8 +322,10 @@ static CombineTexts combine_texts(WarpRows *t) {
                     text_new(g->a, at + 2), text_new(g->a, at + 2)};
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
+    if (w->pass != pass || rows_is_arg(w)) continue;
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    const char *T = dtype_compute(dt), *n = w->name, *start = reduce_start(g, w->kind, dt, r->c);
+    const OpKind kind = rows_combine(w);
+    const char *T = dtype_compute(dt), *n = w->name, *start = reduce_start(g, kind, dt, r->c);
     const char *of_group = arena_printf(g->a, "%s_g", n),
                *v = arena_printf(g->a, "v%d", g->names++);
     if (!t->ends) text_line(row, "__shared__ %s %s_t[%lld];", T, n, (long long)combined_numbers(t));
@@ -233,12 +336,34 @@ static CombineTexts combine_texts(WarpRows *t) {
               partials(t, i), (long long)t->s.chunks);
     text_line(&x.start, "%s %s = %s;", T, of_group, start);
     text_line(&x.add, "const %s %s = %s_t[q + group];", T, v, n);
-    text_line(&x.add, "%s = %s;", of_group, reduce_step(g, w->kind, of_group, v));
+    text_line(&x.add, "%s = %s;", of_group, reduce_step(g, kind, of_group, v));
     text_line(&x.share, "%s_s[group] = %s;", n, of_group);
     text_line(&x.join, "%s = %s;", n,
-              reduce_step(g, w->kind, n, arena_printf(g->a, "%s_s[group]", n)));
+              reduce_step(g, kind, n, arena_printf(g->a, "%s_s[group]", n)));
   }
   return x;
+}
+
+/* Of the largest elements of chunks the first largest one. */
+static void combine_best(WarpRows *t, int pass, const char *chunks) {
+  RowsPrinter *r = &t->r;
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    if (w->pass != pass || !rows_is_arg(w)) continue;
+    const Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    const char *n = w->name;
+    const long long all = (long long)t->s.chunks;
+    declare_best(t, w);
+    text_line(row, "for (int q = (int)threadIdx.x; q < %s; q += %d)", chunks, t->s.threads);
+    text_line(row,
+              "  %s(%s_best, %s_at, ((const %s *)(%s))[u * %lld + q], ((const i32 *)(%s))[u * %lld "
+              "+ q]);",
+              cuda_rows_best(g, w->kind, dt), n, n, dtype_compute(dt), partials(t, i), all,
+              places(t, i), all);
+    join_best(t, w, arena_printf(g->a, "%s_v", n), n);
+  }
 }
 
 /* Chunks of a row of this run. */
@@ -250,14 +375,19 @@ static const char *chunks_of(const WarpRows *t) {
 /* The total of a row from the partial results of its chunks: a block brings them into shared
    memory, a thread adds up a group, in order, and the first one those of the groups. Rows of
    partial results of a group lie in different banks. */
-static void combine(WarpRows *t, const RowLoops *l) {
+static void combine(WarpRows *t, const RowLoops *l, int pass) {
   RowsPrinter *r = &t->r;
   Text *row = r->p.level[1];
   const long long most = combined_at_once(t);
   const int64_t numbers = AHEAD / (int64_t)r->work.n, ahead = numbers > 4 ? numbers : 4;
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
-  const CombineTexts x = combine_texts(t);
   const char *all = chunks_of(t);
+  combine_best(t, pass, all);
+  if (!rows_pass_has(r, pass, false)) {
+    text_line(row, "if (threadIdx.x != 0) return;");
+    return;
+  }
+  const CombineTexts x = combine_texts(t, pass);
   text_open(row, "for (int b = 0; b < %s; b += %lld) {", all, most);
   text_line(row, "const int n = smaller(%lld, (int)(%s) - b);", most, all);
   text_line(row, "#pragma unroll %lld", (long long)ahead / 2);
@@ -289,12 +419,8 @@ static void combine(WarpRows *t, const RowLoops *l) {
 static void reduced(WarpRows *t, const RowLoops *l) {
   RowsPrinter *r = &t->r;
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
-  for (uint32_t i = 0; i < r->work.n; i++) {
-    const Work *w = &r->work.at[i];
-    const char *T = dtype_compute(value_type(r->gr->e, w->x)->dtype);
-    text_line(r->p.level[1], "const %s %s = ((const %s *)(%s))[u];", T, w->name, T, sum_of(t, i));
-  }
-  rows_before(r, r->npasses);
+  known(t, r->npasses);
+  before(t, r->npasses);
 }
 
 /* Results of the full shape, a thread a vector. */
@@ -321,6 +447,7 @@ static void apply(WarpRows *t, Kernel *k, const RowLoops *l) {
 static void finish(RowsPrinter *r, Kernel *k) {
   text_append(&k->text, r->p.level[0]);
   text_append(&k->text, r->p.level[1]);
+  kernel_touched(k, r->gr);
 }
 
 static Kernel *next(WarpRows *t, const char *suffix, RowLoops *l) {
@@ -332,18 +459,18 @@ static Kernel *next(WarpRows *t, const char *suffix, RowLoops *l) {
 }
 
 /* A chunk, whose results go to scratch; the last block of a row goes on with all of them. */
-static RowLoops chunk_and_count(WarpRows *t, Kernel *k, const RowLoops *l) {
+static RowLoops chunk_and_count(WarpRows *t, Kernel *k, const RowLoops *l, int pass) {
   RowsPrinter *r = &t->r;
   Text *row = r->p.level[1];
   const char *all = chunks_of(t);
   if (elements_bounded(t)) all = arena_printf(r->g->a, "%s > 0 ? %s : 1", t->c, all);
   text_open(&k->text, "{");
   for (int i = 0; i < 2; i++) r->p.level[i]->indent++;
-  chunk(t, l);
+  chunk(t, l, pass);
   text_open(row, "if (warp == 0) {");
-  name_chunk(t);
+  name_chunk(t, pass);
   text_open(row, "if (lane == 0) {");
-  keep(t, false);
+  keep(t, pass, false);
   text_close(row, "}");
   text_close(row, "}");
   finish(r, k);
@@ -352,18 +479,18 @@ static RowLoops chunk_and_count(WarpRows *t, Kernel *k, const RowLoops *l) {
   return cuda_rows_start(r);
 }
 
-static void leave_but_first_lane(WarpRows *t) {
+static void leave_but_first_lane(WarpRows *t, int pass) {
   Text *row = t->r.p.level[1];
   text_line(row, "if (warp != 0) return;");
-  name_chunk(t);
+  name_chunk(t, pass);
   text_line(row, "if (lane != 0) return;");
 }
 
 /* A launch for the chunks' results. */
-static Kernel *chunks_and_combine(WarpRows *t, Kernel *k, RowLoops *l) {
-  chunk(t, l);
-  leave_but_first_lane(t);
-  keep(t, false);
+static Kernel *chunks_and_combine(WarpRows *t, Kernel *k, RowLoops *l, int pass) {
+  chunk(t, l, pass);
+  leave_but_first_lane(t, pass);
+  keep(t, pass, false);
   finish(&t->r, k);
   k = next(t, "combine", l);
   k->grid = t->s.rows;
@@ -390,28 +517,42 @@ static void apply_sums(WarpRows *t) {
   finish(r, k);
 }
 
+/* The launches of a pass, up to what its totals are known to: the kernel at hand, and its printer.
+ */
+static Kernel *pass_in_chunks(WarpRows *t, Kernel *k, RowLoops *l, int pass) {
+  const bool several = t->s.chunks > 1;
+  place_chunk(t, k, pass);
+  if (t->ends) {
+    *l = chunk_and_count(t, k, l, pass);
+  } else if (several) {
+    k = chunks_and_combine(t, k, l, pass);
+  } else {
+    chunk(t, l, pass);
+    leave_but_first_lane(t, pass);
+  }
+  if (several) combine(t, l, pass);
+  return k;
+}
+
 void cuda_rows_in_chunks(WarpRows *t, Kernel *k, const RowLoops *first) {
   RowsPrinter *r = &t->r;
   RowLoops l = *first;
   const bool several = t->s.chunks > 1;
+  const int last = r->npasses - 1;
   t->ends = several && !cuda_runs_beside(r->g, r->gr->e);
-  place_chunk(t, k);
-  if (t->ends) {
-    l = chunk_and_count(t, k, &l);
-  } else if (several) {
-    k = chunks_and_combine(t, k, &l);
-  } else {
-    chunk(t, &l);
-    leave_but_first_lane(t);
-  }
-  if (several) combine(t, &l);
-  if (t->s.apply) {
-    keep(t, several);
+  for (int pass = 0; pass <= last; pass++) {
+    if (pass > 0) k = next(t, "sums", &l);
+    k = pass_in_chunks(t, k, &l, pass);
+    if (pass == last && !t->s.apply) break;
+    keep(t, pass, several);
     finish(r, k);
+  }
+  if (t->s.apply) {
     apply_sums(t);
     return;
   }
-  rows_before(r, r->npasses);
+  known(t, last);
+  before(t, last + 1);
   cuda_rows_results(t, l.inner, l.ninner);
   finish(r, k);
 }

@@ -196,8 +196,24 @@ bool rows_one_pass(const Group *gr) {
 
 int64_t rows_reductions(const Group *gr) {
   int64_t n = 0;
-  for (int i = 0; i < gr->nops; i++) n += op_is_reduction(gr->ops[i]);
+  for (int i = 0; i < gr->nops; i++) {
+    const OpKind kind = gr->ops[i]->kind;
+    const bool two = op_info[kind].cls == CLASS_ROWS || kind == OP_ARGMAX || kind == OP_ARGMIN;
+    if (op_is_reduction(gr->ops[i])) n += two ? 2 : 1;
+  }
   return n;
+}
+
+bool rows_has_full_results(const Group *gr) {
+  for (int i = 0; i < gr->nout; i++)
+    if (type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain)) return true;
+  return false;
+}
+
+bool rows_may_wait(const Group *gr) {
+  bool labels = false;
+  for (int i = 0; i < gr->nops; i++) labels |= gr->ops[i]->kind == OP_XENT;
+  return !labels || !rows_has_full_results(gr);
 }
 
 /* ---- passes over a row ---- */
@@ -234,6 +250,18 @@ const char *rows_addend(RowsPrinter *r, const Work *w) {
 OpKind rows_combine(const Work *w) { return op_info[w->kind].cls == CLASS_ROWS ? OP_SUM : w->kind; }
 
 bool rows_is_arg(const Work *w) { return w->kind == OP_ARGMAX || w->kind == OP_ARGMIN; }
+
+int64_t rows_slot(const RowsPrinter *r, uint32_t work) {
+  int64_t slot = work;
+  for (uint32_t i = 0; i < work; i++) slot += rows_is_arg(&r->work.at[i]);
+  return slot;
+}
+
+bool rows_pass_has(const RowsPrinter *r, int pass, bool arg) {
+  for (uint32_t i = 0; i < r->work.n; i++)
+    if (r->work.at[i].pass == pass && rows_is_arg(&r->work.at[i]) == arg) return true;
+  return false;
+}
 
 /* Names the coordinates of a row's elements for the inner loop: its variable is c. */
 void rows_name(RowsPrinter *r, const Loop *loop, int n) {

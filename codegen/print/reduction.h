@@ -55,6 +55,11 @@ int64_t rows_elements(const Group *gr); /* of a row */
 bool rows_independent(const Group *gr);
 /* Plain reductions that do not depend on each other, whatever the results depend on. */
 bool rows_one_pass(const Group *gr);
+/* Nothing of one element a row is read in the full shape behind the reductions, which results of
+   the full shape may have been written over by then: the element that a label names. */
+bool rows_may_wait(const Group *gr);
+bool rows_has_full_results(const Group *gr);
+/* Numbers that are kept of a row, at most: a largest element's place comes with the element. */
 int64_t rows_reductions(const Group *gr);
 /* What is to be reduced, and in which pass; g, gr, p and outer are given. */
 void rows_passes(RowsPrinter *r);
@@ -70,6 +75,10 @@ RowLoops rows_start(RowsPrinter *r);
 const char *rows_addend(RowsPrinter *r, const Work *w);
 OpKind rows_combine(const Work *w); /* how: OP_SUM, … */
 bool rows_is_arg(const Work *w);    /* argmax, argmin */
+/* Where the number of a work begins among those that are kept. */
+int64_t rows_slot(const RowsPrinter *r, uint32_t work);
+/* Some reduction of the pass is of that kind: an argmax or argmin, or another one. */
+bool rows_pass_has(const RowsPrinter *r, int pass, bool arg);
 /* Names the coordinates of a row's elements for the inner loop: its variable is c. */
 void rows_name(RowsPrinter *r, const Loop *loop, int n);
 /* What is known of a row before pass `number`: labels, checked, and the elements that they name;

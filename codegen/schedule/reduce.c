@@ -60,14 +60,17 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
             : s->elements <= ROW_CHUNK ? GROUP_WARP
                                        : GROUP_BLOCK;
   int tile = grid_rows_tile(m, s);
-  if (s->elements > SHORT && s->rows < m->blocks && s->one_pass && tile) {
+  const bool long_enough =
+      s->one_pass ? s->elements > SHORT : s->may_wait && s->elements > ROW_CHUNK;
+  if (long_enough && s->rows < m->blocks && tile) {
     r.group = GROUP_BLOCKS;
     r.chunks = ceil_div(s->elements, ROW_CHUNK);
     r.tile = tile;
-    r.apply = !s->independent;
+    r.passes = !s->one_pass;
+    r.apply = s->one_pass ? !s->independent : s->full;
     uint64_t sums = (uint64_t)(s->reductions * s->rows * PARTIAL);
     if (r.chunks > 1 || r.apply) r.scratch = (uint64_t)r.chunks * sums;
-    if (r.chunks > 1 && r.apply) r.sums = r.scratch, r.scratch += sums;
+    if (r.chunks > 1 && (r.apply || r.passes)) r.sums = r.scratch, r.scratch += sums;
   }
   r.threads = r.group == GROUP_THREAD                  ? SMALL_BLOCK
               : r.group == GROUP_WARP && s->rows < few ? 2 * m->warp
@@ -104,6 +107,7 @@ const ScheduleKind grid_rows_kind = {
                                     SCHEDULE_ENUM(GridRowsSchedule, group, groups),
                                     FIELD(chunks),
                                     FIELD(tile),
+                                    FIELD(passes),
                                     FIELD(apply),
                                     FIELD(rounds),
                                     FIELD(vectors),

@@ -12,6 +12,7 @@ typedef struct RowsShape {
   int64_t work;           /* operations on elements */
   bool independent; /* plain reductions: none, and no result of the full shape, needs another one */
   bool one_pass;    /* plain reductions, none of which needs another one; results may */
+  bool may_wait;    /* of several passes: each may be launches of its own */
   int panels;       /* operands that lie in panels */
   bool full;        /* there are results of the full shape */
 } RowsShape;
@@ -21,6 +22,7 @@ typedef struct RowsSchedule {
   bool lanes;     /* LANES elements side by side; else one by one */
   int64_t chunks; /* of a row */
   bool split;     /* chunks are units, and a second launch combines their partial results */
+  bool passes;    /* ... pass by pass */
   bool apply;     /* ... and results of the full shape wait for these: a launch of their own */
   bool copied;    /* ... which first copy their part of the operands that lie in panels */
   int64_t units;
@@ -33,6 +35,8 @@ typedef struct GridRowsShape {
   int64_t rows, elements; /* of a row */
   bool independent;       /* as of RowsShape */
   bool one_pass;          /* plain reductions, none of which needs another one */
+  bool may_wait;          /* of several passes: each may be launches of its own */
+  bool full;              /* there are results of the full shape */
   int64_t reductions;
   int unroll;   /* elements that a thread may evaluate side by side */
   int width;    /* ... of a vector that it stores at once */
@@ -49,6 +53,7 @@ typedef struct GridRowsSchedule {
                          combines their partial results */
   int64_t chunks;     /* of a row that several blocks do; else 0 */
   int tile;           /* elements of a chunk that a block evaluates before it adds them up */
+  bool passes;        /* ... pass by pass */
   bool apply;         /* results of the full shape wait for the reductions: a launch of their own */
   int rounds;         /* of two elements of a thread, whose loads are under way together */
   int vectors, width; /* of a warp's row: so many of a thread are evaluated before one is stored, of

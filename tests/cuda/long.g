@@ -7,6 +7,16 @@ entry chunks(x : f32[3, 8500], u : f32[3, 8500], y : f16[1100, 5], z : f64[2, 13
 entry bounded_chunks(x : f32[n <= 3, c <= 8500], y : f32[t <= 2100, 3], u : f32[t, 3]) {
   return a = cumsum(x), b = cumsum(y, axis = 0), c = grad(sum(cumsum(y, axis = 0) * u), y)
 }
+# passes of few rows of several chunks, and of more than a group of them
+entry passes(x : f32[2, 16800], h : f16[1, 33000], d : f64[1, 17000], g : f32[16800], t : i32[2], i : i32[2, 16999]) {
+  l = xent(x * 3, abs(t) % 16800)
+  return l, s = softmax(x), z = log_softmax(h), w = softmax(d), n = layer_norm(x) * g, a = argmax(x % 0.5), b = argmin(h), c = argmax(i % 10), e = argmax(d)
+}
+entry pass_grads(x : f32[2, 16800], u : f32[2, 16800], t : i32[2]) {
+  return a = grad(sum(softmax(x) * u), x), b = grad(sum(layer_norm(x) * u), x), c = grad(sum(xent(u, abs(t) % 16800)), u)
+}
+entry pass_bounded(x : f32[n <= 3, c <= 34000]) { return s = softmax(x), a = argmax(x), m = layer_norm(x) }
+entry pass_groups(x : f32[1, 1050000]) { return m = logsumexp(x, axis = 1), a = argmax(x % 100) }
 entry sorted(x : f32[2, 5000], h : bf16[2, 2049], i : i32[4100]) {
   u, ties = topk(i % 4, 50)
   return u, ties, a = sort(x), b = argsort(h)

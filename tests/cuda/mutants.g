@@ -69,6 +69,7 @@ entry parts(x : f32[1800, 37]) { return a = sum(x, axis = 0) * 2 }
 entry merges(x : f32[2, 2100]) { return s = argsort(x) }
 entry table(t : f32[11, 3], i : i32[530], w : f32[530, 3]) { return d = grad(sum(gather(t, i) * w), t) }
 entry lines(x : f32[3, 9, 70], y : f32[2, 2100], z : f32[2, 600]) { return a = cumsum(x, axis = 1), b = cumsum(y), c = cumsum(z) }
+entry passes(x : f32[1, 16500]) { return y = softmax(x), a = argmax(x) }
 entry applied(x : f32[131, 131], s : f32[]) {
   n = sum(x * x) + s
   return n, y = x / sqrt(n + 1)

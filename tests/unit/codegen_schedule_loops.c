@@ -70,6 +70,18 @@ static void decides_groups_of_threads(void **state) {
   s.independent = true;
   s.reductions = 17;
   assert_int_equal(grid_rows_schedule(&grid, &s).group, GROUP_BLOCK); /* no room for their tiles */
+  GridRowsShape passes = {.rows = 3, .elements = ROW_CHUNK, .reductions = 2, .unroll = 16};
+  passes.may_wait = passes.full = true;
+  assert_int_equal(grid_rows_schedule(&grid, &passes).group, GROUP_WARP); /* a softmax */
+  passes.elements++;
+  r = grid_rows_schedule(&grid, &passes);
+  assert_true(r.group == GROUP_BLOCKS && r.passes && r.apply);
+  assert_int_equal(r.blocks, 6);
+  assert_int_equal(r.scratch, r.sums + 2 * 3 * 8);
+  passes.full = false; /* a cross entropy: its last pass gives its results */
+  assert_false(grid_rows_schedule(&grid, &passes).apply);
+  passes.may_wait = false; /* it and its gradient */
+  assert_int_equal(grid_rows_schedule(&grid, &passes).group, GROUP_BLOCK);
 }
 
 static GridColumnsSchedule grid_columns(int64_t n, int64_t columns, bool chunked, bool along,

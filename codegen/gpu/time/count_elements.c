@@ -150,12 +150,6 @@ static double exponentials(const Counting *n) {
   return most * FUNCTION;
 }
 
-static bool has_full_results(const Group *gr) {
-  for (int i = 0; i < gr->nout; i++)
-    if (type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain)) return true;
-  return false;
-}
-
 /* The last block of a row adds up chunks: all warps load them, then a warp's work is the chain. */
 static void count_last_of_row(Counting *n, const GridRowsSchedule *s) {
   GpuCounts *c = &n->c;
@@ -179,7 +173,7 @@ void count_rows(Counting *n, const void *schedule) {
   for (uint32_t i = 0; i < in.n; i++)
     if (in.at[i].stride)
       full++, touched += stream_lines(&in.at[i], 1), c->l2_bytes += in.at[i].numel * in.at[i].size;
-  double passes = row_passes(n, s), results = has_full_results(gr);
+  double passes = row_passes(n, s), results = rows_has_full_results(gr);
   bool in_chunks = s->group == GROUP_BLOCKS;
   c->bytes = c->least_bytes;
   if (counting_is_part(n, "combine") || counting_is_part(n, "results")) {
@@ -194,7 +188,7 @@ void count_rows(Counting *n, const void *schedule) {
     return;
   }
   if (counting_is_part(n, "apply")) {
-    count_elements(n, &in, all, width, each);
+    count_elements(n, &in, all, width, each + (exponentials(n) > FUNCTION ? FUNCTION : 0));
     c->waits = 2;
     return;
   }
@@ -203,6 +197,7 @@ void count_rows(Counting *n, const void *schedule) {
   passes = in_chunks ? 1 : passes + results;
   double loads = passes * elements / WARP;
   double exps = elements / WARP * exponentials(n);
+  if (s->passes) exps = counting_is_part(n, "sums") && exps ? elements / WARP * FUNCTION : 0;
   c->issue = warps * START + loads * (each + full * (1 + ADDRESS)) + exps;
   c->fma = loads * each + exps;
   c->accesses = loads * (full + (in_chunks ? 2 : 0));
