@@ -95,4 +95,13 @@ cat >long.g <<'END'
 entry long(x : f32[4, 4100], a : f32[40, 4100], b : f32[40, 4100]) { return silu(x @ transpose(a)) * (x @ transpose(b)) }
 END
 compile long.g --target=cuda --arch=$arch -o long
+# short kernels, of which the entry has one each, are one launch; what reads one of them is in the next
+cat >once.g <<'END'
+entry once(x : f32[30], y : f32[40, 5], z : i32[7, 3]) {
+  a = exp(x) * 2
+  return a, b = y + 1 / (1 + y * y), c = reverse(z, 1), d = reverse(a, 0)
+}
+END
+"$gc" once.g -O2 --target=cuda --print-schedules --emit=cuda -o once.cu >out 2>&1 || fail 'no schedules'
+[ "$(grep -c '^cuda k' out) $(grep -c 'kernels=3' out)" = '2 1' ] || fail 'short kernels are launches of their own'
 finish

@@ -437,6 +437,8 @@ static void decides_attention_of_few_queries(void **state) {
   s.t = s.s = 4096; /* of a sequence with itself, few queries have few keys */
   assert_false(split_attention_most(&grid, &s, true, true, &a));
   s.group = 3, s.t = 1, s.s = 256;
+  assert_true(split_attention_schedule(&grid, &s, &a));
+  s.s = 128;
   assert_false(split_attention_schedule(&grid, &s, &a)); /* few steps */
   s = attention(DT_F32, 4096, 64, true), s.t = 1;
   assert_false(split_attention_schedule(&grid, &s, &a)); /* gradients */
