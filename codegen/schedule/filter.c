@@ -7,8 +7,12 @@ enum {
   PACK_USES = 32,     /* tiles of a panel of dy that pay for packing it */
   ENOUGH_UNITS = 512, /* for many threads; with fewer, many threads have less tall tiles */
   FEW_TILES = 64,     /* that leave threads of a large machine without work, */
-  TILE = 6 * 64,      /* of the most elements that registers hold */
-  ROOM = 4            /* sums of chunks take at most 1 / ROOM of the operands' bytes, in f32 */
+  /* Tiles of two registers of channels that leave none of 64 threads much more work than others.
+     One register loads three tiles of the first cache for two multiplications, two load four for
+     four: by count a multiplication takes as long as two loads. Not measured. */
+  MANY_AMX_TILES = 512,
+  TILE = 6 * 64, /* of the most elements that registers hold */
+  ROOM = 4       /* sums of chunks take at most 1 / ROOM of the operands' bytes, in f32 */
 };
 
 /* Each pixel of y has one of x, which a tile for itself reads. */
@@ -44,7 +48,7 @@ static void choose_amx(const VectorMachine *m, FilterSchedule *f) {
   f->row = c->gin;
   const int64_t others = c->groups * f->np * c->h.taps * f->runs;
   f->tiles = ceil_div(f->row, AMX_DEPTH);
-  if (!f->chunks && others * f->tiles < FEW_TILES) f->tiles = ceil_div(f->row, LINE);
+  if (!f->chunks && others * f->tiles < MANY_AMX_TILES) f->tiles = ceil_div(f->row, LINE);
   f->rows = f->row / f->tiles;
   f->low = f->tiles - f->row % f->tiles;
   f->least = f->rows;
