@@ -66,7 +66,10 @@ static void place_of_best(RowsPrinter *r, Parts *p, const Sum *y) {
   text_line(&p->before, "%s %s_best = 0, %s_t[%d];", T, s, s, p->lanes ? LANES : (int)r->c);
   text_line(&p->before, "int32_t %s = 0;", s);
   text_line(p->inner, "%s_t[l] = %s;", s, y->x);
-  text_line(&p->tail, "if (c0 == 0) %s_best = %s_t[0];", s, s);
+  text_line(&p->tail,
+            p->split ? "if (c0 == b) %s_best = %s_t[0], %s = (int32_t)b;"
+                     : "if (c0 == 0) %s_best = %s_t[0], %s = 0;",
+            s, s, s);
   text_open(&p->tail, "for (int l = 0; l < w; l++) {");
   text_open(&p->tail, "if (%s) {",
             reduce_beats(g, y->kind, y->dt, arena_printf(g->a, "%s_t[l]", s),
@@ -204,9 +207,13 @@ static void pass_work(RowsPrinter *r, Parts *p, const Work *w, uint32_t i) {
   } else {
     sum_of_few(r, p, &y);
   }
-  if (p->split)
-    text_line(&p->end, "((%s *)(scratch + %lld))[%s] = %s;", y.type, cpu_rows_partial(r, i),
-              row_bounded(r) ? "at" : "u", sum);
+  if (!p->split) return;
+  const char *at = row_bounded(r) ? "at" : "u";
+  if (rows_is_arg(w)) {
+    text_line(&p->end, "((int32_t *)(scratch + %lld))[%s] = %s;", cpu_rows_places(r, i), at, sum);
+    sum = arena_printf(g->a, "%s_best", sum);
+  }
+  text_line(&p->end, "((%s *)(scratch + %lld))[%s] = %s;", y.type, cpu_rows_partial(r, i), at, sum);
 }
 
 void cpu_rows_pass(RowsPrinter *r, Kernel *k, int number, const RowLoops *l, bool split) {

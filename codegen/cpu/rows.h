@@ -39,8 +39,10 @@ void cpu_rows_finish(RowsPrinter *r, Kernel *k, const char *from, const char *to
 const char *cpu_rows_length(const RowsPrinter *r);
 
 /* ---- rows_exps.c ---- */
-/* Declares rows of exps, and says of each sum of them where its arguments go. */
+/* Declares rows of exps, and says of each sum of them where its arguments go. Of chunks those of
+   one pass, which are not kept. */
 void cpu_rows_keep_exps(RowsPrinter *r, Kernel *kernel);
+void cpu_rows_chunk_exps(RowsPrinter *r, int pass);
 /* ... which passes from `number` on read. */
 void cpu_rows_bind_exps(RowsPrinter *r, int number);
 /* Where those of the lanes from c0 on begin. */
@@ -53,6 +55,7 @@ void cpu_rows_in_chunks(RowsPrinter *r, Kernel *k, const RowLoops *first);
    a loop over it would take a line of every panel by turns, all from few sets of the cache. */
 void cpu_rows_copy_chunks(RowsPrinter *r, Kernel *k, Text *row);
 /* Where the partial results of reduction `work` begin in scratch, a number for each chunk of each
-   row at its bound. */
+   row at its bound; and the places of those of an argmax. */
 long long cpu_rows_partial(const RowsPrinter *r, uint32_t work);
+long long cpu_rows_places(const RowsPrinter *r, uint32_t work);
 #endif

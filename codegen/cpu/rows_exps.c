@@ -36,6 +36,16 @@ void cpu_rows_keep_exps(RowsPrinter *r, Kernel *kernel) {
   }
 }
 
+void cpu_rows_chunk_exps(RowsPrinter *r, int pass) {
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    Work *w = &r->work.at[i];
+    if (w->pass != pass || w->kind != OP_SOFTMAX) continue;
+    if (value_type(r->gr->e, w->x)->dtype == DT_F64) continue;
+    text_line(r->p.level[1], "GC_LANES f32 %s_x[%d];", w->name, LANES);
+    w->argument = arena_printf(r->g->a, "%s_x[l]", w->name);
+  }
+}
+
 /* After the pass that kept them. */
 void cpu_rows_bind_exps(RowsPrinter *r, int number) {
   for (uint32_t i = 0; i < r->work.n; i++) {

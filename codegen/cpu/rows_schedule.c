@@ -18,7 +18,9 @@ RowsSchedule cpu_rows_schedule(const Group *gr) {
                  .elements = rows_elements(gr),
                  .work = group_work(gr),
                  .independent = rows_independent(gr),
-                 .one_pass = rows_one_pass(gr)};
+                 .one_pass = rows_one_pass(gr),
+                 .one_search = rows_one_search(gr),
+                 .may_wait = rows_may_wait(gr)};
   int outer = op_outer_axes(gr->e, gr->root);
   for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
   for (int i = 0; i < gr->nin; i++) {
@@ -31,5 +33,6 @@ RowsSchedule cpu_rows_schedule(const Group *gr) {
 
 uint64_t cpu_rows_scratch(const Group *gr) {
   RowsSchedule s = cpu_rows_schedule(gr);
-  return s.split ? (uint64_t)(rows_reductions(gr) * s.rows * (s.chunks + s.apply) * PARTIAL) : 0;
+  const bool totals = s.apply || s.passes;
+  return s.split ? (uint64_t)(rows_reductions(gr) * s.rows * (s.chunks + totals) * PARTIAL) : 0;
 }

@@ -179,20 +179,24 @@ static bool is_reduced(const Group *gr, const bool *seen, const Op *op) {
   return false;
 }
 
-bool rows_one_pass(const Group *gr) {
+static bool one_pass(const Group *gr, bool places) {
   Arena *a = arena_new();
   bool *seen = ARENA_ARRAY(a, bool, gr->nops + 1), one = true;
   for (int i = 0; i < gr->nops && one; i++) {
     const Op *op = gr->ops[i];
     bool reduces = op_is_reduction(op);
     seen[i] = is_reduced(gr, seen, op);
-    one = !reduces || (!seen[i] && op_info[op->kind].cls != CLASS_ROWS && op->kind != OP_ARGMAX &&
-                       op->kind != OP_ARGMIN);
+    const bool place = op->kind == OP_ARGMAX || op->kind == OP_ARGMIN;
+    one = !reduces || (!seen[i] && op_info[op->kind].cls != CLASS_ROWS && (places || !place));
     seen[i] |= reduces;
   }
   arena_free(a);
   return one;
 }
+
+bool rows_one_pass(const Group *gr) { return one_pass(gr, false); }
+
+bool rows_one_search(const Group *gr) { return one_pass(gr, true); }
 
 int64_t rows_reductions(const Group *gr) {
   int64_t n = 0;

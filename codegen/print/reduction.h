@@ -55,6 +55,8 @@ int64_t rows_elements(const Group *gr); /* of a row */
 bool rows_independent(const Group *gr);
 /* Plain reductions that do not depend on each other, whatever the results depend on. */
 bool rows_one_pass(const Group *gr);
+/* The same, of plain reductions and those that find a place. */
+bool rows_one_search(const Group *gr);
 /* Nothing of one element a row is read in the full shape behind the reductions, which results of
    the full shape may have been written over by then: the element that a label names. */
 bool rows_may_wait(const Group *gr);

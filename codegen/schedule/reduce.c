@@ -3,6 +3,7 @@
 
 enum {
   FEW_ROWS = 16,                   /* of which threads would get one or none */
+  KEPT = 8,                        /* chunks of a row whose exps stay in the cache */
   SPLIT_WORK = 4 * SERIAL_WORK,    /* that pays for a launch that adds up chunks */
   MOST_COPIED = 4,                 /* chunks of operands that a thread has room for */
   FEW_COLUMNS = 64 * COLUMN_BLOCK, /* of which many threads would get a block or two */
@@ -15,9 +16,12 @@ RowsSchedule rows_schedule(const RowsShape *s) {
                     .elements = s->elements,
                     .lanes = s->elements >= LANES,
                     .chunks = ceil_div(s->elements, ROW_CHUNK)};
-  r.split = s->elements > ROW_CHUNK && s->rows < FEW_ROWS && (s->independent || s->one_pass) &&
-            !(s->full && s->panels);
-  r.apply = r.split && !s->independent;
+  const bool plain = s->independent || s->one_pass;
+  const bool waits = s->may_wait && !s->panels && (s->one_search || r.chunks > KEPT);
+  r.split =
+      s->elements > ROW_CHUNK && s->rows < FEW_ROWS && (plain || waits) && !(s->full && s->panels);
+  r.passes = r.split && !plain;
+  r.apply = r.split && (plain ? !s->independent : s->full);
   r.copied = r.split && s->panels > 0 && s->panels <= MOST_COPIED;
   r.units = r.split ? r.rows * r.chunks : r.rows > 1 && s->work >= SERIAL_WORK ? r.rows : 1;
   return r;

@@ -12,6 +12,7 @@ typedef struct RowsShape {
   int64_t work;           /* operations on elements */
   bool independent; /* plain reductions: none, and no result of the full shape, needs another one */
   bool one_pass;    /* plain reductions, none of which needs another one; results may */
+  bool one_search;  /* the same of plain reductions and those that find a place */
   bool may_wait;    /* of several passes: each may be launches of its own */
   int panels;       /* operands that lie in panels */
   bool full;        /* there are results of the full shape */

@@ -26,6 +26,16 @@ static void decides_rows(void **state) {
   assert_int_equal(r.units, 64);
   assert_false(rows(1, 1 << 20, false).split); /* a softmax has to see all of it first */
   assert_false(rows(16, 1 << 20, true).split); /* rows enough */
+  RowsShape passes = {
+      .rows = 1, .elements = 1 << 17, .work = 1 << 17, .may_wait = true, .full = true};
+  assert_false(rows_schedule(&passes).split); /* its exps stay in the cache of a core */
+  passes.elements++;
+  assert_true(rows_schedule(&passes).split && rows_schedule(&passes).passes);
+  assert_true(rows_schedule(&passes).apply);
+  passes.may_wait = false; /* a cross entropy with its gradient */
+  assert_false(rows_schedule(&passes).split);
+  RowsShape place = {.rows = 1, .elements = ROW_CHUNK + 1, .one_search = true, .may_wait = true};
+  assert_true(rows_schedule(&place).split && !rows_schedule(&place).apply); /* an argmax */
   RowsShape waits = {.rows = 1, .elements = 1 << 20, .work = 1 << 20, .one_pass = true};
   r = rows_schedule(&waits); /* a norm and what is scaled by it */
   assert_true(r.split && r.apply);
