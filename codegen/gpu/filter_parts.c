@@ -56,7 +56,8 @@ static int64_t most_parts(const CudaTarget *t, const ConvGeom *c, const PixelPar
   enum { TRIED = 1 << 10 };
   const bool sides = dims_bounded(c->x, 2, 4), batch = type_extent(c->x, 0);
   if (sides || (batch && c->n > TRIED)) {
-    const int64_t room = cuda_filter_room(t, c, sums, c->n) * p->cluster;
+    const int64_t stored = cuda_filter_room(t, c, sums, c->n),
+                  room = (stored > 1 ? stored : 1) * p->cluster;
     int64_t most = ceil_div(c->n * n->of_image, n->of_unit) / p->least;
     if (most > PIXEL_TURNS * (int64_t)p->blocks / p->tiles)
       most = PIXEL_TURNS * (int64_t)p->blocks / p->tiles;

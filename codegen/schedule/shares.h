@@ -95,7 +95,8 @@ INL int attention_splits(long rows, long keys, int block, long of_block, long la
 /* Units of pixels, of `units`, that a thread block of a gradient with respect to filters adds up,
    if there are `tiles` tiles of filters and weights: those of one of several parts, whose sums are
    added in order behind. Of the parts that fill `blocks` places for blocks once or some times those
-   that end first: at most `most`, of `least` units or more, and a multiple of `cluster`, or one. A
+   that end first: at most `most`, of `least` units or more, and a multiple of `cluster`, or one;
+   the sums of one cluster, which adds them up itself, take no more room than those of one part. A
    unit takes `unit` clocks of a place, and a block of it `wait`, of which `resident` blocks side by
    side wait at once; a block takes `ends` beside its units, and the sums of a part take `sums`. */
 enum { PIXEL_TURNS = 3 };
@@ -103,6 +104,7 @@ INL int pixel_units(int units, long most, int tiles, int blocks, int least, int 
                     int wait, int resident, int ends, int sums) {
   const uint32_t all = (uint32_t)units;
   uint32_t best = all, before = 0;
+  if (most < cluster) most = cluster;
   long fewest = 0;
   for (int turn = 1; turn <= PIXEL_TURNS; turn++) {
     uint32_t n = (uint32_t)(turn * blocks / tiles);

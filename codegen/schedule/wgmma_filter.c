@@ -45,25 +45,56 @@ static double k_tile_clocks(const ConvGeom *c, const WgmmaFilterSchedule *s, dou
   return shared > tensor ? shared : tensor;
 }
 
+/* Clocks until all blocks have ended and their sums, of at most `most` parts, are added up. */
+static double parts_clocks(const PixelParts *p, int64_t units, int64_t most) {
+  const int64_t each = pixel_parts_units(p, units, most), parts = ceil_div(units, each);
+  const double turns = (double)ceil_div(p->tiles * parts, p->blocks);
+  return turns * ((double)p->unit * (double)each + p->ends) + (double)parts * p->sums;
+}
+
+static int64_t units_of(const ConvGeom *c) {
+  const FlatAxis h = flat_axis(&c->h), w = flat_axis(&c->w);
+  return ceil_div(c->n * h.pitch * w.pitch, WGMMA_FILTER_UNIT);
+}
+
 /* ENDS: clocks of a block before its first k-tile and behind its last one; READ: bytes of partial
-   sums that come from memory in a clock; SHARED: those that thread blocks of a cluster exchange. */
+   sums that come from memory in a clock; SHARED: those that thread blocks of a cluster exchange.
+   Clusters are as large as lets blocks end first: large ones have fewer sums in memory, and leave
+   more multiprocessors without a block. Images with room for one cluster's sums count as much as
+   those with all room. */
 PixelParts wgmma_filter_parts(const GridMachine *machine, const ConvGeom *c,
                               const WgmmaFilterSchedule *s) {
-  enum { ENDS = 4000, READ = 1750, SHARED = 64, LEAST = 4 };
+  enum { ENDS = 4000, READ = 1750, SHARED = 64, LEAST = 2 };
   if (s->columns) return wgmma_copied_parts(machine, c, s);
-  double gather;
+  double gather, least = INFINITY;
   const int clocks = (int)ceil(k_tile_clocks(c, s, &gather) * WGMMA_FILTER_UNIT / s->depth);
   const double sums = (double)(c->cout * c->gin * c->h.taps * c->w.taps) * 4;
-  return (PixelParts){.pixels = WGMMA_FILTER_UNIT,
-                      .tiles = (int)(s->down * s->across * s->tap_groups * c->groups),
-                      .blocks = machine->multiprocessors,
-                      .least = LEAST,
-                      .cluster = WGMMA_FILTER_CLUSTER,
-                      .unit = clocks,
-                      .wait = clocks,
-                      .resident = 1,
-                      .ends = ENDS + (int)(wgmma_filter_exchanged(s) / SHARED),
-                      .sums = (int)ceil(sums / READ / WGMMA_FILTER_CLUSTER)};
+  PixelParts p = {.pixels = WGMMA_FILTER_UNIT,
+                  .tiles = (int)(s->down * s->across * s->tap_groups * c->groups),
+                  .blocks = machine->multiprocessors,
+                  .least = LEAST,
+                  .unit = clocks,
+                  .wait = clocks,
+                  .resident = 1,
+                  .ends = ENDS + (int)(wgmma_filter_exchanged(s) / SHARED)};
+  PixelParts best = p;
+  for (p.cluster = WGMMA_FILTER_CLUSTER; p.cluster > 1; p.cluster /= 2) {
+    p.sums = (int)ceil(sums / READ / p.cluster);
+    const int64_t units = units_of(c);
+    const double sum = parts_clocks(&p, units, p.cluster) + parts_clocks(&p, units, units);
+    if (sum < least) least = sum, best = p;
+  }
+  return best;
+}
+
+double wgmma_filter_clocks(const ConvGeom *c, const PixelParts *p) {
+  return parts_clocks(p, units_of(c), units_of(c));
+}
+
+bool wgmma_filter_gathers(const ConvGeom *c, const WgmmaFilterSchedule *s) {
+  double gather;
+  const double clocks = k_tile_clocks(c, s, &gather);
+  return 2 * gather >= clocks;
 }
 
 /* The layout whose k-tiles take fewest clocks of a pixel. False: none fits, or images may have
@@ -105,8 +136,6 @@ bool wgmma_filter_schedule(const ConvGeom *c, WgmmaFilterSchedule *out) {
       s.blocks * WGMMA_FILTER_GROUPS * wgmma_filter_tiles(&s) * WGMMA_SIDE * WGMMA_SIDE;
   if (2 * c->cout * c->gin * taps < sums || s.blocks > INT32_MAX / 256) return false;
   if (!choose_layout(c, &s)) return false;
-  double gather, clocks = k_tile_clocks(c, &s, &gather);
-  if (2 * gather >= clocks) return false; /* few taps: what is gathered is multiplied too seldom */
   wgmma_filter_take_sides(c, &s);
   *out = s;
   return true;

@@ -7,7 +7,7 @@
 
 /* A tile is WGMMA_SIDE filters by as many channels. Three warpgroups multiply, a fourth gathers. */
 enum { WGMMA_FILTER_GROUPS = 3, WGMMA_FILTER_THREADS = 512 };
-/* Thread blocks of a cluster: as many as find room in all parts of a device. */
+/* Thread blocks of a cluster at most: as many as find room in all parts of a device. */
 enum { WGMMA_FILTER_CLUSTER = 4 };
 /* False: it is not one for warpgroups. How blocks share pixels is left out. */
 bool wgmma_filter_schedule(const ConvGeom *c, WgmmaFilterSchedule *out);
@@ -22,6 +22,10 @@ PixelParts wgmma_filter_parts(const GridMachine *machine, const ConvGeom *c,
                               const WgmmaFilterSchedule *s);
 PixelParts wgmma_copied_parts(const GridMachine *machine, const ConvGeom *c,
                               const WgmmaFilterSchedule *s);
+/* Of a schedule of gathered operands: clocks for the images of `c`, whose sums have all room;
+   whether most of a k-tile's are those of gathering, as few taps read what was gathered. */
+double wgmma_filter_clocks(const ConvGeom *c, const PixelParts *p);
+bool wgmma_filter_gathers(const ConvGeom *c, const WgmmaFilterSchedule *s);
 /* The same of patches (patches.h) and of one tap with a stride of 1, whose operands are copied as
    they lie (text/wgmma_filter_copied.h); two warpgroups multiply, a third copies. False: it is
    neither, or takes longer than so many clocks, as of grid_filter_gather_clocks. */

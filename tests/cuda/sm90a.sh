@@ -36,6 +36,14 @@ entry filters(x : u8[n <= 9, 64, 16, 13], dy : u8[n, 60, 16, 13]) {   # blocks o
   param w : f32[60, 64, 3, 3] = 0
   return dw = grad(sum(f32(conv2d(bf16(x), bf16(w), 1, 1)) * f32(dy)), w)
 }
+entry halves(x : u8[n <= 6, 128, 5, 11], dy : u8[n, 512, 5, 11]) {   # so many tiles that clusters have two blocks
+  param many : f32[512, 128, 5, 5] = 0
+  return dw = grad(sum(f32(conv2d(bf16(x), bf16(many), 1, 2)) * f32(dy)), many)
+}
+entry strided(x : u8[n <= 9, 64, 17, 14], dy : u8[n, 60, 9, 7]) {   # most clocks are those of gathering
+  param apart : f32[60, 64, 3, 3] = 0
+  return dw = grad(sum(f32(conv2d(bf16(x), bf16(apart), 2, 1)) * f32(dy)), apart)
+}
 END
 # the same in tf32: the transposed result, A from registers, and of both operands across the depth a transposed copy
 cat >tf32.g <<'END'
@@ -117,16 +125,19 @@ done
 ./tf32 rounds --x x.npy --w r.npy --quiet --device cpu --y y.npy >out 2>&1 || fail 'tf32 of f32 on the CPU'
 LD_LIBRARY_PATH=$driver ./tf32 rounds --x x.npy --w r.npy --quiet --device cuda --expect y.npy --rtol 1e-5 --atol 1e-4 >out 2>&1 ||
   fail 'tensor maps do not round to tf32'
-for n in 1 5; do
-  "$mkdata" npy u8 $n,64,16,13 1 v.npy && "$mkdata" npy u8 $n,60,16,13 2 u.npy
-  filters="filters --x v.npy --dy u.npy --quiet"
-  # shellcheck disable=SC2086
-  ./net $filters --device cpu --dw f$n.npy >out 2>&1 || fail "filters of $n images on the CPU"
-  # shellcheck disable=SC2086
-  LD_LIBRARY_PATH=$driver ./net $filters --device cuda --poison --expect f$n.npy --rtol 0 --atol 0 >out 2>&1 || fail "filters of $n images"
-done
+# filters ENTRY N CHANNELS,H,W FILTERS,H,W: n images, bits of the CPU
+filters() {
+  "$mkdata" npy u8 "$2,$3" 1 v.npy && "$mkdata" npy u8 "$2,$4" 2 u.npy
+  rm -f f.npy
+  ./net "$1" --x v.npy --dy u.npy --quiet --device cpu --dw f.npy >out 2>&1 || fail "$1 of $2 images on the CPU"
+  LD_LIBRARY_PATH=$driver ./net "$1" --x v.npy --dy u.npy --quiet --device cuda --poison --expect f.npy --rtol 0 --atol 0 >out 2>&1 ||
+    fail "$1 of $2 images"
+}
+for n in 1 5; do filters filters $n 64,16,13 60,16,13 && filters strided $n 64,17,14 60,9,7; done
+for n in 1 6; do filters halves $n 128,5,11 512,5,11; done
 "$gc" net.g --precision=bf16 --arch=sm_90a --target=cuda --print-schedules >out 2>&1
-grep -q '^cuda .* k=300 .*sm_90a_blocks=' out && grep -q '^cuda .* m=300 .* sm_90a_cluster=2 ' out && grep -q '^cuda .*filter .*sm_90a_cluster=4 ' out ||
+grep -q '^cuda .* k=300 .*sm_90a_blocks=' out && grep -q '^cuda .* m=300 .* sm_90a_cluster=2 ' out && grep -q '^cuda .*filter .*sm_90a_cluster=4 ' out &&
+  grep -q '^cuda .*filter .* m=512 .*sm_90a_cluster=2 .* entries=halves' out && grep -q '^cuda .*filter .* wgmma.rows=1 .* entries=strided' out ||
   fail 'bounded products and filters are not by wgmma'
 [ "$(cat calls0 calls1 calls5 | grep -c cuTensorMapEncodeTiled)" -ge 10 ] || fail 'products are not by tensor maps'
 [ "$(grep -c '^blocks 1$' calls5)" -gt "$(grep -c '^blocks 1$' calls0)" ] || fail 'one multiprocessor has several blocks of products'

@@ -198,7 +198,7 @@ static void divides_pixels(void **state) {
   for (int t = 0; t < 6; t++)
     for (int i = 0; i < 7; i++)
       for (int k = 0; k < 5; k++)
-        for (int cluster = 1; cluster <= 4; cluster += 3) {
+        for (int cluster = 1; cluster <= 4; cluster *= 2) {
           const PixelParts p = {.tiles = tiles[t],
                                 .blocks = 132,
                                 .least = 4,
@@ -211,7 +211,8 @@ static void divides_pixels(void **state) {
           const int64_t each = pixel_parts_units(&p, all[i], room[k]);
           const int64_t parts = ceil_div(all[i], each);
           assert_true(each >= 1 && parts * each >= all[i] && (parts - 1) * each < all[i]);
-          assert_true(parts == 1 || (parts <= room[k] && each >= p.least));
+          const int64_t most = room[k] > cluster ? room[k] : cluster; /* it adds its own up */
+          assert_true(parts == 1 || (parts <= most && each >= p.least));
           assert_true(parts == 1 || parts * tiles[t] <= PIXEL_TURNS * 132);
           if (all[i] > 10000 && room[k] > 1000) assert_true(parts * tiles[t] > 100);
         }
@@ -249,11 +250,33 @@ static void knows_patches(void **state) {
   (void)state;
 }
 
+/* Clusters of a gradient with respect to filters fill a device of 132 multiprocessors: of two if
+   there are many tiles, even if scratch has no room for several sums. */
+static void decides_clusters(void **state) {
+  static const int channels[] = {64, 128, 256, 512}, clusters[] = {4, 4, 4, 2};
+  const WindowAxis small = axis(7, 3, 1, 1, 1), usual = axis(28, 3, 1, 1, 1);
+  for (int i = 0; i < 4; i++) {
+    WgmmaFilterSchedule w;
+    const ConvGeom g = conv(32, channels[i], channels[i], usual, usual);
+    assert_true(wgmma_filter_schedule(&g, &w));
+    const PixelParts p = wgmma_filter_parts(&grid, &g, &w);
+    assert_int_equal(p.cluster, clusters[i]);
+    const ConvGeom few = conv(32, channels[i], channels[i], small, small);
+    const int64_t units = ceil_div(few.n * 64, p.pixels);
+    assert_int_equal(ceil_div(units, pixel_parts_units(&p, units, 0)), p.cluster);
+  }
+  const WindowAxis strided = axis(56, 3, 2, 1, 1);
+  const ConvGeom g = conv(32, 128, 128, strided, strided);
+  WgmmaFilterSchedule w;
+  assert_true(wgmma_filter_schedule(&g, &w) && wgmma_filter_gathers(&g, &w));
+  (void)state;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(decides_boxes),        cmocka_unit_test(decides_filter_boxes),
       cmocka_unit_test(decides_tensor_boxes), cmocka_unit_test(divides_pixels),
-      cmocka_unit_test(knows_patches),
+      cmocka_unit_test(knows_patches),        cmocka_unit_test(decides_clusters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
