@@ -89,10 +89,10 @@ bool cuda_attention_has_maps(Gen *g, const Attention *a) {
 
 static void print_instance(Text *x, const Attention *a, const WgmmaAttentionSchedule *s) {
   cuda_attention_rows(x, a);
-  text_line(x, "typedef WgmmaAttention<%s, %lld, %lld, %lld, %lld, %d, %d, %d, %s, Rows> Block;",
-            a->dt == DT_F16 ? "WgmmaF16" : "WgmmaBf16", (long long)a->t, (long long)a->s,
-            (long long)a->d, (long long)a->e, s->groups, WGMMA_STEP, s->stages,
-            a->causal ? "true" : "false");
+  text_line(
+      x, "typedef WgmmaAttention<%s, %lld, %lld, %lld, %lld, %d, %d, %d, %d, %s, Rows> Block;",
+      a->dt == DT_F16 ? "WgmmaF16" : "WgmmaBf16", (long long)a->t, (long long)a->s, (long long)a->d,
+      (long long)a->e, s->groups, s->resident, WGMMA_STEP, s->stages, a->causal ? "true" : "false");
   text_line(x, "extern __shared__ __align__(1024) char smem[];");
   text_line(x, "__shared__ uint64_t full[%d], empty[%d], ready;", s->stages, s->stages);
   text_line(x, "Block block = {{}, smem, full, empty, &ready};");

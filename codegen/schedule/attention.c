@@ -372,20 +372,39 @@ bool wgmma_attention_suits(const AttentionShape *s) {
          fills_pieces(s->e) && s->heads * s->t <= INT32_MAX - WGMMA_STEP;
 }
 
+/* Whether blocks of one warpgroup, of which a multiprocessor holds one, end before blocks of two:
+   there are twice as many, and each takes ALONE percent of the time, by the model. With a causal
+   mask a block has half of the longest one's work on the mean, and the longest begin first. */
+static bool ends_sooner_alone(const GridMachine *machine, bool causal, int64_t heads,
+                              int64_t rows) {
+  enum { ALONE = 70, MEAN = 50, WHOLE = 100 };
+  const int64_t n = machine->multiprocessors, two = heads * ceil_div(rows, 2 * GROUP_ROWS),
+                one = heads * ceil_div(rows, GROUP_ROWS);
+  int64_t of_two = ceil_div(two, n) * WHOLE, of_one = ceil_div(one, n) * WHOLE;
+  if (causal) {
+    of_two = two * MEAN > n * WHOLE ? two * MEAN / n : WHOLE;
+    of_one = one * MEAN > n * WHOLE ? one * MEAN / n : WHOLE;
+  }
+  return of_one * ALONE < of_two * WHOLE;
+}
+
 /* Two warpgroups of a block share what is copied. Heads that give too few such blocks for all
-   multiprocessors have one, and a multiprocessor two blocks, if a thread's registers then suffice.
-   By count, not measured on a device. */
+   multiprocessors have one, and a multiprocessor two blocks, if a thread's registers then suffice,
+   or one. By count, not measured on a device. */
 bool wgmma_attention_schedule(const GridMachine *machine, const AttentionShape *s, bool keys,
                               WgmmaAttentionSchedule *out) {
   int64_t rows = keys ? s->s : s->t, heads = keys ? s->heads / s->group : s->heads;
   if (!wgmma_attention_suits(s) || s->t < GROUP_ROWS || s->s < GROUP_ROWS) return false;
   int groups = heads * ceil_div(rows, 2 * GROUP_ROWS) >= machine->blocks ? 2 : 1;
-  if (ring_stages(s, keys, groups * GROUP_ROWS, 3 - groups) < LEAST_STAGES ||
-      wgmma_registers(s, keys) > ONE_GROUP)
-    groups = 2;
+  int resident = 3 - groups;
+  if (ring_stages(s, keys, groups * GROUP_ROWS, resident) < LEAST_STAGES ||
+      wgmma_registers(s, keys) > ONE_GROUP) {
+    groups = ends_sooner_alone(machine, s->causal, heads, rows) ? 1 : 2;
+    resident = 1;
+  }
   *out = (WgmmaAttentionSchedule){.groups = groups,
                                   .rows = groups * GROUP_ROWS,
-                                  .resident = 3 - groups,
+                                  .resident = resident,
                                   .threads = (groups + 1) * WARPGROUP};
   out->stages = ring_stages(s, keys, out->rows, out->resident);
   int64_t row = (whole_pieces(s->d) + whole_pieces(s->e)) * 2;

@@ -465,6 +465,12 @@ static void decides_attention_by_warpgroups(void **state) {
   assert_true(wgmma_attention_schedule(&grid, &s, false, &w) && w.groups == 2);
   s = attention(DT_BF16, 64, 128, true); /* few blocks, but sums fill the registers of one group */
   assert_true(wgmma_attention_schedule(&grid, &s, false, &w) && w.groups == 1);
+  assert_true(wgmma_attention_schedule(&grid, &s, true, &w) && w.groups == 1 && w.resident == 1);
+  s = attention(DT_BF16, 2048, 128, true), s.heads = 32, s.group = 4; /* 128 blocks of 128 keys */
+  assert_true(wgmma_attention_schedule(&grid, &s, true, &w) && w.groups == 2);
+  s.causal = true; /* the longest block has twice the work of the mean */
+  assert_true(wgmma_attention_schedule(&grid, &s, true, &w) && w.groups == 1 && w.resident == 1);
+  s.heads = 64; /* blocks enough for a mean */
   assert_true(wgmma_attention_schedule(&grid, &s, true, &w) && w.groups == 2);
   s = attention(DT_BF16, 63, 64, true), assert_false(wgmma_attention_schedule(&grid, &s, true, &w));
   s = attention(DT_F32, 128, 64, true), assert_false(wgmma_attention_schedule(&grid, &s, true, &w));

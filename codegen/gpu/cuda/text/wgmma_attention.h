@@ -30,7 +30,8 @@ template <int ROWS, int WIDTH> struct WgmmaRows {
   INL_MEMBER uint64_t across(const char *tile, int step) { return wgmma_matrix(tile + step * 2048, PIECE); }
 };
 
-template <typename E, int TQ, int SK, int DIM, int WIDE, int GROUPS, int STEP, int STAGES, bool CAUSAL, typename AT>
+template <typename E, int TQ, int SK, int DIM, int WIDE, int GROUPS, int RESIDENT, int STEP, int STAGES, bool CAUSAL,
+          typename AT>
 struct WgmmaAttention : AttentionScores<E, CAUSAL, 2> {
   typedef AttentionScores<E, CAUSAL, 2> Own;
   typedef typename E::Stored Stored;
@@ -38,8 +39,8 @@ struct WgmmaAttention : AttentionScores<E, CAUSAL, 2> {
   enum {
     GROUP = 128, ROWS = 64 * GROUPS, PRODUCER = GROUP * GROUPS, /* its first thread */
     /* Registers of a thread of the producer, and of those that multiply: what is left of 65,536, of half of them where
-       one warpgroup multiplies and the multiprocessor holds two blocks. */
-    FEW = 40, MANY = GROUPS == 1 ? 216 : 232,
+       one warpgroup multiplies and the multiprocessor holds two blocks. Two warpgroups alone have 255 each. */
+    MOVES = GROUPS > 1 || RESIDENT > 1, FEW = 40, MANY = GROUPS == 1 ? 216 : 232,
     NJ = STEP / 4 /* a thread's columns of a step's keys or queries */
   };
   typedef WgmmaRows<ROWS, DIM> RowsD; /* this block's own queries or keys */
@@ -68,7 +69,7 @@ struct WgmmaAttention : AttentionScores<E, CAUSAL, 2> {
   /* The last warpgroup: `own` begins copies of OWN bytes, `step` those of step i, of STEP_BYTES, into a stage. */
   template <int OWN, int STEP_BYTES, typename Load, typename LoadStep>
   __device__ __forceinline__ void produce(int steps, const Load &own, const LoadStep &step) {
-    registers_release<FEW>();
+    if (MOVES) registers_release<FEW>();
     if (threadIdx.x != PRODUCER) return;
     mbarrier_expect(ready, OWN);
     own();
@@ -120,7 +121,7 @@ struct WgmmaAttention : AttentionScores<E, CAUSAL, 2> {
                                    });
       return;
     }
-    registers_take<MANY>();
+    if (MOVES) registers_take<MANY>();
     const int first = i0 + 64 * group(), end = last_key(first, 64);
     f32 y[2][WIDES], row_max[2], row_sum[2], by[2];
     Own::clear(y);
@@ -175,7 +176,7 @@ struct WgmmaAttention : AttentionScores<E, CAUSAL, 2> {
                                                   });
       return;
     }
-    registers_take<MANY>();
+    if (MOVES) registers_take<MANY>();
     const int first = i0 + 64 * group(), end = last_key(first, 64);
     f32 y[2][DIMS], l[2], d[2], by[2];
     Own::clear(y);
@@ -236,7 +237,7 @@ struct WgmmaAttention : AttentionScores<E, CAUSAL, 2> {
           });
       return;
     }
-    registers_take<MANY>();
+    if (MOVES) registers_take<MANY>();
     const int first = j0 + 64 * group();
     f32 y[2][DIMS], z[2][WIDES], by[2], one[2];
     Own::clear(y);
