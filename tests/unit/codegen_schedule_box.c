@@ -265,9 +265,14 @@ static void decides_clusters(void **state) {
     const int64_t units = ceil_div(few.n * 64, p.pixels);
     assert_int_equal(ceil_div(units, pixel_parts_units(&p, units, 0)), p.cluster);
   }
+  /* 18 tiles: clusters of two would serve well that have room for several sums alone */
+  const WindowAxis wide = axis(28, 5, 1, 2, 1);
+  const ConvGeom five = conv(32, 96, 160, wide, wide);
+  WgmmaFilterSchedule w;
+  assert_true(wgmma_filter_schedule(&five, &w));
+  assert_int_equal(wgmma_filter_parts(&grid, &five, &w).cluster, 4);
   const WindowAxis strided = axis(56, 3, 2, 1, 1);
   const ConvGeom g = conv(32, 128, 128, strided, strided);
-  WgmmaFilterSchedule w;
   assert_true(wgmma_filter_schedule(&g, &w) && wgmma_filter_gathers(&g, &w));
   (void)state;
 }
