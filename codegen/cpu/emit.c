@@ -103,17 +103,21 @@ static void write_common(const Program *p, FILE *f) {
    system keeps them to itself. */
 static const char *features_of(const Program *p) {
   const char *all = cpu_target(p->g.target)->features;
+  bool halves = false, bytes = false;
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const Kernel *k = p->functions.at[i].kernel;
-    const bool product =
-        k->schedule_kind == &product_kind && ((const ProductSchedule *)k->schedule)->amx;
+    const ProductSchedule *product = k->schedule_kind == &product_kind ? k->schedule : NULL;
     const bool filter =
         k->schedule_kind == &filter_kind && ((const FilterSchedule *)k->schedule)->amx;
     const bool attention =
         k->schedule_kind == &attention_kind && ((const AttentionSchedule *)k->schedule)->amx;
-    if (product || filter || attention || k->schedule_kind == &amx_conv_kind)
-      return arena_printf(p->g.a, "%s%samx-tile,amx-bf16", all, *all ? "," : "");
+    halves |= (product && product->amx) || filter || attention;
+    halves |= k->schedule_kind == &amx_conv_kind;
+    bytes |= product && product->amx_bytes;
   }
+  if (halves || bytes)
+    all = arena_printf(p->g.a, "%s%samx-tile%s%s", all, *all ? "," : "", halves ? ",amx-bf16" : "",
+                       bytes ? ",amx-int8" : "");
   return all;
 }
 

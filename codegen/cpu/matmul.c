@@ -214,6 +214,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
     kernel_buffer(g, k, x, p.T, size, "row_of_c", p.s.streams * p.s.nr);
   const int outside = x->indent;
   if (p.s.amx) text_line(x, "amx_configure();");
+  if (p.s.amx_bytes) text_line(x, "amx_configure_bytes();");
   if (p.s.split != SERIAL)
     product_parts(g, x, &p);
   else if (p.s.batch > 1)
@@ -245,6 +246,6 @@ void cpu_matmul(Gen *g, const Group *gr) {
   }
   if (!only_deep) print_loops(g, gr, x, &p);
   while (x->indent > outside) text_close(x, "}");
-  if (p.s.amx) text_line(x, "amx_release();");
+  if (p.s.amx || p.s.amx_bytes) text_line(x, "amx_release();");
   product_declare_slices(k, gr, &p);
 }

@@ -27,6 +27,7 @@ Product product_of_deep_row(const Product *p) {
   Product row = *p;
   row.deep = true, row.varies = row.bounded_m = false;
   row.i0 = "0", row.i1 = row.tiles = "1";
+  row.s.amx_bytes = false;
   row.s.pack = row.s.pack_first = row.s.chains = row.s.partial = false;
   row.s.unpacked = 0;
   row.s.tiles = row.s.rows = row.s.low = row.s.block = 1;

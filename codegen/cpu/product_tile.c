@@ -5,6 +5,7 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/epilogue.h"
 #include "codegen/cpu/product.h"
+#include "codegen/cpu/target.h"
 
 /* A tile function for these rows and columns: shared by every kernel with the same strides. One
    that packs reads B as it lies. */
@@ -51,6 +52,35 @@ static const char *amx_function(Gen *g, const Product *p, int64_t rows, int64_t 
   gen_helper(g, intern_printf(g->ctx, "GC_TILE_AMX(%s, %lld, %lld, %lldL, %dL)\n", name,
                               (long long)rows, columns, a, p->s.nr));
   return name;
+}
+
+/* Products of bytes: of as many rows as there are. */
+static const char *amx_bytes_function(Gen *g, const Product *p, int64_t width) {
+  const long long a = product_a_steps(&p->s, p->s.chain);
+  const char *name =
+      intern_printf(g->ctx, "tile_amx_bytes_%lld_a%lld_b%d", (long long)width, a, p->s.nr);
+  gen_helper(g, intern_printf(g->ctx, "GC_TILE_AMX_BYTES(%s, %lld, %lldL, %dL)\n", name,
+                              (long long)width, a, p->s.nr));
+  return name;
+}
+
+/* A tile as high as that of registers, of which vectors have no room for the sums: a few of its
+   rows at a time, for runs of few rows that do not pack B. */
+static void print_parts_of_tile(Gen *g, Text *x, const Product *p, int64_t width, const char *ld,
+                                const char *a, const char *c_in) {
+  const int most = cpu_target(g->target)->machine.rows;
+  text_open(x, "for (long r = 0, part; r < rows; r += part) {");
+  text_line(x, "part = rows - r < %d ? rows - r : %d;", most, most);
+  text_line(x, "const i32 *of_a = %s + r * %lld;", a,
+            (long long)product_a_steps(&p->s, p->s.chain));
+  text_line(x, "f32 *of_c = c + r * %s;", ld);
+  text_line(x, "const f32 *before = %s ? of_c : NULL;", c_in);
+  text_open(x, "switch (part) {");
+  for (int r = 1; r <= most; r++)
+    text_line(x, "case %d: %s(of_a, b, of_c, %s, %s, before, s); break;", r,
+              tile_function(g, p, r, width, false), ld, p->depth);
+  text_close(x, "}");
+  text_close(x, "}");
 }
 
 static void print_panel(Text *x, const Product *p) {
@@ -239,6 +269,10 @@ static int64_t least_rows(const Product *p) {
 static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool packs,
                         const char *call) {
   int64_t least = least_rows(p);
+  if (p->s.amx_bytes) {
+    text_line(x, "%s%s", amx_bytes_function(g, p, width), call);
+    return;
+  }
   if (p->s.amx) {
     const bool one = least <= AMX_ROWS, two = product_tallest(&p->s) > AMX_ROWS;
     if (one && two) text_line(x, "if (rows > %d)", AMX_ROWS);
@@ -326,6 +360,8 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
                                               p->s.k > DEPTH ? "k0 != 0" : "false")
                               : intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld,
                                               p->depth, c_in, prefetch);
+  if (p->s.amx_bytes)
+    call = intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, s, rows);", a, ld, p->depth, c_in);
   if (p->s.epilogue && !p->deep) print_prefetches(x, gr, p, width);
   if (p->s.pack_first) {
     const char *from = p->s.b_panels ? arena_printf(g->a, "(q * %lld + %s) * %d", (long long)p->s.k,
@@ -340,7 +376,10 @@ void product_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t wi
     x->indent--;
     text_open(x, "} else {");
   }
-  print_calls(g, x, p, width, false, call);
+  if (p->s.amx_bytes && !p->s.pack)
+    print_parts_of_tile(g, x, p, width, ld, a, p->s.k > DEPTH ? "k0" : "false");
+  else
+    print_calls(g, x, p, width, false, call);
   if (p->s.pack_first || p->deep) text_close(x, "}");
   if (p->s.partial) text_open(x, "if (k0 + depth == %s) {", p->k);
   if (p->s.epilogue) print_epilogue(g, gr, x, p, width);

@@ -168,6 +168,12 @@ static bool has_amx(const char *macros) {
          (strstr(macros, "#define __AMX_BF16__ ") || strstr(macros, "#define __AMXBF16__ "));
 }
 
+/* Packed words of bytes are those of vpdpbusd, which products of few rows take. */
+static bool has_amx_bytes(const char *macros) {
+  return strstr(macros, "#define __AVX512VNNI__ ") &&
+         (strstr(macros, "#define __AMX_INT8__ ") || strstr(macros, "#define __AMXINT8__ "));
+}
+
 /* Words of four integers of the depth are multiplied as they lie, where instructions take bytes. */
 static bool interleaves(const char *macros) { return strstr(macros, "#define __AVX2__ ") != NULL; }
 
@@ -219,6 +225,7 @@ const Target *target_cpu_level(Ctx *c, CodegenOptions *o, const char *march) {
                   .rows = 6,
                   .pairs = has_fast_pairs(macros),
                   .amx = has_amx(macros),
+                  .amx_bytes = has_amx_bytes(macros),
                   .cache = native && !o->cross ? caches_here(SYSFS_CPU) : caches_of(t->level)},
       .level = t->level,
       .features = features_of(a, macros),

@@ -83,6 +83,7 @@ static bool has_deep_row(const ProductShape *s, const ProductSchedule *p) {
 /* Rows are cut into tiles that differ by one at most. */
 static void choose_tiles(const VectorMachine *machine, ProductSchedule *p, int lanes) {
   int64_t most = p->amx                                        ? 2 * AMX_ROWS
+                 : p->amx_bytes                                ? AMX_ROWS
                  : p->nr <= 2 * lanes && machine->vectors == 4 ? 8
                  : p->nr <= lanes                              ? 8
                                                                : machine->rows;
@@ -106,6 +107,7 @@ static bool turns_in_tiles(const ProductShape *s, const ProductSchedule *p) {
 static int64_t rows_to_pack(const VectorMachine *machine, const ProductShape *s,
                             const ProductSchedule *p) {
   if (p->amx) return 0; /* tile registers read no other B */
+  if (p->amx_bytes) return p->tb ? 0 : A_STRIDE + 1;
   if (p->tb) return turns_in_tiles(s, p) ? product_tallest(p) + 1 : 0;
   const bool by_tile = p->bits || (p->converted && dtype_is_half(p->in) && !p->pairs);
   if (by_tile) return (PACK_TILES - 1) * product_tallest(p) + 1;
@@ -133,7 +135,7 @@ static void choose_packing(const VectorMachine *machine, const ProductShape *s,
    MiB. Tiles of AMX have all, and the panels a quarter of that cache. */
 static int64_t packed_tiles(const VectorMachine *machine, const ProductSchedule *p, int64_t depth,
                             int size) {
-  int64_t bytes = p->amx ? machine->cache.l2 / 2 : machine->cache.l2 / 32 * 43;
+  int64_t bytes = p->amx || p->amx_bytes ? machine->cache.l2 / 2 : machine->cache.l2 / 32 * 43;
   int64_t tiles = bytes / (depth * product_packed_rows(p) * size);
   return tiles > 1 ? tiles : 1;
 }
@@ -256,6 +258,8 @@ ProductSchedule product_schedule(const VectorMachine *machine, const ProductShap
   int lanes = machine_lanes(machine, dtype_size(p.dt));
   p.converted = p.dt != p.in;
   p.amx = p.in == DT_BF16 && machine->amx;
+  p.amx_bytes = machine->amx_bytes && p.integers == AMX_GROUP && p.left_bits == 8 &&
+                p.m > A_STRIDE && p.n >= lanes;
   p.pairs = p.amx || (p.in == DT_BF16 && machine->pairs);
   if (!p.nr) {
     p.nr = machine->vectors * lanes;
@@ -301,6 +305,7 @@ const ScheduleKind product_kind = {
                                        FIELD(convert_tile),
                                        FIELD(bits),
                                        FIELD(integers),
+                                       FIELD(amx_bytes),
                                        FIELD(block),
                                        FIELD(group),
                                        FIELD(prefetch),

@@ -9,7 +9,8 @@ enum {
   A_STRIDE = 8,      /* of packed rows of A: the tallest tile */
   AMX_ROWS = 16,     /* of a tile register, each of AMX_BYTES */
   AMX_BYTES = 64,
-  WORD_BYTES = 4 /* of a column of a quantized B whose rows are interleaved */
+  AMX_GROUP = 32, /* integers of the depth that one of its products of bytes sums up */
+  WORD_BYTES = 4  /* of a column of a quantized B whose rows are interleaved */
 };
 
 typedef struct ProductShape {
@@ -49,6 +50,7 @@ typedef struct ProductSchedule {
   bool pairs;     /* ... but bf16, which are multiplied in pairs of the depth */
   bool amx;       /* ... in tile registers: packed rows are a whole number of these deep, and so are
                      the rows that a tile has room for */
+  bool amx_bytes; /* words of bytes are multiplied so, of a packed B */
   int nr;         /* columns of a panel of the loop, and of B's or C's layout */
   int64_t np;     /* panels */
   int64_t tiles;  /* of rows: `low` of `rows`, then of rows + 1 */
@@ -125,6 +127,7 @@ static inline int64_t product_tile_room(const ProductSchedule *p) {
   return !p->amx ? tallest : tallest > AMX_ROWS ? 2 * AMX_ROWS : AMX_ROWS;
 }
 static inline int64_t product_packed_rows(const ProductSchedule *p) {
+  if (p->amx_bytes) return AMX_ROWS; /* a register reads all its rows */
   return p->amx ? product_tile_room(p) : A_STRIDE;
 }
 

@@ -25,12 +25,13 @@ typedef struct Caches {
 
 /* A processor whose cores have vector registers. */
 typedef struct VectorMachine {
-  int vector;   /* bytes of a register */
-  int vectors;  /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
-  int rows;     /* rows of that tile */
-  bool pairs;   /* multiplies pairs of bf16 and adds both products to an f32 */
-  bool amx;     /* has tile registers, and multiplies matrices of bf16 in these */
-  Caches cache; /* no result may depend on it */
+  int vector;     /* bytes of a register */
+  int vectors;    /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
+  int rows;       /* rows of that tile */
+  bool pairs;     /* multiplies pairs of bf16 and adds both products to an f32 */
+  bool amx;       /* has tile registers, and multiplies matrices of bf16 in these */
+  bool amx_bytes; /* ... and bytes, beside vpdpbusd, whose words these read */
+  Caches cache;   /* no result may depend on it */
 } VectorMachine;
 
 /* A device that runs blocks of threads, in warps. */

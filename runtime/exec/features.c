@@ -122,7 +122,8 @@ static bool has(const char *name, size_t n) { return true; }
 /* A processor may have it while the system keeps it from this process. */
 static bool is_amx(const char *name, size_t n) {
   return n == strlen("amx-bf16") &&
-         (memcmp(name, "amx-bf16", n) == 0 || memcmp(name, "amx-tile", n) == 0);
+         (memcmp(name, "amx-bf16", n) == 0 || memcmp(name, "amx-int8", n) == 0 ||
+          memcmp(name, "amx-tile", n) == 0);
 }
 
 bool cpu_check(const char *march, Err *e) {

@@ -1,7 +1,7 @@
 /* Products of bf16 in tile registers (AMX): eight of 16 rows of 64 bytes. Four hold sums, two 16 rows of a each, and two
    16 columns of b each: 32 of the depth, in pairs as vdpbf16ps reads them. The compilers' intrinsics are such statements,
    too: they know neither registers nor what reads memory. */
-/* section amx_configure amx_release */
+/* section amx_configure amx_release GcTiles */
 /* A thread that has configured the registers has to release them: the system saves what is in use. */
 typedef struct GcTiles {
   u8 palette, first_row, unused[14];
@@ -13,6 +13,12 @@ static const GcTiles amx_tiles = {.palette = 1,
                                   .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 INL void amx_configure(void) { __asm__ volatile("ldtilecfg %0" : : "m"(amx_tiles)); }
 INL void amx_release(void) { __asm__ volatile("tilerelease"); }
+/* section amx_configure_bytes: amx_configure */
+/* Sums of four times 16 columns; 16 rows of a, of a group of 32 bytes of the depth, and twice 16 columns of b. */
+static const GcTiles amx_groups = {.palette = 1,
+                                   .bytes = {64, 64, 64, 64, 32, 0, 64, 64},
+                                   .rows = {16, 16, 16, 16, 16, 0, 8, 8}};
+INL void amx_configure_bytes(void) { __asm__ volatile("ldtilecfg %0" : : "m"(amx_groups)); }
 /* section amx_rows: splat_i32 GC_SWAP_HALVES GcWords */
 /* `rows` rows of A, ld apart, of `depth`: for each 16 of them, tiles of 16 rows by 32 of the depth, which is filled up by
    zeros. `to` pairs of each row have room. What is left of the last tile's rows is not used. */
@@ -122,6 +128,60 @@ INL void amx_end(int rows, int columns, f32 *c, long ldc) {
       amx_steps(ROWS, columns, a, 64, 1024, 64 * (long)A, b + 16 * j, NR, (depth + 31) / 32);          \
       amx_end(ROWS, columns, c + 16 * j, ldc);                                                    \
     }                                                                                             \
+  }
+/* section amx_group GC_TILE_AMX_BYTES: amx_begin GC_STORE_ROW load_bf16 splat_f32 splat_i32 vfma_f32 */
+/* Products of integers by tile registers, with the words of vpdpbusd: a's rows as GC_INTEGER_ROW packs them, LI apart,
+   and rows of LB words of b, which have an offset. Sums of a group are exact and leave the registers to be scaled: as
+   those of GC_TILE_INTEGERS they are added by one fma each, so that the bits are the same. Of a last group that is not
+   whole, what lies behind b's words meets zeros of a. Rows of a behind the last one are read, and their sums not used. */
+#define GC_AMX_DOT_BYTES(C, A, B) __asm__ volatile("tdpbsud %%tmm" #B ", %%tmm" #A ", %%tmm" #C : :)
+INL void amx_group(int columns, const i32 *a, long of_a, const i32 *b, long of_b, i32 *sum, long of_sum) {
+  GC_AMX_LOAD(4, a, of_a);
+  GC_AMX_ZERO(0);
+  GC_AMX_LOAD(6, b, of_b);
+  GC_AMX_DOT_BYTES(0, 4, 6);
+  if (columns > 1) {
+    GC_AMX_ZERO(1);
+    GC_AMX_LOAD(7, b + 16, of_b);
+    GC_AMX_DOT_BYTES(1, 4, 7);
+  }
+  if (columns > 2) {
+    GC_AMX_ZERO(2);
+    GC_AMX_LOAD(6, b + 32, of_b);
+    GC_AMX_DOT_BYTES(2, 4, 6);
+  }
+  if (columns > 3) {
+    GC_AMX_ZERO(3);
+    GC_AMX_LOAD(7, b + 48, of_b);
+    GC_AMX_DOT_BYTES(3, 4, 7);
+  }
+  GC_AMX_STORE(0, sum, of_sum);
+  if (columns > 1) GC_AMX_STORE(1, sum + 16, of_sum);
+  if (columns > 2) GC_AMX_STORE(2, sum + 32, of_sum);
+  if (columns > 3) GC_AMX_STORE(3, sum + 48, of_sum);
+}
+#define GC_TILE_AMX_BYTES(NAME, W, LI, LB)                                                        \
+  static __attribute__((noinline)) void NAME(const i32 *a, const i32 *b, f32 *c, long ldc, long depth, \
+                                             const f32 *c_in, const uint16_t *s, long rows) {     \
+    enum { L = VW, NV = (W + L - 1) / L, GROUP = 32, WORDS = 8 };                                 \
+    GC_LANES i32 sums[16][NV * L];                                                                \
+    Vf32 acc[16][NV];                                                                             \
+    for (long i = 0; i < rows; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (Vf32){0};    \
+    for (; depth > 0; depth -= GROUP, s += LB, b += WORDS * LB, a += 2 + WORDS) {                 \
+      Vf32 v[NV];                                                                                 \
+      amx_group(NV, a + 2, 4 * LI, b, 4 * LB, sums[0], sizeof sums[0]);                           \
+      UNROLL for (int j = 0; j < NV; j++) v[j] = load_bf16(s + j * L);                            \
+      for (long i = 0; i < rows; i++) {                                                           \
+        const Vi32 less = splat_i32(a[i * LI]);                                                   \
+        const Vf32 scale = (Vf32)splat_i32(a[i * LI + 1]);                                        \
+        UNROLL for (int j = 0; j < NV; j++) {                                                     \
+          Vi32 sum;                                                                               \
+          __builtin_memcpy(&sum, &sums[i][j * L], sizeof sum);                                    \
+          acc[i][j] = vfma_f32(__builtin_convertvector(sum + less, Vf32), scale * v[j], acc[i][j]); \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    for (long i = 0; i < rows; i++) GC_STORE_ROW(f32, W, i)                                       \
   }
 /* section amx_weights: store_row_bf16 splat_i32 GC_SWAP_HALVES GcWords */
 /* Rows of f32, ld apart, as the tiles of bf16 that amx_rows makes: rounded, 32 of `depth` at a time. Behind it rows have
