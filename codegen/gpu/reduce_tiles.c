@@ -200,13 +200,14 @@ void cuda_reduce_by_warps(GridReduce *r, Kernel *k) {
             WARP);
   const char *so_far = cuda_reduce_before(r);
   text_line(x, "%s total = %s;", r->T, so_far ? so_far : r->start);
+  /* in front of the loop, since results may read what a column has for all of its rows, too */
+  printer_drop(p, 2);
+  *p->level[2] = text_new(g->a, x->indent + 2);
+  cuda_reduce_step(r, p->level[2], cuda_reduce_element(r));
   text_open(x, "for (%s r0 = 0; r0 < %s; r0 += %d) {", I, rows, s->warps * COL_CHUNK);
   text_line(x, "const %s b = r0 + warp * %d, e = smaller(b + %d, %s);", I, COL_CHUNK, COL_CHUNK,
             rows);
   cuda_reduce_declare(r, x);
-  printer_drop(p, 2);
-  *p->level[2] = text_new(g->a, x->indent + 1);
-  cuda_reduce_step(r, p->level[2], cuda_reduce_element(r));
   text_line(x, "#pragma unroll %d", cuda_unroll(r->c.gr, 16));
   text_open(x, "for (%s r = b; r < e; r++) {", I);
   text_append(x, p->level[2]);

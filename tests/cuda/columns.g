@@ -4,3 +4,5 @@ entry rounds(x : f32[4400, 2830], b : f32[2830]) { return y = relu(sum(x * x, ax
 entry once(x : bf16[1900, 2848]) { return y = sum(f32(x), axis = 0) }
 entry most(x : i32[2100, 2820]) { return y = max(x, axis = 0) }
 entry bounded(x : f32[n <= 2100, 2820]) { return y = sum(x, axis = 0) }
+# what rows and results read of a column
+entry read_twice(x : f32[2050, 2818], b : f32[2818]) { return y = sum(x - b, axis = 0) * b }
