@@ -6,7 +6,8 @@
 enum { MANY_IDS = 8192, CHUNK = 2048, CHUNKS = 128, LONGEST_CHUNK = 1 << 15, MOST_RUNS = 1024 };
 
 /* Rows so long that looking at ids takes no time beside them are not sorted for, nor those of which
-   the order and the ends would take more than an eighth of the bytes. */
+   the order and the ends would take more than a 64th of the bytes: they lie in the arena on any
+   number of threads. */
 ScatterSchedule scatter_schedule(int64_t ids, int64_t rows, int64_t row) {
   ScatterSchedule s = {.ids = ids, .rows = rows, .row = row};
   if (ids < MANY_IDS || rows < 2 || scatter_balance(&s, 64) >= 0.9) return s;
@@ -17,7 +18,7 @@ ScatterSchedule scatter_schedule(int64_t ids, int64_t rows, int64_t row) {
   if (sorted.chunk < CHUNK) sorted.chunk = CHUNK;
   if (sorted.chunk > LONGEST_CHUNK) sorted.chunk = LONGEST_CHUNK; /* places are 16 bits */
   const uint64_t bytes = (uint64_t)(ids + rows) * (uint64_t)row * sizeof(float);
-  return scatter_scratch(&sorted) * 8 <= bytes ? sorted : s;
+  return scatter_scratch(&sorted) * 64 <= bytes ? sorted : s;
 }
 
 uint64_t scatter_scratch(const ScatterSchedule *s) {

@@ -23,7 +23,7 @@ entry halves(ids : i32[n <= 5000], dy : f32[n, 9]) {
 }
 END
 run 0 "$gc" net.g -O2 -o net --print-schedules
-holds out.txt 'gather_grad scatter ids=5000 rows=1000 row=9 units=1000 balance=0.44,0.28,0.09,0.05'
+holds out.txt 'gather_grad scatter ids=5000 rows=1000 row=9 runs=0 shift=0 chunk=0 units=1000 balance=0.44,0.28,0.09,0.05'
 python3 - <<'END' || fail 'no data could be made'
 import struct, random
 random.seed(4)

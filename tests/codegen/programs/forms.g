@@ -122,8 +122,8 @@ entry moves(x : f32[60, 200], y : f32[60, 150], i : i32[500], t : f32[200, 40]) 
   return a = concat([x, y], axis = 1), b = concat([x, x], axis = 0), c = pad(x, [1, 2], [3, 0], 0.5),
          d = gather(t, abs(i) % 200), e = one_hot(abs(i) % 40, 40), f = reshape(x, [120, 100])
 }
-entry many_ids(i : i32[9000], d : f32[9000, 8], k : i32[n <= 8300, 2], h : bf16[n, 2, 8]) {
-  t = ones([700, 8])
+entry many_ids(i : i32[9000], d : f32[9000, 48], k : i32[n <= 8300, 2], h : bf16[n, 2, 48]) {
+  t = ones([700, 48])
   u = bf16(t)
   return a = grad(sum(gather(t, abs(i) % 700) * d), t),
          b = grad(sum(f32(gather(u, abs(k) % 700) * h)), u)
