@@ -16,7 +16,7 @@ static Val *same_dtype(BuiltinCall *s) {
     elab_error(e, s->loc, "%s mixes %s and %s", s->name, val_str(e, v[0]), val_str(e, v[i]));
     elab_note_tensor(e, "the first", v[0]);
     elab_note_tensor(e, intern_printf(e->c, "element %d", i), v[i]);
-    elab_hint(e, "convert one of them: %s(x)", dtype_name(dtype_is_float(b) ? b : a));
+    hint_mixed(e, v[0], v[i]);
     elab_trace(e);
     return NULL;
   }
