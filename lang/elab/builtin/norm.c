@@ -26,6 +26,14 @@ Val builtin_batch_norm(BuiltinCall *s) {
                "%s needs %s for '%s', one number for each channel, found %s", s->name,
                type_text(e->c, channel), name[i], val_str(e, v));
     elab_note_tensor(e, "x", arg(s, "x"));
+    const Type *own = v.tensor.type;
+    if (own == type_with_dtype(e->c, channel, own->dtype) && dtype_is_float(own->dtype)) {
+      const char *dt = dtype_name(t->dtype);
+      if (e->frame->user.line) /* a layer, which keeps them */
+        elab_hint(e, "convert what it keeps, too: with %s(params()), %s(states()) { … }", dt, dt);
+      else
+        elab_hint(e, "convert: %s(%s)", dt, name[i]);
+    }
     return elab_trace(e);
   }
   Val inv_std = tensor_binary(e, BIN_ADD, arg(s, "var"), arg(s, "eps"), s->loc);
