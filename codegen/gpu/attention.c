@@ -80,7 +80,7 @@ static void exact_instance(Gen *g, Kernel *k, const Attention *a, const GridAtte
                            bool keys) {
   Text *x = &k->text;
   k->block = keys ? s->key_threads : s->threads;
-  k->min_blocks = keys ? s->key_resident : s->resident;
+  k->min_blocks = s->resident;
   text_line(x,
             "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %d, %s, %lld, %d, %d, "
             "Rows> Block;",

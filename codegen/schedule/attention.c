@@ -265,8 +265,7 @@ static int exact_rows(const GridMachine *machine, const AttentionShape *s, int b
 static void take_threads(const AttentionShape *s, int64_t longest, GridAttentionSchedule *a) {
   const bool fits = longest <= (s->grad ? EXACT_SHORT : EXACT_LONG);
   if (fits) a->threads = a->key_threads = EXACT_THREADS;
-  a->resident = longest <= EXACT_SHORT && !s->grad ? 3 : fits ? 2 : 1;
-  a->key_resident = fits ? 2 : 1;
+  a->resident = fits ? 2 : 1;
 }
 
 GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const AttentionShape *s,

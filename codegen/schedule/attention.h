@@ -51,15 +51,15 @@ extern const ScheduleKind attention_kind;
 
 typedef struct GridAttentionSchedule {
   int64_t heads, group, t, s, d, e;
-  bool tensor;                /* on tensor cores */
-  int rows, step;             /* of a block of threads: its queries, and keys at a time */
-  int key_rows, key_step;     /* of the second launch of gradients: its keys, queries at a time */
-  int tiles, key_tiles;       /* on tensor cores: of 16 rows, of a warp */
-  int threads, key_threads;   /* of a block */
-  int resident, key_resident; /* off tensor cores: blocks that a multiprocessor is to hold */
-  int shared, key_shared;     /* bytes, of tiles on tensor cores */
-  int copy_d, copy_e;         /* there: bytes of a copy to shared memory */
-  int64_t part;               /* columns of the results that a block of threads does */
+  bool tensor;              /* on tensor cores */
+  int rows, step;           /* of a block of threads: its queries, and keys at a time */
+  int key_rows, key_step;   /* of the second launch of gradients: its keys, queries at a time */
+  int tiles, key_tiles;     /* on tensor cores: of 16 rows, of a warp */
+  int threads, key_threads; /* of a block */
+  int resident;             /* off tensor cores: blocks that a multiprocessor is to hold */
+  int shared, key_shared;   /* bytes, of tiles on tensor cores */
+  int copy_d, copy_e;       /* there: bytes of a copy to shared memory */
+  int64_t part;             /* columns of the results that a block of threads does */
   int64_t query_parts, key_parts;   /* blocks of threads that share them */
   int64_t query_blocks, key_blocks; /* of a head */
   int64_t blocks, blocks_of_keys;   /* of threads; of the second launch of gradients */

@@ -158,7 +158,7 @@ static void count_exact_attention(Counting *n, const GridAttentionSchedule *s, b
   c->chain = depth / FMA_DEPTH * FMA_CLOCKS + steps * (SOFT_CLOCKS + 8 * SHUFFLE_CLOCKS);
   c->bytes = c->least_bytes;
   c->l2_bytes = c->blocks * (scored * (rows + columns) + made * columns) * size + c->least_bytes;
-  c->registers = (64 << 10) / ((keys ? s->key_resident : s->resident) * c->threads);
+  c->registers = (64 << 10) / (s->resident * c->threads);
   if (c->registers > 255) c->registers = 255;
   c->shared +=
       (int)(((keys ? 2 : 1) * columns * (rows + 4) + FMA_DEPTH * (rows + columns + FMA_PADDING)) *
